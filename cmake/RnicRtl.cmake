@@ -1,0 +1,28 @@
+# Verilated models of the NIC and of its blocks.
+find_package(verilator 5.006 REQUIRED HINTS $ENV{VERILATOR_ROOT} /usr/share/verilator)
+
+set(RNIC_RTL_DIRS common pcie host xlate sq rsp tx rx completion)
+set(RNIC_VERILATOR_ARGS --assert -Wall -I${PROJECT_SOURCE_DIR}/rtl/include)
+foreach(dir ${RNIC_RTL_DIRS})
+  list(APPEND RNIC_VERILATOR_ARGS -y ${PROJECT_SOURCE_DIR}/rtl/${dir})
+endforeach()
+set(RNIC_RTL_PACKAGE ${PROJECT_SOURCE_DIR}/rtl/rnic.vlt ${PROJECT_SOURCE_DIR}/rtl/generated/rnic_pkg.sv)
+
+# rnic_verilate(TARGET FILE [MODULE] [ARGS...]): Verilates the module of FILE into TARGET as class V<module>.
+function(rnic_verilate target file)
+  get_filename_component(module ${file} NAME_WE)
+  verilate(${target} SOURCES ${RNIC_RTL_PACKAGE} ${file} TOP_MODULE ${module} PREFIX V${module}
+           DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${target}_${module} VERILATOR_ARGS ${RNIC_VERILATOR_ARGS} ${ARGN}
+           OPT_FAST -O2 OPT_SLOW -O0 OPT_GLOBAL -O1)
+  target_compile_options(${target} PRIVATE -Wno-unused-parameter)
+endfunction()
+
+# rnic_rtl_test(MODULE FILE): the unit test tests/rtl/test_<module>.cpp of one block.
+function(rnic_rtl_test file)
+  get_filename_component(module ${file} NAME_WE)
+  add_executable(test_${module} ${PROJECT_SOURCE_DIR}/tests/rtl/test_${module}.cpp)
+  target_link_libraries(test_${module} PRIVATE rnic_options catch_main)
+  rnic_verilate(test_${module} ${file} ${ARGN})
+  add_test(NAME rtl/${module} COMMAND test_${module})
+  set_tests_properties(rtl/${module} PROPERTIES LABELS rtl TIMEOUT 300)
+endfunction()

@@ -1,0 +1,30 @@
+// Assertions, once, with a body for each tool:
+//   simulation (the default)  concurrent assertion, reports and stops
+//   FORMAL (yosys-smtbmc)    immediate assertion in a clocked block
+//   SYNTHESIS                nothing
+// `ASSERT(Name, Expression)       holds at every clock edge outside reset
+// `ASSERT_HOLD(Name, Valid, Ready, Payload)  the stream rule: valid and payload stay until accepted
+// Both use clk_i and rst_ni of the module.
+`ifndef ASSERT_SVH
+`define ASSERT_SVH
+
+`ifdef SYNTHESIS
+`define ASSERT(Name, Expression)
+`define ASSERT_HOLD(Name, Valid, Ready, Payload)
+`elsif FORMAL
+`define ASSERT(Name, Expression) \
+  always @(posedge clk_i) if (rst_ni) Name: assert (Expression);
+`define ASSERT_HOLD(Name, Valid, Ready, Payload) \
+  always @(posedge clk_i) if (rst_ni && $past(rst_ni) && $past(Valid) && !$past(Ready)) \
+    Name: assert ((Valid) && (Payload) == $past(Payload));
+`else
+`define ASSERT(Name, Expression) \
+  Name: assert property (@(posedge clk_i) disable iff (!rst_ni) (Expression)) \
+    else $error("%m: %s", `"Name`");
+`define ASSERT_HOLD(Name, Valid, Ready, Payload) \
+  Name: assert property (@(posedge clk_i) disable iff (!rst_ni) \
+    ((Valid) && !(Ready)) |=> ((Valid) && $stable(Payload))) \
+    else $error("%m: %s: valid or payload changed before it was accepted", `"Name`");
+`endif
+
+`endif
