@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "driver/result.hpp"
+
+namespace rnic {
+
+/// Memory that the device can reach, allocated by Device::dma_alloc. Plain data: its owner frees it with dma_free.
+struct DmaBuffer {
+  void* pointer{};      ///< Where the processor sees it; zeroed, aligned to 4 KiB
+  std::uint64_t iova{}; ///< Where the device sees it, one contiguous range, aligned to 4 KiB
+  std::size_t size{};   ///< Bytes, a multiple of 4 KiB
+};
+
+inline constexpr std::size_t kDevicePageBytes = 4096;
+
+/// The driver's only way to a device: its registers (BAR0), memory it can DMA, its interrupts, and time.
+///
+/// Whoever implements it (a PCI function, a simulated machine) keeps these ordering rules; driver/mmio.hpp
+/// has the named functions that rely on them.
+///
+/// 1. write64 is a posted write. Writes to the device, by write64 and write_burst64 alike, reach it in program
+///    order of the thread that makes them, and none is merged, split or repeated.
+/// 2. write_burst64 reaches the device as one 64-byte write; `offset` is a multiple of 64.
+/// 3. A posted write is not done when the call returns. read64 is not posted: it returns after every earlier
+///    write of the same thread has taken effect, and it flushes them.
+/// 4. Stores to DMA memory are not ordered before a later write64 unless dma_write_barrier stands between.
+/// 5. The device writes a completion entry after the payload that it reports, and the last byte of the entry (with
+///    the phase bit) never before its other bytes. Loads of the entry's other bytes, or of the payload, are
+///    ordered after the load of the phase only if dma_read_barrier stands between.
+/// 6. A message-signalled interrupt is seen (wait_interrupt returns true) after all DMA writes that the device made
+///    before it.
+/// 7. read64 returns after all DMA writes that the device made before it answered are visible (producer and consumer
+///    rule of PCI Express, base specification 2.4.1).
+///
+/// Thread safety: every function may be called from several threads at once.
+class Device {
+ public:
+  Device() = default;
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+  virtual ~Device() = default;
+
+  /// Reads the 64-bit register at `offset` (multiple of 8) of BAR0. A device that is gone answers all ones.
+  [[nodiscard]] virtual std::uint64_t read64(std::uint64_t offset) = 0;
+  /// Posts a write to the 64-bit register at `offset` (multiple of 8) of BAR0.
+  virtual void write64(std::uint64_t offset, std::uint64_t value) = 0;
+  /// Posts one 64-byte write at `offset` (multiple of 64) of BAR0 (write combining).
+  virtual void write_burst64(std::uint64_t offset, std::span<const std::uint8_t, 64> data) = 0;
+
+  /// Allocates zeroed memory of at least `bytes` (rounded up to 4 KiB) that the device may read and write.
+  /// Errors: kOutOfMemory. The caller owns the buffer and gives it back with dma_free.
+  [[nodiscard]] virtual Result<DmaBuffer> dma_alloc(std::size_t bytes) = 0;
+  /// Frees a buffer of dma_alloc; the device must no longer use it.
+  virtual void dma_free(const DmaBuffer& buffer) = 0;
+
+  /// Pins the application's memory [p, p + length) and maps it for the device, read-only unless `writable`.
+  /// Returns the device address of each 4 KiB page; the first is that of the page that holds `p`.
+  /// Mappings of the same page are counted and independent of each other.
+  /// Errors: kAccessViolation (a page is not mapped in the process, or not writable while `writable`),
+  /// kOutOfMemory; nothing stays mapped after an error.
+  [[nodiscard]] virtual Result<std::vector<std::uint64_t>> map_pages(const void* p, std::size_t length,
+                                                                     bool writable) = 0;
+  /// Undoes one map_pages, with the same arguments and the addresses it returned. The device must no longer use
+  /// them: a later DMA to them faults.
+  virtual void unmap_pages(const void* p, std::size_t length, std::span<const std::uint64_t> iovas) = 0;
+
+  /// Waits until MSI-X vector `vector` has fired since the last wait on it that returned true (so a message that
+  /// came before the call counts, and several messages count once), at most `timeout_ns`.
+  /// Returns false when the time is over. The driver has set up the MSI-X table entry with msix_message.
+  [[nodiscard]] virtual bool wait_interrupt(std::uint32_t vector, std::uint64_t timeout_ns) = 0;
+
+  /// What the driver must write to the MSI-X table entry of `vector` so that wait_interrupt sees its messages.
+  struct MsixMessage {
+    std::uint64_t address{};
+    std::uint32_t data{};
+  };
+  [[nodiscard]] virtual MsixMessage msix_message(std::uint32_t vector) = 0;
+
+  /// Lets `ns` pass. In a simulated machine time passes only inside elapse and wait_interrupt: a driver call charges
+  /// its stated cost (driver/costs.hpp), and a loop that polls must call elapse. On hardware it does nothing
+  /// (the processor's own time passes).
+  virtual void elapse(std::uint64_t ns) = 0;
+  /// Time since an arbitrary start, never going back.
+  [[nodiscard]] virtual std::uint64_t now_ns() = 0;
+
+  /// Unpredictable bits for keys, queue pair numbers and sequence numbers. A simulated machine draws them from its
+  /// one seed.
+  [[nodiscard]] virtual std::uint64_t random64() = 0;
+};
+
+}  // namespace rnic
