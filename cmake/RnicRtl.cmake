@@ -1,7 +1,7 @@
 # Verilated models of the NIC and of its blocks.
 find_package(verilator 5.006 REQUIRED HINTS $ENV{VERILATOR_ROOT} /usr/share/verilator)
 
-set(RNIC_RTL_DIRS common pcie host xlate sq rsp tx rx completion)
+set(RNIC_RTL_DIRS top common pcie host xlate sq rsp tx rx completion)
 set(RNIC_VERILATOR_ARGS --assert -Wall -I${PROJECT_SOURCE_DIR}/rtl/include)
 foreach(dir ${RNIC_RTL_DIRS})
   list(APPEND RNIC_VERILATOR_ARGS -y ${PROJECT_SOURCE_DIR}/rtl/${dir})

@@ -1,0 +1,662 @@
+`default_nettype none
+`include "assert.svh"
+
+/// The NIC: PCIe TLP streams on one side, Ethernet frames on the other. docs/architecture.md shows the way of a request.
+///
+/// TLP streams are those of pcie_edge; cfg_* are what a PCIe hard block reports of the configuration space.
+module rnic_top (
+    input  wire logic                    clk_i,
+    input  wire logic                    rst_ni,
+    input  wire logic [2:0]              cfg_max_payload_i,
+    input  wire logic [2:0]              cfg_max_read_req_i,
+    input  wire logic                    cfg_bus_master_i,
+    input  wire logic                    cfg_msix_enable_i,
+    input  wire logic                    cfg_msix_mask_i,
+    input  wire logic                    host_req_valid_i,
+    output logic                         host_req_ready_o,
+    input  wire rnic_pkg::host_req_hdr_t host_req_hdr_i,
+    input  wire logic [511:0]            host_req_data_i,
+    input  wire logic                    host_req_last_i,
+    output logic                         host_cpl_valid_o,
+    input  wire logic                    host_cpl_ready_i,
+    output rnic_pkg::host_cpl_hdr_t      host_cpl_hdr_o,
+    output logic [511:0]                 host_cpl_data_o,
+    output logic                         dma_req_valid_o,
+    input  wire logic                    dma_req_ready_i,
+    output rnic_pkg::dma_req_hdr_t       dma_req_hdr_o,
+    output logic [511:0]                 dma_req_data_o,
+    output logic                         dma_req_last_o,
+    input  wire logic                    dma_cpl_valid_i,
+    output logic                         dma_cpl_ready_o,
+    input  wire rnic_pkg::dma_cpl_hdr_t  dma_cpl_hdr_i,
+    input  wire logic [511:0]            dma_cpl_data_i,
+    input  wire logic                    dma_cpl_last_i,
+    output logic                         eth_tx_valid_o,
+    input  wire logic                    eth_tx_ready_i,
+    output rnic_pkg::frame_beat_t        eth_tx_data_o,
+    input  wire logic                    eth_rx_valid_i,
+    input  wire rnic_pkg::frame_beat_t   eth_rx_data_i
+);
+  // Clients of the DMA engines and of the context managers.
+  localparam int unsigned RdAdmin = 0, RdWqe = 1, RdScatterList = 2, RdPageList = 3, RdPayload = 4, RdClients = 5;
+  localparam int unsigned WrPayload = 0, WrCqe = 1, WrRetired = 2, WrAdmin = 3, WrMsix = 4, WrClients = 5;
+  localparam int unsigned SendClients = 7, RecvClients = 6;
+  localparam int unsigned ResetBlocks = 5;
+  localparam int unsigned Counters = rnic_pkg::NumCounters;
+
+  // ---- PCIe edge -----------------------------------------------------------------------------------------------
+  logic reg_req_valid, reg_req_ready, reg_rsp_valid, uar_req_valid, uar_req_ready;
+  rnic_pkg::reg_req_t reg_req_data;
+  logic [63:0] reg_rsp_data;
+  rnic_pkg::uar_req_t uar_req_data;
+  logic [RdClients-1:0] rd_req_valid, rd_req_ready, rd_rsp_valid, rd_rsp_ready;
+  rnic_pkg::dma_rd_req_t rd_req_admin, rd_req_wqe, rd_req_scatter, rd_req_pages, rd_req_payload;
+  rnic_pkg::dma_rd_rsp_t rd_rsp_data;
+  logic [WrClients-1:0] wr_valid, wr_ready, wr_done;
+  rnic_pkg::dma_wr_t wr_payload, wr_admin, wr_msix;
+  logic [2*rnic_pkg::DmaWrBits-1:0] wr_completion;
+  logic [Counters-1:0] ev_pcie, ev_host, ev_xlate, ev_sq, ev_tx, ev_front, ev_engine, ev_cpl;
+
+  pcie_edge #(
+      .RdClients(RdClients),
+      .WrClients(WrClients)
+  ) u_pcie_edge (
+      .clk_i,
+      .rst_ni,
+      .cfg_max_payload_i,
+      .cfg_max_read_req_i,
+      .cfg_bus_master_i,
+      .host_req_valid_i,
+      .host_req_ready_o,
+      .host_req_hdr_i,
+      .host_req_data_i,
+      .host_req_last_i,
+      .host_cpl_valid_o,
+      .host_cpl_ready_i,
+      .host_cpl_hdr_o,
+      .host_cpl_data_o,
+      .dma_req_valid_o,
+      .dma_req_ready_i,
+      .dma_req_hdr_o,
+      .dma_req_data_o,
+      .dma_req_last_o,
+      .dma_cpl_valid_i,
+      .dma_cpl_ready_o,
+      .dma_cpl_hdr_i,
+      .dma_cpl_data_i,
+      .dma_cpl_last_i,
+      .reg_req_valid_o(reg_req_valid),
+      .reg_req_ready_i(reg_req_ready),
+      .reg_req_data_o (reg_req_data),
+      .reg_rsp_valid_i(reg_rsp_valid),
+      .reg_rsp_data_i (reg_rsp_data),
+      .uar_req_valid_o(uar_req_valid),
+      .uar_req_ready_i(uar_req_ready),
+      .uar_req_data_o (uar_req_data),
+      .rd_req_valid_i (rd_req_valid),
+      .rd_req_ready_o (rd_req_ready),
+      .rd_req_data_i  ({rd_req_payload, rd_req_pages, rd_req_scatter, rd_req_wqe, rd_req_admin}),
+      .rd_rsp_valid_o (rd_rsp_valid),
+      .rd_rsp_ready_i (rd_rsp_ready),
+      .rd_rsp_data_o  (rd_rsp_data),
+      .wr_valid_i     (wr_valid),
+      .wr_ready_o     (wr_ready),
+      .wr_data_i      ({wr_msix, wr_admin, wr_completion, wr_payload}),
+      .wr_done_o      (wr_done),
+      .event_o        (ev_pcie)
+  );
+
+  // ---- Host interface ------------------------------------------------------------------------------------------
+  logic contexts_ready, send_ctx_ready, recv_ctx_ready, xlate_ready, completion_ready, device_enable;
+  logic [47:0] port_mac;
+  logic [63:0] cycles;
+  logic sq_db_valid, sq_db_ready, rq_db_valid, rq_db_ready, cq_db_valid, cq_db_ready, eq_db_valid, eq_db_ready;
+  rnic_pkg::doorbell_t sq_db_data, rq_db_data, cq_db_data, eq_db_data;
+  logic wqe_push_valid, wqe_push_ready;
+  rnic_pkg::wqe_push_t wqe_push_data;
+  logic msix_valid, msix_ready;
+  logic [7:0] msix_vector;
+  logic [3:0] admin_acq_valid, admin_acq_ready, admin_ctx_valid, admin_rel_valid, admin_rel_ready;
+  logic [7:0] admin_acq_index;
+  logic admin_rel_write;
+  rnic_pkg::send_ctx_t send_ctx, admin_send_ctx;
+  rnic_pkg::recv_ctx_t recv_ctx, admin_recv_ctx;
+  rnic_pkg::cq_ctx_t cq_ctx, admin_cq_ctx;
+  rnic_pkg::eq_ctx_t eq_ctx, admin_eq_ctx;
+  logic path_wr_valid;
+  logic [7:0] path_wr_qp;
+  rnic_pkg::path_t path_wr_data;
+  logic mpt_req_valid, mpt_req_ready, mpt_req_write, mpt_rsp_valid;
+  logic [rnic_pkg::MptIndexBits-1:0] mpt_req_index;
+  rnic_pkg::mpt_t mpt_req_data, mpt_rsp_data;
+  logic drain_valid, drain_ready, qp_reset_valid, qp_reset_ready, qp_error_valid, qp_error_ready;
+  logic [7:0] qp_reset_qp;
+  rnic_pkg::qp_error_t qp_error_data;
+  logic [ResetBlocks-1:0] block_reset_valid, block_reset_ready;
+
+  assign contexts_ready = send_ctx_ready && recv_ctx_ready && xlate_ready && completion_ready;
+
+  host_if u_host_if (
+      .clk_i,
+      .rst_ni,
+      .contexts_ready_i   (contexts_ready),
+      .reg_req_valid_i    (reg_req_valid),
+      .reg_req_ready_o    (reg_req_ready),
+      .reg_req_data_i     (reg_req_data),
+      .reg_rsp_valid_o    (reg_rsp_valid),
+      .reg_rsp_data_o     (reg_rsp_data),
+      .device_enable_o    (device_enable),
+      .port_mac_o         (port_mac),
+      .cycles_o           (cycles),
+      .event_i            (ev_pcie | ev_host | ev_xlate | ev_sq | ev_tx | ev_front | ev_engine | ev_cpl),
+      .uar_req_valid_i    (uar_req_valid),
+      .uar_req_ready_o    (uar_req_ready),
+      .uar_req_data_i     (uar_req_data),
+      .sq_doorbell_valid_o(sq_db_valid),
+      .sq_doorbell_ready_i(sq_db_ready),
+      .sq_doorbell_data_o (sq_db_data),
+      .rq_doorbell_valid_o(rq_db_valid),
+      .rq_doorbell_ready_i(rq_db_ready),
+      .rq_doorbell_data_o (rq_db_data),
+      .cq_doorbell_valid_o(cq_db_valid),
+      .cq_doorbell_ready_i(cq_db_ready),
+      .cq_doorbell_data_o (cq_db_data),
+      .eq_doorbell_valid_o(eq_db_valid),
+      .eq_doorbell_ready_i(eq_db_ready),
+      .eq_doorbell_data_o (eq_db_data),
+      .wqe_push_valid_o   (wqe_push_valid),
+      .wqe_push_ready_i   (wqe_push_ready),
+      .wqe_push_data_o    (wqe_push_data),
+      .cfg_msix_enable_i,
+      .cfg_msix_mask_i,
+      .msix_valid_i       (msix_valid),
+      .msix_ready_o       (msix_ready),
+      .msix_vector_i      (msix_vector),
+      .rd_req_valid_o     (rd_req_valid[RdAdmin]),
+      .rd_req_ready_i     (rd_req_ready[RdAdmin]),
+      .rd_req_data_o      (rd_req_admin),
+      .rd_rsp_valid_i     (rd_rsp_valid[RdAdmin]),
+      .rd_rsp_ready_o     (rd_rsp_ready[RdAdmin]),
+      .rd_rsp_data_i      (rd_rsp_data),
+      .admin_wr_valid_o   (wr_valid[WrAdmin]),
+      .admin_wr_ready_i   (wr_ready[WrAdmin]),
+      .admin_wr_data_o    (wr_admin),
+      .admin_wr_done_i    (wr_done[WrAdmin]),
+      .msix_wr_valid_o    (wr_valid[WrMsix]),
+      .msix_wr_ready_i    (wr_ready[WrMsix]),
+      .msix_wr_data_o     (wr_msix),
+      .msix_wr_done_i     (wr_done[WrMsix]),
+      .acq_valid_o        (admin_acq_valid),
+      .acq_ready_i        (admin_acq_ready),
+      .acq_index_o        (admin_acq_index),
+      .ctx_valid_i        (admin_ctx_valid),
+      .send_ctx_i         (send_ctx),
+      .recv_ctx_i         (recv_ctx),
+      .cq_ctx_i           (cq_ctx),
+      .eq_ctx_i           (eq_ctx),
+      .rel_valid_o        (admin_rel_valid),
+      .rel_ready_i        (admin_rel_ready),
+      .rel_write_o        (admin_rel_write),
+      .send_ctx_o         (admin_send_ctx),
+      .recv_ctx_o         (admin_recv_ctx),
+      .cq_ctx_o           (admin_cq_ctx),
+      .eq_ctx_o           (admin_eq_ctx),
+      .path_wr_valid_o    (path_wr_valid),
+      .path_wr_qp_o       (path_wr_qp),
+      .path_wr_data_o     (path_wr_data),
+      .mpt_req_valid_o    (mpt_req_valid),
+      .mpt_req_ready_i    (mpt_req_ready),
+      .mpt_req_write_o    (mpt_req_write),
+      .mpt_req_index_o    (mpt_req_index),
+      .mpt_req_data_o     (mpt_req_data),
+      .mpt_rsp_valid_i    (mpt_rsp_valid),
+      .mpt_rsp_data_i     (mpt_rsp_data),
+      .drain_valid_o      (drain_valid),
+      .drain_ready_i      (drain_ready),
+      .qp_reset_valid_o   (qp_reset_valid),
+      .qp_reset_ready_i   (qp_reset_ready),
+      .qp_reset_qp_o      (qp_reset_qp),
+      .qp_error_valid_o   (qp_error_valid),
+      .qp_error_ready_i   (qp_error_ready),
+      .qp_error_data_o    (qp_error_data),
+      .event_o            (ev_host)
+  );
+
+  qp_reset_fan #(
+      .N(ResetBlocks)
+  ) u_qp_reset_fan (
+      .clk_i,
+      .rst_ni,
+      .in_valid_i (qp_reset_valid),
+      .in_ready_o (qp_reset_ready),
+      .out_valid_o(block_reset_valid),
+      .out_ready_i(block_reset_ready)
+  );
+
+  // ---- Contexts ------------------------------------------------------------------------------------------------
+  // Send context clients: 0 admin, 1-3 send queue, 4 receive engine, 5-6 completion.
+  // Receive context clients: 0 admin, 1 responder output, 2 receive engine, 3-5 completion.
+  logic [SendClients-1:0] send_acq_valid, send_acq_ready, send_ctx_valid, send_rel_valid, send_rel_ready, send_rel_write;
+  logic [RecvClients-1:0] recv_acq_valid, recv_acq_ready, recv_ctx_valid, recv_rel_valid, recv_rel_ready, recv_rel_write;
+  logic [3*8-1:0] sq_acq_index, cpl_recv_acq_index;
+  logic [2*8-1:0] cpl_send_acq_index;
+  logic [7:0] engine_send_index, engine_recv_index, rsp_acq_index;
+  logic [3*rnic_pkg::SendCtxBits-1:0] sq_rel_data;
+  logic [2*rnic_pkg::SendCtxBits-1:0] cpl_send_rel_data;
+  logic [3*rnic_pkg::RecvCtxBits-1:0] cpl_recv_rel_data;
+  rnic_pkg::send_ctx_t engine_send_rel_data;
+  rnic_pkg::recv_ctx_t engine_recv_rel_data, rsp_rel_data;
+
+  assign send_acq_valid[0] = admin_acq_valid[0];
+  assign send_rel_valid[0] = admin_rel_valid[0];
+  assign send_rel_write[0] = admin_rel_write;
+  assign recv_acq_valid[0] = admin_acq_valid[1];
+  assign recv_rel_valid[0] = admin_rel_valid[1];
+  assign recv_rel_write[0] = admin_rel_write;
+  assign {admin_acq_ready[1:0], admin_ctx_valid[1:0], admin_rel_ready[1:0]} = {
+    recv_acq_ready[0], send_acq_ready[0], recv_ctx_valid[0], send_ctx_valid[0], recv_rel_ready[0], send_rel_ready[0]
+  };
+
+  ctx_manager #(
+      .Width  (rnic_pkg::SendCtxBits),
+      .Entries(256),
+      .Clients(SendClients)
+  ) u_send_ctx (
+      .clk_i,
+      .rst_ni,
+      .ready_o    (send_ctx_ready),
+      .acq_valid_i(send_acq_valid),
+      .acq_ready_o(send_acq_ready),
+      .acq_index_i({cpl_send_acq_index, engine_send_index, sq_acq_index, admin_acq_index}),
+      .ctx_valid_o(send_ctx_valid),
+      .ctx_data_o (send_ctx),
+      .rel_valid_i(send_rel_valid),
+      .rel_ready_o(send_rel_ready),
+      .rel_write_i(send_rel_write),
+      .rel_data_i ({cpl_send_rel_data, engine_send_rel_data, sq_rel_data, admin_send_ctx})
+  );
+
+  ctx_manager #(
+      .Width  (rnic_pkg::RecvCtxBits),
+      .Entries(256),
+      .Clients(RecvClients)
+  ) u_recv_ctx (
+      .clk_i,
+      .rst_ni,
+      .ready_o    (recv_ctx_ready),
+      .acq_valid_i(recv_acq_valid),
+      .acq_ready_o(recv_acq_ready),
+      .acq_index_i({cpl_recv_acq_index, engine_recv_index, rsp_acq_index, admin_acq_index}),
+      .ctx_valid_o(recv_ctx_valid),
+      .ctx_data_o (recv_ctx),
+      .rel_valid_i(recv_rel_valid),
+      .rel_ready_o(recv_rel_ready),
+      .rel_write_i(recv_rel_write),
+      .rel_data_i ({cpl_recv_rel_data, engine_recv_rel_data, rsp_rel_data, admin_recv_ctx})
+  );
+
+  logic tx_path_rd_en, rx_path_rd_en;
+  logic [7:0] tx_path_rd_qp, rx_path_rd_qp;
+  rnic_pkg::path_t tx_path_data, rx_path_data;
+
+  path_table u_path_table (
+      .clk_i,
+      .wr_valid_i  (path_wr_valid),
+      .wr_qp_i     (path_wr_qp),
+      .wr_data_i   (path_wr_data),
+      .tx_rd_en_i  (tx_path_rd_en),
+      .tx_rd_qp_i  (tx_path_rd_qp),
+      .tx_rd_data_o(tx_path_data),
+      .rx_rd_en_i  (rx_path_rd_en),
+      .rx_rd_qp_i  (rx_path_rd_qp),
+      .rx_rd_data_o(rx_path_data)
+  );
+
+  // ---- Translation (port 0: send path, 1: receive path) -------------------------------------------------------
+  logic [1:0] xlate_req_valid, xlate_req_ready, xlate_rsp_valid, xlate_rsp_ready, xlate_retire_valid, xlate_retire_epoch;
+  rnic_pkg::xlate_req_t tx_xlate_req, rx_xlate_req;
+  rnic_pkg::xlate_rsp_t tx_xlate_rsp, rx_xlate_rsp;
+
+  xlate u_xlate (
+      .clk_i,
+      .rst_ni,
+      .ready_o        (xlate_ready),
+      .req_valid_i    (xlate_req_valid),
+      .req_ready_o    (xlate_req_ready),
+      .req_data_i     ({rx_xlate_req, tx_xlate_req}),
+      .rsp_valid_o    (xlate_rsp_valid),
+      .rsp_ready_i    (xlate_rsp_ready),
+      .rsp_data_o     ({rx_xlate_rsp, tx_xlate_rsp}),
+      .retire_valid_i (xlate_retire_valid),
+      .retire_epoch_i (xlate_retire_epoch),
+      .mpt_req_valid_i(mpt_req_valid),
+      .mpt_req_ready_o(mpt_req_ready),
+      .mpt_req_write_i(mpt_req_write),
+      .mpt_req_index_i(mpt_req_index),
+      .mpt_req_data_i (mpt_req_data),
+      .mpt_rsp_valid_o(mpt_rsp_valid),
+      .mpt_rsp_data_o (mpt_rsp_data),
+      .drain_valid_i  (drain_valid),
+      .drain_ready_o  (drain_ready),
+      .rd_req_valid_o (rd_req_valid[RdPageList]),
+      .rd_req_ready_i (rd_req_ready[RdPageList]),
+      .rd_req_data_o  (rd_req_pages),
+      .rd_rsp_valid_i (rd_rsp_valid[RdPageList]),
+      .rd_rsp_ready_o (rd_rsp_ready[RdPageList]),
+      .rd_rsp_data_i  (rd_rsp_data),
+      .event_o        (ev_xlate)
+  );
+
+  // ---- Send queues ---------------------------------------------------------------------------------------------
+  logic [1:0] desc_valid, desc_ready, piece_valid, piece_ready;
+  rnic_pkg::tx_desc_t sq_desc, rsp_desc;
+  rnic_pkg::sg_piece_t sq_piece, rsp_piece;
+  logic inflight_valid, sq_retire_valid, sq_retire_ready, flush_req_valid, flush_req_ready, sq_wake_valid, read_slot_en;
+  rnic_pkg::inflight_t inflight_data;
+  rnic_pkg::retire_cmd_t sq_retire_data;
+  logic [7:0] flush_req_qp, sq_wake_qp;
+  logic [11:0] read_slot_addr;
+  rnic_pkg::read_slot_t read_slot_data;
+
+  send_queue u_send_queue (
+      .clk_i,
+      .rst_ni,
+      .sq_doorbell_valid_i(sq_db_valid),
+      .sq_doorbell_ready_o(sq_db_ready),
+      .sq_doorbell_data_i (sq_db_data),
+      .wqe_push_valid_i   (wqe_push_valid),
+      .wqe_push_ready_o   (wqe_push_ready),
+      .wqe_push_data_i    (wqe_push_data),
+      .acq_valid_o        (send_acq_valid[3:1]),
+      .acq_ready_i        (send_acq_ready[3:1]),
+      .acq_index_o        (sq_acq_index),
+      .ctx_valid_i        (send_ctx_valid[3:1]),
+      .ctx_data_i         (send_ctx),
+      .rel_valid_o        (send_rel_valid[3:1]),
+      .rel_ready_i        (send_rel_ready[3:1]),
+      .rel_write_o        (send_rel_write[3:1]),
+      .rel_data_o         (sq_rel_data),
+      .rd_req_valid_o     (rd_req_valid[RdWqe]),
+      .rd_req_ready_i     (rd_req_ready[RdWqe]),
+      .rd_req_data_o      (rd_req_wqe),
+      .rd_rsp_valid_i     (rd_rsp_valid[RdWqe]),
+      .rd_rsp_ready_o     (rd_rsp_ready[RdWqe]),
+      .rd_rsp_data_i      (rd_rsp_data),
+      .desc_valid_o       (desc_valid[0]),
+      .desc_ready_i       (desc_ready[0]),
+      .desc_data_o        (sq_desc),
+      .piece_valid_o      (piece_valid[0]),
+      .piece_ready_i      (piece_ready[0]),
+      .piece_data_o       (sq_piece),
+      .inflight_valid_o   (inflight_valid),
+      .inflight_data_o    (inflight_data),
+      .retire_cmd_valid_o (sq_retire_valid),
+      .retire_cmd_ready_i (sq_retire_ready),
+      .retire_cmd_data_o  (sq_retire_data),
+      .flush_req_valid_o  (flush_req_valid),
+      .flush_req_ready_i  (flush_req_ready),
+      .flush_req_qp_o     (flush_req_qp),
+      .sq_wake_valid_i    (sq_wake_valid),
+      .sq_wake_qp_i       (sq_wake_qp),
+      .read_slot_en_i     (read_slot_en),
+      .read_slot_addr_i   (read_slot_addr),
+      .read_slot_data_o   (read_slot_data),
+      .qp_reset_valid_i   (block_reset_valid[0]),
+      .qp_reset_ready_o   (block_reset_ready[0]),
+      .qp_reset_qp_i      (qp_reset_qp),
+      .event_o            (ev_sq)
+  );
+
+  // ---- Responder output ----------------------------------------------------------------------------------------
+  // A fault of a responder's packet goes to the responder and to the completion block, one after the other.
+  logic rsp_cmd_valid, rsp_cmd_ready, tx_fault_valid, tx_fault_ready, cpl_fault_ready, rsp_fault_ready, rsp_told_q;
+  rnic_pkg::rsp_cmd_t rsp_cmd_data;
+  rnic_pkg::tx_fault_t tx_fault_data;
+  logic rsp_fault_valid, cpl_fault_valid;
+
+  assign rsp_fault_valid = tx_fault_valid && tx_fault_data.responder && !rsp_told_q;
+  assign cpl_fault_valid = tx_fault_valid && (!tx_fault_data.responder || rsp_told_q);
+  assign tx_fault_ready  = cpl_fault_valid && cpl_fault_ready;
+
+  always_ff @(posedge clk_i) begin
+    if (rsp_fault_valid && rsp_fault_ready) rsp_told_q <= 1'b1;
+    if (tx_fault_ready) rsp_told_q <= 1'b0;
+    if (!rst_ni) rsp_told_q <= 1'b0;
+  end
+
+  responder_output u_responder_output (
+      .clk_i,
+      .rst_ni,
+      .cmd_valid_i     (rsp_cmd_valid),
+      .cmd_ready_o     (rsp_cmd_ready),
+      .cmd_data_i      (rsp_cmd_data),
+      .tx_fault_valid_i(rsp_fault_valid),
+      .tx_fault_ready_o(rsp_fault_ready),
+      .tx_fault_data_i (tx_fault_data),
+      .acq_valid_o     (recv_acq_valid[1]),
+      .acq_ready_i     (recv_acq_ready[1]),
+      .acq_index_o     (rsp_acq_index),
+      .ctx_valid_i     (recv_ctx_valid[1]),
+      .ctx_data_i      (recv_ctx),
+      .rel_valid_o     (recv_rel_valid[1]),
+      .rel_ready_i     (recv_rel_ready[1]),
+      .rel_write_o     (recv_rel_write[1]),
+      .rel_data_o      (rsp_rel_data),
+      .desc_valid_o    (desc_valid[1]),
+      .desc_ready_i    (desc_ready[1]),
+      .desc_data_o     (rsp_desc),
+      .piece_valid_o   (piece_valid[1]),
+      .piece_ready_i   (piece_ready[1]),
+      .piece_data_o    (rsp_piece),
+      .qp_reset_valid_i(block_reset_valid[1]),
+      .qp_reset_ready_o(block_reset_ready[1]),
+      .qp_reset_qp_i   (qp_reset_qp)
+  );
+
+  // ---- Send path -----------------------------------------------------------------------------------------------
+  tx_path u_tx_path (
+      .clk_i,
+      .rst_ni,
+      .port_mac_i          (port_mac),
+      .desc_valid_i        (desc_valid),
+      .desc_ready_o        (desc_ready),
+      .desc_data_i         ({rsp_desc, sq_desc}),
+      .piece_valid_i       (piece_valid),
+      .piece_ready_o       (piece_ready),
+      .piece_data_i        ({rsp_piece, sq_piece}),
+      .xlate_req_valid_o   (xlate_req_valid[0]),
+      .xlate_req_ready_i   (xlate_req_ready[0]),
+      .xlate_req_data_o    (tx_xlate_req),
+      .xlate_rsp_valid_i   (xlate_rsp_valid[0]),
+      .xlate_rsp_ready_o   (xlate_rsp_ready[0]),
+      .xlate_rsp_data_i    (tx_xlate_rsp),
+      .xlate_retire_valid_o(xlate_retire_valid[0]),
+      .xlate_retire_epoch_o(xlate_retire_epoch[0]),
+      .rd_req_valid_o      (rd_req_valid[RdPayload]),
+      .rd_req_ready_i      (rd_req_ready[RdPayload]),
+      .rd_req_data_o       (rd_req_payload),
+      .rd_rsp_valid_i      (rd_rsp_valid[RdPayload]),
+      .rd_rsp_ready_o      (rd_rsp_ready[RdPayload]),
+      .rd_rsp_data_i       (rd_rsp_data),
+      .path_rd_en_o        (tx_path_rd_en),
+      .path_rd_qp_o        (tx_path_rd_qp),
+      .path_rd_data_i      (tx_path_data),
+      .tx_fault_valid_o    (tx_fault_valid),
+      .tx_fault_ready_i    (tx_fault_ready),
+      .tx_fault_data_o     (tx_fault_data),
+      .eth_tx_valid_o,
+      .eth_tx_ready_i,
+      .eth_tx_data_o,
+      .qp_reset_valid_i    (block_reset_valid[2]),
+      .qp_reset_ready_o    (block_reset_ready[2]),
+      .qp_reset_qp_i       (qp_reset_qp),
+      .event_o             (ev_tx)
+  );
+
+  // ---- Receive path --------------------------------------------------------------------------------------------
+  logic rx_desc_valid, rx_desc_ready, rx_payload_valid, rx_payload_ready, rx_done_valid, rx_done_ready;
+  rnic_pkg::rx_desc_t rx_desc_data;
+  rnic_pkg::payload_beat_t rx_payload_data;
+  rnic_pkg::rx_done_t rx_done_data;
+
+  rx_front u_rx_front (
+      .clk_i,
+      .rst_ni,
+      .port_mac_i     (port_mac),
+      .enable_i       (device_enable),
+      .eth_rx_valid_i,
+      .eth_rx_data_i,
+      .desc_valid_o   (rx_desc_valid),
+      .desc_ready_i   (rx_desc_ready),
+      .desc_data_o    (rx_desc_data),
+      .payload_valid_o(rx_payload_valid),
+      .payload_ready_i(rx_payload_ready),
+      .payload_data_o (rx_payload_data),
+      .event_o        (ev_front)
+  );
+
+  rx_engine u_rx_engine (
+      .clk_i,
+      .rst_ni,
+      .desc_valid_i        (rx_desc_valid),
+      .desc_ready_o        (rx_desc_ready),
+      .desc_data_i         (rx_desc_data),
+      .payload_valid_i     (rx_payload_valid),
+      .payload_ready_o     (rx_payload_ready),
+      .payload_data_i      (rx_payload_data),
+      .send_acq_valid_o    (send_acq_valid[4]),
+      .send_acq_ready_i    (send_acq_ready[4]),
+      .send_acq_index_o    (engine_send_index),
+      .send_ctx_valid_i    (send_ctx_valid[4]),
+      .send_ctx_data_i     (send_ctx),
+      .send_rel_valid_o    (send_rel_valid[4]),
+      .send_rel_ready_i    (send_rel_ready[4]),
+      .send_rel_write_o    (send_rel_write[4]),
+      .send_rel_data_o     (engine_send_rel_data),
+      .recv_acq_valid_o    (recv_acq_valid[2]),
+      .recv_acq_ready_i    (recv_acq_ready[2]),
+      .recv_acq_index_o    (engine_recv_index),
+      .recv_ctx_valid_i    (recv_ctx_valid[2]),
+      .recv_ctx_data_i     (recv_ctx),
+      .recv_rel_valid_o    (recv_rel_valid[2]),
+      .recv_rel_ready_i    (recv_rel_ready[2]),
+      .recv_rel_write_o    (recv_rel_write[2]),
+      .recv_rel_data_o     (engine_recv_rel_data),
+      .read_slot_en_o      (read_slot_en),
+      .read_slot_addr_o    (read_slot_addr),
+      .read_slot_data_i    (read_slot_data),
+      .path_rd_en_o        (rx_path_rd_en),
+      .path_rd_qp_o        (rx_path_rd_qp),
+      .path_rd_data_i      (rx_path_data),
+      .xlate_req_valid_o   (xlate_req_valid[1]),
+      .xlate_req_ready_i   (xlate_req_ready[1]),
+      .xlate_req_data_o    (rx_xlate_req),
+      .xlate_rsp_valid_i   (xlate_rsp_valid[1]),
+      .xlate_rsp_ready_o   (xlate_rsp_ready[1]),
+      .xlate_rsp_data_i    (rx_xlate_rsp),
+      .xlate_retire_valid_o(xlate_retire_valid[1]),
+      .xlate_retire_epoch_o(xlate_retire_epoch[1]),
+      .rd_req_valid_o      (rd_req_valid[RdScatterList]),
+      .rd_req_ready_i      (rd_req_ready[RdScatterList]),
+      .rd_req_data_o       (rd_req_scatter),
+      .rd_rsp_valid_i      (rd_rsp_valid[RdScatterList]),
+      .rd_rsp_ready_o      (rd_rsp_ready[RdScatterList]),
+      .rd_rsp_data_i       (rd_rsp_data),
+      .wr_valid_o          (wr_valid[WrPayload]),
+      .wr_ready_i          (wr_ready[WrPayload]),
+      .wr_data_o           (wr_payload),
+      .wr_done_i           (wr_done[WrPayload]),
+      .done_valid_o        (rx_done_valid),
+      .done_ready_i        (rx_done_ready),
+      .done_data_o         (rx_done_data),
+      .qp_reset_valid_i    (block_reset_valid[3]),
+      .qp_reset_ready_o    (block_reset_ready[3]),
+      .qp_reset_qp_i       (qp_reset_qp),
+      .event_o             (ev_engine)
+  );
+
+  // ---- Completion ----------------------------------------------------------------------------------------------
+  completion u_completion (
+      .clk_i,
+      .rst_ni,
+      .ready_o            (completion_ready),
+      .cycles_i           (cycles),
+      .done_valid_i       (rx_done_valid),
+      .done_ready_o       (rx_done_ready),
+      .done_data_i        (rx_done_data),
+      .tx_fault_valid_i   (cpl_fault_valid),
+      .tx_fault_ready_o   (cpl_fault_ready),
+      .tx_fault_data_i    (tx_fault_data),
+      .retire_cmd_valid_i (sq_retire_valid),
+      .retire_cmd_ready_o (sq_retire_ready),
+      .retire_cmd_data_i  (sq_retire_data),
+      .inflight_valid_i   (inflight_valid),
+      .inflight_data_i    (inflight_data),
+      .flush_req_valid_i  (flush_req_valid),
+      .flush_req_ready_o  (flush_req_ready),
+      .flush_req_qp_i     (flush_req_qp),
+      .qp_error_valid_i   (qp_error_valid),
+      .qp_error_ready_o   (qp_error_ready),
+      .qp_error_data_i    (qp_error_data),
+      .rsp_cmd_valid_o    (rsp_cmd_valid),
+      .rsp_cmd_ready_i    (rsp_cmd_ready),
+      .rsp_cmd_data_o     (rsp_cmd_data),
+      .sq_wake_valid_o    (sq_wake_valid),
+      .sq_wake_qp_o       (sq_wake_qp),
+      .rq_doorbell_valid_i(rq_db_valid),
+      .rq_doorbell_ready_o(rq_db_ready),
+      .rq_doorbell_data_i (rq_db_data),
+      .cq_doorbell_valid_i(cq_db_valid),
+      .cq_doorbell_ready_o(cq_db_ready),
+      .cq_doorbell_data_i (cq_db_data),
+      .eq_doorbell_valid_i(eq_db_valid),
+      .eq_doorbell_ready_o(eq_db_ready),
+      .eq_doorbell_data_i (eq_db_data),
+      .send_acq_valid_o   (send_acq_valid[6:5]),
+      .send_acq_ready_i   (send_acq_ready[6:5]),
+      .send_acq_index_o   (cpl_send_acq_index),
+      .send_ctx_valid_i   (send_ctx_valid[6:5]),
+      .send_ctx_data_i    (send_ctx),
+      .send_rel_valid_o   (send_rel_valid[6:5]),
+      .send_rel_ready_i   (send_rel_ready[6:5]),
+      .send_rel_write_o   (send_rel_write[6:5]),
+      .send_rel_data_o    (cpl_send_rel_data),
+      .recv_acq_valid_o   (recv_acq_valid[5:3]),
+      .recv_acq_ready_i   (recv_acq_ready[5:3]),
+      .recv_acq_index_o   (cpl_recv_acq_index),
+      .recv_ctx_valid_i   (recv_ctx_valid[5:3]),
+      .recv_ctx_data_i    (recv_ctx),
+      .recv_rel_valid_o   (recv_rel_valid[5:3]),
+      .recv_rel_ready_i   (recv_rel_ready[5:3]),
+      .recv_rel_write_o   (recv_rel_write[5:3]),
+      .recv_rel_data_o    (cpl_recv_rel_data),
+      .admin_acq_valid_i  (admin_acq_valid[3:2]),
+      .admin_acq_ready_o  (admin_acq_ready[3:2]),
+      .admin_acq_index_i  (admin_acq_index),
+      .admin_ctx_valid_o  (admin_ctx_valid[3:2]),
+      .admin_cq_ctx_o     (cq_ctx),
+      .admin_eq_ctx_o     (eq_ctx),
+      .admin_rel_valid_i  (admin_rel_valid[3:2]),
+      .admin_rel_ready_o  (admin_rel_ready[3:2]),
+      .admin_rel_write_i  (admin_rel_write),
+      .admin_cq_ctx_i     (admin_cq_ctx),
+      .admin_eq_ctx_i     (admin_eq_ctx),
+      .wr_valid_o         (wr_valid[WrRetired:WrCqe]),
+      .wr_ready_i         (wr_ready[WrRetired:WrCqe]),
+      .wr_data_o          (wr_completion),
+      .wr_done_i          (wr_done[WrRetired:WrCqe]),
+      .msix_valid_o       (msix_valid),
+      .msix_ready_i       (msix_ready),
+      .msix_vector_o      (msix_vector),
+      .qp_reset_valid_i   (block_reset_valid[4]),
+      .qp_reset_ready_o   (block_reset_ready[4]),
+      .qp_reset_qp_i      (qp_reset_qp),
+      .event_o            (ev_cpl)
+  );
+
+  `ASSERT_HOLD(HostCplHold, host_cpl_valid_o, host_cpl_ready_i, {host_cpl_hdr_o, host_cpl_data_o})
+  `ASSERT_HOLD(DmaReqHold, dma_req_valid_o, dma_req_ready_i, {dma_req_hdr_o, dma_req_data_o, dma_req_last_o})
+  `ASSERT_HOLD(EthTxHold, eth_tx_valid_o, eth_tx_ready_i, eth_tx_data_o)
+endmodule
+
+`default_nettype wire
