@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Installs the Debian 12 packages that the project builds with, those that are missing, as root or through sudo.
+set -euo pipefail
+
+packages=(g++ cmake make ninja-build ccache git verilator libsystemc-dev catch2 libcli11-dev libfmt-dev nlohmann-json3-dev
+  libpcap-dev libssl-dev libibverbs-dev zlib1g-dev yosys z3 tshark python3)
+
+missing=()
+for package in "${packages[@]}"; do
+  dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+if ! command -v apt-get >/dev/null; then
+  echo "setup.sh: this needs Debian packages and there is no apt-get; install the equivalents of: ${missing[*]}" >&2
+  exit 1
+fi
+if [ "$(id -u)" -eq 0 ]; then
+  as_root=()
+elif command -v sudo >/dev/null && { [ -t 0 ] || sudo -n true 2>/dev/null; }; then
+  as_root=(sudo)
+else
+  echo "setup.sh: not root and no sudo; as root run: apt-get install ${missing[*]}" >&2
+  exit 1
+fi
+echo "setup.sh: installing ${missing[*]}"
+"${as_root[@]}" apt-get update -qq
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
