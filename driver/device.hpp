@@ -11,9 +11,9 @@ namespace rnic {
 
 /// Memory that the device can reach, allocated by Device::dma_alloc. Plain data: its owner frees it with dma_free.
 struct DmaBuffer {
-  void* pointer{};      ///< Where the processor sees it; zeroed, aligned to 4 KiB
-  std::uint64_t iova{}; ///< Where the device sees it, one contiguous range, aligned to 4 KiB
-  std::size_t size{};   ///< Bytes, a multiple of 4 KiB
+  void* pointer{};       ///< Where the processor sees it; zeroed, aligned to 4 KiB
+  std::uint64_t iova{};  ///< Where the device sees it, one contiguous range, aligned to 4 KiB
+  std::size_t size{};    ///< Bytes, a multiple of 4 KiB
 };
 
 inline constexpr std::size_t kDevicePageBytes = 4096;
@@ -37,7 +37,10 @@ inline constexpr std::size_t kDevicePageBytes = 4096;
 /// 7. read64 returns after all DMA writes that the device made before it answered are visible (producer and consumer
 ///    rule of PCI Express, base specification 2.4.1).
 ///
-/// Thread safety: every function may be called from several threads at once.
+/// Threads: every function may be called from several threads at once. read64, elapse and wait_interrupt may let time
+/// pass, that is, run other threads of the machine (in a simulator these may be coroutines of one thread), so the
+/// driver never holds a lock across them. All other functions return without letting time pass, and are called with
+/// locks held.
 class Device {
  public:
   Device() = default;
@@ -70,7 +73,8 @@ class Device {
   virtual void unmap_pages(const void* p, std::size_t length, std::span<const std::uint64_t> iovas) = 0;
 
   /// Waits until MSI-X vector `vector` has fired since the last wait on it that returned true (so a message that
-  /// came before the call counts, and several messages count once), at most `timeout_ns`.
+  /// came before the call counts, and several messages count once), at most `timeout_ns`. A message wakes every
+  /// thread that waits for its vector at that time.
   /// Returns false when the time is over. The driver has set up the MSI-X table entry with msix_message.
   [[nodiscard]] virtual bool wait_interrupt(std::uint32_t vector, std::uint64_t timeout_ns) = 0;
 
