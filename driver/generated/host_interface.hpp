@@ -63,6 +63,10 @@ inline constexpr std::uint32_t kBlockTypeCounters = 5;
 inline constexpr std::uint32_t kBlockVersion = 1;
 /// 'RNIC' in the identity register.
 inline constexpr std::uint32_t kDeviceMagic = 0x524e4943;
+/// PCI vendor of the simulated device (the number that emulated devices use; a board has its own).
+inline constexpr std::uint32_t kPciVendorId = 0x1234;
+/// PCI device.
+inline constexpr std::uint32_t kPciDeviceId = 0x524e;
 /// Size of the WQE window of a UAR.
 inline constexpr std::uint32_t kUarWqeWindowBytes = 0x100;
 /// UAR page of the kernel driver.

@@ -55,6 +55,10 @@ package rnic_pkg;
   localparam logic [31:0] BlockVersion = 32'd1;
   /// 'RNIC' in the identity register.
   localparam logic [31:0] DeviceMagic = 32'd1380862275;
+  /// PCI vendor of the simulated device (the number that emulated devices use; a board has its own).
+  localparam logic [31:0] PciVendorId = 32'd4660;
+  /// PCI device.
+  localparam logic [31:0] PciDeviceId = 32'd21070;
   /// Size of the WQE window of a UAR.
   localparam logic [31:0] UarWqeWindowBytes = 32'd256;
   /// UAR page of the kernel driver.
