@@ -51,7 +51,7 @@ module rnic_top (
   rnic_pkg::uar_req_t uar_req_data;
   logic [RdClients-1:0] rd_req_valid, rd_req_ready, rd_rsp_valid, rd_rsp_ready;
   rnic_pkg::dma_rd_req_t rd_req_admin, rd_req_wqe, rd_req_scatter, rd_req_pages, rd_req_payload;
-  rnic_pkg::dma_rd_rsp_t rd_rsp_data;
+  rnic_pkg::dma_rd_rsp_t rd_rsp_admin, rd_rsp_wqe, rd_rsp_scatter, rd_rsp_pages, rd_rsp_payload;
   logic [WrClients-1:0] wr_valid, wr_ready, wr_done;
   rnic_pkg::dma_wr_t wr_payload, wr_admin, wr_msix;
   logic [2*rnic_pkg::DmaWrBits-1:0] wr_completion;
@@ -98,7 +98,7 @@ module rnic_top (
       .rd_req_data_i  ({rd_req_payload, rd_req_pages, rd_req_scatter, rd_req_wqe, rd_req_admin}),
       .rd_rsp_valid_o (rd_rsp_valid),
       .rd_rsp_ready_i (rd_rsp_ready),
-      .rd_rsp_data_o  (rd_rsp_data),
+      .rd_rsp_data_o  ({rd_rsp_payload, rd_rsp_pages, rd_rsp_scatter, rd_rsp_wqe, rd_rsp_admin}),
       .wr_valid_i     (wr_valid),
       .wr_ready_o     (wr_ready),
       .wr_data_i      ({wr_msix, wr_admin, wr_completion, wr_payload}),
@@ -177,7 +177,7 @@ module rnic_top (
       .rd_req_data_o      (rd_req_admin),
       .rd_rsp_valid_i     (rd_rsp_valid[RdAdmin]),
       .rd_rsp_ready_o     (rd_rsp_ready[RdAdmin]),
-      .rd_rsp_data_i      (rd_rsp_data),
+      .rd_rsp_data_i      (rd_rsp_admin),
       .admin_wr_valid_o   (wr_valid[WrAdmin]),
       .admin_wr_ready_i   (wr_ready[WrAdmin]),
       .admin_wr_data_o    (wr_admin),
@@ -343,7 +343,7 @@ module rnic_top (
       .rd_req_data_o  (rd_req_pages),
       .rd_rsp_valid_i (rd_rsp_valid[RdPageList]),
       .rd_rsp_ready_o (rd_rsp_ready[RdPageList]),
-      .rd_rsp_data_i  (rd_rsp_data),
+      .rd_rsp_data_i  (rd_rsp_pages),
       .event_o        (ev_xlate)
   );
 
@@ -381,7 +381,7 @@ module rnic_top (
       .rd_req_data_o      (rd_req_wqe),
       .rd_rsp_valid_i     (rd_rsp_valid[RdWqe]),
       .rd_rsp_ready_o     (rd_rsp_ready[RdWqe]),
-      .rd_rsp_data_i      (rd_rsp_data),
+      .rd_rsp_data_i      (rd_rsp_wqe),
       .desc_valid_o       (desc_valid[0]),
       .desc_ready_i       (desc_ready[0]),
       .desc_data_o        (sq_desc),
@@ -477,7 +477,7 @@ module rnic_top (
       .rd_req_data_o       (rd_req_payload),
       .rd_rsp_valid_i      (rd_rsp_valid[RdPayload]),
       .rd_rsp_ready_o      (rd_rsp_ready[RdPayload]),
-      .rd_rsp_data_i       (rd_rsp_data),
+      .rd_rsp_data_i       (rd_rsp_payload),
       .path_rd_en_o        (tx_path_rd_en),
       .path_rd_qp_o        (tx_path_rd_qp),
       .path_rd_data_i      (tx_path_data),
@@ -561,7 +561,7 @@ module rnic_top (
       .rd_req_data_o       (rd_req_scatter),
       .rd_rsp_valid_i      (rd_rsp_valid[RdScatterList]),
       .rd_rsp_ready_o      (rd_rsp_ready[RdScatterList]),
-      .rd_rsp_data_i       (rd_rsp_data),
+      .rd_rsp_data_i       (rd_rsp_scatter),
       .wr_valid_o          (wr_valid[WrPayload]),
       .wr_ready_i          (wr_ready[WrPayload]),
       .wr_data_o           (wr_payload),

@@ -9,7 +9,8 @@
 /// Poisoned writes are dropped and counted likewise.
 ///
 /// DMA reads: client i asks with rd_req (dma_rd_req_t) and gets its data in the order of its requests; clients are independent
-/// (data of one that does not take it never holds up another for good: a client's requests hold at most its share of tags).
+/// (data of one that does not take it never holds up another: each has its own output, its own ring in the reorder buffer and
+/// a reserve of tags). Client RdPayload has the largest ring.
 /// 64 tags, one read TLP each, of at most min(cfg maximum read request, 512 bytes), never across 4 KiB. Completions of different
 /// tags may come in any order, those of one tag in order, split anywhere at the read completion boundary. An error status, a
 /// poisoned completion, a wrong length or a time-out (CompletionTimeoutCycles) makes the whole request err; a tag whose read
@@ -22,6 +23,7 @@
 module pcie_edge #(
     parameter int unsigned RdClients = 5,
     parameter int unsigned WrClients = 5,
+    parameter int unsigned RdPayload = RdClients - 1,
     parameter int unsigned CompletionTimeoutCycles = 12_500_000
 ) (
     input  wire logic                     clk_i,
@@ -60,13 +62,13 @@ module pcie_edge #(
     output logic                          uar_req_valid_o,
     input  wire logic                     uar_req_ready_i,
     output rnic_pkg::uar_req_t            uar_req_data_o,
-    // DMA read clients (dma_rd_req_t, dma_rd_rsp_t); the response bus is shared, valid is one-hot
+    // DMA read clients (dma_rd_req_t, dma_rd_rsp_t)
     input  wire logic [RdClients-1:0]     rd_req_valid_i,
     output logic [RdClients-1:0]          rd_req_ready_o,
     input  wire logic [RdClients*rnic_pkg::DmaRdReqBits-1:0] rd_req_data_i,
     output logic [RdClients-1:0]          rd_rsp_valid_o,
     input  wire logic [RdClients-1:0]     rd_rsp_ready_i,
-    output rnic_pkg::dma_rd_rsp_t         rd_rsp_data_o,
+    output logic [RdClients*rnic_pkg::DmaRdRspBits-1:0] rd_rsp_data_o,
     // DMA write clients (dma_wr_t)
     input  wire logic [WrClients-1:0]     wr_valid_i,
     output logic [WrClients-1:0]          wr_ready_o,
