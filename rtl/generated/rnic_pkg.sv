@@ -176,6 +176,29 @@ package rnic_pkg;
   localparam logic [2:0] CplStatusUnsupportedRequest = 3'd1;
   localparam logic [2:0] CplStatusCompleterAbort = 3'd4;
 
+  // CtxKind: Context manager, as the bit numbers of the admin queue's acquire and release vectors.
+  localparam logic [1:0] CtxKindSend = 2'd0;
+  localparam logic [1:0] CtxKindReceive = 2'd1;
+  localparam logic [1:0] CtxKindCq = 2'd2;
+  localparam logic [1:0] CtxKindEq = 2'd3;
+
+  // RefOp: Operation on the table of CQs and EQs and of the references to them.
+  localparam logic [2:0] RefOpLook = 3'd0;  // Changes nothing
+  localparam logic [2:0] RefOpCreate = 3'd1;  // Exists now, without references
+  localparam logic [2:0] RefOpDestroy = 3'd2;  // Exists no more
+  localparam logic [2:0] RefOpAdd = 3'd3;  // One reference more
+  localparam logic [2:0] RefOpDrop = 3'd4;  // One reference less
+
+  // QpStep: What the admin queue does to the contexts of a QP.
+  localparam logic [2:0] QpStepCreate = 3'd0;  // Attributes of the command, state RESET
+  localparam logic [2:0] QpStepInit = 3'd1;  // To INIT
+  localparam logic [2:0] QpStepRtr = 3'd2;  // To RTR
+  localparam logic [2:0] QpStepRts = 3'd3;  // To RTS
+  localparam logic [2:0] QpStepRights = 3'd4;  // RTS to RTS: remote rights, RNR timer
+  localparam logic [2:0] QpStepQuiet = 3'd5;  // No UAR may ring its doorbells
+  localparam logic [2:0] QpStepReset = 3'd6;  // Back to what Create made
+  localparam logic [2:0] QpStepDestroy = 3'd7;  // Nothing is left
+
   // Access: What an access wants.
   localparam logic [1:0] AccessLocalRead = 2'd0;
   localparam logic [1:0] AccessLocalWrite = 2'd1;
@@ -916,6 +939,22 @@ package rnic_pkg;
     logic [511:0] data;  // 64 bytes
     logic [6:0] uar;
   } wqe_push_t;
+
+  /// Request to the table of references.
+  localparam int unsigned AdminRefBits = 12;
+  typedef struct packed {
+    logic eq;  // 1: EQ, 0: CQ
+    logic [7:0] number;  // CQN or EQN
+    logic [2:0] op;  // RefOp
+  } admin_ref_t;
+
+  /// A verb of the admin queue borrows one context; `write` is looked at when the context is there.
+  localparam int unsigned AdminAccessBits = 11;
+  typedef struct packed {
+    logic write;
+    logic [7:0] index;
+    logic [1:0] kind;  // CtxKind
+  } admin_access_t;
 
   /// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic.
   localparam int unsigned SendCtxBits = 508;

@@ -25,6 +25,35 @@ enum class CplStatus : std::uint8_t {
   kCompleterAbort = 4,
 };
 
+/// Context manager, as the bit numbers of the admin queue's acquire and release vectors.
+enum class CtxKind : std::uint8_t {
+  kSend = 0,
+  kReceive = 1,
+  kCq = 2,
+  kEq = 3,
+};
+
+/// Operation on the table of CQs and EQs and of the references to them.
+enum class RefOp : std::uint8_t {
+  kLook = 0,  ///< Changes nothing
+  kCreate = 1,  ///< Exists now, without references
+  kDestroy = 2,  ///< Exists no more
+  kAdd = 3,  ///< One reference more
+  kDrop = 4,  ///< One reference less
+};
+
+/// What the admin queue does to the contexts of a QP.
+enum class QpStep : std::uint8_t {
+  kCreate = 0,  ///< Attributes of the command, state RESET
+  kInit = 1,  ///< To INIT
+  kRtr = 2,  ///< To RTR
+  kRts = 3,  ///< To RTS
+  kRights = 4,  ///< RTS to RTS: remote rights, RNR timer
+  kQuiet = 5,  ///< No UAR may ring its doorbells
+  kReset = 6,  ///< Back to what Create made
+  kDestroy = 7,  ///< Nothing is left
+};
+
 /// What an access wants.
 enum class Access : std::uint8_t {
   kLocalRead = 0,
@@ -384,6 +413,52 @@ struct WqePush {
     return v;
   }
   bool operator==(const WqePush&) const = default;
+};
+
+/// Request to the table of references. 12 bits.
+struct AdminRef {
+  static constexpr std::size_t kBits = 12;
+  static constexpr std::size_t kBytes = 2;
+  std::uint8_t op{};  ///< RefOp
+  std::uint8_t number{};  ///< CQN or EQN
+  std::uint8_t eq{};  ///< 1: EQ, 0: CQ
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 3>(to, op);
+    bits::put_little<3, 8>(to, number);
+    bits::put_little<11, 1>(to, eq);
+  }
+  static constexpr AdminRef decode(std::span<const std::uint8_t, kBytes> from) {
+    AdminRef v;
+    bits::get_little<0, 3>(from, v.op);
+    bits::get_little<3, 8>(from, v.number);
+    bits::get_little<11, 1>(from, v.eq);
+    return v;
+  }
+  bool operator==(const AdminRef&) const = default;
+};
+
+/// A verb of the admin queue borrows one context; `write` is looked at when the context is there. 11 bits.
+struct AdminAccess {
+  static constexpr std::size_t kBits = 11;
+  static constexpr std::size_t kBytes = 2;
+  std::uint8_t kind{};  ///< CtxKind
+  std::uint8_t index{};
+  std::uint8_t write{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 2>(to, kind);
+    bits::put_little<2, 8>(to, index);
+    bits::put_little<10, 1>(to, write);
+  }
+  static constexpr AdminAccess decode(std::span<const std::uint8_t, kBytes> from) {
+    AdminAccess v;
+    bits::get_little<0, 2>(from, v.kind);
+    bits::get_little<2, 8>(from, v.index);
+    bits::get_little<10, 1>(from, v.write);
+    return v;
+  }
+  bool operator==(const AdminAccess&) const = default;
 };
 
 /// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 508 bits.
