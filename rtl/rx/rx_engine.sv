@@ -3,13 +3,17 @@
 
 /// Receive engine: protocol checks, scatter lists, translation, payload writes; in wire order, pipelined.
 ///
-/// Check stage: looks up the QP by the full QPN, peer address and P_Key, state; requests go through the responder checks (PSN, opcode sequence,
-/// lengths, rights of the QP, receive WQE present, Read limit), responses through the requester checks (PSN against the Read ring). Each packet becomes an rx_plan_t; the first packet of
-/// a SEND or of a Read response also asks for the WQE that holds its scatter list. Later packets are checked while earlier ones wait for memory.
-/// Place stage: takes each plan in order, walks the scatter list from the packet's offset, translates every run (at most a page), and writes the payload.
-/// A refused run or a scatter list that is too short faults the packet: nothing more of it is written, and all later packets of that side of that QP are dropped
-/// (action None) until qp_reset. Done stage: rx_done_t in order, when the writes have been handed to PCIe.
-/// Send context client: Read responses. Receive context client: requests.
+/// Check stage (rx_check): looks up the QP by the full QPN, peer address and P_Key, state; requests go through the responder
+/// checks (PSN, opcode sequence, lengths, rights of the QP, Read limit, receive WQE present), responses through the requester
+/// checks (PSN against the Read ring). Each packet becomes an rx_plan_t; the first packet of a SEND or of a Read response also
+/// asks for the WQE that holds its scatter list. Later packets are checked while earlier ones wait for memory.
+/// Place stage: takes each plan in order, walks the scatter list from the packet's offset, translates every run (at most a
+/// page; rx_place, rx_place_collect), and writes the payload (rx_place_write, scatter_align). A refused run or a scatter list
+/// that is too short faults the packet: nothing of it is written, and all later packets of that side of that QP are
+/// dropped until qp_reset. Done stage (rx_done): rx_done_t in order, when the writes have been handed to PCIe; packets
+/// that are dropped (action None) make none.
+/// Send context client: Read responses and ACKs. Receive context client: requests.
+/// Read slot and path data are expected one cycle after their enables, and hold until the next.
 module rx_engine (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
@@ -69,6 +73,149 @@ module rx_engine (
     input  wire logic [7:0]                qp_reset_qp_i,
     output logic [rnic_pkg::NumCounters-1:0] event_o
 );
+
+  logic room, plan_in_valid, plan_in_ready, plan_valid, plan_ready, fetch_valid, fetch_ready;
+  logic check_idle, left, clear_valid, place_fault;
+  rnic_pkg::rx_plan_t plan_in, plan;
+  rnic_pkg::rx_sgl_fetch_t fetch_in, fetch;
+  logic [rnic_pkg::NumCounters-1:0] check_event;
+
+  rx_check u_check (
+      .clk_i,
+      .rst_ni,
+      .desc_valid_i,
+      .desc_ready_o,
+      .desc_data_i,
+      .send_acq_valid_o,
+      .send_acq_ready_i,
+      .send_acq_index_o,
+      .send_ctx_valid_i,
+      .send_ctx_data_i,
+      .send_rel_valid_o,
+      .send_rel_ready_i,
+      .send_rel_write_o,
+      .send_rel_data_o,
+      .recv_acq_valid_o,
+      .recv_acq_ready_i,
+      .recv_acq_index_o,
+      .recv_ctx_valid_i,
+      .recv_ctx_data_i,
+      .recv_rel_valid_o,
+      .recv_rel_ready_i,
+      .recv_rel_write_o,
+      .recv_rel_data_o,
+      .read_slot_en_o,
+      .read_slot_addr_o,
+      .read_slot_data_i,
+      .path_rd_en_o,
+      .path_rd_qp_o,
+      .path_rd_data_i,
+      .room_i       (room),
+      .plan_valid_o (plan_in_valid),
+      .plan_data_o  (plan_in),
+      .fetch_valid_o(fetch_valid),
+      .fetch_data_o (fetch_in),
+      .idle_o       (check_idle),
+      .clear_valid_i(clear_valid),
+      .clear_qp_i   (qp_reset_qp_i),
+      .event_o      (check_event)
+  );
+
+  // Plans wait here for memory while their WQE reads are on the way: enough small packets for a PCIe round trip.
+  logic [6:0] unused_plan_count;
+  logic [5:0] unused_fetch_count;
+  assign room = plan_in_ready && fetch_ready;
+  stream_fifo #(
+      .Width(rnic_pkg::RxPlanBits),
+      .Depth(32)
+  ) u_plans (
+      .clk_i,
+      .rst_ni,
+      .in_valid_i (plan_in_valid),
+      .in_ready_o (plan_in_ready),
+      .in_data_i  (plan_in),
+      .out_valid_o(plan_valid),
+      .out_ready_i(plan_ready),
+      .out_data_o (plan),
+      .count_o    (unused_plan_count)
+  );
+  stream_fifo #(
+      .Width(rnic_pkg::RxSglFetchBits),
+      .Depth(16)
+  ) u_fetches (
+      .clk_i,
+      .rst_ni,
+      .in_valid_i (fetch_valid),
+      .in_ready_o (fetch_ready),
+      .in_data_i  (fetch_in),
+      .out_valid_o(rd_req_valid_o),
+      .out_ready_i(rd_req_ready_i),
+      .out_data_o (fetch),
+      .count_o    (unused_fetch_count)
+  );
+  always_comb begin : read_request
+    rd_req_data_o        = '0;
+    rd_req_data_o.addr   = fetch.addr;
+    rd_req_data_o.length = fetch.length;
+  end
+
+  rx_place u_place (
+      .clk_i,
+      .rst_ni,
+      .plan_valid_i (plan_valid),
+      .plan_ready_o (plan_ready),
+      .plan_data_i  (plan),
+      .payload_valid_i,
+      .payload_ready_o,
+      .payload_data_i,
+      .xlate_req_valid_o,
+      .xlate_req_ready_i,
+      .xlate_req_data_o,
+      .xlate_rsp_valid_i,
+      .xlate_rsp_ready_o,
+      .xlate_rsp_data_i,
+      .xlate_retire_valid_o,
+      .xlate_retire_epoch_o,
+      .rd_rsp_valid_i,
+      .rd_rsp_ready_o,
+      .rd_rsp_data_i,
+      .wr_valid_o,
+      .wr_ready_i,
+      .wr_data_o,
+      .wr_done_i,
+      .done_valid_o,
+      .done_ready_i,
+      .done_data_o,
+      .left_o       (left),
+      .clear_valid_i(clear_valid),
+      .clear_qp_i   (qp_reset_qp_i),
+      .fault_event_o(place_fault)
+  );
+
+  rx_done_flush u_flush (
+      .clk_i,
+      .rst_ni,
+      .qp_reset_valid_i,
+      .qp_reset_ready_o,
+      .idle_i       (check_idle),
+      .entered_i    (plan_in_valid),
+      .left_i       (left),
+      .clear_valid_o(clear_valid)
+  );
+
+  always_comb begin : events
+    event_o = check_event;
+    event_o[rnic_pkg::CounterRxPlaceFaults] = place_fault;
+  end
+
+  logic unused_bits;
+  assign unused_bits = &{1'b0, fetch.is_send_wqe};
+  `ASSERT(PlanHasRoom, !plan_in_valid || plan_in_ready)
+  `ASSERT(FetchHasRoom, !fetch_valid || fetch_ready)
+  `ASSERT_HOLD(DescHold, desc_valid_i, desc_ready_o, desc_data_i)
+  `ASSERT_HOLD(PayloadHold, payload_valid_i, payload_ready_o, payload_data_i)
+  `ASSERT_HOLD(XlateReqHold, xlate_req_valid_o, xlate_req_ready_i, xlate_req_data_o)
+  `ASSERT_HOLD(RdReqHold, rd_req_valid_o, rd_req_ready_i, rd_req_data_o)
 endmodule
 
 `default_nettype wire

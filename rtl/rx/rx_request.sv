@@ -1,0 +1,204 @@
+`default_nettype none
+
+/// Responder checks of one request packet (InfiniBand specification 9.7.4.1), in their order: PSN, opcode sequence and
+/// support, lengths, rights of the QP, resources. Outputs are right one cycle after desc_i and ctx_i are stable.
+///
+/// A duplicate SEND or WRITE is acknowledged again with the newest executed PSN and not executed (9.7.5.1.2). A PSN ahead is
+/// NAKed once, and then nothing is said until epsn arrives (9.7.5.2.8); an RNR NAK counts as such a NAK. kill_o: after a
+/// fatal NAK nothing more of this side of the QP may run.
+module rx_request (
+    input  wire logic                  clk_i,
+    input  wire rnic_pkg::rx_desc_t    desc_i,
+    input  wire rnic_pkg::recv_ctx_t   ctx_i,
+    output rnic_pkg::rx_plan_t         plan_o,
+    output rnic_pkg::recv_ctx_t        ctx_o,
+    output logic                       fetch_o,
+    output rnic_pkg::rx_sgl_fetch_t    fetch_data_o,
+    output logic                       kill_o,
+    output logic                       duplicate_o,
+    output logic                       psn_error_o,
+    output logic                       invalid_o,
+    output logic                       rnr_o
+);
+  localparam logic [1:0] MsgNone = 2'd0, MsgSend = 2'd1, MsgWrite = 2'd2;
+
+  // ---- Opcode ----
+  logic is_send, is_write, is_read, starts, ends, known;
+  always_comb begin : decode
+    {is_send, is_write, is_read, starts, ends} = 5'b00000;
+    unique case (desc_i.opcode)
+      rnic_pkg::RcOpcodeSendFirst:   {is_send, starts} = 2'b11;
+      rnic_pkg::RcOpcodeSendMiddle:  is_send = 1'b1;
+      rnic_pkg::RcOpcodeSendLast:    {is_send, ends} = 2'b11;
+      rnic_pkg::RcOpcodeSendOnly:    {is_send, starts, ends} = 3'b111;
+      rnic_pkg::RcOpcodeWriteFirst:  {is_write, starts} = 2'b11;
+      rnic_pkg::RcOpcodeWriteMiddle: is_write = 1'b1;
+      rnic_pkg::RcOpcodeWriteLast:   {is_write, ends} = 2'b11;
+      rnic_pkg::RcOpcodeWriteOnly:   {is_write, starts, ends} = 3'b111;
+      rnic_pkg::RcOpcodeReadRequest: {is_read, starts, ends} = 3'b111;
+      default: ;
+    endcase
+    known = is_send || is_write || is_read;
+  end
+
+  // ---- Comparisons, registered ----
+  logic [12:0] mtu;
+  logic [31:0] payload, total, sum, remain, read_packets;
+  logic [3:0] mtu_shift;
+  logic [23:0] psn_ahead;
+  logic [15:0] wqe_slot;
+  assign mtu          = 13'd128 << ctx_i.mtu;
+  assign mtu_shift    = 4'd7 + 4'(ctx_i.mtu);
+  assign payload      = 32'(desc_i.payload_length);
+  assign sum          = (starts ? 32'd0 : ctx_i.received) + payload;
+  assign total        = starts ? desc_i.dma_length : ctx_i.remain;
+  assign remain       = total - payload;
+  assign read_packets = (desc_i.dma_length + 32'(mtu) - 32'd1) >> mtu_shift;
+  assign psn_ahead    = desc_i.psn - ctx_i.epsn;
+  assign wqe_slot     = ctx_i.rq_head & ~(16'hffff << ctx_i.log_depth);
+
+  logic ahead_q, behind_q, bad_sequence_q, bad_length_q, forbidden_q, no_wqe_q, read_full_q;
+  logic bad_payload, bad_total;
+  logic [31:0] sum_q, remain_q;
+  logic [23:0] next_epsn_q;
+  logic [63:0] next_va_q, wqe_addr_q;
+
+  always_comb begin : lengths
+    // First and Middle are full, Last has 1 to MTU bytes, Only 0 to MTU (9.7.4.1.6).
+    bad_payload = ends ? desc_i.payload_length > mtu || (!starts && payload == 32'd0)
+                       : desc_i.payload_length != mtu;
+    if (is_read) bad_payload = payload != 32'd0;
+    // The packets of a WRITE carry exactly its length; there is more to come unless this one ends it.
+    if (is_send) bad_total = sum[31];
+    else if (is_read) bad_total = desc_i.dma_length[31];
+    else bad_total = (starts && desc_i.dma_length[31]) || (ends ? payload != total : payload >= total);
+  end
+
+  always_ff @(posedge clk_i) begin
+    ahead_q        <= psn_ahead != 24'd0 && !psn_ahead[23];
+    behind_q       <= psn_ahead[23];
+    bad_sequence_q <= !known || (starts ? ctx_i.msg != MsgNone
+                                        : ctx_i.msg != (is_send ? MsgSend : MsgWrite));
+    bad_length_q   <= bad_payload || bad_total;
+    forbidden_q    <= (is_write && !ctx_i.remote_write) || (is_read && !ctx_i.remote_read);
+    no_wqe_q       <= is_send && starts && ctx_i.rq_head == ctx_i.rq_pi;
+    read_full_q    <= is_read && ctx_i.rd_inflight >= ctx_i.max_dest_rd;
+    sum_q          <= sum;
+    remain_q       <= remain;
+    // A Read takes the PSNs of all its responses, at least one (9.7.3.1).
+    next_epsn_q    <= ctx_i.epsn + ((is_read && read_packets != 32'd0) ? read_packets[23:0] : 24'd1);
+    next_va_q      <= (starts ? desc_i.va : ctx_i.va) + 64'(desc_i.payload_length);
+    wqe_addr_q     <= ctx_i.rq_base + (64'(wqe_slot) << ctx_i.log_stride);
+  end
+
+  // ---- Verdict ----
+  logic execute;
+  logic [7:0] nak;
+  always_comb begin : verdict
+    {duplicate_o, psn_error_o, invalid_o, rnr_o, kill_o, execute} = 6'b000000;
+    nak = 8'd0;
+    if (behind_q) begin
+      duplicate_o = 1'b1;
+    end else if (ahead_q) begin
+      psn_error_o = 1'b1;
+      nak         = ctx_i.nak_sent ? 8'd0 : rnic_pkg::AethSyndromeNakPsn;
+    end else if (bad_sequence_q || bad_length_q) begin
+      invalid_o = 1'b1;
+    end else if (forbidden_q) begin
+      kill_o = 1'b1;
+      nak    = rnic_pkg::AethSyndromeNakRemoteAccess;
+    end else if (read_full_q) begin
+      invalid_o = 1'b1;
+    end else if (no_wqe_q) begin
+      rnr_o = 1'b1;
+      nak   = rnic_pkg::AethSyndromeRnrNak | 8'(ctx_i.min_rnr_timer);
+    end else begin
+      execute = 1'b1;
+    end
+    if (invalid_o) begin
+      kill_o = 1'b1;
+      nak    = rnic_pkg::AethSyndromeNakInvalidRequest;
+    end
+  end
+
+  always_comb begin : context_update
+    ctx_o = ctx_i;
+    if (nak != 8'd0) ctx_o.nak_sent = 1'b1;
+    if (execute) begin
+      ctx_o.nak_sent = 1'b0;
+      ctx_o.epsn     = next_epsn_q;
+      if (is_send) begin
+        ctx_o.msg      = ends ? MsgNone : MsgSend;
+        ctx_o.received = ends ? 32'd0 : sum_q;
+        if (ends) ctx_o.rq_head = ctx_i.rq_head + 16'd1;
+      end
+      if (is_write) begin
+        ctx_o.msg    = ends ? MsgNone : MsgWrite;
+        ctx_o.va     = next_va_q;
+        ctx_o.remain = remain_q;
+        if (starts) ctx_o.rkey = desc_i.rkey;
+      end
+      if (is_read) ctx_o.rd_inflight = ctx_i.rd_inflight + 5'd1;
+    end
+  end
+
+  logic has_payload;
+  assign has_payload = desc_i.payload_length != 13'd0;
+
+  always_comb begin : plan
+    plan_o                = '0;
+    plan_o.qp             = desc_i.dest_qpn[7:0];
+    plan_o.qpn            = desc_i.dest_qpn;
+    plan_o.payload_length = desc_i.payload_length;
+    plan_o.pd             = ctx_i.pd;
+    plan_o.psn            = ctx_i.epsn;
+    plan_o.ack_req        = desc_i.ack_req;
+    plan_o.wqe_idx        = ctx_i.rq_head;
+    plan_o.cqn            = ctx_i.cqn;
+    if (nak != 8'd0) begin
+      plan_o.action   = rnic_pkg::RxActionNak;
+      plan_o.syndrome = nak;
+    end
+    if (duplicate_o && (is_send || is_write)) begin
+      plan_o.action  = rnic_pkg::RxActionExecuted;
+      plan_o.psn     = ctx_i.epsn - 24'd1;
+      plan_o.ack_req = 1'b1;
+    end
+    if (execute) begin
+      plan_o.action   = rnic_pkg::RxActionExecuted;
+      plan_o.msg_last = ends;
+      plan_o.key      = starts ? desc_i.rkey : ctx_i.rkey;
+      plan_o.va       = starts ? desc_i.va : ctx_i.va;
+      // The whole range of a message is checked at its first packet, so that no part of a bad one is written.
+      plan_o.check_length = starts ? desc_i.dma_length : payload;
+      if (is_send) begin
+        plan_o.target     = has_payload ? rnic_pkg::PlaceTargetReceive : rnic_pkg::PlaceTargetNone;
+        plan_o.first_byte = starts ? 32'd0 : ctx_i.received;
+        plan_o.byte_count = sum_q;
+        plan_o.solicited  = desc_i.solicited;
+        plan_o.sgl_fetch  = fetch_o;
+        if (ends) plan_o.action = rnic_pkg::RxActionReceiveDone;
+      end
+      if (is_write && has_payload) plan_o.target = rnic_pkg::PlaceTargetWrite;
+      if (is_read) begin
+        plan_o.action     = rnic_pkg::RxActionReadRequest;
+        plan_o.byte_count = desc_i.dma_length;
+        // The key of a Read of zero bytes is not checked (9.7.4.1.5).
+        if (desc_i.dma_length != 32'd0) plan_o.target = rnic_pkg::PlaceTargetCheckRead;
+      end
+    end
+  end
+
+  assign fetch_o = execute && is_send && starts && has_payload;
+  always_comb begin : fetch
+    fetch_data_o        = '0;
+    fetch_data_o.addr   = wqe_addr_q;
+    fetch_data_o.length = 13'd1 << ctx_i.log_stride;
+  end
+
+  logic unused_bits;
+  assign unused_bits = &{1'b0, desc_i.pkey, desc_i.syndrome, desc_i.msn, desc_i.ipv6, desc_i.source_ip, desc_i.dest_ip,
+      read_packets[31:24]};
+endmodule
+
+`default_nettype wire
