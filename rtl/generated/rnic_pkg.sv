@@ -1181,6 +1181,18 @@ package rnic_pkg;
     logic [7:0] qp;
   } inflight_t;
 
+  /// Fetch `count` WQEs of a QP into its WQE buffer, from `index` on.
+  localparam int unsigned WqeFetchReqBits = 124;
+  typedef struct packed {
+    logic [23:0] offset;  // Of the first WQE from base
+    logic [63:0] base;  // sq_base
+    logic [3:0] gen;  // fetch_gen of the context
+    logic [3:0] log_stride;
+    logic [3:0] count;
+    logic [15:0] index;
+    logic [7:0] qp;
+  } wqe_fetch_req_t;
+
   /// An outstanding Read, in the Read ring of its QP (16 slots, in posting order).
   localparam int unsigned ReadSlotBits = 72;
   typedef struct packed {

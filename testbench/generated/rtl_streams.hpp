@@ -1122,6 +1122,41 @@ struct Inflight {
   bool operator==(const Inflight&) const = default;
 };
 
+/// Fetch `count` WQEs of a QP into its WQE buffer, from `index` on. 124 bits.
+struct WqeFetchReq {
+  static constexpr std::size_t kBits = 124;
+  static constexpr std::size_t kBytes = 16;
+  std::uint8_t qp{};
+  std::uint16_t index{};
+  std::uint8_t count{};
+  std::uint8_t log_stride{};
+  std::uint8_t gen{};  ///< fetch_gen of the context
+  std::uint64_t base{};  ///< sq_base
+  std::uint32_t offset{};  ///< Of the first WQE from base
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 8>(to, qp);
+    bits::put_little<8, 16>(to, index);
+    bits::put_little<24, 4>(to, count);
+    bits::put_little<28, 4>(to, log_stride);
+    bits::put_little<32, 4>(to, gen);
+    bits::put_little<36, 64>(to, base);
+    bits::put_little<100, 24>(to, offset);
+  }
+  static constexpr WqeFetchReq decode(std::span<const std::uint8_t, kBytes> from) {
+    WqeFetchReq v;
+    bits::get_little<0, 8>(from, v.qp);
+    bits::get_little<8, 16>(from, v.index);
+    bits::get_little<24, 4>(from, v.count);
+    bits::get_little<28, 4>(from, v.log_stride);
+    bits::get_little<32, 4>(from, v.gen);
+    bits::get_little<36, 64>(from, v.base);
+    bits::get_little<100, 24>(from, v.offset);
+    return v;
+  }
+  bool operator==(const WqeFetchReq&) const = default;
+};
+
 /// An outstanding Read, in the Read ring of its QP (16 slots, in posting order). 72 bits.
 struct ReadSlot {
   static constexpr std::size_t kBits = 72;
