@@ -104,6 +104,164 @@ module host_if (
     output rnic_pkg::qp_error_t            qp_error_data_o,
     output logic [rnic_pkg::NumCounters-1:0] event_o
 );
+  logic counters_ready, admin_ready, ready, fatal, executed, sent;
+  logic [63:0] command_base, completion_base, table_wr_data, table_rd_data, counter_data;
+  rnic_pkg::reg_admin_config_t admin_config;
+  logic restart, table_wr_en, table_rd_en, counter_valid, counter_done, irq_valid, irq_ready;
+  logic [15:0] producer_index;
+  logic [5:0] table_index, counter_index;
+  logic [7:0] table_be, irq_vector;
+  logic [rnic_pkg::MsixVectors-1:0] pending;
+
+  assign ready = contexts_ready_i && counters_ready && admin_ready;
+
+  bar_regs u_bar_regs (
+      .clk_i,
+      .rst_ni,
+      .ready_i          (ready),
+      .fatal_i          (fatal),
+      .reg_req_valid_i,
+      .reg_req_ready_o,
+      .reg_req_data_i,
+      .reg_rsp_valid_o,
+      .reg_rsp_data_o,
+      .device_enable_o,
+      .port_mac_o,
+      .cycles_o,
+      .command_base_o   (command_base),
+      .completion_base_o(completion_base),
+      .admin_config_o   (admin_config),
+      .admin_restart_o  (restart),
+      .producer_index_o (producer_index),
+      .table_wr_en_o    (table_wr_en),
+      .table_rd_en_o    (table_rd_en),
+      .table_index_o    (table_index),
+      .table_wr_data_o  (table_wr_data),
+      .table_be_o       (table_be),
+      .table_rd_data_i  (table_rd_data),
+      .pending_i        (pending),
+      .counter_valid_o  (counter_valid),
+      .counter_index_o  (counter_index),
+      .counter_done_i   (counter_done),
+      .counter_data_i   (counter_data)
+  );
+
+  counter_bank u_counter_bank (
+      .clk_i,
+      .rst_ni,
+      .ready_o   (counters_ready),
+      .event_i,
+      .rd_valid_i(counter_valid),
+      .rd_index_i(counter_index),
+      .rd_done_o (counter_done),
+      .rd_count_o(counter_data)
+  );
+
+  uar_pages u_uar_pages (
+      .clk_i,
+      .rst_ni,
+      .enable_i        (device_enable_o),
+      .uar_req_valid_i,
+      .uar_req_ready_o,
+      .uar_req_data_i,
+      .doorbell_valid_o({eq_doorbell_valid_o, cq_doorbell_valid_o, rq_doorbell_valid_o, sq_doorbell_valid_o}),
+      .doorbell_ready_i({eq_doorbell_ready_i, cq_doorbell_ready_i, rq_doorbell_ready_i, sq_doorbell_ready_i}),
+      .doorbell_data_o ({eq_doorbell_data_o, cq_doorbell_data_o, rq_doorbell_data_o, sq_doorbell_data_o}),
+      .push_valid_o    (wqe_push_valid_o),
+      .push_ready_i    (wqe_push_ready_i),
+      .push_data_o     (wqe_push_data_o)
+  );
+
+  msix u_msix (
+      .clk_i,
+      .rst_ni,
+      .cfg_enable_i   (cfg_msix_enable_i),
+      .cfg_mask_i     (cfg_msix_mask_i),
+      .table_wr_en_i  (table_wr_en),
+      .table_rd_en_i  (table_rd_en),
+      .table_index_i  (table_index),
+      .table_wr_data_i(table_wr_data),
+      .table_be_i     (table_be),
+      .table_rd_data_o(table_rd_data),
+      .pending_o      (pending),
+      .req_valid_i    ({msix_valid_i, irq_valid}),
+      .req_ready_o    ({msix_ready_o, irq_ready}),
+      .req_vector_i   ({msix_vector_i, irq_vector}),
+      .wr_valid_o     (msix_wr_valid_o),
+      .wr_ready_i     (msix_wr_ready_i),
+      .wr_data_o      (msix_wr_data_o),
+      .sent_o         (sent)
+  );
+
+  admin u_admin (
+      .clk_i,
+      .rst_ni,
+      .ready_o          (admin_ready),
+      .enable_i         (device_enable_o && ready),
+      .command_base_i   (command_base),
+      .completion_base_i(completion_base),
+      .config_i         (admin_config),
+      .restart_i        (restart),
+      .producer_index_i (producer_index),
+      .fatal_o          (fatal),
+      .executed_o       (executed),
+      .rd_req_valid_o,
+      .rd_req_ready_i,
+      .rd_req_data_o,
+      .rd_rsp_valid_i,
+      .rd_rsp_ready_o,
+      .rd_rsp_data_i,
+      .wr_valid_o       (admin_wr_valid_o),
+      .wr_ready_i       (admin_wr_ready_i),
+      .wr_data_o        (admin_wr_data_o),
+      .wr_done_i        (admin_wr_done_i),
+      .irq_valid_o      (irq_valid),
+      .irq_ready_i      (irq_ready),
+      .irq_vector_o     (irq_vector),
+      .acq_valid_o,
+      .acq_ready_i,
+      .acq_index_o,
+      .ctx_valid_i,
+      .send_ctx_i,
+      .recv_ctx_i,
+      .cq_ctx_i,
+      .eq_ctx_i,
+      .rel_valid_o,
+      .rel_ready_i,
+      .rel_write_o,
+      .send_ctx_o,
+      .recv_ctx_o,
+      .cq_ctx_o,
+      .eq_ctx_o,
+      .path_wr_valid_o,
+      .path_wr_qp_o,
+      .path_wr_data_o,
+      .mpt_req_valid_o,
+      .mpt_req_ready_i,
+      .mpt_req_write_o,
+      .mpt_req_index_o,
+      .mpt_req_data_o,
+      .mpt_rsp_valid_i,
+      .mpt_rsp_data_i,
+      .drain_valid_o,
+      .drain_ready_i,
+      .qp_reset_valid_o,
+      .qp_reset_ready_i,
+      .qp_reset_qp_o,
+      .qp_error_valid_o,
+      .qp_error_ready_i,
+      .qp_error_data_o
+  );
+
+  always_comb begin
+    event_o = '0;
+    event_o[rnic_pkg::CounterMsixMessages]  = sent;
+    event_o[rnic_pkg::CounterAdminCommands] = executed;
+  end
+
+  // A message is on its way once it has been taken: nothing follows that would have to wait for it.
+  logic unused_done;
+  assign unused_done = msix_wr_done_i;
 endmodule
 
 `default_nettype wire

@@ -1,0 +1,295 @@
+`default_nettype none
+`include "assert.svh"
+
+/// Admin queue with its verbs: admin_queue hands each command to the verb module of its opcode's group (upper four bits);
+/// one verb works at a time, so contexts (admin_access) and the table of references (admin_refs) are simply switched.
+module admin (
+    input  wire logic                             clk_i,
+    input  wire logic                             rst_ni,
+    output logic                                  ready_o,
+    input  wire logic                             enable_i,
+    input  wire logic [63:0]                      command_base_i,
+    input  wire logic [63:0]                      completion_base_i,
+    input  wire rnic_pkg::reg_admin_config_t      config_i,
+    input  wire logic                             restart_i,
+    input  wire logic [15:0]                      producer_index_i,
+    output logic                                  fatal_o,
+    output logic                                  executed_o,
+    output logic                                  rd_req_valid_o,
+    input  wire logic                             rd_req_ready_i,
+    output rnic_pkg::dma_rd_req_t                 rd_req_data_o,
+    input  wire logic                             rd_rsp_valid_i,
+    output logic                                  rd_rsp_ready_o,
+    input  wire rnic_pkg::dma_rd_rsp_t            rd_rsp_data_i,
+    output logic                                  wr_valid_o,
+    input  wire logic                             wr_ready_i,
+    output rnic_pkg::dma_wr_t                     wr_data_o,
+    input  wire logic                             wr_done_i,
+    output logic                                  irq_valid_o,
+    input  wire logic                             irq_ready_i,
+    output logic [7:0]                            irq_vector_o,
+    output logic [3:0]                            acq_valid_o,
+    input  wire logic [3:0]                       acq_ready_i,
+    output logic [7:0]                            acq_index_o,
+    input  wire logic [3:0]                       ctx_valid_i,
+    input  wire rnic_pkg::send_ctx_t              send_ctx_i,
+    input  wire rnic_pkg::recv_ctx_t              recv_ctx_i,
+    input  wire rnic_pkg::cq_ctx_t                cq_ctx_i,
+    input  wire rnic_pkg::eq_ctx_t                eq_ctx_i,
+    output logic [3:0]                            rel_valid_o,
+    input  wire logic [3:0]                       rel_ready_i,
+    output logic                                  rel_write_o,
+    output rnic_pkg::send_ctx_t                   send_ctx_o,
+    output rnic_pkg::recv_ctx_t                   recv_ctx_o,
+    output rnic_pkg::cq_ctx_t                     cq_ctx_o,
+    output rnic_pkg::eq_ctx_t                     eq_ctx_o,
+    output logic                                  path_wr_valid_o,
+    output logic [7:0]                            path_wr_qp_o,
+    output rnic_pkg::path_t                       path_wr_data_o,
+    output logic                                  mpt_req_valid_o,
+    input  wire logic                             mpt_req_ready_i,
+    output logic                                  mpt_req_write_o,
+    output logic [rnic_pkg::MptIndexBits-1:0]     mpt_req_index_o,
+    output rnic_pkg::mpt_t                        mpt_req_data_o,
+    input  wire logic                             mpt_rsp_valid_i,
+    input  wire rnic_pkg::mpt_t                   mpt_rsp_data_i,
+    output logic                                  drain_valid_o,
+    input  wire logic                             drain_ready_i,
+    output logic                                  qp_reset_valid_o,
+    input  wire logic                             qp_reset_ready_i,
+    output logic [7:0]                            qp_reset_qp_o,
+    output logic                                  qp_error_valid_o,
+    input  wire logic                             qp_error_ready_i,
+    output rnic_pkg::qp_error_t                   qp_error_data_o
+);
+  // Verbs, by the upper half of the opcode.
+  localparam int unsigned Capabilities = 0, Object = 1, Mr = 2, Qp = 3;
+  localparam logic [7:0] MaxMtu = 8'd5;
+  localparam logic [15:0] ClockMhz = 16'd250;
+
+  logic exec_valid, exec_done;
+  logic [3:0] verb, verb_valid;
+  logic [7:0] exec_status, object_status, mr_status, qp_status;
+  logic [383:0] exec_result;
+  logic object_done, mr_done, qp_done;
+  rnic_pkg::admin_command_t command;
+  rnic_pkg::admin_capabilities_t capabilities;
+  rnic_pkg::admin_queue_state_t object_result;
+  rnic_pkg::admin_mr_state_t mr_result;
+  rnic_pkg::admin_qp_state_t qp_result;
+
+  admin_queue u_queue (
+      .clk_i,
+      .rst_ni,
+      .enable_i,
+      .command_base_i,
+      .completion_base_i,
+      .config_i,
+      .restart_i,
+      .producer_index_i,
+      .fatal_o,
+      .executed_o,
+      .exec_valid_o (exec_valid),
+      .command_o    (command),
+      .exec_done_i  (exec_done),
+      .exec_status_i(exec_status),
+      .exec_result_i(exec_result),
+      .rd_req_valid_o,
+      .rd_req_ready_i,
+      .rd_req_data_o,
+      .rd_rsp_valid_i,
+      .rd_rsp_ready_o,
+      .rd_rsp_data_i,
+      .wr_valid_o,
+      .wr_ready_i,
+      .wr_data_o,
+      .wr_done_i,
+      .irq_valid_o,
+      .irq_ready_i,
+      .irq_vector_o
+  );
+
+  always_comb begin
+    verb = '0;
+    unique case (command.opcode[7:4])
+      rnic_pkg::AdminOpcodeQueryCapabilities[7:4]: begin
+        verb[Capabilities] = command.opcode == rnic_pkg::AdminOpcodeQueryCapabilities;
+      end
+      rnic_pkg::AdminOpcodeCreateEq[7:4], rnic_pkg::AdminOpcodeCreateCq[7:4]: verb[Object] = 1'b1;
+      rnic_pkg::AdminOpcodeCreateMr[7:4]: verb[Mr] = 1'b1;
+      rnic_pkg::AdminOpcodeCreateQp[7:4]: verb[Qp] = 1'b1;
+      default: ;
+    endcase
+  end
+  assign verb_valid = exec_valid ? verb : '0;
+
+  always_comb begin
+    capabilities                     = '0;
+    capabilities.log_max_qp          = rnic_pkg::QpIndexBits[7:0];
+    capabilities.log_max_cq          = rnic_pkg::CqIndexBits[7:0];
+    capabilities.log_max_eq          = rnic_pkg::EqIndexBits[7:0];
+    capabilities.log_max_mr          = rnic_pkg::MptIndexBits[7:0];
+    capabilities.log_max_queue_depth = rnic_pkg::MaxLogQueueDepth[7:0];
+    capabilities.log_max_cq_depth    = rnic_pkg::MaxLogCqDepth[7:0];
+    capabilities.log_max_eq_depth    = rnic_pkg::MaxLogEqDepth[7:0];
+    capabilities.max_sge             = rnic_pkg::MaxSge[7:0];
+    capabilities.max_inline          = rnic_pkg::MaxInlineBytes[15:0];
+    capabilities.max_rd_atomic       = rnic_pkg::MaxReadsOutstanding[7:0];
+    capabilities.max_mtu             = MaxMtu;
+    capabilities.uar_count           = (16'd1 << rnic_pkg::UarIndexBits) - 16'd1;
+    capabilities.msix_vectors        = rnic_pkg::MsixVectors[15:0];
+    capabilities.max_message         = rnic_pkg::MaxMessageBytes;
+    capabilities.clock_mhz           = ClockMhz;
+  end
+
+  // A command of no verb ends at once.
+  always_comb begin
+    exec_done   = 1'b1;
+    exec_status = rnic_pkg::AdminStatusBadOpcode;
+    exec_result = '0;
+    if (verb[Capabilities]) begin
+      exec_status = rnic_pkg::AdminStatusSuccess;
+      exec_result = capabilities;
+    end
+    if (verb[Object]) begin
+      exec_done   = object_done;
+      exec_status = object_status;
+      exec_result = object_result;
+    end
+    if (verb[Mr]) begin
+      exec_done   = mr_done;
+      exec_status = mr_status;
+      exec_result = mr_result;
+    end
+    if (verb[Qp]) begin
+      exec_done   = qp_done;
+      exec_status = qp_status;
+      exec_result = qp_result;
+    end
+  end
+
+  // ---- What the verbs share ----------------------------------------------------------------------------------------
+  logic object_access, qp_access, access_done, object_ref, qp_ref, ref_done, ref_exists, ref_in_use;
+  rnic_pkg::admin_access_t object_access_data, qp_access_data;
+  rnic_pkg::admin_ref_t object_ref_data, qp_ref_data;
+  rnic_pkg::send_ctx_t view_send;
+  rnic_pkg::recv_ctx_t view_recv;
+  rnic_pkg::cq_ctx_t view_cq;
+  rnic_pkg::eq_ctx_t view_eq;
+  logic mr_drain, qp_drain;
+
+  admin_access u_access (
+      .clk_i,
+      .rst_ni,
+      .valid_i    (verb[Qp] ? qp_access : object_access),
+      .access_i   (verb[Qp] ? qp_access_data : object_access_data),
+      .done_o     (access_done),
+      .view_send_o(view_send),
+      .view_recv_o(view_recv),
+      .view_cq_o  (view_cq),
+      .view_eq_o  (view_eq),
+      .acq_valid_o,
+      .acq_ready_i,
+      .acq_index_o,
+      .ctx_valid_i,
+      .send_ctx_i,
+      .recv_ctx_i,
+      .cq_ctx_i,
+      .eq_ctx_i,
+      .rel_valid_o,
+      .rel_ready_i,
+      .rel_write_o
+  );
+
+  admin_refs u_refs (
+      .clk_i,
+      .rst_ni,
+      .ready_o,
+      .op_valid_i(verb[Qp] ? qp_ref : object_ref),
+      .op_i      (verb[Qp] ? qp_ref_data : object_ref_data),
+      .op_done_o (ref_done),
+      .exists_o  (ref_exists),
+      .in_use_o  (ref_in_use)
+  );
+
+  assign drain_valid_o = mr_drain || qp_drain;
+  assign path_wr_qp_o  = command.number[7:0];
+  assign qp_reset_qp_o = command.number[7:0];
+
+  // ---- Verbs -------------------------------------------------------------------------------------------------------
+  admin_object u_object (
+      .clk_i,
+      .rst_ni,
+      .exec_valid_i  (verb_valid[Object]),
+      .command_i     (command),
+      .exec_done_o   (object_done),
+      .status_o      (object_status),
+      .result_o      (object_result),
+      .access_valid_o(object_access),
+      .access_o      (object_access_data),
+      .access_done_i (access_done),
+      .view_cq_i     (view_cq),
+      .view_eq_i     (view_eq),
+      .cq_ctx_o,
+      .eq_ctx_o,
+      .ref_valid_o   (object_ref),
+      .ref_o         (object_ref_data),
+      .ref_done_i    (ref_done),
+      .ref_exists_i  (ref_exists),
+      .ref_in_use_i  (ref_in_use)
+  );
+
+  admin_mr u_mr (
+      .clk_i,
+      .rst_ni,
+      .exec_valid_i (verb_valid[Mr]),
+      .command_i    (command),
+      .exec_done_o  (mr_done),
+      .status_o     (mr_status),
+      .result_o     (mr_result),
+      .mpt_req_valid_o,
+      .mpt_req_ready_i,
+      .mpt_req_write_o,
+      .mpt_req_index_o,
+      .mpt_req_data_o,
+      .mpt_rsp_valid_i,
+      .mpt_rsp_data_i,
+      .drain_valid_o(mr_drain),
+      .drain_ready_i
+  );
+
+  admin_qp u_qp (
+      .clk_i,
+      .rst_ni,
+      .exec_valid_i  (verb_valid[Qp]),
+      .command_i     (command),
+      .exec_done_o   (qp_done),
+      .status_o      (qp_status),
+      .result_o      (qp_result),
+      .access_valid_o(qp_access),
+      .access_o      (qp_access_data),
+      .access_done_i (access_done),
+      .view_send_i   (view_send),
+      .view_recv_i   (view_recv),
+      .send_ctx_o,
+      .recv_ctx_o,
+      .ref_valid_o   (qp_ref),
+      .ref_o         (qp_ref_data),
+      .ref_done_i    (ref_done),
+      .ref_exists_i  (ref_exists),
+      .path_wr_valid_o,
+      .path_wr_data_o,
+      .drain_valid_o (qp_drain),
+      .drain_ready_i,
+      .qp_reset_valid_o,
+      .qp_reset_ready_i,
+      .qp_error_valid_o,
+      .qp_error_ready_i,
+      .qp_error_data_o
+  );
+
+  logic unused_valid;
+  assign unused_valid = verb_valid[Capabilities];
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,260 @@
+`default_nettype none
+`include "assert.svh"
+
+/// Admin verbs of queue pairs: create, modify, query, destroy.
+///
+/// Checks, in this order: the number is in range (BadNumber); for a create the fields (BadParameter), the index is free
+/// (Exists), both CQs are there (BadNumber); for the others the whole QPN is that of the context (BadNumber), then the
+/// transition (BadState) and its fields (BadParameter).
+/// The NIC itself may put the QP into the error state at any time. So every context that a transition writes must still be in the
+/// state that was judged; otherwise it is left alone and the command ends with BadState.
+/// exec_valid_i is held with the command until exec_done_o.
+module admin_qp (
+    input  wire logic                         clk_i,
+    input  wire logic                         rst_ni,
+    input  wire logic                         exec_valid_i,
+    input  wire rnic_pkg::admin_command_t     command_i,
+    output logic                              exec_done_o,
+    output logic [7:0]                        status_o,
+    output rnic_pkg::admin_qp_state_t         result_o,
+    output logic                              access_valid_o,
+    output rnic_pkg::admin_access_t           access_o,
+    input  wire logic                         access_done_i,
+    input  wire rnic_pkg::send_ctx_t          view_send_i,
+    input  wire rnic_pkg::recv_ctx_t          view_recv_i,
+    output rnic_pkg::send_ctx_t               send_ctx_o,
+    output rnic_pkg::recv_ctx_t               recv_ctx_o,
+    output logic                              ref_valid_o,
+    output rnic_pkg::admin_ref_t              ref_o,
+    input  wire logic                         ref_done_i,
+    input  wire logic                         ref_exists_i,
+    output logic                              path_wr_valid_o,
+    output rnic_pkg::path_t                   path_wr_data_o,
+    output logic                              drain_valid_o,
+    input  wire logic                         drain_ready_i,
+    output logic                              qp_reset_valid_o,
+    input  wire logic                         qp_reset_ready_i,
+    output logic                              qp_error_valid_o,
+    input  wire logic                         qp_error_ready_i,
+    output rnic_pkg::qp_error_t               qp_error_data_o
+);
+  // Idle: check the command itself. Look: judge by the send context. LookRecv: query. LookSendCq, LookRecvCq: are they there.
+  // Path: write the path. WriteRecv, WriteSend: the contexts. CountSendCq, CountRecvCq: references to the CQs.
+  // Forget: qp_reset after a create. Teardown: admin_qp_teardown at work. Done: exec_done_o.
+  typedef enum logic [3:0] {
+    Idle,
+    Look,
+    LookRecv,
+    LookSendCq,
+    LookRecvCq,
+    Path,
+    WriteRecv,
+    WriteSend,
+    CountSendCq,
+    CountRecvCq,
+    Forget,
+    Teardown,
+    Done
+  } state_e;
+  state_e state_q, state_d;
+
+  logic [7:0] status_q, status_d, uar_q;
+  logic [2:0] judged_q, step_q, check_step, tear_step;
+  logic create, destroy, modify, query, known, is_this, same_state;
+  logic [7:0] create_status, modify_status;
+  logic to_err, to_reset, takes_path, send_cq;
+  logic [23:0] cqn;
+  logic tear_access, tear_done, tear_reset;
+  rnic_pkg::admin_access_t tear_access_data;
+  rnic_pkg::admin_create_qp_t create_body;
+  rnic_pkg::admin_modify_qp_t modify_body;
+
+  assign create_body = command_i.body;
+  assign modify_body = command_i.body;
+  assign create      = command_i.opcode == rnic_pkg::AdminOpcodeCreateQp;
+  assign destroy     = command_i.opcode == rnic_pkg::AdminOpcodeDestroyQp;
+  assign modify      = command_i.opcode == rnic_pkg::AdminOpcodeModifyQp;
+  assign query       = command_i.opcode == rnic_pkg::AdminOpcodeQueryQp;
+  assign known       = create || destroy || modify || query;
+  assign is_this     = view_send_i.in_use && view_send_i.qpn == command_i.number[23:0];
+  assign same_state  = ((state_q == WriteSend) ? view_send_i.state : view_recv_i.state) == judged_q;
+
+  admin_qp_check u_check (
+      .command_i,
+      .state_i        (view_send_i.state),
+      .create_status_o(create_status),
+      .modify_status_o(modify_status),
+      .to_err_o       (to_err),
+      .to_reset_o     (to_reset),
+      .takes_path_o   (takes_path),
+      .step_o         (check_step)
+  );
+
+  always_comb begin
+    state_d  = state_q;
+    status_d = status_q;
+    unique case (state_q)
+      Idle:
+      if (exec_valid_i) begin
+        state_d  = Look;
+        status_d = create ? create_status : rnic_pkg::AdminStatusSuccess;
+        if (command_i.number[31:24] != '0) status_d = rnic_pkg::AdminStatusBadNumber;
+        if (!known) status_d = rnic_pkg::AdminStatusBadOpcode;
+        if (status_d != rnic_pkg::AdminStatusSuccess) state_d = Done;
+      end
+      Look:
+      if (access_done_i) begin
+        if (create) begin
+          state_d = LookSendCq;
+          if (view_send_i.in_use) status_d = rnic_pkg::AdminStatusExists;
+        end else begin
+          state_d = Teardown;
+          if (query) state_d = LookRecv;
+          if (modify && !to_err && !to_reset) state_d = takes_path ? Path : WriteRecv;
+          if (modify) status_d = modify_status;
+          if (!is_this) status_d = rnic_pkg::AdminStatusBadNumber;
+        end
+        if (status_d != rnic_pkg::AdminStatusSuccess) state_d = Done;
+      end
+      LookRecv: if (access_done_i) state_d = Done;
+      LookSendCq, LookRecvCq:
+      if (ref_done_i) begin
+        state_d = (state_q == LookSendCq) ? LookRecvCq : WriteRecv;
+        if (!ref_exists_i || cqn[23:8] != '0) begin
+          status_d = rnic_pkg::AdminStatusBadNumber;
+          state_d  = Done;
+        end
+      end
+      Path: state_d = WriteRecv;
+      WriteRecv, WriteSend:
+      if (access_done_i) begin
+        state_d = (state_q == WriteRecv) ? WriteSend : (create ? CountSendCq : Done);
+        if (!create && !same_state) begin
+          status_d = rnic_pkg::AdminStatusBadState;
+          state_d  = Done;
+        end
+      end
+      Teardown:    if (tear_done) state_d = destroy ? CountSendCq : Done;
+      CountSendCq: if (ref_done_i) state_d = CountRecvCq;
+      CountRecvCq: if (ref_done_i) state_d = create ? Forget : Done;
+      Forget:      if (qp_reset_ready_i) state_d = Done;
+      Done:        state_d = Idle;
+      default:     state_d = Idle;
+    endcase
+  end
+
+  always_ff @(posedge clk_i) begin
+    state_q  <= state_d;
+    status_q <= status_d;
+    if (state_q == Look) begin
+      judged_q <= view_send_i.state;
+      uar_q    <= view_send_i.uar;
+      step_q   <= create ? rnic_pkg::QpStepCreate : check_step;
+    end
+    if (!rst_ni) state_q <= Idle;
+  end
+
+  // ---- References to CQs -------------------------------------------------------------------------------------------
+  // A destroy takes the CQs from the contexts as they were just before they were cleared.
+  assign send_cq = state_q == LookSendCq || state_q == CountSendCq;
+  always_comb begin
+    if (create) cqn = send_cq ? create_body.send_cqn : create_body.receive_cqn;
+    else cqn = {16'd0, send_cq ? view_send_i.cqn : view_recv_i.cqn};
+    ref_valid_o  = send_cq || state_q == LookRecvCq || state_q == CountRecvCq;
+    ref_o.eq     = 1'b0;
+    ref_o.number = cqn[7:0];
+    ref_o.op     = rnic_pkg::RefOpLook;
+    if (state_q == CountSendCq || state_q == CountRecvCq) begin
+      ref_o.op = create ? rnic_pkg::RefOpAdd : rnic_pkg::RefOpDrop;
+    end
+  end
+
+  // ---- Contexts and path -------------------------------------------------------------------------------------------
+  admin_qp_teardown u_teardown (
+      .clk_i,
+      .rst_ni,
+      .start_i         (state_q == Teardown),
+      .error_only_i    (modify && to_err),
+      .already_err_i   (judged_q == rnic_pkg::QpStateErr),
+      .destroy_i       (destroy),
+      .qp_i            (command_i.number[7:0]),
+      .done_o          (tear_done),
+      .access_valid_o  (tear_access),
+      .access_o        (tear_access_data),
+      .step_o          (tear_step),
+      .access_done_i,
+      .view_send_i,
+      .view_recv_i,
+      .qp_error_valid_o,
+      .qp_error_ready_i,
+      .qp_error_data_o,
+      .drain_valid_o,
+      .drain_ready_i,
+      .qp_reset_valid_o(tear_reset),
+      .qp_reset_ready_i
+  );
+
+  admin_qp_next u_next (
+      .command_i,
+      .step_i((state_q == Teardown) ? tear_step : step_q),
+      .uar_i (uar_q),
+      .send_i(view_send_i),
+      .recv_i(view_recv_i),
+      .send_o(send_ctx_o),
+      .recv_o(recv_ctx_o)
+  );
+
+  always_comb begin
+    access_valid_o = tear_access;
+    access_o       = tear_access_data;
+    if (state_q != Teardown) begin
+      access_valid_o = state_q == Look || state_q == LookRecv || state_q == WriteRecv || state_q == WriteSend;
+      access_o.kind  = rnic_pkg::CtxKindSend;
+      access_o.write = (state_q == WriteRecv || state_q == WriteSend) && (create || same_state);
+      if (state_q == LookRecv || state_q == WriteRecv) access_o.kind = rnic_pkg::CtxKindReceive;
+    end
+  end
+
+  assign qp_reset_valid_o = tear_reset || state_q == Forget;
+  assign path_wr_valid_o  = state_q == Path;
+  always_comb begin
+    path_wr_data_o.ipv6            = modify_body.ipv6;
+    path_wr_data_o.dest_qpn        = modify_body.dest_qpn;
+    path_wr_data_o.pkey            = modify_body.pkey;
+    path_wr_data_o.traffic_class   = modify_body.traffic_class;
+    path_wr_data_o.hop_limit       = modify_body.hop_limit;
+    path_wr_data_o.udp_source_port = modify_body.udp_source_port;
+    path_wr_data_o.flow_label      = modify_body.flow_label[19:0];
+    path_wr_data_o.dest_mac        = modify_body.dest_mac;
+    path_wr_data_o.source_ip       = modify_body.source_ip;
+    path_wr_data_o.dest_ip         = modify_body.dest_ip;
+  end
+
+  // ---- Answer ------------------------------------------------------------------------------------------------------
+  assign exec_done_o = state_q == Done;
+  assign status_o    = status_q;
+  always_comb begin
+    result_o = '0;
+    if (query && status_q == rnic_pkg::AdminStatusSuccess) begin
+      // On its way to the error state a QP shows it in one context first.
+      result_o.state = {5'd0, view_send_i.state};
+      if (view_recv_i.state == rnic_pkg::QpStateErr) result_o.state = {5'd0, rnic_pkg::QpStateErr};
+      result_o.outstanding_reads = {3'd0, view_send_i.rd_outstanding};
+      result_o.sq_producer       = view_send_i.pi;
+      result_o.sq_executed       = view_send_i.exec_idx;
+      result_o.sq_retired        = view_send_i.retire_idx;
+      result_o.rq_producer       = view_recv_i.rq_pi;
+      result_o.rq_head           = view_recv_i.rq_head;
+      result_o.sq_psn            = view_send_i.next_psn;
+      result_o.una_psn           = view_send_i.una_psn;
+      result_o.rq_psn            = view_recv_i.epsn;
+    end
+  end
+
+  logic unused_bits;
+  assign unused_bits = &{1'b0, command_i, create_body, modify_body, view_send_i, view_recv_i};
+
+  `ASSERT(CommandHeld, state_q == Idle || exec_valid_i)
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,120 @@
+`default_nettype none
+
+/// New contexts of a QP for each step of the admin queue, from the old ones and the command. Combinational.
+///
+/// `state` is kept in both contexts. What a step does not name stays as it is: doorbells and engines may have moved
+/// the dynamic part since the last step.
+module admin_qp_next (
+    input  wire rnic_pkg::admin_command_t command_i,
+    input  wire logic [2:0]               step_i,
+    input  wire logic [7:0]               uar_i,
+    input  wire rnic_pkg::send_ctx_t      send_i,
+    input  wire rnic_pkg::recv_ctx_t      recv_i,
+    output rnic_pkg::send_ctx_t           send_o,
+    output rnic_pkg::recv_ctx_t           recv_o
+);
+  rnic_pkg::admin_create_qp_t create;
+  rnic_pkg::admin_modify_qp_t modify;
+  assign create = command_i.body;
+  assign modify = command_i.body;
+
+  always_comb begin
+    send_o = send_i;
+    recv_o = recv_i;
+    unique case (step_i)
+      rnic_pkg::QpStepCreate: begin
+        send_o                 = '0;
+        send_o.in_use          = 1'b1;
+        send_o.state           = rnic_pkg::QpStateReset;
+        send_o.qpn             = command_i.number[23:0];
+        send_o.pd              = create.pd;
+        send_o.uar             = create.uar;
+        send_o.cqn             = create.send_cqn[7:0];
+        send_o.sq_base         = create.sq_base;
+        send_o.log_depth       = create.sq_log_depth[3:0];
+        send_o.log_stride      = create.sq_log_stride[3:0];
+        send_o.retired_address = create.retired_address;
+        recv_o                 = '0;
+        recv_o.in_use          = 1'b1;
+        recv_o.state           = rnic_pkg::QpStateReset;
+        recv_o.qpn             = command_i.number[23:0];
+        recv_o.pd              = create.pd;
+        recv_o.uar             = create.uar;
+        recv_o.cqn             = create.receive_cqn[7:0];
+        recv_o.rq_base         = create.rq_base;
+        recv_o.log_depth       = create.rq_log_depth[3:0];
+        recv_o.log_stride      = create.rq_log_stride[3:0];
+      end
+      rnic_pkg::QpStepInit: begin
+        send_o.state        = rnic_pkg::QpStateInit;
+        recv_o.state        = rnic_pkg::QpStateInit;
+        recv_o.remote_write = modify.remote_write;
+        recv_o.remote_read  = modify.remote_read;
+      end
+      rnic_pkg::QpStepRtr: begin
+        send_o.state         = rnic_pkg::QpStateRtr;
+        send_o.mtu           = modify.path_mtu[2:0];
+        recv_o.state         = rnic_pkg::QpStateRtr;
+        recv_o.mtu           = modify.path_mtu[2:0];
+        recv_o.max_dest_rd   = modify.max_dest_rd_atomic[4:0];
+        recv_o.min_rnr_timer = modify.min_rnr_timer[4:0];
+        recv_o.remote_write  = modify.remote_write;
+        recv_o.remote_read   = modify.remote_read;
+        recv_o.epsn          = modify.rq_psn;
+      end
+      rnic_pkg::QpStepRts: begin
+        send_o.state       = rnic_pkg::QpStateRts;
+        send_o.max_rd      = modify.max_rd_atomic[4:0];
+        send_o.ack_timeout = modify.ack_timeout[4:0];
+        send_o.retry_count = modify.retry_count[2:0];
+        send_o.retry_left  = modify.retry_count[2:0];
+        send_o.rnr_retry   = modify.rnr_retry[2:0];
+        send_o.rnr_left    = modify.rnr_retry[2:0];
+        send_o.next_psn    = modify.sq_psn;
+        send_o.una_psn     = modify.sq_psn;
+        recv_o.state       = rnic_pkg::QpStateRts;
+      end
+      rnic_pkg::QpStepRights: begin
+        recv_o.min_rnr_timer = modify.min_rnr_timer[4:0];
+        recv_o.remote_write  = modify.remote_write;
+        recv_o.remote_read   = modify.remote_read;
+      end
+      rnic_pkg::QpStepQuiet: begin
+        send_o.uar = '0;
+        recv_o.uar = '0;
+      end
+      rnic_pkg::QpStepReset: begin
+        send_o                 = '0;
+        send_o.in_use          = 1'b1;
+        send_o.state           = rnic_pkg::QpStateReset;
+        send_o.qpn             = send_i.qpn;
+        send_o.pd              = send_i.pd;
+        send_o.uar             = uar_i;
+        send_o.cqn             = send_i.cqn;
+        send_o.sq_base         = send_i.sq_base;
+        send_o.log_depth       = send_i.log_depth;
+        send_o.log_stride      = send_i.log_stride;
+        send_o.retired_address = send_i.retired_address;
+        recv_o                 = '0;
+        recv_o.in_use          = 1'b1;
+        recv_o.state           = rnic_pkg::QpStateReset;
+        recv_o.qpn             = recv_i.qpn;
+        recv_o.pd              = recv_i.pd;
+        recv_o.uar             = uar_i;
+        recv_o.cqn             = recv_i.cqn;
+        recv_o.rq_base         = recv_i.rq_base;
+        recv_o.log_depth       = recv_i.log_depth;
+        recv_o.log_stride      = recv_i.log_stride;
+      end
+      default: begin
+        send_o = '0;
+        recv_o = '0;
+      end
+    endcase
+  end
+
+  logic unused_bits;
+  assign unused_bits = &{1'b0, command_i, create, modify};
+endmodule
+
+`default_nettype wire

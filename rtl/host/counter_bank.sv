@@ -1,0 +1,92 @@
+`default_nettype none
+`include "assert.svh"
+
+/// Event counters: 64 bits each, of which only the accumulators are flip-flops.
+///
+/// Every event adds to its small accumulator; a sweep goes round the counters and moves the accumulators into a RAM. A
+/// read of a counter is such a move, out of turn, so that it gives the exact count. Sweep and reads take turns of two
+/// cycles each: neither starves the other, and an accumulator is emptied at least every 4 * NumCounters cycles, or
+/// 64 more after reset, while the RAM is cleared. An event every cycle therefore fits W bits.
+/// rd_valid_i is held with its index until rd_done_o, which comes with the count.
+module counter_bank (
+    input  wire logic        clk_i,
+    input  wire logic        rst_ni,
+    output logic             ready_o,
+    input  wire logic [rnic_pkg::NumCounters-1:0] event_i,
+    input  wire logic        rd_valid_i,
+    input  wire logic [5:0]  rd_index_i,
+    output logic             rd_done_o,
+    output logic [63:0]      rd_count_o
+);
+  localparam int unsigned N = rnic_pkg::NumCounters;
+  localparam int unsigned W = 9;
+
+  if (N > 64) begin : gen_too_many
+    $fatal(1, "counter_bank: the register page has room for 64 counters");
+  end
+
+  // Turn: 0 fetch of the sweep, 1 its update, 2 fetch of a read, 3 its update.
+  logic [1:0] turn_q;
+  logic [5:0] sweep_q, index;
+  logic clearing_q, fetch, update, reading_q;
+  logic [N*W-1:0] accumulator_q;
+  logic [W-1:0] taken;
+  logic [N-1:0] full;
+  logic [63:0] stored, sum;
+
+  assign ready_o = !clearing_q;
+  assign index   = turn_q[1] ? rd_index_i : sweep_q;
+  assign fetch   = !clearing_q && !turn_q[0] && (!turn_q[1] || rd_valid_i);
+  assign update  = !clearing_q && turn_q[0] && (!turn_q[1] || reading_q);
+
+  always_comb begin
+    taken = '0;
+    for (int unsigned i = 0; i < N; i++) begin
+      if (index == 6'(i)) taken = taken | accumulator_q[i*W+:W];
+      full[i] = &accumulator_q[i*W+:W];
+    end
+  end
+  assign sum        = stored + 64'(taken);
+  assign rd_done_o  = update && turn_q[1];
+  assign rd_count_o = sum;
+
+  ram_1r1w #(
+      .Width(64),
+      .Depth(64)
+  ) u_counts (
+      .clk_i,
+      .wr_en_i  (clearing_q || update),
+      .wr_addr_i(clearing_q ? sweep_q : index),
+      .wr_data_i(clearing_q ? 64'd0 : sum),
+      .rd_en_i  (fetch),
+      .rd_addr_i(index),
+      .rd_data_o(stored)
+  );
+
+  always_ff @(posedge clk_i) begin
+    turn_q    <= turn_q + 1'b1;
+    reading_q <= fetch && turn_q[1];
+    if (clearing_q) begin
+      sweep_q    <= sweep_q + 1'b1;
+      clearing_q <= sweep_q != 6'd63;
+    end else if (update && !turn_q[1]) begin
+      sweep_q <= (sweep_q == 6'(N - 1)) ? 6'd0 : sweep_q + 1'b1;
+    end
+    for (int unsigned i = 0; i < N; i++) begin
+      if (update && index == 6'(i)) accumulator_q[i*W+:W] <= W'(event_i[i]);
+      else accumulator_q[i*W+:W] <= accumulator_q[i*W+:W] + W'(event_i[i]);
+    end
+    if (!rst_ni) begin
+      accumulator_q <= '0;
+      turn_q        <= '0;
+      reading_q     <= 1'b0;
+      sweep_q       <= '0;
+      clearing_q    <= 1'b1;
+    end
+  end
+
+  `ASSERT(NoOverflow, full == '0)
+  `ASSERT(ReadHeld, !reading_q || rd_valid_i)
+endmodule
+
+`default_nettype wire
