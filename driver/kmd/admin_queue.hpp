@@ -1,0 +1,83 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "driver/device.hpp"
+#include "driver/generated/host_interface.hpp"
+#include "driver/kmd/dma_memory.hpp"
+#include "driver/kmd/register_map.hpp"
+
+namespace rnic::kmd {
+
+/// The command ring and the completion ring of the device. Several threads may have a command each under way;
+/// commands execute in the order in which they were posted.
+///
+/// A command that is not answered in time, an answer that fits no command, or DeviceStatus.fatal makes the queue
+/// fail for good: what the device did is then unknown, and every later command returns kDeviceFailed.
+class AdminQueue {
+ public:
+  using Body = std::array<std::uint8_t, hw::AdminCreateQp::kBytes>;
+  using Reply = std::array<std::uint8_t, hw::AdminCapabilities::kBytes>;
+
+  AdminQueue(Device& device, const RegisterMap& registers) : device_(device), registers_(registers) {}
+  AdminQueue(const AdminQueue&) = delete;
+  AdminQueue& operator=(const AdminQueue&) = delete;
+  ~AdminQueue();
+
+  /// Allocates the rings and tells the device. Errors: kOutOfMemory.
+  [[nodiscard]] Result<void> start();
+
+  /// Posts a command and waits for its completion. Lets time pass; call it without locks.
+  /// Errors: kTimeout, kDeviceFailed, and what `map_status` says of the device's answer.
+  [[nodiscard]] Result<Reply> execute(hw::AdminOpcode opcode, std::uint32_t number, const Body& body);
+
+  /// The same with a typed body and reply.
+  template <typename Request>
+  [[nodiscard]] Result<Reply> execute(hw::AdminOpcode opcode, std::uint32_t number, const Request& request) {
+    Body body{};
+    static_assert(Request::kBytes == body.size());
+    request.encode(body);
+    return execute(opcode, number, body);
+  }
+
+  /// The driver's error for each AdminStatus other than success.
+  [[nodiscard]] static Error map_status(hw::AdminStatus status);
+
+  [[nodiscard]] bool failed();
+
+ private:
+  static constexpr unsigned kLogDepth = 5;
+  static constexpr std::uint16_t kDepth = 1U << kLogDepth;
+  static constexpr std::uint64_t kTimeoutNs = 10'000'000;
+  static constexpr unsigned kPollsPerStatusRead = 256;
+
+  /// One for each command under way, at its ring slot.
+  struct Slot {
+    bool busy{};
+    bool done{};
+    std::uint16_t command_id{};
+    hw::AdminOpcode opcode{};
+    hw::AdminStatus status{};
+    Reply reply{};
+  };
+
+  bool post(hw::AdminOpcode opcode, std::uint32_t number, const Body& body, std::uint16_t& command_id);
+  void collect();
+  bool device_is_dead();
+
+  Device& device_;
+  const RegisterMap& registers_;
+  std::mutex mutex_;  ///< Guards all below; never held while time passes
+  DmaMemory commands_;
+  DmaMemory completions_;
+  std::array<Slot, kDepth> slots_{};
+  std::uint16_t producer_{};
+  std::uint16_t consumer_{};
+  bool failed_{};
+};
+
+}  // namespace rnic::kmd

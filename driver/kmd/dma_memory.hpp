@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "driver/device.hpp"
+
+namespace rnic::kmd {
+
+/// Owns one DMA buffer.
+class DmaMemory {
+ public:
+  DmaMemory() = default;
+  DmaMemory(DmaMemory&& other) noexcept
+      : device_(std::exchange(other.device_, nullptr)), buffer_(std::exchange(other.buffer_, {})) {}
+  DmaMemory& operator=(DmaMemory&& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(buffer_, other.buffer_);
+    return *this;
+  }
+  ~DmaMemory() {
+    if (device_ != nullptr) device_->dma_free(buffer_);
+  }
+
+  /// Errors: kOutOfMemory.
+  static Result<DmaMemory> allocate(Device& device, std::size_t bytes);
+
+  [[nodiscard]] std::uint8_t* data() const { return static_cast<std::uint8_t*>(buffer_.pointer); }
+  [[nodiscard]] std::uint64_t iova() const { return buffer_.iova; }
+  [[nodiscard]] std::size_t size() const { return buffer_.size; }
+
+  /// Gives the memory up without freeing it, because a device that does not answer may still write to it.
+  void abandon() { device_ = nullptr; }
+
+ private:
+  Device* device_{};
+  DmaBuffer buffer_{};
+};
+
+/// A piece of DMA memory of a pool, aligned to 64 bytes or to its size if that is less than a page.
+struct DmaBlock {
+  std::uint8_t* pointer{};
+  std::uint64_t iova{};
+  std::size_t size{};  ///< As granted: a power of two up to a page, whole pages above
+};
+
+/// Small DMA allocations (page lists, retired records): size classes of 64 bytes to 2 KiB cut from pages, larger
+/// ones taken from the device. Blocks come zeroed. Thread safe; lets no time pass.
+class DmaPool {
+ public:
+  explicit DmaPool(Device& device) : device_(device) {}
+  DmaPool(const DmaPool&) = delete;
+  DmaPool& operator=(const DmaPool&) = delete;
+
+  /// Errors: kOutOfMemory. The caller gives the block back with free, before the pool goes.
+  [[nodiscard]] Result<DmaBlock> allocate(std::size_t bytes);
+  void free(const DmaBlock& block);
+
+ private:
+  static constexpr std::size_t kSmallest = 64;
+  static constexpr std::size_t kLargest = 2048;
+
+  Device& device_;
+  std::mutex mutex_;
+  std::vector<DmaMemory> pages_;
+  std::map<std::size_t, std::vector<DmaBlock>> free_;
+  std::map<std::uint64_t, DmaMemory> large_;
+};
+
+}  // namespace rnic::kmd

@@ -1,0 +1,38 @@
+#include "driver/kmd/event_queue.hpp"
+
+#include <array>
+
+#include "driver/bits.hpp"
+#include "driver/mmio.hpp"
+
+namespace rnic::kmd {
+
+EventQueue::EventQueue(Device& device, std::uint32_t eqn, std::uint32_t vector, unsigned log_depth,
+                       DmaMemory ring)
+    : device_(device), eqn_(eqn), vector_(vector), log_depth_(log_depth), ring_(std::move(ring)) {}
+
+unsigned EventQueue::drain(const std::function<void(const hw::Eqe&)>& handle) {
+  unsigned taken = 0;
+  for (hw::Eqe eqe; take(eqe); ++taken) handle(eqe);
+  return taken;
+}
+
+bool EventQueue::take(hw::Eqe& eqe) {
+  const std::lock_guard lock(mutex_);
+  constexpr auto kBytes = hw::Eqe::kBytes;
+  const std::uint32_t index = consumer_ & static_cast<std::uint32_t>(bits::mask(log_depth_));
+  const std::uint8_t* entry = ring_.data() + index * kBytes;
+  const std::uint8_t expected = (consumer_ >> log_depth_) % 2 == 0 ? 1 : 0;
+  if (load_phase({entry, kBytes}) != expected) return false;
+  dma_read_barrier();
+  std::array<std::uint8_t, kBytes> raw{};
+  copy_entry(std::span(raw), entry);
+  eqe = hw::Eqe::decode(raw);
+  ++consumer_;
+  dma_release_barrier();
+  device_.write64(hw::kKernelUar * hw::kUarPageBytes + hw::uar::kEqDoorbell,
+                  hw::EqDoorbell{.eqn = eqn_, .consumer_index = consumer_}.word());
+  return true;
+}
+
+}  // namespace rnic::kmd

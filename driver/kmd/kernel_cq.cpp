@@ -1,0 +1,49 @@
+#include "driver/kmd/kernel_cq.hpp"
+
+#include <bit>
+
+namespace rnic::kmd {
+
+Result<std::unique_ptr<KernelCq>> KernelDevice::create_cq(const CqSpec& spec) {
+  if (spec.entries == 0 || spec.entries > limits_.max_cq_depth) return Error::kInvalidParameter;
+  const auto log_depth = static_cast<unsigned>(std::bit_width(spec.entries - 1));
+  auto number = cqs_->acquire();
+  if (!number) return number.error();
+  auto ring = DmaMemory::allocate(device_, hw::Cqe::kBytes << log_depth);
+  if (!ring) {
+    cqs_->release(number->index);
+    return ring.error();
+  }
+  hw::AdminCreateCq body;
+  body.base = ring->iova();
+  body.log_depth = static_cast<std::uint8_t>(log_depth);
+  body.eqn = static_cast<std::uint8_t>(next_eqn());
+  body.uar = static_cast<std::uint8_t>(spec.uar);
+  auto reply = admin_.execute(hw::AdminOpcode::kCreateCq, number->index, body);
+  if (!reply) {
+    if (admin_.failed()) ring->abandon();
+    cqs_->release(number->index);
+    return reply.error();
+  }
+  return std::unique_ptr<KernelCq>(new KernelCq(*this, number->index, spec.uar, log_depth, ring.take()));
+}
+
+KernelCq::~KernelCq() {
+  if (live_ && !destroy()) ring_.abandon();
+}
+
+Result<hw::AdminQueueState> KernelCq::query() {
+  auto reply = kernel_.admin_.execute(hw::AdminOpcode::kQueryCq, cqn_, AdminQueue::Body{});
+  if (!reply) return reply.error();
+  return hw::AdminQueueState::decode(*reply);
+}
+
+Result<void> KernelCq::destroy() {
+  if (!live_) return {};
+  if (auto done = kernel_.destroy(hw::AdminOpcode::kDestroyCq, cqn_); !done) return done;
+  live_ = false;
+  kernel_.cqs_->release(cqn_);
+  return {};
+}
+
+}  // namespace rnic::kmd

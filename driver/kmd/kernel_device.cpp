@@ -1,0 +1,157 @@
+#include "driver/kmd/kernel_device.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "driver/costs.hpp"
+#include "driver/mmio.hpp"
+
+namespace rnic::kmd {
+namespace {
+
+constexpr std::uint64_t kReadyTimeoutNs = 10'000'000;
+constexpr std::uint64_t kMaxRegionBytes = 1ULL << 47;  // admin_create_mr.length
+// A CQ has at most one completion event and one error event under way, a QP one fatal event, so this many entries
+// are never all in use while there are at most 256 of each.
+constexpr unsigned kLogEqDepth = 10;
+constexpr unsigned kQpTagBits = 24 - hw::kQpIndexBits;
+constexpr unsigned kPdTagBits = 12;
+constexpr std::uint32_t kPdCount = 4096;
+constexpr unsigned kKeyTagBits = 8;
+constexpr std::uint32_t kFirstUserUar = hw::kKernelUar + 1;
+
+}  // namespace
+
+Result<std::unique_ptr<KernelDevice>> KernelDevice::open(Device& device, const KernelOptions& options) {
+  auto registers = RegisterMap::discover(device);
+  if (!registers) return registers.error();
+  std::unique_ptr<KernelDevice> kernel(new KernelDevice(device, *registers));
+  if (auto done = kernel->bring_up(options); !done) return done.error();
+  return kernel;
+}
+
+Result<void> KernelDevice::bring_up(const KernelOptions& options) {
+  if (auto ready = wait_ready(); !ready) return ready;
+  const std::uint64_t mac_register = registers_.port(hw::reg::kPortMac);
+  if (options.mac != 0) device_.write64(mac_register, hw::RegPortMac{.mac = options.mac}.word());
+  mac_ = hw::RegPortMac::from_word(device_.read64(mac_register)).mac;
+  if (auto started = admin_.start(); !started) return started;
+  device_.write64(registers_.identity(hw::reg::kDeviceControl), hw::RegDeviceControl{.enable = 1}.word());
+  if (auto queried = query_limits(); !queried) return queried;
+
+  qps_ = std::make_unique<NumberPool>(device_, limits_.max_qp, 0, kQpTagBits);
+  cqs_ = std::make_unique<NumberPool>(device_, limits_.max_cq, 0, 0);
+  mrs_ = std::make_unique<NumberPool>(device_, limits_.max_mr, 0, kKeyTagBits);
+  uars_ = std::make_unique<NumberPool>(device_, limits_.uar_count + 1, kFirstUserUar, 0);
+  pds_ = std::make_unique<NumberPool>(device_, kPdCount, 0, kPdTagBits);
+
+  const std::uint32_t most = std::min({options.event_queues, limits_.msix_vectors, limits_.max_eq});
+  if (most == 0) return Error::kInvalidParameter;
+  for (std::uint32_t eqn = 0; eqn < most; ++eqn) {
+    if (auto created = create_event_queue(eqn); !created) return created;
+  }
+  return {};
+}
+
+KernelDevice::~KernelDevice() {
+  for (auto& queue : event_queues_) {
+    if (!destroy(hw::AdminOpcode::kDestroyEq, queue->eqn())) queue->abandon();
+  }
+  device_.write64(registers_.identity(hw::reg::kDeviceControl), hw::RegDeviceControl{.enable = 0}.word());
+  // Not posted: when the read has been answered, the device has seen the write and starts no more DMA.
+  static_cast<void>(device_.read64(registers_.identity(hw::reg::kDeviceControl)));
+}
+
+Result<void> KernelDevice::wait_ready() {
+  const std::uint64_t deadline = device_.now_ns() + kReadyTimeoutNs;
+  for (;;) {
+    const auto status =
+        hw::RegDeviceStatus::from_word(device_.read64(registers_.identity(hw::reg::kDeviceStatus)));
+    if (status.fatal != 0) return Error::kDeviceFailed;
+    if (status.ready != 0) return {};
+    if (device_.now_ns() >= deadline) return Error::kTimeout;
+    device_.elapse(cost::kReadyPollNs);
+  }
+}
+
+Result<void> KernelDevice::query_limits() {
+  auto reply = admin_.execute(hw::AdminOpcode::kQueryCapabilities, 0, AdminQueue::Body{});
+  if (!reply) return reply.error();
+  const auto caps = hw::AdminCapabilities::decode(*reply);
+  limits_ = {.vendor_id = registers_.vendor_id(),
+             .device_id = registers_.device_id(),
+             .max_qp = 1U << caps.log_max_qp,
+             .max_cq = 1U << caps.log_max_cq,
+             .max_eq = 1U << caps.log_max_eq,
+             .max_mr = 1U << caps.log_max_mr,
+             .max_queue_depth = 1U << caps.log_max_queue_depth,
+             .max_cq_depth = 1U << caps.log_max_cq_depth,
+             .max_eq_depth = 1U << caps.log_max_eq_depth,
+             .max_sge = caps.max_sge,
+             .max_inline = caps.max_inline,
+             .max_rd_atomic = caps.max_rd_atomic,
+             .max_mtu = caps.max_mtu,
+             .uar_count = caps.uar_count,
+             .msix_vectors = caps.msix_vectors,
+             .max_message = caps.max_message,
+             .clock_mhz = caps.clock_mhz,
+             .max_region = kMaxRegionBytes};
+  return {};
+}
+
+Result<void> KernelDevice::create_event_queue(std::uint32_t eqn) {
+  const auto message = device_.msix_message(eqn);
+  const std::uint64_t entry = hw::reg::kMsixTable + 16ULL * eqn;
+  device_.write64(entry, message.address);
+  device_.write64(entry + 8, message.data);  // vector control 0: not masked
+
+  const unsigned log_depth = std::min<unsigned>(kLogEqDepth, std::bit_width(limits_.max_eq_depth) - 1);
+  auto ring = DmaMemory::allocate(device_, hw::Eqe::kBytes << log_depth);
+  if (!ring) return ring.error();
+  hw::AdminCreateEq body;
+  body.base = ring->iova();
+  body.log_depth = static_cast<std::uint8_t>(log_depth);
+  body.msix_vector = static_cast<std::uint8_t>(eqn);
+  auto reply = admin_.execute(hw::AdminOpcode::kCreateEq, eqn, body);
+  if (!reply) {
+    if (admin_.failed()) ring->abandon();
+    return reply.error();
+  }
+  event_queues_.push_back(std::make_unique<EventQueue>(device_, eqn, eqn, log_depth, ring.take()));
+  return {};
+}
+
+Result<void> KernelDevice::destroy(hw::AdminOpcode opcode, std::uint32_t number) {
+  auto reply = admin_.execute(opcode, number, AdminQueue::Body{});
+  if (!reply) return reply.error();
+  return {};
+}
+
+Result<std::uint32_t> KernelDevice::acquire_uar() {
+  auto number = uars_->acquire();
+  if (!number) return number.error();
+  return number->index;
+}
+
+void KernelDevice::release_uar(std::uint32_t uar) { uars_->release(uar); }
+
+Result<std::uint32_t> KernelDevice::acquire_pd() {
+  auto number = pds_->acquire();
+  if (!number) return number.error();
+  return (number->tag << (24 - kPdTagBits)) | number->index;
+}
+
+void KernelDevice::release_pd(std::uint32_t pd) { pds_->release(pd % kPdCount); }
+
+std::uint32_t KernelDevice::random_psn() { return static_cast<std::uint32_t>(device_.random64()) & 0xFFFFFFU; }
+
+std::uint32_t KernelDevice::next_eqn() {
+  return event_queues_[next_eq_.fetch_add(1) % event_queues_.size()]->eqn();
+}
+
+Result<std::uint64_t> KernelDevice::counter(hw::Counter which) {
+  if (!registers_.has_counters()) return Error::kNotSupported;
+  return device_.read64(hw::reg::kCounterBase + 8 * static_cast<std::uint64_t>(which));
+}
+
+}  // namespace rnic::kmd

@@ -1,0 +1,64 @@
+#include <algorithm>
+#include <utility>
+
+#include "driver/costs.hpp"
+#include "driver/kmd/kernel_device.hpp"
+
+namespace rnic::kmd {
+
+void KernelDevice::subscribe_cq(std::uint32_t cqn, std::weak_ptr<EventSink> sink) {
+  const std::lock_guard lock(sinks_mutex_);
+  cq_sinks_[cqn] = std::move(sink);
+}
+
+void KernelDevice::unsubscribe_cq(std::uint32_t cqn) {
+  const std::lock_guard lock(sinks_mutex_);
+  cq_sinks_.erase(cqn);
+}
+
+void KernelDevice::subscribe_qp(std::uint32_t qpn, std::weak_ptr<EventSink> sink) {
+  const std::lock_guard lock(sinks_mutex_);
+  qp_sinks_[qpn] = std::move(sink);
+}
+
+void KernelDevice::unsubscribe_qp(std::uint32_t qpn) {
+  const std::lock_guard lock(sinks_mutex_);
+  qp_sinks_.erase(qpn);
+}
+
+unsigned KernelDevice::dispatch_events() {
+  unsigned taken = 0;
+  for (auto& queue : event_queues_) {
+    taken += queue->drain([this](const hw::Eqe& eqe) { hand_out(eqe); });
+  }
+  return taken;
+}
+
+void KernelDevice::hand_out(const hw::Eqe& eqe) {
+  std::shared_ptr<EventSink> sink;
+  {
+    const std::lock_guard lock(sinks_mutex_);
+    const bool is_qp = static_cast<hw::EqeType>(eqe.event_type) == hw::EqeType::kQpFatal;
+    const auto& sinks = is_qp ? qp_sinks_ : cq_sinks_;
+    // An event of an object that is gone is late, not wrong.
+    if (const auto found = sinks.find(eqe.number); found != sinks.end()) sink = found->second.lock();
+  }
+  if (sink) sink->on_event(eqe);
+}
+
+bool KernelDevice::wait_until(const std::function<bool()>& done, std::uint64_t timeout_ns) {
+  const std::uint64_t start = device_.now_ns();
+  const std::uint32_t vector = event_queues_.front()->vector();
+  for (;;) {
+    if (const unsigned taken = dispatch_events(); taken != 0) device_.elapse(taken * cost::kEventNs);
+    if (done()) return true;
+    const std::uint64_t passed = device_.now_ns() - start;
+    if (passed >= timeout_ns) return false;
+    // Bounded, because another thread may take the interrupt, or the event may come through another vector.
+    if (device_.wait_interrupt(vector, std::min(timeout_ns - passed, cost::kRecheckNs))) {
+      device_.elapse(cost::kInterruptNs);
+    }
+  }
+}
+
+}  // namespace rnic::kmd

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "driver/generated/host_interface.hpp"
+#include "driver/kmd/dma_memory.hpp"
+#include "driver/kmd/kernel_device.hpp"
+
+namespace rnic::kmd {
+
+struct QpSpec {
+  std::uint32_t pd{};
+  std::uint32_t uar{};
+  std::uint32_t send_cqn{};
+  std::uint32_t receive_cqn{};
+  unsigned sq_log_depth{};
+  unsigned sq_log_stride{};
+  unsigned rq_log_depth{};
+  unsigned rq_log_stride{};
+};
+
+/// Where a queue pair sends. Addresses in network order, first byte on the wire first; IPv4 addresses IPv4-mapped.
+struct QpPath {
+  std::array<std::uint8_t, 16> source_ip{};
+  std::array<std::uint8_t, 16> dest_ip{};
+  std::uint64_t dest_mac{};  ///< As a number: the first byte on the wire is bits 47:40
+  bool ipv6{};
+  std::uint8_t traffic_class{};
+  std::uint8_t hop_limit = 64;
+  std::uint16_t udp_source_port = 0xC000;
+  std::uint32_t flow_label{};
+  std::uint16_t pkey = 0xFFFF;
+};
+
+/// Everything two connected queue pairs agree on, as one of them sees it.
+struct QpConnection {
+  QpPath path;
+  std::uint32_t dest_qpn{};
+  std::uint32_t send_psn{};         ///< First PSN of this side
+  std::uint32_t receive_psn{};      ///< First PSN of the peer
+  std::uint8_t path_mtu = 5;        ///< ibv_mtu
+  std::uint8_t inbound_reads{};     ///< max_dest_rd_atomic
+  std::uint8_t outbound_reads{};    ///< max_rd_atomic
+  std::uint8_t min_rnr_timer = 4;   ///< AETH timer code: 0.04 ms (InfiniBand specification 9.7.5.2.8)
+  std::uint8_t ack_timeout = 14;    ///< 4.096 us * 2^n
+  std::uint8_t retry_count = 7;
+  std::uint8_t rnr_retry = 6;
+  bool remote_read = true;
+  bool remote_write = true;
+};
+
+/// A queue pair on the device, its rings and its retired record.
+class KernelQp {
+ public:
+  ~KernelQp();
+  KernelQp(const KernelQp&) = delete;
+  KernelQp& operator=(const KernelQp&) = delete;
+
+  [[nodiscard]] std::uint32_t qpn() const { return qpn_; }
+  [[nodiscard]] std::uint8_t* send_ring() const { return send_ring_.data(); }
+  [[nodiscard]] std::uint8_t* receive_ring() const { return receive_ring_.data(); }
+  /// hw::RetiredRecord, written by the device.
+  [[nodiscard]] std::uint64_t* retired_record() const {
+    return reinterpret_cast<std::uint64_t*>(retired_.pointer);
+  }
+
+  /// State transitions (InfiniBand specification 10.3.1). `connection` gives what the transition takes; the device
+  /// ignores the rest. Errors: kInvalidState, kInvalidParameter, those of the admin queue.
+  [[nodiscard]] Result<void> to_init(const QpConnection& connection);
+  [[nodiscard]] Result<void> to_rtr(const QpConnection& connection);
+  [[nodiscard]] Result<void> to_rts(const QpConnection& connection);
+  /// Flushes both queues; the flush CQEs may come after the return.
+  [[nodiscard]] Result<void> to_error();
+  /// Flushes both queues; all CQEs are written when it returns. All indexes are then 0, and so is the retired record.
+  [[nodiscard]] Result<void> to_reset();
+
+  /// Errors: those of the admin queue.
+  [[nodiscard]] Result<hw::AdminQpState> query();
+
+  /// Destroys it now, flushing both queues; all CQEs are written when it returns. The destructor then does nothing.
+  /// Errors: those of the admin queue; if the device does not answer, the rings are never freed.
+  [[nodiscard]] Result<void> destroy();
+
+ private:
+  friend class KernelDevice;
+  KernelQp(KernelDevice& kernel, std::uint32_t qpn, DmaMemory send_ring, DmaMemory receive_ring,
+           DmaBlock retired)
+      : kernel_(kernel), qpn_(qpn), send_ring_(std::move(send_ring)), receive_ring_(std::move(receive_ring)),
+        retired_(retired) {}
+
+  Result<void> modify(hw::QpState next, const QpConnection& connection);
+
+  KernelDevice& kernel_;
+  const std::uint32_t qpn_;
+  DmaMemory send_ring_;
+  DmaMemory receive_ring_;
+  const DmaBlock retired_;
+  bool live_ = true;
+};
+
+}  // namespace rnic::kmd

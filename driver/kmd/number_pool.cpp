@@ -1,0 +1,34 @@
+#include "driver/kmd/number_pool.hpp"
+
+namespace rnic::kmd {
+
+NumberPool::NumberPool(Device& device, std::uint32_t count, std::uint32_t reserved, unsigned tag_bits)
+    : device_(device), tag_mask_((1U << tag_bits) - 1), tags_(count, 0) {
+  free_.reserve(count);
+  for (std::uint32_t index = reserved; index < count; ++index) free_.push_back(index);
+}
+
+Result<NumberPool::Number> NumberPool::acquire() {
+  const std::lock_guard lock(mutex_);
+  if (free_.empty()) return Error::kOutOfResources;
+  // One step of a Fisher-Yates shuffle: the free list is a random permutation, made as it is used.
+  std::swap(free_[device_.random64() % free_.size()], free_.back());
+  const std::uint32_t index = free_.back();
+  free_.pop_back();
+  if (tag_mask_ != 0) tags_[index] = next_tag(tags_[index]);
+  return Number{index, tags_[index]};
+}
+
+void NumberPool::release(std::uint32_t index) {
+  const std::lock_guard lock(mutex_);
+  free_.push_back(index);
+}
+
+std::uint32_t NumberPool::next_tag(std::uint32_t previous) {
+  for (;;) {
+    const auto tag = static_cast<std::uint32_t>(device_.random64()) & tag_mask_;
+    if (tag != 0 && tag != previous) return tag;
+  }
+}
+
+}  // namespace rnic::kmd

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "driver/device.hpp"
+
+namespace rnic::kmd {
+
+/// Object numbers that a peer or another process cannot guess (decisions 16): a random free index, and a random tag
+/// beside it, so that a stale or invented number does not name a live object. Thread safe; lets no time pass.
+class NumberPool {
+ public:
+  /// Indexes 0 to count - 1 except those below `reserved`; tags of `tag_bits` bits.
+  NumberPool(Device& device, std::uint32_t count, std::uint32_t reserved, unsigned tag_bits);
+
+  struct Number {
+    std::uint32_t index{};
+    std::uint32_t tag{};  ///< Never 0 (if there are tag bits), never that of the index's previous use
+  };
+
+  /// Errors: kOutOfResources. The caller gives the index back with release.
+  [[nodiscard]] Result<Number> acquire();
+  void release(std::uint32_t index);
+
+ private:
+  std::uint32_t next_tag(std::uint32_t previous);
+
+  Device& device_;
+  std::uint32_t tag_mask_;
+  std::mutex mutex_;
+  std::vector<std::uint32_t> free_;
+  std::vector<std::uint32_t> tags_;  ///< Last tag of each index, 0: never used
+};
+
+}  // namespace rnic::kmd

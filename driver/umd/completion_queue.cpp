@@ -1,0 +1,131 @@
+#include "driver/umd/completion_queue.hpp"
+
+#include <array>
+#include <bit>
+
+#include "driver/bits.hpp"
+#include "driver/costs.hpp"
+#include "driver/mmio.hpp"
+
+namespace rnic::umd {
+namespace {
+
+constexpr std::uint32_t kSpareEntries = 8;  // decisions 37
+
+}  // namespace
+
+std::uint32_t CompletionQueue::max_entries(const kmd::Limits& limits) {
+  return limits.max_cq_depth - kSpareEntries;
+}
+
+Result<std::shared_ptr<CompletionQueue>> CompletionQueue::create(std::shared_ptr<ProcessContext> process,
+                                                                 std::uint32_t entries) {
+  auto& kernel = process->kernel();
+  if (entries == 0 || entries > max_entries(kernel.limits())) return Error::kInvalidParameter;
+  auto kernel_cq = kernel.create_cq({.entries = std::bit_ceil(entries + kSpareEntries), .uar = process->uar()});
+  if (!kernel_cq) return kernel_cq.error();
+  return std::make_shared<CompletionQueue>(std::move(process), kernel_cq.take());
+}
+
+std::size_t CompletionQueue::poll(std::span<Completion> completions) {
+  process_->device().elapse(cost::kPollNs);
+  std::size_t filled = 0;
+  std::uint32_t consumed = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    decode_locked();
+    for (; filled < completions.size() && !backlog_.empty(); backlog_.pop_front(), ++consumed) {
+      if (backlog_.front().known) completions[filled++] = backlog_.front().completion;
+    }
+    consumer_ += consumed;
+    if (consumed != 0) ring(hw::CqArm::kNone);
+  }
+  if (consumed != 0) process_->device().elapse(consumed * cost::kPollEntryNs);
+  return filled;
+}
+
+void CompletionQueue::decode() {
+  const std::lock_guard lock(mutex_);
+  decode_locked();
+}
+
+void CompletionQueue::decode_locked() {
+  for (hw::Cqe cqe; next_cqe(cqe);) backlog_.push_back(resolve(cqe));
+}
+
+bool CompletionQueue::next_cqe(hw::Cqe& cqe) {
+  if (backlog_.size() == depth()) return false;
+  constexpr auto kBytes = hw::Cqe::kBytes;
+  const unsigned log_depth = kernel_cq_->log_depth();
+  const auto index = static_cast<std::size_t>(decoded_ & bits::mask(log_depth));
+  const std::uint8_t* entry = kernel_cq_->ring() + index * kBytes;
+  const std::uint8_t expected = (decoded_ >> log_depth) % 2 == 0 ? 1 : 0;
+  if (load_phase({entry, kBytes}) != expected) return false;
+  dma_read_barrier();
+  std::array<std::uint8_t, kBytes> raw;
+  copy_entry(std::span(raw), entry);
+  cqe = hw::Cqe::decode(raw);
+  ++decoded_;
+  return true;
+}
+
+CompletionQueue::Decoded CompletionQueue::resolve(const hw::Cqe& cqe) {
+  Decoded decoded;
+  decoded.completion.status = static_cast<hw::CqeStatus>(cqe.status);
+  decoded.completion.byte_count = cqe.byte_count;
+  decoded.completion.qpn = cqe.qpn;
+  decoded.completion.syndrome = cqe.syndrome;
+  decoded.completion.solicited = cqe.solicited != 0;
+  decoded.completion.timestamp = cqe.timestamp;
+  const auto client = clients_.find(cqe.qpn);
+  if (client == clients_.end()) return decoded;
+  decoded.completion.qp_context = client->second.qp_context;
+  if (cqe.is_receive != 0 && client->second.receive != nullptr) {
+    if (const auto id = client->second.receive->complete(cqe)) {
+      decoded.completion.id = *id;
+      decoded.completion.kind = RequestKind::kReceive;
+      decoded.known = true;
+    }
+  } else if (cqe.is_receive == 0 && client->second.send != nullptr) {
+    if (const auto posted = client->second.send->complete(cqe)) {
+      decoded.completion.id = posted->id;
+      decoded.completion.kind = posted->kind;
+      decoded.known = true;
+    }
+  }
+  return decoded;
+}
+
+void CompletionQueue::arm(hw::CqArm kind) {
+  process_->device().elapse(cost::kArmNs);
+  const std::lock_guard lock(mutex_);
+  ring(kind);
+}
+
+void CompletionQueue::ring(hw::CqArm kind) {
+  dma_release_barrier();
+  process_->ring(hw::uar::kCqDoorbell, hw::CqDoorbell{.cqn = cqn(),
+                                                      .arm = static_cast<std::uint8_t>(kind),
+                                                      .consumer_index = consumer_}
+                                           .word());
+}
+
+void CompletionQueue::attach(std::uint32_t qpn, SendQueue* send, ReceiveQueue* receive, void* qp_context) {
+  const std::lock_guard lock(mutex_);
+  auto& client = clients_[qpn];
+  if (send != nullptr) client.send = send;
+  if (receive != nullptr) client.receive = receive;
+  client.qp_context = qp_context;
+}
+
+void CompletionQueue::detach(std::uint32_t qpn, const SendQueue* send, const ReceiveQueue* receive) {
+  const std::lock_guard lock(mutex_);
+  decode_locked();
+  const auto client = clients_.find(qpn);
+  if (client == clients_.end()) return;
+  if (client->second.send == send) client->second.send = nullptr;
+  if (client->second.receive == receive) client->second.receive = nullptr;
+  if (client->second.send == nullptr && client->second.receive == nullptr) clients_.erase(client);
+}
+
+}  // namespace rnic::umd

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <unordered_map>
+
+#include "driver/kmd/kernel_cq.hpp"
+#include "driver/umd/process_context.hpp"
+#include "driver/umd/receive_queue.hpp"
+#include "driver/umd/request.hpp"
+#include "driver/umd/send_queue.hpp"
+
+namespace rnic::umd {
+
+/// A completion queue: takes CQEs from the ring and pairs them with what was posted.
+///
+/// Taking has two steps. Decoding reads new CQEs in ring order, looks up their requests, and so frees slots of the send
+/// and receive queues; polling hands decoded entries to the caller and moves the consumer index. A full send or
+/// receive queue decodes without polling, because a slot is free when its request has retired, reaped or not
+/// (decisions 2), while an entry of the CQ is free only when it was reaped (decisions 26).
+///
+/// Thread safe. Lock order: completion queue, then send or receive queue.
+class CompletionQueue {
+ public:
+  /// At least 8 entries more than `entries` (decisions 37). Errors: those of KernelDevice::create_cq.
+  static Result<std::shared_ptr<CompletionQueue>> create(std::shared_ptr<ProcessContext> process,
+                                                         std::uint32_t entries);
+  /// The largest `entries` that create grants.
+  [[nodiscard]] static std::uint32_t max_entries(const kmd::Limits& limits);
+
+  CompletionQueue(std::shared_ptr<ProcessContext> process, std::unique_ptr<kmd::KernelCq> kernel_cq)
+      : process_(std::move(process)), kernel_cq_(std::move(kernel_cq)) {}
+  CompletionQueue(const CompletionQueue&) = delete;
+  CompletionQueue& operator=(const CompletionQueue&) = delete;
+
+  [[nodiscard]] std::uint32_t cqn() const { return kernel_cq_->cqn(); }
+  [[nodiscard]] kmd::KernelCq& kernel_cq() { return *kernel_cq_; }
+  /// Entries granted; one more overruns the queue.
+  [[nodiscard]] std::uint32_t depth() const { return 1U << kernel_cq_->log_depth(); }
+
+  /// Takes up to completions.size() entries, oldest first; returns how many. Never blocks; charges its cost.
+  [[nodiscard]] std::size_t poll(std::span<Completion> completions);
+
+  /// Decodes what has arrived. Lets no time pass.
+  void decode();
+
+  /// Asks for one event; also tells the consumer index. Lets no time pass but the cost of the call.
+  void arm(hw::CqArm kind);
+
+  /// CQEs of `qpn` belong to these queues (either may be null) from now on.
+  void attach(std::uint32_t qpn, SendQueue* send, ReceiveQueue* receive, void* qp_context);
+  /// Decodes what has arrived and forgets the queues. Entries already decoded can still be polled.
+  void detach(std::uint32_t qpn, const SendQueue* send, const ReceiveQueue* receive);
+
+ private:
+  struct Client {
+    SendQueue* send{};
+    ReceiveQueue* receive{};
+    void* qp_context{};
+  };
+  /// Nothing, if the CQE is of no request that is known.
+  struct Decoded {
+    Completion completion;
+    bool known{};
+  };
+
+  bool next_cqe(hw::Cqe& cqe);
+  void decode_locked();
+  [[nodiscard]] Decoded resolve(const hw::Cqe& cqe);
+  void ring(hw::CqArm kind);
+
+  const std::shared_ptr<ProcessContext> process_;
+  const std::unique_ptr<kmd::KernelCq> kernel_cq_;
+  std::mutex mutex_;
+  std::unordered_map<std::uint32_t, Client> clients_;
+  std::deque<Decoded> backlog_;  ///< Decoded, not polled
+  std::uint32_t consumer_{};     ///< Polled
+  std::uint32_t decoded_{};      ///< Decoded; consumer_ + backlog_.size()
+};
+
+}  // namespace rnic::umd

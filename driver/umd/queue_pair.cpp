@@ -1,0 +1,120 @@
+#include "driver/umd/queue_pair.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "driver/costs.hpp"
+
+namespace rnic::umd {
+namespace {
+
+constexpr std::uint32_t kMinSegments = 4;  // decisions 37
+
+unsigned log_depth_for(std::uint32_t depth) { return std::bit_width(std::max(depth, 1U) - 1); }
+
+bool within(const QueueCapacity& wanted, const kmd::Limits& limits) {
+  return wanted.send_depth <= limits.max_queue_depth && wanted.receive_depth <= limits.max_queue_depth &&
+         wanted.send_segments <= limits.max_sge && wanted.receive_segments <= limits.max_sge &&
+         wanted.inline_bytes <= limits.max_inline;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<QueuePair>> QueuePair::create(std::shared_ptr<ProcessContext> process, const Spec& spec) {
+  if (!within(spec.capacity, process->kernel().limits())) return Error::kInvalidParameter;
+  QueueCapacity granted = spec.capacity;
+  granted.send_segments = std::max(granted.send_segments, kMinSegments);
+  granted.receive_segments = std::max(granted.receive_segments, kMinSegments);
+  std::shared_ptr<QueuePair> qp(new QueuePair(std::move(process), spec, granted));
+  if (auto built = qp->build(spec); !built) return built.error();
+  qp->kernel().subscribe_qp(qp->qpn(), qp);
+  return qp;
+}
+
+Result<void> QueuePair::build(const Spec& spec) {
+  const unsigned sq_log_depth = log_depth_for(granted_.send_depth);
+  const unsigned rq_log_depth = log_depth_for(granted_.receive_depth);
+  const unsigned sq_log_stride = SendQueue::log_stride_for(granted_.send_segments, granted_.inline_bytes);
+  const unsigned rq_log_stride = ReceiveQueue::log_stride_for(granted_.receive_segments);
+  auto kernel_qp = kernel().create_qp({.pd = process_->pd(),
+                                       .uar = process_->uar(),
+                                       .send_cqn = send_cq_->cqn(),
+                                       .receive_cqn = receive_cq_->cqn(),
+                                       .sq_log_depth = sq_log_depth,
+                                       .sq_log_stride = sq_log_stride,
+                                       .rq_log_depth = rq_log_depth,
+                                       .rq_log_stride = rq_log_stride});
+  if (!kernel_qp) return kernel_qp.error();
+  kernel_qp_ = kernel_qp.take();
+  const std::uint32_t max_message = kernel().limits().max_message;
+  send_ = std::make_unique<SendQueue>(*process_, SendQueue::Layout{.qpn = qpn(),
+                                                                   .ring = kernel_qp_->send_ring(),
+                                                                   .log_depth = sq_log_depth,
+                                                                   .log_stride = sq_log_stride,
+                                                                   .retired_record = kernel_qp_->retired_record(),
+                                                                   .depth = granted_.send_depth,
+                                                                   .max_segments = granted_.send_segments,
+                                                                   .max_inline = granted_.inline_bytes,
+                                                                   .max_message = max_message});
+  receive_ = std::make_unique<ReceiveQueue>(*process_, ReceiveQueue::Layout{.qpn = qpn(),
+                                                                            .ring = kernel_qp_->receive_ring(),
+                                                                            .log_depth = rq_log_depth,
+                                                                            .log_stride = rq_log_stride,
+                                                                            .depth = granted_.receive_depth,
+                                                                            .max_segments = granted_.receive_segments,
+                                                                            .max_message = max_message});
+  send_cq_->attach(qpn(), send_.get(), nullptr, spec.context);
+  receive_cq_->attach(qpn(), nullptr, receive_.get(), spec.context);
+  // Receives are legal in every state of the API (decisions 8), on the device from INIT on.
+  return kernel_qp_->to_init({});
+}
+
+QueuePair::~QueuePair() {
+  if (kernel_qp_ != nullptr) static_cast<void>(close().ok());
+}
+
+Result<void> QueuePair::post_send(const SendRequest& request) {
+  process_->device().elapse(cost::kPostSendNs);
+  if (state() != State::kConnected) {
+    send_->ring_deferred();
+    return Error::kInvalidState;
+  }
+  auto posted = send_->post(request);
+  if (posted.ok() || posted.error() != Error::kQueueFull) return posted;
+  // Completions that nobody has reaped may have freed slots.
+  send_cq_->decode();
+  return send_->post(request);
+}
+
+Result<void> QueuePair::post_receive(const ReceiveRequest& request) {
+  process_->device().elapse(cost::kPostReceiveNs);
+  bool decoded = false;
+  for (;;) {
+    if (state() == State::kClosed) return Error::kInvalidState;
+    auto posted = receive_->post(request);
+    if (posted.ok()) return posted;
+    if (posted.error() == Error::kBusy) {
+      process_->device().elapse(cost::kAdminPollNs);
+    } else if (posted.error() == Error::kQueueFull && !decoded) {
+      receive_cq_->decode();
+      decoded = true;
+    } else {
+      return posted;
+    }
+  }
+}
+
+void QueuePair::ring_deferred() {
+  process_->device().elapse(cost::kDoorbellNs);
+  send_->ring_deferred();
+  receive_->ring_deferred();
+}
+
+void QueuePair::decode() {
+  send_cq_->decode();
+  receive_cq_->decode();
+}
+
+void QueuePair::on_event(const hw::Eqe&) { failed_.store(true); }
+
+}  // namespace rnic::umd

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "driver/kmd/kernel_qp.hpp"
+#include "driver/umd/completion_queue.hpp"
+#include "driver/umd/process_context.hpp"
+#include "driver/umd/receive_queue.hpp"
+#include "driver/umd/request.hpp"
+#include "driver/umd/send_queue.hpp"
+
+namespace rnic::umd {
+
+/// A reliable connected queue pair of a process: its queues, its completion queues, and its state as the driver moves it.
+/// Thread safe; control functions let time pass.
+class QueuePair final : public kmd::EventSink {
+ public:
+  enum class State : std::uint8_t {
+    kIdle,       ///< INIT: receives may be posted
+    kReady,      ///< RTR: the peer's requests are served
+    kConnected,  ///< RTS, or ERR since: sends may be posted; in ERR the device flushes them
+    kClosed,     ///< Gone from the device
+  };
+
+  struct Spec {
+    std::shared_ptr<CompletionQueue> send_cq;
+    std::shared_ptr<CompletionQueue> receive_cq;
+    QueueCapacity capacity;  ///< Exact, except at least 4 segments (decisions 37)
+    void* context{};         ///< Comes back in the completions
+  };
+
+  /// The queue pair is idle. Errors: kInvalidParameter (beyond the limits), those of KernelDevice::create_qp.
+  static Result<std::shared_ptr<QueuePair>> create(std::shared_ptr<ProcessContext> process, const Spec& spec);
+  ~QueuePair() override;
+  QueuePair(const QueuePair&) = delete;
+  QueuePair& operator=(const QueuePair&) = delete;
+
+  [[nodiscard]] kmd::KernelQp& kernel_qp() { return *kernel_qp_; }
+  [[nodiscard]] kmd::KernelDevice& kernel() { return process_->kernel(); }
+  [[nodiscard]] std::uint32_t qpn() const { return kernel_qp_->qpn(); }
+  [[nodiscard]] const QueueCapacity& granted() const { return granted_; }
+  [[nodiscard]] State state() const { return state_.load(); }
+  /// The device moved it to the error state, and the driver has seen the event.
+  [[nodiscard]] bool failed() const { return failed_.load(); }
+
+  /// Errors: kInvalidState (not connected), those of SendQueue::post.
+  [[nodiscard]] Result<void> post_send(const SendRequest& request);
+  /// Errors: kInvalidState (closed), those of ReceiveQueue::post but kBusy.
+  [[nodiscard]] Result<void> post_receive(const ReceiveRequest& request);
+  /// Rings for what was posted with `defer`.
+  void ring_deferred();
+
+  /// Idle to ready, ready to connected, and both. Errors: kInvalidState, those of KernelQp.
+  [[nodiscard]] Result<void> to_ready(const kmd::QpConnection& connection);
+  [[nodiscard]] Result<void> to_connected(const kmd::QpConnection& connection);
+  [[nodiscard]] Result<void> connect(const kmd::QpConnection& connection);
+
+  /// Cancels everything posted (decisions 9): an idle queue pair stays usable, any other goes to the error state.
+  [[nodiscard]] Result<void> flush();
+
+  /// Flushes both queues and leaves the device. Completions not polled can still be polled. Nothing may be posted
+  /// afterwards. Errors: those of KernelQp::destroy.
+  Result<void> close();
+
+  void on_event(const hw::Eqe& eqe) override;
+
+ private:
+  QueuePair(std::shared_ptr<ProcessContext> process, const Spec& spec, const QueueCapacity& granted)
+      : process_(std::move(process)), send_cq_(spec.send_cq), receive_cq_(spec.receive_cq), granted_(granted) {}
+
+  Result<void> build(const Spec& spec);
+  Result<void> flush_idle();
+  void decode();
+  bool begin_change();
+  void end_change();
+
+  const std::shared_ptr<ProcessContext> process_;
+  const std::shared_ptr<CompletionQueue> send_cq_;
+  const std::shared_ptr<CompletionQueue> receive_cq_;
+  const QueueCapacity granted_;
+  std::unique_ptr<kmd::KernelQp> kernel_qp_;
+  std::unique_ptr<SendQueue> send_;
+  std::unique_ptr<ReceiveQueue> receive_;
+  std::atomic<State> state_{State::kIdle};
+  std::atomic<bool> failed_{};
+  std::atomic<bool> changing_{};  ///< A control function is under way; a lock that may be held while time passes
+};
+
+}  // namespace rnic::umd

@@ -1,0 +1,96 @@
+#include "driver/umd/receive_queue.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "driver/mmio.hpp"
+
+namespace rnic::umd {
+
+unsigned ReceiveQueue::log_stride_for(std::uint32_t segments) {
+  const auto bytes = std::bit_ceil(hw::WqeReceive::kBytes + segments * hw::WqeData::kBytes);
+  return std::max<unsigned>(std::bit_width(bytes) - 1, hw::kMinLogReceiveStride);
+}
+
+ReceiveQueue::ReceiveQueue(ProcessContext& process, const Layout& layout)
+    : process_(process), layout_(layout), mask_(static_cast<std::uint16_t>((1U << layout.log_depth) - 1)),
+      ids_(std::size_t{1} << layout.log_depth) {}
+
+Result<void> ReceiveQueue::post(const ReceiveRequest& request) {
+  const std::lock_guard lock(mutex_);
+  if (paused_) return Error::kBusy;
+  if (auto checked = check(request); !checked) {
+    ring();
+    return checked;
+  }
+  build(request);
+  ids_[producer_ & mask_] = request.id;
+  ++producer_;
+  if (!request.defer) ring();
+  return {};
+}
+
+Result<void> ReceiveQueue::check(const ReceiveRequest& request) const {
+  if (request.segments.size() > layout_.max_segments) return Error::kTooManySegments;
+  std::uint64_t length = 0;
+  for (const auto& segment : request.segments) length += segment.length;
+  if (length > layout_.max_message) return Error::kMessageTooLong;
+  if (static_cast<std::uint16_t>(producer_ - oldest_) >= layout_.depth) return Error::kQueueFull;
+  return {};
+}
+
+void ReceiveQueue::build(const ReceiveRequest& request) {
+  std::uint8_t* wqe = layout_.ring + (static_cast<std::size_t>(producer_ & mask_) << layout_.log_stride);
+  const hw::WqeReceive head{.sge_count = static_cast<std::uint8_t>(request.segments.size()),
+                            .wqe_index = producer_};
+  head.encode(std::span<std::uint8_t, 16>(wqe, 16));
+  for (const auto& segment : request.segments) {
+    wqe += 16;
+    const hw::WqeData data{.va = segment.address, .length = segment.length, .lkey = segment.key};
+    data.encode(std::span<std::uint8_t, 16>(wqe, 16));
+  }
+}
+
+void ReceiveQueue::ring_deferred() {
+  const std::lock_guard lock(mutex_);
+  ring();
+}
+
+void ReceiveQueue::ring() {
+  if (rung_ == producer_) return;
+  dma_write_barrier();
+  process_.ring(hw::uar::kReceiveDoorbell,
+                hw::ReceiveDoorbell{.qpn = layout_.qpn, .producer_index = producer_}.word());
+  rung_ = producer_;
+}
+
+std::optional<std::uint64_t> ReceiveQueue::complete(const hw::Cqe& cqe) {
+  const std::lock_guard lock(mutex_);
+  // Receive CQEs come in posting order (decisions 1), one each.
+  if (oldest_ == producer_ || cqe.wqe_index != oldest_) return std::nullopt;
+  ++oldest_;
+  return ids_[cqe.wqe_index & mask_];
+}
+
+void ReceiveQueue::pause() {
+  const std::lock_guard lock(mutex_);
+  paused_ = true;
+}
+
+void ReceiveQueue::reset() {
+  const std::lock_guard lock(mutex_);
+  producer_ = rung_ = oldest_ = 0;
+  paused_ = false;
+}
+
+void ReceiveQueue::resume() {
+  const std::lock_guard lock(mutex_);
+  paused_ = false;
+}
+
+std::uint32_t ReceiveQueue::outstanding() {
+  const std::lock_guard lock(mutex_);
+  return static_cast<std::uint16_t>(producer_ - oldest_);
+}
+
+}  // namespace rnic::umd

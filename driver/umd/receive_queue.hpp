@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "driver/result.hpp"
+#include "driver/umd/process_context.hpp"
+#include "driver/umd/request.hpp"
+
+namespace rnic::umd {
+
+/// The receive ring of a queue pair. Every receive request makes a CQE, in order, so a slot is free when that CQE
+/// has been decoded. Threads and locks as for SendQueue.
+class ReceiveQueue {
+ public:
+  struct Layout {
+    std::uint32_t qpn{};
+    std::uint8_t* ring{};
+    unsigned log_depth{};
+    unsigned log_stride{};
+    std::uint32_t depth{};
+    std::uint32_t max_segments{};
+    std::uint32_t max_message{};
+  };
+
+  [[nodiscard]] static unsigned log_stride_for(std::uint32_t segments);
+
+  ReceiveQueue(ProcessContext& process, const Layout& layout);
+  ReceiveQueue(const ReceiveQueue&) = delete;
+  ReceiveQueue& operator=(const ReceiveQueue&) = delete;
+
+  /// Errors: kTooManySegments, kMessageTooLong, kQueueFull, kBusy (paused). As SendQueue::post otherwise.
+  [[nodiscard]] Result<void> post(const ReceiveRequest& request);
+  void ring_deferred();
+
+  /// Takes note of a CQE: returns the id posted at its index, or nothing if nothing is outstanding there.
+  [[nodiscard]] std::optional<std::uint64_t> complete(const hw::Cqe& cqe);
+
+  /// Refuses requests with kBusy until reset.
+  void pause();
+  /// Forgets everything: the device's indexes are 0 again. Ends a pause.
+  void reset();
+  /// Ends a pause, keeping everything.
+  void resume();
+
+  [[nodiscard]] std::uint32_t outstanding();
+
+ private:
+  Result<void> check(const ReceiveRequest& request) const;
+  void build(const ReceiveRequest& request);
+  void ring();
+
+  ProcessContext& process_;
+  const Layout layout_;
+  const std::uint16_t mask_;
+  std::mutex mutex_;
+  std::vector<std::uint64_t> ids_;
+  std::uint16_t producer_{};
+  std::uint16_t rung_{};
+  std::uint16_t oldest_{};
+  bool paused_{};
+};
+
+}  // namespace rnic::umd

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "driver/generated/host_interface.hpp"
+
+namespace rnic::umd {
+
+/// Local memory of a request.
+struct Segment {
+  std::uint64_t address{};
+  std::uint32_t length{};
+  std::uint32_t key{};
+};
+
+/// A request for a send queue. The segments are read during the call only; inline payload too.
+struct SendRequest {
+  hw::WqeOpcode opcode{};
+  std::uint64_t id{};  ///< Comes back in the completion
+  std::span<const Segment> segments;
+  std::uint64_t remote_address{};  ///< Write and Read
+  std::uint32_t remote_key{};      ///< Write and Read
+  bool silent{};
+  bool fence{};
+  bool solicited{};
+  bool inline_data{};
+  bool defer{};  ///< Hold the doorbell back until a later request or ring_deferred
+};
+
+/// A request for a receive queue.
+struct ReceiveRequest {
+  std::uint64_t id{};
+  std::span<const Segment> segments;
+  bool defer{};
+};
+
+enum class RequestKind : std::uint8_t { kSend, kWrite, kRead, kReceive };
+
+/// A finished request.
+struct Completion {
+  std::uint64_t id{};
+  void* qp_context{};
+  RequestKind kind{};
+  hw::CqeStatus status{};
+  std::uint32_t byte_count{};
+  std::uint32_t qpn{};
+  std::uint8_t syndrome{};
+  bool solicited{};
+  std::uint64_t timestamp{};
+};
+
+/// What a queue pair is asked for, and what it was granted.
+struct QueueCapacity {
+  std::uint32_t send_depth{};
+  std::uint32_t receive_depth{};
+  std::uint32_t send_segments{};
+  std::uint32_t receive_segments{};
+  std::uint32_t inline_bytes{};
+};
+
+}  // namespace rnic::umd

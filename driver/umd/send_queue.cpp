@@ -1,0 +1,171 @@
+#include "driver/umd/send_queue.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "driver/mmio.hpp"
+
+namespace rnic::umd {
+namespace {
+
+constexpr std::size_t kSegmentBytes = 16;
+constexpr std::size_t kHeadBytes = hw::WqeControl::kBytes + hw::WqeRemote::kBytes;
+
+RequestKind kind_of(hw::WqeOpcode opcode) {
+  switch (opcode) {
+    case hw::WqeOpcode::kSend: return RequestKind::kSend;
+    case hw::WqeOpcode::kWrite: return RequestKind::kWrite;
+    case hw::WqeOpcode::kRead: return RequestKind::kRead;
+  }
+  return RequestKind::kSend;
+}
+
+}  // namespace
+
+unsigned SendQueue::log_stride_for(std::uint32_t segments, std::uint32_t inline_bytes) {
+  const std::size_t body = std::max<std::size_t>(segments * kSegmentBytes, inline_bytes);
+  const auto bytes = std::bit_ceil(kHeadBytes + body);
+  return std::max<unsigned>(std::bit_width(bytes) - 1, hw::kMinLogSendStride);
+}
+
+SendQueue::SendQueue(ProcessContext& process, const Layout& layout)
+    : process_(process), layout_(layout), mask_(static_cast<std::uint16_t>((1U << layout.log_depth) - 1)),
+      slots_(std::size_t{1} << layout.log_depth) {}
+
+Result<void> SendQueue::post(const SendRequest& request) {
+  const std::lock_guard lock(mutex_);
+  const auto length = check(request);
+  if (!length) {
+    ring();
+    return length.error();
+  }
+  if (taken() >= layout_.depth) read_retired_record();
+  if (taken() >= layout_.depth) {
+    ring();
+    return Error::kQueueFull;
+  }
+  alignas(64) std::array<std::uint8_t, kMaxWqeBytes> wqe;
+  const std::size_t bytes = build(request, *length, wqe);
+  slot(producer_) = {.id = request.id, .kind = kind_of(request.opcode), .silent = request.silent, .decoded = false};
+  publish(std::span(wqe).first(bytes), request.defer);
+  return {};
+}
+
+Result<std::uint32_t> SendQueue::check(const SendRequest& request) const {
+  if (!request.inline_data && request.segments.size() > layout_.max_segments) return Error::kTooManySegments;
+  std::uint64_t length = 0;
+  for (const auto& segment : request.segments) length += segment.length;
+  if (length > (request.inline_data ? layout_.max_inline : layout_.max_message)) return Error::kMessageTooLong;
+  return static_cast<std::uint32_t>(length);
+}
+
+/// Returns the bytes built, padded with zeros to a multiple of 64.
+std::size_t SendQueue::build(const SendRequest& request, std::uint32_t length,
+                             std::span<std::uint8_t, kMaxWqeBytes> wqe) {
+  std::size_t used = hw::WqeControl::kBytes;
+  if (request.opcode != hw::WqeOpcode::kSend) {
+    const hw::WqeRemote remote{.va = request.remote_address, .rkey = request.remote_key};
+    remote.encode(std::span<std::uint8_t, 16>(wqe.subspan(used, 16)));
+    used += hw::WqeRemote::kBytes;
+  }
+  for (const auto& segment : request.segments) {
+    if (!request.inline_data) {
+      const hw::WqeData data{.va = segment.address, .length = segment.length, .lkey = segment.key};
+      data.encode(std::span<std::uint8_t, 16>(wqe.subspan(used, 16)));
+      used += hw::WqeData::kBytes;
+    } else if (segment.length != 0) {
+      std::memcpy(wqe.data() + used, reinterpret_cast<const void*>(segment.address), segment.length);
+      used += segment.length;
+    }
+  }
+  const std::size_t size = (used + kSegmentBytes - 1) / kSegmentBytes;
+  const std::size_t padded = (used + 63) / 64 * 64;
+  std::memset(wqe.data() + used, 0, padded - used);
+
+  hw::WqeControl control;
+  control.opcode = static_cast<std::uint8_t>(request.opcode);
+  control.silent = request.silent;
+  control.fence = request.fence;
+  control.solicited = request.solicited;
+  control.inline_data = request.inline_data;
+  control.wqe_index = producer_;
+  control.qpn = layout_.qpn;
+  control.size = static_cast<std::uint8_t>(size);
+  control.length = length;
+  control.encode(std::span<std::uint8_t, 16>(wqe.first(16)));
+  return padded;
+}
+
+void SendQueue::publish(std::span<const std::uint8_t> wqe, bool defer) {
+  const std::size_t offset = static_cast<std::size_t>(producer_ & mask_) << layout_.log_stride;
+  std::memcpy(layout_.ring + offset, wqe.data(), wqe.size());
+  const bool nothing_deferred = rung_ == producer_;
+  ++producer_;
+  if (defer) return;
+  if (static_cast<std::uint16_t>(producer_ - retired_) > kWindowOutstanding) read_retired_record();
+  const bool few = static_cast<std::uint16_t>(producer_ - retired_) <= kWindowOutstanding;
+  if (nothing_deferred && few && wqe.size() <= hw::kUarWqeWindowBytes) {
+    dma_write_barrier();
+    process_.push_wqe(wqe);
+    rung_ = producer_;
+  } else {
+    ring();
+  }
+}
+
+void SendQueue::ring_deferred() {
+  const std::lock_guard lock(mutex_);
+  ring();
+}
+
+void SendQueue::ring() {
+  if (rung_ == producer_) return;
+  dma_write_barrier();
+  process_.ring(hw::uar::kSendDoorbell,
+                hw::SendDoorbell{.qpn = layout_.qpn, .producer_index = producer_}.word());
+  rung_ = producer_;
+}
+
+std::optional<SendQueue::Posted> SendQueue::complete(const hw::Cqe& cqe) {
+  const std::lock_guard lock(mutex_);
+  if (static_cast<std::uint16_t>(cqe.wqe_index - oldest_) >= taken()) return std::nullopt;
+  auto& entry = slot(cqe.wqe_index);
+  if (entry.decoded) return std::nullopt;
+  entry.decoded = true;
+  const Posted posted{entry.id, entry.kind};
+  read_retired_record();
+  retire_to(cqe.retired_index);
+  return posted;
+}
+
+void SendQueue::retire_to(std::uint16_t index) {
+  const auto known = static_cast<std::uint16_t>(retired_ - oldest_);
+  const auto offered = static_cast<std::uint16_t>(index - oldest_);
+  if (offered > known && offered <= taken()) retired_ = index;
+  while (oldest_ != retired_ && (slot(oldest_).silent || slot(oldest_).decoded)) ++oldest_;
+}
+
+/// The record stands still while CQEs report progress, so an old value could, 2^16 requests later, look like one that
+/// is ahead. Only a value not seen before counts, and it is looked at with every CQE.
+void SendQueue::read_retired_record() {
+  const std::uint64_t record = load_word(layout_.retired_record);
+  if (record == last_record_) return;
+  last_record_ = record;
+  dma_read_barrier();
+  retire_to(hw::RetiredRecord::from_word(record).retired_index);
+}
+
+void SendQueue::reset() {
+  const std::lock_guard lock(mutex_);
+  producer_ = rung_ = retired_ = oldest_ = 0;
+  last_record_ = 0;
+}
+
+std::uint32_t SendQueue::outstanding() {
+  const std::lock_guard lock(mutex_);
+  read_retired_record();
+  return taken();
+}
+
+}  // namespace rnic::umd

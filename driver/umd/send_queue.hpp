@@ -1,0 +1,96 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "driver/result.hpp"
+#include "driver/umd/process_context.hpp"
+#include "driver/umd/request.hpp"
+
+namespace rnic::umd {
+
+/// The send ring of a queue pair: builds WQEs, rings doorbells, knows which slots are free.
+///
+/// A slot is taken from posting until its request has retired (decisions 2) and, if it makes a CQE, that CQE has
+/// been decoded, for the decoding needs the context kept beside the slot. Silent requests make no CQE, so the device
+/// reports the retired index in later CQEs and in the retired record.
+///
+/// Thread safe; lets no time pass. A completion queue calls in with its lock held, never the other way round.
+class SendQueue {
+ public:
+  struct Layout {
+    std::uint32_t qpn{};
+    std::uint8_t* ring{};
+    unsigned log_depth{};
+    unsigned log_stride{};
+    const std::uint64_t* retired_record{};
+    std::uint32_t depth{};  ///< Requests granted, at most 2^log_depth
+    std::uint32_t max_segments{};
+    std::uint32_t max_inline{};
+    std::uint32_t max_message{};
+  };
+
+  /// log2 of the stride that holds requests of so many segments and inline bytes.
+  [[nodiscard]] static unsigned log_stride_for(std::uint32_t segments, std::uint32_t inline_bytes);
+
+  SendQueue(ProcessContext& process, const Layout& layout);
+  SendQueue(const SendQueue&) = delete;
+  SendQueue& operator=(const SendQueue&) = delete;
+
+  /// Errors: kTooManySegments, kMessageTooLong, kQueueFull. After an error the ring is as it was, and what was deferred
+  /// has been rung (decisions 33).
+  [[nodiscard]] Result<void> post(const SendRequest& request);
+
+  /// Rings for the requests that were posted with `defer`.
+  void ring_deferred();
+
+  /// Takes note of a CQE: returns what was posted at its index, or nothing if nothing is outstanding there.
+  struct Posted {
+    std::uint64_t id{};
+    RequestKind kind{};
+  };
+  [[nodiscard]] std::optional<Posted> complete(const hw::Cqe& cqe);
+
+  /// Forgets everything: the device's indexes are 0 again.
+  void reset();
+
+  [[nodiscard]] std::uint32_t outstanding();
+
+ private:
+  /// Requests not retired up to which a WQE goes through the window. The device takes the copy only if it is about to
+  /// execute it; with more requests ahead the copy would most likely be wasted PCIe bandwidth.
+  static constexpr std::uint16_t kWindowOutstanding = 8;
+  static constexpr std::size_t kMaxWqeBytes = 1U << hw::kMaxLogStride;
+
+  struct Slot {
+    std::uint64_t id{};
+    RequestKind kind{};
+    bool silent{};
+    bool decoded{};
+  };
+
+  Result<std::uint32_t> check(const SendRequest& request) const;
+  std::size_t build(const SendRequest& request, std::uint32_t length, std::span<std::uint8_t, kMaxWqeBytes> wqe);
+  void publish(std::span<const std::uint8_t> wqe, bool defer);
+  void ring();
+  void retire_to(std::uint16_t index);
+  void read_retired_record();
+  [[nodiscard]] std::uint16_t taken() const { return static_cast<std::uint16_t>(producer_ - oldest_); }
+  [[nodiscard]] Slot& slot(std::uint16_t index) { return slots_[index & mask_]; }
+
+  ProcessContext& process_;
+  const Layout layout_;
+  const std::uint16_t mask_;
+  std::mutex mutex_;
+  std::vector<Slot> slots_;
+  std::uint16_t producer_{};  ///< Next index to post
+  std::uint16_t rung_{};      ///< The device has been told of everything before
+  std::uint16_t retired_{};   ///< Retired index as far as known
+  std::uint16_t oldest_{};    ///< Oldest slot not free; at or behind retired_
+  std::uint64_t last_record_{};
+};
+
+}  // namespace rnic::umd
