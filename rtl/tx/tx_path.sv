@@ -48,6 +48,238 @@ module tx_path (
     input  wire logic [7:0]                qp_reset_qp_i,
     output logic [rnic_pkg::NumCounters-1:0] event_o
 );
+  /// Size of the frame buffer: three frames of 4 KiB.
+  localparam int unsigned FrameWords = 256;
+
+  // ---- Two sources become one ----
+  logic accepted, desc_valid, desc_ready, build_ready, gather_ready, piece_valid, piece_ready;
+  rnic_pkg::tx_desc_t desc;
+  rnic_pkg::sg_piece_t piece;
+
+  tx_merge u_merge (
+      .clk_i,
+      .rst_ni,
+      .desc_valid_i,
+      .desc_ready_o,
+      .desc_data_i,
+      .piece_valid_i,
+      .piece_ready_o,
+      .piece_data_i,
+      .accepted_o   (accepted),
+      .desc_valid_o (desc_valid),
+      .desc_ready_i (desc_ready),
+      .desc_data_o  (desc),
+      .piece_valid_o(piece_valid),
+      .piece_ready_i(piece_ready),
+      .piece_data_o (piece)
+  );
+
+  // ---- A descriptor goes to the header and to the payload ----
+  logic head_valid, head_ready;
+  logic [607:0] head_bytes;
+  logic [6:0] head_length;
+  logic [47:0] head_mac;
+  logic [4:0] head_count;
+  rnic_pkg::tx_fault_t head_fault;
+
+  assign desc_ready = build_ready && gather_ready;
+
+  tx_build u_build (
+      .clk_i,
+      .rst_ni,
+      .desc_valid_i (desc_valid && gather_ready),
+      .desc_ready_o (build_ready),
+      .desc_data_i  (desc),
+      .path_rd_en_o,
+      .path_rd_qp_o,
+      .path_rd_data_i,
+      .head_valid_o (head_valid),
+      .head_ready_i (head_ready),
+      .head_bytes_o (head_bytes),
+      .head_length_o(head_length),
+      .head_mac_o   (head_mac),
+      .head_count_o (head_count),
+      .head_fault_o (head_fault)
+  );
+
+  logic order_valid, order_ready, order_inline, order_read, order_last;
+  logic inline_valid, inline_ready, result_valid, result_ready, result_epoch;
+  logic [6:0] inline_bytes;
+  logic [5:0] inline_offset;
+  logic [511:0] inline_data;
+  logic [3:0] result_status;
+
+  tx_gather u_gather (
+      .clk_i,
+      .rst_ni,
+      .desc_valid_i   (desc_valid && build_ready),
+      .desc_ready_o   (gather_ready),
+      .desc_qp_i      (desc.qp),
+      .desc_payload_i (desc.payload_length != '0),
+      .piece_valid_i  (piece_valid),
+      .piece_ready_o  (piece_ready),
+      .piece_data_i   (piece),
+      .xlate_req_valid_o,
+      .xlate_req_ready_i,
+      .xlate_req_data_o,
+      .xlate_rsp_valid_i,
+      .xlate_rsp_ready_o,
+      .xlate_rsp_data_i,
+      .rd_req_valid_o,
+      .rd_req_ready_i,
+      .rd_req_data_o,
+      .order_valid_o  (order_valid),
+      .order_ready_i  (order_ready),
+      .order_inline_o (order_inline),
+      .order_read_o   (order_read),
+      .order_last_o   (order_last),
+      .inline_valid_o (inline_valid),
+      .inline_ready_i (inline_ready),
+      .inline_bytes_o (inline_bytes),
+      .inline_offset_o(inline_offset),
+      .inline_data_o  (inline_data),
+      .result_valid_o (result_valid),
+      .result_ready_i (result_ready),
+      .result_status_o(result_status),
+      .result_epoch_o (result_epoch)
+  );
+
+  // ---- Header and payload become packets ----
+  logic frame_valid, frame_ready, run_valid, run_ready, packet_valid, packet_ready, killed, kill, packet_out, dropped;
+  logic [8:0] kill_index;
+  rnic_pkg::dma_rd_rsp_t run;
+  rnic_pkg::payload_beat_t packet;
+
+  tx_kill u_kill (
+      .clk_i,
+      .rst_ni,
+      .packet_in_i (accepted),
+      .packet_out_i(packet_out),
+      .index_i     (kill_index),
+      .killed_o    (killed),
+      .kill_i      (kill),
+      .qp_reset_valid_i,
+      .qp_reset_ready_o,
+      .qp_reset_qp_i
+  );
+
+  gather_join u_join (
+      .clk_i,
+      .rst_ni,
+      .order_valid_i  (order_valid),
+      .order_ready_o  (order_ready),
+      .order_inline_i (order_inline),
+      .order_read_i   (order_read),
+      .order_last_i   (order_last),
+      .head_valid_i   (head_valid),
+      .head_ready_o   (head_ready),
+      .head_bytes_i   (head_bytes),
+      .head_length_i  (head_length),
+      .head_fault_i   (head_fault),
+      .inline_valid_i (inline_valid),
+      .inline_ready_o (inline_ready),
+      .inline_bytes_i (inline_bytes),
+      .inline_offset_i(inline_offset),
+      .inline_data_i  (inline_data),
+      .result_valid_i (result_valid),
+      .result_ready_o (result_ready),
+      .result_status_i(result_status),
+      .result_epoch_i (result_epoch),
+      .rd_rsp_valid_i,
+      .rd_rsp_ready_o,
+      .rd_rsp_data_i,
+      .xlate_retire_valid_o,
+      .xlate_retire_epoch_o,
+      .frame_valid_o  (frame_valid),
+      .frame_ready_i  (frame_ready),
+      .run_valid_o    (run_valid),
+      .run_ready_i    (run_ready),
+      .run_data_o     (run),
+      .kill_index_o   (kill_index),
+      .killed_i       (killed),
+      .kill_o         (kill),
+      .packet_out_o   (packet_out),
+      .dropped_o      (dropped),
+      .fault_valid_o  (tx_fault_valid_o),
+      .fault_ready_i  (tx_fault_ready_i),
+      .fault_data_o   (tx_fault_data_o)
+  );
+
+  gather_align u_align (
+      .clk_i,
+      .rst_ni,
+      .in_valid_i (run_valid),
+      .in_ready_o (run_ready),
+      .in_data_i  (run),
+      .out_valid_o(packet_valid),
+      .out_ready_i(packet_ready),
+      .out_data_o (packet)
+  );
+
+  // ---- Packets become frames, sent when they are whole ----
+  logic word_valid, word_ready, word_last, commit, drop;
+  logic [511:0] word_data;
+  logic [6:0] word_bytes;
+  logic [4:0] sent;
+  logic [$clog2(FrameWords):0] room;
+
+  tx_frame #(
+      .RoomBits($clog2(FrameWords) + 1)
+  ) u_frame (
+      .clk_i,
+      .rst_ni,
+      .port_mac_i,
+      .frame_valid_i (frame_valid),
+      .frame_ready_o (frame_ready),
+      .frame_mac_i   (head_mac),
+      .frame_count_i (head_count),
+      .packet_valid_i(packet_valid),
+      .packet_ready_o(packet_ready),
+      .packet_data_i (packet),
+      .room_i        (room),
+      .out_valid_o   (word_valid),
+      .out_data_o    (word_data),
+      .out_bytes_o   (word_bytes),
+      .out_last_o    (word_last),
+      .commit_o      (commit),
+      .drop_o        (drop),
+      .sent_o        (sent)
+  );
+
+  packet_buffer #(
+      .Width(520),
+      .Depth(FrameWords)
+  ) u_frames (
+      .clk_i,
+      .rst_ni,
+      .in_valid_i (word_valid),
+      .in_ready_o (word_ready),
+      .in_data_i  ({word_last, word_bytes, word_data}),
+      .commit_i   (commit),
+      .drop_i     (drop),
+      .room_o     (room),
+      .out_valid_o(eth_tx_valid_o),
+      .out_ready_i(eth_tx_ready_i),
+      .out_data_o ({eth_tx_data_o.last, eth_tx_data_o.bytes, eth_tx_data_o.data})
+  );
+  assign eth_tx_data_o.err = 1'b0;
+
+  always_comb begin
+    event_o                                  = '0;
+    event_o[rnic_pkg::CounterTxFrames]        = eth_tx_valid_o && eth_tx_ready_i && eth_tx_data_o.last;
+    event_o[rnic_pkg::CounterTxRequests]      = sent[0];
+    event_o[rnic_pkg::CounterTxReadResponses] = sent[1];
+    event_o[rnic_pkg::CounterTxAcks]          = sent[2];
+    event_o[rnic_pkg::CounterTxNaks]          = sent[3];
+    event_o[rnic_pkg::CounterTxRnrNaks]       = sent[4];
+    event_o[rnic_pkg::CounterTxDropped]       = dropped;
+  end
+
+  `ASSERT(RoomForWord, !word_valid || word_ready)
+  `ASSERT_HOLD(XlateReqHold, xlate_req_valid_o, xlate_req_ready_i, xlate_req_data_o)
+  `ASSERT_HOLD(RdReqHold, rd_req_valid_o, rd_req_ready_i, rd_req_data_o)
+  `ASSERT_HOLD(FaultHold, tx_fault_valid_o, tx_fault_ready_i, tx_fault_data_o)
+  `ASSERT_HOLD(EthHold, eth_tx_valid_o, eth_tx_ready_i, eth_tx_data_o)
 endmodule
 
 `default_nettype wire

@@ -1,0 +1,105 @@
+`default_nettype none
+`include "assert.svh"
+
+/// Takes the Ethernet header off: frames in, the same frames from byte 14 on out, with what the header said.
+///
+/// Every frame gives at least one beat (bytes 0 for one that ends with or inside its header) and exactly one with last. bytes counts
+/// what the frame really has; lanes past it are zero. ipv4_o and ipv6_o, with the first beat: the frame is for this port and its
+/// EtherType is that of IPv4 or IPv6. A frame that begins while enable_i is low is ignored altogether.
+module rx_front_strip (
+    input  wire logic                    clk_i,
+    input  wire logic                    rst_ni,
+    input  wire logic [47:0]             port_mac_i,
+    input  wire logic                    enable_i,
+    input  wire logic                    in_valid_i,
+    input  wire rnic_pkg::frame_beat_t   in_data_i,
+    output logic                         out_valid_o,
+    output logic                         out_first_o,
+    output logic                         out_last_o,
+    output logic                         out_err_o,
+    output logic [6:0]                   out_bytes_o,
+    output logic [511:0]                 out_data_o,
+    output logic                         out_ipv4_o,
+    output logic                         out_ipv6_o
+);
+  localparam logic [6:0] EthBytes = 7'd14;
+
+  // ---- The line that came in; first_q: it begins a frame, skip_q: the frame that is coming in is ignored ----
+  logic first_q, skip_q, skip, take, ours;
+  logic [511:0] in_lanes;
+  rnic_pkg::eth_header_t eth;
+
+  assign skip = first_q ? !enable_i : skip_q;
+  assign take = in_valid_i && !skip;
+  assign ours = eth.dest == port_mac_i || eth.dest == '1;
+
+  always_comb begin
+    for (int unsigned i = 0; i < 64; i++) begin
+      in_lanes[8*i+:8] = (7'(i) < in_data_i.bytes) ? in_data_i.data[8*i+:8] : 8'd0;
+    end
+    for (int unsigned i = 0; i < 14; i++) eth[8*(13-i)+:8] = in_lanes[8*i+:8];
+  end
+
+  // ---- The line before it (held_): goes out when its end is known: with the next line, or at once when it is the last ----
+  logic held_valid_q, held_first_q, held_last_q, held_err_q, held_ipv4_q, held_ipv6_q, send, finishes;
+  logic [6:0] held_bytes_q;
+  logic unused_bits;
+  logic [511:0] held_q;
+
+  // The line that comes in has nothing beyond the 14 bytes that complete the one before.
+  assign finishes = take && !first_q && in_data_i.last && in_data_i.bytes <= EthBytes;
+  assign send     = held_valid_q && (held_last_q || take);
+
+  always_ff @(posedge clk_i) begin
+    if (in_valid_i) begin
+      first_q <= in_data_i.last;
+      skip_q  <= skip;
+    end
+    if (take) begin
+      held_first_q <= first_q;
+      held_last_q  <= in_data_i.last;
+      held_err_q   <= in_data_i.err;
+      held_bytes_q <= in_data_i.bytes;
+      held_q       <= in_lanes;
+      if (first_q) begin
+        held_ipv4_q <= ours && eth.ethertype == rnic_pkg::EtherTypeIpv4[15:0];
+        held_ipv6_q <= ours && eth.ethertype == rnic_pkg::EtherTypeIpv6[15:0];
+      end
+    end
+    held_valid_q <= take ? !finishes : (held_valid_q && !held_last_q);
+    if (!rst_ni) begin
+      first_q      <= 1'b1;
+      skip_q       <= 1'b0;
+      held_valid_q <= 1'b0;
+    end
+  end
+
+  logic [511:0] data;
+  logic [6:0] bytes;
+  assign data = {held_last_q ? 112'd0 : in_lanes[111:0], held_q[511:112]};
+  always_comb begin
+    bytes = 7'd64;
+    if (held_last_q) bytes = (held_bytes_q > EthBytes) ? held_bytes_q - EthBytes : '0;
+    else if (finishes) bytes = 7'd64 - EthBytes + in_data_i.bytes;
+  end
+  assign unused_bits = ^{held_q[111:0], eth.source};
+
+  always_ff @(posedge clk_i) begin
+    out_valid_o <= send;
+    if (send) begin
+      out_first_o <= held_first_q;
+      out_last_o  <= held_last_q || finishes;
+      out_err_o   <= held_last_q ? held_err_q : in_data_i.err;
+      out_bytes_o <= bytes;
+      out_data_o  <= data;
+      out_ipv4_o  <= held_ipv4_q;
+      out_ipv6_o  <= held_ipv6_q;
+    end
+    if (!rst_ni) out_valid_o <= 1'b0;
+  end
+
+  `ASSERT(WholeLines, !in_valid_i || in_data_i.last || in_data_i.bytes == 7'd64)
+  `ASSERT(LineBytes, !in_valid_i || (in_data_i.bytes != '0 && in_data_i.bytes <= 7'd64))
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,178 @@
+`default_nettype none
+`include "assert.svh"
+
+/// Header of each packet: IPv4 or IPv6, UDP, BTH and RETH or AETH, from its descriptor and the path of its QP.
+///
+/// head_bytes_o: lane 0 is the first byte of the IP header, head_length_o (40 to 76) bytes. With it go what the stages behind need:
+/// the destination MAC, the event it counts as when sent (bit 0 request, 1 Read response, 2 ACK, 3 NAK, 4 RNR NAK), and the
+/// tx_fault_t to report when its payload fails (status to be filled in). Packets keep their order; Depth may wait.
+module tx_build #(
+    parameter int unsigned Depth = 32
+) (
+    input  wire logic                clk_i,
+    input  wire logic                rst_ni,
+    input  wire logic                desc_valid_i,
+    output logic                     desc_ready_o,
+    input  wire rnic_pkg::tx_desc_t  desc_data_i,
+    output logic                     path_rd_en_o,
+    output logic [7:0]               path_rd_qp_o,
+    input  wire rnic_pkg::path_t     path_rd_data_i,
+    output logic                     head_valid_o,
+    input  wire logic                head_ready_i,
+    output logic [607:0]             head_bytes_o,
+    output logic [6:0]               head_length_o,
+    output logic [47:0]              head_mac_o,
+    output logic [4:0]               head_count_o,
+    output rnic_pkg::tx_fault_t      head_fault_o
+);
+  localparam int unsigned FaultBits = rnic_pkg::TxFaultBits;
+  localparam int unsigned Width = 608 + 7 + 48 + 5 + FaultBits;
+  localparam int unsigned CountBits = $clog2(Depth) + 2;
+
+  // ---- Stage a: the path is being read. Stage b: all that the header needs is in registers. ----
+  logic a_valid_q, b_valid_q, a_reth, a_aeth, b_reth_q, b_aeth_q;
+  rnic_pkg::tx_desc_t a_desc_q, b_desc_q;
+  rnic_pkg::path_t b_path_q;
+  logic [15:0] a_udp_length, b_udp_length_q;
+  logic [19:0] b_sum_q;
+  logic [CountBits-1:0] waiting;
+  logic fifo_ready;
+
+  // Two packets may be on their way to the FIFO.
+  assign desc_ready_o = waiting < CountBits'(Depth - 2);
+  assign path_rd_en_o = desc_valid_i && desc_ready_o;
+  assign path_rd_qp_o = desc_data_i.qp;
+
+  always_comb begin
+    a_reth = 1'b0;
+    a_aeth = 1'b0;
+    unique case (a_desc_q.opcode)
+      rnic_pkg::RcOpcodeWriteFirst, rnic_pkg::RcOpcodeWriteOnly, rnic_pkg::RcOpcodeReadRequest: a_reth = 1'b1;
+      rnic_pkg::RcOpcodeReadResponseFirst, rnic_pkg::RcOpcodeReadResponseLast, rnic_pkg::RcOpcodeReadResponseOnly,
+      rnic_pkg::RcOpcodeAcknowledge: a_aeth = 1'b1;
+      default: ;
+    endcase
+  end
+
+  // UDP header, BTH, extended header, payload padded to 4 bytes, ICRC.
+  assign a_udp_length = 16'd24 + {11'd0, a_reth, 1'b0, a_aeth, 2'b00} + {3'd0, {a_desc_q.payload_length[12:2] + 11'(
+      a_desc_q.payload_length[1:0] != '0)}, 2'b00};
+
+  // ---- IPv4 header checksum (RFC 791): constants are version and length, DF, protocol ----
+  function automatic logic [15:0] swap16(input logic [15:0] wire_order);
+    swap16 = {wire_order[7:0], wire_order[15:8]};
+  endfunction
+  logic [19:0] sum;
+  logic [16:0] folded;
+  logic [15:0] checksum;
+  assign sum = 20'h4500 + 20'h4000 + 20'h0011 + {12'd0, path_rd_data_i.traffic_class} + {4'd0, a_udp_length + 16'd20} +
+      {4'd0, path_rd_data_i.hop_limit, 8'd0} + {4'd0, swap16(path_rd_data_i.source_ip[96+:16])} +
+      {4'd0, swap16(path_rd_data_i.source_ip[112+:16])} + {4'd0, swap16(path_rd_data_i.dest_ip[96+:16])} +
+      {4'd0, swap16(path_rd_data_i.dest_ip[112+:16])};
+  assign folded   = {1'b0, b_sum_q[15:0]} + {13'd0, b_sum_q[19:16]};
+  assign checksum = ~(folded[15:0] + {15'd0, folded[16]});
+
+  always_ff @(posedge clk_i) begin
+    a_desc_q       <= desc_data_i;
+    b_desc_q       <= a_desc_q;
+    b_path_q       <= path_rd_data_i;
+    b_udp_length_q <= a_udp_length;
+    b_reth_q       <= a_reth;
+    b_aeth_q       <= a_aeth;
+    b_sum_q        <= sum;
+    a_valid_q      <= path_rd_en_o;
+    b_valid_q      <= a_valid_q;
+    if (!rst_ni) begin
+      a_valid_q <= 1'b0;
+      b_valid_q <= 1'b0;
+    end
+  end
+
+  // ---- Headers: structs have the first byte on the wire at the top ----
+  rnic_pkg::ipv4_header_t ipv4;
+  rnic_pkg::ipv6_header_t ipv6;
+  rnic_pkg::udp_header_t udp;
+  rnic_pkg::bth_t bth;
+  rnic_pkg::reth_t reth;
+  logic [127:0] source_ip, dest_ip, ext;
+  logic [607:0] top_first, bytes;
+  logic [6:0] length;
+  logic [4:0] count;
+  rnic_pkg::tx_fault_t fault;
+
+  always_comb begin
+    for (int unsigned i = 0; i < 16; i++) begin
+      source_ip[8*i+:8] = b_path_q.source_ip[8*(15-i)+:8];
+      dest_ip[8*i+:8]   = b_path_q.dest_ip[8*(15-i)+:8];
+    end
+    ipv4                 = '0;
+    ipv4.version         = 4'd4;
+    ipv4.ihl             = 4'd5;
+    ipv4.tos             = b_path_q.traffic_class;
+    ipv4.total_length    = b_udp_length_q + 16'd20;
+    ipv4.flags           = 3'b010;
+    ipv4.ttl             = b_path_q.hop_limit;
+    ipv4.protocol        = 8'd17;
+    ipv4.checksum        = checksum;
+    ipv4.source          = source_ip[31:0];
+    ipv4.dest            = dest_ip[31:0];
+    ipv6                 = '0;
+    ipv6.version         = 4'd6;
+    ipv6.traffic_class   = b_path_q.traffic_class;
+    ipv6.flow_label      = b_path_q.flow_label;
+    ipv6.payload_length  = b_udp_length_q;
+    ipv6.next_header     = 8'd17;
+    ipv6.hop_limit       = b_path_q.hop_limit;
+    ipv6.source          = source_ip;
+    ipv6.dest            = dest_ip;
+    udp                  = '0;
+    udp.source_port      = b_path_q.udp_source_port;
+    udp.dest_port        = rnic_pkg::RoceUdpPort[15:0];
+    udp.length           = b_udp_length_q;
+    bth                  = '0;
+    bth.opcode           = b_desc_q.opcode;
+    bth.solicited        = b_desc_q.solicited;
+    bth.pad_count        = 2'd0 - b_desc_q.payload_length[1:0];
+    bth.pkey             = b_path_q.pkey;
+    bth.dest_qpn         = b_path_q.dest_qpn;
+    bth.ack_req          = b_desc_q.ack_req;
+    bth.psn              = b_desc_q.psn;
+    reth.va              = b_desc_q.va;
+    reth.rkey            = b_desc_q.rkey;
+    reth.dma_length      = b_desc_q.dma_length;
+    ext                  = b_reth_q ? reth : {b_desc_q.syndrome, b_desc_q.msn, 96'd0};
+    top_first            = b_path_q.ipv6 ? {ipv6, udp, bth, ext} : {ipv4, udp, bth, ext, 160'd0};
+    for (int unsigned i = 0; i < 76; i++) bytes[8*i+:8] = top_first[8*(75-i)+:8];
+    length   = (b_path_q.ipv6 ? 7'd60 : 7'd40) + {2'd0, b_reth_q, 1'b0, b_aeth_q, 2'b00};
+    count[0] = !b_desc_q.responder;
+    count[1] = b_desc_q.responder && b_desc_q.opcode != rnic_pkg::RcOpcodeAcknowledge;
+    count[2] = b_desc_q.responder && !count[1] && b_desc_q.syndrome[6:5] == 2'b00;
+    count[3] = b_desc_q.responder && !count[1] && b_desc_q.syndrome[6];
+    count[4] = b_desc_q.responder && !count[1] && b_desc_q.syndrome[6:5] == 2'b01;
+
+    fault           = '0;
+    fault.qp        = b_desc_q.qp;
+    fault.responder = b_desc_q.responder;
+    fault.psn       = b_desc_q.psn;
+    fault.wqe_idx   = b_desc_q.wqe_idx;
+  end
+
+  stream_fifo #(
+      .Width(Width),
+      .Depth(Depth)
+  ) u_heads (
+      .clk_i,
+      .rst_ni,
+      .in_valid_i (b_valid_q),
+      .in_ready_o (fifo_ready),
+      .in_data_i  ({fault, count, b_path_q.dest_mac, length, bytes}),
+      .out_valid_o(head_valid_o),
+      .out_ready_i(head_ready_i),
+      .out_data_o ({head_fault_o, head_count_o, head_mac_o, head_length_o, head_bytes_o}),
+      .count_o    (waiting)
+  );
+
+  `ASSERT(RoomForHead, !b_valid_q || fifo_ready)
+endmodule
+
+`default_nettype wire
