@@ -1,0 +1,149 @@
+`default_nettype none
+`include "assert.svh"
+
+/// Tags of the DMA read engine: free list, which are on their way, and time-outs.
+///
+/// A tag is {generation, slot}: 64 slots, so 64 reads at once, and 2 bits that tell a slot's old
+/// reads from its present one.
+/// A read that timed out or went wrong leaves its tag `dirty`: completions for it may still come.
+/// Its slot goes on with the next generation, whose completions cannot be mistaken for those; if
+/// that one is dirty too the slot is parked. The completion that ends a dirty read makes the tag
+/// clean and takes a parked slot back into service.
+///
+/// Each read's time of departure is kept; one slot is looked at in a cycle, so a time-out is seen
+/// within a few hundred cycles.
+module dma_read_tags #(
+    parameter int unsigned TimeoutCycles = 1000
+) (
+    input  wire logic         clk_i,
+    input  wire logic         rst_ni,
+    output logic              tag_valid_o,
+    input  wire logic         tag_ready_i,
+    output logic [7:0]        tag_o,
+    input  wire logic         sent_i,           // The read with this tag has left
+    input  wire logic [5:0]   sent_slot_i,
+    output logic [63:0]       outstanding_o,    // By slot
+    input  wire logic         finish_i,         // The read of this tag has ended
+    input  wire logic [7:0]   finish_tag_i,
+    input  wire logic         finish_dirty_i,   // and more completions may come
+    input  wire logic         late_i,           // A stray read ended; never with finish
+    input  wire logic [7:0]   late_tag_i,
+    output logic              expire_valid_o,   // The read of this slot is overdue
+    input  wire logic         expire_ready_i,
+    output logic [5:0]        expire_slot_o,
+    output logic [6:0]        parked_o
+);
+  localparam int unsigned Slots = 64;
+  // Room for the time it takes to see and settle 64 time-outs at once.
+  localparam int unsigned TimeBits = $clog2(TimeoutCycles + 1024);
+
+  logic [Slots-1:0] outstanding_q, parked_q;
+  logic [4*Slots-1:0] dirty_q;
+  logic [6:0] fill_q, parked_count_q;
+  logic filling, push, free_ready, free_valid, unpark, park, next_dirty;
+  logic [7:0] push_tag, next_tag;
+  logic [7:0] unused_count;
+
+  assign filling    = !fill_q[6];
+  assign next_tag   = {finish_tag_i[7:6] + 2'd1, finish_tag_i[5:0]};
+  assign next_dirty = dirty_q[next_tag];
+  assign park       = finish_i && finish_dirty_i && next_dirty;
+  assign unpark     = late_i && dirty_q[late_tag_i] && parked_q[late_tag_i[5:0]];
+  assign push       = filling || unpark || (finish_i && !park);
+
+  always_comb begin
+    push_tag = {2'd0, fill_q[5:0]};
+    if (finish_i) push_tag = finish_dirty_i ? next_tag : finish_tag_i;
+    if (unpark) push_tag = late_tag_i;
+  end
+
+  stream_fifo #(
+      .Width(8),
+      .Depth(Slots)
+  ) u_free (
+      .clk_i,
+      .rst_ni,
+      .in_valid_i (push),
+      .in_ready_o (free_ready),
+      .in_data_i  (push_tag),
+      .out_valid_o(free_valid),
+      .out_ready_i(tag_ready_i && !filling),
+      .out_data_o (tag_o),
+      .count_o    (unused_count)
+  );
+  assign tag_valid_o   = free_valid && !filling;
+  assign outstanding_o = outstanding_q;
+  assign parked_o      = parked_count_q;
+
+  always_ff @(posedge clk_i) begin
+    if (filling) fill_q <= fill_q + 7'd1;
+    if (late_i) dirty_q[late_tag_i] <= 1'b0;
+    if (finish_i) begin
+      outstanding_q[finish_tag_i[5:0]] <= 1'b0;
+      if (finish_dirty_i) dirty_q[finish_tag_i] <= 1'b1;
+    end
+    if (sent_i) outstanding_q[sent_slot_i] <= 1'b1;
+    if (park) parked_q[finish_tag_i[5:0]] <= 1'b1;
+    if (unpark) parked_q[late_tag_i[5:0]] <= 1'b0;
+    parked_count_q <= parked_count_q + {6'd0, park} - {6'd0, unpark};
+    if (!rst_ni) begin
+      fill_q         <= '0;
+      outstanding_q  <= '0;
+      parked_q       <= '0;
+      dirty_q        <= '0;
+      parked_count_q <= '0;
+    end
+  end
+
+  // Time-outs: look at one slot a cycle; the answer of the RAM is judged a cycle later.
+  logic [TimeBits-1:0] time_q, stamp, age;
+  logic [5:0] scan_q, look_q;
+  logic was_out_q, overdue, expire_q;
+  logic [5:0] expire_slot_q;
+
+  ram_1r1w #(
+      .Width(TimeBits),
+      .Depth(Slots)
+  ) u_stamps (
+      .clk_i,
+      .wr_en_i  (sent_i),
+      .wr_addr_i(sent_slot_i),
+      .wr_data_i(time_q),
+      .rd_en_i  (1'b1),
+      .rd_addr_i(scan_q),
+      .rd_data_o(stamp)
+  );
+
+  // A slot sent in the very cycle of the look still shows its old time: it was not outstanding
+  // then.
+  assign age     = time_q - stamp;
+  assign overdue = was_out_q && outstanding_q[look_q] && age > TimeBits'(TimeoutCycles);
+
+  always_ff @(posedge clk_i) begin
+    time_q    <= time_q + 1'b1;
+    scan_q    <= scan_q + 6'd1;
+    look_q    <= scan_q;
+    was_out_q <= outstanding_q[scan_q];
+    if (expire_q) begin
+      expire_q <= !expire_ready_i;
+    end else begin
+      expire_q      <= overdue;
+      expire_slot_q <= look_q;
+    end
+    if (!rst_ni) begin
+      time_q    <= '0;
+      scan_q    <= '0;
+      was_out_q <= 1'b0;
+      expire_q  <= 1'b0;
+    end
+  end
+  assign expire_valid_o = expire_q;
+  assign expire_slot_o  = expire_slot_q;
+
+  `ASSERT(FreeListHasRoom, !push || free_ready)
+  `ASSERT(OneAtATime, !(finish_i && late_i))
+  `ASSERT(FinishWasOut, !finish_i || outstanding_q[finish_tag_i[5:0]])
+  `ASSERT(SentOnce, !sent_i || !outstanding_q[sent_slot_i])
+endmodule
+
+`default_nettype wire
