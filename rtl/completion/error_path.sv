@@ -1,0 +1,221 @@
+`default_nettype none
+`include "assert.svh"
+
+/// Errors, flushes and resets: gathers the causes of errors, puts QPs in the error state, makes the
+/// CQEs of their flush, and tells when nothing of a QP is left.
+///
+/// The CQ engine and the flush requests join sets that always have room: the CQ engine must never
+/// wait for this block, because this block waits for the CQ engine and for contexts whose holders
+/// do.
+module error_path (
+    input  wire logic                clk_i,
+    input  wire logic                rst_ni,
+    // Errors (qp_error_t): 0 retire, 1 rx_post, 2 send path, 3 host
+    input  wire logic [3:0]          error_valid_i,
+    output logic [3:0]               error_ready_o,
+    input  wire logic [4*rnic_pkg::QpErrorBits-1:0] error_data_i,
+    // QPs whose CQE was lost to an overrun; always taken
+    input  wire logic                dead_valid_i,
+    input  wire logic [7:0]          dead_qp_i,
+    // QPs in the error state with new WQEs: 0 receive doorbells, 1 send queue
+    input  wire logic [1:0]          flush_valid_i,
+    output logic [1:0]               flush_ready_o,
+    input  wire logic [15:0]         flush_qp_i,
+    output logic                     send_acq_valid_o,
+    input  wire logic                send_acq_ready_i,
+    output logic [7:0]               send_acq_index_o,
+    input  wire logic                send_ctx_valid_i,
+    input  wire rnic_pkg::send_ctx_t send_ctx_data_i,
+    output logic                     send_rel_valid_o,
+    input  wire logic                send_rel_ready_i,
+    output logic                     send_rel_write_o,
+    output rnic_pkg::send_ctx_t      send_rel_data_o,
+    output logic                     recv_acq_valid_o,
+    input  wire logic                recv_acq_ready_i,
+    output logic [7:0]               recv_acq_index_o,
+    input  wire logic                recv_ctx_valid_i,
+    input  wire rnic_pkg::recv_ctx_t recv_ctx_data_i,
+    output logic                     recv_rel_valid_o,
+    input  wire logic                recv_rel_ready_i,
+    output logic                     recv_rel_write_o,
+    output rnic_pkg::recv_ctx_t      recv_rel_data_o,
+    output logic                     cqe_valid_o,
+    input  wire logic                cqe_ready_i,
+    output logic                     cqe_is_event_o,
+    output rnic_pkg::cqe_req_t       cqe_data_o,
+    // QP reset, and what it must wait for: the stages retire commands (0), CQEs (1), their writes
+    // (2), retired records (3), and the packet that rx_post works on
+    input  wire logic                qp_reset_valid_i,
+    output logic                     qp_reset_ready_o,
+    input  wire logic [7:0]          qp_reset_qp_i,
+    input  wire logic [3:0]          stage_enter_i,
+    input  wire logic [3:0]          stage_leave_i,
+    input  wire logic                receive_busy_i,
+    input  wire logic [7:0]          receive_busy_qp_i
+);
+  localparam int unsigned ErrorBits = rnic_pkg::QpErrorBits;
+
+  logic error_valid, error_ready, unused_error_last, unused_flush_last;
+  logic [1:0] unused_error_source, unused_flush_source;
+  rnic_pkg::qp_error_t error_data;
+  logic dead_valid, dead_ready, dead_member;
+  logic [7:0] dead_qp;
+  logic again_valid, again_ready, join_valid, flush_valid, flush_ready, flush_member;
+  logic [7:0] again_qp, join_qp, flush_qp;
+  logic job_valid, job_ready, job_event, error_busy, flush_busy, reset_busy;
+  logic error_enter, error_leave;
+  logic [7:0] job_qp, job_status, job_send_cqn, job_recv_cqn, error_busy_qp, flush_busy_qp;
+  logic [23:0] job_qpn;
+  logic [15:0] job_send_first, job_recv_first;
+  logic [4:0] job_send_count, job_recv_count;
+
+  stream_arbiter #(
+      .N    (4),
+      .Width(ErrorBits)
+  ) u_errors (
+      .clk_i,
+      .rst_ni,
+      .in_valid_i  (error_valid_i),
+      .in_ready_o  (error_ready_o),
+      .in_last_i   (4'b1111),
+      .in_data_i   (error_data_i),
+      .out_valid_o (error_valid),
+      .out_ready_i (error_ready),
+      .out_last_o  (unused_error_last),
+      .out_data_o  (error_data),
+      .out_source_o(unused_error_source)
+  );
+
+  qp_set u_dead (
+      .clk_i,
+      .rst_ni,
+      .join_valid_i  (dead_valid_i),
+      .join_qp_i     (dead_qp_i),
+      .out_valid_o   (dead_valid),
+      .out_ready_i   (dead_ready),
+      .out_qp_o      (dead_qp),
+      .query_qp_i    (qp_reset_qp_i),
+      .query_member_o(dead_member)
+  );
+
+  stream_arbiter #(
+      .N    (3),
+      .Width(8)
+  ) u_flushes (
+      .clk_i,
+      .rst_ni,
+      .in_valid_i  ({again_valid, flush_valid_i}),
+      .in_ready_o  ({again_ready, flush_ready_o}),
+      .in_last_i   (3'b111),
+      .in_data_i   ({again_qp, flush_qp_i}),
+      .out_valid_o (join_valid),
+      .out_ready_i (1'b1),
+      .out_last_o  (unused_flush_last),
+      .out_data_o  (join_qp),
+      .out_source_o(unused_flush_source)
+  );
+
+  qp_set u_flush_set (
+      .clk_i,
+      .rst_ni,
+      .join_valid_i  (join_valid),
+      .join_qp_i     (join_qp),
+      .out_valid_o   (flush_valid),
+      .out_ready_i   (flush_ready),
+      .out_qp_o      (flush_qp),
+      .query_qp_i    (qp_reset_qp_i),
+      .query_member_o(flush_member)
+  );
+
+  qp_error u_error (
+      .clk_i,
+      .rst_ni,
+      .error_valid_i   (error_valid),
+      .error_ready_o   (error_ready),
+      .error_data_i    (error_data),
+      .dead_valid_i    (dead_valid),
+      .dead_ready_o    (dead_ready),
+      .dead_qp_i       (dead_qp),
+      .flush_valid_i   (flush_valid),
+      .flush_ready_o   (flush_ready),
+      .flush_qp_i      (flush_qp),
+      .again_valid_o   (again_valid),
+      .again_ready_i   (again_ready),
+      .again_qp_o      (again_qp),
+      .send_acq_valid_o,
+      .send_acq_ready_i,
+      .send_acq_index_o,
+      .send_ctx_valid_i,
+      .send_ctx_data_i,
+      .send_rel_valid_o,
+      .send_rel_ready_i,
+      .send_rel_write_o,
+      .send_rel_data_o,
+      .recv_acq_valid_o,
+      .recv_acq_ready_i,
+      .recv_acq_index_o,
+      .recv_ctx_valid_i,
+      .recv_ctx_data_i,
+      .recv_rel_valid_o,
+      .recv_rel_ready_i,
+      .recv_rel_write_o,
+      .recv_rel_data_o,
+      .job_valid_o     (job_valid),
+      .job_ready_i     (job_ready),
+      .job_qp_o        (job_qp),
+      .job_qpn_o       (job_qpn),
+      .job_event_o     (job_event),
+      .job_status_o    (job_status),
+      .job_send_cqn_o  (job_send_cqn),
+      .job_send_first_o(job_send_first),
+      .job_send_count_o(job_send_count),
+      .job_recv_cqn_o  (job_recv_cqn),
+      .job_recv_first_o(job_recv_first),
+      .job_recv_count_o(job_recv_count),
+      .busy_o          (error_busy),
+      .busy_qp_o       (error_busy_qp)
+  );
+
+  flush u_flush (
+      .clk_i,
+      .rst_ni,
+      .job_valid_i     (job_valid),
+      .job_ready_o     (job_ready),
+      .job_qp_i        (job_qp),
+      .job_qpn_i       (job_qpn),
+      .job_event_i     (job_event),
+      .job_status_i    (job_status),
+      .job_send_cqn_i  (job_send_cqn),
+      .job_send_first_i(job_send_first),
+      .job_send_count_i(job_send_count),
+      .job_recv_cqn_i  (job_recv_cqn),
+      .job_recv_first_i(job_recv_first),
+      .job_recv_count_i(job_recv_count),
+      .cqe_valid_o,
+      .cqe_ready_i,
+      .cqe_is_event_o,
+      .cqe_data_o,
+      .busy_o          (flush_busy),
+      .busy_qp_o       (flush_busy_qp)
+  );
+
+  assign reset_busy = dead_member || flush_member || (join_valid && join_qp == qp_reset_qp_i) ||
+                      (error_busy && error_busy_qp == qp_reset_qp_i) ||
+                      (flush_busy && flush_busy_qp == qp_reset_qp_i);
+
+  assign error_enter = (error_valid_i & error_ready_o) != '0;
+  assign error_leave = error_valid && error_ready;
+
+  qp_drain u_drain (
+      .clk_i,
+      .rst_ni,
+      .qp_reset_valid_i,
+      .qp_reset_ready_o,
+      .enter_i       ({stage_enter_i[3:1], error_enter, stage_enter_i[0]}),
+      .leave_i       ({stage_leave_i[3:1], error_leave, stage_leave_i[0]}),
+      .receive_busy_i(receive_busy_i && receive_busy_qp_i == qp_reset_qp_i),
+      .error_busy_i  (reset_busy)
+  );
+endmodule
+
+`default_nettype wire

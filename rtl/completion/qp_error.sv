@@ -1,0 +1,208 @@
+`default_nettype none
+`include "assert.svh"
+
+/// Puts QPs in the error state and plans their flush.
+///
+/// Three kinds of work, in turn: an error (with its cause), a QP whose CQE an overrun CQ has lost,
+/// a QP in the error state with WQEs to flush. Each turn borrows the send context, then the receive
+/// context; an error sets both to ERR, and every side in ERR gives up to Chunk of its WQEs as a job
+/// to the flush block. What is left joins the flush queue again, so that a long queue does not hold
+/// up another QP. The event is asked for when the receive side was not in ERR yet: it is only ever
+/// set here, while retire sets the send side by itself. An error of a QP in RESET is stale, unless
+/// the host asks (quiet).
+module qp_error (
+    input  wire logic                clk_i,
+    input  wire logic                rst_ni,
+    input  wire logic                error_valid_i,
+    output logic                     error_ready_o,
+    input  wire rnic_pkg::qp_error_t error_data_i,
+    input  wire logic                dead_valid_i,
+    output logic                     dead_ready_o,
+    input  wire logic [7:0]          dead_qp_i,
+    input  wire logic                flush_valid_i,
+    output logic                     flush_ready_o,
+    input  wire logic [7:0]          flush_qp_i,
+    output logic                     again_valid_o,
+    input  wire logic                again_ready_i,
+    output logic [7:0]               again_qp_o,
+    output logic                     send_acq_valid_o,
+    input  wire logic                send_acq_ready_i,
+    output logic [7:0]               send_acq_index_o,
+    input  wire logic                send_ctx_valid_i,
+    input  wire rnic_pkg::send_ctx_t send_ctx_data_i,
+    output logic                     send_rel_valid_o,
+    input  wire logic                send_rel_ready_i,
+    output logic                     send_rel_write_o,
+    output rnic_pkg::send_ctx_t      send_rel_data_o,
+    output logic                     recv_acq_valid_o,
+    input  wire logic                recv_acq_ready_i,
+    output logic [7:0]               recv_acq_index_o,
+    input  wire logic                recv_ctx_valid_i,
+    input  wire rnic_pkg::recv_ctx_t recv_ctx_data_i,
+    output logic                     recv_rel_valid_o,
+    input  wire logic                recv_rel_ready_i,
+    output logic                     recv_rel_write_o,
+    output rnic_pkg::recv_ctx_t      recv_rel_data_o,
+    // Job of the flush block
+    output logic                     job_valid_o,
+    input  wire logic                job_ready_i,
+    output logic [7:0]               job_qp_o,
+    output logic [23:0]              job_qpn_o,
+    output logic                     job_event_o,
+    output logic [7:0]               job_status_o,
+    output logic [7:0]               job_send_cqn_o,
+    output logic [15:0]              job_send_first_o,
+    output logic [4:0]               job_send_count_o,
+    output logic [7:0]               job_recv_cqn_o,
+    output logic [15:0]              job_recv_first_o,
+    output logic [4:0]               job_recv_count_o,
+    output logic                     busy_o,
+    output logic [7:0]               busy_qp_o
+);
+  localparam logic [15:0] Chunk = 16'd16;
+
+  // Idle         takes work
+  // SendAcquire  asks for the send context
+  // SendWait     for it
+  // SendRelease  gives it back
+  // RecvAcquire  asks for the receive context
+  // RecvWait     for it
+  // RecvRelease  gives it back
+  // Job          hands the job over, and puts the QP back in the flush queue when there is more
+  typedef enum logic [2:0] {
+    StIdle,
+    StSendAcquire,
+    StSendWait,
+    StSendRelease,
+    StRecvAcquire,
+    StRecvWait,
+    StRecvRelease,
+    StJob
+  } state_e;
+  state_e state_q, state_d;
+
+  rnic_pkg::qp_error_t work, work_q;
+  rnic_pkg::send_ctx_t send_q;
+  rnic_pkg::recv_ctx_t recv_q;
+  logic [2:0] grant;
+  logic is_error_q, send_err, recv_err, take, more, job_sent_q, again_sent_q;
+  logic [15:0] send_left, recv_left;
+  logic [4:0] send_count, recv_count;
+
+  rr_arbiter #(
+      .N(3)
+  ) u_choice (
+      .clk_i,
+      .rst_ni,
+      .request_i({flush_valid_i, dead_valid_i, error_valid_i}),
+      .advance_i(state_q == StIdle),
+      .grant_o  (grant)
+  );
+  assign take          = state_q == StIdle && grant != '0;
+  assign error_ready_o = state_q == StIdle && grant[0];
+  assign dead_ready_o  = state_q == StIdle && grant[1];
+  assign flush_ready_o = state_q == StIdle && grant[2];
+
+  always_comb begin
+    work = error_data_i;
+    if (grant[1]) begin
+      work.qp     = dead_qp_i;
+      work.status = rnic_pkg::CqeStatusFatalErr;
+      work.quiet  = 1'b0;
+    end else if (grant[2]) begin
+      work.qp     = flush_qp_i;
+      work.status = rnic_pkg::CqeStatusWrFlushErr;
+      work.quiet  = 1'b1;
+    end
+  end
+
+  // Side in the error state after this turn, and the WQEs that this turn takes from it.
+  assign send_err   = send_q.in_use && (send_q.state == rnic_pkg::QpStateErr ||
+                      (is_error_q && (work_q.quiet || send_q.state != rnic_pkg::QpStateReset)));
+  assign recv_err   = recv_q.in_use && (recv_q.state == rnic_pkg::QpStateErr ||
+                      (is_error_q && (work_q.quiet || recv_q.state != rnic_pkg::QpStateReset)));
+  assign send_left  = send_q.pi - send_q.retire_idx;
+  assign recv_left  = recv_q.rq_pi - recv_q.rq_done;
+  assign send_count = !send_err ? '0 : (send_left > Chunk) ? Chunk[4:0] : send_left[4:0];
+  assign recv_count = !recv_err ? '0 : (recv_left > Chunk) ? Chunk[4:0] : recv_left[4:0];
+  assign more       = (send_err && send_left > Chunk) || (recv_err && recv_left > Chunk);
+
+  always_comb begin
+    send_rel_data_o                = send_q;
+    send_rel_data_o.state          = rnic_pkg::QpStateErr;
+    send_rel_data_o.retire_idx     = send_q.retire_idx + {11'd0, send_count};
+    send_rel_data_o.exec_idx       = send_q.pi;
+    send_rel_data_o.msg_active     = 1'b0;
+    send_rel_data_o.buf_count      = '0;
+    send_rel_data_o.rd_outstanding = '0;
+    send_rel_data_o.silent_run     = '0;
+    recv_rel_data_o                = recv_q;
+    recv_rel_data_o.state          = rnic_pkg::QpStateErr;
+    recv_rel_data_o.rq_done        = recv_q.rq_done + {11'd0, recv_count};
+    recv_rel_data_o.rq_head        = recv_q.rq_pi;
+  end
+
+  assign send_acq_valid_o = state_q == StSendAcquire;
+  assign send_acq_index_o = work_q.qp;
+  assign send_rel_valid_o = state_q == StSendRelease;
+  assign send_rel_write_o = send_err;
+  assign recv_acq_valid_o = state_q == StRecvAcquire;
+  assign recv_acq_index_o = work_q.qp;
+  assign recv_rel_valid_o = state_q == StRecvRelease;
+  assign recv_rel_write_o = recv_err;
+
+  assign job_valid_o      = state_q == StJob && !job_sent_q;
+  assign job_qp_o         = work_q.qp;
+  assign job_qpn_o        = send_q.qpn;
+  assign job_event_o      = recv_err && recv_q.state != rnic_pkg::QpStateErr && !work_q.quiet;
+  assign job_status_o     = work_q.status;
+  assign job_send_cqn_o   = send_q.cqn;
+  assign job_send_first_o = send_q.retire_idx;
+  assign job_send_count_o = send_count;
+  assign job_recv_cqn_o   = recv_q.cqn;
+  assign job_recv_first_o = recv_q.rq_done;
+  assign job_recv_count_o = recv_count;
+  assign again_valid_o    = state_q == StJob && more && !again_sent_q;
+  assign again_qp_o       = work_q.qp;
+  assign busy_o           = state_q != StIdle;
+  assign busy_qp_o        = work_q.qp;
+
+  always_comb begin
+    state_d = state_q;
+    unique case (state_q)
+      StIdle: if (take) state_d = StSendAcquire;
+      StSendAcquire: if (send_acq_ready_i) state_d = StSendWait;
+      StSendWait: if (send_ctx_valid_i) state_d = StSendRelease;
+      StSendRelease: if (send_rel_ready_i) state_d = StRecvAcquire;
+      StRecvAcquire: if (recv_acq_ready_i) state_d = StRecvWait;
+      StRecvWait: if (recv_ctx_valid_i) state_d = StRecvRelease;
+      StRecvRelease: if (recv_rel_ready_i) state_d = StJob;
+      StJob:
+      if ((job_sent_q || job_ready_i) && (again_sent_q || again_ready_i || !more)) begin
+        state_d = StIdle;
+      end
+      default: state_d = StIdle;
+    endcase
+  end
+
+  always_ff @(posedge clk_i) begin
+    state_q <= state_d;
+    if (take) begin
+      work_q     <= work;
+      is_error_q <= !grant[2];
+    end
+    if (send_ctx_valid_i) send_q <= send_ctx_data_i;
+    if (recv_ctx_valid_i) recv_q <= recv_ctx_data_i;
+    job_sent_q   <= state_q == StJob && (job_sent_q || job_ready_i);
+    again_sent_q <= state_q == StJob && (again_sent_q || (again_valid_o && again_ready_i));
+    if (state_q == StIdle) begin
+      job_sent_q   <= 1'b0;
+      again_sent_q <= 1'b0;
+    end
+    if (!rst_ni) state_q <= StIdle;
+  end
+
+  `ASSERT_HOLD(AgainHold, again_valid_o, again_ready_i, again_qp_o)
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,216 @@
+`default_nettype none
+`include "assert.svh"
+
+/// CQEs and events: merges the sources of CQEs into one order, writes them, makes events of them,
+/// and asks for MSI-X messages. What an input has handed over stays in that order up to the host.
+module queue_engines (
+    input  wire logic                clk_i,
+    input  wire logic                rst_ni,
+    output logic                     ready_o,
+    input  wire logic [63:0]         cycles_i,
+    // CQEs: 0 retire, 1 rx_post, 2 flush, which also asks for QpFatal events
+    input  wire logic [2:0]          item_valid_i,
+    output logic [2:0]               item_ready_o,
+    input  wire logic [2:0]          item_is_event_i,
+    input  wire logic [3*rnic_pkg::CqeReqBits-1:0] item_data_i,
+    input  wire logic                cq_doorbell_valid_i,
+    output logic                     cq_doorbell_ready_o,
+    input  wire rnic_pkg::doorbell_t cq_doorbell_data_i,
+    input  wire logic                eq_doorbell_valid_i,
+    output logic                     eq_doorbell_ready_o,
+    input  wire rnic_pkg::doorbell_t eq_doorbell_data_i,
+    input  wire logic [1:0]          admin_acq_valid_i,
+    output logic [1:0]               admin_acq_ready_o,
+    input  wire logic [7:0]          admin_acq_index_i,
+    output logic [1:0]               admin_ctx_valid_o,
+    output rnic_pkg::cq_ctx_t        admin_cq_ctx_o,
+    output rnic_pkg::eq_ctx_t        admin_eq_ctx_o,
+    input  wire logic [1:0]          admin_rel_valid_i,
+    output logic [1:0]               admin_rel_ready_o,
+    input  wire logic                admin_rel_write_i,
+    input  wire rnic_pkg::cq_ctx_t   admin_cq_ctx_i,
+    input  wire rnic_pkg::eq_ctx_t   admin_eq_ctx_i,
+    output logic                     wr_valid_o,
+    input  wire logic                wr_ready_i,
+    output rnic_pkg::dma_wr_t        wr_data_o,
+    input  wire logic                wr_done_i,
+    output logic                     msix_valid_o,
+    input  wire logic                msix_ready_i,
+    output logic [7:0]               msix_vector_o,
+    output logic                     dead_valid_o,
+    output logic [7:0]               dead_qp_o,
+    // Stages CQEs (0) and writes (1)
+    output logic [1:0]               stage_enter_o,
+    output logic [1:0]               stage_leave_o,
+    // A doorbell was refused elsewhere: counted here with those of CQs and EQs
+    input  wire logic                refused_i,
+    output logic [rnic_pkg::NumCounters-1:0] event_o
+);
+  localparam int unsigned ReqBits = rnic_pkg::CqeReqBits;
+  localparam int unsigned ItemBits = ReqBits + 1;
+
+  logic cq_ready, eq_ready;
+  logic [3*ItemBits-1:0] items;
+  logic merged_valid, merged_ready, item_valid, item_ready, item_is_event;
+  logic [ItemBits-1:0] merged_data;
+  rnic_pkg::cqe_req_t item_data;
+  logic eqe_valid, eqe_ready;
+  rnic_pkg::eqe_req_t eqe_data;
+  logic cqe_wr_valid, cqe_wr_ready, eqe_wr_valid, eqe_wr_ready;
+  rnic_pkg::dma_wr_t cqe_wr, eqe_wr;
+  logic [7:0] eqe_vector;
+  logic event_cqe, event_flushed, event_cq_overrun, event_cq_doorbell, event_eqe, event_eq_overrun;
+  logic [1:0] refused, refused_left_q;
+  logic unused_last;
+  logic [1:0] unused_source;
+  logic [5:0] unused_count;
+
+  assign ready_o = cq_ready && eq_ready;
+
+  always_comb begin
+    for (int unsigned i = 0; i < 3; i++) begin
+      items[i*ItemBits+:ItemBits] = {item_is_event_i[i], item_data_i[i*ReqBits+:ReqBits]};
+    end
+  end
+
+  stream_arbiter #(
+      .N    (3),
+      .Width(ItemBits)
+  ) u_merge (
+      .clk_i,
+      .rst_ni,
+      .in_valid_i  (item_valid_i),
+      .in_ready_o  (item_ready_o),
+      .in_last_i   (3'b111),
+      .in_data_i   (items),
+      .out_valid_o (merged_valid),
+      .out_ready_i (merged_ready),
+      .out_last_o  (unused_last),
+      .out_data_o  (merged_data),
+      .out_source_o(unused_source)
+  );
+
+  // Sources hold a QP's context while they wait to hand over a CQE: a burst should find room.
+  stream_fifo #(
+      .Width(ItemBits),
+      .Depth(16)
+  ) u_queue (
+      .clk_i,
+      .rst_ni,
+      .in_valid_i (merged_valid),
+      .in_ready_o (merged_ready),
+      .in_data_i  (merged_data),
+      .out_valid_o(item_valid),
+      .out_ready_i(item_ready),
+      .out_data_o ({item_is_event, item_data}),
+      .count_o    (unused_count)
+  );
+  assign stage_enter_o[0] = (item_valid_i & item_ready_o) != '0;
+  assign stage_leave_o[0] = item_valid && item_ready;
+
+  cq_engine u_cq (
+      .clk_i,
+      .rst_ni,
+      .ready_o          (cq_ready),
+      .cycles_i,
+      .item_valid_i     (item_valid),
+      .item_ready_o     (item_ready),
+      .item_is_event_i  (item_is_event),
+      .item_data_i      (item_data),
+      .doorbell_valid_i (cq_doorbell_valid_i),
+      .doorbell_ready_o (cq_doorbell_ready_o),
+      .doorbell_data_i  (cq_doorbell_data_i),
+      .admin_acq_valid_i(admin_acq_valid_i[0]),
+      .admin_acq_ready_o(admin_acq_ready_o[0]),
+      .admin_acq_index_i,
+      .admin_ctx_valid_o(admin_ctx_valid_o[0]),
+      .admin_ctx_data_o (admin_cq_ctx_o),
+      .admin_rel_valid_i(admin_rel_valid_i[0]),
+      .admin_rel_ready_o(admin_rel_ready_o[0]),
+      .admin_rel_write_i,
+      .admin_rel_data_i (admin_cq_ctx_i),
+      .wr_valid_o       (cqe_wr_valid),
+      .wr_ready_i       (cqe_wr_ready),
+      .wr_data_o        (cqe_wr),
+      .eqe_valid_o      (eqe_valid),
+      .eqe_ready_i      (eqe_ready),
+      .eqe_data_o       (eqe_data),
+      .qp_dead_valid_o  (dead_valid_o),
+      .qp_dead_qp_o     (dead_qp_o),
+      .event_cqe_o      (event_cqe),
+      .event_flushed_o  (event_flushed),
+      .event_overrun_o  (event_cq_overrun),
+      .event_doorbell_o (event_cq_doorbell),
+      .event_refused_o  (refused[0])
+  );
+
+  eq_engine u_eq (
+      .clk_i,
+      .rst_ni,
+      .ready_o          (eq_ready),
+      .cycles_i,
+      .eqe_valid_i      (eqe_valid),
+      .eqe_ready_o      (eqe_ready),
+      .eqe_data_i       (eqe_data),
+      .doorbell_valid_i (eq_doorbell_valid_i),
+      .doorbell_ready_o (eq_doorbell_ready_o),
+      .doorbell_data_i  (eq_doorbell_data_i),
+      .admin_acq_valid_i(admin_acq_valid_i[1]),
+      .admin_acq_ready_o(admin_acq_ready_o[1]),
+      .admin_acq_index_i(admin_acq_index_i[4:0]),
+      .admin_ctx_valid_o(admin_ctx_valid_o[1]),
+      .admin_ctx_data_o (admin_eq_ctx_o),
+      .admin_rel_valid_i(admin_rel_valid_i[1]),
+      .admin_rel_ready_o(admin_rel_ready_o[1]),
+      .admin_rel_write_i,
+      .admin_rel_data_i (admin_eq_ctx_i),
+      .wr_valid_o       (eqe_wr_valid),
+      .wr_ready_i       (eqe_wr_ready),
+      .wr_data_o        (eqe_wr),
+      .wr_vector_o      (eqe_vector),
+      .event_eqe_o      (event_eqe),
+      .event_overrun_o  (event_eq_overrun),
+      .event_refused_o  (refused[1])
+  );
+
+  queue_writes u_writes (
+      .clk_i,
+      .rst_ni,
+      .cqe_valid_i (cqe_wr_valid),
+      .cqe_ready_o (cqe_wr_ready),
+      .cqe_data_i  (cqe_wr),
+      .eqe_valid_i (eqe_wr_valid),
+      .eqe_ready_o (eqe_wr_ready),
+      .eqe_data_i  (eqe_wr),
+      .eqe_vector_i(eqe_vector),
+      .wr_valid_o,
+      .wr_ready_i,
+      .wr_data_o,
+      .wr_done_i,
+      .msix_valid_o,
+      .msix_ready_i,
+      .msix_vector_o,
+      .enter_o     (stage_enter_o[1]),
+      .leave_o     (stage_leave_o[1])
+  );
+
+  // Refusals of one cycle are reported one after the other.
+  always_ff @(posedge clk_i) begin
+    refused_left_q <= refused_left_q - 2'(refused_left_q != '0) + 2'(refused[0]) +
+                      2'(refused[1]) + 2'(refused_i);
+    if (!rst_ni) refused_left_q <= '0;
+  end
+
+  always_comb begin
+    event_o                                    = '0;
+    event_o[rnic_pkg::CounterCqDoorbells]      = event_cq_doorbell;
+    event_o[rnic_pkg::CounterDoorbellsRefused] = refused_left_q != '0;
+    event_o[rnic_pkg::CounterCqes]             = event_cqe;
+    event_o[rnic_pkg::CounterFlushedWqes]      = event_flushed;
+    event_o[rnic_pkg::CounterCqOverruns]       = event_cq_overrun;
+    event_o[rnic_pkg::CounterEqes]             = event_eqe;
+    event_o[rnic_pkg::CounterEqOverruns]       = event_eq_overrun;
+  end
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,252 @@
+`default_nettype none
+`include "assert.svh"
+
+/// Retires send WQEs in posting order. Keeps the in-flight table: for each QP, SqWindow slots with
+/// the WQEs whose last packet has been handed to transmission.
+///
+/// A command borrows the send context, walks from the oldest WQE on, one a cycle, and gives the
+/// context back. CQEs are handed over during the walk, so that those of a QP stay in order with its
+/// flush. A failed WQE ends the walk and puts the send side in the error state at once; the other
+/// side and the flush follow through the error stream. Retired-index records: after 16 silent WQEs,
+/// or when the queue is empty, unless a CQE has told the host (decisions: "a slot is free when its
+/// request has retired"). Commands for a QP that does not exist, or is in RESET or in the error
+/// state, do nothing.
+module retire (
+    input  wire logic                  clk_i,
+    input  wire logic                  rst_ni,
+    input  wire logic                  inflight_valid_i,
+    input  wire rnic_pkg::inflight_t   inflight_data_i,
+    input  wire logic                  cmd_valid_i,
+    output logic                       cmd_ready_o,
+    input  wire rnic_pkg::retire_cmd_t cmd_data_i,
+    output logic                       acq_valid_o,
+    input  wire logic                  acq_ready_i,
+    output logic [7:0]                 acq_index_o,
+    input  wire logic                  ctx_valid_i,
+    input  wire rnic_pkg::send_ctx_t   ctx_data_i,
+    output logic                       rel_valid_o,
+    input  wire logic                  rel_ready_i,
+    output logic                       rel_write_o,
+    output rnic_pkg::send_ctx_t        rel_data_o,
+    output logic                       cqe_valid_o,
+    input  wire logic                  cqe_ready_i,
+    output rnic_pkg::cqe_req_t         cqe_data_o,
+    output logic                       error_valid_o,
+    input  wire logic                  error_ready_i,
+    output rnic_pkg::qp_error_t        error_data_o,
+    output logic                       record_valid_o,
+    input  wire logic                  record_ready_i,
+    output rnic_pkg::dma_wr_t          record_data_o,
+    output logic                       sq_wake_valid_o,
+    output logic [7:0]                 sq_wake_qp_o
+);
+  localparam int unsigned SlotBits = 8 + 1 + 24 + 24 + 32;
+  localparam int unsigned SlotIndexBits = $clog2(rnic_pkg::SqWindow);
+  localparam int unsigned Slots = 2 ** (rnic_pkg::QpIndexBits + SlotIndexBits);
+  localparam logic [7:0] SilentLimit = 8'd16;
+
+  // Idle     asks for the send context of the command, if there is one
+  // Wait     for the context
+  // Walk     the oldest WQE: finished, failed, or the end of the walk
+  // Release  gives the context back
+  // Record   hands over the retired-index record
+  // Error    hands over the error of the QP
+  typedef enum logic [2:0] {
+    StIdle,
+    StWait,
+    StWalk,
+    StRelease,
+    StRecord,
+    StError
+  } state_e;
+  state_e state_q, state_d;
+
+  rnic_pkg::send_ctx_t ctx_q, loaded;
+  logic live, psn_open, psn_open_q, changed_q, moved_q, failed_q;
+  logic in_table, finished, failed, silent, step;
+  logic [7:0] fail_status, fail_syndrome, slot_opcode;
+  logic [23:0] slot_first, slot_last;
+  logic [31:0] slot_length;
+  logic [23:0] bound, ahead, open_low, open_high;
+  logic slot_silent, slot_read, record_due;
+  logic [15:0] slot_index, next_idx;
+  logic [SlotBits-1:0] slot;
+
+  // The next slot is read while the present one is judged.
+  assign next_idx   = ctx_q.retire_idx + 1'b1;
+  assign slot_index = (state_q == StWait) ? ctx_data_i.retire_idx : next_idx;
+  assign slot_read  = (state_q == StWait) ? ctx_valid_i : step;
+
+  ram_1r1w #(
+      .Width(SlotBits),
+      .Depth(Slots)
+  ) u_inflight (
+      .clk_i,
+      .wr_en_i  (inflight_valid_i),
+      .wr_addr_i({inflight_data_i.qp, inflight_data_i.wqe_idx[SlotIndexBits-1:0]}),
+      .wr_data_i({inflight_data_i.opcode, inflight_data_i.silent, inflight_data_i.first_psn,
+                  inflight_data_i.last_psn, inflight_data_i.length}),
+      .rd_en_i  (slot_read),
+      .rd_addr_i({cmd_data_i.qp, slot_index[SlotIndexBits-1:0]}),
+      .rd_data_o(slot)
+  );
+  assign {slot_opcode, slot_silent, slot_first, slot_last, slot_length} = slot;
+
+  // What the command itself says about the QP, as the context arrives. Bit 23 of a difference of
+  // PSNs: "before".
+  always_comb begin : p_load
+    logic [15:0] command_age, recorded_age;
+    live      = ctx_data_i.in_use && ctx_data_i.state != rnic_pkg::QpStateReset &&
+                ctx_data_i.state != rnic_pkg::QpStateErr;
+    bound     = (cmd_data_i.command == rnic_pkg::RetireCommandFail) ? cmd_data_i.psn :
+                                                                      cmd_data_i.psn + 24'd1;
+    ahead     = bound - ctx_data_i.una_psn;
+    open_low  = cmd_data_i.psn - ctx_data_i.una_psn;
+    open_high = ctx_data_i.next_psn - 24'd1 - cmd_data_i.psn;
+    psn_open  = !open_low[23] && !open_high[23];
+    loaded    = ctx_data_i;
+
+    command_age  = cmd_data_i.wqe_idx - ctx_data_i.retire_idx;
+    recorded_age = ctx_data_i.fault_idx - ctx_data_i.retire_idx;
+    if (cmd_data_i.command == rnic_pkg::RetireCommandFailWqe) begin
+      // The oldest failure is the one that ends the queue; one of a WQE that has retired is stale.
+      if (!command_age[15] && (!ctx_data_i.fault || command_age <= recorded_age)) begin
+        loaded.fault          = 1'b1;
+        loaded.fault_idx      = cmd_data_i.wqe_idx;
+        loaded.fault_status   = cmd_data_i.status;
+        loaded.fault_syndrome = cmd_data_i.syndrome;
+      end
+    end else if (!ahead[23]) begin
+      loaded.una_psn = bound;
+    end
+    if (cmd_data_i.command == rnic_pkg::RetireCommandReadDone &&
+        ctx_data_i.rd_outstanding != '0) begin
+      loaded.rd_outstanding = ctx_data_i.rd_outstanding - 1'b1;
+    end
+  end
+
+  retire_step u_step (
+      .cmd_i          (cmd_data_i),
+      .ctx_i          (ctx_q),
+      .opcode_i       (slot_opcode),
+      .first_psn_i    (slot_first),
+      .last_psn_i     (slot_last),
+      .psn_open_i     (psn_open_q),
+      .in_table_o     (in_table),
+      .finished_o     (finished),
+      .failed_o       (failed),
+      .fail_status_o  (fail_status),
+      .fail_syndrome_o(fail_syndrome)
+  );
+
+  assign silent = finished && slot_silent;
+  assign step   = state_q == StWalk && (finished || failed) && (silent || cqe_ready_i);
+
+  // The opcode and length of a WQE that is not in the table are not known here.
+  always_comb begin
+    cqe_data_o               = '0;
+    cqe_data_o.cqn           = ctx_q.cqn;
+    cqe_data_o.status        = failed ? fail_status : rnic_pkg::CqeStatusSuccess;
+    cqe_data_o.opcode        = in_table ? slot_opcode : rnic_pkg::CqeOpcodeFlush;
+    cqe_data_o.wqe_index     = ctx_q.retire_idx;
+    cqe_data_o.qpn           = ctx_q.qpn;
+    cqe_data_o.byte_count    = in_table ? slot_length : '0;
+    cqe_data_o.retired_index = next_idx;
+    cqe_data_o.syndrome      = failed ? fail_syndrome : '0;
+  end
+
+  assign record_due = !failed_q && (ctx_q.silent_run >= SilentLimit ||
+                                    (ctx_q.silent_run != '0 && ctx_q.retire_idx == ctx_q.pi));
+  always_comb begin
+    rel_data_o = ctx_q;
+    if (record_due) rel_data_o.silent_run = '0;
+  end
+
+  // The record lies within one line: its address is 8-byte aligned.
+  rnic_pkg::retired_record_t record;
+  always_comb begin
+    record               = '0;
+    record.retired_index = ctx_q.retire_idx;
+    record_data_o        = '0;
+    record_data_o.addr   = ctx_q.retired_address;
+    record_data_o.length = 13'd8;
+    record_data_o.data   = {448'd0, record} << {ctx_q.retired_address[5:3], 6'd0};
+    record_data_o.last   = 1'b1;
+  end
+
+  always_comb begin
+    error_data_o        = '0;
+    error_data_o.qp     = cmd_data_i.qp;
+    error_data_o.status = ctx_q.fault_status;
+  end
+
+  assign acq_valid_o    = state_q == StIdle && cmd_valid_i;
+  assign acq_index_o    = cmd_data_i.qp;
+  assign rel_valid_o    = state_q == StRelease;
+  assign rel_write_o    = changed_q;
+  assign cqe_valid_o    = state_q == StWalk && (finished || failed) && !silent;
+  assign record_valid_o = state_q == StRecord;
+  assign error_valid_o  = state_q == StError;
+  assign cmd_ready_o    = (state_q == StRelease && rel_ready_i && !record_due && !failed_q) ||
+                          (state_q == StRecord && record_ready_i) ||
+                          (state_q == StError && error_ready_i);
+
+  always_comb begin
+    state_d = state_q;
+    unique case (state_q)
+      StIdle: if (cmd_valid_i && acq_ready_i) state_d = StWait;
+      StWait: if (ctx_valid_i) state_d = live ? StWalk : StRelease;
+      StWalk: if (!(finished || failed) || (failed && step)) state_d = StRelease;
+      StRelease:
+      if (rel_ready_i) begin
+        if (failed_q) state_d = StError;
+        else if (record_due) state_d = StRecord;
+        else state_d = StIdle;
+      end
+      StRecord: if (record_ready_i) state_d = StIdle;
+      StError: if (error_ready_i) state_d = StIdle;
+      default: state_d = StIdle;
+    endcase
+  end
+
+  always_ff @(posedge clk_i) begin
+    state_q <= state_d;
+    if (ctx_valid_i) begin
+      ctx_q      <= loaded;
+      psn_open_q <= psn_open;
+      changed_q  <= live;
+      moved_q    <= live && cmd_data_i.command == rnic_pkg::RetireCommandReadDone;
+      failed_q   <= 1'b0;
+    end
+    if (step) begin
+      moved_q          <= 1'b1;
+      ctx_q.retire_idx <= next_idx;
+      ctx_q.silent_run <= silent ? ctx_q.silent_run + 1'b1 : '0;
+      if (failed) begin
+        failed_q           <= 1'b1;
+        ctx_q.state        <= rnic_pkg::QpStateErr;
+        ctx_q.fault_status <= fail_status;
+        if (!in_table) begin
+          ctx_q.exec_idx   <= next_idx;
+          ctx_q.msg_active <= 1'b0;
+        end
+      end
+    end
+    sq_wake_valid_o <= rel_valid_o && rel_ready_i && moved_q;
+    sq_wake_qp_o    <= cmd_data_i.qp;
+    if (!rst_ni) begin
+      state_q         <= StIdle;
+      sq_wake_valid_o <= 1'b0;
+    end
+  end
+
+  logic unused_bits;
+  assign unused_bits = ^{inflight_data_i.wqe_idx, slot_index, ahead[22:0], open_low[22:0],
+                         open_high[22:0]};
+
+  `ASSERT_HOLD(CqeHold, cqe_valid_o, cqe_ready_i, cqe_data_o)
+  `ASSERT_HOLD(ErrorHold, error_valid_o, error_ready_i, error_data_o)
+  `ASSERT_HOLD(RecordHold, record_valid_o, record_ready_i, record_data_o)
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,162 @@
+`default_nettype none
+`include "assert.svh"
+
+/// What follows a placed packet, one packet at a time in wire order: a receive CQE, a command to
+/// the responder's output, a command to retire, an error of the QP.
+///
+/// A SEND that ends, or whose payload could not be placed, uses up the oldest receive WQE: its CQE
+/// is handed over and rq_done moves while the receive context is held, so that a flush comes wholly
+/// before or wholly after it. A WQE that a flush has taken already gets no second CQE, and its SEND
+/// no answer. The responder's command does not wait for the context to be given back, nor the other
+/// way round: the responder's output needs that context too. The NAK of a fatal error is handed
+/// over before the error.
+module rx_post (
+    input  wire logic                  clk_i,
+    input  wire logic                  rst_ni,
+    input  wire logic                  done_valid_i,
+    output logic                       done_ready_o,
+    input  wire rnic_pkg::rx_done_t    done_data_i,
+    output logic                       acq_valid_o,
+    input  wire logic                  acq_ready_i,
+    output logic [7:0]                 acq_index_o,
+    input  wire logic                  ctx_valid_i,
+    input  wire rnic_pkg::recv_ctx_t   ctx_data_i,
+    output logic                       rel_valid_o,
+    input  wire logic                  rel_ready_i,
+    output logic                       rel_write_o,
+    output rnic_pkg::recv_ctx_t        rel_data_o,
+    output logic                       cqe_valid_o,
+    input  wire logic                  cqe_ready_i,
+    output rnic_pkg::cqe_req_t         cqe_data_o,
+    output logic                       rsp_cmd_valid_o,
+    input  wire logic                  rsp_cmd_ready_i,
+    output rnic_pkg::rsp_cmd_t         rsp_cmd_data_o,
+    output logic                       retire_valid_o,
+    input  wire logic                  retire_ready_i,
+    output rnic_pkg::retire_cmd_t      retire_data_o,
+    output logic                       error_valid_o,
+    input  wire logic                  error_ready_i,
+    output rnic_pkg::qp_error_t        error_data_o,
+    output logic                       busy_o,
+    output logic [7:0]                 busy_qp_o
+);
+  // Idle   ready for a packet
+  // Start  asks for the receive context, or, when none is needed, sends the commands
+  // Wait   for the context
+  // Cqe    hands over the receive CQE
+  // Emit   gives the context back and sends the commands
+  typedef enum logic [2:0] {
+    StIdle,
+    StStart,
+    StWait,
+    StCqe,
+    StEmit
+  } state_e;
+  state_e state_q, state_d;
+
+  rnic_pkg::rx_done_t done_q;
+  rnic_pkg::recv_ctx_t ctx_q;
+  logic need_ctx, need_rsp, need_retire, need_error, live, emit, all_sent;
+  logic rel_due_q, rsp_due_q, retire_due_q, error_due_q;
+  logic rel_left, rsp_left, retire_left, error_left;
+  logic [7:0] receive_status;
+
+  rx_verdict u_verdict (
+      .done_i          (done_q),
+      .need_ctx_o      (need_ctx),
+      .receive_status_o(receive_status),
+      .need_rsp_o      (need_rsp),
+      .rsp_cmd_o       (rsp_cmd_data_o),
+      .need_retire_o   (need_retire),
+      .retire_o        (retire_data_o),
+      .need_error_o    (need_error),
+      .error_o         (error_data_o)
+  );
+
+  assign live = ctx_q.in_use && ctx_q.state != rnic_pkg::QpStateReset &&
+                ctx_q.state != rnic_pkg::QpStateErr;
+
+  always_comb begin
+    cqe_data_o            = '0;
+    cqe_data_o.cqn        = ctx_q.cqn;
+    cqe_data_o.status     = receive_status;
+    cqe_data_o.opcode     = rnic_pkg::CqeOpcodeReceive;
+    cqe_data_o.wqe_index  = ctx_q.rq_done;
+    cqe_data_o.qpn        = ctx_q.qpn;
+    cqe_data_o.is_receive = 1'b1;
+    if (receive_status == rnic_pkg::CqeStatusSuccess) begin
+      cqe_data_o.solicited  = done_q.solicited;
+      cqe_data_o.byte_count = done_q.byte_count;
+    end else begin
+      cqe_data_o.syndrome = {4'd0, done_q.status};
+    end
+    rel_data_o         = ctx_q;
+    rel_data_o.rq_done = ctx_q.rq_done + 1'b1;
+  end
+
+  // Commands leave when their due bit is set and it is their turn.
+  assign emit            = state_q == StEmit || (state_q == StStart && !need_ctx);
+  assign rel_valid_o     = state_q == StEmit && rel_due_q;
+  assign rel_write_o     = live;
+  assign rsp_cmd_valid_o = emit && need_rsp && rsp_due_q;
+  assign retire_valid_o  = emit && need_retire && retire_due_q;
+  assign error_valid_o   = emit && need_error && error_due_q && !rsp_due_q;
+  assign rel_left        = rel_valid_o && !rel_ready_i;
+  assign rsp_left        = rsp_cmd_valid_o && !rsp_cmd_ready_i;
+  assign retire_left     = retire_valid_o && !retire_ready_i;
+  assign error_left      = emit && need_error && error_due_q && !(error_valid_o && error_ready_i);
+  assign all_sent        = !(rel_left || rsp_left || retire_left || error_left);
+
+  assign acq_valid_o  = state_q == StStart && need_ctx;
+  assign acq_index_o  = done_q.qp;
+  assign cqe_valid_o  = state_q == StCqe && live;
+  assign done_ready_o = state_q == StIdle;
+  assign busy_o       = state_q != StIdle;
+  assign busy_qp_o    = done_q.qp;
+
+  always_comb begin
+    state_d = state_q;
+    unique case (state_q)
+      StIdle: if (done_valid_i) state_d = StStart;
+      StStart: begin
+        if (need_ctx) state_d = acq_ready_i ? StWait : StStart;
+        else state_d = all_sent ? StIdle : StStart;
+      end
+      StWait: if (ctx_valid_i) state_d = StCqe;
+      StCqe: if (!live || cqe_ready_i) state_d = StEmit;
+      StEmit: if (all_sent) state_d = StIdle;
+      default: state_d = StIdle;
+    endcase
+  end
+
+  always_ff @(posedge clk_i) begin
+    state_q <= state_d;
+    if (done_ready_o) done_q <= done_data_i;
+    if (ctx_valid_i) ctx_q <= ctx_data_i;
+    if (state_q == StIdle) begin
+      rel_due_q    <= 1'b1;
+      rsp_due_q    <= 1'b1;
+      retire_due_q <= 1'b1;
+      error_due_q  <= 1'b1;
+    end else begin
+      if (rel_valid_o && rel_ready_i) rel_due_q <= 1'b0;
+      if (rsp_cmd_valid_o && rsp_cmd_ready_i) rsp_due_q <= 1'b0;
+      if (retire_valid_o && retire_ready_i) retire_due_q <= 1'b0;
+      if (error_valid_o && error_ready_i) error_due_q <= 1'b0;
+      // A WQE that is gone takes all that would follow with it.
+      if (state_q == StCqe && !live) begin
+        rsp_due_q   <= 1'b0;
+        error_due_q <= 1'b0;
+      end
+    end
+    if (!rst_ni) state_q <= StIdle;
+  end
+
+  `ASSERT_HOLD(CqeHold, cqe_valid_o, cqe_ready_i, cqe_data_o)
+  `ASSERT_HOLD(RspHold, rsp_cmd_valid_o, rsp_cmd_ready_i, rsp_cmd_data_o)
+  `ASSERT_HOLD(RetireHold, retire_valid_o, retire_ready_i, retire_data_o)
+  `ASSERT_HOLD(ErrorHold, error_valid_o, error_ready_i, error_data_o)
+  `ASSERT(OldestReceive, !cqe_valid_o || done_q.fault || ctx_q.rq_done == done_q.wqe_idx)
+endmodule
+
+`default_nettype wire

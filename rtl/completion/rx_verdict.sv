@@ -1,0 +1,140 @@
+`default_nettype none
+`include "assert.svh"
+
+/// What a placed packet calls for: which commands, and what is in them. Combinational.
+///
+/// NAK codes: InfiniBand specification 9.7.5.2.8 (AETH syndrome) and 9.9.3 (responder behaviour). A
+/// request whose payload has no place is answered with remote access error (RDMA WRITE and READ),
+/// or for a SEND with invalid request (receive buffer too short) or remote operational error (the
+/// responder's own scatter list is bad).
+module rx_verdict (
+    input  wire rnic_pkg::rx_done_t done_i,
+    // The packet uses up a receive WQE, with this status
+    output logic                    need_ctx_o,
+    output logic [7:0]              receive_status_o,
+    output logic                    need_rsp_o,
+    output rnic_pkg::rsp_cmd_t      rsp_cmd_o,
+    output logic                    need_retire_o,
+    output rnic_pkg::retire_cmd_t   retire_o,
+    output logic                    need_error_o,
+    output rnic_pkg::qp_error_t     error_o
+);
+  logic access_fault, receive_fault, response_fault;
+  logic [7:0] local_status, nak_status, nak_syndrome, fault_detail;
+
+  // The requester's own fault at a Read's data, or the responder's at a SEND's: what it is called
+  // locally.
+  always_comb begin
+    if (done_i.overflow) local_status = rnic_pkg::CqeStatusLocLenErr;
+    else if (done_i.bad_wqe) local_status = rnic_pkg::CqeStatusLocQpOpErr;
+    else local_status = rnic_pkg::CqeStatusLocProtErr;
+  end
+
+  // A NAK as the completion status of the request that got it. Codes not defined for RC are bad
+  // responses.
+  always_comb begin
+    unique case (done_i.syndrome)
+      rnic_pkg::AethSyndromeNakPsn:               nak_status = rnic_pkg::CqeStatusRetryExcErr;
+      rnic_pkg::AethSyndromeNakInvalidRequest:    nak_status = rnic_pkg::CqeStatusRemInvReqErr;
+      rnic_pkg::AethSyndromeNakRemoteAccess:      nak_status = rnic_pkg::CqeStatusRemAccessErr;
+      rnic_pkg::AethSyndromeNakRemoteOperational: nak_status = rnic_pkg::CqeStatusRemOpErr;
+      default: begin
+        nak_status = (done_i.syndrome[7:5] == rnic_pkg::AethSyndromeRnrNak[7:5]) ?
+                     rnic_pkg::CqeStatusRnrRetryExcErr : rnic_pkg::CqeStatusBadRespErr;
+      end
+    endcase
+  end
+
+  assign access_fault   = done_i.fault && (done_i.target == rnic_pkg::PlaceTargetWrite ||
+                                           done_i.target == rnic_pkg::PlaceTargetCheckRead);
+  assign receive_fault  = done_i.fault && done_i.target == rnic_pkg::PlaceTargetReceive;
+  assign response_fault = done_i.fault && done_i.target == rnic_pkg::PlaceTargetResponse;
+  assign fault_detail   = {4'd0, done_i.status};
+
+  always_comb begin
+    if (access_fault) nak_syndrome = rnic_pkg::AethSyndromeNakRemoteAccess;
+    else if (!receive_fault) nak_syndrome = done_i.syndrome;
+    else if (done_i.overflow) nak_syndrome = rnic_pkg::AethSyndromeNakInvalidRequest;
+    else nak_syndrome = rnic_pkg::AethSyndromeNakRemoteOperational;
+  end
+
+  always_comb begin : p_verdict
+    need_ctx_o       = receive_fault;
+    receive_status_o = receive_fault ? local_status : rnic_pkg::CqeStatusSuccess;
+    need_rsp_o       = access_fault || receive_fault;
+    need_retire_o    = response_fault;
+    need_error_o     = access_fault || receive_fault;
+
+    rsp_cmd_o          = '0;
+    rsp_cmd_o.qp       = done_i.qp;
+    rsp_cmd_o.command  = rnic_pkg::RspCommandNak;
+    rsp_cmd_o.psn      = done_i.psn;
+    rsp_cmd_o.ack_req  = done_i.ack_req;
+    rsp_cmd_o.msg_last = done_i.msg_last;
+    rsp_cmd_o.syndrome = nak_syndrome;
+    rsp_cmd_o.va       = done_i.va;
+    rsp_cmd_o.key      = done_i.key;
+    rsp_cmd_o.length   = done_i.byte_count;
+
+    retire_o          = '0;
+    retire_o.qp       = done_i.qp;
+    retire_o.command  = rnic_pkg::RetireCommandFail;
+    retire_o.psn      = done_i.psn;
+    retire_o.status   = local_status;
+    retire_o.syndrome = response_fault ? fault_detail : done_i.syndrome;
+
+    error_o        = '0;
+    error_o.qp     = done_i.qp;
+    error_o.status = receive_fault ? local_status : rnic_pkg::CqeStatusRemAccessErr;
+
+    if (!done_i.fault) begin
+      unique case (done_i.action)
+        rnic_pkg::RxActionExecuted: begin
+          need_rsp_o        = 1'b1;
+          rsp_cmd_o.command = rnic_pkg::RspCommandExecuted;
+        end
+        rnic_pkg::RxActionReceiveDone: begin
+          need_ctx_o        = 1'b1;
+          need_rsp_o        = 1'b1;
+          rsp_cmd_o.command = rnic_pkg::RspCommandExecuted;
+        end
+        rnic_pkg::RxActionReadRequest: begin
+          need_rsp_o        = 1'b1;
+          rsp_cmd_o.command = rnic_pkg::RspCommandRead;
+        end
+        rnic_pkg::RxActionNak: begin
+          need_rsp_o     = 1'b1;
+          error_o.status = nak_status;
+          need_error_o   = done_i.syndrome == rnic_pkg::AethSyndromeNakInvalidRequest ||
+                           done_i.syndrome == rnic_pkg::AethSyndromeNakRemoteAccess ||
+                           done_i.syndrome == rnic_pkg::AethSyndromeNakRemoteOperational;
+        end
+        rnic_pkg::RxActionAck: begin
+          need_retire_o    = 1'b1;
+          retire_o.command = rnic_pkg::RetireCommandAck;
+          retire_o.status  = rnic_pkg::CqeStatusSuccess;
+        end
+        rnic_pkg::RxActionReadDone: begin
+          need_retire_o    = 1'b1;
+          retire_o.command = rnic_pkg::RetireCommandReadDone;
+          retire_o.status  = rnic_pkg::CqeStatusSuccess;
+        end
+        rnic_pkg::RxActionNakReceived: begin
+          need_retire_o   = 1'b1;
+          retire_o.status = nak_status;
+        end
+        rnic_pkg::RxActionBadResponse: begin
+          need_retire_o   = 1'b1;
+          retire_o.status = rnic_pkg::CqeStatusBadRespErr;
+        end
+        default: begin
+        end
+      endcase
+    end
+  end
+
+  logic [48:0] unused_done;
+  assign unused_done = {done_i.qpn, done_i.wqe_idx, done_i.cqn, done_i.solicited};
+endmodule
+
+`default_nettype wire
