@@ -76,7 +76,7 @@ module scatter_align (
   logic [5:0] rotate_q;
   logic [63:0] merged_addr_q;
   logic [12:0] merged_length_q;
-  logic merged_last_q;
+  logic merged_last_q, skid_ready;
   assign stage_ready = !merged_valid_q || skid_ready;
 
   always_ff @(posedge clk_i) begin
@@ -93,11 +93,12 @@ module scatter_align (
     if (!rst_ni) merged_valid_q <= 1'b0;
   end
 
-  logic [1023:0] doubled;
-  assign doubled = {merged_q, merged_q} >> {rotate_q, 3'b000};
-  assign rotated = doubled[511:0];
+  byte_rotate u_rotate (
+      .data_i  (merged_q),
+      .amount_i(rotate_q),
+      .data_o  (rotated)
+  );
 
-  logic skid_ready;
   skid_buffer #(
       .Width(rnic_pkg::DmaWrBits)
   ) u_out (
@@ -112,8 +113,7 @@ module scatter_align (
   );
 
   logic unused_bits;
-  assign unused_bits = &{1'b0, piece_data_i.epoch, payload_data_i.bytes, payload_data_i.last, payload_data_i.err,
-      doubled[1023:512]};
+  assign unused_bits = &{1'b0, piece_data_i.epoch, payload_data_i.bytes, payload_data_i.last, payload_data_i.err};
   `ASSERT_HOLD(WrHold, wr_valid_o, wr_ready_i, wr_data_o)
 endmodule
 

@@ -1,0 +1,2 @@
+rnic_rtl_test(${RTL}/rx/scatter_align.sv)
+rnic_rtl_test(${RTL}/rx/rx_place.sv)

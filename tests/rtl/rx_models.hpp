@@ -1,0 +1,350 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <unordered_map>
+
+#include "driver/generated/host_interface.hpp"
+#include "testbench/generated/rtl_streams.hpp"
+#include "tests/support/rtl_bench.hpp"
+
+/// What surrounds the receive engine in its unit tests: translation, DMA writes, DMA reads, payload; and a model of where payload goes.
+namespace rnic::test {
+
+using Bytes = std::vector<std::uint8_t>;
+
+inline Bytes random_bytes(std::mt19937_64& rng, std::size_t size) {
+  Bytes bytes(size);
+  for (auto& byte : bytes) byte = static_cast<std::uint8_t>(rng());
+  return bytes;
+}
+
+inline bool toss(std::mt19937_64& rng, double probability) { return std::uniform_real_distribution<>(0, 1)(rng) < probability; }
+
+/// Sparse memory; remembers only bytes that were written.
+struct ByteMemory {
+  std::unordered_map<std::uint64_t, std::uint8_t> bytes;
+  void write(std::uint64_t addr, std::span<const std::uint8_t> data) {
+    for (std::size_t i = 0; i < data.size(); ++i) bytes[addr + i] = data[i];
+  }
+  std::uint8_t read(std::uint64_t addr) const {
+    const auto found = bytes.find(addr);
+    return found == bytes.end() ? 0 : found->second;
+  }
+};
+
+/// Payload of a packet as beats.
+inline std::vector<rtl::PayloadBeat> payload_beats(const Bytes& payload, std::mt19937_64& rng) {
+  std::vector<rtl::PayloadBeat> beats;
+  for (std::size_t at = 0; at < payload.size(); at += 64) {
+    rtl::PayloadBeat beat;
+    for (auto& byte : beat.data) byte = static_cast<std::uint8_t>(rng());
+    beat.bytes = static_cast<std::uint8_t>(std::min<std::size_t>(64, payload.size() - at));
+    std::copy_n(payload.begin() + static_cast<std::ptrdiff_t>(at), beat.bytes, beat.data.begin());
+    beat.last = at + 64 >= payload.size();
+    beats.push_back(beat);
+  }
+  return beats;
+}
+
+/// Memory regions and their pages, as the translation block sees them (rtl/streams.toml: Access, XlateStatus).
+class RegionTable {
+ public:
+  struct Region {
+    std::uint32_t key = 0, pd = 0;
+    std::uint64_t va = 0, length = 0;
+    int log_page = 12;
+    bool local_write = true, remote_read = true, remote_write = true, page_list_error = false;
+  };
+  void add(const Region& region) { regions_[region.key >> 8] = region; }
+  rtl::XlateStatus check(std::uint32_t key, std::uint64_t va, std::uint64_t length, std::uint32_t pd, rtl::Access access) const {
+    const auto found = regions_.find(key >> 8);
+    if (found == regions_.end()) return rtl::XlateStatus::kBadIndex;
+    const auto& r = found->second;
+    if (r.key != key) return rtl::XlateStatus::kBadTag;
+    if (r.pd != pd) return rtl::XlateStatus::kBadPd;
+    if ((access == rtl::Access::kLocalWrite && !r.local_write) || (access == rtl::Access::kRemoteRead && !r.remote_read) ||
+        (access == rtl::Access::kRemoteWrite && !r.remote_write))
+      return rtl::XlateStatus::kBadAccess;
+    if (va < r.va || va - r.va > r.length || length > r.length - (va - r.va)) return rtl::XlateStatus::kBadRange;
+    return r.page_list_error ? rtl::XlateStatus::kPageListError : rtl::XlateStatus::kOk;
+  }
+  /// DMA address of `va`; pages are given out in the order of first use.
+  std::uint64_t translate(std::uint32_t key, std::uint64_t va) {
+    const auto& r = regions_.at(key >> 8);
+    const auto [entry, fresh] = pages_.try_emplace({key >> 8, va >> r.log_page}, next_page_);
+    if (fresh) next_page_ += 1ULL << 20;
+    return entry->second + (va & ((1ULL << r.log_page) - 1));
+  }
+  std::uint64_t page_left(std::uint32_t key, std::uint64_t va) const {
+    const std::uint64_t page = 1ULL << regions_.at(key >> 8).log_page;
+    return page - (va & (page - 1));
+  }
+
+ private:
+  std::map<std::uint32_t, Region> regions_;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint64_t> pages_;
+  std::uint64_t next_page_ = 0x10'0000'0000;
+};
+
+/// The receive port of the translation block: answers in order after a random time, and counts what is handed back.
+template <typename Model>
+class XlatePort : public Agent {
+ public:
+  XlatePort(Bench<Model>& bench, RegionTable& regions) : bench_(bench), regions_(regions) { bench.add(*this); }
+  void drive() override {
+    bench_.dut->xlate_req_ready_i = toss(bench_.rng, rate) && answers_.size() < 64;
+    if (!offering_ && !answers_.empty() && answers_.front().first <= bench_.cycle) {
+      put(bench_.dut->xlate_rsp_data_i, answers_.front().second);
+      offering_ = true;
+    }
+    bench_.dut->xlate_rsp_valid_i = offering_;
+  }
+  void sample() override {
+    if (bench_.dut->xlate_retire_valid_o) {
+      auto& count = open[bench_.dut->xlate_retire_epoch_o];
+      REQUIRE(count > 0);
+      --count;
+    }
+    if (offering_ && bench_.dut->xlate_rsp_ready_o) {
+      if (answers_.front().second.status == 0) ++open[answers_.front().second.epoch];
+      answers_.pop_front();
+      offering_ = false;
+    }
+    if (bench_.dut->xlate_req_valid_o && bench_.dut->xlate_req_ready_i) {
+      const auto request = get<rtl::XlateReq>(bench_.dut->xlate_req_data_o);
+      REQUIRE(request.length > 0);
+      rtl::XlateRsp answer;
+      const auto status = regions_.check(request.key, request.va, request.length, request.pd, static_cast<rtl::Access>(request.access));
+      answer.status = static_cast<std::uint8_t>(status);
+      if (status == rtl::XlateStatus::kOk) {
+        answer.addr = regions_.translate(request.key, request.va);
+        answer.contiguous = static_cast<std::uint32_t>(std::min<std::uint64_t>(request.length, regions_.page_left(request.key, request.va)));
+        answer.epoch = static_cast<std::uint8_t>(bench_.rng() & 1);
+      }
+      // One answer every 4 cycles at best, as the real block.
+      next_ = std::max(next_ + 4, bench_.cycle + (slow ? bench_.uniform(4, 60) : 6));
+      answers_.push_back({next_, answer});
+      ++requests;
+    }
+  }
+  bool idle() const { return answers_.empty() && open[0] == 0 && open[1] == 0; }
+  double rate = 1.0;
+  bool slow = false;
+  std::uint64_t requests = 0;
+  std::array<std::int64_t, 2> open{};
+
+ private:
+  Bench<Model>& bench_;
+  RegionTable& regions_;
+  std::deque<std::pair<std::uint64_t, rtl::XlateRsp>> answers_;
+  std::uint64_t next_ = 0;
+  bool offering_ = false;
+};
+
+/// A DMA write client port: checks the shape of every request, keeps the bytes, and reports wr_done in order after a random time.
+template <typename Model>
+class WritePort : public Agent {
+ public:
+  struct Write {
+    std::uint64_t addr = 0;
+    Bytes data;
+  };
+  explicit WritePort(Bench<Model>& bench) : bench_(bench) { bench.add(*this); }
+  void drive() override {
+    bench_.dut->wr_ready_i = ready_ = toss(bench_.rng, rate);
+    if constexpr (requires { bench_.dut->wr_done_i; }) {
+      bench_.dut->wr_done_i = 0;
+      if (!pending_.empty() && pending_.front().first <= bench_.cycle) {
+        bench_.dut->wr_done_i = 1;
+        done_bytes += pending_.front().second;
+        pending_.pop_front();
+      }
+    }
+  }
+  void sample() override {
+    const bool valid = bench_.dut->wr_valid_o;
+    if (!valid || !ready_) return;
+    const auto beat = get<rtl::DmaWr>(bench_.dut->wr_data_o);
+    if (left_ == 0) {
+      REQUIRE(beat.length > 0);
+      REQUIRE(beat.length <= 4096);
+      writes.push_back({beat.addr, {}});
+      first_ = beat;
+      left_ = beat.length;
+    }
+    REQUIRE(beat.addr == first_.addr);
+    REQUIRE(beat.length == first_.length);
+    const std::uint64_t at = beat.addr + beat.length - left_;
+    const std::size_t lane = at % 64;
+    const std::size_t bytes = std::min<std::size_t>(64 - lane, left_);
+    writes.back().data.insert(writes.back().data.end(), beat.data.begin() + lane, beat.data.begin() + lane + bytes);
+    memory.write(at, std::span(beat.data).subspan(lane, bytes));
+    left_ -= bytes;
+    REQUIRE((beat.last != 0) == (left_ == 0));
+    if constexpr (requires { bench_.dut->wr_done_i; })
+      if (left_ == 0) pending_.push_back({bench_.cycle + bench_.uniform(1, slow ? 100 : 4), first_.length});
+    ++lines;
+    last_line = bench_.cycle;
+  }
+  bool idle() const { return left_ == 0 && pending_.empty(); }
+  double rate = 1.0;
+  bool slow = false;
+  std::vector<Write> writes;
+  ByteMemory memory;
+  std::uint64_t done_bytes = 0, lines = 0, last_line = 0;
+
+ private:
+  Bench<Model>& bench_;
+  rtl::DmaWr first_;
+  std::size_t left_ = 0;
+  bool ready_ = false;
+  std::deque<std::pair<std::uint64_t, std::uint64_t>> pending_;
+};
+
+/// A DMA read client's answer stream: queued reads of host memory, each after a random time.
+template <typename Model>
+class ReadPort : public Agent {
+ public:
+  explicit ReadPort(Bench<Model>& bench) : bench_(bench) { bench.add(*this); }
+  void push(std::uint64_t addr, const Bytes& data, bool err) {
+    const std::uint64_t ready_at = bench_.cycle + bench_.uniform(latency / 2, latency);
+    if (err) {
+      rtl::DmaRdRsp beat;
+      beat.last = beat.err = 1;
+      beats_.push_back({ready_at, beat});
+      return;
+    }
+    for (std::size_t at = 0; at < data.size();) {
+      rtl::DmaRdRsp beat;
+      for (auto& byte : beat.data) byte = static_cast<std::uint8_t>(bench_.rng());
+      beat.offset = static_cast<std::uint8_t>((addr + at) % 64);
+      beat.bytes = static_cast<std::uint8_t>(std::min<std::size_t>(64u - beat.offset, data.size() - at));
+      std::copy_n(data.begin() + static_cast<std::ptrdiff_t>(at), beat.bytes, beat.data.begin() + beat.offset);
+      at += beat.bytes;
+      beat.last = at == data.size();
+      beats_.push_back({ready_at, beat});
+    }
+  }
+  void drive() override {
+    if (!offering_ && !beats_.empty() && beats_.front().first <= bench_.cycle && toss(bench_.rng, rate)) {
+      put(bench_.dut->rd_rsp_data_i, beats_.front().second);
+      offering_ = true;
+    }
+    bench_.dut->rd_rsp_valid_i = offering_;
+  }
+  void sample() override {
+    if (!offering_ || !bench_.dut->rd_rsp_ready_o) return;
+    beats_.pop_front();
+    offering_ = false;
+  }
+  bool idle() const { return beats_.empty(); }
+  double rate = 1.0;
+  std::uint64_t latency = 10;
+
+ private:
+  Bench<Model>& bench_;
+  std::deque<std::pair<std::uint64_t, rtl::DmaRdRsp>> beats_;
+  bool offering_ = false;
+};
+
+/// Scatter list of a message as it stands in its WQE.
+struct ScatterList {
+  bool bad = false;
+  std::vector<hw::WqeData> entries;
+};
+
+/// Where payload must go and what must be reported, one packet at a time, from the contract of rx_plan and rx_done.
+class PlaceModel {
+ public:
+  explicit PlaceModel(RegionTable& regions) : regions_(regions) {}
+
+  /// Outcome of a plan; nothing when the packet leaves no trace. `fresh`: the list of a message that begins here.
+  std::optional<rtl::RxDone> place(const rtl::RxPlan& plan, const Bytes& payload, const ScatterList* fresh = nullptr) {
+    const auto action = static_cast<rtl::RxAction>(plan.action);
+    const bool requester = action == rtl::RxAction::kAck || action == rtl::RxAction::kNakReceived || action == rtl::RxAction::kReadData ||
+                           action == rtl::RxAction::kReadDone || action == rtl::RxAction::kBadResponse;
+    const auto target = static_cast<rtl::PlaceTarget>(plan.target);
+    const std::pair side{requester, plan.qp};
+    if (fresh) lists_[side] = *fresh;
+
+    rtl::RxDone done;
+    done.qp = plan.qp;
+    done.qpn = plan.qpn;
+    done.action = plan.action;
+    done.psn = plan.psn;
+    done.syndrome = plan.syndrome;
+    done.ack_req = plan.ack_req;
+    done.msg_last = plan.msg_last;
+    done.solicited = plan.solicited;
+    done.wqe_idx = plan.wqe_idx;
+    done.cqn = plan.cqn;
+    done.byte_count = plan.byte_count;
+    done.key = plan.key;
+    done.va = plan.va;
+    done.target = plan.target;
+
+    std::vector<std::pair<std::uint64_t, std::uint8_t>> bytes;
+    auto status = rtl::XlateStatus::kOk;
+    bool overflow = false, bad_wqe = false;
+    const auto run = [&](std::uint32_t key, std::uint64_t va, std::size_t from, std::size_t length, std::uint64_t checked, rtl::Access access) {
+      if (status == rtl::XlateStatus::kOk) status = regions_.check(key, va, checked, plan.pd, access);
+      if (status != rtl::XlateStatus::kOk) return;
+      for (std::size_t i = 0; i < length; ++i) bytes.push_back({regions_.translate(key, va + i), payload[from + i]});
+    };
+    if (target == rtl::PlaceTarget::kWrite) run(plan.key, plan.va, 0, payload.size(), plan.check_length, rtl::Access::kRemoteWrite);
+    if (target == rtl::PlaceTarget::kCheckRead) run(plan.key, plan.va, 0, 0, plan.check_length, rtl::Access::kRemoteRead);
+    if (target == rtl::PlaceTarget::kReceive || target == rtl::PlaceTarget::kResponse) {
+      const auto& list = lists_[side];
+      bad_wqe = list.bad && fresh;
+      std::uint64_t begin = 0;  // offset of the entry in the message
+      std::size_t placed = 0;
+      for (const auto& entry : list.entries) {
+        const std::uint64_t at = plan.first_byte + placed;
+        if (placed < payload.size() && at < begin + entry.length) {
+          const std::size_t length = std::min<std::uint64_t>(payload.size() - placed, begin + entry.length - at);
+          run(entry.lkey, entry.va + (at - begin), placed, length, length, rtl::Access::kLocalWrite);
+          placed += length;
+        }
+        begin += entry.length;
+      }
+      overflow = !bad_wqe && placed < payload.size() && status == rtl::XlateStatus::kOk;
+    }
+
+    if (dead_.contains(side) || action == rtl::RxAction::kNone) return std::nullopt;
+    if (bad_wqe || overflow || status != rtl::XlateStatus::kOk) {
+      dead_[side] = true;
+      done.fault = 1;
+      done.status = static_cast<std::uint8_t>(status);
+      done.overflow = overflow;
+      done.bad_wqe = bad_wqe;
+      done.msg_last = 0;
+      done.action = static_cast<std::uint8_t>(requester ? rtl::RxAction::kBadResponse : rtl::RxAction::kNak);
+      // Decisions 11 and 12: what the peer did wrong is an access or request error, what is wrong here is an operational one.
+      if (requester) done.syndrome = 0;
+      else if (overflow) done.syndrome = 0x61;
+      else if (bad_wqe || target == rtl::PlaceTarget::kReceive || status == rtl::XlateStatus::kPageListError) done.syndrome = 0x63;
+      else done.syndrome = 0x62;
+      ++faults;
+      return done;
+    }
+    for (const auto& [addr, byte] : bytes) memory.bytes[addr] = byte;
+    placed_bytes += bytes.size();
+    return done;
+  }
+  void reset(std::uint8_t qp) {
+    dead_.erase({false, qp});
+    dead_.erase({true, qp});
+  }
+  bool dead(bool requester, std::uint8_t qp) const { return dead_.contains({requester, qp}); }
+
+  ByteMemory memory;
+  std::uint64_t placed_bytes = 0, faults = 0;
+
+ private:
+  RegionTable& regions_;
+  std::map<std::pair<bool, std::uint8_t>, ScatterList> lists_;
+  std::map<std::pair<bool, std::uint8_t>, bool> dead_;
+};
+
+}  // namespace rnic::test
