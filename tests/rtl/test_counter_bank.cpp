@@ -1,0 +1,69 @@
+#include <Vcounter_bank.h>
+
+#include "driver/generated/host_interface.hpp"
+#include "tests/support/rtl_bench.hpp"
+
+// rtl/host/counter_bank.sv: no event is lost, none is counted twice, and a read gives the count of its moment.
+using namespace rnic::test;
+
+namespace {
+constexpr std::size_t kCounters = rnic::hw::kCounterNames.size();
+
+struct World {
+  explicit World(std::uint64_t seed_value) : bench(seed_value) {
+    bench.dut->event_i = 0;
+    bench.dut->rd_valid_i = 0;
+    bench.reset();
+  }
+  /// One cycle with these events.
+  void cycle(std::uint64_t events) {
+    bench.dut->event_i = events;
+    bench.tick();
+    for (std::size_t i = 0; i < kCounters; ++i) expected[i] += events >> i & 1;
+  }
+  /// Reads a counter while `events` gives the events of each cycle; the count is that of the cycle before the answer.
+  void check(std::size_t index, const std::function<std::uint64_t()>& events) {
+    auto& dut = *bench.dut;
+    dut.rd_valid_i = 1;
+    dut.rd_index_i = static_cast<std::uint8_t>(index);
+    for (int wait = 0;; ++wait) {
+      REQUIRE(wait < 8);
+      const std::uint64_t now = events();
+      dut.event_i = now;
+      dut.clk_i = 0;
+      dut.eval();
+      if (dut.rd_done_o) {
+        REQUIRE(dut.rd_count_o == expected[index]);
+        cycle(now);
+        break;
+      }
+      cycle(now);
+    }
+    dut.rd_valid_i = 0;
+  }
+  Bench<Vcounter_bank> bench;
+  std::array<std::uint64_t, kCounters> expected{};
+};
+}  // namespace
+
+TEST_CASE("counter_bank: random events and reads agree with a plain count", "[rtl]") {
+  World world(seed());
+  auto& bench = world.bench;
+  const std::uint64_t all = (1ULL << kCounters) - 1;
+  auto sparse = [&] { return bench.rng() & bench.rng() & all; };
+  for (int i = 0; i < 60; ++i) world.cycle(sparse());  // while the RAM is still being cleared
+  while (!bench.dut->ready_o && bench.cycle < 200) world.cycle(sparse());
+  for (int round = 0; round < 3000; ++round) {
+    if (bench.chance(0.7)) world.check(bench.uniform(0, kCounters - 1), sparse);
+    for (auto idle = bench.uniform(0, 6); idle > 0; --idle) world.cycle(sparse());
+  }
+  for (std::size_t i = 0; i < kCounters; ++i) world.check(i, [] { return 0; });
+}
+
+TEST_CASE("counter_bank: every event in every cycle, from reset on, under constant reading", "[rtl]") {
+  World world(seed());
+  const std::uint64_t all = (1ULL << kCounters) - 1;
+  while (!world.bench.dut->ready_o) world.cycle(all);
+  for (int round = 0; round < 2000; ++round) world.check(world.bench.uniform(0, kCounters - 1), [&] { return all; });
+  CHECK(world.expected[0] > 4000);
+}

@@ -1,0 +1,205 @@
+#include <Vuar_pages.h>
+
+#include <map>
+
+#include "driver/generated/host_interface.hpp"
+#include "testbench/generated/rtl_streams.hpp"
+#include "tests/support/rtl_bench.hpp"
+
+// rtl/host/uar_pages.sv and wqe_window.sv: doorbells to their owners, WQEs out of the windows.
+using namespace rnic::test;
+namespace hw = rnic::hw;
+using rnic::rtl::Doorbell;
+using rnic::rtl::UarReq;
+using rnic::rtl::WqePush;
+
+namespace {
+using Wqe = std::vector<std::uint8_t>;
+
+UarReq word_write(unsigned uar, std::uint32_t address, std::uint64_t value) {
+  UarReq request;
+  request.uar = static_cast<std::uint8_t>(uar);
+  request.addr = static_cast<std::uint16_t>(address);
+  std::memcpy(request.data.data() + address % 64, &value, 8);
+  return request;
+}
+UarReq burst_write(unsigned uar, std::uint32_t address, const std::uint8_t* bytes) {
+  UarReq request;
+  request.uar = static_cast<std::uint8_t>(uar);
+  request.addr = static_cast<std::uint16_t>(address);
+  request.burst = 1;
+  std::memcpy(request.data.data(), bytes, 64);
+  return request;
+}
+
+struct World {
+  explicit World(std::uint64_t seed_value, double rate = 1.0)
+      : bench(seed_value),
+        requests([this](bool v) { bench.dut->uar_req_valid_i = v; }, [this] { return bench.dut->uar_req_ready_o != 0; },
+                 [this](const UarReq& item) { put(bench.dut->uar_req_data_i, item); }, bench.rng, rate),
+        pushes([this] { return bench.dut->push_valid_o != 0; }, [this](bool r) { bench.dut->push_ready_i = r; },
+               [this] { return get<WqePush>(bench.dut->push_data_o); }, bench.rng, rate) {
+    for (unsigned i = 0; i < 4; ++i) {
+      doorbells.push_back(std::make_unique<Sink<Doorbell>>(
+          [this, i] { return (bench.dut->doorbell_valid_o >> i & 1) != 0; },
+          [this, i](bool r) { bench.dut->doorbell_ready_i = static_cast<std::uint8_t>((bench.dut->doorbell_ready_i & ~(1u << i)) | unsigned{r} << i); },
+          [this, i] { return get_slice<Doorbell>(bench.dut->doorbell_data_o, i); }, bench.rng, rate));
+    }
+    bench.dut->uar_req_valid_i = 0;
+    bench.dut->enable_i = 1;
+    bench.reset();
+    bench.add(requests);
+    bench.add(pushes);
+    for (auto& d : doorbells) bench.add(*d);
+  }
+  void settle() {
+    bench.run_until([&] { return requests.idle(); }, 200000, "end of the requests");
+    for (auto& d : doorbells) d->rate = 1;
+    pushes.rate = 1;
+    bench.run(40);
+  }
+  /// A WQE of `units` 16-byte units with random content.
+  Wqe wqe(unsigned units) {
+    Wqe bytes(256);
+    for (auto& b : bytes) b = static_cast<std::uint8_t>(bench.rng());
+    bytes[7] = static_cast<std::uint8_t>(units);  // wqe_control.size
+    return bytes;
+  }
+  /// The next pushed WQE must be this one.
+  void expect(unsigned uar, const Wqe& wqe, unsigned units) {
+    for (unsigned at = 0; at < 16 * units; at += 64) {
+      REQUIRE(!pushes.items.empty());
+      const auto beat = pushes.items.front();
+      pushes.items.pop_front();
+      REQUIRE(beat.uar == uar);
+      REQUIRE(beat.last == (at + 64 >= 16 * units));
+      REQUIRE(std::memcmp(beat.data.data(), wqe.data() + at, std::min(64u, 16 * units - at)) == 0);
+    }
+  }
+  Bench<Vuar_pages> bench;
+  Source<UarReq> requests;
+  Sink<WqePush> pushes;
+  std::vector<std::unique_ptr<Sink<Doorbell>>> doorbells;
+};
+}  // namespace
+
+TEST_CASE("uar_pages: doorbells reach their owners in order, other writes nobody", "[rtl]") {
+  World world(seed(), 0.5);
+  std::array<std::deque<Doorbell>, 4> expected;
+  for (int i = 0; i < 3000; ++i) {
+    const auto uar = static_cast<unsigned>(world.bench.uniform(1, 127));
+    std::uint32_t address = static_cast<std::uint32_t>(world.bench.uniform(0, 0x1ff)) * 8;
+    if (world.bench.chance(0.7)) address &= 0x1f;
+    if (address / 256 == hw::uar::kWqeWindow / 256) continue;
+    const std::uint64_t value = world.bench.rng();
+    world.requests.push(word_write(uar, address, value));
+    if (address < 0x20) expected[address / 8].push_back(Doorbell{.uar = static_cast<std::uint8_t>(uar), .value = value});
+  }
+  world.settle();
+  for (unsigned i = 0; i < 4; ++i) CHECK(world.doorbells[i]->items == expected[i]);
+  CHECK(world.pushes.items.empty());
+}
+
+TEST_CASE("uar_pages: nothing passes while the device is not enabled", "[rtl]") {
+  World world(seed());
+  world.bench.dut->enable_i = 0;
+  const Wqe wqe = world.wqe(4);
+  for (std::uint32_t a = 0; a < 0x20; a += 8) world.requests.push(word_write(3, a, 1));
+  world.requests.push(burst_write(3, hw::uar::kWqeWindow, wqe.data()));
+  world.settle();
+  for (auto& d : world.doorbells) CHECK(d->items.empty());
+  CHECK(world.pushes.items.empty());
+}
+
+TEST_CASE("uar_pages: WQEs of every size, in words and in bursts, from many UARs at once", "[rtl]") {
+  World world(seed(), 0.8);
+  auto& bench = world.bench;
+  struct Open {
+    Wqe wqe;
+    unsigned units = 0, done = 0;
+  };
+  std::map<unsigned, Open> open;
+  struct Posted {
+    unsigned uar;
+    Wqe wqe;
+    unsigned units;
+  };
+  std::vector<Posted> posted;
+  for (int step = 0; step < 20000; ++step) {
+    const auto uar = static_cast<unsigned>(bench.chance(0.5) ? bench.uniform(1, 4) : bench.uniform(1, 127));
+    auto& o = open[uar];
+    if (o.done == 0) {
+      o.units = static_cast<unsigned>(bench.uniform(1, 16));
+      o.wqe = world.wqe(o.units);
+    }
+    const std::uint32_t address = hw::uar::kWqeWindow + o.done;
+    if (o.done % 64 == 0 && bench.chance(0.7)) {
+      world.requests.push(burst_write(uar, address, o.wqe.data() + o.done));
+      o.done += 64;
+    } else {
+      std::uint64_t value = 0;
+      std::memcpy(&value, o.wqe.data() + o.done, 8);
+      world.requests.push(word_write(uar, address, value));
+      o.done += 8;
+    }
+    if (o.done >= 16 * o.units) {
+      posted.push_back({uar, o.wqe, o.units});
+      // What a driver writes beyond the WQE, in whole lines, changes nothing.
+      while (o.done % 64 != 0 && bench.chance(0.5)) {
+        world.requests.push(word_write(uar, hw::uar::kWqeWindow + o.done, bench.rng()));
+        o.done += 8;
+      }
+      o.done = 0;
+    }
+  }
+  world.settle();
+  REQUIRE(posted.size() > 1000);
+  for (const auto& p : posted) world.expect(p.uar, p.wqe, p.units);
+  CHECK(world.pushes.items.empty());
+}
+
+TEST_CASE("uar_pages: a gap, a step back or a bad size drops the WQE and nothing else", "[rtl]") {
+  World world(seed());
+  const auto window = hw::uar::kWqeWindow;
+  auto words = [&](unsigned uar, const Wqe& wqe, std::initializer_list<unsigned> offsets) {
+    for (unsigned at : offsets) {
+      std::uint64_t value = 0;
+      std::memcpy(&value, wqe.data() + at, 8);
+      world.requests.push(word_write(uar, window + at, value));
+    }
+  };
+  const Wqe two = world.wqe(2), none = world.wqe(0), big = world.wqe(17), huge = world.wqe(255), eight = world.wqe(8);
+  words(5, two, {0, 8, 24, 16, 24});          // a gap
+  words(5, two, {8, 16, 24});                 // no beginning
+  words(5, two, {0, 8, 8, 16, 24});           // a word twice
+  words(5, none, {0, 8});                     // no size
+  words(5, big, {0, 8, 16, 24});              // larger than the window
+  words(5, huge, {0, 8, 16, 24});
+  world.requests.push(burst_write(5, window, none.data()));
+  world.requests.push(burst_write(5, window, eight.data()));
+  world.requests.push(burst_write(5, window + 128, eight.data()));  // a line left out
+  world.requests.push(burst_write(5, window + 64, eight.data()));
+  world.requests.push(word_write(5, hw::uar::kSendDoorbell, 77));
+  words(6, two, {0, 8, 16});                  // not finished, then begun again
+  words(6, eight, {0, 8, 16});
+  words(6, two, {0, 8, 16, 24});
+  world.settle();
+  world.expect(6, two, 2);
+  CHECK(world.pushes.items.empty());
+  CHECK(world.doorbells[0]->items.size() == 1);
+}
+
+TEST_CASE("uar_pages: latency of a doorbell and of a WQE in one burst", "[rtl]") {
+  World world(seed());
+  const Wqe wqe = world.wqe(3);
+  world.bench.run(5);
+  world.requests.push(burst_write(1, hw::uar::kWqeWindow, wqe.data()));
+  const auto start = world.bench.cycle;
+  world.bench.run_until([&] { return world.bench.dut->push_valid_o != 0; }, 20, "push");
+  CHECK(world.bench.cycle - start == 2);
+  world.bench.run(5);
+  world.requests.push(word_write(1, hw::uar::kSendDoorbell, 1));
+  const auto again = world.bench.cycle;
+  world.bench.run_until([&] { return (world.bench.dut->doorbell_valid_o & 1) != 0; }, 20, "doorbell");
+  CHECK(world.bench.cycle - again == 1);
+}
