@@ -1,0 +1,367 @@
+#include <Vpcie_edge.h>
+
+#include "driver/generated/host_interface.hpp"
+#include "tests/support/dma_host.hpp"
+
+// rtl/pcie/pcie_edge.sv: decoding of host requests and their completions; order of DMA reads and writes; bus master enable; counters.
+// Built with -GRdClients=3 -GWrClients=2 -GCompletionTimeoutCycles=3000.
+using namespace rnic;
+using namespace rnic::test;
+
+namespace {
+constexpr int kRd = 3, kWr = 2;
+
+/// A TLP of the host: header and payload bytes, which start at `addr`.
+struct HostTlp {
+  rtl::HostReqHdr hdr;
+  std::vector<std::uint8_t> bytes;
+};
+struct HostBeat {
+  rtl::HostReqHdr hdr;
+  std::array<std::uint8_t, 64> data{};
+  bool last = false;
+};
+struct HostCpl {
+  rtl::HostCplHdr hdr;
+  std::array<std::uint8_t, 64> data{};
+  bool operator==(const HostCpl&) const = default;
+};
+
+struct Edge {
+  explicit Edge(std::uint64_t s)
+      : bench(s),
+        host([&](bool v) { bench.dut->host_req_valid_i = v; }, [&] { return bench.dut->host_req_ready_o != 0; },
+             [&](const HostBeat& b) {
+               put(bench.dut->host_req_hdr_i, b.hdr);
+               port_from_bytes(bench.dut->host_req_data_i, b.data);
+               bench.dut->host_req_last_i = b.last;
+             },
+             bench.rng),
+        cpl([&] { return bench.dut->host_cpl_valid_o != 0; }, [&](bool r) { bench.dut->host_cpl_ready_i = r; },
+            [&] {
+              HostCpl c{get<rtl::HostCplHdr>(bench.dut->host_cpl_hdr_o), {}};
+              port_to_bytes(bench.dut->host_cpl_data_o, c.data);
+              return c;
+            },
+            bench.rng),
+        reg([&] { return bench.dut->reg_req_valid_o != 0; }, [&](bool r) { bench.dut->reg_req_ready_i = r; },
+            [&] { return get<rtl::RegReq>(bench.dut->reg_req_data_o); }, bench.rng),
+        uar([&] { return bench.dut->uar_req_valid_o != 0; }, [&](bool r) { bench.dut->uar_req_ready_i = r; },
+            [&] { return get<rtl::UarReq>(bench.dut->uar_req_data_o); }, bench.rng) {
+    auto& d = *bench.dut;
+    d.cfg_max_payload_i = 1;
+    d.cfg_max_read_req_i = 2;
+    d.cfg_bus_master_i = 1;
+    d.host_req_valid_i = d.dma_cpl_valid_i = d.reg_rsp_valid_i = d.rd_req_valid_i = d.rd_rsp_ready_i = d.wr_valid_i = d.dma_req_ready_i = 0;
+    bench.reset();
+    bench.add(host);
+    bench.add(cpl);
+    bench.add(reg);
+    bench.add(uar);
+  }
+  void send(const HostTlp& t) {
+    const std::uint64_t from = t.hdr.addr, to = from + std::max<std::size_t>(t.bytes.size(), 1);
+    for (std::uint64_t line = from & ~63ull; line < to; line += 64) {
+      HostBeat b{t.hdr, {}, line + 64 >= to};
+      for (unsigned i = 0; i < 64; ++i) {
+        const std::uint64_t at = line + i;
+        b.data[i] = at >= from && at - from < t.bytes.size() ? t.bytes[at - from] : static_cast<std::uint8_t>(bench.uniform(0, 255));
+      }
+      host.push(b);
+    }
+  }
+  bool event(unsigned counter) const { return bench.dut->event_o >> counter & 1; }
+
+  Bench<Vpcie_edge> bench;
+  Source<HostBeat> host;
+  Sink<HostCpl> cpl;
+  Sink<rtl::RegReq> reg;
+  Sink<rtl::UarReq> uar;
+};
+
+/// Answers register reads, in order and after a random time, with the hash of their address.
+struct Registers : Agent {
+  explicit Registers(Edge& e) : edge(e) { edge.bench.add(*this); }
+  static std::uint64_t value(std::uint64_t addr) { return (addr + 1) * 0x9E3779B97F4A7C15ull; }
+  void drive() override {
+    while (seen < edge.reg.items.size()) {
+      const auto& r = edge.reg.items[seen++];
+      if (!r.write) waiting.push_back(r.addr);
+    }
+    edge.bench.dut->reg_rsp_valid_i = !waiting.empty() && edge.bench.chance(rate);
+    if (edge.bench.dut->reg_rsp_valid_i) {
+      edge.bench.dut->reg_rsp_data_i = value(waiting.front());
+      waiting.pop_front();
+    }
+  }
+  void sample() override { unsupported += edge.event(static_cast<unsigned>(hw::Counter::kHostUnsupported)); }
+  Edge& edge;
+  std::deque<std::uint64_t> waiting;
+  std::size_t seen = 0;
+  double rate = 0.3;
+  std::uint64_t unsupported = 0;
+};
+
+unsigned lowest(unsigned be) { unsigned n = 0; while (n < 3 && !(be >> n & 1)) ++n; return be ? n : 0; }
+unsigned highest(unsigned be) { unsigned n = 3; while (n > 0 && !(be >> n & 1)) --n; return n; }
+}  // namespace
+
+TEST_CASE("pcie_edge: host requests go where the contract says, completions are exact", "[rtl]") {
+  Edge edge(seed());
+  Registers registers(edge);
+  auto& bench = edge.bench;
+  edge.host.rate = 0.8;
+  edge.cpl.rate = edge.reg.rate = edge.uar.rate = 0.6;
+  std::deque<rtl::RegReq> reg;
+  std::deque<rtl::UarReq> uar;
+  std::deque<HostCpl> cpl;
+  std::uint64_t unsupported = 0;
+  for (int n = 0; n < 6000; ++n) {
+    HostTlp t;
+    auto& h = t.hdr;
+    const std::uint64_t page = bench.chance(0.4) ? 0 : bench.chance(0.9) ? bench.uniform(1, 127) : bench.uniform(128, 1u << 20);
+    const std::uint64_t window = bench.chance(0.4) ? 0x780 + 64 * bench.uniform(0, 7) : 4 * bench.uniform(0, 1023);
+    h.addr = page * 4096 + window;
+    h.tlp_type = static_cast<std::uint8_t>(bench.chance(0.9) ? bench.uniform(0, 1) : bench.uniform(2, 3));
+    h.poisoned = bench.chance(0.05);
+    constexpr std::array<unsigned, 6> kLengths = {1, 2, 2, 4, 16, 16};
+    const auto most = static_cast<unsigned>((4096 - h.addr % 4096) / 4);
+    h.length_dw = static_cast<std::uint16_t>(std::min(most, bench.chance(0.8) ? kLengths[bench.uniform(0, 5)] : static_cast<unsigned>(bench.uniform(1, 200))));
+    h.first_be = static_cast<std::uint8_t>(bench.chance(0.7) ? 15 : bench.uniform(0, 15));
+    h.last_be = static_cast<std::uint8_t>(h.length_dw == 1 ? (bench.chance(0.05) ? 15 : 0) : bench.chance(0.8) ? 15 : bench.uniform(0, 15));
+    h.tag = static_cast<std::uint16_t>(bench.uniform(0, 1023));
+    h.requester = static_cast<std::uint16_t>(bench.uniform(0, 65535));
+    const bool read = h.tlp_type == 0, write = h.tlp_type == 1, other = h.tlp_type == 2;
+    if (!read && !other) {
+      t.bytes.resize(4u * h.length_dw);
+      for (auto& b : t.bytes) b = static_cast<std::uint8_t>(bench.uniform(0, 255));
+    }
+    edge.send(t);
+
+    const bool page0 = h.addr < 4096, in_uar = !page0 && h.addr < 128 * 4096;
+    const bool one = h.length_dw == 1 && h.last_be == 0;
+    const bool two = h.length_dw == 2 && h.addr % 8 == 0 && h.first_be && h.last_be;
+    const bool word = two && h.first_be == 15 && h.last_be == 15;
+    const bool line = h.length_dw == 16 && h.addr % 64 == 0 && h.addr % 4096 >= 0x800 && h.addr % 4096 < 0x900 && h.first_be == 15 && h.last_be == 15;
+    HostCpl c;
+    c.hdr.tag = h.tag;
+    c.hdr.requester = h.requester;
+    const unsigned end_be = h.length_dw == 1 ? h.first_be : h.last_be;
+    c.hdr.byte_count = static_cast<std::uint16_t>(4u * h.length_dw - lowest(h.first_be) - (3 - highest(end_be)));
+    c.hdr.lower_addr = (h.addr & 0x7c) + lowest(h.first_be);
+    if (page0 && (one || two) && (read || (write && !h.poisoned))) {
+      rtl::RegReq r;
+      r.write = write;
+      r.addr = h.addr & 0xff8;
+      r.be = static_cast<std::uint8_t>(h.addr % 8 ? h.first_be << 4 : h.first_be | h.last_be << 4);
+      std::array<std::uint8_t, 8> raw{};
+      for (std::size_t i = 0; i < t.bytes.size(); ++i) raw[h.addr % 8 + i] = t.bytes[i];
+      std::memcpy(&r.data, raw.data(), 8);
+      if (!(write && r.be == 0)) reg.push_back(r);
+      if (read) {
+        c.hdr.length_dw = h.length_dw;
+        const std::uint64_t value = Registers::value(r.addr);
+        std::memcpy(c.data.data() + (r.addr & 63), &value, 8);
+        cpl.push_back(c);
+      }
+    } else if (in_uar && read) {
+      for (std::uint32_t left = c.hdr.byte_count, dwords = h.length_dw; dwords > 0;) {
+        const std::uint32_t now = std::min(dwords, 16u - (c.hdr.lower_addr & 63) / 4), bytes = 4 * now - (c.hdr.lower_addr & 3);
+        c.hdr.byte_count = static_cast<std::uint16_t>(left);
+        c.hdr.length_dw = static_cast<std::uint16_t>(now);
+        cpl.push_back(c);
+        left -= std::min(left, bytes);
+        dwords -= now;
+        c.hdr.lower_addr = ((c.hdr.lower_addr | 63) + 1) & 127;
+      }
+    } else if (in_uar && write && !h.poisoned && (word || line)) {
+      rtl::UarReq u;
+      u.uar = static_cast<std::uint8_t>(page);
+      u.addr = h.addr & 0xfff;
+      u.burst = line;
+      std::copy(t.bytes.begin(), t.bytes.end(), u.data.begin() + h.addr % 64);
+      uar.push_back(u);
+    } else {
+      ++unsupported;
+      if (other) c.hdr.byte_count = 4, c.hdr.lower_addr = 0;
+      c.hdr.status = static_cast<std::uint8_t>(rtl::CplStatus::kUnsupportedRequest);
+      if (read || other) cpl.push_back(c);
+    }
+  }
+  bench.run_until([&] { return edge.host.idle() && edge.cpl.items.size() == cpl.size() && edge.reg.items.size() == reg.size(); }, 200000, "end of all requests");
+  bench.run(50);
+  CHECK(registers.unsupported == unsupported);
+  REQUIRE(edge.reg.items.size() == reg.size());
+  for (std::size_t i = 0; i < reg.size(); ++i) {
+    auto got = edge.reg.items[i];
+    REQUIRE(got.write == reg[i].write);
+    REQUIRE(got.addr == reg[i].addr);
+    REQUIRE(got.be == reg[i].be);
+    for (int b = 0; reg[i].write && b < 8; ++b) {
+      if (reg[i].be >> b & 1) REQUIRE((got.data >> (8 * b) & 255) == (reg[i].data >> (8 * b) & 255));
+    }
+  }
+  REQUIRE(edge.uar.items.size() == uar.size());
+  REQUIRE(uar.size() > 150);
+  for (std::size_t i = 0; i < uar.size(); ++i) {
+    auto got = edge.uar.items[i];
+    for (unsigned b = 0; b < 64; ++b) {
+      if (!uar[i].burst && (b < uar[i].addr % 64 || b >= uar[i].addr % 64 + 8u)) got.data[b] = 0;
+    }
+    REQUIRE(got == uar[i]);
+  }
+  REQUIRE(edge.cpl.items.size() == cpl.size());
+  for (std::size_t i = 0; i < cpl.size(); ++i) {
+    const auto& got = edge.cpl.items[i];
+    REQUIRE(got.hdr == cpl[i].hdr);
+    const unsigned from = cpl[i].hdr.lower_addr & 60;
+    for (unsigned b = from; b < from + 4u * cpl[i].hdr.length_dw; ++b) REQUIRE(got.data[b] == cpl[i].data[b]);
+  }
+}
+
+namespace {
+/// One read client and one write client in use; a host that keeps memory, and the log of what left.
+struct Dma : Agent {
+  explicit Dma(Edge& e) : edge(e), completer(e.bench) {
+    edge.bench.add(*this);
+    edge.bench.add(completer);
+  }
+  void drive() override {
+    auto& d = *edge.bench.dut;
+    if (!reads.empty()) put_slice(d.rd_req_data_i, 1, reads.front());
+    if (!writes.empty()) put_slice(d.wr_data_i, 1, writes.front());
+    d.rd_req_valid_i = reads.empty() ? 0 : 2;
+    d.wr_valid_i = writes.empty() ? 0 : 2;
+    d.rd_rsp_ready_i = (1u << kRd) - 1;
+    d.dma_req_ready_i = edge.bench.chance(ready_rate);
+  }
+  void sample() override {
+    auto& d = *edge.bench.dut;
+    if (!reads.empty() && (d.rd_req_ready_o & 2)) reads.pop_front();
+    if (!writes.empty() && (d.wr_ready_o & 2)) writes.pop_front();
+    REQUIRE((d.wr_done_o & 1) == 0);
+    done += d.wr_done_o >> 1 & 1;
+    events_rd += edge.event(static_cast<unsigned>(hw::Counter::kDmaReads));
+    events_wr += edge.event(static_cast<unsigned>(hw::Counter::kDmaWrites));
+    offered += d.dma_req_valid_o;
+    if (d.rd_rsp_valid_o) {
+      REQUIRE(d.rd_rsp_valid_o == 2);
+      answers.push_back(get_slice<rtl::DmaRdRsp>(d.rd_rsp_data_o, 1));
+    }
+    if (!d.dma_req_valid_o || !d.dma_req_ready_i) return;
+    const auto h = get<rtl::DmaReqHdr>(d.dma_req_hdr_o);
+    const bool read = h.tlp_type == static_cast<std::uint8_t>(rtl::TlpType::kMemRead);
+    const auto range = check_request(h, read ? 512 : 256);
+    if (read) {
+      REQUIRE(d.dma_req_last_o == 1);
+      completer.request(h.tag, range);
+      ++rd_tlps;
+      return;
+    }
+    std::array<std::uint8_t, 64> data;
+    port_to_bytes(d.dma_req_data_o, data);
+    const std::uint64_t base = (range.addr & ~63ull) + 64 * beat++;
+    for (std::uint64_t a = std::max(base, range.addr); a < std::min(base + 64, range.addr + range.bytes); ++a) completer.memory.write(a, data[a - base]);
+    if (d.dma_req_last_o) {
+      beat = 0;
+      ++wr_tlps;
+    }
+  }
+  void write(std::uint64_t addr, std::uint32_t length, std::uint8_t fill) {
+    for (std::uint64_t line = addr & ~63ull; line < addr + length; line += 64) {
+      rtl::DmaWr w{addr, static_cast<std::uint16_t>(length), {}, line + 64 >= addr + length};
+      w.data.fill(fill);
+      writes.push_back(w);
+    }
+  }
+  void read(std::uint64_t addr, std::uint32_t length) { reads.push_back({addr, static_cast<std::uint16_t>(length)}); }
+
+  Edge& edge;
+  DmaCompleter<Vpcie_edge> completer;
+  std::deque<rtl::DmaRdReq> reads;
+  std::deque<rtl::DmaWr> writes;
+  std::deque<rtl::DmaRdRsp> answers;
+  std::uint64_t done = 0, rd_tlps = 0, wr_tlps = 0, events_rd = 0, events_wr = 0, beat = 0, offered = 0;
+  double ready_rate = 1.0;
+};
+}  // namespace
+
+TEST_CASE("pcie_edge: a read asked for after wr_done sees the write", "[rtl]") {
+  Edge edge(seed());
+  Dma dma(edge);
+  auto& bench = edge.bench;
+  dma.completer.min_latency = dma.completer.max_latency = 1;
+  dma.ready_rate = 0.5;
+  for (int i = 0; i < 300; ++i) {
+    const std::uint64_t addr = 0x10000 + bench.uniform(0, 4095);
+    const auto length = static_cast<std::uint32_t>(bench.uniform(1, 600));
+    dma.write(addr, length, static_cast<std::uint8_t>(i));
+    const auto done = dma.done + 1;
+    bench.run_until([&] { return dma.done == done; }, 1000, "wr_done");
+    dma.read(addr, length);
+    bench.run_until([&] { return !dma.answers.empty() && dma.answers.back().last; }, 1000, "data");
+    std::uint32_t got = 0;
+    for (const auto& b : dma.answers) {
+      for (unsigned k = b.offset; k < b.offset + b.bytes; ++k, ++got) REQUIRE(b.data[k] == static_cast<std::uint8_t>(i));
+    }
+    REQUIRE(got == length);
+    dma.answers.clear();
+  }
+  bench.run(2);
+  CHECK(dma.events_rd == dma.rd_tlps);
+  CHECK(dma.events_wr == dma.wr_tlps);
+}
+
+TEST_CASE("pcie_edge: nothing leaves while bus mastering is off", "[rtl]") {
+  Edge edge(seed());
+  Dma dma(edge);
+  auto& bench = edge.bench;
+  bench.dut->cfg_bus_master_i = 0;
+  dma.write(0x2000, 1024, 7);
+  dma.read(0x2000, 1024);
+  bench.run(200);
+  CHECK(dma.offered == 0);
+  bench.run(4000);  // longer than a completion time-out
+  bench.dut->cfg_bus_master_i = 1;
+  bench.run_until([&] { return dma.done == 1 && !dma.answers.empty() && dma.answers.back().last; }, 1000, "write and read");
+  CHECK(dma.answers.back().err == 0);
+  for (int i = 0; i < 200; ++i) dma.write(0x4000, 1024, 9);
+  for (int i = 0; i < 200; ++i) {
+    bench.run(bench.uniform(1, 9));
+    bench.dut->cfg_bus_master_i = 0;
+    const auto before = dma.wr_tlps;
+    bench.run(20);
+    CHECK(dma.wr_tlps <= before + 1);
+    bench.dut->cfg_bus_master_i = 1;
+  }
+  bench.run_until([&] { return dma.done == 201; }, 10000, "all writes");
+}
+
+TEST_CASE("pcie_edge: latency of doorbells and DMA", "[rtl]") {
+  Edge edge(seed());
+  Dma dma(edge);
+  auto& bench = edge.bench;
+  HostTlp t;
+  t.hdr.tlp_type = static_cast<std::uint8_t>(rtl::TlpType::kMemWrite);
+  t.hdr.addr = 0x1000;
+  t.hdr.length_dw = 2;
+  t.hdr.first_be = t.hdr.last_be = 15;
+  t.bytes.assign(8, 1);
+  bench.run(100);
+  auto start = bench.cycle;
+  edge.send(t);
+  bench.run_until([&] { return !edge.uar.items.empty(); }, 20, "uar_req");
+  const auto doorbell = bench.cycle - start - 1;
+  start = bench.cycle;
+  dma.write(0x1000, 64, 1);
+  bench.run_until([&] { return dma.wr_tlps == 1; }, 20, "write TLP");
+  const auto write = bench.cycle - start - 1;
+  start = bench.cycle;
+  dma.read(0x1000, 64);
+  bench.run_until([&] { return dma.rd_tlps == 1; }, 20, "read TLP");
+  const auto read = bench.cycle - start - 1;
+  std::printf("pcie_edge: host_req to uar_req %d, wr to dma_req %d, rd_req to dma_req %d cycles\n", static_cast<int>(doorbell), static_cast<int>(write), static_cast<int>(read));
+  CHECK(doorbell <= 1);
+  CHECK(write <= 2);
+  CHECK(read <= 3);
+}
