@@ -18,7 +18,7 @@ struct Segment {
 struct SendRequest {
   hw::WqeOpcode opcode{};
   std::uint64_t id{};  ///< Comes back in the completion
-  std::span<const Segment> segments;
+  std::span<const Segment> segments{};
   std::uint64_t remote_address{};  ///< Write and Read
   std::uint32_t remote_key{};      ///< Write and Read
   bool silent{};
@@ -31,7 +31,7 @@ struct SendRequest {
 /// A request for a receive queue.
 struct ReceiveRequest {
   std::uint64_t id{};
-  std::span<const Segment> segments;
+  std::span<const Segment> segments{};
   bool defer{};
 };
 

@@ -1,0 +1,181 @@
+#include "driver/nd2/adapter.hpp"
+
+#include <netinet/in.h>
+
+#include <cstring>
+
+#include "driver/nd2/completion_queue.hpp"
+#include "driver/nd2/memory_region.hpp"
+#include "driver/nd2/queue_pair.hpp"
+#include "driver/nd2/status.hpp"
+
+namespace rnic::nd2 {
+namespace {
+
+// Private data of the connection manager's messages (InfiniBand specification 12.6.5, 12.6.8, 12.6.7) that is left to the
+// application: REQ 92 bytes less the IP addressing header of annex A11; for Accept and Reject the smaller of
+// REP (196) and REJ (148).
+constexpr ULONG kMaxCallerData = 92 - 36;
+constexpr ULONG kMaxCalleeData = 148;
+// Above this a Read or Write of its own costs less than copying through a Send.
+constexpr ULONG kLargeRequestThreshold = 65536;
+
+ULONG size_of_address(const sockaddr_storage& address) {
+  return address.ss_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+}
+
+ND2_ADAPTER_INFO describe_adapter(kmd::KernelDevice& kernel, ULONG version) {
+  const kmd::Limits& limits = kernel.limits();
+  return {.InfoVersion = version,
+          .VendorId = limits.vendor_id,
+          .DeviceId = limits.device_id,
+          .AdapterId = kernel.mac(),
+          .MaxRegistrationSize = limits.max_region,
+          .MaxWindowSize = limits.max_region,
+          .MaxInitiatorSge = limits.max_sge,
+          .MaxReceiveSge = limits.max_sge,
+          .MaxReadSge = limits.max_sge,
+          .MaxTransferLength = limits.max_message,
+          .MaxInlineDataSize = limits.max_inline,
+          .MaxInboundReadLimit = limits.max_rd_atomic,
+          .MaxOutboundReadLimit = limits.max_rd_atomic,
+          .MaxReceiveQueueDepth = limits.max_queue_depth,
+          .MaxInitiatorQueueDepth = limits.max_queue_depth,
+          .MaxSharedReceiveQueueDepth = 0,
+          .MaxCompletionQueueDepth = umd::CompletionQueue::max_entries(limits),
+          .InlineRequestThreshold = limits.max_inline,
+          .LargeRequestThreshold = kLargeRequestThreshold,
+          .MaxCallerData = kMaxCallerData,
+          .MaxCalleeData = kMaxCalleeData,
+          .AdapterFlags = ND_ADAPTER_FLAG_IN_ORDER_DMA_SUPPORTED};
+}
+
+}  // namespace
+
+HRESULT open_adapter(kmd::KernelDevice& kernel, const std::vector<sockaddr_storage>& addresses, REFIID iid,
+                     VOID** adapter) {
+  return guarded([&] {
+    auto process = umd::ProcessContext::open(kernel);
+    if (!process) return control_status(process.error());
+    return Adapter::hand_out(std::make_shared<Adapter>(process.take(), addresses), iid, adapter);
+  });
+}
+
+HRESULT Adapter::CreateOverlappedFile(HANDLE* file) {
+  return guarded([&] {
+    if (file == nullptr) return ND_INVALID_PARAMETER_1;
+    *file = open_handle(std::make_shared<OverlappedFile>());
+    return ND_SUCCESS;
+  });
+}
+
+/// Decisions 38 for the version; section 6 of the interface reference for the sizes.
+HRESULT Adapter::Query(ND2_ADAPTER_INFO* info, ULONG* size) {
+  if (size == nullptr) return ND_INVALID_PARAMETER_2;
+  if (info == nullptr && *size != 0) return ND_INVALID_PARAMETER_1;
+  if (*size < sizeof(ND2_ADAPTER_INFO)) {
+    *size = sizeof(ND2_ADAPTER_INFO);
+    return ND_BUFFER_OVERFLOW;
+  }
+  if (info->InfoVersion != ND_VERSION_1 && info->InfoVersion != ND_VERSION_2) return ND_INVALID_PARAMETER_1;
+  *info = describe_adapter(process_->kernel(), info->InfoVersion);
+  *size = sizeof(ND2_ADAPTER_INFO);
+  return ND_SUCCESS;
+}
+
+/// The socket addresses are packed behind the array, in the caller's buffer.
+HRESULT Adapter::QueryAddressList(SOCKET_ADDRESS_LIST* list, ULONG* size) {
+  if (size == nullptr) return ND_INVALID_PARAMETER_2;
+  const std::size_t array = offsetof(SOCKET_ADDRESS_LIST, Address) + addresses_.size() * sizeof(SOCKET_ADDRESS);
+  std::size_t needed = std::max(array, sizeof(SOCKET_ADDRESS_LIST));
+  const std::size_t packed = needed;
+  for (const auto& address : addresses_) needed += size_of_address(address);
+  if (list == nullptr || *size < needed) {
+    *size = static_cast<ULONG>(needed);
+    return ND_BUFFER_OVERFLOW;
+  }
+  auto* to = reinterpret_cast<std::uint8_t*>(list) + packed;
+  list->iAddressCount = static_cast<std::int32_t>(addresses_.size());
+  SOCKET_ADDRESS* entry = list->Address;
+  for (const auto& address : addresses_) {
+    const ULONG bytes = size_of_address(address);
+    std::memcpy(to, &address, bytes);
+    *entry++ = {.lpSockaddr = reinterpret_cast<sockaddr*>(to), .iSockaddrLength = static_cast<std::int32_t>(bytes)};
+    to += bytes;
+  }
+  *size = static_cast<ULONG>(needed);
+  return ND_SUCCESS;
+}
+
+HRESULT Adapter::CreateCompletionQueue(REFIID iid, HANDLE file, ULONG depth, USHORT, KAFFINITY, VOID** queue) {
+  return guarded([&] {
+    if (queue == nullptr) return E_POINTER;
+    *queue = nullptr;
+    if (iid != CompletionQueue::kInterface && iid != IID_IUnknown) return E_NOINTERFACE;
+    auto overlapped_file = find_handle_as<OverlappedFile>(file);
+    if (overlapped_file == nullptr) return ND_INVALID_HANDLE;
+    auto& kernel = process_->kernel();
+    if (depth == 0 || depth > umd::CompletionQueue::max_entries(kernel.limits())) return ND_INVALID_PARAMETER_3;
+    auto core = umd::CompletionQueue::create(process_, depth);
+    if (!core) return control_status(core.error());
+    auto object = std::make_shared<CompletionQueue>(process_, std::move(overlapped_file), core.take());
+    kernel.subscribe_cq(object->core()->cqn(), object);
+    return CompletionQueue::hand_out(std::move(object), iid, queue);
+  });
+}
+
+HRESULT Adapter::CreateMemoryRegion(REFIID iid, HANDLE file, VOID** region) {
+  return guarded([&] {
+    auto overlapped_file = find_handle_as<OverlappedFile>(file);
+    if (overlapped_file == nullptr) return ND_INVALID_HANDLE;
+    return MemoryRegion::hand_out(std::make_shared<MemoryRegion>(process_, std::move(overlapped_file)), iid,
+                                  region);
+  });
+}
+
+HRESULT Adapter::CreateQueuePair(REFIID iid, IUnknown* receive_cq, IUnknown* initiator_cq, VOID* context,
+                                 ULONG receive_depth, ULONG initiator_depth, ULONG receive_sges,
+                                 ULONG initiator_sges, ULONG inline_bytes, VOID** pair) {
+  return guarded([&] {
+    if (pair == nullptr) return E_POINTER;
+    *pair = nullptr;
+    if (iid != QueuePair::kInterface && iid != IID_IUnknown) return E_NOINTERFACE;
+    const auto receive = CompletionQueue::find(receive_cq);
+    if (receive == nullptr || receive->process() != process_) return ND_INVALID_PARAMETER_2;
+    const auto initiator = CompletionQueue::find(initiator_cq);
+    if (initiator == nullptr || initiator->process() != process_) return ND_INVALID_PARAMETER_3;
+    const kmd::Limits& limits = process_->kernel().limits();
+    if (receive_depth > limits.max_queue_depth) return ND_INVALID_PARAMETER_5;
+    if (initiator_depth > limits.max_queue_depth) return ND_INVALID_PARAMETER_6;
+    if (receive_sges > limits.max_sge) return ND_INVALID_PARAMETER_7;
+    if (initiator_sges > limits.max_sge) return ND_INVALID_PARAMETER_8;
+    if (inline_bytes > limits.max_inline) return ND_INVALID_PARAMETER_9;
+    auto core = umd::QueuePair::create(process_, {.send_cq = initiator->core(),
+                                                  .receive_cq = receive->core(),
+                                                  .capacity = {.send_depth = initiator_depth,
+                                                               .receive_depth = receive_depth,
+                                                               .send_segments = initiator_sges,
+                                                               .receive_segments = receive_sges,
+                                                               .inline_bytes = inline_bytes},
+                                                  .context = context});
+    if (!core) return control_status(core.error());
+    return QueuePair::hand_out(std::make_shared<QueuePair>(core.take()), iid, pair);
+  });
+}
+
+HRESULT Adapter::CreateMemoryWindow(REFIID, VOID**) { return ND_NOT_SUPPORTED; }
+
+HRESULT Adapter::CreateSharedReceiveQueue(REFIID, HANDLE, ULONG, ULONG, ULONG, USHORT, KAFFINITY, VOID**) {
+  return ND_NOT_SUPPORTED;
+}
+
+HRESULT Adapter::CreateQueuePairWithSrq(REFIID, IUnknown*, IUnknown*, IUnknown*, VOID*, ULONG, ULONG, ULONG,
+                                        VOID**) {
+  return ND_NOT_SUPPORTED;
+}
+
+HRESULT Adapter::CreateConnector(REFIID, HANDLE, VOID**) { return ND_NOT_SUPPORTED; }
+
+HRESULT Adapter::CreateListener(REFIID, HANDLE, VOID**) { return ND_NOT_SUPPORTED; }
+
+}  // namespace rnic::nd2

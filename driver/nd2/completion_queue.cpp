@@ -1,0 +1,132 @@
+#include "driver/nd2/completion_queue.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "driver/nd2/status.hpp"
+
+namespace rnic::nd2 {
+namespace {
+
+constexpr std::size_t kPollBatch = 32;
+
+hw::CqArm arm_of(ULONG type) {
+  switch (type) {
+    case ND_CQ_NOTIFY_ERRORS: return hw::CqArm::kErrors;
+    case ND_CQ_NOTIFY_ANY: return hw::CqArm::kAny;
+    case ND_CQ_NOTIFY_SOLICITED: return hw::CqArm::kSolicited;
+    default: return hw::CqArm::kNone;
+  }
+}
+
+ND2_RESULT result_of(const umd::Completion& completion) {
+  const bool received = completion.kind == umd::RequestKind::kReceive &&
+                        completion.status == hw::CqeStatus::kSuccess;
+  return {.Status = completion_status(completion.status, completion.kind),
+          .BytesTransferred = received ? completion.byte_count : 0,
+          .QueuePairContext = completion.qp_context,
+          .RequestContext = reinterpret_cast<void*>(completion.id),
+          .RequestType = request_type(completion.kind)};
+}
+
+}  // namespace
+
+HRESULT CompletionQueue::CancelOverlappedRequests() {
+  return guarded([&] {
+    finish_all(ND_CANCELED);
+    return ND_SUCCESS;
+  });
+}
+
+HRESULT CompletionQueue::GetOverlappedResult(OVERLAPPED* overlapped, BOOL wait) {
+  return guarded([&] { return overlapped_result(process_->kernel(), overlapped, wait != FALSE); });
+}
+
+// Notifications are handled by whichever thread waits for them, so there is no affinity to report.
+HRESULT CompletionQueue::GetNotifyAffinity(USHORT* group, KAFFINITY* affinity) {
+  if (group == nullptr || affinity == nullptr) return ND_INVALID_PARAMETER;
+  *group = 0;
+  *affinity = 0;
+  return ND_SUCCESS;
+}
+
+HRESULT CompletionQueue::Resize(ULONG) { return ND_NOT_SUPPORTED; }
+
+HRESULT CompletionQueue::Notify(ULONG type, OVERLAPPED* overlapped) {
+  return guarded([&] {
+    const hw::CqArm kind = arm_of(type);
+    if (kind == hw::CqArm::kNone) return ND_INVALID_PARAMETER_1;
+    // What has happened finishes earlier requests, not this one.
+    process_->kernel().dispatch_events();
+    OverlappedRequest request;
+    if (const HRESULT status = OverlappedRequest::begin(overlapped, file_, request); status != ND_SUCCESS) {
+      return status;
+    }
+    switch (admit(kind, request)) {
+      case Admission::kArm: core_->arm(kind); break;
+      case Admission::kPend: break;
+      case Admission::kFire: request.complete(ND_SUCCESS); break;
+      case Admission::kRefuse: return ND_BUFFER_OVERFLOW;
+    }
+    return ND_PENDING;
+  });
+}
+
+CompletionQueue::Admission CompletionQueue::admit(hw::CqArm kind, const OverlappedRequest& request) {
+  const std::lock_guard lock(mutex_);
+  if (overrun_) return Admission::kRefuse;
+  if (unclaimed_event_ && kind != hw::CqArm::kErrors) {
+    unclaimed_event_ = false;
+    return Admission::kFire;
+  }
+  pending_.push_back(request);
+  if (kind <= armed_) return Admission::kPend;
+  armed_ = kind;
+  return Admission::kArm;
+}
+
+void CompletionQueue::on_event(const hw::Eqe& eqe) {
+  const bool error = static_cast<hw::EqeType>(eqe.event_type) == hw::EqeType::kCqError;
+  {
+    const std::lock_guard lock(mutex_);
+    if (error) {
+      overrun_ = true;
+    } else if (armed_ <= hw::CqArm::kErrors) {
+      unclaimed_event_ = true;
+      return;
+    }
+  }
+  finish_all(error ? ND_BUFFER_OVERFLOW : ND_SUCCESS);
+}
+
+void CompletionQueue::finish_all(HRESULT status) {
+  std::deque<OverlappedRequest> finished;
+  {
+    const std::lock_guard lock(mutex_);
+    finished.swap(pending_);
+    armed_ = hw::CqArm::kNone;
+  }
+  for (auto& request : finished) request.complete(status);
+}
+
+ULONG CompletionQueue::GetResults(ND2_RESULT results[], ULONG count) {
+  ULONG filled = 0;
+  static_cast<void>(guarded([&] {
+    std::array<umd::Completion, kPollBatch> batch;
+    while (filled < count) {
+      const std::size_t wanted = std::min<std::size_t>(count - filled, batch.size());
+      const std::size_t got = core_->poll(std::span(batch).first(wanted));
+      for (std::size_t i = 0; i < got; ++i) results[filled++] = result_of(batch[i]);
+      if (got < wanted) break;
+    }
+    return ND_SUCCESS;
+  }));
+  return filled;
+}
+
+void CompletionQueue::on_final_release() {
+  process_->kernel().unsubscribe_cq(core_->cqn());
+  finish_all(ND_CANCELED);
+}
+
+}  // namespace rnic::nd2

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+
+#include "driver/kmd/kernel_device.hpp"
+#include "driver/nd2/com_object.hpp"
+#include "driver/nd2/overlapped.hpp"
+#include "driver/umd/completion_queue.hpp"
+#include "driver/umd/process_context.hpp"
+
+namespace rnic::nd2 {
+
+/// IND2CompletionQueue.
+///
+/// Notify (decisions 27): the device keeps the arm and knows which entries are newer than the last event, so a Notify is
+/// an arm, and an event finishes every Notify that is pending. An event that finds none (its Notify was cancelled, or
+/// two arms were under way at once) is kept for the next one, for the device will not repeat it.
+class CompletionQueue final : public ComObject<IND2CompletionQueue, CompletionQueue>, public kmd::EventSink {
+ public:
+  static constexpr IID kInterface = IID_IND2CompletionQueue;
+  static constexpr IID kClass{0x7C0D0D63, 0x2E1C, 0x4E0B, {0x9B, 0x53, 0x1D, 0x0C, 0x7B, 0x8A, 0x66, 0x02}};
+
+  CompletionQueue(std::shared_ptr<umd::ProcessContext> process, std::shared_ptr<OverlappedFile> file,
+                  std::shared_ptr<umd::CompletionQueue> core)
+      : process_(std::move(process)), file_(std::move(file)), core_(std::move(core)) {}
+
+  HRESULT CancelOverlappedRequests() override;
+  HRESULT GetOverlappedResult(OVERLAPPED* overlapped, BOOL wait) override;
+  HRESULT GetNotifyAffinity(USHORT* group, KAFFINITY* affinity) override;
+  HRESULT Resize(ULONG depth) override;
+  HRESULT Notify(ULONG type, OVERLAPPED* overlapped) override;
+  ULONG GetResults(ND2_RESULT results[], ULONG count) override;
+
+  void on_event(const hw::Eqe& eqe) override;
+  void on_final_release();
+
+  [[nodiscard]] const std::shared_ptr<umd::CompletionQueue>& core() const { return core_; }
+  [[nodiscard]] const std::shared_ptr<umd::ProcessContext>& process() const { return process_; }
+
+ private:
+  /// What becomes of a new Notify.
+  enum class Admission : std::uint8_t { kArm, kPend, kFire, kRefuse };
+
+  Admission admit(hw::CqArm kind, const OverlappedRequest& request);
+  void finish_all(HRESULT status);
+
+  const std::shared_ptr<umd::ProcessContext> process_;
+  const std::shared_ptr<OverlappedFile> file_;
+  const std::shared_ptr<umd::CompletionQueue> core_;
+  std::mutex mutex_;
+  std::deque<OverlappedRequest> pending_;
+  hw::CqArm armed_ = hw::CqArm::kNone;  ///< Strongest kind of the pending ones
+  bool unclaimed_event_{};
+  bool overrun_{};
+};
+
+}  // namespace rnic::nd2

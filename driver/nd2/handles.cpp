@@ -1,0 +1,115 @@
+#include "driver/nd2/handles.hpp"
+
+#include <unordered_map>
+
+namespace rnic::nd2 {
+namespace {
+
+struct HandleTable {
+  std::mutex mutex;
+  std::unordered_map<std::uintptr_t, std::shared_ptr<HandleObject>> objects;
+  std::uintptr_t next = kStep;
+
+  static constexpr std::uintptr_t kStep = 4;  // the two low bits are the client's
+};
+
+HandleTable& table() {
+  static HandleTable instance;
+  return instance;
+}
+
+std::uintptr_t number_of(HANDLE handle) {
+  return reinterpret_cast<std::uintptr_t>(handle) & ~(HandleTable::kStep - 1);
+}
+
+}  // namespace
+
+void Event::set() {
+  const std::lock_guard lock(mutex_);
+  set_ = true;
+}
+
+void Event::reset() {
+  const std::lock_guard lock(mutex_);
+  set_ = false;
+}
+
+bool Event::try_take() {
+  const std::lock_guard lock(mutex_);
+  const bool taken = set_;
+  if (!manual_reset_) set_ = false;
+  return taken;
+}
+
+bool Event::wait(std::uint64_t timeout_ns) {
+  return kernel_.wait_until([this] { return try_take(); }, timeout_ns);
+}
+
+void CompletionPort::post(const Packet& packet) {
+  const std::lock_guard lock(mutex_);
+  packets_.push_back(packet);
+}
+
+std::optional<CompletionPort::Packet> CompletionPort::try_take() {
+  const std::lock_guard lock(mutex_);
+  if (packets_.empty()) return std::nullopt;
+  const Packet packet = packets_.front();
+  packets_.pop_front();
+  return packet;
+}
+
+std::optional<CompletionPort::Packet> CompletionPort::take(std::uint64_t timeout_ns) {
+  std::optional<Packet> packet;
+  kernel_.wait_until([&] { return (packet = try_take()).has_value(); }, timeout_ns);
+  return packet;
+}
+
+bool OverlappedFile::bind(std::shared_ptr<CompletionPort> port, std::uintptr_t key) {
+  const std::lock_guard lock(mutex_);
+  if (port_ != nullptr) return false;
+  port_ = std::move(port);
+  key_ = key;
+  return true;
+}
+
+void OverlappedFile::post(OVERLAPPED* overlapped, HRESULT status) {
+  const std::lock_guard lock(mutex_);
+  if (port_ != nullptr) port_->post({key_, overlapped, status});
+}
+
+HANDLE open_handle(std::shared_ptr<HandleObject> object) {
+  auto& handles = table();
+  const std::lock_guard lock(handles.mutex);
+  const std::uintptr_t number = handles.next;
+  handles.next += HandleTable::kStep;
+  handles.objects.emplace(number, std::move(object));
+  return reinterpret_cast<HANDLE>(number);
+}
+
+bool close_handle(HANDLE handle) {
+  auto& handles = table();
+  std::shared_ptr<HandleObject> last;  // destroyed after the lock is gone
+  const std::lock_guard lock(handles.mutex);
+  const auto found = handles.objects.find(number_of(handle));
+  if (found == handles.objects.end()) return false;
+  last = std::move(found->second);
+  handles.objects.erase(found);
+  return true;
+}
+
+std::shared_ptr<HandleObject> find_handle(HANDLE handle) {
+  auto& handles = table();
+  const std::lock_guard lock(handles.mutex);
+  const auto found = handles.objects.find(number_of(handle));
+  return found == handles.objects.end() ? nullptr : found->second;
+}
+
+HANDLE create_event(kmd::KernelDevice& kernel, bool manual_reset) {
+  return open_handle(std::make_shared<Event>(kernel, manual_reset));
+}
+
+HANDLE create_completion_port(kmd::KernelDevice& kernel) {
+  return open_handle(std::make_shared<CompletionPort>(kernel));
+}
+
+}  // namespace rnic::nd2

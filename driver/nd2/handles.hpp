@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "driver/kmd/kernel_device.hpp"
+#include "driver/nd2/ndtypes.h"
+
+/// What stands behind a HANDLE on Linux: events, completion ports, overlapped files.
+///
+/// A handle is a number for an object, valid in the process until close_handle. The two low bits of a handle are
+/// ignored, so a client may use bit 0 of OVERLAPPED::hEvent ("signal the event, post nothing to the port"). Requests
+/// that are pending keep their objects alive, so a client may close a handle at any time.
+///
+/// Waiting goes through the kernel driver's device, where interrupts arrive and time passes.
+namespace rnic::nd2 {
+
+inline constexpr std::uint64_t kForever = ~0ULL;
+
+class HandleObject {
+ public:
+  HandleObject() = default;
+  HandleObject(const HandleObject&) = delete;
+  HandleObject& operator=(const HandleObject&) = delete;
+  virtual ~HandleObject() = default;
+};
+
+/// A Windows event: manual-reset events stay set until reset, others release one waiter.
+class Event final : public HandleObject {
+ public:
+  Event(kmd::KernelDevice& kernel, bool manual_reset) : kernel_(kernel), manual_reset_(manual_reset) {}
+
+  void set();
+  void reset();
+  /// Takes the event if it is set: true, and an automatic event is reset.
+  bool try_take();
+  /// Waits until it can be taken; false when the time is over.
+  bool wait(std::uint64_t timeout_ns = kForever);
+
+ private:
+  kmd::KernelDevice& kernel_;
+  const bool manual_reset_;
+  std::mutex mutex_;
+  bool set_{};
+};
+
+/// A completion port: finished requests of the overlapped files bound to it, oldest first.
+class CompletionPort final : public HandleObject {
+ public:
+  struct Packet {
+    std::uintptr_t key{};
+    OVERLAPPED* overlapped{};
+    HRESULT status{};
+  };
+
+  explicit CompletionPort(kmd::KernelDevice& kernel) : kernel_(kernel) {}
+
+  void post(const Packet& packet);
+  [[nodiscard]] std::optional<Packet> try_take();
+  /// Waits for a packet; nothing when the time is over.
+  [[nodiscard]] std::optional<Packet> take(std::uint64_t timeout_ns = kForever);
+
+ private:
+  kmd::KernelDevice& kernel_;
+  std::mutex mutex_;
+  std::deque<Packet> packets_;
+};
+
+/// The file on which overlapped requests of an adapter's objects are made.
+class OverlappedFile final : public HandleObject {
+ public:
+  /// From now on finished requests also post to `port`. False if it has a port already.
+  bool bind(std::shared_ptr<CompletionPort> port, std::uintptr_t key);
+  void post(OVERLAPPED* overlapped, HRESULT status);
+
+ private:
+  std::mutex mutex_;
+  std::shared_ptr<CompletionPort> port_;
+  std::uintptr_t key_{};
+};
+
+/// Makes a handle for `object`.
+[[nodiscard]] HANDLE open_handle(std::shared_ptr<HandleObject> object);
+/// False if there is no such handle.
+bool close_handle(HANDLE handle);
+/// The object of a handle; null if there is none.
+[[nodiscard]] std::shared_ptr<HandleObject> find_handle(HANDLE handle);
+
+/// The object of a handle, null if there is none of that class.
+template <typename T>
+[[nodiscard]] std::shared_ptr<T> find_handle_as(HANDLE handle) {
+  return std::dynamic_pointer_cast<T>(find_handle(handle));
+}
+
+[[nodiscard]] HANDLE create_event(kmd::KernelDevice& kernel, bool manual_reset = true);
+[[nodiscard]] HANDLE create_completion_port(kmd::KernelDevice& kernel);
+
+}  // namespace rnic::nd2

@@ -1,0 +1,94 @@
+#include "driver/nd2/memory_region.hpp"
+
+#include <arpa/inet.h>
+
+#include "driver/nd2/status.hpp"
+
+namespace rnic::nd2 {
+namespace {
+
+constexpr ULONG kKnownFlags = ND_MR_FLAG_ALLOW_LOCAL_WRITE | ND_MR_FLAG_ALLOW_REMOTE_READ |
+                              ND_MR_FLAG_ALLOW_REMOTE_WRITE | ND_MR_FLAG_RDMA_READ_SINK |
+                              ND_MR_FLAG_DO_NOT_SECURE_VM;
+constexpr ULONG kRemoteWriteBit = ND_MR_FLAG_ALLOW_REMOTE_WRITE & ~ND_MR_FLAG_ALLOW_LOCAL_WRITE;
+// A Read writes its data locally, so a sink needs that right, and no other on this transport.
+constexpr ULONG kLocalWriteBits = ND_MR_FLAG_ALLOW_REMOTE_WRITE | ND_MR_FLAG_RDMA_READ_SINK;
+
+}  // namespace
+
+// Nothing ever stays pending: the work is done when Register and Deregister return.
+HRESULT MemoryRegion::CancelOverlappedRequests() { return ND_SUCCESS; }
+
+HRESULT MemoryRegion::GetOverlappedResult(OVERLAPPED* overlapped, BOOL wait) {
+  return guarded([&] { return overlapped_result(process_->kernel(), overlapped, wait != FALSE); });
+}
+
+HRESULT MemoryRegion::Register(const VOID* buffer, SIZE_T length, ULONG flags, OVERLAPPED* overlapped) {
+  return guarded([&] {
+    if (const HRESULT status = check(buffer, length, flags); status != ND_SUCCESS) return status;
+    State expected = State::kEmpty;
+    if (!state_.compare_exchange_strong(expected, State::kChanging)) return ND_INVALID_DEVICE_STATE;
+    OverlappedRequest request;
+    HRESULT status = OverlappedRequest::begin(overlapped, file_, request);
+    if (status == ND_SUCCESS) status = map(buffer, length, flags);
+    state_ = status == ND_SUCCESS ? State::kRegistered : State::kEmpty;
+    if (status != ND_SUCCESS) return status;
+    request.complete(ND_SUCCESS);
+    return ND_PENDING;
+  });
+}
+
+/// Decisions 24; section 7 of the interface reference.
+HRESULT MemoryRegion::check(const VOID* buffer, SIZE_T length, ULONG flags) const {
+  if (length == 0) return buffer == nullptr ? ND_INVALID_PARAMETER : ND_INVALID_BUFFER_SIZE;
+  if (buffer == nullptr) return ND_ACCESS_VIOLATION;
+  if (length > process_->kernel().limits().max_region) return ND_INVALID_PARAMETER;
+  if ((flags & ~kKnownFlags) != 0) return ND_INVALID_PARAMETER_3;
+  return ND_SUCCESS;
+}
+
+HRESULT MemoryRegion::map(const VOID* buffer, SIZE_T length, ULONG flags) {
+  auto region = process_->kernel().create_mr({.address = buffer,
+                                              .length = length,
+                                              .pd = process_->pd(),
+                                              .local_write = (flags & kLocalWriteBits) != 0,
+                                              .remote_read = (flags & ND_MR_FLAG_ALLOW_REMOTE_READ) != 0,
+                                              .remote_write = (flags & kRemoteWriteBit) != 0});
+  if (!region) return control_status(region.error());
+  region_ = region.take();
+  key_ = region_->key();
+  return ND_SUCCESS;
+}
+
+HRESULT MemoryRegion::Deregister(OVERLAPPED* overlapped) {
+  return guarded([&] {
+    State expected = State::kRegistered;
+    if (!state_.compare_exchange_strong(expected, State::kChanging)) return ND_INVALID_DEVICE_STATE;
+    OverlappedRequest request;
+    HRESULT status = OverlappedRequest::begin(overlapped, file_, request);
+    if (status == ND_SUCCESS) {
+      if (auto done = region_->destroy(); !done) status = control_status(done.error());
+    }
+    if (status != ND_SUCCESS) {
+      state_ = State::kRegistered;
+      return status;
+    }
+    key_ = 0;
+    region_.reset();
+    state_ = State::kEmpty;
+    request.complete(ND_SUCCESS);
+    return ND_PENDING;
+  });
+}
+
+UINT32 MemoryRegion::GetLocalToken() { return key_.load(); }
+
+// Decisions 25: network order, so that its bytes can be shipped as they are.
+UINT32 MemoryRegion::GetRemoteToken() { return htonl(key_.load()); }
+
+void MemoryRegion::on_final_release() {
+  key_ = 0;
+  region_.reset();
+}
+
+}  // namespace rnic::nd2

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "driver/kmd/kernel_mr.hpp"
+#include "driver/nd2/com_object.hpp"
+#include "driver/nd2/overlapped.hpp"
+#include "driver/umd/process_context.hpp"
+
+namespace rnic::nd2 {
+
+/// IND2MemoryRegion. Registration and deregistration run in the call, then complete through the OVERLAPPED.
+class MemoryRegion final : public ComObject<IND2MemoryRegion, MemoryRegion> {
+ public:
+  static constexpr IID kInterface = IID_IND2MemoryRegion;
+  static constexpr IID kClass{0x7C0D0D63, 0x2E1C, 0x4E0B, {0x9B, 0x53, 0x1D, 0x0C, 0x7B, 0x8A, 0x66, 0x01}};
+
+  MemoryRegion(std::shared_ptr<umd::ProcessContext> process, std::shared_ptr<OverlappedFile> file)
+      : process_(std::move(process)), file_(std::move(file)) {}
+
+  HRESULT CancelOverlappedRequests() override;
+  HRESULT GetOverlappedResult(OVERLAPPED* overlapped, BOOL wait) override;
+  HRESULT Register(const VOID* buffer, SIZE_T length, ULONG flags, OVERLAPPED* overlapped) override;
+  HRESULT Deregister(OVERLAPPED* overlapped) override;
+  UINT32 GetLocalToken() override;
+  UINT32 GetRemoteToken() override;
+
+  void on_final_release();
+
+ private:
+  enum class State : std::uint8_t { kEmpty, kChanging, kRegistered };
+
+  HRESULT check(const VOID* buffer, SIZE_T length, ULONG flags) const;
+  HRESULT map(const VOID* buffer, SIZE_T length, ULONG flags);
+
+  const std::shared_ptr<umd::ProcessContext> process_;
+  const std::shared_ptr<OverlappedFile> file_;
+  std::atomic<State> state_{State::kEmpty};  ///< kChanging: one thread owns region_
+  std::unique_ptr<kmd::KernelMr> region_;
+  std::atomic<std::uint32_t> key_{};  ///< 0 while nothing is registered
+};
+
+}  // namespace rnic::nd2

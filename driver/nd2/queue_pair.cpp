@@ -1,0 +1,128 @@
+#include "driver/nd2/queue_pair.hpp"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "driver/nd2/status.hpp"
+
+namespace rnic::nd2 {
+namespace {
+
+constexpr ULONG kReadFlags = ND_OP_FLAG_SILENT_SUCCESS | ND_OP_FLAG_READ_FENCE;
+constexpr ULONG kWriteFlags = kReadFlags | ND_OP_FLAG_INLINE;
+constexpr ULONG kSendFlags = kWriteFlags | ND_OP_FLAG_SEND_AND_SOLICIT_EVENT;
+
+/// Segments of a request. One more than any queue takes, so that a longer list is still seen as too long.
+class SegmentList {
+ public:
+  SegmentList(const ND2_SGE sge[], ULONG count) : count_(std::min<std::size_t>(count, list_.size())) {
+    for (std::size_t i = 0; i < count_; ++i) {
+      list_[i] = {.address = reinterpret_cast<std::uintptr_t>(sge[i].Buffer),
+                  .length = sge[i].BufferLength,
+                  .key = sge[i].MemoryRegionToken};
+    }
+  }
+  [[nodiscard]] std::span<const umd::Segment> span() const { return std::span(list_).first(count_); }
+
+ private:
+  std::array<umd::Segment, hw::kMaxSge + 1> list_;
+  std::size_t count_;
+};
+
+HRESULT status_of(const Result<void>& posted) {
+  return posted.ok() ? ND_SUCCESS : posting_status(posted.error());
+}
+
+}  // namespace
+
+HRESULT QueuePair::Flush() {
+  return guarded([&] {
+    auto flushed = core_->flush();
+    return flushed.ok() ? ND_SUCCESS : control_status(flushed.error());
+  });
+}
+
+HRESULT QueuePair::Send(VOID* context, const ND2_SGE sge[], ULONG count, ULONG flags) {
+  if ((flags & ~kSendFlags) != 0) return ND_INVALID_PARAMETER_4;
+  return post({.opcode = hw::WqeOpcode::kSend}, context, sge, count, flags);
+}
+
+HRESULT QueuePair::Write(VOID* context, const ND2_SGE sge[], ULONG count, UINT64 remote_address,
+                         UINT32 remote_token, ULONG flags) {
+  if ((flags & ~kWriteFlags) != 0) return ND_INVALID_PARAMETER_6;
+  return post({.opcode = hw::WqeOpcode::kWrite,
+               .remote_address = remote_address,
+               .remote_key = ntohl(remote_token)},
+              context, sge, count, flags);
+}
+
+HRESULT QueuePair::Read(VOID* context, const ND2_SGE sge[], ULONG count, UINT64 remote_address,
+                        UINT32 remote_token, ULONG flags) {
+  if ((flags & ~kReadFlags) != 0) return ND_INVALID_PARAMETER_6;
+  return post({.opcode = hw::WqeOpcode::kRead,
+               .remote_address = remote_address,
+               .remote_key = ntohl(remote_token)},
+              context, sge, count, flags);
+}
+
+HRESULT QueuePair::post(umd::SendRequest request, VOID* context, const ND2_SGE sge[], ULONG count,
+                        ULONG flags) {
+  return guarded([&] {
+    if (sge == nullptr && count != 0) return ND_INVALID_PARAMETER_2;
+    request.id = reinterpret_cast<std::uintptr_t>(context);
+    request.silent = (flags & ND_OP_FLAG_SILENT_SUCCESS) != 0;
+    request.fence = (flags & ND_OP_FLAG_READ_FENCE) != 0;
+    request.solicited = (flags & ND_OP_FLAG_SEND_AND_SOLICIT_EVENT) != 0;
+    request.inline_data = (flags & ND_OP_FLAG_INLINE) != 0;
+    if (request.inline_data) return post_inline(request, sge, count);
+    const SegmentList segments(sge, count);
+    request.segments = segments.span();
+    return status_of(core_->post_send(request));
+  });
+}
+
+/// Any number of segments, gathered into one; only their bytes are limited (decisions 15).
+HRESULT QueuePair::post_inline(umd::SendRequest& request, const ND2_SGE sge[], ULONG count) {
+  std::uint64_t length = 0;
+  for (ULONG i = 0; i < count; ++i) length += sge[i].BufferLength;
+  std::array<std::uint8_t, hw::kMaxInlineBytes> data;
+  if (length <= data.size()) {
+    std::uint8_t* to = data.data();
+    for (ULONG i = 0; i < count; ++i) {
+      if (sge[i].BufferLength == 0) continue;
+      std::memcpy(to, sge[i].Buffer, sge[i].BufferLength);
+      to += sge[i].BufferLength;
+    }
+  }
+  // Longer data is not gathered: the queue refuses the length before it looks at the bytes.
+  const umd::Segment segment{.address = reinterpret_cast<std::uintptr_t>(data.data()),
+                             .length = static_cast<std::uint32_t>(std::min<std::uint64_t>(length, ~0U))};
+  request.segments = std::span(&segment, 1);
+  return status_of(core_->post_send(request));
+}
+
+HRESULT QueuePair::Receive(VOID* context, const ND2_SGE sge[], ULONG count) {
+  return guarded([&] {
+    if (sge == nullptr && count != 0) return ND_INVALID_PARAMETER_2;
+    const SegmentList segments(sge, count);
+    return status_of(
+        core_->post_receive({.id = reinterpret_cast<std::uintptr_t>(context), .segments = segments.span()}));
+  });
+}
+
+HRESULT QueuePair::Bind(VOID*, IUnknown*, IUnknown*, const VOID*, SIZE_T, ULONG) { return ND_NOT_SUPPORTED; }
+
+HRESULT QueuePair::Invalidate(VOID*, IUnknown*, ULONG) { return ND_NOT_SUPPORTED; }
+
+// The last release disconnects and flushes (section 9 of the interface reference).
+void QueuePair::on_final_release() {
+  static_cast<void>(guarded([&] {
+    static_cast<void>(core_->close().ok());
+    return ND_SUCCESS;
+  }));
+}
+
+}  // namespace rnic::nd2

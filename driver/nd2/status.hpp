@@ -1,0 +1,17 @@
+#pragma once
+
+#include "driver/nd2/ndspi.h"
+#include "driver/result.hpp"
+#include "driver/umd/request.hpp"
+
+namespace rnic::nd2 {
+
+/// Status of a control function that failed.
+[[nodiscard]] HRESULT control_status(Error error);
+/// Status of a posting function that failed (decisions 8, 15, 32).
+[[nodiscard]] HRESULT posting_status(Error error);
+/// ND2_RESULT::Status of a completion (decisions 11 to 14, 40).
+[[nodiscard]] HRESULT completion_status(hw::CqeStatus status, umd::RequestKind kind);
+[[nodiscard]] ND2_REQUEST_TYPE request_type(umd::RequestKind kind);
+
+}  // namespace rnic::nd2
