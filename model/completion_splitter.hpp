@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "model/pcie.hpp"
+#include "model/random.hpp"
+#include "model/root_complex_options.hpp"
+
+namespace rnic::model {
+
+/// A DMA read whose data has been taken from memory, and how much of it has been sent.
+struct ReadJob {
+  CompletionStatus status{};
+  std::uint16_t tag{};
+  std::uint64_t address{};         ///< First byte not sent yet
+  std::uint32_t left{};            ///< Bytes not sent yet; 0: the job is done
+  std::vector<std::uint8_t> data;  ///< Dwords from that of the first byte on
+  std::size_t sent_dword_bytes{};  ///< Bytes of `data` before the dword of `address`
+};
+
+/// Cuts the answer to a read into completion TLPs (base specification 2.3.1.1): each ends at the end of the request or at a
+/// multiple of the read completion boundary, and carries at most the maximum payload.
+class CompletionSplitter {
+ public:
+  explicit CompletionSplitter(const RootComplexOptions& options);
+
+  void set_max_payload(std::size_t bytes) { max_payload_ = bytes; }
+  /// The next TLP of a job that is not done. An error status takes one TLP and ends the job.
+  [[nodiscard]] DmaCompletion next(ReadJob& job);
+
+ private:
+  [[nodiscard]] std::uint64_t cut(std::uint64_t start, std::uint64_t end);
+
+  std::size_t boundary_;
+  std::size_t max_payload_;
+  double split_probability_;
+  Random random_;
+};
+
+}  // namespace rnic::model

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "model/completion_splitter.hpp"
+#include "model/pcie.hpp"
+#include "model/random.hpp"
+#include "model/root_complex_options.hpp"
+#include "model/time.hpp"
+#include "model/tlp_line.hpp"
+
+namespace rnic::model {
+
+/// The link from the root complex to the NIC: orders host requests and completions of DMA reads, and carries them.
+///
+/// Host requests keep their order and pass completions; a completion never passes an earlier host request (base specification
+/// 2.4.1, rows C and D). Completions of one read keep their order; those of different reads do so only without reordering.
+///
+/// The link is worked out when somebody looks. What starts at time t depends only on what was pushed up to t, so how often the
+/// NIC looks changes nothing.
+class Downstream {
+ public:
+  explicit Downstream(const RootComplexOptions& options);
+
+  /// A new maximum payload holds for completions that have not started.
+  void set_max_payload(std::size_t bytes) { splitter_.set_max_payload(bytes); }
+
+  /// `now` never goes back.
+  void push_request(HostRequest request, Picoseconds now);
+  void push_read(ReadJob job, Picoseconds now);
+  /// The next packet that has arrived at the NIC by `now`. False: there is none.
+  bool take_request(HostRequest& request, Picoseconds now);
+  bool take_completion(DmaCompletion& completion, Picoseconds now);
+
+ private:
+  template <typename Packet>
+  struct Timed {
+    Picoseconds time;
+    Packet packet;
+  };
+
+  void advance(Picoseconds now);
+  void plan();
+  [[nodiscard]] std::size_t choose_job(Picoseconds start);
+
+  RootComplexOptions options_;
+  Picoseconds half_latency_;
+  Random random_;
+  CompletionSplitter splitter_;
+  TlpLine line_;
+  std::deque<Timed<HostRequest>> requests_;  ///< Waiting, with the time they were pushed
+  std::vector<Timed<ReadJob>> jobs_;         ///< Waiting, in order of their reads, with the time the memory has answered
+  Picoseconds next_start_;                   ///< When the next packet starts, as far as is known
+  std::deque<Timed<HostRequest>> arriving_requests_;
+  std::deque<Timed<DmaCompletion>> arriving_completions_;
+};
+
+}  // namespace rnic::model

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace rnic::model {
+
+inline constexpr std::size_t kBeatBytes = 64;
+/// Smallest frame, less the frame check sequence (IEEE 802.3 clause 4.2.3.3: 64 bytes with it).
+inline constexpr std::size_t kMinFrameBytes = 60;
+inline constexpr std::size_t kPreambleBytes = 8;
+inline constexpr std::size_t kFcsBytes = 4;
+inline constexpr std::size_t kInterFrameGapBytes = 12;
+
+/// Part of an Ethernet frame, without preamble and frame check sequence.
+struct FrameBeat {
+  std::array<std::uint8_t, kBeatBytes> data{};
+  std::uint8_t bytes{};  ///< 1 to 64; less than 64 only with last
+  bool last{};
+  bool err{};            ///< With last: bad frame check sequence
+};
+
+/// An Ethernet port as the NIC sees it. A NIC calls it at each of its clock edges, in simulated time; nothing here waits.
+class EthernetLink {
+ public:
+  virtual ~EthernetLink() = default;
+  /// False while the transmit buffer is full; transmit must then not be called.
+  [[nodiscard]] virtual bool can_transmit() const = 0;
+  virtual void transmit(const FrameBeat& beat) = 0;
+  /// Takes the next beat that has arrived. False: there is none yet.
+  virtual bool receive(FrameBeat& beat) = 0;
+};
+
+}  // namespace rnic::model

@@ -1,0 +1,42 @@
+#include "model/interrupt_controller.hpp"
+
+#include <utility>
+
+namespace rnic::model {
+
+InterruptController::InterruptController(std::size_t vectors) : lines_(vectors) {}
+
+void InterruptController::signal(std::uint32_t message_data) {
+  if (message_data >= lines_.size()) {
+    ++spurious_;
+    return;
+  }
+  ++lines_[message_data].count;
+  lines_[message_data].event.notify();
+}
+
+bool InterruptController::take(std::uint32_t vector) {
+  Line& line = lines_.at(vector);
+  return std::exchange(line.seen, line.count) != line.count;
+}
+
+bool InterruptController::wait(std::uint32_t vector, const sc_core::sc_time& timeout) {
+  if (take(vector)) return true;
+  Line& line = lines_[vector];
+  const std::uint64_t before = line.count;
+  const sc_core::sc_time end = sc_core::sc_time_stamp() + timeout;
+  while (line.count == before && sc_core::sc_time_stamp() < end) sc_core::wait(end - sc_core::sc_time_stamp(), line.event);
+  if (line.count == before) return false;
+  line.seen = line.count;
+  return true;
+}
+
+void InterruptController::clear() {
+  for (Line& line : lines_) {
+    line.count = 0;
+    line.seen = 0;
+  }
+  spurious_ = 0;
+}
+
+}  // namespace rnic::model

@@ -1,0 +1,96 @@
+#include "model/iommu.hpp"
+
+#include <sstream>
+#include <stdexcept>
+
+#include "model/pcie.hpp"
+
+namespace rnic::model {
+namespace {
+
+// Pages lie in [4 GiB, 64 TiB), above every legacy and interrupt address; contiguous ranges follow from 64 TiB on.
+constexpr std::uint64_t kFirstPage = 0x1'0000'0000 / kPageBytes;
+constexpr std::uint64_t kEndPage = 0x4000'0000'0000 / kPageBytes;
+
+[[noreturn]] void not_mapped(std::uint64_t iova) {
+  std::ostringstream text;
+  text << "device address 0x" << std::hex << iova << " is not mapped";
+  throw std::invalid_argument(text.str());
+}
+
+}  // namespace
+
+Iommu::Iommu(std::uint64_t seed) : random_(seed, "iommu"), next_range_(kEndPage) {}
+
+std::uint64_t Iommu::scattered_page() {
+  // A free page with free neighbours: two pages mapped one after the other never look contiguous.
+  for (;;) {
+    const std::uint64_t page = kFirstPage + random_.below(kEndPage - kFirstPage - 1);
+    if (!pages_.contains(page) && !pages_.contains(page - 1) && !pages_.contains(page + 1)) return page;
+  }
+}
+
+std::vector<std::uint64_t> Iommu::map_pages(const void* start, std::size_t length, Rights rights) {
+  const auto address = reinterpret_cast<std::uint64_t>(start);
+  const std::uint64_t first = address / kPageBytes;
+  const std::uint64_t last = (address + (length == 0 ? 0 : length - 1)) / kPageBytes;
+  std::vector<std::uint64_t> iovas;
+  iovas.reserve(last - first + 1);
+  for (std::uint64_t page = first; page <= last; ++page) {
+    const std::uint64_t number = scattered_page();
+    pages_.emplace(number, Page{reinterpret_cast<std::uint8_t*>(page * kPageBytes), rights});
+    iovas.push_back(number * kPageBytes);
+  }
+  return iovas;
+}
+
+std::uint64_t Iommu::map_range(void* start, std::size_t length, Rights rights) {
+  const auto address = reinterpret_cast<std::uint64_t>(start);
+  if (address % kPageBytes != 0) throw std::invalid_argument("map_range: start is not page aligned");
+  const std::uint64_t count = (length + kPageBytes - 1) / kPageBytes;
+  const std::uint64_t first = next_range_ + 1 + random_.below(16);  // a hole before each range
+  for (std::uint64_t i = 0; i < count; ++i) {
+    pages_.emplace(first + i, Page{reinterpret_cast<std::uint8_t*>(address + i * kPageBytes), rights});
+  }
+  next_range_ = first + count;
+  return first * kPageBytes;
+}
+
+bool Iommu::unmap(std::uint64_t iova) { return iova % kPageBytes == 0 && pages_.erase(iova / kPageBytes) == 1; }
+
+void Iommu::unmap_pages(std::span<const std::uint64_t> iovas) {
+  const std::uint64_t* wrong = nullptr;
+  for (const auto& iova : iovas) {
+    if (!unmap(iova)) wrong = &iova;
+  }
+  if (wrong != nullptr) not_mapped(*wrong);
+}
+
+void Iommu::unmap_range(std::uint64_t iova, std::size_t length) {
+  std::vector<std::uint64_t> pages;
+  for (std::size_t done = 0; done < length; done += kPageBytes) pages.push_back(iova + done);
+  unmap_pages(pages);
+}
+
+std::uint8_t* Iommu::translate(std::uint64_t iova, Access access) {
+  const auto found = pages_.find(iova / kPageBytes);
+  if (found != pages_.end() && (access == Access::kRead || found->second.rights == Rights::kReadWrite)) {
+    return found->second.host + iova % kPageBytes;
+  }
+  const Fault fault{iova, access, found == pages_.end() ? Reason::kNotMapped : Reason::kReadOnly};
+  ++fault_count_;
+  fault_log_.push_back(fault);
+  if (fault_log_.size() > kFaultLogDepth) fault_log_.pop_front();
+  if (handler_) handler_(fault);
+  return nullptr;
+}
+
+void Iommu::clear(std::uint64_t seed) {
+  random_ = Random(seed, "iommu");
+  pages_.clear();
+  next_range_ = kEndPage;
+  fault_count_ = 0;
+  fault_log_.clear();
+}
+
+}  // namespace rnic::model

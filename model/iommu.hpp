@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "model/random.hpp"
+
+namespace rnic::model {
+
+/// I/O memory management unit of one host: which pages of the process the device can reach, under which device address (IOVA).
+///
+/// Device addresses of pages are scattered at random over 46 bits, so that a device that takes pages for contiguous, or uses an
+/// address after it was unmapped, meets a fault and not somebody's data.
+class Iommu {
+ public:
+  enum class Rights : std::uint8_t { kRead = 1, kReadWrite = 3 };
+  enum class Access : std::uint8_t { kRead, kWrite };
+  enum class Reason : std::uint8_t { kNotMapped, kReadOnly };
+
+  /// A DMA that was refused.
+  struct Fault {
+    std::uint64_t iova{};
+    Access access{};
+    Reason reason{};
+  };
+
+  explicit Iommu(std::uint64_t seed = 0);
+
+  /// Maps each 4 KiB page that [start, start + length) touches; length 0 counts as 1. Returns their device addresses in order.
+  /// Mappings of one page are independent of each other.
+  [[nodiscard]] std::vector<std::uint64_t> map_pages(const void* start, std::size_t length, Rights rights);
+  /// Maps [start, start + length), whole pages, at one contiguous range of device addresses; its start is returned.
+  [[nodiscard]] std::uint64_t map_range(void* start, std::size_t length, Rights rights);
+  /// Unmaps pages of map_pages. Throws std::invalid_argument for one that is not mapped; the others are unmapped.
+  void unmap_pages(std::span<const std::uint64_t> iovas);
+  /// Unmaps a range of map_range. Throws std::invalid_argument when a page of it is not mapped; the others are unmapped.
+  void unmap_range(std::uint64_t iova, std::size_t length);
+
+  /// Where the device finds `iova`, up to the end of its page. Null, counted and reported, when the access is not allowed.
+  [[nodiscard]] std::uint8_t* translate(std::uint64_t iova, Access access);
+
+  /// Called at each fault.
+  void set_fault_handler(std::function<void(const Fault&)> handler) { handler_ = std::move(handler); }
+  [[nodiscard]] std::uint64_t fault_count() const { return fault_count_; }
+  /// The newest faults, at most kFaultLogDepth.
+  [[nodiscard]] const std::deque<Fault>& fault_log() const { return fault_log_; }
+  [[nodiscard]] std::size_t mapped_pages() const { return pages_.size(); }
+
+  /// Unmaps everything, forgets the faults, and starts again from `seed`. The fault handler stays.
+  void clear(std::uint64_t seed);
+
+  static constexpr std::size_t kFaultLogDepth = 64;
+
+ private:
+  struct Page {
+    std::uint8_t* host;
+    Rights rights;
+  };
+
+  [[nodiscard]] std::uint64_t scattered_page();
+  [[nodiscard]] bool unmap(std::uint64_t iova);
+
+  Random random_;
+  std::unordered_map<std::uint64_t, Page> pages_;  ///< By page number
+  std::uint64_t next_range_;
+  std::uint64_t fault_count_ = 0;
+  std::deque<Fault> fault_log_;
+  std::function<void(const Fault&)> handler_;
+};
+
+}  // namespace rnic::model

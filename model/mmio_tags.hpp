@@ -1,0 +1,54 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <systemc>
+
+#include "model/pcie.hpp"
+
+namespace rnic::model {
+
+/// Tags of the host's non-posted requests, and the threads that wait for their completions.
+///
+/// A request that was given up keeps its tag until its completion comes after all, so that a late completion is never taken for
+/// that of a later request (base specification 2.8).
+class MmioTags {
+ public:
+  static constexpr std::size_t kTags = 32;
+
+  /// A tag for one request, given back at the end of its scope. Takes one from a SystemC thread; waits while none is free.
+  class Lease {
+   public:
+    explicit Lease(MmioTags& tags);
+    ~Lease();
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    [[nodiscard]] std::uint16_t tag() const { return tag_; }
+    /// Waits for the completion, at most `timeout`. Null when the time is over. The completion lives as long as the lease.
+    [[nodiscard]] const HostCompletion* wait(const sc_core::sc_time& timeout);
+
+   private:
+    MmioTags& tags_;
+    std::uint16_t tag_;
+    std::uint64_t epoch_;
+  };
+
+  /// Hands a completion to its request. False when no request has that tag, or it was given up.
+  bool complete(HostCompletion completion);
+  /// Forgets all requests.
+  void reset();
+
+ private:
+  enum class State : std::uint8_t { kFree, kWaiting, kDone, kAbandoned };
+  struct Slot {
+    State state = State::kFree;
+    HostCompletion completion;
+    sc_core::sc_event event;
+  };
+  std::array<Slot, kTags> slots_;
+  sc_core::sc_event freed_;
+  std::uint64_t epoch_ = 0;
+};
+
+}  // namespace rnic::model

@@ -1,0 +1,199 @@
+#include "model/root_complex.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include "model/interrupt_controller.hpp"
+
+namespace rnic::model {
+namespace {
+
+/// What the link takes before it asks the NIC to wait.
+constexpr std::size_t kTransmitBufferBytes = 1024;
+/// Bytes that a read did not enable. Their value is undefined (base specification 2.2.5); this one is easy to recognize.
+constexpr std::uint8_t kUndefinedByte = 0xA5;
+
+}  // namespace
+
+RootComplex::RootComplex(const sc_core::sc_module_name& name, Iommu& iommu, const RootComplexOptions& options)
+    : sc_module(name),
+      mmio("mmio"),
+      iommu_(iommu),
+      options_((check(options), options)),
+      upstream_line_(options.bandwidth_gbytes),
+      downstream_(options) {
+  mmio.register_b_transport(this, &RootComplex::b_transport);
+  SC_HAS_PROCESS(RootComplex);
+  SC_METHOD(deliver);
+  sensitive << upstream_event_;
+  dont_initialize();
+}
+
+void RootComplex::reset(const RootComplexOptions& options) {
+  check(options);
+  options_ = options;
+  statistics_ = {};
+  checker_.reset();
+  upstream_line_ = TlpLine(options.bandwidth_gbytes);
+  upstream_.clear();
+  upstream_event_.cancel();
+  downstream_ = Downstream(options);
+  tags_.reset();
+}
+
+void RootComplex::set_config(const PcieConfig& config) {
+  RootComplexOptions changed = options_;
+  changed.config = config;
+  check(changed);
+  options_ = changed;
+  downstream_.set_max_payload(config.max_payload);
+}
+
+// ---- Processor to NIC --------------------------------------------------------------------------------------------------
+
+void RootComplex::post(HostRequest request) { downstream_.push_request(std::move(request), now_ps()); }
+
+std::optional<HostCompletion> RootComplex::request(HostRequest request) {
+  MmioTags::Lease lease(tags_);
+  request.tag = lease.tag();
+  post(std::move(request));
+  const HostCompletion* completion = lease.wait(to_sc_time(from_ns(options_.mmio_timeout_ns)));
+  if (completion == nullptr) return std::nullopt;
+  return *completion;
+}
+
+void RootComplex::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {
+  const std::uint64_t address = payload.get_address();
+  const std::size_t length = payload.get_data_length();
+  if (payload.get_byte_enable_ptr() != nullptr) return payload.set_response_status(tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE);
+  if (length == 0 || address % kPageBytes + length > kPageBytes) return payload.set_response_status(tlm::TLM_BURST_ERROR_RESPONSE);
+  const DwordRange range = covering_dwords(address, static_cast<std::uint32_t>(length));
+  const std::size_t bytes = std::size_t{range.length_dw} * 4;
+  if (bytes > options_.config.max_payload) return payload.set_response_status(tlm::TLM_BURST_ERROR_RESPONSE);
+  if (delay != sc_core::SC_ZERO_TIME) {
+    sc_core::wait(delay);
+    delay = sc_core::SC_ZERO_TIME;
+  }
+
+  HostRequest tlp{TlpKind::kMemoryRead, false, range.address, range.length_dw, range.first_be, range.last_be, 0, 0, {}};
+  const std::size_t offset = address - range.address;
+  if (payload.is_write()) {
+    tlp.kind = TlpKind::kMemoryWrite;
+    tlp.data.resize(bytes);
+    std::memcpy(tlp.data.data() + offset, payload.get_data_ptr(), length);
+    post(std::move(tlp));
+    return payload.set_response_status(tlm::TLM_OK_RESPONSE);
+  }
+  const auto completion = request(std::move(tlp));
+  const bool success = completion && completion->status == CompletionStatus::kSuccess && completion->data.size() == bytes;
+  if (success) {
+    std::memcpy(payload.get_data_ptr(), completion->data.data() + offset, length);
+    return payload.set_response_status(tlm::TLM_OK_RESPONSE);
+  }
+  std::memset(payload.get_data_ptr(), 0xFF, length);
+  const bool refused = completion && completion->status != CompletionStatus::kSuccess;
+  payload.set_response_status(refused ? tlm::TLM_ADDRESS_ERROR_RESPONSE : tlm::TLM_GENERIC_ERROR_RESPONSE);
+}
+
+// ---- NIC to host -------------------------------------------------------------------------------------------------------
+
+bool RootComplex::can_request() const {
+  return upstream_line_.free_at() <= now_ps() + upstream_line_.duration(kTransmitBufferBytes);
+}
+
+void RootComplex::dma_request(DmaRequest request) {
+  checker_.check_request(request, options_.config);
+  const std::size_t bytes = request.data.size();
+  send_upstream(std::move(request), bytes);
+}
+
+void RootComplex::host_completion(HostCompletion completion) {
+  const std::size_t bytes = completion.data.size();
+  send_upstream(std::move(completion), bytes);
+}
+
+void RootComplex::send_upstream(std::variant<DmaRequest, HostCompletion> packet, std::size_t payload_bytes) {
+  const Picoseconds now = now_ps();
+  const Picoseconds arrival = upstream_line_.send(now, payload_bytes) + from_ns(options_.read_latency_ns / 2);
+  if (upstream_.empty()) upstream_event_.notify(to_sc_time(arrival - now));
+  upstream_.push_back({arrival, std::move(packet)});
+}
+
+void RootComplex::deliver() {
+  const Picoseconds now = now_ps();
+  while (!upstream_.empty() && upstream_.front().arrival <= now) {
+    Upstream next = std::move(upstream_.front());
+    upstream_.pop_front();
+    if (auto* completion = std::get_if<HostCompletion>(&next.packet)) {
+      if (!tags_.complete(std::move(*completion))) ++statistics_.unexpected_completions;
+      continue;
+    }
+    const DmaRequest& request = std::get<DmaRequest>(next.packet);
+    if (request.kind == TlpKind::kMemoryRead) {
+      read_memory(request);
+    } else {
+      write_memory(request);
+    }
+  }
+  if (!upstream_.empty()) upstream_event_.notify(to_sc_time(upstream_.front().arrival - now));
+}
+
+void RootComplex::read_memory(const DmaRequest& request) {
+  const ByteRange range = enabled_range(request.address, request.length_dw, request.first_be, request.last_be);
+  ReadJob job{CompletionStatus::kSuccess, request.tag, range.address, range.length, {}, 0};
+  ++statistics_.dma_reads;
+  statistics_.dma_read_bytes += range.length;
+  const std::uint8_t* from = iommu_.translate(request.address, Iommu::Access::kRead);
+  if (from == nullptr) {
+    ++statistics_.unsupported_reads;
+    job.status = CompletionStatus::kUnsupportedRequest;
+  } else {
+    job.data.assign(from, from + std::size_t{request.length_dw} * 4);
+    const auto blank = [&](std::size_t dword) {
+      for (std::size_t i = 4 * dword; i < 4 * dword + 4; ++i) {
+        if (!byte_enabled(i, request.length_dw, request.first_be, request.last_be)) job.data[i] = kUndefinedByte;
+      }
+    };
+    blank(0);
+    blank(request.length_dw - 1u);
+  }
+  downstream_.push_read(std::move(job), now_ps());
+}
+
+void RootComplex::write_memory(const DmaRequest& request) {
+  if (request.address >= InterruptController::kAddress && request.address < InterruptController::kAddressEnd) {
+    std::uint32_t data = 0;
+    for (std::size_t i = 0; i < 4; ++i) data |= std::uint32_t{request.data[i]} << (8 * i);
+    ++statistics_.interrupts;
+    if (on_interrupt_) on_interrupt_(data);
+    return;
+  }
+  ++statistics_.dma_writes;
+  std::uint8_t* to = iommu_.translate(request.address, Iommu::Access::kWrite);
+  if (to == nullptr) {
+    ++statistics_.dropped_writes;
+    return;
+  }
+  const std::size_t size = request.data.size();
+  const auto write_dword = [&](std::size_t offset) {
+    for (std::size_t i = offset; i < offset + 4; ++i) {
+      if (!byte_enabled(i, request.length_dw, request.first_be, request.last_be)) continue;
+      to[i] = request.data[i];
+      ++statistics_.dma_write_bytes;
+    }
+  };
+  write_dword(0);
+  if (size > 8) {
+    std::memcpy(to + 4, request.data.data() + 4, size - 8);
+    statistics_.dma_write_bytes += size - 8;
+  }
+  if (size > 4) write_dword(size - 4);
+}
+
+bool RootComplex::take_dma_completion(DmaCompletion& completion) {
+  if (!downstream_.take_completion(completion, now_ps())) return false;
+  checker_.note_completion(completion);
+  return true;
+}
+
+}  // namespace rnic::model

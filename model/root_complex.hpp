@@ -1,0 +1,103 @@
+#pragma once
+
+#include <tlm>
+#include <tlm_utils/simple_target_socket.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <systemc>
+#include <variant>
+
+#include "model/downstream.hpp"
+#include "model/iommu.hpp"
+#include "model/mmio_tags.hpp"
+#include "model/pcie.hpp"
+#include "model/root_complex_options.hpp"
+#include "model/time.hpp"
+#include "model/tlp_checker.hpp"
+#include "model/tlp_line.hpp"
+
+namespace rnic::model {
+
+struct RootComplexStatistics {
+  std::uint64_t dma_reads = 0;
+  std::uint64_t dma_read_bytes = 0;
+  std::uint64_t dma_writes = 0;
+  std::uint64_t dma_write_bytes = 0;
+  std::uint64_t interrupts = 0;
+  std::uint64_t unsupported_reads = 0;       ///< Reads the IOMMU refused, answered with Unsupported Request
+  std::uint64_t dropped_writes = 0;          ///< Writes the IOMMU refused
+  std::uint64_t unexpected_completions = 0;  ///< Completions of no host request, or too late
+};
+
+/// PCI Express root complex of one host: the NIC on one side (PcieLink), memory behind an IOMMU, interrupts and the processor on
+/// the other.
+///
+/// The processor's accesses to BAR0 come through the TLM socket `mmio` (blocking transport): address is the offset in BAR0,
+/// length 1 to the maximum payload, within 4 KiB, without TLM byte enables. Each is one TLP. A write returns at once (it is
+/// posted). A read waits for its completion; it fills its data with ones and answers TLM_ADDRESS_ERROR_RESPONSE for an error
+/// completion, TLM_GENERIC_ERROR_RESPONSE for a time-out. Accesses out of these limits: TLM_BURST_ERROR_RESPONSE, or
+/// TLM_BYTE_ENABLE_ERROR_RESPONSE.
+///
+/// Towards the host, TLPs keep their order: a read sees every earlier write, an interrupt and a completion arrive after every
+/// earlier write (base specification 2.4.1). Memory is read when the request arrives, half the read latency after it was made.
+class RootComplex : public sc_core::sc_module, public PcieLink {
+ public:
+  tlm_utils::simple_target_socket<RootComplex> mmio;
+
+  /// Throws std::invalid_argument when an option is out of range.
+  RootComplex(const sc_core::sc_module_name& name, Iommu& iommu, const RootComplexOptions& options);
+
+  /// Called with the data of each interrupt message.
+  void set_interrupt_handler(std::function<void(std::uint32_t)> handler) { on_interrupt_ = std::move(handler); }
+
+  /// Sends a TLP of any form to the NIC; posted, so no answer is waited for.
+  void post(HostRequest request);
+  /// Sends a TLP that expects a completion, with a tag of its own, and waits for it. Called from a SystemC thread.
+  /// Empty after mmio_timeout_ns.
+  [[nodiscard]] std::optional<HostCompletion> request(HostRequest request);
+
+  /// Drops everything under way and starts again with `options`. No thread may be waiting in `mmio` or `request`.
+  void reset(const RootComplexOptions& options);
+
+  /// Changes what the NIC sees of its configuration space.
+  void set_config(const PcieConfig& config);
+  [[nodiscard]] const RootComplexOptions& options() const { return options_; }
+  [[nodiscard]] const RootComplexStatistics& statistics() const { return statistics_; }
+  [[nodiscard]] std::size_t outstanding_reads() const { return checker_.outstanding_reads(); }
+
+  // PcieLink
+  [[nodiscard]] const PcieConfig& config() const override { return options_.config; }
+  bool take_host_request(HostRequest& request) override { return downstream_.take_request(request, now_ps()); }
+  void host_completion(HostCompletion completion) override;
+  [[nodiscard]] bool can_request() const override;
+  void dma_request(DmaRequest request) override;
+  bool take_dma_completion(DmaCompletion& completion) override;
+
+ private:
+  struct Upstream {
+    Picoseconds arrival;
+    std::variant<DmaRequest, HostCompletion> packet;
+  };
+
+  void b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay);
+  void send_upstream(std::variant<DmaRequest, HostCompletion> packet, std::size_t payload_bytes);
+  void deliver();
+  void read_memory(const DmaRequest& request);
+  void write_memory(const DmaRequest& request);
+
+  Iommu& iommu_;
+  RootComplexOptions options_;
+  RootComplexStatistics statistics_;
+  std::function<void(std::uint32_t)> on_interrupt_;
+  TlpChecker checker_;
+  TlpLine upstream_line_;
+  std::deque<Upstream> upstream_;
+  sc_core::sc_event upstream_event_;
+  Downstream downstream_;
+  MmioTags tags_;
+};
+
+}  // namespace rnic::model

@@ -1,0 +1,53 @@
+#include "model/wire.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace rnic::model {
+
+Wire::Wire(const sc_core::sc_module_name& name, const WireOptions& options)
+    : sc_module(name), directions_{WireDirection(0, options), WireDirection(1, options)}, ports_{Port(*this, 0), Port(*this, 1)} {
+  SC_HAS_PROCESS(Wire);
+  SC_METHOD(report);
+  sensitive << report_event_;
+  dont_initialize();
+}
+
+void Wire::reset(const WireOptions& options) {
+  directions_ = {WireDirection(0, options), WireDirection(1, options)};
+  for (auto& queue : records_) queue.clear();
+  report_event_.cancel();
+}
+
+void Wire::inject(std::size_t from, std::span<const std::uint8_t> frame) {
+  for (std::size_t done = 0; done < frame.size(); done += kBeatBytes) {
+    FrameBeat beat;
+    const std::size_t bytes = std::min(kBeatBytes, frame.size() - done);
+    std::copy_n(frame.begin() + static_cast<std::ptrdiff_t>(done), bytes, beat.data.begin());
+    beat.bytes = static_cast<std::uint8_t>(bytes);
+    beat.last = done + bytes == frame.size();
+    transmit(from, beat);
+  }
+}
+
+void Wire::transmit(std::size_t from, const FrameBeat& beat) {
+  auto record = directions_.at(from).transmit(beat, now_ps());
+  if (!record || !tap_) return;
+  report_event_.notify(to_sc_time(record->end - now_ps()));  // keeps the earliest of several
+  records_[from].push_back(std::move(*record));
+}
+
+void Wire::report() {
+  const Picoseconds now = now_ps();
+  for (;;) {
+    const auto end = [&](std::size_t i) { return records_[i].empty() ? ~Picoseconds{0} : records_[i].front().end; };
+    const std::size_t next = end(1) < end(0) ? 1 : 0;
+    if (records_[next].empty()) return;
+    if (end(next) > now) return report_event_.notify(to_sc_time(end(next) - now));
+    const FrameRecord record = std::move(records_[next].front());
+    records_[next].pop_front();
+    if (tap_) tap_(record);
+  }
+}
+
+}  // namespace rnic::model

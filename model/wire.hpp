@@ -1,0 +1,59 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <span>
+#include <systemc>
+
+#include "model/ethernet.hpp"
+#include "model/wire_direction.hpp"
+
+namespace rnic::model {
+
+/// Full duplex Ethernet link between two NICs.
+class Wire : public sc_core::sc_module {
+ public:
+  using Tap = std::function<void(const FrameRecord&)>;
+
+  /// Throws std::invalid_argument when an option is out of range.
+  Wire(const sc_core::sc_module_name& name, const WireOptions& options);
+
+  /// The end `index`, 0 or 1. Throws std::out_of_range.
+  [[nodiscard]] EthernetLink& port(std::size_t index) { return ports_.at(index); }
+  /// Sends a whole frame (without frame check sequence) from port `from`, right behind what that port has sent.
+  void inject(std::size_t from, std::span<const std::uint8_t> frame);
+
+  /// `tap` is called once for each frame, at the time of its last bit, so in the order of these times. One tap; empty: none.
+  void set_tap(Tap tap) { tap_ = std::move(tap); }
+  /// What port `from` has sent.
+  [[nodiscard]] const WireStatistics& statistics(std::size_t from) const { return directions_.at(from).statistics(); }
+
+  /// Drops everything under way and starts again with `options`; the tap stays.
+  void reset(const WireOptions& options);
+
+ private:
+  class Port : public EthernetLink {
+   public:
+    Port(Wire& wire, std::size_t index) : wire_(wire), index_(index) {}
+    [[nodiscard]] bool can_transmit() const override { return wire_.directions_[index_].can_transmit(now_ps()); }
+    void transmit(const FrameBeat& beat) override { wire_.transmit(index_, beat); }
+    bool receive(FrameBeat& beat) override { return wire_.directions_[1 - index_].receive(beat, now_ps()); }
+
+   private:
+    Wire& wire_;
+    std::size_t index_;
+  };
+
+  void transmit(std::size_t from, const FrameBeat& beat);
+  void report();
+
+  std::array<WireDirection, 2> directions_;
+  std::array<Port, 2> ports_;
+  Tap tap_;
+  std::array<std::deque<FrameRecord>, 2> records_;  ///< Sent, not yet reported
+  sc_core::sc_event report_event_;
+};
+
+}  // namespace rnic::model

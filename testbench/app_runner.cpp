@@ -1,0 +1,92 @@
+#include "testbench/app_runner.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace rnic::testbench {
+namespace {
+
+/// Applications and test frameworks need more than the 64 KiB that SystemC gives a thread.
+constexpr int kStackBytes = 1 << 20;
+
+}  // namespace
+
+AppRunner::AppRunner(const sc_core::sc_module_name& name) : sc_module(name) {
+  SC_HAS_PROCESS(AppRunner);
+  SC_THREAD(supervise);
+}
+
+void AppRunner::add(std::string name, std::function<void()> body) {
+  auto app = std::make_unique<App>();
+  app->name = std::move(name);
+  app->body = std::move(body);
+  apps_.push_back(std::move(app));
+}
+
+void AppRunner::run(const sc_core::sc_time& limit) {
+  failure_ = nullptr;
+  timed_out_ = false;
+  deadline_ = sc_core::sc_time_stamp() + limit;
+  requested_ = true;
+  start_event_.notify(sc_core::SC_ZERO_TIME);  // has no effect before the first sc_start; the flag has
+  sc_core::sc_start();
+  const std::string names = unfinished();
+  apps_.clear();
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  if (timed_out_) {
+    throw SimulationTimeout("not ended after " + limit.to_string() + " of simulated time: " + names);
+  }
+}
+
+void AppRunner::supervise() {
+  for (;;) {
+    while (!requested_) wait(start_event_);
+    requested_ = false;
+    for (auto& app : apps_) {
+      sc_core::sc_spawn_options options;
+      options.set_stack_size(kStackBytes);
+      app->process = sc_core::sc_spawn([this, one = app.get()] { execute(*one); }, sc_core::sc_gen_unique_name("app"), &options);
+    }
+    while (!all_ended() && !failure_ && !timed_out_) {
+      if (sc_core::sc_time_stamp() >= deadline_) {
+        timed_out_ = true;
+      } else {
+        wait(deadline_ - sc_core::sc_time_stamp(), end_event_);
+      }
+    }
+    stop_all();
+    sc_core::sc_pause();
+  }
+}
+
+void AppRunner::execute(App& app) {
+  try {
+    app.body();
+  } catch (const sc_core::sc_unwind_exception&) {
+    throw;
+  } catch (...) {
+    if (!failure_) failure_ = std::current_exception();
+  }
+  app.ended = true;
+  end_event_.notify(sc_core::SC_ZERO_TIME);
+}
+
+void AppRunner::stop_all() {
+  for (auto& app : apps_) {
+    if (!app->ended) app->process.kill();
+  }
+}
+
+bool AppRunner::all_ended() const {
+  return std::all_of(apps_.begin(), apps_.end(), [](const auto& app) { return app->ended; });
+}
+
+std::string AppRunner::unfinished() const {
+  std::string names;
+  for (const auto& app : apps_) {
+    if (!app->ended) names += (names.empty() ? "" : ", ") + app->name;
+  }
+  return names;
+}
+
+}  // namespace rnic::testbench

@@ -1,0 +1,49 @@
+#include "testbench/host.hpp"
+
+#include <string>
+
+#include "driver/generated/host_interface.hpp"
+#include "model/random.hpp"
+
+namespace rnic::testbench {
+namespace {
+
+std::uint64_t host_seed(std::uint64_t seed, std::size_t index) { return model::Random(seed, "host" + std::to_string(index)).next(); }
+
+model::RootComplexOptions seeded(model::RootComplexOptions options, std::uint64_t seed) {
+  options.seed = seed;
+  return options;
+}
+
+NicOptions seeded(NicOptions options, std::uint64_t seed) {
+  options.seed = seed;
+  return options;
+}
+
+}  // namespace
+
+Host::Host(const sc_core::sc_module_name& name, std::size_t index, const HostOptions& options, std::uint64_t seed,
+           model::EthernetLink& ethernet)
+    : sc_module(name),
+      index_(index),
+      memory_(index, options.memory_bytes),
+      iommu_(host_seed(seed, index)),
+      interrupts_(hw::kMsixVectors),
+      root_complex_("root_complex", iommu_, seeded(options.root_complex, host_seed(seed, index))),
+      nic_("nic", root_complex_, ethernet, seeded(options.nic, host_seed(seed, index))),
+      device_("device", memory_, iommu_, interrupts_, host_seed(seed, index)) {
+  root_complex_.set_interrupt_handler([this](std::uint32_t data) { interrupts_.signal(data); });
+  device_.mmio.bind(root_complex_.mmio);
+}
+
+void Host::reset(const HostOptions& options, std::uint64_t seed) {
+  const std::uint64_t own = host_seed(seed, index_);
+  iommu_.clear(own);
+  memory_.clear();
+  interrupts_.clear();
+  root_complex_.reset(seeded(options.root_complex, own));
+  nic_.power_cycle(own);
+  device_.reset(own);
+}
+
+}  // namespace rnic::testbench

@@ -1,0 +1,116 @@
+#include "testbench/sim_device.hpp"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+#include "model/pcie.hpp"
+
+namespace rnic::testbench {
+namespace {
+
+/// Whether the caller can wait for simulated time.
+bool time_can_pass() {
+  const sc_core::sc_process_handle process = sc_core::sc_get_current_process_handle();
+  return process.valid() && process.proc_kind() == sc_core::SC_THREAD_PROC_ && !process.is_unwinding();
+}
+
+}  // namespace
+
+SimDevice::SimDevice(const sc_core::sc_module_name& name, model::HostMemory& memory, model::Iommu& iommu,
+                     model::InterruptController& interrupts, std::uint64_t seed)
+    : sc_module(name), mmio("mmio"), memory_(memory), iommu_(iommu), interrupts_(interrupts), random_(seed, "entropy") {}
+
+void SimDevice::reset(std::uint64_t seed) {
+  random_ = model::Random(seed, "entropy");
+  epoch_ = model::now_ps();
+  skipped_ns_ = 0;
+  misuse_.clear();
+}
+
+tlm::tlm_response_status SimDevice::transport(tlm::tlm_command command, std::uint64_t offset, std::uint8_t* data, unsigned length) {
+  tlm::tlm_generic_payload payload;
+  payload.set_command(command);
+  payload.set_address(offset);
+  payload.set_data_ptr(data);
+  payload.set_data_length(length);
+  payload.set_streaming_width(length);
+  payload.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+  sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
+  mmio->b_transport(payload, delay);
+  return payload.get_response_status();
+}
+
+std::uint64_t SimDevice::read64(std::uint64_t offset) {
+  if (!time_can_pass()) return ~std::uint64_t{0};
+  std::array<std::uint8_t, 8> data{};
+  const auto status = transport(tlm::TLM_READ_COMMAND, offset, data.data(), data.size());
+  if (status != tlm::TLM_OK_RESPONSE) return ~std::uint64_t{0};
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < data.size(); ++i) value |= std::uint64_t{data[i]} << (8 * i);
+  return value;
+}
+
+void SimDevice::write64(std::uint64_t offset, std::uint64_t value) {
+  std::array<std::uint8_t, 8> data{};
+  for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::uint8_t>(value >> (8 * i));
+  static_cast<void>(transport(tlm::TLM_WRITE_COMMAND, offset, data.data(), data.size()));
+}
+
+void SimDevice::write_burst64(std::uint64_t offset, std::span<const std::uint8_t, 64> data) {
+  std::array<std::uint8_t, 64> copy{};
+  std::copy(data.begin(), data.end(), copy.begin());
+  static_cast<void>(transport(tlm::TLM_WRITE_COMMAND, offset, copy.data(), copy.size()));
+}
+
+Result<DmaBuffer> SimDevice::dma_alloc(std::size_t bytes) {
+  void* const pointer = memory_.allocate(bytes);
+  if (pointer == nullptr) return Error::kOutOfMemory;
+  const std::size_t size = (std::max<std::size_t>(bytes, 1) + model::kPageBytes - 1) / model::kPageBytes * model::kPageBytes;
+  return DmaBuffer{pointer, iommu_.map_range(pointer, size, model::Iommu::Rights::kReadWrite), size};
+}
+
+void SimDevice::dma_free(const DmaBuffer& buffer) {
+  try {
+    iommu_.unmap_range(buffer.iova, buffer.size);
+    memory_.release(buffer.pointer);
+  } catch (const std::invalid_argument& error) {
+    misuse_.push_back(std::string("dma_free: ") + error.what());
+  }
+}
+
+Result<std::vector<std::uint64_t>> SimDevice::map_pages(const void* p, std::size_t length, bool writable) {
+  const std::size_t bytes = std::max<std::size_t>(length, 1);
+  if (!model::HostMemory::accessible(p, bytes, writable)) return Error::kAccessViolation;
+  memory_.pin(p, bytes);
+  return iommu_.map_pages(p, bytes, writable ? model::Iommu::Rights::kReadWrite : model::Iommu::Rights::kRead);
+}
+
+void SimDevice::unmap_pages(const void* p, std::size_t length, std::span<const std::uint64_t> iovas) {
+  try {
+    iommu_.unmap_pages(iovas);
+    memory_.unpin(p, std::max<std::size_t>(length, 1));
+  } catch (const std::invalid_argument& error) {
+    misuse_.push_back(std::string("unmap_pages: ") + error.what());
+  }
+}
+
+bool SimDevice::wait_interrupt(std::uint32_t vector, std::uint64_t timeout_ns) {
+  if (time_can_pass()) return interrupts_.wait(vector, model::to_sc_time(timeout_ns * model::kPicosecondsPerNanosecond));
+  skipped_ns_ += timeout_ns;
+  return interrupts_.take(vector);
+}
+
+Device::MsixMessage SimDevice::msix_message(std::uint32_t vector) {
+  return {model::InterruptController::kAddress, model::InterruptController::data(vector)};
+}
+
+void SimDevice::elapse(std::uint64_t ns) {
+  if (ns == 0) return;
+  if (time_can_pass()) return wait(model::to_sc_time(ns * model::kPicosecondsPerNanosecond));
+  skipped_ns_ += ns;
+}
+
+std::uint64_t SimDevice::now_ns() { return (model::now_ps() - epoch_) / model::kPicosecondsPerNanosecond + skipped_ns_; }
+
+}  // namespace rnic::testbench

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <tlm>
+#include <tlm_utils/simple_initiator_socket.h>
+
+#include <cstdint>
+#include <string>
+#include <systemc>
+#include <vector>
+
+#include "driver/device.hpp"
+#include "model/host_memory.hpp"
+#include "model/interrupt_controller.hpp"
+#include "model/iommu.hpp"
+#include "model/random.hpp"
+#include "model/time.hpp"
+
+namespace rnic::testbench {
+
+/// The device as the driver sees it in a simulated host: registers through the TLM socket `mmio`, memory of the host behind its
+/// IOMMU, interrupts, and simulated time.
+///
+/// Time passes in read64 (the round trip), wait_interrupt and elapse, and nowhere else. Where none can pass, because the calling
+/// thread is being unwound or is no SystemC thread at all, the device counts as gone: read64 gives all ones, wait_interrupt is
+/// over at once, and now_ns advances by what they and elapse were asked for, so that loops with a time limit end.
+///
+/// Memory outside of HostMemory (stack, heap) may be mapped too, but its addresses differ from run to run.
+class SimDevice : public sc_core::sc_module, public Device {
+ public:
+  tlm_utils::simple_initiator_socket<SimDevice> mmio;
+
+  SimDevice(const sc_core::sc_module_name& name, model::HostMemory& memory, model::Iommu& iommu,
+            model::InterruptController& interrupts, std::uint64_t seed);
+
+  // Device
+  [[nodiscard]] std::uint64_t read64(std::uint64_t offset) override;
+  void write64(std::uint64_t offset, std::uint64_t value) override;
+  void write_burst64(std::uint64_t offset, std::span<const std::uint8_t, 64> data) override;
+  [[nodiscard]] Result<DmaBuffer> dma_alloc(std::size_t bytes) override;
+  void dma_free(const DmaBuffer& buffer) override;
+  [[nodiscard]] Result<std::vector<std::uint64_t>> map_pages(const void* p, std::size_t length, bool writable) override;
+  void unmap_pages(const void* p, std::size_t length, std::span<const std::uint64_t> iovas) override;
+  [[nodiscard]] bool wait_interrupt(std::uint32_t vector, std::uint64_t timeout_ns) override;
+  [[nodiscard]] MsixMessage msix_message(std::uint32_t vector) override;
+  void elapse(std::uint64_t ns) override;
+  [[nodiscard]] std::uint64_t now_ns() override;
+  [[nodiscard]] std::uint64_t random64() override { return random_.next(); }
+
+  /// What the driver did that no correct driver does (freed or unmapped what it does not have), in words.
+  [[nodiscard]] const std::vector<std::string>& misuse() const { return misuse_; }
+
+  /// Starts again: time from zero, random numbers from `seed`.
+  void reset(std::uint64_t seed);
+
+ private:
+  [[nodiscard]] tlm::tlm_response_status transport(tlm::tlm_command command, std::uint64_t offset, std::uint8_t* data, unsigned length);
+
+  model::HostMemory& memory_;
+  model::Iommu& iommu_;
+  model::InterruptController& interrupts_;
+  model::Random random_;
+  model::Picoseconds epoch_ = 0;
+  std::uint64_t skipped_ns_ = 0;  ///< Asked for where no time could pass
+  std::vector<std::string> misuse_;
+};
+
+}  // namespace rnic::testbench

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <systemc>
+
+#include "model/pcap_writer.hpp"
+#include "model/wire.hpp"
+#include "testbench/app_runner.hpp"
+#include "testbench/host.hpp"
+
+namespace rnic::testbench {
+
+struct WorldOptions {
+  HostOptions host;  ///< Of both hosts
+  model::WireOptions wire;
+  std::uint64_t seed = 1;
+  std::string capture_path;  ///< Capture file of the wire; empty: none
+  std::string trace_path;    ///< FST files <trace_path>.host0.fst and .host1.fst; empty: none
+
+  /// Defaults, with what the environment asks for: RNIC_SEED=number; WAVES=1 writes <name>.host<i>.fst; CAPTURE=1 writes
+  /// <name>.pcap. Throws std::invalid_argument for a seed that is no number.
+  [[nodiscard]] static WorldOptions from_environment(const std::string& name);
+};
+
+/// Two hosts and the wire between their NICs.
+///
+/// SystemC elaborates once a process, so there is one World a process; reset makes it as good as new. Results depend on the
+/// options alone, not on what ran before the reset.
+class World : public sc_core::sc_module {
+ public:
+  static constexpr std::size_t kHosts = 2;
+  using App = std::function<void(Host&)>;
+
+  /// Throws as its parts do: std::invalid_argument for an option out of range, std::system_error when the memory range of a host
+  /// is taken, std::runtime_error for a file that cannot be written.
+  explicit World(const WorldOptions& options = {});
+  ~World() override;
+
+  [[nodiscard]] Host& host(std::size_t index) { return *hosts_.at(index); }
+  [[nodiscard]] model::Wire& wire() { return wire_; }
+
+  /// Adds an application of host `index` to the next run. It is a thread of simulated time.
+  void add_app(std::size_t index, std::string name, App app);
+  /// Runs until all applications have ended. Rethrows the first exception that leaves one of them, after the others have been
+  /// unwound. Throws SimulationTimeout after `limit_ns` of simulated time, naming applications and the state of the hosts;
+  /// std::logic_error when a driver misused its device; sc_core::sc_report when the RTL or the kernel reports an error, after
+  /// which the world cannot go on.
+  void run(std::uint64_t limit_ns = 1'000'000'000);
+  /// Lets simulated time pass without applications.
+  void idle(std::uint64_t ns);
+
+  /// Power cycle: hosts and wire as new, with `options` (memory size and clock stay as constructed). Called between runs.
+  void reset(const WorldOptions& options);
+  void reset() { reset(options_); }
+
+  /// Frames in the capture file have time stamps relative to the last reset; this is that time.
+  [[nodiscard]] model::Picoseconds epoch() const { return epoch_; }
+
+ private:
+  void open_files();
+  void finish_files();
+  void check_misuse() const;
+  [[nodiscard]] std::string describe() const;
+
+  WorldOptions options_;
+  model::Wire wire_;
+  std::array<std::unique_ptr<Host>, kHosts> hosts_;
+  AppRunner runner_;
+  std::unique_ptr<model::PcapWriter> capture_;
+  model::Picoseconds epoch_ = 0;
+};
+
+}  // namespace rnic::testbench

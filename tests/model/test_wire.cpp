@@ -1,0 +1,173 @@
+#include <catch2/catch.hpp>
+#include <stdexcept>
+#include <vector>
+
+#include "model/wire.hpp"
+#include "testbench/app_runner.hpp"
+
+using namespace rnic::model;
+
+namespace {
+
+struct Bench {
+  rnic::testbench::AppRunner runner{"runner"};
+  Wire wire{"wire", WireOptions{}};
+};
+Bench& bench() {
+  static Bench instance;
+  return instance;
+}
+
+void run(const std::function<void()>& body) {
+  bench().runner.add("test", body);
+  bench().runner.run(sc_core::sc_time(1, sc_core::SC_MS));
+}
+
+FrameBeat beat_of(std::uint8_t first, std::uint8_t bytes, bool last, bool err = false) {
+  FrameBeat beat;
+  for (std::size_t i = 0; i < beat.data.size(); ++i) beat.data[i] = static_cast<std::uint8_t>(first + i);
+  beat.bytes = bytes;
+  beat.last = last;
+  beat.err = err;
+  return beat;
+}
+
+/// Polls each 10 ps for the next beat at `port`; returns when it came.
+Picoseconds receive(std::size_t port, FrameBeat& beat) {
+  while (!bench().wire.port(port).receive(beat)) sc_core::wait(to_sc_time(10));
+  return now_ps();
+}
+
+}  // namespace
+
+TEST_CASE("a smallest frame takes its preamble, its padding and its check sequence on the wire") {
+  bench().wire.reset({100, 25});
+  run([] {
+    const Picoseconds start = now_ps();
+    auto& port = bench().wire.port(0);
+    REQUIRE(port.can_transmit());
+    port.transmit(beat_of(1, 50, true));
+    FrameBeat got;
+    // 8 preamble, 60 frame, 4 check sequence, 80 ps each; then the delay.
+    CHECK(receive(1, got) - start == 72 * 80 + 25'000);
+    CHECK(got.bytes == 60);
+    CHECK(got.last);
+    CHECK(got.data[49] == 50);
+    CHECK(got.data[50] == 0);
+    CHECK_FALSE(bench().wire.port(0).receive(got));
+  });
+  CHECK(bench().wire.statistics(0).bytes == 60);
+}
+
+TEST_CASE("beats of a long frame stream, each arriving with its last byte") {
+  bench().wire.reset({100, 0});
+  run([] {
+    const Picoseconds start = now_ps();
+    auto& port = bench().wire.port(1);
+    FrameBeat got;
+    port.transmit(beat_of(0, 64, false));
+    port.transmit(beat_of(64, 64, false));
+    CHECK(receive(0, got) - start == (8 + 64) * 80);
+    CHECK_FALSE(got.last);
+    port.transmit(beat_of(128, 10, true, true));
+    CHECK(receive(0, got) - start == (8 + 128) * 80);
+    CHECK(receive(0, got) - start == (8 + 138 + 4) * 80);
+    CHECK(got.last);
+    CHECK(got.err);
+    CHECK(got.bytes == 10);  // no padding: the frame is long enough
+  });
+  CHECK(bench().wire.statistics(1).bad_frames == 1);
+  CHECK(bench().wire.statistics(1).underruns == 0);
+}
+
+TEST_CASE("the rate holds for frames back to back, in both directions at once") {
+  bench().wire.reset({100, 0});
+  constexpr int kFrames = 500;
+  for (std::size_t from = 0; from < 2; ++from) {
+    bench().runner.add("sender", [from] {
+      auto& port = bench().wire.port(from);
+      for (int i = 0; i < kFrames * 2; ++i) {
+        while (!port.can_transmit()) sc_core::wait(sc_core::sc_time(4, sc_core::SC_NS));
+        port.transmit(beat_of(0, 64, i % 2 == 1));
+        sc_core::wait(sc_core::sc_time(4, sc_core::SC_NS));
+      }
+    });
+  }
+  bench().runner.run(sc_core::sc_time(1, sc_core::SC_MS));
+  for (std::size_t from = 0; from < 2; ++from) {
+    const auto& statistics = bench().wire.statistics(from);
+    CHECK(statistics.frames == kFrames);
+    CHECK(statistics.underruns == 0);
+    // 128 bytes and 24 of overhead; the gap after the last frame is not counted.
+    CHECK(statistics.last_end - statistics.first_start == (kFrames * 152ULL - 12) * 80);
+  }
+}
+
+TEST_CASE("a beat that comes too late is counted and delays the rest") {
+  bench().wire.reset({100, 0});
+  run([] {
+    const Picoseconds start = now_ps();
+    auto& port = bench().wire.port(0);
+    port.transmit(beat_of(0, 64, false));
+    sc_core::wait(sc_core::sc_time(10, sc_core::SC_NS));
+    port.transmit(beat_of(0, 64, true));
+    FrameBeat got;
+    receive(1, got);
+    CHECK(receive(1, got) - start == 10'000 + 68 * 80);
+  });
+  CHECK(bench().wire.statistics(0).underruns == 1);
+}
+
+TEST_CASE("the transmit buffer holds two beats") {
+  bench().wire.reset({10, 0});
+  run([] {
+    auto& port = bench().wire.port(0);
+    int accepted = 0;
+    for (; accepted < 10 && port.can_transmit(); ++accepted) port.transmit(beat_of(0, 64, false));
+    CHECK(accepted == 2);
+    sc_core::wait(sc_core::sc_time(8, sc_core::SC_NS));
+    CHECK(port.can_transmit());
+  });
+}
+
+TEST_CASE("the tap sees each frame at the time of its last bit, in that order") {
+  bench().wire.reset({100, 1000});
+  std::vector<FrameRecord> seen;
+  bench().wire.set_tap([&](const FrameRecord& frame) {
+    CHECK(frame.end == now_ps());
+    seen.push_back(frame);
+  });
+  run([] {
+    std::vector<std::uint8_t> frame(1000);
+    for (std::size_t i = 0; i < frame.size(); ++i) frame[i] = static_cast<std::uint8_t>(i);
+    bench().wire.inject(0, frame);
+    frame.resize(100);
+    bench().wire.inject(1, frame);
+    bench().wire.inject(1, frame);
+    sc_core::wait(sc_core::sc_time(2, sc_core::SC_US));
+  });
+  bench().wire.set_tap({});
+  REQUIRE(seen.size() == 3);
+  CHECK(seen[0].from == 1);
+  CHECK(seen[1].from == 1);
+  CHECK(seen[2].from == 0);
+  CHECK(seen[1].start == seen[0].end + 12 * 80);
+  REQUIRE(seen[2].bytes.size() == 1000);
+  CHECK(seen[2].end - seen[2].start == 1012 * 80);
+  CHECK(seen[2].bytes[999] == static_cast<std::uint8_t>(999));
+}
+
+TEST_CASE("reset drops what is under way; bad options and beats are refused") {
+  bench().wire.reset({100, 0});
+  run([] {
+    bench().wire.inject(0, std::vector<std::uint8_t>(100));
+    bench().wire.reset({100, 0});
+    sc_core::wait(sc_core::sc_time(1, sc_core::SC_US));
+    FrameBeat got;
+    CHECK_FALSE(bench().wire.port(1).receive(got));
+    CHECK_THROWS_AS(bench().wire.port(0).transmit(beat_of(0, 10, false)), std::invalid_argument);
+    CHECK_THROWS_AS(bench().wire.port(0).transmit(beat_of(0, 0, true)), std::invalid_argument);
+  });
+  CHECK_THROWS_AS(bench().wire.reset({0, 0}), std::invalid_argument);
+  CHECK_THROWS_AS(bench().wire.reset({100, -1}), std::invalid_argument);
+}
