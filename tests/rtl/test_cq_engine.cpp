@@ -1,0 +1,378 @@
+#include <Vcq_engine.h>
+
+#include "tests/rtl/completion_models.hpp"
+
+// rtl/completion/cq_engine.sv: ring layout, order, the arm table (decisions 26 and 27), overrun, doorbell checks.
+using namespace rnic;
+using namespace rnic::test;
+
+namespace {
+using Dut = Vcq_engine;
+constexpr std::uint64_t kSpan = 1ULL << 23;  // entries that count as newer than the last event, at most
+
+/// The rules, with indexes that never wrap.
+struct Cq {
+  rtl::CqCtx ctx;  // as created
+  std::uint64_t pi = 0, ci = 0, notified = 0, solicited = 0;
+  unsigned arm = 0;
+  bool overrun = false;
+  std::uint64_t depth() const { return 1ULL << ctx.log_depth; }
+  bool any_new() const { return pi > notified; }
+  bool solicited_new() const { return solicited > notified; }
+  bool fire() {
+    if (overrun || !((arm == 3 && any_new()) || (arm == 2 && solicited_new()))) return false;
+    arm = 0;
+    notified = pi;
+    return true;
+  }
+};
+struct Item {
+  bool event = false;
+  rtl::CqeReq req;
+  bool operator==(const Item&) const = default;
+};
+
+struct World {
+  explicit World(std::uint64_t s)
+      : bench(s),
+        items([this](bool v) { dut().item_valid_i = v; }, [this] { return dut().item_ready_o != 0; },
+              [this](const Item& i) {
+                dut().item_is_event_i = i.event;
+                put(dut().item_data_i, i.req);
+              },
+              bench.rng),
+        doorbells([this](bool v) { dut().doorbell_valid_i = v; }, [this] { return dut().doorbell_ready_o != 0; },
+                  [this](const rtl::Doorbell& d) { put(dut().doorbell_data_i, d); }, bench.rng),
+        writes([this] { return dut().wr_valid_o != 0; }, [this](bool r) { dut().wr_ready_i = r; }, [this] { return get<rtl::DmaWr>(dut().wr_data_o); }, bench.rng),
+        eqes([this] { return dut().eqe_valid_o != 0; }, [this](bool r) { dut().eqe_ready_i = r; }, [this] { return get<rtl::EqeReq>(dut().eqe_data_o); },
+             bench.rng),
+        monitor([this] {
+          if (dut().qp_dead_valid_o) dead.push_back(dut().qp_dead_qp_o);
+          refused += dut().event_refused_o;
+        }) {
+    for (Agent* a : std::initializer_list<Agent*>{&items, &doorbells, &writes, &eqes, &monitor}) bench.add(*a);
+    dut().admin_acq_valid_i = dut().admin_rel_valid_i = 0;
+    bench.reset();
+    bench.run_until([&] { return dut().ready_o != 0; }, 1000, "ready");
+  }
+  Dut& dut() { return *bench.dut; }
+  void tick() {
+    dut().cycles_i = bench.cycle;
+    bench.tick();
+  }
+  /// The admin queue's client: reads the context, and writes it when `to` is given.
+  rtl::CqCtx admin(unsigned cqn, const rtl::CqCtx* to = nullptr) {
+    dut().admin_acq_index_i = static_cast<std::uint8_t>(cqn);
+    dut().admin_acq_valid_i = 1;
+    do {
+      dut().eval();
+      const bool taken = dut().admin_acq_ready_o;
+      tick();
+      if (taken) break;
+    } while (true);
+    dut().admin_acq_valid_i = 0;
+    while (!dut().admin_ctx_valid_o) tick();
+    const auto now = get<rtl::CqCtx>(dut().admin_ctx_data_o);
+    tick();
+    dut().admin_rel_valid_i = 1;
+    dut().admin_rel_write_i = to != nullptr;
+    if (to) put(dut().admin_rel_data_i, *to);
+    do {
+      dut().eval();
+      const bool taken = dut().admin_rel_ready_o;
+      tick();
+      if (taken) break;
+    } while (true);
+    dut().admin_rel_valid_i = 0;
+    return now;
+  }
+  void create(unsigned cqn, Cq& cq, unsigned log_depth, std::uint64_t start = 0) {
+    cq.pi = cq.ci = cq.notified = cq.solicited = start;
+    cq.ctx.in_use = 1;
+    cq.ctx.base = 0x100000ULL * (cqn + 1);
+    cq.ctx.log_depth = static_cast<std::uint8_t>(log_depth);
+    cq.ctx.eqn = static_cast<std::uint8_t>(cqn % 31);  // one EQ a CQ in these tests
+    cq.ctx.uar = static_cast<std::uint8_t>(1 + cqn % 100);
+    cq.ctx.pi = cq.ctx.ci = cq.ctx.notified_pi = cq.ctx.solicited_pi = start & 0xffffff;
+    admin(cqn, &cq.ctx);
+  }
+  void settle() {
+    unsigned quiet = 0;
+    while (quiet < 30) {
+      const auto before = writes.items.size() + eqes.items.size();
+      tick();
+      quiet = items.idle() && doorbells.idle() && writes.items.size() + eqes.items.size() == before ? quiet + 1 : 0;
+    }
+  }
+  void check_context(unsigned cqn, const Cq& cq) {
+    const auto now = admin(cqn);
+    CHECK(now.pi == (cq.pi & 0xffffff));
+    CHECK(now.ci == (cq.ci & 0xffffff));
+    CHECK(now.arm == cq.arm);
+    CHECK(now.overrun == cq.overrun);
+  }
+  void rates(double in, double out) {
+    items.rate = doorbells.rate = in;
+    writes.rate = eqes.rate = out;
+  }
+
+  Bench<Dut> bench;
+  Source<Item> items;
+  Source<rtl::Doorbell> doorbells;
+  Sink<rtl::DmaWr> writes;
+  Sink<rtl::EqeReq> eqes;
+  Monitor monitor;
+  std::deque<unsigned> dead;
+  unsigned refused = 0;
+};
+
+hw::CqDoorbell cq_doorbell(unsigned cqn, std::uint64_t ci, unsigned arm) {
+  hw::CqDoorbell d;
+  d.cqn = cqn;
+  d.consumer_index = ci & 0xffffff;
+  d.arm = static_cast<std::uint8_t>(arm);
+  return d;
+}
+rtl::EqeReq completion_event(unsigned cqn, const Cq& cq, hw::EqeType type = hw::EqeType::kCompletion) {
+  rtl::EqeReq e;
+  e.eqn = cq.ctx.eqn;
+  e.event_type = static_cast<std::uint8_t>(type);
+  e.number = cqn;
+  return e;
+}
+hw::Cqe entry(const rtl::CqeReq& r) {
+  hw::Cqe c;
+  c.status = r.status;
+  c.opcode = r.opcode;
+  c.wqe_index = r.wqe_index;
+  c.qpn = r.qpn;
+  c.is_receive = r.is_receive;
+  c.solicited = r.solicited;
+  c.byte_count = r.byte_count;
+  c.retired_index = r.retired_index;
+  c.syndrome = r.syndrome;
+  return c;
+}
+}  // namespace
+
+TEST_CASE("cq_engine: random CQEs and doorbells follow the rules", "[rtl]") {
+  World w(seed());
+  auto& bench = w.bench;
+  constexpr unsigned kCqs = 6;
+  const std::array<unsigned, kCqs> number{0, 1, 77, 128, 254, 255};
+  std::array<Cq, kCqs> cqs;
+  // Depth 1 to 32; two start just before their index wraps.
+  for (unsigned i = 0; i < kCqs; ++i) w.create(number[i], cqs[i], i, i >= 4 ? (1ULL << 24) - 20 : 0);
+
+  struct Write {
+    std::uint64_t addr;
+    hw::Cqe cqe;
+  };
+  std::deque<Write> writes;
+  std::deque<unsigned> dead;
+  std::array<std::deque<rtl::EqeReq>, 32> eqes;  // by EQ: the order between CQs is not promised
+  std::array<int, kCqs> pending{};              // items not yet taken
+  std::deque<unsigned> taken_order;
+  unsigned refused = 0, overruns = 0, fired = 0;
+  int ringing = -1;
+
+  for (unsigned step = 0; step < 40000; ++step) {
+    if (step % 500 == 0) w.rates(step % 1000 ? 1.0 : 0.5, step % 1500 ? 1.0 : 0.3);
+    // An overrun CQ is replaced now and then.
+    const unsigned which = static_cast<unsigned>(bench.uniform(0, kCqs - 1));
+    Cq& cq = cqs[which];
+    const bool room = cq.pi - cq.ci < cq.depth() || bench.chance(0.01);
+    if (ringing != static_cast<int>(which) && w.items.items.size() < 6 && room && bench.chance(0.6)) {
+      Item item;
+      item.event = bench.chance(0.05);
+      auto& r = item.req;
+      r.cqn = static_cast<std::uint8_t>(number[which]);
+      if (bench.chance(0.05)) r.cqn = 9;  // does not exist: dropped
+      r.status = static_cast<std::uint8_t>(bench.chance(0.8) ? 0 : bench.uniform(1, 19));
+      r.is_receive = bench.chance(0.5);
+      r.solicited = bench.chance(0.3);
+      r.opcode = static_cast<std::uint8_t>(bench.uniform(0, 255));
+      r.wqe_index = static_cast<std::uint16_t>(bench.uniform(0, 65535));
+      r.qpn = static_cast<std::uint32_t>(bench.uniform(0, 0xffffff));
+      r.byte_count = static_cast<std::uint32_t>(bench.uniform(0, 0xffffffff));
+      r.retired_index = static_cast<std::uint16_t>(bench.uniform(0, 65535));
+      r.syndrome = static_cast<std::uint8_t>(bench.uniform(0, 255));
+      w.items.push(item);
+      taken_order.push_back(which);
+      ++pending[which];
+      if (r.cqn != 9) {
+        if (item.event) {
+          rtl::EqeReq e;
+          e.eqn = cq.ctx.eqn;
+          e.event_type = static_cast<std::uint8_t>(hw::EqeType::kQpFatal);
+          e.number = r.qpn;
+          e.detail = r.status;
+          eqes[e.eqn].push_back(e);
+        } else if (cq.overrun || cq.pi - cq.ci == cq.depth()) {
+          if (!cq.overrun) {
+            eqes[cq.ctx.eqn].push_back(completion_event(r.cqn, cq, hw::EqeType::kCqError));
+            ++overruns;
+          }
+          cq.overrun = true;
+          cq.arm = 0;
+          if (r.status != 5) dead.push_back(r.qpn & 0xff);
+        } else {
+          hw::Cqe c = entry(r);
+          c.phase = !(cq.pi / cq.depth() % 2);
+          writes.push_back({cq.ctx.base + cq.pi % cq.depth() * 64, c});
+          ++cq.pi;
+          if (r.status != 0 || (r.is_receive && r.solicited)) cq.solicited = cq.pi;
+          if (cq.fire()) {
+            eqes[cq.ctx.eqn].push_back(completion_event(r.cqn, cq));
+            ++fired;
+          }
+        }
+      }
+    } else if (ringing < 0 && pending[which] == 0 && bench.chance(0.7)) {
+      const std::uint64_t ci = bench.chance(0.5) ? cq.pi : bench.chance(0.9) ? bench.uniform(cq.ci, cq.pi) : bench.chance(0.5) ? cq.pi + bench.uniform(1, 9) : cq.ci + 0xffffff;
+      const unsigned arm = static_cast<unsigned>(bench.uniform(0, 3));
+      unsigned uar = cq.ctx.uar;
+      hw::CqDoorbell d = cq_doorbell(number[which], ci, arm);
+      bool good = ci >= cq.ci && ci <= cq.pi;
+      if (bench.chance(0.05)) uar ^= 1, good = false;
+      if (bench.chance(0.05)) d.cqn |= 1u << bench.uniform(8, 23), good = false;
+      w.doorbells.push(ring(uar, d));
+      ringing = static_cast<int>(which);
+      if (!good) {
+        ++refused;
+      } else {
+        cq.ci = ci;
+        if (!cq.overrun) cq.arm = std::max(cq.arm, arm);
+        if (cq.fire()) {
+          eqes[cq.ctx.eqn].push_back(completion_event(number[which], cq));
+          ++fired;
+        }
+      }
+    }
+    const auto before = w.items.accepted;
+    w.tick();
+    if (w.items.accepted != before) {
+      --pending[taken_order.front()];
+      taken_order.pop_front();
+    }
+    w.dut().eval();
+    if (ringing >= 0 && w.doorbells.idle() && w.dut().doorbell_ready_o) ringing = -1;
+    if (cq.overrun && ringing != static_cast<int>(which) && pending[which] == 0 && bench.chance(0.02)) {
+      const unsigned log_depth = cq.ctx.log_depth;
+      w.settle();
+      taken_order.clear();
+      pending.fill(0);
+      ringing = -1;
+      w.check_context(number[which], cq);
+      cq = Cq{};
+      w.create(number[which], cq, log_depth, bench.chance(0.5) ? (1ULL << 24) - bench.uniform(1, 20) : 0);
+    }
+  }
+  w.settle();
+  for (unsigned i = 0; i < kCqs; ++i) w.check_context(number[i], cqs[i]);
+
+  std::uint64_t stamp = 0;
+  REQUIRE(w.writes.items.size() == writes.size());
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    auto got = written_as<hw::Cqe>(w.writes.items[i]);
+    REQUIRE(w.writes.items[i].addr == writes[i].addr);
+    REQUIRE(got.timestamp > stamp);
+    stamp = got.timestamp;
+    got.timestamp = 0;
+    REQUIRE(got == writes[i].cqe);
+  }
+  std::array<std::deque<rtl::EqeReq>, 32> got;
+  for (const auto& e : w.eqes.items) got[e.eqn].push_back(e);
+  for (unsigned i = 0; i < 32; ++i) {
+    REQUIRE(got[i].size() == eqes[i].size());
+    for (std::size_t k = 0; k < got[i].size(); ++k) REQUIRE(got[i][k] == eqes[i][k]);
+  }
+  CHECK(w.dead == dead);
+  CHECK(w.refused == refused);
+  CHECK(overruns > 10);
+  CHECK(fired > 1000);
+  CHECK(writes.size() > 3000);
+}
+
+TEST_CASE("cq_engine: arms racing with entries never lose the last event", "[rtl]") {
+  World w(seed(2));
+  auto& bench = w.bench;
+  Cq cq;
+  w.create(3, cq, 6);
+  w.rates(0.4, 0.7);
+  for (unsigned round = 0; round < 200; ++round) {
+    // As a driver does: poll, arm, poll again, sleep until the event.
+    const bool solicited = bench.chance(0.5);
+    w.eqes.items.clear();
+    const auto before = w.writes.items.size();
+    Item item;
+    item.req.cqn = 3;
+    item.req.is_receive = 1;
+    item.req.solicited = 1;
+    w.items.push(item);
+    for (auto n = bench.uniform(0, 12); n > 0; --n) w.tick();
+    w.doorbells.push(ring(cq.ctx.uar, cq_doorbell(3, cq.ci, solicited ? 2 : 3)));
+    bench.run_until([&] { return w.eqes.items.size() == 1 && w.writes.items.size() == before + 1; }, 200, "event of an arm that races with its entry");
+    for (int i = 0; i < 20; ++i) w.tick();
+    REQUIRE(w.eqes.items.size() == 1);  // exactly one
+    ++cq.pi;
+    cq.ci = cq.pi;
+    w.doorbells.push(ring(cq.ctx.uar, cq_doorbell(3, cq.ci, 0)));
+    for (int i = 0; i < 20; ++i) w.tick();
+  }
+}
+
+TEST_CASE("cq_engine: \"newer than the last event\" survives 2^24 entries without an event", "[rtl]") {
+  World w(seed(3));
+  w.rates(1, 1);
+  // 5 entries before the oldest unreported entry would become too old to count; then on past that point.
+  for (const bool solicited_pending : {false, true}) {
+    Cq cq;
+    w.create(20, cq, 4, 1000);
+    cq.ctx.pi = cq.ctx.ci = static_cast<std::uint32_t>(1000 + kSpan - 6);
+    cq.pi = cq.ci = cq.ctx.pi;
+    if (solicited_pending) cq.ctx.solicited_pi = 1002, cq.solicited = 1002;
+    w.admin(20, &cq.ctx);
+    for (int i = 0; i < 12; ++i) {
+      Item item;
+      item.req.cqn = 20;
+      w.items.push(item);
+    }
+    w.settle();
+    cq.pi += 12;
+    cq.notified = cq.pi - (kSpan - 1);
+    cq.solicited = std::max(cq.solicited, cq.notified);
+    const auto now = w.admin(20);
+    CHECK(now.pi == cq.pi);
+    CHECK(now.notified_pi == cq.notified);
+    CHECK(now.solicited_pi == cq.solicited);
+    w.eqes.items.clear();
+    w.doorbells.push(ring(cq.ctx.uar, cq_doorbell(20, cq.pi, 2)));
+    w.settle();
+    CHECK(w.eqes.items.empty());  // nothing solicited among the entries that count
+    w.doorbells.push(ring(cq.ctx.uar, cq_doorbell(20, cq.pi, 3)));
+    w.settle();
+    CHECK(w.eqes.items.size() == 1);
+  }
+}
+
+TEST_CASE("cq_engine: a CQE takes few cycles", "[rtl]") {
+  World w(seed(4));
+  w.rates(1, 1);
+  Cq cq;
+  w.create(1, cq, 10);
+  w.settle();
+  for (int i = 0; i < 100; ++i) {
+    Item item;
+    item.req.cqn = 1;
+    w.items.push(item);
+  }
+  const auto start = w.bench.cycle;
+  while (w.writes.items.empty()) w.tick();
+  const auto first = w.bench.cycle - start;
+  while (w.writes.items.size() < 100) w.tick();
+  std::printf("cq_engine: first CQE after %llu cycles, then %.1f cycles a CQE\n", static_cast<unsigned long long>(first),
+              static_cast<double>(w.bench.cycle - start - first) / 99);
+  CHECK(first <= 6);
+  CHECK(w.bench.cycle - start - first <= 99 * 8);
+}

@@ -1,0 +1,158 @@
+#include <Veq_engine.h>
+
+#include "tests/rtl/completion_models.hpp"
+
+// rtl/completion/eq_engine.sv: ring layout, order, full EQ, doorbells from the kernel's UAR only.
+using namespace rnic;
+using namespace rnic::test;
+
+namespace {
+/// The rules, with indexes that never wrap.
+struct Eq {
+  std::uint64_t base = 0, pi = 0, ci = 0;
+  unsigned log_depth = 0, vector = 0;
+  std::uint64_t depth() const { return 1ULL << log_depth; }
+};
+struct Write {
+  rtl::DmaWr wr;
+  unsigned vector = 0;
+  bool operator==(const Write&) const = default;
+};
+}  // namespace
+
+TEST_CASE("eq_engine: random events and doorbells follow the rules", "[rtl]") {
+  Bench<Veq_engine> bench(seed());
+  auto& dut = *bench.dut;
+  RNIC_SOURCE(events, rtl::EqeReq, bench, eqe, 1.0);
+  RNIC_SOURCE(doorbells, rtl::Doorbell, bench, doorbell, 1.0);
+  Sink<Write> writes([&] { return dut.wr_valid_o != 0; }, [&](bool r) { dut.wr_ready_i = r; },
+                     [&] { return Write{get<rtl::DmaWr>(dut.wr_data_o), dut.wr_vector_o}; }, bench.rng);
+  bench.add(writes);
+  unsigned refused = 0, lost = 0;
+  Monitor monitor([&] {
+    refused += dut.event_refused_o;
+    lost += dut.event_overrun_o;
+  });
+  bench.add(monitor);
+  const auto tick = [&] {
+    dut.cycles_i = bench.cycle;
+    bench.tick();
+  };
+  dut.admin_acq_valid_i = dut.admin_rel_valid_i = 0;
+  bench.reset();
+  bench.run_until([&] { return dut.ready_o != 0; }, 100, "ready");
+
+  const auto admin = [&](unsigned eqn, const rtl::EqCtx* to) {
+    dut.admin_acq_index_i = static_cast<std::uint8_t>(eqn);
+    dut.admin_acq_valid_i = 1;
+    for (bool taken = false; !taken;) {
+      dut.eval();
+      taken = dut.admin_acq_ready_o;
+      tick();
+    }
+    dut.admin_acq_valid_i = 0;
+    while (!dut.admin_ctx_valid_o) tick();
+    const auto now = get<rtl::EqCtx>(dut.admin_ctx_data_o);
+    tick();
+    dut.admin_rel_valid_i = 1;
+    dut.admin_rel_write_i = to != nullptr;
+    if (to) put(dut.admin_rel_data_i, *to);
+    for (bool taken = false; !taken;) {
+      dut.eval();
+      taken = dut.admin_rel_ready_o;
+      tick();
+    }
+    dut.admin_rel_valid_i = 0;
+    return now;
+  };
+
+  constexpr unsigned kEqs = 4;
+  const std::array<unsigned, kEqs> number{0, 1, 17, 31};
+  std::array<Eq, kEqs> eqs;
+  for (unsigned i = 0; i < kEqs; ++i) {
+    eqs[i].base = 0x7000000000ULL + 0x1000 * i;
+    eqs[i].log_depth = i * 2;
+    eqs[i].vector = 3 + 9 * i;
+    eqs[i].pi = eqs[i].ci = i == 2 ? (1ULL << 24) - 10 : 0;
+    rtl::EqCtx c;
+    c.in_use = 1;
+    c.base = eqs[i].base;
+    c.log_depth = static_cast<std::uint8_t>(eqs[i].log_depth);
+    c.msix_vector = static_cast<std::uint8_t>(eqs[i].vector);
+    c.pi = c.ci = static_cast<std::uint32_t>(eqs[i].pi & 0xffffff);
+    admin(number[i], &c);
+  }
+
+  struct Expected {
+    std::uint64_t addr;
+    unsigned vector;
+    hw::Eqe eqe;
+  };
+  std::deque<Expected> expected;
+  unsigned expect_refused = 0, expect_lost = 0;
+  for (unsigned step = 0; step < 8000; ++step) {
+    if (step % 400 == 0) {
+      events.rate = step % 800 ? 1.0 : 0.4;
+      writes.rate = step % 1200 ? 1.0 : 0.3;
+    }
+    const unsigned which = static_cast<unsigned>(bench.uniform(0, kEqs - 1));
+    Eq& eq = eqs[which];
+    if (bench.chance(0.6)) {
+      rtl::EqeReq e;
+      e.eqn = static_cast<std::uint8_t>(number[which]);
+      e.event_type = static_cast<std::uint8_t>(bench.uniform(1, 3));
+      e.number = static_cast<std::uint32_t>(bench.uniform(0, 0xffffff));
+      e.detail = static_cast<std::uint32_t>(bench.uniform(0, 0xffffffff));
+      const bool exists = !bench.chance(0.05);
+      if (!exists) e.eqn = 5;
+      events.push(e);
+      if (exists && eq.pi - eq.ci == eq.depth()) {
+        ++expect_lost;
+      } else if (exists) {
+        Expected x{eq.base + eq.pi % eq.depth() * 64, eq.vector, {}};
+        x.eqe.event_type = e.event_type;
+        x.eqe.number = e.number;
+        x.eqe.detail = e.detail;
+        x.eqe.phase = !(eq.pi / eq.depth() % 2);
+        expected.push_back(x);
+        ++eq.pi;
+      }
+      while (!events.idle()) tick();
+    } else {
+      hw::EqDoorbell d;
+      std::uint64_t ci = bench.chance(0.9) ? bench.uniform(eq.ci, eq.pi) : eq.pi + bench.uniform(1, 5);
+      d.eqn = number[which];
+      unsigned uar = 1;
+      bool good = ci <= eq.pi;
+      if (bench.chance(0.05)) d.eqn |= 1u << bench.uniform(5, 23), good = false;
+      if (bench.chance(0.05)) uar = static_cast<unsigned>(bench.uniform(2, 127)), good = false;
+      d.consumer_index = static_cast<std::uint32_t>(ci & 0xffffff);
+      doorbells.push(ring(uar, d));
+      if (good) eq.ci = ci;
+      if (!good) ++expect_refused;
+    }
+    // One thing at a time on the rings: the order of an event and a doorbell is the test's.
+    tick();
+    while (!doorbells.idle()) tick();
+    while (dut.eval(), !dut.doorbell_ready_o) tick();
+  }
+  for (int i = 0; i < 50; ++i) tick();
+  REQUIRE(writes.items.size() == expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    auto got = written_as<hw::Eqe>(writes.items[i].wr);
+    REQUIRE(writes.items[i].wr.addr == expected[i].addr);
+    REQUIRE(writes.items[i].vector == expected[i].vector);
+    REQUIRE(got.timestamp != 0);
+    got.timestamp = 0;
+    REQUIRE(got == expected[i].eqe);
+  }
+  for (unsigned i = 0; i < kEqs; ++i) {
+    const auto now = admin(number[i], nullptr);
+    CHECK(now.pi == (eqs[i].pi & 0xffffff));
+    CHECK(now.ci == (eqs[i].ci & 0xffffff));
+  }
+  CHECK(lost == expect_lost);
+  CHECK(expect_lost > 50);
+  CHECK(refused == expect_refused);
+  CHECK(expect_refused > 50);
+}
