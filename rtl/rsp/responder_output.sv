@@ -38,6 +38,161 @@ module responder_output (
     output logic                           qp_reset_ready_o,
     input  wire logic [7:0]                qp_reset_qp_i
 );
+  logic clear_valid, clear_intake, clear_engine, mark, drained, forget_valid, turn_busy;
+  logic [7:0] forget_qp;
+  qp_reset_seq u_reset (
+      .clk_i,
+      .rst_ni,
+      .qp_reset_valid_i,
+      .qp_reset_ready_o,
+      .qp_reset_qp_i,
+      .forget_valid_o(forget_valid),
+      .forget_qp_o   (forget_qp),
+      .active_i      (turn_busy),
+      .clear_valid_o (clear_valid),
+      .clear_ready_i (clear_intake && clear_engine),
+      .mark_o        (mark),
+      .drained_i     (drained)
+  );
+
+  logic wake, due, queue_en, slot_en, queue_is_nak, queue_is_ack;
+  logic [7:0] wake_qp, queue_qp, queue_syndrome;
+  logic [4:0] queue_tail;
+  logic [23:0] queue_psn, queue_msn, slot_psn, slot_msn;
+  logic [11:0] slot_addr;
+  logic [63:0] slot_va;
+  logic [31:0] slot_key, slot_length;
+  rsp_intake u_intake (
+      .clk_i,
+      .rst_ni,
+      .cmd_valid_i,
+      .cmd_ready_o,
+      .cmd_data_i,
+      .clear_valid_i   (clear_valid),
+      .clear_ready_o   (clear_intake),
+      .clear_qp_i      (forget_qp),
+      .wake_valid_o    (wake),
+      .due_valid_o     (due),
+      .wake_qp_o       (wake_qp),
+      .queue_en_i      (queue_en),
+      .queue_qp_i      (queue_qp),
+      .queue_tail_o    (queue_tail),
+      .queue_is_nak_o  (queue_is_nak),
+      .queue_is_ack_o  (queue_is_ack),
+      .queue_psn_o     (queue_psn),
+      .queue_syndrome_o(queue_syndrome),
+      .queue_msn_o     (queue_msn),
+      .slot_en_i       (slot_en),
+      .slot_addr_i     (slot_addr),
+      .slot_va_o       (slot_va),
+      .slot_key_o      (slot_key),
+      .slot_length_o   (slot_length),
+      .slot_psn_o      (slot_psn),
+      .slot_msn_o      (slot_msn)
+  );
+
+  logic run_valid, run_ready, done_valid, done_again;
+  logic [7:0] run_qp, done_qp;
+  qp_scheduler #(
+      .Wakes(1)
+  ) u_scheduler (
+      .clk_i,
+      .rst_ni,
+      .wake_valid_i  (wake),
+      .wake_qp_i     (wake_qp),
+      .run_valid_o   (run_valid),
+      .run_ready_i   (run_ready),
+      .run_qp_o      (run_qp),
+      .done_valid_i  (done_valid),
+      .done_qp_i     (done_qp),
+      .done_again_i  (done_again),
+      .forget_valid_i(forget_valid),
+      .forget_qp_i   (forget_qp),
+      .forget_busy_o (turn_busy)
+  );
+
+  // A fault of a request packet is not for this block.
+  logic room, fault_ready, desc_valid, piece_valid;
+  rnic_pkg::tx_desc_t desc_data;
+  rnic_pkg::sg_piece_t piece_data;
+  assign tx_fault_ready_o = fault_ready || !tx_fault_data_i.responder;
+  rsp_engine u_engine (
+      .clk_i,
+      .rst_ni,
+      .run_valid_i     (run_valid),
+      .run_ready_o     (run_ready),
+      .run_qp_i        (run_qp),
+      .done_valid_o    (done_valid),
+      .done_qp_o       (done_qp),
+      .done_again_o    (done_again),
+      .room_i          (room),
+      .fault_valid_i   (tx_fault_valid_i && tx_fault_data_i.responder),
+      .fault_ready_o   (fault_ready),
+      .fault_data_i    (tx_fault_data_i),
+      .clear_valid_i   (clear_valid && clear_intake),
+      .clear_ready_o   (clear_engine),
+      .clear_qp_i      (forget_qp),
+      .due_valid_i     (due),
+      .due_qp_i        (wake_qp),
+      .queue_en_o      (queue_en),
+      .queue_qp_o      (queue_qp),
+      .queue_tail_i    (queue_tail),
+      .queue_is_nak_i  (queue_is_nak),
+      .queue_is_ack_i  (queue_is_ack),
+      .queue_psn_i     (queue_psn),
+      .queue_syndrome_i(queue_syndrome),
+      .queue_msn_i     (queue_msn),
+      .slot_en_o       (slot_en),
+      .slot_addr_o     (slot_addr),
+      .slot_va_i       (slot_va),
+      .slot_key_i      (slot_key),
+      .slot_length_i   (slot_length),
+      .slot_psn_i      (slot_psn),
+      .slot_msn_i      (slot_msn),
+      .acq_valid_o,
+      .acq_ready_i,
+      .acq_index_o,
+      .ctx_valid_i,
+      .ctx_data_i,
+      .rel_valid_o,
+      .rel_ready_i,
+      .rel_write_o,
+      .rel_data_o,
+      .desc_valid_o    (desc_valid),
+      .desc_data_o     (desc_data),
+      .piece_valid_o   (piece_valid),
+      .piece_data_o    (piece_data)
+  );
+
+  // The inline bytes of a piece (its highest 512 bits) are never used here and not stored.
+  localparam int unsigned PieceBits = rnic_pkg::SgPieceBits - 512;
+  logic [rnic_pkg::SgPieceBits-1:0] piece_bits;
+  logic [PieceBits-1:0] piece_queued;
+  logic unused_data;
+  assign piece_bits   = piece_data;
+  assign unused_data  = ^piece_bits[rnic_pkg::SgPieceBits-1:PieceBits];
+  assign piece_data_o = {512'd0, piece_queued};
+  packet_queue #(
+      .PieceWidth     (PieceBits),
+      .PieceDepth     (16),
+      .PiecesPerPacket(1)
+  ) u_packets (
+      .clk_i,
+      .rst_ni,
+      .room_o       (room),
+      .desc_valid_i (desc_valid),
+      .desc_data_i  (desc_data),
+      .piece_valid_i(piece_valid),
+      .piece_data_i (piece_bits[PieceBits-1:0]),
+      .desc_valid_o,
+      .desc_ready_i,
+      .desc_data_o,
+      .piece_valid_o,
+      .piece_ready_i,
+      .piece_data_o (piece_queued),
+      .mark_i       (mark),
+      .drained_o    (drained)
+  );
 endmodule
 
 `default_nettype wire

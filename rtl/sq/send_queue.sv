@@ -68,6 +68,243 @@ module send_queue (
     input  wire logic [7:0]                qp_reset_qp_i,
     output logic [rnic_pkg::NumCounters-1:0] event_o
 );
+  localparam int unsigned Counters = rnic_pkg::NumCounters;
+
+  rnic_pkg::send_ctx_t rel_doorbell, rel_fetch, rel_engine;
+  logic [7:0] acq_doorbell, acq_fetch, acq_engine;
+  logic [Counters-1:0] ev_doorbell, ev_fetch, ev_engine;
+  assign acq_index_o = {acq_engine, acq_fetch, acq_doorbell};
+  assign rel_data_o  = {rel_engine, rel_fetch, rel_doorbell};
+  assign event_o     = ev_doorbell | ev_fetch | ev_engine;
+
+  logic forget_valid, turn_busy, flush_busy, fetch_busy, clear_valid, mark, drained;
+  logic [7:0] forget_qp;
+  qp_reset_seq u_reset (
+      .clk_i,
+      .rst_ni,
+      .qp_reset_valid_i,
+      .qp_reset_ready_o,
+      .qp_reset_qp_i,
+      .forget_valid_o(forget_valid),
+      .forget_qp_o   (forget_qp),
+      .active_i      (turn_busy || flush_busy || fetch_busy),
+      .clear_valid_o (clear_valid),
+      .clear_ready_i (clear_valid),
+      .mark_o        (mark),
+      .drained_i     (drained)
+  );
+
+  // ---- Doorbells -----------------------------------------------------------------------------------------------------
+  logic window_valid, db_wake, db_flush;
+  logic [10:0] window_addr;
+  logic [511:0] window_data;
+  logic [7:0] db_qp;
+  sq_doorbell u_doorbell (
+      .clk_i,
+      .rst_ni,
+      .sq_doorbell_valid_i,
+      .sq_doorbell_ready_o,
+      .sq_doorbell_data_i,
+      .wqe_push_valid_i,
+      .wqe_push_ready_o,
+      .wqe_push_data_i,
+      .acq_valid_o   (acq_valid_o[0]),
+      .acq_ready_i   (acq_ready_i[0]),
+      .acq_index_o   (acq_doorbell),
+      .ctx_valid_i   (ctx_valid_i[0]),
+      .ctx_data_i,
+      .rel_valid_o   (rel_valid_o[0]),
+      .rel_ready_i   (rel_ready_i[0]),
+      .rel_write_o   (rel_write_o[0]),
+      .rel_data_o    (rel_doorbell),
+      .window_valid_o(window_valid),
+      .window_addr_o (window_addr),
+      .window_data_o (window_data),
+      .wake_valid_o  (db_wake),
+      .wake_qp_o     (db_qp),
+      .flush_valid_o (db_flush),
+      .event_o       (ev_doorbell)
+  );
+
+  // Flush requests wait per QP, so that a long flush of one never holds up the doorbells of others.
+  qp_scheduler #(
+      .Wakes(1)
+  ) u_flush (
+      .clk_i,
+      .rst_ni,
+      .wake_valid_i  (db_flush),
+      .wake_qp_i     (db_qp),
+      .run_valid_o   (flush_req_valid_o),
+      .run_ready_i   (flush_req_ready_i),
+      .run_qp_o      (flush_req_qp_o),
+      .done_valid_i  (flush_req_valid_o && flush_req_ready_i),
+      .done_qp_i     (flush_req_qp_o),
+      .done_again_i  (1'b0),
+      .forget_valid_i(forget_valid),
+      .forget_qp_i   (forget_qp),
+      .forget_busy_o (flush_busy)
+  );
+
+  // ---- Turns ---------------------------------------------------------------------------------------------------------
+  logic run_valid, run_ready, done_valid, done_again, fetch_wake, room;
+  logic [7:0] run_qp, done_qp, fetch_wake_qp;
+  qp_scheduler #(
+      .Wakes(3)
+  ) u_scheduler (
+      .clk_i,
+      .rst_ni,
+      .wake_valid_i  ({sq_wake_valid_i, fetch_wake, db_wake}),
+      .wake_qp_i     ({sq_wake_qp_i, fetch_wake_qp, db_qp}),
+      .run_valid_o   (run_valid),
+      .run_ready_i   (run_ready),
+      .run_qp_o      (run_qp),
+      .done_valid_i  (done_valid),
+      .done_qp_i     (done_qp),
+      .done_again_i  (done_again),
+      .forget_valid_i(forget_valid),
+      .forget_qp_i   (forget_qp),
+      .forget_busy_o (turn_busy)
+  );
+
+  // ---- WQE fetch and buffer --------------------------------------------------------------------------------------------
+  logic fetch_valid, buf_rd_en;
+  rnic_pkg::wqe_fetch_req_t fetch_data;
+  logic [10:0] buf_rd_addr;
+  logic [511:0] buf_rd_data;
+  logic [1:0] fail_valid, fail_ready;
+  rnic_pkg::retire_cmd_t fail_fetch, fail_engine;
+  wqe_fetch u_fetch (
+      .clk_i,
+      .rst_ni,
+      .req_valid_i       (fetch_valid),
+      .req_data_i        (fetch_data),
+      .busy_qp_i         (forget_qp),
+      .busy_o            (fetch_busy),
+      .rd_req_valid_o,
+      .rd_req_ready_i,
+      .rd_req_data_o,
+      .rd_rsp_valid_i,
+      .rd_rsp_ready_o,
+      .rd_rsp_data_i,
+      .window_valid_i    (window_valid),
+      .window_addr_i     (window_addr),
+      .window_data_i     (window_data),
+      .buf_rd_en_i       (buf_rd_en),
+      .buf_rd_addr_i     (buf_rd_addr),
+      .buf_rd_data_o     (buf_rd_data),
+      .acq_valid_o       (acq_valid_o[1]),
+      .acq_ready_i       (acq_ready_i[1]),
+      .acq_index_o       (acq_fetch),
+      .ctx_valid_i       (ctx_valid_i[1]),
+      .ctx_data_i,
+      .rel_valid_o       (rel_valid_o[1]),
+      .rel_ready_i       (rel_ready_i[1]),
+      .rel_write_o       (rel_write_o[1]),
+      .rel_data_o        (rel_fetch),
+      .wake_valid_o      (fetch_wake),
+      .wake_qp_o         (fetch_wake_qp),
+      .retire_cmd_valid_o(fail_valid[0]),
+      .retire_cmd_ready_i(fail_ready[0]),
+      .retire_cmd_data_o (fail_fetch),
+      .event_o           (ev_fetch)
+  );
+
+  // ---- Engine --------------------------------------------------------------------------------------------------------
+  logic desc_valid, piece_valid, read_slot_valid;
+  rnic_pkg::tx_desc_t desc_data;
+  rnic_pkg::sg_piece_t piece_data;
+  rnic_pkg::read_slot_t read_slot_data;
+  logic [11:0] read_slot_addr;
+  sq_engine u_engine (
+      .clk_i,
+      .rst_ni,
+      .run_valid_i       (run_valid),
+      .run_ready_o       (run_ready),
+      .run_qp_i          (run_qp),
+      .done_valid_o      (done_valid),
+      .done_qp_o         (done_qp),
+      .done_again_o      (done_again),
+      .room_i            (room),
+      .acq_valid_o       (acq_valid_o[2]),
+      .acq_ready_i       (acq_ready_i[2]),
+      .acq_index_o       (acq_engine),
+      .ctx_valid_i       (ctx_valid_i[2]),
+      .ctx_data_i,
+      .rel_valid_o       (rel_valid_o[2]),
+      .rel_ready_i       (rel_ready_i[2]),
+      .rel_write_o       (rel_write_o[2]),
+      .rel_data_o        (rel_engine),
+      .buf_rd_en_o       (buf_rd_en),
+      .buf_rd_addr_o     (buf_rd_addr),
+      .buf_rd_data_i     (buf_rd_data),
+      .fetch_valid_o     (fetch_valid),
+      .fetch_data_o      (fetch_data),
+      .desc_valid_o      (desc_valid),
+      .desc_data_o       (desc_data),
+      .piece_valid_o     (piece_valid),
+      .piece_data_o      (piece_data),
+      .inflight_valid_o,
+      .inflight_data_o,
+      .read_slot_valid_o (read_slot_valid),
+      .read_slot_addr_o  (read_slot_addr),
+      .read_slot_data_o  (read_slot_data),
+      .retire_cmd_valid_o(fail_valid[1]),
+      .retire_cmd_ready_i(fail_ready[1]),
+      .retire_cmd_data_o (fail_engine),
+      .event_o           (ev_engine)
+  );
+  ram_1r1w #(
+      .Width(rnic_pkg::ReadSlotBits),
+      .Depth(256 * rnic_pkg::MaxReadsOutstanding)
+  ) u_read_ring (
+      .clk_i,
+      .wr_en_i  (read_slot_valid),
+      .wr_addr_i(read_slot_addr),
+      .wr_data_i(read_slot_data),
+      .rd_en_i  (read_slot_en_i),
+      .rd_addr_i(read_slot_addr_i),
+      .rd_data_o(read_slot_data_o)
+  );
+
+  // ---- Outputs -------------------------------------------------------------------------------------------------------
+  packet_queue #(
+      .PieceWidth     (rnic_pkg::SgPieceBits),
+      .PieceDepth     (32),
+      .PiecesPerPacket(rnic_pkg::MaxSge)
+  ) u_packets (
+      .clk_i,
+      .rst_ni,
+      .room_o       (room),
+      .desc_valid_i (desc_valid),
+      .desc_data_i  (desc_data),
+      .piece_valid_i(piece_valid),
+      .piece_data_i (piece_data),
+      .desc_valid_o,
+      .desc_ready_i,
+      .desc_data_o,
+      .piece_valid_o,
+      .piece_ready_i,
+      .piece_data_o,
+      .mark_i       (mark),
+      .drained_o    (drained)
+  );
+  logic unused_last, unused_source;
+  stream_arbiter #(
+      .N    (2),
+      .Width(rnic_pkg::RetireCmdBits)
+  ) u_fail (
+      .clk_i,
+      .rst_ni,
+      .in_valid_i  (fail_valid),
+      .in_ready_o  (fail_ready),
+      .in_last_i   (2'b11),
+      .in_data_i   ({fail_engine, fail_fetch}),
+      .out_valid_o (retire_cmd_valid_o),
+      .out_ready_i (retire_cmd_ready_i),
+      .out_last_o  (unused_last),
+      .out_data_o  (retire_cmd_data_o),
+      .out_source_o(unused_source)
+  );
 endmodule
 
 `default_nettype wire

@@ -1,0 +1,240 @@
+`default_nettype none
+`include "assert.svh"
+
+/// Responder's engine: one packet a turn, four cycles.
+///
+/// A turn reads the queue word of its QP and how far it has come (this block's own memory), and acquires the receive context. A failed
+/// packet (tx_fault) takes a turn of its own: the Reads left are dropped and its NAK leaves at once.
+module rsp_engine (
+    input  wire logic                   clk_i,
+    input  wire logic                   rst_ni,
+    input  wire logic                   run_valid_i,
+    output logic                        run_ready_o,
+    input  wire logic [7:0]             run_qp_i,
+    output logic                        done_valid_o,
+    output logic [7:0]                  done_qp_o,
+    output logic                        done_again_o,
+    input  wire logic                   room_i,
+    input  wire logic                   fault_valid_i,
+    output logic                        fault_ready_o,
+    input  wire rnic_pkg::tx_fault_t    fault_data_i,
+    input  wire logic                   clear_valid_i,
+    output logic                        clear_ready_o,
+    input  wire logic [7:0]             clear_qp_i,
+    // From the intake
+    input  wire logic                   due_valid_i,
+    input  wire logic [7:0]             due_qp_i,
+    output logic                        queue_en_o,
+    output logic [7:0]                  queue_qp_o,
+    input  wire logic [4:0]             queue_tail_i,
+    input  wire logic                   queue_is_nak_i,
+    input  wire logic                   queue_is_ack_i,
+    input  wire logic [23:0]            queue_psn_i,
+    input  wire logic [7:0]             queue_syndrome_i,
+    input  wire logic [23:0]            queue_msn_i,
+    output logic                        slot_en_o,
+    output logic [11:0]                 slot_addr_o,
+    input  wire logic [63:0]            slot_va_i,
+    input  wire logic [31:0]            slot_key_i,
+    input  wire logic [31:0]            slot_length_i,
+    input  wire logic [23:0]            slot_psn_i,
+    input  wire logic [23:0]            slot_msn_i,
+    // Receive context
+    output logic                        acq_valid_o,
+    input  wire logic                   acq_ready_i,
+    output logic [7:0]                  acq_index_o,
+    input  wire logic                   ctx_valid_i,
+    input  wire rnic_pkg::recv_ctx_t    ctx_data_i,
+    output logic                        rel_valid_o,
+    input  wire logic                   rel_ready_i,
+    output logic                        rel_write_o,
+    output rnic_pkg::recv_ctx_t         rel_data_o,
+    // Packet
+    output logic                        desc_valid_o,
+    output rnic_pkg::tx_desc_t          desc_data_o,
+    output logic                        piece_valid_o,
+    output rnic_pkg::sg_piece_t         piece_data_o
+);
+  // StIdle     choosing: a cleared QP, a fault, a turn; its words are being read, its context is asked for
+  // StRead     words are here; the slot of the oldest Read is being read
+  // StContext  waiting for the context
+  // StSend     the packet leaves; giving the context back
+  // StFault    the NAK of a failed packet leaves
+  typedef enum logic [2:0] {
+    StIdle,
+    StRead,
+    StContext,
+    StSend,
+    StFault
+  } state_e;
+  state_e state_q, state_d;
+
+  logic [7:0] qp_q;
+  logic is_fault_q, asking_q, due_q;
+  logic choose_run, choose_fault, fire;
+  rnic_pkg::recv_ctx_t ctx_q;
+
+  // ---- ACK or NAK due, a bit a QP. Set by the intake; taken together with the queue word, so that both agree -----------
+  logic [255:0] due_bits_q, due_bits_d;
+  logic due_back;
+  always_comb begin
+    due_bits_d = due_bits_q;
+    if (choose_run) due_bits_d[run_qp_i] = 1'b0;
+    if (due_back) due_bits_d[qp_q] = 1'b1;
+    if (due_valid_i) due_bits_d[due_qp_i] = 1'b1;
+    if (clear_valid_i) due_bits_d[clear_qp_i] = 1'b0;
+  end
+
+  // ---- Progress of a QP: Reads answered, bytes of the oldest one sent, nothing more to send ----------------------------
+  logic [4:0] head, new_head;
+  logic [31:0] sent, new_sent, packet_sent;
+  logic stopped, new_stopped, progress_wr;
+  logic [7:0] progress_qp;
+  ram_1r1w #(
+      .Width(38),
+      .Depth(256)
+  ) u_progress (
+      .clk_i,
+      .wr_en_i  (progress_wr || (clear_valid_i && clear_ready_o)),
+      .wr_addr_i(progress_wr ? qp_q : clear_qp_i),
+      .wr_data_i(progress_wr ? {new_stopped, new_sent, new_head} : '0),
+      .rd_en_i  (queue_en_o),
+      .rd_addr_i(progress_qp),
+      .rd_data_o({stopped, sent, head})
+  );
+
+  // ---- Choice ------------------------------------------------------------------------------------------------------------
+  assign clear_ready_o = state_q == StIdle;
+  assign choose_fault  = state_q == StIdle && !clear_valid_i && fault_valid_i && room_i;
+  assign choose_run    = state_q == StIdle && !clear_valid_i && !fault_valid_i && run_valid_i && room_i;
+  assign run_ready_o   = choose_run;
+  assign queue_en_o    = choose_fault || choose_run;
+  assign progress_qp   = choose_fault ? fault_data_i.qp : run_qp_i;
+  assign queue_qp_o    = progress_qp;
+  assign slot_en_o     = state_q == StRead;
+  assign slot_addr_o   = {qp_q, head[3:0]};
+  assign acq_valid_o   = choose_run || asking_q;
+  assign acq_index_o   = asking_q ? qp_q : run_qp_i;
+
+  // ---- Packet ------------------------------------------------------------------------------------------------------------
+  rnic_pkg::tx_desc_t read_desc;
+  logic last, gone, reads, send_read, send_nak, send_ack, fatal;
+  rsp_packet u_packet (
+      .qp_i    (qp_q),
+      .mtu_i   (ctx_q.mtu),
+      .pd_i    (ctx_q.pd),
+      .va_i    (slot_va_i),
+      .key_i   (slot_key_i),
+      .length_i(slot_length_i),
+      .psn_i   (slot_psn_i),
+      .msn_i   (slot_msn_i),
+      .sent_i  (sent),
+      .last_o  (last),
+      .sent_o  (packet_sent),
+      .desc_o  (read_desc),
+      .piece_o (piece_data_o)
+  );
+  // In the error state what was executed before is still answered: the NAK that tells the peer comes last.
+  assign gone  = !ctx_q.in_use || ctx_q.state == rnic_pkg::QpStateReset || ctx_q.state == rnic_pkg::QpStateInit;
+  assign reads = queue_tail_i != head;
+  assign fatal = queue_syndrome_i >= rnic_pkg::AethSyndromeNakInvalidRequest &&
+                 queue_syndrome_i <= rnic_pkg::AethSyndromeNakRemoteOperational;
+  assign send_read = !gone && !stopped && reads;
+  assign send_nak  = !gone && !stopped && !reads && due_q && queue_is_nak_i;
+  assign send_ack  = !gone && !stopped && !reads && due_q && queue_is_ack_i;
+
+  always_comb begin
+    desc_data_o = read_desc;
+    if (!send_read || state_q == StFault) begin
+      desc_data_o           = '0;
+      desc_data_o.qp        = qp_q;
+      desc_data_o.responder = 1'b1;
+      desc_data_o.opcode    = rnic_pkg::RcOpcodeAcknowledge;
+      desc_data_o.psn       = queue_psn_i;
+      desc_data_o.syndrome  = send_nak ? queue_syndrome_i : rnic_pkg::AethSyndromeAckNoCredit;
+      desc_data_o.msn       = queue_msn_i;
+    end
+    // A key or range that no longer grants access, or memory that failed (InfiniBand specification 9.7.4.1.4, 9.7.4.1.5).
+    if (state_q == StFault) begin
+      desc_data_o.psn      = fault_data_i.psn;
+      desc_data_o.syndrome = rnic_pkg::AethSyndromeNakRemoteAccess;
+      if (fault_data_i.status == rnic_pkg::XlateStatusOk ||
+          fault_data_i.status == rnic_pkg::XlateStatusPageListError) begin
+        desc_data_o.syndrome = rnic_pkg::AethSyndromeNakRemoteOperational;
+      end
+    end
+  end
+
+  assign fire          = state_q == StSend && rel_ready_i;
+  assign desc_valid_o  = (fire && (send_read || send_nak || send_ack)) || (state_q == StFault && !stopped);
+  assign piece_valid_o = fire && send_read && desc_data_o.payload_length != '0;
+
+  always_comb begin
+    new_head    = head;
+    new_sent    = sent;
+    new_stopped = stopped;
+    if (state_q == StFault || gone) begin
+      new_head    = queue_tail_i;
+      new_sent    = '0;
+      new_stopped = stopped || state_q == StFault;
+    end else if (send_read) begin
+      new_head = head + 5'(last);
+      new_sent = packet_sent;
+    end else if (send_nak && fatal) begin
+      new_stopped = 1'b1;
+    end
+  end
+  assign progress_wr = fire || state_q == StFault;
+  assign due_back    = fire && send_read && due_q;
+
+  // ---- Context: a Read that has been answered makes room for another ----------------------------------------------------
+  always_comb begin
+    rel_data_o = ctx_q;
+    if (ctx_q.rd_inflight != '0) rel_data_o.rd_inflight = ctx_q.rd_inflight - 1'b1;
+  end
+  assign rel_valid_o = state_q == StSend;
+  assign rel_write_o = send_read && last;
+
+  // ---- Control -----------------------------------------------------------------------------------------------------------
+  always_comb begin
+    state_d = state_q;
+    unique case (state_q)
+      StIdle:    if (queue_en_o) state_d = StRead;
+      StRead:    state_d = is_fault_q ? StFault : StContext;
+      StContext: if (ctx_valid_i) state_d = StSend;
+      StSend:    if (rel_ready_i) state_d = StIdle;
+      StFault:   state_d = StIdle;
+      default:   state_d = StIdle;
+    endcase
+  end
+
+  always_ff @(posedge clk_i) begin
+    state_q    <= state_d;
+    due_bits_q <= due_bits_d;
+    asking_q   <= acq_valid_o && !acq_ready_i;
+    if (queue_en_o) begin
+      qp_q       <= progress_qp;
+      is_fault_q <= choose_fault;
+      due_q      <= due_bits_q[run_qp_i];
+    end
+    if (ctx_valid_i) ctx_q <= ctx_data_i;
+    if (!rst_ni) begin
+      state_q    <= StIdle;
+      due_bits_q <= '0;
+      asking_q   <= 1'b0;
+    end
+  end
+
+  assign fault_ready_o = state_q == StFault;
+  assign done_valid_o  = fire;
+  assign done_qp_o     = qp_q;
+  assign done_again_o  = send_read && (!last || new_head != queue_tail_i || due_q);
+
+  logic unused_bits;
+  assign unused_bits = ^{fault_data_i.responder, fault_data_i.wqe_idx};
+
+  `ASSERT_HOLD(AcquireHold, acq_valid_o, acq_ready_i, acq_index_o)
+  `ASSERT(ReadsFit, state_q != StSend || 5'(queue_tail_i - head) <= rnic_pkg::MaxReadsOutstanding[4:0])
+endmodule
+
+`default_nettype wire

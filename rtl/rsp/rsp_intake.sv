@@ -1,0 +1,164 @@
+`default_nettype none
+
+/// Takes the commands of the receive side into the state of their queue pairs.
+///
+/// Keeps, per QP, a rsp_queue word: how many Reads have been queued, and what follows the last of them: an ACK or a NAK.
+/// A Read clears what precedes it, because its response acknowledges that (InfiniBand specification 9.7.5.1.3), and so does
+/// a NAK. Only this block writes these words and the Read ring; the engine reads them. Two cycles a command.
+module rsp_intake (
+    input  wire logic                   clk_i,
+    input  wire logic                   rst_ni,
+    input  wire logic                   cmd_valid_i,
+    output logic                        cmd_ready_o,
+    input  wire rnic_pkg::rsp_cmd_t     cmd_data_i,
+    input  wire logic                   clear_valid_i,
+    output logic                        clear_ready_o,
+    input  wire logic [7:0]             clear_qp_i,
+    // The engine should look: a Read was queued; an ACK or NAK is due
+    output logic                        wake_valid_o,
+    output logic                        due_valid_o,
+    output logic [7:0]                  wake_qp_o,
+    // Engine's read ports, data in the next cycle: queue word of a QP, a slot of its Read ring
+    input  wire logic                   queue_en_i,
+    input  wire logic [7:0]             queue_qp_i,
+    output logic [4:0]                  queue_tail_o,
+    output logic                        queue_is_nak_o,
+    output logic                        queue_is_ack_o,
+    output logic [23:0]                 queue_psn_o,
+    output logic [7:0]                  queue_syndrome_o,
+    output logic [23:0]                 queue_msn_o,
+    input  wire logic                   slot_en_i,
+    input  wire logic [11:0]            slot_addr_i,
+    output logic [63:0]                 slot_va_o,
+    output logic [31:0]                 slot_key_o,
+    output logic [31:0]                 slot_length_o,
+    output logic [23:0]                 slot_psn_o,
+    output logic [23:0]                 slot_msn_o
+);
+  localparam int unsigned QueueBits = 5 + 1 + 1 + 24 + 8 + 24;
+  localparam int unsigned SlotBits = 64 + 32 + 32 + 24 + 24;
+
+  // StIdle    the queue word of the next command is being read
+  // StUpdate  it is here: writing it back
+  typedef enum logic {
+    StIdle,
+    StUpdate
+  } state_e;
+  state_e state_q, state_d;
+
+  logic [QueueBits-1:0] word, new_word, engine_word;
+  logic [4:0] tail, new_tail;
+  logic is_nak, is_ack, new_is_nak, new_is_ack;
+  logic [23:0] psn, new_psn, msn, new_msn;
+  logic [7:0] syndrome, new_syndrome;
+  logic start, update, is_read, dead;
+  logic wr_en;
+  logic [7:0] wr_qp;
+
+  assign start         = state_q == StIdle && cmd_valid_i && !clear_valid_i;
+  assign update        = state_q == StUpdate;
+  assign clear_ready_o = state_q == StIdle;
+  assign cmd_ready_o   = update;
+
+  assign {msn, syndrome, psn, is_ack, is_nak, tail} = word;
+  assign new_word = {new_msn, new_syndrome, new_psn, new_is_ack, new_is_nak, new_tail};
+  assign is_read  = cmd_data_i.command == rnic_pkg::RspCommandRead;
+
+  // After a fatal NAK (0x61 to 0x63) nothing may follow.
+  assign dead = is_nak && syndrome >= rnic_pkg::AethSyndromeNakInvalidRequest &&
+                syndrome <= rnic_pkg::AethSyndromeNakRemoteOperational;
+
+  always_comb begin
+    new_tail     = tail;
+    new_is_nak   = is_nak;
+    new_is_ack   = is_ack;
+    new_psn      = psn;
+    new_syndrome = syndrome;
+    new_msn      = msn;
+    unique case (cmd_data_i.command)
+      rnic_pkg::RspCommandRead: begin
+        new_tail   = tail + 1'b1;
+        new_msn    = msn + 1'b1;
+        new_is_ack = 1'b0;
+        new_is_nak = 1'b0;
+      end
+      rnic_pkg::RspCommandNak: begin
+        new_is_nak   = 1'b1;
+        new_is_ack   = 1'b0;
+        new_psn      = cmd_data_i.psn;
+        new_syndrome = cmd_data_i.syndrome;
+      end
+      default: begin
+        new_msn = msn + 24'(cmd_data_i.msg_last);
+        if (cmd_data_i.ack_req) begin
+          new_is_ack = 1'b1;
+          new_is_nak = 1'b0;
+        end
+        if (cmd_data_i.ack_req || !is_nak) new_psn = cmd_data_i.psn;
+      end
+    endcase
+  end
+
+  assign wake_qp_o    = cmd_data_i.qp;
+  assign due_valid_o  = update && !dead && (cmd_data_i.command == rnic_pkg::RspCommandNak ||
+                                           (!is_read && cmd_data_i.ack_req));
+  assign wake_valid_o = due_valid_o || (update && !dead && is_read);
+
+  always_comb begin
+    state_d = state_q;
+    unique case (state_q)
+      StIdle:   if (start) state_d = StUpdate;
+      StUpdate: state_d = StIdle;
+      default:  state_d = StIdle;
+    endcase
+  end
+  always_ff @(posedge clk_i) begin
+    state_q <= state_d;
+    if (!rst_ni) state_q <= StIdle;
+  end
+
+  // Two copies of the words, one for each reader.
+  assign wr_en = (update && !dead) || (clear_valid_i && clear_ready_o);
+  assign wr_qp = update ? cmd_data_i.qp : clear_qp_i;
+  ram_1r1w #(
+      .Width(QueueBits),
+      .Depth(256)
+  ) u_own (
+      .clk_i,
+      .wr_en_i  (wr_en),
+      .wr_addr_i(wr_qp),
+      .wr_data_i(update ? new_word : '0),
+      .rd_en_i  (start),
+      .rd_addr_i(cmd_data_i.qp),
+      .rd_data_o(word)
+  );
+  ram_1r1w #(
+      .Width(QueueBits),
+      .Depth(256)
+  ) u_engine (
+      .clk_i,
+      .wr_en_i  (wr_en),
+      .wr_addr_i(wr_qp),
+      .wr_data_i(update ? new_word : '0),
+      .rd_en_i  (queue_en_i),
+      .rd_addr_i(queue_qp_i),
+      .rd_data_o(engine_word)
+  );
+  assign {queue_msn_o, queue_syndrome_o, queue_psn_o, queue_is_ack_o, queue_is_nak_o, queue_tail_o} =
+      engine_word;
+
+  ram_1r1w #(
+      .Width(SlotBits),
+      .Depth(256 * rnic_pkg::MaxReadsOutstanding)
+  ) u_ring (
+      .clk_i,
+      .wr_en_i  (update && !dead && is_read),
+      .wr_addr_i({cmd_data_i.qp, tail[3:0]}),
+      .wr_data_i({new_msn, cmd_data_i.psn, cmd_data_i.length, cmd_data_i.key, cmd_data_i.va}),
+      .rd_en_i  (slot_en_i),
+      .rd_addr_i(slot_addr_i),
+      .rd_data_o({slot_msn_o, slot_psn_o, slot_length_o, slot_key_o, slot_va_o})
+  );
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,285 @@
+`default_nettype none
+`include "assert.svh"
+
+/// Send engine: one packet a turn.
+///
+/// A turn acquires the context, reads the WQE under way (or the next one) from the WQE buffer, and either makes one packet or steps aside: no
+/// WQE in the buffer, SqWindow WQEs unacknowledged, fence, Read limit, fault, not RTS. At the start of a message the whole WQE is judged
+/// first, lengths of all data segments included, so that a malformed one sends nothing. The packet queue has room
+/// before the context is asked for (room_i), so the context is never held for the wire.
+module sq_engine (
+    input  wire logic                   clk_i,
+    input  wire logic                   rst_ni,
+    input  wire logic                   run_valid_i,
+    output logic                        run_ready_o,
+    input  wire logic [7:0]             run_qp_i,
+    output logic                        done_valid_o,
+    output logic [7:0]                  done_qp_o,
+    output logic                        done_again_o,
+    input  wire logic                   room_i,
+    // Context
+    output logic                        acq_valid_o,
+    input  wire logic                   acq_ready_i,
+    output logic [7:0]                  acq_index_o,
+    input  wire logic                   ctx_valid_i,
+    input  wire rnic_pkg::send_ctx_t    ctx_data_i,
+    output logic                        rel_valid_o,
+    input  wire logic                   rel_ready_i,
+    output logic                        rel_write_o,
+    output rnic_pkg::send_ctx_t         rel_data_o,
+    // WQE buffer
+    output logic                        buf_rd_en_o,
+    output logic [10:0]                 buf_rd_addr_o,
+    input  wire logic [511:0]           buf_rd_data_i,
+    // WQE fetch
+    output logic                        fetch_valid_o,
+    output rnic_pkg::wqe_fetch_req_t    fetch_data_o,
+    // Packet
+    output logic                        desc_valid_o,
+    output rnic_pkg::tx_desc_t          desc_data_o,
+    output logic                        piece_valid_o,
+    output rnic_pkg::sg_piece_t         piece_data_o,
+    output logic                        inflight_valid_o,
+    output rnic_pkg::inflight_t         inflight_data_o,
+    output logic                        read_slot_valid_o,
+    output logic [11:0]                 read_slot_addr_o,
+    output rnic_pkg::read_slot_t        read_slot_data_o,
+    output logic                        retire_cmd_valid_o,
+    input  wire logic                   retire_cmd_ready_i,
+    output rnic_pkg::retire_cmd_t       retire_cmd_data_o,
+    output logic [rnic_pkg::NumCounters-1:0] event_o
+);
+  // StIdle     waiting for a turn and room for its packet
+  // StContext  waiting for the context; its arrival reads the first line of the WQE
+  // StHead     context and first line are here: anything to do?
+  // StSum      start of a message: adding up the data segments, a line a cycle
+  // StPlan     judging the WQE; the descriptor leaves
+  // StWalk     the pieces leave
+  // StRelease  giving the context back; a fetch may start
+  // StFail     reporting a malformed WQE
+  typedef enum logic [2:0] {
+    StIdle,
+    StContext,
+    StHead,
+    StSum,
+    StPlan,
+    StWalk,
+    StRelease,
+    StFail
+  } state_e;
+  state_e state_q, state_d;
+
+  rnic_pkg::send_ctx_t ctx_q, ctx_sent;
+  rnic_pkg::wqe_control_t control_q;
+  rnic_pkg::wqe_remote_t remote_q;
+  logic [7:0] qp_q;
+  logic [36:0] sum_q;
+  logic [2:0] first_line, first_line_q, line_q;
+  logic sent_q, partial_q, failed_q;
+
+  // ---- Head ----------------------------------------------------------------------------------------------------------
+  logic runnable;
+  assign runnable = ctx_q.in_use && ctx_q.state == rnic_pkg::QpStateRts && !ctx_q.fault &&
+                    ctx_q.pi != ctx_q.exec_idx && ctx_q.buf_count != '0;
+  wqe_line u_line (
+      .index_i     (ctx_data_i.exec_idx[2:0]),
+      .log_stride_i(ctx_data_i.log_stride),
+      .line_o      (first_line)
+  );
+
+  // ---- Sum of the data segments of a line: segments [header, size) of the WQE ------------------------------------------
+  logic [36:0] line_sum;
+  logic [1:0] header_segments;
+  logic more_lines, bad;
+  always_comb begin
+    line_sum = '0;
+    for (int unsigned i = 0; i < 4; i++) begin
+      if (8'({line_q, 2'd0}) + 8'(i) >= 8'(header_segments) && 8'({line_q, 2'd0}) + 8'(i) < control_q.size) begin
+        line_sum = line_sum + 37'(buf_rd_data_i[i*128+64+:32]);
+      end
+    end
+  end
+  assign more_lines = !control_q.inline_data && line_q != 3'd7 && 8'({line_q, 2'd0}) + 8'd4 < control_q.size;
+
+  // ---- Plan ------------------------------------------------------------------------------------------------------------
+  logic is_read, window_full, fenced, read_limit, step_aside, go, psn_room, last;
+  sq_wqe_check u_check (
+      .control_i        (control_q),
+      .ctx_i            (ctx_q),
+      .sum_i            (sum_q),
+      .header_segments_o(header_segments),
+      .bad_o            (bad)
+  );
+  sq_packet u_packet (
+      .qp_i       (qp_q),
+      .ctx_i      (ctx_q),
+      .control_i  (control_q),
+      .remote_i   (remote_q),
+      .last_o     (last),
+      .psn_room_o (psn_room),
+      .desc_o     (desc_data_o),
+      .inflight_o (inflight_data_o),
+      .read_slot_o(read_slot_data_o),
+      .ctx_o      (ctx_sent)
+  );
+  assign is_read     = control_q.opcode == rnic_pkg::WqeOpcodeRead;
+  assign window_full = ctx_q.exec_idx - ctx_q.retire_idx >= rnic_pkg::SqWindow[15:0];
+  assign fenced      = control_q.fence && ctx_q.rd_outstanding != '0;
+  assign read_limit  = is_read && (ctx_q.rd_outstanding >= ctx_q.max_rd ||
+                                   ctx_q.rd_outstanding >= rnic_pkg::MaxReadsOutstanding[4:0] ||
+                                   (ctx_q.rd_outstanding != '0 && !psn_room));
+  assign step_aside  = !ctx_q.msg_active && (bad || window_full || fenced || read_limit);
+  assign go          = state_q == StPlan && !step_aside;
+
+  assign desc_valid_o      = go;
+  assign inflight_valid_o  = go && last;
+  assign read_slot_valid_o = go && is_read;
+  assign read_slot_addr_o  = {qp_q, ctx_q.rd_tail};
+
+  // ---- Walk ------------------------------------------------------------------------------------------------------------
+  logic walk_start, walk_rd, walk_done;
+  logic [2:0] walk_line;
+  logic [4:0] walk_sge;
+  logic [31:0] walk_offset;
+  assign walk_start = go && desc_data_o.payload_length != '0;
+  sge_walk u_walk (
+      .clk_i,
+      .rst_ni,
+      .start_i          (walk_start),
+      .inline_i         (control_q.inline_data),
+      .header_segments_i(header_segments),
+      .sge_index_i      (ctx_q.sge_idx),
+      .sge_offset_i     (ctx_q.sge_off),
+      .payload_i        (desc_data_o.payload_length),
+      .pd_i             (ctx_q.pd),
+      .rd_en_o          (walk_rd),
+      .rd_line_o        (walk_line),
+      .line_i           (buf_rd_data_i),
+      .piece_valid_o,
+      .piece_data_o,
+      .done_o           (walk_done),
+      .sge_index_o      (walk_sge),
+      .sge_offset_o     (walk_offset)
+  );
+
+  always_comb begin
+    buf_rd_en_o   = walk_rd;
+    buf_rd_addr_o = {qp_q, first_line_q + walk_line};
+    if (state_q == StContext) begin
+      buf_rd_en_o   = ctx_valid_i;
+      buf_rd_addr_o = {qp_q, first_line};
+    end else if (state_q == StSum) begin
+      buf_rd_en_o   = more_lines;
+      buf_rd_addr_o = {qp_q, first_line_q + line_q + 3'd1};
+    end
+  end
+
+  // ---- Release ---------------------------------------------------------------------------------------------------------
+  logic fetch;
+  sq_fetch_plan u_fetch_plan (
+      .qp_i   (qp_q),
+      .ctx_i  (ctx_q),
+      .fetch_o(fetch),
+      .req_o  (fetch_data_o)
+  );
+  always_comb begin
+    rel_data_o = ctx_q;
+    if (sent_q) begin
+      rel_data_o.sge_idx = partial_q ? walk_sge : '0;
+      rel_data_o.sge_off = partial_q ? walk_offset : '0;
+    end
+    if (fetch) begin
+      rel_data_o.fetching  = 1'b1;
+      rel_data_o.fetch_gen = fetch_data_o.gen;
+    end
+  end
+  assign rel_valid_o        = state_q == StRelease;
+  assign rel_write_o        = 1'b1;
+  assign fetch_valid_o      = rel_valid_o && rel_ready_i && fetch;
+
+  // ---- Control ---------------------------------------------------------------------------------------------------------
+  always_comb begin
+    state_d = state_q;
+    unique case (state_q)
+      StIdle:    if (acq_valid_o && acq_ready_i) state_d = StContext;
+      StContext: if (ctx_valid_i) state_d = StHead;
+      StHead: begin
+        state_d = StRelease;
+        if (runnable) state_d = ctx_q.msg_active ? StPlan : StSum;
+      end
+      StSum:     if (!more_lines) state_d = StPlan;
+      StPlan:    state_d = walk_start ? StWalk : StRelease;
+      StWalk:    if (walk_done) state_d = StRelease;
+      StRelease: if (rel_ready_i) state_d = failed_q ? StFail : StIdle;
+      StFail:    if (retire_cmd_ready_i) state_d = StIdle;
+      default:   state_d = StIdle;
+    endcase
+  end
+
+  always_ff @(posedge clk_i) begin
+    state_q <= state_d;
+    if (state_q == StIdle) qp_q <= run_qp_i;
+    if (state_q == StContext && ctx_valid_i) begin
+      ctx_q        <= ctx_data_i;
+      first_line_q <= first_line;
+      sent_q       <= 1'b0;
+      failed_q     <= 1'b0;
+    end
+    if (state_q == StHead) begin
+      control_q <= buf_rd_data_i[127:0];
+      remote_q  <= buf_rd_data_i[255:128];
+      sum_q     <= '0;
+      line_q    <= '0;
+    end
+    if (state_q == StSum) begin
+      sum_q  <= sum_q + line_sum;
+      line_q <= line_q + 1'b1;
+    end
+    if (go) begin
+      ctx_q     <= ctx_sent;
+      sent_q    <= 1'b1;
+      partial_q <= !last;
+    end
+    if (state_q == StPlan && !ctx_q.msg_active && bad) begin
+      ctx_q.fault          <= 1'b1;
+      ctx_q.fault_idx      <= ctx_q.exec_idx;
+      ctx_q.fault_status   <= rnic_pkg::CqeStatusLocQpOpErr;
+      ctx_q.fault_syndrome <= '0;
+      failed_q             <= 1'b1;
+    end
+    if (!rst_ni) state_q <= StIdle;
+  end
+
+  assign acq_valid_o  = state_q == StIdle && run_valid_i && room_i;
+  assign acq_index_o  = run_qp_i;
+  assign run_ready_o  = acq_valid_o && acq_ready_i;
+  assign done_valid_o = state_d == StIdle && (state_q == StRelease || state_q == StFail);
+  assign done_qp_o    = qp_q;
+  assign done_again_o = sent_q && ctx_q.buf_count != '0;
+
+  assign retire_cmd_valid_o = state_q == StFail;
+  always_comb begin
+    retire_cmd_data_o         = '0;
+    retire_cmd_data_o.qp      = qp_q;
+    retire_cmd_data_o.command = rnic_pkg::RetireCommandFailWqe;
+    retire_cmd_data_o.psn     = ctx_q.next_psn;
+    retire_cmd_data_o.wqe_idx = ctx_q.exec_idx;
+    retire_cmd_data_o.status  = rnic_pkg::CqeStatusLocQpOpErr;
+  end
+
+  always_comb begin
+    event_o = '0;
+    if (state_q == StPlan && !ctx_q.msg_active) begin
+      event_o[rnic_pkg::CounterWqeErrors]       = bad;
+      event_o[rnic_pkg::CounterWindowStalls]    = !bad && window_full;
+      event_o[rnic_pkg::CounterFenceStalls]     = !bad && !window_full && fenced;
+      event_o[rnic_pkg::CounterReadLimitStalls] = !bad && !window_full && !fenced && read_limit;
+    end
+  end
+
+  `ASSERT_HOLD(AcquireHold, acq_valid_o, acq_ready_i, acq_index_o)
+  `ASSERT(BufferAtExec, state_q != StHead || !runnable || ctx_q.buf_idx == ctx_q.exec_idx)
+  `ASSERT(NoReadWhileActive, state_q != StPlan || !ctx_q.msg_active || !is_read)
+endmodule
+
+`default_nettype wire

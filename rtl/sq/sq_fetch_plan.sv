@@ -1,0 +1,40 @@
+`default_nettype none
+
+/// Decides, when a turn ends, whether WQEs are to be fetched: when at most half of the buffer is in
+/// use and more are posted. Fetches all that fit, up to the end of the ring in host memory.
+module sq_fetch_plan (
+    input  wire logic [7:0]             qp_i,
+    input  wire rnic_pkg::send_ctx_t    ctx_i,
+    output logic                        fetch_o,
+    output rnic_pkg::wqe_fetch_req_t    req_o
+);
+  logic [3:0] capacity, room;
+  logic [15:0] index, posted, slot, depth, to_end;
+
+  assign capacity = 4'd8 >> (ctx_i.log_stride - 4'd6);
+  assign room     = capacity - ctx_i.buf_count;
+  assign index    = ctx_i.exec_idx + 16'(ctx_i.buf_count);
+  assign posted   = ctx_i.pi - index;
+  assign depth    = 16'd1 << ctx_i.log_depth;
+  assign slot     = index & (depth - 16'd1);
+  assign to_end   = depth - slot;
+
+  assign fetch_o = ctx_i.in_use && ctx_i.state == rnic_pkg::QpStateRts && !ctx_i.fault &&
+                   !ctx_i.fetching && posted != '0 && ctx_i.buf_count <= {1'b0, capacity[3:1]};
+  always_comb begin
+    req_o.qp         = qp_i;
+    req_o.index      = index;
+    req_o.log_stride = ctx_i.log_stride;
+    req_o.gen        = ctx_i.fetch_gen + 1'b1;
+    req_o.base       = ctx_i.sq_base;
+    req_o.offset     = 24'(slot) << ctx_i.log_stride;
+    req_o.count      = room;
+    if (posted < 16'(room)) req_o.count = posted[3:0];
+    if (to_end < 16'(req_o.count)) req_o.count = to_end[3:0];
+  end
+
+  logic unused_bits;
+  assign unused_bits = ^ctx_i;
+endmodule
+
+`default_nettype wire

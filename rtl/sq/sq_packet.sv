@@ -1,0 +1,108 @@
+`default_nettype none
+
+/// The next packet of a WQE: from the context and the WQE's first two segments, its descriptor, what it adds to the in-flight table
+/// and the Read ring, and the context after it (but for the place in the scatter list). Combinational.
+module sq_packet (
+    input  wire logic [7:0]             qp_i,
+    input  wire rnic_pkg::send_ctx_t    ctx_i,
+    input  wire rnic_pkg::wqe_control_t control_i,
+    input  wire rnic_pkg::wqe_remote_t  remote_i,
+    output logic                        last_o,
+    output logic                        psn_room_o,
+    output rnic_pkg::tx_desc_t          desc_o,
+    output rnic_pkg::inflight_t         inflight_o,
+    output rnic_pkg::read_slot_t        read_slot_o,
+    output rnic_pkg::send_ctx_t         ctx_o
+);
+  logic is_read, is_write, first, last;
+  logic [3:0] log_mtu;
+  logic [12:0] mtu;
+  logic [31:0] rest;
+  logic [12:0] payload;
+  logic [23:0] packet_number, psns, unacknowledged;
+  logic [7:0] position;
+
+  // Path MTU 128 << ibv_mtu bytes. msg_off is a multiple of it.
+  assign is_read       = control_i.opcode == rnic_pkg::WqeOpcodeRead;
+  assign is_write      = control_i.opcode == rnic_pkg::WqeOpcodeWrite;
+  assign log_mtu       = 4'd7 + 4'(ctx_i.mtu);
+  assign mtu           = 13'd1 << log_mtu;
+  assign rest          = control_i.length - ctx_i.msg_off;
+  assign first         = ctx_i.msg_off == '0;
+  assign last          = is_read || rest <= 32'(mtu);
+  assign payload       = is_read ? '0 : last ? rest[12:0] : mtu;
+  assign packet_number = 24'(ctx_i.msg_off >> log_mtu);
+
+  // A Read takes a PSN for every response packet (InfiniBand specification 9.7.2): at least one.
+  always_comb begin
+    psns = 24'd1;
+    if (is_read && control_i.length != '0) psns = 24'((control_i.length + 32'(mtu) - 32'd1) >> log_mtu);
+  end
+  // At most half of the PSNs may be outstanding, or acknowledgements become ambiguous (9.7.2).
+  assign unacknowledged = ctx_i.next_psn - ctx_i.una_psn;
+  assign psn_room_o     = {1'b0, unacknowledged} + {1'b0, psns} <= 25'h800000;
+
+  // First, Middle, Last, Only are at the same distances for SEND and RDMA WRITE (table 38).
+  always_comb begin
+    position = rnic_pkg::RcOpcodeSendMiddle;
+    if (first && last) position = rnic_pkg::RcOpcodeSendOnly;
+    else if (first) position = rnic_pkg::RcOpcodeSendFirst;
+    else if (last) position = rnic_pkg::RcOpcodeSendLast;
+  end
+
+  always_comb begin
+    desc_o        = '0;
+    desc_o.qp     = qp_i;
+    desc_o.psn    = ctx_i.next_psn;
+    desc_o.opcode = position;
+    if (is_write) desc_o.opcode = position + rnic_pkg::RcOpcodeWriteFirst;
+    if (is_read) desc_o.opcode = rnic_pkg::RcOpcodeReadRequest;
+    desc_o.ack_req        = last || packet_number[3:0] == 4'd15;
+    desc_o.solicited      = last && control_i.solicited;
+    desc_o.payload_length = payload;
+    if (is_read || (is_write && first)) begin
+      desc_o.va         = remote_i.va;
+      desc_o.rkey       = remote_i.rkey;
+      desc_o.dma_length = control_i.length;
+    end
+    desc_o.wqe_idx = ctx_i.exec_idx;
+  end
+
+  always_comb begin
+    inflight_o           = '0;
+    inflight_o.qp        = qp_i;
+    inflight_o.wqe_idx   = ctx_i.exec_idx;
+    inflight_o.opcode    = control_i.opcode;
+    inflight_o.silent    = control_i.silent;
+    inflight_o.first_psn = ctx_i.next_psn - packet_number;
+    inflight_o.last_psn  = ctx_i.next_psn + psns - 24'd1;
+    inflight_o.length    = control_i.length;
+
+    read_slot_o           = '0;
+    read_slot_o.wqe_idx   = ctx_i.exec_idx;
+    read_slot_o.first_psn = ctx_i.next_psn;
+    read_slot_o.length    = control_i.length;
+  end
+
+  always_comb begin
+    ctx_o            = ctx_i;
+    ctx_o.next_psn   = ctx_i.next_psn + psns;
+    ctx_o.msg_active = !last;
+    ctx_o.msg_off    = last ? '0 : ctx_i.msg_off + 32'(mtu);
+    if (last) begin
+      ctx_o.exec_idx  = ctx_i.exec_idx + 1'b1;
+      ctx_o.buf_idx   = ctx_i.buf_idx + 1'b1;
+      ctx_o.buf_count = ctx_i.buf_count - 1'b1;
+    end
+    if (is_read) begin
+      ctx_o.rd_tail        = ctx_i.rd_tail + 1'b1;
+      ctx_o.rd_outstanding = ctx_i.rd_outstanding + 1'b1;
+    end
+  end
+  assign last_o = last;
+
+  logic unused_bits;
+  assign unused_bits = ^{control_i, remote_i};
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,6 @@
+rnic_rtl_test(${RTL}/sq/qp_scheduler.sv -GWakes=3)
+add_executable(test_send_queue test_send_queue.cpp sq_world.cpp)
+target_link_libraries(test_send_queue PRIVATE rnic_options catch_main)
+rnic_verilate(test_send_queue ${CMAKE_CURRENT_SOURCE_DIR}/send_queue_harness.sv)
+add_test(NAME rtl/send_queue COMMAND test_send_queue)
+set_tests_properties(rtl/send_queue PROPERTIES LABELS rtl TIMEOUT 300)

@@ -1,0 +1,466 @@
+#include "tests/rtl/sq_world.hpp"
+
+// rtl/sq/send_queue.sv with its contexts: every packet that WQEs ask for, in order, and nothing else.
+using namespace rnic::test;
+using namespace rnic::hw;
+namespace rtl = rnic::rtl;
+
+namespace {
+
+/// Posts `left` random requests on each QP as its queue has room, a few to a doorbell, some through the window.
+void traffic(World& world, const std::vector<int>& qps, int left_each, double window = 0.2) {
+  std::map<int, int> left;
+  for (const int qp : qps) left[qp] = left_each;
+  const auto more = [&] { return std::any_of(left.begin(), left.end(), [](const auto& l) { return l.second > 0; }); };
+  std::uint64_t quiet = 0;
+  while (more()) {
+    const int qp = qps[world.bench.uniform(0, qps.size() - 1)];
+    auto& queue = world.queues.at(qp);
+    if (left[qp] > 0 && queue.free_slots() > 0 && world.bench.chance(0.3)) {
+      quiet = 0;
+      auto batch = std::min<std::uint64_t>({queue.free_slots(), static_cast<std::uint64_t>(left[qp]), world.bench.uniform(1, 6)});
+      const bool pushed = world.bench.chance(window);
+      if (pushed) batch = 1;
+      bool small = true;
+      for (std::uint64_t i = 0; i < batch; ++i) {
+        const auto work = world.random_work(qp);
+        small = work.size() <= 16;
+        world.write_wqe(qp, work);
+        --left[qp];
+      }
+      if (pushed && small) world.push_last(qp);
+      else world.ring(qp);
+    }
+    world.bench.tick();
+    REQUIRE(++quiet < 100000);
+  }
+  world.finish();
+}
+
+WqeData sge(std::uint32_t length, std::uint64_t va = 0x1000, std::uint32_t key = 0x77) {
+  WqeData data;
+  data.va = va;
+  data.length = length;
+  data.lkey = key;
+  return data;
+}
+
+Work inline_write(std::size_t bytes) {
+  Work work;
+  work.opcode = WqeOpcode::kWrite;
+  work.inlined = true;
+  work.va = 0x123456789abcdef0;
+  work.rkey = 0x5555aaaa;
+  work.inline_bytes.resize(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) work.inline_bytes[i] = static_cast<std::uint8_t>(i * 7 + 1);
+  return work;
+}
+
+Work plain(WqeOpcode opcode, const std::vector<std::uint32_t>& lengths) {
+  Work work;
+  work.opcode = opcode;
+  work.va = 0xabcdef0000;
+  work.rkey = 0x1234;
+  for (const auto length : lengths) work.sges.push_back(sge(length, 0x10000 * (1 + work.sges.size())));
+  return work;
+}
+
+}  // namespace
+
+TEST_CASE("send_queue: random requests on many QPs become exactly their packets", "[rtl]") {
+  const auto rate = GENERATE(1.0, 0.4);
+  World world(seed(static_cast<std::uint64_t>(rate * 10)));
+  world.output_rate = rate;
+  std::vector<int> qps;
+  for (int i = 0; i < 12; ++i) {
+    qps.push_back(i * 21);
+    world.set_up(qps.back());
+  }
+  traffic(world, qps, 400);
+  CHECK(world.failures.empty());
+  CHECK(world.flushes.empty());
+  CHECK(world.count(Counter::kDoorbellsRefused) == 0);
+  CHECK(world.count(Counter::kWindowWqes) > 5);
+  CHECK(world.count(Counter::kWindowFallbacks) > 5);
+  CHECK(world.count(Counter::kFenceStalls) > 5);
+  for (const int qp : qps) {
+    const auto ctx = world.context(qp);
+    const auto& queue = world.queues.at(qp);
+    CHECK(ctx.exec_idx == queue.pi);
+    CHECK(ctx.pi == queue.pi);
+    CHECK(ctx.next_psn == queue.next_psn);
+    CHECK(ctx.fault == 0);
+    CHECK(ctx.msg_active == 0);
+    CHECK(ctx.buf_count == 0);
+    CHECK(ctx.rd_tail == (queue.read_slot & 15));
+    CHECK(ctx.pd == queue.setup.pd);
+  }
+}
+
+TEST_CASE("send_queue: every length around multiples of the MTU, every number of segments", "[rtl]") {
+  World world(seed(4));
+  world.answer_rate = 0.5;
+  world.set_up(9, [](rtl::SendCtx& ctx) {
+    ctx.mtu = 1;
+    ctx.log_depth = 5;
+    ctx.log_stride = 9;
+  });
+  const auto post = [&](const Work& work) {
+    world.bench.run_until([&] { return world.queues.at(9).free_slots() > 0; }, 20000, "slot");
+    world.write_wqe(9, work);
+    world.ring(9);
+  };
+  for (const auto opcode : {WqeOpcode::kSend, WqeOpcode::kWrite, WqeOpcode::kRead}) {
+    for (const std::uint32_t base : {0u, 256u, 512u, 4096u}) {
+      for (std::uint32_t delta = 0; delta < 3; ++delta) {
+        if (base + delta > 0) post(plain(opcode, {base + delta - 1}));
+      }
+    }
+    for (std::uint32_t count = 0; count <= 16; ++count) {
+      post(plain(opcode, std::vector<std::uint32_t>(count, 100)));
+      post(plain(opcode, std::vector<std::uint32_t>(count, 0)));
+      std::vector<std::uint32_t> holes(count, 0);
+      for (std::size_t i = 0; i < count; i += 2) holes[i] = 256;
+      post(plain(opcode, holes));
+    }
+  }
+  for (std::size_t bytes = 0; bytes <= 224; ++bytes) post(inline_write(bytes));
+  world.finish();
+  CHECK(world.failures.empty());
+  // Longest message.
+  world.change(9, [](rtl::SendCtx& ctx) { ctx.mtu = 5; });
+  world.queues.at(9).setup.mtu = 5;
+  world.answer = true;
+  auto read = plain(WqeOpcode::kRead, {0x7fffffff});
+  post(read);
+  world.finish();
+  CHECK(world.queues.at(9).packets > 0);
+}
+
+TEST_CASE("send_queue: a WQE pushed through the window is sent without a fetch, in few cycles", "[rtl]") {
+  World world(seed(5));
+  world.set_up(3, [](rtl::SendCtx& ctx) { ctx.log_stride = 8; ctx.log_depth = 4; });
+  world.write_wqe(3, inline_write(8));
+  const auto start = world.bench.cycle;
+  world.push_last(3);
+  world.finish();
+  CHECK(world.count(Counter::kWqeFetches) == 0);
+  CHECK(world.count(Counter::kWindowWqes) == 1);
+  std::printf("window WQE to descriptor: %llu cycles, to inline piece: %llu cycles\n", static_cast<unsigned long long>(world.first_desc_cycle - start),
+              static_cast<unsigned long long>(world.first_piece_cycle - start));
+  CHECK(world.first_desc_cycle - start <= 16);
+  // A long one, over four lines.
+  world.write_wqe(3, inline_write(224));
+  world.push_last(3);
+  world.finish();
+  CHECK(world.count(Counter::kWqeFetches) == 0);
+  // Behind another WQE that is not sent yet: the ring is used.
+  world.answer = false;
+  world.write_wqe(3, plain(WqeOpcode::kRead, {10}));
+  world.ring(3);
+  auto fenced = inline_write(4);
+  fenced.fence = true;
+  world.write_wqe(3, fenced);
+  world.push_last(3);
+  world.bench.run(400);
+  world.write_wqe(3, inline_write(5));
+  world.push_last(3);
+  world.bench.run(400);
+  CHECK(world.count(Counter::kWindowFallbacks) >= 1);
+  CHECK(world.count(Counter::kFenceStalls) >= 1);
+  CHECK(world.queues.at(3).expected.size() == 2);
+  world.answer = true;
+  world.finish();
+}
+
+TEST_CASE("send_queue: small inline Writes of 16 QPs follow each other closely", "[rtl]") {
+  World world(seed(6));
+  world.dma_latency_low = world.dma_latency_high = 125;
+  world.answer = false;
+  for (int qp = 0; qp < 16; ++qp) {
+    world.set_up(qp, [](rtl::SendCtx& ctx) { ctx.log_stride = 6; ctx.log_depth = 6; });
+    for (int i = 0; i < 32; ++i) world.write_wqe(qp, inline_write(8));
+  }
+  for (int qp = 0; qp < 16; ++qp) world.ring(qp);
+  world.bench.run_until([&] { return world.desc_count == 16 * 32; }, 20000, "all packets");
+  const double gap = static_cast<double>(world.last_desc_cycle - world.first_desc_cycle) / (16 * 32 - 1);
+  std::printf("cycles per 8-byte inline Write, 16 QPs: %.2f\n", gap);
+  CHECK(gap <= 10);
+  world.finish();
+}
+
+TEST_CASE("send_queue: one QP streams packets at less than a packet's wire time", "[rtl]") {
+  World world(seed(7));
+  world.answer = false;
+  world.set_up(1, [](rtl::SendCtx& ctx) { ctx.log_stride = 8; ctx.log_depth = 4; ctx.mtu = 3; });
+  world.write_wqe(1, plain(WqeOpcode::kWrite, {65536}));
+  world.ring(1);
+  world.finish();
+  const double gap = static_cast<double>(world.last_desc_cycle - world.first_desc_cycle) / 63;
+  std::printf("cycles per packet of one message: %.2f\n", gap);
+  CHECK(gap <= 12);
+}
+
+TEST_CASE("send_queue: at most SqWindow WQEs wait for retirement", "[rtl]") {
+  World world(seed(8));
+  world.answer = false;
+  world.set_up(40, [](rtl::SendCtx& ctx) { ctx.log_depth = 8; ctx.log_stride = 7; });
+  for (int i = 0; i < 100; ++i) world.write_wqe(40, inline_write(16));
+  world.ring(40);
+  world.bench.run(4000);
+  CHECK(world.desc_count == 64);
+  CHECK(world.count(Counter::kWindowStalls) >= 1);
+  world.answer = true;
+  world.finish();
+  CHECK(world.desc_count == 100);
+}
+
+TEST_CASE("send_queue: the Read limit holds Reads back, and all that follows them", "[rtl]") {
+  World world(seed(9));
+  world.answer = false;
+  world.set_up(77, [](rtl::SendCtx& ctx) { ctx.log_depth = 6; ctx.max_rd = 3; });
+  for (int i = 0; i < 5; ++i) world.write_wqe(77, plain(WqeOpcode::kRead, {1000}));
+  world.write_wqe(77, inline_write(1));
+  world.ring(77);
+  world.bench.run(1000);
+  CHECK(world.desc_count == 3);
+  CHECK(world.count(Counter::kReadLimitStalls) >= 1);
+  world.answer = true;
+  world.finish();
+}
+
+TEST_CASE("send_queue: a Write passes an unfinished Read, a fenced one waits", "[rtl]") {
+  World world(seed(10));
+  world.answer = false;
+  world.set_up(5, [](rtl::SendCtx& ctx) { ctx.log_depth = 4; });
+  world.write_wqe(5, plain(WqeOpcode::kRead, {100}));
+  world.write_wqe(5, inline_write(3));
+  auto fenced = inline_write(3);
+  fenced.fence = true;
+  world.write_wqe(5, fenced);
+  world.ring(5);
+  world.bench.run(1000);
+  CHECK(world.desc_count == 2);
+  world.answer = true;
+  world.finish();
+}
+
+TEST_CASE("send_queue: Reads never have more than half of the PSNs outstanding", "[rtl]") {
+  World world(seed(11));
+  world.answer = false;
+  world.set_up(5, [](rtl::SendCtx& ctx) { ctx.log_depth = 4; ctx.mtu = 1; ctx.max_rd = 16; });
+  world.write_wqe(5, plain(WqeOpcode::kRead, {0x40000000}));
+  world.write_wqe(5, plain(WqeOpcode::kRead, {0x40000000}));
+  world.write_wqe(5, plain(WqeOpcode::kRead, {1}));
+  world.ring(5);
+  world.bench.run(1000);
+  CHECK(world.desc_count == 2);
+  world.change(5, [](rtl::SendCtx& ctx) { ctx.una_psn = (ctx.una_psn + 0x400000) & 0xffffff; });
+  world.answer = true;
+  world.finish();
+}
+
+TEST_CASE("send_queue: a malformed WQE sends nothing and stops its queue only", "[rtl]") {
+  struct Bad {
+    const char* what;
+    std::function<void(Work&)> work;             // before it is encoded
+    std::function<void(rnic::test::Bytes&)> bytes;  // in the ring
+  };
+  const auto control = [](auto change) {
+    return [change](Bytes& bytes) {
+      auto c = WqeControl::decode(std::span<const std::uint8_t, 16>(bytes.data(), 16));
+      change(c);
+      c.encode(std::span<std::uint8_t, 16>(bytes.data(), 16));
+    };
+  };
+  const std::vector<Bad> kinds = {
+      {"opcode", {}, control([](WqeControl& c) { c.opcode = 3; })},
+      {"qpn", {}, control([](WqeControl& c) { c.qpn ^= 0x100; })},
+      {"index", {}, control([](WqeControl& c) { ++c.wqe_index; })},
+      {"size 0", {}, control([](WqeControl& c) { c.size = 0; })},
+      {"size above the stride", {}, control([](WqeControl& c) { c.size = 33; })},
+      {"size 255", {}, control([](WqeControl& c) { c.size = 255; })},
+      {"size below the data", {}, control([](WqeControl& c) { --c.size; })},
+      {"length above the data", {}, control([](WqeControl& c) { ++c.length; })},
+      {"length below the data", {}, control([](WqeControl& c) { --c.length; })},
+      {"length 2^31", [](Work& w) { w.sges = {sge(0x7fffffff), sge(1)}; }, {}},
+      {"length wraps", [](Work& w) { w.sges = {sge(0x80000000), sge(0x80000000), sge(100)}; }, control([](WqeControl& c) { c.length = 100; })},
+      {"17 segments", [](Work& w) { w.sges.assign(17, sge(1)); }, {}},
+      {"solicited Write", [](Work& w) { w.solicited = true; }, {}},
+      {"inline Read", [](Work& w) { w = inline_write(8); w.opcode = WqeOpcode::kRead; }, {}},
+      {"inline longer than its size", [](Work& w) { w = inline_write(16); }, control([](WqeControl& c) { c.length = 17; })},
+      {"inline of 225 bytes", [](Work& w) { w = inline_write(225); }, {}},
+      {"Read without remote segment", [](Work& w) { w = plain(WqeOpcode::kRead, {}); }, control([](WqeControl& c) { c.size = 1; })},
+      {"Read when none are allowed", [](Work& w) { w = plain(WqeOpcode::kRead, {5}); }, {}},
+  };
+  World world(seed(12));
+  world.set_up(200, [](rtl::SendCtx& ctx) { ctx.log_depth = 7; });
+  int qp = 0;
+  for (const auto& kind : kinds) {
+    DYNAMIC_SECTION(kind.what) {
+      const bool no_reads = std::string(kind.what).find("none are allowed") != std::string::npos;
+      world.set_up(qp, [&](rtl::SendCtx& ctx) {
+        ctx.log_depth = 3;
+        ctx.log_stride = 9;
+        ctx.mtu = 1;
+        ctx.max_rd = no_reads ? 0 : 4;
+      });
+      auto& queue = world.queues.at(qp);
+      world.write_wqe(qp, plain(WqeOpcode::kWrite, {700}));
+      Work work = plain(WqeOpcode::kWrite, {100, 300});
+      if (kind.work) kind.work(work);
+      const std::uint16_t bad = queue.pi++;
+      auto bytes = world.encode(qp, bad, work);
+      if (kind.bytes) kind.bytes(bytes);
+      world.write_memory(queue.setup.sq_base + std::uint64_t{bad & 7u} * 512, bytes);
+      ++queue.pi;  // one more behind it, never looked at
+      world.ring(qp);
+      world.write_wqe(200, inline_write(10));
+      world.ring(200);
+      world.finish();
+      world.bench.run(500);
+      REQUIRE(world.failures.size() == 1);
+      CHECK(world.failures[0].qp == qp);
+      CHECK(world.failures[0].command == static_cast<std::uint8_t>(rtl::RetireCommand::kFailWqe));
+      CHECK(world.failures[0].wqe_idx == bad);
+      CHECK(world.failures[0].status == static_cast<std::uint8_t>(CqeStatus::kLocQpOpErr));
+      CHECK(world.count(Counter::kWqeErrors) == 1);
+      const auto ctx = world.context(qp);
+      CHECK(ctx.fault == 1);
+      CHECK(ctx.fault_idx == bad);
+      CHECK(ctx.exec_idx == bad);
+      CHECK(ctx.next_psn == queue.next_psn);
+    }
+    ++qp;
+  }
+}
+
+TEST_CASE("send_queue: a WQE that cannot be read fails when all before it have been sent", "[rtl]") {
+  World world(seed(13));
+  for (int good = 0; good < 20; good += 3) {
+    const int qp = good;
+    world.failures.clear();
+    world.set_up(qp, [](rtl::SendCtx& ctx) { ctx.log_depth = 6; ctx.log_stride = 6; ctx.pi = ctx.exec_idx = ctx.retire_idx = 0; });
+    for (int i = 0; i < good; ++i) world.write_wqe(qp, inline_write(8));
+    auto& queue = world.queues.at(qp);
+    if (good > 0) {
+      world.ring(qp);
+      world.bench.run(world.bench.uniform(0, 150));
+    }
+    world.bad_addresses.insert(queue.setup.sq_base / 64 + static_cast<std::uint64_t>(good));
+    queue.pi = static_cast<std::uint16_t>(queue.pi + 3);
+    world.ring(qp);
+    world.bench.run_until([&] { return !world.failures.empty(); }, 10000, "failure");
+    world.bench.run(300);
+    REQUIRE(world.failures.size() == 1);
+    CHECK(world.failures[0].qp == qp);
+    CHECK(world.failures[0].command == static_cast<std::uint8_t>(rtl::RetireCommand::kFailWqe));
+    CHECK(world.failures[0].status == static_cast<std::uint8_t>(CqeStatus::kFatalErr));
+    const auto ctx = world.context(qp);
+    CHECK(world.failures[0].wqe_idx == ctx.exec_idx);
+    // A whole fetch fails at its first WQE: what was sent before is a prefix of the good ones.
+    CHECK(ctx.exec_idx <= good);
+    CHECK(ctx.fault == 1);
+    CHECK(ctx.fetching == 0);
+    CHECK(queue.packets == ctx.exec_idx);
+    queue.expected.clear();
+  }
+}
+
+TEST_CASE("send_queue: doorbells that are not the owner's are refused", "[rtl]") {
+  World world(seed(14));
+  world.set_up(6, [](rtl::SendCtx& ctx) { ctx.log_depth = 3; });
+  auto& queue = world.queues.at(6);
+  const auto setup = queue.setup;
+  const auto base = queue.pi;
+  std::uint64_t refused = 0;
+  const auto refuse = [&](std::uint8_t uar, std::uint32_t qpn, std::uint16_t pi) {
+    world.ring(uar, qpn, pi);
+    world.bench.run(40);
+    CHECK(world.count(Counter::kDoorbellsRefused) == ++refused);
+    CHECK(world.context(6).pi == base);
+  };
+  refuse(static_cast<std::uint8_t>(setup.uar ^ 1), setup.qpn, base + 1);
+  refuse(setup.uar, setup.qpn ^ 0x100, base + 1);
+  refuse(setup.uar, setup.qpn, base + 9);
+  refuse(setup.uar, setup.qpn, base - 1);
+  refuse(setup.uar, 7, 1);  // never created
+  world.change(6, [](rtl::SendCtx& ctx) { ctx.state = static_cast<std::uint8_t>(QpState::kReset); });
+  world.bench.run(20);
+  refuse(setup.uar, setup.qpn, base + 1);
+  world.change(6, [](rtl::SendCtx& ctx) { ctx.state = static_cast<std::uint8_t>(QpState::kRts); });
+  world.bench.run(20);
+  // The same through the window.
+  auto wqe = world.encode(6, static_cast<std::uint16_t>(base), inline_write(8));
+  wqe.resize(48);
+  world.push(static_cast<std::uint8_t>(setup.uar ^ 1), wqe);
+  world.bench.run(40);
+  CHECK(world.count(Counter::kDoorbellsRefused) == ++refused);
+  CHECK(world.count(Counter::kWindowWqes) == 0);
+  CHECK(world.desc_count == 0);
+  // A full queue is legal, a stale doorbell changes nothing.
+  for (int i = 0; i < 8; ++i) world.write_wqe(6, inline_write(8));
+  world.answer = false;
+  world.ring(6);
+  world.ring(setup.uar, setup.qpn, static_cast<std::uint16_t>(base + 3));
+  world.finish();
+  CHECK(world.desc_count == 8);
+  CHECK(world.count(Counter::kDoorbellsRefused) == refused);
+  CHECK(world.context(6).pi == static_cast<std::uint16_t>(base + 8));
+}
+
+TEST_CASE("send_queue: doorbells of a QP in the error state ask for a flush and hold up nobody", "[rtl]") {
+  World world(seed(15));
+  for (int qp = 0; qp < 8; ++qp) world.set_up(qp, [](rtl::SendCtx& ctx) { ctx.log_depth = 6; });
+  for (int qp = 0; qp < 7; ++qp) world.change(qp, [](rtl::SendCtx& ctx) { ctx.state = static_cast<std::uint8_t>(QpState::kErr); });
+  world.bench.run(200);
+  world.output_rate = 0.02;
+  for (int round = 0; round < 3; ++round) {
+    for (int qp = 0; qp < 7; ++qp) {
+      ++world.queues.at(qp).pi;
+      world.ring(qp);
+    }
+  }
+  const auto before = world.bench.cycle;
+  world.bench.run_until([&] { return world.count(Counter::kSendDoorbells) == 21; }, 200, "doorbells");
+  CHECK(world.bench.cycle - before < 200);
+  world.output_rate = 1;
+  world.bench.run(100);
+  std::set<int> flushed(world.flushes.begin(), world.flushes.end());
+  CHECK(flushed == std::set<int>{0, 1, 2, 3, 4, 5, 6});
+  for (int qp = 0; qp < 7; ++qp) CHECK(world.context(qp).pi == world.queues.at(qp).pi);
+  CHECK(world.desc_count == 0);
+}
+
+TEST_CASE("send_queue: qp_reset forgets a QP in the midst of its traffic", "[rtl]") {
+  World world(seed(16));
+  world.answer_rate = 0.2;
+  world.set_up(11, [](rtl::SendCtx& ctx) { ctx.log_depth = 7; });
+  for (int round = 0; round < 25; ++round) {
+    const int qp = 12;
+    world.output_rate = round % 2 ? 0.1 : 1.0;
+    world.set_up(qp, [](rtl::SendCtx& ctx) { ctx.log_depth = 5; ctx.log_stride = 7; });
+    for (int i = 0; i < 20; ++i) world.write_wqe(qp, world.random_work(qp));
+    for (int i = 0; i < 4 && world.queues.at(11).free_slots() > 0; ++i) world.write_wqe(11, inline_write(20));
+    world.ring(qp);
+    world.ring(11);
+    world.bench.run(world.bench.uniform(0, 400));
+    // As the admin queue does: error state, nothing new is begun; the context is cleared; reset.
+    world.answer = false;
+    world.change(qp, [](rtl::SendCtx& ctx) { ctx.state = static_cast<std::uint8_t>(QpState::kErr); });
+    world.bench.run(100);
+    world.change(qp, [](rtl::SendCtx& ctx) { ctx = {}; });
+    world.bench.run(40);
+    world.reset_qp(qp);
+    auto& queue = world.queues.at(qp);
+    queue.expected.clear();  // anything of the old life that came now would not be expected
+    queue.sent.clear();
+    queue.unanswered.clear();
+    queue.reads.clear();
+    queue.inflight_seen.clear();
+    world.answer = true;
+    world.failures.clear();
+  }
+  world.output_rate = 1;
+  world.finish();
+}
