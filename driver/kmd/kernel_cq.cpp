@@ -5,6 +5,7 @@
 namespace rnic::kmd {
 
 Result<std::unique_ptr<KernelCq>> KernelDevice::create_cq(const CqSpec& spec) {
+  if (admin_.failed()) return Error::kDeviceFailed;
   if (spec.entries == 0 || spec.entries > limits_.max_cq_depth) return Error::kInvalidParameter;
   const auto log_depth = static_cast<unsigned>(std::bit_width(spec.entries - 1));
   auto number = cqs_->acquire();

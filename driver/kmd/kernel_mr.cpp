@@ -13,6 +13,7 @@ static_assert(1U << kLogPage == kDevicePageBytes);
 }  // namespace
 
 Result<std::unique_ptr<KernelMr>> KernelDevice::create_mr(const MrSpec& spec) {
+  if (admin_.failed()) return Error::kDeviceFailed;
   if (spec.length == 0 || spec.length > limits_.max_region) return Error::kInvalidParameter;
   if (spec.remote_write && !spec.local_write) return Error::kInvalidParameter;
   const auto va = reinterpret_cast<std::uintptr_t>(spec.address);

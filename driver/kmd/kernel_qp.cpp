@@ -10,6 +10,7 @@ bool in_range(unsigned value, unsigned low, unsigned high) { return value >= low
 }  // namespace
 
 Result<std::unique_ptr<KernelQp>> KernelDevice::create_qp(const QpSpec& spec) {
+  if (admin_.failed()) return Error::kDeviceFailed;
   if (!in_range(spec.sq_log_depth, hw::kMinLogQueueDepth, hw::kMaxLogQueueDepth) ||
       !in_range(spec.rq_log_depth, hw::kMinLogQueueDepth, hw::kMaxLogQueueDepth) ||
       !in_range(spec.sq_log_stride, hw::kMinLogSendStride, hw::kMaxLogStride) ||

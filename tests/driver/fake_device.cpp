@@ -1,0 +1,351 @@
+#include "tests/driver/fake_device.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace rnic::test {
+namespace {
+
+constexpr std::uint64_t kPageBytes = hw::kUarPageBytes;
+
+std::uint64_t header(std::uint16_t type, std::uint32_t next) {
+  return hw::RegIdentityHeader{.block_type = type, .version = hw::kBlockVersion, .next_offset = next}.word();
+}
+
+template <typename T>
+T body_of(const hw::AdminCommand& command) {
+  return T::decode(std::span<const std::uint8_t, 120>(command.body));
+}
+
+}  // namespace
+
+FakeDevice::FakeDevice(std::uint64_t seed) : random_(seed) {
+  registers[hw::reg::kIdentityHeader] = header(hw::kBlockTypeIdentity, hw::reg::kAdminHeader);
+  registers[hw::reg::kIdentity] =
+      hw::RegIdentity{.magic = hw::kDeviceMagic, .vendor_id = 0x1AF4, .device_id = 0x0E1C}.word();
+  registers[hw::reg::kDeviceStatus] = hw::RegDeviceStatus{.ready = 1}.word();
+  registers[hw::reg::kAdminHeader] = header(hw::kBlockTypeAdmin, hw::reg::kPortHeader);
+  registers[hw::reg::kPortHeader] = header(hw::kBlockTypePort, hw::reg::kMsixHeader);
+  registers[hw::reg::kMsixHeader] = header(hw::kBlockTypeMsix, hw::reg::kCountersHeader);
+  registers[hw::reg::kCountersHeader] = header(hw::kBlockTypeCounters, 0);
+  capabilities = {.log_max_qp = hw::kQpIndexBits,
+                  .log_max_cq = hw::kCqIndexBits,
+                  .log_max_eq = hw::kEqIndexBits,
+                  .log_max_mr = hw::kMptIndexBits,
+                  .log_max_queue_depth = hw::kMaxLogQueueDepth,
+                  .log_max_cq_depth = hw::kMaxLogCqDepth,
+                  .log_max_eq_depth = hw::kMaxLogEqDepth,
+                  .max_sge = hw::kMaxSge,
+                  .max_inline = hw::kMaxInlineBytes,
+                  .max_rd_atomic = hw::kMaxReadsOutstanding,
+                  .max_mtu = 5,
+                  .uar_count = 127,
+                  .msix_vectors = hw::kMsixVectors,
+                  .max_message = hw::kMaxMessageBytes,
+                  .clock_mhz = 250,
+                  .reserved0 = 0,
+                  .reserved = {}};
+}
+
+std::uint64_t FakeDevice::read64(std::uint64_t offset) {
+  const std::lock_guard lock(mutex_);
+  return gone ? ~0ULL : registers[offset];
+}
+
+void FakeDevice::write64(std::uint64_t offset, std::uint64_t value) {
+  const std::lock_guard lock(mutex_);
+  if (offset >= kPageBytes) {
+    doorbells.push_back({offset, value});
+    doorbell(static_cast<std::uint32_t>(offset / kPageBytes), static_cast<std::uint32_t>(offset % kPageBytes), value);
+    return;
+  }
+  registers[offset] = value;
+  const std::uint64_t admin = hw::reg::kAdminDoorbell;
+  if (offset == hw::reg::kAdminConfig) admin_consumer_ = 0;
+  if (offset == admin && !admin_hangs) run_admin(hw::RegAdminDoorbell::from_word(value).producer_index);
+}
+
+void FakeDevice::write_burst64(std::uint64_t offset, std::span<const std::uint8_t, 64> data) {
+  const std::lock_guard lock(mutex_);
+  std::array<std::uint8_t, 64> copy{};
+  std::copy(data.begin(), data.end(), copy.begin());
+  window.push_back(copy);
+  if (offset % kPageBytes != hw::uar::kWqeWindow) return;
+  const auto control = hw::WqeControl::decode(data.first<16>());
+  if (auto pair = pairs.find(control.qpn); pair != pairs.end()) {
+    pair->second.sq_producer = static_cast<std::uint16_t>(control.wqe_index + 1);
+    if (pair->second.state == hw::QpState::kErr) flush(control.qpn);
+  }
+}
+
+void FakeDevice::doorbell(std::uint32_t uar, std::uint32_t offset, std::uint64_t value) {
+  if (offset == hw::uar::kSendDoorbell) {
+    const auto bell = hw::SendDoorbell::from_word(value);
+    if (auto pair = pairs.find(bell.qpn); pair != pairs.end() && pair->second.create.uar == uar) {
+      pair->second.sq_producer = bell.producer_index;
+      if (pair->second.state == hw::QpState::kErr) flush(bell.qpn);
+    }
+  } else if (offset == hw::uar::kReceiveDoorbell) {
+    const auto bell = hw::ReceiveDoorbell::from_word(value);
+    if (auto pair = pairs.find(bell.qpn); pair != pairs.end() && pair->second.create.uar == uar) {
+      pair->second.rq_producer = bell.producer_index;
+      if (pair->second.state == hw::QpState::kErr) flush(bell.qpn);
+    }
+  } else if (offset == hw::uar::kCqDoorbell) {
+    const auto bell = hw::CqDoorbell::from_word(value);
+    if (auto cq = completion_queues.find(bell.cqn); cq != completion_queues.end()) {
+      cq->second.consumed = bell.consumer_index;
+      cq->second.arm = std::max(cq->second.arm, static_cast<hw::CqArm>(bell.arm));
+    }
+  } else if (offset == hw::uar::kEqDoorbell && uar == hw::kKernelUar) {
+    const auto bell = hw::EqDoorbell::from_word(value);
+    event_queues[bell.eqn].consumed = bell.consumer_index;
+  }
+}
+
+void FakeDevice::run_admin(std::uint16_t producer) {
+  const std::uint64_t commands_base = registers[hw::reg::kAdminCommandBase];
+  const std::uint64_t completions_base = registers[hw::reg::kAdminCompletionBase];
+  const unsigned log_depth = hw::RegAdminConfig::from_word(registers[hw::reg::kAdminConfig]).log_depth;
+  for (; admin_consumer_ != producer; ) {
+    const unsigned slot = admin_consumer_ % (1U << log_depth);
+    const auto command = hw::AdminCommand::decode(
+        std::span<const std::uint8_t, 128>(pointer(commands_base) + slot * 128, 128));
+    commands.push_back(command);
+    hw::AdminCompletion completion;
+    if (!next_status.empty()) {
+      completion.status = static_cast<std::uint8_t>(next_status.front());
+      next_status.pop_front();
+    } else {
+      completion.status = static_cast<std::uint8_t>(execute(command, completion.result));
+    }
+    completion.opcode = command.opcode;
+    completion.command_id = command.command_id;
+    completion.phase = (admin_consumer_ >> log_depth) % 2 == 0;
+    ++admin_consumer_;
+    completion.consumer_index = admin_consumer_;
+    completion.encode(std::span<std::uint8_t, 64>(pointer(completions_base) + slot * 64, 64));
+  }
+}
+
+hw::AdminStatus FakeDevice::execute(const hw::AdminCommand& command, std::array<std::uint8_t, 48>& result) {
+  const auto drop = [&](auto& objects) {
+    return objects.erase(command.number) != 0 ? hw::AdminStatus::kSuccess : hw::AdminStatus::kBadNumber;
+  };
+  switch (static_cast<hw::AdminOpcode>(command.opcode)) {
+    case hw::AdminOpcode::kQueryCapabilities: capabilities.encode(result); break;
+    case hw::AdminOpcode::kCreateEq: {
+      const auto body = body_of<hw::AdminCreateEq>(command);
+      event_queues[command.number] = {.base = body.base, .log_depth = body.log_depth, .vector = body.msix_vector};
+      break;
+    }
+    case hw::AdminOpcode::kDestroyEq: return drop(event_queues);
+    case hw::AdminOpcode::kCreateCq: {
+      const auto body = body_of<hw::AdminCreateCq>(command);
+      if (completion_queues.contains(command.number)) return hw::AdminStatus::kExists;
+      completion_queues[command.number] = {
+          .base = body.base, .log_depth = body.log_depth, .eqn = body.eqn, .uar = body.uar};
+      break;
+    }
+    case hw::AdminOpcode::kDestroyCq:
+      for (const auto& [qpn, pair] : pairs) {
+        if (pair.create.send_cqn == command.number || pair.create.receive_cqn == command.number) {
+          return hw::AdminStatus::kInUse;
+        }
+      }
+      return drop(completion_queues);
+    case hw::AdminOpcode::kCreateMr:
+      if (regions.contains(command.number)) return hw::AdminStatus::kExists;
+      regions[command.number] = body_of<hw::AdminCreateMr>(command);
+      break;
+    case hw::AdminOpcode::kDestroyMr: return drop(regions);
+    case hw::AdminOpcode::kCreateQp:
+      if (pairs.contains(command.number)) return hw::AdminStatus::kExists;
+      pairs[command.number].create = body_of<hw::AdminCreateQp>(command);
+      break;
+    case hw::AdminOpcode::kDestroyQp:
+      if (!pairs.contains(command.number)) return hw::AdminStatus::kBadNumber;
+      flush(command.number);
+      return drop(pairs);
+    case hw::AdminOpcode::kModifyQp: return modify(command.number, body_of<hw::AdminModifyQp>(command));
+    default: return hw::AdminStatus::kBadOpcode;
+  }
+  return hw::AdminStatus::kSuccess;
+}
+
+hw::AdminStatus FakeDevice::modify(std::uint32_t qpn, const hw::AdminModifyQp& body) {
+  const auto found = pairs.find(qpn);
+  if (found == pairs.end()) return hw::AdminStatus::kBadNumber;
+  auto& pair = found->second;
+  const auto next = static_cast<hw::QpState>(body.next_state);
+  const bool any = next == hw::QpState::kErr || next == hw::QpState::kReset;
+  if (!any && static_cast<int>(next) != static_cast<int>(pair.state) + 1) return hw::AdminStatus::kBadState;
+  pair.last_modify = body;
+  pair.state = next;
+  if (any) flush(qpn);
+  if (next == hw::QpState::kReset) pair.sq_producer = pair.sq_done = pair.rq_producer = pair.rq_done = 0;
+  return hw::AdminStatus::kSuccess;
+}
+
+void FakeDevice::flush(std::uint32_t qpn) {
+  auto& pair = pairs.at(qpn);
+  while (pair.sq_done != pair.sq_producer) finish_send(qpn, hw::CqeStatus::kWrFlushErr);
+  while (pair.rq_done != pair.rq_producer) finish_receive(qpn, 0, hw::CqeStatus::kWrFlushErr);
+}
+
+void FakeDevice::write_cqe(std::uint32_t cqn, hw::Cqe cqe) {
+  const std::lock_guard lock(mutex_);
+  auto& cq = completion_queues.at(cqn);
+  cqe.phase = (cq.produced >> cq.log_depth) % 2 == 0;
+  const std::uint32_t slot = cq.produced++ & static_cast<std::uint32_t>(bits::mask(cq.log_depth));
+  std::uint8_t* entry = pointer(cq.base) + slot * 64;
+  std::array<std::uint8_t, 64> raw{};
+  cqe.encode(raw);
+  std::memcpy(entry, raw.data(), 63);
+  __atomic_store_n(entry + 63, raw[63], __ATOMIC_RELEASE);
+}
+
+void FakeDevice::write_eqe(std::uint32_t eqn, hw::Eqe eqe) {
+  const std::lock_guard lock(mutex_);
+  auto& eq = event_queues.at(eqn);
+  eqe.phase = (eq.produced >> eq.log_depth) % 2 == 0;
+  const std::uint32_t slot = eq.produced++ & static_cast<std::uint32_t>(bits::mask(eq.log_depth));
+  eqe.encode(std::span<std::uint8_t, 64>(pointer(eq.base) + slot * 64, 64));
+  interrupts_.insert(eq.vector);
+}
+
+void FakeDevice::finish_send(std::uint32_t qpn, hw::CqeStatus status) {
+  const std::lock_guard lock(mutex_);
+  auto& pair = pairs.at(qpn);
+  hw::Cqe cqe;
+  cqe.status = static_cast<std::uint8_t>(status);
+  cqe.opcode = static_cast<std::uint8_t>(hw::CqeOpcode::kFlush);
+  cqe.wqe_index = pair.sq_done++;
+  cqe.qpn = qpn;
+  cqe.retired_index = pair.sq_done;
+  write_cqe(pair.create.send_cqn, cqe);
+}
+
+void FakeDevice::finish_silently(std::uint32_t qpn, unsigned count) {
+  const std::lock_guard lock(mutex_);
+  pairs.at(qpn).sq_done = static_cast<std::uint16_t>(pairs.at(qpn).sq_done + count);
+}
+
+void FakeDevice::write_retired_record(std::uint32_t qpn) {
+  const std::lock_guard lock(mutex_);
+  const auto& pair = pairs.at(qpn);
+  const hw::RetiredRecord record{.retired_index = pair.sq_done, .reserved0 = 0};
+  record.encode(std::span<std::uint8_t, 8>(pointer(pair.create.retired_address), 8));
+}
+
+void FakeDevice::finish_receive(std::uint32_t qpn, std::uint32_t bytes, hw::CqeStatus status, bool solicited) {
+  const std::lock_guard lock(mutex_);
+  auto& pair = pairs.at(qpn);
+  hw::Cqe cqe;
+  cqe.status = static_cast<std::uint8_t>(status);
+  cqe.opcode = static_cast<std::uint8_t>(hw::CqeOpcode::kReceive);
+  cqe.wqe_index = pair.rq_done++;
+  cqe.qpn = qpn;
+  cqe.is_receive = 1;
+  cqe.solicited = solicited;
+  cqe.byte_count = bytes;
+  write_cqe(pair.create.receive_cqn, cqe);
+}
+
+Result<DmaBuffer> FakeDevice::dma_alloc(std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (dma_allocations_left == 0) return Error::kOutOfMemory;
+  --dma_allocations_left;
+  const std::size_t size = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  Allocation allocation{std::make_unique<std::uint8_t[]>(size + kPageBytes), nullptr, size};
+  const auto start = reinterpret_cast<std::uintptr_t>(allocation.storage.get());
+  allocation.aligned = allocation.storage.get() + (kPageBytes - start % kPageBytes) % kPageBytes;
+  const DmaBuffer buffer{allocation.aligned, next_iova_, size};
+  next_iova_ += size + kPageBytes;
+  memory_.emplace(buffer.iova, std::move(allocation));
+  return buffer;
+}
+
+void FakeDevice::dma_free(const DmaBuffer& buffer) {
+  const std::lock_guard lock(mutex_);
+  memory_.erase(buffer.iova);
+}
+
+std::uint8_t* FakeDevice::pointer(std::uint64_t iova) {
+  const std::lock_guard lock(mutex_);
+  auto found = memory_.upper_bound(iova);
+  --found;
+  return found->second.aligned + (iova - found->first);
+}
+
+std::size_t FakeDevice::live_allocations() {
+  const std::lock_guard lock(mutex_);
+  return memory_.size();
+}
+
+Result<std::vector<std::uint64_t>> FakeDevice::map_pages(const void* p, std::size_t length, bool writable) {
+  const std::lock_guard lock(mutex_);
+  if (p == unmapped || (writable && p == read_only)) return Error::kAccessViolation;
+  const auto first = reinterpret_cast<std::uintptr_t>(p) / kPageBytes;
+  const auto last = (reinterpret_cast<std::uintptr_t>(p) + length - 1) / kPageBytes;
+  std::vector<std::uint64_t> iovas;
+  for (auto page = first; page <= last; ++page) iovas.push_back(0x7'0000'0000'0000 + page * kPageBytes);
+  mapped_pages += iovas.size();
+  return iovas;
+}
+
+void FakeDevice::unmap_pages(const void*, std::size_t, std::span<const std::uint64_t> iovas) {
+  const std::lock_guard lock(mutex_);
+  mapped_pages -= iovas.size();
+}
+
+bool FakeDevice::wait_interrupt(std::uint32_t vector, std::uint64_t timeout_ns) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (interrupts_.erase(vector) != 0) return true;
+  }
+  elapse(timeout_ns);
+  const std::lock_guard lock(mutex_);
+  return interrupts_.erase(vector) != 0;
+}
+
+void FakeDevice::raise(std::uint32_t vector) {
+  const std::lock_guard lock(mutex_);
+  interrupts_.insert(vector);
+}
+
+Device::MsixMessage FakeDevice::msix_message(std::uint32_t vector) { return {0xFEE0'0000, 0x40 + vector}; }
+
+void FakeDevice::elapse(std::uint64_t ns) {
+  {
+    const std::lock_guard lock(mutex_);
+    now_ += ns;
+  }
+  if (on_time) on_time();
+}
+
+std::uint64_t FakeDevice::now_ns() {
+  const std::lock_guard lock(mutex_);
+  return now_;
+}
+
+std::uint64_t FakeDevice::random64() {
+  const std::lock_guard lock(mutex_);
+  return random_();
+}
+
+std::vector<std::uint8_t> FakeDevice::send_wqe(std::uint32_t qpn, std::uint16_t index) {
+  const auto& create = pairs.at(qpn).create;
+  const std::size_t stride = std::size_t{1} << create.sq_log_stride;
+  const auto* slot = pointer(create.sq_base) + (index & bits::mask(create.sq_log_depth)) * stride;
+  return {slot, slot + stride};
+}
+
+std::vector<std::uint8_t> FakeDevice::receive_wqe(std::uint32_t qpn, std::uint16_t index) {
+  const auto& create = pairs.at(qpn).create;
+  const std::size_t stride = std::size_t{1} << create.rq_log_stride;
+  const auto* slot = pointer(create.rq_base) + (index & bits::mask(create.rq_log_depth)) * stride;
+  return {slot, slot + stride};
+}
+
+}  // namespace rnic::test
