@@ -64,7 +64,7 @@ module admin_qp (
   logic [7:0] create_status, modify_status;
   logic to_err, to_reset, takes_path, send_cq;
   logic [23:0] cqn;
-  logic tear_access, tear_done, tear_reset;
+  logic tear_access, tear_done, tear_reset, tear_last;
   rnic_pkg::admin_access_t tear_access_data;
   rnic_pkg::admin_create_qp_t create_body;
   rnic_pkg::admin_modify_qp_t modify_body;
@@ -155,7 +155,7 @@ module admin_qp (
   end
 
   // ---- References to CQs -------------------------------------------------------------------------------------------
-  // A destroy takes the CQs from the contexts as they were just before they were cleared.
+  // A destroy takes the CQs from the contexts as they were just before their end.
   assign send_cq = state_q == LookSendCq || state_q == CountSendCq;
   always_comb begin
     if (create) cqn = send_cq ? create_body.send_cqn : create_body.receive_cqn;
@@ -182,6 +182,7 @@ module admin_qp (
       .access_valid_o  (tear_access),
       .access_o        (tear_access_data),
       .step_o          (tear_step),
+      .last_o          (tear_last),
       .access_done_i,
       .view_send_i,
       .view_recv_i,
@@ -197,7 +198,7 @@ module admin_qp (
   admin_qp_next u_next (
       .command_i,
       .step_i((state_q == Teardown) ? tear_step : step_q),
-      .uar_i (uar_q),
+      .uar_i (tear_last ? uar_q : 8'd0),
       .send_i(view_send_i),
       .recv_i(view_recv_i),
       .send_o(send_ctx_o),

@@ -6,7 +6,9 @@
 /// To the error state: completion does it (qp_error_t, quiet, because the host asked); done when both contexts say so.
 /// To RESET or away: first the UAR is taken out of the contexts, so that no doorbell can move a queue any more (a process that keeps
 /// ringing must not hold up the admin queue); then the error state; then the contexts are polled until both queues are
-/// flushed; `drain` passes; the contexts are cleared; every block forgets the QP.
+/// flushed; `drain` passes; the contexts are cleared; every block forgets the QP. Only then do the contexts get
+/// their last form: an error that was under way inside the NIC may have marked the cleared contexts, and the UAR comes
+/// back when nothing is left to be confused.
 /// start_i is held, with mode and QP, until done_o.
 module admin_qp_teardown (
     input  wire logic                    clk_i,
@@ -20,6 +22,7 @@ module admin_qp_teardown (
     output logic                         access_valid_o,
     output rnic_pkg::admin_access_t      access_o,
     output logic [2:0]                   step_o,
+    output logic                         last_o,
     input  wire logic                    access_done_i,
     input  wire rnic_pkg::send_ctx_t     view_send_i,
     input  wire rnic_pkg::recv_ctx_t     view_recv_i,
@@ -35,7 +38,8 @@ module admin_qp_teardown (
   localparam logic [4:0] PollPause = 5'd31;
 
   // Idle: waits for start. QuietSend, QuietRecv: take the UAR out. Raise: ask for the error state. PollSend, PollRecv: look;
-  // Pause: before the next look. Drain. ClearSend, ClearRecv: write the contexts. Forget: qp_reset. Done: done_o.
+  // Pause: before the next look. Drain. ClearSend, ClearRecv: empty the contexts. Forget: qp_reset.
+  // LastSend, LastRecv: their last form. Done: done_o.
   typedef enum logic [3:0] {
     Idle,
     QuietSend,
@@ -48,12 +52,14 @@ module admin_qp_teardown (
     ClearSend,
     ClearRecv,
     Forget,
+    LastSend,
+    LastRecv,
     Done
   } state_e;
   state_e state_q, state_d;
 
   logic [4:0] pause_q;
-  logic send_gone, recv_gone, writes;
+  logic send_gone, recv_gone;
 
   assign send_gone = view_send_i.state == rnic_pkg::QpStateErr &&
       (error_only_i || view_send_i.retire_idx == view_send_i.pi);
@@ -82,7 +88,9 @@ module admin_qp_teardown (
       Drain:     if (drain_ready_i) state_d = ClearSend;
       ClearSend: if (access_done_i) state_d = ClearRecv;
       ClearRecv: if (access_done_i) state_d = Forget;
-      Forget:    if (qp_reset_ready_i) state_d = Done;
+      Forget:    if (qp_reset_ready_i) state_d = LastSend;
+      LastSend:  if (access_done_i) state_d = LastRecv;
+      LastRecv:  if (access_done_i) state_d = Done;
       Done:      state_d = Idle;
       default:   state_d = Idle;
     endcase
@@ -94,18 +102,30 @@ module admin_qp_teardown (
     if (!rst_ni) state_q <= Idle;
   end
 
-  assign writes = state_q == QuietSend || state_q == QuietRecv || state_q == ClearSend || state_q == ClearRecv;
-  assign access_valid_o = writes || state_q == PollSend || state_q == PollRecv;
+  assign access_valid_o = access_o.write || state_q == PollSend || state_q == PollRecv;
   always_comb begin
-    access_o.kind  = rnic_pkg::CtxKindSend;
     access_o.index = qp_i;
-    access_o.write = writes;
-    if (state_q == QuietRecv || state_q == PollRecv || state_q == ClearRecv) access_o.kind = rnic_pkg::CtxKindReceive;
-    step_o = rnic_pkg::QpStepQuiet;
-    if (state_q == ClearSend || state_q == ClearRecv) begin
-      step_o = destroy_i ? rnic_pkg::QpStepDestroy : rnic_pkg::QpStepReset;
-    end
+    access_o.kind  = rnic_pkg::CtxKindSend;
+    access_o.write = 1'b1;
+    step_o         = rnic_pkg::QpStepQuiet;
+    unique case (state_q)
+      QuietSend: ;
+      QuietRecv: access_o.kind = rnic_pkg::CtxKindReceive;
+      ClearSend, ClearRecv: begin
+        if (state_q == ClearRecv) access_o.kind = rnic_pkg::CtxKindReceive;
+        step_o = rnic_pkg::QpStepReset;
+      end
+      LastSend, LastRecv: begin
+        if (state_q == LastRecv) access_o.kind = rnic_pkg::CtxKindReceive;
+        step_o = destroy_i ? rnic_pkg::QpStepDestroy : rnic_pkg::QpStepReset;
+      end
+      default: begin
+        if (state_q == PollRecv) access_o.kind = rnic_pkg::CtxKindReceive;
+        access_o.write = 1'b0;
+      end
+    endcase
   end
+  assign last_o = state_q == LastSend || state_q == LastRecv;
 
   assign qp_error_valid_o       = state_q == Raise;
   assign qp_error_data_o.qp     = qp_i;

@@ -1,0 +1,178 @@
+#pragma once
+
+#include <random>
+
+#include "tests/rtl/admin_model.hpp"
+
+namespace rnic::test {
+
+/// Random admin commands: mostly legal, on few objects so that they meet, with a field spoilt now and then.
+class AdminCommands {
+ public:
+  explicit AdminCommands(std::mt19937_64& rng) : rng_(rng) {}
+
+  hw::AdminCommand next(const AdminModel& model) {
+    static constexpr AdminOpcode kOpcodes[] = {
+        AdminOpcode::kCreateEq, AdminOpcode::kDestroyEq, AdminOpcode::kQueryEq,  AdminOpcode::kCreateCq, AdminOpcode::kCreateCq, AdminOpcode::kDestroyCq, AdminOpcode::kQueryCq,
+        AdminOpcode::kCreateMr, AdminOpcode::kDestroyMr, AdminOpcode::kQueryMr,  AdminOpcode::kCreateQp, AdminOpcode::kCreateQp, AdminOpcode::kCreateQp,  AdminOpcode::kDestroyQp,
+        AdminOpcode::kModifyQp, AdminOpcode::kModifyQp,  AdminOpcode::kModifyQp, AdminOpcode::kModifyQp, AdminOpcode::kModifyQp, AdminOpcode::kModifyQp,  AdminOpcode::kQueryQp,
+        AdminOpcode::kQueryCapabilities};
+    if (chance(0.02)) return command(static_cast<AdminOpcode>(rng_()), any());
+    static constexpr AdminOpcode kDestroys[] = {AdminOpcode::kDestroyQp, AdminOpcode::kDestroyCq, AdminOpcode::kDestroyEq};
+    const bool destroy = shrinks && chance(0.5);
+    switch (const auto opcode = destroy ? kDestroys[uniform(0, 2)] : kOpcodes[uniform(0, std::size(kOpcodes) - 1)]) {
+      case AdminOpcode::kCreateEq: return create_eq(number(3, 32));
+      case AdminOpcode::kCreateCq: return create_cq(number(6, 256));
+      case AdminOpcode::kCreateMr: return create_mr(key(model));
+      case AdminOpcode::kCreateQp: return create_qp(qpn(model));
+      case AdminOpcode::kModifyQp: return modify_qp(qpn(model), model);
+      case AdminOpcode::kDestroyEq:
+      case AdminOpcode::kQueryEq: return command(opcode, number(3, 32));
+      case AdminOpcode::kDestroyCq:
+      case AdminOpcode::kQueryCq: return command(opcode, number(6, 256));
+      case AdminOpcode::kDestroyMr:
+      case AdminOpcode::kQueryMr: return command(opcode, key(model));
+      default: return command(opcode, qpn(model));
+    }
+  }
+
+  hw::AdminCommand command(AdminOpcode opcode, std::uint32_t number) {
+    hw::AdminCommand c;
+    c.opcode = static_cast<std::uint8_t>(opcode);
+    c.number = number;
+    for (auto& b : c.body) b = static_cast<std::uint8_t>(rng_());
+    return c;
+  }
+  hw::AdminCommand create_eq(std::uint32_t number) {
+    auto c = command(AdminOpcode::kCreateEq, number);
+    hw::AdminCreateEq body;
+    body.base = spoil(rng_() & ~0xfffULL);
+    body.log_depth = static_cast<std::uint8_t>(spoil(uniform(0, hw::kMaxLogEqDepth)));
+    body.msix_vector = static_cast<std::uint8_t>(spoil(uniform(0, hw::kMsixVectors - 1)));
+    set_body(c, body);
+    return c;
+  }
+  hw::AdminCommand create_cq(std::uint32_t number) {
+    auto c = command(AdminOpcode::kCreateCq, number);
+    hw::AdminCreateCq body;
+    body.base = spoil(rng_() & ~0xfffULL);
+    body.log_depth = static_cast<std::uint8_t>(spoil(uniform(0, hw::kMaxLogCqDepth)));
+    body.eqn = static_cast<std::uint8_t>(this->number(3, 256));
+    body.uar = static_cast<std::uint8_t>(spoil(uniform(1, 127)));
+    set_body(c, body);
+    return c;
+  }
+  hw::AdminCommand create_mr(std::uint32_t key) {
+    auto c = command(AdminOpcode::kCreateMr, key);
+    hw::AdminCreateMr body;
+    body.va = rng_();
+    body.length = spoil(uniform(1, 1ULL << uniform(1, 47)));
+    if (chance(0.1)) body.length = chance(0.5) ? 1ULL << 47 : (1ULL << 47) + 1;
+    if (chance(0.2)) body.va = std::uint64_t{0} - body.length + uniform(0, 1);  // to the end of the address space, or round it
+    body.page_list = spoil(rng_() & ~0x3fULL);
+    body.pd = static_cast<std::uint32_t>(rng_() & 0xffffff);
+    body.log_page = static_cast<std::uint8_t>(spoil(uniform(12, 30)));
+    body.local_write = chance(0.7);
+    body.remote_read = chance(0.5);
+    body.remote_write = chance(0.9) ? body.local_write : 1;
+    set_body(c, body);
+    return c;
+  }
+  hw::AdminCommand create_qp(std::uint32_t number) {
+    auto c = command(AdminOpcode::kCreateQp, number);
+    hw::AdminCreateQp body;
+    body.sq_base = spoil(rng_() & ~0xfffULL);
+    body.rq_base = spoil(rng_() & ~0xfffULL);
+    body.retired_address = spoil(rng_() & ~0x7ULL);
+    body.pd = static_cast<std::uint32_t>(rng_() & 0xffffff);
+    body.uar = static_cast<std::uint8_t>(spoil(uniform(1, 127)));
+    body.send_cqn = this->number(6, 1 << 24);
+    body.receive_cqn = this->number(6, 1 << 24);
+    body.sq_log_depth = static_cast<std::uint8_t>(spoil(uniform(0, hw::kMaxLogQueueDepth)));
+    body.rq_log_depth = static_cast<std::uint8_t>(spoil(uniform(0, hw::kMaxLogQueueDepth)));
+    body.sq_log_stride = static_cast<std::uint8_t>(spoil(uniform(hw::kMinLogSendStride, hw::kMaxLogStride)));
+    body.rq_log_stride = static_cast<std::uint8_t>(spoil(uniform(hw::kMinLogReceiveStride, hw::kMaxLogStride)));
+    set_body(c, body);
+    return c;
+  }
+  hw::AdminCommand modify_qp(std::uint32_t number, const AdminModel& model) {
+    // Mostly the next step of the QP's life.
+    unsigned next = static_cast<unsigned>(chance(0.1) ? uniform(0, 255) : uniform(0, 6));
+    const auto found = model.qps.find(number & 0xff);
+    if (found != model.qps.end() && chance(0.6)) next = found->second.send.state < 3 ? found->second.send.state + 1u : 3;
+    return modify_qp_to(number, next);
+  }
+  hw::AdminCommand modify_qp_to(std::uint32_t number, unsigned next) {
+    auto c = command(AdminOpcode::kModifyQp, number);
+    hw::AdminModifyQp body;
+    body.next_state = static_cast<std::uint8_t>(next);
+    body.path_mtu = static_cast<std::uint8_t>(spoil(uniform(1, 5)));
+    body.max_dest_rd_atomic = static_cast<std::uint8_t>(spoil(uniform(0, hw::kMaxReadsOutstanding)));
+    body.max_rd_atomic = static_cast<std::uint8_t>(spoil(uniform(0, hw::kMaxReadsOutstanding)));
+    body.min_rnr_timer = static_cast<std::uint8_t>(spoil(uniform(0, 31)));
+    body.ack_timeout = static_cast<std::uint8_t>(spoil(uniform(0, 31)));
+    body.retry_count = static_cast<std::uint8_t>(spoil(uniform(0, 7)) & 0xf);
+    body.rnr_retry = static_cast<std::uint8_t>(spoil(uniform(0, 7)) & 0xf);
+    body.remote_write = chance(0.5);
+    body.remote_read = chance(0.5);
+    body.ipv6 = chance(0.5);
+    body.rq_psn = static_cast<std::uint32_t>(rng_() & 0xffffff);
+    body.dest_qpn = static_cast<std::uint32_t>(rng_() & 0xffffff);
+    body.pkey = static_cast<std::uint16_t>(rng_());
+    body.sq_psn = static_cast<std::uint32_t>(rng_() & 0xffffff);
+    body.traffic_class = static_cast<std::uint8_t>(rng_());
+    body.hop_limit = static_cast<std::uint8_t>(rng_());
+    body.udp_source_port = static_cast<std::uint16_t>(rng_());
+    body.flow_label = static_cast<std::uint32_t>(rng_() & 0xffffff);
+    body.dest_mac = rng_() & 0xffffffffffffULL;
+    for (auto* ip : {&body.source_ip, &body.dest_ip}) {
+      for (auto& b : *ip) b = static_cast<std::uint8_t>(rng_());
+      if (body.ipv6) continue;
+      std::fill_n(ip->begin(), 10, std::uint8_t{0});
+      (*ip)[10] = (*ip)[11] = 0xff;
+      if (spoils && chance(0.05)) (*ip)[uniform(0, 11)] ^= static_cast<std::uint8_t>(1u << uniform(0, 7));
+    }
+    set_body(c, body);
+    return c;
+  }
+
+  bool spoils = true;    // spoil fields now and then
+  bool shrinks = false;  // destroy more than is made
+
+ private:
+  bool chance(double probability) { return std::uniform_real_distribution<>(0, 1)(rng_) < probability; }
+  std::uint64_t uniform(std::uint64_t low, std::uint64_t high) { return std::uniform_int_distribution<std::uint64_t>(low, high)(rng_); }
+  std::uint32_t any() { return static_cast<std::uint32_t>(rng_()); }
+  std::uint64_t spoil(std::uint64_t value) {
+    if (!spoils || !chance(0.03)) return value;
+    switch (uniform(0, 3)) {
+      case 0: return value ^ 1ULL << uniform(0, 7);
+      case 1: return value + 1;
+      case 2: return 0;
+      default: return rng_();
+    }
+  }
+  /// One of the first few numbers, rarely one up to `limit` or beyond.
+  std::uint32_t number(std::uint32_t few, std::uint32_t limit) {
+    if (!spoils || chance(0.94)) return static_cast<std::uint32_t>(uniform(0, few - 1));
+    return chance(0.5) ? static_cast<std::uint32_t>(uniform(0, limit)) : any();
+  }
+  std::uint32_t key(const AdminModel& model) {
+    std::uint32_t index = number(6, 1 << 14);
+    if (chance(0.03)) index = (1u << 14) + (index & 0xff);
+    const auto found = model.regions.find(index);
+    const auto tag = found != model.regions.end() && chance(0.8) ? found->second.tag : static_cast<std::uint32_t>(rng_() & 0xff);
+    return index << 8 | tag;
+  }
+  std::uint32_t qpn(const AdminModel& model) {
+    const std::uint32_t index = chance(0.9) ? static_cast<std::uint32_t>(uniform(0, 3)) : static_cast<std::uint32_t>(uniform(0, 255));
+    const auto found = model.qps.find(index);
+    if (found != model.qps.end() && chance(0.85)) return found->second.send.qpn;
+    if (chance(0.03)) return any();
+    return static_cast<std::uint32_t>(rng_() & 0xffff00) | index;
+  }
+
+  std::mt19937_64& rng_;
+};
+
+}  // namespace rnic::test

@@ -1,0 +1,321 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <span>
+
+#include "driver/generated/host_interface.hpp"
+#include "testbench/generated/rtl_streams.hpp"
+
+/// What the admin commands mean, written from the tables of the host interface: the objects that exist and the contexts they should have.
+namespace rnic::test {
+
+using hw::AdminOpcode;
+using hw::AdminStatus;
+using hw::QpState;
+
+template <typename Body>
+Body body_of(const hw::AdminCommand& command) {
+  return Body::decode(std::span<const std::uint8_t, 120>(command.body));
+}
+template <typename Body>
+void set_body(hw::AdminCommand& command, const Body& body) {
+  body.encode(std::span<std::uint8_t, 120>(command.body));
+}
+
+struct AdminModel {
+  using Result = std::array<std::uint8_t, 48>;
+  struct Qp {
+    rtl::SendCtx send;
+    rtl::RecvCtx recv;
+  };
+  std::map<std::uint32_t, rtl::EqCtx> eqs;
+  std::map<std::uint32_t, rtl::CqCtx> cqs;
+  std::map<std::uint32_t, rtl::Mpt> regions;
+  std::map<std::uint32_t, Qp> qps;
+  std::map<std::uint32_t, rtl::Path> paths;
+  Result result{};
+
+  /// Status of a command, and its effect.
+  AdminStatus apply(const hw::AdminCommand& command) {
+    result.fill(0);
+    switch (static_cast<AdminOpcode>(command.opcode)) {
+      case AdminOpcode::kQueryCapabilities: return capabilities();
+      case AdminOpcode::kCreateEq: return create_eq(command);
+      case AdminOpcode::kDestroyEq: return destroy_eq(command);
+      case AdminOpcode::kQueryEq: return query_eq(command);
+      case AdminOpcode::kCreateCq: return create_cq(command);
+      case AdminOpcode::kDestroyCq: return destroy_cq(command);
+      case AdminOpcode::kQueryCq: return query_cq(command);
+      case AdminOpcode::kCreateMr: return create_mr(command);
+      case AdminOpcode::kDestroyMr: return destroy_mr(command);
+      case AdminOpcode::kQueryMr: return query_mr(command);
+      case AdminOpcode::kCreateQp: return create_qp(command);
+      case AdminOpcode::kDestroyQp: return destroy_qp(command);
+      case AdminOpcode::kModifyQp: return modify_qp(command);
+      case AdminOpcode::kQueryQp: return query_qp(command);
+    }
+    return AdminStatus::kBadOpcode;
+  }
+
+ private:
+  template <typename T>
+  AdminStatus answer(const T& value) {
+    value.encode(result);
+    return AdminStatus::kSuccess;
+  }
+  static bool uar_ok(unsigned uar) { return uar >= 1 && uar < 1u << hw::kUarIndexBits; }
+
+  AdminStatus capabilities() {
+    hw::AdminCapabilities c;
+    c.log_max_qp = hw::kQpIndexBits;
+    c.log_max_cq = hw::kCqIndexBits;
+    c.log_max_eq = hw::kEqIndexBits;
+    c.log_max_mr = hw::kMptIndexBits;
+    c.log_max_queue_depth = hw::kMaxLogQueueDepth;
+    c.log_max_cq_depth = hw::kMaxLogCqDepth;
+    c.log_max_eq_depth = hw::kMaxLogEqDepth;
+    c.max_sge = hw::kMaxSge;
+    c.max_inline = hw::kMaxInlineBytes;
+    c.max_rd_atomic = hw::kMaxReadsOutstanding;
+    c.max_mtu = 5;
+    c.uar_count = 127;
+    c.msix_vectors = hw::kMsixVectors;
+    c.max_message = hw::kMaxMessageBytes;
+    c.clock_mhz = 250;
+    return answer(c);
+  }
+
+  AdminStatus create_eq(const hw::AdminCommand& command) {
+    const auto body = body_of<hw::AdminCreateEq>(command);
+    if (command.number >= 1u << hw::kEqIndexBits) return AdminStatus::kBadNumber;
+    if (body.base % 4096 || body.log_depth > hw::kMaxLogEqDepth || body.msix_vector >= hw::kMsixVectors) return AdminStatus::kBadParameter;
+    if (eqs.contains(command.number)) return AdminStatus::kExists;
+    auto& eq = eqs[command.number];
+    eq.in_use = 1;
+    eq.base = body.base;
+    eq.log_depth = body.log_depth;
+    eq.msix_vector = body.msix_vector;
+    return AdminStatus::kSuccess;
+  }
+  AdminStatus destroy_eq(const hw::AdminCommand& command) {
+    if (!eqs.contains(command.number)) return AdminStatus::kBadNumber;
+    for (const auto& [number, cq] : cqs) {
+      if (cq.eqn == command.number) return AdminStatus::kInUse;
+    }
+    eqs.erase(command.number);
+    return AdminStatus::kSuccess;
+  }
+  AdminStatus query_eq(const hw::AdminCommand& command) {
+    if (!eqs.contains(command.number)) return AdminStatus::kBadNumber;
+    const auto& eq = eqs[command.number];
+    hw::AdminQueueState state;
+    state.producer_index = eq.pi;
+    state.consumer_index = eq.ci;
+    state.log_depth = eq.log_depth;
+    return answer(state);
+  }
+
+  AdminStatus create_cq(const hw::AdminCommand& command) {
+    const auto body = body_of<hw::AdminCreateCq>(command);
+    if (command.number >= 1u << hw::kCqIndexBits) return AdminStatus::kBadNumber;
+    if (body.base % 4096 || body.log_depth > hw::kMaxLogCqDepth || !uar_ok(body.uar)) return AdminStatus::kBadParameter;
+    if (cqs.contains(command.number)) return AdminStatus::kExists;
+    if (!eqs.contains(body.eqn)) return AdminStatus::kBadNumber;
+    auto& cq = cqs[command.number];
+    cq.in_use = 1;
+    cq.base = body.base;
+    cq.log_depth = body.log_depth;
+    cq.eqn = body.eqn;
+    cq.uar = body.uar;
+    return AdminStatus::kSuccess;
+  }
+  AdminStatus destroy_cq(const hw::AdminCommand& command) {
+    if (!cqs.contains(command.number)) return AdminStatus::kBadNumber;
+    for (const auto& [index, qp] : qps) {
+      if (qp.send.cqn == command.number || qp.recv.cqn == command.number) return AdminStatus::kInUse;
+    }
+    cqs.erase(command.number);
+    return AdminStatus::kSuccess;
+  }
+  AdminStatus query_cq(const hw::AdminCommand& command) {
+    if (!cqs.contains(command.number)) return AdminStatus::kBadNumber;
+    const auto& cq = cqs[command.number];
+    hw::AdminQueueState state;
+    state.producer_index = cq.pi;
+    state.consumer_index = cq.ci;
+    state.log_depth = cq.log_depth;
+    state.arm = cq.arm;
+    state.overrun = cq.overrun;
+    return answer(state);
+  }
+
+  AdminStatus create_mr(const hw::AdminCommand& command) {
+    const auto body = body_of<hw::AdminCreateMr>(command);
+    const std::uint32_t index = command.number >> 8;
+    if (index >= 1u << hw::kMptIndexBits) return AdminStatus::kBadNumber;
+    if (body.length == 0 || body.length > 1ULL << 47) return AdminStatus::kBadParameter;
+    if (body.va + (body.length - 1) < body.va) return AdminStatus::kBadParameter;
+    if (body.page_list % 64 || body.log_page < 12 || body.log_page > 30) return AdminStatus::kBadParameter;
+    if (body.remote_write && !body.local_write) return AdminStatus::kBadParameter;
+    if (regions.contains(index)) return AdminStatus::kExists;
+    auto& region = regions[index];
+    region.in_use = 1;
+    region.tag = static_cast<std::uint8_t>(command.number);
+    region.pd = body.pd;
+    region.log_page = body.log_page;
+    region.local_write = body.local_write;
+    region.remote_read = body.remote_read;
+    region.remote_write = body.remote_write;
+    region.va = body.va;
+    region.length = body.length;
+    region.page_list = body.page_list;
+    return AdminStatus::kSuccess;
+  }
+  bool has_key(std::uint32_t key) const {
+    const auto found = regions.find(key >> 8);
+    return found != regions.end() && found->second.tag == (key & 0xff);
+  }
+  AdminStatus destroy_mr(const hw::AdminCommand& command) {
+    if (!has_key(command.number)) return AdminStatus::kBadNumber;
+    if (regions[command.number >> 8].bound) return AdminStatus::kInUse;
+    regions.erase(command.number >> 8);
+    return AdminStatus::kSuccess;
+  }
+  AdminStatus query_mr(const hw::AdminCommand& command) {
+    if (!has_key(command.number)) return AdminStatus::kBadNumber;
+    const auto& region = regions[command.number >> 8];
+    hw::AdminMrState state;
+    state.va = region.va;
+    state.length = region.length;
+    state.pd = region.pd;
+    state.log_page = region.log_page;
+    state.local_write = region.local_write;
+    state.remote_read = region.remote_read;
+    state.remote_write = region.remote_write;
+    return answer(state);
+  }
+
+  AdminStatus create_qp(const hw::AdminCommand& command) {
+    const auto body = body_of<hw::AdminCreateQp>(command);
+    auto depth_ok = [](unsigned depth) { return depth >= hw::kMinLogQueueDepth && depth <= hw::kMaxLogQueueDepth; };
+    if (command.number >> 24) return AdminStatus::kBadNumber;
+    if (body.sq_base % 4096 || body.rq_base % 4096 || body.retired_address % 8 || !uar_ok(body.uar)) return AdminStatus::kBadParameter;
+    if (!depth_ok(body.sq_log_depth) || !depth_ok(body.rq_log_depth)) return AdminStatus::kBadParameter;
+    if (body.sq_log_stride < hw::kMinLogSendStride || body.sq_log_stride > hw::kMaxLogStride) return AdminStatus::kBadParameter;
+    if (body.rq_log_stride < hw::kMinLogReceiveStride || body.rq_log_stride > hw::kMaxLogStride) return AdminStatus::kBadParameter;
+    if (qps.contains(command.number & 0xff)) return AdminStatus::kExists;
+    if (!cqs.contains(body.send_cqn) || !cqs.contains(body.receive_cqn)) return AdminStatus::kBadNumber;
+    auto& [send, recv] = qps[command.number & 0xff];
+    send.in_use = recv.in_use = 1;
+    send.qpn = recv.qpn = command.number;
+    send.pd = recv.pd = body.pd;
+    send.uar = recv.uar = body.uar;
+    send.cqn = static_cast<std::uint8_t>(body.send_cqn);
+    recv.cqn = static_cast<std::uint8_t>(body.receive_cqn);
+    send.sq_base = body.sq_base;
+    recv.rq_base = body.rq_base;
+    send.log_depth = body.sq_log_depth;
+    recv.log_depth = body.rq_log_depth;
+    send.log_stride = body.sq_log_stride;
+    recv.log_stride = body.rq_log_stride;
+    send.retired_address = body.retired_address;
+    return AdminStatus::kSuccess;
+  }
+  bool has_qp(std::uint32_t qpn) const {
+    const auto found = qps.find(qpn & 0xff);
+    return found != qps.end() && found->second.send.qpn == qpn;
+  }
+  AdminStatus destroy_qp(const hw::AdminCommand& command) {
+    if (!has_qp(command.number)) return AdminStatus::kBadNumber;
+    qps.erase(command.number & 0xff);
+    return AdminStatus::kSuccess;
+  }
+  AdminStatus query_qp(const hw::AdminCommand& command) {
+    if (!has_qp(command.number)) return AdminStatus::kBadNumber;
+    const auto& [send, recv] = qps[command.number & 0xff];
+    hw::AdminQpState state;
+    state.state = send.state;
+    state.outstanding_reads = send.rd_outstanding;
+    state.sq_producer = send.pi;
+    state.sq_executed = send.exec_idx;
+    state.sq_retired = send.retire_idx;
+    state.rq_producer = recv.rq_pi;
+    state.rq_head = recv.rq_head;
+    state.sq_psn = send.next_psn;
+    state.una_psn = send.una_psn;
+    state.rq_psn = recv.epsn;
+    return answer(state);
+  }
+
+  static bool is_ipv4(const std::array<std::uint8_t, 16>& ip) {
+    return std::all_of(ip.begin(), ip.begin() + 10, [](auto b) { return b == 0; }) && ip[10] == 0xff && ip[11] == 0xff;
+  }
+  static bool legal(unsigned from, unsigned to) {
+    switch (static_cast<QpState>(to)) {
+      case QpState::kReset:
+      case QpState::kErr: return true;
+      case QpState::kInit: return from == unsigned(QpState::kReset) || from == unsigned(QpState::kInit);
+      case QpState::kRtr: return from == unsigned(QpState::kInit);
+      case QpState::kRts: return from == unsigned(QpState::kRtr) || from == unsigned(QpState::kRts);
+      default: return false;
+    }
+  }
+  AdminStatus modify_qp(const hw::AdminCommand& command) {
+    const auto body = body_of<hw::AdminModifyQp>(command);
+    if (!has_qp(command.number)) return AdminStatus::kBadNumber;
+    auto& [send, recv] = qps[command.number & 0xff];
+    const auto from = static_cast<QpState>(send.state), to = static_cast<QpState>(body.next_state);
+    if (!legal(send.state, body.next_state)) return AdminStatus::kBadState;
+    if (to == QpState::kReset) {
+      rtl::SendCtx s;
+      rtl::RecvCtx r;
+      s.in_use = r.in_use = 1;
+      s.qpn = r.qpn = send.qpn;
+      s.pd = r.pd = send.pd;
+      s.uar = r.uar = send.uar;
+      s.cqn = send.cqn, r.cqn = recv.cqn;
+      s.sq_base = send.sq_base, r.rq_base = recv.rq_base;
+      s.log_depth = send.log_depth, r.log_depth = recv.log_depth;
+      s.log_stride = send.log_stride, r.log_stride = recv.log_stride;
+      s.retired_address = send.retired_address;
+      send = s;
+      recv = r;
+      return AdminStatus::kSuccess;
+    }
+    if (to == QpState::kInit || to == QpState::kRtr) {
+      if (to == QpState::kRtr) {
+        if (body.path_mtu < 1 || body.path_mtu > 5 || body.max_dest_rd_atomic > hw::kMaxReadsOutstanding || body.min_rnr_timer > 31) return AdminStatus::kBadParameter;
+        if (!body.ipv6 && !(is_ipv4(body.source_ip) && is_ipv4(body.dest_ip))) return AdminStatus::kBadParameter;
+        send.mtu = recv.mtu = body.path_mtu;
+        recv.max_dest_rd = body.max_dest_rd_atomic;
+        recv.min_rnr_timer = body.min_rnr_timer;
+        recv.epsn = body.rq_psn;
+      }
+      recv.remote_write = body.remote_write;
+      recv.remote_read = body.remote_read;
+      paths[command.number & 0xff] = {.ipv6 = body.ipv6, .dest_qpn = body.dest_qpn, .pkey = body.pkey, .traffic_class = body.traffic_class, .hop_limit = body.hop_limit,
+                                      .udp_source_port = body.udp_source_port, .flow_label = body.flow_label & 0xfffff, .dest_mac = body.dest_mac,
+                                      .source_ip = body.source_ip, .dest_ip = body.dest_ip};
+    }
+    if (to == QpState::kRts && from == QpState::kRtr) {
+      if (body.max_rd_atomic > hw::kMaxReadsOutstanding || body.ack_timeout > 31 || body.retry_count > 7 || body.rnr_retry > 7) return AdminStatus::kBadParameter;
+      send.max_rd = body.max_rd_atomic;
+      send.ack_timeout = body.ack_timeout;
+      send.retry_count = send.retry_left = body.retry_count;
+      send.rnr_retry = send.rnr_left = body.rnr_retry;
+      send.next_psn = send.una_psn = body.sq_psn;
+    }
+    if (to == QpState::kRts && from == QpState::kRts) {
+      if (body.min_rnr_timer > 31) return AdminStatus::kBadParameter;
+      recv.min_rnr_timer = body.min_rnr_timer;
+      recv.remote_write = body.remote_write;
+      recv.remote_read = body.remote_read;
+    }
+    send.state = recv.state = body.next_state;
+    return AdminStatus::kSuccess;
+  }
+};
+
+}  // namespace rnic::test

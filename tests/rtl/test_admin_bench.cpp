@@ -1,0 +1,325 @@
+#include "tests/rtl/admin_commands.hpp"
+#include "tests/rtl/admin_world.hpp"
+
+// rtl/host/admin.sv and the modules in it: every command, its status, its result, and the contexts that it leaves.
+using namespace rnic::test;
+namespace hw = rnic::hw;
+
+namespace {
+constexpr auto kSuccess = static_cast<std::uint8_t>(AdminStatus::kSuccess);
+constexpr auto kBadState = static_cast<std::uint8_t>(AdminStatus::kBadState);
+constexpr auto kErr = static_cast<std::uint8_t>(QpState::kErr);
+
+/// Runs a command on the NIC and on the model; status and result must agree.
+std::uint8_t both(AdminWorld& world, const hw::AdminCommand& command) {
+  // A query is compared with the model: nothing may move while it runs.
+  const bool query = command.opcode == static_cast<std::uint8_t>(AdminOpcode::kQueryQp);
+  const auto background = world.background;
+  if (query) {
+    world.background = nullptr;
+    world.settle();
+  }
+  AdminModel expected = world.model;
+  const auto status = static_cast<std::uint8_t>(expected.apply(command));
+  const auto result = expected.result;
+  const auto completion = world.execute(command);
+  world.settle();
+  world.background = background;
+  AdminModel& now = world.model;
+  INFO("opcode " << int(command.opcode) << " number " << command.number << " next state " << int(command.body[0]));
+  REQUIRE(int(completion.status) == int(status));
+  REQUIRE(completion.result == result);
+  now.apply(command);
+  return completion.status;
+}
+
+/// The NIC has the contexts that the model has.
+void compare_qp(AdminWorld& world, unsigned qp) {
+  const auto background = std::exchange(world.background, nullptr);
+  world.settle();
+  const auto seen = world.contexts(qp);
+  const auto expected = world.model.qps.contains(qp) ? world.model.qps[qp] : AdminModel::Qp{};
+  INFO("QP index " << qp << " state " << int(seen.send.state) << " expected " << int(expected.send.state));
+  REQUIRE(seen.send == expected.send);
+  REQUIRE(seen.recv == expected.recv);
+  if (world.model.paths.contains(qp)) REQUIRE(world.paths[qp] == world.model.paths[qp]);
+  world.background = background;
+}
+void compare_queues(AdminWorld& world) {
+  for (unsigned n = 0; n < 6; ++n) {
+    rnic::rtl::CqCtx cq;
+    world.nic(2, n, [&] { cq = world.cq; return false; });
+    world.settle();
+    REQUIRE(cq == (world.model.cqs.contains(n) ? world.model.cqs[n] : rnic::rtl::CqCtx{}));
+  }
+  for (unsigned n = 0; n < 3; ++n) {
+    rnic::rtl::EqCtx eq;
+    world.nic(3, n, [&] { eq = world.eq; return false; });
+    world.settle();
+    REQUIRE(eq == (world.model.eqs.contains(n) ? world.model.eqs[n] : rnic::rtl::EqCtx{}));
+  }
+  for (unsigned n = 0; n < 6; ++n) REQUIRE(world.mpt[n] == (world.model.regions.contains(n) ? world.model.regions[n] : rnic::rtl::Mpt{}));
+}
+
+/// Two EQs, four CQs, one QP with this number.
+void make_objects(AdminWorld& world, AdminCommands& commands, std::uint32_t qpn) {
+  for (unsigned n = 0; n < 3; ++n) REQUIRE(both(world, commands.create_eq(n)) == kSuccess);
+  for (unsigned n = 0; n < 6; ++n) REQUIRE(both(world, commands.create_cq(n)) == kSuccess);
+  REQUIRE(both(world, commands.create_qp(qpn)) == kSuccess);
+}
+using Log = std::vector<std::string>;
+}  // namespace
+
+TEST_CASE("admin: random commands agree with the model", "[rtl]") {
+  AdminWorld world(seed());
+  AdminCommands commands(world.bench.rng);
+  std::map<unsigned, unsigned> statuses, successes;  // by status; by opcode
+  // Doorbells, error flushes, and the fields that only the NIC moves.
+  world.background = [&] {
+    const auto qp = static_cast<unsigned>(world.bench.uniform(0, 3));
+    if (world.bench.chance(0.7)) world.flush(qp, 3);
+    if (world.bench.chance(0.2)) world.doorbell(qp, 2);
+  };
+  for (int i = 0; i < 4000; ++i) {
+    world.rate = world.bench.chance(0.5) ? 0.9 : 0.4;
+    commands.shrinks = i / 100 % 3 == 2;
+    const auto command = commands.next(world.model);
+    const auto status = both(world, command);
+    ++statuses[status];
+    if (status == kSuccess) ++successes[command.opcode];
+    if (i % 4 == 0) compare_qp(world, world.bench.chance(0.8) ? command.number & 0xff : static_cast<unsigned>(world.bench.uniform(0, 255)));
+    if (i % 50 == 0) compare_queues(world);
+  }
+  for (unsigned s = 0; s <= 6; ++s) CHECK(statuses[s] > 10);
+  CHECK(successes.size() == 14);
+  for (const auto& [opcode, count] : successes) {
+    INFO("opcode " << opcode);
+    CHECK(count > 4);
+  }
+}
+
+TEST_CASE("admin: the NIC's own errors race with transitions", "[rtl]") {
+  AdminWorld world(seed());
+  AdminCommands commands(world.bench.rng);
+  commands.spoils = false;
+  make_objects(world, commands, 0x12302);
+  bool inject = false;
+  world.background = [&] {
+    if (inject && world.bench.chance(0.5)) world.inject_error(2);
+    if (world.bench.chance(0.5)) world.flush(2, 3);
+    if (world.bench.chance(0.1)) world.doorbell(2, 1);
+  };
+  unsigned raced = 0, refused = 0;
+  for (int i = 0; i < 3000; ++i) {
+    // Through the states one by one; from the error state back to RESET.
+    const unsigned state = world.model.qps[2].send.state;
+    const auto command = commands.modify_qp_to(0x12302, state == kErr || world.bench.chance(0.1) ? 0u : std::min(state + 1, 3u));
+    const auto next = static_cast<QpState>(command.body[0]);
+    const bool simple = next == QpState::kInit || next == QpState::kRtr || next == QpState::kRts;
+    AdminModel before = world.model;
+    world.errors.clear();
+    inject = world.bench.chance(0.4);
+    const auto expected = static_cast<std::uint8_t>(AdminModel(before).apply(command));
+    const auto completion = world.execute(command);
+    const auto background = std::exchange(world.background, nullptr);
+    world.settle();
+    if (simple && world.errors.contains(2)) {
+      ++raced;
+      if (completion.status != expected) {
+        REQUIRE(completion.status == kBadState);
+        ++refused;
+      }
+      const auto seen = world.contexts(2);
+      REQUIRE(seen.send.state == kErr);
+      REQUIRE(seen.recv.state == kErr);
+      world.model.qps[2] = seen;
+      world.model.paths = world.paths;
+    } else {
+      REQUIRE(completion.status == expected);
+      if (expected == kSuccess) {
+        world.model.apply(command);
+        compare_qp(world, 2);
+      }
+    }
+    world.background = background;
+  }
+  CHECK(raced > 200);
+  CHECK(refused > 20);
+}
+
+TEST_CASE("admin: a queue pair's life, and what the other blocks are asked for", "[rtl]") {
+  AdminWorld world(seed());
+  AdminCommands commands(world.bench.rng);
+  commands.spoils = false;
+  const std::uint32_t qpn = 0xabcd07;
+  make_objects(world, commands, qpn);
+  CHECK(world.log == Log{"reset"});
+  world.background = [&] { world.flush(7, 2); };
+  auto step = [&](QpState state) {
+    REQUIRE(both(world, commands.modify_qp_to(qpn, static_cast<unsigned>(state))) == kSuccess);
+    compare_qp(world, 7);
+    return world.log;
+  };
+  CHECK(step(QpState::kInit) == Log{"path"});
+  CHECK(step(QpState::kInit) == Log{"path"});
+  world.doorbell(7, 9);  // receives may be posted now
+  CHECK(step(QpState::kRtr) == Log{"path"});
+  CHECK(world.model.qps[7].recv.rq_pi == 9);
+  CHECK(step(QpState::kRts) == Log{});
+  CHECK(step(QpState::kRts) == Log{});
+  world.doorbell(7, 5);
+  world.settle();
+  CHECK(step(QpState::kErr) == Log{"error"});
+  CHECK(step(QpState::kErr) == Log{});
+  CHECK(step(QpState::kReset) == Log{"drain", "reset"});
+  for (const auto state : {QpState::kInit, QpState::kRtr, QpState::kRts}) step(state);
+  world.doorbell(7, 20);
+  world.settle();
+  CHECK(step(QpState::kReset) == Log{"error", "drain", "reset"});
+  CHECK(step(QpState::kReset) == Log{"error", "drain", "reset"});
+  step(QpState::kInit);
+  CHECK(both(world, commands.command(AdminOpcode::kDestroyQp, qpn ^ 0x100)) == static_cast<std::uint8_t>(AdminStatus::kBadNumber));
+  CHECK(world.log == Log{});
+  CHECK(both(world, commands.command(AdminOpcode::kDestroyQp, qpn)) == kSuccess);
+  CHECK(world.log == Log{"error", "drain", "reset"});
+  compare_qp(world, 7);
+  // All CQs are free again, then all EQs.
+  for (unsigned n = 0; n < 6; ++n) CHECK(both(world, commands.command(AdminOpcode::kDestroyCq, n)) == kSuccess);
+  for (unsigned n = 0; n < 3; ++n) CHECK(both(world, commands.command(AdminOpcode::kDestroyEq, n)) == kSuccess);
+}
+
+TEST_CASE("admin: a process that rings for ever does not hold up the destruction of its QP", "[rtl]") {
+  AdminWorld world(seed());
+  AdminCommands commands(world.bench.rng);
+  commands.spoils = false;
+  make_objects(world, commands, 0x000103);
+  for (const auto state : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
+    REQUIRE(both(world, commands.modify_qp_to(0x103, static_cast<unsigned>(state))) == kSuccess);
+  }
+  // More is posted than the flush takes away.
+  world.background = [&] {
+    world.doorbell(3, 4);
+    world.flush(3, 3);
+  };
+  world.bench.run(300);
+  CHECK(both(world, commands.command(AdminOpcode::kDestroyQp, 0x103)) == kSuccess);
+  compare_qp(world, 3);
+}
+
+TEST_CASE("admin: a destroyed region is cleared, then drained; bound windows keep it", "[rtl]") {
+  AdminWorld world(seed());
+  AdminCommands commands(world.bench.rng);
+  commands.spoils = false;
+  auto create = commands.create_mr(5 << 8 | 0x33);
+  hw::AdminCreateMr body;
+  body.va = 0x7000;
+  body.length = 4096;
+  body.log_page = 12;
+  set_body(create, body);
+  REQUIRE(both(world, create) == kSuccess);
+  CHECK(world.log == Log{"mpt"});
+  world.mpt[5].bound = world.model.regions[5].bound = 2;
+  CHECK(both(world, commands.command(AdminOpcode::kDestroyMr, 5 << 8 | 0x33)) == static_cast<std::uint8_t>(AdminStatus::kInUse));
+  world.mpt[5].bound = world.model.regions[5].bound = 0;
+  CHECK(both(world, commands.command(AdminOpcode::kDestroyMr, 5 << 8 | 0x34)) == static_cast<std::uint8_t>(AdminStatus::kBadNumber));
+  CHECK(both(world, commands.command(AdminOpcode::kDestroyMr, 5 << 8 | 0x33)) == kSuccess);
+  CHECK(world.log == Log{"mpt", "drain"});
+  CHECK(world.mpt[5] == rnic::rtl::Mpt{});
+}
+
+TEST_CASE("admin: queries show what the NIC has moved", "[rtl]") {
+  AdminWorld world(seed());
+  AdminCommands commands(world.bench.rng);
+  commands.spoils = false;
+  make_objects(world, commands, 9);
+  auto& rng = world.bench.rng;
+  for (int round = 0; round < 20; ++round) {
+    auto random = [&](auto& raw) { for (auto& b : raw) b = static_cast<std::uint8_t>(rng()); };
+    world.nic(0, 9, [&] {
+      std::array<std::uint8_t, rnic::rtl::SendCtx::kBytes> raw{};
+      random(raw);
+      world.send = rnic::rtl::SendCtx::decode(raw);
+      world.send.in_use = 1, world.send.qpn = 9, world.send.state = static_cast<std::uint8_t>(QpState::kRts);
+      world.model.qps[9].send = world.send;
+      return true;
+    });
+    world.nic(1, 9, [&] {
+      std::array<std::uint8_t, rnic::rtl::RecvCtx::kBytes> raw{};
+      random(raw);
+      world.recv = rnic::rtl::RecvCtx::decode(raw);
+      world.recv.in_use = 1, world.recv.qpn = 9, world.recv.state = static_cast<std::uint8_t>(QpState::kRts);
+      world.model.qps[9].recv = world.recv;
+      return true;
+    });
+    world.nic(2, 4, [&] {
+      world.cq.pi = rng() & 0xffffff, world.cq.ci = rng() & 0xffffff, world.cq.arm = rng() & 3, world.cq.overrun = rng() & 1;
+      world.model.cqs[4] = world.cq;
+      return true;
+    });
+    world.nic(3, 1, [&] {
+      world.eq.pi = rng() & 0xffffff, world.eq.ci = rng() & 0xffffff;
+      world.model.eqs[1] = world.eq;
+      return true;
+    });
+    world.settle();
+    REQUIRE(both(world, commands.command(AdminOpcode::kQueryQp, 9)) == kSuccess);
+    REQUIRE(both(world, commands.command(AdminOpcode::kQueryCq, 4)) == kSuccess);
+    REQUIRE(both(world, commands.command(AdminOpcode::kQueryEq, 1)) == kSuccess);
+  }
+}
+
+TEST_CASE("admin: rings wrap, the phase turns, interrupts follow completions, a restart begins again", "[rtl]") {
+  AdminWorld world(seed());
+  AdminCommands commands(world.bench.rng);
+  auto fill = [&](unsigned count) {
+    for (unsigned i = 0; i < count; ++i) world.post(commands.command(AdminOpcode::kQueryCapabilities, 0));
+    world.ring();
+    for (unsigned i = 0; i < count; ++i) CHECK(world.reap().status == kSuccess);
+  };
+  for (int i = 0; i < 20; ++i) fill(static_cast<unsigned>(world.bench.uniform(1, world.depth)));
+  world.bench.run(30);
+  CHECK(world.interrupts.size() == world.consumer);
+  CHECK(std::all_of(world.interrupts.begin(), world.interrupts.end(), [](unsigned v) { return v == 5; }));
+
+  for (unsigned log_depth : {0u, 3u, 8u, 15u}) {
+    world.memory.clear();
+    world.interrupts.clear();
+    world.configure(log_depth, false, 7);
+    world.producer = world.consumer = 0;
+    world.ring();
+    world.bench.dut->restart_i = 1;
+    world.bench.tick();
+    world.bench.dut->restart_i = 0;
+    for (int i = 0; i < 9; ++i) fill(static_cast<unsigned>(world.bench.uniform(1, world.depth)));
+    CHECK(world.interrupts.empty());
+  }
+  // An index beyond the ring cannot be right.
+  const unsigned fetches = world.fetches;
+  world.bench.dut->producer_index_i = static_cast<std::uint16_t>(world.producer + world.depth + 1);
+  world.bench.run(200);
+  CHECK(world.fetches == fetches);
+}
+
+TEST_CASE("admin: nothing is fetched until the device is enabled; a failed fetch is fatal", "[rtl]") {
+  AdminWorld world(seed());
+  AdminCommands commands(world.bench.rng);
+  auto& dut = *world.bench.dut;
+  dut.enable_i = 0;
+  world.post(commands.command(AdminOpcode::kQueryCapabilities, 0));
+  world.ring();
+  world.bench.run(100);
+  CHECK(world.fetches == 0);
+  dut.enable_i = 1;
+  world.reap();
+  CHECK(!dut.fatal_o);
+  world.fail_next_read = true;
+  world.post(commands.command(AdminOpcode::kQueryCapabilities, 0));
+  world.ring();
+  world.bench.run_until([&] { return dut.fatal_o != 0; }, 200, "fatal");
+  world.fail_next_read = false;
+  world.post(commands.command(AdminOpcode::kQueryCapabilities, 0));
+  world.ring();
+  world.bench.run(200);
+  CHECK(world.fetches == 2);
+  CHECK(dut.fatal_o);
+}
