@@ -1,0 +1,5 @@
+add_executable(test_responder_output test_responder_output.cpp)
+target_link_libraries(test_responder_output PRIVATE rnic_options catch_main)
+rnic_verilate(test_responder_output ${CMAKE_CURRENT_SOURCE_DIR}/responder_output_harness.sv)
+add_test(NAME rtl/responder_output COMMAND test_responder_output)
+set_tests_properties(rtl/responder_output PROPERTIES LABELS rtl TIMEOUT 300)
