@@ -1,0 +1,141 @@
+#include "testbench/endpoint.hpp"
+
+#include <fmt/format.h>
+#include <netinet/in.h>
+
+#include <cstring>
+#include <vector>
+
+#include "driver/nd2/adapter.hpp"
+#include "driver/nd2/handles.hpp"
+#include "driver/nd2/queue_pair.hpp"
+
+namespace rnic::testbench {
+namespace {
+
+std::uint64_t mac_of(std::size_t host) { return 0x0200'0000'0000ULL + host + 1; }
+
+/// IPv4 addresses as IPv4-mapped, network order.
+std::array<std::uint8_t, 16> ip_of(std::size_t host, bool ipv6) {
+  std::array<std::uint8_t, 16> ip{};
+  if (ipv6) {
+    ip[0] = 0xfd;
+  } else {
+    ip[10] = ip[11] = 0xff;
+    ip[12] = 10;
+  }
+  ip[15] = static_cast<std::uint8_t>(host + 1);
+  return ip;
+}
+
+std::vector<sockaddr_storage> addresses_of(std::size_t host) {
+  std::vector<sockaddr_storage> addresses(2);
+  const auto v4 = ip_of(host, false);
+  const auto v6 = ip_of(host, true);
+  auto& in = reinterpret_cast<sockaddr_in&>(addresses[0]);
+  in.sin_family = AF_INET;
+  std::memcpy(&in.sin_addr, v4.data() + 12, 4);
+  auto& in6 = reinterpret_cast<sockaddr_in6&>(addresses[1]);
+  in6.sin6_family = AF_INET6;
+  std::memcpy(&in6.sin6_addr, v6.data(), 16);
+  return addresses;
+}
+
+std::uint8_t ibv_mtu(std::uint32_t bytes) {
+  std::uint8_t code = 1;
+  while ((128u << code) < bytes) ++code;
+  return code;
+}
+
+kmd::QpConnection half(Endpoint& from, Endpoint& to, std::uint32_t dest_qpn, const ConnectParameters& p) {
+  kmd::QpConnection c;
+  c.path.ipv6 = p.ipv6;
+  c.path.source_ip = ip_of(from.host().index(), p.ipv6);
+  c.path.dest_ip = ip_of(to.host().index(), p.ipv6);
+  c.path.dest_mac = mac_of(to.host().index());
+  c.path.udp_source_port = static_cast<std::uint16_t>(0xC000 | (from.device().random64() & 0x3FFF));
+  c.dest_qpn = dest_qpn;
+  c.path_mtu = ibv_mtu(p.mtu);
+  c.inbound_reads = c.outbound_reads = static_cast<std::uint8_t>(p.read_limit);
+  return c;
+}
+
+umd::QueuePair& core(IND2QueuePair& qp) { return *static_cast<nd2::QueuePair&>(qp).core(); }
+
+void require(const Result<void>& result, const char* what) {
+  if (!result.ok()) throw EndpointError(fmt::format("{}: {}", what, describe(result.error())));
+}
+
+}  // namespace
+
+void require_success(HRESULT status, const std::string& what) {
+  if (status != ND_SUCCESS) throw EndpointError(fmt::format("{}: {:#010x}", what, static_cast<std::uint32_t>(status)));
+}
+
+Endpoint::Endpoint(Host& host, const kmd::KernelOptions& options) : host_(host) {
+  kmd::KernelOptions with_mac = options;
+  with_mac.mac = mac_of(host.index());
+  auto kernel = kmd::KernelDevice::open(host.device(), with_mac);
+  if (!kernel.ok()) throw EndpointError(fmt::format("host {}: bringing up the device: {}", host.index(), describe(kernel.error())));
+  kernel_ = kernel.take();
+  require_success(nd2::open_adapter(*kernel_, addresses_of(host.index()), IID_IND2Adapter, adapter_.put()), "opening the adapter");
+  require_success(adapter_->CreateOverlappedFile(&file_), "CreateOverlappedFile");
+}
+
+Endpoint::~Endpoint() { nd2::close_handle(file_); }
+
+ComPtr<IND2CompletionQueue> Endpoint::create_cq(ULONG depth) {
+  ComPtr<IND2CompletionQueue> cq;
+  require_success(adapter_->CreateCompletionQueue(IID_IND2CompletionQueue, file_, depth, 0, 0, cq.put()), "CreateCompletionQueue");
+  return cq;
+}
+
+ComPtr<IND2QueuePair> Endpoint::create_qp(IND2CompletionQueue& receive_cq, IND2CompletionQueue& initiator_cq, const QpSpec& spec) {
+  ComPtr<IND2QueuePair> qp;
+  require_success(adapter_->CreateQueuePair(IID_IND2QueuePair, &receive_cq, &initiator_cq, spec.context, spec.receive_depth, spec.initiator_depth,
+                                            spec.receive_sge, spec.initiator_sge, spec.inline_bytes, qp.put()),
+                  "CreateQueuePair");
+  return qp;
+}
+
+ComPtr<IND2MemoryRegion> Endpoint::create_region() {
+  ComPtr<IND2MemoryRegion> region;
+  require_success(adapter_->CreateMemoryRegion(IID_IND2MemoryRegion, file_, region.put()), "CreateMemoryRegion");
+  return region;
+}
+
+ComPtr<IND2MemoryRegion> Endpoint::register_memory(const void* pointer, std::size_t bytes, ULONG flags) {
+  auto region = create_region();
+  OVERLAPPED overlapped = open_event();
+  const HRESULT status = finish(*region, overlapped, region->Register(pointer, bytes, flags, &overlapped));
+  close_event(overlapped);
+  require_success(status, "IND2MemoryRegion::Register");
+  return region;
+}
+
+HRESULT Endpoint::finish(IND2Overlapped& object, OVERLAPPED& overlapped, HRESULT status) {
+  return status == ND_PENDING ? object.GetOverlappedResult(&overlapped, TRUE) : status;
+}
+
+OVERLAPPED Endpoint::open_event() {
+  OVERLAPPED overlapped{};
+  overlapped.hEvent = nd2::create_event(*kernel_);
+  return overlapped;
+}
+
+void Endpoint::close_event(const OVERLAPPED& overlapped) { nd2::close_handle(overlapped.hEvent); }
+
+void connect_pair(Endpoint& a, IND2QueuePair& qp_a, Endpoint& b, IND2QueuePair& qp_b, const ConnectParameters& parameters) {
+  auto& core_a = core(qp_a);
+  auto& core_b = core(qp_b);
+  auto to_b = half(a, b, core_b.qpn(), parameters);
+  auto to_a = half(b, a, core_a.qpn(), parameters);
+  to_b.send_psn = to_a.receive_psn = a.kernel().random_psn();
+  to_a.send_psn = to_b.receive_psn = b.kernel().random_psn();
+  require(core_a.to_ready(to_b), "RTR of host A's queue pair");
+  require(core_b.to_ready(to_a), "RTR of host B's queue pair");
+  require(core_a.to_connected(to_b), "RTS of host A's queue pair");
+  require(core_b.to_connected(to_a), "RTS of host B's queue pair");
+}
+
+}  // namespace rnic::testbench

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "driver/kmd/kernel_device.hpp"
+#include "driver/kmd/kernel_qp.hpp"
+#include "driver/nd2/ndspi.h"
+#include "testbench/com_ptr.hpp"
+#include "testbench/host.hpp"
+
+namespace rnic::testbench {
+
+/// A driver call that a test or tool needs to succeed did not.
+class EndpointError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// What an application on one host works with: the kernel driver brought up, an adapter, and an overlapped file.
+///
+/// Host i has MAC 02:00:00:00:00:0(i+1), addresses 10.0.0.(i+1) and fd00::(i+1). Made and destroyed in a thread of simulated time.
+class Endpoint {
+ public:
+  /// Throws EndpointError.
+  explicit Endpoint(Host& host, const kmd::KernelOptions& options = {});
+  ~Endpoint();
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
+
+  [[nodiscard]] Host& host() { return host_; }
+  [[nodiscard]] Device& device() { return host_.device(); }
+  [[nodiscard]] kmd::KernelDevice& kernel() { return *kernel_; }
+  [[nodiscard]] IND2Adapter& adapter() { return *adapter_; }
+  [[nodiscard]] HANDLE file() const { return file_; }
+
+  struct QpSpec {
+    ULONG receive_depth = 16, initiator_depth = 16, receive_sge = 1, initiator_sge = 1, inline_bytes = 0;
+    void* context = nullptr;
+  };
+  /// Throw EndpointError.
+  ComPtr<IND2CompletionQueue> create_cq(ULONG depth);
+  ComPtr<IND2QueuePair> create_qp(IND2CompletionQueue& receive_cq, IND2CompletionQueue& initiator_cq, const QpSpec& spec);
+  ComPtr<IND2MemoryRegion> create_region();
+  /// Registers and waits.
+  ComPtr<IND2MemoryRegion> register_memory(const void* pointer, std::size_t bytes, ULONG flags);
+
+  /// Finishes an overlapped call that returned `status`: waits while it is pending. Gives the final status.
+  HRESULT finish(IND2Overlapped& object, OVERLAPPED& overlapped, HRESULT status);
+  /// An OVERLAPPED with an event of its own; give it back with close_event.
+  OVERLAPPED open_event();
+  static void close_event(const OVERLAPPED& overlapped);
+
+ private:
+  Host& host_;
+  std::unique_ptr<kmd::KernelDevice> kernel_;
+  ComPtr<IND2Adapter> adapter_;
+  HANDLE file_ = nullptr;
+};
+
+/// What two queue pairs agree on.
+struct ConnectParameters {
+  std::uint32_t mtu = 4096;  ///< Bytes
+  bool ipv6 = false;
+  std::uint32_t read_limit = 16;  ///< Outstanding Reads, both directions
+};
+
+/// Takes two queue pairs (of IND2Adapter::CreateQueuePair) to RTS through the kernel driver, as a connection manager would.
+/// Throws EndpointError.
+void connect_pair(Endpoint& a, IND2QueuePair& qp_a, Endpoint& b, IND2QueuePair& qp_b, const ConnectParameters& parameters);
+
+/// Throws EndpointError "<what>: <status>" unless `status` is ND_SUCCESS.
+void require_success(HRESULT status, const std::string& what);
+
+}  // namespace rnic::testbench

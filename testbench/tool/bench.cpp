@@ -1,0 +1,176 @@
+#include "testbench/tool/bench.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+
+#include "testbench/endpoint.hpp"
+#include "testbench/tool/statistics.hpp"
+#include "testbench/tool/transfer.hpp"
+
+namespace rnic::testbench {
+namespace {
+
+constexpr std::uint32_t kMtu = 4096;
+constexpr std::size_t kBufferBytes = 8 << 20;
+
+/// Both hosts with `qps` connected queue pairs; each `per_cq` of them share a completion queue.
+class Pairs {
+ public:
+  Pairs(World& world, std::uint32_t qps, std::uint32_t per_cq, ULONG depth, ULONG inline_bytes) {
+    for (std::size_t h = 0; h < 2; ++h) {
+      auto& side = sides_[h];
+      side.endpoint = std::make_unique<Endpoint>(world.host(h));
+      for (std::uint32_t i = 0; i < qps; ++i) {
+        if (i % per_cq == 0) side.cqs.push_back(side.endpoint->create_cq(depth * per_cq + 16));
+        auto& cq = *side.cqs.back();
+        side.qps.push_back(side.endpoint->create_qp(cq, cq, {16, depth, 1, 1, inline_bytes, nullptr}));
+      }
+      side.buffer = static_cast<std::uint8_t*>(world.host(h).memory().allocate(kBufferBytes));
+      side.region = side.endpoint->register_memory(side.buffer, kBufferBytes, ND_MR_FLAG_ALLOW_REMOTE_WRITE | ND_MR_FLAG_ALLOW_REMOTE_READ);
+    }
+    for (std::uint32_t i = 0; i < qps; ++i) connect_pair(*sides_[0].endpoint, *sides_[0].qps[i], *sides_[1].endpoint, *sides_[1].qps[i], {kMtu});
+  }
+
+  struct Side {
+    std::unique_ptr<Endpoint> endpoint;
+    std::vector<ComPtr<IND2CompletionQueue>> cqs;
+    std::vector<ComPtr<IND2QueuePair>> qps;
+    std::uint8_t* buffer = nullptr;
+    ComPtr<IND2MemoryRegion> region;
+  };
+  [[nodiscard]] Side& side(std::size_t host) { return sides_[host]; }
+  /// Bytes [offset, offset + bytes) of both buffers: local at `host`, remote at the other.
+  [[nodiscard]] Transfer::Range range(std::size_t host, std::uint64_t offset, std::uint64_t bytes, ULONG flags = 0) {
+    auto& here = sides_[host];
+    auto& there = sides_[1 - host];
+    return {here.buffer + offset, here.region->GetLocalToken(), reinterpret_cast<std::uint64_t>(there.buffer) + offset, there.region->GetRemoteToken(), bytes, flags};
+  }
+
+ private:
+  std::array<Side, 2> sides_;
+};
+
+/// Makes the pairs, runs the applications that `apps` adds, and takes the pairs down, all in simulated time.
+void with_pairs(World& world, const WorldOptions& options, std::uint32_t qps, std::uint32_t per_cq, ULONG depth, ULONG inline_bytes,
+                const std::function<void(Pairs&)>& apps) {
+  world.reset(options);
+  std::unique_ptr<Pairs> pairs;
+  world.add_app(0, "setup", [&](Host&) { pairs = std::make_unique<Pairs>(world, qps, per_cq, depth, inline_bytes); });
+  world.run();
+  apps(*pairs);
+  world.run();
+  world.add_app(0, "close", [&](Host&) { pairs.reset(); });
+  world.run();
+}
+
+double goodput_fraction(World& world, const WorldOptions& options, Transfer::Direction direction, double* cycles_per_second) {
+  constexpr std::uint64_t kMessage = 64 << 10;
+  std::uint64_t nanoseconds = 0;
+  with_pairs(world, options, 1, 1, 32, 0, [&](Pairs& pairs) {
+    world.add_app(0, "stream", [&](Host& host) {
+      Transfer transfer(*pairs.side(0).endpoint, *pairs.side(0).cqs[0], {pairs.side(0).qps[0].get()}, 32);
+      const auto start = std::chrono::steady_clock::now();
+      const std::uint64_t cycles = host.nic().cycles();
+      nanoseconds = transfer.run(direction, pairs.range(0, 0, kBufferBytes), kMessage);
+      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      if (cycles_per_second) *cycles_per_second = static_cast<double>(host.nic().cycles() - cycles) / seconds;
+    });
+  });
+  const double gbps = 8.0 * kBufferBytes / static_cast<double>(nanoseconds);
+  return gbps / (options.wire.rate_gbps * wire_payload_share(kMessage, kMtu, false));
+}
+
+/// 8-byte inline Writes over 16 queue pairs, four threads: messages per microsecond.
+double small_write_rate(World& world, const WorldOptions& options) {
+  constexpr std::uint32_t kThreads = 4, kPerThread = 4;
+  constexpr std::uint64_t kMessages = 2000, kBytes = 8;
+  std::uint64_t first = ~0ULL, last = 0;
+  with_pairs(world, options, kThreads * kPerThread, kPerThread, 64, kBytes, [&](Pairs& pairs) {
+    for (std::uint32_t t = 0; t < kThreads; ++t) {
+      world.add_app(0, "writer" + std::to_string(t), [&, t](Host& host) {
+        auto& side = pairs.side(0);
+        std::vector<IND2QueuePair*> qps;
+        for (std::uint32_t i = 0; i < kPerThread; ++i) qps.push_back(side.qps[t * kPerThread + i].get());
+        Transfer transfer(*side.endpoint, *side.cqs[t], qps, 64);
+        first = std::min(first, host.device().now_ns());
+        transfer.run(Transfer::Direction::kWrite, pairs.range(0, t * kMessages * kBytes, kMessages * kBytes, ND_OP_FLAG_INLINE), kBytes);
+        last = std::max(last, host.device().now_ns());
+      });
+    }
+  });
+  return static_cast<double>(kThreads * kMessages) * 1000.0 / static_cast<double>(last - first);
+}
+
+/// Writes `value` to the peer's first word, inline and silent.
+void put_word(Pairs& pairs, std::size_t host, std::uint64_t value) {
+  const auto range = pairs.range(host, 0, sizeof value);
+  const ND2_SGE sge{&value, sizeof value, 0};
+  require_success(pairs.side(host).qps[0]->Write(nullptr, &sge, 1, range.remote, range.remote_token, ND_OP_FLAG_INLINE | ND_OP_FLAG_SILENT_SUCCESS), "IND2QueuePair::Write");
+}
+
+void wait_word(Pairs& pairs, std::size_t host, std::uint64_t value) {
+  constexpr std::uint64_t kLoadNs = 5;
+  const auto* word = reinterpret_cast<const volatile std::uint64_t*>(pairs.side(host).buffer);
+  while (*word != value) pairs.side(host).endpoint->device().elapse(kLoadNs);
+}
+
+/// 8-byte Write ping-pong on polled memory: half of the round trip, nanoseconds.
+double half_round_trip(World& world, const WorldOptions& options) {
+  constexpr std::uint64_t kRounds = 50;
+  std::uint64_t nanoseconds = 0;
+  with_pairs(world, options, 1, 1, 64, 8, [&](Pairs& pairs) {
+    world.add_app(0, "ping", [&](Host& host) {
+      const std::uint64_t start = host.device().now_ns();
+      for (std::uint64_t i = 1; i <= kRounds; ++i) {
+        put_word(pairs, 0, i);
+        wait_word(pairs, 0, i);
+      }
+      nanoseconds = host.device().now_ns() - start;
+    });
+    world.add_app(1, "pong", [&](Host&) {
+      for (std::uint64_t i = 1; i <= kRounds; ++i) {
+        wait_word(pairs, 1, i);
+        put_word(pairs, 1, i);
+      }
+    });
+  });
+  return static_cast<double>(nanoseconds) / (2.0 * kRounds);
+}
+
+/// From the clock cycle in which the NIC accepts the TLP that posts an 8-byte inline Write to the one in which its frame starts.
+double doorbell_to_wire(World& world, const WorldOptions& options) {
+  double cycles = 0;
+  with_pairs(world, options, 1, 1, 64, 8, [&](Pairs& pairs) {
+    world.add_app(0, "write", [&](Host& host) {
+      put_word(pairs, 0, 1);
+      host.device().elapse(20'000);
+      put_word(pairs, 0, 2);
+      host.device().elapse(2'000);
+      const auto& activity = host.nic().activity();
+      if (activity.last_frame_start < activity.last_host_request) throw std::runtime_error("the Write did not reach the wire");
+      cycles = static_cast<double>(activity.last_frame_start - activity.last_host_request);
+    });
+  });
+  return cycles;
+}
+
+}  // namespace
+
+std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options) {
+  WorldOptions no_delay = options;
+  no_delay.wire.delay_ns = 0;
+  double speed = 0;
+  std::vector<BenchFigure> figures;
+  figures.push_back({"write_goodput_fraction", "RDMA Write, 64 KiB messages, MTU 4096, one QP: share of what the wire allows", "", goodput_fraction(world, options, Transfer::Direction::kWrite, &speed)});
+  figures.push_back({"read_goodput_fraction", "RDMA Read, the same", "", goodput_fraction(world, options, Transfer::Direction::kRead, nullptr)});
+  figures.push_back({"small_write_mmps", "8-byte inline Writes, 16 QPs", "M/s", small_write_rate(world, options)});
+  figures.push_back({"doorbell_to_wire_cycles", "doorbell TLP to first byte on the wire, 8-byte inline Write", "cycles", doorbell_to_wire(world, options)});
+  figures.push_back({"write_half_rtt_ns", "8-byte Write ping-pong, half round trip, no wire delay", "ns", half_round_trip(world, no_delay)});
+  figures.push_back({"simulated_cycles_per_second", "simulator, two NICs busy, one core", "cycles/s", speed, true});
+  return figures;
+}
+
+}  // namespace rnic::testbench

@@ -1,0 +1,169 @@
+#include "testbench/tool/copy.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <memory>
+#include <stdexcept>
+
+#include "testbench/endpoint.hpp"
+#include "testbench/tool/progress.hpp"
+#include "testbench/tool/sha256.hpp"
+#include "testbench/tool/transfer.hpp"
+
+namespace rnic::testbench {
+namespace {
+
+constexpr std::uint32_t kDepth = 16;
+constexpr std::uint64_t kPollNs = 200;
+
+/// What one side tells the other by SEND: memory it offers, and how much of the file the round has.
+struct Offer {
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  UINT32 token = 0;
+  UINT32 last = 0;  ///< No round follows
+};
+
+/// One host of the copy: its queue pairs and a pair of message buffers.
+class Side {
+ public:
+  Side(Host& host, const CopyOptions& options, std::uint64_t buffer_bytes) : endpoint_(host) {
+    cq_ = endpoint_.create_cq(kDepth * options.qps + 8);
+    receive_cq_ = endpoint_.create_cq(8);
+    for (std::uint32_t i = 0; i < options.qps; ++i) qps_.push_back(endpoint_.create_qp(*receive_cq_, *cq_, {4, kDepth, 1, 1, 0, nullptr}));
+    buffer_ = static_cast<std::uint8_t*>(host.memory().allocate(std::max<std::uint64_t>(buffer_bytes, 1)));
+    messages_ = static_cast<Offer*>(host.memory().allocate(2 * sizeof(Offer)));
+    if (!buffer_ || !messages_) throw std::runtime_error(fmt::format("host {} has no memory for a round of {} bytes", host.index(), buffer_bytes));
+    messages_region_ = endpoint_.register_memory(messages_, 2 * sizeof(Offer), ND_MR_FLAG_ALLOW_LOCAL_WRITE);
+  }
+
+  [[nodiscard]] Transfer transfer() {
+    std::vector<IND2QueuePair*> qps;
+    for (auto& qp : qps_) qps.push_back(qp.get());
+    return {endpoint_, *cq_, qps, kDepth};
+  }
+  void expect_offer() {
+    const ND2_SGE sge{&messages_[1], sizeof(Offer), messages_region_->GetLocalToken()};
+    require_success(qps_[0]->Receive(nullptr, &sge, 1), "IND2QueuePair::Receive");
+  }
+  void send_offer(const Offer& offer) {
+    messages_[0] = offer;
+    const ND2_SGE sge{&messages_[0], sizeof(Offer), messages_region_->GetLocalToken()};
+    require_success(qps_[0]->Send(nullptr, &sge, 1, 0), "IND2QueuePair::Send");
+    wait(*cq_);
+  }
+  Offer take_offer() {
+    wait(*receive_cq_);
+    return messages_[1];
+  }
+
+  Endpoint endpoint_;
+  ComPtr<IND2CompletionQueue> cq_, receive_cq_;
+  std::vector<ComPtr<IND2QueuePair>> qps_;
+  std::uint8_t* buffer_ = nullptr;
+
+ private:
+  void wait(IND2CompletionQueue& cq) {
+    ND2_RESULT result{};
+    while (cq.GetResults(&result, 1) == 0) endpoint_.device().elapse(kPollNs);
+    require_success(result.Status, "completion of a control message");
+  }
+
+  Offer* messages_ = nullptr;
+  ComPtr<IND2MemoryRegion> messages_region_;
+};
+
+/// Host A: has the file; writes it to B, then offers it for reading.
+void source(Side& side, std::ifstream& file, std::uint64_t size, std::uint64_t round, const CopyOptions& options, CopyReport& report, Progress& progress) {
+  Sha256 hash;
+  auto transfer = side.transfer();
+  std::uint64_t done = 0;
+  bool last = false;
+  Offer target = side.take_offer();
+  while (!last) {
+    const std::uint64_t bytes = std::min(round, size - done);
+    if (!file.read(reinterpret_cast<char*>(side.buffer_), static_cast<std::streamsize>(bytes))) throw std::runtime_error("the file changed while it was read");
+    hash.add({side.buffer_, bytes});
+    last = done + bytes == size;
+    const auto region = side.endpoint_.register_memory(side.buffer_, std::max<std::uint64_t>(bytes, 1), ND_MR_FLAG_ALLOW_REMOTE_READ);
+    side.expect_offer();
+    const Transfer::Range range{side.buffer_, region->GetLocalToken(), target.address, target.token, bytes};
+    report.write.nanoseconds += transfer.run(Transfer::Direction::kWrite, range, options.message, [&](std::uint64_t n) { progress.update(2 * done + n); });
+    side.send_offer({reinterpret_cast<std::uint64_t>(side.buffer_), bytes, region->GetRemoteToken(), last});
+    target = side.take_offer();  // B has read it back: the buffer is free
+    done += bytes;
+  }
+  report.write.bytes = done;
+  report.write.messages = transfer.latencies().size();
+  report.write.latency = summarize(transfer.latencies());
+  report.file_sha256 = hash.finish();
+}
+
+/// Host B: is written to; then reads the same bytes back from A's memory into a second buffer.
+void target(Side& side, std::uint64_t round, const CopyOptions& options, CopyReport& report, Progress& progress) {
+  Sha256 written, read;
+  auto transfer = side.transfer();
+  const auto room = std::max<std::uint64_t>(round, 1);
+  const auto region = side.endpoint_.register_memory(side.buffer_, 2 * room, ND_MR_FLAG_ALLOW_REMOTE_WRITE);
+  std::uint8_t* const back = side.buffer_ + room;
+  std::uint64_t done = 0;
+  bool last = false;
+  while (!last) {
+    side.send_offer({reinterpret_cast<std::uint64_t>(side.buffer_), round, region->GetRemoteToken(), 0});
+    const Offer from = side.take_offer();
+    written.add({side.buffer_, from.bytes});
+    last = from.last != 0;
+    if (!last) side.expect_offer();
+    const Transfer::Range range{back, region->GetLocalToken(), from.address, from.token, from.bytes};
+    report.read.nanoseconds += transfer.run(Transfer::Direction::kRead, range, options.message, [&](std::uint64_t n) { progress.update(2 * done + from.bytes + n); });
+    read.add({back, from.bytes});
+    done += from.bytes;
+  }
+  side.send_offer({});
+  report.read.bytes = done;
+  report.read.messages = transfer.latencies().size();
+  report.read.latency = summarize(transfer.latencies());
+  report.written_sha256 = written.finish();
+  report.read_sha256 = read.finish();
+}
+
+}  // namespace
+
+CopyReport run_copy(World& world, const CopyOptions& options) {
+  std::ifstream file(options.file, std::ios::binary);
+  std::error_code error;
+  const std::uint64_t size = std::filesystem::file_size(options.file, error);
+  if (!file || error) throw std::runtime_error(fmt::format("cannot read '{}'", options.file.string()));
+  const std::uint64_t round = std::min(options.round, size);
+  CopyReport report;
+  Progress progress("copying", 2 * size);
+  std::unique_ptr<Side> a, b;
+
+  world.add_app(0, "setup", [&](Host& host) {
+    a = std::make_unique<Side>(host, options, round);
+    b = std::make_unique<Side>(world.host(1), options, 2 * std::max<std::uint64_t>(round, 1));
+    for (std::uint32_t i = 0; i < options.qps; ++i) connect_pair(a->endpoint_, *a->qps_[i], b->endpoint_, *b->qps_[i], {options.mtu});
+    a->expect_offer();
+    b->expect_offer();
+  });
+  world.run();
+  constexpr std::uint64_t kNoLimitNs = 3'600'000'000'000;
+  const std::uint64_t start_ns = world.host(0).device().now_ns();
+  const std::uint64_t start_cycles = world.host(0).nic().cycles();
+  world.add_app(0, "source", [&](Host&) { source(*a, file, size, round, options, report, progress); });
+  world.add_app(1, "target", [&](Host&) { target(*b, round, options, report, progress); });
+  world.run(kNoLimitNs);
+  report.simulated_ns = world.host(0).device().now_ns() - start_ns;
+  report.cycles = world.host(0).nic().cycles() - start_cycles;
+  world.add_app(0, "close", [&](Host&) {
+    a.reset();
+    b.reset();
+  });
+  world.run();
+  return report;
+}
+
+}  // namespace rnic::testbench

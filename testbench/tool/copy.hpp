@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "testbench/tool/statistics.hpp"
+#include "testbench/world.hpp"
+
+namespace rnic::testbench {
+
+struct CopyOptions {
+  std::filesystem::path file;
+  std::uint64_t message = 65536;        ///< Bytes of one Write or Read
+  std::uint32_t qps = 1;                ///< Queue pairs
+  std::uint32_t mtu = 4096;             ///< Bytes
+  std::uint64_t round = 64ULL << 20;    ///< Most bytes of the file that are in memory at once
+};
+
+/// One direction of the copy.
+struct CopyPhase {
+  std::uint64_t messages = 0, bytes = 0;
+  std::uint64_t nanoseconds = 0;  ///< From the first request posted to the last completion, all rounds
+  LatencySummary latency;         ///< Of one message, from posting to completion seen, nanoseconds
+  /// Payload bits per nanosecond.
+  [[nodiscard]] double goodput_gbps() const { return nanoseconds == 0 ? 0 : 8.0 * static_cast<double>(bytes) / static_cast<double>(nanoseconds); }
+};
+
+struct CopyReport {
+  CopyPhase write, read;
+  std::string file_sha256, written_sha256, read_sha256;
+  std::uint64_t simulated_ns = 0, cycles = 0;
+  [[nodiscard]] bool equal() const { return file_sha256 == written_sha256 && file_sha256 == read_sha256; }
+};
+
+/// Copies the file from host A to host B by RDMA Write, and back from A's memory to B by RDMA Read, in rounds.
+/// Throws what World::run throws, and std::runtime_error for a file that cannot be read or a request that fails.
+CopyReport run_copy(World& world, const CopyOptions& options);
+
+}  // namespace rnic::testbench

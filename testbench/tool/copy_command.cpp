@@ -1,0 +1,53 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <fstream>
+#include <memory>
+
+#include "testbench/tool/commands.hpp"
+#include "testbench/tool/copy.hpp"
+#include "testbench/tool/report.hpp"
+#include "testbench/tool/world_options.hpp"
+
+namespace rnic::testbench {
+namespace {
+
+struct Options {
+  CopyOptions copy;
+  WorldOptions world;
+  std::string json;
+};
+
+int run(const Options& options) {
+  if (!std::filesystem::is_regular_file(options.copy.file) || !std::ifstream(options.copy.file)) {
+    throw UsageError(fmt::format("cannot read file '{}'", options.copy.file.string()));
+  }
+  check_writable(options.world.capture_path, "--pcap");
+  check_writable(options.world.trace_path, "--trace");
+  check_writable(options.json, "--json");
+  const auto start = std::chrono::steady_clock::now();
+  World world(options.world);
+  const CopyReport report = run_copy(world, options.copy);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  print_copy(report, options.copy, options.world.wire.rate_gbps, seconds);
+  write_json(options.json, copy_json(report, options.copy, options.world.wire.rate_gbps, options.world.seed, seconds));
+  return report.equal() ? 0 : 1;
+}
+
+}  // namespace
+
+void add_copy_command(CLI::App& tool, std::function<int()>& action) {
+  auto options = std::make_shared<Options>();
+  auto* command = tool.add_subcommand("copy", "Moves FILE from host A to host B by RDMA Write and back by RDMA Read, and compares");
+  command->add_option("file", options->copy.file, "File to copy")->required();
+  command->add_option("--message", options->copy.message, "Bytes of one Write or Read")->check(CLI::Range(std::uint64_t{1}, std::uint64_t{0x7fffffff}))->capture_default_str();
+  command->add_option("--qps", options->copy.qps, "Queue pairs")->check(CLI::Range(1u, 128u))->capture_default_str();
+  command->add_option("--mtu", options->copy.mtu, "Path MTU, bytes")->check(CLI::IsMember({256u, 512u, 1024u, 2048u, 4096u}))->capture_default_str();
+  command->add_option("--pcap", options->world.capture_path, "Write the frames on the wire to this capture file");
+  command->add_option("--trace", options->world.trace_path, "Write the waves of both NICs to this FST file");
+  command->add_option("--json", options->json, "Write the figures to this file");
+  add_world_options(*command, options->world);
+  command->callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace rnic::testbench

@@ -1,0 +1,39 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <functional>
+#include <systemc>
+
+#include "testbench/tool/commands.hpp"
+#include "testbench/tool/report.hpp"
+#include "testbench/verify/vector.hpp"
+
+/// The tool `rnic`. Exit codes: 0 done, 1 the job failed (data differ, a vector fails, the simulation stops), 2 wrong use.
+int sc_main(int argc, char** argv) {
+  using namespace rnic::testbench;
+  sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
+  CLI::App tool("RDMA NIC: two cycle-accurate NICs, driven by the real driver", "rnic");
+  tool.require_subcommand(1);
+  std::function<int()> action;
+  add_copy_command(tool, action);
+  add_verify_command(tool, action);
+  add_bench_command(tool, action);
+  try {
+    tool.parse(argc, argv);
+    return action();
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return tool.exit(error);
+    fmt::print(stderr, "rnic: {}\n", error.what());
+    return 2;
+  } catch (const UsageError& error) {
+    fmt::print(stderr, "rnic: {}\n", error.what());
+    return 2;
+  } catch (const VectorError& error) {
+    fmt::print(stderr, "rnic: {}\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "rnic: {}\n", error.what());
+    return 1;
+  }
+}

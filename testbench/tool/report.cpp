@@ -1,0 +1,82 @@
+#include "testbench/tool/report.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+
+namespace rnic::testbench {
+namespace {
+
+double share_of_wire(const CopyPhase& phase, const CopyOptions& options, double link_gbps) {
+  const double allowed = link_gbps * wire_payload_share(options.message, options.mtu, false);
+  return allowed == 0 ? 0 : phase.goodput_gbps() / allowed;
+}
+
+nlohmann::ordered_json phase_json(const CopyPhase& phase, const CopyOptions& options, double link_gbps) {
+  return {{"messages", phase.messages},
+          {"bytes", phase.bytes},
+          {"simulated_ns", phase.nanoseconds},
+          {"goodput_gbps", phase.goodput_gbps()},
+          {"goodput_fraction", share_of_wire(phase, options, link_gbps)},
+          {"latency_min_ns", phase.latency.minimum},
+          {"latency_median_ns", phase.latency.median},
+          {"latency_p99_ns", phase.latency.p99}};
+}
+
+void print_row(const char* name, const std::string& write, const std::string& read) { fmt::print("  {:<28}{:>16}{:>16}\n", name, write, read); }
+
+}  // namespace
+
+void check_writable(const std::filesystem::path& path, const char* option) {
+  if (path.empty()) return;
+  std::error_code error;
+  const bool existed = std::filesystem::exists(path, error);
+  const bool writable = !std::filesystem::is_directory(path, error) && std::ofstream(path, std::ios::app).good();
+  if (!existed && writable) std::filesystem::remove(path, error);
+  if (!writable) throw UsageError(fmt::format("{}: cannot write '{}'", option, path.string()));
+}
+
+void write_json(const std::filesystem::path& path, const nlohmann::ordered_json& value) {
+  if (path.empty()) return;
+  std::ofstream out(path);
+  out << value.dump(2) << '\n';
+  out.close();
+  if (!out) throw UsageError(fmt::format("--json: cannot write '{}'", path.string()));
+}
+
+void print_copy(const CopyReport& report, const CopyOptions& options, double link_gbps, double wall_seconds) {
+  const auto& w = report.write;
+  const auto& r = report.read;
+  const auto two = [](double value) { return fmt::format("{:.2f}", value); };
+  const auto percent = [&](const CopyPhase& phase) { return fmt::format("{:.1f} %", 100 * share_of_wire(phase, options, link_gbps)); };
+  print_row("", "RDMA Write", "RDMA Read");
+  print_row("messages", std::to_string(w.messages), std::to_string(r.messages));
+  print_row("bytes", std::to_string(w.bytes), std::to_string(r.bytes));
+  print_row("simulated time, us", two(static_cast<double>(w.nanoseconds) / 1000), two(static_cast<double>(r.nanoseconds) / 1000));
+  print_row("goodput, Gbit/s", two(w.goodput_gbps()), two(r.goodput_gbps()));
+  print_row("share of what the wire allows", percent(w), percent(r));
+  print_row("latency minimum, ns", std::to_string(w.latency.minimum), std::to_string(r.latency.minimum));
+  print_row("latency median, ns", std::to_string(w.latency.median), std::to_string(r.latency.median));
+  print_row("latency p99, ns", std::to_string(w.latency.p99), std::to_string(r.latency.p99));
+  fmt::print("\n  simulated {:.2f} us, {} clock cycles of each NIC, {:.0f} cycles per second\n", static_cast<double>(report.simulated_ns) / 1000, report.cycles,
+             wall_seconds > 0 ? static_cast<double>(report.cycles) / wall_seconds : 0.0);
+  fmt::print("  SHA-256 file    {}\n  SHA-256 written {}\n  SHA-256 read    {}\n  {}\n", report.file_sha256, report.written_sha256, report.read_sha256,
+             report.equal() ? "equal" : "DIFFERENT");
+}
+
+nlohmann::ordered_json copy_json(const CopyReport& report, const CopyOptions& options, double link_gbps, std::uint64_t seed, double wall_seconds) {
+  return {{"seed", seed},
+          {"message", options.message},
+          {"qps", options.qps},
+          {"mtu", options.mtu},
+          {"link_gbps", link_gbps},
+          {"write", phase_json(report.write, options, link_gbps)},
+          {"read", phase_json(report.read, options, link_gbps)},
+          {"simulated_ns", report.simulated_ns},
+          {"cycles", report.cycles},
+          {"sha256", {{"file", report.file_sha256}, {"written", report.written_sha256}, {"read", report.read_sha256}}},
+          {"equal", report.equal()},
+          {"wall_clock", {{"seconds", wall_seconds}, {"simulated_cycles_per_second", wall_seconds > 0 ? static_cast<double>(report.cycles) / wall_seconds : 0.0}}}};
+}
+
+}  // namespace rnic::testbench

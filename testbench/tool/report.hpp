@@ -1,0 +1,27 @@
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "testbench/tool/copy.hpp"
+
+namespace rnic::testbench {
+
+/// Something the user asked for cannot be done (a file, an option): exit code 2.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Throws UsageError when `path` cannot be written. An empty path is fine. An existing file keeps its content.
+void check_writable(const std::filesystem::path& path, const char* option);
+/// Throws UsageError.
+void write_json(const std::filesystem::path& path, const nlohmann::ordered_json& value);
+
+/// The table at the end of `rnic copy`.
+void print_copy(const CopyReport& report, const CopyOptions& options, double link_gbps, double wall_seconds);
+/// Everything under "wall_clock" depends on the machine; the rest depends on the options alone.
+nlohmann::ordered_json copy_json(const CopyReport& report, const CopyOptions& options, double link_gbps, std::uint64_t seed, double wall_seconds);
+
+}  // namespace rnic::testbench

@@ -1,0 +1,60 @@
+#include "testbench/tool/transfer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace rnic::testbench {
+namespace {
+
+/// Between two looks at an empty completion queue: the granularity of a latency figure.
+constexpr std::uint64_t kPollNs = 50;
+
+}  // namespace
+
+Transfer::Transfer(Endpoint& endpoint, IND2CompletionQueue& cq, std::vector<IND2QueuePair*> qps, std::uint32_t depth)
+    : endpoint_(endpoint), cq_(cq), qps_(std::move(qps)), depth_(depth) {}
+
+std::uint64_t Transfer::run(Direction direction, const Range& range, std::uint64_t message, const std::function<void(std::uint64_t)>& progress) {
+  auto& device = endpoint_.device();
+  const std::uint64_t start = device.now_ns();
+  const std::uint64_t total = std::max<std::uint64_t>(1, (range.bytes + message - 1) / message);
+  std::vector<Slot> slots(total);
+  std::vector<std::uint32_t> outstanding(qps_.size());
+  std::uint64_t posted = 0, done = 0, bytes_done = 0;
+  std::array<ND2_RESULT, 32> results{};
+
+  while (done < total) {
+    // Each message has its queue pair by its number, so the order of posting is the same whatever completes first.
+    while (posted < total && outstanding[posted % qps_.size()] < depth_) {
+      const std::uint64_t at = posted * message;
+      auto& slot = slots[posted];
+      slot = {device.now_ns(), static_cast<std::uint32_t>(posted % qps_.size()), std::min(message, range.bytes - at)};
+      const ND2_SGE sge{range.local + at, static_cast<ULONG>(slot.bytes), range.local_token};
+      auto* const context = reinterpret_cast<void*>(static_cast<std::uintptr_t>(posted));
+      const ULONG count = slot.bytes == 0 ? 0 : 1;
+      auto& qp = *qps_[slot.qp];
+      const HRESULT status = direction == Direction::kWrite ? qp.Write(context, &sge, count, range.remote + at, range.remote_token, range.flags)
+                                                            : qp.Read(context, &sge, count, range.remote + at, range.remote_token, range.flags);
+      require_success(status, direction == Direction::kWrite ? "IND2QueuePair::Write" : "IND2QueuePair::Read");
+      ++outstanding[slot.qp];
+      ++posted;
+    }
+    const ULONG count = cq_.GetResults(results.data(), results.size());
+    for (ULONG i = 0; i < count; ++i) {
+      const auto number = reinterpret_cast<std::uintptr_t>(results[i].RequestContext);
+      require_success(results[i].Status, fmt::format("completion of message {}", number));
+      const auto& slot = slots.at(number);
+      latencies_.push_back(device.now_ns() - slot.posted_ns);
+      --outstanding[slot.qp];
+      ++done;
+      bytes_done += slot.bytes;
+    }
+    if (count == 0) device.elapse(kPollNs);
+    if (count != 0 && progress) progress(bytes_done);
+  }
+  return device.now_ns() - start;
+}
+
+}  // namespace rnic::testbench

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "testbench/world.hpp"
+
+namespace rnic::testbench {
+
+/// The options that every command which simulates has: --seed, --link-gbps, --link-delay-ns, --pcie-read-ns.
+void add_world_options(CLI::App& command, WorldOptions& options);
+
+}  // namespace rnic::testbench
