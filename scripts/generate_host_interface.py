@@ -125,7 +125,7 @@ def cpp_layout(layout):
     out += ["    return v;", "  }"]
     if layout.width == 64 and layout.kind in ("struct", "register"):
         out += ["  constexpr std::uint64_t word() const {", "    std::array<std::uint8_t, 8> raw{};", "    encode(raw);",
-                "    std::uint64_t value = 0;", "    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), value);", "    return value;", "  }",
+                "    std::uint64_t packed = 0;", "    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);", "    return packed;", "  }",
                 f"  static constexpr {camel(layout.name)} from_word(std::uint64_t value) {{", "    std::array<std::uint8_t, 8> raw{};",
                 "    bits::put_little<0, 64>(std::span<std::uint8_t, 8>(raw), value);", "    return decode(raw);", "  }"]
     out.append(f"  bool operator==(const {camel(layout.name)}&) const = default;\n}};\n")

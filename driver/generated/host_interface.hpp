@@ -367,9 +367,9 @@ struct RegIdentityHeader {
   constexpr std::uint64_t word() const {
     std::array<std::uint8_t, 8> raw{};
     encode(raw);
-    std::uint64_t value = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), value);
-    return value;
+    std::uint64_t packed = 0;
+    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
+    return packed;
   }
   static constexpr RegIdentityHeader from_word(std::uint64_t value) {
     std::array<std::uint8_t, 8> raw{};
@@ -402,9 +402,9 @@ struct RegIdentity {
   constexpr std::uint64_t word() const {
     std::array<std::uint8_t, 8> raw{};
     encode(raw);
-    std::uint64_t value = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), value);
-    return value;
+    std::uint64_t packed = 0;
+    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
+    return packed;
   }
   static constexpr RegIdentity from_word(std::uint64_t value) {
     std::array<std::uint8_t, 8> raw{};
@@ -434,9 +434,9 @@ struct RegDeviceControl {
   constexpr std::uint64_t word() const {
     std::array<std::uint8_t, 8> raw{};
     encode(raw);
-    std::uint64_t value = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), value);
-    return value;
+    std::uint64_t packed = 0;
+    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
+    return packed;
   }
   static constexpr RegDeviceControl from_word(std::uint64_t value) {
     std::array<std::uint8_t, 8> raw{};
@@ -469,9 +469,9 @@ struct RegDeviceStatus {
   constexpr std::uint64_t word() const {
     std::array<std::uint8_t, 8> raw{};
     encode(raw);
-    std::uint64_t value = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), value);
-    return value;
+    std::uint64_t packed = 0;
+    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
+    return packed;
   }
   static constexpr RegDeviceStatus from_word(std::uint64_t value) {
     std::array<std::uint8_t, 8> raw{};
@@ -498,9 +498,9 @@ struct RegCycleCounter {
   constexpr std::uint64_t word() const {
     std::array<std::uint8_t, 8> raw{};
     encode(raw);
-    std::uint64_t value = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), value);
-    return value;
+    std::uint64_t packed = 0;
+    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
+    return packed;
   }
   static constexpr RegCycleCounter from_word(std::uint64_t value) {
     std::array<std::uint8_t, 8> raw{};
@@ -533,9 +533,9 @@ struct RegAdminHeader {
   constexpr std::uint64_t word() const {
     std::array<std::uint8_t, 8> raw{};
     encode(raw);
-    std::uint64_t value = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), value);
-    return value;
+    std::uint64_t packed = 0;
+    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
+    return packed;
   }
   static constexpr RegAdminHeader from_word(std::uint64_t value) {
     std::array<std::uint8_t, 8> raw{};
@@ -562,9 +562,9 @@ struct RegAdminCommandBase {
   constexpr std::uint64_t word() const {
     std::array<std::uint8_t, 8> raw{};
     encode(raw);
-    std::uint64_t value = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), value);
-    return value;
+    std::uint64_t packed = 0;
+    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
+    return packed;
   }
   static constexpr RegAdminCommandBase from_word(std::uint64_t value) {
     std::array<std::uint8_t, 8> raw{};
@@ -591,9 +591,9 @@ struct RegAdminCompletionBase {
   constexpr std::uint64_t word() const {
     std::array<std::uint8_t, 8> raw{};
     encode(raw);
-    std::uint64_t value = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), value);
-    return value;
+    std::uint64_t packed = 0;
+    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
+    return packed;
   }
   static constexpr RegAdminCompletionBase from_word(std::uint64_t value) {
     std::array<std::uint8_t, 8> raw{};
@@ -629,9 +629,9 @@ struct RegAdminConfig {
   constexpr std::uint64_t word() const {
     std::array<std::uint8_t, 8> raw{};
     encode(raw);
-    std::uint64_t value = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), value);
-    return value;
+    std::uint64_t packed = 0;
+    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
+    return packed;
   }
   static constexpr RegAdminConfig from_word(std::uint64_t value) {
     std::array<std::uint8_t, 8> raw{};
@@ -661,9 +661,9 @@ struct RegAdminDoorbell {
   constexpr std::uint64_t word() const {
     std::array<std::uint8_t, 8> raw{};
     encode(raw);
-    std::uint64_t value = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), value);
-    return value;
+    std::uint64_t packed = 0;
+    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
+    return packed;
   }
   static constexpr RegAdminDoorbell from_word(std::uint64_t value) {
     std::array<std::uint8_t, 8> raw{};
@@ -696,9 +696,9 @@ struct RegPortHeader {
   constexpr std::uint64_t word() const {
     std::array<std::uint8_t, 8> raw{};
     encode(raw);
-    std::uint64_t value = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), value);
-    return value;
+    std::uint64_t packed = 0;
+    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
+    return packed;
   }
   static constexpr RegPortHeader from_word(std::uint64_t value) {
     std::array<std::uint8_t, 8> raw{};
@@ -728,9 +728,9 @@ struct RegPortMac {
   constexpr std::uint64_t word() const {
     std::array<std::uint8_t, 8> raw{};
     encode(raw);
-    std::uint64_t value = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), value);
-    return value;
+    std::uint64_t packed = 0;
+    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
+    return packed;
   }
   static constexpr RegPortMac from_word(std::uint64_t value) {
     std::array<std::uint8_t, 8> raw{};
@@ -763,9 +763,9 @@ struct RegMsixHeader {
   constexpr std::uint64_t word() const {
     std::array<std::uint8_t, 8> raw{};
     encode(raw);
-    std::uint64_t value = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), value);
-    return value;
+    std::uint64_t packed = 0;
+    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
+    return packed;
   }
   static constexpr RegMsixHeader from_word(std::uint64_t value) {
     std::array<std::uint8_t, 8> raw{};
@@ -798,9 +798,9 @@ struct RegCountersHeader {
   constexpr std::uint64_t word() const {
     std::array<std::uint8_t, 8> raw{};
     encode(raw);
-    std::uint64_t value = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), value);
-    return value;
+    std::uint64_t packed = 0;
+    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
+    return packed;
   }
   static constexpr RegCountersHeader from_word(std::uint64_t value) {
     std::array<std::uint8_t, 8> raw{};
@@ -827,9 +827,9 @@ struct RegMsixTable {
   constexpr std::uint64_t word() const {
     std::array<std::uint8_t, 8> raw{};
     encode(raw);
-    std::uint64_t value = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), value);
-    return value;
+    std::uint64_t packed = 0;
+    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
+    return packed;
   }
   static constexpr RegMsixTable from_word(std::uint64_t value) {
     std::array<std::uint8_t, 8> raw{};
@@ -856,9 +856,9 @@ struct RegMsixPending {
   constexpr std::uint64_t word() const {
     std::array<std::uint8_t, 8> raw{};
     encode(raw);
-    std::uint64_t value = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), value);
-    return value;
+    std::uint64_t packed = 0;
+    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
+    return packed;
   }
   static constexpr RegMsixPending from_word(std::uint64_t value) {
     std::array<std::uint8_t, 8> raw{};
@@ -885,9 +885,9 @@ struct RegCounterBase {
   constexpr std::uint64_t word() const {
     std::array<std::uint8_t, 8> raw{};
     encode(raw);
-    std::uint64_t value = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), value);
-    return value;
+    std::uint64_t packed = 0;
+    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
+    return packed;
   }
   static constexpr RegCounterBase from_word(std::uint64_t value) {
     std::array<std::uint8_t, 8> raw{};
@@ -923,9 +923,9 @@ struct SendDoorbell {
   constexpr std::uint64_t word() const {
     std::array<std::uint8_t, 8> raw{};
     encode(raw);
-    std::uint64_t value = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), value);
-    return value;
+    std::uint64_t packed = 0;
+    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
+    return packed;
   }
   static constexpr SendDoorbell from_word(std::uint64_t value) {
     std::array<std::uint8_t, 8> raw{};
@@ -961,9 +961,9 @@ struct ReceiveDoorbell {
   constexpr std::uint64_t word() const {
     std::array<std::uint8_t, 8> raw{};
     encode(raw);
-    std::uint64_t value = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), value);
-    return value;
+    std::uint64_t packed = 0;
+    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
+    return packed;
   }
   static constexpr ReceiveDoorbell from_word(std::uint64_t value) {
     std::array<std::uint8_t, 8> raw{};
@@ -1002,9 +1002,9 @@ struct CqDoorbell {
   constexpr std::uint64_t word() const {
     std::array<std::uint8_t, 8> raw{};
     encode(raw);
-    std::uint64_t value = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), value);
-    return value;
+    std::uint64_t packed = 0;
+    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
+    return packed;
   }
   static constexpr CqDoorbell from_word(std::uint64_t value) {
     std::array<std::uint8_t, 8> raw{};
@@ -1040,9 +1040,9 @@ struct EqDoorbell {
   constexpr std::uint64_t word() const {
     std::array<std::uint8_t, 8> raw{};
     encode(raw);
-    std::uint64_t value = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), value);
-    return value;
+    std::uint64_t packed = 0;
+    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
+    return packed;
   }
   static constexpr EqDoorbell from_word(std::uint64_t value) {
     std::array<std::uint8_t, 8> raw{};
@@ -1321,9 +1321,9 @@ struct RetiredRecord {
   constexpr std::uint64_t word() const {
     std::array<std::uint8_t, 8> raw{};
     encode(raw);
-    std::uint64_t value = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), value);
-    return value;
+    std::uint64_t packed = 0;
+    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
+    return packed;
   }
   static constexpr RetiredRecord from_word(std::uint64_t value) {
     std::array<std::uint8_t, 8> raw{};
