@@ -1,0 +1,404 @@
+#include "tests/rtl/completion_world.hpp"
+
+#include <set>
+
+// rtl/completion/completion.sv: what follows each kind of packet, error and flush, CQ overrun, events, QP reset, and all of it
+// at once under random load.
+using namespace rnic;
+using namespace rnic::test;
+
+namespace {
+using Status = hw::CqeStatus;
+using Action = rtl::RxAction;
+using Target = rtl::PlaceTarget;
+
+template <typename E>
+constexpr auto raw(E e) {
+  return static_cast<std::underlying_type_t<E>>(e);
+}
+std::uint64_t count(const CompletionWorld& w, hw::Counter c) { return w.counts[raw(c)]; }
+
+/// One line of the table "a placed packet and what follows". -1: nothing of the kind.
+struct Row {
+  const char* name;
+  Action action;
+  bool fault;
+  rtl::XlateStatus status;
+  bool overflow, bad_wqe;
+  Target target;
+  unsigned syndrome;
+  int rsp, rsp_syndrome;         // command to the responder's output
+  int receive, send, qp_error;   // CqeStatus of the CQEs and of the QpFatal event
+};
+constexpr int kNone = -1;
+constexpr auto kOk = rtl::XlateStatus::kOk;
+constexpr auto kBad = rtl::XlateStatus::kBadRange;
+constexpr int kExecuted = 0, kRead = 1, kNak = 2;
+const Row kRows[] = {
+    {"executed", Action::kExecuted, false, kOk, false, false, Target::kWrite, 0, kExecuted, 0, kNone, kNone, kNone},
+    {"receive done", Action::kReceiveDone, false, kOk, false, false, Target::kReceive, 0, kExecuted, 0, 0, kNone, kNone},
+    {"receive done, no payload", Action::kReceiveDone, false, kOk, false, false, Target::kNone, 0, kExecuted, 0, 0, kNone, kNone},
+    {"Read request", Action::kReadRequest, false, kOk, false, false, Target::kCheckRead, 0, kRead, 0, kNone, kNone, kNone},
+    {"NAK sequence", Action::kNak, false, kOk, false, false, Target::kNone, 0x60, kNak, 0x60, kNone, kNone, kNone},
+    {"RNR NAK", Action::kNak, false, kOk, false, false, Target::kNone, 0x2a, kNak, 0x2a, kNone, kNone, kNone},
+    {"NAK invalid request", Action::kNak, false, kOk, false, false, Target::kNone, 0x61, kNak, 0x61, kNone, kNone, 9},
+    {"NAK remote access", Action::kNak, false, kOk, false, false, Target::kNone, 0x62, kNak, 0x62, kNone, kNone, 10},
+    {"NAK remote operational", Action::kNak, false, kOk, false, false, Target::kNone, 0x63, kNak, 0x63, kNone, kNone, 11},
+    {"acknowledged", Action::kAck, false, kOk, false, false, Target::kNone, 0x1f, kNone, 0, kNone, 0, kNone},
+    {"Read data", Action::kReadData, false, kOk, false, false, Target::kResponse, 0, kNone, 0, kNone, kNone, kNone},
+    {"nothing", Action::kNone, false, kOk, false, false, Target::kNone, 0, kNone, 0, kNone, kNone, kNone},
+    {"got NAK sequence", Action::kNakReceived, false, kOk, false, false, Target::kNone, 0x60, kNone, 0, kNone, 12, 12},
+    {"got RNR NAK", Action::kNakReceived, false, kOk, false, false, Target::kNone, 0x3f, kNone, 0, kNone, 13, 13},
+    {"got NAK invalid request", Action::kNakReceived, false, kOk, false, false, Target::kNone, 0x61, kNone, 0, kNone, 9, 9},
+    {"got NAK remote access", Action::kNakReceived, false, kOk, false, false, Target::kNone, 0x62, kNone, 0, kNone, 10, 10},
+    {"got NAK remote operational", Action::kNakReceived, false, kOk, false, false, Target::kNone, 0x63, kNone, 0, kNone, 11, 11},
+    {"got unknown NAK", Action::kNakReceived, false, kOk, false, false, Target::kNone, 0x65, kNone, 0, kNone, 7, 7},
+    {"bad response", Action::kBadResponse, false, kOk, false, false, Target::kNone, 0, kNone, 0, kNone, 7, 7},
+    {"WRITE fault", Action::kExecuted, true, kBad, false, false, Target::kWrite, 0, kNak, 0x62, kNone, kNone, 10},
+    {"READ fault", Action::kReadRequest, true, kBad, false, false, Target::kCheckRead, 0, kNak, 0x62, kNone, kNone, 10},
+    {"SEND too long", Action::kReceiveDone, true, kOk, true, false, Target::kReceive, 0, kNak, 0x61, 1, kNone, 1},
+    {"SEND too long, not the last packet", Action::kExecuted, true, kOk, true, false, Target::kReceive, 0, kNak, 0x61, 1, kNone, 1},
+    {"SEND, bad local key", Action::kReceiveDone, true, kBad, false, false, Target::kReceive, 0, kNak, 0x63, 4, kNone, 4},
+    {"SEND, malformed receive WQE", Action::kExecuted, true, kOk, false, true, Target::kReceive, 0, kNak, 0x63, 2, kNone, 2},
+    {"Read data, bad local key", Action::kReadData, true, kBad, false, false, Target::kResponse, 0, kNone, 0, kNone, 4, 4},
+    {"Read data, too long", Action::kReadDone, true, kOk, true, false, Target::kResponse, 0, kNone, 0, kNone, 1, 1},
+    {"Read data, malformed WQE", Action::kReadDone, true, kOk, false, true, Target::kResponse, 0, kNone, 0, kNone, 2, 2},
+};
+
+/// CQEs of one QP since the last look, split by queue.
+struct Seen {
+  std::vector<hw::Cqe> send, receive;
+};
+Seen take(CompletionWorld& w, unsigned cqn, std::uint32_t qpn) {
+  Seen s;
+  for (const auto& c : w.poll(cqn)) {
+    REQUIRE(c.qpn == qpn);
+    (c.is_receive ? s.receive : s.send).push_back(c);
+  }
+  return s;
+}
+}  // namespace
+
+TEST_CASE("completion: each kind of packet has its consequences", "[rtl]") {
+  CompletionWorld w(seed());
+  w.create_eq(2, 17);
+  unsigned index = 0;
+  for (const auto& row : kRows) {
+    INFO(row.name);
+    const unsigned qp = index++;
+    const std::uint32_t qpn = 0xabc00 + qp;
+    w.create_cq(qp, 4, 2);
+    w.create_qp(qp, qpn, qp, qp);
+    auto& s = w.send.contexts[qp];
+    auto& r = w.recv.contexts[qp];
+    const auto psn = s.next_psn;
+    const auto first_send = s.pi, first_recv = r.rq_pi;
+    w.sent(qp, hw::WqeOpcode::kWrite, false, 1, 1234);
+    s.pi = static_cast<std::uint16_t>(first_send + 3);
+    w.post_receives(qp, 3);
+    w.settle(20);
+    REQUIRE(r.rq_pi == static_cast<std::uint16_t>(first_recv + 3));
+    ++r.rq_head;
+    w.events.clear();
+    w.rsps.items.clear();
+    w.msix.items.clear();
+
+    rtl::RxDone d;
+    d.qp = static_cast<std::uint8_t>(qp);
+    d.qpn = qpn;
+    d.action = raw(row.action);
+    d.fault = row.fault;
+    d.status = raw(row.status);
+    d.overflow = row.overflow;
+    d.bad_wqe = row.bad_wqe;
+    d.target = raw(row.target);
+    d.syndrome = static_cast<std::uint8_t>(row.syndrome);
+    d.psn = psn;
+    d.wqe_idx = first_recv;
+    d.cqn = static_cast<std::uint8_t>(qp);
+    d.byte_count = 777;
+    d.solicited = d.ack_req = d.msg_last = 1;
+    d.key = 0x1234567;
+    d.va = 0xfeed00000000;
+    w.dones.push(d);
+    w.settle();
+
+    REQUIRE(w.rsps.items.size() == (row.rsp == kNone ? 0 : 1));
+    if (row.rsp != kNone) {
+      const auto& x = w.rsps.items[0];
+      CHECK(x.qp == qp);
+      CHECK(x.command == row.rsp);
+      CHECK(x.psn == psn);
+      if (row.rsp == kNak) CHECK(x.syndrome == row.rsp_syndrome);
+      if (row.rsp == kExecuted) CHECK((x.ack_req == 1 && x.msg_last == 1));
+      if (row.rsp == kRead) CHECK((x.va == d.va && x.key == d.key && x.length == 777));
+    }
+    auto seen = take(w, qp, qpn);
+    std::size_t at = 0;
+    if (row.receive != kNone) {
+      REQUIRE(!seen.receive.empty());
+      const auto& c = seen.receive[at++];
+      CHECK(c.status == row.receive);
+      CHECK(c.opcode == raw(hw::CqeOpcode::kReceive));
+      CHECK(c.wqe_index == first_recv);
+      if (row.receive == 0) CHECK((c.byte_count == 777 && c.solicited == 1));
+      CHECK(r.rq_done == static_cast<std::uint16_t>(first_recv + (row.qp_error == kNone ? 1 : 3)));
+    }
+    const std::size_t flushed_receives = row.qp_error == kNone ? 0 : 3 - at;
+    REQUIRE(seen.receive.size() == at + flushed_receives);
+    for (; at < seen.receive.size(); ++at) {
+      CHECK(seen.receive[at].status == raw(Status::kWrFlushErr));
+      CHECK(seen.receive[at].opcode == raw(hw::CqeOpcode::kReceive));
+      CHECK(seen.receive[at].wqe_index == static_cast<std::uint16_t>(first_recv + at));
+    }
+    at = 0;
+    if (row.send != kNone) {
+      REQUIRE(!seen.send.empty());
+      const auto& c = seen.send[at++];
+      CHECK(c.status == row.send);
+      CHECK(c.opcode == raw(hw::CqeOpcode::kWrite));
+      CHECK(c.byte_count == 1234);
+      CHECK(c.wqe_index == first_send);
+      CHECK(c.retired_index == static_cast<std::uint16_t>(first_send + 1));
+      if (row.send) CHECK(c.syndrome == (row.fault ? raw(row.status) : row.syndrome));
+    }
+    const std::size_t flushed_sends = row.qp_error == kNone ? 0 : 3 - at;
+    REQUIRE(seen.send.size() == at + flushed_sends);
+    for (; at < seen.send.size(); ++at) {
+      CHECK(seen.send[at].status == raw(Status::kWrFlushErr));
+      CHECK(seen.send[at].opcode == raw(hw::CqeOpcode::kFlush));
+      CHECK(seen.send[at].wqe_index == static_cast<std::uint16_t>(first_send + at));
+      CHECK(seen.send[at].retired_index == static_cast<std::uint16_t>(first_send + at + 1));
+    }
+    REQUIRE(w.events.size() == (row.qp_error == kNone ? 0 : 1));
+    const auto state = raw(row.qp_error == kNone ? hw::QpState::kRts : hw::QpState::kErr);
+    CHECK(s.state == state);
+    CHECK(r.state == state);
+    if (row.qp_error != kNone) {
+      CHECK(w.events[0].event_type == raw(hw::EqeType::kQpFatal));
+      CHECK(w.events[0].number == qpn);
+      CHECK(w.events[0].detail == static_cast<std::uint32_t>(row.qp_error));
+      REQUIRE(w.msix.items.size() == 1);
+      CHECK(w.msix.items[0] == 17);
+      CHECK((s.retire_idx == s.pi && s.exec_idx == s.pi && s.rd_outstanding == 0 && s.msg_active == 0));
+      CHECK((r.rq_done == r.rq_pi && r.rq_head == r.rq_pi));
+    }
+    // What comes for a QP in the error state has no effect but for new WQEs, which are flushed.
+    if (row.qp_error != kNone) {
+      w.rsps.items.clear();
+      d.fault = 0;
+      d.action = raw(Action::kReceiveDone);
+      w.dones.push(d);
+      d.action = raw(Action::kAck);
+      w.dones.push(d);
+      d.action = raw(Action::kNakReceived);
+      w.dones.push(d);
+      w.errors.push({static_cast<std::uint8_t>(qp), 10, 0});
+      w.settle();
+      CHECK(w.rsps.items.empty());
+      seen = take(w, qp, qpn);
+      CHECK(seen.send.empty());
+      CHECK(seen.receive.empty());
+      CHECK(w.events.size() == 1);
+      w.ring_cq(qp, 0);
+      w.post_receives(qp, 2);
+      s.pi = static_cast<std::uint16_t>(s.pi + 1);
+      w.flushes.push(qp);
+      w.settle();
+      seen = take(w, qp, qpn);
+      REQUIRE(seen.send.size() == 1);
+      CHECK(seen.send[0].wqe_index == static_cast<std::uint16_t>(first_send + 3));
+      CHECK(seen.receive.size() == 2);
+    }
+  }
+}
+
+TEST_CASE("completion: faults of the send path", "[rtl]") {
+  CompletionWorld w(seed(2));
+  w.create_eq(0, 1);
+  for (const bool responder : {false, true}) {
+    for (const bool dma : {false, true}) {
+      const unsigned qp = 10 + responder * 2 + dma;
+      w.create_cq(qp, 4, 0);
+      w.create_qp(qp, 0x4400 + qp, qp, qp);
+      auto& s = w.send.contexts[qp];
+      const auto first = s.exec_idx;
+      const auto psn = s.next_psn;
+      w.sent(qp, hw::WqeOpcode::kSend, true, 1);
+      w.sent(qp, hw::WqeOpcode::kSend, true, 1);
+      s.pi = static_cast<std::uint16_t>(s.pi + 1);
+      rtl::TxFault f;
+      f.qp = static_cast<std::uint8_t>(qp);
+      f.responder = responder;
+      f.psn = (psn + 1) & 0xffffff;
+      f.wqe_idx = static_cast<std::uint16_t>(first + 1);
+      f.status = dma ? 0 : 5;
+      w.tx_faults.push(f);
+      w.settle();
+      w.events.clear();
+      if (!responder) {
+        CHECK(w.poll(qp).empty());  // the WQE before it has not retired
+        CHECK(s.fault == 1);
+        rtl::RxDone d;
+        d.qp = static_cast<std::uint8_t>(qp);
+        d.action = raw(Action::kAck);
+        d.psn = psn;
+        w.dones.push(d);
+        w.settle();
+      }
+      const auto seen = take(w, qp, 0x4400 + qp).send;
+      REQUIRE(seen.size() == (responder ? 3 : 2));
+      const auto status = responder ? Status::kWrFlushErr : dma ? Status::kFatalErr : Status::kLocProtErr;
+      CHECK(seen[0].status == raw(status));
+      CHECK(seen[0].wqe_index == static_cast<std::uint16_t>(first + !responder));
+      if (!responder) CHECK(seen[0].syndrome == f.status);
+      CHECK(seen.back().status == raw(Status::kWrFlushErr));
+      CHECK(s.state == raw(hw::QpState::kErr));
+    }
+  }
+}
+
+TEST_CASE("completion: a long flush does not hold up others, and a QP reset waits for it", "[rtl]") {
+  CompletionWorld w(seed(3));
+  w.queue_writes.max_delay = 30;
+  w.create_eq(0, 1);
+  w.create_cq(1, 12, 0);
+  w.create_cq(2, 8, 0);
+  w.create_qp(5, 0x50005, 1, 1, 11);
+  w.create_qp(6, 0x60006, 2, 2);
+  auto& s = w.send.contexts[5];
+  const auto first_send = s.pi, first_recv = w.recv.contexts[5].rq_pi;
+  s.pi = static_cast<std::uint16_t>(s.pi + 1000);
+  w.post_receives(5, 500);
+  w.settle(20);
+  w.errors.push({5, 10, 1});  // quiet
+  // Another QP's work goes on meanwhile, and so does the error of a third.
+  w.post_receives(6, 60);
+  w.settle(0);
+  std::uint64_t worst = 0;
+  for (int i = 0; i < 40; ++i) {
+    auto& r = w.recv.contexts[6];
+    while (!w.recv.is_free(6) || r.rq_head == r.rq_pi) w.tick();
+    rtl::RxDone d;
+    d.qp = 6;
+    d.action = raw(Action::kReceiveDone);
+    d.wqe_idx = r.rq_head++;
+    d.msg_last = 1;
+    w.dones.push(d);
+    const auto start = w.bench.cycle;
+    while (w.poll(2).empty()) w.tick();
+    worst = std::max(worst, w.bench.cycle - start);
+  }
+  CHECK(w.cqes_done < 1000);  // the flush is still going on
+  w.create_cq(3, 4, 0);
+  w.create_qp(7, 0x70007, 3, 3);
+  w.errors.push({7, 10, 0});
+  const auto start = w.bench.cycle;
+  while (w.events.empty()) w.tick();
+  std::printf("completion: CQE of another QP during a flush within %llu cycles, QpFatal event within %llu\n", static_cast<unsigned long long>(worst),
+              static_cast<unsigned long long>(w.bench.cycle - start));
+  CHECK(worst < 250);
+  CHECK(w.bench.cycle - start < 800);
+  CHECK(w.cqes_done < 1400);
+  // As the host interface does: the contexts show that all is flushed, then the reset. After it nothing more is written.
+  while (!w.send.is_free(5) || !w.recv.is_free(5) || s.retire_idx != s.pi || w.recv.contexts[5].rq_done != w.recv.contexts[5].rq_pi) w.tick();
+  w.reset_qp(5);
+  const auto seen = take(w, 1, 0x50005);
+  REQUIRE(seen.send.size() == 1000);
+  REQUIRE(seen.receive.size() == 500);
+  for (unsigned i = 0; i < 1000; ++i) REQUIRE(seen.send[i].wqe_index == static_cast<std::uint16_t>(first_send + i));
+  for (unsigned i = 0; i < 500; ++i) REQUIRE(seen.receive[i].wqe_index == static_cast<std::uint16_t>(first_recv + i));
+  w.settle();
+  CHECK(w.poll(1).empty());
+  CHECK(w.events.size() == 1);  // none for the quiet error
+  CHECK(count(w, hw::Counter::kFlushedWqes) == 1500);
+}
+
+TEST_CASE("completion: a CQ overrun stops the CQ and its QPs", "[rtl]") {
+  CompletionWorld w(seed(4));
+  w.create_eq(0, 1);
+  w.create_cq(1, 2, 0);
+  w.create_cq(2, 6, 0);
+  for (const unsigned qp : {20u, 21u}) {
+    w.create_qp(qp, 0x1000 + qp, qp == 20 ? 1 : 2, 1);
+    w.post_receives(qp, 10);
+  }
+  w.settle(20);
+  const auto receive = [&](unsigned qp) {
+    rtl::RxDone d;
+    d.qp = static_cast<std::uint8_t>(qp);
+    d.action = raw(Action::kReceiveDone);
+    d.wqe_idx = w.recv.contexts[qp].rq_head++;
+    d.ack_req = d.msg_last = 1;
+    w.dones.push(d);
+    w.settle(20);
+  };
+  for (int i = 0; i < 4; ++i) receive(20);
+  CHECK(w.events.empty());  // exactly full is legal
+  CHECK(w.recv.contexts[20].state == raw(hw::QpState::kRts));
+  w.ring_cq(1, 1);  // arm for errors: stays pending
+  w.settle(20);
+  CHECK(w.events.empty());
+  receive(20);
+  w.settle();
+  REQUIRE(w.events.size() == 2);
+  CHECK(w.events[0].event_type == raw(hw::EqeType::kCqError));
+  CHECK(w.events[0].number == 1);
+  CHECK(w.events[1].event_type == raw(hw::EqeType::kQpFatal));
+  CHECK(w.events[1].number == 0x1000 + 20);
+  CHECK(w.send.contexts[20].state == raw(hw::QpState::kErr));
+  CHECK(w.recv.contexts[20].state == raw(hw::QpState::kErr));
+  CHECK(w.recv.contexts[20].rq_done == w.recv.contexts[20].rq_pi);
+  CHECK(w.send.contexts[21].state == raw(hw::QpState::kRts));
+  CHECK(w.poll(1).size() == 4);  // what was queued can be read
+  w.ring_cq(1, 3);
+  receive(21);  // the CQ stays dead though it has room again
+  w.settle();
+  CHECK(w.poll(1).empty());
+  REQUIRE(w.events.size() == 3);
+  CHECK(w.events[2].number == 0x1000 + 21);
+  CHECK(w.send.contexts[21].state == raw(hw::QpState::kErr));
+  CHECK(count(w, hw::Counter::kCqOverruns) == 1);
+}
+
+TEST_CASE("completion: receive doorbells are checked", "[rtl]") {
+  CompletionWorld w(seed(5));
+  w.create_eq(0, 1);
+  w.create_cq(1, 6, 0);
+  w.create_qp(30, 0x771e, 1, 1, 3);
+  auto& r = w.recv.contexts[30];
+  const auto start = r.rq_pi;
+  const auto post = [&](std::uint32_t qpn, unsigned uar, unsigned index) {
+    hw::ReceiveDoorbell d;
+    d.qpn = qpn;
+    d.producer_index = static_cast<std::uint16_t>(index);
+    w.rq_doorbells.push(ring(uar, d));
+    w.settle(20);
+    return static_cast<std::uint16_t>(r.rq_pi - start);
+  };
+  CHECK(post(0x771e, r.uar, start + 2) == 2);
+  CHECK(post(0x771f, r.uar, start + 3) == 2);      // no such QP
+  CHECK(post(0x881e, r.uar, start + 3) == 2);      // the tag of the QPN differs
+  CHECK(post(0x771e, r.uar + 1u, start + 3) == 2); // not this UAR's
+  CHECK(post(0x771e, r.uar, start + 1) == 2);      // back
+  CHECK(post(0x771e, r.uar, start + 9) == 2);      // more than the queue holds
+  CHECK(post(0x771e, r.uar, start + 8) == 8);
+  r.in_use = 0;
+  CHECK(post(0x771e, r.uar, start + 8) == 8);
+  CHECK(count(w, hw::Counter::kReceiveDoorbells) == 8);
+  CHECK(count(w, hw::Counter::kDoorbellsRefused) == 6);
+  // Refusals of all three kinds together are all counted.
+  hw::CqDoorbell c;
+  c.cqn = 99;
+  hw::EqDoorbell e;
+  e.eqn = 0;
+  hw::ReceiveDoorbell q;
+  q.qpn = 99;
+  for (int i = 0; i < 20; ++i) {
+    w.cq_doorbells.push(ring(1, c));
+    w.eq_doorbells.push(ring(2, e));
+    w.rq_doorbells.push(ring(1, q));
+  }
+  w.settle(20);
+  CHECK(count(w, hw::Counter::kDoorbellsRefused) == 66);
+}
