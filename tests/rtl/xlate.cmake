@@ -1,0 +1,1 @@
+rnic_rtl_test(${RTL}/xlate/xlate.sv)
