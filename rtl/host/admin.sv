@@ -1,8 +1,9 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Admin queue with its verbs: admin_queue hands each command to the verb module of its opcode's group (upper four bits);
-/// one verb works at a time, so contexts (admin_access) and the table of references (admin_refs) are simply switched.
+/// Admin queue with its verbs: admin_queue hands each command to the verb module of its opcode's
+/// group (upper four bits); one verb works at a time, so contexts (admin_access) and the table of
+/// references (admin_refs) are simply switched.
 module admin (
     input  wire logic                             clk_i,
     input  wire logic                             rst_ni,
@@ -168,7 +169,7 @@ module admin (
     end
   end
 
-  // ---- What the verbs share ----------------------------------------------------------------------------------------
+  // ---- What the verbs share -------------------------------------------------------------------
   logic object_access, qp_access, access_done, object_ref, qp_ref, ref_done, ref_exists, ref_in_use;
   rnic_pkg::admin_access_t object_access_data, qp_access_data;
   rnic_pkg::admin_ref_t object_ref_data, qp_ref_data;
@@ -216,7 +217,7 @@ module admin (
   assign path_wr_qp_o  = command.number[7:0];
   assign qp_reset_qp_o = command.number[7:0];
 
-  // ---- Verbs -------------------------------------------------------------------------------------------------------
+  // ---- Verbs ----------------------------------------------------------------------------------
   admin_object u_object (
       .clk_i,
       .rst_ni,

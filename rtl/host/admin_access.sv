@@ -3,8 +3,9 @@
 
 /// Borrows one context at a time for the verbs of the admin queue.
 ///
-/// valid_i is held with the access until done_o. When the context is there, view_*_o shows it (and keeps it afterwards), the verb
-/// says with access_i.write whether it is to be replaced, and the context goes back at once: a verb never keeps one while it waits.
+/// valid_i is held with the access until done_o. When the context is there, view_*_o shows it (and
+/// keeps it afterwards), the verb says with access_i.write whether it is to be replaced, and the
+/// context goes back at once: a verb never keeps one while it waits.
 module admin_access (
     input  wire logic                    clk_i,
     input  wire logic                    rst_ni,

@@ -3,10 +3,11 @@
 
 /// Admin verbs of memory regions: create, destroy, query.
 ///
-/// Checks, in this order: the index of the key is in range (BadNumber); fields (BadParameter); the entry is free (Exists), or
-/// holds this very key (BadNumber); for a destroy, no window is bound to it (InUse). A destroyed region's entry is cleared and
-/// then drained before the command completes, so that no DMA for its key can be under way.
-/// exec_valid_i is held with the command until exec_done_o.
+/// Checks, in this order: the index of the key is in range (BadNumber); fields (BadParameter); the
+/// entry is free (Exists), or holds this very key (BadNumber); for a destroy, no window is bound to
+/// it (InUse). A destroyed region's entry is cleared and then drained before the command completes,
+/// so that no DMA for its key can be under way. exec_valid_i is held with the command until
+/// exec_done_o.
 module admin_mr (
     input  wire logic                         clk_i,
     input  wire logic                         rst_ni,
@@ -25,8 +26,8 @@ module admin_mr (
     output logic                              drain_valid_o,
     input  wire logic                         drain_ready_i
 );
-  // Idle: check the command itself. Read, Wait: get the entry. Judge: what the entry allows. Write: replace it.
-  // Drain: after a destroy. Done: exec_done_o.
+  // Idle: check the command itself. Read, Wait: get the entry. Judge: what the entry allows. Write:
+  // replace it. Drain: after a destroy. Done: exec_done_o.
   typedef enum logic [2:0] {
     Idle,
     Read,
@@ -54,7 +55,8 @@ module admin_mr (
 
   // A region may end at the last byte of the address space, but not go round it.
   assign end_va    = {1'b0, body.va} + {1'b0, body.length};
-  assign size_ok   = body.length != '0 && body.length <= MaxLength && (!end_va[64] || end_va[63:0] == '0);
+  assign size_ok   = body.length != '0 && body.length <= MaxLength &&
+      (!end_va[64] || end_va[63:0] == '0);
   assign number_ok = command_i.number[31:8] < 24'd1 << rnic_pkg::MptIndexBits;
   assign fields_ok = size_ok && body.page_list[5:0] == '0 && body.log_page >= MinLogPage &&
       body.log_page <= MaxLogPage && (body.local_write || !body.remote_write);
@@ -136,7 +138,7 @@ module admin_mr (
   end
 
   logic unused_bits;
-  assign unused_bits = &{1'b0, command_i.command_id, command_i.reserved0, body.reserved, body.reserved0, entry_q.page_list};
+  assign unused_bits = &{1'b0, command_i, body.reserved, body.reserved0, entry_q};
 
   `ASSERT(CommandHeld, state_q == Idle || exec_valid_i)
 endmodule

@@ -3,9 +3,9 @@
 
 /// Admin verbs of event queues and completion queues: create, destroy, query.
 ///
-/// Checks, in this order: the number is in range (BadNumber); fields (BadParameter); the object is absent, or there
-/// (Exists, BadNumber); for a CQ, its EQ is there (BadNumber); for a destroy, nothing refers to the object (InUse).
-/// exec_valid_i is held with the command until exec_done_o.
+/// Checks, in this order: the number is in range (BadNumber); fields (BadParameter); the object is
+/// absent, or there (Exists, BadNumber); for a CQ, its EQ is there (BadNumber); for a destroy,
+/// nothing refers to the object (InUse). exec_valid_i is held with the command until exec_done_o.
 module admin_object (
     input  wire logic                         clk_i,
     input  wire logic                         rst_ni,
@@ -27,8 +27,9 @@ module admin_object (
     input  wire logic                         ref_exists_i,
     input  wire logic                         ref_in_use_i
 );
-  // Idle: check the command itself. LookSelf, LookEq: is the object there, is its EQ. Access: write or read its context.
-  // MarkSelf, MarkEq: enter it in the table of references, or strike it out. Done: exec_done_o.
+  // Idle: check the command itself. LookSelf, LookEq: is the object there, is its EQ. Access: write
+  // or read its context. MarkSelf, MarkEq: enter it in the table of references, or strike it out.
+  // Done: exec_done_o.
   typedef enum logic [2:0] {
     Idle,
     LookSelf,
@@ -60,7 +61,8 @@ module admin_object (
           eq_body.msix_vector < rnic_pkg::MsixVectors[7:0];
     end else begin
       number_ok = command_i.number < (32'd1 << rnic_pkg::CqIndexBits);
-      fields_ok = cq_body.base[11:0] == '0 && cq_body.log_depth <= rnic_pkg::MaxLogCqDepth[7:0] && uar_ok;
+      fields_ok = cq_body.base[11:0] == '0 && uar_ok &&
+          cq_body.log_depth <= rnic_pkg::MaxLogCqDepth[7:0];
     end
   end
 
@@ -107,9 +109,10 @@ module admin_object (
     if (!rst_ni) state_q <= Idle;
   end
 
-  // ---- Table of references -----------------------------------------------------------------------------------------
+  // ---- Table of references --------------------------------------------------------------------
   always_comb begin
-    ref_valid_o  = state_q == LookSelf || state_q == LookEq || state_q == MarkSelf || state_q == MarkEq;
+    ref_valid_o  = state_q == LookSelf || state_q == LookEq || state_q == MarkSelf ||
+        state_q == MarkEq;
     ref_o.eq     = is_eq;
     ref_o.number = command_i.number[7:0];
     ref_o.op     = rnic_pkg::RefOpLook;
@@ -121,7 +124,7 @@ module admin_object (
     end
   end
 
-  // ---- Contexts ----------------------------------------------------------------------------------------------------
+  // ---- Contexts -------------------------------------------------------------------------------
   assign access_valid_o = state_q == Access;
   assign access_o.kind  = is_eq ? rnic_pkg::CtxKindEq : rnic_pkg::CtxKindCq;
   assign access_o.index = command_i.number[7:0];
@@ -143,7 +146,7 @@ module admin_object (
     end
   end
 
-  // ---- Answer ------------------------------------------------------------------------------------------------------
+  // ---- Answer ---------------------------------------------------------------------------------
   assign exec_done_o = state_q == Done;
   assign status_o    = status_q;
   always_comb begin
@@ -158,8 +161,7 @@ module admin_object (
   end
 
   logic unused_bits;
-  assign unused_bits = &{1'b0, command_i.command_id, command_i.reserved0, eq_body.reserved, eq_body.reserved0,
-                         cq_body.reserved, cq_body.reserved0, view_cq_i, view_eq_i};
+  assign unused_bits = &{1'b0, command_i, eq_body, cq_body, view_cq_i, view_eq_i};
 
   `ASSERT(CommandHeld, state_q == Idle || exec_valid_i)
 endmodule

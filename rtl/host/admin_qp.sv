@@ -3,12 +3,13 @@
 
 /// Admin verbs of queue pairs: create, modify, query, destroy.
 ///
-/// Checks, in this order: the number is in range (BadNumber); for a create the fields (BadParameter), the index is free
-/// (Exists), both CQs are there (BadNumber); for the others the whole QPN is that of the context (BadNumber), then the
-/// transition (BadState) and its fields (BadParameter).
-/// The NIC itself may put the QP into the error state at any time. So every context that a transition writes must still be in the
-/// state that was judged; otherwise it is left alone and the command ends with BadState.
-/// exec_valid_i is held with the command until exec_done_o.
+/// Checks, in this order: the number is in range (BadNumber); for a create the fields
+/// (BadParameter), the index is free (Exists), both CQs are there (BadNumber); for the others the
+/// whole QPN is that of the context (BadNumber), then the transition (BadState) and its fields
+/// (BadParameter).
+/// The NIC itself may put the QP into the error state at any time. So every context that a
+/// transition writes must still be in the state that was judged; otherwise it is left alone and the
+/// command ends with BadState. exec_valid_i is held with the command until exec_done_o.
 module admin_qp (
     input  wire logic                         clk_i,
     input  wire logic                         rst_ni,
@@ -38,9 +39,10 @@ module admin_qp (
     input  wire logic                         qp_error_ready_i,
     output rnic_pkg::qp_error_t               qp_error_data_o
 );
-  // Idle: check the command itself. Look: judge by the send context. LookRecv: query. LookSendCq, LookRecvCq: are they there.
-  // Path: write the path. WriteRecv, WriteSend: the contexts. CountSendCq, CountRecvCq: references to the CQs.
-  // Forget: qp_reset after a create. Teardown: admin_qp_teardown at work. Done: exec_done_o.
+  // Idle: check the command itself. Look: judge by the send context. LookRecv: query. LookSendCq,
+  // LookRecvCq: are they there. Path: write the path. WriteRecv, WriteSend: the contexts.
+  // CountSendCq, CountRecvCq: references to the CQs. Forget: qp_reset after a create. Teardown:
+  // admin_qp_teardown at work. Done: exec_done_o.
   typedef enum logic [3:0] {
     Idle,
     Look,
@@ -154,7 +156,7 @@ module admin_qp (
     if (!rst_ni) state_q <= Idle;
   end
 
-  // ---- References to CQs -------------------------------------------------------------------------------------------
+  // ---- References to CQs ----------------------------------------------------------------------
   // A destroy takes the CQs from the contexts as they were just before their end.
   assign send_cq = state_q == LookSendCq || state_q == CountSendCq;
   always_comb begin
@@ -169,7 +171,7 @@ module admin_qp (
     end
   end
 
-  // ---- Contexts and path -------------------------------------------------------------------------------------------
+  // ---- Contexts and path ----------------------------------------------------------------------
   admin_qp_teardown u_teardown (
       .clk_i,
       .rst_ni,
@@ -209,7 +211,8 @@ module admin_qp (
     access_valid_o = tear_access;
     access_o       = tear_access_data;
     if (state_q != Teardown) begin
-      access_valid_o = state_q == Look || state_q == LookRecv || state_q == WriteRecv || state_q == WriteSend;
+      access_valid_o = state_q == Look || state_q == LookRecv || state_q == WriteRecv ||
+          state_q == WriteSend;
       access_o.kind  = rnic_pkg::CtxKindSend;
       access_o.write = (state_q == WriteRecv || state_q == WriteSend) && (create || same_state);
       if (state_q == LookRecv || state_q == WriteRecv) access_o.kind = rnic_pkg::CtxKindReceive;
@@ -231,7 +234,7 @@ module admin_qp (
     path_wr_data_o.dest_ip         = modify_body.dest_ip;
   end
 
-  // ---- Answer ------------------------------------------------------------------------------------------------------
+  // ---- Answer ---------------------------------------------------------------------------------
   assign exec_done_o = state_q == Done;
   assign status_o    = status_q;
   always_comb begin

@@ -2,9 +2,10 @@
 
 /// What CreateQp and ModifyQp may ask for: fields and state transitions. Combinational.
 ///
-/// Transitions are those of the InfiniBand specification 10.3.1 without SQD and SQE, which this NIC does not have:
-/// RESET to INIT, INIT to INIT, INIT to RTR, RTR to RTS, RTS to RTS, any to ERR, any to RESET. A transition that is not
-/// legal is BadState, whatever the fields say; the fields of a legal one are checked only as far as it takes them.
+/// Transitions are those of the InfiniBand specification 10.3.1 without SQD and SQE, which this NIC
+/// does not have: RESET to INIT, INIT to INIT, INIT to RTR, RTR to RTS, RTS to RTS, any to ERR, any
+/// to RESET. A transition that is not legal is BadState, whatever the fields say; the fields of a
+/// legal one are checked only as far as it takes them.
 module admin_qp_check (
     input  wire rnic_pkg::admin_command_t command_i,
     input  wire logic [2:0]               state_i,
@@ -29,9 +30,10 @@ module admin_qp_check (
   assign create = command_i.body;
   assign modify = command_i.body;
 
-  // ---- CreateQp ----------------------------------------------------------------------------------------------------
+  // ---- CreateQp -------------------------------------------------------------------------------
   logic aligned, sizes_ok, uar_ok;
-  assign aligned  = create.sq_base[11:0] == '0 && create.rq_base[11:0] == '0 && create.retired_address[2:0] == '0;
+  assign aligned  = create.sq_base[11:0] == '0 && create.rq_base[11:0] == '0 &&
+      create.retired_address[2:0] == '0;
   assign sizes_ok = create.sq_log_depth <= MaxDepth && create.rq_log_depth <= MaxDepth &&
       create.sq_log_stride >= MinSendStride && create.sq_log_stride <= MaxStride &&
       create.rq_log_stride >= MinReceiveStride && create.rq_log_stride <= MaxStride;
@@ -39,14 +41,15 @@ module admin_qp_check (
   assign create_status_o = (aligned && sizes_ok && uar_ok) ? rnic_pkg::AdminStatusSuccess :
       rnic_pkg::AdminStatusBadParameter;
 
-  // ---- ModifyQp ----------------------------------------------------------------------------------------------------
+  // ---- ModifyQp -------------------------------------------------------------------------------
   logic legal, fields_ok, rtr_ok, rts_ok, mtu_ok, ip_ok, timer_ok;
   assign mtu_ok   = modify.path_mtu != '0 && modify.path_mtu <= MaxMtu;
-  assign ip_ok    = modify.ipv6 || (modify.source_ip[95:0] == Ipv4Prefix && modify.dest_ip[95:0] == Ipv4Prefix);
+  assign ip_ok    = modify.ipv6 ||
+      (modify.source_ip[95:0] == Ipv4Prefix && modify.dest_ip[95:0] == Ipv4Prefix);
   assign timer_ok = modify.min_rnr_timer[7:5] == '0;
   assign rtr_ok   = mtu_ok && ip_ok && timer_ok && modify.max_dest_rd_atomic <= MaxReads;
-  assign rts_ok   = modify.max_rd_atomic <= MaxReads && modify.ack_timeout[7:5] == '0 && !modify.retry_count[3] &&
-      !modify.rnr_retry[3];
+  assign rts_ok   = modify.max_rd_atomic <= MaxReads && modify.ack_timeout[7:5] == '0 &&
+      !modify.retry_count[3] && !modify.rnr_retry[3];
 
   always_comb begin
     legal        = 1'b0;
@@ -76,8 +79,12 @@ module admin_qp_check (
       end
       {5'd0, rnic_pkg::QpStateRts}: begin
         legal     = state_i == rnic_pkg::QpStateRtr || state_i == rnic_pkg::QpStateRts;
-        step_o    = (state_i == rnic_pkg::QpStateRtr) ? rnic_pkg::QpStepRts : rnic_pkg::QpStepRights;
-        fields_ok = (state_i == rnic_pkg::QpStateRtr) ? rts_ok : timer_ok;
+        step_o    = rnic_pkg::QpStepRights;
+        fields_ok = timer_ok;
+        if (state_i == rnic_pkg::QpStateRtr) begin
+          step_o    = rnic_pkg::QpStepRts;
+          fields_ok = rts_ok;
+        end
       end
       default: ;
     endcase

@@ -1,9 +1,10 @@
 `default_nettype none
 
-/// New contexts of a QP for each step of the admin queue, from the old ones and the command. Combinational.
+/// New contexts of a QP for each step of the admin queue, from the old ones and the command.
+/// Combinational.
 ///
-/// uar_i is the UAR that a reset QP gets. `state` is kept in both contexts. What a step does not name stays as it is: doorbells and engines may have moved
-/// the dynamic part since the last step.
+/// uar_i is the UAR that a reset QP gets. `state` is kept in both contexts. What a step does not
+/// name stays as it is: doorbells and engines may have moved the dynamic part since the last step.
 module admin_qp_next (
     input  wire rnic_pkg::admin_command_t command_i,
     input  wire logic [2:0]               step_i,

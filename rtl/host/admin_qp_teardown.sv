@@ -3,12 +3,13 @@
 
 /// Takes a QP out of service: to the error state only, back to RESET, or out of existence.
 ///
-/// To the error state: completion does it (qp_error_t, quiet, because the host asked); done when both contexts say so.
-/// To RESET or away: first the UAR is taken out of the contexts, so that no doorbell can move a queue any more (a process that keeps
-/// ringing must not hold up the admin queue); then the error state; then the contexts are polled until both queues are
-/// flushed; `drain` passes; the contexts are cleared; every block forgets the QP. Only then do the contexts get
-/// their last form: an error that was under way inside the NIC may have marked the cleared contexts, and the UAR comes
-/// back when nothing is left to be confused.
+/// To the error state: completion does it (qp_error_t, quiet, because the host asked); done when
+/// both contexts say so. To RESET or away: first the UAR is taken out of the contexts, so that no
+/// doorbell can move a queue any more (a process that keeps ringing must not hold up the admin
+/// queue); then the error state; then the contexts are polled until both queues are flushed;
+/// `drain` passes; the contexts are cleared; every block forgets the QP. Only then do the contexts
+/// get their last form: an error that was under way inside the NIC may have marked the cleared
+/// contexts, and the UAR comes back when nothing is left to be confused.
 /// start_i is held, with mode and QP, until done_o.
 module admin_qp_teardown (
     input  wire logic                    clk_i,
@@ -37,9 +38,9 @@ module admin_qp_teardown (
   // Cycles between two looks at the contexts.
   localparam logic [4:0] PollPause = 5'd31;
 
-  // Idle: waits for start. QuietSend, QuietRecv: take the UAR out. Raise: ask for the error state. PollSend, PollRecv: look;
-  // Pause: before the next look. Drain. ClearSend, ClearRecv: empty the contexts. Forget: qp_reset.
-  // LastSend, LastRecv: their last form. Done: done_o.
+  // Idle: waits for start. QuietSend, QuietRecv: take the UAR out. Raise: ask for the error state.
+  // PollSend, PollRecv: look; Pause: before the next look. Drain. ClearSend, ClearRecv: empty the
+  // contexts. Forget: qp_reset. LastSend, LastRecv: their last form. Done: done_o.
   typedef enum logic [3:0] {
     Idle,
     QuietSend,

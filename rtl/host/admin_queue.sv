@@ -1,12 +1,14 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Admin queue: fetches commands one by one, has them executed, writes completions, asks for the interrupt.
+/// Admin queue: fetches commands one by one, has them executed, writes completions, asks for the
+/// interrupt.
 ///
-/// Works while the device is enabled and 1 to depth commands wait; a producer index further ahead than the ring is deep
-/// cannot be right and is not followed. A command that cannot be read stops the queue for good (fatal_o): what the host wanted is unknown.
-/// restart_i (a write to AdminConfig) resets the indexes once the command under way, if any, has ended.
-/// exec_valid_o is held with command_o until exec_done_i, which comes with status and result.
+/// Works while the device is enabled and 1 to depth commands wait; a producer index further ahead
+/// than the ring is deep cannot be right and is not followed. A command that cannot be read stops
+/// the queue for good (fatal_o): what the host wanted is unknown. restart_i (a write to
+/// AdminConfig) resets the indexes once the command under way, if any, has ended. exec_valid_o is
+/// held with command_o until exec_done_i, which comes with status and result.
 module admin_queue (
     input  wire logic                        clk_i,
     input  wire logic                        rst_ni,
@@ -37,8 +39,9 @@ module admin_queue (
     input  wire logic                        irq_ready_i,
     output logic [7:0]                       irq_vector_o
 );
-  // Idle: waits for a command. Request: asks for its 128 bytes. First, Second: takes their lines. Execute: a verb works.
-  // Complete: offers the completion. Written: waits until it has left. Interrupt: asks for the message. Fatal: stays.
+  // Idle: waits for a command. Request: asks for its 128 bytes. First, Second: takes their lines.
+  // Execute: a verb works. Complete: offers the completion. Written: waits until it has left.
+  // Interrupt: asks for the message. Fatal: stays.
   typedef enum logic [3:0] {
     Idle,
     Request,
@@ -65,7 +68,8 @@ module admin_queue (
   // Rings have at most 256 entries.
   assign log_depth = (config_i.log_depth > 4'd8) ? 4'd8 : config_i.log_depth;
   assign waiting   = producer_index_i - consumer_q;
-  assign runs      = enable_i && waiting != '0 && waiting <= (16'd1 << log_depth) && !restart_i && !restart_q;
+  assign runs      = enable_i && waiting != '0 && waiting <= (16'd1 << log_depth) && !restart_i &&
+      !restart_q;
   assign index     = consumer_q & ~(16'hFFFF << log_depth);
   assign pass      = consumer_q >> log_depth;
 
@@ -77,7 +81,9 @@ module admin_queue (
       First: begin
         if (rd_rsp_valid_i) state_d = (rd_rsp_data_i.err || rd_rsp_data_i.last) ? Fatal : Second;
       end
-      Second:    if (rd_rsp_valid_i) state_d = (rd_rsp_data_i.err || !rd_rsp_data_i.last) ? Fatal : Execute;
+      Second: begin
+        if (rd_rsp_valid_i) state_d = (rd_rsp_data_i.err || !rd_rsp_data_i.last) ? Fatal : Execute;
+      end
       // After a restart nobody waits for the completion, and the ring may be another.
       Execute:   if (exec_done_i) state_d = (restart_i || restart_q) ? Idle : Complete;
       Complete:  if (wr_ready_i) state_d = Written;
@@ -148,7 +154,7 @@ module admin_queue (
   assign irq_vector_o = irq_vector_q;
 
   logic unused_bits;
-  assign unused_bits = &{1'b0, config_i.reserved, command_base_i[11:0], completion_base_i[11:0], rd_rsp_data_i, pass};
+  assign unused_bits = &{1'b0, config_i, command_base_i, completion_base_i, rd_rsp_data_i, pass};
 
   `ASSERT_HOLD(RequestHold, rd_req_valid_o, rd_req_ready_i, rd_req_data_o)
   `ASSERT_HOLD(WriteHold, wr_valid_o, wr_ready_i, wr_data_o)

@@ -3,8 +3,9 @@
 
 /// Which CQs and EQs exist, and how many objects refer to each (QPs to CQs, CQs to EQs).
 ///
-/// One operation at a time: op_valid_i is held, with its operation and object, until op_done_o, which comes with the state before
-/// the operation. All objects are absent after reset; ready_o rises when they have been cleared, and operations wait for it.
+/// One operation at a time: op_valid_i is held, with its operation and object, until op_done_o,
+/// which comes with the state before the operation. All objects are absent after reset; ready_o
+/// rises when they have been cleared, and operations wait for it.
 module admin_refs (
     input  wire logic       clk_i,
     input  wire logic       rst_ni,
@@ -18,7 +19,8 @@ module admin_refs (
   // Every QP may use one CQ twice, and every CQ one EQ: 10 bits hold both.
   localparam int unsigned CountBits = 10;
 
-  // Clear: after reset. Fetch: waits for an operation and reads its object. Apply: writes it back, done.
+  // Clear: after reset. Fetch: waits for an operation and reads its object. Apply: writes it back,
+  // done.
   typedef enum logic [1:0] {
     Clear,
     Fetch,

@@ -1,12 +1,13 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Register page (BAR0 page 0): identity, control, admin queue set-up, port; the way to the MSI-X table and the counters.
+/// Register page (BAR0 page 0): identity, control, admin queue set-up, port; the way to the MSI-X
+/// table and the counters.
 ///
-/// One access at a time. A write takes effect in the cycle in which it is accepted, byte by byte; unknown offsets read zero
-/// and ignore writes. A read is answered after 2 cycles, a counter after at most 6 (its bank takes turns).
-/// The admin queue's indexes belong to admin_queue; writing AdminConfig clears the producer index here and pulses
-/// admin_restart_o.
+/// One access at a time. A write takes effect in the cycle in which it is accepted, byte by byte;
+/// unknown offsets read zero and ignore writes. A read is answered after 2 cycles, a counter after
+/// at most 6 (its bank takes turns). The admin queue's indexes belong to admin_queue; writing
+/// AdminConfig clears the producer index here and pulses admin_restart_o.
 module bar_regs (
     input  wire logic        clk_i,
     input  wire logic        rst_ni,
@@ -40,7 +41,8 @@ module bar_regs (
     input  wire logic        counter_done_i,
     input  wire logic [63:0] counter_data_i
 );
-  // Idle: takes an access. Read: the address is known, the table has its word. Answer: reg_rsp_valid_o.
+  // Idle: takes an access. Read: the address is known, the table has its word. Answer:
+  // reg_rsp_valid_o.
   typedef enum logic [1:0] {
     Idle,
     Read,
@@ -75,7 +77,7 @@ module bar_regs (
     for (int unsigned b = 0; b < 8; b++) bits[8*b+:8] = {8{reg_req_data_i.be[b]}};
   end
 
-  // ---- Writes ----------------------------------------------------------------------------------------------------
+  // ---- Writes ---------------------------------------------------------------------------------
   always_ff @(posedge clk_i) begin
     cycles_q        <= cycles_q + 1'b1;
     admin_restart_o <= write && addr == rnic_pkg::RegAdminConfig && reg_req_data_i.be != '0;
@@ -136,7 +138,7 @@ module bar_regs (
     identity.device_id            = rnic_pkg::PciDeviceId[15:0];
   end
 
-  // ---- Reads -----------------------------------------------------------------------------------------------------
+  // ---- Reads ----------------------------------------------------------------------------------
   // Block headers are {next offset, version, type}.
   localparam logic [15:0] Version = rnic_pkg::BlockVersion[15:0];
 
@@ -170,8 +172,10 @@ module bar_regs (
     endcase
   end
 
-  // The names stop before the page does: what lies between counter NumCounters and the end of its block reads zero.
-  assign counter_valid_o = state_q == Read && read_counter && {1'b0, addr_q[8:3]} < 7'(rnic_pkg::NumCounters);
+  // The names stop before the page does: what lies between counter NumCounters and the end of its
+  // block reads zero.
+  assign counter_valid_o = state_q == Read && read_counter &&
+      {1'b0, addr_q[8:3]} < 7'(rnic_pkg::NumCounters);
   assign counter_index_o = addr_q[8:3];
 
   always_comb begin

@@ -3,11 +3,12 @@
 
 /// Event counters: 64 bits each, of which only the accumulators are flip-flops.
 ///
-/// Every event adds to its small accumulator; a sweep goes round the counters and moves the accumulators into a RAM. A
-/// read of a counter is such a move, out of turn, so that it gives the exact count. Sweep and reads take turns of two
-/// cycles each: neither starves the other, and an accumulator is emptied at least every 4 * NumCounters cycles, or
-/// 64 more after reset, while the RAM is cleared. An event every cycle therefore fits W bits.
-/// rd_valid_i is held with its index until rd_done_o, which comes with the count.
+/// Every event adds to its small accumulator; a sweep goes round the counters and moves the
+/// accumulators into a RAM. A read of a counter is such a move, out of turn, so that it gives the
+/// exact count. Sweep and reads take turns of two cycles each: neither starves the other, and an
+/// accumulator is emptied at least every 4 * NumCounters cycles, or 64 more after reset, while the
+/// RAM is cleared. An event every cycle therefore fits W bits. rd_valid_i is held with its index
+/// until rd_done_o, which comes with the count.
 module counter_bank (
     input  wire logic        clk_i,
     input  wire logic        rst_ni,

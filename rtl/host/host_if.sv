@@ -3,15 +3,19 @@
 
 /// Host interface: register page, UAR pages, MSI-X, counters, admin queue.
 ///
-/// Doorbells and WQE windows pass on what was written with the UAR it came through; the owners of the objects check it.
-/// Until device_enable_o, doorbells are dropped. The admin queue fetches 128-byte commands one by one (RdClient), executes them
-/// through the context managers, and writes 64-byte completions (WrClient); an optional MSI-X message follows.
+/// Doorbells and WQE windows pass on what was written with the UAR it came through; the owners of
+/// the objects check it. Until device_enable_o, doorbells are dropped. The admin queue fetches
+/// 128-byte commands one by one (RdClient), executes them through the context managers, and writes
+/// 64-byte completions (WrClient); an optional MSI-X message follows.
 ///
-/// Creating or resetting a QP: its contexts are written, then qp_reset_valid_o is held until qp_reset_ready_i: every block
-/// drops what it keeps about that QP. DestroyQp and ModifyQp to RESET first move the QP to the error state (qp_error_t, quiet),
-/// wait until its contexts show that it is flushed and `drain` has passed once, and then clear it.
-/// `drain`: drain_valid_o is held until drain_ready_i, which says that every DMA whose translation or WQE was
-/// accepted before the request has been issued. DestroyMr clears the MPT entry, then drains, then completes.
+/// Creating or resetting a QP: its contexts are written, then qp_reset_valid_o is held until
+/// qp_reset_ready_i: every block drops what it keeps about that QP. DestroyQp and ModifyQp to RESET
+/// first move the QP to the error state (qp_error_t, quiet), wait until its contexts show that it
+/// is flushed and `drain` has passed once, and then clear it. What a block may still have done to
+/// the cleared contexts before its qp_reset_ready_i is undone: they are written once more after it.
+/// `drain`: drain_valid_o is held until drain_ready_i, which says that every DMA whose translation
+/// or WQE was accepted before the request has been issued. DestroyMr clears the MPT entry, then
+/// drains, then completes.
 module host_if (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
@@ -157,6 +161,17 @@ module host_if (
       .rd_count_o(counter_data)
   );
 
+  logic [3:0] doorbell_valid, doorbell_ready;
+  logic [4*rnic_pkg::DoorbellBits-1:0] doorbell_data;
+  assign {eq_doorbell_valid_o, cq_doorbell_valid_o} = doorbell_valid[3:2];
+  assign {rq_doorbell_valid_o, sq_doorbell_valid_o} = doorbell_valid[1:0];
+  assign doorbell_ready[3:2] = {eq_doorbell_ready_i, cq_doorbell_ready_i};
+  assign doorbell_ready[1:0] = {rq_doorbell_ready_i, sq_doorbell_ready_i};
+  assign sq_doorbell_data_o  = doorbell_data[0*rnic_pkg::DoorbellBits+:rnic_pkg::DoorbellBits];
+  assign rq_doorbell_data_o  = doorbell_data[1*rnic_pkg::DoorbellBits+:rnic_pkg::DoorbellBits];
+  assign cq_doorbell_data_o  = doorbell_data[2*rnic_pkg::DoorbellBits+:rnic_pkg::DoorbellBits];
+  assign eq_doorbell_data_o  = doorbell_data[3*rnic_pkg::DoorbellBits+:rnic_pkg::DoorbellBits];
+
   uar_pages u_uar_pages (
       .clk_i,
       .rst_ni,
@@ -164,9 +179,9 @@ module host_if (
       .uar_req_valid_i,
       .uar_req_ready_o,
       .uar_req_data_i,
-      .doorbell_valid_o({eq_doorbell_valid_o, cq_doorbell_valid_o, rq_doorbell_valid_o, sq_doorbell_valid_o}),
-      .doorbell_ready_i({eq_doorbell_ready_i, cq_doorbell_ready_i, rq_doorbell_ready_i, sq_doorbell_ready_i}),
-      .doorbell_data_o ({eq_doorbell_data_o, cq_doorbell_data_o, rq_doorbell_data_o, sq_doorbell_data_o}),
+      .doorbell_valid_o(doorbell_valid),
+      .doorbell_ready_i(doorbell_ready),
+      .doorbell_data_o (doorbell_data),
       .push_valid_o    (wqe_push_valid_o),
       .push_ready_i    (wqe_push_ready_i),
       .push_data_o     (wqe_push_data_o)

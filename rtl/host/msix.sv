@@ -3,11 +3,12 @@
 
 /// MSI-X: pending bits and messages (PCI Express base specification 6.1.4, 7.7.2).
 ///
-/// Two sources ask for messages: 0 the admin queue, 1 the event queues. A request sets the pending bit of its vector; a
-/// vector that is pending and not masked sends one message and clears the bit. While the vector is masked, the function is
-/// masked, or MSI-X is off, requests merge in the pending bit, and the message leaves when the last obstacle goes. A
-/// vector that is not held back takes a new request only when the one before has been sent, so that no two of them merge.
-/// A request for a vector beyond the table is dropped.
+/// Two sources ask for messages: 0 the admin queue, 1 the event queues. A request sets the pending
+/// bit of its vector; a vector that is pending and not masked sends one message and clears the bit.
+/// While the vector is masked, the function is masked, or MSI-X is off, requests merge in the
+/// pending bit, and the message leaves when the last obstacle goes. A vector that is not held back
+/// takes a new request only when the one before has been sent, so that no two of them merge. A
+/// request for a vector beyond the table is dropped.
 module msix (
     input  wire logic                        clk_i,
     input  wire logic                        rst_ni,
@@ -31,7 +32,8 @@ module msix (
 );
   localparam int unsigned N = rnic_pkg::MsixVectors;
 
-  // Idle: choose a vector. Fetch: read its entry. Check: entry there; give up if it was masked meanwhile. Send: offer it.
+  // Idle: choose a vector. Fetch: read its entry. Check: entry there; give up if it was masked
+  // meanwhile. Send: offer it.
   typedef enum logic [1:0] {
     Idle,
     Fetch,
@@ -63,7 +65,7 @@ module msix (
       .mask_o         (mask)
   );
 
-  // ---- Requests --------------------------------------------------------------------------------------------------
+  // ---- Requests -------------------------------------------------------------------------------
   assign sendable  = (cfg_enable_i && !cfg_mask_i) ? pending_q & ~mask : '0;
   assign pending_o = pending_q;
 
@@ -75,13 +77,14 @@ module msix (
     for (int unsigned i = 0; i < 2; i++) begin
       wanted         = req_vector_i[8*i+:8];
       known          = wanted < 8'(N);
-      // Looks at the bits that this loop has set too: both sources may name one vector in one cycle.
+      // Looks at the bits that this loop has set too: both sources may name one vector in one
+      // cycle.
       req_ready_o[i] = !known || !(sendable[wanted[4:0]] || set[wanted[4:0]]);
       if (req_valid_i[i] && req_ready_o[i] && known) set[wanted[4:0]] = 1'b1;
     end
   end
 
-  // ---- Messages --------------------------------------------------------------------------------------------------
+  // ---- Messages -------------------------------------------------------------------------------
   rr_arbiter #(
       .N(N)
   ) u_choose (

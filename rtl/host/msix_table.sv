@@ -1,10 +1,11 @@
 `default_nettype none
 
-/// MSI-X table (PCI Express base specification 7.7.2): addresses and data in RAM, mask bits in flip-flops (set at reset).
+/// MSI-X table (PCI Express base specification 7.7.2): addresses and data in RAM, mask bits in
+/// flip-flops (set at reset).
 ///
-/// Register {vector, half}: half 0 is the message address, half 1 {vector control, data}. One read port: the host's reads
-/// (rd_en) go first, a fetch of a whole entry (fetch_valid, fetch_ready) takes the cycles that are left. Data of both
-/// come one cycle later.
+/// Register {vector, half}: half 0 is the message address, half 1 {vector control, data}. One read
+/// port: the host's reads (rd_en) go first, a fetch of a whole entry (fetch_valid, fetch_ready)
+/// takes the cycles that are left. Data of both come one cycle later.
 module msix_table (
     input  wire logic                             clk_i,
     input  wire logic                             rst_ni,

@@ -3,8 +3,9 @@
 
 /// UAR pages: sends each doorbell to its owner, and the writes to a WQE window to wqe_window.
 ///
-/// What is written elsewhere in a page is dropped, and all of it while the device is not enabled. A doorbell is offered
-/// one cycle after it was accepted. Requests are taken in order: one that its owner does not take holds up those behind it.
+/// What is written elsewhere in a page is dropped, and all of it while the device is not enabled. A
+/// doorbell is offered one cycle after it was accepted. Requests are taken in order: one that its
+/// owner does not take holds up those behind it.
 module uar_pages (
     input  wire logic                 clk_i,
     input  wire logic                 rst_ni,

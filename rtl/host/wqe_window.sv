@@ -1,14 +1,17 @@
 `default_nettype none
 `include "assert.svh"
 
-/// WQE windows: gathers the WQE that a process writes to its UAR page, and posts it when its last segment is there.
+/// WQE windows: gathers the WQE that a process writes to its UAR page, and posts it when its last
+/// segment is there.
 ///
-/// A write at offset 0 begins a WQE: its first word tells the size (wqe_control.size, 1 to 16 units of 16 bytes). Every
-/// further write must continue where the one before ended; anything else gives the WQE up without a trace, and the next one
-/// begins with the next write at offset 0. What is written beyond the size is ignored. A process that stops half way
-/// holds up nobody: each UAR has its own 256 bytes.
-/// in: writes to the window only (in_addr_i is the offset in it), at most one every 2 cycles. A WQE of at most 64 bytes
-/// that arrives as one burst is offered 2 cycles after it was accepted; others come out of the RAM, 2 cycles a line.
+/// A write at offset 0 begins a WQE: its first word tells the size (wqe_control.size, 1 to 16 units
+/// of 16 bytes). Every further write must continue where the one before ended; anything else gives
+/// the WQE up without a trace, and the next one begins with the next write at offset 0. What is
+/// written beyond the size is ignored. A process that stops half way holds up nobody: each UAR has
+/// its own 256 bytes.
+/// in: writes to the window only (in_addr_i is the offset in it), at most one every 2 cycles. A WQE
+/// of at most 64 bytes that arrives as one burst is offered 2 cycles after it was accepted; others
+/// come out of the RAM, 2 cycles a line.
 module wqe_window (
     input  wire logic            clk_i,
     input  wire logic            rst_ni,
@@ -25,7 +28,8 @@ module wqe_window (
   localparam int unsigned Uars = 32'd1 << rnic_pkg::UarIndexBits;
   localparam int unsigned MaxUnits = rnic_pkg::UarWqeWindowBytes / 16;
 
-  // Idle: takes a write. Look: the UAR's progress is known; store the write. Fetch: read a stored line. Give: pass it on.
+  // Idle: takes a write. Look: the UAR's progress is known; store the write. Fetch: read a stored
+  // line. Give: pass it on.
   typedef enum logic [1:0] {
     Idle,
     Look,
@@ -39,7 +43,8 @@ module wqe_window (
   logic burst_q;
   logic [511:0] data_q, line;
 
-  // Progress of a UAR: words there so far and the units wanted; `open` says that they mean something.
+  // Progress of a UAR: words there so far and the units wanted; `open` says that they mean
+  // something.
   logic [Uars-1:0] open_q;
   logic [9:0] progress;
   logic [4:0] have;
@@ -77,7 +82,7 @@ module wqe_window (
   assign complete = (begins || follows) && reached >= {units, 1'b0};
   assign direct   = complete && at_q == '0 && burst_q;
 
-  // ---- Storage: eight lanes of a word, so that single words can be written -----------------------------------------
+  // ---- Storage: eight lanes of a word, so that single words can be written --------------------
   for (genvar g = 0; g < 8; g++) begin : gen_lane
     ram_1r1w #(
         .Width(64),
@@ -93,7 +98,7 @@ module wqe_window (
     );
   end
 
-  // ---- Posting -----------------------------------------------------------------------------------------------------
+  // ---- Posting --------------------------------------------------------------------------------
   // Lines less one; 16 units are 4 lines.
   assign last_line = 2'((units_q - 5'd1) >> 2);
 
