@@ -59,6 +59,10 @@ module rx_place_wqe (
   assign beat_end = 7'(rd_rsp_data_i.offset) + rd_rsp_data_i.bytes;
   assign lane_end = {1'b0, lane, 4'd0} + 7'd16 >= beat_end;
 
+  // A send WQE starts a line: its remote address segment is stepped over.
+  logic [5:0] step;
+  assign step = header_done_q ? 6'd1 : first_data;
+
   // A segment is needed up to the last data segment; a beat is done with after its last lane or the last needed segment.
   assign last_index = first_data + 6'(count_q) - 6'd1;
   assign is_data    = header_done_q && !bad_q && index_q >= first_data && count_q != 5'd0;
@@ -86,13 +90,13 @@ module rx_place_wqe (
       count_q       <= 5'd0;
     end else if (busy_q && rd_rsp_valid_i) begin
       first_q       <= 1'b0;
-      lane_q        <= beat_used ? 2'd0 : lane + 2'd1;
+      lane_q        <= beat_used ? 2'd0 : lane + step[1:0];
       header_done_q <= 1'b1;
       if (!header_done_q) begin
         count_q <= header_count[4:0];
         bad_q   <= header_bad;
       end
-      if (index_q != 6'd63) index_q <= index_q + 6'd1;
+      if (index_q < 6'd62) index_q <= index_q + step;
       if (done_o) busy_q <= 1'b0;
     end
     if (!rst_ni) busy_q <= 1'b0;

@@ -254,6 +254,105 @@ struct ScatterList {
   std::vector<hw::WqeData> entries;
 };
 
+/// Regions to place payload in, and WQEs with scatter lists into them; on demand, ranges and WQEs that must be refused.
+class MemoryWorld {
+ public:
+  static constexpr std::uint32_t kPd = 7;
+  struct Wqe {
+    ScatterList list;
+    Bytes bytes;
+    bool err = false;  ///< Reading it fails
+  };
+
+  explicit MemoryWorld(std::mt19937_64& rng) : rng_(rng) {
+    for (std::uint32_t i = 1; i <= 12; ++i) {
+      RegionTable::Region r{.key = i << 8 | (0x50 + i), .pd = kPd, .va = uniform(0, 1ULL << 40), .length = 1u << 20};
+      r.log_page = std::array{12, 12, 14, 16}[i % 4];
+      if (i == 1) r.va = ~0ULL - r.length + 1;  // ends at the end of the address space
+      regions.add(r);
+      good.push_back(r);
+    }
+    regions.add({.key = 100 << 8, .pd = kPd + 1, .va = 0, .length = 1u << 20});
+    regions.add({.key = 101 << 8, .pd = kPd, .va = 0, .length = 1u << 20, .local_write = false, .remote_read = false, .remote_write = false});
+    regions.add({.key = 102 << 8, .pd = kPd, .va = 0, .length = 1u << 20, .page_list_error = true});
+  }
+
+  /// Key and address of `length` bytes, often across a page boundary; with `fault`, of a range that must be refused.
+  std::pair<std::uint32_t, std::uint64_t> range(std::uint64_t length, bool fault) {
+    const auto& r = good[uniform(0, good.size() - 1)];
+    std::uint64_t offset = uniform(0, r.length - length);
+    if (toss(rng_, 0.3)) {
+      const std::uint64_t before = uniform(0, std::min<std::uint64_t>(length, 4096));
+      offset = std::min<std::uint64_t>(r.length - length, (offset & ~std::uint64_t{0xfff}) + 4096 - before);
+    }
+    if (!fault) return {r.key, r.va + offset};
+    switch (uniform(0, 4)) {
+      case 0: return {r.key + 1, r.va};
+      case 1: return {r.key, r.va + r.length - length + 1};
+      case 2: return {200 << 8, 0};
+      default: return {static_cast<std::uint32_t>(uniform(100, 102)) << 8, offset};
+    }
+  }
+
+  /// A WQE in a slot of `slot` bytes whose list takes a message of `length` bytes, unless it is one of the bad ones.
+  Wqe wqe(bool send, std::uint64_t length, std::size_t slot, std::uint16_t idx, std::uint32_t qpn, double fault_rate) {
+    Wqe made;
+    const std::size_t head = send ? 2 : 1;
+    const std::size_t limit = std::min<std::size_t>(16, slot / 16 - head);
+    std::uint64_t left = toss(rng_, fault_rate) ? length - std::min<std::uint64_t>(length, uniform(1, 200)) : length + uniform(0, 100);
+    const auto count = toss(rng_, 0.1) ? limit : std::min<std::uint64_t>(limit, uniform(left ? 1 : 0, 6));
+    for (std::uint64_t i = 0; i < count; ++i) {
+      hw::WqeData entry;
+      const std::uint64_t rest = left - (i + 1 == count ? 0 : uniform(0, left));
+      entry.length = static_cast<std::uint32_t>(toss(rng_, 0.1) && i + 1 < count ? 0 : rest);
+      // The key of an entry of zero bytes is never looked at.
+      std::tie(entry.lkey, entry.va) = range(entry.length, entry.length == 0 || toss(rng_, fault_rate));
+      left -= entry.length;
+      made.list.entries.push_back(entry);
+    }
+    std::size_t segments = head + made.list.entries.size();
+    std::uint8_t opcode = 2, inline_data = 0;
+    if (toss(rng_, fault_rate)) {
+      made.list.bad = true;
+      switch (uniform(0, 5)) {
+        case 0: made.err = true; break;
+        case 1: ++idx; break;
+        case 2: segments = slot / 16 + 1; break;
+        case 3: segments = send ? uniform(0, 1) : head + 17; break;
+        case 4: send ? opcode = static_cast<std::uint8_t>(uniform(0, 1)) : ++idx; break;
+        default: send ? (toss(rng_, 0.5) ? inline_data = 1 : ++qpn) : segments = head + 255; break;
+      }
+      made.list.entries.clear();
+    }
+    made.bytes = random_bytes(rng_, slot);
+    const std::span<std::uint8_t, 16> header(made.bytes.data(), 16);
+    if (send) {
+      auto control = hw::WqeControl::decode(header);
+      control.opcode = opcode;
+      control.inline_data = inline_data;
+      control.wqe_index = idx;
+      control.qpn = qpn;
+      control.size = static_cast<std::uint8_t>(segments);
+      control.encode(header);
+    } else {
+      auto receive = hw::WqeReceive::decode(header);
+      receive.sge_count = static_cast<std::uint8_t>(segments - 1);
+      receive.wqe_index = idx;
+      receive.encode(header);
+    }
+    for (std::size_t i = 0; i < made.list.entries.size(); ++i)
+      made.list.entries[i].encode(std::span<std::uint8_t, 16>(made.bytes.data() + 16 * (head + i), 16));
+    return made;
+  }
+
+  RegionTable regions;
+  std::vector<RegionTable::Region> good;
+
+ private:
+  std::uint64_t uniform(std::uint64_t low, std::uint64_t high) { return std::uniform_int_distribution<std::uint64_t>(low, high)(rng_); }
+  std::mt19937_64& rng_;
+};
+
 /// Where payload must go and what must be reported, one packet at a time, from the contract of rx_plan and rx_done.
 class PlaceModel {
  public:

@@ -1,0 +1,255 @@
+#pragma once
+
+#include "tests/rtl/rx_models.hpp"
+
+/// What a queue pair must make of the packets it receives, written from InfiniBand specification 9.7 (responder 9.7.4,
+/// 9.7.5.1 and 9.7.5.2; requester 9.7.5 and 9.7.6) and docs of rtl/streams.toml. One packet at a time, memory left to PlaceModel.
+namespace rnic::test {
+
+/// A Read that the QP has sent and whose data has not all arrived.
+struct AwaitedRead {
+  std::uint16_t wqe_idx = 0;
+  std::uint32_t first_psn = 0, length = 0, offset = 0;
+};
+
+struct QpModel {
+  rtl::RecvCtx recv;
+  rtl::SendCtx send;
+  rtl::Path path;
+  std::deque<AwaitedRead> awaited;
+  bool requests_killed = false, responses_killed = false;
+  std::map<std::uint16_t, ScatterList> receive_lists, read_lists;
+  std::uint32_t mtu() const { return 128u << recv.mtu; }
+};
+
+class ProtocolModel {
+ public:
+  explicit ProtocolModel(PlaceModel& place_model) : place_(place_model) {}
+  std::map<std::uint8_t, QpModel> qps;
+  std::array<std::uint64_t, hw::kCounterNames.size()> counters{};
+
+  struct Result {
+    std::optional<rtl::RxDone> done;
+    bool executed = false;  ///< Request executed, or response accepted
+  };
+
+  Result receive(const rtl::RxDesc& d, const Bytes& payload) {
+    rtl::RxPlan plan;
+    plan.qp = static_cast<std::uint8_t>(d.dest_qpn);
+    plan.qpn = d.dest_qpn;
+    plan.psn = d.psn;
+    plan.payload_length = static_cast<std::uint16_t>(payload.size());
+    const ScatterList* list = nullptr;
+    Result result;
+    const bool response = d.opcode >= 0x0d && d.opcode <= 0x12;
+    if (auto* qp = admit(d, response)) {
+      plan.pd = response ? qp->send.pd : qp->recv.pd;
+      result.executed = response ? requester(*qp, d, payload.size(), plan, list) : responder(*qp, d, payload.size(), plan, list);
+    }
+    const auto faults = place_.faults;
+    result.done = place_.place(plan, payload, list);
+    counters[index(hw::Counter::kRxPlaceFaults)] += place_.faults - faults;
+    return result;
+  }
+
+ private:
+  static constexpr std::size_t index(hw::Counter counter) { return static_cast<std::size_t>(counter); }
+  void count(hw::Counter counter) { ++counters[index(counter)]; }
+  static std::uint32_t psn24(std::uint32_t value) { return value & 0xffffff; }
+
+  QpModel* admit(const rtl::RxDesc& d, bool response) {
+    const auto found = qps.find(static_cast<std::uint8_t>(d.dest_qpn));
+    if (found == qps.end() || !found->second.recv.in_use || found->second.recv.qpn != d.dest_qpn) return count(hw::Counter::kRxNoQp), nullptr;
+    auto& qp = found->second;
+    const auto& path = qp.path;
+    if (path.ipv6 != d.ipv6 || path.dest_ip != d.source_ip || path.source_ip != d.dest_ip || ((path.pkey ^ d.pkey) & 0x7fff))
+      return count(hw::Counter::kRxBadPeer), nullptr;
+    const auto state = static_cast<hw::QpState>(response ? qp.send.state : qp.recv.state);
+    const bool killed = response ? qp.responses_killed : qp.requests_killed;
+    if (d.opcode >= 0x20 || killed || !(state == hw::QpState::kRts || (state == hw::QpState::kRtr && !response)))
+      return count(hw::Counter::kRxBadState), nullptr;
+    return &qp;
+  }
+
+  // ---- Responder ----
+  enum class Position { kFirst, kMiddle, kLast, kOnly };
+  bool responder(QpModel& qp, const rtl::RxDesc& d, std::size_t size, rtl::RxPlan& plan, const ScatterList*& list) {
+    auto& c = qp.recv;
+    plan.psn = c.epsn;
+    plan.ack_req = d.ack_req;
+    plan.wqe_idx = c.rq_head;
+    const auto nak = [&](std::uint8_t syndrome) {
+      plan.action = static_cast<std::uint8_t>(rtl::RxAction::kNak);
+      plan.syndrome = syndrome;
+      c.nak_sent = 1;
+      return false;
+    };
+    const auto fatal = [&](std::uint8_t syndrome) {
+      qp.requests_killed = true;
+      if (syndrome == 0x61) count(hw::Counter::kRxInvalidRequest);
+      return nak(syndrome);
+    };
+    enum class Kind { kSend, kWrite, kRead } kind{};
+    Position position{};
+    bool supported = true;
+    switch (d.opcode) {
+      case 0x00: kind = Kind::kSend, position = Position::kFirst; break;
+      case 0x01: kind = Kind::kSend, position = Position::kMiddle; break;
+      case 0x02: kind = Kind::kSend, position = Position::kLast; break;
+      case 0x04: kind = Kind::kSend, position = Position::kOnly; break;
+      case 0x06: kind = Kind::kWrite, position = Position::kFirst; break;
+      case 0x07: kind = Kind::kWrite, position = Position::kMiddle; break;
+      case 0x08: kind = Kind::kWrite, position = Position::kLast; break;
+      case 0x0a: kind = Kind::kWrite, position = Position::kOnly; break;
+      case 0x0c: kind = Kind::kRead, position = Position::kOnly; break;
+      default: supported = false;
+    }
+
+    // 9.7.4.1.1: PSN
+    if (d.psn != c.epsn) {
+      if (psn24(c.epsn - d.psn) <= 0x800000) {
+        count(hw::Counter::kRxDuplicate);
+        if (supported && kind != Kind::kRead) {
+          plan.action = static_cast<std::uint8_t>(rtl::RxAction::kExecuted);
+          plan.psn = psn24(c.epsn - 1);
+          plan.ack_req = 1;
+        }
+        return false;
+      }
+      count(hw::Counter::kRxPsnError);
+      return c.nak_sent ? false : nak(0x60);
+    }
+    // 9.7.4.1.2, 9.7.4.1.3: opcode sequence and support
+    const bool starts = position == Position::kFirst || position == Position::kOnly;
+    const bool ends = position == Position::kLast || position == Position::kOnly;
+    if (!supported) return fatal(0x61);
+    if (starts && c.msg != 0) return fatal(0x61);
+    if (!starts && c.msg != (kind == Kind::kSend ? 1 : 2)) return fatal(0x61);
+    // 9.7.4.1.6: lengths
+    const std::uint64_t mtu = qp.mtu();
+    bool length_ok = true;
+    if (kind == Kind::kRead) {
+      length_ok = size == 0 && d.dma_length < 1u << 31;
+    } else {
+      if (!ends) length_ok = size == mtu;
+      if (position == Position::kLast) length_ok = size >= 1 && size <= mtu;
+      if (position == Position::kOnly) length_ok = size <= mtu;
+      if (kind == Kind::kSend) length_ok = length_ok && (starts ? 0 : c.received) + std::uint64_t{size} < 1ULL << 31;
+      if (kind == Kind::kWrite) {
+        const std::uint64_t total = starts ? d.dma_length : c.remain;
+        length_ok = length_ok && total < 1ULL << 31 && (ends ? size == total : size < total);
+      }
+    }
+    if (!length_ok) return fatal(0x61);
+    // 9.7.4.1.5: rights of the QP
+    if ((kind == Kind::kWrite && !c.remote_write) || (kind == Kind::kRead && !c.remote_read)) return fatal(0x62);
+    // 9.7.4.1.4: resources
+    if (kind == Kind::kRead && c.rd_inflight >= c.max_dest_rd) return fatal(0x61);
+    if (kind == Kind::kSend && starts && c.rq_head == c.rq_pi) {
+      count(hw::Counter::kRxRnr);
+      return nak(static_cast<std::uint8_t>(0x20 | c.min_rnr_timer));
+    }
+
+    c.nak_sent = 0;
+    c.epsn = psn24(c.epsn + 1);
+    plan.action = static_cast<std::uint8_t>(rtl::RxAction::kExecuted);
+    plan.msg_last = ends;
+    if (kind == Kind::kRead) {
+      if (d.dma_length > mtu) c.epsn = psn24(c.epsn + static_cast<std::uint32_t>((d.dma_length + mtu - 1) / mtu) - 1);
+      ++c.rd_inflight;
+      plan.action = static_cast<std::uint8_t>(rtl::RxAction::kReadRequest);
+      plan.key = d.rkey;
+      plan.va = d.va;
+      plan.byte_count = plan.check_length = d.dma_length;
+      if (d.dma_length) plan.target = static_cast<std::uint8_t>(rtl::PlaceTarget::kCheckRead);
+    } else if (kind == Kind::kWrite) {
+      plan.key = starts ? d.rkey : c.rkey;
+      plan.va = starts ? d.va : c.va;
+      plan.check_length = static_cast<std::uint32_t>(starts ? d.dma_length : size);
+      if (size) plan.target = static_cast<std::uint8_t>(rtl::PlaceTarget::kWrite);
+      c.remain = static_cast<std::uint32_t>((starts ? d.dma_length : c.remain) - size);
+      c.va = plan.va + size;
+      c.rkey = plan.key;
+      c.msg = ends ? 0 : 2;
+    } else {
+      plan.first_byte = starts ? 0 : c.received;
+      plan.byte_count = static_cast<std::uint32_t>(plan.first_byte + size);
+      plan.solicited = d.solicited;
+      plan.cqn = c.cqn;
+      if (size) plan.target = static_cast<std::uint8_t>(rtl::PlaceTarget::kReceive);
+      if (starts && size) list = &qp.receive_lists.at(c.rq_head);
+      c.received = ends ? 0 : plan.byte_count;
+      c.msg = ends ? 0 : 1;
+      if (ends) {
+        plan.action = static_cast<std::uint8_t>(rtl::RxAction::kReceiveDone);
+        ++c.rq_head;
+      }
+    }
+    return true;
+  }
+
+  // ---- Requester ----
+  bool requester(QpModel& qp, const rtl::RxDesc& d, std::size_t size, rtl::RxPlan& plan, const ScatterList*& list) {
+    auto& c = qp.send;
+    const auto stray = [&] { return count(hw::Counter::kRxStrayResponses), false; };
+    if (d.opcode == 0x12) return stray();
+    if (d.opcode == 0x11) {
+      // Every PSN from the oldest unacknowledged to the newest sent; an ACK also the one before.
+      const int kind = d.syndrome >> 5;
+      bool outstanding = false;
+      for (std::uint32_t psn = c.una_psn; psn != c.next_psn; psn = psn24(psn + 1)) outstanding = outstanding || psn == d.psn;
+      if (kind == 0 && (outstanding || d.psn == psn24(c.una_psn - 1))) {
+        count(hw::Counter::kRxAcks);
+        plan.action = static_cast<std::uint8_t>(rtl::RxAction::kAck);
+      } else if ((kind == 1 || kind == 3) && outstanding) {
+        count(hw::Counter::kRxNaks);
+        plan.action = static_cast<std::uint8_t>(rtl::RxAction::kNakReceived);
+        plan.syndrome = d.syndrome;
+      } else {
+        return stray();
+      }
+      return true;
+    }
+    if (qp.awaited.empty()) return stray();
+    auto& read = qp.awaited.front();
+    if (d.psn != psn24(read.first_psn + read.offset / qp.mtu())) return stray();
+    const std::uint32_t left = read.length - read.offset;
+    const bool last = left <= qp.mtu();
+    const std::uint8_t opcode = read.offset == 0 ? (last ? 0x10 : 0x0d) : (last ? 0x0f : 0x0e);
+    if (d.opcode != opcode || size != std::min(left, qp.mtu())) {
+      qp.responses_killed = true;
+      plan.action = static_cast<std::uint8_t>(rtl::RxAction::kBadResponse);
+      return false;
+    }
+    count(hw::Counter::kRxReadResponses);
+    plan.action = static_cast<std::uint8_t>(last ? rtl::RxAction::kReadDone : rtl::RxAction::kReadData);
+    plan.first_byte = read.offset;
+    plan.wqe_idx = read.wqe_idx;
+    if (size) plan.target = static_cast<std::uint8_t>(rtl::PlaceTarget::kResponse);
+    if (read.offset == 0 && size) list = &qp.read_lists.at(read.wqe_idx);
+    read.offset += static_cast<std::uint32_t>(size);
+    if (last) {
+      qp.awaited.pop_front();
+      c.rd_head = (c.rd_head + 1) % 16;
+    }
+    return true;
+  }
+
+  PlaceModel& place_;
+};
+
+/// Only what the contract gives a meaning for this action.
+inline rtl::RxDone meaningful(rtl::RxDone d) {
+  const auto action = static_cast<rtl::RxAction>(d.action);
+  const bool executed = action == rtl::RxAction::kExecuted || action == rtl::RxAction::kReceiveDone || action == rtl::RxAction::kReadRequest;
+  if (action != rtl::RxAction::kReadRequest) d.key = 0, d.va = 0;
+  if (action != rtl::RxAction::kReadRequest && action != rtl::RxAction::kReceiveDone) d.byte_count = 0;
+  if (action != rtl::RxAction::kReceiveDone) d.cqn = 0, d.solicited = 0;
+  if (!executed) d.ack_req = d.msg_last = 0;
+  if (action != rtl::RxAction::kNak && action != rtl::RxAction::kNakReceived) d.syndrome = 0;
+  const auto target = static_cast<rtl::PlaceTarget>(d.target);
+  if (action != rtl::RxAction::kReceiveDone && target != rtl::PlaceTarget::kReceive && target != rtl::PlaceTarget::kResponse) d.wqe_idx = 0;
+  return d;
+}
+
+}  // namespace rnic::test
