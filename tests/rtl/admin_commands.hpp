@@ -19,7 +19,10 @@ class AdminCommands {
         AdminOpcode::kQueryCapabilities};
     if (chance(0.02)) return command(static_cast<AdminOpcode>(rng_()), any());
     static constexpr AdminOpcode kDestroys[] = {AdminOpcode::kDestroyQp, AdminOpcode::kDestroyCq, AdminOpcode::kDestroyEq};
-    const bool destroy = shrinks && chance(0.5);
+    const bool destroy = shrinks && chance(0.7);
+    if (destroy && !model.qps.empty() && chance(0.3)) {
+      return command(AdminOpcode::kDestroyQp, std::next(model.qps.begin(), static_cast<long>(uniform(0, model.qps.size() - 1)))->second.send.qpn);
+    }
     switch (const auto opcode = destroy ? kDestroys[uniform(0, 2)] : kOpcodes[uniform(0, std::size(kOpcodes) - 1)]) {
       case AdminOpcode::kCreateEq: return create_eq(number(3, 32));
       case AdminOpcode::kCreateCq: return create_cq(number(6, 256));
