@@ -31,26 +31,32 @@ Result<void> AdminQueue::start() {
 
 Result<AdminQueue::Reply> AdminQueue::execute(hw::AdminOpcode opcode, std::uint32_t number, const Body& body) {
   device_.elapse(cost::kControlCallNs);
-  const std::uint64_t deadline = device_.now_ns() + kTimeoutNs;
+  std::uint64_t deadline = 0;
   bool posted = false;
   std::uint16_t command_id = 0;
   for (unsigned polls = 1;; ++polls) {
     const bool dead = polls % kPollsPerStatusRead == 0 && device_is_dead();
+    // Taken before the look at the ring: a thread that slept past the deadline still finds its answer. While the ring is
+    // full it is for the owners of the commands in it to notice that the device is stuck.
+    const bool late = posted && device_.now_ns() >= deadline;
     {
       const std::lock_guard lock(mutex_);
       collect();
       failed_ = failed_ || dead;
       if (failed_) return Error::kDeviceFailed;
-      if (!posted) posted = post(opcode, number, body, command_id);
       auto& slot = slots_[command_id % kDepth];
       if (posted && slot.done) {
         slot.busy = false;
         if (slot.status != hw::AdminStatus::kSuccess) return map_status(slot.status);
         return slot.reply;
       }
-      if (device_.now_ns() >= deadline) {
+      if (late) {
         failed_ = true;
         return Error::kTimeout;
+      }
+      if (!posted) {
+        posted = post(opcode, number, body, command_id);
+        deadline = device_.now_ns() + kTimeoutNs;
       }
     }
     device_.elapse(cost::kAdminPollNs);

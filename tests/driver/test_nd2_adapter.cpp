@@ -1,0 +1,207 @@
+#include <catch2/catch.hpp>
+
+#include <arpa/inet.h>
+
+#include <cstring>
+
+#include "driver/nd2/status.hpp"
+#include "tests/driver/nd2_fixture.hpp"
+
+using namespace rnic;
+using test::Nd2Fixture;
+
+TEST_CASE_METHOD(Nd2Fixture, "Query tells the limits of the device, exactly") {
+  ULONG size = 0;
+  CHECK(adapter->Query(nullptr, &size) == ND_BUFFER_OVERFLOW);
+  CHECK(size == sizeof(ND2_ADAPTER_INFO));
+  const ULONG version = GENERATE(ND_VERSION_1, ND_VERSION_2);
+  ND2_ADAPTER_INFO info{};
+  info.InfoVersion = version;
+  size = GENERATE(96U, 500U);
+  REQUIRE(adapter->Query(&info, &size) == ND_SUCCESS);
+  CHECK(size == 96);
+  CHECK(info.InfoVersion == version);
+  CHECK(info.VendorId == 0x1AF4);
+  CHECK(info.DeviceId == 0x0E1C);
+  CHECK(info.AdapterId == 0x0200'0000'0001);
+  CHECK(info.MaxInitiatorSge == 16);
+  CHECK(info.MaxReceiveSge == 16);
+  CHECK(info.MaxReadSge == 16);
+  CHECK(info.MaxTransferLength == 0x7FFFFFFF);
+  CHECK(info.MaxInlineDataSize == 224);
+  CHECK(info.InlineRequestThreshold <= info.MaxInlineDataSize);
+  CHECK(info.MaxInboundReadLimit == 16);
+  CHECK(info.MaxOutboundReadLimit == 16);
+  CHECK(info.MaxReceiveQueueDepth == 32768);
+  CHECK(info.MaxInitiatorQueueDepth == 32768);
+  CHECK(info.MaxSharedReceiveQueueDepth == 0);
+  CHECK(info.MaxCompletionQueueDepth == (1U << 20) - 8);
+  CHECK(info.MaxRegistrationSize == 1ULL << 47);
+  CHECK((info.AdapterFlags & ND_ADAPTER_FLAG_CQ_RESIZE_SUPPORTED) == 0);
+}
+
+TEST_CASE_METHOD(Nd2Fixture, "Query refuses short buffers and unknown versions") {
+  ND2_ADAPTER_INFO info{};
+  std::memset(&info, 0x5A, sizeof info);
+  const ND2_ADAPTER_INFO before = info;
+  ULONG size = 95;
+  CHECK(adapter->Query(&info, &size) == ND_BUFFER_OVERFLOW);
+  CHECK(size == 96);
+  CHECK(std::memcmp(&info, &before, sizeof info) == 0);
+  CHECK(adapter->Query(&info, &size) == ND_INVALID_PARAMETER_1);
+}
+
+TEST_CASE_METHOD(Nd2Fixture, "QueryAddressList packs the addresses into the caller's buffer") {
+  ULONG size = 0;
+  CHECK(adapter->QueryAddressList(nullptr, &size) == ND_BUFFER_OVERFLOW);
+  const ULONG needed = size;
+  CHECK(needed == sizeof(SOCKET_ADDRESS_LIST) + sizeof(sockaddr_in));
+  std::vector<std::uint8_t> buffer(needed, 0x5A);
+  auto* list = reinterpret_cast<SOCKET_ADDRESS_LIST*>(buffer.data());
+  size = needed - 1;
+  CHECK(adapter->QueryAddressList(list, &size) == ND_BUFFER_OVERFLOW);
+  CHECK(size == needed);
+  CHECK(buffer == std::vector<std::uint8_t>(needed, 0x5A));
+  REQUIRE(adapter->QueryAddressList(list, &size) == ND_SUCCESS);
+  CHECK(size == needed);
+  REQUIRE(list->iAddressCount == 1);
+  CHECK(list->Address[0].iSockaddrLength == sizeof(sockaddr_in));
+  auto* address = reinterpret_cast<sockaddr_in*>(list->Address[0].lpSockaddr);
+  CHECK(reinterpret_cast<std::uint8_t*>(address) + sizeof(sockaddr_in) == buffer.data() + needed);
+  CHECK(ntohl(address->sin_addr.s_addr) == 0x0A000001);
+}
+
+TEST_CASE_METHOD(Nd2Fixture, "creating a completion queue") {
+  void* object = this;
+  const auto create = [&](REFIID iid, HANDLE on, ULONG depth) {
+    return adapter->CreateCompletionQueue(iid, on, depth, 0, 0, &object);
+  };
+  CHECK(create(IID_IND2QueuePair, file, 8) == E_NOINTERFACE);
+  CHECK(object == nullptr);
+  CHECK(create(IID_IND2CompletionQueue, nullptr, 8) == ND_INVALID_HANDLE);
+  CHECK(create(IID_IND2CompletionQueue, event, 8) == ND_INVALID_HANDLE);
+  CHECK(create(IID_IND2CompletionQueue, file, 0) == ND_INVALID_PARAMETER_3);
+  CHECK(create(IID_IND2CompletionQueue, file, (1U << 20) - 7) == ND_INVALID_PARAMETER_3);
+  device.next_status.push_back(hw::AdminStatus::kBadParameter);
+  CHECK(create(IID_IND2CompletionQueue, file, 8) == ND_INVALID_PARAMETER);
+  REQUIRE(create(IID_IND2CompletionQueue, file, 8) == ND_SUCCESS);
+  auto* cq = static_cast<IND2CompletionQueue*>(object);
+  CHECK(device.completion_queues.begin()->second.log_depth == 4);
+  void* other = nullptr;
+  CHECK(cq->QueryInterface(IID_IND2Overlapped, &other) == S_OK);
+  CHECK(cq->QueryInterface(IID_IND2QueuePair, &other) == E_NOINTERFACE);
+  CHECK(other == nullptr);
+  CHECK(cq->Release() == 1);
+  CHECK(cq->Release() == 0);
+  CHECK(device.completion_queues.empty());
+}
+
+TEST_CASE_METHOD(Nd2Fixture, "creating a queue pair checks every parameter by its position") {
+  auto* cq = make_queue();
+  void* object = nullptr;
+  void* second = nullptr;
+  nd2::open_adapter(*kernel, addresses, IID_IND2Adapter, &second);
+  auto* other_adapter = static_cast<IND2Adapter*>(second);
+  other_adapter->CreateCompletionQueue(IID_IND2CompletionQueue, file, 8, 0, 0, &second);
+  auto* foreign = static_cast<IND2CompletionQueue*>(second);
+  const auto create = [&](IUnknown* receive, IUnknown* initiator, ULONG rd, ULONG id, ULONG rs, ULONG is, ULONG bytes) {
+    return adapter->CreateQueuePair(IID_IND2QueuePair, receive, initiator, nullptr, rd, id, rs, is, bytes, &object);
+  };
+  CHECK(adapter->CreateQueuePair(IID_IND2Adapter, cq, cq, nullptr, 1, 1, 1, 1, 0, &object) == E_NOINTERFACE);
+  CHECK(create(nullptr, cq, 1, 1, 1, 1, 0) == ND_INVALID_PARAMETER_2);
+  CHECK(create(adapter, cq, 1, 1, 1, 1, 0) == ND_INVALID_PARAMETER_2);
+  CHECK(create(foreign, cq, 1, 1, 1, 1, 0) == ND_INVALID_PARAMETER_2);
+  CHECK(create(cq, nullptr, 1, 1, 1, 1, 0) == ND_INVALID_PARAMETER_3);
+  CHECK(create(cq, foreign, 1, 1, 1, 1, 0) == ND_INVALID_PARAMETER_3);
+  CHECK(create(cq, cq, 32769, 1, 1, 1, 0) == ND_INVALID_PARAMETER_5);
+  CHECK(create(cq, cq, 1, 32769, 1, 1, 0) == ND_INVALID_PARAMETER_6);
+  CHECK(create(cq, cq, 1, 1, 17, 1, 0) == ND_INVALID_PARAMETER_7);
+  CHECK(create(cq, cq, 1, 1, 1, 17, 0) == ND_INVALID_PARAMETER_8);
+  CHECK(create(cq, cq, 1, 1, 1, 1, 225) == ND_INVALID_PARAMETER_9);
+  REQUIRE(create(cq, cq, 32768, 32768, 16, 16, 224) == ND_SUCCESS);
+  CHECK(static_cast<IND2QueuePair*>(object)->Release() == 0);
+  foreign->Release();
+  other_adapter->Release();
+  cq->Release();
+}
+
+TEST_CASE_METHOD(Nd2Fixture, "what does not exist yet says so") {
+  void* object = nullptr;
+  CHECK(adapter->CreateMemoryWindow(IID_IND2MemoryWindow, &object) == ND_NOT_SUPPORTED);
+  CHECK(adapter->CreateSharedReceiveQueue(IID_IND2SharedReceiveQueue, file, 8, 1, 0, 0, 0, &object) ==
+        ND_NOT_SUPPORTED);
+  CHECK(adapter->CreateQueuePairWithSrq(IID_IND2QueuePair, nullptr, nullptr, nullptr, nullptr, 1, 1, 0, &object) ==
+        ND_NOT_SUPPORTED);
+  CHECK(adapter->CreateConnector(IID_IND2Connector, file, &object) == ND_NOT_SUPPORTED);
+  CHECK(adapter->CreateListener(IID_IND2Listener, file, &object) == ND_NOT_SUPPORTED);
+}
+
+TEST_CASE_METHOD(Nd2Fixture, "a client may release parents before children, and close its file at any time") {
+  auto* cq = make_queue();
+  auto* qp = make_pair(cq);
+  auto* region = make_region();
+  std::array<std::uint8_t, 64> memory{};
+  REQUIRE(region->Register(memory.data(), memory.size(), 0, &overlapped) == ND_PENDING);
+  REQUIRE(qp->Receive(nullptr, nullptr, 0) == ND_SUCCESS);
+  OVERLAPPED gone{};
+  REQUIRE(cq->Notify(ND_CQ_NOTIFY_ANY, &gone) == ND_PENDING);
+  CHECK(adapter->Release() == 0);
+  adapter = nullptr;
+  CHECK(region->Release() == 0);
+  CHECK(cq->Release() == 0);
+  CHECK(static_cast<HRESULT>(gone.Internal) == ND_CANCELED);
+  gone.Internal = 0x1234;
+  CHECK(nd2::close_handle(file));
+  CHECK(device.completion_queues.size() == 1);  // the queue pair still uses it
+  CHECK(qp->Release() == 0);
+  CHECK(device.pairs.empty());
+  CHECK(device.completion_queues.empty());
+  CHECK(device.regions.empty());
+  CHECK(device.mapped_pages == 0);
+  CHECK(gone.Internal == 0x1234);
+  kernel.reset();
+  CHECK(device.live_allocations() == 0);
+}
+
+TEST_CASE_METHOD(Nd2Fixture, "resources that run out") {
+  auto* cq = make_queue();
+  std::vector<IND2QueuePair*> pairs;
+  void* object = nullptr;
+  HRESULT status = ND_SUCCESS;
+  while ((status = adapter->CreateQueuePair(IID_IND2QueuePair, cq, cq, nullptr, 1, 1, 1, 1, 0, &object)) ==
+         ND_SUCCESS) {
+    pairs.push_back(static_cast<IND2QueuePair*>(object));
+  }
+  CHECK(status == ND_INSUFFICIENT_RESOURCES);
+  CHECK(pairs.size() == 256);
+  for (auto* qp : pairs) qp->Release();
+  device.dma_allocations_left = 0;
+  CHECK(adapter->CreateCompletionQueue(IID_IND2CompletionQueue, file, 8, 0, 0, &object) == ND_NO_MEMORY);
+  device.dma_allocations_left = 100;
+  device.admin_hangs = true;
+  CHECK(adapter->CreateCompletionQueue(IID_IND2CompletionQueue, file, 8, 0, 0, &object) == ND_DEVICE_REMOVED);
+  cq->Release();
+}
+
+TEST_CASE("completion statuses") {
+  using K = umd::RequestKind;
+  using S = hw::CqeStatus;
+  const auto status = [](S value, K kind) { return nd2::completion_status(value, kind); };
+  for (const K kind : {K::kSend, K::kWrite, K::kRead, K::kReceive}) {
+    CHECK(status(S::kSuccess, kind) == ND_SUCCESS);
+    CHECK(status(S::kWrFlushErr, kind) == ND_CANCELED);
+    CHECK(status(S::kLocProtErr, kind) == ND_ACCESS_VIOLATION);
+    CHECK(status(S::kRemAccessErr, kind) == ND_ACCESS_VIOLATION);
+    CHECK(status(S::kRetryExcErr, kind) == ND_IO_TIMEOUT);
+    CHECK(status(S::kRnrRetryExcErr, kind) == ND_IO_TIMEOUT);
+    CHECK(status(S::kRemOpErr, kind) == ND_REMOTE_ERROR);
+    CHECK(status(S::kLocQpOpErr, kind) == ND_INVALID_DEVICE_REQUEST);
+    CHECK(status(S::kFatalErr, kind) == ND_INTERNAL_ERROR);
+    CHECK(status(static_cast<S>(99), kind) == ND_INTERNAL_ERROR);
+  }
+  CHECK(status(S::kLocLenErr, K::kReceive) == ND_BUFFER_OVERFLOW);
+  CHECK(status(S::kLocLenErr, K::kSend) == ND_DATA_OVERRUN);
+  CHECK(status(S::kRemInvReqErr, K::kSend) == ND_DATA_OVERRUN);
+  CHECK(status(S::kRemInvReqErr, K::kWrite) == ND_REMOTE_ERROR);
+  CHECK(status(S::kRemInvReqErr, K::kRead) == ND_REMOTE_ERROR);
+}
