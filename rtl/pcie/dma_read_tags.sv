@@ -8,12 +8,14 @@
 /// A read that timed out or went wrong leaves its tag `dirty`: completions for it may still come.
 /// Its slot goes on with the next generation, whose completions cannot be mistaken for those; if
 /// that one is dirty too the slot is parked. The completion that ends a dirty read makes the tag
-/// clean and takes a parked slot back into service.
+/// clean and takes a parked slot back into service. A slot that has been parked for Quarantine
+/// time-outs goes on with its oldest tag: what has not come by then is taken to be lost.
 ///
 /// Each read's time of departure is kept; one slot is looked at in a cycle, so a time-out is seen
 /// within a few hundred cycles.
 module dma_read_tags #(
-    parameter int unsigned TimeoutCycles = 1000
+    parameter int unsigned TimeoutCycles = 1000,
+    parameter int unsigned Quarantine = 16
 ) (
     input  wire logic         clk_i,
     input  wire logic         rst_ni,
@@ -40,8 +42,8 @@ module dma_read_tags #(
   logic [Slots-1:0] outstanding_q, parked_q;
   logic [4*Slots-1:0] dirty_q;
   logic [6:0] fill_q, parked_count_q;
-  logic filling, push, free_ready, free_valid, unpark, park, next_dirty;
-  logic [7:0] push_tag, next_tag;
+  logic filling, push, free_ready, free_valid, unpark, park, release_aged, next_dirty;
+  logic [7:0] push_tag, next_tag, aged_tag;
   logic [7:0] unused_count;
 
   assign filling    = !fill_q[6];
@@ -49,12 +51,13 @@ module dma_read_tags #(
   assign next_dirty = dirty_q[next_tag];
   assign park       = finish_i && finish_dirty_i && next_dirty;
   assign unpark     = late_i && dirty_q[late_tag_i] && parked_q[late_tag_i[5:0]];
-  assign push       = filling || unpark || (finish_i && !park);
+  assign push       = filling || unpark || release_aged || (finish_i && !park);
 
   always_comb begin
     push_tag = {2'd0, fill_q[5:0]};
     if (finish_i) push_tag = finish_dirty_i ? next_tag : finish_tag_i;
     if (unpark) push_tag = late_tag_i;
+    if (release_aged) push_tag = aged_tag;
   end
 
   stream_fifo #(
@@ -78,6 +81,7 @@ module dma_read_tags #(
   always_ff @(posedge clk_i) begin
     if (filling) fill_q <= fill_q + 7'd1;
     if (late_i) dirty_q[late_tag_i] <= 1'b0;
+    if (release_aged) dirty_q[aged_tag] <= 1'b0;
     if (finish_i) begin
       outstanding_q[finish_tag_i[5:0]] <= 1'b0;
       if (finish_dirty_i) dirty_q[finish_tag_i] <= 1'b1;
@@ -85,7 +89,8 @@ module dma_read_tags #(
     if (sent_i) outstanding_q[sent_slot_i] <= 1'b1;
     if (park) parked_q[finish_tag_i[5:0]] <= 1'b1;
     if (unpark) parked_q[late_tag_i[5:0]] <= 1'b0;
-    parked_count_q <= parked_count_q + {6'd0, park} - {6'd0, unpark};
+    if (release_aged) parked_q[aged_tag[5:0]] <= 1'b0;
+    parked_count_q <= parked_count_q + {6'd0, park} - {6'd0, unpark || release_aged};
     if (!rst_ni) begin
       fill_q         <= '0;
       outstanding_q  <= '0;
@@ -137,6 +142,47 @@ module dma_read_tags #(
       expire_q  <= 1'b0;
     end
   end
+
+  // Quarantine: counted in time-outs. The slot keeps when it was parked and its oldest generation.
+  localparam int unsigned DivideBits = $clog2(TimeoutCycles);
+  localparam int unsigned TickBits = $clog2(Quarantine) + 1;
+  logic [DivideBits-1:0] divide_q;
+  logic [TickBits-1:0] tick_q, parked_tick, parked_for;
+  logic [1:0] parked_gen;
+  logic was_parked_q;
+
+  ram_1r1w #(
+      .Width(2 + TickBits),
+      .Depth(Slots)
+  ) u_parked (
+      .clk_i,
+      .wr_en_i  (park),
+      .wr_addr_i(finish_tag_i[5:0]),
+      .wr_data_i({next_tag[7:6], tick_q}),
+      .rd_en_i  (1'b1),
+      .rd_addr_i(scan_q),
+      .rd_data_o({parked_gen, parked_tick})
+  );
+
+  assign parked_for   = tick_q - parked_tick;
+  assign aged_tag     = {parked_gen, look_q};
+  assign release_aged = was_parked_q && parked_q[look_q] && parked_for > TickBits'(Quarantine) &&
+      !finish_i && !late_i && !filling;
+
+  always_ff @(posedge clk_i) begin
+    was_parked_q <= parked_q[scan_q];
+    divide_q     <= divide_q + 1'b1;
+    if (divide_q == DivideBits'(TimeoutCycles - 1)) begin
+      divide_q <= '0;
+      tick_q   <= tick_q + 1'b1;
+    end
+    if (!rst_ni) begin
+      was_parked_q <= 1'b0;
+      divide_q     <= '0;
+      tick_q       <= '0;
+    end
+  end
+
   assign expire_valid_o = expire_q;
   assign expire_slot_o  = expire_slot_q;
 

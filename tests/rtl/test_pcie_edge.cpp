@@ -241,6 +241,7 @@ struct Dma : Agent {
     if (!writes.empty() && (d.wr_ready_o & 2)) writes.pop_front();
     REQUIRE((d.wr_done_o & 1) == 0);
     done += d.wr_done_o >> 1 & 1;
+    REQUIRE(done <= requests_gone);
     events_rd += edge.event(static_cast<unsigned>(hw::Counter::kDmaReads));
     events_wr += edge.event(static_cast<unsigned>(hw::Counter::kDmaWrites));
     offered += d.dma_req_valid_o;
@@ -264,10 +265,17 @@ struct Dma : Agent {
     for (std::uint64_t a = std::max(base, range.addr); a < std::min(base + 64, range.addr + range.bytes); ++a) completer.memory.write(a, data[a - base]);
     if (d.dma_req_last_o) {
       beat = 0;
+      bytes_gone += range.bytes;
+      if (bytes_gone == lengths.front()) {
+        lengths.pop_front();
+        bytes_gone = 0;
+        ++requests_gone;
+      }
       ++wr_tlps;
     }
   }
   void write(std::uint64_t addr, std::uint32_t length, std::uint8_t fill) {
+    lengths.push_back(length);
     for (std::uint64_t line = addr & ~63ull; line < addr + length; line += 64) {
       rtl::DmaWr w{addr, static_cast<std::uint16_t>(length), {}, line + 64 >= addr + length};
       w.data.fill(fill);
@@ -281,6 +289,8 @@ struct Dma : Agent {
   std::deque<rtl::DmaRdReq> reads;
   std::deque<rtl::DmaWr> writes;
   std::deque<rtl::DmaRdRsp> answers;
+  std::deque<std::uint32_t> lengths;
+  std::uint64_t bytes_gone = 0, requests_gone = 0;
   std::uint64_t done = 0, rd_tlps = 0, wr_tlps = 0, events_rd = 0, events_wr = 0, beat = 0, offered = 0;
   double ready_rate = 1.0;
 };

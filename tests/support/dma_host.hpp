@@ -79,6 +79,7 @@ class DmaCompleter : public Agent {
   explicit DmaCompleter(Bench<Model>& bench) : bench_(bench) {}
 
   std::uint64_t min_latency = 20, max_latency = 200, late_by = 10000;
+  std::uint64_t quarantine = ~0ull >> 1;           ///< A tag whose completions are lost must not come back sooner
   std::uint32_t rcb = 64;                          ///< Completions break at multiples of it
   bool shuffle = true;                             ///< Reads overtake each other, completions are split at random
   double rate = 1.0;                               ///< Chance that a beat is offered in a cycle
@@ -88,15 +89,12 @@ class DmaCompleter : public Agent {
 
   void request(std::uint16_t tag, const TlpRange& range) {
     for (const auto& r : reads_) REQUIRE(r.tag != tag);
-    for (auto lost : lost_) REQUIRE(lost != tag);
-    REQUIRE(reads_.size() < 64 + late_);
+    for (const auto& [lost, since] : lost_) REQUIRE((lost != tag || bench_.cycle > since + quarantine));
+    REQUIRE(std::count_if(reads_.begin(), reads_.end(), [](const auto& r) { return r.fault == Fault::kNone; }) < 64);
     HostRead r{tag, range.addr, range.bytes, 0, bench_.cycle + bench_.uniform(min_latency, max_latency), Fault::kNone, 0};
     if (choose_fault) r.fault = choose_fault(range);
     r.fault_at = static_cast<std::uint32_t>(bench_.uniform(0, range.bytes - 1));
-    if (r.fault == Fault::kLate) {
-      r.ready_at += late_by;
-      ++late_;
-    }
+    if (r.fault == Fault::kLate) r.ready_at += late_by;
     reads_.push_back(r);
   }
   /// Puts a completion that nobody asked for on the port.
@@ -153,7 +151,7 @@ class DmaCompleter : public Agent {
     Fault fault = r.fault_at >= r.sent && r.fault_at < r.sent + n ? r.fault : Fault::kNone;
     if (fault == Fault::kTooLong) n = rest;  // a longer one in the middle would look like the end
     if (fault == Fault::kDrop) {
-      lost_.push_back(r.tag);
+      lost_.push_back({r.tag, bench_.cycle});
       return true;
     }
     rtl::DmaCplHdr h;
@@ -198,9 +196,8 @@ class DmaCompleter : public Agent {
 
   Bench<Model>& bench_;
   std::deque<HostRead> reads_;
-  std::vector<std::uint16_t> lost_;
+  std::vector<std::pair<std::uint16_t, std::uint64_t>> lost_;  ///< Tag, time
   std::deque<Beat> beats_;
-  std::size_t late_ = 0;
   bool offering_ = false;
 };
 
