@@ -3,13 +3,18 @@
 
 /// Responder's output: Read responses, ACKs, NAKs, in PSN order per QP, QPs in turn.
 ///
-/// Per QP: a ring of MaxReadsOutstanding Reads to answer, the newest executed PSN, whether an ACK is due, a NAK that waits, and the MSN.
-/// Each turn of a QP sends one packet: the next response packet of its oldest Read, or, when no Read is left, the NAK, or one ACK for the newest
-/// executed PSN (so ACKs coalesce while the QP waits for its turn). A Read response acknowledges what precedes it. After a fatal NAK
-/// (0x61 to 0x63) nothing more is sent for the QP until qp_reset. Read response First, Last and Only carry an AETH with the MSN of that Read.
-/// Payload of responses: one sg_piece_t with access RemoteRead. tx_fault of a responder's packet: the Reads left are dropped and a NAK remote
-/// access error for the faulted PSN is queued.
-/// The receive context is acquired for MTU, PD and state, and to count rd_inflight down when a Read has been answered.
+/// Per QP: a ring of MaxReadsOutstanding Reads to answer, the newest executed PSN, whether an ACK
+/// is due, a NAK that waits, and the MSN. Each turn of a QP sends one packet: the next response
+/// packet of its oldest Read, or, when no Read is left, the NAK, or one ACK for the newest executed
+/// PSN (so ACKs coalesce while the QP waits for its turn). A Read response acknowledges what
+/// precedes it. After a fatal NAK (0x61 to 0x63) nothing more is sent for the QP until qp_reset.
+/// Read response First, Last and Only carry an AETH with the MSN of that Read.
+///
+/// Payload of responses: one sg_piece_t with access RemoteRead. tx_fault of a responder's packet:
+/// the Reads left are dropped and a NAK for the faulted PSN leaves: remote access error, or remote
+/// operational error if memory failed (XlateStatus Ok or PageListError). The receive context is
+/// acquired for MTU, PD and state, and to count rd_inflight down when a Read has been answered. A
+/// QP gets a qp_reset before its first use.
 module responder_output (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,

@@ -3,8 +3,9 @@
 
 /// Responder's engine: one packet a turn, four cycles.
 ///
-/// A turn reads the queue word of its QP and how far it has come (this block's own memory), and acquires the receive context. A failed
-/// packet (tx_fault) takes a turn of its own: the Reads left are dropped and its NAK leaves at once.
+/// A turn reads the queue word of its QP and how far it has come (this block's own memory), and
+/// acquires the receive context. A failed packet (tx_fault) takes a turn of its own: the Reads left
+/// are dropped and its NAK leaves at once.
 module rsp_engine (
     input  wire logic                   clk_i,
     input  wire logic                   rst_ni,
@@ -55,7 +56,8 @@ module rsp_engine (
     output logic                        piece_valid_o,
     output rnic_pkg::sg_piece_t         piece_data_o
 );
-  // StIdle     choosing: a cleared QP, a fault, a turn; its words are being read, its context is asked for
+  // StIdle     choosing: a cleared QP, a fault, a turn. Its words are being read, its context is
+  //            asked for
   // StRead     words are here; the slot of the oldest Read is being read
   // StContext  waiting for the context
   // StSend     the packet leaves; giving the context back
@@ -74,7 +76,7 @@ module rsp_engine (
   logic choose_run, choose_fault, fire;
   rnic_pkg::recv_ctx_t ctx_q;
 
-  // ---- ACK or NAK due, a bit a QP. Set by the intake; taken together with the queue word, so that both agree -----------
+  // ---- ACK or NAK due, a bit a QP. Set by the intake; taken together with the queue word, so that
   logic [255:0] due_bits_q, due_bits_d;
   logic due_back;
   always_comb begin
@@ -85,7 +87,7 @@ module rsp_engine (
     if (clear_valid_i) due_bits_d[clear_qp_i] = 1'b0;
   end
 
-  // ---- Progress of a QP: Reads answered, bytes of the oldest one sent, nothing more to send ----------------------------
+  // ---- Progress of a QP: Reads answered, bytes of the oldest one sent, nothing more to send -----
   logic [4:0] head, new_head;
   logic [31:0] sent, new_sent, packet_sent;
   logic stopped, new_stopped, progress_wr;
@@ -103,10 +105,11 @@ module rsp_engine (
       .rd_data_o({stopped, sent, head})
   );
 
-  // ---- Choice ------------------------------------------------------------------------------------------------------------
+  // ---- Choice -----------------------------------------------------------------------------------
   assign clear_ready_o = state_q == StIdle;
   assign choose_fault  = state_q == StIdle && !clear_valid_i && fault_valid_i && room_i;
-  assign choose_run    = state_q == StIdle && !clear_valid_i && !fault_valid_i && run_valid_i && room_i;
+  assign choose_run    = state_q == StIdle && !clear_valid_i && !fault_valid_i && run_valid_i &&
+                         room_i;
   assign run_ready_o   = choose_run;
   assign queue_en_o    = choose_fault || choose_run;
   assign progress_qp   = choose_fault ? fault_data_i.qp : run_qp_i;
@@ -116,7 +119,7 @@ module rsp_engine (
   assign acq_valid_o   = choose_run || asking_q;
   assign acq_index_o   = asking_q ? qp_q : run_qp_i;
 
-  // ---- Packet ------------------------------------------------------------------------------------------------------------
+  // ---- Packet -----------------------------------------------------------------------------------
   rnic_pkg::tx_desc_t read_desc;
   logic last, gone, reads, send_read, send_nak, send_ack, fatal;
   rsp_packet u_packet (
@@ -134,8 +137,10 @@ module rsp_engine (
       .desc_o  (read_desc),
       .piece_o (piece_data_o)
   );
-  // In the error state what was executed before is still answered: the NAK that tells the peer comes last.
-  assign gone  = !ctx_q.in_use || ctx_q.state == rnic_pkg::QpStateReset || ctx_q.state == rnic_pkg::QpStateInit;
+  // In the error state what was executed before is still answered: the NAK that tells the peer
+  // comes last.
+  assign gone  = !ctx_q.in_use || ctx_q.state == rnic_pkg::QpStateReset ||
+                 ctx_q.state == rnic_pkg::QpStateInit;
   assign reads = queue_tail_i != head;
   assign fatal = queue_syndrome_i >= rnic_pkg::AethSyndromeNakInvalidRequest &&
                  queue_syndrome_i <= rnic_pkg::AethSyndromeNakRemoteOperational;
@@ -154,7 +159,8 @@ module rsp_engine (
       desc_data_o.syndrome  = send_nak ? queue_syndrome_i : rnic_pkg::AethSyndromeAckNoCredit;
       desc_data_o.msn       = queue_msn_i;
     end
-    // A key or range that no longer grants access, or memory that failed (InfiniBand specification 9.7.4.1.4, 9.7.4.1.5).
+    // A key or range that no longer grants access, or memory that failed (InfiniBand specification
+    // 9.7.4.1.4, 9.7.4.1.5).
     if (state_q == StFault) begin
       desc_data_o.psn      = fault_data_i.psn;
       desc_data_o.syndrome = rnic_pkg::AethSyndromeNakRemoteAccess;
@@ -166,7 +172,8 @@ module rsp_engine (
   end
 
   assign fire          = state_q == StSend && rel_ready_i;
-  assign desc_valid_o  = (fire && (send_read || send_nak || send_ack)) || (state_q == StFault && !stopped);
+  assign desc_valid_o  = (fire && (send_read || send_nak || send_ack)) ||
+                         (state_q == StFault && !stopped);
   assign piece_valid_o = fire && send_read && desc_data_o.payload_length != '0;
 
   always_comb begin
@@ -187,7 +194,7 @@ module rsp_engine (
   assign progress_wr = fire || state_q == StFault;
   assign due_back    = fire && send_read && due_q;
 
-  // ---- Context: a Read that has been answered makes room for another ----------------------------------------------------
+  // ---- Context: a Read that has been answered makes room for another ----------------------------
   always_comb begin
     rel_data_o = ctx_q;
     if (ctx_q.rd_inflight != '0) rel_data_o.rd_inflight = ctx_q.rd_inflight - 1'b1;
@@ -195,7 +202,7 @@ module rsp_engine (
   assign rel_valid_o = state_q == StSend;
   assign rel_write_o = send_read && last;
 
-  // ---- Control -----------------------------------------------------------------------------------------------------------
+  // ---- Control ----------------------------------------------------------------------------------
   always_comb begin
     state_d = state_q;
     unique case (state_q)
@@ -234,7 +241,9 @@ module rsp_engine (
   assign unused_bits = ^{fault_data_i.responder, fault_data_i.wqe_idx};
 
   `ASSERT_HOLD(AcquireHold, acq_valid_o, acq_ready_i, acq_index_o)
-  `ASSERT(ReadsFit, state_q != StSend || 5'(queue_tail_i - head) <= rnic_pkg::MaxReadsOutstanding[4:0])
+  logic [4:0] waiting_reads;
+  assign waiting_reads = queue_tail_i - head;
+  `ASSERT(ReadsFit, state_q != StSend || waiting_reads <= rnic_pkg::MaxReadsOutstanding[4:0])
 endmodule
 
 `default_nettype wire

@@ -2,9 +2,10 @@
 
 /// Takes the commands of the receive side into the state of their queue pairs.
 ///
-/// Keeps, per QP, a rsp_queue word: how many Reads have been queued, and what follows the last of them: an ACK or a NAK.
-/// A Read clears what precedes it, because its response acknowledges that (InfiniBand specification 9.7.5.1.3), and so does
-/// a NAK. Only this block writes these words and the Read ring; the engine reads them. Two cycles a command.
+/// Keeps, per QP, a rsp_queue word: how many Reads have been queued, and what follows the last of
+/// them: an ACK or a NAK. A Read clears what precedes it, because its response acknowledges that
+/// (InfiniBand specification 9.7.5.1.3), and so does a NAK. Only this block writes these words and
+/// the Read ring; the engine reads them. Two cycles a command.
 module rsp_intake (
     input  wire logic                   clk_i,
     input  wire logic                   rst_ni,
@@ -144,8 +145,8 @@ module rsp_intake (
       .rd_addr_i(queue_qp_i),
       .rd_data_o(engine_word)
   );
-  assign {queue_msn_o, queue_syndrome_o, queue_psn_o, queue_is_ack_o, queue_is_nak_o, queue_tail_o} =
-      engine_word;
+  assign {queue_msn_o, queue_syndrome_o, queue_psn_o} = engine_word[QueueBits-1:7];
+  assign {queue_is_ack_o, queue_is_nak_o, queue_tail_o} = engine_word[6:0];
 
   ram_1r1w #(
       .Width(SlotBits),

@@ -1,7 +1,7 @@
 `default_nettype none
 
-/// The next response packet of a Read: opcode, PSN, AETH and the piece of memory, from the Read and how much of it has been sent.
-/// Combinational.
+/// The next response packet of a Read: opcode, PSN, AETH and the piece of memory, from the Read and
+/// how much of it has been sent. Combinational.
 module rsp_packet (
     input  wire logic [7:0]          qp_i,
     input  wire logic [2:0]          mtu_i,

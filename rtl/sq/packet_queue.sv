@@ -1,10 +1,12 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Output queue of an engine that makes packets while it holds a context: a descriptor a packet, and its pieces.
+/// Output queue of an engine that makes packets while it holds a context: a descriptor a packet,
+/// and its pieces.
 ///
-/// `room_o` promises a whole packet (one descriptor, PiecesPerPacket pieces), so that the engine never waits for the wire
-/// with a context in hand. `drained_o`: everything that was inside at the last `mark_i` has left.
+/// `room_o` promises a whole packet (one descriptor, PiecesPerPacket pieces), so that the engine
+/// never waits for the wire with a context in hand. `drained_o`: everything that was inside at the
+/// last `mark_i` has left.
 module packet_queue #(
     parameter int unsigned PieceWidth = 8,
     parameter int unsigned PieceDepth = 32,

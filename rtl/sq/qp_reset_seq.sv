@@ -1,8 +1,8 @@
 `default_nettype none
 
-/// Makes a block of turns forget one queue pair: keeps the scheduler from starting a turn of it, waits until the block has
-/// nothing of it under way (active_i), has its state cleared (clear_*), and waits until the packets that were in the output
-/// queue at that time have left. Then answers.
+/// Makes a block of turns forget one queue pair: keeps the scheduler from starting a turn of it,
+/// waits until the block has nothing of it under way (active_i), has its state cleared (clear_*),
+/// and waits until the packets that were in the output queue at that time have left. Then answers.
 module qp_reset_seq (
     input  wire logic       clk_i,
     input  wire logic       rst_ni,

@@ -3,10 +3,11 @@
 
 /// Gives queue pairs their turns, round robin, one at a time to one engine.
 ///
-/// A QP is runnable once an event has woken it. It is offered on run_*, and from then on it is busy until the engine reports
-/// done for it; `again` makes it runnable at once. An event that arrives while the QP is busy is kept: the QP runs once more,
-/// so whatever changed after the engine looked is seen. Events cost nothing and may come on all ports in every cycle.
-/// While forget_valid_i is high, events of that QP are dropped; forget_busy_o says whether it still has a turn.
+/// A QP is runnable once an event has woken it. It is offered on run_*, and from then on it is busy
+/// until the engine reports done for it; `again` makes it runnable at once. An event that arrives
+/// while the QP is busy is kept: the QP runs once more, so whatever changed after the engine looked
+/// is seen. Events cost nothing and may come on all ports in every cycle. While forget_valid_i is
+/// high, events of that QP are dropped; forget_busy_o says whether it still has a turn.
 module qp_scheduler #(
     parameter int unsigned Wakes = 2,
     localparam int unsigned QpBits = 8,
@@ -35,7 +36,8 @@ module qp_scheduler #(
   logic run_valid_q, pick;
   logic [QpBits-1:0] run_qp_q, pick_qp;
 
-  // Two levels of 16 keep the choice shallow: first what is left of the group of the last winner, then the next groups.
+  // Two levels of 16 keep the choice shallow: first what is left of the group of the last winner,
+  // then the next groups.
   logic [Groups-1:0] group_any, later_groups, current, chosen;
   logic [3:0] group, member;
   logic stay;

@@ -3,18 +3,23 @@
 
 /// Send queues: doorbells, WQE fetch, decode, fence, Read limit, segmentation into packets.
 ///
-/// A doorbell (or a WQE from a UAR window) is checked against the QP's UAR, moves its producer index and wakes the scheduler.
-/// A window WQE whose index is the next to execute, on a queue with nothing buffered behind it, goes into the WQE buffer and
-/// needs no fetch; otherwise it counts as a doorbell only. The scheduler picks one runnable QP after the other; each turn makes at most one packet, so QPs
-/// share the wire fairly. A QP that cannot go on (no WQE in the buffer, fence, Read limit, SqWindow full, fault, not RTS) is put aside until an
-/// event wakes it: fetch done, sq_wake_valid_i, a doorbell.
+/// A doorbell (or a WQE from a UAR window) is checked against the QP's UAR, moves its producer
+/// index and wakes the scheduler. A window WQE whose index is the next to execute, on a queue with
+/// nothing buffered behind it, goes into the WQE buffer and needs no fetch; otherwise it counts as
+/// a doorbell only. The scheduler picks one runnable QP after the other; each turn makes at most
+/// one packet, so QPs share the wire fairly. A QP that cannot go on (no WQE in the buffer, fence,
+/// Read limit, SqWindow full, fault, not RTS) is put aside until an event wakes it: fetch done,
+/// sq_wake_valid_i, a doorbell.
 ///
-/// A packet is one tx_desc_t and, for payload_length > 0, its sg_piece_t run; a Read request has no payload and reserves the PSNs of its response
-/// (at least one), with an entry in the Read ring of its QP. The last packet of a WQE is preceded by its inflight_t. ack_req is set on the
-/// last packet of every message, and on every 16th packet in between.
-/// A malformed WQE (opcode, flags, size, length above MaxMessageBytes, too few SGE bytes, wrong qpn or index; a Read with max_rd 0) sends nothing: the
-/// context gets `fault` and a retire_cmd_t FailWqe (LocQpOpErr) goes out. `fault` stops the queue.
-/// A doorbell for a QP in the error state sends its QP index to flush_req.
+/// A packet is one tx_desc_t and, for payload_length > 0, its sg_piece_t run; a Read request has no
+/// payload and reserves the PSNs of its response (at least one), with an entry in the Read ring of
+/// its QP. The last packet of a WQE is preceded by its inflight_t. ack_req is set on the last
+/// packet of every message, and on every 16th packet in between.
+///
+/// A malformed WQE (opcode, flags, size, length above MaxMessageBytes, segment lengths that do not
+/// add up to it, wrong qpn or index; a Read with max_rd 0) sends nothing: the context gets `fault`
+/// and a retire_cmd_t FailWqe (LocQpOpErr) goes out; so does one that cannot be read (FatalErr).
+/// `fault` stops the queue. A doorbell for a QP in the error state sends its QP index to flush_req.
 /// Send context clients: 0 doorbells, 1 WQE fetch, 2 engine.
 module send_queue (
     input  wire logic                      clk_i,
@@ -94,10 +99,10 @@ module send_queue (
       .drained_i     (drained)
   );
 
-  // ---- Doorbells -----------------------------------------------------------------------------------------------------
-  logic window_valid, db_wake, db_flush;
-  logic [10:0] window_addr;
-  logic [511:0] window_data;
+  // ---- Doorbells --------------------------------------------------------------------------------
+  logic window_valid, db_wake;
+  logic [10:0] window_addr, buf_rd_addr;
+  logic [511:0] window_data, buf_rd_data;
   logic [7:0] db_qp;
   sq_doorbell u_doorbell (
       .clk_i,
@@ -122,30 +127,16 @@ module send_queue (
       .window_data_o (window_data),
       .wake_valid_o  (db_wake),
       .wake_qp_o     (db_qp),
-      .flush_valid_o (db_flush),
+      .flush_req_valid_o,
+      .flush_req_ready_i,
+      .flush_req_qp_o,
+      .forget_valid_i(forget_valid),
+      .forget_qp_i   (forget_qp),
+      .forget_busy_o (flush_busy),
       .event_o       (ev_doorbell)
   );
 
-  // Flush requests wait per QP, so that a long flush of one never holds up the doorbells of others.
-  qp_scheduler #(
-      .Wakes(1)
-  ) u_flush (
-      .clk_i,
-      .rst_ni,
-      .wake_valid_i  (db_flush),
-      .wake_qp_i     (db_qp),
-      .run_valid_o   (flush_req_valid_o),
-      .run_ready_i   (flush_req_ready_i),
-      .run_qp_o      (flush_req_qp_o),
-      .done_valid_i  (flush_req_valid_o && flush_req_ready_i),
-      .done_qp_i     (flush_req_qp_o),
-      .done_again_i  (1'b0),
-      .forget_valid_i(forget_valid),
-      .forget_qp_i   (forget_qp),
-      .forget_busy_o (flush_busy)
-  );
-
-  // ---- Turns ---------------------------------------------------------------------------------------------------------
+  // ---- Turns ------------------------------------------------------------------------------------
   logic run_valid, run_ready, done_valid, done_again, fetch_wake, room;
   logic [7:0] run_qp, done_qp, fetch_wake_qp;
   qp_scheduler #(
@@ -166,11 +157,9 @@ module send_queue (
       .forget_busy_o (turn_busy)
   );
 
-  // ---- WQE fetch and buffer --------------------------------------------------------------------------------------------
+  // ---- WQE fetch and buffer ---------------------------------------------------------------------
   logic fetch_valid, buf_rd_en;
   rnic_pkg::wqe_fetch_req_t fetch_data;
-  logic [10:0] buf_rd_addr;
-  logic [511:0] buf_rd_data;
   logic [1:0] fail_valid, fail_ready;
   rnic_pkg::retire_cmd_t fail_fetch, fail_engine;
   wqe_fetch u_fetch (
@@ -209,7 +198,7 @@ module send_queue (
       .event_o           (ev_fetch)
   );
 
-  // ---- Engine --------------------------------------------------------------------------------------------------------
+  // ---- Engine -----------------------------------------------------------------------------------
   logic desc_valid, piece_valid, read_slot_valid;
   rnic_pkg::tx_desc_t desc_data;
   rnic_pkg::sg_piece_t piece_data;
@@ -266,7 +255,7 @@ module send_queue (
       .rd_data_o(read_slot_data_o)
   );
 
-  // ---- Outputs -------------------------------------------------------------------------------------------------------
+  // ---- Outputs ----------------------------------------------------------------------------------
   packet_queue #(
       .PieceWidth     (rnic_pkg::SgPieceBits),
       .PieceDepth     (32),

@@ -1,12 +1,13 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Walks the data of one packet through its WQE in the WQE buffer and makes the sg_piece_t run: one data segment a cycle,
-/// or for inline data one line a cycle. Segments of length 0 are passed over.
+/// Walks the data of one packet through its WQE in the WQE buffer and makes the sg_piece_t run: one
+/// data segment a cycle, or for inline data one line a cycle. Segments of length 0 are passed over.
 ///
-/// start_i gives the place to start from: data segment sge_index_i, sge_offset_i bytes into it. In the cycle of done_o the last piece is
-/// made; from the next cycle on sge_index_o and sge_offset_o say where the next packet starts. Reads lines by number
-/// in the WQE (rd_line_o); the line is on line_i in the next cycle and stays. payload_i is at least 1.
+/// start_i gives the place to start from: data segment sge_index_i, sge_offset_i bytes into it. In
+/// the cycle of done_o the last piece is made; from the next cycle on sge_index_o and sge_offset_o
+/// say where the next packet starts. Reads lines by number in the WQE (rd_line_o); the line is on
+/// line_i in the next cycle and stays. payload_i is at least 1.
 module sge_walk (
     input  wire logic                   clk_i,
     input  wire logic                   rst_ni,

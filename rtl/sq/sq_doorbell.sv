@@ -3,11 +3,13 @@
 
 /// Send doorbells and WQEs from UAR windows.
 ///
-/// Each moves the producer index of its QP, if the QP exists, is not in RESET, belongs to the UAR, and its queue has that many
-/// slots; otherwise it is refused and counted. An index behind the present one is stale (doorbells of two threads may pass
-/// each other) and moves nothing. The QP is then woken, or in the error state handed to the flush.
-/// A window WQE goes into the WQE buffer while the context is held, if it is the next to execute and nothing is buffered or
-/// being fetched: nobody else then touches the lines. Otherwise its bytes are dropped; the copy in the ring is fetched.
+/// Each moves the producer index of its QP, if the QP exists, is not in RESET, belongs to the UAR,
+/// and its queue has that many slots; otherwise it is refused and counted. An index behind the
+/// present one is stale (doorbells of two threads may pass each other) and moves nothing. The QP is
+/// then woken, or in the error state handed to the flush. A window WQE goes into the WQE buffer
+/// while the context is held, if it is the next to execute and nothing is buffered or being
+/// fetched: nobody else then touches the lines. Otherwise its bytes are dropped; the copy in the
+/// ring is fetched.
 module sq_doorbell (
     input  wire logic                   clk_i,
     input  wire logic                   rst_ni,
@@ -31,7 +33,13 @@ module sq_doorbell (
     output logic [511:0]                window_data_o,
     output logic                        wake_valid_o,
     output logic [7:0]                  wake_qp_o,
-    output logic                        flush_valid_o,
+    // QPs in the error state with a new doorbell
+    output logic                        flush_req_valid_o,
+    input  wire logic                   flush_req_ready_i,
+    output logic [7:0]                  flush_req_qp_o,
+    input  wire logic                   forget_valid_i,
+    input  wire logic [7:0]             forget_qp_i,
+    output logic                        forget_busy_o,
     output logic [rnic_pkg::NumCounters-1:0] event_o
 );
   // StIdle     taking the next doorbell or window WQE; its context is asked for at once
@@ -55,7 +63,7 @@ module sq_doorbell (
   logic [23:0] qpn, qpn_q;
   logic [6:0] uar_q;
   logic [15:0] index_q, target, posted, present, depth;
-  logic refused_q, refused, use_q, use_window, flush_q;
+  logic refused_q, refused, use_q, use_window, flush_q, released;
   logic [2:0] first_line, line_q;
 
   assign doorbell    = sq_doorbell_data_i.value;
@@ -64,7 +72,8 @@ module sq_doorbell (
   assign take        = state_q == StIdle && (wqe_push_valid_i || sq_doorbell_valid_i);
   assign qpn         = choose_push ? control.qpn : doorbell.qpn;
 
-  // The checks, on the context as it arrives. 16-bit indexes: distances from the oldest WQE not retired.
+  // The checks, on the context as it arrives. 16-bit indexes: distances from the oldest WQE not
+  // retired.
   assign target  = is_push_q ? index_q + 16'd1 : index_q;
   assign posted  = target - ctx_data_i.retire_idx;
   assign present = ctx_data_i.pi - ctx_data_i.retire_idx;
@@ -72,8 +81,8 @@ module sq_doorbell (
   assign refused = !ctx_data_i.in_use || ctx_data_i.state == rnic_pkg::QpStateReset ||
                    ctx_data_i.qpn != qpn_q || ctx_data_i.uar != {1'b0, uar_q} || posted > depth;
   assign use_window = is_push_q && !refused && ctx_data_i.state == rnic_pkg::QpStateRts &&
-                      !ctx_data_i.fault && index_q == ctx_data_i.exec_idx && !ctx_data_i.msg_active &&
-                      ctx_data_i.buf_count == '0 && !ctx_data_i.fetching;
+                      !ctx_data_i.fault && !ctx_data_i.msg_active && !ctx_data_i.fetching &&
+                      index_q == ctx_data_i.exec_idx && ctx_data_i.buf_count == '0;
 
   wqe_line u_line (
       .index_i     (index_q[2:0]),
@@ -130,20 +139,40 @@ module sq_doorbell (
   assign acq_valid_o         = take || state_q == StAcquire;
   assign acq_index_o         = state_q == StAcquire ? qpn_q[7:0] : qpn[7:0];
   assign rel_valid_o         = state_q == StRelease;
+  assign released            = rel_valid_o && rel_ready_i;
   assign rel_write_o         = !refused_q;
   assign rel_data_o          = ctx_q;
   assign window_valid_o      = state_q == StBeats && wqe_push_valid_i && use_q;
   assign window_addr_o       = {qpn_q[7:0], line_q};
   assign window_data_o       = wqe_push_data_i.data;
 
-  // The turn of a window WQE may be prepared while the context is given back: the engine waits for it.
+  // The turn of a window WQE may be prepared while the context is given back: the engine waits for
+  // it.
   assign wake_qp_o    = qpn_q[7:0];
-  assign wake_valid_o = !refused_q && (use_q ? window_valid_o && wqe_push_data_i.last : rel_valid_o && rel_ready_i);
-  assign flush_valid_o = flush_q && rel_valid_o && rel_ready_i;
+  assign wake_valid_o = !refused_q && (use_q ? window_valid_o && wqe_push_data_i.last : released);
+
+  // Flush requests wait per QP: a long flush of one never holds up the doorbells of others.
+  qp_scheduler #(
+      .Wakes(1)
+  ) u_flush (
+      .clk_i,
+      .rst_ni,
+      .wake_valid_i  (flush_q && released),
+      .wake_qp_i     (qpn_q[7:0]),
+      .run_valid_o   (flush_req_valid_o),
+      .run_ready_i   (flush_req_ready_i),
+      .run_qp_o      (flush_req_qp_o),
+      .done_valid_i  (flush_req_valid_o && flush_req_ready_i),
+      .done_qp_i     (flush_req_qp_o),
+      .done_again_i  (1'b0),
+      .forget_valid_i,
+      .forget_qp_i,
+      .forget_busy_o
+  );
 
   always_comb begin
     event_o = '0;
-    if (rel_valid_o && rel_ready_i) begin
+    if (released) begin
       event_o[rnic_pkg::CounterSendDoorbells]    = 1'b1;
       event_o[rnic_pkg::CounterDoorbellsRefused] = refused_q;
       event_o[rnic_pkg::CounterWindowWqes]       = use_q;
@@ -152,9 +181,7 @@ module sq_doorbell (
   end
 
   logic unused_bits;
-  assign unused_bits = ^{doorbell.reserved0, doorbell.reserved1, control.opcode, control.silent, control.fence,
-                         control.solicited, control.inline_data, control.reserved0, control.size,
-                         control.reserved1, control.length};
+  assign unused_bits = ^{doorbell, control};
 
   `ASSERT_HOLD(AcquireHold, acq_valid_o, acq_ready_i, acq_index_o)
   `ASSERT(LockedWindow, !window_valid_o || (ctx_q.buf_count == 4'd1 && !ctx_q.fetching))

@@ -3,10 +3,11 @@
 
 /// Send engine: one packet a turn.
 ///
-/// A turn acquires the context, reads the WQE under way (or the next one) from the WQE buffer, and either makes one packet or steps aside: no
-/// WQE in the buffer, SqWindow WQEs unacknowledged, fence, Read limit, fault, not RTS. At the start of a message the whole WQE is judged
-/// first, lengths of all data segments included, so that a malformed one sends nothing. The packet queue has room
-/// before the context is asked for (room_i), so the context is never held for the wire.
+/// A turn acquires the context, reads the WQE under way (or the next one) from the WQE buffer, and
+/// either makes one packet or steps aside: no WQE in the buffer, SqWindow WQEs unacknowledged,
+/// fence, Read limit, fault, not RTS. At the start of a message the whole WQE is judged first,
+/// lengths of all data segments included, so that a malformed one sends nothing. The packet queue
+/// has room before the context is asked for (room_i), so the context is never held for the wire.
 module sq_engine (
     input  wire logic                   clk_i,
     input  wire logic                   rst_ni,
@@ -77,7 +78,7 @@ module sq_engine (
   logic [2:0] first_line, first_line_q, line_q;
   logic sent_q, partial_q, failed_q;
 
-  // ---- Head ----------------------------------------------------------------------------------------------------------
+  // ---- Head -------------------------------------------------------------------------------------
   logic runnable;
   assign runnable = ctx_q.in_use && ctx_q.state == rnic_pkg::QpStateRts && !ctx_q.fault &&
                     ctx_q.pi != ctx_q.exec_idx && ctx_q.buf_count != '0;
@@ -87,21 +88,26 @@ module sq_engine (
       .line_o      (first_line)
   );
 
-  // ---- Sum of the data segments of a line: segments [header, size) of the WQE ------------------------------------------
+  // ---- Sum of the data segments of a line: segments [header, size) of the WQE -------------------
   logic [36:0] line_sum;
   logic [1:0] header_segments;
+  logic [7:0] line_segment, segment;
   logic more_lines, bad;
   always_comb begin
     line_sum = '0;
+    segment  = '0;
     for (int unsigned i = 0; i < 4; i++) begin
-      if (8'({line_q, 2'd0}) + 8'(i) >= 8'(header_segments) && 8'({line_q, 2'd0}) + 8'(i) < control_q.size) begin
+      segment = line_segment + 8'(i);
+      if (segment >= 8'(header_segments) && segment < control_q.size) begin
         line_sum = line_sum + 37'(buf_rd_data_i[i*128+64+:32]);
       end
     end
   end
-  assign more_lines = !control_q.inline_data && line_q != 3'd7 && 8'({line_q, 2'd0}) + 8'd4 < control_q.size;
+  assign line_segment = 8'({line_q, 2'd0});
+  assign more_lines   = !control_q.inline_data && line_q != 3'd7 &&
+                        line_segment + 8'd4 < control_q.size;
 
-  // ---- Plan ------------------------------------------------------------------------------------------------------------
+  // ---- Plan -------------------------------------------------------------------------------------
   logic is_read, window_full, fenced, read_limit, step_aside, go, psn_room, last;
   sq_wqe_check u_check (
       .control_i        (control_q),
@@ -136,7 +142,7 @@ module sq_engine (
   assign read_slot_valid_o = go && is_read;
   assign read_slot_addr_o  = {qp_q, ctx_q.rd_tail};
 
-  // ---- Walk ------------------------------------------------------------------------------------------------------------
+  // ---- Walk -------------------------------------------------------------------------------------
   logic walk_start, walk_rd, walk_done;
   logic [2:0] walk_line;
   logic [4:0] walk_sge;
@@ -174,7 +180,7 @@ module sq_engine (
     end
   end
 
-  // ---- Release ---------------------------------------------------------------------------------------------------------
+  // ---- Release ----------------------------------------------------------------------------------
   logic fetch;
   sq_fetch_plan u_fetch_plan (
       .qp_i   (qp_q),
@@ -197,7 +203,7 @@ module sq_engine (
   assign rel_write_o        = 1'b1;
   assign fetch_valid_o      = rel_valid_o && rel_ready_i && fetch;
 
-  // ---- Control ---------------------------------------------------------------------------------------------------------
+  // ---- Control ----------------------------------------------------------------------------------
   always_comb begin
     state_d = state_q;
     unique case (state_q)

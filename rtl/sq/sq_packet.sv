@@ -1,7 +1,8 @@
 `default_nettype none
 
-/// The next packet of a WQE: from the context and the WQE's first two segments, its descriptor, what it adds to the in-flight table
-/// and the Read ring, and the context after it (but for the place in the scatter list). Combinational.
+/// The next packet of a WQE: from the context and the WQE's first two segments, its descriptor,
+/// what it adds to the in-flight table and the Read ring, and the context after it (but for the
+/// place in the scatter list). Combinational.
 module sq_packet (
     input  wire logic [7:0]             qp_i,
     input  wire rnic_pkg::send_ctx_t    ctx_i,
@@ -36,7 +37,9 @@ module sq_packet (
   // A Read takes a PSN for every response packet (InfiniBand specification 9.7.2): at least one.
   always_comb begin
     psns = 24'd1;
-    if (is_read && control_i.length != '0) psns = 24'((control_i.length + 32'(mtu) - 32'd1) >> log_mtu);
+    if (is_read && control_i.length != '0) begin
+      psns = 24'((control_i.length + 32'(mtu) - 32'd1) >> log_mtu);
+    end
   end
   // At most half of the PSNs may be outstanding, or acknowledgements become ambiguous (9.7.2).
   assign unacknowledged = ctx_i.next_psn - ctx_i.una_psn;

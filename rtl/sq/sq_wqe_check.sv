@@ -1,7 +1,8 @@
 `default_nettype none
 
-/// Judges a send WQE: `bad_o` says that it is malformed. sum_i is the sum of its data segment lengths.
-/// Also where its data segments (or inline bytes) start: after one segment for a Send, two for a Write or Read.
+/// Judges a send WQE: `bad_o` says that it is malformed. sum_i is the sum of its data segment
+/// lengths. Also where its data segments (or inline bytes) start: after one segment for a Send, two
+/// for a Write or Read.
 module sq_wqe_check (
     input  wire rnic_pkg::wqe_control_t control_i,
     input  wire rnic_pkg::send_ctx_t    ctx_i,
@@ -21,7 +22,8 @@ module sq_wqe_check (
 
   assign bad_header = control_i.opcode > rnic_pkg::WqeOpcodeRead || control_i.qpn != ctx_i.qpn ||
                       control_i.wqe_index != ctx_i.exec_idx || (control_i.solicited && !is_send) ||
-                      (is_read && ctx_i.max_rd == '0) || control_i.length > rnic_pkg::MaxMessageBytes;
+                      (is_read && ctx_i.max_rd == '0) ||
+                      control_i.length > rnic_pkg::MaxMessageBytes;
   assign bad_size   = control_i.size < 8'(header_segments_o) || control_i.size > stride_segments;
   assign bad_data   = data_segments > rnic_pkg::MaxSge[7:0] || sum_i != 37'(control_i.length);
   assign bad_inline = is_read || control_i.length > rnic_pkg::MaxInlineBytes ||

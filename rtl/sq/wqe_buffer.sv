@@ -1,9 +1,10 @@
 `default_nettype none
 
-/// WQE buffer: 512 bytes a queue pair, in 8 lines of 64 bytes. WQE i lies at byte (i * stride) mod 512, so that the buffer is
-/// a ring: WQEs ahead are fetched into lines whose WQEs have been sent.
+/// WQE buffer: 512 bytes a queue pair, in 8 lines of 64 bytes. WQE i lies at byte (i * stride) mod
+/// 512, so that the buffer is a ring: WQEs ahead are fetched into lines whose WQEs have been sent.
 ///
-/// A window write always gets through; a fetch waits for it. Read data is there one cycle after rd_en_i and stays.
+/// A window write always gets through; a fetch waits for it. Read data is there one cycle after
+/// rd_en_i and stays.
 module wqe_buffer (
     input  wire logic         clk_i,
     input  wire logic         window_valid_i,

@@ -3,12 +3,13 @@
 
 /// Fetches WQEs from send queues in host memory into the WQE buffer, several queue pairs at a time.
 ///
-/// A queue pair has at most one fetch under way (send_ctx_t fetching), so a request always has room and the engine never waits
-/// here. When the data is in the buffer the context is acquired: the WQEs join those in the buffer, fetching clears, the QP is
-/// woken. WQEs of a fetch whose number is not fetch_gen any more are not taken.
-/// A DMA error fails the first WQE of the fetch if it is the next to execute (FailWqe, FatalErr). If WQEs before it are
-/// still in the buffer, the error is dropped: the fetch is repeated once they have been sent.
-/// `busy_o`: a fetch of busy_qp_i is under way.
+/// A queue pair has at most one fetch under way (send_ctx_t fetching), so a request always has room
+/// and the engine never waits here. When the data is in the buffer the context is acquired: the
+/// WQEs join those in the buffer, fetching clears, the QP is woken. WQEs of a fetch whose number is
+/// not fetch_gen any more are not taken. A DMA error fails the first WQE of the fetch if it is the
+/// next to execute (FailWqe, FatalErr). If WQEs before it are still in the buffer, the error is
+/// dropped: the fetch is repeated once they have been sent. `busy_o`: a fetch of busy_qp_i is under
+/// way.
 module wqe_fetch (
     input  wire logic                   clk_i,
     input  wire logic                   rst_ni,
@@ -50,7 +51,7 @@ module wqe_fetch (
   // What is remembered of a fetch: qp, index, count, log_stride, gen.
   localparam int unsigned InfoBits = 8 + 16 + 4 + 4 + 4;
 
-  // ---- Requests: a place for each QP ---------------------------------------------------------------
+  // ---- Requests: a place for each QP ------------------------------------------------------------
   logic add_valid_q, queue_ready, queue_valid, queue_pop;
   rnic_pkg::wqe_fetch_req_t add_q;
   logic [InfoBits-1:0] add_info, queue_info;
@@ -95,7 +96,7 @@ module wqe_fetch (
     event_o[rnic_pkg::CounterWqeFetches] = queue_pop;
   end
 
-  // ---- Data into the buffer, in the order of the requests ------------------------------------------------------------
+  // ---- Data into the buffer, in the order of the requests ---------------------------------------
   logic flight_valid, flight_pop, done_ready, done_valid, done_pop, done_err;
   logic [InfoBits-1:0] flight_info, done_info;
   logic [5:0] unused_flight_count, unused_done_count;
@@ -155,7 +156,7 @@ module wqe_fetch (
       .count_o    (unused_done_count)
   );
 
-  // ---- Context -------------------------------------------------------------------------------------------------------
+  // ---- Context ----------------------------------------------------------------------------------
   // StIdle     a finished fetch asks for the context
   // StContext  waiting for it
   // StRelease  giving it back
@@ -243,7 +244,8 @@ module wqe_fetch (
 
   `ASSERT(RoomForEveryQp, !add_valid_q || queue_ready)
   `ASSERT(OneFetchPerQp, !req_valid_i || !pending_q[req_data_i.qp])
-  `ASSERT(FollowsOn, !ctx_valid_i || !wanted || done_index == ctx_data_i.exec_idx + 16'(ctx_data_i.buf_count))
+  `ASSERT(FollowsOn, !ctx_valid_i || !wanted ||
+                     done_index == ctx_data_i.exec_idx + 16'(ctx_data_i.buf_count))
   `ASSERT_HOLD(RdReqHold, rd_req_valid_o, rd_req_ready_i, rd_req_data_o)
 endmodule
 

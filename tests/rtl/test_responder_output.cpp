@@ -375,6 +375,7 @@ TEST_CASE("responder_output: a fatal NAK is the last word of a QP until qp_reset
     rig.read(9, 10);
     rig.nak(9, 0x61);
     rig.executed(10, true, true);
+    rig.faults.push({.qp = 9, .responder = 1, .psn = rig.monitors[9].psn, .wqe_idx = 0, .status = 2});
     rig.bench.run(100);
     rig.finish();
     CHECK(rig.monitors[9].naks == 1);
