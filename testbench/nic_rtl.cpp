@@ -1,232 +1,29 @@
 #include "testbench/nic_rtl.hpp"
 
-#include <verilated.h>
-#include <verilated_fst_c.h>
-
-#include <array>
-#include <cstring>
-#include <stdexcept>
-#include <utility>
-
-#include "Vrnic_top.h"
-#include "model/tlp_checker.hpp"
-#include "testbench/generated/rtl_streams.hpp"
-
 namespace rnic::testbench {
-namespace {
-
-/// A struct of rtl_streams.hpp into a Verilated port (an integer or VlWide) and out of it; both are little-endian.
-template <typename T, typename Port>
-void put(Port& port, const T& value) {
-  static_assert(T::kBytes <= sizeof(Port));
-  std::array<std::uint8_t, sizeof(Port)> raw{};
-  value.encode(std::span<std::uint8_t, T::kBytes>(raw.data(), T::kBytes));
-  std::memcpy(&port, raw.data(), raw.size());
-}
-
-template <typename T, typename Port>
-T get(const Port& port) {
-  static_assert(T::kBytes <= sizeof(Port));
-  std::array<std::uint8_t, T::kBytes> raw;
-  std::memcpy(raw.data(), &port, raw.size());
-  return T::decode(raw);
-}
-
-template <typename Port>
-std::span<std::uint8_t, BeatCutter::kLanes> lanes(Port& port) {
-  static_assert(sizeof(Port) >= BeatCutter::kLanes);
-  return std::span<std::uint8_t, BeatCutter::kLanes>(reinterpret_cast<std::uint8_t*>(&port), BeatCutter::kLanes);
-}
-
-rtl::TlpType to_rtl(model::TlpKind kind) {
-  switch (kind) {
-    case model::TlpKind::kMemoryRead: return rtl::TlpType::kMemRead;
-    case model::TlpKind::kMemoryWrite: return rtl::TlpType::kMemWrite;
-    case model::TlpKind::kMessage: return rtl::TlpType::kMessage;
-    case model::TlpKind::kOther: break;
-  }
-  return rtl::TlpType::kOther;
-}
-
-}  // namespace
 
 NicRtl::NicRtl(const sc_core::sc_module_name& name, model::PcieLink& pcie, model::EthernetLink& ethernet, const NicOptions& options)
     : sc_module(name), pcie_(pcie), ethernet_(ethernet), options_(options) {
-  build(options.seed);
+  power_cycle(options.seed);
   SC_HAS_PROCESS(NicRtl);
   SC_METHOD(cycle);
 }
 
-void NicRtl::build(std::uint64_t seed) {
-  context_ = std::make_unique<VerilatedContext>();
-  context_->randReset(2);
-  context_->randSeed(static_cast<int>(seed % 0x7FFF'FFFF) + 1);
-  context_->traceEverOn(true);
-  context_->fatalOnError(false);  // reported through the kernel instead, so that traces are closed
-  top_ = std::make_unique<Vrnic_top>(context_.get(), basename());
-  top_->clk_i = 0;
+void NicRtl::power_cycle(std::uint64_t seed) {
+  nic_ = std::make_unique<VerilatedNic>(name(), pcie_, ethernet_, seed);
   cycles_ = 0;
   reset();
 }
 
-void NicRtl::power_cycle(std::uint64_t seed) {
-  stop_trace();
-  top_->final();
-  top_.reset();  // before its context
-  build(seed);
-}
-
-NicRtl::~NicRtl() {
-  top_->final();
-  stop_trace();
-}
-
-void NicRtl::reset() {
-  reset_left_ = options_.reset_cycles;
-  top_->rst_ni = 0;
-  top_->host_req_valid_i = 0;
-  top_->dma_cpl_valid_i = 0;
-  top_->eth_rx_valid_i = 0;
-  host_request_.reset();
-  dma_completion_.reset();
-  dma_data_.reset();
-  drive_config();
-}
-
-void NicRtl::start_trace(const std::string& path) {
-  if (trace_) throw std::runtime_error(std::string(name()) + ": a trace is already on");
-  auto trace = std::make_unique<VerilatedFstC>();
-  top_->trace(trace.get(), 99);
-  trace->open(path.c_str());
-  if (!trace->isOpen()) throw std::runtime_error("cannot write trace file '" + path + "'");
-  trace_ = std::move(trace);
-}
-
-void NicRtl::stop_trace() {
-  if (trace_) trace_->close();
-  trace_.reset();
-}
-
 void NicRtl::cycle() {
   next_trigger(model::to_sc_time(options_.clock_period));
-  Verilated::threadContextp(context_.get());
-  const model::Picoseconds now = model::now_ps();
   const bool in_reset = reset_left_ != 0;
-  if (in_reset) {
-    top_->rst_ni = 0;
-  } else {
-    top_->rst_ni = 1;
-    drive();
-  }
-  // Inputs settle half a cycle before the edge; in the first cycle there is no such time.
-  evaluate(false, now < options_.clock_period / 2 ? now : now - options_.clock_period / 2);
-  if (in_reset) {
-    --reset_left_;
-  } else {
-    sample();
-  }
-  evaluate(true, now);
+  if (in_reset) --reset_left_;
+  const model::Picoseconds now = model::now_ps();
+  // Inputs settle half a cycle before the edge; before the first one there is no such time.
+  const model::Picoseconds settle = now < options_.clock_period / 2 ? now : now - options_.clock_period / 2;
+  nic_->cycle(in_reset, settle, now);
   ++cycles_;
-}
-
-void NicRtl::evaluate(bool clock, model::Picoseconds time) {
-  top_->clk_i = clock;
-  context_->time(time);
-  top_->eval();
-  if (trace_) trace_->dump(time);
-  if (context_->gotError()) {
-    stop_trace();
-    throw std::runtime_error(std::string(name()) + ": an assertion of the RTL failed in cycle " + std::to_string(cycles_));
-  }
-}
-
-// ---- Into the NIC ------------------------------------------------------------------------------------------------------
-
-void NicRtl::drive() {
-  drive_config();
-  drive_host_request();
-  drive_dma_completion();
-  top_->host_cpl_ready_i = 1;
-  top_->dma_req_ready_i = dma_data_.active() || pcie_.can_request();
-  top_->eth_tx_ready_i = ethernet_.can_transmit();
-  model::FrameBeat beat;
-  top_->eth_rx_valid_i = ethernet_.receive(beat);
-  if (top_->eth_rx_valid_i) put(top_->eth_rx_data_i, rtl::FrameBeat{beat.data, beat.bytes, beat.last, beat.err});
-}
-
-void NicRtl::drive_config() {
-  const model::PcieConfig& config = pcie_.config();
-  if (cycles_ != 0 && config == config_) return;
-  config_ = config;
-  top_->cfg_max_payload_i = model::size_code(config.max_payload);
-  top_->cfg_max_read_req_i = model::size_code(config.max_read_request);
-  top_->cfg_bus_master_i = config.bus_master;
-  top_->cfg_msix_enable_i = config.msix_enable;
-  top_->cfg_msix_mask_i = config.msix_mask;
-}
-
-void NicRtl::drive_host_request() {
-  if (!host_request_.active()) {
-    model::HostRequest request;
-    top_->host_req_valid_i = pcie_.take_host_request(request);
-    if (!top_->host_req_valid_i) return;
-    const auto type = static_cast<std::uint8_t>(to_rtl(request.kind));
-    put(top_->host_req_hdr_i, rtl::HostReqHdr{type, request.poisoned, request.address, request.length_dw, request.first_be,
-                                              request.last_be, request.tag, request.requester});
-    host_request_.start(request.address, std::move(request.data));
-  }
-  host_request_.write_lanes(lanes(top_->host_req_data_i));
-  top_->host_req_last_i = host_request_.last();
-}
-
-void NicRtl::drive_dma_completion() {
-  if (!dma_completion_.active()) {
-    model::DmaCompletion completion;
-    top_->dma_cpl_valid_i = pcie_.take_dma_completion(completion);
-    if (!top_->dma_cpl_valid_i) return;
-    put(top_->dma_cpl_hdr_i,
-        rtl::DmaCplHdr{static_cast<std::uint8_t>(completion.status), completion.poisoned, completion.tag, completion.byte_count,
-                       completion.lower_address, static_cast<std::uint16_t>(completion.data.size() / 4)});
-    dma_completion_.start(completion.lower_address & ~3u, std::move(completion.data));
-  }
-  dma_completion_.write_lanes(lanes(top_->dma_cpl_data_i));
-  top_->dma_cpl_last_i = dma_completion_.last();
-}
-
-// ---- Out of the NIC ----------------------------------------------------------------------------------------------------
-
-void NicRtl::sample() {
-  if (top_->host_req_valid_i && top_->host_req_ready_o) host_request_.advance();
-  if (top_->dma_cpl_valid_i && top_->dma_cpl_ready_o) dma_completion_.advance();
-  if (top_->host_cpl_valid_o) {
-    const auto header = get<rtl::HostCplHdr>(top_->host_cpl_hdr_o);
-    BeatJoiner joiner;
-    joiner.start(header.lower_addr & ~3u, std::size_t{header.length_dw} * 4);
-    if (!joiner.take(lanes(top_->host_cpl_data_o))) throw model::PcieProtocolError("completion of a host read exceeds one beat");
-    pcie_.host_completion({static_cast<model::CompletionStatus>(header.status), header.tag, header.requester, header.byte_count,
-                           header.lower_addr, joiner.finish()});
-  }
-  if (top_->dma_req_valid_o && top_->dma_req_ready_i) sample_dma_request();
-  if (top_->eth_tx_valid_o && top_->eth_tx_ready_i) {
-    const auto beat = get<rtl::FrameBeat>(top_->eth_tx_data_o);
-    ethernet_.transmit({beat.data, beat.bytes, beat.last != 0, beat.err != 0});
-  }
-}
-
-void NicRtl::sample_dma_request() {
-  if (!dma_data_.active()) {
-    const auto header = get<rtl::DmaReqHdr>(top_->dma_req_hdr_o);
-    const bool write = header.tlp_type == static_cast<std::uint8_t>(rtl::TlpType::kMemWrite);
-    const bool read = header.tlp_type == static_cast<std::uint8_t>(rtl::TlpType::kMemRead);
-    dma_request_ = {write ? model::TlpKind::kMemoryWrite : read ? model::TlpKind::kMemoryRead : model::TlpKind::kOther,
-                    header.addr, header.length_dw, header.first_be, header.last_be, header.tag, {}};
-    dma_data_.start(header.addr, write ? std::size_t{header.length_dw} * 4 : 0);
-  }
-  const bool complete = dma_data_.take(lanes(top_->dma_req_data_o));
-  if (complete != (top_->dma_req_last_o != 0)) throw model::PcieProtocolError("last beat of a DMA TLP does not agree with its length");
-  if (!complete) return;
-  dma_request_.data = dma_data_.finish();
-  pcie_.dma_request(std::move(dma_request_));
 }
 
 }  // namespace rnic::testbench

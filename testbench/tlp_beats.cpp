@@ -1,7 +1,6 @@
 #include "testbench/tlp_beats.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace rnic::testbench {
@@ -16,7 +15,7 @@ void BeatCutter::start(std::uint64_t address, std::vector<std::uint8_t> data) {
 std::size_t BeatCutter::beat_bytes() const { return std::min(kLanes - lane_, data_.size() - position_); }
 
 void BeatCutter::write_lanes(std::span<std::uint8_t, kLanes> lanes) const {
-  std::memcpy(lanes.data() + lane_, data_.data() + position_, beat_bytes());
+  std::copy_n(data_.data() + position_, beat_bytes(), lanes.data() + lane_);
 }
 
 void BeatCutter::advance() {

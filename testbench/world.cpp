@@ -1,6 +1,7 @@
 #include "testbench/world.hpp"
 
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
 #include <stdexcept>
 #include <string_view>
@@ -17,6 +18,13 @@ bool enabled(const char* variable) {
   return value != nullptr && std::string_view(value) != "" && std::string_view(value) != "0";
 }
 
+/// waves.fst for host 0, waves.host1.fst for host 1.
+std::string trace_file(const std::string& path, const Host& host) {
+  const std::filesystem::path whole(path);
+  if (host.index() == 0) return path;
+  return (whole.parent_path() / (whole.stem().string() + "." + host.basename() + whole.extension().string())).string();
+}
+
 }  // namespace
 
 WorldOptions WorldOptions::from_environment(const std::string& name) {
@@ -26,7 +34,7 @@ WorldOptions WorldOptions::from_environment(const std::string& name) {
     options.seed = std::strtoull(text, &end, 0);
     if (end == text || *end != 0) throw std::invalid_argument(std::string("RNIC_SEED is no number: '") + text + "'");
   }
-  if (enabled("WAVES")) options.trace_path = name;
+  if (enabled("WAVES")) options.trace_path = name + ".fst";
   if (enabled("CAPTURE")) options.capture_path = name + ".pcap";
   return options;
 }
@@ -40,6 +48,7 @@ World::World(const WorldOptions& options)
   if (kResetGrid % options.host.nic.clock_period != 0) throw std::invalid_argument("clock_period does not divide one microsecond");
   wire_.set_tap([this](const model::FrameRecord& frame) {
     if (capture_ && !frame.bad) capture_->write(frame.end - epoch_, frame.bytes);
+    if (observer_) observer_(frame);
   });
   open_files();
 }
@@ -49,7 +58,7 @@ World::~World() = default;
 void World::open_files() {
   if (!options_.capture_path.empty()) capture_ = std::make_unique<model::PcapWriter>(options_.capture_path);
   if (options_.trace_path.empty()) return;
-  for (auto& host : hosts_) host->nic().start_trace(options_.trace_path + "." + host->basename() + ".fst");
+  for (auto& host : hosts_) host->nic().start_trace(trace_file(options_.trace_path, *host));
 }
 
 void World::finish_files() {

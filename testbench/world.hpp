@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <systemc>
+#include <utility>
 
 #include "model/pcap_writer.hpp"
 #include "model/wire.hpp"
@@ -21,9 +22,9 @@ struct WorldOptions {
   model::WireOptions wire;
   std::uint64_t seed = 1;
   std::string capture_path;  ///< Capture file of the wire; empty: none
-  std::string trace_path;    ///< FST files <trace_path>.host0.fst and .host1.fst; empty: none
+  std::string trace_path;    ///< FST file of host 0's NIC; host 1's gets ".host1" before the suffix. Empty: none
 
-  /// Defaults, with what the environment asks for: RNIC_SEED=number; WAVES=1 writes <name>.host<i>.fst; CAPTURE=1 writes
+  /// Defaults, with what the environment asks for: RNIC_SEED=number; WAVES=1 writes <name>.fst; CAPTURE=1 writes
   /// <name>.pcap. Throws std::invalid_argument for a seed that is no number.
   [[nodiscard]] static WorldOptions from_environment(const std::string& name);
 };
@@ -55,6 +56,9 @@ class World : public sc_core::sc_module {
   /// Lets simulated time pass without applications.
   void idle(std::uint64_t ns);
 
+  /// `observer` sees every frame on the wire, as model::Wire::set_tap says. Empty: nobody.
+  void observe_frames(model::Wire::Tap observer) { observer_ = std::move(observer); }
+
   /// Power cycle: hosts and wire as new, with `options` (memory size and clock stay as constructed). Called between runs.
   void reset(const WorldOptions& options);
   void reset() { reset(options_); }
@@ -73,6 +77,7 @@ class World : public sc_core::sc_module {
   std::array<std::unique_ptr<Host>, kHosts> hosts_;
   AppRunner runner_;
   std::unique_ptr<model::PcapWriter> capture_;
+  model::Wire::Tap observer_;
   model::Picoseconds epoch_ = 0;
 };
 

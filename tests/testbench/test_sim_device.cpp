@@ -1,0 +1,151 @@
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <stdexcept>
+
+#include "echo_nic.hpp"
+#include "testbench/world.hpp"
+
+using namespace rnic;
+using namespace rnic::test;
+using testbench::Host;
+using testbench::World;
+
+namespace {
+
+World& world() {
+  static World instance;
+  return instance;
+}
+
+/// Runs `body` on host 0 of a world as new.
+void run(const std::function<void(Host&)>& body) {
+  world().reset();
+  world().add_app(0, "test", body);
+  world().run(100'000);
+}
+
+}  // namespace
+
+TEST_CASE("registers: posted writes, reads that wait, all ones when refused") {
+  run([](Host& host) {
+    Device& device = host.device();
+    const auto start = device.now_ns();
+    device.write64(kScratch, 0x1122334455667788);
+    CHECK(device.now_ns() == start);
+    CHECK(device.read64(kScratch) == 0x1122334455667788);
+    CHECK(device.now_ns() - start >= 500);
+    CHECK(device.now_ns() - start < 600);
+    CHECK(device.read64(kRefused) == ~0ULL);
+  });
+}
+
+TEST_CASE("DMA memory is zeroed, reached by the NIC, and gone once it is freed") {
+  run([](Host& host) {
+    Device& device = host.device();
+    const DmaBuffer from = device.dma_alloc(100).take();
+    const DmaBuffer to = device.dma_alloc(5000).take();
+    CHECK(from.size == 4096);
+    CHECK(to.size == 8192);
+    CHECK(static_cast<char*>(to.pointer)[8191] == 0);
+    std::strcpy(static_cast<char*>(from.pointer), "through the NIC");
+    copy(device, from.iova, to.iova + 4096, 4);
+    CHECK(std::string(static_cast<char*>(to.pointer) + 4096, 16) == std::string("through the NIC\0", 16));
+    device.dma_free(to);
+    copy(device, from.iova, to.iova + 4096, 4);
+    CHECK(host.iommu().fault_count() == 1);
+    CHECK(host.root_complex().statistics().dropped_writes == 1);
+    device.dma_free(from);
+    CHECK(host.iommu().mapped_pages() == 0);
+    CHECK(host.memory().used() == 0);
+    const auto too_much = device.dma_alloc(std::size_t{2} << 30);
+    REQUIRE_FALSE(too_much.ok());
+    CHECK(too_much.error() == Error::kOutOfMemory);
+  });
+}
+
+TEST_CASE("application memory: pages mapped with their rights, errors for what cannot be mapped") {
+  run([](Host& host) {
+    Device& device = host.device();
+    auto* memory = static_cast<char*>(host.memory().allocate(3 * 4096));
+    std::strcpy(memory + 4096, "application");
+    const auto writable = device.map_pages(memory + 100, 2 * 4096, true).take();
+    const auto readable = device.map_pages(memory + 4096, 1, false).take();
+    REQUIRE(writable.size() == 3);
+    REQUIRE(readable.size() == 1);
+    copy(device, readable[0], writable[2], 3);
+    CHECK(std::string(memory + 2 * 4096) == "application");
+    copy(device, writable[2], readable[0], 3);
+    CHECK(host.iommu().fault_log().back().reason == model::Iommu::Reason::kReadOnly);
+
+    const auto beyond = device.map_pages(memory, 4 * 4096, true);
+    REQUIRE_FALSE(beyond.ok());
+    CHECK(beyond.error() == Error::kAccessViolation);
+    static const char constant[] = "constant";
+    CHECK_FALSE(device.map_pages(constant, 1, true).ok());
+    CHECK(host.iommu().mapped_pages() == 4);
+
+    host.memory().release(memory);  // still pinned
+    copy(device, readable[0], writable[2], 3);
+    CHECK(host.iommu().fault_count() == 1);
+    device.unmap_pages(memory + 100, 2 * 4096, writable);
+    device.unmap_pages(memory + 4096, 1, readable);
+    CHECK_FALSE(model::HostMemory::accessible(memory, 1, false));
+  });
+}
+
+TEST_CASE("interrupts reach the thread that waits") {
+  run([](Host& host) {
+    Device& device = host.device();
+    CHECK(device.msix_message(5).address == 0xFEE0'0000);
+    device.write64(kSignal, device.msix_message(5).data);
+    CHECK_FALSE(device.wait_interrupt(4, 1'000));
+    CHECK(device.wait_interrupt(5, 0));
+    CHECK_FALSE(device.wait_interrupt(5, 100));
+  });
+}
+
+TEST_CASE("what no driver may do is reported after the run") {
+  world().reset();
+  world().add_app(1, "bad", [](Host& host) { host.device().dma_free({host.memory().allocate(1), 0x1000, 4096}); });
+  CHECK_THROWS_WITH(world().run(), Catch::Matchers::Contains("host1") && Catch::Matchers::Contains("dma_free"));
+}
+
+TEST_CASE("a thread that is torn down finds its device gone, and its loops end") {
+  world().reset();
+  struct Driver {
+    Driver(Device& d, std::uint64_t& v) : device(d), value(v) {}
+    ~Driver() {
+      const auto end = device.now_ns() + 10'000;
+      while (device.now_ns() < end) {
+        device.write64(kScratch, 0);
+        value = device.read64(kScratch);
+        device.elapse(100);
+        static_cast<void>(device.wait_interrupt(0, 100));
+      }
+    }
+    Device& device;
+    std::uint64_t& value;
+  };
+  std::uint64_t value = 0;
+  world().add_app(0, "driver", [&](Host& host) {
+    const Driver driver(host.device(), value);
+    host.device().elapse(1'000'000'000);
+  });
+  CHECK_THROWS_AS(world().run(5'000), testbench::SimulationTimeout);
+  CHECK(value == ~0ULL);
+  CHECK(world().host(0).device().read64(kScratch) == ~0ULL);  // no thread of simulated time
+}
+
+TEST_CASE("random numbers and time start again with a reset") {
+  std::uint64_t first[2], time[2];
+  for (int i = 0; i < 2; ++i) {
+    run([&](Host& host) {
+      time[i] = host.device().now_ns();
+      first[i] = host.device().random64();
+      CHECK(host.device().random64() != first[i]);
+    });
+  }
+  CHECK(first[0] == first[1]);
+  CHECK(time[0] == 0);
+  CHECK(time[1] == 0);
+}
