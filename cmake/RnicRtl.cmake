@@ -1,6 +1,7 @@
 # Verilated models of the NIC and of its blocks.
 find_package(verilator 5.006 REQUIRED HINTS $ENV{VERILATOR_ROOT} /usr/share/verilator)
 
+set(RNIC_MODEL_OPT -O2 CACHE STRING "Optimization of the Verilated code that runs every cycle")
 set(RNIC_RTL_DIRS top common pcie host xlate sq rsp tx rx completion)
 set(RNIC_VERILATOR_ARGS --assert -Wall -I${PROJECT_SOURCE_DIR}/rtl/include)
 foreach(dir ${RNIC_RTL_DIRS})
@@ -13,8 +14,8 @@ function(rnic_verilate target file)
   get_filename_component(module ${file} NAME_WE)
   verilate(${target} SOURCES ${RNIC_RTL_PACKAGE} ${file} TOP_MODULE ${module} PREFIX V${module}
            DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${target}_${module} VERILATOR_ARGS ${RNIC_VERILATOR_ARGS} ${ARGN}
-           OPT_FAST -O2 OPT_SLOW -O0 OPT_GLOBAL -O1)
-  target_compile_options(${target} PRIVATE -Wno-unused-parameter)
+           OPT_FAST ${RNIC_MODEL_OPT} OPT_SLOW -O0 OPT_GLOBAL -O1)
+  target_compile_options(${target} PRIVATE -Wno-unused-parameter -Wno-unused-but-set-variable)
 endfunction()
 
 # rnic_rtl_test(MODULE FILE): the unit test tests/rtl/test_<module>.cpp of one block.
