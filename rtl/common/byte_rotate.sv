@@ -1,6 +1,7 @@
 `default_nettype none
 
-/// Rotates a 64-byte line by `amount_i` lanes towards lane 0: out lane i is in lane (i + amount_i) mod 64. Combinational.
+/// Rotates a 64-byte line by `amount_i` lanes towards lane 0: out lane i is in lane (i + amount_i)
+/// mod 64. Combinational.
 module byte_rotate (
     input  wire logic [511:0] data_i,
     input  wire logic [5:0]   amount_i,

@@ -3,14 +3,17 @@
 
 /// ICRC of a RoCEv2 packet, 64 bytes a cycle (InfiniBand specification 7.8.1, annex A17.3.3).
 ///
-/// The message is the IP packet from the first byte of its IP header, which is lane 0 of the first beat; only the last beat
-/// is partial (in_words_i 32-bit words: the covered part of every RoCE packet is a multiple of 4 bytes). Lanes past the last
-/// word must be zero. The fields that change on the way are masked here. No back-pressure: a beat in every cycle is fine.
+/// The message is the IP packet from the first byte of its IP header, which is lane 0 of the first
+/// beat; only the last beat is partial (in_words_i 32-bit words: the covered part of every RoCE
+/// packet is a multiple of 4 bytes). Lanes past the last word must be zero. The fields that change
+/// on the way are masked here, so the message must reach to the end of the BTH. No back-pressure: a
+/// beat in every cycle is fine.
 ///
-/// out_valid_o and out_crc_o come four cycles after the last beat: out_crc_o[7:0] is the first ICRC byte on the wire. When the
-/// message includes a right ICRC, out_crc_o is the residue 32'h2144df1c.
+/// out_valid_o and out_crc_o come four cycles after the last beat: out_crc_o[7:0] is the first ICRC
+/// byte on the wire. When the message includes a right ICRC, out_crc_o is the residue 32'h2144df1c.
 ///
-/// Zero lanes after the last word are counted like data by the fixed block matrix; the register is then wound back over them.
+/// Zero lanes after the last word are counted like data by the fixed block matrix; the register is
+/// then wound back over them.
 module icrc (
     input  wire logic         clk_i,
     input  wire logic         rst_ni,
@@ -27,8 +30,8 @@ module icrc (
   logic first_q, ipv6;
   logic [511:0] masked;
 
-  // Fields that count as ones. IPv4: type of service, time to live, checksum. IPv6: traffic class, flow label, hop limit.
-  // Both: UDP checksum, and the BTH byte with FECN and BECN.
+  // Fields that count as ones. IPv4: type of service, time to live, checksum. IPv6: traffic class,
+  // flow label, hop limit. Both: UDP checksum, and the BTH byte with FECN and BECN.
   assign ipv6 = in_data_i[7:4] == 4'd6;
   always_comb begin
     masked = in_data_i;

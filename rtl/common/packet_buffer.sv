@@ -1,11 +1,13 @@
 `default_nettype none
 `include "assert.svh"
 
-/// FIFO of packets of words: the words of a packet come out only after its commit_i; drop_i forgets them.
+/// FIFO of packets of words: the words of a packet come out only after its commit_i; drop_i forgets
+/// them.
 ///
-/// commit_i and drop_i include the word written in their cycle. in_ready_o is low when no word fits; a word offered then is
-/// lost, which is for the writer to remember until its drop_i. Output: a register; two cycles from commit to the first word,
-/// then a word in every cycle. room_o: words that still fit.
+/// commit_i and drop_i include the word written in their cycle. in_ready_o is low when no word
+/// fits; a word offered then is lost, which is for the writer to remember until its drop_i. Output:
+/// a register; two cycles from commit to the first word, then a word in every cycle. room_o: words
+/// that still fit.
 module packet_buffer #(
     parameter int unsigned Width = 8,
     parameter int unsigned Depth = 16,

@@ -3,10 +3,13 @@
 
 /// Receive front end: frames in, packets with a right ICRC out.
 ///
-/// Frames cannot be held up (a MAC gives no back-pressure): when the buffer (at least 128 KiB of payload, 2048 packets) cannot take a whole frame it is dropped and counted.
-/// Checks: destination MAC (ours or broadcast), EtherType, IP version and header length, no fragments, IPv4 header checksum, UDP port and length against the frame,
-/// BTH version 0, pad count, an opcode of RC, UC or UD whose extended headers fit, payload not above 4096 bytes, ICRC. A packet leaves only when all of it is known to be
-/// good: first rx_desc_t, then (payload_length > 0) its payload, packed, padding and ICRC removed.
+/// Frames cannot be held up (a MAC gives no back-pressure): when the buffer (at least 128 KiB of
+/// payload, 2048 packets) cannot take a whole frame it is dropped and counted. Checks: destination
+/// MAC (ours or broadcast), EtherType, IP version and header length, no fragments, IPv4 header
+/// checksum, UDP port and length against the frame, BTH version 0, pad count, an opcode of RC, UC
+/// or UD whose extended headers fit, payload not above 4096 bytes, ICRC. A packet leaves only when
+/// all of it is known to be good: first rx_desc_t, then (payload_length > 0) its payload, packed,
+/// padding and ICRC removed.
 module rx_front (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
@@ -84,7 +87,7 @@ module rx_front (
       .desc_o          (desc)
   );
 
-  // ---- ICRC, payload and verdict side by side: all four cycles long, so that they end together ----
+  // ---- ICRC, payload and verdict side by side: four cycles each, so that they end together ----
   logic crc_valid, crc_right, crc_right_q;
   logic [31:0] crc;
 
@@ -190,7 +193,8 @@ module rx_front (
     event_o[rnic_pkg::CounterRxRoce]       = commit;
     event_o[rnic_pkg::CounterRxNotRoce]    = verdict && other_q[Delay-1];
     event_o[rnic_pkg::CounterRxMalformed]  = verdict && !other_q[Delay-1] && bad_q[Delay-1];
-    event_o[rnic_pkg::CounterRxBadIcrc]    = verdict && !other_q[Delay-1] && !bad_q[Delay-1] && !crc_right;
+    event_o[rnic_pkg::CounterRxBadIcrc]    = verdict && !other_q[Delay-1] && !bad_q[Delay-1] &&
+        !crc_right;
     event_o[rnic_pkg::CounterRxOverflow]   = good && !commit;
   end
 

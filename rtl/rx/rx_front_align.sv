@@ -3,9 +3,10 @@
 
 /// Moves the payload of each packet to lane 0 and cuts padding and ICRC off.
 ///
-/// Input: beats of rx_parse; payload_words_i (10 to 22) and payload_length_i are read with the first beat of a frame. A line leaves when the
-/// beat that completes it is here, or at once behind the last beat of the frame; the line of a last beat comes out four cycles after it, no line
-/// of the frame comes later, and none of the next frame sooner.
+/// Input: beats of rx_parse; payload_words_i (10 to 22) and payload_length_i are read with the
+/// first beat of a frame. A line leaves when the beat that completes it is here, or at once behind
+/// the last beat of the frame; the line of a last beat comes out four cycles after it, no line of
+/// the frame comes later, and none of the next frame sooner.
 module rx_front_align (
     input  wire logic         clk_i,
     input  wire logic         rst_ni,
@@ -20,7 +21,8 @@ module rx_front_align (
     output logic [6:0]        out_bytes_o,
     output logic [511:0]      out_data_o
 );
-  // ---- Rotate so that the payload starts in lane 0. held_: the beat whose line may need the next beat. ----
+  // ---- Rotate so that the payload starts in lane 0 ----
+  // held_: the beat whose line may need the next beat.
   logic held_valid_q, held_first_q, held_last_q, held_skip_q, step;
   logic [3:0] held_turn_q;
   logic [12:0] held_length_q, left, left_q;
@@ -34,7 +36,8 @@ module rx_front_align (
 
   always_comb begin
     for (int unsigned i = 0; i < 16; i++) begin
-      line[32*i+:32] = ({1'b0, 4'(i)} + {1'b0, held_turn_q} > 5'd15) ? rotated[32*i+:32] : held_q[32*i+:32];
+      line[32*i+:32] = (5'(i) + {1'b0, held_turn_q} > 5'd15) ? rotated[32*i+:32] :
+          held_q[32*i+:32];
     end
   end
 

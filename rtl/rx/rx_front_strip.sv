@@ -1,11 +1,13 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Takes the Ethernet header off: frames in, the same frames from byte 14 on out, with what the header said.
+/// Takes the Ethernet header off: frames in, the same frames from byte 14 on out, with what the
+/// header said.
 ///
-/// Every frame gives at least one beat (bytes 0 for one that ends with or inside its header) and exactly one with last. bytes counts
-/// what the frame really has; lanes past it are zero. ipv4_o and ipv6_o, with the first beat: the frame is for this port and its
-/// EtherType is that of IPv4 or IPv6. A frame that begins while enable_i is low is ignored altogether.
+/// Every frame gives at least one beat (bytes 0 for one that ends with or inside its header) and
+/// exactly one with last. bytes counts what the frame really has; lanes past it are zero. ipv4_o
+/// and ipv6_o, with the first beat: the frame is for this port and its EtherType is that of IPv4 or
+/// IPv6. A frame that begins while enable_i is low is ignored altogether.
 module rx_front_strip (
     input  wire logic                    clk_i,
     input  wire logic                    rst_ni,
@@ -24,7 +26,8 @@ module rx_front_strip (
 );
   localparam logic [6:0] EthBytes = 7'd14;
 
-  // ---- The line that came in; first_q: it begins a frame, skip_q: the frame that is coming in is ignored ----
+  // ---- The line that comes in ----
+  // first_q: it begins a frame. skip_q: the frame that is coming in is ignored.
   logic first_q, skip_q, skip, take, ours;
   logic [511:0] in_lanes;
   rnic_pkg::eth_header_t eth;
@@ -40,8 +43,10 @@ module rx_front_strip (
     for (int unsigned i = 0; i < 14; i++) eth[8*(13-i)+:8] = in_lanes[8*i+:8];
   end
 
-  // ---- The line before it (held_): goes out when its end is known: with the next line, or at once when it is the last ----
-  logic held_valid_q, held_first_q, held_last_q, held_err_q, held_ipv4_q, held_ipv6_q, send, finishes;
+  // ---- The line before it (held_) ----
+  // Goes out when its end is known: with the next line, or at once when it is the last.
+  logic held_valid_q, held_first_q, held_last_q, held_err_q, held_ipv4_q, held_ipv6_q;
+  logic send, finishes;
   logic [6:0] held_bytes_q;
   logic unused_bits;
   logic [511:0] held_q;

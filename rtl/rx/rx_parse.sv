@@ -3,12 +3,15 @@
 
 /// Reads the headers of each packet and cuts it to its IP length.
 ///
-/// Input: beats of rx_front_strip. Output, a cycle later: the same beats; lanes past the IP packet are zero. out_words_o of a beat are part
-/// of the packet (none: trailing bytes of the frame only), out_end_o marks the beat with the last of them.
+/// Input: beats of rx_front_strip. Output, a cycle later: the same beats; lanes past the IP packet
+/// are zero. out_words_o of a beat are part of the packet (none: trailing bytes of the frame only),
+/// out_end_o marks the beat with the last of them.
 ///
-/// From the first beat of a frame on: payload_words_o, where the payload starts, and payload_length_o (0 when the frame is bad).
-/// With the beat that has out_last_o: verdict_valid_o and the verdict on all but checksum and ICRC. other_o: not RoCEv2, or not for
-/// this port. bad_o: RoCEv2, but its lengths or fields are wrong. checksum_o: sum of the IPv4 header, to be folded to ones; IPv6: ones.
+/// From the first beat of a frame on: payload_words_o, where the payload starts, and
+/// payload_length_o (0 when the frame is bad). With the beat that has out_last_o: the packet's
+/// fields, and the verdict on all but checksum and ICRC. other_o: not RoCEv2, or not for this port.
+/// bad_o: RoCEv2, but its lengths or fields are wrong. checksum_o: sum of the IPv4 header, to be
+/// folded to ones; IPv6: ones.
 module rx_parse (
     input  wire logic                clk_i,
     input  wire logic                rst_ni,
@@ -35,6 +38,8 @@ module rx_parse (
 );
   /// The largest path MTU.
   localparam logic [16:0] MaxPayload = 17'd4096;
+  /// IP protocol number.
+  localparam logic [7:0] Udp = 8'd17;
 
   // ---- Fields of the first beat: structs have the first byte on the wire at the top ----
   logic [511:0] top_first;
@@ -73,12 +78,16 @@ module rx_parse (
   );
 
   assign total = in_ipv6_i ? {1'b0, ipv6.payload_length} + 17'd40 : {1'b0, ipv4.total_length};
-  assign roce = udp.dest_port == rnic_pkg::RoceUdpPort[15:0] && ((in_ipv4_i && ipv4.protocol == 8'd17) ||
-      (in_ipv6_i && ipv6.next_header == 8'd17));
-  // Options and fragments are not for RoCEv2 (A17.3.1); BTH version 0 is the only one (9.2.4).
-  assign fields_right = known && bth.version == '0 && {1'b0, udp.length} + (in_ipv6_i ? 17'd40 : 17'd20) == total &&
-      (in_ipv6_i ? ipv6.version == 4'd6 : (ipv4.version == 4'd4 && ipv4.ihl == 4'd5 && !ipv4.flags[0] &&
-      ipv4.fragment_offset == '0));
+  assign roce = udp.dest_port == rnic_pkg::RoceUdpPort[15:0] &&
+      ((in_ipv4_i && ipv4.protocol == Udp) || (in_ipv6_i && ipv6.next_header == Udp));
+
+  // No IPv4 options, no fragments; the only BTH version is 0 (9.2.4).
+  logic ipv4_right, udp_right;
+  assign ipv4_right = ipv4.version == 4'd4 && ipv4.ihl == 4'd5 && !ipv4.flags[0] &&
+      ipv4.fragment_offset == '0;
+  assign udp_right = {1'b0, udp.length} + (in_ipv6_i ? 17'd40 : 17'd20) == total;
+  assign fields_right = known && bth.version == '0 && udp_right &&
+      (in_ipv6_i ? ipv6.version == 4'd6 : ipv4_right);
 
   logic [19:0] sum;
   always_comb begin

@@ -1,7 +1,8 @@
 `default_nettype none
 
-/// Extended headers of a BTH opcode (InfiniBand specification 9.2.1, table 38): known_o for those of RC, UC and UD.
-/// ext_words_o: 32-bit words between BTH and payload. The RETH or AETH, where there is one, comes first.
+/// Extended headers of a BTH opcode (InfiniBand specification 9.2.1, table 38): known_o for those
+/// of RC, UC and UD. ext_words_o: 32-bit words between BTH and payload. The RETH or AETH, where
+/// there is one, comes first.
 module rx_parse_opcode (
     input  wire logic [7:0] opcode_i,
     output logic            known_o,

@@ -1,11 +1,13 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Packs runs of bytes, each at any lane of its line, into lines without holes: byte 0 of the packet in lane 0 of its first line.
+/// Packs runs of bytes, each at any lane of its line, into lines without holes: byte 0 of the
+/// packet in lane 0 of its first line.
 ///
-/// in_data_i.last ends the packet. A run with err must have last, and no bytes: the packet's last beat then has err. Lanes past
-/// the last byte are zero. A line in and a line out in every cycle; the only wait is for a line of leftover bytes, which a packet needs
-/// only when it had runs that filled no line before. Two cycles of latency.
+/// in_data_i.last ends the packet. A run with err must have last, and no bytes: the packet's last
+/// beat then has err. Lanes past the last byte are zero. A line in and a line out in every cycle;
+/// the only wait is for a line of leftover bytes, which a packet needs only when it had runs that
+/// filled no line before. Two cycles of latency.
 module gather_align (
     input  wire logic                     clk_i,
     input  wire logic                     rst_ni,
@@ -49,14 +51,16 @@ module gather_align (
     end
   end
 
-  // ---- Stage 2: join with the bytes left over; a full line leaves, the rest stays. tail_q: the packet's last bytes are left over. ----
+  // ---- Stage 2: join with the bytes left over; a full line leaves, the rest stays ----
+  // tail_q: the last bytes of a packet are left over; the next packet may begin meanwhile when its
+  // run fills no line.
   logic [511:0] left_q, joined, line;
   logic [6:0] tail_bytes_q, line_bytes;
   logic tail_q, full, spill, out_free, line_valid;
 
   assign full       = stop1_q[6];
   assign spill      = full && last1_q && stop1_q[5:0] != '0;
-  assign take2      = valid1_q && !tail_q && out_free;
+  assign take2      = valid1_q && out_free && !(tail_q && (full || last1_q));
   assign line_valid = tail_q || (take2 && (full || last1_q));
   assign line_bytes = tail_q ? tail_bytes_q : (full ? 7'd64 : stop1_q);
 

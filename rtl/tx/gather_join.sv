@@ -1,11 +1,12 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Strings the parts of each packet together: header, inline parts, data of DMA reads, as runs of bytes (dma_rd_rsp_t with `last` on the
-/// last run of the packet).
+/// Strings the parts of each packet together: header, inline parts, data of DMA reads, as runs of
+/// bytes (dma_rd_rsp_t with `last` on the last run of the packet).
 ///
-/// A packet of a killed side of a QP gives no run at all. One whose payload fails ends with a run of no bytes with err and last; what
-/// is left of its parts is consumed, and tx_fault is reported. Each translation is handed back (xlate_retire) when its data is here.
+/// A packet of a killed side of a QP gives no run at all. One whose payload fails ends with a run
+/// of no bytes with err and last; what is left of its parts is consumed, and tx_fault is reported.
+/// Each translation is handed back (xlate_retire) when its data is here.
 module gather_join (
     input  wire logic                   clk_i,
     input  wire logic                   rst_ni,
@@ -49,9 +50,11 @@ module gather_join (
     output rnic_pkg::tx_fault_t         fault_data_o
 );
   /// A run of no bytes that ends the packet: err and last, the top bits of dma_rd_rsp_t.
-  localparam logic [rnic_pkg::DmaRdRspBits-1:0] ErrorRun = {2'b11, (rnic_pkg::DmaRdRspBits - 2)'(0)};
+  localparam int unsigned RunBits = rnic_pkg::DmaRdRspBits;
+  localparam logic [RunBits-1:0] ErrorRun = {2'b11, (RunBits - 2)'(0)};
 
-  // Head: the next part is a header. Rest: the part of a header that does not fit one line. Body: parts of the payload.
+  // Head: the next part is a header. Rest: the part of a header that does not fit one line. Body:
+  // parts of the payload.
   typedef enum logic [1:0] {
     Head,
     Rest,
@@ -60,12 +63,14 @@ module gather_join (
   state_e state_q, state_d;
 
   // dead_q: the payload of this packet is thrown away. fault_q: how to report the packet of Body.
-  logic dead_q, dead_d, long_head, pop, fault, fault_room;
+  logic dead_q, dead_d, long_head, refused, pop, fault, fault_room;
   logic [3:0] fault_status;
   rnic_pkg::tx_fault_t fault_q, fault_d;
 
   assign long_head    = head_length_i > 7'd64;
-  assign kill_index_o = (state_q == Body) ? {fault_q.responder, fault_q.qp} : {head_fault_i.responder, head_fault_i.qp};
+  assign kill_index_o = (state_q == Body) ? {fault_q.responder, fault_q.qp} :
+      {head_fault_i.responder, head_fault_i.qp};
+  assign refused = result_status_i != rnic_pkg::XlateStatusOk;
   assign kill_o       = fault;
 
   always_comb begin
@@ -118,7 +123,7 @@ module gather_join (
           run_data_o.last   = order_last_i;
           pop               = dead_q || run_ready_i;
           inline_ready_o    = pop;
-        end else if (order_valid_i && order_read_i && result_valid_i && result_status_i != rnic_pkg::XlateStatusOk) begin
+        end else if (order_valid_i && order_read_i && result_valid_i && refused) begin
           pop            = dead_q || (run_ready_i && fault_room);
           run_valid_o    = !dead_q && fault_room;
           run_data_o     = ErrorRun;

@@ -1,11 +1,13 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Header of each packet: IPv4 or IPv6, UDP, BTH and RETH or AETH, from its descriptor and the path of its QP.
+/// Header of each packet: IPv4 or IPv6, UDP, BTH and RETH or AETH, from its descriptor and the path
+/// of its QP.
 ///
-/// head_bytes_o: lane 0 is the first byte of the IP header, head_length_o (40 to 76) bytes. With it go what the stages behind need:
-/// the destination MAC, the event it counts as when sent (bit 0 request, 1 Read response, 2 ACK, 3 NAK, 4 RNR NAK), and the
-/// tx_fault_t to report when its payload fails (status to be filled in). Packets keep their order; Depth may wait.
+/// head_bytes_o: lane 0 is the first byte of the IP header, head_length_o (40 to 76) bytes. With it
+/// go what the stages behind need: the destination MAC, the event it counts as when sent (bit 0
+/// request, 1 Read response, 2 ACK, 3 NAK, 4 RNR NAK), and the tx_fault_t to report when its
+/// payload fails (status to be filled in). Packets keep their order; Depth may wait.
 module tx_build #(
     parameter int unsigned Depth = 32
 ) (
@@ -34,6 +36,7 @@ module tx_build #(
   rnic_pkg::tx_desc_t a_desc_q, b_desc_q;
   rnic_pkg::path_t b_path_q;
   logic [15:0] a_udp_length, b_udp_length_q;
+  logic [10:0] payload_words;
   logic [19:0] b_sum_q;
   logic [CountBits-1:0] waiting;
   logic fifo_ready;
@@ -47,16 +50,21 @@ module tx_build #(
     a_reth = 1'b0;
     a_aeth = 1'b0;
     unique case (a_desc_q.opcode)
-      rnic_pkg::RcOpcodeWriteFirst, rnic_pkg::RcOpcodeWriteOnly, rnic_pkg::RcOpcodeReadRequest: a_reth = 1'b1;
-      rnic_pkg::RcOpcodeReadResponseFirst, rnic_pkg::RcOpcodeReadResponseLast, rnic_pkg::RcOpcodeReadResponseOnly,
+      rnic_pkg::RcOpcodeWriteFirst,
+      rnic_pkg::RcOpcodeWriteOnly,
+      rnic_pkg::RcOpcodeReadRequest: a_reth = 1'b1;
+      rnic_pkg::RcOpcodeReadResponseFirst,
+      rnic_pkg::RcOpcodeReadResponseLast,
+      rnic_pkg::RcOpcodeReadResponseOnly,
       rnic_pkg::RcOpcodeAcknowledge: a_aeth = 1'b1;
       default: ;
     endcase
   end
 
   // UDP header, BTH, extended header, payload padded to 4 bytes, ICRC.
-  assign a_udp_length = 16'd24 + {11'd0, a_reth, 1'b0, a_aeth, 2'b00} + {3'd0, {a_desc_q.payload_length[12:2] + 11'(
-      a_desc_q.payload_length[1:0] != '0)}, 2'b00};
+  assign payload_words = a_desc_q.payload_length[12:2] + 11'(a_desc_q.payload_length[1:0] != '0);
+  assign a_udp_length  = 16'd24 + {11'd0, a_reth, 1'b0, a_aeth, 2'b00} +
+      {3'd0, payload_words, 2'b00};
 
   // ---- IPv4 header checksum (RFC 791): constants are version and length, DF, protocol ----
   function automatic logic [15:0] swap16(input logic [15:0] wire_order);
@@ -65,9 +73,11 @@ module tx_build #(
   logic [19:0] sum;
   logic [16:0] folded;
   logic [15:0] checksum;
-  assign sum = 20'h4500 + 20'h4000 + 20'h0011 + {12'd0, path_rd_data_i.traffic_class} + {4'd0, a_udp_length + 16'd20} +
-      {4'd0, path_rd_data_i.hop_limit, 8'd0} + {4'd0, swap16(path_rd_data_i.source_ip[96+:16])} +
-      {4'd0, swap16(path_rd_data_i.source_ip[112+:16])} + {4'd0, swap16(path_rd_data_i.dest_ip[96+:16])} +
+  assign sum = 20'h4500 + 20'h4000 + 20'h0011 + {12'd0, path_rd_data_i.traffic_class} +
+      {4'd0, a_udp_length + 16'd20} + {4'd0, path_rd_data_i.hop_limit, 8'd0} +
+      {4'd0, swap16(path_rd_data_i.source_ip[96+:16])} +
+      {4'd0, swap16(path_rd_data_i.source_ip[112+:16])} +
+      {4'd0, swap16(path_rd_data_i.dest_ip[96+:16])} +
       {4'd0, swap16(path_rd_data_i.dest_ip[112+:16])};
   assign folded   = {1'b0, b_sum_q[15:0]} + {13'd0, b_sum_q[19:16]};
   assign checksum = ~(folded[15:0] + {15'd0, folded[16]});

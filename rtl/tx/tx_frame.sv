@@ -1,12 +1,14 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Makes Ethernet frames of IP packets: pads the payload to 4 bytes, appends the ICRC, prepends the Ethernet header, pads to 60 bytes.
+/// Makes Ethernet frames of IP packets: pads the payload to 4 bytes, appends the ICRC, prepends the
+/// Ethernet header, pads to 60 bytes.
 ///
-/// packet stream: IP packets without ICRC, packed, zero past the last byte. frame stream: destination MAC and event bits (as in tx_build)
-/// of each packet, offered when its first beat is or before.
-/// The output is written to a packet_buffer with room for room_i words: the pipe inside does not stop, so a packet beat is taken only
-/// while there is room for all that may be in it. commit_o comes with the last word; drop_o instead for a packet with err.
+/// packet stream: IP packets without ICRC, packed, zero past the last byte. frame stream:
+/// destination MAC and event bits (as in tx_build) of each packet, offered when its first beat is
+/// or before. The output is written to a packet_buffer with room for room_i words: the pipe inside
+/// does not stop, so a packet beat is taken only while there is room for all that may be in it.
+/// commit_o comes with the last word; drop_o instead for a packet with err.
 module tx_frame #(
     parameter int unsigned RoomBits = 9
 ) (
@@ -35,7 +37,8 @@ module tx_frame #(
   localparam int unsigned Delay = 4;
   localparam int unsigned BeatBits = 512 + 5 + 3;
 
-  // ---- In: a packet whose frame has one line more than it needs a cycle of its own for that line (gap_q) ----
+  // ---- In ----
+  // gap_q: the packet that was just taken gives one line more than it has itself, in this cycle.
   logic room_q, gap_q, first_q, take;
   logic [4:0] words;
 
@@ -79,7 +82,9 @@ module tx_frame #(
     if (!rst_ni) valid_q <= '0;
   end
 
-  // ---- Out: ICRC into the word after the last; everything 14 lanes up, behind the Ethernet header or the end of the line before ----
+  // ---- Out ----
+  // The ICRC goes into the word after the last. All moves up by 14 lanes, behind the Ethernet
+  // header or the end of the line before.
   logic valid, first, last, err;
   logic [4:0] beat_words;
   logic [511:0] data, joined;
@@ -123,14 +128,16 @@ module tx_frame #(
   always_comb begin
     eth.dest      = mac;
     eth.source    = port_mac_i;
-    eth.ethertype = (data[7:4] == 4'd6) ? rnic_pkg::EtherTypeIpv6[15:0] : rnic_pkg::EtherTypeIpv4[15:0];
+    eth.ethertype = (data[7:4] == 4'd6) ? rnic_pkg::EtherTypeIpv6[15:0] :
+        rnic_pkg::EtherTypeIpv4[15:0];
     for (int unsigned i = 0; i < 14; i++) eth_lanes[8*i+:8] = eth[8*(13-i)+:8];
   end
 
   assign extra       = valid && last && !err && total > 7'd64;
   assign out_valid_o = valid || extra_q;
   assign out_last_o  = extra_q || (last && !extra);
-  assign out_data_o  = extra_q ? {368'd0, extra_crc_q, carry_q} : {joined[399:0], first ? eth_lanes : carry_q};
+  assign out_data_o  = extra_q ? {368'd0, extra_crc_q, carry_q} :
+      {joined[399:0], first ? eth_lanes : carry_q};
   assign commit_o    = extra_q || (valid && last && !err && !extra);
   assign drop_o      = valid && last && err;
   assign sent_o      = commit_o ? count : '0;
@@ -145,7 +152,7 @@ module tx_frame #(
     if (valid) carry_q <= joined[511:400];
     extra_q       <= extra;
     extra_bytes_q <= total - 7'd64;
-    extra_crc_q   <= (beat_words == 5'd16) ? crc : '0;
+    extra_crc_q   <= crc;
     if (!rst_ni) extra_q <= 1'b0;
   end
 

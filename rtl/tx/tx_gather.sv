@@ -3,12 +3,14 @@
 
 /// Fetches payload ahead: pieces are cut at 4 KiB of the virtual address, translated, and read.
 ///
-/// Pages are at least 4 KiB and as aligned in the virtual as in the DMA address space, so that a cut lies in one page whatever the answer
-/// of the translation: requests need not wait for answers, and a read stays inside 4 KiB as PCI Express wants it.
+/// Pages are at least 4 KiB and as aligned in the virtual as in the DMA address space, so that a
+/// cut lies in one page whatever the answer of the translation: requests need not wait for answers,
+/// and a read stays inside 4 KiB as PCI Express wants it.
 ///
-/// order stream: what each packet is made of, in order: its header (neither inline nor read), then its pieces' parts. An
-/// inline part has its bytes on the inline stream; a read part has the answer of its translation on the result stream and, when that is Ok,
-/// its data on the response stream of the DMA engine. order_last_o: last part of the packet.
+/// order stream: what each packet is made of, in order: its header (neither inline nor read), then
+/// its pieces' parts. An inline part has its bytes on the inline stream; a read part has the answer
+/// of its translation on the result stream and, when that is Ok, its data on the response stream of
+/// the DMA engine. order_last_o: last part of the packet.
 module tx_gather (
     input  wire logic                     clk_i,
     input  wire logic                     rst_ni,
@@ -221,9 +223,10 @@ module tx_gather (
   logic unused_contiguous;
   assign unused_contiguous = |xlate_rsp_data_i.contiguous;
 
-  `ASSERT(PieceLength, !piece_valid_i || (piece_data_i.length != '0 && piece_data_i.length <= 13'd4096))
-  `ASSERT(InlineLength, !(piece_valid_i && piece_data_i.inline_data) || {2'd0, piece_data_i.offset} +
-      piece_data_i.length[7:0] <= 8'd64)
+  `ASSERT(PieceLength, !piece_valid_i ||
+      (piece_data_i.length != '0 && piece_data_i.length <= 13'd4096))
+  `ASSERT(InlineLength, !(piece_valid_i && piece_data_i.inline_data) ||
+      {7'd0, piece_data_i.offset} + piece_data_i.length <= 13'd64)
   `ASSERT(CutInOnePage, !(answer && xlate_rsp_data_i.status == rnic_pkg::XlateStatusOk) ||
       xlate_rsp_data_i.contiguous == {19'd0, answer_length})
 endmodule

@@ -3,9 +3,10 @@
 
 /// Which sides of which QPs have lost a packet: nothing more of them may be sent until qp_reset.
 ///
-/// index_i is {responder, QP}; killed_o is combinational, kill_i shows from the next cycle on. A qp_reset is answered, and the
-/// bits of the QP cleared, when all packets taken before it (packet_in_i) are through (packet_out_i): a fault of the old life of a QP
-/// cannot hit the new one.
+/// index_i is {responder, QP}; killed_o is combinational, kill_i shows from the next cycle on. A
+/// qp_reset is answered, and the bits of the QP cleared, when all packets taken before it
+/// (packet_in_i) are through (packet_out_i): a fault of the old life of a QP cannot hit the new
+/// one.
 module tx_kill (
     input  wire logic       clk_i,
     input  wire logic       rst_ni,

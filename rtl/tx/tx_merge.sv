@@ -1,8 +1,8 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Merges two sources of packets into one, in turn: a descriptor and all pieces of its packet, then the next packet.
-/// accepted_o pulses when a descriptor is taken from a source.
+/// Merges two sources of packets into one, in turn: a descriptor and all pieces of its packet, then
+/// the next packet. accepted_o pulses when a descriptor is taken from a source.
 module tx_merge (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
@@ -20,7 +20,8 @@ module tx_merge (
     input  wire logic                      piece_ready_i,
     output rnic_pkg::sg_piece_t            piece_data_o
 );
-  // Idle: the next packet comes from whoever has its turn. Pieces: the pieces of the packet of source_q.
+  // Idle: the next packet comes from whoever has its turn. Pieces: the pieces of the packet of
+  // source_q.
   typedef enum logic {
     Idle,
     Pieces

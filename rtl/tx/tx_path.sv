@@ -3,12 +3,14 @@
 
 /// Send path: descriptors and pieces in, frames out.
 ///
-/// Merges requests (source 0) and the responder's packets (source 1) a packet at a time. Gathers payload: each piece is cut at pages,
-/// translated, read by DMA, and packed; several packets are under way at once, in order. Builds Ethernet, IPv4 (identification 0, DF) or IPv6, UDP (checksum
-/// 0 on IPv4 and IPv6, as annex A17 allows), BTH and extended headers, pads, appends the ICRC. A frame starts on the wire only when all of it is there, and
-/// then has no gap other than by eth_tx_ready_i; frames are padded to 60 bytes.
-/// A payload that cannot be had (translation refused, DMA error) drops the packet, reports tx_fault once, and drops all later packets of that side of that QP until
-/// qp_reset.
+/// Merges requests (source 0) and the responder's packets (source 1) a packet at a time. Gathers
+/// payload: each piece is cut at pages, translated, read by DMA, and packed; several packets are
+/// under way at once, in order. Builds Ethernet, IPv4 (identification 0, DF) or IPv6, UDP (checksum
+/// 0 on IPv4 and IPv6, as annex A17 allows), BTH and extended headers, pads, appends the ICRC. A
+/// frame starts on the wire only when all of it is there, and then has no gap other than by
+/// eth_tx_ready_i; frames are padded to 60 bytes. A payload that cannot be had (translation
+/// refused, DMA error) drops the packet, reports tx_fault once, and drops all later packets of that
+/// side of that QP until qp_reset.
 module tx_path (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
@@ -145,7 +147,8 @@ module tx_path (
   );
 
   // ---- Header and payload become packets ----
-  logic frame_valid, frame_ready, run_valid, run_ready, packet_valid, packet_ready, killed, kill, packet_out, dropped;
+  logic frame_valid, frame_ready, run_valid, run_ready, packet_valid, packet_ready;
+  logic killed, kill, packet_out, dropped;
   logic [8:0] kill_index;
   rnic_pkg::dma_rd_rsp_t run;
   rnic_pkg::payload_beat_t packet;
@@ -266,7 +269,8 @@ module tx_path (
 
   always_comb begin
     event_o                                  = '0;
-    event_o[rnic_pkg::CounterTxFrames]        = eth_tx_valid_o && eth_tx_ready_i && eth_tx_data_o.last;
+    event_o[rnic_pkg::CounterTxFrames]        = eth_tx_valid_o && eth_tx_ready_i &&
+        eth_tx_data_o.last;
     event_o[rnic_pkg::CounterTxRequests]      = sent[0];
     event_o[rnic_pkg::CounterTxReadResponses] = sent[1];
     event_o[rnic_pkg::CounterTxAcks]          = sent[2];

@@ -1,0 +1,6 @@
+rnic_rtl_test(${RTL}/common/icrc.sv)
+rnic_rtl_test(${RTL}/common/packet_buffer.sv -GWidth=32 -GDepth=16)
+rnic_rtl_test(${RTL}/tx/gather_align.sv)
+rnic_rtl_test(${RTL}/tx/tx_path.sv)
+add_test(NAME lint/crc_matrix COMMAND ${PROJECT_SOURCE_DIR}/scripts/generate_crc_matrix.py --check)
+set_tests_properties(lint/crc_matrix PROPERTIES LABELS lint)
