@@ -27,34 +27,37 @@ module sge_walk (
     output logic [4:0]                  sge_index_o,
     output logic [31:0]                 sge_offset_o
 );
-  logic active_q;
-  logic [4:0] index_q, index_d, segment, start_segment;
-  logic unused_slot;
-  logic [31:0] offset_q, offset_d, available, take;
-  logic [12:0] left_q;
+  logic active_q, inline_q;
+  logic [1:0] header_q;
+  logic [4:0] segment_q, start_segment;
+  logic [31:0] offset_q, available;
+  logic [12:0] left_q, take;
   logic [5:0] lane;
+  logic exhausts, next_line, unused_slot;
   rnic_pkg::wqe_data_t sge;
 
   // Position in the WQE in units of 16 bytes: 4 to a line.
   assign start_segment = 5'(header_segments_i) + (inline_i ? 5'd0 : sge_index_i);
   assign unused_slot   = ^start_segment[1:0];
-  assign segment       = 5'(header_segments_i) + index_q;
-  assign sge           = line_i[{segment[1:0], 7'd0}+:128];
-  assign lane          = {segment[1:0], 4'd0};
-  assign available     = inline_i ? 32'd64 - 32'(lane) : sge.length - offset_q;
-  assign take          = available < 32'(left_q) ? available : 32'(left_q);
+  assign sge           = line_i[{segment_q[1:0], 7'd0}+:128];
+  assign lane          = {segment_q[1:0], 4'd0};
 
-  assign done_o        = active_q && take == 32'(left_q);
-  assign piece_valid_o = active_q && take != '0;
+  // What the segment (or line) still has, against what the packet still wants.
+  assign available = inline_q ? 32'd64 - 32'(lane) : sge.length - offset_q;
+  assign exhausts  = available <= 32'(left_q);
+  assign take      = exhausts ? available[12:0] : left_q;
+
+  assign done_o        = active_q && available >= 32'(left_q);
+  assign piece_valid_o = active_q && available != '0;
   always_comb begin
     piece_data_o             = '0;
-    piece_data_o.inline_data = inline_i;
+    piece_data_o.inline_data = inline_q;
     piece_data_o.last        = done_o;
-    piece_data_o.length      = take[12:0];
+    piece_data_o.length      = take;
     piece_data_o.pd          = pd_i;
     piece_data_o.access      = rnic_pkg::AccessLocalRead;
     piece_data_o.data        = line_i;
-    if (inline_i) begin
+    if (inline_q) begin
       piece_data_o.offset = lane;
     end else begin
       piece_data_o.key = sge.lkey;
@@ -62,44 +65,37 @@ module sge_walk (
     end
   end
 
-  // Inline data goes on at the start of the next line.
-  logic next_line;
-  always_comb begin
-    index_d  = index_q;
-    offset_d = offset_q;
-    if (inline_i) begin
-      index_d = index_q + 5'd4 - 5'(segment[1:0]);
-    end else if (take == available) begin
-      index_d  = index_q + 1'b1;
-      offset_d = '0;
-    end else begin
-      offset_d = offset_q + take;
-    end
-    next_line = active_q && !done_o && (inline_i || segment[1:0] == 2'd3);
-  end
-
+  assign next_line = active_q && !done_o && (inline_q || segment_q[1:0] == 2'd3);
   assign rd_en_o   = start_i || next_line;
-  assign rd_line_o = start_i ? start_segment[4:2] : segment[4:2] + 1'b1;
+  assign rd_line_o = start_i ? start_segment[4:2] : segment_q[4:2] + 1'b1;
 
   always_ff @(posedge clk_i) begin
     if (start_i) begin
-      index_q  <= inline_i ? '0 : sge_index_i;
-      offset_q <= sge_offset_i;
-      left_q   <= payload_i;
+      inline_q  <= inline_i;
+      header_q  <= header_segments_i;
+      segment_q <= start_segment;
+      offset_q  <= inline_i ? '0 : sge_offset_i;
+      left_q    <= payload_i;
     end else if (active_q) begin
-      index_q  <= index_d;
-      offset_q <= offset_d;
-      left_q   <= left_q - take[12:0];
+      left_q <= left_q - available[12:0];
+      if (inline_q) begin
+        segment_q <= {segment_q[4:2] + 1'b1, 2'd0};
+      end else if (exhausts) begin
+        segment_q <= segment_q + 1'b1;
+        offset_q  <= '0;
+      end else begin
+        offset_q <= offset_q + 32'(left_q);
+      end
     end
     active_q <= start_i || (active_q && !done_o);
     if (!rst_ni) active_q <= 1'b0;
   end
 
-  assign sge_index_o  = index_q;
+  assign sge_index_o  = segment_q - 5'(header_q);
   assign sge_offset_o = offset_q;
 
   `ASSERT(NotTwice, !start_i || !active_q)
-  `ASSERT(InWqe, !active_q || inline_i || index_q < rnic_pkg::MaxSge[4:0])
+  `ASSERT(InWqe, !active_q || inline_q || segment_q < 5'd18)
 endmodule
 
 `default_nettype wire
