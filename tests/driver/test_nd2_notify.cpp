@@ -1,5 +1,7 @@
 #include <catch2/catch.hpp>
 
+#include <array>
+
 #include "tests/driver/nd2_fixture.hpp"
 
 using namespace rnic;
@@ -9,6 +11,7 @@ namespace {
 
 struct NotifyFixture : Nd2Fixture {
   NotifyFixture() { open_pair(false); }
+  ~NotifyFixture() { queue->CancelOverlappedRequests(); }
   HRESULT notify(ULONG type, OVERLAPPED& request) { return queue->Notify(type, &request); }
   std::size_t arms() {
     std::size_t count = 0;
@@ -18,14 +21,17 @@ struct NotifyFixture : Nd2Fixture {
     return count;
   }
   static HRESULT state(const OVERLAPPED& request) { return static_cast<HRESULT>(request.Internal); }
+  // Requests that may still be pending when a test ends, so they live as long as the fixture.
+  std::array<OVERLAPPED, 4> requests{};
+  OVERLAPPED& first = requests[0];
+  OVERLAPPED& second = requests[1];
+
   hw::CqArm armed() { return device.completion_queues.at(cqn()).arm; }
 };
 
 }  // namespace
 
 TEST_CASE_METHOD(NotifyFixture, "an event completes every pending Notify, once") {
-  OVERLAPPED first{};
-  OVERLAPPED second{};
   CHECK(notify(ND_CQ_NOTIFY_ANY, first) == ND_PENDING);
   CHECK(notify(ND_CQ_NOTIFY_ANY, second) == ND_PENDING);
   CHECK(arms() == 1);
@@ -58,14 +64,13 @@ TEST_CASE_METHOD(NotifyFixture, "waiting lets the event arrive") {
 }
 
 TEST_CASE_METHOD(NotifyFixture, "waiting needs an event") {
-  OVERLAPPED request{};
+  auto& request = first;
   REQUIRE(notify(ND_CQ_NOTIFY_ANY, request) == ND_PENDING);
   CHECK(queue->GetOverlappedResult(&request, TRUE) == ND_INVALID_HANDLE);
   CHECK(queue->GetOverlappedResult(nullptr, TRUE) == ND_INVALID_PARAMETER_1);
 }
 
 TEST_CASE_METHOD(NotifyFixture, "kinds: a stronger arm upgrades, a weaker one rides along") {
-  OVERLAPPED requests[4]{};
   CHECK(notify(ND_CQ_NOTIFY_ERRORS, requests[0]) == ND_PENDING);
   CHECK(armed() == hw::CqArm::kErrors);
   CHECK(notify(ND_CQ_NOTIFY_SOLICITED, requests[1]) == ND_PENDING);
@@ -81,8 +86,8 @@ TEST_CASE_METHOD(NotifyFixture, "kinds: a stronger arm upgrades, a weaker one ri
 }
 
 TEST_CASE_METHOD(NotifyFixture, "an event that nobody waited for is kept for the next Notify, not for one of errors") {
-  OVERLAPPED request{};
-  OVERLAPPED errors{};
+  auto& request = first;
+  auto& errors = second;
   completion_event();
   CHECK(notify(ND_CQ_NOTIFY_ERRORS, errors) == ND_PENDING);
   CHECK(state(errors) == ND_PENDING);
@@ -94,8 +99,6 @@ TEST_CASE_METHOD(NotifyFixture, "an event that nobody waited for is kept for the
 }
 
 TEST_CASE_METHOD(NotifyFixture, "an event in memory belongs to the Notify before, not to the one that finds it") {
-  OVERLAPPED first{};
-  OVERLAPPED second{};
   REQUIRE(notify(ND_CQ_NOTIFY_ANY, first) == ND_PENDING);
   completion_event();
   REQUIRE(notify(ND_CQ_NOTIFY_ANY, second) == ND_PENDING);
@@ -106,7 +109,6 @@ TEST_CASE_METHOD(NotifyFixture, "an event in memory belongs to the Notify before
 TEST_CASE_METHOD(NotifyFixture, "cancelling completes in order, into the port as well") {
   auto port = std::make_shared<nd2::CompletionPort>(*kernel);
   REQUIRE(nd2::find_handle_as<nd2::OverlappedFile>(file)->bind(port, 1));
-  OVERLAPPED requests[3]{};
   for (auto& request : requests) REQUIRE(notify(ND_CQ_NOTIFY_ANY, request) == ND_PENDING);
   CHECK(queue->CancelOverlappedRequests() == ND_SUCCESS);
   for (auto& request : requests) {
@@ -125,8 +127,8 @@ TEST_CASE_METHOD(NotifyFixture, "cancelling completes in order, into the port as
 }
 
 TEST_CASE_METHOD(NotifyFixture, "an overrun fires every Notify and refuses later ones; what is queued can be read") {
-  OVERLAPPED pending{};
-  OVERLAPPED late{};
+  auto& pending = first;
+  auto& late = second;
   REQUIRE(pair->Receive(nullptr, nullptr, 0) == ND_SUCCESS);
   device.finish_receive(core->qpn(), 3);
   REQUIRE(notify(ND_CQ_NOTIFY_ERRORS, pending) == ND_PENDING);
