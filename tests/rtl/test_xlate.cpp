@@ -350,12 +350,17 @@ TEST_CASE("xlate: ends of the address space", "[rtl]") {
   CHECK(w.one(request(3, most, most.va + (1ull << 47) - 1, 1)) == XlateStatus::kOk);
   CHECK(w.one(request(3, most, most.va + (1ull << 47) - 1, 2)) == XlateStatus::kBadRange);
   CHECK(w.one(request(3, most, most.va + (1ull << 46), 0x80000000)) == XlateStatus::kOk);
+  auto round = region(~0ull - 0xfff, 0x3000, 12, 4);  // no such region is ever made: what lies beyond the end stays out of reach
+  w.write(4, round);
+  CHECK(w.one(request(4, round, round.va, 0x1000)) == XlateStatus::kOk);
+  CHECK(w.one(request(4, round, round.va, 0x1001)) == XlateStatus::kBadRange);
+  CHECK(w.one(request(4, round, 0, 1)) == XlateStatus::kBadRange);
   CHECK(w.one(request(16383, most, most.va, 1)) == XlateStatus::kBadIndex);
   w.write(16383, most);
   CHECK(w.one(request(16383, most, most.va, 1)) == XlateStatus::kOk);
   CHECK(w.read(16383) == most);
   CHECK(w.read(3) == most);
-  CHECK(w.read(4) == rtl::Mpt{});
+  CHECK(w.read(6) == rtl::Mpt{});
 }
 
 TEST_CASE("xlate: pages of every size, first and last byte of a page", "[rtl]") {
@@ -480,6 +485,43 @@ TEST_CASE("xlate: an entry replaced while its lines are under way", "[rtl]") {
   }
   w.finish();
   w.drain();
+}
+
+TEST_CASE("xlate: lines of an entry do not come back to life after any number of writes to it", "[rtl]") {
+  World w(seed());
+  const auto m = region(0x7000, 64 << 12, 12, 1);
+  for (int writes = 250; writes <= 260; ++writes) {
+    w.write(9, m);
+    CHECK(w.one(request(9, m, m.va, 1)) == XlateStatus::kOk);
+    w.bench.run(300);
+    ++w.lists.version[m.page_list];
+    for (int i = 0; i < writes; ++i) w.write(9, m);
+    CHECK(w.one(request(9, m, m.va, 1)) == XlateStatus::kOk);
+    CHECK(w.one(request(9, m, m.va + (8 << 12), 1)) == XlateStatus::kOk);
+  }
+}
+
+TEST_CASE("xlate: a request at any moment of the prefetch of its line, answered when the place of the line has been used again", "[rtl]") {
+  World w(seed());
+  const auto m = region(0x100000, 64 << 12, 12, 1), big = region(0, 1ull << 40, 12, 2);
+  w.write(2, big);
+  for (std::uint64_t delay = 0; delay < 240; ++delay) {
+    w.min_latency = w.max_latency = 30;
+    ++w.lists.version[m.page_list];
+    w.write(1, m);
+    w.ready_rate = {1, 0};
+    for (int n = 0; n < 3; ++n) w.to_ask[1].push_back(request(3, m, 0, 1));  // fill the output of port 1
+    w.bench.run(10);
+    w.to_ask[0].push_back(request(1, m, m.va, 1));
+    w.bench.run(delay / 4);
+    w.to_ask[1].push_back(request(1, m, m.va + (8 << 12), 1));
+    w.bench.run(10);
+    for (int n = 0; n < 8; ++n) w.to_ask[0].push_back(request(2, big, w.bench.uniform(0, big.length - 1), 1));
+    w.bench.run_until([&] { return w.to_ask[0].empty() && w.asked[0].empty(); }, 1000, "answers of port 0");
+    w.ready_rate = {1, 1};
+    w.finish(1000);
+    w.drain();
+  }
 }
 
 TEST_CASE("xlate: a page list that cannot be read", "[rtl]") {
