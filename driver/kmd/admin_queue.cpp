@@ -36,8 +36,8 @@ Result<AdminQueue::Reply> AdminQueue::execute(hw::AdminOpcode opcode, std::uint3
   std::uint16_t command_id = 0;
   for (unsigned polls = 1;; ++polls) {
     const bool dead = polls % kPollsPerStatusRead == 0 && device_is_dead();
-    // Taken before the look at the ring: a thread that slept past the deadline still finds its answer. While the ring is
-    // full it is for the owners of the commands in it to notice that the device is stuck.
+    // Taken before the look at the ring: a thread that slept past the deadline still finds its answer.
+    // While the ring is full it is for the owners of the commands in it to notice a stuck device.
     const bool late = posted && device_.now_ns() >= deadline;
     {
       const std::lock_guard lock(mutex_);

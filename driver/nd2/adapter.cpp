@@ -12,9 +12,9 @@
 namespace rnic::nd2 {
 namespace {
 
-// Private data of the connection manager's messages (InfiniBand specification 12.6.5, 12.6.8, 12.6.7) that is left to the
-// application: REQ 92 bytes less the IP addressing header of annex A11; for Accept and Reject the smaller of
-// REP (196) and REJ (148).
+// Private data of the connection manager's messages (InfiniBand specification 12.6.5, 12.6.8, 12.6.7) that is
+// left to the application: REQ 92 bytes less the IP addressing header of annex A11; for Accept and Reject the
+// smaller of REP (196) and REJ (148).
 constexpr ULONG kMaxCallerData = 92 - 36;
 constexpr ULONG kMaxCalleeData = 148;
 // Above this a Read or Write of its own costs less than copying through a Send.

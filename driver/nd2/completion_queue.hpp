@@ -15,9 +15,9 @@ namespace rnic::nd2 {
 
 /// IND2CompletionQueue.
 ///
-/// Notify (decisions 27): the device keeps the arm and knows which entries are newer than the last event, so a Notify is
-/// an arm, and an event finishes every Notify that is pending. An event that finds none (its Notify was cancelled, or
-/// two arms were under way at once) is kept for the next one, for the device will not repeat it.
+/// Notify (decisions 27): the device keeps the arm and knows which entries are newer than the last event, so a
+/// Notify is an arm, and an event finishes every Notify that is pending. An event that finds none (its Notify was
+/// cancelled, or two arms were under way at once) is kept for the next one, for the device will not repeat it.
 class CompletionQueue final : public ComObject<IND2CompletionQueue, CompletionQueue>, public kmd::EventSink {
  public:
   static constexpr IID kInterface = IID_IND2CompletionQueue;

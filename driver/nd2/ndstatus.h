@@ -2,8 +2,8 @@
 
 #include "driver/nd2/ndtypes.h"
 
-// Status codes of NetworkDirect: severity in bits 31:30 (0 success, 1 information, 2 warning, 3 error), facility 0. Each
-// equals the NTSTATUS of the same name. ND_TIMEOUT and ND_PENDING are successes.
+// Status codes of NetworkDirect: severity in bits 31:30 (0 success, 1 information, 2 warning, 3 error),
+// facility 0. Each equals the NTSTATUS of the same name. ND_TIMEOUT and ND_PENDING are successes.
 
 inline constexpr HRESULT ND_SUCCESS = static_cast<HRESULT>(0x00000000);
 inline constexpr HRESULT ND_TIMEOUT = static_cast<HRESULT>(0x00000102);

@@ -14,8 +14,8 @@
 
 namespace rnic::umd {
 
-/// A reliable connected queue pair of a process: its queues, its completion queues, and its state as the driver moves it.
-/// Thread safe; control functions let time pass.
+/// A reliable connected queue pair of a process: its queues, its completion queues, and its state as the
+/// driver moves it. Thread safe; control functions let time pass.
 class QueuePair final : public kmd::EventSink {
  public:
   enum class State : std::uint8_t {

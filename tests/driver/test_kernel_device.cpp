@@ -73,7 +73,8 @@ TEST_CASE("bring-up refuses what it does not know") {
   }
   SECTION("block of an unknown type is stepped over") {
     auto header = hw::RegAdminHeader::from_word(device.registers[hw::reg::kAdminHeader]);
-    device.registers[0x700] = hw::RegAdminHeader{.block_type = 77, .version = 9, .next_offset = header.next_offset}.word();
+    const hw::RegAdminHeader strange{.block_type = 77, .version = 9, .next_offset = header.next_offset};
+    device.registers[0x700] = strange.word();
     header.next_offset = 0x700;
     device.registers[hw::reg::kAdminHeader] = header.word();
     CHECK(kmd::KernelDevice::open(device).ok());
