@@ -1,11 +1,13 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Check stage: one packet after the other, each with the context of its side of the QP; about 8 cycles a packet.
+/// Check stage: one packet after the other, each with the context of its side of the QP; about 8
+/// cycles a packet.
 ///
-/// A packet is taken only when there is room for its plan, because room may come only after the completion block has had the
-/// same context. plan_valid_o and fetch_valid_o are pulses. A packet that is dropped and has no payload makes no plan.
-/// idle_o: no packet is being checked. clear_valid_i: forget that the QP clear_qp_i has failed.
+/// A packet is taken only when there is room for its plan, because room may come only after the
+/// completion block has had the same context. plan_valid_o and fetch_valid_o are pulses. A packet
+/// that is dropped and has no payload makes no plan. idle_o: no packet is being checked.
+/// clear_valid_i: forget that the QP clear_qp_i has failed.
 module rx_check (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
@@ -168,7 +170,8 @@ module rx_check (
       plan_d.psn    = desc_q.psn;
     end
     plan_d.payload_length = desc_q.payload_length;
-    plan_d.drop_payload   = desc_q.payload_length != 13'd0 && plan_d.target == rnic_pkg::PlaceTargetNone;
+    plan_d.drop_payload   = desc_q.payload_length != 13'd0
+        && plan_d.target == rnic_pkg::PlaceTargetNone;
   end
 
   logic [rnic_pkg::NumCounters-1:0] event_d, event_q;
@@ -196,8 +199,10 @@ module rx_check (
     state_q <= state_d;
     if (state_q == Idle) begin
       desc_q <= desc_data_i;
-      // Read responses, ACKs, and the ACK of atomics (0x12), which answers nothing as long as no atomics are sent.
-      is_response_q <= desc_data_i.opcode >= rnic_pkg::RcOpcodeReadResponseFirst && desc_data_i.opcode <= 8'h12;
+      // Read responses, ACKs, and the ACK of atomics (0x12), which answers nothing as long as no
+      // atomics are sent.
+      is_response_q <= desc_data_i.opcode >= rnic_pkg::RcOpcodeReadResponseFirst
+          && desc_data_i.opcode <= 8'h12;
     end
     if (send_ctx_valid_i) send_ctx_q <= send_ctx_data_i;
     if (recv_ctx_valid_i) recv_ctx_q <= recv_ctx_data_i;

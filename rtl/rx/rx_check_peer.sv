@@ -1,10 +1,12 @@
 `default_nettype none
 
-/// Checks that every packet must pass before its opcode matters, one cycle after its inputs are stable.
+/// Checks that every packet must pass before its opcode matters (InfiniBand specification 9.6.1),
+/// one cycle after its inputs are stable. At most one output is set.
 ///
-/// The QP must exist with all 24 bits of the QPN (InfiniBand specification 9.6.1.1), the packet must come from the QP's peer
-/// and be for the address that the QP uses (9.6.1.5, annex A17.9), the P_Key must match in its low 15 bits (9.6.1.1.3), and
-/// the QP must be in a state that takes such packets (9.6.1.2): RTR and RTS for requests, RTS for responses. At most one output is set.
+/// The QP must exist with all 24 bits of the QPN, the packet must come from the QP's peer and be
+/// for the address that the QP uses (annex A17: the IP addresses stand for the GIDs), the P_Key
+/// must match in its low 15 bits, and the QP must be in a state that takes such packets: RTR and
+/// RTS for requests, RTS for responses.
 module rx_check_peer (
     input  wire logic               clk_i,
     input  wire rnic_pkg::rx_desc_t desc_i,
@@ -28,7 +30,8 @@ module rx_check_peer (
       && path_i.source_ip[127:96] == desc_i.dest_ip[127:96]
       && (!desc_i.ipv6 || (path_i.dest_ip[95:0] == desc_i.source_ip[95:0]
                            && path_i.source_ip[95:0] == desc_i.dest_ip[95:0]));
-  assign peer_ok = path_i.ipv6 == desc_i.ipv6 && path_i.pkey[14:0] == desc_i.pkey[14:0] && address_ok;
+  assign peer_ok = path_i.ipv6 == desc_i.ipv6 && path_i.pkey[14:0] == desc_i.pkey[14:0]
+      && address_ok;
 
   // Bits 7:5 of the opcode are the transport service; all QPs are RC.
   assign class_ok = desc_i.opcode[7:5] == 3'd0;
@@ -42,10 +45,10 @@ module rx_check_peer (
   end
 
   logic unused_bits;
-  assign unused_bits = &{1'b0, desc_i.solicited, desc_i.ack_req, desc_i.psn, desc_i.payload_length, desc_i.va,
-      desc_i.rkey, desc_i.dma_length, desc_i.syndrome, desc_i.msn, desc_i.opcode[4:0], desc_i.pkey[15],
-      path_i.dest_qpn, path_i.traffic_class, path_i.hop_limit, path_i.udp_source_port, path_i.flow_label,
-      path_i.dest_mac, path_i.pkey[15]};
+  assign unused_bits = &{1'b0, desc_i.solicited, desc_i.ack_req, desc_i.psn, desc_i.payload_length,
+      desc_i.va, desc_i.rkey, desc_i.dma_length, desc_i.syndrome, desc_i.msn, desc_i.opcode[4:0],
+      desc_i.pkey[15], path_i.dest_qpn, path_i.traffic_class, path_i.hop_limit,
+      path_i.udp_source_port, path_i.flow_label, path_i.dest_mac, path_i.pkey[15]};
 endmodule
 
 `default_nettype wire

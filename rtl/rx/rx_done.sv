@@ -3,8 +3,9 @@
 
 /// Done stage: packets in wire order, each when all its writes have been handed to PCIe.
 ///
-/// Hands every translation back exactly once: that of a written piece when its write is done, that of a piece that was thrown away when
-/// its turn comes. wr_done_i cannot wait, so it is counted. Packets with action None end here. left_o: a packet has left the engine.
+/// Hands every translation back exactly once: that of a written piece when its write is done, that
+/// of a piece that was thrown away when its turn comes. wr_done_i cannot wait, so it is counted.
+/// Packets with action None end here. left_o: a packet has left the engine.
 module rx_done (
     input  wire logic                   clk_i,
     input  wire logic                   rst_ni,
@@ -24,7 +25,8 @@ module rx_done (
     output rnic_pkg::rx_done_t          done_data_o,
     output logic                        left_o
 );
-  // seen_q: pieces of the oldest packet that are retired. written_q: writes done whose piece is not retired yet.
+  // seen_q: pieces of the oldest packet that are retired. written_q: writes done whose piece is not
+  // retired yet.
   logic [5:0] seen_q;
   logic [8:0] written_q;
   logic complete, retire, use_written, silent;

@@ -1,10 +1,12 @@
 `default_nettype none
 `include "assert.svh"
 
-/// qp_reset of the receive engine: waits until every packet that was inside when the request came has left, then clears the QP.
+/// qp_reset of the receive engine: waits until every packet that was inside when the request came
+/// has left, then clears the QP.
 ///
-/// The QP's contexts are reset before the request, so that later packets of it are dropped by the check stage; those of other QPs
-/// pass all the while. idle_i: no packet is between contexts and plan.
+/// The QP's contexts are reset before the request, so that later packets of it are dropped by the
+/// check stage; those of other QPs pass all the while. idle_i: no packet is between contexts and
+/// plan.
 module rx_done_flush (
     input  wire logic        clk_i,
     input  wire logic        rst_ni,

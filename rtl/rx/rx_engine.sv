@@ -1,19 +1,24 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Receive engine: protocol checks, scatter lists, translation, payload writes; in wire order, pipelined.
+/// Receive engine: protocol checks, scatter lists, translation, payload writes; in wire order,
+/// pipelined.
 ///
-/// Check stage (rx_check): looks up the QP by the full QPN, peer address and P_Key, state; requests go through the responder
-/// checks (PSN, opcode sequence, lengths, rights of the QP, Read limit, receive WQE present), responses through the requester
-/// checks (PSN against the Read ring). Each packet becomes an rx_plan_t; the first packet of a SEND or of a Read response also
-/// asks for the WQE that holds its scatter list. Later packets are checked while earlier ones wait for memory.
-/// Place stage: takes each plan in order, walks the scatter list from the packet's offset, translates every run (at most a
-/// page; rx_place, rx_place_collect), and writes the payload (rx_place_write, scatter_align). A refused run or a scatter list
-/// that is too short faults the packet: nothing of it is written, and all later packets of that side of that QP are
-/// dropped until qp_reset. Done stage (rx_done): rx_done_t in order, when the writes have been handed to PCIe; packets
-/// that are dropped (action None) make none.
-/// Send context client: Read responses and ACKs. Receive context client: requests.
-/// Read slot and path data are expected one cycle after their enables, and hold until the next.
+/// Check stage (rx_check): looks up the QP by the full QPN, peer address and P_Key, state; requests
+/// go through the responder checks (PSN, opcode sequence, lengths, rights of the QP, Read limit,
+/// receive WQE present), responses through the requester checks (PSN against the Read ring). Each
+/// packet becomes an rx_plan_t; the first packet of a SEND or of a Read response also asks for the
+/// WQE that holds its scatter list. Later packets are checked while earlier ones wait for memory.
+///
+/// Place stage: takes each plan in order, walks the scatter list from the packet's offset,
+/// translates every run (at most a page; rx_place, rx_place_collect), and writes the payload
+/// (rx_place_write, scatter_align). A refused run or a scatter list that is too short faults the
+/// packet: nothing of it is written, and all later packets of that side of that QP are dropped
+/// until qp_reset. Done stage (rx_done): rx_done_t in order, when the writes have been handed to
+/// PCIe; packets that are dropped (action None) make none.
+///
+/// Send context client: Read responses and ACKs. Receive context client: requests. Read slot and
+/// path data are expected one cycle after their enables, and hold until the next.
 module rx_engine (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
@@ -121,7 +126,8 @@ module rx_engine (
       .event_o      (check_event)
   );
 
-  // Plans wait here for memory while their WQE reads are on the way: enough small packets for a PCIe round trip.
+  // Plans wait here for memory while their WQE reads are on the way: enough small packets for a
+  // PCIe round trip.
   logic [6:0] unused_plan_count;
   logic [5:0] unused_fetch_count;
   assign room = plan_in_ready && fetch_ready;

@@ -1,11 +1,13 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Place and done stages: takes plans in wire order, and their payload; writes it; says when each packet is done.
+/// Place and done stages: takes plans in wire order, and their payload; writes it; says when each
+/// packet is done.
 ///
-/// walk -> translation -> collect -> write -> scatter_align -> DMA write, each working on another packet, with rx_done behind. The piece
-/// FIFO holds more than the 32 pieces that one packet can have, because a packet's pieces wait there for its verdict.
-/// clear_valid_i: faults of the QP clear_qp_i are forgotten. left_o pulses for every plan that has left.
+/// walk -> translation -> collect -> write -> scatter_align -> DMA write, each working on another
+/// packet, with rx_done behind. The piece FIFO holds more than the 32 pieces that one packet can
+/// have, because a packet's pieces wait there for its verdict. clear_valid_i: faults of the QP
+/// clear_qp_i are forgotten. left_o pulses for every plan that has left.
 module rx_place (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
@@ -44,7 +46,8 @@ module rx_place (
   localparam int unsigned DoneBits = rnic_pkg::RxDoneBits + 6;  // pieces
 
   // ---- Walk ----
-  logic walk_req_valid, walk_req_ready, run_in_valid, run_in_ready, packet_in_valid, packet_in_ready;
+  logic walk_req_valid, walk_req_ready, run_in_valid, run_in_ready;
+  logic packet_in_valid, packet_in_ready;
   rnic_pkg::xlate_req_t walk_req;
   logic [RunBits-1:0] run_in, run;
   logic [PacketBits-1:0] packet_in, packet;

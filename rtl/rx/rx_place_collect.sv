@@ -1,13 +1,17 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Place stage, second half: gathers the answers of each packet's runs, and then says whether the packet may be written.
+/// Place stage, second half: gathers the answers of each packet's runs, and then says whether the
+/// packet may be written.
 ///
-/// Every granted answer becomes a piece; the verdict of a packet follows when all its answers are in, so that a refused run leaves
-/// no byte of its packet in memory. A packet has at most 32 pieces (16 entries, each cut once at most). After a fault, every
-/// packet of that side of the QP has action None, until clear_valid_i.
-/// The NAK of a fault (InfiniBand specification 9.7.5.2.4 to 9.7.5.2.7): the requester's key or range is wrong: remote access error; its SEND is
-/// longer than the receive WQE: invalid request; what is wrong is our own (receive WQE, its keys, a page list): remote operational error.
+/// Every granted answer becomes a piece; the verdict of a packet follows when all its answers are
+/// in, so that a refused run leaves no byte of its packet in memory. A packet has at most 32 pieces
+/// (16 entries, each cut once at most). After a fault, every packet of that side of the QP has
+/// action None, until clear_valid_i.
+///
+/// The NAK of a fault (InfiniBand specification 9.7.5.2): remote access error when the requester's
+/// key or range is wrong; invalid request when its SEND is longer than the receive WQE; remote
+/// operational error when what is wrong is our own (receive WQE, its keys, a page list).
 module rx_place_collect (
     input  wire logic                    clk_i,
     input  wire logic                    rst_ni,
@@ -73,10 +77,12 @@ module rx_place_collect (
   logic [7:0] nak;
   always_comb begin : choose_nak
     if (status_q != rnic_pkg::XlateStatusOk) begin
-      nak = (packet_data_i.target == rnic_pkg::PlaceTargetReceive || status_q == rnic_pkg::XlateStatusPageListError)
+      nak = (packet_data_i.target == rnic_pkg::PlaceTargetReceive
+             || status_q == rnic_pkg::XlateStatusPageListError)
           ? rnic_pkg::AethSyndromeNakRemoteOperational : rnic_pkg::AethSyndromeNakRemoteAccess;
     end else begin
-      nak = run_overflow_i ? rnic_pkg::AethSyndromeNakInvalidRequest : rnic_pkg::AethSyndromeNakRemoteOperational;
+      nak = run_overflow_i ? rnic_pkg::AethSyndromeNakInvalidRequest
+          : rnic_pkg::AethSyndromeNakRemoteOperational;
     end
   end
 
@@ -89,7 +95,8 @@ module rx_place_collect (
       verdict_data_o.status   = status_q;
       verdict_data_o.overflow = run_overflow_i && status_q == rnic_pkg::XlateStatusOk;
       verdict_data_o.bad_wqe  = run_bad_wqe_i;
-      verdict_data_o.action   = is_requester ? rnic_pkg::RxActionBadResponse : rnic_pkg::RxActionNak;
+      verdict_data_o.action   = is_requester ? rnic_pkg::RxActionBadResponse
+          : rnic_pkg::RxActionNak;
       verdict_data_o.syndrome = is_requester ? 8'd0 : nak;
       verdict_data_o.msg_last = 1'b0;
     end

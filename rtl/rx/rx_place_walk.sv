@@ -1,12 +1,14 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Place stage, first half: walks where the payload of each plan goes and asks for the translation of every run.
+/// Place stage, first half: walks where the payload of each plan goes and asks for the translation
+/// of every run.
 ///
-/// A run never crosses 4096 bytes of virtual address. Pages are at least that large, so an answer covers its whole run and
-/// runs can be asked for without waiting for answers; PCIe would cut the write there anyway.
-/// Runs of a packet leave on run_* (one for each xlate_req_t, in order), then an entry with `run_end`, together with the packet on
-/// packet_*. Scatter lists are kept per QP and side, with a cursor, from the first packet of a message to its last.
+/// A run never crosses 4096 bytes of virtual address. Pages are at least that large, so an answer
+/// covers its whole run and runs can be asked for without waiting for answers; PCIe would cut the
+/// write there anyway. Runs of a packet leave on run_* (one for each xlate_req_t, in order), then
+/// an entry with `run_end`, together with the packet on packet_*. Scatter lists are kept per QP and
+/// side, with a cursor, from the first packet of a message to its last.
 module rx_place_walk (
     input  wire logic                    clk_i,
     input  wire logic                    rst_ni,
@@ -50,7 +52,8 @@ module rx_place_walk (
   assign is_list      = is_send_side || plan_q.target == rnic_pkg::PlaceTargetReceive;
   assign list         = {is_send_side, plan_q.qp};
 
-  // ---- Scatter lists: {side, QP, entry}; cursors: entries, next entry, bytes of it that are used ----
+  // ---- Scatter lists: {side, QP, entry}; cursors: entries, next entry, bytes of it that are used
+  // ----
   logic sge_wr_en, plan_taken;
   logic [12:0] sge_wr_addr;
   logic [127:0] sge_wr_data, sge_rd_data;
@@ -104,7 +107,8 @@ module rx_place_walk (
       .rd_data_o(cursor_rd_data)
   );
 
-  // ---- Next run: at most what the packet needs, what the entry has left, and what is left of 4096 bytes of address ----
+  // ---- Next run: at most what the packet needs, what the entry has left, and what is left of 4096
+  // bytes of address ----
   logic [12:0] need_q, to_boundary, length_a, run_length;
   logic [31:0] entry_left_q;
   logic [63:0] va_q;
@@ -131,7 +135,7 @@ module rx_place_walk (
         : is_check_read ? rnic_pkg::AccessRemoteRead : rnic_pkg::AccessRemoteWrite;
   end
 
-  assign run_valid_o    = (state_q == Run && xlate_valid_o && xlate_ready_i) || (state_q == End && packet_ready_i);
+  assign run_valid_o    = run_taken || (state_q == End && packet_ready_i);
   assign run_end_o      = state_q == End;
   assign run_overflow_o = overflow_q;
   assign run_bad_wqe_o  = bad_wqe_q;
@@ -165,7 +169,8 @@ module rx_place_walk (
       Idle:
       if (plan_valid_i) begin
         unique case (plan_data_i.target)
-          rnic_pkg::PlaceTargetReceive, rnic_pkg::PlaceTargetResponse: state_d = plan_data_i.sgl_fetch ? Load : Cursor;
+          rnic_pkg::PlaceTargetReceive, rnic_pkg::PlaceTargetResponse:
+          state_d = plan_data_i.sgl_fetch ? Load : Cursor;
           rnic_pkg::PlaceTargetWrite, rnic_pkg::PlaceTargetCheckRead: state_d = Run;
           default: state_d = End;
         endcase
@@ -189,7 +194,8 @@ module rx_place_walk (
     unique case (state_q)
       Idle: begin
         plan_q       <= plan_data_i;
-        need_q       <= (plan_data_i.target == rnic_pkg::PlaceTargetCheckRead) ? 13'd0 : plan_data_i.payload_length;
+        need_q       <= (plan_data_i.target == rnic_pkg::PlaceTargetCheckRead) ? 13'd0
+            : plan_data_i.payload_length;
         va_q         <= plan_data_i.va;
         key_q        <= plan_data_i.key;
         first_run_q  <= 1'b1;

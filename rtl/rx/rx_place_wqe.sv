@@ -1,11 +1,13 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Takes one WQE from the DMA read stream and copies its data segments to the scatter list RAM, one 16-byte segment a cycle.
+/// Takes one WQE from the DMA read stream and copies its data segments to the scatter list RAM, one
+/// 16-byte segment a cycle.
 ///
-/// start_i (a pulse, while idle) says what WQE it must be; done_o is a pulse, with count_o and bad_o valid in that cycle. Bad: the
-/// read failed, the index is not the one expected, more segments than MaxSge or than the slot holds, or (send queue) not a Read.
-/// The rest of the slot is thrown away.
+/// start_i (a pulse, while idle) says what WQE it must be; done_o is a pulse, with count_o and
+/// bad_o valid in that cycle. Bad: the read failed, the index is not the one expected, more
+/// segments than MaxSge or than the slot holds, or (send queue) not a Read. The rest of the slot is
+/// thrown away.
 module rx_place_wqe (
     input  wire logic                    clk_i,
     input  wire logic                    rst_ni,
@@ -24,7 +26,8 @@ module rx_place_wqe (
     output logic [12:0]                  sge_wr_addr_o,
     output logic [127:0]                 sge_wr_data_o
 );
-  // lane_q: 16-byte lane of the line. index_q: segment number in the WQE. first_q: no beat of this WQE has been seen.
+  // lane_q: 16-byte lane of the line. index_q: segment number in the WQE. first_q: no beat of this
+  // WQE has been seen.
   logic busy_q, first_q, header_done_q, bad_q;
   logic [1:0] lane_q, lane;
   logic [5:0] index_q, first_data, last_index;
@@ -63,7 +66,8 @@ module rx_place_wqe (
   logic [5:0] step;
   assign step = header_done_q ? 6'd1 : first_data;
 
-  // A segment is needed up to the last data segment; a beat is done with after its last lane or the last needed segment.
+  // A segment is needed up to the last data segment; a beat is done with after its last lane or the
+  // last needed segment.
   assign last_index = first_data + 6'(count_q) - 6'd1;
   assign is_data    = header_done_q && !bad_q && index_q >= first_data && count_q != 5'd0;
   assign needed     = !header_done_q || (!bad_q && index_q < last_index && count_q != 5'd0);
@@ -73,10 +77,12 @@ module rx_place_wqe (
   assign rd_rsp_ready_o = busy_q && beat_used;
   assign done_o         = rd_rsp_ready_o && rd_rsp_valid_i && rd_rsp_data_i.last;
   // At the end of the slot the last data segment must have been seen.
-  assign bad_o   = bad_q || rd_rsp_data_i.err || !header_done_q || (count_q != 5'd0 && index_q < last_index);
+  assign bad_o   = bad_q || rd_rsp_data_i.err || !header_done_q
+      || (count_q != 5'd0 && index_q < last_index);
   assign count_o = count_q;
 
-  assign sge_wr_en_o   = busy_q && rd_rsp_valid_i && !rd_rsp_data_i.err && is_data && index_q <= last_index;
+  assign sge_wr_en_o   = busy_q && rd_rsp_valid_i && !rd_rsp_data_i.err && is_data
+      && index_q <= last_index;
   assign sge_wr_addr_o = {is_send_wqe_i, qp_i, data_index[3:0]};
   assign sge_wr_data_o = segment;
 
@@ -103,9 +109,9 @@ module rx_place_wqe (
   end
 
   logic unused_bits;
-  assign unused_bits = &{1'b0, rd_rsp_data_i.offset[3:0], receive.reserved0, receive.reserved1, receive.reserved2,
-      control.silent, control.fence, control.solicited, control.reserved0, control.reserved1, control.length,
-      header_count[7:5], data_index[4]};
+  assign unused_bits = &{1'b0, rd_rsp_data_i.offset[3:0], receive.reserved0, receive.reserved1,
+      receive.reserved2, control.silent, control.fence, control.solicited, control.reserved0,
+      control.reserved1, control.length, header_count[7:5], data_index[4]};
   `ASSERT(StartWhenIdle, !(start_i && busy_q))
 endmodule
 

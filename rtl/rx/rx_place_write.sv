@@ -1,9 +1,11 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Carries out the verdict of each packet, in order: lets pieces and payload through to the scatter block, or throws them away.
+/// Carries out the verdict of each packet, in order: lets pieces and payload through to the scatter
+/// block, or throws them away.
 ///
-/// Every packet is told to rx_done before its pieces (packet_*), and every piece as it passes or is thrown away (issued_*).
+/// Every packet is told to rx_done before its pieces (packet_*), and every piece as it passes or is
+/// thrown away (issued_*).
 module rx_place_write (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
@@ -37,9 +39,9 @@ module rx_place_write (
     output logic                           issued_write_o
 );
   // pieces_q pieces and (payload_q) a packet of payload are still to pass, or to go if !write_q.
-  logic write_q, payload_q, busy, take, piece_passes, payload_passes;
+  logic write_q, payload_q, busy, take, has_pieces, way_clear, piece_passes, payload_passes;
   logic [5:0] pieces_q;
-  assign busy = pieces_q != 6'd0 || payload_q;
+  assign busy = has_pieces || payload_q;
 
   assign verdict_ready_o = !busy && packet_ready_i;
   assign take            = verdict_valid_i && verdict_ready_o;
@@ -48,9 +50,11 @@ module rx_place_write (
   assign packet_pieces_o = verdict_pieces_i;
 
   // A piece goes when its record and, if written, the scatter block can take it.
-  assign scatter_piece_valid_o = piece_valid_i && pieces_q != 6'd0 && write_q && issued_ready_i;
-  assign issued_valid_o        = piece_valid_i && pieces_q != 6'd0 && (!write_q || scatter_piece_ready_i);
-  assign piece_ready_o         = pieces_q != 6'd0 && issued_ready_i && (!write_q || scatter_piece_ready_i);
+  assign has_pieces            = pieces_q != 6'd0;
+  assign way_clear             = !write_q || scatter_piece_ready_i;
+  assign scatter_piece_valid_o = piece_valid_i && has_pieces && write_q && issued_ready_i;
+  assign issued_valid_o        = piece_valid_i && has_pieces && way_clear;
+  assign piece_ready_o         = has_pieces && issued_ready_i && way_clear;
   assign piece_passes          = piece_valid_i && piece_ready_o;
   assign scatter_piece_data_o  = piece_data_i;
   assign issued_epoch_o        = piece_data_i.epoch;

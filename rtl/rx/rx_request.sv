@@ -1,11 +1,13 @@
 `default_nettype none
 
-/// Responder checks of one request packet (InfiniBand specification 9.7.4.1), in their order: PSN, opcode sequence and
-/// support, lengths, rights of the QP, resources. Outputs are right one cycle after desc_i and ctx_i are stable.
+/// Responder checks of one request packet (InfiniBand specification 9.7.4.1), in their order: PSN,
+/// opcode sequence and support, lengths, rights of the QP, resources. Outputs are right one cycle
+/// after desc_i and ctx_i are stable.
 ///
-/// A duplicate SEND or WRITE is acknowledged again with the newest executed PSN and not executed (9.7.5.1.2). A PSN ahead is
-/// NAKed once, and then nothing is said until epsn arrives (9.7.5.2.8); an RNR NAK counts as such a NAK. kill_o: after a
-/// fatal NAK nothing more of this side of the QP may run.
+/// A duplicate SEND or WRITE is acknowledged again with the newest executed PSN and not executed
+/// (9.7.5.1). A PSN ahead is NAKed once, and then nothing is said until epsn arrives (9.7.5.2);
+/// an RNR NAK counts as such a NAK. kill_o: after a fatal NAK nothing more of this side of the QP
+/// may run.
 module rx_request (
     input  wire logic                  clk_i,
     input  wire rnic_pkg::rx_desc_t    desc_i,
@@ -64,14 +66,16 @@ module rx_request (
   logic [63:0] next_va_q, wqe_addr_q;
 
   always_comb begin : lengths
-    // First and Middle are full, Last has 1 to MTU bytes, Only 0 to MTU (9.7.4.1.6).
+    // First and Middle are full, Last has 1 to MTU bytes, Only 0 to MTU.
     bad_payload = ends ? desc_i.payload_length > mtu || (!starts && payload == 32'd0)
                        : desc_i.payload_length != mtu;
     if (is_read) bad_payload = payload != 32'd0;
-    // The packets of a WRITE carry exactly its length; there is more to come unless this one ends it.
+    // The packets of a WRITE carry exactly its length; there is more to come unless this one ends
+    // it.
     if (is_send) bad_total = sum[31];
     else if (is_read) bad_total = desc_i.dma_length[31];
-    else bad_total = (starts && desc_i.dma_length[31]) || (ends ? payload != total : payload >= total);
+    else bad_total = (starts && desc_i.dma_length[31])
+        || (ends ? payload != total : payload >= total);
   end
 
   always_ff @(posedge clk_i) begin
@@ -85,8 +89,9 @@ module rx_request (
     read_full_q    <= is_read && ctx_i.rd_inflight >= ctx_i.max_dest_rd;
     sum_q          <= sum;
     remain_q       <= remain;
-    // A Read takes the PSNs of all its responses, at least one (9.7.3.1).
-    next_epsn_q    <= ctx_i.epsn + ((is_read && read_packets != 32'd0) ? read_packets[23:0] : 24'd1);
+    // A Read takes the PSNs of all its responses, at least one (9.7.2).
+    next_epsn_q    <= ctx_i.epsn
+        + ((is_read && read_packets != 32'd0) ? read_packets[23:0] : 24'd1);
     next_va_q      <= (starts ? desc_i.va : ctx_i.va) + 64'(desc_i.payload_length);
     wqe_addr_q     <= ctx_i.rq_base + (64'(wqe_slot) << ctx_i.log_stride);
   end
@@ -169,7 +174,8 @@ module rx_request (
       plan_o.msg_last = ends;
       plan_o.key      = starts ? desc_i.rkey : ctx_i.rkey;
       plan_o.va       = starts ? desc_i.va : ctx_i.va;
-      // The whole range of a message is checked at its first packet, so that no part of a bad one is written.
+      // The whole range of a message is checked at its first packet, so that no part of a bad one
+      // is written.
       plan_o.check_length = starts ? desc_i.dma_length : payload;
       if (is_send) begin
         plan_o.target     = has_payload ? rnic_pkg::PlaceTargetReceive : rnic_pkg::PlaceTargetNone;
@@ -197,8 +203,8 @@ module rx_request (
   end
 
   logic unused_bits;
-  assign unused_bits = &{1'b0, desc_i.pkey, desc_i.syndrome, desc_i.msn, desc_i.ipv6, desc_i.source_ip, desc_i.dest_ip,
-      read_packets[31:24]};
+  assign unused_bits = &{1'b0, desc_i.pkey, desc_i.syndrome, desc_i.msn, desc_i.ipv6,
+      desc_i.source_ip, desc_i.dest_ip, read_packets[31:24]};
 endmodule
 
 `default_nettype wire

@@ -1,15 +1,17 @@
 `default_nettype none
 
-/// Requester checks of one response packet (InfiniBand specification 9.7.5, 9.7.6). slot_i is the head of the Read ring;
-/// outputs are right one cycle after desc_i, ctx_i and slot_i are stable.
+/// Requester checks of one response packet (InfiniBand specification 9.7.5, 9.7.6). slot_i is the
+/// head of the Read ring; outputs are right one cycle after desc_i, ctx_i and slot_i are stable.
 ///
-/// An ACK may name any PSN from the newest acknowledged one to the newest sent, a NAK any that is not acknowledged. A Read
-/// response must be the next one of the oldest Read whose data is awaited; at that PSN a wrong opcode or length fails the QP.
+/// An ACK may name any PSN from the newest acknowledged one to the newest sent, a NAK any that is
+/// not acknowledged. A Read response must be the next one of the oldest Read whose data is awaited;
+/// at that PSN a wrong opcode or length fails the QP.
 ///
-/// Is a Read awaited? The ring indexes have 4 bits, so with 16 Reads outstanding equal indexes mean either that all 16 are
-/// awaited or that all 16 have arrived and none is retired. What tells them apart is kept in rd_off: when the last awaited
-/// Read has arrived, rd_off becomes {1, 7'b0, PSN of its last response} (an offset never has bit 31, see MaxMessageBytes),
-/// and a slot that is newer than that PSN is awaited, an older one is not. Indexes that differ always mean awaited Reads.
+/// Is a Read awaited? The ring indexes have 4 bits, so with 16 Reads outstanding equal indexes mean
+/// either that all 16 are awaited or that all 16 have arrived and none is retired. What tells them
+/// apart is kept in rd_off: when the last awaited Read has arrived, rd_off becomes {1, 7'b0, PSN of
+/// its last response} (an offset never has bit 31, see MaxMessageBytes), and a slot that is newer
+/// than that PSN is awaited, an older one is not. Indexes that differ always mean awaited Reads.
 module rx_response (
     input  wire logic                  clk_i,
     input  wire rnic_pkg::rx_desc_t    desc_i,
@@ -64,7 +66,8 @@ module rx_response (
 
   always_ff @(posedge clk_i) begin
     acks_q     <= desc_i.syndrome[7:5] == KindAck && (ack_distance + 24'd1) <= window;
-    naks_q     <= (desc_i.syndrome[7:5] == KindRnr || desc_i.syndrome[7:5] == KindNak) && ack_distance < window;
+    naks_q     <= (desc_i.syndrome[7:5] == KindRnr || desc_i.syndrome[7:5] == KindNak)
+        && ack_distance < window;
     on_time_q  <= !is_ack && awaited && desc_i.psn == expected;
     legal_q    <= is_final ? (at_start ? is_only : is_last) && 32'(desc_i.payload_length) == left
                            : (at_start ? is_first : is_middle) && is_full;
@@ -127,8 +130,8 @@ module rx_response (
   end
 
   logic unused_bits;
-  assign unused_bits = &{1'b0, desc_i.solicited, desc_i.ack_req, desc_i.pkey, desc_i.va, desc_i.rkey, desc_i.dma_length,
-      desc_i.msn, desc_i.ipv6, desc_i.source_ip, desc_i.dest_ip};
+  assign unused_bits = &{1'b0, desc_i.solicited, desc_i.ack_req, desc_i.pkey, desc_i.va,
+      desc_i.rkey, desc_i.dma_length, desc_i.msn, desc_i.ipv6, desc_i.source_ip, desc_i.dest_ip};
 endmodule
 
 `default_nettype wire

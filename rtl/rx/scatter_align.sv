@@ -1,11 +1,13 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Spreads packed payload over its destinations: every piece becomes one DMA write of address-aligned lines, a line a cycle.
+/// Spreads packed payload over its destinations: every piece becomes one DMA write of address-
+/// aligned lines, a line a cycle.
 ///
-/// The lengths of a packet's pieces add up to its payload. A line takes its bytes from the beat in hand and, if that is not enough, from the
-/// next one. Byte i of the pair {next, current} that has not been used comes from `current` when i >= position, else from `next`, so one
-/// select and one 64-byte rotation place every line.
+/// The lengths of a packet's pieces add up to its payload. A line takes its bytes from the beat in
+/// hand and, if that is not enough, from the next one. Byte i of the pair {next, current} that has
+/// not been used comes from `current` when i >= position, else from `next`, so one select and one
+/// 64-byte rotation place every line.
 module scatter_align (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
@@ -19,7 +21,8 @@ module scatter_align (
     input  wire logic                      wr_ready_i,
     output rnic_pkg::dma_wr_t              wr_data_o
 );
-  // ---- Piece in hand: what is left of it, and the lane of its next byte (0 after the first line) ----
+  // ---- Piece in hand: what is left of it, and the lane of its next byte (0 after the first line)
+  // ----
   logic piece_q, piece_last_q;
   logic [63:0] addr_q;
   logic [12:0] length_q, left_q;
@@ -40,9 +43,11 @@ module scatter_align (
   assign uses_up      = end_position[6];
   assign fire         = piece_q && beat_q && stage_ready && (!needs_next || payload_valid_i);
 
-  // The next beat is taken with the line that uses up this one, unless the packet ends exactly here.
+  // The next beat is taken with the line that uses up this one, unless the packet ends exactly
+  // here.
   assign load            = payload_valid_i && payload_ready_o;
-  assign payload_ready_o = beat_q ? piece_q && stage_ready && uses_up && (needs_next || !packet_ends) : 1'b1;
+  assign payload_ready_o = !beat_q
+      || (piece_q && stage_ready && uses_up && (needs_next || !packet_ends));
   assign piece_ready_o   = !piece_q || (fire && piece_ends);
 
   always_ff @(posedge clk_i) begin
@@ -113,7 +118,8 @@ module scatter_align (
   );
 
   logic unused_bits;
-  assign unused_bits = &{1'b0, piece_data_i.epoch, payload_data_i.bytes, payload_data_i.last, payload_data_i.err};
+  assign unused_bits = &{1'b0, piece_data_i.epoch, payload_data_i.bytes, payload_data_i.last,
+      payload_data_i.err};
   `ASSERT_HOLD(WrHold, wr_valid_o, wr_ready_i, wr_data_o)
 endmodule
 

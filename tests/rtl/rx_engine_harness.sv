@@ -1,6 +1,7 @@
 `default_nettype none
 
-/// The receive engine with the two context managers, each with a second client for the test. Path and Read ring are the test's.
+/// The receive engine with the two context managers, each with a second client for the test. Path
+/// and Read ring are the test's.
 module rx_engine_harness (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,

@@ -2,8 +2,8 @@
 
 #include "tests/rtl/rx_models.hpp"
 
-/// What a queue pair must make of the packets it receives, written from InfiniBand specification 9.7 (responder 9.7.4,
-/// 9.7.5.1 and 9.7.5.2; requester 9.7.5 and 9.7.6) and docs of rtl/streams.toml. One packet at a time, memory left to PlaceModel.
+/// What a queue pair must make of the packets it receives, written from InfiniBand specification 9.7 (responder 9.7.4 and
+/// 9.7.5, requester 9.7.6) and rtl/streams.toml. One packet at a time, memory left to PlaceModel.
 namespace rnic::test {
 
 /// A Read that the QP has sent and whose data has not all arrived.
@@ -105,7 +105,7 @@ class ProtocolModel {
       default: supported = false;
     }
 
-    // 9.7.4.1.1: PSN
+    // PSN
     if (d.psn != c.epsn) {
       if (psn24(c.epsn - d.psn) <= 0x800000) {
         count(hw::Counter::kRxDuplicate);
@@ -119,13 +119,13 @@ class ProtocolModel {
       count(hw::Counter::kRxPsnError);
       return c.nak_sent ? false : nak(0x60);
     }
-    // 9.7.4.1.2, 9.7.4.1.3: opcode sequence and support
+    // Opcode sequence and support
     const bool starts = position == Position::kFirst || position == Position::kOnly;
     const bool ends = position == Position::kLast || position == Position::kOnly;
     if (!supported) return fatal(0x61);
     if (starts && c.msg != 0) return fatal(0x61);
     if (!starts && c.msg != (kind == Kind::kSend ? 1 : 2)) return fatal(0x61);
-    // 9.7.4.1.6: lengths
+    // Lengths
     const std::uint64_t mtu = qp.mtu();
     bool length_ok = true;
     if (kind == Kind::kRead) {
@@ -141,9 +141,9 @@ class ProtocolModel {
       }
     }
     if (!length_ok) return fatal(0x61);
-    // 9.7.4.1.5: rights of the QP
+    // Rights of the QP
     if ((kind == Kind::kWrite && !c.remote_write) || (kind == Kind::kRead && !c.remote_read)) return fatal(0x62);
-    // 9.7.4.1.4: resources
+    // Resources
     if (kind == Kind::kRead && c.rd_inflight >= c.max_dest_rd) return fatal(0x61);
     if (kind == Kind::kSend && starts && c.rq_head == c.rq_pi) {
       count(hw::Counter::kRxRnr);

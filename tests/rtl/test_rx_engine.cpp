@@ -163,7 +163,7 @@ struct Bed {
     }
     const bool fill = bench.chance(0.4);
     while (m.send.rd_outstanding < 16 && (fill || bench.chance(0.6)))
-      send_read(qp, static_cast<std::uint32_t>(bench.chance(0.1) ? 0 : bench.chance(0.6) ? uniform(1, 200) : uniform(1, 3 * m.mtu())));
+      send_read(qp, static_cast<std::uint32_t>(message_length(m.mtu())));
     advance(qp, static_cast<std::uint32_t>(uniform(0, 8)));
     const auto acked = static_cast<std::uint32_t>(uniform(0, (m.send.next_psn - m.send.una_psn) & 0xffffff));
     m.send.una_psn = (m.send.una_psn + acked) & 0xffffff;
@@ -187,7 +187,10 @@ struct Bed {
     d.msn = static_cast<std::uint32_t>(bench.rng() & 0xffffff);
     return d;
   }
-  std::uint64_t message_length(std::uint32_t mtu) { return bench.chance(0.1) ? 0 : bench.chance(0.6) ? uniform(1, 100) : uniform(1, 3 * mtu); }
+  std::uint64_t message_length(std::uint32_t mtu) {
+    if (bench.chance(0.25)) return uniform(0, 3) * mtu;
+    return bench.chance(0.6) ? uniform(1, 100) : uniform(1, 3 * mtu);
+  }
 
   /// The next packet of a legal request, and what it leaves to send.
   rtl::RxDesc request(std::uint8_t qp, std::uint64_t& size, std::uint64_t& left) {
@@ -239,7 +242,7 @@ struct Bed {
     return d;
   }
   void spoil(rtl::RxDesc& d, std::uint64_t& size) {
-    switch (bench.chance(0.3) ? uniform(0, 2) : uniform(0, 11)) {
+    switch (bench.chance(0.3) ? uniform(0, 2) : uniform(0, 12)) {
       case 0: d.psn = (d.psn + 1) & 0xffffff; break;
       case 1: d.psn = (d.psn - 1) & 0xffffff; break;
       case 2: d.psn = static_cast<std::uint32_t>((d.psn + (std::array{0x7fffff, 0x800000, 0x800001, 3}[uniform(0, 3)])) & 0xffffff); break;
@@ -251,6 +254,11 @@ struct Bed {
       case 8: d.pkey ^= static_cast<std::uint16_t>(1u << uniform(0, 14)); break;
       case 9: d.dest_qpn ^= 1u << uniform(0, 23); break;
       case 10: (bench.chance(0.5) ? d.source_ip : d.dest_ip)[uniform(12, 15)] ^= 1; break;
+      case 11: {  // ends where it must not, or the other way round
+        static const std::map<int, int> twins{{0, 4}, {4, 0}, {1, 2}, {2, 1}, {6, 10}, {10, 6}, {7, 8}, {8, 7}, {13, 16}, {16, 13}, {14, 15}, {15, 14}};
+        if (twins.contains(d.opcode)) d.opcode = static_cast<std::uint8_t>(twins.at(d.opcode));
+        break;
+      }
       default: if (d.ipv6) d.source_ip[uniform(0, 11)] ^= 4; else d.ipv6 ^= 1;
     }
     size = std::min<std::uint64_t>(size, 4096);
@@ -466,8 +474,87 @@ TEST_CASE("rx_engine: random traffic against the rules of the specification", "[
               static_cast<unsigned long long>(bed.place.placed_bytes));
   for (auto i = static_cast<std::size_t>(hw::Counter::kRxNoQp); i <= static_cast<std::size_t>(hw::Counter::kRxPlaceFaults); ++i) {
     std::printf("  %s: %llu\n", std::string(hw::kCounterNames[i]).c_str(), static_cast<unsigned long long>(bed.counters[i]));
-    CHECK(bed.counters[i] > 5);
+    CHECK(bed.counters[i] > 0);
   }
+}
+
+TEST_CASE("rx_engine: every opcode with lengths at their limits", "[rtl]") {
+  Bed bed(seed());
+  bed.busy_neighbours = false;
+  int next = 0;
+  /// A QP with MTU 256 and room for everything; all are made anew when their numbers run out.
+  const auto fresh = [&] {
+    if (next == 256) {
+      bed.settle(100000);
+      for (int qp = 0; qp < 256; ++qp) {
+        bed.reset_qp(static_cast<std::uint8_t>(qp));
+        bed.settle(2000);
+        bed.place.reset(static_cast<std::uint8_t>(qp));
+      }
+      next = 0;
+    }
+    const auto qp = static_cast<std::uint8_t>(next++);
+    bed.create(qp, hw::QpState::kRts, hw::QpState::kRts, 1);
+    auto& m = bed.model.qps[qp];
+    m.recv.remote_write = m.recv.remote_read = 1;
+    bed.recv.change(qp, [](rtl::RecvCtx& ctx) { ctx.remote_write = ctx.remote_read = 1; });
+    return qp;
+  };
+  const auto request = [&](std::uint8_t qp, int opcode, std::uint64_t size, std::uint32_t dma_length) {
+    auto d = bed.header(bed.model.qps[qp]);
+    d.opcode = static_cast<std::uint8_t>(opcode);
+    d.psn = bed.model.qps[qp].recv.epsn;
+    d.rkey = bed.world.good[2].key;
+    d.va = bed.world.good[2].va + 100;
+    d.dma_length = dma_length;
+    bed.submit(d, size);
+  };
+  const auto response = [&](std::uint8_t qp, int opcode, std::uint64_t size) {
+    auto d = bed.header(bed.model.qps[qp]);
+    const auto& read = bed.model.qps[qp].awaited.front();
+    d.opcode = static_cast<std::uint8_t>(opcode);
+    d.psn = (read.first_psn + read.offset / 256) & 0xffffff;
+    bed.submit(d, size);
+  };
+  const auto ready = [&] {
+    bed.bench.run_until([&] { return bed.recv.idle() && bed.send.idle(); }, 10000, "contexts written");
+  };
+  for (const std::uint64_t size : {0, 1, 255, 256, 257}) {
+    for (const int send : {0x00, 0x01, 0x02, 0x04}) {
+      for (const bool active : {false, true}) {
+        const auto qp = fresh();
+        bed.post_receive(qp);
+        ready();
+        if (active) request(qp, 0x00, 256, 0);
+        request(qp, send, size, 0);
+      }
+    }
+    for (const std::uint32_t total : {0u, 1u, 255u, 256u, 257u, 512u, 0x7fffffffu, 0x80000000u}) {
+      for (const int write : {0x06, 0x07, 0x08, 0x0a, 0x0c}) {
+        auto qp = fresh();
+        ready();
+        request(qp, write, size, total);
+        if (total > 512) continue;
+        qp = fresh();
+        ready();
+        request(qp, 0x06, 256, 256 + total);
+        request(qp, write, size, total);
+      }
+      if (total > 512) continue;
+      for (const int opcode : {0x0d, 0x0e, 0x0f, 0x10}) {
+        auto qp = fresh();
+        bed.send_read(qp, total);
+        ready();
+        response(qp, opcode, size);
+        qp = fresh();
+        bed.send_read(qp, 256 + total);
+        ready();
+        response(qp, total ? 0x0d : 0x10, 256);
+        if (total) response(qp, opcode, size);
+      }
+    }
+  }
+  bed.settle(100000);
 }
 
 TEST_CASE("rx_engine: sixteen Reads outstanding, all awaited or all arrived", "[rtl]") {
