@@ -54,7 +54,6 @@ void CompletionQueue::decode_locked() {
 }
 
 bool CompletionQueue::next_cqe(hw::Cqe& cqe) {
-  if (backlog_.size() == depth()) return false;
   constexpr auto kBytes = hw::Cqe::kBytes;
   const unsigned log_depth = kernel_cq_->log_depth();
   const auto index = static_cast<std::size_t>(decoded_ & bits::mask(log_depth));

@@ -1,5 +1,9 @@
 #include <catch2/catch.hpp>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "tests/driver/driver_fixture.hpp"
 
 using namespace rnic;
@@ -98,6 +102,33 @@ TEST_CASE_METHOD(PairFixture, "flushing an idle queue pair cancels its receives 
   const auto got = drain(*cq);
   REQUIRE(got.size() == 1);
   CHECK(got[0].id == 77);
+}
+
+TEST_CASE_METHOD(PairFixture, "a receive posted in the middle of a flush waits for its end") {
+  REQUIRE(qp->post_receive({.id = 1}).ok());
+  std::atomic<bool> started{false};
+  std::atomic<bool> posted{false};
+  std::thread poster;
+  device.on_time = [&] {
+    if (hardware().state != hw::QpState::kReset || started.exchange(true)) return;
+    poster = std::thread([&] {
+      static_cast<void>(qp->post_receive({.id = 2}).ok());
+      posted = true;
+    });
+    // Long enough for the other thread to post, if nothing held it.
+    for (int i = 0; i < 50 && !posted; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    CHECK_FALSE(posted);
+  };
+  REQUIRE(qp->flush().ok());
+  REQUIRE(started);
+  poster.join();
+  device.on_time = nullptr;
+  CHECK(hardware().rq_producer == 1);
+  device.finish_receive(qp->qpn(), 5);
+  const auto got = drain(*cq);
+  REQUIRE(got.size() == 2);
+  CHECK(got[0].id == 1);
+  CHECK(got[1].id == 2);
 }
 
 TEST_CASE_METHOD(PairFixture, "a flush that fails leaves the receives in place") {
