@@ -222,16 +222,29 @@ module rnic_top (
       .event_o            (ev_host)
   );
 
+  // The send path forgets a QP last: packets that the queues had ready may still be on their way to it.
+  logic queues_reset_valid, queues_reset_ready, queues_reset_q;
+
   qp_reset_fan #(
-      .N(ResetBlocks)
+      .N(ResetBlocks - 1)
   ) u_qp_reset_fan (
       .clk_i,
       .rst_ni,
-      .in_valid_i (qp_reset_valid),
-      .in_ready_o (qp_reset_ready),
-      .out_valid_o(block_reset_valid),
-      .out_ready_i(block_reset_ready)
+      .in_valid_i (queues_reset_valid),
+      .in_ready_o (queues_reset_ready),
+      .out_valid_o({block_reset_valid[4:3], block_reset_valid[1:0]}),
+      .out_ready_i({block_reset_ready[4:3], block_reset_ready[1:0]})
   );
+
+  assign queues_reset_valid   = qp_reset_valid && !queues_reset_q;
+  assign block_reset_valid[2] = qp_reset_valid && queues_reset_q;
+  assign qp_reset_ready       = block_reset_valid[2] && block_reset_ready[2];
+
+  always_ff @(posedge clk_i) begin
+    if (queues_reset_valid && queues_reset_ready) queues_reset_q <= 1'b1;
+    if (qp_reset_ready) queues_reset_q <= 1'b0;
+    if (!rst_ni) queues_reset_q <= 1'b0;
+  end
 
   // ---- Contexts ------------------------------------------------------------------------------------------------
   // Send context clients: 0 admin, 1-3 send queue, 4 receive engine, 5-6 completion.

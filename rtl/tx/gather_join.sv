@@ -4,7 +4,8 @@
 /// Strings the parts of each packet together: header, inline parts, data of DMA reads, as runs of
 /// bytes (dma_rd_rsp_t with `last` on the last run of the packet).
 ///
-/// A packet of a killed side of a QP gives no run at all. One whose payload fails ends with a run
+/// A packet of a killed side of a QP gives no run at all, but for a fatal NAK: it is how the peer
+/// of a killed responder learns of the fault. One whose payload fails ends with a run
 /// of no bytes with err and last; what is left of its parts is consumed, and tx_fault is reported.
 /// Each translation is handed back (xlate_retire) when its data is here.
 module gather_join (
@@ -20,6 +21,7 @@ module gather_join (
     input  wire logic [607:0]           head_bytes_i,
     input  wire logic [6:0]             head_length_i,
     input  wire rnic_pkg::tx_fault_t    head_fault_i,
+    input  wire logic                   head_nak_i,
     input  wire logic                   inline_valid_i,
     output logic                        inline_ready_o,
     input  wire logic [6:0]             inline_bytes_i,
@@ -63,13 +65,14 @@ module gather_join (
   state_e state_q, state_d;
 
   // dead_q: the payload of this packet is thrown away. fault_q: how to report the packet of Body.
-  logic dead_q, dead_d, long_head, refused, pop, fault, fault_room;
+  logic dead_q, dead_d, barred, long_head, refused, pop, fault, fault_room;
   logic [3:0] fault_status;
   rnic_pkg::tx_fault_t fault_q, fault_d;
 
   assign long_head    = head_length_i > 7'd64;
   assign kill_index_o = (state_q == Body) ? {fault_q.responder, fault_q.qp} :
       {head_fault_i.responder, head_fault_i.qp};
+  assign barred  = killed_i && !head_nak_i;
   assign refused = result_status_i != rnic_pkg::XlateStatusOk;
   assign kill_o       = fault;
 
@@ -93,8 +96,8 @@ module gather_join (
         run_data_o.data  = head_bytes_i[511:0];
         run_data_o.bytes = long_head ? 7'd64 : head_length_i;
         run_data_o.last  = order_last_i && !long_head;
-        dead_d           = killed_i;
-        if (order_valid_i && head_valid_i && killed_i) begin
+        dead_d           = barred;
+        if (order_valid_i && head_valid_i && barred) begin
           pop          = 1'b1;
           head_ready_o = 1'b1;
           dropped_o    = 1'b1;

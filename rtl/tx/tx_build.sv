@@ -7,7 +7,7 @@
 /// head_bytes_o: lane 0 is the first byte of the IP header, head_length_o (40 to 76) bytes. With it
 /// go what the stages behind need: the destination MAC, the event it counts as when sent (bit 0
 /// request, 1 Read response, 2 ACK, 3 NAK, 4 RNR NAK), and the tx_fault_t to report when its
-/// payload fails (status to be filled in). Packets keep their order; Depth may wait.
+/// payload fails (status to be filled in), and whether it is a fatal NAK. Packets keep their order; Depth may wait.
 module tx_build #(
     parameter int unsigned Depth = 32
 ) (
@@ -25,10 +25,11 @@ module tx_build #(
     output logic [6:0]               head_length_o,
     output logic [47:0]              head_mac_o,
     output logic [4:0]               head_count_o,
-    output rnic_pkg::tx_fault_t      head_fault_o
+    output rnic_pkg::tx_fault_t      head_fault_o,
+    output logic                     head_nak_o
 );
   localparam int unsigned FaultBits = rnic_pkg::TxFaultBits;
-  localparam int unsigned Width = 608 + 7 + 48 + 5 + FaultBits;
+  localparam int unsigned Width = 608 + 7 + 48 + 5 + FaultBits + 1;
   localparam int unsigned CountBits = $clog2(Depth) + 2;
 
   // ---- Stage a: the path is being read. Stage b: all that the header needs is in registers. ----
@@ -108,6 +109,7 @@ module tx_build #(
   logic [607:0] top_first, bytes;
   logic [6:0] length;
   logic [4:0] count;
+  logic nak;
   rnic_pkg::tx_fault_t fault;
 
   always_comb begin
@@ -160,6 +162,8 @@ module tx_build #(
     count[3] = b_desc_q.responder && !count[1] && b_desc_q.syndrome[6];
     count[4] = b_desc_q.responder && !count[1] && b_desc_q.syndrome[6:5] == 2'b01;
 
+    nak      = count[3] && b_desc_q.syndrome != rnic_pkg::AethSyndromeNakPsn;
+
     fault           = '0;
     fault.qp        = b_desc_q.qp;
     fault.responder = b_desc_q.responder;
@@ -175,10 +179,10 @@ module tx_build #(
       .rst_ni,
       .in_valid_i (b_valid_q),
       .in_ready_o (fifo_ready),
-      .in_data_i  ({fault, count, b_path_q.dest_mac, length, bytes}),
+      .in_data_i  ({nak, fault, count, b_path_q.dest_mac, length, bytes}),
       .out_valid_o(head_valid_o),
       .out_ready_i(head_ready_i),
-      .out_data_o ({head_fault_o, head_count_o, head_mac_o, head_length_o, head_bytes_o}),
+      .out_data_o ({head_nak_o, head_fault_o, head_count_o, head_mac_o, head_length_o, head_bytes_o}),
       .count_o    (waiting)
   );
 

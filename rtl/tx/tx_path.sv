@@ -10,7 +10,7 @@
 /// frame starts on the wire only when all of it is there, and then has no gap other than by
 /// eth_tx_ready_i; frames are padded to 60 bytes. A payload that cannot be had (translation
 /// refused, DMA error) drops the packet, reports tx_fault once, and drops all later packets of that
-/// side of that QP until qp_reset.
+/// side of that QP until qp_reset, but for a fatal NAK.
 module tx_path (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
@@ -83,6 +83,7 @@ module tx_path (
   logic [47:0] head_mac;
   logic [4:0] head_count;
   rnic_pkg::tx_fault_t head_fault;
+  logic head_nak;
 
   assign desc_ready = build_ready && gather_ready;
 
@@ -101,7 +102,8 @@ module tx_path (
       .head_length_o(head_length),
       .head_mac_o   (head_mac),
       .head_count_o (head_count),
-      .head_fault_o (head_fault)
+      .head_fault_o (head_fault),
+      .head_nak_o   (head_nak)
   );
 
   logic order_valid, order_ready, order_inline, order_read, order_last;
@@ -179,6 +181,7 @@ module tx_path (
       .head_bytes_i   (head_bytes),
       .head_length_i  (head_length),
       .head_fault_i   (head_fault),
+      .head_nak_i     (head_nak),
       .inline_valid_i (inline_valid),
       .inline_ready_o (inline_ready),
       .inline_bytes_i (inline_bytes),

@@ -42,7 +42,10 @@ class Parser {
     for (int i = 0; i < 4; ++i) tick(*dut_);
     dut_->rst_ni = 1;
   }
-  ~Parser() { dut_->final(); }
+  ~Parser() {
+    Verilated::threadContextp(&context_);  // a model leaves the context of its thread
+    dut_->final();
+  }
 
   /// The descriptor of the packet, or nothing when the frame was dropped.
   std::optional<rtl::RxDesc> feed(Bytes frame) {
@@ -103,6 +106,7 @@ std::array<std::uint8_t, 4> engine_icrc(Bytes packet) {
     dut.clk_i = 1;
     dut.eval();
   }
+  Verilated::threadContextp(&context);  // a model leaves the context of its thread
   dut.final();
   return result;
 }

@@ -205,7 +205,9 @@ struct World : Agent {
     }
     const auto payload = payload_of(packet);
     auto& dead = killed[d.responder][d.qp];
-    if (dead || payload.fails) {
+    // A fatal NAK tells the peer of a fault, so it leaves although its side is killed.
+    const bool fatal_nak = d.responder && d.opcode == 0x11 && d.syndrome >= 0x61 && d.syndrome <= 0x63;
+    if ((dead && !fatal_nak) || payload.fails) {
       ++expected_drops;
       if (!dead) expected_faults.push_back({d.qp, d.responder, d.psn, d.wqe_idx, payload.status});
       dead = true;
