@@ -168,13 +168,13 @@ TEST_CASE("uar_pages: a gap, a step back or a bad size drops the WQE and nothing
       world.requests.push(word_write(uar, window + at, value));
     }
   };
-  const Wqe two = world.wqe(2), none = world.wqe(0), big = world.wqe(17), huge = world.wqe(255), eight = world.wqe(8);
+  const Wqe two = world.wqe(2), none = world.wqe(0), big = world.wqe(17), huge = world.wqe(34), eight = world.wqe(8);
   words(5, two, {0, 8, 24, 16, 24});          // a gap
   words(5, two, {8, 16, 24});                 // no beginning
   words(5, two, {0, 8, 8, 16, 24});           // a word twice
   words(5, none, {0, 8});                     // no size
   words(5, big, {0, 8, 16, 24});              // larger than the window
-  words(5, huge, {0, 8, 16, 24});
+  words(5, huge, {0, 8, 16, 24, 32, 40, 48, 56});
   world.requests.push(burst_write(5, window, none.data()));
   world.requests.push(burst_write(5, window, eight.data()));
   world.requests.push(burst_write(5, window + 128, eight.data()));  // a line left out
