@@ -26,12 +26,12 @@ module counter_bank (
     $fatal(1, "counter_bank: the register page has room for 64 counters");
   end
 
-  // Turn: 0 fetch of the sweep, 1 its update, 2 fetch of a read, 3 its update.
+  // Turn: 0 fetch of the sweep (count and accumulator), 1 its update; 2 and 3 the same of a read.
   logic [1:0] turn_q;
   logic [5:0] sweep_q, index;
   logic clearing_q, fetch, update, reading_q;
   logic [N*W-1:0] accumulator_q;
-  logic [W-1:0] taken;
+  logic [W-1:0] taken, taken_q;
   logic [N-1:0] full;
   logic [63:0] stored, sum;
 
@@ -47,7 +47,15 @@ module counter_bank (
       full[i] = &accumulator_q[i*W+:W];
     end
   end
-  assign sum        = stored + 64'(taken);
+
+  // Only the low 16 bits are added; each group above goes up by one when all below it carry.
+  logic [16:0] low;
+  assign low        = {1'b0, stored[15:0]} + 17'(taken_q);
+  assign sum[15:0]  = low[15:0];
+  assign sum[31:16] = low[16] ? stored[31:16] + 16'd1 : stored[31:16];
+  assign sum[47:32] = (low[16] && (&stored[31:16])) ? stored[47:32] + 16'd1 : stored[47:32];
+  assign sum[63:48] = (low[16] && (&stored[47:16])) ? stored[63:48] + 16'd1 : stored[63:48];
+
   assign rd_done_o  = update && turn_q[1];
   assign rd_count_o = sum;
 
@@ -67,6 +75,7 @@ module counter_bank (
   always_ff @(posedge clk_i) begin
     turn_q    <= turn_q + 1'b1;
     reading_q <= fetch && turn_q[1];
+    taken_q   <= taken;
     if (clearing_q) begin
       sweep_q    <= sweep_q + 1'b1;
       clearing_q <= sweep_q != 6'd63;
@@ -74,7 +83,7 @@ module counter_bank (
       sweep_q <= (sweep_q == 6'(N - 1)) ? 6'd0 : sweep_q + 1'b1;
     end
     for (int unsigned i = 0; i < N; i++) begin
-      if (update && index == 6'(i)) accumulator_q[i*W+:W] <= W'(event_i[i]);
+      if (fetch && index == 6'(i)) accumulator_q[i*W+:W] <= W'(event_i[i]);
       else accumulator_q[i*W+:W] <= accumulator_q[i*W+:W] + W'(event_i[i]);
     end
     if (!rst_ni) begin

@@ -140,8 +140,8 @@ template <typename T>
 class Source : public Agent {
  public:
   /// `set` writes the payload port, `valid` is the valid port, `ready` reads the ready port.
-  Source(std::function<void(bool)> valid, std::function<bool()> ready, std::function<void(const T&)> set, std::mt19937_64& rng, double rate = 1.0)
-      : rate(rate), valid_(std::move(valid)), ready_(std::move(ready)), set_(std::move(set)), rng_(rng) {}
+  Source(std::function<void(bool)> valid, std::function<bool()> ready, std::function<void(const T&)> set, std::mt19937_64& rng, double offers = 1.0)
+      : rate(offers), valid_(std::move(valid)), ready_(std::move(ready)), set_(std::move(set)), rng_(rng) {}
   void push(T item) { items.push_back(std::move(item)); }
   bool idle() const { return items.empty(); }
   void drive() override {
@@ -174,8 +174,8 @@ class Source : public Agent {
 template <typename T>
 class Sink : public Agent {
  public:
-  Sink(std::function<bool()> valid, std::function<void(bool)> ready, std::function<T()> read, std::mt19937_64& rng, double rate = 1.0)
-      : rate(rate), valid_(std::move(valid)), ready_(std::move(ready)), read_(std::move(read)), rng_(rng) {}
+  Sink(std::function<bool()> valid, std::function<void(bool)> ready, std::function<T()> read, std::mt19937_64& rng, double acceptance = 1.0)
+      : rate(acceptance), valid_(std::move(valid)), ready_(std::move(ready)), read_(std::move(read)), rng_(rng) {}
   void drive() override {
     taking_ = std::uniform_real_distribution<>(0, 1)(rng_) < rate;
     ready_(taking_);

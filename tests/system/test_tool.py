@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""The tool `rnic` as a user calls it: what it prints, writes, and exits with.
+
+usage: test_tool.py RNIC [TEST...]
+"""
+import json
+import pathlib
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+RNIC = None
+ICRC_CHECK = pathlib.Path(__file__).resolve().parents[1] / "tools/icrc_check.py"
+VECTORS = pathlib.Path(__file__).resolve().parents[1] / "vectors"
+
+
+def rnic(*arguments):
+    """Runs the tool; the result has returncode, stdout and stderr."""
+    return subprocess.run([RNIC, *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+
+
+class ToolTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def file(self, size, name="data"):
+        path = self.folder / name
+        path.write_bytes(random.Random(size).randbytes(size))
+        return path
+
+    def copy(self, *arguments):
+        result = rnic("copy", *arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result
+
+    def copy_json(self, *arguments, name="out.json"):
+        self.copy(*arguments, "--json", self.folder / name)
+        return json.loads((self.folder / name).read_text())
+
+    def refused(self, *arguments):
+        """The tool exits with 2 and one line that names what is wrong; returns the line."""
+        result = rnic(*arguments)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+        self.assertRegex(result.stderr, "^rnic: ")
+        return result.stderr
+
+    def test_copy_of_any_size_is_equal(self):
+        for size in (0, 1, 4095, 4097, 300_001):
+            with self.subTest(size=size):
+                figures = self.copy_json(self.file(size), "--message", 65536)
+                self.assertTrue(figures["equal"])
+                self.assertEqual(figures["write"]["bytes"], size)
+                self.assertEqual(figures["read"]["bytes"], size)
+                self.assertEqual(len(set(figures["sha256"].values())), 1)
+
+    def test_copy_prints_the_table(self):
+        out = self.copy(self.file(20_000)).stdout
+        for words in ("messages", "bytes", "simulated time", "goodput", "share of what the wire allows", "latency minimum", "latency median", "latency p99",
+                      "cycles per second", "equal"):
+            self.assertIn(words, out)
+        self.assertNotIn("\r", out)  # a progress bar is for terminals
+
+    def test_copy_over_many_queue_pairs_and_small_packets(self):
+        figures = self.copy_json(self.file(100_000), "--qps", 7, "--mtu", 256, "--message", 3001, "--link-gbps", 25, "--link-delay-ns", 900, "--pcie-read-ns", 1200)
+        self.assertTrue(figures["equal"])
+        self.assertEqual(figures["write"]["messages"], 34)
+        self.assertGreater(figures["write"]["latency_min_ns"], 900)
+        self.assertLess(figures["write"]["goodput_gbps"], 25)
+
+    def test_one_seed_one_result(self):
+        file = self.file(50_000)
+        results = []
+        for seed in (7, 7, 8):
+            figures = self.copy_json(file, "--qps", 2, "--seed", seed, "--pcap", self.folder / "wire.pcap")
+            del figures["wall_clock"], figures["seed"]
+            results.append((figures, (self.folder / "wire.pcap").read_bytes()))
+        self.assertEqual(results[0], results[1])
+        self.assertNotEqual(results[0][1], results[2][1])
+        self.assertEqual(results[0][0]["sha256"], results[2][0]["sha256"])
+
+    def test_capture_satisfies_tshark_and_the_icrc_checker(self):
+        pcap = self.folder / "wire.pcap"
+        self.copy(self.file(30_001), "--qps", 3, "--mtu", 1024, "--message", 5000, "--pcap", pcap)
+        fields = ["frame.protocols", "infiniband.bth.opcode", "_ws.malformed", "_ws.expert.message", "ip.checksum.status"]
+        out = subprocess.run(["tshark", "-r", pcap, "-o", "ip.check_checksum:TRUE", "-T", "fields", "-E", "separator=|", *sum((["-e", field] for field in fields), [])],
+                             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+        self.assertEqual(out.returncode, 0, out.stderr)
+        packets = [line.split("|") for line in out.stdout.splitlines()]
+        # SEND only, WRITE first to only, READ request and responses, ACK of the RC service (InfiniBand specification 9.2.1)
+        known = {4, 6, 7, 8, 10, 12, 13, 14, 15, 16, 17}
+        seen = set()
+        for protocols, opcode, malformed, expert, checksum in packets:
+            self.assertIn("infiniband", protocols)
+            self.assertEqual((malformed, expert, checksum), ("", "", "1"))
+            seen.add(int(opcode))
+        self.assertEqual(seen & {6, 7, 8, 12, 13, 14, 15, 17}, {6, 7, 8, 12, 13, 14, 15, 17})
+        self.assertLessEqual(seen, known)
+        check = subprocess.run([sys.executable, ICRC_CHECK, pcap], capture_output=True, text=True, timeout=120)
+        self.assertEqual(check.returncode, 0, check.stdout + check.stderr)
+
+    def test_trace_has_the_waves_of_both_hosts(self):
+        self.copy(self.file(100), "--trace", self.folder / "waves.fst")
+        for name in ("waves.fst", "waves.host1.fst"):
+            data = (self.folder / name).read_bytes()
+            # First block: header (type 0), 329 bytes, with start and end time; the end was written, so the file is closed.
+            kind, length, start, end = struct.unpack_from(">BQQQ", data)
+            self.assertEqual((kind, length), (0, 329))
+            self.assertGreater(end, start)
+
+    def test_wrong_use(self):
+        file = self.file(10)
+        self.assertIn("subcommand", self.refused())
+        self.assertIn("'/nonexistent'", self.refused("copy", "/nonexistent"))
+        self.assertIn(str(self.folder), self.refused("copy", self.folder))
+        self.assertIn("--mtu", self.refused("copy", file, "--mtu", 1000))
+        self.assertIn("--message", self.refused("copy", file, "--message", 0))
+        self.assertIn("--qps", self.refused("copy", file, "--qps", 0))
+        self.assertIn("--link-gbps", self.refused("copy", file, "--link-gbps", -1))
+        self.assertIn("--seed", self.refused("copy", file, "--seed", "many"))
+        self.assertIn("--nonsense", self.refused("copy", file, "--nonsense"))
+        for option in ("--pcap", "--trace", "--json"):
+            self.assertIn(option, self.refused("copy", file, option, "/nonexistent/out"))
+        self.assertIn("--json", self.refused("bench", "--json", "/nonexistent/out"))
+        self.assertIn("/nonexistent", self.refused("verify", "/nonexistent"))
+        self.assertIn("--junit", self.refused("verify", VECTORS / "flush", "--junit", "/nonexistent/out"))
+
+    def test_malformed_vectors(self):
+        good = json.loads((VECTORS / "flush/empty.json").read_text())
+        broken = {"nothing": "", "no JSON": "{", "unknown key": json.dumps({**good, "clauses": "x"}), "no rule": json.dumps({k: v for k, v in good.items() if k != "rule"}),
+                  "unknown step": json.dumps({**good, "steps": [{"host": "A", "do": "jump"}]})}
+        for what, text in broken.items():
+            with self.subTest(what=what):
+                path = self.folder / "vector.json"
+                path.write_text(text)
+                self.assertIn(str(path), self.refused("verify", path))
+
+    def test_a_vector_that_fails(self):
+        vector = json.loads((VECTORS / "write/success.json").read_text())
+        for step in vector["steps"]:
+            for result in step.get("results", []):
+                result["status"] = "ND_CANCELED"
+        path = self.folder / "vector.json"
+        path.write_text(json.dumps(vector))
+        result = rnic("verify", path, "--junit", self.folder / "junit.xml")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn("ND_CANCELED", result.stdout)
+        self.assertIn("<failure", (self.folder / "junit.xml").read_text())
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    RNIC = sys.argv.pop(1)
+    unittest.main(verbosity=2)
