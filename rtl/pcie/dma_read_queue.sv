@@ -12,7 +12,7 @@ module dma_read_queue #(
     parameter int unsigned Requests = 32,
     parameter int unsigned LineBits = 10,
     parameter logic [LineBits-1:0] RingBase = '0,
-    parameter logic [LineBits-1:0] RingLast = '1,
+    parameter logic [LineBits-1:0] RingLast = {LineBits{1'b1}},
     localparam int unsigned RidBits = $clog2(Requests)
 ) (
     input  wire logic                clk_i,

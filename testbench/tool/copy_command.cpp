@@ -47,6 +47,10 @@ void add_copy_command(CLI::App& tool, std::function<int()>& action) {
   command->add_option("--trace", options->world.trace_path, "Write the waves of both NICs to this FST file");
   command->add_option("--json", options->json, "Write the figures to this file");
   add_world_options(*command, options->world);
+  // Unlike the benchmark, the main job meets a memory system that is busy with others, so that every seed has a timing of its own.
+  auto& pcie = options->world.host.root_complex;
+  pcie.reorder_probability = pcie.split_probability = 0.1;
+  command->add_option("--pcie-reorder", pcie.reorder_probability, "Chance that a DMA read is answered late and out of order")->check(CLI::Range(0.0, 1.0))->capture_default_str();
   command->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

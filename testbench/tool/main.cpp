@@ -10,7 +10,7 @@
 #include "testbench/verify/vector.hpp"
 
 /// The tool `rnic`. Exit codes: 0 done, 1 the job failed (data differ, a vector fails, the simulation stops), 2 wrong use.
-int sc_main(int argc, char** argv) {
+int main(int argc, char** argv) {
   using namespace rnic::testbench;
   sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
   CLI::App tool("RDMA NIC: two cycle-accurate NICs, driven by the real driver", "rnic");
