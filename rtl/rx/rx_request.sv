@@ -5,7 +5,9 @@
 /// after desc_i and ctx_i are stable.
 ///
 /// A duplicate SEND or WRITE is acknowledged again with the newest executed PSN and not executed
-/// (9.7.5.1). A PSN ahead is NAKed once, and then nothing is said until epsn arrives (9.7.5.2);
+/// (9.7.5.1). A duplicate READ, of a whole earlier Read or from any packet of it on, is answered
+/// again (9.7.5.1.3), unless too many wait for their answer already, or its PSNs are not all old:
+/// then it is dropped, and its requester will ask again. A PSN ahead is NAKed once, and then nothing is said until epsn arrives (9.7.5.2);
 /// an RNR NAK counts as such a NAK. kill_o: after a fatal NAK nothing more of this side of the QP
 /// may run.
 module rx_request (
@@ -47,7 +49,7 @@ module rx_request (
   logic [12:0] mtu;
   logic [31:0] payload, total, sum, remain, read_packets;
   logic [3:0] mtu_shift;
-  logic [23:0] psn_ahead;
+  logic [23:0] psn_ahead, read_psns;
   logic [15:0] wqe_slot;
   assign mtu          = 13'd128 << ctx_i.mtu;
   assign mtu_shift    = 4'd7 + 4'(ctx_i.mtu);
@@ -57,9 +59,12 @@ module rx_request (
   assign remain       = total - payload;
   assign read_packets = (desc_i.dma_length + 32'(mtu) - 32'd1) >> mtu_shift;
   assign psn_ahead    = desc_i.psn - ctx_i.epsn;
+  // A Read takes the PSNs of all its responses, at least one (9.7.2).
+  assign read_psns    = (read_packets != 32'd0) ? read_packets[23:0] : 24'd1;
   assign wqe_slot     = ctx_i.rq_head & ~(16'hffff << ctx_i.log_depth);
 
   logic ahead_q, behind_q, bad_sequence_q, bad_length_q, forbidden_q, no_wqe_q, read_full_q;
+  logic all_old_q;
   logic bad_payload, bad_total;
   logic [31:0] sum_q, remain_q;
   logic [23:0] next_epsn_q;
@@ -89,18 +94,18 @@ module rx_request (
     read_full_q    <= is_read && ctx_i.rd_inflight >= ctx_i.max_dest_rd;
     sum_q          <= sum;
     remain_q       <= remain;
-    // A Read takes the PSNs of all its responses, at least one (9.7.2).
-    next_epsn_q    <= ctx_i.epsn
-        + ((is_read && read_packets != 32'd0) ? read_packets[23:0] : 24'd1);
+    next_epsn_q    <= ctx_i.epsn + (is_read ? read_psns : 24'd1);
+    all_old_q      <= read_psns <= ctx_i.epsn - desc_i.psn;
     next_va_q      <= (starts ? desc_i.va : ctx_i.va) + 64'(desc_i.payload_length);
     wqe_addr_q     <= ctx_i.rq_base + (64'(wqe_slot) << ctx_i.log_stride);
   end
 
   // ---- Verdict ----
-  logic execute;
+  logic execute, replay;
   logic [7:0] nak;
   always_comb begin : verdict
     {duplicate_o, psn_error_o, invalid_o, rnr_o, kill_o, execute} = 6'b000000;
+    replay = behind_q && is_read && all_old_q && !bad_length_q && !forbidden_q && !read_full_q;
     nak = 8'd0;
     if (behind_q) begin
       duplicate_o = 1'b1;
@@ -143,8 +148,8 @@ module rx_request (
         ctx_o.remain = remain_q;
         if (starts) ctx_o.rkey = desc_i.rkey;
       end
-      if (is_read) ctx_o.rd_inflight = ctx_i.rd_inflight + 5'd1;
     end
+    if (is_read && (execute || replay)) ctx_o.rd_inflight = ctx_i.rd_inflight + 5'd1;
   end
 
   logic has_payload;
@@ -169,9 +174,10 @@ module rx_request (
       plan_o.psn     = ctx_i.epsn - 24'd1;
       plan_o.ack_req = 1'b1;
     end
-    if (execute) begin
+    if (execute || replay) begin
       plan_o.action   = rnic_pkg::RxActionExecuted;
-      plan_o.msg_last = ends;
+      plan_o.msg_last = ends && !replay;
+      if (replay) plan_o.psn = desc_i.psn;
       plan_o.key      = starts ? desc_i.rkey : ctx_i.rkey;
       plan_o.va       = starts ? desc_i.va : ctx_i.va;
       // The whole range of a message is checked at its first packet, so that no part of a bad one

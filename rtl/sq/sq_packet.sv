@@ -3,6 +3,8 @@
 /// The next packet of a WQE: from the context and the WQE's first two segments, its descriptor,
 /// what it adds to the in-flight table and the Read ring, and the context after it (but for the
 /// place in the scatter list). Combinational.
+///
+/// A Read that is sent again asks only for what has not arrived: its first msg_off bytes have.
 module sq_packet (
     input  wire logic [7:0]             qp_i,
     input  wire rnic_pkg::send_ctx_t    ctx_i,
@@ -20,7 +22,7 @@ module sq_packet (
   logic [12:0] mtu;
   logic [31:0] rest;
   logic [12:0] payload;
-  logic [23:0] packet_number, psns, unacknowledged;
+  logic [23:0] packet_number, psns, unacknowledged, sent, beyond;
   logic [7:0] position;
 
   // Path MTU 128 << ibv_mtu bytes. msg_off is a multiple of it.
@@ -37,13 +39,13 @@ module sq_packet (
   // A Read takes a PSN for every response packet (InfiniBand specification 9.7.2): at least one.
   always_comb begin
     psns = 24'd1;
-    if (is_read && control_i.length != '0) begin
-      psns = 24'((control_i.length + 32'(mtu) - 32'd1) >> log_mtu);
-    end
+    if (is_read && rest != '0) psns = 24'((rest + 32'(mtu) - 32'd1) >> log_mtu);
   end
   // At most half of the PSNs may be outstanding, or acknowledgements become ambiguous (9.7.2).
   assign unacknowledged = ctx_i.next_psn - ctx_i.una_psn;
   assign psn_room_o     = {1'b0, unacknowledged} + {1'b0, psns} <= 25'h800000;
+  assign sent           = ctx_i.next_psn + psns;
+  assign beyond         = sent - ctx_i.max_psn;
 
   // First, Middle, Last, Only are at the same distances for SEND and RDMA WRITE (table 38).
   always_comb begin
@@ -64,9 +66,9 @@ module sq_packet (
     desc_o.solicited      = last && control_i.solicited;
     desc_o.payload_length = payload;
     if (is_read || (is_write && first)) begin
-      desc_o.va         = remote_i.va;
+      desc_o.va         = remote_i.va + (is_read ? 64'(ctx_i.msg_off) : 64'd0);
       desc_o.rkey       = remote_i.rkey;
-      desc_o.dma_length = control_i.length;
+      desc_o.dma_length = rest;
     end
     desc_o.wqe_idx = ctx_i.exec_idx;
   end
@@ -78,18 +80,21 @@ module sq_packet (
     inflight_o.opcode    = control_i.opcode;
     inflight_o.silent    = control_i.silent;
     inflight_o.first_psn = ctx_i.next_psn - packet_number;
-    inflight_o.last_psn  = ctx_i.next_psn + psns - 24'd1;
+    inflight_o.last_psn  = sent - 24'd1;
     inflight_o.length    = control_i.length;
 
     read_slot_o           = '0;
     read_slot_o.wqe_idx   = ctx_i.exec_idx;
-    read_slot_o.first_psn = ctx_i.next_psn;
+    read_slot_o.first_psn = ctx_i.next_psn - packet_number;
     read_slot_o.length    = control_i.length;
+    read_slot_o.replayed  = ctx_i.next_psn != ctx_i.max_psn;
   end
 
   always_comb begin
     ctx_o            = ctx_i;
-    ctx_o.next_psn   = ctx_i.next_psn + psns;
+    ctx_o.next_psn   = sent;
+    if (!beyond[23]) ctx_o.max_psn = sent;
+    ctx_o.resume     = 1'b0;
     ctx_o.msg_active = !last;
     ctx_o.msg_off    = last ? '0 : ctx_i.msg_off + 32'(mtu);
     if (last) begin
@@ -105,7 +110,7 @@ module sq_packet (
   assign last_o = last;
 
   logic unused_bits;
-  assign unused_bits = ^{control_i, remote_i};
+  assign unused_bits = ^{control_i, remote_i, beyond[22:0]};
 endmodule
 
 `default_nettype wire

@@ -1,7 +1,8 @@
 `default_nettype none
 
 /// Judges a send WQE: `bad_o` says that it is malformed. sum_i is the sum of its data segment
-/// lengths. Also where its data segments (or inline bytes) start: after one segment for a Send, two
+/// lengths. A WQE that is to go on in the middle must still be longer than what was sent of it. Also
+/// where its data segments (or inline bytes) start: after one segment for a Send, two
 /// for a Write or Read.
 module sq_wqe_check (
     input  wire rnic_pkg::wqe_control_t control_i,
@@ -12,7 +13,7 @@ module sq_wqe_check (
 );
   logic is_send, is_read;
   logic [7:0] stride_segments, data_segments;
-  logic bad_header, bad_size, bad_data, bad_inline;
+  logic bad_header, bad_size, bad_data, bad_inline, bad_resume;
 
   assign is_send           = control_i.opcode == rnic_pkg::WqeOpcodeSend;
   assign is_read           = control_i.opcode == rnic_pkg::WqeOpcodeRead;
@@ -28,7 +29,9 @@ module sq_wqe_check (
   assign bad_data   = data_segments > rnic_pkg::MaxSge[7:0] || sum_i != 37'(control_i.length);
   assign bad_inline = is_read || control_i.length > rnic_pkg::MaxInlineBytes ||
                       control_i.length[11:0] > {data_segments, 4'd0};
-  assign bad_o      = bad_header || bad_size || (control_i.inline_data ? bad_inline : bad_data);
+  assign bad_resume = ctx_i.resume && control_i.length <= ctx_i.msg_off;
+  assign bad_o      = bad_header || bad_size || bad_resume ||
+                      (control_i.inline_data ? bad_inline : bad_data);
 
   logic unused_bits;
   assign unused_bits = ^{control_i, ctx_i};
