@@ -60,7 +60,7 @@ module rx_response (
   assign is_psn_open = distance < window;
   assign beyond      = desc_i.psn - expected;
   assign wqe_slot    = slot_i.wqe_idx & ~(16'hffff << ctx_i.log_depth);
-  assign fatal       = desc_i.syndrome[7:5] == KindNak && desc_i.syndrome != NakPsn;
+  assign fatal       = is_ack && desc_i.syndrome[7:5] == KindNak && desc_i.syndrome != NakPsn;
 
   // An opcode at the start of a Read, in its middle; for one that is not, or is, its last response.
   logic legal_final, legal_other;

@@ -361,8 +361,7 @@ class PlaceModel {
   /// Outcome of a plan; nothing when the packet leaves no trace. `fresh`: the list of a message that begins here.
   std::optional<rtl::RxDone> place(const rtl::RxPlan& plan, const Bytes& payload, const ScatterList* fresh = nullptr) {
     const auto action = static_cast<rtl::RxAction>(plan.action);
-    const bool requester = action == rtl::RxAction::kAck || action == rtl::RxAction::kNakReceived || action == rtl::RxAction::kReadData ||
-                           action == rtl::RxAction::kReadDone || action == rtl::RxAction::kBadResponse;
+    const bool requester = action >= rtl::RxAction::kAck;
     const auto target = static_cast<rtl::PlaceTarget>(plan.target);
     const std::pair side{requester, plan.qp};
     if (fresh) lists_[side] = *fresh;

@@ -10,6 +10,8 @@ namespace rnic::test {
 struct AwaitedRead {
   std::uint16_t wqe_idx = 0;
   std::uint32_t first_psn = 0, length = 0, offset = 0;
+  bool replayed = false;
+  std::uint32_t expected(std::uint32_t mtu) const { return (first_psn + offset / mtu) & 0xffffff; }
 };
 
 struct QpModel {
@@ -107,12 +109,21 @@ class ProtocolModel {
 
     // PSN
     if (d.psn != c.epsn) {
-      if (psn24(c.epsn - d.psn) <= 0x800000) {
+      const std::uint32_t age = psn24(c.epsn - d.psn);
+      if (age <= 0x800000) {
         count(hw::Counter::kRxDuplicate);
         if (supported && kind != Kind::kRead) {
           plan.action = static_cast<std::uint8_t>(rtl::RxAction::kExecuted);
           plan.psn = psn24(c.epsn - 1);
           plan.ack_req = 1;
+        }
+        // 9.7.5.1.3: answered again, if it is a Read that may have been executed, and there is room.
+        const std::uint64_t packets = std::max<std::uint64_t>(1, (std::uint64_t{d.dma_length} + qp.mtu() - 1) / qp.mtu());
+        if (supported && kind == Kind::kRead && size == 0 && d.dma_length < 1u << 31 && packets <= age && c.remote_read && c.rd_inflight < c.max_dest_rd) {
+          ++c.rd_inflight;
+          read_plan(d, plan);
+          plan.psn = d.psn;
+          return true;
         }
         return false;
       }
@@ -157,11 +168,7 @@ class ProtocolModel {
     if (kind == Kind::kRead) {
       if (d.dma_length > mtu) c.epsn = psn24(c.epsn + static_cast<std::uint32_t>((d.dma_length + mtu - 1) / mtu) - 1);
       ++c.rd_inflight;
-      plan.action = static_cast<std::uint8_t>(rtl::RxAction::kReadRequest);
-      plan.key = d.rkey;
-      plan.va = d.va;
-      plan.byte_count = plan.check_length = d.dma_length;
-      if (d.dma_length) plan.target = static_cast<std::uint8_t>(rtl::PlaceTarget::kCheckRead);
+      read_plan(d, plan);
     } else if (kind == Kind::kWrite) {
       plan.key = starts ? d.rkey : c.rkey;
       plan.va = starts ? d.va : c.va;
@@ -188,20 +195,40 @@ class ProtocolModel {
     return true;
   }
 
+  static void read_plan(const rtl::RxDesc& d, rtl::RxPlan& plan) {
+    plan.action = static_cast<std::uint8_t>(rtl::RxAction::kReadRequest);
+    plan.ack_req = d.ack_req;
+    plan.key = d.rkey;
+    plan.va = d.va;
+    plan.byte_count = plan.check_length = d.dma_length;
+    if (d.dma_length) plan.target = static_cast<std::uint8_t>(rtl::PlaceTarget::kCheckRead);
+  }
+
   // ---- Requester ----
   bool requester(QpModel& qp, const rtl::RxDesc& d, std::size_t size, rtl::RxPlan& plan, const ScatterList*& list) {
     auto& c = qp.send;
     const auto stray = [&] { return count(hw::Counter::kRxStrayResponses), false; };
     if (d.opcode == 0x12) return stray();
+    // Where the PSN stands: from the oldest unacknowledged to the newest ever sent, and beyond the awaited response or not.
+    const std::uint32_t distance = psn24(d.psn - c.una_psn), sent = psn24(c.next_psn - c.una_psn), window = psn24(c.max_psn - c.una_psn);
+    const int kind = d.opcode == 0x11 ? d.syndrome >> 5 : 0;
+    const bool is_fatal = kind == 3 && d.syndrome != 0x60;
+    if (!qp.awaited.empty() && distance < window && !is_fatal) {
+      const std::uint32_t expected = qp.awaited.front().expected(qp.mtu()), beyond = psn24(d.psn - expected);
+      if (beyond < 0x800000 && (beyond != 0 || d.opcode == 0x11)) {
+        count(hw::Counter::kRxGaps);
+        const bool told = c.recovering && c.rec_psn == expected;
+        plan.action = static_cast<std::uint8_t>(told ? rtl::RxAction::kAck : rtl::RxAction::kGap);
+        plan.psn = told ? psn24(expected - 1) : expected;
+        return false;
+      }
+    }
     if (d.opcode == 0x11) {
-      // Every PSN from the oldest unacknowledged to the newest sent; an ACK also the one before.
-      const int kind = d.syndrome >> 5;
-      bool outstanding = false;
-      for (std::uint32_t psn = c.una_psn; psn != c.next_psn; psn = psn24(psn + 1)) outstanding = outstanding || psn == d.psn;
-      if (kind == 0 && (outstanding || d.psn == psn24(c.una_psn - 1))) {
+      if (kind == 0 && (distance < window || d.psn == psn24(c.una_psn - 1))) {
         count(hw::Counter::kRxAcks);
         plan.action = static_cast<std::uint8_t>(rtl::RxAction::kAck);
-      } else if ((kind == 1 || kind == 3) && outstanding) {
+        if (distance >= sent && distance < window) plan.psn = psn24(c.next_psn - 1);
+      } else if ((kind == 1 || kind == 3) && distance < sent) {
         count(hw::Counter::kRxNaks);
         plan.action = static_cast<std::uint8_t>(rtl::RxAction::kNakReceived);
         plan.syndrome = d.syndrome;
@@ -212,11 +239,12 @@ class ProtocolModel {
     }
     if (qp.awaited.empty()) return stray();
     auto& read = qp.awaited.front();
-    if (d.psn != psn24(read.first_psn + read.offset / qp.mtu())) return stray();
+    if (d.psn != read.expected(qp.mtu())) return stray();
     const std::uint32_t left = read.length - read.offset;
     const bool last = left <= qp.mtu();
     const std::uint8_t opcode = read.offset == 0 ? (last ? 0x10 : 0x0d) : (last ? 0x0f : 0x0e);
-    if (d.opcode != opcode || size != std::min(left, qp.mtu())) {
+    const bool legal = d.opcode == opcode || (read.replayed && (last ? d.opcode == 0x0f || d.opcode == 0x10 : d.opcode == 0x0d || d.opcode == 0x0e));
+    if (!legal || size != std::min(left, qp.mtu())) {
       qp.responses_killed = true;
       plan.action = static_cast<std::uint8_t>(rtl::RxAction::kBadResponse);
       return false;
@@ -228,9 +256,15 @@ class ProtocolModel {
     if (size) plan.target = static_cast<std::uint8_t>(rtl::PlaceTarget::kResponse);
     if (read.offset == 0 && size) list = &qp.read_lists.at(read.wqe_idx);
     read.offset += static_cast<std::uint32_t>(size);
+    c.rd_off = read.offset;
+    c.una_psn = psn24(d.psn + 1);
+    c.recovering = 0;
+    c.retry_left = c.retry_count;
+    c.rnr_left = c.rnr_retry;
     if (last) {
       qp.awaited.pop_front();
-      c.rd_head = (c.rd_head + 1) % 16;
+      c.rd_head = (c.rd_head + 1) % 32;
+      c.rd_off = 0;
     }
     return true;
   }

@@ -60,7 +60,7 @@ void World::set_up(int qp, const std::function<void(rtl::SendCtx&)>& adjust) {
   ctx.log_stride = static_cast<std::uint8_t>(bench.uniform(6, 9));
   ctx.mtu = static_cast<std::uint8_t>(bench.uniform(1, 5));
   ctx.max_rd = static_cast<std::uint8_t>(bench.uniform(1, 16));
-  ctx.next_psn = ctx.una_psn = static_cast<std::uint32_t>(bench.uniform(0xfffff0, 0xffffff));
+  ctx.next_psn = ctx.una_psn = ctx.max_psn = static_cast<std::uint32_t>(bench.uniform(0xfffff0, 0xffffff));
   ctx.pi = ctx.exec_idx = ctx.retire_idx = static_cast<std::uint16_t>(bench.uniform(0xffe0, 0xffff));
   if (adjust) adjust(ctx);
   queue.pi = queue.retired = queue.started = ctx.pi;

@@ -136,6 +136,7 @@ struct World {
         }) {
     for (Agent* a : std::initializer_list<Agent*>{&cmds, &cqes, &errors, &records, &monitor, &contexts}) bench.add(*a);
     dut().inflight_valid_i = 0;
+    dut().hold_i = dut().peek_en_i = 0;
     bench.reset();
   }
   Vretire& dut() { return *bench.dut; }
