@@ -56,7 +56,6 @@ struct CompletionWorld {
     dut().cycles_i = bench.cycle;
     bench.tick();
     dut().inflight_valid_i = 0;
-    dut().timer_valid_i = 0;
   }
   void run(int cycles) {
     while (cycles-- > 0) tick();
@@ -182,6 +181,7 @@ inline CompletionWorld::CompletionWorld(std::uint64_t s)
   record_writes.on_done = [this](const rtl::DmaWr& w) { records.push_back({w.addr, written_as<hw::RetiredRecord>(w).retired_index}); };
   // A message never precedes its event.
   msix.on_item = [this](const unsigned&) { REQUIRE(msix.items.size() <= eqes_done); };
+  dut().timer_valid_i = 0;
   dut().inflight_valid_i = dut().admin_acq_valid_i = dut().admin_rel_valid_i = dut().qp_reset_valid_i = 0;
   dut().wr_ready_i = dut().wr_done_i = 0;
   bench.reset();

@@ -188,6 +188,7 @@ void World::expect(Queue& queue, int qp, std::uint16_t index, const Work& work) 
   inflight.first_psn = first_psn;
   inflight.last_psn = (first_psn + packets - 1) & 0xffffff;
   inflight.length = length;
+  queue.last_psns[index] = inflight.last_psn;
   queue.next_psn = (first_psn + packets) & 0xffffff;
   std::size_t sge = 0;
   std::uint32_t used = 0;
@@ -415,8 +416,10 @@ void World::peer() {
       return;
     }
     if (queue.sent.empty() || queue.reads.count(queue.sent.front())) continue;
+    const auto retired = queue.last_psns.extract(queue.sent.front());
     queue.sent.pop_front();
-    change(qp, [&queue](rtl::SendCtx& ctx) {
+    change(qp, [&queue, psn = retired.mapped()](rtl::SendCtx& ctx) {
+      ctx.una_psn = (psn + 1) & 0xffffff;
       ++ctx.retire_idx;
       ++queue.retired;
     }, true);

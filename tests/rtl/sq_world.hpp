@@ -51,6 +51,7 @@ struct Queue {
   std::deque<Packet> expected;
   std::deque<rtl::Inflight> inflight_seen;
   std::deque<std::uint16_t> sent;  // WQEs whose last packet was seen, not retired
+  std::map<std::uint16_t, std::uint32_t> last_psns;  // of WQEs not retired
   std::set<std::uint16_t> reads;         // Reads not finished
   std::deque<std::uint16_t> unanswered;  // those of them that the peer has not begun to answer
   std::uint16_t started = 0;       // next WQE to start

@@ -93,7 +93,7 @@ TEST_CASE("send_queue: random requests on many QPs become exactly their packets"
     CHECK(ctx.fault == 0);
     CHECK(ctx.msg_active == 0);
     CHECK(ctx.buf_count == 0);
-    CHECK(ctx.rd_tail == (queue.read_slot & 15));
+    CHECK(ctx.rd_tail == (queue.read_slot & 31));
     CHECK(ctx.pd == queue.setup.pd);
   }
 }
@@ -464,4 +464,83 @@ TEST_CASE("send_queue: qp_reset forgets a QP in the midst of its traffic", "[rtl
   }
   world.output_rate = 1;
   world.finish();
+}
+
+// What recovery does to a context (rtl/completion/recovery.sv), and what must be sent then: the packets from there on, as they were.
+TEST_CASE("send_queue: goes on from any packet where recovery puts it", "[rtl]") {
+  World world(seed(14));
+  world.answer = false;
+  for (int round = 0; round < 40; ++round) {
+    const int qp = round;
+    world.set_up(qp, [&](rtl::SendCtx& ctx) { ctx.mtu = static_cast<std::uint8_t>(world.bench.uniform(1, 3)), ctx.max_rd = 16, ctx.log_stride = 9, ctx.log_depth = 4; });
+    const std::uint32_t mtu = 128u << world.queues[qp].setup.mtu;
+    std::vector<std::uint16_t> index;
+    std::vector<Packet> packets;
+    for (int i = 0; i < 3; ++i) {
+      Work work = plain(std::array{WqeOpcode::kSend, WqeOpcode::kWrite, WqeOpcode::kRead}[world.bench.uniform(0, 2)], {});
+      const auto segments = world.bench.uniform(1, 16);
+      for (std::uint64_t s = 0; s < segments; ++s) work.sges.push_back(sge(static_cast<std::uint32_t>(world.bench.chance(0.2) ? 0 : world.bench.uniform(1, mtu)), world.bench.rng()));
+      index.push_back(world.write_wqe(qp, work));
+    }
+    auto& queue = world.queues[qp];
+    packets.assign(queue.expected.begin(), queue.expected.end());
+    world.ring(qp);
+    world.bench.run_until([&] { return queue.expected.empty(); }, 20000, "first pass");
+    world.bench.run(200);
+    const auto before = world.context(qp);
+    // Any packet; of a Read, any of its responses: the request then asks for the rest.
+    auto at = static_cast<std::size_t>(world.bench.uniform(0, packets.size() - 1));
+    Packet first = packets[at];
+    std::uint32_t skipped = 0;
+    if (first.read) {
+      skipped = static_cast<std::uint32_t>(world.bench.uniform(0, (first.desc.dma_length + mtu - 1) / mtu - (first.desc.dma_length != 0))) * (first.desc.dma_length > mtu);
+      first.desc.psn = (first.desc.psn + skipped) & 0xffffff;
+      first.desc.va += skipped * mtu;
+      first.desc.dma_length -= skipped * mtu;
+    }
+    std::uint32_t sent_of_it = skipped;
+    for (std::size_t i = at; i > 0 && packets[i - 1].desc.wqe_idx == first.desc.wqe_idx; --i) ++sent_of_it;
+    queue.expected.push_back(first);
+    queue.expected.insert(queue.expected.end(), packets.begin() + static_cast<std::ptrdiff_t>(at) + 1, packets.end());
+    std::size_t reads = 0;
+    for (auto& packet : queue.expected) {
+      if (packet.read) packet.read->replayed = 1, ++reads;
+    }
+    queue.read_slot = static_cast<std::uint8_t>(queue.read_slot - reads);
+    queue.reads.clear();
+    queue.unanswered.clear();
+    world.change(qp, [&](rtl::SendCtx& ctx) {
+      ctx.exec_idx = first.desc.wqe_idx;
+      ctx.next_psn = first.desc.psn;
+      ctx.msg_off = sent_of_it * mtu;
+      ctx.msg_active = sent_of_it != 0 && !first.read;
+      ctx.resume = sent_of_it != 0;
+      ctx.sge_idx = 0;
+      ctx.sge_off = 0;
+      ctx.buf_count = 0;
+      ctx.fetch_gen = (ctx.fetch_gen + 1) & 15;
+      ctx.rd_tail = static_cast<std::uint8_t>((ctx.rd_tail - reads) & 31);
+      ctx.rd_outstanding = static_cast<std::uint8_t>(ctx.rd_outstanding - reads);
+    }, true);
+    world.bench.run_until([&] { return queue.expected.empty(); }, 20000, "second pass");
+    world.bench.run(200);
+    const auto after = world.context(qp);
+    CHECK(after.next_psn == before.next_psn);
+    CHECK(after.max_psn == before.max_psn);
+    CHECK(after.exec_idx == before.exec_idx);
+    CHECK(after.rd_tail == before.rd_tail);
+    CHECK((after.resume == 0 && after.msg_active == 0 && after.fault == 0));
+  }
+}
+
+TEST_CASE("send_queue: nothing is sent while an RNR NAK makes it wait", "[rtl]") {
+  World world(seed(15));
+  world.set_up(3, [](rtl::SendCtx& ctx) { ctx.rnr_wait = 1; });
+  world.write_wqe(3, plain(WqeOpcode::kSend, {100}));
+  world.ring(3);
+  world.bench.run(2000);
+  CHECK(world.desc_count == 0);
+  world.change(3, [](rtl::SendCtx& ctx) { ctx.rnr_wait = 0; }, true);
+  world.finish();
+  CHECK(world.desc_count == 1);
 }
