@@ -51,6 +51,7 @@ void add_copy_command(CLI::App& tool, std::function<int()>& action) {
   auto& pcie = options->world.host.root_complex;
   pcie.reorder_probability = pcie.split_probability = 0.1;
   command->add_option("--pcie-reorder", pcie.reorder_probability, "Chance that a DMA read is answered late and out of order")->check(CLI::Range(0.0, 1.0))->capture_default_str();
+  add_faults_option(*command, options->world);
   command->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

@@ -222,7 +222,7 @@ TEST_CASE("no hang: a long sleep, a frame that is held on the wire, a NIC that m
 
   model::WireRule hold;
   hold.fault = model::WireFault::kReorder;
-  hold.parameters.hold_ns = 200'000;
+  hold.parameters.reorder_hold_ns = 200'000;
   options.wire.faults[0].rules = {hold};
   options.pcie_faults[0].emplace().stalls = {{250'000, 100'000}};
   world().reset(options);
