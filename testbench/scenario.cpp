@@ -128,7 +128,8 @@ model::PcieRule read_pcie_rule(ScenarioObject& from) {
   const auto fault = from.choice("fault", names_of<PcieFault>(model::kPcieFaults));
   if (!fault) from.fail("fault", "is missing");
   rule.fault = static_cast<PcieFault>(*fault);
-  if (const auto access = from.choice("on", names_of<model::PcieAccess>(model::kPcieAccesses))) rule.match.access = static_cast<model::PcieAccess>(*access);
+  const auto access = from.choice("on", names_of<model::PcieAccess>(model::kPcieAccesses));
+  if (access) rule.match.access = static_cast<model::PcieAccess>(*access);
   from.number("min_bytes", rule.match.min_bytes, 0);
   from.address("address", rule.match.address);
   from.number("nth", rule.nth, 1);
@@ -196,7 +197,7 @@ void parse_scenario(const std::string& text, const std::string& name, WorldOptio
   }
   WorldOptions changed = options;
   ScenarioObject root(json, name + ": ");
-  root.number("hang_ns", changed.hang_ns, 0);
+  root.number("hang_ns", changed.hang_ns, 0, static_cast<std::uint64_t>(kLongestNs));
   if (auto wire = root.object("wire")) read_wire(std::move(*wire), changed.wire);
   if (auto pcie = root.object("pcie")) read_pcie(std::move(*pcie), changed);
   root.finish();

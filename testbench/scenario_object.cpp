@@ -35,18 +35,18 @@ void ScenarioObject::number(const char* key, double& to, double least, double mo
   to = number;
 }
 
-void ScenarioObject::number(const char* key, std::uint64_t& to, std::uint64_t least) {
+void ScenarioObject::number(const char* key, std::uint64_t& to, std::uint64_t least, std::uint64_t most) {
   const json* value = find(key);
   if (!value) return;
   if (!value->is_number_unsigned()) fail(key, "must be a whole number, not negative");
   if (value->get<std::uint64_t>() < least) fail(key, fmt::format("must be at least {}", least));
+  if (value->get<std::uint64_t>() > most) fail(key, fmt::format("must be at most {}", most));
   to = value->get<std::uint64_t>();
 }
 
 void ScenarioObject::number(const char* key, std::uint32_t& to, std::uint32_t least, std::uint32_t most) {
   std::uint64_t wide = to;
-  number(key, wide, least);
-  if (wide > most) fail(key, fmt::format("must be at most {}", most));
+  number(key, wide, least, most);
   to = static_cast<std::uint32_t>(wide);
 }
 
@@ -59,7 +59,8 @@ void ScenarioObject::address(const char* key, std::optional<std::uint64_t>& to) 
   }
   const std::string text = value->is_string() ? value->get<std::string>() : "";
   constexpr std::size_t kDigits = 16;
-  const bool hex = text.starts_with("0x") && text.size() > 2 && text.size() <= 2 + kDigits && text.find_first_not_of("0123456789abcdefABCDEF", 2) == std::string::npos;
+  const bool hex = text.starts_with("0x") && text.size() > 2 && text.size() <= 2 + kDigits &&
+                   text.find_first_not_of("0123456789abcdefABCDEF", 2) == std::string::npos;
   if (!hex) fail(key, "must be an address: a number, or text as \"0x2000\"");
   to = std::strtoull(text.c_str(), nullptr, 16);
 }

@@ -23,7 +23,7 @@ class ScenarioObject {
   // Each leaves `to` as it is when there is no such key.
   void number(const char* key, double& to, double least, double most);
   void number(const char* key, std::uint32_t& to, std::uint32_t least, std::uint32_t most = ~std::uint32_t{0});
-  void number(const char* key, std::uint64_t& to, std::uint64_t least);
+  void number(const char* key, std::uint64_t& to, std::uint64_t least, std::uint64_t most = ~std::uint64_t{0});
   /// As number; hexadecimal text ("0x200000000000") too, because JSON has no such numbers.
   void address(const char* key, std::optional<std::uint64_t>& to);
   void boolean(const char* key, bool& to);

@@ -139,7 +139,8 @@ bool World::stuck() {
     const auto& root_complex = hosts_[i]->root_complex();
     moves = moves || wire_.direction(i).under_way() != 0 || root_complex.holds_back();
     since = std::max(since, hosts_[i]->device().asleep_until());
-    if (const auto withheld = root_complex.statistics().last_withheld; withheld != 0) since = std::max(since, withheld + kCompletionTimeout);
+    const auto withheld = root_complex.statistics().last_withheld;
+    if (withheld != 0) since = std::max(since, withheld + kCompletionTimeout);
   }
   if (moves) {
     last_movements_ = count;

@@ -30,7 +30,12 @@ int run(const Options& options) {
   const CopyReport report = run_copy(world, options.copy);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   print_copy(report, options.copy, options.world.wire.rate_gbps, seconds);
-  write_json(options.json, copy_json(report, options.copy, options.world.wire.rate_gbps, options.world.seed, seconds));
+  auto json = copy_json(report, options.copy, options.world.wire.rate_gbps, options.world.seed, seconds);
+  if (const auto faults = faults_json(world); !faults.empty()) {
+    fmt::print("  faults {}\n", faults.dump());
+    json["faults"] = faults;
+  }
+  write_json(options.json, json);
   return report.equal() ? 0 : 1;
 }
 

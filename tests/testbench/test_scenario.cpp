@@ -134,6 +134,7 @@ TEST_CASE("wrong files are refused, each with the place of the fault") {
       {"[]", "file.json: must be an object"},
       {R"({"wires": {}})", "file.json: wires: unknown key"},
       {R"({"hang_ns": -1})", "file.json: hang_ns: must be a whole number, not negative"},
+      {R"({"hang_ns": 1000000000001})", "file.json: hang_ns: must be at most 1000000000000"},
       {R"({"wire": 1})", "file.json: wire: must be an object"},
       {R"({"wire": {"a_to_a": {}}})", "file.json: wire.a_to_a: unknown key"},
       {R"({"wire": {"both": {"drop": 1.5}}})", "file.json: wire.both.drop: is 1.5, which is not from 0 to 1"},
