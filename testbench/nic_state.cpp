@@ -17,6 +17,9 @@ constexpr std::string_view kReady = "_ready";
 /// A wider state_q is data: the remainder of a CRC.
 constexpr int kStateBits = 8;
 
+/// State in which the machine of an instance rests. These two clear their memory first, and rest in the state after that.
+std::uint64_t rest_of(std::string_view scope) { return scope.ends_with(".u_refs") || scope.ends_with(".u_mpt") ? 1 : 0; }
+
 std::uint64_t value_of(const VerilatedVar& variable) {
   switch (variable.vltype()) {
     case VLVT_UINT8: return *static_cast<const CData*>(variable.datap());
@@ -43,8 +46,8 @@ void append_scope(const std::string& name, const VerilatedVarNameMap& variables,
   for (const auto& [text, variable] : variables) {
     const std::string_view signal(text);
     const std::uint64_t value = value_of(variable);
-    if (value == 0) continue;
-    if (signal == kState && variable.packed().elements() <= kStateBits) lines.push_back(name + "." + text + " = " + std::to_string(value));
+    const bool state = signal == kState && variable.packed().elements() <= kStateBits;
+    if (state && value != rest_of(name)) lines.push_back(name + "." + text + " = " + std::to_string(value));
     if (!signal.ends_with(kValid)) continue;
     const std::string stream(signal.substr(0, signal.size() - kValid.size()));
     const auto ready = variables.find((stream + std::string(kReady)).c_str());
