@@ -167,7 +167,9 @@ std::string World::describe() const {
          << wire_.statistics(i).frames << ", clock cycles " << hosts_[i]->nic().cycles();
     append_faults(text, "PCI Express", hosts_[i]->root_complex().faults(), [](std::size_t kind) { return model::name(static_cast<model::PcieFault>(kind)); });
     append_faults(text, "wire", wire_.direction(i).faults(), [](std::size_t kind) { return model::name(static_cast<model::WireFault>(kind)); });
-    for (const auto& line : hosts_[i]->nic().state()) text << "\n    " << line;
+    const auto state = hosts_[i]->nic().state();
+    if (state.empty()) text << "\n    every engine of the NIC rests, and no stream waits";
+    for (const auto& line : state) text << "\n    " << line;
   }
   return text.str();
 }
