@@ -28,7 +28,8 @@ Bytes frame(std::uint32_t number, std::size_t payload = 100, std::uint8_t opcode
   f.payload.assign(payload, static_cast<std::uint8_t>(number));
   return rnic::test::roce_frame(f);
 }
-std::uint32_t number_of(const Bytes& bytes) { return static_cast<std::uint32_t>(rnic::test::read_big(bytes, 51, 3)); }
+/// All ones for a frame that was cut before its PSN.
+std::uint32_t number_of(const Bytes& bytes) { return bytes.size() < 54 ? ~0u : static_cast<std::uint32_t>(rnic::test::read_big(bytes, 51, 3)); }
 
 struct Arrival {
   Picoseconds time;
