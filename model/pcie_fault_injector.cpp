@@ -14,7 +14,7 @@ bool matches(const PcieMatch& match, PcieAccess access, const ByteRange& range, 
 }  // namespace
 
 PcieFaultInjector::PcieFaultInjector(const PcieFaultOptions& options, std::uint64_t seed, Picoseconds epoch)
-    : options_((check(options), options)), epoch_(epoch), partial_(seed, "pcie/partial"), pause_(seed, "pcie/back_pressure") {
+    : options_((check(options), options)), epoch_(epoch), pause_(seed, "pcie/back_pressure") {
   const auto add = [&](PcieAccess access, PcieFault fault, double probability) {
     chances_.push_back({access, fault, probability, Random(seed, std::string("pcie/") + name(access) + '/' + name(fault))});
   };
@@ -54,8 +54,8 @@ PcieFaultInjector::Fate PcieFaultInjector::judge(PcieAccess access, const ByteRa
   }
   for (auto& chance : chances_) {
     if (chance.access != access || !chance.random.chance(chance.probability)) continue;
-    const bool partial = partial_.chance(options_.partial);
-    const auto after = partial ? static_cast<std::uint32_t>(partial_.below(range.length)) : 0;
+    const bool partial = access == PcieAccess::kDmaRead && chance.random.chance(options_.partial);
+    const auto after = partial ? static_cast<std::uint32_t>(chance.random.below(range.length)) : 0;
     if (!fate.hit) fate.hit = {chance.fault, after};
   }
   return fate;

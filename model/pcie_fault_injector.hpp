@@ -63,7 +63,7 @@ class PcieFaultInjector {
   std::vector<PcieRule> timed_;  ///< Unmap at a time; not done yet
   std::vector<Window> windows_;
   std::vector<Chance> chances_;
-  Random partial_, pause_;
+  Random pause_;
   PcieFaultCounts counts_{};
 };
 

@@ -130,7 +130,7 @@ bool RootComplex::take_host_request(HostRequest& request) {
 }
 
 bool RootComplex::can_request() const {
-  if (now_ps() < paused_until_ || faults_.stalled(now_ps())) return false;
+  if (holds_back()) return false;
   return upstream_line_.free_at() <= now_ps() + upstream_line_.duration(kTransmitBufferBytes);
 }
 

@@ -73,6 +73,8 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   void set_config(const PcieConfig& config);
   [[nodiscard]] const RootComplexOptions& options() const { return options_; }
   [[nodiscard]] const RootComplexStatistics& statistics() const { return statistics_; }
+  /// True while a fault keeps the NIC from sending requests.
+  [[nodiscard]] bool holds_back() const { return now_ps() < paused_until_ || faults_.stalled(now_ps()); }
   [[nodiscard]] std::size_t outstanding_reads() const { return checker_.outstanding_reads(); }
 
   // PcieLink

@@ -63,20 +63,20 @@ FrameFate WireFaultInjector::judge(std::vector<std::uint8_t>& frame) {
     ++counts_[static_cast<std::size_t>(fault)];
     fate.faults = static_cast<std::uint8_t>(fate.faults | 1u << static_cast<unsigned>(fault));
   };
-  const auto hold = [&](WireFault fault, const Hit& hit, std::uint32_t least, std::uint32_t most) {
-    return FrameFate::Hold{static_cast<std::uint32_t>(amount(fault, hit, least, most)), from_ns(hit.parameters->hold_ns)};
+  const auto hold = [&](WireFault fault, const Hit& hit, std::uint32_t least, std::uint32_t most, double longest_ns) {
+    return FrameFate::Hold{static_cast<std::uint32_t>(amount(fault, hit, least, most)), from_ns(longest_ns)};
   };
   each(WireFault::kDrop, [&](const Hit&) { return true; });
   fate.dropped = fate.faults != 0;
   each(WireFault::kEcn, [&](const Hit& hit) { return mark_congestion(frame, hit.parameters->only_ect); });
   each(WireFault::kTruncate, [&](const Hit& hit) {
     if (!truncate(frame, hit)) return false;
-    fate.bad = fate.bad || hit.parameters->bad_fcs || frame.size() < kMinFrameBytes;  // fragments never reach a station (IEEE 802.3 4.2.4.2.2)
+    fate.bad = fate.bad || hit.parameters->truncate_bad_fcs || frame.size() < kMinFrameBytes;  // fragments never reach a station (IEEE 802.3 4.2.4.2.2)
     return true;
   });
   each(WireFault::kCorrupt, [&](const Hit& hit) {
     if (!corrupt(frame, hit)) return false;
-    fate.bad = fate.bad || hit.parameters->bad_fcs;
+    fate.bad = fate.bad || hit.parameters->corrupt_bad_fcs;
     return true;
   });
   each(WireFault::kDelay, [&](const Hit& hit) {
@@ -84,11 +84,11 @@ FrameFate WireFaultInjector::judge(std::vector<std::uint8_t>& frame) {
     return true;
   });
   each(WireFault::kReorder, [&](const Hit& hit) {
-    fate.hold = hold(WireFault::kReorder, hit, 1, hit.parameters->reorder_frames);
+    fate.hold = hold(WireFault::kReorder, hit, 1, hit.parameters->reorder_frames, hit.parameters->reorder_hold_ns);
     return true;
   });
   each(WireFault::kDuplicate, [&](const Hit& hit) {
-    fate.copy = hold(WireFault::kDuplicate, hit, 0, hit.parameters->duplicate_frames);
+    fate.copy = hold(WireFault::kDuplicate, hit, 0, hit.parameters->duplicate_frames, hit.parameters->duplicate_hold_ns);
     return true;
   });
   return fate;

@@ -47,7 +47,7 @@ class WireFaultInjector {
     std::uint64_t seen = 0;  ///< Frames that matched
   };
 
-  /// Parameters of the fault when it hits the next frame, by rule or by chance; and the generator, when it is by chance.
+  /// A fault of the next frame; no parameters: it does not hit.
   struct Hit {
     const WireFaultParameters* parameters{};
     bool by_chance{};

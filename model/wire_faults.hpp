@@ -27,14 +27,16 @@ inline constexpr std::size_t kWireFaults = 7;
 struct WireFaultParameters {
   std::uint32_t reorder_frames = 3;     ///< Reorder: so many later frames (from 1) pass first
   std::uint32_t duplicate_frames = 0;   ///< Duplicate: so many later frames (from 0) arrive before the copy
-  double hold_ns = 10'000;              ///< Reorder, duplicate: longest time to wait for these frames
+  double reorder_hold_ns = 10'000;      ///< Reorder: longest time to wait for these frames
+  double duplicate_hold_ns = 10'000;    ///< Duplicate: the same
   std::uint32_t corrupt_bits = 1;       ///< Corrupt: bits inverted (from 1), at random places
   std::optional<std::uint32_t> corrupt_bit{};     ///< Corrupt: this bit instead: 8 * byte + bit; none when the frame is shorter
   double delay_ns = 1000;               ///< Delay: extra time (from 0)
   std::optional<std::uint32_t> truncate_bytes{};  ///< Truncate: bytes that are left; nothing: random. Longer than the frame: whole
-  /// Corrupt, truncate: the frame check sequence shows it, so the MAC of the receiver marks the frame bad, as for a bit error on
-  /// a cable. Otherwise it is right again, as after an error inside a switch: only checksum and ICRC can tell.
-  bool bad_fcs = false;
+  /// The frame check sequence shows it, so the MAC of the receiver marks the frame bad, as for a bit error on a cable. Otherwise it
+  /// is right again, as after an error inside a switch: only checksum and ICRC can tell.
+  bool corrupt_bad_fcs = false;
+  bool truncate_bad_fcs = false;
   bool only_ect = false;                ///< ECN: only frames of ECN-capable senders, as real switches do (RFC 3168)
 };
 

@@ -23,9 +23,11 @@ void AppRunner::add(std::string name, std::function<void()> body) {
   apps_.push_back(std::move(app));
 }
 
-void AppRunner::run(const sc_core::sc_time& limit) {
+void AppRunner::run(const sc_core::sc_time& limit, const Watch& watch, const std::function<void()>& at_stop) {
   failure_ = nullptr;
-  timed_out_ = false;
+  timed_out_ = stuck_ = false;
+  watch_ = watch;
+  at_stop_ = at_stop;
   deadline_ = sc_core::sc_time_stamp() + limit;
   requested_ = true;
   start_event_.notify(sc_core::SC_ZERO_TIME);  // has no effect before the first sc_start; the flag has
@@ -33,6 +35,7 @@ void AppRunner::run(const sc_core::sc_time& limit) {
   const std::string names = unfinished();
   apps_.clear();
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  if (stuck_) throw Hang("nothing moves any more, and these wait: " + names);
   if (timed_out_) {
     throw SimulationTimeout("not ended after " + limit.to_string() + " of simulated time: " + names);
   }
@@ -47,15 +50,25 @@ void AppRunner::supervise() {
       options.set_stack_size(kStackBytes);
       app->process = sc_core::sc_spawn([this, one = app.get()] { execute(*one); }, sc_core::sc_gen_unique_name("app"), &options);
     }
-    while (!all_ended() && !failure_ && !timed_out_) {
-      if (sc_core::sc_time_stamp() >= deadline_) {
-        timed_out_ = true;
-      } else {
-        wait(deadline_ - sc_core::sc_time_stamp(), end_event_);
-      }
-    }
+    wait_for_apps();
+    if ((timed_out_ || stuck_) && at_stop_) at_stop_();
     stop_all();
     sc_core::sc_pause();
+  }
+}
+
+void AppRunner::wait_for_apps() {
+  const bool watched = watch_.period != sc_core::SC_ZERO_TIME;
+  sc_core::sc_time look = sc_core::sc_time_stamp() + watch_.period;
+  while (!all_ended() && !failure_) {
+    const sc_core::sc_time now = sc_core::sc_time_stamp();
+    timed_out_ = now >= deadline_;
+    if (watched && now >= look) {
+      look = now + watch_.period;
+      stuck_ = watch_.stuck();
+    }
+    if (timed_out_ || stuck_) return;
+    wait((watched && look < deadline_ ? look : deadline_) - now, end_event_);
   }
 }
 

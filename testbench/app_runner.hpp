@@ -17,6 +17,12 @@ class SimulationTimeout : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The applications did not end, and nothing that could make them end moved any more.
+class Hang : public SimulationTimeout {
+ public:
+  using SimulationTimeout::SimulationTimeout;
+};
+
 /// Runs functions as SystemC threads, beside whatever else the kernel simulates, until they have ended.
 ///
 /// An application that must stop early (another one threw, or time is over) is unwound where it waits: its destructors run, and
@@ -28,10 +34,17 @@ class AppRunner : public sc_core::sc_module {
   /// Adds an application to the next run. It starts when run is called, after those that were added before it.
   void add(std::string name, std::function<void()> body);
 
+  /// Looks at the world now and then while applications run.
+  struct Watch {
+    sc_core::sc_time period;       ///< Zero: nobody looks
+    std::function<bool()> stuck;   ///< True: the run is over
+  };
+
   /// Runs the kernel until all applications have ended. Rethrows the first exception that leaves one of them, after all others
-  /// have been stopped. Throws SimulationTimeout, naming those that had not ended, after `limit`; and what the kernel reports.
+  /// have been stopped. Throws SimulationTimeout, naming those that had not ended, after `limit`; Hang when `watch` says so; and
+  /// what the kernel reports. `at_stop` is called before applications are stopped for one of these two reasons.
   /// Called from outside the kernel.
-  void run(const sc_core::sc_time& limit);
+  void run(const sc_core::sc_time& limit, const Watch& watch = {}, const std::function<void()>& at_stop = {});
 
   /// Runs the kernel for `time` with no application. Called from outside the kernel.
   void idle(const sc_core::sc_time& time) { sc_core::sc_start(time, sc_core::SC_RUN_TO_TIME); }
@@ -47,6 +60,7 @@ class AppRunner : public sc_core::sc_module {
   void execute(App& app);
   void supervise();
   void stop_all();
+  void wait_for_apps();
   [[nodiscard]] bool all_ended() const;
   [[nodiscard]] std::string unfinished() const;
 
@@ -54,7 +68,10 @@ class AppRunner : public sc_core::sc_module {
   std::exception_ptr failure_;
   bool requested_ = false;  ///< run waits for the supervisor
   bool timed_out_ = false;
+  bool stuck_ = false;
   sc_core::sc_time deadline_;
+  Watch watch_;
+  std::function<void()> at_stop_;
   sc_core::sc_event start_event_;
   sc_core::sc_event end_event_;
 };

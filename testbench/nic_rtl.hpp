@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <systemc>
+#include <vector>
 
 #include "model/ethernet.hpp"
 #include "model/pcie.hpp"
@@ -37,6 +38,7 @@ class NicRtl : public sc_core::sc_module {
   void stop_trace() { nic_->stop_trace(); }
 
   [[nodiscard]] const PortActivity& activity() const { return nic_->activity(); }
+  [[nodiscard]] std::vector<std::string> state() const { return nic_->state(); }
 
   /// Clock cycles since power-on.
   [[nodiscard]] std::uint64_t cycles() const { return cycles_; }

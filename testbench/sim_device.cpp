@@ -25,6 +25,7 @@ void SimDevice::reset(std::uint64_t seed) {
   random_ = model::Random(seed, "entropy");
   epoch_ = model::now_ps();
   skipped_ns_ = 0;
+  asleep_until_ = 0;
   misuse_.clear();
 }
 
@@ -107,7 +108,11 @@ Device::MsixMessage SimDevice::msix_message(std::uint32_t vector) {
 
 void SimDevice::elapse(std::uint64_t ns) {
   if (ns == 0) return;
-  if (time_can_pass()) return wait(model::to_sc_time(ns * model::kPicosecondsPerNanosecond));
+  if (time_can_pass()) {
+    const model::Picoseconds time = ns * model::kPicosecondsPerNanosecond;
+    if (time >= long_sleep_) asleep_until_ = std::max(asleep_until_, model::now_ps() + time);
+    return wait(model::to_sc_time(time));
+  }
   skipped_ns_ += ns;
 }
 

@@ -49,6 +49,11 @@ class SimDevice : public sc_core::sc_module, public Device {
   /// What the driver did that no correct driver does (freed or unmapped what it does not have), in words.
   [[nodiscard]] const std::vector<std::string>& misuse() const { return misuse_; }
 
+  /// Until when the last of the waits in elapse of at least `time` lasts. An application that asked for one is not stuck before;
+  /// one that polls is.
+  void set_long_sleep(model::Picoseconds time) { long_sleep_ = time; }
+  [[nodiscard]] model::Picoseconds asleep_until() const { return asleep_until_; }
+
   /// Starts again: time from zero, random numbers from `seed`.
   void reset(std::uint64_t seed);
 
@@ -60,6 +65,8 @@ class SimDevice : public sc_core::sc_module, public Device {
   model::InterruptController& interrupts_;
   model::Random random_;
   model::Picoseconds epoch_ = 0;
+  model::Picoseconds long_sleep_ = ~model::Picoseconds{0};
+  model::Picoseconds asleep_until_ = 0;
   std::uint64_t skipped_ns_ = 0;  ///< Asked for where no time could pass
   std::vector<std::string> misuse_;
 };

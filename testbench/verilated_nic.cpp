@@ -5,12 +5,14 @@
 
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 
 #include "Vrnic_top.h"
 #include "model/tlp_checker.hpp"
 #include "testbench/generated/rtl_streams.hpp"
+#include "testbench/nic_state.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -117,6 +119,20 @@ void VerilatedNic::evaluate(bool clock, std::uint64_t time) {
     stop_trace();
     throw std::runtime_error(name_ + ": an assertion of the RTL failed at " + std::to_string(time) + " ps");
   }
+}
+
+std::vector<std::string> VerilatedNic::state() const {
+  std::vector<std::string> lines;
+  const auto port = [&](const char* name, bool valid, bool ready) {
+    if (valid && !ready) lines.push_back(std::string("rnic_top.") + name + ": valid, not ready");
+  };
+  port("host_req", top_->host_req_valid_i, top_->host_req_ready_o);
+  port("dma_req", top_->dma_req_valid_o, top_->dma_req_ready_i);
+  port("dma_cpl", top_->dma_cpl_valid_i, top_->dma_cpl_ready_o);
+  port("eth_tx", top_->eth_tx_valid_o, top_->eth_tx_ready_i);
+  auto inside = busy_signals(*context_);
+  lines.insert(lines.end(), std::make_move_iterator(inside.begin()), std::make_move_iterator(inside.end()));
+  return lines;
 }
 
 // ---- Into the NIC ------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "model/ethernet.hpp"
 #include "model/pcie.hpp"
@@ -42,6 +43,8 @@ class VerilatedNic {
   void stop_trace();
 
   [[nodiscard]] const PortActivity& activity() const { return activity_; }
+  /// What holds: busy_signals, and the ports of the NIC where one side waits for the other.
+  [[nodiscard]] std::vector<std::string> state() const;
 
  private:
   void hold_reset();

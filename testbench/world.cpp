@@ -1,5 +1,6 @@
 #include "testbench/world.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
@@ -20,11 +21,22 @@ bool enabled(const char* variable) {
   return value != nullptr && std::string_view(value) != "" && std::string_view(value) != "0";
 }
 
+/// Longest time for which a NIC may wait for the answer to a DMA read (base specification 2.8: 50 ms in the default range), with
+/// some time to act on it.
+constexpr model::Picoseconds kCompletionTimeout = 55'000'000'000;
+
 /// waves.fst for host 0, waves.host1.fst for host 1.
 std::string trace_file(const std::string& path, const Host& host) {
   const std::filesystem::path whole(path);
   if (host.index() == 0) return path;
   return (whole.parent_path() / (whole.stem().string() + "." + host.basename() + whole.extension().string())).string();
+}
+
+template <typename Counts, typename Name>
+void append_faults(std::ostream& text, const char* where, const Counts& counts, Name name_of) {
+  for (std::size_t kind = 0; kind < counts.size(); ++kind) {
+    if (counts[kind] != 0) text << ", " << where << ' ' << name_of(kind) << ' ' << counts[kind];
+  }
 }
 
 model::WireOptions seeded(model::WireOptions options, std::uint64_t seed) {
@@ -46,11 +58,17 @@ WorldOptions WorldOptions::from_environment(const std::string& name) {
   return options;
 }
 
+HostOptions World::host_options(std::size_t index) const {
+  HostOptions options = options_.host;
+  if (options_.pcie_faults.at(index)) options.root_complex.faults = *options_.pcie_faults[index];
+  return options;
+}
+
 World::World(const WorldOptions& options)
     : sc_module(sc_core::sc_module_name("world")), options_(options), wire_("wire", seeded(options.wire, options.seed)), runner_("runner") {
   for (std::size_t i = 0; i < kHosts; ++i) {
     const std::string name = "host" + std::to_string(i);
-    hosts_[i] = std::make_unique<Host>(name.c_str(), i, options.host, options.seed, wire_.port(i));
+    hosts_[i] = std::make_unique<Host>(name.c_str(), i, host_options(i), options.seed, wire_.port(i));
   }
   if (kResetGrid % options.host.nic.clock_period != 0) throw std::invalid_argument("clock_period does not divide one microsecond");
   wire_.set_tap([this](const model::FrameRecord& frame) {
@@ -78,11 +96,22 @@ void World::add_app(std::size_t index, std::string name, App app) {
 }
 
 void World::run(std::uint64_t limit_ns) {
+  std::string state;
+  last_movements_ = movements();
+  last_movement_ = model::now_ps();
+  // Often enough that a hang is seen soon after its time.
+  constexpr std::uint64_t kLooks = 8;
+  const model::Picoseconds period = options_.hang_ns * model::kPicosecondsPerNanosecond / kLooks;
+  for (auto& host : hosts_) host->device().set_long_sleep(options_.hang_ns * model::kPicosecondsPerNanosecond);
   try {
-    runner_.run(model::to_sc_time(limit_ns * model::kPicosecondsPerNanosecond));
+    runner_.run(model::to_sc_time(limit_ns * model::kPicosecondsPerNanosecond), {model::to_sc_time(period), [this] { return stuck(); }},
+                [&] { state = describe(); });
+  } catch (const Hang& hang) {
+    finish_files();
+    throw Hang(hang.what() + state);
   } catch (const SimulationTimeout& timeout) {
     finish_files();
-    throw SimulationTimeout(timeout.what() + describe());
+    throw SimulationTimeout(timeout.what() + state);
   } catch (...) {
     finish_files();
     throw;
@@ -92,6 +121,34 @@ void World::run(std::uint64_t limit_ns) {
 }
 
 void World::idle(std::uint64_t ns) { runner_.idle(model::to_sc_time(ns * model::kPicosecondsPerNanosecond)); }
+
+std::uint64_t World::movements() const {
+  std::uint64_t all = 0;
+  for (std::size_t i = 0; i < kHosts; ++i) {
+    all += hosts_[i]->root_complex().statistics().packets + wire_.statistics(i).frames + wire_.direction(i).delivered();
+  }
+  return all;
+}
+
+bool World::stuck() {
+  const model::Picoseconds now = model::now_ps();
+  const std::uint64_t count = movements();
+  bool moves = count != last_movements_;
+  model::Picoseconds since = last_movement_;
+  for (std::size_t i = 0; i < kHosts; ++i) {
+    const auto& root_complex = hosts_[i]->root_complex();
+    moves = moves || wire_.direction(i).under_way() != 0 || root_complex.holds_back();
+    since = std::max(since, hosts_[i]->device().asleep_until());
+    const auto withheld = root_complex.statistics().last_withheld;
+    if (withheld != 0) since = std::max(since, withheld + kCompletionTimeout);
+  }
+  if (moves) {
+    last_movements_ = count;
+    last_movement_ = now;
+    return false;
+  }
+  return now >= since + options_.hang_ns * model::kPicosecondsPerNanosecond;
+}
 
 void World::check_misuse() const {
   for (const auto& host : hosts_) {
@@ -108,6 +165,11 @@ std::string World::describe() const {
          << hosts_[i]->root_complex().outstanding_reads() << "), writes " << statistics.dma_writes << ", interrupts "
          << statistics.interrupts << ", IOMMU faults " << hosts_[i]->iommu().fault_count() << ", frames sent "
          << wire_.statistics(i).frames << ", clock cycles " << hosts_[i]->nic().cycles();
+    append_faults(text, "PCI Express", hosts_[i]->root_complex().faults(), [](std::size_t kind) { return model::name(static_cast<model::PcieFault>(kind)); });
+    append_faults(text, "wire", wire_.direction(i).faults(), [](std::size_t kind) { return model::name(static_cast<model::WireFault>(kind)); });
+    const auto state = hosts_[i]->nic().state();
+    if (state.empty()) text << "\n    every engine of the NIC rests, and no stream waits";
+    for (const auto& line : state) text << "\n    " << line;
   }
   return text.str();
 }
@@ -121,7 +183,7 @@ void World::reset(const WorldOptions& options) {
   if (past_grid != 0) sc_core::sc_start(model::to_sc_time(kResetGrid - past_grid), sc_core::SC_RUN_TO_TIME);
   epoch_ = model::now_ps();
   options_ = options;
-  for (auto& host : hosts_) host->reset(options.host, options.seed);
+  for (std::size_t i = 0; i < kHosts; ++i) hosts_[i]->reset(host_options(i), options.seed);
   wire_.reset(seeded(options.wire, options.seed));
   open_files();
 }

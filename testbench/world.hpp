@@ -20,7 +20,11 @@ namespace rnic::testbench {
 struct WorldOptions {
   HostOptions host;  ///< Of both hosts
   model::WireOptions wire;
+  /// Faults of each host's PCI Express, instead of those in `host`.
+  std::array<std::optional<model::PcieFaultOptions>, 2> pcie_faults{};
   std::uint64_t seed = 1;
+  /// A run in which no TLP and no frame has moved for this simulated time is given up (see World::run). 0: never.
+  std::uint64_t hang_ns = 20'000'000;
   std::string capture_path;  ///< Capture file of the wire; empty: none
   std::string trace_path;    ///< FST file of host 0's NIC; host 1's gets ".host1" before the suffix. Empty: none
 
@@ -49,9 +53,13 @@ class World : public sc_core::sc_module {
   /// Adds an application of host `index` to the next run. It is a thread of simulated time.
   void add_app(std::size_t index, std::string name, App app);
   /// Runs until all applications have ended. Rethrows the first exception that leaves one of them, after the others have been
-  /// unwound. Throws SimulationTimeout after `limit_ns` of simulated time, naming applications and the state of the hosts;
+  /// unwound. Throws SimulationTimeout after `limit_ns` of simulated time, and Hang when nothing has moved on PCI Express and on the
+  /// wire for hang_ns, both naming the applications that wait, what the hosts did, and what each engine of the NICs does;
   /// std::logic_error when a driver misused its device; sc_core::sc_report when the RTL or the kernel reports an error, after
   /// which the world cannot go on.
+  ///
+  /// It is no hang while an application waits in one Device::elapse of hang_ns or more, a frame is on the wire or held there, a
+  /// fault keeps a NIC from sending, or a NIC may still wait for the time-out of a DMA read that was withheld from it.
   void run(std::uint64_t limit_ns = 1'000'000'000);
   /// Lets simulated time pass without applications.
   void idle(std::uint64_t ns);
@@ -70,6 +78,9 @@ class World : public sc_core::sc_module {
   void open_files();
   void finish_files();
   void check_misuse() const;
+  [[nodiscard]] HostOptions host_options(std::size_t index) const;
+  [[nodiscard]] std::uint64_t movements() const;
+  [[nodiscard]] bool stuck();
   [[nodiscard]] std::string describe() const;
 
   WorldOptions options_;
@@ -79,6 +90,8 @@ class World : public sc_core::sc_module {
   std::unique_ptr<model::PcapWriter> capture_;
   model::Wire::Tap observer_;
   model::Picoseconds epoch_ = 0;
+  std::uint64_t last_movements_ = 0;      ///< When stuck last looked
+  model::Picoseconds last_movement_ = 0;  ///< When it last saw one
 };
 
 }  // namespace rnic::testbench

@@ -30,7 +30,12 @@ int run(const Options& options) {
   const CopyReport report = run_copy(world, options.copy);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   print_copy(report, options.copy, options.world.wire.rate_gbps, seconds);
-  write_json(options.json, copy_json(report, options.copy, options.world.wire.rate_gbps, options.world.seed, seconds));
+  auto json = copy_json(report, options.copy, options.world.wire.rate_gbps, options.world.seed, seconds);
+  if (const auto faults = faults_json(world); !faults.empty()) {
+    fmt::print("  faults {}\n", faults.dump());
+    json["faults"] = faults;
+  }
+  write_json(options.json, json);
   return report.equal() ? 0 : 1;
 }
 
@@ -51,6 +56,7 @@ void add_copy_command(CLI::App& tool, std::function<int()>& action) {
   auto& pcie = options->world.host.root_complex;
   pcie.reorder_probability = pcie.split_probability = 0.1;
   command->add_option("--pcie-reorder", pcie.reorder_probability, "Chance that a DMA read is answered late and out of order")->check(CLI::Range(0.0, 1.0))->capture_default_str();
+  add_faults_option(*command, options->world);
   command->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

@@ -25,6 +25,13 @@ nlohmann::ordered_json phase_json(const CopyPhase& phase, const CopyOptions& opt
 
 void print_row(const char* name, const std::string& write, const std::string& read) { fmt::print("  {:<28}{:>16}{:>16}\n", name, write, read); }
 
+template <typename Kind, typename Counts>
+void add_counts(nlohmann::ordered_json& to, const char* part, const char* place, const Counts& counts) {
+  for (std::size_t kind = 0; kind < counts.size(); ++kind) {
+    if (counts[kind] != 0) to[part][place][model::name(static_cast<Kind>(kind))] = counts[kind];
+  }
+}
+
 }  // namespace
 
 void check_writable(const std::filesystem::path& path, const char* option) {
@@ -77,6 +84,13 @@ nlohmann::ordered_json copy_json(const CopyReport& report, const CopyOptions& op
           {"sha256", {{"file", report.file_sha256}, {"written", report.written_sha256}, {"read", report.read_sha256}}},
           {"equal", report.equal()},
           {"wall_clock", {{"seconds", wall_seconds}, {"simulated_cycles_per_second", wall_seconds > 0 ? static_cast<double>(report.cycles) / wall_seconds : 0.0}}}};
+}
+
+nlohmann::ordered_json faults_json(World& world) {
+  auto json = nlohmann::ordered_json::object();
+  for (std::size_t i = 0; i < World::kHosts; ++i) add_counts<model::WireFault>(json, "wire", i == 0 ? "a_to_b" : "b_to_a", world.wire().direction(i).faults());
+  for (std::size_t i = 0; i < World::kHosts; ++i) add_counts<model::PcieFault>(json, "pcie", i == 0 ? "a" : "b", world.host(i).root_complex().faults());
+  return json;
 }
 
 }  // namespace rnic::testbench

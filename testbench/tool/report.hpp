@@ -24,4 +24,7 @@ void print_copy(const CopyReport& report, const CopyOptions& options, double lin
 /// Everything under "wall_clock" depends on the machine; the rest depends on the options alone.
 nlohmann::ordered_json copy_json(const CopyReport& report, const CopyOptions& options, double link_gbps, std::uint64_t seed, double wall_seconds);
 
+/// How often each fault of the scenario has hit: {"wire": {"a_to_b": {"drop": 3}}, "pcie": {"a": {...}}}. Only what has happened.
+nlohmann::ordered_json faults_json(World& world);
+
 }  // namespace rnic::testbench

@@ -1,5 +1,7 @@
 #include "testbench/tool/world_options.hpp"
 
+#include "testbench/scenario.hpp"
+
 namespace rnic::testbench {
 
 void add_world_options(CLI::App& command, WorldOptions& options) {
@@ -7,6 +9,17 @@ void add_world_options(CLI::App& command, WorldOptions& options) {
   command.add_option("--link-gbps", options.wire.rate_gbps, "Rate of the wire, 10^9 bits per second")->check(CLI::Range(0.1, 400.0))->capture_default_str();
   command.add_option("--link-delay-ns", options.wire.delay_ns, "Delay of the wire")->check(CLI::Range(0.0, 1e9))->capture_default_str();
   command.add_option("--pcie-read-ns", options.host.root_complex.read_latency_ns, "Round trip of a DMA read")->check(CLI::Range(1.0, 1e6))->capture_default_str();
+}
+
+void add_faults_option(CLI::App& command, WorldOptions& options) {
+  const auto load = [&options](const std::string& file) {
+    try {
+      load_scenario(file, options);
+    } catch (const ScenarioError& error) {
+      throw CLI::ValidationError("--faults", error.what());
+    }
+  };
+  command.add_option_function<std::string>("--faults", load, "Scenario file: what goes wrong on the wire and on PCI Express");
 }
 
 }  // namespace rnic::testbench

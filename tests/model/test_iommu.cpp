@@ -83,3 +83,27 @@ TEST_CASE("unmapped pages fault; mappings of one page are independent") {
   CHECK(iommu.fault_count() == 0);
   CHECK(iommu.map_pages(pointer(0x20'0000), 2 * kPage, Rights::kReadWrite) == first);  // as from the start
 }
+
+TEST_CASE("revoked mappings fault, and their owner unmaps them as ever") {
+  Iommu iommu(1);
+  const auto pages = iommu.map_pages(pointer(0x20'0000), 2 * kPage, Rights::kReadWrite);
+  const auto other = iommu.map_pages(pointer(0x20'0000), kPage, Rights::kRead);
+  CHECK(iommu.peek(pages[0] + 5) == pointer(0x20'0005));
+  CHECK(iommu.revoke_page(pages[0] + 100));
+  CHECK_FALSE(iommu.revoke_page(pages[0]));
+  CHECK_FALSE(iommu.revoke_page(0x5000));
+  CHECK(iommu.peek(pages[0]) == nullptr);
+  CHECK(iommu.fault_count() == 0);
+  CHECK(iommu.translate(pages[0], Access::kRead) == nullptr);
+  CHECK(iommu.fault_log().back().reason == Iommu::Reason::kRevoked);
+  CHECK(iommu.translate(other[0], Access::kRead) == pointer(0x20'0000));
+  CHECK(iommu.revoke(pointer(0x20'0123)) == 1);  // the one that is left of this page
+  CHECK(iommu.translate(other[0], Access::kRead) == nullptr);
+  CHECK(iommu.translate(pages[1], Access::kWrite) == pointer(0x20'1000));
+  CHECK(iommu.revoke(pointer(0x90'0000)) == 0);
+  const auto again = iommu.map_pages(pointer(0x20'0000), kPage, Rights::kRead);
+  CHECK(iommu.translate(again[0], Access::kRead) == pointer(0x20'0000));
+  iommu.unmap_pages(pages);
+  iommu.unmap_pages(other);
+  CHECK(iommu.mapped_pages() == 1);
+}

@@ -139,6 +139,34 @@ class ToolTest(unittest.TestCase):
         self.assertIn("/nonexistent", self.refused("verify", "/nonexistent"))
         self.assertIn("--junit", self.refused("verify", VECTORS / "flush", "--junit", "/nonexistent/out"))
 
+    def scenario(self, value):
+        path = self.folder / "scenario.json"
+        path.write_text(value if isinstance(value, str) else json.dumps(value))
+        return path
+
+    def test_faults_from_a_scenario(self):
+        file = self.file(50_000)
+        plain = self.copy_json(file, "--link-delay-ns", 5000)
+        # Reordered completions, held-back requests and late frames change times, and nothing else.
+        slow = {"wire": {"both": {"delay": {"probability": 0.1, "ns": 3000}}, "b_to_a": {"rules": [{"fault": "ecn", "opcode": "RC_ACKNOWLEDGE", "nth": 2}]}}, "pcie": {"reorder": 0.5, "both": {"back_pressure": {"probability": 0.2}}}}
+        late = self.copy_json(file, "--link-delay-ns", 5000, "--faults", self.scenario(slow))
+        self.assertTrue(late["equal"])
+        self.assertEqual(late["sha256"], plain["sha256"])
+        self.assertGreater(late["simulated_ns"], plain["simulated_ns"])
+        self.assertNotIn("faults", plain)
+        self.assertEqual(late["faults"]["wire"]["b_to_a"]["ecn"], 1)
+        self.assertGreater(late["faults"]["wire"]["a_to_b"]["delay"], 0)
+
+    def test_wrong_scenarios(self):
+        file = self.file(10)
+        for value, words in (("{", "no JSON"), ({"wire": {"both": {"drop": 2}}}, "wire.both.drop"), ({"wires": {}}, "wires: unknown key")):
+            path = self.scenario(value)
+            line = self.refused("copy", file, "--faults", path)
+            self.assertIn("--faults", line)
+            self.assertIn(str(path), line)
+            self.assertIn(words, line)
+        self.assertIn("'/nonexistent'", self.refused("copy", file, "--faults", "/nonexistent"))
+
     def test_malformed_vectors(self):
         good = json.loads((VECTORS / "flush/empty.json").read_text())
         broken = {"nothing": "", "no JSON": "{", "unknown key": json.dumps({**good, "clauses": "x"}), "no rule": json.dumps({k: v for k, v in good.items() if k != "rule"}),

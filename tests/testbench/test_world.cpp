@@ -11,6 +11,7 @@
 
 using namespace rnic;
 using namespace rnic::test;
+using model::Picoseconds;
 using testbench::Host;
 using testbench::World;
 using testbench::WorldOptions;
@@ -136,4 +137,139 @@ TEST_CASE("the environment gives seed, waves and capture") {
   unsetenv("RNIC_SEED");
   unsetenv("WAVES");
   unsetenv("CAPTURE");
+}
+
+namespace {
+
+/// A DMA copy whose read is never answered, and an application that polls for its result for ever.
+void start_stuck_copy() {
+  world().add_app(0, "stuck", [](Host& host) {
+    Device& device = host.device();
+    const DmaBuffer buffer = device.dma_alloc(4096).take();
+    auto* const done = static_cast<volatile std::uint8_t*>(buffer.pointer) + 2048;
+    static_cast<std::uint8_t*>(buffer.pointer)[0] = 1;
+    copy(device, buffer.iova, buffer.iova + 2048, 1);
+    while (*done == 0) device.elapse(200);
+  });
+}
+
+WorldOptions with_lost_read() {
+  WorldOptions options;
+  model::PcieRule rule;
+  rule.fault = model::PcieFault::kTimeout;
+  options.pcie_faults[0].emplace().rules = {rule};
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("a hang names who waits, what was done to the hosts, and which engine of which NIC holds") {
+  WorldOptions options = with_lost_read();
+  options.hang_ns = 1'000'000;
+  world().reset(options);
+  start_stuck_copy();
+  const Picoseconds start = model::now_ps();
+  try {
+    world().run();
+    FAIL("no hang");
+  } catch (const testbench::Hang& hang) {
+    const std::string text = hang.what();
+    INFO(text);
+    CHECK_THAT(text, Contains("nothing moves") && Contains("host0/stuck") && Contains("PCI Express timeout 1"));
+    const auto host0 = text.find("host0: DMA"), host1 = text.find("host1: DMA"), state = text.find("rnic_top.state_q = 1");
+    CHECK(host0 < state);
+    CHECK(state < host1);
+    CHECK(text.find("state_q", host1) == std::string::npos);
+    CHECK(text.find("every engine of the NIC rests", host1) != std::string::npos);
+  }
+  // After the completion time-out that the NIC may wait for.
+  const Picoseconds ms = 1'000'000'000;
+  CHECK(model::now_ps() - start >= 56 * ms);
+  CHECK(model::now_ps() - start < 58 * ms);
+}
+
+TEST_CASE("a time-out shows the engines too") {
+  world().reset(with_lost_read());
+  start_stuck_copy();
+  try {
+    world().run(100'000);
+    FAIL("no time-out");
+  } catch (const testbench::Hang&) {
+    FAIL("no hang yet");
+  } catch (const testbench::SimulationTimeout& timeout) {
+    CHECK_THAT(timeout.what(), Contains("100 us") && Contains("rnic_top.state_q = 1"));
+  }
+}
+
+TEST_CASE("the port that waits is named: requests held back by PCI Express") {
+  WorldOptions options;
+  options.pcie_faults[1].emplace().stalls = {{0, 1e9}};
+  world().reset(options);
+  world().add_app(1, "held", [](Host& host) {
+    const DmaBuffer buffer = host.device().dma_alloc(4096).take();
+    for (;;) copy(host.device(), buffer.iova, buffer.iova, 1);
+  });
+  CHECK_THROWS_WITH(world().run(20'000), Contains("rnic_top.dma_req: valid, not ready"));
+}
+
+TEST_CASE("no hang: a long sleep, a frame that is held on the wire, a NIC that may not send, polling that reaches the NIC") {
+  WorldOptions options;
+  options.hang_ns = 20'000;
+  world().reset(options);
+  world().add_app(0, "sleeps", [](Host& host) {
+    for (int i = 0; i < 3; ++i) host.device().elapse(70'000);
+  });
+  world().run();
+
+  model::WireRule hold;
+  hold.fault = model::WireFault::kReorder;
+  hold.parameters.reorder_hold_ns = 200'000;
+  options.wire.faults[0].rules = {hold};
+  options.pcie_faults[0].emplace().stalls = {{250'000, 100'000}};
+  world().reset(options);
+  world().add_app(0, "sends", [](Host& host) { host.device().write64(kSend, 100); });
+  world().add_app(1, "counts", [](Host& host) {
+    while (host.device().read64(kReceived) == 0) host.device().elapse(15'000);
+  });
+  world().run();
+  CHECK(world().wire().direction(0).under_way() == 0);
+  world().add_app(0, "copies when the stall is over", [](Host& host) {
+    Device& device = host.device();
+    while (device.now_ns() < 260'000) device.read64(kScratch);
+    const DmaBuffer buffer = device.dma_alloc(4096).take();
+    auto* const done = static_cast<volatile std::uint8_t*>(buffer.pointer) + 2048;
+    static_cast<std::uint8_t*>(buffer.pointer)[0] = 1;
+    copy(device, buffer.iova, buffer.iova + 2048, 1);
+    while (*done == 0) device.elapse(200);
+    CHECK(device.now_ns() > 350'000);
+  });
+  world().run();
+}
+
+TEST_CASE("hang detection can be switched off") {
+  WorldOptions options;
+  options.hang_ns = 0;
+  world().reset(options);
+  world().add_app(0, "polls", [](Host& host) {
+    for (int i = 0; i < 1000; ++i) host.device().elapse(30'000);
+  });
+  world().run();
+}
+
+TEST_CASE("faults of the wire reach a NIC, and the next reset takes them away") {
+  WorldOptions options;
+  options.wire.faults[0].drop = 1;
+  options.wire.faults[1].duplicate = 1;
+  for (const bool faults : {true, false}) {
+    world().reset(faults ? options : WorldOptions{});
+    for (std::size_t index = 0; index < 2; ++index) {
+      world().add_app(index, "send", [=](Host& host) {
+        host.device().write64(kSend, 100);
+        host.device().elapse(2'000);
+        const std::uint64_t frames = host.device().read64(kReceived) & 0xFFFF'FFFF;
+        CHECK(frames == (!faults ? 1 : index == 0 ? 2 : 0));
+      });
+    }
+    world().run();
+  }
 }

@@ -6,6 +6,7 @@
 ///   0x20 start: sends a frame of this many bytes, each byte its index
 ///   0x28 {bytes, frames} received     0x30 limits of the configuration     0x38 status of the last completion
 ///   0x40 start: writes these 4 bytes to 0xFEE0_0000                         0x48 start: an assertion fails
+/// state_q: 0 nothing to do, 1 waits for the completion of its read.
 module rnic_top (
     input  wire logic                    clk_i,
     input  wire logic                    rst_ni,
@@ -42,7 +43,7 @@ module rnic_top (
   logic [63:0] scratch_q, source_q, target_q, command_q, message_q;
   logic [31:0] frames_q, bytes_q;
   logic [2:0] status_q;
-  logic read_q, write_q, signal_q, fail_q;
+  logic read_q, write_q, signal_q, fail_q, state_q;
   logic [7:0] line_mem[4096];
   logic [12:0] beat_q;  // Offset of the present line in the page
   logic [15:0] tx_left_q, tx_done_q;
@@ -132,8 +133,10 @@ module rnic_top (
       end
     end
     if (dma_req_valid_o && dma_req_ready_i) begin
-      if (read_q) read_q <= 1'b0;
-      else if (write_q) begin
+      if (read_q) begin
+        read_q  <= 1'b0;
+        state_q <= 1'b1;
+      end else if (write_q) begin
         beat_q <= beat_q + 13'd64;
         if (dma_req_last_o) write_q <= 1'b0;
       end else signal_q <= 1'b0;
@@ -144,9 +147,12 @@ module rnic_top (
       if (!dma_cpl_last_i) beat_q <= beat_q + 13'd64;
       else if (cpl_bytes < dma_cpl_hdr_i.byte_count && dma_cpl_hdr_i.status == 3'd0) begin
         beat_q <= beat_q + 13'd64;  // Completions end at multiples of 64
-      end else if (dma_cpl_hdr_i.status == rnic_pkg::CplStatusSuccess) begin
-        write_q <= 1'b1;
-        beat_q <= {1'b0, target_q[11:6], 6'b0};
+      end else begin
+        state_q <= 1'b0;
+        if (dma_cpl_hdr_i.status == rnic_pkg::CplStatusSuccess) begin
+          write_q <= 1'b1;
+          beat_q <= {1'b0, target_q[11:6], 6'b0};
+        end
       end
     end
     if (eth_tx_valid_o && eth_tx_ready_i) begin
@@ -158,14 +164,14 @@ module rnic_top (
       frames_q <= frames_q + {31'b0, eth_rx_data_i.last && !eth_rx_data_i.err};
     end
     if (!rst_ni) begin
-      {toggle_q, host_cpl_valid_o, read_q, write_q, signal_q, fail_q} <= '0;
+      {toggle_q, host_cpl_valid_o, read_q, write_q, signal_q, fail_q, state_q} <= '0;
       {scratch_q, frames_q, bytes_q, tx_left_q, tx_done_q} <= '0;
     end
   end
 
   NoFail: assert property (@(posedge clk_i) disable iff (!rst_ni) !fail_q) else $error("asked to fail");
 
-  wire logic unused_inputs = ^{eth_rx_data_i.data, dma_cpl_hdr_i, host_req_hdr_i, command_q, message_q};
+  wire logic unused_inputs = ^{eth_rx_data_i.data, dma_cpl_hdr_i, host_req_hdr_i, command_q, message_q, state_q};
 endmodule
 
 `default_nettype wire

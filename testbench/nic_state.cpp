@@ -1,0 +1,71 @@
+#include "testbench/nic_state.hpp"
+
+#include <verilated.h>
+#include <verilated_syms.h>
+
+#include <cstdint>
+#include <sstream>
+#include <string_view>
+
+namespace rnic::testbench {
+namespace {
+
+constexpr std::string_view kTop = "rnic_top";
+constexpr std::string_view kState = "state_q";
+constexpr std::string_view kValid = "_valid";
+constexpr std::string_view kReady = "_ready";
+/// A wider state_q is data: the remainder of a CRC.
+constexpr int kStateBits = 8;
+
+/// State in which the machine of an instance rests. These two clear their memory first, and rest in the state after that.
+std::uint64_t rest_of(std::string_view scope) { return scope.ends_with(".u_refs") || scope.ends_with(".u_mpt") ? 1 : 0; }
+
+std::uint64_t value_of(const VerilatedVar& variable) {
+  switch (variable.vltype()) {
+    case VLVT_UINT8: return *static_cast<const CData*>(variable.datap());
+    case VLVT_UINT16: return *static_cast<const SData*>(variable.datap());
+    case VLVT_UINT32: return *static_cast<const IData*>(variable.datap());
+    case VLVT_UINT64: return *static_cast<const QData*>(variable.datap());
+    default: return 0;
+  }
+}
+
+/// "world.host0.nic.rnic_top.u_x" without what is before rnic_top.
+std::string from_top(std::string_view scope) {
+  const std::size_t at = scope.find(kTop);
+  return std::string(at == std::string_view::npos ? scope : scope.substr(at));
+}
+
+std::string hex(std::uint64_t value) {
+  std::ostringstream text;
+  text << "0x" << std::hex << value;
+  return text.str();
+}
+
+void append_scope(const std::string& name, const VerilatedVarNameMap& variables, std::vector<std::string>& lines) {
+  for (const auto& [text, variable] : variables) {
+    const std::string_view signal(text);
+    const std::uint64_t value = value_of(variable);
+    const bool state = signal == kState && variable.packed().elements() <= kStateBits;
+    if (state && value != rest_of(name)) lines.push_back(name + "." + text + " = " + std::to_string(value));
+    if (!signal.ends_with(kValid)) continue;
+    const std::string stream(signal.substr(0, signal.size() - kValid.size()));
+    const auto ready = variables.find((stream + std::string(kReady)).c_str());
+    const std::uint64_t waiting = ready == variables.end() ? 0 : value & ~value_of(ready->second);
+    if (waiting == 0) continue;
+    const bool one = variable.udims() == 0 && variable.packed().elements() <= 1;
+    lines.push_back(name + "." + stream + ": valid, not ready" + (one ? "" : ", clients " + hex(waiting)));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> busy_signals(VerilatedContext& context) {
+  std::vector<std::string> lines;
+  for (const auto& [name, scope] : *context.scopeNameMap()) {
+    if (const auto* variables = scope->varsp()) append_scope(from_top(name), *variables, lines);
+  }
+  return lines;
+}
+
+}  // namespace rnic::testbench
