@@ -19,6 +19,8 @@ inline constexpr std::uint32_t kCqIndexBits = 8;
 inline constexpr std::uint32_t kEqIndexBits = 5;
 /// Memory protection table entries: 2^MptIndexBits. A key is {24-bit index, 8-bit tag}.
 inline constexpr std::uint32_t kMptIndexBits = 0xe;
+/// Longest page list of a fast-register memory region.
+inline constexpr std::uint32_t kMaxFastPages = 0x8000;
 /// BAR0 pages: 2^UarIndexBits. Page 0 holds registers, every other page is a user access region (UAR).
 inline constexpr std::uint32_t kUarIndexBits = 7;
 /// MSI-X table entries.
@@ -152,10 +154,14 @@ enum class AdminOpcode : std::uint8_t {
   kDestroyCq = 33,  ///< Refused with InUse while a QP uses it
   kQueryCq = 34,  ///< admin_queue_state
   kCreateMr = 48,  ///< admin_create_mr
-  kDestroyMr = 49,  ///< `number` is the key. When it completes no DMA for that key can start or is under way
-  kQueryMr = 50,  ///< admin_mr_state
+  kDestroyMr = 49,  ///< `number` is the key. Refused with InUse while windows are bound to it. When it completes no DMA for that key can start or is under way
+  kQueryMr = 50,  ///< admin_mr_state; of any entry: region, window, fast-register region
+  kCreateMw = 51,  ///< admin_create_mw; the window is not bound
+  kDestroyMw = 52,  ///< As DestroyMr; binds change the tag, so it is not looked at. Unbinds the window
+  kCreateFastMr = 53,  ///< admin_create_fast_mr; the region is not registered
+  kDestroyFastMr = 54,  ///< As DestroyMr; fast registrations change the tag, so it is not looked at
   kCreateQp = 64,  ///< admin_create_qp; the QP is in RESET
-  kDestroyQp = 65,
+  kDestroyQp = 65,  ///< Type 2B windows bound on it are unbound
   kModifyQp = 66,  ///< admin_modify_qp
   kQueryQp = 67,  ///< admin_qp_state
 };
@@ -170,6 +176,15 @@ enum class AdminStatus : std::uint8_t {
   kExists = 4,  ///< The number is taken
   kBadState = 5,  ///< Transition or attribute not legal in this state (InfiniBand specification 10.3.1, 11.2.5.2)
   kInUse = 6,  ///< Other objects refer to it
+};
+
+
+/// What a key names.
+enum class MptType : std::uint8_t {
+  kRegion = 0,  ///< Memory region
+  kWindow1 = 1,  ///< Memory window, type 1
+  kWindow2 = 2,  ///< Memory window, type 2B
+  kFastRegion = 3,  ///< Fast-register memory region
 };
 
 
@@ -1476,6 +1491,8 @@ struct AdminCreateMr {
   std::uint8_t local_write{};
   std::uint8_t remote_read{};
   std::uint8_t remote_write{};  ///< Needs local_write
+  std::uint8_t remote_atomic{};  ///< Needs local_write
+  std::uint8_t window_bind{};  ///< Windows may be bound to it
   std::uint32_t reserved0{};
   std::array<std::uint8_t, 88> reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
@@ -1488,7 +1505,9 @@ struct AdminCreateMr {
     bits::put_little<224, 1>(to, local_write);
     bits::put_little<225, 1>(to, remote_read);
     bits::put_little<226, 1>(to, remote_write);
-    bits::put_little<227, 29>(to, reserved0);
+    bits::put_little<227, 1>(to, remote_atomic);
+    bits::put_little<228, 1>(to, window_bind);
+    bits::put_little<229, 27>(to, reserved0);
     bits::put_little<256, 704>(to, reserved);
   }
   static constexpr AdminCreateMr decode(std::span<const std::uint8_t, kBytes> from) {
@@ -1501,11 +1520,71 @@ struct AdminCreateMr {
     bits::get_little<224, 1>(from, v.local_write);
     bits::get_little<225, 1>(from, v.remote_read);
     bits::get_little<226, 1>(from, v.remote_write);
-    bits::get_little<227, 29>(from, v.reserved0);
+    bits::get_little<227, 1>(from, v.remote_atomic);
+    bits::get_little<228, 1>(from, v.window_bind);
+    bits::get_little<229, 27>(from, v.reserved0);
     bits::get_little<256, 704>(from, v.reserved);
     return v;
   }
   bool operator==(const AdminCreateMr&) const = default;
+};
+
+/// Body of CreateMw. `number` of the command is index and first tag. A window gets its key with each bind. 960 bits.
+struct AdminCreateMw {
+  static constexpr std::size_t kBits = 960;
+  static constexpr std::size_t kBytes = 120;
+  std::uint32_t pd{};  ///< Protection domain
+  std::uint8_t window_type{};  ///< MptType: Window1 (any QP of the protection domain may use it) or Window2 (type 2B: only the QP on which it was bound; InfiniBand specification 10.6.7.2)
+  std::uint32_t reserved0{};
+  std::array<std::uint8_t, 112> reserved{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 24>(to, pd);
+    bits::put_little<24, 8>(to, window_type);
+    bits::put_little<32, 32>(to, reserved0);
+    bits::put_little<64, 896>(to, reserved);
+  }
+  static constexpr AdminCreateMw decode(std::span<const std::uint8_t, kBytes> from) {
+    AdminCreateMw v;
+    bits::get_little<0, 24>(from, v.pd);
+    bits::get_little<24, 8>(from, v.window_type);
+    bits::get_little<32, 32>(from, v.reserved0);
+    bits::get_little<64, 896>(from, v.reserved);
+    return v;
+  }
+  bool operator==(const AdminCreateMw&) const = default;
+};
+
+/// Body of CreateFastMr. `number` of the command is index and first tag. Range, rights and key come with each fast registration. 960 bits.
+struct AdminCreateFastMr {
+  static constexpr std::size_t kBits = 960;
+  static constexpr std::size_t kBytes = 120;
+  std::uint32_t pd{};  ///< Protection domain
+  std::uint8_t remote_access{};  ///< May be registered with remote rights
+  std::uint8_t window_bind{};  ///< Windows may be bound to it
+  std::uint8_t reserved0{};
+  std::uint32_t max_pages{};  ///< Longest page list, 1 to MaxFastPages
+  std::array<std::uint8_t, 112> reserved{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 24>(to, pd);
+    bits::put_little<24, 1>(to, remote_access);
+    bits::put_little<25, 1>(to, window_bind);
+    bits::put_little<26, 6>(to, reserved0);
+    bits::put_little<32, 32>(to, max_pages);
+    bits::put_little<64, 896>(to, reserved);
+  }
+  static constexpr AdminCreateFastMr decode(std::span<const std::uint8_t, kBytes> from) {
+    AdminCreateFastMr v;
+    bits::get_little<0, 24>(from, v.pd);
+    bits::get_little<24, 1>(from, v.remote_access);
+    bits::get_little<25, 1>(from, v.window_bind);
+    bits::get_little<26, 6>(from, v.reserved0);
+    bits::get_little<32, 32>(from, v.max_pages);
+    bits::get_little<64, 896>(from, v.reserved);
+    return v;
+  }
+  bool operator==(const AdminCreateFastMr&) const = default;
 };
 
 /// Body of CreateQp. `number` is the QPN: index in the low QpIndexBits, the rest chosen by the driver. 960 bits.
@@ -1678,8 +1757,12 @@ struct AdminCapabilities {
   std::uint16_t msix_vectors{};
   std::uint32_t max_message{};  ///< Bytes
   std::uint16_t clock_mhz{};  ///< Nominal clock
-  std::uint16_t reserved0{};
-  std::array<std::uint8_t, 24> reserved{};
+  std::uint16_t max_fast_pages{};  ///< Longest page list of a fast-register region; 0: none can be made
+  std::uint8_t log_max_mw{};  ///< Regions and windows share the indexes: together 2^log_max_mr
+  std::uint8_t window_type1{};  ///< Type 1 windows can be made
+  std::uint8_t window_type2{};  ///< Type 2B windows can be made
+  std::uint8_t reserved0{};
+  std::array<std::uint8_t, 22> reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, log_max_qp);
@@ -1697,8 +1780,12 @@ struct AdminCapabilities {
     bits::put_little<112, 16>(to, msix_vectors);
     bits::put_little<128, 32>(to, max_message);
     bits::put_little<160, 16>(to, clock_mhz);
-    bits::put_little<176, 16>(to, reserved0);
-    bits::put_little<192, 192>(to, reserved);
+    bits::put_little<176, 16>(to, max_fast_pages);
+    bits::put_little<192, 8>(to, log_max_mw);
+    bits::put_little<200, 1>(to, window_type1);
+    bits::put_little<201, 1>(to, window_type2);
+    bits::put_little<202, 6>(to, reserved0);
+    bits::put_little<208, 176>(to, reserved);
   }
   static constexpr AdminCapabilities decode(std::span<const std::uint8_t, kBytes> from) {
     AdminCapabilities v;
@@ -1717,8 +1804,12 @@ struct AdminCapabilities {
     bits::get_little<112, 16>(from, v.msix_vectors);
     bits::get_little<128, 32>(from, v.max_message);
     bits::get_little<160, 16>(from, v.clock_mhz);
-    bits::get_little<176, 16>(from, v.reserved0);
-    bits::get_little<192, 192>(from, v.reserved);
+    bits::get_little<176, 16>(from, v.max_fast_pages);
+    bits::get_little<192, 8>(from, v.log_max_mw);
+    bits::get_little<200, 1>(from, v.window_type1);
+    bits::get_little<201, 1>(from, v.window_type2);
+    bits::get_little<202, 6>(from, v.reserved0);
+    bits::get_little<208, 176>(from, v.reserved);
     return v;
   }
   bool operator==(const AdminCapabilities&) const = default;
@@ -1759,7 +1850,7 @@ struct AdminQueueState {
   bool operator==(const AdminQueueState&) const = default;
 };
 
-/// Result of QueryMr. 384 bits.
+/// Result of QueryMr. Range, page size and rights are those of the last registration or bind. 384 bits.
 struct AdminMrState {
   static constexpr std::size_t kBits = 384;
   static constexpr std::size_t kBytes = 48;
@@ -1770,8 +1861,20 @@ struct AdminMrState {
   std::uint8_t local_write{};
   std::uint8_t remote_read{};
   std::uint8_t remote_write{};
-  std::uint32_t reserved0{};
-  std::array<std::uint8_t, 24> reserved{};
+  std::uint8_t remote_atomic{};
+  std::uint8_t window_bind{};
+  std::uint8_t remote_access{};  ///< Fast-register region: may be registered with remote rights
+  std::uint8_t valid{};  ///< Its key is live: registered, or bound
+  std::uint8_t reserved0{};
+  std::uint8_t mpt_type{};  ///< MptType
+  std::uint8_t tag{};  ///< Low byte of the key
+  std::uint8_t bound_qp{};  ///< Window that is bound: index of the QP
+  std::uint16_t bound_windows{};  ///< Region: windows bound to it
+  std::uint16_t max_pages{};  ///< Fast-register region
+  std::uint32_t mr_index{};  ///< Window that is bound: index of the region
+  std::uint8_t reserved1{};
+  std::uint64_t reserved2{};
+  std::uint64_t reserved3{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 64>(to, va);
@@ -1781,8 +1884,20 @@ struct AdminMrState {
     bits::put_little<160, 1>(to, local_write);
     bits::put_little<161, 1>(to, remote_read);
     bits::put_little<162, 1>(to, remote_write);
-    bits::put_little<163, 29>(to, reserved0);
-    bits::put_little<192, 192>(to, reserved);
+    bits::put_little<163, 1>(to, remote_atomic);
+    bits::put_little<164, 1>(to, window_bind);
+    bits::put_little<165, 1>(to, remote_access);
+    bits::put_little<166, 1>(to, valid);
+    bits::put_little<167, 1>(to, reserved0);
+    bits::put_little<168, 8>(to, mpt_type);
+    bits::put_little<176, 8>(to, tag);
+    bits::put_little<184, 8>(to, bound_qp);
+    bits::put_little<192, 16>(to, bound_windows);
+    bits::put_little<208, 16>(to, max_pages);
+    bits::put_little<224, 24>(to, mr_index);
+    bits::put_little<248, 8>(to, reserved1);
+    bits::put_little<256, 64>(to, reserved2);
+    bits::put_little<320, 64>(to, reserved3);
   }
   static constexpr AdminMrState decode(std::span<const std::uint8_t, kBytes> from) {
     AdminMrState v;
@@ -1793,8 +1908,20 @@ struct AdminMrState {
     bits::get_little<160, 1>(from, v.local_write);
     bits::get_little<161, 1>(from, v.remote_read);
     bits::get_little<162, 1>(from, v.remote_write);
-    bits::get_little<163, 29>(from, v.reserved0);
-    bits::get_little<192, 192>(from, v.reserved);
+    bits::get_little<163, 1>(from, v.remote_atomic);
+    bits::get_little<164, 1>(from, v.window_bind);
+    bits::get_little<165, 1>(from, v.remote_access);
+    bits::get_little<166, 1>(from, v.valid);
+    bits::get_little<167, 1>(from, v.reserved0);
+    bits::get_little<168, 8>(from, v.mpt_type);
+    bits::get_little<176, 8>(from, v.tag);
+    bits::get_little<184, 8>(from, v.bound_qp);
+    bits::get_little<192, 16>(from, v.bound_windows);
+    bits::get_little<208, 16>(from, v.max_pages);
+    bits::get_little<224, 24>(from, v.mr_index);
+    bits::get_little<248, 8>(from, v.reserved1);
+    bits::get_little<256, 64>(from, v.reserved2);
+    bits::get_little<320, 64>(from, v.reserved3);
     return v;
   }
   bool operator==(const AdminMrState&) const = default;

@@ -11,6 +11,8 @@ package rnic_pkg;
   localparam logic [31:0] EqIndexBits = 32'd5;
   /// Memory protection table entries: 2^MptIndexBits. A key is {24-bit index, 8-bit tag}.
   localparam logic [31:0] MptIndexBits = 32'd14;
+  /// Longest page list of a fast-register memory region.
+  localparam logic [31:0] MaxFastPages = 32'd32768;
   /// BAR0 pages: 2^UarIndexBits. Page 0 holds registers, every other page is a user access region (UAR).
   localparam logic [31:0] UarIndexBits = 32'd7;
   /// MSI-X table entries.
@@ -125,10 +127,14 @@ package rnic_pkg;
   localparam logic [7:0] AdminOpcodeDestroyCq = 8'd33;  // Refused with InUse while a QP uses it
   localparam logic [7:0] AdminOpcodeQueryCq = 8'd34;  // admin_queue_state
   localparam logic [7:0] AdminOpcodeCreateMr = 8'd48;  // admin_create_mr
-  localparam logic [7:0] AdminOpcodeDestroyMr = 8'd49;  // `number` is the key. When it completes no DMA for that key can start or is under way
-  localparam logic [7:0] AdminOpcodeQueryMr = 8'd50;  // admin_mr_state
+  localparam logic [7:0] AdminOpcodeDestroyMr = 8'd49;  // `number` is the key. Refused with InUse while windows are bound to it. When it completes no DMA for that key can start or is under way
+  localparam logic [7:0] AdminOpcodeQueryMr = 8'd50;  // admin_mr_state; of any entry: region, window, fast-register region
+  localparam logic [7:0] AdminOpcodeCreateMw = 8'd51;  // admin_create_mw; the window is not bound
+  localparam logic [7:0] AdminOpcodeDestroyMw = 8'd52;  // As DestroyMr; binds change the tag, so it is not looked at. Unbinds the window
+  localparam logic [7:0] AdminOpcodeCreateFastMr = 8'd53;  // admin_create_fast_mr; the region is not registered
+  localparam logic [7:0] AdminOpcodeDestroyFastMr = 8'd54;  // As DestroyMr; fast registrations change the tag, so it is not looked at
   localparam logic [7:0] AdminOpcodeCreateQp = 8'd64;  // admin_create_qp; the QP is in RESET
-  localparam logic [7:0] AdminOpcodeDestroyQp = 8'd65;
+  localparam logic [7:0] AdminOpcodeDestroyQp = 8'd65;  // Type 2B windows bound on it are unbound
   localparam logic [7:0] AdminOpcodeModifyQp = 8'd66;  // admin_modify_qp
   localparam logic [7:0] AdminOpcodeQueryQp = 8'd67;  // admin_qp_state
 
@@ -140,6 +146,12 @@ package rnic_pkg;
   localparam logic [7:0] AdminStatusExists = 8'd4;  // The number is taken
   localparam logic [7:0] AdminStatusBadState = 8'd5;  // Transition or attribute not legal in this state (InfiniBand specification 10.3.1, 11.2.5.2)
   localparam logic [7:0] AdminStatusInUse = 8'd6;  // Other objects refer to it
+
+  // MptType: What a key names.
+  localparam logic [1:0] MptTypeRegion = 2'd0;  // Memory region
+  localparam logic [1:0] MptTypeWindow1 = 2'd1;  // Memory window, type 1
+  localparam logic [1:0] MptTypeWindow2 = 2'd2;  // Memory window, type 2B
+  localparam logic [1:0] MptTypeFastRegion = 2'd3;  // Fast-register memory region
 
   // RcOpcode: BTH opcode of the RC transport (InfiniBand specification 9.2.1, table 38).
   localparam logic [7:0] RcOpcodeSendFirst = 8'd0;
@@ -199,20 +211,45 @@ package rnic_pkg;
   localparam logic [2:0] QpStepReset = 3'd6;  // Back to what Create made
   localparam logic [2:0] QpStepDestroy = 3'd7;  // Nothing is left
 
-  // Access: What an access wants.
-  localparam logic [1:0] AccessLocalRead = 2'd0;
-  localparam logic [1:0] AccessLocalWrite = 2'd1;
-  localparam logic [1:0] AccessRemoteRead = 2'd2;
-  localparam logic [1:0] AccessRemoteWrite = 2'd3;
+  // MptState: State of an entry of the memory protection table.
+  localparam logic [1:0] MptStateFree = 2'd0;  // Not in use
+  localparam logic [1:0] MptStateInvalid = 2'd1;  // Allocated; its key opens nothing: a window that is not bound, a fast-register region that is not registered
+  localparam logic [1:0] MptStateValid = 2'd2;
 
-  // XlateStatus: Answer of the translation block; the first check that fails, in this order.
+  // Access: What an access wants.
+  localparam logic [2:0] AccessLocalRead = 3'd0;
+  localparam logic [2:0] AccessLocalWrite = 3'd1;
+  localparam logic [2:0] AccessRemoteRead = 3'd2;
+  localparam logic [2:0] AccessRemoteWrite = 3'd3;
+  localparam logic [2:0] AccessRemoteAtomic = 3'd4;
+
+  // XlateStatus: Answer of the translation block: the first check that fails, in the order BadIndex, BadTag, BadState, BadPd, BadQp, BadAccess, BadRange, PageListError.
   localparam logic [3:0] XlateStatusOk = 4'd0;
   localparam logic [3:0] XlateStatusBadIndex = 4'd1;  // No such entry, or not in use
   localparam logic [3:0] XlateStatusBadTag = 4'd2;  // Key tag differs
   localparam logic [3:0] XlateStatusBadPd = 4'd3;  // Protection domain differs
-  localparam logic [3:0] XlateStatusBadAccess = 4'd4;  // Right missing
-  localparam logic [3:0] XlateStatusBadRange = 4'd5;  // Outside the region, or va + length wraps
+  localparam logic [3:0] XlateStatusBadAccess = 4'd4;  // Right missing, or a local access through a window
+  localparam logic [3:0] XlateStatusBadRange = 4'd5;  // Outside the region or window, or va + length wraps
   localparam logic [3:0] XlateStatusPageListError = 4'd6;  // Reading the page list failed
+  localparam logic [3:0] XlateStatusBadState = 4'd7;  // Window that is not bound, fast-register region that is not registered
+  localparam logic [3:0] XlateStatusBadQp = 4'd8;  // Type 2 window that was bound on another QP
+
+  // MemOpCode: Memory operation of the translation block.
+  localparam logic [2:0] MemOpCodeBindWindow1 = 3'd0;  // Bind a type 1 window, bound or not; length 0 unbinds it
+  localparam logic [2:0] MemOpCodeBindWindow2 = 3'd1;  // Bind a type 2B window that is not bound
+  localparam logic [2:0] MemOpCodeInvalidate = 3'd2;  // Work request: unbind a type 2B window, or end a fast registration
+  localparam logic [2:0] MemOpCodeInvalidateRemote = 3'd3;  // The same for the peer (SEND with invalidate)
+  localparam logic [2:0] MemOpCodeFastRegister = 3'd4;  // Register a fast-register region
+  localparam logic [2:0] MemOpCodeDestroy = 3'd5;  // Admin queue: free the entry; it must be of mpt_type, a plain region must have this very key
+  localparam logic [2:0] MemOpCodeUnbindQp = 3'd6;  // Admin queue: unbind all type 2B windows of the QP
+
+  // MemOpStatus: Outcome of a memory operation. A work request with BadKey, BadAccess or BadRange completes with LocProtErr, with BadState or BadRequest with LocQpOpErr.
+  localparam logic [2:0] MemOpStatusOk = 3'd0;
+  localparam logic [2:0] MemOpStatusBadKey = 3'd1;  // No such entry, another tag or protection domain; the region of a bind is not valid
+  localparam logic [2:0] MemOpStatusBadAccess = 3'd2;  // Right missing; the window is bound on another QP
+  localparam logic [2:0] MemOpStatusBadRange = 3'd3;  // Outside the region or page list, or va + length wraps
+  localparam logic [2:0] MemOpStatusBadState = 3'd4;  // Bound or registered already; not bound or registered; windows are bound to it
+  localparam logic [2:0] MemOpStatusBadRequest = 3'd5;  // Not for an object of this type; a field is out of range
 
   // PlaceTarget: Where the payload of a received packet goes.
   localparam logic [2:0] PlaceTargetNone = 3'd0;  // No payload, or drop it
@@ -626,7 +663,9 @@ package rnic_pkg;
   localparam int unsigned AdminCreateMrBits = 960;
   typedef struct packed {
     logic [703:0] reserved;
-    logic [28:0] reserved0;
+    logic [26:0] reserved0;
+    logic window_bind;  // Windows may be bound to it
+    logic remote_atomic;  // Needs local_write
     logic remote_write;  // Needs local_write
     logic remote_read;
     logic local_write;
@@ -636,6 +675,26 @@ package rnic_pkg;
     logic [63:0] length;  // Bytes, 1 to 2^47
     logic [63:0] va;  // First byte, virtual
   } admin_create_mr_t;
+
+  /// Body of CreateMw. `number` of the command is index and first tag. A window gets its key with each bind.
+  localparam int unsigned AdminCreateMwBits = 960;
+  typedef struct packed {
+    logic [895:0] reserved;
+    logic [31:0] reserved0;
+    logic [7:0] window_type;  // MptType: Window1 (any QP of the protection domain may use it) or Window2 (type 2B: only the QP on which it was bound; InfiniBand specification 10.6.7.2)
+    logic [23:0] pd;  // Protection domain
+  } admin_create_mw_t;
+
+  /// Body of CreateFastMr. `number` of the command is index and first tag. Range, rights and key come with each fast registration.
+  localparam int unsigned AdminCreateFastMrBits = 960;
+  typedef struct packed {
+    logic [895:0] reserved;
+    logic [31:0] max_pages;  // Longest page list, 1 to MaxFastPages
+    logic [5:0] reserved0;
+    logic window_bind;  // Windows may be bound to it
+    logic remote_access;  // May be registered with remote rights
+    logic [23:0] pd;  // Protection domain
+  } admin_create_fast_mr_t;
 
   /// Body of CreateQp. `number` is the QPN: index in the low QpIndexBits, the rest chosen by the driver.
   localparam int unsigned AdminCreateQpBits = 960;
@@ -691,8 +750,12 @@ package rnic_pkg;
   /// Result of QueryCapabilities.
   localparam int unsigned AdminCapabilitiesBits = 384;
   typedef struct packed {
-    logic [191:0] reserved;
-    logic [15:0] reserved0;
+    logic [175:0] reserved;
+    logic [5:0] reserved0;
+    logic window_type2;  // Type 2B windows can be made
+    logic window_type1;  // Type 1 windows can be made
+    logic [7:0] log_max_mw;  // Regions and windows share the indexes: together 2^log_max_mr
+    logic [15:0] max_fast_pages;  // Longest page list of a fast-register region; 0: none can be made
     logic [15:0] clock_mhz;  // Nominal clock
     logic [31:0] max_message;  // Bytes
     logic [15:0] msix_vectors;
@@ -722,11 +785,23 @@ package rnic_pkg;
     logic [23:0] producer_index;  // Entries written
   } admin_queue_state_t;
 
-  /// Result of QueryMr.
+  /// Result of QueryMr. Range, page size and rights are those of the last registration or bind.
   localparam int unsigned AdminMrStateBits = 384;
   typedef struct packed {
-    logic [191:0] reserved;
-    logic [28:0] reserved0;
+    logic [63:0] reserved3;
+    logic [63:0] reserved2;
+    logic [7:0] reserved1;
+    logic [23:0] mr_index;  // Window that is bound: index of the region
+    logic [15:0] max_pages;  // Fast-register region
+    logic [15:0] bound_windows;  // Region: windows bound to it
+    logic [7:0] bound_qp;  // Window that is bound: index of the QP
+    logic [7:0] tag;  // Low byte of the key
+    logic [7:0] mpt_type;  // MptType
+    logic reserved0;
+    logic valid;  // Its key is live: registered, or bound
+    logic remote_access;  // Fast-register region: may be registered with remote rights
+    logic window_bind;
+    logic remote_atomic;
     logic remote_write;
     logic remote_read;
     logic local_write;
@@ -1047,19 +1122,26 @@ package rnic_pkg;
   } path_t;
 
   /// Memory protection table entry.
-  localparam int unsigned MptBits = 233;
+  localparam int unsigned MptBits = 277;
   typedef struct packed {
-    logic [15:0] bound;  // Windows bound to it
-    logic [63:0] page_list;
+    logic [13:0] mr_index;  // Window: entry of the region that it is bound to
+    logic [7:0] qp;  // Window: QP on which it was bound
+    logic [15:0] max_pages;  // Fast-register region: longest page list
+    logic [15:0] bound;  // Region: windows bound to it
+    logic [63:0] page_list;  // 8-byte aligned; entry 0 maps the page that holds va
     logic [47:0] length;
     logic [63:0] va;
+    logic remote_ok;  // Fast-register region: may be registered with remote rights
+    logic window_bind;  // Region: windows may be bound to it
+    logic remote_atomic;
     logic remote_write;
     logic remote_read;
     logic local_write;
     logic [4:0] log_page;
     logic [23:0] pd;
     logic [7:0] tag;  // Low byte of the key
-    logic in_use;
+    logic [1:0] mpt_type;  // MptType
+    logic [1:0] state;  // MptState
   } mpt_t;
 
   /// Completion queue.
@@ -1090,10 +1172,10 @@ package rnic_pkg;
   } eq_ctx_t;
 
   /// Check [va, va + length) against a key and translate va. length 1 to 2^31.
-  localparam int unsigned XlateReqBits = 162;
+  localparam int unsigned XlateReqBits = 163;
   typedef struct packed {
     logic [7:0] qp;  // QP on whose behalf
-    logic [1:0] access;  // Access
+    logic [2:0] access;  // Access
     logic [23:0] pd;
     logic [31:0] length;
     logic [63:0] va;
@@ -1108,6 +1190,33 @@ package rnic_pkg;
     logic [63:0] addr;  // DMA address
     logic [3:0] status;  // XlateStatus
   } xlate_rsp_t;
+
+  /// A memory operation. Bind and FastRegister name the new key: index of the entry, tag from now on.
+  localparam int unsigned MemOpBits = 369;
+  typedef struct packed {
+    logic [31:0] page_count;  // FastRegister: entries of the page list
+    logic [7:0] log_page;  // FastRegister: log2 of the page size, 12 to 30
+    logic [31:0] first_offset;  // FastRegister: offset of the first byte in the first page, va modulo the page size
+    logic [63:0] page_list;  // FastRegister: DMA address of the 64-bit page addresses, 8-byte aligned; it stays in use until the region is invalidated
+    logic remote_atomic;
+    logic remote_write;
+    logic remote_read;
+    logic local_write;  // FastRegister
+    logic [63:0] length;  // Bind, FastRegister: bytes
+    logic [63:0] va;  // Bind, FastRegister: first byte
+    logic [31:0] mr_key;  // Bind: region
+    logic [31:0] key;  // Window or fast-register region
+    logic [23:0] pd;  // Of that QP
+    logic [7:0] qp;  // QP on whose queue it is
+    logic [1:0] mpt_type;  // Destroy: MptType expected
+    logic [2:0] op;  // MemOpCode
+  } mem_op_t;
+
+  /// Answer to a memory operation.
+  localparam int unsigned MemOpRspBits = 3;
+  typedef struct packed {
+    logic [2:0] status;  // MemOpStatus
+  } mem_op_rsp_t;
 
   /// One packet to send. Followed on the piece stream by its payload (payload_length > 0).
   localparam int unsigned TxDescBits = 232;
@@ -1128,11 +1237,11 @@ package rnic_pkg;
   } tx_desc_t;
 
   /// A run of payload bytes of one packet: by key and address, or inline bytes in `data`. Lengths add up to payload_length.
-  localparam int unsigned SgPieceBits = 655;
+  localparam int unsigned SgPieceBits = 656;
   typedef struct packed {
     logic [511:0] data;  // Inline: bytes at offset .. offset + length - 1
     logic [5:0] offset;  // Inline: lane of the first byte
-    logic [1:0] access;  // LocalRead, or RemoteRead for a Read response
+    logic [2:0] access;  // LocalRead, or RemoteRead for a Read response
     logic [23:0] pd;
     logic [12:0] length;  // Bytes, 1 to 4096; inline: 1 to 64
     logic [63:0] va;

@@ -54,23 +54,54 @@ enum class QpStep : std::uint8_t {
   kDestroy = 7,  ///< Nothing is left
 };
 
+/// State of an entry of the memory protection table.
+enum class MptState : std::uint8_t {
+  kFree = 0,  ///< Not in use
+  kInvalid = 1,  ///< Allocated; its key opens nothing: a window that is not bound, a fast-register region that is not registered
+  kValid = 2,
+};
+
 /// What an access wants.
 enum class Access : std::uint8_t {
   kLocalRead = 0,
   kLocalWrite = 1,
   kRemoteRead = 2,
   kRemoteWrite = 3,
+  kRemoteAtomic = 4,
 };
 
-/// Answer of the translation block; the first check that fails, in this order.
+/// Answer of the translation block: the first check that fails, in the order BadIndex, BadTag, BadState, BadPd, BadQp, BadAccess, BadRange, PageListError.
 enum class XlateStatus : std::uint8_t {
   kOk = 0,
   kBadIndex = 1,  ///< No such entry, or not in use
   kBadTag = 2,  ///< Key tag differs
   kBadPd = 3,  ///< Protection domain differs
-  kBadAccess = 4,  ///< Right missing
-  kBadRange = 5,  ///< Outside the region, or va + length wraps
+  kBadAccess = 4,  ///< Right missing, or a local access through a window
+  kBadRange = 5,  ///< Outside the region or window, or va + length wraps
   kPageListError = 6,  ///< Reading the page list failed
+  kBadState = 7,  ///< Window that is not bound, fast-register region that is not registered
+  kBadQp = 8,  ///< Type 2 window that was bound on another QP
+};
+
+/// Memory operation of the translation block.
+enum class MemOpCode : std::uint8_t {
+  kBindWindow1 = 0,  ///< Bind a type 1 window, bound or not; length 0 unbinds it
+  kBindWindow2 = 1,  ///< Bind a type 2B window that is not bound
+  kInvalidate = 2,  ///< Work request: unbind a type 2B window, or end a fast registration
+  kInvalidateRemote = 3,  ///< The same for the peer (SEND with invalidate)
+  kFastRegister = 4,  ///< Register a fast-register region
+  kDestroy = 5,  ///< Admin queue: free the entry; it must be of mpt_type, a plain region must have this very key
+  kUnbindQp = 6,  ///< Admin queue: unbind all type 2B windows of the QP
+};
+
+/// Outcome of a memory operation. A work request with BadKey, BadAccess or BadRange completes with LocProtErr, with BadState or BadRequest with LocQpOpErr.
+enum class MemOpStatus : std::uint8_t {
+  kOk = 0,
+  kBadKey = 1,  ///< No such entry, another tag or protection domain; the region of a bind is not valid
+  kBadAccess = 2,  ///< Right missing; the window is bound on another QP
+  kBadRange = 3,  ///< Outside the region or page list, or va + length wraps
+  kBadState = 4,  ///< Bound or registered already; not bound or registered; windows are bound to it
+  kBadRequest = 5,  ///< Not for an object of this type; a field is out of range
 };
 
 /// Where the payload of a received packet goes.
@@ -728,48 +759,69 @@ struct Path {
   bool operator==(const Path&) const = default;
 };
 
-/// Memory protection table entry. 233 bits.
+/// Memory protection table entry. 277 bits.
 struct Mpt {
-  static constexpr std::size_t kBits = 233;
-  static constexpr std::size_t kBytes = 30;
-  std::uint8_t in_use{};
+  static constexpr std::size_t kBits = 277;
+  static constexpr std::size_t kBytes = 35;
+  std::uint8_t state{};  ///< MptState
+  std::uint8_t mpt_type{};  ///< MptType
   std::uint8_t tag{};  ///< Low byte of the key
   std::uint32_t pd{};
   std::uint8_t log_page{};
   std::uint8_t local_write{};
   std::uint8_t remote_read{};
   std::uint8_t remote_write{};
+  std::uint8_t remote_atomic{};
+  std::uint8_t window_bind{};  ///< Region: windows may be bound to it
+  std::uint8_t remote_ok{};  ///< Fast-register region: may be registered with remote rights
   std::uint64_t va{};
   std::uint64_t length{};
-  std::uint64_t page_list{};
-  std::uint16_t bound{};  ///< Windows bound to it
+  std::uint64_t page_list{};  ///< 8-byte aligned; entry 0 maps the page that holds va
+  std::uint16_t bound{};  ///< Region: windows bound to it
+  std::uint16_t max_pages{};  ///< Fast-register region: longest page list
+  std::uint8_t qp{};  ///< Window: QP on which it was bound
+  std::uint16_t mr_index{};  ///< Window: entry of the region that it is bound to
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
-    bits::put_little<0, 1>(to, in_use);
-    bits::put_little<1, 8>(to, tag);
-    bits::put_little<9, 24>(to, pd);
-    bits::put_little<33, 5>(to, log_page);
-    bits::put_little<38, 1>(to, local_write);
-    bits::put_little<39, 1>(to, remote_read);
-    bits::put_little<40, 1>(to, remote_write);
-    bits::put_little<41, 64>(to, va);
-    bits::put_little<105, 48>(to, length);
-    bits::put_little<153, 64>(to, page_list);
-    bits::put_little<217, 16>(to, bound);
+    bits::put_little<0, 2>(to, state);
+    bits::put_little<2, 2>(to, mpt_type);
+    bits::put_little<4, 8>(to, tag);
+    bits::put_little<12, 24>(to, pd);
+    bits::put_little<36, 5>(to, log_page);
+    bits::put_little<41, 1>(to, local_write);
+    bits::put_little<42, 1>(to, remote_read);
+    bits::put_little<43, 1>(to, remote_write);
+    bits::put_little<44, 1>(to, remote_atomic);
+    bits::put_little<45, 1>(to, window_bind);
+    bits::put_little<46, 1>(to, remote_ok);
+    bits::put_little<47, 64>(to, va);
+    bits::put_little<111, 48>(to, length);
+    bits::put_little<159, 64>(to, page_list);
+    bits::put_little<223, 16>(to, bound);
+    bits::put_little<239, 16>(to, max_pages);
+    bits::put_little<255, 8>(to, qp);
+    bits::put_little<263, 14>(to, mr_index);
   }
   static constexpr Mpt decode(std::span<const std::uint8_t, kBytes> from) {
     Mpt v;
-    bits::get_little<0, 1>(from, v.in_use);
-    bits::get_little<1, 8>(from, v.tag);
-    bits::get_little<9, 24>(from, v.pd);
-    bits::get_little<33, 5>(from, v.log_page);
-    bits::get_little<38, 1>(from, v.local_write);
-    bits::get_little<39, 1>(from, v.remote_read);
-    bits::get_little<40, 1>(from, v.remote_write);
-    bits::get_little<41, 64>(from, v.va);
-    bits::get_little<105, 48>(from, v.length);
-    bits::get_little<153, 64>(from, v.page_list);
-    bits::get_little<217, 16>(from, v.bound);
+    bits::get_little<0, 2>(from, v.state);
+    bits::get_little<2, 2>(from, v.mpt_type);
+    bits::get_little<4, 8>(from, v.tag);
+    bits::get_little<12, 24>(from, v.pd);
+    bits::get_little<36, 5>(from, v.log_page);
+    bits::get_little<41, 1>(from, v.local_write);
+    bits::get_little<42, 1>(from, v.remote_read);
+    bits::get_little<43, 1>(from, v.remote_write);
+    bits::get_little<44, 1>(from, v.remote_atomic);
+    bits::get_little<45, 1>(from, v.window_bind);
+    bits::get_little<46, 1>(from, v.remote_ok);
+    bits::get_little<47, 64>(from, v.va);
+    bits::get_little<111, 48>(from, v.length);
+    bits::get_little<159, 64>(from, v.page_list);
+    bits::get_little<223, 16>(from, v.bound);
+    bits::get_little<239, 16>(from, v.max_pages);
+    bits::get_little<255, 8>(from, v.qp);
+    bits::get_little<263, 14>(from, v.mr_index);
     return v;
   }
   bool operator==(const Mpt&) const = default;
@@ -854,9 +906,9 @@ struct EqCtx {
   bool operator==(const EqCtx&) const = default;
 };
 
-/// Check [va, va + length) against a key and translate va. length 1 to 2^31. 162 bits.
+/// Check [va, va + length) against a key and translate va. length 1 to 2^31. 163 bits.
 struct XlateReq {
-  static constexpr std::size_t kBits = 162;
+  static constexpr std::size_t kBits = 163;
   static constexpr std::size_t kBytes = 21;
   std::uint32_t key{};
   std::uint64_t va{};
@@ -870,8 +922,8 @@ struct XlateReq {
     bits::put_little<32, 64>(to, va);
     bits::put_little<96, 32>(to, length);
     bits::put_little<128, 24>(to, pd);
-    bits::put_little<152, 2>(to, access);
-    bits::put_little<154, 8>(to, qp);
+    bits::put_little<152, 3>(to, access);
+    bits::put_little<155, 8>(to, qp);
   }
   static constexpr XlateReq decode(std::span<const std::uint8_t, kBytes> from) {
     XlateReq v;
@@ -879,8 +931,8 @@ struct XlateReq {
     bits::get_little<32, 64>(from, v.va);
     bits::get_little<96, 32>(from, v.length);
     bits::get_little<128, 24>(from, v.pd);
-    bits::get_little<152, 2>(from, v.access);
-    bits::get_little<154, 8>(from, v.qp);
+    bits::get_little<152, 3>(from, v.access);
+    bits::get_little<155, 8>(from, v.qp);
     return v;
   }
   bool operator==(const XlateReq&) const = default;
@@ -910,6 +962,85 @@ struct XlateRsp {
     return v;
   }
   bool operator==(const XlateRsp&) const = default;
+};
+
+/// A memory operation. Bind and FastRegister name the new key: index of the entry, tag from now on. 369 bits.
+struct MemOp {
+  static constexpr std::size_t kBits = 369;
+  static constexpr std::size_t kBytes = 47;
+  std::uint8_t op{};  ///< MemOpCode
+  std::uint8_t mpt_type{};  ///< Destroy: MptType expected
+  std::uint8_t qp{};  ///< QP on whose queue it is
+  std::uint32_t pd{};  ///< Of that QP
+  std::uint32_t key{};  ///< Window or fast-register region
+  std::uint32_t mr_key{};  ///< Bind: region
+  std::uint64_t va{};  ///< Bind, FastRegister: first byte
+  std::uint64_t length{};  ///< Bind, FastRegister: bytes
+  std::uint8_t local_write{};  ///< FastRegister
+  std::uint8_t remote_read{};
+  std::uint8_t remote_write{};
+  std::uint8_t remote_atomic{};
+  std::uint64_t page_list{};  ///< FastRegister: DMA address of the 64-bit page addresses, 8-byte aligned; it stays in use until the region is invalidated
+  std::uint32_t first_offset{};  ///< FastRegister: offset of the first byte in the first page, va modulo the page size
+  std::uint8_t log_page{};  ///< FastRegister: log2 of the page size, 12 to 30
+  std::uint32_t page_count{};  ///< FastRegister: entries of the page list
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 3>(to, op);
+    bits::put_little<3, 2>(to, mpt_type);
+    bits::put_little<5, 8>(to, qp);
+    bits::put_little<13, 24>(to, pd);
+    bits::put_little<37, 32>(to, key);
+    bits::put_little<69, 32>(to, mr_key);
+    bits::put_little<101, 64>(to, va);
+    bits::put_little<165, 64>(to, length);
+    bits::put_little<229, 1>(to, local_write);
+    bits::put_little<230, 1>(to, remote_read);
+    bits::put_little<231, 1>(to, remote_write);
+    bits::put_little<232, 1>(to, remote_atomic);
+    bits::put_little<233, 64>(to, page_list);
+    bits::put_little<297, 32>(to, first_offset);
+    bits::put_little<329, 8>(to, log_page);
+    bits::put_little<337, 32>(to, page_count);
+  }
+  static constexpr MemOp decode(std::span<const std::uint8_t, kBytes> from) {
+    MemOp v;
+    bits::get_little<0, 3>(from, v.op);
+    bits::get_little<3, 2>(from, v.mpt_type);
+    bits::get_little<5, 8>(from, v.qp);
+    bits::get_little<13, 24>(from, v.pd);
+    bits::get_little<37, 32>(from, v.key);
+    bits::get_little<69, 32>(from, v.mr_key);
+    bits::get_little<101, 64>(from, v.va);
+    bits::get_little<165, 64>(from, v.length);
+    bits::get_little<229, 1>(from, v.local_write);
+    bits::get_little<230, 1>(from, v.remote_read);
+    bits::get_little<231, 1>(from, v.remote_write);
+    bits::get_little<232, 1>(from, v.remote_atomic);
+    bits::get_little<233, 64>(from, v.page_list);
+    bits::get_little<297, 32>(from, v.first_offset);
+    bits::get_little<329, 8>(from, v.log_page);
+    bits::get_little<337, 32>(from, v.page_count);
+    return v;
+  }
+  bool operator==(const MemOp&) const = default;
+};
+
+/// Answer to a memory operation. 3 bits.
+struct MemOpRsp {
+  static constexpr std::size_t kBits = 3;
+  static constexpr std::size_t kBytes = 1;
+  std::uint8_t status{};  ///< MemOpStatus
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 3>(to, status);
+  }
+  static constexpr MemOpRsp decode(std::span<const std::uint8_t, kBytes> from) {
+    MemOpRsp v;
+    bits::get_little<0, 3>(from, v.status);
+    return v;
+  }
+  bool operator==(const MemOpRsp&) const = default;
 };
 
 /// One packet to send. Followed on the piece stream by its payload (payload_length > 0). 232 bits.
@@ -965,9 +1096,9 @@ struct TxDesc {
   bool operator==(const TxDesc&) const = default;
 };
 
-/// A run of payload bytes of one packet: by key and address, or inline bytes in `data`. Lengths add up to payload_length. 655 bits.
+/// A run of payload bytes of one packet: by key and address, or inline bytes in `data`. Lengths add up to payload_length. 656 bits.
 struct SgPiece {
-  static constexpr std::size_t kBits = 655;
+  static constexpr std::size_t kBits = 656;
   static constexpr std::size_t kBytes = 82;
   std::uint8_t inline_data{};
   std::uint8_t last{};  ///< Last piece of the packet
@@ -986,9 +1117,9 @@ struct SgPiece {
     bits::put_little<34, 64>(to, va);
     bits::put_little<98, 13>(to, length);
     bits::put_little<111, 24>(to, pd);
-    bits::put_little<135, 2>(to, access);
-    bits::put_little<137, 6>(to, offset);
-    bits::put_little<143, 512>(to, data);
+    bits::put_little<135, 3>(to, access);
+    bits::put_little<138, 6>(to, offset);
+    bits::put_little<144, 512>(to, data);
   }
   static constexpr SgPiece decode(std::span<const std::uint8_t, kBytes> from) {
     SgPiece v;
@@ -998,9 +1129,9 @@ struct SgPiece {
     bits::get_little<34, 64>(from, v.va);
     bits::get_little<98, 13>(from, v.length);
     bits::get_little<111, 24>(from, v.pd);
-    bits::get_little<135, 2>(from, v.access);
-    bits::get_little<137, 6>(from, v.offset);
-    bits::get_little<143, 512>(from, v.data);
+    bits::get_little<135, 3>(from, v.access);
+    bits::get_little<138, 6>(from, v.offset);
+    bits::get_little<144, 512>(from, v.data);
     return v;
   }
   bool operator==(const SgPiece&) const = default;

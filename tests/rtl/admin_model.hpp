@@ -161,7 +161,7 @@ struct AdminModel {
     if (body.remote_write && !body.local_write) return AdminStatus::kBadParameter;
     if (regions.contains(index)) return AdminStatus::kExists;
     auto& region = regions[index];
-    region.in_use = 1;
+    region.state = static_cast<std::uint8_t>(rtl::MptState::kValid);
     region.tag = static_cast<std::uint8_t>(command.number);
     region.pd = body.pd;
     region.log_page = body.log_page;
