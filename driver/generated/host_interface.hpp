@@ -80,20 +80,28 @@ inline constexpr std::uint32_t kEtherTypeIpv4 = 0x800;
 /// EtherType of IPv6.
 inline constexpr std::uint32_t kEtherTypeIpv6 = 0x86dd;
 
-/// Operation of a send WQE.
+/// Operation of a send WQE. Bits 3:0 are the CqeOpcode with which it completes, bit 4 says with immediate data, bit 5 with invalidate.
 enum class WqeOpcode : std::uint8_t {
   kSend = 0,  ///< SEND
   kWrite = 1,  ///< RDMA WRITE
   kRead = 2,  ///< RDMA READ
+  kCompareSwap = 3,  ///< ATOMIC compare and swap
+  kFetchAdd = 4,  ///< ATOMIC fetch and add
+  kSendImmediate = 16,  ///< SEND with immediate data
+  kWriteImmediate = 17,  ///< RDMA WRITE with immediate data
+  kSendInvalidate = 32,  ///< SEND with invalidate
 };
 
 
-/// What a CQE reports.
+/// What a CQE reports; values of enum ibv_wc_opcode.
 enum class CqeOpcode : std::uint8_t {
   kSend = 0,  ///< SEND finished
   kWrite = 1,  ///< RDMA WRITE finished
   kRead = 2,  ///< RDMA READ finished
-  kReceive = 128,  ///< a receive WQE was used
+  kCompareSwap = 3,  ///< compare and swap finished
+  kFetchAdd = 4,  ///< fetch and add finished
+  kReceive = 128,  ///< a receive WQE was used by a SEND
+  kReceiveWrite = 129,  ///< a receive WQE was used by an RDMA WRITE with immediate data, which left its buffers alone
   kFlush = 255,  ///< flushed send WQE (the NIC did not decode it)
 };
 
@@ -193,17 +201,26 @@ enum class RcOpcode : std::uint8_t {
   kSendFirst = 0,
   kSendMiddle = 1,
   kSendLast = 2,
+  kSendLastImmediate = 3,
   kSendOnly = 4,
+  kSendOnlyImmediate = 5,
   kWriteFirst = 6,
   kWriteMiddle = 7,
   kWriteLast = 8,
+  kWriteLastImmediate = 9,
   kWriteOnly = 10,
+  kWriteOnlyImmediate = 11,
   kReadRequest = 12,
   kReadResponseFirst = 13,
   kReadResponseMiddle = 14,
   kReadResponseLast = 15,
   kReadResponseOnly = 16,
   kAcknowledge = 17,
+  kAtomicAcknowledge = 18,
+  kCompareSwap = 19,
+  kFetchAdd = 20,
+  kSendLastInvalidate = 22,
+  kSendOnlyInvalidate = 23,
 };
 
 
@@ -1067,21 +1084,21 @@ struct EqDoorbell {
   bool operator==(const EqDoorbell&) const = default;
 };
 
-/// First segment of a send WQE. A Write or Read continues with wqe_remote; then come data segments, or inline payload bytes. 128 bits.
+/// First segment of a send WQE. All but the SENDs continue with wqe_remote, atomics then with wqe_atomic; then come data segments, or inline payload bytes. An atomic has one data segment of 8 bytes, for the value that was at the peer. 128 bits.
 struct WqeControl {
   static constexpr std::size_t kBits = 128;
   static constexpr std::size_t kBytes = 16;
   std::uint8_t opcode{};  ///< WqeOpcode
   std::uint8_t silent{};  ///< No CQE on success
   std::uint8_t fence{};  ///< Start only when all earlier Reads have placed their data
-  std::uint8_t solicited{};  ///< SEND: solicited event
+  std::uint8_t solicited{};  ///< SEND, RDMA WRITE with immediate data: solicited event
   std::uint8_t inline_data{};  ///< Payload follows in place of data segments
   std::uint8_t reserved0{};
   std::uint16_t wqe_index{};  ///< Index of this WQE, modulo 2^16
   std::uint32_t qpn{};  ///< Queue pair
   std::uint8_t size{};  ///< Used bytes of the WQE in units of 16
-  std::uint32_t reserved1{};
-  std::uint32_t length{};  ///< Message bytes: the sum of the data segments, or the inline bytes
+  std::uint32_t immediate{};  ///< Immediate data, or the key (R_Key) that SEND with invalidate invalidates at the peer; as a number, most significant byte first on the wire
+  std::uint32_t length{};  ///< Message bytes: the sum of the data segments, or the inline bytes; atomics: 8
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, opcode);
@@ -1093,7 +1110,7 @@ struct WqeControl {
     bits::put_little<16, 16>(to, wqe_index);
     bits::put_little<32, 24>(to, qpn);
     bits::put_little<56, 8>(to, size);
-    bits::put_little<64, 32>(to, reserved1);
+    bits::put_little<64, 32>(to, immediate);
     bits::put_little<96, 32>(to, length);
   }
   static constexpr WqeControl decode(std::span<const std::uint8_t, kBytes> from) {
@@ -1107,7 +1124,7 @@ struct WqeControl {
     bits::get_little<16, 16>(from, v.wqe_index);
     bits::get_little<32, 24>(from, v.qpn);
     bits::get_little<56, 8>(from, v.size);
-    bits::get_little<64, 32>(from, v.reserved1);
+    bits::get_little<64, 32>(from, v.immediate);
     bits::get_little<96, 32>(from, v.length);
     return v;
   }
@@ -1135,6 +1152,26 @@ struct WqeRemote {
     return v;
   }
   bool operator==(const WqeRemote&) const = default;
+};
+
+/// Atomic segment (InfiniBand specification 9.3.3). The 8 bytes at the peer are a number in its memory's byte order, little-endian. 128 bits.
+struct WqeAtomic {
+  static constexpr std::size_t kBits = 128;
+  static constexpr std::size_t kBytes = 16;
+  std::uint64_t swap_add{};  ///< Value to write, or to add
+  std::uint64_t compare{};  ///< Compare and swap: write only if this is there
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 64>(to, swap_add);
+    bits::put_little<64, 64>(to, compare);
+  }
+  static constexpr WqeAtomic decode(std::span<const std::uint8_t, kBytes> from) {
+    WqeAtomic v;
+    bits::get_little<0, 64>(from, v.swap_add);
+    bits::get_little<64, 64>(from, v.compare);
+    return v;
+  }
+  bool operator==(const WqeAtomic&) const = default;
 };
 
 /// Data segment: one scatter/gather entry. Length 0 means zero bytes. 128 bits.
@@ -1198,10 +1235,12 @@ struct Cqe {
   std::uint16_t wqe_index{};  ///< Index of the WQE in its queue
   std::uint32_t qpn{};  ///< Queue pair
   std::uint8_t is_receive{};  ///< Entry of the receive queue
-  std::uint8_t solicited{};  ///< The SEND asked for an event
+  std::uint8_t solicited{};  ///< The SEND or RDMA WRITE asked for an event
+  std::uint8_t with_imm{};  ///< `immediate` is immediate data
+  std::uint8_t with_invalidate{};  ///< `immediate` is the key that the SEND invalidated
   std::uint8_t reserved0{};
   std::uint32_t byte_count{};  ///< Receive: bytes of the message. Send queue: bytes of the request
-  std::uint32_t reserved1{};
+  std::uint32_t immediate{};  ///< Receive: see with_imm, with_invalidate
   std::uint16_t retired_index{};  ///< Send queue: all WQEs before this index have retired
   std::uint8_t syndrome{};  ///< Detail of a failure, for diagnosis (XlateStatus or AETH syndrome)
   std::uint64_t reserved2{};
@@ -1220,9 +1259,11 @@ struct Cqe {
     bits::put_little<32, 24>(to, qpn);
     bits::put_little<56, 1>(to, is_receive);
     bits::put_little<57, 1>(to, solicited);
-    bits::put_little<58, 6>(to, reserved0);
+    bits::put_little<58, 1>(to, with_imm);
+    bits::put_little<59, 1>(to, with_invalidate);
+    bits::put_little<60, 4>(to, reserved0);
     bits::put_little<64, 32>(to, byte_count);
-    bits::put_little<96, 32>(to, reserved1);
+    bits::put_little<96, 32>(to, immediate);
     bits::put_little<128, 16>(to, retired_index);
     bits::put_little<144, 8>(to, syndrome);
     bits::put_little<152, 40>(to, reserved2);
@@ -1242,9 +1283,11 @@ struct Cqe {
     bits::get_little<32, 24>(from, v.qpn);
     bits::get_little<56, 1>(from, v.is_receive);
     bits::get_little<57, 1>(from, v.solicited);
-    bits::get_little<58, 6>(from, v.reserved0);
+    bits::get_little<58, 1>(from, v.with_imm);
+    bits::get_little<59, 1>(from, v.with_invalidate);
+    bits::get_little<60, 4>(from, v.reserved0);
     bits::get_little<64, 32>(from, v.byte_count);
-    bits::get_little<96, 32>(from, v.reserved1);
+    bits::get_little<96, 32>(from, v.immediate);
     bits::get_little<128, 16>(from, v.retired_index);
     bits::get_little<144, 8>(from, v.syndrome);
     bits::get_little<152, 40>(from, v.reserved2);
@@ -1646,8 +1689,8 @@ struct AdminModifyQp {
   static constexpr std::size_t kBytes = 120;
   std::uint8_t next_state{};  ///< QpState
   std::uint8_t path_mtu{};  ///< ibv_mtu: 1 (256) to 5 (4096)
-  std::uint8_t max_dest_rd_atomic{};  ///< Inbound Reads, 0 to MaxReadsOutstanding
-  std::uint8_t max_rd_atomic{};  ///< Outbound Reads, 0 to MaxReadsOutstanding
+  std::uint8_t max_dest_rd_atomic{};  ///< Inbound Reads and atomics, 0 to MaxReadsOutstanding
+  std::uint8_t max_rd_atomic{};  ///< Outbound Reads and atomics, 0 to MaxReadsOutstanding
   std::uint8_t min_rnr_timer{};  ///< AETH timer code, 0 to 31
   std::uint8_t ack_timeout{};  ///< 4.096 us * 2^n, 0: none
   std::uint8_t retry_count{};  ///< 0 to 7
@@ -1655,6 +1698,7 @@ struct AdminModifyQp {
   std::uint8_t remote_write{};  ///< Peer may write
   std::uint8_t remote_read{};  ///< Peer may read
   std::uint8_t ipv6{};  ///< IPv6 frames; otherwise the addresses are IPv4-mapped
+  std::uint8_t remote_atomic{};  ///< Peer may do atomics
   std::uint8_t reserved0{};
   std::uint32_t rq_psn{};  ///< Next PSN expected
   std::uint32_t dest_qpn{};
@@ -1685,7 +1729,8 @@ struct AdminModifyQp {
     bits::put_little<56, 1>(to, remote_write);
     bits::put_little<57, 1>(to, remote_read);
     bits::put_little<58, 1>(to, ipv6);
-    bits::put_little<59, 5>(to, reserved0);
+    bits::put_little<59, 1>(to, remote_atomic);
+    bits::put_little<60, 4>(to, reserved0);
     bits::put_little<64, 24>(to, rq_psn);
     bits::put_little<88, 24>(to, dest_qpn);
     bits::put_little<112, 8>(to, reserved1);
@@ -1716,7 +1761,8 @@ struct AdminModifyQp {
     bits::get_little<56, 1>(from, v.remote_write);
     bits::get_little<57, 1>(from, v.remote_read);
     bits::get_little<58, 1>(from, v.ipv6);
-    bits::get_little<59, 5>(from, v.reserved0);
+    bits::get_little<59, 1>(from, v.remote_atomic);
+    bits::get_little<60, 4>(from, v.reserved0);
     bits::get_little<64, 24>(from, v.rq_psn);
     bits::get_little<88, 24>(from, v.dest_qpn);
     bits::get_little<112, 8>(from, v.reserved1);
@@ -2214,6 +2260,83 @@ struct Aeth {
     return v;
   }
   bool operator==(const Aeth&) const = default;
+};
+
+/// Atomic extended transport header (9.3.3). 224 bits.
+struct AtomicEth {
+  static constexpr std::size_t kBits = 224;
+  static constexpr std::size_t kBytes = 28;
+  std::uint64_t va{};
+  std::uint32_t rkey{};
+  std::uint64_t swap_add{};
+  std::uint64_t compare{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_big<160, 64>(to, va);
+    bits::put_big<128, 32>(to, rkey);
+    bits::put_big<64, 64>(to, swap_add);
+    bits::put_big<0, 64>(to, compare);
+  }
+  static constexpr AtomicEth decode(std::span<const std::uint8_t, kBytes> from) {
+    AtomicEth v;
+    bits::get_big<160, 64>(from, v.va);
+    bits::get_big<128, 32>(from, v.rkey);
+    bits::get_big<64, 64>(from, v.swap_add);
+    bits::get_big<0, 64>(from, v.compare);
+    return v;
+  }
+  bool operator==(const AtomicEth&) const = default;
+};
+
+/// Atomic ACK extended transport header (9.3.5.3), behind the AETH. 64 bits.
+struct AtomicAckEth {
+  static constexpr std::size_t kBits = 64;
+  static constexpr std::size_t kBytes = 8;
+  std::uint64_t original{};  ///< What was at the address before
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_big<0, 64>(to, original);
+  }
+  static constexpr AtomicAckEth decode(std::span<const std::uint8_t, kBytes> from) {
+    AtomicAckEth v;
+    bits::get_big<0, 64>(from, v.original);
+    return v;
+  }
+  bool operator==(const AtomicAckEth&) const = default;
+};
+
+/// Immediate data (9.3.6). 32 bits.
+struct ImmDt {
+  static constexpr std::size_t kBits = 32;
+  static constexpr std::size_t kBytes = 4;
+  std::uint32_t immediate{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_big<0, 32>(to, immediate);
+  }
+  static constexpr ImmDt decode(std::span<const std::uint8_t, kBytes> from) {
+    ImmDt v;
+    bits::get_big<0, 32>(from, v.immediate);
+    return v;
+  }
+  bool operator==(const ImmDt&) const = default;
+};
+
+/// Invalidate extended transport header (9.3.7). 32 bits.
+struct Ieth {
+  static constexpr std::size_t kBits = 32;
+  static constexpr std::size_t kBytes = 4;
+  std::uint32_t rkey{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_big<0, 32>(to, rkey);
+  }
+  static constexpr Ieth decode(std::span<const std::uint8_t, kBytes> from) {
+    Ieth v;
+    bits::get_big<0, 32>(from, v.rkey);
+    return v;
+  }
+  bool operator==(const Ieth&) const = default;
 };
 
 }  // namespace rnic::hw

@@ -72,16 +72,24 @@ package rnic_pkg;
   /// EtherType of IPv6.
   localparam logic [31:0] EtherTypeIpv6 = 32'd34525;
 
-  // WqeOpcode: Operation of a send WQE.
+  // WqeOpcode: Operation of a send WQE. Bits 3:0 are the CqeOpcode with which it completes, bit 4 says with immediate data, bit 5 with invalidate.
   localparam logic [7:0] WqeOpcodeSend = 8'd0;  // SEND
   localparam logic [7:0] WqeOpcodeWrite = 8'd1;  // RDMA WRITE
   localparam logic [7:0] WqeOpcodeRead = 8'd2;  // RDMA READ
+  localparam logic [7:0] WqeOpcodeCompareSwap = 8'd3;  // ATOMIC compare and swap
+  localparam logic [7:0] WqeOpcodeFetchAdd = 8'd4;  // ATOMIC fetch and add
+  localparam logic [7:0] WqeOpcodeSendImmediate = 8'd16;  // SEND with immediate data
+  localparam logic [7:0] WqeOpcodeWriteImmediate = 8'd17;  // RDMA WRITE with immediate data
+  localparam logic [7:0] WqeOpcodeSendInvalidate = 8'd32;  // SEND with invalidate
 
-  // CqeOpcode: What a CQE reports.
+  // CqeOpcode: What a CQE reports; values of enum ibv_wc_opcode.
   localparam logic [7:0] CqeOpcodeSend = 8'd0;  // SEND finished
   localparam logic [7:0] CqeOpcodeWrite = 8'd1;  // RDMA WRITE finished
   localparam logic [7:0] CqeOpcodeRead = 8'd2;  // RDMA READ finished
-  localparam logic [7:0] CqeOpcodeReceive = 8'd128;  // a receive WQE was used
+  localparam logic [7:0] CqeOpcodeCompareSwap = 8'd3;  // compare and swap finished
+  localparam logic [7:0] CqeOpcodeFetchAdd = 8'd4;  // fetch and add finished
+  localparam logic [7:0] CqeOpcodeReceive = 8'd128;  // a receive WQE was used by a SEND
+  localparam logic [7:0] CqeOpcodeReceiveWrite = 8'd129;  // a receive WQE was used by an RDMA WRITE with immediate data, which left its buffers alone
   localparam logic [7:0] CqeOpcodeFlush = 8'd255;  // flushed send WQE (the NIC did not decode it)
 
   // CqeStatus: Completion status; values of enum ibv_wc_status.
@@ -157,17 +165,26 @@ package rnic_pkg;
   localparam logic [7:0] RcOpcodeSendFirst = 8'd0;
   localparam logic [7:0] RcOpcodeSendMiddle = 8'd1;
   localparam logic [7:0] RcOpcodeSendLast = 8'd2;
+  localparam logic [7:0] RcOpcodeSendLastImmediate = 8'd3;
   localparam logic [7:0] RcOpcodeSendOnly = 8'd4;
+  localparam logic [7:0] RcOpcodeSendOnlyImmediate = 8'd5;
   localparam logic [7:0] RcOpcodeWriteFirst = 8'd6;
   localparam logic [7:0] RcOpcodeWriteMiddle = 8'd7;
   localparam logic [7:0] RcOpcodeWriteLast = 8'd8;
+  localparam logic [7:0] RcOpcodeWriteLastImmediate = 8'd9;
   localparam logic [7:0] RcOpcodeWriteOnly = 8'd10;
+  localparam logic [7:0] RcOpcodeWriteOnlyImmediate = 8'd11;
   localparam logic [7:0] RcOpcodeReadRequest = 8'd12;
   localparam logic [7:0] RcOpcodeReadResponseFirst = 8'd13;
   localparam logic [7:0] RcOpcodeReadResponseMiddle = 8'd14;
   localparam logic [7:0] RcOpcodeReadResponseLast = 8'd15;
   localparam logic [7:0] RcOpcodeReadResponseOnly = 8'd16;
   localparam logic [7:0] RcOpcodeAcknowledge = 8'd17;
+  localparam logic [7:0] RcOpcodeAtomicAcknowledge = 8'd18;
+  localparam logic [7:0] RcOpcodeCompareSwap = 8'd19;
+  localparam logic [7:0] RcOpcodeFetchAdd = 8'd20;
+  localparam logic [7:0] RcOpcodeSendLastInvalidate = 8'd22;
+  localparam logic [7:0] RcOpcodeSendOnlyInvalidate = 8'd23;
 
   // AethSyndrome: AETH syndrome (InfiniBand specification 9.7.5.1.1, tables 45, 46).
   localparam logic [7:0] AethSyndromeAckNoCredit = 8'd31;  // ACK, end-to-end credits not used
@@ -522,17 +539,17 @@ package rnic_pkg;
     logic [23:0] eqn;  // Event queue
   } eq_doorbell_t;
 
-  /// First segment of a send WQE. A Write or Read continues with wqe_remote; then come data segments, or inline payload bytes.
+  /// First segment of a send WQE. All but the SENDs continue with wqe_remote, atomics then with wqe_atomic; then come data segments, or inline payload bytes. An atomic has one data segment of 8 bytes, for the value that was at the peer.
   localparam int unsigned WqeControlBits = 128;
   typedef struct packed {
-    logic [31:0] length;  // Message bytes: the sum of the data segments, or the inline bytes
-    logic [31:0] reserved1;
+    logic [31:0] length;  // Message bytes: the sum of the data segments, or the inline bytes; atomics: 8
+    logic [31:0] immediate;  // Immediate data, or the key (R_Key) that SEND with invalidate invalidates at the peer; as a number, most significant byte first on the wire
     logic [7:0] size;  // Used bytes of the WQE in units of 16
     logic [23:0] qpn;  // Queue pair
     logic [15:0] wqe_index;  // Index of this WQE, modulo 2^16
     logic [3:0] reserved0;
     logic inline_data;  // Payload follows in place of data segments
-    logic solicited;  // SEND: solicited event
+    logic solicited;  // SEND, RDMA WRITE with immediate data: solicited event
     logic fence;  // Start only when all earlier Reads have placed their data
     logic silent;  // No CQE on success
     logic [7:0] opcode;  // WqeOpcode
@@ -545,6 +562,13 @@ package rnic_pkg;
     logic [31:0] rkey;  // Remote key
     logic [63:0] va;  // Virtual address at the peer
   } wqe_remote_t;
+
+  /// Atomic segment (InfiniBand specification 9.3.3). The 8 bytes at the peer are a number in its memory's byte order, little-endian.
+  localparam int unsigned WqeAtomicBits = 128;
+  typedef struct packed {
+    logic [63:0] compare;  // Compare and swap: write only if this is there
+    logic [63:0] swap_add;  // Value to write, or to add
+  } wqe_atomic_t;
 
   /// Data segment: one scatter/gather entry. Length 0 means zero bytes.
   localparam int unsigned WqeDataBits = 128;
@@ -577,10 +601,12 @@ package rnic_pkg;
     logic [39:0] reserved2;
     logic [7:0] syndrome;  // Detail of a failure, for diagnosis (XlateStatus or AETH syndrome)
     logic [15:0] retired_index;  // Send queue: all WQEs before this index have retired
-    logic [31:0] reserved1;
+    logic [31:0] immediate;  // Receive: see with_imm, with_invalidate
     logic [31:0] byte_count;  // Receive: bytes of the message. Send queue: bytes of the request
-    logic [5:0] reserved0;
-    logic solicited;  // The SEND asked for an event
+    logic [3:0] reserved0;
+    logic with_invalidate;  // `immediate` is the key that the SEND invalidated
+    logic with_imm;  // `immediate` is immediate data
+    logic solicited;  // The SEND or RDMA WRITE asked for an event
     logic is_receive;  // Entry of the receive queue
     logic [23:0] qpn;  // Queue pair
     logic [15:0] wqe_index;  // Index of the WQE in its queue
@@ -733,7 +759,8 @@ package rnic_pkg;
     logic [7:0] reserved1;
     logic [23:0] dest_qpn;
     logic [23:0] rq_psn;  // Next PSN expected
-    logic [4:0] reserved0;
+    logic [3:0] reserved0;
+    logic remote_atomic;  // Peer may do atomics
     logic ipv6;  // IPv6 frames; otherwise the addresses are IPv4-mapped
     logic remote_read;  // Peer may read
     logic remote_write;  // Peer may write
@@ -741,8 +768,8 @@ package rnic_pkg;
     logic [3:0] retry_count;  // 0 to 7
     logic [7:0] ack_timeout;  // 4.096 us * 2^n, 0: none
     logic [7:0] min_rnr_timer;  // AETH timer code, 0 to 31
-    logic [7:0] max_rd_atomic;  // Outbound Reads, 0 to MaxReadsOutstanding
-    logic [7:0] max_dest_rd_atomic;  // Inbound Reads, 0 to MaxReadsOutstanding
+    logic [7:0] max_rd_atomic;  // Outbound Reads and atomics, 0 to MaxReadsOutstanding
+    logic [7:0] max_dest_rd_atomic;  // Inbound Reads and atomics, 0 to MaxReadsOutstanding
     logic [7:0] path_mtu;  // ibv_mtu: 1 (256) to 5 (4096)
     logic [7:0] next_state;  // QpState
   } admin_modify_qp_t;
@@ -909,6 +936,33 @@ package rnic_pkg;
     logic [7:0] syndrome;
     logic [23:0] msn;
   } aeth_t;
+
+  /// Atomic extended transport header (9.3.3).
+  localparam int unsigned AtomicEthBits = 224;
+  typedef struct packed {
+    logic [63:0] va;
+    logic [31:0] rkey;
+    logic [63:0] swap_add;
+    logic [63:0] compare;
+  } atomic_eth_t;
+
+  /// Atomic ACK extended transport header (9.3.5.3), behind the AETH.
+  localparam int unsigned AtomicAckEthBits = 64;
+  typedef struct packed {
+    logic [63:0] original;  // What was at the address before
+  } atomic_ack_eth_t;
+
+  /// Immediate data (9.3.6).
+  localparam int unsigned ImmDtBits = 32;
+  typedef struct packed {
+    logic [31:0] immediate;
+  } imm_dt_t;
+
+  /// Invalidate extended transport header (9.3.7).
+  localparam int unsigned IethBits = 32;
+  typedef struct packed {
+    logic [31:0] rkey;
+  } ieth_t;
 
   /// Header of a request of the host; valid with every beat of its data.
   localparam int unsigned HostReqHdrBits = 113;
@@ -1077,7 +1131,7 @@ package rnic_pkg;
   } send_ctx_t;
 
   /// Receive side of a QP. state .. remote_read are set by the admin queue; the rest is dynamic.
-  localparam int unsigned RecvCtxBits = 395;
+  localparam int unsigned RecvCtxBits = 396;
   typedef struct packed {
     logic nak_sent;  // A NAK for epsn went out; stay silent until it arrives
     logic [4:0] rd_inflight;  // Inbound Reads not yet answered
@@ -1090,6 +1144,7 @@ package rnic_pkg;
     logic [15:0] rq_done;  // Next receive WQE to complete
     logic [15:0] rq_head;  // Next receive WQE to take
     logic [15:0] rq_pi;  // Producer index
+    logic remote_atomic;
     logic remote_read;
     logic remote_write;
     logic [4:0] min_rnr_timer;
@@ -1219,15 +1274,18 @@ package rnic_pkg;
   } mem_op_rsp_t;
 
   /// One packet to send. Followed on the piece stream by its payload (payload_length > 0).
-  localparam int unsigned TxDescBits = 232;
+  localparam int unsigned TxDescBits = 392;
   typedef struct packed {
     logic [15:0] wqe_idx;  // Request: WQE it belongs to
     logic [23:0] msn;  // AETH
     logic [7:0] syndrome;  // AETH
+    logic [31:0] immediate;  // ImmDt, IETH
+    logic [63:0] compare;  // AtomicETH
+    logic [63:0] swap_add;  // AtomicETH
     logic [31:0] dma_length;  // RETH
-    logic [31:0] rkey;  // RETH
-    logic [63:0] va;  // RETH
-    logic [12:0] payload_length;  // Bytes, 0 to 4096
+    logic [31:0] rkey;  // RETH, AtomicETH
+    logic [63:0] va;  // RETH, AtomicETH
+    logic [12:0] payload_length;  // Bytes, 0 to 4096; an atomic ACK: 8, its AtomicAckETH
     logic solicited;
     logic ack_req;
     logic [23:0] psn;
@@ -1311,17 +1369,20 @@ package rnic_pkg;
   } read_slot_t;
 
   /// A packet with valid ICRC. Its payload_beats follow on the payload stream when payload_length > 0.
-  localparam int unsigned RxDescBits = 504;
+  localparam int unsigned RxDescBits = 664;
   typedef struct packed {
     logic [127:0] dest_ip;
     logic [127:0] source_ip;
     logic ipv6;
     logic [23:0] msn;  // AETH
     logic [7:0] syndrome;  // AETH
+    logic [31:0] immediate;  // ImmDt, IETH
+    logic [63:0] compare;  // AtomicETH
+    logic [63:0] swap_add;  // AtomicETH
     logic [31:0] dma_length;  // RETH
-    logic [31:0] rkey;  // RETH
-    logic [63:0] va;  // RETH
-    logic [12:0] payload_length;  // Without padding
+    logic [31:0] rkey;  // RETH, AtomicETH
+    logic [63:0] va;  // RETH, AtomicETH
+    logic [12:0] payload_length;  // Without padding; an atomic ACK: with its AtomicAckETH, 8 bytes
     logic [23:0] psn;
     logic [23:0] dest_qpn;
     logic [15:0] pkey;

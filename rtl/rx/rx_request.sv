@@ -203,7 +203,7 @@ module rx_request (
   end
 
   logic unused_bits;
-  assign unused_bits = &{1'b0, desc_i.pkey, desc_i.syndrome, desc_i.msn, desc_i.ipv6,
+  assign unused_bits = &{1'b0, desc_i.swap_add, desc_i.compare, desc_i.immediate, ctx_i.remote_atomic, desc_i.pkey, desc_i.syndrome, desc_i.msn, desc_i.ipv6,
       desc_i.source_ip, desc_i.dest_ip, read_packets[31:24]};
 endmodule
 

@@ -626,9 +626,9 @@ struct SendCtx {
   bool operator==(const SendCtx&) const = default;
 };
 
-/// Receive side of a QP. state .. remote_read are set by the admin queue; the rest is dynamic. 395 bits.
+/// Receive side of a QP. state .. remote_read are set by the admin queue; the rest is dynamic. 396 bits.
 struct RecvCtx {
-  static constexpr std::size_t kBits = 395;
+  static constexpr std::size_t kBits = 396;
   static constexpr std::size_t kBytes = 50;
   std::uint8_t state{};  ///< QpState
   std::uint8_t in_use{};  ///< Created
@@ -644,6 +644,7 @@ struct RecvCtx {
   std::uint8_t min_rnr_timer{};
   std::uint8_t remote_write{};
   std::uint8_t remote_read{};
+  std::uint8_t remote_atomic{};
   std::uint16_t rq_pi{};  ///< Producer index
   std::uint16_t rq_head{};  ///< Next receive WQE to take
   std::uint16_t rq_done{};  ///< Next receive WQE to complete
@@ -671,17 +672,18 @@ struct RecvCtx {
     bits::put_little<148, 5>(to, min_rnr_timer);
     bits::put_little<153, 1>(to, remote_write);
     bits::put_little<154, 1>(to, remote_read);
-    bits::put_little<155, 16>(to, rq_pi);
-    bits::put_little<171, 16>(to, rq_head);
-    bits::put_little<187, 16>(to, rq_done);
-    bits::put_little<203, 24>(to, epsn);
-    bits::put_little<227, 2>(to, msg);
-    bits::put_little<229, 64>(to, va);
-    bits::put_little<293, 32>(to, rkey);
-    bits::put_little<325, 32>(to, remain);
-    bits::put_little<357, 32>(to, received);
-    bits::put_little<389, 5>(to, rd_inflight);
-    bits::put_little<394, 1>(to, nak_sent);
+    bits::put_little<155, 1>(to, remote_atomic);
+    bits::put_little<156, 16>(to, rq_pi);
+    bits::put_little<172, 16>(to, rq_head);
+    bits::put_little<188, 16>(to, rq_done);
+    bits::put_little<204, 24>(to, epsn);
+    bits::put_little<228, 2>(to, msg);
+    bits::put_little<230, 64>(to, va);
+    bits::put_little<294, 32>(to, rkey);
+    bits::put_little<326, 32>(to, remain);
+    bits::put_little<358, 32>(to, received);
+    bits::put_little<390, 5>(to, rd_inflight);
+    bits::put_little<395, 1>(to, nak_sent);
   }
   static constexpr RecvCtx decode(std::span<const std::uint8_t, kBytes> from) {
     RecvCtx v;
@@ -699,17 +701,18 @@ struct RecvCtx {
     bits::get_little<148, 5>(from, v.min_rnr_timer);
     bits::get_little<153, 1>(from, v.remote_write);
     bits::get_little<154, 1>(from, v.remote_read);
-    bits::get_little<155, 16>(from, v.rq_pi);
-    bits::get_little<171, 16>(from, v.rq_head);
-    bits::get_little<187, 16>(from, v.rq_done);
-    bits::get_little<203, 24>(from, v.epsn);
-    bits::get_little<227, 2>(from, v.msg);
-    bits::get_little<229, 64>(from, v.va);
-    bits::get_little<293, 32>(from, v.rkey);
-    bits::get_little<325, 32>(from, v.remain);
-    bits::get_little<357, 32>(from, v.received);
-    bits::get_little<389, 5>(from, v.rd_inflight);
-    bits::get_little<394, 1>(from, v.nak_sent);
+    bits::get_little<155, 1>(from, v.remote_atomic);
+    bits::get_little<156, 16>(from, v.rq_pi);
+    bits::get_little<172, 16>(from, v.rq_head);
+    bits::get_little<188, 16>(from, v.rq_done);
+    bits::get_little<204, 24>(from, v.epsn);
+    bits::get_little<228, 2>(from, v.msg);
+    bits::get_little<230, 64>(from, v.va);
+    bits::get_little<294, 32>(from, v.rkey);
+    bits::get_little<326, 32>(from, v.remain);
+    bits::get_little<358, 32>(from, v.received);
+    bits::get_little<390, 5>(from, v.rd_inflight);
+    bits::get_little<395, 1>(from, v.nak_sent);
     return v;
   }
   bool operator==(const RecvCtx&) const = default;
@@ -1043,20 +1046,23 @@ struct MemOpRsp {
   bool operator==(const MemOpRsp&) const = default;
 };
 
-/// One packet to send. Followed on the piece stream by its payload (payload_length > 0). 232 bits.
+/// One packet to send. Followed on the piece stream by its payload (payload_length > 0). 392 bits.
 struct TxDesc {
-  static constexpr std::size_t kBits = 232;
-  static constexpr std::size_t kBytes = 29;
+  static constexpr std::size_t kBits = 392;
+  static constexpr std::size_t kBytes = 49;
   std::uint8_t qp{};  ///< QP index
   std::uint8_t responder{};  ///< 1: Read response or ACK; 0: request
   std::uint8_t opcode{};  ///< RcOpcode
   std::uint32_t psn{};
   std::uint8_t ack_req{};
   std::uint8_t solicited{};
-  std::uint16_t payload_length{};  ///< Bytes, 0 to 4096
-  std::uint64_t va{};  ///< RETH
-  std::uint32_t rkey{};  ///< RETH
+  std::uint16_t payload_length{};  ///< Bytes, 0 to 4096; an atomic ACK: 8, its AtomicAckETH
+  std::uint64_t va{};  ///< RETH, AtomicETH
+  std::uint32_t rkey{};  ///< RETH, AtomicETH
   std::uint32_t dma_length{};  ///< RETH
+  std::uint64_t swap_add{};  ///< AtomicETH
+  std::uint64_t compare{};  ///< AtomicETH
+  std::uint32_t immediate{};  ///< ImmDt, IETH
   std::uint8_t syndrome{};  ///< AETH
   std::uint32_t msn{};  ///< AETH
   std::uint16_t wqe_idx{};  ///< Request: WQE it belongs to
@@ -1072,9 +1078,12 @@ struct TxDesc {
     bits::put_little<56, 64>(to, va);
     bits::put_little<120, 32>(to, rkey);
     bits::put_little<152, 32>(to, dma_length);
-    bits::put_little<184, 8>(to, syndrome);
-    bits::put_little<192, 24>(to, msn);
-    bits::put_little<216, 16>(to, wqe_idx);
+    bits::put_little<184, 64>(to, swap_add);
+    bits::put_little<248, 64>(to, compare);
+    bits::put_little<312, 32>(to, immediate);
+    bits::put_little<344, 8>(to, syndrome);
+    bits::put_little<352, 24>(to, msn);
+    bits::put_little<376, 16>(to, wqe_idx);
   }
   static constexpr TxDesc decode(std::span<const std::uint8_t, kBytes> from) {
     TxDesc v;
@@ -1088,9 +1097,12 @@ struct TxDesc {
     bits::get_little<56, 64>(from, v.va);
     bits::get_little<120, 32>(from, v.rkey);
     bits::get_little<152, 32>(from, v.dma_length);
-    bits::get_little<184, 8>(from, v.syndrome);
-    bits::get_little<192, 24>(from, v.msn);
-    bits::get_little<216, 16>(from, v.wqe_idx);
+    bits::get_little<184, 64>(from, v.swap_add);
+    bits::get_little<248, 64>(from, v.compare);
+    bits::get_little<312, 32>(from, v.immediate);
+    bits::get_little<344, 8>(from, v.syndrome);
+    bits::get_little<352, 24>(from, v.msn);
+    bits::get_little<376, 16>(from, v.wqe_idx);
     return v;
   }
   bool operator==(const TxDesc&) const = default;
@@ -1311,20 +1323,23 @@ struct ReadSlot {
   bool operator==(const ReadSlot&) const = default;
 };
 
-/// A packet with valid ICRC. Its payload_beats follow on the payload stream when payload_length > 0. 504 bits.
+/// A packet with valid ICRC. Its payload_beats follow on the payload stream when payload_length > 0. 664 bits.
 struct RxDesc {
-  static constexpr std::size_t kBits = 504;
-  static constexpr std::size_t kBytes = 63;
+  static constexpr std::size_t kBits = 664;
+  static constexpr std::size_t kBytes = 83;
   std::uint8_t opcode{};  ///< BTH opcode
   std::uint8_t solicited{};
   std::uint8_t ack_req{};
   std::uint16_t pkey{};
   std::uint32_t dest_qpn{};
   std::uint32_t psn{};
-  std::uint16_t payload_length{};  ///< Without padding
-  std::uint64_t va{};  ///< RETH
-  std::uint32_t rkey{};  ///< RETH
+  std::uint16_t payload_length{};  ///< Without padding; an atomic ACK: with its AtomicAckETH, 8 bytes
+  std::uint64_t va{};  ///< RETH, AtomicETH
+  std::uint32_t rkey{};  ///< RETH, AtomicETH
   std::uint32_t dma_length{};  ///< RETH
+  std::uint64_t swap_add{};  ///< AtomicETH
+  std::uint64_t compare{};  ///< AtomicETH
+  std::uint32_t immediate{};  ///< ImmDt, IETH
   std::uint8_t syndrome{};  ///< AETH
   std::uint32_t msn{};  ///< AETH
   std::uint8_t ipv6{};
@@ -1342,11 +1357,14 @@ struct RxDesc {
     bits::put_little<87, 64>(to, va);
     bits::put_little<151, 32>(to, rkey);
     bits::put_little<183, 32>(to, dma_length);
-    bits::put_little<215, 8>(to, syndrome);
-    bits::put_little<223, 24>(to, msn);
-    bits::put_little<247, 1>(to, ipv6);
-    bits::put_little<248, 128>(to, source_ip);
-    bits::put_little<376, 128>(to, dest_ip);
+    bits::put_little<215, 64>(to, swap_add);
+    bits::put_little<279, 64>(to, compare);
+    bits::put_little<343, 32>(to, immediate);
+    bits::put_little<375, 8>(to, syndrome);
+    bits::put_little<383, 24>(to, msn);
+    bits::put_little<407, 1>(to, ipv6);
+    bits::put_little<408, 128>(to, source_ip);
+    bits::put_little<536, 128>(to, dest_ip);
   }
   static constexpr RxDesc decode(std::span<const std::uint8_t, kBytes> from) {
     RxDesc v;
@@ -1360,11 +1378,14 @@ struct RxDesc {
     bits::get_little<87, 64>(from, v.va);
     bits::get_little<151, 32>(from, v.rkey);
     bits::get_little<183, 32>(from, v.dma_length);
-    bits::get_little<215, 8>(from, v.syndrome);
-    bits::get_little<223, 24>(from, v.msn);
-    bits::get_little<247, 1>(from, v.ipv6);
-    bits::get_little<248, 128>(from, v.source_ip);
-    bits::get_little<376, 128>(from, v.dest_ip);
+    bits::get_little<215, 64>(from, v.swap_add);
+    bits::get_little<279, 64>(from, v.compare);
+    bits::get_little<343, 32>(from, v.immediate);
+    bits::get_little<375, 8>(from, v.syndrome);
+    bits::get_little<383, 24>(from, v.msn);
+    bits::get_little<407, 1>(from, v.ipv6);
+    bits::get_little<408, 128>(from, v.source_ip);
+    bits::get_little<536, 128>(from, v.dest_ip);
     return v;
   }
   bool operator==(const RxDesc&) const = default;

@@ -10,7 +10,7 @@
 namespace rnic::test {
 
 inline constexpr std::size_t kProbeBytes = 128;
-inline constexpr std::array<FieldProbe, 307> kFieldProbes = {{
+inline constexpr std::array<FieldProbe, 319> kFieldProbes = {{
     {"reg_identity_header.block_type", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).block_type, false); }},
     {"reg_identity_header.version", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).version, false); }},
     {"reg_identity_header.next_offset", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).next_offset, false); }},
@@ -74,11 +74,13 @@ inline constexpr std::array<FieldProbe, 307> kFieldProbes = {{
     {"wqe_control.wqe_index", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeControl::decode(b.first<hw::WqeControl::kBytes>()).wqe_index, false); }},
     {"wqe_control.qpn", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeControl::decode(b.first<hw::WqeControl::kBytes>()).qpn, false); }},
     {"wqe_control.size", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeControl::decode(b.first<hw::WqeControl::kBytes>()).size, false); }},
-    {"wqe_control.reserved1", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeControl::decode(b.first<hw::WqeControl::kBytes>()).reserved1, false); }},
+    {"wqe_control.immediate", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeControl::decode(b.first<hw::WqeControl::kBytes>()).immediate, false); }},
     {"wqe_control.length", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeControl::decode(b.first<hw::WqeControl::kBytes>()).length, false); }},
     {"wqe_remote.va", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeRemote::decode(b.first<hw::WqeRemote::kBytes>()).va, false); }},
     {"wqe_remote.rkey", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeRemote::decode(b.first<hw::WqeRemote::kBytes>()).rkey, false); }},
     {"wqe_remote.reserved0", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeRemote::decode(b.first<hw::WqeRemote::kBytes>()).reserved0, false); }},
+    {"wqe_atomic.swap_add", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeAtomic::decode(b.first<hw::WqeAtomic::kBytes>()).swap_add, false); }},
+    {"wqe_atomic.compare", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeAtomic::decode(b.first<hw::WqeAtomic::kBytes>()).compare, false); }},
     {"wqe_data.va", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeData::decode(b.first<hw::WqeData::kBytes>()).va, false); }},
     {"wqe_data.length", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeData::decode(b.first<hw::WqeData::kBytes>()).length, false); }},
     {"wqe_data.lkey", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeData::decode(b.first<hw::WqeData::kBytes>()).lkey, false); }},
@@ -93,9 +95,11 @@ inline constexpr std::array<FieldProbe, 307> kFieldProbes = {{
     {"cqe.qpn", [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).qpn, false); }},
     {"cqe.is_receive", [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).is_receive, false); }},
     {"cqe.solicited", [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).solicited, false); }},
+    {"cqe.with_imm", [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).with_imm, false); }},
+    {"cqe.with_invalidate", [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).with_invalidate, false); }},
     {"cqe.reserved0", [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).reserved0, false); }},
     {"cqe.byte_count", [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).byte_count, false); }},
-    {"cqe.reserved1", [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).reserved1, false); }},
+    {"cqe.immediate", [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).immediate, false); }},
     {"cqe.retired_index", [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).retired_index, false); }},
     {"cqe.syndrome", [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).syndrome, false); }},
     {"cqe.reserved2", [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).reserved2, false); }},
@@ -193,6 +197,7 @@ inline constexpr std::array<FieldProbe, 307> kFieldProbes = {{
     {"admin_modify_qp.remote_write", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).remote_write, false); }},
     {"admin_modify_qp.remote_read", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).remote_read, false); }},
     {"admin_modify_qp.ipv6", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).ipv6, false); }},
+    {"admin_modify_qp.remote_atomic", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).remote_atomic, false); }},
     {"admin_modify_qp.reserved0", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).reserved0, false); }},
     {"admin_modify_qp.rq_psn", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).rq_psn, false); }},
     {"admin_modify_qp.dest_qpn", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).dest_qpn, false); }},
@@ -318,6 +323,13 @@ inline constexpr std::array<FieldProbe, 307> kFieldProbes = {{
     {"reth.dma_length", [](std::span<const std::uint8_t> b) { return field_bytes(hw::Reth::decode(b.first<hw::Reth::kBytes>()).dma_length, true); }},
     {"aeth.syndrome", [](std::span<const std::uint8_t> b) { return field_bytes(hw::Aeth::decode(b.first<hw::Aeth::kBytes>()).syndrome, true); }},
     {"aeth.msn", [](std::span<const std::uint8_t> b) { return field_bytes(hw::Aeth::decode(b.first<hw::Aeth::kBytes>()).msn, true); }},
+    {"atomic_eth.va", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AtomicEth::decode(b.first<hw::AtomicEth::kBytes>()).va, true); }},
+    {"atomic_eth.rkey", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AtomicEth::decode(b.first<hw::AtomicEth::kBytes>()).rkey, true); }},
+    {"atomic_eth.swap_add", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AtomicEth::decode(b.first<hw::AtomicEth::kBytes>()).swap_add, true); }},
+    {"atomic_eth.compare", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AtomicEth::decode(b.first<hw::AtomicEth::kBytes>()).compare, true); }},
+    {"atomic_ack_eth.original", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AtomicAckEth::decode(b.first<hw::AtomicAckEth::kBytes>()).original, true); }},
+    {"imm_dt.immediate", [](std::span<const std::uint8_t> b) { return field_bytes(hw::ImmDt::decode(b.first<hw::ImmDt::kBytes>()).immediate, true); }},
+    {"ieth.rkey", [](std::span<const std::uint8_t> b) { return field_bytes(hw::Ieth::decode(b.first<hw::Ieth::kBytes>()).rkey, true); }},
 }};
 
 }  // namespace rnic::test
