@@ -290,6 +290,8 @@ enum class Counter : std::uint8_t {
   kRxNaks,  ///< NAKs received
   kRxReadResponses,  ///< Read response packets received
   kRxStrayResponses,  ///< Responses that answer nothing, dropped
+  kRxAtomics,  ///< Atomics executed for peers
+  kRxAtomicRepeats,  ///< Repeated atomics, answered from saved results or not at all
   kRxPlaceFaults,  ///< Packets whose payload could not be placed
   kXlateRequests,  ///< Translations
   kXlateFaults,  ///< Translations refused
@@ -320,7 +322,7 @@ enum class Counter : std::uint8_t {
   kRetiredRecords,  ///< Retired-index records written
   kAdminCommands,  ///< Admin commands executed
 };
-inline constexpr std::array<std::string_view, 53> kCounterNames = {
+inline constexpr std::array<std::string_view, 55> kCounterNames = {
     "TxFrames",
     "TxRequests",
     "TxReadResponses",
@@ -345,6 +347,8 @@ inline constexpr std::array<std::string_view, 53> kCounterNames = {
     "RxNaks",
     "RxReadResponses",
     "RxStrayResponses",
+    "RxAtomics",
+    "RxAtomicRepeats",
     "RxPlaceFaults",
     "XlateRequests",
     "XlateFaults",

@@ -274,12 +274,13 @@ package rnic_pkg;
   localparam logic [2:0] PlaceTargetReceive = 3'd2;  // SGEs of the current receive WQE
   localparam logic [2:0] PlaceTargetResponse = 3'd3;  // SGEs of the Read WQE
   localparam logic [2:0] PlaceTargetCheckRead = 3'd4;  // No payload: check that [va, va + length) at rkey may be read
+  localparam logic [2:0] PlaceTargetCheckAtomic = 3'd5;  // As CheckRead, for an atomic
 
   // RxAction: What follows once the payload is placed.
   localparam logic [3:0] RxActionNone = 4'd0;
   localparam logic [3:0] RxActionExecuted = 4'd1;  // Request packet executed: PSN may be acknowledged
-  localparam logic [3:0] RxActionReceiveDone = 4'd2;  // Last packet of a SEND: receive CQE, then as Executed
-  localparam logic [3:0] RxActionReadRequest = 4'd3;  // Queue the Read response
+  localparam logic [3:0] RxActionReceiveDone = 4'd2;  // Last packet of a SEND, or of a WRITE with immediate data: receive CQE, then as Executed
+  localparam logic [3:0] RxActionReadRequest = 4'd3;  // Queue the Read response, or the atomic
   localparam logic [3:0] RxActionNak = 4'd4;  // Send the NAK in `syndrome` for `psn`; a fatal one moves the QP to the error state
   localparam logic [3:0] RxActionAck = 4'd5;  // Requester: ACK of all PSNs up to psn
   localparam logic [3:0] RxActionNakReceived = 4'd6;  // Requester: NAK or RNR NAK `syndrome` for psn
@@ -291,6 +292,7 @@ package rnic_pkg;
   localparam logic [1:0] RspCommandExecuted = 2'd0;  // psn is executed; acknowledge when ack_req
   localparam logic [1:0] RspCommandRead = 2'd1;  // Answer a Read of `length` bytes from psn on
   localparam logic [1:0] RspCommandNak = 2'd2;  // Send `syndrome` for psn after what is queued before it
+  localparam logic [1:0] RspCommandAtomic = 2'd3;  // Execute an atomic in its turn among the Reads, and answer it
 
   // RetireCommand: What the retire block is asked to do.
   localparam logic [2:0] RetireCommandAck = 3'd0;  // All PSNs up to psn are acknowledged
@@ -325,7 +327,7 @@ package rnic_pkg;
   localparam logic [11:0] UarWqeWindow = 12'h800;
 
   // Bits of the event vector.
-  localparam int unsigned NumCounters = 53;
+  localparam int unsigned NumCounters = 55;
   localparam int unsigned CounterTxFrames = 0;
   localparam int unsigned CounterTxRequests = 1;
   localparam int unsigned CounterTxReadResponses = 2;
@@ -350,35 +352,37 @@ package rnic_pkg;
   localparam int unsigned CounterRxNaks = 21;
   localparam int unsigned CounterRxReadResponses = 22;
   localparam int unsigned CounterRxStrayResponses = 23;
-  localparam int unsigned CounterRxPlaceFaults = 24;
-  localparam int unsigned CounterXlateRequests = 25;
-  localparam int unsigned CounterXlateFaults = 26;
-  localparam int unsigned CounterTlbMisses = 27;
-  localparam int unsigned CounterTlbPrefetches = 28;
-  localparam int unsigned CounterDmaReads = 29;
-  localparam int unsigned CounterDmaWrites = 30;
-  localparam int unsigned CounterDmaReadErrors = 31;
-  localparam int unsigned CounterDmaReadTimeouts = 32;
-  localparam int unsigned CounterHostUnsupported = 33;
-  localparam int unsigned CounterSendDoorbells = 34;
-  localparam int unsigned CounterReceiveDoorbells = 35;
-  localparam int unsigned CounterCqDoorbells = 36;
-  localparam int unsigned CounterDoorbellsRefused = 37;
-  localparam int unsigned CounterWindowWqes = 38;
-  localparam int unsigned CounterWindowFallbacks = 39;
-  localparam int unsigned CounterWqeFetches = 40;
-  localparam int unsigned CounterWqeErrors = 41;
-  localparam int unsigned CounterFenceStalls = 42;
-  localparam int unsigned CounterReadLimitStalls = 43;
-  localparam int unsigned CounterWindowStalls = 44;
-  localparam int unsigned CounterCqes = 45;
-  localparam int unsigned CounterFlushedWqes = 46;
-  localparam int unsigned CounterCqOverruns = 47;
-  localparam int unsigned CounterEqes = 48;
-  localparam int unsigned CounterEqOverruns = 49;
-  localparam int unsigned CounterMsixMessages = 50;
-  localparam int unsigned CounterRetiredRecords = 51;
-  localparam int unsigned CounterAdminCommands = 52;
+  localparam int unsigned CounterRxAtomics = 24;
+  localparam int unsigned CounterRxAtomicRepeats = 25;
+  localparam int unsigned CounterRxPlaceFaults = 26;
+  localparam int unsigned CounterXlateRequests = 27;
+  localparam int unsigned CounterXlateFaults = 28;
+  localparam int unsigned CounterTlbMisses = 29;
+  localparam int unsigned CounterTlbPrefetches = 30;
+  localparam int unsigned CounterDmaReads = 31;
+  localparam int unsigned CounterDmaWrites = 32;
+  localparam int unsigned CounterDmaReadErrors = 33;
+  localparam int unsigned CounterDmaReadTimeouts = 34;
+  localparam int unsigned CounterHostUnsupported = 35;
+  localparam int unsigned CounterSendDoorbells = 36;
+  localparam int unsigned CounterReceiveDoorbells = 37;
+  localparam int unsigned CounterCqDoorbells = 38;
+  localparam int unsigned CounterDoorbellsRefused = 39;
+  localparam int unsigned CounterWindowWqes = 40;
+  localparam int unsigned CounterWindowFallbacks = 41;
+  localparam int unsigned CounterWqeFetches = 42;
+  localparam int unsigned CounterWqeErrors = 43;
+  localparam int unsigned CounterFenceStalls = 44;
+  localparam int unsigned CounterReadLimitStalls = 45;
+  localparam int unsigned CounterWindowStalls = 46;
+  localparam int unsigned CounterCqes = 47;
+  localparam int unsigned CounterFlushedWqes = 48;
+  localparam int unsigned CounterCqOverruns = 49;
+  localparam int unsigned CounterEqes = 50;
+  localparam int unsigned CounterEqOverruns = 51;
+  localparam int unsigned CounterMsixMessages = 52;
+  localparam int unsigned CounterRetiredRecords = 53;
+  localparam int unsigned CounterAdminCommands = 54;
 
   /// Register IdentityHeader.
   localparam int unsigned RegIdentityHeaderBits = 64;
@@ -1360,9 +1364,10 @@ package rnic_pkg;
     logic [7:0] qp;
   } wqe_fetch_req_t;
 
-  /// An outstanding Read, in the Read ring of its QP (16 slots, in posting order).
-  localparam int unsigned ReadSlotBits = 72;
+  /// An outstanding Read or atomic, in the Read ring of its QP (16 slots, in posting order).
+  localparam int unsigned ReadSlotBits = 73;
   typedef struct packed {
+    logic atomic;
     logic [31:0] length;
     logic [23:0] first_psn;  // PSN of the first response
     logic [15:0] wqe_idx;
@@ -1392,8 +1397,16 @@ package rnic_pkg;
   } rx_desc_t;
 
   /// A packet that the protocol checks have passed, in wire order: where its payload goes and what follows.
-  localparam int unsigned RxPlanBits = 329;
+  localparam int unsigned RxPlanBits = 494;
   typedef struct packed {
+    logic [63:0] compare;  // Atomic
+    logic [63:0] swap_add;  // Atomic
+    logic fetch_add;  // Atomic: fetch and add; otherwise compare and swap
+    logic atomic;  // ReadRequest: an atomic. ReadDone: of an atomic; its 8 bytes came most significant first
+    logic [31:0] immediate;  // ReceiveDone: immediate data, or the key to invalidate
+    logic with_invalidate;  // ReceiveDone
+    logic with_imm;  // ReceiveDone
+    logic write_imm;  // ReceiveDone: of a WRITE with immediate data
     logic [31:0] byte_count;  // ReceiveDone: message bytes. ReadRequest: bytes asked for
     logic [7:0] cqn;  // ReceiveDone
     logic [15:0] wqe_idx;  // ReceiveDone, Response: index of the WQE
@@ -1434,8 +1447,16 @@ package rnic_pkg;
   } scatter_piece_t;
 
   /// A packet whose payload writes have been handed to PCIe, in wire order. A fault turns its action into Nak, or BadResponse for a Response.
-  localparam int unsigned RxDoneBits = 233;
+  localparam int unsigned RxDoneBits = 398;
   typedef struct packed {
+    logic [63:0] compare;
+    logic [63:0] swap_add;
+    logic fetch_add;
+    logic atomic;
+    logic [31:0] immediate;
+    logic with_invalidate;
+    logic with_imm;
+    logic write_imm;
     logic [2:0] target;  // PlaceTarget
     logic [63:0] va;  // ReadRequest
     logic [31:0] key;  // ReadRequest
@@ -1457,11 +1478,14 @@ package rnic_pkg;
   } rx_done_t;
 
   /// Work for the responder's output (Read responses, ACKs, NAKs), in execution order per QP.
-  localparam int unsigned RspCmdBits = 172;
+  localparam int unsigned RspCmdBits = 301;
   typedef struct packed {
+    logic [63:0] compare;  // Atomic
+    logic [63:0] swap_add;  // Atomic
+    logic fetch_add;  // Atomic
     logic [31:0] length;  // Read
-    logic [31:0] key;  // Read
-    logic [63:0] va;  // Read
+    logic [31:0] key;  // Read, Atomic
+    logic [63:0] va;  // Read, Atomic
     logic [7:0] syndrome;  // Nak
     logic msg_last;  // MSN advances
     logic ack_req;
@@ -1469,6 +1493,20 @@ package rnic_pkg;
     logic [1:0] command;  // RspCommand
     logic [7:0] qp;
   } rsp_cmd_t;
+
+  /// An atomic whose turn has come, or a repeated one that may have been executed already.
+  localparam int unsigned AtomicOpBits = 282;
+  typedef struct packed {
+    logic repeated;  // Not to be executed: answer with the saved result
+    logic [63:0] compare;
+    logic [63:0] swap_add;
+    logic fetch_add;
+    logic [63:0] va;  // A multiple of 8
+    logic [31:0] key;
+    logic [23:0] pd;
+    logic [23:0] psn;
+    logic [7:0] qp;
+  } atomic_op_t;
 
   /// Work for the retire block.
   localparam int unsigned RetireCmdBits = 67;
@@ -1482,8 +1520,11 @@ package rnic_pkg;
   } retire_cmd_t;
 
   /// A CQE to write; the CQ engine adds timestamp and phase.
-  localparam int unsigned CqeReqBits = 122;
+  localparam int unsigned CqeReqBits = 156;
   typedef struct packed {
+    logic [31:0] immediate;
+    logic with_invalidate;
+    logic with_imm;
     logic [7:0] syndrome;
     logic [15:0] retired_index;
     logic [31:0] byte_count;

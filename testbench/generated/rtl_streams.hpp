@@ -111,14 +111,15 @@ enum class PlaceTarget : std::uint8_t {
   kReceive = 2,  ///< SGEs of the current receive WQE
   kResponse = 3,  ///< SGEs of the Read WQE
   kCheckRead = 4,  ///< No payload: check that [va, va + length) at rkey may be read
+  kCheckAtomic = 5,  ///< As CheckRead, for an atomic
 };
 
 /// What follows once the payload is placed.
 enum class RxAction : std::uint8_t {
   kNone = 0,
   kExecuted = 1,  ///< Request packet executed: PSN may be acknowledged
-  kReceiveDone = 2,  ///< Last packet of a SEND: receive CQE, then as Executed
-  kReadRequest = 3,  ///< Queue the Read response
+  kReceiveDone = 2,  ///< Last packet of a SEND, or of a WRITE with immediate data: receive CQE, then as Executed
+  kReadRequest = 3,  ///< Queue the Read response, or the atomic
   kNak = 4,  ///< Send the NAK in `syndrome` for `psn`; a fatal one moves the QP to the error state
   kAck = 5,  ///< Requester: ACK of all PSNs up to psn
   kNakReceived = 6,  ///< Requester: NAK or RNR NAK `syndrome` for psn
@@ -132,6 +133,7 @@ enum class RspCommand : std::uint8_t {
   kExecuted = 0,  ///< psn is executed; acknowledge when ack_req
   kRead = 1,  ///< Answer a Read of `length` bytes from psn on
   kNak = 2,  ///< Send `syndrome` for psn after what is queued before it
+  kAtomic = 3,  ///< Execute an atomic in its turn among the Reads, and answer it
 };
 
 /// What the retire block is asked to do.
@@ -1300,24 +1302,27 @@ struct WqeFetchReq {
   bool operator==(const WqeFetchReq&) const = default;
 };
 
-/// An outstanding Read, in the Read ring of its QP (16 slots, in posting order). 72 bits.
+/// An outstanding Read or atomic, in the Read ring of its QP (16 slots, in posting order). 73 bits.
 struct ReadSlot {
-  static constexpr std::size_t kBits = 72;
-  static constexpr std::size_t kBytes = 9;
+  static constexpr std::size_t kBits = 73;
+  static constexpr std::size_t kBytes = 10;
   std::uint16_t wqe_idx{};
   std::uint32_t first_psn{};  ///< PSN of the first response
   std::uint32_t length{};
+  std::uint8_t atomic{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 16>(to, wqe_idx);
     bits::put_little<16, 24>(to, first_psn);
     bits::put_little<40, 32>(to, length);
+    bits::put_little<72, 1>(to, atomic);
   }
   static constexpr ReadSlot decode(std::span<const std::uint8_t, kBytes> from) {
     ReadSlot v;
     bits::get_little<0, 16>(from, v.wqe_idx);
     bits::get_little<16, 24>(from, v.first_psn);
     bits::get_little<40, 32>(from, v.length);
+    bits::get_little<72, 1>(from, v.atomic);
     return v;
   }
   bool operator==(const ReadSlot&) const = default;
@@ -1391,10 +1396,10 @@ struct RxDesc {
   bool operator==(const RxDesc&) const = default;
 };
 
-/// A packet that the protocol checks have passed, in wire order: where its payload goes and what follows. 329 bits.
+/// A packet that the protocol checks have passed, in wire order: where its payload goes and what follows. 494 bits.
 struct RxPlan {
-  static constexpr std::size_t kBits = 329;
-  static constexpr std::size_t kBytes = 42;
+  static constexpr std::size_t kBits = 494;
+  static constexpr std::size_t kBytes = 62;
   std::uint8_t qp{};
   std::uint32_t qpn{};
   std::uint8_t target{};  ///< PlaceTarget
@@ -1415,6 +1420,14 @@ struct RxPlan {
   std::uint16_t wqe_idx{};  ///< ReceiveDone, Response: index of the WQE
   std::uint8_t cqn{};  ///< ReceiveDone
   std::uint32_t byte_count{};  ///< ReceiveDone: message bytes. ReadRequest: bytes asked for
+  std::uint8_t write_imm{};  ///< ReceiveDone: of a WRITE with immediate data
+  std::uint8_t with_imm{};  ///< ReceiveDone
+  std::uint8_t with_invalidate{};  ///< ReceiveDone
+  std::uint32_t immediate{};  ///< ReceiveDone: immediate data, or the key to invalidate
+  std::uint8_t atomic{};  ///< ReadRequest: an atomic. ReadDone: of an atomic; its 8 bytes came most significant first
+  std::uint8_t fetch_add{};  ///< Atomic: fetch and add; otherwise compare and swap
+  std::uint64_t swap_add{};  ///< Atomic
+  std::uint64_t compare{};  ///< Atomic
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, qp);
@@ -1437,6 +1450,14 @@ struct RxPlan {
     bits::put_little<273, 16>(to, wqe_idx);
     bits::put_little<289, 8>(to, cqn);
     bits::put_little<297, 32>(to, byte_count);
+    bits::put_little<329, 1>(to, write_imm);
+    bits::put_little<330, 1>(to, with_imm);
+    bits::put_little<331, 1>(to, with_invalidate);
+    bits::put_little<332, 32>(to, immediate);
+    bits::put_little<364, 1>(to, atomic);
+    bits::put_little<365, 1>(to, fetch_add);
+    bits::put_little<366, 64>(to, swap_add);
+    bits::put_little<430, 64>(to, compare);
   }
   static constexpr RxPlan decode(std::span<const std::uint8_t, kBytes> from) {
     RxPlan v;
@@ -1460,6 +1481,14 @@ struct RxPlan {
     bits::get_little<273, 16>(from, v.wqe_idx);
     bits::get_little<289, 8>(from, v.cqn);
     bits::get_little<297, 32>(from, v.byte_count);
+    bits::get_little<329, 1>(from, v.write_imm);
+    bits::get_little<330, 1>(from, v.with_imm);
+    bits::get_little<331, 1>(from, v.with_invalidate);
+    bits::get_little<332, 32>(from, v.immediate);
+    bits::get_little<364, 1>(from, v.atomic);
+    bits::get_little<365, 1>(from, v.fetch_add);
+    bits::get_little<366, 64>(from, v.swap_add);
+    bits::get_little<430, 64>(from, v.compare);
     return v;
   }
   bool operator==(const RxPlan&) const = default;
@@ -1514,10 +1543,10 @@ struct ScatterPiece {
   bool operator==(const ScatterPiece&) const = default;
 };
 
-/// A packet whose payload writes have been handed to PCIe, in wire order. A fault turns its action into Nak, or BadResponse for a Response. 233 bits.
+/// A packet whose payload writes have been handed to PCIe, in wire order. A fault turns its action into Nak, or BadResponse for a Response. 398 bits.
 struct RxDone {
-  static constexpr std::size_t kBits = 233;
-  static constexpr std::size_t kBytes = 30;
+  static constexpr std::size_t kBits = 398;
+  static constexpr std::size_t kBytes = 50;
   std::uint8_t qp{};
   std::uint32_t qpn{};
   std::uint8_t action{};  ///< RxAction
@@ -1536,6 +1565,14 @@ struct RxDone {
   std::uint32_t key{};  ///< ReadRequest
   std::uint64_t va{};  ///< ReadRequest
   std::uint8_t target{};  ///< PlaceTarget
+  std::uint8_t write_imm{};
+  std::uint8_t with_imm{};
+  std::uint8_t with_invalidate{};
+  std::uint32_t immediate{};
+  std::uint8_t atomic{};
+  std::uint8_t fetch_add{};
+  std::uint64_t swap_add{};
+  std::uint64_t compare{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, qp);
@@ -1556,6 +1593,14 @@ struct RxDone {
     bits::put_little<134, 32>(to, key);
     bits::put_little<166, 64>(to, va);
     bits::put_little<230, 3>(to, target);
+    bits::put_little<233, 1>(to, write_imm);
+    bits::put_little<234, 1>(to, with_imm);
+    bits::put_little<235, 1>(to, with_invalidate);
+    bits::put_little<236, 32>(to, immediate);
+    bits::put_little<268, 1>(to, atomic);
+    bits::put_little<269, 1>(to, fetch_add);
+    bits::put_little<270, 64>(to, swap_add);
+    bits::put_little<334, 64>(to, compare);
   }
   static constexpr RxDone decode(std::span<const std::uint8_t, kBytes> from) {
     RxDone v;
@@ -1577,24 +1622,35 @@ struct RxDone {
     bits::get_little<134, 32>(from, v.key);
     bits::get_little<166, 64>(from, v.va);
     bits::get_little<230, 3>(from, v.target);
+    bits::get_little<233, 1>(from, v.write_imm);
+    bits::get_little<234, 1>(from, v.with_imm);
+    bits::get_little<235, 1>(from, v.with_invalidate);
+    bits::get_little<236, 32>(from, v.immediate);
+    bits::get_little<268, 1>(from, v.atomic);
+    bits::get_little<269, 1>(from, v.fetch_add);
+    bits::get_little<270, 64>(from, v.swap_add);
+    bits::get_little<334, 64>(from, v.compare);
     return v;
   }
   bool operator==(const RxDone&) const = default;
 };
 
-/// Work for the responder's output (Read responses, ACKs, NAKs), in execution order per QP. 172 bits.
+/// Work for the responder's output (Read responses, ACKs, NAKs), in execution order per QP. 301 bits.
 struct RspCmd {
-  static constexpr std::size_t kBits = 172;
-  static constexpr std::size_t kBytes = 22;
+  static constexpr std::size_t kBits = 301;
+  static constexpr std::size_t kBytes = 38;
   std::uint8_t qp{};
   std::uint8_t command{};  ///< RspCommand
   std::uint32_t psn{};
   std::uint8_t ack_req{};
   std::uint8_t msg_last{};  ///< MSN advances
   std::uint8_t syndrome{};  ///< Nak
-  std::uint64_t va{};  ///< Read
-  std::uint32_t key{};  ///< Read
+  std::uint64_t va{};  ///< Read, Atomic
+  std::uint32_t key{};  ///< Read, Atomic
   std::uint32_t length{};  ///< Read
+  std::uint8_t fetch_add{};  ///< Atomic
+  std::uint64_t swap_add{};  ///< Atomic
+  std::uint64_t compare{};  ///< Atomic
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, qp);
@@ -1606,6 +1662,9 @@ struct RspCmd {
     bits::put_little<44, 64>(to, va);
     bits::put_little<108, 32>(to, key);
     bits::put_little<140, 32>(to, length);
+    bits::put_little<172, 1>(to, fetch_add);
+    bits::put_little<173, 64>(to, swap_add);
+    bits::put_little<237, 64>(to, compare);
   }
   static constexpr RspCmd decode(std::span<const std::uint8_t, kBytes> from) {
     RspCmd v;
@@ -1618,9 +1677,53 @@ struct RspCmd {
     bits::get_little<44, 64>(from, v.va);
     bits::get_little<108, 32>(from, v.key);
     bits::get_little<140, 32>(from, v.length);
+    bits::get_little<172, 1>(from, v.fetch_add);
+    bits::get_little<173, 64>(from, v.swap_add);
+    bits::get_little<237, 64>(from, v.compare);
     return v;
   }
   bool operator==(const RspCmd&) const = default;
+};
+
+/// An atomic whose turn has come, or a repeated one that may have been executed already. 282 bits.
+struct AtomicOp {
+  static constexpr std::size_t kBits = 282;
+  static constexpr std::size_t kBytes = 36;
+  std::uint8_t qp{};
+  std::uint32_t psn{};
+  std::uint32_t pd{};
+  std::uint32_t key{};
+  std::uint64_t va{};  ///< A multiple of 8
+  std::uint8_t fetch_add{};
+  std::uint64_t swap_add{};
+  std::uint64_t compare{};
+  std::uint8_t repeated{};  ///< Not to be executed: answer with the saved result
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 8>(to, qp);
+    bits::put_little<8, 24>(to, psn);
+    bits::put_little<32, 24>(to, pd);
+    bits::put_little<56, 32>(to, key);
+    bits::put_little<88, 64>(to, va);
+    bits::put_little<152, 1>(to, fetch_add);
+    bits::put_little<153, 64>(to, swap_add);
+    bits::put_little<217, 64>(to, compare);
+    bits::put_little<281, 1>(to, repeated);
+  }
+  static constexpr AtomicOp decode(std::span<const std::uint8_t, kBytes> from) {
+    AtomicOp v;
+    bits::get_little<0, 8>(from, v.qp);
+    bits::get_little<8, 24>(from, v.psn);
+    bits::get_little<32, 24>(from, v.pd);
+    bits::get_little<56, 32>(from, v.key);
+    bits::get_little<88, 64>(from, v.va);
+    bits::get_little<152, 1>(from, v.fetch_add);
+    bits::get_little<153, 64>(from, v.swap_add);
+    bits::get_little<217, 64>(from, v.compare);
+    bits::get_little<281, 1>(from, v.repeated);
+    return v;
+  }
+  bool operator==(const AtomicOp&) const = default;
 };
 
 /// Work for the retire block. 67 bits.
@@ -1655,10 +1758,10 @@ struct RetireCmd {
   bool operator==(const RetireCmd&) const = default;
 };
 
-/// A CQE to write; the CQ engine adds timestamp and phase. 122 bits.
+/// A CQE to write; the CQ engine adds timestamp and phase. 156 bits.
 struct CqeReq {
-  static constexpr std::size_t kBits = 122;
-  static constexpr std::size_t kBytes = 16;
+  static constexpr std::size_t kBits = 156;
+  static constexpr std::size_t kBytes = 20;
   std::uint8_t cqn{};
   std::uint8_t status{};  ///< CqeStatus
   std::uint8_t opcode{};  ///< CqeOpcode
@@ -1669,6 +1772,9 @@ struct CqeReq {
   std::uint32_t byte_count{};
   std::uint16_t retired_index{};
   std::uint8_t syndrome{};
+  std::uint8_t with_imm{};
+  std::uint8_t with_invalidate{};
+  std::uint32_t immediate{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, cqn);
@@ -1681,6 +1787,9 @@ struct CqeReq {
     bits::put_little<66, 32>(to, byte_count);
     bits::put_little<98, 16>(to, retired_index);
     bits::put_little<114, 8>(to, syndrome);
+    bits::put_little<122, 1>(to, with_imm);
+    bits::put_little<123, 1>(to, with_invalidate);
+    bits::put_little<124, 32>(to, immediate);
   }
   static constexpr CqeReq decode(std::span<const std::uint8_t, kBytes> from) {
     CqeReq v;
@@ -1694,6 +1803,9 @@ struct CqeReq {
     bits::get_little<66, 32>(from, v.byte_count);
     bits::get_little<98, 16>(from, v.retired_index);
     bits::get_little<114, 8>(from, v.syndrome);
+    bits::get_little<122, 1>(from, v.with_imm);
+    bits::get_little<123, 1>(from, v.with_invalidate);
+    bits::get_little<124, 32>(from, v.immediate);
     return v;
   }
   bool operator==(const CqeReq&) const = default;
