@@ -10,21 +10,30 @@ CompletionSplitter::CompletionSplitter(const RootComplexOptions& options)
       split_probability_(options.split_probability),
       random_(options.seed, "completion_splitter") {}
 
-DmaCompletion CompletionSplitter::next(ReadJob& job) {
+std::optional<DmaCompletion> CompletionSplitter::next(ReadJob& job) {
   DmaCompletion completion;
   completion.status = job.status;
   completion.tag = job.tag;
   completion.byte_count = static_cast<std::uint16_t>(job.left);
   completion.lower_address = static_cast<std::uint16_t>(job.address & 0xFFF);
-  if (job.status != CompletionStatus::kSuccess) {
+  const bool error = job.status != CompletionStatus::kSuccess;
+  const std::uint64_t end = error && job.fault_address <= job.address ? job.address + job.left : cut(job.address, job.address + job.left);
+  const bool faulty = job.fault_address < end;
+  if (faulty && (error || job.lost)) {
     job.left = 0;
+    if (job.lost) return std::nullopt;
     return completion;
   }
-  const std::uint64_t end = cut(job.address, job.address + job.left);
+  completion.status = CompletionStatus::kSuccess;
   const std::uint64_t first_dword = job.address & ~3ULL;
   const std::size_t bytes = ((end + 3) & ~3ULL) - first_dword;
   const auto from = job.data.begin() + static_cast<std::ptrdiff_t>(job.sent_dword_bytes);
   completion.data.assign(from, from + static_cast<std::ptrdiff_t>(bytes));
+  if (faulty && job.poisoned) {
+    completion.poisoned = true;
+    job.poisoned = false;
+    for (auto& byte : completion.data) byte = static_cast<std::uint8_t>(~byte);
+  }
   job.sent_dword_bytes += bytes;
   job.left -= static_cast<std::uint32_t>(end - job.address);
   job.address = end;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "model/pcie.hpp"
@@ -18,6 +19,10 @@ struct ReadJob {
   std::uint32_t left{};            ///< Bytes not sent yet; 0: the job is done
   std::vector<std::uint8_t> data;  ///< Dwords from that of the first byte on
   std::size_t sent_dword_bytes{};  ///< Bytes of `data` before the dword of `address`
+  /// What is wrong (`status` or one of these) is so from the completion on that would carry this byte.
+  std::uint64_t fault_address{};
+  bool poisoned{};                 ///< That completion is poisoned
+  bool lost{};                     ///< That completion, and all after it, never come
 };
 
 /// Cuts the answer to a read into completion TLPs (base specification 2.3.1.1): each ends at the end of the request or at a
@@ -27,8 +32,9 @@ class CompletionSplitter {
   explicit CompletionSplitter(const RootComplexOptions& options);
 
   void set_max_payload(std::size_t bytes) { max_payload_ = bytes; }
-  /// The next TLP of a job that is not done. An error status takes one TLP and ends the job.
-  [[nodiscard]] DmaCompletion next(ReadJob& job);
+  /// The next TLP of a job that is not done; empty when the rest of it is lost, which ends the job. An error status takes one TLP
+  /// and ends the job.
+  [[nodiscard]] std::optional<DmaCompletion> next(ReadJob& job);
 
  private:
   [[nodiscard]] std::uint64_t cut(std::uint64_t start, std::uint64_t end);

@@ -68,9 +68,10 @@ void Downstream::advance(Picoseconds now) {
       requests_.pop_front();
     } else {
       const std::size_t index = choose_job(start);
-      DmaCompletion completion = splitter_.next(jobs_[index].packet);
-      const Picoseconds arrival = line_.send(start, completion.data.size()) + half_latency_;
-      arriving_completions_.push_back({arrival, std::move(completion)});
+      if (auto completion = splitter_.next(jobs_[index].packet)) {
+        const Picoseconds arrival = line_.send(start, completion->data.size()) + half_latency_;
+        arriving_completions_.push_back({arrival, std::move(*completion)});
+      }
       if (jobs_[index].packet.left == 0) jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(index));
     }
     plan();

@@ -72,12 +72,36 @@ void Iommu::unmap_range(std::uint64_t iova, std::size_t length) {
   unmap_pages(pages);
 }
 
+std::size_t Iommu::revoke(const void* host) {
+  const auto address = reinterpret_cast<std::uint64_t>(host);
+  auto* const page_start = reinterpret_cast<const std::uint8_t*>(address - address % kPageBytes);
+  std::size_t count = 0;
+  for (auto& [number, page] : pages_) {
+    if (page.host != page_start || page.revoked) continue;
+    page.revoked = true;
+    ++count;
+  }
+  return count;
+}
+
+bool Iommu::revoke_page(std::uint64_t iova) {
+  const auto found = pages_.find(iova / kPageBytes);
+  if (found == pages_.end() || found->second.revoked) return false;
+  return found->second.revoked = true;
+}
+
+const std::uint8_t* Iommu::peek(std::uint64_t iova) const {
+  const auto found = pages_.find(iova / kPageBytes);
+  return found == pages_.end() || found->second.revoked ? nullptr : found->second.host + iova % kPageBytes;
+}
+
 std::uint8_t* Iommu::translate(std::uint64_t iova, Access access) {
   const auto found = pages_.find(iova / kPageBytes);
-  if (found != pages_.end() && (access == Access::kRead || found->second.rights == Rights::kReadWrite)) {
+  if (found != pages_.end() && !found->second.revoked && (access == Access::kRead || found->second.rights == Rights::kReadWrite)) {
     return found->second.host + iova % kPageBytes;
   }
-  const Fault fault{iova, access, found == pages_.end() ? Reason::kNotMapped : Reason::kReadOnly};
+  const Reason reason = found == pages_.end() ? Reason::kNotMapped : found->second.revoked ? Reason::kRevoked : Reason::kReadOnly;
+  const Fault fault{iova, access, reason};
   ++fault_count_;
   fault_log_.push_back(fault);
   if (fault_log_.size() > kFaultLogDepth) fault_log_.pop_front();

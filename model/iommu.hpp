@@ -20,7 +20,7 @@ class Iommu {
  public:
   enum class Rights : std::uint8_t { kRead = 1, kReadWrite = 3 };
   enum class Access : std::uint8_t { kRead, kWrite };
-  enum class Reason : std::uint8_t { kNotMapped, kReadOnly };
+  enum class Reason : std::uint8_t { kNotMapped, kReadOnly, kRevoked };
 
   /// A DMA that was refused.
   struct Fault {
@@ -44,6 +44,14 @@ class Iommu {
   /// Where the device finds `iova`, up to the end of its page. Null, counted and reported, when the access is not allowed.
   [[nodiscard]] std::uint8_t* translate(std::uint64_t iova, Access access);
 
+  /// Takes away, under the device's feet, every mapping that the page of `host` has now: accesses fault from now on, and its owner
+  /// unmaps it as ever. Returns how many there were.
+  std::size_t revoke(const void* host);
+  /// The same for the one mapping of the page at `iova`. False: there is none.
+  bool revoke_page(std::uint64_t iova);
+  /// What translate would return for a read, without a fault.
+  [[nodiscard]] const std::uint8_t* peek(std::uint64_t iova) const;
+
   /// Called at each fault.
   void set_fault_handler(std::function<void(const Fault&)> handler) { handler_ = std::move(handler); }
   [[nodiscard]] std::uint64_t fault_count() const { return fault_count_; }
@@ -60,6 +68,7 @@ class Iommu {
   struct Page {
     std::uint8_t* host;
     Rights rights;
+    bool revoked = false;
   };
 
   [[nodiscard]] std::uint64_t scattered_page();

@@ -1,5 +1,6 @@
 #include "model/root_complex.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -13,6 +14,11 @@ constexpr std::size_t kTransmitBufferBytes = 1024;
 /// Bytes that a read did not enable. Their value is undefined (base specification 2.2.5); this one is easy to recognize.
 constexpr std::uint8_t kUndefinedByte = 0xA5;
 
+CompletionStatus status_of(PcieFault fault) {
+  if (fault == PcieFault::kUnsupportedRequest) return CompletionStatus::kUnsupportedRequest;
+  return fault == PcieFault::kCompleterAbort ? CompletionStatus::kCompleterAbort : CompletionStatus::kSuccess;
+}
+
 }  // namespace
 
 RootComplex::RootComplex(const sc_core::sc_module_name& name, Iommu& iommu, const RootComplexOptions& options)
@@ -21,7 +27,8 @@ RootComplex::RootComplex(const sc_core::sc_module_name& name, Iommu& iommu, cons
       iommu_(iommu),
       options_((check(options), options)),
       upstream_line_(options.bandwidth_gbytes),
-      downstream_(options) {
+      downstream_(options),
+      faults_(options.faults, options.seed, now_ps()) {
   mmio.register_b_transport(this, &RootComplex::b_transport);
   SC_HAS_PROCESS(RootComplex);
   SC_METHOD(deliver);
@@ -39,6 +46,8 @@ void RootComplex::reset(const RootComplexOptions& options) {
   upstream_event_.cancel();
   downstream_ = Downstream(options);
   tags_.reset();
+  faults_ = PcieFaultInjector(options.faults, options.seed, now_ps());
+  paused_until_ = 0;
 }
 
 void RootComplex::set_config(const PcieConfig& config) {
@@ -54,6 +63,17 @@ void RootComplex::set_config(const PcieConfig& config) {
 void RootComplex::post(HostRequest request) { downstream_.push_request(std::move(request), now_ps()); }
 
 std::optional<HostCompletion> RootComplex::request(HostRequest request) {
+  if (request.kind == TlpKind::kMemoryRead) {
+    const ByteRange range = enabled_range(request.address, request.length_dw, request.first_be, request.last_be);
+    if (const auto hit = faults_.judge(PcieAccess::kHostRead, range).hit) {
+      // Something between host and NIC took the request.
+      faults_.count(hit->fault);
+      const bool lost = hit->fault == PcieFault::kTimeout;
+      sc_core::wait(to_sc_time(from_ns(lost ? options_.mmio_timeout_ns : options_.read_latency_ns)));
+      if (lost) return std::nullopt;
+      return HostCompletion{status_of(hit->fault), 0, request.requester, static_cast<std::uint16_t>(range.length), 0, {}};
+    }
+  }
   MmioTags::Lease lease(tags_);
   request.tag = lease.tag();
   post(std::move(request));
@@ -81,6 +101,12 @@ void RootComplex::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_tim
     tlp.kind = TlpKind::kMemoryWrite;
     tlp.data.resize(bytes);
     std::memcpy(tlp.data.data() + offset, payload.get_data_ptr(), length);
+    const ByteRange written{address, static_cast<std::uint32_t>(length)};
+    if (const auto hit = faults_.judge(PcieAccess::kHostWrite, written).hit) {
+      faults_.count(hit->fault);
+      tlp.poisoned = true;
+      for (auto& byte : tlp.data) byte = static_cast<std::uint8_t>(~byte);
+    }
     post(std::move(tlp));
     return payload.set_response_status(tlm::TLM_OK_RESPONSE);
   }
@@ -97,7 +123,14 @@ void RootComplex::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_tim
 
 // ---- NIC to host -------------------------------------------------------------------------------------------------------
 
+bool RootComplex::take_host_request(HostRequest& request) {
+  if (!downstream_.take_request(request, now_ps())) return false;
+  ++statistics_.packets;
+  return true;
+}
+
 bool RootComplex::can_request() const {
+  if (now_ps() < paused_until_ || faults_.stalled(now_ps())) return false;
   return upstream_line_.free_at() <= now_ps() + upstream_line_.duration(kTransmitBufferBytes);
 }
 
@@ -105,6 +138,7 @@ void RootComplex::dma_request(DmaRequest request) {
   checker_.check_request(request, options_.config);
   const std::size_t bytes = request.data.size();
   send_upstream(std::move(request), bytes);
+  if (const Picoseconds pause = faults_.pause()) paused_until_ = now_ps() + pause;
 }
 
 void RootComplex::host_completion(HostCompletion completion) {
@@ -113,6 +147,7 @@ void RootComplex::host_completion(HostCompletion completion) {
 }
 
 void RootComplex::send_upstream(std::variant<DmaRequest, HostCompletion> packet, std::size_t payload_bytes) {
+  ++statistics_.packets;
   const Picoseconds now = now_ps();
   const Picoseconds arrival = upstream_line_.send(now, payload_bytes) + from_ns(options_.read_latency_ns / 2);
   if (upstream_.empty()) upstream_event_.notify(to_sc_time(arrival - now));
@@ -138,7 +173,20 @@ void RootComplex::deliver() {
   if (!upstream_.empty()) upstream_event_.notify(to_sc_time(upstream_.front().arrival - now));
 }
 
+std::optional<PcieFaultInjector::Hit> RootComplex::judge_dma(PcieAccess access, const DmaRequest& request) {
+  for (const std::uint64_t address : faults_.due_unmaps(now_ps())) {
+    if (iommu_.revoke(reinterpret_cast<const void*>(address)) != 0) faults_.count(PcieFault::kUnmap);
+  }
+  ByteRange range = enabled_range(request.address, request.length_dw, request.first_be, request.last_be);
+  const std::uint8_t* host = iommu_.peek(range.address);
+  range.address = reinterpret_cast<std::uint64_t>(host);
+  const auto fate = faults_.judge(access, range, host == nullptr);
+  if (fate.unmap && iommu_.revoke_page(request.address)) faults_.count(PcieFault::kUnmap);
+  return fate.hit;
+}
+
 void RootComplex::read_memory(const DmaRequest& request) {
+  const auto hit = judge_dma(PcieAccess::kDmaRead, request);
   const ByteRange range = enabled_range(request.address, request.length_dw, request.first_be, request.last_be);
   ReadJob job{CompletionStatus::kSuccess, request.tag, range.address, range.length, {}, 0};
   ++statistics_.dma_reads;
@@ -156,6 +204,18 @@ void RootComplex::read_memory(const DmaRequest& request) {
     };
     blank(0);
     blank(request.length_dw - 1u);
+    if (hit) {
+      faults_.count(hit->fault);
+      job.status = status_of(hit->fault);
+      job.poisoned = hit->fault == PcieFault::kPoisoned;
+      job.lost = hit->fault == PcieFault::kTimeout;
+      job.fault_address = range.address + std::min(hit->after_bytes, range.length - 1);
+    }
+  }
+  if (job.lost) {
+    checker_.forget(job.tag);
+    statistics_.last_withheld = now_ps();
+    if (job.fault_address == job.address) return;
   }
   downstream_.push_read(std::move(job), now_ps());
 }
@@ -169,6 +229,7 @@ void RootComplex::write_memory(const DmaRequest& request) {
     return;
   }
   ++statistics_.dma_writes;
+  static_cast<void>(judge_dma(PcieAccess::kDmaWrite, request));
   std::uint8_t* to = iommu_.translate(request.address, Iommu::Access::kWrite);
   if (to == nullptr) {
     ++statistics_.dropped_writes;
@@ -192,6 +253,7 @@ void RootComplex::write_memory(const DmaRequest& request) {
 
 bool RootComplex::take_dma_completion(DmaCompletion& completion) {
   if (!downstream_.take_completion(completion, now_ps())) return false;
+  ++statistics_.packets;
   checker_.note_completion(completion);
   return true;
 }

@@ -14,6 +14,7 @@
 #include "model/iommu.hpp"
 #include "model/mmio_tags.hpp"
 #include "model/pcie.hpp"
+#include "model/pcie_fault_injector.hpp"
 #include "model/root_complex_options.hpp"
 #include "model/time.hpp"
 #include "model/tlp_checker.hpp"
@@ -30,6 +31,8 @@ struct RootComplexStatistics {
   std::uint64_t unsupported_reads = 0;       ///< Reads the IOMMU refused, answered with Unsupported Request
   std::uint64_t dropped_writes = 0;          ///< Writes the IOMMU refused
   std::uint64_t unexpected_completions = 0;  ///< Completions of no host request, or too late
+  std::uint64_t packets = 0;                 ///< TLPs that have passed the NIC's ports, both ways
+  Picoseconds last_withheld = 0;             ///< When a DMA read was last left without an answer
 };
 
 /// PCI Express root complex of one host: the NIC on one side (PcieLink), memory behind an IOMMU, interrupts and the processor on
@@ -62,6 +65,10 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   /// Drops everything under way and starts again with `options`. No thread may be waiting in `mmio` or `request`.
   void reset(const RootComplexOptions& options);
 
+  /// Adds a fault for exact accesses. Throws std::invalid_argument when it is out of range.
+  void arm(const PcieRule& rule) { faults_.arm(rule); }
+  [[nodiscard]] const PcieFaultCounts& faults() const { return faults_.counts(); }
+
   /// Changes what the NIC sees of its configuration space.
   void set_config(const PcieConfig& config);
   [[nodiscard]] const RootComplexOptions& options() const { return options_; }
@@ -70,7 +77,7 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
 
   // PcieLink
   [[nodiscard]] const PcieConfig& config() const override { return options_.config; }
-  bool take_host_request(HostRequest& request) override { return downstream_.take_request(request, now_ps()); }
+  bool take_host_request(HostRequest& request) override;
   void host_completion(HostCompletion completion) override;
   [[nodiscard]] bool can_request() const override;
   void dma_request(DmaRequest request) override;
@@ -85,6 +92,7 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   void b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay);
   void send_upstream(std::variant<DmaRequest, HostCompletion> packet, std::size_t payload_bytes);
   void deliver();
+  [[nodiscard]] std::optional<PcieFaultInjector::Hit> judge_dma(PcieAccess access, const DmaRequest& request);
   void read_memory(const DmaRequest& request);
   void write_memory(const DmaRequest& request);
 
@@ -98,6 +106,8 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   sc_core::sc_event upstream_event_;
   Downstream downstream_;
   MmioTags tags_;
+  PcieFaultInjector faults_;
+  Picoseconds paused_until_ = 0;  ///< The NIC may send no request before
 };
 
 }  // namespace rnic::model

@@ -18,6 +18,7 @@ void check(const RootComplexOptions& options) {
           "read_completion_boundary is neither 64 nor 128");
   require(options.reorder_window_ns >= 0, "reorder_window_ns is negative");
   require(options.mmio_timeout_ns > 0, "mmio_timeout_ns is not positive");
+  check(options.faults);
   static_cast<void>(size_code(options.config.max_payload));
   static_cast<void>(size_code(options.config.max_read_request));
 }

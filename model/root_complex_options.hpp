@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "model/pcie.hpp"
+#include "model/pcie_faults.hpp"
 
 namespace rnic::model {
 
@@ -24,6 +25,7 @@ struct RootComplexOptions {
   double reorder_window_ns = 200;
   /// A host read that is not answered in this time fails.
   double mmio_timeout_ns = 1'000'000;
+  PcieFaultOptions faults{};
   std::uint64_t seed = 1;
 };
 

@@ -22,6 +22,9 @@ class TlpChecker {
   void check_request(const DmaRequest& request, const PcieConfig& config);
   /// Takes note of a completion; the last of a read frees its tag.
   void note_completion(const DmaCompletion& completion);
+  /// A read will not be answered (to its end): its tag is free, because the NIC may use it again after its time-out
+  /// (base specification 2.8), of which nothing is known here.
+  void forget(std::uint16_t tag) { outstanding_.reset(tag); }
   void reset() { outstanding_.reset(); }
   [[nodiscard]] std::size_t outstanding_reads() const { return outstanding_.count(); }
 

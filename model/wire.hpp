@@ -25,8 +25,13 @@ class Wire : public sc_core::sc_module {
   /// Sends a whole frame (without frame check sequence) from port `from`, right behind what that port has sent.
   void inject(std::size_t from, std::span<const std::uint8_t> frame);
 
-  /// `tap` is called once for each frame, at the time of its last bit, so in the order of these times. One tap; empty: none.
+  /// `tap` is called once for each frame sent, at the time of its last bit, so in the order of these times. It sees the frame as it
+  /// left its port, and which faults will hit it. One tap; empty: none.
   void set_tap(Tap tap) { tap_ = std::move(tap); }
+  /// Adds a fault for exact frames of port `from`. Throws std::invalid_argument when it is out of range.
+  void arm(std::size_t from, const WireRule& rule) { directions_.at(from).arm(rule); }
+  /// The direction in which port `from` sends: its faults, and what is under way.
+  [[nodiscard]] const WireDirection& direction(std::size_t from) const { return directions_.at(from); }
   /// What port `from` has sent.
   [[nodiscard]] const WireStatistics& statistics(std::size_t from) const { return directions_.at(from).statistics(); }
 

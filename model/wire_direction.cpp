@@ -1,7 +1,6 @@
 #include "model/wire_direction.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 #include <utility>
 
@@ -11,18 +10,20 @@ namespace {
 /// Transmit buffer of the MAC: two beats hide the round trip of the ready signal.
 constexpr std::size_t kBufferBytes = 2 * kBeatBytes;
 
+const WireOptions& checked(const WireOptions& options) {
+  if (!(options.rate_gbps > 0)) throw std::invalid_argument("rate_gbps is not positive");
+  if (!(options.delay_ns >= 0)) throw std::invalid_argument("delay_ns is negative");
+  return options;
+}
+
 }  // namespace
 
 WireDirection::WireDirection(std::size_t from, const WireOptions& options)
-    : from_(from), ps_per_byte_(8000 / options.rate_gbps), delay_(from_ns(options.delay_ns)) {
-  if (!(options.rate_gbps > 0)) throw std::invalid_argument("rate_gbps is not positive");
-  if (!(options.delay_ns >= 0)) throw std::invalid_argument("delay_ns is negative");
-  buffer_ = duration(kBufferBytes);
-}
-
-Picoseconds WireDirection::duration(std::size_t bytes) const {
-  return static_cast<Picoseconds>(std::llround(static_cast<double>(bytes) * ps_per_byte_));
-}
+    : from_(from),
+      line_(8000 / checked(options).rate_gbps),
+      injector_(options.faults.at(from), options.seed, from),
+      delay_(from_ns(options.delay_ns)),
+      buffer_(line_.duration(kBufferBytes)) {}
 
 std::optional<FrameRecord> WireDirection::transmit(const FrameBeat& beat, Picoseconds now) {
   if (beat.bytes == 0 || beat.bytes > kBeatBytes || (beat.bytes < kBeatBytes && !beat.last)) {
@@ -30,37 +31,41 @@ std::optional<FrameRecord> WireDirection::transmit(const FrameBeat& beat, Picose
   }
   if (!in_frame_) {
     frame_ = FrameRecord{from_, std::max(position_, now), 0, {}, false};
-    position_ = frame_.start + duration(kPreambleBytes);
+    position_ = frame_.start + line_.duration(kPreambleBytes);
     in_frame_ = true;
+    judged_ = injector_.active();
   } else if (now > position_) {
     ++statistics_.underruns;
     position_ = now;
   }
-  Arriving next{0, beat};
-  if (beat.last) next.beat.bytes = static_cast<std::uint8_t>(std::max<std::size_t>(beat.bytes, frame_.bytes.empty() ? kMinFrameBytes : 0));
-  std::fill(next.beat.data.begin() + beat.bytes, next.beat.data.end(), std::uint8_t{0});
-  frame_.bytes.insert(frame_.bytes.end(), next.beat.data.begin(), next.beat.data.begin() + next.beat.bytes);
-  position_ += duration(next.beat.bytes + (beat.last ? kFcsBytes : 0));
-  next.due = position_ + delay_;
-  arriving_.push_back(next);
+  FrameBeat sent = beat;
+  if (beat.last) sent.bytes = static_cast<std::uint8_t>(std::max<std::size_t>(beat.bytes, frame_.bytes.empty() ? kMinFrameBytes : 0));
+  std::fill(sent.data.begin() + beat.bytes, sent.data.end(), std::uint8_t{0});
+  frame_.bytes.insert(frame_.bytes.end(), sent.data.begin(), sent.data.begin() + sent.bytes);
+  position_ += line_.duration(sent.bytes + (beat.last ? kFcsBytes : 0));
+  if (!judged_) line_.push_beat(sent, position_ + delay_);
   if (!beat.last) return std::nullopt;
 
   in_frame_ = false;
   frame_.end = position_;
   frame_.bad = beat.err;
-  position_ += duration(kInterFrameGapBytes);
+  position_ += line_.duration(kInterFrameGapBytes);
   if (statistics_.frames++ == 0) statistics_.first_start = frame_.start;
   statistics_.bytes += frame_.bytes.size();
   statistics_.bad_frames += frame_.bad;
   statistics_.last_end = frame_.end;
+  if (judged_) judge();
   return std::move(frame_);
 }
 
-bool WireDirection::receive(FrameBeat& beat, Picoseconds now) {
-  if (arriving_.empty() || arriving_.front().due > now) return false;
-  beat = arriving_.front().beat;
-  arriving_.pop_front();
-  return true;
+void WireDirection::judge() {
+  // Without a gap inside the frame this is its start, and the delay.
+  const Picoseconds start = frame_.end - line_.frame_duration(frame_.bytes.size()) + delay_;
+  std::vector<std::uint8_t> bytes = frame_.bytes;
+  FrameFate fate = injector_.judge(bytes);
+  fate.bad = fate.bad || frame_.bad;
+  frame_.faults = fate.faults;
+  if (!fate.dropped) line_.push_frame(bytes, fate, std::max(start, frame_.end));
 }
 
 }  // namespace rnic::model

@@ -1,19 +1,24 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <vector>
 
 #include "model/ethernet.hpp"
+#include "model/frame_line.hpp"
 #include "model/time.hpp"
+#include "model/wire_fault_injector.hpp"
+#include "model/wire_faults.hpp"
 
 namespace rnic::model {
 
 struct WireOptions {
   double rate_gbps = 100;  ///< 10^9 bits per second, of the data bits
   double delay_ns = 0;     ///< From the last bit sent to the last bit received
+  std::array<WireFaultOptions, 2> faults{};  ///< By the port that sends
+  std::uint64_t seed = 1;                    ///< Of the faults
 };
 
 /// A frame that has left a port.
@@ -21,8 +26,9 @@ struct FrameRecord {
   std::size_t from{};               ///< Port that sent it
   Picoseconds start{};              ///< First bit of the preamble
   Picoseconds end{};                ///< Last bit of the frame check sequence
-  std::vector<std::uint8_t> bytes;  ///< Padded, without frame check sequence
+  std::vector<std::uint8_t> bytes;  ///< As sent: padded, without frame check sequence
   bool bad{};                       ///< Sent with a wrong frame check sequence
+  std::uint8_t faults{};            ///< Bit i: WireFault i hits it on its way
 };
 
 struct WireStatistics {
@@ -37,33 +43,43 @@ struct WireStatistics {
 /// One direction of the wire, with the MAC at each end: preamble, padding to the smallest frame, frame check sequence and
 /// inter-frame gap take their time (IEEE 802.3 clauses 3.1.1, 4.2.3.3, 4.4.2). Frames stream: a beat arrives when its last byte
 /// does, the last one after the frame check sequence.
+///
+/// Where faults are on, a frame is judged when it has left the port whole. If the delay of the wire is longer than the frame,
+/// frames that suffer nothing arrive at the same times as without faults; otherwise as through a store-and-forward switch, whose
+/// first bit of a frame leaves when its last one has come.
 class WireDirection {
  public:
   /// Throws std::invalid_argument when an option is out of range.
   WireDirection(std::size_t from, const WireOptions& options);
 
+  /// Adds a fault for frames that start from now on. Throws std::invalid_argument when it is out of range.
+  void arm(const WireRule& rule) { injector_.arm(rule); }
+
   [[nodiscard]] bool can_transmit(Picoseconds now) const { return position_ <= now + buffer_; }
   /// Accepts a beat; the last of a frame returns the frame.
   std::optional<FrameRecord> transmit(const FrameBeat& beat, Picoseconds now);
   /// The next beat that has arrived by `now`. False: there is none.
-  bool receive(FrameBeat& beat, Picoseconds now);
+  bool receive(FrameBeat& beat, Picoseconds now) { return line_.receive(beat, now); }
+
   [[nodiscard]] const WireStatistics& statistics() const { return statistics_; }
+  [[nodiscard]] const WireFaultCounts& faults() const { return injector_.counts(); }
+  /// Whole frames received; with those that are under way (sent, held, delayed or copied, not received yet) and those dropped,
+  /// they are the frames sent and their copies.
+  [[nodiscard]] std::uint64_t delivered() const { return line_.delivered(); }
+  [[nodiscard]] std::uint64_t under_way() const { return line_.under_way(); }
 
  private:
-  struct Arriving {
-    Picoseconds due;
-    FrameBeat beat;
-  };
-  [[nodiscard]] Picoseconds duration(std::size_t bytes) const;
+  void judge();
 
   std::size_t from_;
-  double ps_per_byte_;
+  FrameLine line_;
+  WireFaultInjector injector_;
   Picoseconds delay_;
   Picoseconds buffer_;        ///< How far ahead of the wire the MAC accepts beats
   Picoseconds position_ = 0;  ///< When all that was accepted has left, inter-frame gap included
   FrameRecord frame_;         ///< Under way
   bool in_frame_ = false;
-  std::deque<Arriving> arriving_;
+  bool judged_ = false;       ///< The frame under way waits for its end
   WireStatistics statistics_;
 };
 

@@ -388,7 +388,10 @@ module rnic_top (
   logic inflight_valid, sq_retire_valid, sq_retire_ready, flush_req_valid, flush_req_ready, sq_wake_valid, read_slot_en;
   rnic_pkg::inflight_t inflight_data;
   rnic_pkg::retire_cmd_t sq_retire_data;
-  logic [7:0] flush_req_qp, sq_wake_qp;
+  logic [7:0] flush_req_qp, sq_wake_qp, revive_qp;
+  logic [1:0] timer_valid;
+  logic revive_valid;
+  rnic_pkg::timer_event_t sq_timer_data, rx_timer_data;
   logic [11:0] read_slot_addr;
   rnic_pkg::read_slot_t read_slot_data;
 
@@ -432,6 +435,8 @@ module rnic_top (
       .flush_req_qp_o     (flush_req_qp),
       .sq_wake_valid_i    (sq_wake_valid),
       .sq_wake_qp_i       (sq_wake_qp),
+      .timer_valid_o      (timer_valid[0]),
+      .timer_data_o       (sq_timer_data),
       .read_slot_en_i     (read_slot_en),
       .read_slot_addr_i   (read_slot_addr),
       .read_slot_data_o   (read_slot_data),
@@ -561,6 +566,8 @@ module rnic_top (
       .eth_tx_valid_o,
       .eth_tx_ready_i,
       .eth_tx_data_o,
+      .revive_valid_i      (revive_valid),
+      .revive_qp_i         (revive_qp),
       .qp_reset_valid_i    (block_reset_valid[2]),
       .qp_reset_ready_o    (block_reset_ready[2]),
       .qp_reset_qp_i       (qp_reset_qp),
@@ -643,6 +650,8 @@ module rnic_top (
       .done_valid_o        (rx_done_valid),
       .done_ready_i        (rx_done_ready),
       .done_data_o         (rx_done_data),
+      .timer_valid_o       (timer_valid[1]),
+      .timer_data_o        (rx_timer_data),
       .qp_reset_valid_i    (block_reset_valid[3]),
       .qp_reset_ready_o    (block_reset_ready[3]),
       .qp_reset_qp_i       (qp_reset_qp),
@@ -677,6 +686,10 @@ module rnic_top (
       .rsp_cmd_data_o     (rsp_cmd_data),
       .sq_wake_valid_o    (sq_wake_valid),
       .sq_wake_qp_o       (sq_wake_qp),
+      .timer_valid_i      (timer_valid),
+      .timer_data_i       ({rx_timer_data, sq_timer_data}),
+      .revive_valid_o     (revive_valid),
+      .revive_qp_o        (revive_qp),
       .rq_doorbell_valid_i(rq_db_valid),
       .rq_doorbell_ready_o(rq_db_ready),
       .rq_doorbell_data_i (rq_db_data),

@@ -56,6 +56,10 @@ kmd::QpConnection half(Endpoint& from, Endpoint& to, std::uint32_t dest_qpn, con
   c.path.udp_source_port = static_cast<std::uint16_t>(0xC000 | (from.device().random64() & 0x3FFF));
   c.dest_qpn = dest_qpn;
   c.path_mtu = ibv_mtu(p.mtu);
+  c.ack_timeout = p.ack_timeout;
+  c.retry_count = p.retry_count;
+  c.rnr_retry = p.rnr_retry;
+  c.min_rnr_timer = p.min_rnr_timer;
   c.inbound_reads = c.outbound_reads = static_cast<std::uint8_t>(p.read_limit);
   return c;
 }

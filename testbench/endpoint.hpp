@@ -66,6 +66,10 @@ struct ConnectParameters {
   std::uint32_t mtu = 4096;  ///< Bytes
   bool ipv6 = false;
   std::uint32_t read_limit = 16;  ///< Outstanding Reads, both directions
+  std::uint8_t ack_timeout = 8;    ///< 4.096 us * 2^n; 0: none. About 1 ms
+  std::uint8_t retry_count = 7;    ///< Without progress
+  std::uint8_t rnr_retry = 6;      ///< 7: without end
+  std::uint8_t min_rnr_timer = 4;  ///< AETH timer code (InfiniBand specification 9.7.5.2.8): 0.04 ms
 };
 
 /// Takes two queue pairs (of IND2Adapter::CreateQueuePair) to RTS through the kernel driver, as a connection manager would.

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "model/random.hpp"
+
 namespace rnic::testbench {
 namespace {
 
@@ -25,6 +27,11 @@ std::string trace_file(const std::string& path, const Host& host) {
   return (whole.parent_path() / (whole.stem().string() + "." + host.basename() + whole.extension().string())).string();
 }
 
+model::WireOptions seeded(model::WireOptions options, std::uint64_t seed) {
+  options.seed = model::Random(seed, "wire").next();
+  return options;
+}
+
 }  // namespace
 
 WorldOptions WorldOptions::from_environment(const std::string& name) {
@@ -40,7 +47,7 @@ WorldOptions WorldOptions::from_environment(const std::string& name) {
 }
 
 World::World(const WorldOptions& options)
-    : sc_module(sc_core::sc_module_name("world")), options_(options), wire_("wire", options.wire), runner_("runner") {
+    : sc_module(sc_core::sc_module_name("world")), options_(options), wire_("wire", seeded(options.wire, options.seed)), runner_("runner") {
   for (std::size_t i = 0; i < kHosts; ++i) {
     const std::string name = "host" + std::to_string(i);
     hosts_[i] = std::make_unique<Host>(name.c_str(), i, options.host, options.seed, wire_.port(i));
@@ -115,7 +122,7 @@ void World::reset(const WorldOptions& options) {
   epoch_ = model::now_ps();
   options_ = options;
   for (auto& host : hosts_) host->reset(options.host, options.seed);
-  wire_.reset(options.wire);
+  wire_.reset(seeded(options.wire, options.seed));
   open_files();
 }
 

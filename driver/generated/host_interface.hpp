@@ -288,6 +288,7 @@ enum class Counter : std::uint8_t {
   kRxRnr,  ///< SENDs without a receive WQE
   kRxAcks,  ///< ACKs received
   kRxNaks,  ///< NAKs received
+  kRxGaps,  ///< Responses missing in front of one that came
   kRxReadResponses,  ///< Read response packets received
   kRxStrayResponses,  ///< Responses that answer nothing, dropped
   kRxAtomics,  ///< Atomics executed for peers
@@ -313,6 +314,10 @@ enum class Counter : std::uint8_t {
   kFenceStalls,  ///< Times a fenced WQE stepped aside
   kReadLimitStalls,  ///< Times a Read stepped aside for the limit
   kWindowStalls,  ///< Times a send queue stepped aside because SqWindow WQEs are unacknowledged
+  kSequenceRetries,  ///< Times a send queue went back for a NAK or a gap among the responses
+  kAckTimeouts,  ///< Times it went back because no acknowledgement came
+  kRnrRetries,  ///< Times it went back for an RNR NAK
+  kRetriesExhausted,  ///< WQEs that failed because the retries were used up
   kCqes,  ///< CQEs written
   kFlushedWqes,  ///< CQEs written by a flush
   kCqOverruns,  ///< CQs that overran
@@ -322,7 +327,7 @@ enum class Counter : std::uint8_t {
   kRetiredRecords,  ///< Retired-index records written
   kAdminCommands,  ///< Admin commands executed
 };
-inline constexpr std::array<std::string_view, 55> kCounterNames = {
+inline constexpr std::array<std::string_view, 60> kCounterNames = {
     "TxFrames",
     "TxRequests",
     "TxReadResponses",
@@ -345,6 +350,7 @@ inline constexpr std::array<std::string_view, 55> kCounterNames = {
     "RxRnr",
     "RxAcks",
     "RxNaks",
+    "RxGaps",
     "RxReadResponses",
     "RxStrayResponses",
     "RxAtomics",
@@ -370,6 +376,10 @@ inline constexpr std::array<std::string_view, 55> kCounterNames = {
     "FenceStalls",
     "ReadLimitStalls",
     "WindowStalls",
+    "SequenceRetries",
+    "AckTimeouts",
+    "RnrRetries",
+    "RetriesExhausted",
     "Cqes",
     "FlushedWqes",
     "CqOverruns",

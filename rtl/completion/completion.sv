@@ -4,6 +4,7 @@
 /// Completion: what follows a placed packet, retirement in order, error state and flush, CQs, EQs.
 ///
 /// rx_post turns each rx_done_t into responder commands, receive CQEs, retire commands, QP errors.
+/// Recovery makes a send queue go back when packets are lost or not ready to be taken.
 /// retire pops finished WQEs of a QP in order from the in-flight table: a CQE for each that is not
 /// silent, the retired index in every CQE; when silent WQEs have retired and no CQE follows (16 in
 /// a row, or the queue is then empty), a retired_record is written. A failed WQE gets its CQE even
@@ -46,6 +47,11 @@ module completion (
     output rnic_pkg::rsp_cmd_t             rsp_cmd_data_o,
     output logic                           sq_wake_valid_o,
     output logic [7:0]                     sq_wake_qp_o,
+    // Timer events of the send queue (0) and the receive engine (1); what recovery lets send again
+    input  wire logic [1:0]                timer_valid_i,
+    input  wire logic [2*rnic_pkg::TimerEventBits-1:0] timer_data_i,
+    output logic                           revive_valid_o,
+    output logic [7:0]                     revive_qp_o,
     input  wire logic                      rq_doorbell_valid_i,
     output logic                           rq_doorbell_ready_o,
     input  wire rnic_pkg::doorbell_t       rq_doorbell_data_i,
@@ -110,7 +116,8 @@ module completion (
   rnic_pkg::qp_error_t retire_error, post_error, fault_error;
   rnic_pkg::cqe_req_t retire_cqe, post_cqe, flush_cqe;
 
-  logic post_busy, post_retire_valid, post_retire_ready;
+  logic post_busy, post_retire_valid, post_retire_ready, clear_valid, clear_ready;
+  logic [rnic_pkg::NumCounters-1:0] retire_event;
   logic [7:0] post_busy_qp;
 
   rx_post u_rx_post (
@@ -175,9 +182,26 @@ module completion (
       .record_data_o   (wr_data_o[WrBits+:WrBits]),
       .sq_wake_valid_o,
       .sq_wake_qp_o,
+      .timer_valid_i,
+      .timer_data_i,
+      .revive_valid_o,
+      .revive_qp_o,
+      .clear_valid_i   (clear_valid),
+      .clear_ready_o   (clear_ready),
+      .clear_qp_i      (qp_reset_qp_i),
       .stage_enter_o   (enter[0]),
-      .stage_leave_o   (leave[0])
+      .stage_leave_o   (leave[0]),
+      .event_o         (retire_event)
   );
+
+  // A qp_reset clears recovery first, which may still have a failure to report.
+  logic cleared_q;
+  assign clear_valid = qp_reset_valid_i && !cleared_q;
+  always_ff @(posedge clk_i) begin
+    if (clear_valid && clear_ready) cleared_q <= 1'b1;
+    if (qp_reset_ready_o) cleared_q <= 1'b0;
+    if (!rst_ni) cleared_q <= 1'b0;
+  end
   assign enter[3] = wr_valid_o[1] && wr_ready_i[1];
   assign leave[3] = wr_done_i[1];
 
@@ -242,7 +266,7 @@ module completion (
       .cqe_ready_i     (item_ready[2]),
       .cqe_is_event_o  (flush_is_event),
       .cqe_data_o      (flush_cqe),
-      .qp_reset_valid_i,
+      .qp_reset_valid_i(qp_reset_valid_i && cleared_q),
       .qp_reset_ready_o,
       .qp_reset_qp_i,
       .stage_enter_i   (enter),
@@ -295,7 +319,7 @@ module completion (
   );
 
   always_comb begin
-    event_o                                    = queue_event;
+    event_o                                    = queue_event | retire_event;
     event_o[rnic_pkg::CounterReceiveDoorbells] = rq_taken;
     event_o[rnic_pkg::CounterRetiredRecords]   = enter[3];
   end

@@ -11,6 +11,12 @@
 /// or when the queue is empty, unless a CQE has told the host (decisions: "a slot is free when its
 /// request has retired"). Commands for a QP that does not exist, or is in RESET or in the error
 /// state, do nothing.
+///
+/// Whenever the oldest unacknowledged PSN moves, the retry counts start again, and so does the timer
+/// (timer_valid_o, a pulse). Retry commands are passed on to recovery (recover_valid_o, a pulse) once
+/// all that they acknowledge has retired; so is a fault of a WQE that has retired, whose packets
+/// were sent again for nothing. hold_i keeps the next command back; while idle_o and hold_i are high
+/// the entry of WQE peek_index_i of peek_qp_i can be read: it is on peek_* a cycle after peek_en_i.
 module retire (
     input  wire logic                  clk_i,
     input  wire logic                  rst_ni,
@@ -38,7 +44,19 @@ module retire (
     input  wire logic                  record_ready_i,
     output rnic_pkg::dma_wr_t          record_data_o,
     output logic                       sq_wake_valid_o,
-    output logic [7:0]                 sq_wake_qp_o
+    output logic [7:0]                 sq_wake_qp_o,
+    output logic                       timer_valid_o,
+    output rnic_pkg::timer_event_t     timer_data_o,
+    output logic                       recover_valid_o,
+    output rnic_pkg::recover_cmd_t     recover_data_o,
+    input  wire logic                  hold_i,
+    output logic                       idle_o,
+    input  wire logic                  peek_en_i,
+    input  wire logic [7:0]            peek_qp_i,
+    input  wire logic [15:0]           peek_index_i,
+    output logic                       peek_is_read_o,
+    output logic [23:0]                peek_first_o,
+    output logic [23:0]                peek_last_o
 );
   localparam int unsigned SlotBits = 8 + 1 + 24 + 24 + 32;
   localparam int unsigned SlotIndexBits = $clog2(rnic_pkg::SqWindow);
@@ -62,12 +80,12 @@ module retire (
   state_e state_q, state_d;
 
   rnic_pkg::send_ctx_t ctx_q, loaded;
-  logic live, psn_open, psn_open_q, changed_q, moved_q, failed_q;
+  logic live, psn_open, psn_open_q, changed_q, moved_q, failed_q, progress, stale, retry_q;
   logic in_table, finished, failed, silent, step;
   logic [7:0] fail_status, fail_syndrome, slot_opcode;
   logic [23:0] slot_first, slot_last;
   logic [31:0] slot_length;
-  logic [23:0] bound, ahead, open_low, open_high;
+  logic [23:0] bound, named, beyond, ahead, open_low, open_high, window;
   logic slot_silent, slot_read, record_due;
   logic [15:0] slot_index, next_idx;
   logic [SlotBits-1:0] slot;
@@ -86,11 +104,17 @@ module retire (
       .wr_addr_i({inflight_data_i.qp, inflight_data_i.wqe_idx[SlotIndexBits-1:0]}),
       .wr_data_i({inflight_data_i.opcode, inflight_data_i.silent, inflight_data_i.first_psn,
                   inflight_data_i.last_psn, inflight_data_i.length}),
-      .rd_en_i  (slot_read),
-      .rd_addr_i({cmd_data_i.qp, slot_index[SlotIndexBits-1:0]}),
+      .rd_en_i  (slot_read || peek_en_i),
+      .rd_addr_i(peek_en_i ? {peek_qp_i, peek_index_i[SlotIndexBits-1:0]} :
+                             {cmd_data_i.qp, slot_index[SlotIndexBits-1:0]}),
       .rd_data_o(slot)
   );
   assign {slot_opcode, slot_silent, slot_first, slot_last, slot_length} = slot;
+  assign peek_is_read_o = slot_opcode == rnic_pkg::CqeOpcodeRead ||
+                          slot_opcode == rnic_pkg::CqeOpcodeCompareSwap ||
+                          slot_opcode == rnic_pkg::CqeOpcodeFetchAdd;
+  assign peek_first_o   = slot_first;
+  assign peek_last_o    = slot_last;
 
   // What the command itself says about the QP, as the context arrives. Bit 23 of a difference of
   // PSNs: "before".
@@ -98,9 +122,18 @@ module retire (
     logic [15:0] command_age, recorded_age;
     live      = ctx_data_i.in_use && ctx_data_i.state != rnic_pkg::QpStateReset &&
                 ctx_data_i.state != rnic_pkg::QpStateErr;
-    bound     = (cmd_data_i.command == rnic_pkg::RetireCommandFail) ? cmd_data_i.psn :
-                                                                      cmd_data_i.psn + 24'd1;
+    named     = cmd_data_i.psn + 24'd1;
+    if (cmd_data_i.command == rnic_pkg::RetireCommandFail ||
+        cmd_data_i.command == rnic_pkg::RetireCommandRetry) begin
+      named = cmd_data_i.psn;
+    end
+    // The queue may have gone back since the command was made.
+    beyond    = ctx_data_i.next_psn - named;
+    bound     = beyond[23] ? ctx_data_i.next_psn : named;
     ahead     = bound - ctx_data_i.una_psn;
+    window    = ctx_data_i.next_psn - ctx_data_i.una_psn;
+    progress  = 1'b0;
+    stale     = 1'b0;
     open_low  = cmd_data_i.psn - ctx_data_i.una_psn;
     open_high = ctx_data_i.next_psn - 24'd1 - cmd_data_i.psn;
     psn_open  = !open_low[23] && !open_high[23];
@@ -116,8 +149,15 @@ module retire (
         loaded.fault_status   = cmd_data_i.status;
         loaded.fault_syndrome = cmd_data_i.syndrome;
       end
+      stale = command_age[15];
     end else if (!ahead[23]) begin
+      progress       = ahead != '0;
       loaded.una_psn = bound;
+    end
+    if (progress) begin
+      loaded.recovering = 1'b0;
+      loaded.retry_left = ctx_data_i.retry_count;
+      loaded.rnr_left   = ctx_data_i.rnr_retry;
     end
     if (cmd_data_i.command == rnic_pkg::RetireCommandReadDone &&
         ctx_data_i.rd_outstanding != '0) begin
@@ -180,7 +220,27 @@ module retire (
     error_data_o.status = ctx_q.fault_status;
   end
 
-  assign acq_valid_o    = state_q == StIdle && cmd_valid_i;
+  // Read data moves una_psn by itself, and the timer with it.
+  assign timer_valid_o         = state_q == StWait && ctx_valid_i && live && progress;
+  assign timer_data_o.qp       = cmd_data_i.qp;
+  assign timer_data_o.exponent = ctx_data_i.ack_timeout;
+
+  always_comb begin
+    recover_data_o       = '0;
+    recover_data_o.qp    = cmd_data_i.qp;
+    recover_data_o.psn   = cmd_data_i.psn;
+    recover_data_o.timer = cmd_data_i.syndrome[4:0];
+    recover_data_o.cause = rnic_pkg::RecoverCauseNak;
+    if (cmd_data_i.command == rnic_pkg::RetireCommandFailWqe) begin
+      recover_data_o.cause = rnic_pkg::RecoverCauseFault;
+    end else if (cmd_data_i.syndrome[7:5] == rnic_pkg::AethSyndromeRnrNak[7:5]) begin
+      recover_data_o.cause = rnic_pkg::RecoverCauseRnr;
+    end
+  end
+  assign recover_valid_o = rel_valid_o && rel_ready_i && retry_q && !failed_q;
+  assign idle_o          = state_q == StIdle;
+
+  assign acq_valid_o    = state_q == StIdle && cmd_valid_i && !hold_i;
   assign acq_index_o    = cmd_data_i.qp;
   assign rel_valid_o    = state_q == StRelease;
   assign rel_write_o    = changed_q;
@@ -194,7 +254,7 @@ module retire (
   always_comb begin
     state_d = state_q;
     unique case (state_q)
-      StIdle: if (cmd_valid_i && acq_ready_i) state_d = StWait;
+      StIdle: if (acq_valid_o && acq_ready_i) state_d = StWait;
       StWait: if (ctx_valid_i) state_d = live ? StWalk : StRelease;
       StWalk: if (!(finished || failed) || (failed && step)) state_d = StRelease;
       StRelease:
@@ -215,7 +275,10 @@ module retire (
       ctx_q      <= loaded;
       psn_open_q <= psn_open;
       changed_q  <= live;
-      moved_q    <= live && cmd_data_i.command == rnic_pkg::RetireCommandReadDone;
+      // A queue that has used up its PSNs waits for this.
+      moved_q    <= live && (cmd_data_i.command == rnic_pkg::RetireCommandReadDone ||
+                             (progress && window[22]));
+      retry_q    <= live && (cmd_data_i.command == rnic_pkg::RetireCommandRetry || stale);
       failed_q   <= 1'b0;
     end
     if (step) begin
@@ -242,7 +305,7 @@ module retire (
 
   logic unused_bits;
   assign unused_bits = ^{inflight_data_i.wqe_idx, slot_index, ahead[22:0], open_low[22:0],
-                         open_high[22:0]};
+                         open_high[22:0], beyond[22:0], window, peek_index_i};
 
   `ASSERT_HOLD(CqeHold, cqe_valid_o, cqe_ready_i, cqe_data_o)
   `ASSERT_HOLD(ErrorHold, error_valid_o, error_ready_i, error_data_o)

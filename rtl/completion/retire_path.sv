@@ -3,7 +3,9 @@
 
 /// Retirement with its sources of commands: received packets, the send queue, and faults of the
 /// send path. A fault of a request fails its WQE; one of a response, for which the responder's
-/// output sends a NAK, is an error of the QP.
+/// output sends a NAK, is an error of the QP. Recovery and its timers belong here too: recovery and
+/// retire take turns, with one context client and one in-flight table, and a WQE whose retries are
+/// used up fails like any other. clear_*: nothing of recovery is left of a QP.
 module retire_path (
     input  wire logic                clk_i,
     input  wire logic                rst_ni,
@@ -37,9 +39,18 @@ module retire_path (
     output rnic_pkg::dma_wr_t        record_data_o,
     output logic                     sq_wake_valid_o,
     output logic [7:0]               sq_wake_qp_o,
+    // Timer events of the send queue (0) and the receive engine (1)
+    input  wire logic [1:0]          timer_valid_i,
+    input  wire logic [2*rnic_pkg::TimerEventBits-1:0] timer_data_i,
+    output logic                     revive_valid_o,
+    output logic [7:0]               revive_qp_o,
+    input  wire logic                clear_valid_i,
+    output logic                     clear_ready_o,
+    input  wire logic [7:0]          clear_qp_i,
     // A command was taken in; one is finished
     output logic                     stage_enter_o,
-    output logic                     stage_leave_o
+    output logic                     stage_leave_o,
+    output logic [rnic_pkg::NumCounters-1:0] event_o
 );
   localparam int unsigned CmdBits = rnic_pkg::RetireCmdBits;
 
@@ -85,35 +96,134 @@ module retire_path (
   assign stage_enter_o = ({fault_valid, cmd_valid_i} & {fault_ready, cmd_ready_o}) != '0;
   assign stage_leave_o = cmd_valid && cmd_ready;
 
+  // ---- Retire and recovery ------------------------------------------------------------------------
+  // A failure that recovery reports goes before all other commands: retire is idle then.
+  logic retire_valid, retire_ready, fail_valid, fail_ready, hold, idle;
+  logic retire_acq, recovery_acq, retire_rel, recovery_rel, retire_write, recovery_write;
+  logic [7:0] retire_index, recovery_index, retire_wake_qp;
+  logic retire_wake, recovery_wake, retire_timer, recover, expired, expired_ready, wait_valid;
+  logic [7:0] expired_qp, wait_qp;
+  logic [17:0] wait_units;
+  logic peek_en, peek_is_read;
+  logic [15:0] peek_index;
+  logic [23:0] peek_first, peek_last;
+  rnic_pkg::retire_cmd_t fail_cmd, retire_cmd;
+  rnic_pkg::recover_cmd_t recover_cmd;
+  rnic_pkg::timer_event_t retire_timer_data;
+  rnic_pkg::send_ctx_t retire_rel_data, recovery_rel_data;
+
+  assign retire_valid = fail_valid || cmd_valid;
+  assign retire_cmd   = fail_valid ? fail_cmd : cmd;
+  assign fail_ready   = fail_valid && retire_ready;
+  assign cmd_ready    = !fail_valid && retire_ready;
+
+  assign acq_valid_o     = retire_acq || recovery_acq;
+  assign acq_index_o     = recovery_acq ? recovery_index : retire_index;
+  assign rel_valid_o     = retire_rel || recovery_rel;
+  assign rel_write_o     = recovery_rel ? recovery_write : retire_write;
+  assign rel_data_o      = recovery_rel ? recovery_rel_data : retire_rel_data;
+  assign sq_wake_valid_o = retire_wake || recovery_wake;
+  assign sq_wake_qp_o    = recovery_wake ? recovery_index : retire_wake_qp;
+  assign revive_qp_o     = recovery_index;
+
   retire u_retire (
       .clk_i,
       .rst_ni,
       .inflight_valid_i,
       .inflight_data_i,
-      .cmd_valid_i   (cmd_valid),
-      .cmd_ready_o   (cmd_ready),
-      .cmd_data_i    (cmd),
-      .acq_valid_o,
+      .cmd_valid_i    (retire_valid),
+      .cmd_ready_o    (retire_ready),
+      .cmd_data_i     (retire_cmd),
+      .acq_valid_o    (retire_acq),
       .acq_ready_i,
-      .acq_index_o,
-      .ctx_valid_i,
+      .acq_index_o    (retire_index),
+      .ctx_valid_i    (ctx_valid_i && !idle),
       .ctx_data_i,
-      .rel_valid_o,
+      .rel_valid_o    (retire_rel),
       .rel_ready_i,
-      .rel_write_o,
-      .rel_data_o,
+      .rel_write_o    (retire_write),
+      .rel_data_o     (retire_rel_data),
       .cqe_valid_o,
       .cqe_ready_i,
       .cqe_data_o,
-      .error_valid_o (error_valid_o[0]),
-      .error_ready_i (error_ready_i[0]),
-      .error_data_o  (retire_error),
+      .error_valid_o  (error_valid_o[0]),
+      .error_ready_i  (error_ready_i[0]),
+      .error_data_o   (retire_error),
       .record_valid_o,
       .record_ready_i,
       .record_data_o,
-      .sq_wake_valid_o,
-      .sq_wake_qp_o
+      .sq_wake_valid_o(retire_wake),
+      .sq_wake_qp_o   (retire_wake_qp),
+      .timer_valid_o  (retire_timer),
+      .timer_data_o   (retire_timer_data),
+      .recover_valid_o(recover),
+      .recover_data_o (recover_cmd),
+      .hold_i         (hold),
+      .idle_o         (idle),
+      .peek_en_i      (peek_en),
+      .peek_qp_i      (recovery_index),
+      .peek_index_i   (peek_index),
+      .peek_is_read_o (peek_is_read),
+      .peek_first_o   (peek_first),
+      .peek_last_o    (peek_last)
   );
+
+  recovery u_recovery (
+      .clk_i,
+      .rst_ni,
+      .cmd_valid_i    (recover),
+      .cmd_data_i     (recover_cmd),
+      .expired_valid_i(expired),
+      .expired_ready_o(expired_ready),
+      .expired_qp_i   (expired_qp),
+      .wait_valid_o   (wait_valid),
+      .wait_qp_o      (wait_qp),
+      .wait_units_o   (wait_units),
+      .hold_o         (hold),
+      .retire_idle_i  (idle),
+      .acq_valid_o    (recovery_acq),
+      .acq_ready_i,
+      .acq_index_o    (recovery_index),
+      .ctx_valid_i    (ctx_valid_i && idle),
+      .ctx_data_i,
+      .rel_valid_o    (recovery_rel),
+      .rel_ready_i,
+      .rel_write_o    (recovery_write),
+      .rel_data_o     (recovery_rel_data),
+      .slot_en_o      (peek_en),
+      .slot_index_o   (peek_index),
+      .slot_is_read_i (peek_is_read),
+      .slot_first_i   (peek_first),
+      .slot_last_i    (peek_last),
+      .fail_valid_o   (fail_valid),
+      .fail_ready_i   (fail_ready),
+      .fail_data_o    (fail_cmd),
+      .wake_valid_o   (recovery_wake),
+      .revive_valid_o,
+      .clear_valid_i,
+      .clear_ready_o,
+      .event_o
+  );
+
+  qp_timer #(
+      .Ports(3)
+  ) u_timer (
+      .clk_i,
+      .rst_ni,
+      .ack_valid_i    ({retire_timer, timer_valid_i}),
+      .ack_data_i     ({retire_timer_data, timer_data_i}),
+      .wait_valid_i   (wait_valid),
+      .wait_qp_i      (wait_qp),
+      .wait_units_i   (wait_units),
+      .expired_valid_o(expired),
+      .expired_ready_i(expired_ready),
+      .expired_qp_o   (expired_qp),
+      .clear_valid_i,
+      .clear_qp_i
+  );
+
+  `ASSERT(OneWake, !(retire_wake && recovery_wake))
+  `ASSERT(OneClient, !(retire_acq && recovery_acq) && !(retire_rel && recovery_rel))
 endmodule
 
 `default_nettype wire

@@ -6,7 +6,8 @@
 /// NAK codes: InfiniBand specification 9.7.5.2.8 (AETH syndrome) and 9.9.3 (responder behaviour). A
 /// request whose payload has no place is answered with remote access error (RDMA WRITE and READ),
 /// or for a SEND with invalid request (receive buffer too short) or remote operational error (the
-/// responder's own scatter list is bad).
+/// responder's own scatter list is bad). A sequence error, an RNR NAK or a gap among the responses is
+/// no failure: the requester sends again.
 module rx_verdict (
     input  wire rnic_pkg::rx_done_t done_i,
     // The packet uses up a receive WQE, with this status
@@ -127,6 +128,15 @@ module rx_verdict (
         rnic_pkg::RxActionNakReceived: begin
           need_retire_o   = 1'b1;
           retire_o.status = nak_status;
+          if (done_i.syndrome == rnic_pkg::AethSyndromeNakPsn ||
+              done_i.syndrome[7:5] == rnic_pkg::AethSyndromeRnrNak[7:5]) begin
+            retire_o.command = rnic_pkg::RetireCommandRetry;
+          end
+        end
+        rnic_pkg::RxActionGap: begin
+          need_retire_o     = 1'b1;
+          retire_o.command  = rnic_pkg::RetireCommandRetry;
+          retire_o.syndrome = rnic_pkg::AethSyndromeNakPsn;
         end
         rnic_pkg::RxActionBadResponse: begin
           need_retire_o   = 1'b1;

@@ -287,6 +287,7 @@ package rnic_pkg;
   localparam logic [3:0] RxActionReadData = 4'd7;  // Requester: a Read response packet, not the last
   localparam logic [3:0] RxActionReadDone = 4'd8;  // Requester: last packet of a Read response placed
   localparam logic [3:0] RxActionBadResponse = 4'd9;  // Requester: response out of sequence or of the wrong length
+  localparam logic [3:0] RxActionGap = 4'd10;  // Requester: a later response has come than that of psn, which is lost: an implied NAK
 
   // RspCommand: What the responder's output is asked to do.
   localparam logic [1:0] RspCommandExecuted = 2'd0;  // psn is executed; acknowledge when ack_req
@@ -299,6 +300,13 @@ package rnic_pkg;
   localparam logic [2:0] RetireCommandReadDone = 3'd1;  // Read whose last response is psn has all its data
   localparam logic [2:0] RetireCommandFail = 3'd2;  // The WQE that holds psn failed with `status`; earlier ones succeeded
   localparam logic [2:0] RetireCommandFailWqe = 3'd3;  // WQE wqe_idx failed here with `status`, once all earlier ones have retired
+  localparam logic [2:0] RetireCommandRetry = 3'd4;  // PSNs before psn are acknowledged; send again from psn. `syndrome`: an RNR NAK, or anything else
+
+  // RecoverCause: Why a QP goes back.
+  localparam logic [1:0] RecoverCauseNak = 2'd0;  // NAK sequence error, or a gap among the responses (an implied NAK)
+  localparam logic [1:0] RecoverCauseRnr = 2'd1;  // RNR NAK
+  localparam logic [1:0] RecoverCauseTimer = 2'd2;  // The QP's timer has expired: no acknowledgement, or the wait after an RNR NAK is over
+  localparam logic [1:0] RecoverCauseFault = 2'd3;  // A packet was dropped on its way out, for a WQE that has retired meanwhile
 
   // Register offsets in BAR0, byte addresses.
   localparam logic [11:0] RegIdentityHeader = 12'h000;
@@ -327,7 +335,7 @@ package rnic_pkg;
   localparam logic [11:0] UarWqeWindow = 12'h800;
 
   // Bits of the event vector.
-  localparam int unsigned NumCounters = 55;
+  localparam int unsigned NumCounters = 60;
   localparam int unsigned CounterTxFrames = 0;
   localparam int unsigned CounterTxRequests = 1;
   localparam int unsigned CounterTxReadResponses = 2;
@@ -350,39 +358,44 @@ package rnic_pkg;
   localparam int unsigned CounterRxRnr = 19;
   localparam int unsigned CounterRxAcks = 20;
   localparam int unsigned CounterRxNaks = 21;
-  localparam int unsigned CounterRxReadResponses = 22;
-  localparam int unsigned CounterRxStrayResponses = 23;
-  localparam int unsigned CounterRxAtomics = 24;
-  localparam int unsigned CounterRxAtomicRepeats = 25;
-  localparam int unsigned CounterRxPlaceFaults = 26;
-  localparam int unsigned CounterXlateRequests = 27;
-  localparam int unsigned CounterXlateFaults = 28;
-  localparam int unsigned CounterTlbMisses = 29;
-  localparam int unsigned CounterTlbPrefetches = 30;
-  localparam int unsigned CounterDmaReads = 31;
-  localparam int unsigned CounterDmaWrites = 32;
-  localparam int unsigned CounterDmaReadErrors = 33;
-  localparam int unsigned CounterDmaReadTimeouts = 34;
-  localparam int unsigned CounterHostUnsupported = 35;
-  localparam int unsigned CounterSendDoorbells = 36;
-  localparam int unsigned CounterReceiveDoorbells = 37;
-  localparam int unsigned CounterCqDoorbells = 38;
-  localparam int unsigned CounterDoorbellsRefused = 39;
-  localparam int unsigned CounterWindowWqes = 40;
-  localparam int unsigned CounterWindowFallbacks = 41;
-  localparam int unsigned CounterWqeFetches = 42;
-  localparam int unsigned CounterWqeErrors = 43;
-  localparam int unsigned CounterFenceStalls = 44;
-  localparam int unsigned CounterReadLimitStalls = 45;
-  localparam int unsigned CounterWindowStalls = 46;
-  localparam int unsigned CounterCqes = 47;
-  localparam int unsigned CounterFlushedWqes = 48;
-  localparam int unsigned CounterCqOverruns = 49;
-  localparam int unsigned CounterEqes = 50;
-  localparam int unsigned CounterEqOverruns = 51;
-  localparam int unsigned CounterMsixMessages = 52;
-  localparam int unsigned CounterRetiredRecords = 53;
-  localparam int unsigned CounterAdminCommands = 54;
+  localparam int unsigned CounterRxGaps = 22;
+  localparam int unsigned CounterRxReadResponses = 23;
+  localparam int unsigned CounterRxStrayResponses = 24;
+  localparam int unsigned CounterRxAtomics = 25;
+  localparam int unsigned CounterRxAtomicRepeats = 26;
+  localparam int unsigned CounterRxPlaceFaults = 27;
+  localparam int unsigned CounterXlateRequests = 28;
+  localparam int unsigned CounterXlateFaults = 29;
+  localparam int unsigned CounterTlbMisses = 30;
+  localparam int unsigned CounterTlbPrefetches = 31;
+  localparam int unsigned CounterDmaReads = 32;
+  localparam int unsigned CounterDmaWrites = 33;
+  localparam int unsigned CounterDmaReadErrors = 34;
+  localparam int unsigned CounterDmaReadTimeouts = 35;
+  localparam int unsigned CounterHostUnsupported = 36;
+  localparam int unsigned CounterSendDoorbells = 37;
+  localparam int unsigned CounterReceiveDoorbells = 38;
+  localparam int unsigned CounterCqDoorbells = 39;
+  localparam int unsigned CounterDoorbellsRefused = 40;
+  localparam int unsigned CounterWindowWqes = 41;
+  localparam int unsigned CounterWindowFallbacks = 42;
+  localparam int unsigned CounterWqeFetches = 43;
+  localparam int unsigned CounterWqeErrors = 44;
+  localparam int unsigned CounterFenceStalls = 45;
+  localparam int unsigned CounterReadLimitStalls = 46;
+  localparam int unsigned CounterWindowStalls = 47;
+  localparam int unsigned CounterSequenceRetries = 48;
+  localparam int unsigned CounterAckTimeouts = 49;
+  localparam int unsigned CounterRnrRetries = 50;
+  localparam int unsigned CounterRetriesExhausted = 51;
+  localparam int unsigned CounterCqes = 52;
+  localparam int unsigned CounterFlushedWqes = 53;
+  localparam int unsigned CounterCqOverruns = 54;
+  localparam int unsigned CounterEqes = 55;
+  localparam int unsigned CounterEqOverruns = 56;
+  localparam int unsigned CounterMsixMessages = 57;
+  localparam int unsigned CounterRetiredRecords = 58;
+  localparam int unsigned CounterAdminCommands = 59;
 
   /// Register IdentityHeader.
   localparam int unsigned RegIdentityHeaderBits = 64;
@@ -1090,11 +1103,13 @@ package rnic_pkg;
   } admin_access_t;
 
   /// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic.
-  localparam int unsigned SendCtxBits = 508;
+  localparam int unsigned SendCtxBits = 559;
   typedef struct packed {
-    logic [1:0] recovery;  // Retry state (0: none)
+    logic [23:0] rec_psn;
+    logic recovering;  // Went back to rec_psn for a NAK or a gap, and nothing has been acknowledged since
+    logic rnr_wait;  // Nothing is sent until the RNR timer expires
     logic [2:0] rnr_left;
-    logic [2:0] retry_left;
+    logic [2:0] retry_left;  // Retries left without progress
     logic [7:0] silent_run;  // WQEs retired silently since the host was told
     logic [7:0] fault_syndrome;
     logic [7:0] fault_status;  // CqeStatus
@@ -1102,16 +1117,18 @@ package rnic_pkg;
     logic fault;  // WQE fault_idx failed here; nothing more is sent
     logic [31:0] rd_off;  // Bytes of the head Read that have arrived
     logic [4:0] rd_outstanding;  // Reads whose data is not all placed
-    logic [3:0] rd_head;  // Read ring: Read whose response is awaited
-    logic [3:0] rd_tail;  // Read ring: next slot to fill
+    logic [4:0] rd_head;  // Reads whose responses have all arrived; slot of the awaited one
+    logic [4:0] rd_tail;  // Reads sent; slot rd_tail mod 16 is the next to fill
     logic [3:0] fetch_gen;  // Number of the newest fetch; an older one that returns is dropped
     logic fetching;  // A fetch is under way
     logic [3:0] buf_count;  // WQEs in the buffer
     logic [15:0] buf_idx;  // First WQE in the WQE buffer
     logic [31:0] sge_off;  // Bytes of it used
     logic [4:0] sge_idx;  // Next SGE
-    logic [31:0] msg_off;  // Bytes of it sent
+    logic resume;  // Continue WQE exec_idx at msg_off: its place in the scatter list is not known
+    logic [31:0] msg_off;  // Bytes of it sent, or of a Read arrived
     logic msg_active;  // WQE exec_idx is partly sent
+    logic [23:0] max_psn;  // One past the newest PSN ever sent; next_psn is behind it while packets are sent again
     logic [23:0] una_psn;  // Oldest PSN not acknowledged
     logic [23:0] next_psn;
     logic [15:0] retire_idx;  // Oldest WQE not retired
@@ -1347,7 +1364,7 @@ package rnic_pkg;
     logic [23:0] last_psn;  // Read: PSN of the last response
     logic [23:0] first_psn;
     logic silent;
-    logic [7:0] opcode;  // WqeOpcode
+    logic [7:0] opcode;  // CqeOpcode
     logic [15:0] wqe_idx;
     logic [7:0] qp;
   } inflight_t;
@@ -1365,9 +1382,10 @@ package rnic_pkg;
   } wqe_fetch_req_t;
 
   /// An outstanding Read or atomic, in the Read ring of its QP (16 slots, in posting order).
-  localparam int unsigned ReadSlotBits = 73;
+  localparam int unsigned ReadSlotBits = 74;
   typedef struct packed {
     logic atomic;
+    logic replayed;  // Asked for again, maybe from the middle: First and Last may come as Only, Middle as First
     logic [31:0] length;
     logic [23:0] first_psn;  // PSN of the first response
     logic [15:0] wqe_idx;
@@ -1411,7 +1429,7 @@ package rnic_pkg;
     logic [7:0] cqn;  // ReceiveDone
     logic [15:0] wqe_idx;  // ReceiveDone, Response: index of the WQE
     logic solicited;
-    logic msg_last;  // Ends a request message (MSN advances)
+    logic msg_last;  // Ends a request message (MSN advances); 0 for a repeated Read or atomic
     logic ack_req;
     logic [7:0] syndrome;  // Nak, NakReceived
     logic [23:0] psn;
@@ -1487,7 +1505,7 @@ package rnic_pkg;
     logic [31:0] key;  // Read, Atomic
     logic [63:0] va;  // Read, Atomic
     logic [7:0] syndrome;  // Nak
-    logic msg_last;  // MSN advances
+    logic msg_last;  // MSN advances. A Read or atomic without it is a repeated one, and what is due stays due
     logic ack_req;
     logic [23:0] psn;
     logic [1:0] command;  // RspCommand
@@ -1518,6 +1536,22 @@ package rnic_pkg;
     logic [2:0] command;  // RetireCommand
     logic [7:0] qp;
   } retire_cmd_t;
+
+  /// Work for the recovery block.
+  localparam int unsigned RecoverCmdBits = 39;
+  typedef struct packed {
+    logic [4:0] timer;  // Rnr: timer code of the NAK
+    logic [23:0] psn;  // Nak, Rnr: first PSN to send again
+    logic [1:0] cause;  // RecoverCause
+    logic [7:0] qp;
+  } recover_cmd_t;
+
+  /// Sets the timer of a QP: it expires 2^exponent timer units from now.
+  localparam int unsigned TimerEventBits = 13;
+  typedef struct packed {
+    logic [4:0] exponent;  // ack_timeout; 0: never
+    logic [7:0] qp;
+  } timer_event_t;
 
   /// A CQE to write; the CQ engine adds timestamp and phase.
   localparam int unsigned CqeReqBits = 156;

@@ -75,6 +75,7 @@ module admin_qp_next (
         send_o.rnr_left    = modify.rnr_retry[2:0];
         send_o.next_psn    = modify.sq_psn;
         send_o.una_psn     = modify.sq_psn;
+        send_o.max_psn     = modify.sq_psn;
         recv_o.state       = rnic_pkg::QpStateRts;
       end
       rnic_pkg::QpStepRights: begin

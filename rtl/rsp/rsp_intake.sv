@@ -3,9 +3,11 @@
 /// Takes the commands of the receive side into the state of their queue pairs.
 ///
 /// Keeps, per QP, a rsp_queue word: how many Reads have been queued, and what follows the last of
-/// them: an ACK or a NAK. What is said of a Read is true of an atomic. A Read clears what precedes it, because its response acknowledges that
-/// (InfiniBand specification 9.7.5.1.3), and so does a NAK. Only this block writes these words and
-/// the Read ring; the engine reads them. Two cycles a command.
+/// them: an ACK or a NAK. A Read clears what precedes it, because its response acknowledges that
+/// (InfiniBand specification 9.7.5.1.3), and so does a NAK. A repeated Read (msg_last 0) clears
+/// nothing: its responses are older than what is due; neither does an ACK of the last PSN before a
+/// NAK, which says the same and more. Atomics are queued like Reads. Only this block writes these
+/// words and the Read ring; the engine reads them. Two cycles a command.
 module rsp_intake (
     input  wire logic                   clk_i,
     input  wire logic                   rst_ni,
@@ -58,7 +60,7 @@ module rsp_intake (
   logic is_nak, is_ack, new_is_nak, new_is_ack;
   logic [23:0] psn, new_psn, msn, new_msn;
   logic [7:0] syndrome, new_syndrome;
-  logic start, update, is_read, is_atomic, dead;
+  logic start, update, is_read, is_atomic, dead, implied;
   logic wr_en;
   logic [7:0] wr_qp;
 
@@ -76,6 +78,8 @@ module rsp_intake (
   assign dead = is_nak && syndrome >= rnic_pkg::AethSyndromeNakInvalidRequest &&
                 syndrome <= rnic_pkg::AethSyndromeNakRemoteOperational;
 
+  assign implied = is_nak && cmd_data_i.psn == psn - 24'd1;
+
   always_comb begin
     new_tail     = tail;
     new_is_nak   = is_nak;
@@ -86,9 +90,9 @@ module rsp_intake (
     unique case (cmd_data_i.command)
       rnic_pkg::RspCommandRead, rnic_pkg::RspCommandAtomic: begin
         new_tail   = tail + 1'b1;
-        new_msn    = msn + 1'b1;
-        new_is_ack = 1'b0;
-        new_is_nak = 1'b0;
+        new_msn    = msn + 24'(cmd_data_i.msg_last);
+        new_is_ack = is_ack && !cmd_data_i.msg_last;
+        new_is_nak = is_nak && !cmd_data_i.msg_last;
       end
       rnic_pkg::RspCommandNak: begin
         new_is_nak   = 1'b1;
@@ -98,11 +102,11 @@ module rsp_intake (
       end
       default: begin
         new_msn = msn + 24'(cmd_data_i.msg_last);
-        if (cmd_data_i.ack_req) begin
+        if (cmd_data_i.ack_req && !implied) begin
           new_is_ack = 1'b1;
           new_is_nak = 1'b0;
         end
-        if (cmd_data_i.ack_req || !is_nak) new_psn = cmd_data_i.psn;
+        if ((cmd_data_i.ack_req && !implied) || !is_nak) new_psn = cmd_data_i.psn;
       end
     endcase
   end

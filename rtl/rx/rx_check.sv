@@ -44,6 +44,9 @@ module rx_check (
     output logic                           fetch_valid_o,
     output rnic_pkg::rx_sgl_fetch_t        fetch_data_o,
     output logic                           idle_o,
+    // Read data has come: the timer of its QP starts again; a pulse
+    output logic                           timer_valid_o,
+    output rnic_pkg::timer_event_t         timer_data_o,
     input  wire logic                      clear_valid_i,
     input  wire logic [7:0]                clear_qp_i,
     output logic [rnic_pkg::NumCounters-1:0] event_o
@@ -106,7 +109,7 @@ module rx_check (
   assign path_rd_en_o     = state_q == Acquire;
   assign path_rd_qp_o     = qp;
   assign read_slot_en_o   = state_q == Compare;
-  assign read_slot_addr_o = {qp, send_ctx_q.rd_head};
+  assign read_slot_addr_o = {qp, send_ctx_q.rd_head[3:0]};
   assign killed           = is_response_q ? killed_response_q[qp] : killed_request_q[qp];
 
   // ---- Rules ----
@@ -128,7 +131,7 @@ module rx_check (
   rnic_pkg::rx_plan_t request_plan, response_plan, plan_d;
   rnic_pkg::rx_sgl_fetch_t request_fetch_data, response_fetch_data;
   logic request_fetch, request_kill, duplicate, psn_error, invalid, rnr;
-  logic response_fetch, response_kill, ack, nak, read_response, stray;
+  logic response_fetch, response_kill, ack, nak, read_response, gap, stray;
   rx_request u_request (
       .clk_i,
       .desc_i      (desc_q),
@@ -156,6 +159,7 @@ module rx_check (
       .ack_o          (ack),
       .nak_o          (nak),
       .read_response_o(read_response),
+      .gap_o          (gap),
       .stray_o        (stray)
   );
 
@@ -184,6 +188,7 @@ module rx_check (
       event_d[rnic_pkg::CounterRxAcks]           = ack;
       event_d[rnic_pkg::CounterRxNaks]           = nak;
       event_d[rnic_pkg::CounterRxReadResponses]  = read_response;
+      event_d[rnic_pkg::CounterRxGaps]           = gap;
       event_d[rnic_pkg::CounterRxStrayResponses] = stray;
     end
     if (!dropped && !is_response_q) begin
@@ -194,15 +199,14 @@ module rx_check (
     end
   end
 
-  logic plan_valid_q, fetch_valid_q, write_q;
+  logic plan_valid_q, fetch_valid_q, write_q, progress_q;
   always_ff @(posedge clk_i) begin
     state_q <= state_d;
     if (state_q == Idle) begin
       desc_q <= desc_data_i;
-      // Read responses, ACKs, and the ACK of atomics (0x12), which answers nothing as long as no
-      // atomics are sent.
+      // Read responses, ACKs, and the ACK of atomics.
       is_response_q <= desc_data_i.opcode >= rnic_pkg::RcOpcodeReadResponseFirst
-          && desc_data_i.opcode <= 8'h12;
+          && desc_data_i.opcode <= rnic_pkg::RcOpcodeAtomicAcknowledge;
     end
     if (send_ctx_valid_i) send_ctx_q <= send_ctx_data_i;
     if (recv_ctx_valid_i) recv_ctx_q <= recv_ctx_data_i;
@@ -214,6 +218,7 @@ module rx_check (
       plan_valid_q  <= plan_d.action != rnic_pkg::RxActionNone || plan_d.payload_length != 13'd0;
       fetch_valid_q <= !dropped && (is_response_q ? response_fetch : request_fetch);
       write_q       <= !dropped;
+      progress_q    <= !dropped && is_response_q && read_response;
       event_q       <= event_d;
     end
     if (state_q == Decide && !dropped) begin
@@ -238,6 +243,10 @@ module rx_check (
   assign plan_valid_o     = finish && plan_valid_q;
   assign fetch_valid_o    = finish && fetch_valid_q;
   assign event_o          = finish ? event_q : '0;
+
+  assign timer_valid_o         = finish && progress_q;
+  assign timer_data_o.qp       = qp;
+  assign timer_data_o.exponent = send_ctx_q.ack_timeout;
 
   `ASSERT(RoomForFetch, !(fetch_valid_o && !plan_valid_o))
 endmodule

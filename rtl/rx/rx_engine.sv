@@ -73,6 +73,9 @@ module rx_engine (
     output logic                           done_valid_o,
     input  wire logic                      done_ready_i,
     output rnic_pkg::rx_done_t             done_data_o,
+    // Read data has come: sets the timer of its QP; a pulse
+    output logic                           timer_valid_o,
+    output rnic_pkg::timer_event_t         timer_data_o,
     input  wire logic                      qp_reset_valid_i,
     output logic                           qp_reset_ready_o,
     input  wire logic [7:0]                qp_reset_qp_i,
@@ -121,6 +124,8 @@ module rx_engine (
       .fetch_valid_o(fetch_valid),
       .fetch_data_o (fetch_in),
       .idle_o       (check_idle),
+      .timer_valid_o,
+      .timer_data_o,
       .clear_valid_i(clear_valid),
       .clear_qp_i   (qp_reset_qp_i),
       .event_o      (check_event)

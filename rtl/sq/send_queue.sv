@@ -63,6 +63,9 @@ module send_queue (
     // The QP may be able to go on (slots retired, a Read finished, state changed)
     input  wire logic                      sq_wake_valid_i,
     input  wire logic [7:0]                sq_wake_qp_i,
+    // Sets the timer of a QP; a pulse
+    output logic                           timer_valid_o,
+    output rnic_pkg::timer_event_t         timer_data_o,
     // Read ring, read port: slot {qp, slot} one cycle after read_slot_en_i
     input  wire logic                      read_slot_en_i,
     input  wire logic [11:0]               read_slot_addr_i,
@@ -240,6 +243,8 @@ module send_queue (
       .retire_cmd_valid_o(fail_valid[1]),
       .retire_cmd_ready_i(fail_ready[1]),
       .retire_cmd_data_o (fail_engine),
+      .timer_valid_o,
+      .timer_data_o,
       .event_o           (ev_engine)
   );
   ram_1r1w #(

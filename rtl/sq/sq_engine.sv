@@ -4,9 +4,10 @@
 /// Send engine: one packet a turn.
 ///
 /// A turn acquires the context, reads the WQE under way (or the next one) from the WQE buffer, and
-/// either makes one packet or steps aside: no WQE in the buffer, SqWindow WQEs unacknowledged,
-/// fence, Read limit, fault, not RTS. At the start of a message the whole WQE is judged first,
-/// lengths of all data segments included, so that a malformed one sends nothing. The packet queue
+/// either makes one packet or steps aside: no WQE in the buffer, SqWindow WQEs or half of the PSNs
+/// unacknowledged, fence, Read limit, RNR wait, fault, not RTS. At the start of a message, and where
+/// recovery makes it go on in the middle, the whole WQE is judged first, lengths of all data segments
+/// included, so that a malformed one sends nothing. The packet queue
 /// has room before the context is asked for (room_i), so the context is never held for the wire.
 module sq_engine (
     input  wire logic                   clk_i,
@@ -48,22 +49,27 @@ module sq_engine (
     output logic                        retire_cmd_valid_o,
     input  wire logic                   retire_cmd_ready_i,
     output rnic_pkg::retire_cmd_t       retire_cmd_data_o,
+    // The first packet that is not acknowledged has left: the QP's timer starts
+    output logic                        timer_valid_o,
+    output rnic_pkg::timer_event_t      timer_data_o,
     output logic [rnic_pkg::NumCounters-1:0] event_o
 );
   // StIdle     waiting for a turn and room for its packet
   // StContext  waiting for the context; its arrival reads the first line of the WQE
   // StHead     context and first line are here: anything to do?
   // StSum      start of a message: adding up the data segments, a line a cycle
-  // StPlan     judging the WQE; the descriptor leaves
+  // StPlan     judging the WQE; the descriptor leaves, or its place in the scatter list is looked for
+  // StSeek     looking for it
   // StWalk     the pieces leave
   // StRelease  giving the context back; a fetch may start
   // StFail     reporting a malformed WQE
-  typedef enum logic [2:0] {
+  typedef enum logic [3:0] {
     StIdle,
     StContext,
     StHead,
     StSum,
     StPlan,
+    StSeek,
     StWalk,
     StRelease,
     StFail
@@ -73,46 +79,41 @@ module sq_engine (
   rnic_pkg::send_ctx_t ctx_q, ctx_sent;
   rnic_pkg::wqe_control_t control_q;
   rnic_pkg::wqe_remote_t remote_q;
+  rnic_pkg::wqe_atomic_t atomic_q;
   logic [7:0] qp_q;
-  logic [36:0] sum_q;
-  logic [2:0] first_line, first_line_q, line_q;
-  logic sent_q, partial_q, failed_q;
+  logic [2:0] first_line, first_line_q;
+  logic sent_q, partial_q, failed_q, found_q;
 
   // ---- Head -------------------------------------------------------------------------------------
-  logic runnable;
-  assign runnable = ctx_q.in_use && ctx_q.state == rnic_pkg::QpStateRts && !ctx_q.fault &&
-                    ctx_q.pi != ctx_q.exec_idx && ctx_q.buf_count != '0;
   wqe_line u_line (
       .index_i     (ctx_data_i.exec_idx[2:0]),
       .log_stride_i(ctx_data_i.log_stride),
       .line_o      (first_line)
   );
 
-  // ---- Sum of the data segments of a line: segments [header, size) of the WQE -------------------
-  logic [36:0] line_sum;
+  logic [36:0] sum;
   logic [1:0] header_segments;
-  logic [7:0] line_segment, segment;
+  logic [2:0] sum_line;
   logic more_lines, bad;
-  always_comb begin
-    line_sum = '0;
-    segment  = '0;
-    for (int unsigned i = 0; i < 4; i++) begin
-      segment = line_segment + 8'(i);
-      if (segment >= 8'(header_segments) && segment < control_q.size) begin
-        line_sum = line_sum + 37'(buf_rd_data_i[i*128+64+:32]);
-      end
-    end
-  end
-  assign line_segment = 8'({line_q, 2'd0});
-  assign more_lines   = !control_q.inline_data && line_q != 3'd7 &&
-                        line_segment + 8'd4 < control_q.size;
+  sq_sum u_sum (
+      .clk_i,
+      .start_i          (state_q == StHead),
+      .run_i            (state_q == StSum),
+      .control_i        (control_q),
+      .header_segments_i(header_segments),
+      .line_i           (buf_rd_data_i),
+      .more_o           (more_lines),
+      .next_line_o      (sum_line),
+      .sum_o            (sum)
+  );
 
   // ---- Plan -------------------------------------------------------------------------------------
-  logic is_read, window_full, fenced, read_limit, step_aside, go, psn_room, last;
+  logic is_read, runnable, judged, step_aside, seek, go, psn_room, last;
+  logic window_stall, fence_stall, read_stall;
   sq_wqe_check u_check (
       .control_i        (control_q),
       .ctx_i            (ctx_q),
-      .sum_i            (sum_q),
+      .sum_i            (sum),
       .header_segments_o(header_segments),
       .bad_o            (bad)
   );
@@ -121,6 +122,8 @@ module sq_engine (
       .ctx_i      (ctx_q),
       .control_i  (control_q),
       .remote_i   (remote_q),
+      .atomic_i   (atomic_q),
+      .is_read_o  (is_read),
       .last_o     (last),
       .psn_room_o (psn_room),
       .desc_o     (desc_data_o),
@@ -128,21 +131,48 @@ module sq_engine (
       .read_slot_o(read_slot_data_o),
       .ctx_o      (ctx_sent)
   );
-  assign is_read     = control_q.opcode == rnic_pkg::WqeOpcodeRead;
-  assign window_full = ctx_q.exec_idx - ctx_q.retire_idx >= rnic_pkg::SqWindow[15:0];
-  assign fenced      = control_q.fence && ctx_q.rd_outstanding != '0;
-  assign read_limit  = is_read && (ctx_q.rd_outstanding >= ctx_q.max_rd ||
-                                   ctx_q.rd_outstanding >= rnic_pkg::MaxReadsOutstanding[4:0] ||
-                                   (ctx_q.rd_outstanding != '0 && !psn_room));
-  assign step_aside  = !ctx_q.msg_active && (bad || window_full || fenced || read_limit);
-  assign go          = state_q == StPlan && !step_aside;
+  sq_gate u_gate (
+      .ctx_i         (ctx_q),
+      .control_i     (control_q),
+      .bad_i         (bad),
+      .psn_room_i    (psn_room),
+      .runnable_o    (runnable),
+      .judged_o      (judged),
+      .step_aside_o  (step_aside),
+      .window_stall_o(window_stall),
+      .fence_stall_o (fence_stall),
+      .read_stall_o  (read_stall)
+  );
+  assign seek        = state_q == StPlan && !step_aside && ctx_q.resume && !is_read && !found_q;
+  assign go          = state_q == StPlan && !step_aside && !seek;
 
   assign desc_valid_o      = go;
   assign inflight_valid_o  = go && last;
   assign read_slot_valid_o = go && is_read;
-  assign read_slot_addr_o  = {qp_q, ctx_q.rd_tail};
+  assign read_slot_addr_o  = {qp_q, ctx_q.rd_tail[3:0]};
 
-  // ---- Walk -------------------------------------------------------------------------------------
+  assign timer_valid_o          = go && ctx_q.next_psn == ctx_q.una_psn;
+  assign timer_data_o.qp        = qp_q;
+  assign timer_data_o.exponent  = ctx_q.ack_timeout;
+
+  // ---- Seek and walk ----------------------------------------------------------------------------
+  logic seek_rd, seek_done;
+  logic [2:0] seek_line;
+  logic [4:0] seek_sge;
+  logic [31:0] seek_offset;
+  sge_seek u_seek (
+      .clk_i,
+      .rst_ni,
+      .start_i          (seek),
+      .header_segments_i(header_segments),
+      .offset_i         (ctx_q.msg_off),
+      .rd_en_o          (seek_rd),
+      .rd_line_o        (seek_line),
+      .line_i           (buf_rd_data_i),
+      .done_o           (seek_done),
+      .sge_index_o      (seek_sge),
+      .sge_offset_o     (seek_offset)
+  );
   logic walk_start, walk_rd, walk_done;
   logic [2:0] walk_line;
   logic [4:0] walk_sge;
@@ -174,9 +204,12 @@ module sq_engine (
     if (state_q == StContext) begin
       buf_rd_en_o   = ctx_valid_i;
       buf_rd_addr_o = {qp_q, first_line};
+    end else if (state_q == StSeek) begin
+      buf_rd_en_o   = seek_rd;
+      buf_rd_addr_o = {qp_q, first_line_q + seek_line};
     end else if (state_q == StSum) begin
       buf_rd_en_o   = more_lines;
-      buf_rd_addr_o = {qp_q, first_line_q + line_q + 3'd1};
+      buf_rd_addr_o = {qp_q, first_line_q + sum_line};
     end
   end
 
@@ -211,10 +244,15 @@ module sq_engine (
       StContext: if (ctx_valid_i) state_d = StHead;
       StHead: begin
         state_d = StRelease;
-        if (runnable) state_d = ctx_q.msg_active ? StPlan : StSum;
+        if (runnable) state_d = judged ? StSum : StPlan;
       end
       StSum:     if (!more_lines) state_d = StPlan;
-      StPlan:    state_d = walk_start ? StWalk : StRelease;
+      StPlan: begin
+        state_d = StRelease;
+        if (seek) state_d = StSeek;
+        if (walk_start) state_d = StWalk;
+      end
+      StSeek:    if (seek_done) state_d = StPlan;
       StWalk:    if (walk_done) state_d = StRelease;
       StRelease: if (rel_ready_i) state_d = failed_q ? StFail : StIdle;
       StFail:    if (retire_cmd_ready_i) state_d = StIdle;
@@ -230,23 +268,24 @@ module sq_engine (
       first_line_q <= first_line;
       sent_q       <= 1'b0;
       failed_q     <= 1'b0;
+      found_q      <= 1'b0;
     end
     if (state_q == StHead) begin
       control_q <= buf_rd_data_i[127:0];
       remote_q  <= buf_rd_data_i[255:128];
-      sum_q     <= '0;
-      line_q    <= '0;
-    end
-    if (state_q == StSum) begin
-      sum_q  <= sum_q + line_sum;
-      line_q <= line_q + 1'b1;
+      atomic_q  <= buf_rd_data_i[383:256];
     end
     if (go) begin
       ctx_q     <= ctx_sent;
       sent_q    <= 1'b1;
       partial_q <= !last;
     end
-    if (state_q == StPlan && !ctx_q.msg_active && bad) begin
+    if (seek_done) begin
+      ctx_q.sge_idx <= seek_sge;
+      ctx_q.sge_off <= seek_offset;
+      found_q       <= 1'b1;
+    end
+    if (state_q == StPlan && judged && bad) begin
       ctx_q.fault          <= 1'b1;
       ctx_q.fault_idx      <= ctx_q.exec_idx;
       ctx_q.fault_status   <= rnic_pkg::CqeStatusLocQpOpErr;
@@ -275,11 +314,11 @@ module sq_engine (
 
   always_comb begin
     event_o = '0;
-    if (state_q == StPlan && !ctx_q.msg_active) begin
-      event_o[rnic_pkg::CounterWqeErrors]       = bad;
-      event_o[rnic_pkg::CounterWindowStalls]    = !bad && window_full;
-      event_o[rnic_pkg::CounterFenceStalls]     = !bad && !window_full && fenced;
-      event_o[rnic_pkg::CounterReadLimitStalls] = !bad && !window_full && !fenced && read_limit;
+    if (state_q == StPlan && !seek) begin
+      event_o[rnic_pkg::CounterWqeErrors]       = judged && bad;
+      event_o[rnic_pkg::CounterWindowStalls]    = window_stall;
+      event_o[rnic_pkg::CounterFenceStalls]     = fence_stall;
+      event_o[rnic_pkg::CounterReadLimitStalls] = read_stall;
     end
   end
 

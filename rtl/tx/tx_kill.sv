@@ -1,7 +1,8 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Which sides of which QPs have lost a packet: nothing more of them may be sent until qp_reset.
+/// Which sides of which QPs have lost a packet: nothing more of them may be sent until
+/// qp_reset, or of the requester's side until recovery goes back (revive_valid_i, a pulse).
 ///
 /// index_i is {responder, QP}; killed_o is combinational, kill_i shows from the next cycle on. A
 /// qp_reset is answered, and the bits of the QP cleared, when all packets taken before it
@@ -15,6 +16,8 @@ module tx_kill (
     input  wire logic [8:0] index_i,
     output logic            killed_o,
     input  wire logic       kill_i,
+    input  wire logic       revive_valid_i,
+    input  wire logic [7:0] revive_qp_i,
     input  wire logic       qp_reset_valid_i,
     output logic            qp_reset_ready_o,
     input  wire logic [7:0] qp_reset_qp_i
@@ -51,6 +54,7 @@ module tx_kill (
     in_q    <= in_q + {7'd0, packet_in_i};
     out_q   <= out_q + {7'd0, packet_out_i};
     if (state_q == Idle) target_q <= in_q;
+    if (revive_valid_i) killed_q[{1'b0, revive_qp_i}] <= 1'b0;
     if (kill_i) killed_q[index_i] <= 1'b1;
     if (state_q == Done) begin
       killed_q[{1'b0, qp_reset_qp_i}] <= 1'b0;

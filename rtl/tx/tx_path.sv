@@ -45,6 +45,9 @@ module tx_path (
     output logic                           eth_tx_valid_o,
     input  wire logic                      eth_tx_ready_i,
     output rnic_pkg::frame_beat_t          eth_tx_data_o,
+    // Recovery goes back: after a fault the requester's side of the QP may send again; a pulse
+    input  wire logic                      revive_valid_i,
+    input  wire logic [7:0]                revive_qp_i,
     input  wire logic                      qp_reset_valid_i,
     output logic                           qp_reset_ready_o,
     input  wire logic [7:0]                qp_reset_qp_i,
@@ -163,6 +166,8 @@ module tx_path (
       .index_i     (kill_index),
       .killed_o    (killed),
       .kill_i      (kill),
+      .revive_valid_i,
+      .revive_qp_i,
       .qp_reset_valid_i,
       .qp_reset_ready_o,
       .qp_reset_qp_i

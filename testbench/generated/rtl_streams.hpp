@@ -126,6 +126,7 @@ enum class RxAction : std::uint8_t {
   kReadData = 7,  ///< Requester: a Read response packet, not the last
   kReadDone = 8,  ///< Requester: last packet of a Read response placed
   kBadResponse = 9,  ///< Requester: response out of sequence or of the wrong length
+  kGap = 10,  ///< Requester: a later response has come than that of psn, which is lost: an implied NAK
 };
 
 /// What the responder's output is asked to do.
@@ -142,6 +143,15 @@ enum class RetireCommand : std::uint8_t {
   kReadDone = 1,  ///< Read whose last response is psn has all its data
   kFail = 2,  ///< The WQE that holds psn failed with `status`; earlier ones succeeded
   kFailWqe = 3,  ///< WQE wqe_idx failed here with `status`, once all earlier ones have retired
+  kRetry = 4,  ///< PSNs before psn are acknowledged; send again from psn. `syndrome`: an RNR NAK, or anything else
+};
+
+/// Why a QP goes back.
+enum class RecoverCause : std::uint8_t {
+  kNak = 0,  ///< NAK sequence error, or a gap among the responses (an implied NAK)
+  kRnr = 1,  ///< RNR NAK
+  kTimer = 2,  ///< The QP's timer has expired: no acknowledgement, or the wait after an RNR NAK is over
+  kFault = 3,  ///< A packet was dropped on its way out, for a WQE that has retired meanwhile
 };
 
 /// Header of a request of the host; valid with every beat of its data. 113 bits.
@@ -494,10 +504,10 @@ struct AdminAccess {
   bool operator==(const AdminAccess&) const = default;
 };
 
-/// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 508 bits.
+/// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 559 bits.
 struct SendCtx {
-  static constexpr std::size_t kBits = 508;
-  static constexpr std::size_t kBytes = 64;
+  static constexpr std::size_t kBits = 559;
+  static constexpr std::size_t kBytes = 70;
   std::uint8_t state{};  ///< QpState
   std::uint8_t in_use{};  ///< Created
   std::uint32_t qpn{};
@@ -518,16 +528,18 @@ struct SendCtx {
   std::uint16_t retire_idx{};  ///< Oldest WQE not retired
   std::uint32_t next_psn{};
   std::uint32_t una_psn{};  ///< Oldest PSN not acknowledged
+  std::uint32_t max_psn{};  ///< One past the newest PSN ever sent; next_psn is behind it while packets are sent again
   std::uint8_t msg_active{};  ///< WQE exec_idx is partly sent
-  std::uint32_t msg_off{};  ///< Bytes of it sent
+  std::uint32_t msg_off{};  ///< Bytes of it sent, or of a Read arrived
+  std::uint8_t resume{};  ///< Continue WQE exec_idx at msg_off: its place in the scatter list is not known
   std::uint8_t sge_idx{};  ///< Next SGE
   std::uint32_t sge_off{};  ///< Bytes of it used
   std::uint16_t buf_idx{};  ///< First WQE in the WQE buffer
   std::uint8_t buf_count{};  ///< WQEs in the buffer
   std::uint8_t fetching{};  ///< A fetch is under way
   std::uint8_t fetch_gen{};  ///< Number of the newest fetch; an older one that returns is dropped
-  std::uint8_t rd_tail{};  ///< Read ring: next slot to fill
-  std::uint8_t rd_head{};  ///< Read ring: Read whose response is awaited
+  std::uint8_t rd_tail{};  ///< Reads sent; slot rd_tail mod 16 is the next to fill
+  std::uint8_t rd_head{};  ///< Reads whose responses have all arrived; slot of the awaited one
   std::uint8_t rd_outstanding{};  ///< Reads whose data is not all placed
   std::uint32_t rd_off{};  ///< Bytes of the head Read that have arrived
   std::uint8_t fault{};  ///< WQE fault_idx failed here; nothing more is sent
@@ -535,9 +547,11 @@ struct SendCtx {
   std::uint8_t fault_status{};  ///< CqeStatus
   std::uint8_t fault_syndrome{};
   std::uint8_t silent_run{};  ///< WQEs retired silently since the host was told
-  std::uint8_t retry_left{};
+  std::uint8_t retry_left{};  ///< Retries left without progress
   std::uint8_t rnr_left{};
-  std::uint8_t recovery{};  ///< Retry state (0: none)
+  std::uint8_t rnr_wait{};  ///< Nothing is sent until the RNR timer expires
+  std::uint8_t recovering{};  ///< Went back to rec_psn for a NAK or a gap, and nothing has been acknowledged since
+  std::uint32_t rec_psn{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 3>(to, state);
@@ -560,26 +574,30 @@ struct SendCtx {
     bits::put_little<255, 16>(to, retire_idx);
     bits::put_little<271, 24>(to, next_psn);
     bits::put_little<295, 24>(to, una_psn);
-    bits::put_little<319, 1>(to, msg_active);
-    bits::put_little<320, 32>(to, msg_off);
-    bits::put_little<352, 5>(to, sge_idx);
-    bits::put_little<357, 32>(to, sge_off);
-    bits::put_little<389, 16>(to, buf_idx);
-    bits::put_little<405, 4>(to, buf_count);
-    bits::put_little<409, 1>(to, fetching);
-    bits::put_little<410, 4>(to, fetch_gen);
-    bits::put_little<414, 4>(to, rd_tail);
-    bits::put_little<418, 4>(to, rd_head);
-    bits::put_little<422, 5>(to, rd_outstanding);
-    bits::put_little<427, 32>(to, rd_off);
-    bits::put_little<459, 1>(to, fault);
-    bits::put_little<460, 16>(to, fault_idx);
-    bits::put_little<476, 8>(to, fault_status);
-    bits::put_little<484, 8>(to, fault_syndrome);
-    bits::put_little<492, 8>(to, silent_run);
-    bits::put_little<500, 3>(to, retry_left);
-    bits::put_little<503, 3>(to, rnr_left);
-    bits::put_little<506, 2>(to, recovery);
+    bits::put_little<319, 24>(to, max_psn);
+    bits::put_little<343, 1>(to, msg_active);
+    bits::put_little<344, 32>(to, msg_off);
+    bits::put_little<376, 1>(to, resume);
+    bits::put_little<377, 5>(to, sge_idx);
+    bits::put_little<382, 32>(to, sge_off);
+    bits::put_little<414, 16>(to, buf_idx);
+    bits::put_little<430, 4>(to, buf_count);
+    bits::put_little<434, 1>(to, fetching);
+    bits::put_little<435, 4>(to, fetch_gen);
+    bits::put_little<439, 5>(to, rd_tail);
+    bits::put_little<444, 5>(to, rd_head);
+    bits::put_little<449, 5>(to, rd_outstanding);
+    bits::put_little<454, 32>(to, rd_off);
+    bits::put_little<486, 1>(to, fault);
+    bits::put_little<487, 16>(to, fault_idx);
+    bits::put_little<503, 8>(to, fault_status);
+    bits::put_little<511, 8>(to, fault_syndrome);
+    bits::put_little<519, 8>(to, silent_run);
+    bits::put_little<527, 3>(to, retry_left);
+    bits::put_little<530, 3>(to, rnr_left);
+    bits::put_little<533, 1>(to, rnr_wait);
+    bits::put_little<534, 1>(to, recovering);
+    bits::put_little<535, 24>(to, rec_psn);
   }
   static constexpr SendCtx decode(std::span<const std::uint8_t, kBytes> from) {
     SendCtx v;
@@ -603,26 +621,30 @@ struct SendCtx {
     bits::get_little<255, 16>(from, v.retire_idx);
     bits::get_little<271, 24>(from, v.next_psn);
     bits::get_little<295, 24>(from, v.una_psn);
-    bits::get_little<319, 1>(from, v.msg_active);
-    bits::get_little<320, 32>(from, v.msg_off);
-    bits::get_little<352, 5>(from, v.sge_idx);
-    bits::get_little<357, 32>(from, v.sge_off);
-    bits::get_little<389, 16>(from, v.buf_idx);
-    bits::get_little<405, 4>(from, v.buf_count);
-    bits::get_little<409, 1>(from, v.fetching);
-    bits::get_little<410, 4>(from, v.fetch_gen);
-    bits::get_little<414, 4>(from, v.rd_tail);
-    bits::get_little<418, 4>(from, v.rd_head);
-    bits::get_little<422, 5>(from, v.rd_outstanding);
-    bits::get_little<427, 32>(from, v.rd_off);
-    bits::get_little<459, 1>(from, v.fault);
-    bits::get_little<460, 16>(from, v.fault_idx);
-    bits::get_little<476, 8>(from, v.fault_status);
-    bits::get_little<484, 8>(from, v.fault_syndrome);
-    bits::get_little<492, 8>(from, v.silent_run);
-    bits::get_little<500, 3>(from, v.retry_left);
-    bits::get_little<503, 3>(from, v.rnr_left);
-    bits::get_little<506, 2>(from, v.recovery);
+    bits::get_little<319, 24>(from, v.max_psn);
+    bits::get_little<343, 1>(from, v.msg_active);
+    bits::get_little<344, 32>(from, v.msg_off);
+    bits::get_little<376, 1>(from, v.resume);
+    bits::get_little<377, 5>(from, v.sge_idx);
+    bits::get_little<382, 32>(from, v.sge_off);
+    bits::get_little<414, 16>(from, v.buf_idx);
+    bits::get_little<430, 4>(from, v.buf_count);
+    bits::get_little<434, 1>(from, v.fetching);
+    bits::get_little<435, 4>(from, v.fetch_gen);
+    bits::get_little<439, 5>(from, v.rd_tail);
+    bits::get_little<444, 5>(from, v.rd_head);
+    bits::get_little<449, 5>(from, v.rd_outstanding);
+    bits::get_little<454, 32>(from, v.rd_off);
+    bits::get_little<486, 1>(from, v.fault);
+    bits::get_little<487, 16>(from, v.fault_idx);
+    bits::get_little<503, 8>(from, v.fault_status);
+    bits::get_little<511, 8>(from, v.fault_syndrome);
+    bits::get_little<519, 8>(from, v.silent_run);
+    bits::get_little<527, 3>(from, v.retry_left);
+    bits::get_little<530, 3>(from, v.rnr_left);
+    bits::get_little<533, 1>(from, v.rnr_wait);
+    bits::get_little<534, 1>(from, v.recovering);
+    bits::get_little<535, 24>(from, v.rec_psn);
     return v;
   }
   bool operator==(const SendCtx&) const = default;
@@ -1238,7 +1260,7 @@ struct Inflight {
   static constexpr std::size_t kBytes = 15;
   std::uint8_t qp{};
   std::uint16_t wqe_idx{};
-  std::uint8_t opcode{};  ///< WqeOpcode
+  std::uint8_t opcode{};  ///< CqeOpcode
   std::uint8_t silent{};
   std::uint32_t first_psn{};
   std::uint32_t last_psn{};  ///< Read: PSN of the last response
@@ -1302,27 +1324,30 @@ struct WqeFetchReq {
   bool operator==(const WqeFetchReq&) const = default;
 };
 
-/// An outstanding Read or atomic, in the Read ring of its QP (16 slots, in posting order). 73 bits.
+/// An outstanding Read or atomic, in the Read ring of its QP (16 slots, in posting order). 74 bits.
 struct ReadSlot {
-  static constexpr std::size_t kBits = 73;
+  static constexpr std::size_t kBits = 74;
   static constexpr std::size_t kBytes = 10;
   std::uint16_t wqe_idx{};
   std::uint32_t first_psn{};  ///< PSN of the first response
   std::uint32_t length{};
+  std::uint8_t replayed{};  ///< Asked for again, maybe from the middle: First and Last may come as Only, Middle as First
   std::uint8_t atomic{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 16>(to, wqe_idx);
     bits::put_little<16, 24>(to, first_psn);
     bits::put_little<40, 32>(to, length);
-    bits::put_little<72, 1>(to, atomic);
+    bits::put_little<72, 1>(to, replayed);
+    bits::put_little<73, 1>(to, atomic);
   }
   static constexpr ReadSlot decode(std::span<const std::uint8_t, kBytes> from) {
     ReadSlot v;
     bits::get_little<0, 16>(from, v.wqe_idx);
     bits::get_little<16, 24>(from, v.first_psn);
     bits::get_little<40, 32>(from, v.length);
-    bits::get_little<72, 1>(from, v.atomic);
+    bits::get_little<72, 1>(from, v.replayed);
+    bits::get_little<73, 1>(from, v.atomic);
     return v;
   }
   bool operator==(const ReadSlot&) const = default;
@@ -1415,7 +1440,7 @@ struct RxPlan {
   std::uint32_t psn{};
   std::uint8_t syndrome{};  ///< Nak, NakReceived
   std::uint8_t ack_req{};
-  std::uint8_t msg_last{};  ///< Ends a request message (MSN advances)
+  std::uint8_t msg_last{};  ///< Ends a request message (MSN advances); 0 for a repeated Read or atomic
   std::uint8_t solicited{};
   std::uint16_t wqe_idx{};  ///< ReceiveDone, Response: index of the WQE
   std::uint8_t cqn{};  ///< ReceiveDone
@@ -1643,7 +1668,7 @@ struct RspCmd {
   std::uint8_t command{};  ///< RspCommand
   std::uint32_t psn{};
   std::uint8_t ack_req{};
-  std::uint8_t msg_last{};  ///< MSN advances
+  std::uint8_t msg_last{};  ///< MSN advances. A Read or atomic without it is a repeated one, and what is due stays due
   std::uint8_t syndrome{};  ///< Nak
   std::uint64_t va{};  ///< Read, Atomic
   std::uint32_t key{};  ///< Read, Atomic
@@ -1756,6 +1781,52 @@ struct RetireCmd {
     return v;
   }
   bool operator==(const RetireCmd&) const = default;
+};
+
+/// Work for the recovery block. 39 bits.
+struct RecoverCmd {
+  static constexpr std::size_t kBits = 39;
+  static constexpr std::size_t kBytes = 5;
+  std::uint8_t qp{};
+  std::uint8_t cause{};  ///< RecoverCause
+  std::uint32_t psn{};  ///< Nak, Rnr: first PSN to send again
+  std::uint8_t timer{};  ///< Rnr: timer code of the NAK
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 8>(to, qp);
+    bits::put_little<8, 2>(to, cause);
+    bits::put_little<10, 24>(to, psn);
+    bits::put_little<34, 5>(to, timer);
+  }
+  static constexpr RecoverCmd decode(std::span<const std::uint8_t, kBytes> from) {
+    RecoverCmd v;
+    bits::get_little<0, 8>(from, v.qp);
+    bits::get_little<8, 2>(from, v.cause);
+    bits::get_little<10, 24>(from, v.psn);
+    bits::get_little<34, 5>(from, v.timer);
+    return v;
+  }
+  bool operator==(const RecoverCmd&) const = default;
+};
+
+/// Sets the timer of a QP: it expires 2^exponent timer units from now. 13 bits.
+struct TimerEvent {
+  static constexpr std::size_t kBits = 13;
+  static constexpr std::size_t kBytes = 2;
+  std::uint8_t qp{};
+  std::uint8_t exponent{};  ///< ack_timeout; 0: never
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 8>(to, qp);
+    bits::put_little<8, 5>(to, exponent);
+  }
+  static constexpr TimerEvent decode(std::span<const std::uint8_t, kBytes> from) {
+    TimerEvent v;
+    bits::get_little<0, 8>(from, v.qp);
+    bits::get_little<8, 5>(from, v.exponent);
+    return v;
+  }
+  bool operator==(const TimerEvent&) const = default;
 };
 
 /// A CQE to write; the CQ engine adds timestamp and phase. 156 bits.

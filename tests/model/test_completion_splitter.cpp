@@ -23,7 +23,7 @@ std::size_t check_all(CompletionSplitter& splitter, std::uint64_t address, std::
   std::uint32_t left = length;
   std::size_t count = 0;
   while (job.left != 0) {
-    const DmaCompletion completion = splitter.next(job);
+    const DmaCompletion completion = splitter.next(job).value();
     ++count;
     REQUIRE(completion.tag == 9);
     REQUIRE(completion.byte_count == left);
@@ -74,7 +74,7 @@ TEST_CASE("an error status takes one completion without data") {
   CompletionSplitter splitter(RootComplexOptions{});
   ReadJob job = job_of(0x40, 500);
   job.status = CompletionStatus::kUnsupportedRequest;
-  const auto completion = splitter.next(job);
+  const auto completion = splitter.next(job).value();
   CHECK(job.left == 0);
   CHECK(completion.status == CompletionStatus::kUnsupportedRequest);
   CHECK(completion.data.empty());

@@ -58,6 +58,8 @@ module rx_engine_harness (
     input  wire logic                      qp_reset_valid_i,
     output logic                           qp_reset_ready_o,
     input  wire logic [7:0]                qp_reset_qp_i,
+    output logic                         timer_valid_o,
+    output rnic_pkg::timer_event_t       timer_data_o,
     output logic [rnic_pkg::NumCounters-1:0] event_o
 );
   logic [1:0] ready;
@@ -156,6 +158,8 @@ module rx_engine_harness (
       .qp_reset_valid_i,
       .qp_reset_ready_o,
       .qp_reset_qp_i,
+      .timer_valid_o,
+      .timer_data_o,
       .event_o,
       .send_acq_valid_o(send_acq_valid),
       .send_acq_ready_i(send_acq_ready[0]),

@@ -192,7 +192,7 @@ class Direction {
   std::uintptr_t receives_ = 0, received_ = 0;
 };
 
-void run(WorldOptions options, std::size_t qps, std::size_t count) {
+void run(WorldOptions options, std::size_t qps, std::size_t count, ConnectParameters connection = {}) {
   World& world = fresh_world(options);
   with_endpoints(world, [&](Endpoint& a, Endpoint& b) {
     INFO("seed " << options.seed);
@@ -201,7 +201,9 @@ void run(WorldOptions options, std::size_t qps, std::size_t count) {
     std::deque<Pair> pairs;
     std::deque<Direction> directions;
     for (std::size_t i = 0; i < qps; ++i) {
-      const ConnectParameters connection{256u << random.below(5), random.chance(0.5), static_cast<std::uint32_t>(1 + random.below(16))};
+      connection.mtu = 256u << random.below(5);
+      connection.ipv6 = random.chance(0.5);
+      connection.read_limit = static_cast<std::uint32_t>(1 + random.below(16));
       pairs.emplace_back(a, b, PairSpec{{kDepth, kDepth, kSges, kSges, kInline, nullptr}, connection});
       auto& ends = pairs.back().ends;
       directions.emplace_back(arena_a, arena_b, ends[0], ends[1], count, random.next());
@@ -241,4 +243,18 @@ TEST_CASE("random transfers over a small and slow PCI Express link") {
   pcie.bandwidth_gbytes = 4;
   pcie.reorder_probability = 0.2;
   run(options, 4, 40);
+}
+
+TEST_CASE("random transfers over a wire that loses, repeats, reorders and corrupts") {
+  auto options = WorldOptions::from_environment("random_faults");
+  for (auto& faults : options.wire.faults) {
+    faults.drop = 0.01;
+    faults.duplicate = 0.005;
+    faults.reorder = 0.01;
+    faults.corrupt = 0.001;
+  }
+  options.host.root_complex.reorder_probability = 0.1;
+  ConnectParameters connection;
+  connection.ack_timeout = 4;
+  run(options, 8, 40, connection);
 }

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "model/ethernet.hpp"
+#include "model/time.hpp"
+#include "model/wire_fault_injector.hpp"
+
+namespace rnic::model {
+
+/// The far end of one direction of the wire: what is on its way to the receiver, beat by beat, and frames that are held so that
+/// later ones pass. A held frame goes on when its frames have passed or its time is over, so none is lost.
+///
+/// Everything happens in the order of its time, however often receive is called.
+class FrameLine {
+ public:
+  explicit FrameLine(double ps_per_byte) : ps_per_byte_(ps_per_byte) {}
+
+  /// Bytes on the wire, in time.
+  [[nodiscard]] Picoseconds duration(std::size_t bytes) const;
+  /// From the first bit of the preamble of a frame to its last bit.
+  [[nodiscard]] Picoseconds frame_duration(std::size_t bytes) const;
+
+  /// A beat whose last byte arrives at `due`, not before that of an earlier beat.
+  void push_beat(const FrameBeat& beat, Picoseconds due);
+  /// A frame as `fate` says (not a dropped one), with its copy. Its preamble arrives at `start` or, if the line is busy, after
+  /// that; `start` never goes back.
+  void push_frame(const std::vector<std::uint8_t>& bytes, const FrameFate& fate, Picoseconds start);
+  /// The next beat that has arrived by `now`. False: there is none.
+  bool receive(FrameBeat& beat, Picoseconds now);
+
+  /// Frames that have been pushed (or held, or copied), and not been received whole.
+  [[nodiscard]] std::uint64_t under_way() const { return pushed_ + held_.size() - delivered_; }
+  /// Frames received whole.
+  [[nodiscard]] std::uint64_t delivered() const { return delivered_; }
+
+ private:
+  struct Arriving {
+    Picoseconds due;
+    FrameBeat beat;
+  };
+  struct Held {
+    std::vector<std::uint8_t> bytes;
+    bool bad;
+    std::uint32_t frames;  ///< That must still pass
+    Picoseconds until;
+  };
+
+  void send(const std::vector<std::uint8_t>& bytes, bool bad, Picoseconds start);
+  void release_until(Picoseconds time);
+  void count_passing();
+
+  double ps_per_byte_;
+  Picoseconds free_at_ = 0;  ///< When the line can take the next preamble
+  std::deque<Arriving> arriving_;
+  std::vector<Held> held_;   ///< In the order they came
+  std::uint64_t pushed_ = 0;
+  std::uint64_t delivered_ = 0;
+};
+
+}  // namespace rnic::model

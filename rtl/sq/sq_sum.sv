@@ -1,0 +1,52 @@
+`default_nettype none
+
+/// Adds up the lengths of a WQE's data segments, a line of four segments a cycle, while run_i.
+///
+/// start_i comes in the cycle before the first line is on line_i. more_o asks for line
+/// next_line_o, to be there in the next cycle. sum_o is right when run_i has ended.
+module sq_sum (
+    input  wire logic                   clk_i,
+    input  wire logic                   start_i,
+    input  wire logic                   run_i,
+    input  wire rnic_pkg::wqe_control_t control_i,
+    input  wire logic [1:0]             header_segments_i,
+    input  wire logic [511:0]           line_i,
+    output logic                        more_o,
+    output logic [2:0]                  next_line_o,
+    output logic [36:0]                 sum_o
+);
+  logic [36:0] line_sum;
+  logic [7:0] line_segment, segment;
+  logic [2:0] line_q;
+
+  // Data segments are segments [header, size) of the WQE.
+  always_comb begin
+    line_sum = '0;
+    segment  = '0;
+    for (int unsigned i = 0; i < 4; i++) begin
+      segment = line_segment + 8'(i);
+      if (segment >= 8'(header_segments_i) && segment < control_i.size) begin
+        line_sum = line_sum + 37'(line_i[i*128+64+:32]);
+      end
+    end
+  end
+  assign line_segment = 8'({line_q, 2'd0});
+  assign more_o       = !control_i.inline_data && line_q != 3'd7 &&
+                        line_segment + 8'd4 < control_i.size;
+  assign next_line_o  = line_q + 3'd1;
+
+  always_ff @(posedge clk_i) begin
+    if (start_i) begin
+      sum_o  <= '0;
+      line_q <= '0;
+    end else if (run_i) begin
+      sum_o  <= sum_o + line_sum;
+      line_q <= next_line_o;
+    end
+  end
+
+  logic unused_bits;
+  assign unused_bits = ^control_i;
+endmodule
+
+`default_nettype wire
