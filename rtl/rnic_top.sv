@@ -38,8 +38,8 @@ module rnic_top (
     input  wire rnic_pkg::frame_beat_t   eth_rx_data_i
 );
   // Clients of the DMA engines and of the context managers.
-  localparam int unsigned RdAdmin = 0, RdWqe = 1, RdScatterList = 2, RdPageList = 3, RdPayload = 4, RdClients = 5;
-  localparam int unsigned WrPayload = 0, WrCqe = 1, WrRetired = 2, WrAdmin = 3, WrMsix = 4, WrClients = 5;
+  localparam int unsigned RdAdmin = 0, RdWqe = 1, RdScatterList = 2, RdPageList = 3, RdAtomic = 4, RdPayload = 5, RdClients = 6;
+  localparam int unsigned WrPayload = 0, WrCqe = 1, WrRetired = 2, WrAdmin = 3, WrMsix = 4, WrAtomic = 5, WrClients = 6;
   localparam int unsigned SendClients = 7, RecvClients = 6;
   localparam int unsigned ResetBlocks = 5;
   localparam int unsigned Counters = rnic_pkg::NumCounters;
@@ -50,12 +50,12 @@ module rnic_top (
   logic [63:0] reg_rsp_data;
   rnic_pkg::uar_req_t uar_req_data;
   logic [RdClients-1:0] rd_req_valid, rd_req_ready, rd_rsp_valid, rd_rsp_ready;
-  rnic_pkg::dma_rd_req_t rd_req_admin, rd_req_wqe, rd_req_scatter, rd_req_pages, rd_req_payload;
-  rnic_pkg::dma_rd_rsp_t rd_rsp_admin, rd_rsp_wqe, rd_rsp_scatter, rd_rsp_pages, rd_rsp_payload;
+  rnic_pkg::dma_rd_req_t rd_req_admin, rd_req_wqe, rd_req_scatter, rd_req_pages, rd_req_atomic, rd_req_payload;
+  rnic_pkg::dma_rd_rsp_t rd_rsp_admin, rd_rsp_wqe, rd_rsp_scatter, rd_rsp_pages, rd_rsp_atomic, rd_rsp_payload;
   logic [WrClients-1:0] wr_valid, wr_ready, wr_done;
-  rnic_pkg::dma_wr_t wr_payload, wr_admin, wr_msix;
+  rnic_pkg::dma_wr_t wr_payload, wr_admin, wr_msix, wr_atomic;
   logic [2*rnic_pkg::DmaWrBits-1:0] wr_completion;
-  logic [Counters-1:0] ev_pcie, ev_host, ev_xlate, ev_sq, ev_tx, ev_front, ev_engine, ev_cpl;
+  logic [Counters-1:0] ev_pcie, ev_host, ev_xlate, ev_sq, ev_tx, ev_front, ev_engine, ev_cpl, ev_rsp;
 
   pcie_edge #(
       .RdClients(RdClients),
@@ -95,13 +95,13 @@ module rnic_top (
       .uar_req_data_o (uar_req_data),
       .rd_req_valid_i (rd_req_valid),
       .rd_req_ready_o (rd_req_ready),
-      .rd_req_data_i  ({rd_req_payload, rd_req_pages, rd_req_scatter, rd_req_wqe, rd_req_admin}),
+      .rd_req_data_i  ({rd_req_payload, rd_req_atomic, rd_req_pages, rd_req_scatter, rd_req_wqe, rd_req_admin}),
       .rd_rsp_valid_o (rd_rsp_valid),
       .rd_rsp_ready_i (rd_rsp_ready),
-      .rd_rsp_data_o  ({rd_rsp_payload, rd_rsp_pages, rd_rsp_scatter, rd_rsp_wqe, rd_rsp_admin}),
+      .rd_rsp_data_o  ({rd_rsp_payload, rd_rsp_atomic, rd_rsp_pages, rd_rsp_scatter, rd_rsp_wqe, rd_rsp_admin}),
       .wr_valid_i     (wr_valid),
       .wr_ready_o     (wr_ready),
-      .wr_data_i      ({wr_msix, wr_admin, wr_completion, wr_payload}),
+      .wr_data_i      ({wr_atomic, wr_msix, wr_admin, wr_completion, wr_payload}),
       .wr_done_o      (wr_done),
       .event_o        (ev_pcie)
   );
@@ -148,7 +148,7 @@ module rnic_top (
       .device_enable_o    (device_enable),
       .port_mac_o         (port_mac),
       .cycles_o           (cycles),
-      .event_i            (ev_pcie | ev_host | ev_xlate | ev_sq | ev_tx | ev_front | ev_engine | ev_cpl),
+      .event_i            (ev_pcie | ev_host | ev_xlate | ev_sq | ev_tx | ev_front | ev_engine | ev_cpl | ev_rsp),
       .uar_req_valid_i    (uar_req_valid),
       .uar_req_ready_o    (uar_req_ready),
       .uar_req_data_i     (uar_req_data),
@@ -327,8 +327,29 @@ module rnic_top (
 
   // ---- Translation (port 0: send path, 1: receive path) -------------------------------------------------------
   logic [1:0] xlate_req_valid, xlate_req_ready, xlate_rsp_valid, xlate_rsp_ready, xlate_retire_valid, xlate_retire_epoch;
-  rnic_pkg::xlate_req_t tx_xlate_req, rx_xlate_req;
+  rnic_pkg::xlate_req_t tx_xlate_req, port_xlate_req, rx_xlate_req, atomic_xlate_req;
   rnic_pkg::xlate_rsp_t tx_xlate_rsp, rx_xlate_rsp;
+
+  // Atomics share the port of the receive path.
+  logic [1:0] rx_req_valid, rx_req_ready, rx_rsp_valid, rx_rsp_ready, rx_retire_valid, rx_retire_epoch;
+  xlate_share u_xlate_share (
+      .clk_i,
+      .rst_ni,
+      .req_valid_i        (rx_req_valid),
+      .req_ready_o        (rx_req_ready),
+      .req_data_i         ({atomic_xlate_req, rx_xlate_req}),
+      .rsp_valid_o        (rx_rsp_valid),
+      .rsp_ready_i        (rx_rsp_ready),
+      .retire_valid_i     (rx_retire_valid),
+      .retire_epoch_i     (rx_retire_epoch),
+      .port_req_valid_o   (xlate_req_valid[1]),
+      .port_req_ready_i   (xlate_req_ready[1]),
+      .port_req_data_o    (port_xlate_req),
+      .port_rsp_valid_i   (xlate_rsp_valid[1]),
+      .port_rsp_ready_o   (xlate_rsp_ready[1]),
+      .port_retire_valid_o(xlate_retire_valid[1]),
+      .port_retire_epoch_o(xlate_retire_epoch[1])
+  );
 
   xlate u_xlate (
       .clk_i,
@@ -336,7 +357,7 @@ module rnic_top (
       .ready_o        (xlate_ready),
       .req_valid_i    (xlate_req_valid),
       .req_ready_o    (xlate_req_ready),
-      .req_data_i     ({rx_xlate_req, tx_xlate_req}),
+      .req_data_i     ({port_xlate_req, tx_xlate_req}),
       .rsp_valid_o    (xlate_rsp_valid),
       .rsp_ready_i    (xlate_rsp_ready),
       .rsp_data_o     ({rx_xlate_rsp, tx_xlate_rsp}),
@@ -430,7 +451,25 @@ module rnic_top (
   logic rsp_cmd_valid, rsp_cmd_ready, tx_fault_valid, tx_fault_ready, cpl_fault_ready, rsp_fault_ready, rsp_told_q;
   rnic_pkg::rsp_cmd_t rsp_cmd_data;
   rnic_pkg::tx_fault_t tx_fault_data;
-  logic rsp_fault_valid, cpl_fault_valid;
+  logic rsp_fault_valid, cpl_fault_valid, unused_fault_last, unused_fault_source;
+  logic [1:0] fault_valid, fault_ready;
+  rnic_pkg::tx_fault_t path_fault, atomic_fault;
+  stream_arbiter #(
+      .N    (2),
+      .Width(rnic_pkg::TxFaultBits)
+  ) u_faults (
+      .clk_i,
+      .rst_ni,
+      .in_valid_i  (fault_valid),
+      .in_ready_o  (fault_ready),
+      .in_last_i   (2'b11),
+      .in_data_i   ({atomic_fault, path_fault}),
+      .out_valid_o (tx_fault_valid),
+      .out_ready_i (tx_fault_ready),
+      .out_last_o  (unused_fault_last),
+      .out_data_o  (tx_fault_data),
+      .out_source_o(unused_fault_source)
+  );
 
   assign rsp_fault_valid = tx_fault_valid && tx_fault_data.responder && !rsp_told_q;
   assign cpl_fault_valid = tx_fault_valid && (!tx_fault_data.responder || rsp_told_q);
@@ -466,9 +505,31 @@ module rnic_top (
       .piece_valid_o   (piece_valid[1]),
       .piece_ready_i   (piece_ready[1]),
       .piece_data_o    (rsp_piece),
+      .atomic_fault_valid_o(fault_valid[1]),
+      .atomic_fault_ready_i(fault_ready[1]),
+      .atomic_fault_data_o (atomic_fault),
+      .xlate_req_valid_o   (rx_req_valid[1]),
+      .xlate_req_ready_i   (rx_req_ready[1]),
+      .xlate_req_data_o    (atomic_xlate_req),
+      .xlate_rsp_valid_i   (rx_rsp_valid[1]),
+      .xlate_rsp_ready_o   (rx_rsp_ready[1]),
+      .xlate_rsp_data_i    (rx_xlate_rsp),
+      .xlate_retire_valid_o(rx_retire_valid[1]),
+      .xlate_retire_epoch_o(rx_retire_epoch[1]),
+      .rd_req_valid_o      (rd_req_valid[RdAtomic]),
+      .rd_req_ready_i      (rd_req_ready[RdAtomic]),
+      .rd_req_data_o       (rd_req_atomic),
+      .rd_rsp_valid_i      (rd_rsp_valid[RdAtomic]),
+      .rd_rsp_ready_o      (rd_rsp_ready[RdAtomic]),
+      .rd_rsp_data_i       (rd_rsp_atomic),
+      .wr_valid_o          (wr_valid[WrAtomic]),
+      .wr_ready_i          (wr_ready[WrAtomic]),
+      .wr_data_o           (wr_atomic),
+      .wr_done_i           (wr_done[WrAtomic]),
       .qp_reset_valid_i(block_reset_valid[1]),
       .qp_reset_ready_o(block_reset_ready[1]),
-      .qp_reset_qp_i   (qp_reset_qp)
+      .qp_reset_qp_i   (qp_reset_qp),
+      .event_o         (ev_rsp)
   );
 
   // ---- Send path -----------------------------------------------------------------------------------------------
@@ -499,9 +560,9 @@ module rnic_top (
       .path_rd_en_o        (tx_path_rd_en),
       .path_rd_qp_o        (tx_path_rd_qp),
       .path_rd_data_i      (tx_path_data),
-      .tx_fault_valid_o    (tx_fault_valid),
-      .tx_fault_ready_i    (tx_fault_ready),
-      .tx_fault_data_o     (tx_fault_data),
+      .tx_fault_valid_o    (fault_valid[0]),
+      .tx_fault_ready_i    (fault_ready[0]),
+      .tx_fault_data_o     (path_fault),
       .eth_tx_valid_o,
       .eth_tx_ready_i,
       .eth_tx_data_o,
@@ -568,14 +629,14 @@ module rnic_top (
       .path_rd_en_o        (rx_path_rd_en),
       .path_rd_qp_o        (rx_path_rd_qp),
       .path_rd_data_i      (rx_path_data),
-      .xlate_req_valid_o   (xlate_req_valid[1]),
-      .xlate_req_ready_i   (xlate_req_ready[1]),
+      .xlate_req_valid_o   (rx_req_valid[0]),
+      .xlate_req_ready_i   (rx_req_ready[0]),
       .xlate_req_data_o    (rx_xlate_req),
-      .xlate_rsp_valid_i   (xlate_rsp_valid[1]),
-      .xlate_rsp_ready_o   (xlate_rsp_ready[1]),
+      .xlate_rsp_valid_i   (rx_rsp_valid[0]),
+      .xlate_rsp_ready_o   (rx_rsp_ready[0]),
       .xlate_rsp_data_i    (rx_xlate_rsp),
-      .xlate_retire_valid_o(xlate_retire_valid[1]),
-      .xlate_retire_epoch_o(xlate_retire_epoch[1]),
+      .xlate_retire_valid_o(rx_retire_valid[0]),
+      .xlate_retire_epoch_o(rx_retire_epoch[0]),
       .rd_req_valid_o      (rd_req_valid[RdScatterList]),
       .rd_req_ready_i      (rd_req_ready[RdScatterList]),
       .rd_req_data_o       (rd_req_scatter),

@@ -60,6 +60,9 @@ kmd::QpConnection half(Endpoint& from, Endpoint& to, std::uint32_t dest_qpn, con
   c.retry_count = p.retry_count;
   c.rnr_retry = p.rnr_retry;
   c.min_rnr_timer = p.min_rnr_timer;
+  c.remote_read = p.remote_read;
+  c.remote_write = p.remote_write;
+  c.remote_atomic = p.remote_atomic;
   c.inbound_reads = c.outbound_reads = static_cast<std::uint8_t>(p.read_limit);
   return c;
 }
@@ -130,16 +133,18 @@ OVERLAPPED Endpoint::open_event() {
 void Endpoint::close_event(const OVERLAPPED& overlapped) { nd2::close_handle(overlapped.hEvent); }
 
 void connect_pair(Endpoint& a, IND2QueuePair& qp_a, Endpoint& b, IND2QueuePair& qp_b, const ConnectParameters& parameters) {
-  auto& core_a = core(qp_a);
-  auto& core_b = core(qp_b);
-  auto to_b = half(a, b, core_b.qpn(), parameters);
-  auto to_a = half(b, a, core_a.qpn(), parameters);
+  connect_pair(a, core(qp_a), b, core(qp_b), parameters);
+}
+
+void connect_pair(Endpoint& a, umd::QueuePair& qp_a, Endpoint& b, umd::QueuePair& qp_b, const ConnectParameters& parameters) {
+  auto to_b = half(a, b, qp_b.qpn(), parameters);
+  auto to_a = half(b, a, qp_a.qpn(), parameters);
   to_b.send_psn = to_a.receive_psn = a.kernel().random_psn();
   to_a.send_psn = to_b.receive_psn = b.kernel().random_psn();
-  require(core_a.to_ready(to_b), "RTR of host A's queue pair");
-  require(core_b.to_ready(to_a), "RTR of host B's queue pair");
-  require(core_a.to_connected(to_b), "RTS of host A's queue pair");
-  require(core_b.to_connected(to_a), "RTS of host B's queue pair");
+  require(qp_a.to_ready(to_b), "RTR of host A's queue pair");
+  require(qp_b.to_ready(to_a), "RTR of host B's queue pair");
+  require(qp_a.to_connected(to_b), "RTS of host A's queue pair");
+  require(qp_b.to_connected(to_a), "RTS of host B's queue pair");
 }
 
 }  // namespace rnic::testbench

@@ -9,6 +9,7 @@
 #include "driver/kmd/kernel_device.hpp"
 #include "driver/kmd/kernel_qp.hpp"
 #include "driver/nd2/ndspi.h"
+#include "driver/umd/queue_pair.hpp"
 #include "testbench/com_ptr.hpp"
 #include "testbench/host.hpp"
 
@@ -65,7 +66,8 @@ class Endpoint {
 struct ConnectParameters {
   std::uint32_t mtu = 4096;  ///< Bytes
   bool ipv6 = false;
-  std::uint32_t read_limit = 16;  ///< Outstanding Reads, both directions
+  std::uint32_t read_limit = 16;  ///< Outstanding Reads and atomics, both directions
+  bool remote_read = true, remote_write = true, remote_atomic = true;  ///< What the peer may do, both directions
   std::uint8_t ack_timeout = 8;    ///< 4.096 us * 2^n; 0: none. About 1 ms
   std::uint8_t retry_count = 7;    ///< Without progress
   std::uint8_t rnr_retry = 6;      ///< 7: without end
@@ -75,6 +77,8 @@ struct ConnectParameters {
 /// Takes two queue pairs (of IND2Adapter::CreateQueuePair) to RTS through the kernel driver, as a connection manager would.
 /// Throws EndpointError.
 void connect_pair(Endpoint& a, IND2QueuePair& qp_a, Endpoint& b, IND2QueuePair& qp_b, const ConnectParameters& parameters);
+/// The same for queue pairs without an API on top.
+void connect_pair(Endpoint& a, umd::QueuePair& qp_a, Endpoint& b, umd::QueuePair& qp_b, const ConnectParameters& parameters);
 
 /// Throws EndpointError "<what>: <status>" unless `status` is ND_SUCCESS.
 void require_success(HRESULT status, const std::string& what);

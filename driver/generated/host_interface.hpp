@@ -19,6 +19,8 @@ inline constexpr std::uint32_t kCqIndexBits = 8;
 inline constexpr std::uint32_t kEqIndexBits = 5;
 /// Memory protection table entries: 2^MptIndexBits. A key is {24-bit index, 8-bit tag}.
 inline constexpr std::uint32_t kMptIndexBits = 0xe;
+/// Longest page list of a fast-register memory region.
+inline constexpr std::uint32_t kMaxFastPages = 0x8000;
 /// BAR0 pages: 2^UarIndexBits. Page 0 holds registers, every other page is a user access region (UAR).
 inline constexpr std::uint32_t kUarIndexBits = 7;
 /// MSI-X table entries.
@@ -78,20 +80,28 @@ inline constexpr std::uint32_t kEtherTypeIpv4 = 0x800;
 /// EtherType of IPv6.
 inline constexpr std::uint32_t kEtherTypeIpv6 = 0x86dd;
 
-/// Operation of a send WQE.
+/// Operation of a send WQE. Bits 3:0 are the CqeOpcode with which it completes, bit 4 says with immediate data, bit 5 with invalidate.
 enum class WqeOpcode : std::uint8_t {
   kSend = 0,  ///< SEND
   kWrite = 1,  ///< RDMA WRITE
   kRead = 2,  ///< RDMA READ
+  kCompareSwap = 3,  ///< ATOMIC compare and swap
+  kFetchAdd = 4,  ///< ATOMIC fetch and add
+  kSendImmediate = 16,  ///< SEND with immediate data
+  kWriteImmediate = 17,  ///< RDMA WRITE with immediate data
+  kSendInvalidate = 32,  ///< SEND with invalidate
 };
 
 
-/// What a CQE reports.
+/// What a CQE reports; values of enum ibv_wc_opcode.
 enum class CqeOpcode : std::uint8_t {
   kSend = 0,  ///< SEND finished
   kWrite = 1,  ///< RDMA WRITE finished
   kRead = 2,  ///< RDMA READ finished
-  kReceive = 128,  ///< a receive WQE was used
+  kCompareSwap = 3,  ///< compare and swap finished
+  kFetchAdd = 4,  ///< fetch and add finished
+  kReceive = 128,  ///< a receive WQE was used by a SEND
+  kReceiveWrite = 129,  ///< a receive WQE was used by an RDMA WRITE with immediate data, which left its buffers alone
   kFlush = 255,  ///< flushed send WQE (the NIC did not decode it)
 };
 
@@ -152,10 +162,14 @@ enum class AdminOpcode : std::uint8_t {
   kDestroyCq = 33,  ///< Refused with InUse while a QP uses it
   kQueryCq = 34,  ///< admin_queue_state
   kCreateMr = 48,  ///< admin_create_mr
-  kDestroyMr = 49,  ///< `number` is the key. When it completes no DMA for that key can start or is under way
-  kQueryMr = 50,  ///< admin_mr_state
+  kDestroyMr = 49,  ///< `number` is the key. Refused with InUse while windows are bound to it. When it completes no DMA for that key can start or is under way
+  kQueryMr = 50,  ///< admin_mr_state; of any entry: region, window, fast-register region
+  kCreateMw = 51,  ///< admin_create_mw; the window is not bound
+  kDestroyMw = 52,  ///< As DestroyMr; binds change the tag, so it is not looked at. Unbinds the window
+  kCreateFastMr = 53,  ///< admin_create_fast_mr; the region is not registered
+  kDestroyFastMr = 54,  ///< As DestroyMr; fast registrations change the tag, so it is not looked at
   kCreateQp = 64,  ///< admin_create_qp; the QP is in RESET
-  kDestroyQp = 65,
+  kDestroyQp = 65,  ///< Type 2B windows bound on it are unbound
   kModifyQp = 66,  ///< admin_modify_qp
   kQueryQp = 67,  ///< admin_qp_state
 };
@@ -173,22 +187,40 @@ enum class AdminStatus : std::uint8_t {
 };
 
 
+/// What a key names.
+enum class MptType : std::uint8_t {
+  kRegion = 0,  ///< Memory region
+  kWindow1 = 1,  ///< Memory window, type 1
+  kWindow2 = 2,  ///< Memory window, type 2B
+  kFastRegion = 3,  ///< Fast-register memory region
+};
+
+
 /// BTH opcode of the RC transport (InfiniBand specification 9.2.1, table 38).
 enum class RcOpcode : std::uint8_t {
   kSendFirst = 0,
   kSendMiddle = 1,
   kSendLast = 2,
+  kSendLastImmediate = 3,
   kSendOnly = 4,
+  kSendOnlyImmediate = 5,
   kWriteFirst = 6,
   kWriteMiddle = 7,
   kWriteLast = 8,
+  kWriteLastImmediate = 9,
   kWriteOnly = 10,
+  kWriteOnlyImmediate = 11,
   kReadRequest = 12,
   kReadResponseFirst = 13,
   kReadResponseMiddle = 14,
   kReadResponseLast = 15,
   kReadResponseOnly = 16,
   kAcknowledge = 17,
+  kAtomicAcknowledge = 18,
+  kCompareSwap = 19,
+  kFetchAdd = 20,
+  kSendLastInvalidate = 22,
+  kSendOnlyInvalidate = 23,
 };
 
 
@@ -259,6 +291,8 @@ enum class Counter : std::uint8_t {
   kRxGaps,  ///< Responses missing in front of one that came
   kRxReadResponses,  ///< Read response packets received
   kRxStrayResponses,  ///< Responses that answer nothing, dropped
+  kRxAtomics,  ///< Atomics executed for peers
+  kRxAtomicRepeats,  ///< Repeated atomics, answered from saved results or not at all
   kRxPlaceFaults,  ///< Packets whose payload could not be placed
   kXlateRequests,  ///< Translations
   kXlateFaults,  ///< Translations refused
@@ -293,7 +327,7 @@ enum class Counter : std::uint8_t {
   kRetiredRecords,  ///< Retired-index records written
   kAdminCommands,  ///< Admin commands executed
 };
-inline constexpr std::array<std::string_view, 58> kCounterNames = {
+inline constexpr std::array<std::string_view, 60> kCounterNames = {
     "TxFrames",
     "TxRequests",
     "TxReadResponses",
@@ -319,6 +353,8 @@ inline constexpr std::array<std::string_view, 58> kCounterNames = {
     "RxGaps",
     "RxReadResponses",
     "RxStrayResponses",
+    "RxAtomics",
+    "RxAtomicRepeats",
     "RxPlaceFaults",
     "XlateRequests",
     "XlateFaults",
@@ -1062,21 +1098,21 @@ struct EqDoorbell {
   bool operator==(const EqDoorbell&) const = default;
 };
 
-/// First segment of a send WQE. A Write or Read continues with wqe_remote; then come data segments, or inline payload bytes. 128 bits.
+/// First segment of a send WQE. All but the SENDs continue with wqe_remote, atomics then with wqe_atomic; then come data segments, or inline payload bytes. An atomic has one data segment of 8 bytes, for the value that was at the peer. 128 bits.
 struct WqeControl {
   static constexpr std::size_t kBits = 128;
   static constexpr std::size_t kBytes = 16;
   std::uint8_t opcode{};  ///< WqeOpcode
   std::uint8_t silent{};  ///< No CQE on success
   std::uint8_t fence{};  ///< Start only when all earlier Reads have placed their data
-  std::uint8_t solicited{};  ///< SEND: solicited event
+  std::uint8_t solicited{};  ///< SEND, RDMA WRITE with immediate data: solicited event
   std::uint8_t inline_data{};  ///< Payload follows in place of data segments
   std::uint8_t reserved0{};
   std::uint16_t wqe_index{};  ///< Index of this WQE, modulo 2^16
   std::uint32_t qpn{};  ///< Queue pair
   std::uint8_t size{};  ///< Used bytes of the WQE in units of 16
-  std::uint32_t reserved1{};
-  std::uint32_t length{};  ///< Message bytes: the sum of the data segments, or the inline bytes
+  std::uint32_t immediate{};  ///< Immediate data, or the key (R_Key) that SEND with invalidate invalidates at the peer; as a number, most significant byte first on the wire
+  std::uint32_t length{};  ///< Message bytes: the sum of the data segments, or the inline bytes; atomics: 8
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, opcode);
@@ -1088,7 +1124,7 @@ struct WqeControl {
     bits::put_little<16, 16>(to, wqe_index);
     bits::put_little<32, 24>(to, qpn);
     bits::put_little<56, 8>(to, size);
-    bits::put_little<64, 32>(to, reserved1);
+    bits::put_little<64, 32>(to, immediate);
     bits::put_little<96, 32>(to, length);
   }
   static constexpr WqeControl decode(std::span<const std::uint8_t, kBytes> from) {
@@ -1102,7 +1138,7 @@ struct WqeControl {
     bits::get_little<16, 16>(from, v.wqe_index);
     bits::get_little<32, 24>(from, v.qpn);
     bits::get_little<56, 8>(from, v.size);
-    bits::get_little<64, 32>(from, v.reserved1);
+    bits::get_little<64, 32>(from, v.immediate);
     bits::get_little<96, 32>(from, v.length);
     return v;
   }
@@ -1130,6 +1166,26 @@ struct WqeRemote {
     return v;
   }
   bool operator==(const WqeRemote&) const = default;
+};
+
+/// Atomic segment (InfiniBand specification 9.3.3). The 8 bytes at the peer are a number in its memory's byte order, little-endian. 128 bits.
+struct WqeAtomic {
+  static constexpr std::size_t kBits = 128;
+  static constexpr std::size_t kBytes = 16;
+  std::uint64_t swap_add{};  ///< Value to write, or to add
+  std::uint64_t compare{};  ///< Compare and swap: write only if this is there
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 64>(to, swap_add);
+    bits::put_little<64, 64>(to, compare);
+  }
+  static constexpr WqeAtomic decode(std::span<const std::uint8_t, kBytes> from) {
+    WqeAtomic v;
+    bits::get_little<0, 64>(from, v.swap_add);
+    bits::get_little<64, 64>(from, v.compare);
+    return v;
+  }
+  bool operator==(const WqeAtomic&) const = default;
 };
 
 /// Data segment: one scatter/gather entry. Length 0 means zero bytes. 128 bits.
@@ -1193,10 +1249,12 @@ struct Cqe {
   std::uint16_t wqe_index{};  ///< Index of the WQE in its queue
   std::uint32_t qpn{};  ///< Queue pair
   std::uint8_t is_receive{};  ///< Entry of the receive queue
-  std::uint8_t solicited{};  ///< The SEND asked for an event
+  std::uint8_t solicited{};  ///< The SEND or RDMA WRITE asked for an event
+  std::uint8_t with_imm{};  ///< `immediate` is immediate data
+  std::uint8_t with_invalidate{};  ///< `immediate` is the key that the SEND invalidated
   std::uint8_t reserved0{};
   std::uint32_t byte_count{};  ///< Receive: bytes of the message. Send queue: bytes of the request
-  std::uint32_t reserved1{};
+  std::uint32_t immediate{};  ///< Receive: see with_imm, with_invalidate
   std::uint16_t retired_index{};  ///< Send queue: all WQEs before this index have retired
   std::uint8_t syndrome{};  ///< Detail of a failure, for diagnosis (XlateStatus or AETH syndrome)
   std::uint64_t reserved2{};
@@ -1215,9 +1273,11 @@ struct Cqe {
     bits::put_little<32, 24>(to, qpn);
     bits::put_little<56, 1>(to, is_receive);
     bits::put_little<57, 1>(to, solicited);
-    bits::put_little<58, 6>(to, reserved0);
+    bits::put_little<58, 1>(to, with_imm);
+    bits::put_little<59, 1>(to, with_invalidate);
+    bits::put_little<60, 4>(to, reserved0);
     bits::put_little<64, 32>(to, byte_count);
-    bits::put_little<96, 32>(to, reserved1);
+    bits::put_little<96, 32>(to, immediate);
     bits::put_little<128, 16>(to, retired_index);
     bits::put_little<144, 8>(to, syndrome);
     bits::put_little<152, 40>(to, reserved2);
@@ -1237,9 +1297,11 @@ struct Cqe {
     bits::get_little<32, 24>(from, v.qpn);
     bits::get_little<56, 1>(from, v.is_receive);
     bits::get_little<57, 1>(from, v.solicited);
-    bits::get_little<58, 6>(from, v.reserved0);
+    bits::get_little<58, 1>(from, v.with_imm);
+    bits::get_little<59, 1>(from, v.with_invalidate);
+    bits::get_little<60, 4>(from, v.reserved0);
     bits::get_little<64, 32>(from, v.byte_count);
-    bits::get_little<96, 32>(from, v.reserved1);
+    bits::get_little<96, 32>(from, v.immediate);
     bits::get_little<128, 16>(from, v.retired_index);
     bits::get_little<144, 8>(from, v.syndrome);
     bits::get_little<152, 40>(from, v.reserved2);
@@ -1486,6 +1548,8 @@ struct AdminCreateMr {
   std::uint8_t local_write{};
   std::uint8_t remote_read{};
   std::uint8_t remote_write{};  ///< Needs local_write
+  std::uint8_t remote_atomic{};  ///< Needs local_write
+  std::uint8_t window_bind{};  ///< Windows may be bound to it
   std::uint32_t reserved0{};
   std::array<std::uint8_t, 88> reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
@@ -1498,7 +1562,9 @@ struct AdminCreateMr {
     bits::put_little<224, 1>(to, local_write);
     bits::put_little<225, 1>(to, remote_read);
     bits::put_little<226, 1>(to, remote_write);
-    bits::put_little<227, 29>(to, reserved0);
+    bits::put_little<227, 1>(to, remote_atomic);
+    bits::put_little<228, 1>(to, window_bind);
+    bits::put_little<229, 27>(to, reserved0);
     bits::put_little<256, 704>(to, reserved);
   }
   static constexpr AdminCreateMr decode(std::span<const std::uint8_t, kBytes> from) {
@@ -1511,11 +1577,71 @@ struct AdminCreateMr {
     bits::get_little<224, 1>(from, v.local_write);
     bits::get_little<225, 1>(from, v.remote_read);
     bits::get_little<226, 1>(from, v.remote_write);
-    bits::get_little<227, 29>(from, v.reserved0);
+    bits::get_little<227, 1>(from, v.remote_atomic);
+    bits::get_little<228, 1>(from, v.window_bind);
+    bits::get_little<229, 27>(from, v.reserved0);
     bits::get_little<256, 704>(from, v.reserved);
     return v;
   }
   bool operator==(const AdminCreateMr&) const = default;
+};
+
+/// Body of CreateMw. `number` of the command is index and first tag. A window gets its key with each bind. 960 bits.
+struct AdminCreateMw {
+  static constexpr std::size_t kBits = 960;
+  static constexpr std::size_t kBytes = 120;
+  std::uint32_t pd{};  ///< Protection domain
+  std::uint8_t window_type{};  ///< MptType: Window1 (any QP of the protection domain may use it) or Window2 (type 2B: only the QP on which it was bound; InfiniBand specification 10.6.7.2)
+  std::uint32_t reserved0{};
+  std::array<std::uint8_t, 112> reserved{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 24>(to, pd);
+    bits::put_little<24, 8>(to, window_type);
+    bits::put_little<32, 32>(to, reserved0);
+    bits::put_little<64, 896>(to, reserved);
+  }
+  static constexpr AdminCreateMw decode(std::span<const std::uint8_t, kBytes> from) {
+    AdminCreateMw v;
+    bits::get_little<0, 24>(from, v.pd);
+    bits::get_little<24, 8>(from, v.window_type);
+    bits::get_little<32, 32>(from, v.reserved0);
+    bits::get_little<64, 896>(from, v.reserved);
+    return v;
+  }
+  bool operator==(const AdminCreateMw&) const = default;
+};
+
+/// Body of CreateFastMr. `number` of the command is index and first tag. Range, rights and key come with each fast registration. 960 bits.
+struct AdminCreateFastMr {
+  static constexpr std::size_t kBits = 960;
+  static constexpr std::size_t kBytes = 120;
+  std::uint32_t pd{};  ///< Protection domain
+  std::uint8_t remote_access{};  ///< May be registered with remote rights
+  std::uint8_t window_bind{};  ///< Windows may be bound to it
+  std::uint8_t reserved0{};
+  std::uint32_t max_pages{};  ///< Longest page list, 1 to MaxFastPages
+  std::array<std::uint8_t, 112> reserved{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 24>(to, pd);
+    bits::put_little<24, 1>(to, remote_access);
+    bits::put_little<25, 1>(to, window_bind);
+    bits::put_little<26, 6>(to, reserved0);
+    bits::put_little<32, 32>(to, max_pages);
+    bits::put_little<64, 896>(to, reserved);
+  }
+  static constexpr AdminCreateFastMr decode(std::span<const std::uint8_t, kBytes> from) {
+    AdminCreateFastMr v;
+    bits::get_little<0, 24>(from, v.pd);
+    bits::get_little<24, 1>(from, v.remote_access);
+    bits::get_little<25, 1>(from, v.window_bind);
+    bits::get_little<26, 6>(from, v.reserved0);
+    bits::get_little<32, 32>(from, v.max_pages);
+    bits::get_little<64, 896>(from, v.reserved);
+    return v;
+  }
+  bool operator==(const AdminCreateFastMr&) const = default;
 };
 
 /// Body of CreateQp. `number` is the QPN: index in the low QpIndexBits, the rest chosen by the driver. 960 bits.
@@ -1577,8 +1703,8 @@ struct AdminModifyQp {
   static constexpr std::size_t kBytes = 120;
   std::uint8_t next_state{};  ///< QpState
   std::uint8_t path_mtu{};  ///< ibv_mtu: 1 (256) to 5 (4096)
-  std::uint8_t max_dest_rd_atomic{};  ///< Inbound Reads, 0 to MaxReadsOutstanding
-  std::uint8_t max_rd_atomic{};  ///< Outbound Reads, 0 to MaxReadsOutstanding
+  std::uint8_t max_dest_rd_atomic{};  ///< Inbound Reads and atomics, 0 to MaxReadsOutstanding
+  std::uint8_t max_rd_atomic{};  ///< Outbound Reads and atomics, 0 to MaxReadsOutstanding
   std::uint8_t min_rnr_timer{};  ///< AETH timer code, 0 to 31
   std::uint8_t ack_timeout{};  ///< 4.096 us * 2^n, 0: none
   std::uint8_t retry_count{};  ///< 0 to 7
@@ -1586,6 +1712,7 @@ struct AdminModifyQp {
   std::uint8_t remote_write{};  ///< Peer may write
   std::uint8_t remote_read{};  ///< Peer may read
   std::uint8_t ipv6{};  ///< IPv6 frames; otherwise the addresses are IPv4-mapped
+  std::uint8_t remote_atomic{};  ///< Peer may do atomics
   std::uint8_t reserved0{};
   std::uint32_t rq_psn{};  ///< Next PSN expected
   std::uint32_t dest_qpn{};
@@ -1616,7 +1743,8 @@ struct AdminModifyQp {
     bits::put_little<56, 1>(to, remote_write);
     bits::put_little<57, 1>(to, remote_read);
     bits::put_little<58, 1>(to, ipv6);
-    bits::put_little<59, 5>(to, reserved0);
+    bits::put_little<59, 1>(to, remote_atomic);
+    bits::put_little<60, 4>(to, reserved0);
     bits::put_little<64, 24>(to, rq_psn);
     bits::put_little<88, 24>(to, dest_qpn);
     bits::put_little<112, 8>(to, reserved1);
@@ -1647,7 +1775,8 @@ struct AdminModifyQp {
     bits::get_little<56, 1>(from, v.remote_write);
     bits::get_little<57, 1>(from, v.remote_read);
     bits::get_little<58, 1>(from, v.ipv6);
-    bits::get_little<59, 5>(from, v.reserved0);
+    bits::get_little<59, 1>(from, v.remote_atomic);
+    bits::get_little<60, 4>(from, v.reserved0);
     bits::get_little<64, 24>(from, v.rq_psn);
     bits::get_little<88, 24>(from, v.dest_qpn);
     bits::get_little<112, 8>(from, v.reserved1);
@@ -1688,8 +1817,12 @@ struct AdminCapabilities {
   std::uint16_t msix_vectors{};
   std::uint32_t max_message{};  ///< Bytes
   std::uint16_t clock_mhz{};  ///< Nominal clock
-  std::uint16_t reserved0{};
-  std::array<std::uint8_t, 24> reserved{};
+  std::uint16_t max_fast_pages{};  ///< Longest page list of a fast-register region; 0: none can be made
+  std::uint8_t log_max_mw{};  ///< Regions and windows share the indexes: together 2^log_max_mr
+  std::uint8_t window_type1{};  ///< Type 1 windows can be made
+  std::uint8_t window_type2{};  ///< Type 2B windows can be made
+  std::uint8_t reserved0{};
+  std::array<std::uint8_t, 22> reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, log_max_qp);
@@ -1707,8 +1840,12 @@ struct AdminCapabilities {
     bits::put_little<112, 16>(to, msix_vectors);
     bits::put_little<128, 32>(to, max_message);
     bits::put_little<160, 16>(to, clock_mhz);
-    bits::put_little<176, 16>(to, reserved0);
-    bits::put_little<192, 192>(to, reserved);
+    bits::put_little<176, 16>(to, max_fast_pages);
+    bits::put_little<192, 8>(to, log_max_mw);
+    bits::put_little<200, 1>(to, window_type1);
+    bits::put_little<201, 1>(to, window_type2);
+    bits::put_little<202, 6>(to, reserved0);
+    bits::put_little<208, 176>(to, reserved);
   }
   static constexpr AdminCapabilities decode(std::span<const std::uint8_t, kBytes> from) {
     AdminCapabilities v;
@@ -1727,8 +1864,12 @@ struct AdminCapabilities {
     bits::get_little<112, 16>(from, v.msix_vectors);
     bits::get_little<128, 32>(from, v.max_message);
     bits::get_little<160, 16>(from, v.clock_mhz);
-    bits::get_little<176, 16>(from, v.reserved0);
-    bits::get_little<192, 192>(from, v.reserved);
+    bits::get_little<176, 16>(from, v.max_fast_pages);
+    bits::get_little<192, 8>(from, v.log_max_mw);
+    bits::get_little<200, 1>(from, v.window_type1);
+    bits::get_little<201, 1>(from, v.window_type2);
+    bits::get_little<202, 6>(from, v.reserved0);
+    bits::get_little<208, 176>(from, v.reserved);
     return v;
   }
   bool operator==(const AdminCapabilities&) const = default;
@@ -1769,7 +1910,7 @@ struct AdminQueueState {
   bool operator==(const AdminQueueState&) const = default;
 };
 
-/// Result of QueryMr. 384 bits.
+/// Result of QueryMr. Range, page size and rights are those of the last registration or bind. 384 bits.
 struct AdminMrState {
   static constexpr std::size_t kBits = 384;
   static constexpr std::size_t kBytes = 48;
@@ -1780,8 +1921,20 @@ struct AdminMrState {
   std::uint8_t local_write{};
   std::uint8_t remote_read{};
   std::uint8_t remote_write{};
-  std::uint32_t reserved0{};
-  std::array<std::uint8_t, 24> reserved{};
+  std::uint8_t remote_atomic{};
+  std::uint8_t window_bind{};
+  std::uint8_t remote_access{};  ///< Fast-register region: may be registered with remote rights
+  std::uint8_t valid{};  ///< Its key is live: registered, or bound
+  std::uint8_t reserved0{};
+  std::uint8_t mpt_type{};  ///< MptType
+  std::uint8_t tag{};  ///< Low byte of the key
+  std::uint8_t bound_qp{};  ///< Window that is bound: index of the QP
+  std::uint16_t bound_windows{};  ///< Region: windows bound to it
+  std::uint16_t max_pages{};  ///< Fast-register region
+  std::uint32_t mr_index{};  ///< Window that is bound: index of the region
+  std::uint8_t reserved1{};
+  std::uint64_t reserved2{};
+  std::uint64_t reserved3{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 64>(to, va);
@@ -1791,8 +1944,20 @@ struct AdminMrState {
     bits::put_little<160, 1>(to, local_write);
     bits::put_little<161, 1>(to, remote_read);
     bits::put_little<162, 1>(to, remote_write);
-    bits::put_little<163, 29>(to, reserved0);
-    bits::put_little<192, 192>(to, reserved);
+    bits::put_little<163, 1>(to, remote_atomic);
+    bits::put_little<164, 1>(to, window_bind);
+    bits::put_little<165, 1>(to, remote_access);
+    bits::put_little<166, 1>(to, valid);
+    bits::put_little<167, 1>(to, reserved0);
+    bits::put_little<168, 8>(to, mpt_type);
+    bits::put_little<176, 8>(to, tag);
+    bits::put_little<184, 8>(to, bound_qp);
+    bits::put_little<192, 16>(to, bound_windows);
+    bits::put_little<208, 16>(to, max_pages);
+    bits::put_little<224, 24>(to, mr_index);
+    bits::put_little<248, 8>(to, reserved1);
+    bits::put_little<256, 64>(to, reserved2);
+    bits::put_little<320, 64>(to, reserved3);
   }
   static constexpr AdminMrState decode(std::span<const std::uint8_t, kBytes> from) {
     AdminMrState v;
@@ -1803,8 +1968,20 @@ struct AdminMrState {
     bits::get_little<160, 1>(from, v.local_write);
     bits::get_little<161, 1>(from, v.remote_read);
     bits::get_little<162, 1>(from, v.remote_write);
-    bits::get_little<163, 29>(from, v.reserved0);
-    bits::get_little<192, 192>(from, v.reserved);
+    bits::get_little<163, 1>(from, v.remote_atomic);
+    bits::get_little<164, 1>(from, v.window_bind);
+    bits::get_little<165, 1>(from, v.remote_access);
+    bits::get_little<166, 1>(from, v.valid);
+    bits::get_little<167, 1>(from, v.reserved0);
+    bits::get_little<168, 8>(from, v.mpt_type);
+    bits::get_little<176, 8>(from, v.tag);
+    bits::get_little<184, 8>(from, v.bound_qp);
+    bits::get_little<192, 16>(from, v.bound_windows);
+    bits::get_little<208, 16>(from, v.max_pages);
+    bits::get_little<224, 24>(from, v.mr_index);
+    bits::get_little<248, 8>(from, v.reserved1);
+    bits::get_little<256, 64>(from, v.reserved2);
+    bits::get_little<320, 64>(from, v.reserved3);
     return v;
   }
   bool operator==(const AdminMrState&) const = default;
@@ -2097,6 +2274,83 @@ struct Aeth {
     return v;
   }
   bool operator==(const Aeth&) const = default;
+};
+
+/// Atomic extended transport header (9.3.3). 224 bits.
+struct AtomicEth {
+  static constexpr std::size_t kBits = 224;
+  static constexpr std::size_t kBytes = 28;
+  std::uint64_t va{};
+  std::uint32_t rkey{};
+  std::uint64_t swap_add{};
+  std::uint64_t compare{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_big<160, 64>(to, va);
+    bits::put_big<128, 32>(to, rkey);
+    bits::put_big<64, 64>(to, swap_add);
+    bits::put_big<0, 64>(to, compare);
+  }
+  static constexpr AtomicEth decode(std::span<const std::uint8_t, kBytes> from) {
+    AtomicEth v;
+    bits::get_big<160, 64>(from, v.va);
+    bits::get_big<128, 32>(from, v.rkey);
+    bits::get_big<64, 64>(from, v.swap_add);
+    bits::get_big<0, 64>(from, v.compare);
+    return v;
+  }
+  bool operator==(const AtomicEth&) const = default;
+};
+
+/// Atomic ACK extended transport header (9.3.5.3), behind the AETH. 64 bits.
+struct AtomicAckEth {
+  static constexpr std::size_t kBits = 64;
+  static constexpr std::size_t kBytes = 8;
+  std::uint64_t original{};  ///< What was at the address before
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_big<0, 64>(to, original);
+  }
+  static constexpr AtomicAckEth decode(std::span<const std::uint8_t, kBytes> from) {
+    AtomicAckEth v;
+    bits::get_big<0, 64>(from, v.original);
+    return v;
+  }
+  bool operator==(const AtomicAckEth&) const = default;
+};
+
+/// Immediate data (9.3.6). 32 bits.
+struct ImmDt {
+  static constexpr std::size_t kBits = 32;
+  static constexpr std::size_t kBytes = 4;
+  std::uint32_t immediate{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_big<0, 32>(to, immediate);
+  }
+  static constexpr ImmDt decode(std::span<const std::uint8_t, kBytes> from) {
+    ImmDt v;
+    bits::get_big<0, 32>(from, v.immediate);
+    return v;
+  }
+  bool operator==(const ImmDt&) const = default;
+};
+
+/// Invalidate extended transport header (9.3.7). 32 bits.
+struct Ieth {
+  static constexpr std::size_t kBits = 32;
+  static constexpr std::size_t kBytes = 4;
+  std::uint32_t rkey{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_big<0, 32>(to, rkey);
+  }
+  static constexpr Ieth decode(std::span<const std::uint8_t, kBytes> from) {
+    Ieth v;
+    bits::get_big<0, 32>(from, v.rkey);
+    return v;
+  }
+  bool operator==(const Ieth&) const = default;
 };
 
 }  // namespace rnic::hw

@@ -77,6 +77,7 @@ Result<void> KernelQp::modify(hw::QpState next, const QpConnection& connection) 
   body.rnr_retry = connection.rnr_retry;
   body.remote_write = connection.remote_write;
   body.remote_read = connection.remote_read;
+  body.remote_atomic = connection.remote_atomic;
   body.ipv6 = path.ipv6;
   body.rq_psn = connection.receive_psn;
   body.dest_qpn = connection.dest_qpn;

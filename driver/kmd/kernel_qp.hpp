@@ -48,6 +48,7 @@ struct QpConnection {
   std::uint8_t rnr_retry = 6;
   bool remote_read = true;
   bool remote_write = true;
+  bool remote_atomic = true;
 };
 
 /// A queue pair on the device, its rings and its retired record.

@@ -53,7 +53,10 @@ ND2_REQUEST_TYPE request_type(umd::RequestKind kind) {
     case umd::RequestKind::kSend: return Nd2RequestTypeSend;
     case umd::RequestKind::kWrite: return Nd2RequestTypeWrite;
     case umd::RequestKind::kRead: return Nd2RequestTypeRead;
-    case umd::RequestKind::kReceive: return Nd2RequestTypeReceive;
+    case umd::RequestKind::kReceive:
+    case umd::RequestKind::kReceiveWrite: return Nd2RequestTypeReceive;
+    case umd::RequestKind::kCompareSwap:
+    case umd::RequestKind::kFetchAdd: break;  // ND2 queue pairs have no atomics
   }
   return Nd2RequestTypeSend;
 }

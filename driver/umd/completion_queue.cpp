@@ -75,6 +75,9 @@ CompletionQueue::Decoded CompletionQueue::resolve(const hw::Cqe& cqe) {
   decoded.completion.qpn = cqe.qpn;
   decoded.completion.syndrome = cqe.syndrome;
   decoded.completion.solicited = cqe.solicited != 0;
+  decoded.completion.with_immediate = cqe.with_imm != 0;
+  decoded.completion.with_invalidate = cqe.with_invalidate != 0;
+  decoded.completion.immediate = cqe.immediate;
   decoded.completion.timestamp = cqe.timestamp;
   const auto client = clients_.find(cqe.qpn);
   if (client == clients_.end()) return decoded;
@@ -82,7 +85,8 @@ CompletionQueue::Decoded CompletionQueue::resolve(const hw::Cqe& cqe) {
   if (cqe.is_receive != 0 && client->second.receive != nullptr) {
     if (const auto id = client->second.receive->complete(cqe)) {
       decoded.completion.id = *id;
-      decoded.completion.kind = RequestKind::kReceive;
+      const bool write = cqe.opcode == static_cast<std::uint8_t>(hw::CqeOpcode::kReceiveWrite);
+      decoded.completion.kind = write ? RequestKind::kReceiveWrite : RequestKind::kReceive;
       decoded.known = true;
     }
   } else if (cqe.is_receive == 0 && client->second.send != nullptr) {

@@ -19,8 +19,11 @@ struct SendRequest {
   hw::WqeOpcode opcode{};
   std::uint64_t id{};  ///< Comes back in the completion
   std::span<const Segment> segments{};
-  std::uint64_t remote_address{};  ///< Write and Read
-  std::uint32_t remote_key{};      ///< Write and Read
+  std::uint64_t remote_address{};  ///< All but Sends. Atomics: a multiple of 8
+  std::uint32_t remote_key{};      ///< All but Sends
+  std::uint32_t immediate{};       ///< With immediate data: the data. With invalidate: the peer's key
+  std::uint64_t swap_add{};        ///< Atomics: what to write, or to add
+  std::uint64_t compare{};         ///< Compare and swap: write only if this is there
   bool silent{};
   bool fence{};
   bool solicited{};
@@ -35,7 +38,8 @@ struct ReceiveRequest {
   bool defer{};
 };
 
-enum class RequestKind : std::uint8_t { kSend, kWrite, kRead, kReceive };
+/// kReceiveWrite: a Receive that a Write with immediate data has used up; its buffers are untouched.
+enum class RequestKind : std::uint8_t { kSend, kWrite, kRead, kCompareSwap, kFetchAdd, kReceive, kReceiveWrite };
 
 /// A finished request.
 struct Completion {
@@ -47,6 +51,9 @@ struct Completion {
   std::uint32_t qpn{};
   std::uint8_t syndrome{};
   bool solicited{};
+  bool with_immediate{};      ///< Receives: `immediate` came with the message
+  bool with_invalidate{};     ///< Receives: `immediate` is the local key that the message invalidated
+  std::uint32_t immediate{};
   std::uint64_t timestamp{};
 };
 

@@ -10,16 +10,24 @@ namespace rnic::umd {
 namespace {
 
 constexpr std::size_t kSegmentBytes = 16;
+constexpr std::uint64_t kAtomicBytes = 8;
 constexpr std::size_t kHeadBytes = hw::WqeControl::kBytes + hw::WqeRemote::kBytes;
 
 RequestKind kind_of(hw::WqeOpcode opcode) {
   switch (opcode) {
-    case hw::WqeOpcode::kSend: return RequestKind::kSend;
-    case hw::WqeOpcode::kWrite: return RequestKind::kWrite;
+    case hw::WqeOpcode::kSend:
+    case hw::WqeOpcode::kSendImmediate:
+    case hw::WqeOpcode::kSendInvalidate: return RequestKind::kSend;
+    case hw::WqeOpcode::kWrite:
+    case hw::WqeOpcode::kWriteImmediate: return RequestKind::kWrite;
     case hw::WqeOpcode::kRead: return RequestKind::kRead;
+    case hw::WqeOpcode::kCompareSwap: return RequestKind::kCompareSwap;
+    case hw::WqeOpcode::kFetchAdd: return RequestKind::kFetchAdd;
   }
   return RequestKind::kSend;
 }
+
+bool is_atomic(RequestKind kind) { return kind == RequestKind::kCompareSwap || kind == RequestKind::kFetchAdd; }
 
 }  // namespace
 
@@ -57,6 +65,9 @@ Result<std::uint32_t> SendQueue::check(const SendRequest& request) const {
   std::uint64_t length = 0;
   for (const auto& segment : request.segments) length += segment.length;
   if (length > (request.inline_data ? layout_.max_inline : layout_.max_message)) return Error::kMessageTooLong;
+  if (is_atomic(kind_of(request.opcode)) && (request.segments.size() != 1 || length != kAtomicBytes || request.inline_data)) {
+    return Error::kInvalidParameter;
+  }
   return static_cast<std::uint32_t>(length);
 }
 
@@ -64,10 +75,16 @@ Result<std::uint32_t> SendQueue::check(const SendRequest& request) const {
 std::size_t SendQueue::build(const SendRequest& request, std::uint32_t length,
                              std::span<std::uint8_t, kMaxWqeBytes> wqe) {
   std::size_t used = hw::WqeControl::kBytes;
-  if (request.opcode != hw::WqeOpcode::kSend) {
+  const RequestKind kind = kind_of(request.opcode);
+  if (kind != RequestKind::kSend) {
     const hw::WqeRemote remote{.va = request.remote_address, .rkey = request.remote_key};
     remote.encode(std::span<std::uint8_t, 16>(wqe.subspan(used, 16)));
     used += hw::WqeRemote::kBytes;
+  }
+  if (is_atomic(kind)) {
+    const hw::WqeAtomic atomic{.swap_add = request.swap_add, .compare = request.compare};
+    atomic.encode(std::span<std::uint8_t, 16>(wqe.subspan(used, 16)));
+    used += hw::WqeAtomic::kBytes;
   }
   for (const auto& segment : request.segments) {
     if (!request.inline_data) {
@@ -92,6 +109,7 @@ std::size_t SendQueue::build(const SendRequest& request, std::uint32_t length,
   control.wqe_index = producer_;
   control.qpn = layout_.qpn;
   control.size = static_cast<std::uint8_t>(size);
+  control.immediate = request.immediate;
   control.length = length;
   control.encode(std::span<std::uint8_t, 16>(wqe.first(16)));
   return padded;

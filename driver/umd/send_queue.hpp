@@ -40,7 +40,8 @@ class SendQueue {
   SendQueue(const SendQueue&) = delete;
   SendQueue& operator=(const SendQueue&) = delete;
 
-  /// Errors: kTooManySegments, kMessageTooLong, kQueueFull. After an error the ring is as it was, and what was deferred
+  /// Errors: kTooManySegments, kMessageTooLong, kInvalidParameter (an atomic without exactly one segment of 8 bytes),
+  /// kQueueFull. After an error the ring is as it was, and what was deferred
   /// has been rung (decisions 33).
   [[nodiscard]] Result<void> post(const SendRequest& request);
 

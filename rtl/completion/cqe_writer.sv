@@ -116,6 +116,9 @@ module cqe_writer (
     cqe.byte_count    = item_data_i.byte_count;
     cqe.retired_index = item_data_i.retired_index;
     cqe.syndrome      = item_data_i.syndrome;
+    cqe.with_imm        = item_data_i.with_imm;
+    cqe.with_invalidate = item_data_i.with_invalidate;
+    cqe.immediate       = item_data_i.immediate;
     cqe.timestamp     = timestamp_q;
     cqe.phase         = !ctx_q.pi[ctx_q.log_depth];
     wr_data_o         = '0;

@@ -110,7 +110,9 @@ module retire (
       .rd_data_o(slot)
   );
   assign {slot_opcode, slot_silent, slot_first, slot_last, slot_length} = slot;
-  assign peek_is_read_o = slot_opcode == rnic_pkg::WqeOpcodeRead;
+  assign peek_is_read_o = slot_opcode == rnic_pkg::CqeOpcodeRead ||
+                          slot_opcode == rnic_pkg::CqeOpcodeCompareSwap ||
+                          slot_opcode == rnic_pkg::CqeOpcodeFetchAdd;
   assign peek_first_o   = slot_first;
   assign peek_last_o    = slot_last;
 

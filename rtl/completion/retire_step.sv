@@ -4,7 +4,7 @@
 /// Judges the oldest send WQE of a QP while a retire command is worked on: finished, failed, or
 /// neither. Combinational.
 ///
-/// A Read finishes when its last response has been placed, anything else when its last PSN is
+/// A Read or atomic finishes when its last response has been placed, anything else when its last PSN is
 /// acknowledged (InfiniBand specification 9.7.2: ACKs cover all earlier requests; 9.7.5.1.3 for
 /// Reads). A WQE behind an unfinished Read waits for it.
 module retire_step (
@@ -32,7 +32,9 @@ module retire_step (
   assign since_first = cmd_i.psn - first_psn_i;
 
   assign in_table_o   = ctx_i.retire_idx != ctx_i.exec_idx;
-  assign is_read      = opcode_i == rnic_pkg::WqeOpcodeRead;
+  assign is_read      = opcode_i == rnic_pkg::CqeOpcodeRead ||
+                        opcode_i == rnic_pkg::CqeOpcodeCompareSwap ||
+                        opcode_i == rnic_pkg::CqeOpcodeFetchAdd;
   assign reached      = cmd_i.command == rnic_pkg::RetireCommandReadDone && !since_last[23];
   assign acknowledged = !since_una[23];
 

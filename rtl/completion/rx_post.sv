@@ -4,7 +4,7 @@
 /// What follows a placed packet, one packet at a time in wire order: a receive CQE, a command to
 /// the responder's output, a command to retire, an error of the QP.
 ///
-/// A SEND that ends, or whose payload could not be placed, uses up the oldest receive WQE: its CQE
+/// A SEND or WRITE with immediate data that ends, or a SEND whose payload could not be placed, uses up the oldest receive WQE: its CQE
 /// is handed over and rq_done moves while the receive context is held, so that a flush comes wholly
 /// before or wholly after it. A WQE that a flush has taken already gets no second CQE, and its SEND
 /// no answer. The responder's command does not wait for the context to be given back, nor the other
@@ -81,12 +81,16 @@ module rx_post (
     cqe_data_o.cqn        = ctx_q.cqn;
     cqe_data_o.status     = receive_status;
     cqe_data_o.opcode     = rnic_pkg::CqeOpcodeReceive;
+    if (done_q.write_imm) cqe_data_o.opcode = rnic_pkg::CqeOpcodeReceiveWrite;
     cqe_data_o.wqe_index  = ctx_q.rq_done;
     cqe_data_o.qpn        = ctx_q.qpn;
     cqe_data_o.is_receive = 1'b1;
     if (receive_status == rnic_pkg::CqeStatusSuccess) begin
       cqe_data_o.solicited  = done_q.solicited;
       cqe_data_o.byte_count = done_q.byte_count;
+      cqe_data_o.with_imm        = done_q.with_imm;
+      cqe_data_o.with_invalidate = done_q.with_invalidate;
+      cqe_data_o.immediate       = done_q.immediate;
     end else begin
       cqe_data_o.syndrome = {4'd0, done_q.status};
     end

@@ -47,7 +47,8 @@ module rx_verdict (
   end
 
   assign access_fault   = done_i.fault && (done_i.target == rnic_pkg::PlaceTargetWrite ||
-                                           done_i.target == rnic_pkg::PlaceTargetCheckRead);
+                                           done_i.target == rnic_pkg::PlaceTargetCheckRead ||
+                                           done_i.target == rnic_pkg::PlaceTargetCheckAtomic);
   assign receive_fault  = done_i.fault && done_i.target == rnic_pkg::PlaceTargetReceive;
   assign response_fault = done_i.fault && done_i.target == rnic_pkg::PlaceTargetResponse;
   assign fault_detail   = {4'd0, done_i.status};
@@ -76,6 +77,9 @@ module rx_verdict (
     rsp_cmd_o.va       = done_i.va;
     rsp_cmd_o.key      = done_i.key;
     rsp_cmd_o.length   = done_i.byte_count;
+    rsp_cmd_o.fetch_add = done_i.fetch_add;
+    rsp_cmd_o.swap_add  = done_i.swap_add;
+    rsp_cmd_o.compare   = done_i.compare;
 
     retire_o          = '0;
     retire_o.qp       = done_i.qp;
@@ -101,7 +105,8 @@ module rx_verdict (
         end
         rnic_pkg::RxActionReadRequest: begin
           need_rsp_o        = 1'b1;
-          rsp_cmd_o.command = rnic_pkg::RspCommandRead;
+          rsp_cmd_o.command = done_i.atomic ? rnic_pkg::RspCommandAtomic :
+                                              rnic_pkg::RspCommandRead;
         end
         rnic_pkg::RxActionNak: begin
           need_rsp_o     = 1'b1;
@@ -143,8 +148,9 @@ module rx_verdict (
     end
   end
 
-  logic [48:0] unused_done;
-  assign unused_done = {done_i.qpn, done_i.wqe_idx, done_i.cqn, done_i.solicited};
+  logic [83:0] unused_done;
+  assign unused_done = {done_i.qpn, done_i.wqe_idx, done_i.cqn, done_i.solicited, done_i.write_imm,
+                        done_i.with_imm, done_i.with_invalidate, done_i.immediate};
 endmodule
 
 `default_nettype wire

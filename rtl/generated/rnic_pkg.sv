@@ -11,6 +11,8 @@ package rnic_pkg;
   localparam logic [31:0] EqIndexBits = 32'd5;
   /// Memory protection table entries: 2^MptIndexBits. A key is {24-bit index, 8-bit tag}.
   localparam logic [31:0] MptIndexBits = 32'd14;
+  /// Longest page list of a fast-register memory region.
+  localparam logic [31:0] MaxFastPages = 32'd32768;
   /// BAR0 pages: 2^UarIndexBits. Page 0 holds registers, every other page is a user access region (UAR).
   localparam logic [31:0] UarIndexBits = 32'd7;
   /// MSI-X table entries.
@@ -70,16 +72,24 @@ package rnic_pkg;
   /// EtherType of IPv6.
   localparam logic [31:0] EtherTypeIpv6 = 32'd34525;
 
-  // WqeOpcode: Operation of a send WQE.
+  // WqeOpcode: Operation of a send WQE. Bits 3:0 are the CqeOpcode with which it completes, bit 4 says with immediate data, bit 5 with invalidate.
   localparam logic [7:0] WqeOpcodeSend = 8'd0;  // SEND
   localparam logic [7:0] WqeOpcodeWrite = 8'd1;  // RDMA WRITE
   localparam logic [7:0] WqeOpcodeRead = 8'd2;  // RDMA READ
+  localparam logic [7:0] WqeOpcodeCompareSwap = 8'd3;  // ATOMIC compare and swap
+  localparam logic [7:0] WqeOpcodeFetchAdd = 8'd4;  // ATOMIC fetch and add
+  localparam logic [7:0] WqeOpcodeSendImmediate = 8'd16;  // SEND with immediate data
+  localparam logic [7:0] WqeOpcodeWriteImmediate = 8'd17;  // RDMA WRITE with immediate data
+  localparam logic [7:0] WqeOpcodeSendInvalidate = 8'd32;  // SEND with invalidate
 
-  // CqeOpcode: What a CQE reports.
+  // CqeOpcode: What a CQE reports; values of enum ibv_wc_opcode.
   localparam logic [7:0] CqeOpcodeSend = 8'd0;  // SEND finished
   localparam logic [7:0] CqeOpcodeWrite = 8'd1;  // RDMA WRITE finished
   localparam logic [7:0] CqeOpcodeRead = 8'd2;  // RDMA READ finished
-  localparam logic [7:0] CqeOpcodeReceive = 8'd128;  // a receive WQE was used
+  localparam logic [7:0] CqeOpcodeCompareSwap = 8'd3;  // compare and swap finished
+  localparam logic [7:0] CqeOpcodeFetchAdd = 8'd4;  // fetch and add finished
+  localparam logic [7:0] CqeOpcodeReceive = 8'd128;  // a receive WQE was used by a SEND
+  localparam logic [7:0] CqeOpcodeReceiveWrite = 8'd129;  // a receive WQE was used by an RDMA WRITE with immediate data, which left its buffers alone
   localparam logic [7:0] CqeOpcodeFlush = 8'd255;  // flushed send WQE (the NIC did not decode it)
 
   // CqeStatus: Completion status; values of enum ibv_wc_status.
@@ -125,10 +135,14 @@ package rnic_pkg;
   localparam logic [7:0] AdminOpcodeDestroyCq = 8'd33;  // Refused with InUse while a QP uses it
   localparam logic [7:0] AdminOpcodeQueryCq = 8'd34;  // admin_queue_state
   localparam logic [7:0] AdminOpcodeCreateMr = 8'd48;  // admin_create_mr
-  localparam logic [7:0] AdminOpcodeDestroyMr = 8'd49;  // `number` is the key. When it completes no DMA for that key can start or is under way
-  localparam logic [7:0] AdminOpcodeQueryMr = 8'd50;  // admin_mr_state
+  localparam logic [7:0] AdminOpcodeDestroyMr = 8'd49;  // `number` is the key. Refused with InUse while windows are bound to it. When it completes no DMA for that key can start or is under way
+  localparam logic [7:0] AdminOpcodeQueryMr = 8'd50;  // admin_mr_state; of any entry: region, window, fast-register region
+  localparam logic [7:0] AdminOpcodeCreateMw = 8'd51;  // admin_create_mw; the window is not bound
+  localparam logic [7:0] AdminOpcodeDestroyMw = 8'd52;  // As DestroyMr; binds change the tag, so it is not looked at. Unbinds the window
+  localparam logic [7:0] AdminOpcodeCreateFastMr = 8'd53;  // admin_create_fast_mr; the region is not registered
+  localparam logic [7:0] AdminOpcodeDestroyFastMr = 8'd54;  // As DestroyMr; fast registrations change the tag, so it is not looked at
   localparam logic [7:0] AdminOpcodeCreateQp = 8'd64;  // admin_create_qp; the QP is in RESET
-  localparam logic [7:0] AdminOpcodeDestroyQp = 8'd65;
+  localparam logic [7:0] AdminOpcodeDestroyQp = 8'd65;  // Type 2B windows bound on it are unbound
   localparam logic [7:0] AdminOpcodeModifyQp = 8'd66;  // admin_modify_qp
   localparam logic [7:0] AdminOpcodeQueryQp = 8'd67;  // admin_qp_state
 
@@ -141,21 +155,36 @@ package rnic_pkg;
   localparam logic [7:0] AdminStatusBadState = 8'd5;  // Transition or attribute not legal in this state (InfiniBand specification 10.3.1, 11.2.5.2)
   localparam logic [7:0] AdminStatusInUse = 8'd6;  // Other objects refer to it
 
+  // MptType: What a key names.
+  localparam logic [1:0] MptTypeRegion = 2'd0;  // Memory region
+  localparam logic [1:0] MptTypeWindow1 = 2'd1;  // Memory window, type 1
+  localparam logic [1:0] MptTypeWindow2 = 2'd2;  // Memory window, type 2B
+  localparam logic [1:0] MptTypeFastRegion = 2'd3;  // Fast-register memory region
+
   // RcOpcode: BTH opcode of the RC transport (InfiniBand specification 9.2.1, table 38).
   localparam logic [7:0] RcOpcodeSendFirst = 8'd0;
   localparam logic [7:0] RcOpcodeSendMiddle = 8'd1;
   localparam logic [7:0] RcOpcodeSendLast = 8'd2;
+  localparam logic [7:0] RcOpcodeSendLastImmediate = 8'd3;
   localparam logic [7:0] RcOpcodeSendOnly = 8'd4;
+  localparam logic [7:0] RcOpcodeSendOnlyImmediate = 8'd5;
   localparam logic [7:0] RcOpcodeWriteFirst = 8'd6;
   localparam logic [7:0] RcOpcodeWriteMiddle = 8'd7;
   localparam logic [7:0] RcOpcodeWriteLast = 8'd8;
+  localparam logic [7:0] RcOpcodeWriteLastImmediate = 8'd9;
   localparam logic [7:0] RcOpcodeWriteOnly = 8'd10;
+  localparam logic [7:0] RcOpcodeWriteOnlyImmediate = 8'd11;
   localparam logic [7:0] RcOpcodeReadRequest = 8'd12;
   localparam logic [7:0] RcOpcodeReadResponseFirst = 8'd13;
   localparam logic [7:0] RcOpcodeReadResponseMiddle = 8'd14;
   localparam logic [7:0] RcOpcodeReadResponseLast = 8'd15;
   localparam logic [7:0] RcOpcodeReadResponseOnly = 8'd16;
   localparam logic [7:0] RcOpcodeAcknowledge = 8'd17;
+  localparam logic [7:0] RcOpcodeAtomicAcknowledge = 8'd18;
+  localparam logic [7:0] RcOpcodeCompareSwap = 8'd19;
+  localparam logic [7:0] RcOpcodeFetchAdd = 8'd20;
+  localparam logic [7:0] RcOpcodeSendLastInvalidate = 8'd22;
+  localparam logic [7:0] RcOpcodeSendOnlyInvalidate = 8'd23;
 
   // AethSyndrome: AETH syndrome (InfiniBand specification 9.7.5.1.1, tables 45, 46).
   localparam logic [7:0] AethSyndromeAckNoCredit = 8'd31;  // ACK, end-to-end credits not used
@@ -199,20 +228,45 @@ package rnic_pkg;
   localparam logic [2:0] QpStepReset = 3'd6;  // Back to what Create made
   localparam logic [2:0] QpStepDestroy = 3'd7;  // Nothing is left
 
-  // Access: What an access wants.
-  localparam logic [1:0] AccessLocalRead = 2'd0;
-  localparam logic [1:0] AccessLocalWrite = 2'd1;
-  localparam logic [1:0] AccessRemoteRead = 2'd2;
-  localparam logic [1:0] AccessRemoteWrite = 2'd3;
+  // MptState: State of an entry of the memory protection table.
+  localparam logic [1:0] MptStateFree = 2'd0;  // Not in use
+  localparam logic [1:0] MptStateInvalid = 2'd1;  // Allocated; its key opens nothing: a window that is not bound, a fast-register region that is not registered
+  localparam logic [1:0] MptStateValid = 2'd2;
 
-  // XlateStatus: Answer of the translation block; the first check that fails, in this order.
+  // Access: What an access wants.
+  localparam logic [2:0] AccessLocalRead = 3'd0;
+  localparam logic [2:0] AccessLocalWrite = 3'd1;
+  localparam logic [2:0] AccessRemoteRead = 3'd2;
+  localparam logic [2:0] AccessRemoteWrite = 3'd3;
+  localparam logic [2:0] AccessRemoteAtomic = 3'd4;
+
+  // XlateStatus: Answer of the translation block: the first check that fails, in the order BadIndex, BadTag, BadState, BadPd, BadQp, BadAccess, BadRange, PageListError.
   localparam logic [3:0] XlateStatusOk = 4'd0;
   localparam logic [3:0] XlateStatusBadIndex = 4'd1;  // No such entry, or not in use
   localparam logic [3:0] XlateStatusBadTag = 4'd2;  // Key tag differs
   localparam logic [3:0] XlateStatusBadPd = 4'd3;  // Protection domain differs
-  localparam logic [3:0] XlateStatusBadAccess = 4'd4;  // Right missing
-  localparam logic [3:0] XlateStatusBadRange = 4'd5;  // Outside the region, or va + length wraps
+  localparam logic [3:0] XlateStatusBadAccess = 4'd4;  // Right missing, or a local access through a window
+  localparam logic [3:0] XlateStatusBadRange = 4'd5;  // Outside the region or window, or va + length wraps
   localparam logic [3:0] XlateStatusPageListError = 4'd6;  // Reading the page list failed
+  localparam logic [3:0] XlateStatusBadState = 4'd7;  // Window that is not bound, fast-register region that is not registered
+  localparam logic [3:0] XlateStatusBadQp = 4'd8;  // Type 2 window that was bound on another QP
+
+  // MemOpCode: Memory operation of the translation block.
+  localparam logic [2:0] MemOpCodeBindWindow1 = 3'd0;  // Bind a type 1 window, bound or not; length 0 unbinds it
+  localparam logic [2:0] MemOpCodeBindWindow2 = 3'd1;  // Bind a type 2B window that is not bound
+  localparam logic [2:0] MemOpCodeInvalidate = 3'd2;  // Work request: unbind a type 2B window, or end a fast registration
+  localparam logic [2:0] MemOpCodeInvalidateRemote = 3'd3;  // The same for the peer (SEND with invalidate)
+  localparam logic [2:0] MemOpCodeFastRegister = 3'd4;  // Register a fast-register region
+  localparam logic [2:0] MemOpCodeDestroy = 3'd5;  // Admin queue: free the entry; it must be of mpt_type, a plain region must have this very key
+  localparam logic [2:0] MemOpCodeUnbindQp = 3'd6;  // Admin queue: unbind all type 2B windows of the QP
+
+  // MemOpStatus: Outcome of a memory operation. A work request with BadKey, BadAccess or BadRange completes with LocProtErr, with BadState or BadRequest with LocQpOpErr.
+  localparam logic [2:0] MemOpStatusOk = 3'd0;
+  localparam logic [2:0] MemOpStatusBadKey = 3'd1;  // No such entry, another tag or protection domain; the region of a bind is not valid
+  localparam logic [2:0] MemOpStatusBadAccess = 3'd2;  // Right missing; the window is bound on another QP
+  localparam logic [2:0] MemOpStatusBadRange = 3'd3;  // Outside the region or page list, or va + length wraps
+  localparam logic [2:0] MemOpStatusBadState = 3'd4;  // Bound or registered already; not bound or registered; windows are bound to it
+  localparam logic [2:0] MemOpStatusBadRequest = 3'd5;  // Not for an object of this type; a field is out of range
 
   // PlaceTarget: Where the payload of a received packet goes.
   localparam logic [2:0] PlaceTargetNone = 3'd0;  // No payload, or drop it
@@ -220,12 +274,13 @@ package rnic_pkg;
   localparam logic [2:0] PlaceTargetReceive = 3'd2;  // SGEs of the current receive WQE
   localparam logic [2:0] PlaceTargetResponse = 3'd3;  // SGEs of the Read WQE
   localparam logic [2:0] PlaceTargetCheckRead = 3'd4;  // No payload: check that [va, va + length) at rkey may be read
+  localparam logic [2:0] PlaceTargetCheckAtomic = 3'd5;  // As CheckRead, for an atomic
 
   // RxAction: What follows once the payload is placed.
   localparam logic [3:0] RxActionNone = 4'd0;
   localparam logic [3:0] RxActionExecuted = 4'd1;  // Request packet executed: PSN may be acknowledged
-  localparam logic [3:0] RxActionReceiveDone = 4'd2;  // Last packet of a SEND: receive CQE, then as Executed
-  localparam logic [3:0] RxActionReadRequest = 4'd3;  // Queue the Read response
+  localparam logic [3:0] RxActionReceiveDone = 4'd2;  // Last packet of a SEND, or of a WRITE with immediate data: receive CQE, then as Executed
+  localparam logic [3:0] RxActionReadRequest = 4'd3;  // Queue the Read response, or the atomic
   localparam logic [3:0] RxActionNak = 4'd4;  // Send the NAK in `syndrome` for `psn`; a fatal one moves the QP to the error state
   localparam logic [3:0] RxActionAck = 4'd5;  // Requester: ACK of all PSNs up to psn
   localparam logic [3:0] RxActionNakReceived = 4'd6;  // Requester: NAK or RNR NAK `syndrome` for psn
@@ -238,6 +293,7 @@ package rnic_pkg;
   localparam logic [1:0] RspCommandExecuted = 2'd0;  // psn is executed; acknowledge when ack_req
   localparam logic [1:0] RspCommandRead = 2'd1;  // Answer a Read of `length` bytes from psn on
   localparam logic [1:0] RspCommandNak = 2'd2;  // Send `syndrome` for psn after what is queued before it
+  localparam logic [1:0] RspCommandAtomic = 2'd3;  // Execute an atomic in its turn among the Reads, and answer it
 
   // RetireCommand: What the retire block is asked to do.
   localparam logic [2:0] RetireCommandAck = 3'd0;  // All PSNs up to psn are acknowledged
@@ -279,7 +335,7 @@ package rnic_pkg;
   localparam logic [11:0] UarWqeWindow = 12'h800;
 
   // Bits of the event vector.
-  localparam int unsigned NumCounters = 58;
+  localparam int unsigned NumCounters = 60;
   localparam int unsigned CounterTxFrames = 0;
   localparam int unsigned CounterTxRequests = 1;
   localparam int unsigned CounterTxReadResponses = 2;
@@ -305,39 +361,41 @@ package rnic_pkg;
   localparam int unsigned CounterRxGaps = 22;
   localparam int unsigned CounterRxReadResponses = 23;
   localparam int unsigned CounterRxStrayResponses = 24;
-  localparam int unsigned CounterRxPlaceFaults = 25;
-  localparam int unsigned CounterXlateRequests = 26;
-  localparam int unsigned CounterXlateFaults = 27;
-  localparam int unsigned CounterTlbMisses = 28;
-  localparam int unsigned CounterTlbPrefetches = 29;
-  localparam int unsigned CounterDmaReads = 30;
-  localparam int unsigned CounterDmaWrites = 31;
-  localparam int unsigned CounterDmaReadErrors = 32;
-  localparam int unsigned CounterDmaReadTimeouts = 33;
-  localparam int unsigned CounterHostUnsupported = 34;
-  localparam int unsigned CounterSendDoorbells = 35;
-  localparam int unsigned CounterReceiveDoorbells = 36;
-  localparam int unsigned CounterCqDoorbells = 37;
-  localparam int unsigned CounterDoorbellsRefused = 38;
-  localparam int unsigned CounterWindowWqes = 39;
-  localparam int unsigned CounterWindowFallbacks = 40;
-  localparam int unsigned CounterWqeFetches = 41;
-  localparam int unsigned CounterWqeErrors = 42;
-  localparam int unsigned CounterFenceStalls = 43;
-  localparam int unsigned CounterReadLimitStalls = 44;
-  localparam int unsigned CounterWindowStalls = 45;
-  localparam int unsigned CounterSequenceRetries = 46;
-  localparam int unsigned CounterAckTimeouts = 47;
-  localparam int unsigned CounterRnrRetries = 48;
-  localparam int unsigned CounterRetriesExhausted = 49;
-  localparam int unsigned CounterCqes = 50;
-  localparam int unsigned CounterFlushedWqes = 51;
-  localparam int unsigned CounterCqOverruns = 52;
-  localparam int unsigned CounterEqes = 53;
-  localparam int unsigned CounterEqOverruns = 54;
-  localparam int unsigned CounterMsixMessages = 55;
-  localparam int unsigned CounterRetiredRecords = 56;
-  localparam int unsigned CounterAdminCommands = 57;
+  localparam int unsigned CounterRxAtomics = 25;
+  localparam int unsigned CounterRxAtomicRepeats = 26;
+  localparam int unsigned CounterRxPlaceFaults = 27;
+  localparam int unsigned CounterXlateRequests = 28;
+  localparam int unsigned CounterXlateFaults = 29;
+  localparam int unsigned CounterTlbMisses = 30;
+  localparam int unsigned CounterTlbPrefetches = 31;
+  localparam int unsigned CounterDmaReads = 32;
+  localparam int unsigned CounterDmaWrites = 33;
+  localparam int unsigned CounterDmaReadErrors = 34;
+  localparam int unsigned CounterDmaReadTimeouts = 35;
+  localparam int unsigned CounterHostUnsupported = 36;
+  localparam int unsigned CounterSendDoorbells = 37;
+  localparam int unsigned CounterReceiveDoorbells = 38;
+  localparam int unsigned CounterCqDoorbells = 39;
+  localparam int unsigned CounterDoorbellsRefused = 40;
+  localparam int unsigned CounterWindowWqes = 41;
+  localparam int unsigned CounterWindowFallbacks = 42;
+  localparam int unsigned CounterWqeFetches = 43;
+  localparam int unsigned CounterWqeErrors = 44;
+  localparam int unsigned CounterFenceStalls = 45;
+  localparam int unsigned CounterReadLimitStalls = 46;
+  localparam int unsigned CounterWindowStalls = 47;
+  localparam int unsigned CounterSequenceRetries = 48;
+  localparam int unsigned CounterAckTimeouts = 49;
+  localparam int unsigned CounterRnrRetries = 50;
+  localparam int unsigned CounterRetriesExhausted = 51;
+  localparam int unsigned CounterCqes = 52;
+  localparam int unsigned CounterFlushedWqes = 53;
+  localparam int unsigned CounterCqOverruns = 54;
+  localparam int unsigned CounterEqes = 55;
+  localparam int unsigned CounterEqOverruns = 56;
+  localparam int unsigned CounterMsixMessages = 57;
+  localparam int unsigned CounterRetiredRecords = 58;
+  localparam int unsigned CounterAdminCommands = 59;
 
   /// Register IdentityHeader.
   localparam int unsigned RegIdentityHeaderBits = 64;
@@ -498,17 +556,17 @@ package rnic_pkg;
     logic [23:0] eqn;  // Event queue
   } eq_doorbell_t;
 
-  /// First segment of a send WQE. A Write or Read continues with wqe_remote; then come data segments, or inline payload bytes.
+  /// First segment of a send WQE. All but the SENDs continue with wqe_remote, atomics then with wqe_atomic; then come data segments, or inline payload bytes. An atomic has one data segment of 8 bytes, for the value that was at the peer.
   localparam int unsigned WqeControlBits = 128;
   typedef struct packed {
-    logic [31:0] length;  // Message bytes: the sum of the data segments, or the inline bytes
-    logic [31:0] reserved1;
+    logic [31:0] length;  // Message bytes: the sum of the data segments, or the inline bytes; atomics: 8
+    logic [31:0] immediate;  // Immediate data, or the key (R_Key) that SEND with invalidate invalidates at the peer; as a number, most significant byte first on the wire
     logic [7:0] size;  // Used bytes of the WQE in units of 16
     logic [23:0] qpn;  // Queue pair
     logic [15:0] wqe_index;  // Index of this WQE, modulo 2^16
     logic [3:0] reserved0;
     logic inline_data;  // Payload follows in place of data segments
-    logic solicited;  // SEND: solicited event
+    logic solicited;  // SEND, RDMA WRITE with immediate data: solicited event
     logic fence;  // Start only when all earlier Reads have placed their data
     logic silent;  // No CQE on success
     logic [7:0] opcode;  // WqeOpcode
@@ -521,6 +579,13 @@ package rnic_pkg;
     logic [31:0] rkey;  // Remote key
     logic [63:0] va;  // Virtual address at the peer
   } wqe_remote_t;
+
+  /// Atomic segment (InfiniBand specification 9.3.3). The 8 bytes at the peer are a number in its memory's byte order, little-endian.
+  localparam int unsigned WqeAtomicBits = 128;
+  typedef struct packed {
+    logic [63:0] compare;  // Compare and swap: write only if this is there
+    logic [63:0] swap_add;  // Value to write, or to add
+  } wqe_atomic_t;
 
   /// Data segment: one scatter/gather entry. Length 0 means zero bytes.
   localparam int unsigned WqeDataBits = 128;
@@ -553,10 +618,12 @@ package rnic_pkg;
     logic [39:0] reserved2;
     logic [7:0] syndrome;  // Detail of a failure, for diagnosis (XlateStatus or AETH syndrome)
     logic [15:0] retired_index;  // Send queue: all WQEs before this index have retired
-    logic [31:0] reserved1;
+    logic [31:0] immediate;  // Receive: see with_imm, with_invalidate
     logic [31:0] byte_count;  // Receive: bytes of the message. Send queue: bytes of the request
-    logic [5:0] reserved0;
-    logic solicited;  // The SEND asked for an event
+    logic [3:0] reserved0;
+    logic with_invalidate;  // `immediate` is the key that the SEND invalidated
+    logic with_imm;  // `immediate` is immediate data
+    logic solicited;  // The SEND or RDMA WRITE asked for an event
     logic is_receive;  // Entry of the receive queue
     logic [23:0] qpn;  // Queue pair
     logic [15:0] wqe_index;  // Index of the WQE in its queue
@@ -639,7 +706,9 @@ package rnic_pkg;
   localparam int unsigned AdminCreateMrBits = 960;
   typedef struct packed {
     logic [703:0] reserved;
-    logic [28:0] reserved0;
+    logic [26:0] reserved0;
+    logic window_bind;  // Windows may be bound to it
+    logic remote_atomic;  // Needs local_write
     logic remote_write;  // Needs local_write
     logic remote_read;
     logic local_write;
@@ -649,6 +718,26 @@ package rnic_pkg;
     logic [63:0] length;  // Bytes, 1 to 2^47
     logic [63:0] va;  // First byte, virtual
   } admin_create_mr_t;
+
+  /// Body of CreateMw. `number` of the command is index and first tag. A window gets its key with each bind.
+  localparam int unsigned AdminCreateMwBits = 960;
+  typedef struct packed {
+    logic [895:0] reserved;
+    logic [31:0] reserved0;
+    logic [7:0] window_type;  // MptType: Window1 (any QP of the protection domain may use it) or Window2 (type 2B: only the QP on which it was bound; InfiniBand specification 10.6.7.2)
+    logic [23:0] pd;  // Protection domain
+  } admin_create_mw_t;
+
+  /// Body of CreateFastMr. `number` of the command is index and first tag. Range, rights and key come with each fast registration.
+  localparam int unsigned AdminCreateFastMrBits = 960;
+  typedef struct packed {
+    logic [895:0] reserved;
+    logic [31:0] max_pages;  // Longest page list, 1 to MaxFastPages
+    logic [5:0] reserved0;
+    logic window_bind;  // Windows may be bound to it
+    logic remote_access;  // May be registered with remote rights
+    logic [23:0] pd;  // Protection domain
+  } admin_create_fast_mr_t;
 
   /// Body of CreateQp. `number` is the QPN: index in the low QpIndexBits, the rest chosen by the driver.
   localparam int unsigned AdminCreateQpBits = 960;
@@ -687,7 +776,8 @@ package rnic_pkg;
     logic [7:0] reserved1;
     logic [23:0] dest_qpn;
     logic [23:0] rq_psn;  // Next PSN expected
-    logic [4:0] reserved0;
+    logic [3:0] reserved0;
+    logic remote_atomic;  // Peer may do atomics
     logic ipv6;  // IPv6 frames; otherwise the addresses are IPv4-mapped
     logic remote_read;  // Peer may read
     logic remote_write;  // Peer may write
@@ -695,8 +785,8 @@ package rnic_pkg;
     logic [3:0] retry_count;  // 0 to 7
     logic [7:0] ack_timeout;  // 4.096 us * 2^n, 0: none
     logic [7:0] min_rnr_timer;  // AETH timer code, 0 to 31
-    logic [7:0] max_rd_atomic;  // Outbound Reads, 0 to MaxReadsOutstanding
-    logic [7:0] max_dest_rd_atomic;  // Inbound Reads, 0 to MaxReadsOutstanding
+    logic [7:0] max_rd_atomic;  // Outbound Reads and atomics, 0 to MaxReadsOutstanding
+    logic [7:0] max_dest_rd_atomic;  // Inbound Reads and atomics, 0 to MaxReadsOutstanding
     logic [7:0] path_mtu;  // ibv_mtu: 1 (256) to 5 (4096)
     logic [7:0] next_state;  // QpState
   } admin_modify_qp_t;
@@ -704,8 +794,12 @@ package rnic_pkg;
   /// Result of QueryCapabilities.
   localparam int unsigned AdminCapabilitiesBits = 384;
   typedef struct packed {
-    logic [191:0] reserved;
-    logic [15:0] reserved0;
+    logic [175:0] reserved;
+    logic [5:0] reserved0;
+    logic window_type2;  // Type 2B windows can be made
+    logic window_type1;  // Type 1 windows can be made
+    logic [7:0] log_max_mw;  // Regions and windows share the indexes: together 2^log_max_mr
+    logic [15:0] max_fast_pages;  // Longest page list of a fast-register region; 0: none can be made
     logic [15:0] clock_mhz;  // Nominal clock
     logic [31:0] max_message;  // Bytes
     logic [15:0] msix_vectors;
@@ -735,11 +829,23 @@ package rnic_pkg;
     logic [23:0] producer_index;  // Entries written
   } admin_queue_state_t;
 
-  /// Result of QueryMr.
+  /// Result of QueryMr. Range, page size and rights are those of the last registration or bind.
   localparam int unsigned AdminMrStateBits = 384;
   typedef struct packed {
-    logic [191:0] reserved;
-    logic [28:0] reserved0;
+    logic [63:0] reserved3;
+    logic [63:0] reserved2;
+    logic [7:0] reserved1;
+    logic [23:0] mr_index;  // Window that is bound: index of the region
+    logic [15:0] max_pages;  // Fast-register region
+    logic [15:0] bound_windows;  // Region: windows bound to it
+    logic [7:0] bound_qp;  // Window that is bound: index of the QP
+    logic [7:0] tag;  // Low byte of the key
+    logic [7:0] mpt_type;  // MptType
+    logic reserved0;
+    logic valid;  // Its key is live: registered, or bound
+    logic remote_access;  // Fast-register region: may be registered with remote rights
+    logic window_bind;
+    logic remote_atomic;
     logic remote_write;
     logic remote_read;
     logic local_write;
@@ -847,6 +953,33 @@ package rnic_pkg;
     logic [7:0] syndrome;
     logic [23:0] msn;
   } aeth_t;
+
+  /// Atomic extended transport header (9.3.3).
+  localparam int unsigned AtomicEthBits = 224;
+  typedef struct packed {
+    logic [63:0] va;
+    logic [31:0] rkey;
+    logic [63:0] swap_add;
+    logic [63:0] compare;
+  } atomic_eth_t;
+
+  /// Atomic ACK extended transport header (9.3.5.3), behind the AETH.
+  localparam int unsigned AtomicAckEthBits = 64;
+  typedef struct packed {
+    logic [63:0] original;  // What was at the address before
+  } atomic_ack_eth_t;
+
+  /// Immediate data (9.3.6).
+  localparam int unsigned ImmDtBits = 32;
+  typedef struct packed {
+    logic [31:0] immediate;
+  } imm_dt_t;
+
+  /// Invalidate extended transport header (9.3.7).
+  localparam int unsigned IethBits = 32;
+  typedef struct packed {
+    logic [31:0] rkey;
+  } ieth_t;
 
   /// Header of a request of the host; valid with every beat of its data.
   localparam int unsigned HostReqHdrBits = 113;
@@ -1019,7 +1152,7 @@ package rnic_pkg;
   } send_ctx_t;
 
   /// Receive side of a QP. state .. remote_read are set by the admin queue; the rest is dynamic.
-  localparam int unsigned RecvCtxBits = 395;
+  localparam int unsigned RecvCtxBits = 396;
   typedef struct packed {
     logic nak_sent;  // A NAK for epsn went out; stay silent until it arrives
     logic [4:0] rd_inflight;  // Inbound Reads not yet answered
@@ -1032,6 +1165,7 @@ package rnic_pkg;
     logic [15:0] rq_done;  // Next receive WQE to complete
     logic [15:0] rq_head;  // Next receive WQE to take
     logic [15:0] rq_pi;  // Producer index
+    logic remote_atomic;
     logic remote_read;
     logic remote_write;
     logic [4:0] min_rnr_timer;
@@ -1064,19 +1198,26 @@ package rnic_pkg;
   } path_t;
 
   /// Memory protection table entry.
-  localparam int unsigned MptBits = 233;
+  localparam int unsigned MptBits = 277;
   typedef struct packed {
-    logic [15:0] bound;  // Windows bound to it
-    logic [63:0] page_list;
+    logic [13:0] mr_index;  // Window: entry of the region that it is bound to
+    logic [7:0] qp;  // Window: QP on which it was bound
+    logic [15:0] max_pages;  // Fast-register region: longest page list
+    logic [15:0] bound;  // Region: windows bound to it
+    logic [63:0] page_list;  // 8-byte aligned; entry 0 maps the page that holds va
     logic [47:0] length;
     logic [63:0] va;
+    logic remote_ok;  // Fast-register region: may be registered with remote rights
+    logic window_bind;  // Region: windows may be bound to it
+    logic remote_atomic;
     logic remote_write;
     logic remote_read;
     logic local_write;
     logic [4:0] log_page;
     logic [23:0] pd;
     logic [7:0] tag;  // Low byte of the key
-    logic in_use;
+    logic [1:0] mpt_type;  // MptType
+    logic [1:0] state;  // MptState
   } mpt_t;
 
   /// Completion queue.
@@ -1107,10 +1248,10 @@ package rnic_pkg;
   } eq_ctx_t;
 
   /// Check [va, va + length) against a key and translate va. length 1 to 2^31.
-  localparam int unsigned XlateReqBits = 162;
+  localparam int unsigned XlateReqBits = 163;
   typedef struct packed {
     logic [7:0] qp;  // QP on whose behalf
-    logic [1:0] access;  // Access
+    logic [2:0] access;  // Access
     logic [23:0] pd;
     logic [31:0] length;
     logic [63:0] va;
@@ -1126,16 +1267,46 @@ package rnic_pkg;
     logic [3:0] status;  // XlateStatus
   } xlate_rsp_t;
 
+  /// A memory operation. Bind and FastRegister name the new key: index of the entry, tag from now on.
+  localparam int unsigned MemOpBits = 369;
+  typedef struct packed {
+    logic [31:0] page_count;  // FastRegister: entries of the page list
+    logic [7:0] log_page;  // FastRegister: log2 of the page size, 12 to 30
+    logic [31:0] first_offset;  // FastRegister: offset of the first byte in the first page, va modulo the page size
+    logic [63:0] page_list;  // FastRegister: DMA address of the 64-bit page addresses, 8-byte aligned; it stays in use until the region is invalidated
+    logic remote_atomic;
+    logic remote_write;
+    logic remote_read;
+    logic local_write;  // FastRegister
+    logic [63:0] length;  // Bind, FastRegister: bytes
+    logic [63:0] va;  // Bind, FastRegister: first byte
+    logic [31:0] mr_key;  // Bind: region
+    logic [31:0] key;  // Window or fast-register region
+    logic [23:0] pd;  // Of that QP
+    logic [7:0] qp;  // QP on whose queue it is
+    logic [1:0] mpt_type;  // Destroy: MptType expected
+    logic [2:0] op;  // MemOpCode
+  } mem_op_t;
+
+  /// Answer to a memory operation.
+  localparam int unsigned MemOpRspBits = 3;
+  typedef struct packed {
+    logic [2:0] status;  // MemOpStatus
+  } mem_op_rsp_t;
+
   /// One packet to send. Followed on the piece stream by its payload (payload_length > 0).
-  localparam int unsigned TxDescBits = 232;
+  localparam int unsigned TxDescBits = 392;
   typedef struct packed {
     logic [15:0] wqe_idx;  // Request: WQE it belongs to
     logic [23:0] msn;  // AETH
     logic [7:0] syndrome;  // AETH
+    logic [31:0] immediate;  // ImmDt, IETH
+    logic [63:0] compare;  // AtomicETH
+    logic [63:0] swap_add;  // AtomicETH
     logic [31:0] dma_length;  // RETH
-    logic [31:0] rkey;  // RETH
-    logic [63:0] va;  // RETH
-    logic [12:0] payload_length;  // Bytes, 0 to 4096
+    logic [31:0] rkey;  // RETH, AtomicETH
+    logic [63:0] va;  // RETH, AtomicETH
+    logic [12:0] payload_length;  // Bytes, 0 to 4096; an atomic ACK: 8, its AtomicAckETH
     logic solicited;
     logic ack_req;
     logic [23:0] psn;
@@ -1145,11 +1316,11 @@ package rnic_pkg;
   } tx_desc_t;
 
   /// A run of payload bytes of one packet: by key and address, or inline bytes in `data`. Lengths add up to payload_length.
-  localparam int unsigned SgPieceBits = 655;
+  localparam int unsigned SgPieceBits = 656;
   typedef struct packed {
     logic [511:0] data;  // Inline: bytes at offset .. offset + length - 1
     logic [5:0] offset;  // Inline: lane of the first byte
-    logic [1:0] access;  // LocalRead, or RemoteRead for a Read response
+    logic [2:0] access;  // LocalRead, or RemoteRead for a Read response
     logic [23:0] pd;
     logic [12:0] length;  // Bytes, 1 to 4096; inline: 1 to 64
     logic [63:0] va;
@@ -1193,7 +1364,7 @@ package rnic_pkg;
     logic [23:0] last_psn;  // Read: PSN of the last response
     logic [23:0] first_psn;
     logic silent;
-    logic [7:0] opcode;  // WqeOpcode
+    logic [7:0] opcode;  // CqeOpcode
     logic [15:0] wqe_idx;
     logic [7:0] qp;
   } inflight_t;
@@ -1210,9 +1381,10 @@ package rnic_pkg;
     logic [7:0] qp;
   } wqe_fetch_req_t;
 
-  /// An outstanding Read, in the Read ring of its QP (16 slots, in posting order).
-  localparam int unsigned ReadSlotBits = 73;
+  /// An outstanding Read or atomic, in the Read ring of its QP (16 slots, in posting order).
+  localparam int unsigned ReadSlotBits = 74;
   typedef struct packed {
+    logic atomic;
     logic replayed;  // Asked for again, maybe from the middle: First and Last may come as Only, Middle as First
     logic [31:0] length;
     logic [23:0] first_psn;  // PSN of the first response
@@ -1220,17 +1392,20 @@ package rnic_pkg;
   } read_slot_t;
 
   /// A packet with valid ICRC. Its payload_beats follow on the payload stream when payload_length > 0.
-  localparam int unsigned RxDescBits = 504;
+  localparam int unsigned RxDescBits = 664;
   typedef struct packed {
     logic [127:0] dest_ip;
     logic [127:0] source_ip;
     logic ipv6;
     logic [23:0] msn;  // AETH
     logic [7:0] syndrome;  // AETH
+    logic [31:0] immediate;  // ImmDt, IETH
+    logic [63:0] compare;  // AtomicETH
+    logic [63:0] swap_add;  // AtomicETH
     logic [31:0] dma_length;  // RETH
-    logic [31:0] rkey;  // RETH
-    logic [63:0] va;  // RETH
-    logic [12:0] payload_length;  // Without padding
+    logic [31:0] rkey;  // RETH, AtomicETH
+    logic [63:0] va;  // RETH, AtomicETH
+    logic [12:0] payload_length;  // Without padding; an atomic ACK: with its AtomicAckETH, 8 bytes
     logic [23:0] psn;
     logic [23:0] dest_qpn;
     logic [15:0] pkey;
@@ -1240,13 +1415,21 @@ package rnic_pkg;
   } rx_desc_t;
 
   /// A packet that the protocol checks have passed, in wire order: where its payload goes and what follows.
-  localparam int unsigned RxPlanBits = 329;
+  localparam int unsigned RxPlanBits = 494;
   typedef struct packed {
+    logic [63:0] compare;  // Atomic
+    logic [63:0] swap_add;  // Atomic
+    logic fetch_add;  // Atomic: fetch and add; otherwise compare and swap
+    logic atomic;  // ReadRequest: an atomic. ReadDone: of an atomic; its 8 bytes came most significant first
+    logic [31:0] immediate;  // ReceiveDone: immediate data, or the key to invalidate
+    logic with_invalidate;  // ReceiveDone
+    logic with_imm;  // ReceiveDone
+    logic write_imm;  // ReceiveDone: of a WRITE with immediate data
     logic [31:0] byte_count;  // ReceiveDone: message bytes. ReadRequest: bytes asked for
     logic [7:0] cqn;  // ReceiveDone
     logic [15:0] wqe_idx;  // ReceiveDone, Response: index of the WQE
     logic solicited;
-    logic msg_last;  // Ends a request message (MSN advances); 0 for a repeated Read
+    logic msg_last;  // Ends a request message (MSN advances); 0 for a repeated Read or atomic
     logic ack_req;
     logic [7:0] syndrome;  // Nak, NakReceived
     logic [23:0] psn;
@@ -1282,8 +1465,16 @@ package rnic_pkg;
   } scatter_piece_t;
 
   /// A packet whose payload writes have been handed to PCIe, in wire order. A fault turns its action into Nak, or BadResponse for a Response.
-  localparam int unsigned RxDoneBits = 233;
+  localparam int unsigned RxDoneBits = 398;
   typedef struct packed {
+    logic [63:0] compare;
+    logic [63:0] swap_add;
+    logic fetch_add;
+    logic atomic;
+    logic [31:0] immediate;
+    logic with_invalidate;
+    logic with_imm;
+    logic write_imm;
     logic [2:0] target;  // PlaceTarget
     logic [63:0] va;  // ReadRequest
     logic [31:0] key;  // ReadRequest
@@ -1305,18 +1496,35 @@ package rnic_pkg;
   } rx_done_t;
 
   /// Work for the responder's output (Read responses, ACKs, NAKs), in execution order per QP.
-  localparam int unsigned RspCmdBits = 172;
+  localparam int unsigned RspCmdBits = 301;
   typedef struct packed {
+    logic [63:0] compare;  // Atomic
+    logic [63:0] swap_add;  // Atomic
+    logic fetch_add;  // Atomic
     logic [31:0] length;  // Read
-    logic [31:0] key;  // Read
-    logic [63:0] va;  // Read
+    logic [31:0] key;  // Read, Atomic
+    logic [63:0] va;  // Read, Atomic
     logic [7:0] syndrome;  // Nak
-    logic msg_last;  // MSN advances. A Read without it is a repeated one, and what is due stays due
+    logic msg_last;  // MSN advances. A Read or atomic without it is a repeated one, and what is due stays due
     logic ack_req;
     logic [23:0] psn;
     logic [1:0] command;  // RspCommand
     logic [7:0] qp;
   } rsp_cmd_t;
+
+  /// An atomic whose turn has come, or a repeated one that may have been executed already.
+  localparam int unsigned AtomicOpBits = 282;
+  typedef struct packed {
+    logic repeated;  // Not to be executed: answer with the saved result
+    logic [63:0] compare;
+    logic [63:0] swap_add;
+    logic fetch_add;
+    logic [63:0] va;  // A multiple of 8
+    logic [31:0] key;
+    logic [23:0] pd;
+    logic [23:0] psn;
+    logic [7:0] qp;
+  } atomic_op_t;
 
   /// Work for the retire block.
   localparam int unsigned RetireCmdBits = 67;
@@ -1346,8 +1554,11 @@ package rnic_pkg;
   } timer_event_t;
 
   /// A CQE to write; the CQ engine adds timestamp and phase.
-  localparam int unsigned CqeReqBits = 122;
+  localparam int unsigned CqeReqBits = 156;
   typedef struct packed {
+    logic [31:0] immediate;
+    logic with_invalidate;
+    logic with_imm;
     logic [7:0] syndrome;
     logic [15:0] retired_index;
     logic [31:0] byte_count;

@@ -59,7 +59,7 @@ module admin_mr (
       (!end_va[64] || end_va[63:0] == '0);
   assign number_ok = command_i.number[31:8] < 24'd1 << rnic_pkg::MptIndexBits;
   assign fields_ok = size_ok && body.page_list[5:0] == '0 && body.log_page >= MinLogPage &&
-      body.log_page <= MaxLogPage && (body.local_write || !body.remote_write);
+      body.log_page <= MaxLogPage && (body.local_write || !(body.remote_write || body.remote_atomic));
 
   always_comb begin
     state_d  = state_q;
@@ -79,8 +79,8 @@ module admin_mr (
       Judge: begin
         state_d = query ? Done : Write;
         if (create) begin
-          if (entry_q.in_use) status_d = rnic_pkg::AdminStatusExists;
-        end else if (!entry_q.in_use || entry_q.tag != command_i.number[7:0]) begin
+          if (entry_q.state != rnic_pkg::MptStateFree) status_d = rnic_pkg::AdminStatusExists;
+        end else if (entry_q.state == rnic_pkg::MptStateFree || entry_q.tag != command_i.number[7:0]) begin
           status_d = rnic_pkg::AdminStatusBadNumber;
         end else if (destroy && entry_q.bound != '0) begin
           status_d = rnic_pkg::AdminStatusInUse;
@@ -109,13 +109,15 @@ module admin_mr (
   always_comb begin
     mpt_req_data_o = '0;
     if (create) begin
-      mpt_req_data_o.in_use       = 1'b1;
+      mpt_req_data_o.state        = rnic_pkg::MptStateValid;
       mpt_req_data_o.tag          = command_i.number[7:0];
       mpt_req_data_o.pd           = body.pd;
       mpt_req_data_o.log_page     = body.log_page[4:0];
       mpt_req_data_o.local_write  = body.local_write;
       mpt_req_data_o.remote_read  = body.remote_read;
       mpt_req_data_o.remote_write = body.remote_write;
+      mpt_req_data_o.remote_atomic = body.remote_atomic;
+      mpt_req_data_o.window_bind  = body.window_bind;
       mpt_req_data_o.va           = body.va;
       mpt_req_data_o.length       = body.length[47:0];
       mpt_req_data_o.page_list    = body.page_list;

@@ -47,10 +47,11 @@ module admin_qp_next (
         recv_o.log_stride      = create.rq_log_stride[3:0];
       end
       rnic_pkg::QpStepInit: begin
-        send_o.state        = rnic_pkg::QpStateInit;
-        recv_o.state        = rnic_pkg::QpStateInit;
-        recv_o.remote_write = modify.remote_write;
-        recv_o.remote_read  = modify.remote_read;
+        send_o.state         = rnic_pkg::QpStateInit;
+        recv_o.state         = rnic_pkg::QpStateInit;
+        recv_o.remote_write  = modify.remote_write;
+        recv_o.remote_read   = modify.remote_read;
+        recv_o.remote_atomic = modify.remote_atomic;
       end
       rnic_pkg::QpStepRtr: begin
         send_o.state         = rnic_pkg::QpStateRtr;
@@ -61,6 +62,7 @@ module admin_qp_next (
         recv_o.min_rnr_timer = modify.min_rnr_timer[4:0];
         recv_o.remote_write  = modify.remote_write;
         recv_o.remote_read   = modify.remote_read;
+        recv_o.remote_atomic = modify.remote_atomic;
         recv_o.epsn          = modify.rq_psn;
       end
       rnic_pkg::QpStepRts: begin
@@ -80,6 +82,7 @@ module admin_qp_next (
         recv_o.min_rnr_timer = modify.min_rnr_timer[4:0];
         recv_o.remote_write  = modify.remote_write;
         recv_o.remote_read   = modify.remote_read;
+        recv_o.remote_atomic = modify.remote_atomic;
       end
       rnic_pkg::QpStepQuiet: begin
         send_o.uar = '0;

@@ -15,6 +15,9 @@
 /// operational error if memory failed (XlateStatus Ok or PageListError). The receive context is
 /// acquired for MTU, PD and state, and to count rd_inflight down when a Read has been answered. A
 /// QP gets a qp_reset before its first use.
+///
+/// Atomics stand in the ring with the Reads. rsp_atomic executes them while other QPs go on; a QP's
+/// next Read, ACK or NAK waits for its atomic.
 module responder_output (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
@@ -39,11 +42,35 @@ module responder_output (
     output logic                           piece_valid_o,
     input  wire logic                      piece_ready_i,
     output rnic_pkg::sg_piece_t            piece_data_o,
+    // Atomics: memory, and their faults
+    output logic                           atomic_fault_valid_o,
+    input  wire logic                      atomic_fault_ready_i,
+    output rnic_pkg::tx_fault_t            atomic_fault_data_o,
+    output logic                           xlate_req_valid_o,
+    input  wire logic                      xlate_req_ready_i,
+    output rnic_pkg::xlate_req_t           xlate_req_data_o,
+    input  wire logic                      xlate_rsp_valid_i,
+    output logic                           xlate_rsp_ready_o,
+    input  wire rnic_pkg::xlate_rsp_t      xlate_rsp_data_i,
+    output logic                           xlate_retire_valid_o,
+    output logic                           xlate_retire_epoch_o,
+    output logic                           rd_req_valid_o,
+    input  wire logic                      rd_req_ready_i,
+    output rnic_pkg::dma_rd_req_t          rd_req_data_o,
+    input  wire logic                      rd_rsp_valid_i,
+    output logic                           rd_rsp_ready_o,
+    input  wire rnic_pkg::dma_rd_rsp_t     rd_rsp_data_i,
+    output logic                           wr_valid_o,
+    input  wire logic                      wr_ready_i,
+    output rnic_pkg::dma_wr_t              wr_data_o,
+    input  wire logic                      wr_done_i,
     input  wire logic                      qp_reset_valid_i,
     output logic                           qp_reset_ready_o,
-    input  wire logic [7:0]                qp_reset_qp_i
+    input  wire logic [7:0]                qp_reset_qp_i,
+    output logic [rnic_pkg::NumCounters-1:0] event_o
 );
   logic clear_valid, clear_intake, clear_engine, mark, drained, forget_valid, turn_busy;
+  logic clear_atomic, atomic_busy;
   logic [7:0] forget_qp;
   qp_reset_seq u_reset (
       .clk_i,
@@ -53,9 +80,9 @@ module responder_output (
       .qp_reset_qp_i,
       .forget_valid_o(forget_valid),
       .forget_qp_o   (forget_qp),
-      .active_i      (turn_busy),
+      .active_i      (turn_busy || atomic_busy),
       .clear_valid_o (clear_valid),
-      .clear_ready_i (clear_intake && clear_engine),
+      .clear_ready_i (clear_intake && clear_engine && clear_atomic),
       .mark_o        (mark),
       .drained_i     (drained)
   );
@@ -67,6 +94,8 @@ module responder_output (
   logic [11:0] slot_addr;
   logic [63:0] slot_va;
   logic [31:0] slot_key, slot_length;
+  logic slot_atomic, slot_repeated, slot_fetch_add;
+  logic [63:0] slot_swap_add, slot_compare;
   rsp_intake u_intake (
       .clk_i,
       .rst_ni,
@@ -93,18 +122,24 @@ module responder_output (
       .slot_key_o      (slot_key),
       .slot_length_o   (slot_length),
       .slot_psn_o      (slot_psn),
-      .slot_msn_o      (slot_msn)
+      .slot_msn_o      (slot_msn),
+      .slot_atomic_o   (slot_atomic),
+      .slot_repeated_o (slot_repeated),
+      .slot_fetch_add_o(slot_fetch_add),
+      .slot_swap_add_o (slot_swap_add),
+      .slot_compare_o  (slot_compare)
   );
 
   logic run_valid, run_ready, done_valid, done_again;
-  logic [7:0] run_qp, done_qp;
+  logic [7:0] run_qp, done_qp, atomic_done_qp;
+  logic atomic_done;
   qp_scheduler #(
-      .Wakes(1)
+      .Wakes(2)
   ) u_scheduler (
       .clk_i,
       .rst_ni,
-      .wake_valid_i  (wake),
-      .wake_qp_i     (wake_qp),
+      .wake_valid_i  ({atomic_done, wake}),
+      .wake_qp_i     ({atomic_done_qp, wake_qp}),
       .run_valid_o   (run_valid),
       .run_ready_i   (run_ready),
       .run_qp_o      (run_qp),
@@ -121,6 +156,10 @@ module responder_output (
   rnic_pkg::tx_desc_t desc_data;
   rnic_pkg::sg_piece_t piece_data;
   assign tx_fault_ready_o = fault_ready || !tx_fault_data_i.responder;
+  logic atomic_valid, answer_en, answer_found;
+  logic [7:0] answer_qp;
+  logic [63:0] answer_value;
+  rnic_pkg::atomic_op_t atomic_op;
   rsp_engine u_engine (
       .clk_i,
       .rst_ni,
@@ -154,6 +193,19 @@ module responder_output (
       .slot_length_i   (slot_length),
       .slot_psn_i      (slot_psn),
       .slot_msn_i      (slot_msn),
+      .slot_atomic_i   (slot_atomic),
+      .slot_repeated_i (slot_repeated),
+      .slot_fetch_add_i(slot_fetch_add),
+      .slot_swap_add_i (slot_swap_add),
+      .slot_compare_i  (slot_compare),
+      .atomic_valid_o  (atomic_valid),
+      .atomic_data_o   (atomic_op),
+      .atomic_done_valid_i(atomic_done),
+      .atomic_done_qp_i(atomic_done_qp),
+      .answer_en_o     (answer_en),
+      .answer_qp_o     (answer_qp),
+      .answer_found_i  (answer_found),
+      .answer_value_i  (answer_value),
       .acq_valid_o,
       .acq_ready_i,
       .acq_index_o,
@@ -169,14 +221,56 @@ module responder_output (
       .piece_data_o    (piece_data)
   );
 
-  // The inline bytes of a piece (its highest 512 bits) are never used here and not stored.
-  localparam int unsigned PieceBits = rnic_pkg::SgPieceBits - 512;
+  rsp_atomic u_atomic (
+      .clk_i,
+      .rst_ni,
+      .op_valid_i      (atomic_valid),
+      .op_data_i       (atomic_op),
+      .done_valid_o    (atomic_done),
+      .done_qp_o       (atomic_done_qp),
+      .answer_en_i     (answer_en),
+      .answer_qp_i     (answer_qp),
+      .answer_found_o  (answer_found),
+      .answer_value_o  (answer_value),
+      .fault_valid_o   (atomic_fault_valid_o),
+      .fault_ready_i   (atomic_fault_ready_i),
+      .fault_data_o    (atomic_fault_data_o),
+      .xlate_req_valid_o,
+      .xlate_req_ready_i,
+      .xlate_req_data_o,
+      .xlate_rsp_valid_i,
+      .xlate_rsp_ready_o,
+      .xlate_rsp_data_i,
+      .xlate_retire_valid_o,
+      .xlate_retire_epoch_o,
+      .rd_req_valid_o,
+      .rd_req_ready_i,
+      .rd_req_data_o,
+      .rd_rsp_valid_i,
+      .rd_rsp_ready_o,
+      .rd_rsp_data_i,
+      .wr_valid_o,
+      .wr_ready_i,
+      .wr_data_o,
+      .wr_done_i,
+      .forget_valid_i  (forget_valid),
+      .forget_qp_i     (forget_qp),
+      .forget_busy_o   (atomic_busy),
+      .clear_valid_i   (clear_valid && clear_intake && clear_engine),
+      .clear_ready_o   (clear_atomic),
+      .clear_qp_i      (forget_qp),
+      .event_o
+  );
+
+  // Inline are at most the 8 bytes of an AtomicAckETH: the rest of the data of a piece (its highest
+  // bits) is not stored.
+  localparam int unsigned PieceBits = rnic_pkg::SgPieceBits - 448;
   logic [rnic_pkg::SgPieceBits-1:0] piece_bits;
   logic [PieceBits-1:0] piece_queued;
   logic unused_data;
   assign piece_bits   = piece_data;
   assign unused_data  = ^piece_bits[rnic_pkg::SgPieceBits-1:PieceBits];
-  assign piece_data_o = {512'd0, piece_queued};
+  assign piece_data_o = {448'd0, piece_queued};
   packet_queue #(
       .PieceWidth     (PieceBits),
       .PieceDepth     (16),

@@ -6,6 +6,9 @@
 /// A turn reads the queue word of its QP and how far it has come (this block's own memory), and
 /// acquires the receive context. A failed packet (tx_fault) takes a turn of its own: the Reads left
 /// are dropped and its NAK leaves at once.
+///
+/// An atomic takes two turns of its QP: one hands it to rsp_atomic, which wakes the QP when it is
+/// done (atomic_done_*), and one sends the answer. `sent` is 1 between the two.
 module rsp_engine (
     input  wire logic                   clk_i,
     input  wire logic                   rst_ni,
@@ -40,6 +43,20 @@ module rsp_engine (
     input  wire logic [31:0]            slot_length_i,
     input  wire logic [23:0]            slot_psn_i,
     input  wire logic [23:0]            slot_msn_i,
+    input  wire logic                   slot_atomic_i,
+    input  wire logic                   slot_repeated_i,
+    input  wire logic                   slot_fetch_add_i,
+    input  wire logic [63:0]            slot_swap_add_i,
+    input  wire logic [63:0]            slot_compare_i,
+    // Atomics
+    output logic                        atomic_valid_o,
+    output rnic_pkg::atomic_op_t        atomic_data_o,
+    input  wire logic                   atomic_done_valid_i,
+    input  wire logic [7:0]             atomic_done_qp_i,
+    output logic                        answer_en_o,
+    output logic [7:0]                  answer_qp_o,
+    input  wire logic                   answer_found_i,
+    input  wire logic [63:0]            answer_value_i,
     // Receive context
     output logic                        acq_valid_o,
     input  wire logic                   acq_ready_i,
@@ -72,12 +89,12 @@ module rsp_engine (
   state_e state_q, state_d;
 
   logic [7:0] qp_q;
-  logic is_fault_q, asking_q, due_q;
+  logic is_fault_q, asking_q, due_q, answered_q;
   logic choose_run, choose_fault, fire;
   rnic_pkg::recv_ctx_t ctx_q;
 
   // ---- ACK or NAK due, a bit a QP. Set by the intake; taken together with the queue word, so that
-  logic [255:0] due_bits_q, due_bits_d;
+  logic [255:0] due_bits_q, due_bits_d, answered_bits_q, answered_bits_d;
   logic due_back;
   always_comb begin
     due_bits_d = due_bits_q;
@@ -85,6 +102,11 @@ module rsp_engine (
     if (due_back) due_bits_d[qp_q] = 1'b1;
     if (due_valid_i) due_bits_d[due_qp_i] = 1'b1;
     if (clear_valid_i) due_bits_d[clear_qp_i] = 1'b0;
+    // The atomic of a QP has its answer.
+    answered_bits_d = answered_bits_q;
+    if (fire && send_atomic) answered_bits_d[qp_q] = 1'b0;
+    if (atomic_done_valid_i) answered_bits_d[atomic_done_qp_i] = 1'b1;
+    if (clear_valid_i) answered_bits_d[clear_qp_i] = 1'b0;
   end
 
   // ---- Progress of a QP: Reads answered, bytes of the oldest one sent, nothing more to send -----
@@ -116,12 +138,15 @@ module rsp_engine (
   assign queue_qp_o    = progress_qp;
   assign slot_en_o     = state_q == StRead;
   assign slot_addr_o   = {qp_q, head[3:0]};
+  assign answer_en_o   = slot_en_o;
+  assign answer_qp_o   = qp_q;
   assign acq_valid_o   = choose_run || asking_q;
   assign acq_index_o   = asking_q ? qp_q : run_qp_i;
 
   // ---- Packet -----------------------------------------------------------------------------------
   rnic_pkg::tx_desc_t read_desc;
   logic last, gone, reads, send_read, send_nak, send_ack, fatal;
+  logic turn_atomic, send_atomic;
   rsp_packet u_packet (
       .qp_i    (qp_q),
       .mtu_i   (ctx_q.mtu),
@@ -132,6 +157,8 @@ module rsp_engine (
       .psn_i   (slot_psn_i),
       .msn_i   (slot_msn_i),
       .sent_i  (sent),
+      .atomic_i(slot_atomic_i),
+      .answer_i(answer_value_i),
       .last_o  (last),
       .sent_o  (packet_sent),
       .desc_o  (read_desc),
@@ -144,13 +171,15 @@ module rsp_engine (
   assign reads = queue_tail_i != head;
   assign fatal = queue_syndrome_i >= rnic_pkg::AethSyndromeNakInvalidRequest &&
                  queue_syndrome_i <= rnic_pkg::AethSyndromeNakRemoteOperational;
-  assign send_read = !gone && !stopped && reads;
+  assign send_read    = !gone && !stopped && reads && !slot_atomic_i;
+  assign turn_atomic  = !gone && !stopped && reads && slot_atomic_i;
+  assign send_atomic  = turn_atomic && sent != '0 && answered_q;
   assign send_nak  = !gone && !stopped && !reads && due_q && queue_is_nak_i;
   assign send_ack  = !gone && !stopped && !reads && due_q && queue_is_ack_i;
 
   always_comb begin
     desc_data_o = read_desc;
-    if (!send_read || state_q == StFault) begin
+    if ((!send_read && !turn_atomic) || state_q == StFault) begin
       desc_data_o           = '0;
       desc_data_o.qp        = qp_q;
       desc_data_o.responder = 1'b1;
@@ -172,9 +201,24 @@ module rsp_engine (
   end
 
   assign fire          = state_q == StSend && rel_ready_i;
-  assign desc_valid_o  = (fire && (send_read || send_nak || send_ack)) ||
+  assign desc_valid_o  = (fire && (send_read || send_nak || send_ack ||
+                                   (send_atomic && answer_found_i))) ||
                          (state_q == StFault && !stopped);
-  assign piece_valid_o = fire && send_read && desc_data_o.payload_length != '0;
+  assign piece_valid_o = desc_valid_o && (send_atomic || send_read) && state_q != StFault &&
+                         desc_data_o.payload_length != '0;
+
+  assign atomic_valid_o = fire && turn_atomic && sent == '0;
+  always_comb begin
+    atomic_data_o.qp        = qp_q;
+    atomic_data_o.psn       = slot_psn_i;
+    atomic_data_o.pd        = ctx_q.pd;
+    atomic_data_o.key       = slot_key_i;
+    atomic_data_o.va        = slot_va_i;
+    atomic_data_o.fetch_add = slot_fetch_add_i;
+    atomic_data_o.swap_add  = slot_swap_add_i;
+    atomic_data_o.compare   = slot_compare_i;
+    atomic_data_o.repeated  = slot_repeated_i;
+  end
 
   always_comb begin
     new_head    = head;
@@ -187,12 +231,15 @@ module rsp_engine (
     end else if (send_read) begin
       new_head = head + 5'(last);
       new_sent = packet_sent;
+    end else if (turn_atomic) begin
+      new_head = head + 5'(send_atomic);
+      new_sent = send_atomic ? '0 : 32'd1;
     end else if (send_nak && fatal) begin
       new_stopped = 1'b1;
     end
   end
   assign progress_wr = fire || state_q == StFault;
-  assign due_back    = fire && send_read && due_q;
+  assign due_back    = fire && (send_read || turn_atomic) && due_q;
 
   // ---- Context: a Read that has been answered makes room for another ----------------------------
   always_comb begin
@@ -200,7 +247,7 @@ module rsp_engine (
     if (ctx_q.rd_inflight != '0) rel_data_o.rd_inflight = ctx_q.rd_inflight - 1'b1;
   end
   assign rel_valid_o = state_q == StSend;
-  assign rel_write_o = send_read && last;
+  assign rel_write_o = (send_read && last) || send_atomic;
 
   // ---- Control ----------------------------------------------------------------------------------
   always_comb begin
@@ -218,16 +265,19 @@ module rsp_engine (
   always_ff @(posedge clk_i) begin
     state_q    <= state_d;
     due_bits_q <= due_bits_d;
+    answered_bits_q <= answered_bits_d;
     asking_q   <= acq_valid_o && !acq_ready_i;
     if (queue_en_o) begin
       qp_q       <= progress_qp;
       is_fault_q <= choose_fault;
       due_q      <= due_bits_q[run_qp_i];
+      answered_q <= answered_bits_q[run_qp_i];
     end
     if (ctx_valid_i) ctx_q <= ctx_data_i;
     if (!rst_ni) begin
       state_q    <= StIdle;
       due_bits_q <= '0;
+      answered_bits_q <= '0;
       asking_q   <= 1'b0;
     end
   end
@@ -235,7 +285,8 @@ module rsp_engine (
   assign fault_ready_o = state_q == StFault;
   assign done_valid_o  = fire;
   assign done_qp_o     = qp_q;
-  assign done_again_o  = send_read && (!last || new_head != queue_tail_i || due_q);
+  assign done_again_o  = (send_read && (!last || new_head != queue_tail_i || due_q)) ||
+                         (send_atomic && (new_head != queue_tail_i || due_q));
 
   logic unused_bits;
   assign unused_bits = ^{fault_data_i.responder, fault_data_i.wqe_idx};

@@ -6,8 +6,8 @@
 /// them: an ACK or a NAK. A Read clears what precedes it, because its response acknowledges that
 /// (InfiniBand specification 9.7.5.1.3), and so does a NAK. A repeated Read (msg_last 0) clears
 /// nothing: its responses are older than what is due; neither does an ACK of the last PSN before a
-/// NAK, which says the same and more. Only this block writes these words and
-/// the Read ring; the engine reads them. Two cycles a command.
+/// NAK, which says the same and more. Atomics are queued like Reads. Only this block writes these
+/// words and the Read ring; the engine reads them. Two cycles a command.
 module rsp_intake (
     input  wire logic                   clk_i,
     input  wire logic                   rst_ni,
@@ -36,10 +36,16 @@ module rsp_intake (
     output logic [31:0]                 slot_key_o,
     output logic [31:0]                 slot_length_o,
     output logic [23:0]                 slot_psn_o,
-    output logic [23:0]                 slot_msn_o
+    output logic [23:0]                 slot_msn_o,
+    // Of an atomic
+    output logic                        slot_atomic_o,
+    output logic                        slot_repeated_o,
+    output logic                        slot_fetch_add_o,
+    output logic [63:0]                 slot_swap_add_o,
+    output logic [63:0]                 slot_compare_o
 );
   localparam int unsigned QueueBits = 5 + 1 + 1 + 24 + 8 + 24;
-  localparam int unsigned SlotBits = 64 + 32 + 32 + 24 + 24;
+  localparam int unsigned SlotBits = 64 + 32 + 32 + 24 + 24 + 3 + 64 + 64;
 
   // StIdle    the queue word of the next command is being read
   // StUpdate  it is here: writing it back
@@ -54,7 +60,7 @@ module rsp_intake (
   logic is_nak, is_ack, new_is_nak, new_is_ack;
   logic [23:0] psn, new_psn, msn, new_msn;
   logic [7:0] syndrome, new_syndrome;
-  logic start, update, is_read, dead, implied;
+  logic start, update, is_read, is_atomic, dead, implied;
   logic wr_en;
   logic [7:0] wr_qp;
 
@@ -65,7 +71,8 @@ module rsp_intake (
 
   assign {msn, syndrome, psn, is_ack, is_nak, tail} = word;
   assign new_word = {new_msn, new_syndrome, new_psn, new_is_ack, new_is_nak, new_tail};
-  assign is_read  = cmd_data_i.command == rnic_pkg::RspCommandRead;
+  assign is_atomic = cmd_data_i.command == rnic_pkg::RspCommandAtomic;
+  assign is_read   = cmd_data_i.command == rnic_pkg::RspCommandRead || is_atomic;
 
   // After a fatal NAK (0x61 to 0x63) nothing may follow.
   assign dead = is_nak && syndrome >= rnic_pkg::AethSyndromeNakInvalidRequest &&
@@ -81,7 +88,7 @@ module rsp_intake (
     new_syndrome = syndrome;
     new_msn      = msn;
     unique case (cmd_data_i.command)
-      rnic_pkg::RspCommandRead: begin
+      rnic_pkg::RspCommandRead, rnic_pkg::RspCommandAtomic: begin
         new_tail   = tail + 1'b1;
         new_msn    = msn + 24'(cmd_data_i.msg_last);
         new_is_ack = is_ack && !cmd_data_i.msg_last;
@@ -159,10 +166,13 @@ module rsp_intake (
       .clk_i,
       .wr_en_i  (update && !dead && is_read),
       .wr_addr_i({cmd_data_i.qp, tail[3:0]}),
-      .wr_data_i({new_msn, cmd_data_i.psn, cmd_data_i.length, cmd_data_i.key, cmd_data_i.va}),
+      .wr_data_i({cmd_data_i.compare, cmd_data_i.swap_add, cmd_data_i.fetch_add,
+                  !cmd_data_i.msg_last, is_atomic, new_msn, cmd_data_i.psn, cmd_data_i.length,
+                  cmd_data_i.key, cmd_data_i.va}),
       .rd_en_i  (slot_en_i),
       .rd_addr_i(slot_addr_i),
-      .rd_data_o({slot_msn_o, slot_psn_o, slot_length_o, slot_key_o, slot_va_o})
+      .rd_data_o({slot_compare_o, slot_swap_add_o, slot_fetch_add_o, slot_repeated_o,
+                  slot_atomic_o, slot_msn_o, slot_psn_o, slot_length_o, slot_key_o, slot_va_o})
   );
 endmodule
 

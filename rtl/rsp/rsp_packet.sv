@@ -1,7 +1,7 @@
 `default_nettype none
 
 /// The next response packet of a Read: opcode, PSN, AETH and the piece of memory, from the Read and
-/// how much of it has been sent. Combinational.
+/// how much of it has been sent. Or, for atomic_i, the answer to an atomic. Combinational.
 module rsp_packet (
     input  wire logic [7:0]          qp_i,
     input  wire logic [2:0]          mtu_i,
@@ -12,6 +12,8 @@ module rsp_packet (
     input  wire logic [23:0]         psn_i,
     input  wire logic [23:0]         msn_i,
     input  wire logic [31:0]         sent_i,
+    input  wire logic                atomic_i,
+    input  wire logic [63:0]         answer_i,
     output logic                     last_o,
     output logic [31:0]              sent_o,
     output rnic_pkg::tx_desc_t       desc_o,
@@ -45,6 +47,13 @@ module rsp_packet (
       desc_o.syndrome = rnic_pkg::AethSyndromeAckNoCredit;
       desc_o.msn      = msn_i;
     end
+    if (atomic_i) begin
+      desc_o.psn            = psn_i;
+      desc_o.payload_length = 13'd8;
+      desc_o.opcode         = rnic_pkg::RcOpcodeAtomicAcknowledge;
+      desc_o.syndrome       = rnic_pkg::AethSyndromeAckNoCredit;
+      desc_o.msn            = msn_i;
+    end
   end
 
   always_comb begin
@@ -55,6 +64,14 @@ module rsp_packet (
     piece_o.length = payload;
     piece_o.pd     = pd_i;
     piece_o.access = rnic_pkg::AccessRemoteRead;
+    // AtomicAckETH: most significant byte first.
+    if (atomic_i) begin
+      piece_o             = '0;
+      piece_o.inline_data = 1'b1;
+      piece_o.last        = 1'b1;
+      piece_o.length      = 13'd8;
+      for (int unsigned i = 0; i < 8; i++) piece_o.data[8*i+:8] = answer_i[8*(7-i)+:8];
+    end
   end
 endmodule
 

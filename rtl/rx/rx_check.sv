@@ -204,10 +204,9 @@ module rx_check (
     state_q <= state_d;
     if (state_q == Idle) begin
       desc_q <= desc_data_i;
-      // Read responses, ACKs, and the ACK of atomics (0x12), which answers nothing as long as no
-      // atomics are sent.
+      // Read responses, ACKs, and the ACK of atomics.
       is_response_q <= desc_data_i.opcode >= rnic_pkg::RcOpcodeReadResponseFirst
-          && desc_data_i.opcode <= 8'h12;
+          && desc_data_i.opcode <= rnic_pkg::RcOpcodeAtomicAcknowledge;
     end
     if (send_ctx_valid_i) send_ctx_q <= send_ctx_data_i;
     if (recv_ctx_valid_i) recv_ctx_q <= recv_ctx_data_i;

@@ -47,9 +47,10 @@ module rx_parse (
   rnic_pkg::ipv6_header_t ipv6;
   rnic_pkg::udp_header_t udp;
   rnic_pkg::bth_t bth;
-  logic [127:0] ext, source_ip, dest_ip;
+  logic [191:0] ext;
+  logic [127:0] source_ip, dest_ip;
   logic [16:0] total;
-  logic known, reth, aeth, roce, fields_right;
+  logic known, reth, aeth, atomic, immediate, roce, fields_right;
   logic [2:0] ext_words;
 
   always_comb begin
@@ -58,7 +59,7 @@ module rx_parse (
     ipv6 = top_first[511-:320];
     udp  = in_ipv6_i ? top_first[191-:64] : top_first[351-:64];
     bth  = in_ipv6_i ? top_first[127-:96] : top_first[287-:96];
-    ext  = in_ipv6_i ? {top_first[31:0], 96'd0} : top_first[191-:128];
+    ext  = in_ipv6_i ? {top_first[31:0], 160'd0} : top_first[191:0];
     for (int unsigned i = 0; i < 16; i++) begin
       source_ip[8*i+:8] = ipv6.source[8*(15-i)+:8];
       dest_ip[8*i+:8]   = ipv6.dest[8*(15-i)+:8];
@@ -74,7 +75,9 @@ module rx_parse (
       .known_o    (known),
       .ext_words_o(ext_words),
       .reth_o     (reth),
-      .aeth_o     (aeth)
+      .aeth_o     (aeth),
+      .atomic_o   (atomic),
+      .immediate_o(immediate)
   );
 
   assign total = in_ipv6_i ? {1'b0, ipv6.payload_length} + 17'd40 : {1'b0, ipv4.total_length};
@@ -114,7 +117,7 @@ module rx_parse (
   logic valid_q, first_q, last_q, err_q, short_q, end_q, second_q;
   logic [4:0] words_q;
   logic [511:0] data_q;
-  logic roce_q, fields_right_q, ipv6_q, reth_q;
+  logic roce_q, fields_right_q, ipv6_q, reth_q, atomic_q, immediate_q;
   logic [1:0] pad_q;
   logic [4:0] payload_words_q;
   logic [16:0] total_q;
@@ -139,6 +142,8 @@ module rx_parse (
       fields_right_q     <= fields_right;
       ipv6_q             <= in_ipv6_i;
       reth_q             <= reth;
+      atomic_q           <= atomic;
+      immediate_q        <= immediate;
       pad_q              <= bth.pad_count;
       payload_words_q    <= (in_ipv6_i ? 5'd15 : 5'd10) + {2'd0, ext_words};
       total_q            <= total;
@@ -149,20 +154,32 @@ module rx_parse (
       desc_q.pkey        <= bth.pkey;
       desc_q.dest_qpn    <= bth.dest_qpn;
       desc_q.psn         <= bth.psn;
-      desc_q.va          <= reth ? ext[127:64] : '0;
-      desc_q.rkey        <= reth ? ext[63:32] : '0;
-      desc_q.dma_length  <= reth ? ext[31:0] : '0;
-      desc_q.syndrome    <= aeth ? ext[127:120] : '0;
-      desc_q.msn         <= aeth ? ext[119:96] : '0;
+      desc_q.va          <= (reth || atomic) ? ext[191:128] : '0;
+      desc_q.rkey        <= (reth || atomic) ? ext[127:96] : '0;
+      desc_q.dma_length  <= reth ? ext[95:64] : '0;
+      desc_q.swap_add    <= atomic ? ext[95:32] : '0;
+      desc_q.compare     <= atomic ? {ext[31:0], 32'd0} : '0;
+      desc_q.immediate   <= !immediate ? '0 : reth ? ext[63:32] : ext[191:160];
+      desc_q.syndrome    <= aeth ? ext[191:184] : '0;
+      desc_q.msn         <= aeth ? ext[183:160] : '0;
       desc_q.ipv6        <= in_ipv6_i;
       // Known one cycle later; desc_o has it.
       desc_q.payload_length <= '0;
       desc_q.source_ip   <= source_ip;
       desc_q.dest_ip     <= dest_ip;
     end
-    // Behind an IPv6 header only the first word of a RETH is in the first beat.
+    // Behind an IPv6 header only the first word of a RETH or AtomicETH is in the first beat, behind
+    // an IPv4 header all but the last word of an AtomicETH.
     if (in_valid_i && second_q && ipv6_q && reth_q) begin
       {desc_q.va[31:0], desc_q.rkey, desc_q.dma_length} <= top_first[511-:96];
+      desc_q.immediate <= immediate_q ? top_first[415-:32] : '0;
+    end
+    if (in_valid_i && second_q && atomic_q) begin
+      if (ipv6_q) begin
+        {desc_q.va[31:0], desc_q.rkey, desc_q.swap_add, desc_q.compare} <= top_first[511-:192];
+      end else begin
+        desc_q.compare[31:0] <= top_first[511-:32];
+      end
     end
     if (!rst_ni) begin
       valid_q  <= 1'b0;

@@ -2,26 +2,34 @@
 
 /// Extended headers of a BTH opcode (InfiniBand specification 9.2.1, table 38): known_o for those
 /// of RC, UC and UD. ext_words_o: 32-bit words between BTH and payload. The RETH or AETH, where
-/// there is one, comes first.
+/// there is one, comes first; immediate_o: an ImmDt or IETH comes then. An AtomicAckETH counts as
+/// payload: its 8 bytes go where a Read response's data goes.
 module rx_parse_opcode (
     input  wire logic [7:0] opcode_i,
     output logic            known_o,
     output logic [2:0]      ext_words_o,
     output logic            reth_o,
-    output logic            aeth_o
+    output logic            aeth_o,
+    output logic            atomic_o,
+    output logic            immediate_o
 );
-  // Words: RETH 4, AETH 1, AtomicETH 7, AtomicAckETH 2, DETH 2, ImmDt 1, IETH 1.
+  // Words: RETH 4, AETH 1, AtomicETH 7, DETH 2, ImmDt 1, IETH 1.
   always_comb begin
     known_o     = 1'b1;
     ext_words_o = 3'd0;
     reth_o      = 1'b0;
     aeth_o      = 1'b0;
+    atomic_o    = 1'b0;
+    immediate_o = 1'b0;
     unique case (opcode_i)
       // SEND and WRITE first, middle, last, only: RC, UC
       8'h00, 8'h01, 8'h02, 8'h04, 8'h20, 8'h21, 8'h22, 8'h24: ext_words_o = 3'd0;
       8'h07, 8'h08, 8'h27, 8'h28: ext_words_o = 3'd0;
       // ... with immediate data
-      8'h03, 8'h05, 8'h09, 8'h23, 8'h25, 8'h29: ext_words_o = 3'd1;
+      8'h03, 8'h05, 8'h09, 8'h23, 8'h25, 8'h29: begin
+        ext_words_o = 3'd1;
+        immediate_o = 1'b1;
+      end
       8'h06, 8'h0a, 8'h26, 8'h2a: begin
         ext_words_o = 3'd4;
         reth_o      = 1'b1;
@@ -29,6 +37,7 @@ module rx_parse_opcode (
       8'h0b, 8'h2b: begin
         ext_words_o = 3'd5;
         reth_o      = 1'b1;
+        immediate_o = 1'b1;
       end
       // RC: READ request; responses and ACK; ATOMIC ACK; ATOMIC requests; SEND with invalidate
       8'h0c: begin
@@ -36,16 +45,18 @@ module rx_parse_opcode (
         reth_o      = 1'b1;
       end
       8'h0e: ext_words_o = 3'd0;
-      8'h0d, 8'h0f, 8'h10, 8'h11: begin
+      8'h0d, 8'h0f, 8'h10, 8'h11, 8'h12: begin
         ext_words_o = 3'd1;
         aeth_o      = 1'b1;
       end
-      8'h12: begin
-        ext_words_o = 3'd3;
-        aeth_o      = 1'b1;
+      8'h13, 8'h14: begin
+        ext_words_o = 3'd7;
+        atomic_o    = 1'b1;
       end
-      8'h13, 8'h14: ext_words_o = 3'd7;
-      8'h16, 8'h17: ext_words_o = 3'd1;
+      8'h16, 8'h17: begin
+        ext_words_o = 3'd1;
+        immediate_o = 1'b1;
+      end
       // UD: SEND only, without and with immediate data
       8'h64: ext_words_o = 3'd2;
       8'h65: ext_words_o = 3'd3;

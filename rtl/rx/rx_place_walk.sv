@@ -114,7 +114,9 @@ module rx_place_walk (
   logic [63:0] va_q;
   logic [31:0] key_q;
   logic first_run_q, run_taken, entry_ends, packet_ends, overflow_q, bad_wqe_q, is_check_read;
-  assign is_check_read = plan_q.target == rnic_pkg::PlaceTargetCheckRead;
+  logic is_check_atomic;
+  assign is_check_atomic = plan_q.target == rnic_pkg::PlaceTargetCheckAtomic;
+  assign is_check_read = plan_q.target == rnic_pkg::PlaceTargetCheckRead || is_check_atomic;
   assign to_boundary = 13'd4096 - {1'b0, va_q[11:0]};
   assign length_a    = (need_q < to_boundary) ? need_q : to_boundary;
   assign run_length  = (is_list && entry_left_q < 32'(length_a)) ? entry_left_q[12:0] : length_a;
@@ -132,6 +134,7 @@ module rx_place_walk (
     xlate_data_o.qp  = plan_q.qp;
     xlate_data_o.length = (!is_list && first_run_q) ? plan_q.check_length : 32'(run_length);
     xlate_data_o.access = is_list ? rnic_pkg::AccessLocalWrite
+        : is_check_atomic ? rnic_pkg::AccessRemoteAtomic
         : is_check_read ? rnic_pkg::AccessRemoteRead : rnic_pkg::AccessRemoteWrite;
   end
 
@@ -161,6 +164,14 @@ module rx_place_walk (
     packet_data_o.key        = plan_q.key;
     packet_data_o.va         = plan_q.va;
     packet_data_o.target     = plan_q.target;
+    packet_data_o.write_imm       = plan_q.write_imm;
+    packet_data_o.with_imm        = plan_q.with_imm;
+    packet_data_o.with_invalidate = plan_q.with_invalidate;
+    packet_data_o.immediate       = plan_q.immediate;
+    packet_data_o.atomic          = plan_q.atomic;
+    packet_data_o.fetch_add       = plan_q.fetch_add;
+    packet_data_o.swap_add        = plan_q.swap_add;
+    packet_data_o.compare         = plan_q.compare;
   end
 
   always_comb begin : control
@@ -171,7 +182,8 @@ module rx_place_walk (
         unique case (plan_data_i.target)
           rnic_pkg::PlaceTargetReceive, rnic_pkg::PlaceTargetResponse:
           state_d = plan_data_i.sgl_fetch ? Load : Cursor;
-          rnic_pkg::PlaceTargetWrite, rnic_pkg::PlaceTargetCheckRead: state_d = Run;
+          rnic_pkg::PlaceTargetWrite, rnic_pkg::PlaceTargetCheckRead,
+          rnic_pkg::PlaceTargetCheckAtomic: state_d = Run;
           default: state_d = End;
         endcase
       end
@@ -194,7 +206,8 @@ module rx_place_walk (
     unique case (state_q)
       Idle: begin
         plan_q       <= plan_data_i;
-        need_q       <= (plan_data_i.target == rnic_pkg::PlaceTargetCheckRead) ? 13'd0
+        need_q       <= (plan_data_i.target == rnic_pkg::PlaceTargetCheckRead
+            || plan_data_i.target == rnic_pkg::PlaceTargetCheckAtomic) ? 13'd0
             : plan_data_i.payload_length;
         va_q         <= plan_data_i.va;
         key_q        <= plan_data_i.key;

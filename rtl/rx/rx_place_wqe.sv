@@ -6,8 +6,8 @@
 ///
 /// start_i (a pulse, while idle) says what WQE it must be; done_o is a pulse, with count_o and
 /// bad_o valid in that cycle. Bad: the read failed, the index is not the one expected, more
-/// segments than MaxSge or than the slot holds, or (send queue) not a Read. The rest of the slot is
-/// thrown away.
+/// segments than MaxSge or than the slot holds, or (send queue) not a Read or an atomic. The rest of
+/// the slot is thrown away.
 module rx_place_wqe (
     input  wire logic                    clk_i,
     input  wire logic                    rst_ni,
@@ -42,15 +42,18 @@ module rx_place_wqe (
   assign control = segment;
 
   // Header: how many data segments follow, and is it the right WQE.
-  logic header_bad, is_data, needed, beat_used;
+  logic header_bad, is_data, needed, beat_used, is_atomic, atomic_q;
   logic [7:0] header_count;
-  assign first_data   = is_send_wqe_i ? 6'd2 : 6'd1;
-  assign header_count = is_send_wqe_i ? control.size - 8'd2 : receive.sge_count;
+  assign is_atomic    = header_done_q ? atomic_q : is_send_wqe_i
+      && (control.opcode == rnic_pkg::WqeOpcodeCompareSwap
+          || control.opcode == rnic_pkg::WqeOpcodeFetchAdd);
+  assign first_data   = is_send_wqe_i ? (is_atomic ? 6'd3 : 6'd2) : 6'd1;
+  assign header_count = is_send_wqe_i ? control.size - 8'(first_data) : receive.sge_count;
   always_comb begin : header
     header_bad = header_count > 8'(rnic_pkg::MaxSge);
     if (is_send_wqe_i) begin
-      if (control.opcode != rnic_pkg::WqeOpcodeRead || control.inline_data || control.size < 8'd2
-          || control.wqe_index != wqe_idx_i || control.qpn != qpn_i) header_bad = 1'b1;
+      if ((control.opcode != rnic_pkg::WqeOpcodeRead && !is_atomic) || control.inline_data
+          || control.size < 8'(first_data) || control.wqe_index != wqe_idx_i || control.qpn != qpn_i) header_bad = 1'b1;
     end else if (receive.wqe_index != wqe_idx_i) begin
       header_bad = 1'b1;
     end
@@ -62,7 +65,7 @@ module rx_place_wqe (
   assign beat_end = 7'(rd_rsp_data_i.offset) + rd_rsp_data_i.bytes;
   assign lane_end = {1'b0, lane, 4'd0} + 7'd16 >= beat_end;
 
-  // A send WQE starts a line: its remote address segment is stepped over.
+  // A send WQE starts a line: its remote address and atomic segments are stepped over.
   logic [5:0] step;
   assign step = header_done_q ? 6'd1 : first_data;
 
@@ -101,6 +104,7 @@ module rx_place_wqe (
       if (!header_done_q) begin
         count_q <= header_count[4:0];
         bad_q   <= header_bad;
+        atomic_q <= is_atomic;
       end
       if (index_q < 6'd62) index_q <= index_q + step;
       if (done_o) busy_q <= 1'b0;
@@ -111,7 +115,7 @@ module rx_place_wqe (
   logic unused_bits;
   assign unused_bits = &{1'b0, rd_rsp_data_i.offset[3:0], receive.reserved0, receive.reserved1,
       receive.reserved2, control.silent, control.fence, control.solicited, control.reserved0,
-      control.reserved1, control.length, header_count[7:5], data_index[4]};
+      control.immediate, control.length, header_count[7:5], data_index[4]};
   `ASSERT(StartWhenIdle, !(start_i && busy_q))
 endmodule
 

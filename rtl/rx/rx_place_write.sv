@@ -4,6 +4,8 @@
 /// Carries out the verdict of each packet, in order: lets pieces and payload through to the scatter
 /// block, or throws them away.
 ///
+/// The result of an atomic comes most significant byte first and is turned round.
+///
 /// Every packet is told to rx_done before its pieces (packet_*), and every piece as it passes or is
 /// thrown away (issued_*).
 module rx_place_write (
@@ -39,7 +41,7 @@ module rx_place_write (
     output logic                           issued_write_o
 );
   // pieces_q pieces and (payload_q) a packet of payload are still to pass, or to go if !write_q.
-  logic write_q, payload_q, busy, take, has_pieces, way_clear, piece_passes, payload_passes;
+  logic write_q, payload_q, turn_q, busy, take, has_pieces, way_clear, piece_passes, payload_passes;
   logic [5:0] pieces_q;
   assign busy = has_pieces || payload_q;
 
@@ -63,11 +65,17 @@ module rx_place_write (
   assign scatter_payload_valid_o = payload_valid_i && payload_q && write_q;
   assign payload_ready_o         = payload_q && (!write_q || scatter_payload_ready_i);
   assign payload_passes          = payload_valid_i && payload_ready_o;
-  assign scatter_payload_data_o  = payload_data_i;
+  always_comb begin
+    scatter_payload_data_o = payload_data_i;
+    for (int unsigned i = 0; i < 8; i++) begin
+      if (turn_q) scatter_payload_data_o.data[8*i+:8] = payload_data_i.data[8*(7-i)+:8];
+    end
+  end
 
   always_ff @(posedge clk_i) begin
     if (take) begin
       write_q   <= verdict_write_i;
+      turn_q    <= verdict_data_i.atomic;
       pieces_q  <= verdict_pieces_i;
       payload_q <= verdict_has_payload_i;
     end else begin

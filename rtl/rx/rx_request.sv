@@ -7,9 +7,13 @@
 /// A duplicate SEND or WRITE is acknowledged again with the newest executed PSN and not executed
 /// (9.7.5.1). A duplicate READ, of a whole earlier Read or from any packet of it on, is answered
 /// again (9.7.5.1.3), unless too many wait for their answer already, or its PSNs are not all old:
-/// then it is dropped, and its requester will ask again. A PSN ahead is NAKed once, and then nothing is said until epsn arrives (9.7.5.2);
-/// an RNR NAK counts as such a NAK. kill_o: after a fatal NAK nothing more of this side of the QP
-/// may run.
+/// then it is dropped, and its requester will ask again. So is a duplicate atomic, from its saved
+/// result. A PSN ahead is NAKed once, and then nothing is said until epsn arrives (9.7.5.2); an RNR
+/// NAK counts as such a NAK. kill_o: after a fatal NAK nothing more of this side of the QP may run.
+///
+/// A WRITE with immediate data takes a receive WQE at its last packet, of which nothing is executed
+/// before there is one (9.4.3). An atomic is a Read with another action, at a multiple of 8
+/// (9.4.5).
 module rx_request (
     input  wire logic                  clk_i,
     input  wire rnic_pkg::rx_desc_t    desc_i,
@@ -27,9 +31,12 @@ module rx_request (
   localparam logic [1:0] MsgNone = 2'd0, MsgSend = 2'd1, MsgWrite = 2'd2;
 
   // ---- Opcode ----
-  logic is_send, is_write, is_read, starts, ends, known;
+  // is_read: READ and atomics.
+  logic is_send, is_write, is_read, is_atomic, is_write_imm, immediate, invalidate;
+  logic starts, ends, known;
   always_comb begin : decode
     {is_send, is_write, is_read, starts, ends} = 5'b00000;
+    {is_atomic, immediate, invalidate} = 3'b000;
     unique case (desc_i.opcode)
       rnic_pkg::RcOpcodeSendFirst:   {is_send, starts} = 2'b11;
       rnic_pkg::RcOpcodeSendMiddle:  is_send = 1'b1;
@@ -40,8 +47,17 @@ module rx_request (
       rnic_pkg::RcOpcodeWriteLast:   {is_write, ends} = 2'b11;
       rnic_pkg::RcOpcodeWriteOnly:   {is_write, starts, ends} = 3'b111;
       rnic_pkg::RcOpcodeReadRequest: {is_read, starts, ends} = 3'b111;
+      rnic_pkg::RcOpcodeSendLastImmediate:  {is_send, ends, immediate} = 3'b111;
+      rnic_pkg::RcOpcodeSendOnlyImmediate:  {is_send, starts, ends, immediate} = 4'b1111;
+      rnic_pkg::RcOpcodeSendLastInvalidate: {is_send, ends, invalidate} = 3'b111;
+      rnic_pkg::RcOpcodeSendOnlyInvalidate: {is_send, starts, ends, invalidate} = 4'b1111;
+      rnic_pkg::RcOpcodeWriteLastImmediate: {is_write, ends, immediate} = 3'b111;
+      rnic_pkg::RcOpcodeWriteOnlyImmediate: {is_write, starts, ends, immediate} = 4'b1111;
+      rnic_pkg::RcOpcodeCompareSwap,
+      rnic_pkg::RcOpcodeFetchAdd: {is_read, is_atomic, starts, ends} = 4'b1111;
       default: ;
     endcase
+    is_write_imm = is_write && immediate;
     known = is_send || is_write || is_read;
   end
 
@@ -78,6 +94,7 @@ module rx_request (
     // The packets of a WRITE carry exactly its length; there is more to come unless this one ends
     // it.
     if (is_send) bad_total = sum[31];
+    else if (is_atomic) bad_total = desc_i.va[2:0] != 3'd0;
     else if (is_read) bad_total = desc_i.dma_length[31];
     else bad_total = (starts && desc_i.dma_length[31])
         || (ends ? payload != total : payload >= total);
@@ -89,8 +106,9 @@ module rx_request (
     bad_sequence_q <= !known || (starts ? ctx_i.msg != MsgNone
                                         : ctx_i.msg != (is_send ? MsgSend : MsgWrite));
     bad_length_q   <= bad_payload || bad_total;
-    forbidden_q    <= (is_write && !ctx_i.remote_write) || (is_read && !ctx_i.remote_read);
-    no_wqe_q       <= is_send && starts && ctx_i.rq_head == ctx_i.rq_pi;
+    forbidden_q    <= (is_write && !ctx_i.remote_write) ||
+        (is_atomic ? !ctx_i.remote_atomic : is_read && !ctx_i.remote_read);
+    no_wqe_q       <= ((is_send && starts) || is_write_imm) && ctx_i.rq_head == ctx_i.rq_pi;
     read_full_q    <= is_read && ctx_i.rd_inflight >= ctx_i.max_dest_rd;
     sum_q          <= sum;
     remain_q       <= remain;
@@ -146,6 +164,8 @@ module rx_request (
         ctx_o.msg    = ends ? MsgNone : MsgWrite;
         ctx_o.va     = next_va_q;
         ctx_o.remain = remain_q;
+        ctx_o.received = ends ? 32'd0 : sum_q;
+        if (is_write_imm) ctx_o.rq_head = ctx_i.rq_head + 16'd1;
         if (starts) ctx_o.rkey = desc_i.rkey;
       end
     end
@@ -191,12 +211,30 @@ module rx_request (
         plan_o.sgl_fetch  = fetch_o;
         if (ends) plan_o.action = rnic_pkg::RxActionReceiveDone;
       end
+      plan_o.write_imm       = is_write_imm;
+      plan_o.with_imm        = immediate;
+      plan_o.with_invalidate = invalidate;
+      plan_o.immediate       = desc_i.immediate;
       if (is_write && has_payload) plan_o.target = rnic_pkg::PlaceTargetWrite;
+      if (is_write_imm) begin
+        plan_o.action     = rnic_pkg::RxActionReceiveDone;
+        plan_o.byte_count = sum_q;
+        plan_o.solicited  = desc_i.solicited;
+      end
       if (is_read) begin
         plan_o.action     = rnic_pkg::RxActionReadRequest;
         plan_o.byte_count = desc_i.dma_length;
         // The key of a Read of zero bytes is not checked (9.7.4.1.5).
         if (desc_i.dma_length != 32'd0) plan_o.target = rnic_pkg::PlaceTargetCheckRead;
+      end
+      if (is_atomic) begin
+        plan_o.atomic       = 1'b1;
+        plan_o.fetch_add    = desc_i.opcode == rnic_pkg::RcOpcodeFetchAdd;
+        plan_o.swap_add     = desc_i.swap_add;
+        plan_o.compare      = desc_i.compare;
+        plan_o.check_length = 32'd8;
+        // A saved result is given without looking at memory.
+        if (!replay) plan_o.target = rnic_pkg::PlaceTargetCheckAtomic;
       end
     end
   end

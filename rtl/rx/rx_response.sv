@@ -7,7 +7,8 @@
 /// is sent and not acknowledged. While packets are sent again, an ACK of one that is still to be
 /// sent again counts for those that have been: what it says of them is true. A Read response must be
 /// the next one of the oldest Read whose data is awaited; at that PSN a wrong opcode or length fails
-/// the QP. It acknowledges itself and all before it (9.7.5.1.3).
+/// the QP. It acknowledges itself and all before it (9.7.5.1.3). An atomic ACK is the Read response
+/// of an atomic, with its AtomicAckETH for data.
 ///
 /// Responses come in the order of their PSNs. An ACK or a Read response of a later PSN than that of
 /// the awaited response therefore says that the latter is lost: an implied NAK (9.7.5.2.3), gap_o,
@@ -32,7 +33,8 @@ module rx_response (
   localparam logic [2:0] KindAck = 3'd0, KindRnr = 3'd1, KindNak = 3'd3;
   localparam logic [7:0] NakPsn = rnic_pkg::AethSyndromeNakPsn;
 
-  logic is_ack, is_first, is_middle, is_last, is_only;
+  logic is_ack, is_first, is_middle, is_last, is_only, is_atomic;
+  assign is_atomic = desc_i.opcode == rnic_pkg::RcOpcodeAtomicAcknowledge;
   assign is_ack    = desc_i.opcode == rnic_pkg::RcOpcodeAcknowledge;
   assign is_first  = desc_i.opcode == rnic_pkg::RcOpcodeReadResponseFirst;
   assign is_middle = desc_i.opcode == rnic_pkg::RcOpcodeReadResponseMiddle;
@@ -64,7 +66,7 @@ module rx_response (
 
   // An opcode at the start of a Read, in its middle; for one that is not, or is, its last response.
   logic legal_final, legal_other;
-  assign legal_final = slot_i.replayed ? is_only || is_last : at_start ? is_only : is_last;
+  assign legal_final = slot_i.atomic ? is_atomic : slot_i.replayed ? is_only || is_last : at_start ? is_only : is_last;
   assign legal_other = slot_i.replayed ? is_first || is_middle : at_start ? is_first : is_middle;
 
   logic acks_q, naks_q, on_time_q, late_q, legal_q, at_start_q, resent_q;
@@ -88,7 +90,8 @@ module rx_response (
 
   // ---- Verdict ----
   logic known, bad, ends, has_payload;
-  assign known           = is_ack || is_first || is_middle || is_last || is_only;
+  assign known           = is_ack || is_first || is_middle || is_last || is_only ||
+      is_atomic;
   assign gap_o           = known && late_q;
   assign ack_o           = is_ack && acks_q && !gap_o;
   assign nak_o           = is_ack && naks_q && !gap_o;
@@ -96,7 +99,7 @@ module rx_response (
   assign bad             = known && on_time_q && !legal_q;
   assign stray_o         = !ack_o && !nak_o && !gap_o && !read_response_o && !bad;
   assign kill_o          = bad;
-  assign ends            = is_last || is_only;
+  assign ends            = is_last || is_only || is_atomic;
   assign has_payload     = desc_i.payload_length != 13'd0;
 
   always_comb begin : context_update
@@ -127,6 +130,7 @@ module rx_response (
     plan_o.byte_count     = slot_i.length;
     plan_o.cqn            = ctx_i.cqn;
     plan_o.sgl_fetch      = fetch_o;
+    plan_o.atomic         = is_atomic;
     if (ack_o) begin
       plan_o.action = rnic_pkg::RxActionAck;
       plan_o.psn    = ack_psn_q;
@@ -154,7 +158,8 @@ module rx_response (
 
   logic unused_bits;
   assign unused_bits = &{1'b0, desc_i.solicited, desc_i.ack_req, desc_i.pkey, desc_i.va,
-      desc_i.rkey, desc_i.dma_length, desc_i.msn, desc_i.ipv6, desc_i.source_ip, desc_i.dest_ip};
+      desc_i.rkey, desc_i.swap_add, desc_i.compare, desc_i.immediate, desc_i.dma_length, desc_i.msn,
+      desc_i.ipv6, desc_i.source_ip, desc_i.dest_ip};
 endmodule
 
 `default_nettype wire

@@ -79,6 +79,7 @@ module sq_engine (
   rnic_pkg::send_ctx_t ctx_q, ctx_sent;
   rnic_pkg::wqe_control_t control_q;
   rnic_pkg::wqe_remote_t remote_q;
+  rnic_pkg::wqe_atomic_t atomic_q;
   logic [7:0] qp_q;
   logic [2:0] first_line, first_line_q;
   logic sent_q, partial_q, failed_q, found_q;
@@ -121,6 +122,8 @@ module sq_engine (
       .ctx_i      (ctx_q),
       .control_i  (control_q),
       .remote_i   (remote_q),
+      .atomic_i   (atomic_q),
+      .is_read_o  (is_read),
       .last_o     (last),
       .psn_room_o (psn_room),
       .desc_o     (desc_data_o),
@@ -128,7 +131,6 @@ module sq_engine (
       .read_slot_o(read_slot_data_o),
       .ctx_o      (ctx_sent)
   );
-  assign is_read     = control_q.opcode == rnic_pkg::WqeOpcodeRead;
   sq_gate u_gate (
       .ctx_i         (ctx_q),
       .control_i     (control_q),
@@ -271,6 +273,7 @@ module sq_engine (
     if (state_q == StHead) begin
       control_q <= buf_rd_data_i[127:0];
       remote_q  <= buf_rd_data_i[255:128];
+      atomic_q  <= buf_rd_data_i[383:256];
     end
     if (go) begin
       ctx_q     <= ctx_sent;

@@ -5,7 +5,7 @@
 /// runnable_o: it has a WQE in the buffer and nothing stops it. judged_o: the whole WQE is to be
 /// judged, because it starts or because recovery makes it go on in the middle. step_aside_o: not
 /// this turn; for a malformed WQE, not at all. Only a start waits for the fence (InfiniBand
-/// specification 10.8.3.3), the limit of outstanding Reads, and SqWindow.
+/// specification 10.8.3.3), the limit of outstanding Reads and atomics, and SqWindow.
 module sq_gate (
     input  wire rnic_pkg::send_ctx_t    ctx_i,
     input  wire rnic_pkg::wqe_control_t control_i,
@@ -20,12 +20,22 @@ module sq_gate (
     output logic                        read_stall_o
 );
   logic is_read, window_full, fenced, read_limit, psn_full, start;
+  logic [5:0] unused_decode;
 
   assign runnable_o = ctx_i.in_use && ctx_i.state == rnic_pkg::QpStateRts && !ctx_i.fault &&
                       !ctx_i.rnr_wait && ctx_i.pi != ctx_i.exec_idx && ctx_i.buf_count != '0;
 
   assign start       = !ctx_i.msg_active;
-  assign is_read     = control_i.opcode == rnic_pkg::WqeOpcodeRead;
+  sq_decode u_decode (
+      .opcode_i    (control_i.opcode),
+      .known_o     (unused_decode[0]),
+      .is_send_o   (unused_decode[1]),
+      .is_write_o  (unused_decode[2]),
+      .is_read_o   (is_read),
+      .is_atomic_o (unused_decode[3]),
+      .immediate_o (unused_decode[4]),
+      .invalidate_o(unused_decode[5])
+  );
   assign window_full = ctx_i.exec_idx - ctx_i.retire_idx >= rnic_pkg::SqWindow[15:0];
   assign fenced      = control_i.fence && ctx_i.rd_outstanding != '0;
   assign read_limit  = is_read && (ctx_i.rd_outstanding >= ctx_i.max_rd ||

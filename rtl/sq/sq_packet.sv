@@ -1,15 +1,18 @@
 `default_nettype none
 
-/// The next packet of a WQE: from the context and the WQE's first two segments, its descriptor,
+/// The next packet of a WQE: from the context and the WQE's first three segments, its descriptor,
 /// what it adds to the in-flight table and the Read ring, and the context after it (but for the
 /// place in the scatter list). Combinational.
 ///
-/// A Read that is sent again asks only for what has not arrived: its first msg_off bytes have.
+/// A Read that is sent again asks only for what has not arrived: its first msg_off bytes have. An
+/// atomic is a Read of 8 bytes but for its opcode and its header.
 module sq_packet (
     input  wire logic [7:0]             qp_i,
     input  wire rnic_pkg::send_ctx_t    ctx_i,
     input  wire rnic_pkg::wqe_control_t control_i,
     input  wire rnic_pkg::wqe_remote_t  remote_i,
+    input  wire rnic_pkg::wqe_atomic_t  atomic_i,
+    output logic                        is_read_o,
     output logic                        last_o,
     output logic                        psn_room_o,
     output rnic_pkg::tx_desc_t          desc_o,
@@ -17,7 +20,8 @@ module sq_packet (
     output rnic_pkg::read_slot_t        read_slot_o,
     output rnic_pkg::send_ctx_t         ctx_o
 );
-  logic is_read, is_write, first, last;
+  logic is_read, is_write, is_atomic, immediate, invalidate, first, last;
+  logic [1:0] unused_decode;
   logic [3:0] log_mtu;
   logic [12:0] mtu;
   logic [31:0] rest;
@@ -25,9 +29,19 @@ module sq_packet (
   logic [23:0] packet_number, psns, unacknowledged, sent, beyond;
   logic [7:0] position;
 
+  sq_decode u_decode (
+      .opcode_i    (control_i.opcode),
+      .known_o     (unused_decode[0]),
+      .is_send_o   (unused_decode[1]),
+      .is_write_o  (is_write),
+      .is_read_o   (is_read),
+      .is_atomic_o (is_atomic),
+      .immediate_o (immediate),
+      .invalidate_o(invalidate)
+  );
+  assign is_read_o     = is_read;
+
   // Path MTU 128 << ibv_mtu bytes. msg_off is a multiple of it.
-  assign is_read       = control_i.opcode == rnic_pkg::WqeOpcodeRead;
-  assign is_write      = control_i.opcode == rnic_pkg::WqeOpcodeWrite;
   assign log_mtu       = 4'd7 + 4'(ctx_i.mtu);
   assign mtu           = 13'd1 << log_mtu;
   assign rest          = control_i.length - ctx_i.msg_off;
@@ -47,12 +61,14 @@ module sq_packet (
   assign sent           = ctx_i.next_psn + psns;
   assign beyond         = sent - ctx_i.max_psn;
 
-  // First, Middle, Last, Only are at the same distances for SEND and RDMA WRITE (table 38).
+  // First, Middle, Last, Only are at the same distances for SEND and RDMA WRITE (table 38), and so
+  // are Last and Only with immediate data, one further on.
   always_comb begin
     position = rnic_pkg::RcOpcodeSendMiddle;
     if (first && last) position = rnic_pkg::RcOpcodeSendOnly;
     else if (first) position = rnic_pkg::RcOpcodeSendFirst;
     else if (last) position = rnic_pkg::RcOpcodeSendLast;
+    if (last && immediate) position = position + 8'd1;
   end
 
   always_comb begin
@@ -61,15 +77,25 @@ module sq_packet (
     desc_o.psn    = ctx_i.next_psn;
     desc_o.opcode = position;
     if (is_write) desc_o.opcode = position + rnic_pkg::RcOpcodeWriteFirst;
+    if (last && invalidate) begin
+      desc_o.opcode = first ? rnic_pkg::RcOpcodeSendOnlyInvalidate :
+                              rnic_pkg::RcOpcodeSendLastInvalidate;
+    end
     if (is_read) desc_o.opcode = rnic_pkg::RcOpcodeReadRequest;
+    if (is_atomic) begin
+      desc_o.opcode = (control_i.opcode == rnic_pkg::WqeOpcodeFetchAdd) ?
+                      rnic_pkg::RcOpcodeFetchAdd : rnic_pkg::RcOpcodeCompareSwap;
+    end
     desc_o.ack_req        = last || packet_number[3:0] == 4'd15;
     desc_o.solicited      = last && control_i.solicited;
     desc_o.payload_length = payload;
     if (is_read || (is_write && first)) begin
       desc_o.va         = remote_i.va + (is_read ? 64'(ctx_i.msg_off) : 64'd0);
       desc_o.rkey       = remote_i.rkey;
-      desc_o.dma_length = rest;
+      if (!is_atomic) desc_o.dma_length = rest;
     end
+    if (is_atomic) {desc_o.compare, desc_o.swap_add} = {atomic_i.compare, atomic_i.swap_add};
+    if (last && (immediate || invalidate)) desc_o.immediate = control_i.immediate;
     desc_o.wqe_idx = ctx_i.exec_idx;
   end
 
@@ -77,7 +103,7 @@ module sq_packet (
     inflight_o           = '0;
     inflight_o.qp        = qp_i;
     inflight_o.wqe_idx   = ctx_i.exec_idx;
-    inflight_o.opcode    = control_i.opcode;
+    inflight_o.opcode    = {4'd0, control_i.opcode[3:0]};
     inflight_o.silent    = control_i.silent;
     inflight_o.first_psn = ctx_i.next_psn - packet_number;
     inflight_o.last_psn  = sent - 24'd1;
@@ -87,6 +113,7 @@ module sq_packet (
     read_slot_o.wqe_idx   = ctx_i.exec_idx;
     read_slot_o.first_psn = ctx_i.next_psn - packet_number;
     read_slot_o.length    = control_i.length;
+    read_slot_o.atomic    = is_atomic;
     read_slot_o.replayed  = ctx_i.next_psn != ctx_i.max_psn;
   end
 

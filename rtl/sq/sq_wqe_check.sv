@@ -2,8 +2,8 @@
 
 /// Judges a send WQE: `bad_o` says that it is malformed. sum_i is the sum of its data segment
 /// lengths. A WQE that is to go on in the middle must still be longer than what was sent of it. Also
-/// where its data segments (or inline bytes) start: after one segment for a Send, two
-/// for a Write or Read.
+/// where its data segments (or inline bytes) start: after one segment for a Send, two for a Write or
+/// Read, three for an atomic.
 module sq_wqe_check (
     input  wire rnic_pkg::wqe_control_t control_i,
     input  wire rnic_pkg::send_ctx_t    ctx_i,
@@ -11,22 +11,32 @@ module sq_wqe_check (
     output logic [1:0]                  header_segments_o,
     output logic                        bad_o
 );
-  logic is_send, is_read;
+  logic known, is_send, is_write, is_read, is_atomic, immediate, unused_invalidate;
   logic [7:0] stride_segments, data_segments;
   logic bad_header, bad_size, bad_data, bad_inline, bad_resume;
 
-  assign is_send           = control_i.opcode == rnic_pkg::WqeOpcodeSend;
-  assign is_read           = control_i.opcode == rnic_pkg::WqeOpcodeRead;
-  assign header_segments_o = is_send ? 2'd1 : 2'd2;
+  sq_decode u_decode (
+      .opcode_i    (control_i.opcode),
+      .known_o     (known),
+      .is_send_o   (is_send),
+      .is_write_o  (is_write),
+      .is_read_o   (is_read),
+      .is_atomic_o (is_atomic),
+      .immediate_o (immediate),
+      .invalidate_o(unused_invalidate)
+  );
+  assign header_segments_o = is_send ? 2'd1 : is_atomic ? 2'd3 : 2'd2;
   assign stride_segments   = 8'd4 << (ctx_i.log_stride - 4'd6);
   assign data_segments     = control_i.size - 8'(header_segments_o);
 
-  assign bad_header = control_i.opcode > rnic_pkg::WqeOpcodeRead || control_i.qpn != ctx_i.qpn ||
-                      control_i.wqe_index != ctx_i.exec_idx || (control_i.solicited && !is_send) ||
+  assign bad_header = !known || control_i.qpn != ctx_i.qpn ||
+                      control_i.wqe_index != ctx_i.exec_idx ||
+                      (control_i.solicited && !is_send && !(is_write && immediate)) ||
                       (is_read && ctx_i.max_rd == '0) ||
                       control_i.length > rnic_pkg::MaxMessageBytes;
   assign bad_size   = control_i.size < 8'(header_segments_o) || control_i.size > stride_segments;
-  assign bad_data   = data_segments > rnic_pkg::MaxSge[7:0] || sum_i != 37'(control_i.length);
+  assign bad_data   = data_segments > rnic_pkg::MaxSge[7:0] || sum_i != 37'(control_i.length) ||
+                      (is_atomic && (data_segments != 8'd1 || control_i.length != 32'd8));
   assign bad_inline = is_read || control_i.length > rnic_pkg::MaxInlineBytes ||
                       control_i.length[11:0] > {data_segments, 4'd0};
   assign bad_resume = ctx_i.resume && control_i.length <= ctx_i.msg_off;

@@ -18,7 +18,7 @@ module gather_join (
     input  wire logic                   order_last_i,
     input  wire logic                   head_valid_i,
     output logic                        head_ready_o,
-    input  wire logic [607:0]           head_bytes_i,
+    input  wire logic [703:0]           head_bytes_i,
     input  wire logic [6:0]             head_length_i,
     input  wire rnic_pkg::tx_fault_t    head_fault_i,
     input  wire logic                   head_nak_i,
@@ -111,7 +111,7 @@ module gather_join (
       end
       Rest: begin
         run_valid_o           = 1'b1;
-        run_data_o.data[95:0] = head_bytes_i[607:512];
+        run_data_o.data[191:0] = head_bytes_i[703:512];
         run_data_o.bytes      = head_length_i - 7'd64;
         run_data_o.last       = order_last_i;
         pop                   = run_ready_i;

@@ -1,10 +1,10 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Header of each packet: IPv4 or IPv6, UDP, BTH and RETH or AETH, from its descriptor and the path
-/// of its QP.
+/// Header of each packet: IPv4 or IPv6, UDP, BTH and extended headers, from its descriptor and the
+/// path of its QP. An AtomicAckETH comes as payload.
 ///
-/// head_bytes_o: lane 0 is the first byte of the IP header, head_length_o (40 to 76) bytes. With it
+/// head_bytes_o: lane 0 is the first byte of the IP header, head_length_o (40 to 88) bytes. With it
 /// go what the stages behind need: the destination MAC, the event it counts as when sent (bit 0
 /// request, 1 Read response, 2 ACK, 3 NAK, 4 RNR NAK), and the tx_fault_t to report when its
 /// payload fails (status to be filled in), and whether it is a fatal NAK. Packets keep their order; Depth may wait.
@@ -21,7 +21,7 @@ module tx_build #(
     input  wire rnic_pkg::path_t     path_rd_data_i,
     output logic                     head_valid_o,
     input  wire logic                head_ready_i,
-    output logic [607:0]             head_bytes_o,
+    output logic [703:0]             head_bytes_o,
     output logic [6:0]               head_length_o,
     output logic [47:0]              head_mac_o,
     output logic [4:0]               head_count_o,
@@ -29,11 +29,12 @@ module tx_build #(
     output logic                     head_nak_o
 );
   localparam int unsigned FaultBits = rnic_pkg::TxFaultBits;
-  localparam int unsigned Width = 608 + 7 + 48 + 5 + FaultBits + 1;
+  localparam int unsigned Width = 704 + 7 + 48 + 5 + FaultBits + 1;
   localparam int unsigned CountBits = $clog2(Depth) + 2;
 
   // ---- Stage a: the path is being read. Stage b: all that the header needs is in registers. ----
-  logic a_valid_q, b_valid_q, a_reth, a_aeth, b_reth_q, b_aeth_q;
+  logic a_valid_q, b_valid_q, a_reth, a_aeth, a_atomic, a_immediate, b_reth_q, b_aeth_q, b_atomic_q;
+  logic [4:0] a_ext_length, b_ext_length_q;
   rnic_pkg::tx_desc_t a_desc_q, b_desc_q;
   rnic_pkg::path_t b_path_q;
   logic [15:0] a_udp_length, b_udp_length_q;
@@ -50,21 +51,34 @@ module tx_build #(
   always_comb begin
     a_reth = 1'b0;
     a_aeth = 1'b0;
+    a_atomic = 1'b0;
+    a_immediate = 1'b0;
     unique case (a_desc_q.opcode)
       rnic_pkg::RcOpcodeWriteFirst,
       rnic_pkg::RcOpcodeWriteOnly,
       rnic_pkg::RcOpcodeReadRequest: a_reth = 1'b1;
+      rnic_pkg::RcOpcodeWriteOnlyImmediate: {a_reth, a_immediate} = 2'b11;
+      rnic_pkg::RcOpcodeSendLastImmediate,
+      rnic_pkg::RcOpcodeSendOnlyImmediate,
+      rnic_pkg::RcOpcodeSendLastInvalidate,
+      rnic_pkg::RcOpcodeSendOnlyInvalidate,
+      rnic_pkg::RcOpcodeWriteLastImmediate: a_immediate = 1'b1;
+      rnic_pkg::RcOpcodeCompareSwap,
+      rnic_pkg::RcOpcodeFetchAdd: a_atomic = 1'b1;
       rnic_pkg::RcOpcodeReadResponseFirst,
       rnic_pkg::RcOpcodeReadResponseLast,
       rnic_pkg::RcOpcodeReadResponseOnly,
+      rnic_pkg::RcOpcodeAtomicAcknowledge,
       rnic_pkg::RcOpcodeAcknowledge: a_aeth = 1'b1;
       default: ;
     endcase
   end
 
-  // UDP header, BTH, extended header, payload padded to 4 bytes, ICRC.
+  assign a_ext_length = a_atomic ? 5'd28 : {a_reth, 4'd0} | {2'd0, a_aeth || a_immediate, 2'b00};
+
+  // UDP header, BTH, extended headers, payload padded to 4 bytes, ICRC.
   assign payload_words = a_desc_q.payload_length[12:2] + 11'(a_desc_q.payload_length[1:0] != '0);
-  assign a_udp_length  = 16'd24 + {11'd0, a_reth, 1'b0, a_aeth, 2'b00} +
+  assign a_udp_length  = 16'd24 + {11'd0, a_ext_length} +
       {3'd0, payload_words, 2'b00};
 
   // ---- IPv4 header checksum (RFC 791): constants are version and length, DF, protocol ----
@@ -90,6 +104,8 @@ module tx_build #(
     b_udp_length_q <= a_udp_length;
     b_reth_q       <= a_reth;
     b_aeth_q       <= a_aeth;
+    b_atomic_q     <= a_atomic;
+    b_ext_length_q <= a_ext_length;
     b_sum_q        <= sum;
     a_valid_q      <= path_rd_en_o;
     b_valid_q      <= a_valid_q;
@@ -105,8 +121,10 @@ module tx_build #(
   rnic_pkg::udp_header_t udp;
   rnic_pkg::bth_t bth;
   rnic_pkg::reth_t reth;
-  logic [127:0] source_ip, dest_ip, ext;
-  logic [607:0] top_first, bytes;
+  logic [127:0] source_ip, dest_ip;
+  rnic_pkg::atomic_eth_t atomic;
+  logic [223:0] ext;
+  logic [703:0] top_first, bytes;
   logic [6:0] length;
   logic [4:0] count;
   logic nak;
@@ -152,10 +170,17 @@ module tx_build #(
     reth.va              = b_desc_q.va;
     reth.rkey            = b_desc_q.rkey;
     reth.dma_length      = b_desc_q.dma_length;
-    ext                  = b_reth_q ? reth : {b_desc_q.syndrome, b_desc_q.msn, 96'd0};
+    atomic.va            = b_desc_q.va;
+    atomic.rkey          = b_desc_q.rkey;
+    atomic.swap_add      = b_desc_q.swap_add;
+    atomic.compare       = b_desc_q.compare;
+    if (b_atomic_q) ext = atomic;
+    else if (b_reth_q) ext = {reth, b_desc_q.immediate, 64'd0};
+    else if (b_aeth_q) ext = {b_desc_q.syndrome, b_desc_q.msn, 192'd0};
+    else ext = {b_desc_q.immediate, 192'd0};
     top_first            = b_path_q.ipv6 ? {ipv6, udp, bth, ext} : {ipv4, udp, bth, ext, 160'd0};
-    for (int unsigned i = 0; i < 76; i++) bytes[8*i+:8] = top_first[8*(75-i)+:8];
-    length   = (b_path_q.ipv6 ? 7'd60 : 7'd40) + {2'd0, b_reth_q, 1'b0, b_aeth_q, 2'b00};
+    for (int unsigned i = 0; i < 88; i++) bytes[8*i+:8] = top_first[8*(87-i)+:8];
+    length   = (b_path_q.ipv6 ? 7'd60 : 7'd40) + {2'd0, b_ext_length_q};
     count[0] = !b_desc_q.responder;
     count[1] = b_desc_q.responder && b_desc_q.opcode != rnic_pkg::RcOpcodeAcknowledge;
     count[2] = b_desc_q.responder && !count[1] && b_desc_q.syndrome[6:5] == 2'b00;

@@ -81,7 +81,7 @@ module tx_path (
 
   // ---- A descriptor goes to the header and to the payload ----
   logic head_valid, head_ready;
-  logic [607:0] head_bytes;
+  logic [703:0] head_bytes;
   logic [6:0] head_length;
   logic [47:0] head_mac;
   logic [4:0] head_count;

@@ -54,23 +54,54 @@ enum class QpStep : std::uint8_t {
   kDestroy = 7,  ///< Nothing is left
 };
 
+/// State of an entry of the memory protection table.
+enum class MptState : std::uint8_t {
+  kFree = 0,  ///< Not in use
+  kInvalid = 1,  ///< Allocated; its key opens nothing: a window that is not bound, a fast-register region that is not registered
+  kValid = 2,
+};
+
 /// What an access wants.
 enum class Access : std::uint8_t {
   kLocalRead = 0,
   kLocalWrite = 1,
   kRemoteRead = 2,
   kRemoteWrite = 3,
+  kRemoteAtomic = 4,
 };
 
-/// Answer of the translation block; the first check that fails, in this order.
+/// Answer of the translation block: the first check that fails, in the order BadIndex, BadTag, BadState, BadPd, BadQp, BadAccess, BadRange, PageListError.
 enum class XlateStatus : std::uint8_t {
   kOk = 0,
   kBadIndex = 1,  ///< No such entry, or not in use
   kBadTag = 2,  ///< Key tag differs
   kBadPd = 3,  ///< Protection domain differs
-  kBadAccess = 4,  ///< Right missing
-  kBadRange = 5,  ///< Outside the region, or va + length wraps
+  kBadAccess = 4,  ///< Right missing, or a local access through a window
+  kBadRange = 5,  ///< Outside the region or window, or va + length wraps
   kPageListError = 6,  ///< Reading the page list failed
+  kBadState = 7,  ///< Window that is not bound, fast-register region that is not registered
+  kBadQp = 8,  ///< Type 2 window that was bound on another QP
+};
+
+/// Memory operation of the translation block.
+enum class MemOpCode : std::uint8_t {
+  kBindWindow1 = 0,  ///< Bind a type 1 window, bound or not; length 0 unbinds it
+  kBindWindow2 = 1,  ///< Bind a type 2B window that is not bound
+  kInvalidate = 2,  ///< Work request: unbind a type 2B window, or end a fast registration
+  kInvalidateRemote = 3,  ///< The same for the peer (SEND with invalidate)
+  kFastRegister = 4,  ///< Register a fast-register region
+  kDestroy = 5,  ///< Admin queue: free the entry; it must be of mpt_type, a plain region must have this very key
+  kUnbindQp = 6,  ///< Admin queue: unbind all type 2B windows of the QP
+};
+
+/// Outcome of a memory operation. A work request with BadKey, BadAccess or BadRange completes with LocProtErr, with BadState or BadRequest with LocQpOpErr.
+enum class MemOpStatus : std::uint8_t {
+  kOk = 0,
+  kBadKey = 1,  ///< No such entry, another tag or protection domain; the region of a bind is not valid
+  kBadAccess = 2,  ///< Right missing; the window is bound on another QP
+  kBadRange = 3,  ///< Outside the region or page list, or va + length wraps
+  kBadState = 4,  ///< Bound or registered already; not bound or registered; windows are bound to it
+  kBadRequest = 5,  ///< Not for an object of this type; a field is out of range
 };
 
 /// Where the payload of a received packet goes.
@@ -80,14 +111,15 @@ enum class PlaceTarget : std::uint8_t {
   kReceive = 2,  ///< SGEs of the current receive WQE
   kResponse = 3,  ///< SGEs of the Read WQE
   kCheckRead = 4,  ///< No payload: check that [va, va + length) at rkey may be read
+  kCheckAtomic = 5,  ///< As CheckRead, for an atomic
 };
 
 /// What follows once the payload is placed.
 enum class RxAction : std::uint8_t {
   kNone = 0,
   kExecuted = 1,  ///< Request packet executed: PSN may be acknowledged
-  kReceiveDone = 2,  ///< Last packet of a SEND: receive CQE, then as Executed
-  kReadRequest = 3,  ///< Queue the Read response
+  kReceiveDone = 2,  ///< Last packet of a SEND, or of a WRITE with immediate data: receive CQE, then as Executed
+  kReadRequest = 3,  ///< Queue the Read response, or the atomic
   kNak = 4,  ///< Send the NAK in `syndrome` for `psn`; a fatal one moves the QP to the error state
   kAck = 5,  ///< Requester: ACK of all PSNs up to psn
   kNakReceived = 6,  ///< Requester: NAK or RNR NAK `syndrome` for psn
@@ -102,6 +134,7 @@ enum class RspCommand : std::uint8_t {
   kExecuted = 0,  ///< psn is executed; acknowledge when ack_req
   kRead = 1,  ///< Answer a Read of `length` bytes from psn on
   kNak = 2,  ///< Send `syndrome` for psn after what is queued before it
+  kAtomic = 3,  ///< Execute an atomic in its turn among the Reads, and answer it
 };
 
 /// What the retire block is asked to do.
@@ -617,9 +650,9 @@ struct SendCtx {
   bool operator==(const SendCtx&) const = default;
 };
 
-/// Receive side of a QP. state .. remote_read are set by the admin queue; the rest is dynamic. 395 bits.
+/// Receive side of a QP. state .. remote_read are set by the admin queue; the rest is dynamic. 396 bits.
 struct RecvCtx {
-  static constexpr std::size_t kBits = 395;
+  static constexpr std::size_t kBits = 396;
   static constexpr std::size_t kBytes = 50;
   std::uint8_t state{};  ///< QpState
   std::uint8_t in_use{};  ///< Created
@@ -635,6 +668,7 @@ struct RecvCtx {
   std::uint8_t min_rnr_timer{};
   std::uint8_t remote_write{};
   std::uint8_t remote_read{};
+  std::uint8_t remote_atomic{};
   std::uint16_t rq_pi{};  ///< Producer index
   std::uint16_t rq_head{};  ///< Next receive WQE to take
   std::uint16_t rq_done{};  ///< Next receive WQE to complete
@@ -662,17 +696,18 @@ struct RecvCtx {
     bits::put_little<148, 5>(to, min_rnr_timer);
     bits::put_little<153, 1>(to, remote_write);
     bits::put_little<154, 1>(to, remote_read);
-    bits::put_little<155, 16>(to, rq_pi);
-    bits::put_little<171, 16>(to, rq_head);
-    bits::put_little<187, 16>(to, rq_done);
-    bits::put_little<203, 24>(to, epsn);
-    bits::put_little<227, 2>(to, msg);
-    bits::put_little<229, 64>(to, va);
-    bits::put_little<293, 32>(to, rkey);
-    bits::put_little<325, 32>(to, remain);
-    bits::put_little<357, 32>(to, received);
-    bits::put_little<389, 5>(to, rd_inflight);
-    bits::put_little<394, 1>(to, nak_sent);
+    bits::put_little<155, 1>(to, remote_atomic);
+    bits::put_little<156, 16>(to, rq_pi);
+    bits::put_little<172, 16>(to, rq_head);
+    bits::put_little<188, 16>(to, rq_done);
+    bits::put_little<204, 24>(to, epsn);
+    bits::put_little<228, 2>(to, msg);
+    bits::put_little<230, 64>(to, va);
+    bits::put_little<294, 32>(to, rkey);
+    bits::put_little<326, 32>(to, remain);
+    bits::put_little<358, 32>(to, received);
+    bits::put_little<390, 5>(to, rd_inflight);
+    bits::put_little<395, 1>(to, nak_sent);
   }
   static constexpr RecvCtx decode(std::span<const std::uint8_t, kBytes> from) {
     RecvCtx v;
@@ -690,17 +725,18 @@ struct RecvCtx {
     bits::get_little<148, 5>(from, v.min_rnr_timer);
     bits::get_little<153, 1>(from, v.remote_write);
     bits::get_little<154, 1>(from, v.remote_read);
-    bits::get_little<155, 16>(from, v.rq_pi);
-    bits::get_little<171, 16>(from, v.rq_head);
-    bits::get_little<187, 16>(from, v.rq_done);
-    bits::get_little<203, 24>(from, v.epsn);
-    bits::get_little<227, 2>(from, v.msg);
-    bits::get_little<229, 64>(from, v.va);
-    bits::get_little<293, 32>(from, v.rkey);
-    bits::get_little<325, 32>(from, v.remain);
-    bits::get_little<357, 32>(from, v.received);
-    bits::get_little<389, 5>(from, v.rd_inflight);
-    bits::get_little<394, 1>(from, v.nak_sent);
+    bits::get_little<155, 1>(from, v.remote_atomic);
+    bits::get_little<156, 16>(from, v.rq_pi);
+    bits::get_little<172, 16>(from, v.rq_head);
+    bits::get_little<188, 16>(from, v.rq_done);
+    bits::get_little<204, 24>(from, v.epsn);
+    bits::get_little<228, 2>(from, v.msg);
+    bits::get_little<230, 64>(from, v.va);
+    bits::get_little<294, 32>(from, v.rkey);
+    bits::get_little<326, 32>(from, v.remain);
+    bits::get_little<358, 32>(from, v.received);
+    bits::get_little<390, 5>(from, v.rd_inflight);
+    bits::get_little<395, 1>(from, v.nak_sent);
     return v;
   }
   bool operator==(const RecvCtx&) const = default;
@@ -750,48 +786,69 @@ struct Path {
   bool operator==(const Path&) const = default;
 };
 
-/// Memory protection table entry. 233 bits.
+/// Memory protection table entry. 277 bits.
 struct Mpt {
-  static constexpr std::size_t kBits = 233;
-  static constexpr std::size_t kBytes = 30;
-  std::uint8_t in_use{};
+  static constexpr std::size_t kBits = 277;
+  static constexpr std::size_t kBytes = 35;
+  std::uint8_t state{};  ///< MptState
+  std::uint8_t mpt_type{};  ///< MptType
   std::uint8_t tag{};  ///< Low byte of the key
   std::uint32_t pd{};
   std::uint8_t log_page{};
   std::uint8_t local_write{};
   std::uint8_t remote_read{};
   std::uint8_t remote_write{};
+  std::uint8_t remote_atomic{};
+  std::uint8_t window_bind{};  ///< Region: windows may be bound to it
+  std::uint8_t remote_ok{};  ///< Fast-register region: may be registered with remote rights
   std::uint64_t va{};
   std::uint64_t length{};
-  std::uint64_t page_list{};
-  std::uint16_t bound{};  ///< Windows bound to it
+  std::uint64_t page_list{};  ///< 8-byte aligned; entry 0 maps the page that holds va
+  std::uint16_t bound{};  ///< Region: windows bound to it
+  std::uint16_t max_pages{};  ///< Fast-register region: longest page list
+  std::uint8_t qp{};  ///< Window: QP on which it was bound
+  std::uint16_t mr_index{};  ///< Window: entry of the region that it is bound to
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
-    bits::put_little<0, 1>(to, in_use);
-    bits::put_little<1, 8>(to, tag);
-    bits::put_little<9, 24>(to, pd);
-    bits::put_little<33, 5>(to, log_page);
-    bits::put_little<38, 1>(to, local_write);
-    bits::put_little<39, 1>(to, remote_read);
-    bits::put_little<40, 1>(to, remote_write);
-    bits::put_little<41, 64>(to, va);
-    bits::put_little<105, 48>(to, length);
-    bits::put_little<153, 64>(to, page_list);
-    bits::put_little<217, 16>(to, bound);
+    bits::put_little<0, 2>(to, state);
+    bits::put_little<2, 2>(to, mpt_type);
+    bits::put_little<4, 8>(to, tag);
+    bits::put_little<12, 24>(to, pd);
+    bits::put_little<36, 5>(to, log_page);
+    bits::put_little<41, 1>(to, local_write);
+    bits::put_little<42, 1>(to, remote_read);
+    bits::put_little<43, 1>(to, remote_write);
+    bits::put_little<44, 1>(to, remote_atomic);
+    bits::put_little<45, 1>(to, window_bind);
+    bits::put_little<46, 1>(to, remote_ok);
+    bits::put_little<47, 64>(to, va);
+    bits::put_little<111, 48>(to, length);
+    bits::put_little<159, 64>(to, page_list);
+    bits::put_little<223, 16>(to, bound);
+    bits::put_little<239, 16>(to, max_pages);
+    bits::put_little<255, 8>(to, qp);
+    bits::put_little<263, 14>(to, mr_index);
   }
   static constexpr Mpt decode(std::span<const std::uint8_t, kBytes> from) {
     Mpt v;
-    bits::get_little<0, 1>(from, v.in_use);
-    bits::get_little<1, 8>(from, v.tag);
-    bits::get_little<9, 24>(from, v.pd);
-    bits::get_little<33, 5>(from, v.log_page);
-    bits::get_little<38, 1>(from, v.local_write);
-    bits::get_little<39, 1>(from, v.remote_read);
-    bits::get_little<40, 1>(from, v.remote_write);
-    bits::get_little<41, 64>(from, v.va);
-    bits::get_little<105, 48>(from, v.length);
-    bits::get_little<153, 64>(from, v.page_list);
-    bits::get_little<217, 16>(from, v.bound);
+    bits::get_little<0, 2>(from, v.state);
+    bits::get_little<2, 2>(from, v.mpt_type);
+    bits::get_little<4, 8>(from, v.tag);
+    bits::get_little<12, 24>(from, v.pd);
+    bits::get_little<36, 5>(from, v.log_page);
+    bits::get_little<41, 1>(from, v.local_write);
+    bits::get_little<42, 1>(from, v.remote_read);
+    bits::get_little<43, 1>(from, v.remote_write);
+    bits::get_little<44, 1>(from, v.remote_atomic);
+    bits::get_little<45, 1>(from, v.window_bind);
+    bits::get_little<46, 1>(from, v.remote_ok);
+    bits::get_little<47, 64>(from, v.va);
+    bits::get_little<111, 48>(from, v.length);
+    bits::get_little<159, 64>(from, v.page_list);
+    bits::get_little<223, 16>(from, v.bound);
+    bits::get_little<239, 16>(from, v.max_pages);
+    bits::get_little<255, 8>(from, v.qp);
+    bits::get_little<263, 14>(from, v.mr_index);
     return v;
   }
   bool operator==(const Mpt&) const = default;
@@ -876,9 +933,9 @@ struct EqCtx {
   bool operator==(const EqCtx&) const = default;
 };
 
-/// Check [va, va + length) against a key and translate va. length 1 to 2^31. 162 bits.
+/// Check [va, va + length) against a key and translate va. length 1 to 2^31. 163 bits.
 struct XlateReq {
-  static constexpr std::size_t kBits = 162;
+  static constexpr std::size_t kBits = 163;
   static constexpr std::size_t kBytes = 21;
   std::uint32_t key{};
   std::uint64_t va{};
@@ -892,8 +949,8 @@ struct XlateReq {
     bits::put_little<32, 64>(to, va);
     bits::put_little<96, 32>(to, length);
     bits::put_little<128, 24>(to, pd);
-    bits::put_little<152, 2>(to, access);
-    bits::put_little<154, 8>(to, qp);
+    bits::put_little<152, 3>(to, access);
+    bits::put_little<155, 8>(to, qp);
   }
   static constexpr XlateReq decode(std::span<const std::uint8_t, kBytes> from) {
     XlateReq v;
@@ -901,8 +958,8 @@ struct XlateReq {
     bits::get_little<32, 64>(from, v.va);
     bits::get_little<96, 32>(from, v.length);
     bits::get_little<128, 24>(from, v.pd);
-    bits::get_little<152, 2>(from, v.access);
-    bits::get_little<154, 8>(from, v.qp);
+    bits::get_little<152, 3>(from, v.access);
+    bits::get_little<155, 8>(from, v.qp);
     return v;
   }
   bool operator==(const XlateReq&) const = default;
@@ -934,20 +991,102 @@ struct XlateRsp {
   bool operator==(const XlateRsp&) const = default;
 };
 
-/// One packet to send. Followed on the piece stream by its payload (payload_length > 0). 232 bits.
+/// A memory operation. Bind and FastRegister name the new key: index of the entry, tag from now on. 369 bits.
+struct MemOp {
+  static constexpr std::size_t kBits = 369;
+  static constexpr std::size_t kBytes = 47;
+  std::uint8_t op{};  ///< MemOpCode
+  std::uint8_t mpt_type{};  ///< Destroy: MptType expected
+  std::uint8_t qp{};  ///< QP on whose queue it is
+  std::uint32_t pd{};  ///< Of that QP
+  std::uint32_t key{};  ///< Window or fast-register region
+  std::uint32_t mr_key{};  ///< Bind: region
+  std::uint64_t va{};  ///< Bind, FastRegister: first byte
+  std::uint64_t length{};  ///< Bind, FastRegister: bytes
+  std::uint8_t local_write{};  ///< FastRegister
+  std::uint8_t remote_read{};
+  std::uint8_t remote_write{};
+  std::uint8_t remote_atomic{};
+  std::uint64_t page_list{};  ///< FastRegister: DMA address of the 64-bit page addresses, 8-byte aligned; it stays in use until the region is invalidated
+  std::uint32_t first_offset{};  ///< FastRegister: offset of the first byte in the first page, va modulo the page size
+  std::uint8_t log_page{};  ///< FastRegister: log2 of the page size, 12 to 30
+  std::uint32_t page_count{};  ///< FastRegister: entries of the page list
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 3>(to, op);
+    bits::put_little<3, 2>(to, mpt_type);
+    bits::put_little<5, 8>(to, qp);
+    bits::put_little<13, 24>(to, pd);
+    bits::put_little<37, 32>(to, key);
+    bits::put_little<69, 32>(to, mr_key);
+    bits::put_little<101, 64>(to, va);
+    bits::put_little<165, 64>(to, length);
+    bits::put_little<229, 1>(to, local_write);
+    bits::put_little<230, 1>(to, remote_read);
+    bits::put_little<231, 1>(to, remote_write);
+    bits::put_little<232, 1>(to, remote_atomic);
+    bits::put_little<233, 64>(to, page_list);
+    bits::put_little<297, 32>(to, first_offset);
+    bits::put_little<329, 8>(to, log_page);
+    bits::put_little<337, 32>(to, page_count);
+  }
+  static constexpr MemOp decode(std::span<const std::uint8_t, kBytes> from) {
+    MemOp v;
+    bits::get_little<0, 3>(from, v.op);
+    bits::get_little<3, 2>(from, v.mpt_type);
+    bits::get_little<5, 8>(from, v.qp);
+    bits::get_little<13, 24>(from, v.pd);
+    bits::get_little<37, 32>(from, v.key);
+    bits::get_little<69, 32>(from, v.mr_key);
+    bits::get_little<101, 64>(from, v.va);
+    bits::get_little<165, 64>(from, v.length);
+    bits::get_little<229, 1>(from, v.local_write);
+    bits::get_little<230, 1>(from, v.remote_read);
+    bits::get_little<231, 1>(from, v.remote_write);
+    bits::get_little<232, 1>(from, v.remote_atomic);
+    bits::get_little<233, 64>(from, v.page_list);
+    bits::get_little<297, 32>(from, v.first_offset);
+    bits::get_little<329, 8>(from, v.log_page);
+    bits::get_little<337, 32>(from, v.page_count);
+    return v;
+  }
+  bool operator==(const MemOp&) const = default;
+};
+
+/// Answer to a memory operation. 3 bits.
+struct MemOpRsp {
+  static constexpr std::size_t kBits = 3;
+  static constexpr std::size_t kBytes = 1;
+  std::uint8_t status{};  ///< MemOpStatus
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 3>(to, status);
+  }
+  static constexpr MemOpRsp decode(std::span<const std::uint8_t, kBytes> from) {
+    MemOpRsp v;
+    bits::get_little<0, 3>(from, v.status);
+    return v;
+  }
+  bool operator==(const MemOpRsp&) const = default;
+};
+
+/// One packet to send. Followed on the piece stream by its payload (payload_length > 0). 392 bits.
 struct TxDesc {
-  static constexpr std::size_t kBits = 232;
-  static constexpr std::size_t kBytes = 29;
+  static constexpr std::size_t kBits = 392;
+  static constexpr std::size_t kBytes = 49;
   std::uint8_t qp{};  ///< QP index
   std::uint8_t responder{};  ///< 1: Read response or ACK; 0: request
   std::uint8_t opcode{};  ///< RcOpcode
   std::uint32_t psn{};
   std::uint8_t ack_req{};
   std::uint8_t solicited{};
-  std::uint16_t payload_length{};  ///< Bytes, 0 to 4096
-  std::uint64_t va{};  ///< RETH
-  std::uint32_t rkey{};  ///< RETH
+  std::uint16_t payload_length{};  ///< Bytes, 0 to 4096; an atomic ACK: 8, its AtomicAckETH
+  std::uint64_t va{};  ///< RETH, AtomicETH
+  std::uint32_t rkey{};  ///< RETH, AtomicETH
   std::uint32_t dma_length{};  ///< RETH
+  std::uint64_t swap_add{};  ///< AtomicETH
+  std::uint64_t compare{};  ///< AtomicETH
+  std::uint32_t immediate{};  ///< ImmDt, IETH
   std::uint8_t syndrome{};  ///< AETH
   std::uint32_t msn{};  ///< AETH
   std::uint16_t wqe_idx{};  ///< Request: WQE it belongs to
@@ -963,9 +1102,12 @@ struct TxDesc {
     bits::put_little<56, 64>(to, va);
     bits::put_little<120, 32>(to, rkey);
     bits::put_little<152, 32>(to, dma_length);
-    bits::put_little<184, 8>(to, syndrome);
-    bits::put_little<192, 24>(to, msn);
-    bits::put_little<216, 16>(to, wqe_idx);
+    bits::put_little<184, 64>(to, swap_add);
+    bits::put_little<248, 64>(to, compare);
+    bits::put_little<312, 32>(to, immediate);
+    bits::put_little<344, 8>(to, syndrome);
+    bits::put_little<352, 24>(to, msn);
+    bits::put_little<376, 16>(to, wqe_idx);
   }
   static constexpr TxDesc decode(std::span<const std::uint8_t, kBytes> from) {
     TxDesc v;
@@ -979,17 +1121,20 @@ struct TxDesc {
     bits::get_little<56, 64>(from, v.va);
     bits::get_little<120, 32>(from, v.rkey);
     bits::get_little<152, 32>(from, v.dma_length);
-    bits::get_little<184, 8>(from, v.syndrome);
-    bits::get_little<192, 24>(from, v.msn);
-    bits::get_little<216, 16>(from, v.wqe_idx);
+    bits::get_little<184, 64>(from, v.swap_add);
+    bits::get_little<248, 64>(from, v.compare);
+    bits::get_little<312, 32>(from, v.immediate);
+    bits::get_little<344, 8>(from, v.syndrome);
+    bits::get_little<352, 24>(from, v.msn);
+    bits::get_little<376, 16>(from, v.wqe_idx);
     return v;
   }
   bool operator==(const TxDesc&) const = default;
 };
 
-/// A run of payload bytes of one packet: by key and address, or inline bytes in `data`. Lengths add up to payload_length. 655 bits.
+/// A run of payload bytes of one packet: by key and address, or inline bytes in `data`. Lengths add up to payload_length. 656 bits.
 struct SgPiece {
-  static constexpr std::size_t kBits = 655;
+  static constexpr std::size_t kBits = 656;
   static constexpr std::size_t kBytes = 82;
   std::uint8_t inline_data{};
   std::uint8_t last{};  ///< Last piece of the packet
@@ -1008,9 +1153,9 @@ struct SgPiece {
     bits::put_little<34, 64>(to, va);
     bits::put_little<98, 13>(to, length);
     bits::put_little<111, 24>(to, pd);
-    bits::put_little<135, 2>(to, access);
-    bits::put_little<137, 6>(to, offset);
-    bits::put_little<143, 512>(to, data);
+    bits::put_little<135, 3>(to, access);
+    bits::put_little<138, 6>(to, offset);
+    bits::put_little<144, 512>(to, data);
   }
   static constexpr SgPiece decode(std::span<const std::uint8_t, kBytes> from) {
     SgPiece v;
@@ -1020,9 +1165,9 @@ struct SgPiece {
     bits::get_little<34, 64>(from, v.va);
     bits::get_little<98, 13>(from, v.length);
     bits::get_little<111, 24>(from, v.pd);
-    bits::get_little<135, 2>(from, v.access);
-    bits::get_little<137, 6>(from, v.offset);
-    bits::get_little<143, 512>(from, v.data);
+    bits::get_little<135, 3>(from, v.access);
+    bits::get_little<138, 6>(from, v.offset);
+    bits::get_little<144, 512>(from, v.data);
     return v;
   }
   bool operator==(const SgPiece&) const = default;
@@ -1115,7 +1260,7 @@ struct Inflight {
   static constexpr std::size_t kBytes = 15;
   std::uint8_t qp{};
   std::uint16_t wqe_idx{};
-  std::uint8_t opcode{};  ///< WqeOpcode
+  std::uint8_t opcode{};  ///< CqeOpcode
   std::uint8_t silent{};
   std::uint32_t first_psn{};
   std::uint32_t last_psn{};  ///< Read: PSN of the last response
@@ -1179,20 +1324,22 @@ struct WqeFetchReq {
   bool operator==(const WqeFetchReq&) const = default;
 };
 
-/// An outstanding Read, in the Read ring of its QP (16 slots, in posting order). 73 bits.
+/// An outstanding Read or atomic, in the Read ring of its QP (16 slots, in posting order). 74 bits.
 struct ReadSlot {
-  static constexpr std::size_t kBits = 73;
+  static constexpr std::size_t kBits = 74;
   static constexpr std::size_t kBytes = 10;
   std::uint16_t wqe_idx{};
   std::uint32_t first_psn{};  ///< PSN of the first response
   std::uint32_t length{};
   std::uint8_t replayed{};  ///< Asked for again, maybe from the middle: First and Last may come as Only, Middle as First
+  std::uint8_t atomic{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 16>(to, wqe_idx);
     bits::put_little<16, 24>(to, first_psn);
     bits::put_little<40, 32>(to, length);
     bits::put_little<72, 1>(to, replayed);
+    bits::put_little<73, 1>(to, atomic);
   }
   static constexpr ReadSlot decode(std::span<const std::uint8_t, kBytes> from) {
     ReadSlot v;
@@ -1200,25 +1347,29 @@ struct ReadSlot {
     bits::get_little<16, 24>(from, v.first_psn);
     bits::get_little<40, 32>(from, v.length);
     bits::get_little<72, 1>(from, v.replayed);
+    bits::get_little<73, 1>(from, v.atomic);
     return v;
   }
   bool operator==(const ReadSlot&) const = default;
 };
 
-/// A packet with valid ICRC. Its payload_beats follow on the payload stream when payload_length > 0. 504 bits.
+/// A packet with valid ICRC. Its payload_beats follow on the payload stream when payload_length > 0. 664 bits.
 struct RxDesc {
-  static constexpr std::size_t kBits = 504;
-  static constexpr std::size_t kBytes = 63;
+  static constexpr std::size_t kBits = 664;
+  static constexpr std::size_t kBytes = 83;
   std::uint8_t opcode{};  ///< BTH opcode
   std::uint8_t solicited{};
   std::uint8_t ack_req{};
   std::uint16_t pkey{};
   std::uint32_t dest_qpn{};
   std::uint32_t psn{};
-  std::uint16_t payload_length{};  ///< Without padding
-  std::uint64_t va{};  ///< RETH
-  std::uint32_t rkey{};  ///< RETH
+  std::uint16_t payload_length{};  ///< Without padding; an atomic ACK: with its AtomicAckETH, 8 bytes
+  std::uint64_t va{};  ///< RETH, AtomicETH
+  std::uint32_t rkey{};  ///< RETH, AtomicETH
   std::uint32_t dma_length{};  ///< RETH
+  std::uint64_t swap_add{};  ///< AtomicETH
+  std::uint64_t compare{};  ///< AtomicETH
+  std::uint32_t immediate{};  ///< ImmDt, IETH
   std::uint8_t syndrome{};  ///< AETH
   std::uint32_t msn{};  ///< AETH
   std::uint8_t ipv6{};
@@ -1236,11 +1387,14 @@ struct RxDesc {
     bits::put_little<87, 64>(to, va);
     bits::put_little<151, 32>(to, rkey);
     bits::put_little<183, 32>(to, dma_length);
-    bits::put_little<215, 8>(to, syndrome);
-    bits::put_little<223, 24>(to, msn);
-    bits::put_little<247, 1>(to, ipv6);
-    bits::put_little<248, 128>(to, source_ip);
-    bits::put_little<376, 128>(to, dest_ip);
+    bits::put_little<215, 64>(to, swap_add);
+    bits::put_little<279, 64>(to, compare);
+    bits::put_little<343, 32>(to, immediate);
+    bits::put_little<375, 8>(to, syndrome);
+    bits::put_little<383, 24>(to, msn);
+    bits::put_little<407, 1>(to, ipv6);
+    bits::put_little<408, 128>(to, source_ip);
+    bits::put_little<536, 128>(to, dest_ip);
   }
   static constexpr RxDesc decode(std::span<const std::uint8_t, kBytes> from) {
     RxDesc v;
@@ -1254,20 +1408,23 @@ struct RxDesc {
     bits::get_little<87, 64>(from, v.va);
     bits::get_little<151, 32>(from, v.rkey);
     bits::get_little<183, 32>(from, v.dma_length);
-    bits::get_little<215, 8>(from, v.syndrome);
-    bits::get_little<223, 24>(from, v.msn);
-    bits::get_little<247, 1>(from, v.ipv6);
-    bits::get_little<248, 128>(from, v.source_ip);
-    bits::get_little<376, 128>(from, v.dest_ip);
+    bits::get_little<215, 64>(from, v.swap_add);
+    bits::get_little<279, 64>(from, v.compare);
+    bits::get_little<343, 32>(from, v.immediate);
+    bits::get_little<375, 8>(from, v.syndrome);
+    bits::get_little<383, 24>(from, v.msn);
+    bits::get_little<407, 1>(from, v.ipv6);
+    bits::get_little<408, 128>(from, v.source_ip);
+    bits::get_little<536, 128>(from, v.dest_ip);
     return v;
   }
   bool operator==(const RxDesc&) const = default;
 };
 
-/// A packet that the protocol checks have passed, in wire order: where its payload goes and what follows. 329 bits.
+/// A packet that the protocol checks have passed, in wire order: where its payload goes and what follows. 494 bits.
 struct RxPlan {
-  static constexpr std::size_t kBits = 329;
-  static constexpr std::size_t kBytes = 42;
+  static constexpr std::size_t kBits = 494;
+  static constexpr std::size_t kBytes = 62;
   std::uint8_t qp{};
   std::uint32_t qpn{};
   std::uint8_t target{};  ///< PlaceTarget
@@ -1283,11 +1440,19 @@ struct RxPlan {
   std::uint32_t psn{};
   std::uint8_t syndrome{};  ///< Nak, NakReceived
   std::uint8_t ack_req{};
-  std::uint8_t msg_last{};  ///< Ends a request message (MSN advances); 0 for a repeated Read
+  std::uint8_t msg_last{};  ///< Ends a request message (MSN advances); 0 for a repeated Read or atomic
   std::uint8_t solicited{};
   std::uint16_t wqe_idx{};  ///< ReceiveDone, Response: index of the WQE
   std::uint8_t cqn{};  ///< ReceiveDone
   std::uint32_t byte_count{};  ///< ReceiveDone: message bytes. ReadRequest: bytes asked for
+  std::uint8_t write_imm{};  ///< ReceiveDone: of a WRITE with immediate data
+  std::uint8_t with_imm{};  ///< ReceiveDone
+  std::uint8_t with_invalidate{};  ///< ReceiveDone
+  std::uint32_t immediate{};  ///< ReceiveDone: immediate data, or the key to invalidate
+  std::uint8_t atomic{};  ///< ReadRequest: an atomic. ReadDone: of an atomic; its 8 bytes came most significant first
+  std::uint8_t fetch_add{};  ///< Atomic: fetch and add; otherwise compare and swap
+  std::uint64_t swap_add{};  ///< Atomic
+  std::uint64_t compare{};  ///< Atomic
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, qp);
@@ -1310,6 +1475,14 @@ struct RxPlan {
     bits::put_little<273, 16>(to, wqe_idx);
     bits::put_little<289, 8>(to, cqn);
     bits::put_little<297, 32>(to, byte_count);
+    bits::put_little<329, 1>(to, write_imm);
+    bits::put_little<330, 1>(to, with_imm);
+    bits::put_little<331, 1>(to, with_invalidate);
+    bits::put_little<332, 32>(to, immediate);
+    bits::put_little<364, 1>(to, atomic);
+    bits::put_little<365, 1>(to, fetch_add);
+    bits::put_little<366, 64>(to, swap_add);
+    bits::put_little<430, 64>(to, compare);
   }
   static constexpr RxPlan decode(std::span<const std::uint8_t, kBytes> from) {
     RxPlan v;
@@ -1333,6 +1506,14 @@ struct RxPlan {
     bits::get_little<273, 16>(from, v.wqe_idx);
     bits::get_little<289, 8>(from, v.cqn);
     bits::get_little<297, 32>(from, v.byte_count);
+    bits::get_little<329, 1>(from, v.write_imm);
+    bits::get_little<330, 1>(from, v.with_imm);
+    bits::get_little<331, 1>(from, v.with_invalidate);
+    bits::get_little<332, 32>(from, v.immediate);
+    bits::get_little<364, 1>(from, v.atomic);
+    bits::get_little<365, 1>(from, v.fetch_add);
+    bits::get_little<366, 64>(from, v.swap_add);
+    bits::get_little<430, 64>(from, v.compare);
     return v;
   }
   bool operator==(const RxPlan&) const = default;
@@ -1387,10 +1568,10 @@ struct ScatterPiece {
   bool operator==(const ScatterPiece&) const = default;
 };
 
-/// A packet whose payload writes have been handed to PCIe, in wire order. A fault turns its action into Nak, or BadResponse for a Response. 233 bits.
+/// A packet whose payload writes have been handed to PCIe, in wire order. A fault turns its action into Nak, or BadResponse for a Response. 398 bits.
 struct RxDone {
-  static constexpr std::size_t kBits = 233;
-  static constexpr std::size_t kBytes = 30;
+  static constexpr std::size_t kBits = 398;
+  static constexpr std::size_t kBytes = 50;
   std::uint8_t qp{};
   std::uint32_t qpn{};
   std::uint8_t action{};  ///< RxAction
@@ -1409,6 +1590,14 @@ struct RxDone {
   std::uint32_t key{};  ///< ReadRequest
   std::uint64_t va{};  ///< ReadRequest
   std::uint8_t target{};  ///< PlaceTarget
+  std::uint8_t write_imm{};
+  std::uint8_t with_imm{};
+  std::uint8_t with_invalidate{};
+  std::uint32_t immediate{};
+  std::uint8_t atomic{};
+  std::uint8_t fetch_add{};
+  std::uint64_t swap_add{};
+  std::uint64_t compare{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, qp);
@@ -1429,6 +1618,14 @@ struct RxDone {
     bits::put_little<134, 32>(to, key);
     bits::put_little<166, 64>(to, va);
     bits::put_little<230, 3>(to, target);
+    bits::put_little<233, 1>(to, write_imm);
+    bits::put_little<234, 1>(to, with_imm);
+    bits::put_little<235, 1>(to, with_invalidate);
+    bits::put_little<236, 32>(to, immediate);
+    bits::put_little<268, 1>(to, atomic);
+    bits::put_little<269, 1>(to, fetch_add);
+    bits::put_little<270, 64>(to, swap_add);
+    bits::put_little<334, 64>(to, compare);
   }
   static constexpr RxDone decode(std::span<const std::uint8_t, kBytes> from) {
     RxDone v;
@@ -1450,24 +1647,35 @@ struct RxDone {
     bits::get_little<134, 32>(from, v.key);
     bits::get_little<166, 64>(from, v.va);
     bits::get_little<230, 3>(from, v.target);
+    bits::get_little<233, 1>(from, v.write_imm);
+    bits::get_little<234, 1>(from, v.with_imm);
+    bits::get_little<235, 1>(from, v.with_invalidate);
+    bits::get_little<236, 32>(from, v.immediate);
+    bits::get_little<268, 1>(from, v.atomic);
+    bits::get_little<269, 1>(from, v.fetch_add);
+    bits::get_little<270, 64>(from, v.swap_add);
+    bits::get_little<334, 64>(from, v.compare);
     return v;
   }
   bool operator==(const RxDone&) const = default;
 };
 
-/// Work for the responder's output (Read responses, ACKs, NAKs), in execution order per QP. 172 bits.
+/// Work for the responder's output (Read responses, ACKs, NAKs), in execution order per QP. 301 bits.
 struct RspCmd {
-  static constexpr std::size_t kBits = 172;
-  static constexpr std::size_t kBytes = 22;
+  static constexpr std::size_t kBits = 301;
+  static constexpr std::size_t kBytes = 38;
   std::uint8_t qp{};
   std::uint8_t command{};  ///< RspCommand
   std::uint32_t psn{};
   std::uint8_t ack_req{};
-  std::uint8_t msg_last{};  ///< MSN advances. A Read without it is a repeated one, and what is due stays due
+  std::uint8_t msg_last{};  ///< MSN advances. A Read or atomic without it is a repeated one, and what is due stays due
   std::uint8_t syndrome{};  ///< Nak
-  std::uint64_t va{};  ///< Read
-  std::uint32_t key{};  ///< Read
+  std::uint64_t va{};  ///< Read, Atomic
+  std::uint32_t key{};  ///< Read, Atomic
   std::uint32_t length{};  ///< Read
+  std::uint8_t fetch_add{};  ///< Atomic
+  std::uint64_t swap_add{};  ///< Atomic
+  std::uint64_t compare{};  ///< Atomic
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, qp);
@@ -1479,6 +1687,9 @@ struct RspCmd {
     bits::put_little<44, 64>(to, va);
     bits::put_little<108, 32>(to, key);
     bits::put_little<140, 32>(to, length);
+    bits::put_little<172, 1>(to, fetch_add);
+    bits::put_little<173, 64>(to, swap_add);
+    bits::put_little<237, 64>(to, compare);
   }
   static constexpr RspCmd decode(std::span<const std::uint8_t, kBytes> from) {
     RspCmd v;
@@ -1491,9 +1702,53 @@ struct RspCmd {
     bits::get_little<44, 64>(from, v.va);
     bits::get_little<108, 32>(from, v.key);
     bits::get_little<140, 32>(from, v.length);
+    bits::get_little<172, 1>(from, v.fetch_add);
+    bits::get_little<173, 64>(from, v.swap_add);
+    bits::get_little<237, 64>(from, v.compare);
     return v;
   }
   bool operator==(const RspCmd&) const = default;
+};
+
+/// An atomic whose turn has come, or a repeated one that may have been executed already. 282 bits.
+struct AtomicOp {
+  static constexpr std::size_t kBits = 282;
+  static constexpr std::size_t kBytes = 36;
+  std::uint8_t qp{};
+  std::uint32_t psn{};
+  std::uint32_t pd{};
+  std::uint32_t key{};
+  std::uint64_t va{};  ///< A multiple of 8
+  std::uint8_t fetch_add{};
+  std::uint64_t swap_add{};
+  std::uint64_t compare{};
+  std::uint8_t repeated{};  ///< Not to be executed: answer with the saved result
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 8>(to, qp);
+    bits::put_little<8, 24>(to, psn);
+    bits::put_little<32, 24>(to, pd);
+    bits::put_little<56, 32>(to, key);
+    bits::put_little<88, 64>(to, va);
+    bits::put_little<152, 1>(to, fetch_add);
+    bits::put_little<153, 64>(to, swap_add);
+    bits::put_little<217, 64>(to, compare);
+    bits::put_little<281, 1>(to, repeated);
+  }
+  static constexpr AtomicOp decode(std::span<const std::uint8_t, kBytes> from) {
+    AtomicOp v;
+    bits::get_little<0, 8>(from, v.qp);
+    bits::get_little<8, 24>(from, v.psn);
+    bits::get_little<32, 24>(from, v.pd);
+    bits::get_little<56, 32>(from, v.key);
+    bits::get_little<88, 64>(from, v.va);
+    bits::get_little<152, 1>(from, v.fetch_add);
+    bits::get_little<153, 64>(from, v.swap_add);
+    bits::get_little<217, 64>(from, v.compare);
+    bits::get_little<281, 1>(from, v.repeated);
+    return v;
+  }
+  bool operator==(const AtomicOp&) const = default;
 };
 
 /// Work for the retire block. 67 bits.
@@ -1574,10 +1829,10 @@ struct TimerEvent {
   bool operator==(const TimerEvent&) const = default;
 };
 
-/// A CQE to write; the CQ engine adds timestamp and phase. 122 bits.
+/// A CQE to write; the CQ engine adds timestamp and phase. 156 bits.
 struct CqeReq {
-  static constexpr std::size_t kBits = 122;
-  static constexpr std::size_t kBytes = 16;
+  static constexpr std::size_t kBits = 156;
+  static constexpr std::size_t kBytes = 20;
   std::uint8_t cqn{};
   std::uint8_t status{};  ///< CqeStatus
   std::uint8_t opcode{};  ///< CqeOpcode
@@ -1588,6 +1843,9 @@ struct CqeReq {
   std::uint32_t byte_count{};
   std::uint16_t retired_index{};
   std::uint8_t syndrome{};
+  std::uint8_t with_imm{};
+  std::uint8_t with_invalidate{};
+  std::uint32_t immediate{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, cqn);
@@ -1600,6 +1858,9 @@ struct CqeReq {
     bits::put_little<66, 32>(to, byte_count);
     bits::put_little<98, 16>(to, retired_index);
     bits::put_little<114, 8>(to, syndrome);
+    bits::put_little<122, 1>(to, with_imm);
+    bits::put_little<123, 1>(to, with_invalidate);
+    bits::put_little<124, 32>(to, immediate);
   }
   static constexpr CqeReq decode(std::span<const std::uint8_t, kBytes> from) {
     CqeReq v;
@@ -1613,6 +1874,9 @@ struct CqeReq {
     bits::get_little<66, 32>(from, v.byte_count);
     bits::get_little<98, 16>(from, v.retired_index);
     bits::get_little<114, 8>(from, v.syndrome);
+    bits::get_little<122, 1>(from, v.with_imm);
+    bits::get_little<123, 1>(from, v.with_invalidate);
+    bits::get_little<124, 32>(from, v.immediate);
     return v;
   }
   bool operator==(const CqeReq&) const = default;

@@ -118,6 +118,7 @@ class AdminCommands {
     body.rnr_retry = static_cast<std::uint8_t>(spoil(uniform(0, 7)) & 0xf);
     body.remote_write = chance(0.5);
     body.remote_read = chance(0.5);
+    body.remote_atomic = chance(0.5);
     body.ipv6 = chance(0.5);
     body.rq_psn = static_cast<std::uint32_t>(rng_() & 0xffffff);
     body.dest_qpn = static_cast<std::uint32_t>(rng_() & 0xffffff);

@@ -161,7 +161,7 @@ struct AdminModel {
     if (body.remote_write && !body.local_write) return AdminStatus::kBadParameter;
     if (regions.contains(index)) return AdminStatus::kExists;
     auto& region = regions[index];
-    region.in_use = 1;
+    region.state = static_cast<std::uint8_t>(rtl::MptState::kValid);
     region.tag = static_cast<std::uint8_t>(command.number);
     region.pd = body.pd;
     region.log_page = body.log_page;
@@ -295,6 +295,7 @@ struct AdminModel {
       }
       recv.remote_write = body.remote_write;
       recv.remote_read = body.remote_read;
+      recv.remote_atomic = body.remote_atomic;
       paths[command.number & 0xff] = {.ipv6 = body.ipv6, .dest_qpn = body.dest_qpn, .pkey = body.pkey, .traffic_class = body.traffic_class, .hop_limit = body.hop_limit,
                                       .udp_source_port = body.udp_source_port, .flow_label = body.flow_label & 0xfffff, .dest_mac = body.dest_mac,
                                       .source_ip = body.source_ip, .dest_ip = body.dest_ip};
@@ -312,6 +313,7 @@ struct AdminModel {
       recv.min_rnr_timer = body.min_rnr_timer;
       recv.remote_write = body.remote_write;
       recv.remote_read = body.remote_read;
+      recv.remote_atomic = body.remote_atomic;
     }
     send.state = recv.state = body.next_state;
     return AdminStatus::kSuccess;

@@ -25,9 +25,31 @@ module responder_output_harness (
     output logic                           piece_valid_o,
     input  wire logic                      piece_ready_i,
     output rnic_pkg::sg_piece_t            piece_data_o,
+    output logic                           atomic_fault_valid_o,
+    input  wire logic                      atomic_fault_ready_i,
+    output rnic_pkg::tx_fault_t            atomic_fault_data_o,
+    output logic                           xlate_req_valid_o,
+    input  wire logic                      xlate_req_ready_i,
+    output rnic_pkg::xlate_req_t           xlate_req_data_o,
+    input  wire logic                      xlate_rsp_valid_i,
+    output logic                           xlate_rsp_ready_o,
+    input  wire rnic_pkg::xlate_rsp_t      xlate_rsp_data_i,
+    output logic                           xlate_retire_valid_o,
+    output logic                           xlate_retire_epoch_o,
+    output logic                           rd_req_valid_o,
+    input  wire logic                      rd_req_ready_i,
+    output rnic_pkg::dma_rd_req_t          rd_req_data_o,
+    input  wire logic                      rd_rsp_valid_i,
+    output logic                           rd_rsp_ready_o,
+    input  wire rnic_pkg::dma_rd_rsp_t     rd_rsp_data_i,
+    output logic                           wr_valid_o,
+    input  wire logic                      wr_ready_i,
+    output rnic_pkg::dma_wr_t              wr_data_o,
+    input  wire logic                      wr_done_i,
     input  wire logic                      qp_reset_valid_i,
     output logic                           qp_reset_ready_o,
-    input  wire logic [7:0]                qp_reset_qp_i
+    input  wire logic [7:0]                qp_reset_qp_i,
+    output logic [rnic_pkg::NumCounters-1:0] event_o
 );
   logic acq_valid, acq_ready, ctx_valid, rel_valid, rel_ready, rel_write;
   logic [7:0] acq_index;

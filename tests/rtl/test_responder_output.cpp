@@ -29,7 +29,9 @@ struct Monitor {
   std::uint32_t sent = 0;          // bytes of the Read at the front that have been answered
   bool closed = false;             // a fatal NAK was seen
   std::optional<rtl::TxFault> fault;
-  std::uint64_t acks = 0, naks = 0, responses = 0;
+  std::uint64_t acks = 0, naks = 0, responses = 0, atomics = 0;
+  std::uint64_t memory = 0;                                  // the 8 bytes that the atomics of this QP work on
+  std::map<std::uint32_t, std::uint64_t> results;            // of the atomics answered, by PSN
 
   static bool is(const Given& g, rtl::RspCommand command) { return g.command.command == static_cast<std::uint8_t>(command); }
 
@@ -56,11 +58,17 @@ struct Monitor {
     REQUIRE(desc == expected);
   }
 
+  static bool in_ring(const Given& g) { return is(g, rtl::RspCommand::kRead) || is(g, rtl::RspCommand::kAtomic); }
+
   /// Read response (InfiniBand specification 9.7.5.1): the oldest Read not answered; whatever precedes it is thereby acknowledged.
   void response(const rtl::TxDesc&, rtl::TxDesc& expected, std::deque<rtl::SgPiece>& pieces) {
-    while (!given.empty() && !is(given.front(), rtl::RspCommand::kRead)) given.pop_front();
+    while (!given.empty() && !in_ring(given.front())) given.pop_front();
     REQUIRE_FALSE(given.empty());
     const auto& [read, read_msn] = given.front();
+    if (is(given.front(), rtl::RspCommand::kAtomic)) {
+      atomic(expected, pieces);
+      return;
+    }
     const std::uint32_t mtu = 128u << setup.mtu, left = read.length - sent;
     const bool first = sent == 0, last = left <= mtu;
     expected.opcode = static_cast<std::uint8_t>(first ? (last ? RcOpcode::kReadResponseOnly : RcOpcode::kReadResponseFirst)
@@ -89,13 +97,39 @@ struct Monitor {
     }
   }
 
+  /// Atomic ACK (9.4.5, 9.7.5.1.2): the value before; a repeated one gets what the first got, and is not executed.
+  void atomic(rtl::TxDesc& expected, std::deque<rtl::SgPiece>& pieces) {
+    const auto& [op, msn_then] = given.front();
+    std::uint64_t value = 0;
+    if (op.msg_last) {
+      value = results[op.psn] = memory;
+      if (op.fetch_add) memory += op.swap_add;
+      else if (memory == op.compare) memory = op.swap_add;
+    } else {
+      REQUIRE(results.count(op.psn));
+      value = results[op.psn];
+    }
+    expected.opcode = static_cast<std::uint8_t>(RcOpcode::kAtomicAcknowledge);
+    expected.psn = op.psn;
+    expected.payload_length = 8;
+    expected.syndrome = static_cast<std::uint8_t>(AethSyndrome::kAckNoCredit);
+    expected.msn = msn_then;
+    rtl::SgPiece piece;
+    piece.inline_data = piece.last = 1;
+    piece.length = 8;
+    for (std::size_t i = 0; i < 8; ++i) piece.data[i] = static_cast<std::uint8_t>(value >> (8 * (7 - i)));
+    pieces.push_back(piece);
+    ++atomics;
+    given.pop_front();
+  }
+
   void acknowledge(const rtl::TxDesc& desc, rtl::TxDesc& expected) {
     bool asked = false;
     while (true) {
       REQUIRE_FALSE(given.empty());
       const Given g = given.front();
       // A Read that comes before must have been answered.
-      REQUIRE_FALSE(is(g, rtl::RspCommand::kRead));
+      REQUIRE_FALSE(in_ring(g));
       given.pop_front();
       asked |= g.command.ack_req || is(g, rtl::RspCommand::kNak);
       const bool nak = desc.syndrome != static_cast<std::uint8_t>(AethSyndrome::kAckNoCredit);
@@ -118,7 +152,7 @@ struct Monitor {
     return true;
   }
   std::size_t reads() const {
-    return static_cast<std::size_t>(std::count_if(given.begin(), given.end(), [](const Given& g) { return is(g, rtl::RspCommand::kRead); }));
+    return static_cast<std::size_t>(std::count_if(given.begin(), given.end(), [](const Given& g) { return in_ring(g); }));
   }
 };
 
@@ -138,6 +172,14 @@ class Rig {
     auto& dut = *bench.dut;
     dut.host_acq_valid_i = dut.host_rel_valid_i = dut.qp_reset_valid_i = 0;
     dut.cmd_valid_i = dut.tx_fault_valid_i = dut.desc_ready_i = dut.piece_ready_i = 0;
+    dut.atomic_fault_ready_i = dut.wr_done_i = 0;
+    memory.rig = this;
+    bench.add(memory);
+    bench.add(xlate_reqs);
+    bench.add(xlate_rsps);
+    bench.add(read_reqs);
+    bench.add(read_rsps);
+    bench.add(write_reqs);
     descs.on_item = [&](const rtl::TxDesc& desc) {
       if (!desc_count++) first_desc = bench.cycle;
       last_desc = bench.cycle;
@@ -161,6 +203,7 @@ class Rig {
     reset_qp(qp);
     auto& monitor = monitors[qp];
     monitor = {};
+    memory.words[qp] = monitor.memory = bench.rng();
     auto& ctx = monitor.setup;
     ctx.state = static_cast<std::uint8_t>(QpState::kRts);
     ctx.in_use = 1;
@@ -205,7 +248,12 @@ class Rig {
     c.command = static_cast<std::uint8_t>(command);
     c.psn = monitor.psn;
     adjust(c);
-    if (command == rtl::RspCommand::kRead) {
+    if (command == rtl::RspCommand::kAtomic) {
+      if (c.msg_last) {
+        monitor.msn = (monitor.msn + 1) & kPsnMask;
+        monitor.psn = (monitor.psn + 1) & kPsnMask;
+      }
+    } else if (command == rtl::RspCommand::kRead) {
       monitor.msn = (monitor.msn + 1) & kPsnMask;
       const std::uint32_t mtu = 128u << monitor.setup.mtu;
       monitor.psn = (monitor.psn + std::max(1u, (c.length + mtu - 1) / mtu)) & kPsnMask;
@@ -231,6 +279,20 @@ class Rig {
       c.length = length;
       c.msg_last = 1;
       c.ack_req = 1;
+    });
+  }
+  /// An atomic on the 8 bytes of the QP; or, as the receive side asks for a duplicate, the one of `repeat` again.
+  void atomic(int qp, std::optional<std::uint32_t> repeat = {}) {
+    change(qp, [](rtl::RecvCtx& ctx) { ++ctx.rd_inflight; });
+    give(qp, rtl::RspCommand::kAtomic, [&](rtl::RspCmd& c) {
+      c.va = 64 * static_cast<std::uint64_t>(qp) + 8 * (static_cast<std::uint64_t>(qp) % 8);
+      c.key = 0;
+      c.fetch_add = bench.chance(0.5);
+      c.swap_add = bench.rng();
+      c.compare = bench.chance(0.5) ? monitors.at(qp).memory : bench.rng();
+      c.msg_last = !repeat;
+      c.ack_req = 1;
+      if (repeat) c.psn = *repeat;
     });
   }
   void nak(int qp, std::uint8_t syndrome) {
@@ -264,6 +326,63 @@ class Rig {
   Sink<rtl::TxDesc> descs;
   Sink<rtl::SgPiece> pieces;
   std::uint64_t desc_count = 0, first_desc = 0, last_desc = 0;
+
+  /// Translation and memory of the atomics: QP n has its 8 bytes at 64 n + 8 (n mod 8), DMA address the same.
+  struct Memory : Agent {
+    Rig* rig = nullptr;
+    std::map<int, std::uint64_t> words;
+    std::uint64_t write_at = 0, latency = 30;
+    std::pair<int, std::uint64_t> written;
+    std::uint64_t hold = 0;  // until this cycle reads are not answered
+    void drive() override { rig->bench.dut->wr_done_i = write_at && rig->bench.cycle >= write_at; }
+    void sample() override {
+      auto& r = *rig;
+      if (r.bench.dut->wr_done_i) {
+        words[written.first] = written.second;
+        write_at = 0;
+      }
+      if (!r.xlate_reqs.items.empty()) {
+        const auto req = r.xlate_reqs.items.front();
+        r.xlate_reqs.items.pop_front();
+        REQUIRE(req.access == static_cast<std::uint8_t>(rtl::Access::kRemoteAtomic));
+        REQUIRE(req.pd == r.monitors.at(req.qp).setup.pd);
+        REQUIRE(req.va / 64 == req.qp);
+        rtl::XlateRsp rsp;
+        rsp.addr = req.va;
+        rsp.contiguous = 8;
+        r.xlate_rsps.push(rsp);
+      }
+      if (!r.read_reqs.items.empty() && r.bench.cycle >= hold && r.bench.chance(1.0 / static_cast<double>(latency))) {
+        const auto req = r.read_reqs.items.front();
+        r.read_reqs.items.pop_front();
+        rtl::DmaRdRsp rsp;
+        rsp.offset = static_cast<std::uint8_t>(req.addr % 64);
+        rsp.bytes = 8;
+        rsp.last = 1;
+        for (std::size_t i = 0; i < 8; ++i) rsp.data[req.addr % 64 + i] = static_cast<std::uint8_t>(words[static_cast<int>(req.addr / 64)] >> (8 * i));
+        r.read_rsps.push(rsp);
+      }
+      if (!r.write_reqs.items.empty()) {
+        const auto wr = r.write_reqs.items.front();
+        r.write_reqs.items.pop_front();
+        std::uint64_t value = 0;
+        for (std::size_t i = 8; i-- > 0;) value = value << 8 | wr.data[wr.addr % 64 + i];
+        written = {static_cast<int>(wr.addr / 64), value};
+        write_at = r.bench.cycle + r.bench.uniform(1, 10);
+      }
+    }
+  };
+  Memory memory;
+  Sink<rtl::XlateReq> xlate_reqs{[this] { return bench.dut->xlate_req_valid_o != 0; }, [this](bool r) { bench.dut->xlate_req_ready_i = r; },
+                                 [this] { return get<rtl::XlateReq>(bench.dut->xlate_req_data_o); }, bench.rng, 0.5};
+  Source<rtl::XlateRsp> xlate_rsps{[this](bool v) { bench.dut->xlate_rsp_valid_i = v; }, [this] { return bench.dut->xlate_rsp_ready_o != 0; },
+                                   [this](const rtl::XlateRsp& r) { put(bench.dut->xlate_rsp_data_i, r); }, bench.rng, 0.5};
+  Sink<rtl::DmaRdReq> read_reqs{[this] { return bench.dut->rd_req_valid_o != 0; }, [this](bool r) { bench.dut->rd_req_ready_i = r; },
+                                [this] { return get<rtl::DmaRdReq>(bench.dut->rd_req_data_o); }, bench.rng, 0.5};
+  Source<rtl::DmaRdRsp> read_rsps{[this](bool v) { bench.dut->rd_rsp_valid_i = v; }, [this] { return bench.dut->rd_rsp_ready_o != 0; },
+                                  [this](const rtl::DmaRdRsp& r) { put(bench.dut->rd_rsp_data_i, r); }, bench.rng};
+  Sink<rtl::DmaWr> write_reqs{[this] { return bench.dut->wr_valid_o != 0; }, [this](bool r) { bench.dut->wr_ready_i = r; },
+                              [this] { return get<rtl::DmaWr>(bench.dut->wr_data_o); }, bench.rng, 0.5};
   std::function<void(const rtl::TxDesc&)> on_desc;
 
  private:
@@ -306,7 +425,8 @@ TEST_CASE("responder_output: random commands of many QPs are answered in order",
     const int qp = qps[rig.bench.uniform(0, qps.size() - 1)];
     const auto dice = rig.bench.uniform(0, 99);
     // A Read stays in the ring of the block until it has been answered; the receive side never lets in more than 16.
-    if (dice < 30 && rig.monitors[qp].reads() < kMaxReadsOutstanding) rig.read(qp, rig.random_length(qp));
+    if (dice < 20 && rig.monitors[qp].reads() < kMaxReadsOutstanding) rig.read(qp, rig.random_length(qp));
+    else if (dice < 30 && rig.monitors[qp].reads() < kMaxReadsOutstanding) rig.atomic(qp);
     else if (dice < 35) rig.nak(qp, static_cast<std::uint8_t>(rig.bench.chance(0.5) ? 0x60 : 0x20 + rig.bench.uniform(0, 31)));
     else rig.executed(qp, rig.bench.chance(0.3), rig.bench.chance(0.5));
     // After a NAK the requester sends the same PSN again, once it knows.
@@ -319,6 +439,8 @@ TEST_CASE("responder_output: random commands of many QPs are answered in order",
     CHECK(monitor.acks > 5);
     CHECK(monitor.naks > 5);
     CHECK(monitor.responses > 50);
+    CHECK(monitor.atomics > 10);
+    CHECK(rig.memory.words[qp] == monitor.memory);
     rig.change(qp, [&](rtl::RecvCtx& ctx) {
       CHECK(ctx == monitor.setup);  // rd_inflight is back to 0, all else untouched
     });
@@ -411,6 +533,50 @@ TEST_CASE("responder_output: a failed response drops the Reads left and sends it
   }
 }
 
+TEST_CASE("responder_output: a repeated atomic gets the saved result, in its turn", "[rtl]") {
+  Rig rig(seed(9));
+  rig.set_up(5);
+  rig.set_up(6);
+  for (int round = 0; round < 30; ++round) {
+    std::vector<std::uint32_t> psns;
+    for (int i = 0; i < 8; ++i) {
+      psns.push_back(rig.monitors[5].psn);
+      rig.atomic(5);
+    }
+    // Some wait to be executed while they are asked for again.
+    for (int i = 4; i < 8; ++i) rig.atomic(5, psns[static_cast<std::size_t>(i)]);
+    rig.read(5, 700);
+    rig.atomic(6);
+    rig.finish();
+    CHECK(rig.memory.words[5] == rig.monitors[5].memory);
+    for (int i = 0; i < 8; ++i) rig.atomic(5, psns[static_cast<std::size_t>(i)]);
+    rig.finish();
+    CHECK(rig.memory.words[5] == rig.monitors[5].memory);
+  }
+  CHECK(rig.monitors[5].atomics == 30 * 20);
+  rig.change(5, [&](rtl::RecvCtx& ctx) { CHECK(ctx.rd_inflight == 0); });
+}
+
+TEST_CASE("responder_output: an atomic that waits for memory holds up nobody but its own QP", "[rtl]") {
+  Rig rig(seed(10));
+  for (const int qp : {1, 2, 3}) rig.set_up(qp);
+  rig.memory.hold = rig.bench.cycle + 20000;
+  rig.atomic(1);
+  rig.executed(1, true, true);
+  rig.atomic(2);
+  rig.bench.run(200);
+  for (int i = 0; i < 5; ++i) {
+    rig.read(3, 5000);
+    rig.executed(3, true, true);
+  }
+  rig.bench.run_until([&] { return rig.monitors[3].settled(); }, 5000, "the other QP's answers");
+  CHECK_FALSE(rig.monitors[1].settled());
+  CHECK(rig.monitors[1].acks == 0);
+  rig.finish();
+  CHECK(rig.monitors[1].atomics == 1);
+  CHECK(rig.monitors[2].atomics == 1);
+}
+
 TEST_CASE("responder_output: nothing is sent for a QP that is not connected", "[rtl]") {
   Rig rig(seed(6));
   rig.set_up(3, [](rtl::RecvCtx& ctx) { ctx.state = static_cast<std::uint8_t>(QpState::kInit); });
@@ -431,6 +597,7 @@ TEST_CASE("responder_output: qp_reset forgets a QP in the midst of its answers",
     rig.rates(round % 2 ? 0.2 : 1.0);
     rig.set_up(31);  // MSN 0 again; what is left of the old life would not be expected
     for (int i = 0; i < 6; ++i) {
+      if (rig.bench.chance(0.3)) rig.atomic(31);
       rig.read(31, rig.random_length(31));
       rig.executed(31, true, true);
       rig.executed(30, true, true);

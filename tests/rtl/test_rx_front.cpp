@@ -1,5 +1,6 @@
 #include <Vrx_front.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -75,6 +76,16 @@ Judgement judge(Bytes f, bool err, std::uint64_t port_mac = kPortMac) {
     d.va = read_big(f, bth + 12, 8);
     d.rkey = static_cast<std::uint32_t>(read_big(f, bth + 20, 4));
     d.dma_length = static_cast<std::uint32_t>(read_big(f, bth + 24, 4));
+  }
+  if (d.opcode == 0x13 || d.opcode == 0x14) {
+    d.va = read_big(f, bth + 12, 8);
+    d.rkey = static_cast<std::uint32_t>(read_big(f, bth + 20, 4));
+    d.swap_add = read_big(f, bth + 24, 8);
+    d.compare = read_big(f, bth + 32, 8);
+  }
+  // RC and UC: with immediate data; RC: with invalidate. It is the last extended header.
+  if (d.opcode < 0x40 && (operation == 0x03 || operation == 0x05 || operation == 0x09 || operation == 0x0b || operation == 0x16 || operation == 0x17)) {
+    d.immediate = static_cast<std::uint32_t>(read_big(f, start - 4, 4));
   }
   if (d.opcode == 0x0d || (d.opcode >= 0x0f && d.opcode <= 0x12)) {
     d.syndrome = f[bth + 12];
@@ -334,6 +345,15 @@ TEST_CASE("rx_front: frames of Linux Soft-RoCE", "[rtl]") {
   CHECK(judge(list[3].frame, false).packet.desc.va == 0x000055d7a6513388);
   CHECK(judge(list[3].frame, false).packet.desc.rkey == 0x0000051b);
   CHECK(judge(list[3].frame, false).packet.desc.dma_length == 0x1388);
+  // FETCH & ADD of 1, and its answer.
+  const auto with_opcode = [&](unsigned opcode) { return *std::find_if(list.begin(), list.end(), [&](const Capture& c) { return c.opcode == opcode; }); };
+  const auto add = judge(with_opcode(0x14).frame, false).packet.desc;
+  CHECK(add.va == 0x0000563891208000);
+  CHECK(add.rkey == 0x8f2);
+  CHECK(add.swap_add == 1);
+  CHECK(add.compare == 0);
+  const auto answer = with_opcode(0x12).frame;
+  CHECK(judge(answer, false, read_big(answer, 0, 6)).packet.payload == from_hex("dffadebdcd70943c"));
 }
 
 TEST_CASE("rx_front: any flipped bit that the ICRC covers drops the frame, any other does not harm", "[rtl]") {

@@ -86,7 +86,16 @@ Bytes frame_of(const TxDesc& d, const Path& path, Bytes payload) {
     case rnic::hw::RcOpcode::kReadResponseFirst:
     case rnic::hw::RcOpcode::kReadResponseLast:
     case rnic::hw::RcOpcode::kReadResponseOnly:
+    case rnic::hw::RcOpcode::kAtomicAcknowledge:
     case rnic::hw::RcOpcode::kAcknowledge: f.ext = aeth(d.syndrome, d.msn); break;
+    case rnic::hw::RcOpcode::kCompareSwap:
+    case rnic::hw::RcOpcode::kFetchAdd: f.ext = atomic_eth(d.va, d.rkey, d.swap_add, d.compare); break;
+    case rnic::hw::RcOpcode::kWriteOnlyImmediate: f.ext = reth(d.va, d.rkey, d.dma_length); [[fallthrough]];
+    case rnic::hw::RcOpcode::kSendLastImmediate:
+    case rnic::hw::RcOpcode::kSendOnlyImmediate:
+    case rnic::hw::RcOpcode::kSendLastInvalidate:
+    case rnic::hw::RcOpcode::kSendOnlyInvalidate:
+    case rnic::hw::RcOpcode::kWriteLastImmediate: append_big(f.ext, d.immediate, 4); break;
     default: break;
   }
   f.payload = std::move(payload);
@@ -394,9 +403,12 @@ SgPiece memory_piece(World& w, unsigned length, std::uint32_t behaviour, bool re
 Packet random_packet(World& w, bool responder, double fault_rate, unsigned qps) {
   using rnic::hw::RcOpcode;
   static const std::vector<RcOpcode> requests = {RcOpcode::kSendFirst, RcOpcode::kSendMiddle, RcOpcode::kSendLast, RcOpcode::kSendOnly, RcOpcode::kWriteFirst,
-                                                 RcOpcode::kWriteMiddle, RcOpcode::kWriteLast, RcOpcode::kWriteOnly, RcOpcode::kReadRequest};
+                                                 RcOpcode::kWriteMiddle, RcOpcode::kWriteLast, RcOpcode::kWriteOnly, RcOpcode::kReadRequest,
+                                                 RcOpcode::kSendLastImmediate, RcOpcode::kSendOnlyImmediate, RcOpcode::kSendLastInvalidate,
+                                                 RcOpcode::kSendOnlyInvalidate, RcOpcode::kWriteLastImmediate, RcOpcode::kWriteOnlyImmediate,
+                                                 RcOpcode::kCompareSwap, RcOpcode::kFetchAdd};
   static const std::vector<RcOpcode> responses = {RcOpcode::kReadResponseFirst, RcOpcode::kReadResponseMiddle, RcOpcode::kReadResponseLast,
-                                                  RcOpcode::kReadResponseOnly, RcOpcode::kAcknowledge};
+                                                  RcOpcode::kReadResponseOnly, RcOpcode::kAcknowledge, RcOpcode::kAtomicAcknowledge};
   Packet packet;
   auto& d = packet.desc;
   const auto opcode = pick(w, responder ? responses : requests);
@@ -409,6 +421,9 @@ Packet random_packet(World& w, bool responder, double fault_rate, unsigned qps) 
   d.va = w.bench.rng();
   d.rkey = static_cast<std::uint32_t>(w.bench.rng());
   d.dma_length = static_cast<std::uint32_t>(w.bench.rng());
+  d.swap_add = w.bench.rng();
+  d.compare = w.bench.rng();
+  d.immediate = static_cast<std::uint32_t>(w.bench.rng());
   d.syndrome = pick(w, std::vector<std::uint8_t>{0x00, 0x1f, 0x20, 0x3f, 0x60, 0x61, 0x63});
   d.msn = static_cast<std::uint32_t>(w.bench.uniform(0, 0xffffff));
   d.wqe_idx = static_cast<std::uint16_t>(w.bench.rng());

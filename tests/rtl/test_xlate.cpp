@@ -11,7 +11,9 @@
 // rtl/xlate: every status at its boundary, pages of every size, order, invalidation, drain, prefetch, misses in parallel, rate.
 using namespace rnic;
 using namespace rnic::test;
+using hw::MptType;
 using rtl::Access;
+using rtl::MptState;
 using rtl::XlateStatus;
 
 namespace {
@@ -34,10 +36,17 @@ struct Expected {
 };
 
 XlateStatus check(const rtl::XlateReq& r, const rtl::Mpt& m) {
-  if ((r.key >> 8) >> 14 || !m.in_use) return XlateStatus::kBadIndex;
-  if ((r.key & 255) != m.tag) return XlateStatus::kBadTag;
-  if (r.pd != m.pd) return XlateStatus::kBadPd;
+  const auto type = static_cast<MptType>(m.mpt_type);
   const auto access = static_cast<Access>(r.access);
+  const bool window = type == MptType::kWindow1 || type == MptType::kWindow2;
+  if ((r.key >> 8) >> 14 || m.state == static_cast<int>(MptState::kFree)) return XlateStatus::kBadIndex;
+  if ((r.key & 255) != m.tag) return XlateStatus::kBadTag;
+  if (m.state != static_cast<int>(MptState::kValid)) return XlateStatus::kBadState;
+  if (r.pd != m.pd) return XlateStatus::kBadPd;
+  if (type == MptType::kWindow2 && r.qp != m.qp) return XlateStatus::kBadQp;
+  if (window && (access == Access::kLocalRead || access == Access::kLocalWrite)) return XlateStatus::kBadAccess;
+  if (access > Access::kRemoteAtomic) return XlateStatus::kBadAccess;
+  if (access == Access::kRemoteAtomic && !m.remote_atomic) return XlateStatus::kBadAccess;
   if (access == Access::kLocalWrite && !m.local_write) return XlateStatus::kBadAccess;
   if (access == Access::kRemoteRead && !m.remote_read) return XlateStatus::kBadAccess;
   if (access == Access::kRemoteWrite && !m.remote_write) return XlateStatus::kBadAccess;
@@ -169,7 +178,7 @@ struct World : Agent {
     }
     d.mpt_req_valid_i = 0;
     mpt[index] = m;
-    if (m.in_use) {
+    if (m.state == static_cast<int>(MptState::kValid)) {
       const Wide last = Wide(m.va) + m.length - 1;
       const auto pages = static_cast<std::uint64_t>(last >> m.log_page) - (m.va >> m.log_page) + 1;
       list_end[m.page_list] = m.page_list + 8 * pages;
@@ -255,7 +264,7 @@ struct World : Agent {
 
 rtl::Mpt region(std::uint64_t va, std::uint64_t length, unsigned log_page, std::uint64_t list) {
   rtl::Mpt m;
-  m.in_use = 1;
+  m.state = static_cast<std::uint8_t>(MptState::kValid);
   m.tag = 0x5a;
   m.pd = 7;
   m.log_page = static_cast<std::uint8_t>(log_page);
