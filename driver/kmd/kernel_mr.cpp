@@ -15,7 +15,7 @@ static_assert(1U << kLogPage == kDevicePageBytes);
 Result<std::unique_ptr<KernelMr>> KernelDevice::create_mr(const MrSpec& spec) {
   if (admin_.failed()) return Error::kDeviceFailed;
   if (spec.length == 0 || spec.length > limits_.max_region) return Error::kInvalidParameter;
-  if (spec.remote_write && !spec.local_write) return Error::kInvalidParameter;
+  if ((spec.remote_write || spec.remote_atomic) && !spec.local_write) return Error::kInvalidParameter;
   const auto va = reinterpret_cast<std::uintptr_t>(spec.address);
   if (va + spec.length < va) return Error::kAccessViolation;
 
@@ -42,6 +42,8 @@ Result<std::unique_ptr<KernelMr>> KernelDevice::create_mr(const MrSpec& spec) {
     body.local_write = spec.local_write;
     body.remote_read = spec.remote_read;
     body.remote_write = spec.remote_write;
+    body.remote_atomic = spec.remote_atomic;
+    body.window_bind = spec.window_bind;
     auto reply = admin_.execute(hw::AdminOpcode::kCreateMr, key, body);
     if (reply) {
       return std::unique_ptr<KernelMr>(new KernelMr(*this, spec, key, *list, pages.take()));
