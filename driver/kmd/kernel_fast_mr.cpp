@@ -42,7 +42,8 @@ Result<void> KernelFastMr::check(const FastRange& range) const {
   constexpr std::uint64_t kOffsetMask = kDevicePageBytes - 1;
   const std::uint64_t room = range.pages.size() * kDevicePageBytes;
   if (range.pages.empty() || range.pages.size() > spec_.max_pages) return Error::kInvalidParameter;
-  if (range.first_offset > kOffsetMask || (range.base & kOffsetMask) != range.first_offset) return Error::kInvalidParameter;
+  if (range.first_offset > kOffsetMask) return Error::kInvalidParameter;
+  if ((range.base & kOffsetMask) != range.first_offset) return Error::kInvalidParameter;
   if (range.length == 0 || range.length > room - range.first_offset) return Error::kInvalidParameter;
   if (range.base + (range.length - 1) < range.base) return Error::kInvalidParameter;
   const auto misaligned = [](std::uint64_t page) { return (page & kOffsetMask) != 0; };
@@ -68,7 +69,7 @@ Result<FastRegistration> KernelFastMr::prepare(const FastRange& range) {
   std::uint32_t key{};
   do {
     key = (index << 8) | kernel_.mrs_->renew(index);
-  } while (used_.contains(key));
+  } while (key == key_ || used_.contains(key));
   used_[key] = list;
   // Little-endian like the host.
   std::memcpy(list.pointer, range.pages.data(), range.pages.size_bytes());

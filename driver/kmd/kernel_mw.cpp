@@ -22,8 +22,13 @@ Result<std::unique_ptr<KernelMw>> KernelDevice::create_mw(const MwSpec& spec) {
 KernelMw::~KernelMw() { static_cast<void>(destroy().ok()); }
 
 std::uint32_t KernelMw::draw_key() {
-  const std::uint32_t index = key_ >> 8;
-  return (index << 8) | kernel_.mrs_->renew(index);
+  // A key that was drawn and not used has taken the place of the one in use as the last of the pool.
+  const std::uint32_t in_use = key_;
+  std::uint32_t key{};
+  do {
+    key = (in_use & ~0xFFU) | kernel_.mrs_->renew(in_use >> 8);
+  } while (key == in_use);
+  return key;
 }
 
 Result<hw::AdminMrState> KernelMw::query() {

@@ -265,6 +265,16 @@ TEST_CASE("mem_op: a type 2B window, from bind to invalidate (InfiniBand specifi
   refused([](auto& op) { op.length = 0; }, S::kOk);  // a window onto nothing
   CHECK(w.one(operation(MemOpCode::kInvalidateRemote, 900 << 8 | 0x22, 3), 1) == S::kOk);
 
+  // A region that ends at 2^64: what begins at 0 does not lie behind it.
+  auto top = mr;
+  top.va = std::uint64_t{0} - top.length;
+  w.set(5, top);
+  refused([](auto& op) { op.va = 0, op.length = 0; }, S::kBadRange);
+  refused([](auto& op) { op.va = 0, op.length = 1; }, S::kBadRange);
+  refused([&](auto& op) { op.va = top.va, op.length = top.length + 1; }, S::kBadRange);
+  refused([&](auto& op) { op.va = top.va, op.length = top.length; }, S::kOk);
+  CHECK(w.one(operation(MemOpCode::kInvalidate, 900 << 8 | 0x22, 3)) == S::kOk);
+
   auto plain = mr;
   plain.local_write = 0;
   w.set(5, plain);
