@@ -129,6 +129,9 @@ module rnic_top (
   logic mpt_req_valid, mpt_req_ready, mpt_req_write, mpt_rsp_valid;
   logic [rnic_pkg::MptIndexBits-1:0] mpt_req_index;
   rnic_pkg::mpt_t mpt_req_data, mpt_rsp_data;
+  logic mem_op_valid, mem_op_ready, mem_op_rsp_valid;
+  rnic_pkg::mem_op_t mem_op_data;
+  rnic_pkg::mem_op_rsp_t mem_op_rsp_data;
   logic drain_valid, drain_ready, qp_reset_valid, qp_reset_ready, qp_error_valid, qp_error_ready;
   logic [7:0] qp_reset_qp;
   rnic_pkg::qp_error_t qp_error_data;
@@ -211,6 +214,11 @@ module rnic_top (
       .mpt_req_data_o     (mpt_req_data),
       .mpt_rsp_valid_i    (mpt_rsp_valid),
       .mpt_rsp_data_i     (mpt_rsp_data),
+      .mem_op_valid_o     (mem_op_valid),
+      .mem_op_ready_i     (mem_op_ready),
+      .mem_op_data_o      (mem_op_data),
+      .mem_op_rsp_valid_i (mem_op_rsp_valid),
+      .mem_op_rsp_data_i  (mem_op_rsp_data),
       .drain_valid_o      (drain_valid),
       .drain_ready_i      (drain_ready),
       .qp_reset_valid_o   (qp_reset_valid),
@@ -350,35 +358,43 @@ module rnic_top (
       .port_retire_valid_o(xlate_retire_valid[1]),
       .port_retire_epoch_o(xlate_retire_epoch[1])
   );
+  // Memory operations: 0 send queue and 1 receive path, which ask for none, 2 admin queue.
+  logic [1:0] unused_mem_op_ready, unused_mem_op_rsp;
 
   xlate u_xlate (
       .clk_i,
       .rst_ni,
-      .ready_o        (xlate_ready),
-      .req_valid_i    (xlate_req_valid),
-      .req_ready_o    (xlate_req_ready),
-      .req_data_i     ({port_xlate_req, tx_xlate_req}),
-      .rsp_valid_o    (xlate_rsp_valid),
-      .rsp_ready_i    (xlate_rsp_ready),
-      .rsp_data_o     ({rx_xlate_rsp, tx_xlate_rsp}),
-      .retire_valid_i (xlate_retire_valid),
-      .retire_epoch_i (xlate_retire_epoch),
-      .mpt_req_valid_i(mpt_req_valid),
-      .mpt_req_ready_o(mpt_req_ready),
-      .mpt_req_write_i(mpt_req_write),
-      .mpt_req_index_i(mpt_req_index),
-      .mpt_req_data_i (mpt_req_data),
-      .mpt_rsp_valid_o(mpt_rsp_valid),
-      .mpt_rsp_data_o (mpt_rsp_data),
-      .drain_valid_i  (drain_valid),
-      .drain_ready_o  (drain_ready),
-      .rd_req_valid_o (rd_req_valid[RdPageList]),
-      .rd_req_ready_i (rd_req_ready[RdPageList]),
-      .rd_req_data_o  (rd_req_pages),
-      .rd_rsp_valid_i (rd_rsp_valid[RdPageList]),
-      .rd_rsp_ready_o (rd_rsp_ready[RdPageList]),
-      .rd_rsp_data_i  (rd_rsp_pages),
-      .event_o        (ev_xlate)
+      .ready_o            (xlate_ready),
+      .req_valid_i        (xlate_req_valid),
+      .req_ready_o        (xlate_req_ready),
+      .req_data_i         ({port_xlate_req, tx_xlate_req}),
+      .rsp_valid_o        (xlate_rsp_valid),
+      .rsp_ready_i        (xlate_rsp_ready),
+      .rsp_data_o         ({rx_xlate_rsp, tx_xlate_rsp}),
+      .retire_valid_i     (xlate_retire_valid),
+      .retire_epoch_i     (xlate_retire_epoch),
+      .mem_op_valid_i     ({mem_op_valid, 2'b00}),
+      .mem_op_ready_o     ({mem_op_ready, unused_mem_op_ready}),
+      .mem_op_data_i      ({mem_op_data, {2 * rnic_pkg::MemOpBits{1'b0}}}),
+      .mem_op_rsp_valid_o ({mem_op_rsp_valid, unused_mem_op_rsp}),
+      .mem_op_rsp_ready_i (3'b100),
+      .mem_op_rsp_data_o  (mem_op_rsp_data),
+      .mpt_req_valid_i    (mpt_req_valid),
+      .mpt_req_ready_o    (mpt_req_ready),
+      .mpt_req_write_i    (mpt_req_write),
+      .mpt_req_index_i    (mpt_req_index),
+      .mpt_req_data_i     (mpt_req_data),
+      .mpt_rsp_valid_o    (mpt_rsp_valid),
+      .mpt_rsp_data_o     (mpt_rsp_data),
+      .drain_valid_i      (drain_valid),
+      .drain_ready_o      (drain_ready),
+      .rd_req_valid_o     (rd_req_valid[RdPageList]),
+      .rd_req_ready_i     (rd_req_ready[RdPageList]),
+      .rd_req_data_o      (rd_req_pages),
+      .rd_rsp_valid_i     (rd_rsp_valid[RdPageList]),
+      .rd_rsp_ready_o     (rd_rsp_ready[RdPageList]),
+      .rd_rsp_data_i      (rd_rsp_pages),
+      .event_o            (ev_xlate)
   );
 
   // ---- Send queues ---------------------------------------------------------------------------------------------

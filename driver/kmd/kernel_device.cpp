@@ -95,7 +95,11 @@ Result<void> KernelDevice::query_limits() {
              .msix_vectors = caps.msix_vectors,
              .max_message = caps.max_message,
              .clock_mhz = caps.clock_mhz,
-             .max_region = kMaxRegionBytes};
+             .max_region = kMaxRegionBytes,
+             .max_mw = caps.window_type1 != 0 || caps.window_type2 != 0 ? 1U << caps.log_max_mw : 0,
+             .window_type1 = caps.window_type1 != 0,
+             .window_type2 = caps.window_type2 != 0,
+             .max_fast_pages = caps.max_fast_pages};
   return {};
 }
 

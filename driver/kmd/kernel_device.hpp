@@ -19,10 +19,14 @@
 namespace rnic::kmd {
 
 class KernelCq;
+class KernelFastMr;
 class KernelMr;
+class KernelMw;
 class KernelQp;
 struct CqSpec;
+struct FastMrSpec;
 struct MrSpec;
+struct MwSpec;
 struct QpSpec;
 
 /// What the device can do; from QueryCapabilities and the identity block.
@@ -44,7 +48,11 @@ struct Limits {
   std::uint32_t msix_vectors{};
   std::uint32_t max_message{};
   std::uint32_t clock_mhz{};
-  std::uint64_t max_region{};  ///< Bytes of one memory region
+  std::uint64_t max_region{};      ///< Bytes of one memory region
+  std::uint32_t max_mw{};          ///< Memory windows; they share the keys with the regions
+  bool window_type1{};
+  bool window_type2{};             ///< Type 2B
+  std::uint32_t max_fast_pages{};  ///< Pages of a fast-register memory region; 0: there are none
 };
 
 /// Receives the events of one object. Called without locks and without letting time pass.
@@ -96,6 +104,11 @@ class KernelDevice {
   [[nodiscard]] Result<std::unique_ptr<KernelQp>> create_qp(const QpSpec& spec);
   [[nodiscard]] Result<std::unique_ptr<KernelMr>> create_mr(const MrSpec& spec);
 
+  /// A window that is not bound, a fast-register region that is not registered. Errors: kInvalidParameter,
+  /// kNotSupported (the device has none of that kind), kOutOfResources, those of the admin queue.
+  [[nodiscard]] Result<std::unique_ptr<KernelMw>> create_mw(const MwSpec& spec);
+  [[nodiscard]] Result<std::unique_ptr<KernelFastMr>> create_fast_mr(const FastMrSpec& spec);
+
   /// Events of a CQ go to `sink` while it lives.
   void subscribe_cq(std::uint32_t cqn, std::weak_ptr<EventSink> sink);
   void unsubscribe_cq(std::uint32_t cqn);
@@ -114,7 +127,9 @@ class KernelDevice {
 
  private:
   friend class KernelCq;
+  friend class KernelFastMr;
   friend class KernelMr;
+  friend class KernelMw;
   friend class KernelQp;
 
   KernelDevice(Device& device, const RegisterMap& registers)

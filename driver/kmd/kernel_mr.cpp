@@ -43,6 +43,7 @@ Result<std::unique_ptr<KernelMr>> KernelDevice::create_mr(const MrSpec& spec) {
     body.remote_read = spec.remote_read;
     body.remote_write = spec.remote_write;
     body.remote_atomic = spec.remote_atomic;
+    body.window_bind = spec.window_bind;
     auto reply = admin_.execute(hw::AdminOpcode::kCreateMr, key, body);
     if (reply) {
       return std::unique_ptr<KernelMr>(new KernelMr(*this, spec, key, *list, pages.take()));

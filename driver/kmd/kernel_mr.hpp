@@ -18,6 +18,7 @@ struct MrSpec {
   bool remote_read{};
   bool remote_write{};   ///< Needs local_write
   bool remote_atomic{};  ///< Needs local_write
+  bool window_bind{};    ///< Windows may be bound to it
 };
 
 /// A registered memory region: its pages are pinned and mapped, and the device accepts its key.

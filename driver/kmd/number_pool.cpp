@@ -24,6 +24,12 @@ void NumberPool::release(std::uint32_t index) {
   free_.push_back(index);
 }
 
+std::uint32_t NumberPool::renew(std::uint32_t index) {
+  const std::lock_guard lock(mutex_);
+  tags_[index] = next_tag(tags_[index]);
+  return tags_[index];
+}
+
 std::uint32_t NumberPool::next_tag(std::uint32_t previous) {
   for (;;) {
     const auto tag = static_cast<std::uint32_t>(device_.random64()) & tag_mask_;

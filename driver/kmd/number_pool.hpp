@@ -17,12 +17,14 @@ class NumberPool {
 
   struct Number {
     std::uint32_t index{};
-    std::uint32_t tag{};  ///< Never 0 (if there are tag bits), never that of the index's previous use
+    std::uint32_t tag{};  ///< Never 0 (if there are tag bits), never the index's previous one
   };
 
   /// Errors: kOutOfResources. The caller gives the index back with release.
   [[nodiscard]] Result<Number> acquire();
   void release(std::uint32_t index);
+  /// Another tag for an index that is in use: never 0, never the one before. Precondition: there are tag bits.
+  [[nodiscard]] std::uint32_t renew(std::uint32_t index);
 
  private:
   std::uint32_t next_tag(std::uint32_t previous);

@@ -53,7 +53,8 @@ HRESULT MemoryRegion::map(const VOID* buffer, SIZE_T length, ULONG flags) {
                                               .pd = process_->pd(),
                                               .local_write = (flags & kLocalWriteBits) != 0,
                                               .remote_read = (flags & ND_MR_FLAG_ALLOW_REMOTE_READ) != 0,
-                                              .remote_write = (flags & kRemoteWriteBit) != 0});
+                                              .remote_write = (flags & kRemoteWriteBit) != 0,
+                                              .window_bind = true});  // NetworkDirect knows no region without
   if (!region) return control_status(region.error());
   region_ = region.take();
   key_ = region_->key();

@@ -54,6 +54,11 @@ module admin (
     output rnic_pkg::mpt_t                        mpt_req_data_o,
     input  wire logic                             mpt_rsp_valid_i,
     input  wire rnic_pkg::mpt_t                   mpt_rsp_data_i,
+    output logic                                  mem_op_valid_o,
+    input  wire logic                             mem_op_ready_i,
+    output rnic_pkg::mem_op_t                     mem_op_data_o,
+    input  wire logic                             mem_op_rsp_valid_i,
+    input  wire rnic_pkg::mem_op_rsp_t            mem_op_rsp_data_i,
     output logic                                  drain_valid_o,
     input  wire logic                             drain_ready_i,
     output logic                                  qp_reset_valid_o,
@@ -65,8 +70,6 @@ module admin (
 );
   // Verbs, by the upper half of the opcode.
   localparam int unsigned Capabilities = 0, Object = 1, Mr = 2, Qp = 3;
-  localparam logic [7:0] MaxMtu = 8'd5;
-  localparam logic [15:0] ClockMhz = 16'd250;
 
   logic exec_valid, exec_done;
   logic [3:0] verb, verb_valid;
@@ -124,24 +127,7 @@ module admin (
   end
   assign verb_valid = exec_valid ? verb : '0;
 
-  always_comb begin
-    capabilities                     = '0;
-    capabilities.log_max_qp          = rnic_pkg::QpIndexBits[7:0];
-    capabilities.log_max_cq          = rnic_pkg::CqIndexBits[7:0];
-    capabilities.log_max_eq          = rnic_pkg::EqIndexBits[7:0];
-    capabilities.log_max_mr          = rnic_pkg::MptIndexBits[7:0];
-    capabilities.log_max_queue_depth = rnic_pkg::MaxLogQueueDepth[7:0];
-    capabilities.log_max_cq_depth    = rnic_pkg::MaxLogCqDepth[7:0];
-    capabilities.log_max_eq_depth    = rnic_pkg::MaxLogEqDepth[7:0];
-    capabilities.max_sge             = rnic_pkg::MaxSge[7:0];
-    capabilities.max_inline          = rnic_pkg::MaxInlineBytes[15:0];
-    capabilities.max_rd_atomic       = rnic_pkg::MaxReadsOutstanding[7:0];
-    capabilities.max_mtu             = MaxMtu;
-    capabilities.uar_count           = (16'd1 << rnic_pkg::UarIndexBits) - 16'd1;
-    capabilities.msix_vectors        = rnic_pkg::MsixVectors[15:0];
-    capabilities.max_message         = rnic_pkg::MaxMessageBytes;
-    capabilities.clock_mhz           = ClockMhz;
-  end
+  admin_capabilities u_capabilities (.capabilities_o(capabilities));
 
   // A command of no verb ends at once.
   always_comb begin
@@ -177,7 +163,8 @@ module admin (
   rnic_pkg::recv_ctx_t view_recv;
   rnic_pkg::cq_ctx_t view_cq;
   rnic_pkg::eq_ctx_t view_eq;
-  logic mr_drain, qp_drain;
+  logic mr_mem_op, qp_mem_op;
+  rnic_pkg::mem_op_t mr_mem_op_data, qp_mem_op_data;
 
   admin_access u_access (
       .clk_i,
@@ -213,9 +200,10 @@ module admin (
       .in_use_o  (ref_in_use)
   );
 
-  assign drain_valid_o = mr_drain || qp_drain;
-  assign path_wr_qp_o  = command.number[7:0];
-  assign qp_reset_qp_o = command.number[7:0];
+  assign mem_op_valid_o = verb[Qp] ? qp_mem_op : mr_mem_op;
+  assign mem_op_data_o  = verb[Qp] ? qp_mem_op_data : mr_mem_op_data;
+  assign path_wr_qp_o   = command.number[7:0];
+  assign qp_reset_qp_o  = command.number[7:0];
 
   // ---- Verbs ----------------------------------------------------------------------------------
   admin_object u_object (
@@ -243,11 +231,11 @@ module admin (
   admin_mr u_mr (
       .clk_i,
       .rst_ni,
-      .exec_valid_i (verb_valid[Mr]),
-      .command_i    (command),
-      .exec_done_o  (mr_done),
-      .status_o     (mr_status),
-      .result_o     (mr_result),
+      .exec_valid_i  (verb_valid[Mr]),
+      .command_i     (command),
+      .exec_done_o   (mr_done),
+      .status_o      (mr_status),
+      .result_o      (mr_result),
       .mpt_req_valid_o,
       .mpt_req_ready_i,
       .mpt_req_write_o,
@@ -255,8 +243,11 @@ module admin (
       .mpt_req_data_o,
       .mpt_rsp_valid_i,
       .mpt_rsp_data_i,
-      .drain_valid_o(mr_drain),
-      .drain_ready_i
+      .mem_op_valid_o(mr_mem_op),
+      .mem_op_ready_i,
+      .mem_op_data_o (mr_mem_op_data),
+      .mem_op_rsp_valid_i,
+      .mem_op_rsp_data_i
   );
 
   admin_qp u_qp (
@@ -280,13 +271,17 @@ module admin (
       .ref_exists_i  (ref_exists),
       .path_wr_valid_o,
       .path_wr_data_o,
-      .drain_valid_o (qp_drain),
+      .drain_valid_o,
       .drain_ready_i,
       .qp_reset_valid_o,
       .qp_reset_ready_i,
       .qp_error_valid_o,
       .qp_error_ready_i,
-      .qp_error_data_o
+      .qp_error_data_o,
+      .mem_op_valid_o(qp_mem_op),
+      .mem_op_ready_i,
+      .mem_op_data_o (qp_mem_op_data),
+      .mem_op_rsp_valid_i
   );
 
   logic unused_valid;

@@ -37,7 +37,11 @@ module admin_qp (
     input  wire logic                         qp_reset_ready_i,
     output logic                              qp_error_valid_o,
     input  wire logic                         qp_error_ready_i,
-    output rnic_pkg::qp_error_t               qp_error_data_o
+    output rnic_pkg::qp_error_t               qp_error_data_o,
+    output logic                              mem_op_valid_o,
+    input  wire logic                         mem_op_ready_i,
+    output rnic_pkg::mem_op_t                 mem_op_data_o,
+    input  wire logic                         mem_op_rsp_valid_i
 );
   // Idle: check the command itself. Look: judge by the send context. LookRecv: query. LookSendCq,
   // LookRecvCq: are they there. Path: write the path. WriteRecv, WriteSend: the contexts.
@@ -194,7 +198,11 @@ module admin_qp (
       .drain_valid_o,
       .drain_ready_i,
       .qp_reset_valid_o(tear_reset),
-      .qp_reset_ready_i
+      .qp_reset_ready_i,
+      .mem_op_valid_o,
+      .mem_op_ready_i,
+      .mem_op_data_o,
+      .mem_op_rsp_valid_i
   );
 
   admin_qp_next u_next (

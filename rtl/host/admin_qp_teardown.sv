@@ -3,12 +3,13 @@
 
 /// Takes a QP out of service: to the error state only, back to RESET, or out of existence.
 ///
-/// To the error state: completion does it (qp_error_t, quiet, because the host asked); done when
-/// both contexts say so. To RESET or away: first the UAR is taken out of the contexts, so that no
+/// To the error state: completion does it (qp_error_t, quiet, because the host asked); when both
+/// contexts say so, the windows bound on the QP are unbound. To RESET or away: first the UAR is taken out of the contexts, so that no
 /// doorbell can move a queue any more (a process that keeps ringing must not hold up the admin
 /// queue); then the error state; then the contexts are polled until both queues are flushed;
-/// `drain` passes; the contexts are cleared; every block forgets the QP. Only then do the contexts
-/// get their last form: an error that was under way inside the NIC may have marked the cleared
+/// `drain` passes; the contexts are cleared; every block forgets the QP; then nobody can bind a
+/// window on it any more, and those that are bound are unbound. Only then do the contexts get their
+/// last form: an error that was under way inside the NIC may have marked the cleared
 /// contexts, and the UAR comes back when nothing is left to be confused.
 /// start_i is held, with mode and QP, until done_o.
 module admin_qp_teardown (
@@ -33,14 +34,18 @@ module admin_qp_teardown (
     output logic                         drain_valid_o,
     input  wire logic                    drain_ready_i,
     output logic                         qp_reset_valid_o,
-    input  wire logic                    qp_reset_ready_i
+    input  wire logic                    qp_reset_ready_i,
+    output logic                         mem_op_valid_o,
+    input  wire logic                    mem_op_ready_i,
+    output rnic_pkg::mem_op_t            mem_op_data_o,
+    input  wire logic                    mem_op_rsp_valid_i
 );
   // Cycles between two looks at the contexts.
   localparam logic [4:0] PollPause = 5'd31;
 
   // Idle: waits for start. QuietSend, QuietRecv: take the UAR out. Raise: ask for the error state.
   // PollSend, PollRecv: look; Pause: before the next look. Drain. ClearSend, ClearRecv: empty the
-  // contexts. Forget: qp_reset. LastSend, LastRecv: their last form. Done: done_o.
+  // contexts. Forget: qp_reset. Unbind, Unbinding: the windows. LastSend, LastRecv: their last form. Done: done_o.
   typedef enum logic [3:0] {
     Idle,
     QuietSend,
@@ -53,6 +58,8 @@ module admin_qp_teardown (
     ClearSend,
     ClearRecv,
     Forget,
+    Unbind,
+    Unbinding,
     LastSend,
     LastRecv,
     Done
@@ -82,14 +89,16 @@ module admin_qp_teardown (
       PollRecv: begin
         if (access_done_i) begin
           state_d = Pause;
-          if (recv_gone) state_d = error_only_i ? Done : Drain;
+          if (recv_gone) state_d = error_only_i ? Unbind : Drain;
         end
       end
       Pause:     if (pause_q == '0) state_d = PollSend;
       Drain:     if (drain_ready_i) state_d = ClearSend;
       ClearSend: if (access_done_i) state_d = ClearRecv;
       ClearRecv: if (access_done_i) state_d = Forget;
-      Forget:    if (qp_reset_ready_i) state_d = LastSend;
+      Forget:    if (qp_reset_ready_i) state_d = Unbind;
+      Unbind:    if (mem_op_ready_i) state_d = Unbinding;
+      Unbinding: if (mem_op_rsp_valid_i) state_d = error_only_i ? Done : LastSend;
       LastSend:  if (access_done_i) state_d = LastRecv;
       LastRecv:  if (access_done_i) state_d = Done;
       Done:      state_d = Idle;
@@ -136,10 +145,18 @@ module admin_qp_teardown (
   assign qp_reset_valid_o       = state_q == Forget;
   assign done_o                 = state_q == Done;
 
+  assign mem_op_valid_o = state_q == Unbind;
+  always_comb begin
+    mem_op_data_o    = '0;
+    mem_op_data_o.op = rnic_pkg::MemOpCodeUnbindQp;
+    mem_op_data_o.qp = qp_i;
+  end
+
   logic unused_bits;
   assign unused_bits = &{1'b0, view_send_i, view_recv_i};
 
   `ASSERT(StartHeld, state_q == Idle || start_i)
+  `ASSERT_HOLD(MemOpHold, mem_op_valid_o, mem_op_ready_i, mem_op_data_o)
   `ASSERT_HOLD(ErrorHold, qp_error_valid_o, qp_error_ready_i, qp_error_data_o)
 endmodule
 

@@ -14,8 +14,8 @@
 /// is flushed and `drain` has passed once, and then clear it. What a block may still have done to
 /// the cleared contexts before its qp_reset_ready_i is undone: they are written once more after it.
 /// `drain`: drain_valid_o is held until drain_ready_i, which says that every DMA whose translation
-/// or WQE was accepted before the request has been issued. DestroyMr clears the MPT entry, then
-/// drains, then completes.
+/// or WQE was accepted before the request has been issued. What takes a key or a window away is a
+/// memory operation, which drains by itself.
 module host_if (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
@@ -98,6 +98,12 @@ module host_if (
     output rnic_pkg::mpt_t                 mpt_req_data_o,
     input  wire logic                      mpt_rsp_valid_i,
     input  wire rnic_pkg::mpt_t            mpt_rsp_data_i,
+    // Memory operations: their answers are always taken
+    output logic                           mem_op_valid_o,
+    input  wire logic                      mem_op_ready_i,
+    output rnic_pkg::mem_op_t              mem_op_data_o,
+    input  wire logic                      mem_op_rsp_valid_i,
+    input  wire rnic_pkg::mem_op_rsp_t     mem_op_rsp_data_i,
     output logic                           drain_valid_o,
     input  wire logic                      drain_ready_i,
     output logic                           qp_reset_valid_o,
@@ -258,6 +264,11 @@ module host_if (
       .mpt_req_data_o,
       .mpt_rsp_valid_i,
       .mpt_rsp_data_i,
+      .mem_op_valid_o,
+      .mem_op_ready_i,
+      .mem_op_data_o,
+      .mem_op_rsp_valid_i,
+      .mem_op_rsp_data_i,
       .drain_valid_o,
       .drain_ready_i,
       .qp_reset_valid_o,

@@ -3,10 +3,11 @@
 
 /// Memory protection table: one look-up a cycle, and the administrative port.
 ///
-/// Each entry has a generation, which every write to it advances. It is part of the tag of what is
-/// kept elsewhere of the entry's page list, so a write drops all of that at once. When a generation
-/// comes round, `flush_o` drops everything; it lasts until look-ups that saw the old entry are
-/// through the pipeline.
+/// Each entry has a generation, which every write to it advances, but for one with mpt_req_keep_i,
+/// which leaves range and page list as they are. The generation is part of the tag of what is kept
+/// elsewhere of the entry's page list, so a write drops all of that at once. When a generation comes
+/// round, `flush_o` drops everything; it lasts until look-ups that saw the old entry are through the
+/// pipeline.
 /// The administrative port has the read port for one cycle of each access (`busy_o`: no look-up
 /// then). A write is accepted in the cycle in which it is done: a look-up of a later cycle sees it.
 module xlate_mpt #(
@@ -24,6 +25,7 @@ module xlate_mpt #(
     input  wire logic                                 mpt_req_valid_i,
     output logic                                      mpt_req_ready_o,
     input  wire logic                                 mpt_req_write_i,
+    input  wire logic                                 mpt_req_keep_i,
     input  wire logic [rnic_pkg::MptIndexBits-1:0]    mpt_req_index_i,
     input  wire rnic_pkg::mpt_t                       mpt_req_data_i,
     output logic                                      mpt_rsp_valid_o,
@@ -49,7 +51,7 @@ module xlate_mpt #(
   logic [FlushCycles-1:0] flush_q;
 
   assign {gen_o, entry_o} = rd_word;
-  assign next_gen         = gen_o + 1'b1;
+  assign next_gen         = gen_o + {{GenBits - 1{1'b0}}, !mpt_req_keep_i};
 
   always_comb begin
     state_d         = state_q;
@@ -86,7 +88,7 @@ module xlate_mpt #(
     clear_q         <= clear_q + 1'b1;
     mpt_rsp_valid_o <= state_q == Access && !mpt_req_write_i;
     mpt_rsp_data_o  <= entry_o;
-    flush_q         <= {flush_q[FlushCycles-2:0], state_q == Access && wr && next_gen == '0};
+    flush_q         <= {flush_q[FlushCycles-2:0], state_q == Access && wr && !mpt_req_keep_i && next_gen == '0};
     if (!rst_ni) begin
       state_q         <= Clear;
       clear_q         <= '0;
@@ -110,7 +112,8 @@ module xlate_mpt #(
 
   `ASSERT(LookupWhenFree, !lookup_i || !busy_o)
   `ASSERT_HOLD(MptRequestHold, mpt_req_valid_i, mpt_req_ready_o,
-               {mpt_req_write_i, mpt_req_index_i, mpt_req_data_i})
+               {mpt_req_write_i, mpt_req_keep_i, mpt_req_index_i})
+  `ASSERT_HOLD(MptWriteHold, mpt_req_valid_i && mpt_req_write_i, mpt_req_ready_o, mpt_req_data_i)
 endmodule
 
 `default_nettype wire

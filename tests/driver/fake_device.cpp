@@ -43,6 +43,10 @@ FakeDevice::FakeDevice(std::uint64_t seed) : random_(seed) {
                   .msix_vectors = hw::kMsixVectors,
                   .max_message = hw::kMaxMessageBytes,
                   .clock_mhz = 250,
+                  .max_fast_pages = hw::kMaxFastPages,
+                  .log_max_mw = hw::kMptIndexBits,
+                  .window_type1 = 1,
+                  .window_type2 = 1,
                   .reserved0 = 0,
                   .reserved = {}};
 }
@@ -155,10 +159,12 @@ hw::AdminStatus FakeDevice::execute(const hw::AdminCommand& command, std::array<
       }
       return drop(completion_queues);
     case hw::AdminOpcode::kCreateMr:
-      if (regions.contains(command.number)) return hw::AdminStatus::kExists;
-      regions[command.number] = body_of<hw::AdminCreateMr>(command);
-      break;
-    case hw::AdminOpcode::kDestroyMr: return drop(regions);
+    case hw::AdminOpcode::kCreateMw:
+    case hw::AdminOpcode::kCreateFastMr: return create_key(command);
+    case hw::AdminOpcode::kDestroyMr:
+    case hw::AdminOpcode::kDestroyMw:
+    case hw::AdminOpcode::kDestroyFastMr: return destroy_key(command);
+    case hw::AdminOpcode::kQueryMr: return query_key(command.number, result);
     case hw::AdminOpcode::kCreateQp:
       if (pairs.contains(command.number)) return hw::AdminStatus::kExists;
       pairs[command.number].create = body_of<hw::AdminCreateQp>(command);
@@ -170,6 +176,71 @@ hw::AdminStatus FakeDevice::execute(const hw::AdminCommand& command, std::array<
     case hw::AdminOpcode::kModifyQp: return modify(command.number, body_of<hw::AdminModifyQp>(command));
     default: return hw::AdminStatus::kBadOpcode;
   }
+  return hw::AdminStatus::kSuccess;
+}
+
+hw::AdminStatus FakeDevice::create_key(const hw::AdminCommand& command) {
+  const std::uint32_t index = command.number >> 8;
+  const auto same_index = [&](const auto& region) { return region.first >> 8 == index; };
+  if (windows.contains(index) || fast_regions.contains(index)) return hw::AdminStatus::kExists;
+  if (std::any_of(regions.begin(), regions.end(), same_index)) return hw::AdminStatus::kExists;
+  switch (static_cast<hw::AdminOpcode>(command.opcode)) {
+    case hw::AdminOpcode::kCreateMw: windows[index] = body_of<hw::AdminCreateMw>(command); break;
+    case hw::AdminOpcode::kCreateFastMr: fast_regions[index] = body_of<hw::AdminCreateFastMr>(command); break;
+    default: regions[command.number] = body_of<hw::AdminCreateMr>(command);
+  }
+  return hw::AdminStatus::kSuccess;
+}
+
+hw::AdminStatus FakeDevice::destroy_key(const hw::AdminCommand& command) {
+  const std::uint32_t index = command.number >> 8;
+  const auto to_it = [&](const auto& entry) { return entry.second == index; };
+  const bool in_use = std::any_of(bound.begin(), bound.end(), to_it);
+  std::size_t erased = 0;
+  switch (static_cast<hw::AdminOpcode>(command.opcode)) {
+    case hw::AdminOpcode::kDestroyMw:
+      erased = windows.erase(index);
+      bound.erase(index);
+      break;
+    case hw::AdminOpcode::kDestroyFastMr:
+      if (in_use) return hw::AdminStatus::kInUse;
+      erased = fast_regions.erase(index);
+      break;
+    default:
+      if (regions.contains(command.number) && in_use) return hw::AdminStatus::kInUse;
+      erased = regions.erase(command.number);
+  }
+  return erased != 0 ? hw::AdminStatus::kSuccess : hw::AdminStatus::kBadNumber;
+}
+
+hw::AdminStatus FakeDevice::query_key(std::uint32_t key, std::array<std::uint8_t, 48>& result) {
+  const std::uint32_t index = key >> 8;
+  hw::AdminMrState state;
+  state.tag = static_cast<std::uint8_t>(key);
+  const auto windows_of = [&](const auto& entry) { return entry.second == index; };
+  state.bound_windows = static_cast<std::uint16_t>(std::count_if(bound.begin(), bound.end(), windows_of));
+  if (const auto region = regions.find(key); region != regions.end()) {
+    state.mpt_type = static_cast<std::uint8_t>(hw::MptType::kRegion);
+    state.va = region->second.va;
+    state.length = region->second.length;
+    state.pd = region->second.pd;
+    state.window_bind = region->second.window_bind;
+    state.valid = 1;
+  } else if (const auto found = windows.find(index); found != windows.end()) {
+    state.mpt_type = found->second.window_type;
+    state.pd = found->second.pd;
+    state.valid = bound.contains(index);
+    if (bound.contains(index)) state.mr_index = bound.at(index);
+  } else if (const auto fast = fast_regions.find(index); fast != fast_regions.end()) {
+    state.mpt_type = static_cast<std::uint8_t>(hw::MptType::kFastRegion);
+    state.pd = fast->second.pd;
+    state.max_pages = static_cast<std::uint16_t>(fast->second.max_pages);
+    state.remote_access = fast->second.remote_access;
+    state.window_bind = fast->second.window_bind;
+  } else {
+    return hw::AdminStatus::kBadNumber;
+  }
+  state.encode(result);
   return hw::AdminStatus::kSuccess;
 }
 

@@ -80,7 +80,10 @@ class FakeDevice final : public Device {
   std::map<std::uint32_t, Queue> event_queues;
   std::map<std::uint32_t, Queue> completion_queues;
   std::map<std::uint32_t, Pair> pairs;
-  std::map<std::uint32_t, hw::AdminCreateMr> regions;  ///< By key
+  std::map<std::uint32_t, hw::AdminCreateMr> regions;           ///< By key
+  std::map<std::uint32_t, hw::AdminCreateMw> windows;           ///< By index of the key
+  std::map<std::uint32_t, hw::AdminCreateFastMr> fast_regions;  ///< By index of the key
+  std::map<std::uint32_t, std::uint32_t> bound;                 ///< Window that is bound, region it is bound to: indexes
   std::size_t mapped_pages = 0;
 
   // What the device does
@@ -104,6 +107,9 @@ class FakeDevice final : public Device {
  private:
   void run_admin(std::uint16_t producer);
   hw::AdminStatus execute(const hw::AdminCommand& command, std::array<std::uint8_t, 48>& result);
+  hw::AdminStatus create_key(const hw::AdminCommand& command);
+  hw::AdminStatus destroy_key(const hw::AdminCommand& command);
+  hw::AdminStatus query_key(std::uint32_t key, std::array<std::uint8_t, 48>& result);
   hw::AdminStatus modify(std::uint32_t qpn, const hw::AdminModifyQp& body);
   void flush(std::uint32_t qpn);
   void doorbell(std::uint32_t uar, std::uint32_t offset, std::uint64_t value);

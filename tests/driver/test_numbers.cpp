@@ -123,7 +123,7 @@ TEST_CASE("a region is described by its page list") {
   const std::size_t length = GENERATE(1, 4096, 4097, 100'000, 900'000);
   const auto* address = g_memory.data() + offset;
   auto region = fixture.kernel->create_mr(
-      {.address = address, .length = length, .pd = 77, .local_write = true, .remote_read = true});
+      {.address = address, .length = length, .pd = 77, .local_write = true, .remote_read = true, .window_bind = true});
   REQUIRE(region.ok());
   const auto& body = fixture.device.regions.at((*region)->key());
   const auto va = reinterpret_cast<std::uintptr_t>(address);
@@ -134,6 +134,8 @@ TEST_CASE("a region is described by its page list") {
   CHECK(body.local_write == 1);
   CHECK(body.remote_read == 1);
   CHECK(body.remote_write == 0);
+  CHECK(body.remote_atomic == 0);
+  CHECK(body.window_bind == 1);
   CHECK(body.page_list % 64 == 0);
   const std::size_t pages = (va + length - 1) / 4096 - va / 4096 + 1;
   const auto* list = reinterpret_cast<const std::uint64_t*>(fixture.device.pointer(body.page_list));
@@ -171,6 +173,10 @@ TEST_CASE("a registration that fails leaves nothing behind") {
   }
   SECTION("remote write without local write") {
     CHECK(fixture.kernel->create_mr({.address = g_memory.data(), .length = 1, .pd = 1, .remote_write = true}).error() ==
+          Error::kInvalidParameter);
+  }
+  SECTION("atomics without local write") {
+    CHECK(fixture.kernel->create_mr({.address = g_memory.data(), .length = 1, .pd = 1, .remote_atomic = true}).error() ==
           Error::kInvalidParameter);
   }
   CHECK(fixture.device.mapped_pages == 0);

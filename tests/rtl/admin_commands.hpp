@@ -16,7 +16,7 @@ class AdminCommands {
         AdminOpcode::kCreateEq, AdminOpcode::kDestroyEq, AdminOpcode::kQueryEq,  AdminOpcode::kCreateCq, AdminOpcode::kCreateCq, AdminOpcode::kDestroyCq, AdminOpcode::kQueryCq,
         AdminOpcode::kCreateMr, AdminOpcode::kDestroyMr, AdminOpcode::kQueryMr,  AdminOpcode::kCreateQp, AdminOpcode::kCreateQp, AdminOpcode::kCreateQp,  AdminOpcode::kDestroyQp,
         AdminOpcode::kModifyQp, AdminOpcode::kModifyQp,  AdminOpcode::kModifyQp, AdminOpcode::kModifyQp, AdminOpcode::kModifyQp, AdminOpcode::kModifyQp,  AdminOpcode::kQueryQp,
-        AdminOpcode::kQueryCapabilities};
+        AdminOpcode::kQueryCapabilities, AdminOpcode::kCreateMw, AdminOpcode::kCreateMw, AdminOpcode::kDestroyMw, AdminOpcode::kCreateFastMr, AdminOpcode::kDestroyFastMr};
     if (chance(0.02)) return command(static_cast<AdminOpcode>(rng_()), any());
     static constexpr AdminOpcode kDestroys[] = {AdminOpcode::kDestroyQp, AdminOpcode::kDestroyCq, AdminOpcode::kDestroyEq};
     const bool destroy = shrinks && chance(0.7);
@@ -33,7 +33,11 @@ class AdminCommands {
       case AdminOpcode::kQueryEq: return command(opcode, number(3, 32));
       case AdminOpcode::kDestroyCq:
       case AdminOpcode::kQueryCq: return command(opcode, number(6, 256));
+      case AdminOpcode::kCreateMw: return create_mw(key(model));
+      case AdminOpcode::kCreateFastMr: return create_fast_mr(key(model));
       case AdminOpcode::kDestroyMr:
+      case AdminOpcode::kDestroyMw:
+      case AdminOpcode::kDestroyFastMr: return command(destroys(opcode), key(model));
       case AdminOpcode::kQueryMr: return command(opcode, key(model));
       default: return command(opcode, qpn(model));
     }
@@ -78,6 +82,28 @@ class AdminCommands {
     body.local_write = chance(0.7);
     body.remote_read = chance(0.5);
     body.remote_write = chance(0.9) ? body.local_write : 1;
+    body.remote_atomic = body.local_write && chance(0.5);
+    if (spoils && chance(0.05)) body.remote_atomic = 1;
+    body.window_bind = chance(0.8);
+    set_body(c, body);
+    return c;
+  }
+  hw::AdminCommand create_mw(std::uint32_t key) {
+    auto c = command(AdminOpcode::kCreateMw, key);
+    hw::AdminCreateMw body;
+    body.pd = static_cast<std::uint32_t>(rng_() & 0xffffff);
+    body.window_type = static_cast<std::uint8_t>(spoil(uniform(1, 2)));
+    set_body(c, body);
+    return c;
+  }
+  hw::AdminCommand create_fast_mr(std::uint32_t key) {
+    auto c = command(AdminOpcode::kCreateFastMr, key);
+    hw::AdminCreateFastMr body;
+    body.pd = static_cast<std::uint32_t>(rng_() & 0xffffff);
+    body.remote_access = chance(0.5);
+    body.window_bind = chance(0.5);
+    body.max_pages = static_cast<std::uint32_t>(spoil(uniform(1, hw::kMaxFastPages)));
+    if (spoils && chance(0.1)) body.max_pages = hw::kMaxFastPages + static_cast<std::uint32_t>(uniform(0, 1));
     set_body(c, body);
     return c;
   }
@@ -161,8 +187,13 @@ class AdminCommands {
     if (!spoils || chance(0.94)) return static_cast<std::uint32_t>(uniform(0, few - 1));
     return chance(0.5) ? static_cast<std::uint32_t>(uniform(0, limit)) : any();
   }
+  /// The same command, mostly, or one that destroys another type of key.
+  AdminOpcode destroys(AdminOpcode opcode) {
+    static constexpr AdminOpcode kAll[] = {AdminOpcode::kDestroyMr, AdminOpcode::kDestroyMw, AdminOpcode::kDestroyFastMr};
+    return chance(0.5) ? opcode : kAll[uniform(0, 2)];
+  }
   std::uint32_t key(const AdminModel& model) {
-    std::uint32_t index = number(6, 1 << 14);
+    std::uint32_t index = number(10, 1 << 14);
     if (chance(0.03)) index = (1u << 14) + (index & 0xff);
     const auto found = model.regions.find(index);
     const auto tag = found != model.regions.end() && chance(0.8) ? found->second.tag : static_cast<std::uint32_t>(rng_() & 0xff);

@@ -49,7 +49,11 @@ struct AdminModel {
       case AdminOpcode::kDestroyCq: return destroy_cq(command);
       case AdminOpcode::kQueryCq: return query_cq(command);
       case AdminOpcode::kCreateMr: return create_mr(command);
-      case AdminOpcode::kDestroyMr: return destroy_mr(command);
+      case AdminOpcode::kCreateMw: return create_mw(command);
+      case AdminOpcode::kCreateFastMr: return create_fast_mr(command);
+      case AdminOpcode::kDestroyMr:
+      case AdminOpcode::kDestroyMw:
+      case AdminOpcode::kDestroyFastMr: return destroy_key(command);
       case AdminOpcode::kQueryMr: return query_mr(command);
       case AdminOpcode::kCreateQp: return create_qp(command);
       case AdminOpcode::kDestroyQp: return destroy_qp(command);
@@ -84,6 +88,9 @@ struct AdminModel {
     c.msix_vectors = hw::kMsixVectors;
     c.max_message = hw::kMaxMessageBytes;
     c.clock_mhz = 250;
+    c.max_fast_pages = hw::kMaxFastPages;
+    c.log_max_mw = hw::kMptIndexBits;
+    c.window_type1 = c.window_type2 = 1;
     return answer(c);
   }
 
@@ -158,7 +165,7 @@ struct AdminModel {
     if (body.length == 0 || body.length > 1ULL << 47) return AdminStatus::kBadParameter;
     if (body.va + (body.length - 1) < body.va) return AdminStatus::kBadParameter;
     if (body.page_list % 64 || body.log_page < 12 || body.log_page > 30) return AdminStatus::kBadParameter;
-    if (body.remote_write && !body.local_write) return AdminStatus::kBadParameter;
+    if ((body.remote_write || body.remote_atomic) && !body.local_write) return AdminStatus::kBadParameter;
     if (regions.contains(index)) return AdminStatus::kExists;
     auto& region = regions[index];
     region.state = static_cast<std::uint8_t>(rtl::MptState::kValid);
@@ -168,20 +175,70 @@ struct AdminModel {
     region.local_write = body.local_write;
     region.remote_read = body.remote_read;
     region.remote_write = body.remote_write;
+    region.remote_atomic = body.remote_atomic;
+    region.window_bind = body.window_bind;
     region.va = body.va;
     region.length = body.length;
     region.page_list = body.page_list;
     return AdminStatus::kSuccess;
   }
+  /// A free entry for the key of a create, in this state.
+  AdminStatus claim(const hw::AdminCommand& command, hw::MptType type, std::uint32_t pd) {
+    const std::uint32_t index = command.number >> 8;
+    if (regions.contains(index)) return AdminStatus::kExists;
+    auto& entry = regions[index];
+    entry.mpt_type = static_cast<std::uint8_t>(type);
+    entry.state = static_cast<std::uint8_t>(rtl::MptState::kInvalid);
+    entry.tag = static_cast<std::uint8_t>(command.number);
+    entry.pd = pd;
+    return AdminStatus::kSuccess;
+  }
+  AdminStatus create_mw(const hw::AdminCommand& command) {
+    const auto body = body_of<hw::AdminCreateMw>(command);
+    if (command.number >> 8 >= 1u << hw::kMptIndexBits) return AdminStatus::kBadNumber;
+    if (body.window_type != 1 && body.window_type != 2) return AdminStatus::kBadParameter;
+    return claim(command, static_cast<hw::MptType>(body.window_type), body.pd);
+  }
+  AdminStatus create_fast_mr(const hw::AdminCommand& command) {
+    const auto body = body_of<hw::AdminCreateFastMr>(command);
+    if (command.number >> 8 >= 1u << hw::kMptIndexBits) return AdminStatus::kBadNumber;
+    if (body.max_pages == 0 || body.max_pages > hw::kMaxFastPages) return AdminStatus::kBadParameter;
+    const auto status = claim(command, hw::MptType::kFastRegion, body.pd);
+    if (status != AdminStatus::kSuccess) return status;
+    auto& entry = regions[command.number >> 8];
+    entry.max_pages = static_cast<std::uint16_t>(body.max_pages);
+    entry.remote_ok = body.remote_access;
+    entry.window_bind = body.window_bind;
+    return status;
+  }
+  static bool is_region(const rtl::Mpt& entry) { return entry.mpt_type == static_cast<std::uint8_t>(hw::MptType::kRegion); }
+  static bool is_bound(const rtl::Mpt& entry) {
+    const auto type = static_cast<hw::MptType>(entry.mpt_type);
+    return (type == hw::MptType::kWindow1 || type == hw::MptType::kWindow2) && entry.state == static_cast<std::uint8_t>(rtl::MptState::kValid);
+  }
+  /// The tag counts for plain regions only.
   bool has_key(std::uint32_t key) const {
     const auto found = regions.find(key >> 8);
-    return found != regions.end() && found->second.tag == (key & 0xff);
+    return found != regions.end() && (!is_region(found->second) || found->second.tag == (key & 0xff));
   }
-  AdminStatus destroy_mr(const hw::AdminCommand& command) {
+  AdminStatus destroy_key(const hw::AdminCommand& command) {
     if (!has_key(command.number)) return AdminStatus::kBadNumber;
-    if (regions[command.number >> 8].bound) return AdminStatus::kInUse;
+    auto& entry = regions[command.number >> 8];
+    auto opcode = AdminOpcode::kDestroyMw;
+    if (is_region(entry)) opcode = AdminOpcode::kDestroyMr;
+    if (entry.mpt_type == static_cast<std::uint8_t>(hw::MptType::kFastRegion)) opcode = AdminOpcode::kDestroyFastMr;
+    if (command.opcode != static_cast<std::uint8_t>(opcode)) return AdminStatus::kBadNumber;
+    if (entry.bound) return AdminStatus::kInUse;
+    if (is_bound(entry)) --regions[entry.mr_index].bound;
     regions.erase(command.number >> 8);
     return AdminStatus::kSuccess;
+  }
+  void unbind_windows(unsigned qp) {
+    for (auto& [index, entry] : regions) {
+      if (!is_bound(entry) || entry.mpt_type != static_cast<std::uint8_t>(hw::MptType::kWindow2) || entry.qp != qp) continue;
+      entry.state = static_cast<std::uint8_t>(rtl::MptState::kInvalid);
+      --regions[entry.mr_index].bound;
+    }
   }
   AdminStatus query_mr(const hw::AdminCommand& command) {
     if (!has_key(command.number)) return AdminStatus::kBadNumber;
@@ -194,6 +251,16 @@ struct AdminModel {
     state.local_write = region.local_write;
     state.remote_read = region.remote_read;
     state.remote_write = region.remote_write;
+    state.remote_atomic = region.remote_atomic;
+    state.window_bind = region.window_bind;
+    state.remote_access = region.remote_ok;
+    state.valid = region.state == static_cast<std::uint8_t>(rtl::MptState::kValid);
+    state.mpt_type = region.mpt_type;
+    state.tag = region.tag;
+    state.bound_qp = region.qp;
+    state.bound_windows = region.bound;
+    state.max_pages = region.max_pages;
+    state.mr_index = region.mr_index;
     return answer(state);
   }
 
@@ -229,6 +296,7 @@ struct AdminModel {
   }
   AdminStatus destroy_qp(const hw::AdminCommand& command) {
     if (!has_qp(command.number)) return AdminStatus::kBadNumber;
+    unbind_windows(command.number & 0xff);
     qps.erase(command.number & 0xff);
     return AdminStatus::kSuccess;
   }
@@ -268,6 +336,7 @@ struct AdminModel {
     auto& [send, recv] = qps[command.number & 0xff];
     const auto from = static_cast<QpState>(send.state), to = static_cast<QpState>(body.next_state);
     if (!legal(send.state, body.next_state)) return AdminStatus::kBadState;
+    if (to == QpState::kReset || to == QpState::kErr) unbind_windows(command.number & 0xff);
     if (to == QpState::kReset) {
       rtl::SendCtx s;
       rtl::RecvCtx r;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "tests/rtl/admin_model.hpp"
+#include "tests/rtl/mem_op_model.hpp"
 #include "tests/support/rtl_bench.hpp"
 
 namespace rnic::test {
@@ -20,6 +21,7 @@ class AdminWorld : public Agent {
     dut.restart_i = 0;
     dut.producer_index_i = 0;
     dut.rd_rsp_valid_i = dut.wr_done_i = dut.mpt_rsp_valid_i = 0;
+    dut.mem_op_ready_i = dut.mem_op_rsp_valid_i = 0;
     dut.drain_ready_i = dut.qp_reset_ready_i = 0;
     dut.nic_acq_valid_i = dut.nic_rel_valid_i = 0;
     command_base = (bench.rng() & ~0xfffULL) | 0x123;  // the low 12 bits do not count
@@ -249,6 +251,12 @@ class AdminWorld : public Agent {
       put(dut.mpt_rsp_data_i, read_entry);
       reading = false;
     }
+    dut.mem_op_ready_i = !op_busy && chance();
+    dut.mem_op_rsp_valid_i = op_busy && bench.chance(0.2);
+    if (dut.mem_op_rsp_valid_i) {
+      put(dut.mem_op_rsp_data_i, rtl::MemOpRsp{.status = static_cast<std::uint8_t>(memory_operation())});
+      op_busy = false;
+    }
     dut.drain_ready_i = dut.drain_valid_o && bench.chance(0.1);
     dut.qp_reset_ready_i = dut.qp_reset_valid_o && nic_idle() && bench.chance(0.3);  // what is under way ends before
     dut.qp_error_ready_i = chance();
@@ -267,6 +275,10 @@ class AdminWorld : public Agent {
         read_entry = mpt[index];
       }
     }
+    if (dut.mem_op_valid_o && dut.mem_op_ready_i) {
+      mem_op = get<rtl::MemOp>(dut.mem_op_data_o);
+      op_busy = true;
+    }
     if (dut.path_wr_valid_o) {
       REQUIRE(dut.path_wr_qp_o == qp);
       log.emplace_back("path");
@@ -274,14 +286,12 @@ class AdminWorld : public Agent {
     }
     if (dut.drain_valid_o && dut.drain_ready_i) {
       log.emplace_back("drain");
-      if (current.opcode != static_cast<std::uint8_t>(AdminOpcode::kDestroyMr)) {
-        REQUIRE(model.qps.contains(qp));
-        const auto& [s, r] = model.qps[qp];
-        CHECK(s.state == static_cast<std::uint8_t>(QpState::kErr));
-        CHECK(r.state == static_cast<std::uint8_t>(QpState::kErr));
-        CHECK(s.retire_idx == s.pi);
-        CHECK(r.rq_done == r.rq_pi);
-      }
+      REQUIRE(model.qps.contains(qp));
+      const auto& [s, r] = model.qps[qp];
+      CHECK(s.state == static_cast<std::uint8_t>(QpState::kErr));
+      CHECK(r.state == static_cast<std::uint8_t>(QpState::kErr));
+      CHECK(s.retire_idx == s.pi);
+      CHECK(r.rq_done == r.rq_pi);
     }
     if (dut.qp_reset_valid_o && dut.qp_reset_ready_i) {
       REQUIRE(dut.qp_reset_qp_o == qp);
@@ -294,6 +304,20 @@ class AdminWorld : public Agent {
       log.emplace_back("error");
       set_error(qp, bench.chance(0.5));
     }
+  }
+
+  MemOpStatus memory_operation() {
+    MemOpModel keys;
+    for (const auto& [index, entry] : mpt) {
+      if (entry.state != static_cast<std::uint8_t>(MptState::kFree)) keys.entries[index] = entry;
+    }
+    const auto status = keys.apply(mem_op);
+    mpt = keys.entries;
+    const bool unbind = mem_op.op == static_cast<std::uint8_t>(MemOpCode::kUnbindQp);
+    if (unbind) REQUIRE(mem_op.qp == (current.number & 0xff));
+    if (!unbind) REQUIRE(mem_op.key == current.number);
+    log.emplace_back(unbind ? "unbind" : "destroy");
+    return status;
   }
 
   // ---- Contexts --------------------------------------------------------------------------------------------------------
@@ -335,7 +359,8 @@ class AdminWorld : public Agent {
   }
 
   std::deque<rtl::DmaRdRsp> beats;
-  bool offering = false, writing = false, reading = false;
+  bool offering = false, writing = false, reading = false, op_busy = false;
+  rtl::MemOp mem_op;
   rtl::Mpt read_entry;
   std::deque<Op> ops;
   Op op{};

@@ -13,7 +13,7 @@ constexpr auto kErr = static_cast<std::uint8_t>(QpState::kErr);
 /// Runs a command on the NIC and on the model; status and result must agree.
 std::uint8_t both(AdminWorld& world, const hw::AdminCommand& command) {
   // A query is compared with the model: nothing may move while it runs.
-  const bool query = command.opcode == static_cast<std::uint8_t>(AdminOpcode::kQueryQp);
+  const bool query = command.opcode == static_cast<std::uint8_t>(AdminOpcode::kQueryQp) || command.opcode >> 4 == 3;
   const auto background = world.background;
   if (query) {
     world.background = nullptr;
@@ -58,7 +58,21 @@ void compare_queues(AdminWorld& world) {
     world.settle();
     REQUIRE(eq == (world.model.eqs.contains(n) ? world.model.eqs[n] : rnic::rtl::EqCtx{}));
   }
-  for (unsigned n = 0; n < 6; ++n) REQUIRE(world.mpt[n] == (world.model.regions.contains(n) ? world.model.regions[n] : rnic::rtl::Mpt{}));
+  for (unsigned n = 0; n < 10; ++n) REQUIRE(world.mpt[n] == (world.model.regions.contains(n) ? world.model.regions[n] : rnic::rtl::Mpt{}));
+}
+
+/// Binds a random window to a random region, in the table and in the model.
+void bind_window(AdminWorld& world, unsigned window, unsigned region, unsigned qp) {
+  auto& keys = world.model.regions;
+  if (!keys.contains(window) || !keys.contains(region) || world.mpt[window] != keys[window] || world.mpt[region] != keys[region]) return;
+  const auto type = static_cast<rnic::hw::MptType>(keys[window].mpt_type);
+  if ((type != MptType::kWindow1 && type != MptType::kWindow2) || MemOpModel::is_valid(keys[window]) || MemOpModel::is_window(keys[region])) return;
+  keys[window].state = static_cast<std::uint8_t>(MptState::kValid);
+  keys[window].qp = static_cast<std::uint8_t>(qp);
+  keys[window].mr_index = static_cast<std::uint16_t>(region);
+  ++keys[region].bound;
+  world.mpt[window] = keys[window];
+  world.mpt[region] = keys[region];
 }
 
 /// Two EQs, four CQs, one QP with this number.
@@ -80,9 +94,12 @@ TEST_CASE("admin: random commands agree with the model", "[rtl]") {
     if (world.bench.chance(0.7)) world.flush(qp, 3);
     if (world.bench.chance(0.2)) world.doorbell(qp, 2);
   };
-  for (int i = 0; i < 4000; ++i) {
+  for (int i = 0; i < 8000; ++i) {
     world.rate = world.bench.chance(0.5) ? 0.9 : 0.4;
     commands.shrinks = i / 100 % 3 == 2;
+    if (world.bench.chance(0.3)) {
+      bind_window(world, static_cast<unsigned>(world.bench.uniform(0, 9)), static_cast<unsigned>(world.bench.uniform(0, 9)), static_cast<unsigned>(world.bench.uniform(0, 3)));
+    }
     const auto command = commands.next(world.model);
     const auto status = both(world, command);
     ++statuses[status];
@@ -91,7 +108,7 @@ TEST_CASE("admin: random commands agree with the model", "[rtl]") {
     if (i % 50 == 0) compare_queues(world);
   }
   for (unsigned s = 0; s <= 6; ++s) CHECK(statuses[s] > 10);
-  CHECK(successes.size() == 14);
+  CHECK(successes.size() == 18);
   for (const auto& [opcode, count] : successes) {
     INFO("opcode " << opcode);
     CHECK(count > 4);
@@ -169,19 +186,19 @@ TEST_CASE("admin: a queue pair's life, and what the other blocks are asked for",
   CHECK(step(QpState::kRts) == Log{});
   world.doorbell(7, 5);
   world.settle();
-  CHECK(step(QpState::kErr) == Log{"error"});
-  CHECK(step(QpState::kErr) == Log{});
-  CHECK(step(QpState::kReset) == Log{"drain", "reset"});
+  CHECK(step(QpState::kErr) == Log{"error", "unbind"});
+  CHECK(step(QpState::kErr) == Log{"unbind"});
+  CHECK(step(QpState::kReset) == Log{"drain", "reset", "unbind"});
   for (const auto state : {QpState::kInit, QpState::kRtr, QpState::kRts}) step(state);
   world.doorbell(7, 20);
   world.settle();
-  CHECK(step(QpState::kReset) == Log{"error", "drain", "reset"});
-  CHECK(step(QpState::kReset) == Log{"error", "drain", "reset"});
+  CHECK(step(QpState::kReset) == Log{"error", "drain", "reset", "unbind"});
+  CHECK(step(QpState::kReset) == Log{"error", "drain", "reset", "unbind"});
   step(QpState::kInit);
   CHECK(both(world, commands.command(AdminOpcode::kDestroyQp, qpn ^ 0x100)) == static_cast<std::uint8_t>(AdminStatus::kBadNumber));
   CHECK(world.log == Log{});
   CHECK(both(world, commands.command(AdminOpcode::kDestroyQp, qpn)) == kSuccess);
-  CHECK(world.log == Log{"error", "drain", "reset"});
+  CHECK(world.log == Log{"error", "drain", "reset", "unbind"});
   compare_qp(world, 7);
   // All CQs are free again, then all EQs.
   for (unsigned n = 0; n < 6; ++n) CHECK(both(world, commands.command(AdminOpcode::kDestroyCq, n)) == kSuccess);
@@ -206,7 +223,7 @@ TEST_CASE("admin: a process that rings for ever does not hold up the destruction
   compare_qp(world, 3);
 }
 
-TEST_CASE("admin: a destroyed region is cleared, then drained; bound windows keep it", "[rtl]") {
+TEST_CASE("admin: a region is destroyed by a memory operation; bound windows keep it", "[rtl]") {
   AdminWorld world(seed());
   AdminCommands commands(world.bench.rng);
   commands.spoils = false;
@@ -223,8 +240,49 @@ TEST_CASE("admin: a destroyed region is cleared, then drained; bound windows kee
   world.mpt[5].bound = world.model.regions[5].bound = 0;
   CHECK(both(world, commands.command(AdminOpcode::kDestroyMr, 5 << 8 | 0x34)) == static_cast<std::uint8_t>(AdminStatus::kBadNumber));
   CHECK(both(world, commands.command(AdminOpcode::kDestroyMr, 5 << 8 | 0x33)) == kSuccess);
-  CHECK(world.log == Log{"mpt", "drain"});
+  CHECK(world.log == Log{"destroy"});
   CHECK(world.mpt[5] == rnic::rtl::Mpt{});
+}
+
+TEST_CASE("admin: windows and fast-register regions go by their index; a window's end, and its QP's, free the region (decisions 23)", "[rtl]") {
+  AdminWorld world(seed());
+  AdminCommands commands(world.bench.rng);
+  commands.spoils = false;
+  make_objects(world, commands, 0x4202);
+  auto region = commands.create_mr(1 << 8 | 0x33);
+  hw::AdminCreateMr body;
+  body.va = 0x7000;
+  body.length = 4096;
+  body.log_page = 12;
+  body.window_bind = 1;
+  set_body(region, body);
+  REQUIRE(both(world, region) == kSuccess);
+  auto window = commands.create_mw(2 << 8 | 0x44);
+  set_body(window, hw::AdminCreateMw{.pd = 9, .window_type = 2});
+  REQUIRE(both(world, window) == kSuccess);
+  auto fast = commands.create_fast_mr(3 << 8 | 0x55);
+  set_body(fast, hw::AdminCreateFastMr{.pd = 9, .remote_access = 1, .max_pages = hw::kMaxFastPages});
+  REQUIRE(both(world, fast) == kSuccess);
+  CHECK(both(world, commands.create_fast_mr(2 << 8 | 0x66)) == static_cast<std::uint8_t>(AdminStatus::kExists));
+  const auto bad_number = static_cast<std::uint8_t>(AdminStatus::kBadNumber), in_use = static_cast<std::uint8_t>(AdminStatus::kInUse);
+  CHECK(both(world, commands.command(AdminOpcode::kDestroyMr, 2 << 8 | 0x44)) == bad_number);
+  CHECK(both(world, commands.command(AdminOpcode::kDestroyFastMr, 2 << 8 | 0x44)) == bad_number);
+  CHECK(both(world, commands.command(AdminOpcode::kDestroyMw, 1 << 8 | 0x33)) == bad_number);
+  CHECK(both(world, commands.command(AdminOpcode::kDestroyMw, 3 << 8 | 0x55)) == bad_number);
+  for (const auto opcode : {AdminOpcode::kDestroyQp, AdminOpcode::kModifyQp, AdminOpcode::kDestroyMw}) {
+    bind_window(world, 2, 1, 2);
+    CHECK(both(world, commands.command(AdminOpcode::kQueryMr, 2 << 8)) == kSuccess);
+    CHECK(both(world, commands.command(AdminOpcode::kQueryMr, 1 << 8 | 0x33)) == kSuccess);
+    CHECK(both(world, commands.command(AdminOpcode::kDestroyMr, 1 << 8 | 0x33)) == in_use);
+    if (opcode == AdminOpcode::kModifyQp) REQUIRE(both(world, commands.modify_qp_to(0x4202, static_cast<unsigned>(QpState::kErr))) == kSuccess);
+    if (opcode == AdminOpcode::kDestroyQp) REQUIRE(both(world, commands.command(opcode, 0x4202)) == kSuccess);
+    if (opcode == AdminOpcode::kDestroyQp) REQUIRE(both(world, commands.create_qp(0x4202)) == kSuccess);
+    if (opcode == AdminOpcode::kDestroyMw) REQUIRE(both(world, commands.command(opcode, 2 << 8 | 0x99)) == kSuccess);
+    CHECK(world.mpt[1].bound == 0);
+  }
+  CHECK(both(world, commands.command(AdminOpcode::kDestroyMr, 1 << 8 | 0x33)) == kSuccess);
+  CHECK(both(world, commands.command(AdminOpcode::kDestroyFastMr, 3 << 8 | 0x99)) == kSuccess);
+  compare_queues(world);
 }
 
 TEST_CASE("admin: queries show what the NIC has moved", "[rtl]") {

@@ -1,1 +1,3 @@
 rnic_rtl_test(${RTL}/xlate/xlate.sv)
+rnic_rtl_test(${RTL}/xlate/mem_op.sv)
+target_sources(test_xlate PRIVATE test_xlate_keys.cpp)

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "driver/generated/host_interface.hpp"
+#include "driver/kmd/dma_memory.hpp"
+#include "driver/kmd/kernel_device.hpp"
+
+namespace rnic::kmd {
+
+struct FastMrSpec {
+  std::uint32_t pd{};
+  std::uint32_t max_pages{};  ///< Longest page list, 1 to Limits::max_fast_pages
+  bool remote_access{};       ///< May be registered with remote rights
+  bool window_bind{};         ///< Windows may be bound to it
+};
+
+/// What a fast registration opens.
+struct FastRange {
+  std::span<const std::uint64_t> pages;  ///< DMA addresses of 4 KiB pages
+  std::uint32_t first_offset{};          ///< Of the first byte in the first page
+  std::uint64_t length{};                ///< Bytes
+  std::uint64_t base{};                  ///< Virtual address of the first byte: first_offset modulo 4 KiB
+  bool local_write{};
+  bool remote_read{};
+  bool remote_write{};   ///< Needs local_write
+  bool remote_atomic{};  ///< Needs local_write
+};
+
+/// What a FastRegister work request carries beside range and rights.
+struct FastRegistration {
+  std::uint32_t key{};
+  std::uint64_t page_list{};  ///< DMA address
+  std::uint32_t page_count{};
+  std::uint8_t log_page{};
+};
+
+/// A fast-register memory region. Work requests register and invalidate it; what this class owns is its index, the
+/// tags, and the page lists, which the device reads for as long as a registration lasts. Thread safe.
+class KernelFastMr {
+ public:
+  ~KernelFastMr();
+  KernelFastMr(const KernelFastMr&) = delete;
+  KernelFastMr& operator=(const KernelFastMr&) = delete;
+
+  /// Key of the newest registration that was posted. Before the first: one that opens nothing. Never 0.
+  [[nodiscard]] std::uint32_t key() const { return key_; }
+
+  /// Makes everything ready for a FastRegister request: copies the page list, draws a key that no registration that
+  /// still has its list uses. Errors: kInvalidParameter (decisions 39: page count, page addresses, first offset, length
+  /// or base, a remote write right without local write), kAccessViolation (decisions 21: a remote right, but no
+  /// remote_access), kOutOfMemory, kOutOfResources (too many registrations have their list).
+  [[nodiscard]] Result<FastRegistration> prepare(const FastRange& range);
+
+  /// The request for that registration has been posted: its key is key() from now on.
+  void register_posted(std::uint32_t key) { key_ = key; }
+
+  /// The device no longer uses the page list of the registration with that key: the request was not posted, or has
+  /// failed or been flushed, or the registration has been invalidated (the completion says so, of the owner's request
+  /// or of the peer's). Errors: kNotFound.
+  [[nodiscard]] Result<void> release(std::uint32_t key);
+
+  /// What the device has of it. Errors: those of the admin queue.
+  [[nodiscard]] Result<hw::AdminMrState> query();
+
+  /// Ends a registration and destroys the region now; the destructor then does nothing. When it returns success no DMA
+  /// for its keys can start or is under way. Errors: kBusy (windows are bound to it; it stays), those of the admin
+  /// queue. If the device does not answer, the page lists stay, because they may still be read.
+  [[nodiscard]] Result<void> destroy();
+
+ private:
+  friend class KernelDevice;
+  KernelFastMr(KernelDevice& kernel, const FastMrSpec& spec, std::uint32_t key, DmaBlock list)
+      : kernel_(kernel), spec_(spec), key_(key), free_{list} {}
+  [[nodiscard]] Result<void> check(const FastRange& range) const;
+
+  KernelDevice& kernel_;
+  const FastMrSpec spec_;
+  std::atomic<std::uint32_t> key_;
+  std::mutex mutex_;                        ///< Guards the two below
+  std::vector<DmaBlock> free_;              ///< Page lists without a registration
+  std::map<std::uint32_t, DmaBlock> used_;  ///< By key
+  bool live_ = true;
+};
+
+}  // namespace rnic::kmd

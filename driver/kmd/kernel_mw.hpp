@@ -1,0 +1,56 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "driver/generated/host_interface.hpp"
+#include "driver/kmd/kernel_device.hpp"
+
+namespace rnic::kmd {
+
+struct MwSpec {
+  std::uint32_t pd{};
+  /// kWindow2 (type 2B) serves only the QP on which it was bound; kWindow1 every QP of its protection domain
+  /// (InfiniBand specification 10.6.7.2).
+  hw::MptType type{hw::MptType::kWindow2};
+};
+
+/// A memory window. It is bound and unbound by work requests; what this class owns is its index, and the tags.
+///
+/// Each bind gets a key of its own, which the driver fixes when the request is posted and the device accepts only once
+/// it has executed (decisions 17): draw a key, post the bind with it, and say so. Thread safe.
+class KernelMw {
+ public:
+  ~KernelMw();
+  KernelMw(const KernelMw&) = delete;
+  KernelMw& operator=(const KernelMw&) = delete;
+
+  [[nodiscard]] hw::MptType type() const { return spec_.type; }
+
+  /// Key of the newest bind that was posted. Before the first: one that opens nothing. Never 0.
+  [[nodiscard]] std::uint32_t key() const { return key_; }
+
+  /// A key for the next bind, with another tag than the last. A key that is not used in the end opens nothing.
+  [[nodiscard]] std::uint32_t draw_key();
+
+  /// The bind with that key has been posted: key() from now on.
+  void bind_posted(std::uint32_t key) { key_ = key; }
+
+  /// What the device has of it. Errors: those of the admin queue.
+  [[nodiscard]] Result<hw::AdminMrState> query();
+
+  /// Unbinds and destroys it now; the destructor then does nothing. When it returns success no DMA through the window
+  /// can start or is under way. Errors: those of the admin queue.
+  [[nodiscard]] Result<void> destroy();
+
+ private:
+  friend class KernelDevice;
+  KernelMw(KernelDevice& kernel, const MwSpec& spec, std::uint32_t key) : kernel_(kernel), spec_(spec), key_(key) {}
+
+  KernelDevice& kernel_;
+  const MwSpec spec_;
+  std::atomic<std::uint32_t> key_;
+  bool live_ = true;
+};
+
+}  // namespace rnic::kmd
