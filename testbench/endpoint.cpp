@@ -113,6 +113,13 @@ ComPtr<IND2MemoryRegion> Endpoint::register_memory(const void* pointer, std::siz
   return region;
 }
 
+void Endpoint::deregister(IND2MemoryRegion& region) {
+  OVERLAPPED overlapped = open_event();
+  const HRESULT status = finish(region, overlapped, region.Deregister(&overlapped));
+  close_event(overlapped);
+  require_success(status, "IND2MemoryRegion::Deregister");
+}
+
 HRESULT Endpoint::finish(IND2Overlapped& object, OVERLAPPED& overlapped, HRESULT status) {
   return status == ND_PENDING ? object.GetOverlappedResult(&overlapped, TRUE) : status;
 }

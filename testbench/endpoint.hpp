@@ -47,6 +47,8 @@ class Endpoint {
   ComPtr<IND2MemoryRegion> create_region();
   /// Registers and waits.
   ComPtr<IND2MemoryRegion> register_memory(const void* pointer, std::size_t bytes, ULONG flags);
+  /// Deregisters and waits. Throws EndpointError.
+  void deregister(IND2MemoryRegion& region);
 
   /// Finishes an overlapped call that returned `status`: waits while it is pending. Gives the final status.
   HRESULT finish(IND2Overlapped& object, OVERLAPPED& overlapped, HRESULT status);
