@@ -12,6 +12,10 @@
 #include "testbench/com_ptr.hpp"
 #include "testbench/host.hpp"
 
+namespace rnic::umd {
+class QueuePair;
+}
+
 namespace rnic::testbench {
 
 /// A driver call that a test or tool needs to succeed did not.
@@ -69,6 +73,14 @@ struct ConnectParameters {
   bool ipv6 = false;
   std::uint32_t read_limit = 16;  ///< Outstanding Reads, both directions
 };
+
+/// The driver's queue pair behind an object of IND2Adapter::CreateQueuePair.
+umd::QueuePair& core_of(IND2QueuePair& qp);
+
+/// How a queue pair of `from` reaches queue pair `dest_qpn` of `to`; the PSNs are left at 0.
+kmd::QpConnection connection_to(Endpoint& from, Endpoint& to, std::uint32_t dest_qpn, const ConnectParameters& parameters);
+/// MAC address of the port of `endpoint`.
+std::uint64_t mac_of(Endpoint& endpoint);
 
 /// Takes two queue pairs (of IND2Adapter::CreateQueuePair) to RTS through the kernel driver, as a connection manager would.
 /// Throws EndpointError.

@@ -20,6 +20,7 @@ int main(int argc, char** argv) {
   add_verify_command(tool, action);
   add_bench_command(tool, action);
   add_soak_command(tool, action);
+  add_fuzz_command(tool, action);
   try {
     tool.parse(argc, argv);
     return action();

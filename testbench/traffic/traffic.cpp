@@ -37,7 +37,8 @@ void Traffic::make_pair(Group& group, std::size_t number, std::uint32_t depth) {
     const Endpoint::QpSpec spec{options_.window, depth, kSges, kSges, kInline, reinterpret_cast<void*>(number)};
     pair.ends[host].qp = endpoints_[host]->create_qp(*group.sides[host].receive_cq, *group.sides[host].initiator_cq, spec);
   }
-  auto connection = options_.connection;
+  auto& connection = pair.connection;
+  connection = options_.connection;
   connection.mtu = 256u << random_.below(5);
   connection.ipv6 = random_.chance(0.5);
   connection.read_limit = static_cast<std::uint32_t>(1 + random_.below(16));

@@ -37,8 +37,10 @@ class Traffic {
   /// What happened so far. strays are counted as wrong when the arenas are looked at, at the end of the last thread.
   [[nodiscard]] const TrafficReport& report() const { return report_; }
 
-  /// A queue pair of host `host`, for whoever wants its number: 0 to options.pairs - 1.
+  /// For attackers: a queue pair of host `host` and how it is connected, 0 to options.pairs - 1; the memory of a host.
   [[nodiscard]] IND2QueuePair& qp(std::size_t pair, std::size_t host) { return *pairs_.at(pair).ends[host].qp; }
+  [[nodiscard]] const ConnectParameters& connection(std::size_t pair) const { return pairs_.at(pair).connection; }
+  [[nodiscard]] TrafficArena& arena(std::size_t host) { return *arenas_.at(host); }
 
  private:
   /// Pairs that one thread serves, and the completion queues that they share.
@@ -55,6 +57,7 @@ class Traffic {
       std::unique_ptr<TrafficStream> stream;  ///< Its requests
     };
     std::array<End, 2> ends;
+    ConnectParameters connection;
   };
 
   void make_pair(Group& group, std::size_t number, std::uint32_t depth);

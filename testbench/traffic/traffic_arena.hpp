@@ -42,6 +42,8 @@ class TrafficArena {
   std::uint64_t check_free();
 
   [[nodiscard]] Endpoint& endpoint() { return endpoint_; }
+  [[nodiscard]] std::uint8_t* base() { return base_; }
+  [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] UINT32 local_token() { return region_->GetLocalToken(); }
   [[nodiscard]] UINT32 remote_token() { return region_->GetRemoteToken(); }
 
