@@ -14,7 +14,8 @@ constexpr std::size_t kMostSeen = 32, kMostFrame = 9000;
 constexpr std::uint8_t kStranger = 66;  ///< Last byte of an address that nobody has
 
 // RC opcodes (InfiniBand specification 9.2.1, table 38).
-constexpr std::uint8_t kSendOnly = 0x04, kWriteFirst = 0x06, kWriteLast = 0x08, kWriteOnly = 0x0a, kReadRequest = 0x0c, kAcknowledge = 0x11, kLastRc = 0x17;
+constexpr std::uint8_t kSendFirst = 0x00, kSendMiddle = 0x01, kSendLast = 0x02, kWriteFirst = 0x06, kWriteMiddle = 0x07, kWriteLast = 0x08, kWriteOnly = 0x0a;
+constexpr std::uint8_t kReadRequest = 0x0c, kAcknowledge = 0x11, kLastRc = 0x17;
 
 /// Where the parts of a frame are, as its first bytes say; nothing is sure about a frame that was tampered with.
 struct Layout {
@@ -70,7 +71,7 @@ void FrameFuzzer::observe(std::span<const std::uint8_t> frame) {
 }
 
 FuzzFrame FrameFuzzer::next(std::span<FuzzTarget> targets) {
-  FuzzTarget& target = targets[random_.below(targets.size())];
+  FuzzTarget& target = choose(targets);
   FuzzFrame made{{}, random_.chance(0.01), target};
   if (random_.chance(0.01)) {
     made.bytes = random_bytes(1 + random_.below(random_.chance(0.1) ? kMostFrame : 300));  // no packet at all
@@ -78,15 +79,28 @@ FuzzFrame FrameFuzzer::next(std::span<FuzzTarget> targets) {
     made.bytes = seen_[random_.below(seen_.size())];
     if (random_.chance(0.9)) mutate_bytes(made.bytes);
   } else {
+    const FuzzTarget before = target;
     auto fields = valid_fields(target);
-    const bool lie = random_.chance(0.85);
+    const bool lie = random_.chance(target.victim ? 0.85 : 0.5);
     for (std::uint64_t count = lie ? 1 + random_.below(3) : 0; count > 0; --count) mutate_fields(fields, target);
     made.bytes = roce::roce_frame(fields);
-    if (random_.chance(0.3)) mutate_bytes(made.bytes);
-    else if (!lie && !target.victim) target.psn = (target.psn + 1) & 0xffffff;
+    const bool tamper = lie && random_.chance(0.3);
+    if (tamper) mutate_bytes(made.bytes);
+    if (lie) target = before;
+    else if (!target.victim) target.psn = (target.psn + 1) & 0xffffff;
   }
   if (could_be_peer(made.bytes, targets)) make_stranger(made.bytes);
   return made;
+}
+
+/// Mostly those that are sacrificed, because there frames get furthest.
+FuzzTarget& FrameFuzzer::choose(std::span<FuzzTarget> targets) {
+  const bool victim = random_.chance(0.2);
+  for (int tries = 0; tries < 8; ++tries) {
+    auto& target = targets[random_.below(targets.size())];
+    if (target.victim == victim) return target;
+  }
+  return targets[random_.below(targets.size())];
 }
 
 /// A packet that its target would take, if the PSN is what it expects.
@@ -95,13 +109,25 @@ RoceFields FrameFuzzer::valid_fields(FuzzTarget& target) {
   fields.psn = target.psn;
   fields.ack_req = random_.chance(0.5);
   fields.solicited = random_.chance(0.2);
+  if (target.left != 0 && random_.chance(0.9)) {
+    go_on(fields, target);
+    return fields;
+  }
+  target.left = 0;
   fields.opcode = static_cast<std::uint8_t>(random_.below(kLastRc + 1));
+  if (fields.opcode == kWriteFirst || fields.opcode == kSendFirst) {
+    const auto message = static_cast<std::uint32_t>(std::min<std::uint64_t>(target.bytes, target.mtu + 1 + random_.below(3 * target.mtu)));
+    target.is_write = fields.opcode == kWriteFirst;
+    if (target.is_write) fields.ext = roce::reth(target.va + random_.below(target.bytes - message + 1), target.rkey, message);
+    fields.payload = random_bytes(target.mtu);
+    target.left = message > target.mtu ? message - target.mtu : 0;
+    return fields;
+  }
   const auto length = static_cast<std::uint32_t>(std::min<std::size_t>(random_payload(), target.bytes));
   const std::uint64_t va = target.va + random_.below(target.bytes - length + 1);
   const int extension = roce::extended_bytes(fields.opcode);
-  if (fields.opcode == kReadRequest || fields.opcode == kWriteOnly || fields.opcode == kWriteFirst) {
-    const std::uint32_t message = fields.opcode == kWriteFirst ? std::min(target.bytes, 2 * length + 1) : length;
-    fields.ext = roce::reth(va, target.rkey, message);
+  if (fields.opcode == kReadRequest || fields.opcode == kWriteOnly) {
+    fields.ext = roce::reth(va, target.rkey, length);
   } else if (fields.opcode == kAcknowledge) {
     static constexpr std::array<std::uint8_t, 9> kSyndromes = {0x00, 0x1f, 0x20, 0x60, 0x61, 0x62, 0x63, 0x64, 0x7f};
     const auto syndrome = random_.chance(0.8) ? kSyndromes[random_.below(kSyndromes.size())] : static_cast<std::uint8_t>(random_.next());
@@ -111,6 +137,16 @@ RoceFields FrameFuzzer::valid_fields(FuzzTarget& target) {
   }
   if (fields.opcode != kReadRequest && fields.opcode != kAcknowledge) fields.payload = random_bytes(length);
   return fields;
+}
+
+/// The next packet of the message under way.
+void FrameFuzzer::go_on(RoceFields& fields, FuzzTarget& target) {
+  const bool last = target.left <= target.mtu;
+  const auto length = std::min(target.left, target.mtu);
+  if (target.is_write) fields.opcode = last ? kWriteLast : kWriteMiddle;
+  else fields.opcode = last ? kSendLast : kSendMiddle;
+  fields.payload = random_bytes(length);
+  target.left -= length;
 }
 
 void FrameFuzzer::mutate_fields(RoceFields& fields, const FuzzTarget& target) {

@@ -21,7 +21,11 @@ struct FuzzTarget {
   std::uint32_t rkey = 0;   ///< Key of the memory, as a number
   std::uint64_t va = 0;
   std::uint32_t bytes = 0;
+  std::uint32_t mtu = 256;
   bool victim = false;      ///< Nothing that the attacker sends may have any effect on it
+  /// Of the message that the attacker is in the middle of: bytes still to come, 0 when there is none.
+  std::uint32_t left = 0;
+  bool is_write = false;
 };
 
 /// A frame to send, without frame check sequence.
@@ -49,8 +53,9 @@ class FrameFuzzer {
   FuzzFrame next(std::span<FuzzTarget> targets);
 
  private:
-  /// Fields of a packet, or raw bytes of one.
+  FuzzTarget& choose(std::span<FuzzTarget> targets);
   roce::RoceFields valid_fields(FuzzTarget& target);
+  void go_on(roce::RoceFields& fields, FuzzTarget& target);
   void mutate_fields(roce::RoceFields& fields, const FuzzTarget& target);
   void mutate_bytes(roce::Bytes& frame);
   void lie_in_ip(roce::Bytes& frame);

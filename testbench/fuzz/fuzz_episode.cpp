@@ -9,7 +9,7 @@
 namespace rnic::testbench {
 namespace {
 
-constexpr std::size_t kPairs = 4;         ///< Of the attackers
+constexpr std::size_t kPairs = 12, kPairsPerKeeper = 3;  ///< Of the attackers
 constexpr std::size_t kHistory = 64;
 constexpr std::size_t kLeakRun = 8;       ///< So many secret bytes in a row are no accident
 constexpr std::uint64_t kSettleNs = 20'000;
@@ -33,7 +33,7 @@ TrafficOptions victim_options() {
 ConnectParameters sacrifice_parameters(std::size_t pair) {
   ConnectParameters parameters;
   parameters.mtu = 256u << pair % 5;
-  parameters.ipv6 = pair % 2 != 0;
+  parameters.ipv6 = pair / 2 % 2 != 0;
   parameters.read_limit = static_cast<std::uint32_t>(1 + 5 * pair % 16);
   return parameters;
 }
@@ -58,7 +58,9 @@ void FuzzEpisode::run() {
   for (std::size_t thread = 0; thread < victims_->threads(); ++thread) {
     world_.add_app(thread % 2, fmt::format("victims{}", thread), [this, thread](Host&) { victims_->run(thread); });
   }
-  world_.add_app(0, "keeper", [this](Host&) { keep(); });
+  for (std::size_t first = 0; first < kPairs; first += kPairsPerKeeper) {
+    world_.add_app(0, fmt::format("keeper{}", first), [this, first](Host&) { keep(first); });
+  }
   world_.add_app(1, "monitor", [this](Host&) { monitor(); });
   for (std::size_t host = 0; host < 2; ++host) {
     world_.add_app(host, "wire", [this, host](Host&) { inject(host); });
@@ -114,6 +116,7 @@ void FuzzEpisode::set_up() {
       auto& qp = core_of(victims_->qp(pair, host));
       auto target = target_of(host, qp.qpn(), victims_->connection(pair));
       target.victim = true;
+      target.mtu = victims_->connection(pair).mtu;
       target.rkey = __builtin_bswap32(victims_->arena(host).remote_token());
       target.va = reinterpret_cast<std::uint64_t>(victims_->arena(host).base());
       target.bytes = static_cast<std::uint32_t>(std::min<std::size_t>(victims_->arena(host).size(), 0x7fffffff));
@@ -161,6 +164,9 @@ void FuzzEpisode::connect(std::size_t pair) {
     target.rkey = sides_[host].process->key();
     target.va = sides_[host].process->granted();
     target.bytes = FuzzProcess::kGrantedBytes;
+    target.mtu = parameters.mtu;
+    // Half of them meet malformed requests alone: no third party disturbs them, so they get further.
+    target.victim = pair % 2 != 0;
     sides_[host].targets[pair] = target;
     qp.changing = false;
   }
@@ -172,7 +178,9 @@ void FuzzEpisode::refresh(std::size_t pair) {
   for (auto& side : sides_) {
     const auto state = side.process->qp(pair).qp->query();
     if (!state.ok()) throw EndpointError(fmt::format("query of an attacker's queue pair: {}", describe(state.error())));
-    side.targets[pair].psn = state.value().rq_psn;
+    auto& target = side.targets[pair];
+    if (target.psn != state.value().rq_psn) target.left = 0;
+    target.psn = state.value().rq_psn;
     lost = lost || state.value().state != static_cast<std::uint8_t>(hw::QpState::kRts);
   }
   if (!lost) return;
@@ -182,9 +190,9 @@ void FuzzEpisode::refresh(std::size_t pair) {
   connect(pair);
 }
 
-void FuzzEpisode::keep() {
+void FuzzEpisode::keep(std::size_t first) {
   while (!done_) {
-    for (std::size_t pair = 0; pair < kPairs && !done_; ++pair) refresh(pair);
+    for (std::size_t pair = first; pair < first + kPairsPerKeeper && !done_; ++pair) refresh(pair);
     sides_[0].endpoint->device().elapse(1'000);
   }
 }
@@ -198,7 +206,7 @@ void FuzzEpisode::inject(std::size_t host) {
     auto frame = side.frames->next(side.targets);
     const double wire_ns = static_cast<double>(frame.bytes.size() + 24) * kByteNs;
     send(host, std::move(frame));
-    side.endpoint->device().elapse(static_cast<std::uint64_t>(wire_ns) + 30 + gaps.below(80));
+    side.endpoint->device().elapse(static_cast<std::uint64_t>(wire_ns) + 16 + gaps.below(48));
   }
   --injecting_;
 }

@@ -48,7 +48,7 @@ class FuzzEpisode {
   void send(std::size_t host, FuzzFrame frame);
   void replay();
   void attack(std::size_t host);
-  void keep();
+  void keep(std::size_t first);
   void monitor();
   void watch(const model::FrameRecord& record);
   void read_counters();

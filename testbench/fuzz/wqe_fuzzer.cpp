@@ -16,9 +16,10 @@ constexpr std::uint8_t kNoOpcode = 0x80;  ///< From here on there is no opcode o
 bool WqeFuzzer::post() {
   auto& qp = here_.qp(random_.below(here_.qps()));
   if (qp.changing) return false;
-  if (random_.chance(0.3)) {
+  lying_ = random_.chance(0.3);  // many requests are right, so that a queue pair lives long enough to get into a state worth attacking
+  if (random_.chance(0.4)) {
     const auto index = qp.rq_producer++;
-    const auto wqe = receive_wqe(random_.chance(0.97) ? index : static_cast<std::uint16_t>(random_.next()));
+    const auto wqe = receive_wqe(lies(0.05) ? static_cast<std::uint16_t>(random_.next()) : index);
     std::memcpy(qp.qp->receive_ring() + std::size_t{index & ((1u << FuzzProcess::kLogDepth) - 1)} * wqe.size(), wqe.data(), wqe.size());
     note("receive WQE", wqe);
     if (random_.chance(0.9)) here_.process().ring(hw::uar::kReceiveDoorbell, hw::ReceiveDoorbell{.qpn = qp.qp->qpn(), .producer_index = qp.rq_producer}.word());
@@ -31,7 +32,7 @@ bool WqeFuzzer::post() {
   qp.must_fail[index] = must_fail(wqe, index);
   note("send WQE", wqe);
   ring_send(qp, wqe);
-  if (random_.chance(0.02)) {  // scribbles over requests under way
+  if (lies(0.05)) {  // scribbles over requests under way
     const std::size_t at = random_.below(wqe.size() << FuzzProcess::kLogDepth);
     qp.qp->send_ring()[at] = static_cast<std::uint8_t>(random_.next());
     qp.must_fail.clear();
@@ -43,19 +44,19 @@ bool WqeFuzzer::post() {
 WqeFuzzer::Wqe WqeFuzzer::send_wqe(FuzzProcess::Qp& qp, std::uint16_t index) {
   Wqe wqe{};
   hw::WqeControl control;
-  control.opcode = static_cast<std::uint8_t>(random_.chance(0.93) ? random_.below(3) : random_.next());
+  control.opcode = static_cast<std::uint8_t>(lies(0.15) ? random_.next() : random_.below(3));
   control.silent = random_.chance(0.2);
   control.fence = random_.chance(0.2);
   control.solicited = random_.chance(0.2);
-  control.inline_data = random_.chance(0.2);
-  control.wqe_index = random_.chance(0.97) ? index : static_cast<std::uint16_t>(random_.next());
-  control.qpn = random_.chance(0.98) ? qp.qp->qpn() : others_[random_.below(others_.size())];
+  control.inline_data = random_.chance(0.2) && (control.opcode != static_cast<std::uint8_t>(hw::WqeOpcode::kRead) || lies(0.5));
+  control.wqe_index = lies(0.07) ? static_cast<std::uint16_t>(random_.next()) : index;
+  control.qpn = lies(0.05) ? others_[random_.below(others_.size())] : qp.qp->qpn();
   std::size_t used = hw::WqeControl::kBytes;
   if (control.opcode != static_cast<std::uint8_t>(hw::WqeOpcode::kSend)) {
-    hw::WqeRemote remote{.va = there_.granted() + random_.below(FuzzProcess::kGrantedBytes), .rkey = there_.key()};
-    if (random_.chance(0.1)) remote.rkey = random_.chance(0.5) ? there_.foreign_key() : there_.read_only_key();
-    if (random_.chance(0.05)) remote.va = random_.chance(0.5) ? there_.foreign() : random_.next();
-    if (random_.chance(0.05)) remote.rkey ^= 1u << random_.below(32);
+    hw::WqeRemote remote{.va = there_.granted() + random_.below(FuzzProcess::kGrantedBytes / (lying_ ? 1 : 3)), .rkey = there_.key()};
+    if (lies(0.2)) remote.rkey = random_.chance(0.5) ? there_.foreign_key() : there_.read_only_key();
+    if (lies(0.1)) remote.va = random_.chance(0.5) ? there_.foreign() : random_.next();
+    if (lies(0.1)) remote.rkey ^= 1u << random_.below(32);
     remote.encode(std::span<std::uint8_t, hw::WqeRemote::kBytes>(wqe.data() + used, hw::WqeRemote::kBytes));
     used += hw::WqeRemote::kBytes;
   }
@@ -67,10 +68,10 @@ WqeFuzzer::Wqe WqeFuzzer::send_wqe(FuzzProcess::Qp& qp, std::uint16_t index) {
   } else {
     used += segments(std::span(wqe).subspan(used), random_.below(random_.chance(0.1) ? 15 : 4), total);
   }
-  control.size = static_cast<std::uint8_t>(random_.chance(0.95) ? (used + kUnit - 1) / kUnit : random_.next());
-  control.length = random_.chance(0.93) ? total : static_cast<std::uint32_t>(random_.chance(0.5) ? random_.next() : total + random_.below(40) - 20);
+  control.size = static_cast<std::uint8_t>(lies(0.1) ? random_.next() : (used + kUnit - 1) / kUnit);
+  control.length = lies(0.15) ? static_cast<std::uint32_t>(random_.chance(0.5) ? random_.next() : total + random_.below(40) - 20) : total;
   control.encode(std::span<std::uint8_t, hw::WqeControl::kBytes>(wqe.data(), hw::WqeControl::kBytes));
-  if (random_.chance(0.05)) wqe[random_.below(wqe.size())] = static_cast<std::uint8_t>(random_.next());
+  if (lies(0.1)) wqe[random_.below(wqe.size())] = static_cast<std::uint8_t>(random_.next());
   return wqe;
 }
 
@@ -79,9 +80,9 @@ WqeFuzzer::Wqe WqeFuzzer::receive_wqe(std::uint16_t index) {
   const std::size_t count = random_.below(random_.chance(0.1) ? 16 : 4);
   std::uint32_t total = 0;
   segments(std::span(wqe).subspan(hw::WqeReceive::kBytes), count, total);
-  const hw::WqeReceive head{.sge_count = static_cast<std::uint8_t>(random_.chance(0.95) ? count : random_.next()), .wqe_index = index};
+  const hw::WqeReceive head{.sge_count = static_cast<std::uint8_t>(lies(0.15) ? random_.next() : count), .wqe_index = index};
   head.encode(std::span<std::uint8_t, hw::WqeReceive::kBytes>(wqe.data(), hw::WqeReceive::kBytes));
-  if (random_.chance(0.05)) wqe[random_.below(wqe.size())] = static_cast<std::uint8_t>(random_.next());
+  if (lies(0.1)) wqe[random_.below(wqe.size())] = static_cast<std::uint8_t>(random_.next());
   return wqe;
 }
 
@@ -89,14 +90,14 @@ WqeFuzzer::Wqe WqeFuzzer::receive_wqe(std::uint16_t index) {
 std::size_t WqeFuzzer::segments(std::span<std::uint8_t> to, std::size_t count, std::uint32_t& total) {
   std::size_t used = 0;
   for (std::size_t i = 0; i < count && used + hw::WqeData::kBytes <= to.size(); ++i, used += hw::WqeData::kBytes) {
-    const auto length = static_cast<std::uint32_t>(random_.chance(0.2) ? 0 : random_.below(random_.chance(0.1) ? 3'000 : 300));
+    const auto length = static_cast<std::uint32_t>(random_.chance(0.2) ? 0 : random_.below(lies(0.2) ? 3'000 : 300));
     hw::WqeData data{.va = here_.granted() + random_.below(FuzzProcess::kGrantedBytes - length), .length = length, .lkey = here_.key()};
-    if (random_.chance(0.03)) data.lkey = here_.foreign_key();
-    if (random_.chance(0.03)) data = {.va = here_.foreign(), .length = length, .lkey = here_.foreign_key()};
-    if (random_.chance(0.03)) data = {.va = here_.read_only(), .length = length, .lkey = here_.read_only_key()};
-    if (random_.chance(0.03)) data.lkey ^= 1u << random_.below(32);
-    if (random_.chance(0.03)) data.va = random_.chance(0.5) ? random_.next() : here_.granted() + FuzzProcess::kGrantedBytes - length / 2;
-    if (random_.chance(0.02)) data.length = static_cast<std::uint32_t>(random_.next());
+    if (lies(0.05)) data.lkey = here_.foreign_key();
+    if (lies(0.05)) data = {.va = here_.foreign(), .length = length, .lkey = here_.foreign_key()};
+    if (lies(0.05)) data = {.va = here_.read_only(), .length = length, .lkey = here_.read_only_key()};
+    if (lies(0.05)) data.lkey ^= 1u << random_.below(32);
+    if (lies(0.05)) data.va = random_.chance(0.5) ? random_.next() : here_.granted() + FuzzProcess::kGrantedBytes - length / 2;
+    if (lies(0.05)) data.length = static_cast<std::uint32_t>(random_.next());
     total += data.length;
     data.encode(std::span<std::uint8_t, hw::WqeData::kBytes>(to.data() + used, hw::WqeData::kBytes));
   }
@@ -129,7 +130,7 @@ bool WqeFuzzer::must_fail(const Wqe& wqe, std::uint16_t index) const {
 void WqeFuzzer::ring_send(FuzzProcess::Qp& qp, const Wqe& wqe) {
   if (random_.chance(0.2)) return;  // a later doorbell will cover it
   if (random_.chance(0.4)) return push_window(wqe);
-  const auto index = random_.chance(0.97) ? qp.sq_producer : static_cast<std::uint16_t>(random_.next());
+  const auto index = lies(0.05) ? static_cast<std::uint16_t>(random_.next()) : qp.sq_producer;
   here_.process().ring(hw::uar::kSendDoorbell, hw::SendDoorbell{.qpn = qp.qp->qpn(), .producer_index = index}.word());
 }
 
@@ -138,7 +139,7 @@ void WqeFuzzer::push_window(std::span<const std::uint8_t> wqe) {
   auto& device = here_.endpoint().device();
   const std::uint64_t window = std::uint64_t{here_.process().uar()} * hw::kUarPageBytes + hw::uar::kWqeWindow;
   const std::size_t bytes = std::clamp<std::size_t>(wqe[7] * kUnit, kUnit, wqe.size());
-  if (random_.chance(0.9)) return here_.process().push_wqe(wqe.first((bytes + 63) / 64 * 64));
+  if (!lies(0.2)) return here_.process().push_wqe(wqe.first((bytes + 63) / 64 * 64));
   for (std::size_t at = 0; at < bytes; at += 8) {
     if (random_.chance(0.02)) continue;
     const std::size_t to = random_.chance(0.98) ? at : 8 * random_.below(32);

@@ -31,6 +31,8 @@ class WqeFuzzer {
   static constexpr std::size_t kHistory = 64;
   using Wqe = std::array<std::uint8_t, 1u << FuzzProcess::kLogStride>;
 
+  /// True with `probability`, while the request at hand is one that lies.
+  [[nodiscard]] bool lies(double probability) { return lying_ && random_.chance(probability); }
   Wqe send_wqe(FuzzProcess::Qp& qp, std::uint16_t index);
   Wqe receive_wqe(std::uint16_t index);
   std::size_t segments(std::span<std::uint8_t> to, std::size_t count, std::uint32_t& total);
@@ -45,6 +47,7 @@ class WqeFuzzer {
   FuzzProcess& there_;
   std::vector<std::uint32_t> others_;
   std::deque<std::string> history_;
+  bool lying_ = false;
 };
 
 }  // namespace rnic::testbench
