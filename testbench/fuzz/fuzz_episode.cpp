@@ -51,20 +51,20 @@ FuzzEpisode::FuzzEpisode(World& world, std::uint64_t seed, std::uint64_t frames,
 FuzzEpisode::~FuzzEpisode() { world_.observe_frames({}); }
 
 void FuzzEpisode::run() {
-  world_.add_app(0, "setup", [this](Host&) { set_up(); });
+  add_app(0, "setup", [this] { set_up(); });
   if (!simulate()) return;
   const std::uint64_t start = world_.host(0).nic().cycles();
   world_.observe_frames([this](const model::FrameRecord& record) { watch(record); });
   for (std::size_t thread = 0; thread < victims_->threads(); ++thread) {
-    world_.add_app(thread % 2, fmt::format("victims{}", thread), [this, thread](Host&) { victims_->run(thread); });
+    add_app(thread % 2, fmt::format("victims{}", thread), [this, thread] { victims_->run(thread); });
   }
   for (std::size_t first = 0; first < kPairs; first += kPairsPerKeeper) {
-    world_.add_app(0, fmt::format("keeper{}", first), [this, first](Host&) { keep(first); });
+    add_app(0, fmt::format("keeper{}", first), [this, first] { keep(first); });
   }
-  world_.add_app(1, "monitor", [this](Host&) { monitor(); });
+  add_app(1, "monitor", [this] { monitor(); });
   for (std::size_t host = 0; host < 2; ++host) {
-    world_.add_app(host, "wire", [this, host](Host&) { inject(host); });
-    world_.add_app(host, "attacker", [this, host](Host&) { attack(host); });
+    add_app(host, "wire", [this, host] { inject(host); });
+    add_app(host, "attacker", [this, host] { attack(host); });
   }
   simulate();
   world_.observe_frames({});
@@ -76,7 +76,7 @@ void FuzzEpisode::run() {
     report_.successes += side.process->successes();
   }
   if (failed_) return;  // what is stuck may never come down
-  world_.add_app(0, "close", [this](Host&) {
+  add_app(0, "close", [this] {
     read_counters();
     victims_.reset();
     for (auto& side : sides_) {
@@ -86,6 +86,18 @@ void FuzzEpisode::run() {
     }
   });
   simulate();
+}
+
+void FuzzEpisode::add_app(std::size_t host, const std::string& name, std::function<void()> body) {
+  world_.add_app(host, name, [this, name, run = std::move(body)](Host&) {
+    try {
+      run();
+    } catch (const sc_core::sc_unwind_exception&) {
+      throw;
+    } catch (const std::exception& error) {
+      violation(fmt::format("{}: {}", name, error.what()));
+    }
+  });
 }
 
 bool FuzzEpisode::simulate() {
@@ -158,7 +170,9 @@ void FuzzEpisode::connect(std::size_t pair) {
   for (std::size_t host = 0; host < 2; ++host) {
     auto& qp = sides_[host].process->qp(pair);
     require(qp.qp->to_rtr(connections[host]), "RTR of an attacker's queue pair");
-    require(qp.qp->to_rts(connections[host]), "RTS of an attacker's queue pair");
+    // A frame in the name of the peer may have brought it to the error state since RTR; it is then made anew at the next look.
+    const auto sending = qp.qp->to_rts(connections[host]);
+    if (!sending.ok() && sending.error() != Error::kInvalidState) require(sending, "RTS of an attacker's queue pair");
     auto target = target_of(host, qp.qp->qpn(), parameters);
     target.psn = connections[host].receive_psn;
     target.rkey = sides_[host].process->key();
@@ -310,10 +324,11 @@ void FuzzEpisode::read_counters() {
   }
 }
 
-/// The first one ends the episode; what went before it is kept.
+/// The first one ends the episode: all applications see it and stop. What went before it is kept.
 void FuzzEpisode::violation(const std::string& text) {
   if (failed_) return;
-  failed_ = true;
+  failed_ = done_ = true;
+  if (victims_) victims_->stop();
   CorpusEntry entry{fmt::format("{} (after {} frames of this seed)", text, sent_), seed_, {history_.begin(), history_.end()}, {}};
   for (std::size_t host = 0; host < 2; ++host) {
     if (!sides_[host].wqes) continue;

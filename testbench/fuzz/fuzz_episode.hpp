@@ -53,7 +53,9 @@ class FuzzEpisode {
   void watch(const model::FrameRecord& record);
   void read_counters();
   void violation(const std::string& text);
-  /// Runs the applications that were added; what leaves them is a violation. False: there was one.
+  /// Adds an application. What leaves it is a violation, upon which the others end of themselves: none is stopped inside the driver.
+  void add_app(std::size_t host, const std::string& name, std::function<void()> body);
+  /// Runs the applications that were added. False: there was a violation.
   bool simulate();
 
   World& world_;

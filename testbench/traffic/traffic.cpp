@@ -58,8 +58,18 @@ Traffic::~Traffic() {
 }
 
 void Traffic::run(std::size_t thread) {
-  auto& group = groups_.at(thread);
   ++running_;
+  try {
+    work(thread);
+  } catch (const EndpointError& error) {
+    ++report_.wrong;
+    report_.note(error.what());
+  }
+  if (--running_ == 0) finish();
+}
+
+void Traffic::work(std::size_t thread) {
+  auto& group = groups_.at(thread);
   bool finished = false;
   while (!finished) {
     finished = true;
@@ -72,7 +82,6 @@ void Traffic::run(std::size_t thread) {
     for (std::size_t host = 0; host < 2; ++host) take_results(group, host);
     endpoints_[thread % 2]->device().elapse(kPollNs);
   }
-  if (--running_ == 0) finish();
 }
 
 void Traffic::take_results(Group& group, std::size_t host) {

@@ -28,7 +28,8 @@ class Traffic {
   Traffic& operator=(const Traffic&) = delete;
 
   [[nodiscard]] std::size_t threads() const { return groups_.size(); }
-  /// Works until `requests` of each direction are done, stop was called, or something is wrong; what was posted is waited for.
+  /// Works until `requests` of each direction are done, stop was called, or something is wrong; what was posted is waited for. A driver
+  /// call that fails is reported as wrong.
   void run(std::size_t thread);
   /// No new work.
   void stop() { report_.stopping = true; }
@@ -61,6 +62,7 @@ class Traffic {
   };
 
   void make_pair(Group& group, std::size_t number, std::uint32_t depth);
+  void work(std::size_t thread);
   void take_results(Group& group, std::size_t host);
   void finish();
 
