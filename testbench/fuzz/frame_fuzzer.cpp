@@ -302,6 +302,11 @@ void make_stranger(Bytes& frame) {
   if (right) repair_at(frame, *layout, true);
 }
 
+bool has_expected_psn(const FuzzFrame& frame) {
+  const auto layout = layout_of(frame.bytes);
+  return layout && roce::read_big(frame.bytes, layout->bth + 9, 3) == frame.target.psn;
+}
+
 Bytes rebind(Bytes frame, const FuzzTarget& seen, const FuzzTarget& now) {
   const auto layout = layout_of(frame);
   if (!layout) return frame;

@@ -73,6 +73,8 @@ class FrameFuzzer {
 [[nodiscard]] bool could_be_peer(std::span<const std::uint8_t> frame, std::span<const FuzzTarget> targets);
 /// Makes the sender of the frame somebody that no queue pair is connected to; the rest, ICRC included, stays as right or wrong as it was.
 void make_stranger(roce::Bytes& frame);
+/// The frame's PSN is the one that its target expected when it was made.
+[[nodiscard]] bool has_expected_psn(const FuzzFrame& frame);
 /// The frame made for `seen`, made for `now`: QPN, PSN, key and address are carried over where they are those of `seen` or near them.
 [[nodiscard]] roce::Bytes rebind(roce::Bytes frame, const FuzzTarget& seen, const FuzzTarget& now);
 
