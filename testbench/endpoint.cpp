@@ -148,8 +148,8 @@ void connect_pair(Endpoint& a, IND2QueuePair& qp_a, Endpoint& b, IND2QueuePair& 
 void connect_pair(Endpoint& a, umd::QueuePair& qp_a, Endpoint& b, umd::QueuePair& qp_b, const ConnectParameters& parameters) {
   auto to_b = connection_to(a, b, qp_b.qpn(), parameters);
   auto to_a = connection_to(b, a, qp_a.qpn(), parameters);
-  to_b.send_psn = to_a.receive_psn = a.kernel().random_psn();
-  to_a.send_psn = to_b.receive_psn = b.kernel().random_psn();
+  to_b.send_psn = to_a.receive_psn = parameters.first_psn.value_or(a.kernel().random_psn());
+  to_a.send_psn = to_b.receive_psn = parameters.first_psn.value_or(b.kernel().random_psn());
   require(qp_a.to_ready(to_b), "RTR of host A's queue pair");
   require(qp_b.to_ready(to_a), "RTR of host B's queue pair");
   require(qp_a.to_connected(to_b), "RTS of host A's queue pair");

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -78,6 +79,7 @@ struct ConnectParameters {
   std::uint8_t retry_count = 7;    ///< Without progress
   std::uint8_t rnr_retry = 6;      ///< 7: without end
   std::uint8_t min_rnr_timer = 4;  ///< AETH timer code (InfiniBand specification 9.7.5.2.8): 0.04 ms
+  std::optional<std::uint32_t> first_psn{};  ///< Of both sides; otherwise random
 };
 
 /// The driver's queue pair behind an object of IND2Adapter::CreateQueuePair.
