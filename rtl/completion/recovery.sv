@@ -81,9 +81,10 @@ module recovery (
   logic [23:0] psn, behind, ahead, to_last;
 
   // ---- Work ---------------------------------------------------------------------------------------
-  assign take_timer      = !work_valid_q && !cmd_valid_i && expired_valid_i && !clear_valid_i;
+  // An expiry waits until retire is idle, and keeps it so: a command under way may end in work.
+  assign take_timer      = !work_valid_q && expired_valid_i && retire_idle_i && !clear_valid_i;
   assign expired_ready_o = take_timer;
-  assign hold_o          = work_valid_q && state_q != StFail;
+  assign hold_o          = work_valid_q ? state_q != StFail : expired_valid_i && !clear_valid_i;
   assign clear_ready_o   = !work_valid_q && !cmd_valid_i && retire_idle_i;
 
   always_ff @(posedge clk_i) begin
