@@ -114,7 +114,8 @@ RoceFields FrameFuzzer::valid_fields(FuzzTarget& target) {
     return fields;
   }
   target.left = 0;
-  fields.opcode = static_cast<std::uint8_t>(random_.below(kLastRc + 1));
+  static constexpr std::array<std::uint8_t, 4> kWithAddress = {kWriteOnly, kWriteOnly, kReadRequest, kWriteFirst};
+  fields.opcode = random_.chance(0.5) ? kWithAddress[random_.below(kWithAddress.size())] : static_cast<std::uint8_t>(random_.below(kLastRc + 1));
   if (fields.opcode == kWriteFirst || fields.opcode == kSendFirst) {
     const auto message = static_cast<std::uint32_t>(std::min<std::uint64_t>(target.bytes, target.mtu + 1 + random_.below(3 * target.mtu)));
     target.is_write = fields.opcode == kWriteFirst;
@@ -153,7 +154,7 @@ void FrameFuzzer::mutate_fields(RoceFields& fields, const FuzzTarget& target) {
   const auto rewrite = [&](std::size_t at, std::uint64_t value, int bytes) {
     if (fields.ext.size() >= at + static_cast<std::size_t>(bytes)) put_big(fields.ext, at, value, bytes);
   };
-  switch (random_.below(18)) {
+  switch (random_.below(19)) {
     case 0: fields.opcode = static_cast<std::uint8_t>(random_.next()); break;
     case 1: fields.opcode = static_cast<std::uint8_t>(random_.below(kLastRc + 1)); break;
     case 2:
@@ -167,8 +168,11 @@ void FrameFuzzer::mutate_fields(RoceFields& fields, const FuzzTarget& target) {
     case 6: fields.pkey = static_cast<std::uint16_t>(random_.chance(0.5) ? fields.pkey ^ 1u << random_.below(16) : random_.next()); break;
     case 7:
     case 8: rewrite(8, wrong_key(target.rkey), 4); break;
-    case 9: {  // before, behind, far, wrapping, not canonical
-      const std::array<std::uint64_t, 6> kWrong = {target.va - 1 - random_.below(5000), target.va + target.bytes - random_.below(16), target.va + (std::uint64_t{1} << (12 + random_.below(50))),
+    case 9:
+    case 18: {  // a few bytes too early or too late, far, wrapping, not canonical
+      const std::uint64_t length = fields.ext.size() >= 16 ? roce::read_big(fields.ext, 12, 4) : 0;
+      const std::array<std::uint64_t, 8> kWrong = {target.va - 1 - random_.below(8), target.va + target.bytes + 1 + random_.below(8) - length, target.va - 1 - random_.below(5000),
+                                                   target.va + target.bytes - random_.below(16), target.va + (std::uint64_t{1} << (12 + random_.below(50))),
                                                    std::numeric_limits<std::uint64_t>::max() - random_.below(5000), 0, random_.next()};
       rewrite(0, kWrong[random_.below(kWrong.size())], 8);
       break;

@@ -97,6 +97,7 @@ std::size_t WqeFuzzer::segments(std::span<std::uint8_t> to, std::size_t count, s
     if (lies(0.05)) data = {.va = here_.read_only(), .length = length, .lkey = here_.read_only_key()};
     if (lies(0.05)) data.lkey ^= 1u << random_.below(32);
     if (lies(0.05)) data.va = random_.chance(0.5) ? random_.next() : here_.granted() + FuzzProcess::kGrantedBytes - length / 2;
+    if (lies(0.05)) data.va = random_.chance(0.5) ? here_.granted() - 1 - random_.below(8) : here_.granted() + FuzzProcess::kGrantedBytes + 1 + random_.below(8) - length;
     if (lies(0.05)) data.length = static_cast<std::uint32_t>(random_.next());
     total += data.length;
     data.encode(std::span<std::uint8_t, hw::WqeData::kBytes>(to.data() + used, hw::WqeData::kBytes));
