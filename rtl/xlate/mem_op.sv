@@ -38,8 +38,8 @@ module mem_op #(
   localparam logic [2:0] JudgeCycles = 3'd4;
 
   // Idle: waits. Target, TargetWait: read the target's entry. Region, RegionWait: read the entry of
-  // a bind's region. Judge. Write: the target's entry. Count, CountWait, CountWrite: the region that
-  // loses its window, then the one that gains it. Own: in the owner table. Drain. Answer.
+  // a bind's region. Judge. Write: the target's entry. Count, CountWait, CountWrite: the region
+  // that loses its window, then the one that gains it. Own: in the owner table. Drain. Answer.
   // Scan: UnbindQp looks for its next window.
   typedef enum logic [3:0] {
     Idle,
@@ -143,7 +143,10 @@ module mem_op #(
       Drain:      if (drain_ready_i) state_d = Answer;
       Answer:     if ((rsp_valid_o & rsp_ready_i) != '0) state_d = Idle;
       Scan: begin
-        if (scan_ready) state_d = scan_found ? Target : (scan_end ? (dirty_q ? Drain : Answer) : Idle);
+        if (scan_ready) begin
+          state_d = scan_found ? Target : Idle;
+          if (scan_end) state_d = dirty_q ? Drain : Answer;
+        end
       end
       default:    state_d = Idle;
     endcase
