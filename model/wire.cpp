@@ -1,6 +1,7 @@
 #include "model/wire.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 namespace rnic::model {
@@ -16,21 +17,33 @@ Wire::Wire(const sc_core::sc_module_name& name, const WireOptions& options)
 void Wire::reset(const WireOptions& options) {
   directions_ = {WireDirection(0, options), WireDirection(1, options)};
   for (auto& queue : records_) queue.clear();
+  for (auto& queue : injected_) queue.clear();
   report_event_.cancel();
 }
 
-void Wire::inject(std::size_t from, std::span<const std::uint8_t> frame) {
+void Wire::inject(std::size_t from, std::span<const std::uint8_t> frame, bool bad) {
+  if (frame.empty()) throw std::invalid_argument("an empty frame");
+  if (directions_.at(from).in_frame()) return injected_[from].push_back({{frame.begin(), frame.end()}, bad});
   for (std::size_t done = 0; done < frame.size(); done += kBeatBytes) {
     FrameBeat beat;
     const std::size_t bytes = std::min(kBeatBytes, frame.size() - done);
     std::copy_n(frame.begin() + static_cast<std::ptrdiff_t>(done), bytes, beat.data.begin());
     beat.bytes = static_cast<std::uint8_t>(bytes);
     beat.last = done + bytes == frame.size();
-    transmit(from, beat);
+    beat.err = beat.last && bad;
+    send(from, beat);
   }
 }
 
 void Wire::transmit(std::size_t from, const FrameBeat& beat) {
+  send(from, beat);
+  if (!beat.last || injected_.at(from).empty()) return;
+  auto waiting = std::move(injected_[from]);
+  injected_[from].clear();
+  for (const auto& frame : waiting) inject(from, frame.bytes, frame.bad);
+}
+
+void Wire::send(std::size_t from, const FrameBeat& beat) {
   auto record = directions_.at(from).transmit(beat, now_ps());
   if (!record || !tap_) return;
   report_event_.notify(to_sc_time(record->end - now_ps()));  // keeps the earliest of several

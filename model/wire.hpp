@@ -6,6 +6,7 @@
 #include <functional>
 #include <span>
 #include <systemc>
+#include <vector>
 
 #include "model/ethernet.hpp"
 #include "model/wire_direction.hpp"
@@ -22,8 +23,9 @@ class Wire : public sc_core::sc_module {
 
   /// The end `index`, 0 or 1. Throws std::out_of_range.
   [[nodiscard]] EthernetLink& port(std::size_t index) { return ports_.at(index); }
-  /// Sends a whole frame (without frame check sequence) from port `from`, right behind what that port has sent.
-  void inject(std::size_t from, std::span<const std::uint8_t> frame);
+  /// Sends a whole frame (without frame check sequence) from port `from`, right behind what that port has sent or is sending.
+  /// `bad`: with a wrong frame check sequence. Throws std::invalid_argument for an empty frame.
+  void inject(std::size_t from, std::span<const std::uint8_t> frame, bool bad = false);
 
   /// `tap` is called once for each frame sent, at the time of its last bit, so in the order of these times. It sees the frame as it
   /// left its port, and which faults will hit it. One tap; empty: none.
@@ -51,11 +53,18 @@ class Wire : public sc_core::sc_module {
     std::size_t index_;
   };
 
+  struct Injected {
+    std::vector<std::uint8_t> bytes;
+    bool bad;
+  };
+
   void transmit(std::size_t from, const FrameBeat& beat);
+  void send(std::size_t from, const FrameBeat& beat);
   void report();
 
   std::array<WireDirection, 2> directions_;
   std::array<Port, 2> ports_;
+  std::array<std::deque<Injected>, 2> injected_;  ///< Wait for the end of the frame that their port sends
   Tap tap_;
   std::array<std::deque<FrameRecord>, 2> records_;  ///< Sent, not yet reported
   sc_core::sc_event report_event_;

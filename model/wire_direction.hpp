@@ -56,6 +56,8 @@ class WireDirection {
   void arm(const WireRule& rule) { injector_.arm(rule); }
 
   [[nodiscard]] bool can_transmit(Picoseconds now) const { return position_ <= now + buffer_; }
+  /// The last beat accepted was not the last of its frame.
+  [[nodiscard]] bool in_frame() const { return in_frame_; }
   /// Accepts a beat; the last of a frame returns the frame.
   std::optional<FrameRecord> transmit(const FrameBeat& beat, Picoseconds now);
   /// The next beat that has arrived by `now`. False: there is none.

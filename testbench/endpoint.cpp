@@ -47,28 +47,6 @@ std::uint8_t ibv_mtu(std::uint32_t bytes) {
   return code;
 }
 
-kmd::QpConnection half(Endpoint& from, Endpoint& to, std::uint32_t dest_qpn, const ConnectParameters& p) {
-  kmd::QpConnection c;
-  c.path.ipv6 = p.ipv6;
-  c.path.source_ip = ip_of(from.host().index(), p.ipv6);
-  c.path.dest_ip = ip_of(to.host().index(), p.ipv6);
-  c.path.dest_mac = mac_of(to.host().index());
-  c.path.udp_source_port = static_cast<std::uint16_t>(0xC000 | (from.device().random64() & 0x3FFF));
-  c.dest_qpn = dest_qpn;
-  c.path_mtu = ibv_mtu(p.mtu);
-  c.ack_timeout = p.ack_timeout;
-  c.retry_count = p.retry_count;
-  c.rnr_retry = p.rnr_retry;
-  c.min_rnr_timer = p.min_rnr_timer;
-  c.remote_read = p.remote_read;
-  c.remote_write = p.remote_write;
-  c.remote_atomic = p.remote_atomic;
-  c.inbound_reads = c.outbound_reads = static_cast<std::uint8_t>(p.read_limit);
-  return c;
-}
-
-umd::QueuePair& core(IND2QueuePair& qp) { return *static_cast<nd2::QueuePair&>(qp).core(); }
-
 void require(const Result<void>& result, const char* what) {
   if (!result.ok()) throw EndpointError(fmt::format("{}: {}", what, describe(result.error())));
 }
@@ -120,6 +98,13 @@ ComPtr<IND2MemoryRegion> Endpoint::register_memory(const void* pointer, std::siz
   return region;
 }
 
+void Endpoint::deregister(IND2MemoryRegion& region) {
+  OVERLAPPED overlapped = open_event();
+  const HRESULT status = finish(region, overlapped, region.Deregister(&overlapped));
+  close_event(overlapped);
+  require_success(status, "IND2MemoryRegion::Deregister");
+}
+
 HRESULT Endpoint::finish(IND2Overlapped& object, OVERLAPPED& overlapped, HRESULT status) {
   return status == ND_PENDING ? object.GetOverlappedResult(&overlapped, TRUE) : status;
 }
@@ -132,13 +117,37 @@ OVERLAPPED Endpoint::open_event() {
 
 void Endpoint::close_event(const OVERLAPPED& overlapped) { nd2::close_handle(overlapped.hEvent); }
 
+umd::QueuePair& core_of(IND2QueuePair& qp) { return *static_cast<nd2::QueuePair&>(qp).core(); }
+
+std::uint64_t mac_of(Endpoint& endpoint) { return mac_of(endpoint.host().index()); }
+
+kmd::QpConnection connection_to(Endpoint& from, Endpoint& to, std::uint32_t dest_qpn, const ConnectParameters& p) {
+  kmd::QpConnection c;
+  c.path.ipv6 = p.ipv6;
+  c.path.source_ip = ip_of(from.host().index(), p.ipv6);
+  c.path.dest_ip = ip_of(to.host().index(), p.ipv6);
+  c.path.dest_mac = mac_of(to.host().index());
+  c.path.udp_source_port = static_cast<std::uint16_t>(0xC000 | (from.device().random64() & 0x3FFF));
+  c.dest_qpn = dest_qpn;
+  c.path_mtu = ibv_mtu(p.mtu);
+  c.ack_timeout = p.ack_timeout;
+  c.retry_count = p.retry_count;
+  c.rnr_retry = p.rnr_retry;
+  c.min_rnr_timer = p.min_rnr_timer;
+  c.remote_read = p.remote_read;
+  c.remote_write = p.remote_write;
+  c.remote_atomic = p.remote_atomic;
+  c.inbound_reads = c.outbound_reads = static_cast<std::uint8_t>(p.read_limit);
+  return c;
+}
+
 void connect_pair(Endpoint& a, IND2QueuePair& qp_a, Endpoint& b, IND2QueuePair& qp_b, const ConnectParameters& parameters) {
-  connect_pair(a, core(qp_a), b, core(qp_b), parameters);
+  connect_pair(a, core_of(qp_a), b, core_of(qp_b), parameters);
 }
 
 void connect_pair(Endpoint& a, umd::QueuePair& qp_a, Endpoint& b, umd::QueuePair& qp_b, const ConnectParameters& parameters) {
-  auto to_b = half(a, b, qp_b.qpn(), parameters);
-  auto to_a = half(b, a, qp_a.qpn(), parameters);
+  auto to_b = connection_to(a, b, qp_b.qpn(), parameters);
+  auto to_a = connection_to(b, a, qp_a.qpn(), parameters);
   to_b.send_psn = to_a.receive_psn = a.kernel().random_psn();
   to_a.send_psn = to_b.receive_psn = b.kernel().random_psn();
   require(qp_a.to_ready(to_b), "RTR of host A's queue pair");

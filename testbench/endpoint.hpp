@@ -13,6 +13,10 @@
 #include "testbench/com_ptr.hpp"
 #include "testbench/host.hpp"
 
+namespace rnic::umd {
+class QueuePair;
+}
+
 namespace rnic::testbench {
 
 /// A driver call that a test or tool needs to succeed did not.
@@ -48,6 +52,8 @@ class Endpoint {
   ComPtr<IND2MemoryRegion> create_region();
   /// Registers and waits.
   ComPtr<IND2MemoryRegion> register_memory(const void* pointer, std::size_t bytes, ULONG flags);
+  /// Deregisters and waits. Throws EndpointError.
+  void deregister(IND2MemoryRegion& region);
 
   /// Finishes an overlapped call that returned `status`: waits while it is pending. Gives the final status.
   HRESULT finish(IND2Overlapped& object, OVERLAPPED& overlapped, HRESULT status);
@@ -73,6 +79,14 @@ struct ConnectParameters {
   std::uint8_t rnr_retry = 6;      ///< 7: without end
   std::uint8_t min_rnr_timer = 4;  ///< AETH timer code (InfiniBand specification 9.7.5.2.8): 0.04 ms
 };
+
+/// The driver's queue pair behind an object of IND2Adapter::CreateQueuePair.
+umd::QueuePair& core_of(IND2QueuePair& qp);
+
+/// How a queue pair of `from` reaches queue pair `dest_qpn` of `to`; the PSNs are left at 0.
+kmd::QpConnection connection_to(Endpoint& from, Endpoint& to, std::uint32_t dest_qpn, const ConnectParameters& parameters);
+/// MAC address of the port of `endpoint`.
+std::uint64_t mac_of(Endpoint& endpoint);
 
 /// Takes two queue pairs (of IND2Adapter::CreateQueuePair) to RTS through the kernel driver, as a connection manager would.
 /// Throws EndpointError.

@@ -19,6 +19,8 @@ int main(int argc, char** argv) {
   add_copy_command(tool, action);
   add_verify_command(tool, action);
   add_bench_command(tool, action);
+  add_soak_command(tool, action);
+  add_fuzz_command(tool, action);
   try {
     tool.parse(argc, argv);
     return action();

@@ -14,12 +14,13 @@ void add_world_options(CLI::App& command, WorldOptions& options) {
 void add_faults_option(CLI::App& command, WorldOptions& options) {
   const auto load = [&options](const std::string& file) {
     try {
+      options.wire.faults = {};
       load_scenario(file, options);
     } catch (const ScenarioError& error) {
       throw CLI::ValidationError("--faults", error.what());
     }
   };
-  command.add_option_function<std::string>("--faults", load, "Scenario file: what goes wrong on the wire and on PCI Express");
+  command.add_option_function<std::string>("--faults", load, "Scenario file: what goes wrong on the wire and on PCI Express (docs/scenarios.md)");
 }
 
 }  // namespace rnic::testbench

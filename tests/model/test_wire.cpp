@@ -157,6 +157,32 @@ TEST_CASE("the tap sees each frame at the time of its last bit, in that order") 
   CHECK(seen[2].bytes[999] == static_cast<std::uint8_t>(999));
 }
 
+TEST_CASE("a frame that is injected waits for the end of the frame under way") {
+  bench().wire.reset({100, 0});
+  std::vector<FrameRecord> seen;
+  bench().wire.set_tap([&](const FrameRecord& frame) { seen.push_back(frame); });
+  run([] {
+    auto& port = bench().wire.port(0);
+    port.transmit(beat_of(1, 64, false));
+    bench().wire.inject(0, std::vector<std::uint8_t>(70, 0xAB), true);
+    bench().wire.inject(0, std::vector<std::uint8_t>(61, 0xCD));
+    port.transmit(beat_of(65, 6, true));
+    port.transmit(beat_of(1, 62, true));
+    sc_core::wait(sc_core::sc_time(1, sc_core::SC_US));
+    CHECK_THROWS_AS(bench().wire.inject(0, {}), std::invalid_argument);
+  });
+  bench().wire.set_tap({});
+  REQUIRE(seen.size() == 4);
+  CHECK(seen[0].bytes.size() == 70);
+  CHECK(seen[0].bytes[69] == 70);
+  CHECK_FALSE(seen[0].bad);
+  CHECK(seen[1].bytes == std::vector<std::uint8_t>(70, 0xAB));
+  CHECK(seen[1].bad);
+  CHECK(seen[2].bytes == std::vector<std::uint8_t>(61, 0xCD));
+  CHECK_FALSE(seen[2].bad);
+  CHECK(seen[3].bytes.size() == 62);
+}
+
 TEST_CASE("reset drops what is under way; bad options and beats are refused") {
   bench().wire.reset({100, 0});
   run([] {

@@ -6,6 +6,7 @@ usage: test_tool.py RNIC [TEST...]
 import json
 import pathlib
 import random
+import shutil
 import struct
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import unittest
 
 RNIC = None
 ICRC_CHECK = pathlib.Path(__file__).resolve().parents[1] / "tools/icrc_check.py"
+CORPUS = pathlib.Path(__file__).resolve().parents[1] / "fuzz_corpus"
 VECTORS = pathlib.Path(__file__).resolve().parents[1] / "vectors"
 
 
@@ -122,6 +124,52 @@ class ToolTest(unittest.TestCase):
             self.assertEqual((kind, length), (0, 329))
             self.assertGreater(end, start)
 
+    def test_soak(self):
+        path = self.folder / "soak.json"
+        result = rnic("soak", "--cycles", 200_000, "--seed", 11, "--json", path)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        figures = json.loads(path.read_text())
+        self.assertEqual((figures["wrong"], figures["hung"], figures["messages"]), (0, 0, []))
+        self.assertGreaterEqual(figures["cycles"], 200_000)
+        self.assertEqual(figures["completed"], sum(figures["requests"].values()))
+        self.assertGreater(min(figures["requests"].values()), 300)
+        self.assertGreater(figures["registrations"], 0)
+        for words in ("requests completed", "wrong", "hung"):
+            self.assertIn(words, result.stdout)
+
+    def test_soak_of_one_seed_is_one_run(self):
+        results = []
+        for _ in range(2):
+            path = self.folder / "soak.json"
+            self.assertEqual(rnic("soak", "--cycles", 20_000, "--qps", 4, "--seed", 5, "--json", path).returncode, 0)
+            results.append(json.loads(path.read_text()))
+            del results[-1]["wall_clock"]
+        self.assertEqual(results[0], results[1])
+
+    def test_soak_sees_a_hang(self):
+        # No request is done within a microsecond, so each direction counts as hung.
+        result = rnic("soak", "--cycles", 20_000, "--qps", 4, "--hang-us", 1, "--json", self.folder / "soak.json")
+        self.assertEqual(result.returncode, 1)
+        figures = json.loads((self.folder / "soak.json").read_text())
+        self.assertGreater(figures["hung"], 0)
+        self.assertIn("no completion for 1 us", result.stderr)
+
+    def test_fuzz_with_the_corpus(self):
+        folder = self.folder / "corpus"
+        shutil.copytree(CORPUS, folder)
+        kept = sorted(folder.iterdir())
+        path = self.folder / "fuzz.json"
+        result = rnic("fuzz", "--frames", 8_000, "--seed", 3, "--corpus", folder, "--json", path)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        figures = json.loads(path.read_text())
+        self.assertEqual((figures["frames"], figures["violations"], figures["violation"]), (8_000, 0, []))
+        self.assertGreater(figures["wqes"], 300)
+        self.assertGreater(figures["victim_requests"], 300)
+        # The frames get past the first checks, to every one behind them.
+        for counter in ("rx_malformed", "rx_bad_icrc", "rx_bad_peer", "rx_no_qp", "rx_psn_error", "rx_invalid_request", "rx_stray_responses", "doorbells_refused"):
+            self.assertGreater(figures["counters"][counter], 0, counter)
+        self.assertEqual(sorted(folder.iterdir()), kept)
+
     def test_wrong_use(self):
         file = self.file(10)
         self.assertIn("subcommand", self.refused())
@@ -137,6 +185,14 @@ class ToolTest(unittest.TestCase):
             self.assertIn(option, self.refused("copy", file, option, "/nonexistent/out"))
         self.assertIn("--json", self.refused("bench", "--json", "/nonexistent/out"))
         self.assertIn("/nonexistent", self.refused("verify", "/nonexistent"))
+        self.assertIn("--json", self.refused("soak", "--json", "/nonexistent/out"))
+        self.assertIn("--qps", self.refused("soak", "--qps", 0))
+        self.assertIn("--cycles", self.refused("soak", "--cycles", 0))
+        self.assertIn("--hang-us", self.refused("soak", "--hang-us", 0))
+        self.assertIn("--frames", self.refused("fuzz", "--frames", 0))
+        self.assertIn("/nonexistent", self.refused("fuzz", "--corpus", "/nonexistent"))
+        (self.folder / "broken.json").write_text("{")
+        self.assertIn("broken.json", self.refused("fuzz", "--corpus", self.folder))
         self.assertIn("--junit", self.refused("verify", VECTORS / "flush", "--junit", "/nonexistent/out"))
 
     def scenario(self, value):

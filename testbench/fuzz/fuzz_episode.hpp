@@ -1,0 +1,75 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "testbench/fuzz/frame_fuzzer.hpp"
+#include "testbench/fuzz/fuzz_process.hpp"
+#include "testbench/fuzz/fuzz_run.hpp"
+#include "testbench/fuzz/wqe_fuzzer.hpp"
+#include "testbench/traffic/traffic.hpp"
+#include "testbench/world.hpp"
+
+namespace rnic::testbench {
+
+/// One run of the fuzzer on a world that is as new. Host h has a victim's endpoint, and an attacker's process whose queue pairs are connected
+/// to those of the attacker's process on the other host: the sacrifice.
+class FuzzEpisode {
+ public:
+  FuzzEpisode(World& world, std::uint64_t seed, std::uint64_t frames, const std::vector<CorpusEntry>& corpus, FuzzReport& report,
+              std::function<void(std::uint64_t)> progress);
+  ~FuzzEpisode();
+  FuzzEpisode(const FuzzEpisode&) = delete;
+  FuzzEpisode& operator=(const FuzzEpisode&) = delete;
+
+  /// What is found goes to the report.
+  void run();
+
+ private:
+  struct Side {
+    std::unique_ptr<Endpoint> endpoint;
+    std::unique_ptr<FuzzProcess> process;
+    std::unique_ptr<FrameFuzzer> frames;  ///< Towards this host
+    std::unique_ptr<WqeFuzzer> wqes;
+    std::vector<FuzzTarget> targets;      ///< Queue pairs of this host: first the sacrificed, then the victims'
+    std::deque<roce::Bytes> injected;     ///< Towards this host, not yet seen on the wire
+  };
+
+  void set_up();
+  void connect(std::size_t pair);
+  void refresh(std::size_t pair);
+  [[nodiscard]] FuzzTarget target_of(std::size_t host, std::uint32_t qpn, const ConnectParameters& parameters);
+  void inject(std::size_t host);
+  void send(std::size_t host, FuzzFrame frame);
+  void replay();
+  void attack(std::size_t host);
+  void keep(std::size_t first);
+  void monitor();
+  void watch(const model::FrameRecord& record);
+  void read_counters();
+  void violation(const std::string& text);
+  /// Adds an application. What leaves it is a violation, upon which the others end of themselves: none is stopped inside the driver.
+  void add_app(std::size_t host, const std::string& name, std::function<void()> body);
+  /// Runs the applications that were added. False: there was a violation.
+  bool simulate();
+
+  World& world_;
+  const std::uint64_t seed_, frames_;
+  const std::vector<CorpusEntry>& corpus_;
+  FuzzReport& report_;
+  std::function<void(std::uint64_t)> progress_;
+  model::Random random_;
+  std::array<Side, 2> sides_;
+  std::unique_ptr<Traffic> victims_;
+  std::deque<CorpusEntry::Frame> history_;
+  std::uint64_t sent_ = 0;
+  std::size_t injecting_ = 0;
+  bool failed_ = false, done_ = false;
+};
+
+}  // namespace rnic::testbench

@@ -1,0 +1,142 @@
+#include "testbench/fuzz/fuzz_process.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "driver/mmio.hpp"
+
+namespace rnic::testbench {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kArenaBytes = 4 * kPage;
+constexpr std::size_t kGrantedAt = kPage - 301;  // neither end is aligned; crosses pages
+constexpr std::uint32_t kCqEntries = 256;
+constexpr std::uint8_t kReadOnly = 0xDD;
+
+template <typename T>
+T take(Result<T> result, const char* what) {
+  if (!result.ok()) throw EndpointError(fmt::format("{}: {}", what, describe(result.error())));
+  return result.take();
+}
+
+void require(const Result<void>& result, const char* what) {
+  if (!result.ok()) throw EndpointError(fmt::format("{}: {}", what, describe(result.error())));
+}
+
+bool known(std::uint8_t status) {
+  switch (static_cast<hw::CqeStatus>(status)) {
+    case hw::CqeStatus::kSuccess:
+    case hw::CqeStatus::kLocLenErr:
+    case hw::CqeStatus::kLocQpOpErr:
+    case hw::CqeStatus::kLocProtErr:
+    case hw::CqeStatus::kWrFlushErr:
+    case hw::CqeStatus::kBadRespErr:
+    case hw::CqeStatus::kRemInvReqErr:
+    case hw::CqeStatus::kRemAccessErr:
+    case hw::CqeStatus::kRemOpErr:
+    case hw::CqeStatus::kRetryExcErr:
+    case hw::CqeStatus::kRnrRetryExcErr: return true;
+    default: return false;  // kFatalErr among them: no DMA of this process can fail
+  }
+}
+
+}  // namespace
+
+FuzzProcess::FuzzProcess(Endpoint& endpoint, std::size_t qps, Violation violation) : endpoint_(endpoint), violation_(std::move(violation)) {
+  auto& memory = endpoint.host().memory();
+  process_ = take(umd::ProcessContext::open(endpoint.kernel()), "opening the attacker's process");
+  bystander_ = take(umd::ProcessContext::open(endpoint.kernel()), "opening the bystander's process");
+  arena_ = static_cast<std::uint8_t*>(memory.allocate(kArenaBytes));
+  read_only_ = static_cast<std::uint8_t*>(memory.allocate(kPage));
+  foreign_ = static_cast<std::uint8_t*>(memory.allocate(kPage));
+  std::memset(arena_, kSecret, kArenaBytes);
+  std::memset(read_only_, kReadOnly, kPage);
+  std::memset(foreign_, kSecret, kPage);
+  granted_ = arena_ + kGrantedAt;
+  std::memset(granted_, 0x33, kGrantedBytes);
+  region_ = make_region(granted_, kGrantedBytes, process_->pd(), true);
+  read_only_region_ = make_region(read_only_, kPage, process_->pd(), false);
+  foreign_region_ = make_region(foreign_, kPage, bystander_->pd(), true);
+  for (std::size_t i = 0; i < qps; ++i) create(qps_.emplace_back());
+}
+
+FuzzProcess::~FuzzProcess() {
+  for (auto& qp : qps_) {
+    qp.qp.reset();
+    qp.cq.reset();
+  }
+}
+
+std::unique_ptr<kmd::KernelMr> FuzzProcess::make_region(const void* memory, std::size_t bytes, std::uint32_t pd, bool all_rights) {
+  return take(endpoint_.kernel().create_mr({memory, bytes, pd, all_rights, all_rights, all_rights}), "registering memory");
+}
+
+void FuzzProcess::create(Qp& qp) {
+  qp.cq = take(endpoint_.kernel().create_cq({kCqEntries, process_->uar()}), "creating a completion queue");
+  qp.cq_consumer = 0;
+  qp.qp = take(endpoint_.kernel().create_qp({process_->pd(), process_->uar(), qp.cq->cqn(), qp.cq->cqn(), kLogDepth, kLogStride, kLogDepth, kLogStride}), "creating a queue pair");
+}
+
+void FuzzProcess::renew(std::size_t number, bool recreate) {
+  auto& qp = qps_.at(number);
+  qp.changing = true;
+  if (recreate) {
+    require(qp.qp->destroy(), "destroying a queue pair");
+    poll(qp);
+    require(qp.cq->destroy(), "destroying a completion queue");
+    create(qp);
+  } else {
+    require(qp.qp->to_reset(), "resetting a queue pair");
+    poll(qp);
+  }
+  qp.must_fail.clear();
+  qp.sq_producer = qp.rq_producer = 0;
+  require(qp.qp->to_init({}), "INIT of a queue pair");
+}
+
+void FuzzProcess::poll() {
+  for (auto& qp : qps_) {
+    if (!qp.changing) poll(qp);
+  }
+}
+
+void FuzzProcess::poll(Qp& qp) {
+  const std::uint32_t mask = (1u << qp.cq->log_depth()) - 1, first = qp.cq_consumer;
+  for (;; ++qp.cq_consumer) {
+    const std::uint8_t* const entry = qp.cq->ring() + std::size_t{qp.cq_consumer & mask} * hw::Cqe::kBytes;
+    const std::uint8_t expected = (qp.cq_consumer >> qp.cq->log_depth()) % 2 == 0 ? 1 : 0;
+    if (load_phase({entry, hw::Cqe::kBytes}) != expected) break;
+    std::array<std::uint8_t, hw::Cqe::kBytes> raw;
+    std::copy_n(entry, raw.size(), raw.begin());
+    const auto cqe = hw::Cqe::decode(raw);
+    ++completions_;
+    successes_ += cqe.status == 0;
+    if (cqe.qpn != qp.qp->qpn()) violation_(fmt::format("host {}: completion of queue pair {:#x} in the queue of {:#x}", endpoint_.host().index(), cqe.qpn, qp.qp->qpn()));
+    if (!known(cqe.status)) violation_(fmt::format("host {}: completion with status {:#x}", endpoint_.host().index(), cqe.status));
+    const auto written = qp.must_fail.find(cqe.wqe_index);
+    if (cqe.is_receive == 0 && cqe.status == 0 && written != qp.must_fail.end() && written->second) {
+      violation_(fmt::format("host {}: queue pair {:#x}, request {}: success of a malformed or forbidden request", endpoint_.host().index(), cqe.qpn, cqe.wqe_index));
+    }
+  }
+  if (qp.cq_consumer == first) return;
+  process_->ring(hw::uar::kCqDoorbell, hw::CqDoorbell{.cqn = qp.cq->cqn(), .arm = 0, .consumer_index = qp.cq_consumer & 0xffffff}.word());
+}
+
+void FuzzProcess::check_memory() {
+  check(arena_, kGrantedAt, kSecret, "before the granted memory");
+  check(granted_ + kGrantedBytes, kArenaBytes - kGrantedAt - kGrantedBytes, kSecret, "behind the granted memory");
+  check(read_only_, kPage, kReadOnly, "in memory without the right to write");
+  check(foreign_, kPage, kSecret, "in memory of another domain");
+}
+
+void FuzzProcess::check(const std::uint8_t* memory, std::size_t bytes, std::uint8_t expected, const char* what) {
+  const auto* const changed = std::find_if(memory, memory + bytes, [&](std::uint8_t byte) { return byte != expected; });
+  if (changed == memory + bytes) return;
+  violation_(fmt::format("host {}: byte {} {} changed to {:#04x}", endpoint_.host().index(), changed - memory, what, *changed));
+}
+
+}  // namespace rnic::testbench

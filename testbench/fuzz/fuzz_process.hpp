@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "driver/kmd/kernel_cq.hpp"
+#include "driver/kmd/kernel_mr.hpp"
+#include "driver/kmd/kernel_qp.hpp"
+#include "driver/umd/process_context.hpp"
+#include "testbench/endpoint.hpp"
+
+namespace rnic::testbench {
+
+/// An attacker's process on one host: what the kernel driver gave it (a user access region, a protection domain, queue pairs with a
+/// completion queue each, and memory), and the memory round it that it must never reach. It writes its rings itself.
+///
+/// Made and destroyed in a thread of simulated time.
+class FuzzProcess {
+ public:
+  static constexpr std::uint8_t kSecret = 0xEE;        ///< Every byte that is another's
+  static constexpr std::uint32_t kGrantedBytes = 6'000;
+  static constexpr unsigned kLogDepth = 4, kLogStride = 8;
+
+  struct Qp {
+    std::unique_ptr<kmd::KernelCq> cq;
+    std::unique_ptr<kmd::KernelQp> qp;
+    std::uint32_t cq_consumer = 0;
+    std::uint16_t sq_producer = 0, rq_producer = 0;
+    std::map<std::uint16_t, bool> must_fail;  ///< Send WQEs written, by index: no part of them can be executed with success
+    bool changing = false;                    ///< Under the hands of the kernel driver: nothing may be posted
+  };
+  using Violation = std::function<void(const std::string&)>;
+
+  /// Throws EndpointError.
+  FuzzProcess(Endpoint& endpoint, std::size_t qps, Violation violation);
+  ~FuzzProcess();
+  FuzzProcess(const FuzzProcess&) = delete;
+  FuzzProcess& operator=(const FuzzProcess&) = delete;
+
+  [[nodiscard]] Endpoint& endpoint() { return endpoint_; }
+  [[nodiscard]] umd::ProcessContext& process() { return *process_; }
+  [[nodiscard]] Qp& qp(std::size_t number) { return qps_.at(number); }
+  [[nodiscard]] std::size_t qps() const { return qps_.size(); }
+
+  /// Makes queue pair `number` anew, in INIT: by a reset, or by destroying and creating it. Throws EndpointError when the driver fails.
+  void renew(std::size_t number, bool recreate);
+
+  /// Takes and checks completions: they are of its own queue pairs, known, and no success of what cannot succeed.
+  void poll();
+  /// Looks at all memory that nobody was granted.
+  void check_memory();
+
+  /// Memory of the process that it and its peers may read and write.
+  [[nodiscard]] std::uint64_t granted() const { return reinterpret_cast<std::uint64_t>(granted_); }
+  [[nodiscard]] std::uint32_t key() const { return region_->key(); }
+  /// Keys that exist and give no right: of another domain, and without the right to write or to be reached from outside.
+  [[nodiscard]] std::uint32_t foreign_key() const { return foreign_region_->key(); }
+  [[nodiscard]] std::uint32_t read_only_key() const { return read_only_region_->key(); }
+  [[nodiscard]] std::uint64_t foreign() const { return reinterpret_cast<std::uint64_t>(foreign_); }
+  [[nodiscard]] std::uint64_t read_only() const { return reinterpret_cast<std::uint64_t>(read_only_); }
+
+  [[nodiscard]] std::uint64_t completions() const { return completions_; }
+  [[nodiscard]] std::uint64_t successes() const { return successes_; }
+
+ private:
+  void poll(Qp& qp);
+  void create(Qp& qp);
+  void check(const std::uint8_t* memory, std::size_t bytes, std::uint8_t expected, const char* what);
+  [[nodiscard]] std::unique_ptr<kmd::KernelMr> make_region(const void* memory, std::size_t bytes, std::uint32_t pd, bool all_rights);
+
+  Endpoint& endpoint_;
+  Violation violation_;
+  std::shared_ptr<umd::ProcessContext> process_, bystander_;
+  std::uint8_t* arena_;      ///< The granted memory, with guards round it in the same pages
+  std::uint8_t* granted_;
+  std::uint8_t* read_only_;  ///< A page
+  std::uint8_t* foreign_;    ///< A page
+  std::unique_ptr<kmd::KernelMr> region_, read_only_region_, foreign_region_;
+  std::deque<Qp> qps_;
+  std::uint64_t completions_ = 0, successes_ = 0;
+};
+
+}  // namespace rnic::testbench

@@ -1,0 +1,26 @@
+#include "testbench/fuzz/fuzz_run.hpp"
+
+#include <algorithm>
+
+#include "testbench/fuzz/fuzz_episode.hpp"
+
+namespace rnic::testbench {
+
+FuzzReport run_fuzz(World& world, const WorldOptions& world_options, const FuzzOptions& options, const std::function<void(std::uint64_t)>& progress) {
+  FuzzReport report;
+  const std::vector<CorpusEntry> nothing;
+  while (report.frames < options.frames && !report.stopped) {
+    WorldOptions episode_options = world_options;
+    episode_options.seed += report.episodes;
+    if (report.episodes != 0) world.reset(episode_options);
+    const auto frames = std::min(options.episode_frames, options.frames - report.frames);
+    const std::uint64_t before = report.frames;
+    FuzzEpisode(world, episode_options.seed, frames, report.episodes == 0 ? options.corpus : nothing, report, progress).run();
+    ++report.episodes;
+    constexpr std::size_t kMostViolations = 20;
+    if (report.violations.size() >= kMostViolations || report.frames == before) break;
+  }
+  return report;
+}
+
+}  // namespace rnic::testbench

@@ -1,0 +1,222 @@
+#include "testbench/fuzz/wqe_fuzzer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace rnic::testbench {
+namespace {
+
+constexpr std::size_t kUnit = 16;
+constexpr std::uint8_t kNoOpcode = 0x80;  ///< From here on there is no opcode of a send WQE
+
+}  // namespace
+
+bool WqeFuzzer::post() {
+  auto& qp = here_.qp(random_.below(here_.qps()));
+  if (qp.changing) return false;
+  lying_ = random_.chance(0.3);  // many requests are right, so that a queue pair lives long enough to get into a state worth attacking
+  if (random_.chance(0.4)) {
+    const auto index = qp.rq_producer++;
+    const auto wqe = receive_wqe(lies(0.05) ? static_cast<std::uint16_t>(random_.next()) : index);
+    std::memcpy(qp.qp->receive_ring() + std::size_t{index & ((1u << FuzzProcess::kLogDepth) - 1)} * wqe.size(), wqe.data(), wqe.size());
+    note("receive WQE", wqe);
+    if (random_.chance(0.9)) here_.process().ring(hw::uar::kReceiveDoorbell, hw::ReceiveDoorbell{.qpn = qp.qp->qpn(), .producer_index = qp.rq_producer}.word());
+    return true;
+  }
+  const auto index = qp.sq_producer++;
+  const auto wqe = send_wqe(qp, index);
+  std::uint8_t* const slot = qp.qp->send_ring() + std::size_t{index & ((1u << FuzzProcess::kLogDepth) - 1)} * wqe.size();
+  std::memcpy(slot, wqe.data(), wqe.size());
+  qp.must_fail[index] = must_fail(wqe, index);
+  note("send WQE", wqe);
+  ring_send(qp, wqe);
+  if (lies(0.05)) {  // scribbles over requests under way
+    const std::size_t at = random_.below(wqe.size() << FuzzProcess::kLogDepth);
+    qp.qp->send_ring()[at] = static_cast<std::uint8_t>(random_.next());
+    qp.must_fail.clear();
+    note("scribble in the send ring", std::span(qp.qp->send_ring() + at, 1));
+  }
+  return true;
+}
+
+WqeFuzzer::Wqe WqeFuzzer::send_wqe(FuzzProcess::Qp& qp, std::uint16_t index) {
+  Wqe wqe{};
+  hw::WqeControl control;
+  control.opcode = static_cast<std::uint8_t>(lies(0.15) ? random_.next() : random_.below(3));
+  control.silent = random_.chance(0.2);
+  control.fence = random_.chance(0.2);
+  control.solicited = random_.chance(0.2);
+  control.inline_data = random_.chance(0.2) && (control.opcode != static_cast<std::uint8_t>(hw::WqeOpcode::kRead) || lies(0.5));
+  control.wqe_index = lies(0.07) ? static_cast<std::uint16_t>(random_.next()) : index;
+  control.qpn = lies(0.05) ? others_[random_.below(others_.size())] : qp.qp->qpn();
+  std::size_t used = hw::WqeControl::kBytes;
+  if (control.opcode != static_cast<std::uint8_t>(hw::WqeOpcode::kSend)) {
+    hw::WqeRemote remote{.va = there_.granted() + random_.below(FuzzProcess::kGrantedBytes / (lying_ ? 1 : 3)), .rkey = there_.key()};
+    if (lies(0.2)) remote.rkey = random_.chance(0.5) ? there_.foreign_key() : there_.read_only_key();
+    if (lies(0.1)) remote.va = random_.chance(0.5) ? there_.foreign() : random_.next();
+    if (lies(0.1)) remote.rkey ^= 1u << random_.below(32);
+    remote.encode(std::span<std::uint8_t, hw::WqeRemote::kBytes>(wqe.data() + used, hw::WqeRemote::kBytes));
+    used += hw::WqeRemote::kBytes;
+  }
+  std::uint32_t total = 0;
+  if (control.inline_data != 0) {
+    total = static_cast<std::uint32_t>(random_.below(wqe.size() - used + 1));
+    for (std::uint32_t i = 0; i < total; ++i) wqe[used + i] = static_cast<std::uint8_t>(random_.next());
+    used += total;
+  } else {
+    used += segments(std::span(wqe).subspan(used), random_.below(random_.chance(0.1) ? 15 : 4), total);
+  }
+  control.size = static_cast<std::uint8_t>(lies(0.1) ? random_.next() : (used + kUnit - 1) / kUnit);
+  control.length = lies(0.15) ? static_cast<std::uint32_t>(random_.chance(0.5) ? random_.next() : total + random_.below(40) - 20) : total;
+  control.encode(std::span<std::uint8_t, hw::WqeControl::kBytes>(wqe.data(), hw::WqeControl::kBytes));
+  if (lies(0.1)) wqe[random_.below(wqe.size())] = static_cast<std::uint8_t>(random_.next());
+  return wqe;
+}
+
+WqeFuzzer::Wqe WqeFuzzer::receive_wqe(std::uint16_t index) {
+  Wqe wqe{};
+  const std::size_t count = random_.below(random_.chance(0.1) ? 16 : 4);
+  std::uint32_t total = 0;
+  segments(std::span(wqe).subspan(hw::WqeReceive::kBytes), count, total);
+  const hw::WqeReceive head{.sge_count = static_cast<std::uint8_t>(lies(0.15) ? random_.next() : count), .wqe_index = index};
+  head.encode(std::span<std::uint8_t, hw::WqeReceive::kBytes>(wqe.data(), hw::WqeReceive::kBytes));
+  if (lies(0.1)) wqe[random_.below(wqe.size())] = static_cast<std::uint8_t>(random_.next());
+  return wqe;
+}
+
+/// Data segments as far as they fit; returns the bytes used.
+std::size_t WqeFuzzer::segments(std::span<std::uint8_t> to, std::size_t count, std::uint32_t& total) {
+  std::size_t used = 0;
+  for (std::size_t i = 0; i < count && used + hw::WqeData::kBytes <= to.size(); ++i, used += hw::WqeData::kBytes) {
+    const auto length = static_cast<std::uint32_t>(random_.chance(0.2) ? 0 : random_.below(lies(0.2) ? 3'000 : 300));
+    hw::WqeData data{.va = here_.granted() + random_.below(FuzzProcess::kGrantedBytes - length), .length = length, .lkey = here_.key()};
+    if (lies(0.05)) data.lkey = here_.foreign_key();
+    if (lies(0.05)) data = {.va = here_.foreign(), .length = length, .lkey = here_.foreign_key()};
+    if (lies(0.05)) data = {.va = here_.read_only(), .length = length, .lkey = here_.read_only_key()};
+    if (lies(0.05)) data.lkey ^= 1u << random_.below(32);
+    if (lies(0.05)) data.va = random_.chance(0.5) ? random_.next() : here_.granted() + FuzzProcess::kGrantedBytes - length / 2;
+    if (lies(0.05)) data.length = static_cast<std::uint32_t>(random_.next());
+    total += data.length;
+    data.encode(std::span<std::uint8_t, hw::WqeData::kBytes>(to.data() + used, hw::WqeData::kBytes));
+  }
+  return used;
+}
+
+/// Judged from the bytes, by what the host interface says of a send WQE: an opcode that does not exist, the index of another request, or
+/// bytes, among the first `length` of the message, in memory that the key does not give.
+bool WqeFuzzer::must_fail(const Wqe& wqe, std::uint16_t index) const {
+  const auto control = hw::WqeControl::decode(std::span<const std::uint8_t, hw::WqeControl::kBytes>(wqe.data(), hw::WqeControl::kBytes));
+  if (control.opcode >= kNoOpcode || control.wqe_index != index) return true;
+  if (control.opcode > static_cast<std::uint8_t>(hw::WqeOpcode::kRead) || control.inline_data != 0) return false;
+  const bool read = control.opcode == static_cast<std::uint8_t>(hw::WqeOpcode::kRead);
+  std::size_t at = hw::WqeControl::kBytes + (control.opcode == static_cast<std::uint8_t>(hw::WqeOpcode::kSend) ? 0 : hw::WqeRemote::kBytes);
+  const std::size_t end = std::min<std::size_t>(wqe.size(), control.size * kUnit);
+  std::uint64_t before = 0;
+  for (; at + hw::WqeData::kBytes <= end && before < control.length; at += hw::WqeData::kBytes) {
+    const auto data = hw::WqeData::decode(std::span<const std::uint8_t, hw::WqeData::kBytes>(wqe.data() + at, hw::WqeData::kBytes));
+    if (data.length == 0) continue;
+    const bool own = data.lkey == here_.key() && data.va >= here_.granted() && data.va - here_.granted() <= FuzzProcess::kGrantedBytes &&
+                     data.length <= FuzzProcess::kGrantedBytes - (data.va - here_.granted());
+    const bool readable = !read && data.lkey == here_.read_only_key() && data.va >= here_.read_only() && data.va - here_.read_only() <= 4096 &&
+                          data.length <= 4096 - (data.va - here_.read_only());
+    if (!own && !readable) return true;
+    before += data.length;
+  }
+  return false;
+}
+
+void WqeFuzzer::ring_send(FuzzProcess::Qp& qp, const Wqe& wqe) {
+  if (random_.chance(0.2)) return;  // a later doorbell will cover it
+  if (random_.chance(0.4)) return push_window(wqe);
+  const auto index = lies(0.05) ? static_cast<std::uint16_t>(random_.next()) : qp.sq_producer;
+  here_.process().ring(hw::uar::kSendDoorbell, hw::SendDoorbell{.qpn = qp.qp->qpn(), .producer_index = index}.word());
+}
+
+/// The WQE in bursts and words, sometimes with pieces left out, doubled or out of order.
+void WqeFuzzer::push_window(std::span<const std::uint8_t> wqe) {
+  auto& device = here_.endpoint().device();
+  const std::uint64_t window = std::uint64_t{here_.process().uar()} * hw::kUarPageBytes + hw::uar::kWqeWindow;
+  const std::size_t bytes = std::clamp<std::size_t>(wqe[7] * kUnit, kUnit, wqe.size());
+  if (!lies(0.2)) return here_.process().push_wqe(wqe.first((bytes + 63) / 64 * 64));
+  for (std::size_t at = 0; at < bytes; at += 8) {
+    if (random_.chance(0.02)) continue;
+    const std::size_t to = random_.chance(0.98) ? at : 8 * random_.below(32);
+    std::uint64_t word = 0;
+    std::memcpy(&word, wqe.data() + at, sizeof word);
+    device.write64(window + to, word);
+  }
+}
+
+/// A doorbell with a number that may be another's.
+void WqeFuzzer::doorbell() {
+  const bool own = random_.chance(0.2);
+  auto& qp = here_.qp(random_.below(here_.qps()));
+  const std::uint32_t number = own ? qp.qp->qpn() : random_.chance(0.7) ? others_[random_.below(others_.size())] : static_cast<std::uint32_t>(random_.next() & 0xffffff);
+  const auto index = static_cast<std::uint32_t>(random_.next());
+  const auto low = static_cast<std::uint16_t>(index & (random_.chance(0.5) ? 0x1f : 0xffff));
+  std::uint64_t word = 0;
+  std::uint32_t to = 0;
+  switch (random_.below(4)) {
+    case 0: to = hw::uar::kSendDoorbell, word = hw::SendDoorbell{.qpn = number, .producer_index = low}.word(); break;
+    case 1: to = hw::uar::kReceiveDoorbell, word = hw::ReceiveDoorbell{.qpn = number, .producer_index = low}.word(); break;
+    case 2: {
+      // Its own completion queues are told the truth: what it did to itself there could not be told from a fault.
+      if (qp.changing) return;
+      const bool arm = random_.chance(0.3);
+      to = hw::uar::kCqDoorbell;
+      word = arm ? hw::CqDoorbell{.cqn = qp.cq->cqn(), .arm = static_cast<std::uint8_t>(random_.below(4)), .consumer_index = qp.cq_consumer & 0xffffff}.word()
+                 : hw::CqDoorbell{.cqn = others_[random_.below(others_.size())] & 0xff, .arm = static_cast<std::uint8_t>(random_.below(4)), .consumer_index = index & 0xffffff}.word();
+      for (std::size_t i = 0; !arm && i < here_.qps(); ++i) {
+        if (!here_.qp(i).cq || hw::CqDoorbell::from_word(word).cqn == here_.qp(i).cq->cqn()) return;
+      }
+      break;
+    }
+    default: to = hw::uar::kEqDoorbell, word = hw::EqDoorbell{.eqn = number & 0x1f, .consumer_index = index & 0xffffff}.word(); break;
+  }
+  here_.process().ring(to, word);
+}
+
+bool WqeFuzzer::access() {
+  if (random_.chance(0.5)) return doorbell(), true;
+  auto& root = here_.endpoint().host().root_complex();
+  model::HostRequest tlp;
+  static constexpr std::array<model::TlpKind, 6> kKinds = {model::TlpKind::kMemoryWrite, model::TlpKind::kMemoryWrite, model::TlpKind::kMemoryWrite,
+                                                           model::TlpKind::kMemoryRead,  model::TlpKind::kOther,       model::TlpKind::kMessage};
+  tlp.kind = kKinds[random_.below(kKinds.size())];
+  // Any range of dwords in the page that does not look like a doorbell of its own completion queues.
+  const std::size_t most = root.options().config.max_payload / 4;
+  tlp.length_dw = static_cast<std::uint16_t>(1 + random_.below(random_.chance(0.5) ? 4 : most));
+  const std::uint64_t dwords = hw::kUarPageBytes / 4 - tlp.length_dw + 1;
+  const std::uint64_t offset = 4 * (random_.chance(0.5) ? random_.below(std::min<std::uint64_t>(16, dwords)) : random_.below(dwords));
+  tlp.address = std::uint64_t{here_.process().uar()} * hw::kUarPageBytes + offset;
+  const bool single = tlp.length_dw == 1;
+  tlp.first_be = static_cast<std::uint8_t>(single ? random_.below(16) : 1 + random_.below(15));
+  tlp.last_be = static_cast<std::uint8_t>(single ? 0 : 1 + random_.below(15));
+  tlp.poisoned = tlp.kind == model::TlpKind::kMemoryWrite && random_.chance(0.1);
+  if (tlp.kind == model::TlpKind::kMemoryWrite || tlp.kind == model::TlpKind::kMessage) {
+    tlp.data.resize(std::size_t{tlp.length_dw} * 4);
+    for (auto& byte : tlp.data) byte = static_cast<std::uint8_t>(random_.next());
+  }
+  const bool hits_cq = offset <= hw::uar::kCqDoorbell + 7 && offset + 4u * tlp.length_dw > hw::uar::kCqDoorbell;
+  if (hits_cq && !tlp.data.empty()) return true;
+  note(fmt::format("TLP kind {} at {:#x}, {} dwords, enables {:x} {:x}, poisoned {}", static_cast<int>(tlp.kind), offset, tlp.length_dw, tlp.first_be, tlp.last_be, tlp.poisoned), tlp.data);
+  if (tlp.kind == model::TlpKind::kMemoryWrite || tlp.kind == model::TlpKind::kMessage) {
+    root.post(std::move(tlp));
+    return true;
+  }
+  return root.request(std::move(tlp)).has_value();
+}
+
+void WqeFuzzer::note(std::string_view what, std::span<const std::uint8_t> bytes) {
+  std::string line(what);
+  line += ": ";
+  std::size_t used = bytes.size();
+  while (used > 0 && bytes[used - 1] == 0) --used;
+  for (std::size_t i = 0; i < used; ++i) line += fmt::format("{:02x}", bytes[i]);
+  history_.push_back(std::move(line));
+  if (history_.size() > kHistory) history_.pop_front();
+}
+
+}  // namespace rnic::testbench

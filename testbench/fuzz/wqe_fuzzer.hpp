@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "model/pcie.hpp"
+#include "model/random.hpp"
+#include "testbench/fuzz/fuzz_process.hpp"
+
+namespace rnic::testbench {
+
+/// What an attacker does through its own access region and rings: malformed WQEs, doorbells for what is not its own, writes to the WQE
+/// window that make no sense, and transaction layer packets of every size.
+class WqeFuzzer {
+ public:
+  /// `here` attacks; `there` is the process of its peers. `others`: queue pairs and completion queues of others.
+  WqeFuzzer(std::uint64_t seed, std::string_view part, FuzzProcess& here, FuzzProcess& there, std::vector<std::uint32_t> others)
+      : random_(seed, part), here_(here), there_(there), others_(std::move(others)) {}
+
+  /// Writes one WQE, well formed or not, and mostly rings for it. False: no queue pair can take one now.
+  bool post();
+  /// One access to the page of the process. Lets time pass when it is a read. False: a read was never answered.
+  bool access();
+
+  /// What was done, newest last, a line each; at most kHistory.
+  [[nodiscard]] const std::deque<std::string>& history() const { return history_; }
+
+ private:
+  static constexpr std::size_t kHistory = 64;
+  using Wqe = std::array<std::uint8_t, 1u << FuzzProcess::kLogStride>;
+
+  /// True with `probability`, while the request at hand is one that lies.
+  [[nodiscard]] bool lies(double probability) { return lying_ && random_.chance(probability); }
+  Wqe send_wqe(FuzzProcess::Qp& qp, std::uint16_t index);
+  Wqe receive_wqe(std::uint16_t index);
+  std::size_t segments(std::span<std::uint8_t> to, std::size_t count, std::uint32_t& total);
+  [[nodiscard]] bool must_fail(const Wqe& wqe, std::uint16_t index) const;
+  void ring_send(FuzzProcess::Qp& qp, const Wqe& wqe);
+  void push_window(std::span<const std::uint8_t> wqe);
+  void doorbell();
+  void note(std::string_view what, std::span<const std::uint8_t> bytes);
+
+  model::Random random_;
+  FuzzProcess& here_;
+  FuzzProcess& there_;
+  std::vector<std::uint32_t> others_;
+  std::deque<std::string> history_;
+  bool lying_ = false;
+};
+
+}  // namespace rnic::testbench

@@ -1,0 +1,100 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+
+#include "testbench/fuzz/fuzz_run.hpp"
+#include "testbench/tool/commands.hpp"
+#include "testbench/tool/progress.hpp"
+#include "testbench/tool/report.hpp"
+#include "testbench/tool/world_options.hpp"
+
+namespace rnic::testbench {
+namespace {
+
+struct Options {
+  FuzzOptions fuzz;
+  WorldOptions world;
+  std::string json;
+  std::string corpus;
+};
+
+void print(const FuzzReport& report, double seconds) {
+  const auto row = [](const std::string& name, std::uint64_t value) { fmt::print("  {:<40}{:>14}\n", name, value); };
+  row("frames", report.frames);
+  row("WQEs", report.wqes);
+  row("accesses to the page of a process", report.accesses);
+  row("connections made anew", report.renewals);
+  row("completions of the attackers", report.completions);
+  row("  of them successes", report.successes);
+  row("requests of the victims, all right", report.victim_requests);
+  for (const auto& [name, value] : report.counters) row("counter " + name, value);
+  row("episodes", report.episodes);
+  row("cycles", report.cycles);
+  row("frames per second", seconds > 0 ? static_cast<std::uint64_t>(static_cast<double>(report.frames) / seconds) : 0);
+  row("violations", report.violations.size());
+}
+
+nlohmann::ordered_json fuzz_json(const FuzzReport& report, const Options& options, double seconds) {
+  nlohmann::ordered_json notes = nlohmann::ordered_json::array();
+  for (const auto& one : report.violations) notes.push_back({{"seed", one.seed}, {"note", one.note}});
+  return {{"seed", options.world.seed},
+          {"frames", report.frames},
+          {"wqes", report.wqes},
+          {"violations", report.violations.size()},
+          {"violation", notes},
+          {"accesses", report.accesses},
+          {"renewals", report.renewals},
+          {"completions", report.completions},
+          {"successes", report.successes},
+          {"victim_requests", report.victim_requests},
+          {"counters", report.counters},
+          {"episodes", report.episodes},
+          {"cycles", report.cycles},
+          {"wall_clock", {{"seconds", seconds}, {"simulated_cycles_per_second", seconds > 0 ? static_cast<double>(report.cycles) / seconds : 0.0}}}};
+}
+
+int run(Options options) {
+  check_writable(options.json, "--json");
+  check_writable(options.world.capture_path, "--pcap");
+  try {
+    if (!options.corpus.empty()) {
+      options.fuzz.corpus = read_corpus(options.corpus);
+      check_writable(std::filesystem::path(options.corpus) / "violation.json", "--corpus");
+    }
+  } catch (const CorpusError& error) {
+    throw UsageError(fmt::format("--corpus: {}", error.what()));
+  }
+  const auto start = std::chrono::steady_clock::now();
+  World world(options.world);
+  FuzzReport report;
+  {
+    Progress progress("fuzz", options.fuzz.frames);
+    report = run_fuzz(world, options.world, options.fuzz, [&](std::uint64_t frames) { progress.update(std::min(frames, options.fuzz.frames)); });
+  }
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  print(report, seconds);
+  write_json(options.json, fuzz_json(report, options, seconds));
+  for (const auto& one : report.violations) {
+    fmt::print(stderr, "rnic: violation with seed {}: {}\n", one.seed, one.note);
+    if (!options.corpus.empty()) fmt::print(stderr, "rnic: written to {}\n", write_corpus(options.corpus, one).string());
+  }
+  return report.violations.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+void add_fuzz_command(CLI::App& tool, std::function<int()>& action) {
+  auto options = std::make_shared<Options>();
+  auto* command = tool.add_subcommand("fuzz", "Malformed frames and requests from attackers, while others work on the same NICs");
+  command->add_option("--frames", options->fuzz.frames, "Frames to send")->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))->capture_default_str();
+  command->add_option("--episode", options->fuzz.episode_frames, "Frames until the world starts anew, with the next seed")->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))->capture_default_str();
+  command->add_option("--corpus", options->corpus, "Folder: what it holds is replayed first, violations are written to it");
+  command->add_option("--pcap", options->world.capture_path, "Write the frames on the wire of the last episode to this capture file");
+  command->add_option("--json", options->json, "Write the figures to this file");
+  add_world_options(*command, options->world);
+  command->callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace rnic::testbench

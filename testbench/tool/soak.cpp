@@ -1,0 +1,58 @@
+#include "testbench/tool/soak.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <limits>
+#include <memory>
+
+#include "testbench/endpoint.hpp"
+#include "testbench/traffic/traffic.hpp"
+
+namespace rnic::testbench {
+namespace {
+
+/// The streams watch for hangs themselves, so the run as a whole has no limit but what a clock can count.
+constexpr std::uint64_t kNoLimitNs = std::numeric_limits<std::uint64_t>::max() / 4'000;
+constexpr std::uint64_t kClockNs = 10'000;
+
+}  // namespace
+
+SoakReport run_soak(World& world, const SoakOptions& options, std::uint64_t seed, const std::function<void(std::uint64_t)>& progress) {
+  std::array<std::unique_ptr<Endpoint>, 2> endpoints;
+  std::unique_ptr<Traffic> traffic;
+  world.add_app(0, "setup", [&](Host&) {
+    for (std::size_t host = 0; host < 2; ++host) endpoints[host] = std::make_unique<Endpoint>(world.host(host));
+    traffic = std::make_unique<Traffic>(*endpoints[0], *endpoints[1], options.traffic, seed);
+  });
+  world.run(kNoLimitNs);
+
+  const std::uint64_t start = world.host(0).nic().cycles();
+  for (std::size_t thread = 0; thread < traffic->threads(); ++thread) {
+    world.add_app(thread % 2, fmt::format("traffic{}", thread), [&, thread](Host&) { traffic->run(thread); });
+  }
+  world.add_app(0, "clock", [&](Host& host) {
+    while (!traffic->stopping() && host.nic().cycles() - start < options.cycles) {
+      host.device().elapse(kClockNs);
+      if (progress) progress(host.nic().cycles() - start);
+    }
+    traffic->stop();
+  });
+  world.run(kNoLimitNs);
+
+  SoakReport report{traffic->report(), world.host(0).nic().cycles() - start, 0};
+  for (std::size_t host = 0; host < 2; ++host) report.iommu_faults += world.host(host).iommu().fault_count();
+  if (report.iommu_faults != 0) {
+    ++report.traffic.wrong;
+    report.traffic.note(fmt::format("{} DMA accesses to memory that is not mapped", report.iommu_faults));
+  }
+  if (!report.good()) return report;  // what is stuck may never come down
+  world.add_app(0, "close", [&](Host&) {
+    traffic.reset();
+    for (auto& endpoint : endpoints) endpoint.reset();
+  });
+  world.run(kNoLimitNs);
+  return report;
+}
+
+}  // namespace rnic::testbench

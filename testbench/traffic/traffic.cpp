@@ -1,0 +1,109 @@
+#include "testbench/traffic/traffic.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace rnic::testbench {
+namespace {
+
+constexpr std::uint32_t kSges = 16, kInline = 200;
+constexpr std::uint64_t kPollNs = 100;
+
+std::size_t arena_bytes(const TrafficOptions& options) {
+  // Both directions of a pair have memory in each arena; a few long messages fit besides.
+  const std::size_t usual = std::size_t{options.pairs} * 2 * options.window * (options.most_bytes / 4 + 600);
+  return usual + 8 * std::size_t{options.big_bytes} + (256 << 10);
+}
+
+}  // namespace
+
+Traffic::Traffic(Endpoint& a, Endpoint& b, const TrafficOptions& options, std::uint64_t seed) : endpoints_{&a, &b}, options_(options), random_(seed, "traffic") {
+  for (std::size_t host = 0; host < 2; ++host) arenas_[host] = std::make_unique<TrafficArena>(*endpoints_[host], arena_bytes(options));
+  for (std::uint32_t first = 0; first < options.pairs; first += options.pairs_per_thread) {
+    auto& group = groups_.emplace_back();
+    const std::uint32_t count = std::min(options.pairs_per_thread, options.pairs - first);
+    for (std::size_t host = 0; host < 2; ++host) {
+      group.sides[host].initiator_cq = endpoints_[host]->create_cq(count * options.window);
+      group.sides[host].receive_cq = endpoints_[host]->create_cq(count * options.window);
+    }
+    for (std::uint32_t i = 0; i < count; ++i) make_pair(group, first + i, static_cast<std::uint32_t>(1 + random_.below(options.window)));
+  }
+}
+
+void Traffic::make_pair(Group& group, std::size_t number, std::uint32_t depth) {
+  auto& pair = pairs_.emplace_back();
+  for (std::size_t host = 0; host < 2; ++host) {
+    const Endpoint::QpSpec spec{options_.window, depth, kSges, kSges, kInline, reinterpret_cast<void*>(number)};
+    pair.ends[host].qp = endpoints_[host]->create_qp(*group.sides[host].receive_cq, *group.sides[host].initiator_cq, spec);
+  }
+  auto& connection = pair.connection;
+  connection = options_.connection;
+  connection.mtu = 256u << random_.below(5);
+  connection.ipv6 = random_.chance(0.5);
+  connection.read_limit = static_cast<std::uint32_t>(1 + random_.below(16));
+  connect_pair(*endpoints_[0], *pair.ends[0].qp, *endpoints_[1], *pair.ends[1].qp, connection);
+  for (std::size_t host = 0; host < 2; ++host) {
+    const TrafficStream::Ends ends{fmt::format("pair {}, requests of host {}", number, host), *arenas_[host], *arenas_[1 - host], *pair.ends[host].qp, *pair.ends[1 - host].qp, kInline, kSges};
+    pair.ends[host].stream = std::make_unique<TrafficStream>(ends, options_, random_.next(), report_);
+  }
+  group.pairs.push_back(number);
+}
+
+Traffic::~Traffic() {
+  for (auto& pair : pairs_) {
+    for (auto& end : pair.ends) end.stream.reset();
+    for (auto& end : pair.ends) end.qp.reset();
+  }
+}
+
+void Traffic::run(std::size_t thread) {
+  ++running_;
+  try {
+    work(thread);
+  } catch (const EndpointError& error) {
+    ++report_.wrong;
+    report_.note(error.what());
+  }
+  if (--running_ == 0) finish();
+}
+
+void Traffic::work(std::size_t thread) {
+  auto& group = groups_.at(thread);
+  bool finished = false;
+  while (!finished) {
+    finished = true;
+    for (const auto number : group.pairs) {
+      for (auto& end : pairs_[number].ends) {
+        end.stream->step();
+        finished = finished && end.stream->finished();
+      }
+    }
+    for (std::size_t host = 0; host < 2; ++host) take_results(group, host);
+    endpoints_[thread % 2]->device().elapse(kPollNs);
+  }
+}
+
+void Traffic::take_results(Group& group, std::size_t host) {
+  std::array<ND2_RESULT, 16> results{};
+  for (const bool receive : {false, true}) {
+    auto& cq = receive ? *group.sides[host].receive_cq : *group.sides[host].initiator_cq;
+    const ULONG count = cq.GetResults(results.data(), results.size());
+    for (ULONG i = 0; i < count; ++i) {
+      auto& pair = pairs_[reinterpret_cast<std::uintptr_t>(results[i].QueuePairContext)];
+      if (receive) pair.ends[1 - host].stream->on_receive(results[i]);
+      else pair.ends[host].stream->on_request(results[i]);
+    }
+  }
+}
+
+void Traffic::finish() {
+  for (std::size_t host = 0; host < 2; ++host) {
+    const auto strays = arenas_[host]->check_free();
+    if (strays == 0) continue;
+    report_.wrong += strays;
+    report_.note(fmt::format("host {}: {} bytes changed that belong to no request", host, strays));
+  }
+}
+
+}  // namespace rnic::testbench

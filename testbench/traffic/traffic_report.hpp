@@ -1,0 +1,59 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "testbench/endpoint.hpp"
+
+namespace rnic::testbench {
+
+enum class TrafficKind : std::uint8_t { kSend, kWrite, kRead, kInlineSend, kInlineWrite };
+inline constexpr std::size_t kTrafficKinds = 5;
+[[nodiscard]] constexpr const char* name(TrafficKind kind) {
+  constexpr const char* kNames[] = {"send", "write", "read", "inline_send", "inline_write"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+struct TrafficOptions {
+  std::uint32_t pairs = 4;
+  std::uint32_t pairs_per_thread = 8;
+  std::uint64_t requests = 0;         ///< Of each direction of each pair; 0: until stop
+  std::uint32_t window = 16;          ///< Most requests of a direction that are planned and not done
+  std::uint32_t most_bytes = 20'000;
+  std::uint32_t big_bytes = 300'000;  ///< The longest message
+  double big_chance = 0.002;          ///< Of a message longer than most_bytes
+  double own_region_chance = 0.03;    ///< Of a request whose memory is registered for it alone and deregistered afterwards
+  double late_receive_chance = 0;     ///< Of a Receive that is posted after its SEND, so that the sender meets RNR
+  std::uint64_t gap_ns = 0;           ///< Longest random pause between two requests of a direction
+  std::uint64_t hang_ns = 20'000'000; ///< A direction with work to do, and no completion in this time, hangs
+  ConnectParameters connection;       ///< Timers and retry counts; the rest is chosen for each pair
+};
+
+/// What all streams of a Traffic tell.
+struct TrafficReport {
+  std::array<std::uint64_t, kTrafficKinds> completed{};  ///< Requests by kind, checked
+  std::uint64_t bytes = 0;          ///< Of their messages
+  std::uint64_t receives = 0;
+  std::uint64_t silent = 0;         ///< Of the requests, those without completion
+  std::uint64_t registrations = 0;
+  std::uint64_t wrong = 0;          ///< Wrong status, order, byte, or a byte changed that nothing may change
+  std::uint64_t hung = 0;           ///< Requests that never completed
+  std::vector<std::string> messages;  ///< The first things that went wrong
+  bool stopping = false;            ///< No new work
+
+  [[nodiscard]] std::uint64_t total() const {
+    std::uint64_t sum = 0;
+    for (const auto count : completed) sum += count;
+    return sum;
+  }
+  void note(std::string text) {
+    constexpr std::size_t kMost = 10;
+    stopping = true;
+    if (messages.size() < kMost) messages.push_back(std::move(text));
+  }
+};
+
+}  // namespace rnic::testbench
