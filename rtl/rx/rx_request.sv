@@ -234,7 +234,7 @@ module rx_request (
         plan_o.compare      = desc_i.compare;
         plan_o.check_length = 32'd8;
         // A saved result is given without looking at memory.
-        if (!replay) plan_o.target = rnic_pkg::PlaceTargetCheckAtomic;
+        plan_o.target = replay ? rnic_pkg::PlaceTargetNone : rnic_pkg::PlaceTargetCheckAtomic;
       end
     end
   end

@@ -54,7 +54,7 @@ class RegionTable {
     std::uint32_t key = 0, pd = 0;
     std::uint64_t va = 0, length = 0;
     int log_page = 12;
-    bool local_write = true, remote_read = true, remote_write = true, page_list_error = false;
+    bool local_write = true, remote_read = true, remote_write = true, remote_atomic = true, page_list_error = false;
   };
   void add(const Region& region) { regions_[region.key >> 8] = region; }
   rtl::XlateStatus check(std::uint32_t key, std::uint64_t va, std::uint64_t length, std::uint32_t pd, rtl::Access access) const {
@@ -64,7 +64,7 @@ class RegionTable {
     if (r.key != key) return rtl::XlateStatus::kBadTag;
     if (r.pd != pd) return rtl::XlateStatus::kBadPd;
     if ((access == rtl::Access::kLocalWrite && !r.local_write) || (access == rtl::Access::kRemoteRead && !r.remote_read) ||
-        (access == rtl::Access::kRemoteWrite && !r.remote_write))
+        (access == rtl::Access::kRemoteWrite && !r.remote_write) || (access == rtl::Access::kRemoteAtomic && !r.remote_atomic))
       return rtl::XlateStatus::kBadAccess;
     if (va < r.va || va - r.va > r.length || length > r.length - (va - r.va)) return rtl::XlateStatus::kBadRange;
     return r.page_list_error ? rtl::XlateStatus::kPageListError : rtl::XlateStatus::kOk;
@@ -273,7 +273,7 @@ class MemoryWorld {
       good.push_back(r);
     }
     regions.add({.key = 100 << 8, .pd = kPd + 1, .va = 0, .length = 1u << 20});
-    regions.add({.key = 101 << 8, .pd = kPd, .va = 0, .length = 1u << 20, .local_write = false, .remote_read = false, .remote_write = false});
+    regions.add({.key = 101 << 8, .pd = kPd, .va = 0, .length = 1u << 20, .local_write = false, .remote_read = false, .remote_write = false, .remote_atomic = false});
     regions.add({.key = 102 << 8, .pd = kPd, .va = 0, .length = 1u << 20, .page_list_error = true});
   }
 
@@ -294,10 +294,11 @@ class MemoryWorld {
     }
   }
 
-  /// A WQE in a slot of `slot` bytes whose list takes a message of `length` bytes, unless it is one of the bad ones.
-  Wqe wqe(bool send, std::uint64_t length, std::size_t slot, std::uint16_t idx, std::uint32_t qpn, double fault_rate) {
+  /// A WQE in a slot of `slot` bytes whose list takes a message of `length` bytes, unless it is one of the bad ones. Of the send queue: a Read,
+  /// or an atomic.
+  Wqe wqe(bool send, std::uint64_t length, std::size_t slot, std::uint16_t idx, std::uint32_t qpn, double fault_rate, bool atomic = false) {
     Wqe made;
-    const std::size_t head = send ? 2 : 1;
+    const std::size_t head = send ? (atomic ? 3 : 2) : 1;
     const std::size_t limit = std::min<std::size_t>(16, slot / 16 - head);
     std::uint64_t left = toss(rng_, fault_rate) ? length - std::min<std::uint64_t>(length, uniform(1, 200)) : length + uniform(0, 100);
     const auto count = toss(rng_, 0.1) ? limit : std::min<std::uint64_t>(limit, uniform(left ? 1 : 0, 6));
@@ -311,14 +312,14 @@ class MemoryWorld {
       made.list.entries.push_back(entry);
     }
     std::size_t segments = head + made.list.entries.size();
-    std::uint8_t opcode = 2, inline_data = 0;
+    std::uint8_t opcode = static_cast<std::uint8_t>(atomic ? uniform(3, 4) : 2), inline_data = 0;
     if (toss(rng_, fault_rate)) {
       made.list.bad = true;
       switch (uniform(0, 5)) {
         case 0: made.err = true; break;
         case 1: ++idx; break;
         case 2: segments = slot / 16 + 1; break;
-        case 3: segments = send ? uniform(0, 1) : head + 17; break;
+        case 3: segments = send ? uniform(0, head - 1) : head + 17; break;
         case 4: send ? opcode = static_cast<std::uint8_t>(uniform(0, 1)) : ++idx; break;
         default: send ? (toss(rng_, 0.5) ? inline_data = 1 : ++qpn) : segments = head + 255; break;
       }
@@ -381,6 +382,14 @@ class PlaceModel {
     done.key = plan.key;
     done.va = plan.va;
     done.target = plan.target;
+    done.write_imm = plan.write_imm;
+    done.with_imm = plan.with_imm;
+    done.with_invalidate = plan.with_invalidate;
+    done.immediate = plan.immediate;
+    done.atomic = plan.atomic;
+    done.fetch_add = plan.fetch_add;
+    done.swap_add = plan.swap_add;
+    done.compare = plan.compare;
 
     std::vector<std::pair<std::uint64_t, std::uint8_t>> bytes;
     auto status = rtl::XlateStatus::kOk;
@@ -388,10 +397,13 @@ class PlaceModel {
     const auto run = [&](std::uint32_t key, std::uint64_t va, std::size_t from, std::size_t length, std::uint64_t checked, rtl::Access access) {
       if (status == rtl::XlateStatus::kOk) status = regions_.check(key, va, checked, plan.pd, access);
       if (status != rtl::XlateStatus::kOk) return;
-      for (std::size_t i = 0; i < length; ++i) bytes.push_back({regions_.translate(key, va + i), payload[from + i]});
+      // The answer to an atomic comes most significant byte first.
+      const auto byte = [&](std::size_t i) { return payload[plan.atomic && payload.size() == 8 ? 7 - i : i]; };
+      for (std::size_t i = 0; i < length; ++i) bytes.push_back({regions_.translate(key, va + i), byte(from + i)});
     };
     if (target == rtl::PlaceTarget::kWrite) run(plan.key, plan.va, 0, payload.size(), plan.check_length, rtl::Access::kRemoteWrite);
     if (target == rtl::PlaceTarget::kCheckRead) run(plan.key, plan.va, 0, 0, plan.check_length, rtl::Access::kRemoteRead);
+    if (target == rtl::PlaceTarget::kCheckAtomic) run(plan.key, plan.va, 0, 0, plan.check_length, rtl::Access::kRemoteAtomic);
     if (target == rtl::PlaceTarget::kReceive || target == rtl::PlaceTarget::kResponse) {
       const auto& list = lists_[side];
       bad_wqe = list.bad && fresh;

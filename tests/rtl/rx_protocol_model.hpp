@@ -10,7 +10,7 @@ namespace rnic::test {
 struct AwaitedRead {
   std::uint16_t wqe_idx = 0;
   std::uint32_t first_psn = 0, length = 0, offset = 0;
-  bool replayed = false;
+  bool replayed = false, atomic = false;
   std::uint32_t expected(std::uint32_t mtu) const { return (first_psn + offset / mtu) & 0xffffff; }
 };
 
@@ -93,12 +93,20 @@ class ProtocolModel {
     };
     enum class Kind { kSend, kWrite, kRead } kind{};
     Position position{};
-    bool supported = true;
+    bool supported = true, immediate = false, invalidate = false, atomic = false;
     switch (d.opcode) {
       case 0x00: kind = Kind::kSend, position = Position::kFirst; break;
       case 0x01: kind = Kind::kSend, position = Position::kMiddle; break;
       case 0x02: kind = Kind::kSend, position = Position::kLast; break;
+      case 0x03: kind = Kind::kSend, position = Position::kLast, immediate = true; break;
       case 0x04: kind = Kind::kSend, position = Position::kOnly; break;
+      case 0x05: kind = Kind::kSend, position = Position::kOnly, immediate = true; break;
+      case 0x09: kind = Kind::kWrite, position = Position::kLast, immediate = true; break;
+      case 0x0b: kind = Kind::kWrite, position = Position::kOnly, immediate = true; break;
+      case 0x13:
+      case 0x14: kind = Kind::kRead, position = Position::kOnly, atomic = true; break;
+      case 0x16: kind = Kind::kSend, position = Position::kLast, invalidate = true; break;
+      case 0x17: kind = Kind::kSend, position = Position::kOnly, invalidate = true; break;
       case 0x06: kind = Kind::kWrite, position = Position::kFirst; break;
       case 0x07: kind = Kind::kWrite, position = Position::kMiddle; break;
       case 0x08: kind = Kind::kWrite, position = Position::kLast; break;
@@ -119,9 +127,12 @@ class ProtocolModel {
         }
         // 9.7.5.1.3: answered again, if it is a Read that may have been executed, and there is room.
         const std::uint64_t packets = std::max<std::uint64_t>(1, (std::uint64_t{d.dma_length} + qp.mtu() - 1) / qp.mtu());
-        if (supported && kind == Kind::kRead && size == 0 && d.dma_length < 1u << 31 && packets <= age && c.remote_read && c.rd_inflight < c.max_dest_rd) {
+        // An atomic is answered from its saved result, without a look at memory (9.7.5.1.2).
+        const bool allowed = atomic ? c.remote_atomic && d.va % 8 == 0 : c.remote_read && d.dma_length < 1u << 31;
+        if (supported && kind == Kind::kRead && size == 0 && allowed && packets <= age && c.rd_inflight < c.max_dest_rd) {
           ++c.rd_inflight;
           read_plan(d, plan);
+          if (atomic) plan.target = static_cast<std::uint8_t>(rtl::PlaceTarget::kNone);
           plan.psn = d.psn;
           return true;
         }
@@ -139,7 +150,9 @@ class ProtocolModel {
     // Lengths
     const std::uint64_t mtu = qp.mtu();
     bool length_ok = true;
-    if (kind == Kind::kRead) {
+    if (atomic) {
+      length_ok = size == 0 && d.va % 8 == 0;  // 9.4.5: naturally aligned
+    } else if (kind == Kind::kRead) {
       length_ok = size == 0 && d.dma_length < 1u << 31;
     } else {
       if (!ends) length_ok = size == mtu;
@@ -153,10 +166,12 @@ class ProtocolModel {
     }
     if (!length_ok) return fatal(0x61);
     // Rights of the QP
-    if ((kind == Kind::kWrite && !c.remote_write) || (kind == Kind::kRead && !c.remote_read)) return fatal(0x62);
+    if ((kind == Kind::kWrite && !c.remote_write) || (kind == Kind::kRead && !(atomic ? c.remote_atomic : c.remote_read))) return fatal(0x62);
     // Resources
     if (kind == Kind::kRead && c.rd_inflight >= c.max_dest_rd) return fatal(0x61);
-    if (kind == Kind::kSend && starts && c.rq_head == c.rq_pi) {
+    // 9.4.3: a WRITE with immediate data needs its receive WQE at its last packet.
+    const bool write_imm = kind == Kind::kWrite && immediate;
+    if (((kind == Kind::kSend && starts) || write_imm) && c.rq_head == c.rq_pi) {
       count(hw::Counter::kRxRnr);
       return nak(static_cast<std::uint8_t>(0x20 | c.min_rnr_timer));
     }
@@ -165,6 +180,10 @@ class ProtocolModel {
     c.epsn = psn24(c.epsn + 1);
     plan.action = static_cast<std::uint8_t>(rtl::RxAction::kExecuted);
     plan.msg_last = ends;
+    plan.write_imm = write_imm;
+    plan.with_imm = immediate;
+    plan.with_invalidate = invalidate;
+    plan.immediate = d.immediate;
     if (kind == Kind::kRead) {
       if (d.dma_length > mtu) c.epsn = psn24(c.epsn + static_cast<std::uint32_t>((d.dma_length + mtu - 1) / mtu) - 1);
       ++c.rd_inflight;
@@ -178,6 +197,15 @@ class ProtocolModel {
       c.va = plan.va + size;
       c.rkey = plan.key;
       c.msg = ends ? 0 : 2;
+      const auto total = static_cast<std::uint32_t>((starts ? 0 : c.received) + size);
+      c.received = ends ? 0 : total;
+      if (write_imm) {
+        plan.action = static_cast<std::uint8_t>(rtl::RxAction::kReceiveDone);
+        plan.byte_count = total;
+        plan.solicited = d.solicited;
+        plan.cqn = c.cqn;
+        ++c.rq_head;
+      }
     } else {
       plan.first_byte = starts ? 0 : c.received;
       plan.byte_count = static_cast<std::uint32_t>(plan.first_byte + size);
@@ -202,13 +230,20 @@ class ProtocolModel {
     plan.va = d.va;
     plan.byte_count = plan.check_length = d.dma_length;
     if (d.dma_length) plan.target = static_cast<std::uint8_t>(rtl::PlaceTarget::kCheckRead);
+    if (d.opcode == 0x13 || d.opcode == 0x14) {
+      plan.target = static_cast<std::uint8_t>(rtl::PlaceTarget::kCheckAtomic);
+      plan.check_length = 8;
+      plan.atomic = 1;
+      plan.fetch_add = d.opcode == 0x14;
+      plan.swap_add = d.swap_add;
+      plan.compare = d.compare;
+    }
   }
 
   // ---- Requester ----
   bool requester(QpModel& qp, const rtl::RxDesc& d, std::size_t size, rtl::RxPlan& plan, const ScatterList*& list) {
     auto& c = qp.send;
     const auto stray = [&] { return count(hw::Counter::kRxStrayResponses), false; };
-    if (d.opcode == 0x12) return stray();
     // Where the PSN stands: from the oldest unacknowledged to the newest ever sent, and beyond the awaited response or not.
     const std::uint32_t distance = psn24(d.psn - c.una_psn), sent = psn24(c.next_psn - c.una_psn), window = psn24(c.max_psn - c.una_psn);
     const int kind = d.opcode == 0x11 ? d.syndrome >> 5 : 0;
@@ -243,7 +278,7 @@ class ProtocolModel {
     const std::uint32_t left = read.length - read.offset;
     const bool last = left <= qp.mtu();
     const std::uint8_t opcode = read.offset == 0 ? (last ? 0x10 : 0x0d) : (last ? 0x0f : 0x0e);
-    const bool legal = d.opcode == opcode || (read.replayed && (last ? d.opcode == 0x0f || d.opcode == 0x10 : d.opcode == 0x0d || d.opcode == 0x0e));
+    const bool legal = read.atomic ? d.opcode == 0x12 : d.opcode == opcode || (read.replayed && (last ? d.opcode == 0x0f || d.opcode == 0x10 : d.opcode == 0x0d || d.opcode == 0x0e));
     if (!legal || size != std::min(left, qp.mtu())) {
       qp.responses_killed = true;
       plan.action = static_cast<std::uint8_t>(rtl::RxAction::kBadResponse);
@@ -253,6 +288,7 @@ class ProtocolModel {
     plan.action = static_cast<std::uint8_t>(last ? rtl::RxAction::kReadDone : rtl::RxAction::kReadData);
     plan.first_byte = read.offset;
     plan.wqe_idx = read.wqe_idx;
+    plan.atomic = read.atomic;
     if (size) plan.target = static_cast<std::uint8_t>(rtl::PlaceTarget::kResponse);
     if (read.offset == 0 && size) list = &qp.read_lists.at(read.wqe_idx);
     read.offset += static_cast<std::uint32_t>(size);
@@ -280,6 +316,10 @@ inline rtl::RxDone meaningful(rtl::RxDone d) {
   if (action != rtl::RxAction::kReadRequest && action != rtl::RxAction::kReceiveDone) d.byte_count = 0;
   if (action != rtl::RxAction::kReceiveDone) d.cqn = 0, d.solicited = 0;
   if (!executed) d.ack_req = d.msg_last = 0;
+  if (action != rtl::RxAction::kReceiveDone) d.write_imm = d.with_imm = d.with_invalidate = 0, d.immediate = 0;
+  if (action != rtl::RxAction::kReadRequest) d.atomic = 0;
+  if (!d.atomic) d.fetch_add = 0, d.swap_add = d.compare = 0;
+  if (d.atomic) d.byte_count = 0;
   if (action != rtl::RxAction::kNak && action != rtl::RxAction::kNakReceived) d.syndrome = 0;
   const auto target = static_cast<rtl::PlaceTarget>(d.target);
   if (action != rtl::RxAction::kReceiveDone && target != rtl::PlaceTarget::kReceive && target != rtl::PlaceTarget::kResponse) d.wqe_idx = 0;

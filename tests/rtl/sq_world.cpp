@@ -81,9 +81,14 @@ Bytes World::encode(int qp, std::uint16_t index, const Work& work) const {
   control.wqe_index = index;
   control.qpn = queue.setup.qpn;
   control.size = static_cast<std::uint8_t>(work.size());
+  control.immediate = work.immediate;
   control.length = work.length();
   control.encode(std::span<std::uint8_t, 16>(bytes.data(), 16));
-  if (work.header() == 2) {
+  if (work.atomic()) {
+    const WqeAtomic atomic{.swap_add = work.swap_add, .compare = work.compare};
+    atomic.encode(std::span<std::uint8_t, 16>(bytes.data() + 32, 16));
+  }
+  if (!work.send()) {
     WqeRemote remote;
     remote.va = work.va;
     remote.rkey = work.rkey;
@@ -138,13 +143,27 @@ Work World::random_work(int qp) {
   const std::size_t units = queue.stride() / 16;
   const std::uint32_t mtu = 128u << queue.setup.mtu;
   Work work;
-  work.opcode = static_cast<WqeOpcode>(bench.uniform(0, queue.setup.max_rd ? 2 : 1));
+  // Those that need the peer's data last.
+  static constexpr std::array kOpcodes = {WqeOpcode::kSend,      WqeOpcode::kWrite, WqeOpcode::kSendImmediate, WqeOpcode::kWriteImmediate, WqeOpcode::kSendInvalidate,
+                                          WqeOpcode::kRead,      WqeOpcode::kRead,  WqeOpcode::kFetchAdd,      WqeOpcode::kCompareSwap};
+  work.opcode = kOpcodes[bench.uniform(0, queue.setup.max_rd ? kOpcodes.size() - 1 : 4)];
+  work.immediate = static_cast<std::uint32_t>(bench.rng());
+  work.swap_add = bench.rng();
+  work.compare = bench.rng();
   work.silent = bench.chance(0.3);
   work.fence = bench.chance(0.15);
-  work.solicited = work.opcode == WqeOpcode::kSend && bench.chance(0.3);
+  work.solicited = (work.send() || work.opcode == WqeOpcode::kWriteImmediate) && bench.chance(0.3);
   work.va = bench.rng();
   work.rkey = static_cast<std::uint32_t>(bench.rng());
   const std::size_t room = units - work.header();
+  if (work.atomic()) {
+    WqeData sge;
+    sge.va = bench.rng();
+    sge.length = 8;
+    sge.lkey = static_cast<std::uint32_t>(bench.rng());
+    work.sges.push_back(sge);
+    return work;
+  }
   if (work.opcode != WqeOpcode::kRead && bench.chance(0.4)) {
     work.inlined = true;
     work.inline_bytes.resize(bench.uniform(0, std::min<std::size_t>(224, room * 16)));
@@ -177,13 +196,18 @@ Work World::random_work(int qp) {
 /// The packets of a message: InfiniBand specification 9.2.1 (opcodes), 9.7.2 (PSNs), 9.4.3 (RETH in the first packet).
 void World::expect(Queue& queue, int qp, std::uint16_t index, const Work& work) {
   const std::uint32_t mtu = 128u << queue.setup.mtu, length = work.length();
-  const bool read = work.opcode == WqeOpcode::kRead, write = work.opcode == WqeOpcode::kWrite;
+  const bool read = work.read(), write = work.write();
+  const bool immediate = work.opcode == WqeOpcode::kSendImmediate || work.opcode == WqeOpcode::kWriteImmediate;
+  const bool invalidate = work.opcode == WqeOpcode::kSendInvalidate;
   const std::uint32_t packets = length == 0 ? 1 : (length - 1) / mtu + 1;
   const std::uint32_t first_psn = queue.next_psn;
   rtl::Inflight inflight;
   inflight.qp = static_cast<std::uint8_t>(qp);
   inflight.wqe_idx = index;
-  inflight.opcode = static_cast<std::uint8_t>(work.opcode);
+  inflight.opcode = static_cast<std::uint8_t>(work.atomic() ? (work.opcode == WqeOpcode::kFetchAdd ? CqeOpcode::kFetchAdd : CqeOpcode::kCompareSwap)
+                                              : read        ? CqeOpcode::kRead
+                                              : write       ? CqeOpcode::kWrite
+                                                            : CqeOpcode::kSend);
   inflight.silent = work.silent;
   inflight.first_psn = first_psn;
   inflight.last_psn = (first_psn + packets - 1) & 0xffffff;
@@ -210,14 +234,24 @@ void World::expect(Queue& queue, int qp, std::uint16_t index, const Work& work) 
       else if (packet.last) opcode = write ? RcOpcode::kWriteLast : RcOpcode::kSendLast;
       else opcode = write ? RcOpcode::kWriteMiddle : RcOpcode::kSendMiddle;
       desc.payload_length = static_cast<std::uint16_t>(std::min(mtu, length - i * mtu));
+      // ImmDt and IETH are in the last packet (9.3.6, 9.3.7).
+      if (packet.last && immediate && packet.first) opcode = write ? RcOpcode::kWriteOnlyImmediate : RcOpcode::kSendOnlyImmediate;
+      else if (packet.last && immediate) opcode = write ? RcOpcode::kWriteLastImmediate : RcOpcode::kSendLastImmediate;
+      if (packet.last && invalidate) opcode = packet.first ? RcOpcode::kSendOnlyInvalidate : RcOpcode::kSendLastInvalidate;
+      if (packet.last && (immediate || invalidate)) desc.immediate = work.immediate;
+    }
+    if (work.atomic()) {
+      opcode = work.opcode == WqeOpcode::kFetchAdd ? RcOpcode::kFetchAdd : RcOpcode::kCompareSwap;
+      desc.swap_add = work.swap_add;
+      desc.compare = work.compare;
     }
     desc.opcode = static_cast<std::uint8_t>(opcode);
     if (read || (write && packet.first)) {
       desc.va = work.va;
       desc.rkey = work.rkey;
-      desc.dma_length = length;
+      if (!work.atomic()) desc.dma_length = length;
     }
-    if (read) packet.read = rtl::ReadSlot{.wqe_idx = index, .first_psn = first_psn, .length = length};
+    if (read) packet.read = rtl::ReadSlot{.wqe_idx = index, .first_psn = first_psn, .length = length, .atomic = work.atomic()};
     if (packet.last) packet.inflight = inflight;
     if (work.inlined) packet.inline_bytes = work.inline_bytes;
     std::uint32_t left = work.inlined ? 0 : desc.payload_length;

@@ -22,7 +22,8 @@ struct Work {
   WqeOpcode opcode = WqeOpcode::kSend;
   bool silent = false, fence = false, solicited = false, inlined = false;
   std::uint64_t va = 0;
-  std::uint32_t rkey = 0;
+  std::uint32_t rkey = 0, immediate = 0;
+  std::uint64_t swap_add = 0, compare = 0;
   std::vector<WqeData> sges;
   Bytes inline_bytes;
   std::uint32_t length() const {
@@ -30,7 +31,11 @@ struct Work {
     for (const auto& sge : sges) sum += sge.length;
     return sum;
   }
-  std::size_t header() const { return opcode == WqeOpcode::kSend ? 1 : 2; }
+  bool send() const { return opcode == WqeOpcode::kSend || opcode == WqeOpcode::kSendImmediate || opcode == WqeOpcode::kSendInvalidate; }
+  bool write() const { return opcode == WqeOpcode::kWrite || opcode == WqeOpcode::kWriteImmediate; }
+  bool atomic() const { return opcode == WqeOpcode::kCompareSwap || opcode == WqeOpcode::kFetchAdd; }
+  bool read() const { return opcode == WqeOpcode::kRead || atomic(); }
+  std::size_t header() const { return send() ? 1 : atomic() ? 3 : 2; }
   std::size_t size() const { return header() + (inlined ? (inline_bytes.size() + 15) / 16 : sges.size()); }
 };
 

@@ -94,6 +94,7 @@ struct Bed {
     m.recv.min_rnr_timer = static_cast<std::uint8_t>(uniform(0, 31));
     m.recv.remote_write = !bench.chance(0.1);
     m.recv.remote_read = !bench.chance(0.1);
+    m.recv.remote_atomic = !bench.chance(0.1);
     m.recv.rq_pi = m.recv.rq_head = m.recv.rq_done = static_cast<std::uint16_t>(uniform(0xfff0, 0x1000f));
     m.recv.epsn = static_cast<std::uint32_t>(uniform(0xffffc0, 0x1000010) & 0xffffff);
     m.send.next_psn = m.send.una_psn = m.send.max_psn = static_cast<std::uint32_t>(uniform(0xffffc0, 0x1000010) & 0xffffff);
@@ -120,21 +121,21 @@ struct Bed {
     store(m.recv.rq_base + (idx % (1u << m.recv.log_depth)) * slot, made);
     recv.change(qp, [](rtl::RecvCtx& ctx) { ++ctx.rq_pi; });
   }
-  void send_read(std::uint8_t qp, std::uint32_t length) {
+  void send_read(std::uint8_t qp, std::uint32_t length, bool atomic = false) {
     auto& m = model.qps[qp];
     const std::uint16_t idx = intents[qp].next_read++;
     const std::size_t slot = std::size_t{1} << m.send.log_stride;
-    const auto made = world.wqe(true, length, slot, idx, m.send.qpn, fault_rate);
+    const auto made = world.wqe(true, length, slot, idx, m.send.qpn, fault_rate, atomic);
     m.read_lists[idx] = made.list;
     store(m.send.sq_base + (idx % (1u << m.send.log_depth)) * slot, made);
-    ask(qp, {idx, m.send.next_psn, length, 0, false});
+    ask(qp, {idx, m.send.next_psn, length, 0, false, atomic});
   }
   /// The Read's request leaves, the first time or again.
   void ask(std::uint8_t qp, AwaitedRead read) {
     auto& m = model.qps[qp];
     read.replayed = m.send.next_psn != m.send.max_psn;
     m.awaited.push_back(read);
-    slots[qp * 16u + m.send.rd_tail % 16] = {.wqe_idx = read.wqe_idx, .first_psn = read.first_psn, .length = read.length, .replayed = read.replayed};
+    slots[qp * 16u + m.send.rd_tail % 16] = {.wqe_idx = read.wqe_idx, .first_psn = read.first_psn, .length = read.length, .replayed = read.replayed, .atomic = read.atomic};
     const std::uint32_t left = read.length - read.offset;
     const auto sent = [](rtl::SendCtx& ctx) { ctx.rd_tail = (ctx.rd_tail + 1) % 32, ++ctx.rd_outstanding; };
     sent(m.send);
@@ -197,7 +198,7 @@ struct Bed {
     if (bench.chance(0.2)) go_back(qp);
     const bool fill = bench.chance(0.4);
     while (m.send.rd_outstanding < 16 && (fill || bench.chance(0.6)))
-      send_read(qp, static_cast<std::uint32_t>(message_length(m.mtu())));
+      bench.chance(0.15) ? send_read(qp, 8, true) : send_read(qp, static_cast<std::uint32_t>(message_length(m.mtu())));
     advance(qp, static_cast<std::uint32_t>(uniform(0, 8)));
     // Retirement acknowledges nothing beyond the awaited response.
     const auto limit = m.awaited.empty() ? m.send.next_psn : m.awaited.front().expected(m.mtu());
@@ -219,6 +220,9 @@ struct Bed {
     d.va = bench.rng();
     d.rkey = static_cast<std::uint32_t>(bench.rng());
     d.dma_length = static_cast<std::uint32_t>(bench.rng());
+    d.swap_add = bench.rng();
+    d.compare = bench.rng();
+    d.immediate = static_cast<std::uint32_t>(bench.rng());
     d.syndrome = static_cast<std::uint8_t>(bench.rng());
     d.msn = static_cast<std::uint32_t>(bench.rng() & 0xffffff);
     return d;
@@ -248,11 +252,24 @@ struct Bed {
         size = 0;
         return d;
       }
+      if (bench.chance(0.1)) {
+        const auto [word_key, word_va] = world.range(16, bench.chance(fault_rate));
+        d.opcode = static_cast<std::uint8_t>(uniform(0x13, 0x14));
+        d.rkey = word_key;
+        d.va = bench.chance(0.95) ? (word_va + 7) & ~std::uint64_t{7} : word_va;
+        d.dma_length = 0;  // there is none in an AtomicETH
+        size = left = 0;
+        return d;
+      }
       write = bench.chance(0.5);
     }
     size = std::min(left, mtu);
     left -= size;
     d.opcode = static_cast<std::uint8_t>((write ? 6 : 0) + (starts ? (left ? 0 : 4) : (left ? 1 : 2)));
+    if (left == 0 && bench.chance(0.3)) {
+      if (write || bench.chance(0.5)) ++d.opcode;  // with immediate data
+      else d.opcode = starts ? 0x17 : 0x16;        // with invalidate
+    }
     return d;
   }
   rtl::RxDesc response(std::uint8_t qp, std::uint64_t& size) {
@@ -270,6 +287,7 @@ struct Bed {
       const bool last = read.offset + size == read.length;
       const bool starts = read.offset == 0 || (read.replayed && bench.chance(0.5));
       d.opcode = starts ? (last ? 0x10 : 0x0d) : (last ? 0x0f : 0x0e);
+      if (read.atomic) d.opcode = 0x12;
       return d;
     }
     d.opcode = 0x11;

@@ -275,7 +275,17 @@ TEST_CASE("send_queue: a malformed WQE sends nothing and stops its queue only", 
     };
   };
   const std::vector<Bad> kinds = {
-      {"opcode", {}, control([](WqeControl& c) { c.opcode = 3; })},
+      {"opcode", {}, control([](WqeControl& c) { c.opcode = 7; })},
+      {"Read with immediate", [](Work& w) { w = plain(WqeOpcode::kRead, {8}); }, control([](WqeControl& c) { c.opcode = 0x12; })},
+      {"Write with invalidate", {}, control([](WqeControl& c) { c.opcode = 0x21; })},
+      {"immediate and invalidate", {}, control([](WqeControl& c) { c.opcode = 0x30; })},
+      {"atomic of 4 bytes", [](Work& w) { w = plain(WqeOpcode::kFetchAdd, {4}); }, {}},
+      {"atomic of 16 bytes", [](Work& w) { w = plain(WqeOpcode::kFetchAdd, {16}); }, {}},
+      {"atomic in two segments", [](Work& w) { w = plain(WqeOpcode::kCompareSwap, {4, 4}); }, {}},
+      {"atomic without a segment", [](Work& w) { w = plain(WqeOpcode::kCompareSwap, {}); }, {}},
+      {"inline atomic", [](Work& w) { w = inline_write(8); w.opcode = WqeOpcode::kCompareSwap; }, {}},
+      {"solicited atomic", [](Work& w) { w = plain(WqeOpcode::kFetchAdd, {8}); w.solicited = true; }, {}},
+      {"atomic when none are allowed", [](Work& w) { w = plain(WqeOpcode::kFetchAdd, {8}); }, {}},
       {"qpn", {}, control([](WqeControl& c) { c.qpn ^= 0x100; })},
       {"index", {}, control([](WqeControl& c) { ++c.wqe_index; })},
       {"size 0", {}, control([](WqeControl& c) { c.size = 0; })},
