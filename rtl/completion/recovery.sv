@@ -153,7 +153,7 @@ module recovery (
     back.rd_outstanding = ctx_q.rd_outstanding - (ctx_q.rd_tail - ctx_q.rd_head);
     back.rec_psn        = psn;
     back.recovering     = !is_timer && !is_rnr;
-    back.rnr_wait       = is_rnr;
+    back.rnr_wait       = is_rnr || ctx_q.rnr_wait;
     if (is_rnr && ctx_q.rnr_retry != '1) back.rnr_left = ctx_q.rnr_left - 1'b1;
     if (!is_rnr && !is_fault) back.retry_left = ctx_q.retry_left - 1'b1;
   end

@@ -1152,10 +1152,11 @@ package rnic_pkg;
   } send_ctx_t;
 
   /// Receive side of a QP. state .. remote_read are set by the admin queue; the rest is dynamic.
-  localparam int unsigned RecvCtxBits = 396;
+  localparam int unsigned RecvCtxBits = 401;
   typedef struct packed {
     logic nak_sent;  // A NAK for epsn went out; stay silent until it arrives
-    logic [4:0] rd_inflight;  // Inbound Reads not yet answered
+    logic [4:0] rp_inflight;  // The same, repeated by the peer: they are in the ring beside the others, and count against no limit but its size
+    logic [4:0] rd_inflight;  // Inbound Reads and atomics not yet answered
     logic [31:0] received;  // SEND: bytes so far
     logic [31:0] remain;  // WRITE: bytes left
     logic [31:0] rkey;

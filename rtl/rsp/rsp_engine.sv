@@ -244,7 +244,11 @@ module rsp_engine (
   // ---- Context: a Read that has been answered makes room for another ----------------------------
   always_comb begin
     rel_data_o = ctx_q;
-    if (ctx_q.rd_inflight != '0) rel_data_o.rd_inflight = ctx_q.rd_inflight - 1'b1;
+    if (slot_repeated_i) begin
+      if (ctx_q.rp_inflight != '0) rel_data_o.rp_inflight = ctx_q.rp_inflight - 1'b1;
+    end else if (ctx_q.rd_inflight != '0) begin
+      rel_data_o.rd_inflight = ctx_q.rd_inflight - 1'b1;
+    end
   end
   assign rel_valid_o = state_q == StSend;
   assign rel_write_o = (send_read && last) || send_atomic;

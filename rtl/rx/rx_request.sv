@@ -74,13 +74,15 @@ module rx_request (
   assign total        = starts ? desc_i.dma_length : ctx_i.remain;
   assign remain       = total - payload;
   assign read_packets = (desc_i.dma_length + 32'(mtu) - 32'd1) >> mtu_shift;
+  assign in_ring      = {1'b0, ctx_i.rd_inflight} + {1'b0, ctx_i.rp_inflight};
   assign psn_ahead    = desc_i.psn - ctx_i.epsn;
   // A Read takes the PSNs of all its responses, at least one (9.7.2).
   assign read_psns    = (read_packets != 32'd0) ? read_packets[23:0] : 24'd1;
   assign wqe_slot     = ctx_i.rq_head & ~(16'hffff << ctx_i.log_depth);
 
   logic ahead_q, behind_q, bad_sequence_q, bad_length_q, forbidden_q, no_wqe_q, read_full_q;
-  logic all_old_q;
+  logic all_old_q, ring_full_q;
+  logic [5:0] in_ring;
   logic bad_payload, bad_total;
   logic [31:0] sum_q, remain_q;
   logic [23:0] next_epsn_q;
@@ -110,6 +112,7 @@ module rx_request (
         (is_atomic ? !ctx_i.remote_atomic : is_read && !ctx_i.remote_read);
     no_wqe_q       <= ((is_send && starts) || is_write_imm) && ctx_i.rq_head == ctx_i.rq_pi;
     read_full_q    <= is_read && ctx_i.rd_inflight >= ctx_i.max_dest_rd;
+    ring_full_q    <= is_read && in_ring >= rnic_pkg::MaxReadsOutstanding[5:0];
     sum_q          <= sum;
     remain_q       <= remain;
     next_epsn_q    <= ctx_i.epsn + (is_read ? read_psns : 24'd1);
@@ -123,7 +126,7 @@ module rx_request (
   logic [7:0] nak;
   always_comb begin : verdict
     {duplicate_o, psn_error_o, invalid_o, rnr_o, kill_o, execute} = 6'b000000;
-    replay = behind_q && is_read && all_old_q && !bad_length_q && !forbidden_q && !read_full_q;
+    replay = behind_q && is_read && all_old_q && !bad_length_q && !forbidden_q && !ring_full_q;
     nak = 8'd0;
     if (behind_q) begin
       duplicate_o = 1'b1;
@@ -137,6 +140,8 @@ module rx_request (
       nak    = rnic_pkg::AethSyndromeNakRemoteAccess;
     end else if (read_full_q) begin
       invalid_o = 1'b1;
+    end else if (ring_full_q) begin
+      // Full of repeated Reads: as if this one had been lost.
     end else if (no_wqe_q) begin
       rnr_o = 1'b1;
       nak   = rnic_pkg::AethSyndromeRnrNak | 8'(ctx_i.min_rnr_timer);
@@ -169,7 +174,8 @@ module rx_request (
         if (starts) ctx_o.rkey = desc_i.rkey;
       end
     end
-    if (is_read && (execute || replay)) ctx_o.rd_inflight = ctx_i.rd_inflight + 5'd1;
+    if (is_read && execute) ctx_o.rd_inflight = ctx_i.rd_inflight + 5'd1;
+    if (replay) ctx_o.rp_inflight = ctx_i.rp_inflight + 5'd1;
   end
 
   logic has_payload;

@@ -375,7 +375,7 @@ struct AdminModel {
       send.ack_timeout = body.ack_timeout;
       send.retry_count = send.retry_left = body.retry_count;
       send.rnr_retry = send.rnr_left = body.rnr_retry;
-      send.next_psn = send.una_psn = body.sq_psn;
+      send.next_psn = send.una_psn = send.max_psn = body.sq_psn;
     }
     if (to == QpState::kRts && from == QpState::kRts) {
       if (body.min_rnr_timer > 31) return AdminStatus::kBadParameter;

@@ -1,5 +1,7 @@
 rnic_rtl_test(${RTL}/completion/cq_engine.sv)
 rnic_rtl_test(${RTL}/completion/eq_engine.sv)
 rnic_rtl_test(${RTL}/completion/retire.sv)
+rnic_rtl_test(${RTL}/completion/qp_timer.sv)
+rnic_rtl_test(${RTL}/completion/recovery.sv)
 rnic_rtl_test(${RTL}/completion/completion.sv)
 target_sources(test_completion PRIVATE test_completion_load.cpp)

@@ -129,8 +129,8 @@ class ProtocolModel {
         const std::uint64_t packets = std::max<std::uint64_t>(1, (std::uint64_t{d.dma_length} + qp.mtu() - 1) / qp.mtu());
         // An atomic is answered from its saved result, without a look at memory (9.7.5.1.2).
         const bool allowed = atomic ? c.remote_atomic && d.va % 8 == 0 : c.remote_read && d.dma_length < 1u << 31;
-        if (supported && kind == Kind::kRead && size == 0 && allowed && packets <= age && c.rd_inflight < c.max_dest_rd) {
-          ++c.rd_inflight;
+        if (supported && kind == Kind::kRead && size == 0 && allowed && packets <= age && c.rd_inflight + c.rp_inflight < 16) {
+          ++c.rp_inflight;
           read_plan(d, plan);
           if (atomic) plan.target = static_cast<std::uint8_t>(rtl::PlaceTarget::kNone);
           plan.psn = d.psn;
@@ -169,6 +169,7 @@ class ProtocolModel {
     if ((kind == Kind::kWrite && !c.remote_write) || (kind == Kind::kRead && !(atomic ? c.remote_atomic : c.remote_read))) return fatal(0x62);
     // Resources
     if (kind == Kind::kRead && c.rd_inflight >= c.max_dest_rd) return fatal(0x61);
+    if (kind == Kind::kRead && c.rd_inflight + c.rp_inflight >= 16) return false;  // no room beside repeated ones: as if lost
     // 9.4.3: a WRITE with immediate data needs its receive WQE at its last packet.
     const bool write_imm = kind == Kind::kWrite && immediate;
     if (((kind == Kind::kSend && starts) || write_imm) && c.rq_head == c.rq_pi) {

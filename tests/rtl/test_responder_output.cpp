@@ -283,7 +283,7 @@ class Rig {
   }
   /// An atomic on the 8 bytes of the QP; or, as the receive side asks for a duplicate, the one of `repeat` again.
   void atomic(int qp, std::optional<std::uint32_t> repeat = {}) {
-    change(qp, [](rtl::RecvCtx& ctx) { ++ctx.rd_inflight; });
+    change(qp, [repeat](rtl::RecvCtx& ctx) { ++(repeat ? ctx.rp_inflight : ctx.rd_inflight); });
     give(qp, rtl::RspCommand::kAtomic, [&](rtl::RspCmd& c) {
       c.va = 64 * static_cast<std::uint64_t>(qp) + 8 * (static_cast<std::uint64_t>(qp) % 8);
       c.key = 0;
@@ -442,7 +442,7 @@ TEST_CASE("responder_output: random commands of many QPs are answered in order",
     CHECK(monitor.atomics > 10);
     CHECK(rig.memory.words[qp] == monitor.memory);
     rig.change(qp, [&](rtl::RecvCtx& ctx) {
-      CHECK(ctx == monitor.setup);  // rd_inflight is back to 0, all else untouched
+      CHECK(ctx == monitor.setup);  // the counts of Reads are back to 0, all else untouched
     });
   }
 }
@@ -554,7 +554,7 @@ TEST_CASE("responder_output: a repeated atomic gets the saved result, in its tur
     CHECK(rig.memory.words[5] == rig.monitors[5].memory);
   }
   CHECK(rig.monitors[5].atomics == 30 * 20);
-  rig.change(5, [&](rtl::RecvCtx& ctx) { CHECK(ctx.rd_inflight == 0); });
+  rig.change(5, [&](rtl::RecvCtx& ctx) { CHECK((ctx.rd_inflight == 0 && ctx.rp_inflight == 0)); });
 }
 
 TEST_CASE("responder_output: an atomic that waits for memory holds up nobody but its own QP", "[rtl]") {

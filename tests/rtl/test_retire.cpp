@@ -29,7 +29,7 @@ struct Qp {
   std::uint64_t partial_first = 0;
   bool partial = false;                      // the WQE after `sent` is partly sent
   unsigned silent_run = 0, reads = 0;
-  bool dead = false, fault = false;
+  bool dead = false, fault = false, progress = false;
   std::uint64_t fault_idx = 0;
   unsigned fault_status = 0, fault_syndrome = 0;
   int pending = 0;                           // commands given and not finished
@@ -40,6 +40,8 @@ struct Expect {
   std::deque<rtl::CqeReq> cqes;
   std::deque<std::pair<std::uint64_t, unsigned>> records;  // address, index
   std::deque<rtl::QpError> errors;
+  std::deque<rtl::RecoverCmd> recovers;
+  std::deque<unsigned> timers;  // QPs whose oldest unacknowledged PSN moved
   std::array<unsigned, 256> wakes{};
 };
 
@@ -63,7 +65,21 @@ void carry_out(Qp& q, Cmd command, std::uint64_t psn, std::uint64_t idx, unsigne
   const std::uint64_t una_before = q.una;
   bool moved = false;
   if (command == Cmd::kAck || command == Cmd::kReadDone) q.una = std::max(q.una, psn + 1);
-  if (command == Cmd::kFail) q.una = std::max(q.una, psn);
+  if (command == Cmd::kFail || command == Cmd::kRetry) q.una = std::max(q.una, psn);
+  if (q.una != una_before) {
+    e.timers.push_back(q.index);
+    q.progress = true;
+  }
+  // 9.7.6: sent again, once what is acknowledged has retired; so is what a stale fault has kept from being sent.
+  const bool stale = command == Cmd::kFailWqe && idx < q.retired;
+  if (command == Cmd::kRetry || stale) {
+    rtl::RecoverCmd r;
+    r.qp = static_cast<std::uint8_t>(q.index);
+    r.psn = psn & 0xffffff;
+    r.timer = static_cast<std::uint8_t>(syndrome & 31);
+    r.cause = static_cast<std::uint8_t>(stale ? rtl::RecoverCause::kFault : (syndrome >> 5) == 1 ? rtl::RecoverCause::kRnr : rtl::RecoverCause::kNak);
+    e.recovers.push_back(r);
+  }
   if (command == Cmd::kReadDone) {
     moved = true;
     if (q.reads) --q.reads;
@@ -106,6 +122,7 @@ void carry_out(Qp& q, Cmd command, std::uint64_t psn, std::uint64_t idx, unsigne
     x.qp = static_cast<std::uint8_t>(q.index);
     x.status = static_cast<std::uint8_t>(cause);
     e.errors.push_back(x);
+    if (command == Cmd::kRetry || stale) e.recovers.pop_back();  // it has failed before
   } else if (q.silent_run >= 16 || (q.silent_run && q.retired == q.posted)) {
     e.records.push_back({q.ctx->retired_address, static_cast<std::uint16_t>(q.retired)});
     q.silent_run = 0;
@@ -133,6 +150,8 @@ struct World {
                  bench.rng),
         monitor([this] {
           if (dut().sq_wake_valid_o) ++wakes[dut().sq_wake_qp_o];
+          if (dut().timer_valid_o) timers.push_back(get<rtl::TimerEvent>(dut().timer_data_o).qp);
+          if (dut().recover_valid_o) recovers.push_back(get<rtl::RecoverCmd>(dut().recover_data_o));
         }) {
     for (Agent* a : std::initializer_list<Agent*>{&cmds, &cqes, &errors, &records, &monitor, &contexts}) bench.add(*a);
     dut().inflight_valid_i = 0;
@@ -163,6 +182,9 @@ struct World {
     q.ctx->state = static_cast<std::uint8_t>(hw::QpState::kRts);
     q.ctx->qpn = static_cast<std::uint32_t>(bench.uniform(0, 0xffff) << 8 | index);
     q.ctx->cqn = static_cast<std::uint8_t>(bench.uniform(0, 255));
+    q.ctx->retry_count = 5;
+    q.ctx->rnr_retry = 3;
+    q.ctx->retry_left = q.ctx->recovering = 1;
     q.ctx->retired_address = bench.uniform(1, 1ULL << 40) * 8;
     q.next_psn = q.una = psn;
     q.retired = q.posted = wqe;
@@ -216,6 +238,10 @@ struct World {
     REQUIRE(c.rd_outstanding == q.reads);
     REQUIRE(c.silent_run == q.silent_run);
     REQUIRE(c.fault == q.fault);
+    // The retries count what comes without progress.
+    REQUIRE(c.recovering == !q.progress);
+    REQUIRE(c.retry_left == (q.progress ? 5 : 1));
+    REQUIRE(c.rnr_left == (q.progress ? 3 : 0));
   }
   void check_outputs() {
     REQUIRE(cqes.items.size() == expect.cqes.size());
@@ -226,6 +252,8 @@ struct World {
       REQUIRE(records.items[i].addr == expect.records[i].first);
       REQUIRE(written_as<hw::RetiredRecord>(records.items[i]).retired_index == expect.records[i].second);
     }
+    REQUIRE(recovers == expect.recovers);
+    REQUIRE(timers == expect.timers);
     for (unsigned i = 0; i < 256; ++i) REQUIRE(wakes[i] == expect.wakes[i]);
   }
 
@@ -238,6 +266,8 @@ struct World {
   Monitor monitor;
   Expect expect;
   std::deque<Qp*> order;
+  std::deque<rtl::RecoverCmd> recovers;
+  std::deque<unsigned> timers;
   std::array<unsigned, 256> wakes{};
 };
 }  // namespace
@@ -251,7 +281,7 @@ TEST_CASE("retire: random work, acknowledgements and failures follow the rules",
   // Half of the lives cross the end of the PSN space early.
   const auto start = [&] { return (2ULL << 24) - (bench.chance(0.5) ? bench.uniform(1, 300) : bench.uniform(1, 0xffffff)); };
   for (unsigned i = 0; i < kQps; ++i) w.create(qps[i], index[i], start(), (1ULL << 16) + bench.uniform(0, 65535));
-  unsigned failures = 0, reads_done = 0, stale = 0;
+  unsigned failures = 0, reads_done = 0, stale = 0, retries = 0;
 
   for (unsigned step = 0; step < 80000; ++step) {
     if (step % 1000 == 0) {
@@ -319,11 +349,14 @@ TEST_CASE("retire: random work, acknowledgements and failures follow the rules",
       } else if (what < 0.94 && q.partial) {
         ++failures;
         w.command(q, Cmd::kFail, q.next_psn - 1, 0, status, syndrome);
-      } else if (what < 0.96) {
+      } else if (what < 0.956) {
         ++failures;
         const auto idx = bench.uniform(q.retired, q.executed());
         if (idx < q.posted) w.command(q, Cmd::kFailWqe, 0, idx, status, syndrome);
-      } else if (what < 0.965) {
+      } else if (what < 0.966) {
+        ++retries;
+        w.command(q, Cmd::kRetry, bench.uniform(q.una, q.next_psn), 0, status, bench.chance(0.5) ? 0x20 + syndrome % 32 : 0x60);
+      } else if (what < 0.974) {
         ++stale;
         w.command(q, Cmd::kFailWqe, 0, q.retired - bench.uniform(1, 100), status, syndrome);
       }
@@ -339,6 +372,7 @@ TEST_CASE("retire: random work, acknowledgements and failures follow the rules",
   CHECK(w.expect.errors.size() > 300);
   CHECK(reads_done > 1000);
   CHECK(stale > 50);
+  CHECK(retries > 50);
 }
 
 TEST_CASE("retire: commands for a QP that may not retire do nothing", "[rtl]") {

@@ -186,8 +186,10 @@ struct Bed {
       for (std::uint64_t i = std::min(room, bench.chance(0.3) ? 0 : uniform(0, 12)); i > 0; --i) post_receive(qp);
       if (bench.chance(0.7)) {
         const auto answered = static_cast<std::uint8_t>(uniform(0, m.recv.rd_inflight));
-        m.recv.rd_inflight -= answered;
-        recv.change(qp, [answered](rtl::RecvCtx& ctx) { ctx.rd_inflight -= answered; });
+        const auto repeated = static_cast<std::uint8_t>(uniform(0, m.recv.rp_inflight));
+        const auto done = [answered, repeated](rtl::RecvCtx& ctx) { ctx.rd_inflight -= answered, ctx.rp_inflight -= repeated; };
+        done(m.recv);
+        recv.change(qp, done);
       }
     }
     if (bench.chance(0.6)) {  // Reads that have arrived retire
@@ -529,7 +531,7 @@ TEST_CASE("rx_engine: random traffic against the rules of the specification", "[
               static_cast<unsigned long long>(bed.place.placed_bytes));
   for (auto i = static_cast<std::size_t>(hw::Counter::kRxNoQp); i <= static_cast<std::size_t>(hw::Counter::kRxPlaceFaults); ++i) {
     std::printf("  %s: %llu\n", std::string(hw::kCounterNames[i]).c_str(), static_cast<unsigned long long>(bed.counters[i]));
-    CHECK(bed.counters[i] > 0);
+    if (i != static_cast<std::size_t>(hw::Counter::kRxAtomicRepeats)) CHECK(bed.counters[i] > 0);  // counted by the responder
   }
 }
 

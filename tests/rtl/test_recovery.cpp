@@ -1,0 +1,229 @@
+#include <Vrecovery.h>
+
+#include "tests/rtl/completion_models.hpp"
+
+// rtl/completion/recovery.sv against go-back-N as InfiniBand specification 9.7.5.2.8, 9.7.6 and 9.9.2.1 have it.
+using namespace rnic;
+using namespace rnic::test;
+
+namespace {
+
+using Cause = rtl::RecoverCause;
+
+struct Wqe {
+  bool read = false;
+  std::uint32_t first = 0, packets = 1;
+};
+
+struct World {
+  explicit World(std::uint64_t s)
+      : bench(s),
+        fails([this] { return dut().fail_valid_o != 0; }, [this](bool r) { dut().fail_ready_i = r; }, [this] { return get<rtl::RetireCmd>(dut().fail_data_o); }, bench.rng),
+        contexts(1,
+                 {[this] { return dut().acq_valid_o; }, [this] { return dut().rel_valid_o; }, [this] { return dut().rel_write_o; },
+                  [this](unsigned) { return dut().acq_index_o; }, [this](unsigned) { return get<rtl::SendCtx>(dut().rel_data_o); },
+                  [this](std::uint32_t b) { dut().acq_ready_i = b & 1; }, [this](std::uint32_t b) { dut().ctx_valid_i = b & 1; },
+                  [this](std::uint32_t b) { dut().rel_ready_i = b & 1; }, [this](const rtl::SendCtx& c) { put(dut().ctx_data_i, c); },
+                  [this] { dut().eval(); }},
+                 bench.rng),
+        monitor([this] {
+          if (dut().wake_valid_o) ++wakes, REQUIRE(dut().revive_valid_o);
+          if (dut().wait_valid_o) wait_units = dut().wait_units_o;
+          // The in-flight table answers a cycle later.
+          if (dut().slot_en_o) asked = dut().slot_index_o;
+        }) {
+    for (Agent* a : std::initializer_list<Agent*>{&fails, &monitor, &contexts}) bench.add(*a);
+    dut().cmd_valid_i = dut().expired_valid_i = dut().clear_valid_i = 0;
+    dut().retire_idle_i = 1;
+    bench.reset();
+  }
+  Vrecovery& dut() { return *bench.dut; }
+  void tick() {
+    bench.tick();
+    dut().cmd_valid_i = 0;
+    const auto at = static_cast<std::uint16_t>(asked - base);
+    if (at < wqes.size()) {
+      dut().slot_is_read_i = wqes[at].read;
+      dut().slot_first_i = wqes[at].first;
+      dut().slot_last_i = (wqes[at].first + wqes[at].packets - 1) & 0xffffff;
+    }
+  }
+
+  Bench<Vrecovery> bench;
+  Sink<rtl::RetireCmd> fails;
+  ContextModel<rtl::SendCtx> contexts;
+  Monitor monitor;
+  std::vector<Wqe> wqes;  // sent whole, from retire_idx on
+  std::uint16_t base = 0, asked = 0;
+  unsigned wakes = 0;
+  std::uint32_t wait_units = 0;
+};
+
+}  // namespace
+
+TEST_CASE("recovery: goes back to the packet that is missing, so often as it may", "[rtl]") {
+  World w(seed());
+  auto& bench = w.bench;
+  std::array<unsigned, 4> went_back{}, failed{};
+  unsigned ignored = 0, resumed = 0;
+  for (int round = 0; round < 6000; ++round) {
+    const auto qp = static_cast<std::uint8_t>(bench.uniform(0, 255));
+    w.contexts.stall_rate = round % 3 ? 0 : 0.5;
+    w.fails.rate = round % 2 ? 1.0 : 0.2;
+    // A queue: some WQEs sent whole, the oldest partly acknowledged, and one that is partly sent.
+    rtl::SendCtx c;
+    c.state = static_cast<std::uint8_t>(bench.chance(0.95) ? hw::QpState::kRts : hw::QpState::kErr);
+    c.in_use = 1;
+    c.mtu = static_cast<std::uint8_t>(bench.uniform(1, 5));
+    c.retire_idx = w.base = static_cast<std::uint16_t>(bench.uniform(0xffe0, 0x1001f));
+    std::uint32_t psn = static_cast<std::uint32_t>(bench.uniform(0xffffc0, 0x1000020) & 0xffffff);
+    w.wqes.clear();
+    std::vector<std::uint32_t> psns;  // every PSN that is out
+    for (auto n = bench.uniform(0, 12); n > 0; --n) {
+      const Wqe wqe{bench.chance(0.3), psn, static_cast<std::uint32_t>(bench.uniform(1, 6))};
+      for (std::uint32_t i = 0; i < wqe.packets; ++i) psns.push_back((psn + i) & 0xffffff);
+      psn = (psn + wqe.packets) & 0xffffff;
+      w.wqes.push_back(wqe);
+    }
+    c.exec_idx = static_cast<std::uint16_t>(c.retire_idx + w.wqes.size());
+    const std::uint32_t partial = bench.chance(0.5) ? static_cast<std::uint32_t>(bench.uniform(1, 4)) : 0;
+    const std::uint32_t partial_first = psn;
+    for (std::uint32_t i = 0; i < partial; ++i) psns.push_back((psn + i) & 0xffffff);
+    c.msg_active = partial != 0;
+    c.msg_off = partial << (7 + c.mtu);
+    c.next_psn = (psn + partial) & 0xffffff;
+    c.max_psn = (c.next_psn + bench.uniform(0, 5)) & 0xffffff;
+    const auto acknowledged = bench.uniform(0, psns.size());
+    c.una_psn = acknowledged == psns.size() ? c.next_psn : psns[acknowledged];
+    c.sge_idx = 3;
+    c.sge_off = 77;
+    c.buf_count = static_cast<std::uint8_t>(bench.uniform(0, 8));
+    c.fetching = bench.chance(0.5);
+    c.fetch_gen = static_cast<std::uint8_t>(bench.uniform(0, 15));
+    c.rd_head = static_cast<std::uint8_t>(bench.uniform(0, 31));
+    const auto awaited = bench.uniform(0, 16);
+    c.rd_tail = (c.rd_head + awaited) & 31;
+    c.rd_outstanding = static_cast<std::uint8_t>(bench.uniform(awaited, 16));
+    c.retry_count = 7;
+    c.retry_left = static_cast<std::uint8_t>(bench.uniform(0, 7));
+    c.rnr_retry = static_cast<std::uint8_t>(bench.chance(0.3) ? 7 : 5);
+    c.rnr_left = static_cast<std::uint8_t>(c.rnr_retry == 7 ? 7 : bench.uniform(0, 5));
+    c.rnr_wait = bench.chance(0.1);
+    c.fault = bench.chance(0.1);
+    c.fault_idx = static_cast<std::uint16_t>(c.retire_idx + bench.uniform(0, w.wqes.size()));
+    rtl::RecoverCmd cmd;
+    const auto cause = static_cast<Cause>(bench.uniform(0, 3));
+    cmd.qp = qp;
+    cmd.cause = static_cast<std::uint8_t>(cause);
+    cmd.psn = psns.empty() || bench.chance(0.1) ? (c.next_psn + 1) & 0xffffff : psns[bench.uniform(0, psns.size() - 1)];
+    cmd.timer = static_cast<std::uint8_t>(bench.uniform(0, 31));
+    if (bench.chance(0.2)) {
+      c.recovering = 1;
+      c.rec_psn = cmd.psn;
+    }
+    w.contexts.contexts[qp] = c;
+
+    // What must happen.
+    const auto before = [](std::uint32_t x, std::uint32_t y) { return ((x - y) & 0x800000) != 0; };
+    const bool own = cause == Cause::kTimer || cause == Cause::kFault;  // from the oldest unacknowledged one
+    const bool stale = !own && before(cmd.psn, c.una_psn);
+    const std::uint32_t target = own ? c.una_psn : cmd.psn;
+    bool act = c.state == static_cast<std::uint8_t>(hw::QpState::kRts) && before(target, c.next_psn) && !stale;
+    if (c.rnr_wait && cause != Cause::kFault) act = false;
+    if (cause == Cause::kNak && c.recovering && c.rec_psn == target) act = false;
+    const bool none_left = cause == Cause::kRnr ? c.rnr_left == 0 : cause != Cause::kFault && c.retry_left == 0;
+    rtl::SendCtx want = c;
+    bool back = act && !none_left;
+    if (c.rnr_wait && cause == Cause::kTimer && c.state == static_cast<std::uint8_t>(hw::QpState::kRts)) want.rnr_wait = 0;
+    if (back) {
+      Wqe wqe{false, partial_first, partial};
+      std::size_t at = w.wqes.size();
+      for (std::size_t i = 0; i < w.wqes.size(); ++i) {
+        if (((target - w.wqes[i].first) & 0xffffff) < w.wqes[i].packets) wqe = w.wqes[i], at = i;
+      }
+      const auto index = static_cast<std::uint16_t>(c.retire_idx + at);
+      if (c.fault && static_cast<std::int16_t>(index - c.fault_idx) >= 0) {
+        back = false;  // behind a failed WQE nothing is sent
+      } else {
+        const std::uint32_t packets = (target - wqe.first) & 0xffffff;
+        want.exec_idx = index;
+        want.next_psn = target;
+        want.msg_off = packets << (7 + c.mtu);
+        want.msg_active = packets != 0 && !wqe.read;
+        want.resume = packets != 0;
+        want.sge_idx = 0;
+        want.sge_off = 0;
+        want.buf_count = 0;
+        want.fetch_gen = (c.fetch_gen + 1) & 15;
+        want.rd_tail = c.rd_head;
+        want.rd_outstanding = static_cast<std::uint8_t>(c.rd_outstanding - awaited);
+        want.rec_psn = target;
+        want.recovering = cause == Cause::kNak || cause == Cause::kFault;
+        want.rnr_wait = c.rnr_wait || cause == Cause::kRnr;  // a fault does not end the wait
+        if (cause == Cause::kRnr && c.rnr_retry != 7) --want.rnr_left;
+        if (cause == Cause::kNak || cause == Cause::kTimer) --want.retry_left;
+        ++went_back[static_cast<unsigned>(cause)];
+        resumed += packets != 0;
+      }
+    }
+    const bool fail = act && none_left;
+    ignored += !act;
+    failed[static_cast<unsigned>(cause)] += fail;
+
+    w.wakes = 0;
+    w.wait_units = 0;
+    w.fails.items.clear();
+    if (cause == Cause::kTimer) {
+      w.dut().expired_valid_i = 1;
+      w.dut().expired_qp_i = qp;
+      w.dut().retire_idle_i = 0;
+      for (int i = 0; i < 3; ++i) {  // not before retire is idle, which it stays
+        w.dut().eval();
+        REQUIRE(!w.dut().expired_ready_o);
+        REQUIRE(w.dut().hold_o);
+        w.tick();
+      }
+      w.dut().retire_idle_i = 1;
+      w.dut().eval();
+      REQUIRE(w.dut().expired_ready_o);
+      w.tick();
+      w.dut().expired_valid_i = 0;
+    } else {
+      w.dut().cmd_valid_i = 1;
+      put(w.dut().cmd_data_i, cmd);
+      w.tick();
+    }
+    for (int i = 0; i < 5000; ++i) {
+      w.dut().eval();
+      if (w.dut().clear_ready_o) break;
+      w.tick();
+    }
+    REQUIRE(w.dut().clear_ready_o);
+    w.tick();
+    INFO("round " << round << ", cause " << static_cast<unsigned>(cause));
+    REQUIRE((w.contexts.contexts[qp] == want));
+    CHECK(w.wakes == (want == c ? 0u : 1u));
+    REQUIRE(w.fails.items.size() == (fail ? 1u : 0u));
+    if (fail) {
+      const auto& f = w.fails.items[0];
+      CHECK(f.qp == qp);
+      CHECK(f.command == static_cast<std::uint8_t>(rtl::RetireCommand::kFail));
+      CHECK(f.psn == target);
+      CHECK(f.status == static_cast<std::uint8_t>(cause == Cause::kRnr ? hw::CqeStatus::kRnrRetryExcErr : hw::CqeStatus::kRetryExcErr));
+    }
+    if (back && cause == Cause::kRnr) {
+      // Table 45, in units of 4.096 us, rounded up.
+      constexpr double kMilliseconds[] = {655.36, 0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.12, 0.16, 0.24, 0.32, 0.48, 0.64, 0.96, 1.28, 1.92,
+                                          2.56, 3.84, 5.12, 7.68, 10.24, 15.36, 20.48, 30.72, 40.96, 61.44, 81.92, 122.88, 163.84, 245.76, 327.68, 491.52};
+      const double units = kMilliseconds[cmd.timer] * 1000 / 4.096;
+      CHECK(w.wait_units >= units - 1e-6);
+      CHECK(w.wait_units < units + 1);
+    } else {
+      CHECK(w.wait_units == 0);
+    }
+  }
+  for (unsigned cause = 0; cause < 4; ++cause) CHECK(went_back[cause] > 100);
+  CHECK((failed[0] > 20 && failed[1] > 20 && failed[2] > 20 && failed[3] == 0));
+  CHECK(ignored > 100);
+  CHECK(resumed > 100);
+}
