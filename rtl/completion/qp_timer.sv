@@ -7,9 +7,9 @@
 /// ack_valid_i, pulses on any port in any cycle but at most one every fourth cycle on each: the QP
 /// has begun to wait for an acknowledgement, or got one; its timer expires after 2^exponent units,
 /// or never if the exponent is 0. wait_valid_i, a pulse: an RNR NAK; the timer expires after
-/// wait_units_i, and until then the other port does not touch it. A sweep looks at each timer once
-/// in 1024 cycles: a timer expires at most two units late, never early. expired_* then has the QP,
-/// once. clear_valid_i stops the timer of clear_qp_i, and takes an expiry back that has not been
+/// wait_units_i, and until then the other ports do not touch it. A sweep looks at each timer once
+/// in 1024 cycles: a timer expires at most two units late, or one more for each time that the sweep
+/// finds an expiry of another QP still waiting; never early. expired_* then has the QP, once. clear_valid_i stops the timer of clear_qp_i, and takes an expiry back that has not been
 /// accepted.
 module qp_timer #(
     parameter int unsigned Ports = 3

@@ -5,4 +5,4 @@ add_executable(test_rx_engine ${PROJECT_SOURCE_DIR}/tests/rtl/test_rx_engine.cpp
 target_link_libraries(test_rx_engine PRIVATE rnic_options catch_main)
 rnic_verilate(test_rx_engine ${PROJECT_SOURCE_DIR}/tests/rtl/rx_engine_harness.sv)
 add_test(NAME rtl/rx_engine COMMAND test_rx_engine)
-set_tests_properties(rtl/rx_engine PROPERTIES LABELS rtl TIMEOUT 300)
+rnic_label(rtl/rx_engine rtl 300)

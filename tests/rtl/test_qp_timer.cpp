@@ -29,7 +29,7 @@ struct World {
     auto& slot = timers[qp];
     // An expiry may be on its way out already.
     if (slot && bench.cycle >= slot->earliest) late[qp] = true;
-    slot = Timer{bench.cycle + units * kUnit, bench.cycle + (units + 3) * kUnit, wait};
+    slot = Timer{bench.cycle + units * kUnit, bench.cycle + (units + 8) * kUnit, wait};  // others may be in the way
   }
   /// One cycle: events as given, an expiry accepted if `ready`.
   void tick(bool ready) {
@@ -109,4 +109,23 @@ TEST_CASE("qp_timer: never early, at most two units late, not at all when cleare
     }
   }
   CHECK(w.expired > 300);
+}
+
+TEST_CASE("qp_timer: one timer alone is at most two units late", "[rtl]") {
+  World w(seed(2));
+  for (unsigned exponent = 1; exponent < 5; ++exponent) {
+    rtl::TimerEvent event;
+    event.qp = static_cast<std::uint8_t>(w.bench.uniform(0, 255));
+    event.exponent = static_cast<std::uint8_t>(exponent);
+    put_slice(w.bench.dut->ack_data_i, 1, event);
+    w.bench.dut->ack_valid_i = 2;
+    const auto start = w.bench.cycle;
+    w.tick(false);
+    while (!w.bench.dut->expired_valid_o) w.tick(false);
+    CHECK(w.bench.dut->expired_qp_o == event.qp);
+    CHECK(w.bench.cycle - start >= (kUnit << exponent));
+    CHECK(w.bench.cycle - start <= (kUnit << exponent) + 2 * kUnit + 8);
+    w.late[event.qp] = true;
+    w.tick(true);
+  }
 }

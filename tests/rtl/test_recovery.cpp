@@ -27,7 +27,8 @@ struct World {
                   [this] { dut().eval(); }},
                  bench.rng),
         monitor([this] {
-          if (dut().wake_valid_o) ++wakes, REQUIRE(dut().revive_valid_o);
+          if (dut().wake_valid_o) ++wakes;
+          REQUIRE(dut().wake_valid_o == dut().revive_valid_o);
           if (dut().wait_valid_o) wait_units = dut().wait_units_o;
           // The in-flight table answers a cycle later.
           if (dut().slot_en_o) asked = dut().slot_index_o;
