@@ -19,7 +19,7 @@ constexpr std::size_t kBufferBytes = 8 << 20;
 /// Both hosts with `qps` connected queue pairs; each `per_cq` of them share a completion queue.
 class Pairs {
  public:
-  Pairs(World& world, std::uint32_t qps, std::uint32_t per_cq, ULONG depth, ULONG inline_bytes) {
+  Pairs(World& world, std::uint32_t qps, std::uint32_t per_cq, ULONG depth, ULONG inline_bytes, const ConnectParameters& connection) {
     for (std::size_t h = 0; h < 2; ++h) {
       auto& side = sides_[h];
       side.endpoint = std::make_unique<Endpoint>(world.host(h));
@@ -31,7 +31,7 @@ class Pairs {
       side.buffer = static_cast<std::uint8_t*>(world.host(h).memory().allocate(kBufferBytes));
       side.region = side.endpoint->register_memory(side.buffer, kBufferBytes, ND_MR_FLAG_ALLOW_REMOTE_WRITE | ND_MR_FLAG_ALLOW_REMOTE_READ);
     }
-    for (std::uint32_t i = 0; i < qps; ++i) connect_pair(*sides_[0].endpoint, *sides_[0].qps[i], *sides_[1].endpoint, *sides_[1].qps[i], {kMtu});
+    for (std::uint32_t i = 0; i < qps; ++i) connect_pair(*sides_[0].endpoint, *sides_[0].qps[i], *sides_[1].endpoint, *sides_[1].qps[i], connection);
   }
 
   struct Side {
@@ -55,10 +55,10 @@ class Pairs {
 
 /// Makes the pairs, runs the applications that `apps` adds, and takes the pairs down, all in simulated time.
 void with_pairs(World& world, const WorldOptions& options, std::uint32_t qps, std::uint32_t per_cq, ULONG depth, ULONG inline_bytes,
-                const std::function<void(Pairs&)>& apps) {
+                const std::function<void(Pairs&)>& apps, const ConnectParameters& connection = {kMtu}) {
   world.reset(options);
   std::unique_ptr<Pairs> pairs;
-  world.add_app(0, "setup", [&](Host&) { pairs = std::make_unique<Pairs>(world, qps, per_cq, depth, inline_bytes); });
+  world.add_app(0, "setup", [&](Host&) { pairs = std::make_unique<Pairs>(world, qps, per_cq, depth, inline_bytes, connection); });
   world.run();
   apps(*pairs);
   world.run();
@@ -157,6 +157,39 @@ double doorbell_to_wire(World& world, const WorldOptions& options) {
   return cycles;
 }
 
+/// The wire of the figures with loss: 10 us there and back.
+constexpr double kLossDelayNs = 5'000;
+
+WorldOptions with_loss(const WorldOptions& options, const std::vector<model::WireRule>& rules) {
+  WorldOptions lossy = options;
+  lossy.wire.delay_ns = kLossDelayNs;
+  lossy.wire.faults[0].rules = rules;
+  return lossy;
+}
+
+model::WireRule drop(std::optional<std::uint8_t> opcode, std::uint64_t nth) {
+  model::WireRule rule;
+  rule.fault = model::WireFault::kDrop;
+  rule.match.opcode = opcode;
+  rule.nth = nth;
+  return rule;
+}
+
+/// How long a 64 KiB Write takes with the loss that `rules` say, nanoseconds.
+double write_time(World& world, const WorldOptions& options, const std::vector<model::WireRule>& rules) {
+  constexpr std::uint64_t kMessage = 64 << 10;
+  std::uint64_t nanoseconds = 0;
+  ConnectParameters connection{kMtu};
+  connection.ack_timeout = 2;  // 16 us: what the last packet waits for
+  with_pairs(world, with_loss(options, rules), 1, 1, 4, 0, [&](Pairs& pairs) {
+    world.add_app(0, "write", [&](Host&) {
+      Transfer transfer(*pairs.side(0).endpoint, *pairs.side(0).cqs[0], {pairs.side(0).qps[0].get()}, 4);
+      nanoseconds = transfer.run(Transfer::Direction::kWrite, pairs.range(0, 0, kMessage), kMessage);
+    });
+  }, connection);
+  return static_cast<double>(nanoseconds);
+}
+
 }  // namespace
 
 std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options) {
@@ -169,6 +202,14 @@ std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options) {
   figures.push_back({"small_write_mmps", "8-byte inline Writes, 16 QPs", "M/s", small_write_rate(world, options)});
   figures.push_back({"doorbell_to_wire_cycles", "doorbell TLP to first byte on the wire, 8-byte inline Write", "cycles", doorbell_to_wire(world, options)});
   figures.push_back({"write_half_rtt_ns", "8-byte Write ping-pong, half round trip, no wire delay", "ns", half_round_trip(world, no_delay)});
+  // One frame in a thousand: the 500th, and each thousandth after it.
+  const WorldOptions lossy = with_loss(options, {drop({}, 500), drop({}, 1500)});
+  figures.push_back({"write_goodput_fraction_loss_1e3", "RDMA Write as above, 10 us round trip, one frame in a thousand lost: share", "", goodput_fraction(world, lossy, Transfer::Direction::kWrite, nullptr)});
+  constexpr std::uint8_t kWriteMiddle = 7, kWriteLast = 8;
+  const double whole = write_time(world, options, {});
+  const auto round_trips = [&](const model::WireRule& rule) { return (write_time(world, options, {rule}) - whole) / (2 * kLossDelayNs); };
+  figures.push_back({"recovery_round_trips_middle", "one packet of a 64 KiB Write lost, in the middle: time lost", "round trips", round_trips(drop(kWriteMiddle, 8))});
+  figures.push_back({"recovery_round_trips_last", "the same, the last one; ACK time-out 16 us", "round trips", round_trips(drop(kWriteLast, 1))});
   figures.push_back({"simulated_cycles_per_second", "simulator, two NICs busy, one core", "cycles/s", speed, true});
   return figures;
 }
