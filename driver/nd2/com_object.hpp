@@ -77,15 +77,14 @@ class ComObject : public Interface, public std::enable_shared_from_this<Self> {
   std::shared_ptr<Self> self_;
 };
 
-/// Runs the body of an API function: no exception leaves it.
+/// Runs the body of an API function. Lack of memory becomes its status; the driver throws nothing else, and what else passes
+/// belongs to whoever ends the thread (the unwinding of a thread that is cancelled, or of a simulated one).
 template <typename Body>
-HRESULT guarded(Body&& body) noexcept {
+HRESULT guarded(Body&& body) {
   try {
     return std::forward<Body>(body)();
   } catch (const std::bad_alloc&) {
     return ND_NO_MEMORY;
-  } catch (...) {
-    return ND_INTERNAL_ERROR;
   }
 }
 
