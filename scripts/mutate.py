@@ -1,0 +1,281 @@
+#!/usr/bin/env python3
+"""Mutation test of the RTL: takes each check of scripts/mutants.toml out in turn and runs the unit tests that should notice.
+
+A mutant replaces one expression of the RTL by another. All mutants are built into one copy of the sources, below build/mutate, each behind a
+condition on a number that the test program reads from the environment when it starts (RNIC_MUTANT); so a unit test is built once, not once a
+mutant, and the checkout is never touched. With no mutant chosen every test must pass; with one chosen, one of its tests must fail.
+
+Exit code: 0 all killed; 1 one survives, its text is not found any more, or something does not build or fails without a mutation; 2 wrong use.
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+import zlib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LIST = ROOT / "scripts/mutants.toml"
+WORK = ROOT / "build/mutate"
+RTL = WORK / "rtl"
+# The number of the chosen mutant, for the whole RTL; the copies of the sources refer to it.
+PACKAGE = """package mutate_pkg;
+  import "DPI-C" function int rnic_mutant();
+  int chosen = rnic_mutant();
+endpackage
+"""
+CHOICE = """#include <cstdlib>
+extern "C" int rnic_mutant() {
+  const char* number = std::getenv("RNIC_MUTANT");
+  return number != nullptr ? std::atoi(number) : 0;
+}
+"""
+
+
+class Problem(Exception):
+    """Something that the user has to put right; the text says what."""
+
+
+def load():
+    """Tests and mutants of the list, by name."""
+    with open(LIST, "rb") as file:
+        data = tomllib.load(file)
+    mutants = {}
+    for entry in data["mutant"]:
+        missing = {"name", "rule", "file", "old", "new", "tests"} - entry.keys()
+        if missing:
+            raise Problem(f"{LIST.name}: mutant {entry.get('name', '?')} has no {', '.join(sorted(missing))}")
+        if entry["name"] in mutants:
+            raise Problem(f"{LIST.name}: two mutants are called {entry['name']}")
+        for test in entry["tests"]:
+            if test not in data["test"]:
+                raise Problem(f"{LIST.name}: mutant {entry['name']}: no test {test}")
+        entry["id"] = (zlib.crc32(entry["name"].encode()) & 0x7FFFFFFF) or 1
+        mutants[entry["name"]] = entry
+    if len({entry["id"] for entry in mutants.values()}) != len(mutants):
+        raise Problem(f"{LIST.name}: two names have one number: rename a mutant")
+    return data["test"], mutants
+
+
+def pattern(text):
+    """A regular expression for the text; any white space stands for any other."""
+    return r"\s+".join(re.escape(word) for word in text.split())
+
+
+def place(mutant, source):
+    """First and last position of the expression that the mutant replaces. It follows `after`, if there is one, and occurs once."""
+    head = pattern(mutant.get("after", ""))
+    found = list(re.finditer(f"{head}\\s*({pattern(mutant['old'])})", source))
+    if len(found) != 1:
+        times = "not found" if not found else f"found {len(found)} times"
+        raise Problem(f"{mutant['name']}: text {times} in {mutant['file']}: {mutant.get('after', '')} {mutant['old']}")
+    return found[0].span(1)
+
+
+def mutated(source, mutants):
+    """The source with all its mutants, each behind its number."""
+    places = {}
+    for mutant in mutants:
+        places.setdefault(place(mutant, source), []).append(mutant)
+    end = len(source)
+    for (first, last), group in sorted(places.items(), reverse=True):
+        if last > end:
+            raise Problem(f"{group[0]['name']}: overlaps another mutant of {group[0]['file']}: use the same text for both")
+        text = source[first:last]
+        for mutant in group:
+            text = f"((mutate_pkg::chosen == 32'd{mutant['id']}) ? ({mutant['new']}) : ({text}))"
+        source = source[:first] + text + source[last:]
+        end = first
+    return source
+
+
+def write(path, text):
+    """Writes a file unless it holds the text already, so that nothing is built again for nothing."""
+    if not path.exists() or path.read_text() != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def copy_sources(mutants):
+    """The RTL with the mutants, below the build folder. Returns what is wrong with the list, a line a mutant."""
+    problems = []
+    by_file = {}
+    for mutant in mutants.values():
+        if not (ROOT / mutant["file"]).is_file():
+            problems.append(f"{mutant['name']}: no file {mutant['file']}")
+        else:
+            by_file.setdefault(mutant["file"], []).append(mutant)
+    for file in sorted((ROOT / "rtl").rglob("*.s*v*")):
+        source = file.read_text()
+        good = []
+        for mutant in by_file.get(str(file.relative_to(ROOT)), []):
+            try:
+                place(mutant, source)
+                good.append(mutant)
+            except Problem as problem:
+                problems.append(str(problem))
+        write(RTL / file.relative_to(ROOT / "rtl"), mutated(source, good) if good else source)
+    kept = {RTL / file.relative_to(ROOT / "rtl") for file in (ROOT / "rtl").rglob("*.s*v*")}
+    for file in RTL.rglob("*.s*v*"):
+        if file not in kept:
+            file.unlink()
+    write(WORK / "mutate_pkg.sv", PACKAGE)
+    write(WORK / "mutate_choice.cpp", CHOICE)
+    return problems
+
+
+def run(command, log, **options):
+    """Runs a command with its output in a file; a Problem with the end of it when the command fails."""
+    with open(log, "w") as out:
+        result = subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, check=False, **options)
+    if result.returncode:
+        raise Problem(f"{' '.join(str(word) for word in command[:3])} ... failed, log in {log}:\n{log.read_text()[-3000:]}")
+
+
+def environment():
+    """For compilers: paths relative to the checkout, so that another checkout finds what this one compiled."""
+    return {**os.environ, "CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1"}
+
+
+def build_main():
+    """The test programs' main function, compiled once."""
+    objects = WORK / "catch_main.o"
+    source = ROOT / "tests/support/catch_main.cpp"
+    if not objects.exists() or objects.stat().st_mtime < source.stat().st_mtime:
+        launcher = ["ccache"] if shutil.which("ccache") else []
+        run([*launcher, "g++", "-std=c++20", "-O1", "-c", str(source), "-o", str(objects)], WORK / "catch_main.log", env=environment())
+
+
+def build(name, test, jobs):
+    """Builds the program of one unit test, with all mutants in it. Arguments as in cmake/RnicRtl.cmake, but lint is not asked for."""
+    top = ROOT / test["top"]
+    if top.is_relative_to(ROOT / "rtl"):
+        top = RTL / top.relative_to(ROOT / "rtl")
+    folder = WORK / name
+    folders = sorted({file.parent for file in RTL.rglob("*.sv")} - {RTL / "generated"})
+    flags = f"-std=c++20 -I{ROOT} -w " + " ".join(f"-D{value.replace('@ROOT@', str(ROOT))}" for value in test.get("defines", []))
+    command = ["verilator", "--cc", "--exe", "--assert", "-Wno-lint", "-Wno-fatal", "--top-module", top.stem, "--prefix", f"V{top.stem}",
+               "--Mdir", str(folder), "--output-split", "20000", "-o", "program", "-CFLAGS", flags, f"-I{RTL}/include"]
+    for directory in folders:
+        command += ["-y", str(directory)]
+    command += test.get("args", [])
+    command += [str(WORK / "mutate_pkg.sv"), str(RTL / "generated/rnic_pkg.sv"), str(top), str(WORK / "mutate_choice.cpp"), str(WORK / "catch_main.o")]
+    command += [str(ROOT / source) for source in test["sources"]]
+    run(command, WORK / f"{name}.verilator.log")
+    run(["make", "-C", str(folder), "-f", f"V{top.stem}.mk", f"-j{jobs}", "OPT_FAST=-O1", "OPT_SLOW=-O0", "OPT_GLOBAL=-O1",
+         *(["OBJCACHE=ccache"] if shutil.which("ccache") else [])], WORK / f"{name}.make.log", env=environment())
+    return folder / "program"
+
+
+def execute(program, number, limit, log):
+    """Runs a test program with a mutant. Returns how it ended: 'passed', 'failed', 'assertion' or 'time-out'; and the seconds it took."""
+    start = time.monotonic()
+    with open(log, "w") as out:
+        try:
+            result = subprocess.run([str(program), "--abort"], stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, check=False,
+                                    cwd=program.parent, env={**os.environ, "RNIC_MUTANT": str(number)}, timeout=limit)
+            code = result.returncode
+        except subprocess.TimeoutExpired:
+            return "time-out", time.monotonic() - start
+    seconds = time.monotonic() - start
+    if code == 0:
+        return "passed", seconds
+    return "assertion" if "Assertion failed in" in log.read_text(errors="replace") else "failed", seconds
+
+
+def kill(mutant, programs, limits):
+    """Runs the mutant's tests until one notices."""
+    for test in mutant["tests"]:
+        how, seconds = execute(programs[test], mutant["id"], limits[test], WORK / f"mutant.{mutant['name']}.{test}.log")
+        if how != "passed":
+            return {"name": mutant["name"], "rule": mutant["rule"], "file": mutant["file"], "killed": True, "by": test, "how": how,
+                    "seconds": round(seconds, 1)}
+    return {"name": mutant["name"], "rule": mutant["rule"], "file": mutant["file"], "killed": False, "by": "", "how": "", "seconds": 0}
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="mutate.sh", description=__doc__.split("\n\n")[0])
+    parser.add_argument("name", nargs="*", help="mutants to try (default: all)")
+    parser.add_argument("--list", action="store_true", help="print the mutants and their rules, and check that their texts are found")
+    parser.add_argument("--json", metavar="FILE", type=pathlib.Path, help="write the result: mutants, survived, errors, list")
+    parser.add_argument("-j", "--jobs", type=int, default=1, help="programs and compilers at a time (default 1)")
+    args = parser.parse_args()
+    if args.jobs < 1:
+        parser.error("--jobs: at least 1")
+    if args.json and (args.json.is_dir() or not args.json.absolute().parent.is_dir()):
+        parser.error(f"--json: {args.json} cannot be written")
+    return parser, args
+
+
+def prepare(name, test, jobs):
+    """Builds a test and runs it without a mutation, which must pass. Returns the program and the limit in seconds for a mutant."""
+    start = time.monotonic()
+    program = build(name, test, jobs)
+    built = time.monotonic() - start
+    how, seconds = execute(program, 0, 1800, WORK / f"{name}.log")
+    if how != "passed":
+        raise Problem(f"{name} does not pass without a mutation ({how}), log in {WORK / name}.log")
+    print(f"{name}: built in {built:.0f} s, passes without a mutation in {seconds:.0f} s", flush=True)
+    # Broken logic may make a test slower. The tests limit simulated time themselves: this is for what hangs.
+    return program, 60 + 5 * seconds
+
+
+def try_all(jobs, tests, chosen):
+    """Test by test: builds it, and tries the mutants that need no other test any more. Returns results and problems."""
+    programs, limits, problems, results = {}, {}, [], []
+    build_main()
+    todo = list(chosen)
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for name in [test for test in tests if any(test in mutant["tests"] for mutant in chosen)]:
+            try:
+                programs[name], limits[name] = prepare(name, tests[name], jobs)
+            except Problem as problem:
+                problems.append(str(problem))
+            ready = [mutant for mutant in todo if all(test in programs for test in mutant["tests"])]
+            todo = [mutant for mutant in todo if mutant not in ready]
+            for result in pool.map(lambda mutant: kill(mutant, programs, limits), ready):
+                verdict = f"killed by {result['by']} ({result['how']}, {result['seconds']:.0f} s)" if result["killed"] else "SURVIVED"
+                print(f"  {result['name']:24} {verdict}", flush=True)
+                results.append(result)
+    return results, problems + [f"{mutant['name']}: not tried, its test cannot be run" for mutant in todo]
+
+
+def main():
+    parser, args = arguments()
+    tests, mutants = load()
+    unknown = [name for name in args.name if name not in mutants]
+    if unknown:
+        parser.error(f"no mutant {', '.join(unknown)} (--list shows them)")
+    WORK.mkdir(parents=True, exist_ok=True)
+    problems = copy_sources(mutants)
+    chosen = [mutant for name, mutant in mutants.items() if not args.name or name in args.name]
+    if args.list:
+        for mutant in chosen:
+            print(f"{mutant['name']:32} {mutant['file']:32} {mutant['rule']}")
+        print("\n".join(problems), file=sys.stderr)
+        return 1 if problems else 0
+    lost = {problem.split(":")[0] for problem in problems}
+    chosen = [mutant for mutant in chosen if mutant["name"] not in lost]
+    results, more = try_all(args.jobs, tests, chosen)
+    problems += more
+    survived = [result["name"] for result in results if not result["killed"]]
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    print(f"{len(results)} mutants, {len(results) - len(survived)} killed, {len(survived)} survived"
+          + (f", {len(problems)} problems" if problems else "") + "".join(f"\n  survived: {name}" for name in survived))
+    if args.json:
+        args.json.write_text(json.dumps({"mutants": len(results), "survived": len(survived), "errors": problems, "list": results}, indent=1) + "\n")
+    return 1 if survived or problems or not results else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Problem as problem:
+        sys.exit(f"mutate.sh: {problem}")
