@@ -202,13 +202,12 @@ TEST_CASE("fast registrations are checked before they are posted (decisions 21, 
   const auto four = std::span(pages).first(4);
   auto range = some_range(four);
   Error expected = Error::kInvalidParameter;
+  auto odd = some_pages(4);
   SECTION("more pages than initialized") { range = some_range(pages); }
   SECTION("no page") { range.pages = {}; }
   SECTION("a page that is not aligned") {
-    auto odd = some_pages(4);
     odd[2] += 8;
     range.pages = odd;
-    CHECK(region->prepare(range).error() == expected);
   }
   SECTION("first offset beyond the page") { range.first_offset = 0x1123; }
   SECTION("base and first offset differ") { range.base += 1; }
