@@ -14,10 +14,6 @@
 #include "testbench/com_ptr.hpp"
 #include "testbench/host.hpp"
 
-namespace rnic::umd {
-class QueuePair;
-}
-
 namespace rnic::testbench {
 
 /// A driver call that a test or tool needs to succeed did not.
