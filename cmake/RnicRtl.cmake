@@ -14,8 +14,14 @@ foreach(dir ${RNIC_RTL_DIRS})
 endforeach()
 set(RNIC_RTL_PACKAGE ${PROJECT_SOURCE_DIR}/rtl/rnic.vlt ${PROJECT_SOURCE_DIR}/rtl/generated/rnic_pkg.sv)
 
+set(RNIC_MODELS "" CACHE STRING "Regular expression of the targets to Verilate, all when empty: the others can't be built, and an edit is soon tested")
+
 # rnic_verilate(TARGET FILE [MODULE] [ARGS...]): Verilates the module of FILE into TARGET as class V<module>.
 function(rnic_verilate target file)
+  if(NOT target MATCHES "${RNIC_MODELS}")
+    set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+    return()
+  endif()
   get_filename_component(module ${file} NAME_WE)
   verilate(${target} SOURCES ${RNIC_RTL_PACKAGE} ${file} TOP_MODULE ${module} PREFIX V${module}
            DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${target}_${module} VERILATOR_ARGS ${RNIC_VERILATOR_ARGS} ${ARGN}
