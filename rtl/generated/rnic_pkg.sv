@@ -1114,7 +1114,7 @@ package rnic_pkg;
     logic [7:0] fault_syndrome;
     logic [7:0] fault_status;  // CqeStatus
     logic [15:0] fault_idx;
-    logic fault;  // WQE fault_idx failed here; nothing more is sent
+    logic fault;  // WQE fault_idx failed here; neither it nor a later one is sent
     logic [31:0] rd_off;  // Bytes of the head Read that have arrived
     logic [4:0] rd_outstanding;  // Reads whose data is not all placed
     logic [4:0] rd_head;  // Reads whose responses have all arrived; slot of the awaited one

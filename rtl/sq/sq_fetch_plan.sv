@@ -1,7 +1,8 @@
 `default_nettype none
 
 /// Decides, when a turn ends, whether WQEs are to be fetched: when at most half of the buffer is in
-/// use and more are posted. Fetches all that fit, up to the end of the ring in host memory.
+/// use and more are posted. Fetches all that fit, up to the end of the ring in host memory. Nothing
+/// is fetched from the WQE on that failed here.
 module sq_fetch_plan (
     input  wire logic [7:0]             qp_i,
     input  wire rnic_pkg::send_ctx_t    ctx_i,
@@ -9,7 +10,7 @@ module sq_fetch_plan (
     output rnic_pkg::wqe_fetch_req_t    req_o
 );
   logic [3:0] capacity, room;
-  logic [15:0] index, posted, slot, depth, to_end;
+  logic [15:0] index, posted, slot, depth, to_end, to_fault;
 
   assign capacity = 4'd8 >> (ctx_i.log_stride - 4'd6);
   assign room     = capacity - ctx_i.buf_count;
@@ -19,8 +20,10 @@ module sq_fetch_plan (
   assign slot     = index & (depth - 16'd1);
   assign to_end   = depth - slot;
 
-  assign fetch_o = ctx_i.in_use && ctx_i.state == rnic_pkg::QpStateRts && !ctx_i.fault &&
-                   !ctx_i.fetching && posted != '0 && ctx_i.buf_count <= {1'b0, capacity[3:1]};
+  assign to_fault = index - ctx_i.fault_idx;
+
+  assign fetch_o = ctx_i.in_use && ctx_i.state == rnic_pkg::QpStateRts &&
+                   (!ctx_i.fault || to_fault[15]) && !ctx_i.fetching && posted != '0 && ctx_i.buf_count <= {1'b0, capacity[3:1]};
   always_comb begin
     req_o.qp         = qp_i;
     req_o.index      = index;
@@ -34,7 +37,7 @@ module sq_fetch_plan (
   end
 
   logic unused_bits;
-  assign unused_bits = ^ctx_i;
+  assign unused_bits = ^{ctx_i, to_fault[14:0]};
 endmodule
 
 `default_nettype wire

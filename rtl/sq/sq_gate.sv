@@ -2,8 +2,8 @@
 
 /// May the queue pair send now? Combinational.
 ///
-/// runnable_o: it has a WQE in the buffer and nothing stops it. judged_o: the whole WQE is to be
-/// judged, because it starts or because recovery makes it go on in the middle. step_aside_o: not
+/// runnable_o: it has a WQE in the buffer and nothing stops it. WQEs before the one that failed here
+/// (fault_idx) still run: recovery may go back to them. judged_o: the whole WQE is to be judged, because it starts or because recovery makes it go on in the middle. step_aside_o: not
 /// this turn; for a malformed WQE, not at all. Only a start waits for the fence (InfiniBand
 /// specification 10.8.3.3), the limit of outstanding Reads and atomics, and SqWindow.
 module sq_gate (
@@ -20,10 +20,13 @@ module sq_gate (
     output logic                        read_stall_o
 );
   logic is_read, window_full, fenced, read_limit, psn_full, start;
+  logic [15:0] to_fault;
   logic [5:0] unused_decode;
 
-  assign runnable_o = ctx_i.in_use && ctx_i.state == rnic_pkg::QpStateRts && !ctx_i.fault &&
-                      !ctx_i.rnr_wait && ctx_i.pi != ctx_i.exec_idx && ctx_i.buf_count != '0;
+  assign to_fault   = ctx_i.exec_idx - ctx_i.fault_idx;
+  assign runnable_o = ctx_i.in_use && ctx_i.state == rnic_pkg::QpStateRts &&
+                      (!ctx_i.fault || to_fault[15]) && !ctx_i.rnr_wait &&
+                      ctx_i.pi != ctx_i.exec_idx && ctx_i.buf_count != '0;
 
   assign start       = !ctx_i.msg_active;
   sq_decode u_decode (
@@ -51,7 +54,7 @@ module sq_gate (
   assign read_stall_o   = start && !bad_i && !window_full && !fenced && read_limit;
 
   logic unused_bits;
-  assign unused_bits = ^{ctx_i, control_i};
+  assign unused_bits = ^{ctx_i, control_i, to_fault[14:0]};
 endmodule
 
 `default_nettype wire

@@ -5,11 +5,11 @@
 ///
 /// A queue pair has at most one fetch under way (send_ctx_t fetching), so a request always has room
 /// and the engine never waits here. When the data is in the buffer the context is acquired: the
-/// WQEs join those in the buffer, fetching clears, the QP is woken. WQEs of a fetch whose number is
-/// not fetch_gen any more are not taken. A DMA error fails the first WQE of the fetch if it is the
-/// next to execute (FailWqe, FatalErr). If WQEs before it are still in the buffer, the error is
-/// dropped: the fetch is repeated once they have been sent. `busy_o`: a fetch of busy_qp_i is under
-/// way.
+/// WQEs join those in the buffer, fetching clears, the QP is woken. A fetch whose number is not
+/// fetch_gen any more is not taken, nor one that starts at a WQE that failed here or behind it. A
+/// DMA error fails the first WQE of the fetch if it is the next to execute (FailWqe, FatalErr). If
+/// WQEs before it are still in the buffer, the error is dropped: the fetch is repeated once they
+/// have been sent. `busy_o`: a fetch of busy_qp_i is under way.
 module wqe_fetch (
     input  wire logic                   clk_i,
     input  wire logic                   rst_ni,
@@ -172,14 +172,17 @@ module wqe_fetch (
   logic [7:0] done_qp;
   logic [15:0] done_index;
   logic [3:0] done_count, done_gen;
+  logic [15:0] to_fault;
   logic wanted, fail, fail_q;
   assign done_qp    = done_info[7:0];
   assign done_index = done_info[23:8];
   assign done_count = done_info[27:24];
   assign done_gen   = done_info[35:32];
 
+  assign to_fault = done_index - ctx_data_i.fault_idx;
   assign wanted = ctx_data_i.in_use && ctx_data_i.fetching && ctx_data_i.fetch_gen == done_gen &&
-                  ctx_data_i.state == rnic_pkg::QpStateRts && !ctx_data_i.fault;
+                  ctx_data_i.state == rnic_pkg::QpStateRts &&
+                  (!ctx_data_i.fault || to_fault[15]);
   assign fail   = wanted && done_err && ctx_data_i.buf_count == '0;
   always_comb begin
     ctx_d = ctx_data_i;
@@ -240,7 +243,7 @@ module wqe_fetch (
   end
 
   logic unused_bits;
-  assign unused_bits = ^{done_info[31:28], rd_rsp_data_i.offset, rd_rsp_data_i.bytes};
+  assign unused_bits = ^{to_fault[14:0], done_info[31:28], rd_rsp_data_i.offset, rd_rsp_data_i.bytes};
 
   `ASSERT(RoomForEveryQp, !add_valid_q || queue_ready)
   `ASSERT(OneFetchPerQp, !req_valid_i || !pending_q[req_data_i.qp])

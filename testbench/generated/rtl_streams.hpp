@@ -542,7 +542,7 @@ struct SendCtx {
   std::uint8_t rd_head{};  ///< Reads whose responses have all arrived; slot of the awaited one
   std::uint8_t rd_outstanding{};  ///< Reads whose data is not all placed
   std::uint32_t rd_off{};  ///< Bytes of the head Read that have arrived
-  std::uint8_t fault{};  ///< WQE fault_idx failed here; nothing more is sent
+  std::uint8_t fault{};  ///< WQE fault_idx failed here; neither it nor a later one is sent
   std::uint16_t fault_idx{};
   std::uint8_t fault_status{};  ///< CqeStatus
   std::uint8_t fault_syndrome{};

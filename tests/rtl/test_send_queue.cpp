@@ -554,3 +554,36 @@ TEST_CASE("send_queue: nothing is sent while an RNR NAK makes it wait", "[rtl]")
   world.finish();
   CHECK(world.desc_count == 1);
 }
+
+// A fault stops the queue at its WQE and behind it. Recovery may go back to WQEs in front of it, whose packets were lost.
+TEST_CASE("send_queue: WQEs in front of one that failed here are fetched and sent, none from it on", "[rtl]") {
+  World world(seed(16));
+  world.answer = false;
+  for (int round = 0; round < 24; ++round) {
+    const int qp = round;
+    const bool fetched = round % 2 != 0;
+    const std::uint16_t before = static_cast<std::uint16_t>(world.bench.uniform(0, 12));
+    world.set_up(qp, [&](rtl::SendCtx& ctx) {
+      ctx.log_depth = 6;
+      ctx.log_stride = static_cast<std::uint8_t>(6 + round % 4);
+      ctx.fault = 1;
+      ctx.fault_idx = static_cast<std::uint16_t>(ctx.exec_idx + before);
+      ctx.fault_status = static_cast<std::uint8_t>(CqeStatus::kLocProtErr);
+    });
+    auto& queue = world.queues[qp];
+    const auto setup = queue.setup;
+    for (int i = 0; i < 20; ++i) {
+      if (fetched || i < before) world.write_wqe(qp, inline_write(16));
+      else ++queue.pi;  // not in memory: nothing may come of it
+    }
+    const auto sent = world.desc_count;
+    world.ring(qp);
+    world.bench.run(3000);
+    CHECK(world.desc_count == sent + before);
+    CHECK(world.failures.empty());
+    const auto ctx = world.context(qp);
+    CHECK(ctx.exec_idx == setup.fault_idx);
+    CHECK(ctx.fetching == 0);
+    queue.expected.clear();
+  }
+}
