@@ -78,6 +78,17 @@ struct Lab {
     REQUIRE(take_result(a, *pair.ends[0].initiator_cq, result, limit_ns));
     return result.Status;
   }
+  /// Posts a Write at the queue pair itself; `defer`: the NIC is not told yet.
+  void write_deferred(std::size_t bytes, std::uint32_t key, bool defer) {
+    const umd::Segment segment{reinterpret_cast<std::uint64_t>(memory[0]), static_cast<std::uint32_t>(bytes), key};
+    REQUIRE(testbench::core_of(*pair.ends[0].qp)
+                .post_send({.opcode = hw::WqeOpcode::kWrite,
+                            .segments = std::span(&segment, 1),
+                            .remote_address = reinterpret_cast<std::uint64_t>(memory[1]),
+                            .remote_key = __builtin_bswap32(region[1]->GetRemoteToken()),
+                            .defer = defer})
+                .ok());
+  }
   std::size_t receives() {
     ND2_RESULT results[16];
     return pair.ends[1].receive_cq->GetResults(results, 16);
@@ -312,4 +323,37 @@ TEST_CASE("packets sent again for nothing: their memory may be gone, and the que
     }
     CHECK(lab.count(a, hw::Counter::kAckTimeouts) > 5);
   }, 10'000);
+}
+
+// The request that fails here has been tried already when the NAK, the gap or the time-out makes the queue go back in front of it.
+TEST_CASE("a request that fails here behind a lost packet: those in front complete, it fails, the rest is flushed (9.9.2.3; decisions 1, 7)") {
+  experiment("behind", [](World& world, Endpoint& a, Endpoint& b) {
+    constexpr std::size_t kFront = 9000;
+    for (const bool malformed : {false, true}) {
+      for (const int loss : {0, 1, 2}) {
+        INFO((malformed ? "malformed" : "bad key") << ", loss " << loss);
+        Lab lab(world, a, b, {.mtu = 1024, .ack_timeout = 4});
+        std::memset(lab.memory[1], 0, kFront);
+        const std::uint32_t key = lab.region[0]->GetLocalToken();
+        // A middle packet (NAK), the last one (time-out), a Read's response (time-out, nothing follows it).
+        if (loss == 0) lab.lose(0, kWriteMiddle, 3);
+        else if (loss == 1) lab.lose(0, kWriteLast);
+        else lab.lose(1, kReadMiddle, 2, 6);
+        if (loss == 2) std::memset(lab.memory[1], 0x3C, kFront), lab.read(kFront);
+        else lab.write_deferred(kFront, key, true);
+        lab.write_deferred(5000, malformed ? key : key ^ 0x40, true);
+        if (malformed) {
+          auto& core = testbench::core_of(*lab.pair.ends[0].qp);
+          core.kernel_qp().send_ring()[std::size_t{1} << umd::SendQueue::log_stride_for(core.granted().send_segments, core.granted().inline_bytes)] = 0x7F;
+        }
+        lab.write_deferred(100, key, true);
+        lab.write_deferred(100, key, false);
+        CHECK(lab.result() == ND_SUCCESS);
+        CHECK(lab.same(kFront));
+        CHECK(lab.result() == (malformed ? ND_INVALID_DEVICE_REQUEST : ND_ACCESS_VIOLATION));
+        CHECK(lab.result() == ND_CANCELED);
+        CHECK(lab.result() == ND_CANCELED);
+      }
+    }
+  });
 }
