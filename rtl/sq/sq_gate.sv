@@ -3,9 +3,10 @@
 /// May the queue pair send now? Combinational.
 ///
 /// runnable_o: it has a WQE in the buffer and nothing stops it. WQEs before the one that failed here
-/// (fault_idx) still run: recovery may go back to them. judged_o: the whole WQE is to be judged, because it starts or because recovery makes it go on in the middle. step_aside_o: not
-/// this turn; for a malformed WQE, not at all. Only a start waits for the fence (InfiniBand
-/// specification 10.8.3.3), the limit of outstanding Reads and atomics, and SqWindow.
+/// (fault_idx) still run: recovery may go back to them. judged_o: the whole WQE is to be judged,
+/// because it starts or because recovery makes it go on in the middle. step_aside_o: not this turn;
+/// for a malformed WQE, not at all. Only a start waits for the fence (InfiniBand specification
+/// 10.8.3.3), the limit of outstanding Reads and atomics, and SqWindow.
 module sq_gate (
     input  wire rnic_pkg::send_ctx_t    ctx_i,
     input  wire rnic_pkg::wqe_control_t control_i,
