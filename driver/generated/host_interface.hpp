@@ -286,6 +286,7 @@ enum class Counter : std::uint8_t {
   kRxPsnError,  ///< Requests ahead of the expected PSN
   kRxInvalidRequest,  ///< Requests that are NAKed invalid
   kRxRnr,  ///< SENDs without a receive WQE
+  kRxBehindAtomic,  ///< SENDs and WRITEs that came before an earlier atomic was executed, NAKed to come again
   kRxAcks,  ///< ACKs received
   kRxNaks,  ///< NAKs received
   kRxGaps,  ///< Responses missing in front of one that came
@@ -327,7 +328,7 @@ enum class Counter : std::uint8_t {
   kRetiredRecords,  ///< Retired-index records written
   kAdminCommands,  ///< Admin commands executed
 };
-inline constexpr std::array<std::string_view, 60> kCounterNames = {
+inline constexpr std::array<std::string_view, 61> kCounterNames = {
     "TxFrames",
     "TxRequests",
     "TxReadResponses",
@@ -348,6 +349,7 @@ inline constexpr std::array<std::string_view, 60> kCounterNames = {
     "RxPsnError",
     "RxInvalidRequest",
     "RxRnr",
+    "RxBehindAtomic",
     "RxAcks",
     "RxNaks",
     "RxGaps",

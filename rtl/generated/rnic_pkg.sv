@@ -335,7 +335,7 @@ package rnic_pkg;
   localparam logic [11:0] UarWqeWindow = 12'h800;
 
   // Bits of the event vector.
-  localparam int unsigned NumCounters = 60;
+  localparam int unsigned NumCounters = 61;
   localparam int unsigned CounterTxFrames = 0;
   localparam int unsigned CounterTxRequests = 1;
   localparam int unsigned CounterTxReadResponses = 2;
@@ -356,46 +356,47 @@ package rnic_pkg;
   localparam int unsigned CounterRxPsnError = 17;
   localparam int unsigned CounterRxInvalidRequest = 18;
   localparam int unsigned CounterRxRnr = 19;
-  localparam int unsigned CounterRxAcks = 20;
-  localparam int unsigned CounterRxNaks = 21;
-  localparam int unsigned CounterRxGaps = 22;
-  localparam int unsigned CounterRxReadResponses = 23;
-  localparam int unsigned CounterRxStrayResponses = 24;
-  localparam int unsigned CounterRxAtomics = 25;
-  localparam int unsigned CounterRxAtomicRepeats = 26;
-  localparam int unsigned CounterRxPlaceFaults = 27;
-  localparam int unsigned CounterXlateRequests = 28;
-  localparam int unsigned CounterXlateFaults = 29;
-  localparam int unsigned CounterTlbMisses = 30;
-  localparam int unsigned CounterTlbPrefetches = 31;
-  localparam int unsigned CounterDmaReads = 32;
-  localparam int unsigned CounterDmaWrites = 33;
-  localparam int unsigned CounterDmaReadErrors = 34;
-  localparam int unsigned CounterDmaReadTimeouts = 35;
-  localparam int unsigned CounterHostUnsupported = 36;
-  localparam int unsigned CounterSendDoorbells = 37;
-  localparam int unsigned CounterReceiveDoorbells = 38;
-  localparam int unsigned CounterCqDoorbells = 39;
-  localparam int unsigned CounterDoorbellsRefused = 40;
-  localparam int unsigned CounterWindowWqes = 41;
-  localparam int unsigned CounterWindowFallbacks = 42;
-  localparam int unsigned CounterWqeFetches = 43;
-  localparam int unsigned CounterWqeErrors = 44;
-  localparam int unsigned CounterFenceStalls = 45;
-  localparam int unsigned CounterReadLimitStalls = 46;
-  localparam int unsigned CounterWindowStalls = 47;
-  localparam int unsigned CounterSequenceRetries = 48;
-  localparam int unsigned CounterAckTimeouts = 49;
-  localparam int unsigned CounterRnrRetries = 50;
-  localparam int unsigned CounterRetriesExhausted = 51;
-  localparam int unsigned CounterCqes = 52;
-  localparam int unsigned CounterFlushedWqes = 53;
-  localparam int unsigned CounterCqOverruns = 54;
-  localparam int unsigned CounterEqes = 55;
-  localparam int unsigned CounterEqOverruns = 56;
-  localparam int unsigned CounterMsixMessages = 57;
-  localparam int unsigned CounterRetiredRecords = 58;
-  localparam int unsigned CounterAdminCommands = 59;
+  localparam int unsigned CounterRxBehindAtomic = 20;
+  localparam int unsigned CounterRxAcks = 21;
+  localparam int unsigned CounterRxNaks = 22;
+  localparam int unsigned CounterRxGaps = 23;
+  localparam int unsigned CounterRxReadResponses = 24;
+  localparam int unsigned CounterRxStrayResponses = 25;
+  localparam int unsigned CounterRxAtomics = 26;
+  localparam int unsigned CounterRxAtomicRepeats = 27;
+  localparam int unsigned CounterRxPlaceFaults = 28;
+  localparam int unsigned CounterXlateRequests = 29;
+  localparam int unsigned CounterXlateFaults = 30;
+  localparam int unsigned CounterTlbMisses = 31;
+  localparam int unsigned CounterTlbPrefetches = 32;
+  localparam int unsigned CounterDmaReads = 33;
+  localparam int unsigned CounterDmaWrites = 34;
+  localparam int unsigned CounterDmaReadErrors = 35;
+  localparam int unsigned CounterDmaReadTimeouts = 36;
+  localparam int unsigned CounterHostUnsupported = 37;
+  localparam int unsigned CounterSendDoorbells = 38;
+  localparam int unsigned CounterReceiveDoorbells = 39;
+  localparam int unsigned CounterCqDoorbells = 40;
+  localparam int unsigned CounterDoorbellsRefused = 41;
+  localparam int unsigned CounterWindowWqes = 42;
+  localparam int unsigned CounterWindowFallbacks = 43;
+  localparam int unsigned CounterWqeFetches = 44;
+  localparam int unsigned CounterWqeErrors = 45;
+  localparam int unsigned CounterFenceStalls = 46;
+  localparam int unsigned CounterReadLimitStalls = 47;
+  localparam int unsigned CounterWindowStalls = 48;
+  localparam int unsigned CounterSequenceRetries = 49;
+  localparam int unsigned CounterAckTimeouts = 50;
+  localparam int unsigned CounterRnrRetries = 51;
+  localparam int unsigned CounterRetriesExhausted = 52;
+  localparam int unsigned CounterCqes = 53;
+  localparam int unsigned CounterFlushedWqes = 54;
+  localparam int unsigned CounterCqOverruns = 55;
+  localparam int unsigned CounterEqes = 56;
+  localparam int unsigned CounterEqOverruns = 57;
+  localparam int unsigned CounterMsixMessages = 58;
+  localparam int unsigned CounterRetiredRecords = 59;
+  localparam int unsigned CounterAdminCommands = 60;
 
   /// Register IdentityHeader.
   localparam int unsigned RegIdentityHeaderBits = 64;
@@ -1152,9 +1153,10 @@ package rnic_pkg;
   } send_ctx_t;
 
   /// Receive side of a QP. state .. remote_read are set by the admin queue; the rest is dynamic.
-  localparam int unsigned RecvCtxBits = 401;
+  localparam int unsigned RecvCtxBits = 406;
   typedef struct packed {
     logic nak_sent;  // A NAK for epsn went out; stay silent until it arrives
+    logic [4:0] atomics_due;  // Inbound atomics, not repeated ones, not yet executed
     logic [4:0] rp_inflight;  // The same, repeated by the peer: they are in the ring beside the others, and count against no limit but its size
     logic [4:0] rd_inflight;  // Inbound Reads and atomics not yet answered
     logic [31:0] received;  // SEND: bytes so far

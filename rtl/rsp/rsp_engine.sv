@@ -248,6 +248,9 @@ module rsp_engine (
       if (ctx_q.rp_inflight != '0) rel_data_o.rp_inflight = ctx_q.rp_inflight - 1'b1;
     end else if (ctx_q.rd_inflight != '0) begin
       rel_data_o.rd_inflight = ctx_q.rd_inflight - 1'b1;
+      if (send_atomic && ctx_q.atomics_due != '0) begin
+        rel_data_o.atomics_due = ctx_q.atomics_due - 1'b1;
+      end
     end
   end
   assign rel_valid_o = state_q == StSend;

@@ -130,7 +130,7 @@ module rx_check (
 
   rnic_pkg::rx_plan_t request_plan, response_plan, plan_d;
   rnic_pkg::rx_sgl_fetch_t request_fetch_data, response_fetch_data;
-  logic request_fetch, request_kill, duplicate, psn_error, invalid, rnr;
+  logic request_fetch, request_kill, duplicate, psn_error, behind_atomic, invalid, rnr;
   logic response_fetch, response_kill, ack, nak, read_response, gap, stray;
   rx_request u_request (
       .clk_i,
@@ -143,6 +143,7 @@ module rx_check (
       .kill_o      (request_kill),
       .duplicate_o (duplicate),
       .psn_error_o (psn_error),
+      .behind_atomic_o(behind_atomic),
       .invalid_o   (invalid),
       .rnr_o       (rnr)
   );
@@ -194,6 +195,7 @@ module rx_check (
     if (!dropped && !is_response_q) begin
       event_d[rnic_pkg::CounterRxDuplicate]      = duplicate;
       event_d[rnic_pkg::CounterRxPsnError]       = psn_error;
+      event_d[rnic_pkg::CounterRxBehindAtomic]   = behind_atomic;
       event_d[rnic_pkg::CounterRxInvalidRequest] = invalid;
       event_d[rnic_pkg::CounterRxRnr]            = rnr;
     end

@@ -11,6 +11,10 @@
 /// result. A PSN ahead is NAKed once, and then nothing is said until epsn arrives (9.7.5.2); an RNR
 /// NAK counts as such a NAK. kill_o: after a fatal NAK nothing more of this side of the QP may run.
 ///
+/// SENDs, WRITEs and atomics are executed in the order in which they come (9.5, C9-28), and an
+/// atomic only when its turn to answer comes. A SEND or WRITE that is here before that counts as
+/// lost: its NAK leaves in its turn, behind the answer of the atomic.
+///
 /// A WRITE with immediate data takes a receive WQE at its last packet, of which nothing is executed
 /// before there is one (9.4.3). An atomic is a Read with another action, at a multiple of 8
 /// (9.4.5).
@@ -25,6 +29,7 @@ module rx_request (
     output logic                       kill_o,
     output logic                       duplicate_o,
     output logic                       psn_error_o,
+    output logic                       behind_atomic_o,
     output logic                       invalid_o,
     output logic                       rnr_o
 );
@@ -81,7 +86,7 @@ module rx_request (
   assign wqe_slot     = ctx_i.rq_head & ~(16'hffff << ctx_i.log_depth);
 
   logic ahead_q, behind_q, bad_sequence_q, bad_length_q, forbidden_q, no_wqe_q, read_full_q;
-  logic all_old_q, ring_full_q;
+  logic atomics_due_q, all_old_q, ring_full_q;
   logic [5:0] in_ring;
   logic bad_payload, bad_total;
   logic [31:0] sum_q, remain_q;
@@ -113,6 +118,7 @@ module rx_request (
     no_wqe_q       <= ((is_send && starts) || is_write_imm) && ctx_i.rq_head == ctx_i.rq_pi;
     read_full_q    <= is_read && ctx_i.rd_inflight >= ctx_i.max_dest_rd;
     ring_full_q    <= is_read && in_ring >= rnic_pkg::MaxReadsOutstanding[5:0];
+    atomics_due_q  <= (is_send || is_write) && ctx_i.atomics_due != 5'd0;
     sum_q          <= sum;
     remain_q       <= remain;
     next_epsn_q    <= ctx_i.epsn + (is_read ? read_psns : 24'd1);
@@ -125,7 +131,7 @@ module rx_request (
   logic execute, replay;
   logic [7:0] nak;
   always_comb begin : verdict
-    {duplicate_o, psn_error_o, invalid_o, rnr_o, kill_o, execute} = 6'b000000;
+    {duplicate_o, psn_error_o, behind_atomic_o, invalid_o, rnr_o, kill_o, execute} = 7'b0000000;
     replay = behind_q && is_read && all_old_q && !bad_length_q && !forbidden_q && !ring_full_q;
     nak = 8'd0;
     if (behind_q) begin
@@ -142,6 +148,9 @@ module rx_request (
       invalid_o = 1'b1;
     end else if (ring_full_q) begin
       // Full of repeated Reads: as if this one had been lost.
+    end else if (atomics_due_q) begin
+      behind_atomic_o = 1'b1;
+      nak             = ctx_i.nak_sent ? 8'd0 : rnic_pkg::AethSyndromeNakPsn;
     end else if (no_wqe_q) begin
       rnr_o = 1'b1;
       nak   = rnic_pkg::AethSyndromeRnrNak | 8'(ctx_i.min_rnr_timer);
@@ -175,6 +184,7 @@ module rx_request (
       end
     end
     if (is_read && execute) ctx_o.rd_inflight = ctx_i.rd_inflight + 5'd1;
+    if (is_atomic && execute) ctx_o.atomics_due = ctx_i.atomics_due + 5'd1;
     if (replay) ctx_o.rp_inflight = ctx_i.rp_inflight + 5'd1;
   end
 

@@ -650,9 +650,9 @@ struct SendCtx {
   bool operator==(const SendCtx&) const = default;
 };
 
-/// Receive side of a QP. state .. remote_read are set by the admin queue; the rest is dynamic. 401 bits.
+/// Receive side of a QP. state .. remote_read are set by the admin queue; the rest is dynamic. 406 bits.
 struct RecvCtx {
-  static constexpr std::size_t kBits = 401;
+  static constexpr std::size_t kBits = 406;
   static constexpr std::size_t kBytes = 51;
   std::uint8_t state{};  ///< QpState
   std::uint8_t in_use{};  ///< Created
@@ -680,6 +680,7 @@ struct RecvCtx {
   std::uint32_t received{};  ///< SEND: bytes so far
   std::uint8_t rd_inflight{};  ///< Inbound Reads and atomics not yet answered
   std::uint8_t rp_inflight{};  ///< The same, repeated by the peer: they are in the ring beside the others, and count against no limit but its size
+  std::uint8_t atomics_due{};  ///< Inbound atomics, not repeated ones, not yet executed
   std::uint8_t nak_sent{};  ///< A NAK for epsn went out; stay silent until it arrives
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
@@ -709,7 +710,8 @@ struct RecvCtx {
     bits::put_little<358, 32>(to, received);
     bits::put_little<390, 5>(to, rd_inflight);
     bits::put_little<395, 5>(to, rp_inflight);
-    bits::put_little<400, 1>(to, nak_sent);
+    bits::put_little<400, 5>(to, atomics_due);
+    bits::put_little<405, 1>(to, nak_sent);
   }
   static constexpr RecvCtx decode(std::span<const std::uint8_t, kBytes> from) {
     RecvCtx v;
@@ -739,7 +741,8 @@ struct RecvCtx {
     bits::get_little<358, 32>(from, v.received);
     bits::get_little<390, 5>(from, v.rd_inflight);
     bits::get_little<395, 5>(from, v.rp_inflight);
-    bits::get_little<400, 1>(from, v.nak_sent);
+    bits::get_little<400, 5>(from, v.atomics_due);
+    bits::get_little<405, 1>(from, v.nak_sent);
     return v;
   }
   bool operator==(const RecvCtx&) const = default;

@@ -170,6 +170,11 @@ class ProtocolModel {
     // Resources
     if (kind == Kind::kRead && c.rd_inflight >= c.max_dest_rd) return fatal(0x61);
     if (kind == Kind::kRead && c.rd_inflight + c.rp_inflight >= 16) return false;  // no room beside repeated ones: as if lost
+    // 9.5, C9-28: SENDs, WRITEs and atomics are executed in their order.
+    if (kind != Kind::kRead && c.atomics_due != 0) {
+      count(hw::Counter::kRxBehindAtomic);
+      return c.nak_sent ? false : nak(0x60);
+    }
     // 9.4.3: a WRITE with immediate data needs its receive WQE at its last packet.
     const bool write_imm = kind == Kind::kWrite && immediate;
     if (((kind == Kind::kSend && starts) || write_imm) && c.rq_head == c.rq_pi) {
@@ -188,6 +193,7 @@ class ProtocolModel {
     if (kind == Kind::kRead) {
       if (d.dma_length > mtu) c.epsn = psn24(c.epsn + static_cast<std::uint32_t>((d.dma_length + mtu - 1) / mtu) - 1);
       ++c.rd_inflight;
+      c.atomics_due += atomic;
       read_plan(d, plan);
     } else if (kind == Kind::kWrite) {
       plan.key = starts ? d.rkey : c.rkey;

@@ -283,7 +283,10 @@ class Rig {
   }
   /// An atomic on the 8 bytes of the QP; or, as the receive side asks for a duplicate, the one of `repeat` again.
   void atomic(int qp, std::optional<std::uint32_t> repeat = {}) {
-    change(qp, [repeat](rtl::RecvCtx& ctx) { ++(repeat ? ctx.rp_inflight : ctx.rd_inflight); });
+    change(qp, [repeat](rtl::RecvCtx& ctx) {
+      ++(repeat ? ctx.rp_inflight : ctx.rd_inflight);
+      if (!repeat) ++ctx.atomics_due;
+    });
     give(qp, rtl::RspCommand::kAtomic, [&](rtl::RspCmd& c) {
       c.va = 64 * static_cast<std::uint64_t>(qp) + 8 * (static_cast<std::uint64_t>(qp) % 8);
       c.key = 0;
@@ -554,7 +557,7 @@ TEST_CASE("responder_output: a repeated atomic gets the saved result, in its tur
     CHECK(rig.memory.words[5] == rig.monitors[5].memory);
   }
   CHECK(rig.monitors[5].atomics == 30 * 20);
-  rig.change(5, [&](rtl::RecvCtx& ctx) { CHECK((ctx.rd_inflight == 0 && ctx.rp_inflight == 0)); });
+  rig.change(5, [&](rtl::RecvCtx& ctx) { CHECK((ctx.rd_inflight == 0 && ctx.rp_inflight == 0 && ctx.atomics_due == 0)); });
 }
 
 TEST_CASE("responder_output: an atomic that waits for memory holds up nobody but its own QP", "[rtl]") {

@@ -187,7 +187,10 @@ struct Bed {
       if (bench.chance(0.7)) {
         const auto answered = static_cast<std::uint8_t>(uniform(0, m.recv.rd_inflight));
         const auto repeated = static_cast<std::uint8_t>(uniform(0, m.recv.rp_inflight));
-        const auto answer_them = [answered, repeated](rtl::RecvCtx& ctx) { ctx.rd_inflight -= answered, ctx.rp_inflight -= repeated; };
+        const auto atomics = static_cast<std::uint8_t>(m.recv.atomics_due - std::min<unsigned>(m.recv.atomics_due, m.recv.rd_inflight - answered));
+        const auto answer_them = [answered, repeated, atomics](rtl::RecvCtx& ctx) {
+          ctx.rd_inflight -= answered, ctx.rp_inflight -= repeated, ctx.atomics_due -= atomics;
+        };
         answer_them(m.recv);
         recv.change(qp, answer_them);
       }

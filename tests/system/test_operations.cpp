@@ -250,6 +250,43 @@ TEST_CASE("atomics: results, every alignment of the answer, wrap") {
   });
 }
 
+TEST_CASE("a SEND or WRITE behind an atomic is executed behind it, without a fence (C9-28)") {
+  auto& world = fresh_world(WorldOptions::from_environment("operations_order"));
+  with_endpoints(world, [&](Endpoint& endpoint_a, Endpoint& endpoint_b) {
+    Pair2 pair(endpoint_a, endpoint_b);
+    auto& [a, b] = pair;
+    std::memset(a.memory, 0x33, kBytes);
+    const std::uint64_t written = a.word(0);
+    const Segment result = a.segment(8192, 8), value = a.segment(0, 8), data = a.segment(0, 8), read = a.segment(16384, 32768);
+    // Behind a Read of many packets the atomics have to wait for their turn.
+    for (const bool behind_read : {false, true}) {
+      for (int round = 0; round < 4; ++round) {
+        b.set_word(64, 1000);
+        b.set_word(128, 1000);
+        if (behind_read) {
+          must(a.qps[0]->post_send({.opcode = WqeOpcode::kRead, .id = 9, .segments = {&read, 1}, .remote_address = b.at(4096), .remote_key = b.region->key()}));
+        }
+        must(a.qps[0]->post_send(atomic(b, 64, 1, result, true, 7)));
+        must(a.qps[0]->post_send({.opcode = WqeOpcode::kWrite, .id = 2, .segments = {&value, 1}, .remote_address = b.at(64), .remote_key = b.region->key()}));
+        must(a.qps[0]->post_send(atomic(b, 128, 3, result, true, 7)));
+        const Segment buffer = b.segment(128, 8);
+        must(b.qps[0]->post_receive({.id = 4, .segments = {&buffer, 1}}));
+        must(a.qps[0]->post_send({.opcode = WqeOpcode::kSend, .id = 4, .segments = {&data, 1}}));
+        if (behind_read) CHECK(a.sent().status == CqeStatus::kSuccess);
+        for (const std::uint64_t id : {1, 2, 3, 4}) {
+          const auto completion = a.sent();
+          CHECK(completion.id == id);
+          CHECK(completion.status == CqeStatus::kSuccess);
+        }
+        CHECK(b.received().status == CqeStatus::kSuccess);
+        CHECK(a.word(8192) == 1000);
+        CHECK(b.word(64) == written);
+        CHECK(b.word(128) == written);
+      }
+    }
+  });
+}
+
 TEST_CASE("atomics that may not be: alignment, rights, keys, ranges, limits") {
   auto& world = fresh_world(WorldOptions::from_environment("operations_refused"));
   with_endpoints(world, [&](Endpoint& endpoint_a, Endpoint& endpoint_b) {
