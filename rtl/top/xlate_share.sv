@@ -2,8 +2,8 @@
 `include "assert.svh"
 
 /// Two clients on one port of the translation block: requests in turn, answers to whoever asked, in
-/// order. Adds no cycle. A client that does not take its answer holds up the other's: client 1 must
-/// take its answers at once. A hand-back (retire_*) of client 1 waits for a cycle in which client 0
+/// order. Adds no cycle. The port answers two cycles after a request at the earliest. A client that
+/// does not take its answer holds up the other's: client 1 must take its answers at once. A hand-back (retire_*) of client 1 waits for a cycle in which client 0
 /// has none; it may come once its last one has left.
 module xlate_share (
     input  wire logic       clk_i,
@@ -61,7 +61,7 @@ module xlate_share (
 
   always_ff @(posedge clk_i) begin
     locked_q <= port_req_valid_o && !port_req_ready_i;
-    if (offered) source_q <= source;
+    if (port_req_valid_o) source_q <= source;
     if (retire_valid_i[1]) held_epoch_q <= retire_epoch_i[1];
     held_q <= retire_valid_i[1] || (held_q && retire_valid_i[0]);
     if (!rst_ni) begin
