@@ -107,22 +107,24 @@ module rnic_top (
   );
 
   // ---- Host interface ------------------------------------------------------------------------------------------
-  logic contexts_ready, send_ctx_ready, recv_ctx_ready, xlate_ready, completion_ready, device_enable;
+  logic contexts_ready, send_ctx_ready, recv_ctx_ready, xlate_ready, completion_ready, srq_ready, device_enable;
   logic [47:0] port_mac;
   logic [63:0] cycles;
   logic sq_db_valid, sq_db_ready, rq_db_valid, rq_db_ready, cq_db_valid, cq_db_ready, eq_db_valid, eq_db_ready;
-  rnic_pkg::doorbell_t sq_db_data, rq_db_data, cq_db_data, eq_db_data;
+  rnic_pkg::doorbell_t sq_db_data, rq_db_data, cq_db_data, eq_db_data, srq_db_data;
+  logic srq_db_valid, srq_db_ready;
   logic wqe_push_valid, wqe_push_ready;
   rnic_pkg::wqe_push_t wqe_push_data;
   logic msix_valid, msix_ready;
   logic [7:0] msix_vector;
-  logic [3:0] admin_acq_valid, admin_acq_ready, admin_ctx_valid, admin_rel_valid, admin_rel_ready;
+  logic [4:0] admin_acq_valid, admin_acq_ready, admin_ctx_valid, admin_rel_valid, admin_rel_ready;
   logic [7:0] admin_acq_index;
   logic admin_rel_write;
   rnic_pkg::send_ctx_t send_ctx, admin_send_ctx;
   rnic_pkg::recv_ctx_t recv_ctx, admin_recv_ctx;
   rnic_pkg::cq_ctx_t cq_ctx, admin_cq_ctx;
   rnic_pkg::eq_ctx_t eq_ctx, admin_eq_ctx;
+  rnic_pkg::srq_ctx_t srq_ctx, admin_srq_ctx;
   logic path_wr_valid;
   logic [7:0] path_wr_qp;
   rnic_pkg::path_t path_wr_data;
@@ -137,7 +139,8 @@ module rnic_top (
   rnic_pkg::qp_error_t qp_error_data;
   logic [ResetBlocks-1:0] block_reset_valid, block_reset_ready;
 
-  assign contexts_ready = send_ctx_ready && recv_ctx_ready && xlate_ready && completion_ready;
+  assign contexts_ready = send_ctx_ready && recv_ctx_ready && xlate_ready && completion_ready &&
+                          srq_ready;
 
   host_if u_host_if (
       .clk_i,
@@ -167,6 +170,9 @@ module rnic_top (
       .eq_doorbell_valid_o(eq_db_valid),
       .eq_doorbell_ready_i(eq_db_ready),
       .eq_doorbell_data_o (eq_db_data),
+      .srq_doorbell_valid_o(srq_db_valid),
+      .srq_doorbell_ready_i(srq_db_ready),
+      .srq_doorbell_data_o(srq_db_data),
       .wqe_push_valid_o   (wqe_push_valid),
       .wqe_push_ready_i   (wqe_push_ready),
       .wqe_push_data_o    (wqe_push_data),
@@ -197,6 +203,7 @@ module rnic_top (
       .recv_ctx_i         (recv_ctx),
       .cq_ctx_i           (cq_ctx),
       .eq_ctx_i           (eq_ctx),
+      .srq_ctx_i          (srq_ctx),
       .rel_valid_o        (admin_rel_valid),
       .rel_ready_i        (admin_rel_ready),
       .rel_write_o        (admin_rel_write),
@@ -204,6 +211,7 @@ module rnic_top (
       .recv_ctx_o         (admin_recv_ctx),
       .cq_ctx_o           (admin_cq_ctx),
       .eq_ctx_o           (admin_eq_ctx),
+      .srq_ctx_o          (admin_srq_ctx),
       .path_wr_valid_o    (path_wr_valid),
       .path_wr_qp_o       (path_wr_qp),
       .path_wr_data_o     (path_wr_data),
@@ -612,6 +620,12 @@ module rnic_top (
       .event_o        (ev_front)
   );
 
+  logic engine_srq_acq_valid, engine_srq_rel_valid, engine_srq_rel_write, srq_limit_valid;
+  logic [1:0] srq_acq_ready, srq_ctx_valid, srq_rel_ready;
+  logic [7:0] engine_srq_index, srq_limit;
+  logic [19:0] rx_entered, rx_left;
+  rnic_pkg::srq_ctx_t engine_srq_rel_data;
+
   rx_engine u_rx_engine (
       .clk_i,
       .rst_ni,
@@ -639,6 +653,19 @@ module rnic_top (
       .recv_rel_ready_i    (recv_rel_ready[2]),
       .recv_rel_write_o    (recv_rel_write[2]),
       .recv_rel_data_o     (engine_recv_rel_data),
+      .srq_acq_valid_o     (engine_srq_acq_valid),
+      .srq_acq_ready_i     (srq_acq_ready[1]),
+      .srq_acq_index_o     (engine_srq_index),
+      .srq_ctx_valid_i     (srq_ctx_valid[1]),
+      .srq_ctx_data_i      (srq_ctx),
+      .srq_rel_valid_o     (engine_srq_rel_valid),
+      .srq_rel_ready_i     (srq_rel_ready[1]),
+      .srq_rel_write_o     (engine_srq_rel_write),
+      .srq_rel_data_o      (engine_srq_rel_data),
+      .limit_valid_o       (srq_limit_valid),
+      .limit_srq_o         (srq_limit),
+      .rx_entered_o        (rx_entered),
+      .rx_left_o           (rx_left),
       .read_slot_en_o      (read_slot_en),
       .read_slot_addr_o    (read_slot_addr),
       .read_slot_data_i    (read_slot_data),
@@ -674,6 +701,39 @@ module rnic_top (
       .event_o             (ev_engine)
   );
 
+  // ---- Shared receive queues -------------------------------------------------------------------------------------
+  logic srq_error_valid, srq_eqe_valid, srq_eqe_ready, srq_taken, srq_refused;
+  logic [7:0] srq_error;
+  rnic_pkg::eqe_req_t srq_eqe_data;
+
+  srq_engine u_srq_engine (
+      .clk_i,
+      .rst_ni,
+      .ready_o         (srq_ready),
+      .doorbell_valid_i(srq_db_valid),
+      .doorbell_ready_o(srq_db_ready),
+      .doorbell_data_i (srq_db_data),
+      .acq_valid_i     ({engine_srq_acq_valid, admin_acq_valid[4]}),
+      .acq_ready_o     (srq_acq_ready),
+      .acq_index_i     ({engine_srq_index, admin_acq_index}),
+      .ctx_valid_o     (srq_ctx_valid),
+      .ctx_data_o      (srq_ctx),
+      .rel_valid_i     ({engine_srq_rel_valid, admin_rel_valid[4]}),
+      .rel_ready_o     (srq_rel_ready),
+      .rel_write_i     ({engine_srq_rel_write, admin_rel_write}),
+      .rel_data_i      ({engine_srq_rel_data, admin_srq_ctx}),
+      .limit_valid_i   (srq_limit_valid),
+      .limit_srq_i     (srq_limit),
+      .error_valid_i   (srq_error_valid),
+      .error_srq_i     (srq_error),
+      .eqe_valid_o     (srq_eqe_valid),
+      .eqe_ready_i     (srq_eqe_ready),
+      .eqe_data_o      (srq_eqe_data),
+      .event_taken_o   (srq_taken),
+      .event_refused_o (srq_refused)
+  );
+  assign {admin_acq_ready[4], admin_ctx_valid[4], admin_rel_ready[4]} = {srq_acq_ready[0], srq_ctx_valid[0], srq_rel_ready[0]};
+
   // ---- Completion ----------------------------------------------------------------------------------------------
   completion u_completion (
       .clk_i,
@@ -697,6 +757,15 @@ module rnic_top (
       .qp_error_valid_i   (qp_error_valid),
       .qp_error_ready_o   (qp_error_ready),
       .qp_error_data_i    (qp_error_data),
+      .rx_entered_i       (rx_entered),
+      .rx_left_i          (rx_left),
+      .srq_error_valid_o  (srq_error_valid),
+      .srq_error_srq_o    (srq_error),
+      .srq_eqe_valid_i    (srq_eqe_valid),
+      .srq_eqe_ready_o    (srq_eqe_ready),
+      .srq_eqe_data_i     (srq_eqe_data),
+      .srq_taken_i        (srq_taken),
+      .srq_refused_i      (srq_refused),
       .rsp_cmd_valid_o    (rsp_cmd_valid),
       .rsp_cmd_ready_i    (rsp_cmd_ready),
       .rsp_cmd_data_o     (rsp_cmd_data),

@@ -15,6 +15,8 @@ namespace rnic::hw {
 inline constexpr std::uint32_t kQpIndexBits = 8;
 /// Completion queues: 2^CqIndexBits.
 inline constexpr std::uint32_t kCqIndexBits = 8;
+/// Shared receive queues: 2^SrqIndexBits.
+inline constexpr std::uint32_t kSrqIndexBits = 8;
 /// Event queues: 2^EqIndexBits.
 inline constexpr std::uint32_t kEqIndexBits = 5;
 /// Memory protection table entries: 2^MptIndexBits. A key is {24-bit index, 8-bit tag}.
@@ -37,7 +39,7 @@ inline constexpr std::uint32_t kMaxReadsOutstanding = 0x10;
 inline constexpr std::uint32_t kSqWindow = 0x40;
 /// Smallest log2 of a send or receive queue depth.
 inline constexpr std::uint32_t kMinLogQueueDepth = 0;
-/// Largest log2 of a send or receive queue depth.
+/// Largest log2 of the depth of a send queue, receive queue or SRQ.
 inline constexpr std::uint32_t kMaxLogQueueDepth = 0xf;
 /// Largest log2 of a CQ depth.
 inline constexpr std::uint32_t kMaxLogCqDepth = 0x14;
@@ -128,6 +130,9 @@ enum class EqeType : std::uint8_t {
   kCompletion = 1,  ///< An armed CQ got an entry
   kCqError = 2,  ///< CQ overrun
   kQpFatal = 3,  ///< QP moved to the error state
+  kSrqLimit = 4,  ///< Fewer WQEs are left on an SRQ than its limit says; the limit is disarmed
+  kSrqError = 5,  ///< A WQE of an SRQ could not be read: the SRQ gives no more (SRQ catastrophic error, InfiniBand specification 11.6.3.3)
+  kLastWqeReached = 6,  ///< QP on an SRQ in the error state: it has completed the last WQE it had taken, and takes no more (11.6.3.1)
 };
 
 
@@ -172,6 +177,10 @@ enum class AdminOpcode : std::uint8_t {
   kDestroyQp = 65,  ///< Type 2B windows bound on it are unbound
   kModifyQp = 66,  ///< admin_modify_qp
   kQueryQp = 67,  ///< admin_qp_state
+  kCreateSrq = 80,  ///< admin_create_srq
+  kDestroySrq = 81,  ///< Refused with InUse while a QP uses it
+  kQuerySrq = 82,  ///< admin_srq_state
+  kModifySrq = 83,  ///< admin_modify_srq
 };
 
 
@@ -261,6 +270,7 @@ inline constexpr std::uint32_t kSendDoorbell = 0x0;  ///< send_doorbell
 inline constexpr std::uint32_t kReceiveDoorbell = 0x8;  ///< receive_doorbell
 inline constexpr std::uint32_t kCqDoorbell = 0x10;  ///< cq_doorbell: consumer index and arm
 inline constexpr std::uint32_t kEqDoorbell = 0x18;  ///< eq_doorbell: consumer index of an EQ; honoured on UAR 1 only, which the kernel driver keeps
+inline constexpr std::uint32_t kSrqDoorbell = 0x20;  ///< srq_doorbell
 inline constexpr std::uint32_t kWqeWindow = 0x800;  ///< 256-byte window. A WQE of up to 256 bytes written here in ascending order, in 8-byte words or aligned 64-byte bursts, is posted when its last 16-byte segment (control.size) has been written. It counts as a send doorbell for its index; the driver also writes the WQE to the ring, from where the NIC takes it when it cannot use the copy.
 }  // namespace uar
 
@@ -1021,6 +1031,44 @@ struct ReceiveDoorbell {
   bool operator==(const ReceiveDoorbell&) const = default;
 };
 
+/// Register UarSrqDoorbell. 64 bits.
+struct SrqDoorbell {
+  static constexpr std::size_t kBits = 64;
+  static constexpr std::size_t kBytes = 8;
+  std::uint32_t srqn{};  ///< Shared receive queue
+  std::uint8_t reserved0{};
+  std::uint16_t producer_index{};  ///< WQEs posted, modulo 2^16
+  std::uint16_t reserved1{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 24>(to, srqn);
+    bits::put_little<24, 8>(to, reserved0);
+    bits::put_little<32, 16>(to, producer_index);
+    bits::put_little<48, 16>(to, reserved1);
+  }
+  static constexpr SrqDoorbell decode(std::span<const std::uint8_t, kBytes> from) {
+    SrqDoorbell v;
+    bits::get_little<0, 24>(from, v.srqn);
+    bits::get_little<24, 8>(from, v.reserved0);
+    bits::get_little<32, 16>(from, v.producer_index);
+    bits::get_little<48, 16>(from, v.reserved1);
+    return v;
+  }
+  constexpr std::uint64_t word() const {
+    std::array<std::uint8_t, 8> raw{};
+    encode(raw);
+    std::uint64_t packed = 0;
+    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
+    return packed;
+  }
+  static constexpr SrqDoorbell from_word(std::uint64_t value) {
+    std::array<std::uint8_t, 8> raw{};
+    bits::put_little<0, 64>(std::span<std::uint8_t, 8>(raw), value);
+    return decode(raw);
+  }
+  bool operator==(const SrqDoorbell&) const = default;
+};
+
 /// Register UarCqDoorbell. 64 bits.
 struct CqDoorbell {
   static constexpr std::size_t kBits = 64;
@@ -1213,21 +1261,23 @@ struct WqeData {
   bool operator==(const WqeData&) const = default;
 };
 
-/// First segment of a receive WQE; data segments follow. 128 bits.
+/// First segment of a receive WQE; data segments follow. On an SRQ a slot is free when its WQE, or any that was posted later, has a CQE. 128 bits.
 struct WqeReceive {
   static constexpr std::size_t kBits = 128;
   static constexpr std::size_t kBytes = 16;
   std::uint8_t sge_count{};  ///< Data segments, 0 to MaxSge
   std::uint8_t reserved0{};
   std::uint16_t wqe_index{};  ///< Index of this WQE, modulo 2^16
-  std::uint32_t reserved1{};
+  std::uint16_t tag{};  ///< Shared receive queue: number that the CQE gives; any that is not in use
+  std::uint16_t reserved1{};
   std::uint64_t reserved2{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, sge_count);
     bits::put_little<8, 8>(to, reserved0);
     bits::put_little<16, 16>(to, wqe_index);
-    bits::put_little<32, 32>(to, reserved1);
+    bits::put_little<32, 16>(to, tag);
+    bits::put_little<48, 16>(to, reserved1);
     bits::put_little<64, 64>(to, reserved2);
   }
   static constexpr WqeReceive decode(std::span<const std::uint8_t, kBytes> from) {
@@ -1235,7 +1285,8 @@ struct WqeReceive {
     bits::get_little<0, 8>(from, v.sge_count);
     bits::get_little<8, 8>(from, v.reserved0);
     bits::get_little<16, 16>(from, v.wqe_index);
-    bits::get_little<32, 32>(from, v.reserved1);
+    bits::get_little<32, 16>(from, v.tag);
+    bits::get_little<48, 16>(from, v.reserved1);
     bits::get_little<64, 64>(from, v.reserved2);
     return v;
   }
@@ -1248,7 +1299,7 @@ struct Cqe {
   static constexpr std::size_t kBytes = 64;
   std::uint8_t status{};  ///< CqeStatus
   std::uint8_t opcode{};  ///< CqeOpcode
-  std::uint16_t wqe_index{};  ///< Index of the WQE in its queue
+  std::uint16_t wqe_index{};  ///< Index of the WQE in its queue; of an SRQ: its tag
   std::uint32_t qpn{};  ///< Queue pair
   std::uint8_t is_receive{};  ///< Entry of the receive queue
   std::uint8_t solicited{};  ///< The SEND or RDMA WRITE asked for an event
@@ -1325,7 +1376,7 @@ struct Eqe {
   static constexpr std::size_t kBytes = 64;
   std::uint8_t event_type{};  ///< EqeType
   std::uint32_t reserved0{};
-  std::uint32_t number{};  ///< CQN or QPN
+  std::uint32_t number{};  ///< CQN, QPN or SRQN
   std::uint8_t reserved1{};
   std::uint32_t detail{};  ///< QpFatal: CqeStatus that caused it
   std::uint32_t reserved2{};
@@ -1414,7 +1465,7 @@ struct AdminCommand {
   std::uint8_t opcode{};  ///< AdminOpcode
   std::uint8_t reserved0{};
   std::uint16_t command_id{};  ///< Copied to the completion
-  std::uint32_t number{};  ///< Object: EQN, CQN, QPN or key
+  std::uint32_t number{};  ///< Object: EQN, CQN, SRQN, QPN or key
   std::array<std::uint8_t, 120> body{};  ///< By opcode
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
@@ -1536,6 +1587,88 @@ struct AdminCreateCq {
     return v;
   }
   bool operator==(const AdminCreateCq&) const = default;
+};
+
+/// Body of CreateSrq. 960 bits.
+struct AdminCreateSrq {
+  static constexpr std::size_t kBits = 960;
+  static constexpr std::size_t kBytes = 120;
+  std::uint64_t base{};  ///< DMA address of the ring of receive WQEs, 4 KiB aligned
+  std::uint32_t pd{};  ///< Protection domain of its WQEs, whatever QP takes them (InfiniBand specification 10.2.9.1)
+  std::uint8_t log_depth{};  ///< log2 of the slots, up to MaxLogQueueDepth
+  std::uint8_t log_stride{};  ///< log2 of a slot, bytes
+  std::uint8_t eqn{};  ///< Event queue for its events
+  std::uint8_t uar{};  ///< UAR that may ring its doorbell
+  std::uint8_t reserved0{};
+  std::uint16_t limit{};  ///< As in admin_modify_srq
+  std::uint64_t reserved1{};
+  std::array<std::uint8_t, 96> reserved{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 64>(to, base);
+    bits::put_little<64, 24>(to, pd);
+    bits::put_little<88, 8>(to, log_depth);
+    bits::put_little<96, 8>(to, log_stride);
+    bits::put_little<104, 8>(to, eqn);
+    bits::put_little<112, 8>(to, uar);
+    bits::put_little<120, 8>(to, reserved0);
+    bits::put_little<128, 16>(to, limit);
+    bits::put_little<144, 48>(to, reserved1);
+    bits::put_little<192, 768>(to, reserved);
+  }
+  static constexpr AdminCreateSrq decode(std::span<const std::uint8_t, kBytes> from) {
+    AdminCreateSrq v;
+    bits::get_little<0, 64>(from, v.base);
+    bits::get_little<64, 24>(from, v.pd);
+    bits::get_little<88, 8>(from, v.log_depth);
+    bits::get_little<96, 8>(from, v.log_stride);
+    bits::get_little<104, 8>(from, v.eqn);
+    bits::get_little<112, 8>(from, v.uar);
+    bits::get_little<120, 8>(from, v.reserved0);
+    bits::get_little<128, 16>(from, v.limit);
+    bits::get_little<144, 48>(from, v.reserved1);
+    bits::get_little<192, 768>(from, v.reserved);
+    return v;
+  }
+  bool operator==(const AdminCreateSrq&) const = default;
+};
+
+/// Body of ModifySrq. 960 bits.
+struct AdminModifySrq {
+  static constexpr std::size_t kBits = 960;
+  static constexpr std::size_t kBytes = 120;
+  std::uint8_t set_limit{};  ///< Takes `limit`
+  std::uint8_t set_ring{};  ///< Takes `base` and `log_depth`: WQEs taken from now on are read there. They have the same indexes; refused with BadParameter when more are posted than fit
+  std::uint16_t reserved0{};
+  std::uint16_t limit{};  ///< Event SrqLimit once fewer WQEs are left than this, at once if they are already; 0: never
+  std::uint8_t log_depth{};
+  std::uint32_t reserved1{};
+  std::uint64_t base{};  ///< As in admin_create_srq
+  std::array<std::uint8_t, 104> reserved{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 1>(to, set_limit);
+    bits::put_little<1, 1>(to, set_ring);
+    bits::put_little<2, 14>(to, reserved0);
+    bits::put_little<16, 16>(to, limit);
+    bits::put_little<32, 8>(to, log_depth);
+    bits::put_little<40, 24>(to, reserved1);
+    bits::put_little<64, 64>(to, base);
+    bits::put_little<128, 832>(to, reserved);
+  }
+  static constexpr AdminModifySrq decode(std::span<const std::uint8_t, kBytes> from) {
+    AdminModifySrq v;
+    bits::get_little<0, 1>(from, v.set_limit);
+    bits::get_little<1, 1>(from, v.set_ring);
+    bits::get_little<2, 14>(from, v.reserved0);
+    bits::get_little<16, 16>(from, v.limit);
+    bits::get_little<32, 8>(from, v.log_depth);
+    bits::get_little<40, 24>(from, v.reserved1);
+    bits::get_little<64, 64>(from, v.base);
+    bits::get_little<128, 832>(from, v.reserved);
+    return v;
+  }
+  bool operator==(const AdminModifySrq&) const = default;
 };
 
 /// Body of CreateMr. `number` of the command is the key: index in bits 31:8, tag in bits 7:0. 960 bits.
@@ -1662,7 +1795,10 @@ struct AdminCreateQp {
   std::uint8_t rq_log_depth{};
   std::uint8_t rq_log_stride{};
   std::uint16_t reserved0{};
-  std::array<std::uint8_t, 80> reserved{};
+  std::uint32_t srqn{};  ///< With use_srq
+  std::uint8_t use_srq{};  ///< Receive WQEs come from an SRQ; rq_* are not used
+  std::uint8_t reserved1{};
+  std::array<std::uint8_t, 76> reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 64>(to, sq_base);
@@ -1677,7 +1813,10 @@ struct AdminCreateQp {
     bits::put_little<288, 8>(to, rq_log_depth);
     bits::put_little<296, 8>(to, rq_log_stride);
     bits::put_little<304, 16>(to, reserved0);
-    bits::put_little<320, 640>(to, reserved);
+    bits::put_little<320, 24>(to, srqn);
+    bits::put_little<344, 1>(to, use_srq);
+    bits::put_little<345, 7>(to, reserved1);
+    bits::put_little<352, 608>(to, reserved);
   }
   static constexpr AdminCreateQp decode(std::span<const std::uint8_t, kBytes> from) {
     AdminCreateQp v;
@@ -1693,7 +1832,10 @@ struct AdminCreateQp {
     bits::get_little<288, 8>(from, v.rq_log_depth);
     bits::get_little<296, 8>(from, v.rq_log_stride);
     bits::get_little<304, 16>(from, v.reserved0);
-    bits::get_little<320, 640>(from, v.reserved);
+    bits::get_little<320, 24>(from, v.srqn);
+    bits::get_little<344, 1>(from, v.use_srq);
+    bits::get_little<345, 7>(from, v.reserved1);
+    bits::get_little<352, 608>(from, v.reserved);
     return v;
   }
   bool operator==(const AdminCreateQp&) const = default;
@@ -1824,7 +1966,9 @@ struct AdminCapabilities {
   std::uint8_t window_type1{};  ///< Type 1 windows can be made
   std::uint8_t window_type2{};  ///< Type 2B windows can be made
   std::uint8_t reserved0{};
-  std::array<std::uint8_t, 22> reserved{};
+  std::uint8_t log_max_srq{};
+  std::uint8_t log_max_srq_depth{};
+  std::array<std::uint8_t, 20> reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, log_max_qp);
@@ -1847,7 +1991,9 @@ struct AdminCapabilities {
     bits::put_little<200, 1>(to, window_type1);
     bits::put_little<201, 1>(to, window_type2);
     bits::put_little<202, 6>(to, reserved0);
-    bits::put_little<208, 176>(to, reserved);
+    bits::put_little<208, 8>(to, log_max_srq);
+    bits::put_little<216, 8>(to, log_max_srq_depth);
+    bits::put_little<224, 160>(to, reserved);
   }
   static constexpr AdminCapabilities decode(std::span<const std::uint8_t, kBytes> from) {
     AdminCapabilities v;
@@ -1871,7 +2017,9 @@ struct AdminCapabilities {
     bits::get_little<200, 1>(from, v.window_type1);
     bits::get_little<201, 1>(from, v.window_type2);
     bits::get_little<202, 6>(from, v.reserved0);
-    bits::get_little<208, 176>(from, v.reserved);
+    bits::get_little<208, 8>(from, v.log_max_srq);
+    bits::get_little<216, 8>(from, v.log_max_srq_depth);
+    bits::get_little<224, 160>(from, v.reserved);
     return v;
   }
   bool operator==(const AdminCapabilities&) const = default;
@@ -1910,6 +2058,41 @@ struct AdminQueueState {
     return v;
   }
   bool operator==(const AdminQueueState&) const = default;
+};
+
+/// Result of QuerySrq. 384 bits.
+struct AdminSrqState {
+  static constexpr std::size_t kBits = 384;
+  static constexpr std::size_t kBytes = 48;
+  std::uint16_t producer_index{};  ///< WQEs posted
+  std::uint16_t head{};  ///< WQEs taken
+  std::uint16_t limit{};  ///< Limit that is armed; 0: none
+  std::uint8_t log_depth{};
+  std::uint8_t error{};  ///< In error: it gives no more WQEs
+  std::uint8_t reserved0{};
+  std::array<std::uint8_t, 40> reserved{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 16>(to, producer_index);
+    bits::put_little<16, 16>(to, head);
+    bits::put_little<32, 16>(to, limit);
+    bits::put_little<48, 8>(to, log_depth);
+    bits::put_little<56, 1>(to, error);
+    bits::put_little<57, 7>(to, reserved0);
+    bits::put_little<64, 320>(to, reserved);
+  }
+  static constexpr AdminSrqState decode(std::span<const std::uint8_t, kBytes> from) {
+    AdminSrqState v;
+    bits::get_little<0, 16>(from, v.producer_index);
+    bits::get_little<16, 16>(from, v.head);
+    bits::get_little<32, 16>(from, v.limit);
+    bits::get_little<48, 8>(from, v.log_depth);
+    bits::get_little<56, 1>(from, v.error);
+    bits::get_little<57, 7>(from, v.reserved0);
+    bits::get_little<64, 320>(from, v.reserved);
+    return v;
+  }
+  bool operator==(const AdminSrqState&) const = default;
 };
 
 /// Result of QueryMr. Range, page size and rights are those of the last registration or bind. 384 bits.

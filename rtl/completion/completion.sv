@@ -16,7 +16,8 @@
 /// the event that an arm asks for: an arm fires at once for entries newer than the last event. An
 /// overrun stops the CQ, makes a CqError event, and puts the QP that hit it in the error state.
 /// The EQ engine writes the EQE, then asks for the MSI-X message. A full EQ loses the event and
-/// counts it. Receive doorbells are taken here: rq_pi, and a flush for a QP in the error state.
+/// counts it. Receive doorbells are taken here: rq_pi, and a flush for a QP in the error state. Events of
+/// SRQs (srq_eqe_*) pass through to the EQ engine, refused and taken SRQ doorbells are counted here.
 /// Send context clients: 0 retire, 1 error and flush. Receive context clients: 0 rx_post, 1 error
 /// and flush, 2 receive doorbells. CQ and EQ contexts live here; the admin queue has a client of
 /// each (bit 0 CQ, bit 1 EQ of the admin_* vectors).
@@ -42,6 +43,16 @@ module completion (
     input  wire logic                      qp_error_valid_i,
     output logic                           qp_error_ready_o,
     input  wire rnic_pkg::qp_error_t       qp_error_data_i,
+    // Packets that have entered and left the receive engine
+    input  wire logic [19:0]               rx_entered_i,
+    input  wire logic [19:0]               rx_left_i,
+    output logic                           srq_error_valid_o,
+    output logic [7:0]                     srq_error_srq_o,
+    input  wire logic                      srq_eqe_valid_i,
+    output logic                           srq_eqe_ready_o,
+    input  wire rnic_pkg::eqe_req_t        srq_eqe_data_i,
+    input  wire logic                      srq_taken_i,
+    input  wire logic                      srq_refused_i,
     output logic                           rsp_cmd_valid_o,
     input  wire logic                      rsp_cmd_ready_i,
     output rnic_pkg::rsp_cmd_t             rsp_cmd_data_o,
@@ -118,7 +129,9 @@ module completion (
 
   logic post_busy, post_retire_valid, post_retire_ready, clear_valid, clear_ready;
   logic [rnic_pkg::NumCounters-1:0] retire_event;
-  logic [7:0] post_busy_qp;
+  logic [7:0] post_busy_qp, open_qp;
+  logic open, open_clear;
+  logic [15:0] open_tag;
 
   rx_post u_rx_post (
       .clk_i,
@@ -144,6 +157,12 @@ module completion (
       .retire_valid_o(post_retire_valid),
       .retire_ready_i(post_retire_ready),
       .retire_data_o (post_retire),
+      .open_qp_i     (open_qp),
+      .open_o        (open),
+      .open_tag_o    (open_tag),
+      .open_clear_i  (open_clear),
+      .srq_error_valid_o,
+      .srq_error_srq_o,
       .error_valid_o (error_valid[1]),
       .error_ready_i (error_ready[1]),
       .error_data_o  (post_error),
@@ -262,6 +281,12 @@ module completion (
       .recv_rel_ready_i(recv_rel_ready_i[1]),
       .recv_rel_write_o(recv_rel_write_o[1]),
       .recv_rel_data_o (recv_rel_data_o[RecvBits+:RecvBits]),
+      .rx_entered_i,
+      .rx_left_i,
+      .open_qp_o       (open_qp),
+      .open_i          (open),
+      .open_tag_i      (open_tag),
+      .open_clear_o    (open_clear),
       .cqe_valid_o     (item_valid[2]),
       .cqe_ready_i     (item_ready[2]),
       .cqe_is_event_o  (flush_is_event),
@@ -275,6 +300,13 @@ module completion (
       .receive_busy_qp_i(post_busy_qp)
   );
 
+  // A doorbell of each kind in one cycle: the SRQ's is counted in the next.
+  logic taken_left_q;
+  always_ff @(posedge clk_i) begin
+    taken_left_q <= (taken_left_q && rq_taken) || srq_taken_i;
+    if (!rst_ni) taken_left_q <= 1'b0;
+  end
+
   logic [rnic_pkg::NumCounters-1:0] queue_event;
 
   queue_engines u_queues (
@@ -286,6 +318,9 @@ module completion (
       .item_ready_o       (item_ready),
       .item_is_event_i    ({flush_is_event, 2'b00}),
       .item_data_i        ({flush_cqe, post_cqe, retire_cqe}),
+      .srq_eqe_valid_i,
+      .srq_eqe_ready_o,
+      .srq_eqe_data_i,
       .cq_doorbell_valid_i,
       .cq_doorbell_ready_o,
       .cq_doorbell_data_i,
@@ -314,13 +349,13 @@ module completion (
       .dead_qp_o          (dead_qp),
       .stage_enter_o      (enter[2:1]),
       .stage_leave_o      (leave[2:1]),
-      .refused_i          (rq_refused),
+      .refused_i          ({srq_refused_i, rq_refused}),
       .event_o            (queue_event)
   );
 
   always_comb begin
     event_o                                    = queue_event | retire_event;
-    event_o[rnic_pkg::CounterReceiveDoorbells] = rq_taken;
+    event_o[rnic_pkg::CounterReceiveDoorbells] = rq_taken || taken_left_q;
     event_o[rnic_pkg::CounterRetiredRecords]   = enter[3];
   end
 endmodule

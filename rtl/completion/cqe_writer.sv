@@ -132,7 +132,7 @@ module cqe_writer (
     eqe_data_o     = '0;
     eqe_data_o.eqn = ctx_q.eqn;
     if (item_is_event_i) begin
-      eqe_data_o.event_type = rnic_pkg::EqeTypeQpFatal;
+      eqe_data_o.event_type = item_data_i.opcode;
       eqe_data_o.number     = item_data_i.qpn;
       eqe_data_o.detail     = {24'd0, item_data_i.status};
     end else begin

@@ -39,6 +39,13 @@ module error_path (
     input  wire logic                recv_rel_ready_i,
     output logic                     recv_rel_write_o,
     output rnic_pkg::recv_ctx_t      recv_rel_data_o,
+    // As in qp_error
+    input  wire logic [19:0]         rx_entered_i,
+    input  wire logic [19:0]         rx_left_i,
+    output logic [7:0]               open_qp_o,
+    input  wire logic                open_i,
+    input  wire logic [15:0]         open_tag_i,
+    output logic                     open_clear_o,
     output logic                     cqe_valid_o,
     input  wire logic                cqe_ready_i,
     output logic                     cqe_is_event_o,
@@ -62,7 +69,7 @@ module error_path (
   logic [7:0] dead_qp;
   logic again_valid, again_ready, join_valid, flush_valid, flush_ready, flush_member;
   logic [7:0] again_qp, join_qp, flush_qp;
-  logic job_valid, job_ready, job_event, error_busy, flush_busy, reset_busy;
+  logic job_valid, job_ready, job_last, job_event, error_busy, flush_busy, reset_busy;
   logic error_enter, error_leave;
   logic [7:0] job_qp, job_status, job_send_cqn, job_recv_cqn, error_busy_qp, flush_busy_qp;
   logic [23:0] job_qpn;
@@ -160,6 +167,12 @@ module error_path (
       .recv_rel_ready_i,
       .recv_rel_write_o,
       .recv_rel_data_o,
+      .rx_entered_i,
+      .rx_left_i,
+      .open_qp_o,
+      .open_i,
+      .open_tag_i,
+      .open_clear_o,
       .job_valid_o     (job_valid),
       .job_ready_i     (job_ready),
       .job_qp_o        (job_qp),
@@ -172,6 +185,7 @@ module error_path (
       .job_recv_cqn_o  (job_recv_cqn),
       .job_recv_first_o(job_recv_first),
       .job_recv_count_o(job_recv_count),
+      .job_last_o      (job_last),
       .busy_o          (error_busy),
       .busy_qp_o       (error_busy_qp)
   );
@@ -191,6 +205,7 @@ module error_path (
       .job_recv_cqn_i  (job_recv_cqn),
       .job_recv_first_i(job_recv_first),
       .job_recv_count_i(job_recv_count),
+      .job_last_i      (job_last),
       .cqe_valid_o,
       .cqe_ready_i,
       .cqe_is_event_o,

@@ -2,7 +2,8 @@
 `include "assert.svh"
 
 /// Carries out a job of qp_error: the QpFatal event, then a CQE WrFlushErr for each send WQE and
-/// each receive WQE of the job, in order. Other QPs' CQEs go between these: this block is one
+/// each receive WQE of the job, in order, then the LastWqeReached event. An event's type is in
+/// `opcode`. Other QPs' CQEs go between these: this block is one
 /// source of many.
 module flush (
     input  wire logic               clk_i,
@@ -19,6 +20,7 @@ module flush (
     input  wire logic [7:0]         job_recv_cqn_i,
     input  wire logic [15:0]        job_recv_first_i,
     input  wire logic [4:0]         job_recv_count_i,
+    input  wire logic               job_last_i,
     output logic                    cqe_valid_o,
     input  wire logic               cqe_ready_i,
     output logic                    cqe_is_event_o,
@@ -26,7 +28,7 @@ module flush (
     output logic                    busy_o,
     output logic [7:0]              busy_qp_o
 );
-  logic event_q;
+  logic event_q, last_q;
   logic [4:0] send_count_q, recv_count_q;
   logic [15:0] send_index_q, recv_index_q;
   logic [7:0] qp_q, status_q, send_cqn_q, recv_cqn_q;
@@ -34,8 +36,8 @@ module flush (
   logic is_send;
 
   assign is_send        = send_count_q != '0;
-  assign cqe_valid_o    = event_q || is_send || recv_count_q != '0;
-  assign cqe_is_event_o = event_q;
+  assign cqe_valid_o    = event_q || is_send || recv_count_q != '0 || last_q;
+  assign cqe_is_event_o = event_q || (!is_send && recv_count_q == '0);
   assign job_ready_o    = !cqe_valid_o;
   assign busy_o         = cqe_valid_o;
   assign busy_qp_o      = qp_q;
@@ -45,7 +47,11 @@ module flush (
     cqe_data_o.qpn = qpn_q;
     if (event_q) begin
       cqe_data_o.cqn    = send_cqn_q;
+      cqe_data_o.opcode = rnic_pkg::EqeTypeQpFatal;
       cqe_data_o.status = status_q;
+    end else if (cqe_is_event_o) begin
+      cqe_data_o.cqn    = recv_cqn_q;
+      cqe_data_o.opcode = rnic_pkg::EqeTypeLastWqeReached;
     end else begin
       cqe_data_o.status = rnic_pkg::CqeStatusWrFlushErr;
       if (is_send) begin
@@ -74,12 +80,15 @@ module flush (
       recv_cqn_q   <= job_recv_cqn_i;
       recv_index_q <= job_recv_first_i;
       recv_count_q <= job_recv_count_i;
+      last_q       <= job_last_i;
     end else if (cqe_valid_o && cqe_ready_i) begin
       if (event_q) begin
         event_q <= 1'b0;
       end else if (is_send) begin
         send_count_q <= send_count_q - 1'b1;
         send_index_q <= send_index_q + 1'b1;
+      end else if (cqe_is_event_o) begin
+        last_q <= 1'b0;
       end else begin
         recv_count_q <= recv_count_q - 1'b1;
         recv_index_q <= recv_index_q + 1'b1;
@@ -87,6 +96,7 @@ module flush (
     end
     if (!rst_ni) begin
       event_q      <= 1'b0;
+      last_q       <= 1'b0;
       send_count_q <= '0;
       recv_count_q <= '0;
     end

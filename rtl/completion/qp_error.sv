@@ -10,6 +10,11 @@
 /// up another QP. The event is asked for when the receive side was not in ERR yet: it is only ever
 /// set here, while retire sets the send side by itself. An error of a QP in RESET is stale, unless
 /// the host asks (quiet).
+///
+/// Receive WQEs are given up only when the packets of the QP that were in the receive engine have
+/// left it (rx_mark, rx_gone): before that, it may still write to their buffers. Until then the QP joins
+/// the flush queue again and again. A QP on an SRQ then has one WQE at most, of a message that did not end; the
+/// LastWqeReached event follows it, unless the QP is being taken away (its UAR is gone).
 module qp_error (
     input  wire logic                clk_i,
     input  wire logic                rst_ni,
@@ -43,6 +48,13 @@ module qp_error (
     input  wire logic                recv_rel_ready_i,
     output logic                     recv_rel_write_o,
     output rnic_pkg::recv_ctx_t      recv_rel_data_o,
+    // Packets that have entered and left the receive engine; the SRQ's WQE that a QP has left open
+    input  wire logic [19:0]         rx_entered_i,
+    input  wire logic [19:0]         rx_left_i,
+    output logic [7:0]               open_qp_o,
+    input  wire logic                open_i,
+    input  wire logic [15:0]         open_tag_i,
+    output logic                     open_clear_o,
     // Job of the flush block
     output logic                     job_valid_o,
     input  wire logic                job_ready_i,
@@ -56,6 +68,7 @@ module qp_error (
     output logic [7:0]               job_recv_cqn_o,
     output logic [15:0]              job_recv_first_o,
     output logic [4:0]               job_recv_count_o,
+    output logic                     job_last_o,
     output logic                     busy_o,
     output logic [7:0]               busy_qp_o
 );
@@ -86,7 +99,9 @@ module qp_error (
   rnic_pkg::recv_ctx_t recv_q;
   logic [2:0] grant;
   logic is_error_q, send_err, recv_err, take, more, job_sent_q, again_sent_q;
-  logic [15:0] send_left, recv_left;
+  logic [15:0] send_left, recv_left, recv_first;
+  logic [19:0] mark, mark_q, ahead;
+  logic gone_q;
   logic [4:0] send_count, recv_count;
 
   rr_arbiter #(
@@ -124,8 +139,18 @@ module qp_error (
   assign send_left  = send_q.pi - send_q.retire_idx;
   assign recv_left  = recv_q.rq_pi - recv_q.rq_done;
   assign send_count = !send_err ? '0 : (send_left > Chunk) ? Chunk[4:0] : send_left[4:0];
-  assign recv_count = !recv_err ? '0 : (recv_left > Chunk) ? Chunk[4:0] : recv_left[4:0];
-  assign more       = (send_err && send_left > Chunk) || (recv_err && recv_left > Chunk);
+  assign recv_first = recv_q.srq ? open_tag_i : recv_q.rq_done;
+  always_comb begin
+    recv_count = (recv_left > Chunk) ? Chunk[4:0] : recv_left[4:0];
+    if (recv_q.srq) recv_count = {4'd0, open_i && !recv_q.rx_gone};
+    if (!recv_err || !gone_q) recv_count = '0;
+  end
+  assign more       = (send_err && send_left > Chunk) ||
+                      (recv_err && (!gone_q || (!recv_q.srq && recv_left > Chunk)));
+  // Packets that came before the QP was in the error state are in the count of this moment.
+  assign mark       = (recv_ctx_data_i.state == rnic_pkg::QpStateErr) ? recv_ctx_data_i.rx_mark
+                                                                      : rx_entered_i;
+  assign ahead     = mark - rx_left_i;
 
   always_comb begin
     send_rel_data_o                = send_q;
@@ -138,7 +163,9 @@ module qp_error (
     send_rel_data_o.silent_run     = '0;
     recv_rel_data_o                = recv_q;
     recv_rel_data_o.state          = rnic_pkg::QpStateErr;
-    recv_rel_data_o.rq_done        = recv_q.rq_done + {11'd0, recv_count};
+    recv_rel_data_o.rx_mark        = mark_q;
+    recv_rel_data_o.rx_gone        = gone_q;
+    if (!recv_q.srq) recv_rel_data_o.rq_done = recv_q.rq_done + {11'd0, recv_count};
     recv_rel_data_o.rq_head        = recv_q.rq_pi;
   end
 
@@ -160,8 +187,12 @@ module qp_error (
   assign job_send_first_o = send_q.retire_idx;
   assign job_send_count_o = send_count;
   assign job_recv_cqn_o   = recv_q.cqn;
-  assign job_recv_first_o = recv_q.rq_done;
+  assign job_recv_first_o = recv_first;
   assign job_recv_count_o = recv_count;
+  assign job_last_o       = recv_err && recv_q.srq && gone_q && !recv_q.rx_gone &&
+                            recv_q.uar != '0;
+  assign open_qp_o        = work_q.qp;
+  assign open_clear_o     = job_valid_o && job_ready_i && recv_q.srq && recv_count != '0;
   assign again_valid_o    = state_q == StJob && more && !again_sent_q;
   assign again_qp_o       = work_q.qp;
   assign busy_o           = state_q != StIdle;
@@ -192,7 +223,11 @@ module qp_error (
       is_error_q <= !grant[2];
     end
     if (send_ctx_valid_i) send_q <= send_ctx_data_i;
-    if (recv_ctx_valid_i) recv_q <= recv_ctx_data_i;
+    if (recv_ctx_valid_i) begin
+      recv_q <= recv_ctx_data_i;
+      mark_q <= mark;
+      gone_q <= recv_ctx_data_i.rx_gone || ahead == '0 || ahead[19];
+    end
     job_sent_q   <= state_q == StJob && (job_sent_q || job_ready_i);
     again_sent_q <= state_q == StJob && (again_sent_q || (again_valid_o && again_ready_i));
     if (state_q == StIdle) begin

@@ -8,11 +8,15 @@ module queue_engines (
     input  wire logic                rst_ni,
     output logic                     ready_o,
     input  wire logic [63:0]         cycles_i,
-    // CQEs: 0 retire, 1 rx_post, 2 flush, which also asks for QpFatal events
+    // CQEs: 0 retire, 1 rx_post, 2 flush, which also asks for events of QPs
     input  wire logic [2:0]          item_valid_i,
     output logic [2:0]               item_ready_o,
     input  wire logic [2:0]          item_is_event_i,
     input  wire logic [3*rnic_pkg::CqeReqBits-1:0] item_data_i,
+    // Events of SRQs
+    input  wire logic                srq_eqe_valid_i,
+    output logic                     srq_eqe_ready_o,
+    input  wire rnic_pkg::eqe_req_t  srq_eqe_data_i,
     input  wire logic                cq_doorbell_valid_i,
     output logic                     cq_doorbell_ready_o,
     input  wire rnic_pkg::doorbell_t cq_doorbell_data_i,
@@ -42,8 +46,8 @@ module queue_engines (
     // Stages CQEs (0) and writes (1)
     output logic [1:0]               stage_enter_o,
     output logic [1:0]               stage_leave_o,
-    // A doorbell was refused elsewhere: counted here with those of CQs and EQs
-    input  wire logic                refused_i,
+    // Doorbells that were refused elsewhere: counted here with those of CQs and EQs
+    input  wire logic [1:0]          refused_i,
     output logic [rnic_pkg::NumCounters-1:0] event_o
 );
   localparam int unsigned ReqBits = rnic_pkg::CqeReqBits;
@@ -54,13 +58,14 @@ module queue_engines (
   logic merged_valid, merged_ready, item_valid, item_ready, item_is_event;
   logic [ItemBits-1:0] merged_data;
   rnic_pkg::cqe_req_t item_data;
-  logic eqe_valid, eqe_ready;
-  rnic_pkg::eqe_req_t eqe_data;
+  logic cq_eqe_valid, cq_eqe_ready, eqe_valid, eqe_ready, unused_eqe_last, unused_eqe_source;
+  rnic_pkg::eqe_req_t cq_eqe_data, eqe_data;
   logic cqe_wr_valid, cqe_wr_ready, eqe_wr_valid, eqe_wr_ready;
   rnic_pkg::dma_wr_t cqe_wr, eqe_wr;
   logic [7:0] eqe_vector;
   logic event_cqe, event_flushed, event_cq_overrun, event_cq_doorbell, event_eqe, event_eq_overrun;
-  logic [1:0] refused, refused_left_q;
+  logic [1:0] refused;
+  logic [2:0] refused_left_q;
   logic unused_last;
   logic [1:0] unused_source;
   logic [5:0] unused_count;
@@ -132,9 +137,9 @@ module queue_engines (
       .wr_valid_o       (cqe_wr_valid),
       .wr_ready_i       (cqe_wr_ready),
       .wr_data_o        (cqe_wr),
-      .eqe_valid_o      (eqe_valid),
-      .eqe_ready_i      (eqe_ready),
-      .eqe_data_o       (eqe_data),
+      .eqe_valid_o      (cq_eqe_valid),
+      .eqe_ready_i      (cq_eqe_ready),
+      .eqe_data_o       (cq_eqe_data),
       .qp_dead_valid_o  (dead_valid_o),
       .qp_dead_qp_o     (dead_qp_o),
       .event_cqe_o      (event_cqe),
@@ -142,6 +147,23 @@ module queue_engines (
       .event_overrun_o  (event_cq_overrun),
       .event_doorbell_o (event_cq_doorbell),
       .event_refused_o  (refused[0])
+  );
+
+  stream_arbiter #(
+      .N    (2),
+      .Width(rnic_pkg::EqeReqBits)
+  ) u_events (
+      .clk_i,
+      .rst_ni,
+      .in_valid_i  ({srq_eqe_valid_i, cq_eqe_valid}),
+      .in_ready_o  ({srq_eqe_ready_o, cq_eqe_ready}),
+      .in_last_i   (2'b11),
+      .in_data_i   ({srq_eqe_data_i, cq_eqe_data}),
+      .out_valid_o (eqe_valid),
+      .out_ready_i (eqe_ready),
+      .out_last_o  (unused_eqe_last),
+      .out_data_o  (eqe_data),
+      .out_source_o(unused_eqe_source)
   );
 
   eq_engine u_eq (
@@ -196,8 +218,8 @@ module queue_engines (
 
   // Refusals of one cycle are reported one after the other.
   always_ff @(posedge clk_i) begin
-    refused_left_q <= refused_left_q - 2'(refused_left_q != '0) + 2'(refused[0]) +
-                      2'(refused[1]) + 2'(refused_i);
+    refused_left_q <= refused_left_q - 3'(refused_left_q != '0) + 3'(refused[0]) +
+                      3'(refused[1]) + 3'(refused_i[0]) + 3'(refused_i[1]);
     if (!rst_ni) refused_left_q <= '0;
   end
 

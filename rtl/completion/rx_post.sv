@@ -7,7 +7,10 @@
 /// A SEND or WRITE with immediate data that ends, or a SEND whose payload could not be placed, uses up the oldest receive WQE: its CQE
 /// is handed over and rq_done moves while the receive context is held, so that a flush comes wholly
 /// before or wholly after it. A WQE that a flush has taken already gets no second CQE, and its SEND
-/// no answer. The responder's command does not wait for the context to be given back, nor the other
+/// no answer. A WQE of an SRQ is known by its tag, and whoever has it must complete it: when the QP is in
+/// the error state by then, with a flush; one that was taken by a message that has not ended is kept
+/// in srq_open, for the flush of the QP to find. One whose tag could not be read is lost, and the SRQ
+/// with it (srq_error_valid_o). The responder's command does not wait for the context to be given back, nor the other
 /// way round: the responder's output needs that context too. The NAK of a fatal error is handed
 /// over before the error.
 module rx_post (
@@ -34,6 +37,13 @@ module rx_post (
     output logic                       retire_valid_o,
     input  wire logic                  retire_ready_i,
     output rnic_pkg::retire_cmd_t      retire_data_o,
+    // The flush of a QP asks for the WQE of an SRQ that it has left open; clear: takes it
+    input  wire logic [7:0]            open_qp_i,
+    output logic                       open_o,
+    output logic [15:0]                open_tag_o,
+    input  wire logic                  open_clear_i,
+    output logic                       srq_error_valid_o,
+    output logic [7:0]                 srq_error_srq_o,
     output logic                       error_valid_o,
     input  wire logic                  error_ready_i,
     output rnic_pkg::qp_error_t        error_data_o,
@@ -73,19 +83,43 @@ module rx_post (
       .error_o         (error_data_o)
   );
 
+  // What an SRQ's WQE is taken for is settled when the packet comes.
+  logic done_taken, done_open, done_close, has_cqe, flushed;
+  assign done_taken = done_valid_i && done_ready_o && done_data_i.srq;
+  assign done_close = done_taken && (done_data_i.fault ||
+      done_data_i.action == rnic_pkg::RxActionReceiveDone);
+  assign done_open  = done_taken && !done_data_i.fault && done_data_i.takes &&
+      done_data_i.action == rnic_pkg::RxActionExecuted;
+  srq_open u_open (
+      .clk_i,
+      .rst_ni,
+      .open_i   (done_open),
+      .close_i  (done_close),
+      .set_qp_i (done_data_i.qp),
+      .set_tag_i(done_data_i.wqe_idx),
+      .rd_qp_i  (open_qp_i),
+      .rd_open_o(open_o),
+      .rd_tag_o (open_tag_o),
+      .clear_i  (open_clear_i)
+  );
+  assign srq_error_valid_o = done_taken && done_data_i.wqe_lost;
+  assign srq_error_srq_o   = done_data_i.srqn;
+
   assign live = ctx_q.in_use && ctx_q.state != rnic_pkg::QpStateReset &&
                 ctx_q.state != rnic_pkg::QpStateErr;
+  assign flushed = done_q.srq && ctx_q.in_use && ctx_q.state == rnic_pkg::QpStateErr;
+  assign has_cqe = done_q.srq ? (live || flushed) && !done_q.wqe_lost : live;
 
   always_comb begin
     cqe_data_o            = '0;
     cqe_data_o.cqn        = ctx_q.cqn;
-    cqe_data_o.status     = receive_status;
+    cqe_data_o.status     = flushed ? rnic_pkg::CqeStatusWrFlushErr : receive_status;
     cqe_data_o.opcode     = rnic_pkg::CqeOpcodeReceive;
     if (done_q.write_imm) cqe_data_o.opcode = rnic_pkg::CqeOpcodeReceiveWrite;
-    cqe_data_o.wqe_index  = ctx_q.rq_done;
+    cqe_data_o.wqe_index  = done_q.srq ? done_q.wqe_idx : ctx_q.rq_done;
     cqe_data_o.qpn        = ctx_q.qpn;
     cqe_data_o.is_receive = 1'b1;
-    if (receive_status == rnic_pkg::CqeStatusSuccess) begin
+    if (cqe_data_o.status == rnic_pkg::CqeStatusSuccess) begin
       cqe_data_o.solicited  = done_q.solicited;
       cqe_data_o.byte_count = done_q.byte_count;
       cqe_data_o.with_imm        = done_q.with_imm;
@@ -101,7 +135,7 @@ module rx_post (
   // Commands leave when their due bit is set and it is their turn.
   assign emit            = state_q == StEmit || (state_q == StStart && !need_ctx);
   assign rel_valid_o     = state_q == StEmit && rel_due_q;
-  assign rel_write_o     = live;
+  assign rel_write_o     = live && !done_q.srq;
   assign rsp_cmd_valid_o = emit && need_rsp && rsp_due_q;
   assign retire_valid_o  = emit && need_retire && retire_due_q;
   assign error_valid_o   = emit && need_error && error_due_q && !rsp_due_q;
@@ -113,7 +147,7 @@ module rx_post (
 
   assign acq_valid_o  = state_q == StStart && need_ctx;
   assign acq_index_o  = done_q.qp;
-  assign cqe_valid_o  = state_q == StCqe && live;
+  assign cqe_valid_o  = state_q == StCqe && has_cqe;
   assign done_ready_o = state_q == StIdle;
   assign busy_o       = state_q != StIdle;
   assign busy_qp_o    = done_q.qp;
@@ -127,7 +161,7 @@ module rx_post (
         else state_d = all_sent ? StIdle : StStart;
       end
       StWait: if (ctx_valid_i) state_d = StCqe;
-      StCqe: if (!live || cqe_ready_i) state_d = StEmit;
+      StCqe: if (!has_cqe || cqe_ready_i) state_d = StEmit;
       StEmit: if (all_sent) state_d = StIdle;
       default: state_d = StIdle;
     endcase
@@ -160,7 +194,8 @@ module rx_post (
   `ASSERT_HOLD(RspHold, rsp_cmd_valid_o, rsp_cmd_ready_i, rsp_cmd_data_o)
   `ASSERT_HOLD(RetireHold, retire_valid_o, retire_ready_i, retire_data_o)
   `ASSERT_HOLD(ErrorHold, error_valid_o, error_ready_i, error_data_o)
-  `ASSERT(OldestReceive, !cqe_valid_o || done_q.fault || ctx_q.rq_done == done_q.wqe_idx)
+  `ASSERT(OldestReceive, !cqe_valid_o || done_q.fault || done_q.srq
+      || ctx_q.rq_done == done_q.wqe_idx)
 endmodule
 
 `default_nettype wire

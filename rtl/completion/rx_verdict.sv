@@ -20,7 +20,7 @@ module rx_verdict (
     output logic                    need_error_o,
     output rnic_pkg::qp_error_t     error_o
 );
-  logic access_fault, receive_fault, response_fault;
+  logic access_fault, receive_fault, response_fault, bad_receive;
   logic [7:0] local_status, nak_status, nak_syndrome, fault_detail;
 
   // The requester's own fault at a Read's data, or the responder's at a SEND's: what it is called
@@ -46,10 +46,14 @@ module rx_verdict (
     endcase
   end
 
-  assign access_fault   = done_i.fault && (done_i.target == rnic_pkg::PlaceTargetWrite ||
-                                           done_i.target == rnic_pkg::PlaceTargetCheckRead ||
-                                           done_i.target == rnic_pkg::PlaceTargetCheckAtomic);
-  assign receive_fault  = done_i.fault && done_i.target == rnic_pkg::PlaceTargetReceive;
+  // A message that uses an SRQ's WQE for its tag only can be hit by a bad WQE too.
+  assign bad_receive    = done_i.bad_wqe && done_i.target != rnic_pkg::PlaceTargetResponse;
+  assign access_fault   = done_i.fault && !bad_receive &&
+                          (done_i.target == rnic_pkg::PlaceTargetWrite ||
+                           done_i.target == rnic_pkg::PlaceTargetCheckRead ||
+                           done_i.target == rnic_pkg::PlaceTargetCheckAtomic);
+  assign receive_fault  = done_i.fault &&
+                          (bad_receive || done_i.target == rnic_pkg::PlaceTargetReceive);
   assign response_fault = done_i.fault && done_i.target == rnic_pkg::PlaceTargetResponse;
   assign fault_detail   = {4'd0, done_i.status};
 
@@ -103,6 +107,10 @@ module rx_verdict (
           need_rsp_o        = 1'b1;
           rsp_cmd_o.command = rnic_pkg::RspCommandExecuted;
         end
+        rnic_pkg::RxActionReceiveFlush: begin
+          need_ctx_o       = 1'b1;
+          receive_status_o = rnic_pkg::CqeStatusWrFlushErr;
+        end
         rnic_pkg::RxActionReadRequest: begin
           need_rsp_o        = 1'b1;
           rsp_cmd_o.command = done_i.atomic ? rnic_pkg::RspCommandAtomic :
@@ -148,9 +156,10 @@ module rx_verdict (
     end
   end
 
-  logic [83:0] unused_done;
-  assign unused_done = {done_i.qpn, done_i.wqe_idx, done_i.cqn, done_i.solicited, done_i.write_imm,
-                        done_i.with_imm, done_i.with_invalidate, done_i.immediate};
+  logic unused_done;
+  assign unused_done = &{1'b0, done_i.qpn, done_i.wqe_idx, done_i.solicited, done_i.write_imm,
+      done_i.with_imm, done_i.with_invalidate, done_i.immediate, done_i.srq, done_i.takes,
+      done_i.srqn, done_i.wqe_lost};
 endmodule
 
 `default_nettype wire

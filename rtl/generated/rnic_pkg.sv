@@ -7,6 +7,8 @@ package rnic_pkg;
   localparam logic [31:0] QpIndexBits = 32'd8;
   /// Completion queues: 2^CqIndexBits.
   localparam logic [31:0] CqIndexBits = 32'd8;
+  /// Shared receive queues: 2^SrqIndexBits.
+  localparam logic [31:0] SrqIndexBits = 32'd8;
   /// Event queues: 2^EqIndexBits.
   localparam logic [31:0] EqIndexBits = 32'd5;
   /// Memory protection table entries: 2^MptIndexBits. A key is {24-bit index, 8-bit tag}.
@@ -29,7 +31,7 @@ package rnic_pkg;
   localparam logic [31:0] SqWindow = 32'd64;
   /// Smallest log2 of a send or receive queue depth.
   localparam logic [31:0] MinLogQueueDepth = 32'd0;
-  /// Largest log2 of a send or receive queue depth.
+  /// Largest log2 of the depth of a send queue, receive queue or SRQ.
   localparam logic [31:0] MaxLogQueueDepth = 32'd15;
   /// Largest log2 of a CQ depth.
   localparam logic [31:0] MaxLogCqDepth = 32'd20;
@@ -110,6 +112,9 @@ package rnic_pkg;
   localparam logic [7:0] EqeTypeCompletion = 8'd1;  // An armed CQ got an entry
   localparam logic [7:0] EqeTypeCqError = 8'd2;  // CQ overrun
   localparam logic [7:0] EqeTypeQpFatal = 8'd3;  // QP moved to the error state
+  localparam logic [7:0] EqeTypeSrqLimit = 8'd4;  // Fewer WQEs are left on an SRQ than its limit says; the limit is disarmed
+  localparam logic [7:0] EqeTypeSrqError = 8'd5;  // A WQE of an SRQ could not be read: the SRQ gives no more (SRQ catastrophic error, InfiniBand specification 11.6.3.3)
+  localparam logic [7:0] EqeTypeLastWqeReached = 8'd6;  // QP on an SRQ in the error state: it has completed the last WQE it had taken, and takes no more (11.6.3.1)
 
   // CqArm: Command of a CQ doorbell. A pending arm is never downgraded: Any over Solicited over Errors.
   localparam logic [1:0] CqArmNone = 2'd0;  // Only the consumer index
@@ -145,6 +150,10 @@ package rnic_pkg;
   localparam logic [7:0] AdminOpcodeDestroyQp = 8'd65;  // Type 2B windows bound on it are unbound
   localparam logic [7:0] AdminOpcodeModifyQp = 8'd66;  // admin_modify_qp
   localparam logic [7:0] AdminOpcodeQueryQp = 8'd67;  // admin_qp_state
+  localparam logic [7:0] AdminOpcodeCreateSrq = 8'd80;  // admin_create_srq
+  localparam logic [7:0] AdminOpcodeDestroySrq = 8'd81;  // Refused with InUse while a QP uses it
+  localparam logic [7:0] AdminOpcodeQuerySrq = 8'd82;  // admin_srq_state
+  localparam logic [7:0] AdminOpcodeModifySrq = 8'd83;  // admin_modify_srq
 
   // AdminStatus: Outcome of an admin command.
   localparam logic [7:0] AdminStatusSuccess = 8'd0;
@@ -206,12 +215,13 @@ package rnic_pkg;
   localparam logic [2:0] CplStatusCompleterAbort = 3'd4;
 
   // CtxKind: Context manager, as the bit numbers of the admin queue's acquire and release vectors.
-  localparam logic [1:0] CtxKindSend = 2'd0;
-  localparam logic [1:0] CtxKindReceive = 2'd1;
-  localparam logic [1:0] CtxKindCq = 2'd2;
-  localparam logic [1:0] CtxKindEq = 2'd3;
+  localparam logic [2:0] CtxKindSend = 3'd0;
+  localparam logic [2:0] CtxKindReceive = 3'd1;
+  localparam logic [2:0] CtxKindCq = 3'd2;
+  localparam logic [2:0] CtxKindEq = 3'd3;
+  localparam logic [2:0] CtxKindSrq = 3'd4;
 
-  // RefOp: Operation on the table of CQs and EQs and of the references to them.
+  // RefOp: Operation on the table of CQs, EQs and SRQs and of the references to them.
   localparam logic [2:0] RefOpLook = 3'd0;  // Changes nothing
   localparam logic [2:0] RefOpCreate = 3'd1;  // Exists now, without references
   localparam logic [2:0] RefOpDestroy = 3'd2;  // Exists no more
@@ -288,6 +298,7 @@ package rnic_pkg;
   localparam logic [3:0] RxActionReadDone = 4'd8;  // Requester: last packet of a Read response placed
   localparam logic [3:0] RxActionBadResponse = 4'd9;  // Requester: response out of sequence or of the wrong length
   localparam logic [3:0] RxActionGap = 4'd10;  // Requester: a later response has come than that of psn, which is lost: an implied NAK
+  localparam logic [3:0] RxActionReceiveFlush = 4'd11;  // Packet behind a fault, which had taken a WQE of an SRQ: that is flushed
 
   // RspCommand: What the responder's output is asked to do.
   localparam logic [1:0] RspCommandExecuted = 2'd0;  // psn is executed; acknowledge when ack_req
@@ -332,6 +343,7 @@ package rnic_pkg;
   localparam logic [11:0] UarReceiveDoorbell = 12'h008;
   localparam logic [11:0] UarCqDoorbell = 12'h010;
   localparam logic [11:0] UarEqDoorbell = 12'h018;
+  localparam logic [11:0] UarSrqDoorbell = 12'h020;
   localparam logic [11:0] UarWqeWindow = 12'h800;
 
   // Bits of the event vector.
@@ -538,6 +550,15 @@ package rnic_pkg;
     logic [23:0] qpn;  // Queue pair
   } receive_doorbell_t;
 
+  /// Register UarSrqDoorbell.
+  localparam int unsigned SrqDoorbellBits = 64;
+  typedef struct packed {
+    logic [15:0] reserved1;
+    logic [15:0] producer_index;  // WQEs posted, modulo 2^16
+    logic [7:0] reserved0;
+    logic [23:0] srqn;  // Shared receive queue
+  } srq_doorbell_t;
+
   /// Register UarCqDoorbell.
   localparam int unsigned CqDoorbellBits = 64;
   typedef struct packed {
@@ -596,11 +617,12 @@ package rnic_pkg;
     logic [63:0] va;  // Virtual address
   } wqe_data_t;
 
-  /// First segment of a receive WQE; data segments follow.
+  /// First segment of a receive WQE; data segments follow. On an SRQ a slot is free when its WQE, or any that was posted later, has a CQE.
   localparam int unsigned WqeReceiveBits = 128;
   typedef struct packed {
     logic [63:0] reserved2;
-    logic [31:0] reserved1;
+    logic [15:0] reserved1;
+    logic [15:0] tag;  // Shared receive queue: number that the CQE gives; any that is not in use
     logic [15:0] wqe_index;  // Index of this WQE, modulo 2^16
     logic [7:0] reserved0;
     logic [7:0] sge_count;  // Data segments, 0 to MaxSge
@@ -627,7 +649,7 @@ package rnic_pkg;
     logic solicited;  // The SEND or RDMA WRITE asked for an event
     logic is_receive;  // Entry of the receive queue
     logic [23:0] qpn;  // Queue pair
-    logic [15:0] wqe_index;  // Index of the WQE in its queue
+    logic [15:0] wqe_index;  // Index of the WQE in its queue; of an SRQ: its tag
     logic [7:0] opcode;  // CqeOpcode
     logic [7:0] status;  // CqeStatus
   } cqe_t;
@@ -646,7 +668,7 @@ package rnic_pkg;
     logic [31:0] reserved2;
     logic [31:0] detail;  // QpFatal: CqeStatus that caused it
     logic [7:0] reserved1;
-    logic [23:0] number;  // CQN or QPN
+    logic [23:0] number;  // CQN, QPN or SRQN
     logic [23:0] reserved0;
     logic [7:0] event_type;  // EqeType
   } eqe_t;
@@ -662,7 +684,7 @@ package rnic_pkg;
   localparam int unsigned AdminCommandBits = 1024;
   typedef struct packed {
     logic [959:0] body;  // By opcode
-    logic [31:0] number;  // Object: EQN, CQN, QPN or key
+    logic [31:0] number;  // Object: EQN, CQN, SRQN, QPN or key
     logic [15:0] command_id;  // Copied to the completion
     logic [7:0] reserved0;
     logic [7:0] opcode;  // AdminOpcode
@@ -702,6 +724,34 @@ package rnic_pkg;
     logic [7:0] log_depth;  // log2 of the entries, up to MaxLogCqDepth
     logic [63:0] base;  // DMA address of the ring, 4 KiB aligned; software zeroes it
   } admin_create_cq_t;
+
+  /// Body of CreateSrq.
+  localparam int unsigned AdminCreateSrqBits = 960;
+  typedef struct packed {
+    logic [767:0] reserved;
+    logic [47:0] reserved1;
+    logic [15:0] limit;  // As in admin_modify_srq
+    logic [7:0] reserved0;
+    logic [7:0] uar;  // UAR that may ring its doorbell
+    logic [7:0] eqn;  // Event queue for its events
+    logic [7:0] log_stride;  // log2 of a slot, bytes
+    logic [7:0] log_depth;  // log2 of the slots, up to MaxLogQueueDepth
+    logic [23:0] pd;  // Protection domain of its WQEs, whatever QP takes them (InfiniBand specification 10.2.9.1)
+    logic [63:0] base;  // DMA address of the ring of receive WQEs, 4 KiB aligned
+  } admin_create_srq_t;
+
+  /// Body of ModifySrq.
+  localparam int unsigned AdminModifySrqBits = 960;
+  typedef struct packed {
+    logic [831:0] reserved;
+    logic [63:0] base;  // As in admin_create_srq
+    logic [23:0] reserved1;
+    logic [7:0] log_depth;
+    logic [15:0] limit;  // Event SrqLimit once fewer WQEs are left than this, at once if they are already; 0: never
+    logic [13:0] reserved0;
+    logic set_ring;  // Takes `base` and `log_depth`: WQEs taken from now on are read there. They have the same indexes; refused with BadParameter when more are posted than fit
+    logic set_limit;  // Takes `limit`
+  } admin_modify_srq_t;
 
   /// Body of CreateMr. `number` of the command is the key: index in bits 31:8, tag in bits 7:0.
   localparam int unsigned AdminCreateMrBits = 960;
@@ -743,7 +793,10 @@ package rnic_pkg;
   /// Body of CreateQp. `number` is the QPN: index in the low QpIndexBits, the rest chosen by the driver.
   localparam int unsigned AdminCreateQpBits = 960;
   typedef struct packed {
-    logic [639:0] reserved;
+    logic [607:0] reserved;
+    logic [6:0] reserved1;
+    logic use_srq;  // Receive WQEs come from an SRQ; rq_* are not used
+    logic [23:0] srqn;  // With use_srq
     logic [15:0] reserved0;
     logic [7:0] rq_log_stride;
     logic [7:0] rq_log_depth;
@@ -795,7 +848,9 @@ package rnic_pkg;
   /// Result of QueryCapabilities.
   localparam int unsigned AdminCapabilitiesBits = 384;
   typedef struct packed {
-    logic [175:0] reserved;
+    logic [159:0] reserved;
+    logic [7:0] log_max_srq_depth;
+    logic [7:0] log_max_srq;
     logic [5:0] reserved0;
     logic window_type2;  // Type 2B windows can be made
     logic window_type1;  // Type 1 windows can be made
@@ -829,6 +884,18 @@ package rnic_pkg;
     logic [7:0] log_depth;
     logic [23:0] producer_index;  // Entries written
   } admin_queue_state_t;
+
+  /// Result of QuerySrq.
+  localparam int unsigned AdminSrqStateBits = 384;
+  typedef struct packed {
+    logic [319:0] reserved;
+    logic [6:0] reserved0;
+    logic error;  // In error: it gives no more WQEs
+    logic [7:0] log_depth;
+    logic [15:0] limit;  // Limit that is armed; 0: none
+    logic [15:0] head;  // WQEs taken
+    logic [15:0] producer_index;  // WQEs posted
+  } admin_srq_state_t;
 
   /// Result of QueryMr. Range, page size and rights are those of the last registration or bind.
   localparam int unsigned AdminMrStateBits = 384;
@@ -1088,19 +1155,20 @@ package rnic_pkg;
   } wqe_push_t;
 
   /// Request to the table of references.
-  localparam int unsigned AdminRefBits = 12;
+  localparam int unsigned AdminRefBits = 13;
   typedef struct packed {
-    logic eq;  // 1: EQ, 0: CQ
-    logic [7:0] number;  // CQN or EQN
+    logic srq;  // SRQ; neither: CQ
+    logic eq;  // EQ
+    logic [7:0] number;  // CQN, EQN or SRQN
     logic [2:0] op;  // RefOp
   } admin_ref_t;
 
   /// A verb of the admin queue borrows one context; `write` is looked at when the context is there.
-  localparam int unsigned AdminAccessBits = 11;
+  localparam int unsigned AdminAccessBits = 12;
   typedef struct packed {
     logic write;
     logic [7:0] index;
-    logic [1:0] kind;  // CtxKind
+    logic [2:0] kind;  // CtxKind
   } admin_access_t;
 
   /// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic.
@@ -1153,8 +1221,12 @@ package rnic_pkg;
   } send_ctx_t;
 
   /// Receive side of a QP. state .. remote_read are set by the admin queue; the rest is dynamic.
-  localparam int unsigned RecvCtxBits = 406;
+  localparam int unsigned RecvCtxBits = 436;
   typedef struct packed {
+    logic rx_gone;  // ERR: they have left
+    logic [19:0] rx_mark;  // ERR: packets that had entered the receive engine (rx_entered) when the QP went there
+    logic [7:0] srqn;
+    logic srq;  // On an SRQ: rq_* are not used
     logic nak_sent;  // A NAK for epsn went out; stay silent until it arrives
     logic [4:0] atomics_due;  // Inbound atomics, not repeated ones, not yet executed
     logic [4:0] rp_inflight;  // The same, repeated by the peer: they are in the ring beside the others, and count against no limit but its size
@@ -1184,6 +1256,23 @@ package rnic_pkg;
     logic in_use;  // Created
     logic [2:0] state;  // QpState
   } recv_ctx_t;
+
+  /// Shared receive queue. in_use .. log_stride are set by the admin queue; the rest is dynamic.
+  localparam int unsigned SrqCtxBits = 160;
+  typedef struct packed {
+    logic error;  // A WQE could not be read: none is given any more
+    logic limit_hit;  // They were: the event is due
+    logic [15:0] limit;  // Event when fewer are left; 0: none
+    logic [15:0] head;  // Next WQE to take
+    logic [15:0] pi;  // Producer index
+    logic [3:0] log_stride;
+    logic [3:0] log_depth;
+    logic [63:0] base;
+    logic [23:0] pd;
+    logic [7:0] uar;
+    logic [4:0] eqn;
+    logic in_use;
+  } srq_ctx_t;
 
   /// Where a QP sends. Addresses: first byte on the wire in the low byte.
   localparam int unsigned PathBits = 397;
@@ -1418,8 +1507,11 @@ package rnic_pkg;
   } rx_desc_t;
 
   /// A packet that the protocol checks have passed, in wire order: where its payload goes and what follows.
-  localparam int unsigned RxPlanBits = 494;
+  localparam int unsigned RxPlanBits = 496;
   typedef struct packed {
+    logic [7:0] srqn;
+    logic takes;  // It is taken by this packet
+    logic srq;  // The receive WQE of this packet is one of SRQ srqn
     logic [63:0] compare;  // Atomic
     logic [63:0] swap_add;  // Atomic
     logic fetch_add;  // Atomic: fetch and add; otherwise compare and swap
@@ -1429,8 +1521,7 @@ package rnic_pkg;
     logic with_imm;  // ReceiveDone
     logic write_imm;  // ReceiveDone: of a WRITE with immediate data
     logic [31:0] byte_count;  // ReceiveDone: message bytes. ReadRequest: bytes asked for
-    logic [7:0] cqn;  // ReceiveDone
-    logic [15:0] wqe_idx;  // ReceiveDone, Response: index of the WQE
+    logic [15:0] wqe_idx;  // ReceiveDone, Response: index of the WQE; of an SRQ: the index to find in the WQE that is taken
     logic solicited;
     logic msg_last;  // Ends a request message (MSN advances); 0 for a repeated Read or atomic
     logic ack_req;
@@ -1468,8 +1559,12 @@ package rnic_pkg;
   } scatter_piece_t;
 
   /// A packet whose payload writes have been handed to PCIe, in wire order. A fault turns its action into Nak, or BadResponse for a Response.
-  localparam int unsigned RxDoneBits = 398;
+  localparam int unsigned RxDoneBits = 401;
   typedef struct packed {
+    logic wqe_lost;  // With bad_wqe: its tag is not known either
+    logic [7:0] srqn;
+    logic takes;
+    logic srq;
     logic [63:0] compare;
     logic [63:0] swap_add;
     logic fetch_add;
@@ -1482,8 +1577,7 @@ package rnic_pkg;
     logic [63:0] va;  // ReadRequest
     logic [31:0] key;  // ReadRequest
     logic [31:0] byte_count;
-    logic [7:0] cqn;
-    logic [15:0] wqe_idx;
+    logic [15:0] wqe_idx;  // Of an SRQ: the tag of the WQE
     logic solicited;
     logic msg_last;
     logic ack_req;

@@ -29,21 +29,23 @@ module admin (
     output logic                                  irq_valid_o,
     input  wire logic                             irq_ready_i,
     output logic [7:0]                            irq_vector_o,
-    output logic [3:0]                            acq_valid_o,
-    input  wire logic [3:0]                       acq_ready_i,
+    output logic [4:0]                            acq_valid_o,
+    input  wire logic [4:0]                       acq_ready_i,
     output logic [7:0]                            acq_index_o,
-    input  wire logic [3:0]                       ctx_valid_i,
+    input  wire logic [4:0]                       ctx_valid_i,
     input  wire rnic_pkg::send_ctx_t              send_ctx_i,
     input  wire rnic_pkg::recv_ctx_t              recv_ctx_i,
     input  wire rnic_pkg::cq_ctx_t                cq_ctx_i,
     input  wire rnic_pkg::eq_ctx_t                eq_ctx_i,
-    output logic [3:0]                            rel_valid_o,
-    input  wire logic [3:0]                       rel_ready_i,
+    input  wire rnic_pkg::srq_ctx_t               srq_ctx_i,
+    output logic [4:0]                            rel_valid_o,
+    input  wire logic [4:0]                       rel_ready_i,
     output logic                                  rel_write_o,
     output rnic_pkg::send_ctx_t                   send_ctx_o,
     output rnic_pkg::recv_ctx_t                   recv_ctx_o,
     output rnic_pkg::cq_ctx_t                     cq_ctx_o,
     output rnic_pkg::eq_ctx_t                     eq_ctx_o,
+    output rnic_pkg::srq_ctx_t                    srq_ctx_o,
     output logic                                  path_wr_valid_o,
     output logic [7:0]                            path_wr_qp_o,
     output rnic_pkg::path_t                       path_wr_data_o,
@@ -69,18 +71,19 @@ module admin (
     output rnic_pkg::qp_error_t                   qp_error_data_o
 );
   // Verbs, by the upper half of the opcode.
-  localparam int unsigned Capabilities = 0, Object = 1, Mr = 2, Qp = 3;
+  localparam int unsigned Capabilities = 0, Object = 1, Mr = 2, Qp = 3, Srq = 4;
 
   logic exec_valid, exec_done;
-  logic [3:0] verb, verb_valid;
-  logic [7:0] exec_status, object_status, mr_status, qp_status;
+  logic [4:0] verb, verb_valid;
+  logic [7:0] exec_status, object_status, mr_status, qp_status, srq_status;
   logic [383:0] exec_result;
-  logic object_done, mr_done, qp_done;
+  logic object_done, mr_done, qp_done, srq_done;
   rnic_pkg::admin_command_t command;
   rnic_pkg::admin_capabilities_t capabilities;
   rnic_pkg::admin_queue_state_t object_result;
   rnic_pkg::admin_mr_state_t mr_result;
   rnic_pkg::admin_qp_state_t qp_result;
+  rnic_pkg::admin_srq_state_t srq_result;
 
   admin_queue u_queue (
       .clk_i,
@@ -122,6 +125,7 @@ module admin (
       rnic_pkg::AdminOpcodeCreateEq[7:4], rnic_pkg::AdminOpcodeCreateCq[7:4]: verb[Object] = 1'b1;
       rnic_pkg::AdminOpcodeCreateMr[7:4]: verb[Mr] = 1'b1;
       rnic_pkg::AdminOpcodeCreateQp[7:4]: verb[Qp] = 1'b1;
+      rnic_pkg::AdminOpcodeCreateSrq[7:4]: verb[Srq] = 1'b1;
       default: ;
     endcase
   end
@@ -153,12 +157,19 @@ module admin (
       exec_status = qp_status;
       exec_result = qp_result;
     end
+    if (verb[Srq]) begin
+      exec_done   = srq_done;
+      exec_status = srq_status;
+      exec_result = srq_result;
+    end
   end
 
   // ---- What the verbs share -------------------------------------------------------------------
-  logic object_access, qp_access, access_done, object_ref, qp_ref, ref_done, ref_exists, ref_in_use;
-  rnic_pkg::admin_access_t object_access_data, qp_access_data;
-  rnic_pkg::admin_ref_t object_ref_data, qp_ref_data;
+  logic object_access, qp_access, srq_access, access, access_done;
+  logic object_ref, qp_ref, srq_ref, ref_op, ref_done, ref_exists, ref_in_use;
+  rnic_pkg::admin_access_t object_access_data, qp_access_data, srq_access_data, access_data;
+  rnic_pkg::admin_ref_t object_ref_data, qp_ref_data, srq_ref_data, ref_data;
+  rnic_pkg::srq_ctx_t view_srq;
   rnic_pkg::send_ctx_t view_send;
   rnic_pkg::recv_ctx_t view_recv;
   rnic_pkg::cq_ctx_t view_cq;
@@ -166,16 +177,29 @@ module admin (
   logic mr_mem_op, qp_mem_op;
   rnic_pkg::mem_op_t mr_mem_op_data, qp_mem_op_data;
 
+  always_comb begin
+    {access, access_data, ref_op, ref_data} = {
+      object_access, object_access_data, object_ref, object_ref_data
+    };
+    if (verb[Qp]) {access, access_data, ref_op, ref_data} = {
+      qp_access, qp_access_data, qp_ref, qp_ref_data
+    };
+    if (verb[Srq]) {access, access_data, ref_op, ref_data} = {
+      srq_access, srq_access_data, srq_ref, srq_ref_data
+    };
+  end
+
   admin_access u_access (
       .clk_i,
       .rst_ni,
-      .valid_i    (verb[Qp] ? qp_access : object_access),
-      .access_i   (verb[Qp] ? qp_access_data : object_access_data),
+      .valid_i    (access),
+      .access_i   (access_data),
       .done_o     (access_done),
       .view_send_o(view_send),
       .view_recv_o(view_recv),
       .view_cq_o  (view_cq),
       .view_eq_o  (view_eq),
+      .view_srq_o (view_srq),
       .acq_valid_o,
       .acq_ready_i,
       .acq_index_o,
@@ -184,6 +208,7 @@ module admin (
       .recv_ctx_i,
       .cq_ctx_i,
       .eq_ctx_i,
+      .srq_ctx_i,
       .rel_valid_o,
       .rel_ready_i,
       .rel_write_o
@@ -193,8 +218,8 @@ module admin (
       .clk_i,
       .rst_ni,
       .ready_o,
-      .op_valid_i(verb[Qp] ? qp_ref : object_ref),
-      .op_i      (verb[Qp] ? qp_ref_data : object_ref_data),
+      .op_valid_i(ref_op),
+      .op_i      (ref_data),
       .op_done_o (ref_done),
       .exists_o  (ref_exists),
       .in_use_o  (ref_in_use)
@@ -282,6 +307,26 @@ module admin (
       .mem_op_ready_i,
       .mem_op_data_o (qp_mem_op_data),
       .mem_op_rsp_valid_i
+  );
+
+  admin_srq u_srq (
+      .clk_i,
+      .rst_ni,
+      .exec_valid_i  (verb_valid[Srq]),
+      .command_i     (command),
+      .exec_done_o   (srq_done),
+      .status_o      (srq_status),
+      .result_o      (srq_result),
+      .access_valid_o(srq_access),
+      .access_o      (srq_access_data),
+      .access_done_i (access_done),
+      .view_srq_i    (view_srq),
+      .srq_ctx_o,
+      .ref_valid_o   (srq_ref),
+      .ref_o         (srq_ref_data),
+      .ref_done_i    (ref_done),
+      .ref_exists_i  (ref_exists),
+      .ref_in_use_i  (ref_in_use)
   );
 
   logic unused_valid;

@@ -16,17 +16,19 @@ module admin_access (
     output rnic_pkg::recv_ctx_t          view_recv_o,
     output rnic_pkg::cq_ctx_t            view_cq_o,
     output rnic_pkg::eq_ctx_t            view_eq_o,
+    output rnic_pkg::srq_ctx_t           view_srq_o,
     // Context managers, bit i is CtxKind i
-    output logic [3:0]                   acq_valid_o,
-    input  wire logic [3:0]              acq_ready_i,
+    output logic [4:0]                   acq_valid_o,
+    input  wire logic [4:0]              acq_ready_i,
     output logic [7:0]                   acq_index_o,
-    input  wire logic [3:0]              ctx_valid_i,
+    input  wire logic [4:0]              ctx_valid_i,
     input  wire rnic_pkg::send_ctx_t     send_ctx_i,
     input  wire rnic_pkg::recv_ctx_t     recv_ctx_i,
     input  wire rnic_pkg::cq_ctx_t       cq_ctx_i,
     input  wire rnic_pkg::eq_ctx_t       eq_ctx_i,
-    output logic [3:0]                   rel_valid_o,
-    input  wire logic [3:0]              rel_ready_i,
+    input  wire rnic_pkg::srq_ctx_t      srq_ctx_i,
+    output logic [4:0]                   rel_valid_o,
+    input  wire logic [4:0]              rel_ready_i,
     output logic                         rel_write_o
 );
   // Ask: for the context, when there is an access. Wait: for the context. Give: it back.
@@ -37,9 +39,9 @@ module admin_access (
   } state_e;
   state_e state_q, state_d;
 
-  logic [3:0] manager;
+  logic [4:0] manager;
 
-  assign manager     = 4'b0001 << access_i.kind;
+  assign manager     = 5'b00001 << access_i.kind;
   assign acq_valid_o = (state_q == Ask && valid_i) ? manager : '0;
   assign acq_index_o = access_i.index;
   assign rel_valid_o = (state_q == Give) ? manager : '0;
@@ -62,6 +64,7 @@ module admin_access (
     if (ctx_valid_i[rnic_pkg::CtxKindReceive]) view_recv_o <= recv_ctx_i;
     if (ctx_valid_i[rnic_pkg::CtxKindCq]) view_cq_o <= cq_ctx_i;
     if (ctx_valid_i[rnic_pkg::CtxKindEq]) view_eq_o <= eq_ctx_i;
+    if (ctx_valid_i[rnic_pkg::CtxKindSrq]) view_srq_o <= srq_ctx_i;
     if (!rst_ni) state_q <= Ask;
   end
 

@@ -18,6 +18,8 @@ module admin_capabilities (
     capabilities_o.window_type2        = 1'b1;
     capabilities_o.max_fast_pages      = rnic_pkg::MaxFastPages[15:0];
     capabilities_o.log_max_queue_depth = rnic_pkg::MaxLogQueueDepth[7:0];
+    capabilities_o.log_max_srq         = rnic_pkg::SrqIndexBits[7:0];
+    capabilities_o.log_max_srq_depth   = rnic_pkg::MaxLogQueueDepth[7:0];
     capabilities_o.log_max_cq_depth    = rnic_pkg::MaxLogCqDepth[7:0];
     capabilities_o.log_max_eq_depth    = rnic_pkg::MaxLogEqDepth[7:0];
     capabilities_o.max_sge             = rnic_pkg::MaxSge[7:0];

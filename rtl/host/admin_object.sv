@@ -113,6 +113,7 @@ module admin_object (
   always_comb begin
     ref_valid_o  = state_q == LookSelf || state_q == LookEq || state_q == MarkSelf ||
         state_q == MarkEq;
+    ref_o.srq    = 1'b0;
     ref_o.eq     = is_eq;
     ref_o.number = command_i.number[7:0];
     ref_o.op     = rnic_pkg::RefOpLook;

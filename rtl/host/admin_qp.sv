@@ -4,7 +4,7 @@
 /// Admin verbs of queue pairs: create, modify, query, destroy.
 ///
 /// Checks, in this order: the number is in range (BadNumber); for a create the fields
-/// (BadParameter), the index is free (Exists), both CQs are there (BadNumber); for the others the
+/// (BadParameter), the index is free (Exists), both CQs and the SRQ are there (BadNumber); for the others the
 /// whole QPN is that of the context (BadNumber), then the transition (BadState) and its fields
 /// (BadParameter).
 /// The NIC itself may put the QP into the error state at any time. So every context that a
@@ -44,8 +44,8 @@ module admin_qp (
     input  wire logic                         mem_op_rsp_valid_i
 );
   // Idle: check the command itself. Look: judge by the send context. LookRecv: query. LookSendCq,
-  // LookRecvCq: are they there. Path: write the path. WriteRecv, WriteSend: the contexts.
-  // CountSendCq, CountRecvCq: references to the CQs. Forget: qp_reset after a create. Teardown:
+  // LookRecvCq, LookSrq: are they there. Path: write the path. WriteRecv, WriteSend: the contexts.
+  // CountSendCq, CountRecvCq, CountSrq: references to them. Forget: qp_reset after a create. Teardown:
   // admin_qp_teardown at work. Done: exec_done_o.
   typedef enum logic [3:0] {
     Idle,
@@ -53,11 +53,13 @@ module admin_qp (
     LookRecv,
     LookSendCq,
     LookRecvCq,
+    LookSrq,
     Path,
     WriteRecv,
     WriteSend,
     CountSendCq,
     CountRecvCq,
+    CountSrq,
     Forget,
     Teardown,
     Done
@@ -68,8 +70,8 @@ module admin_qp (
   logic [2:0] judged_q, step_q, check_step, tear_step;
   logic create, destroy, modify, query, known, is_this, same_state;
   logic [7:0] create_status, modify_status;
-  logic to_err, to_reset, takes_path, send_cq;
-  logic [23:0] cqn;
+  logic to_err, to_reset, takes_path, send_cq, use_srq, look_srq;
+  logic [23:0] object;
   logic tear_access, tear_done, tear_reset, tear_last;
   rnic_pkg::admin_access_t tear_access_data;
   rnic_pkg::admin_create_qp_t create_body;
@@ -123,10 +125,11 @@ module admin_qp (
         if (status_d != rnic_pkg::AdminStatusSuccess) state_d = Done;
       end
       LookRecv: if (access_done_i) state_d = Done;
-      LookSendCq, LookRecvCq:
+      LookSendCq, LookRecvCq, LookSrq:
       if (ref_done_i) begin
         state_d = (state_q == LookSendCq) ? LookRecvCq : WriteRecv;
-        if (!ref_exists_i || cqn[23:8] != '0) begin
+        if (state_q == LookRecvCq && use_srq) state_d = LookSrq;
+        if (!ref_exists_i || object[23:8] != '0) begin
           status_d = rnic_pkg::AdminStatusBadNumber;
           state_d  = Done;
         end
@@ -142,7 +145,10 @@ module admin_qp (
       end
       Teardown:    if (tear_done) state_d = destroy ? CountSendCq : Done;
       CountSendCq: if (ref_done_i) state_d = CountRecvCq;
-      CountRecvCq: if (ref_done_i) state_d = create ? Forget : Done;
+      CountRecvCq: begin
+        if (ref_done_i) state_d = use_srq ? CountSrq : (create ? Forget : Done);
+      end
+      CountSrq:    if (ref_done_i) state_d = create ? Forget : Done;
       Forget:      if (qp_reset_ready_i) state_d = Done;
       Done:        state_d = Idle;
       default:     state_d = Idle;
@@ -160,17 +166,21 @@ module admin_qp (
     if (!rst_ni) state_q <= Idle;
   end
 
-  // ---- References to CQs ----------------------------------------------------------------------
-  // A destroy takes the CQs from the contexts as they were just before their end.
-  assign send_cq = state_q == LookSendCq || state_q == CountSendCq;
+  // ---- References to CQs and the SRQ ----------------------------------------------------------
+  // A destroy takes them from the contexts as they were just before their end.
+  assign send_cq  = state_q == LookSendCq || state_q == CountSendCq;
+  assign look_srq = state_q == LookSrq || state_q == CountSrq;
+  assign use_srq  = create ? create_body.use_srq : view_recv_i.srq;
   always_comb begin
-    if (create) cqn = send_cq ? create_body.send_cqn : create_body.receive_cqn;
-    else cqn = {16'd0, send_cq ? view_send_i.cqn : view_recv_i.cqn};
-    ref_valid_o  = send_cq || state_q == LookRecvCq || state_q == CountRecvCq;
+    if (create) object = send_cq ? create_body.send_cqn : create_body.receive_cqn;
+    else object = {16'd0, send_cq ? view_send_i.cqn : view_recv_i.cqn};
+    if (look_srq) object = create ? create_body.srqn : {16'd0, view_recv_i.srqn};
+    ref_valid_o  = send_cq || look_srq || state_q == LookRecvCq || state_q == CountRecvCq;
     ref_o.eq     = 1'b0;
-    ref_o.number = cqn[7:0];
+    ref_o.srq    = look_srq;
+    ref_o.number = object[7:0];
     ref_o.op     = rnic_pkg::RefOpLook;
-    if (state_q == CountSendCq || state_q == CountRecvCq) begin
+    if (state_q == CountSendCq || state_q == CountRecvCq || state_q == CountSrq) begin
       ref_o.op = create ? rnic_pkg::RefOpAdd : rnic_pkg::RefOpDrop;
     end
   end

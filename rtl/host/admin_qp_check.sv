@@ -32,11 +32,12 @@ module admin_qp_check (
 
   // ---- CreateQp -------------------------------------------------------------------------------
   logic aligned, sizes_ok, uar_ok;
-  assign aligned  = create.sq_base[11:0] == '0 && create.rq_base[11:0] == '0 &&
+  assign aligned  = create.sq_base[11:0] == '0 && (create.use_srq || create.rq_base[11:0] == '0) &&
       create.retired_address[2:0] == '0;
-  assign sizes_ok = create.sq_log_depth <= MaxDepth && create.rq_log_depth <= MaxDepth &&
+  assign sizes_ok = create.sq_log_depth <= MaxDepth &&
       create.sq_log_stride >= MinSendStride && create.sq_log_stride <= MaxStride &&
-      create.rq_log_stride >= MinReceiveStride && create.rq_log_stride <= MaxStride;
+      (create.use_srq || (create.rq_log_depth <= MaxDepth &&
+      create.rq_log_stride >= MinReceiveStride && create.rq_log_stride <= MaxStride));
   assign uar_ok   = create.uar != '0 && !create.uar[7];
   assign create_status_o = (aligned && sizes_ok && uar_ok) ? rnic_pkg::AdminStatusSuccess :
       rnic_pkg::AdminStatusBadParameter;

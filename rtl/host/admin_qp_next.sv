@@ -45,6 +45,8 @@ module admin_qp_next (
         recv_o.rq_base         = create.rq_base;
         recv_o.log_depth       = create.rq_log_depth[3:0];
         recv_o.log_stride      = create.rq_log_stride[3:0];
+        recv_o.srq             = create.use_srq;
+        recv_o.srqn            = create.srqn[7:0];
       end
       rnic_pkg::QpStepInit: begin
         send_o.state         = rnic_pkg::QpStateInit;
@@ -110,6 +112,8 @@ module admin_qp_next (
         recv_o.rq_base         = recv_i.rq_base;
         recv_o.log_depth       = recv_i.log_depth;
         recv_o.log_stride      = recv_i.log_stride;
+        recv_o.srq             = recv_i.srq;
+        recv_o.srqn            = recv_i.srqn;
       end
       default: begin
         send_o = '0;

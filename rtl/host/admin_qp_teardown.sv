@@ -71,8 +71,9 @@ module admin_qp_teardown (
 
   assign send_gone = view_send_i.state == rnic_pkg::QpStateErr &&
       (error_only_i || view_send_i.retire_idx == view_send_i.pi);
-  assign recv_gone = view_recv_i.state == rnic_pkg::QpStateErr &&
-      (error_only_i || view_recv_i.rq_done == view_recv_i.rq_pi);
+  // A QP on an SRQ is flushed when nothing of it is in the receive engine.
+  assign recv_gone = view_recv_i.state == rnic_pkg::QpStateErr && (error_only_i ||
+      (view_recv_i.srq ? view_recv_i.rx_gone : view_recv_i.rq_done == view_recv_i.rq_pi));
 
   always_comb begin
     state_d = state_q;

@@ -1,7 +1,8 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Which CQs and EQs exist, and how many objects refer to each (QPs to CQs, CQs to EQs).
+/// Which CQs, EQs and SRQs exist, and how many objects refer to each (QPs to CQs and SRQs, CQs and
+/// SRQs to EQs).
 ///
 /// One operation at a time: op_valid_i is held, with its operation and object, until op_done_o,
 /// which comes with the state before the operation. All objects are absent after reset; ready_o
@@ -16,7 +17,7 @@ module admin_refs (
     output logic            exists_o,
     output logic            in_use_o
 );
-  // Every QP may use one CQ twice, and every CQ one EQ: 10 bits hold both.
+  // Every QP may use one CQ twice, and every CQ and SRQ one EQ: 10 bits hold them.
   localparam int unsigned CountBits = 10;
 
   // Clear: after reset. Fetch: waits for an operation and reads its object. Apply: writes it back,
@@ -28,17 +29,17 @@ module admin_refs (
   } state_e;
   state_e state_q, state_d;
 
-  logic [8:0] clear_q, object;
+  logic [9:0] clear_q, object;
   logic [2:0] op;
   logic exists, exists_d;
   logic [CountBits-1:0] count, count_d;
 
-  assign object = {op_i.eq, op_i.number};
+  assign object = {op_i.srq, op_i.eq, op_i.number};
   assign op     = op_i.op;
 
   ram_1r1w #(
       .Width(1 + CountBits),
-      .Depth(512)
+      .Depth(1024)
   ) u_counts (
       .clk_i,
       .wr_en_i  (state_q == Clear || state_q == Apply),

@@ -46,6 +46,9 @@ module host_if (
     output logic                           eq_doorbell_valid_o,
     input  wire logic                      eq_doorbell_ready_i,
     output rnic_pkg::doorbell_t            eq_doorbell_data_o,
+    output logic                           srq_doorbell_valid_o,
+    input  wire logic                      srq_doorbell_ready_i,
+    output rnic_pkg::doorbell_t            srq_doorbell_data_o,
     output logic                           wqe_push_valid_o,
     input  wire logic                      wqe_push_ready_i,
     output rnic_pkg::wqe_push_t            wqe_push_data_o,
@@ -70,22 +73,24 @@ module host_if (
     input  wire logic                      msix_wr_ready_i,
     output rnic_pkg::dma_wr_t              msix_wr_data_o,
     input  wire logic                      msix_wr_done_i,
-    // Context managers: bit 0 send, 1 receive, 2 CQ, 3 EQ. One index bus for all; data buses apart.
-    output logic [3:0]                     acq_valid_o,
-    input  wire logic [3:0]                acq_ready_i,
+    // Context managers: bit 0 send, 1 receive, 2 CQ, 3 EQ, 4 SRQ. One index bus for all; data buses apart.
+    output logic [4:0]                     acq_valid_o,
+    input  wire logic [4:0]                acq_ready_i,
     output logic [7:0]                     acq_index_o,
-    input  wire logic [3:0]                ctx_valid_i,
+    input  wire logic [4:0]                ctx_valid_i,
     input  wire rnic_pkg::send_ctx_t       send_ctx_i,
     input  wire rnic_pkg::recv_ctx_t       recv_ctx_i,
     input  wire rnic_pkg::cq_ctx_t         cq_ctx_i,
     input  wire rnic_pkg::eq_ctx_t         eq_ctx_i,
-    output logic [3:0]                     rel_valid_o,
-    input  wire logic [3:0]                rel_ready_i,
+    input  wire rnic_pkg::srq_ctx_t        srq_ctx_i,
+    output logic [4:0]                     rel_valid_o,
+    input  wire logic [4:0]                rel_ready_i,
     output logic                           rel_write_o,
     output rnic_pkg::send_ctx_t            send_ctx_o,
     output rnic_pkg::recv_ctx_t            recv_ctx_o,
     output rnic_pkg::cq_ctx_t              cq_ctx_o,
     output rnic_pkg::eq_ctx_t              eq_ctx_o,
+    output rnic_pkg::srq_ctx_t             srq_ctx_o,
     // Path table write
     output logic                           path_wr_valid_o,
     output logic [7:0]                     path_wr_qp_o,
@@ -167,8 +172,11 @@ module host_if (
       .rd_count_o(counter_data)
   );
 
-  logic [3:0] doorbell_valid, doorbell_ready;
-  logic [4*rnic_pkg::DoorbellBits-1:0] doorbell_data;
+  logic [4:0] doorbell_valid, doorbell_ready;
+  logic [5*rnic_pkg::DoorbellBits-1:0] doorbell_data;
+  assign srq_doorbell_valid_o = doorbell_valid[4];
+  assign doorbell_ready[4]    = srq_doorbell_ready_i;
+  assign srq_doorbell_data_o  = doorbell_data[4*rnic_pkg::DoorbellBits+:rnic_pkg::DoorbellBits];
   assign {eq_doorbell_valid_o, cq_doorbell_valid_o} = doorbell_valid[3:2];
   assign {rq_doorbell_valid_o, sq_doorbell_valid_o} = doorbell_valid[1:0];
   assign doorbell_ready[3:2] = {eq_doorbell_ready_i, cq_doorbell_ready_i};
@@ -247,6 +255,7 @@ module host_if (
       .recv_ctx_i,
       .cq_ctx_i,
       .eq_ctx_i,
+      .srq_ctx_i,
       .rel_valid_o,
       .rel_ready_i,
       .rel_write_o,
@@ -254,6 +263,7 @@ module host_if (
       .recv_ctx_o,
       .cq_ctx_o,
       .eq_ctx_o,
+      .srq_ctx_o,
       .path_wr_valid_o,
       .path_wr_qp_o,
       .path_wr_data_o,

@@ -13,17 +13,17 @@ module uar_pages (
     input  wire logic                 uar_req_valid_i,
     output logic                      uar_req_ready_o,
     input  wire rnic_pkg::uar_req_t   uar_req_data_i,
-    // Doorbells, in the order of their registers: send, receive, CQ, EQ
-    output logic [3:0]                doorbell_valid_o,
-    input  wire logic [3:0]           doorbell_ready_i,
-    output logic [4*rnic_pkg::DoorbellBits-1:0] doorbell_data_o,
+    // Doorbells, in the order of their registers: send, receive, CQ, EQ, SRQ
+    output logic [4:0]                doorbell_valid_o,
+    input  wire logic [4:0]           doorbell_ready_i,
+    output logic [5*rnic_pkg::DoorbellBits-1:0] doorbell_data_o,
     output logic                      push_valid_o,
     input  wire logic                 push_ready_i,
     output rnic_pkg::wqe_push_t       push_data_o
 );
   logic [11:0] addr;
   logic [63:0] word;
-  logic [3:0] hit, ready;
+  logic [4:0] hit, ready;
   logic to_window, window_ready;
   rnic_pkg::doorbell_t doorbell;
 
@@ -39,6 +39,7 @@ module uar_pages (
         rnic_pkg::UarReceiveDoorbell: hit[1] = 1'b1;
         rnic_pkg::UarCqDoorbell:      hit[2] = 1'b1;
         rnic_pkg::UarEqDoorbell:      hit[3] = 1'b1;
+        rnic_pkg::UarSrqDoorbell:     hit[4] = 1'b1;
         default: ;
       endcase
     end
@@ -47,7 +48,7 @@ module uar_pages (
   assign doorbell.uar   = uar_req_data_i.uar;
   assign doorbell.value = word;
 
-  for (genvar g = 0; g < 4; g++) begin : gen_doorbell
+  for (genvar g = 0; g < 5; g++) begin : gen_doorbell
     skid_buffer #(
         .Width(rnic_pkg::DoorbellBits)
     ) u_out (

@@ -6,7 +6,8 @@
 ///
 /// A packet is taken only when there is room for its plan, because room may come only after the
 /// completion block has had the same context. plan_valid_o and fetch_valid_o are pulses. A packet
-/// that is dropped and has no payload makes no plan. idle_o: no packet is being checked.
+/// that is dropped and has no payload makes no plan. A packet that needs a WQE of an SRQ borrows the
+/// SRQ's context too, after that of the QP; limit_valid_o: it hit the SRQ's limit. idle_o: no packet is being checked.
 /// clear_valid_i: forget that the QP clear_qp_i has failed.
 module rx_check (
     input  wire logic                      clk_i,
@@ -32,6 +33,17 @@ module rx_check (
     input  wire logic                      recv_rel_ready_i,
     output logic                           recv_rel_write_o,
     output rnic_pkg::recv_ctx_t            recv_rel_data_o,
+    output logic                           srq_acq_valid_o,
+    input  wire logic                      srq_acq_ready_i,
+    output logic [7:0]                     srq_acq_index_o,
+    input  wire logic                      srq_ctx_valid_i,
+    input  wire rnic_pkg::srq_ctx_t        srq_ctx_data_i,
+    output logic                           srq_rel_valid_o,
+    input  wire logic                      srq_rel_ready_i,
+    output logic                           srq_rel_write_o,
+    output rnic_pkg::srq_ctx_t             srq_rel_data_o,
+    output logic                           limit_valid_o,
+    output logic [7:0]                     limit_srq_o,
     output logic                           read_slot_en_o,
     output logic [11:0]                    read_slot_addr_o,
     input  wire rnic_pkg::read_slot_t      read_slot_data_i,
@@ -51,19 +63,35 @@ module rx_check (
     input  wire logic [7:0]                clear_qp_i,
     output logic [rnic_pkg::NumCounters-1:0] event_o
 );
-  // Idle     takes the next packet
-  // Acquire  asks for the context; reads the path
-  // Wait     for the context
-  // Compare  the rules compare; reads the head of the Read ring
-  // Slot     responses: the rules compare with the slot
-  // Decide   plan and new context are registered
-  // Release  gives the context back; the plan leaves when that is done
-  typedef enum logic [2:0] {Idle, Acquire, Wait, Compare, Slot, Decide, Release} state_e;
+  // Idle        takes the next packet
+  // Acquire     asks for the context; reads the path
+  // Wait        for the context
+  // SrqAcquire  asks for the context of the SRQ
+  // SrqWait     for it
+  // Compare     the rules compare; reads the head of the Read ring
+  // Slot        responses: the rules compare with the slot
+  // Decide      plan and new contexts are registered
+  // SrqRelease  gives the context of the SRQ back
+  // Release     gives the context back; the plan leaves when that is done
+  typedef enum logic [3:0] {
+    Idle,
+    Acquire,
+    Wait,
+    SrqAcquire,
+    SrqWait,
+    Compare,
+    Slot,
+    Decide,
+    SrqRelease,
+    Release
+  } state_e;
   state_e state_q, state_d;
 
   rnic_pkg::rx_desc_t desc_q;
   rnic_pkg::send_ctx_t send_ctx_q, send_ctx_next;
   rnic_pkg::recv_ctx_t recv_ctx_q, recv_ctx_next;
+  rnic_pkg::srq_ctx_t srq_ctx_q, srq_ctx_next;
+  logic with_srq_q, wants, take, take_q;
   logic is_response_q, killed, acquired, ctx_valid, finish;
   logic [255:0] killed_request_q, killed_response_q;
   logic [7:0] qp;
@@ -76,6 +104,8 @@ module rx_check (
     recv_acq_valid_o = 1'b0;
     send_rel_valid_o = 1'b0;
     recv_rel_valid_o = 1'b0;
+    srq_acq_valid_o  = 1'b0;
+    srq_rel_valid_o  = 1'b0;
     acquired         = is_response_q ? send_acq_ready_i : recv_acq_ready_i;
     ctx_valid        = is_response_q ? send_ctx_valid_i : recv_ctx_valid_i;
     finish           = 1'b0;
@@ -89,10 +119,23 @@ module rx_check (
         recv_acq_valid_o = !is_response_q;
         if (acquired) state_d = Wait;
       end
-      Wait: if (ctx_valid) state_d = Compare;
+      Wait: begin
+        if (ctx_valid) begin
+          state_d = (!is_response_q && wants && recv_ctx_data_i.srq) ? SrqAcquire : Compare;
+        end
+      end
+      SrqAcquire: begin
+        srq_acq_valid_o = 1'b1;
+        if (srq_acq_ready_i) state_d = SrqWait;
+      end
+      SrqWait: if (srq_ctx_valid_i) state_d = Compare;
       Compare: state_d = is_response_q ? Slot : Decide;
       Slot: state_d = Decide;
-      Decide: state_d = Release;
+      Decide: state_d = with_srq_q ? SrqRelease : Release;
+      SrqRelease: begin
+        srq_rel_valid_o = 1'b1;
+        if (srq_rel_ready_i) state_d = Release;
+      end
       Release: begin
         send_rel_valid_o = is_response_q;
         recv_rel_valid_o = !is_response_q;
@@ -106,6 +149,7 @@ module rx_check (
   assign idle_o           = state_q == Idle;
   assign send_acq_index_o = qp;
   assign recv_acq_index_o = qp;
+  assign srq_acq_index_o  = recv_ctx_q.srqn;
   assign path_rd_en_o     = state_q == Acquire;
   assign path_rd_qp_o     = qp;
   assign read_slot_en_o   = state_q == Compare;
@@ -136,6 +180,10 @@ module rx_check (
       .clk_i,
       .desc_i      (desc_q),
       .ctx_i       (recv_ctx_q),
+      .srq_i       (srq_ctx_q),
+      .wants_o     (wants),
+      .take_o      (take),
+      .srq_o       (srq_ctx_next),
       .plan_o      (request_plan),
       .ctx_o       (recv_ctx_next),
       .fetch_o     (request_fetch),
@@ -212,7 +260,12 @@ module rx_check (
     end
     if (send_ctx_valid_i) send_ctx_q <= send_ctx_data_i;
     if (recv_ctx_valid_i) recv_ctx_q <= recv_ctx_data_i;
+    if (srq_ctx_valid_i) srq_ctx_q <= srq_ctx_data_i;
+    if (state_q == Wait) with_srq_q <= 1'b0;
+    if (state_q == SrqWait) with_srq_q <= 1'b1;
     if (state_q == Decide) begin
+      srq_ctx_q     <= srq_ctx_next;
+      take_q        <= !dropped && take;
       send_ctx_q    <= send_ctx_next;
       recv_ctx_q    <= recv_ctx_next;
       plan_data_o   <= plan_d;
@@ -240,6 +293,10 @@ module rx_check (
 
   assign send_rel_write_o = write_q;
   assign recv_rel_write_o = write_q;
+  assign srq_rel_write_o  = take_q;
+  assign srq_rel_data_o   = srq_ctx_q;
+  assign limit_valid_o    = srq_rel_valid_o && srq_rel_ready_i && take_q && srq_ctx_q.limit_hit;
+  assign limit_srq_o      = recv_ctx_q.srqn;
   assign send_rel_data_o  = send_ctx_q;
   assign recv_rel_data_o  = recv_ctx_q;
   assign plan_valid_o     = finish && plan_valid_q;

@@ -17,8 +17,13 @@
 /// until qp_reset. Done stage (rx_done): rx_done_t in order, when the writes have been handed to
 /// PCIe; packets that are dropped (action None) make none.
 ///
-/// Send context client: Read responses and ACKs. Receive context client: requests. Read slot and
-/// path data are expected one cycle after their enables, and hold until the next.
+/// Send context client: Read responses and ACKs. Receive context client: requests. SRQ context client:
+/// requests that take a WQE of an SRQ. Read slot and path data are expected one cycle after their
+/// enables, and hold until the next.
+///
+/// rx_entered_o, rx_left_o: packets, modulo 2^20, that the protocol checks have passed on, and that
+/// have left the done stage. All packets of a QP that were inside at a time have left when rx_left_o
+/// has reached what rx_entered_o was.
 module rx_engine (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
@@ -46,6 +51,17 @@ module rx_engine (
     input  wire logic                      recv_rel_ready_i,
     output logic                           recv_rel_write_o,
     output rnic_pkg::recv_ctx_t            recv_rel_data_o,
+    output logic                           srq_acq_valid_o,
+    input  wire logic                      srq_acq_ready_i,
+    output logic [7:0]                     srq_acq_index_o,
+    input  wire logic                      srq_ctx_valid_i,
+    input  wire rnic_pkg::srq_ctx_t        srq_ctx_data_i,
+    output logic                           srq_rel_valid_o,
+    input  wire logic                      srq_rel_ready_i,
+    output logic                           srq_rel_write_o,
+    output rnic_pkg::srq_ctx_t             srq_rel_data_o,
+    output logic                           limit_valid_o,
+    output logic [7:0]                     limit_srq_o,
     output logic                           read_slot_en_o,
     output logic [11:0]                    read_slot_addr_o,
     input  wire rnic_pkg::read_slot_t      read_slot_data_i,
@@ -79,6 +95,8 @@ module rx_engine (
     input  wire logic                      qp_reset_valid_i,
     output logic                           qp_reset_ready_o,
     input  wire logic [7:0]                qp_reset_qp_i,
+    output logic [19:0]                    rx_entered_o,
+    output logic [19:0]                    rx_left_o,
     output logic [rnic_pkg::NumCounters-1:0] event_o
 );
 
@@ -112,6 +130,17 @@ module rx_engine (
       .recv_rel_ready_i,
       .recv_rel_write_o,
       .recv_rel_data_o,
+      .srq_acq_valid_o,
+      .srq_acq_ready_i,
+      .srq_acq_index_o,
+      .srq_ctx_valid_i,
+      .srq_ctx_data_i,
+      .srq_rel_valid_o,
+      .srq_rel_ready_i,
+      .srq_rel_write_o,
+      .srq_rel_data_o,
+      .limit_valid_o,
+      .limit_srq_o,
       .read_slot_en_o,
       .read_slot_addr_o,
       .read_slot_data_i,
@@ -213,6 +242,15 @@ module rx_engine (
       .left_i       (left),
       .clear_valid_o(clear_valid)
   );
+
+  always_ff @(posedge clk_i) begin
+    if (plan_in_valid) rx_entered_o <= rx_entered_o + 20'd1;
+    if (left) rx_left_o <= rx_left_o + 20'd1;
+    if (!rst_ni) begin
+      rx_entered_o <= '0;
+      rx_left_o    <= '0;
+    end
+  end
 
   always_comb begin : events
     event_o = check_event;

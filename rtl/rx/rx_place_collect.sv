@@ -7,7 +7,8 @@
 /// Every granted answer becomes a piece; the verdict of a packet follows when all its answers are
 /// in, so that a refused run leaves no byte of its packet in memory. A packet has at most 32 pieces
 /// (16 entries, each cut once at most). After a fault, every packet of that side of the QP has
-/// action None, until clear_valid_i.
+/// action None, until clear_valid_i; or ReceiveFlush, when it has taken a WQE of an SRQ, which nobody
+/// else could flush.
 ///
 /// The NAK of a fault (InfiniBand specification 9.7.5.2): remote access error when the requester's
 /// key or range is wrong; invalid request when its SEND is longer than the receive WQE; remote
@@ -89,7 +90,8 @@ module rx_place_collect (
   always_comb begin : verdict
     verdict_data_o = packet_data_i;
     if (is_dead) begin
-      verdict_data_o.action = rnic_pkg::RxActionNone;
+      verdict_data_o.action = (packet_data_i.srq && packet_data_i.takes)
+          ? rnic_pkg::RxActionReceiveFlush : rnic_pkg::RxActionNone;
     end else if (fault) begin
       verdict_data_o.fault    = 1'b1;
       verdict_data_o.status   = status_q;

@@ -8,7 +8,8 @@
 /// covers its whole run and runs can be asked for without waiting for answers; PCIe would cut the
 /// write there anyway. Runs of a packet leave on run_* (one for each xlate_req_t, in order), then
 /// an entry with `run_end`, together with the packet on packet_*. Scatter lists are kept per QP and
-/// side, with a cursor, from the first packet of a message to its last.
+/// side, with a cursor, from the first packet of a message to its last. A WQE of an SRQ is taken in
+/// even when nothing goes to its buffers, for its tag; tag and protection domain stay with the cursor.
 module rx_place_walk (
     input  wire logic                    clk_i,
     input  wire logic                    rst_ni,
@@ -45,19 +46,20 @@ module rx_place_walk (
   state_e state_q, state_d;
 
   rnic_pkg::rx_plan_t plan_q;
-  logic is_list, is_send_side, load_done, load_bad;
+  logic is_list, is_send_side, load_done, load_bad, load_lost, lost_q;
   logic [8:0] list;
   logic [4:0] load_count;
+  logic [15:0] load_tag;
   assign is_send_side = plan_q.target == rnic_pkg::PlaceTargetResponse;
   assign is_list      = is_send_side || plan_q.target == rnic_pkg::PlaceTargetReceive;
   assign list         = {is_send_side, plan_q.qp};
 
-  // ---- Scatter lists: {side, QP, entry}; cursors: entries, next entry, bytes of it that are used
-  // ----
+  // ---- Scatter lists: {side, QP, entry}; cursors: protection domain, tag, entries, next entry,
+  // bytes of it that are used ----
   logic sge_wr_en, plan_taken;
   logic [12:0] sge_wr_addr;
   logic [127:0] sge_wr_data, sge_rd_data;
-  logic [41:0] cursor_rd_data;
+  logic [81:0] cursor_rd_data;
   logic [4:0] count_q, entry_q;
   logic [31:0] entry_used_q;
   rnic_pkg::wqe_data_t sge;
@@ -75,6 +77,8 @@ module rx_place_walk (
       .done_o        (load_done),
       .count_o       (load_count),
       .bad_o         (load_bad),
+      .lost_o        (load_lost),
+      .tag_o         (load_tag),
       .rd_rsp_valid_i,
       .rd_rsp_ready_o,
       .rd_rsp_data_i,
@@ -95,13 +99,13 @@ module rx_place_walk (
       .rd_data_o(sge_rd_data)
   );
   ram_1r1w #(
-      .Width(42),
+      .Width(82),
       .Depth(512)
   ) u_cursors (
       .clk_i,
       .wr_en_i  (state_q == End && is_list),
       .wr_addr_i(list),
-      .wr_data_i({count_q, entry_q, entry_used_q}),
+      .wr_data_i({plan_q.pd, plan_q.wqe_idx, count_q, entry_q, entry_used_q}),
       .rd_en_i  (plan_taken),
       .rd_addr_i({plan_data_i.target == rnic_pkg::PlaceTargetResponse, plan_data_i.qp}),
       .rd_data_o(cursor_rd_data)
@@ -159,7 +163,10 @@ module rx_place_walk (
     packet_data_o.msg_last   = plan_q.msg_last;
     packet_data_o.solicited  = plan_q.solicited;
     packet_data_o.wqe_idx    = plan_q.wqe_idx;
-    packet_data_o.cqn        = plan_q.cqn;
+    packet_data_o.srq        = plan_q.srq;
+    packet_data_o.takes      = plan_q.takes;
+    packet_data_o.srqn       = plan_q.srqn;
+    packet_data_o.wqe_lost   = lost_q;
     packet_data_o.byte_count = plan_q.byte_count;
     packet_data_o.key        = plan_q.key;
     packet_data_o.va         = plan_q.va;
@@ -183,11 +190,17 @@ module rx_place_walk (
           rnic_pkg::PlaceTargetReceive, rnic_pkg::PlaceTargetResponse:
           state_d = plan_data_i.sgl_fetch ? Load : Cursor;
           rnic_pkg::PlaceTargetWrite, rnic_pkg::PlaceTargetCheckRead,
-          rnic_pkg::PlaceTargetCheckAtomic: state_d = Run;
-          default: state_d = End;
+          rnic_pkg::PlaceTargetCheckAtomic: state_d = plan_data_i.sgl_fetch ? Load : Run;
+          default: state_d = plan_data_i.sgl_fetch ? Load : End;
         endcase
       end
-      Load: if (load_done) state_d = (load_bad || load_count == 5'd0) ? End : Fetch;
+      Load: begin
+        if (load_done) begin
+          state_d = Fetch;
+          if (!is_list) state_d = (plan_q.target == rnic_pkg::PlaceTargetNone) ? End : Run;
+          if (load_bad || (is_list && load_count == 5'd0)) state_d = End;
+        end
+      end
       Cursor: state_d = (cursor_rd_data[41:37] == cursor_rd_data[36:32]) ? End : Fetch;
       Fetch: state_d = Entry;
       Entry: state_d = Run;
@@ -214,6 +227,7 @@ module rx_place_walk (
         first_run_q  <= 1'b1;
         overflow_q   <= 1'b0;
         bad_wqe_q    <= 1'b0;
+        lost_q       <= 1'b0;
         entry_q      <= 5'd0;
         entry_used_q <= 32'd0;
       end
@@ -221,10 +235,13 @@ module rx_place_walk (
       if (load_done) begin
         count_q    <= load_bad ? 5'd0 : load_count;
         bad_wqe_q  <= load_bad;
-        overflow_q <= !load_bad && load_count == 5'd0;
+        lost_q     <= plan_q.srq && load_lost;
+        overflow_q <= is_list && !load_bad && load_count == 5'd0;
+        if (plan_q.srq) plan_q.wqe_idx <= load_tag;
       end
       Cursor: begin
-        {count_q, entry_q, entry_used_q} <= cursor_rd_data;
+        {count_q, entry_q, entry_used_q} <= cursor_rd_data[41:0];
+        if (plan_q.srq) {plan_q.pd, plan_q.wqe_idx} <= cursor_rd_data[81:42];
         overflow_q <= cursor_rd_data[41:37] == cursor_rd_data[36:32];
       end
       Entry: begin

@@ -6,8 +6,9 @@
 ///
 /// start_i (a pulse, while idle) says what WQE it must be; done_o is a pulse, with count_o and
 /// bad_o valid in that cycle. Bad: the read failed, the index is not the one expected, more
-/// segments than MaxSge or than the slot holds, or (send queue) not a Read or an atomic. The rest of
-/// the slot is thrown away.
+/// segments than MaxSge or than the slot holds, or (send queue) not a Read or an atomic. tag_o is the
+/// tag of a receive WQE; lost_o: it is not known, because the read failed or this is another WQE. The
+/// rest of the slot is thrown away.
 module rx_place_wqe (
     input  wire logic                    clk_i,
     input  wire logic                    rst_ni,
@@ -19,6 +20,8 @@ module rx_place_wqe (
     output logic                         done_o,
     output logic [4:0]                   count_o,
     output logic                         bad_o,
+    output logic                         lost_o,
+    output logic [15:0]                  tag_o,
     input  wire logic                    rd_rsp_valid_i,
     output logic                         rd_rsp_ready_o,
     input  wire rnic_pkg::dma_rd_rsp_t   rd_rsp_data_i,
@@ -28,7 +31,7 @@ module rx_place_wqe (
 );
   // lane_q: 16-byte lane of the line. index_q: segment number in the WQE. first_q: no beat of this
   // WQE has been seen.
-  logic busy_q, first_q, header_done_q, bad_q;
+  logic busy_q, first_q, header_done_q, bad_q, lost_q;
   logic [1:0] lane_q, lane;
   logic [5:0] index_q, first_data, last_index;
   logic [4:0] count_q, data_index;
@@ -83,6 +86,7 @@ module rx_place_wqe (
   assign bad_o   = bad_q || rd_rsp_data_i.err || !header_done_q
       || (count_q != 5'd0 && index_q < last_index);
   assign count_o = count_q;
+  assign lost_o  = lost_q || rd_rsp_data_i.err || !header_done_q;
 
   assign sge_wr_en_o   = busy_q && rd_rsp_valid_i && !rd_rsp_data_i.err && is_data
       && index_q <= last_index;
@@ -95,6 +99,7 @@ module rx_place_wqe (
       first_q       <= 1'b1;
       header_done_q <= 1'b0;
       bad_q         <= 1'b0;
+      lost_q        <= 1'b0;
       index_q       <= 6'd0;
       count_q       <= 5'd0;
     end else if (busy_q && rd_rsp_valid_i) begin
@@ -104,6 +109,8 @@ module rx_place_wqe (
       if (!header_done_q) begin
         count_q <= header_count[4:0];
         bad_q   <= header_bad;
+        lost_q  <= receive.wqe_index != wqe_idx_i;
+        tag_o   <= receive.tag;
         atomic_q <= is_atomic;
       end
       if (index_q < 6'd62) index_q <= index_q + step;

@@ -18,10 +18,18 @@
 /// A WRITE with immediate data takes a receive WQE at its last packet, of which nothing is executed
 /// before there is one (9.4.3). An atomic is a Read with another action, at a multiple of 8
 /// (9.4.5).
+///
+/// On a shared receive queue the WQE is the next of srq_i, whatever QP takes it: wants_o says that
+/// this packet needs one, and srq_i counts from then on; srq_o is the SRQ without it when take_o.
+/// Nothing is taken for a packet that is not executed.
 module rx_request (
     input  wire logic                  clk_i,
     input  wire rnic_pkg::rx_desc_t    desc_i,
     input  wire rnic_pkg::recv_ctx_t   ctx_i,
+    input  wire rnic_pkg::srq_ctx_t    srq_i,
+    output logic                       wants_o,
+    output logic                       take_o,
+    output rnic_pkg::srq_ctx_t         srq_o,
     output rnic_pkg::rx_plan_t         plan_o,
     output rnic_pkg::recv_ctx_t        ctx_o,
     output logic                       fetch_o,
@@ -65,6 +73,19 @@ module rx_request (
     is_write_imm = is_write && immediate;
     known = is_send || is_write || is_read;
   end
+  assign wants_o = (is_send && starts) || is_write_imm;
+
+  // ---- Where receive WQEs come from ----
+  logic [15:0] rq_head, rq_pi;
+  logic [63:0] rq_base;
+  logic [3:0] rq_log_depth, rq_log_stride;
+  always_comb begin : source
+    rq_head       = ctx_i.srq ? srq_i.head : ctx_i.rq_head;
+    rq_pi         = ctx_i.srq ? srq_i.pi : ctx_i.rq_pi;
+    rq_base       = ctx_i.srq ? srq_i.base : ctx_i.rq_base;
+    rq_log_depth  = ctx_i.srq ? srq_i.log_depth : ctx_i.log_depth;
+    rq_log_stride = ctx_i.srq ? srq_i.log_stride : ctx_i.log_stride;
+  end
 
   // ---- Comparisons, registered ----
   logic [12:0] mtu;
@@ -83,10 +104,10 @@ module rx_request (
   assign psn_ahead    = desc_i.psn - ctx_i.epsn;
   // A Read takes the PSNs of all its responses, at least one (9.7.2).
   assign read_psns    = (read_packets != 32'd0) ? read_packets[23:0] : 24'd1;
-  assign wqe_slot     = ctx_i.rq_head & ~(16'hffff << ctx_i.log_depth);
+  assign wqe_slot     = rq_head & ~(16'hffff << rq_log_depth);
 
   logic ahead_q, behind_q, bad_sequence_q, bad_length_q, forbidden_q, no_wqe_q, read_full_q;
-  logic atomics_due_q, all_old_q, ring_full_q;
+  logic bad_srq_q, atomics_due_q, all_old_q, ring_full_q;
   logic [5:0] in_ring;
   logic bad_payload, bad_total;
   logic [31:0] sum_q, remain_q;
@@ -115,7 +136,8 @@ module rx_request (
     bad_length_q   <= bad_payload || bad_total;
     forbidden_q    <= (is_write && !ctx_i.remote_write) ||
         (is_atomic ? !ctx_i.remote_atomic : is_read && !ctx_i.remote_read);
-    no_wqe_q       <= ((is_send && starts) || is_write_imm) && ctx_i.rq_head == ctx_i.rq_pi;
+    no_wqe_q       <= wants_o && rq_head == rq_pi;
+    bad_srq_q      <= wants_o && ctx_i.srq && (srq_i.error || !srq_i.in_use);
     read_full_q    <= is_read && ctx_i.rd_inflight >= ctx_i.max_dest_rd;
     ring_full_q    <= is_read && in_ring >= rnic_pkg::MaxReadsOutstanding[5:0];
     atomics_due_q  <= (is_send || is_write) && ctx_i.atomics_due != 5'd0;
@@ -124,7 +146,7 @@ module rx_request (
     next_epsn_q    <= ctx_i.epsn + (is_read ? read_psns : 24'd1);
     all_old_q      <= read_psns <= ctx_i.epsn - desc_i.psn;
     next_va_q      <= (starts ? desc_i.va : ctx_i.va) + 64'(desc_i.payload_length);
-    wqe_addr_q     <= ctx_i.rq_base + (64'(wqe_slot) << ctx_i.log_stride);
+    wqe_addr_q     <= rq_base + (64'(wqe_slot) << rq_log_stride);
   end
 
   // ---- Verdict ----
@@ -151,6 +173,9 @@ module rx_request (
     end else if (atomics_due_q) begin
       behind_atomic_o = 1'b1;
       nak             = ctx_i.nak_sent ? 8'd0 : rnic_pkg::AethSyndromeNakPsn;
+    end else if (bad_srq_q) begin
+      kill_o = 1'b1;
+      nak    = rnic_pkg::AethSyndromeNakRemoteOperational;
     end else if (no_wqe_q) begin
       rnr_o = 1'b1;
       nak   = rnic_pkg::AethSyndromeRnrNak | 8'(ctx_i.min_rnr_timer);
@@ -172,20 +197,27 @@ module rx_request (
       if (is_send) begin
         ctx_o.msg      = ends ? MsgNone : MsgSend;
         ctx_o.received = ends ? 32'd0 : sum_q;
-        if (ends) ctx_o.rq_head = ctx_i.rq_head + 16'd1;
+        if (ends && !ctx_i.srq) ctx_o.rq_head = ctx_i.rq_head + 16'd1;
       end
       if (is_write) begin
         ctx_o.msg    = ends ? MsgNone : MsgWrite;
         ctx_o.va     = next_va_q;
         ctx_o.remain = remain_q;
         ctx_o.received = ends ? 32'd0 : sum_q;
-        if (is_write_imm) ctx_o.rq_head = ctx_i.rq_head + 16'd1;
+        if (is_write_imm && !ctx_i.srq) ctx_o.rq_head = ctx_i.rq_head + 16'd1;
         if (starts) ctx_o.rkey = desc_i.rkey;
       end
     end
     if (is_read && execute) ctx_o.rd_inflight = ctx_i.rd_inflight + 5'd1;
     if (is_atomic && execute) ctx_o.atomics_due = ctx_i.atomics_due + 5'd1;
     if (replay) ctx_o.rp_inflight = ctx_i.rp_inflight + 5'd1;
+  end
+
+  assign take_o = execute && wants_o && ctx_i.srq;
+  always_comb begin : srq_update
+    srq_o      = srq_i;
+    srq_o.head = srq_i.head + 16'd1;
+    if (srq_i.pi - srq_o.head < srq_i.limit) srq_o.limit_hit = 1'b1;
   end
 
   logic has_payload;
@@ -199,8 +231,10 @@ module rx_request (
     plan_o.pd             = ctx_i.pd;
     plan_o.psn            = ctx_i.epsn;
     plan_o.ack_req        = desc_i.ack_req;
-    plan_o.wqe_idx        = ctx_i.rq_head;
-    plan_o.cqn            = ctx_i.cqn;
+    plan_o.wqe_idx        = rq_head;
+    plan_o.srq            = ctx_i.srq;
+    plan_o.takes          = take_o;
+    plan_o.srqn           = ctx_i.srqn;
     if (nak != 8'd0) begin
       plan_o.action   = rnic_pkg::RxActionNak;
       plan_o.syndrome = nak;
@@ -224,9 +258,11 @@ module rx_request (
         plan_o.first_byte = starts ? 32'd0 : ctx_i.received;
         plan_o.byte_count = sum_q;
         plan_o.solicited  = desc_i.solicited;
-        plan_o.sgl_fetch  = fetch_o;
+        // A scatter list is checked against the domain of its own queue.
+        if (take_o) plan_o.pd = srq_i.pd;
         if (ends) plan_o.action = rnic_pkg::RxActionReceiveDone;
       end
+      plan_o.sgl_fetch       = fetch_o;
       plan_o.write_imm       = is_write_imm;
       plan_o.with_imm        = immediate;
       plan_o.with_invalidate = invalidate;
@@ -255,11 +291,12 @@ module rx_request (
     end
   end
 
-  assign fetch_o = execute && is_send && starts && has_payload;
+  // The tag of an SRQ's WQE is in it: it is read even when its buffers stay untouched.
+  assign fetch_o = take_o || (execute && is_send && starts && has_payload);
   always_comb begin : fetch
     fetch_data_o        = '0;
     fetch_data_o.addr   = wqe_addr_q;
-    fetch_data_o.length = 13'd1 << ctx_i.log_stride;
+    fetch_data_o.length = 13'd1 << rq_log_stride;
   end
 
   logic unused_bits;

@@ -128,7 +128,6 @@ module rx_response (
     plan_o.first_byte     = ctx_i.rd_off;
     plan_o.wqe_idx        = slot_i.wqe_idx;
     plan_o.byte_count     = slot_i.length;
-    plan_o.cqn            = ctx_i.cqn;
     plan_o.sgl_fetch      = fetch_o;
     plan_o.atomic         = is_atomic;
     if (ack_o) begin

@@ -31,9 +31,10 @@ enum class CtxKind : std::uint8_t {
   kReceive = 1,
   kCq = 2,
   kEq = 3,
+  kSrq = 4,
 };
 
-/// Operation on the table of CQs and EQs and of the references to them.
+/// Operation on the table of CQs, EQs and SRQs and of the references to them.
 enum class RefOp : std::uint8_t {
   kLook = 0,  ///< Changes nothing
   kCreate = 1,  ///< Exists now, without references
@@ -127,6 +128,7 @@ enum class RxAction : std::uint8_t {
   kReadDone = 8,  ///< Requester: last packet of a Read response placed
   kBadResponse = 9,  ///< Requester: response out of sequence or of the wrong length
   kGap = 10,  ///< Requester: a later response has come than that of psn, which is lost: an implied NAK
+  kReceiveFlush = 11,  ///< Packet behind a fault, which had taken a WQE of an SRQ: that is flushed
 };
 
 /// What the responder's output is asked to do.
@@ -458,47 +460,50 @@ struct WqePush {
   bool operator==(const WqePush&) const = default;
 };
 
-/// Request to the table of references. 12 bits.
+/// Request to the table of references. 13 bits.
 struct AdminRef {
-  static constexpr std::size_t kBits = 12;
+  static constexpr std::size_t kBits = 13;
   static constexpr std::size_t kBytes = 2;
   std::uint8_t op{};  ///< RefOp
-  std::uint8_t number{};  ///< CQN or EQN
-  std::uint8_t eq{};  ///< 1: EQ, 0: CQ
+  std::uint8_t number{};  ///< CQN, EQN or SRQN
+  std::uint8_t eq{};  ///< EQ
+  std::uint8_t srq{};  ///< SRQ; neither: CQ
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 3>(to, op);
     bits::put_little<3, 8>(to, number);
     bits::put_little<11, 1>(to, eq);
+    bits::put_little<12, 1>(to, srq);
   }
   static constexpr AdminRef decode(std::span<const std::uint8_t, kBytes> from) {
     AdminRef v;
     bits::get_little<0, 3>(from, v.op);
     bits::get_little<3, 8>(from, v.number);
     bits::get_little<11, 1>(from, v.eq);
+    bits::get_little<12, 1>(from, v.srq);
     return v;
   }
   bool operator==(const AdminRef&) const = default;
 };
 
-/// A verb of the admin queue borrows one context; `write` is looked at when the context is there. 11 bits.
+/// A verb of the admin queue borrows one context; `write` is looked at when the context is there. 12 bits.
 struct AdminAccess {
-  static constexpr std::size_t kBits = 11;
+  static constexpr std::size_t kBits = 12;
   static constexpr std::size_t kBytes = 2;
   std::uint8_t kind{};  ///< CtxKind
   std::uint8_t index{};
   std::uint8_t write{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
-    bits::put_little<0, 2>(to, kind);
-    bits::put_little<2, 8>(to, index);
-    bits::put_little<10, 1>(to, write);
+    bits::put_little<0, 3>(to, kind);
+    bits::put_little<3, 8>(to, index);
+    bits::put_little<11, 1>(to, write);
   }
   static constexpr AdminAccess decode(std::span<const std::uint8_t, kBytes> from) {
     AdminAccess v;
-    bits::get_little<0, 2>(from, v.kind);
-    bits::get_little<2, 8>(from, v.index);
-    bits::get_little<10, 1>(from, v.write);
+    bits::get_little<0, 3>(from, v.kind);
+    bits::get_little<3, 8>(from, v.index);
+    bits::get_little<11, 1>(from, v.write);
     return v;
   }
   bool operator==(const AdminAccess&) const = default;
@@ -650,10 +655,10 @@ struct SendCtx {
   bool operator==(const SendCtx&) const = default;
 };
 
-/// Receive side of a QP. state .. remote_read are set by the admin queue; the rest is dynamic. 406 bits.
+/// Receive side of a QP. state .. remote_read are set by the admin queue; the rest is dynamic. 436 bits.
 struct RecvCtx {
-  static constexpr std::size_t kBits = 406;
-  static constexpr std::size_t kBytes = 51;
+  static constexpr std::size_t kBits = 436;
+  static constexpr std::size_t kBytes = 55;
   std::uint8_t state{};  ///< QpState
   std::uint8_t in_use{};  ///< Created
   std::uint32_t qpn{};
@@ -682,6 +687,10 @@ struct RecvCtx {
   std::uint8_t rp_inflight{};  ///< The same, repeated by the peer: they are in the ring beside the others, and count against no limit but its size
   std::uint8_t atomics_due{};  ///< Inbound atomics, not repeated ones, not yet executed
   std::uint8_t nak_sent{};  ///< A NAK for epsn went out; stay silent until it arrives
+  std::uint8_t srq{};  ///< On an SRQ: rq_* are not used
+  std::uint8_t srqn{};
+  std::uint32_t rx_mark{};  ///< ERR: packets that had entered the receive engine (rx_entered) when the QP went there
+  std::uint8_t rx_gone{};  ///< ERR: they have left
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 3>(to, state);
@@ -712,6 +721,10 @@ struct RecvCtx {
     bits::put_little<395, 5>(to, rp_inflight);
     bits::put_little<400, 5>(to, atomics_due);
     bits::put_little<405, 1>(to, nak_sent);
+    bits::put_little<406, 1>(to, srq);
+    bits::put_little<407, 8>(to, srqn);
+    bits::put_little<415, 20>(to, rx_mark);
+    bits::put_little<435, 1>(to, rx_gone);
   }
   static constexpr RecvCtx decode(std::span<const std::uint8_t, kBytes> from) {
     RecvCtx v;
@@ -743,9 +756,63 @@ struct RecvCtx {
     bits::get_little<395, 5>(from, v.rp_inflight);
     bits::get_little<400, 5>(from, v.atomics_due);
     bits::get_little<405, 1>(from, v.nak_sent);
+    bits::get_little<406, 1>(from, v.srq);
+    bits::get_little<407, 8>(from, v.srqn);
+    bits::get_little<415, 20>(from, v.rx_mark);
+    bits::get_little<435, 1>(from, v.rx_gone);
     return v;
   }
   bool operator==(const RecvCtx&) const = default;
+};
+
+/// Shared receive queue. in_use .. log_stride are set by the admin queue; the rest is dynamic. 160 bits.
+struct SrqCtx {
+  static constexpr std::size_t kBits = 160;
+  static constexpr std::size_t kBytes = 20;
+  std::uint8_t in_use{};
+  std::uint8_t eqn{};
+  std::uint8_t uar{};
+  std::uint32_t pd{};
+  std::uint64_t base{};
+  std::uint8_t log_depth{};
+  std::uint8_t log_stride{};
+  std::uint16_t pi{};  ///< Producer index
+  std::uint16_t head{};  ///< Next WQE to take
+  std::uint16_t limit{};  ///< Event when fewer are left; 0: none
+  std::uint8_t limit_hit{};  ///< They were: the event is due
+  std::uint8_t error{};  ///< A WQE could not be read: none is given any more
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 1>(to, in_use);
+    bits::put_little<1, 5>(to, eqn);
+    bits::put_little<6, 8>(to, uar);
+    bits::put_little<14, 24>(to, pd);
+    bits::put_little<38, 64>(to, base);
+    bits::put_little<102, 4>(to, log_depth);
+    bits::put_little<106, 4>(to, log_stride);
+    bits::put_little<110, 16>(to, pi);
+    bits::put_little<126, 16>(to, head);
+    bits::put_little<142, 16>(to, limit);
+    bits::put_little<158, 1>(to, limit_hit);
+    bits::put_little<159, 1>(to, error);
+  }
+  static constexpr SrqCtx decode(std::span<const std::uint8_t, kBytes> from) {
+    SrqCtx v;
+    bits::get_little<0, 1>(from, v.in_use);
+    bits::get_little<1, 5>(from, v.eqn);
+    bits::get_little<6, 8>(from, v.uar);
+    bits::get_little<14, 24>(from, v.pd);
+    bits::get_little<38, 64>(from, v.base);
+    bits::get_little<102, 4>(from, v.log_depth);
+    bits::get_little<106, 4>(from, v.log_stride);
+    bits::get_little<110, 16>(from, v.pi);
+    bits::get_little<126, 16>(from, v.head);
+    bits::get_little<142, 16>(from, v.limit);
+    bits::get_little<158, 1>(from, v.limit_hit);
+    bits::get_little<159, 1>(from, v.error);
+    return v;
+  }
+  bool operator==(const SrqCtx&) const = default;
 };
 
 /// Where a QP sends. Addresses: first byte on the wire in the low byte. 397 bits.
@@ -1427,9 +1494,9 @@ struct RxDesc {
   bool operator==(const RxDesc&) const = default;
 };
 
-/// A packet that the protocol checks have passed, in wire order: where its payload goes and what follows. 494 bits.
+/// A packet that the protocol checks have passed, in wire order: where its payload goes and what follows. 496 bits.
 struct RxPlan {
-  static constexpr std::size_t kBits = 494;
+  static constexpr std::size_t kBits = 496;
   static constexpr std::size_t kBytes = 62;
   std::uint8_t qp{};
   std::uint32_t qpn{};
@@ -1448,8 +1515,7 @@ struct RxPlan {
   std::uint8_t ack_req{};
   std::uint8_t msg_last{};  ///< Ends a request message (MSN advances); 0 for a repeated Read or atomic
   std::uint8_t solicited{};
-  std::uint16_t wqe_idx{};  ///< ReceiveDone, Response: index of the WQE
-  std::uint8_t cqn{};  ///< ReceiveDone
+  std::uint16_t wqe_idx{};  ///< ReceiveDone, Response: index of the WQE; of an SRQ: the index to find in the WQE that is taken
   std::uint32_t byte_count{};  ///< ReceiveDone: message bytes. ReadRequest: bytes asked for
   std::uint8_t write_imm{};  ///< ReceiveDone: of a WRITE with immediate data
   std::uint8_t with_imm{};  ///< ReceiveDone
@@ -1459,6 +1525,9 @@ struct RxPlan {
   std::uint8_t fetch_add{};  ///< Atomic: fetch and add; otherwise compare and swap
   std::uint64_t swap_add{};  ///< Atomic
   std::uint64_t compare{};  ///< Atomic
+  std::uint8_t srq{};  ///< The receive WQE of this packet is one of SRQ srqn
+  std::uint8_t takes{};  ///< It is taken by this packet
+  std::uint8_t srqn{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, qp);
@@ -1479,16 +1548,18 @@ struct RxPlan {
     bits::put_little<271, 1>(to, msg_last);
     bits::put_little<272, 1>(to, solicited);
     bits::put_little<273, 16>(to, wqe_idx);
-    bits::put_little<289, 8>(to, cqn);
-    bits::put_little<297, 32>(to, byte_count);
-    bits::put_little<329, 1>(to, write_imm);
-    bits::put_little<330, 1>(to, with_imm);
-    bits::put_little<331, 1>(to, with_invalidate);
-    bits::put_little<332, 32>(to, immediate);
-    bits::put_little<364, 1>(to, atomic);
-    bits::put_little<365, 1>(to, fetch_add);
-    bits::put_little<366, 64>(to, swap_add);
-    bits::put_little<430, 64>(to, compare);
+    bits::put_little<289, 32>(to, byte_count);
+    bits::put_little<321, 1>(to, write_imm);
+    bits::put_little<322, 1>(to, with_imm);
+    bits::put_little<323, 1>(to, with_invalidate);
+    bits::put_little<324, 32>(to, immediate);
+    bits::put_little<356, 1>(to, atomic);
+    bits::put_little<357, 1>(to, fetch_add);
+    bits::put_little<358, 64>(to, swap_add);
+    bits::put_little<422, 64>(to, compare);
+    bits::put_little<486, 1>(to, srq);
+    bits::put_little<487, 1>(to, takes);
+    bits::put_little<488, 8>(to, srqn);
   }
   static constexpr RxPlan decode(std::span<const std::uint8_t, kBytes> from) {
     RxPlan v;
@@ -1510,16 +1581,18 @@ struct RxPlan {
     bits::get_little<271, 1>(from, v.msg_last);
     bits::get_little<272, 1>(from, v.solicited);
     bits::get_little<273, 16>(from, v.wqe_idx);
-    bits::get_little<289, 8>(from, v.cqn);
-    bits::get_little<297, 32>(from, v.byte_count);
-    bits::get_little<329, 1>(from, v.write_imm);
-    bits::get_little<330, 1>(from, v.with_imm);
-    bits::get_little<331, 1>(from, v.with_invalidate);
-    bits::get_little<332, 32>(from, v.immediate);
-    bits::get_little<364, 1>(from, v.atomic);
-    bits::get_little<365, 1>(from, v.fetch_add);
-    bits::get_little<366, 64>(from, v.swap_add);
-    bits::get_little<430, 64>(from, v.compare);
+    bits::get_little<289, 32>(from, v.byte_count);
+    bits::get_little<321, 1>(from, v.write_imm);
+    bits::get_little<322, 1>(from, v.with_imm);
+    bits::get_little<323, 1>(from, v.with_invalidate);
+    bits::get_little<324, 32>(from, v.immediate);
+    bits::get_little<356, 1>(from, v.atomic);
+    bits::get_little<357, 1>(from, v.fetch_add);
+    bits::get_little<358, 64>(from, v.swap_add);
+    bits::get_little<422, 64>(from, v.compare);
+    bits::get_little<486, 1>(from, v.srq);
+    bits::get_little<487, 1>(from, v.takes);
+    bits::get_little<488, 8>(from, v.srqn);
     return v;
   }
   bool operator==(const RxPlan&) const = default;
@@ -1574,10 +1647,10 @@ struct ScatterPiece {
   bool operator==(const ScatterPiece&) const = default;
 };
 
-/// A packet whose payload writes have been handed to PCIe, in wire order. A fault turns its action into Nak, or BadResponse for a Response. 398 bits.
+/// A packet whose payload writes have been handed to PCIe, in wire order. A fault turns its action into Nak, or BadResponse for a Response. 401 bits.
 struct RxDone {
-  static constexpr std::size_t kBits = 398;
-  static constexpr std::size_t kBytes = 50;
+  static constexpr std::size_t kBits = 401;
+  static constexpr std::size_t kBytes = 51;
   std::uint8_t qp{};
   std::uint32_t qpn{};
   std::uint8_t action{};  ///< RxAction
@@ -1590,8 +1663,7 @@ struct RxDone {
   std::uint8_t ack_req{};
   std::uint8_t msg_last{};
   std::uint8_t solicited{};
-  std::uint16_t wqe_idx{};
-  std::uint8_t cqn{};
+  std::uint16_t wqe_idx{};  ///< Of an SRQ: the tag of the WQE
   std::uint32_t byte_count{};
   std::uint32_t key{};  ///< ReadRequest
   std::uint64_t va{};  ///< ReadRequest
@@ -1604,6 +1676,10 @@ struct RxDone {
   std::uint8_t fetch_add{};
   std::uint64_t swap_add{};
   std::uint64_t compare{};
+  std::uint8_t srq{};
+  std::uint8_t takes{};
+  std::uint8_t srqn{};
+  std::uint8_t wqe_lost{};  ///< With bad_wqe: its tag is not known either
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, qp);
@@ -1619,19 +1695,22 @@ struct RxDone {
     bits::put_little<76, 1>(to, msg_last);
     bits::put_little<77, 1>(to, solicited);
     bits::put_little<78, 16>(to, wqe_idx);
-    bits::put_little<94, 8>(to, cqn);
-    bits::put_little<102, 32>(to, byte_count);
-    bits::put_little<134, 32>(to, key);
-    bits::put_little<166, 64>(to, va);
-    bits::put_little<230, 3>(to, target);
-    bits::put_little<233, 1>(to, write_imm);
-    bits::put_little<234, 1>(to, with_imm);
-    bits::put_little<235, 1>(to, with_invalidate);
-    bits::put_little<236, 32>(to, immediate);
-    bits::put_little<268, 1>(to, atomic);
-    bits::put_little<269, 1>(to, fetch_add);
-    bits::put_little<270, 64>(to, swap_add);
-    bits::put_little<334, 64>(to, compare);
+    bits::put_little<94, 32>(to, byte_count);
+    bits::put_little<126, 32>(to, key);
+    bits::put_little<158, 64>(to, va);
+    bits::put_little<222, 3>(to, target);
+    bits::put_little<225, 1>(to, write_imm);
+    bits::put_little<226, 1>(to, with_imm);
+    bits::put_little<227, 1>(to, with_invalidate);
+    bits::put_little<228, 32>(to, immediate);
+    bits::put_little<260, 1>(to, atomic);
+    bits::put_little<261, 1>(to, fetch_add);
+    bits::put_little<262, 64>(to, swap_add);
+    bits::put_little<326, 64>(to, compare);
+    bits::put_little<390, 1>(to, srq);
+    bits::put_little<391, 1>(to, takes);
+    bits::put_little<392, 8>(to, srqn);
+    bits::put_little<400, 1>(to, wqe_lost);
   }
   static constexpr RxDone decode(std::span<const std::uint8_t, kBytes> from) {
     RxDone v;
@@ -1648,19 +1727,22 @@ struct RxDone {
     bits::get_little<76, 1>(from, v.msg_last);
     bits::get_little<77, 1>(from, v.solicited);
     bits::get_little<78, 16>(from, v.wqe_idx);
-    bits::get_little<94, 8>(from, v.cqn);
-    bits::get_little<102, 32>(from, v.byte_count);
-    bits::get_little<134, 32>(from, v.key);
-    bits::get_little<166, 64>(from, v.va);
-    bits::get_little<230, 3>(from, v.target);
-    bits::get_little<233, 1>(from, v.write_imm);
-    bits::get_little<234, 1>(from, v.with_imm);
-    bits::get_little<235, 1>(from, v.with_invalidate);
-    bits::get_little<236, 32>(from, v.immediate);
-    bits::get_little<268, 1>(from, v.atomic);
-    bits::get_little<269, 1>(from, v.fetch_add);
-    bits::get_little<270, 64>(from, v.swap_add);
-    bits::get_little<334, 64>(from, v.compare);
+    bits::get_little<94, 32>(from, v.byte_count);
+    bits::get_little<126, 32>(from, v.key);
+    bits::get_little<158, 64>(from, v.va);
+    bits::get_little<222, 3>(from, v.target);
+    bits::get_little<225, 1>(from, v.write_imm);
+    bits::get_little<226, 1>(from, v.with_imm);
+    bits::get_little<227, 1>(from, v.with_invalidate);
+    bits::get_little<228, 32>(from, v.immediate);
+    bits::get_little<260, 1>(from, v.atomic);
+    bits::get_little<261, 1>(from, v.fetch_add);
+    bits::get_little<262, 64>(from, v.swap_add);
+    bits::get_little<326, 64>(from, v.compare);
+    bits::get_little<390, 1>(from, v.srq);
+    bits::get_little<391, 1>(from, v.takes);
+    bits::get_little<392, 8>(from, v.srqn);
+    bits::get_little<400, 1>(from, v.wqe_lost);
     return v;
   }
   bool operator==(const RxDone&) const = default;

@@ -51,29 +51,32 @@ module admin_bench (
     input  wire logic                         qp_error_ready_i,
     output rnic_pkg::qp_error_t               qp_error_data_o,
     // The test's client, bit i is CtxKind i
-    input  wire logic [3:0]                   nic_acq_valid_i,
-    output logic [3:0]                        nic_acq_ready_o,
+    input  wire logic [4:0]                   nic_acq_valid_i,
+    output logic [4:0]                        nic_acq_ready_o,
     input  wire logic [7:0]                   nic_acq_index_i,
-    output logic [3:0]                        nic_ctx_valid_o,
+    output logic [4:0]                        nic_ctx_valid_o,
     output rnic_pkg::send_ctx_t               nic_send_o,
     output rnic_pkg::recv_ctx_t               nic_recv_o,
     output rnic_pkg::cq_ctx_t                 nic_cq_o,
     output rnic_pkg::eq_ctx_t                 nic_eq_o,
-    input  wire logic [3:0]                   nic_rel_valid_i,
-    output logic [3:0]                        nic_rel_ready_o,
+    output rnic_pkg::srq_ctx_t                nic_srq_o,
+    input  wire logic [4:0]                   nic_rel_valid_i,
+    output logic [4:0]                        nic_rel_ready_o,
     input  wire logic                         nic_rel_write_i,
     input  wire rnic_pkg::send_ctx_t          nic_send_i,
     input  wire rnic_pkg::recv_ctx_t          nic_recv_i,
     input  wire rnic_pkg::cq_ctx_t            nic_cq_i,
-    input  wire rnic_pkg::eq_ctx_t            nic_eq_i
+    input  wire rnic_pkg::eq_ctx_t            nic_eq_i,
+    input  wire rnic_pkg::srq_ctx_t           nic_srq_i
 );
-  logic [3:0] acq_valid, acq_ready, ctx_valid, rel_valid, rel_ready, ctx_ready;
+  logic [4:0] acq_valid, acq_ready, ctx_valid, rel_valid, rel_ready, ctx_ready;
   logic [7:0] acq_index;
   logic rel_write, admin_ready;
   rnic_pkg::send_ctx_t send_ctx;
   rnic_pkg::recv_ctx_t recv_ctx;
   rnic_pkg::cq_ctx_t cq_ctx;
   rnic_pkg::eq_ctx_t eq_ctx;
+  rnic_pkg::srq_ctx_t srq_ctx;
 
   assign ready_o = admin_ready && (&ctx_ready);
 
@@ -110,6 +113,7 @@ module admin_bench (
       .recv_ctx_i (nic_recv_o),
       .cq_ctx_i   (nic_cq_o),
       .eq_ctx_i   (nic_eq_o),
+      .srq_ctx_i  (nic_srq_o),
       .rel_valid_o(rel_valid),
       .rel_ready_i(rel_ready),
       .rel_write_o(rel_write),
@@ -117,6 +121,7 @@ module admin_bench (
       .recv_ctx_o (recv_ctx),
       .cq_ctx_o   (cq_ctx),
       .eq_ctx_o   (eq_ctx),
+      .srq_ctx_o  (srq_ctx),
       .path_wr_valid_o,
       .path_wr_qp_o,
       .path_wr_data_o,
@@ -216,6 +221,25 @@ module admin_bench (
       .rel_ready_o({nic_rel_ready_o[3], rel_ready[3]}),
       .rel_write_i({nic_rel_write_i, rel_write}),
       .rel_data_i ({nic_eq_i, eq_ctx})
+  );
+
+  ctx_manager #(
+      .Width  (rnic_pkg::SrqCtxBits),
+      .Entries(256),
+      .Clients(2)
+  ) u_srq (
+      .clk_i,
+      .rst_ni,
+      .ready_o    (ctx_ready[4]),
+      .acq_valid_i({nic_acq_valid_i[4], acq_valid[4]}),
+      .acq_ready_o({nic_acq_ready_o[4], acq_ready[4]}),
+      .acq_index_i({nic_acq_index_i, acq_index}),
+      .ctx_valid_o({nic_ctx_valid_o[4], ctx_valid[4]}),
+      .ctx_data_o (nic_srq_o),
+      .rel_valid_i({nic_rel_valid_i[4], rel_valid[4]}),
+      .rel_ready_o({nic_rel_ready_o[4], rel_ready[4]}),
+      .rel_write_i({nic_rel_write_i, rel_write}),
+      .rel_data_i ({nic_srq_i, srq_ctx})
   );
 endmodule
 

@@ -16,14 +16,15 @@ class AdminCommands {
         AdminOpcode::kCreateEq, AdminOpcode::kDestroyEq, AdminOpcode::kQueryEq,  AdminOpcode::kCreateCq, AdminOpcode::kCreateCq, AdminOpcode::kDestroyCq, AdminOpcode::kQueryCq,
         AdminOpcode::kCreateMr, AdminOpcode::kDestroyMr, AdminOpcode::kQueryMr,  AdminOpcode::kCreateQp, AdminOpcode::kCreateQp, AdminOpcode::kCreateQp,  AdminOpcode::kDestroyQp,
         AdminOpcode::kModifyQp, AdminOpcode::kModifyQp,  AdminOpcode::kModifyQp, AdminOpcode::kModifyQp, AdminOpcode::kModifyQp, AdminOpcode::kModifyQp,  AdminOpcode::kQueryQp,
-        AdminOpcode::kQueryCapabilities, AdminOpcode::kCreateMw, AdminOpcode::kCreateMw, AdminOpcode::kDestroyMw, AdminOpcode::kCreateFastMr, AdminOpcode::kDestroyFastMr};
+        AdminOpcode::kQueryCapabilities, AdminOpcode::kCreateMw, AdminOpcode::kCreateMw, AdminOpcode::kDestroyMw, AdminOpcode::kCreateFastMr, AdminOpcode::kDestroyFastMr,
+        AdminOpcode::kCreateSrq, AdminOpcode::kCreateSrq, AdminOpcode::kDestroySrq, AdminOpcode::kQuerySrq, AdminOpcode::kModifySrq};
     if (chance(0.02)) return command(static_cast<AdminOpcode>(rng_()), any());
-    static constexpr AdminOpcode kDestroys[] = {AdminOpcode::kDestroyQp, AdminOpcode::kDestroyCq, AdminOpcode::kDestroyEq};
+    static constexpr AdminOpcode kDestroys[] = {AdminOpcode::kDestroyQp, AdminOpcode::kDestroyCq, AdminOpcode::kDestroyEq, AdminOpcode::kDestroySrq};
     const bool destroy = shrinks && chance(0.7);
     if (destroy && !model.qps.empty() && chance(0.3)) {
       return command(AdminOpcode::kDestroyQp, std::next(model.qps.begin(), static_cast<long>(uniform(0, model.qps.size() - 1)))->second.send.qpn);
     }
-    switch (const auto opcode = destroy ? kDestroys[uniform(0, 2)] : kOpcodes[uniform(0, std::size(kOpcodes) - 1)]) {
+    switch (const auto opcode = destroy ? kDestroys[uniform(0, 3)] : kOpcodes[uniform(0, std::size(kOpcodes) - 1)]) {
       case AdminOpcode::kCreateEq: return create_eq(number(3, 32));
       case AdminOpcode::kCreateCq: return create_cq(number(6, 256));
       case AdminOpcode::kCreateMr: return create_mr(key(model));
@@ -33,6 +34,10 @@ class AdminCommands {
       case AdminOpcode::kQueryEq: return command(opcode, number(3, 32));
       case AdminOpcode::kDestroyCq:
       case AdminOpcode::kQueryCq: return command(opcode, number(6, 256));
+      case AdminOpcode::kCreateSrq: return create_srq(number(4, 256));
+      case AdminOpcode::kModifySrq: return modify_srq(number(4, 256));
+      case AdminOpcode::kDestroySrq:
+      case AdminOpcode::kQuerySrq: return command(opcode, number(4, 256));
       case AdminOpcode::kCreateMw: return create_mw(key(model));
       case AdminOpcode::kCreateFastMr: return create_fast_mr(key(model));
       case AdminOpcode::kDestroyMr:
@@ -66,6 +71,30 @@ class AdminCommands {
     body.log_depth = static_cast<std::uint8_t>(spoil(uniform(0, hw::kMaxLogCqDepth)));
     body.eqn = static_cast<std::uint8_t>(this->number(3, 256));
     body.uar = static_cast<std::uint8_t>(spoil(uniform(1, 127)));
+    set_body(c, body);
+    return c;
+  }
+  hw::AdminCommand create_srq(std::uint32_t number) {
+    auto c = command(AdminOpcode::kCreateSrq, number);
+    hw::AdminCreateSrq body;
+    body.base = spoil(rng_() & ~0xfffULL);
+    body.pd = static_cast<std::uint32_t>(rng_() & 0xffffff);
+    body.log_depth = static_cast<std::uint8_t>(spoil(uniform(0, hw::kMaxLogQueueDepth)));
+    body.log_stride = static_cast<std::uint8_t>(spoil(uniform(hw::kMinLogReceiveStride, hw::kMaxLogStride)));
+    body.eqn = static_cast<std::uint8_t>(this->number(3, 256));
+    body.uar = static_cast<std::uint8_t>(spoil(uniform(1, 127)));
+    body.limit = static_cast<std::uint16_t>(rng_());
+    set_body(c, body);
+    return c;
+  }
+  hw::AdminCommand modify_srq(std::uint32_t number) {
+    auto c = command(AdminOpcode::kModifySrq, number);
+    hw::AdminModifySrq body;
+    body.set_limit = chance(0.5);
+    body.set_ring = chance(0.5);
+    body.limit = static_cast<std::uint16_t>(rng_());
+    body.base = spoil(rng_() & ~0xfffULL);
+    body.log_depth = static_cast<std::uint8_t>(spoil(uniform(0, hw::kMaxLogQueueDepth)));
     set_body(c, body);
     return c;
   }
@@ -121,6 +150,8 @@ class AdminCommands {
     body.rq_log_depth = static_cast<std::uint8_t>(spoil(uniform(0, hw::kMaxLogQueueDepth)));
     body.sq_log_stride = static_cast<std::uint8_t>(spoil(uniform(hw::kMinLogSendStride, hw::kMaxLogStride)));
     body.rq_log_stride = static_cast<std::uint8_t>(spoil(uniform(hw::kMinLogReceiveStride, hw::kMaxLogStride)));
+    body.use_srq = on_srqs && chance(0.4);
+    body.srqn = this->number(4, 1 << 24);
     set_body(c, body);
     return c;
   }
@@ -167,6 +198,7 @@ class AdminCommands {
   }
 
   bool spoils = true;    // spoil fields now and then
+  bool on_srqs = false;  // some QPs use an SRQ
   bool shrinks = false;  // destroy more than is made
 
  private:

@@ -32,6 +32,7 @@ struct AdminModel {
   };
   std::map<std::uint32_t, rtl::EqCtx> eqs;
   std::map<std::uint32_t, rtl::CqCtx> cqs;
+  std::map<std::uint32_t, rtl::SrqCtx> srqs;
   std::map<std::uint32_t, rtl::Mpt> regions;
   std::map<std::uint32_t, Qp> qps;
   std::map<std::uint32_t, rtl::Path> paths;
@@ -59,6 +60,10 @@ struct AdminModel {
       case AdminOpcode::kDestroyQp: return destroy_qp(command);
       case AdminOpcode::kModifyQp: return modify_qp(command);
       case AdminOpcode::kQueryQp: return query_qp(command);
+      case AdminOpcode::kCreateSrq: return create_srq(command);
+      case AdminOpcode::kDestroySrq: return destroy_srq(command);
+      case AdminOpcode::kQuerySrq: return query_srq(command);
+      case AdminOpcode::kModifySrq: return modify_srq(command);
     }
     return AdminStatus::kBadOpcode;
   }
@@ -91,6 +96,8 @@ struct AdminModel {
     c.max_fast_pages = hw::kMaxFastPages;
     c.log_max_mw = hw::kMptIndexBits;
     c.window_type1 = c.window_type2 = 1;
+    c.log_max_srq = hw::kSrqIndexBits;
+    c.log_max_srq_depth = hw::kMaxLogQueueDepth;
     return answer(c);
   }
 
@@ -110,6 +117,9 @@ struct AdminModel {
     if (!eqs.contains(command.number)) return AdminStatus::kBadNumber;
     for (const auto& [number, cq] : cqs) {
       if (cq.eqn == command.number) return AdminStatus::kInUse;
+    }
+    for (const auto& [number, srq] : srqs) {
+      if (srq.eqn == command.number) return AdminStatus::kInUse;
     }
     eqs.erase(command.number);
     return AdminStatus::kSuccess;
@@ -156,6 +166,55 @@ struct AdminModel {
     state.arm = cq.arm;
     state.overrun = cq.overrun;
     return answer(state);
+  }
+
+  AdminStatus create_srq(const hw::AdminCommand& command) {
+    const auto body = body_of<hw::AdminCreateSrq>(command);
+    if (command.number >= 1u << hw::kSrqIndexBits) return AdminStatus::kBadNumber;
+    if (body.base % 4096 || body.log_depth > hw::kMaxLogQueueDepth || !uar_ok(body.uar)) return AdminStatus::kBadParameter;
+    if (body.log_stride < hw::kMinLogReceiveStride || body.log_stride > hw::kMaxLogStride) return AdminStatus::kBadParameter;
+    if (srqs.contains(command.number)) return AdminStatus::kExists;
+    if (!eqs.contains(body.eqn)) return AdminStatus::kBadNumber;
+    auto& srq = srqs[command.number];
+    srq.in_use = 1;
+    srq.eqn = body.eqn;
+    srq.uar = body.uar;
+    srq.pd = body.pd;
+    srq.base = body.base;
+    srq.log_depth = body.log_depth;
+    srq.log_stride = body.log_stride;
+    srq.limit = body.limit;
+    return AdminStatus::kSuccess;
+  }
+  AdminStatus destroy_srq(const hw::AdminCommand& command) {
+    if (!srqs.contains(command.number)) return AdminStatus::kBadNumber;
+    for (const auto& [index, qp] : qps) {
+      if (qp.recv.srq && qp.recv.srqn == command.number) return AdminStatus::kInUse;
+    }
+    srqs.erase(command.number);
+    return AdminStatus::kSuccess;
+  }
+  AdminStatus query_srq(const hw::AdminCommand& command) {
+    if (!srqs.contains(command.number)) return AdminStatus::kBadNumber;
+    const auto& srq = srqs[command.number];
+    hw::AdminSrqState state;
+    state.producer_index = srq.pi;
+    state.head = srq.head;
+    state.limit = srq.limit;
+    state.log_depth = srq.log_depth;
+    state.error = srq.error;
+    return answer(state);
+  }
+  AdminStatus modify_srq(const hw::AdminCommand& command) {
+    const auto body = body_of<hw::AdminModifySrq>(command);
+    if (command.number >= 1u << hw::kSrqIndexBits) return AdminStatus::kBadNumber;
+    if (body.set_ring && (body.base % 4096 || body.log_depth > hw::kMaxLogQueueDepth)) return AdminStatus::kBadParameter;
+    if (!srqs.contains(command.number)) return AdminStatus::kBadNumber;
+    auto& srq = srqs[command.number];
+    if (body.set_ring && static_cast<std::uint16_t>(srq.pi - srq.head) > 1u << body.log_depth) return AdminStatus::kBadParameter;
+    if (body.set_limit) srq.limit = body.limit, srq.limit_hit = 0;
+    if (body.set_ring) srq.base = body.base, srq.log_depth = body.log_depth;
+    return AdminStatus::kSuccess;
   }
 
   AdminStatus create_mr(const hw::AdminCommand& command) {
@@ -268,12 +327,16 @@ struct AdminModel {
     const auto body = body_of<hw::AdminCreateQp>(command);
     auto depth_ok = [](unsigned depth) { return depth >= hw::kMinLogQueueDepth && depth <= hw::kMaxLogQueueDepth; };
     if (command.number >> 24) return AdminStatus::kBadNumber;
-    if (body.sq_base % 4096 || body.rq_base % 4096 || body.retired_address % 8 || !uar_ok(body.uar)) return AdminStatus::kBadParameter;
-    if (!depth_ok(body.sq_log_depth) || !depth_ok(body.rq_log_depth)) return AdminStatus::kBadParameter;
+    if (body.sq_base % 4096 || body.retired_address % 8 || !uar_ok(body.uar)) return AdminStatus::kBadParameter;
+    if (!depth_ok(body.sq_log_depth)) return AdminStatus::kBadParameter;
     if (body.sq_log_stride < hw::kMinLogSendStride || body.sq_log_stride > hw::kMaxLogStride) return AdminStatus::kBadParameter;
-    if (body.rq_log_stride < hw::kMinLogReceiveStride || body.rq_log_stride > hw::kMaxLogStride) return AdminStatus::kBadParameter;
+    if (!body.use_srq) {
+      if (body.rq_base % 4096 || !depth_ok(body.rq_log_depth)) return AdminStatus::kBadParameter;
+      if (body.rq_log_stride < hw::kMinLogReceiveStride || body.rq_log_stride > hw::kMaxLogStride) return AdminStatus::kBadParameter;
+    }
     if (qps.contains(command.number & 0xff)) return AdminStatus::kExists;
     if (!cqs.contains(body.send_cqn) || !cqs.contains(body.receive_cqn)) return AdminStatus::kBadNumber;
+    if (body.use_srq && !srqs.contains(body.srqn)) return AdminStatus::kBadNumber;
     auto& [send, recv] = qps[command.number & 0xff];
     send.in_use = recv.in_use = 1;
     send.qpn = recv.qpn = command.number;
@@ -283,10 +346,12 @@ struct AdminModel {
     recv.cqn = static_cast<std::uint8_t>(body.receive_cqn);
     send.sq_base = body.sq_base;
     recv.rq_base = body.rq_base;
+    recv.srq = body.use_srq;
+    recv.srqn = static_cast<std::uint8_t>(body.srqn);
     send.log_depth = body.sq_log_depth;
-    recv.log_depth = body.rq_log_depth;
+    recv.log_depth = body.rq_log_depth & 0xf;
     send.log_stride = body.sq_log_stride;
-    recv.log_stride = body.rq_log_stride;
+    recv.log_stride = body.rq_log_stride & 0xf;
     send.retired_address = body.retired_address;
     return AdminStatus::kSuccess;
   }
@@ -349,6 +414,7 @@ struct AdminModel {
       s.log_depth = send.log_depth, r.log_depth = recv.log_depth;
       s.log_stride = send.log_stride, r.log_stride = recv.log_stride;
       s.retired_address = send.retired_address;
+      r.srq = recv.srq, r.srqn = recv.srqn;
       send = s;
       recv = r;
       return AdminStatus::kSuccess;

@@ -77,7 +77,7 @@ class AdminWorld : public Agent {
   // ---- The rest of the NIC ---------------------------------------------------------------------------------------------
   struct Op {
     unsigned kind, index;
-    std::function<bool()> body;  // looks at and changes send, recv, cq, eq; true: write back
+    std::function<bool()> body;  // looks at and changes send, recv, cq, eq, srq; true: write back
   };
   void nic(unsigned kind, unsigned index, std::function<bool()> body) { ops.push_back({kind, index, std::move(body)}); }
   bool nic_idle() const { return ops.empty() && stage == Stage::kIdle; }
@@ -123,7 +123,8 @@ class AdminWorld : public Agent {
     nic(1, qp, [this, qp, advance] {
       if (!recv.in_use || recv.state != static_cast<std::uint8_t>(QpState::kErr)) return false;
       advance(recv.rq_done, recv.rq_pi);
-      if (model.qps.contains(qp)) model.qps[qp].recv.rq_done = recv.rq_done;
+      if (recv.srq) recv.rx_gone = 1;
+      if (model.qps.contains(qp)) model.qps[qp].recv.rq_done = recv.rq_done, model.qps[qp].recv.rx_gone = recv.rx_gone;
       return true;
     });
   }
@@ -140,7 +141,7 @@ class AdminWorld : public Agent {
     });
     nic(1, qp, [this, qp, uar, count] {
       if (!recv.in_use || recv.uar != uar || !model.qps.contains(qp)) return false;
-      if (recv.state == static_cast<std::uint8_t>(QpState::kReset)) return false;
+      if (recv.state == static_cast<std::uint8_t>(QpState::kReset) || recv.srq) return false;
       recv.rq_pi = static_cast<std::uint16_t>(recv.rq_pi + count);
       model.qps[qp].recv.rq_pi = recv.rq_pi;
       return true;
@@ -186,6 +187,7 @@ class AdminWorld : public Agent {
   rtl::RecvCtx recv;
   rtl::CqCtx cq;
   rtl::EqCtx eq;
+  rtl::SrqCtx srq;
 
  private:
   enum class Stage { kIdle, kAsking, kWaiting, kHolding, kReleasing };
@@ -292,6 +294,7 @@ class AdminWorld : public Agent {
       CHECK(r.state == static_cast<std::uint8_t>(QpState::kErr));
       CHECK(s.retire_idx == s.pi);
       CHECK(r.rq_done == r.rq_pi);
+      CHECK(r.rx_gone == r.srq);
     }
     if (dut.qp_reset_valid_o && dut.qp_reset_ready_i) {
       REQUIRE(dut.qp_reset_qp_o == qp);
@@ -338,6 +341,7 @@ class AdminWorld : public Agent {
       put(dut.nic_recv_i, recv);
       put(dut.nic_cq_i, cq);
       put(dut.nic_eq_i, eq);
+      put(dut.nic_srq_i, srq);
     }
     dut.nic_acq_index_i = static_cast<std::uint8_t>(op.index);
     dut.nic_acq_valid_i = static_cast<std::uint8_t>(stage == Stage::kAsking ? 1u << op.kind : 0);
@@ -352,6 +356,7 @@ class AdminWorld : public Agent {
       recv = get<rtl::RecvCtx>(dut.nic_recv_o);
       cq = get<rtl::CqCtx>(dut.nic_cq_o);
       eq = get<rtl::EqCtx>(dut.nic_eq_o);
+      srq = get<rtl::SrqCtx>(dut.nic_srq_o);
       stage = Stage::kHolding;
     } else if (stage == Stage::kReleasing && (dut.nic_rel_ready_o >> op.kind & 1)) {
       stage = Stage::kIdle;

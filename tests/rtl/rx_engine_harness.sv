@@ -1,6 +1,6 @@
 `default_nettype none
 
-/// The receive engine with the two context managers, each with a second client for the test. Path
+/// The receive engine with its three context managers, each with a second client for the test. Path
 /// and Read ring are the test's.
 module rx_engine_harness (
     input  wire logic                      clk_i,
@@ -22,6 +22,18 @@ module rx_engine_harness (
     input  wire logic                      test_recv_rel_valid_i,
     output logic                           test_recv_rel_ready_o,
     input  wire rnic_pkg::recv_ctx_t       test_recv_rel_data_i,
+    input  wire logic                      test_srq_acq_valid_i,
+    output logic                           test_srq_acq_ready_o,
+    input  wire logic [7:0]                test_srq_acq_index_i,
+    output logic                           test_srq_ctx_valid_o,
+    output rnic_pkg::srq_ctx_t             test_srq_ctx_data_o,
+    input  wire logic                      test_srq_rel_valid_i,
+    output logic                           test_srq_rel_ready_o,
+    input  wire rnic_pkg::srq_ctx_t        test_srq_rel_data_i,
+    output logic                           limit_valid_o,
+    output logic [7:0]                     limit_srq_o,
+    output logic [19:0]                    rx_entered_o,
+    output logic [19:0]                    rx_left_o,
     input  wire logic                      desc_valid_i,
     output logic                           desc_ready_o,
     input  wire rnic_pkg::rx_desc_t        desc_data_i,
@@ -62,8 +74,8 @@ module rx_engine_harness (
     output rnic_pkg::timer_event_t       timer_data_o,
     output logic [rnic_pkg::NumCounters-1:0] event_o
 );
-  logic [1:0] ready;
-  assign contexts_ready_o = ready == 2'b11;
+  logic [2:0] ready;
+  assign contexts_ready_o = ready == 3'b111;
 
   logic [1:0] send_acq_ready, send_ctx_valid, send_rel_ready;
   logic send_acq_valid, send_rel_valid, send_rel_write;
@@ -118,6 +130,33 @@ module rx_engine_harness (
   assign test_recv_ctx_valid_o = recv_ctx_valid[1];
   assign test_recv_ctx_data_o  = recv_ctx;
   assign test_recv_rel_ready_o = recv_rel_ready[1];
+
+  logic [1:0] srq_acq_ready, srq_ctx_valid, srq_rel_ready;
+  logic srq_acq_valid, srq_rel_valid, srq_rel_write;
+  logic [7:0] srq_acq_index;
+  rnic_pkg::srq_ctx_t srq_ctx, srq_rel_data;
+  ctx_manager #(
+      .Width(rnic_pkg::SrqCtxBits),
+      .Entries(256),
+      .Clients(2)
+  ) u_srq (
+      .clk_i,
+      .rst_ni,
+      .ready_o    (ready[2]),
+      .acq_valid_i({test_srq_acq_valid_i, srq_acq_valid}),
+      .acq_ready_o(srq_acq_ready),
+      .acq_index_i({test_srq_acq_index_i, srq_acq_index}),
+      .ctx_valid_o(srq_ctx_valid),
+      .ctx_data_o (srq_ctx),
+      .rel_valid_i({test_srq_rel_valid_i, srq_rel_valid}),
+      .rel_ready_o(srq_rel_ready),
+      .rel_write_i({1'b1, srq_rel_write}),
+      .rel_data_i ({test_srq_rel_data_i, srq_rel_data})
+  );
+  assign test_srq_acq_ready_o = srq_acq_ready[1];
+  assign test_srq_ctx_valid_o = srq_ctx_valid[1];
+  assign test_srq_ctx_data_o  = srq_ctx;
+  assign test_srq_rel_ready_o = srq_rel_ready[1];
 
   rx_engine u_engine (
       .clk_i,
@@ -178,7 +217,20 @@ module rx_engine_harness (
       .recv_rel_valid_o(recv_rel_valid),
       .recv_rel_ready_i(recv_rel_ready[0]),
       .recv_rel_write_o(recv_rel_write),
-      .recv_rel_data_o(recv_rel_data)
+      .recv_rel_data_o(recv_rel_data),
+      .srq_acq_valid_o(srq_acq_valid),
+      .srq_acq_ready_i(srq_acq_ready[0]),
+      .srq_acq_index_o(srq_acq_index),
+      .srq_ctx_valid_i(srq_ctx_valid[0]),
+      .srq_ctx_data_i (srq_ctx),
+      .srq_rel_valid_o(srq_rel_valid),
+      .srq_rel_ready_i(srq_rel_ready[0]),
+      .srq_rel_write_o(srq_rel_write),
+      .srq_rel_data_o (srq_rel_data),
+      .limit_valid_o,
+      .limit_srq_o,
+      .rx_entered_o,
+      .rx_left_o
   );
 endmodule
 

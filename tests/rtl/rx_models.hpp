@@ -251,6 +251,8 @@ class ReadPort : public Agent {
 /// Scatter list of a message as it stands in its WQE.
 struct ScatterList {
   bool bad = false;
+  bool lost = false;  ///< Bad, and its tag can't be known either
+  std::uint16_t tag = 0;
   std::vector<hw::WqeData> entries;
 };
 
@@ -298,6 +300,7 @@ class MemoryWorld {
   /// or an atomic.
   Wqe wqe(bool send, std::uint64_t length, std::size_t slot, std::uint16_t idx, std::uint32_t qpn, double fault_rate, bool atomic = false) {
     Wqe made;
+    const auto asked = idx;
     const std::size_t head = send ? (atomic ? 3 : 2) : 1;
     const std::size_t limit = std::min<std::size_t>(16, slot / 16 - head);
     std::uint64_t left = toss(rng_, fault_rate) ? length - std::min<std::uint64_t>(length, uniform(1, 200)) : length + uniform(0, 100);
@@ -324,6 +327,7 @@ class MemoryWorld {
         default: send ? (toss(rng_, 0.5) ? inline_data = 1 : ++qpn) : segments = head + 255; break;
       }
       made.list.entries.clear();
+      made.list.lost = made.err || idx != asked;
     }
     made.bytes = random_bytes(rng_, slot);
     const std::span<std::uint8_t, 16> header(made.bytes.data(), 16);
@@ -339,6 +343,7 @@ class MemoryWorld {
       auto receive = hw::WqeReceive::decode(header);
       receive.sge_count = static_cast<std::uint8_t>(segments - 1);
       receive.wqe_index = idx;
+      made.list.tag = receive.tag;
       receive.encode(header);
     }
     for (std::size_t i = 0; i < made.list.entries.size(); ++i)
@@ -377,7 +382,10 @@ class PlaceModel {
     done.msg_last = plan.msg_last;
     done.solicited = plan.solicited;
     done.wqe_idx = plan.wqe_idx;
-    done.cqn = plan.cqn;
+    done.srq = plan.srq;
+    done.takes = plan.takes;
+    done.srqn = plan.srqn;
+    done.wqe_lost = plan.srq && fresh && fresh->lost;
     done.byte_count = plan.byte_count;
     done.key = plan.key;
     done.va = plan.va;
@@ -401,7 +409,9 @@ class PlaceModel {
       const auto byte = [&](std::size_t i) { return payload[plan.atomic && payload.size() == 8 ? 7 - i : i]; };
       for (std::size_t i = 0; i < length; ++i) bytes.push_back({regions_.translate(key, va + i), byte(from + i)});
     };
-    if (target == rtl::PlaceTarget::kWrite) run(plan.key, plan.va, 0, payload.size(), plan.check_length, rtl::Access::kRemoteWrite);
+    // A WQE of an SRQ is read for its tag, whatever the message does to its buffers.
+    if (plan.takes && fresh && fresh->bad) bad_wqe = true;
+    if (target == rtl::PlaceTarget::kWrite && !bad_wqe) run(plan.key, plan.va, 0, payload.size(), plan.check_length, rtl::Access::kRemoteWrite);
     if (target == rtl::PlaceTarget::kCheckRead) run(plan.key, plan.va, 0, 0, plan.check_length, rtl::Access::kRemoteRead);
     if (target == rtl::PlaceTarget::kCheckAtomic) run(plan.key, plan.va, 0, 0, plan.check_length, rtl::Access::kRemoteAtomic);
     if (target == rtl::PlaceTarget::kReceive || target == rtl::PlaceTarget::kResponse) {
@@ -421,6 +431,10 @@ class PlaceModel {
       overflow = !bad_wqe && placed < payload.size() && status == rtl::XlateStatus::kOk;
     }
 
+    if (dead_.contains(side) && plan.takes) {
+      done.action = static_cast<std::uint8_t>(rtl::RxAction::kReceiveFlush);
+      return done;
+    }
     if (dead_.contains(side) || action == rtl::RxAction::kNone) return std::nullopt;
     if (bad_wqe || overflow || status != rtl::XlateStatus::kOk) {
       dead_[side] = true;

@@ -21,13 +21,22 @@ struct QpModel {
   std::deque<AwaitedRead> awaited;
   bool requests_killed = false, responses_killed = false;
   std::map<std::uint16_t, ScatterList> receive_lists, read_lists;
+  std::uint16_t tag = 0;  ///< On an SRQ: of the WQE of the message under way
   std::uint32_t mtu() const { return 128u << recv.mtu; }
+};
+
+/// A shared receive queue, and what was posted, by index.
+struct SrqModel {
+  rtl::SrqCtx ctx;
+  std::map<std::uint16_t, ScatterList> lists;
+  std::uint64_t limits = 0;  ///< WQEs taken while fewer than the limit were left
 };
 
 class ProtocolModel {
  public:
   explicit ProtocolModel(PlaceModel& place_model) : place_(place_model) {}
   std::map<std::uint8_t, QpModel> qps;
+  std::map<std::uint8_t, SrqModel> srqs;
   std::array<std::uint64_t, hw::kCounterNames.size()> counters{};
 
   struct Result {
@@ -79,7 +88,10 @@ class ProtocolModel {
     auto& c = qp.recv;
     plan.psn = c.epsn;
     plan.ack_req = d.ack_req;
-    plan.wqe_idx = c.rq_head;
+    plan.wqe_idx = c.srq ? qp.tag : c.rq_head;
+    plan.srq = c.srq;
+    plan.srqn = c.srqn;
+    SrqModel* srq = c.srq ? &srqs.at(c.srqn) : nullptr;
     const auto nak = [&](std::uint8_t syndrome) {
       plan.action = static_cast<std::uint8_t>(rtl::RxAction::kNak);
       plan.syndrome = syndrome;
@@ -177,11 +189,25 @@ class ProtocolModel {
     }
     // 9.4.3: a WRITE with immediate data needs its receive WQE at its last packet.
     const bool write_imm = kind == Kind::kWrite && immediate;
-    if (((kind == Kind::kSend && starts) || write_imm) && c.rq_head == c.rq_pi) {
+    const bool wants = (kind == Kind::kSend && starts) || write_imm;
+    // 10.2.9.2: an SRQ in error gives nothing; it is the responder's fault.
+    if (wants && srq && srq->ctx.error) {
+      qp.requests_killed = true;
+      return nak(0x63);
+    }
+    if (wants && (srq ? srq->ctx.head == srq->ctx.pi : c.rq_head == c.rq_pi)) {
       count(hw::Counter::kRxRnr);
       return nak(static_cast<std::uint8_t>(0x20 | c.min_rnr_timer));
     }
 
+    if (wants && srq) {
+      plan.takes = 1;
+      list = &srq->lists.at(srq->ctx.head);
+      qp.tag = plan.wqe_idx = list->tag;
+      ++srq->ctx.head;
+      if (static_cast<std::uint16_t>(srq->ctx.pi - srq->ctx.head) < srq->ctx.limit) srq->ctx.limit_hit = 1;
+      srq->limits += srq->ctx.limit_hit;
+    }
     c.nak_sent = 0;
     c.epsn = psn24(c.epsn + 1);
     plan.action = static_cast<std::uint8_t>(rtl::RxAction::kExecuted);
@@ -210,21 +236,20 @@ class ProtocolModel {
         plan.action = static_cast<std::uint8_t>(rtl::RxAction::kReceiveDone);
         plan.byte_count = total;
         plan.solicited = d.solicited;
-        plan.cqn = c.cqn;
-        ++c.rq_head;
+        if (!srq) ++c.rq_head;
       }
     } else {
       plan.first_byte = starts ? 0 : c.received;
       plan.byte_count = static_cast<std::uint32_t>(plan.first_byte + size);
       plan.solicited = d.solicited;
-      plan.cqn = c.cqn;
+      if (srq) plan.pd = srq->ctx.pd;
       if (size) plan.target = static_cast<std::uint8_t>(rtl::PlaceTarget::kReceive);
-      if (starts && size) list = &qp.receive_lists.at(c.rq_head);
+      if (starts && size && !srq) list = &qp.receive_lists.at(c.rq_head);
       c.received = ends ? 0 : plan.byte_count;
       c.msg = ends ? 0 : 1;
       if (ends) {
         plan.action = static_cast<std::uint8_t>(rtl::RxAction::kReceiveDone);
-        ++c.rq_head;
+        if (!srq) ++c.rq_head;
       }
     }
     return true;
@@ -321,7 +346,7 @@ inline rtl::RxDone meaningful(rtl::RxDone d) {
   const bool executed = action == rtl::RxAction::kExecuted || action == rtl::RxAction::kReceiveDone || action == rtl::RxAction::kReadRequest;
   if (action != rtl::RxAction::kReadRequest) d.key = 0, d.va = 0;
   if (action != rtl::RxAction::kReadRequest && action != rtl::RxAction::kReceiveDone) d.byte_count = 0;
-  if (action != rtl::RxAction::kReceiveDone) d.cqn = 0, d.solicited = 0;
+  if (action != rtl::RxAction::kReceiveDone) d.solicited = 0;
   if (!executed) d.ack_req = d.msg_last = 0;
   if (action != rtl::RxAction::kReceiveDone) d.write_imm = d.with_imm = d.with_invalidate = 0, d.immediate = 0;
   if (action != rtl::RxAction::kReadRequest) d.atomic = 0;
@@ -329,7 +354,9 @@ inline rtl::RxDone meaningful(rtl::RxDone d) {
   if (d.atomic) d.byte_count = 0;
   if (action != rtl::RxAction::kNak && action != rtl::RxAction::kNakReceived) d.syndrome = 0;
   const auto target = static_cast<rtl::PlaceTarget>(d.target);
-  if (action != rtl::RxAction::kReceiveDone && target != rtl::PlaceTarget::kReceive && target != rtl::PlaceTarget::kResponse) d.wqe_idx = 0;
+  const bool receives = action == rtl::RxAction::kReceiveDone || action == rtl::RxAction::kReceiveFlush || d.takes;
+  if (!receives && target != rtl::PlaceTarget::kReceive && target != rtl::PlaceTarget::kResponse) d.wqe_idx = 0;
+  if (d.wqe_lost) d.wqe_idx = 0;
   return d;
 }
 

@@ -58,6 +58,12 @@ void compare_queues(AdminWorld& world) {
     world.settle();
     REQUIRE(eq == (world.model.eqs.contains(n) ? world.model.eqs[n] : rnic::rtl::EqCtx{}));
   }
+  for (unsigned n = 0; n < 4; ++n) {
+    rnic::rtl::SrqCtx srq;
+    world.nic(4, n, [&] { srq = world.srq; return false; });
+    world.settle();
+    REQUIRE(srq == (world.model.srqs.contains(n) ? world.model.srqs[n] : rnic::rtl::SrqCtx{}));
+  }
   for (unsigned n = 0; n < 10; ++n) REQUIRE(world.mpt[n] == (world.model.regions.contains(n) ? world.model.regions[n] : rnic::rtl::Mpt{}));
 }
 
@@ -87,6 +93,7 @@ using Log = std::vector<std::string>;
 TEST_CASE("admin: random commands agree with the model", "[rtl]") {
   AdminWorld world(seed());
   AdminCommands commands(world.bench.rng);
+  commands.on_srqs = true;
   std::map<unsigned, unsigned> statuses, successes;  // by status; by opcode
   // Doorbells, error flushes, and the fields that only the NIC moves.
   world.background = [&] {
@@ -108,7 +115,7 @@ TEST_CASE("admin: random commands agree with the model", "[rtl]") {
     if (i % 50 == 0) compare_queues(world);
   }
   for (unsigned s = 0; s <= 6; ++s) CHECK(statuses[s] > 10);
-  CHECK(successes.size() == 18);
+  CHECK(successes.size() == 22);
   for (const auto& [opcode, count] : successes) {
     INFO("opcode " << opcode);
     CHECK(count > 4);
@@ -205,6 +212,51 @@ TEST_CASE("admin: a queue pair's life, and what the other blocks are asked for",
   for (unsigned n = 0; n < 3; ++n) CHECK(both(world, commands.command(AdminOpcode::kDestroyEq, n)) == kSuccess);
 }
 
+TEST_CASE("admin: an SRQ stays while a QP uses it, its EQ while it is there (InfiniBand 10.2.9.3)", "[rtl]") {
+  AdminWorld world(seed());
+  AdminCommands commands(world.bench.rng);
+  commands.spoils = false;
+  make_objects(world, commands, 0x4201);
+  auto create = commands.create_srq(200);
+  hw::AdminCreateSrq srq{.base = 0x5000, .pd = 3, .log_depth = 15, .log_stride = 9, .eqn = 2, .uar = 5};
+  set_body(create, srq);
+  REQUIRE(both(world, create) == kSuccess);
+  CHECK(both(world, create) == static_cast<std::uint8_t>(AdminStatus::kExists));
+  auto create_qp = [&](std::uint32_t qpn, std::uint32_t srqn) {
+    auto command = commands.create_qp(qpn);
+    auto body = body_of<hw::AdminCreateQp>(command);
+    body.use_srq = 1;
+    body.srqn = srqn;
+    body.rq_base = 0x123;  // rq_* are not looked at
+    body.rq_log_depth = 0xff;
+    set_body(command, body);
+    return both(world, command);
+  };
+  const auto in_use = static_cast<std::uint8_t>(AdminStatus::kInUse), bad_number = static_cast<std::uint8_t>(AdminStatus::kBadNumber);
+  world.background = [&] { world.flush(7, 2), world.flush(8, 2); };
+  CHECK(create_qp(0x1107, 201) == bad_number);
+  CHECK(create_qp(0x1107, 200 | 0x100) == bad_number);
+  CHECK(create_qp(0x1107, 200) == kSuccess);
+  CHECK(create_qp(0x2208, 200) == kSuccess);
+  for (const std::uint32_t qpn : {0x1107u, 0x2208u}) {
+    CHECK(both(world, commands.command(AdminOpcode::kDestroySrq, 200)) == in_use);
+    REQUIRE(both(world, commands.modify_qp_to(qpn, static_cast<unsigned>(QpState::kInit))) == kSuccess);
+    REQUIRE(both(world, commands.modify_qp_to(qpn, static_cast<unsigned>(QpState::kReset))) == kSuccess);
+    compare_qp(world, qpn & 0xff);  // RESET keeps the SRQ
+    CHECK(both(world, commands.command(AdminOpcode::kDestroySrq, 200)) == in_use);
+    CHECK(both(world, commands.command(AdminOpcode::kDestroyQp, qpn)) == kSuccess);
+  }
+  for (unsigned n = 0; n < 6; ++n) {
+    if (world.model.cqs[n].eqn == 2 && n != world.model.qps[1].send.cqn && n != world.model.qps[1].recv.cqn) {
+      REQUIRE(both(world, commands.command(AdminOpcode::kDestroyCq, n)) == kSuccess);
+    }
+  }
+  CHECK(both(world, commands.command(AdminOpcode::kDestroyEq, 2)) == in_use);
+  CHECK(both(world, commands.command(AdminOpcode::kDestroySrq, 200)) == kSuccess);
+  CHECK(both(world, commands.command(AdminOpcode::kQuerySrq, 200)) == bad_number);
+  compare_queues(world);
+}
+
 TEST_CASE("admin: a process that rings for ever does not hold up the destruction of its QP", "[rtl]") {
   AdminWorld world(seed());
   AdminCommands commands(world.bench.rng);
@@ -290,6 +342,7 @@ TEST_CASE("admin: queries show what the NIC has moved", "[rtl]") {
   AdminCommands commands(world.bench.rng);
   commands.spoils = false;
   make_objects(world, commands, 9);
+  REQUIRE(both(world, commands.create_srq(2)) == kSuccess);
   auto& rng = world.bench.rng;
   for (int round = 0; round < 20; ++round) {
     auto random = [&](auto& raw) { for (auto& b : raw) b = static_cast<std::uint8_t>(rng()); };
@@ -319,7 +372,17 @@ TEST_CASE("admin: queries show what the NIC has moved", "[rtl]") {
       world.model.eqs[1] = world.eq;
       return true;
     });
+    world.nic(4, 2, [&] {
+      world.srq.head = static_cast<std::uint16_t>(rng()), world.srq.pi = static_cast<std::uint16_t>(world.srq.head + world.bench.uniform(0, 1u << world.srq.log_depth));
+      world.srq.limit = static_cast<std::uint16_t>(rng()), world.srq.error = rng() & 1, world.srq.limit_hit = rng() & 1;
+      world.model.srqs[2] = world.srq;
+      return true;
+    });
     world.settle();
+    REQUIRE(both(world, commands.command(AdminOpcode::kQuerySrq, 2)) == kSuccess);
+    // A ring that holds what is posted, and one that may not.
+    for (int i = 0; i < 4; ++i) both(world, commands.modify_srq(2));
+    compare_queues(world);
     REQUIRE(both(world, commands.command(AdminOpcode::kQueryQp, 9)) == kSuccess);
     REQUIRE(both(world, commands.command(AdminOpcode::kQueryCq, 4)) == kSuccess);
     REQUIRE(both(world, commands.command(AdminOpcode::kQueryEq, 1)) == kSuccess);

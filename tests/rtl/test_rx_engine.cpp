@@ -105,6 +105,10 @@ struct Bed {
       *ip = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
       for (std::size_t i = m.path.ipv6 ? 0 : 12; i < 16; ++i) (*ip)[i] = static_cast<std::uint8_t>(bench.rng());
     }
+    if (srqs != 0 && bench.chance(0.6)) {
+      m.recv.srq = 1;
+      m.recv.srqn = static_cast<std::uint8_t>(255 - uniform(0, srqs - 1));
+    }
     model.qps[qp] = m;
     intents[qp] = {};
     intents[qp].next_read = static_cast<std::uint16_t>(uniform(0xfff0, 0x1000f));
@@ -112,8 +116,39 @@ struct Bed {
     send.change(qp, [c = m.send](rtl::SendCtx& ctx) { ctx = c; });
   }
 
+  void create_srq(std::uint8_t number) {
+    auto& c = model.srqs[number].ctx;
+    c.in_use = 1;
+    c.pd = MemoryWorld::kPd;
+    c.base = (std::uint64_t{number} << 32) + 0x40001000;
+    c.log_depth = static_cast<std::uint8_t>(uniform(4, 7));
+    c.log_stride = static_cast<std::uint8_t>(uniform(5, 9));
+    c.pi = c.head = static_cast<std::uint16_t>(uniform(0xfff0, 0x1000f));
+    c.limit = static_cast<std::uint16_t>(uniform(0, 20));
+    srq.change(number, [c](rtl::SrqCtx& ctx) { ctx = c; });
+  }
+  void post_shared(std::uint8_t number) {
+    auto& m = model.srqs[number];
+    const std::uint16_t idx = m.ctx.pi++;
+    const std::size_t slot = std::size_t{1} << m.ctx.log_stride;
+    const auto made = world.wqe(false, uniform(1, 8) * 256, slot, idx, 0, fault_rate);
+    m.lists[idx] = made.list;
+    store(m.ctx.base + (idx % (1u << m.ctx.log_depth)) * slot, made);
+    srq.change(number, [](rtl::SrqCtx& ctx) { ++ctx.pi; });
+  }
+  void fill_srqs() {
+    for (auto& [number, m] : model.srqs) {
+      const std::uint64_t room = (1u << m.ctx.log_depth) - static_cast<std::uint16_t>(m.ctx.pi - m.ctx.head);
+      for (std::uint64_t i = std::min(room, bench.chance(0.2) ? 0 : uniform(0, 12)); i > 0; --i) post_shared(number);
+      m.ctx.limit = static_cast<std::uint16_t>(bench.chance(0.2) ? 0 : uniform(0, 20));
+      m.ctx.limit_hit = 0;
+      srq.change(number, [limit = m.ctx.limit](rtl::SrqCtx& ctx) { ctx.limit = limit, ctx.limit_hit = 0; });
+    }
+  }
+
   void post_receive(std::uint8_t qp) {
     auto& m = model.qps[qp];
+    if (m.recv.srq) return;
     const std::uint16_t idx = m.recv.rq_pi++;
     const std::size_t slot = std::size_t{1} << m.recv.log_stride;
     const auto made = world.wqe(false, uniform(1, 4) * m.mtu(), slot, idx, m.recv.qpn, fault_rate);
@@ -353,7 +388,7 @@ struct Bed {
     REQUIRE(!expected.empty());
     const auto& [want, bytes] = expected.front();
     const auto shape = [](const rtl::RxDone& d) {
-      return std::vector<std::uint64_t>{d.qp, d.qpn, d.action, d.fault, d.status, d.overflow, d.bad_wqe, d.psn, d.syndrome, d.target};
+      return std::vector<std::uint64_t>{d.qp, d.qpn, d.srq, d.takes, d.srqn, d.wqe_lost, d.wqe_idx, d.action, d.fault, d.status, d.overflow, d.bad_wqe, d.psn, d.syndrome, d.target};
     };
     REQUIRE(shape(item) == shape(want));
     REQUIRE(item == want);
@@ -361,7 +396,7 @@ struct Bed {
     expected.pop_front();
   }
   bool idle() const {
-    return descs.idle() && payload.idle() && expected.empty() && recv.idle() && send.idle() && xlate.idle() && writes.idle() && reads.idle() && reset_step == 0;
+    return descs.idle() && payload.idle() && expected.empty() && recv.idle() && send.idle() && srq.idle() && xlate.idle() && writes.idle() && reads.idle() && reset_step == 0;
   }
   void settle(std::uint64_t limit) {
     bench.run_until([&] { return idle(); }, limit, "end of the traffic");
@@ -372,6 +407,14 @@ struct Bed {
       INFO("counter " << i);
       REQUIRE(counters[i] == model.counters[i]);
     }
+    std::uint64_t wanted_limits = 0;
+    for (auto& [number, m] : model.srqs) {
+      wanted_limits += m.limits;
+      srq.change(number, [want = m.ctx](rtl::SrqCtx& ctx) { REQUIRE(ctx == want); });
+    }
+    REQUIRE(limits == wanted_limits);
+    // What has entered has left: packets without a trace too.
+    REQUIRE(bench.dut->rx_entered_o == bench.dut->rx_left_o);
     for (auto& [qp, m] : model.qps) {
       recv.change(qp, [want = m.recv](rtl::RecvCtx& ctx) { REQUIRE(ctx == want); });
       send.change(qp, [want = m.send](rtl::SendCtx& ctx) { REQUIRE(ctx == want); });
@@ -424,6 +467,15 @@ struct Bed {
                                   if (v) put(bench.dut->test_send_rel_data_i, c);
                                 },
                                 [this] { return bench.dut->test_send_rel_ready_o != 0; }}};
+  CtxClient<rtl::SrqCtx> srq{bench,
+                             {[this](bool v, std::uint8_t i) { bench.dut->test_srq_acq_valid_i = v, bench.dut->test_srq_acq_index_i = i; },
+                              [this] { return bench.dut->test_srq_acq_ready_o != 0; }, [this] { return bench.dut->test_srq_ctx_valid_o != 0; },
+                              [this] { return get<rtl::SrqCtx>(bench.dut->test_srq_ctx_data_o); },
+                              [this](bool v, const rtl::SrqCtx& c) {
+                                bench.dut->test_srq_rel_valid_i = v;
+                                if (v) put(bench.dut->test_srq_rel_data_i, c);
+                              },
+                              [this] { return bench.dut->test_srq_rel_ready_o != 0; }}};
   Source<rtl::RxDesc> descs{[this](bool v) { bench.dut->desc_valid_i = v; }, [this] { return bench.dut->desc_ready_o != 0; },
                             [this](const rtl::RxDesc& item) { put(bench.dut->desc_data_i, item); }, bench.rng};
   Source<rtl::PayloadBeat> payload{[this](bool v) { bench.dut->payload_valid_i = v; }, [this] { return bench.dut->payload_ready_o != 0; },
@@ -451,6 +503,8 @@ struct Bed {
       for (std::size_t i = 0; i < data.size(); ++i) data[i] = host.read(request.addr + i);
       reads.push(request.addr, data, failing[request.addr]);
     }
+    limits += dut.limit_valid_o;
+    if (dut.limit_valid_o) REQUIRE(model.srqs.contains(dut.limit_srq_o));
     std::array<std::uint8_t, 8> events{};
     std::memcpy(events.data(), &dut.event_o, sizeof events);
     for (std::size_t i = 0; i < counters.size(); ++i) counters[i] += events[i / 8] >> (i % 8) & 1;
@@ -480,6 +534,8 @@ struct Bed {
   rtl::RxDesc descs_last;
   double fault_rate = 0, spoil_rate = 0, read_rate = 1;
   bool busy_neighbours = true;
+  std::uint8_t srqs = 0;  // most QPs are on one of so many: 255, 254, ...
+  std::uint64_t limits = 0;
   std::uint64_t submitted = 0;
   int reset_step = 0, reset_wait = 0;
   std::uint8_t reset_index = 0;
@@ -490,6 +546,8 @@ struct Bed {
 TEST_CASE("rx_engine: random traffic against the rules of the specification", "[rtl]") {
   Bed bed(seed());
   const std::array<std::uint8_t, 6> live{0, 1, 77, 128, 200, 255};
+  bed.srqs = 2;
+  for (std::uint8_t i = 0; i < bed.srqs; ++i) bed.create_srq(static_cast<std::uint8_t>(255 - i));
   for (const auto qp : live) bed.create(qp, hw::QpState::kRts, hw::QpState::kRts);
   bed.create(5, hw::QpState::kRtr, hw::QpState::kRtr);
   bed.create(6, hw::QpState::kErr, hw::QpState::kErr);
@@ -504,6 +562,7 @@ TEST_CASE("rx_engine: random traffic against the rules of the specification", "[
     bed.writes.slow = bed.bench.chance(0.3);
     bed.reads.latency = bed.bench.chance(0.5) ? 300 : 10;
     for (const auto qp : live) bed.housekeeping(qp);
+    bed.fill_srqs();
     bed.settle(20000);
 
     const auto any = [&] { return bed.bench.chance(0.05) ? static_cast<std::uint8_t>(bed.uniform(5, 7)) : live[bed.uniform(0, live.size() - 1)]; };
@@ -529,6 +588,10 @@ TEST_CASE("rx_engine: random traffic against the rules of the specification", "[
       bed.create(qp, hw::QpState::kRts, hw::QpState::kRts);
     }
     bed.settle(2000);
+  }
+  for (const auto& [number, m] : bed.model.srqs) {
+    std::printf("rx_engine: SRQ %d: %zu WQEs posted, limit hit %llu times\n", number, m.lists.size(), static_cast<unsigned long long>(m.limits));
+    CHECK(m.limits > 0);
   }
   std::printf("rx_engine: %llu packets, %llu bytes placed\n", static_cast<unsigned long long>(bed.submitted),
               static_cast<unsigned long long>(bed.place.placed_bytes));
@@ -641,6 +704,72 @@ TEST_CASE("rx_engine: sixteen Reads outstanding, all awaited or all arrived", "[
     bed.send.change(9, [](rtl::SendCtx& ctx) { ctx.rd_outstanding = 0; });
     bed.settle(2000);
   }
+}
+
+TEST_CASE("rx_engine: QPs on one SRQ take its WQEs in the order of their messages; its protection domain counts (InfiniBand 10.2.9.1)", "[rtl]") {
+  Bed bed(seed());
+  bed.busy_neighbours = false;
+  bed.create_srq(3);
+  auto& srq = bed.model.srqs[3];
+  for (std::uint8_t qp = 10; qp < 18; ++qp) {
+    bed.create(qp, hw::QpState::kRts, hw::QpState::kRts, 1);
+    const auto join = [](rtl::RecvCtx& ctx) { ctx.srq = 1, ctx.srqn = 3, ctx.pd = MemoryWorld::kPd + 1, ctx.remote_write = 1; };
+    join(bed.model.qps[qp].recv);
+    bed.recv.change(qp, join);
+  }
+  srq.ctx.log_depth = 3;
+  bed.srq.change(3, [](rtl::SrqCtx& ctx) { ctx.log_depth = 3; });
+  const auto send = [&](std::uint8_t qp, std::uint8_t opcode, std::size_t size) {
+    auto d = bed.header(bed.model.qps[qp]);
+    d.opcode = opcode;
+    d.psn = bed.model.qps[qp].recv.epsn;
+    d.dma_length = 0;
+    return bed.submit(d, size);
+  };
+  bed.settle(2000);
+  CHECK(!send(10, 0x04, 8));  // RNR: nothing is posted
+  bed.settle(2000);
+  for (int lap = 0; lap < 20; ++lap) {
+    // As many as the ring holds: the messages of all QPs are under way at once, each with its own WQE.
+    for (int i = 0; i < 8; ++i) {
+      auto& c = srq.ctx;
+      const std::size_t slot = std::size_t{1} << c.log_stride;
+      const auto made = bed.world.wqe(false, 600, slot, c.pi, 0, 0);
+      srq.lists[c.pi] = made.list;
+      bed.store(c.base + (c.pi % 8u) * slot, made);
+      ++c.pi;
+      bed.srq.change(3, [](rtl::SrqCtx& ctx) { ++ctx.pi; });
+    }
+    bed.settle(2000);
+    for (std::uint8_t qp = 10; qp < 18; ++qp) REQUIRE(send(qp, 0x00, 256));
+    for (std::uint8_t qp = 17; qp >= 10; --qp) REQUIRE(send(qp, 0x01, 256));
+    for (std::uint8_t qp = 10; qp < 18; ++qp) REQUIRE(send(qp, 0x02, 88));
+    CHECK(!send(11, 0x00, 256));
+    CHECK(!send(11, 0x0b, 0));
+    bed.settle(20000);
+  }
+  // A WQE for nothing but its tag: a SEND of zero bytes, a WRITE with immediate data.
+  for (int i = 0; i < 2; ++i) bed.post_shared(3);
+  bed.settle(2000);
+  REQUIRE(send(12, 0x04, 0));
+  REQUIRE(send(13, 0x0b, 0));
+  bed.settle(2000);
+  // Duplicates take nothing.
+  bed.post_shared(3);
+  bed.settle(2000);
+  auto again = bed.header(bed.model.qps[12]);
+  again.opcode = 0x04;
+  again.psn = (bed.model.qps[12].recv.epsn - 1) & 0xffffff;
+  bed.submit(again, 0);
+  bed.settle(2000);
+  CHECK(static_cast<std::uint16_t>(srq.ctx.pi - srq.ctx.head) == 1);
+  // In error, it gives nothing to anybody.
+  srq.ctx.error = 1;
+  bed.srq.change(3, [](rtl::SrqCtx& ctx) { ctx.error = 1; });
+  bed.settle(2000);
+  CHECK(!send(14, 0x04, 8));
+  CHECK(bed.model.qps[14].requests_killed);
+  bed.settle(2000);
 }
 
 TEST_CASE("rx_engine: rates and latency", "[rtl]") {

@@ -58,7 +58,6 @@ struct Bed {
     plan.psn = static_cast<std::uint32_t>(bench.uniform(0, 0xffffff));
     plan.solicited = bench.chance(0.5);
     plan.ack_req = bench.chance(0.5);
-    plan.cqn = static_cast<std::uint8_t>(bench.rng());
     plan.byte_count = static_cast<std::uint32_t>(bench.rng());
     plan.syndrome = static_cast<std::uint8_t>(bench.rng());
     plan.va = bench.rng();
