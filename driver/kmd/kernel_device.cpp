@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::uint64_t kReadyTimeoutNs = 10'000'000;
 constexpr std::uint64_t kMaxRegionBytes = 1ULL << 47;  // admin_create_mr.length
-// A CQ has at most one completion event and one error event under way, a QP one fatal event, so this many entries
-// are never all in use while there are at most 256 of each.
-constexpr unsigned kLogEqDepth = 10;
+// A CQ has at most one completion event and one error event under way, a QP one fatal event and one of its last WQE, an
+// SRQ one of its limit and one error event, so this many entries are never all in use while there are at most 256 of each.
+constexpr unsigned kLogEqDepth = 11;
 constexpr unsigned kQpTagBits = 24 - hw::kQpIndexBits;
 constexpr unsigned kPdTagBits = 12;
 constexpr std::uint32_t kPdCount = 4096;
@@ -41,6 +41,7 @@ Result<void> KernelDevice::bring_up(const KernelOptions& options) {
 
   qps_ = std::make_unique<NumberPool>(device_, limits_.max_qp, 0, kQpTagBits);
   cqs_ = std::make_unique<NumberPool>(device_, limits_.max_cq, 0, 0);
+  srqs_ = std::make_unique<NumberPool>(device_, limits_.max_srq, 0, 0);
   mrs_ = std::make_unique<NumberPool>(device_, limits_.max_mr, 0, kKeyTagBits);
   uars_ = std::make_unique<NumberPool>(device_, limits_.uar_count + 1, kFirstUserUar, 0);
   pds_ = std::make_unique<NumberPool>(device_, kPdCount, 0, kPdTagBits);
@@ -99,7 +100,9 @@ Result<void> KernelDevice::query_limits() {
              .max_mw = caps.window_type1 != 0 || caps.window_type2 != 0 ? 1U << caps.log_max_mw : 0,
              .window_type1 = caps.window_type1 != 0,
              .window_type2 = caps.window_type2 != 0,
-             .max_fast_pages = caps.max_fast_pages};
+             .max_fast_pages = caps.max_fast_pages,
+             .max_srq = caps.log_max_srq_depth != 0 ? 1U << caps.log_max_srq : 0,
+             .max_srq_depth = caps.log_max_srq_depth != 0 ? 1U << caps.log_max_srq_depth : 0};
   return {};
 }
 

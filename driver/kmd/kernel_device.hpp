@@ -23,11 +23,13 @@ class KernelFastMr;
 class KernelMr;
 class KernelMw;
 class KernelQp;
+class KernelSrq;
 struct CqSpec;
 struct FastMrSpec;
 struct MrSpec;
 struct MwSpec;
 struct QpSpec;
+struct SrqSpec;
 
 /// What the device can do; from QueryCapabilities and the identity block.
 struct Limits {
@@ -53,6 +55,8 @@ struct Limits {
   bool window_type1{};
   bool window_type2{};             ///< Type 2B
   std::uint32_t max_fast_pages{};  ///< Pages of a fast-register memory region; 0: there are none
+  std::uint32_t max_srq{};         ///< Shared receive queues
+  std::uint32_t max_srq_depth{};
 };
 
 /// Receives the events of one object. Called without locks and without letting time pass.
@@ -104,6 +108,9 @@ class KernelDevice {
   [[nodiscard]] Result<std::unique_ptr<KernelQp>> create_qp(const QpSpec& spec);
   [[nodiscard]] Result<std::unique_ptr<KernelMr>> create_mr(const MrSpec& spec);
 
+  /// Errors: also kNotSupported (the device has none).
+  [[nodiscard]] Result<std::unique_ptr<KernelSrq>> create_srq(const SrqSpec& spec);
+
   /// A window that is not bound, a fast-register region that is not registered. Errors: kInvalidParameter,
   /// kNotSupported (the device has none of that kind), kOutOfResources, those of the admin queue.
   [[nodiscard]] Result<std::unique_ptr<KernelMw>> create_mw(const MwSpec& spec);
@@ -114,6 +121,8 @@ class KernelDevice {
   void unsubscribe_cq(std::uint32_t cqn);
   void subscribe_qp(std::uint32_t qpn, std::weak_ptr<EventSink> sink);
   void unsubscribe_qp(std::uint32_t qpn);
+  void subscribe_srq(std::uint32_t srqn, std::weak_ptr<EventSink> sink);
+  void unsubscribe_srq(std::uint32_t srqn);
 
   /// Takes every event there is from all event queues and hands them out. Lets no time pass. Returns the number.
   unsigned dispatch_events();
@@ -131,6 +140,7 @@ class KernelDevice {
   friend class KernelMr;
   friend class KernelMw;
   friend class KernelQp;
+  friend class KernelSrq;
 
   KernelDevice(Device& device, const RegisterMap& registers)
       : device_(device), registers_(registers), admin_(device, registers_), pool_(device) {}
@@ -151,6 +161,7 @@ class KernelDevice {
   DmaPool pool_;
   std::unique_ptr<NumberPool> qps_;
   std::unique_ptr<NumberPool> cqs_;
+  std::unique_ptr<NumberPool> srqs_;
   std::unique_ptr<NumberPool> mrs_;
   std::unique_ptr<NumberPool> uars_;
   std::unique_ptr<NumberPool> pds_;
@@ -159,6 +170,7 @@ class KernelDevice {
   std::mutex sinks_mutex_;
   std::map<std::uint32_t, std::weak_ptr<EventSink>> cq_sinks_;
   std::map<std::uint32_t, std::weak_ptr<EventSink>> qp_sinks_;
+  std::map<std::uint32_t, std::weak_ptr<EventSink>> srq_sinks_;
 };
 
 }  // namespace rnic::kmd

@@ -26,6 +26,16 @@ void KernelDevice::unsubscribe_qp(std::uint32_t qpn) {
   qp_sinks_.erase(qpn);
 }
 
+void KernelDevice::subscribe_srq(std::uint32_t srqn, std::weak_ptr<EventSink> sink) {
+  const std::lock_guard lock(sinks_mutex_);
+  srq_sinks_[srqn] = std::move(sink);
+}
+
+void KernelDevice::unsubscribe_srq(std::uint32_t srqn) {
+  const std::lock_guard lock(sinks_mutex_);
+  srq_sinks_.erase(srqn);
+}
+
 unsigned KernelDevice::dispatch_events() {
   unsigned taken = 0;
   for (auto& queue : event_queues_) {
@@ -38,8 +48,10 @@ void KernelDevice::hand_out(const hw::Eqe& eqe) {
   std::shared_ptr<EventSink> sink;
   {
     const std::lock_guard lock(sinks_mutex_);
-    const bool is_qp = static_cast<hw::EqeType>(eqe.event_type) == hw::EqeType::kQpFatal;
-    const auto& sinks = is_qp ? qp_sinks_ : cq_sinks_;
+    const auto type = static_cast<hw::EqeType>(eqe.event_type);
+    const bool is_qp = type == hw::EqeType::kQpFatal || type == hw::EqeType::kLastWqeReached;
+    const bool is_srq = type == hw::EqeType::kSrqLimit || type == hw::EqeType::kSrqError;
+    const auto& sinks = is_qp ? qp_sinks_ : is_srq ? srq_sinks_ : cq_sinks_;
     // An event of an object that is gone is late, not wrong.
     if (const auto found = sinks.find(eqe.number); found != sinks.end()) sink = found->second.lock();
   }

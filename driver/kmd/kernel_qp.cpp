@@ -12,14 +12,17 @@ bool in_range(unsigned value, unsigned low, unsigned high) { return value >= low
 Result<std::unique_ptr<KernelQp>> KernelDevice::create_qp(const QpSpec& spec) {
   if (admin_.failed()) return Error::kDeviceFailed;
   if (!in_range(spec.sq_log_depth, hw::kMinLogQueueDepth, hw::kMaxLogQueueDepth) ||
-      !in_range(spec.rq_log_depth, hw::kMinLogQueueDepth, hw::kMaxLogQueueDepth) ||
-      !in_range(spec.sq_log_stride, hw::kMinLogSendStride, hw::kMaxLogStride) ||
-      !in_range(spec.rq_log_stride, hw::kMinLogReceiveStride, hw::kMaxLogStride)) {
+      !in_range(spec.sq_log_stride, hw::kMinLogSendStride, hw::kMaxLogStride)) {
+    return Error::kInvalidParameter;
+  }
+  if (!spec.srqn && (!in_range(spec.rq_log_depth, hw::kMinLogQueueDepth, hw::kMaxLogQueueDepth) ||
+                     !in_range(spec.rq_log_stride, hw::kMinLogReceiveStride, hw::kMaxLogStride))) {
     return Error::kInvalidParameter;
   }
   auto send_ring = DmaMemory::allocate(device_, 1ULL << (spec.sq_log_depth + spec.sq_log_stride));
   if (!send_ring) return send_ring.error();
-  auto receive_ring = DmaMemory::allocate(device_, 1ULL << (spec.rq_log_depth + spec.rq_log_stride));
+  Result<DmaMemory> receive_ring = DmaMemory{};
+  if (!spec.srqn) receive_ring = DmaMemory::allocate(device_, 1ULL << (spec.rq_log_depth + spec.rq_log_stride));
   if (!receive_ring) return receive_ring.error();
   auto retired = pool_.allocate(hw::RetiredRecord::kBytes);
   if (!retired) return retired.error();
@@ -42,6 +45,10 @@ Result<std::unique_ptr<KernelQp>> KernelDevice::create_qp(const QpSpec& spec) {
   body.sq_log_stride = static_cast<std::uint8_t>(spec.sq_log_stride);
   body.rq_log_depth = static_cast<std::uint8_t>(spec.rq_log_depth);
   body.rq_log_stride = static_cast<std::uint8_t>(spec.rq_log_stride);
+  if (spec.srqn) {
+    body.use_srq = 1;
+    body.srqn = *spec.srqn;
+  }
   auto reply = admin_.execute(hw::AdminOpcode::kCreateQp, qpn, body);
   if (!reply) {
     qps_->release(number->index);

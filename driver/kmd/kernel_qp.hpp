@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "driver/generated/host_interface.hpp"
 #include "driver/kmd/dma_memory.hpp"
@@ -18,6 +19,7 @@ struct QpSpec {
   unsigned sq_log_stride{};
   unsigned rq_log_depth{};
   unsigned rq_log_stride{};
+  std::optional<std::uint32_t> srqn{};  ///< Receives come from this shared receive queue; rq_* are not used
 };
 
 /// Where a queue pair sends. Addresses in network order, first byte on the wire first; IPv4 addresses IPv4-mapped.
@@ -60,6 +62,7 @@ class KernelQp {
 
   [[nodiscard]] std::uint32_t qpn() const { return qpn_; }
   [[nodiscard]] std::uint8_t* send_ring() const { return send_ring_.data(); }
+  /// Null when receives come from a shared receive queue.
   [[nodiscard]] std::uint8_t* receive_ring() const { return receive_ring_.data(); }
   /// hw::RetiredRecord, written by the device.
   [[nodiscard]] std::uint64_t* retired_record() const {

@@ -7,6 +7,7 @@
 #include "driver/nd2/completion_queue.hpp"
 #include "driver/nd2/memory_region.hpp"
 #include "driver/nd2/queue_pair.hpp"
+#include "driver/nd2/shared_receive_queue.hpp"
 #include "driver/nd2/status.hpp"
 
 namespace rnic::nd2 {
@@ -41,7 +42,7 @@ ND2_ADAPTER_INFO describe_adapter(kmd::KernelDevice& kernel, ULONG version) {
           .MaxOutboundReadLimit = limits.max_rd_atomic,
           .MaxReceiveQueueDepth = limits.max_queue_depth,
           .MaxInitiatorQueueDepth = limits.max_queue_depth,
-          .MaxSharedReceiveQueueDepth = 0,
+          .MaxSharedReceiveQueueDepth = limits.max_srq_depth,
           .MaxCompletionQueueDepth = umd::CompletionQueue::max_entries(limits),
           .InlineRequestThreshold = limits.max_inline,
           .LargeRequestThreshold = kLargeRequestThreshold,
@@ -165,13 +166,56 @@ HRESULT Adapter::CreateQueuePair(REFIID iid, IUnknown* receive_cq, IUnknown* ini
 
 HRESULT Adapter::CreateMemoryWindow(REFIID, VOID**) { return ND_NOT_SUPPORTED; }
 
-HRESULT Adapter::CreateSharedReceiveQueue(REFIID, HANDLE, ULONG, ULONG, ULONG, USHORT, KAFFINITY, VOID**) {
-  return ND_NOT_SUPPORTED;
+HRESULT Adapter::CreateSharedReceiveQueue(REFIID iid, HANDLE file, ULONG depth, ULONG sges, ULONG threshold, USHORT,
+                                          KAFFINITY, VOID** queue) {
+  return guarded([&] {
+    if (queue == nullptr) return E_POINTER;
+    *queue = nullptr;
+    if (iid != SharedReceiveQueue::kInterface && iid != IID_IUnknown) return E_NOINTERFACE;
+    auto overlapped_file = find_handle_as<OverlappedFile>(file);
+    if (overlapped_file == nullptr) return ND_INVALID_HANDLE;
+    auto& kernel = process_->kernel();
+    if (kernel.limits().max_srq == 0) return ND_NOT_SUPPORTED;
+    if (depth == 0 || depth > kernel.limits().max_srq_depth) return ND_INVALID_PARAMETER_3;
+    if (sges > kernel.limits().max_sge) return ND_INVALID_PARAMETER_4;
+    if (threshold > depth) return ND_INVALID_PARAMETER_5;
+    auto core = umd::SharedReceiveQueue::create(process_, depth, sges);
+    if (!core) return control_status(core.error());
+    auto object = std::make_shared<SharedReceiveQueue>(std::move(overlapped_file), core.take(),
+                                                       static_cast<std::uint16_t>(threshold));
+    kernel.subscribe_srq(object->core()->srqn(), object);
+    return SharedReceiveQueue::hand_out(std::move(object), iid, queue);
+  });
 }
 
-HRESULT Adapter::CreateQueuePairWithSrq(REFIID, IUnknown*, IUnknown*, IUnknown*, VOID*, ULONG, ULONG, ULONG,
-                                        VOID**) {
-  return ND_NOT_SUPPORTED;
+HRESULT Adapter::CreateQueuePairWithSrq(REFIID iid, IUnknown* receive_cq, IUnknown* initiator_cq, IUnknown* srq,
+                                        VOID* context, ULONG initiator_depth, ULONG initiator_sges,
+                                        ULONG inline_bytes, VOID** pair) {
+  return guarded([&] {
+    if (pair == nullptr) return E_POINTER;
+    *pair = nullptr;
+    if (iid != QueuePair::kInterface && iid != IID_IUnknown) return E_NOINTERFACE;
+    const kmd::Limits& limits = process_->kernel().limits();
+    if (limits.max_srq == 0) return ND_NOT_SUPPORTED;
+    const auto receive = CompletionQueue::find(receive_cq);
+    if (receive == nullptr || receive->process() != process_) return ND_INVALID_PARAMETER_2;
+    const auto initiator = CompletionQueue::find(initiator_cq);
+    if (initiator == nullptr || initiator->process() != process_) return ND_INVALID_PARAMETER_3;
+    const auto shared = SharedReceiveQueue::find(srq);
+    if (shared == nullptr || shared->core()->process() != process_) return ND_INVALID_PARAMETER_4;
+    if (initiator_depth > limits.max_queue_depth) return ND_INVALID_PARAMETER_6;
+    if (initiator_sges > limits.max_sge) return ND_INVALID_PARAMETER_7;
+    if (inline_bytes > limits.max_inline) return ND_INVALID_PARAMETER_8;
+    auto core = umd::QueuePair::create(process_, {.send_cq = initiator->core(),
+                                                  .receive_cq = receive->core(),
+                                                  .shared_receives = shared->core(),
+                                                  .capacity = {.send_depth = initiator_depth,
+                                                               .send_segments = initiator_sges,
+                                                               .inline_bytes = inline_bytes},
+                                                  .context = context});
+    if (!core) return control_status(core.error());
+    return QueuePair::hand_out(std::make_shared<QueuePair>(core.take()), iid, pair);
+  });
 }
 
 HRESULT Adapter::CreateConnector(REFIID, HANDLE, VOID**) { return ND_NOT_SUPPORTED; }

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 
+#include "driver/nd2/segment_list.hpp"
 #include "driver/nd2/status.hpp"
 
 namespace rnic::nd2 {
@@ -14,23 +15,6 @@ namespace {
 constexpr ULONG kReadFlags = ND_OP_FLAG_SILENT_SUCCESS | ND_OP_FLAG_READ_FENCE;
 constexpr ULONG kWriteFlags = kReadFlags | ND_OP_FLAG_INLINE;
 constexpr ULONG kSendFlags = kWriteFlags | ND_OP_FLAG_SEND_AND_SOLICIT_EVENT;
-
-/// Segments of a request. One more than any queue takes, so that a longer list is still seen as too long.
-class SegmentList {
- public:
-  SegmentList(const ND2_SGE sge[], ULONG count) : count_(std::min<std::size_t>(count, list_.size())) {
-    for (std::size_t i = 0; i < count_; ++i) {
-      list_[i] = {.address = reinterpret_cast<std::uintptr_t>(sge[i].Buffer),
-                  .length = sge[i].BufferLength,
-                  .key = sge[i].MemoryRegionToken};
-    }
-  }
-  [[nodiscard]] std::span<const umd::Segment> span() const { return std::span(list_).first(count_); }
-
- private:
-  std::array<umd::Segment, hw::kMaxSge + 1> list_;
-  std::size_t count_;
-};
 
 HRESULT status_of(const Result<void>& posted) {
   return posted.ok() ? ND_SUCCESS : posting_status(posted.error());

@@ -113,7 +113,7 @@ void CompletionQueue::ring(hw::CqArm kind) {
                                            .word());
 }
 
-void CompletionQueue::attach(std::uint32_t qpn, SendQueue* send, ReceiveQueue* receive, void* qp_context) {
+void CompletionQueue::attach(std::uint32_t qpn, SendQueue* send, ReceiveSource* receive, void* qp_context) {
   const std::lock_guard lock(mutex_);
   auto& client = clients_[qpn];
   if (send != nullptr) client.send = send;
@@ -121,7 +121,7 @@ void CompletionQueue::attach(std::uint32_t qpn, SendQueue* send, ReceiveQueue* r
   client.qp_context = qp_context;
 }
 
-void CompletionQueue::detach(std::uint32_t qpn, const SendQueue* send, const ReceiveQueue* receive) {
+void CompletionQueue::detach(std::uint32_t qpn, const SendQueue* send, const ReceiveSource* receive) {
   const std::lock_guard lock(mutex_);
   decode_locked();
   const auto client = clients_.find(qpn);

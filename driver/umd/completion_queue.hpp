@@ -10,7 +10,7 @@
 
 #include "driver/kmd/kernel_cq.hpp"
 #include "driver/umd/process_context.hpp"
-#include "driver/umd/receive_queue.hpp"
+#include "driver/umd/receive_source.hpp"
 #include "driver/umd/request.hpp"
 #include "driver/umd/send_queue.hpp"
 
@@ -52,14 +52,14 @@ class CompletionQueue {
   void arm(hw::CqArm kind);
 
   /// CQEs of `qpn` belong to these queues (either may be null) from now on.
-  void attach(std::uint32_t qpn, SendQueue* send, ReceiveQueue* receive, void* qp_context);
+  void attach(std::uint32_t qpn, SendQueue* send, ReceiveSource* receive, void* qp_context);
   /// Decodes what has arrived and forgets the queues. Entries already decoded can still be polled.
-  void detach(std::uint32_t qpn, const SendQueue* send, const ReceiveQueue* receive);
+  void detach(std::uint32_t qpn, const SendQueue* send, const ReceiveSource* receive);
 
  private:
   struct Client {
     SendQueue* send{};
-    ReceiveQueue* receive{};
+    ReceiveSource* receive{};
     void* qp_context{};
   };
   /// Nothing, if the CQE is of no request that is known.

@@ -43,7 +43,9 @@ Result<void> QueuePair::build(const Spec& spec) {
                                        .sq_log_depth = sq_log_depth,
                                        .sq_log_stride = sq_log_stride,
                                        .rq_log_depth = rq_log_depth,
-                                       .rq_log_stride = rq_log_stride});
+                                       .rq_log_stride = rq_log_stride,
+                                       .srqn = shared_receives_ ? std::optional(shared_receives_->srqn())
+                                                                : std::nullopt});
   if (!kernel_qp) return kernel_qp.error();
   kernel_qp_ = kernel_qp.take();
   const std::uint32_t max_message = kernel().limits().max_message;
@@ -56,15 +58,19 @@ Result<void> QueuePair::build(const Spec& spec) {
                                                                    .max_segments = granted_.send_segments,
                                                                    .max_inline = granted_.inline_bytes,
                                                                    .max_message = max_message});
-  receive_ = std::make_unique<ReceiveQueue>(*process_, ReceiveQueue::Layout{.qpn = qpn(),
-                                                                            .ring = kernel_qp_->receive_ring(),
-                                                                            .log_depth = rq_log_depth,
-                                                                            .log_stride = rq_log_stride,
-                                                                            .depth = granted_.receive_depth,
-                                                                            .max_segments = granted_.receive_segments,
-                                                                            .max_message = max_message});
+  if (shared_receives_) {
+    shared_receives_->attach(receive_cq_);
+  } else {
+    receive_ = std::make_unique<ReceiveQueue>(*process_, ReceiveQueue::Layout{.qpn = qpn(),
+                                                                              .ring = kernel_qp_->receive_ring(),
+                                                                              .log_depth = rq_log_depth,
+                                                                              .log_stride = rq_log_stride,
+                                                                              .depth = granted_.receive_depth,
+                                                                              .max_segments = granted_.receive_segments,
+                                                                              .max_message = max_message});
+  }
   send_cq_->attach(qpn(), send_.get(), nullptr, spec.context);
-  receive_cq_->attach(qpn(), nullptr, receive_.get(), spec.context);
+  receive_cq_->attach(qpn(), nullptr, receive_source(), spec.context);
   // Receives are legal in every state of the API (decisions 8), on the device from INIT on.
   return kernel_qp_->to_init({});
 }
@@ -88,6 +94,7 @@ Result<void> QueuePair::post_send(const SendRequest& request) {
 
 Result<void> QueuePair::post_receive(const ReceiveRequest& request) {
   process_->device().elapse(cost::kPostReceiveNs);
+  if (receive_ == nullptr) return Error::kNotSupported;
   bool decoded = false;
   for (;;) {
     if (state() == State::kClosed) return Error::kInvalidState;
@@ -107,7 +114,16 @@ Result<void> QueuePair::post_receive(const ReceiveRequest& request) {
 void QueuePair::ring_deferred() {
   process_->device().elapse(cost::kDoorbellNs);
   send_->ring_deferred();
-  receive_->ring_deferred();
+  ring_receives();
+}
+
+ReceiveSource* QueuePair::receive_source() const {
+  if (shared_receives_) return shared_receives_.get();
+  return receive_.get();
+}
+
+void QueuePair::ring_receives() {
+  if (receive_ != nullptr) receive_->ring_deferred();
 }
 
 void QueuePair::decode() {
@@ -115,6 +131,9 @@ void QueuePair::decode() {
   receive_cq_->decode();
 }
 
-void QueuePair::on_event(const hw::Eqe&) { failed_.store(true); }
+void QueuePair::on_event(const hw::Eqe& eqe) {
+  const bool last = static_cast<hw::EqeType>(eqe.event_type) == hw::EqeType::kLastWqeReached;
+  (last ? last_wqe_reached_ : failed_).store(true);
+}
 
 }  // namespace rnic::umd

@@ -11,6 +11,7 @@
 #include "driver/umd/receive_queue.hpp"
 #include "driver/umd/request.hpp"
 #include "driver/umd/send_queue.hpp"
+#include "driver/umd/shared_receive_queue.hpp"
 
 namespace rnic::umd {
 
@@ -28,6 +29,7 @@ class QueuePair final : public kmd::EventSink {
   struct Spec {
     std::shared_ptr<CompletionQueue> send_cq;
     std::shared_ptr<CompletionQueue> receive_cq;
+    std::shared_ptr<SharedReceiveQueue> shared_receives{};  ///< Receives come from it; the receive capacity is not used
     QueueCapacity capacity;  ///< Exact, except at least 4 segments (decisions 37)
     void* context{};         ///< Comes back in the completions
   };
@@ -45,10 +47,13 @@ class QueuePair final : public kmd::EventSink {
   [[nodiscard]] State state() const { return state_.load(); }
   /// The device moved it to the error state, and the driver has seen the event.
   [[nodiscard]] bool failed() const { return failed_.load(); }
+  /// On a shared receive queue, and in the error state: it has completed the last receive it had taken, and the driver
+  /// has seen the event.
+  [[nodiscard]] bool last_wqe_reached() const { return last_wqe_reached_.load(); }
 
   /// Errors: kInvalidState (not connected), those of SendQueue::post.
   [[nodiscard]] Result<void> post_send(const SendRequest& request);
-  /// Errors: kInvalidState (closed), those of ReceiveQueue::post but kBusy.
+  /// Errors: kInvalidState (closed), kNotSupported (receives are shared), those of ReceiveQueue::post but kBusy.
   [[nodiscard]] Result<void> post_receive(const ReceiveRequest& request);
   /// Rings for what was posted with `defer`.
   void ring_deferred();
@@ -69,10 +74,13 @@ class QueuePair final : public kmd::EventSink {
 
  private:
   QueuePair(std::shared_ptr<ProcessContext> process, const Spec& spec, const QueueCapacity& granted)
-      : process_(std::move(process)), send_cq_(spec.send_cq), receive_cq_(spec.receive_cq), granted_(granted) {}
+      : process_(std::move(process)), send_cq_(spec.send_cq), receive_cq_(spec.receive_cq),
+        shared_receives_(spec.shared_receives), granted_(granted) {}
 
   Result<void> build(const Spec& spec);
   Result<void> flush_idle();
+  [[nodiscard]] ReceiveSource* receive_source() const;
+  void ring_receives();
   void decode();
   bool begin_change();
   void end_change();
@@ -80,12 +88,14 @@ class QueuePair final : public kmd::EventSink {
   const std::shared_ptr<ProcessContext> process_;
   const std::shared_ptr<CompletionQueue> send_cq_;
   const std::shared_ptr<CompletionQueue> receive_cq_;
+  const std::shared_ptr<SharedReceiveQueue> shared_receives_;
   const QueueCapacity granted_;
   std::unique_ptr<kmd::KernelQp> kernel_qp_;
   std::unique_ptr<SendQueue> send_;
-  std::unique_ptr<ReceiveQueue> receive_;
+  std::unique_ptr<ReceiveQueue> receive_;  ///< Null when receives are shared
   std::atomic<State> state_{State::kIdle};
   std::atomic<bool> failed_{};
+  std::atomic<bool> last_wqe_reached_{};
   std::atomic<bool> changing_{};  ///< A control function is under way; a lock that may be held while time passes
 };
 

@@ -43,7 +43,7 @@ Result<void> QueuePair::connect(const kmd::QpConnection& connection) {
 Result<void> QueuePair::flush() {
   if (!begin_change()) return Error::kInvalidState;
   send_->ring_deferred();
-  receive_->ring_deferred();
+  ring_receives();
   auto done = state() == State::kIdle ? flush_idle() : kernel_qp_->to_error();
   end_change();
   return done;
@@ -52,27 +52,28 @@ Result<void> QueuePair::flush() {
 /// RESET flushes and starts the device's indexes anew, so the rings start anew too; receives that are posted meanwhile
 /// wait for that.
 Result<void> QueuePair::flush_idle() {
-  receive_->pause();
+  if (receive_ != nullptr) receive_->pause();
   if (auto done = kernel_qp_->to_reset(); !done) {
-    receive_->resume();
+    if (receive_ != nullptr) receive_->resume();
     return done;
   }
   decode();
   send_->reset();
   auto done = kernel_qp_->to_init({});
-  receive_->reset();
+  if (receive_ != nullptr) receive_->reset();
   return done;
 }
 
 Result<void> QueuePair::close() {
   if (!begin_change()) return {};
   send_->ring_deferred();
-  receive_->ring_deferred();
+  ring_receives();
   auto done = kernel_qp_->destroy();
   state_ = State::kClosed;
   kernel().unsubscribe_qp(qpn());
   send_cq_->detach(qpn(), send_.get(), nullptr);
-  receive_cq_->detach(qpn(), nullptr, receive_.get());
+  receive_cq_->detach(qpn(), nullptr, receive_source());
+  if (shared_receives_) shared_receives_->detach(receive_cq_);
   end_change();
   return done;
 }

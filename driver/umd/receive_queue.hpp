@@ -7,13 +7,14 @@
 
 #include "driver/result.hpp"
 #include "driver/umd/process_context.hpp"
+#include "driver/umd/receive_source.hpp"
 #include "driver/umd/request.hpp"
 
 namespace rnic::umd {
 
 /// The receive ring of a queue pair. Every receive request makes a CQE, in order, so a slot is free when that CQE
 /// has been decoded. Threads and locks as for SendQueue.
-class ReceiveQueue {
+class ReceiveQueue final : public ReceiveSource {
  public:
   struct Layout {
     std::uint32_t qpn{};
@@ -35,8 +36,7 @@ class ReceiveQueue {
   [[nodiscard]] Result<void> post(const ReceiveRequest& request);
   void ring_deferred();
 
-  /// Takes note of a CQE: returns the id posted at its index, or nothing if nothing is outstanding there.
-  [[nodiscard]] std::optional<std::uint64_t> complete(const hw::Cqe& cqe);
+  [[nodiscard]] std::optional<std::uint64_t> complete(const hw::Cqe& cqe) override;
 
   /// Refuses requests with kBusy until reset.
   void pause();

@@ -48,6 +48,8 @@ FakeDevice::FakeDevice(std::uint64_t seed) : random_(seed) {
                   .window_type1 = 1,
                   .window_type2 = 1,
                   .reserved0 = 0,
+                  .log_max_srq = hw::kSrqIndexBits,
+                  .log_max_srq_depth = hw::kMaxLogQueueDepth,
                   .reserved = {}};
 }
 
@@ -94,6 +96,11 @@ void FakeDevice::doorbell(std::uint32_t uar, std::uint32_t offset, std::uint64_t
     if (auto pair = pairs.find(bell.qpn); pair != pairs.end() && pair->second.create.uar == uar) {
       pair->second.rq_producer = bell.producer_index;
       if (pair->second.state == hw::QpState::kErr) flush(bell.qpn);
+    }
+  } else if (offset == hw::uar::kSrqDoorbell) {
+    const auto bell = hw::SrqDoorbell::from_word(value);
+    if (auto srq = shared_queues.find(bell.srqn); srq != shared_queues.end() && srq->second.create.uar == uar) {
+      srq->second.producer = bell.producer_index;
     }
   } else if (offset == hw::uar::kCqDoorbell) {
     const auto bell = hw::CqDoorbell::from_word(value);
@@ -158,6 +165,23 @@ hw::AdminStatus FakeDevice::execute(const hw::AdminCommand& command, std::array<
         }
       }
       return drop(completion_queues);
+    case hw::AdminOpcode::kCreateSrq:
+      if (shared_queues.contains(command.number)) return hw::AdminStatus::kExists;
+      shared_queues[command.number].create = body_of<hw::AdminCreateSrq>(command);
+      break;
+    case hw::AdminOpcode::kModifySrq: {
+      if (!shared_queues.contains(command.number)) return hw::AdminStatus::kBadNumber;
+      auto& srq = shared_queues[command.number];
+      srq.last_modify = body_of<hw::AdminModifySrq>(command);
+      if (srq.last_modify.set_limit) srq.create.limit = srq.last_modify.limit;
+      if (srq.last_modify.set_ring) srq.create.base = srq.last_modify.base, srq.create.log_depth = srq.last_modify.log_depth;
+      break;
+    }
+    case hw::AdminOpcode::kDestroySrq:
+      for (const auto& [qpn, pair] : pairs) {
+        if (pair.create.use_srq && pair.create.srqn == command.number) return hw::AdminStatus::kInUse;
+      }
+      return drop(shared_queues);
     case hw::AdminOpcode::kCreateMr:
     case hw::AdminOpcode::kCreateMw:
     case hw::AdminOpcode::kCreateFastMr: return create_key(command);
@@ -321,6 +345,28 @@ void FakeDevice::finish_receive(std::uint32_t qpn, std::uint32_t bytes, hw::CqeS
   cqe.solicited = solicited;
   cqe.byte_count = bytes;
   write_cqe(pair.create.receive_cqn, cqe);
+}
+
+std::uint16_t FakeDevice::take_shared(std::uint32_t qpn) {
+  const std::lock_guard lock(mutex_);
+  auto& srq = shared_queues.at(pairs.at(qpn).create.srqn);
+  if (srq.head == srq.producer) return 0xFFFF;
+  const std::size_t slot = srq.head & bits::mask(srq.create.log_depth);
+  const auto* wqe = pointer(srq.create.base) + (slot << srq.create.log_stride);
+  const auto head = hw::WqeReceive::decode(std::span<const std::uint8_t, 16>(wqe, 16));
+  return head.wqe_index == srq.head++ ? head.tag : std::uint16_t{0xFFFF};
+}
+
+void FakeDevice::finish_shared(std::uint32_t qpn, std::uint16_t tag, std::uint32_t bytes, hw::CqeStatus status) {
+  const std::lock_guard lock(mutex_);
+  hw::Cqe cqe;
+  cqe.status = static_cast<std::uint8_t>(status);
+  cqe.opcode = static_cast<std::uint8_t>(hw::CqeOpcode::kReceive);
+  cqe.wqe_index = tag;
+  cqe.qpn = qpn;
+  cqe.is_receive = 1;
+  cqe.byte_count = bytes;
+  write_cqe(pairs.at(qpn).create.receive_cqn, cqe);
 }
 
 Result<DmaBuffer> FakeDevice::dma_alloc(std::size_t bytes) {

@@ -80,6 +80,13 @@ class FakeDevice final : public Device {
   std::map<std::uint32_t, Queue> event_queues;
   std::map<std::uint32_t, Queue> completion_queues;
   std::map<std::uint32_t, Pair> pairs;
+  struct SharedQueue {
+    hw::AdminCreateSrq create;
+    hw::AdminModifySrq last_modify;
+    std::uint16_t producer{};
+    std::uint16_t head{};
+  };
+  std::map<std::uint32_t, SharedQueue> shared_queues;
   std::map<std::uint32_t, hw::AdminCreateMr> regions;           ///< By key
   std::map<std::uint32_t, hw::AdminCreateMw> windows;           ///< By index of the key
   std::map<std::uint32_t, hw::AdminCreateFastMr> fast_regions;  ///< By index of the key
@@ -96,6 +103,9 @@ class FakeDevice final : public Device {
   void write_retired_record(std::uint32_t qpn);
   void finish_receive(std::uint32_t qpn, std::uint32_t bytes, hw::CqeStatus status = hw::CqeStatus::kSuccess,
                       bool solicited = false);
+  /// A message of `qpn` takes the next request of its shared receive queue; its tag, which a CQE must bring back.
+  std::uint16_t take_shared(std::uint32_t qpn);
+  void finish_shared(std::uint32_t qpn, std::uint16_t tag, std::uint32_t bytes, hw::CqeStatus status = hw::CqeStatus::kSuccess);
   void raise(std::uint32_t vector);
 
   /// Slot of a ring as the driver wrote it.

@@ -29,7 +29,7 @@ class AdminWorld : public Agent {
     configure(2, true, 5);
     bench.reset();
     bench.add(*this);
-    bench.run_until([&] { return dut.ready_o != 0; }, 1000, "ready");
+    bench.run_until([&] { return dut.ready_o != 0; }, 2000, "ready");
   }
 
   void configure(unsigned log_depth, bool interrupt, unsigned vector) {

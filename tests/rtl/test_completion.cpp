@@ -115,7 +115,6 @@ TEST_CASE("completion: each kind of packet has its consequences", "[rtl]") {
     d.syndrome = static_cast<std::uint8_t>(row.syndrome);
     d.psn = psn;
     d.wqe_idx = first_recv;
-    d.cqn = static_cast<std::uint8_t>(qp);
     d.byte_count = 777;
     d.solicited = d.ack_req = d.msg_last = 1;
     d.key = 0x1234567;

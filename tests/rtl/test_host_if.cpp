@@ -25,7 +25,7 @@ struct World : Agent {
     dut.mpt_req_ready_i = dut.mpt_rsp_valid_i = 0;
     dut.mem_op_ready_i = dut.mem_op_rsp_valid_i = 0;
     dut.drain_ready_i = dut.qp_reset_ready_i = dut.qp_error_ready_i = 0;
-    dut.sq_doorbell_ready_i = dut.rq_doorbell_ready_i = dut.cq_doorbell_ready_i = dut.eq_doorbell_ready_i = 1;
+    dut.sq_doorbell_ready_i = dut.rq_doorbell_ready_i = dut.cq_doorbell_ready_i = dut.eq_doorbell_ready_i = dut.srq_doorbell_ready_i = 1;
     dut.wqe_push_ready_i = 1;
     dut.event_i = 0;
     bench.reset();
@@ -66,7 +66,8 @@ struct World : Agent {
       std::memcpy(&data, write.data.data() + write.addr % 64, 4);
       messages.emplace_back(write.addr, data);
     }
-    for (const bool valid : {dut.sq_doorbell_valid_o != 0, dut.rq_doorbell_valid_o != 0, dut.cq_doorbell_valid_o != 0, dut.eq_doorbell_valid_o != 0}) doorbells += valid;
+    for (const bool valid : {dut.sq_doorbell_valid_o != 0, dut.rq_doorbell_valid_o != 0, dut.cq_doorbell_valid_o != 0, dut.eq_doorbell_valid_o != 0,
+                             dut.srq_doorbell_valid_o != 0}) doorbells += valid;
   }
   void access(const rtl::RegReq& request) {
     auto& dut = *bench.dut;
@@ -186,11 +187,11 @@ TEST_CASE("host_if: events ask for messages, a masked vector shows as pending", 
 TEST_CASE("host_if: doorbells pass once the device is enabled", "[rtl]") {
   World world(seed());
   world.bring_up();
-  for (std::uint32_t a = 0; a < 0x20; a += 8) world.uar(2, a, 1);
+  for (std::uint32_t a = 0; a < 0x28; a += 8) world.uar(2, a, 1);
   CHECK(world.doorbells == 0);
   world.write(reg::kDeviceControl, 1);
-  for (std::uint32_t a = 0; a < 0x20; a += 8) world.uar(2, a, 1);
-  CHECK(world.doorbells == 4);
+  for (std::uint32_t a = 0; a < 0x28; a += 8) world.uar(2, a, 1);
+  CHECK(world.doorbells == 5);
   world.write(reg::kPortMac, 0x0200deadbeefULL);
   CHECK(world.bench.dut->port_mac_o == 0x0200deadbeefULL);
 }

@@ -39,7 +39,7 @@ struct World {
                  [this](const UarReq& item) { put(bench.dut->uar_req_data_i, item); }, bench.rng, rate),
         pushes([this] { return bench.dut->push_valid_o != 0; }, [this](bool r) { bench.dut->push_ready_i = r; },
                [this] { return get<WqePush>(bench.dut->push_data_o); }, bench.rng, rate) {
-    for (unsigned i = 0; i < 4; ++i) {
+    for (unsigned i = 0; i < 5; ++i) {
       doorbells.push_back(std::make_unique<Sink<Doorbell>>(
           [this, i] { return (bench.dut->doorbell_valid_o >> i & 1) != 0; },
           [this, i](bool r) { bench.dut->doorbell_ready_i = static_cast<std::uint8_t>((bench.dut->doorbell_ready_i & ~(1u << i)) | unsigned{r} << i); },
@@ -85,18 +85,18 @@ struct World {
 
 TEST_CASE("uar_pages: doorbells reach their owners in order, other writes nobody", "[rtl]") {
   World world(seed(), 0.5);
-  std::array<std::deque<Doorbell>, 4> expected;
+  std::array<std::deque<Doorbell>, 5> expected;
   for (int i = 0; i < 3000; ++i) {
     const auto uar = static_cast<unsigned>(world.bench.uniform(1, 127));
     std::uint32_t address = static_cast<std::uint32_t>(world.bench.uniform(0, 0x1ff)) * 8;
-    if (world.bench.chance(0.7)) address &= 0x1f;
+    if (world.bench.chance(0.7)) address &= 0x3f;
     if (address / 256 == hw::uar::kWqeWindow / 256) continue;
     const std::uint64_t value = world.bench.rng();
     world.requests.push(word_write(uar, address, value));
-    if (address < 0x20) expected[address / 8].push_back(Doorbell{.uar = static_cast<std::uint8_t>(uar), .value = value});
+    if (address < 0x28) expected[address / 8].push_back(Doorbell{.uar = static_cast<std::uint8_t>(uar), .value = value});
   }
   world.settle();
-  for (unsigned i = 0; i < 4; ++i) CHECK(world.doorbells[i]->items == expected[i]);
+  for (unsigned i = 0; i < 5; ++i) CHECK(world.doorbells[i]->items == expected[i]);
   CHECK(world.pushes.items.empty());
 }
 
@@ -104,7 +104,7 @@ TEST_CASE("uar_pages: nothing passes while the device is not enabled", "[rtl]") 
   World world(seed());
   world.bench.dut->enable_i = 0;
   const Wqe wqe = world.wqe(4);
-  for (std::uint32_t a = 0; a < 0x20; a += 8) world.requests.push(word_write(3, a, 1));
+  for (std::uint32_t a = 0; a < 0x28; a += 8) world.requests.push(word_write(3, a, 1));
   world.requests.push(burst_write(3, hw::uar::kWqeWindow, wqe.data()));
   world.settle();
   for (auto& d : world.doorbells) CHECK(d->items.empty());

@@ -1,0 +1,108 @@
+#include "driver/nd2/shared_receive_queue.hpp"
+
+#include "driver/nd2/segment_list.hpp"
+#include "driver/nd2/status.hpp"
+
+namespace rnic::nd2 {
+
+HRESULT SharedReceiveQueue::CancelOverlappedRequests() {
+  return guarded([&] {
+    finish_all(ND_CANCELED);
+    return ND_SUCCESS;
+  });
+}
+
+HRESULT SharedReceiveQueue::GetOverlappedResult(OVERLAPPED* overlapped, BOOL wait) {
+  return guarded([&] { return overlapped_result(kernel(), overlapped, wait != FALSE); });
+}
+
+// As for completion queues: whichever thread waits handles the notification.
+HRESULT SharedReceiveQueue::GetNotifyAffinity(USHORT* group, KAFFINITY* affinity) {
+  if (group == nullptr || affinity == nullptr) return ND_INVALID_PARAMETER;
+  *group = 0;
+  *affinity = 0;
+  return ND_SUCCESS;
+}
+
+/// 0 keeps what there is. A threshold above the depth would fire for ever.
+HRESULT SharedReceiveQueue::Modify(ULONG depth, ULONG threshold) {
+  return guarded([&] {
+    const ULONG depth_then = depth != 0 ? depth : core_->depth();
+    if (depth_then > kernel().limits().max_srq_depth || threshold > depth_then) return ND_INVALID_PARAMETER;
+    if (depth != 0) {
+      if (auto resized = core_->resize(depth); !resized) return control_status(resized.error());
+    }
+    if (threshold == 0) return ND_SUCCESS;
+    bool armed = false;
+    {
+      const std::lock_guard lock(mutex_);
+      threshold_ = static_cast<std::uint16_t>(threshold);
+      armed = !pending_.empty();
+    }
+    return armed ? arm() : ND_SUCCESS;
+  });
+}
+
+HRESULT SharedReceiveQueue::arm() {
+  std::uint16_t threshold{};
+  {
+    const std::lock_guard lock(mutex_);
+    threshold = threshold_;
+  }
+  if (threshold == 0) return ND_SUCCESS;
+  auto armed = core_->arm(threshold);
+  return armed.ok() ? ND_SUCCESS : control_status(armed.error());
+}
+
+HRESULT SharedReceiveQueue::Notify(OVERLAPPED* overlapped) {
+  return guarded([&] {
+    // What has happened finishes earlier requests, not this one.
+    kernel().dispatch_events();
+    OverlappedRequest request;
+    if (const HRESULT status = OverlappedRequest::begin(overlapped, file_, request); status != ND_SUCCESS) {
+      return status;
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      if (failed_) return ND_INTERNAL_ERROR;
+      pending_.push_back(request);
+    }
+    if (const HRESULT status = arm(); status != ND_SUCCESS) finish_all(status);
+    return ND_PENDING;
+  });
+}
+
+HRESULT SharedReceiveQueue::Receive(VOID* context, const ND2_SGE sge[], ULONG count) {
+  return guarded([&] {
+    if (sge == nullptr && count != 0) return ND_INVALID_PARAMETER_2;
+    const SegmentList segments(sge, count);
+    auto posted = core_->post({.id = reinterpret_cast<std::uintptr_t>(context), .segments = segments.span()});
+    return posted.ok() ? ND_SUCCESS : posting_status(posted.error());
+  });
+}
+
+void SharedReceiveQueue::on_event(const hw::Eqe& eqe) {
+  const bool error = static_cast<hw::EqeType>(eqe.event_type) == hw::EqeType::kSrqError;
+  if (error) {
+    const std::lock_guard lock(mutex_);
+    failed_ = true;
+  }
+  finish_all(error ? ND_INTERNAL_ERROR : ND_SUCCESS);
+}
+
+void SharedReceiveQueue::finish_all(HRESULT status) {
+  std::deque<OverlappedRequest> finished;
+  {
+    const std::lock_guard lock(mutex_);
+    finished.swap(pending_);
+  }
+  for (auto& request : finished) request.complete(status);
+}
+
+// Queue pairs keep the queue behind this until they are gone (section 6 of the interface reference).
+void SharedReceiveQueue::on_final_release() {
+  kernel().unsubscribe_srq(core_->srqn());
+  finish_all(ND_CANCELED);
+}
+
+}  // namespace rnic::nd2

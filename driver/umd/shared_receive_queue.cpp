@@ -1,0 +1,213 @@
+#include "driver/umd/shared_receive_queue.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "driver/costs.hpp"
+#include "driver/mmio.hpp"
+#include "driver/umd/completion_queue.hpp"
+#include "driver/umd/receive_queue.hpp"
+
+namespace rnic::umd {
+namespace {
+
+constexpr std::uint32_t kMinSegments = 4;  // decisions 37
+
+unsigned log_depth_for(std::uint32_t depth) { return static_cast<unsigned>(std::bit_width(depth - 1)); }
+
+}  // namespace
+
+Result<std::shared_ptr<SharedReceiveQueue>> SharedReceiveQueue::create(std::shared_ptr<ProcessContext> process,
+                                                                       std::uint32_t depth, std::uint32_t segments) {
+  auto& kernel = process->kernel();
+  if (kernel.limits().max_srq == 0) return Error::kNotSupported;
+  if (depth == 0 || depth > kernel.limits().max_srq_depth || segments > kernel.limits().max_sge) {
+    return Error::kInvalidParameter;
+  }
+  const std::uint32_t granted = std::max(segments, kMinSegments);
+  auto kernel_srq = kernel.create_srq({.pd = process->pd(),
+                                       .uar = process->uar(),
+                                       .log_depth = log_depth_for(depth),
+                                       .log_stride = ReceiveQueue::log_stride_for(granted)});
+  if (!kernel_srq) return kernel_srq.error();
+  return std::shared_ptr<SharedReceiveQueue>(
+      new SharedReceiveQueue(std::move(process), kernel_srq.take(), depth, granted));
+}
+
+SharedReceiveQueue::SharedReceiveQueue(std::shared_ptr<ProcessContext> process,
+                                       std::unique_ptr<kmd::KernelSrq> kernel_srq, std::uint32_t depth,
+                                       std::uint32_t segments)
+    : process_(std::move(process)), kernel_srq_(std::move(kernel_srq)), max_segments_(segments), depth_(depth) {
+  grow_tags();
+}
+
+/// A tag for every request that may be outstanding. Tags of a queue that was made smaller stay: the depth counts.
+void SharedReceiveQueue::grow_tags() {
+  for (auto tag = posted_.size(); tag < depth_; ++tag) free_tags_.push_back(static_cast<std::uint16_t>(tag));
+  posted_.resize(std::max<std::size_t>(posted_.size(), depth_));
+}
+
+std::uint32_t SharedReceiveQueue::depth() {
+  const std::lock_guard lock(mutex_);
+  return depth_;
+}
+
+std::uint32_t SharedReceiveQueue::outstanding() {
+  const std::lock_guard lock(mutex_);
+  return outstanding_;
+}
+
+Result<void> SharedReceiveQueue::post(const ReceiveRequest& request) {
+  process_->device().elapse(cost::kPostReceiveNs);
+  bool decoded = false;
+  for (;;) {
+    auto posted = try_post(request);
+    if (posted.ok()) return posted;
+    if (posted.error() == Error::kBusy) {
+      process_->device().elapse(cost::kAdminPollNs);
+    } else if (posted.error() == Error::kQueueFull && !decoded) {
+      decode();
+      decoded = true;
+    } else {
+      return posted;
+    }
+  }
+}
+
+Result<void> SharedReceiveQueue::try_post(const ReceiveRequest& request) {
+  const std::lock_guard lock(mutex_);
+  if (paused_) return Error::kBusy;
+  if (auto checked = check(request); !checked) {
+    ring();
+    return checked;
+  }
+  const std::uint16_t tag = free_tags_.back();
+  free_tags_.pop_back();
+  build(request, tag);
+  posted_[tag] = {.id = request.id, .live = true};
+  ++outstanding_;
+  ++producer_;
+  if (!request.defer) ring();
+  return {};
+}
+
+Result<void> SharedReceiveQueue::check(const ReceiveRequest& request) const {
+  if (request.segments.size() > max_segments_) return Error::kTooManySegments;
+  std::uint64_t length = 0;
+  for (const auto& segment : request.segments) length += segment.length;
+  if (length > process_->kernel().limits().max_message) return Error::kMessageTooLong;
+  if (outstanding_ >= depth_) return Error::kQueueFull;
+  return {};
+}
+
+void SharedReceiveQueue::build(const ReceiveRequest& request, std::uint16_t tag) {
+  const std::uint32_t slot = producer_ & ((1U << kernel_srq_->log_depth()) - 1);
+  std::uint8_t* wqe = kernel_srq_->ring() + (static_cast<std::size_t>(slot) << kernel_srq_->log_stride());
+  const hw::WqeReceive head{.sge_count = static_cast<std::uint8_t>(request.segments.size()),
+                            .wqe_index = producer_,
+                            .tag = tag};
+  head.encode(std::span<std::uint8_t, 16>(wqe, 16));
+  for (const auto& segment : request.segments) {
+    wqe += 16;
+    const hw::WqeData data{.va = segment.address, .length = segment.length, .lkey = segment.key};
+    data.encode(std::span<std::uint8_t, 16>(wqe, 16));
+  }
+}
+
+void SharedReceiveQueue::ring_deferred() {
+  process_->device().elapse(cost::kDoorbellNs);
+  const std::lock_guard lock(mutex_);
+  ring();
+}
+
+void SharedReceiveQueue::ring() {
+  if (rung_ == producer_) return;
+  dma_write_barrier();
+  process_->ring(hw::uar::kSrqDoorbell, hw::SrqDoorbell{.srqn = srqn(), .producer_index = producer_}.word());
+  rung_ = producer_;
+}
+
+std::optional<std::uint64_t> SharedReceiveQueue::complete(const hw::Cqe& cqe) {
+  const std::lock_guard lock(mutex_);
+  if (cqe.wqe_index >= posted_.size() || !posted_[cqe.wqe_index].live) return std::nullopt;
+  posted_[cqe.wqe_index].live = false;
+  free_tags_.push_back(cqe.wqe_index);
+  --outstanding_;
+  return posted_[cqe.wqe_index].id;
+}
+
+void SharedReceiveQueue::attach(const std::shared_ptr<CompletionQueue>& cq) {
+  const std::lock_guard lock(mutex_);
+  completion_queues_.push_back(cq);
+}
+
+void SharedReceiveQueue::detach(const std::shared_ptr<CompletionQueue>& cq) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find(completion_queues_.begin(), completion_queues_.end(), cq);
+  if (found != completion_queues_.end()) completion_queues_.erase(found);
+}
+
+/// Without the lock while a completion queue decodes, because decoding takes it.
+void SharedReceiveQueue::decode() {
+  std::vector<std::shared_ptr<CompletionQueue>> queues;
+  {
+    const std::lock_guard lock(mutex_);
+    queues = completion_queues_;
+  }
+  for (const auto& queue : queues) queue->decode();
+}
+
+Result<void> SharedReceiveQueue::resize(std::uint32_t depth) {
+  if (depth == 0 || depth > process_->kernel().limits().max_srq_depth) return Error::kInvalidParameter;
+  while (resizing_.exchange(true)) process_->device().elapse(cost::kAdminPollNs);
+  decode();
+  Result<void> done;
+  kmd::DmaMemory ring;
+  bool move = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (depth < outstanding_) {
+      done = Error::kMessageTooLong;
+    } else if (depth <= 1U << kernel_srq_->log_depth()) {
+      depth_ = depth;
+      grow_tags();
+    } else {
+      auto larger = kmd::DmaMemory::allocate(process_->device(),
+                                             std::size_t{1} << (log_depth_for(depth) + kernel_srq_->log_stride()));
+      if (larger) {
+        ring = larger.take();
+        copy_to(ring.data(), log_depth_for(depth));
+        paused_ = move = true;
+      } else {
+        done = larger.error();
+      }
+    }
+  }
+  if (move) {
+    dma_write_barrier();
+    done = kernel_srq_->move_to(std::move(ring), log_depth_for(depth));
+    const std::lock_guard lock(mutex_);
+    if (done) {
+      depth_ = depth;
+      grow_tags();
+    }
+    paused_ = false;
+  }
+  resizing_ = false;
+  return done;
+}
+
+/// The newest requests, as many as the present ring holds: those that wait are among them.
+void SharedReceiveQueue::copy_to(std::uint8_t* ring, unsigned log_depth) const {
+  const unsigned log_stride = kernel_srq_->log_stride();
+  const std::uint32_t slots = 1U << kernel_srq_->log_depth();
+  const std::size_t stride = std::size_t{1} << log_stride;
+  for (std::uint32_t back = 1; back <= slots; ++back) {
+    const auto index = static_cast<std::uint16_t>(producer_ - back);
+    std::memcpy(ring + (static_cast<std::size_t>(index & ((1U << log_depth) - 1)) << log_stride),
+                kernel_srq_->ring() + (static_cast<std::size_t>(index & (slots - 1)) << log_stride), stride);
+  }
+}
+
+}  // namespace rnic::umd

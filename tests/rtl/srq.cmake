@@ -1,0 +1,1 @@
+rnic_rtl_test(${RTL}/srq/srq_engine.sv)
