@@ -93,7 +93,9 @@ class AdminWorld : public Agent {
     auto do_recv = [this, qp] {
       const bool write = recv.in_use != 0;
       if (write) recv.state = static_cast<std::uint8_t>(QpState::kErr);
-      if (model.qps.contains(qp)) model.qps[qp].recv.state = static_cast<std::uint8_t>(QpState::kErr);
+      // Nothing of it is in the receive engine; of some, a flush finds that only later.
+      if (write && recv.srq && qp > 3) recv.rx_gone = 1;
+      if (model.qps.contains(qp)) model.qps[qp].recv.state = static_cast<std::uint8_t>(QpState::kErr), model.qps[qp].recv.rx_gone = recv.rx_gone;
       return write;
     };
     if (send_first) nic(0, qp, do_send);

@@ -126,7 +126,7 @@ struct World : Agent {
 
 TEST_CASE("host_if: not ready until every context is cleared", "[rtl]") {
   World world(seed());
-  world.bench.run(1000);
+  world.bench.run(1100);
   CHECK(world.read(reg::kDeviceStatus) == 0);
   world.bench.dut->contexts_ready_i = 1;
   CHECK(world.read(reg::kDeviceStatus) == 1);
