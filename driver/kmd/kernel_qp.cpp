@@ -42,6 +42,7 @@ Result<std::unique_ptr<KernelQp>> KernelDevice::create_qp(const QpSpec& spec) {
   body.sq_log_stride = static_cast<std::uint8_t>(spec.sq_log_stride);
   body.rq_log_depth = static_cast<std::uint8_t>(spec.rq_log_depth);
   body.rq_log_stride = static_cast<std::uint8_t>(spec.rq_log_stride);
+  body.fast_register = spec.fast_register;
   auto reply = admin_.execute(hw::AdminOpcode::kCreateQp, qpn, body);
   if (!reply) {
     qps_->release(number->index);

@@ -18,6 +18,7 @@ struct QpSpec {
   unsigned sq_log_stride{};
   unsigned rq_log_depth{};
   unsigned rq_log_stride{};
+  bool fast_register{};  ///< FastRegister requests are executed: the kernel's own queue pairs only, for they name DMA addresses
 };
 
 /// Where a queue pair sends. Addresses in network order, first byte on the wire first; IPv4 addresses IPv4-mapped.

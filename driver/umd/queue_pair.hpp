@@ -30,6 +30,8 @@ class QueuePair final : public kmd::EventSink {
     std::shared_ptr<CompletionQueue> receive_cq;
     QueueCapacity capacity;  ///< Exact, except at least 4 segments (decisions 37)
     void* context{};         ///< Comes back in the completions
+    /// Fast registrations may be posted. They name DMA addresses, so this is for the kernel's own queue pairs only.
+    bool fast_register{};
   };
 
   /// The queue pair is idle. Errors: kInvalidParameter (beyond the limits), those of KernelDevice::create_qp.
@@ -38,6 +40,7 @@ class QueuePair final : public kmd::EventSink {
   QueuePair(const QueuePair&) = delete;
   QueuePair& operator=(const QueuePair&) = delete;
 
+  [[nodiscard]] const std::shared_ptr<ProcessContext>& process() const { return process_; }
   [[nodiscard]] kmd::KernelQp& kernel_qp() { return *kernel_qp_; }
   [[nodiscard]] kmd::KernelDevice& kernel() { return process_->kernel(); }
   [[nodiscard]] std::uint32_t qpn() const { return kernel_qp_->qpn(); }
@@ -48,6 +51,8 @@ class QueuePair final : public kmd::EventSink {
 
   /// Errors: kInvalidState (not connected), those of SendQueue::post.
   [[nodiscard]] Result<void> post_send(const SendRequest& request);
+  /// The same for binds, invalidations, fast registrations.
+  [[nodiscard]] Result<void> post_memory(const MemoryRequest& request);
   /// Errors: kInvalidState (closed), those of ReceiveQueue::post but kBusy.
   [[nodiscard]] Result<void> post_receive(const ReceiveRequest& request);
   /// Rings for what was posted with `defer`.
@@ -71,6 +76,8 @@ class QueuePair final : public kmd::EventSink {
   QueuePair(std::shared_ptr<ProcessContext> process, const Spec& spec, const QueueCapacity& granted)
       : process_(std::move(process)), send_cq_(spec.send_cq), receive_cq_(spec.receive_cq), granted_(granted) {}
 
+  template <typename Request>
+  Result<void> post_to_send_queue(const Request& request);
   Result<void> build(const Spec& spec);
   Result<void> flush_idle();
   void decode();
