@@ -127,7 +127,6 @@ TEST_CASE_METHOD(Nd2Fixture, "creating a queue pair checks every parameter by it
 
 TEST_CASE_METHOD(Nd2Fixture, "what does not exist yet says so") {
   void* object = nullptr;
-  CHECK(adapter->CreateMemoryWindow(IID_IND2MemoryWindow, &object) == ND_NOT_SUPPORTED);
   CHECK(adapter->CreateSharedReceiveQueue(IID_IND2SharedReceiveQueue, file, 8, 1, 0, 0, 0, &object) ==
         ND_NOT_SUPPORTED);
   CHECK(adapter->CreateQueuePairWithSrq(IID_IND2QueuePair, nullptr, nullptr, nullptr, nullptr, 1, 1, 0, &object) ==
