@@ -1,9 +1,11 @@
 `default_nettype none
 `include "assert.svh"
 
-/// The NIC: PCIe TLP streams on one side, Ethernet frames on the other. docs/architecture.md shows the way of a request.
+/// The NIC: PCIe TLP streams on one side, Ethernet frames on the other. docs/architecture.md shows
+/// the way of a request.
 ///
-/// TLP streams are those of pcie_edge; cfg_* are what a PCIe hard block reports of the configuration space.
+/// TLP streams are those of pcie_edge; cfg_* are what a PCIe hard block reports of the
+/// configuration space.
 module rnic_top (
     input  wire logic                    clk_i,
     input  wire logic                    rst_ni,
@@ -40,7 +42,7 @@ module rnic_top (
   // Clients of the DMA engines and of the context managers.
   localparam int unsigned RdAdmin = 0, RdWqe = 1, RdScatterList = 2, RdPageList = 3, RdAtomic = 4, RdPayload = 5, RdClients = 6;
   localparam int unsigned WrPayload = 0, WrCqe = 1, WrRetired = 2, WrAdmin = 3, WrMsix = 4, WrAtomic = 5, WrClients = 6;
-  localparam int unsigned SendClients = 7, RecvClients = 6;
+  localparam int unsigned SendClients = 8, RecvClients = 6;
   localparam int unsigned ResetBlocks = 5;
   localparam int unsigned Counters = rnic_pkg::NumCounters;
 
@@ -263,14 +265,15 @@ module rnic_top (
   end
 
   // ---- Contexts ------------------------------------------------------------------------------------------------
-  // Send context clients: 0 admin, 1-3 send queue, 4 receive engine, 5-6 completion.
+  // Send context clients: 0 admin, 1-4 send queue, 5 receive engine, 6-7 completion.
   // Receive context clients: 0 admin, 1 responder output, 2 receive engine, 3-5 completion.
   logic [SendClients-1:0] send_acq_valid, send_acq_ready, send_ctx_valid, send_rel_valid, send_rel_ready, send_rel_write;
   logic [RecvClients-1:0] recv_acq_valid, recv_acq_ready, recv_ctx_valid, recv_rel_valid, recv_rel_ready, recv_rel_write;
-  logic [3*8-1:0] sq_acq_index, cpl_recv_acq_index;
+  logic [4*8-1:0] sq_acq_index;
+  logic [3*8-1:0] cpl_recv_acq_index;
   logic [2*8-1:0] cpl_send_acq_index;
   logic [7:0] engine_send_index, engine_recv_index, rsp_acq_index;
-  logic [3*rnic_pkg::SendCtxBits-1:0] sq_rel_data;
+  logic [4*rnic_pkg::SendCtxBits-1:0] sq_rel_data;
   logic [2*rnic_pkg::SendCtxBits-1:0] cpl_send_rel_data;
   logic [3*rnic_pkg::RecvCtxBits-1:0] cpl_recv_rel_data;
   rnic_pkg::send_ctx_t engine_send_rel_data;
@@ -366,8 +369,9 @@ module rnic_top (
       .port_retire_valid_o(xlate_retire_valid[1]),
       .port_retire_epoch_o(xlate_retire_epoch[1])
   );
-  // Memory operations: 0 send queue and 1 receive path, which ask for none, 2 admin queue.
-  logic [1:0] unused_mem_op_ready, unused_mem_op_rsp;
+  // Memory operations: 0 send queue, 1 receive path, 2 admin queue.
+  logic [1:0] work_op_valid, work_op_ready, work_op_rsp_valid, work_op_rsp_ready;
+  rnic_pkg::mem_op_t sq_mem_op, rx_mem_op;
 
   xlate u_xlate (
       .clk_i,
@@ -381,11 +385,11 @@ module rnic_top (
       .rsp_data_o         ({rx_xlate_rsp, tx_xlate_rsp}),
       .retire_valid_i     (xlate_retire_valid),
       .retire_epoch_i     (xlate_retire_epoch),
-      .mem_op_valid_i     ({mem_op_valid, 2'b00}),
-      .mem_op_ready_o     ({mem_op_ready, unused_mem_op_ready}),
-      .mem_op_data_i      ({mem_op_data, {2 * rnic_pkg::MemOpBits{1'b0}}}),
-      .mem_op_rsp_valid_o ({mem_op_rsp_valid, unused_mem_op_rsp}),
-      .mem_op_rsp_ready_i (3'b100),
+      .mem_op_valid_i     ({mem_op_valid, work_op_valid}),
+      .mem_op_ready_o     ({mem_op_ready, work_op_ready}),
+      .mem_op_data_i      ({mem_op_data, rx_mem_op, sq_mem_op}),
+      .mem_op_rsp_valid_o ({mem_op_rsp_valid, work_op_rsp_valid}),
+      .mem_op_rsp_ready_i ({1'b1, work_op_rsp_ready}),
       .mem_op_rsp_data_o  (mem_op_rsp_data),
       .mpt_req_valid_i    (mpt_req_valid),
       .mpt_req_ready_o    (mpt_req_ready),
@@ -428,15 +432,21 @@ module rnic_top (
       .wqe_push_valid_i   (wqe_push_valid),
       .wqe_push_ready_o   (wqe_push_ready),
       .wqe_push_data_i    (wqe_push_data),
-      .acq_valid_o        (send_acq_valid[3:1]),
-      .acq_ready_i        (send_acq_ready[3:1]),
+      .acq_valid_o        (send_acq_valid[4:1]),
+      .acq_ready_i        (send_acq_ready[4:1]),
       .acq_index_o        (sq_acq_index),
-      .ctx_valid_i        (send_ctx_valid[3:1]),
+      .ctx_valid_i        (send_ctx_valid[4:1]),
       .ctx_data_i         (send_ctx),
-      .rel_valid_o        (send_rel_valid[3:1]),
-      .rel_ready_i        (send_rel_ready[3:1]),
-      .rel_write_o        (send_rel_write[3:1]),
+      .rel_valid_o        (send_rel_valid[4:1]),
+      .rel_ready_i        (send_rel_ready[4:1]),
+      .rel_write_o        (send_rel_write[4:1]),
       .rel_data_o         (sq_rel_data),
+      .mem_op_valid_o     (work_op_valid[0]),
+      .mem_op_ready_i     (work_op_ready[0]),
+      .mem_op_data_o      (sq_mem_op),
+      .mem_op_rsp_valid_i (work_op_rsp_valid[0]),
+      .mem_op_rsp_ready_o (work_op_rsp_ready[0]),
+      .mem_op_rsp_data_i  (mem_op_rsp_data),
       .rd_req_valid_o     (rd_req_valid[RdWqe]),
       .rd_req_ready_i     (rd_req_ready[RdWqe]),
       .rd_req_data_o      (rd_req_wqe),
@@ -635,14 +645,14 @@ module rnic_top (
       .payload_valid_i     (rx_payload_valid),
       .payload_ready_o     (rx_payload_ready),
       .payload_data_i      (rx_payload_data),
-      .send_acq_valid_o    (send_acq_valid[4]),
-      .send_acq_ready_i    (send_acq_ready[4]),
+      .send_acq_valid_o    (send_acq_valid[5]),
+      .send_acq_ready_i    (send_acq_ready[5]),
       .send_acq_index_o    (engine_send_index),
-      .send_ctx_valid_i    (send_ctx_valid[4]),
+      .send_ctx_valid_i    (send_ctx_valid[5]),
       .send_ctx_data_i     (send_ctx),
-      .send_rel_valid_o    (send_rel_valid[4]),
-      .send_rel_ready_i    (send_rel_ready[4]),
-      .send_rel_write_o    (send_rel_write[4]),
+      .send_rel_valid_o    (send_rel_valid[5]),
+      .send_rel_ready_i    (send_rel_ready[5]),
+      .send_rel_write_o    (send_rel_write[5]),
       .send_rel_data_o     (engine_send_rel_data),
       .recv_acq_valid_o    (recv_acq_valid[2]),
       .recv_acq_ready_i    (recv_acq_ready[2]),
@@ -769,6 +779,12 @@ module rnic_top (
       .rsp_cmd_valid_o    (rsp_cmd_valid),
       .rsp_cmd_ready_i    (rsp_cmd_ready),
       .rsp_cmd_data_o     (rsp_cmd_data),
+      .mem_op_valid_o     (work_op_valid[1]),
+      .mem_op_ready_i     (work_op_ready[1]),
+      .mem_op_data_o      (rx_mem_op),
+      .mem_op_rsp_valid_i (work_op_rsp_valid[1]),
+      .mem_op_rsp_ready_o (work_op_rsp_ready[1]),
+      .mem_op_rsp_data_i  (mem_op_rsp_data),
       .sq_wake_valid_o    (sq_wake_valid),
       .sq_wake_qp_o       (sq_wake_qp),
       .timer_valid_i      (timer_valid),
@@ -784,14 +800,14 @@ module rnic_top (
       .eq_doorbell_valid_i(eq_db_valid),
       .eq_doorbell_ready_o(eq_db_ready),
       .eq_doorbell_data_i (eq_db_data),
-      .send_acq_valid_o   (send_acq_valid[6:5]),
-      .send_acq_ready_i   (send_acq_ready[6:5]),
+      .send_acq_valid_o   (send_acq_valid[7:6]),
+      .send_acq_ready_i   (send_acq_ready[7:6]),
       .send_acq_index_o   (cpl_send_acq_index),
-      .send_ctx_valid_i   (send_ctx_valid[6:5]),
+      .send_ctx_valid_i   (send_ctx_valid[7:6]),
       .send_ctx_data_i    (send_ctx),
-      .send_rel_valid_o   (send_rel_valid[6:5]),
-      .send_rel_ready_i   (send_rel_ready[6:5]),
-      .send_rel_write_o   (send_rel_write[6:5]),
+      .send_rel_valid_o   (send_rel_valid[7:6]),
+      .send_rel_ready_i   (send_rel_ready[7:6]),
+      .send_rel_write_o   (send_rel_write[7:6]),
       .send_rel_data_o    (cpl_send_rel_data),
       .recv_acq_valid_o   (recv_acq_valid[5:3]),
       .recv_acq_ready_i   (recv_acq_ready[5:3]),

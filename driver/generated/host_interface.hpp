@@ -82,16 +82,20 @@ inline constexpr std::uint32_t kEtherTypeIpv4 = 0x800;
 /// EtherType of IPv6.
 inline constexpr std::uint32_t kEtherTypeIpv6 = 0x86dd;
 
-/// Operation of a send WQE. Bits 3:0 are the CqeOpcode with which it completes, bit 4 says with immediate data, bit 5 with invalidate.
+/// Operation of a send WQE. Bits 3:0 are the CqeOpcode with which it completes, bit 4 says with immediate data, bit 5 with invalidate, bit 6 of a bind that the window is of type 2B.
 enum class WqeOpcode : std::uint8_t {
   kSend = 0,  ///< SEND
   kWrite = 1,  ///< RDMA WRITE
   kRead = 2,  ///< RDMA READ
   kCompareSwap = 3,  ///< ATOMIC compare and swap
   kFetchAdd = 4,  ///< ATOMIC fetch and add
+  kBindWindow1 = 5,  ///< Bind a memory window of type 1; length 0 unbinds it
+  kLocalInvalidate = 6,  ///< Unbind a window of type 2B, or end a fast registration
+  kFastRegister = 8,  ///< Register a fast-register memory region; only on a queue pair with fast_register
   kSendImmediate = 16,  ///< SEND with immediate data
   kWriteImmediate = 17,  ///< RDMA WRITE with immediate data
   kSendInvalidate = 32,  ///< SEND with invalidate
+  kBindWindow2 = 69,  ///< Bind a memory window of type 2B
 };
 
 
@@ -102,6 +106,9 @@ enum class CqeOpcode : std::uint8_t {
   kRead = 2,  ///< RDMA READ finished
   kCompareSwap = 3,  ///< compare and swap finished
   kFetchAdd = 4,  ///< fetch and add finished
+  kBindWindow = 5,  ///< bind finished
+  kLocalInvalidate = 6,  ///< invalidation finished
+  kFastRegister = 8,  ///< fast registration finished
   kReceive = 128,  ///< a receive WQE was used by a SEND
   kReceiveWrite = 129,  ///< a receive WQE was used by an RDMA WRITE with immediate data, which left its buffers alone
   kFlush = 255,  ///< flushed send WQE (the NIC did not decode it)
@@ -322,7 +329,9 @@ enum class Counter : std::uint8_t {
   kWindowFallbacks,  ///< WQEs written to a window and fetched from memory all the same
   kWqeFetches,  ///< WQE fetches
   kWqeErrors,  ///< Malformed send WQEs
-  kFenceStalls,  ///< Times a fenced WQE stepped aside
+  kMemoryOps,  ///< Memory operations done: binds, invalidations, fast registrations, for work requests and peers
+  kMemoryOpsRefused,  ///< Memory operations refused
+  kFenceStalls,  ///< Times a fenced WQE, or a memory operation behind unfinished WQEs, stepped aside
   kReadLimitStalls,  ///< Times a Read stepped aside for the limit
   kWindowStalls,  ///< Times a send queue stepped aside because SqWindow WQEs are unacknowledged
   kSequenceRetries,  ///< Times a send queue went back for a NAK or a gap among the responses
@@ -338,7 +347,7 @@ enum class Counter : std::uint8_t {
   kRetiredRecords,  ///< Retired-index records written
   kAdminCommands,  ///< Admin commands executed
 };
-inline constexpr std::array<std::string_view, 61> kCounterNames = {
+inline constexpr std::array<std::string_view, 63> kCounterNames = {
     "TxFrames",
     "TxRequests",
     "TxReadResponses",
@@ -385,6 +394,8 @@ inline constexpr std::array<std::string_view, 61> kCounterNames = {
     "WindowFallbacks",
     "WqeFetches",
     "WqeErrors",
+    "MemoryOps",
+    "MemoryOpsRefused",
     "FenceStalls",
     "ReadLimitStalls",
     "WindowStalls",
@@ -1148,21 +1159,21 @@ struct EqDoorbell {
   bool operator==(const EqDoorbell&) const = default;
 };
 
-/// First segment of a send WQE. All but the SENDs continue with wqe_remote, atomics then with wqe_atomic; then come data segments, or inline payload bytes. An atomic has one data segment of 8 bytes, for the value that was at the peer. 128 bits.
+/// First segment of a send WQE. WRITE, READ and atomics continue with wqe_remote, atomics then with wqe_atomic; then come data segments, or inline payload bytes. An atomic has one data segment of 8 bytes, for the value that was at the peer. Binds continue with wqe_range and wqe_bind, FastRegister with wqe_range and wqe_fast_register, LocalInvalidate with nothing; these have no data. 128 bits.
 struct WqeControl {
   static constexpr std::size_t kBits = 128;
   static constexpr std::size_t kBytes = 16;
   std::uint8_t opcode{};  ///< WqeOpcode
   std::uint8_t silent{};  ///< No CQE on success
-  std::uint8_t fence{};  ///< Start only when all earlier Reads have placed their data
+  std::uint8_t fence{};  ///< Start only when all earlier Reads and atomics have placed their data
   std::uint8_t solicited{};  ///< SEND, RDMA WRITE with immediate data: solicited event
   std::uint8_t inline_data{};  ///< Payload follows in place of data segments
   std::uint8_t reserved0{};
   std::uint16_t wqe_index{};  ///< Index of this WQE, modulo 2^16
   std::uint32_t qpn{};  ///< Queue pair
   std::uint8_t size{};  ///< Used bytes of the WQE in units of 16
-  std::uint32_t immediate{};  ///< Immediate data, or the key (R_Key) that SEND with invalidate invalidates at the peer; as a number, most significant byte first on the wire
-  std::uint32_t length{};  ///< Message bytes: the sum of the data segments, or the inline bytes; atomics: 8
+  std::uint32_t immediate{};  ///< Immediate data, or the key (R_Key) that SEND with invalidate invalidates at the peer; as a number, most significant byte first on the wire. Binds, FastRegister: the new key; LocalInvalidate: the key
+  std::uint32_t length{};  ///< Message bytes: the sum of the data segments, or the inline bytes; atomics: 8; binds, FastRegister, LocalInvalidate: 0
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, opcode);
@@ -1238,6 +1249,102 @@ struct WqeAtomic {
   bool operator==(const WqeAtomic&) const = default;
 };
 
+/// Range segment of a bind or a FastRegister. 128 bits.
+struct WqeRange {
+  static constexpr std::size_t kBits = 128;
+  static constexpr std::size_t kBytes = 16;
+  std::uint64_t va{};  ///< Virtual address of the first byte
+  std::uint64_t length{};  ///< Bytes
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 64>(to, va);
+    bits::put_little<64, 64>(to, length);
+  }
+  static constexpr WqeRange decode(std::span<const std::uint8_t, kBytes> from) {
+    WqeRange v;
+    bits::get_little<0, 64>(from, v.va);
+    bits::get_little<64, 64>(from, v.length);
+    return v;
+  }
+  bool operator==(const WqeRange&) const = default;
+};
+
+/// Bind segment. 128 bits.
+struct WqeBind {
+  static constexpr std::size_t kBits = 128;
+  static constexpr std::size_t kBytes = 16;
+  std::uint32_t mr_key{};  ///< Local key of the region
+  std::uint8_t reserved0{};
+  std::uint8_t remote_read{};
+  std::uint8_t remote_write{};  ///< Needs local_write of the region
+  std::uint8_t remote_atomic{};  ///< Needs local_write of the region
+  std::uint32_t reserved1{};
+  std::uint64_t reserved2{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 32>(to, mr_key);
+    bits::put_little<32, 1>(to, reserved0);
+    bits::put_little<33, 1>(to, remote_read);
+    bits::put_little<34, 1>(to, remote_write);
+    bits::put_little<35, 1>(to, remote_atomic);
+    bits::put_little<36, 28>(to, reserved1);
+    bits::put_little<64, 64>(to, reserved2);
+  }
+  static constexpr WqeBind decode(std::span<const std::uint8_t, kBytes> from) {
+    WqeBind v;
+    bits::get_little<0, 32>(from, v.mr_key);
+    bits::get_little<32, 1>(from, v.reserved0);
+    bits::get_little<33, 1>(from, v.remote_read);
+    bits::get_little<34, 1>(from, v.remote_write);
+    bits::get_little<35, 1>(from, v.remote_atomic);
+    bits::get_little<36, 28>(from, v.reserved1);
+    bits::get_little<64, 64>(from, v.reserved2);
+    return v;
+  }
+  bool operator==(const WqeBind&) const = default;
+};
+
+/// Fast-register segment. The page list lies in host memory, as that of CreateMr, and stays in use until the region is invalidated. 128 bits.
+struct WqeFastRegister {
+  static constexpr std::size_t kBits = 128;
+  static constexpr std::size_t kBytes = 16;
+  std::uint64_t page_list{};  ///< DMA address of an array of 64-bit page DMA addresses, 8-byte aligned
+  std::uint32_t first_offset{};  ///< Offset of the first byte in the first page (FBO): the virtual address modulo the page size
+  std::uint16_t page_count{};  ///< Entries of the list, 1 to max_pages of the region
+  std::uint8_t log_page{};  ///< log2 of the page size, 12 to 30
+  std::uint8_t local_write{};
+  std::uint8_t remote_read{};
+  std::uint8_t remote_write{};  ///< Needs local_write
+  std::uint8_t remote_atomic{};  ///< Needs local_write
+  std::uint8_t reserved0{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 64>(to, page_list);
+    bits::put_little<64, 32>(to, first_offset);
+    bits::put_little<96, 16>(to, page_count);
+    bits::put_little<112, 8>(to, log_page);
+    bits::put_little<120, 1>(to, local_write);
+    bits::put_little<121, 1>(to, remote_read);
+    bits::put_little<122, 1>(to, remote_write);
+    bits::put_little<123, 1>(to, remote_atomic);
+    bits::put_little<124, 4>(to, reserved0);
+  }
+  static constexpr WqeFastRegister decode(std::span<const std::uint8_t, kBytes> from) {
+    WqeFastRegister v;
+    bits::get_little<0, 64>(from, v.page_list);
+    bits::get_little<64, 32>(from, v.first_offset);
+    bits::get_little<96, 16>(from, v.page_count);
+    bits::get_little<112, 8>(from, v.log_page);
+    bits::get_little<120, 1>(from, v.local_write);
+    bits::get_little<121, 1>(from, v.remote_read);
+    bits::get_little<122, 1>(from, v.remote_write);
+    bits::get_little<123, 1>(from, v.remote_atomic);
+    bits::get_little<124, 4>(from, v.reserved0);
+    return v;
+  }
+  bool operator==(const WqeFastRegister&) const = default;
+};
+
 /// Data segment: one scatter/gather entry. Length 0 means zero bytes. 128 bits.
 struct WqeData {
   static constexpr std::size_t kBits = 128;
@@ -1309,7 +1416,7 @@ struct Cqe {
   std::uint32_t byte_count{};  ///< Receive: bytes of the message. Send queue: bytes of the request
   std::uint32_t immediate{};  ///< Receive: see with_imm, with_invalidate
   std::uint16_t retired_index{};  ///< Send queue: all WQEs before this index have retired
-  std::uint8_t syndrome{};  ///< Detail of a failure, for diagnosis (XlateStatus or AETH syndrome)
+  std::uint8_t syndrome{};  ///< Detail of a failure, for diagnosis (XlateStatus, MemOpStatus or AETH syndrome)
   std::uint64_t reserved2{};
   std::uint64_t timestamp{};  ///< CycleCounter when the entry was made
   std::uint64_t reserved3{};
@@ -1794,6 +1901,7 @@ struct AdminCreateQp {
   std::uint8_t sq_log_stride{};
   std::uint8_t rq_log_depth{};
   std::uint8_t rq_log_stride{};
+  std::uint8_t fast_register{};  ///< FastRegister requests are executed; for queue pairs of the kernel only, because they name DMA addresses
   std::uint16_t reserved0{};
   std::uint32_t srqn{};  ///< With use_srq
   std::uint8_t use_srq{};  ///< Receive WQEs come from an SRQ; rq_* are not used
@@ -1812,7 +1920,8 @@ struct AdminCreateQp {
     bits::put_little<280, 8>(to, sq_log_stride);
     bits::put_little<288, 8>(to, rq_log_depth);
     bits::put_little<296, 8>(to, rq_log_stride);
-    bits::put_little<304, 16>(to, reserved0);
+    bits::put_little<304, 1>(to, fast_register);
+    bits::put_little<305, 15>(to, reserved0);
     bits::put_little<320, 24>(to, srqn);
     bits::put_little<344, 1>(to, use_srq);
     bits::put_little<345, 7>(to, reserved1);
@@ -1831,7 +1940,8 @@ struct AdminCreateQp {
     bits::get_little<280, 8>(from, v.sq_log_stride);
     bits::get_little<288, 8>(from, v.rq_log_depth);
     bits::get_little<296, 8>(from, v.rq_log_stride);
-    bits::get_little<304, 16>(from, v.reserved0);
+    bits::get_little<304, 1>(from, v.fast_register);
+    bits::get_little<305, 15>(from, v.reserved0);
     bits::get_little<320, 24>(from, v.srqn);
     bits::get_little<344, 1>(from, v.use_srq);
     bits::get_little<345, 7>(from, v.reserved1);

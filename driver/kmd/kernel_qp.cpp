@@ -49,6 +49,7 @@ Result<std::unique_ptr<KernelQp>> KernelDevice::create_qp(const QpSpec& spec) {
     body.use_srq = 1;
     body.srqn = *spec.srqn;
   }
+  body.fast_register = spec.fast_register;
   auto reply = admin_.execute(hw::AdminOpcode::kCreateQp, qpn, body);
   if (!reply) {
     qps_->release(number->index);

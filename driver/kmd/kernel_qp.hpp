@@ -20,6 +20,7 @@ struct QpSpec {
   unsigned rq_log_depth{};
   unsigned rq_log_stride{};
   std::optional<std::uint32_t> srqn{};  ///< Receives come from this shared receive queue; rq_* are not used
+  bool fast_register{};  ///< FastRegister requests are executed: the kernel's own queue pairs only, for they name DMA addresses
 };
 
 /// Where a queue pair sends. Addresses in network order, first byte on the wire first; IPv4 addresses IPv4-mapped.

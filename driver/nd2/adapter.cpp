@@ -6,6 +6,7 @@
 
 #include "driver/nd2/completion_queue.hpp"
 #include "driver/nd2/memory_region.hpp"
+#include "driver/nd2/memory_window.hpp"
 #include "driver/nd2/queue_pair.hpp"
 #include "driver/nd2/shared_receive_queue.hpp"
 #include "driver/nd2/status.hpp"
@@ -164,7 +165,16 @@ HRESULT Adapter::CreateQueuePair(REFIID iid, IUnknown* receive_cq, IUnknown* ini
   });
 }
 
-HRESULT Adapter::CreateMemoryWindow(REFIID, VOID**) { return ND_NOT_SUPPORTED; }
+HRESULT Adapter::CreateMemoryWindow(REFIID iid, VOID** window) {
+  return guarded([&] {
+    if (window == nullptr) return E_POINTER;
+    *window = nullptr;
+    if (iid != MemoryWindow::kInterface && iid != IID_IUnknown) return E_NOINTERFACE;
+    auto created = process_->kernel().create_mw({.pd = process_->pd(), .type = hw::MptType::kWindow2});
+    if (!created) return control_status(created.error());
+    return MemoryWindow::hand_out(std::make_shared<MemoryWindow>(process_, created.take()), iid, window);
+  });
+}
 
 HRESULT Adapter::CreateSharedReceiveQueue(REFIID iid, HANDLE file, ULONG depth, ULONG sges, ULONG threshold, USHORT,
                                           KAFFINITY, VOID** queue) {

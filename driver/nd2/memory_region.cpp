@@ -57,7 +57,24 @@ HRESULT MemoryRegion::map(const VOID* buffer, SIZE_T length, ULONG flags) {
                                               .window_bind = true});  // NetworkDirect knows no region without
   if (!region) return control_status(region.error());
   region_ = region.take();
-  key_ = region_->key();
+  set_key(region_->key(), {.address = reinterpret_cast<std::uintptr_t>(buffer),
+                           .length = length,
+                           .local_write = (flags & kLocalWriteBits) != 0});
+  return ND_SUCCESS;
+}
+
+void MemoryRegion::set_key(std::uint32_t key, const Extent& extent) {
+  const std::lock_guard lock(extent_mutex_);
+  key_ = key;
+  extent_ = extent;
+}
+
+HRESULT MemoryRegion::check_bind(const VOID* buffer, SIZE_T length, bool write, std::uint32_t& key) {
+  const std::lock_guard lock(extent_mutex_);
+  const auto offset = reinterpret_cast<std::uintptr_t>(buffer) - extent_.address;
+  if (key_ == 0 || offset > extent_.length || length > extent_.length - offset) return ND_ACCESS_VIOLATION;
+  if (write && !extent_.local_write) return ND_ACCESS_VIOLATION;
+  key = key_;
   return ND_SUCCESS;
 }
 
@@ -74,7 +91,7 @@ HRESULT MemoryRegion::Deregister(OVERLAPPED* overlapped) {
       state_ = State::kRegistered;
       return status;
     }
-    key_ = 0;
+    set_key(0, {});
     region_.reset();
     state_ = State::kEmpty;
     request.complete(ND_SUCCESS);
@@ -88,7 +105,7 @@ UINT32 MemoryRegion::GetLocalToken() { return key_.load(); }
 UINT32 MemoryRegion::GetRemoteToken() { return htonl(key_.load()); }
 
 void MemoryRegion::on_final_release() {
-  key_ = 0;
+  set_key(0, {});
   region_.reset();
 }
 

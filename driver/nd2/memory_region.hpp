@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 
 #include "driver/kmd/kernel_mr.hpp"
 #include "driver/nd2/com_object.hpp"
@@ -29,6 +30,12 @@ class MemoryRegion final : public ComObject<IND2MemoryRegion, MemoryRegion> {
 
   void on_final_release();
 
+  [[nodiscard]] const std::shared_ptr<umd::ProcessContext>& process() const { return process_; }
+
+  /// Judges a bind to this region, and gives its key. ND_ACCESS_VIOLATION: nothing is registered, the range is not inside it, or
+  /// `write` without ND_MR_FLAG_ALLOW_LOCAL_WRITE (decisions 21: no remote right is needed).
+  HRESULT check_bind(const VOID* buffer, SIZE_T length, bool write, std::uint32_t& key);
+
  private:
   enum class State : std::uint8_t { kEmpty, kChanging, kRegistered };
 
@@ -40,6 +47,15 @@ class MemoryRegion final : public ComObject<IND2MemoryRegion, MemoryRegion> {
   std::atomic<State> state_{State::kEmpty};  ///< kChanging: one thread owns region_
   std::unique_ptr<kmd::KernelMr> region_;
   std::atomic<std::uint32_t> key_{};  ///< 0 while nothing is registered
+  /// What a bind may have of it; empty while nothing is registered.
+  struct Extent {
+    std::uint64_t address{};
+    std::uint64_t length{};
+    bool local_write{};
+  };
+  std::mutex extent_mutex_;
+  Extent extent_;
+  void set_key(std::uint32_t key, const Extent& extent);
 };
 
 }  // namespace rnic::nd2

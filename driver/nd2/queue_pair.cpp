@@ -6,15 +6,26 @@
 #include <array>
 #include <cstring>
 
+#include "driver/nd2/memory_region.hpp"
+#include "driver/nd2/memory_window.hpp"
 #include "driver/nd2/segment_list.hpp"
 #include "driver/nd2/status.hpp"
+#include "driver/umd/memory_request.hpp"
 
 namespace rnic::nd2 {
 namespace {
 
 constexpr ULONG kReadFlags = ND_OP_FLAG_SILENT_SUCCESS | ND_OP_FLAG_READ_FENCE;
 constexpr ULONG kWriteFlags = kReadFlags | ND_OP_FLAG_INLINE;
+constexpr ULONG kBindFlags = kReadFlags | ND_OP_FLAG_ALLOW_READ | ND_OP_FLAG_ALLOW_WRITE;
+constexpr ULONG kInvalidateFlags = kReadFlags;
 constexpr ULONG kSendFlags = kWriteFlags | ND_OP_FLAG_SEND_AND_SOLICIT_EVENT;
+
+umd::MemoryOptions options_of(VOID* context, ULONG flags) {
+  return {.id = reinterpret_cast<std::uintptr_t>(context),
+          .silent = (flags & ND_OP_FLAG_SILENT_SUCCESS) != 0,
+          .fence = (flags & ND_OP_FLAG_READ_FENCE) != 0};
+}
 
 HRESULT status_of(const Result<void>& posted) {
   return posted.ok() ? ND_SUCCESS : posting_status(posted.error());
@@ -97,9 +108,33 @@ HRESULT QueuePair::Receive(VOID* context, const ND2_SGE sge[], ULONG count) {
   });
 }
 
-HRESULT QueuePair::Bind(VOID*, IUnknown*, IUnknown*, const VOID*, SIZE_T, ULONG) { return ND_NOT_SUPPORTED; }
+// Decisions 17 to 21 and 23; section 8 of the interface reference. No access flag at all is accepted: nothing may be accessed then.
+HRESULT QueuePair::Bind(VOID* context, IUnknown* region, IUnknown* window, const VOID* buffer, SIZE_T length, ULONG flags) {
+  return guarded([&] {
+    const auto from = MemoryRegion::find(region);
+    if (from == nullptr || from->process() != core_->process()) return ND_INVALID_PARAMETER_2;
+    const auto to = MemoryWindow::find(window);
+    if (to == nullptr || to->process() != core_->process()) return ND_INVALID_PARAMETER_3;
+    if ((flags & ~kBindFlags) != 0) return ND_INVALID_PARAMETER_6;
+    const bool write = (flags & ND_OP_FLAG_ALLOW_WRITE) != 0;
+    umd::WindowRange range;
+    if (const HRESULT status = from->check_bind(buffer, length, write, range.region_key); status != ND_SUCCESS) return status;
+    range.address = reinterpret_cast<std::uintptr_t>(buffer);
+    range.length = length;
+    range.remote_read = (flags & ND_OP_FLAG_ALLOW_READ) != 0;
+    range.remote_write = write;
+    return status_of(umd::post_bind(*core_, to->kernel_mw(), range, options_of(context, flags)));
+  });
+}
 
-HRESULT QueuePair::Invalidate(VOID*, IUnknown*, ULONG) { return ND_NOT_SUPPORTED; }
+HRESULT QueuePair::Invalidate(VOID* context, IUnknown* window, ULONG flags) {
+  return guarded([&] {
+    const auto bound = MemoryWindow::find(window);
+    if (bound == nullptr || bound->process() != core_->process()) return ND_INVALID_PARAMETER_2;
+    if ((flags & ~kInvalidateFlags) != 0) return ND_INVALID_PARAMETER_3;
+    return status_of(umd::post_invalidate(*core_, bound->kernel_mw().key(), options_of(context, flags)));
+  });
+}
 
 // The last release disconnects and flushes (section 9 of the interface reference).
 void QueuePair::on_final_release() {

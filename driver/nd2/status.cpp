@@ -55,8 +55,11 @@ ND2_REQUEST_TYPE request_type(umd::RequestKind kind) {
     case umd::RequestKind::kRead: return Nd2RequestTypeRead;
     case umd::RequestKind::kReceive:
     case umd::RequestKind::kReceiveWrite: return Nd2RequestTypeReceive;
+    case umd::RequestKind::kBind: return Nd2RequestTypeBind;
+    case umd::RequestKind::kInvalidate: return Nd2RequestTypeInvalidate;
     case umd::RequestKind::kCompareSwap:
-    case umd::RequestKind::kFetchAdd: break;  // ND2 queue pairs have no atomics
+    case umd::RequestKind::kFetchAdd:
+    case umd::RequestKind::kFastRegister: break;  // ND2 queue pairs have no atomics and no fast registration
   }
   return Nd2RequestTypeSend;
 }

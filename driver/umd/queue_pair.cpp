@@ -45,7 +45,8 @@ Result<void> QueuePair::build(const Spec& spec) {
                                        .rq_log_depth = rq_log_depth,
                                        .rq_log_stride = rq_log_stride,
                                        .srqn = shared_receives_ ? std::optional(shared_receives_->srqn())
-                                                                : std::nullopt});
+                                                                : std::nullopt,
+                                       .fast_register = spec.fast_register});
   if (!kernel_qp) return kernel_qp.error();
   kernel_qp_ = kernel_qp.take();
   const std::uint32_t max_message = kernel().limits().max_message;
@@ -79,7 +80,12 @@ QueuePair::~QueuePair() {
   if (kernel_qp_ != nullptr) static_cast<void>(close().ok());
 }
 
-Result<void> QueuePair::post_send(const SendRequest& request) {
+Result<void> QueuePair::post_send(const SendRequest& request) { return post_to_send_queue(request); }
+
+Result<void> QueuePair::post_memory(const MemoryRequest& request) { return post_to_send_queue(request); }
+
+template <typename Request>
+Result<void> QueuePair::post_to_send_queue(const Request& request) {
   process_->device().elapse(cost::kPostSendNs);
   if (state() != State::kConnected) {
     send_->ring_deferred();

@@ -32,6 +32,8 @@ class QueuePair final : public kmd::EventSink {
     std::shared_ptr<SharedReceiveQueue> shared_receives{};  ///< Receives come from it; the receive capacity is not used
     QueueCapacity capacity;  ///< Exact, except at least 4 segments (decisions 37)
     void* context{};         ///< Comes back in the completions
+    /// Fast registrations may be posted. They name DMA addresses, so this is for the kernel's own queue pairs only.
+    bool fast_register{};
   };
 
   /// The queue pair is idle. Errors: kInvalidParameter (beyond the limits), those of KernelDevice::create_qp.
@@ -40,6 +42,7 @@ class QueuePair final : public kmd::EventSink {
   QueuePair(const QueuePair&) = delete;
   QueuePair& operator=(const QueuePair&) = delete;
 
+  [[nodiscard]] const std::shared_ptr<ProcessContext>& process() const { return process_; }
   [[nodiscard]] kmd::KernelQp& kernel_qp() { return *kernel_qp_; }
   [[nodiscard]] kmd::KernelDevice& kernel() { return process_->kernel(); }
   [[nodiscard]] std::uint32_t qpn() const { return kernel_qp_->qpn(); }
@@ -53,6 +56,8 @@ class QueuePair final : public kmd::EventSink {
 
   /// Errors: kInvalidState (not connected), those of SendQueue::post.
   [[nodiscard]] Result<void> post_send(const SendRequest& request);
+  /// The same for binds, invalidations, fast registrations.
+  [[nodiscard]] Result<void> post_memory(const MemoryRequest& request);
   /// Errors: kInvalidState (closed), kNotSupported (receives are shared), those of ReceiveQueue::post but kBusy.
   [[nodiscard]] Result<void> post_receive(const ReceiveRequest& request);
   /// Rings for what was posted with `defer`.
@@ -77,6 +82,8 @@ class QueuePair final : public kmd::EventSink {
       : process_(std::move(process)), send_cq_(spec.send_cq), receive_cq_(spec.receive_cq),
         shared_receives_(spec.shared_receives), granted_(granted) {}
 
+  template <typename Request>
+  Result<void> post_to_send_queue(const Request& request);
   Result<void> build(const Spec& spec);
   Result<void> flush_idle();
   [[nodiscard]] ReceiveSource* receive_source() const;

@@ -31,6 +31,27 @@ struct SendRequest {
   bool defer{};  ///< Hold the doorbell back until a later request or ring_deferred
 };
 
+/// A request of a send queue about keys. It moves no data, and is executed when everything posted before it has completed.
+struct MemoryRequest {
+  hw::WqeOpcode opcode{};      ///< kBindWindow1, kBindWindow2, kLocalInvalidate, kFastRegister
+  std::uint64_t id{};          ///< Comes back in the completion
+  std::uint32_t key{};         ///< Binds, kFastRegister: the new key. kLocalInvalidate: the key
+  std::uint32_t region_key{};  ///< Binds: local key of the region
+  std::uint64_t address{};     ///< First byte of what the key opens; not for kLocalInvalidate
+  std::uint64_t length{};      ///< Bytes
+  bool local_write{};          ///< kFastRegister
+  bool remote_read{};
+  bool remote_write{};
+  bool remote_atomic{};
+  std::uint64_t page_list{};   ///< From here on kFastRegister: DMA address of the page list
+  std::uint32_t page_count{};  ///< At most 2^16 - 1
+  std::uint32_t first_offset{};
+  std::uint8_t log_page{};
+  bool silent{};
+  bool fence{};
+  bool defer{};
+};
+
 /// A request for a receive queue.
 struct ReceiveRequest {
   std::uint64_t id{};
@@ -39,7 +60,7 @@ struct ReceiveRequest {
 };
 
 /// kReceiveWrite: a Receive that a Write with immediate data has used up; its buffers are untouched.
-enum class RequestKind : std::uint8_t { kSend, kWrite, kRead, kCompareSwap, kFetchAdd, kReceive, kReceiveWrite };
+enum class RequestKind : std::uint8_t { kSend, kWrite, kRead, kCompareSwap, kFetchAdd, kReceive, kReceiveWrite, kBind, kInvalidate, kFastRegister };
 
 /// A finished request.
 struct Completion {

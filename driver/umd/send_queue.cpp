@@ -12,6 +12,8 @@ namespace {
 constexpr std::size_t kSegmentBytes = 16;
 constexpr std::uint64_t kAtomicBytes = 8;
 constexpr std::size_t kHeadBytes = hw::WqeControl::kBytes + hw::WqeRemote::kBytes;
+constexpr std::size_t kLineBytes = 64;
+static_assert(hw::WqeControl::kBytes + hw::WqeRange::kBytes + hw::WqeFastRegister::kBytes <= kLineBytes);
 
 RequestKind kind_of(hw::WqeOpcode opcode) {
   switch (opcode) {
@@ -23,6 +25,10 @@ RequestKind kind_of(hw::WqeOpcode opcode) {
     case hw::WqeOpcode::kRead: return RequestKind::kRead;
     case hw::WqeOpcode::kCompareSwap: return RequestKind::kCompareSwap;
     case hw::WqeOpcode::kFetchAdd: return RequestKind::kFetchAdd;
+    case hw::WqeOpcode::kBindWindow1:
+    case hw::WqeOpcode::kBindWindow2: return RequestKind::kBind;
+    case hw::WqeOpcode::kLocalInvalidate: return RequestKind::kInvalidate;
+    case hw::WqeOpcode::kFastRegister: return RequestKind::kFastRegister;
   }
   return RequestKind::kSend;
 }
@@ -48,8 +54,7 @@ Result<void> SendQueue::post(const SendRequest& request) {
     ring();
     return length.error();
   }
-  if (taken() >= layout_.depth) read_retired_record();
-  if (taken() >= layout_.depth) {
+  if (!has_slot()) {
     ring();
     return Error::kQueueFull;
   }
@@ -58,6 +63,24 @@ Result<void> SendQueue::post(const SendRequest& request) {
   slot(producer_) = {.id = request.id, .kind = kind_of(request.opcode), .silent = request.silent, .decoded = false};
   publish(std::span(wqe).first(bytes), request.defer);
   return {};
+}
+
+Result<void> SendQueue::post(const MemoryRequest& request) {
+  const std::lock_guard lock(mutex_);
+  if (!has_slot()) {
+    ring();
+    return Error::kQueueFull;
+  }
+  alignas(64) std::array<std::uint8_t, kMaxWqeBytes> wqe;
+  const std::size_t bytes = build(request, wqe);
+  slot(producer_) = {.id = request.id, .kind = kind_of(request.opcode), .silent = request.silent, .decoded = false};
+  publish(std::span(wqe).first(bytes), request.defer);
+  return {};
+}
+
+bool SendQueue::has_slot() {
+  if (taken() >= layout_.depth) read_retired_record();
+  return taken() < layout_.depth;
 }
 
 Result<std::uint32_t> SendQueue::check(const SendRequest& request) const {
@@ -113,6 +136,44 @@ std::size_t SendQueue::build(const SendRequest& request, std::uint32_t length,
   control.length = length;
   control.encode(std::span<std::uint8_t, 16>(wqe.first(16)));
   return padded;
+}
+
+/// Returns the bytes built: one line, padded with zeros.
+std::size_t SendQueue::build(const MemoryRequest& request, std::span<std::uint8_t, kMaxWqeBytes> wqe) {
+  const RequestKind kind = kind_of(request.opcode);
+  const auto second = std::span<std::uint8_t, kSegmentBytes>(wqe.subspan(kSegmentBytes, kSegmentBytes));
+  const auto third = std::span<std::uint8_t, kSegmentBytes>(wqe.subspan(2 * kSegmentBytes, kSegmentBytes));
+  std::memset(wqe.data(), 0, kLineBytes);
+  if (kind != RequestKind::kInvalidate) hw::WqeRange{.va = request.address, .length = request.length}.encode(second);
+  if (kind == RequestKind::kBind) {
+    hw::WqeBind bind;
+    bind.mr_key = request.region_key;
+    bind.remote_read = request.remote_read;
+    bind.remote_write = request.remote_write;
+    bind.remote_atomic = request.remote_atomic;
+    bind.encode(third);
+  } else if (kind == RequestKind::kFastRegister) {
+    hw::WqeFastRegister fast;
+    fast.page_list = request.page_list;
+    fast.first_offset = request.first_offset;
+    fast.page_count = static_cast<std::uint16_t>(request.page_count);
+    fast.log_page = request.log_page;
+    fast.local_write = request.local_write;
+    fast.remote_read = request.remote_read;
+    fast.remote_write = request.remote_write;
+    fast.remote_atomic = request.remote_atomic;
+    fast.encode(third);
+  }
+  hw::WqeControl control;
+  control.opcode = static_cast<std::uint8_t>(request.opcode);
+  control.silent = request.silent;
+  control.fence = request.fence;
+  control.wqe_index = producer_;
+  control.qpn = layout_.qpn;
+  control.size = kind == RequestKind::kInvalidate ? 1 : 3;
+  control.immediate = request.key;
+  control.encode(std::span<std::uint8_t, kSegmentBytes>(wqe.first(kSegmentBytes)));
+  return kLineBytes;
 }
 
 void SendQueue::publish(std::span<const std::uint8_t> wqe, bool defer) {

@@ -45,6 +45,9 @@ class SendQueue {
   /// has been rung (decisions 33).
   [[nodiscard]] Result<void> post(const SendRequest& request);
 
+  /// Errors: kQueueFull; then as the other post.
+  [[nodiscard]] Result<void> post(const MemoryRequest& request);
+
   /// Rings for the requests that were posted with `defer`.
   void ring_deferred();
 
@@ -75,6 +78,8 @@ class SendQueue {
 
   Result<std::uint32_t> check(const SendRequest& request) const;
   std::size_t build(const SendRequest& request, std::uint32_t length, std::span<std::uint8_t, kMaxWqeBytes> wqe);
+  std::size_t build(const MemoryRequest& request, std::span<std::uint8_t, kMaxWqeBytes> wqe);
+  [[nodiscard]] bool has_slot();
   void publish(std::span<const std::uint8_t> wqe, bool defer);
   void ring();
   void retire_to(std::uint16_t index);

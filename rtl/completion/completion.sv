@@ -4,6 +4,7 @@
 /// Completion: what follows a placed packet, retirement in order, error state and flush, CQs, EQs.
 ///
 /// rx_post turns each rx_done_t into responder commands, receive CQEs, retire commands, QP errors.
+/// For a SEND with invalidate it first has the key invalidated (mem_op_*).
 /// Recovery makes a send queue go back when packets are lost or not ready to be taken.
 /// retire pops finished WQEs of a QP in order from the in-flight table: a CQE for each that is not
 /// silent, the retired index in every CQE; when silent WQEs have retired and no CQE follows (16 in
@@ -56,6 +57,12 @@ module completion (
     output logic                           rsp_cmd_valid_o,
     input  wire logic                      rsp_cmd_ready_i,
     output rnic_pkg::rsp_cmd_t             rsp_cmd_data_o,
+    output logic                           mem_op_valid_o,
+    input  wire logic                      mem_op_ready_i,
+    output rnic_pkg::mem_op_t              mem_op_data_o,
+    input  wire logic                      mem_op_rsp_valid_i,
+    output logic                           mem_op_rsp_ready_o,
+    input  wire rnic_pkg::mem_op_rsp_t     mem_op_rsp_data_i,
     output logic                           sq_wake_valid_o,
     output logic [7:0]                     sq_wake_qp_o,
     // Timer events of the send queue (0) and the receive engine (1); what recovery lets send again
@@ -127,7 +134,8 @@ module completion (
   rnic_pkg::qp_error_t retire_error, post_error, fault_error;
   rnic_pkg::cqe_req_t retire_cqe, post_cqe, flush_cqe;
 
-  logic post_busy, post_retire_valid, post_retire_ready, clear_valid, clear_ready;
+  logic post_busy, post_invalidated, post_refused, post_retire_valid, post_retire_ready;
+  logic clear_valid, clear_ready;
   logic [rnic_pkg::NumCounters-1:0] retire_event;
   logic [7:0] post_busy_qp, open_qp;
   logic open, open_clear;
@@ -166,6 +174,16 @@ module completion (
       .error_valid_o (error_valid[1]),
       .error_ready_i (error_ready[1]),
       .error_data_o  (post_error),
+      .mem_op_valid_o,
+      .mem_op_ready_i,
+      .mem_op_data_o,
+      .mem_op_rsp_valid_i,
+      .mem_op_rsp_ready_o,
+      .mem_op_rsp_data_i,
+      .clear_valid_i (clear_valid),
+      .clear_qp_i    (qp_reset_qp_i),
+      .invalidated_o (post_invalidated),
+      .refused_o     (post_refused),
       .busy_o        (post_busy),
       .busy_qp_o     (post_busy_qp)
   );
@@ -357,6 +375,8 @@ module completion (
     event_o                                    = queue_event | retire_event;
     event_o[rnic_pkg::CounterReceiveDoorbells] = rq_taken || taken_left_q;
     event_o[rnic_pkg::CounterRetiredRecords]   = enter[3];
+    event_o[rnic_pkg::CounterMemoryOps]        = post_invalidated;
+    event_o[rnic_pkg::CounterMemoryOpsRefused] = post_refused;
   end
 endmodule
 

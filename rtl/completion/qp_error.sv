@@ -7,14 +7,16 @@
 /// a QP in the error state with WQEs to flush. Each turn borrows the send context, then the receive
 /// context; an error sets both to ERR, and every side in ERR gives up to Chunk of its WQEs as a job
 /// to the flush block. What is left joins the flush queue again, so that a long queue does not hold
-/// up another QP. The event is asked for when the receive side was not in ERR yet: it is only ever
-/// set here, while retire sets the send side by itself. An error of a QP in RESET is stale, unless
-/// the host asks (quiet).
+/// up another QP. A send queue with a memory operation under way is not flushed: the send queue
+/// asks for that when it is over. The event is asked for when the receive side was not in ERR yet:
+/// it is only ever set here, while retire sets the send side by itself. An error of a QP in RESET
+/// is stale, unless the host asks (quiet).
 ///
 /// Receive WQEs are given up only when the packets of the QP that were in the receive engine have
-/// left it (rx_mark, rx_gone): before that, it may still write to their buffers. Until then the QP joins
-/// the flush queue again and again. A QP on an SRQ then has one WQE at most, of a message that did not end; the
-/// LastWqeReached event follows it, unless the QP is being taken away (its UAR is gone).
+/// left it (rx_mark, rx_gone): before that, it may still write to their buffers. Until then the QP
+/// joins the flush queue again and again. A QP on an SRQ then has one WQE at most, of a message that
+/// did not end; the LastWqeReached event follows it, unless the QP is being taken away (its UAR is
+/// gone).
 module qp_error (
     input  wire logic                clk_i,
     input  wire logic                rst_ni,
@@ -98,7 +100,7 @@ module qp_error (
   rnic_pkg::send_ctx_t send_q;
   rnic_pkg::recv_ctx_t recv_q;
   logic [2:0] grant;
-  logic is_error_q, send_err, recv_err, take, more, job_sent_q, again_sent_q;
+  logic is_error_q, send_err, send_flush, recv_err, take, more, job_sent_q, again_sent_q;
   logic [15:0] send_left, recv_left, recv_first;
   logic [19:0] mark, mark_q, ahead;
   logic gone_q;
@@ -138,14 +140,15 @@ module qp_error (
                       (is_error_q && (work_q.quiet || recv_q.state != rnic_pkg::QpStateReset)));
   assign send_left  = send_q.pi - send_q.retire_idx;
   assign recv_left  = recv_q.rq_pi - recv_q.rq_done;
-  assign send_count = !send_err ? '0 : (send_left > Chunk) ? Chunk[4:0] : send_left[4:0];
+  assign send_flush = send_err && !send_q.mem_busy;
+  assign send_count = !send_flush ? '0 : (send_left > Chunk) ? Chunk[4:0] : send_left[4:0];
   assign recv_first = recv_q.srq ? open_tag_i : recv_q.rq_done;
   always_comb begin
     recv_count = (recv_left > Chunk) ? Chunk[4:0] : recv_left[4:0];
     if (recv_q.srq) recv_count = {4'd0, open_i && !recv_q.rx_gone};
     if (!recv_err || !gone_q) recv_count = '0;
   end
-  assign more       = (send_err && send_left > Chunk) ||
+  assign more       = (send_flush && send_left > Chunk) ||
                       (recv_err && (!gone_q || (!recv_q.srq && recv_left > Chunk)));
   // Packets that came before the QP was in the error state are in the count of this moment.
   assign mark       = (recv_ctx_data_i.state == rnic_pkg::QpStateErr) ? recv_ctx_data_i.rx_mark

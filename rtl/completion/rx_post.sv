@@ -4,15 +4,21 @@
 /// What follows a placed packet, one packet at a time in wire order: a receive CQE, a command to
 /// the responder's output, a command to retire, an error of the QP.
 ///
-/// A SEND or WRITE with immediate data that ends, or a SEND whose payload could not be placed, uses up the oldest receive WQE: its CQE
-/// is handed over and rq_done moves while the receive context is held, so that a flush comes wholly
-/// before or wholly after it. A WQE that a flush has taken already gets no second CQE, and its SEND
-/// no answer. A WQE of an SRQ is known by its tag, and whoever has it must complete it: when the QP is in
-/// the error state by then, with a flush; one that was taken by a message that has not ended is kept
-/// in srq_open, for the flush of the QP to find. One whose tag could not be read is lost, and the SRQ
-/// with it (srq_error_valid_o). The responder's command does not wait for the context to be given back, nor the other
-/// way round: the responder's output needs that context too. The NAK of a fatal error is handed
-/// over before the error.
+/// A SEND or WRITE with immediate data that ends, or a SEND whose payload could not be placed, uses
+/// up the oldest receive WQE: its CQE is handed over and rq_done moves while the receive context is
+/// held, so that a flush comes wholly before or wholly after it. A WQE that a flush has taken
+/// already gets no second CQE, and its SEND no answer. A WQE of an SRQ is known by its tag, and
+/// whoever has it must complete it: when the QP is in the error state by then, with a flush; one
+/// that was taken by a message that has not ended is kept in srq_open, for the flush of the QP to
+/// find. One whose tag could not be read is lost, and the SRQ with it (srq_error_valid_o). The
+/// responder's command does not wait for the context to be given back, nor the other way round: the
+/// responder's output needs that context too. The NAK of a fatal error is handed over before the
+/// error.
+///
+/// A SEND with invalidate has its key invalidated (mem_op_*) before its CQE, so that no access
+/// under the key can start once the CQE is there (o9-5.2; 10.6.5.1). If that is refused, the
+/// Receive fails and the peer gets a NAK; what the QP's peer sent behind it is dropped here, until
+/// clear_valid_i, but for the WQEs of an SRQ that it took: they are flushed.
 module rx_post (
     input  wire logic                  clk_i,
     input  wire logic                  rst_ni,
@@ -47,16 +53,33 @@ module rx_post (
     output logic                       error_valid_o,
     input  wire logic                  error_ready_i,
     output rnic_pkg::qp_error_t        error_data_o,
+    // Memory operations: the client of the receive path
+    output logic                       mem_op_valid_o,
+    input  wire logic                  mem_op_ready_i,
+    output rnic_pkg::mem_op_t          mem_op_data_o,
+    input  wire logic                  mem_op_rsp_valid_i,
+    output logic                       mem_op_rsp_ready_o,
+    input  wire rnic_pkg::mem_op_rsp_t mem_op_rsp_data_i,
+    // Requests of the QP may be worked on again
+    input  wire logic                  clear_valid_i,
+    input  wire logic [7:0]            clear_qp_i,
     output logic                       busy_o,
-    output logic [7:0]                 busy_qp_o
+    output logic [7:0]                 busy_qp_o,
+    // An invalidation was done, or refused; pulses
+    output logic                       invalidated_o,
+    output logic                       refused_o
 );
-  // Idle   ready for a packet
-  // Start  asks for the receive context, or, when none is needed, sends the commands
-  // Wait   for the context
-  // Cqe    hands over the receive CQE
-  // Emit   gives the context back and sends the commands
+  // Idle        ready for a packet
+  // Invalidate  offers the invalidation
+  // Answer      waits for its outcome
+  // Start       asks for the receive context, or, when none is needed, sends the commands
+  // Wait        for the context
+  // Cqe         hands over the receive CQE
+  // Emit        gives the context back and sends the commands
   typedef enum logic [2:0] {
     StIdle,
+    StInvalidate,
+    StAnswer,
     StStart,
     StWait,
     StCqe,
@@ -70,9 +93,22 @@ module rx_post (
   logic rel_due_q, rsp_due_q, retire_due_q, error_due_q;
   logic rel_left, rsp_left, retire_left, error_left;
   logic [7:0] receive_status;
+  logic [255:0] dead_q;
+  logic dead, request, invalidate, refused_q, killed_q;
+  logic [2:0] refusal_q;
+
+  // After a refused invalidation nothing of the QP's requests counts. What is left are responses.
+  assign dead       = dead_q[done_data_i.qp];
+  assign request    = done_data_i.action == rnic_pkg::RxActionExecuted ||
+                      done_data_i.action == rnic_pkg::RxActionReceiveDone ||
+                      done_data_i.action == rnic_pkg::RxActionReadRequest ||
+                      done_data_i.action == rnic_pkg::RxActionNak;
+  assign invalidate = done_data_i.action == rnic_pkg::RxActionReceiveDone && !done_data_i.fault &&
+                      done_data_i.with_invalidate;
 
   rx_verdict u_verdict (
       .done_i          (done_q),
+      .refused_i       (refused_q),
       .need_ctx_o      (need_ctx),
       .receive_status_o(receive_status),
       .need_rsp_o      (need_rsp),
@@ -106,8 +142,9 @@ module rx_post (
   assign srq_error_srq_o   = done_data_i.srqn;
 
   assign live = ctx_q.in_use && ctx_q.state != rnic_pkg::QpStateReset &&
-                ctx_q.state != rnic_pkg::QpStateErr;
-  assign flushed = done_q.srq && ctx_q.in_use && ctx_q.state == rnic_pkg::QpStateErr;
+                ctx_q.state != rnic_pkg::QpStateErr && !killed_q;
+  assign flushed = done_q.srq && ctx_q.in_use &&
+                   (ctx_q.state == rnic_pkg::QpStateErr || killed_q);
   assign has_cqe = done_q.srq ? (live || flushed) && !done_q.wqe_lost : live;
 
   always_comb begin
@@ -126,7 +163,7 @@ module rx_post (
       cqe_data_o.with_invalidate = done_q.with_invalidate;
       cqe_data_o.immediate       = done_q.immediate;
     end else begin
-      cqe_data_o.syndrome = {4'd0, done_q.status};
+      cqe_data_o.syndrome = refused_q ? 8'(refusal_q) : {4'd0, done_q.status};
     end
     rel_data_o         = ctx_q;
     rel_data_o.rq_done = ctx_q.rq_done + 1'b1;
@@ -155,7 +192,12 @@ module rx_post (
   always_comb begin
     state_d = state_q;
     unique case (state_q)
-      StIdle: if (done_valid_i) state_d = StStart;
+      StIdle: begin
+        if (done_valid_i && dead && request) state_d = done_close ? StStart : StIdle;
+        else if (done_valid_i) state_d = invalidate ? StInvalidate : StStart;
+      end
+      StInvalidate: if (mem_op_ready_i) state_d = StAnswer;
+      StAnswer: if (mem_op_rsp_valid_i) state_d = StStart;
       StStart: begin
         if (need_ctx) state_d = acq_ready_i ? StWait : StStart;
         else state_d = all_sent ? StIdle : StStart;
@@ -169,8 +211,18 @@ module rx_post (
 
   always_ff @(posedge clk_i) begin
     state_q <= state_d;
-    if (done_ready_o) done_q <= done_data_i;
+    if (done_ready_o) begin
+      done_q   <= done_data_i;
+      killed_q <= dead && request;
+    end
     if (ctx_valid_i) ctx_q <= ctx_data_i;
+    if (state_q == StIdle) refused_q <= 1'b0;
+    if (state_q == StAnswer && mem_op_rsp_valid_i) begin
+      refused_q <= mem_op_rsp_data_i.status != rnic_pkg::MemOpStatusOk;
+      refusal_q <= mem_op_rsp_data_i.status;
+    end
+    if (refused_o) dead_q[done_q.qp] <= 1'b1;
+    if (clear_valid_i) dead_q[clear_qp_i] <= 1'b0;
     if (state_q == StIdle) begin
       rel_due_q    <= 1'b1;
       rsp_due_q    <= 1'b1;
@@ -187,13 +239,30 @@ module rx_post (
         error_due_q <= 1'b0;
       end
     end
-    if (!rst_ni) state_q <= StIdle;
+    if (!rst_ni) begin
+      state_q <= StIdle;
+      dead_q  <= '0;
+    end
   end
+
+  assign mem_op_valid_o     = state_q == StInvalidate;
+  assign mem_op_rsp_ready_o = state_q == StAnswer;
+  always_comb begin
+    mem_op_data_o     = '0;
+    mem_op_data_o.op  = rnic_pkg::MemOpCodeInvalidateRemote;
+    mem_op_data_o.qp  = done_q.qp;
+    mem_op_data_o.pd  = done_q.pd;
+    mem_op_data_o.key = done_q.immediate;
+  end
+  assign invalidated_o = mem_op_rsp_ready_o && mem_op_rsp_valid_i &&
+                         mem_op_rsp_data_i.status == rnic_pkg::MemOpStatusOk;
+  assign refused_o     = mem_op_rsp_ready_o && mem_op_rsp_valid_i && !invalidated_o;
 
   `ASSERT_HOLD(CqeHold, cqe_valid_o, cqe_ready_i, cqe_data_o)
   `ASSERT_HOLD(RspHold, rsp_cmd_valid_o, rsp_cmd_ready_i, rsp_cmd_data_o)
   `ASSERT_HOLD(RetireHold, retire_valid_o, retire_ready_i, retire_data_o)
   `ASSERT_HOLD(ErrorHold, error_valid_o, error_ready_i, error_data_o)
+  `ASSERT_HOLD(MemOpHold, mem_op_valid_o, mem_op_ready_i, mem_op_data_o)
   `ASSERT(OldestReceive, !cqe_valid_o || done_q.fault || done_q.srq
       || ctx_q.rq_done == done_q.wqe_idx)
 endmodule

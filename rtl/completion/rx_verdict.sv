@@ -6,10 +6,13 @@
 /// NAK codes: InfiniBand specification 9.7.5.2.8 (AETH syndrome) and 9.9.3 (responder behaviour). A
 /// request whose payload has no place is answered with remote access error (RDMA WRITE and READ),
 /// or for a SEND with invalid request (receive buffer too short) or remote operational error (the
-/// responder's own scatter list is bad). A sequence error, an RNR NAK or a gap among the responses is
-/// no failure: the requester sends again.
+/// responder's own scatter list is bad). A SEND with invalidate whose key may not be invalidated
+/// (refused_i) is answered with remote access error, and its Receive fails. A sequence error, an
+/// RNR NAK or a gap among the responses is no failure: the requester sends again.
 module rx_verdict (
     input  wire rnic_pkg::rx_done_t done_i,
+    // The invalidation that a SEND asked for was refused
+    input  wire logic               refused_i,
     // The packet uses up a receive WQE, with this status
     output logic                    need_ctx_o,
     output logic [7:0]              receive_status_o,
@@ -106,6 +109,13 @@ module rx_verdict (
           need_ctx_o        = 1'b1;
           need_rsp_o        = 1'b1;
           rsp_cmd_o.command = rnic_pkg::RspCommandExecuted;
+          if (refused_i) begin
+            receive_status_o   = rnic_pkg::CqeStatusLocProtErr;
+            rsp_cmd_o.command  = rnic_pkg::RspCommandNak;
+            rsp_cmd_o.syndrome = rnic_pkg::AethSyndromeNakRemoteAccess;
+            need_error_o       = 1'b1;
+            error_o.status     = rnic_pkg::CqeStatusLocProtErr;
+          end
         end
         rnic_pkg::RxActionReceiveFlush: begin
           need_ctx_o       = 1'b1;
@@ -159,7 +169,7 @@ module rx_verdict (
   logic unused_done;
   assign unused_done = &{1'b0, done_i.qpn, done_i.wqe_idx, done_i.solicited, done_i.write_imm,
       done_i.with_imm, done_i.with_invalidate, done_i.immediate, done_i.srq, done_i.takes,
-      done_i.srqn, done_i.wqe_lost};
+      done_i.srqn, done_i.wqe_lost, done_i.pd};
 endmodule
 
 `default_nettype wire

@@ -74,15 +74,19 @@ package rnic_pkg;
   /// EtherType of IPv6.
   localparam logic [31:0] EtherTypeIpv6 = 32'd34525;
 
-  // WqeOpcode: Operation of a send WQE. Bits 3:0 are the CqeOpcode with which it completes, bit 4 says with immediate data, bit 5 with invalidate.
+  // WqeOpcode: Operation of a send WQE. Bits 3:0 are the CqeOpcode with which it completes, bit 4 says with immediate data, bit 5 with invalidate, bit 6 of a bind that the window is of type 2B.
   localparam logic [7:0] WqeOpcodeSend = 8'd0;  // SEND
   localparam logic [7:0] WqeOpcodeWrite = 8'd1;  // RDMA WRITE
   localparam logic [7:0] WqeOpcodeRead = 8'd2;  // RDMA READ
   localparam logic [7:0] WqeOpcodeCompareSwap = 8'd3;  // ATOMIC compare and swap
   localparam logic [7:0] WqeOpcodeFetchAdd = 8'd4;  // ATOMIC fetch and add
+  localparam logic [7:0] WqeOpcodeBindWindow1 = 8'd5;  // Bind a memory window of type 1; length 0 unbinds it
+  localparam logic [7:0] WqeOpcodeLocalInvalidate = 8'd6;  // Unbind a window of type 2B, or end a fast registration
+  localparam logic [7:0] WqeOpcodeFastRegister = 8'd8;  // Register a fast-register memory region; only on a queue pair with fast_register
   localparam logic [7:0] WqeOpcodeSendImmediate = 8'd16;  // SEND with immediate data
   localparam logic [7:0] WqeOpcodeWriteImmediate = 8'd17;  // RDMA WRITE with immediate data
   localparam logic [7:0] WqeOpcodeSendInvalidate = 8'd32;  // SEND with invalidate
+  localparam logic [7:0] WqeOpcodeBindWindow2 = 8'd69;  // Bind a memory window of type 2B
 
   // CqeOpcode: What a CQE reports; values of enum ibv_wc_opcode.
   localparam logic [7:0] CqeOpcodeSend = 8'd0;  // SEND finished
@@ -90,6 +94,9 @@ package rnic_pkg;
   localparam logic [7:0] CqeOpcodeRead = 8'd2;  // RDMA READ finished
   localparam logic [7:0] CqeOpcodeCompareSwap = 8'd3;  // compare and swap finished
   localparam logic [7:0] CqeOpcodeFetchAdd = 8'd4;  // fetch and add finished
+  localparam logic [7:0] CqeOpcodeBindWindow = 8'd5;  // bind finished
+  localparam logic [7:0] CqeOpcodeLocalInvalidate = 8'd6;  // invalidation finished
+  localparam logic [7:0] CqeOpcodeFastRegister = 8'd8;  // fast registration finished
   localparam logic [7:0] CqeOpcodeReceive = 8'd128;  // a receive WQE was used by a SEND
   localparam logic [7:0] CqeOpcodeReceiveWrite = 8'd129;  // a receive WQE was used by an RDMA WRITE with immediate data, which left its buffers alone
   localparam logic [7:0] CqeOpcodeFlush = 8'd255;  // flushed send WQE (the NIC did not decode it)
@@ -347,7 +354,7 @@ package rnic_pkg;
   localparam logic [11:0] UarWqeWindow = 12'h800;
 
   // Bits of the event vector.
-  localparam int unsigned NumCounters = 61;
+  localparam int unsigned NumCounters = 63;
   localparam int unsigned CounterTxFrames = 0;
   localparam int unsigned CounterTxRequests = 1;
   localparam int unsigned CounterTxReadResponses = 2;
@@ -394,21 +401,23 @@ package rnic_pkg;
   localparam int unsigned CounterWindowFallbacks = 43;
   localparam int unsigned CounterWqeFetches = 44;
   localparam int unsigned CounterWqeErrors = 45;
-  localparam int unsigned CounterFenceStalls = 46;
-  localparam int unsigned CounterReadLimitStalls = 47;
-  localparam int unsigned CounterWindowStalls = 48;
-  localparam int unsigned CounterSequenceRetries = 49;
-  localparam int unsigned CounterAckTimeouts = 50;
-  localparam int unsigned CounterRnrRetries = 51;
-  localparam int unsigned CounterRetriesExhausted = 52;
-  localparam int unsigned CounterCqes = 53;
-  localparam int unsigned CounterFlushedWqes = 54;
-  localparam int unsigned CounterCqOverruns = 55;
-  localparam int unsigned CounterEqes = 56;
-  localparam int unsigned CounterEqOverruns = 57;
-  localparam int unsigned CounterMsixMessages = 58;
-  localparam int unsigned CounterRetiredRecords = 59;
-  localparam int unsigned CounterAdminCommands = 60;
+  localparam int unsigned CounterMemoryOps = 46;
+  localparam int unsigned CounterMemoryOpsRefused = 47;
+  localparam int unsigned CounterFenceStalls = 48;
+  localparam int unsigned CounterReadLimitStalls = 49;
+  localparam int unsigned CounterWindowStalls = 50;
+  localparam int unsigned CounterSequenceRetries = 51;
+  localparam int unsigned CounterAckTimeouts = 52;
+  localparam int unsigned CounterRnrRetries = 53;
+  localparam int unsigned CounterRetriesExhausted = 54;
+  localparam int unsigned CounterCqes = 55;
+  localparam int unsigned CounterFlushedWqes = 56;
+  localparam int unsigned CounterCqOverruns = 57;
+  localparam int unsigned CounterEqes = 58;
+  localparam int unsigned CounterEqOverruns = 59;
+  localparam int unsigned CounterMsixMessages = 60;
+  localparam int unsigned CounterRetiredRecords = 61;
+  localparam int unsigned CounterAdminCommands = 62;
 
   /// Register IdentityHeader.
   localparam int unsigned RegIdentityHeaderBits = 64;
@@ -578,18 +587,18 @@ package rnic_pkg;
     logic [23:0] eqn;  // Event queue
   } eq_doorbell_t;
 
-  /// First segment of a send WQE. All but the SENDs continue with wqe_remote, atomics then with wqe_atomic; then come data segments, or inline payload bytes. An atomic has one data segment of 8 bytes, for the value that was at the peer.
+  /// First segment of a send WQE. WRITE, READ and atomics continue with wqe_remote, atomics then with wqe_atomic; then come data segments, or inline payload bytes. An atomic has one data segment of 8 bytes, for the value that was at the peer. Binds continue with wqe_range and wqe_bind, FastRegister with wqe_range and wqe_fast_register, LocalInvalidate with nothing; these have no data.
   localparam int unsigned WqeControlBits = 128;
   typedef struct packed {
-    logic [31:0] length;  // Message bytes: the sum of the data segments, or the inline bytes; atomics: 8
-    logic [31:0] immediate;  // Immediate data, or the key (R_Key) that SEND with invalidate invalidates at the peer; as a number, most significant byte first on the wire
+    logic [31:0] length;  // Message bytes: the sum of the data segments, or the inline bytes; atomics: 8; binds, FastRegister, LocalInvalidate: 0
+    logic [31:0] immediate;  // Immediate data, or the key (R_Key) that SEND with invalidate invalidates at the peer; as a number, most significant byte first on the wire. Binds, FastRegister: the new key; LocalInvalidate: the key
     logic [7:0] size;  // Used bytes of the WQE in units of 16
     logic [23:0] qpn;  // Queue pair
     logic [15:0] wqe_index;  // Index of this WQE, modulo 2^16
     logic [3:0] reserved0;
     logic inline_data;  // Payload follows in place of data segments
     logic solicited;  // SEND, RDMA WRITE with immediate data: solicited event
-    logic fence;  // Start only when all earlier Reads have placed their data
+    logic fence;  // Start only when all earlier Reads and atomics have placed their data
     logic silent;  // No CQE on success
     logic [7:0] opcode;  // WqeOpcode
   } wqe_control_t;
@@ -608,6 +617,39 @@ package rnic_pkg;
     logic [63:0] compare;  // Compare and swap: write only if this is there
     logic [63:0] swap_add;  // Value to write, or to add
   } wqe_atomic_t;
+
+  /// Range segment of a bind or a FastRegister.
+  localparam int unsigned WqeRangeBits = 128;
+  typedef struct packed {
+    logic [63:0] length;  // Bytes
+    logic [63:0] va;  // Virtual address of the first byte
+  } wqe_range_t;
+
+  /// Bind segment.
+  localparam int unsigned WqeBindBits = 128;
+  typedef struct packed {
+    logic [63:0] reserved2;
+    logic [27:0] reserved1;
+    logic remote_atomic;  // Needs local_write of the region
+    logic remote_write;  // Needs local_write of the region
+    logic remote_read;
+    logic reserved0;
+    logic [31:0] mr_key;  // Local key of the region
+  } wqe_bind_t;
+
+  /// Fast-register segment. The page list lies in host memory, as that of CreateMr, and stays in use until the region is invalidated.
+  localparam int unsigned WqeFastRegisterBits = 128;
+  typedef struct packed {
+    logic [3:0] reserved0;
+    logic remote_atomic;  // Needs local_write
+    logic remote_write;  // Needs local_write
+    logic remote_read;
+    logic local_write;
+    logic [7:0] log_page;  // log2 of the page size, 12 to 30
+    logic [15:0] page_count;  // Entries of the list, 1 to max_pages of the region
+    logic [31:0] first_offset;  // Offset of the first byte in the first page (FBO): the virtual address modulo the page size
+    logic [63:0] page_list;  // DMA address of an array of 64-bit page DMA addresses, 8-byte aligned
+  } wqe_fast_register_t;
 
   /// Data segment: one scatter/gather entry. Length 0 means zero bytes.
   localparam int unsigned WqeDataBits = 128;
@@ -639,7 +681,7 @@ package rnic_pkg;
     logic [63:0] reserved3;
     logic [63:0] timestamp;  // CycleCounter when the entry was made
     logic [39:0] reserved2;
-    logic [7:0] syndrome;  // Detail of a failure, for diagnosis (XlateStatus or AETH syndrome)
+    logic [7:0] syndrome;  // Detail of a failure, for diagnosis (XlateStatus, MemOpStatus or AETH syndrome)
     logic [15:0] retired_index;  // Send queue: all WQEs before this index have retired
     logic [31:0] immediate;  // Receive: see with_imm, with_invalidate
     logic [31:0] byte_count;  // Receive: bytes of the message. Send queue: bytes of the request
@@ -797,7 +839,8 @@ package rnic_pkg;
     logic [6:0] reserved1;
     logic use_srq;  // Receive WQEs come from an SRQ; rq_* are not used
     logic [23:0] srqn;  // With use_srq
-    logic [15:0] reserved0;
+    logic [14:0] reserved0;
+    logic fast_register;  // FastRegister requests are executed; for queue pairs of the kernel only, because they name DMA addresses
     logic [7:0] rq_log_stride;
     logic [7:0] rq_log_depth;
     logic [7:0] sq_log_stride;
@@ -1172,7 +1215,7 @@ package rnic_pkg;
   } admin_access_t;
 
   /// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic.
-  localparam int unsigned SendCtxBits = 559;
+  localparam int unsigned SendCtxBits = 561;
   typedef struct packed {
     logic [23:0] rec_psn;
     logic recovering;  // Went back to rec_psn for a NAK or a gap, and nothing has been acknowledged since
@@ -1184,6 +1227,7 @@ package rnic_pkg;
     logic [7:0] fault_status;  // CqeStatus
     logic [15:0] fault_idx;
     logic fault;  // WQE fault_idx failed here; neither it nor a later one is sent
+    logic mem_busy;  // The memory operation of WQE exec_idx, which is the oldest, is under way; nothing is sent, and nothing flushed
     logic [31:0] rd_off;  // Bytes of the head Read that have arrived
     logic [4:0] rd_outstanding;  // Reads whose data is not all placed
     logic [4:0] rd_head;  // Reads whose responses have all arrived; slot of the awaited one
@@ -1206,6 +1250,7 @@ package rnic_pkg;
     logic [4:0] ack_timeout;
     logic [2:0] rnr_retry;
     logic [2:0] retry_count;
+    logic fast_register;  // FastRegister requests are executed
     logic [4:0] max_rd;
     logic [2:0] mtu;  // ibv_mtu
     logic [63:0] retired_address;
@@ -1559,8 +1604,9 @@ package rnic_pkg;
   } scatter_piece_t;
 
   /// A packet whose payload writes have been handed to PCIe, in wire order. A fault turns its action into Nak, or BadResponse for a Response.
-  localparam int unsigned RxDoneBits = 401;
+  localparam int unsigned RxDoneBits = 425;
   typedef struct packed {
+    logic [23:0] pd;  // Of the QP
     logic wqe_lost;  // With bad_wqe: its tag is not known either
     logic [7:0] srqn;
     logic takes;

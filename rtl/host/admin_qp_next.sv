@@ -35,6 +35,7 @@ module admin_qp_next (
         send_o.log_depth       = create.sq_log_depth[3:0];
         send_o.log_stride      = create.sq_log_stride[3:0];
         send_o.retired_address = create.retired_address;
+        send_o.fast_register   = create.fast_register;
         recv_o                 = '0;
         recv_o.in_use          = 1'b1;
         recv_o.state           = rnic_pkg::QpStateReset;
@@ -102,6 +103,7 @@ module admin_qp_next (
         send_o.log_depth       = send_i.log_depth;
         send_o.log_stride      = send_i.log_stride;
         send_o.retired_address = send_i.retired_address;
+        send_o.fast_register   = send_i.fast_register;
         recv_o                 = '0;
         recv_o.in_use          = 1'b1;
         recv_o.state           = rnic_pkg::QpStateReset;

@@ -4,7 +4,8 @@
 /// Takes a QP out of service: to the error state only, back to RESET, or out of existence.
 ///
 /// To the error state: completion does it (qp_error_t, quiet, because the host asked); when both
-/// contexts say so, the windows bound on the QP are unbound. To RESET or away: first the UAR is taken out of the contexts, so that no
+/// contexts say so, and no memory operation of the QP is under way, the windows bound on it are
+/// unbound. To RESET or away: first the UAR is taken out of the contexts, so that no
 /// doorbell can move a queue any more (a process that keeps ringing must not hold up the admin
 /// queue); then the error state; then the contexts are polled until both queues are flushed;
 /// `drain` passes; the contexts are cleared; every block forgets the QP; then nobody can bind a
@@ -69,7 +70,7 @@ module admin_qp_teardown (
   logic [4:0] pause_q;
   logic send_gone, recv_gone;
 
-  assign send_gone = view_send_i.state == rnic_pkg::QpStateErr &&
+  assign send_gone = view_send_i.state == rnic_pkg::QpStateErr && !view_send_i.mem_busy &&
       (error_only_i || view_send_i.retire_idx == view_send_i.pi);
   // A QP on an SRQ is flushed when nothing of it is in the receive engine.
   assign recv_gone = view_recv_i.state == rnic_pkg::QpStateErr && (error_only_i ||

@@ -4,8 +4,10 @@
 /// Done stage: packets in wire order, each when all its writes have been handed to PCIe.
 ///
 /// Hands every translation back exactly once: that of a written piece when its write is done, that
-/// of a piece that was thrown away when its turn comes. wr_done_i cannot wait, so it is counted.
-/// Packets with action None end here. left_o: a packet has left the engine.
+/// of a piece that was thrown away when its turn comes; whether or not the packet can be handed
+/// over: what takes the packets may wait for translations to be handed back (an invalidation).
+/// wr_done_i cannot wait, so it is counted. Packets with action None end here. left_o: a packet has
+/// left the engine.
 module rx_done (
     input  wire logic                   clk_i,
     input  wire logic                   rst_ni,
@@ -25,14 +27,14 @@ module rx_done (
     output rnic_pkg::rx_done_t          done_data_o,
     output logic                        left_o
 );
-  // seen_q: pieces of the oldest packet that are retired. written_q: writes done whose piece is not
-  // retired yet.
-  logic [5:0] seen_q;
+  // seen_q: retired pieces of packets that have not left: at most 64 packets of 32 pieces.
+  // written_q: writes done whose piece is not retired yet.
+  logic [11:0] seen_q;
   logic [8:0] written_q;
   logic complete, retire, use_written, silent;
 
-  assign complete       = seen_q == packet_pieces_i;
-  assign issued_ready_o = packet_valid_i && !complete && (!issued_write_i || written_q != 9'd0);
+  assign complete       = seen_q >= 12'(packet_pieces_i);
+  assign issued_ready_o = !issued_write_i || written_q != 9'd0;
   assign retire         = issued_valid_i && issued_ready_o;
   assign use_written    = retire && issued_write_i;
 
@@ -45,16 +47,17 @@ module rx_done (
   always_ff @(posedge clk_i) begin
     retire_valid_o <= retire;
     retire_epoch_o <= issued_epoch_i;
-    seen_q         <= left_o ? 6'd0 : seen_q + 6'(retire);
+    seen_q         <= seen_q + 12'(retire) - (left_o ? 12'(packet_pieces_i) : 12'd0);
     written_q      <= written_q + 9'(wr_done_i) - 9'(use_written);
     if (!rst_ni) begin
       retire_valid_o <= 1'b0;
-      seen_q         <= 6'd0;
+      seen_q         <= 12'd0;
       written_q      <= 9'd0;
     end
   end
 
   `ASSERT_HOLD(DoneHold, done_valid_o, done_ready_i, done_data_o)
+  `ASSERT(PiecesCounted, !(&seen_q))
   `ASSERT(WritesCounted, !(&written_q && wr_done_i))
 endmodule
 

@@ -6,7 +6,9 @@
 ///
 /// walk -> translation -> collect -> write -> scatter_align -> DMA write, each working on another
 /// packet, with rx_done behind. The piece FIFO holds more than the 32 pieces that one packet can
-/// have, because a packet's pieces wait there for its verdict. clear_valid_i: faults of the QP
+/// have, because a packet's pieces wait there for its verdict. A packet is taken only when the done
+/// stage has a place for it: what has been translated can then be written and handed back although
+/// done_ready_i is low. clear_valid_i: faults of the QP
 /// clear_qp_i are forgotten. left_o pulses for every plan that has left.
 module rx_place (
     input  wire logic                      clk_i,
@@ -45,6 +47,18 @@ module rx_place (
   localparam int unsigned VerdictBits = rnic_pkg::RxDoneBits + 8;  // has payload, write, pieces
   localparam int unsigned DoneBits = rnic_pkg::RxDoneBits + 6;  // pieces
 
+  // ---- Packets inside ----
+  localparam int unsigned MaxPackets = 64;  // places of u_done_packets
+  logic [6:0] inside_q;
+  logic place_free, plan_in_valid, walk_ready;
+  assign place_free    = inside_q != MaxPackets[6:0];
+  assign plan_in_valid = plan_valid_i && place_free;
+  assign plan_ready_o  = walk_ready && place_free;
+  always_ff @(posedge clk_i) begin
+    inside_q <= inside_q + 7'(plan_in_valid && walk_ready) - 7'(left_o);
+    if (!rst_ni) inside_q <= '0;
+  end
+
   // ---- Walk ----
   logic walk_req_valid, walk_req_ready, run_in_valid, run_in_ready;
   logic packet_in_valid, packet_in_ready;
@@ -54,8 +68,8 @@ module rx_place (
   rx_place_walk u_walk (
       .clk_i,
       .rst_ni,
-      .plan_valid_i,
-      .plan_ready_o,
+      .plan_valid_i        (plan_in_valid),
+      .plan_ready_o        (walk_ready),
       .plan_data_i,
       .rd_rsp_valid_i,
       .rd_rsp_ready_o,
@@ -243,7 +257,7 @@ module rx_place (
   logic [8:0] unused_issued_count;
   stream_fifo #(
       .Width(DoneBits),
-      .Depth(64)
+      .Depth(MaxPackets)
   ) u_done_packets (
       .clk_i,
       .rst_ni,

@@ -179,6 +179,7 @@ module rx_place_walk (
     packet_data_o.fetch_add       = plan_q.fetch_add;
     packet_data_o.swap_add        = plan_q.swap_add;
     packet_data_o.compare         = plan_q.compare;
+    packet_data_o.pd              = plan_q.pd;
   end
 
   always_comb begin : control

@@ -19,8 +19,11 @@
 /// A malformed WQE (opcode, flags, size, length above MaxMessageBytes, segment lengths that do not
 /// add up to it, wrong qpn or index; a Read with max_rd 0) sends nothing: the context gets `fault`
 /// and a retire_cmd_t FailWqe (LocQpOpErr) goes out; so does one that cannot be read (FatalErr).
-/// `fault` stops the queue. A doorbell for a QP in the error state sends its QP index to flush_req.
-/// Send context clients: 0 doorbells, 1 WQE fetch, 2 engine.
+/// `fault` stops the queue. A memory operation (bind, LocalInvalidate, FastRegister) starts when
+/// all in front of it has retired, and is executed by the translation block (mem_op_*) while the QP
+/// is aside. A doorbell for a QP in the error state sends its QP index to flush_req; so does the
+/// end of a memory operation that a flush waits for. Send context clients: 0 doorbells, 1 WQE
+/// fetch, 2 engine, 3 memory operations.
 module send_queue (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
@@ -30,15 +33,21 @@ module send_queue (
     input  wire logic                      wqe_push_valid_i,
     output logic                           wqe_push_ready_o,
     input  wire rnic_pkg::wqe_push_t       wqe_push_data_i,
-    output logic [2:0]                     acq_valid_o,
-    input  wire logic [2:0]                acq_ready_i,
-    output logic [3*8-1:0]                 acq_index_o,
-    input  wire logic [2:0]                ctx_valid_i,
+    output logic [3:0]                     acq_valid_o,
+    input  wire logic [3:0]                acq_ready_i,
+    output logic [4*8-1:0]                 acq_index_o,
+    input  wire logic [3:0]                ctx_valid_i,
     input  wire rnic_pkg::send_ctx_t       ctx_data_i,
-    output logic [2:0]                     rel_valid_o,
-    input  wire logic [2:0]                rel_ready_i,
-    output logic [2:0]                     rel_write_o,
-    output logic [3*rnic_pkg::SendCtxBits-1:0] rel_data_o,
+    output logic [3:0]                     rel_valid_o,
+    input  wire logic [3:0]                rel_ready_i,
+    output logic [3:0]                     rel_write_o,
+    output logic [4*rnic_pkg::SendCtxBits-1:0] rel_data_o,
+    output logic                           mem_op_valid_o,
+    input  wire logic                      mem_op_ready_i,
+    output rnic_pkg::mem_op_t              mem_op_data_o,
+    input  wire logic                      mem_op_rsp_valid_i,
+    output logic                           mem_op_rsp_ready_o,
+    input  wire rnic_pkg::mem_op_rsp_t     mem_op_rsp_data_i,
     output logic                           rd_req_valid_o,
     input  wire logic                      rd_req_ready_i,
     output rnic_pkg::dma_rd_req_t          rd_req_data_o,
@@ -78,14 +87,14 @@ module send_queue (
 );
   localparam int unsigned Counters = rnic_pkg::NumCounters;
 
-  rnic_pkg::send_ctx_t rel_doorbell, rel_fetch, rel_engine;
-  logic [7:0] acq_doorbell, acq_fetch, acq_engine;
-  logic [Counters-1:0] ev_doorbell, ev_fetch, ev_engine;
-  assign acq_index_o = {acq_engine, acq_fetch, acq_doorbell};
-  assign rel_data_o  = {rel_engine, rel_fetch, rel_doorbell};
-  assign event_o     = ev_doorbell | ev_fetch | ev_engine;
+  rnic_pkg::send_ctx_t rel_doorbell, rel_fetch, rel_engine, rel_memop;
+  logic [7:0] acq_doorbell, acq_fetch, acq_engine, acq_memop;
+  logic [Counters-1:0] ev_doorbell, ev_fetch, ev_engine, ev_memop;
+  assign acq_index_o = {acq_memop, acq_engine, acq_fetch, acq_doorbell};
+  assign rel_data_o  = {rel_memop, rel_engine, rel_fetch, rel_doorbell};
+  assign event_o     = ev_doorbell | ev_fetch | ev_engine | ev_memop;
 
-  logic forget_valid, turn_busy, flush_busy, fetch_busy, clear_valid, mark, drained;
+  logic forget_valid, turn_busy, flush_busy, fetch_busy, memop_busy, clear_valid, mark, drained;
   logic [7:0] forget_qp;
   qp_reset_seq u_reset (
       .clk_i,
@@ -95,7 +104,7 @@ module send_queue (
       .qp_reset_qp_i,
       .forget_valid_o(forget_valid),
       .forget_qp_o   (forget_qp),
-      .active_i      (turn_busy || flush_busy || fetch_busy),
+      .active_i      (turn_busy || flush_busy || fetch_busy || memop_busy),
       .clear_valid_o (clear_valid),
       .clear_ready_i (clear_valid),
       .mark_o        (mark),
@@ -103,7 +112,8 @@ module send_queue (
   );
 
   // ---- Doorbells --------------------------------------------------------------------------------
-  logic window_valid, db_wake;
+  logic window_valid, db_wake, memop_flush, memop_wake;
+  logic [7:0] memop_flush_qp, memop_wake_qp;
   logic [10:0] window_addr, buf_rd_addr;
   logic [511:0] window_data, buf_rd_data;
   logic [7:0] db_qp;
@@ -130,6 +140,8 @@ module send_queue (
       .window_data_o (window_data),
       .wake_valid_o  (db_wake),
       .wake_qp_o     (db_qp),
+      .flush_valid_i (memop_flush),
+      .flush_qp_i    (memop_flush_qp),
       .flush_req_valid_o,
       .flush_req_ready_i,
       .flush_req_qp_o,
@@ -143,12 +155,12 @@ module send_queue (
   logic run_valid, run_ready, done_valid, done_again, fetch_wake, room;
   logic [7:0] run_qp, done_qp, fetch_wake_qp;
   qp_scheduler #(
-      .Wakes(3)
+      .Wakes(4)
   ) u_scheduler (
       .clk_i,
       .rst_ni,
-      .wake_valid_i  ({sq_wake_valid_i, fetch_wake, db_wake}),
-      .wake_qp_i     ({sq_wake_qp_i, fetch_wake_qp, db_qp}),
+      .wake_valid_i  ({memop_wake, sq_wake_valid_i, fetch_wake, db_wake}),
+      .wake_qp_i     ({memop_wake_qp, sq_wake_qp_i, fetch_wake_qp, db_qp}),
       .run_valid_o   (run_valid),
       .run_ready_i   (run_ready),
       .run_qp_o      (run_qp),
@@ -163,8 +175,8 @@ module send_queue (
   // ---- WQE fetch and buffer ---------------------------------------------------------------------
   logic fetch_valid, buf_rd_en;
   rnic_pkg::wqe_fetch_req_t fetch_data;
-  logic [1:0] fail_valid, fail_ready;
-  rnic_pkg::retire_cmd_t fail_fetch, fail_engine;
+  logic [2:0] fail_valid, fail_ready;
+  rnic_pkg::retire_cmd_t fail_fetch, fail_engine, memop_cmd;
   wqe_fetch u_fetch (
       .clk_i,
       .rst_ni,
@@ -207,6 +219,11 @@ module send_queue (
   rnic_pkg::sg_piece_t piece_data;
   rnic_pkg::read_slot_t read_slot_data;
   logic [11:0] read_slot_addr;
+  logic mem_valid;
+  logic [7:0] mem_qp;
+  logic [23:0] mem_pd;
+  rnic_pkg::wqe_control_t mem_control;
+  logic [127:0] mem_second, mem_third;
   sq_engine u_engine (
       .clk_i,
       .rst_ni,
@@ -240,6 +257,12 @@ module send_queue (
       .read_slot_valid_o (read_slot_valid),
       .read_slot_addr_o  (read_slot_addr),
       .read_slot_data_o  (read_slot_data),
+      .mem_valid_o       (mem_valid),
+      .mem_qp_o          (mem_qp),
+      .mem_pd_o          (mem_pd),
+      .mem_control_o     (mem_control),
+      .mem_second_o      (mem_second),
+      .mem_third_o       (mem_third),
       .retire_cmd_valid_o(fail_valid[1]),
       .retire_cmd_ready_i(fail_ready[1]),
       .retire_cmd_data_o (fail_engine),
@@ -258,6 +281,43 @@ module send_queue (
       .rd_en_i  (read_slot_en_i),
       .rd_addr_i(read_slot_addr_i),
       .rd_data_o(read_slot_data_o)
+  );
+
+  // ---- Memory operations ------------------------------------------------------------------------
+  sq_memop u_memop (
+      .clk_i,
+      .rst_ni,
+      .start_valid_i     (mem_valid),
+      .start_qp_i        (mem_qp),
+      .start_pd_i        (mem_pd),
+      .start_control_i   (mem_control),
+      .start_second_i    (mem_second),
+      .start_third_i     (mem_third),
+      .busy_qp_i         (forget_qp),
+      .busy_o            (memop_busy),
+      .acq_valid_o       (acq_valid_o[3]),
+      .acq_ready_i       (acq_ready_i[3]),
+      .acq_index_o       (acq_memop),
+      .ctx_valid_i       (ctx_valid_i[3]),
+      .ctx_data_i,
+      .rel_valid_o       (rel_valid_o[3]),
+      .rel_ready_i       (rel_ready_i[3]),
+      .rel_write_o       (rel_write_o[3]),
+      .rel_data_o        (rel_memop),
+      .mem_op_valid_o,
+      .mem_op_ready_i,
+      .mem_op_data_o,
+      .mem_op_rsp_valid_i,
+      .mem_op_rsp_ready_o,
+      .mem_op_rsp_data_i,
+      .retire_cmd_valid_o(fail_valid[2]),
+      .retire_cmd_ready_i(fail_ready[2]),
+      .retire_cmd_data_o (memop_cmd),
+      .wake_valid_o      (memop_wake),
+      .wake_qp_o         (memop_wake_qp),
+      .flush_valid_o     (memop_flush),
+      .flush_qp_o        (memop_flush_qp),
+      .event_o           (ev_memop)
   );
 
   // ---- Outputs ----------------------------------------------------------------------------------
@@ -282,17 +342,18 @@ module send_queue (
       .mark_i       (mark),
       .drained_o    (drained)
   );
-  logic unused_last, unused_source;
+  logic unused_last;
+  logic [1:0] unused_source;
   stream_arbiter #(
-      .N    (2),
+      .N    (3),
       .Width(rnic_pkg::RetireCmdBits)
   ) u_fail (
       .clk_i,
       .rst_ni,
       .in_valid_i  (fail_valid),
       .in_ready_o  (fail_ready),
-      .in_last_i   (2'b11),
-      .in_data_i   ({fail_engine, fail_fetch}),
+      .in_last_i   (3'b111),
+      .in_data_i   ({memop_cmd, fail_engine, fail_fetch}),
       .out_valid_o (retire_cmd_valid_o),
       .out_ready_i (retire_cmd_ready_i),
       .out_last_o  (unused_last),

@@ -9,11 +9,13 @@ module sq_decode (
     // RDMA READ or atomic: the peer answers with data
     output logic            is_read_o,
     output logic            is_atomic_o,
+    // Bind, LocalInvalidate, FastRegister: nothing is sent
+    output logic            is_memory_o,
     output logic            immediate_o,
     output logic            invalidate_o
 );
   always_comb begin
-    {known_o, is_send_o, is_write_o, is_read_o, is_atomic_o} = 5'b10000;
+    {known_o, is_send_o, is_write_o, is_read_o, is_atomic_o, is_memory_o} = 6'b100000;
     {immediate_o, invalidate_o} = 2'b00;
     unique case (opcode_i)
       rnic_pkg::WqeOpcodeSend:           is_send_o = 1'b1;
@@ -24,6 +26,10 @@ module sq_decode (
       rnic_pkg::WqeOpcodeRead:           is_read_o = 1'b1;
       rnic_pkg::WqeOpcodeCompareSwap,
       rnic_pkg::WqeOpcodeFetchAdd:       {is_read_o, is_atomic_o} = 2'b11;
+      rnic_pkg::WqeOpcodeBindWindow1,
+      rnic_pkg::WqeOpcodeBindWindow2,
+      rnic_pkg::WqeOpcodeLocalInvalidate,
+      rnic_pkg::WqeOpcodeFastRegister:   is_memory_o = 1'b1;
       default:                           known_o = 1'b0;
     endcase
   end

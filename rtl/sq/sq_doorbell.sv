@@ -33,7 +33,10 @@ module sq_doorbell (
     output logic [511:0]                window_data_o,
     output logic                        wake_valid_o,
     output logic [7:0]                  wake_qp_o,
-    // QPs in the error state with a new doorbell
+    // A QP in the error state whose memory operation is over; a pulse
+    input  wire logic                   flush_valid_i,
+    input  wire logic [7:0]             flush_qp_i,
+    // QPs in the error state with something to flush
     output logic                        flush_req_valid_o,
     input  wire logic                   flush_req_ready_i,
     output logic [7:0]                  flush_req_qp_o,
@@ -153,12 +156,12 @@ module sq_doorbell (
 
   // Flush requests wait per QP: a long flush of one never holds up the doorbells of others.
   qp_scheduler #(
-      .Wakes(1)
+      .Wakes(2)
   ) u_flush (
       .clk_i,
       .rst_ni,
-      .wake_valid_i  (flush_q && released),
-      .wake_qp_i     (qpn_q[7:0]),
+      .wake_valid_i  ({flush_valid_i, flush_q && released}),
+      .wake_qp_i     ({flush_qp_i, qpn_q[7:0]}),
       .run_valid_o   (flush_req_valid_o),
       .run_ready_i   (flush_req_ready_i),
       .run_qp_o      (flush_req_qp_o),

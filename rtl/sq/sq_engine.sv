@@ -5,10 +5,11 @@
 ///
 /// A turn acquires the context, reads the WQE under way (or the next one) from the WQE buffer, and
 /// either makes one packet or steps aside: no WQE in the buffer, SqWindow WQEs or half of the PSNs
-/// unacknowledged, fence, Read limit, RNR wait, fault, not RTS. At the start of a message, and where
-/// recovery makes it go on in the middle, the whole WQE is judged first, lengths of all data segments
-/// included, so that a malformed one sends nothing. The packet queue
-/// has room before the context is asked for (room_i), so the context is never held for the wire.
+/// unacknowledged, fence, Read limit, RNR wait, fault, not RTS. At the start of a message, and
+/// where recovery makes it go on in the middle, the whole WQE is judged first, lengths of all data
+/// segments included, so that a malformed one sends nothing. A memory operation sends nothing
+/// either: it is handed over (mem_valid_o, a pulse) and the QP steps aside. The packet queue has
+/// room before the context is asked for (room_i), so the context is never held for the wire.
 module sq_engine (
     input  wire logic                   clk_i,
     input  wire logic                   rst_ni,
@@ -46,6 +47,12 @@ module sq_engine (
     output logic                        read_slot_valid_o,
     output logic [11:0]                 read_slot_addr_o,
     output rnic_pkg::read_slot_t        read_slot_data_o,
+    output logic                        mem_valid_o,
+    output logic [7:0]                  mem_qp_o,
+    output logic [23:0]                 mem_pd_o,
+    output rnic_pkg::wqe_control_t      mem_control_o,
+    output logic [127:0]                mem_second_o,
+    output logic [127:0]                mem_third_o,
     output logic                        retire_cmd_valid_o,
     input  wire logic                   retire_cmd_ready_i,
     output rnic_pkg::retire_cmd_t       retire_cmd_data_o,
@@ -108,7 +115,7 @@ module sq_engine (
   );
 
   // ---- Plan -------------------------------------------------------------------------------------
-  logic is_read, runnable, judged, step_aside, seek, go, psn_room, last;
+  logic is_read, is_memory, runnable, judged, step_aside, seek, go, psn_room, last;
   logic window_stall, fence_stall, read_stall;
   sq_wqe_check u_check (
       .control_i        (control_q),
@@ -124,6 +131,7 @@ module sq_engine (
       .remote_i   (remote_q),
       .atomic_i   (atomic_q),
       .is_read_o  (is_read),
+      .is_memory_o(is_memory),
       .last_o     (last),
       .psn_room_o (psn_room),
       .desc_o     (desc_data_o),
@@ -144,10 +152,17 @@ module sq_engine (
       .read_stall_o  (read_stall)
   );
   assign seek        = state_q == StPlan && !step_aside && ctx_q.resume && !is_read && !found_q;
-  assign go          = state_q == StPlan && !step_aside && !seek;
+  assign go          = state_q == StPlan && !step_aside && !seek && !is_memory;
+
+  assign mem_valid_o   = state_q == StPlan && !step_aside && is_memory;
+  assign mem_qp_o      = qp_q;
+  assign mem_pd_o      = ctx_q.pd;
+  assign mem_control_o = control_q;
+  assign mem_second_o  = remote_q;
+  assign mem_third_o   = atomic_q;
 
   assign desc_valid_o      = go;
-  assign inflight_valid_o  = go && last;
+  assign inflight_valid_o  = (go && last) || mem_valid_o;
   assign read_slot_valid_o = go && is_read;
   assign read_slot_addr_o  = {qp_q, ctx_q.rd_tail[3:0]};
 
@@ -280,6 +295,7 @@ module sq_engine (
       sent_q    <= 1'b1;
       partial_q <= !last;
     end
+    if (mem_valid_o) ctx_q.mem_busy <= 1'b1;
     if (seek_done) begin
       ctx_q.sge_idx <= seek_sge;
       ctx_q.sge_off <= seek_offset;

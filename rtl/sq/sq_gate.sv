@@ -2,11 +2,14 @@
 
 /// May the queue pair send now? Combinational.
 ///
-/// runnable_o: it has a WQE in the buffer and nothing stops it. WQEs before the one that failed here
-/// (fault_idx) still run: recovery may go back to them. judged_o: the whole WQE is to be judged,
-/// because it starts or because recovery makes it go on in the middle. step_aside_o: not this turn;
-/// for a malformed WQE, not at all. Only a start waits for the fence (InfiniBand specification
-/// 10.8.3.3), the limit of outstanding Reads and atomics, and SqWindow.
+/// runnable_o: it has a WQE in the buffer and nothing stops it. WQEs before the one that failed
+/// here (fault_idx) still run: recovery may go back to them. judged_o: the whole WQE is to be
+/// judged, because it starts or because recovery makes it go on in the middle. step_aside_o: not
+/// this turn; for a malformed WQE, not at all. Only a start waits for the fence (InfiniBand
+/// specification 10.8.3.3), the limit of outstanding Reads and atomics, and SqWindow. A memory
+/// operation starts when everything in front of it has retired, so that nothing can be sent again
+/// that needs what it takes away, and nothing in front can fail and have it flushed; while it is
+/// under way (mem_busy) nothing starts.
 module sq_gate (
     input  wire rnic_pkg::send_ctx_t    ctx_i,
     input  wire rnic_pkg::wqe_control_t control_i,
@@ -20,13 +23,13 @@ module sq_gate (
     output logic                        fence_stall_o,
     output logic                        read_stall_o
 );
-  logic is_read, window_full, fenced, read_limit, psn_full, start;
+  logic is_read, is_memory, window_full, fenced, read_limit, psn_full, start;
   logic [15:0] to_fault;
   logic [5:0] unused_decode;
 
   assign to_fault   = ctx_i.exec_idx - ctx_i.fault_idx;
   assign runnable_o = ctx_i.in_use && ctx_i.state == rnic_pkg::QpStateRts &&
-                      (!ctx_i.fault || to_fault[15]) && !ctx_i.rnr_wait &&
+                      (!ctx_i.fault || to_fault[15]) && !ctx_i.rnr_wait && !ctx_i.mem_busy &&
                       ctx_i.pi != ctx_i.exec_idx && ctx_i.buf_count != '0;
 
   assign start       = !ctx_i.msg_active;
@@ -37,11 +40,13 @@ module sq_gate (
       .is_write_o  (unused_decode[2]),
       .is_read_o   (is_read),
       .is_atomic_o (unused_decode[3]),
+      .is_memory_o (is_memory),
       .immediate_o (unused_decode[4]),
       .invalidate_o(unused_decode[5])
   );
   assign window_full = ctx_i.exec_idx - ctx_i.retire_idx >= rnic_pkg::SqWindow[15:0];
-  assign fenced      = control_i.fence && ctx_i.rd_outstanding != '0;
+  assign fenced      = (control_i.fence && ctx_i.rd_outstanding != '0) ||
+                       (is_memory && ctx_i.exec_idx != ctx_i.retire_idx);
   assign read_limit  = is_read && (ctx_i.rd_outstanding >= ctx_i.max_rd ||
                                    ctx_i.rd_outstanding >= rnic_pkg::MaxReadsOutstanding[4:0]);
   assign psn_full    = ctx_i.next_psn != ctx_i.una_psn && !psn_room_i;

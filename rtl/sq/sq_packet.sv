@@ -5,7 +5,8 @@
 /// place in the scatter list). Combinational.
 ///
 /// A Read that is sent again asks only for what has not arrived: its first msg_off bytes have. An
-/// atomic is a Read of 8 bytes but for its opcode and its header.
+/// atomic is a Read of 8 bytes but for its opcode and its header. A memory operation takes no PSN:
+/// the last PSN of its entry is the one before it.
 module sq_packet (
     input  wire logic [7:0]             qp_i,
     input  wire rnic_pkg::send_ctx_t    ctx_i,
@@ -13,6 +14,7 @@ module sq_packet (
     input  wire rnic_pkg::wqe_remote_t  remote_i,
     input  wire rnic_pkg::wqe_atomic_t  atomic_i,
     output logic                        is_read_o,
+    output logic                        is_memory_o,
     output logic                        last_o,
     output logic                        psn_room_o,
     output rnic_pkg::tx_desc_t          desc_o,
@@ -36,6 +38,7 @@ module sq_packet (
       .is_write_o  (is_write),
       .is_read_o   (is_read),
       .is_atomic_o (is_atomic),
+      .is_memory_o (is_memory_o),
       .immediate_o (immediate),
       .invalidate_o(invalidate)
   );
@@ -53,7 +56,8 @@ module sq_packet (
   // A Read takes a PSN for every response packet (InfiniBand specification 9.7.2): at least one.
   always_comb begin
     psns = 24'd1;
-    if (is_read && rest != '0) psns = 24'((rest + 32'(mtu) - 32'd1) >> log_mtu);
+    if (is_memory_o) psns = '0;
+    else if (is_read && rest != '0) psns = 24'((rest + 32'(mtu) - 32'd1) >> log_mtu);
   end
   // At most half of the PSNs may be outstanding, or acknowledgements become ambiguous (9.7.2).
   assign unacknowledged = ctx_i.next_psn - ctx_i.una_psn;

@@ -1,9 +1,11 @@
 `default_nettype none
 
 /// Judges a send WQE: `bad_o` says that it is malformed. sum_i is the sum of its data segment
-/// lengths. A WQE that is to go on in the middle must still be longer than what was sent of it. Also
-/// where its data segments (or inline bytes) start: after one segment for a Send, two for a Write or
-/// Read, three for an atomic.
+/// lengths. A WQE that is to go on in the middle must still be longer than what was sent of it.
+/// Also where its data segments (or inline bytes) start: after one segment for a Send, two for a
+/// Write or Read, three for an atomic. A memory operation has its segments and no data, and is
+/// neither solicited nor inline; FastRegister names DMA addresses and is for the QPs that may do
+/// so.
 module sq_wqe_check (
     input  wire rnic_pkg::wqe_control_t control_i,
     input  wire rnic_pkg::send_ctx_t    ctx_i,
@@ -11,9 +13,10 @@ module sq_wqe_check (
     output logic [1:0]                  header_segments_o,
     output logic                        bad_o
 );
-  logic known, is_send, is_write, is_read, is_atomic, immediate, unused_invalidate;
+  logic known, is_send, is_write, is_read, is_atomic, is_memory, immediate, unused_invalidate;
+  logic is_local_invalidate;
   logic [7:0] stride_segments, data_segments;
-  logic bad_header, bad_size, bad_data, bad_inline, bad_resume;
+  logic bad_header, bad_size, bad_data, bad_inline, bad_resume, bad_memory;
 
   sq_decode u_decode (
       .opcode_i    (control_i.opcode),
@@ -22,12 +25,15 @@ module sq_wqe_check (
       .is_write_o  (is_write),
       .is_read_o   (is_read),
       .is_atomic_o (is_atomic),
+      .is_memory_o (is_memory),
       .immediate_o (immediate),
       .invalidate_o(unused_invalidate)
   );
-  assign header_segments_o = is_send ? 2'd1 : is_atomic ? 2'd3 : 2'd2;
-  assign stride_segments   = 8'd4 << (ctx_i.log_stride - 4'd6);
-  assign data_segments     = control_i.size - 8'(header_segments_o);
+  assign is_local_invalidate = control_i.opcode == rnic_pkg::WqeOpcodeLocalInvalidate;
+  assign header_segments_o   = (is_send || is_local_invalidate) ? 2'd1 :
+                               (is_atomic || is_memory) ? 2'd3 : 2'd2;
+  assign stride_segments     = 8'd4 << (ctx_i.log_stride - 4'd6);
+  assign data_segments       = control_i.size - 8'(header_segments_o);
 
   assign bad_header = !known || control_i.qpn != ctx_i.qpn ||
                       control_i.wqe_index != ctx_i.exec_idx ||
@@ -40,7 +46,10 @@ module sq_wqe_check (
   assign bad_inline = is_read || control_i.length > rnic_pkg::MaxInlineBytes ||
                       control_i.length[11:0] > {data_segments, 4'd0};
   assign bad_resume = ctx_i.resume && control_i.length <= ctx_i.msg_off;
-  assign bad_o      = bad_header || bad_size || bad_resume ||
+  assign bad_memory = is_memory && (data_segments != '0 || control_i.inline_data ||
+                      (control_i.opcode == rnic_pkg::WqeOpcodeFastRegister &&
+                       !ctx_i.fast_register));
+  assign bad_o      = bad_header || bad_size || bad_resume || bad_memory ||
                       (control_i.inline_data ? bad_inline : bad_data);
 
   logic unused_bits;

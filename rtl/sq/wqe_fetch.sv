@@ -243,7 +243,8 @@ module wqe_fetch (
   end
 
   logic unused_bits;
-  assign unused_bits = ^{to_fault[14:0], done_info[31:28], rd_rsp_data_i.offset, rd_rsp_data_i.bytes};
+  assign unused_bits = ^{to_fault[14:0], done_info[31:28], rd_rsp_data_i.offset,
+                         rd_rsp_data_i.bytes};
 
   `ASSERT(RoomForEveryQp, !add_valid_q || queue_ready)
   `ASSERT(OneFetchPerQp, !req_valid_i || !pending_q[req_data_i.qp])

@@ -509,10 +509,10 @@ struct AdminAccess {
   bool operator==(const AdminAccess&) const = default;
 };
 
-/// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 559 bits.
+/// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 561 bits.
 struct SendCtx {
-  static constexpr std::size_t kBits = 559;
-  static constexpr std::size_t kBytes = 70;
+  static constexpr std::size_t kBits = 561;
+  static constexpr std::size_t kBytes = 71;
   std::uint8_t state{};  ///< QpState
   std::uint8_t in_use{};  ///< Created
   std::uint32_t qpn{};
@@ -525,6 +525,7 @@ struct SendCtx {
   std::uint64_t retired_address{};
   std::uint8_t mtu{};  ///< ibv_mtu
   std::uint8_t max_rd{};
+  std::uint8_t fast_register{};  ///< FastRegister requests are executed
   std::uint8_t retry_count{};
   std::uint8_t rnr_retry{};
   std::uint8_t ack_timeout{};
@@ -547,6 +548,7 @@ struct SendCtx {
   std::uint8_t rd_head{};  ///< Reads whose responses have all arrived; slot of the awaited one
   std::uint8_t rd_outstanding{};  ///< Reads whose data is not all placed
   std::uint32_t rd_off{};  ///< Bytes of the head Read that have arrived
+  std::uint8_t mem_busy{};  ///< The memory operation of WQE exec_idx, which is the oldest, is under way; nothing is sent, and nothing flushed
   std::uint8_t fault{};  ///< WQE fault_idx failed here; neither it nor a later one is sent
   std::uint16_t fault_idx{};
   std::uint8_t fault_status{};  ///< CqeStatus
@@ -571,38 +573,40 @@ struct SendCtx {
     bits::put_little<140, 64>(to, retired_address);
     bits::put_little<204, 3>(to, mtu);
     bits::put_little<207, 5>(to, max_rd);
-    bits::put_little<212, 3>(to, retry_count);
-    bits::put_little<215, 3>(to, rnr_retry);
-    bits::put_little<218, 5>(to, ack_timeout);
-    bits::put_little<223, 16>(to, pi);
-    bits::put_little<239, 16>(to, exec_idx);
-    bits::put_little<255, 16>(to, retire_idx);
-    bits::put_little<271, 24>(to, next_psn);
-    bits::put_little<295, 24>(to, una_psn);
-    bits::put_little<319, 24>(to, max_psn);
-    bits::put_little<343, 1>(to, msg_active);
-    bits::put_little<344, 32>(to, msg_off);
-    bits::put_little<376, 1>(to, resume);
-    bits::put_little<377, 5>(to, sge_idx);
-    bits::put_little<382, 32>(to, sge_off);
-    bits::put_little<414, 16>(to, buf_idx);
-    bits::put_little<430, 4>(to, buf_count);
-    bits::put_little<434, 1>(to, fetching);
-    bits::put_little<435, 4>(to, fetch_gen);
-    bits::put_little<439, 5>(to, rd_tail);
-    bits::put_little<444, 5>(to, rd_head);
-    bits::put_little<449, 5>(to, rd_outstanding);
-    bits::put_little<454, 32>(to, rd_off);
-    bits::put_little<486, 1>(to, fault);
-    bits::put_little<487, 16>(to, fault_idx);
-    bits::put_little<503, 8>(to, fault_status);
-    bits::put_little<511, 8>(to, fault_syndrome);
-    bits::put_little<519, 8>(to, silent_run);
-    bits::put_little<527, 3>(to, retry_left);
-    bits::put_little<530, 3>(to, rnr_left);
-    bits::put_little<533, 1>(to, rnr_wait);
-    bits::put_little<534, 1>(to, recovering);
-    bits::put_little<535, 24>(to, rec_psn);
+    bits::put_little<212, 1>(to, fast_register);
+    bits::put_little<213, 3>(to, retry_count);
+    bits::put_little<216, 3>(to, rnr_retry);
+    bits::put_little<219, 5>(to, ack_timeout);
+    bits::put_little<224, 16>(to, pi);
+    bits::put_little<240, 16>(to, exec_idx);
+    bits::put_little<256, 16>(to, retire_idx);
+    bits::put_little<272, 24>(to, next_psn);
+    bits::put_little<296, 24>(to, una_psn);
+    bits::put_little<320, 24>(to, max_psn);
+    bits::put_little<344, 1>(to, msg_active);
+    bits::put_little<345, 32>(to, msg_off);
+    bits::put_little<377, 1>(to, resume);
+    bits::put_little<378, 5>(to, sge_idx);
+    bits::put_little<383, 32>(to, sge_off);
+    bits::put_little<415, 16>(to, buf_idx);
+    bits::put_little<431, 4>(to, buf_count);
+    bits::put_little<435, 1>(to, fetching);
+    bits::put_little<436, 4>(to, fetch_gen);
+    bits::put_little<440, 5>(to, rd_tail);
+    bits::put_little<445, 5>(to, rd_head);
+    bits::put_little<450, 5>(to, rd_outstanding);
+    bits::put_little<455, 32>(to, rd_off);
+    bits::put_little<487, 1>(to, mem_busy);
+    bits::put_little<488, 1>(to, fault);
+    bits::put_little<489, 16>(to, fault_idx);
+    bits::put_little<505, 8>(to, fault_status);
+    bits::put_little<513, 8>(to, fault_syndrome);
+    bits::put_little<521, 8>(to, silent_run);
+    bits::put_little<529, 3>(to, retry_left);
+    bits::put_little<532, 3>(to, rnr_left);
+    bits::put_little<535, 1>(to, rnr_wait);
+    bits::put_little<536, 1>(to, recovering);
+    bits::put_little<537, 24>(to, rec_psn);
   }
   static constexpr SendCtx decode(std::span<const std::uint8_t, kBytes> from) {
     SendCtx v;
@@ -618,38 +622,40 @@ struct SendCtx {
     bits::get_little<140, 64>(from, v.retired_address);
     bits::get_little<204, 3>(from, v.mtu);
     bits::get_little<207, 5>(from, v.max_rd);
-    bits::get_little<212, 3>(from, v.retry_count);
-    bits::get_little<215, 3>(from, v.rnr_retry);
-    bits::get_little<218, 5>(from, v.ack_timeout);
-    bits::get_little<223, 16>(from, v.pi);
-    bits::get_little<239, 16>(from, v.exec_idx);
-    bits::get_little<255, 16>(from, v.retire_idx);
-    bits::get_little<271, 24>(from, v.next_psn);
-    bits::get_little<295, 24>(from, v.una_psn);
-    bits::get_little<319, 24>(from, v.max_psn);
-    bits::get_little<343, 1>(from, v.msg_active);
-    bits::get_little<344, 32>(from, v.msg_off);
-    bits::get_little<376, 1>(from, v.resume);
-    bits::get_little<377, 5>(from, v.sge_idx);
-    bits::get_little<382, 32>(from, v.sge_off);
-    bits::get_little<414, 16>(from, v.buf_idx);
-    bits::get_little<430, 4>(from, v.buf_count);
-    bits::get_little<434, 1>(from, v.fetching);
-    bits::get_little<435, 4>(from, v.fetch_gen);
-    bits::get_little<439, 5>(from, v.rd_tail);
-    bits::get_little<444, 5>(from, v.rd_head);
-    bits::get_little<449, 5>(from, v.rd_outstanding);
-    bits::get_little<454, 32>(from, v.rd_off);
-    bits::get_little<486, 1>(from, v.fault);
-    bits::get_little<487, 16>(from, v.fault_idx);
-    bits::get_little<503, 8>(from, v.fault_status);
-    bits::get_little<511, 8>(from, v.fault_syndrome);
-    bits::get_little<519, 8>(from, v.silent_run);
-    bits::get_little<527, 3>(from, v.retry_left);
-    bits::get_little<530, 3>(from, v.rnr_left);
-    bits::get_little<533, 1>(from, v.rnr_wait);
-    bits::get_little<534, 1>(from, v.recovering);
-    bits::get_little<535, 24>(from, v.rec_psn);
+    bits::get_little<212, 1>(from, v.fast_register);
+    bits::get_little<213, 3>(from, v.retry_count);
+    bits::get_little<216, 3>(from, v.rnr_retry);
+    bits::get_little<219, 5>(from, v.ack_timeout);
+    bits::get_little<224, 16>(from, v.pi);
+    bits::get_little<240, 16>(from, v.exec_idx);
+    bits::get_little<256, 16>(from, v.retire_idx);
+    bits::get_little<272, 24>(from, v.next_psn);
+    bits::get_little<296, 24>(from, v.una_psn);
+    bits::get_little<320, 24>(from, v.max_psn);
+    bits::get_little<344, 1>(from, v.msg_active);
+    bits::get_little<345, 32>(from, v.msg_off);
+    bits::get_little<377, 1>(from, v.resume);
+    bits::get_little<378, 5>(from, v.sge_idx);
+    bits::get_little<383, 32>(from, v.sge_off);
+    bits::get_little<415, 16>(from, v.buf_idx);
+    bits::get_little<431, 4>(from, v.buf_count);
+    bits::get_little<435, 1>(from, v.fetching);
+    bits::get_little<436, 4>(from, v.fetch_gen);
+    bits::get_little<440, 5>(from, v.rd_tail);
+    bits::get_little<445, 5>(from, v.rd_head);
+    bits::get_little<450, 5>(from, v.rd_outstanding);
+    bits::get_little<455, 32>(from, v.rd_off);
+    bits::get_little<487, 1>(from, v.mem_busy);
+    bits::get_little<488, 1>(from, v.fault);
+    bits::get_little<489, 16>(from, v.fault_idx);
+    bits::get_little<505, 8>(from, v.fault_status);
+    bits::get_little<513, 8>(from, v.fault_syndrome);
+    bits::get_little<521, 8>(from, v.silent_run);
+    bits::get_little<529, 3>(from, v.retry_left);
+    bits::get_little<532, 3>(from, v.rnr_left);
+    bits::get_little<535, 1>(from, v.rnr_wait);
+    bits::get_little<536, 1>(from, v.recovering);
+    bits::get_little<537, 24>(from, v.rec_psn);
     return v;
   }
   bool operator==(const SendCtx&) const = default;
@@ -1647,10 +1653,10 @@ struct ScatterPiece {
   bool operator==(const ScatterPiece&) const = default;
 };
 
-/// A packet whose payload writes have been handed to PCIe, in wire order. A fault turns its action into Nak, or BadResponse for a Response. 401 bits.
+/// A packet whose payload writes have been handed to PCIe, in wire order. A fault turns its action into Nak, or BadResponse for a Response. 425 bits.
 struct RxDone {
-  static constexpr std::size_t kBits = 401;
-  static constexpr std::size_t kBytes = 51;
+  static constexpr std::size_t kBits = 425;
+  static constexpr std::size_t kBytes = 54;
   std::uint8_t qp{};
   std::uint32_t qpn{};
   std::uint8_t action{};  ///< RxAction
@@ -1680,6 +1686,7 @@ struct RxDone {
   std::uint8_t takes{};
   std::uint8_t srqn{};
   std::uint8_t wqe_lost{};  ///< With bad_wqe: its tag is not known either
+  std::uint32_t pd{};  ///< Of the QP
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, qp);
@@ -1711,6 +1718,7 @@ struct RxDone {
     bits::put_little<391, 1>(to, takes);
     bits::put_little<392, 8>(to, srqn);
     bits::put_little<400, 1>(to, wqe_lost);
+    bits::put_little<401, 24>(to, pd);
   }
   static constexpr RxDone decode(std::span<const std::uint8_t, kBytes> from) {
     RxDone v;
@@ -1743,6 +1751,7 @@ struct RxDone {
     bits::get_little<391, 1>(from, v.takes);
     bits::get_little<392, 8>(from, v.srqn);
     bits::get_little<400, 1>(from, v.wqe_lost);
+    bits::get_little<401, 24>(from, v.pd);
     return v;
   }
   bool operator==(const RxDone&) const = default;

@@ -127,7 +127,6 @@ TEST_CASE_METHOD(Nd2Fixture, "creating a queue pair checks every parameter by it
 
 TEST_CASE_METHOD(Nd2Fixture, "what does not exist yet says so") {
   void* object = nullptr;
-  CHECK(adapter->CreateMemoryWindow(IID_IND2MemoryWindow, &object) == ND_NOT_SUPPORTED);
   CHECK(adapter->CreateConnector(IID_IND2Connector, file, &object) == ND_NOT_SUPPORTED);
   CHECK(adapter->CreateListener(IID_IND2Listener, file, &object) == ND_NOT_SUPPORTED);
 }

@@ -10,7 +10,7 @@
 namespace rnic::test {
 
 inline constexpr std::size_t kProbeBytes = 128;
-inline constexpr std::array<FieldProbe, 354> kFieldProbes = {{
+inline constexpr std::array<FieldProbe, 373> kFieldProbes = {{
     {"reg_identity_header.block_type", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).block_type, false); }},
     {"reg_identity_header.version", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).version, false); }},
     {"reg_identity_header.next_offset", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).next_offset, false); }},
@@ -85,6 +85,24 @@ inline constexpr std::array<FieldProbe, 354> kFieldProbes = {{
     {"wqe_remote.reserved0", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeRemote::decode(b.first<hw::WqeRemote::kBytes>()).reserved0, false); }},
     {"wqe_atomic.swap_add", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeAtomic::decode(b.first<hw::WqeAtomic::kBytes>()).swap_add, false); }},
     {"wqe_atomic.compare", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeAtomic::decode(b.first<hw::WqeAtomic::kBytes>()).compare, false); }},
+    {"wqe_range.va", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeRange::decode(b.first<hw::WqeRange::kBytes>()).va, false); }},
+    {"wqe_range.length", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeRange::decode(b.first<hw::WqeRange::kBytes>()).length, false); }},
+    {"wqe_bind.mr_key", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeBind::decode(b.first<hw::WqeBind::kBytes>()).mr_key, false); }},
+    {"wqe_bind.reserved0", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeBind::decode(b.first<hw::WqeBind::kBytes>()).reserved0, false); }},
+    {"wqe_bind.remote_read", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeBind::decode(b.first<hw::WqeBind::kBytes>()).remote_read, false); }},
+    {"wqe_bind.remote_write", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeBind::decode(b.first<hw::WqeBind::kBytes>()).remote_write, false); }},
+    {"wqe_bind.remote_atomic", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeBind::decode(b.first<hw::WqeBind::kBytes>()).remote_atomic, false); }},
+    {"wqe_bind.reserved1", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeBind::decode(b.first<hw::WqeBind::kBytes>()).reserved1, false); }},
+    {"wqe_bind.reserved2", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeBind::decode(b.first<hw::WqeBind::kBytes>()).reserved2, false); }},
+    {"wqe_fast_register.page_list", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeFastRegister::decode(b.first<hw::WqeFastRegister::kBytes>()).page_list, false); }},
+    {"wqe_fast_register.first_offset", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeFastRegister::decode(b.first<hw::WqeFastRegister::kBytes>()).first_offset, false); }},
+    {"wqe_fast_register.page_count", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeFastRegister::decode(b.first<hw::WqeFastRegister::kBytes>()).page_count, false); }},
+    {"wqe_fast_register.log_page", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeFastRegister::decode(b.first<hw::WqeFastRegister::kBytes>()).log_page, false); }},
+    {"wqe_fast_register.local_write", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeFastRegister::decode(b.first<hw::WqeFastRegister::kBytes>()).local_write, false); }},
+    {"wqe_fast_register.remote_read", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeFastRegister::decode(b.first<hw::WqeFastRegister::kBytes>()).remote_read, false); }},
+    {"wqe_fast_register.remote_write", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeFastRegister::decode(b.first<hw::WqeFastRegister::kBytes>()).remote_write, false); }},
+    {"wqe_fast_register.remote_atomic", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeFastRegister::decode(b.first<hw::WqeFastRegister::kBytes>()).remote_atomic, false); }},
+    {"wqe_fast_register.reserved0", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeFastRegister::decode(b.first<hw::WqeFastRegister::kBytes>()).reserved0, false); }},
     {"wqe_data.va", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeData::decode(b.first<hw::WqeData::kBytes>()).va, false); }},
     {"wqe_data.length", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeData::decode(b.first<hw::WqeData::kBytes>()).length, false); }},
     {"wqe_data.lkey", [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeData::decode(b.first<hw::WqeData::kBytes>()).lkey, false); }},
@@ -207,6 +225,7 @@ inline constexpr std::array<FieldProbe, 354> kFieldProbes = {{
     {"admin_create_qp.sq_log_stride", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateQp::decode(b.first<hw::AdminCreateQp::kBytes>()).sq_log_stride, false); }},
     {"admin_create_qp.rq_log_depth", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateQp::decode(b.first<hw::AdminCreateQp::kBytes>()).rq_log_depth, false); }},
     {"admin_create_qp.rq_log_stride", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateQp::decode(b.first<hw::AdminCreateQp::kBytes>()).rq_log_stride, false); }},
+    {"admin_create_qp.fast_register", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateQp::decode(b.first<hw::AdminCreateQp::kBytes>()).fast_register, false); }},
     {"admin_create_qp.reserved0", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateQp::decode(b.first<hw::AdminCreateQp::kBytes>()).reserved0, false); }},
     {"admin_create_qp.srqn", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateQp::decode(b.first<hw::AdminCreateQp::kBytes>()).srqn, false); }},
     {"admin_create_qp.use_srq", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateQp::decode(b.first<hw::AdminCreateQp::kBytes>()).use_srq, false); }},

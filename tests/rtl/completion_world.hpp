@@ -3,6 +3,7 @@
 #include <Vcompletion.h>
 
 #include "tests/rtl/completion_models.hpp"
+#include "tests/rtl/mem_op_server.hpp"
 
 /// The completion block in its surroundings: context managers, host memory behind two write clients, event queue consumer.
 namespace rnic::test {
@@ -101,6 +102,7 @@ struct CompletionWorld {
   Sink<rtl::RspCmd> rsps;
   Sink<unsigned> msix;
   WriteClient queue_writes, record_writes;
+  MemOpServer<Vcompletion> mem_ops;
   ContextModel<rtl::SendCtx> send;
   ContextModel<rtl::RecvCtx> recv;
   Monitor monitor;
@@ -143,6 +145,7 @@ inline CompletionWorld::CompletionWorld(std::uint64_t s)
       record_writes([this] { return (dut().wr_valid_o & 2) != 0; }, [this](bool r) { RNIC_BIT(dut().wr_ready_i, 1, r); },
                     [this](bool d) { RNIC_BIT(dut().wr_done_i, 1, d); }, [this] { return get_slice<rtl::DmaWr>(dut().wr_data_o, 1); }, bench.rng),
 #undef RNIC_BIT
+      mem_ops(dut(), bench.rng),
 #define RNIC_CONTEXT(side, Type)                                                                                                             \
   {                                                                                                                                          \
     [this] { return dut().side##_acq_valid_o; }, [this] { return dut().side##_rel_valid_o; }, [this] { return dut().side##_rel_write_o; },     \
@@ -161,7 +164,7 @@ inline CompletionWorld::CompletionWorld(std::uint64_t s)
         if (dut().sq_wake_valid_o) ++wakes[dut().sq_wake_qp_o];
       }) {
   for (Agent* a : std::initializer_list<Agent*>{&dones, &tx_faults, &retire_cmds, &errors, &flushes, &rq_doorbells, &cq_doorbells, &eq_doorbells, &rsps,
-                                                &msix, &queue_writes, &record_writes, &monitor, &send, &recv})
+                                                &msix, &queue_writes, &record_writes, &mem_ops, &monitor, &send, &recv})
     bench.add(*a);
   queue_writes.on_done = [this](const rtl::DmaWr& w) {
     if (w.addr < kEqBase) {
@@ -195,7 +198,7 @@ inline void CompletionWorld::settle(int quiet_cycles) {
     const auto before = cqes_done + eqes_done + records.size() + rsps.items.size() + msix.items.size();
     tick();
     const bool idle = dones.idle() && tx_faults.idle() && retire_cmds.idle() && errors.idle() && flushes.idle() && rq_doorbells.idle() &&
-                      cq_doorbells.idle() && eq_doorbells.idle() && queue_writes.idle() && record_writes.idle();
+                      cq_doorbells.idle() && eq_doorbells.idle() && mem_ops.idle() && queue_writes.idle() && record_writes.idle();
     if (!idle || before != cqes_done + eqes_done + records.size() + rsps.items.size() + msix.items.size()) quiet = 0;
   }
 }

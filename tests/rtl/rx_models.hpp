@@ -398,6 +398,7 @@ class PlaceModel {
     done.fetch_add = plan.fetch_add;
     done.swap_add = plan.swap_add;
     done.compare = plan.compare;
+    done.pd = plan.pd;
 
     std::vector<std::pair<std::uint64_t, std::uint8_t>> bytes;
     auto status = rtl::XlateStatus::kOk;

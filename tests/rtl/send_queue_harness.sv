@@ -1,6 +1,6 @@
 `default_nettype none
 
-/// send_queue with the send contexts behind it; host_* is a fourth client of them, for the test.
+/// send_queue with the send contexts behind it; host_* is a fifth client of them, for the test.
 module send_queue_harness (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
@@ -36,6 +36,12 @@ module send_queue_harness (
     output logic                           retire_cmd_valid_o,
     input  wire logic                      retire_cmd_ready_i,
     output rnic_pkg::retire_cmd_t          retire_cmd_data_o,
+    output logic                           mem_op_valid_o,
+    input  wire logic                      mem_op_ready_i,
+    output rnic_pkg::mem_op_t              mem_op_data_o,
+    input  wire logic                      mem_op_rsp_valid_i,
+    output logic                           mem_op_rsp_ready_o,
+    input  wire rnic_pkg::mem_op_rsp_t     mem_op_rsp_data_i,
     output logic                           flush_req_valid_o,
     input  wire logic                      flush_req_ready_i,
     output logic [7:0]                     flush_req_qp_o,
@@ -51,16 +57,16 @@ module send_queue_harness (
     output rnic_pkg::timer_event_t       timer_data_o,
     output logic [rnic_pkg::NumCounters-1:0] event_o
 );
-  logic [2:0] acq_valid, acq_ready, ctx_valid, rel_valid, rel_ready, rel_write;
-  logic [3*8-1:0] acq_index;
-  logic [3*rnic_pkg::SendCtxBits-1:0] rel_data;
+  logic [3:0] acq_valid, acq_ready, ctx_valid, rel_valid, rel_ready, rel_write;
+  logic [4*8-1:0] acq_index;
+  logic [4*rnic_pkg::SendCtxBits-1:0] rel_data;
   rnic_pkg::send_ctx_t ctx_data;
 
   assign host_ctx_data_o = ctx_data;
   ctx_manager #(
       .Width  (rnic_pkg::SendCtxBits),
       .Entries(256),
-      .Clients(4)
+      .Clients(5)
   ) u_contexts (
       .clk_i,
       .rst_ni,

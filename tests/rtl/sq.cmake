@@ -1,6 +1,7 @@
 rnic_rtl_test(${RTL}/sq/qp_scheduler.sv -GWakes=3)
 rnic_rtl_test(${RTL}/sq/sq_sum.sv)
 rnic_rtl_test(${RTL}/sq/sge_seek.sv)
+rnic_rtl_test(${RTL}/sq/sq_memop.sv)
 add_executable(test_send_queue test_send_queue.cpp sq_world.cpp)
 target_link_libraries(test_send_queue PRIVATE rnic_options catch_main)
 rnic_verilate(test_send_queue ${CMAKE_CURRENT_SOURCE_DIR}/send_queue_harness.sv)

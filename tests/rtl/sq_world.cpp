@@ -38,6 +38,7 @@ World::World(std::uint64_t seed_value) : bench(seed_value) {
   bench.add(*descs_);
   bench.add(*pieces_);
   bench.add(*fails_);
+  bench.add(mem_ops);
   part(&World::drive_dma, &World::sample_dma);
   part(&World::drive_host, &World::sample_host);
   bench.reset();

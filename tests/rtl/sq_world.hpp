@@ -8,6 +8,7 @@
 
 #include "driver/generated/host_interface.hpp"
 #include "testbench/generated/rtl_streams.hpp"
+#include "tests/rtl/mem_op_server.hpp"
 #include "tests/support/rtl_bench.hpp"
 
 /// What surrounds the send queue in its unit test: host memory behind DMA, a driver that posts, a peer that answers; and a scoreboard that
@@ -92,9 +93,10 @@ class World {
   }
 
   Bench<Model> bench;
+  MemOpServer<Model> mem_ops{*bench.dut, bench.rng};
   std::map<int, Queue> queues;
   std::map<std::uint64_t, std::uint8_t> memory;
-  std::deque<rtl::RetireCmd> failures;
+  std::deque<rtl::RetireCmd> failures;  // and the commands that retire memory operations
   std::deque<int> flushes;
   std::uint64_t count(Counter counter) const { return events[static_cast<std::size_t>(counter)]; }
   std::array<std::uint64_t, 64> events{};

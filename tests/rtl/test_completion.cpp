@@ -401,3 +401,111 @@ TEST_CASE("completion: receive doorbells are checked", "[rtl]") {
   w.settle(20);
   CHECK(count(w, hw::Counter::kDoorbellsRefused) == 66);
 }
+
+// InfiniBand specification o9-5.2: the key is invalidated, then the Receive completes; if it may not be, the Receive fails and the peer
+// gets a NAK (remote access error), and nothing of what it sent behind is acknowledged.
+TEST_CASE("completion: a SEND with invalidate invalidates before its CQE, or fails", "[rtl]") {
+  CompletionWorld w(seed(31));
+  w.create_eq(2, 17);
+  w.mem_ops.judge = [&](const rtl::MemOp& op) {
+    CHECK(w.poll(op.qp).empty());
+    CHECK(w.rsps.items.empty());
+    return static_cast<rtl::MemOpStatus>(op.key >> 24);
+  };
+  unsigned index = 40;
+  for (const auto status : {rtl::MemOpStatus::kOk, rtl::MemOpStatus::kBadKey, rtl::MemOpStatus::kBadAccess, rtl::MemOpStatus::kBadState, rtl::MemOpStatus::kBadRequest}) {
+    const unsigned qp = index++;
+    const std::uint32_t qpn = 0x77700 + qp;
+    w.create_cq(qp, 4, 2);
+    w.create_qp(qp, qpn, qp, qp);
+    w.post_receives(qp, 3);
+    w.settle(20);
+    auto& r = w.recv.contexts[qp];
+    const auto first = r.rq_done;
+    r.rq_head = static_cast<std::uint16_t>(r.rq_head + 2);
+    w.rsps.items.clear();
+    w.events.clear();
+    w.mem_ops.taken.clear();
+    rtl::RxDone d;
+    d.qp = static_cast<std::uint8_t>(qp);
+    d.qpn = qpn;
+    d.action = raw(Action::kReceiveDone);
+    d.wqe_idx = first;
+    d.psn = 0x1234;
+    d.ack_req = d.msg_last = 1;
+    d.pd = 0xABCDEF;
+    d.with_invalidate = 1;
+    d.immediate = static_cast<std::uint32_t>(raw(status)) << 24 | 0x5678;
+    w.dones.push(d);
+    // Behind it, from the same QP: a SEND and a duplicate; and a response, which is another matter.
+    auto next = d;
+    next.with_invalidate = 0;
+    next.wqe_idx = static_cast<std::uint16_t>(first + 1);
+    next.psn = 0x1235;
+    w.dones.push(next);
+    next.action = raw(Action::kExecuted);
+    w.dones.push(next);
+    w.settle();
+
+    REQUIRE(w.mem_ops.taken.size() == 1);
+    const auto& op = w.mem_ops.taken[0];
+    CHECK(op.op == raw(rtl::MemOpCode::kInvalidateRemote));
+    CHECK(op.key == d.immediate);
+    CHECK(op.pd == 0xABCDEF);
+    CHECK(op.qp == qp);
+    const auto seen = take(w, qp, qpn).receive;
+    const bool good = status == rtl::MemOpStatus::kOk;
+    REQUIRE(seen.size() == (good ? 2 : 3));
+    CHECK(seen[0].status == raw(good ? Status::kSuccess : Status::kLocProtErr));
+    CHECK(seen[0].with_invalidate == good);
+    CHECK(seen[0].immediate == (good ? d.immediate : 0));
+    CHECK(seen[0].syndrome == raw(status));
+    if (!good) {
+      CHECK(seen[1].status == raw(Status::kWrFlushErr));
+      CHECK(seen[2].status == raw(Status::kWrFlushErr));
+    }
+    REQUIRE(w.rsps.items.size() == (good ? 3 : 1));
+    CHECK(w.rsps.items[0].psn == 0x1234);
+    CHECK(w.rsps.items[0].command == (good ? kExecuted : kNak));
+    if (!good) CHECK(w.rsps.items[0].syndrome == 0x62);
+    CHECK(w.events.size() == (good ? 0 : 1));
+    CHECK(r.state == raw(good ? hw::QpState::kRts : hw::QpState::kErr));
+    if (good) continue;
+    // A new life: nothing is left of the refusal.
+    w.reset_qp(qp);
+    w.create_qp(qp, qpn, qp, qp);
+    w.rsps.items.clear();
+    next.psn = 0x4321;
+    w.dones.push(next);
+    w.settle();
+    REQUIRE(w.rsps.items.size() == 1);
+    CHECK(w.rsps.items[0].psn == 0x4321);
+  }
+  CHECK(count(w, hw::Counter::kMemoryOps) == 1);
+  CHECK(count(w, hw::Counter::kMemoryOpsRefused) == 4);
+}
+
+TEST_CASE("completion: a send queue with a memory operation under way is flushed when it is over", "[rtl]") {
+  CompletionWorld w(seed(32));
+  w.create_eq(2, 17);
+  w.create_cq(9, 5, 2);
+  w.create_qp(9, 0x909, 9, 9);
+  auto& s = w.send.contexts[9];
+  s.pi = static_cast<std::uint16_t>(s.pi + 4);
+  s.mem_busy = 1;
+  w.post_receives(9, 2);
+  w.settle(20);
+  w.errors.push({9, 10, 1});
+  w.settle();
+  auto seen = take(w, 9, 0x909);
+  CHECK(seen.send.empty());
+  CHECK(seen.receive.size() == 2);
+  CHECK(s.state == raw(hw::QpState::kErr));
+  s.mem_busy = 0;
+  w.flushes.push(9);
+  w.settle();
+  seen = take(w, 9, 0x909);
+  CHECK(seen.send.size() == 4);
+  CHECK(seen.receive.empty());
+  CHECK(s.retire_idx == s.pi);
+}

@@ -191,6 +191,27 @@ TEST_CASE("rx_place: random messages of both sides, random faults, random stalls
   CHECK(bed.model.faults > 30);
 }
 
+// Whoever takes the packets may wait for a drain of the translation block: an invalidation for a SEND. The drain must not wait for him.
+TEST_CASE("rx_place: all translations are handed back although nobody takes the packets", "[rtl]") {
+  Bed bed(seed(7));
+  for (int round = 0; round < 12; ++round) {
+    bed.fault_rate = round % 3 == 0 ? 0.02 : 0;
+    bed.writes.slow = round % 2 != 0;
+    bed.xlate.slow = round % 4 == 1;
+    const int burst = round % 2 ? 300 : 30;
+    for (int i = 0; i < burst; ++i) bed.step();
+    bed.bench.run(bed.bench.uniform(0, 300));
+    bed.done.rate = 0;
+    const auto before = bed.expected.size();
+    bed.bench.run(40'000);
+    CHECK(bed.expected.size() == before);
+    CHECK(bed.xlate.idle());
+    bed.done.rate = 1;
+    bed.settle(400'000);
+    for (const int qp : {0, 100, 200}) bed.clear(static_cast<std::uint8_t>(qp));
+  }
+}
+
 TEST_CASE("rx_place: rate of small and of large packets", "[rtl]") {
   Bed bed(seed());
   const auto measure = [&](const char* what, int packets, std::uint64_t bytes, bool receive) {

@@ -276,6 +276,14 @@ TEST_CASE("send_queue: a malformed WQE sends nothing and stops its queue only", 
   };
   const std::vector<Bad> kinds = {
       {"opcode", {}, control([](WqeControl& c) { c.opcode = 7; })},
+      {"bind with data", [](Work& w) { w = plain(WqeOpcode::kWrite, {0, 0}); }, control([](WqeControl& c) { c.opcode = 0x45; })},
+      {"bind with a length", [](Work& w) { w = plain(WqeOpcode::kWrite, {0}); }, control([](WqeControl& c) { c.opcode = 0x05, c.length = 1; })},
+      {"bind without its second segment", [](Work& w) { w = plain(WqeOpcode::kWrite, {}); }, control([](WqeControl& c) { c.opcode = 0x45; })},
+      {"inline bind", [](Work& w) { w = plain(WqeOpcode::kWrite, {0}); }, control([](WqeControl& c) { c.opcode = 0x45, c.inline_data = 1; })},
+      {"solicited invalidation", [](Work& w) { w = plain(WqeOpcode::kSend, {}); }, control([](WqeControl& c) { c.opcode = 0x06, c.solicited = 1; })},
+      {"invalidation with a segment", [](Work& w) { w = plain(WqeOpcode::kSend, {0}); }, control([](WqeControl& c) { c.opcode = 0x06; })},
+      {"fast registration by a process", [](Work& w) { w = plain(WqeOpcode::kWrite, {0}); }, control([](WqeControl& c) { c.opcode = 0x08; })},
+      {"fast registration without its second segment", [](Work& w) { w = plain(WqeOpcode::kWrite, {}); }, control([](WqeControl& c) { c.opcode = 0x08; })},
       {"Read with immediate", [](Work& w) { w = plain(WqeOpcode::kRead, {8}); }, control([](WqeControl& c) { c.opcode = 0x12; })},
       {"Write with invalidate", {}, control([](WqeControl& c) { c.opcode = 0x21; })},
       {"immediate and invalidate", {}, control([](WqeControl& c) { c.opcode = 0x30; })},
@@ -586,4 +594,129 @@ TEST_CASE("send_queue: WQEs in front of one that failed here are fetched and sen
     CHECK(ctx.fetching == 0);
     queue.expected.clear();
   }
+}
+
+namespace {
+
+/// A WQE without data: the control segment and two others.
+std::uint16_t write_memory_wqe(World& world, int qp, WqeOpcode opcode, std::uint32_t key, bool silent = false) {
+  auto& queue = world.queues.at(qp);
+  const std::uint16_t index = queue.pi++;
+  Bytes bytes(queue.stride());
+  for (auto& byte : bytes) byte = static_cast<std::uint8_t>(world.bench.rng());
+  WqeControl control;
+  control.opcode = static_cast<std::uint8_t>(opcode);
+  control.silent = silent;
+  control.wqe_index = index;
+  control.qpn = queue.setup.qpn;
+  control.size = opcode == WqeOpcode::kLocalInvalidate ? 1 : 3;
+  control.immediate = key;
+  control.encode(std::span<std::uint8_t, 16>(bytes.data(), 16));
+  const WqeRange range{.va = 0x1122334455667788, .length = 0x99};
+  range.encode(std::span<std::uint8_t, 16>(bytes.data() + 16, 16));
+  WqeBind bind;
+  bind.mr_key = 0xCAFE;
+  bind.remote_write = 1;
+  if (opcode != WqeOpcode::kFastRegister) bind.encode(std::span<std::uint8_t, 16>(bytes.data() + 32, 16));
+  world.write_memory(queue.setup.sq_base + std::uint64_t{queue.stride()} * (index % queue.depth()), bytes);
+  return index;
+}
+
+}  // namespace
+
+// Decisions 1, 4, 17, 18: in order, and with nothing in front that may be sent again or fail.
+TEST_CASE("send_queue: a memory operation starts when all in front has retired, and holds up its own QP only", "[rtl]") {
+  for (const auto opcode : {WqeOpcode::kBindWindow1, WqeOpcode::kBindWindow2, WqeOpcode::kLocalInvalidate, WqeOpcode::kFastRegister}) {
+    World world(seed(17));
+    world.answer = false;
+    world.mem_ops.open = false;
+    const auto set = [](rtl::SendCtx& ctx) { ctx.log_depth = 6, ctx.log_stride = 7, ctx.fast_register = 1, ctx.max_rd = 16; };
+    world.set_up(8, set);
+    world.set_up(9, set);
+    auto& queue = world.queues.at(8);
+    world.write_wqe(8, plain(WqeOpcode::kRead, {3000}));
+    world.write_wqe(8, inline_write(8));
+    const auto index = write_memory_wqe(world, 8, opcode, 0xABCD01, true);
+    world.write_wqe(8, inline_write(9));
+    world.ring(8);
+    world.bench.run(1000);
+    CHECK(world.desc_count == 2);
+    CHECK(world.count(Counter::kFenceStalls) >= 1);
+    CHECK(world.mem_ops.taken.empty());
+    // The Read ends, then the Write: only then is it its turn.
+    world.change(8, [](rtl::SendCtx& ctx) { ctx.rd_outstanding = 0, ++ctx.retire_idx; }, true);
+    world.bench.run(500);
+    CHECK(world.context(8).mem_busy == 0);
+    world.change(8, [](rtl::SendCtx& ctx) { ctx.una_psn = ctx.next_psn, ++ctx.retire_idx; }, true);
+    world.bench.run_until([&] { return world.bench.dut->mem_op_valid_o != 0; }, 500, "operation");
+    // Under way: its neighbour goes on, and nothing behind it.
+    for (int i = 0; i < 20; ++i) world.write_wqe(9, inline_write(20));
+    world.ring(9);
+    world.bench.run_until([&] { return world.desc_count == 22; }, 1000, "packets of the neighbour");
+    world.bench.run(500);
+    CHECK(world.desc_count == 22);
+    CHECK(world.context(8).mem_busy == 1);
+    REQUIRE(queue.inflight_seen.size() == 1);
+    const auto entry = queue.inflight_seen.front();
+    queue.inflight_seen.pop_front();
+    CHECK(entry.wqe_idx == index);
+    CHECK(entry.silent == 1);
+    CHECK(entry.opcode == (static_cast<unsigned>(opcode) & 15));
+    CHECK(((entry.first_psn - entry.last_psn) & 0xffffff) == 1);  // it takes no PSN
+    world.mem_ops.open = true;
+    world.bench.run_until([&] { return world.desc_count == 23; }, 1000, "packet behind it");
+    world.bench.run(200);
+    REQUIRE(world.mem_ops.taken.size() == 1);
+    const auto& op = world.mem_ops.taken[0];
+    CHECK(op.qp == 8);
+    CHECK(op.key == 0xABCD01);
+    CHECK(op.pd == queue.setup.pd);
+    if (opcode != WqeOpcode::kLocalInvalidate) CHECK((op.va == 0x1122334455667788 && op.length == 0x99));
+    REQUIRE(world.failures.size() == 1);
+    CHECK(world.failures[0].command == static_cast<std::uint8_t>(rtl::RetireCommand::kAck));
+    const auto ctx = world.context(8);
+    CHECK(ctx.exec_idx == queue.pi);
+    CHECK(ctx.fault == 0);
+    CHECK(world.count(Counter::kMemoryOps) == 1);
+  }
+}
+
+TEST_CASE("send_queue: a memory operation that is refused stops its queue", "[rtl]") {
+  World world(seed(18));
+  world.mem_ops.judge = [](const rtl::MemOp&) { return rtl::MemOpStatus::kBadAccess; };
+  world.set_up(4, [](rtl::SendCtx& ctx) { ctx.log_depth = 4; });
+  const auto index = write_memory_wqe(world, 4, WqeOpcode::kBindWindow2, 5);
+  world.write_wqe(4, inline_write(9));
+  world.ring(4);
+  world.bench.run(1500);
+  CHECK(world.desc_count == 0);
+  REQUIRE(world.failures.size() == 1);
+  CHECK(world.failures[0].command == static_cast<std::uint8_t>(rtl::RetireCommand::kFailWqe));
+  CHECK(world.failures[0].wqe_idx == index);
+  CHECK(world.failures[0].status == static_cast<std::uint8_t>(CqeStatus::kLocProtErr));
+  CHECK(world.context(4).fault_idx == index);
+  CHECK(world.count(Counter::kMemoryOpsRefused) == 1);
+}
+
+TEST_CASE("send_queue: qp_reset and a flush wait for a memory operation", "[rtl]") {
+  World world(seed(19));
+  world.mem_ops.open = false;
+  world.set_up(4, [](rtl::SendCtx& ctx) { ctx.log_depth = 4; });
+  write_memory_wqe(world, 4, WqeOpcode::kLocalInvalidate, 5);
+  world.ring(4);
+  world.bench.run_until([&] { return world.bench.dut->mem_op_valid_o != 0; }, 1000, "operation");
+  world.change(4, [](rtl::SendCtx& ctx) { ctx.state = static_cast<std::uint8_t>(QpState::kErr); });
+  world.bench.run(200);
+  CHECK(world.flushes.empty());
+  auto& dut = *world.bench.dut;
+  dut.qp_reset_qp_i = 4;
+  dut.qp_reset_valid_i = 1;
+  for (int i = 0; i < 300; ++i) {
+    world.bench.tick();
+    REQUIRE(dut.qp_reset_ready_o == 0);
+  }
+  dut.qp_reset_valid_i = 0;
+  world.mem_ops.open = true;
+  world.bench.run(300);
+  CHECK(world.context(4).mem_busy == 0);
 }

@@ -1,0 +1,60 @@
+#include "driver/umd/memory_request.hpp"
+
+namespace rnic::umd {
+namespace {
+
+MemoryRequest request_for(hw::WqeOpcode opcode, std::uint32_t key, const MemoryOptions& options) {
+  MemoryRequest request;
+  request.opcode = opcode;
+  request.key = key;
+  request.id = options.id;
+  request.silent = options.silent;
+  request.fence = options.fence;
+  request.defer = options.defer;
+  return request;
+}
+
+}  // namespace
+
+Result<void> post_bind(QueuePair& qp, kmd::KernelMw& window, const WindowRange& range, const MemoryOptions& options) {
+  const bool type1 = window.type() == hw::MptType::kWindow1;
+  auto request = request_for(type1 ? hw::WqeOpcode::kBindWindow1 : hw::WqeOpcode::kBindWindow2, window.draw_key(), options);
+  request.region_key = range.region_key;
+  request.address = range.address;
+  request.length = range.length;
+  request.remote_read = range.remote_read;
+  request.remote_write = range.remote_write;
+  request.remote_atomic = range.remote_atomic;
+  auto posted = qp.post_memory(request);
+  if (posted) window.bind_posted(request.key);
+  return posted;
+}
+
+Result<void> post_fast_register(QueuePair& qp, kmd::KernelFastMr& region, const kmd::FastRange& range, const MemoryOptions& options) {
+  const auto prepared = region.prepare(range);
+  if (!prepared) return prepared.error();
+  auto request = request_for(hw::WqeOpcode::kFastRegister, prepared->key, options);
+  request.address = range.base;
+  request.length = range.length;
+  request.local_write = range.local_write;
+  request.remote_read = range.remote_read;
+  request.remote_write = range.remote_write;
+  request.remote_atomic = range.remote_atomic;
+  request.page_list = prepared->page_list;
+  request.page_count = prepared->page_count;
+  request.log_page = prepared->log_page;
+  request.first_offset = range.first_offset;
+  auto posted = qp.post_memory(request);
+  if (posted) {
+    region.register_posted(prepared->key);
+  } else {
+    static_cast<void>(region.release(prepared->key).ok());
+  }
+  return posted;
+}
+
+Result<void> post_invalidate(QueuePair& qp, std::uint32_t key, const MemoryOptions& options) {
+  return qp.post_memory(request_for(hw::WqeOpcode::kLocalInvalidate, key, options));
+}
+
+}  // namespace rnic::umd
