@@ -7,7 +7,8 @@
 /// A SEND or WRITE with immediate data that ends, or a SEND whose payload could not be placed, uses up the oldest receive WQE: its CQE
 /// is handed over and rq_done moves while the receive context is held, so that a flush comes wholly
 /// before or wholly after it. A WQE that a flush has taken already gets no second CQE, and its SEND
-/// no answer. The responder's command does not wait for the context to be given back, nor the other
+/// no answer. Receive WQEs of UC and UD that were taken for dropped messages are given back: all that
+/// are not used up. The responder's command does not wait for the context to be given back, nor the other
 /// way round: the responder's output needs that context too. The NAK of a fatal error is handed
 /// over before the error.
 module rx_post (
@@ -56,7 +57,7 @@ module rx_post (
 
   rnic_pkg::rx_done_t done_q;
   rnic_pkg::recv_ctx_t ctx_q;
-  logic need_ctx, need_rsp, need_retire, need_error, live, emit, all_sent;
+  logic need_ctx, give_back, need_rsp, need_retire, need_error, live, emit, all_sent;
   logic rel_due_q, rsp_due_q, retire_due_q, error_due_q;
   logic rel_left, rsp_left, retire_left, error_left;
   logic [7:0] receive_status;
@@ -65,6 +66,7 @@ module rx_post (
       .done_i          (done_q),
       .need_ctx_o      (need_ctx),
       .receive_status_o(receive_status),
+      .give_back_o     (give_back),
       .need_rsp_o      (need_rsp),
       .rsp_cmd_o       (rsp_cmd_data_o),
       .need_retire_o   (need_retire),
@@ -91,11 +93,19 @@ module rx_post (
       cqe_data_o.with_imm        = done_q.with_imm;
       cqe_data_o.with_invalidate = done_q.with_invalidate;
       cqe_data_o.immediate       = done_q.immediate;
+      cqe_data_o.grh             = done_q.grh;
+      cqe_data_o.source_qpn      = done_q.source_qpn;
     end else begin
       cqe_data_o.syndrome = {4'd0, done_q.status};
     end
     rel_data_o         = ctx_q;
-    rel_data_o.rq_done = ctx_q.rq_done + 1'b1;
+    if (give_back) begin
+      rel_data_o.rq_head = ctx_q.rq_done;
+      rel_data_o.msg     = '0;
+      rel_data_o.take    = !ctx_q.take;
+    end else begin
+      rel_data_o.rq_done = ctx_q.rq_done + 1'b1;
+    end
   end
 
   // Commands leave when their due bit is set and it is their turn.
@@ -104,7 +114,7 @@ module rx_post (
   assign rel_write_o     = live;
   assign rsp_cmd_valid_o = emit && need_rsp && rsp_due_q;
   assign retire_valid_o  = emit && need_retire && retire_due_q;
-  assign error_valid_o   = emit && need_error && error_due_q && !rsp_due_q;
+  assign error_valid_o   = emit && need_error && error_due_q && !(need_rsp && rsp_due_q);
   assign rel_left        = rel_valid_o && !rel_ready_i;
   assign rsp_left        = rsp_cmd_valid_o && !rsp_cmd_ready_i;
   assign retire_left     = retire_valid_o && !retire_ready_i;
@@ -113,7 +123,7 @@ module rx_post (
 
   assign acq_valid_o  = state_q == StStart && need_ctx;
   assign acq_index_o  = done_q.qp;
-  assign cqe_valid_o  = state_q == StCqe && live;
+  assign cqe_valid_o  = state_q == StCqe && live && !give_back;
   assign done_ready_o = state_q == StIdle;
   assign busy_o       = state_q != StIdle;
   assign busy_qp_o    = done_q.qp;
@@ -127,7 +137,7 @@ module rx_post (
         else state_d = all_sent ? StIdle : StStart;
       end
       StWait: if (ctx_valid_i) state_d = StCqe;
-      StCqe: if (!live || cqe_ready_i) state_d = StEmit;
+      StCqe: if (!live || give_back || cqe_ready_i) state_d = StEmit;
       StEmit: if (all_sent) state_d = StIdle;
       default: state_d = StIdle;
     endcase

@@ -6,13 +6,15 @@
 /// NAK codes: InfiniBand specification 9.7.5.2.8 (AETH syndrome) and 9.9.3 (responder behaviour). A
 /// request whose payload has no place is answered with remote access error (RDMA WRITE and READ),
 /// or for a SEND with invalid request (receive buffer too short) or remote operational error (the
-/// responder's own scatter list is bad). A sequence error, an RNR NAK or a gap among the responses is
+/// responder's own scatter list is bad). On UC and UD nothing is answered. A sequence error, an RNR NAK or a gap among the responses is
 /// no failure: the requester sends again.
 module rx_verdict (
     input  wire rnic_pkg::rx_done_t done_i,
     // The packet uses up a receive WQE, with this status
     output logic                    need_ctx_o,
     output logic [7:0]              receive_status_o,
+    // Receive WQEs that were taken are given back; with need_ctx_o
+    output logic                    give_back_o,
     output logic                    need_rsp_o,
     output rnic_pkg::rsp_cmd_t      rsp_cmd_o,
     output logic                    need_retire_o,
@@ -63,7 +65,8 @@ module rx_verdict (
   always_comb begin : p_verdict
     need_ctx_o       = receive_fault;
     receive_status_o = receive_fault ? local_status : rnic_pkg::CqeStatusSuccess;
-    need_rsp_o       = access_fault || receive_fault;
+    give_back_o      = 1'b0;
+    need_rsp_o       = access_fault || (receive_fault && !done_i.unreliable);
     need_retire_o    = response_fault;
     need_error_o     = access_fault || receive_fault;
 
@@ -100,8 +103,12 @@ module rx_verdict (
         end
         rnic_pkg::RxActionReceiveDone: begin
           need_ctx_o        = 1'b1;
-          need_rsp_o        = 1'b1;
+          need_rsp_o        = !done_i.unreliable;
           rsp_cmd_o.command = rnic_pkg::RspCommandExecuted;
+        end
+        rnic_pkg::RxActionGiveBack: begin
+          need_ctx_o  = 1'b1;
+          give_back_o = 1'b1;
         end
         rnic_pkg::RxActionReadRequest: begin
           need_rsp_o        = 1'b1;
@@ -148,9 +155,10 @@ module rx_verdict (
     end
   end
 
-  logic [83:0] unused_done;
+  logic [109:0] unused_done;
   assign unused_done = {done_i.qpn, done_i.wqe_idx, done_i.cqn, done_i.solicited, done_i.write_imm,
-                        done_i.with_imm, done_i.with_invalidate, done_i.immediate};
+                        done_i.with_imm, done_i.with_invalidate, done_i.immediate, done_i.take,
+                        done_i.grh, done_i.source_qpn};
 endmodule
 
 `default_nettype wire

@@ -5,7 +5,7 @@
 /// packet is done.
 ///
 /// walk -> translation -> collect -> write -> scatter_align -> DMA write, each working on another
-/// packet, with rx_done behind. The piece FIFO holds more than the 32 pieces that one packet can
+/// packet, with rx_done behind. The piece FIFO holds more than the 33 pieces that one packet can
 /// have, because a packet's pieces wait there for its verdict. clear_valid_i: faults of the QP
 /// clear_qp_i are forgotten. left_o pulses for every plan that has left.
 module rx_place (

@@ -1,17 +1,22 @@
 `default_nettype none
 
-/// Judges a send WQE: `bad_o` says that it is malformed. sum_i is the sum of its data segment
-/// lengths. A WQE that is to go on in the middle must still be longer than what was sent of it. Also
+/// Judges a send WQE: `bad_o` says that it is malformed, bad_status_o with what it completes. sum_i
+/// is the sum of its data segment lengths. A WQE that is to go on in the middle must still be longer than what was sent of it. Also
 /// where its data segments (or inline bytes) start: after one segment for a Send, two for a Write or
-/// Read, three for an atomic.
+/// Read, three for an atomic, four for a Send of a UD queue pair.
+///
+/// UC has no Reads, atomics and invalidations, UD no Writes either (InfiniBand specification 9.4,
+/// table 37); a datagram is one packet (9.8.3), a longer one a local length error (11.6.2).
 module sq_wqe_check (
     input  wire rnic_pkg::wqe_control_t control_i,
     input  wire rnic_pkg::send_ctx_t    ctx_i,
     input  wire logic [36:0]            sum_i,
-    output logic [1:0]                  header_segments_o,
-    output logic                        bad_o
+    output logic [2:0]                  header_segments_o,
+    output logic                        bad_o,
+    output logic [7:0]                  bad_status_o
 );
-  logic known, is_send, is_write, is_read, is_atomic, immediate, unused_invalidate;
+  logic known, is_send, is_write, is_read, is_atomic, immediate, invalidate;
+  logic is_ud, bad_service, too_long, malformed;
   logic [7:0] stride_segments, data_segments;
   logic bad_header, bad_size, bad_data, bad_inline, bad_resume;
 
@@ -23,9 +28,10 @@ module sq_wqe_check (
       .is_read_o   (is_read),
       .is_atomic_o (is_atomic),
       .immediate_o (immediate),
-      .invalidate_o(unused_invalidate)
+      .invalidate_o(invalidate)
   );
-  assign header_segments_o = is_send ? 2'd1 : is_atomic ? 2'd3 : 2'd2;
+  assign is_ud             = ctx_i.qp_type == rnic_pkg::QpTypeUd;
+  assign header_segments_o = is_ud ? 3'd4 : is_send ? 3'd1 : is_atomic ? 3'd3 : 3'd2;
   assign stride_segments   = 8'd4 << (ctx_i.log_stride - 4'd6);
   assign data_segments     = control_i.size - 8'(header_segments_o);
 
@@ -40,8 +46,13 @@ module sq_wqe_check (
   assign bad_inline = is_read || control_i.length > rnic_pkg::MaxInlineBytes ||
                       control_i.length[11:0] > {data_segments, 4'd0};
   assign bad_resume = ctx_i.resume && control_i.length <= ctx_i.msg_off;
-  assign bad_o      = bad_header || bad_size || bad_resume ||
-                      (control_i.inline_data ? bad_inline : bad_data);
+  assign bad_service = ctx_i.qp_type != rnic_pkg::QpTypeRc &&
+                       (is_read || invalidate || (is_ud && !is_send));
+  assign too_long    = is_ud && control_i.length > (32'd128 << ctx_i.mtu);
+  assign malformed   = bad_header || bad_size || bad_resume || bad_service ||
+                       (control_i.inline_data ? bad_inline : bad_data);
+  assign bad_o        = malformed || too_long;
+  assign bad_status_o = malformed ? rnic_pkg::CqeStatusLocQpOpErr : rnic_pkg::CqeStatusLocLenErr;
 
   logic unused_bits;
   assign unused_bits = ^{control_i, ctx_i};
