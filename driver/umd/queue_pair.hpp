@@ -14,7 +14,7 @@
 
 namespace rnic::umd {
 
-/// A reliable connected queue pair of a process: its queues, its completion queues, and its state as the
+/// A queue pair of a process: its queues, its completion queues, and its state as the
 /// driver moves it. Thread safe; control functions let time pass.
 class QueuePair final : public kmd::EventSink {
  public:
@@ -26,9 +26,11 @@ class QueuePair final : public kmd::EventSink {
   };
 
   struct Spec {
-    std::shared_ptr<CompletionQueue> send_cq;
-    std::shared_ptr<CompletionQueue> receive_cq;
-    QueueCapacity capacity;  ///< Exact, except at least 4 segments (decisions 37)
+    std::shared_ptr<CompletionQueue> send_cq{};
+    std::shared_ptr<CompletionQueue> receive_cq{};
+    hw::QpType type = hw::QpType::kRc;
+    bool general_service{};  ///< QP1: type UD, in the kernel driver's own context
+    QueueCapacity capacity{};  ///< Exact, except at least 4 segments (decisions 37)
     void* context{};         ///< Comes back in the completions
   };
 
@@ -40,6 +42,7 @@ class QueuePair final : public kmd::EventSink {
 
   [[nodiscard]] kmd::KernelQp& kernel_qp() { return *kernel_qp_; }
   [[nodiscard]] kmd::KernelDevice& kernel() { return process_->kernel(); }
+  [[nodiscard]] hw::QpType type() const { return type_; }
   [[nodiscard]] std::uint32_t qpn() const { return kernel_qp_->qpn(); }
   [[nodiscard]] const QueueCapacity& granted() const { return granted_; }
   [[nodiscard]] State state() const { return state_.load(); }
@@ -53,7 +56,7 @@ class QueuePair final : public kmd::EventSink {
   /// Rings for what was posted with `defer`.
   void ring_deferred();
 
-  /// Idle to ready, ready to connected, and both. Errors: kInvalidState, those of KernelQp.
+  /// Idle to ready, ready to connected, and both. A UD queue pair has no peer: `connection` has its own addresses, P_Key, Q_Key. Errors: kInvalidState, those of KernelQp.
   [[nodiscard]] Result<void> to_ready(const kmd::QpConnection& connection);
   [[nodiscard]] Result<void> to_connected(const kmd::QpConnection& connection);
   [[nodiscard]] Result<void> connect(const kmd::QpConnection& connection);
@@ -69,7 +72,7 @@ class QueuePair final : public kmd::EventSink {
 
  private:
   QueuePair(std::shared_ptr<ProcessContext> process, const Spec& spec, const QueueCapacity& granted)
-      : process_(std::move(process)), send_cq_(spec.send_cq), receive_cq_(spec.receive_cq), granted_(granted) {}
+      : process_(std::move(process)), type_(spec.type), send_cq_(spec.send_cq), receive_cq_(spec.receive_cq), granted_(granted) {}
 
   Result<void> build(const Spec& spec);
   Result<void> flush_idle();
@@ -78,6 +81,7 @@ class QueuePair final : public kmd::EventSink {
   void end_change();
 
   const std::shared_ptr<ProcessContext> process_;
+  const hw::QpType type_;
   const std::shared_ptr<CompletionQueue> send_cq_;
   const std::shared_ptr<CompletionQueue> receive_cq_;
   const QueueCapacity granted_;

@@ -95,7 +95,7 @@ class FakeDevice final : public Device {
   void finish_silently(std::uint32_t qpn, unsigned count);
   void write_retired_record(std::uint32_t qpn);
   void finish_receive(std::uint32_t qpn, std::uint32_t bytes, hw::CqeStatus status = hw::CqeStatus::kSuccess,
-                      bool solicited = false);
+                      bool solicited = false, std::optional<std::uint32_t> datagram_from = {});
   void raise(std::uint32_t vector);
 
   /// Slot of a ring as the driver wrote it.
