@@ -80,7 +80,7 @@ TEST_CASE("a message that loses a packet vanishes, and its receive serves the ne
     UcPair p(endpoint_a, endpoint_b);
     const auto segment = p.a.segment(0, 4096);
     // First, Middle, Last of the first message are lost in turn; the second message is whole.
-    for (const std::uint8_t lost : {0x20, 0x21, 0x22}) {
+    for (const std::uint8_t lost : {0x20, 0x21, 0x23}) {
       INFO("lost opcode " << int{lost});
       world.wire().arm(0, {.fault = model::WireFault::kDrop, .match = {.opcode = lost}});
       const auto broken = p.b.counter(Counter::kRxBrokenMessages);
