@@ -16,8 +16,6 @@ inline constexpr std::uint32_t kGeneralServiceQkey = 0x80010000;
 inline constexpr std::uint32_t kPrivilegedQkey = 0x80000000;
 
 struct QpSpec {
-  hw::QpType type = hw::QpType::kRc;
-  bool general_service{};  ///< QP1: type UD, on the kernel driver's UAR
   std::uint32_t pd{};
   std::uint32_t uar{};
   std::uint32_t send_cqn{};
@@ -26,6 +24,8 @@ struct QpSpec {
   unsigned sq_log_stride{};
   unsigned rq_log_depth{};
   unsigned rq_log_stride{};
+  hw::QpType type = hw::QpType::kRc;
+  bool general_service{};  ///< QP1: type UD, on the kernel driver's UAR
 };
 
 /// Where a queue pair sends. Addresses in network order, first byte on the wire first; IPv4 addresses IPv4-mapped. A UD queue pair
