@@ -141,6 +141,19 @@ kmd::QpConnection connection_to(Endpoint& from, Endpoint& to, std::uint32_t dest
   return c;
 }
 
+kmd::QpConnection datagram_attributes(Endpoint& at, std::uint32_t qkey, std::uint32_t mtu) {
+  kmd::QpConnection c;
+  c.path.source_ip = ip_of(at.host().index(), false);
+  c.path.dest_ip = ip_of(at.host().index(), true);
+  c.path_mtu = ibv_mtu(mtu);
+  c.qkey = qkey;
+  return c;
+}
+
+umd::AddressHandle::Spec address_of(Endpoint& to, bool ipv6) {
+  return {.dest_ip = ip_of(to.host().index(), ipv6), .dest_mac = mac_of(to.host().index()), .second_source = ipv6};
+}
+
 void connect_pair(Endpoint& a, IND2QueuePair& qp_a, Endpoint& b, IND2QueuePair& qp_b, const ConnectParameters& parameters) {
   connect_pair(a, core_of(qp_a), b, core_of(qp_b), parameters);
 }

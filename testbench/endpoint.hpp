@@ -83,6 +83,10 @@ umd::QueuePair& core_of(IND2QueuePair& qp);
 
 /// How a queue pair of `from` reaches queue pair `dest_qpn` of `to`; the PSNs are left at 0.
 kmd::QpConnection connection_to(Endpoint& from, Endpoint& to, std::uint32_t dest_qpn, const ConnectParameters& parameters);
+/// What a UD queue pair of `at` has instead: its IPv4 address, as its second one the IPv6 address, and its Q_Key.
+kmd::QpConnection datagram_attributes(Endpoint& at, std::uint32_t qkey, std::uint32_t mtu = 4096);
+/// The way to `to` from a queue pair with those.
+umd::AddressHandle::Spec address_of(Endpoint& to, bool ipv6);
 /// MAC address of the port of `endpoint`.
 std::uint64_t mac_of(Endpoint& endpoint);
 

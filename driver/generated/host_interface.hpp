@@ -75,6 +75,8 @@ inline constexpr std::uint32_t kPciDeviceId = 0x524e;
 inline constexpr std::uint32_t kUarWqeWindowBytes = 0x100;
 /// UAR page of the kernel driver.
 inline constexpr std::uint32_t kKernelUar = 1;
+/// Space for the global route header in front of each datagram in its receive buffer (11.4.1.2).
+inline constexpr std::uint32_t kGrhBytes = 0x28;
 /// UDP destination port of RoCEv2 (annex A17.3.1.1).
 inline constexpr std::uint32_t kRoceUdpPort = 0x12b7;
 /// EtherType of IPv4.
@@ -180,7 +182,7 @@ enum class AdminOpcode : std::uint8_t {
   kDestroyMw = 52,  ///< As DestroyMr; binds change the tag, so it is not looked at. Unbinds the window
   kCreateFastMr = 53,  ///< admin_create_fast_mr; the region is not registered
   kDestroyFastMr = 54,  ///< As DestroyMr; fast registrations change the tag, so it is not looked at
-  kCreateQp = 64,  ///< admin_create_qp; the QP is in RESET
+  kCreateQp = 64,  ///< admin_create_qp; the QP is in RESET. QPN 1 is the general service interface (QP1): type Ud, UAR KernelUar. There is no QPN 0
   kDestroyQp = 65,  ///< Type 2B windows bound on it are unbound
   kModifyQp = 66,  ///< admin_modify_qp
   kQueryQp = 67,  ///< admin_qp_state
@@ -212,6 +214,14 @@ enum class MptType : std::uint8_t {
 };
 
 
+/// Transport service of a QP: bits 6:5 of the BTH opcodes that it sends and takes (InfiniBand specification 9.2.1).
+enum class QpType : std::uint8_t {
+  kRc = 0,  ///< Reliable connection
+  kUc = 1,  ///< Unreliable connection
+  kUd = 3,  ///< Unreliable datagram
+};
+
+
 /// BTH opcode of the RC transport (InfiniBand specification 9.2.1, table 38).
 enum class RcOpcode : std::uint8_t {
   kSendFirst = 0,
@@ -237,6 +247,13 @@ enum class RcOpcode : std::uint8_t {
   kFetchAdd = 20,
   kSendLastInvalidate = 22,
   kSendOnlyInvalidate = 23,
+};
+
+
+/// BTH opcode of the UD transport. Those of UC are those of RC plus 0x20, as far as it has them: SENDs and RDMA WRITEs without invalidate.
+enum class UdOpcode : std::uint8_t {
+  kSendOnly = 100,
+  kSendOnlyImmediate = 101,
 };
 
 
@@ -299,10 +316,12 @@ enum class Counter : std::uint8_t {
   kRxNoQp,  ///< Packets for a QPN that does not exist, dropped
   kRxBadState,  ///< Packets for a QP that may not receive them, dropped
   kRxBadPeer,  ///< Packets not from the QP's peer, or with a wrong P_Key, dropped
+  kRxBadQkey,  ///< Datagrams with a wrong Q_Key, dropped
+  kRxBrokenMessages,  ///< UC messages dropped because packets of them were missing or wrong
   kRxDuplicate,  ///< Duplicate requests
   kRxPsnError,  ///< Requests ahead of the expected PSN
-  kRxInvalidRequest,  ///< Requests that are NAKed invalid
-  kRxRnr,  ///< SENDs without a receive WQE
+  kRxInvalidRequest,  ///< Requests that are NAKed invalid; on UC and UD: of a wrong length or without the right, dropped
+  kRxRnr,  ///< Messages without a receive WQE: RNR NAK, or on UC and UD dropped
   kRxBehindAtomic,  ///< SENDs and WRITEs that came before an earlier atomic was executed, NAKed to come again
   kRxAcks,  ///< ACKs received
   kRxNaks,  ///< NAKs received
@@ -347,7 +366,7 @@ enum class Counter : std::uint8_t {
   kRetiredRecords,  ///< Retired-index records written
   kAdminCommands,  ///< Admin commands executed
 };
-inline constexpr std::array<std::string_view, 63> kCounterNames = {
+inline constexpr std::array<std::string_view, 65> kCounterNames = {
     "TxFrames",
     "TxRequests",
     "TxReadResponses",
@@ -364,6 +383,8 @@ inline constexpr std::array<std::string_view, 63> kCounterNames = {
     "RxNoQp",
     "RxBadState",
     "RxBadPeer",
+    "RxBadQkey",
+    "RxBrokenMessages",
     "RxDuplicate",
     "RxPsnError",
     "RxInvalidRequest",
@@ -1159,7 +1180,7 @@ struct EqDoorbell {
   bool operator==(const EqDoorbell&) const = default;
 };
 
-/// First segment of a send WQE. WRITE, READ and atomics continue with wqe_remote, atomics then with wqe_atomic; then come data segments, or inline payload bytes. An atomic has one data segment of 8 bytes, for the value that was at the peer. Binds continue with wqe_range and wqe_bind, FastRegister with wqe_range and wqe_fast_register, LocalInvalidate with nothing; these have no data. 128 bits.
+/// First segment of a send WQE. A SEND of a UD QP continues with wqe_address; WRITE, READ and atomics continue with wqe_remote, atomics then with wqe_atomic; then come data segments, or inline payload bytes. An atomic has one data segment of 8 bytes, for the value that was at the peer. Binds continue with wqe_range and wqe_bind, FastRegister with wqe_range and wqe_fast_register, LocalInvalidate with nothing; these have no data. 128 bits.
 struct WqeControl {
   static constexpr std::size_t kBits = 128;
   static constexpr std::size_t kBytes = 16;
@@ -1304,6 +1325,53 @@ struct WqeBind {
   bool operator==(const WqeBind&) const = default;
 };
 
+/// Address segment of a SEND on a UD QP: behind wqe_control, before the data segments or inline bytes. The source is an address of the QP; it says whether the packet is IPv4 or IPv6. The UDP source port is 0xC000 plus 14 bits of the flow label: bits 13:0 exclusive-or bits 19:14. The path MTU is that of the QP. 384 bits.
+struct WqeAddress {
+  static constexpr std::size_t kBits = 384;
+  static constexpr std::size_t kBytes = 48;
+  std::array<std::uint8_t, 16> dest_ip{};  ///< Network order: first byte on the wire is the lowest byte here; IPv4-mapped for IPv4
+  std::uint64_t dest_mac{};  ///< As in PortMac
+  std::uint8_t traffic_class{};
+  std::uint8_t hop_limit{};
+  std::uint32_t dest_qpn{};
+  std::uint8_t second_source{};  ///< Source address: 0: source_ip of the QP, 1: its dest_ip
+  std::uint8_t reserved0{};
+  std::uint32_t qkey{};  ///< Q_Key; with bit 31 set, that of the QP is sent (InfiniBand specification 10.2.5)
+  std::uint32_t flow_label{};  ///< 20 bits used
+  std::uint64_t reserved1{};
+  std::uint64_t reserved2{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 128>(to, dest_ip);
+    bits::put_little<128, 48>(to, dest_mac);
+    bits::put_little<176, 8>(to, traffic_class);
+    bits::put_little<184, 8>(to, hop_limit);
+    bits::put_little<192, 24>(to, dest_qpn);
+    bits::put_little<216, 1>(to, second_source);
+    bits::put_little<217, 7>(to, reserved0);
+    bits::put_little<224, 32>(to, qkey);
+    bits::put_little<256, 24>(to, flow_label);
+    bits::put_little<280, 40>(to, reserved1);
+    bits::put_little<320, 64>(to, reserved2);
+  }
+  static constexpr WqeAddress decode(std::span<const std::uint8_t, kBytes> from) {
+    WqeAddress v;
+    bits::get_little<0, 128>(from, v.dest_ip);
+    bits::get_little<128, 48>(from, v.dest_mac);
+    bits::get_little<176, 8>(from, v.traffic_class);
+    bits::get_little<184, 8>(from, v.hop_limit);
+    bits::get_little<192, 24>(from, v.dest_qpn);
+    bits::get_little<216, 1>(from, v.second_source);
+    bits::get_little<217, 7>(from, v.reserved0);
+    bits::get_little<224, 32>(from, v.qkey);
+    bits::get_little<256, 24>(from, v.flow_label);
+    bits::get_little<280, 40>(from, v.reserved1);
+    bits::get_little<320, 64>(from, v.reserved2);
+    return v;
+  }
+  bool operator==(const WqeAddress&) const = default;
+};
+
 /// Fast-register segment. The page list lies in host memory, as that of CreateMr, and stays in use until the region is invalidated. 128 bits.
 struct WqeFastRegister {
   static constexpr std::size_t kBits = 128;
@@ -1412,12 +1480,14 @@ struct Cqe {
   std::uint8_t solicited{};  ///< The SEND or RDMA WRITE asked for an event
   std::uint8_t with_imm{};  ///< `immediate` is immediate data
   std::uint8_t with_invalidate{};  ///< `immediate` is the key that the SEND invalidated
+  std::uint8_t grh{};  ///< Datagram: the first 40 bytes of the buffer hold its IPv6 header, or 20 unused bytes and its IPv4 header (annex A17.4.5.1); byte_count has them too
   std::uint8_t reserved0{};
   std::uint32_t byte_count{};  ///< Receive: bytes of the message. Send queue: bytes of the request
   std::uint32_t immediate{};  ///< Receive: see with_imm, with_invalidate
   std::uint16_t retired_index{};  ///< Send queue: all WQEs before this index have retired
   std::uint8_t syndrome{};  ///< Detail of a failure, for diagnosis (XlateStatus, MemOpStatus or AETH syndrome)
-  std::uint64_t reserved2{};
+  std::uint32_t source_qpn{};  ///< Datagram: who sent it
+  std::uint16_t reserved2{};
   std::uint64_t timestamp{};  ///< CycleCounter when the entry was made
   std::uint64_t reserved3{};
   std::uint64_t reserved4{};
@@ -1435,12 +1505,14 @@ struct Cqe {
     bits::put_little<57, 1>(to, solicited);
     bits::put_little<58, 1>(to, with_imm);
     bits::put_little<59, 1>(to, with_invalidate);
-    bits::put_little<60, 4>(to, reserved0);
+    bits::put_little<60, 1>(to, grh);
+    bits::put_little<61, 3>(to, reserved0);
     bits::put_little<64, 32>(to, byte_count);
     bits::put_little<96, 32>(to, immediate);
     bits::put_little<128, 16>(to, retired_index);
     bits::put_little<144, 8>(to, syndrome);
-    bits::put_little<152, 40>(to, reserved2);
+    bits::put_little<152, 24>(to, source_qpn);
+    bits::put_little<176, 16>(to, reserved2);
     bits::put_little<192, 64>(to, timestamp);
     bits::put_little<256, 64>(to, reserved3);
     bits::put_little<320, 64>(to, reserved4);
@@ -1459,12 +1531,14 @@ struct Cqe {
     bits::get_little<57, 1>(from, v.solicited);
     bits::get_little<58, 1>(from, v.with_imm);
     bits::get_little<59, 1>(from, v.with_invalidate);
-    bits::get_little<60, 4>(from, v.reserved0);
+    bits::get_little<60, 1>(from, v.grh);
+    bits::get_little<61, 3>(from, v.reserved0);
     bits::get_little<64, 32>(from, v.byte_count);
     bits::get_little<96, 32>(from, v.immediate);
     bits::get_little<128, 16>(from, v.retired_index);
     bits::get_little<144, 8>(from, v.syndrome);
-    bits::get_little<152, 40>(from, v.reserved2);
+    bits::get_little<152, 24>(from, v.source_qpn);
+    bits::get_little<176, 16>(from, v.reserved2);
     bits::get_little<192, 64>(from, v.timestamp);
     bits::get_little<256, 64>(from, v.reserved3);
     bits::get_little<320, 64>(from, v.reserved4);
@@ -1902,9 +1976,10 @@ struct AdminCreateQp {
   std::uint8_t rq_log_depth{};
   std::uint8_t rq_log_stride{};
   std::uint8_t fast_register{};  ///< FastRegister requests are executed; for queue pairs of the kernel only, because they name DMA addresses
-  std::uint16_t reserved0{};
+  std::uint8_t reserved0{};
+  std::uint8_t qp_type{};  ///< QpType
   std::uint32_t srqn{};  ///< With use_srq
-  std::uint8_t use_srq{};  ///< Receive WQEs come from an SRQ; rq_* are not used
+  std::uint8_t use_srq{};  ///< Receive WQEs come from an SRQ; rq_* are not used. RC only
   std::uint8_t reserved1{};
   std::array<std::uint8_t, 76> reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
@@ -1921,7 +1996,8 @@ struct AdminCreateQp {
     bits::put_little<288, 8>(to, rq_log_depth);
     bits::put_little<296, 8>(to, rq_log_stride);
     bits::put_little<304, 1>(to, fast_register);
-    bits::put_little<305, 15>(to, reserved0);
+    bits::put_little<305, 7>(to, reserved0);
+    bits::put_little<312, 8>(to, qp_type);
     bits::put_little<320, 24>(to, srqn);
     bits::put_little<344, 1>(to, use_srq);
     bits::put_little<345, 7>(to, reserved1);
@@ -1941,7 +2017,8 @@ struct AdminCreateQp {
     bits::get_little<288, 8>(from, v.rq_log_depth);
     bits::get_little<296, 8>(from, v.rq_log_stride);
     bits::get_little<304, 1>(from, v.fast_register);
-    bits::get_little<305, 15>(from, v.reserved0);
+    bits::get_little<305, 7>(from, v.reserved0);
+    bits::get_little<312, 8>(from, v.qp_type);
     bits::get_little<320, 24>(from, v.srqn);
     bits::get_little<344, 1>(from, v.use_srq);
     bits::get_little<345, 7>(from, v.reserved1);
@@ -1951,7 +2028,7 @@ struct AdminCreateQp {
   bool operator==(const AdminCreateQp&) const = default;
 };
 
-/// Body of ModifyQp: RESET to INIT, INIT to RTR (path, receive side), RTR to RTS (send side), any to ERR or RESET. Attributes that the transition does not take are ignored. 960 bits.
+/// Body of ModifyQp: RESET to INIT, INIT to RTR (path, receive side), RTR to RTS (send side), any to ERR or RESET. Attributes that the transition does not take are ignored. A UD QP has no peer: of the path it has pkey, source_ip, and in dest_ip a second address of its own (or the same again), IPv4-mapped or IPv6, and no limits of Reads, retries or time-outs; nor has UC the latter. 960 bits.
 struct AdminModifyQp {
   static constexpr std::size_t kBits = 960;
   static constexpr std::size_t kBytes = 120;
@@ -1978,7 +2055,7 @@ struct AdminModifyQp {
   std::uint8_t reserved2{};
   std::uint16_t udp_source_port{};
   std::uint32_t flow_label{};  ///< 20 bits used
-  std::uint32_t reserved3{};
+  std::uint32_t qkey{};  ///< UD: Q_Key of the QP. Taken by the transitions to INIT, RTR and RTS
   std::uint64_t dest_mac{};  ///< As in PortMac
   std::uint16_t reserved4{};
   std::array<std::uint8_t, 16> source_ip{};  ///< Network order: first byte on the wire is the lowest byte here
@@ -2009,7 +2086,7 @@ struct AdminModifyQp {
     bits::put_little<176, 8>(to, reserved2);
     bits::put_little<184, 16>(to, udp_source_port);
     bits::put_little<200, 24>(to, flow_label);
-    bits::put_little<224, 32>(to, reserved3);
+    bits::put_little<224, 32>(to, qkey);
     bits::put_little<256, 48>(to, dest_mac);
     bits::put_little<304, 16>(to, reserved4);
     bits::put_little<320, 128>(to, source_ip);
@@ -2041,7 +2118,7 @@ struct AdminModifyQp {
     bits::get_little<176, 8>(from, v.reserved2);
     bits::get_little<184, 16>(from, v.udp_source_port);
     bits::get_little<200, 24>(from, v.flow_label);
-    bits::get_little<224, 32>(from, v.reserved3);
+    bits::get_little<224, 32>(from, v.qkey);
     bits::get_little<256, 48>(from, v.dest_mac);
     bits::get_little<304, 16>(from, v.reserved4);
     bits::get_little<320, 128>(from, v.source_ip);
@@ -2549,6 +2626,29 @@ struct Reth {
     return v;
   }
   bool operator==(const Reth&) const = default;
+};
+
+/// Datagram extended transport header (9.3.2). 64 bits.
+struct Deth {
+  static constexpr std::size_t kBits = 64;
+  static constexpr std::size_t kBytes = 8;
+  std::uint32_t qkey{};
+  std::uint8_t reserved{};
+  std::uint32_t source_qpn{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_big<32, 32>(to, qkey);
+    bits::put_big<24, 8>(to, reserved);
+    bits::put_big<0, 24>(to, source_qpn);
+  }
+  static constexpr Deth decode(std::span<const std::uint8_t, kBytes> from) {
+    Deth v;
+    bits::get_big<32, 32>(from, v.qkey);
+    bits::get_big<24, 8>(from, v.reserved);
+    bits::get_big<0, 24>(from, v.source_qpn);
+    return v;
+  }
+  bool operator==(const Deth&) const = default;
 };
 
 /// ACK extended transport header (9.3.5). 32 bits.

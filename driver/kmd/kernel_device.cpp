@@ -15,6 +15,7 @@ constexpr std::uint64_t kMaxRegionBytes = 1ULL << 47;  // admin_create_mr.length
 // SRQ one of its limit and one error event, so this many entries are never all in use while there are at most 256 of each.
 constexpr unsigned kLogEqDepth = 11;
 constexpr unsigned kQpTagBits = 24 - hw::kQpIndexBits;
+constexpr std::uint32_t kReservedQps = 2;  // The management interfaces, QPN 0 and 1
 constexpr unsigned kPdTagBits = 12;
 constexpr std::uint32_t kPdCount = 4096;
 constexpr unsigned kKeyTagBits = 8;
@@ -39,7 +40,7 @@ Result<void> KernelDevice::bring_up(const KernelOptions& options) {
   device_.write64(registers_.identity(hw::reg::kDeviceControl), hw::RegDeviceControl{.enable = 1}.word());
   if (auto queried = query_limits(); !queried) return queried;
 
-  qps_ = std::make_unique<NumberPool>(device_, limits_.max_qp, 0, kQpTagBits);
+  qps_ = std::make_unique<NumberPool>(device_, limits_.max_qp + kReservedQps, kReservedQps, kQpTagBits);
   cqs_ = std::make_unique<NumberPool>(device_, limits_.max_cq, 0, 0);
   srqs_ = std::make_unique<NumberPool>(device_, limits_.max_srq, 0, 0);
   mrs_ = std::make_unique<NumberPool>(device_, limits_.max_mr, 0, kKeyTagBits);
@@ -81,7 +82,7 @@ Result<void> KernelDevice::query_limits() {
   const auto caps = hw::AdminCapabilities::decode(*reply);
   limits_ = {.vendor_id = registers_.vendor_id(),
              .device_id = registers_.device_id(),
-             .max_qp = 1U << caps.log_max_qp,
+             .max_qp = (1U << caps.log_max_qp) - kReservedQps,
              .max_cq = 1U << caps.log_max_cq,
              .max_eq = 1U << caps.log_max_eq,
              .max_mr = 1U << caps.log_max_mr,

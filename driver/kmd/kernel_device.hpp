@@ -35,7 +35,7 @@ struct SrqSpec;
 struct Limits {
   std::uint16_t vendor_id{};
   std::uint16_t device_id{};
-  std::uint32_t max_qp{};
+  std::uint32_t max_qp{};  ///< Beside QP1
   std::uint32_t max_cq{};
   std::uint32_t max_eq{};
   std::uint32_t max_mr{};

@@ -1,9 +1,18 @@
 #include "driver/kmd/kernel_qp.hpp"
 
+#include "driver/kmd/path_entropy.hpp"
+
 namespace rnic::kmd {
 namespace {
 
 constexpr std::uint32_t kIndexMask = (1U << hw::kQpIndexBits) - 1;
+
+bool is_pooled(std::uint32_t qpn) { return qpn != kGeneralServiceQpn; }
+
+std::uint16_t source_port(const QpPath& path, std::uint32_t qpn, std::uint32_t dest_qpn) {
+  if (path.udp_source_port != 0) return path.udp_source_port;
+  return udp_source_port_for(path.flow_label != 0 ? path.flow_label : flow_label_for(qpn, dest_qpn));
+}
 
 bool in_range(unsigned value, unsigned low, unsigned high) { return value >= low && value <= high; }
 
@@ -19,6 +28,7 @@ Result<std::unique_ptr<KernelQp>> KernelDevice::create_qp(const QpSpec& spec) {
                      !in_range(spec.rq_log_stride, hw::kMinLogReceiveStride, hw::kMaxLogStride))) {
     return Error::kInvalidParameter;
   }
+  if (spec.general_service && (spec.type != hw::QpType::kUd || spec.uar != hw::kKernelUar)) return Error::kInvalidParameter;
   auto send_ring = DmaMemory::allocate(device_, 1ULL << (spec.sq_log_depth + spec.sq_log_stride));
   if (!send_ring) return send_ring.error();
   Result<DmaMemory> receive_ring = DmaMemory{};
@@ -26,13 +36,15 @@ Result<std::unique_ptr<KernelQp>> KernelDevice::create_qp(const QpSpec& spec) {
   if (!receive_ring) return receive_ring.error();
   auto retired = pool_.allocate(hw::RetiredRecord::kBytes);
   if (!retired) return retired.error();
-  auto number = qps_->acquire();
-  if (!number) {
-    pool_.free(*retired);
-    return number.error();
+  std::uint32_t qpn = kGeneralServiceQpn;
+  if (!spec.general_service) {
+    auto number = qps_->acquire();
+    if (!number) {
+      pool_.free(*retired);
+      return number.error();
+    }
+    qpn = (number->tag << hw::kQpIndexBits) | number->index;
   }
-
-  const std::uint32_t qpn = (number->tag << hw::kQpIndexBits) | number->index;
   hw::AdminCreateQp body;
   body.sq_base = send_ring->iova();
   body.rq_base = receive_ring->iova();
@@ -50,9 +62,10 @@ Result<std::unique_ptr<KernelQp>> KernelDevice::create_qp(const QpSpec& spec) {
     body.srqn = *spec.srqn;
   }
   body.fast_register = spec.fast_register;
+  body.qp_type = static_cast<std::uint8_t>(spec.type);
   auto reply = admin_.execute(hw::AdminOpcode::kCreateQp, qpn, body);
   if (!reply) {
-    qps_->release(number->index);
+    if (is_pooled(qpn)) qps_->release(qpn & kIndexMask);
     if (admin_.failed()) {
       send_ring->abandon();
       receive_ring->abandon();
@@ -62,7 +75,7 @@ Result<std::unique_ptr<KernelQp>> KernelDevice::create_qp(const QpSpec& spec) {
     return reply.error();
   }
   return std::unique_ptr<KernelQp>(
-      new KernelQp(*this, qpn, send_ring.take(), receive_ring.take(), *retired));
+      new KernelQp(*this, qpn, spec.uar == hw::kKernelUar, send_ring.take(), receive_ring.take(), *retired));
 }
 
 KernelQp::~KernelQp() {
@@ -74,6 +87,7 @@ KernelQp::~KernelQp() {
 
 Result<void> KernelQp::modify(hw::QpState next, const QpConnection& connection) {
   const QpPath& path = connection.path;
+  if ((connection.qkey & kPrivilegedQkey) != 0 && !privileged_) return Error::kInvalidParameter;
   hw::AdminModifyQp body;
   body.next_state = static_cast<std::uint8_t>(next);
   body.path_mtu = connection.path_mtu;
@@ -93,8 +107,9 @@ Result<void> KernelQp::modify(hw::QpState next, const QpConnection& connection) 
   body.sq_psn = connection.send_psn;
   body.traffic_class = path.traffic_class;
   body.hop_limit = path.hop_limit;
-  body.udp_source_port = path.udp_source_port;
+  body.udp_source_port = source_port(path, qpn_, connection.dest_qpn);
   body.flow_label = path.flow_label;
+  body.qkey = connection.qkey;
   body.dest_mac = path.dest_mac;
   body.source_ip = path.source_ip;
   body.dest_ip = path.dest_ip;
@@ -131,7 +146,7 @@ Result<void> KernelQp::destroy() {
   if (auto done = kernel_.destroy(hw::AdminOpcode::kDestroyQp, qpn_); !done) return done;
   live_ = false;
   kernel_.pool_.free(retired_);
-  kernel_.qps_->release(qpn_ & kIndexMask);
+  if (is_pooled(qpn_)) kernel_.qps_->release(qpn_ & kIndexMask);
   return {};
 }
 

@@ -10,6 +10,12 @@
 
 namespace rnic::kmd {
 
+/// Queue pairs 0 and 1 are the management interfaces (InfiniBand specification 10.2.4.1); RoCE has no 0.
+inline constexpr std::uint32_t kGeneralServiceQpn = 1;
+inline constexpr std::uint32_t kGeneralServiceQkey = 0x80010000;
+/// A Q_Key with this bit belongs to privileged software (10.2.5): a process sends with such a one only if its queue pair has it.
+inline constexpr std::uint32_t kPrivilegedQkey = 0x80000000;
+
 struct QpSpec {
   std::uint32_t pd{};
   std::uint32_t uar{};
@@ -21,9 +27,12 @@ struct QpSpec {
   unsigned rq_log_stride{};
   std::optional<std::uint32_t> srqn{};  ///< Receives come from this shared receive queue; rq_* are not used
   bool fast_register{};  ///< FastRegister requests are executed: the kernel's own queue pairs only, for they name DMA addresses
+  hw::QpType type = hw::QpType::kRc;
+  bool general_service{};  ///< QP1: type UD, on the kernel driver's UAR
 };
 
-/// Where a queue pair sends. Addresses in network order, first byte on the wire first; IPv4 addresses IPv4-mapped.
+/// Where a queue pair sends. Addresses in network order, first byte on the wire first; IPv4 addresses IPv4-mapped. A UD queue pair
+/// takes from here its P_Key and its own addresses, a second one in `dest_ip`; where it sends, each request says.
 struct QpPath {
   std::array<std::uint8_t, 16> source_ip{};
   std::array<std::uint8_t, 16> dest_ip{};
@@ -31,15 +40,16 @@ struct QpPath {
   bool ipv6{};
   std::uint8_t traffic_class{};
   std::uint8_t hop_limit = 64;
-  std::uint16_t udp_source_port = 0xC000;
+  std::uint16_t udp_source_port{};  ///< 0: from the flow label, or, if that is 0 too, from both QPNs
   std::uint32_t flow_label{};
   std::uint16_t pkey = 0xFFFF;
 };
 
 /// Everything two connected queue pairs agree on, as one of them sees it.
 struct QpConnection {
-  QpPath path;
+  QpPath path{};
   std::uint32_t dest_qpn{};
+  std::uint32_t qkey{};             ///< UD
   std::uint32_t send_psn{};         ///< First PSN of this side
   std::uint32_t receive_psn{};      ///< First PSN of the peer
   std::uint8_t path_mtu = 5;        ///< ibv_mtu
@@ -71,7 +81,7 @@ class KernelQp {
   }
 
   /// State transitions (InfiniBand specification 10.3.1). `connection` gives what the transition takes; the device
-  /// ignores the rest. Errors: kInvalidState, kInvalidParameter, those of the admin queue.
+  /// ignores the rest. Errors: kInvalidState, kInvalidParameter (also a privileged Q_Key for a process), those of the admin queue.
   [[nodiscard]] Result<void> to_init(const QpConnection& connection);
   [[nodiscard]] Result<void> to_rtr(const QpConnection& connection);
   [[nodiscard]] Result<void> to_rts(const QpConnection& connection);
@@ -89,15 +99,16 @@ class KernelQp {
 
  private:
   friend class KernelDevice;
-  KernelQp(KernelDevice& kernel, std::uint32_t qpn, DmaMemory send_ring, DmaMemory receive_ring,
+  KernelQp(KernelDevice& kernel, std::uint32_t qpn, bool privileged, DmaMemory send_ring, DmaMemory receive_ring,
            DmaBlock retired)
-      : kernel_(kernel), qpn_(qpn), send_ring_(std::move(send_ring)), receive_ring_(std::move(receive_ring)),
+      : kernel_(kernel), qpn_(qpn), privileged_(privileged), send_ring_(std::move(send_ring)), receive_ring_(std::move(receive_ring)),
         retired_(retired) {}
 
   Result<void> modify(hw::QpState next, const QpConnection& connection);
 
   KernelDevice& kernel_;
   const std::uint32_t qpn_;
+  const bool privileged_;  ///< On the kernel driver's UAR
   DmaMemory send_ring_;
   DmaMemory receive_ring_;
   const DmaBlock retired_;

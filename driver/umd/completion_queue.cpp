@@ -78,6 +78,8 @@ CompletionQueue::Decoded CompletionQueue::resolve(const hw::Cqe& cqe) {
   decoded.completion.with_immediate = cqe.with_imm != 0;
   decoded.completion.with_invalidate = cqe.with_invalidate != 0;
   decoded.completion.immediate = cqe.immediate;
+  decoded.completion.grh = cqe.grh != 0;
+  decoded.completion.source_qpn = cqe.source_qpn;
   decoded.completion.timestamp = cqe.timestamp;
   const auto client = clients_.find(cqe.qpn);
   if (client == clients_.end()) return decoded;

@@ -15,9 +15,15 @@ Result<std::shared_ptr<ProcessContext>> ProcessContext::open(kmd::KernelDevice& 
   return std::shared_ptr<ProcessContext>(new ProcessContext(kernel, *uar, *pd));
 }
 
+Result<std::shared_ptr<ProcessContext>> ProcessContext::open_kernel(kmd::KernelDevice& kernel) {
+  auto pd = kernel.acquire_pd();
+  if (!pd) return pd.error();
+  return std::shared_ptr<ProcessContext>(new ProcessContext(kernel, hw::kKernelUar, *pd));
+}
+
 ProcessContext::~ProcessContext() {
   kernel_.release_pd(pd_);
-  kernel_.release_uar(uar_);
+  if (uar_ != hw::kKernelUar) kernel_.release_uar(uar_);
 }
 
 void ProcessContext::ring(std::uint32_t doorbell, std::uint64_t value) {

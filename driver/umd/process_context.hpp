@@ -16,6 +16,8 @@ class ProcessContext {
  public:
   /// Errors: kOutOfResources. `kernel` must outlive the context.
   static Result<std::shared_ptr<ProcessContext>> open(kmd::KernelDevice& kernel);
+  /// The kernel driver's own: its UAR, and a protection domain. For QP1. Errors: kOutOfResources.
+  static Result<std::shared_ptr<ProcessContext>> open_kernel(kmd::KernelDevice& kernel);
   ~ProcessContext();
   ProcessContext(const ProcessContext&) = delete;
   ProcessContext& operator=(const ProcessContext&) = delete;

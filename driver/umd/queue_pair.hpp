@@ -15,7 +15,7 @@
 
 namespace rnic::umd {
 
-/// A reliable connected queue pair of a process: its queues, its completion queues, and its state as the
+/// A queue pair of a process: its queues, its completion queues, and its state as the
 /// driver moves it. Thread safe; control functions let time pass.
 class QueuePair final : public kmd::EventSink {
  public:
@@ -27,10 +27,12 @@ class QueuePair final : public kmd::EventSink {
   };
 
   struct Spec {
-    std::shared_ptr<CompletionQueue> send_cq;
-    std::shared_ptr<CompletionQueue> receive_cq;
+    std::shared_ptr<CompletionQueue> send_cq{};
+    std::shared_ptr<CompletionQueue> receive_cq{};
     std::shared_ptr<SharedReceiveQueue> shared_receives{};  ///< Receives come from it; the receive capacity is not used
-    QueueCapacity capacity;  ///< Exact, except at least 4 segments (decisions 37)
+    hw::QpType type = hw::QpType::kRc;
+    bool general_service{};  ///< QP1: type UD, in the kernel driver's own context
+    QueueCapacity capacity{};  ///< Exact, except at least 4 segments (decisions 37)
     void* context{};         ///< Comes back in the completions
     /// Fast registrations may be posted. They name DMA addresses, so this is for the kernel's own queue pairs only.
     bool fast_register{};
@@ -45,6 +47,7 @@ class QueuePair final : public kmd::EventSink {
   [[nodiscard]] const std::shared_ptr<ProcessContext>& process() const { return process_; }
   [[nodiscard]] kmd::KernelQp& kernel_qp() { return *kernel_qp_; }
   [[nodiscard]] kmd::KernelDevice& kernel() { return process_->kernel(); }
+  [[nodiscard]] hw::QpType type() const { return type_; }
   [[nodiscard]] std::uint32_t qpn() const { return kernel_qp_->qpn(); }
   [[nodiscard]] const QueueCapacity& granted() const { return granted_; }
   [[nodiscard]] State state() const { return state_.load(); }
@@ -63,7 +66,7 @@ class QueuePair final : public kmd::EventSink {
   /// Rings for what was posted with `defer`.
   void ring_deferred();
 
-  /// Idle to ready, ready to connected, and both. Errors: kInvalidState, those of KernelQp.
+  /// Idle to ready, ready to connected, and both. A UD queue pair has no peer: `connection` has its own addresses, P_Key, Q_Key. Errors: kInvalidState, those of KernelQp.
   [[nodiscard]] Result<void> to_ready(const kmd::QpConnection& connection);
   [[nodiscard]] Result<void> to_connected(const kmd::QpConnection& connection);
   [[nodiscard]] Result<void> connect(const kmd::QpConnection& connection);
@@ -79,7 +82,7 @@ class QueuePair final : public kmd::EventSink {
 
  private:
   QueuePair(std::shared_ptr<ProcessContext> process, const Spec& spec, const QueueCapacity& granted)
-      : process_(std::move(process)), send_cq_(spec.send_cq), receive_cq_(spec.receive_cq),
+      : process_(std::move(process)), type_(spec.type), send_cq_(spec.send_cq), receive_cq_(spec.receive_cq),
         shared_receives_(spec.shared_receives), granted_(granted) {}
 
   template <typename Request>
@@ -93,6 +96,7 @@ class QueuePair final : public kmd::EventSink {
   void end_change();
 
   const std::shared_ptr<ProcessContext> process_;
+  const hw::QpType type_;
   const std::shared_ptr<CompletionQueue> send_cq_;
   const std::shared_ptr<CompletionQueue> receive_cq_;
   const std::shared_ptr<SharedReceiveQueue> shared_receives_;

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "driver/generated/host_interface.hpp"
+#include "driver/umd/address_handle.hpp"
 
 namespace rnic::umd {
 
@@ -24,6 +25,9 @@ struct SendRequest {
   std::uint32_t immediate{};       ///< With immediate data: the data. With invalidate: the peer's key
   std::uint64_t swap_add{};        ///< Atomics: what to write, or to add
   std::uint64_t compare{};         ///< Compare and swap: write only if this is there
+  const AddressHandle* address{};  ///< UD: where to. Read during the call only
+  std::uint32_t dest_qpn{};        ///< UD
+  std::uint32_t qkey{};            ///< UD; with the top bit set, that of the queue pair is sent (InfiniBand specification 10.2.5)
   bool silent{};
   bool fence{};
   bool solicited{};
@@ -75,6 +79,8 @@ struct Completion {
   bool with_immediate{};      ///< Receives: `immediate` came with the message
   bool with_invalidate{};     ///< Receives: `immediate` is the local key that the message invalidated
   std::uint32_t immediate{};
+  bool grh{};                 ///< Datagrams received: the first 40 bytes hold the IPv6 header, or from byte 20 on the IPv4 header
+  std::uint32_t source_qpn{};  ///< Datagrams received: who sent it
   std::uint64_t timestamp{};
 };
 

@@ -33,13 +33,21 @@ RequestKind kind_of(hw::WqeOpcode opcode) {
   return RequestKind::kSend;
 }
 
+/// InfiniBand specification 9.4, table 37.
+bool has_operation(hw::QpType type, hw::WqeOpcode opcode) {
+  if (type == hw::QpType::kRc) return true;
+  if (opcode == hw::WqeOpcode::kSend || opcode == hw::WqeOpcode::kSendImmediate) return true;
+  return type == hw::QpType::kUc && (opcode == hw::WqeOpcode::kWrite || opcode == hw::WqeOpcode::kWriteImmediate);
+}
+
 bool is_atomic(RequestKind kind) { return kind == RequestKind::kCompareSwap || kind == RequestKind::kFetchAdd; }
 
 }  // namespace
 
-unsigned SendQueue::log_stride_for(std::uint32_t segments, std::uint32_t inline_bytes) {
+unsigned SendQueue::log_stride_for(std::uint32_t segments, std::uint32_t inline_bytes, hw::QpType type) {
   const std::size_t body = std::max<std::size_t>(segments * kSegmentBytes, inline_bytes);
-  const auto bytes = std::bit_ceil(kHeadBytes + body);
+  const std::size_t head = type == hw::QpType::kUd ? hw::WqeControl::kBytes + hw::WqeAddress::kBytes : kHeadBytes;
+  const auto bytes = std::bit_ceil(head + body);
   return std::max<unsigned>(std::bit_width(bytes) - 1, hw::kMinLogSendStride);
 }
 
@@ -91,6 +99,9 @@ Result<std::uint32_t> SendQueue::check(const SendRequest& request) const {
   if (is_atomic(kind_of(request.opcode)) && (request.segments.size() != 1 || length != kAtomicBytes || request.inline_data)) {
     return Error::kInvalidParameter;
   }
+  if (!has_operation(layout_.type, request.opcode) || (layout_.type == hw::QpType::kUd && request.address == nullptr)) {
+    return Error::kInvalidParameter;
+  }
   return static_cast<std::uint32_t>(length);
 }
 
@@ -99,7 +110,11 @@ std::size_t SendQueue::build(const SendRequest& request, std::uint32_t length,
                              std::span<std::uint8_t, kMaxWqeBytes> wqe) {
   std::size_t used = hw::WqeControl::kBytes;
   const RequestKind kind = kind_of(request.opcode);
-  if (kind != RequestKind::kSend) {
+  if (layout_.type == hw::QpType::kUd) {
+    const auto address = request.address->segment(layout_.qpn, request.dest_qpn, request.qkey);
+    address.encode(std::span<std::uint8_t, hw::WqeAddress::kBytes>(wqe.subspan(used, hw::WqeAddress::kBytes)));
+    used += hw::WqeAddress::kBytes;
+  } else if (kind != RequestKind::kSend) {
     const hw::WqeRemote remote{.va = request.remote_address, .rkey = request.remote_key};
     remote.encode(std::span<std::uint8_t, 16>(wqe.subspan(used, 16)));
     used += hw::WqeRemote::kBytes;

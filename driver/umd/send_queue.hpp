@@ -22,6 +22,7 @@ namespace rnic::umd {
 class SendQueue {
  public:
   struct Layout {
+    hw::QpType type = hw::QpType::kRc;
     std::uint32_t qpn{};
     std::uint8_t* ring{};
     unsigned log_depth{};
@@ -34,13 +35,15 @@ class SendQueue {
   };
 
   /// log2 of the stride that holds requests of so many segments and inline bytes.
-  [[nodiscard]] static unsigned log_stride_for(std::uint32_t segments, std::uint32_t inline_bytes);
+  [[nodiscard]] static unsigned log_stride_for(std::uint32_t segments, std::uint32_t inline_bytes,
+                                               hw::QpType type = hw::QpType::kRc);
 
   SendQueue(ProcessContext& process, const Layout& layout);
   SendQueue(const SendQueue&) = delete;
   SendQueue& operator=(const SendQueue&) = delete;
 
-  /// Errors: kTooManySegments, kMessageTooLong, kInvalidParameter (an atomic without exactly one segment of 8 bytes),
+  /// Errors: kTooManySegments, kMessageTooLong, kInvalidParameter (an atomic without exactly one segment of 8 bytes, an
+  /// operation that the transport service does not have, a datagram without an address),
   /// kQueueFull. After an error the ring is as it was, and what was deferred
   /// has been rung (decisions 33).
   [[nodiscard]] Result<void> post(const SendRequest& request);

@@ -119,6 +119,8 @@ module cqe_writer (
     cqe.with_imm        = item_data_i.with_imm;
     cqe.with_invalidate = item_data_i.with_invalidate;
     cqe.immediate       = item_data_i.immediate;
+    cqe.grh             = item_data_i.grh;
+    cqe.source_qpn      = item_data_i.source_qpn;
     cqe.timestamp     = timestamp_q;
     cqe.phase         = !ctx_q.pi[ctx_q.log_depth];
     wr_data_o         = '0;

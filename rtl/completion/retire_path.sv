@@ -68,6 +68,12 @@ module retire_path (
     fault_cmd.status   = (tx_fault_data_i.status == rnic_pkg::XlateStatusOk) ?
                          rnic_pkg::CqeStatusFatalErr : rnic_pkg::CqeStatusLocProtErr;
     fault_cmd.syndrome = {4'd0, tx_fault_data_i.status};
+    // Of UC and UD a message is done when it has left: as if it were acknowledged.
+    if (tx_fault_data_i.sent) begin
+      fault_cmd.command  = rnic_pkg::RetireCommandAck;
+      fault_cmd.status   = rnic_pkg::CqeStatusSuccess;
+      fault_cmd.syndrome = '0;
+    end
     fault_error        = '0;
     fault_error.qp     = tx_fault_data_i.qp;
     fault_error.status = rnic_pkg::CqeStatusRemAccessErr;

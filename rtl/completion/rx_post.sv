@@ -7,7 +7,8 @@
 /// A SEND or WRITE with immediate data that ends, or a SEND whose payload could not be placed, uses
 /// up the oldest receive WQE: its CQE is handed over and rq_done moves while the receive context is
 /// held, so that a flush comes wholly before or wholly after it. A WQE that a flush has taken
-/// already gets no second CQE, and its SEND no answer. A WQE of an SRQ is known by its tag, and
+/// already gets no second CQE, and its SEND no answer. Receive WQEs of UC and UD that were taken for
+/// dropped messages are given back: all that are not used up. A WQE of an SRQ is known by its tag, and
 /// whoever has it must complete it: when the QP is in the error state by then, with a flush; one
 /// that was taken by a message that has not ended is kept in srq_open, for the flush of the QP to
 /// find. One whose tag could not be read is lost, and the SRQ with it (srq_error_valid_o). The
@@ -89,7 +90,7 @@ module rx_post (
 
   rnic_pkg::rx_done_t done_q;
   rnic_pkg::recv_ctx_t ctx_q;
-  logic need_ctx, need_rsp, need_retire, need_error, live, emit, all_sent;
+  logic need_ctx, give_back, need_rsp, need_retire, need_error, live, emit, all_sent;
   logic rel_due_q, rsp_due_q, retire_due_q, error_due_q;
   logic rel_left, rsp_left, retire_left, error_left;
   logic [7:0] receive_status;
@@ -111,6 +112,7 @@ module rx_post (
       .refused_i       (refused_q),
       .need_ctx_o      (need_ctx),
       .receive_status_o(receive_status),
+      .give_back_o     (give_back),
       .need_rsp_o      (need_rsp),
       .rsp_cmd_o       (rsp_cmd_data_o),
       .need_retire_o   (need_retire),
@@ -145,7 +147,7 @@ module rx_post (
                 ctx_q.state != rnic_pkg::QpStateErr && !killed_q;
   assign flushed = done_q.srq && ctx_q.in_use &&
                    (ctx_q.state == rnic_pkg::QpStateErr || killed_q);
-  assign has_cqe = done_q.srq ? (live || flushed) && !done_q.wqe_lost : live;
+  assign has_cqe = done_q.srq ? (live || flushed) && !done_q.wqe_lost : live && !give_back;
 
   always_comb begin
     cqe_data_o            = '0;
@@ -162,11 +164,19 @@ module rx_post (
       cqe_data_o.with_imm        = done_q.with_imm;
       cqe_data_o.with_invalidate = done_q.with_invalidate;
       cqe_data_o.immediate       = done_q.immediate;
+      cqe_data_o.grh             = done_q.grh;
+      cqe_data_o.source_qpn      = done_q.source_qpn;
     end else begin
       cqe_data_o.syndrome = refused_q ? 8'(refusal_q) : {4'd0, done_q.status};
     end
     rel_data_o         = ctx_q;
-    rel_data_o.rq_done = ctx_q.rq_done + 1'b1;
+    if (give_back) begin
+      rel_data_o.rq_head = ctx_q.rq_done;
+      rel_data_o.msg     = '0;
+      rel_data_o.take    = !ctx_q.take;
+    end else begin
+      rel_data_o.rq_done = ctx_q.rq_done + 1'b1;
+    end
   end
 
   // Commands leave when their due bit is set and it is their turn.
@@ -175,7 +185,7 @@ module rx_post (
   assign rel_write_o     = live && !done_q.srq;
   assign rsp_cmd_valid_o = emit && need_rsp && rsp_due_q;
   assign retire_valid_o  = emit && need_retire && retire_due_q;
-  assign error_valid_o   = emit && need_error && error_due_q && !rsp_due_q;
+  assign error_valid_o   = emit && need_error && error_due_q && !(need_rsp && rsp_due_q);
   assign rel_left        = rel_valid_o && !rel_ready_i;
   assign rsp_left        = rsp_cmd_valid_o && !rsp_cmd_ready_i;
   assign retire_left     = retire_valid_o && !retire_ready_i;

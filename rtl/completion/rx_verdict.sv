@@ -7,8 +7,9 @@
 /// request whose payload has no place is answered with remote access error (RDMA WRITE and READ),
 /// or for a SEND with invalid request (receive buffer too short) or remote operational error (the
 /// responder's own scatter list is bad). A SEND with invalidate whose key may not be invalidated
-/// (refused_i) is answered with remote access error, and its Receive fails. A sequence error, an
-/// RNR NAK or a gap among the responses is no failure: the requester sends again.
+/// (refused_i) is answered with remote access error, and its Receive fails. On UC and UD nothing is
+/// answered. A sequence error, an RNR NAK or a gap among the responses is no failure: the requester
+/// sends again.
 module rx_verdict (
     input  wire rnic_pkg::rx_done_t done_i,
     // The invalidation that a SEND asked for was refused
@@ -16,6 +17,8 @@ module rx_verdict (
     // The packet uses up a receive WQE, with this status
     output logic                    need_ctx_o,
     output logic [7:0]              receive_status_o,
+    // Receive WQEs that were taken are given back; with need_ctx_o
+    output logic                    give_back_o,
     output logic                    need_rsp_o,
     output rnic_pkg::rsp_cmd_t      rsp_cmd_o,
     output logic                    need_retire_o,
@@ -70,7 +73,8 @@ module rx_verdict (
   always_comb begin : p_verdict
     need_ctx_o       = receive_fault;
     receive_status_o = receive_fault ? local_status : rnic_pkg::CqeStatusSuccess;
-    need_rsp_o       = access_fault || receive_fault;
+    give_back_o      = 1'b0;
+    need_rsp_o       = access_fault || (receive_fault && !done_i.unreliable);
     need_retire_o    = response_fault;
     need_error_o     = access_fault || receive_fault;
 
@@ -107,7 +111,7 @@ module rx_verdict (
         end
         rnic_pkg::RxActionReceiveDone: begin
           need_ctx_o        = 1'b1;
-          need_rsp_o        = 1'b1;
+          need_rsp_o        = !done_i.unreliable;
           rsp_cmd_o.command = rnic_pkg::RspCommandExecuted;
           if (refused_i) begin
             receive_status_o   = rnic_pkg::CqeStatusLocProtErr;
@@ -120,6 +124,10 @@ module rx_verdict (
         rnic_pkg::RxActionReceiveFlush: begin
           need_ctx_o       = 1'b1;
           receive_status_o = rnic_pkg::CqeStatusWrFlushErr;
+        end
+        rnic_pkg::RxActionGiveBack: begin
+          need_ctx_o  = 1'b1;
+          give_back_o = 1'b1;
         end
         rnic_pkg::RxActionReadRequest: begin
           need_rsp_o        = 1'b1;
@@ -169,7 +177,7 @@ module rx_verdict (
   logic unused_done;
   assign unused_done = &{1'b0, done_i.qpn, done_i.wqe_idx, done_i.solicited, done_i.write_imm,
       done_i.with_imm, done_i.with_invalidate, done_i.immediate, done_i.srq, done_i.takes,
-      done_i.srqn, done_i.wqe_lost, done_i.pd};
+      done_i.srqn, done_i.wqe_lost, done_i.pd, done_i.take, done_i.grh, done_i.source_qpn};
 endmodule
 
 `default_nettype wire

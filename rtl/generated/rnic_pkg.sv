@@ -67,6 +67,8 @@ package rnic_pkg;
   localparam logic [31:0] UarWqeWindowBytes = 32'd256;
   /// UAR page of the kernel driver.
   localparam logic [31:0] KernelUar = 32'd1;
+  /// Space for the global route header in front of each datagram in its receive buffer (11.4.1.2).
+  localparam logic [31:0] GrhBytes = 32'd40;
   /// UDP destination port of RoCEv2 (annex A17.3.1.1).
   localparam logic [31:0] RoceUdpPort = 32'd4791;
   /// EtherType of IPv4.
@@ -153,7 +155,7 @@ package rnic_pkg;
   localparam logic [7:0] AdminOpcodeDestroyMw = 8'd52;  // As DestroyMr; binds change the tag, so it is not looked at. Unbinds the window
   localparam logic [7:0] AdminOpcodeCreateFastMr = 8'd53;  // admin_create_fast_mr; the region is not registered
   localparam logic [7:0] AdminOpcodeDestroyFastMr = 8'd54;  // As DestroyMr; fast registrations change the tag, so it is not looked at
-  localparam logic [7:0] AdminOpcodeCreateQp = 8'd64;  // admin_create_qp; the QP is in RESET
+  localparam logic [7:0] AdminOpcodeCreateQp = 8'd64;  // admin_create_qp; the QP is in RESET. QPN 1 is the general service interface (QP1): type Ud, UAR KernelUar. There is no QPN 0
   localparam logic [7:0] AdminOpcodeDestroyQp = 8'd65;  // Type 2B windows bound on it are unbound
   localparam logic [7:0] AdminOpcodeModifyQp = 8'd66;  // admin_modify_qp
   localparam logic [7:0] AdminOpcodeQueryQp = 8'd67;  // admin_qp_state
@@ -176,6 +178,11 @@ package rnic_pkg;
   localparam logic [1:0] MptTypeWindow1 = 2'd1;  // Memory window, type 1
   localparam logic [1:0] MptTypeWindow2 = 2'd2;  // Memory window, type 2B
   localparam logic [1:0] MptTypeFastRegion = 2'd3;  // Fast-register memory region
+
+  // QpType: Transport service of a QP: bits 6:5 of the BTH opcodes that it sends and takes (InfiniBand specification 9.2.1).
+  localparam logic [1:0] QpTypeRc = 2'd0;  // Reliable connection
+  localparam logic [1:0] QpTypeUc = 2'd1;  // Unreliable connection
+  localparam logic [1:0] QpTypeUd = 2'd3;  // Unreliable datagram
 
   // RcOpcode: BTH opcode of the RC transport (InfiniBand specification 9.2.1, table 38).
   localparam logic [7:0] RcOpcodeSendFirst = 8'd0;
@@ -201,6 +208,10 @@ package rnic_pkg;
   localparam logic [7:0] RcOpcodeFetchAdd = 8'd20;
   localparam logic [7:0] RcOpcodeSendLastInvalidate = 8'd22;
   localparam logic [7:0] RcOpcodeSendOnlyInvalidate = 8'd23;
+
+  // UdOpcode: BTH opcode of the UD transport. Those of UC are those of RC plus 0x20, as far as it has them: SENDs and RDMA WRITEs without invalidate.
+  localparam logic [7:0] UdOpcodeSendOnly = 8'd100;
+  localparam logic [7:0] UdOpcodeSendOnlyImmediate = 8'd101;
 
   // AethSyndrome: AETH syndrome (InfiniBand specification 9.7.5.1.1, tables 45, 46).
   localparam logic [7:0] AethSyndromeAckNoCredit = 8'd31;  // ACK, end-to-end credits not used
@@ -306,6 +317,7 @@ package rnic_pkg;
   localparam logic [3:0] RxActionBadResponse = 4'd9;  // Requester: response out of sequence or of the wrong length
   localparam logic [3:0] RxActionGap = 4'd10;  // Requester: a later response has come than that of psn, which is lost: an implied NAK
   localparam logic [3:0] RxActionReceiveFlush = 4'd11;  // Packet behind a fault, which had taken a WQE of an SRQ: that is flushed
+  localparam logic [3:0] RxActionGiveBack = 4'd12;  // UC, UD: the message is dropped, and what was checked behind it; their receive WQEs serve the next ones
 
   // RspCommand: What the responder's output is asked to do.
   localparam logic [1:0] RspCommandExecuted = 2'd0;  // psn is executed; acknowledge when ack_req
@@ -354,7 +366,7 @@ package rnic_pkg;
   localparam logic [11:0] UarWqeWindow = 12'h800;
 
   // Bits of the event vector.
-  localparam int unsigned NumCounters = 63;
+  localparam int unsigned NumCounters = 65;
   localparam int unsigned CounterTxFrames = 0;
   localparam int unsigned CounterTxRequests = 1;
   localparam int unsigned CounterTxReadResponses = 2;
@@ -371,53 +383,55 @@ package rnic_pkg;
   localparam int unsigned CounterRxNoQp = 13;
   localparam int unsigned CounterRxBadState = 14;
   localparam int unsigned CounterRxBadPeer = 15;
-  localparam int unsigned CounterRxDuplicate = 16;
-  localparam int unsigned CounterRxPsnError = 17;
-  localparam int unsigned CounterRxInvalidRequest = 18;
-  localparam int unsigned CounterRxRnr = 19;
-  localparam int unsigned CounterRxBehindAtomic = 20;
-  localparam int unsigned CounterRxAcks = 21;
-  localparam int unsigned CounterRxNaks = 22;
-  localparam int unsigned CounterRxGaps = 23;
-  localparam int unsigned CounterRxReadResponses = 24;
-  localparam int unsigned CounterRxStrayResponses = 25;
-  localparam int unsigned CounterRxAtomics = 26;
-  localparam int unsigned CounterRxAtomicRepeats = 27;
-  localparam int unsigned CounterRxPlaceFaults = 28;
-  localparam int unsigned CounterXlateRequests = 29;
-  localparam int unsigned CounterXlateFaults = 30;
-  localparam int unsigned CounterTlbMisses = 31;
-  localparam int unsigned CounterTlbPrefetches = 32;
-  localparam int unsigned CounterDmaReads = 33;
-  localparam int unsigned CounterDmaWrites = 34;
-  localparam int unsigned CounterDmaReadErrors = 35;
-  localparam int unsigned CounterDmaReadTimeouts = 36;
-  localparam int unsigned CounterHostUnsupported = 37;
-  localparam int unsigned CounterSendDoorbells = 38;
-  localparam int unsigned CounterReceiveDoorbells = 39;
-  localparam int unsigned CounterCqDoorbells = 40;
-  localparam int unsigned CounterDoorbellsRefused = 41;
-  localparam int unsigned CounterWindowWqes = 42;
-  localparam int unsigned CounterWindowFallbacks = 43;
-  localparam int unsigned CounterWqeFetches = 44;
-  localparam int unsigned CounterWqeErrors = 45;
-  localparam int unsigned CounterMemoryOps = 46;
-  localparam int unsigned CounterMemoryOpsRefused = 47;
-  localparam int unsigned CounterFenceStalls = 48;
-  localparam int unsigned CounterReadLimitStalls = 49;
-  localparam int unsigned CounterWindowStalls = 50;
-  localparam int unsigned CounterSequenceRetries = 51;
-  localparam int unsigned CounterAckTimeouts = 52;
-  localparam int unsigned CounterRnrRetries = 53;
-  localparam int unsigned CounterRetriesExhausted = 54;
-  localparam int unsigned CounterCqes = 55;
-  localparam int unsigned CounterFlushedWqes = 56;
-  localparam int unsigned CounterCqOverruns = 57;
-  localparam int unsigned CounterEqes = 58;
-  localparam int unsigned CounterEqOverruns = 59;
-  localparam int unsigned CounterMsixMessages = 60;
-  localparam int unsigned CounterRetiredRecords = 61;
-  localparam int unsigned CounterAdminCommands = 62;
+  localparam int unsigned CounterRxBadQkey = 16;
+  localparam int unsigned CounterRxBrokenMessages = 17;
+  localparam int unsigned CounterRxDuplicate = 18;
+  localparam int unsigned CounterRxPsnError = 19;
+  localparam int unsigned CounterRxInvalidRequest = 20;
+  localparam int unsigned CounterRxRnr = 21;
+  localparam int unsigned CounterRxBehindAtomic = 22;
+  localparam int unsigned CounterRxAcks = 23;
+  localparam int unsigned CounterRxNaks = 24;
+  localparam int unsigned CounterRxGaps = 25;
+  localparam int unsigned CounterRxReadResponses = 26;
+  localparam int unsigned CounterRxStrayResponses = 27;
+  localparam int unsigned CounterRxAtomics = 28;
+  localparam int unsigned CounterRxAtomicRepeats = 29;
+  localparam int unsigned CounterRxPlaceFaults = 30;
+  localparam int unsigned CounterXlateRequests = 31;
+  localparam int unsigned CounterXlateFaults = 32;
+  localparam int unsigned CounterTlbMisses = 33;
+  localparam int unsigned CounterTlbPrefetches = 34;
+  localparam int unsigned CounterDmaReads = 35;
+  localparam int unsigned CounterDmaWrites = 36;
+  localparam int unsigned CounterDmaReadErrors = 37;
+  localparam int unsigned CounterDmaReadTimeouts = 38;
+  localparam int unsigned CounterHostUnsupported = 39;
+  localparam int unsigned CounterSendDoorbells = 40;
+  localparam int unsigned CounterReceiveDoorbells = 41;
+  localparam int unsigned CounterCqDoorbells = 42;
+  localparam int unsigned CounterDoorbellsRefused = 43;
+  localparam int unsigned CounterWindowWqes = 44;
+  localparam int unsigned CounterWindowFallbacks = 45;
+  localparam int unsigned CounterWqeFetches = 46;
+  localparam int unsigned CounterWqeErrors = 47;
+  localparam int unsigned CounterMemoryOps = 48;
+  localparam int unsigned CounterMemoryOpsRefused = 49;
+  localparam int unsigned CounterFenceStalls = 50;
+  localparam int unsigned CounterReadLimitStalls = 51;
+  localparam int unsigned CounterWindowStalls = 52;
+  localparam int unsigned CounterSequenceRetries = 53;
+  localparam int unsigned CounterAckTimeouts = 54;
+  localparam int unsigned CounterRnrRetries = 55;
+  localparam int unsigned CounterRetriesExhausted = 56;
+  localparam int unsigned CounterCqes = 57;
+  localparam int unsigned CounterFlushedWqes = 58;
+  localparam int unsigned CounterCqOverruns = 59;
+  localparam int unsigned CounterEqes = 60;
+  localparam int unsigned CounterEqOverruns = 61;
+  localparam int unsigned CounterMsixMessages = 62;
+  localparam int unsigned CounterRetiredRecords = 63;
+  localparam int unsigned CounterAdminCommands = 64;
 
   /// Register IdentityHeader.
   localparam int unsigned RegIdentityHeaderBits = 64;
@@ -587,7 +601,7 @@ package rnic_pkg;
     logic [23:0] eqn;  // Event queue
   } eq_doorbell_t;
 
-  /// First segment of a send WQE. WRITE, READ and atomics continue with wqe_remote, atomics then with wqe_atomic; then come data segments, or inline payload bytes. An atomic has one data segment of 8 bytes, for the value that was at the peer. Binds continue with wqe_range and wqe_bind, FastRegister with wqe_range and wqe_fast_register, LocalInvalidate with nothing; these have no data.
+  /// First segment of a send WQE. A SEND of a UD QP continues with wqe_address; WRITE, READ and atomics continue with wqe_remote, atomics then with wqe_atomic; then come data segments, or inline payload bytes. An atomic has one data segment of 8 bytes, for the value that was at the peer. Binds continue with wqe_range and wqe_bind, FastRegister with wqe_range and wqe_fast_register, LocalInvalidate with nothing; these have no data.
   localparam int unsigned WqeControlBits = 128;
   typedef struct packed {
     logic [31:0] length;  // Message bytes: the sum of the data segments, or the inline bytes; atomics: 8; binds, FastRegister, LocalInvalidate: 0
@@ -637,6 +651,22 @@ package rnic_pkg;
     logic [31:0] mr_key;  // Local key of the region
   } wqe_bind_t;
 
+  /// Address segment of a SEND on a UD QP: behind wqe_control, before the data segments or inline bytes. The source is an address of the QP; it says whether the packet is IPv4 or IPv6. The UDP source port is 0xC000 plus 14 bits of the flow label: bits 13:0 exclusive-or bits 19:14. The path MTU is that of the QP.
+  localparam int unsigned WqeAddressBits = 384;
+  typedef struct packed {
+    logic [63:0] reserved2;
+    logic [39:0] reserved1;
+    logic [23:0] flow_label;  // 20 bits used
+    logic [31:0] qkey;  // Q_Key; with bit 31 set, that of the QP is sent (InfiniBand specification 10.2.5)
+    logic [6:0] reserved0;
+    logic second_source;  // Source address: 0: source_ip of the QP, 1: its dest_ip
+    logic [23:0] dest_qpn;
+    logic [7:0] hop_limit;
+    logic [7:0] traffic_class;
+    logic [47:0] dest_mac;  // As in PortMac
+    logic [127:0] dest_ip;  // Network order: first byte on the wire is the lowest byte here; IPv4-mapped for IPv4
+  } wqe_address_t;
+
   /// Fast-register segment. The page list lies in host memory, as that of CreateMr, and stays in use until the region is invalidated.
   localparam int unsigned WqeFastRegisterBits = 128;
   typedef struct packed {
@@ -680,12 +710,14 @@ package rnic_pkg;
     logic [63:0] reserved4;
     logic [63:0] reserved3;
     logic [63:0] timestamp;  // CycleCounter when the entry was made
-    logic [39:0] reserved2;
+    logic [15:0] reserved2;
+    logic [23:0] source_qpn;  // Datagram: who sent it
     logic [7:0] syndrome;  // Detail of a failure, for diagnosis (XlateStatus, MemOpStatus or AETH syndrome)
     logic [15:0] retired_index;  // Send queue: all WQEs before this index have retired
     logic [31:0] immediate;  // Receive: see with_imm, with_invalidate
     logic [31:0] byte_count;  // Receive: bytes of the message. Send queue: bytes of the request
-    logic [3:0] reserved0;
+    logic [2:0] reserved0;
+    logic grh;  // Datagram: the first 40 bytes of the buffer hold its IPv6 header, or 20 unused bytes and its IPv4 header (annex A17.4.5.1); byte_count has them too
     logic with_invalidate;  // `immediate` is the key that the SEND invalidated
     logic with_imm;  // `immediate` is immediate data
     logic solicited;  // The SEND or RDMA WRITE asked for an event
@@ -837,9 +869,10 @@ package rnic_pkg;
   typedef struct packed {
     logic [607:0] reserved;
     logic [6:0] reserved1;
-    logic use_srq;  // Receive WQEs come from an SRQ; rq_* are not used
+    logic use_srq;  // Receive WQEs come from an SRQ; rq_* are not used. RC only
     logic [23:0] srqn;  // With use_srq
-    logic [14:0] reserved0;
+    logic [7:0] qp_type;  // QpType
+    logic [6:0] reserved0;
     logic fast_register;  // FastRegister requests are executed; for queue pairs of the kernel only, because they name DMA addresses
     logic [7:0] rq_log_stride;
     logic [7:0] rq_log_depth;
@@ -854,7 +887,7 @@ package rnic_pkg;
     logic [63:0] sq_base;  // DMA address of the send ring, 4 KiB aligned
   } admin_create_qp_t;
 
-  /// Body of ModifyQp: RESET to INIT, INIT to RTR (path, receive side), RTR to RTS (send side), any to ERR or RESET. Attributes that the transition does not take are ignored.
+  /// Body of ModifyQp: RESET to INIT, INIT to RTR (path, receive side), RTR to RTS (send side), any to ERR or RESET. Attributes that the transition does not take are ignored. A UD QP has no peer: of the path it has pkey, source_ip, and in dest_ip a second address of its own (or the same again), IPv4-mapped or IPv6, and no limits of Reads, retries or time-outs; nor has UC the latter.
   localparam int unsigned AdminModifyQpBits = 960;
   typedef struct packed {
     logic [383:0] reserved;
@@ -862,7 +895,7 @@ package rnic_pkg;
     logic [127:0] source_ip;  // Network order: first byte on the wire is the lowest byte here
     logic [15:0] reserved4;
     logic [47:0] dest_mac;  // As in PortMac
-    logic [31:0] reserved3;
+    logic [31:0] qkey;  // UD: Q_Key of the QP. Taken by the transitions to INIT, RTR and RTS
     logic [23:0] flow_label;  // 20 bits used
     logic [15:0] udp_source_port;
     logic [7:0] reserved2;
@@ -1058,6 +1091,14 @@ package rnic_pkg;
     logic [31:0] dma_length;
   } reth_t;
 
+  /// Datagram extended transport header (9.3.2).
+  localparam int unsigned DethBits = 64;
+  typedef struct packed {
+    logic [31:0] qkey;
+    logic [7:0] reserved;
+    logic [23:0] source_qpn;
+  } deth_t;
+
   /// ACK extended transport header (9.3.5).
   localparam int unsigned AethBits = 32;
   typedef struct packed {
@@ -1215,7 +1256,7 @@ package rnic_pkg;
   } admin_access_t;
 
   /// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic.
-  localparam int unsigned SendCtxBits = 561;
+  localparam int unsigned SendCtxBits = 595;
   typedef struct packed {
     logic [23:0] rec_psn;
     logic recovering;  // Went back to rec_psn for a NAK or a gap, and nothing has been acknowledged since
@@ -1261,13 +1302,16 @@ package rnic_pkg;
     logic [7:0] uar;
     logic [23:0] pd;
     logic [23:0] qpn;
+    logic [31:0] qkey;  // UD
+    logic [1:0] qp_type;  // QpType
     logic in_use;  // Created
     logic [2:0] state;  // QpState
   } send_ctx_t;
 
   /// Receive side of a QP. state .. remote_read are set by the admin queue; the rest is dynamic.
-  localparam int unsigned RecvCtxBits = 436;
+  localparam int unsigned RecvCtxBits = 471;
   typedef struct packed {
+    logic take;  // UC, UD: turns when receive WQEs are given back; packets that were checked before are dropped
     logic rx_gone;  // ERR: they have left
     logic [19:0] rx_mark;  // ERR: packets that had entered the receive engine (rx_entered) when the QP went there
     logic [7:0] srqn;
@@ -1280,7 +1324,7 @@ package rnic_pkg;
     logic [31:0] remain;  // WRITE: bytes left
     logic [31:0] rkey;
     logic [63:0] va;  // WRITE: next byte
-    logic [1:0] msg;  // Message under way: 0 none, 1 SEND, 2 WRITE
+    logic [1:0] msg;  // Message under way: 0 none, 1 SEND, 2 WRITE, 3 the rest of one that is dropped (UC)
     logic [23:0] epsn;  // Expected PSN
     logic [15:0] rq_done;  // Next receive WQE to complete
     logic [15:0] rq_head;  // Next receive WQE to take
@@ -1298,6 +1342,8 @@ package rnic_pkg;
     logic [7:0] uar;
     logic [23:0] pd;
     logic [23:0] qpn;
+    logic [31:0] qkey;  // UD
+    logic [1:0] qp_type;  // QpType
     logic in_use;  // Created
     logic [2:0] state;  // QpState
   } recv_ctx_t;
@@ -1319,7 +1365,7 @@ package rnic_pkg;
     logic in_use;
   } srq_ctx_t;
 
-  /// Where a QP sends. Addresses: first byte on the wire in the low byte.
+  /// Where a QP sends. Addresses: first byte on the wire in the low byte. UD: pkey, source_ip and dest_ip are its own, the rest comes with each WQE.
   localparam int unsigned PathBits = 397;
   typedef struct packed {
     logic [127:0] dest_ip;
@@ -1432,8 +1478,11 @@ package rnic_pkg;
   } mem_op_rsp_t;
 
   /// One packet to send. Followed on the piece stream by its payload (payload_length > 0).
-  localparam int unsigned TxDescBits = 392;
+  localparam int unsigned TxDescBits = 833;
   typedef struct packed {
+    logic [383:0] address;  // UD: wqe_address
+    logic [23:0] source_qpn;  // DETH
+    logic [31:0] qkey;  // DETH
     logic [15:0] wqe_idx;  // Request: WQE it belongs to
     logic [23:0] msn;  // AETH
     logic [7:0] syndrome;  // AETH
@@ -1444,10 +1493,11 @@ package rnic_pkg;
     logic [31:0] rkey;  // RETH, AtomicETH
     logic [63:0] va;  // RETH, AtomicETH
     logic [12:0] payload_length;  // Bytes, 0 to 4096; an atomic ACK: 8, its AtomicAckETH
+    logic tell;  // Last packet of a message without acknowledgement: report it when it leaves
     logic solicited;
     logic ack_req;
     logic [23:0] psn;
-    logic [7:0] opcode;  // RcOpcode
+    logic [7:0] opcode;  // RcOpcode, UC opcode or UdOpcode
     logic responder;  // 1: Read response or ACK; 0: request
     logic [7:0] qp;  // QP index
   } tx_desc_t;
@@ -1484,9 +1534,10 @@ package rnic_pkg;
     logic [511:0] data;
   } frame_beat_t;
 
-  /// Payload of a packet could not be fetched: the packet was dropped, and so is all that follows of that side of the QP until qp_reset.
-  localparam int unsigned TxFaultBits = 53;
+  /// Payload of a packet could not be fetched: the packet was dropped, and so is all that follows of that side of the QP until qp_reset. Or, with `sent`: a packet with `tell` has left.
+  localparam int unsigned TxFaultBits = 54;
   typedef struct packed {
+    logic sent;  // It has left; no fault
     logic [3:0] status;  // XlateStatus; Ok: the DMA read failed
     logic [15:0] wqe_idx;
     logic [23:0] psn;
@@ -1528,12 +1579,14 @@ package rnic_pkg;
     logic [15:0] wqe_idx;
   } read_slot_t;
 
-  /// A packet with valid ICRC. Its payload_beats follow on the payload stream when payload_length > 0.
-  localparam int unsigned RxDescBits = 664;
+  /// A packet with valid ICRC. Its payload_beats follow on the payload stream when payload_length > 0. The payload of a datagram starts with its GRH (GrhBytes).
+  localparam int unsigned RxDescBits = 720;
   typedef struct packed {
     logic [127:0] dest_ip;
     logic [127:0] source_ip;
     logic ipv6;
+    logic [23:0] source_qpn;  // DETH
+    logic [31:0] qkey;  // DETH
     logic [23:0] msn;  // AETH
     logic [7:0] syndrome;  // AETH
     logic [31:0] immediate;  // ImmDt, IETH
@@ -1542,7 +1595,7 @@ package rnic_pkg;
     logic [31:0] dma_length;  // RETH
     logic [31:0] rkey;  // RETH, AtomicETH
     logic [63:0] va;  // RETH, AtomicETH
-    logic [12:0] payload_length;  // Without padding; an atomic ACK: with its AtomicAckETH, 8 bytes
+    logic [12:0] payload_length;  // Without padding; an atomic ACK: with its AtomicAckETH, 8 bytes; a datagram: with its GRH, 40 bytes
     logic [23:0] psn;
     logic [23:0] dest_qpn;
     logic [15:0] pkey;
@@ -1552,8 +1605,12 @@ package rnic_pkg;
   } rx_desc_t;
 
   /// A packet that the protocol checks have passed, in wire order: where its payload goes and what follows.
-  localparam int unsigned RxPlanBits = 496;
+  localparam int unsigned RxPlanBits = 523;
   typedef struct packed {
+    logic [23:0] source_qpn;  // ReceiveDone: a datagram
+    logic grh;  // ReceiveDone: a datagram
+    logic take;  // UC, UD: from recv_ctx
+    logic unreliable;  // UC, UD: nothing is answered; what has no place for a reason of the peer's is dropped
     logic [7:0] srqn;
     logic takes;  // It is taken by this packet
     logic srq;  // The receive WQE of this packet is one of SRQ srqn
@@ -1604,8 +1661,12 @@ package rnic_pkg;
   } scatter_piece_t;
 
   /// A packet whose payload writes have been handed to PCIe, in wire order. A fault turns its action into Nak, or BadResponse for a Response.
-  localparam int unsigned RxDoneBits = 425;
+  localparam int unsigned RxDoneBits = 452;
   typedef struct packed {
+    logic [23:0] source_qpn;
+    logic grh;
+    logic take;
+    logic unreliable;
     logic [23:0] pd;  // Of the QP
     logic wqe_lost;  // With bad_wqe: its tag is not known either
     logic [7:0] srqn;
@@ -1697,8 +1758,10 @@ package rnic_pkg;
   } timer_event_t;
 
   /// A CQE to write; the CQ engine adds timestamp and phase.
-  localparam int unsigned CqeReqBits = 156;
+  localparam int unsigned CqeReqBits = 181;
   typedef struct packed {
+    logic [23:0] source_qpn;
+    logic grh;
     logic [31:0] immediate;
     logic with_invalidate;
     logic with_imm;

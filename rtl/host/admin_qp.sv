@@ -90,6 +90,7 @@ module admin_qp (
   admin_qp_check u_check (
       .command_i,
       .state_i        (view_send_i.state),
+      .qp_type_i      (view_send_i.qp_type),
       .create_status_o(create_status),
       .modify_status_o(modify_status),
       .to_err_o       (to_err),

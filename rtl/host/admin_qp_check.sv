@@ -9,6 +9,7 @@
 module admin_qp_check (
     input  wire rnic_pkg::admin_command_t command_i,
     input  wire logic [2:0]               state_i,
+    input  wire logic [1:0]               qp_type_i,
     output logic [7:0]                    create_status_o,
     output logic [7:0]                    modify_status_o,
     output logic                          to_err_o,
@@ -31,7 +32,7 @@ module admin_qp_check (
   assign modify = command_i.body;
 
   // ---- CreateQp -------------------------------------------------------------------------------
-  logic aligned, sizes_ok, uar_ok;
+  logic aligned, sizes_ok, uar_ok, type_ok, srq_ok, general;
   assign aligned  = create.sq_base[11:0] == '0 && (create.use_srq || create.rq_base[11:0] == '0) &&
       create.retired_address[2:0] == '0;
   assign sizes_ok = create.sq_log_depth <= MaxDepth &&
@@ -39,13 +40,21 @@ module admin_qp_check (
       (create.use_srq || (create.rq_log_depth <= MaxDepth &&
       create.rq_log_stride >= MinReceiveStride && create.rq_log_stride <= MaxStride));
   assign uar_ok   = create.uar != '0 && !create.uar[7];
-  assign create_status_o = (aligned && sizes_ok && uar_ok) ? rnic_pkg::AdminStatusSuccess :
-      rnic_pkg::AdminStatusBadParameter;
+  assign type_ok  = create.qp_type == {6'd0, rnic_pkg::QpTypeRc} ||
+      create.qp_type == {6'd0, rnic_pkg::QpTypeUc} || create.qp_type == {6'd0, rnic_pkg::QpTypeUd};
+  // An unreliable service gives receive WQEs back, an SRQ takes none.
+  assign srq_ok   = !create.use_srq || create.qp_type == {6'd0, rnic_pkg::QpTypeRc};
+  // The general service interface belongs to the kernel driver (InfiniBand specification 10.2.4.1).
+  assign general  = command_i.number != 32'd1 || (create.uar == rnic_pkg::KernelUar[7:0] &&
+      create.qp_type == {6'd0, rnic_pkg::QpTypeUd});
+  assign create_status_o = (aligned && sizes_ok && uar_ok && type_ok && srq_ok && general) ?
+      rnic_pkg::AdminStatusSuccess : rnic_pkg::AdminStatusBadParameter;
 
   // ---- ModifyQp -------------------------------------------------------------------------------
-  logic legal, fields_ok, rtr_ok, rts_ok, mtu_ok, ip_ok, timer_ok;
+  logic legal, is_ud, fields_ok, rtr_ok, rts_ok, mtu_ok, ip_ok, timer_ok;
   assign mtu_ok   = modify.path_mtu != '0 && modify.path_mtu <= MaxMtu;
-  assign ip_ok    = modify.ipv6 ||
+  assign is_ud    = qp_type_i == rnic_pkg::QpTypeUd;
+  assign ip_ok    = modify.ipv6 || is_ud ||
       (modify.source_ip[95:0] == Ipv4Prefix && modify.dest_ip[95:0] == Ipv4Prefix);
   assign timer_ok = modify.min_rnr_timer[7:5] == '0;
   assign rtr_ok   = mtu_ok && ip_ok && timer_ok && modify.max_dest_rd_atomic <= MaxReads;

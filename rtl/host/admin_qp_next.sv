@@ -26,6 +26,7 @@ module admin_qp_next (
       rnic_pkg::QpStepCreate: begin
         send_o                 = '0;
         send_o.in_use          = 1'b1;
+        send_o.qp_type         = create.qp_type[1:0];
         send_o.state           = rnic_pkg::QpStateReset;
         send_o.qpn             = command_i.number[23:0];
         send_o.pd              = create.pd;
@@ -38,6 +39,7 @@ module admin_qp_next (
         send_o.fast_register   = create.fast_register;
         recv_o                 = '0;
         recv_o.in_use          = 1'b1;
+        recv_o.qp_type         = create.qp_type[1:0];
         recv_o.state           = rnic_pkg::QpStateReset;
         recv_o.qpn             = command_i.number[23:0];
         recv_o.pd              = create.pd;
@@ -51,7 +53,9 @@ module admin_qp_next (
       end
       rnic_pkg::QpStepInit: begin
         send_o.state         = rnic_pkg::QpStateInit;
+        send_o.qkey          = modify.qkey;
         recv_o.state         = rnic_pkg::QpStateInit;
+        recv_o.qkey          = modify.qkey;
         recv_o.remote_write  = modify.remote_write;
         recv_o.remote_read   = modify.remote_read;
         recv_o.remote_atomic = modify.remote_atomic;
@@ -59,6 +63,8 @@ module admin_qp_next (
       rnic_pkg::QpStepRtr: begin
         send_o.state         = rnic_pkg::QpStateRtr;
         send_o.mtu           = modify.path_mtu[2:0];
+        send_o.qkey          = modify.qkey;
+        recv_o.qkey          = modify.qkey;
         recv_o.state         = rnic_pkg::QpStateRtr;
         recv_o.mtu           = modify.path_mtu[2:0];
         recv_o.max_dest_rd   = modify.max_dest_rd_atomic[4:0];
@@ -79,6 +85,10 @@ module admin_qp_next (
         send_o.next_psn    = modify.sq_psn;
         send_o.una_psn     = modify.sq_psn;
         send_o.max_psn     = modify.sq_psn;
+        send_o.qkey        = modify.qkey;
+        recv_o.qkey        = modify.qkey;
+        // Nothing is acknowledged on UC and UD.
+        if (send_i.qp_type != rnic_pkg::QpTypeRc) send_o.ack_timeout = '0;
         recv_o.state       = rnic_pkg::QpStateRts;
       end
       rnic_pkg::QpStepRights: begin
@@ -94,6 +104,7 @@ module admin_qp_next (
       rnic_pkg::QpStepReset: begin
         send_o                 = '0;
         send_o.in_use          = 1'b1;
+        send_o.qp_type         = send_i.qp_type;
         send_o.state           = rnic_pkg::QpStateReset;
         send_o.qpn             = send_i.qpn;
         send_o.pd              = send_i.pd;
@@ -106,6 +117,7 @@ module admin_qp_next (
         send_o.fast_register   = send_i.fast_register;
         recv_o                 = '0;
         recv_o.in_use          = 1'b1;
+        recv_o.qp_type         = recv_i.qp_type;
         recv_o.state           = rnic_pkg::QpStateReset;
         recv_o.qpn             = recv_i.qpn;
         recv_o.pd              = recv_i.pd;

@@ -37,7 +37,7 @@ module bar_regs (
     input  wire logic [rnic_pkg::MsixVectors-1:0] pending_i,
     // Counters: held until done
     output logic             counter_valid_o,
-    output logic [5:0]       counter_index_o,
+    output logic [6:0]       counter_index_o,
     input  wire logic        counter_done_i,
     input  wire logic [63:0] counter_data_i
 );
@@ -71,7 +71,7 @@ module bar_regs (
   assign write           = accept && reg_req_data_i.write;
   assign is_table        = addr[11:9] == rnic_pkg::RegMsixTable[11:9];
   assign read_table      = addr_q[11:9] == rnic_pkg::RegMsixTable[11:9];
-  assign read_counter    = addr_q[11:9] == rnic_pkg::RegCounterBase[11:9];
+  assign read_counter    = addr_q[11:10] == rnic_pkg::RegCounterBase[11:10];
 
   always_comb begin
     for (int unsigned b = 0; b < 8; b++) bits[8*b+:8] = {8{reg_req_data_i.be[b]}};
@@ -175,8 +175,8 @@ module bar_regs (
   // The names stop before the page does: what lies between counter NumCounters and the end of its
   // block reads zero.
   assign counter_valid_o = state_q == Read && read_counter &&
-      {1'b0, addr_q[8:3]} < 7'(rnic_pkg::NumCounters);
-  assign counter_index_o = addr_q[8:3];
+      {1'b0, addr_q[9:3]} < 8'(rnic_pkg::NumCounters);
+  assign counter_index_o = addr_q[9:3];
 
   always_comb begin
     state_d = state_q;

@@ -6,7 +6,7 @@
 /// Every event adds to its small accumulator; a sweep goes round the counters and moves the
 /// accumulators into a RAM. A read of a counter is such a move, out of turn, so that it gives the
 /// exact count. Sweep and reads take turns of two cycles each: neither starves the other, and an
-/// accumulator is emptied at least every 4 * NumCounters cycles, or 64 more after reset, while the
+/// accumulator is emptied at least every 4 * NumCounters cycles, or 128 more after reset, while the
 /// RAM is cleared. An event every cycle therefore fits W bits. rd_valid_i is held with its index
 /// until rd_done_o, which comes with the count.
 module counter_bank (
@@ -15,20 +15,20 @@ module counter_bank (
     output logic             ready_o,
     input  wire logic [rnic_pkg::NumCounters-1:0] event_i,
     input  wire logic        rd_valid_i,
-    input  wire logic [5:0]  rd_index_i,
+    input  wire logic [6:0]  rd_index_i,
     output logic             rd_done_o,
     output logic [63:0]      rd_count_o
 );
   localparam int unsigned N = rnic_pkg::NumCounters;
   localparam int unsigned W = 9;
 
-  if (N > 64) begin : gen_too_many
-    $fatal(1, "counter_bank: the register page has room for 64 counters");
+  if (N > 128) begin : gen_too_many
+    $fatal(1, "counter_bank: the register page has room for 128 counters");
   end
 
   // Turn: 0 fetch of the sweep (count and accumulator), 1 its update; 2 and 3 the same of a read.
   logic [1:0] turn_q;
-  logic [5:0] sweep_q, index;
+  logic [6:0] sweep_q, index;
   logic clearing_q, fetch, update, reading_q;
   logic [N*W-1:0] accumulator_q;
   logic [W-1:0] taken, taken_q;
@@ -43,7 +43,7 @@ module counter_bank (
   always_comb begin
     taken = '0;
     for (int unsigned i = 0; i < N; i++) begin
-      if (index == 6'(i)) taken = taken | accumulator_q[i*W+:W];
+      if (index == 7'(i)) taken = taken | accumulator_q[i*W+:W];
       full[i] = &accumulator_q[i*W+:W];
     end
   end
@@ -61,7 +61,7 @@ module counter_bank (
 
   ram_1r1w #(
       .Width(64),
-      .Depth(64)
+      .Depth(128)
   ) u_counts (
       .clk_i,
       .wr_en_i  (clearing_q || update),
@@ -78,12 +78,12 @@ module counter_bank (
     taken_q   <= taken;
     if (clearing_q) begin
       sweep_q    <= sweep_q + 1'b1;
-      clearing_q <= sweep_q != 6'd63;
+      clearing_q <= sweep_q != 7'd127;
     end else if (update && !turn_q[1]) begin
-      sweep_q <= (sweep_q == 6'(N - 1)) ? 6'd0 : sweep_q + 1'b1;
+      sweep_q <= (sweep_q == 7'(N - 1)) ? 7'd0 : sweep_q + 1'b1;
     end
     for (int unsigned i = 0; i < N; i++) begin
-      if (fetch && index == 6'(i)) accumulator_q[i*W+:W] <= W'(event_i[i]);
+      if (fetch && index == 7'(i)) accumulator_q[i*W+:W] <= W'(event_i[i]);
       else accumulator_q[i*W+:W] <= accumulator_q[i*W+:W] + W'(event_i[i]);
     end
     if (!rst_ni) begin

@@ -124,7 +124,8 @@ module host_if (
   rnic_pkg::reg_admin_config_t admin_config;
   logic restart, table_wr_en, table_rd_en, counter_valid, counter_done, irq_valid, irq_ready;
   logic [15:0] producer_index;
-  logic [5:0] table_index, counter_index;
+  logic [5:0] table_index;
+  logic [6:0] counter_index;
   logic [7:0] table_be, irq_vector;
   logic [rnic_pkg::MsixVectors-1:0] pending;
 

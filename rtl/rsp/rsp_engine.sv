@@ -296,7 +296,7 @@ module rsp_engine (
                          (send_atomic && (new_head != queue_tail_i || due_q));
 
   logic unused_bits;
-  assign unused_bits = ^{fault_data_i.responder, fault_data_i.wqe_idx};
+  assign unused_bits = ^{fault_data_i.sent, fault_data_i.responder, fault_data_i.wqe_idx};
 
   `ASSERT_HOLD(AcquireHold, acq_valid_o, acq_ready_i, acq_index_o)
   logic [4:0] waiting_reads;

@@ -157,7 +157,7 @@ module rx_check (
   assign killed           = is_response_q ? killed_response_q[qp] : killed_request_q[qp];
 
   // ---- Rules ----
-  logic no_qp, bad_peer, bad_state, dropped;
+  logic no_qp, bad_peer, bad_qkey, bad_state, dropped, is_reliable;
   rx_check_peer u_peer (
       .clk_i,
       .desc_i       (desc_q),
@@ -165,16 +165,21 @@ module rx_check (
       .is_response_i(is_response_q),
       .in_use_i     (is_response_q ? send_ctx_q.in_use : recv_ctx_q.in_use),
       .qpn_i        (is_response_q ? send_ctx_q.qpn : recv_ctx_q.qpn),
+      .qp_type_i    (is_response_q ? send_ctx_q.qp_type : recv_ctx_q.qp_type),
+      .qkey_i       (recv_ctx_q.qkey),
       .state_i      (is_response_q ? send_ctx_q.state : recv_ctx_q.state),
       .killed_i     (killed),
       .no_qp_o      (no_qp),
       .bad_peer_o   (bad_peer),
+      .bad_qkey_o   (bad_qkey),
       .bad_state_o  (bad_state)
   );
 
-  rnic_pkg::rx_plan_t request_plan, response_plan, plan_d;
-  rnic_pkg::rx_sgl_fetch_t request_fetch_data, response_fetch_data;
+  rnic_pkg::rx_plan_t request_plan, response_plan, unreliable_plan, plan_d;
+  rnic_pkg::rx_sgl_fetch_t request_fetch_data, response_fetch_data, unreliable_fetch_data;
+  rnic_pkg::recv_ctx_t request_ctx, unreliable_ctx;
   logic request_fetch, request_kill, duplicate, psn_error, behind_atomic, invalid, rnr;
+  logic unreliable_fetch, broken, unreliable_invalid, no_wqe;
   logic response_fetch, response_kill, ack, nak, read_response, gap, stray;
   rx_request u_request (
       .clk_i,
@@ -185,7 +190,7 @@ module rx_check (
       .take_o      (take),
       .srq_o       (srq_ctx_next),
       .plan_o      (request_plan),
-      .ctx_o       (recv_ctx_next),
+      .ctx_o       (request_ctx),
       .fetch_o     (request_fetch),
       .fetch_data_o(request_fetch_data),
       .kill_o      (request_kill),
@@ -194,6 +199,18 @@ module rx_check (
       .behind_atomic_o(behind_atomic),
       .invalid_o   (invalid),
       .rnr_o       (rnr)
+  );
+  rx_unreliable u_unreliable (
+      .clk_i,
+      .desc_i      (desc_q),
+      .ctx_i       (recv_ctx_q),
+      .plan_o      (unreliable_plan),
+      .ctx_o       (unreliable_ctx),
+      .fetch_o     (unreliable_fetch),
+      .fetch_data_o(unreliable_fetch_data),
+      .broken_o    (broken),
+      .invalid_o   (unreliable_invalid),
+      .no_wqe_o    (no_wqe)
   );
   rx_response u_response (
       .clk_i,
@@ -212,10 +229,12 @@ module rx_check (
       .stray_o        (stray)
   );
 
-  assign dropped = no_qp || bad_peer || bad_state;
+  assign dropped       = no_qp || bad_peer || bad_qkey || bad_state;
+  assign is_reliable   = recv_ctx_q.qp_type == rnic_pkg::QpTypeRc;
+  assign recv_ctx_next = is_reliable ? request_ctx : unreliable_ctx;
 
   always_comb begin : choose_plan
-    plan_d = is_response_q ? response_plan : request_plan;
+    plan_d = is_response_q ? response_plan : is_reliable ? request_plan : unreliable_plan;
     if (dropped) begin
       plan_d        = '0;
       plan_d.qp     = qp;
@@ -232,6 +251,7 @@ module rx_check (
     event_d = '0;
     event_d[rnic_pkg::CounterRxNoQp]     = no_qp;
     event_d[rnic_pkg::CounterRxBadPeer]  = bad_peer;
+    event_d[rnic_pkg::CounterRxBadQkey]  = bad_qkey;
     event_d[rnic_pkg::CounterRxBadState] = bad_state;
     if (!dropped && is_response_q) begin
       event_d[rnic_pkg::CounterRxAcks]           = ack;
@@ -240,7 +260,12 @@ module rx_check (
       event_d[rnic_pkg::CounterRxGaps]           = gap;
       event_d[rnic_pkg::CounterRxStrayResponses] = stray;
     end
-    if (!dropped && !is_response_q) begin
+    if (!dropped && !is_response_q && !is_reliable) begin
+      event_d[rnic_pkg::CounterRxBrokenMessages] = broken;
+      event_d[rnic_pkg::CounterRxInvalidRequest] = unreliable_invalid;
+      event_d[rnic_pkg::CounterRxRnr]            = no_wqe;
+    end
+    if (!dropped && !is_response_q && is_reliable) begin
       event_d[rnic_pkg::CounterRxDuplicate]      = duplicate;
       event_d[rnic_pkg::CounterRxPsnError]       = psn_error;
       event_d[rnic_pkg::CounterRxBehindAtomic]   = behind_atomic;
@@ -269,16 +294,18 @@ module rx_check (
       send_ctx_q    <= send_ctx_next;
       recv_ctx_q    <= recv_ctx_next;
       plan_data_o   <= plan_d;
-      fetch_data_o  <= is_response_q ? response_fetch_data : request_fetch_data;
+      fetch_data_o  <= is_response_q ? response_fetch_data :
+          is_reliable ? request_fetch_data : unreliable_fetch_data;
       plan_valid_q  <= plan_d.action != rnic_pkg::RxActionNone || plan_d.payload_length != 13'd0;
-      fetch_valid_q <= !dropped && (is_response_q ? response_fetch : request_fetch);
+      fetch_valid_q <= !dropped && (is_response_q ? response_fetch :
+          is_reliable ? request_fetch : unreliable_fetch);
       write_q       <= !dropped;
       progress_q    <= !dropped && is_response_q && read_response;
       event_q       <= event_d;
     end
     if (state_q == Decide && !dropped) begin
       if (is_response_q && response_kill) killed_response_q[qp] <= 1'b1;
-      if (!is_response_q && request_kill) killed_request_q[qp] <= 1'b1;
+      if (!is_response_q && is_reliable && request_kill) killed_request_q[qp] <= 1'b1;
     end
     if (clear_valid_i) begin
       killed_request_q[clear_qp_i]  <= 1'b0;

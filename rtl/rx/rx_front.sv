@@ -9,7 +9,8 @@
 /// checksum, UDP port and length against the frame, BTH version 0, pad count, an opcode of RC, UC
 /// or UD whose extended headers fit, payload not above 4096 bytes, ICRC. A packet leaves only when
 /// all of it is known to be good: first rx_desc_t, then (payload_length > 0) its payload, packed,
-/// padding and ICRC removed.
+/// padding and ICRC removed. The payload of a datagram starts with its GRH: 40 bytes, its IPv6
+/// header, or 20 zeros and its IPv4 header (annex A17.4.5.1).
 module rx_front (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
@@ -59,6 +60,7 @@ module rx_front (
   logic [4:0] beat_words, payload_words;
   logic [511:0] beat_data;
   logic [12:0] payload_length;
+  logic grh, ipv6;
   logic [19:0] checksum;
   rnic_pkg::rx_desc_t desc;
 
@@ -81,6 +83,8 @@ module rx_front (
       .out_data_o      (beat_data),
       .payload_words_o (payload_words),
       .payload_length_o(payload_length),
+      .grh_o           (grh),
+      .ipv6_o          (ipv6),
       .other_o         (other),
       .bad_o           (bad),
       .checksum_o      (checksum),
@@ -119,6 +123,8 @@ module rx_front (
       .in_data_i       (beat_data),
       .payload_words_i (payload_words),
       .payload_length_i(payload_length),
+      .grh_i           (grh),
+      .ipv6_i          (ipv6),
       .out_valid_o     (line_valid),
       .out_last_o      (line_last),
       .out_bytes_o     (line_bytes),

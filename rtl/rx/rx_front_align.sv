@@ -3,10 +3,11 @@
 
 /// Moves the payload of each packet to lane 0 and cuts padding and ICRC off.
 ///
-/// Input: beats of rx_parse; payload_words_i (10 to 22) and payload_length_i are read with the
-/// first beat of a frame. A line leaves when the beat that completes it is here, or at once behind
-/// the last beat of the frame; the line of a last beat comes out four cycles after it, no line of
-/// the frame comes later, and none of the next frame sooner.
+/// Input: beats of rx_parse; payload_words_i (2 to 22), payload_length_i, grh_i and ipv6_i are read
+/// with the first beat of a frame. With grh_i the first ten words of what payload_words_i points to
+/// are replaced by the IP header. A line leaves when the beat that completes it is here, or at once
+/// behind the last beat of the frame; the line of a last beat comes out four cycles after it, no
+/// line of the frame comes later, and none of the next frame sooner.
 module rx_front_align (
     input  wire logic         clk_i,
     input  wire logic         rst_ni,
@@ -16,6 +17,8 @@ module rx_front_align (
     input  wire logic [511:0] in_data_i,
     input  wire logic [4:0]   payload_words_i,
     input  wire logic [12:0]  payload_length_i,
+    input  wire logic         grh_i,
+    input  wire logic         ipv6_i,
     output logic              out_valid_o,
     output logic              out_last_o,
     output logic [6:0]        out_bytes_o,
@@ -23,10 +26,11 @@ module rx_front_align (
 );
   // ---- Rotate so that the payload starts in lane 0 ----
   // held_: the beat whose line may need the next beat.
-  logic held_valid_q, held_first_q, held_last_q, held_skip_q, step;
+  logic held_valid_q, held_first_q, held_last_q, held_skip_q, held_grh_q, step;
   logic [3:0] held_turn_q;
   logic [12:0] held_length_q, left, left_q;
   logic [511:0] rotated, held_q, line;
+  logic [319:0] grh_q;
 
   byte_rotate u_rotate (
       .data_i  (in_data_i),
@@ -39,6 +43,7 @@ module rx_front_align (
       line[32*i+:32] = (5'(i) + {1'b0, held_turn_q} > 5'd15) ? rotated[32*i+:32] :
           held_q[32*i+:32];
     end
+    if (held_first_q && held_grh_q) line[319:0] = grh_q;
   end
 
   // ---- One line for each step, from the beat in which the payload starts on ----
@@ -58,6 +63,8 @@ module rx_front_align (
       held_skip_q   <= payload_words_i[4];
       held_turn_q   <= payload_words_i[3:0];
       held_length_q <= payload_length_i;
+      held_grh_q    <= grh_i;
+      grh_q         <= ipv6_i ? in_data_i[319:0] : {in_data_i[159:0], 160'd0};
     end
     if (step) left_q <= line_valid ? (line_last ? '0 : left - 13'd64) : left;
     held_valid_q <= in_valid_i || (held_valid_q && !step);

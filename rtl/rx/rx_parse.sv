@@ -8,10 +8,12 @@
 /// out_end_o marks the beat with the last of them.
 ///
 /// From the first beat of a frame on: payload_words_o, where the payload starts, and
-/// payload_length_o (0 when the frame is bad). With the beat that has out_last_o: the packet's
-/// fields, and the verdict on all but checksum and ICRC. other_o: not RoCEv2, or not for this port.
-/// bad_o: RoCEv2, but its lengths or fields are wrong. checksum_o: sum of the IPv4 header, to be
-/// folded to ones; IPv6: ones.
+/// payload_length_o (0 when the frame is bad). In front of the payload of a datagram (grh_o) goes
+/// its GRH, of ten words: payload_words_o is ten less, payload_length_o 40 more, and ipv6_o says of
+/// which header it is made. With the beat that has out_last_o: the packet's fields, and the verdict
+/// on all but checksum and ICRC. other_o: not RoCEv2, or not for this port. bad_o: RoCEv2, but its
+/// lengths or fields are wrong. checksum_o: sum of the IPv4 header, to be folded to ones; IPv6:
+/// ones.
 module rx_parse (
     input  wire logic                clk_i,
     input  wire logic                rst_ni,
@@ -31,6 +33,8 @@ module rx_parse (
     output logic [511:0]             out_data_o,
     output logic [4:0]               payload_words_o,
     output logic [12:0]              payload_length_o,
+    output logic                     grh_o,
+    output logic                     ipv6_o,
     output logic                     other_o,
     output logic                     bad_o,
     output logic [19:0]              checksum_o,
@@ -50,7 +54,7 @@ module rx_parse (
   logic [191:0] ext;
   logic [127:0] source_ip, dest_ip;
   logic [16:0] total;
-  logic known, reth, aeth, atomic, immediate, roce, fields_right;
+  logic known, reth, aeth, atomic, deth, immediate, roce, fields_right;
   logic [2:0] ext_words;
 
   always_comb begin
@@ -77,6 +81,7 @@ module rx_parse (
       .reth_o     (reth),
       .aeth_o     (aeth),
       .atomic_o   (atomic),
+      .deth_o     (deth),
       .immediate_o(immediate)
   );
 
@@ -117,7 +122,7 @@ module rx_parse (
   logic valid_q, first_q, last_q, err_q, short_q, end_q, second_q;
   logic [4:0] words_q;
   logic [511:0] data_q;
-  logic roce_q, fields_right_q, ipv6_q, reth_q, atomic_q, immediate_q;
+  logic roce_q, fields_right_q, ipv6_q, reth_q, atomic_q, deth_q, immediate_q;
   logic [1:0] pad_q;
   logic [4:0] payload_words_q;
   logic [16:0] total_q;
@@ -143,6 +148,7 @@ module rx_parse (
       ipv6_q             <= in_ipv6_i;
       reth_q             <= reth;
       atomic_q           <= atomic;
+      deth_q             <= deth;
       immediate_q        <= immediate;
       pad_q              <= bth.pad_count;
       payload_words_q    <= (in_ipv6_i ? 5'd15 : 5'd10) + {2'd0, ext_words};
@@ -159,7 +165,10 @@ module rx_parse (
       desc_q.dma_length  <= reth ? ext[95:64] : '0;
       desc_q.swap_add    <= atomic ? ext[95:32] : '0;
       desc_q.compare     <= atomic ? {ext[31:0], 32'd0} : '0;
-      desc_q.immediate   <= !immediate ? '0 : reth ? ext[63:32] : ext[191:160];
+      desc_q.immediate   <= !immediate ? '0 : reth ? ext[63:32] :
+          deth ? ext[127:96] : ext[191:160];
+      desc_q.qkey        <= deth ? ext[191:160] : '0;
+      desc_q.source_qpn  <= deth ? ext[151:128] : '0;
       desc_q.syndrome    <= aeth ? ext[191:184] : '0;
       desc_q.msn         <= aeth ? ext[183:160] : '0;
       desc_q.ipv6        <= in_ipv6_i;
@@ -168,11 +177,15 @@ module rx_parse (
       desc_q.source_ip   <= source_ip;
       desc_q.dest_ip     <= dest_ip;
     end
-    // Behind an IPv6 header only the first word of a RETH or AtomicETH is in the first beat, behind
-    // an IPv4 header all but the last word of an AtomicETH.
+    // Behind an IPv6 header only the first word of a RETH, AtomicETH or DETH is in the first beat,
+    // behind an IPv4 header all but the last word of an AtomicETH.
     if (in_valid_i && second_q && ipv6_q && reth_q) begin
       {desc_q.va[31:0], desc_q.rkey, desc_q.dma_length} <= top_first[511-:96];
       desc_q.immediate <= immediate_q ? top_first[415-:32] : '0;
+    end
+    if (in_valid_i && second_q && ipv6_q && deth_q) begin
+      desc_q.source_qpn <= top_first[503-:24];
+      desc_q.immediate  <= immediate_q ? top_first[479-:32] : '0;
     end
     if (in_valid_i && second_q && atomic_q) begin
       if (ipv6_q) begin
@@ -199,8 +212,15 @@ module rx_parse (
   assign out_end_o        = end_q;
   assign out_words_o      = words_q;
   assign out_data_o       = data_q;
-  assign payload_words_o  = payload_words_q;
-  assign payload_length_o = (roce_q && fields_right_q && lengths_right) ? payload[12:0] : '0;
+  assign grh_o            = deth_q;
+  assign ipv6_o           = ipv6_q;
+  assign payload_words_o  = payload_words_q - (deth_q ? 5'd10 : 5'd0);
+  always_comb begin
+    payload_length_o = '0;
+    if (roce_q && fields_right_q && lengths_right) begin
+      payload_length_o = payload[12:0] + (deth_q ? rnic_pkg::GrhBytes[12:0] : 13'd0);
+    end
+  end
   assign other_o          = !roce_q;
   assign bad_o            = !fields_right_q || !lengths_right || short_q || err_q;
   assign checksum_o       = sum_q;

@@ -1,9 +1,9 @@
 `default_nettype none
 
 /// Extended headers of a BTH opcode (InfiniBand specification 9.2.1, table 38): known_o for those
-/// of RC, UC and UD. ext_words_o: 32-bit words between BTH and payload. The RETH or AETH, where
-/// there is one, comes first; immediate_o: an ImmDt or IETH comes then. An AtomicAckETH counts as
-/// payload: its 8 bytes go where a Read response's data goes.
+/// of RC, UC and UD. ext_words_o: 32-bit words between BTH and payload. The RETH, AETH or DETH,
+/// where there is one, comes first; immediate_o: an ImmDt or IETH comes then. An AtomicAckETH
+/// counts as payload: its 8 bytes go where a Read response's data goes.
 module rx_parse_opcode (
     input  wire logic [7:0] opcode_i,
     output logic            known_o,
@@ -11,6 +11,7 @@ module rx_parse_opcode (
     output logic            reth_o,
     output logic            aeth_o,
     output logic            atomic_o,
+    output logic            deth_o,
     output logic            immediate_o
 );
   // Words: RETH 4, AETH 1, AtomicETH 7, DETH 2, ImmDt 1, IETH 1.
@@ -20,6 +21,7 @@ module rx_parse_opcode (
     reth_o      = 1'b0;
     aeth_o      = 1'b0;
     atomic_o    = 1'b0;
+    deth_o      = 1'b0;
     immediate_o = 1'b0;
     unique case (opcode_i)
       // SEND and WRITE first, middle, last, only: RC, UC
@@ -58,8 +60,15 @@ module rx_parse_opcode (
         immediate_o = 1'b1;
       end
       // UD: SEND only, without and with immediate data
-      8'h64: ext_words_o = 3'd2;
-      8'h65: ext_words_o = 3'd3;
+      8'h64: begin
+        ext_words_o = 3'd2;
+        deth_o      = 1'b1;
+      end
+      8'h65: begin
+        ext_words_o = 3'd3;
+        deth_o      = 1'b1;
+        immediate_o = 1'b1;
+      end
       default: known_o = 1'b0;
     endcase
   end

@@ -5,7 +5,7 @@
 /// packet is done.
 ///
 /// walk -> translation -> collect -> write -> scatter_align -> DMA write, each working on another
-/// packet, with rx_done behind. The piece FIFO holds more than the 32 pieces that one packet can
+/// packet, with rx_done behind. The piece FIFO holds more than the 33 pieces that one packet can
 /// have, because a packet's pieces wait there for its verdict. A packet is taken only when the done
 /// stage has a place for it: what has been translated can then be written and handed back although
 /// done_ready_i is low. clear_valid_i: faults of the QP

@@ -5,10 +5,16 @@
 /// packet may be written.
 ///
 /// Every granted answer becomes a piece; the verdict of a packet follows when all its answers are
-/// in, so that a refused run leaves no byte of its packet in memory. A packet has at most 32 pieces
-/// (16 entries, each cut once at most). After a fault, every packet of that side of the QP has
-/// action None, until clear_valid_i; or ReceiveFlush, when it has taken a WQE of an SRQ, which nobody
-/// else could flush.
+/// in, so that a refused run leaves no byte of its packet in memory. A packet has at most 33 pieces
+/// (16 entries, each cut once at most, but for one of a datagram, of up to 4136 bytes). After a
+/// fault, every packet of that side of the QP has action None, until clear_valid_i; or ReceiveFlush,
+/// when it has taken a WQE of an SRQ, which nobody else could flush.
+///
+/// On UC and UD, what a peer does wrong drops its message and no more (InfiniBand specification
+/// 9.9.3, class D): a key, a range, a message longer than its receive WQE. Receive WQEs have been
+/// taken for it and, in the check stage, for what came behind it. They are given back (GiveBack),
+/// and packets that were checked before that are dropped: those whose `take` is not the present
+/// one.
 ///
 /// The NAK of a fault (InfiniBand specification 9.7.5.2): remote access error when the requester's
 /// key or range is wrong; invalid request when its SEND is longer than the receive WQE; remote
@@ -47,7 +53,8 @@ module rx_place_collect (
   logic [511:0] dead_q;
   logic [3:0] status_q;
   logic [5:0] pieces_q;
-  logic granted, is_requester, is_dead, fault, answer_taken, verdict_taken;
+  logic [255:0] take_q;
+  logic granted, is_requester, is_dead, fault, give_back, answer_taken, verdict_taken;
   logic [8:0] side;
 
   // ---- Answers ----
@@ -72,8 +79,13 @@ module rx_place_collect (
   // The actions of the requester come last in RxAction.
   assign is_requester = packet_data_i.action >= rnic_pkg::RxActionAck;
   assign side         = {is_requester, packet_data_i.qp};
-  assign is_dead      = dead_q[side];
+  assign is_dead      = dead_q[side] ||
+      (packet_data_i.unreliable && packet_data_i.take != take_q[packet_data_i.qp]);
   assign fault        = status_q != rnic_pkg::XlateStatusOk || run_overflow_i || run_bad_wqe_i;
+
+  assign give_back    = fault && packet_data_i.unreliable &&
+      (packet_data_i.target == rnic_pkg::PlaceTargetWrite ||
+       (run_overflow_i && status_q == rnic_pkg::XlateStatusOk));
 
   logic [7:0] nak;
   always_comb begin : choose_nak
@@ -92,6 +104,8 @@ module rx_place_collect (
     if (is_dead) begin
       verdict_data_o.action = (packet_data_i.srq && packet_data_i.takes)
           ? rnic_pkg::RxActionReceiveFlush : rnic_pkg::RxActionNone;
+    end else if (give_back) begin
+      verdict_data_o.action = rnic_pkg::RxActionGiveBack;
     end else if (fault) begin
       verdict_data_o.fault    = 1'b1;
       verdict_data_o.status   = status_q;
@@ -115,21 +129,24 @@ module rx_place_collect (
     if (verdict_taken) begin
       pieces_q <= 6'd0;
       status_q <= rnic_pkg::XlateStatusOk;
-      if (fault) dead_q[side] <= 1'b1;
+      if (fault && !is_dead && !give_back) dead_q[side] <= 1'b1;
+      if (give_back && !is_dead) take_q[packet_data_i.qp] <= !packet_data_i.take;
     end
     if (clear_valid_i) begin
       dead_q[{1'b0, clear_qp_i}] <= 1'b0;
       dead_q[{1'b1, clear_qp_i}] <= 1'b0;
+      take_q[clear_qp_i]         <= 1'b0;
     end
     if (!rst_ni) begin
       pieces_q <= 6'd0;
       status_q <= rnic_pkg::XlateStatusOk;
       dead_q   <= '0;
+      take_q   <= '0;
     end
   end
 
   `ASSERT(AnswerCoversRun, !piece_valid_o || xlate_rsp_data_i.contiguous >= 32'(run_length_i))
-  `ASSERT(PiecesFit, pieces_q <= 6'd32)
+  `ASSERT(PiecesFit, pieces_q <= 6'd33)
   logic unused_bits;
   assign unused_bits = &{1'b0, xlate_rsp_data_i.contiguous};
 endmodule

@@ -180,6 +180,10 @@ module rx_place_walk (
     packet_data_o.swap_add        = plan_q.swap_add;
     packet_data_o.compare         = plan_q.compare;
     packet_data_o.pd              = plan_q.pd;
+    packet_data_o.unreliable      = plan_q.unreliable;
+    packet_data_o.take            = plan_q.take;
+    packet_data_o.grh             = plan_q.grh;
+    packet_data_o.source_qpn      = plan_q.source_qpn;
   end
 
   always_comb begin : control

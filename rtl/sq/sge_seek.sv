@@ -11,7 +11,7 @@ module sge_seek (
     input  wire logic         clk_i,
     input  wire logic         rst_ni,
     input  wire logic         start_i,
-    input  wire logic [1:0]   header_segments_i,
+    input  wire logic [2:0]   header_segments_i,
     input  wire logic [31:0]  offset_i,
     output logic              rd_en_o,
     output logic [2:0]        rd_line_o,

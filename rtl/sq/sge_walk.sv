@@ -13,7 +13,7 @@ module sge_walk (
     input  wire logic                   rst_ni,
     input  wire logic                   start_i,
     input  wire logic                   inline_i,
-    input  wire logic [1:0]             header_segments_i,
+    input  wire logic [2:0]             header_segments_i,
     input  wire logic [4:0]             sge_index_i,
     input  wire logic [31:0]            sge_offset_i,
     input  wire logic [12:0]            payload_i,
@@ -28,7 +28,7 @@ module sge_walk (
     output logic [31:0]                 sge_offset_o
 );
   logic active_q, inline_q;
-  logic [1:0] header_q;
+  logic [2:0] header_q;
   logic [4:0] segment_q, start_segment;
   logic [31:0] offset_q, available;
   logic [12:0] left_q, take;
@@ -95,7 +95,7 @@ module sge_walk (
   assign sge_offset_o = offset_q;
 
   `ASSERT(NotTwice, !start_i || !active_q)
-  `ASSERT(InWqe, !active_q || inline_q || segment_q < 5'd18)
+  `ASSERT(InWqe, !active_q || inline_q || segment_q < 5'd20)
 endmodule
 
 `default_nettype wire

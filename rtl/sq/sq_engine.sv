@@ -85,8 +85,7 @@ module sq_engine (
 
   rnic_pkg::send_ctx_t ctx_q, ctx_sent;
   rnic_pkg::wqe_control_t control_q;
-  rnic_pkg::wqe_remote_t remote_q;
-  rnic_pkg::wqe_atomic_t atomic_q;
+  logic [383:0] header_q;
   logic [7:0] qp_q;
   logic [2:0] first_line, first_line_q;
   logic sent_q, partial_q, failed_q, found_q;
@@ -99,7 +98,8 @@ module sq_engine (
   );
 
   logic [36:0] sum;
-  logic [1:0] header_segments;
+  logic [2:0] header_segments;
+  logic [7:0] bad_status;
   logic [2:0] sum_line;
   logic more_lines, bad;
   sq_sum u_sum (
@@ -122,14 +122,14 @@ module sq_engine (
       .ctx_i            (ctx_q),
       .sum_i            (sum),
       .header_segments_o(header_segments),
-      .bad_o            (bad)
+      .bad_o            (bad),
+      .bad_status_o     (bad_status)
   );
   sq_packet u_packet (
       .qp_i       (qp_q),
       .ctx_i      (ctx_q),
       .control_i  (control_q),
-      .remote_i   (remote_q),
-      .atomic_i   (atomic_q),
+      .header_i   (header_q),
       .is_read_o  (is_read),
       .is_memory_o(is_memory),
       .last_o     (last),
@@ -158,8 +158,8 @@ module sq_engine (
   assign mem_qp_o      = qp_q;
   assign mem_pd_o      = ctx_q.pd;
   assign mem_control_o = control_q;
-  assign mem_second_o  = remote_q;
-  assign mem_third_o   = atomic_q;
+  assign mem_second_o  = header_q[127:0];
+  assign mem_third_o   = header_q[255:128];
 
   assign desc_valid_o      = go;
   assign inflight_valid_o  = (go && last) || mem_valid_o;
@@ -287,8 +287,7 @@ module sq_engine (
     end
     if (state_q == StHead) begin
       control_q <= buf_rd_data_i[127:0];
-      remote_q  <= buf_rd_data_i[255:128];
-      atomic_q  <= buf_rd_data_i[383:256];
+      header_q  <= buf_rd_data_i[511:128];
     end
     if (go) begin
       ctx_q     <= ctx_sent;
@@ -304,7 +303,7 @@ module sq_engine (
     if (state_q == StPlan && judged && bad) begin
       ctx_q.fault          <= 1'b1;
       ctx_q.fault_idx      <= ctx_q.exec_idx;
-      ctx_q.fault_status   <= rnic_pkg::CqeStatusLocQpOpErr;
+      ctx_q.fault_status   <= bad_status;
       ctx_q.fault_syndrome <= '0;
       failed_q             <= 1'b1;
     end
@@ -325,7 +324,7 @@ module sq_engine (
     retire_cmd_data_o.command = rnic_pkg::RetireCommandFailWqe;
     retire_cmd_data_o.psn     = ctx_q.next_psn;
     retire_cmd_data_o.wqe_idx = ctx_q.exec_idx;
-    retire_cmd_data_o.status  = rnic_pkg::CqeStatusLocQpOpErr;
+    retire_cmd_data_o.status  = ctx_q.fault_status;
   end
 
   always_comb begin

@@ -1,18 +1,19 @@
 `default_nettype none
 
-/// The next packet of a WQE: from the context and the WQE's first three segments, its descriptor,
+/// The next packet of a WQE: from the context and the WQE's first four segments, its descriptor,
 /// what it adds to the in-flight table and the Read ring, and the context after it (but for the
 /// place in the scatter list). Combinational.
 ///
 /// A Read that is sent again asks only for what has not arrived: its first msg_off bytes have. An
 /// atomic is a Read of 8 bytes but for its opcode and its header. A memory operation takes no PSN:
-/// the last PSN of its entry is the one before it.
+/// the last PSN of its entry is the one before it. Of UC and UD nothing is acknowledged: the last
+/// packet of a message tells when it leaves. A datagram is one packet; it goes where its WQE says.
 module sq_packet (
     input  wire logic [7:0]             qp_i,
     input  wire rnic_pkg::send_ctx_t    ctx_i,
     input  wire rnic_pkg::wqe_control_t control_i,
-    input  wire rnic_pkg::wqe_remote_t  remote_i,
-    input  wire rnic_pkg::wqe_atomic_t  atomic_i,
+    // What follows wqe_control
+    input  wire logic [383:0]           header_i,
     output logic                        is_read_o,
     output logic                        is_memory_o,
     output logic                        last_o,
@@ -22,7 +23,10 @@ module sq_packet (
     output rnic_pkg::read_slot_t        read_slot_o,
     output rnic_pkg::send_ctx_t         ctx_o
 );
-  logic is_read, is_write, is_atomic, immediate, invalidate, first, last;
+  rnic_pkg::wqe_remote_t remote;
+  rnic_pkg::wqe_atomic_t atomic;
+  rnic_pkg::wqe_address_t address;
+  logic is_read, is_write, is_atomic, is_rc, is_ud, immediate, invalidate, first, last;
   logic [1:0] unused_decode;
   logic [3:0] log_mtu;
   logic [12:0] mtu;
@@ -42,7 +46,12 @@ module sq_packet (
       .immediate_o (immediate),
       .invalidate_o(invalidate)
   );
-  assign is_read_o     = is_read;
+  assign is_read_o = is_read;
+  assign is_rc     = ctx_i.qp_type == rnic_pkg::QpTypeRc;
+  assign is_ud     = ctx_i.qp_type == rnic_pkg::QpTypeUd;
+  assign remote    = header_i[127:0];
+  assign atomic    = header_i[255:128];
+  assign address   = header_i;
 
   // Path MTU 128 << ibv_mtu bytes. msg_off is a multiple of it.
   assign log_mtu       = 4'd7 + 4'(ctx_i.mtu);
@@ -90,17 +99,25 @@ module sq_packet (
       desc_o.opcode = (control_i.opcode == rnic_pkg::WqeOpcodeFetchAdd) ?
                       rnic_pkg::RcOpcodeFetchAdd : rnic_pkg::RcOpcodeCompareSwap;
     end
-    desc_o.ack_req        = last || packet_number[3:0] == 4'd15;
+    // The transport service is in the upper bits of the opcode.
+    desc_o.opcode         = desc_o.opcode | {1'b0, ctx_i.qp_type, 5'd0};
+    desc_o.ack_req        = is_rc && (last || packet_number[3:0] == 4'd15);
+    desc_o.tell           = !is_rc && last;
     desc_o.solicited      = last && control_i.solicited;
     desc_o.payload_length = payload;
     if (is_read || (is_write && first)) begin
-      desc_o.va         = remote_i.va + (is_read ? 64'(ctx_i.msg_off) : 64'd0);
-      desc_o.rkey       = remote_i.rkey;
+      desc_o.va         = remote.va + (is_read ? 64'(ctx_i.msg_off) : 64'd0);
+      desc_o.rkey       = remote.rkey;
       if (!is_atomic) desc_o.dma_length = rest;
     end
-    if (is_atomic) {desc_o.compare, desc_o.swap_add} = {atomic_i.compare, atomic_i.swap_add};
+    if (is_atomic) {desc_o.compare, desc_o.swap_add} = {atomic.compare, atomic.swap_add};
     if (last && (immediate || invalidate)) desc_o.immediate = control_i.immediate;
     desc_o.wqe_idx = ctx_i.exec_idx;
+    if (is_ud) begin
+      desc_o.address    = header_i;
+      desc_o.source_qpn = ctx_i.qpn;
+      desc_o.qkey       = address.qkey[31] ? ctx_i.qkey : address.qkey;
+    end
   end
 
   always_comb begin
@@ -141,7 +158,7 @@ module sq_packet (
   assign last_o = last;
 
   logic unused_bits;
-  assign unused_bits = ^{control_i, remote_i, beyond[22:0]};
+  assign unused_bits = ^{control_i, remote, address, beyond[22:0]};
 endmodule
 
 `default_nettype wire

@@ -9,7 +9,7 @@ module sq_sum (
     input  wire logic                   start_i,
     input  wire logic                   run_i,
     input  wire rnic_pkg::wqe_control_t control_i,
-    input  wire logic [1:0]             header_segments_i,
+    input  wire logic [2:0]             header_segments_i,
     input  wire logic [511:0]           line_i,
     output logic                        more_o,
     output logic [2:0]                  next_line_o,

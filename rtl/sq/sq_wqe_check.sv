@@ -1,20 +1,25 @@
 `default_nettype none
 
-/// Judges a send WQE: `bad_o` says that it is malformed. sum_i is the sum of its data segment
-/// lengths. A WQE that is to go on in the middle must still be longer than what was sent of it.
-/// Also where its data segments (or inline bytes) start: after one segment for a Send, two for a
-/// Write or Read, three for an atomic. A memory operation has its segments and no data, and is
-/// neither solicited nor inline; FastRegister names DMA addresses and is for the QPs that may do
-/// so.
+/// Judges a send WQE: `bad_o` says that it is malformed, bad_status_o with what it completes. sum_i
+/// is the sum of its data segment lengths. A WQE that is to go on in the middle must still be longer
+/// than what was sent of it. Also where its data segments (or inline bytes) start: after one segment
+/// for a Send, two for a Write or Read, three for an atomic, four for a Send of a UD queue pair. A
+/// memory operation has its segments and no data, and is neither solicited nor inline; FastRegister
+/// names DMA addresses and is for the QPs that may do so.
+///
+/// UC has no Reads, atomics and remote invalidations, UD no Writes and no memory operations either
+/// (InfiniBand specification 9.4, table 37); a datagram is one packet (9.8.3), a longer one a local
+/// length error (11.6.2).
 module sq_wqe_check (
     input  wire rnic_pkg::wqe_control_t control_i,
     input  wire rnic_pkg::send_ctx_t    ctx_i,
     input  wire logic [36:0]            sum_i,
-    output logic [1:0]                  header_segments_o,
-    output logic                        bad_o
+    output logic [2:0]                  header_segments_o,
+    output logic                        bad_o,
+    output logic [7:0]                  bad_status_o
 );
-  logic known, is_send, is_write, is_read, is_atomic, is_memory, immediate, unused_invalidate;
-  logic is_local_invalidate;
+  logic known, is_send, is_write, is_read, is_atomic, is_memory, immediate, invalidate;
+  logic is_local_invalidate, is_ud, bad_service, too_long, malformed;
   logic [7:0] stride_segments, data_segments;
   logic bad_header, bad_size, bad_data, bad_inline, bad_resume, bad_memory;
 
@@ -27,11 +32,12 @@ module sq_wqe_check (
       .is_atomic_o (is_atomic),
       .is_memory_o (is_memory),
       .immediate_o (immediate),
-      .invalidate_o(unused_invalidate)
+      .invalidate_o(invalidate)
   );
   assign is_local_invalidate = control_i.opcode == rnic_pkg::WqeOpcodeLocalInvalidate;
-  assign header_segments_o   = (is_send || is_local_invalidate) ? 2'd1 :
-                               (is_atomic || is_memory) ? 2'd3 : 2'd2;
+  assign is_ud               = ctx_i.qp_type == rnic_pkg::QpTypeUd;
+  assign header_segments_o   = is_ud ? 3'd4 : (is_send || is_local_invalidate) ? 3'd1 :
+                               (is_atomic || is_memory) ? 3'd3 : 3'd2;
   assign stride_segments     = 8'd4 << (ctx_i.log_stride - 4'd6);
   assign data_segments       = control_i.size - 8'(header_segments_o);
 
@@ -49,8 +55,13 @@ module sq_wqe_check (
   assign bad_memory = is_memory && (data_segments != '0 || control_i.inline_data ||
                       (control_i.opcode == rnic_pkg::WqeOpcodeFastRegister &&
                        !ctx_i.fast_register));
-  assign bad_o      = bad_header || bad_size || bad_resume || bad_memory ||
-                      (control_i.inline_data ? bad_inline : bad_data);
+  assign bad_service = ctx_i.qp_type != rnic_pkg::QpTypeRc &&
+                        (is_read || invalidate || (is_ud && !is_send));
+  assign too_long    = is_ud && control_i.length > (32'd128 << ctx_i.mtu);
+  assign malformed   = bad_header || bad_size || bad_resume || bad_memory || bad_service ||
+                        (control_i.inline_data ? bad_inline : bad_data);
+  assign bad_o        = malformed || too_long;
+  assign bad_status_o = malformed ? rnic_pkg::CqeStatusLocQpOpErr : rnic_pkg::CqeStatusLocLenErr;
 
   logic unused_bits;
   assign unused_bits = ^{control_i, ctx_i};

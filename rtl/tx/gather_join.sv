@@ -7,6 +7,7 @@
 /// A packet of a killed side of a QP gives no run at all, but for a fatal NAK: it is how the peer
 /// of a killed responder learns of the fault. One whose payload fails ends with a run
 /// of no bytes with err and last; what is left of its parts is consumed, and tx_fault is reported.
+/// So is a packet with head_tell_i, when all of it has left (tx_fault_t sent).
 /// Each translation is handed back (xlate_retire) when its data is here.
 module gather_join (
     input  wire logic                   clk_i,
@@ -22,6 +23,7 @@ module gather_join (
     input  wire logic [6:0]             head_length_i,
     input  wire rnic_pkg::tx_fault_t    head_fault_i,
     input  wire logic                   head_nak_i,
+    input  wire logic                   head_tell_i,
     input  wire logic                   inline_valid_i,
     output logic                        inline_ready_o,
     input  wire logic [6:0]             inline_bytes_i,
@@ -66,6 +68,7 @@ module gather_join (
 
   // dead_q: the payload of this packet is thrown away. fault_q: how to report the packet of Body.
   logic dead_q, dead_d, barred, long_head, refused, pop, fault, fault_room;
+  logic tell_q, tells, clear, sent;
   logic [3:0] fault_status;
   rnic_pkg::tx_fault_t fault_q, fault_d;
 
@@ -74,7 +77,11 @@ module gather_join (
       {head_fault_i.responder, head_fault_i.qp};
   assign barred  = killed_i && !head_nak_i;
   assign refused = result_status_i != rnic_pkg::XlateStatusOk;
-  assign kill_o       = fault;
+  assign kill_o  = fault;
+  // The last part of a packet leaves only when there is room to tell so.
+  assign tells   = order_last_i && ((state_q == Body) ? tell_q : head_tell_i);
+  assign clear   = fault_room || !tells;
+  assign sent    = pop && tells && !fault && !((state_q == Head) ? barred : dead_q);
 
   always_comb begin
     state_d              = state_q;
@@ -102,29 +109,29 @@ module gather_join (
           head_ready_o = 1'b1;
           dropped_o    = 1'b1;
         end else if (order_valid_i && head_valid_i) begin
-          frame_valid_o = run_ready_i;
-          run_valid_o   = frame_ready_i;
-          pop           = frame_ready_i && run_ready_i && !long_head;
+          frame_valid_o = run_ready_i && clear;
+          run_valid_o   = frame_ready_i && clear;
+          pop           = frame_ready_i && run_ready_i && clear && !long_head;
           head_ready_o  = pop;
-          if (frame_ready_i && run_ready_i && long_head) state_d = Rest;
+          if (frame_ready_i && run_ready_i && clear && long_head) state_d = Rest;
         end
       end
       Rest: begin
-        run_valid_o           = 1'b1;
+        run_valid_o           = clear;
         run_data_o.data[191:0] = head_bytes_i[703:512];
         run_data_o.bytes      = head_length_i - 7'd64;
         run_data_o.last       = order_last_i;
-        pop                   = run_ready_i;
-        head_ready_o          = run_ready_i;
+        pop                   = run_ready_i && clear;
+        head_ready_o          = pop;
       end
       Body: begin
         if (order_valid_i && order_inline_i && inline_valid_i) begin
-          run_valid_o       = !dead_q;
+          run_valid_o       = !dead_q && clear;
           run_data_o.data   = inline_data_i;
           run_data_o.offset = inline_offset_i;
           run_data_o.bytes  = inline_bytes_i;
           run_data_o.last   = order_last_i;
-          pop               = dead_q || run_ready_i;
+          pop               = dead_q || (run_ready_i && clear);
           inline_ready_o    = pop;
         end else if (order_valid_i && order_read_i && result_valid_i && refused) begin
           pop            = dead_q || (run_ready_i && fault_room);
@@ -155,14 +162,18 @@ module gather_join (
   assign xlate_retire_epoch_o = result_epoch_i;
 
   always_comb begin
-    fault_d        = fault_q;
+    fault_d        = (state_q == Body) ? fault_q : head_fault_i;
     fault_d.status = fault_status;
+    fault_d.sent   = sent;
   end
 
   always_ff @(posedge clk_i) begin
     state_q <= state_d;
     dead_q  <= dead_d;
-    if (state_q != Body) fault_q <= head_fault_i;
+    if (state_q != Body) begin
+      fault_q <= head_fault_i;
+      tell_q  <= head_tell_i;
+    end
     if (!rst_ni) begin
       state_q <= Head;
       dead_q  <= 1'b0;
@@ -174,7 +185,7 @@ module gather_join (
   ) u_fault (
       .clk_i,
       .rst_ni,
-      .in_valid_i (fault),
+      .in_valid_i (fault || sent),
       .in_ready_o (fault_room),
       .in_data_i  (fault_d),
       .out_valid_o(fault_valid_o),
@@ -182,6 +193,7 @@ module gather_join (
       .out_data_o (fault_data_o)
   );
 
+  `ASSERT(RoomToTell, !(fault || sent) || fault_room)
   `ASSERT(HeadFirst, !(order_valid_i && state_q == Head) || !(order_inline_i || order_read_i))
   `ASSERT(PartsThen, !(order_valid_i && state_q == Body) || (order_inline_i ^ order_read_i))
 endmodule

@@ -2,12 +2,13 @@
 `include "assert.svh"
 
 /// Header of each packet: IPv4 or IPv6, UDP, BTH and extended headers, from its descriptor and the
-/// path of its QP. An AtomicAckETH comes as payload.
+/// path of its QP (tx_route). An AtomicAckETH comes as payload.
 ///
 /// head_bytes_o: lane 0 is the first byte of the IP header, head_length_o (40 to 88) bytes. With it
 /// go what the stages behind need: the destination MAC, the event it counts as when sent (bit 0
 /// request, 1 Read response, 2 ACK, 3 NAK, 4 RNR NAK), and the tx_fault_t to report when its
-/// payload fails (status to be filled in), and whether it is a fatal NAK. Packets keep their order; Depth may wait.
+/// payload fails (status to be filled in), whether it is a fatal NAK, and whether it tells when it
+/// leaves. Packets keep their order; Depth may wait.
 module tx_build #(
     parameter int unsigned Depth = 32
 ) (
@@ -26,17 +27,19 @@ module tx_build #(
     output logic [47:0]              head_mac_o,
     output logic [4:0]               head_count_o,
     output rnic_pkg::tx_fault_t      head_fault_o,
-    output logic                     head_nak_o
+    output logic                     head_nak_o,
+    output logic                     head_tell_o
 );
   localparam int unsigned FaultBits = rnic_pkg::TxFaultBits;
-  localparam int unsigned Width = 704 + 7 + 48 + 5 + FaultBits + 1;
+  localparam int unsigned Width = 704 + 7 + 48 + 5 + FaultBits + 2;
   localparam int unsigned CountBits = $clog2(Depth) + 2;
 
   // ---- Stage a: the path is being read. Stage b: all that the header needs is in registers. ----
-  logic a_valid_q, b_valid_q, a_reth, a_aeth, a_atomic, a_immediate, b_reth_q, b_aeth_q, b_atomic_q;
+  logic a_valid_q, b_valid_q, a_reth, a_aeth, a_atomic, a_immediate, a_deth;
+  logic b_reth_q, b_aeth_q, b_atomic_q, b_deth_q;
   logic [4:0] a_ext_length, b_ext_length_q;
   rnic_pkg::tx_desc_t a_desc_q, b_desc_q;
-  rnic_pkg::path_t b_path_q;
+  rnic_pkg::path_t a_path, b_path_q;
   logic [15:0] a_udp_length, b_udp_length_q;
   logic [10:0] payload_words;
   logic [19:0] b_sum_q;
@@ -48,12 +51,20 @@ module tx_build #(
   assign path_rd_en_o = desc_valid_i && desc_ready_o;
   assign path_rd_qp_o = desc_data_i.qp;
 
+  tx_route u_route (
+      .desc_i(a_desc_q),
+      .path_i(path_rd_data_i),
+      .path_o(a_path)
+  );
+
+  // The low five bits of the opcode say what the packet is, the others of which transport service.
   always_comb begin
+    a_deth = a_desc_q.opcode[6:5] == rnic_pkg::QpTypeUd;
     a_reth = 1'b0;
     a_aeth = 1'b0;
     a_atomic = 1'b0;
     a_immediate = 1'b0;
-    unique case (a_desc_q.opcode)
+    unique case ({3'd0, a_desc_q.opcode[4:0]})
       rnic_pkg::RcOpcodeWriteFirst,
       rnic_pkg::RcOpcodeWriteOnly,
       rnic_pkg::RcOpcodeReadRequest: a_reth = 1'b1;
@@ -74,7 +85,8 @@ module tx_build #(
     endcase
   end
 
-  assign a_ext_length = a_atomic ? 5'd28 : {a_reth, 4'd0} | {2'd0, a_aeth || a_immediate, 2'b00};
+  assign a_ext_length = a_atomic ? 5'd28 :
+      {a_reth, a_deth, 3'd0} | {2'd0, a_aeth || a_immediate, 2'b00};
 
   // UDP header, BTH, extended headers, payload padded to 4 bytes, ICRC.
   assign payload_words = a_desc_q.payload_length[12:2] + 11'(a_desc_q.payload_length[1:0] != '0);
@@ -88,23 +100,24 @@ module tx_build #(
   logic [19:0] sum;
   logic [16:0] folded;
   logic [15:0] checksum;
-  assign sum = 20'h4500 + 20'h4000 + 20'h0011 + {12'd0, path_rd_data_i.traffic_class} +
-      {4'd0, a_udp_length + 16'd20} + {4'd0, path_rd_data_i.hop_limit, 8'd0} +
-      {4'd0, swap16(path_rd_data_i.source_ip[96+:16])} +
-      {4'd0, swap16(path_rd_data_i.source_ip[112+:16])} +
-      {4'd0, swap16(path_rd_data_i.dest_ip[96+:16])} +
-      {4'd0, swap16(path_rd_data_i.dest_ip[112+:16])};
+  assign sum = 20'h4500 + 20'h4000 + 20'h0011 + {12'd0, a_path.traffic_class} +
+      {4'd0, a_udp_length + 16'd20} + {4'd0, a_path.hop_limit, 8'd0} +
+      {4'd0, swap16(a_path.source_ip[96+:16])} +
+      {4'd0, swap16(a_path.source_ip[112+:16])} +
+      {4'd0, swap16(a_path.dest_ip[96+:16])} +
+      {4'd0, swap16(a_path.dest_ip[112+:16])};
   assign folded   = {1'b0, b_sum_q[15:0]} + {13'd0, b_sum_q[19:16]};
   assign checksum = ~(folded[15:0] + {15'd0, folded[16]});
 
   always_ff @(posedge clk_i) begin
     a_desc_q       <= desc_data_i;
     b_desc_q       <= a_desc_q;
-    b_path_q       <= path_rd_data_i;
+    b_path_q       <= a_path;
     b_udp_length_q <= a_udp_length;
     b_reth_q       <= a_reth;
     b_aeth_q       <= a_aeth;
     b_atomic_q     <= a_atomic;
+    b_deth_q       <= a_deth;
     b_ext_length_q <= a_ext_length;
     b_sum_q        <= sum;
     a_valid_q      <= path_rd_en_o;
@@ -121,6 +134,7 @@ module tx_build #(
   rnic_pkg::udp_header_t udp;
   rnic_pkg::bth_t bth;
   rnic_pkg::reth_t reth;
+  rnic_pkg::deth_t deth;
   logic [127:0] source_ip, dest_ip;
   rnic_pkg::atomic_eth_t atomic;
   logic [223:0] ext;
@@ -170,11 +184,15 @@ module tx_build #(
     reth.va              = b_desc_q.va;
     reth.rkey            = b_desc_q.rkey;
     reth.dma_length      = b_desc_q.dma_length;
+    deth                 = '0;
+    deth.qkey            = b_desc_q.qkey;
+    deth.source_qpn      = b_desc_q.source_qpn;
     atomic.va            = b_desc_q.va;
     atomic.rkey          = b_desc_q.rkey;
     atomic.swap_add      = b_desc_q.swap_add;
     atomic.compare       = b_desc_q.compare;
     if (b_atomic_q) ext = atomic;
+    else if (b_deth_q) ext = {deth, b_desc_q.immediate, 128'd0};
     else if (b_reth_q) ext = {reth, b_desc_q.immediate, 64'd0};
     else if (b_aeth_q) ext = {b_desc_q.syndrome, b_desc_q.msn, 192'd0};
     else ext = {b_desc_q.immediate, 192'd0};
@@ -204,12 +222,16 @@ module tx_build #(
       .rst_ni,
       .in_valid_i (b_valid_q),
       .in_ready_o (fifo_ready),
-      .in_data_i  ({nak, fault, count, b_path_q.dest_mac, length, bytes}),
+      .in_data_i  ({b_desc_q.tell, nak, fault, count, b_path_q.dest_mac, length, bytes}),
       .out_valid_o(head_valid_o),
       .out_ready_i(head_ready_i),
-      .out_data_o ({head_nak_o, head_fault_o, head_count_o, head_mac_o, head_length_o, head_bytes_o}),
+      .out_data_o ({head_tell_o, head_nak_o, head_fault_o, head_count_o, head_mac_o, head_length_o,
+                     head_bytes_o}),
       .count_o    (waiting)
   );
+
+  logic unused_bits;
+  assign unused_bits = ^b_desc_q.address;
 
   `ASSERT(RoomForHead, !b_valid_q || fifo_ready)
 endmodule

@@ -10,7 +10,8 @@
 /// frame starts on the wire only when all of it is there, and then has no gap other than by
 /// eth_tx_ready_i; frames are padded to 60 bytes. A payload that cannot be had (translation
 /// refused, DMA error) drops the packet, reports tx_fault once, and drops all later packets of that
-/// side of that QP until qp_reset, but for a fatal NAK.
+/// side of that QP until qp_reset, but for a fatal NAK. A descriptor with `tell` is reported there
+/// too, when its packet has left (UC, UD: its message is done).
 module tx_path (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
@@ -86,7 +87,7 @@ module tx_path (
   logic [47:0] head_mac;
   logic [4:0] head_count;
   rnic_pkg::tx_fault_t head_fault;
-  logic head_nak;
+  logic head_nak, head_tell;
 
   assign desc_ready = build_ready && gather_ready;
 
@@ -106,7 +107,8 @@ module tx_path (
       .head_mac_o   (head_mac),
       .head_count_o (head_count),
       .head_fault_o (head_fault),
-      .head_nak_o   (head_nak)
+      .head_nak_o   (head_nak),
+      .head_tell_o  (head_tell)
   );
 
   logic order_valid, order_ready, order_inline, order_read, order_last;
@@ -187,6 +189,7 @@ module tx_path (
       .head_length_i  (head_length),
       .head_fault_i   (head_fault),
       .head_nak_i     (head_nak),
+      .head_tell_i    (head_tell),
       .inline_valid_i (inline_valid),
       .inline_ready_o (inline_ready),
       .inline_bytes_i (inline_bytes),

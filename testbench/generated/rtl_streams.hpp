@@ -129,6 +129,7 @@ enum class RxAction : std::uint8_t {
   kBadResponse = 9,  ///< Requester: response out of sequence or of the wrong length
   kGap = 10,  ///< Requester: a later response has come than that of psn, which is lost: an implied NAK
   kReceiveFlush = 11,  ///< Packet behind a fault, which had taken a WQE of an SRQ: that is flushed
+  kGiveBack = 12,  ///< UC, UD: the message is dropped, and what was checked behind it; their receive WQEs serve the next ones
 };
 
 /// What the responder's output is asked to do.
@@ -509,12 +510,14 @@ struct AdminAccess {
   bool operator==(const AdminAccess&) const = default;
 };
 
-/// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 561 bits.
+/// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 595 bits.
 struct SendCtx {
-  static constexpr std::size_t kBits = 561;
-  static constexpr std::size_t kBytes = 71;
+  static constexpr std::size_t kBits = 595;
+  static constexpr std::size_t kBytes = 75;
   std::uint8_t state{};  ///< QpState
   std::uint8_t in_use{};  ///< Created
+  std::uint8_t qp_type{};  ///< QpType
+  std::uint32_t qkey{};  ///< UD
   std::uint32_t qpn{};
   std::uint32_t pd{};
   std::uint8_t uar{};
@@ -563,110 +566,116 @@ struct SendCtx {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 3>(to, state);
     bits::put_little<3, 1>(to, in_use);
-    bits::put_little<4, 24>(to, qpn);
-    bits::put_little<28, 24>(to, pd);
-    bits::put_little<52, 8>(to, uar);
-    bits::put_little<60, 8>(to, cqn);
-    bits::put_little<68, 64>(to, sq_base);
-    bits::put_little<132, 4>(to, log_depth);
-    bits::put_little<136, 4>(to, log_stride);
-    bits::put_little<140, 64>(to, retired_address);
-    bits::put_little<204, 3>(to, mtu);
-    bits::put_little<207, 5>(to, max_rd);
-    bits::put_little<212, 1>(to, fast_register);
-    bits::put_little<213, 3>(to, retry_count);
-    bits::put_little<216, 3>(to, rnr_retry);
-    bits::put_little<219, 5>(to, ack_timeout);
-    bits::put_little<224, 16>(to, pi);
-    bits::put_little<240, 16>(to, exec_idx);
-    bits::put_little<256, 16>(to, retire_idx);
-    bits::put_little<272, 24>(to, next_psn);
-    bits::put_little<296, 24>(to, una_psn);
-    bits::put_little<320, 24>(to, max_psn);
-    bits::put_little<344, 1>(to, msg_active);
-    bits::put_little<345, 32>(to, msg_off);
-    bits::put_little<377, 1>(to, resume);
-    bits::put_little<378, 5>(to, sge_idx);
-    bits::put_little<383, 32>(to, sge_off);
-    bits::put_little<415, 16>(to, buf_idx);
-    bits::put_little<431, 4>(to, buf_count);
-    bits::put_little<435, 1>(to, fetching);
-    bits::put_little<436, 4>(to, fetch_gen);
-    bits::put_little<440, 5>(to, rd_tail);
-    bits::put_little<445, 5>(to, rd_head);
-    bits::put_little<450, 5>(to, rd_outstanding);
-    bits::put_little<455, 32>(to, rd_off);
-    bits::put_little<487, 1>(to, mem_busy);
-    bits::put_little<488, 1>(to, fault);
-    bits::put_little<489, 16>(to, fault_idx);
-    bits::put_little<505, 8>(to, fault_status);
-    bits::put_little<513, 8>(to, fault_syndrome);
-    bits::put_little<521, 8>(to, silent_run);
-    bits::put_little<529, 3>(to, retry_left);
-    bits::put_little<532, 3>(to, rnr_left);
-    bits::put_little<535, 1>(to, rnr_wait);
-    bits::put_little<536, 1>(to, recovering);
-    bits::put_little<537, 24>(to, rec_psn);
+    bits::put_little<4, 2>(to, qp_type);
+    bits::put_little<6, 32>(to, qkey);
+    bits::put_little<38, 24>(to, qpn);
+    bits::put_little<62, 24>(to, pd);
+    bits::put_little<86, 8>(to, uar);
+    bits::put_little<94, 8>(to, cqn);
+    bits::put_little<102, 64>(to, sq_base);
+    bits::put_little<166, 4>(to, log_depth);
+    bits::put_little<170, 4>(to, log_stride);
+    bits::put_little<174, 64>(to, retired_address);
+    bits::put_little<238, 3>(to, mtu);
+    bits::put_little<241, 5>(to, max_rd);
+    bits::put_little<246, 1>(to, fast_register);
+    bits::put_little<247, 3>(to, retry_count);
+    bits::put_little<250, 3>(to, rnr_retry);
+    bits::put_little<253, 5>(to, ack_timeout);
+    bits::put_little<258, 16>(to, pi);
+    bits::put_little<274, 16>(to, exec_idx);
+    bits::put_little<290, 16>(to, retire_idx);
+    bits::put_little<306, 24>(to, next_psn);
+    bits::put_little<330, 24>(to, una_psn);
+    bits::put_little<354, 24>(to, max_psn);
+    bits::put_little<378, 1>(to, msg_active);
+    bits::put_little<379, 32>(to, msg_off);
+    bits::put_little<411, 1>(to, resume);
+    bits::put_little<412, 5>(to, sge_idx);
+    bits::put_little<417, 32>(to, sge_off);
+    bits::put_little<449, 16>(to, buf_idx);
+    bits::put_little<465, 4>(to, buf_count);
+    bits::put_little<469, 1>(to, fetching);
+    bits::put_little<470, 4>(to, fetch_gen);
+    bits::put_little<474, 5>(to, rd_tail);
+    bits::put_little<479, 5>(to, rd_head);
+    bits::put_little<484, 5>(to, rd_outstanding);
+    bits::put_little<489, 32>(to, rd_off);
+    bits::put_little<521, 1>(to, mem_busy);
+    bits::put_little<522, 1>(to, fault);
+    bits::put_little<523, 16>(to, fault_idx);
+    bits::put_little<539, 8>(to, fault_status);
+    bits::put_little<547, 8>(to, fault_syndrome);
+    bits::put_little<555, 8>(to, silent_run);
+    bits::put_little<563, 3>(to, retry_left);
+    bits::put_little<566, 3>(to, rnr_left);
+    bits::put_little<569, 1>(to, rnr_wait);
+    bits::put_little<570, 1>(to, recovering);
+    bits::put_little<571, 24>(to, rec_psn);
   }
   static constexpr SendCtx decode(std::span<const std::uint8_t, kBytes> from) {
     SendCtx v;
     bits::get_little<0, 3>(from, v.state);
     bits::get_little<3, 1>(from, v.in_use);
-    bits::get_little<4, 24>(from, v.qpn);
-    bits::get_little<28, 24>(from, v.pd);
-    bits::get_little<52, 8>(from, v.uar);
-    bits::get_little<60, 8>(from, v.cqn);
-    bits::get_little<68, 64>(from, v.sq_base);
-    bits::get_little<132, 4>(from, v.log_depth);
-    bits::get_little<136, 4>(from, v.log_stride);
-    bits::get_little<140, 64>(from, v.retired_address);
-    bits::get_little<204, 3>(from, v.mtu);
-    bits::get_little<207, 5>(from, v.max_rd);
-    bits::get_little<212, 1>(from, v.fast_register);
-    bits::get_little<213, 3>(from, v.retry_count);
-    bits::get_little<216, 3>(from, v.rnr_retry);
-    bits::get_little<219, 5>(from, v.ack_timeout);
-    bits::get_little<224, 16>(from, v.pi);
-    bits::get_little<240, 16>(from, v.exec_idx);
-    bits::get_little<256, 16>(from, v.retire_idx);
-    bits::get_little<272, 24>(from, v.next_psn);
-    bits::get_little<296, 24>(from, v.una_psn);
-    bits::get_little<320, 24>(from, v.max_psn);
-    bits::get_little<344, 1>(from, v.msg_active);
-    bits::get_little<345, 32>(from, v.msg_off);
-    bits::get_little<377, 1>(from, v.resume);
-    bits::get_little<378, 5>(from, v.sge_idx);
-    bits::get_little<383, 32>(from, v.sge_off);
-    bits::get_little<415, 16>(from, v.buf_idx);
-    bits::get_little<431, 4>(from, v.buf_count);
-    bits::get_little<435, 1>(from, v.fetching);
-    bits::get_little<436, 4>(from, v.fetch_gen);
-    bits::get_little<440, 5>(from, v.rd_tail);
-    bits::get_little<445, 5>(from, v.rd_head);
-    bits::get_little<450, 5>(from, v.rd_outstanding);
-    bits::get_little<455, 32>(from, v.rd_off);
-    bits::get_little<487, 1>(from, v.mem_busy);
-    bits::get_little<488, 1>(from, v.fault);
-    bits::get_little<489, 16>(from, v.fault_idx);
-    bits::get_little<505, 8>(from, v.fault_status);
-    bits::get_little<513, 8>(from, v.fault_syndrome);
-    bits::get_little<521, 8>(from, v.silent_run);
-    bits::get_little<529, 3>(from, v.retry_left);
-    bits::get_little<532, 3>(from, v.rnr_left);
-    bits::get_little<535, 1>(from, v.rnr_wait);
-    bits::get_little<536, 1>(from, v.recovering);
-    bits::get_little<537, 24>(from, v.rec_psn);
+    bits::get_little<4, 2>(from, v.qp_type);
+    bits::get_little<6, 32>(from, v.qkey);
+    bits::get_little<38, 24>(from, v.qpn);
+    bits::get_little<62, 24>(from, v.pd);
+    bits::get_little<86, 8>(from, v.uar);
+    bits::get_little<94, 8>(from, v.cqn);
+    bits::get_little<102, 64>(from, v.sq_base);
+    bits::get_little<166, 4>(from, v.log_depth);
+    bits::get_little<170, 4>(from, v.log_stride);
+    bits::get_little<174, 64>(from, v.retired_address);
+    bits::get_little<238, 3>(from, v.mtu);
+    bits::get_little<241, 5>(from, v.max_rd);
+    bits::get_little<246, 1>(from, v.fast_register);
+    bits::get_little<247, 3>(from, v.retry_count);
+    bits::get_little<250, 3>(from, v.rnr_retry);
+    bits::get_little<253, 5>(from, v.ack_timeout);
+    bits::get_little<258, 16>(from, v.pi);
+    bits::get_little<274, 16>(from, v.exec_idx);
+    bits::get_little<290, 16>(from, v.retire_idx);
+    bits::get_little<306, 24>(from, v.next_psn);
+    bits::get_little<330, 24>(from, v.una_psn);
+    bits::get_little<354, 24>(from, v.max_psn);
+    bits::get_little<378, 1>(from, v.msg_active);
+    bits::get_little<379, 32>(from, v.msg_off);
+    bits::get_little<411, 1>(from, v.resume);
+    bits::get_little<412, 5>(from, v.sge_idx);
+    bits::get_little<417, 32>(from, v.sge_off);
+    bits::get_little<449, 16>(from, v.buf_idx);
+    bits::get_little<465, 4>(from, v.buf_count);
+    bits::get_little<469, 1>(from, v.fetching);
+    bits::get_little<470, 4>(from, v.fetch_gen);
+    bits::get_little<474, 5>(from, v.rd_tail);
+    bits::get_little<479, 5>(from, v.rd_head);
+    bits::get_little<484, 5>(from, v.rd_outstanding);
+    bits::get_little<489, 32>(from, v.rd_off);
+    bits::get_little<521, 1>(from, v.mem_busy);
+    bits::get_little<522, 1>(from, v.fault);
+    bits::get_little<523, 16>(from, v.fault_idx);
+    bits::get_little<539, 8>(from, v.fault_status);
+    bits::get_little<547, 8>(from, v.fault_syndrome);
+    bits::get_little<555, 8>(from, v.silent_run);
+    bits::get_little<563, 3>(from, v.retry_left);
+    bits::get_little<566, 3>(from, v.rnr_left);
+    bits::get_little<569, 1>(from, v.rnr_wait);
+    bits::get_little<570, 1>(from, v.recovering);
+    bits::get_little<571, 24>(from, v.rec_psn);
     return v;
   }
   bool operator==(const SendCtx&) const = default;
 };
 
-/// Receive side of a QP. state .. remote_read are set by the admin queue; the rest is dynamic. 436 bits.
+/// Receive side of a QP. state .. remote_read are set by the admin queue; the rest is dynamic. 471 bits.
 struct RecvCtx {
-  static constexpr std::size_t kBits = 436;
-  static constexpr std::size_t kBytes = 55;
+  static constexpr std::size_t kBits = 471;
+  static constexpr std::size_t kBytes = 59;
   std::uint8_t state{};  ///< QpState
   std::uint8_t in_use{};  ///< Created
+  std::uint8_t qp_type{};  ///< QpType
+  std::uint32_t qkey{};  ///< UD
   std::uint32_t qpn{};
   std::uint32_t pd{};
   std::uint8_t uar{};
@@ -684,7 +693,7 @@ struct RecvCtx {
   std::uint16_t rq_head{};  ///< Next receive WQE to take
   std::uint16_t rq_done{};  ///< Next receive WQE to complete
   std::uint32_t epsn{};  ///< Expected PSN
-  std::uint8_t msg{};  ///< Message under way: 0 none, 1 SEND, 2 WRITE
+  std::uint8_t msg{};  ///< Message under way: 0 none, 1 SEND, 2 WRITE, 3 the rest of one that is dropped (UC)
   std::uint64_t va{};  ///< WRITE: next byte
   std::uint32_t rkey{};
   std::uint32_t remain{};  ///< WRITE: bytes left
@@ -697,75 +706,82 @@ struct RecvCtx {
   std::uint8_t srqn{};
   std::uint32_t rx_mark{};  ///< ERR: packets that had entered the receive engine (rx_entered) when the QP went there
   std::uint8_t rx_gone{};  ///< ERR: they have left
+  std::uint8_t take{};  ///< UC, UD: turns when receive WQEs are given back; packets that were checked before are dropped
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 3>(to, state);
     bits::put_little<3, 1>(to, in_use);
-    bits::put_little<4, 24>(to, qpn);
-    bits::put_little<28, 24>(to, pd);
-    bits::put_little<52, 8>(to, uar);
-    bits::put_little<60, 8>(to, cqn);
-    bits::put_little<68, 64>(to, rq_base);
-    bits::put_little<132, 4>(to, log_depth);
-    bits::put_little<136, 4>(to, log_stride);
-    bits::put_little<140, 3>(to, mtu);
-    bits::put_little<143, 5>(to, max_dest_rd);
-    bits::put_little<148, 5>(to, min_rnr_timer);
-    bits::put_little<153, 1>(to, remote_write);
-    bits::put_little<154, 1>(to, remote_read);
-    bits::put_little<155, 1>(to, remote_atomic);
-    bits::put_little<156, 16>(to, rq_pi);
-    bits::put_little<172, 16>(to, rq_head);
-    bits::put_little<188, 16>(to, rq_done);
-    bits::put_little<204, 24>(to, epsn);
-    bits::put_little<228, 2>(to, msg);
-    bits::put_little<230, 64>(to, va);
-    bits::put_little<294, 32>(to, rkey);
-    bits::put_little<326, 32>(to, remain);
-    bits::put_little<358, 32>(to, received);
-    bits::put_little<390, 5>(to, rd_inflight);
-    bits::put_little<395, 5>(to, rp_inflight);
-    bits::put_little<400, 5>(to, atomics_due);
-    bits::put_little<405, 1>(to, nak_sent);
-    bits::put_little<406, 1>(to, srq);
-    bits::put_little<407, 8>(to, srqn);
-    bits::put_little<415, 20>(to, rx_mark);
-    bits::put_little<435, 1>(to, rx_gone);
+    bits::put_little<4, 2>(to, qp_type);
+    bits::put_little<6, 32>(to, qkey);
+    bits::put_little<38, 24>(to, qpn);
+    bits::put_little<62, 24>(to, pd);
+    bits::put_little<86, 8>(to, uar);
+    bits::put_little<94, 8>(to, cqn);
+    bits::put_little<102, 64>(to, rq_base);
+    bits::put_little<166, 4>(to, log_depth);
+    bits::put_little<170, 4>(to, log_stride);
+    bits::put_little<174, 3>(to, mtu);
+    bits::put_little<177, 5>(to, max_dest_rd);
+    bits::put_little<182, 5>(to, min_rnr_timer);
+    bits::put_little<187, 1>(to, remote_write);
+    bits::put_little<188, 1>(to, remote_read);
+    bits::put_little<189, 1>(to, remote_atomic);
+    bits::put_little<190, 16>(to, rq_pi);
+    bits::put_little<206, 16>(to, rq_head);
+    bits::put_little<222, 16>(to, rq_done);
+    bits::put_little<238, 24>(to, epsn);
+    bits::put_little<262, 2>(to, msg);
+    bits::put_little<264, 64>(to, va);
+    bits::put_little<328, 32>(to, rkey);
+    bits::put_little<360, 32>(to, remain);
+    bits::put_little<392, 32>(to, received);
+    bits::put_little<424, 5>(to, rd_inflight);
+    bits::put_little<429, 5>(to, rp_inflight);
+    bits::put_little<434, 5>(to, atomics_due);
+    bits::put_little<439, 1>(to, nak_sent);
+    bits::put_little<440, 1>(to, srq);
+    bits::put_little<441, 8>(to, srqn);
+    bits::put_little<449, 20>(to, rx_mark);
+    bits::put_little<469, 1>(to, rx_gone);
+    bits::put_little<470, 1>(to, take);
   }
   static constexpr RecvCtx decode(std::span<const std::uint8_t, kBytes> from) {
     RecvCtx v;
     bits::get_little<0, 3>(from, v.state);
     bits::get_little<3, 1>(from, v.in_use);
-    bits::get_little<4, 24>(from, v.qpn);
-    bits::get_little<28, 24>(from, v.pd);
-    bits::get_little<52, 8>(from, v.uar);
-    bits::get_little<60, 8>(from, v.cqn);
-    bits::get_little<68, 64>(from, v.rq_base);
-    bits::get_little<132, 4>(from, v.log_depth);
-    bits::get_little<136, 4>(from, v.log_stride);
-    bits::get_little<140, 3>(from, v.mtu);
-    bits::get_little<143, 5>(from, v.max_dest_rd);
-    bits::get_little<148, 5>(from, v.min_rnr_timer);
-    bits::get_little<153, 1>(from, v.remote_write);
-    bits::get_little<154, 1>(from, v.remote_read);
-    bits::get_little<155, 1>(from, v.remote_atomic);
-    bits::get_little<156, 16>(from, v.rq_pi);
-    bits::get_little<172, 16>(from, v.rq_head);
-    bits::get_little<188, 16>(from, v.rq_done);
-    bits::get_little<204, 24>(from, v.epsn);
-    bits::get_little<228, 2>(from, v.msg);
-    bits::get_little<230, 64>(from, v.va);
-    bits::get_little<294, 32>(from, v.rkey);
-    bits::get_little<326, 32>(from, v.remain);
-    bits::get_little<358, 32>(from, v.received);
-    bits::get_little<390, 5>(from, v.rd_inflight);
-    bits::get_little<395, 5>(from, v.rp_inflight);
-    bits::get_little<400, 5>(from, v.atomics_due);
-    bits::get_little<405, 1>(from, v.nak_sent);
-    bits::get_little<406, 1>(from, v.srq);
-    bits::get_little<407, 8>(from, v.srqn);
-    bits::get_little<415, 20>(from, v.rx_mark);
-    bits::get_little<435, 1>(from, v.rx_gone);
+    bits::get_little<4, 2>(from, v.qp_type);
+    bits::get_little<6, 32>(from, v.qkey);
+    bits::get_little<38, 24>(from, v.qpn);
+    bits::get_little<62, 24>(from, v.pd);
+    bits::get_little<86, 8>(from, v.uar);
+    bits::get_little<94, 8>(from, v.cqn);
+    bits::get_little<102, 64>(from, v.rq_base);
+    bits::get_little<166, 4>(from, v.log_depth);
+    bits::get_little<170, 4>(from, v.log_stride);
+    bits::get_little<174, 3>(from, v.mtu);
+    bits::get_little<177, 5>(from, v.max_dest_rd);
+    bits::get_little<182, 5>(from, v.min_rnr_timer);
+    bits::get_little<187, 1>(from, v.remote_write);
+    bits::get_little<188, 1>(from, v.remote_read);
+    bits::get_little<189, 1>(from, v.remote_atomic);
+    bits::get_little<190, 16>(from, v.rq_pi);
+    bits::get_little<206, 16>(from, v.rq_head);
+    bits::get_little<222, 16>(from, v.rq_done);
+    bits::get_little<238, 24>(from, v.epsn);
+    bits::get_little<262, 2>(from, v.msg);
+    bits::get_little<264, 64>(from, v.va);
+    bits::get_little<328, 32>(from, v.rkey);
+    bits::get_little<360, 32>(from, v.remain);
+    bits::get_little<392, 32>(from, v.received);
+    bits::get_little<424, 5>(from, v.rd_inflight);
+    bits::get_little<429, 5>(from, v.rp_inflight);
+    bits::get_little<434, 5>(from, v.atomics_due);
+    bits::get_little<439, 1>(from, v.nak_sent);
+    bits::get_little<440, 1>(from, v.srq);
+    bits::get_little<441, 8>(from, v.srqn);
+    bits::get_little<449, 20>(from, v.rx_mark);
+    bits::get_little<469, 1>(from, v.rx_gone);
+    bits::get_little<470, 1>(from, v.take);
     return v;
   }
   bool operator==(const RecvCtx&) const = default;
@@ -821,7 +837,7 @@ struct SrqCtx {
   bool operator==(const SrqCtx&) const = default;
 };
 
-/// Where a QP sends. Addresses: first byte on the wire in the low byte. 397 bits.
+/// Where a QP sends. Addresses: first byte on the wire in the low byte. UD: pkey, source_ip and dest_ip are its own, the rest comes with each WQE. 397 bits.
 struct Path {
   static constexpr std::size_t kBits = 397;
   static constexpr std::size_t kBytes = 50;
@@ -1149,16 +1165,17 @@ struct MemOpRsp {
   bool operator==(const MemOpRsp&) const = default;
 };
 
-/// One packet to send. Followed on the piece stream by its payload (payload_length > 0). 392 bits.
+/// One packet to send. Followed on the piece stream by its payload (payload_length > 0). 833 bits.
 struct TxDesc {
-  static constexpr std::size_t kBits = 392;
-  static constexpr std::size_t kBytes = 49;
+  static constexpr std::size_t kBits = 833;
+  static constexpr std::size_t kBytes = 105;
   std::uint8_t qp{};  ///< QP index
   std::uint8_t responder{};  ///< 1: Read response or ACK; 0: request
-  std::uint8_t opcode{};  ///< RcOpcode
+  std::uint8_t opcode{};  ///< RcOpcode, UC opcode or UdOpcode
   std::uint32_t psn{};
   std::uint8_t ack_req{};
   std::uint8_t solicited{};
+  std::uint8_t tell{};  ///< Last packet of a message without acknowledgement: report it when it leaves
   std::uint16_t payload_length{};  ///< Bytes, 0 to 4096; an atomic ACK: 8, its AtomicAckETH
   std::uint64_t va{};  ///< RETH, AtomicETH
   std::uint32_t rkey{};  ///< RETH, AtomicETH
@@ -1169,6 +1186,9 @@ struct TxDesc {
   std::uint8_t syndrome{};  ///< AETH
   std::uint32_t msn{};  ///< AETH
   std::uint16_t wqe_idx{};  ///< Request: WQE it belongs to
+  std::uint32_t qkey{};  ///< DETH
+  std::uint32_t source_qpn{};  ///< DETH
+  std::array<std::uint8_t, 48> address{};  ///< UD: wqe_address
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, qp);
@@ -1177,16 +1197,20 @@ struct TxDesc {
     bits::put_little<17, 24>(to, psn);
     bits::put_little<41, 1>(to, ack_req);
     bits::put_little<42, 1>(to, solicited);
-    bits::put_little<43, 13>(to, payload_length);
-    bits::put_little<56, 64>(to, va);
-    bits::put_little<120, 32>(to, rkey);
-    bits::put_little<152, 32>(to, dma_length);
-    bits::put_little<184, 64>(to, swap_add);
-    bits::put_little<248, 64>(to, compare);
-    bits::put_little<312, 32>(to, immediate);
-    bits::put_little<344, 8>(to, syndrome);
-    bits::put_little<352, 24>(to, msn);
-    bits::put_little<376, 16>(to, wqe_idx);
+    bits::put_little<43, 1>(to, tell);
+    bits::put_little<44, 13>(to, payload_length);
+    bits::put_little<57, 64>(to, va);
+    bits::put_little<121, 32>(to, rkey);
+    bits::put_little<153, 32>(to, dma_length);
+    bits::put_little<185, 64>(to, swap_add);
+    bits::put_little<249, 64>(to, compare);
+    bits::put_little<313, 32>(to, immediate);
+    bits::put_little<345, 8>(to, syndrome);
+    bits::put_little<353, 24>(to, msn);
+    bits::put_little<377, 16>(to, wqe_idx);
+    bits::put_little<393, 32>(to, qkey);
+    bits::put_little<425, 24>(to, source_qpn);
+    bits::put_little<449, 384>(to, address);
   }
   static constexpr TxDesc decode(std::span<const std::uint8_t, kBytes> from) {
     TxDesc v;
@@ -1196,16 +1220,20 @@ struct TxDesc {
     bits::get_little<17, 24>(from, v.psn);
     bits::get_little<41, 1>(from, v.ack_req);
     bits::get_little<42, 1>(from, v.solicited);
-    bits::get_little<43, 13>(from, v.payload_length);
-    bits::get_little<56, 64>(from, v.va);
-    bits::get_little<120, 32>(from, v.rkey);
-    bits::get_little<152, 32>(from, v.dma_length);
-    bits::get_little<184, 64>(from, v.swap_add);
-    bits::get_little<248, 64>(from, v.compare);
-    bits::get_little<312, 32>(from, v.immediate);
-    bits::get_little<344, 8>(from, v.syndrome);
-    bits::get_little<352, 24>(from, v.msn);
-    bits::get_little<376, 16>(from, v.wqe_idx);
+    bits::get_little<43, 1>(from, v.tell);
+    bits::get_little<44, 13>(from, v.payload_length);
+    bits::get_little<57, 64>(from, v.va);
+    bits::get_little<121, 32>(from, v.rkey);
+    bits::get_little<153, 32>(from, v.dma_length);
+    bits::get_little<185, 64>(from, v.swap_add);
+    bits::get_little<249, 64>(from, v.compare);
+    bits::get_little<313, 32>(from, v.immediate);
+    bits::get_little<345, 8>(from, v.syndrome);
+    bits::get_little<353, 24>(from, v.msn);
+    bits::get_little<377, 16>(from, v.wqe_idx);
+    bits::get_little<393, 32>(from, v.qkey);
+    bits::get_little<425, 24>(from, v.source_qpn);
+    bits::get_little<449, 384>(from, v.address);
     return v;
   }
   bool operator==(const TxDesc&) const = default;
@@ -1304,15 +1332,16 @@ struct FrameBeat {
   bool operator==(const FrameBeat&) const = default;
 };
 
-/// Payload of a packet could not be fetched: the packet was dropped, and so is all that follows of that side of the QP until qp_reset. 53 bits.
+/// Payload of a packet could not be fetched: the packet was dropped, and so is all that follows of that side of the QP until qp_reset. Or, with `sent`: a packet with `tell` has left. 54 bits.
 struct TxFault {
-  static constexpr std::size_t kBits = 53;
+  static constexpr std::size_t kBits = 54;
   static constexpr std::size_t kBytes = 7;
   std::uint8_t qp{};
   std::uint8_t responder{};
   std::uint32_t psn{};
   std::uint16_t wqe_idx{};
   std::uint8_t status{};  ///< XlateStatus; Ok: the DMA read failed
+  std::uint8_t sent{};  ///< It has left; no fault
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, qp);
@@ -1320,6 +1349,7 @@ struct TxFault {
     bits::put_little<9, 24>(to, psn);
     bits::put_little<33, 16>(to, wqe_idx);
     bits::put_little<49, 4>(to, status);
+    bits::put_little<53, 1>(to, sent);
   }
   static constexpr TxFault decode(std::span<const std::uint8_t, kBytes> from) {
     TxFault v;
@@ -1328,6 +1358,7 @@ struct TxFault {
     bits::get_little<9, 24>(from, v.psn);
     bits::get_little<33, 16>(from, v.wqe_idx);
     bits::get_little<49, 4>(from, v.status);
+    bits::get_little<53, 1>(from, v.sent);
     return v;
   }
   bool operator==(const TxFault&) const = default;
@@ -1432,17 +1463,17 @@ struct ReadSlot {
   bool operator==(const ReadSlot&) const = default;
 };
 
-/// A packet with valid ICRC. Its payload_beats follow on the payload stream when payload_length > 0. 664 bits.
+/// A packet with valid ICRC. Its payload_beats follow on the payload stream when payload_length > 0. The payload of a datagram starts with its GRH (GrhBytes). 720 bits.
 struct RxDesc {
-  static constexpr std::size_t kBits = 664;
-  static constexpr std::size_t kBytes = 83;
+  static constexpr std::size_t kBits = 720;
+  static constexpr std::size_t kBytes = 90;
   std::uint8_t opcode{};  ///< BTH opcode
   std::uint8_t solicited{};
   std::uint8_t ack_req{};
   std::uint16_t pkey{};
   std::uint32_t dest_qpn{};
   std::uint32_t psn{};
-  std::uint16_t payload_length{};  ///< Without padding; an atomic ACK: with its AtomicAckETH, 8 bytes
+  std::uint16_t payload_length{};  ///< Without padding; an atomic ACK: with its AtomicAckETH, 8 bytes; a datagram: with its GRH, 40 bytes
   std::uint64_t va{};  ///< RETH, AtomicETH
   std::uint32_t rkey{};  ///< RETH, AtomicETH
   std::uint32_t dma_length{};  ///< RETH
@@ -1451,6 +1482,8 @@ struct RxDesc {
   std::uint32_t immediate{};  ///< ImmDt, IETH
   std::uint8_t syndrome{};  ///< AETH
   std::uint32_t msn{};  ///< AETH
+  std::uint32_t qkey{};  ///< DETH
+  std::uint32_t source_qpn{};  ///< DETH
   std::uint8_t ipv6{};
   std::array<std::uint8_t, 16> source_ip{};
   std::array<std::uint8_t, 16> dest_ip{};
@@ -1471,9 +1504,11 @@ struct RxDesc {
     bits::put_little<343, 32>(to, immediate);
     bits::put_little<375, 8>(to, syndrome);
     bits::put_little<383, 24>(to, msn);
-    bits::put_little<407, 1>(to, ipv6);
-    bits::put_little<408, 128>(to, source_ip);
-    bits::put_little<536, 128>(to, dest_ip);
+    bits::put_little<407, 32>(to, qkey);
+    bits::put_little<439, 24>(to, source_qpn);
+    bits::put_little<463, 1>(to, ipv6);
+    bits::put_little<464, 128>(to, source_ip);
+    bits::put_little<592, 128>(to, dest_ip);
   }
   static constexpr RxDesc decode(std::span<const std::uint8_t, kBytes> from) {
     RxDesc v;
@@ -1492,18 +1527,20 @@ struct RxDesc {
     bits::get_little<343, 32>(from, v.immediate);
     bits::get_little<375, 8>(from, v.syndrome);
     bits::get_little<383, 24>(from, v.msn);
-    bits::get_little<407, 1>(from, v.ipv6);
-    bits::get_little<408, 128>(from, v.source_ip);
-    bits::get_little<536, 128>(from, v.dest_ip);
+    bits::get_little<407, 32>(from, v.qkey);
+    bits::get_little<439, 24>(from, v.source_qpn);
+    bits::get_little<463, 1>(from, v.ipv6);
+    bits::get_little<464, 128>(from, v.source_ip);
+    bits::get_little<592, 128>(from, v.dest_ip);
     return v;
   }
   bool operator==(const RxDesc&) const = default;
 };
 
-/// A packet that the protocol checks have passed, in wire order: where its payload goes and what follows. 496 bits.
+/// A packet that the protocol checks have passed, in wire order: where its payload goes and what follows. 523 bits.
 struct RxPlan {
-  static constexpr std::size_t kBits = 496;
-  static constexpr std::size_t kBytes = 62;
+  static constexpr std::size_t kBits = 523;
+  static constexpr std::size_t kBytes = 66;
   std::uint8_t qp{};
   std::uint32_t qpn{};
   std::uint8_t target{};  ///< PlaceTarget
@@ -1534,6 +1571,10 @@ struct RxPlan {
   std::uint8_t srq{};  ///< The receive WQE of this packet is one of SRQ srqn
   std::uint8_t takes{};  ///< It is taken by this packet
   std::uint8_t srqn{};
+  std::uint8_t unreliable{};  ///< UC, UD: nothing is answered; what has no place for a reason of the peer's is dropped
+  std::uint8_t take{};  ///< UC, UD: from recv_ctx
+  std::uint8_t grh{};  ///< ReceiveDone: a datagram
+  std::uint32_t source_qpn{};  ///< ReceiveDone: a datagram
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, qp);
@@ -1566,6 +1607,10 @@ struct RxPlan {
     bits::put_little<486, 1>(to, srq);
     bits::put_little<487, 1>(to, takes);
     bits::put_little<488, 8>(to, srqn);
+    bits::put_little<496, 1>(to, unreliable);
+    bits::put_little<497, 1>(to, take);
+    bits::put_little<498, 1>(to, grh);
+    bits::put_little<499, 24>(to, source_qpn);
   }
   static constexpr RxPlan decode(std::span<const std::uint8_t, kBytes> from) {
     RxPlan v;
@@ -1599,6 +1644,10 @@ struct RxPlan {
     bits::get_little<486, 1>(from, v.srq);
     bits::get_little<487, 1>(from, v.takes);
     bits::get_little<488, 8>(from, v.srqn);
+    bits::get_little<496, 1>(from, v.unreliable);
+    bits::get_little<497, 1>(from, v.take);
+    bits::get_little<498, 1>(from, v.grh);
+    bits::get_little<499, 24>(from, v.source_qpn);
     return v;
   }
   bool operator==(const RxPlan&) const = default;
@@ -1653,10 +1702,10 @@ struct ScatterPiece {
   bool operator==(const ScatterPiece&) const = default;
 };
 
-/// A packet whose payload writes have been handed to PCIe, in wire order. A fault turns its action into Nak, or BadResponse for a Response. 425 bits.
+/// A packet whose payload writes have been handed to PCIe, in wire order. A fault turns its action into Nak, or BadResponse for a Response. 452 bits.
 struct RxDone {
-  static constexpr std::size_t kBits = 425;
-  static constexpr std::size_t kBytes = 54;
+  static constexpr std::size_t kBits = 452;
+  static constexpr std::size_t kBytes = 57;
   std::uint8_t qp{};
   std::uint32_t qpn{};
   std::uint8_t action{};  ///< RxAction
@@ -1687,6 +1736,10 @@ struct RxDone {
   std::uint8_t srqn{};
   std::uint8_t wqe_lost{};  ///< With bad_wqe: its tag is not known either
   std::uint32_t pd{};  ///< Of the QP
+  std::uint8_t unreliable{};
+  std::uint8_t take{};
+  std::uint8_t grh{};
+  std::uint32_t source_qpn{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, qp);
@@ -1719,6 +1772,10 @@ struct RxDone {
     bits::put_little<392, 8>(to, srqn);
     bits::put_little<400, 1>(to, wqe_lost);
     bits::put_little<401, 24>(to, pd);
+    bits::put_little<425, 1>(to, unreliable);
+    bits::put_little<426, 1>(to, take);
+    bits::put_little<427, 1>(to, grh);
+    bits::put_little<428, 24>(to, source_qpn);
   }
   static constexpr RxDone decode(std::span<const std::uint8_t, kBytes> from) {
     RxDone v;
@@ -1752,6 +1809,10 @@ struct RxDone {
     bits::get_little<392, 8>(from, v.srqn);
     bits::get_little<400, 1>(from, v.wqe_lost);
     bits::get_little<401, 24>(from, v.pd);
+    bits::get_little<425, 1>(from, v.unreliable);
+    bits::get_little<426, 1>(from, v.take);
+    bits::get_little<427, 1>(from, v.grh);
+    bits::get_little<428, 24>(from, v.source_qpn);
     return v;
   }
   bool operator==(const RxDone&) const = default;
@@ -1926,10 +1987,10 @@ struct TimerEvent {
   bool operator==(const TimerEvent&) const = default;
 };
 
-/// A CQE to write; the CQ engine adds timestamp and phase. 156 bits.
+/// A CQE to write; the CQ engine adds timestamp and phase. 181 bits.
 struct CqeReq {
-  static constexpr std::size_t kBits = 156;
-  static constexpr std::size_t kBytes = 20;
+  static constexpr std::size_t kBits = 181;
+  static constexpr std::size_t kBytes = 23;
   std::uint8_t cqn{};
   std::uint8_t status{};  ///< CqeStatus
   std::uint8_t opcode{};  ///< CqeOpcode
@@ -1943,6 +2004,8 @@ struct CqeReq {
   std::uint8_t with_imm{};
   std::uint8_t with_invalidate{};
   std::uint32_t immediate{};
+  std::uint8_t grh{};
+  std::uint32_t source_qpn{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, cqn);
@@ -1958,6 +2021,8 @@ struct CqeReq {
     bits::put_little<122, 1>(to, with_imm);
     bits::put_little<123, 1>(to, with_invalidate);
     bits::put_little<124, 32>(to, immediate);
+    bits::put_little<156, 1>(to, grh);
+    bits::put_little<157, 24>(to, source_qpn);
   }
   static constexpr CqeReq decode(std::span<const std::uint8_t, kBytes> from) {
     CqeReq v;
@@ -1974,6 +2039,8 @@ struct CqeReq {
     bits::get_little<122, 1>(from, v.with_imm);
     bits::get_little<123, 1>(from, v.with_invalidate);
     bits::get_little<124, 32>(from, v.immediate);
+    bits::get_little<156, 1>(from, v.grh);
+    bits::get_little<157, 24>(from, v.source_qpn);
     return v;
   }
   bool operator==(const CqeReq&) const = default;

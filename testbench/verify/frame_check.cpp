@@ -113,7 +113,8 @@ std::array<std::uint8_t, 4> engine_icrc(Bytes packet) {
 
 std::map<std::string, std::uint64_t> fields(const rtl::RxDesc& d) {
   return {{"opcode", d.opcode}, {"solicited", d.solicited}, {"ack_req", d.ack_req}, {"pkey", d.pkey}, {"dest_qpn", d.dest_qpn}, {"psn", d.psn},
-          {"payload_length", d.payload_length}, {"va", d.va}, {"rkey", d.rkey}, {"dma_length", d.dma_length}, {"swap_add", d.swap_add}, {"compare", d.compare}, {"immediate", d.immediate}, {"syndrome", d.syndrome}, {"msn", d.msn}, {"ipv6", d.ipv6}};
+          {"payload_length", d.payload_length}, {"va", d.va}, {"rkey", d.rkey}, {"dma_length", d.dma_length}, {"swap_add", d.swap_add}, {"compare", d.compare}, {"immediate", d.immediate}, {"syndrome", d.syndrome}, {"msn", d.msn},
+          {"qkey", d.qkey}, {"source_qpn", d.source_qpn}, {"ipv6", d.ipv6}};
 }
 
 /// True for the bits that change on the way and are not covered (InfiniBand specification annex A17.3.3): `at` counts from the IP header.

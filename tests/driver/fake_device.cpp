@@ -333,7 +333,8 @@ void FakeDevice::write_retired_record(std::uint32_t qpn) {
   record.encode(std::span<std::uint8_t, 8>(pointer(pair.create.retired_address), 8));
 }
 
-void FakeDevice::finish_receive(std::uint32_t qpn, std::uint32_t bytes, hw::CqeStatus status, bool solicited) {
+void FakeDevice::finish_receive(std::uint32_t qpn, std::uint32_t bytes, hw::CqeStatus status, bool solicited,
+                                std::optional<std::uint32_t> datagram_from) {
   const std::lock_guard lock(mutex_);
   auto& pair = pairs.at(qpn);
   hw::Cqe cqe;
@@ -344,6 +345,8 @@ void FakeDevice::finish_receive(std::uint32_t qpn, std::uint32_t bytes, hw::CqeS
   cqe.is_receive = 1;
   cqe.solicited = solicited;
   cqe.byte_count = bytes;
+  cqe.grh = datagram_from.has_value();
+  cqe.source_qpn = datagram_from.value_or(0);
   write_cqe(pair.create.receive_cqn, cqe);
 }
 

@@ -35,7 +35,7 @@ TEST_CASE("bring-up finds blocks by their headers, not by their offsets") {
   REQUIRE(kernel.ok());
   CHECK(device.registers[kMoved + 8] == 0x0200'0000'0001);
   CHECK((*kernel)->mac() == 0x0200'0000'0001);
-  CHECK((*kernel)->limits().max_qp == 256);
+  CHECK((*kernel)->limits().max_qp == 254);
   CHECK((*kernel)->limits().max_inline == 224);
   CHECK(device.registers[hw::reg::kDeviceControl] == 1);
   kernel.take().reset();

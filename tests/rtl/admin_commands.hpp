@@ -152,6 +152,15 @@ class AdminCommands {
     body.rq_log_stride = static_cast<std::uint8_t>(spoil(uniform(hw::kMinLogReceiveStride, hw::kMaxLogStride)));
     body.use_srq = on_srqs && chance(0.4);
     body.srqn = this->number(4, 1 << 24);
+    static constexpr std::array kTypes = {hw::QpType::kRc, hw::QpType::kRc, hw::QpType::kUc, hw::QpType::kUd};
+    body.qp_type = static_cast<std::uint8_t>(kTypes[uniform(0, kTypes.size() - 1)]);
+    if (spoils && chance(0.05)) body.qp_type = static_cast<std::uint8_t>(uniform(0, 5));
+    // Now and then the general service interface, which belongs to the kernel's UAR.
+    if (spoils && chance(0.05)) {
+      c.number = 1;
+      if (chance(0.7)) body.uar = hw::kKernelUar;
+      if (chance(0.7)) body.qp_type = static_cast<std::uint8_t>(hw::QpType::kUd);
+    }
     set_body(c, body);
     return c;
   }
@@ -177,6 +186,7 @@ class AdminCommands {
     body.remote_read = chance(0.5);
     body.remote_atomic = chance(0.5);
     body.ipv6 = chance(0.5);
+    body.qkey = static_cast<std::uint32_t>(rng_());
     body.rq_psn = static_cast<std::uint32_t>(rng_() & 0xffffff);
     body.dest_qpn = static_cast<std::uint32_t>(rng_() & 0xffffff);
     body.pkey = static_cast<std::uint16_t>(rng_());

@@ -334,11 +334,16 @@ struct AdminModel {
       if (body.rq_base % 4096 || !depth_ok(body.rq_log_depth)) return AdminStatus::kBadParameter;
       if (body.rq_log_stride < hw::kMinLogReceiveStride || body.rq_log_stride > hw::kMaxLogStride) return AdminStatus::kBadParameter;
     }
+    if (body.qp_type != 0 && body.qp_type != 1 && body.qp_type != 3) return AdminStatus::kBadParameter;
+    if (body.use_srq && body.qp_type != 0) return AdminStatus::kBadParameter;
+    // 10.2.4.1: QP1 is a datagram queue pair of privileged software.
+    if (command.number == 1 && (body.uar != hw::kKernelUar || body.qp_type != 3)) return AdminStatus::kBadParameter;
     if (qps.contains(command.number & 0xff)) return AdminStatus::kExists;
     if (!cqs.contains(body.send_cqn) || !cqs.contains(body.receive_cqn)) return AdminStatus::kBadNumber;
     if (body.use_srq && !srqs.contains(body.srqn)) return AdminStatus::kBadNumber;
     auto& [send, recv] = qps[command.number & 0xff];
     send.in_use = recv.in_use = 1;
+    send.qp_type = recv.qp_type = body.qp_type;
     send.qpn = recv.qpn = command.number;
     send.pd = recv.pd = body.pd;
     send.uar = recv.uar = body.uar;
@@ -406,6 +411,7 @@ struct AdminModel {
       rtl::SendCtx s;
       rtl::RecvCtx r;
       s.in_use = r.in_use = 1;
+      s.qp_type = r.qp_type = send.qp_type;
       s.qpn = r.qpn = send.qpn;
       s.pd = r.pd = send.pd;
       s.uar = r.uar = send.uar;
@@ -422,12 +428,13 @@ struct AdminModel {
     if (to == QpState::kInit || to == QpState::kRtr) {
       if (to == QpState::kRtr) {
         if (body.path_mtu < 1 || body.path_mtu > 5 || body.max_dest_rd_atomic > hw::kMaxReadsOutstanding || body.min_rnr_timer > 31) return AdminStatus::kBadParameter;
-        if (!body.ipv6 && !(is_ipv4(body.source_ip) && is_ipv4(body.dest_ip))) return AdminStatus::kBadParameter;
+        if (send.qp_type != 3 && !body.ipv6 && !(is_ipv4(body.source_ip) && is_ipv4(body.dest_ip))) return AdminStatus::kBadParameter;
         send.mtu = recv.mtu = body.path_mtu;
         recv.max_dest_rd = body.max_dest_rd_atomic;
         recv.min_rnr_timer = body.min_rnr_timer;
         recv.epsn = body.rq_psn;
       }
+      send.qkey = recv.qkey = body.qkey;
       recv.remote_write = body.remote_write;
       recv.remote_read = body.remote_read;
       recv.remote_atomic = body.remote_atomic;
@@ -438,7 +445,8 @@ struct AdminModel {
     if (to == QpState::kRts && from == QpState::kRtr) {
       if (body.max_rd_atomic > hw::kMaxReadsOutstanding || body.ack_timeout > 31 || body.retry_count > 7 || body.rnr_retry > 7) return AdminStatus::kBadParameter;
       send.max_rd = body.max_rd_atomic;
-      send.ack_timeout = body.ack_timeout;
+      send.ack_timeout = send.qp_type == 0 ? body.ack_timeout : 0;  // UC and UD wait for nothing
+      send.qkey = recv.qkey = body.qkey;
       send.retry_count = send.retry_left = body.retry_count;
       send.rnr_retry = send.rnr_left = body.rnr_retry;
       send.next_psn = send.una_psn = send.max_psn = body.sq_psn;

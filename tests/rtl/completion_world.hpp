@@ -113,7 +113,7 @@ struct CompletionWorld {
   std::array<std::uint16_t, 256> rq_posted{};
   std::deque<hw::Eqe> events;                                // in the order in which they became visible
   std::deque<std::pair<std::uint64_t, unsigned>> records;    // address, index
-  std::array<std::uint64_t, 64> counts{};                    // by counter
+  std::array<std::uint64_t, hw::kCounterNames.size()> counts{};  // by counter
   std::array<unsigned, 256> wakes{};
   unsigned eqes_done = 0, cqes_done = 0;
 };
@@ -160,7 +160,7 @@ inline CompletionWorld::CompletionWorld(std::uint64_t s)
       recv(3, RNIC_CONTEXT(recv, rtl::RecvCtx), bench.rng),
 #undef RNIC_CONTEXT
       monitor([this] {
-        for (unsigned i = 0; i < 64; ++i) counts[i] += dut().event_o >> i & 1;
+        for (std::size_t i = 0; i < counts.size(); ++i) counts[i] += port_bit(dut().event_o, i);
         if (dut().sq_wake_valid_o) ++wakes[dut().sq_wake_qp_o];
       }) {
   for (Agent* a : std::initializer_list<Agent*>{&dones, &tx_faults, &retire_cmds, &errors, &flushes, &rq_doorbells, &cq_doorbells, &eq_doorbells, &rsps,

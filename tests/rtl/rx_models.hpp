@@ -399,6 +399,10 @@ class PlaceModel {
     done.swap_add = plan.swap_add;
     done.compare = plan.compare;
     done.pd = plan.pd;
+    done.unreliable = plan.unreliable;
+    done.take = plan.take;
+    done.grh = plan.grh;
+    done.source_qpn = plan.source_qpn;
 
     std::vector<std::pair<std::uint64_t, std::uint8_t>> bytes;
     auto status = rtl::XlateStatus::kOk;
@@ -432,11 +436,20 @@ class PlaceModel {
       overflow = !bad_wqe && placed < payload.size() && status == rtl::XlateStatus::kOk;
     }
 
+    const bool fault = bad_wqe || overflow || status != rtl::XlateStatus::kOk;
     if (dead_.contains(side) && plan.takes) {
       done.action = static_cast<std::uint8_t>(rtl::RxAction::kReceiveFlush);
       return done;
     }
-    if (dead_.contains(side) || action == rtl::RxAction::kNone) return std::nullopt;
+    if (dead_.contains(side) || (action == rtl::RxAction::kNone && !plan.unreliable)) return std::nullopt;
+    if (plan.unreliable && plan.take != takes_[plan.qp]) return std::nullopt;
+    // 9.9.3, class D: what the peer of an unreliable service does wrong costs it its message.
+    if (fault && plan.unreliable && (overflow || target == rtl::PlaceTarget::kWrite)) {
+      takes_[plan.qp] ^= 1;
+      done.action = static_cast<std::uint8_t>(rtl::RxAction::kGiveBack);
+      ++faults;
+      return done;
+    }
     if (bad_wqe || overflow || status != rtl::XlateStatus::kOk) {
       dead_[side] = true;
       done.fault = 1;
@@ -455,11 +468,13 @@ class PlaceModel {
     }
     for (const auto& [addr, byte] : bytes) memory.bytes[addr] = byte;
     placed_bytes += bytes.size();
+    if (action == rtl::RxAction::kNone) return std::nullopt;
     return done;
   }
   void reset(std::uint8_t qp) {
     dead_.erase({false, qp});
     dead_.erase({true, qp});
+    takes_.erase(qp);
   }
   bool dead(bool requester, std::uint8_t qp) const { return dead_.contains({requester, qp}); }
 
@@ -470,6 +485,7 @@ class PlaceModel {
   RegionTable& regions_;
   std::map<std::pair<bool, std::uint8_t>, ScatterList> lists_;
   std::map<std::pair<bool, std::uint8_t>, bool> dead_;
+  std::map<std::uint8_t, std::uint8_t> takes_;
 };
 
 }  // namespace rnic::test

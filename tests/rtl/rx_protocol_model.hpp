@@ -3,7 +3,7 @@
 #include "tests/rtl/rx_models.hpp"
 
 /// What a queue pair must make of the packets it receives, written from InfiniBand specification 9.7 (responder 9.7.4 and
-/// 9.7.5, requester 9.7.6) and rtl/streams.toml. One packet at a time, memory left to PlaceModel.
+/// 9.7.5, requester 9.7.6), 9.8.2.2 (UC), 9.8.3.2 (UD) and rtl/streams.toml. One packet at a time, memory left to PlaceModel.
 namespace rnic::test {
 
 /// A Read that the QP has sent and whose data has not all arrived.
@@ -55,7 +55,9 @@ class ProtocolModel {
     const bool response = d.opcode >= 0x0d && d.opcode <= 0x12;
     if (auto* qp = admit(d, response)) {
       plan.pd = response ? qp->send.pd : qp->recv.pd;
-      result.executed = response ? requester(*qp, d, payload.size(), plan, list) : responder(*qp, d, payload.size(), plan, list);
+      if (response) result.executed = requester(*qp, d, payload.size(), plan, list);
+      else if (qp->recv.qp_type != 0) result.executed = unreliable(*qp, d, payload.size(), plan, list);
+      else result.executed = responder(*qp, d, payload.size(), plan, list);
     }
     const auto faults = place_.faults;
     result.done = place_.place(plan, payload, list);
@@ -73,13 +75,85 @@ class ProtocolModel {
     if (found == qps.end() || !found->second.recv.in_use || found->second.recv.qpn != d.dest_qpn) return count(hw::Counter::kRxNoQp), nullptr;
     auto& qp = found->second;
     const auto& path = qp.path;
-    if (path.ipv6 != d.ipv6 || path.dest_ip != d.source_ip || path.source_ip != d.dest_ip || ((path.pkey ^ d.pkey) & 0x7fff))
-      return count(hw::Counter::kRxBadPeer), nullptr;
+    const bool ud = qp.recv.qp_type == 3;
+    // 10.9.3: the same partition, and not both limited members.
+    const bool pkey_ok = ((path.pkey ^ d.pkey) & 0x7fff) == 0 && (d.pkey & 0x7fff) != 0 && ((path.pkey | d.pkey) & 0x8000) != 0;
+    const bool own = (d.dest_ip == path.source_ip || d.dest_ip == path.dest_ip) && d.ipv6 != mapped(d.dest_ip);
+    const bool peer = path.ipv6 == d.ipv6 && path.dest_ip == d.source_ip && path.source_ip == d.dest_ip;
+    if (!pkey_ok || !(ud ? own : peer)) return count(hw::Counter::kRxBadPeer), nullptr;
+    if (ud && d.opcode >> 5 == 3 && d.qkey != qp.recv.qkey) return count(hw::Counter::kRxBadQkey), nullptr;
     const auto state = static_cast<hw::QpState>(response ? qp.send.state : qp.recv.state);
     const bool killed = response ? qp.responses_killed : qp.requests_killed;
-    if (d.opcode >= 0x20 || killed || !(state == hw::QpState::kRts || (state == hw::QpState::kRtr && !response)))
+    if (d.opcode >> 5 != qp.recv.qp_type || killed || !(state == hw::QpState::kRts || (state == hw::QpState::kRtr && !response)))
       return count(hw::Counter::kRxBadState), nullptr;
     return &qp;
+  }
+  static bool mapped(const std::array<std::uint8_t, 16>& ip) {
+    static constexpr std::array<std::uint8_t, 12> kPrefix{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    return std::equal(kPrefix.begin(), kPrefix.end(), ip.begin());
+  }
+
+  // ---- Responder of UC and UD ----
+  bool unreliable(QpModel& qp, const rtl::RxDesc& d, std::size_t size, rtl::RxPlan& plan, const ScatterList*& list) {
+    auto& c = qp.recv;
+    const bool ud = c.qp_type == 3;
+    plan.unreliable = 1;
+    plan.take = c.take;
+    plan.wqe_idx = c.rq_head;
+    const int operation = d.opcode & 0x1f;
+    const bool supported = operation <= 0x0b;
+    const bool write = operation >= 0x06;
+    const int position = write ? operation - 6 : operation;  // First, Middle, Last, Last with immediate, Only, Only with immediate
+    const bool starts = supported && (position == 0 || position >= 4), ends = supported && position >= 2;
+    const bool immediate = supported && (position == 3 || position == 5);
+    const bool follows = supported && !starts && d.psn == c.epsn && c.msg == (write ? 2 : 1);
+    const bool in_place = starts || follows;
+    const bool under_way = c.msg == 1 || c.msg == 2;
+    if ((under_way && (starts || !in_place)) || (c.msg == 0 && supported && !in_place)) count(hw::Counter::kRxBrokenMessages);
+    // 9.8.2.2: any packet sets the PSN that is expected next; one that is not executed takes the rest of its message with it.
+    if (!ud) {
+      c.epsn = psn24(d.psn + 1);
+      c.msg = ends ? 0 : 3;
+    }
+    if (!in_place) return false;
+    const std::uint64_t mtu = qp.mtu(), total = starts ? d.dma_length : c.remain;
+    bool length_ok = size == mtu;
+    if (ends) length_ok = size <= mtu + (ud ? 40 : 0) && (starts || size > 0);
+    if (write) length_ok = length_ok && total < 1ULL << 31 && (ends ? size == total : size < total);
+    else length_ok = length_ok && (starts ? 0 : c.received) + std::uint64_t{size} < 1ULL << 31;
+    if (!length_ok || (write && !c.remote_write)) return count(hw::Counter::kRxInvalidRequest), false;
+    if (((!write && starts) || (write && immediate)) && c.rq_head == c.rq_pi) return count(hw::Counter::kRxRnr), false;
+
+    const auto before = starts ? 0 : c.received;
+    if (!ends) c.msg = write ? 2 : 1;
+    c.received = ends ? 0 : static_cast<std::uint32_t>(before + size);
+    plan.msg_last = ends;
+    plan.first_byte = before;
+    plan.byte_count = static_cast<std::uint32_t>(before + size);
+    if (write) {
+      plan.key = starts ? d.rkey : c.rkey;
+      plan.va = starts ? d.va : c.va;
+      plan.check_length = static_cast<std::uint32_t>(starts ? d.dma_length : size);
+      if (size) plan.target = static_cast<std::uint8_t>(rtl::PlaceTarget::kWrite);
+      c.rkey = plan.key;
+      c.va = plan.va + size;
+      c.remain = static_cast<std::uint32_t>(total - size);
+    } else {
+      if (size) plan.target = static_cast<std::uint8_t>(rtl::PlaceTarget::kReceive);
+      if (starts && size) list = &qp.receive_lists.at(c.rq_head);
+    }
+    if (ends && (!write || immediate)) {
+      plan.action = static_cast<std::uint8_t>(rtl::RxAction::kReceiveDone);
+      plan.solicited = d.solicited;
+      plan.cqn = c.cqn;
+      plan.write_imm = write;
+      plan.with_imm = immediate;
+      plan.immediate = d.immediate;
+      plan.grh = ud;
+      plan.source_qpn = d.source_qpn;
+      ++c.rq_head;
+    }
+    return true;
   }
 
   // ---- Responder ----
@@ -348,6 +422,8 @@ inline rtl::RxDone meaningful(rtl::RxDone d) {
   if (action != rtl::RxAction::kReadRequest && action != rtl::RxAction::kReceiveDone) d.byte_count = 0;
   if (action != rtl::RxAction::kReceiveDone) d.solicited = 0;
   if (!executed) d.ack_req = d.msg_last = 0;
+  if (action != rtl::RxAction::kReceiveDone) d.grh = 0, d.source_qpn = 0;
+  if (action == rtl::RxAction::kGiveBack) d.psn = 0, d.wqe_idx = 0;
   if (action != rtl::RxAction::kReceiveDone) d.write_imm = d.with_imm = d.with_invalidate = 0, d.immediate = 0;
   if (action != rtl::RxAction::kReadRequest) d.atomic = 0;
   if (!d.atomic) d.fetch_add = 0, d.swap_add = d.compare = 0;

@@ -53,6 +53,7 @@ void World::set_up(int qp, const std::function<void(rtl::SendCtx&)>& adjust) {
   auto& ctx = queue.setup;
   ctx.state = static_cast<std::uint8_t>(QpState::kRts);
   ctx.in_use = 1;
+  ctx.qkey = static_cast<std::uint32_t>(bench.rng());
   ctx.qpn = static_cast<std::uint32_t>(bench.uniform(0, 0xffff) << 8 | static_cast<std::uint64_t>(qp));
   ctx.pd = static_cast<std::uint32_t>(bench.uniform(0, 0xffffff));
   ctx.uar = static_cast<std::uint8_t>(bench.uniform(1, 127));
@@ -89,7 +90,9 @@ Bytes World::encode(int qp, std::uint16_t index, const Work& work) const {
     const WqeAtomic atomic{.swap_add = work.swap_add, .compare = work.compare};
     atomic.encode(std::span<std::uint8_t, 16>(bytes.data() + 32, 16));
   }
-  if (!work.send()) {
+  if (work.address) {
+    work.address->encode(std::span<std::uint8_t, 48>(bytes.data() + 16, 48));
+  } else if (!work.send()) {
     WqeRemote remote;
     remote.va = work.va;
     remote.rkey = work.rkey;
@@ -148,6 +151,15 @@ Work World::random_work(int qp) {
   static constexpr std::array kOpcodes = {WqeOpcode::kSend,      WqeOpcode::kWrite, WqeOpcode::kSendImmediate, WqeOpcode::kWriteImmediate, WqeOpcode::kSendInvalidate,
                                           WqeOpcode::kRead,      WqeOpcode::kRead,  WqeOpcode::kFetchAdd,      WqeOpcode::kCompareSwap};
   work.opcode = kOpcodes[bench.uniform(0, queue.setup.max_rd ? kOpcodes.size() - 1 : 4)];
+  // Table 37: UC has SENDs and WRITEs without invalidate, UD SENDs only.
+  if (queue.setup.qp_type == static_cast<std::uint8_t>(QpType::kUc)) work.opcode = kOpcodes[bench.uniform(0, 3)];
+  const bool datagram = queue.setup.qp_type == static_cast<std::uint8_t>(QpType::kUd);
+  if (datagram) {
+    work.opcode = bench.chance(0.5) ? WqeOpcode::kSend : WqeOpcode::kSendImmediate;
+    Bytes bytes(48);
+    for (auto& byte : bytes) byte = static_cast<std::uint8_t>(bench.rng());
+    work.address = WqeAddress::decode(std::span<const std::uint8_t, 48>(bytes.data(), 48));
+  }
   work.immediate = static_cast<std::uint32_t>(bench.rng());
   work.swap_add = bench.rng();
   work.compare = bench.rng();
@@ -168,6 +180,7 @@ Work World::random_work(int qp) {
   if (work.opcode != WqeOpcode::kRead && bench.chance(0.4)) {
     work.inlined = true;
     work.inline_bytes.resize(bench.uniform(0, std::min<std::size_t>(224, room * 16)));
+    if (datagram && work.inline_bytes.size() > mtu) work.inline_bytes.resize(mtu);
     for (auto& byte : work.inline_bytes) byte = static_cast<std::uint8_t>(bench.rng());
     return work;
   }
@@ -180,6 +193,7 @@ Work World::random_work(int qp) {
     case 2: total = bench.uniform(0, 6 * mtu); break;
     default: total = work.opcode == WqeOpcode::kRead ? bench.uniform(0, 0x7fffffff) : mtu * bench.uniform(14, 18) + bench.uniform(0, 2) - 1; break;
   }
+  if (datagram) total = bench.chance(0.3) ? mtu : bench.uniform(0, mtu);
   if (count == 0) total = 0;
   std::vector<std::uint64_t> cuts = {0, total};
   for (std::size_t i = 1; i < count; ++i) cuts.push_back(bench.chance(0.2) ? cuts[bench.uniform(0, cuts.size() - 1)] : bench.uniform(0, total));
@@ -246,7 +260,16 @@ void World::expect(Queue& queue, int qp, std::uint16_t index, const Work& work) 
       desc.swap_add = work.swap_add;
       desc.compare = work.compare;
     }
-    desc.opcode = static_cast<std::uint8_t>(opcode);
+    desc.opcode = static_cast<std::uint8_t>(static_cast<unsigned>(opcode) | queue.setup.qp_type * 0x20u);
+    if (queue.setup.qp_type != 0) {  // nothing is acknowledged; the message is done when its last packet has left
+      desc.ack_req = 0;
+      desc.tell = packet.last;
+    }
+    if (work.address) {
+      work.address->encode(desc.address);
+      desc.source_qpn = queue.setup.qpn;
+      desc.qkey = work.address->qkey >> 31 ? queue.setup.qkey : work.address->qkey;  // 10.2.5
+    }
     if (read || (write && packet.first)) {
       desc.va = work.va;
       desc.rkey = work.rkey;
@@ -476,7 +499,7 @@ void World::drive_misc() {
 
 void World::sample_misc() {
   auto& dut = *bench.dut;
-  for (std::size_t i = 0; i < 64; ++i) events[i] += dut.event_o >> i & 1;
+  for (std::size_t i = 0; i < events.size(); ++i) events[i] += port_bit(dut.event_o, i);
   if (dut.inflight_valid_o) {
     const auto entry = get<rtl::Inflight>(dut.inflight_data_o);
     queues[entry.qp].inflight_seen.push_back(entry);

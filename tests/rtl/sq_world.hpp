@@ -25,6 +25,7 @@ struct Work {
   std::uint64_t va = 0;
   std::uint32_t rkey = 0, immediate = 0;
   std::uint64_t swap_add = 0, compare = 0;
+  std::optional<WqeAddress> address;  // of a datagram
   std::vector<WqeData> sges;
   Bytes inline_bytes;
   std::uint32_t length() const {
@@ -36,7 +37,7 @@ struct Work {
   bool write() const { return opcode == WqeOpcode::kWrite || opcode == WqeOpcode::kWriteImmediate; }
   bool atomic() const { return opcode == WqeOpcode::kCompareSwap || opcode == WqeOpcode::kFetchAdd; }
   bool read() const { return opcode == WqeOpcode::kRead || atomic(); }
-  std::size_t header() const { return send() ? 1 : atomic() ? 3 : 2; }
+  std::size_t header() const { return address ? 4 : send() ? 1 : atomic() ? 3 : 2; }
   std::size_t size() const { return header() + (inlined ? (inline_bytes.size() + 15) / 16 : sges.size()); }
 };
 
@@ -99,7 +100,7 @@ class World {
   std::deque<rtl::RetireCmd> failures;  // and the commands that retire memory operations
   std::deque<int> flushes;
   std::uint64_t count(Counter counter) const { return events[static_cast<std::size_t>(counter)]; }
-  std::array<std::uint64_t, 64> events{};
+  std::array<std::uint64_t, kCounterNames.size()> events{};
   std::set<std::uint64_t> bad_addresses;  // 64-byte lines whose read fails
   double output_rate = 1.0;
   std::uint64_t dma_latency_low = 20, dma_latency_high = 80;

@@ -181,8 +181,8 @@ TEST_CASE("bar_regs: status, cycles, MSI-X table, pending bits, counters", "[rtl
     REQUIRE(world.read(reg::kMsixTable + 8 * look) == table[look]);
   }
   CHECK(world.table == table);
-  for (std::uint32_t i = 0; i < 64; ++i) {
+  for (std::uint32_t i = 0; i < 128; ++i) {
     CHECK(world.read(reg::kCounterBase + 8 * i) == (i < hw::kCounterNames.size() ? 1000 * i : 0));
   }
-  for (std::uint32_t a = reg::kCounterBase + 8 * 64; a < hw::kUarPageBytes; a += 8) CHECK(world.read(a) == 0);
+  for (std::uint32_t a = reg::kCounterBase + 8 * 128; a < hw::kUarPageBytes; a += 8) CHECK(world.read(a) == 0);
 }

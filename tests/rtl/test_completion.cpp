@@ -509,3 +509,106 @@ TEST_CASE("completion: a send queue with a memory operation under way is flushed
   CHECK(seen.receive.empty());
   CHECK(s.retire_idx == s.pi);
 }
+
+TEST_CASE("completion: UC and UD are not answered, and give receives back (9.8.2.2, 9.8.3.2, 9.9.3)", "[rtl]") {
+  CompletionWorld w(seed());
+  w.create_eq(2, 17);
+  w.create_cq(3, 6, 2);
+  w.create_qp(3, 0x700103, 3, 3);
+  auto& r = w.recv.contexts[3];
+  r.qp_type = w.send.contexts[3].qp_type = static_cast<std::uint8_t>(hw::QpType::kUd);
+  const auto first = r.rq_pi;
+  w.post_receives(3, 8);
+  w.settle(20);
+  rtl::RxDone d;
+  d.qp = 3;
+  d.qpn = 0x700103;
+  d.unreliable = 1;
+  const auto place = [&](Action action, std::uint16_t index) {
+    d.action = raw(action);
+    d.wqe_idx = index;
+    w.dones.push(d);
+    w.settle();
+  };
+
+  // A datagram: its CQE, and nothing to the responder's output.
+  ++r.rq_head;
+  d.target = raw(Target::kReceive);
+  d.byte_count = 140;
+  d.grh = 1;
+  d.source_qpn = 0xabcdef;
+  place(Action::kReceiveDone, first);
+  auto seen = take(w, 3, 0x700103);
+  REQUIRE(seen.receive.size() == 1);
+  CHECK(seen.receive[0].status == 0);
+  CHECK(seen.receive[0].grh == 1);
+  CHECK(seen.receive[0].source_qpn == 0xabcdef);
+  CHECK(seen.receive[0].byte_count == 140);
+  CHECK(r.rq_done == static_cast<std::uint16_t>(first + 1));
+
+  // A message that is dropped: what was taken for it and behind it is given back.
+  r.rq_head = static_cast<std::uint16_t>(first + 4);
+  r.msg = 3;
+  place(Action::kGiveBack, static_cast<std::uint16_t>(first + 1));
+  CHECK(take(w, 3, 0x700103).receive.empty());
+  CHECK(r.rq_head == static_cast<std::uint16_t>(first + 1));
+  CHECK(r.rq_done == static_cast<std::uint16_t>(first + 1));
+  CHECK(r.msg == 0);
+  CHECK(r.take == 1);
+  CHECK(r.state == raw(hw::QpState::kRts));
+
+  // A fault of our own: the receive fails, the queue pair with it, and still nobody is told.
+  ++r.rq_head;
+  d.fault = 1;
+  d.status = raw(kBad);
+  d.grh = 0;
+  d.source_qpn = 0;
+  place(Action::kNak, static_cast<std::uint16_t>(first + 1));
+  seen = take(w, 3, 0x700103);
+  REQUIRE(seen.receive.size() == 7);
+  CHECK(seen.receive[0].status == raw(Status::kLocProtErr));
+  CHECK(seen.receive[1].status == raw(Status::kWrFlushErr));
+  CHECK(r.state == raw(hw::QpState::kErr));
+  CHECK(w.rsps.items.empty());
+
+  // In the error state nothing is given back.
+  d.fault = 0;
+  place(Action::kGiveBack, first);
+  CHECK(r.rq_head == r.rq_pi);
+  CHECK(r.take == 1);
+}
+
+TEST_CASE("completion: a message of UC and UD is done when it has left, in order (9.8)", "[rtl]") {
+  CompletionWorld w(seed());
+  w.create_eq(2, 17);
+  w.create_cq(4, 6, 2);
+  w.create_qp(4, 0x700104, 4, 4);
+  auto& s = w.send.contexts[4];
+  s.qp_type = w.recv.contexts[4].qp_type = static_cast<std::uint8_t>(hw::QpType::kUc);
+  s.ack_timeout = 0;
+  const auto first = s.pi;
+  std::vector<std::uint32_t> last;
+  for (const unsigned packets : {1u, 5u, 1u}) {
+    w.sent(4, hw::WqeOpcode::kSend, false, packets);
+    last.push_back((s.next_psn - 1) & 0xffffff);
+  }
+  s.pi = s.exec_idx;
+  const auto left = [&](unsigned index) {
+    rtl::TxFault t;
+    t.qp = 4;
+    t.sent = 1;
+    t.psn = last[index];
+    t.wqe_idx = static_cast<std::uint16_t>(first + index);
+    w.tx_faults.push(t);
+    w.settle();
+    return take(w, 4, 0x700104).send;
+  };
+  for (unsigned i = 0; i < 3; ++i) {
+    const auto done = left(i);
+    REQUIRE(done.size() == 1);
+    CHECK(done[0].status == 0);
+    CHECK(done[0].wqe_index == static_cast<std::uint16_t>(first + i));
+  }
+  CHECK(s.una_psn == s.next_psn);
+  CHECK(s.state == raw(hw::QpState::kRts));
+}

@@ -27,7 +27,7 @@ struct World : Agent {
     dut.drain_ready_i = dut.qp_reset_ready_i = dut.qp_error_ready_i = 0;
     dut.sq_doorbell_ready_i = dut.rq_doorbell_ready_i = dut.cq_doorbell_ready_i = dut.eq_doorbell_ready_i = dut.srq_doorbell_ready_i = 1;
     dut.wqe_push_ready_i = 1;
-    dut.event_i = 0;
+    set_port_bits(dut.event_i, std::bitset<hw::kCounterNames.size()>{});
     bench.reset();
     bench.add(*this);
   }
@@ -118,7 +118,7 @@ struct World : Agent {
   std::map<std::uint64_t, std::array<std::uint8_t, 64>> memory;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> messages;
   std::deque<rtl::DmaRdRsp> beats;
-  std::uint64_t events = 0;
+  decltype(Vhost_if::event_i) events{};
   unsigned doorbells = 0;
   bool written = false;
 };

@@ -70,7 +70,7 @@ struct Edge {
       host.push(b);
     }
   }
-  bool event(unsigned counter) const { return bench.dut->event_o >> counter & 1; }
+  bool event(unsigned counter) const { return port_bit(bench.dut->event_o, counter); }
 
   Bench<Vpcie_edge> bench;
   Source<HostBeat> host;

@@ -143,8 +143,8 @@ struct World : Agent {
       REQUIRE(dut.xlate_retire_epoch_o == epochs.front());
       epochs.pop_front();
     }
-    executed += dut.event_o >> static_cast<int>(rnic::hw::Counter::kRxAtomics) & 1;
-    repeated += dut.event_o >> static_cast<int>(rnic::hw::Counter::kRxAtomicRepeats) & 1;
+    executed += port_bit(dut.event_o, static_cast<std::size_t>(rnic::hw::Counter::kRxAtomics));
+    repeated += port_bit(dut.event_o, static_cast<std::size_t>(rnic::hw::Counter::kRxAtomicRepeats));
     if (dut.done_valid_o) finish(dut.done_qp_o);
   }
 

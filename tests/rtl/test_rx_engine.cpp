@@ -72,8 +72,10 @@ struct Bed {
   std::uint64_t uniform(std::uint64_t low, std::uint64_t high) { return bench.uniform(low, high); }
 
   // ---- Queue pairs ----
-  void create(std::uint8_t qp, hw::QpState recv_state, hw::QpState send_state, std::uint8_t mtu = 0) {
+  void create(std::uint8_t qp, hw::QpState recv_state, hw::QpState send_state, std::uint8_t mtu = 0, hw::QpType type = hw::QpType::kRc) {
     QpModel m;
+    m.recv.qp_type = m.send.qp_type = static_cast<std::uint8_t>(type);
+    m.recv.qkey = static_cast<std::uint32_t>(bench.rng());
     const auto qpn = static_cast<std::uint32_t>(uniform(0, 0xffff) << 8 | qp);
     if (mtu == 0) mtu = static_cast<std::uint8_t>(uniform(1, bench.chance(0.2) ? 5 : 3));
     m.recv.state = static_cast<std::uint8_t>(recv_state);
@@ -100,14 +102,19 @@ struct Bed {
     m.send.next_psn = m.send.una_psn = m.send.max_psn = static_cast<std::uint32_t>(uniform(0xffffc0, 0x1000010) & 0xffffff);
     m.path.ipv6 = bench.chance(0.5);
     m.path.dest_qpn = static_cast<std::uint32_t>(uniform(0, 0xffffff));
-    m.path.pkey = static_cast<std::uint16_t>(bench.rng());
+    m.path.pkey = static_cast<std::uint16_t>(bench.rng() | 1);
     for (auto* ip : {&m.path.source_ip, &m.path.dest_ip}) {
       *ip = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
       for (std::size_t i = m.path.ipv6 ? 0 : 12; i < 16; ++i) (*ip)[i] = static_cast<std::uint8_t>(bench.rng());
     }
-    if (srqs != 0 && bench.chance(0.6)) {
+    if (srqs != 0 && type == hw::QpType::kRc && bench.chance(0.6)) {
       m.recv.srq = 1;
       m.recv.srqn = static_cast<std::uint8_t>(255 - uniform(0, srqs - 1));
+    }
+    // The second address of a UD queue pair is of the other kind.
+    if (type == hw::QpType::kUd) {
+      m.path.dest_ip = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 1};
+      if (!m.path.ipv6) m.path.dest_ip[10] = 0xfe;
     }
     model.qps[qp] = m;
     intents[qp] = {};
@@ -151,7 +158,8 @@ struct Bed {
     if (m.recv.srq) return;
     const std::uint16_t idx = m.recv.rq_pi++;
     const std::size_t slot = std::size_t{1} << m.recv.log_stride;
-    const auto made = world.wqe(false, uniform(1, 4) * m.mtu(), slot, idx, m.recv.qpn, fault_rate);
+    const bool reliable = m.recv.qp_type == 0;
+    const auto made = world.wqe(false, reliable ? uniform(1, 4) * m.mtu() : 8 * m.mtu() + 40, slot, idx, m.recv.qpn, reliable ? fault_rate : 0);
     m.receive_lists[idx] = made.list;
     store(m.recv.rq_base + (idx % (1u << m.recv.log_depth)) * slot, made);
     recv.change(qp, [](rtl::RecvCtx& ctx) { ++ctx.rq_pi; });
@@ -230,6 +238,7 @@ struct Bed {
         recv.change(qp, answer_them);
       }
     }
+    if (m.recv.qp_type != 0) return;
     if (bench.chance(0.6)) {  // Reads that have arrived retire
       const auto retired = static_cast<std::uint8_t>(m.send.rd_outstanding - m.awaited.size());
       m.send.rd_outstanding -= retired;
@@ -251,10 +260,20 @@ struct Bed {
   rtl::RxDesc header(const QpModel& m) {
     rtl::RxDesc d;
     d.dest_qpn = m.recv.qpn;
-    d.pkey = static_cast<std::uint16_t>(m.path.pkey ^ (bench.chance(0.5) ? 0x8000 : 0));
+    d.pkey = static_cast<std::uint16_t>(m.path.pkey ^ (bench.chance(0.5) && (m.path.pkey & 0x8000) ? 0x8000 : 0));
+    if (!(m.path.pkey & 0x8000)) d.pkey |= 0x8000;
     d.ipv6 = m.path.ipv6;
     d.source_ip = m.path.dest_ip;
     d.dest_ip = m.path.source_ip;
+    d.qkey = m.recv.qkey;
+    d.source_qpn = static_cast<std::uint32_t>(bench.rng() & 0xffffff);
+    if (m.recv.qp_type == 3) {
+      for (auto& byte : d.source_ip) byte = static_cast<std::uint8_t>(bench.rng());
+      if (bench.chance(0.5)) {
+        d.dest_ip = m.path.dest_ip;
+        d.ipv6 ^= 1;
+      }
+    }
     d.solicited = bench.chance(0.5);
     d.ack_req = bench.chance(0.5);
     d.va = bench.rng();
@@ -276,23 +295,31 @@ struct Bed {
   rtl::RxDesc request(std::uint8_t qp, std::uint64_t& size, std::uint64_t& left) {
     const auto& m = model.qps[qp];
     auto d = header(m);
+    if (m.recv.qp_type == 3) {
+      d.opcode = static_cast<std::uint8_t>(uniform(0x64, 0x65));
+      d.psn = static_cast<std::uint32_t>(bench.rng() & 0xffffff);
+      size = 40 + (bench.chance(0.2) ? 0 : uniform(0, m.mtu()));
+      left = 0;
+      return d;
+    }
     d.psn = m.recv.epsn;
     const std::uint64_t mtu = m.mtu();
     bool write = m.recv.msg == 2;
     left = write ? m.recv.remain : std::max<std::uint64_t>(intents[qp].left, 1);
-    const bool starts = m.recv.msg == 0;
+    const bool uc = m.recv.qp_type == 1;
+    const bool starts = m.recv.msg == 0 || m.recv.msg == 3 || (uc && bench.chance(0.03));
     if (starts) {
       left = message_length(m.mtu());
-      const auto [key, va] = world.range(left, left && bench.chance(fault_rate));
+      const auto [key, va] = world.range(left, !uc && left && bench.chance(fault_rate));
       d.rkey = key;
       d.va = va;
       d.dma_length = static_cast<std::uint32_t>(left);
-      if (bench.chance(0.15)) {
+      if (!uc && bench.chance(0.15)) {
         d.opcode = 0x0c;
         size = 0;
         return d;
       }
-      if (bench.chance(0.1)) {
+      if (!uc && bench.chance(0.1)) {
         const auto [word_key, word_va] = world.range(16, bench.chance(fault_rate));
         d.opcode = static_cast<std::uint8_t>(uniform(0x13, 0x14));
         d.rkey = word_key;
@@ -307,9 +334,10 @@ struct Bed {
     left -= size;
     d.opcode = static_cast<std::uint8_t>((write ? 6 : 0) + (starts ? (left ? 0 : 4) : (left ? 1 : 2)));
     if (left == 0 && bench.chance(0.3)) {
-      if (write || bench.chance(0.5)) ++d.opcode;  // with immediate data
+      if (uc || write || bench.chance(0.5)) ++d.opcode;  // with immediate data
       else d.opcode = starts ? 0x17 : 0x16;        // with invalidate
     }
+    if (uc) d.opcode |= 0x20;
     return d;
   }
   rtl::RxDesc response(std::uint8_t qp, std::uint64_t& size) {
@@ -337,15 +365,19 @@ struct Bed {
     return d;
   }
   void spoil(rtl::RxDesc& d, std::uint64_t& size) {
-    switch (bench.chance(0.5) ? uniform(0, 2) : uniform(0, 12)) {
+    if (d.opcode >= 0x60 && bench.chance(0.3)) {
+      d.qkey ^= 1u << uniform(0, 31);
+      return;
+    }
+    switch (bench.chance(0.5) ? uniform(0, 2) : uniform(0, 13)) {
       case 0: d.psn = (d.psn + 1) & 0xffffff; break;
       case 1: d.psn = (d.psn - 1) & 0xffffff; break;
       case 2: d.psn = static_cast<std::uint32_t>((d.psn + (std::array{0x7fffff, 0x800000, 0x800001, 3}[uniform(0, 3)])) & 0xffffff); break;
-      case 3: d.opcode = static_cast<std::uint8_t>(uniform(0, 0x1f)); break;
+      case 3: if (d.opcode < 0x40) d.opcode = static_cast<std::uint8_t>((d.opcode & 0x60) | uniform(0, 0x1f)); break;
       case 4: d.opcode = static_cast<std::uint8_t>(uniform(0x20, 0xff)); break;
       case 5: size = bench.chance(0.5) ? size + 1 : size ? size - 1 : 0; break;
       case 6: size = uniform(0, 4096); break;
-      case 7: bench.chance(0.5) ? ++d.dma_length : d.dma_length |= 0x80000000; break;
+      case 7: if (d.opcode == 0x26) break; bench.chance(0.5) ? ++d.dma_length : d.dma_length |= 0x80000000; break;
       case 8: d.pkey ^= static_cast<std::uint16_t>(1u << uniform(0, 14)); break;
       case 9: d.dest_qpn ^= 1u << uniform(0, 23); break;
       case 10: (bench.chance(0.5) ? d.source_ip : d.dest_ip)[uniform(12, 15)] ^= 1; break;
@@ -354,13 +386,14 @@ struct Bed {
         if (twins.contains(d.opcode)) d.opcode = static_cast<std::uint8_t>(twins.at(d.opcode));
         break;
       }
+      case 12: d.pkey &= bench.chance(0.5) ? 0x7fff : 0x8000; break;
       default: if (d.ipv6) d.source_ip[uniform(0, 11)] ^= 4; else d.ipv6 ^= 1;
     }
     size = std::min<std::uint64_t>(size, 4096);
   }
   void packet(std::uint8_t qp) {
     std::uint64_t size = 0, left = 0;
-    const bool is_response = bench.chance(0.4);
+    const bool is_response = bench.chance(model.qps[qp].recv.qp_type == 0 ? 0.4 : 0.02);
     auto d = is_response ? response(qp, size) : request(qp, size, left);
     if (bench.chance(spoil_rate)) {
       spoil(d, size);
@@ -505,9 +538,7 @@ struct Bed {
     }
     limits += dut.limit_valid_o;
     if (dut.limit_valid_o) REQUIRE(model.srqs.contains(dut.limit_srq_o));
-    std::array<std::uint8_t, 8> events{};
-    std::memcpy(events.data(), &dut.event_o, sizeof events);
-    for (std::size_t i = 0; i < counters.size(); ++i) counters[i] += events[i / 8] >> (i % 8) & 1;
+    for (std::size_t i = 0; i < counters.size(); ++i) counters[i] += port_bit(dut.event_o, i);
     if (busy_neighbours && !descs.idle() && bench.chance(0.05)) {
       auto at = model.qps.begin();
       std::advance(at, static_cast<long>(uniform(0, model.qps.size() - 1)));
@@ -545,10 +576,11 @@ struct Bed {
 
 TEST_CASE("rx_engine: random traffic against the rules of the specification", "[rtl]") {
   Bed bed(seed());
-  const std::array<std::uint8_t, 6> live{0, 1, 77, 128, 200, 255};
+  const std::array<std::uint8_t, 9> live{0, 1, 77, 128, 200, 255, 30, 31, 32};
+  const auto type_of = [](std::uint8_t qp) { return qp == 30 || qp == 31 ? hw::QpType::kUc : qp == 32 ? hw::QpType::kUd : hw::QpType::kRc; };
   bed.srqs = 2;
   for (std::uint8_t i = 0; i < bed.srqs; ++i) bed.create_srq(static_cast<std::uint8_t>(255 - i));
-  for (const auto qp : live) bed.create(qp, hw::QpState::kRts, hw::QpState::kRts);
+  for (const auto qp : live) bed.create(qp, hw::QpState::kRts, hw::QpState::kRts, 0, type_of(qp));
   bed.create(5, hw::QpState::kRtr, hw::QpState::kRtr);
   bed.create(6, hw::QpState::kErr, hw::QpState::kErr);
   bed.create(7, hw::QpState::kInit, hw::QpState::kInit);
@@ -585,7 +617,7 @@ TEST_CASE("rx_engine: random traffic against the rules of the specification", "[
         bed.settle(1000);
       }
       bed.place.reset(qp);
-      bed.create(qp, hw::QpState::kRts, hw::QpState::kRts);
+      bed.create(qp, hw::QpState::kRts, hw::QpState::kRts, 0, type_of(qp));
     }
     bed.settle(2000);
   }
@@ -679,6 +711,69 @@ TEST_CASE("rx_engine: every opcode with lengths at their limits", "[rtl]") {
     }
   }
   bed.settle(100000);
+}
+
+TEST_CASE("rx_engine: what a peer of UC or UD does wrong drops its message, and its receive WQEs serve the next (9.9.3, class D)", "[rtl]") {
+  Bed bed(seed());
+  bed.busy_neighbours = false;
+  for (int round = 0; round < 60; ++round) {
+    const bool ud = round % 2 != 0;
+    const auto qp = static_cast<std::uint8_t>(round);
+    bed.create(qp, hw::QpState::kRts, hw::QpState::kRts, 1, ud ? hw::QpType::kUd : hw::QpType::kUc);
+    auto& m = bed.model.qps[qp];
+    m.recv.remote_write = 1;
+    bed.recv.change(qp, [](rtl::RecvCtx& ctx) { ctx.remote_write = 1; });
+    for (int i = 0; i < 8; ++i) bed.post_receive(qp);
+    bed.settle(5000);
+    // The first receive is too short for what comes, or the key is wrong.
+    const bool write = !ud && bed.bench.chance(0.5);
+    const auto first = m.recv.rq_head;
+    if (!write) {
+      hw::WqeData entry{.va = bed.world.good[3].va + 5000, .length = 100, .lkey = bed.world.good[3].key};
+      m.receive_lists[first].entries = {entry};
+      const std::size_t slot = std::size_t{1} << m.recv.log_stride;
+      Bytes bytes(slot);
+      hw::WqeReceive{.sge_count = 1, .wqe_index = first}.encode(std::span<std::uint8_t, 16>(bytes.data(), 16));
+      entry.encode(std::span<std::uint8_t, 16>(bytes.data() + 16, 16));
+      bed.host.write(m.recv.rq_base + (first % (1u << m.recv.log_depth)) * slot, bytes);
+    }
+    const auto message = [&](std::uint64_t size, bool broken) {
+      auto d = bed.header(m);
+      d.opcode = ud ? 0x64 : write ? 0x2b : 0x24;
+      d.psn = m.recv.epsn;
+      d.rkey = bed.world.good[2].key + broken;
+      d.va = bed.world.good[2].va + 100;
+      d.dma_length = static_cast<std::uint32_t>(size);
+      return bed.submit(d, size);
+    };
+    REQUIRE(message(200, true));
+    REQUIRE(bed.expected.back().first.action == static_cast<std::uint8_t>(rtl::RxAction::kGiveBack));
+    for (int i = 0; i < 4; ++i) REQUIRE(message(50, false));  // checked before the receives are back: they are dropped with it
+    bed.settle(20000);
+    REQUIRE(bed.expected.empty());
+    const auto give_back = [first](rtl::RecvCtx& ctx) {
+      ctx.rq_head = first;
+      ctx.msg = 0;
+      ctx.take ^= 1;
+    };
+    give_back(m.recv);
+    bed.recv.change(qp, give_back);
+    bed.settle(1000);
+    for (int i = 0; i < 4; ++i) {
+      REQUIRE(message(60, false));
+      REQUIRE(bed.expected.back().first.action == static_cast<std::uint8_t>(rtl::RxAction::kReceiveDone));
+    }
+    bed.settle(20000);
+    // A fault of our own fails the queue pair.
+    if (!write) {
+      m.receive_lists[m.recv.rq_head].bad = true;
+      const std::size_t slot = std::size_t{1} << m.recv.log_stride;
+      bed.failing[m.recv.rq_base + (m.recv.rq_head % (1u << m.recv.log_depth)) * slot] = true;
+      REQUIRE(message(60, false));
+      REQUIRE(bed.expected.back().first.action == static_cast<std::uint8_t>(rtl::RxAction::kNak));
+      bed.settle(20000);
+    }
+  }
 }
 
 TEST_CASE("rx_engine: sixteen Reads outstanding, all awaited or all arrived", "[rtl]") {

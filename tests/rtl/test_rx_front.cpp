@@ -77,6 +77,11 @@ Judgement judge(Bytes f, bool err, std::uint64_t port_mac = kPortMac) {
     d.rkey = static_cast<std::uint32_t>(read_big(f, bth + 20, 4));
     d.dma_length = static_cast<std::uint32_t>(read_big(f, bth + 24, 4));
   }
+  if (d.opcode == 0x64 || d.opcode == 0x65) {
+    d.qkey = static_cast<std::uint32_t>(read_big(f, bth + 12, 4));
+    d.source_qpn = static_cast<std::uint32_t>(read_big(f, bth + 17, 3));
+    if (d.opcode == 0x65) d.immediate = static_cast<std::uint32_t>(read_big(f, bth + 20, 4));
+  }
   if (d.opcode == 0x13 || d.opcode == 0x14) {
     d.va = read_big(f, bth + 12, 8);
     d.rkey = static_cast<std::uint32_t>(read_big(f, bth + 20, 4));
@@ -100,7 +105,14 @@ Judgement judge(Bytes f, bool err, std::uint64_t port_mac = kPortMac) {
     std::copy_n(f.begin() + 14 + 12, 4, d.source_ip.begin() + 12);
     std::copy_n(f.begin() + 14 + 16, 4, d.dest_ip.begin() + 12);
   }
-  j.packet.payload.assign(f.begin() + static_cast<std::ptrdiff_t>(start), f.begin() + static_cast<std::ptrdiff_t>(start + length));
+  auto& payload = j.packet.payload;
+  if (d.opcode == 0x64 || d.opcode == 0x65) {
+    // A17.4.5.1: the IPv6 header, or 20 bytes that mean nothing (here zero) and the IPv4 header.
+    payload.assign(v6 ? 0 : 20, 0);
+    payload.insert(payload.end(), f.begin() + 14, f.begin() + (v6 ? 54 : 34));
+    d.payload_length = static_cast<std::uint16_t>(length + 40);
+  }
+  payload.insert(payload.end(), f.begin() + static_cast<std::ptrdiff_t>(start), f.begin() + static_cast<std::ptrdiff_t>(start + length));
   return j;
 }
 
@@ -153,7 +165,7 @@ struct Front : Agent {
     put(dut.eth_rx_data_i, beat);
   }
   void sample() override {
-    for (std::size_t i = 0; i < counters.size(); ++i) counters[i] += bench.dut->event_o >> i & 1;
+    for (std::size_t i = 0; i < counters.size(); ++i) counters[i] += port_bit(bench.dut->event_o, i);
   }
 
   std::uint64_t count(Counter c) const { return counters[static_cast<std::size_t>(c)]; }
@@ -208,7 +220,7 @@ struct Front : Agent {
   std::size_t at = 0;
   std::deque<Packet> expected;
   std::array<std::uint64_t, 4> verdicts{};
-  std::array<std::uint64_t, 64> counters{};
+  std::array<std::uint64_t, rnic::hw::kCounterNames.size()> counters{};
 };
 
 std::vector<std::uint8_t> known_opcodes() {
@@ -336,7 +348,8 @@ TEST_CASE("rx_front: frames of Linux Soft-RoCE", "[rtl]") {
     CHECK(d.ipv6 == capture.ipv6);
     CHECK(d.pkey == 0xffff);
     // Whole frame, headers and ICRC off.
-    CHECK((d.payload_length + 3u) / 4 * 4 + 14u + (capture.ipv6 ? 40u : 20u) + 8 + 12 + static_cast<unsigned>(extended_bytes(d.opcode)) + 4 == capture.frame.size());
+    const unsigned grh = d.opcode >= 0x60 ? 40 : 0;
+    CHECK((d.payload_length - grh + 3u) / 4 * 4 + 14u + (capture.ipv6 ? 40u : 20u) + 8 + 12 + static_cast<unsigned>(extended_bytes(d.opcode)) + 4 == capture.frame.size());
     t.compare();
   }
   // By hand from the capture: SEND Only of 16 bytes and WRITE First of 1024.

@@ -75,7 +75,9 @@ TEST_CASE("send_queue: random requests on many QPs become exactly their packets"
   std::vector<int> qps;
   for (int i = 0; i < 12; ++i) {
     qps.push_back(i * 21);
-    world.set_up(qps.back());
+    // Some of UC, some of UD.
+    const auto type = static_cast<std::uint8_t>(i % 6 == 4 ? QpType::kUc : i % 6 == 5 ? QpType::kUd : QpType::kRc);
+    world.set_up(qps.back(), [type](rtl::SendCtx& ctx) { ctx.qp_type = type; });
   }
   traffic(world, qps, 400);
   CHECK(world.failures.empty());
@@ -719,4 +721,54 @@ TEST_CASE("send_queue: qp_reset and a flush wait for a memory operation", "[rtl]
   world.mem_ops.open = true;
   world.bench.run(300);
   CHECK(world.context(4).mem_busy == 0);
+}
+
+TEST_CASE("send_queue: what UC and UD do not have is malformed, a datagram beyond the MTU a length error (9.4 table 37, 11.6.2)", "[rtl]") {
+  struct Bad {
+    QpType type;
+    Work work;
+    CqeStatus status;
+  };
+  const auto datagram = [](Work work) {
+    work.address.emplace();
+    return work;
+  };
+  auto inline_send = inline_write(200);
+  inline_send.opcode = WqeOpcode::kSend;
+  std::vector<Bad> kinds;
+  for (const auto opcode : {WqeOpcode::kRead, WqeOpcode::kFetchAdd, WqeOpcode::kCompareSwap, WqeOpcode::kSendInvalidate}) {
+    kinds.push_back({QpType::kUc, plain(opcode, {8}), CqeStatus::kLocQpOpErr});
+    kinds.push_back({QpType::kUd, datagram(plain(opcode, {8})), CqeStatus::kLocQpOpErr});
+  }
+  for (const auto opcode : {WqeOpcode::kWrite, WqeOpcode::kWriteImmediate})
+    kinds.push_back({QpType::kUd, datagram(plain(opcode, {8})), CqeStatus::kLocQpOpErr});
+  kinds.push_back({QpType::kUd, plain(WqeOpcode::kSend, {}), CqeStatus::kLocQpOpErr});  // no address segment
+  kinds.push_back({QpType::kUd, datagram(plain(WqeOpcode::kSend, {257})), CqeStatus::kLocLenErr});
+  kinds.push_back({QpType::kUd, datagram(plain(WqeOpcode::kSend, {200, 100})), CqeStatus::kLocLenErr});
+  World world(seed(13));
+  int qp = 0;
+  for (const auto& kind : kinds) {
+    CAPTURE(qp);
+    world.failures.clear();
+    world.set_up(qp, [&](rtl::SendCtx& ctx) {
+      ctx.log_depth = 3;
+      ctx.log_stride = 9;
+      ctx.mtu = 1;
+      ctx.max_rd = 4;
+      ctx.qp_type = static_cast<std::uint8_t>(kind.type);
+    });
+    auto& queue = world.queues.at(qp);
+    // A full packet goes before it.
+    world.write_wqe(qp, kind.type == QpType::kUd ? datagram(plain(WqeOpcode::kSend, {256})) : plain(WqeOpcode::kSend, {256}));
+    const std::uint16_t bad = queue.pi++;
+    world.write_memory(queue.setup.sq_base + std::uint64_t{bad & 7u} * 512, world.encode(qp, bad, kind.work));
+    world.ring(qp);
+    world.finish();
+    world.bench.run(300);
+    REQUIRE(world.failures.size() == 1);
+    CHECK(world.failures[0].wqe_idx == bad);
+    CHECK(world.failures[0].status == static_cast<std::uint8_t>(kind.status));
+    CHECK(world.context(qp).fault_status == static_cast<std::uint8_t>(kind.status));
+    ++qp;
+  }
 }

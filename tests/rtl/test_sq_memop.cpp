@@ -49,7 +49,7 @@ struct World {
   void look() {
     if (bench.dut->wake_valid_o) wakes.push_back(bench.dut->wake_qp_o);
     if (bench.dut->flush_valid_o) flushes.push_back(bench.dut->flush_qp_o);
-    for (unsigned i = 0; i < 64; ++i) events[i] += bench.dut->event_o >> i & 1;
+    for (std::size_t i = 0; i < events.size(); ++i) events[i] += port_bit(bench.dut->event_o, i);
   }
   /// As the engine does it.
   void start(unsigned qp, const Wqe& wqe) {
@@ -139,7 +139,7 @@ struct World {
   ContextModel<rtl::SendCtx> contexts;
   std::map<unsigned, rtl::SendCtx> before;
   std::vector<unsigned> wakes, flushes;
-  std::array<std::uint64_t, 64> events{};
+  std::array<std::uint64_t, hw::kCounterNames.size()> events{};
 };
 
 }  // namespace

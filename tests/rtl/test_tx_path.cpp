@@ -79,7 +79,23 @@ Bytes frame_of(const TxDesc& d, const Path& path, Bytes payload) {
   f.ack_req = d.ack_req;
   f.dest_qpn = path.dest_qpn;
   f.psn = d.psn;
-  switch (static_cast<rnic::hw::RcOpcode>(d.opcode)) {
+  // UD: the WQE's address, from an address of the queue pair; UC: the opcodes of RC, plus 0x20.
+  if (d.opcode >= 0x60) {
+    const auto a = rnic::hw::WqeAddress::decode(d.address);
+    f.source_ip = a.second_source ? path.dest_ip : path.source_ip;
+    static constexpr std::array<std::uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    f.ipv6 = !std::equal(kMapped.begin(), kMapped.end(), f.source_ip.begin());
+    f.dest_ip = a.dest_ip;
+    f.dest_mac = a.dest_mac;
+    f.dest_qpn = a.dest_qpn;
+    f.traffic_class = a.traffic_class;
+    f.hop_limit = a.hop_limit;
+    f.flow_label = a.flow_label & 0xfffff;
+    f.udp_source_port = static_cast<std::uint16_t>(0xc000 | ((f.flow_label & 0x3fff) ^ f.flow_label >> 14));
+    append_big(f.ext, d.qkey, 4);
+    append_big(f.ext, d.source_qpn, 4);
+  }
+  switch (static_cast<rnic::hw::RcOpcode>(d.opcode & 0x1f)) {
     case rnic::hw::RcOpcode::kWriteFirst:
     case rnic::hw::RcOpcode::kWriteOnly:
     case rnic::hw::RcOpcode::kReadRequest: f.ext = reth(d.va, d.rkey, d.dma_length); break;
@@ -134,8 +150,14 @@ struct World : Agent {
     p.udp_source_port = static_cast<std::uint16_t>(bench.rng());
     p.flow_label = static_cast<std::uint32_t>(bench.uniform(0, 0xfffff));
     p.dest_mac = bench.uniform(0, 0xffffffffffffull);
-    for (auto& b : p.source_ip) b = static_cast<std::uint8_t>(bench.rng());
-    for (auto& b : p.dest_ip) b = static_cast<std::uint8_t>(bench.rng());
+    // IPv4 addresses are mapped.
+    const auto address = [&](bool ipv6) {
+      std::array<std::uint8_t, 16> ip{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+      for (std::size_t i = ipv6 ? 0 : 12; i < 16; ++i) ip[i] = static_cast<std::uint8_t>(bench.rng());
+      return ip;
+    };
+    p.source_ip = address(p.ipv6);
+    p.dest_ip = address(bench.chance(0.5));
     return p;
   }
 
@@ -169,7 +191,7 @@ struct World : Agent {
 
   void sample() override {
     auto& dut = *bench.dut;
-    for (std::size_t i = 0; i < counters.size(); ++i) counters[i] += dut.event_o >> i & 1;
+    for (std::size_t i = 0; i < counters.size(); ++i) counters[i] += port_bit(dut.event_o, i);
     if (dut.path_rd_en_o) {
       path_read = true;
       path_qp = dut.path_rd_qp_o;
@@ -223,6 +245,7 @@ struct World : Agent {
       return;
     }
     frames.push_back(frame_of(d, paths[d.qp], payload.bytes));
+    if (d.tell) expected_faults.push_back({d.qp, d.responder, d.psn, d.wqe_idx, 0, 1});
     using rnic::hw::Counter;
     auto kind = Counter::kTxRequests;
     if (d.responder) {
@@ -307,7 +330,11 @@ struct World : Agent {
     CHECK(reads_due.empty());
     CHECK(read_queue.empty());
     REQUIRE(faults.items.size() == expected_faults.size());
-    for (std::size_t i = 0; i < expected_faults.size(); ++i) REQUIRE(faults.items[i] == expected_faults[i]);
+    for (std::size_t i = 0; i < expected_faults.size(); ++i) {
+      auto item = faults.items[i];
+      if (item.sent) item.status = 0;  // means something for a fault only
+      REQUIRE(item == expected_faults[i]);
+    }
     CHECK(counters[static_cast<std::size_t>(rnic::hw::Counter::kTxFrames)] == sent);
     CHECK(counters[static_cast<std::size_t>(rnic::hw::Counter::kTxDropped)] == expected_drops);
     for (const auto kind : {rnic::hw::Counter::kTxRequests, rnic::hw::Counter::kTxReadResponses, rnic::hw::Counter::kTxAcks, rnic::hw::Counter::kTxNaks,
@@ -359,7 +386,7 @@ struct World : Agent {
   std::array<std::array<bool, 256>, 2> killed{};
   std::deque<Bytes> frames;
   std::vector<TxFault> expected_faults;
-  std::array<std::uint64_t, 64> counters{}, expected_counts{};
+  std::array<std::uint64_t, rnic::hw::kCounterNames.size()> counters{}, expected_counts{};
   Bytes frame;
 
  private:
@@ -427,7 +454,18 @@ Packet random_packet(World& w, bool responder, double fault_rate, unsigned qps) 
   d.syndrome = pick(w, std::vector<std::uint8_t>{0x00, 0x1f, 0x20, 0x3f, 0x60, 0x61, 0x63});
   d.msn = static_cast<std::uint32_t>(w.bench.uniform(0, 0xffffff));
   d.wqe_idx = static_cast<std::uint16_t>(w.bench.rng());
-  if (opcode == RcOpcode::kReadRequest || opcode == RcOpcode::kAcknowledge || w.bench.chance(0.1)) return packet;
+  d.qkey = static_cast<std::uint32_t>(w.bench.rng());
+  d.source_qpn = static_cast<std::uint32_t>(w.bench.uniform(0, 0xffffff));
+  for (auto& byte : d.address) byte = static_cast<std::uint8_t>(w.bench.rng());
+  if (!responder && w.bench.chance(0.3)) {
+    d.opcode = static_cast<std::uint8_t>(w.bench.uniform(0x64, 0x65));
+    d.tell = 1;
+  } else if (!responder && d.opcode <= 0x0b && w.bench.chance(0.3)) {
+    d.opcode |= 0x20;
+    d.tell = w.bench.chance(0.5);
+  }
+  const bool bare = d.opcode == static_cast<std::uint8_t>(RcOpcode::kReadRequest) || d.opcode == static_cast<std::uint8_t>(RcOpcode::kAcknowledge);
+  if (bare || w.bench.chance(0.1)) return packet;
   unsigned left = static_cast<unsigned>(w.bench.uniform(1, w.bench.chance(0.5) ? 80 : 4096));
   if (w.bench.chance(0.1)) left = 4096;
   d.payload_length = static_cast<std::uint16_t>(left);

@@ -114,7 +114,7 @@ struct XlateWorld : Agent {
   }
   void sample() override {
     auto& d = *bench.dut;
-    const auto event = [&](hw::Counter c) { return d.event_o >> static_cast<unsigned>(c) & 1; };
+    const auto event = [&](hw::Counter c) { return port_bit(d.event_o, static_cast<std::size_t>(c)); };
     misses += event(hw::Counter::kTlbMisses);
     prefetches += event(hw::Counter::kTlbPrefetches);
     faults += event(hw::Counter::kXlateFaults);

@@ -2,6 +2,8 @@
 
 #include <verilated.h>
 
+#include <array>
+#include <bitset>
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <cstdio>
@@ -38,6 +40,18 @@ template <typename Port>
 void port_to_bytes(const Port& port, std::span<std::uint8_t> bytes) {
   std::memset(bytes.data(), 0, bytes.size());
   std::memcpy(bytes.data(), &port, std::min(sizeof port, bytes.size()));
+}
+/// Bit `index` of a port of any width.
+template <typename Port>
+bool port_bit(const Port& port, std::size_t index) {
+  return reinterpret_cast<const std::uint8_t*>(&port)[index / 8] >> (index % 8) & 1;
+}
+/// All bits of a port of any width.
+template <typename Port, std::size_t kBits>
+void set_port_bits(Port& port, const std::bitset<kBits>& bits) {
+  std::array<std::uint8_t, sizeof(Port)> raw{};
+  for (std::size_t i = 0; i < kBits; ++i) raw[i / 8] = static_cast<std::uint8_t>(raw[i / 8] | bits[i] << (i % 8));
+  port_from_bytes(port, raw);
 }
 /// A struct of rtl_streams.hpp or host_interface.hpp into a port and out of it.
 template <typename T, typename Port>

@@ -1,0 +1,165 @@
+`default_nettype none
+
+/// Responder checks of one packet of UC or UD (InfiniBand specification 9.8.2.2, 9.8.3.2). Outputs
+/// are right one cycle after desc_i and ctx_i are stable. Nothing is ever answered.
+///
+/// UC: a message lives as long as its packets come in the order of their PSNs; any that does not
+/// follow ends it, and what is left of it is dropped. A First or Only begins the next one, whatever
+/// its PSN. A message that is too long or short, that the QP does not allow, or for which there is
+/// no receive WQE is dropped as well, from the packet on that shows it. The receive WQE of a SEND
+/// is used up by its last packet, so that of a broken one serves the next.
+///
+/// UD: every packet is a message; its PSN means nothing. Its payload starts with its GRH.
+module rx_unreliable (
+    input  wire logic                  clk_i,
+    input  wire rnic_pkg::rx_desc_t    desc_i,
+    input  wire rnic_pkg::recv_ctx_t   ctx_i,
+    output rnic_pkg::rx_plan_t         plan_o,
+    output rnic_pkg::recv_ctx_t        ctx_o,
+    output logic                       fetch_o,
+    output rnic_pkg::rx_sgl_fetch_t    fetch_data_o,
+    output logic                       broken_o,
+    output logic                       invalid_o,
+    output logic                       no_wqe_o
+);
+  localparam logic [1:0] MsgNone = 2'd0, MsgSend = 2'd1, MsgWrite = 2'd2, MsgDropped = 2'd3;
+
+  // ---- Opcode: the low five bits, as of RC ----
+  logic is_ud, is_send, is_write, is_write_imm, immediate, starts, ends;
+  assign is_ud = ctx_i.qp_type == rnic_pkg::QpTypeUd;
+  always_comb begin : decode
+    {is_send, is_write, starts, ends, immediate} = 5'b00000;
+    unique case ({3'd0, desc_i.opcode[4:0]})
+      rnic_pkg::RcOpcodeSendFirst:          {is_send, starts} = 2'b11;
+      rnic_pkg::RcOpcodeSendMiddle:         is_send = 1'b1;
+      rnic_pkg::RcOpcodeSendLast:           {is_send, ends} = 2'b11;
+      rnic_pkg::RcOpcodeSendLastImmediate:  {is_send, ends, immediate} = 3'b111;
+      rnic_pkg::RcOpcodeSendOnly:           {is_send, starts, ends} = 3'b111;
+      rnic_pkg::RcOpcodeSendOnlyImmediate:  {is_send, starts, ends, immediate} = 4'b1111;
+      rnic_pkg::RcOpcodeWriteFirst:         {is_write, starts} = 2'b11;
+      rnic_pkg::RcOpcodeWriteMiddle:        is_write = 1'b1;
+      rnic_pkg::RcOpcodeWriteLast:          {is_write, ends} = 2'b11;
+      rnic_pkg::RcOpcodeWriteLastImmediate: {is_write, ends, immediate} = 3'b111;
+      rnic_pkg::RcOpcodeWriteOnly:          {is_write, starts, ends} = 3'b111;
+      rnic_pkg::RcOpcodeWriteOnlyImmediate: {is_write, starts, ends, immediate} = 4'b1111;
+      default: ;
+    endcase
+    is_write_imm = is_write && immediate;
+  end
+
+  // ---- Comparisons, registered ----
+  logic [12:0] mtu, limit;
+  logic [31:0] payload, sum, total;
+  logic [15:0] wqe_slot;
+  logic bad_payload, bad_total;
+  assign mtu      = 13'd128 << ctx_i.mtu;
+  assign limit    = mtu + (is_ud ? rnic_pkg::GrhBytes[12:0] : 13'd0);
+  assign payload  = 32'(desc_i.payload_length);
+  assign sum      = (starts ? 32'd0 : ctx_i.received) + payload;
+  assign total    = starts ? desc_i.dma_length : ctx_i.remain;
+  assign wqe_slot = ctx_i.rq_head & ~(16'hffff << ctx_i.log_depth);
+
+  logic known_q, follows_q, bad_length_q, forbidden_q, no_wqe_q;
+  logic [31:0] sum_q, remain_q;
+  logic [63:0] next_va_q, wqe_addr_q;
+
+  always_comb begin : lengths
+    // First and Middle are full, Last has 1 to MTU bytes, Only 0 to MTU.
+    bad_payload = ends ? desc_i.payload_length > limit || (!starts && payload == 32'd0)
+                       : desc_i.payload_length != mtu;
+    // The packets of a WRITE carry exactly its length.
+    if (is_send) bad_total = sum[31];
+    else bad_total = (starts && desc_i.dma_length[31])
+        || (ends ? payload != total : payload >= total);
+  end
+
+  always_ff @(posedge clk_i) begin
+    known_q      <= is_send || is_write;
+    follows_q    <= ctx_i.msg == (is_send ? MsgSend : MsgWrite) && desc_i.psn == ctx_i.epsn;
+    bad_length_q <= bad_payload || bad_total;
+    forbidden_q  <= is_write && !ctx_i.remote_write;
+    no_wqe_q     <= ((is_send && starts) || is_write_imm) && ctx_i.rq_head == ctx_i.rq_pi;
+    sum_q        <= sum;
+    remain_q     <= total - payload;
+    next_va_q    <= (starts ? desc_i.va : ctx_i.va) + 64'(desc_i.payload_length);
+    wqe_addr_q   <= ctx_i.rq_base + (64'(wqe_slot) << ctx_i.log_stride);
+  end
+
+  // ---- Verdict ----
+  // under_way: a message is given up unless this packet follows.
+  logic in_place, under_way, execute;
+  assign in_place  = known_q && (starts || follows_q);
+  assign under_way = ctx_i.msg == MsgSend || ctx_i.msg == MsgWrite;
+  assign invalid_o = in_place && (bad_length_q || forbidden_q);
+  assign no_wqe_o  = in_place && !invalid_o && no_wqe_q;
+  assign execute   = in_place && !invalid_o && !no_wqe_q;
+  // Once a message: where it is given up, or at the first packet of one whose beginning is missing.
+  assign broken_o  = (under_way && (starts || !in_place)) ||
+      (ctx_i.msg == MsgNone && known_q && !in_place);
+
+  always_comb begin : context_update
+    ctx_o = ctx_i;
+    if (!is_ud) begin
+      ctx_o.epsn = desc_i.psn + 24'd1;
+      ctx_o.msg  = ends ? MsgNone : MsgDropped;
+    end
+    if (execute) begin
+      if (!ends) ctx_o.msg = is_send ? MsgSend : MsgWrite;
+      ctx_o.received = ends ? 32'd0 : sum_q;
+      if (is_write) begin
+        ctx_o.va     = next_va_q;
+        ctx_o.remain = remain_q;
+        if (starts) ctx_o.rkey = desc_i.rkey;
+      end
+      if ((is_send && ends) || is_write_imm) ctx_o.rq_head = ctx_i.rq_head + 16'd1;
+    end
+  end
+
+  logic has_payload;
+  assign has_payload = desc_i.payload_length != 13'd0;
+
+  always_comb begin : plan
+    plan_o                = '0;
+    plan_o.qp             = desc_i.dest_qpn[7:0];
+    plan_o.qpn            = desc_i.dest_qpn;
+    plan_o.payload_length = desc_i.payload_length;
+    plan_o.pd             = ctx_i.pd;
+    plan_o.psn            = desc_i.psn;
+    plan_o.wqe_idx        = ctx_i.rq_head;
+    plan_o.unreliable     = 1'b1;
+    plan_o.take           = ctx_i.take;
+    if (execute) begin
+      plan_o.key          = starts ? desc_i.rkey : ctx_i.rkey;
+      plan_o.va           = starts ? desc_i.va : ctx_i.va;
+      // The whole range of a message is checked at its first packet, so that no part of a bad one
+      // is written.
+      plan_o.check_length = starts ? desc_i.dma_length : payload;
+      plan_o.first_byte   = starts ? 32'd0 : ctx_i.received;
+      plan_o.byte_count   = sum_q;
+      plan_o.solicited    = desc_i.solicited;
+      plan_o.msg_last     = ends;
+      plan_o.write_imm    = is_write_imm;
+      plan_o.with_imm     = immediate;
+      plan_o.immediate    = desc_i.immediate;
+      plan_o.grh          = is_ud;
+      plan_o.source_qpn   = desc_i.source_qpn;
+      plan_o.sgl_fetch    = fetch_o;
+      if (has_payload) begin
+        plan_o.target = is_send ? rnic_pkg::PlaceTargetReceive : rnic_pkg::PlaceTargetWrite;
+      end
+      if ((is_send && ends) || is_write_imm) plan_o.action = rnic_pkg::RxActionReceiveDone;
+    end
+  end
+
+  assign fetch_o = execute && is_send && starts && has_payload;
+  always_comb begin : fetch
+    fetch_data_o        = '0;
+    fetch_data_o.addr   = wqe_addr_q;
+    fetch_data_o.length = 13'd1 << ctx_i.log_stride;
+  end
+
+  logic unused_bits;
+  assign unused_bits = &{1'b0, desc_i, ctx_i};
+endmodule
+
+`default_nettype wire
