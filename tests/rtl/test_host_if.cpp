@@ -118,7 +118,7 @@ struct World : Agent {
   std::map<std::uint64_t, std::array<std::uint8_t, 64>> memory;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> messages;
   std::deque<rtl::DmaRdRsp> beats;
-  decltype(Vhost_if::event_i) events{};
+  std::remove_reference_t<decltype(Vhost_if::event_i)> events{};
   unsigned doorbells = 0;
   bool written = false;
 };
