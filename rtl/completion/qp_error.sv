@@ -8,8 +8,9 @@
 /// context; an error sets both to ERR, and every side in ERR gives up to Chunk of its WQEs as a job
 /// to the flush block. What is left joins the flush queue again, so that a long queue does not hold
 /// up another QP. The event is asked for when the receive side was not in ERR yet: it is only ever
-/// set here, while retire sets the send side by itself. An error of a QP in RESET is stale, unless
-/// the host asks (quiet).
+/// set here, while retire sets the send side by itself. An error with send_only, and a QP in SQE in
+/// the flush queue, flush the send queue of a QP whose receive side goes on; it stays in SQE. An
+/// error of a QP in RESET is stale, unless the host asks (quiet).
 module qp_error (
     input  wire logic                clk_i,
     input  wire logic                rst_ni,
@@ -109,6 +110,7 @@ module qp_error (
       work.qp     = dead_qp_i;
       work.status = rnic_pkg::CqeStatusFatalErr;
       work.quiet  = 1'b0;
+      work.send_only = 1'b0;
     end else if (grant[2]) begin
       work.qp     = flush_qp_i;
       work.status = rnic_pkg::CqeStatusWrFlushErr;
@@ -118,6 +120,7 @@ module qp_error (
 
   // Side in the error state after this turn, and the WQEs that this turn takes from it.
   assign send_err   = send_q.in_use && (send_q.state == rnic_pkg::QpStateErr ||
+                      send_q.state == rnic_pkg::QpStateSqe ||
                       (is_error_q && (work_q.quiet || send_q.state != rnic_pkg::QpStateReset)));
   assign recv_err   = recv_q.in_use && (recv_q.state == rnic_pkg::QpStateErr ||
                       (is_error_q && (work_q.quiet || recv_q.state != rnic_pkg::QpStateReset)));
@@ -129,7 +132,9 @@ module qp_error (
 
   always_comb begin
     send_rel_data_o                = send_q;
-    send_rel_data_o.state          = rnic_pkg::QpStateErr;
+    if (send_q.state != rnic_pkg::QpStateSqe || is_error_q) begin
+      send_rel_data_o.state = rnic_pkg::QpStateErr;
+    end
     send_rel_data_o.retire_idx     = send_q.retire_idx + {11'd0, send_count};
     send_rel_data_o.exec_idx       = send_q.pi;
     send_rel_data_o.msg_active     = 1'b0;
@@ -189,7 +194,7 @@ module qp_error (
     state_q <= state_d;
     if (take) begin
       work_q     <= work;
-      is_error_q <= !grant[2];
+      is_error_q <= !grant[2] && !work.send_only;
     end
     if (send_ctx_valid_i) send_q <= send_ctx_data_i;
     if (recv_ctx_valid_i) recv_q <= recv_ctx_data_i;

@@ -1647,8 +1647,9 @@ package rnic_pkg;
   } eqe_req_t;
 
   /// Move a QP to the error state on both sides, flush both queues, and tell the host (unless quiet).
-  localparam int unsigned QpErrorBits = 17;
+  localparam int unsigned QpErrorBits = 18;
   typedef struct packed {
+    logic send_only;  // UC, UD: the send queue alone has stopped (SQE); it is flushed
     logic quiet;  // No QpFatal event: the host asked for it
     logic [7:0] status;  // CqeStatus that caused it
     logic [7:0] qp;

@@ -124,7 +124,8 @@ module sq_doorbell (
       ctx_q     <= ctx_d;
       refused_q <= refused;
       use_q     <= use_window;
-      flush_q   <= !refused && ctx_data_i.state == rnic_pkg::QpStateErr;
+      flush_q   <= !refused && (ctx_data_i.state == rnic_pkg::QpStateErr ||
+                                ctx_data_i.state == rnic_pkg::QpStateSqe);
       line_q    <= first_line;
     end
     if (state_q == StBeats && wqe_push_valid_i) line_q <= line_q + 1'b1;

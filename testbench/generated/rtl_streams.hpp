@@ -1981,24 +1981,27 @@ struct EqeReq {
   bool operator==(const EqeReq&) const = default;
 };
 
-/// Move a QP to the error state on both sides, flush both queues, and tell the host (unless quiet). 17 bits.
+/// Move a QP to the error state on both sides, flush both queues, and tell the host (unless quiet). 18 bits.
 struct QpError {
-  static constexpr std::size_t kBits = 17;
+  static constexpr std::size_t kBits = 18;
   static constexpr std::size_t kBytes = 3;
   std::uint8_t qp{};
   std::uint8_t status{};  ///< CqeStatus that caused it
   std::uint8_t quiet{};  ///< No QpFatal event: the host asked for it
+  std::uint8_t send_only{};  ///< UC, UD: the send queue alone has stopped (SQE); it is flushed
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, qp);
     bits::put_little<8, 8>(to, status);
     bits::put_little<16, 1>(to, quiet);
+    bits::put_little<17, 1>(to, send_only);
   }
   static constexpr QpError decode(std::span<const std::uint8_t, kBytes> from) {
     QpError v;
     bits::get_little<0, 8>(from, v.qp);
     bits::get_little<8, 8>(from, v.status);
     bits::get_little<16, 1>(from, v.quiet);
+    bits::get_little<17, 1>(from, v.send_only);
     return v;
   }
   bool operator==(const QpError&) const = default;

@@ -505,3 +505,49 @@ TEST_CASE("completion: a message of UC and UD is done when it has left, in order
   CHECK(s.una_psn == s.next_psn);
   CHECK(s.state == raw(hw::QpState::kRts));
 }
+
+TEST_CASE("completion: a failed request of UC or UD stops and flushes the send queue alone (10.3.1.6)", "[rtl]") {
+  CompletionWorld w(seed());
+  w.create_eq(2, 17);
+  w.create_cq(5, 7, 2);
+  w.create_qp(5, 0x700105, 5, 5);
+  auto& s = w.send.contexts[5];
+  auto& r = w.recv.contexts[5];
+  s.qp_type = r.qp_type = static_cast<std::uint8_t>(hw::QpType::kUd);
+  s.ack_timeout = 0;
+  const auto first = s.pi;
+  w.post_receives(5, 4);
+  for (int i = 0; i < 2; ++i) w.sent(5, hw::WqeOpcode::kSend, false, 1);
+  s.pi = static_cast<std::uint16_t>(first + 40);
+  w.settle(20);
+  // The first leaves; the second cannot.
+  w.tx_faults.push({.qp = 5, .psn = (s.next_psn - 2) & 0xffffff, .wqe_idx = first, .sent = 1});
+  w.tx_faults.push({.qp = 5, .psn = (s.next_psn - 1) & 0xffffff, .wqe_idx = static_cast<std::uint16_t>(first + 1), .status = raw(kBad)});
+  w.settle();
+  auto seen = take(w, 5, 0x700105);
+  REQUIRE(seen.send.size() == 40);
+  CHECK(seen.send[0].status == 0);
+  CHECK(seen.send[1].status == raw(Status::kLocProtErr));
+  for (std::size_t i = 2; i < 40; ++i) {
+    CHECK(seen.send[i].status == raw(Status::kWrFlushErr));
+    CHECK(seen.send[i].wqe_index == static_cast<std::uint16_t>(first + i));
+  }
+  CHECK(seen.receive.empty());
+  CHECK(w.events.empty());
+  CHECK(s.state == raw(hw::QpState::kSqe));
+  CHECK(r.state == raw(hw::QpState::kRts));
+  CHECK((s.retire_idx == s.pi && s.exec_idx == s.pi));
+  // What is posted now is flushed too, and the receive side goes on.
+  s.pi = static_cast<std::uint16_t>(first + 43);
+  w.flushes.push(5);
+  w.settle();
+  seen = take(w, 5, 0x700105);
+  CHECK(seen.send.size() == 3);
+  CHECK(s.state == raw(hw::QpState::kSqe));
+  // An error of the queue pair still ends both sides.
+  w.errors.push({.qp = 5, .status = raw(Status::kFatalErr)});
+  w.settle();
+  CHECK(s.state == raw(hw::QpState::kErr));
+  CHECK(r.state == raw(hw::QpState::kErr));
+  CHECK(take(w, 5, 0x700105).receive.size() == 4);
+}
