@@ -9,7 +9,7 @@ module cq_engine (
     input  wire logic                rst_ni,
     output logic                     ready_o,
     input  wire logic [63:0]         cycles_i,
-    // CQEs, and QpFatal events (is_event), in order
+    // CQEs, and events of QPs (is_event), in order
     input  wire logic                item_valid_i,
     output logic                     item_ready_o,
     input  wire logic                item_is_event_i,

@@ -3,7 +3,8 @@
 
 /// Writes CQEs in the order of its input, one at a time: borrow the CQ, write the entry, move the
 /// producer index, give the CQ back, and then make the event that a pending arm asks for. An item
-/// with is_event set asks only for the QpFatal event of a QP, which goes to the EQ of the CQ named.
+/// with is_event set asks only for an event of a QP (EqeType in the opcode), which goes to the EQ of
+/// the CQ named.
 /// A CQ that is full when an entry comes has overrun: it takes no more entries, its error event
 /// answers every arm, and every QP that reports to it from then on is named on qp_dead. Entries of
 /// a flush name nobody: their QP is in the error state.
@@ -132,7 +133,7 @@ module cqe_writer (
     eqe_data_o     = '0;
     eqe_data_o.eqn = ctx_q.eqn;
     if (item_is_event_i) begin
-      eqe_data_o.event_type = rnic_pkg::EqeTypeQpFatal;
+      eqe_data_o.event_type = item_data_i.opcode;
       eqe_data_o.number     = item_data_i.qpn;
       eqe_data_o.detail     = {24'd0, item_data_i.status};
     end else begin

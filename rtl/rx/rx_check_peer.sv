@@ -5,8 +5,8 @@
 ///
 /// The QP must exist with all 24 bits of the QPN, the packet must come from the QP's peer and be
 /// for the address that the QP uses (annex A17: the IP addresses stand for the GIDs), the P_Key
-/// must match in its low 15 bits, and the QP must be in a state that takes such packets: RTR and
-/// RTS for requests, RTS for responses.
+/// must match in its low 15 bits, and the QP must be in a state that takes such packets: RTS and
+/// SQD, for requests RTR too. In SQE only the send side has stopped, and the receive side is in RTS.
 module rx_check_peer (
     input  wire logic               clk_i,
     input  wire rnic_pkg::rx_desc_t desc_i,
@@ -36,6 +36,7 @@ module rx_check_peer (
   // Bits 7:5 of the opcode are the transport service; all QPs are RC.
   assign class_ok = desc_i.opcode[7:5] == 3'd0;
   assign state_ok = class_ok && !killed_i && (state_i == rnic_pkg::QpStateRts
+                    || state_i == rnic_pkg::QpStateSqd
                     || (state_i == rnic_pkg::QpStateRtr && !is_response_i));
 
   always_ff @(posedge clk_i) begin

@@ -45,13 +45,10 @@ enum class RefOp : std::uint8_t {
 /// What the admin queue does to the contexts of a QP.
 enum class QpStep : std::uint8_t {
   kCreate = 0,  ///< Attributes of the command, state RESET
-  kInit = 1,  ///< To INIT
-  kRtr = 2,  ///< To RTR
-  kRts = 3,  ///< To RTS
-  kRights = 4,  ///< RTS to RTS: remote rights, RNR timer
-  kQuiet = 5,  ///< No UAR may ring its doorbells
-  kReset = 6,  ///< Back to what Create made
-  kDestroy = 7,  ///< Nothing is left
+  kModify = 1,  ///< To next_state, with the attributes of attr_mask
+  kQuiet = 2,  ///< No UAR may ring its doorbells
+  kReset = 3,  ///< Back to what Create made
+  kDestroy = 4,  ///< Nothing is left
 };
 
 /// State of an entry of the memory protection table.
@@ -504,9 +501,9 @@ struct AdminAccess {
   bool operator==(const AdminAccess&) const = default;
 };
 
-/// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 559 bits.
+/// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 560 bits.
 struct SendCtx {
-  static constexpr std::size_t kBits = 559;
+  static constexpr std::size_t kBits = 560;
   static constexpr std::size_t kBytes = 70;
   std::uint8_t state{};  ///< QpState
   std::uint8_t in_use{};  ///< Created
@@ -552,6 +549,7 @@ struct SendCtx {
   std::uint8_t rnr_wait{};  ///< Nothing is sent until the RNR timer expires
   std::uint8_t recovering{};  ///< Went back to rec_psn for a NAK or a gap, and nothing has been acknowledged since
   std::uint32_t rec_psn{};
+  std::uint8_t sqd_notify{};  ///< SQD: event SqDrained when the queue is drained
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 3>(to, state);
@@ -598,6 +596,7 @@ struct SendCtx {
     bits::put_little<533, 1>(to, rnr_wait);
     bits::put_little<534, 1>(to, recovering);
     bits::put_little<535, 24>(to, rec_psn);
+    bits::put_little<559, 1>(to, sqd_notify);
   }
   static constexpr SendCtx decode(std::span<const std::uint8_t, kBytes> from) {
     SendCtx v;
@@ -645,14 +644,15 @@ struct SendCtx {
     bits::get_little<533, 1>(from, v.rnr_wait);
     bits::get_little<534, 1>(from, v.recovering);
     bits::get_little<535, 24>(from, v.rec_psn);
+    bits::get_little<559, 1>(from, v.sqd_notify);
     return v;
   }
   bool operator==(const SendCtx&) const = default;
 };
 
-/// Receive side of a QP. state .. remote_read are set by the admin queue; the rest is dynamic. 401 bits.
+/// Receive side of a QP. state .. remote_read are set by the admin queue; the rest is dynamic. 402 bits.
 struct RecvCtx {
-  static constexpr std::size_t kBits = 401;
+  static constexpr std::size_t kBits = 402;
   static constexpr std::size_t kBytes = 51;
   std::uint8_t state{};  ///< QpState
   std::uint8_t in_use{};  ///< Created
@@ -681,6 +681,7 @@ struct RecvCtx {
   std::uint8_t rd_inflight{};  ///< Inbound Reads and atomics not yet answered
   std::uint8_t rp_inflight{};  ///< The same, repeated by the peer: they are in the ring beside the others, and count against no limit but its size
   std::uint8_t nak_sent{};  ///< A NAK for epsn went out; stay silent until it arrives
+  std::uint8_t established{};  ///< A packet of the peer has come
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 3>(to, state);
@@ -710,6 +711,7 @@ struct RecvCtx {
     bits::put_little<390, 5>(to, rd_inflight);
     bits::put_little<395, 5>(to, rp_inflight);
     bits::put_little<400, 1>(to, nak_sent);
+    bits::put_little<401, 1>(to, established);
   }
   static constexpr RecvCtx decode(std::span<const std::uint8_t, kBytes> from) {
     RecvCtx v;
@@ -740,6 +742,7 @@ struct RecvCtx {
     bits::get_little<390, 5>(from, v.rd_inflight);
     bits::get_little<395, 5>(from, v.rp_inflight);
     bits::get_little<400, 1>(from, v.nak_sent);
+    bits::get_little<401, 1>(from, v.established);
     return v;
   }
   bool operator==(const RecvCtx&) const = default;
@@ -1911,24 +1914,27 @@ struct EqeReq {
   bool operator==(const EqeReq&) const = default;
 };
 
-/// Move a QP to the error state on both sides, flush both queues, and tell the host (unless quiet). 17 bits.
+/// Move a QP to the error state on both sides, flush both queues, and tell the host (unless quiet). 18 bits.
 struct QpError {
-  static constexpr std::size_t kBits = 17;
+  static constexpr std::size_t kBits = 18;
   static constexpr std::size_t kBytes = 3;
   std::uint8_t qp{};
   std::uint8_t status{};  ///< CqeStatus that caused it
-  std::uint8_t quiet{};  ///< No QpFatal event: the host asked for it
+  std::uint8_t quiet{};  ///< No event: the host asked for it
+  std::uint8_t responder{};  ///< The peer's request is at fault: event QpRequestError or QpAccessError
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, qp);
     bits::put_little<8, 8>(to, status);
     bits::put_little<16, 1>(to, quiet);
+    bits::put_little<17, 1>(to, responder);
   }
   static constexpr QpError decode(std::span<const std::uint8_t, kBytes> from) {
     QpError v;
     bits::get_little<0, 8>(from, v.qp);
     bits::get_little<8, 8>(from, v.status);
     bits::get_little<16, 1>(from, v.quiet);
+    bits::get_little<17, 1>(from, v.responder);
     return v;
   }
   bool operator==(const QpError&) const = default;

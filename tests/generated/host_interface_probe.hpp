@@ -10,7 +10,7 @@
 namespace rnic::test {
 
 inline constexpr std::size_t kProbeBytes = 128;
-inline constexpr std::array<FieldProbe, 319> kFieldProbes = {{
+inline constexpr std::array<FieldProbe, 327> kFieldProbes = {{
     {"reg_identity_header.block_type", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).block_type, false); }},
     {"reg_identity_header.version", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).version, false); }},
     {"reg_identity_header.next_offset", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).next_offset, false); }},
@@ -39,6 +39,8 @@ inline constexpr std::array<FieldProbe, 319> kFieldProbes = {{
     {"reg_port_header.next_offset", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegPortHeader::decode(b.first<hw::RegPortHeader::kBytes>()).next_offset, false); }},
     {"reg_port_mac.mac", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegPortMac::decode(b.first<hw::RegPortMac::kBytes>()).mac, false); }},
     {"reg_port_mac.reserved", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegPortMac::decode(b.first<hw::RegPortMac::kBytes>()).reserved, false); }},
+    {"reg_port_status.link_up", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegPortStatus::decode(b.first<hw::RegPortStatus::kBytes>()).link_up, false); }},
+    {"reg_port_status.reserved", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegPortStatus::decode(b.first<hw::RegPortStatus::kBytes>()).reserved, false); }},
     {"reg_msix_header.block_type", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegMsixHeader::decode(b.first<hw::RegMsixHeader::kBytes>()).block_type, false); }},
     {"reg_msix_header.version", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegMsixHeader::decode(b.first<hw::RegMsixHeader::kBytes>()).version, false); }},
     {"reg_msix_header.next_offset", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegMsixHeader::decode(b.first<hw::RegMsixHeader::kBytes>()).next_offset, false); }},
@@ -198,6 +200,7 @@ inline constexpr std::array<FieldProbe, 319> kFieldProbes = {{
     {"admin_modify_qp.remote_read", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).remote_read, false); }},
     {"admin_modify_qp.ipv6", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).ipv6, false); }},
     {"admin_modify_qp.remote_atomic", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).remote_atomic, false); }},
+    {"admin_modify_qp.sqd_notify", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).sqd_notify, false); }},
     {"admin_modify_qp.reserved0", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).reserved0, false); }},
     {"admin_modify_qp.rq_psn", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).rq_psn, false); }},
     {"admin_modify_qp.dest_qpn", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).dest_qpn, false); }},
@@ -214,6 +217,9 @@ inline constexpr std::array<FieldProbe, 319> kFieldProbes = {{
     {"admin_modify_qp.reserved4", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).reserved4, false); }},
     {"admin_modify_qp.source_ip", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).source_ip, false); }},
     {"admin_modify_qp.dest_ip", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).dest_ip, false); }},
+    {"admin_modify_qp.attr_mask", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).attr_mask, false); }},
+    {"admin_modify_qp.reserved6", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).reserved6, false); }},
+    {"admin_modify_qp.cur_state", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).cur_state, false); }},
     {"admin_modify_qp.reserved", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).reserved, false); }},
     {"admin_capabilities.log_max_qp", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCapabilities::decode(b.first<hw::AdminCapabilities::kBytes>()).log_max_qp, false); }},
     {"admin_capabilities.log_max_cq", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCapabilities::decode(b.first<hw::AdminCapabilities::kBytes>()).log_max_cq, false); }},
@@ -266,6 +272,8 @@ inline constexpr std::array<FieldProbe, 319> kFieldProbes = {{
     {"admin_mr_state.reserved3", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminMrState::decode(b.first<hw::AdminMrState::kBytes>()).reserved3, false); }},
     {"admin_qp_state.state", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQpState::decode(b.first<hw::AdminQpState::kBytes>()).state, false); }},
     {"admin_qp_state.outstanding_reads", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQpState::decode(b.first<hw::AdminQpState::kBytes>()).outstanding_reads, false); }},
+    {"admin_qp_state.sq_draining", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQpState::decode(b.first<hw::AdminQpState::kBytes>()).sq_draining, false); }},
+    {"admin_qp_state.reserved3", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQpState::decode(b.first<hw::AdminQpState::kBytes>()).reserved3, false); }},
     {"admin_qp_state.sq_producer", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQpState::decode(b.first<hw::AdminQpState::kBytes>()).sq_producer, false); }},
     {"admin_qp_state.sq_executed", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQpState::decode(b.first<hw::AdminQpState::kBytes>()).sq_executed, false); }},
     {"admin_qp_state.sq_retired", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQpState::decode(b.first<hw::AdminQpState::kBytes>()).sq_retired, false); }},

@@ -128,13 +128,21 @@ class AdminCommands {
     // Mostly the next step of the QP's life.
     unsigned next = static_cast<unsigned>(chance(0.1) ? uniform(0, 255) : uniform(0, 6));
     const auto found = model.qps.find(number & 0xff);
-    if (found != model.qps.end() && chance(0.6)) next = found->second.send.state < 3 ? found->second.send.state + 1u : 3;
-    return modify_qp_to(number, next);
+    unsigned from = 0;
+    if (found != model.qps.end()) from = found->second.send.state;
+    if (found != model.qps.end() && chance(0.6)) next = from < 4 ? from + 1u : 3;
+    return modify_qp_to(number, next, from);
   }
-  hw::AdminCommand modify_qp_to(std::uint32_t number, unsigned next) {
+  /// With the attributes that a legal transition takes: those that it needs, and some of the others; `from` is the present state.
+  hw::AdminCommand modify_qp_to(std::uint32_t number, unsigned next, unsigned from) {
     auto c = command(AdminOpcode::kModifyQp, number);
     hw::AdminModifyQp body;
     body.next_state = static_cast<std::uint8_t>(next);
+    if (const auto* row = transition_row(from, next)) body.attr_mask = row->required | (row->optional & any());
+    body.attr_mask |= any() & 1;
+    if (spoils && chance(0.15)) body.attr_mask ^= 1u << uniform(0, 20);
+    body.cur_state = static_cast<std::uint8_t>(spoil(from));
+    body.sqd_notify = chance(0.5);
     body.path_mtu = static_cast<std::uint8_t>(spoil(uniform(1, 5)));
     body.max_dest_rd_atomic = static_cast<std::uint8_t>(spoil(uniform(0, hw::kMaxReadsOutstanding)));
     body.max_rd_atomic = static_cast<std::uint8_t>(spoil(uniform(0, hw::kMaxReadsOutstanding)));
