@@ -7,7 +7,7 @@
 
 #include "driver/generated/host_interface.hpp"
 #include "testbench/generated/rtl_streams.hpp"
-#include "tests/rtl/qp_attributes.hpp"
+#include "tests/support/qp_attributes.hpp"
 
 /// What the admin commands mean, written from the tables of the host interface: the objects that exist and the contexts they should have.
 namespace rnic::test {
