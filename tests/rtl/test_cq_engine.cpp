@@ -204,7 +204,7 @@ TEST_CASE("cq_engine: random CQEs and doorbells follow the rules", "[rtl]") {
         if (item.event) {
           rtl::EqeReq e;
           e.eqn = cq.ctx.eqn;
-          e.event_type = static_cast<std::uint8_t>(hw::EqeType::kQpFatal);
+          e.event_type = r.opcode;
           e.number = r.qpn;
           e.detail = r.status;
           eqes[e.eqn].push_back(e);
