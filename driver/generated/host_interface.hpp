@@ -168,6 +168,8 @@ enum class AdminOpcode : std::uint8_t {
   kCreateCq = 32,  ///< admin_create_cq
   kDestroyCq = 33,  ///< Refused with InUse while a QP uses it
   kQueryCq = 34,  ///< admin_queue_state
+  kModifyCq = 35,  ///< admin_modify_cq: event moderation
+  kResizeCq = 36,  ///< admin_resize_cq; answers with admin_queue_state, in which producer_index is the index of the first entry in the new ring. TooSmall: more entries are there than the new ring holds; BadState: the CQ has overrun. The CQ is then as before
   kCreateMr = 48,  ///< admin_create_mr
   kDestroyMr = 49,  ///< `number` is the key. Refused with InUse while windows are bound to it. When it completes no DMA for that key can start or is under way
   kQueryMr = 50,  ///< admin_mr_state; of any entry: region, window, fast-register region
@@ -191,6 +193,7 @@ enum class AdminStatus : std::uint8_t {
   kExists = 4,  ///< The number is taken
   kBadState = 5,  ///< Transition or attribute not legal in this state (InfiniBand specification 10.3.1, 11.2.5.2)
   kInUse = 6,  ///< Other objects refer to it
+  kTooSmall = 7,  ///< What is there does not fit
 };
 
 
@@ -1302,7 +1305,7 @@ struct WqeReceive {
   bool operator==(const WqeReceive&) const = default;
 };
 
-/// Completion queue entry. Written by the NIC in one 64-byte write; valid when `phase` differs from the value of the previous pass over the ring (the first pass writes 1). 512 bits.
+/// Completion queue entry. Written by the NIC in one 64-byte write; valid when `phase` differs from the value of the previous pass over the ring (the first pass writes 1; ResizeCq begins a first pass). 512 bits.
 struct Cqe {
   static constexpr std::size_t kBits = 512;
   static constexpr std::size_t kBytes = 64;
@@ -1596,6 +1599,58 @@ struct AdminCreateCq {
     return v;
   }
   bool operator==(const AdminCreateCq&) const = default;
+};
+
+/// Body of ModifyCq: an event that is due waits until `count` entries are new, or `period` is over, whatever comes first. Both 0, as after CreateCq, or count 1: at once. 960 bits.
+struct AdminModifyCq {
+  static constexpr std::size_t kBits = 960;
+  static constexpr std::size_t kBytes = 120;
+  std::uint16_t count{};  ///< Entries since the last event; 0: they are not counted
+  std::uint16_t period{};  ///< Microseconds of the nominal clock since the event was due; 0: no limit
+  std::uint32_t reserved0{};
+  std::array<std::uint8_t, 112> reserved{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 16>(to, count);
+    bits::put_little<16, 16>(to, period);
+    bits::put_little<32, 32>(to, reserved0);
+    bits::put_little<64, 896>(to, reserved);
+  }
+  static constexpr AdminModifyCq decode(std::span<const std::uint8_t, kBytes> from) {
+    AdminModifyCq v;
+    bits::get_little<0, 16>(from, v.count);
+    bits::get_little<16, 16>(from, v.period);
+    bits::get_little<32, 32>(from, v.reserved0);
+    bits::get_little<64, 896>(from, v.reserved);
+    return v;
+  }
+  bool operator==(const AdminModifyCq&) const = default;
+};
+
+/// Body of ResizeCq. Entries from the answered index on go to the new ring, from its slot 0 on with phase 1; those before stay in the old ring, which the NIC does not write any more once they are all visible there. 960 bits.
+struct AdminResizeCq {
+  static constexpr std::size_t kBits = 960;
+  static constexpr std::size_t kBytes = 120;
+  std::uint64_t base{};  ///< DMA address of the new ring, 4 KiB aligned; software zeroes it
+  std::uint8_t log_depth{};  ///< log2 of the entries, up to MaxLogCqDepth
+  std::uint64_t reserved0{};
+  std::array<std::uint8_t, 104> reserved{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 64>(to, base);
+    bits::put_little<64, 8>(to, log_depth);
+    bits::put_little<72, 56>(to, reserved0);
+    bits::put_little<128, 832>(to, reserved);
+  }
+  static constexpr AdminResizeCq decode(std::span<const std::uint8_t, kBytes> from) {
+    AdminResizeCq v;
+    bits::get_little<0, 64>(from, v.base);
+    bits::get_little<64, 8>(from, v.log_depth);
+    bits::get_little<72, 56>(from, v.reserved0);
+    bits::get_little<128, 832>(from, v.reserved);
+    return v;
+  }
+  bool operator==(const AdminResizeCq&) const = default;
 };
 
 /// Body of CreateMr. `number` of the command is the key: index in bits 31:8, tag in bits 7:0. 960 bits.

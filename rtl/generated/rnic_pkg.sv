@@ -141,6 +141,8 @@ package rnic_pkg;
   localparam logic [7:0] AdminOpcodeCreateCq = 8'd32;  // admin_create_cq
   localparam logic [7:0] AdminOpcodeDestroyCq = 8'd33;  // Refused with InUse while a QP uses it
   localparam logic [7:0] AdminOpcodeQueryCq = 8'd34;  // admin_queue_state
+  localparam logic [7:0] AdminOpcodeModifyCq = 8'd35;  // admin_modify_cq: event moderation
+  localparam logic [7:0] AdminOpcodeResizeCq = 8'd36;  // admin_resize_cq; answers with admin_queue_state, in which producer_index is the index of the first entry in the new ring. TooSmall: more entries are there than the new ring holds; BadState: the CQ has overrun. The CQ is then as before
   localparam logic [7:0] AdminOpcodeCreateMr = 8'd48;  // admin_create_mr
   localparam logic [7:0] AdminOpcodeDestroyMr = 8'd49;  // `number` is the key. Refused with InUse while windows are bound to it. When it completes no DMA for that key can start or is under way
   localparam logic [7:0] AdminOpcodeQueryMr = 8'd50;  // admin_mr_state; of any entry: region, window, fast-register region
@@ -161,6 +163,7 @@ package rnic_pkg;
   localparam logic [7:0] AdminStatusExists = 8'd4;  // The number is taken
   localparam logic [7:0] AdminStatusBadState = 8'd5;  // Transition or attribute not legal in this state (InfiniBand specification 10.3.1, 11.2.5.2)
   localparam logic [7:0] AdminStatusInUse = 8'd6;  // Other objects refer to it
+  localparam logic [7:0] AdminStatusTooSmall = 8'd7;  // What is there does not fit
 
   // QpAttr: Attributes that a ModifyQp gives: bits of attr_mask; values of enum ibv_qp_attr_mask. What it takes in each transition is that of InfiniBand specification 11.2.5.2, without alternate paths.
   localparam logic [20:0] QpAttrState = 21'd1;  // Always taken for set
@@ -636,7 +639,7 @@ package rnic_pkg;
     logic [7:0] sge_count;  // Data segments, 0 to MaxSge
   } wqe_receive_t;
 
-  /// Completion queue entry. Written by the NIC in one 64-byte write; valid when `phase` differs from the value of the previous pass over the ring (the first pass writes 1).
+  /// Completion queue entry. Written by the NIC in one 64-byte write; valid when `phase` differs from the value of the previous pass over the ring (the first pass writes 1; ResizeCq begins a first pass).
   localparam int unsigned CqeBits = 512;
   typedef struct packed {
     logic [6:0] reserved7;
@@ -732,6 +735,24 @@ package rnic_pkg;
     logic [7:0] log_depth;  // log2 of the entries, up to MaxLogCqDepth
     logic [63:0] base;  // DMA address of the ring, 4 KiB aligned; software zeroes it
   } admin_create_cq_t;
+
+  /// Body of ModifyCq: an event that is due waits until `count` entries are new, or `period` is over, whatever comes first. Both 0, as after CreateCq, or count 1: at once.
+  localparam int unsigned AdminModifyCqBits = 960;
+  typedef struct packed {
+    logic [895:0] reserved;
+    logic [31:0] reserved0;
+    logic [15:0] period;  // Microseconds of the nominal clock since the event was due; 0: no limit
+    logic [15:0] count;  // Entries since the last event; 0: they are not counted
+  } admin_modify_cq_t;
+
+  /// Body of ResizeCq. Entries from the answered index on go to the new ring, from its slot 0 on with phase 1; those before stay in the old ring, which the NIC does not write any more once they are all visible there.
+  localparam int unsigned AdminResizeCqBits = 960;
+  typedef struct packed {
+    logic [831:0] reserved;
+    logic [55:0] reserved0;
+    logic [7:0] log_depth;  // log2 of the entries, up to MaxLogCqDepth
+    logic [63:0] base;  // DMA address of the new ring, 4 KiB aligned; software zeroes it
+  } admin_resize_cq_t;
 
   /// Body of CreateMr. `number` of the command is the key: index in bits 31:8, tag in bits 7:0.
   localparam int unsigned AdminCreateMrBits = 960;
@@ -1261,8 +1282,12 @@ package rnic_pkg;
   } mpt_t;
 
   /// Completion queue.
-  localparam int unsigned CqCtxBits = 182;
+  localparam int unsigned CqCtxBits = 239;
   typedef struct packed {
+    logic timing;  // An event is due and waits; its timer runs
+    logic [15:0] moderate_period;
+    logic [15:0] moderate_count;  // See admin_modify_cq
+    logic [23:0] origin;  // Index of the entry in slot 0 of the ring, first pass
     logic overrun;
     logic [23:0] solicited_pi;  // Index after the newest solicited or failed entry
     logic [23:0] notified_pi;  // Entries covered by the last event

@@ -860,10 +860,10 @@ struct Mpt {
   bool operator==(const Mpt&) const = default;
 };
 
-/// Completion queue. 182 bits.
+/// Completion queue. 239 bits.
 struct CqCtx {
-  static constexpr std::size_t kBits = 182;
-  static constexpr std::size_t kBytes = 23;
+  static constexpr std::size_t kBits = 239;
+  static constexpr std::size_t kBytes = 30;
   std::uint8_t in_use{};
   std::uint64_t base{};
   std::uint8_t log_depth{};
@@ -875,6 +875,10 @@ struct CqCtx {
   std::uint32_t notified_pi{};  ///< Entries covered by the last event
   std::uint32_t solicited_pi{};  ///< Index after the newest solicited or failed entry
   std::uint8_t overrun{};
+  std::uint32_t origin{};  ///< Index of the entry in slot 0 of the ring, first pass
+  std::uint16_t moderate_count{};  ///< See admin_modify_cq
+  std::uint16_t moderate_period{};
+  std::uint8_t timing{};  ///< An event is due and waits; its timer runs
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 1>(to, in_use);
@@ -888,6 +892,10 @@ struct CqCtx {
     bits::put_little<133, 24>(to, notified_pi);
     bits::put_little<157, 24>(to, solicited_pi);
     bits::put_little<181, 1>(to, overrun);
+    bits::put_little<182, 24>(to, origin);
+    bits::put_little<206, 16>(to, moderate_count);
+    bits::put_little<222, 16>(to, moderate_period);
+    bits::put_little<238, 1>(to, timing);
   }
   static constexpr CqCtx decode(std::span<const std::uint8_t, kBytes> from) {
     CqCtx v;
@@ -902,6 +910,10 @@ struct CqCtx {
     bits::get_little<133, 24>(from, v.notified_pi);
     bits::get_little<157, 24>(from, v.solicited_pi);
     bits::get_little<181, 1>(from, v.overrun);
+    bits::get_little<182, 24>(from, v.origin);
+    bits::get_little<206, 16>(from, v.moderate_count);
+    bits::get_little<222, 16>(from, v.moderate_period);
+    bits::get_little<238, 1>(from, v.timing);
     return v;
   }
   bool operator==(const CqCtx&) const = default;

@@ -10,7 +10,7 @@
 namespace rnic::test {
 
 inline constexpr std::size_t kProbeBytes = 128;
-inline constexpr std::array<FieldProbe, 327> kFieldProbes = {{
+inline constexpr std::array<FieldProbe, 335> kFieldProbes = {{
     {"reg_identity_header.block_type", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).block_type, false); }},
     {"reg_identity_header.version", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).version, false); }},
     {"reg_identity_header.next_offset", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).next_offset, false); }},
@@ -153,6 +153,14 @@ inline constexpr std::array<FieldProbe, 327> kFieldProbes = {{
     {"admin_create_cq.uar", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateCq::decode(b.first<hw::AdminCreateCq::kBytes>()).uar, false); }},
     {"admin_create_cq.reserved0", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateCq::decode(b.first<hw::AdminCreateCq::kBytes>()).reserved0, false); }},
     {"admin_create_cq.reserved", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateCq::decode(b.first<hw::AdminCreateCq::kBytes>()).reserved, false); }},
+    {"admin_modify_cq.count", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyCq::decode(b.first<hw::AdminModifyCq::kBytes>()).count, false); }},
+    {"admin_modify_cq.period", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyCq::decode(b.first<hw::AdminModifyCq::kBytes>()).period, false); }},
+    {"admin_modify_cq.reserved0", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyCq::decode(b.first<hw::AdminModifyCq::kBytes>()).reserved0, false); }},
+    {"admin_modify_cq.reserved", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyCq::decode(b.first<hw::AdminModifyCq::kBytes>()).reserved, false); }},
+    {"admin_resize_cq.base", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminResizeCq::decode(b.first<hw::AdminResizeCq::kBytes>()).base, false); }},
+    {"admin_resize_cq.log_depth", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminResizeCq::decode(b.first<hw::AdminResizeCq::kBytes>()).log_depth, false); }},
+    {"admin_resize_cq.reserved0", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminResizeCq::decode(b.first<hw::AdminResizeCq::kBytes>()).reserved0, false); }},
+    {"admin_resize_cq.reserved", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminResizeCq::decode(b.first<hw::AdminResizeCq::kBytes>()).reserved, false); }},
     {"admin_create_mr.va", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateMr::decode(b.first<hw::AdminCreateMr::kBytes>()).va, false); }},
     {"admin_create_mr.length", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateMr::decode(b.first<hw::AdminCreateMr::kBytes>()).length, false); }},
     {"admin_create_mr.page_list", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateMr::decode(b.first<hw::AdminCreateMr::kBytes>()).page_list, false); }},

@@ -13,7 +13,7 @@ class AdminCommands {
 
   hw::AdminCommand next(const AdminModel& model) {
     static constexpr AdminOpcode kOpcodes[] = {
-        AdminOpcode::kCreateEq, AdminOpcode::kDestroyEq, AdminOpcode::kQueryEq,  AdminOpcode::kCreateCq, AdminOpcode::kCreateCq, AdminOpcode::kDestroyCq, AdminOpcode::kQueryCq,
+        AdminOpcode::kCreateEq, AdminOpcode::kDestroyEq, AdminOpcode::kQueryEq,  AdminOpcode::kCreateCq, AdminOpcode::kCreateCq, AdminOpcode::kDestroyCq, AdminOpcode::kQueryCq, AdminOpcode::kModifyCq, AdminOpcode::kResizeCq,
         AdminOpcode::kCreateMr, AdminOpcode::kDestroyMr, AdminOpcode::kQueryMr,  AdminOpcode::kCreateQp, AdminOpcode::kCreateQp, AdminOpcode::kCreateQp,  AdminOpcode::kDestroyQp,
         AdminOpcode::kModifyQp, AdminOpcode::kModifyQp,  AdminOpcode::kModifyQp, AdminOpcode::kModifyQp, AdminOpcode::kModifyQp, AdminOpcode::kModifyQp,  AdminOpcode::kQueryQp,
         AdminOpcode::kQueryCapabilities, AdminOpcode::kCreateMw, AdminOpcode::kCreateMw, AdminOpcode::kDestroyMw, AdminOpcode::kCreateFastMr, AdminOpcode::kDestroyFastMr};
@@ -32,7 +32,9 @@ class AdminCommands {
       case AdminOpcode::kDestroyEq:
       case AdminOpcode::kQueryEq: return command(opcode, number(3, 32));
       case AdminOpcode::kDestroyCq:
-      case AdminOpcode::kQueryCq: return command(opcode, number(6, 256));
+      case AdminOpcode::kQueryCq:
+      case AdminOpcode::kModifyCq: return command(opcode, number(6, 256));
+      case AdminOpcode::kResizeCq: return resize_cq(number(6, 256));
       case AdminOpcode::kCreateMw: return create_mw(key(model));
       case AdminOpcode::kCreateFastMr: return create_fast_mr(key(model));
       case AdminOpcode::kDestroyMr:
@@ -66,6 +68,14 @@ class AdminCommands {
     body.log_depth = static_cast<std::uint8_t>(spoil(uniform(0, hw::kMaxLogCqDepth)));
     body.eqn = static_cast<std::uint8_t>(this->number(3, 256));
     body.uar = static_cast<std::uint8_t>(spoil(uniform(1, 127)));
+    set_body(c, body);
+    return c;
+  }
+  hw::AdminCommand resize_cq(std::uint32_t number) {
+    auto c = command(AdminOpcode::kResizeCq, number);
+    hw::AdminResizeCq body;
+    body.base = spoil(rng_() & ~0xfffULL);
+    body.log_depth = static_cast<std::uint8_t>(spoil(uniform(0, chance(0.5) ? 4 : hw::kMaxLogCqDepth)));
     set_body(c, body);
     return c;
   }

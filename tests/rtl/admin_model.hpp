@@ -49,6 +49,8 @@ struct AdminModel {
       case AdminOpcode::kCreateCq: return create_cq(command);
       case AdminOpcode::kDestroyCq: return destroy_cq(command);
       case AdminOpcode::kQueryCq: return query_cq(command);
+      case AdminOpcode::kModifyCq: return modify_cq(command);
+      case AdminOpcode::kResizeCq: return resize_cq(command);
       case AdminOpcode::kCreateMr: return create_mr(command);
       case AdminOpcode::kCreateMw: return create_mw(command);
       case AdminOpcode::kCreateFastMr: return create_fast_mr(command);
@@ -157,6 +159,27 @@ struct AdminModel {
     state.arm = cq.arm;
     state.overrun = cq.overrun;
     return answer(state);
+  }
+
+  AdminStatus modify_cq(const hw::AdminCommand& command) {
+    if (!cqs.contains(command.number)) return AdminStatus::kBadNumber;
+    const auto body = body_of<hw::AdminModifyCq>(command);
+    cqs[command.number].moderate_count = body.count;
+    cqs[command.number].moderate_period = body.period;
+    return AdminStatus::kSuccess;
+  }
+  AdminStatus resize_cq(const hw::AdminCommand& command) {
+    const auto body = body_of<hw::AdminResizeCq>(command);
+    if (command.number >= 1u << hw::kCqIndexBits) return AdminStatus::kBadNumber;
+    if (body.base % 4096 || body.log_depth > hw::kMaxLogCqDepth) return AdminStatus::kBadParameter;
+    if (!cqs.contains(command.number)) return AdminStatus::kBadNumber;
+    auto& cq = cqs[command.number];
+    if (cq.overrun) return AdminStatus::kBadState;
+    if (((cq.pi - cq.ci) & 0xffffff) > 1u << body.log_depth) return AdminStatus::kTooSmall;
+    cq.base = body.base;
+    cq.log_depth = body.log_depth;
+    cq.origin = cq.pi;
+    return query_cq(command);
   }
 
   AdminStatus create_mr(const hw::AdminCommand& command) {

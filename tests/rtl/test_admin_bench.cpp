@@ -13,7 +13,7 @@ constexpr auto kErr = static_cast<std::uint8_t>(QpState::kErr);
 /// Runs a command on the NIC and on the model; status and result must agree.
 std::uint8_t both(AdminWorld& world, const hw::AdminCommand& command) {
   // A query is compared with the model: nothing may move while it runs.
-  const bool query = command.opcode == static_cast<std::uint8_t>(AdminOpcode::kQueryQp) || command.opcode >> 4 == 3;
+  const bool query = command.opcode == static_cast<std::uint8_t>(AdminOpcode::kQueryQp) || command.opcode >> 4 == 3 || command.opcode >> 4 == 2;
   const auto background = world.background;
   if (query) {
     world.background = nullptr;
@@ -94,11 +94,29 @@ TEST_CASE("admin: random commands agree with the model", "[rtl]") {
     if (world.bench.chance(0.7)) world.flush(qp, 3);
     if (world.bench.chance(0.2)) world.doorbell(qp, 2);
   };
+  // Entries come and go, and some CQs overrun.
+  const auto use_cq = [&](unsigned cqn) {
+    if (!world.model.cqs.contains(cqn)) return;
+    world.nic(2, cqn, [&world, cqn] {
+      auto& cq = world.cq;
+      cq.pi = (cq.pi + (world.bench.rng() & 63)) & 0xffffff;
+      cq.ci = (cq.pi - (world.bench.rng() & 15)) & 0xffffff;
+      cq.overrun = cq.overrun || world.bench.chance(0.02);
+      world.model.cqs[cqn] = cq;
+      return true;
+    });
+    world.settle();
+  };
   for (int i = 0; i < 8000; ++i) {
     world.rate = world.bench.chance(0.5) ? 0.9 : 0.4;
     commands.shrinks = i / 100 % 3 == 2;
     if (world.bench.chance(0.3)) {
       bind_window(world, static_cast<unsigned>(world.bench.uniform(0, 9)), static_cast<unsigned>(world.bench.uniform(0, 9)), static_cast<unsigned>(world.bench.uniform(0, 3)));
+    }
+    if (world.bench.chance(0.3)) {
+      const auto background = std::exchange(world.background, nullptr);
+      use_cq(static_cast<unsigned>(world.bench.uniform(0, 5)));
+      world.background = background;
     }
     const auto command = commands.next(world.model);
     const auto status = both(world, command);
@@ -107,8 +125,8 @@ TEST_CASE("admin: random commands agree with the model", "[rtl]") {
     if (i % 4 == 0) compare_qp(world, world.bench.chance(0.8) ? command.number & 0xff : static_cast<unsigned>(world.bench.uniform(0, 255)));
     if (i % 50 == 0) compare_queues(world);
   }
-  for (unsigned s = 0; s <= 6; ++s) CHECK(statuses[s] > 10);
-  CHECK(successes.size() == 18);
+  for (unsigned s = 0; s <= 7; ++s) CHECK(statuses[s] > 10);
+  CHECK(successes.size() == 20);
   for (const auto& [opcode, count] : successes) {
     INFO("opcode " << opcode);
     CHECK(count > 4);
