@@ -586,6 +586,8 @@ TEST_CASE("send_queue: WQEs in front of one that failed here are fetched and sen
     CHECK(ctx.fetching == 0);
     queue.expected.clear();
   }
+}
+
 TEST_CASE("send_queue: in SQD what has been started ends, nothing starts, and the host is told (InfiniBand specification 10.3.1)", "[rtl]") {
   World world(seed(16));
   const auto state = [](QpState to) { return static_cast<std::uint8_t>(to); };
