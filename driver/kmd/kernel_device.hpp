@@ -114,6 +114,10 @@ class KernelDevice {
   void unsubscribe_cq(std::uint32_t cqn);
   void subscribe_qp(std::uint32_t qpn, std::weak_ptr<EventSink> sink);
   void unsubscribe_qp(std::uint32_t qpn);
+  /// Events of the device and of its port go to every `sink` that lives.
+  void subscribe_device(std::weak_ptr<EventSink> sink);
+  /// What the port says of its link.
+  [[nodiscard]] bool link_up();
 
   /// Takes every event there is from all event queues and hands them out. Lets no time pass. Returns the number.
   unsigned dispatch_events();
@@ -159,6 +163,7 @@ class KernelDevice {
   std::mutex sinks_mutex_;
   std::map<std::uint32_t, std::weak_ptr<EventSink>> cq_sinks_;
   std::map<std::uint32_t, std::weak_ptr<EventSink>> qp_sinks_;
+  std::vector<std::weak_ptr<EventSink>> device_sinks_;
 };
 
 }  // namespace rnic::kmd

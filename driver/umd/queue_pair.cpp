@@ -118,6 +118,14 @@ void QueuePair::decode() {
   receive_cq_->decode();
 }
 
-void QueuePair::on_event(const hw::Eqe&) { failed_.store(true); }
+void QueuePair::on_event(const hw::Eqe& eqe) {
+  switch (static_cast<hw::EqeType>(eqe.event_type)) {
+    case hw::EqeType::kQpFatal:
+    case hw::EqeType::kQpRequestError:
+    case hw::EqeType::kQpAccessError: failed_.store(true); break;
+    default: break;
+  }
+  if (on_event_) on_event_(eqe);
+}
 
 }  // namespace rnic::umd

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 
@@ -32,6 +33,8 @@ class QueuePair final : public kmd::EventSink {
     bool general_service{};  ///< QP1: type UD, in the kernel driver's own context
     QueueCapacity capacity{};  ///< Exact, except at least 4 segments (decisions 37)
     void* context{};         ///< Comes back in the completions
+    /// Called with every event of the queue pair, as kmd::EventSink.
+    std::function<void(const hw::Eqe&)> on_event{};
   };
 
   /// The queue pair is idle. Errors: kInvalidParameter (beyond the limits), those of KernelDevice::create_qp.
@@ -61,6 +64,11 @@ class QueuePair final : public kmd::EventSink {
   [[nodiscard]] Result<void> to_connected(const kmd::QpConnection& connection);
   [[nodiscard]] Result<void> connect(const kmd::QpConnection& connection);
 
+  /// Stops the send queue behind what it has started (SQD), and lets it go on. Sends may be posted meanwhile. `notify`: an event
+  /// SqDrained when what was started is complete. Errors: kInvalidState (not connected), those of KernelQp.
+  [[nodiscard]] Result<void> drain(bool notify);
+  [[nodiscard]] Result<void> resume();
+
   /// Cancels everything posted (decisions 9): an idle queue pair stays usable, any other goes to the error state.
   [[nodiscard]] Result<void> flush();
 
@@ -72,7 +80,7 @@ class QueuePair final : public kmd::EventSink {
 
  private:
   QueuePair(std::shared_ptr<ProcessContext> process, const Spec& spec, const QueueCapacity& granted)
-      : process_(std::move(process)), type_(spec.type), send_cq_(spec.send_cq), receive_cq_(spec.receive_cq), granted_(granted) {}
+      : process_(std::move(process)), type_(spec.type), send_cq_(spec.send_cq), receive_cq_(spec.receive_cq), on_event_(spec.on_event), granted_(granted) {}
 
   Result<void> build(const Spec& spec);
   Result<void> flush_idle();
@@ -84,6 +92,7 @@ class QueuePair final : public kmd::EventSink {
   const hw::QpType type_;
   const std::shared_ptr<CompletionQueue> send_cq_;
   const std::shared_ptr<CompletionQueue> receive_cq_;
+  const std::function<void(const hw::Eqe&)> on_event_;
   const QueueCapacity granted_;
   std::unique_ptr<kmd::KernelQp> kernel_qp_;
   std::unique_ptr<SendQueue> send_;

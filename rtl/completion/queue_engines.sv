@@ -8,7 +8,7 @@ module queue_engines (
     input  wire logic                rst_ni,
     output logic                     ready_o,
     input  wire logic [63:0]         cycles_i,
-    // CQEs: 0 retire, 1 rx_post, 2 flush, which also asks for QpFatal events
+    // CQEs: 0 retire, 1 rx_post, 2 flush, which also asks for events of QPs
     input  wire logic [2:0]          item_valid_i,
     output logic [2:0]               item_ready_o,
     input  wire logic [2:0]          item_is_event_i,
@@ -37,6 +37,10 @@ module queue_engines (
     output logic                     msix_valid_o,
     input  wire logic                msix_ready_i,
     output logic [7:0]               msix_vector_o,
+    // Events of the device and of the port
+    input  wire logic                device_eqe_valid_i,
+    output logic                     device_eqe_ready_o,
+    input  wire rnic_pkg::eqe_req_t  device_eqe_data_i,
     output logic                     dead_valid_o,
     output logic [7:0]               dead_qp_o,
     // Stages CQEs (0) and writes (1)
@@ -54,8 +58,9 @@ module queue_engines (
   logic merged_valid, merged_ready, item_valid, item_ready, item_is_event;
   logic [ItemBits-1:0] merged_data;
   rnic_pkg::cqe_req_t item_data;
-  logic eqe_valid, eqe_ready;
-  rnic_pkg::eqe_req_t eqe_data;
+  logic cq_eqe_valid, cq_eqe_ready, eqe_valid, eqe_ready;
+  rnic_pkg::eqe_req_t cq_eqe, eqe_data;
+  logic unused_eqe_last, unused_eqe_source;
   logic cqe_wr_valid, cqe_wr_ready, eqe_wr_valid, eqe_wr_ready;
   rnic_pkg::dma_wr_t cqe_wr, eqe_wr;
   logic [7:0] eqe_vector;
@@ -132,9 +137,9 @@ module queue_engines (
       .wr_valid_o       (cqe_wr_valid),
       .wr_ready_i       (cqe_wr_ready),
       .wr_data_o        (cqe_wr),
-      .eqe_valid_o      (eqe_valid),
-      .eqe_ready_i      (eqe_ready),
-      .eqe_data_o       (eqe_data),
+      .eqe_valid_o      (cq_eqe_valid),
+      .eqe_ready_i      (cq_eqe_ready),
+      .eqe_data_o       (cq_eqe),
       .qp_dead_valid_o  (dead_valid_o),
       .qp_dead_qp_o     (dead_qp_o),
       .event_cqe_o      (event_cqe),
@@ -142,6 +147,23 @@ module queue_engines (
       .event_overrun_o  (event_cq_overrun),
       .event_doorbell_o (event_cq_doorbell),
       .event_refused_o  (refused[0])
+  );
+
+  stream_arbiter #(
+      .N    (2),
+      .Width(rnic_pkg::EqeReqBits)
+  ) u_events (
+      .clk_i,
+      .rst_ni,
+      .in_valid_i  ({device_eqe_valid_i, cq_eqe_valid}),
+      .in_ready_o  ({device_eqe_ready_o, cq_eqe_ready}),
+      .in_last_i   (2'b11),
+      .in_data_i   ({device_eqe_data_i, cq_eqe}),
+      .out_valid_o (eqe_valid),
+      .out_ready_i (eqe_ready),
+      .out_last_o  (unused_eqe_last),
+      .out_data_o  (eqe_data),
+      .out_source_o(unused_eqe_source)
   );
 
   eq_engine u_eq (

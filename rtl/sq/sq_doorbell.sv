@@ -6,7 +6,7 @@
 /// Each moves the producer index of its QP, if the QP exists, is not in RESET, belongs to the UAR,
 /// and its queue has that many slots; otherwise it is refused and counted. An index behind the
 /// present one is stale (doorbells of two threads may pass each other) and moves nothing. The QP is
-/// then woken, or in the error state handed to the flush. A window WQE goes into the WQE buffer
+/// then woken, or in the error state, or SQE, handed to the flush. A window WQE goes into the WQE buffer
 /// while the context is held, if it is the next to execute and nothing is buffered or being
 /// fetched: nobody else then touches the lines. Otherwise its bytes are dropped; the copy in the
 /// ring is fetched.
@@ -33,7 +33,7 @@ module sq_doorbell (
     output logic [511:0]                window_data_o,
     output logic                        wake_valid_o,
     output logic [7:0]                  wake_qp_o,
-    // QPs in the error state with a new doorbell
+    // QPs in the error state, or SQE, with a new doorbell
     output logic                        flush_req_valid_o,
     input  wire logic                   flush_req_ready_i,
     output logic [7:0]                  flush_req_qp_o,

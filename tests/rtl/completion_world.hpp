@@ -182,6 +182,7 @@ inline CompletionWorld::CompletionWorld(std::uint64_t s)
   // A message never precedes its event.
   msix.on_item = [this](const unsigned&) { REQUIRE(msix.items.size() <= eqes_done); };
   dut().timer_valid_i = 0;
+  dut().drained_valid_i = dut().established_valid_i = dut().device_eqe_valid_i = 0;
   dut().inflight_valid_i = dut().admin_acq_valid_i = dut().admin_rel_valid_i = dut().qp_reset_valid_i = 0;
   dut().wr_ready_i = dut().wr_done_i = 0;
   bench.reset();

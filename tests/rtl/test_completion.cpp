@@ -65,6 +65,14 @@ const Row kRows[] = {
     {"Read data, malformed WQE", Action::kReadDone, true, kOk, false, true, Target::kResponse, 0, kNone, 0, kNone, 2, 2},
 };
 
+/// The event of an error: what the peer has asked for wrongly has an event of its own (InfiniBand specification 11.6.3.2).
+hw::EqeType event_of(const Row& row) {
+  if (row.rsp != kNak) return hw::EqeType::kQpFatal;
+  if (row.qp_error == raw(Status::kRemInvReqErr)) return hw::EqeType::kQpRequestError;
+  if (row.qp_error == raw(Status::kRemAccessErr)) return hw::EqeType::kQpAccessError;
+  return hw::EqeType::kQpFatal;
+}
+
 /// CQEs of one QP since the last look, split by queue.
 struct Seen {
   std::vector<hw::Cqe> send, receive;
@@ -175,7 +183,7 @@ TEST_CASE("completion: each kind of packet has its consequences", "[rtl]") {
     CHECK(s.state == state);
     CHECK(r.state == state);
     if (row.qp_error != kNone) {
-      CHECK(w.events[0].event_type == raw(hw::EqeType::kQpFatal));
+      CHECK(w.events[0].event_type == raw(event_of(row)));
       CHECK(w.events[0].number == qpn);
       CHECK(w.events[0].detail == static_cast<std::uint32_t>(row.qp_error));
       REQUIRE(w.msix.items.size() == 1);
@@ -359,6 +367,62 @@ TEST_CASE("completion: a CQ overrun stops the CQ and its QPs", "[rtl]") {
   CHECK(w.events[2].number == 0x1000 + 21);
   CHECK(w.send.contexts[21].state == raw(hw::QpState::kErr));
   CHECK(count(w, hw::Counter::kCqOverruns) == 1);
+}
+
+TEST_CASE("completion: events of queue pairs, the device and the port", "[rtl]") {
+  CompletionWorld w(seed(6));
+  w.create_eq(0, 3);
+  w.create_eq(4, 5);
+  w.create_cq(1, 4, 4);
+  w.create_cq(2, 4, 0);
+  w.create_qp(40, 0x4028, 1, 2);
+  w.create_qp(41, 0x4129, 1, 2);
+  auto pulse = [&](auto& valid, auto& qp_port, unsigned qp) {
+    qp_port = static_cast<std::uint8_t>(qp);
+    valid = 1;
+    w.tick();
+    valid = 0;
+  };
+  // To the EQ of the send CQ; two in consecutive cycles, of two QPs and of one.
+  pulse(w.dut().drained_valid_i, w.dut().drained_qp_i, 40);
+  pulse(w.dut().established_valid_i, w.dut().established_qp_i, 40);
+  pulse(w.dut().established_valid_i, w.dut().established_qp_i, 41);
+  pulse(w.dut().established_valid_i, w.dut().established_qp_i, 42);  // there is none
+  w.settle();
+  std::multiset<std::pair<unsigned, unsigned>> seen;
+  for (const auto& e : w.events) seen.insert({e.event_type, e.number});
+  CHECK(seen == std::multiset<std::pair<unsigned, unsigned>>{
+                    {raw(hw::EqeType::kSqDrained), 0x4028}, {raw(hw::EqeType::kCommEstablished), 0x4028}, {raw(hw::EqeType::kCommEstablished), 0x4129}});
+  for (const auto& e : w.events) CHECK(e.detail == 0);
+  CHECK(w.eqs[4].seen == 3);
+  CHECK(w.send.contexts[40].state == raw(hw::QpState::kRts));
+  CHECK(w.recv.contexts[40].state == raw(hw::QpState::kRts));
+  // A QP that is back in RESET has no events; its reset waits for them.
+  w.events.clear();
+  w.send.contexts[41].state = w.recv.contexts[41].state = raw(hw::QpState::kReset);
+  pulse(w.dut().drained_valid_i, w.dut().drained_qp_i, 41);
+  w.reset_qp(41);
+  w.settle();
+  CHECK(w.events.empty());
+  pulse(w.dut().drained_valid_i, w.dut().drained_qp_i, 40);
+  w.reset_qp(40);
+  w.settle();
+  CHECK(w.events.size() == 1);
+  // The device's own go to the EQ that they name.
+  w.events.clear();
+  rtl::EqeReq port{.eqn = 0, .event_type = raw(hw::EqeType::kPortError), .number = 1, .detail = 0};
+  put(w.dut().device_eqe_data_i, port);
+  w.dut().device_eqe_valid_i = 1;
+  for (bool taken = false; !taken; w.tick()) {
+    w.dut().eval();
+    taken = w.dut().device_eqe_ready_o;
+  }
+  w.dut().device_eqe_valid_i = 0;
+  w.settle();
+  REQUIRE(w.events.size() == 1);
+  CHECK(w.events[0].event_type == raw(hw::EqeType::kPortError));
+  CHECK(w.events[0].number == 1);
+  CHECK(w.eqs[0].seen == 1);
 }
 
 TEST_CASE("completion: receive doorbells are checked", "[rtl]") {
