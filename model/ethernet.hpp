@@ -30,6 +30,8 @@ class EthernetLink {
   virtual void transmit(const FrameBeat& beat) = 0;
   /// Takes the next beat that has arrived. False: there is none yet.
   virtual bool receive(FrameBeat& beat) = 0;
+  /// What the MAC reports of the link.
+  [[nodiscard]] virtual bool link_up() const = 0;
 };
 
 }  // namespace rnic::model

@@ -19,6 +19,8 @@ void Wire::reset(const WireOptions& options) {
   for (auto& queue : records_) queue.clear();
   for (auto& queue : injected_) queue.clear();
   report_event_.cancel();
+  link_up_ = true;
+  losing_ = {};
 }
 
 void Wire::inject(std::size_t from, std::span<const std::uint8_t> frame, bool bad) {
@@ -36,6 +38,10 @@ void Wire::inject(std::size_t from, std::span<const std::uint8_t> frame, bool ba
 }
 
 void Wire::transmit(std::size_t from, const FrameBeat& beat) {
+  if (losing_.at(from) || (!link_up_ && !directions_[from].in_frame())) {
+    losing_[from] = !beat.last;
+    return;
+  }
   send(from, beat);
   if (!beat.last || injected_.at(from).empty()) return;
   auto waiting = std::move(injected_[from]);

@@ -37,7 +37,11 @@ class Wire : public sc_core::sc_module {
   /// What port `from` has sent.
   [[nodiscard]] const WireStatistics& statistics(std::size_t from) const { return directions_.at(from).statistics(); }
 
-  /// Drops everything under way and starts again with `options`; the tap stays.
+  /// Takes the link down, or up again: both ports see it at once. Frames that start while it is down are lost, before the tap; those
+  /// under way arrive.
+  void set_link(bool up) { link_up_ = up; }
+
+  /// Drops everything under way and starts again with `options` and the link up; the tap stays.
   void reset(const WireOptions& options);
 
  private:
@@ -47,6 +51,7 @@ class Wire : public sc_core::sc_module {
     [[nodiscard]] bool can_transmit() const override { return wire_.directions_[index_].can_transmit(now_ps()); }
     void transmit(const FrameBeat& beat) override { wire_.transmit(index_, beat); }
     bool receive(FrameBeat& beat) override { return wire_.directions_[1 - index_].receive(beat, now_ps()); }
+    [[nodiscard]] bool link_up() const override { return wire_.link_up_; }
 
    private:
     Wire& wire_;
@@ -68,6 +73,8 @@ class Wire : public sc_core::sc_module {
   Tap tap_;
   std::array<std::deque<FrameRecord>, 2> records_;  ///< Sent, not yet reported
   sc_core::sc_event report_event_;
+  bool link_up_ = true;
+  std::array<bool, 2> losing_{};  ///< The frame that the port sends started while the link was down
 };
 
 }  // namespace rnic::model

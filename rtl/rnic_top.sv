@@ -5,7 +5,7 @@
 /// the way of a request.
 ///
 /// TLP streams are those of pcie_edge; cfg_* are what a PCIe hard block reports of the
-/// configuration space.
+/// configuration space, eth_link_up_i what the Ethernet MAC says of its link.
 module rnic_top (
     input  wire logic                    clk_i,
     input  wire logic                    rst_ni,
@@ -37,7 +37,8 @@ module rnic_top (
     input  wire logic                    eth_tx_ready_i,
     output rnic_pkg::frame_beat_t        eth_tx_data_o,
     input  wire logic                    eth_rx_valid_i,
-    input  wire rnic_pkg::frame_beat_t   eth_rx_data_i
+    input  wire rnic_pkg::frame_beat_t   eth_rx_data_i,
+    input  wire logic                    eth_link_up_i
 );
   // Clients of the DMA engines and of the context managers.
   localparam int unsigned RdAdmin = 0, RdWqe = 1, RdScatterList = 2, RdPageList = 3, RdAtomic = 4, RdPayload = 5, RdClients = 6;
@@ -137,7 +138,9 @@ module rnic_top (
   rnic_pkg::mem_op_t mem_op_data;
   rnic_pkg::mem_op_rsp_t mem_op_rsp_data;
   logic drain_valid, drain_ready, qp_reset_valid, qp_reset_ready, qp_error_valid, qp_error_ready;
-  logic [7:0] qp_reset_qp;
+  logic host_wake_valid, host_revive, device_eqe_valid, device_eqe_ready, drained_valid, established_valid;
+  rnic_pkg::eqe_req_t device_eqe_data;
+  logic [7:0] qp_reset_qp, host_wake_qp, drained_qp, established_qp;
   rnic_pkg::qp_error_t qp_error_data;
   logic [ResetBlocks-1:0] block_reset_valid, block_reset_ready;
 
@@ -214,6 +217,13 @@ module rnic_top (
       .cq_ctx_o           (admin_cq_ctx),
       .eq_ctx_o           (admin_eq_ctx),
       .srq_ctx_o          (admin_srq_ctx),
+      .sq_wake_valid_o    (host_wake_valid),
+      .sq_revive_o        (host_revive),
+      .sq_wake_qp_o       (host_wake_qp),
+      .link_up_i          (eth_link_up_i),
+      .eqe_valid_o        (device_eqe_valid),
+      .eqe_ready_i        (device_eqe_ready),
+      .eqe_data_o         (device_eqe_data),
       .path_wr_valid_o    (path_wr_valid),
       .path_wr_qp_o       (path_wr_qp),
       .path_wr_data_o     (path_wr_data),
@@ -469,6 +479,10 @@ module rnic_top (
       .flush_req_qp_o     (flush_req_qp),
       .sq_wake_valid_i    (sq_wake_valid),
       .sq_wake_qp_i       (sq_wake_qp),
+      .host_wake_valid_i  (host_wake_valid),
+      .host_wake_qp_i     (host_wake_qp),
+      .drained_valid_o    (drained_valid),
+      .drained_qp_o       (drained_qp),
       .timer_valid_o      (timer_valid[0]),
       .timer_data_o       (sq_timer_data),
       .read_slot_en_i     (read_slot_en),
@@ -567,6 +581,19 @@ module rnic_top (
   );
 
   // ---- Send path -----------------------------------------------------------------------------------------------
+  // Recovery lets the send path send for a QP again, and so does the host's way out of SQE, which
+  // waits for its turn.
+  logic revive_due_q;
+  logic [7:0] revive_due_qp_q;
+  always_ff @(posedge clk_i) begin
+    if (!revive_valid) revive_due_q <= 1'b0;
+    if (host_wake_valid && host_revive) begin
+      revive_due_q    <= 1'b1;
+      revive_due_qp_q <= host_wake_qp;
+    end
+    if (!rst_ni) revive_due_q <= 1'b0;
+  end
+
   tx_path u_tx_path (
       .clk_i,
       .rst_ni,
@@ -600,8 +627,8 @@ module rnic_top (
       .eth_tx_valid_o,
       .eth_tx_ready_i,
       .eth_tx_data_o,
-      .revive_valid_i      (revive_valid),
-      .revive_qp_i         (revive_qp),
+      .revive_valid_i      (revive_valid || revive_due_q),
+      .revive_qp_i         (revive_valid ? revive_qp : revive_due_qp_q),
       .qp_reset_valid_i    (block_reset_valid[2]),
       .qp_reset_ready_o    (block_reset_ready[2]),
       .qp_reset_qp_i       (qp_reset_qp),
@@ -703,6 +730,8 @@ module rnic_top (
       .done_valid_o        (rx_done_valid),
       .done_ready_i        (rx_done_ready),
       .done_data_o         (rx_done_data),
+      .established_valid_o (established_valid),
+      .established_qp_o    (established_qp),
       .timer_valid_o       (timer_valid[1]),
       .timer_data_o        (rx_timer_data),
       .qp_reset_valid_i    (block_reset_valid[3]),
@@ -776,6 +805,13 @@ module rnic_top (
       .srq_eqe_data_i     (srq_eqe_data),
       .srq_taken_i        (srq_taken),
       .srq_refused_i      (srq_refused),
+      .drained_valid_i    (drained_valid),
+      .drained_qp_i       (drained_qp),
+      .established_valid_i(established_valid),
+      .established_qp_i   (established_qp),
+      .device_eqe_valid_i (device_eqe_valid),
+      .device_eqe_ready_o (device_eqe_ready),
+      .device_eqe_data_i  (device_eqe_data),
       .rsp_cmd_valid_o    (rsp_cmd_valid),
       .rsp_cmd_ready_i    (rsp_cmd_ready),
       .rsp_cmd_data_o     (rsp_cmd_data),

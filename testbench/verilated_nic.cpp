@@ -104,6 +104,7 @@ void VerilatedNic::hold_reset() {
   top_->host_req_valid_i = 0;
   top_->dma_cpl_valid_i = 0;
   top_->eth_rx_valid_i = 0;
+  top_->eth_link_up_i = ethernet_.link_up();
   host_request_.reset();
   dma_completion_.reset();
   dma_data_.reset();
@@ -144,6 +145,7 @@ void VerilatedNic::drive() {
   top_->host_cpl_ready_i = 1;
   top_->dma_req_ready_i = dma_data_.active() || pcie_.can_request();
   top_->eth_tx_ready_i = ethernet_.can_transmit();
+  top_->eth_link_up_i = ethernet_.link_up();
   model::FrameBeat beat;
   top_->eth_rx_valid_i = ethernet_.receive(beat);
   if (top_->eth_rx_valid_i) put(top_->eth_rx_data_i, rtl::FrameBeat{beat.data, beat.bytes, beat.last, beat.err});

@@ -134,14 +134,21 @@ enum class CqeStatus : std::uint8_t {
 };
 
 
-/// Kind of an event.
+/// Kind of an event. From 0x10 on: 0x10 + enum ibv_event_type. Events of a QP go to the EQ of its send CQ, those of the device and the port to EQ 0.
 enum class EqeType : std::uint8_t {
   kCompletion = 1,  ///< An armed CQ got an entry
   kCqError = 2,  ///< CQ overrun
-  kQpFatal = 3,  ///< QP moved to the error state
-  kSrqLimit = 4,  ///< Fewer WQEs are left on an SRQ than its limit says; the limit is disarmed
-  kSrqError = 5,  ///< A WQE of an SRQ could not be read: the SRQ gives no more (SRQ catastrophic error, InfiniBand specification 11.6.3.3)
-  kLastWqeReached = 6,  ///< QP on an SRQ in the error state: it has completed the last WQE it had taken, and takes no more (11.6.3.1)
+  kQpFatal = 3,  ///< QP moved to the error state: a request of its own failed, or a CQ of it overran
+  kQpRequestError = 18,  ///< QP moved to the error state: the peer sent an invalid request
+  kQpAccessError = 19,  ///< QP moved to the error state: the peer asked for memory that it may not use
+  kCommEstablished = 20,  ///< First packet of the peer, while the QP is in RTR
+  kSqDrained = 21,  ///< QP in SQD: all requests that were started are complete
+  kDeviceFatal = 24,  ///< Admin queue stopped: its DMA failed
+  kPortActive = 25,  ///< The link came up
+  kPortError = 26,  ///< The link went down
+  kSrqError = 30,  ///< A WQE of an SRQ could not be read: the SRQ gives no more (SRQ catastrophic error, InfiniBand specification 11.6.3.3)
+  kSrqLimit = 31,  ///< Fewer WQEs are left on an SRQ than its limit says; the limit is disarmed
+  kLastWqeReached = 32,  ///< QP on an SRQ in the error state: it has completed the last WQE it had taken, and takes no more (11.6.3.1)
 };
 
 
@@ -175,6 +182,8 @@ enum class AdminOpcode : std::uint8_t {
   kCreateCq = 32,  ///< admin_create_cq
   kDestroyCq = 33,  ///< Refused with InUse while a QP uses it
   kQueryCq = 34,  ///< admin_queue_state
+  kModifyCq = 35,  ///< admin_modify_cq: event moderation
+  kResizeCq = 36,  ///< admin_resize_cq; answers with admin_queue_state, in which producer_index is the index of the first entry in the new ring. TooSmall: more entries are there than the new ring holds; BadState: the CQ has overrun. The CQ is then as before
   kCreateMr = 48,  ///< admin_create_mr
   kDestroyMr = 49,  ///< `number` is the key. Refused with InUse while windows are bound to it. When it completes no DMA for that key can start or is under way
   kQueryMr = 50,  ///< admin_mr_state; of any entry: region, window, fast-register region
@@ -184,7 +193,7 @@ enum class AdminOpcode : std::uint8_t {
   kDestroyFastMr = 54,  ///< As DestroyMr; fast registrations change the tag, so it is not looked at
   kCreateQp = 64,  ///< admin_create_qp; the QP is in RESET. QPN 1 is the general service interface (QP1): type Ud, UAR KernelUar. There is no QPN 0
   kDestroyQp = 65,  ///< Type 2B windows bound on it are unbound
-  kModifyQp = 66,  ///< admin_modify_qp
+  kModifyQp = 66,  ///< admin_modify_qp; a QP that goes to ERR or RESET unbinds its type 2B windows
   kQueryQp = 67,  ///< admin_qp_state
   kCreateSrq = 80,  ///< admin_create_srq
   kDestroySrq = 81,  ///< Refused with InUse while a QP uses it
@@ -202,6 +211,30 @@ enum class AdminStatus : std::uint8_t {
   kExists = 4,  ///< The number is taken
   kBadState = 5,  ///< Transition or attribute not legal in this state (InfiniBand specification 10.3.1, 11.2.5.2)
   kInUse = 6,  ///< Other objects refer to it
+  kTooSmall = 7,  ///< What is there does not fit
+};
+
+
+/// Attributes that a ModifyQp gives: bits of attr_mask; values of enum ibv_qp_attr_mask. What it takes in each transition is that of InfiniBand specification 11.2.5.2, without alternate paths.
+enum class QpAttr : std::uint32_t {
+  kState = 1,  ///< Always taken for set
+  kCurState = 2,  ///< cur_state: the QP must be in it
+  kSqdNotify = 4,  ///< sqd_notify
+  kAccessFlags = 8,  ///< RC, UC: remote_write, remote_read, remote_atomic
+  kPkeyIndex = 16,  ///< pkey
+  kPort = 32,  ///< There is one port
+  kQkey = 64,  ///< UD: qkey
+  kAv = 128,  ///< Address vector: ipv6, traffic_class, hop_limit, udp_source_port, flow_label, dest_mac, source_ip, dest_ip
+  kPathMtu = 256,  ///< path_mtu
+  kTimeout = 512,  ///< ack_timeout
+  kRetryCnt = 1024,  ///< retry_count
+  kRnrRetry = 2048,  ///< rnr_retry
+  kRqPsn = 4096,  ///< rq_psn
+  kMaxRdAtomic = 8192,  ///< max_rd_atomic
+  kMinRnrTimer = 32768,  ///< min_rnr_timer
+  kSqPsn = 65536,  ///< sq_psn
+  kMaxDestRdAtomic = 131072,  ///< max_dest_rd_atomic
+  kDestQpn = 1048576,  ///< dest_qpn
 };
 
 
@@ -281,6 +314,7 @@ inline constexpr std::uint32_t kAdminConfig = 0x98;  ///< Size of both rings. Wr
 inline constexpr std::uint32_t kAdminDoorbell = 0xa0;  ///< Producer index of the command ring.
 inline constexpr std::uint32_t kPortHeader = 0x100;  ///< Block header: port.
 inline constexpr std::uint32_t kPortMac = 0x108;  ///< Station address: source of sent frames; other unicast destinations are dropped.
+inline constexpr std::uint32_t kPortStatus = 0x110;  ///< State of the port.
 inline constexpr std::uint32_t kMsixHeader = 0x180;  ///< Block header: MSI-X. The table is at MsixTable, the pending bits at MsixPending.
 inline constexpr std::uint32_t kCountersHeader = 0x1c0;  ///< Block header: counters. Counter i is the 64-bit register at CounterBase + 8 i.
 inline constexpr std::uint32_t kMsixTable = 0x400;  ///< MSI-X table (PCI Express base specification 7.7.2): entry i is registers 2i (message address) and 2i+1 (data in bits 31:0, mask in bit 32).
@@ -828,6 +862,38 @@ struct RegPortMac {
     return decode(raw);
   }
   bool operator==(const RegPortMac&) const = default;
+};
+
+/// Register PortStatus. 64 bits.
+struct RegPortStatus {
+  static constexpr std::size_t kBits = 64;
+  static constexpr std::size_t kBytes = 8;
+  std::uint8_t link_up{};  ///< Ethernet link
+  std::uint64_t reserved{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 1>(to, link_up);
+    bits::put_little<1, 63>(to, reserved);
+  }
+  static constexpr RegPortStatus decode(std::span<const std::uint8_t, kBytes> from) {
+    RegPortStatus v;
+    bits::get_little<0, 1>(from, v.link_up);
+    bits::get_little<1, 63>(from, v.reserved);
+    return v;
+  }
+  constexpr std::uint64_t word() const {
+    std::array<std::uint8_t, 8> raw{};
+    encode(raw);
+    std::uint64_t packed = 0;
+    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
+    return packed;
+  }
+  static constexpr RegPortStatus from_word(std::uint64_t value) {
+    std::array<std::uint8_t, 8> raw{};
+    bits::put_little<0, 64>(std::span<std::uint8_t, 8>(raw), value);
+    return decode(raw);
+  }
+  bool operator==(const RegPortStatus&) const = default;
 };
 
 /// Register MsixHeader. 64 bits.
@@ -1468,7 +1534,7 @@ struct WqeReceive {
   bool operator==(const WqeReceive&) const = default;
 };
 
-/// Completion queue entry. Written by the NIC in one 64-byte write; valid when `phase` differs from the value of the previous pass over the ring (the first pass writes 1). 512 bits.
+/// Completion queue entry. Written by the NIC in one 64-byte write; valid when `phase` differs from the value of the previous pass over the ring (the first pass writes 1; ResizeCq begins a first pass). 512 bits.
 struct Cqe {
   static constexpr std::size_t kBits = 512;
   static constexpr std::size_t kBytes = 64;
@@ -1557,9 +1623,9 @@ struct Eqe {
   static constexpr std::size_t kBytes = 64;
   std::uint8_t event_type{};  ///< EqeType
   std::uint32_t reserved0{};
-  std::uint32_t number{};  ///< CQN, QPN or SRQN
+  std::uint32_t number{};  ///< CQN, QPN or SRQN; port: 1
   std::uint8_t reserved1{};
-  std::uint32_t detail{};  ///< QpFatal: CqeStatus that caused it
+  std::uint32_t detail{};  ///< QpFatal, QpRequestError, QpAccessError: CqeStatus that caused it
   std::uint32_t reserved2{};
   std::uint64_t reserved3{};
   std::uint64_t timestamp{};  ///< CycleCounter when the entry was made
@@ -1852,6 +1918,58 @@ struct AdminModifySrq {
   bool operator==(const AdminModifySrq&) const = default;
 };
 
+/// Body of ModifyCq: an event that is due waits until `count` entries are new, or `period` is over, whatever comes first. Both 0, as after CreateCq, or count 1: at once. 960 bits.
+struct AdminModifyCq {
+  static constexpr std::size_t kBits = 960;
+  static constexpr std::size_t kBytes = 120;
+  std::uint16_t count{};  ///< Entries since the last event; 0: they are not counted
+  std::uint16_t period{};  ///< Microseconds of the nominal clock since the event was due; 0: no limit
+  std::uint32_t reserved0{};
+  std::array<std::uint8_t, 112> reserved{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 16>(to, count);
+    bits::put_little<16, 16>(to, period);
+    bits::put_little<32, 32>(to, reserved0);
+    bits::put_little<64, 896>(to, reserved);
+  }
+  static constexpr AdminModifyCq decode(std::span<const std::uint8_t, kBytes> from) {
+    AdminModifyCq v;
+    bits::get_little<0, 16>(from, v.count);
+    bits::get_little<16, 16>(from, v.period);
+    bits::get_little<32, 32>(from, v.reserved0);
+    bits::get_little<64, 896>(from, v.reserved);
+    return v;
+  }
+  bool operator==(const AdminModifyCq&) const = default;
+};
+
+/// Body of ResizeCq. Entries from the answered index on go to the new ring, from its slot 0 on with phase 1; those before stay in the old ring, which the NIC does not write any more once they are all visible there. 960 bits.
+struct AdminResizeCq {
+  static constexpr std::size_t kBits = 960;
+  static constexpr std::size_t kBytes = 120;
+  std::uint64_t base{};  ///< DMA address of the new ring, 4 KiB aligned; software zeroes it
+  std::uint8_t log_depth{};  ///< log2 of the entries, up to MaxLogCqDepth
+  std::uint64_t reserved0{};
+  std::array<std::uint8_t, 104> reserved{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 64>(to, base);
+    bits::put_little<64, 8>(to, log_depth);
+    bits::put_little<72, 56>(to, reserved0);
+    bits::put_little<128, 832>(to, reserved);
+  }
+  static constexpr AdminResizeCq decode(std::span<const std::uint8_t, kBytes> from) {
+    AdminResizeCq v;
+    bits::get_little<0, 64>(from, v.base);
+    bits::get_little<64, 8>(from, v.log_depth);
+    bits::get_little<72, 56>(from, v.reserved0);
+    bits::get_little<128, 832>(from, v.reserved);
+    return v;
+  }
+  bool operator==(const AdminResizeCq&) const = default;
+};
+
 /// Body of CreateMr. `number` of the command is the key: index in bits 31:8, tag in bits 7:0. 960 bits.
 struct AdminCreateMr {
   static constexpr std::size_t kBits = 960;
@@ -2028,7 +2146,7 @@ struct AdminCreateQp {
   bool operator==(const AdminCreateQp&) const = default;
 };
 
-/// Body of ModifyQp: RESET to INIT, INIT to RTR (path, receive side), RTR to RTS (send side), any to ERR or RESET. Attributes that the transition does not take are ignored. A UD QP has no peer: of the path it has pkey, source_ip, and in dest_ip a second address of its own (or the same again), IPv4-mapped or IPv6, and no limits of Reads, retries or time-outs; nor has UC the latter. 960 bits.
+/// Body of ModifyQp. attr_mask says which attributes it gives; the others are ignored. BadState: the transition is not legal (InfiniBand specification 10.3.1), an attribute is given that it does not take, or cur_state is wrong; BadParameter: one that it needs is not given, or is out of range. P_Key, address vector and destination QPN are written together: a command that gives one of them has all three in its fields. A UD QP has no peer: its Av is pkey, source_ip, and in dest_ip a second address of its own (or the same again), IPv4-mapped or IPv6. SQE to RTS is BadState until the send queue is flushed (sq_retired = sq_executed). 960 bits.
 struct AdminModifyQp {
   static constexpr std::size_t kBits = 960;
   static constexpr std::size_t kBytes = 120;
@@ -2044,6 +2162,7 @@ struct AdminModifyQp {
   std::uint8_t remote_read{};  ///< Peer may read
   std::uint8_t ipv6{};  ///< IPv6 frames; otherwise the addresses are IPv4-mapped
   std::uint8_t remote_atomic{};  ///< Peer may do atomics
+  std::uint8_t sqd_notify{};  ///< To SQD: event SqDrained when the send queue is drained
   std::uint8_t reserved0{};
   std::uint32_t rq_psn{};  ///< Next PSN expected
   std::uint32_t dest_qpn{};
@@ -2055,12 +2174,15 @@ struct AdminModifyQp {
   std::uint8_t reserved2{};
   std::uint16_t udp_source_port{};
   std::uint32_t flow_label{};  ///< 20 bits used
-  std::uint32_t qkey{};  ///< UD: Q_Key of the QP. Taken by the transitions to INIT, RTR and RTS
+  std::uint32_t qkey{};  ///< UD: Q_Key of the QP
   std::uint64_t dest_mac{};  ///< As in PortMac
   std::uint16_t reserved4{};
   std::array<std::uint8_t, 16> source_ip{};  ///< Network order: first byte on the wire is the lowest byte here
   std::array<std::uint8_t, 16> dest_ip{};  ///< As source_ip
-  std::array<std::uint8_t, 48> reserved{};
+  std::uint32_t attr_mask{};  ///< QpAttr
+  std::uint8_t reserved6{};
+  std::uint8_t cur_state{};  ///< QpState
+  std::array<std::uint8_t, 44> reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, next_state);
@@ -2075,7 +2197,8 @@ struct AdminModifyQp {
     bits::put_little<57, 1>(to, remote_read);
     bits::put_little<58, 1>(to, ipv6);
     bits::put_little<59, 1>(to, remote_atomic);
-    bits::put_little<60, 4>(to, reserved0);
+    bits::put_little<60, 1>(to, sqd_notify);
+    bits::put_little<61, 3>(to, reserved0);
     bits::put_little<64, 24>(to, rq_psn);
     bits::put_little<88, 24>(to, dest_qpn);
     bits::put_little<112, 8>(to, reserved1);
@@ -2091,7 +2214,10 @@ struct AdminModifyQp {
     bits::put_little<304, 16>(to, reserved4);
     bits::put_little<320, 128>(to, source_ip);
     bits::put_little<448, 128>(to, dest_ip);
-    bits::put_little<576, 384>(to, reserved);
+    bits::put_little<576, 21>(to, attr_mask);
+    bits::put_little<597, 3>(to, reserved6);
+    bits::put_little<600, 8>(to, cur_state);
+    bits::put_little<608, 352>(to, reserved);
   }
   static constexpr AdminModifyQp decode(std::span<const std::uint8_t, kBytes> from) {
     AdminModifyQp v;
@@ -2107,7 +2233,8 @@ struct AdminModifyQp {
     bits::get_little<57, 1>(from, v.remote_read);
     bits::get_little<58, 1>(from, v.ipv6);
     bits::get_little<59, 1>(from, v.remote_atomic);
-    bits::get_little<60, 4>(from, v.reserved0);
+    bits::get_little<60, 1>(from, v.sqd_notify);
+    bits::get_little<61, 3>(from, v.reserved0);
     bits::get_little<64, 24>(from, v.rq_psn);
     bits::get_little<88, 24>(from, v.dest_qpn);
     bits::get_little<112, 8>(from, v.reserved1);
@@ -2123,7 +2250,10 @@ struct AdminModifyQp {
     bits::get_little<304, 16>(from, v.reserved4);
     bits::get_little<320, 128>(from, v.source_ip);
     bits::get_little<448, 128>(from, v.dest_ip);
-    bits::get_little<576, 384>(from, v.reserved);
+    bits::get_little<576, 21>(from, v.attr_mask);
+    bits::get_little<597, 3>(from, v.reserved6);
+    bits::get_little<600, 8>(from, v.cur_state);
+    bits::get_little<608, 352>(from, v.reserved);
     return v;
   }
   bool operator==(const AdminModifyQp&) const = default;
@@ -2365,6 +2495,8 @@ struct AdminQpState {
   static constexpr std::size_t kBytes = 48;
   std::uint8_t state{};  ///< QpState
   std::uint8_t outstanding_reads{};  ///< Own Reads not finished
+  std::uint8_t sq_draining{};  ///< SQD: not drained yet
+  std::uint8_t reserved3{};
   std::uint16_t sq_producer{};
   std::uint16_t sq_executed{};  ///< Next WQE to send
   std::uint16_t sq_retired{};  ///< Oldest WQE not retired
@@ -2380,7 +2512,9 @@ struct AdminQpState {
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, state);
-    bits::put_little<8, 8>(to, outstanding_reads);
+    bits::put_little<8, 5>(to, outstanding_reads);
+    bits::put_little<13, 1>(to, sq_draining);
+    bits::put_little<14, 2>(to, reserved3);
     bits::put_little<16, 16>(to, sq_producer);
     bits::put_little<32, 16>(to, sq_executed);
     bits::put_little<48, 16>(to, sq_retired);
@@ -2397,7 +2531,9 @@ struct AdminQpState {
   static constexpr AdminQpState decode(std::span<const std::uint8_t, kBytes> from) {
     AdminQpState v;
     bits::get_little<0, 8>(from, v.state);
-    bits::get_little<8, 8>(from, v.outstanding_reads);
+    bits::get_little<8, 5>(from, v.outstanding_reads);
+    bits::get_little<13, 1>(from, v.sq_draining);
+    bits::get_little<14, 2>(from, v.reserved3);
     bits::get_little<16, 16>(from, v.sq_producer);
     bits::get_little<32, 16>(from, v.sq_executed);
     bits::get_little<48, 16>(from, v.sq_retired);

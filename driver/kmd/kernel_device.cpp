@@ -11,8 +11,9 @@ namespace {
 
 constexpr std::uint64_t kReadyTimeoutNs = 10'000'000;
 constexpr std::uint64_t kMaxRegionBytes = 1ULL << 47;  // admin_create_mr.length
-// A CQ has at most one completion event and one error event under way, a QP one fatal event and one of its last WQE, an
-// SRQ one of its limit and one error event, so this many entries are never all in use while there are at most 256 of each.
+// A CQ has at most one completion event and one error event under way, a QP one that it failed, one of its last WQE and hardly ever
+// another (first packet, queue drained), an SRQ one of its limit and one error event, so this many entries are not all in use while there
+// are at most 256 of each.
 constexpr unsigned kLogEqDepth = 11;
 constexpr unsigned kQpTagBits = 24 - hw::kQpIndexBits;
 constexpr std::uint32_t kReservedQps = 2;  // The management interfaces, QPN 0 and 1
@@ -155,6 +156,10 @@ std::uint32_t KernelDevice::random_psn() { return static_cast<std::uint32_t>(dev
 
 std::uint32_t KernelDevice::next_eqn() {
   return event_queues_[next_eq_.fetch_add(1) % event_queues_.size()]->eqn();
+}
+
+bool KernelDevice::link_up() {
+  return hw::RegPortStatus::from_word(device_.read64(registers_.port(hw::reg::kPortStatus))).link_up != 0;
 }
 
 Result<std::uint64_t> KernelDevice::counter(hw::Counter which) {

@@ -123,6 +123,10 @@ class KernelDevice {
   void unsubscribe_qp(std::uint32_t qpn);
   void subscribe_srq(std::uint32_t srqn, std::weak_ptr<EventSink> sink);
   void unsubscribe_srq(std::uint32_t srqn);
+  /// Events of the device and of its port go to every `sink` that lives.
+  void subscribe_device(std::weak_ptr<EventSink> sink);
+  /// What the port says of its link.
+  [[nodiscard]] bool link_up();
 
   /// Takes every event there is from all event queues and hands them out. Lets no time pass. Returns the number.
   unsigned dispatch_events();
@@ -171,6 +175,7 @@ class KernelDevice {
   std::map<std::uint32_t, std::weak_ptr<EventSink>> cq_sinks_;
   std::map<std::uint32_t, std::weak_ptr<EventSink>> qp_sinks_;
   std::map<std::uint32_t, std::weak_ptr<EventSink>> srq_sinks_;
+  std::vector<std::weak_ptr<EventSink>> device_sinks_;
 };
 
 }  // namespace rnic::kmd

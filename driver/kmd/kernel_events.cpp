@@ -36,6 +36,12 @@ void KernelDevice::unsubscribe_srq(std::uint32_t srqn) {
   srq_sinks_.erase(srqn);
 }
 
+void KernelDevice::subscribe_device(std::weak_ptr<EventSink> sink) {
+  const std::lock_guard lock(sinks_mutex_);
+  std::erase_if(device_sinks_, [](const auto& old) { return old.expired(); });
+  device_sinks_.push_back(std::move(sink));
+}
+
 unsigned KernelDevice::dispatch_events() {
   unsigned taken = 0;
   for (auto& queue : event_queues_) {
@@ -45,17 +51,34 @@ unsigned KernelDevice::dispatch_events() {
 }
 
 void KernelDevice::hand_out(const hw::Eqe& eqe) {
-  std::shared_ptr<EventSink> sink;
+  std::vector<std::shared_ptr<EventSink>> sinks;
   {
     const std::lock_guard lock(sinks_mutex_);
-    const auto type = static_cast<hw::EqeType>(eqe.event_type);
-    const bool is_qp = type == hw::EqeType::kQpFatal || type == hw::EqeType::kLastWqeReached;
-    const bool is_srq = type == hw::EqeType::kSrqLimit || type == hw::EqeType::kSrqError;
-    const auto& sinks = is_qp ? qp_sinks_ : is_srq ? srq_sinks_ : cq_sinks_;
     // An event of an object that is gone is late, not wrong.
-    if (const auto found = sinks.find(eqe.number); found != sinks.end()) sink = found->second.lock();
+    const auto find = [&](const auto& of_objects) {
+      if (const auto found = of_objects.find(eqe.number); found != of_objects.end()) sinks.push_back(found->second.lock());
+    };
+    switch (static_cast<hw::EqeType>(eqe.event_type)) {
+      case hw::EqeType::kCompletion:
+      case hw::EqeType::kCqError: find(cq_sinks_); break;
+      case hw::EqeType::kQpFatal:
+      case hw::EqeType::kQpRequestError:
+      case hw::EqeType::kQpAccessError:
+      case hw::EqeType::kCommEstablished:
+      case hw::EqeType::kSqDrained:
+      case hw::EqeType::kLastWqeReached: find(qp_sinks_); break;
+      case hw::EqeType::kSrqLimit:
+      case hw::EqeType::kSrqError: find(srq_sinks_); break;
+      case hw::EqeType::kDeviceFatal:
+      case hw::EqeType::kPortActive:
+      case hw::EqeType::kPortError:
+        for (const auto& sink : device_sinks_) sinks.push_back(sink.lock());
+        break;
+    }
   }
-  if (sink) sink->on_event(eqe);
+  for (const auto& sink : sinks) {
+    if (sink) sink->on_event(eqe);
+  }
 }
 
 bool KernelDevice::wait_until(const std::function<bool()>& done, std::uint64_t timeout_ns) {

@@ -1,11 +1,14 @@
 #include "driver/kmd/kernel_qp.hpp"
 
+#include "driver/costs.hpp"
 #include "driver/kmd/path_entropy.hpp"
 
 namespace rnic::kmd {
 namespace {
 
 constexpr std::uint32_t kIndexMask = (1U << hw::kQpIndexBits) - 1;
+
+constexpr unsigned kFlushTries = 10'000;  // A flush takes some 10 cycles an entry
 
 bool is_pooled(std::uint32_t qpn) { return qpn != kGeneralServiceQpn; }
 
@@ -75,7 +78,7 @@ Result<std::unique_ptr<KernelQp>> KernelDevice::create_qp(const QpSpec& spec) {
     return reply.error();
   }
   return std::unique_ptr<KernelQp>(
-      new KernelQp(*this, qpn, spec.uar == hw::kKernelUar, send_ring.take(), receive_ring.take(), *retired));
+      new KernelQp(*this, qpn, spec, send_ring.take(), receive_ring.take(), *retired));
 }
 
 KernelQp::~KernelQp() {
@@ -85,11 +88,45 @@ KernelQp::~KernelQp() {
   }
 }
 
-Result<void> KernelQp::modify(hw::QpState next, const QpConnection& connection) {
+void KernelQp::merge(QpConnection& known, QpAttributes given, const QpConnection& attributes) {
+  const auto has = [given](hw::QpAttr attr) { return (given & attribute(attr)) != 0; };
+  const std::uint16_t pkey = known.path.pkey;
+  if (has(hw::QpAttr::kAv)) known.path = attributes.path;
+  known.path.pkey = has(hw::QpAttr::kPkeyIndex) ? attributes.path.pkey : pkey;
+  if (has(hw::QpAttr::kQkey)) known.qkey = attributes.qkey;
+  if (has(hw::QpAttr::kDestQpn)) known.dest_qpn = attributes.dest_qpn;
+  if (has(hw::QpAttr::kSqPsn)) known.send_psn = attributes.send_psn;
+  if (has(hw::QpAttr::kRqPsn)) known.receive_psn = attributes.receive_psn;
+  if (has(hw::QpAttr::kPathMtu)) known.path_mtu = attributes.path_mtu;
+  if (has(hw::QpAttr::kMaxDestRdAtomic)) known.inbound_reads = attributes.inbound_reads;
+  if (has(hw::QpAttr::kMaxRdAtomic)) known.outbound_reads = attributes.outbound_reads;
+  if (has(hw::QpAttr::kMinRnrTimer)) known.min_rnr_timer = attributes.min_rnr_timer;
+  if (has(hw::QpAttr::kTimeout)) known.ack_timeout = attributes.ack_timeout;
+  if (has(hw::QpAttr::kRetryCnt)) known.retry_count = attributes.retry_count;
+  if (has(hw::QpAttr::kRnrRetry)) known.rnr_retry = attributes.rnr_retry;
+  if (has(hw::QpAttr::kAccessFlags)) {
+    known.remote_read = attributes.remote_read;
+    known.remote_write = attributes.remote_write;
+    known.remote_atomic = attributes.remote_atomic;
+  }
+  known.sqd_notify = has(hw::QpAttr::kSqdNotify) && attributes.sqd_notify;
+  known.cur_state = attributes.cur_state;
+}
+
+Result<void> KernelQp::modify(hw::QpState next, QpAttributes given, const QpConnection& attributes) {
+  const bool names_state = (given & attribute(hw::QpAttr::kCurState)) != 0;
+  const auto transition = qp_transition(names_state ? attributes.cur_state : state_, next, type_);
+  if (!transition.legal) return Error::kInvalidState;
+  if (!transition.takes(given)) return Error::kInvalidParameter;
+  QpConnection connection = connection_;
+  merge(connection, given, attributes);
   const QpPath& path = connection.path;
   if ((connection.qkey & kPrivilegedQkey) != 0 && !privileged_) return Error::kInvalidParameter;
   hw::AdminModifyQp body;
   body.next_state = static_cast<std::uint8_t>(next);
+  body.attr_mask = given;
+  body.cur_state = static_cast<std::uint8_t>(connection.cur_state);
+  body.sqd_notify = connection.sqd_notify;
   body.path_mtu = connection.path_mtu;
   body.max_dest_rd_atomic = connection.inbound_reads;
   body.max_rd_atomic = connection.outbound_reads;
@@ -115,22 +152,42 @@ Result<void> KernelQp::modify(hw::QpState next, const QpConnection& connection) 
   body.dest_ip = path.dest_ip;
   auto reply = kernel_.admin_.execute(hw::AdminOpcode::kModifyQp, qpn_, body);
   if (!reply) return reply.error();
+  state_ = next;
+  connection_ = connection;
   return {};
 }
 
 Result<void> KernelQp::to_init(const QpConnection& connection) {
-  return modify(hw::QpState::kInit, connection);
+  return modify(hw::QpState::kInit, qp_transition(hw::QpState::kReset, hw::QpState::kInit, type_).required, connection);
 }
 Result<void> KernelQp::to_rtr(const QpConnection& connection) {
-  return modify(hw::QpState::kRtr, connection);
+  const auto transition = qp_transition(hw::QpState::kInit, hw::QpState::kRtr, type_);
+  return modify(hw::QpState::kRtr, transition.required | transition.optional, connection);
 }
 Result<void> KernelQp::to_rts(const QpConnection& connection) {
-  return modify(hw::QpState::kRts, connection);
+  return modify(hw::QpState::kRts, qp_transition(hw::QpState::kRtr, hw::QpState::kRts, type_).required, connection);
 }
-Result<void> KernelQp::to_error() { return modify(hw::QpState::kErr, {}); }
+Result<void> KernelQp::to_sqd(bool notify) {
+  QpConnection attributes;
+  attributes.sqd_notify = notify;
+  return modify(hw::QpState::kSqd, attribute(hw::QpAttr::kSqdNotify), attributes);
+}
+
+Result<void> KernelQp::resume() {
+  for (unsigned tries = 0; tries < kFlushTries; ++tries) {
+    auto now = query();
+    if (!now) return now.error();
+    if (now->state != static_cast<std::uint8_t>(hw::QpState::kSqe) || now->sq_retired == now->sq_executed) return modify(hw::QpState::kRts, 0, {});
+    kernel_.device_.elapse(cost::kAdminPollNs);
+  }
+  return Error::kTimeout;
+}
+
+Result<void> KernelQp::to_error() { return modify(hw::QpState::kErr, 0, {}); }
 
 Result<void> KernelQp::to_reset() {
-  if (auto done = modify(hw::QpState::kReset, {}); !done) return done;
+  if (auto done = modify(hw::QpState::kReset, 0, {}); !done) return done;
+  connection_ = {};
   *retired_record() = 0;
   return {};
 }

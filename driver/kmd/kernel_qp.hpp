@@ -7,6 +7,7 @@
 #include "driver/generated/host_interface.hpp"
 #include "driver/kmd/dma_memory.hpp"
 #include "driver/kmd/kernel_device.hpp"
+#include "driver/kmd/qp_transition.hpp"
 
 namespace rnic::kmd {
 
@@ -45,7 +46,7 @@ struct QpPath {
   std::uint16_t pkey = 0xFFFF;
 };
 
-/// Everything two connected queue pairs agree on, as one of them sees it.
+/// Everything two connected queue pairs agree on, as one of them sees it; the attributes of a queue pair.
 struct QpConnection {
   QpPath path{};
   std::uint32_t dest_qpn{};
@@ -62,6 +63,8 @@ struct QpConnection {
   bool remote_read = true;
   bool remote_write = true;
   bool remote_atomic = true;
+  bool sqd_notify{};                             ///< To SQD: event SqDrained when the send queue is drained
+  hw::QpState cur_state = hw::QpState::kReset;   ///< hw::QpAttr::kCurState: the state that the queue pair must be in
 };
 
 /// A queue pair on the device, its rings and its retired record.
@@ -85,6 +88,14 @@ class KernelQp {
   [[nodiscard]] Result<void> to_init(const QpConnection& connection);
   [[nodiscard]] Result<void> to_rtr(const QpConnection& connection);
   [[nodiscard]] Result<void> to_rts(const QpConnection& connection);
+  /// RTS to SQD: nothing new is started; `notify`: an event SqDrained when everything that was started is complete.
+  [[nodiscard]] Result<void> to_sqd(bool notify);
+  /// SQD, or SQE, to RTS: the send queue goes on. In SQE it waits until what was posted is flushed. Errors: also kTimeout.
+  [[nodiscard]] Result<void> resume();
+  /// Any transition, with the attributes named. Errors: kInvalidState (not legal from the state in which the driver or the device
+  /// knows the queue pair, or from cur_state), kInvalidParameter (an attribute is missing, not taken, or out of range), those of the
+  /// admin queue.
+  [[nodiscard]] Result<void> modify(hw::QpState next, QpAttributes given, const QpConnection& attributes);
   /// Flushes both queues; the flush CQEs may come after the return.
   [[nodiscard]] Result<void> to_error();
   /// Flushes both queues; all CQEs are written when it returns. All indexes are then 0, and so is the retired record.
@@ -99,19 +110,22 @@ class KernelQp {
 
  private:
   friend class KernelDevice;
-  KernelQp(KernelDevice& kernel, std::uint32_t qpn, bool privileged, DmaMemory send_ring, DmaMemory receive_ring,
+  KernelQp(KernelDevice& kernel, std::uint32_t qpn, const QpSpec& spec, DmaMemory send_ring, DmaMemory receive_ring,
            DmaBlock retired)
-      : kernel_(kernel), qpn_(qpn), privileged_(privileged), send_ring_(std::move(send_ring)), receive_ring_(std::move(receive_ring)),
+      : kernel_(kernel), qpn_(qpn), type_(spec.type), privileged_(spec.uar == hw::kKernelUar), send_ring_(std::move(send_ring)), receive_ring_(std::move(receive_ring)),
         retired_(retired) {}
 
-  Result<void> modify(hw::QpState next, const QpConnection& connection);
+  static void merge(QpConnection& known, QpAttributes given, const QpConnection& attributes);
 
   KernelDevice& kernel_;
   const std::uint32_t qpn_;
+  const hw::QpType type_;
   const bool privileged_;  ///< On the kernel driver's UAR
   DmaMemory send_ring_;
   DmaMemory receive_ring_;
   const DmaBlock retired_;
+  QpConnection connection_;                   ///< Attributes that the device has
+  hw::QpState state_ = hw::QpState::kReset;   ///< As the driver moved it last; the device may have gone to SQE or ERR since
   bool live_ = true;
 };
 

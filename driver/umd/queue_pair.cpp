@@ -141,8 +141,14 @@ void QueuePair::decode() {
 }
 
 void QueuePair::on_event(const hw::Eqe& eqe) {
-  const bool last = static_cast<hw::EqeType>(eqe.event_type) == hw::EqeType::kLastWqeReached;
-  (last ? last_wqe_reached_ : failed_).store(true);
+  switch (static_cast<hw::EqeType>(eqe.event_type)) {
+    case hw::EqeType::kQpFatal:
+    case hw::EqeType::kQpRequestError:
+    case hw::EqeType::kQpAccessError: failed_.store(true); break;
+    case hw::EqeType::kLastWqeReached: last_wqe_reached_.store(true); break;
+    default: break;
+  }
+  if (on_event_) on_event_(eqe);
 }
 
 }  // namespace rnic::umd

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 
@@ -34,6 +35,8 @@ class QueuePair final : public kmd::EventSink {
     bool general_service{};  ///< QP1: type UD, in the kernel driver's own context
     QueueCapacity capacity{};  ///< Exact, except at least 4 segments (decisions 37)
     void* context{};         ///< Comes back in the completions
+    /// Called with every event of the queue pair, as kmd::EventSink.
+    std::function<void(const hw::Eqe&)> on_event{};
     /// Fast registrations may be posted. They name DMA addresses, so this is for the kernel's own queue pairs only.
     bool fast_register{};
   };
@@ -71,6 +74,11 @@ class QueuePair final : public kmd::EventSink {
   [[nodiscard]] Result<void> to_connected(const kmd::QpConnection& connection);
   [[nodiscard]] Result<void> connect(const kmd::QpConnection& connection);
 
+  /// Stops the send queue behind what it has started (SQD), and lets it go on. Sends may be posted meanwhile. `notify`: an event
+  /// SqDrained when what was started is complete. Errors: kInvalidState (not connected), those of KernelQp.
+  [[nodiscard]] Result<void> drain(bool notify);
+  [[nodiscard]] Result<void> resume();
+
   /// Cancels everything posted (decisions 9): an idle queue pair stays usable, any other goes to the error state.
   [[nodiscard]] Result<void> flush();
 
@@ -83,7 +91,7 @@ class QueuePair final : public kmd::EventSink {
  private:
   QueuePair(std::shared_ptr<ProcessContext> process, const Spec& spec, const QueueCapacity& granted)
       : process_(std::move(process)), type_(spec.type), send_cq_(spec.send_cq), receive_cq_(spec.receive_cq),
-        shared_receives_(spec.shared_receives), granted_(granted) {}
+        shared_receives_(spec.shared_receives), on_event_(spec.on_event), granted_(granted) {}
 
   template <typename Request>
   Result<void> post_to_send_queue(const Request& request);
@@ -100,6 +108,7 @@ class QueuePair final : public kmd::EventSink {
   const std::shared_ptr<CompletionQueue> send_cq_;
   const std::shared_ptr<CompletionQueue> receive_cq_;
   const std::shared_ptr<SharedReceiveQueue> shared_receives_;
+  const std::function<void(const hw::Eqe&)> on_event_;
   const QueueCapacity granted_;
   std::unique_ptr<kmd::KernelQp> kernel_qp_;
   std::unique_ptr<SendQueue> send_;

@@ -40,6 +40,22 @@ Result<void> QueuePair::connect(const kmd::QpConnection& connection) {
   return to_connected(connection);
 }
 
+Result<void> QueuePair::drain(bool notify) {
+  if (!begin_change()) return Error::kInvalidState;
+  Result<void> done = Error::kInvalidState;
+  if (state() == State::kConnected) done = kernel_qp_->to_sqd(notify);
+  end_change();
+  return done;
+}
+
+Result<void> QueuePair::resume() {
+  if (!begin_change()) return Error::kInvalidState;
+  Result<void> done = Error::kInvalidState;
+  if (state() == State::kConnected) done = kernel_qp_->resume();
+  end_change();
+  return done;
+}
+
 Result<void> QueuePair::flush() {
   if (!begin_change()) return Error::kInvalidState;
   send_->ring_deferred();

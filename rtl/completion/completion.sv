@@ -10,9 +10,10 @@
 /// silent, the retired index in every CQE; when silent WQEs have retired and no CQE follows (16 in
 /// a row, or the queue is then empty), a retired_record is written. A failed WQE gets its CQE even
 /// if silent, once all before it have retired, and then the QP goes to the error state.
-/// error_path sets both contexts to ERR, writes a QpFatal event (unless quiet) and flushes: a CQE
+/// error_path sets both contexts to ERR, writes an event (unless quiet) and flushes: a CQE
 /// WrFlushErr for every posted send WQE from retire_idx on and every receive WQE from rq_done on,
-/// silent or not, in order; doorbells that come later (flush_req) are flushed as well.
+/// silent or not, in order; doorbells that come later (flush_req) are flushed as well. It also makes
+/// the events of QPs that are not errors: drained_*, established_*.
 /// The CQ engine checks for overrun (a CQ that is exactly full is legal), writes the CQE, and makes
 /// the event that an arm asks for: an arm fires at once for entries newer than the last event. An
 /// overrun stops the CQ, makes a CqError event, and puts the QP that hit it in the error state.
@@ -54,6 +55,15 @@ module completion (
     input  wire rnic_pkg::eqe_req_t        srq_eqe_data_i,
     input  wire logic                      srq_taken_i,
     input  wire logic                      srq_refused_i,
+    // Send queue drained in SQD; first packet in RTR; pulses
+    input  wire logic                      drained_valid_i,
+    input  wire logic [7:0]                drained_qp_i,
+    input  wire logic                      established_valid_i,
+    input  wire logic [7:0]                established_qp_i,
+    // Events of the device and of the port
+    input  wire logic                      device_eqe_valid_i,
+    output logic                           device_eqe_ready_o,
+    input  wire rnic_pkg::eqe_req_t        device_eqe_data_i,
     output logic                           rsp_cmd_valid_o,
     input  wire logic                      rsp_cmd_ready_i,
     output rnic_pkg::rsp_cmd_t             rsp_cmd_data_o,
@@ -278,6 +288,10 @@ module completion (
       .error_data_i    ({qp_error_data_i, fault_error, post_error, retire_error}),
       .dead_valid_i    (dead_valid),
       .dead_qp_i       (dead_qp),
+      .drained_valid_i,
+      .drained_qp_i,
+      .established_valid_i,
+      .established_qp_i,
       .flush_valid_i   ({flush_req_valid_i, rq_flush_valid}),
       .flush_ready_o   ({flush_req_ready_o, rq_flush_ready}),
       .flush_qp_i      ({flush_req_qp_i, rq_flush_qp}),
@@ -363,6 +377,9 @@ module completion (
       .msix_valid_o,
       .msix_ready_i,
       .msix_vector_o,
+      .device_eqe_valid_i,
+      .device_eqe_ready_o,
+      .device_eqe_data_i,
       .dead_valid_o       (dead_valid),
       .dead_qp_o          (dead_qp),
       .stage_enter_o      (enter[2:1]),

@@ -2,7 +2,7 @@
 `include "assert.svh"
 
 /// Completion queues: their contexts, the CQE writer, CQ doorbells, and the events of both on one
-/// stream to the EQ engine. The event of an entry is offered only after the write of the entry has
+/// stream to the EQ engine; the timers of event moderation. The event of an entry is offered only after the write of the entry has
 /// been accepted by wr.
 module cq_engine (
     input  wire logic                clk_i,
@@ -51,6 +51,11 @@ module cq_engine (
   logic [1:0] eqe_valid, eqe_ready;
   rnic_pkg::eqe_req_t writer_eqe, doorbell_eqe;
   logic unused_last, unused_source;
+  logic [1:0] timer_valid;
+  logic [15:0] timer_cqn;
+  logic [31:0] timer_period;
+  logic expired_valid, expired_ready;
+  logic [7:0] expired_cqn;
 
   assign acq_valid[2]      = admin_acq_valid_i;
   assign rel_valid[2]      = admin_rel_valid_i;
@@ -102,6 +107,9 @@ module cq_engine (
       .eqe_valid_o    (eqe_valid[0]),
       .eqe_ready_i    (eqe_ready[0]),
       .eqe_data_o     (writer_eqe),
+      .timer_valid_o  (timer_valid[0]),
+      .timer_cqn_o    (timer_cqn[7:0]),
+      .timer_period_o (timer_period[15:0]),
       .qp_dead_valid_o,
       .qp_dead_qp_o,
       .event_cqe_o,
@@ -115,6 +123,9 @@ module cq_engine (
       .doorbell_valid_i,
       .doorbell_ready_o,
       .doorbell_data_i,
+      .expired_valid_i(expired_valid),
+      .expired_ready_o(expired_ready),
+      .expired_cqn_i  (expired_cqn),
       .acq_valid_o    (acq_valid[1]),
       .acq_ready_i    (acq_ready[1]),
       .acq_index_o    (doorbell_index),
@@ -127,8 +138,22 @@ module cq_engine (
       .eqe_valid_o    (eqe_valid[1]),
       .eqe_ready_i    (eqe_ready[1]),
       .eqe_data_o     (doorbell_eqe),
+      .timer_valid_o  (timer_valid[1]),
+      .timer_cqn_o    (timer_cqn[15:8]),
+      .timer_period_o (timer_period[31:16]),
       .event_taken_o  (event_doorbell_o),
       .event_refused_o
+  );
+
+  cq_timer u_timer (
+      .clk_i,
+      .rst_ni,
+      .start_valid_i  (timer_valid),
+      .start_cqn_i    (timer_cqn),
+      .start_period_i (timer_period),
+      .expired_valid_o(expired_valid),
+      .expired_ready_i(expired_ready),
+      .expired_cqn_o  (expired_cqn)
   );
 
   stream_arbiter #(

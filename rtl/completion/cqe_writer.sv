@@ -3,10 +3,14 @@
 
 /// Writes CQEs in the order of its input, one at a time: borrow the CQ, write the entry, move the
 /// producer index, give the CQ back, and then make the event that a pending arm asks for. An item
-/// with is_event set asks only for the QpFatal event of a QP, which goes to the EQ of the CQ named.
+/// with is_event set asks only for an event of a QP (EqeType in the opcode), which goes to the EQ of
+/// the CQ named.
 /// A CQ that is full when an entry comes has overrun: it takes no more entries, its error event
 /// answers every arm, and every QP that reports to it from then on is named on qp_dead. Entries of
 /// a flush name nobody: their QP is in the error state.
+///
+/// An event may be held back by moderation (cq_due): then the CQ's timer is started, if it has one.
+/// Slots and phase count from `origin`, so that a ring which ResizeCq gave begins at slot 0, phase 1.
 ///
 /// notified_pi trails pi by less than 2^23 entries and solicited_pi never trails notified_pi, so
 /// that "newer than the last event" is inequality, however long nobody asks for events. Entries
@@ -34,6 +38,10 @@ module cqe_writer (
     output logic                     eqe_valid_o,
     input  wire logic                eqe_ready_i,
     output rnic_pkg::eqe_req_t       eqe_data_o,
+    // Starts the timer of the CQ; a pulse
+    output logic                     timer_valid_o,
+    output logic [7:0]               timer_cqn_o,
+    output logic [15:0]              timer_period_o,
     output logic                     qp_dead_valid_o,
     output logic [7:0]               qp_dead_qp_o,
     output logic                     event_cqe_o,
@@ -54,11 +62,11 @@ module cqe_writer (
   } state_e;
   state_e state_q, state_d;
 
-  rnic_pkg::cq_ctx_t ctx_q;
+  rnic_pkg::cq_ctx_t ctx_q, grown;
   rnic_pkg::cqe_t cqe;
   logic [63:0] timestamp_q;
   logic [23:0] depth, next_pi, age;
-  logic full, good, overruns, dead, solicits, fire, has_eqe;
+  logic full, good, overruns, dead, solicits, due, held, fire, start, has_eqe;
 
   assign depth    = 24'd1 << ctx_q.log_depth;
   assign full     = (ctx_q.pi - ctx_q.ci) == depth;
@@ -68,8 +76,13 @@ module cqe_writer (
                     item_data_i.status != rnic_pkg::CqeStatusWrFlushErr;
   assign solicits = item_data_i.status != rnic_pkg::CqeStatusSuccess ||
                     (item_data_i.is_receive && item_data_i.solicited);
-  assign fire     = good && (ctx_q.arm == rnic_pkg::CqArmAny ||
-                             (ctx_q.arm == rnic_pkg::CqArmSolicited && solicits));
+  cq_due u_due (
+      .ctx_i (grown),
+      .due_o (due),
+      .held_o(held)
+  );
+  assign fire     = good && due && !held;
+  assign start    = good && held && ctx_q.moderate_period != '0 && !ctx_q.timing;
   assign has_eqe  = fire || overruns || (item_is_event_i && ctx_q.in_use);
   assign next_pi  = ctx_q.pi + 1'b1;
   assign age      = next_pi - ctx_q.notified_pi;
@@ -77,35 +90,40 @@ module cqe_writer (
   logic unused_age;
   assign unused_age = ^age[22:0];
 
-  always_comb begin : p_context
+  // The context with the entry in it.
+  always_comb begin : p_grown
     logic too_old;
-    too_old    = age[23];
-    rel_data_o = ctx_q;
-    if (overruns) begin
-      rel_data_o.overrun      = 1'b1;
-      rel_data_o.arm          = rnic_pkg::CqArmNone;
-      rel_data_o.notified_pi  = ctx_q.pi;
-      rel_data_o.solicited_pi = ctx_q.pi;
-    end else begin
-      rel_data_o.pi = next_pi;
-      if (fire) begin
-        rel_data_o.arm          = rnic_pkg::CqArmNone;
-        rel_data_o.notified_pi  = next_pi;
-        rel_data_o.solicited_pi = next_pi;
-      end else begin
-        if (too_old) rel_data_o.notified_pi = ctx_q.notified_pi + 1'b1;
-        if (solicits) begin
-          rel_data_o.solicited_pi = next_pi;
-        end else if (too_old && ctx_q.solicited_pi == ctx_q.notified_pi) begin
-          rel_data_o.solicited_pi = ctx_q.solicited_pi + 1'b1;
-        end
-      end
+    too_old  = age[23];
+    grown    = ctx_q;
+    grown.pi = next_pi;
+    if (too_old) grown.notified_pi = ctx_q.notified_pi + 1'b1;
+    if (solicits) begin
+      grown.solicited_pi = next_pi;
+    end else if (too_old && ctx_q.solicited_pi == ctx_q.notified_pi) begin
+      grown.solicited_pi = ctx_q.solicited_pi + 1'b1;
     end
   end
 
+  always_comb begin
+    rel_data_o = grown;
+    if (start) rel_data_o.timing = 1'b1;
+    if (overruns) rel_data_o = ctx_q;
+    if (overruns) rel_data_o.overrun = 1'b1;
+    if (fire || overruns) begin
+      rel_data_o.arm          = rnic_pkg::CqArmNone;
+      rel_data_o.notified_pi  = rel_data_o.pi;
+      rel_data_o.solicited_pi = rel_data_o.pi;
+      rel_data_o.timing       = 1'b0;
+    end
+  end
+  assign timer_valid_o  = rel_valid_o && rel_ready_i && start;
+  assign timer_cqn_o    = item_data_i.cqn;
+  assign timer_period_o = ctx_q.moderate_period;
+
   always_comb begin : p_entry
-    logic [23:0] slot;
-    slot              = ctx_q.pi & (depth - 24'd1);
+    logic [23:0] place, slot;
+    place             = ctx_q.pi - ctx_q.origin;
+    slot              = place & (depth - 24'd1);
     cqe               = '0;
     cqe.status        = item_data_i.status;
     cqe.opcode        = item_data_i.opcode;
@@ -122,7 +140,7 @@ module cqe_writer (
     cqe.grh             = item_data_i.grh;
     cqe.source_qpn      = item_data_i.source_qpn;
     cqe.timestamp     = timestamp_q;
-    cqe.phase         = !ctx_q.pi[ctx_q.log_depth];
+    cqe.phase         = !place[ctx_q.log_depth];
     wr_data_o         = '0;
     wr_data_o.addr    = ctx_q.base + {34'd0, slot, 6'd0};
     wr_data_o.length  = 13'd64;

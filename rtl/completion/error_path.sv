@@ -2,7 +2,7 @@
 `include "assert.svh"
 
 /// Errors, flushes and resets: gathers the causes of errors, puts QPs in the error state, makes the
-/// CQEs of their flush, and tells when nothing of a QP is left.
+/// CQEs of their flush, makes the events of QPs, and tells when nothing of a QP is left.
 ///
 /// The CQ engine and the flush requests join sets that always have room: the CQ engine must never
 /// wait for this block, because this block waits for the CQ engine and for contexts whose holders
@@ -17,6 +17,11 @@ module error_path (
     // QPs whose CQE was lost to an overrun; always taken
     input  wire logic                dead_valid_i,
     input  wire logic [7:0]          dead_qp_i,
+    // QPs whose send queue is drained (SQD), and to which the first packet has come (RTR): events
+    input  wire logic                drained_valid_i,
+    input  wire logic [7:0]          drained_qp_i,
+    input  wire logic                established_valid_i,
+    input  wire logic [7:0]          established_qp_i,
     // QPs in the error state with new WQEs: 0 receive doorbells, 1 send queue
     input  wire logic [1:0]          flush_valid_i,
     output logic [1:0]               flush_ready_o,
@@ -66,6 +71,8 @@ module error_path (
   logic [1:0] unused_error_source, unused_flush_source;
   rnic_pkg::qp_error_t error_data;
   logic dead_valid, dead_ready, dead_member;
+  logic drained_valid, drained_member, established_valid, established_member, notice_ready;
+  logic [7:0] drained_qp, established_qp, job_event_type;
   logic [7:0] dead_qp;
   logic again_valid, again_ready, join_valid, flush_valid, flush_ready, flush_member;
   logic [7:0] again_qp, join_qp, flush_qp;
@@ -103,6 +110,30 @@ module error_path (
       .out_qp_o      (dead_qp),
       .query_qp_i    (qp_reset_qp_i),
       .query_member_o(dead_member)
+  );
+
+  qp_set u_drained (
+      .clk_i,
+      .rst_ni,
+      .join_valid_i  (drained_valid_i),
+      .join_qp_i     (drained_qp_i),
+      .out_valid_o   (drained_valid),
+      .out_ready_i   (notice_ready && drained_valid),
+      .out_qp_o      (drained_qp),
+      .query_qp_i    (qp_reset_qp_i),
+      .query_member_o(drained_member)
+  );
+
+  qp_set u_established (
+      .clk_i,
+      .rst_ni,
+      .join_valid_i  (established_valid_i),
+      .join_qp_i     (established_qp_i),
+      .out_valid_o   (established_valid),
+      .out_ready_i   (notice_ready && !drained_valid),
+      .out_qp_o      (established_qp),
+      .query_qp_i    (qp_reset_qp_i),
+      .query_member_o(established_member)
   );
 
   stream_arbiter #(
@@ -146,6 +177,11 @@ module error_path (
       .flush_valid_i   (flush_valid),
       .flush_ready_o   (flush_ready),
       .flush_qp_i      (flush_qp),
+      .notice_valid_i  (drained_valid || established_valid),
+      .notice_ready_o  (notice_ready),
+      .notice_qp_i     (drained_valid ? drained_qp : established_qp),
+      .notice_type_i   (drained_valid ? rnic_pkg::EqeTypeSqDrained :
+                                        rnic_pkg::EqeTypeCommEstablished),
       .again_valid_o   (again_valid),
       .again_ready_i   (again_ready),
       .again_qp_o      (again_qp),
@@ -178,6 +214,7 @@ module error_path (
       .job_qp_o        (job_qp),
       .job_qpn_o       (job_qpn),
       .job_event_o     (job_event),
+      .job_event_type_o(job_event_type),
       .job_status_o    (job_status),
       .job_send_cqn_o  (job_send_cqn),
       .job_send_first_o(job_send_first),
@@ -198,6 +235,7 @@ module error_path (
       .job_qp_i        (job_qp),
       .job_qpn_i       (job_qpn),
       .job_event_i     (job_event),
+      .job_event_type_i(job_event_type),
       .job_status_i    (job_status),
       .job_send_cqn_i  (job_send_cqn),
       .job_send_first_i(job_send_first),
@@ -214,7 +252,7 @@ module error_path (
       .busy_qp_o       (flush_busy_qp)
   );
 
-  assign reset_busy = dead_member || flush_member || (join_valid && join_qp == qp_reset_qp_i) ||
+  assign reset_busy = dead_member || flush_member || drained_member || established_member || (join_valid && join_qp == qp_reset_qp_i) ||
                       (error_busy && error_busy_qp == qp_reset_qp_i) ||
                       (flush_busy && flush_busy_qp == qp_reset_qp_i);
 

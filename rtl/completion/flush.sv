@@ -1,9 +1,9 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Carries out a job of qp_error: the QpFatal event, then a CQE WrFlushErr for each send WQE and
-/// each receive WQE of the job, in order, then the LastWqeReached event. An event's type is in
-/// `opcode`. Other QPs' CQEs go between these: this block is one
+/// Carries out a job of qp_error: an event (EqeType in `opcode`), then a CQE WrFlushErr for each send
+/// WQE and each receive WQE of the job, in order, then the LastWqeReached event. Other QPs' CQEs go
+/// between these: this block is one
 /// source of many.
 module flush (
     input  wire logic               clk_i,
@@ -13,6 +13,7 @@ module flush (
     input  wire logic [7:0]         job_qp_i,
     input  wire logic [23:0]        job_qpn_i,
     input  wire logic               job_event_i,
+    input  wire logic [7:0]         job_event_type_i,
     input  wire logic [7:0]         job_status_i,
     input  wire logic [7:0]         job_send_cqn_i,
     input  wire logic [15:0]        job_send_first_i,
@@ -31,7 +32,7 @@ module flush (
   logic event_q, last_q;
   logic [4:0] send_count_q, recv_count_q;
   logic [15:0] send_index_q, recv_index_q;
-  logic [7:0] qp_q, status_q, send_cqn_q, recv_cqn_q;
+  logic [7:0] qp_q, status_q, event_type_q, send_cqn_q, recv_cqn_q;
   logic [23:0] qpn_q;
   logic is_send;
 
@@ -47,8 +48,8 @@ module flush (
     cqe_data_o.qpn = qpn_q;
     if (event_q) begin
       cqe_data_o.cqn    = send_cqn_q;
-      cqe_data_o.opcode = rnic_pkg::EqeTypeQpFatal;
       cqe_data_o.status = status_q;
+      cqe_data_o.opcode = event_type_q;
     end else if (cqe_is_event_o) begin
       cqe_data_o.cqn    = recv_cqn_q;
       cqe_data_o.opcode = rnic_pkg::EqeTypeLastWqeReached;
@@ -74,6 +75,7 @@ module flush (
       qpn_q        <= job_qpn_i;
       status_q     <= job_status_i;
       event_q      <= job_event_i;
+      event_type_q <= job_event_type_i;
       send_cqn_q   <= job_send_cqn_i;
       send_index_q <= job_send_first_i;
       send_count_q <= job_send_count_i;

@@ -3,14 +3,16 @@
 
 /// Puts QPs in the error state and plans their flush.
 ///
-/// Three kinds of work, in turn: an error (with its cause), a QP whose CQE an overrun CQ has lost,
-/// a QP in the error state with WQEs to flush. Each turn borrows the send context, then the receive
+/// Four kinds of work, in turn: an error (with its cause), a QP whose CQE an overrun CQ has lost,
+/// a QP in the error state with WQEs to flush, a QP of which the host is to be told something
+/// (notice, EqeType) and nothing else. Each turn borrows the send context, then the receive
 /// context; an error sets both to ERR, and every side in ERR gives up to Chunk of its WQEs as a job
 /// to the flush block. What is left joins the flush queue again, so that a long queue does not hold
 /// up another QP. A send queue with a memory operation under way is not flushed: the send queue
 /// asks for that when it is over. The event is asked for when the receive side was not in ERR yet:
-/// it is only ever set here, while retire sets the send side by itself. An error of a QP in RESET
-/// is stale, unless the host asks (quiet).
+/// it is only ever set here, while retire sets the send side by itself. An error with send_only, and
+/// a QP in SQE in the flush queue, flush the send queue of a QP whose receive side goes on; it stays
+/// in SQE. An error of a QP in RESET is stale, unless the host asks (quiet).
 ///
 /// Receive WQEs are given up only when the packets of the QP that were in the receive engine have
 /// left it (rx_mark, rx_gone): before that, it may still write to their buffers. Until then the QP
@@ -29,6 +31,10 @@ module qp_error (
     input  wire logic                flush_valid_i,
     output logic                     flush_ready_o,
     input  wire logic [7:0]          flush_qp_i,
+    input  wire logic                notice_valid_i,
+    output logic                     notice_ready_o,
+    input  wire logic [7:0]          notice_qp_i,
+    input  wire logic [7:0]          notice_type_i,
     output logic                     again_valid_o,
     input  wire logic                again_ready_i,
     output logic [7:0]               again_qp_o,
@@ -63,6 +69,7 @@ module qp_error (
     output logic [7:0]               job_qp_o,
     output logic [23:0]              job_qpn_o,
     output logic                     job_event_o,
+    output logic [7:0]               job_event_type_o,
     output logic [7:0]               job_status_o,
     output logic [7:0]               job_send_cqn_o,
     output logic [15:0]              job_send_first_o,
@@ -99,19 +106,20 @@ module qp_error (
   rnic_pkg::qp_error_t work, work_q;
   rnic_pkg::send_ctx_t send_q;
   rnic_pkg::recv_ctx_t recv_q;
-  logic [2:0] grant;
-  logic is_error_q, send_err, send_flush, recv_err, take, more, job_sent_q, again_sent_q;
+  logic [3:0] grant;
+  logic [7:0] notice_type_q;
+  logic exists, is_notice_q, is_error_q, send_err, send_flush, recv_err, take, more;
+  logic job_sent_q, again_sent_q, gone_q;
   logic [15:0] send_left, recv_left, recv_first;
   logic [19:0] mark, mark_q, ahead;
-  logic gone_q;
   logic [4:0] send_count, recv_count;
 
   rr_arbiter #(
-      .N(3)
+      .N(4)
   ) u_choice (
       .clk_i,
       .rst_ni,
-      .request_i({flush_valid_i, dead_valid_i, error_valid_i}),
+      .request_i({notice_valid_i, flush_valid_i, dead_valid_i, error_valid_i}),
       .advance_i(state_q == StIdle),
       .grant_o  (grant)
   );
@@ -119,6 +127,7 @@ module qp_error (
   assign error_ready_o = state_q == StIdle && grant[0];
   assign dead_ready_o  = state_q == StIdle && grant[1];
   assign flush_ready_o = state_q == StIdle && grant[2];
+  assign notice_ready_o = state_q == StIdle && grant[3];
 
   always_comb begin
     work = error_data_i;
@@ -126,15 +135,22 @@ module qp_error (
       work.qp     = dead_qp_i;
       work.status = rnic_pkg::CqeStatusFatalErr;
       work.quiet  = 1'b0;
+      work.send_only = 1'b0;
+      work.responder = 1'b0;
     end else if (grant[2]) begin
       work.qp     = flush_qp_i;
       work.status = rnic_pkg::CqeStatusWrFlushErr;
+      work.quiet  = 1'b1;
+    end else if (grant[3]) begin
+      work        = '0;
+      work.qp     = notice_qp_i;
       work.quiet  = 1'b1;
     end
   end
 
   // Side in the error state after this turn, and the WQEs that this turn takes from it.
   assign send_err   = send_q.in_use && (send_q.state == rnic_pkg::QpStateErr ||
+                      send_q.state == rnic_pkg::QpStateSqe ||
                       (is_error_q && (work_q.quiet || send_q.state != rnic_pkg::QpStateReset)));
   assign recv_err   = recv_q.in_use && (recv_q.state == rnic_pkg::QpStateErr ||
                       (is_error_q && (work_q.quiet || recv_q.state != rnic_pkg::QpStateReset)));
@@ -157,7 +173,9 @@ module qp_error (
 
   always_comb begin
     send_rel_data_o                = send_q;
-    send_rel_data_o.state          = rnic_pkg::QpStateErr;
+    if (send_q.state != rnic_pkg::QpStateSqe || is_error_q) begin
+      send_rel_data_o.state = rnic_pkg::QpStateErr;
+    end
     send_rel_data_o.retire_idx     = send_q.retire_idx + {11'd0, send_count};
     send_rel_data_o.exec_idx       = send_q.pi;
     send_rel_data_o.msg_active     = 1'b0;
@@ -184,7 +202,19 @@ module qp_error (
   assign job_valid_o      = state_q == StJob && !job_sent_q;
   assign job_qp_o         = work_q.qp;
   assign job_qpn_o        = send_q.qpn;
-  assign job_event_o      = recv_err && recv_q.state != rnic_pkg::QpStateErr && !work_q.quiet;
+  assign exists           = send_q.in_use && send_q.state != rnic_pkg::QpStateReset;
+  assign job_event_o      = is_notice_q ? exists :
+                            recv_err && recv_q.state != rnic_pkg::QpStateErr && !work_q.quiet;
+  always_comb begin
+    job_event_type_o = rnic_pkg::EqeTypeQpFatal;
+    if (work_q.responder && work_q.status == rnic_pkg::CqeStatusRemInvReqErr) begin
+      job_event_type_o = rnic_pkg::EqeTypeQpRequestError;
+    end
+    if (work_q.responder && work_q.status == rnic_pkg::CqeStatusRemAccessErr) begin
+      job_event_type_o = rnic_pkg::EqeTypeQpAccessError;
+    end
+    if (is_notice_q) job_event_type_o = notice_type_q;
+  end
   assign job_status_o     = work_q.status;
   assign job_send_cqn_o   = send_q.cqn;
   assign job_send_first_o = send_q.retire_idx;
@@ -223,7 +253,9 @@ module qp_error (
     state_q <= state_d;
     if (take) begin
       work_q     <= work;
-      is_error_q <= !grant[2];
+      is_error_q <= grant[1] || (grant[0] && !work.send_only);
+      is_notice_q <= grant[3];
+      notice_type_q <= notice_type_i;
     end
     if (send_ctx_valid_i) send_q <= send_ctx_data_i;
     if (recv_ctx_valid_i) begin
@@ -239,6 +271,9 @@ module qp_error (
     end
     if (!rst_ni) state_q <= StIdle;
   end
+
+  logic unused_bits;
+  assign unused_bits = work_q.send_only;
 
   `ASSERT_HOLD(AgainHold, again_valid_o, again_ready_i, again_qp_o)
 endmodule

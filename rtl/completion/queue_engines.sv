@@ -41,6 +41,10 @@ module queue_engines (
     output logic                     msix_valid_o,
     input  wire logic                msix_ready_i,
     output logic [7:0]               msix_vector_o,
+    // Events of the device and of the port
+    input  wire logic                device_eqe_valid_i,
+    output logic                     device_eqe_ready_o,
+    input  wire rnic_pkg::eqe_req_t  device_eqe_data_i,
     output logic                     dead_valid_o,
     output logic [7:0]               dead_qp_o,
     // Stages CQEs (0) and writes (1)
@@ -58,8 +62,9 @@ module queue_engines (
   logic merged_valid, merged_ready, item_valid, item_ready, item_is_event;
   logic [ItemBits-1:0] merged_data;
   rnic_pkg::cqe_req_t item_data;
-  logic cq_eqe_valid, cq_eqe_ready, eqe_valid, eqe_ready, unused_eqe_last, unused_eqe_source;
-  rnic_pkg::eqe_req_t cq_eqe_data, eqe_data;
+  logic cq_eqe_valid, cq_eqe_ready, eqe_valid, eqe_ready, unused_eqe_last;
+  logic [1:0] unused_eqe_source;
+  rnic_pkg::eqe_req_t cq_eqe, eqe_data;
   logic cqe_wr_valid, cqe_wr_ready, eqe_wr_valid, eqe_wr_ready;
   rnic_pkg::dma_wr_t cqe_wr, eqe_wr;
   logic [7:0] eqe_vector;
@@ -139,7 +144,7 @@ module queue_engines (
       .wr_data_o        (cqe_wr),
       .eqe_valid_o      (cq_eqe_valid),
       .eqe_ready_i      (cq_eqe_ready),
-      .eqe_data_o       (cq_eqe_data),
+      .eqe_data_o       (cq_eqe),
       .qp_dead_valid_o  (dead_valid_o),
       .qp_dead_qp_o     (dead_qp_o),
       .event_cqe_o      (event_cqe),
@@ -150,15 +155,15 @@ module queue_engines (
   );
 
   stream_arbiter #(
-      .N    (2),
+      .N    (3),
       .Width(rnic_pkg::EqeReqBits)
   ) u_events (
       .clk_i,
       .rst_ni,
-      .in_valid_i  ({srq_eqe_valid_i, cq_eqe_valid}),
-      .in_ready_o  ({srq_eqe_ready_o, cq_eqe_ready}),
-      .in_last_i   (2'b11),
-      .in_data_i   ({srq_eqe_data_i, cq_eqe_data}),
+      .in_valid_i  ({device_eqe_valid_i, srq_eqe_valid_i, cq_eqe_valid}),
+      .in_ready_o  ({device_eqe_ready_o, srq_eqe_ready_o, cq_eqe_ready}),
+      .in_last_i   (3'b111),
+      .in_data_i   ({device_eqe_data_i, srq_eqe_data_i, cq_eqe}),
       .out_valid_o (eqe_valid),
       .out_ready_i (eqe_ready),
       .out_last_o  (unused_eqe_last),

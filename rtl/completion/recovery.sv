@@ -112,7 +112,8 @@ module recovery (
   assign psn    = (is_timer || is_fault || behind[23]) ? ctx_q.una_psn : work_q.psn;
   assign ahead  = psn - ctx_q.next_psn;
   assign open   = ahead[23];
-  assign live   = ctx_q.in_use && ctx_q.state == rnic_pkg::QpStateRts;
+  assign live   = ctx_q.in_use && (ctx_q.state == rnic_pkg::QpStateRts ||
+                                   ctx_q.state == rnic_pkg::QpStateSqd);
   assign known  = behind[23] || (!is_rnr && ctx_q.recovering && ctx_q.rec_psn == psn);
 
   assign wait_over     = is_timer && ctx_q.rnr_wait;

@@ -7,16 +7,18 @@
 /// A command borrows the send context, walks from the oldest WQE on, one a cycle, and gives the
 /// context back. CQEs are handed over during the walk, so that those of a QP stay in order with its
 /// flush. A failed WQE ends the walk and puts the send side in the error state at once; the other
-/// side and the flush follow through the error stream. Retired-index records: after 16 silent WQEs,
-/// or when the queue is empty, unless a CQE has told the host (decisions: "a slot is free when its
-/// request has retired"). Commands for a QP that does not exist, or is in RESET or in the error
-/// state, do nothing.
+/// side and the flush follow through the error stream. On UC and UD it is the state SQE, which
+/// stops the send queue alone (InfiniBand specification 10.3.1.6). Retired-index records: after 16
+/// silent WQEs, or when the queue is empty, unless a CQE has told the host (decisions: "a slot is
+/// free when its request has retired"). Commands for a QP that does not exist, or is in RESET, SQE
+/// or the error state, do nothing.
 ///
-/// Whenever the oldest unacknowledged PSN moves, the retry counts start again, and so does the timer
-/// (timer_valid_o, a pulse). Retry commands are passed on to recovery (recover_valid_o, a pulse) once
-/// all that they acknowledge has retired; so is a fault of a WQE that has retired, whose packets
-/// were sent again for nothing. hold_i keeps the next command back; while idle_o and hold_i are high
-/// the entry of WQE peek_index_i of peek_qp_i can be read: it is on peek_* a cycle after peek_en_i.
+/// Whenever the oldest unacknowledged PSN moves, the retry counts start again, and so does the
+/// timer (timer_valid_o, a pulse). Retry commands are passed on to recovery (recover_valid_o, a
+/// pulse) once all that they acknowledge has retired; so is a fault of a WQE that has retired,
+/// whose packets were sent again for nothing. hold_i keeps the next command back; while idle_o and
+/// hold_i are high the entry of WQE peek_index_i of peek_qp_i can be read: it is on peek_* a cycle
+/// after peek_en_i.
 module retire (
     input  wire logic                  clk_i,
     input  wire logic                  rst_ni,
@@ -121,7 +123,8 @@ module retire (
   always_comb begin : p_load
     logic [15:0] command_age, recorded_age;
     live      = ctx_data_i.in_use && ctx_data_i.state != rnic_pkg::QpStateReset &&
-                ctx_data_i.state != rnic_pkg::QpStateErr;
+                ctx_data_i.state != rnic_pkg::QpStateErr &&
+                ctx_data_i.state != rnic_pkg::QpStateSqe;
     named     = cmd_data_i.psn + 24'd1;
     if (cmd_data_i.command == rnic_pkg::RetireCommandFail ||
         cmd_data_i.command == rnic_pkg::RetireCommandRetry) begin
@@ -215,9 +218,10 @@ module retire (
   end
 
   always_comb begin
-    error_data_o        = '0;
-    error_data_o.qp     = cmd_data_i.qp;
-    error_data_o.status = ctx_q.fault_status;
+    error_data_o           = '0;
+    error_data_o.qp        = cmd_data_i.qp;
+    error_data_o.status    = ctx_q.fault_status;
+    error_data_o.send_only = ctx_q.qp_type != rnic_pkg::QpTypeRc;
   end
 
   // Read data moves una_psn by itself, and the timer with it.
@@ -287,7 +291,8 @@ module retire (
       ctx_q.silent_run <= silent ? ctx_q.silent_run + 1'b1 : '0;
       if (failed) begin
         failed_q           <= 1'b1;
-        ctx_q.state        <= rnic_pkg::QpStateErr;
+        ctx_q.state        <= (ctx_q.qp_type == rnic_pkg::QpTypeRc) ? rnic_pkg::QpStateErr :
+                                                                      rnic_pkg::QpStateSqe;
         ctx_q.fault_status <= fail_status;
         if (!in_table) begin
           ctx_q.exec_idx   <= next_idx;

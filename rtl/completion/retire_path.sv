@@ -77,6 +77,7 @@ module retire_path (
     fault_error        = '0;
     fault_error.qp     = tx_fault_data_i.qp;
     fault_error.status = rnic_pkg::CqeStatusRemAccessErr;
+    fault_error.responder = 1'b1;
   end
   assign fault_valid      = tx_fault_valid_i && !tx_fault_data_i.responder;
   assign error_valid_o[1] = tx_fault_valid_i && tx_fault_data_i.responder;

@@ -102,6 +102,7 @@ module rx_verdict (
     error_o        = '0;
     error_o.qp     = done_i.qp;
     error_o.status = receive_fault ? local_status : rnic_pkg::CqeStatusRemAccessErr;
+    error_o.responder = 1'b1;
 
     if (!done_i.fault) begin
       unique case (done_i.action)

@@ -117,13 +117,20 @@ package rnic_pkg;
   localparam logic [7:0] CqeStatusRnrRetryExcErr = 8'd13;  // RNR retries exhausted
   localparam logic [7:0] CqeStatusFatalErr = 8'd19;  // DMA failed
 
-  // EqeType: Kind of an event.
+  // EqeType: Kind of an event. From 0x10 on: 0x10 + enum ibv_event_type. Events of a QP go to the EQ of its send CQ, those of the device and the port to EQ 0.
   localparam logic [7:0] EqeTypeCompletion = 8'd1;  // An armed CQ got an entry
   localparam logic [7:0] EqeTypeCqError = 8'd2;  // CQ overrun
-  localparam logic [7:0] EqeTypeQpFatal = 8'd3;  // QP moved to the error state
-  localparam logic [7:0] EqeTypeSrqLimit = 8'd4;  // Fewer WQEs are left on an SRQ than its limit says; the limit is disarmed
-  localparam logic [7:0] EqeTypeSrqError = 8'd5;  // A WQE of an SRQ could not be read: the SRQ gives no more (SRQ catastrophic error, InfiniBand specification 11.6.3.3)
-  localparam logic [7:0] EqeTypeLastWqeReached = 8'd6;  // QP on an SRQ in the error state: it has completed the last WQE it had taken, and takes no more (11.6.3.1)
+  localparam logic [7:0] EqeTypeQpFatal = 8'd3;  // QP moved to the error state: a request of its own failed, or a CQ of it overran
+  localparam logic [7:0] EqeTypeQpRequestError = 8'd18;  // QP moved to the error state: the peer sent an invalid request
+  localparam logic [7:0] EqeTypeQpAccessError = 8'd19;  // QP moved to the error state: the peer asked for memory that it may not use
+  localparam logic [7:0] EqeTypeCommEstablished = 8'd20;  // First packet of the peer, while the QP is in RTR
+  localparam logic [7:0] EqeTypeSqDrained = 8'd21;  // QP in SQD: all requests that were started are complete
+  localparam logic [7:0] EqeTypeDeviceFatal = 8'd24;  // Admin queue stopped: its DMA failed
+  localparam logic [7:0] EqeTypePortActive = 8'd25;  // The link came up
+  localparam logic [7:0] EqeTypePortError = 8'd26;  // The link went down
+  localparam logic [7:0] EqeTypeSrqError = 8'd30;  // A WQE of an SRQ could not be read: the SRQ gives no more (SRQ catastrophic error, InfiniBand specification 11.6.3.3)
+  localparam logic [7:0] EqeTypeSrqLimit = 8'd31;  // Fewer WQEs are left on an SRQ than its limit says; the limit is disarmed
+  localparam logic [7:0] EqeTypeLastWqeReached = 8'd32;  // QP on an SRQ in the error state: it has completed the last WQE it had taken, and takes no more (11.6.3.1)
 
   // CqArm: Command of a CQ doorbell. A pending arm is never downgraded: Any over Solicited over Errors.
   localparam logic [1:0] CqArmNone = 2'd0;  // Only the consumer index
@@ -148,6 +155,8 @@ package rnic_pkg;
   localparam logic [7:0] AdminOpcodeCreateCq = 8'd32;  // admin_create_cq
   localparam logic [7:0] AdminOpcodeDestroyCq = 8'd33;  // Refused with InUse while a QP uses it
   localparam logic [7:0] AdminOpcodeQueryCq = 8'd34;  // admin_queue_state
+  localparam logic [7:0] AdminOpcodeModifyCq = 8'd35;  // admin_modify_cq: event moderation
+  localparam logic [7:0] AdminOpcodeResizeCq = 8'd36;  // admin_resize_cq; answers with admin_queue_state, in which producer_index is the index of the first entry in the new ring. TooSmall: more entries are there than the new ring holds; BadState: the CQ has overrun. The CQ is then as before
   localparam logic [7:0] AdminOpcodeCreateMr = 8'd48;  // admin_create_mr
   localparam logic [7:0] AdminOpcodeDestroyMr = 8'd49;  // `number` is the key. Refused with InUse while windows are bound to it. When it completes no DMA for that key can start or is under way
   localparam logic [7:0] AdminOpcodeQueryMr = 8'd50;  // admin_mr_state; of any entry: region, window, fast-register region
@@ -157,7 +166,7 @@ package rnic_pkg;
   localparam logic [7:0] AdminOpcodeDestroyFastMr = 8'd54;  // As DestroyMr; fast registrations change the tag, so it is not looked at
   localparam logic [7:0] AdminOpcodeCreateQp = 8'd64;  // admin_create_qp; the QP is in RESET. QPN 1 is the general service interface (QP1): type Ud, UAR KernelUar. There is no QPN 0
   localparam logic [7:0] AdminOpcodeDestroyQp = 8'd65;  // Type 2B windows bound on it are unbound
-  localparam logic [7:0] AdminOpcodeModifyQp = 8'd66;  // admin_modify_qp
+  localparam logic [7:0] AdminOpcodeModifyQp = 8'd66;  // admin_modify_qp; a QP that goes to ERR or RESET unbinds its type 2B windows
   localparam logic [7:0] AdminOpcodeQueryQp = 8'd67;  // admin_qp_state
   localparam logic [7:0] AdminOpcodeCreateSrq = 8'd80;  // admin_create_srq
   localparam logic [7:0] AdminOpcodeDestroySrq = 8'd81;  // Refused with InUse while a QP uses it
@@ -172,6 +181,27 @@ package rnic_pkg;
   localparam logic [7:0] AdminStatusExists = 8'd4;  // The number is taken
   localparam logic [7:0] AdminStatusBadState = 8'd5;  // Transition or attribute not legal in this state (InfiniBand specification 10.3.1, 11.2.5.2)
   localparam logic [7:0] AdminStatusInUse = 8'd6;  // Other objects refer to it
+  localparam logic [7:0] AdminStatusTooSmall = 8'd7;  // What is there does not fit
+
+  // QpAttr: Attributes that a ModifyQp gives: bits of attr_mask; values of enum ibv_qp_attr_mask. What it takes in each transition is that of InfiniBand specification 11.2.5.2, without alternate paths.
+  localparam logic [20:0] QpAttrState = 21'd1;  // Always taken for set
+  localparam logic [20:0] QpAttrCurState = 21'd2;  // cur_state: the QP must be in it
+  localparam logic [20:0] QpAttrSqdNotify = 21'd4;  // sqd_notify
+  localparam logic [20:0] QpAttrAccessFlags = 21'd8;  // RC, UC: remote_write, remote_read, remote_atomic
+  localparam logic [20:0] QpAttrPkeyIndex = 21'd16;  // pkey
+  localparam logic [20:0] QpAttrPort = 21'd32;  // There is one port
+  localparam logic [20:0] QpAttrQkey = 21'd64;  // UD: qkey
+  localparam logic [20:0] QpAttrAv = 21'd128;  // Address vector: ipv6, traffic_class, hop_limit, udp_source_port, flow_label, dest_mac, source_ip, dest_ip
+  localparam logic [20:0] QpAttrPathMtu = 21'd256;  // path_mtu
+  localparam logic [20:0] QpAttrTimeout = 21'd512;  // ack_timeout
+  localparam logic [20:0] QpAttrRetryCnt = 21'd1024;  // retry_count
+  localparam logic [20:0] QpAttrRnrRetry = 21'd2048;  // rnr_retry
+  localparam logic [20:0] QpAttrRqPsn = 21'd4096;  // rq_psn
+  localparam logic [20:0] QpAttrMaxRdAtomic = 21'd8192;  // max_rd_atomic
+  localparam logic [20:0] QpAttrMinRnrTimer = 21'd32768;  // min_rnr_timer
+  localparam logic [20:0] QpAttrSqPsn = 21'd65536;  // sq_psn
+  localparam logic [20:0] QpAttrMaxDestRdAtomic = 21'd131072;  // max_dest_rd_atomic
+  localparam logic [20:0] QpAttrDestQpn = 21'd1048576;  // dest_qpn
 
   // MptType: What a key names.
   localparam logic [1:0] MptTypeRegion = 2'd0;  // Memory region
@@ -248,13 +278,10 @@ package rnic_pkg;
 
   // QpStep: What the admin queue does to the contexts of a QP.
   localparam logic [2:0] QpStepCreate = 3'd0;  // Attributes of the command, state RESET
-  localparam logic [2:0] QpStepInit = 3'd1;  // To INIT
-  localparam logic [2:0] QpStepRtr = 3'd2;  // To RTR
-  localparam logic [2:0] QpStepRts = 3'd3;  // To RTS
-  localparam logic [2:0] QpStepRights = 3'd4;  // RTS to RTS: remote rights, RNR timer
-  localparam logic [2:0] QpStepQuiet = 3'd5;  // No UAR may ring its doorbells
-  localparam logic [2:0] QpStepReset = 3'd6;  // Back to what Create made
-  localparam logic [2:0] QpStepDestroy = 3'd7;  // Nothing is left
+  localparam logic [2:0] QpStepModify = 3'd1;  // To next_state, with the attributes of attr_mask
+  localparam logic [2:0] QpStepQuiet = 3'd2;  // No UAR may ring its doorbells
+  localparam logic [2:0] QpStepReset = 3'd3;  // Back to what Create made
+  localparam logic [2:0] QpStepDestroy = 3'd4;  // Nothing is left
 
   // MptState: State of an entry of the memory protection table.
   localparam logic [1:0] MptStateFree = 2'd0;  // Not in use
@@ -351,6 +378,7 @@ package rnic_pkg;
   localparam logic [11:0] RegAdminDoorbell = 12'h0a0;
   localparam logic [11:0] RegPortHeader = 12'h100;
   localparam logic [11:0] RegPortMac = 12'h108;
+  localparam logic [11:0] RegPortStatus = 12'h110;
   localparam logic [11:0] RegMsixHeader = 12'h180;
   localparam logic [11:0] RegCountersHeader = 12'h1c0;
   localparam logic [11:0] RegMsixTable = 12'h400;
@@ -520,6 +548,13 @@ package rnic_pkg;
     logic [15:0] reserved;
     logic [47:0] mac;  // MAC address as a number: the first byte on the wire is bits 47:40
   } reg_port_mac_t;
+
+  /// Register PortStatus.
+  localparam int unsigned RegPortStatusBits = 64;
+  typedef struct packed {
+    logic [62:0] reserved;
+    logic link_up;  // Ethernet link
+  } reg_port_status_t;
 
   /// Register MsixHeader.
   localparam int unsigned RegMsixHeaderBits = 64;
@@ -700,7 +735,7 @@ package rnic_pkg;
     logic [7:0] sge_count;  // Data segments, 0 to MaxSge
   } wqe_receive_t;
 
-  /// Completion queue entry. Written by the NIC in one 64-byte write; valid when `phase` differs from the value of the previous pass over the ring (the first pass writes 1).
+  /// Completion queue entry. Written by the NIC in one 64-byte write; valid when `phase` differs from the value of the previous pass over the ring (the first pass writes 1; ResizeCq begins a first pass).
   localparam int unsigned CqeBits = 512;
   typedef struct packed {
     logic [6:0] reserved7;
@@ -740,9 +775,9 @@ package rnic_pkg;
     logic [63:0] timestamp;  // CycleCounter when the entry was made
     logic [63:0] reserved3;
     logic [31:0] reserved2;
-    logic [31:0] detail;  // QpFatal: CqeStatus that caused it
+    logic [31:0] detail;  // QpFatal, QpRequestError, QpAccessError: CqeStatus that caused it
     logic [7:0] reserved1;
-    logic [23:0] number;  // CQN, QPN or SRQN
+    logic [23:0] number;  // CQN, QPN or SRQN; port: 1
     logic [23:0] reserved0;
     logic [7:0] event_type;  // EqeType
   } eqe_t;
@@ -827,6 +862,24 @@ package rnic_pkg;
     logic set_limit;  // Takes `limit`
   } admin_modify_srq_t;
 
+  /// Body of ModifyCq: an event that is due waits until `count` entries are new, or `period` is over, whatever comes first. Both 0, as after CreateCq, or count 1: at once.
+  localparam int unsigned AdminModifyCqBits = 960;
+  typedef struct packed {
+    logic [895:0] reserved;
+    logic [31:0] reserved0;
+    logic [15:0] period;  // Microseconds of the nominal clock since the event was due; 0: no limit
+    logic [15:0] count;  // Entries since the last event; 0: they are not counted
+  } admin_modify_cq_t;
+
+  /// Body of ResizeCq. Entries from the answered index on go to the new ring, from its slot 0 on with phase 1; those before stay in the old ring, which the NIC does not write any more once they are all visible there.
+  localparam int unsigned AdminResizeCqBits = 960;
+  typedef struct packed {
+    logic [831:0] reserved;
+    logic [55:0] reserved0;
+    logic [7:0] log_depth;  // log2 of the entries, up to MaxLogCqDepth
+    logic [63:0] base;  // DMA address of the new ring, 4 KiB aligned; software zeroes it
+  } admin_resize_cq_t;
+
   /// Body of CreateMr. `number` of the command is the key: index in bits 31:8, tag in bits 7:0.
   localparam int unsigned AdminCreateMrBits = 960;
   typedef struct packed {
@@ -887,15 +940,18 @@ package rnic_pkg;
     logic [63:0] sq_base;  // DMA address of the send ring, 4 KiB aligned
   } admin_create_qp_t;
 
-  /// Body of ModifyQp: RESET to INIT, INIT to RTR (path, receive side), RTR to RTS (send side), any to ERR or RESET. Attributes that the transition does not take are ignored. A UD QP has no peer: of the path it has pkey, source_ip, and in dest_ip a second address of its own (or the same again), IPv4-mapped or IPv6, and no limits of Reads, retries or time-outs; nor has UC the latter.
+  /// Body of ModifyQp. attr_mask says which attributes it gives; the others are ignored. BadState: the transition is not legal (InfiniBand specification 10.3.1), an attribute is given that it does not take, or cur_state is wrong; BadParameter: one that it needs is not given, or is out of range. P_Key, address vector and destination QPN are written together: a command that gives one of them has all three in its fields. A UD QP has no peer: its Av is pkey, source_ip, and in dest_ip a second address of its own (or the same again), IPv4-mapped or IPv6. SQE to RTS is BadState until the send queue is flushed (sq_retired = sq_executed).
   localparam int unsigned AdminModifyQpBits = 960;
   typedef struct packed {
-    logic [383:0] reserved;
+    logic [351:0] reserved;
+    logic [7:0] cur_state;  // QpState
+    logic [2:0] reserved6;
+    logic [20:0] attr_mask;  // QpAttr
     logic [127:0] dest_ip;  // As source_ip
     logic [127:0] source_ip;  // Network order: first byte on the wire is the lowest byte here
     logic [15:0] reserved4;
     logic [47:0] dest_mac;  // As in PortMac
-    logic [31:0] qkey;  // UD: Q_Key of the QP. Taken by the transitions to INIT, RTR and RTS
+    logic [31:0] qkey;  // UD: Q_Key of the QP
     logic [23:0] flow_label;  // 20 bits used
     logic [15:0] udp_source_port;
     logic [7:0] reserved2;
@@ -906,7 +962,8 @@ package rnic_pkg;
     logic [7:0] reserved1;
     logic [23:0] dest_qpn;
     logic [23:0] rq_psn;  // Next PSN expected
-    logic [3:0] reserved0;
+    logic [2:0] reserved0;
+    logic sqd_notify;  // To SQD: event SqDrained when the send queue is drained
     logic remote_atomic;  // Peer may do atomics
     logic ipv6;  // IPv6 frames; otherwise the addresses are IPv4-mapped
     logic remote_read;  // Peer may read
@@ -1014,7 +1071,9 @@ package rnic_pkg;
     logic [15:0] sq_retired;  // Oldest WQE not retired
     logic [15:0] sq_executed;  // Next WQE to send
     logic [15:0] sq_producer;
-    logic [7:0] outstanding_reads;  // Own Reads not finished
+    logic [1:0] reserved3;
+    logic sq_draining;  // SQD: not drained yet
+    logic [4:0] outstanding_reads;  // Own Reads not finished
     logic [7:0] state;  // QpState
   } admin_qp_state_t;
 
@@ -1256,8 +1315,9 @@ package rnic_pkg;
   } admin_access_t;
 
   /// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic.
-  localparam int unsigned SendCtxBits = 595;
+  localparam int unsigned SendCtxBits = 596;
   typedef struct packed {
+    logic sqd_notify;  // SQD: event SqDrained when the queue is drained
     logic [23:0] rec_psn;
     logic recovering;  // Went back to rec_psn for a NAK or a gap, and nothing has been acknowledged since
     logic rnr_wait;  // Nothing is sent until the RNR timer expires
@@ -1309,8 +1369,9 @@ package rnic_pkg;
   } send_ctx_t;
 
   /// Receive side of a QP. state .. remote_read are set by the admin queue; the rest is dynamic.
-  localparam int unsigned RecvCtxBits = 471;
+  localparam int unsigned RecvCtxBits = 472;
   typedef struct packed {
+    logic established;  // A packet of the peer has come
     logic take;  // UC, UD: turns when receive WQEs are given back; packets that were checked before are dropped
     logic rx_gone;  // ERR: they have left
     logic [19:0] rx_mark;  // ERR: packets that had entered the receive engine (rx_entered) when the QP went there
@@ -1404,8 +1465,12 @@ package rnic_pkg;
   } mpt_t;
 
   /// Completion queue.
-  localparam int unsigned CqCtxBits = 182;
+  localparam int unsigned CqCtxBits = 239;
   typedef struct packed {
+    logic timing;  // An event is due and waits; its timer runs
+    logic [15:0] moderate_period;
+    logic [15:0] moderate_count;  // See admin_modify_cq
+    logic [23:0] origin;  // Index of the entry in slot 0 of the ring, first pass
     logic overrun;
     logic [23:0] solicited_pi;  // Index after the newest solicited or failed entry
     logic [23:0] notified_pi;  // Entries covered by the last event
@@ -1787,9 +1852,11 @@ package rnic_pkg;
   } eqe_req_t;
 
   /// Move a QP to the error state on both sides, flush both queues, and tell the host (unless quiet).
-  localparam int unsigned QpErrorBits = 17;
+  localparam int unsigned QpErrorBits = 19;
   typedef struct packed {
-    logic quiet;  // No QpFatal event: the host asked for it
+    logic send_only;  // UC, UD: the send queue alone has stopped (SQE); it is flushed
+    logic responder;  // The peer's request is at fault: event QpRequestError or QpAccessError
+    logic quiet;  // No event: the host asked for it
     logic [7:0] status;  // CqeStatus that caused it
     logic [7:0] qp;
   } qp_error_t;

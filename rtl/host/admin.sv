@@ -46,6 +46,9 @@ module admin (
     output rnic_pkg::cq_ctx_t                     cq_ctx_o,
     output rnic_pkg::eq_ctx_t                     eq_ctx_o,
     output rnic_pkg::srq_ctx_t                    srq_ctx_o,
+    output logic                                  sq_wake_valid_o,
+    output logic                                  sq_revive_o,
+    output logic [7:0]                            sq_wake_qp_o,
     output logic                                  path_wr_valid_o,
     output logic [7:0]                            path_wr_qp_o,
     output rnic_pkg::path_t                       path_wr_data_o,
@@ -228,6 +231,7 @@ module admin (
   assign mem_op_valid_o = verb[Qp] ? qp_mem_op : mr_mem_op;
   assign mem_op_data_o  = verb[Qp] ? qp_mem_op_data : mr_mem_op_data;
   assign path_wr_qp_o   = command.number[7:0];
+  assign sq_wake_qp_o   = command.number[7:0];
   assign qp_reset_qp_o  = command.number[7:0];
 
   // ---- Verbs ----------------------------------------------------------------------------------
@@ -294,6 +298,8 @@ module admin (
       .ref_o         (qp_ref_data),
       .ref_done_i    (ref_done),
       .ref_exists_i  (ref_exists),
+      .sq_wake_o     (sq_wake_valid_o),
+      .sq_revive_o,
       .path_wr_valid_o,
       .path_wr_data_o,
       .drain_valid_o,

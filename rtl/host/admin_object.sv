@@ -1,11 +1,12 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Admin verbs of event queues and completion queues: create, destroy, query.
+/// Admin verbs of event queues and completion queues: create, destroy, query; modify, resize (CQ).
 ///
 /// Checks, in this order: the number is in range (BadNumber); fields (BadParameter); the object is
 /// absent, or there (Exists, BadNumber); for a CQ, its EQ is there (BadNumber); for a destroy,
-/// nothing refers to the object (InUse). exec_valid_i is held with the command until exec_done_o.
+/// nothing refers to the object (InUse); for a resize, the CQ has not overrun (BadState) and its
+/// entries fit (TooSmall): that is judged on the context, which otherwise stays. exec_valid_i is held with the command until exec_done_o.
 module admin_object (
     input  wire logic                         clk_i,
     input  wire logic                         rst_ni,
@@ -42,16 +43,28 @@ module admin_object (
   state_e state_q, state_d;
 
   logic [7:0] status_q, status_d;
-  logic is_eq, create, destroy, query, number_ok, fields_ok, uar_ok;
+  logic is_eq, create, destroy, query, modify, resize, number_ok, fields_ok, resize_ok, uar_ok, fits;
+  logic [23:0] fill;
   rnic_pkg::admin_create_eq_t eq_body;
   rnic_pkg::admin_create_cq_t cq_body;
+  rnic_pkg::admin_modify_cq_t modify_body;
+  rnic_pkg::admin_resize_cq_t resize_body;
 
   assign eq_body = command_i.body;
   assign cq_body = command_i.body;
+  assign modify_body = command_i.body;
+  assign resize_body = command_i.body;
   assign is_eq   = command_i.opcode[7:4] == rnic_pkg::AdminOpcodeCreateEq[7:4];
   assign create  = command_i.opcode[3:0] == rnic_pkg::AdminOpcodeCreateEq[3:0];
   assign destroy = command_i.opcode[3:0] == rnic_pkg::AdminOpcodeDestroyEq[3:0];
   assign query   = command_i.opcode[3:0] == rnic_pkg::AdminOpcodeQueryEq[3:0];
+  assign modify  = command_i.opcode == rnic_pkg::AdminOpcodeModifyCq;
+  assign resize  = command_i.opcode == rnic_pkg::AdminOpcodeResizeCq;
+
+  assign resize_ok = resize_body.base[11:0] == '0 &&
+      resize_body.log_depth <= rnic_pkg::MaxLogCqDepth[7:0];
+  assign fill      = view_cq_i.pi - view_cq_i.ci;
+  assign fits      = fill <= (24'd1 << resize_body.log_depth[4:0]);
 
   assign uar_ok  = cq_body.uar != '0 && !cq_body.uar[7];
   always_comb begin
@@ -76,7 +89,10 @@ module admin_object (
         status_d = rnic_pkg::AdminStatusSuccess;
         if (!number_ok) status_d = rnic_pkg::AdminStatusBadNumber;
         else if (create && !fields_ok) status_d = rnic_pkg::AdminStatusBadParameter;
-        if (!create && !destroy && !query) status_d = rnic_pkg::AdminStatusBadOpcode;
+        else if (resize && !resize_ok) status_d = rnic_pkg::AdminStatusBadParameter;
+        if (!create && !destroy && !query && !modify && !resize) begin
+          status_d = rnic_pkg::AdminStatusBadOpcode;
+        end
         if (status_d != rnic_pkg::AdminStatusSuccess) state_d = Done;
       end
       LookSelf:
@@ -95,7 +111,12 @@ module admin_object (
           state_d  = Done;
         end
       end
-      Access:   if (access_done_i) state_d = query ? Done : MarkSelf;
+      Access:
+      if (access_done_i) begin
+        state_d = (create || destroy) ? MarkSelf : Done;
+        if (resize && !fits) status_d = rnic_pkg::AdminStatusTooSmall;
+        if (resize && view_cq_i.overrun) status_d = rnic_pkg::AdminStatusBadState;
+      end
       MarkSelf: if (ref_done_i) state_d = is_eq ? Done : MarkEq;
       MarkEq:   if (ref_done_i) state_d = Done;
       Done:     state_d = Idle;
@@ -129,7 +150,7 @@ module admin_object (
   assign access_valid_o = state_q == Access;
   assign access_o.kind  = is_eq ? rnic_pkg::CtxKindEq : rnic_pkg::CtxKindCq;
   assign access_o.index = command_i.number[7:0];
-  assign access_o.write = !query;
+  assign access_o.write = create || destroy || modify || (resize && fits && !view_cq_i.overrun);
 
   always_comb begin
     eq_ctx_o = '0;
@@ -145,6 +166,17 @@ module admin_object (
       cq_ctx_o.eqn         = cq_body.eqn[4:0];
       cq_ctx_o.uar         = cq_body.uar;
     end
+    if (modify) begin
+      cq_ctx_o                 = view_cq_i;
+      cq_ctx_o.moderate_count  = modify_body.count;
+      cq_ctx_o.moderate_period = modify_body.period;
+    end
+    if (resize) begin
+      cq_ctx_o           = view_cq_i;
+      cq_ctx_o.base      = resize_body.base;
+      cq_ctx_o.log_depth = resize_body.log_depth[4:0];
+      cq_ctx_o.origin    = view_cq_i.pi;
+    end
   end
 
   // ---- Answer ---------------------------------------------------------------------------------
@@ -152,17 +184,18 @@ module admin_object (
   assign status_o    = status_q;
   always_comb begin
     result_o = '0;
-    if (query && status_q == rnic_pkg::AdminStatusSuccess) begin
+    if ((query || resize) && status_q == rnic_pkg::AdminStatusSuccess) begin
       result_o.producer_index = is_eq ? view_eq_i.pi : view_cq_i.pi;
       result_o.consumer_index = is_eq ? view_eq_i.ci : view_cq_i.ci;
       result_o.log_depth      = is_eq ? {4'd0, view_eq_i.log_depth} : {3'd0, view_cq_i.log_depth};
+      if (resize) result_o.log_depth = resize_body.log_depth;
       result_o.arm            = is_eq ? 2'd0 : view_cq_i.arm;
       result_o.overrun        = !is_eq && view_cq_i.overrun;
     end
   end
 
   logic unused_bits;
-  assign unused_bits = &{1'b0, command_i, eq_body, cq_body, view_cq_i, view_eq_i};
+  assign unused_bits = &{1'b0, command_i, eq_body, cq_body, modify_body, resize_body, view_cq_i, view_eq_i};
 
   `ASSERT(CommandHeld, state_q == Idle || exec_valid_i)
 endmodule

@@ -29,6 +29,9 @@ module admin_qp (
     output rnic_pkg::admin_ref_t              ref_o,
     input  wire logic                         ref_done_i,
     input  wire logic                         ref_exists_i,
+    output logic                              sq_wake_o,
+    // With sq_wake_o: the send queue comes from SQE, so the send path may send for it again
+    output logic                              sq_revive_o,
     output logic                              path_wr_valid_o,
     output rnic_pkg::path_t                   path_wr_data_o,
     output logic                              drain_valid_o,
@@ -67,7 +70,7 @@ module admin_qp (
   state_e state_q, state_d;
 
   logic [7:0] status_q, status_d, uar_q;
-  logic [2:0] judged_q, step_q, check_step, tear_step;
+  logic [2:0] judged_q, step, tear_step;
   logic create, destroy, modify, query, known, is_this, same_state;
   logic [7:0] create_status, modify_status;
   logic to_err, to_reset, takes_path, send_cq, use_srq, look_srq;
@@ -85,18 +88,25 @@ module admin_qp (
   assign query       = command_i.opcode == rnic_pkg::AdminOpcodeQueryQp;
   assign known       = create || destroy || modify || query;
   assign is_this     = view_send_i.in_use && view_send_i.qpn == command_i.number[23:0];
-  assign same_state  = ((state_q == WriteSend) ? view_send_i.state : view_recv_i.state) == judged_q;
+  // In SQE the receive side goes on as in RTS.
+  always_comb begin
+    same_state = view_send_i.state == judged_q;
+    if (state_q == WriteRecv) begin
+      same_state = view_recv_i.state == ((judged_q == rnic_pkg::QpStateSqe) ?
+          rnic_pkg::QpStateRts : judged_q);
+    end
+  end
 
   admin_qp_check u_check (
       .command_i,
       .state_i        (view_send_i.state),
       .qp_type_i      (view_send_i.qp_type),
+      .flushed_i      (view_send_i.retire_idx == view_send_i.exec_idx),
       .create_status_o(create_status),
       .modify_status_o(modify_status),
       .to_err_o       (to_err),
       .to_reset_o     (to_reset),
-      .takes_path_o   (takes_path),
-      .step_o         (check_step)
+      .takes_path_o   (takes_path)
   );
 
   always_comb begin
@@ -162,7 +172,6 @@ module admin_qp (
     if (state_q == Look) begin
       judged_q <= view_send_i.state;
       uar_q    <= view_send_i.uar;
-      step_q   <= create ? rnic_pkg::QpStepCreate : check_step;
     end
     if (!rst_ni) state_q <= Idle;
   end
@@ -216,9 +225,14 @@ module admin_qp (
       .mem_op_rsp_valid_i
   );
 
+  always_comb begin
+    step = create ? rnic_pkg::QpStepCreate : rnic_pkg::QpStepModify;
+    if (state_q == Teardown) step = tear_step;
+  end
+
   admin_qp_next u_next (
       .command_i,
-      .step_i((state_q == Teardown) ? tear_step : step_q),
+      .step_i(step),
       .uar_i (tear_last ? uar_q : 8'd0),
       .send_i(view_send_i),
       .recv_i(view_recv_i),
@@ -238,6 +252,9 @@ module admin_qp (
     end
   end
 
+  // The send queue may go on, or has to see whether it is drained; a pulse.
+  assign sq_wake_o        = state_q == WriteSend && access_done_i && modify;
+  assign sq_revive_o      = judged_q == rnic_pkg::QpStateSqe;
   assign qp_reset_valid_o = tear_reset || state_q == Forget;
   assign path_wr_valid_o  = state_q == Path;
   always_comb begin
@@ -254,6 +271,12 @@ module admin_qp (
   end
 
   // ---- Answer ---------------------------------------------------------------------------------
+  logic drained;
+  sq_drained u_drained (
+      .ctx_i    (view_send_i),
+      .drained_o(drained)
+  );
+
   assign exec_done_o = state_q == Done;
   assign status_o    = status_q;
   always_comb begin
@@ -262,7 +285,8 @@ module admin_qp (
       // On its way to the error state a QP shows it in one context first.
       result_o.state = {5'd0, view_send_i.state};
       if (view_recv_i.state == rnic_pkg::QpStateErr) result_o.state = {5'd0, rnic_pkg::QpStateErr};
-      result_o.outstanding_reads = {3'd0, view_send_i.rd_outstanding};
+      result_o.sq_draining       = view_send_i.state == rnic_pkg::QpStateSqd && !drained;
+      result_o.outstanding_reads = view_send_i.rd_outstanding;
       result_o.sq_producer       = view_send_i.pi;
       result_o.sq_executed       = view_send_i.exec_idx;
       result_o.sq_retired        = view_send_i.retire_idx;

@@ -1,21 +1,21 @@
 `default_nettype none
 
-/// What CreateQp and ModifyQp may ask for: fields and state transitions. Combinational.
+/// What CreateQp and ModifyQp may ask for: fields, state transitions, attributes. Combinational.
 ///
-/// Transitions are those of the InfiniBand specification 10.3.1 without SQD and SQE, which this NIC
-/// does not have: RESET to INIT, INIT to INIT, INIT to RTR, RTR to RTS, RTS to RTS, any to ERR, any
-/// to RESET. A transition that is not legal is BadState, whatever the fields say; the fields of a
-/// legal one are checked only as far as it takes them.
+/// A transition that is not legal (admin_qp_attrs), an attribute that it does not take and a wrong
+/// cur_state are BadState, and so is SQE to RTS while the send queue is being flushed; a missing attribute and one that is out of range are BadParameter.
+/// Fields of attributes that are not given are not looked at.
 module admin_qp_check (
     input  wire rnic_pkg::admin_command_t command_i,
     input  wire logic [2:0]               state_i,
     input  wire logic [1:0]               qp_type_i,
+    // Nothing of the send queue waits for its flush
+    input  wire logic                     flushed_i,
     output logic [7:0]                    create_status_o,
     output logic [7:0]                    modify_status_o,
     output logic                          to_err_o,
     output logic                          to_reset_o,
-    output logic                          takes_path_o,
-    output logic [2:0]                    step_o
+    output logic                          takes_path_o
 );
   localparam logic [7:0] MaxReads = rnic_pkg::MaxReadsOutstanding[7:0];
   localparam logic [7:0] MaxDepth = rnic_pkg::MaxLogQueueDepth[7:0];
@@ -51,56 +51,60 @@ module admin_qp_check (
       rnic_pkg::AdminStatusSuccess : rnic_pkg::AdminStatusBadParameter;
 
   // ---- ModifyQp -------------------------------------------------------------------------------
-  logic legal, is_ud, fields_ok, rtr_ok, rts_ok, mtu_ok, ip_ok, timer_ok;
-  assign mtu_ok   = modify.path_mtu != '0 && modify.path_mtu <= MaxMtu;
-  assign is_ud    = qp_type_i == rnic_pkg::QpTypeUd;
-  assign ip_ok    = modify.ipv6 || is_ud ||
-      (modify.source_ip[95:0] == Ipv4Prefix && modify.dest_ip[95:0] == Ipv4Prefix);
-  assign timer_ok = modify.min_rnr_timer[7:5] == '0;
-  assign rtr_ok   = mtu_ok && ip_ok && timer_ok && modify.max_dest_rd_atomic <= MaxReads;
-  assign rts_ok   = modify.max_rd_atomic <= MaxReads && modify.ack_timeout[7:5] == '0 &&
-      !modify.retry_count[3] && !modify.rnr_retry[3];
+  logic legal, taken, complete, fields_ok, mtu_ok, ip_ok, cur_state_ok;
+  logic is_ud;
+  logic [20:0] given, required, optional;
 
+  admin_qp_attrs u_attrs (
+      .from_i    (state_i),
+      .to_i      (modify.next_state),
+      .qp_type_i (qp_type_i),
+      .legal_o   (legal),
+      .required_o(required),
+      .optional_o(optional)
+  );
+  assign given        = modify.attr_mask & ~rnic_pkg::QpAttrState;
+  assign taken        = (given & ~(required | optional)) == '0;
+  assign complete     = (required & ~given) == '0;
+  assign cur_state_ok = (given & rnic_pkg::QpAttrCurState) == '0 ||
+      modify.cur_state == {5'd0, state_i};
+
+  assign mtu_ok = modify.path_mtu != '0 && modify.path_mtu <= MaxMtu;
+  assign is_ud  = qp_type_i == rnic_pkg::QpTypeUd;
+  assign ip_ok  = modify.ipv6 || is_ud ||
+      (modify.source_ip[95:0] == Ipv4Prefix && modify.dest_ip[95:0] == Ipv4Prefix);
   always_comb begin
-    legal        = 1'b0;
-    fields_ok    = 1'b1;
-    to_err_o     = 1'b0;
-    to_reset_o   = 1'b0;
-    takes_path_o = 1'b0;
-    step_o       = rnic_pkg::QpStepInit;
-    unique case (modify.next_state)
-      {5'd0, rnic_pkg::QpStateReset}: begin
-        legal      = 1'b1;
-        to_reset_o = 1'b1;
-      end
-      {5'd0, rnic_pkg::QpStateErr}: begin
-        legal    = 1'b1;
-        to_err_o = 1'b1;
-      end
-      {5'd0, rnic_pkg::QpStateInit}: begin
-        legal        = state_i == rnic_pkg::QpStateReset || state_i == rnic_pkg::QpStateInit;
-        takes_path_o = 1'b1;
-      end
-      {5'd0, rnic_pkg::QpStateRtr}: begin
-        legal        = state_i == rnic_pkg::QpStateInit;
-        fields_ok    = rtr_ok;
-        takes_path_o = 1'b1;
-        step_o       = rnic_pkg::QpStepRtr;
-      end
-      {5'd0, rnic_pkg::QpStateRts}: begin
-        legal     = state_i == rnic_pkg::QpStateRtr || state_i == rnic_pkg::QpStateRts;
-        step_o    = rnic_pkg::QpStepRights;
-        fields_ok = timer_ok;
-        if (state_i == rnic_pkg::QpStateRtr) begin
-          step_o    = rnic_pkg::QpStepRts;
-          fields_ok = rts_ok;
-        end
-      end
-      default: ;
-    endcase
+    fields_ok = 1'b1;
+    if ((given & rnic_pkg::QpAttrAv) != '0 && !ip_ok) fields_ok = 1'b0;
+    if ((given & rnic_pkg::QpAttrPathMtu) != '0 && !mtu_ok) fields_ok = 1'b0;
+    if ((given & rnic_pkg::QpAttrMinRnrTimer) != '0 && modify.min_rnr_timer[7:5] != '0) begin
+      fields_ok = 1'b0;
+    end
+    if ((given & rnic_pkg::QpAttrTimeout) != '0 && modify.ack_timeout[7:5] != '0) begin
+      fields_ok = 1'b0;
+    end
+    if ((given & rnic_pkg::QpAttrRetryCnt) != '0 && modify.retry_count[3]) fields_ok = 1'b0;
+    if ((given & rnic_pkg::QpAttrRnrRetry) != '0 && modify.rnr_retry[3]) fields_ok = 1'b0;
+    if ((given & rnic_pkg::QpAttrMaxRdAtomic) != '0 && modify.max_rd_atomic > MaxReads) begin
+      fields_ok = 1'b0;
+    end
+    if ((given & rnic_pkg::QpAttrMaxDestRdAtomic) != '0 &&
+        modify.max_dest_rd_atomic > MaxReads) begin
+      fields_ok = 1'b0;
+    end
+  end
+
+  assign to_err_o     = modify.next_state == {5'd0, rnic_pkg::QpStateErr};
+  assign to_reset_o   = modify.next_state == {5'd0, rnic_pkg::QpStateReset};
+  assign takes_path_o = (given & (rnic_pkg::QpAttrPkeyIndex | rnic_pkg::QpAttrAv |
+      rnic_pkg::QpAttrDestQpn)) != '0;
+  always_comb begin
     modify_status_o = rnic_pkg::AdminStatusSuccess;
-    if (!fields_ok) modify_status_o = rnic_pkg::AdminStatusBadParameter;
-    if (!legal) modify_status_o = rnic_pkg::AdminStatusBadState;
+    if (!complete || !fields_ok) modify_status_o = rnic_pkg::AdminStatusBadParameter;
+    if (!legal || !taken || !cur_state_ok) modify_status_o = rnic_pkg::AdminStatusBadState;
+    if (state_i == rnic_pkg::QpStateSqe && !flushed_i && !to_err_o && !to_reset_o) begin
+      modify_status_o = rnic_pkg::AdminStatusBadState;
+    end
   end
 
   logic unused_bits;

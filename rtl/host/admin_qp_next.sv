@@ -19,6 +19,9 @@ module admin_qp_next (
   assign create = command_i.body;
   assign modify = command_i.body;
 
+  logic [20:0] given;
+  assign given = modify.attr_mask;
+
   always_comb begin
     send_o = send_i;
     recv_o = recv_i;
@@ -51,51 +54,52 @@ module admin_qp_next (
         recv_o.srq             = create.use_srq;
         recv_o.srqn            = create.srqn[7:0];
       end
-      rnic_pkg::QpStepInit: begin
-        send_o.state         = rnic_pkg::QpStateInit;
-        send_o.qkey          = modify.qkey;
-        recv_o.state         = rnic_pkg::QpStateInit;
-        recv_o.qkey          = modify.qkey;
-        recv_o.remote_write  = modify.remote_write;
-        recv_o.remote_read   = modify.remote_read;
-        recv_o.remote_atomic = modify.remote_atomic;
-      end
-      rnic_pkg::QpStepRtr: begin
-        send_o.state         = rnic_pkg::QpStateRtr;
-        send_o.mtu           = modify.path_mtu[2:0];
-        send_o.qkey          = modify.qkey;
-        recv_o.qkey          = modify.qkey;
-        recv_o.state         = rnic_pkg::QpStateRtr;
-        recv_o.mtu           = modify.path_mtu[2:0];
-        recv_o.max_dest_rd   = modify.max_dest_rd_atomic[4:0];
-        recv_o.min_rnr_timer = modify.min_rnr_timer[4:0];
-        recv_o.remote_write  = modify.remote_write;
-        recv_o.remote_read   = modify.remote_read;
-        recv_o.remote_atomic = modify.remote_atomic;
-        recv_o.epsn          = modify.rq_psn;
-      end
-      rnic_pkg::QpStepRts: begin
-        send_o.state       = rnic_pkg::QpStateRts;
-        send_o.max_rd      = modify.max_rd_atomic[4:0];
-        send_o.ack_timeout = modify.ack_timeout[4:0];
-        send_o.retry_count = modify.retry_count[2:0];
-        send_o.retry_left  = modify.retry_count[2:0];
-        send_o.rnr_retry   = modify.rnr_retry[2:0];
-        send_o.rnr_left    = modify.rnr_retry[2:0];
-        send_o.next_psn    = modify.sq_psn;
-        send_o.una_psn     = modify.sq_psn;
-        send_o.max_psn     = modify.sq_psn;
-        send_o.qkey        = modify.qkey;
-        recv_o.qkey        = modify.qkey;
-        // Nothing is acknowledged on UC and UD.
-        if (send_i.qp_type != rnic_pkg::QpTypeRc) send_o.ack_timeout = '0;
-        recv_o.state       = rnic_pkg::QpStateRts;
-      end
-      rnic_pkg::QpStepRights: begin
-        recv_o.min_rnr_timer = modify.min_rnr_timer[4:0];
-        recv_o.remote_write  = modify.remote_write;
-        recv_o.remote_read   = modify.remote_read;
-        recv_o.remote_atomic = modify.remote_atomic;
+      rnic_pkg::QpStepModify: begin
+        send_o.state      = modify.next_state[2:0];
+        recv_o.state      = modify.next_state[2:0];
+        send_o.sqd_notify = (given & rnic_pkg::QpAttrSqdNotify) != '0 && modify.sqd_notify;
+        if ((given & rnic_pkg::QpAttrAccessFlags) != '0) begin
+          recv_o.remote_write  = modify.remote_write;
+          recv_o.remote_read   = modify.remote_read;
+          recv_o.remote_atomic = modify.remote_atomic;
+        end
+        if ((given & rnic_pkg::QpAttrPathMtu) != '0) begin
+          send_o.mtu = modify.path_mtu[2:0];
+          recv_o.mtu = modify.path_mtu[2:0];
+        end
+        if ((given & rnic_pkg::QpAttrMaxDestRdAtomic) != '0) begin
+          recv_o.max_dest_rd = modify.max_dest_rd_atomic[4:0];
+        end
+        if ((given & rnic_pkg::QpAttrMinRnrTimer) != '0) begin
+          recv_o.min_rnr_timer = modify.min_rnr_timer[4:0];
+        end
+        if ((given & rnic_pkg::QpAttrRqPsn) != '0) recv_o.epsn = modify.rq_psn;
+        if ((given & rnic_pkg::QpAttrMaxRdAtomic) != '0) send_o.max_rd = modify.max_rd_atomic[4:0];
+        if ((given & rnic_pkg::QpAttrTimeout) != '0) send_o.ack_timeout = modify.ack_timeout[4:0];
+        if ((given & rnic_pkg::QpAttrQkey) != '0) begin
+          send_o.qkey = modify.qkey;
+          recv_o.qkey = modify.qkey;
+        end
+        if ((given & rnic_pkg::QpAttrRetryCnt) != '0) begin
+          send_o.retry_count = modify.retry_count[2:0];
+          send_o.retry_left  = modify.retry_count[2:0];
+        end
+        if ((given & rnic_pkg::QpAttrRnrRetry) != '0) begin
+          send_o.rnr_retry = modify.rnr_retry[2:0];
+          send_o.rnr_left  = modify.rnr_retry[2:0];
+        end
+        if ((given & rnic_pkg::QpAttrSqPsn) != '0) begin
+          send_o.next_psn = modify.sq_psn;
+          send_o.una_psn  = modify.sq_psn;
+          send_o.max_psn  = modify.sq_psn;
+        end
+        // What had failed is flushed; the queue begins anew where it stands.
+        if (send_i.state == rnic_pkg::QpStateSqe) begin
+          send_o.fault     = 1'b0;
+          send_o.fetch_gen = send_i.fetch_gen + 1'b1;
+          send_o.una_psn   = send_i.next_psn;
+          send_o.max_psn   = send_i.next_psn;
+        end
       end
       rnic_pkg::QpStepQuiet: begin
         send_o.uar = '0;

@@ -140,9 +140,12 @@ module admin_qp_teardown (
   assign last_o = state_q == LastSend || state_q == LastRecv;
 
   assign qp_error_valid_o       = state_q == Raise;
-  assign qp_error_data_o.qp     = qp_i;
-  assign qp_error_data_o.status = rnic_pkg::CqeStatusWrFlushErr;
-  assign qp_error_data_o.quiet  = 1'b1;
+  always_comb begin
+    qp_error_data_o        = '0;
+    qp_error_data_o.qp     = qp_i;
+    qp_error_data_o.status = rnic_pkg::CqeStatusWrFlushErr;
+    qp_error_data_o.quiet  = 1'b1;
+  end
   assign drain_valid_o          = state_q == Drain;
   assign qp_reset_valid_o       = state_q == Forget;
   assign done_o                 = state_q == Done;

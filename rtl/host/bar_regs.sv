@@ -13,6 +13,7 @@ module bar_regs (
     input  wire logic        rst_ni,
     input  wire logic        ready_i,
     input  wire logic        fatal_i,
+    input  wire logic        link_up_i,
     input  wire logic        reg_req_valid_i,
     output logic             reg_req_ready_o,
     input  wire rnic_pkg::reg_req_t reg_req_data_i,
@@ -160,6 +161,7 @@ module bar_regs (
       rnic_pkg::RegPortHeader:
       answer_d = {20'd0, rnic_pkg::RegMsixHeader, Version, rnic_pkg::BlockTypePort[15:0]};
       rnic_pkg::RegPortMac: answer_d = {16'd0, mac_q};
+      rnic_pkg::RegPortStatus: answer_d = {63'd0, link_up_i};
       rnic_pkg::RegMsixHeader:
       answer_d = {20'd0, rnic_pkg::RegCountersHeader, Version, rnic_pkg::BlockTypeMsix[15:0]};
       rnic_pkg::RegCountersHeader:

@@ -91,6 +91,16 @@ module host_if (
     output rnic_pkg::cq_ctx_t              cq_ctx_o,
     output rnic_pkg::eq_ctx_t              eq_ctx_o,
     output rnic_pkg::srq_ctx_t             srq_ctx_o,
+    // The host has changed the state of a QP
+    output logic                           sq_wake_valid_o,
+    // With sq_wake_valid_o: from SQE; the send path may send for the QP again
+    output logic                           sq_revive_o,
+    output logic [7:0]                     sq_wake_qp_o,
+    // Link of the Ethernet port; events of the device and of the port
+    input  wire logic                      link_up_i,
+    output logic                           eqe_valid_o,
+    input  wire logic                      eqe_ready_i,
+    output rnic_pkg::eqe_req_t             eqe_data_o,
     // Path table write
     output logic                           path_wr_valid_o,
     output logic [7:0]                     path_wr_qp_o,
@@ -136,6 +146,7 @@ module host_if (
       .rst_ni,
       .ready_i          (ready),
       .fatal_i          (fatal),
+      .link_up_i,
       .reg_req_valid_i,
       .reg_req_ready_o,
       .reg_req_data_i,
@@ -265,6 +276,9 @@ module host_if (
       .cq_ctx_o,
       .eq_ctx_o,
       .srq_ctx_o,
+      .sq_wake_valid_o,
+      .sq_revive_o,
+      .sq_wake_qp_o,
       .path_wr_valid_o,
       .path_wr_qp_o,
       .path_wr_data_o,
@@ -288,6 +302,17 @@ module host_if (
       .qp_error_valid_o,
       .qp_error_ready_i,
       .qp_error_data_o
+  );
+
+  device_events u_events (
+      .clk_i,
+      .rst_ni,
+      .enable_i (device_enable_o),
+      .fatal_i  (fatal),
+      .link_up_i,
+      .eqe_valid_o,
+      .eqe_ready_i,
+      .eqe_data_o
   );
 
   always_comb begin

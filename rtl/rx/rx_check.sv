@@ -56,6 +56,9 @@ module rx_check (
     output logic                           fetch_valid_o,
     output rnic_pkg::rx_sgl_fetch_t        fetch_data_o,
     output logic                           idle_o,
+    // The first packet of the peer while the QP is in RTR; a pulse
+    output logic                           established_valid_o,
+    output logic [7:0]                     established_qp_o,
     // Read data has come: the timer of its QP starts again; a pulse
     output logic                           timer_valid_o,
     output rnic_pkg::timer_event_t         timer_data_o,
@@ -274,7 +277,7 @@ module rx_check (
     end
   end
 
-  logic plan_valid_q, fetch_valid_q, write_q, progress_q;
+  logic plan_valid_q, fetch_valid_q, write_q, progress_q, first_q;
   always_ff @(posedge clk_i) begin
     state_q <= state_d;
     if (state_q == Idle) begin
@@ -293,6 +296,10 @@ module rx_check (
       take_q        <= !dropped && take;
       send_ctx_q    <= send_ctx_next;
       recv_ctx_q    <= recv_ctx_next;
+      recv_ctx_q.established <= recv_ctx_next.established ||
+          recv_ctx_q.state == rnic_pkg::QpStateRtr;
+      first_q       <= !dropped && !is_response_q && !recv_ctx_q.established &&
+                       recv_ctx_q.state == rnic_pkg::QpStateRtr;
       plan_data_o   <= plan_d;
       fetch_data_o  <= is_response_q ? response_fetch_data :
           is_reliable ? request_fetch_data : unreliable_fetch_data;
@@ -329,6 +336,9 @@ module rx_check (
   assign plan_valid_o     = finish && plan_valid_q;
   assign fetch_valid_o    = finish && fetch_valid_q;
   assign event_o          = finish ? event_q : '0;
+
+  assign established_valid_o = finish && first_q;
+  assign established_qp_o    = qp;
 
   assign timer_valid_o         = finish && progress_q;
   assign timer_data_o.qp       = qp;

@@ -7,7 +7,8 @@
 /// for the address that the QP uses (annex A17: the IP addresses stand for the GIDs), the P_Key
 /// must match (10.9.3: the low 15 bits are equal and not zero, and one side at least is a full
 /// member), and the QP must be of the packet's transport service, in a state that takes such
-/// packets: RTR and RTS for requests, RTS for responses. A datagram may come from anywhere, to
+/// packets: RTS and SQD, for requests RTR too. In SQE only the send side has stopped, and the receive
+/// side is in RTS. A datagram may come from anywhere, to
 /// either address of its QP, with the QP's Q_Key (10.2.5).
 module rx_check_peer (
     input  wire logic               clk_i,
@@ -48,6 +49,7 @@ module rx_check_peer (
   // Bits 7:5 of the opcode are the transport service.
   assign class_ok = desc_i.opcode[7:5] == {1'b0, qp_type_i};
   assign state_ok = class_ok && !killed_i && (state_i == rnic_pkg::QpStateRts
+                    || state_i == rnic_pkg::QpStateSqd
                     || (state_i == rnic_pkg::QpStateRtr && !is_response_i));
 
   always_ff @(posedge clk_i) begin

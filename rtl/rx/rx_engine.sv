@@ -89,6 +89,9 @@ module rx_engine (
     output logic                           done_valid_o,
     input  wire logic                      done_ready_i,
     output rnic_pkg::rx_done_t             done_data_o,
+    // The first packet of the peer while the QP is in RTR; a pulse
+    output logic                           established_valid_o,
+    output logic [7:0]                     established_qp_o,
     // Read data has come: sets the timer of its QP; a pulse
     output logic                           timer_valid_o,
     output rnic_pkg::timer_event_t         timer_data_o,
@@ -153,6 +156,8 @@ module rx_engine (
       .fetch_valid_o(fetch_valid),
       .fetch_data_o (fetch_in),
       .idle_o       (check_idle),
+      .established_valid_o,
+      .established_qp_o,
       .timer_valid_o,
       .timer_data_o,
       .clear_valid_i(clear_valid),

@@ -9,7 +9,8 @@
 /// a doorbell only. The scheduler picks one runnable QP after the other; each turn makes at most
 /// one packet, so QPs share the wire fairly. A QP that cannot go on (no WQE in the buffer, fence,
 /// Read limit, SqWindow full, fault, not RTS) is put aside until an event wakes it: fetch done,
-/// sq_wake_valid_i, a doorbell.
+/// sq_wake_valid_i, host_wake_valid_i, a doorbell. In SQD a QP finishes what it has started, lost
+/// packets included, and starts nothing (InfiniBand specification 10.3.1); drained_valid_o then.
 ///
 /// A packet is one tx_desc_t and, for payload_length > 0, its sg_piece_t run; a Read request has no
 /// payload and reserves the PSNs of its response (at least one), with an entry in the Read ring of
@@ -72,6 +73,12 @@ module send_queue (
     // The QP may be able to go on (slots retired, a Read finished, state changed)
     input  wire logic                      sq_wake_valid_i,
     input  wire logic [7:0]                sq_wake_qp_i,
+    // The host has changed the state of the QP; a pulse
+    input  wire logic                      host_wake_valid_i,
+    input  wire logic [7:0]                host_wake_qp_i,
+    // The queue of a QP in SQD is drained, and the host wants to know; a pulse
+    output logic                           drained_valid_o,
+    output logic [7:0]                     drained_qp_o,
     // Sets the timer of a QP; a pulse
     output logic                           timer_valid_o,
     output rnic_pkg::timer_event_t         timer_data_o,
@@ -155,12 +162,12 @@ module send_queue (
   logic run_valid, run_ready, done_valid, done_again, fetch_wake, room;
   logic [7:0] run_qp, done_qp, fetch_wake_qp;
   qp_scheduler #(
-      .Wakes(4)
+      .Wakes(5)
   ) u_scheduler (
       .clk_i,
       .rst_ni,
-      .wake_valid_i  ({memop_wake, sq_wake_valid_i, fetch_wake, db_wake}),
-      .wake_qp_i     ({memop_wake_qp, sq_wake_qp_i, fetch_wake_qp, db_qp}),
+      .wake_valid_i  ({host_wake_valid_i, memop_wake, sq_wake_valid_i, fetch_wake, db_wake}),
+      .wake_qp_i     ({host_wake_qp_i, memop_wake_qp, sq_wake_qp_i, fetch_wake_qp, db_qp}),
       .run_valid_o   (run_valid),
       .run_ready_i   (run_ready),
       .run_qp_o      (run_qp),
@@ -268,8 +275,10 @@ module send_queue (
       .retire_cmd_data_o (fail_engine),
       .timer_valid_o,
       .timer_data_o,
+      .drained_valid_o,
       .event_o           (ev_engine)
   );
+  assign drained_qp_o = done_qp;
   ram_1r1w #(
       .Width(rnic_pkg::ReadSlotBits),
       .Depth(256 * rnic_pkg::MaxReadsOutstanding)

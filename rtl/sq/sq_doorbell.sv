@@ -6,7 +6,7 @@
 /// Each moves the producer index of its QP, if the QP exists, is not in RESET, belongs to the UAR,
 /// and its queue has that many slots; otherwise it is refused and counted. An index behind the
 /// present one is stale (doorbells of two threads may pass each other) and moves nothing. The QP is
-/// then woken, or in the error state handed to the flush. A window WQE goes into the WQE buffer
+/// then woken, or in the error state, or SQE, handed to the flush. A window WQE goes into the WQE buffer
 /// while the context is held, if it is the next to execute and nothing is buffered or being
 /// fetched: nobody else then touches the lines. Otherwise its bytes are dropped; the copy in the
 /// ring is fetched.
@@ -36,7 +36,7 @@ module sq_doorbell (
     // A QP in the error state whose memory operation is over; a pulse
     input  wire logic                   flush_valid_i,
     input  wire logic [7:0]             flush_qp_i,
-    // QPs in the error state with something to flush
+    // QPs in the error state, or SQE, with something to flush
     output logic                        flush_req_valid_o,
     input  wire logic                   flush_req_ready_i,
     output logic [7:0]                  flush_req_qp_o,
@@ -127,7 +127,8 @@ module sq_doorbell (
       ctx_q     <= ctx_d;
       refused_q <= refused;
       use_q     <= use_window;
-      flush_q   <= !refused && ctx_data_i.state == rnic_pkg::QpStateErr;
+      flush_q   <= !refused && (ctx_data_i.state == rnic_pkg::QpStateErr ||
+                                ctx_data_i.state == rnic_pkg::QpStateSqe);
       line_q    <= first_line;
     end
     if (state_q == StBeats && wqe_push_valid_i) line_q <= line_q + 1'b1;

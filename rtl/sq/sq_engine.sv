@@ -5,11 +5,12 @@
 ///
 /// A turn acquires the context, reads the WQE under way (or the next one) from the WQE buffer, and
 /// either makes one packet or steps aside: no WQE in the buffer, SqWindow WQEs or half of the PSNs
-/// unacknowledged, fence, Read limit, RNR wait, fault, not RTS. At the start of a message, and
-/// where recovery makes it go on in the middle, the whole WQE is judged first, lengths of all data
-/// segments included, so that a malformed one sends nothing. A memory operation sends nothing
-/// either: it is handed over (mem_valid_o, a pulse) and the QP steps aside. The packet queue has
-/// room before the context is asked for (room_i), so the context is never held for the wire.
+/// unacknowledged, fence, Read limit, RNR wait, fault, not RTS, in SQD what is new. At the start of
+/// a message, and where recovery makes it go on in the middle, the whole WQE is judged first,
+/// lengths of all data segments included, so that a malformed one sends nothing. A memory operation
+/// sends nothing either: it is handed over (mem_valid_o, a pulse) and the QP steps aside. The packet
+/// queue has room before the context is asked for (room_i), so the context is never held for the
+/// wire.
 module sq_engine (
     input  wire logic                   clk_i,
     input  wire logic                   rst_ni,
@@ -59,6 +60,8 @@ module sq_engine (
     // The first packet that is not acknowledged has left: the QP's timer starts
     output logic                        timer_valid_o,
     output rnic_pkg::timer_event_t      timer_data_o,
+    // The queue is drained (SQD), and the host wants to know; a pulse
+    output logic                        drained_valid_o,
     output logic [rnic_pkg::NumCounters-1:0] event_o
 );
   // StIdle     waiting for a turn and room for its packet
@@ -116,7 +119,7 @@ module sq_engine (
 
   // ---- Plan -------------------------------------------------------------------------------------
   logic is_read, is_memory, runnable, judged, step_aside, seek, go, psn_room, last;
-  logic window_stall, fence_stall, read_stall;
+  logic window_stall, fence_stall, read_stall, drained, drained_q;
   sq_wqe_check u_check (
       .control_i        (control_q),
       .ctx_i            (ctx_q),
@@ -145,6 +148,7 @@ module sq_engine (
       .bad_i         (bad),
       .psn_room_i    (psn_room),
       .runnable_o    (runnable),
+      .drained_o     (drained),
       .judged_o      (judged),
       .step_aside_o  (step_aside),
       .window_stall_o(window_stall),
@@ -250,6 +254,7 @@ module sq_engine (
   assign rel_valid_o        = state_q == StRelease;
   assign rel_write_o        = 1'b1;
   assign fetch_valid_o      = rel_valid_o && rel_ready_i && fetch;
+  assign drained_valid_o    = rel_valid_o && rel_ready_i && drained_q;
 
   // ---- Control ----------------------------------------------------------------------------------
   always_comb begin
@@ -284,6 +289,11 @@ module sq_engine (
       sent_q       <= 1'b0;
       failed_q     <= 1'b0;
       found_q      <= 1'b0;
+      drained_q    <= 1'b0;
+    end
+    if (state_q == StHead && drained) begin
+      ctx_q.sqd_notify <= 1'b0;
+      drained_q        <= 1'b1;
     end
     if (state_q == StHead) begin
       control_q <= buf_rd_data_i[127:0];

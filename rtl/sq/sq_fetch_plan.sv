@@ -22,9 +22,9 @@ module sq_fetch_plan (
 
   assign to_fault = index - ctx_i.fault_idx;
 
-  assign fetch_o = ctx_i.in_use && ctx_i.state == rnic_pkg::QpStateRts &&
-                   (!ctx_i.fault || to_fault[15]) && !ctx_i.fetching && posted != '0 &&
-                   ctx_i.buf_count <= {1'b0, capacity[3:1]};
+  assign fetch_o = ctx_i.in_use && (ctx_i.state == rnic_pkg::QpStateRts ||
+                   ctx_i.state == rnic_pkg::QpStateSqd) && (!ctx_i.fault || to_fault[15]) &&
+                   !ctx_i.fetching && posted != '0 && ctx_i.buf_count <= {1'b0, capacity[3:1]};
   always_comb begin
     req_o.qp         = qp_i;
     req_o.index      = index;

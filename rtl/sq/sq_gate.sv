@@ -2,20 +2,22 @@
 
 /// May the queue pair send now? Combinational.
 ///
-/// runnable_o: it has a WQE in the buffer and nothing stops it. WQEs before the one that failed
-/// here (fault_idx) still run: recovery may go back to them. judged_o: the whole WQE is to be
-/// judged, because it starts or because recovery makes it go on in the middle. step_aside_o: not
-/// this turn; for a malformed WQE, not at all. Only a start waits for the fence (InfiniBand
-/// specification 10.8.3.3), the limit of outstanding Reads and atomics, and SqWindow. A memory
-/// operation starts when everything in front of it has retired, so that nothing can be sent again
-/// that needs what it takes away, and nothing in front can fail and have it flushed; while it is
-/// under way (mem_busy) nothing starts.
+/// runnable_o: it has a WQE in the buffer and nothing stops it; in SQD it goes on only with what it
+/// has started, sent again or not. WQEs before the one that failed here (fault_idx) still run:
+/// recovery may go back to them. drained_o: in SQD, the event is to be made. judged_o: the whole WQE
+/// is to be judged, because it starts or because recovery makes it go on in the middle.
+/// step_aside_o: not this turn; for a malformed WQE, not at all. Only a start waits for the fence
+/// (InfiniBand specification 10.8.3.3), the limit of outstanding Reads and atomics, and SqWindow. A
+/// memory operation starts when everything in front of it has retired, so that nothing can be sent
+/// again that needs what it takes away, and nothing in front can fail and have it flushed; while it
+/// is under way (mem_busy) nothing starts.
 module sq_gate (
     input  wire rnic_pkg::send_ctx_t    ctx_i,
     input  wire rnic_pkg::wqe_control_t control_i,
     input  wire logic                   bad_i,
     input  wire logic                   psn_room_i,
     output logic                        runnable_o,
+    output logic                        drained_o,
     output logic                        judged_o,
     output logic                        step_aside_o,
     // Why a start steps aside, as the events of the counters
@@ -23,14 +25,24 @@ module sq_gate (
     output logic                        fence_stall_o,
     output logic                        read_stall_o
 );
-  logic is_read, is_memory, window_full, fenced, read_limit, psn_full, start;
+  logic is_read, is_memory, window_full, fenced, read_limit, psn_full, start, begun, state_ok;
+  logic drained;
   logic [15:0] to_fault;
   logic [5:0] unused_decode;
 
+  sq_drained u_drained (
+      .ctx_i,
+      .drained_o(drained)
+  );
+  assign begun      = ctx_i.msg_active || ctx_i.next_psn != ctx_i.max_psn;
+  assign state_ok   = ctx_i.state == rnic_pkg::QpStateRts ||
+                      (ctx_i.state == rnic_pkg::QpStateSqd && begun);
+  assign drained_o  = ctx_i.in_use && ctx_i.state == rnic_pkg::QpStateSqd && ctx_i.sqd_notify &&
+                      drained;
   assign to_fault   = ctx_i.exec_idx - ctx_i.fault_idx;
-  assign runnable_o = ctx_i.in_use && ctx_i.state == rnic_pkg::QpStateRts &&
-                      (!ctx_i.fault || to_fault[15]) && !ctx_i.rnr_wait && !ctx_i.mem_busy &&
-                      ctx_i.pi != ctx_i.exec_idx && ctx_i.buf_count != '0;
+  assign runnable_o = ctx_i.in_use && state_ok && (!ctx_i.fault || to_fault[15]) &&
+                      !ctx_i.rnr_wait && !ctx_i.mem_busy && ctx_i.pi != ctx_i.exec_idx &&
+                      ctx_i.buf_count != '0;
 
   assign start       = !ctx_i.msg_active;
   sq_decode u_decode (

@@ -181,7 +181,8 @@ module wqe_fetch (
 
   assign to_fault = done_index - ctx_data_i.fault_idx;
   assign wanted = ctx_data_i.in_use && ctx_data_i.fetching && ctx_data_i.fetch_gen == done_gen &&
-                  ctx_data_i.state == rnic_pkg::QpStateRts &&
+                  (ctx_data_i.state == rnic_pkg::QpStateRts ||
+                   ctx_data_i.state == rnic_pkg::QpStateSqd) &&
                   (!ctx_data_i.fault || to_fault[15]);
   assign fail   = wanted && done_err && ctx_data_i.buf_count == '0;
   always_comb begin

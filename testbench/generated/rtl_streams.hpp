@@ -46,13 +46,10 @@ enum class RefOp : std::uint8_t {
 /// What the admin queue does to the contexts of a QP.
 enum class QpStep : std::uint8_t {
   kCreate = 0,  ///< Attributes of the command, state RESET
-  kInit = 1,  ///< To INIT
-  kRtr = 2,  ///< To RTR
-  kRts = 3,  ///< To RTS
-  kRights = 4,  ///< RTS to RTS: remote rights, RNR timer
-  kQuiet = 5,  ///< No UAR may ring its doorbells
-  kReset = 6,  ///< Back to what Create made
-  kDestroy = 7,  ///< Nothing is left
+  kModify = 1,  ///< To next_state, with the attributes of attr_mask
+  kQuiet = 2,  ///< No UAR may ring its doorbells
+  kReset = 3,  ///< Back to what Create made
+  kDestroy = 4,  ///< Nothing is left
 };
 
 /// State of an entry of the memory protection table.
@@ -510,9 +507,9 @@ struct AdminAccess {
   bool operator==(const AdminAccess&) const = default;
 };
 
-/// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 595 bits.
+/// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 596 bits.
 struct SendCtx {
-  static constexpr std::size_t kBits = 595;
+  static constexpr std::size_t kBits = 596;
   static constexpr std::size_t kBytes = 75;
   std::uint8_t state{};  ///< QpState
   std::uint8_t in_use{};  ///< Created
@@ -562,6 +559,7 @@ struct SendCtx {
   std::uint8_t rnr_wait{};  ///< Nothing is sent until the RNR timer expires
   std::uint8_t recovering{};  ///< Went back to rec_psn for a NAK or a gap, and nothing has been acknowledged since
   std::uint32_t rec_psn{};
+  std::uint8_t sqd_notify{};  ///< SQD: event SqDrained when the queue is drained
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 3>(to, state);
@@ -612,6 +610,7 @@ struct SendCtx {
     bits::put_little<569, 1>(to, rnr_wait);
     bits::put_little<570, 1>(to, recovering);
     bits::put_little<571, 24>(to, rec_psn);
+    bits::put_little<595, 1>(to, sqd_notify);
   }
   static constexpr SendCtx decode(std::span<const std::uint8_t, kBytes> from) {
     SendCtx v;
@@ -663,14 +662,15 @@ struct SendCtx {
     bits::get_little<569, 1>(from, v.rnr_wait);
     bits::get_little<570, 1>(from, v.recovering);
     bits::get_little<571, 24>(from, v.rec_psn);
+    bits::get_little<595, 1>(from, v.sqd_notify);
     return v;
   }
   bool operator==(const SendCtx&) const = default;
 };
 
-/// Receive side of a QP. state .. remote_read are set by the admin queue; the rest is dynamic. 471 bits.
+/// Receive side of a QP. state .. remote_read are set by the admin queue; the rest is dynamic. 472 bits.
 struct RecvCtx {
-  static constexpr std::size_t kBits = 471;
+  static constexpr std::size_t kBits = 472;
   static constexpr std::size_t kBytes = 59;
   std::uint8_t state{};  ///< QpState
   std::uint8_t in_use{};  ///< Created
@@ -707,6 +707,7 @@ struct RecvCtx {
   std::uint32_t rx_mark{};  ///< ERR: packets that had entered the receive engine (rx_entered) when the QP went there
   std::uint8_t rx_gone{};  ///< ERR: they have left
   std::uint8_t take{};  ///< UC, UD: turns when receive WQEs are given back; packets that were checked before are dropped
+  std::uint8_t established{};  ///< A packet of the peer has come
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 3>(to, state);
@@ -744,6 +745,7 @@ struct RecvCtx {
     bits::put_little<449, 20>(to, rx_mark);
     bits::put_little<469, 1>(to, rx_gone);
     bits::put_little<470, 1>(to, take);
+    bits::put_little<471, 1>(to, established);
   }
   static constexpr RecvCtx decode(std::span<const std::uint8_t, kBytes> from) {
     RecvCtx v;
@@ -782,6 +784,7 @@ struct RecvCtx {
     bits::get_little<449, 20>(from, v.rx_mark);
     bits::get_little<469, 1>(from, v.rx_gone);
     bits::get_little<470, 1>(from, v.take);
+    bits::get_little<471, 1>(from, v.established);
     return v;
   }
   bool operator==(const RecvCtx&) const = default;
@@ -949,10 +952,10 @@ struct Mpt {
   bool operator==(const Mpt&) const = default;
 };
 
-/// Completion queue. 182 bits.
+/// Completion queue. 239 bits.
 struct CqCtx {
-  static constexpr std::size_t kBits = 182;
-  static constexpr std::size_t kBytes = 23;
+  static constexpr std::size_t kBits = 239;
+  static constexpr std::size_t kBytes = 30;
   std::uint8_t in_use{};
   std::uint64_t base{};
   std::uint8_t log_depth{};
@@ -964,6 +967,10 @@ struct CqCtx {
   std::uint32_t notified_pi{};  ///< Entries covered by the last event
   std::uint32_t solicited_pi{};  ///< Index after the newest solicited or failed entry
   std::uint8_t overrun{};
+  std::uint32_t origin{};  ///< Index of the entry in slot 0 of the ring, first pass
+  std::uint16_t moderate_count{};  ///< See admin_modify_cq
+  std::uint16_t moderate_period{};
+  std::uint8_t timing{};  ///< An event is due and waits; its timer runs
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 1>(to, in_use);
@@ -977,6 +984,10 @@ struct CqCtx {
     bits::put_little<133, 24>(to, notified_pi);
     bits::put_little<157, 24>(to, solicited_pi);
     bits::put_little<181, 1>(to, overrun);
+    bits::put_little<182, 24>(to, origin);
+    bits::put_little<206, 16>(to, moderate_count);
+    bits::put_little<222, 16>(to, moderate_period);
+    bits::put_little<238, 1>(to, timing);
   }
   static constexpr CqCtx decode(std::span<const std::uint8_t, kBytes> from) {
     CqCtx v;
@@ -991,6 +1002,10 @@ struct CqCtx {
     bits::get_little<133, 24>(from, v.notified_pi);
     bits::get_little<157, 24>(from, v.solicited_pi);
     bits::get_little<181, 1>(from, v.overrun);
+    bits::get_little<182, 24>(from, v.origin);
+    bits::get_little<206, 16>(from, v.moderate_count);
+    bits::get_little<222, 16>(from, v.moderate_period);
+    bits::get_little<238, 1>(from, v.timing);
     return v;
   }
   bool operator==(const CqCtx&) const = default;
@@ -2072,24 +2087,30 @@ struct EqeReq {
   bool operator==(const EqeReq&) const = default;
 };
 
-/// Move a QP to the error state on both sides, flush both queues, and tell the host (unless quiet). 17 bits.
+/// Move a QP to the error state on both sides, flush both queues, and tell the host (unless quiet). 19 bits.
 struct QpError {
-  static constexpr std::size_t kBits = 17;
+  static constexpr std::size_t kBits = 19;
   static constexpr std::size_t kBytes = 3;
   std::uint8_t qp{};
   std::uint8_t status{};  ///< CqeStatus that caused it
-  std::uint8_t quiet{};  ///< No QpFatal event: the host asked for it
+  std::uint8_t quiet{};  ///< No event: the host asked for it
+  std::uint8_t responder{};  ///< The peer's request is at fault: event QpRequestError or QpAccessError
+  std::uint8_t send_only{};  ///< UC, UD: the send queue alone has stopped (SQE); it is flushed
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, qp);
     bits::put_little<8, 8>(to, status);
     bits::put_little<16, 1>(to, quiet);
+    bits::put_little<17, 1>(to, responder);
+    bits::put_little<18, 1>(to, send_only);
   }
   static constexpr QpError decode(std::span<const std::uint8_t, kBytes> from) {
     QpError v;
     bits::get_little<0, 8>(from, v.qp);
     bits::get_little<8, 8>(from, v.status);
     bits::get_little<16, 1>(from, v.quiet);
+    bits::get_little<17, 1>(from, v.responder);
+    bits::get_little<18, 1>(from, v.send_only);
     return v;
   }
   bool operator==(const QpError&) const = default;

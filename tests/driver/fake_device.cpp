@@ -274,7 +274,11 @@ hw::AdminStatus FakeDevice::modify(std::uint32_t qpn, const hw::AdminModifyQp& b
   auto& pair = found->second;
   const auto next = static_cast<hw::QpState>(body.next_state);
   const bool any = next == hw::QpState::kErr || next == hw::QpState::kReset;
-  if (!any && static_cast<int>(next) != static_cast<int>(pair.state) + 1) return hw::AdminStatus::kBadState;
+  // RTS to RTS and SQD; SQD to both; INIT to INIT; otherwise the next state of the life of a queue pair.
+  const auto number = [](hw::QpState state) { return static_cast<int>(state); };
+  const bool stays = next == pair.state && next != hw::QpState::kRtr;
+  const bool resumes = next == hw::QpState::kRts && number(pair.state) > number(next) && pair.state != hw::QpState::kErr;
+  if (!any && !stays && !resumes && (number(next) != number(pair.state) + 1 || next == hw::QpState::kSqe)) return hw::AdminStatus::kBadState;
   pair.last_modify = body;
   pair.state = next;
   if (any) flush(qpn);

@@ -13,7 +13,7 @@ class AdminCommands {
 
   hw::AdminCommand next(const AdminModel& model) {
     static constexpr AdminOpcode kOpcodes[] = {
-        AdminOpcode::kCreateEq, AdminOpcode::kDestroyEq, AdminOpcode::kQueryEq,  AdminOpcode::kCreateCq, AdminOpcode::kCreateCq, AdminOpcode::kDestroyCq, AdminOpcode::kQueryCq,
+        AdminOpcode::kCreateEq, AdminOpcode::kDestroyEq, AdminOpcode::kQueryEq,  AdminOpcode::kCreateCq, AdminOpcode::kCreateCq, AdminOpcode::kDestroyCq, AdminOpcode::kQueryCq, AdminOpcode::kModifyCq, AdminOpcode::kResizeCq,
         AdminOpcode::kCreateMr, AdminOpcode::kDestroyMr, AdminOpcode::kQueryMr,  AdminOpcode::kCreateQp, AdminOpcode::kCreateQp, AdminOpcode::kCreateQp,  AdminOpcode::kDestroyQp,
         AdminOpcode::kModifyQp, AdminOpcode::kModifyQp,  AdminOpcode::kModifyQp, AdminOpcode::kModifyQp, AdminOpcode::kModifyQp, AdminOpcode::kModifyQp,  AdminOpcode::kQueryQp,
         AdminOpcode::kQueryCapabilities, AdminOpcode::kCreateMw, AdminOpcode::kCreateMw, AdminOpcode::kDestroyMw, AdminOpcode::kCreateFastMr, AdminOpcode::kDestroyFastMr,
@@ -33,7 +33,9 @@ class AdminCommands {
       case AdminOpcode::kDestroyEq:
       case AdminOpcode::kQueryEq: return command(opcode, number(3, 32));
       case AdminOpcode::kDestroyCq:
-      case AdminOpcode::kQueryCq: return command(opcode, number(6, 256));
+      case AdminOpcode::kQueryCq:
+      case AdminOpcode::kModifyCq: return command(opcode, number(6, 256));
+      case AdminOpcode::kResizeCq: return resize_cq(number(6, 256));
       case AdminOpcode::kCreateSrq: return create_srq(number(4, 256));
       case AdminOpcode::kModifySrq: return modify_srq(number(4, 256));
       case AdminOpcode::kDestroySrq:
@@ -95,6 +97,14 @@ class AdminCommands {
     body.limit = static_cast<std::uint16_t>(rng_());
     body.base = spoil(rng_() & ~0xfffULL);
     body.log_depth = static_cast<std::uint8_t>(spoil(uniform(0, hw::kMaxLogQueueDepth)));
+    set_body(c, body);
+    return c;
+  }
+  hw::AdminCommand resize_cq(std::uint32_t number) {
+    auto c = command(AdminOpcode::kResizeCq, number);
+    hw::AdminResizeCq body;
+    body.base = spoil(rng_() & ~0xfffULL);
+    body.log_depth = static_cast<std::uint8_t>(spoil(uniform(0, chance(0.5) ? 4 : hw::kMaxLogCqDepth)));
     set_body(c, body);
     return c;
   }
@@ -168,13 +178,21 @@ class AdminCommands {
     // Mostly the next step of the QP's life.
     unsigned next = static_cast<unsigned>(chance(0.1) ? uniform(0, 255) : uniform(0, 6));
     const auto found = model.qps.find(number & 0xff);
-    if (found != model.qps.end() && chance(0.6)) next = found->second.send.state < 3 ? found->second.send.state + 1u : 3;
-    return modify_qp_to(number, next);
+    unsigned from = 0;
+    if (found != model.qps.end()) from = found->second.send.state;
+    if (found != model.qps.end() && chance(0.6)) next = from < 4 ? from + 1u : 3;
+    return modify_qp_to(number, next, from, found != model.qps.end() ? found->second.send.qp_type : 0);
   }
-  hw::AdminCommand modify_qp_to(std::uint32_t number, unsigned next) {
+  /// With the attributes that a legal transition takes: those that it needs, and some of the others; `from` is the present state.
+  hw::AdminCommand modify_qp_to(std::uint32_t number, unsigned next, unsigned from, unsigned type = 0) {
     auto c = command(AdminOpcode::kModifyQp, number);
     hw::AdminModifyQp body;
     body.next_state = static_cast<std::uint8_t>(next);
+    if (const auto* row = transition_row(from, next, static_cast<hw::QpType>(type))) body.attr_mask = row->required | (row->optional & any());
+    body.attr_mask |= any() & 1;
+    if (spoils && chance(0.15)) body.attr_mask ^= 1u << uniform(0, 20);
+    body.cur_state = static_cast<std::uint8_t>(spoil(from));
+    body.sqd_notify = chance(0.5);
     body.path_mtu = static_cast<std::uint8_t>(spoil(uniform(1, 5)));
     body.max_dest_rd_atomic = static_cast<std::uint8_t>(spoil(uniform(0, hw::kMaxReadsOutstanding)));
     body.max_rd_atomic = static_cast<std::uint8_t>(spoil(uniform(0, hw::kMaxReadsOutstanding)));

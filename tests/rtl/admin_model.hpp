@@ -7,6 +7,7 @@
 
 #include "driver/generated/host_interface.hpp"
 #include "testbench/generated/rtl_streams.hpp"
+#include "tests/support/qp_attributes.hpp"
 
 /// What the admin commands mean, written from the tables of the host interface: the objects that exist and the contexts they should have.
 namespace rnic::test {
@@ -49,6 +50,8 @@ struct AdminModel {
       case AdminOpcode::kCreateCq: return create_cq(command);
       case AdminOpcode::kDestroyCq: return destroy_cq(command);
       case AdminOpcode::kQueryCq: return query_cq(command);
+      case AdminOpcode::kModifyCq: return modify_cq(command);
+      case AdminOpcode::kResizeCq: return resize_cq(command);
       case AdminOpcode::kCreateMr: return create_mr(command);
       case AdminOpcode::kCreateMw: return create_mw(command);
       case AdminOpcode::kCreateFastMr: return create_fast_mr(command);
@@ -217,6 +220,27 @@ struct AdminModel {
     return AdminStatus::kSuccess;
   }
 
+  AdminStatus modify_cq(const hw::AdminCommand& command) {
+    if (!cqs.contains(command.number)) return AdminStatus::kBadNumber;
+    const auto body = body_of<hw::AdminModifyCq>(command);
+    cqs[command.number].moderate_count = body.count;
+    cqs[command.number].moderate_period = body.period;
+    return AdminStatus::kSuccess;
+  }
+  AdminStatus resize_cq(const hw::AdminCommand& command) {
+    const auto body = body_of<hw::AdminResizeCq>(command);
+    if (command.number >= 1u << hw::kCqIndexBits) return AdminStatus::kBadNumber;
+    if (body.base % 4096 || body.log_depth > hw::kMaxLogCqDepth) return AdminStatus::kBadParameter;
+    if (!cqs.contains(command.number)) return AdminStatus::kBadNumber;
+    auto& cq = cqs[command.number];
+    if (cq.overrun) return AdminStatus::kBadState;
+    if (((cq.pi - cq.ci) & 0xffffff) > 1u << body.log_depth) return AdminStatus::kTooSmall;
+    cq.base = body.base;
+    cq.log_depth = body.log_depth;
+    cq.origin = cq.pi;
+    return query_cq(command);
+  }
+
   AdminStatus create_mr(const hw::AdminCommand& command) {
     const auto body = body_of<hw::AdminCreateMr>(command);
     const std::uint32_t index = command.number >> 8;
@@ -376,6 +400,8 @@ struct AdminModel {
     hw::AdminQpState state;
     state.state = send.state;
     state.outstanding_reads = send.rd_outstanding;
+    const bool drained = send.retire_idx == send.exec_idx && send.msg_active == 0 && send.next_psn == send.max_psn;
+    state.sq_draining = send.state == static_cast<std::uint8_t>(QpState::kSqd) && !drained;
     state.sq_producer = send.pi;
     state.sq_executed = send.exec_idx;
     state.sq_retired = send.retire_idx;
@@ -390,22 +416,32 @@ struct AdminModel {
   static bool is_ipv4(const std::array<std::uint8_t, 16>& ip) {
     return std::all_of(ip.begin(), ip.begin() + 10, [](auto b) { return b == 0; }) && ip[10] == 0xff && ip[11] == 0xff;
   }
-  static bool legal(unsigned from, unsigned to) {
-    switch (static_cast<QpState>(to)) {
-      case QpState::kReset:
-      case QpState::kErr: return true;
-      case QpState::kInit: return from == unsigned(QpState::kReset) || from == unsigned(QpState::kInit);
-      case QpState::kRtr: return from == unsigned(QpState::kInit);
-      case QpState::kRts: return from == unsigned(QpState::kRtr) || from == unsigned(QpState::kRts);
-      default: return false;
-    }
+  /// Status of a ModifyQp by the tables, and its fields.
+  static AdminStatus judge(const rtl::SendCtx& send, const hw::AdminModifyQp& body) {
+    const unsigned from = send.state;
+    const auto type = static_cast<hw::QpType>(send.qp_type);
+    const auto* row = transition_row(from, body.next_state, type);
+    const std::uint32_t given = body.attr_mask & ~static_cast<std::uint32_t>(hw::QpAttr::kState);
+    if (row == nullptr || (given & ~(row->required | row->optional)) != 0) return AdminStatus::kBadState;
+    const auto has = [&](hw::QpAttr attr) { return (given & static_cast<std::uint32_t>(attr)) != 0; };
+    if (has(hw::QpAttr::kCurState) && body.cur_state != from) return AdminStatus::kBadState;
+    if ((row->required & ~given) != 0) return AdminStatus::kBadParameter;
+    if (has(hw::QpAttr::kAv) && type != hw::QpType::kUd && !body.ipv6 && !(is_ipv4(body.source_ip) && is_ipv4(body.dest_ip))) return AdminStatus::kBadParameter;
+    if (has(hw::QpAttr::kPathMtu) && (body.path_mtu < 1 || body.path_mtu > 5)) return AdminStatus::kBadParameter;
+    if (has(hw::QpAttr::kTimeout) && body.ack_timeout > 31) return AdminStatus::kBadParameter;
+    if (has(hw::QpAttr::kRetryCnt) && body.retry_count > 7) return AdminStatus::kBadParameter;
+    if (has(hw::QpAttr::kRnrRetry) && body.rnr_retry > 7) return AdminStatus::kBadParameter;
+    if (has(hw::QpAttr::kMaxRdAtomic) && body.max_rd_atomic > hw::kMaxReadsOutstanding) return AdminStatus::kBadParameter;
+    if (has(hw::QpAttr::kMaxDestRdAtomic) && body.max_dest_rd_atomic > hw::kMaxReadsOutstanding) return AdminStatus::kBadParameter;
+    if (has(hw::QpAttr::kMinRnrTimer) && body.min_rnr_timer > 31) return AdminStatus::kBadParameter;
+    return AdminStatus::kSuccess;
   }
   AdminStatus modify_qp(const hw::AdminCommand& command) {
     const auto body = body_of<hw::AdminModifyQp>(command);
     if (!has_qp(command.number)) return AdminStatus::kBadNumber;
     auto& [send, recv] = qps[command.number & 0xff];
-    const auto from = static_cast<QpState>(send.state), to = static_cast<QpState>(body.next_state);
-    if (!legal(send.state, body.next_state)) return AdminStatus::kBadState;
+    const auto to = static_cast<QpState>(body.next_state);
+    if (const auto status = judge(send, body); status != AdminStatus::kSuccess) return status;
     if (to == QpState::kReset || to == QpState::kErr) unbind_windows(command.number & 0xff);
     if (to == QpState::kReset) {
       rtl::SendCtx s;
@@ -425,39 +461,37 @@ struct AdminModel {
       recv = r;
       return AdminStatus::kSuccess;
     }
-    if (to == QpState::kInit || to == QpState::kRtr) {
-      if (to == QpState::kRtr) {
-        if (body.path_mtu < 1 || body.path_mtu > 5 || body.max_dest_rd_atomic > hw::kMaxReadsOutstanding || body.min_rnr_timer > 31) return AdminStatus::kBadParameter;
-        if (send.qp_type != 3 && !body.ipv6 && !(is_ipv4(body.source_ip) && is_ipv4(body.dest_ip))) return AdminStatus::kBadParameter;
-        send.mtu = recv.mtu = body.path_mtu;
-        recv.max_dest_rd = body.max_dest_rd_atomic;
-        recv.min_rnr_timer = body.min_rnr_timer;
-        recv.epsn = body.rq_psn;
-      }
-      send.qkey = recv.qkey = body.qkey;
-      recv.remote_write = body.remote_write;
-      recv.remote_read = body.remote_read;
-      recv.remote_atomic = body.remote_atomic;
+    if (to == QpState::kErr) {
+      send.state = recv.state = body.next_state;
+      return AdminStatus::kSuccess;
+    }
+    const auto has = [&](hw::QpAttr attr) { return (body.attr_mask & static_cast<std::uint32_t>(attr)) != 0; };
+    if (has(hw::QpAttr::kPkeyIndex) || has(hw::QpAttr::kAv) || has(hw::QpAttr::kDestQpn)) {
       paths[command.number & 0xff] = {.ipv6 = body.ipv6, .dest_qpn = body.dest_qpn, .pkey = body.pkey, .traffic_class = body.traffic_class, .hop_limit = body.hop_limit,
                                       .udp_source_port = body.udp_source_port, .flow_label = body.flow_label & 0xfffff, .dest_mac = body.dest_mac,
                                       .source_ip = body.source_ip, .dest_ip = body.dest_ip};
     }
-    if (to == QpState::kRts && from == QpState::kRtr) {
-      if (body.max_rd_atomic > hw::kMaxReadsOutstanding || body.ack_timeout > 31 || body.retry_count > 7 || body.rnr_retry > 7) return AdminStatus::kBadParameter;
-      send.max_rd = body.max_rd_atomic;
-      send.ack_timeout = send.qp_type == 0 ? body.ack_timeout : 0;  // UC and UD wait for nothing
-      send.qkey = recv.qkey = body.qkey;
-      send.retry_count = send.retry_left = body.retry_count;
-      send.rnr_retry = send.rnr_left = body.rnr_retry;
-      send.next_psn = send.una_psn = send.max_psn = body.sq_psn;
-    }
-    if (to == QpState::kRts && from == QpState::kRts) {
-      if (body.min_rnr_timer > 31) return AdminStatus::kBadParameter;
-      recv.min_rnr_timer = body.min_rnr_timer;
+    if (has(hw::QpAttr::kAccessFlags)) {
       recv.remote_write = body.remote_write;
       recv.remote_read = body.remote_read;
       recv.remote_atomic = body.remote_atomic;
     }
+    if (has(hw::QpAttr::kPathMtu)) send.mtu = recv.mtu = body.path_mtu;
+    if (has(hw::QpAttr::kMaxDestRdAtomic)) recv.max_dest_rd = body.max_dest_rd_atomic;
+    if (has(hw::QpAttr::kMinRnrTimer)) recv.min_rnr_timer = body.min_rnr_timer;
+    if (has(hw::QpAttr::kRqPsn)) recv.epsn = body.rq_psn;
+    if (has(hw::QpAttr::kMaxRdAtomic)) send.max_rd = body.max_rd_atomic;
+    if (has(hw::QpAttr::kQkey)) send.qkey = recv.qkey = body.qkey;
+    if (has(hw::QpAttr::kTimeout)) send.ack_timeout = body.ack_timeout;
+    if (has(hw::QpAttr::kRetryCnt)) send.retry_count = send.retry_left = body.retry_count;
+    if (has(hw::QpAttr::kRnrRetry)) send.rnr_retry = send.rnr_left = body.rnr_retry;
+    if (has(hw::QpAttr::kSqPsn)) send.next_psn = send.una_psn = send.max_psn = body.sq_psn;
+    if (send.state == static_cast<std::uint8_t>(QpState::kSqe)) {  // the queue begins anew where it stands
+      send.fault = 0;
+      send.fetch_gen = (send.fetch_gen + 1) & 15;
+      send.una_psn = send.max_psn = send.next_psn;
+    }
+    send.sqd_notify = has(hw::QpAttr::kSqdNotify) && body.sqd_notify;
     send.state = recv.state = body.next_state;
     return AdminStatus::kSuccess;
   }

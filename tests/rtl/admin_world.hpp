@@ -136,7 +136,7 @@ class AdminWorld : public Agent {
     const unsigned uar = model.qps[qp].send.uar;
     nic(0, qp, [this, qp, uar, count] {
       if (!send.in_use || send.uar != uar || !model.qps.contains(qp)) return false;
-      if (send.state != static_cast<std::uint8_t>(QpState::kRts) && send.state != static_cast<std::uint8_t>(QpState::kErr)) return false;
+      if (send.state < static_cast<std::uint8_t>(QpState::kRts)) return false;
       send.pi = static_cast<std::uint16_t>(send.pi + count);
       model.qps[qp].send.pi = send.pi;
       return true;
@@ -282,6 +282,10 @@ class AdminWorld : public Agent {
     if (dut.mem_op_valid_o && dut.mem_op_ready_i) {
       mem_op = get<rtl::MemOp>(dut.mem_op_data_o);
       op_busy = true;
+    }
+    if (dut.sq_wake_valid_o) {
+      REQUIRE(dut.sq_wake_qp_o == qp);
+      log.emplace_back("wake");
     }
     if (dut.path_wr_valid_o) {
       REQUIRE(dut.path_wr_qp_o == qp);

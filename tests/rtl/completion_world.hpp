@@ -187,6 +187,7 @@ inline CompletionWorld::CompletionWorld(std::uint64_t s)
   dut().timer_valid_i = 0;
   dut().rx_entered_i = dut().rx_left_i = 0;
   dut().srq_eqe_valid_i = dut().srq_taken_i = dut().srq_refused_i = 0;
+  dut().drained_valid_i = dut().established_valid_i = dut().device_eqe_valid_i = 0;
   dut().inflight_valid_i = dut().admin_acq_valid_i = dut().admin_rel_valid_i = dut().qp_reset_valid_i = 0;
   dut().wr_ready_i = dut().wr_done_i = 0;
   bench.reset();

@@ -70,6 +70,8 @@ module rx_engine_harness (
     input  wire logic                      qp_reset_valid_i,
     output logic                           qp_reset_ready_o,
     input  wire logic [7:0]                qp_reset_qp_i,
+    output logic                           established_valid_o,
+    output logic [7:0]                     established_qp_o,
     output logic                         timer_valid_o,
     output rnic_pkg::timer_event_t       timer_data_o,
     output logic [rnic_pkg::NumCounters-1:0] event_o
@@ -197,6 +199,8 @@ module rx_engine_harness (
       .qp_reset_valid_i,
       .qp_reset_ready_o,
       .qp_reset_qp_i,
+      .established_valid_o,
+      .established_qp_o,
       .timer_valid_o,
       .timer_data_o,
       .event_o,

@@ -7,7 +7,7 @@ namespace rnic::test {
 World::World(std::uint64_t seed_value) : bench(seed_value) {
   auto& dut = *bench.dut;
   auto& rng = bench.rng;
-  dut.host_acq_valid_i = dut.host_rel_valid_i = dut.sq_wake_valid_i = dut.read_slot_en_i = dut.qp_reset_valid_i = 0;
+  dut.host_acq_valid_i = dut.host_rel_valid_i = dut.sq_wake_valid_i = dut.host_wake_valid_i = dut.read_slot_en_i = dut.qp_reset_valid_i = 0;
   dut.rd_rsp_valid_i = dut.rd_req_ready_i = dut.flush_req_ready_i = 0;
   dut.sq_doorbell_valid_i = dut.wqe_push_valid_i = dut.desc_ready_i = dut.piece_ready_i = dut.retire_cmd_ready_i = 0;
   doorbells_ = std::make_unique<Source<rtl::Doorbell>>([&](bool v) { dut.sq_doorbell_valid_i = v; }, [&] { return dut.sq_doorbell_ready_o != 0; },
@@ -436,8 +436,12 @@ void World::drive_host() {
   if (!steps_.empty()) dut.host_acq_index_i = static_cast<std::uint8_t>(steps_.front().qp);
   dut.host_rel_valid_i = host_ == HostState::kReleasing;
   put(dut.host_rel_data_i, held_);
-  dut.sq_wake_valid_i = wake_.has_value();
+  // The completion block and the host wake it by ports of their own, with the same effect.
+  const bool by_host = bench.chance(0.3);
+  dut.sq_wake_valid_i = wake_.has_value() && !by_host;
   dut.sq_wake_qp_i = static_cast<std::uint8_t>(wake_.value_or(0));
+  dut.host_wake_valid_i = wake_.has_value() && by_host;
+  dut.host_wake_qp_i = dut.sq_wake_qp_i;
   wake_.reset();
 }
 
@@ -499,6 +503,7 @@ void World::drive_misc() {
 
 void World::sample_misc() {
   auto& dut = *bench.dut;
+  if (dut.drained_valid_o) drained.push_back(dut.drained_qp_o);
   for (std::size_t i = 0; i < events.size(); ++i) events[i] += port_bit(dut.event_o, i);
   if (dut.inflight_valid_o) {
     const auto entry = get<rtl::Inflight>(dut.inflight_data_o);

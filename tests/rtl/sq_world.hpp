@@ -99,6 +99,7 @@ class World {
   std::map<std::uint64_t, std::uint8_t> memory;
   std::deque<rtl::RetireCmd> failures;  // and the commands that retire memory operations
   std::deque<int> flushes;
+  std::deque<int> drained;  // SQD: queues that were said to be drained
   std::uint64_t count(Counter counter) const { return events[static_cast<std::size_t>(counter)]; }
   std::array<std::uint64_t, kCounterNames.size()> events{};
   std::set<std::uint64_t> bad_addresses;  // 64-byte lines whose read fails

@@ -13,7 +13,7 @@ constexpr auto kErr = static_cast<std::uint8_t>(QpState::kErr);
 /// Runs a command on the NIC and on the model; status and result must agree.
 std::uint8_t both(AdminWorld& world, const hw::AdminCommand& command) {
   // A query is compared with the model: nothing may move while it runs.
-  const bool query = command.opcode == static_cast<std::uint8_t>(AdminOpcode::kQueryQp) || command.opcode >> 4 == 3;
+  const bool query = command.opcode == static_cast<std::uint8_t>(AdminOpcode::kQueryQp) || command.opcode >> 4 == 3 || command.opcode >> 4 == 2;
   const auto background = world.background;
   if (query) {
     world.background = nullptr;
@@ -101,11 +101,29 @@ TEST_CASE("admin: random commands agree with the model", "[rtl]") {
     if (world.bench.chance(0.7)) world.flush(qp, 3);
     if (world.bench.chance(0.2)) world.doorbell(qp, 2);
   };
+  // Entries come and go, and some CQs overrun.
+  const auto use_cq = [&](unsigned cqn) {
+    if (!world.model.cqs.contains(cqn)) return;
+    world.nic(2, cqn, [&world, cqn] {
+      auto& cq = world.cq;
+      cq.pi = (cq.pi + (world.bench.rng() & 63)) & 0xffffff;
+      cq.ci = (cq.pi - (world.bench.rng() & 15)) & 0xffffff;
+      cq.overrun = cq.overrun || world.bench.chance(0.02);
+      world.model.cqs[cqn] = cq;
+      return true;
+    });
+    world.settle();
+  };
   for (int i = 0; i < 8000; ++i) {
     world.rate = world.bench.chance(0.5) ? 0.9 : 0.4;
     commands.shrinks = i / 100 % 3 == 2;
     if (world.bench.chance(0.3)) {
       bind_window(world, static_cast<unsigned>(world.bench.uniform(0, 9)), static_cast<unsigned>(world.bench.uniform(0, 9)), static_cast<unsigned>(world.bench.uniform(0, 3)));
+    }
+    if (world.bench.chance(0.3)) {
+      const auto background = std::exchange(world.background, nullptr);
+      use_cq(static_cast<unsigned>(world.bench.uniform(0, 5)));
+      world.background = background;
     }
     const auto command = commands.next(world.model);
     const auto status = both(world, command);
@@ -114,8 +132,8 @@ TEST_CASE("admin: random commands agree with the model", "[rtl]") {
     if (i % 4 == 0) compare_qp(world, world.bench.chance(0.8) ? command.number & 0xff : static_cast<unsigned>(world.bench.uniform(0, 255)));
     if (i % 50 == 0) compare_queues(world);
   }
-  for (unsigned s = 0; s <= 6; ++s) CHECK(statuses[s] > 10);
-  CHECK(successes.size() == 22);
+  for (unsigned s = 0; s <= 7; ++s) CHECK(statuses[s] > 10);
+  CHECK(successes.size() == 24);
   for (const auto& [opcode, count] : successes) {
     INFO("opcode " << opcode);
     CHECK(count > 4);
@@ -137,9 +155,9 @@ TEST_CASE("admin: the NIC's own errors race with transitions", "[rtl]") {
   for (int i = 0; i < 3000; ++i) {
     // Through the states one by one; from the error state back to RESET.
     const unsigned state = world.model.qps[2].send.state;
-    const auto command = commands.modify_qp_to(0x12302, state == kErr || world.bench.chance(0.1) ? 0u : std::min(state + 1, 3u));
+    const auto command = commands.modify_qp_to(0x12302, state == kErr || world.bench.chance(0.1) ? 0u : state == 4 ? 3 : state + 1, state);
     const auto next = static_cast<QpState>(command.body[0]);
-    const bool simple = next == QpState::kInit || next == QpState::kRtr || next == QpState::kRts;
+    const bool simple = next != QpState::kReset && next != QpState::kErr;
     AdminModel before = world.model;
     world.errors.clear();
     inject = world.bench.chance(0.4);
@@ -180,17 +198,18 @@ TEST_CASE("admin: a queue pair's life, and what the other blocks are asked for",
   CHECK(world.log == Log{"reset"});
   world.background = [&] { world.flush(7, 2); };
   auto step = [&](QpState state) {
-    REQUIRE(both(world, commands.modify_qp_to(qpn, static_cast<unsigned>(state))) == kSuccess);
+    REQUIRE(both(world, commands.modify_qp_to(qpn, static_cast<unsigned>(state), world.model.qps[7].send.state)) == kSuccess);
     compare_qp(world, 7);
     return world.log;
   };
-  CHECK(step(QpState::kInit) == Log{"path"});
-  CHECK(step(QpState::kInit) == Log{"path"});
+  CHECK(step(QpState::kInit) == Log{"path", "wake"});
+  // A P_Key is optional from now on.
+  const auto again = step(QpState::kInit);
+  CHECK((again == Log{"wake"} || again == Log{"path", "wake"}));
   world.doorbell(7, 9);  // receives may be posted now
-  CHECK(step(QpState::kRtr) == Log{"path"});
+  CHECK(step(QpState::kRtr) == Log{"path", "wake"});
   CHECK(world.model.qps[7].recv.rq_pi == 9);
-  CHECK(step(QpState::kRts) == Log{});
-  CHECK(step(QpState::kRts) == Log{});
+  for (const auto state : {QpState::kRts, QpState::kRts, QpState::kSqd, QpState::kRts}) CHECK(step(state) == Log{"wake"});
   world.doorbell(7, 5);
   world.settle();
   CHECK(step(QpState::kErr) == Log{"error", "unbind"});
@@ -257,13 +276,62 @@ TEST_CASE("admin: an SRQ stays while a QP uses it, its EQ while it is there (Inf
   compare_queues(world);
 }
 
+TEST_CASE("admin: each pair of states takes its attributes and no others (InfiniBand specification 10.3.1, 11.2.5.2)", "[rtl]") {
+  AdminWorld world(seed());
+  world.rate = 1;
+  AdminCommands commands(world.bench.rng);
+  commands.spoils = false;
+  const std::uint32_t qpn = 0x77703;
+  make_objects(world, commands, qpn);
+  world.background = [&] { world.flush(3, 4); };
+  // Where the QP is, as the NIC has it: by the host's way where there is one; SQE comes from the NIC, which stops the send side only.
+  auto force = [&](unsigned state) {
+    const auto background = std::exchange(world.background, nullptr);
+    world.settle();
+    const auto recv_state = static_cast<std::uint8_t>(state == 5 ? 3 : state);
+    world.nic(0, 3, [&] { world.send.state = static_cast<std::uint8_t>(state), world.model.qps[3].send = world.send; return true; });
+    world.nic(1, 3, [&] { world.recv.state = recv_state, world.model.qps[3].recv = world.recv; return true; });
+    world.settle();
+    world.background = background;
+  };
+  std::map<unsigned, unsigned> statuses;
+  auto attempt = [&](unsigned from, unsigned to, std::uint32_t mask) {
+    force(from);
+    auto command = commands.modify_qp_to(qpn, to, from);
+    auto body = body_of<hw::AdminModifyQp>(command);
+    body.attr_mask = mask;
+    set_body(command, body);
+    INFO("from " << from << " to " << to << " attributes " << mask);
+    const auto status = both(world, command);
+    ++statuses[status];
+    compare_qp(world, 3);
+    return status;
+  };
+  for (unsigned from = 0; from <= 6; ++from) {
+    for (unsigned to = 0; to <= 7; ++to) {
+      const auto* row = transition_row(from, to);
+      const std::uint32_t required = row ? row->required : 0, optional = row ? row->optional : 0;
+      CHECK((attempt(from, to, required) == kSuccess) == (row != nullptr));
+      CHECK((attempt(from, to, required | optional | 1) == kSuccess) == (row != nullptr));
+      // One attribute too many, one too few.
+      for (unsigned bit = 1; bit <= 20; ++bit) {
+        const bool success = attempt(from, to, required ^ 1u << bit) == kSuccess;
+        CHECK(success == (row != nullptr && (optional >> bit & 1) != 0));
+      }
+    }
+  }
+  CHECK(statuses[kSuccess] > 50);
+  CHECK(statuses[kBadState] > 500);
+  CHECK(statuses[static_cast<std::uint8_t>(AdminStatus::kBadParameter)] > 10);
+}
+
 TEST_CASE("admin: a process that rings for ever does not hold up the destruction of its QP", "[rtl]") {
   AdminWorld world(seed());
   AdminCommands commands(world.bench.rng);
   commands.spoils = false;
   make_objects(world, commands, 0x000103);
   for (const auto state : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
-    REQUIRE(both(world, commands.modify_qp_to(0x103, static_cast<unsigned>(state))) == kSuccess);
+    REQUIRE(both(world, commands.modify_qp_to(0x103, static_cast<unsigned>(state), world.model.qps[3].send.state)) == kSuccess);
   }
   // More is posted than the flush takes away.
   world.background = [&] {
@@ -326,7 +394,7 @@ TEST_CASE("admin: windows and fast-register regions go by their index; a window'
     CHECK(both(world, commands.command(AdminOpcode::kQueryMr, 2 << 8)) == kSuccess);
     CHECK(both(world, commands.command(AdminOpcode::kQueryMr, 1 << 8 | 0x33)) == kSuccess);
     CHECK(both(world, commands.command(AdminOpcode::kDestroyMr, 1 << 8 | 0x33)) == in_use);
-    if (opcode == AdminOpcode::kModifyQp) REQUIRE(both(world, commands.modify_qp_to(0x4202, static_cast<unsigned>(QpState::kErr))) == kSuccess);
+    if (opcode == AdminOpcode::kModifyQp) REQUIRE(both(world, commands.modify_qp_to(0x4202, static_cast<unsigned>(QpState::kErr), 0)) == kSuccess);
     if (opcode == AdminOpcode::kDestroyQp) REQUIRE(both(world, commands.command(opcode, 0x4202)) == kSuccess);
     if (opcode == AdminOpcode::kDestroyQp) REQUIRE(both(world, commands.create_qp(0x4202)) == kSuccess);
     if (opcode == AdminOpcode::kDestroyMw) REQUIRE(both(world, commands.command(opcode, 2 << 8 | 0x99)) == kSuccess);

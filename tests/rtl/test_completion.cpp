@@ -65,6 +65,14 @@ const Row kRows[] = {
     {"Read data, malformed WQE", Action::kReadDone, true, kOk, false, true, Target::kResponse, 0, kNone, 0, kNone, 2, 2},
 };
 
+/// The event of an error: what the peer has asked for wrongly has an event of its own (InfiniBand specification 11.6.3.2).
+hw::EqeType event_of(const Row& row) {
+  if (row.rsp != kNak) return hw::EqeType::kQpFatal;
+  if (row.qp_error == raw(Status::kRemInvReqErr)) return hw::EqeType::kQpRequestError;
+  if (row.qp_error == raw(Status::kRemAccessErr)) return hw::EqeType::kQpAccessError;
+  return hw::EqeType::kQpFatal;
+}
+
 /// CQEs of one QP since the last look, split by queue.
 struct Seen {
   std::vector<hw::Cqe> send, receive;
@@ -174,7 +182,7 @@ TEST_CASE("completion: each kind of packet has its consequences", "[rtl]") {
     CHECK(s.state == state);
     CHECK(r.state == state);
     if (row.qp_error != kNone) {
-      CHECK(w.events[0].event_type == raw(hw::EqeType::kQpFatal));
+      CHECK(w.events[0].event_type == raw(event_of(row)));
       CHECK(w.events[0].number == qpn);
       CHECK(w.events[0].detail == static_cast<std::uint32_t>(row.qp_error));
       REQUIRE(w.msix.items.size() == 1);
@@ -358,6 +366,62 @@ TEST_CASE("completion: a CQ overrun stops the CQ and its QPs", "[rtl]") {
   CHECK(w.events[2].number == 0x1000 + 21);
   CHECK(w.send.contexts[21].state == raw(hw::QpState::kErr));
   CHECK(count(w, hw::Counter::kCqOverruns) == 1);
+}
+
+TEST_CASE("completion: events of queue pairs, the device and the port", "[rtl]") {
+  CompletionWorld w(seed(6));
+  w.create_eq(0, 3);
+  w.create_eq(4, 5);
+  w.create_cq(1, 4, 4);
+  w.create_cq(2, 4, 0);
+  w.create_qp(40, 0x4028, 1, 2);
+  w.create_qp(41, 0x4129, 1, 2);
+  auto pulse = [&](auto& valid, auto& qp_port, unsigned qp) {
+    qp_port = static_cast<std::uint8_t>(qp);
+    valid = 1;
+    w.tick();
+    valid = 0;
+  };
+  // To the EQ of the send CQ; two in consecutive cycles, of two QPs and of one.
+  pulse(w.dut().drained_valid_i, w.dut().drained_qp_i, 40);
+  pulse(w.dut().established_valid_i, w.dut().established_qp_i, 40);
+  pulse(w.dut().established_valid_i, w.dut().established_qp_i, 41);
+  pulse(w.dut().established_valid_i, w.dut().established_qp_i, 42);  // there is none
+  w.settle();
+  std::multiset<std::pair<unsigned, unsigned>> seen;
+  for (const auto& e : w.events) seen.insert({e.event_type, e.number});
+  CHECK(seen == std::multiset<std::pair<unsigned, unsigned>>{
+                    {raw(hw::EqeType::kSqDrained), 0x4028}, {raw(hw::EqeType::kCommEstablished), 0x4028}, {raw(hw::EqeType::kCommEstablished), 0x4129}});
+  for (const auto& e : w.events) CHECK(e.detail == 0);
+  CHECK(w.eqs[4].seen == 3);
+  CHECK(w.send.contexts[40].state == raw(hw::QpState::kRts));
+  CHECK(w.recv.contexts[40].state == raw(hw::QpState::kRts));
+  // A QP that is back in RESET has no events; its reset waits for them.
+  w.events.clear();
+  w.send.contexts[41].state = w.recv.contexts[41].state = raw(hw::QpState::kReset);
+  pulse(w.dut().drained_valid_i, w.dut().drained_qp_i, 41);
+  w.reset_qp(41);
+  w.settle();
+  CHECK(w.events.empty());
+  pulse(w.dut().drained_valid_i, w.dut().drained_qp_i, 40);
+  w.reset_qp(40);
+  w.settle();
+  CHECK(w.events.size() == 1);
+  // The device's own go to the EQ that they name.
+  w.events.clear();
+  rtl::EqeReq port{.eqn = 0, .event_type = raw(hw::EqeType::kPortError), .number = 1, .detail = 0};
+  put(w.dut().device_eqe_data_i, port);
+  w.dut().device_eqe_valid_i = 1;
+  for (bool taken = false; !taken; w.tick()) {
+    w.dut().eval();
+    taken = w.dut().device_eqe_ready_o;
+  }
+  w.dut().device_eqe_valid_i = 0;
+  w.settle();
+  REQUIRE(w.events.size() == 1);
+  CHECK(w.events[0].event_type == raw(hw::EqeType::kPortError));
+  CHECK(w.events[0].number == 1);
+  CHECK(w.eqs[0].seen == 1);
 }
 
 TEST_CASE("completion: receive doorbells are checked", "[rtl]") {
@@ -611,4 +675,50 @@ TEST_CASE("completion: a message of UC and UD is done when it has left, in order
   }
   CHECK(s.una_psn == s.next_psn);
   CHECK(s.state == raw(hw::QpState::kRts));
+}
+
+TEST_CASE("completion: a failed request of UC or UD stops and flushes the send queue alone (10.3.1.6)", "[rtl]") {
+  CompletionWorld w(seed());
+  w.create_eq(2, 17);
+  w.create_cq(5, 7, 2);
+  w.create_qp(5, 0x700105, 5, 5);
+  auto& s = w.send.contexts[5];
+  auto& r = w.recv.contexts[5];
+  s.qp_type = r.qp_type = static_cast<std::uint8_t>(hw::QpType::kUd);
+  s.ack_timeout = 0;
+  const auto first = s.pi;
+  w.post_receives(5, 4);
+  for (int i = 0; i < 2; ++i) w.sent(5, hw::WqeOpcode::kSend, false, 1);
+  s.pi = static_cast<std::uint16_t>(first + 40);
+  w.settle(20);
+  // The first leaves; the second cannot.
+  w.tx_faults.push({.qp = 5, .psn = (s.next_psn - 2) & 0xffffff, .wqe_idx = first, .sent = 1});
+  w.tx_faults.push({.qp = 5, .psn = (s.next_psn - 1) & 0xffffff, .wqe_idx = static_cast<std::uint16_t>(first + 1), .status = raw(kBad)});
+  w.settle();
+  auto seen = take(w, 5, 0x700105);
+  REQUIRE(seen.send.size() == 40);
+  CHECK(seen.send[0].status == 0);
+  CHECK(seen.send[1].status == raw(Status::kLocProtErr));
+  for (std::size_t i = 2; i < 40; ++i) {
+    CHECK(seen.send[i].status == raw(Status::kWrFlushErr));
+    CHECK(seen.send[i].wqe_index == static_cast<std::uint16_t>(first + i));
+  }
+  CHECK(seen.receive.empty());
+  CHECK(w.events.empty());
+  CHECK(s.state == raw(hw::QpState::kSqe));
+  CHECK(r.state == raw(hw::QpState::kRts));
+  CHECK((s.retire_idx == s.pi && s.exec_idx == s.pi));
+  // What is posted now is flushed too, and the receive side goes on.
+  s.pi = static_cast<std::uint16_t>(first + 43);
+  w.flushes.push(5);
+  w.settle();
+  seen = take(w, 5, 0x700105);
+  CHECK(seen.send.size() == 3);
+  CHECK(s.state == raw(hw::QpState::kSqe));
+  // An error of the queue pair still ends both sides.
+  w.errors.push({.qp = 5, .status = raw(Status::kFatalErr)});
+  w.settle();
+  CHECK(s.state == raw(hw::QpState::kErr));
+  CHECK(r.state == raw(hw::QpState::kErr));
+  CHECK(take(w, 5, 0x700105).receive.size() == 4);
 }

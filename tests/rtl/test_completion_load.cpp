@@ -61,7 +61,7 @@ struct Load {
     while (!w.events.empty()) {
       const auto e = w.events.front();
       w.events.pop_front();
-      if (e.event_type == raw(hw::EqeType::kQpFatal)) {
+      if (e.event_type == raw(hw::EqeType::kQpFatal) || e.event_type == raw(hw::EqeType::kQpRequestError) || e.event_type == raw(hw::EqeType::kQpAccessError)) {
         ++fatal;
         continue;
       }

@@ -723,6 +723,93 @@ TEST_CASE("send_queue: qp_reset and a flush wait for a memory operation", "[rtl]
   CHECK(world.context(4).mem_busy == 0);
 }
 
+TEST_CASE("send_queue: in SQD what has been started ends, nothing starts, and the host is told (InfiniBand specification 10.3.1)", "[rtl]") {
+  World world(seed(16));
+  const auto state = [](QpState to) { return static_cast<std::uint8_t>(to); };
+  unsigned in_the_middle = 0;
+  for (int round = 0; round < 40; ++round) {
+    const int qp = round;
+    const bool notify = round % 4 != 3;
+    world.answer = false;
+    world.drained.clear();
+    world.set_up(qp, [&](rtl::SendCtx& ctx) { ctx.mtu = 1, ctx.max_rd = 16, ctx.log_depth = 4; });
+    std::vector<std::uint16_t> index;
+    for (int i = 0; i < 5; ++i) index.push_back(world.write_wqe(qp, plain(i == 2 ? WqeOpcode::kRead : WqeOpcode::kWrite, {400, 300})));
+    auto& queue = world.queues[qp];
+    world.ring(qp);
+    const auto before = world.desc_count;
+    world.bench.run_until([&] { return world.desc_count - before >= static_cast<std::uint64_t>(round % 13); }, 5000, "some packets");
+    unsigned started = 0;
+    world.change(qp, [&](rtl::SendCtx& ctx) {
+      started = static_cast<std::uint16_t>(ctx.exec_idx - index[0]) + ctx.msg_active;
+      in_the_middle += ctx.msg_active;
+      ctx.state = state(QpState::kSqd);
+      ctx.sqd_notify = notify;
+    }, true);
+    world.bench.run(600);
+    auto at = world.context(qp);
+    CHECK(static_cast<std::uint16_t>(at.exec_idx - index[0]) == started);
+    CHECK(at.msg_active == 0);
+    CHECK(queue.sent.size() == started);
+    CHECK(world.drained.empty() == (started != 0 || !notify));
+    world.answer = true;
+    world.answer_rate = 0.5;
+    world.bench.run_until([&] { return queue.sent.empty() && queue.reads.empty(); }, 20000, "retirement of what was started");
+    world.bench.run(300);
+    at = world.context(qp);
+    CHECK(static_cast<std::uint16_t>(at.retire_idx - index[0]) == started);
+    CHECK(world.drained == std::deque<int>(notify ? 1 : 0, qp));
+    CHECK(at.sqd_notify == 0);
+    world.change(qp, [&](rtl::SendCtx& ctx) { ctx.state = state(QpState::kRts); }, true);
+    world.finish();
+    CHECK(world.drained.size() == (notify ? 1 : 0));
+  }
+  CHECK(in_the_middle > 5);
+}
+
+TEST_CASE("send_queue: lost packets are sent again in SQD; drained is not before that", "[rtl]") {
+  World world(seed(17));
+  world.answer = false;
+  world.set_up(9, [&](rtl::SendCtx& ctx) { ctx.mtu = 1, ctx.log_depth = 4; });
+  std::vector<std::uint16_t> index;
+  for (int i = 0; i < 3; ++i) index.push_back(world.write_wqe(9, plain(WqeOpcode::kWrite, {700})));
+  auto& queue = world.queues[9];
+  const std::vector<Packet> packets(queue.expected.begin(), queue.expected.end());
+  world.ring(9);
+  world.bench.run_until([&] { return queue.expected.empty(); }, 5000, "first pass");
+  world.bench.run(100);
+  // Two more, which must not start; the first three are sent again, from the second packet on.
+  for (int i = 0; i < 2; ++i) world.write_wqe(9, plain(WqeOpcode::kWrite, {700}));
+  const std::deque<Packet> new_ones = queue.expected;
+  queue.expected.assign(packets.begin() + 1, packets.end());
+  world.change(9, [&](rtl::SendCtx& ctx) {
+    ctx.state = static_cast<std::uint8_t>(QpState::kSqd);
+    ctx.sqd_notify = 1;
+    ctx.exec_idx = index[0];
+    ctx.next_psn = packets[1].desc.psn;
+    ctx.msg_off = 256;
+    ctx.msg_active = ctx.resume = 1;
+    ctx.buf_count = 0;
+    ctx.fetch_gen = (ctx.fetch_gen + 1) & 15;
+  }, true);
+  world.ring(9);
+  world.bench.run_until([&] { return queue.expected.empty(); }, 5000, "second pass");
+  world.bench.run(500);
+  const auto at = world.context(9);
+  CHECK(static_cast<std::uint16_t>(at.exec_idx - index[0]) == 3);
+  CHECK(at.next_psn == at.max_psn);
+  CHECK(world.drained.empty());
+  queue.expected = new_ones;
+  queue.sent.assign(index.begin(), index.end());
+  world.answer = true;
+  world.answer_rate = 0.5;
+  world.bench.run_until([&] { return !world.drained.empty(); }, 5000, "drained");
+  CHECK(world.context(9).retire_idx == static_cast<std::uint16_t>(index[0] + 3));
+  CHECK(queue.expected.size() == new_ones.size());
+  world.change(9, [&](rtl::SendCtx& ctx) { ctx.state = static_cast<std::uint8_t>(QpState::kRts); }, true);
+  world.finish();
+}
+
 TEST_CASE("send_queue: what UC and UD do not have is malformed, a datagram beyond the MTU a length error (9.4 table 37, 11.6.2)", "[rtl]") {
   struct Bad {
     QpType type;
