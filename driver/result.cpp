@@ -13,6 +13,7 @@ std::string_view describe(Error error) {
     case Error::kMessageTooLong: return "message is too long";
     case Error::kInvalidState: return "not legal in the present state";
     case Error::kBusy: return "object is in use";
+    case Error::kTooSmall: return "more is there than would fit";
     case Error::kNotFound: return "no such object";
     case Error::kExists: return "object exists";
     case Error::kNotSupported: return "not supported";

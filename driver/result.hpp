@@ -19,6 +19,7 @@ enum class Error : std::uint8_t {
   kMessageTooLong,         ///< More bytes than the device, or the inline space of the queue, can carry
   kInvalidState,           ///< Not legal in the present state of the object
   kBusy,                   ///< Other objects refer to it
+  kTooSmall,               ///< More is there than would fit
   kNotFound,               ///< No such object
   kExists,                 ///< The number is taken
   kNotSupported,           ///< The device or the driver has no such feature

@@ -123,6 +123,7 @@ Error AdminQueue::map_status(hw::AdminStatus status) {
     case hw::AdminStatus::kExists: return Error::kExists;
     case hw::AdminStatus::kBadState: return Error::kInvalidState;
     case hw::AdminStatus::kInUse: return Error::kBusy;
+    case hw::AdminStatus::kTooSmall: return Error::kTooSmall;
   }
   return Error::kDeviceFailed;
 }

@@ -26,11 +26,41 @@ Result<std::unique_ptr<KernelCq>> KernelDevice::create_cq(const CqSpec& spec) {
     cqs_->release(number->index);
     return reply.error();
   }
-  return std::unique_ptr<KernelCq>(new KernelCq(*this, number->index, spec.uar, log_depth, ring.take()));
+  return std::unique_ptr<KernelCq>(new KernelCq(*this, number->index, spec.uar, {ring.take(), log_depth, 0}));
 }
 
 KernelCq::~KernelCq() {
-  if (live_ && !destroy()) ring_.abandon();
+  if (live_ && !destroy()) ring_.memory.abandon();
+}
+
+Result<CqRing> KernelCq::resize(std::uint32_t entries) {
+  if (entries == 0 || entries > kernel_.limits_.max_cq_depth) return Error::kInvalidParameter;
+  CqRing ring;
+  ring.log_depth = static_cast<unsigned>(std::bit_width(entries - 1));
+  auto memory = DmaMemory::allocate(kernel_.device_, hw::Cqe::kBytes << ring.log_depth);
+  if (!memory) return memory.error();
+  ring.memory = memory.take();
+  hw::AdminResizeCq body;
+  body.base = ring.memory.iova();
+  body.log_depth = static_cast<std::uint8_t>(ring.log_depth);
+  auto reply = kernel_.admin_.execute(hw::AdminOpcode::kResizeCq, cqn_, body);
+  if (!reply) {
+    if (kernel_.admin_.failed()) ring.memory.abandon();
+    return reply.error();
+  }
+  ring.origin = hw::AdminQueueState::decode(*reply).producer_index;
+  return ring;
+}
+
+void KernelCq::adopt(CqRing ring) { ring_ = std::move(ring); }
+
+Result<void> KernelCq::moderate(std::uint16_t count, std::uint16_t period_us) {
+  hw::AdminModifyCq body;
+  body.count = count;
+  body.period = period_us;
+  auto reply = kernel_.admin_.execute(hw::AdminOpcode::kModifyCq, cqn_, body);
+  if (!reply) return reply.error();
+  return {};
 }
 
 Result<hw::AdminQueueState> KernelCq::query() {

@@ -13,6 +13,13 @@ struct CqSpec {
   std::uint32_t uar{};      ///< UAR that may ring its doorbell
 };
 
+/// Ring of a completion queue: entry i (modulo 2^24) is in slot (i - origin) modulo its size, and its phase is 1 on the first pass.
+struct CqRing {
+  DmaMemory memory;
+  unsigned log_depth{};
+  std::uint32_t origin{};
+};
+
 /// A completion queue on the device, and its ring.
 class KernelCq {
  public:
@@ -22,8 +29,18 @@ class KernelCq {
 
   [[nodiscard]] std::uint32_t cqn() const { return cqn_; }
   [[nodiscard]] std::uint32_t uar() const { return uar_; }
-  [[nodiscard]] unsigned log_depth() const { return log_depth_; }
-  [[nodiscard]] std::uint8_t* ring() const { return ring_.data(); }
+  [[nodiscard]] const CqRing& ring() const { return ring_; }
+
+  /// Gives the device a ring for at least `entries`. Entries from its origin on are written there; those before it are, or will be at
+  /// once, in the present ring, which stays ring() until adopt(). One at a time. Errors: kInvalidParameter (beyond the limits),
+  /// kOutOfMemory, kTooSmall (more entries are there; nothing has changed), kInvalidState (overrun), those of the admin queue.
+  [[nodiscard]] Result<CqRing> resize(std::uint32_t entries);
+  /// Takes the new ring and gives the present one back; its entries have all been taken.
+  void adopt(CqRing ring);
+
+  /// An event that is due waits for `count` new entries, or until `period_us` microseconds have passed, whatever comes first; 0: not
+  /// counted, no limit. Both 0, as at the beginning: at once. Errors: those of the admin queue.
+  [[nodiscard]] Result<void> moderate(std::uint16_t count, std::uint16_t period_us);
 
   /// Errors: those of the admin queue.
   [[nodiscard]] Result<hw::AdminQueueState> query();
@@ -34,14 +51,13 @@ class KernelCq {
 
  private:
   friend class KernelDevice;
-  KernelCq(KernelDevice& kernel, std::uint32_t cqn, std::uint32_t uar, unsigned log_depth, DmaMemory ring)
-      : kernel_(kernel), cqn_(cqn), uar_(uar), log_depth_(log_depth), ring_(std::move(ring)) {}
+  KernelCq(KernelDevice& kernel, std::uint32_t cqn, std::uint32_t uar, CqRing ring)
+      : kernel_(kernel), cqn_(cqn), uar_(uar), ring_(std::move(ring)) {}
 
   KernelDevice& kernel_;
   const std::uint32_t cqn_;
   const std::uint32_t uar_;
-  const unsigned log_depth_;
-  DmaMemory ring_;
+  CqRing ring_;
   bool live_ = true;
 };
 

@@ -49,7 +49,7 @@ ND2_ADAPTER_INFO describe_adapter(kmd::KernelDevice& kernel, ULONG version) {
           .LargeRequestThreshold = kLargeRequestThreshold,
           .MaxCallerData = kMaxCallerData,
           .MaxCalleeData = kMaxCalleeData,
-          .AdapterFlags = ND_ADAPTER_FLAG_IN_ORDER_DMA_SUPPORTED};
+          .AdapterFlags = ND_ADAPTER_FLAG_IN_ORDER_DMA_SUPPORTED | ND_ADAPTER_FLAG_CQ_RESIZE_SUPPORTED};
 }
 
 }  // namespace

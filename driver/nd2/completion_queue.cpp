@@ -50,7 +50,14 @@ HRESULT CompletionQueue::GetNotifyAffinity(USHORT* group, KAFFINITY* affinity) {
   return ND_SUCCESS;
 }
 
-HRESULT CompletionQueue::Resize(ULONG) { return ND_NOT_SUPPORTED; }
+HRESULT CompletionQueue::Resize(ULONG depth) {
+  return guarded([&] {
+    const auto done = core_->resize(depth);
+    if (done.ok()) return ND_SUCCESS;
+    // Overrun: as for Notify (decisions 26).
+    return done.error() == Error::kInvalidState ? ND_BUFFER_OVERFLOW : control_status(done.error());
+  });
+}
 
 HRESULT CompletionQueue::Notify(ULONG type, OVERLAPPED* overlapped) {
   return guarded([&] {

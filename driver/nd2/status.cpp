@@ -13,6 +13,7 @@ HRESULT control_status(Error error) {
     case Error::kMessageTooLong: return ND_BUFFER_OVERFLOW;
     case Error::kInvalidState: return ND_INVALID_DEVICE_STATE;
     case Error::kBusy: return ND_DEVICE_BUSY;
+    case Error::kTooSmall: return ND_BUFFER_OVERFLOW;
     case Error::kNotFound: return ND_INVALID_HANDLE;
     case Error::kExists: return ND_INTERNAL_ERROR;
     case Error::kNotSupported: return ND_NOT_SUPPORTED;

@@ -11,6 +11,9 @@ namespace rnic::umd {
 namespace {
 
 constexpr std::uint32_t kSpareEntries = 8;  // decisions 37
+constexpr std::uint32_t kIndexMask = 0xFFFFFF;
+// The entries in front of a change of rings are on their way when the device answers: posted writes.
+constexpr std::uint64_t kRingTimeoutNs = 10'000'000;
 
 }  // namespace
 
@@ -44,6 +47,47 @@ std::size_t CompletionQueue::poll(std::span<Completion> completions) {
   return filled;
 }
 
+std::uint32_t CompletionQueue::depth() const {
+  const std::lock_guard lock(mutex_);
+  return 1U << kernel_cq_->ring().log_depth;
+}
+
+Result<void> CompletionQueue::resize(std::uint32_t entries) {
+  if (entries == 0 || entries > max_entries(process_->kernel().limits())) return Error::kInvalidParameter;
+  while (resizing_.exchange(true)) process_->device().elapse(cost::kAdminPollNs);
+  auto done = replace_ring(entries);
+  resizing_.store(false);
+  return done;
+}
+
+Result<void> CompletionQueue::replace_ring(std::uint32_t entries) {
+  {
+    const std::lock_guard lock(mutex_);
+    decode_locked();
+    if (backlog_.size() > entries) return Error::kTooSmall;
+  }
+  auto ring = kernel_cq_->resize(std::bit_ceil(entries + kSpareEntries));
+  if (!ring) return ring.error();
+  // Entries before the origin come in the old ring, if they are not there yet.
+  const std::uint64_t start = process_->device().now_ns();
+  while (!adopt(*ring)) {
+    if (process_->device().now_ns() - start > kRingTimeoutNs) {
+      ring->memory.abandon();
+      return Error::kTimeout;
+    }
+    process_->device().elapse(cost::kAdminPollNs);
+  }
+  return {};
+}
+
+bool CompletionQueue::adopt(kmd::CqRing& ring) {
+  const std::lock_guard lock(mutex_);
+  decode_locked();
+  if ((decoded_ & kIndexMask) != ring.origin) return false;
+  kernel_cq_->adopt(std::move(ring));
+  return true;
+}
+
 void CompletionQueue::decode() {
   const std::lock_guard lock(mutex_);
   decode_locked();
@@ -55,10 +99,11 @@ void CompletionQueue::decode_locked() {
 
 bool CompletionQueue::next_cqe(hw::Cqe& cqe) {
   constexpr auto kBytes = hw::Cqe::kBytes;
-  const unsigned log_depth = kernel_cq_->log_depth();
-  const auto index = static_cast<std::size_t>(decoded_ & bits::mask(log_depth));
-  const std::uint8_t* entry = kernel_cq_->ring() + index * kBytes;
-  const std::uint8_t expected = (decoded_ >> log_depth) % 2 == 0 ? 1 : 0;
+  const auto& ring = kernel_cq_->ring();
+  const std::uint32_t place = (decoded_ - ring.origin) & kIndexMask;
+  const auto slot = static_cast<std::size_t>(place & bits::mask(ring.log_depth));
+  const std::uint8_t* entry = ring.memory.data() + slot * kBytes;
+  const std::uint8_t expected = (place >> ring.log_depth) % 2 == 0 ? 1 : 0;
   if (load_phase({entry, kBytes}) != expected) return false;
   dma_read_barrier();
   std::array<std::uint8_t, kBytes> raw;

@@ -40,7 +40,14 @@ class CompletionQueue {
   [[nodiscard]] std::uint32_t cqn() const { return kernel_cq_->cqn(); }
   [[nodiscard]] kmd::KernelCq& kernel_cq() { return *kernel_cq_; }
   /// Entries granted; one more overruns the queue.
-  [[nodiscard]] std::uint32_t depth() const { return 1U << kernel_cq_->log_depth(); }
+  [[nodiscard]] std::uint32_t depth() const;
+
+  /// Grants what create would, while traffic goes on: no entry is lost, and a pending arm stays (decisions 28). Errors: kTooSmall
+  /// (more entries wait to be polled; nothing has changed), kInvalidState (overrun), kTimeout (an entry does not come), those of
+  /// KernelCq::resize.
+  [[nodiscard]] Result<void> resize(std::uint32_t entries);
+  /// See KernelCq::moderate.
+  [[nodiscard]] Result<void> moderate(std::uint16_t count, std::uint16_t period_us) { return kernel_cq_->moderate(count, period_us); }
 
   /// Takes up to completions.size() entries, oldest first; returns how many. Never blocks; charges its cost.
   [[nodiscard]] std::size_t poll(std::span<Completion> completions);
@@ -72,10 +79,13 @@ class CompletionQueue {
   void decode_locked();
   [[nodiscard]] Decoded resolve(const hw::Cqe& cqe);
   void ring(hw::CqArm kind);
+  [[nodiscard]] Result<void> replace_ring(std::uint32_t entries);
+  bool adopt(kmd::CqRing& ring);
 
   const std::shared_ptr<ProcessContext> process_;
   const std::unique_ptr<kmd::KernelCq> kernel_cq_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  std::atomic<bool> resizing_{};  ///< A lock that may be held while time passes
   std::unordered_map<std::uint32_t, Client> clients_;
   std::deque<Decoded> backlog_;  ///< Decoded, not polled
   std::uint32_t consumer_{};     ///< Polled

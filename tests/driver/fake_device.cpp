@@ -182,6 +182,11 @@ hw::AdminStatus FakeDevice::execute(const hw::AdminCommand& command, std::array<
         if (pair.create.use_srq && pair.create.srqn == command.number) return hw::AdminStatus::kInUse;
       }
       return drop(shared_queues);
+    case hw::AdminOpcode::kModifyCq:
+      if (!completion_queues.contains(command.number)) return hw::AdminStatus::kBadNumber;
+      completion_queues.at(command.number).moderation = body_of<hw::AdminModifyCq>(command);
+      break;
+    case hw::AdminOpcode::kResizeCq: return resize(command.number, body_of<hw::AdminResizeCq>(command), result);
     case hw::AdminOpcode::kCreateMr:
     case hw::AdminOpcode::kCreateMw:
     case hw::AdminOpcode::kCreateFastMr: return create_key(command);
@@ -200,6 +205,20 @@ hw::AdminStatus FakeDevice::execute(const hw::AdminCommand& command, std::array<
     case hw::AdminOpcode::kModifyQp: return modify(command.number, body_of<hw::AdminModifyQp>(command));
     default: return hw::AdminStatus::kBadOpcode;
   }
+  return hw::AdminStatus::kSuccess;
+}
+
+hw::AdminStatus FakeDevice::resize(std::uint32_t cqn, const hw::AdminResizeCq& body, std::array<std::uint8_t, 48>& result) {
+  const auto found = completion_queues.find(cqn);
+  if (found == completion_queues.end()) return hw::AdminStatus::kBadNumber;
+  auto& cq = found->second;
+  if (((cq.produced - cq.consumed) & 0xFFFFFF) > 1U << body.log_depth) return hw::AdminStatus::kTooSmall;
+  cq.base = body.base;
+  cq.log_depth = body.log_depth;
+  cq.origin = cq.produced;
+  hw::AdminQueueState state;
+  state.producer_index = cq.produced & 0xFFFFFF;
+  state.encode(result);
   return hw::AdminStatus::kSuccess;
 }
 
@@ -295,13 +314,23 @@ void FakeDevice::flush(std::uint32_t qpn) {
 void FakeDevice::write_cqe(std::uint32_t cqn, hw::Cqe cqe) {
   const std::lock_guard lock(mutex_);
   auto& cq = completion_queues.at(cqn);
-  cqe.phase = (cq.produced >> cq.log_depth) % 2 == 0;
-  const std::uint32_t slot = cq.produced++ & static_cast<std::uint32_t>(bits::mask(cq.log_depth));
+  const std::uint32_t place = cq.produced++ - cq.origin;
+  cqe.phase = (place >> cq.log_depth) % 2 == 0;
+  const std::uint32_t slot = place & static_cast<std::uint32_t>(bits::mask(cq.log_depth));
   std::uint8_t* entry = pointer(cq.base) + slot * 64;
   std::array<std::uint8_t, 64> raw{};
   cqe.encode(raw);
-  std::memcpy(entry, raw.data(), 63);
-  __atomic_store_n(entry + 63, raw[63], __ATOMIC_RELEASE);
+  late_cqes_.emplace_back(entry, raw);
+  if (!cqes_late) release_cqes();
+}
+
+void FakeDevice::release_cqes() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [entry, raw] : late_cqes_) {
+    std::memcpy(entry, raw.data(), 63);
+    __atomic_store_n(entry + 63, raw[63], __ATOMIC_RELEASE);
+  }
+  late_cqes_.clear();
 }
 
 void FakeDevice::write_eqe(std::uint32_t eqn, hw::Eqe eqe) {

@@ -41,6 +41,7 @@ class FakeDevice final : public Device {
   hw::AdminCapabilities capabilities;
   bool admin_hangs = false;
   bool gone = false;  ///< Every read answers all ones
+  bool cqes_late = false;  ///< CQEs are on their way until release_cqes
   std::deque<hw::AdminStatus> next_status;
   std::size_t dma_allocations_left = ~std::size_t{0};
   std::function<void()> on_time;  ///< Called when time passes, without the device's lock
@@ -62,6 +63,8 @@ class FakeDevice final : public Device {
     std::uint64_t base{};
     unsigned log_depth{};
     std::uint32_t produced{};
+    std::uint32_t origin{};
+    hw::AdminModifyCq moderation{};
     std::uint32_t consumed{};
     hw::CqArm arm{};
     std::uint8_t eqn{};
@@ -95,6 +98,7 @@ class FakeDevice final : public Device {
 
   // What the device does
   void write_cqe(std::uint32_t cqn, hw::Cqe cqe);
+  void release_cqes();
   void write_eqe(std::uint32_t eqn, hw::Eqe eqe);
   /// The oldest send request that is not done ends with `status`, and its CQE is written.
   void finish_send(std::uint32_t qpn, hw::CqeStatus status = hw::CqeStatus::kSuccess);
@@ -117,6 +121,7 @@ class FakeDevice final : public Device {
  private:
   void run_admin(std::uint16_t producer);
   hw::AdminStatus execute(const hw::AdminCommand& command, std::array<std::uint8_t, 48>& result);
+  hw::AdminStatus resize(std::uint32_t cqn, const hw::AdminResizeCq& body, std::array<std::uint8_t, 48>& result);
   hw::AdminStatus create_key(const hw::AdminCommand& command);
   hw::AdminStatus destroy_key(const hw::AdminCommand& command);
   hw::AdminStatus query_key(std::uint32_t key, std::array<std::uint8_t, 48>& result);
@@ -136,6 +141,7 @@ class FakeDevice final : public Device {
   std::map<std::uint64_t, Allocation> memory_;
   std::set<std::uint32_t> interrupts_;
   std::uint16_t admin_consumer_ = 0;
+  std::deque<std::pair<std::uint8_t*, std::array<std::uint8_t, 64>>> late_cqes_;
 };
 
 }  // namespace rnic::test

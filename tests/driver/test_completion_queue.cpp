@@ -157,3 +157,61 @@ TEST_CASE_METHOD(CqFixture, "calls cost their stated time") {
   CHECK(cq->poll(one) == 1);
   CHECK(device.now_ns() - start == 2 * cost::kPollNs + cost::kPollEntryNs + cost::kPostReceiveNs);
 }
+
+TEST_CASE_METHOD(CqFixture, "the ring is replaced among entries: none is lost, doubled or out of order (decisions 28)") {
+  std::mt19937 random(7);
+  std::uint64_t posted = 0, finished = 0, reaped = 0;
+  unsigned resizes = 0, refused = 0;
+  std::array<umd::Completion, 32> batch;
+  const auto live = device.live_allocations();
+  // Entries may still be on their way, to the old ring, when the device has answered.
+  device.on_time = [&] {
+    if (random() % 2 != 0) device.release_cqes();
+  };
+  device.cqes_late = true;
+  while (reaped < 20'000) {
+    if (random() % 2 != 0 && receive(posted).ok()) ++posted;
+    if (random() % 2 != 0 && finished < posted && finished - reaped < 15) {
+      device.finish_receive(qp->qpn(), static_cast<std::uint32_t>(finished++));
+    }
+    if (random() % 16 == 0) {
+      const auto entries = static_cast<std::uint32_t>(1 + random() % 40);
+      const auto done = cq->resize(entries);
+      ++(done.ok() ? resizes : refused);
+      if (done.ok()) CHECK(cq->depth() == std::bit_ceil(entries + 8));
+      else CHECK(done.error() == Error::kTooSmall);
+    }
+    if (random() % 6 == 0) {
+      const std::size_t got = cq->poll(std::span(batch).first(random() % 33));
+      for (std::size_t i = 0; i < got; ++i, ++reaped) {
+        REQUIRE(batch[i].id == reaped);
+        REQUIRE(batch[i].byte_count == static_cast<std::uint32_t>(reaped));
+      }
+    }
+  }
+  CHECK(resizes > 500);
+  CHECK(refused > 50);
+  CHECK(device.live_allocations() == live);
+}
+
+TEST_CASE_METHOD(CqFixture, "a ring that cannot be replaced") {
+  CHECK(cq->resize(0).error() == Error::kInvalidParameter);
+  CHECK(cq->resize((1U << 20) - 7).error() == Error::kInvalidParameter);
+  // An entry that never comes: the old ring stays, and the new one is not given back, for the device writes to it.
+  device.cqes_late = true;
+  REQUIRE(receive(1).ok());
+  device.finish_receive(qp->qpn(), 1);
+  const auto live = device.live_allocations();
+  CHECK(cq->resize(50).error() == Error::kTimeout);
+  CHECK(device.live_allocations() == live + 1);
+  device.release_cqes();
+  CHECK(drain(*cq).size() == 1);
+}
+
+TEST_CASE_METHOD(CqFixture, "moderation is the device's affair") {
+  REQUIRE(cq->moderate(7, 50).ok());
+  CHECK(device.completion_queues.at(cq->cqn()).moderation.count == 7);
+  CHECK(device.completion_queues.at(cq->cqn()).moderation.period == 50);
+  device.next_status.push_back(hw::AdminStatus::kBadParameter);
+  CHECK(cq->moderate(1, 1).error() == Error::kInvalidParameter);
+}

@@ -140,8 +140,39 @@ TEST_CASE_METHOD(NotifyFixture, "an overrun fires every Notify and refuses later
   CHECK(result.BytesTransferred == 3);
 }
 
+TEST_CASE_METHOD(NotifyFixture, "Resize: entries and pending notifications stay; too small and too large change nothing") {
+  for (int i = 0; i < 5; ++i) {
+    REQUIRE(pair->Receive(nullptr, nullptr, 0) == ND_SUCCESS);
+    device.finish_receive(core->qpn(), static_cast<std::uint32_t>(i + 1));
+  }
+  REQUIRE(notify(ND_CQ_NOTIFY_ANY, first) == ND_PENDING);
+  const auto before = device.completion_queues.at(cqn()).base;
+  CHECK(queue->Resize(4) == ND_BUFFER_OVERFLOW);
+  CHECK(queue->Resize(0) == ND_INVALID_PARAMETER);
+  CHECK(queue->Resize((1U << 20) - 7) == ND_INVALID_PARAMETER);
+  device.next_status.push_back(hw::AdminStatus::kTooSmall);
+  CHECK(queue->Resize(5) == ND_BUFFER_OVERFLOW);
+  device.next_status.push_back(hw::AdminStatus::kBadState);
+  CHECK(queue->Resize(5) == ND_BUFFER_OVERFLOW);
+  device.dma_allocations_left = 0;
+  CHECK(queue->Resize(100) == ND_NO_MEMORY);
+  device.dma_allocations_left = 100;
+  CHECK(device.completion_queues.at(cqn()).base == before);
+  CHECK(queue->Resize(5) == ND_SUCCESS);
+  CHECK(queue->Resize(100) == ND_SUCCESS);
+  CHECK(device.completion_queues.at(cqn()).base != before);
+  CHECK(device.completion_queues.at(cqn()).arm == hw::CqArm::kAny);
+  ND2_RESULT results[8];
+  REQUIRE(queue->GetResults(results, 8) == 5);
+  for (ULONG i = 0; i < 5; ++i) CHECK(results[i].BytesTransferred == i + 1);
+  completion_event();
+  kernel->dispatch_events();
+  CHECK(state(first) == ND_SUCCESS);
+  device.admin_hangs = true;
+  CHECK(queue->Resize(100) == ND_DEVICE_REMOVED);
+}
+
 TEST_CASE_METHOD(NotifyFixture, "the rest of the interface") {
-  CHECK(queue->Resize(100) == ND_NOT_SUPPORTED);
   USHORT group = 9;
   KAFFINITY affinity = 9;
   CHECK(queue->GetNotifyAffinity(&group, &affinity) == ND_SUCCESS);
