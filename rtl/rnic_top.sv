@@ -52,6 +52,7 @@ module rnic_top (
   rnic_pkg::reg_req_t reg_req_data;
   logic [63:0] reg_rsp_data;
   rnic_pkg::uar_req_t uar_req_data;
+  logic [29:0] completion_timeout;
   logic [RdClients-1:0] rd_req_valid, rd_req_ready, rd_rsp_valid, rd_rsp_ready;
   rnic_pkg::dma_rd_req_t rd_req_admin, rd_req_wqe, rd_req_scatter, rd_req_pages, rd_req_atomic, rd_req_payload;
   rnic_pkg::dma_rd_rsp_t rd_rsp_admin, rd_rsp_wqe, rd_rsp_scatter, rd_rsp_pages, rd_rsp_atomic, rd_rsp_payload;
@@ -69,6 +70,7 @@ module rnic_top (
       .cfg_max_payload_i,
       .cfg_max_read_req_i,
       .cfg_bus_master_i,
+      .completion_timeout_i(completion_timeout),
       .host_req_valid_i,
       .host_req_ready_o,
       .host_req_hdr_i,
@@ -157,6 +159,7 @@ module rnic_top (
       .reg_rsp_valid_o    (reg_rsp_valid),
       .reg_rsp_data_o     (reg_rsp_data),
       .device_enable_o    (device_enable),
+      .completion_timeout_o(completion_timeout),
       .port_mac_o         (port_mac),
       .cycles_o           (cycles),
       .event_i            (ev_pcie | ev_host | ev_xlate | ev_sq | ev_tx | ev_front | ev_engine | ev_cpl | ev_rsp),

@@ -84,6 +84,18 @@ inline constexpr std::uint32_t kEtherTypeIpv4 = 0x800;
 /// EtherType of IPv6.
 inline constexpr std::uint32_t kEtherTypeIpv6 = 0x86dd;
 
+/// Completion time-out, by the encoding of PCI Express Device Control 2 (base specification 7.5.3.16), ranges A to C, with what the NIC takes of each range at its nominal clock.
+enum class CompletionTimeoutRange : std::uint8_t {
+  kDefault = 0,  ///< 50 ms
+  kA1 = 1,  ///< 50 us to 100 us: 100 us
+  kA2 = 2,  ///< 1 ms to 10 ms: 10 ms
+  kB1 = 5,  ///< 16 ms to 55 ms: 50 ms
+  kB2 = 6,  ///< 65 ms to 210 ms: 200 ms
+  kC1 = 9,  ///< 260 ms to 900 ms: 800 ms
+  kC2 = 10,  ///< 1 s to 3.5 s: 3 s
+};
+
+
 /// Operation of a send WQE. Bits 3:0 are the CqeOpcode with which it completes, bit 4 says with immediate data, bit 5 with invalidate, bit 6 of a bind that the window is of type 2B.
 enum class WqeOpcode : std::uint8_t {
   kSend = 0,  ///< SEND
@@ -307,6 +319,7 @@ inline constexpr std::uint32_t kIdentity = 0x8;  ///< What the device is.
 inline constexpr std::uint32_t kDeviceControl = 0x10;  ///< Device enable.
 inline constexpr std::uint32_t kDeviceStatus = 0x18;  ///< Device state.
 inline constexpr std::uint32_t kCycleCounter = 0x20;  ///< Free-running count of clock cycles since reset.
+inline constexpr std::uint32_t kCompletionTimeout = 0x28;  ///< How long a DMA read may stay without its completion. Takes effect at once, on reads under way too.
 inline constexpr std::uint32_t kAdminHeader = 0x80;  ///< Block header: admin queue.
 inline constexpr std::uint32_t kAdminCommandBase = 0x88;  ///< DMA address of the command ring (128-byte entries, ring aligned to 4 KiB).
 inline constexpr std::uint32_t kAdminCompletionBase = 0x90;  ///< DMA address of the completion ring (64-byte entries, ring aligned to 4 KiB).
@@ -632,6 +645,38 @@ struct RegCycleCounter {
     return decode(raw);
   }
   bool operator==(const RegCycleCounter&) const = default;
+};
+
+/// Register CompletionTimeout. 64 bits.
+struct RegCompletionTimeout {
+  static constexpr std::size_t kBits = 64;
+  static constexpr std::size_t kBytes = 8;
+  std::uint8_t range{};  ///< CompletionTimeoutRange; others are ignored. Reset value 0
+  std::uint64_t reserved{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 4>(to, range);
+    bits::put_little<4, 60>(to, reserved);
+  }
+  static constexpr RegCompletionTimeout decode(std::span<const std::uint8_t, kBytes> from) {
+    RegCompletionTimeout v;
+    bits::get_little<0, 4>(from, v.range);
+    bits::get_little<4, 60>(from, v.reserved);
+    return v;
+  }
+  constexpr std::uint64_t word() const {
+    std::array<std::uint8_t, 8> raw{};
+    encode(raw);
+    std::uint64_t packed = 0;
+    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
+    return packed;
+  }
+  static constexpr RegCompletionTimeout from_word(std::uint64_t value) {
+    std::array<std::uint8_t, 8> raw{};
+    bits::put_little<0, 64>(std::span<std::uint8_t, 8>(raw), value);
+    return decode(raw);
+  }
+  bool operator==(const RegCompletionTimeout&) const = default;
 };
 
 /// Register AdminHeader. 64 bits.

@@ -37,6 +37,8 @@ Result<void> KernelDevice::bring_up(const KernelOptions& options) {
   const std::uint64_t mac_register = registers_.port(hw::reg::kPortMac);
   if (options.mac != 0) device_.write64(mac_register, hw::RegPortMac{.mac = options.mac}.word());
   mac_ = hw::RegPortMac::from_word(device_.read64(mac_register)).mac;
+  device_.write64(registers_.identity(hw::reg::kCompletionTimeout),
+                  hw::RegCompletionTimeout{.range = static_cast<std::uint8_t>(options.completion_timeout)}.word());
   if (auto started = admin_.start(); !started) return started;
   device_.write64(registers_.identity(hw::reg::kDeviceControl), hw::RegDeviceControl{.enable = 1}.word());
   if (auto queried = query_limits(); !queried) return queried;

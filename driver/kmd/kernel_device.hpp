@@ -69,6 +69,8 @@ class EventSink {
 struct KernelOptions {
   std::uint64_t mac{};             ///< Station address; 0 keeps what the device has
   std::uint32_t event_queues = 1;  ///< Event queues, each with an MSI-X vector of its own
+  /// How long a DMA read of the device may stay without its completion.
+  hw::CompletionTimeoutRange completion_timeout = hw::CompletionTimeoutRange::kDefault;
 };
 
 /// A device brought up: admin queue, event queues, and the life cycle of everything else. What a kernel driver owns.

@@ -76,6 +76,15 @@ package rnic_pkg;
   /// EtherType of IPv6.
   localparam logic [31:0] EtherTypeIpv6 = 32'd34525;
 
+  // CompletionTimeoutRange: Completion time-out, by the encoding of PCI Express Device Control 2 (base specification 7.5.3.16), ranges A to C, with what the NIC takes of each range at its nominal clock.
+  localparam logic [3:0] CompletionTimeoutRangeDefault = 4'd0;  // 50 ms
+  localparam logic [3:0] CompletionTimeoutRangeA1 = 4'd1;  // 50 us to 100 us: 100 us
+  localparam logic [3:0] CompletionTimeoutRangeA2 = 4'd2;  // 1 ms to 10 ms: 10 ms
+  localparam logic [3:0] CompletionTimeoutRangeB1 = 4'd5;  // 16 ms to 55 ms: 50 ms
+  localparam logic [3:0] CompletionTimeoutRangeB2 = 4'd6;  // 65 ms to 210 ms: 200 ms
+  localparam logic [3:0] CompletionTimeoutRangeC1 = 4'd9;  // 260 ms to 900 ms: 800 ms
+  localparam logic [3:0] CompletionTimeoutRangeC2 = 4'd10;  // 1 s to 3.5 s: 3 s
+
   // WqeOpcode: Operation of a send WQE. Bits 3:0 are the CqeOpcode with which it completes, bit 4 says with immediate data, bit 5 with invalidate, bit 6 of a bind that the window is of type 2B.
   localparam logic [7:0] WqeOpcodeSend = 8'd0;  // SEND
   localparam logic [7:0] WqeOpcodeWrite = 8'd1;  // RDMA WRITE
@@ -371,6 +380,7 @@ package rnic_pkg;
   localparam logic [11:0] RegDeviceControl = 12'h010;
   localparam logic [11:0] RegDeviceStatus = 12'h018;
   localparam logic [11:0] RegCycleCounter = 12'h020;
+  localparam logic [11:0] RegCompletionTimeout = 12'h028;
   localparam logic [11:0] RegAdminHeader = 12'h080;
   localparam logic [11:0] RegAdminCommandBase = 12'h088;
   localparam logic [11:0] RegAdminCompletionBase = 12'h090;
@@ -497,6 +507,13 @@ package rnic_pkg;
   typedef struct packed {
     logic [63:0] cycles;  // Cycles
   } reg_cycle_counter_t;
+
+  /// Register CompletionTimeout.
+  localparam int unsigned RegCompletionTimeoutBits = 64;
+  typedef struct packed {
+    logic [59:0] reserved;
+    logic [3:0] range;  // CompletionTimeoutRange; others are ignored. Reset value 0
+  } reg_completion_timeout_t;
 
   /// Register AdminHeader.
   localparam int unsigned RegAdminHeaderBits = 64;

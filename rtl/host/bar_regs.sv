@@ -20,6 +20,7 @@ module bar_regs (
     output logic             reg_rsp_valid_o,
     output logic [63:0]      reg_rsp_data_o,
     output logic             device_enable_o,
+    output logic [29:0]      completion_timeout_o,
     output logic [47:0]      port_mac_o,
     output logic [63:0]      cycles_o,
     // Admin queue
@@ -57,7 +58,10 @@ module bar_regs (
   logic is_table, read_table, read_counter;
   logic [63:0] answer_d, answer_q;
 
-  logic enable_q, irq_enable_q;
+  logic enable_q, irq_enable_q, range_known;
+  logic [3:0] range_q;
+  logic [29:0] unused_timeout;
+  logic unused_known;
   logic [63:0] cycles_q, command_base_q, completion_base_q;
   logic [47:0] mac_q;
   logic [3:0] log_depth_q;
@@ -86,6 +90,7 @@ module bar_regs (
       // Kept bits come from the register, the others from the bus.
       unique case (addr)
         rnic_pkg::RegDeviceControl: if (bits[0]) enable_q <= reg_req_data_i.data[0];
+        rnic_pkg::RegCompletionTimeout: if (bits[0] && range_known) range_q <= reg_req_data_i.data[3:0];
         rnic_pkg::RegAdminCommandBase:
         command_base_q <= (command_base_q & ~bits) | (reg_req_data_i.data & bits);
         rnic_pkg::RegAdminCompletionBase:
@@ -105,6 +110,7 @@ module bar_regs (
     if (!rst_ni) begin
       cycles_q          <= '0;
       enable_q          <= 1'b0;
+      range_q           <= rnic_pkg::CompletionTimeoutRangeDefault;
       command_base_q    <= '0;
       completion_base_q <= '0;
       log_depth_q       <= '0;
@@ -115,6 +121,17 @@ module bar_regs (
       admin_restart_o   <= 1'b0;
     end
   end
+
+  completion_timeout u_timeout (
+      .range_i (range_q),
+      .known_o (unused_known),
+      .cycles_o(completion_timeout_o)
+  );
+  completion_timeout u_new_timeout (
+      .range_i (reg_req_data_i.data[3:0]),
+      .known_o (range_known),
+      .cycles_o(unused_timeout)
+  );
 
   assign table_wr_en_o     = write && is_table;
   assign table_rd_en_o     = accept && !reg_req_data_i.write && is_table;
@@ -151,6 +168,7 @@ module bar_regs (
       rnic_pkg::RegIdentity: answer_d = identity;
       rnic_pkg::RegDeviceControl: answer_d = {63'd0, enable_q};
       rnic_pkg::RegDeviceStatus: answer_d = {62'd0, fatal_i, ready_i};
+      rnic_pkg::RegCompletionTimeout: answer_d = {60'd0, range_q};
       rnic_pkg::RegCycleCounter: answer_d = cycles_q;
       rnic_pkg::RegAdminHeader:
       answer_d = {20'd0, rnic_pkg::RegPortHeader, Version, rnic_pkg::BlockTypeAdmin[15:0]};

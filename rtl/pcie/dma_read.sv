@@ -11,12 +11,12 @@
 module dma_read #(
     parameter int unsigned Clients = 5,
     parameter int unsigned Payload = Clients - 1,
-    parameter int unsigned Lines = 1024,
-    parameter int unsigned TimeoutCycles = 1000
+    parameter int unsigned Lines = 1024
 ) (
     input  wire logic                   clk_i,
     input  wire logic                   rst_ni,
     input  wire logic [6:0]             max_lines_i,
+    input  wire logic [29:0]            timeout_i,    // In cycles
     input  wire logic [Clients-1:0]     rd_req_valid_i,
     output logic [Clients-1:0]          rd_req_ready_o,
     input  wire logic [Clients*rnic_pkg::DmaRdReqBits-1:0] rd_req_data_i,
@@ -117,11 +117,10 @@ module dma_read #(
       .tlp_hdr_o
   );
 
-  dma_read_tags #(
-      .TimeoutCycles(TimeoutCycles)
-  ) u_tags (
+  dma_read_tags u_tags (
       .clk_i,
       .rst_ni,
+      .timeout_i,
       .tag_valid_o   (tag_valid),
       .tag_ready_i   (tag_ready),
       .tag_o         (tag),

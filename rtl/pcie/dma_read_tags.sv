@@ -14,11 +14,11 @@
 /// Each read's time of departure is kept; one slot is looked at in a cycle, so a time-out is seen
 /// within a few hundred cycles.
 module dma_read_tags #(
-    parameter int unsigned TimeoutCycles = 1000,
     parameter int unsigned Quarantine = 16
 ) (
     input  wire logic         clk_i,
     input  wire logic         rst_ni,
+    input  wire logic [29:0]  timeout_i,        // In cycles; at most 2^30 - 1024, at least 1000
     output logic              tag_valid_o,
     input  wire logic         tag_ready_i,
     output logic [7:0]        tag_o,
@@ -36,8 +36,7 @@ module dma_read_tags #(
     output logic [6:0]        parked_o
 );
   localparam int unsigned Slots = 64;
-  // Room for the time it takes to see and settle 64 time-outs at once.
-  localparam int unsigned TimeBits = $clog2(TimeoutCycles + 1024);
+  localparam int unsigned TimeBits = 30;
 
   logic [Slots-1:0] outstanding_q, parked_q;
   logic [4*Slots-1:0] dirty_q;
@@ -122,7 +121,7 @@ module dma_read_tags #(
   // A slot sent in the very cycle of the look still shows its old time: it was not outstanding
   // then.
   assign age     = time_q - stamp;
-  assign overdue = was_out_q && outstanding_q[look_q] && age > TimeBits'(TimeoutCycles);
+  assign overdue = was_out_q && outstanding_q[look_q] && age > timeout_i;
 
   always_ff @(posedge clk_i) begin
     time_q    <= time_q + 1'b1;
@@ -144,9 +143,8 @@ module dma_read_tags #(
   end
 
   // Quarantine: counted in time-outs. The slot keeps when it was parked and its oldest generation.
-  localparam int unsigned DivideBits = $clog2(TimeoutCycles);
   localparam int unsigned TickBits = $clog2(Quarantine) + 1;
-  logic [DivideBits-1:0] divide_q;
+  logic [TimeBits-1:0] divide_q;
   logic [TickBits-1:0] tick_q, parked_tick, parked_for;
   logic [1:0] parked_gen;
   logic was_parked_q;
@@ -172,7 +170,7 @@ module dma_read_tags #(
   always_ff @(posedge clk_i) begin
     was_parked_q <= parked_q[scan_q];
     divide_q     <= divide_q + 1'b1;
-    if (divide_q == DivideBits'(TimeoutCycles - 1)) begin
+    if (divide_q >= timeout_i) begin
       divide_q <= '0;
       tick_q   <= tick_q + 1'b1;
     end

@@ -17,7 +17,7 @@
 /// 64 reads at once, one tag and one TLP each, of at most min(cfg maximum read request, 512 bytes),
 /// never across 4 KiB. Completions of different tags may come in any order, those of one tag in
 /// order, split anywhere at the read completion boundary. An error status, a poisoned completion, a
-/// wrong length or a time-out (CompletionTimeoutCycles) makes the whole request err; a tag whose
+/// wrong length or a time-out (completion_timeout_i) makes the whole request err; a tag whose
 /// read timed out is not used again until its late completions can be told apart (dma_read_tags;
 /// tags are 8 bits: extended tags).
 ///
@@ -29,8 +29,7 @@
 module pcie_edge #(
     parameter int unsigned RdClients = 5,
     parameter int unsigned WrClients = 5,
-    parameter int unsigned RdPayload = RdClients - 1,
-    parameter int unsigned CompletionTimeoutCycles = 12_500_000
+    parameter int unsigned RdPayload = RdClients - 1
 ) (
     input  wire logic                     clk_i,
     input  wire logic                     rst_ni,
@@ -38,6 +37,8 @@ module pcie_edge #(
     input  wire logic [2:0]               cfg_max_payload_i,
     input  wire logic [2:0]               cfg_max_read_req_i,
     input  wire logic                     cfg_bus_master_i,
+    // Cycles that a read may stay without its completion
+    input  wire logic [29:0]              completion_timeout_i,
     // TLPs
     input  wire logic                     host_req_valid_i,
     output logic                          host_req_ready_o,
@@ -164,12 +165,12 @@ module pcie_edge #(
 
   dma_read #(
       .Clients      (RdClients),
-      .Payload      (RdPayload),
-      .TimeoutCycles(CompletionTimeoutCycles)
+      .Payload      (RdPayload)
   ) u_read (
       .clk_i,
       .rst_ni,
       .max_lines_i    (rd_lines_q),
+      .timeout_i      (completion_timeout_i),
       .rd_req_valid_i,
       .rd_req_ready_o,
       .rd_req_data_i,

@@ -189,6 +189,7 @@ TEST_CASE_METHOD(CqFixture, "the ring is replaced among entries: none is lost, d
       }
     }
   }
+  device.on_time = nullptr;
   CHECK(resizes > 500);
   CHECK(refused > 50);
   CHECK(device.live_allocations() == live);

@@ -10,7 +10,7 @@
 namespace rnic::test {
 
 inline constexpr std::size_t kProbeBytes = 128;
-inline constexpr std::array<FieldProbe, 406> kFieldProbes = {{
+inline constexpr std::array<FieldProbe, 408> kFieldProbes = {{
     {"reg_identity_header.block_type", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).block_type, false); }},
     {"reg_identity_header.version", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).version, false); }},
     {"reg_identity_header.next_offset", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).next_offset, false); }},
@@ -23,6 +23,8 @@ inline constexpr std::array<FieldProbe, 406> kFieldProbes = {{
     {"reg_device_status.fatal", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegDeviceStatus::decode(b.first<hw::RegDeviceStatus::kBytes>()).fatal, false); }},
     {"reg_device_status.reserved", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegDeviceStatus::decode(b.first<hw::RegDeviceStatus::kBytes>()).reserved, false); }},
     {"reg_cycle_counter.cycles", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegCycleCounter::decode(b.first<hw::RegCycleCounter::kBytes>()).cycles, false); }},
+    {"reg_completion_timeout.range", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegCompletionTimeout::decode(b.first<hw::RegCompletionTimeout::kBytes>()).range, false); }},
+    {"reg_completion_timeout.reserved", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegCompletionTimeout::decode(b.first<hw::RegCompletionTimeout::kBytes>()).reserved, false); }},
     {"reg_admin_header.block_type", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegAdminHeader::decode(b.first<hw::RegAdminHeader::kBytes>()).block_type, false); }},
     {"reg_admin_header.version", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegAdminHeader::decode(b.first<hw::RegAdminHeader::kBytes>()).version, false); }},
     {"reg_admin_header.next_offset", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegAdminHeader::decode(b.first<hw::RegAdminHeader::kBytes>()).next_offset, false); }},

@@ -1,3 +1,3 @@
-rnic_rtl_test(${RTL}/pcie/dma_read.sv -GClients=5 -GPayload=4 -GTimeoutCycles=3000)
+rnic_rtl_test(${RTL}/pcie/dma_read.sv -GClients=5 -GPayload=4)
 rnic_rtl_test(${RTL}/pcie/dma_write.sv -GClients=3)
-rnic_rtl_test(${RTL}/pcie/pcie_edge.sv -GRdClients=3 -GWrClients=2 -GCompletionTimeoutCycles=3000)
+rnic_rtl_test(${RTL}/pcie/pcie_edge.sv -GRdClients=3 -GWrClients=2)

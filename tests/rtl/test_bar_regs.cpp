@@ -1,6 +1,7 @@
 #include <Vbar_regs.h>
 
 #include <map>
+#include <set>
 
 #include "driver/generated/host_interface.hpp"
 #include "testbench/generated/rtl_streams.hpp"
@@ -119,7 +120,11 @@ TEST_CASE("bar_regs: registers keep their bytes, read-only ones do not change", 
   // Writable bits of each register; what is not listed reads as it did before any write.
   const std::map<std::uint32_t, std::uint64_t> writable = {
       {reg::kDeviceControl, 1},         {reg::kAdminCommandBase, ~0ULL},  {reg::kAdminCompletionBase, ~0ULL},
-      {reg::kAdminConfig, 0x1fff},      {reg::kAdminDoorbell, 0xffff},    {reg::kPortMac, 0xffffffffffffULL}};
+      {reg::kAdminConfig, 0x1fff},      {reg::kAdminDoorbell, 0xffff},    {reg::kPortMac, 0xffffffffffffULL},
+      {reg::kCompletionTimeout, 0xf}};
+  // Time-out ranges of PCI Express Device Control 2, in cycles of 4 ns; others are not taken.
+  const std::map<std::uint64_t, std::uint32_t> ranges = {{0, 12'500'000}, {1, 25'000}, {2, 2'500'000}, {5, 12'500'000}, {6, 50'000'000}, {9, 200'000'000}, {10, 750'000'000}};
+  std::set<std::uint64_t> ranges_seen;
   std::map<std::uint32_t, std::uint64_t> expected;
   auto dynamic = [](std::uint32_t a) { return a == reg::kCycleCounter || a >= reg::kMsixTable; };
   for (std::uint32_t a = 0; a < hw::kUarPageBytes; a += 8) {
@@ -134,7 +139,8 @@ TEST_CASE("bar_regs: registers keep their bytes, read-only ones do not change", 
       const std::uint64_t data = world.bench.rng();
       const auto enables = static_cast<std::uint8_t>(world.bench.chance(0.3) ? 0xff : world.bench.rng());
       world.write(address, data, enables);
-      if (writable.contains(address)) {
+      const bool refused = address == reg::kCompletionTimeout && !ranges.contains(data & 0xf);
+      if (writable.contains(address) && !refused) {
         const std::uint64_t keep = writable.at(address);
         expected[address] = (merge(expected[address], data, enables) & keep) | (expected[address] & ~keep);
       }
@@ -146,6 +152,8 @@ TEST_CASE("bar_regs: registers keep their bytes, read-only ones do not change", 
       REQUIRE(world.read(address) == expected[address]);
     }
     REQUIRE(dut.device_enable_o == expected[reg::kDeviceControl]);
+    REQUIRE(dut.completion_timeout_o == ranges.at(expected[reg::kCompletionTimeout]));
+    ranges_seen.insert(expected[reg::kCompletionTimeout]);
     REQUIRE(dut.port_mac_o == expected[reg::kPortMac]);
     REQUIRE(dut.command_base_o == expected[reg::kAdminCommandBase]);
     REQUIRE(dut.completion_base_o == expected[reg::kAdminCompletionBase]);
@@ -154,6 +162,7 @@ TEST_CASE("bar_regs: registers keep their bytes, read-only ones do not change", 
   }
   world.bench.tick();
   CHECK(world.restarts == restarts);
+  CHECK(ranges_seen.size() == ranges.size());
 }
 
 TEST_CASE("bar_regs: status, cycles, MSI-X table, pending bits, counters", "[rtl]") {
@@ -163,6 +172,10 @@ TEST_CASE("bar_regs: status, cycles, MSI-X table, pending bits, counters", "[rtl
     dut.ready_i = bits & 1;
     dut.fatal_i = bits >> 1;
     CHECK(world.read(reg::kDeviceStatus) == bits);
+  }
+  for (const std::uint64_t up : {0, 1}) {
+    dut.link_up_i = up != 0;
+    CHECK(world.read(reg::kPortStatus) == up);
   }
   const std::uint64_t first = world.read(reg::kCycleCounter), at = world.bench.cycle;
   world.bench.run(100);

@@ -3,7 +3,7 @@
 #include "tests/support/dma_host.hpp"
 
 // rtl/pcie/dma_read.sv: every byte of every request once and in order, legal TLPs, errors, time-outs, independence of clients, rate.
-// Built with -GClients=5 -GPayload=4 -GTimeoutCycles=3000.
+// Built with -GClients=5 -GPayload=4; reads time out after 3000 cycles.
 using namespace rnic;
 using namespace rnic::test;
 
@@ -24,6 +24,7 @@ struct Clients : Agent {
     bench.add(completer);
     ready_rate.fill(1.0);
     bench.dut->max_lines_i = 8;
+    bench.dut->timeout_i = 3000;
     bench.dut->sent_i = 0;
     bench.dut->rd_req_valid_i = bench.dut->rd_rsp_ready_i = bench.dut->dma_cpl_valid_i = 0;
     bench.reset();

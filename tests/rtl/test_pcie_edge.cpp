@@ -4,7 +4,7 @@
 #include "tests/support/dma_host.hpp"
 
 // rtl/pcie/pcie_edge.sv: decoding of host requests and their completions; order of DMA reads and writes; bus master enable; counters.
-// Built with -GRdClients=3 -GWrClients=2 -GCompletionTimeoutCycles=3000.
+// Built with -GRdClients=3 -GWrClients=2; reads time out after 3000 cycles.
 using namespace rnic;
 using namespace rnic::test;
 
@@ -50,6 +50,7 @@ struct Edge {
             [&] { return get<rtl::UarReq>(bench.dut->uar_req_data_o); }, bench.rng) {
     auto& d = *bench.dut;
     d.cfg_max_payload_i = 1;
+    d.completion_timeout_i = 3000;
     d.cfg_max_read_req_i = 2;
     d.cfg_bus_master_i = 1;
     d.host_req_valid_i = d.dma_cpl_valid_i = d.reg_rsp_valid_i = d.rd_req_valid_i = d.rd_rsp_ready_i = d.wr_valid_i = d.dma_req_ready_i = 0;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <random>
 
+#include "driver/nd2/completion_queue.hpp"
 #include "model/bth.hpp"
 #include "tests/system/system_world.hpp"
 
@@ -86,6 +87,22 @@ struct Lab {
   World& world;
   Side sides[2];
 };
+
+/// A run with `rules` for the PCI Express of host 0, whose NIC waits 100 us for a completion.
+void with_pcie_faults(const std::vector<model::PcieRule>& rules, const std::function<void(World&, Endpoint&, Endpoint&)>& body) {
+  auto options = WorldOptions::from_environment("life_pcie");
+  INFO("seed " << options.seed);
+  model::PcieFaultOptions faults;
+  faults.rules = rules;
+  options.pcie_faults[0] = faults;
+  World& world = fresh_world(options);
+  world.add_app(0, "test", [&](Host& host) {
+    Endpoint a(host, {.completion_timeout = hw::CompletionTimeoutRange::kA1});
+    Endpoint b(world.host(1));
+    body(world, a, b);
+  });
+  world.run();
+}
 
 void experiment(const std::string& name, const std::function<void(World&, Endpoint&, Endpoint&)>& body) {
   auto options = WorldOptions::from_environment("life_" + name);
@@ -269,5 +286,103 @@ TEST_CASE("queue pairs that end in the midst of their work leave no DMA behind (
       CHECK(a.host().iommu().fault_count() == 0);
       CHECK(b.host().iommu().fault_count() == 0);
     }
+  });
+}
+
+TEST_CASE("a read completion that never comes fails its request, in time, and nothing hangs (PCI Express base specification 2.8)") {
+  // The 20,000 bytes are read in TLPs of at most 4 KiB: one of the payload is never answered.
+  model::PcieRule rule;
+  rule.fault = model::PcieFault::kTimeout;
+  rule.match.access = model::PcieAccess::kDmaRead;
+  rule.match.min_bytes = 400;
+  rule.nth = 7;
+  with_pcie_faults({rule}, [](World& world, Endpoint& a, Endpoint& b) {
+    Lab lab(world, a, b);
+    lab.connect();
+    lab.write(0, 64);
+    CHECK(lab.result() == ND_SUCCESS);
+    lab.write(0, 60'000);
+    lab.write(0, 64);
+    const auto start = a.device().now_ns();
+    CHECK(lab.result() == ND_INTERNAL_ERROR);  // IBV_WC_FATAL_ERR
+    CHECK(a.device().now_ns() - start > 90'000);
+    CHECK(a.device().now_ns() - start < 400'000);
+    CHECK(lab.result() == ND_CANCELED);
+    lab.dispatch();
+    REQUIRE(lab.sides[0].sink->events.size() == 1);
+    CHECK(lab.sides[0].sink->count(EqeType::kQpFatal) == 1);
+    CHECK(lab.sides[0].sink->events[0].detail == static_cast<std::uint32_t>(hw::CqeStatus::kFatalErr));
+    CHECK(a.kernel().counter(hw::Counter::kDmaReadTimeouts).take() == 1);
+    // Others go on.
+    Lab other(world, a, b);
+    other.connect();
+    other.write(0, 60'000);
+    CHECK(other.result() == ND_SUCCESS);
+    CHECK(std::memcmp(other.sides[0].memory, other.sides[1].memory, 60'000) == 0);
+  });
+}
+
+TEST_CASE("a completion queue is resized again and again among traffic (decisions 28)") {
+  experiment("resize", [](World& world, Endpoint& a, Endpoint& b) {
+    std::mt19937_64 random(WorldOptions::from_environment("").seed);
+    Lab lab(world, a, b, 32);
+    lab.connect();
+    std::size_t posted = 0, finished = 0, resizes = 0, refused = 0;
+    constexpr std::size_t kWrites = 600;
+    ND2_RESULT results[64];
+    while (finished < kWrites) {
+      for (auto n = random() % 8; n > 0 && posted < kWrites && posted - finished < 30; --n, ++posted) {
+        const ND2_SGE sge{lab.sides[0].memory, static_cast<ULONG>(random() % 300), lab.sides[0].region->GetLocalToken()};
+        REQUIRE(lab.sides[0].qp->Write(reinterpret_cast<void*>(posted + 1), &sge, 1, reinterpret_cast<UINT64>(lab.sides[1].memory), lab.sides[1].region->GetRemoteToken(), 0) == ND_SUCCESS);
+      }
+      lab.pass(random() % 3'000);
+      if (random() % 3 == 0) {
+        // At least as many as may come while it is under way.
+        const HRESULT status = lab.sides[0].cq->Resize(static_cast<ULONG>(posted - finished + 1 + random() % 100));
+        REQUIRE(status == ND_SUCCESS);
+        ++resizes;
+      }
+      if (random() % 10 == 0 && finished + 4 < posted) {
+        const HRESULT status = lab.sides[0].cq->Resize(1);
+        REQUIRE((status == ND_SUCCESS || status == ND_BUFFER_OVERFLOW));
+        refused += status == ND_BUFFER_OVERFLOW;
+        if (status == ND_SUCCESS) REQUIRE(lab.sides[0].cq->Resize(64) == ND_SUCCESS);
+      }
+      const ULONG got = lab.sides[0].cq->GetResults(results, static_cast<ULONG>(random() % 64));
+      for (ULONG i = 0; i < got; ++i) {
+        REQUIRE(results[i].Status == ND_SUCCESS);
+        REQUIRE(results[i].RequestContext == reinterpret_cast<void*>(++finished));
+      }
+    }
+    CHECK(resizes > 20);
+    CHECK(refused > 0);
+    CHECK(a.kernel().counter(hw::Counter::kCqOverruns).take() == 0);
+    CHECK(a.host().iommu().fault_count() == 0);
+  });
+}
+
+TEST_CASE("moderation: one event for several entries, or after the time") {
+  experiment("moderation", [](World& world, Endpoint& a, Endpoint& b) {
+    Lab lab(world, a, b);
+    lab.connect();
+    auto& core = *lab.sides[0].cq.get();
+    auto& queue = *static_cast<nd2::CompletionQueue&>(core).core();
+    auto sink = std::make_shared<Sink>();
+    a.kernel().subscribe_cq(queue.cqn(), sink);
+    REQUIRE(queue.moderate(4, 50).ok());
+    const auto eqes = [&] { lab.dispatch(); return sink->events.size(); };
+    queue.arm(hw::CqArm::kAny);
+    for (int i = 0; i < 3; ++i) lab.write(0, 64);
+    lab.pass(20'000);
+    CHECK(eqes() == 0);
+    lab.write(0, 64);
+    lab.pass(20'000);
+    CHECK(eqes() == 1);
+    queue.arm(hw::CqArm::kAny);
+    lab.write(0, 64);
+    lab.pass(30'000);
+    CHECK(eqes() == 1);
+    lab.pass(40'000);
+    CHECK(eqes() == 2);
   });
 }
