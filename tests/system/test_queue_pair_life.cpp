@@ -343,10 +343,9 @@ TEST_CASE("a completion queue is resized again and again among traffic (decision
         ++resizes;
       }
       if (random() % 10 == 0 && finished + 4 < posted) {
-        const HRESULT status = lab.sides[0].cq->Resize(1);
-        REQUIRE((status == ND_SUCCESS || status == ND_BUFFER_OVERFLOW));
-        refused += status == ND_BUFFER_OVERFLOW;
-        if (status == ND_SUCCESS) REQUIRE(lab.sides[0].cq->Resize(64) == ND_SUCCESS);
+        lab.pass(100'000);  // all are there
+        REQUIRE(lab.sides[0].cq->Resize(1) == ND_BUFFER_OVERFLOW);
+        ++refused;
       }
       const ULONG got = lab.sides[0].cq->GetResults(results, static_cast<ULONG>(random() % 64));
       for (ULONG i = 0; i < got; ++i) {
