@@ -17,7 +17,8 @@ std::set<std::string> words(const std::string& text) {
   std::set<std::string> found;
   std::string word;
   int depth = 0;
-  for (const char c : text + " ") {
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    const char c = i < text.size() ? text[i] : ' ';
     const bool part = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-';
     if (part && depth == 0) {
       word += c;

@@ -199,14 +199,14 @@ bool VectorSession::take_result(const VectorStep& step, std::size_t number, cons
 bool VectorSession::take_completion(const VectorStep& step, std::size_t number, const VectorResult& expected) {
   umd::Completion result;
   if (static_cast<nd2::CompletionQueue&>(cq(step)).core()->poll({&result, 1}) == 0) return false;
-  const auto immediate = result.with_immediate ? std::optional(result.immediate) : std::nullopt;
+  const bool with_expected = expected.immediate ? result.with_immediate && result.immediate == *expected.immediate : !result.with_immediate;
   const bool same = result.kind == expected.kind && result.id == expected.context && result.status == *expected.cqe_status && (!expected.bytes || *expected.bytes == result.byte_count) &&
-                    immediate == expected.immediate;
+                    with_expected;
   if (!same) {
-    const auto with = [](const std::optional<std::uint32_t>& value) { return value ? fmt::format(", immediate {:#x}", *value) : std::string(); };
+    const auto with = [](bool there, std::uint32_t value) { return there ? fmt::format(", immediate {:#x}", value) : std::string(); };
     throw VectorFailure(fmt::format("{}: result {} is {} {} {} ({} bytes{}), expected {} {} {}{}{}", step.text, number, kind_name(result.kind), result.id, cqe_status_name(result.status),
-                                    result.byte_count, with(immediate), kind_name(expected.kind), expected.context, cqe_status_name(*expected.cqe_status),
-                                    expected.bytes ? fmt::format(" ({} bytes)", *expected.bytes) : "", with(expected.immediate)));
+                                    result.byte_count, with(result.with_immediate, result.immediate), kind_name(expected.kind), expected.context, cqe_status_name(*expected.cqe_status),
+                                    expected.bytes ? fmt::format(" ({} bytes)", *expected.bytes) : "", with(expected.immediate.has_value(), expected.immediate.value_or(0))));
   }
   return true;
 }
