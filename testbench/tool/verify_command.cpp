@@ -4,13 +4,14 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <thread>
 
 #include "testbench/tool/commands.hpp"
 #include "testbench/tool/report.hpp"
+#include "testbench/tool/verify_workers.hpp"
 #include "testbench/tool/world_options.hpp"
-#include "testbench/verify/frame_check.hpp"
+#include "testbench/verify/clause_list.hpp"
 #include "testbench/verify/vector.hpp"
-#include "testbench/verify/vector_runner.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -18,6 +19,8 @@ namespace {
 struct Options {
   std::vector<std::filesystem::path> paths;
   std::string junit;
+  bool list = false;
+  unsigned jobs = std::max(1u, std::thread::hardware_concurrency());
   WorldOptions world;
 };
 
@@ -25,6 +28,31 @@ struct Line {
   const Vector* vector;
   VectorOutcome outcome;
 };
+
+/// Vectors of each clause, by document, and the clauses of the lists (kClauseFile of the folders given) that no vector names.
+void print_list(const Options& options, const std::vector<Vector>& vectors) {
+  std::map<std::string, std::map<std::string, int>> documents;
+  for (const auto& vector : vectors) ++documents[vector.document][vector.clause];
+  for (const auto& [document, clauses] : documents) {
+    fmt::print("{:<100}{:>8}\n", document, "vectors");
+    for (const auto& [clause, count] : clauses) fmt::print("  {:<98}{:>8}\n", clause, count);
+    fmt::print("\n");
+  }
+  std::size_t listed = 0, missing = 0;
+  for (const auto& path : options.paths) {
+    const auto file = path / kClauseFile;
+    if (!std::filesystem::exists(file)) continue;
+    fmt::print("clauses of {} without a vector\n", file.string());
+    for (const auto& clause : load_clauses(file)) {
+      ++listed;
+      if (std::any_of(vectors.begin(), vectors.end(), [&](const Vector& vector) { return covers(vector, clause); })) continue;
+      ++missing;
+      fmt::print("  {}, {}: {}\n", clause.document, clause.number, clause.subject);
+    }
+    fmt::print("\n");
+  }
+  fmt::print("{} vectors; {} clauses listed, {} without a vector\n", vectors.size(), listed, missing);
+}
 
 std::string xml(const std::string& text) {
   static const std::map<char, const char*> kEntities = {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}};
@@ -69,15 +97,16 @@ void print_clauses(const std::vector<Line>& lines) {
 int run(const Options& options) {
   check_writable(options.junit, "--junit");
   const auto vectors = load_vectors(options.paths);
-  World world(options.world);
-  VectorRunner runner(world, options.world);
-  std::vector<Line> lines;
-  for (const auto& vector : vectors) {
-    lines.push_back({&vector, vector.frame.empty() ? runner.run(vector) : check_frame(vector)});
-    const auto& outcome = lines.back().outcome;
-    fmt::print("{} {}{}\n", outcome.passed ? "pass" : "FAIL", vector.file.string(), outcome.passed ? "" : ": " + outcome.message);
-    std::fflush(stdout);
+  if (options.list) {
+    print_list(options, vectors);
+    return 0;
   }
+  std::vector<Line> lines;
+  run_vectors(vectors, options.world, options.jobs, [&](std::size_t index, const VectorOutcome& outcome) {
+    lines.push_back({&vectors[index], outcome});
+    fmt::print("{} {}{}\n", outcome.passed ? "pass" : "FAIL", vectors[index].file.string(), outcome.passed ? "" : ": " + outcome.message);
+    std::fflush(stdout);
+  });
   print_clauses(lines);
   const auto passed = std::count_if(lines.begin(), lines.end(), [](const Line& line) { return line.outcome.passed; });
   fmt::print("\n{} passed, {} failed\n", passed, static_cast<std::ptrdiff_t>(lines.size()) - passed);
@@ -92,6 +121,8 @@ void add_verify_command(CLI::App& tool, std::function<int()>& action) {
   auto* command = tool.add_subcommand("verify", "Runs test vectors (docs/vectors.md) on the RTL");
   command->add_option("paths", options->paths, "Vector files, or folders of them")->required();
   command->add_option("--junit", options->junit, "Write the results to this file as JUnit XML");
+  command->add_flag("--list", options->list, "Run nothing; print documents and clauses with their vectors, and the clauses of clauses.json that have none");
+  command->add_option("--jobs", options->jobs, "Vectors at a time")->check(CLI::Range(1u, 256u))->capture_default_str();
   add_world_options(*command, options->world);
   command->callback([options, &action] { action = [options] { return run(*options); }; });
 }

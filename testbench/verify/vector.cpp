@@ -4,17 +4,18 @@
 
 #include <algorithm>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <set>
-#include <string_view>
 
 #include "driver/nd2/ndspi.h"
+#include "testbench/verify/vector_packets.hpp"
+#include "testbench/verify/vector_reader.hpp"
 
 namespace rnic::testbench {
 namespace {
 
 using nlohmann::json;
-using Names = std::map<std::string_view, std::int64_t>;
+using Names = VectorReader::Names;
+using Reader = VectorReader;
 
 const Names kStatuses = {{"ND_SUCCESS", ND_SUCCESS}, {"ND_PENDING", ND_PENDING}, {"ND_TIMEOUT", ND_TIMEOUT}, {"ND_BUFFER_OVERFLOW", ND_BUFFER_OVERFLOW},
     {"ND_DEVICE_BUSY", ND_DEVICE_BUSY}, {"ND_NO_MORE_ENTRIES", ND_NO_MORE_ENTRIES}, {"ND_ACCESS_VIOLATION", ND_ACCESS_VIOLATION},
@@ -25,97 +26,51 @@ const Names kStatuses = {{"ND_SUCCESS", ND_SUCCESS}, {"ND_PENDING", ND_PENDING},
     {"ND_INVALID_BUFFER_SIZE", ND_INVALID_BUFFER_SIZE}, {"ND_CONNECTION_INVALID", ND_CONNECTION_INVALID}};
 const Names kOpFlags = {{"SILENT_SUCCESS", ND_OP_FLAG_SILENT_SUCCESS}, {"READ_FENCE", ND_OP_FLAG_READ_FENCE}, {"SOLICIT", ND_OP_FLAG_SEND_AND_SOLICIT_EVENT},
     {"ALLOW_READ", ND_OP_FLAG_ALLOW_READ}, {"ALLOW_WRITE", ND_OP_FLAG_ALLOW_WRITE}, {"INLINE", ND_OP_FLAG_INLINE}};
+constexpr std::uint32_t kRemoteAtomic = 1u << 31;  // not a flag of NetworkDirect, which has no atomics
 const Names kRegionFlags = {{"LOCAL_WRITE", ND_MR_FLAG_ALLOW_LOCAL_WRITE}, {"REMOTE_READ", ND_MR_FLAG_ALLOW_REMOTE_READ}, {"REMOTE_WRITE", ND_MR_FLAG_ALLOW_REMOTE_WRITE}};
+const Names kAtomicFlags = {{"LOCAL_WRITE", ND_MR_FLAG_ALLOW_LOCAL_WRITE}, {"REMOTE_READ", ND_MR_FLAG_ALLOW_REMOTE_READ}, {"REMOTE_WRITE", ND_MR_FLAG_ALLOW_REMOTE_WRITE}, {"REMOTE_ATOMIC", kRemoteAtomic}};
 const Names kNotifyTypes = {{"ANY", ND_CQ_NOTIFY_ANY}, {"SOLICITED", ND_CQ_NOTIFY_SOLICITED}, {"ERRORS", ND_CQ_NOTIFY_ERRORS}};
-const Names kRequestTypes = {{"Receive", Nd2RequestTypeReceive}, {"Send", Nd2RequestTypeSend}, {"Read", Nd2RequestTypeRead}, {"Write", Nd2RequestTypeWrite}};
+template <typename E>
+constexpr std::int64_t number_of(E value) { return static_cast<std::int64_t>(value); }
+const Names kRequestKinds = {{"Send", number_of(umd::RequestKind::kSend)}, {"Write", number_of(umd::RequestKind::kWrite)}, {"Read", number_of(umd::RequestKind::kRead)},
+    {"CompareSwap", number_of(umd::RequestKind::kCompareSwap)}, {"FetchAdd", number_of(umd::RequestKind::kFetchAdd)}, {"Receive", number_of(umd::RequestKind::kReceive)},
+    {"ReceiveWrite", number_of(umd::RequestKind::kReceiveWrite)}};
+const Names kCqeStatuses = {{"Success", number_of(hw::CqeStatus::kSuccess)}, {"LocLenErr", number_of(hw::CqeStatus::kLocLenErr)}, {"LocQpOpErr", number_of(hw::CqeStatus::kLocQpOpErr)},
+    {"LocProtErr", number_of(hw::CqeStatus::kLocProtErr)}, {"WrFlushErr", number_of(hw::CqeStatus::kWrFlushErr)}, {"BadRespErr", number_of(hw::CqeStatus::kBadRespErr)},
+    {"RemInvReqErr", number_of(hw::CqeStatus::kRemInvReqErr)}, {"RemAccessErr", number_of(hw::CqeStatus::kRemAccessErr)}, {"RemOpErr", number_of(hw::CqeStatus::kRemOpErr)},
+    {"RetryExcErr", number_of(hw::CqeStatus::kRetryExcErr)}, {"RnrRetryExcErr", number_of(hw::CqeStatus::kRnrRetryExcErr)}, {"FatalErr", number_of(hw::CqeStatus::kFatalErr)}};
+const Names kQpStates = {{"RESET", number_of(hw::QpState::kReset)}, {"INIT", number_of(hw::QpState::kInit)}, {"RTR", number_of(hw::QpState::kRtr)}, {"RTS", number_of(hw::QpState::kRts)},
+    {"SQD", number_of(hw::QpState::kSqd)}, {"SQE", number_of(hw::QpState::kSqe)}, {"ERR", number_of(hw::QpState::kErr)}};
+const Names kParts = {{"ethernet", number_of(VectorFrame::Part::kEthernet)}, {"ip", number_of(VectorFrame::Part::kIp)}, {"udp", number_of(VectorFrame::Part::kUdp)},
+    {"bth", number_of(VectorFrame::Part::kBth)}, {"extended", number_of(VectorFrame::Part::kExtended)}, {"payload", number_of(VectorFrame::Part::kPayload)}};
 const Names kHosts = {{"A", 0}, {"B", 1}};
 const Names kQueues = {{"initiator", 0}, {"receive", 1}};
 const Names kFills = {{"zero", 0}, {"pattern", 1}};
 const Names kBuffers = {{"valid", 0}, {"null", 1}, {"unmapped", 2}};
-const Names kSteps = {{"send", 0}, {"receive", 1}, {"write", 2}, {"read", 3}, {"flush", 4}, {"complete", 5}, {"no_completion", 6}, {"notify", 7},
-    {"notified", 8}, {"not_notified", 9}, {"memory", 10}, {"register", 11}, {"deregister", 12}, {"wait", 13}};
+const Names kSteps = {{"send", number_of(StepKind::kSend)}, {"receive", number_of(StepKind::kReceive)}, {"write", number_of(StepKind::kWrite)}, {"read", number_of(StepKind::kRead)},
+    {"compare_swap", number_of(StepKind::kCompareSwap)}, {"fetch_add", number_of(StepKind::kFetchAdd)}, {"flush", number_of(StepKind::kFlush)},
+    {"complete", number_of(StepKind::kComplete)}, {"no_completion", number_of(StepKind::kNoCompletion)}, {"notify", number_of(StepKind::kNotify)},
+    {"notified", number_of(StepKind::kNotified)}, {"not_notified", number_of(StepKind::kNotNotified)}, {"memory", number_of(StepKind::kMemory)}, {"store", number_of(StepKind::kStore)},
+    {"register", number_of(StepKind::kRegister)}, {"deregister", number_of(StepKind::kDeregister)}, {"wait", number_of(StepKind::kWait)}, {"fault", number_of(StepKind::kFault)},
+    {"frame", number_of(StepKind::kFrame)}, {"counter", number_of(StepKind::kCounter)}, {"state", number_of(StepKind::kState)}};
 
-/// A JSON object whose keys must all be asked for; messages name the place.
-class Reader {
- public:
-  Reader(const json& value, std::string place) : value_(value), place_(std::move(place)) {
-    if (!value.is_object()) fail("must be an object");
-  }
-  [[noreturn]] void fail(const std::string& message) const { throw VectorError(fmt::format("{}: {}", place_, message)); }
-
-  const json* find(const char* key) {
-    known_.insert(key);
-    const auto it = value_.find(key);
-    return it == value_.end() ? nullptr : &*it;
-  }
-  const json& need(const char* key) {
-    const json* value = find(key);
-    if (!value) fail(fmt::format("\"{}\" is missing", key));
-    return *value;
-  }
-  std::string text(const char* key) {
-    const json& value = need(key);
-    if (!value.is_string() || value.get_ref<const std::string&>().empty()) fail(fmt::format("\"{}\" must be a non-empty string", key));
-    return value.get<std::string>();
-  }
-  template <typename T>
-  T number(const char* key, std::optional<T> fallback = std::nullopt) {
-    const json* value = find(key);
-    if (!value && fallback) return *fallback;
-    if (!value) fail(fmt::format("\"{}\" is missing", key));
-    return to_number<T>(*value, key);
-  }
-  template <typename T>
-  T to_number(const json& value, const char* key) const {
-    const bool negative = value.is_number_integer() && !value.is_number_unsigned() && value.get<std::int64_t>() < 0;
-    if (!value.is_number_integer() || (negative && !std::is_signed_v<T>)) fail(fmt::format("\"{}\" must be a whole number{}", key, std::is_signed_v<T> ? "" : ", not negative"));
-    const bool fits = std::is_signed_v<T> ? value.get<std::int64_t>() == static_cast<std::int64_t>(value.get<T>()) : value.get<std::uint64_t>() == static_cast<std::uint64_t>(value.get<T>());
-    if (!fits) fail(fmt::format("\"{}\" is too large", key));
-    return value.get<T>();
-  }
-  bool boolean(const char* key, bool fallback) {
-    const json* value = find(key);
-    if (value && !value->is_boolean()) fail(fmt::format("\"{}\" must be true or false", key));
-    return value ? value->get<bool>() : fallback;
-  }
-  std::int64_t name(const char* key, const Names& names, std::optional<std::int64_t> fallback = std::nullopt) {
-    const json* value = find(key);
-    if (!value && fallback) return *fallback;
-    if (!value) fail(fmt::format("\"{}\" is missing", key));
-    return to_name(*value, key, names);
-  }
-  std::int64_t to_name(const json& value, const char* key, const Names& names) const {
-    const auto it = value.is_string() ? names.find(value.get_ref<const std::string&>()) : names.end();
-    if (it != names.end()) return it->second;
-    std::string all;
-    for (const auto& [name, number] : names) all += (all.empty() ? "" : ", ") + std::string(name);
-    fail(fmt::format("\"{}\" is {}; known are {}", key, value.dump(), all));
-  }
-  std::uint32_t flags(const char* key, const Names& names) {
-    const json* value = find(key);
-    if (!value) return 0;
-    if (value->is_number_unsigned()) return to_number<std::uint32_t>(*value, key);
-    std::uint32_t all = 0;
-    for (const json& flag : list(*value, key)) all |= static_cast<std::uint32_t>(to_name(flag, key, names));
-    return all;
-  }
-  const json& list(const json& value, const char* key) const {
-    if (!value.is_array()) fail(fmt::format("\"{}\" must be a list", key));
-    return value;
-  }
-  Reader object(const char* key) { return {need(key), fmt::format("{}, {}", place_, key)}; }
-  Reader element(const json& value, const char* key, std::size_t index) const { return {value, fmt::format("{}, {} {}", place_, key, index + 1)}; }
-  void finish() const {
-    for (const auto& [key, value] : value_.items()) {
-      if (!known_.contains(key)) fail(fmt::format("unknown key \"{}\"", key));
-    }
-  }
-
- private:
-  const json& value_;
-  std::string place_;
-  std::set<std::string> known_;
-};
+/// Names that other tables have: counters of the host interface, faults of the wire.
+const Names& counter_names() {
+  static const Names kNames = [] {
+    Names names;
+    for (std::size_t i = 0; i < hw::kCounterNames.size(); ++i) names[hw::kCounterNames[i]] = static_cast<std::int64_t>(i);
+    return names;
+  }();
+  return kNames;
+}
+const Names& fault_names() {
+  static const Names kNames = [] {
+    Names names;
+    for (std::size_t i = 0; i < model::kWireFaults; ++i) names[model::name(static_cast<model::WireFault>(i))] = static_cast<std::int64_t>(i);
+    return names;
+  }();
+  return kNames;
+}
 
 VectorPlace read_place(Reader from, bool with_length) {
   VectorPlace place;
@@ -149,7 +104,9 @@ void read_regions(Reader& setup, VectorSetup& to) {
   for (std::size_t i = 0; i < setup.list(*regions, "regions").size(); ++i) {
     Reader from = setup.element((*regions)[i], "regions", i);
     VectorRegion region{static_cast<std::size_t>(from.name("host", kHosts)), from.text("name"), from.number<std::uint64_t>("size"),
-                        from.flags("flags", kRegionFlags), from.name("fill", kFills, 0) != 0};
+                        from.flags("flags", kAtomicFlags), from.name("fill", kFills, 0) != 0};
+    region.remote_atomic = (region.flags & kRemoteAtomic) != 0;
+    region.flags &= ~kRemoteAtomic;
     if (!names.insert(region.name).second) from.fail(fmt::format("a second region \"{}\"", region.name));
     from.finish();
     to.regions.push_back(std::move(region));
@@ -169,6 +126,22 @@ VectorSetup read_setup(Reader from) {
   to.inline_size = from.number<std::uint32_t>("inline_size", to.inline_size);
   to.read_limit = from.number<std::uint32_t>("read_limit", to.read_limit);
   to.cq_depth = from.number<std::uint32_t>("cq_depth", to.cq_depth);
+  const auto small = [&from](const char* key, std::uint8_t fallback, std::uint8_t most) {
+    const auto value = from.number<std::uint8_t>(key, fallback);
+    if (value > most) from.fail(fmt::format("\"{}\" is at most {}", key, most));
+    return value;
+  };
+  to.ack_timeout = small("ack_timeout", to.ack_timeout, 31);
+  to.retry_count = small("retry_count", to.retry_count, 7);
+  to.rnr_retry = small("rnr_retry", to.rnr_retry, 7);
+  to.min_rnr_timer = small("min_rnr_timer", to.min_rnr_timer, 31);
+  to.remote_read = from.boolean("remote_read", to.remote_read);
+  to.remote_write = from.boolean("remote_write", to.remote_write);
+  to.remote_atomic = from.boolean("remote_atomic", to.remote_atomic);
+  if (const json* psn = from.find("first_psn")) {
+    to.first_psn = from.to_number<std::uint32_t>(*psn, "first_psn");
+    if (*to.first_psn > 0xffffff) from.fail("\"first_psn\" has 24 bits");
+  }
   read_regions(from, to);
   from.finish();
   return to;
@@ -179,27 +152,126 @@ void read_request(Reader& from, VectorStep& to) {
   const json& list = from.list(from.need("sge"), "sge");
   for (std::size_t i = 0; i < list.size(); ++i) to.sge.push_back(read_place(from.element(list[i], "sge", i), true));
   if (to.kind != StepKind::kReceive) to.flags = from.flags("flags", kOpFlags);
-  if (to.kind == StepKind::kRead || to.kind == StepKind::kWrite) to.remote = read_place(from.object("remote"), false);
+  const bool atomic = to.kind == StepKind::kCompareSwap || to.kind == StepKind::kFetchAdd;
+  if (to.kind == StepKind::kRead || to.kind == StepKind::kWrite || atomic) to.remote = read_place(from.object("remote"), false);
+  if (to.kind == StepKind::kFetchAdd) to.swap_add = from.number<std::uint64_t>("add");
+  if (to.kind == StepKind::kCompareSwap) {
+    to.swap_add = from.number<std::uint64_t>("swap");
+    to.compare = from.number<std::uint64_t>("compare");
+  }
+  if (to.kind == StepKind::kSend || to.kind == StepKind::kWrite) {
+    if (const json* immediate = from.find("immediate")) to.immediate = from.to_number<std::uint32_t>(*immediate, "immediate");
+  }
   to.status = static_cast<std::int32_t>(from.name("returns", kStatuses, ND_SUCCESS));
+}
+
+VectorResult read_result(Reader one) {
+  VectorResult result;
+  result.kind = static_cast<umd::RequestKind>(one.name("type", kRequestKinds));
+  result.context = one.number<std::uint64_t>("context");
+  const json& status = one.need("status");
+  if (status.is_string() && !status.get_ref<const std::string&>().starts_with("ND_")) {
+    result.cqe_status = static_cast<hw::CqeStatus>(one.to_name(status, "status", kCqeStatuses));
+    if (const json* immediate = one.find("immediate")) result.immediate = one.to_number<std::uint32_t>(*immediate, "immediate");
+  } else {
+    result.status = static_cast<std::int32_t>(one.to_name(status, "status", kStatuses));
+    using umd::RequestKind;
+    if (result.kind == RequestKind::kCompareSwap || result.kind == RequestKind::kFetchAdd || result.kind == RequestKind::kReceiveWrite) one.fail("NetworkDirect has no such \"type\": give the \"status\" of the CQE");
+  }
+  if (const json* bytes = one.find("bytes")) result.bytes = one.to_number<std::uint32_t>(*bytes, "bytes");
+  one.finish();
+  return result;
 }
 
 void read_complete(Reader& from, VectorStep& to) {
   to.receive_queue = from.name("queue", kQueues, 0) != 0;
   to.within_ns = from.number<std::uint64_t>("within_us", 100) * 1000;
+  to.not_before_ns = from.number<std::uint64_t>("not_before_us", 0) * 1000;
   const json& list = from.list(from.need("results"), "results");
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    Reader one = from.element(list[i], "results", i);
-    VectorResult result{static_cast<std::uint32_t>(one.name("type", kRequestTypes)), one.number<std::uint64_t>("context"),
-                        static_cast<std::int32_t>(one.name("status", kStatuses)), std::nullopt};
-    if (const json* bytes = one.find("bytes")) result.bytes = one.to_number<std::uint32_t>(*bytes, "bytes");
-    one.finish();
-    to.results.push_back(result);
+  for (std::size_t i = 0; i < list.size(); ++i) to.results.push_back(read_result(from.element(list[i], "results", i)));
+}
+
+std::uint8_t read_opcode(Reader& from) {
+  const json& value = from.need("opcode");
+  if (value.is_number()) return from.to_number<std::uint8_t>(value, "opcode");
+  const auto opcode = value.is_string() ? opcode_of(value.get_ref<const std::string&>()) : std::nullopt;
+  if (!opcode) from.fail(fmt::format("\"opcode\" is {}, which is neither an opcode nor a number", value.dump()));
+  return *opcode;
+}
+
+/// A whole number modulo 2^24: 0 is the first PSN, -1 the one before it.
+std::uint32_t read_psn(Reader& from) { return static_cast<std::uint32_t>(from.number<std::int64_t>("psn")) & 0xffffff; }
+
+void read_fault(Reader& from, VectorStep& to) {
+  to.rule.fault = static_cast<model::WireFault>(from.name("fault", fault_names()));
+  if (from.find("opcode")) to.rule.match.opcode = read_opcode(from);
+  if (from.find("psn")) to.rule.match.psn = read_psn(from);
+  to.rule.nth = from.number<std::uint64_t>("nth", 1);
+  to.rule.count = from.number<std::uint64_t>("count", 1);
+  auto& parameters = to.rule.parameters;
+  if (const json* bit = from.find("bit")) parameters.corrupt_bit = from.to_number<std::uint32_t>(*bit, "bit");
+  if (const json* bytes = from.find("bytes")) parameters.truncate_bytes = from.to_number<std::uint32_t>(*bytes, "bytes");
+  parameters.duplicate_frames = from.number<std::uint32_t>("frames", 0);
+  if (to.rule.fault == model::WireFault::kReorder) parameters.reorder_frames = std::max(1u, parameters.duplicate_frames);
+  parameters.duplicate_hold_ns = parameters.reorder_hold_ns = from.number<std::uint32_t>("hold_ns", 10'000);
+  parameters.delay_ns = from.number<std::uint32_t>("ns", 1'000);
+  try {
+    model::check(to.rule);
+  } catch (const std::invalid_argument& error) {
+    from.fail(error.what());
   }
+}
+
+void read_frame(Reader& from, VectorStep& to) {
+  auto& frame = to.frame;
+  frame.opcode = read_opcode(from);
+  frame.psn = read_psn(from);
+  frame.payload = from.number<std::uint32_t>("payload", 0);
+  if (frame.payload > 9000) from.fail("\"payload\" is at most 9000");
+  if (const json* length = from.find("length")) frame.length = from.to_number<std::uint32_t>(*length, "length");
+  if (from.find("remote")) to.remote = read_place(from.object("remote"), false);
+  frame.swap_add = from.number<std::uint64_t>("swap_add", 0);
+  frame.compare = from.number<std::uint64_t>("compare", 0);
+  frame.immediate = from.number<std::uint32_t>("immediate", 0);
+  frame.syndrome = from.number<std::uint8_t>("syndrome", 0);
+  frame.msn = from.number<std::uint32_t>("msn", 0);
+  frame.pkey = from.number<std::uint16_t>("pkey", 0xffff);
+  frame.qpn_xor = from.number<std::uint32_t>("qpn_xor", 0);
+  frame.ack_req = from.boolean("ack_req", true);
+  frame.solicited = from.boolean("solicited", false);
+  frame.stranger = from.name("from", {{"peer", 0}, {"stranger", 1}}, 0) != 0;
+  if (const json* set = from.find("set")) {
+    for (std::size_t i = 0; i < from.list(*set, "set").size(); ++i) {
+      Reader byte = from.element((*set)[i], "set", i);
+      frame.set.push_back({static_cast<VectorFrame::Part>(byte.name("part", kParts)), byte.number<std::size_t>("byte"), byte.number<std::uint8_t>("value")});
+      byte.finish();
+    }
+  }
+  const Names right = {{"right", 0}, {"wrong", 1}};
+  frame.wrong_icrc = from.name("icrc", right, 0) != 0;
+  frame.wrong_checksum = from.name("checksum", right, 0) != 0;
+  frame.bad_fcs = from.name("fcs", right, 0) != 0;
+  frame.cut = from.number<std::uint32_t>("cut", 0);
+  frame.append = from.number<std::uint32_t>("append", 0);
+  to.within_ns = from.number<std::uint64_t>("then_us", 3) * 1000;
+}
+
+void read_counter(Reader& from, VectorStep& to) {
+  to.offset = static_cast<std::uint64_t>(from.name("name", counter_names()));
+  to.name = from.text("name");
+  to.at_least = from.find("at_least") != nullptr;
+  if (to.at_least && from.find("equals")) from.fail("\"equals\" and \"at_least\" exclude each other");
+  to.value = from.number<std::uint64_t>(to.at_least ? "at_least" : "equals");
 }
 
 void read_memory(Reader& from, VectorStep& to) {
   to.name = from.text("region");
   to.offset = from.number<std::uint64_t>("offset");
+  if (const json* value = from.find("value")) {
+    to.value = from.to_number<std::uint64_t>(*value, "value");
+    return;
+  }
+  if (to.kind == StepKind::kStore) from.fail("\"value\" is missing");
   to.length = from.number<std::uint64_t>("length");
   if (from.find("equals")) {
     to.equals = read_place(from.object("equals"), false);
@@ -219,6 +291,8 @@ VectorStep read_step(Reader from, std::size_t number) {
     case StepKind::kReceive:
     case StepKind::kWrite:
     case StepKind::kRead:
+    case StepKind::kCompareSwap:
+    case StepKind::kFetchAdd:
       read_request(from, to);
       break;
     case StepKind::kFlush:
@@ -246,6 +320,7 @@ VectorStep read_step(Reader from, std::size_t number) {
       to.within_ns = from.number<std::uint64_t>("for_us", 20) * 1000;
       break;
     case StepKind::kMemory:
+    case StepKind::kStore:
       read_memory(from, to);
       break;
     case StepKind::kRegister:
@@ -260,9 +335,54 @@ VectorStep read_step(Reader from, std::size_t number) {
     case StepKind::kWait:
       to.within_ns = from.number<std::uint64_t>("us") * 1000;
       break;
+    case StepKind::kFault:
+      read_fault(from, to);
+      break;
+    case StepKind::kFrame:
+      read_frame(from, to);
+      break;
+    case StepKind::kCounter:
+      read_counter(from, to);
+      break;
+    case StepKind::kState:
+      to.value = static_cast<std::uint64_t>(from.name("is", kQpStates));
+      to.name = from.text("is");
+      break;
   }
   from.finish();
   return to;
+}
+
+std::vector<VectorPacket> read_packet_list(const Reader& from, const json& list) {
+  std::vector<VectorPacket> packets;
+  for (const json& packet : from.list(list, "packets")) {
+    if (!packet.is_string()) from.fail("\"packets\" must be a list of strings");
+    try {
+      packets.push_back(parse_packet(packet.get<std::string>()));
+    } catch (const VectorError& error) {
+      from.fail(error.what());
+    }
+  }
+  return packets;
+}
+
+void read_packets(Reader& from, Vector& to) {
+  const json* packets = from.find("packets");
+  if (!packets) return;
+  if (!packets->is_object()) {
+    to.packets = read_packet_list(from, *packets);
+    return;
+  }
+  Reader directions = from.object("packets");
+  for (const auto& [host, index] : kHosts) {
+    const json* list = directions.find(std::string(host).c_str());
+    if (!list) continue;
+    auto& expected = to.packets_from.at(static_cast<std::size_t>(index)).emplace(read_packet_list(directions, *list));
+    for (const auto& packet : expected) {
+      if (packet.from != static_cast<std::size_t>(index)) directions.fail(fmt::format("\"{}\" is not a packet of host {}", packet.text, host));
+    }
+  }
+  directions.finish();
 }
 
 std::vector<std::uint8_t> read_hex(const Reader& from, const std::string& text) {
@@ -281,7 +401,7 @@ void check_regions(const Vector& vector, const Reader& from) {
   };
   for (const auto& step : vector.steps) {
     if (step.kind == StepKind::kRegister) names.insert(step.name);
-    if (step.kind == StepKind::kMemory || step.kind == StepKind::kDeregister) check(step, step.name);
+    if (step.kind == StepKind::kMemory || step.kind == StepKind::kStore || step.kind == StepKind::kDeregister) check(step, step.name);
     for (const auto& place : step.sge) check(step, place.region), check(step, place.token_of);
     check(step, step.remote.region);
     check(step, step.remote.token_of);
@@ -318,13 +438,7 @@ Vector load_vector(const std::filesystem::path& file) {
   const json& steps = from.list(from.need("steps"), "steps");
   if (steps.empty()) from.fail("\"steps\" is empty");
   for (std::size_t i = 0; i < steps.size(); ++i) vector.steps.push_back(read_step(from.element(steps[i], "step", i), i + 1));
-  if (const json* packets = from.find("packets")) {
-    vector.packets.emplace();
-    for (const json& packet : from.list(*packets, "packets")) {
-      if (!packet.is_string()) from.fail("\"packets\" must be a list of strings");
-      vector.packets->push_back(packet.get<std::string>());
-    }
-  }
+  read_packets(from, vector);
   from.finish();
   check_regions(vector, from);
   return vector;
@@ -337,7 +451,7 @@ std::vector<Vector> load_vectors(const std::vector<std::filesystem::path>& paths
     if (std::filesystem::is_directory(path, error)) {
       const auto before = files.size();
       for (const auto& entry : std::filesystem::recursive_directory_iterator(path)) {
-        if (entry.path().extension() == ".json") files.push_back(entry.path());
+        if (entry.path().extension() == ".json" && entry.path().filename() != kClauseFile) files.push_back(entry.path());
       }
       std::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end());
       if (files.size() == before) throw VectorError(fmt::format("{}: no vector (*.json) in this folder", path.string()));
@@ -349,6 +463,20 @@ std::vector<Vector> load_vectors(const std::vector<std::filesystem::path>& paths
   vectors.reserve(files.size());
   for (const auto& file : files) vectors.push_back(load_vector(file));
   return vectors;
+}
+
+std::string kind_name(umd::RequestKind kind) {
+  for (const auto& [name, value] : kRequestKinds) {
+    if (value == number_of(kind)) return std::string(name);
+  }
+  return fmt::format("kind {}", number_of(kind));
+}
+
+std::string cqe_status_name(hw::CqeStatus status) {
+  for (const auto& [name, value] : kCqeStatuses) {
+    if (value == number_of(status)) return std::string(name);
+  }
+  return fmt::format("status {}", number_of(status));
 }
 
 std::string status_name(std::int32_t status) {

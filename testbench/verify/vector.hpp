@@ -9,6 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "driver/generated/host_interface.hpp"
+#include "driver/umd/request.hpp"
+#include "model/wire_faults.hpp"
+
 /// Test vectors in memory, as docs/vectors.md describes their files.
 namespace rnic::testbench {
 
@@ -24,6 +28,7 @@ struct VectorRegion {
   std::uint64_t size = 0;
   std::uint32_t flags = 0;  ///< ND_MR_FLAG_*
   bool pattern = false;     ///< Filled with the pattern; otherwise zero
+  bool remote_atomic = false;
 };
 
 struct VectorSetup {
@@ -32,6 +37,9 @@ struct VectorSetup {
   bool ipv6 = false;
   std::uint32_t initiator_depth = 16, receive_depth = 16, initiator_sge = 4, receive_sge = 4, inline_size = 64;
   std::uint32_t read_limit = 4, cq_depth = 64;
+  std::uint8_t ack_timeout = 8, retry_count = 7, rnr_retry = 6, min_rnr_timer = 4;
+  bool remote_read = true, remote_write = true, remote_atomic = true;  ///< What the peer may do, both directions
+  std::optional<std::uint32_t> first_psn;
   std::vector<VectorRegion> regions;
 };
 
@@ -48,15 +56,50 @@ struct VectorPlace {
   std::optional<std::uint64_t> address;    ///< Replaces the region's address
 };
 
+/// A completion: as NetworkDirect reports it, or, with `cqe_status`, as the NIC does.
 struct VectorResult {
-  std::uint32_t type = 0;  ///< ND2_REQUEST_TYPE
+  umd::RequestKind kind{};
   std::uint64_t context = 0;
   std::int32_t status = 0;
+  std::optional<hw::CqeStatus> cqe_status;
   std::optional<std::uint32_t> bytes;
+  std::optional<std::uint32_t> immediate;  ///< With cqe_status only
+};
+
+/// A packet on the wire, or what is expected of one.
+struct VectorPacket {
+  std::string text;
+  std::size_t from = 0;
+  std::map<std::string, std::uint64_t> fields;  ///< "opcode", and others of docs/vectors.md
+  bool lost = false;
+};
+
+/// A frame made by hand.
+struct VectorFrame {
+  enum class Part : std::uint8_t { kEthernet, kIp, kUdp, kBth, kExtended, kPayload };
+  struct Byte {
+    Part part{};
+    std::size_t at = 0;
+    std::uint8_t value = 0;
+  };
+  std::uint8_t opcode = 0;
+  std::uint32_t psn = 0;  ///< Counted from the first one of the requests that it belongs to, modulo 2^24
+  std::uint32_t payload = 0;  ///< Bytes
+  std::optional<std::uint32_t> length;  ///< Of the RETH; otherwise that of the payload
+  std::uint64_t swap_add = 0, compare = 0;
+  std::uint32_t immediate = 0, msn = 0;
+  std::uint8_t syndrome = 0;
+  std::uint16_t pkey = 0xffff;
+  std::uint32_t qpn_xor = 0;
+  bool ack_req = true, solicited = false, stranger = false;
+  std::vector<Byte> set;  ///< Then ICRC and checksum are made right
+  bool wrong_icrc = false, wrong_checksum = false, bad_fcs = false;
+  std::uint32_t cut = 0, append = 0;  ///< Bytes
 };
 
 enum class StepKind : std::uint8_t {
-  kSend, kReceive, kWrite, kRead, kFlush, kComplete, kNoCompletion, kNotify, kNotified, kNotNotified, kMemory, kRegister, kDeregister, kWait,
+  kSend, kReceive, kWrite, kRead, kCompareSwap, kFetchAdd, kFlush, kComplete, kNoCompletion, kNotify, kNotified, kNotNotified, kMemory, kStore, kRegister, kDeregister, kWait,
+  kFault, kFrame, kCounter, kState,
 };
 
 struct VectorStep {
@@ -70,11 +113,17 @@ struct VectorStep {
   std::int32_t status = 0;  ///< What the call returns, or what the notification ends with
   bool receive_queue = false;
   std::vector<VectorResult> results;
-  std::uint64_t within_ns = 0;
+  std::uint64_t within_ns = 0, not_before_ns = 0;
   std::string name;  ///< Notification, or region
   std::uint64_t offset = 0, length = 0, size = 0;
   std::optional<VectorPlace> equals;
   bool pattern = false;  ///< kMemory with fill
+  std::optional<std::uint64_t> value;      ///< kMemory, kStore: 8 bytes. kCounter: how often. kState: hw::QpState
+  bool at_least = false;                   ///< kCounter
+  std::uint64_t swap_add = 0, compare = 0; ///< Atomics
+  std::optional<std::uint32_t> immediate;
+  model::WireRule rule;  ///< kFault; its PSN counts as that of VectorFrame
+  VectorFrame frame;     ///< kFrame; `remote` is what its RETH or AtomicETH names
   enum class Buffer : std::uint8_t { kValid, kNull, kUnmapped } buffer = Buffer::kValid;
 };
 
@@ -83,7 +132,8 @@ struct Vector {
   std::string document, clause, rule;
   VectorSetup setup;
   std::vector<VectorStep> steps;
-  std::optional<std::vector<std::string>> packets;
+  std::optional<std::vector<VectorPacket>> packets;                     ///< Of both directions, in order
+  std::array<std::optional<std::vector<VectorPacket>>, 2> packets_from;  ///< Of one direction
   std::vector<std::uint8_t> frame;               ///< Frame vectors only
   std::map<std::string, std::uint64_t> header;   ///< Frame vectors only: fields of rx_desc
 };
@@ -98,7 +148,10 @@ struct VectorOutcome {
 /// Reads one file. Throws VectorError.
 Vector load_vector(const std::filesystem::path& file);
 
-/// All vectors of the given files and folders (recursively, *.json, sorted by path). Throws VectorError, also when a path does not
+/// The list of clauses in a folder of vectors; it is no vector.
+inline constexpr const char* kClauseFile = "clauses.json";
+
+/// All vectors of the given files and folders (recursively, *.json but kClauseFile, sorted by path). Throws VectorError, also when a path does not
 /// exist or no vector is found.
 std::vector<Vector> load_vectors(const std::vector<std::filesystem::path>& paths);
 
@@ -109,5 +162,8 @@ constexpr std::uint8_t pattern_byte(std::size_t host, std::uint64_t i) {
 
 /// Name of a status value (ND_SUCCESS ...), or its number.
 std::string status_name(std::int32_t status);
+/// Names of docs/vectors.md, Steps.
+std::string kind_name(umd::RequestKind kind);
+std::string cqe_status_name(hw::CqeStatus status);
 
 }  // namespace rnic::testbench

@@ -5,10 +5,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include "driver/nd2/completion_queue.hpp"
+#include "driver/nd2/status.hpp"
+#include "testbench/verify/vector_frame.hpp"
+
 namespace rnic::testbench {
 namespace {
 
 constexpr std::uint64_t kPollNs = 100;
+constexpr ULONG kRemoteWriteBit = ND_MR_FLAG_ALLOW_REMOTE_WRITE & ~ND_MR_FLAG_ALLOW_LOCAL_WRITE;
 
 /// Tokens have the key's tag in the low byte of the host-order value (decisions 16); remote ones are in network order (25).
 UINT32 corrupt(UINT32 token, TokenChange change, bool remote) {
@@ -25,21 +30,33 @@ std::string type_name(std::uint32_t type) {
   return type < std::size(kNames) ? kNames[type] : fmt::format("type {}", type);
 }
 
+template <typename T>
+T take(Result<T> result, const std::string& what) {
+  if (!result.ok()) throw VectorFailure(fmt::format("{}: {}", what, describe(result.error())));
+  return result.take();
+}
+
 }  // namespace
 
-VectorSession::VectorSession(Host& a, Host& b, const VectorSetup& setup) {
+VectorSession::VectorSession(World& world, const VectorSetup& setup) : world_(world) {
   for (std::size_t i = 0; i < 2; ++i) {
     auto& side = sides_[i];
-    side.endpoint = std::make_unique<Endpoint>(i == 0 ? a : b);
+    side.endpoint = std::make_unique<Endpoint>(world.host(i));
     side.initiator_cq = side.endpoint->create_cq(setup.cq_depth);
     side.receive_cq = side.endpoint->create_cq(setup.cq_depth);
     side.qp = side.endpoint->create_qp(*side.receive_cq, *side.initiator_cq,
                                        {setup.receive_depth, setup.initiator_depth, setup.receive_sge, setup.initiator_sge, setup.inline_size});
   }
-  if (setup.connected) {
-    connect_pair(*sides_[0].endpoint, *sides_[0].qp, *sides_[1].endpoint, *sides_[1].qp, {setup.mtu, setup.ipv6, setup.read_limit});
-  }
+  parameters_ = {.mtu = setup.mtu, .ipv6 = setup.ipv6, .read_limit = setup.read_limit, .remote_read = setup.remote_read, .remote_write = setup.remote_write,
+                 .remote_atomic = setup.remote_atomic, .ack_timeout = setup.ack_timeout, .retry_count = setup.retry_count, .rnr_retry = setup.rnr_retry,
+                 .min_rnr_timer = setup.min_rnr_timer, .first_psn = setup.first_psn};
+  if (setup.connected) connect_pair(*sides_[0].endpoint, *sides_[0].qp, *sides_[1].endpoint, *sides_[1].qp, parameters_);
   for (const auto& spec : setup.regions) add_region(spec);
+  for (std::size_t i = 0; i < 2; ++i) {
+    auto& side = sides_[i];
+    if (setup.connected) first_psns_[i] = take(core_of(*side.qp).kernel_qp().query(), "query of a queue pair").sq_psn;
+    for (std::size_t c = 0; c < hw::kCounterNames.size(); ++c) side.counters.push_back(take(side.endpoint->kernel().counter(static_cast<hw::Counter>(c)), "counter"));
+  }
 }
 
 VectorSession::~VectorSession() {
@@ -57,9 +74,18 @@ void VectorSession::add_region(const VectorRegion& spec) {
   region.memory = static_cast<std::uint8_t*>(endpoint.host().memory().allocate(spec.size));
   if (!region.memory) throw VectorFailure(fmt::format("no memory for region \"{}\"", spec.name));
   for (std::uint64_t i = 0; spec.pattern && i < spec.size; ++i) region.memory[i] = pattern_byte(spec.host, i);
-  region.region = endpoint.register_memory(region.memory, spec.size, spec.flags);
-  region.local_token = region.region->GetLocalToken();
-  region.remote_token = region.region->GetRemoteToken();
+  if (spec.remote_atomic) {
+    const auto& process = static_cast<nd2::CompletionQueue&>(*sides_[spec.host].initiator_cq).process();
+    region.atomic_region = take(endpoint.kernel().create_mr({.address = region.memory, .length = spec.size, .pd = process->pd(), .local_write = true,
+                                                             .remote_read = (spec.flags & ND_MR_FLAG_ALLOW_REMOTE_READ) != 0,
+                                                             .remote_write = (spec.flags & kRemoteWriteBit) != 0, .remote_atomic = true}), "registering memory");
+    region.local_token = region.atomic_region->key();
+    region.remote_token = __builtin_bswap32(region.atomic_region->key());
+  } else {
+    region.region = endpoint.register_memory(region.memory, spec.size, spec.flags);
+    region.local_token = region.region->GetLocalToken();
+    region.remote_token = region.region->GetRemoteToken();
+  }
   regions_.emplace(spec.name, std::move(region));
 }
 
@@ -69,6 +95,8 @@ void VectorSession::run(const VectorStep& step) {
     case StepKind::kReceive:
     case StepKind::kWrite:
     case StepKind::kRead:
+    case StepKind::kCompareSwap:
+    case StepKind::kFetchAdd:
       return post(step);
     case StepKind::kFlush:
       return expect_status(step, sides_[step.host].qp->Flush());
@@ -90,6 +118,16 @@ void VectorSession::run(const VectorStep& step) {
       return deregister_region(step);
     case StepKind::kWait:
       return sides_[step.host].endpoint->device().elapse(step.within_ns);
+    case StepKind::kStore:
+      return store(step);
+    case StepKind::kFault:
+      return fault(step);
+    case StepKind::kFrame:
+      return frame(step);
+    case StepKind::kCounter:
+      return counter(step);
+    case StepKind::kState:
+      return state(step);
   }
 }
 
@@ -100,6 +138,7 @@ void VectorSession::post(const VectorStep& step) {
   const auto count = static_cast<ULONG>(list.size());
   const ND2_SGE* sge = list.empty() ? nullptr : list.data();
   HRESULT status = ND_SUCCESS;
+  if (step.immediate || step.kind == StepKind::kCompareSwap || step.kind == StepKind::kFetchAdd) return expect_status(step, post_to_core(step, list));
   if (step.kind == StepKind::kSend) status = qp.Send(context, sge, count, step.flags);
   if (step.kind == StepKind::kReceive) status = qp.Receive(context, sge, count);
   if (step.kind == StepKind::kWrite) status = qp.Write(context, sge, count, address(step.remote), token(step.remote, true), step.flags);
@@ -107,28 +146,69 @@ void VectorSession::post(const VectorStep& step) {
   expect_status(step, status);
 }
 
+/// What NetworkDirect has not goes to the queue pair below it.
+HRESULT VectorSession::post_to_core(const VectorStep& step, const std::vector<ND2_SGE>& list) {
+  std::vector<umd::Segment> segments;
+  for (const auto& sge : list) segments.push_back({reinterpret_cast<std::uint64_t>(sge.Buffer), sge.BufferLength, sge.MemoryRegionToken});
+  umd::SendRequest request{.opcode = hw::WqeOpcode::kSendImmediate, .id = step.context, .segments = segments, .immediate = step.immediate.value_or(0), .swap_add = step.swap_add,
+                           .compare = step.compare, .silent = (step.flags & ND_OP_FLAG_SILENT_SUCCESS) != 0, .fence = (step.flags & ND_OP_FLAG_READ_FENCE) != 0,
+                           .solicited = (step.flags & ND_OP_FLAG_SEND_AND_SOLICIT_EVENT) != 0, .inline_data = (step.flags & ND_OP_FLAG_INLINE) != 0};
+  if (step.kind == StepKind::kWrite) request.opcode = hw::WqeOpcode::kWriteImmediate;
+  if (step.kind == StepKind::kCompareSwap) request.opcode = hw::WqeOpcode::kCompareSwap;
+  if (step.kind == StepKind::kFetchAdd) request.opcode = hw::WqeOpcode::kFetchAdd;
+  if (step.kind != StepKind::kSend) {
+    request.remote_address = address(step.remote);
+    request.remote_key = __builtin_bswap32(token(step.remote, true));
+  }
+  const auto posted = core_of(*sides_[step.host].qp).post_send(request);
+  return posted.ok() ? ND_SUCCESS : nd2::posting_status(posted.error());
+}
+
 void VectorSession::complete(const VectorStep& step) {
   auto& device = sides_[step.host].endpoint->device();
-  auto& queue = cq(step);
+  const std::uint64_t begin = device.now_ns();
   for (std::size_t i = 0; i < step.results.size(); ++i) {
     const auto& expected = step.results[i];
-    ND2_RESULT result{};
     const std::uint64_t end = device.now_ns() + step.within_ns;
-    while (queue.GetResults(&result, 1) == 0) {
+    while (!(expected.cqe_status ? take_completion(step, i + 1, expected) : take_result(step, i + 1, expected))) {
       if (device.now_ns() >= end) {
-        throw VectorFailure(fmt::format("{}: result {} ({} {}) did not come within {} us", step.text, i + 1, type_name(expected.type), expected.context, step.within_ns / 1000));
+        throw VectorFailure(fmt::format("{}: result {} ({} {}) did not come within {} us", step.text, i + 1, kind_name(expected.kind), expected.context, step.within_ns / 1000));
       }
       device.elapse(kPollNs);
     }
-    const auto context = reinterpret_cast<std::uintptr_t>(result.RequestContext);
-    const bool same = static_cast<std::uint32_t>(result.RequestType) == expected.type && context == expected.context && result.Status == expected.status &&
-                      (!expected.bytes || *expected.bytes == result.BytesTransferred);
-    if (!same) {
-      throw VectorFailure(fmt::format("{}: result {} is {} {} {} ({} bytes), expected {} {} {}{}", step.text, i + 1, type_name(static_cast<std::uint32_t>(result.RequestType)), context,
-                                      status_name(result.Status), result.BytesTransferred, type_name(expected.type), expected.context, status_name(expected.status),
-                                      expected.bytes ? fmt::format(" ({} bytes)", *expected.bytes) : ""));
+    if (device.now_ns() < begin + step.not_before_ns) {
+      throw VectorFailure(fmt::format("{}: result {} came after {} ns, not before {} us expected", step.text, i + 1, device.now_ns() - begin, step.not_before_ns / 1000));
     }
   }
+}
+
+bool VectorSession::take_result(const VectorStep& step, std::size_t number, const VectorResult& expected) {
+  ND2_RESULT result{};
+  if (cq(step).GetResults(&result, 1) == 0) return false;
+  const auto context = reinterpret_cast<std::uintptr_t>(result.RequestContext);
+  const bool same = result.RequestType == nd2::request_type(expected.kind) && context == expected.context && result.Status == expected.status &&
+                    (!expected.bytes || *expected.bytes == result.BytesTransferred);
+  if (!same) {
+    throw VectorFailure(fmt::format("{}: result {} is {} {} {} ({} bytes), expected {} {} {}{}", step.text, number, type_name(static_cast<std::uint32_t>(result.RequestType)), context,
+                                    status_name(result.Status), result.BytesTransferred, kind_name(expected.kind), expected.context, status_name(expected.status),
+                                    expected.bytes ? fmt::format(" ({} bytes)", *expected.bytes) : ""));
+  }
+  return true;
+}
+
+bool VectorSession::take_completion(const VectorStep& step, std::size_t number, const VectorResult& expected) {
+  umd::Completion result;
+  if (static_cast<nd2::CompletionQueue&>(cq(step)).core()->poll({&result, 1}) == 0) return false;
+  const bool with_expected = expected.immediate ? result.with_immediate && result.immediate == *expected.immediate : !result.with_immediate;
+  const bool same = result.kind == expected.kind && result.id == expected.context && result.status == *expected.cqe_status && (!expected.bytes || *expected.bytes == result.byte_count) &&
+                    with_expected;
+  if (!same) {
+    const auto with = [](bool there, std::uint32_t value) { return there ? fmt::format(", immediate {:#x}", value) : std::string(); };
+    throw VectorFailure(fmt::format("{}: result {} is {} {} {} ({} bytes{}), expected {} {} {}{}{}", step.text, number, kind_name(result.kind), result.id, cqe_status_name(result.status),
+                                    result.byte_count, with(result.with_immediate, result.immediate), kind_name(expected.kind), expected.context, cqe_status_name(*expected.cqe_status),
+                                    expected.bytes ? fmt::format(" ({} bytes)", *expected.bytes) : "", with(expected.immediate.has_value(), expected.immediate.value_or(0))));
+  }
+  return true;
 }
 
 void VectorSession::no_completion(const VectorStep& step) {
@@ -166,6 +246,13 @@ void VectorSession::notified(const VectorStep& step, bool expected) {
 
 void VectorSession::memory(const VectorStep& step) {
   const auto& here = region(step.name);
+  if (step.value) {
+    std::uint64_t word = 0;
+    if (step.offset + sizeof word > here.size) throw VectorFailure(fmt::format("{}: outside region \"{}\"", step.text, step.name));
+    std::memcpy(&word, here.memory + step.offset, sizeof word);
+    if (word != *step.value) throw VectorFailure(fmt::format("{}: {:#x} at byte {} of region \"{}\", expected {:#x}", step.text, word, step.offset, step.name, *step.value));
+    return;
+  }
   if (step.offset + step.length > here.size) throw VectorFailure(fmt::format("{}: outside region \"{}\"", step.text, step.name));
   for (std::uint64_t i = 0; i < step.length; ++i) {
     std::uint8_t expected = step.pattern ? pattern_byte(here.host, step.offset + i) : 0;
@@ -179,6 +266,59 @@ void VectorSession::memory(const VectorStep& step) {
       throw VectorFailure(fmt::format("{}: byte {} of region \"{}\" is {:#04x}, expected {:#04x}", step.text, step.offset + i, step.name, here.memory[step.offset + i], expected));
     }
   }
+}
+
+void VectorSession::store(const VectorStep& step) {
+  auto& here = region(step.name);
+  if (step.offset + sizeof *step.value > here.size) throw VectorFailure(fmt::format("{}: outside region \"{}\"", step.text, step.name));
+  std::memcpy(here.memory + step.offset, &*step.value, sizeof *step.value);
+}
+
+void VectorSession::fault(const VectorStep& step) {
+  auto rule = step.rule;
+  const bool response = rule.match.opcode && is_response(*rule.match.opcode);
+  if (rule.match.psn) rule.match.psn = (*rule.match.psn + first_psns_[response ? 1 - step.host : step.host]) & 0xffffff;
+  world_.wire().arm(step.host, rule);
+}
+
+/// To `step.host`, in the name of its peer or of a stranger.
+void VectorSession::frame(const VectorStep& step) {
+  const std::size_t sender = 1 - step.host;
+  auto& here = sides_[step.host];
+  auto& there = sides_[sender];
+  const auto connection = connection_to(*there.endpoint, *here.endpoint, core_of(*here.qp).qpn(), parameters_);
+  FrameTarget target;
+  target.sender = sender;
+  target.first_psn = first_psns_[is_response(step.frame.opcode) ? step.host : sender];
+  target.path.ipv6 = parameters_.ipv6;
+  target.path.dest_mac = connection.path.dest_mac;
+  target.path.source_mac = mac_of(*there.endpoint);
+  target.path.source_ip = connection.path.source_ip;
+  target.path.dest_ip = connection.path.dest_ip;
+  target.path.dest_qpn = connection.dest_qpn;
+  if (!step.remote.region.empty()) {
+    target.va = address(step.remote);
+    target.rkey = __builtin_bswap32(token(step.remote, true));
+  }
+  try {
+    world_.wire().inject(sender, build_frame(step.frame, target), step.frame.bad_fcs);
+  } catch (const VectorError& error) {
+    throw VectorFailure(fmt::format("{}: {}", step.text, error.what()));
+  }
+  here.endpoint->device().elapse(step.within_ns);
+}
+
+void VectorSession::counter(const VectorStep& step) {
+  auto& side = sides_[step.host];
+  const auto now = take(side.endpoint->kernel().counter(static_cast<hw::Counter>(step.offset)), step.text) - side.counters.at(step.offset);
+  if (step.at_least ? now < *step.value : now != *step.value) {
+    throw VectorFailure(fmt::format("{}: {} has counted {}, expected {}{}", step.text, step.name, now, step.at_least ? "at least " : "", *step.value));
+  }
+}
+
+void VectorSession::state(const VectorStep& step) {
+  const auto now = take(core_of(*sides_[step.host].qp).kernel_qp().query(), step.text).state;
+  if (now != *step.value) throw VectorFailure(fmt::format("{}: the state is {}, expected {} ({})", step.text, now, step.name, *step.value));
 }
 
 void VectorSession::register_region(const VectorStep& step) {
@@ -208,6 +348,10 @@ void VectorSession::register_region(const VectorStep& step) {
 void VectorSession::deregister_region(const VectorStep& step) {
   auto& endpoint = *sides_[step.host].endpoint;
   auto& entry = region(step.name);
+  if (entry.atomic_region) {
+    const auto done = entry.atomic_region->destroy();
+    return expect_status(step, done.ok() ? ND_SUCCESS : nd2::control_status(done.error()));
+  }
   OVERLAPPED overlapped = endpoint.open_event();
   const HRESULT status = endpoint.finish(*entry.region, overlapped, entry.region->Deregister(&overlapped));
   Endpoint::close_event(overlapped);

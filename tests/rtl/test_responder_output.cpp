@@ -62,11 +62,21 @@ struct Monitor {
 
   /// Read response (InfiniBand specification 9.7.5.1): the oldest Read not answered; whatever precedes it is thereby acknowledged.
   void response(const rtl::TxDesc&, rtl::TxDesc& expected, std::deque<rtl::SgPiece>& pieces) {
-    while (!given.empty() && !in_ring(given.front())) given.pop_front();
-    REQUIRE_FALSE(given.empty());
+    const auto next = std::find_if(given.begin(), given.end(), in_ring);
+    REQUIRE(next != given.end());
+    if (is(*next, rtl::RspCommand::kAtomic) && !next->command.msg_last) {
+      // A repeated one: it says nothing of what is due before it.
+      const Given repeated = *next;
+      given.erase(next);
+      atomic(repeated, expected, pieces);
+      return;
+    }
+    given.erase(given.begin(), next);
     const auto& [read, read_msn] = given.front();
     if (is(given.front(), rtl::RspCommand::kAtomic)) {
-      atomic(expected, pieces);
+      const Given once = given.front();
+      given.pop_front();
+      atomic(once, expected, pieces);
       return;
     }
     const std::uint32_t mtu = 128u << setup.mtu, left = read.length - sent;
@@ -98,8 +108,8 @@ struct Monitor {
   }
 
   /// Atomic ACK (9.4.5, 9.7.5.1.2): the value before; a repeated one gets what the first got, and is not executed.
-  void atomic(rtl::TxDesc& expected, std::deque<rtl::SgPiece>& pieces) {
-    const auto& [op, msn_then] = given.front();
+  void atomic(const Given& what, rtl::TxDesc& expected, std::deque<rtl::SgPiece>& pieces) {
+    const auto& [op, msn_then] = what;
     std::uint64_t value = 0;
     if (op.msg_last) {
       value = results[op.psn] = memory;
@@ -120,7 +130,6 @@ struct Monitor {
     for (std::size_t i = 0; i < 8; ++i) piece.data[i] = static_cast<std::uint8_t>(value >> (8 * (7 - i)));
     pieces.push_back(piece);
     ++atomics;
-    given.pop_front();
   }
 
   void acknowledge(const rtl::TxDesc& desc, rtl::TxDesc& expected) {
@@ -558,6 +567,46 @@ TEST_CASE("responder_output: a repeated atomic gets the saved result, in its tur
   }
   CHECK(rig.monitors[5].atomics == 30 * 20);
   rig.change(5, [&](rtl::RecvCtx& ctx) { CHECK((ctx.rd_inflight == 0 && ctx.rp_inflight == 0 && ctx.atomics_due == 0)); });
+}
+
+// A repeated Read or atomic is older than what is due (9.7.5.1.3): the ACK or NAK comes all the same, behind it.
+TEST_CASE("responder_output: a repeated atomic leaves the ACK or NAK that is due", "[rtl]") {
+  Rig rig(seed(11));
+  for (const bool nak : {false, true}) {
+    rig.set_up(5);
+    const auto first = rig.monitors[5].psn;
+    rig.atomic(5);
+    rig.finish();
+    rig.memory.hold = rig.bench.cycle + 500;
+    rig.atomic(5);  // keeps what follows waiting
+    if (nak) rig.nak(5, 0x60);
+    else rig.executed(5, true, true);
+    rig.atomic(5, first);
+    rig.finish();
+    CHECK(rig.monitors[5].naks == (nak ? 1u : 0u));
+    CHECK(rig.monitors[5].acks == (nak ? 0u : 1u));
+    CHECK(rig.monitors[5].atomics == 3);
+  }
+}
+
+// 9.7.5.1.2: the NAK of the next PSN says the same as an ACK of the one before it, and more.
+TEST_CASE("responder_output: an ACK of what precedes a NAK does not take its place", "[rtl]") {
+  Rig rig(seed(12));
+  rig.set_up(5);
+  rig.memory.hold = rig.bench.cycle + 500;
+  rig.atomic(5);
+  rig.executed(5, true, true);
+  rig.nak(5, 0x60);
+  // The same request once more, as the receive side has a duplicate acknowledged.
+  rtl::RspCmd duplicate;
+  duplicate.qp = 5;
+  duplicate.command = static_cast<std::uint8_t>(rtl::RspCommand::kExecuted);
+  duplicate.psn = (rig.monitors[5].psn - 1) & kPsnMask;
+  duplicate.ack_req = 1;
+  rig.commands.push(duplicate);
+  rig.finish();
+  CHECK(rig.monitors[5].naks == 1);
+  CHECK(rig.monitors[5].acks == 0);
 }
 
 TEST_CASE("responder_output: an atomic that waits for memory holds up nobody but its own QP", "[rtl]") {

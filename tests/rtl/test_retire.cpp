@@ -64,7 +64,8 @@ void carry_out(Qp& q, Cmd command, std::uint64_t psn, std::uint64_t idx, unsigne
   if (q.dead) return;
   const std::uint64_t una_before = q.una;
   bool moved = false;
-  if (command == Cmd::kAck || command == Cmd::kReadDone) q.una = std::max(q.una, psn + 1);
+  // What is still to be sent again cannot be acknowledged yet.
+  if (command == Cmd::kAck || command == Cmd::kReadDone) q.una = std::max(q.una, std::min(psn + 1, q.next_psn));
   if (command == Cmd::kFail || command == Cmd::kRetry) q.una = std::max(q.una, psn);
   if (q.una != una_before) {
     e.timers.push_back(q.index);
@@ -401,6 +402,30 @@ TEST_CASE("retire: commands for a QP that may not retire do nothing", "[rtl]") {
   }
   w.check_outputs();
   CHECK(w.cqes.items.empty());
+}
+
+TEST_CASE("retire: an acknowledgement beyond the next PSN counts up to it", "[rtl]") {
+  // Recovery has gone back to PSN 102: of five packets sent once, two are sent again.
+  World w(seed(5));
+  Qp q;
+  w.create(q, 12, 100, 5);
+  q.posted = 10;
+  for (unsigned i = 0; i < 2; ++i) {
+    Wqe x;
+    x.opcode = 1;
+    x.first = x.last = 100 + i;
+    w.sent(q, x);
+    q.sent.push_back(x);
+  }
+  q.next_psn = 102;
+  w.store(q);
+  w.command(q, Cmd::kAck, 104, 0, 0, 0);
+  w.settle();
+  CHECK(q.ctx->una_psn == 102);
+  CHECK(q.ctx->retire_idx == 7);
+  CHECK(w.cqes.items.size() == 2);
+  w.check_outputs();
+  w.check_context(q);
 }
 
 TEST_CASE("retire: a local failure waits for the Read before it", "[rtl]") {

@@ -152,6 +152,13 @@ struct Bed {
       srq.change(number, [limit = m.ctx.limit](rtl::SrqCtx& ctx) { ctx.limit = limit, ctx.limit_hit = 0; });
     }
   }
+  /// As a destroyed queue pair is left: everything but in_use is as it was.
+  void remove(std::uint8_t qp) {
+    auto& m = model.qps[qp];
+    m.recv.in_use = m.send.in_use = 0;
+    recv.change(qp, [](rtl::RecvCtx& ctx) { ctx.in_use = 0; });
+    send.change(qp, [](rtl::SendCtx& ctx) { ctx.in_use = 0; });
+  }
 
   void post_receive(std::uint8_t qp) {
     auto& m = model.qps[qp];
@@ -584,6 +591,8 @@ TEST_CASE("rx_engine: random traffic against the rules of the specification", "[
   bed.create(5, hw::QpState::kRtr, hw::QpState::kRtr);
   bed.create(6, hw::QpState::kErr, hw::QpState::kErr);
   bed.create(7, hw::QpState::kInit, hw::QpState::kInit);
+  bed.create(8, hw::QpState::kRts, hw::QpState::kRts);
+  bed.remove(8);
   bed.settle(1000);
   for (int round = 0; round < 80; ++round) {
     bed.fault_rate = round % 4 == 0 ? 0 : 0.01;
@@ -597,7 +606,7 @@ TEST_CASE("rx_engine: random traffic against the rules of the specification", "[
     bed.fill_srqs();
     bed.settle(20000);
 
-    const auto any = [&] { return bed.bench.chance(0.05) ? static_cast<std::uint8_t>(bed.uniform(5, 7)) : live[bed.uniform(0, live.size() - 1)]; };
+    const auto any = [&] { return bed.bench.chance(0.05) ? static_cast<std::uint8_t>(bed.uniform(5, 8)) : live[bed.uniform(0, live.size() - 1)]; };
     for (int i = 0; i < 40; ++i) bed.packet(any());
     // One QP is reset in the middle of the traffic of the others.
     const auto victim = live[bed.uniform(0, live.size() - 1)];
@@ -631,6 +640,28 @@ TEST_CASE("rx_engine: random traffic against the rules of the specification", "[
     std::printf("  %s: %llu\n", std::string(hw::kCounterNames[i]).c_str(), static_cast<unsigned long long>(bed.counters[i]));
     const bool of_responder = i == static_cast<std::size_t>(hw::Counter::kRxAtomics) || i == static_cast<std::size_t>(hw::Counter::kRxAtomicRepeats);
     if (!of_responder) CHECK(bed.counters[i] > 0);
+  }
+}
+
+// 9.7.5.1.2: what an ACK says of packets that recovery is about to send again is true of those that have been sent again.
+TEST_CASE("rx_engine: an ACK of a packet that is still to be sent again", "[rtl]") {
+  Bed bed(seed());
+  bed.busy_neighbours = false;
+  bed.create(3, hw::QpState::kRts, hw::QpState::kRts);
+  bed.advance(3, 20);
+  const auto back = [psn = (bed.model.qps[3].send.una_psn + 5) & 0xffffff](rtl::SendCtx& ctx) { ctx.next_psn = psn; };
+  back(bed.model.qps[3].send);
+  bed.send.change(3, back);
+  bed.settle(1000);
+  for (const std::uint32_t ahead : {0u, 4u, 5u, 12u, 19u, 20u, 0xffffffu, 0xfffffeu}) {
+    for (const int syndrome : {0x1f, 0x60, 0x61, 0x2a}) {
+      auto d = bed.header(bed.model.qps[3]);
+      d.opcode = 0x11;
+      d.psn = (bed.model.qps[3].send.una_psn + ahead) & 0xffffff;
+      d.syndrome = static_cast<std::uint8_t>(syndrome);
+      bed.submit(d, 0);
+      bed.settle(2000);
+    }
   }
 }
 

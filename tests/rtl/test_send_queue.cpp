@@ -311,6 +311,8 @@ TEST_CASE("send_queue: a malformed WQE sends nothing and stops its queue only", 
       {"inline Read", [](Work& w) { w = inline_write(8); w.opcode = WqeOpcode::kRead; }, {}},
       {"inline longer than its size", [](Work& w) { w = inline_write(16); }, control([](WqeControl& c) { c.length = 17; })},
       {"inline of 225 bytes", [](Work& w) { w = inline_write(225); }, {}},
+      {"inline Write without its remote segment", [](Work& w) { w = inline_write(0); }, control([](WqeControl& c) { c.size = 1; })},
+      {"inline Write larger than its slot", [](Work& w) { w = inline_write(16); }, control([](WqeControl& c) { c.size = 33; })},
       {"Read without remote segment", [](Work& w) { w = plain(WqeOpcode::kRead, {}); }, control([](WqeControl& c) { c.size = 1; })},
       {"Read when none are allowed", [](Work& w) { w = plain(WqeOpcode::kRead, {5}); }, {}},
   };
@@ -563,6 +565,28 @@ TEST_CASE("send_queue: nothing is sent while an RNR NAK makes it wait", "[rtl]")
   world.change(3, [](rtl::SendCtx& ctx) { ctx.rnr_wait = 0; }, true);
   world.finish();
   CHECK(world.desc_count == 1);
+}
+
+TEST_CASE("send_queue: nothing is sent in any state but RTS", "[rtl]") {
+  World world(seed(17));
+  int qp = 3;
+  for (const auto state : {QpState::kReset, QpState::kInit, QpState::kRtr, QpState::kErr}) {
+    INFO("state " << static_cast<int>(state));
+    // In RTS until the WQE is on the chip; only then the state changes.
+    world.set_up(qp, [](rtl::SendCtx& ctx) { ctx.rnr_wait = 1; });
+    world.write_wqe(qp, plain(WqeOpcode::kSend, {100}));
+    world.ring(qp);
+    world.bench.run(2000);
+    world.change(qp, [state](rtl::SendCtx& ctx) {
+      ctx.rnr_wait = 0;
+      ctx.state = static_cast<std::uint8_t>(state);
+    }, true);
+    world.bench.run(2000);
+    CHECK(world.desc_count == 0);
+    CHECK(world.context(qp).exec_idx == world.queues.at(qp).setup.exec_idx);
+    world.queues.at(qp).expected.clear();
+    ++qp;
+  }
 }
 
 // A fault stops the queue at its WQE and behind it. Recovery may go back to WQEs in front of it, whose packets were lost.

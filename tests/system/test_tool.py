@@ -6,6 +6,7 @@ usage: test_tool.py RNIC [TEST...]
 import json
 import pathlib
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -226,12 +227,86 @@ class ToolTest(unittest.TestCase):
     def test_malformed_vectors(self):
         good = json.loads((VECTORS / "flush/empty.json").read_text())
         broken = {"nothing": "", "no JSON": "{", "unknown key": json.dumps({**good, "clauses": "x"}), "no rule": json.dumps({k: v for k, v in good.items() if k != "rule"}),
-                  "unknown step": json.dumps({**good, "steps": [{"host": "A", "do": "jump"}]})}
+                  "unknown step": json.dumps({**good, "steps": [{"host": "A", "do": "jump"}]}),
+                  "unknown fault": json.dumps({**good, "steps": [{"host": "A", "do": "fault", "fault": "eat"}]}),
+                  "fault out of range": json.dumps({**good, "steps": [{"host": "A", "do": "fault", "fault": "drop", "nth": 0}]}),
+                  "unknown opcode": json.dumps({**good, "steps": [{"host": "A", "do": "frame", "opcode": "Send", "psn": 0}]}),
+                  "unknown counter": json.dumps({**good, "steps": [{"host": "A", "do": "counter", "name": "Frames", "equals": 0}]}),
+                  "status of neither": json.dumps({**good, "steps": [{"host": "A", "do": "complete", "results": [{"type": "Send", "context": 1, "status": "Good"}]}]}),
+                  "atomic in NetworkDirect": json.dumps({**good, "steps": [{"host": "A", "do": "complete", "results": [{"type": "FetchAdd", "context": 1, "status": "ND_SUCCESS"}]}]}),
+                  "timer code": json.dumps({**good, "setup": {"min_rnr_timer": 32}})}
         for what, text in broken.items():
             with self.subTest(what=what):
                 path = self.folder / "vector.json"
                 path.write_text(text)
                 self.assertIn(str(path), self.refused("verify", path))
+
+    def test_list_of_clauses(self):
+        (self.folder / "v").mkdir()
+        shutil.copy(VECTORS / "flush/empty.json", self.folder / "v")
+        one = json.loads((self.folder / "v/empty.json").read_text())
+        one["document"], one["clause"] = "Book", "4.2 with C4-7. (and 4.3), 4.5"
+        (self.folder / "v/book.json").write_text(json.dumps(one))
+        lines = [{"clause": number, "about": f"about {number}"} for number in ("4", "4.2", "C4-7", "4.3", "4.5")]
+        (self.folder / "v/clauses.json").write_text(json.dumps({"Book": lines, "Other": [{"clause": "4.2", "about": "elsewhere"}]}))
+        result = rnic("verify", "--list", self.folder / "v")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("2 vectors; 6 clauses listed, 3 without a vector", result.stdout)
+        missing = result.stdout.split("without a vector\n")[1]
+        for words in ("Book, 4: about 4\n", "Book, 4.3: about 4.3\n", "Other, 4.2: elsewhere\n"):
+            self.assertIn(words, missing)
+        self.assertNotIn("pass", result.stdout)  # nothing was run
+        for text, words in (("{", "clauses.json"), ('{"Book": [{"clause": "1"}]}', '"about" is missing'), ('{"Book": {}}', "must be a list"),
+                            ('{"Book": [{"clause": "1", "about": "a"}, {"clause": "1", "about": "b"}]}', "twice"), ('{"Book": [{"clause": "1", "about": "a", "x": 1}]}', '"x"')):
+            (self.folder / "v/clauses.json").write_text(text)
+            line = self.refused("verify", "--list", self.folder / "v")
+            self.assertIn("clauses.json", line)
+            self.assertIn(words, line)
+
+    def test_the_vectors_cover_the_clauses(self):
+        result = rnic("verify", "--list", VECTORS)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        vectors, listed = map(int, re.search(r"(\d+) vectors; (\d+) clauses listed", result.stdout).groups())
+        self.assertGreaterEqual(vectors, 250)
+        self.assertGreaterEqual(listed, 100)
+        for number in [*map(str, range(1, 10)), "9.7.4.1.1", "9.7.4.1.2", "9.7.4.1.5", "9.7.4.1.6", "9.7.5.1.3", "9.7.5.2.8", "9.7.6.1", "9.7.6.1.3"]:
+            self.assertNotIn(f", {number}: ", result.stdout)
+
+    def test_jobs_change_nothing(self):
+        paths = [VECTORS / "flush", VECTORS / "frames/send_only_ipv4.json", VECTORS / "psn/wrap_in_a_read.json"]
+        results = [rnic("verify", "--jobs", jobs, *paths) for jobs in (1, 3, 64)]
+        for result in results:
+            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+            self.assertEqual(result.stdout, results[0].stdout)
+        (self.folder / "short.json").write_text(json.dumps({"document": "d", "clause": "c", "rule": "r", "frame": "00", "header": {}}))
+        self.assertIn("short.json", self.refused("verify", "--jobs", 2, VECTORS / "flush", self.folder / "short.json"))
+
+    def test_what_a_vector_can_expect_of_packets(self):
+        vector = json.loads((VECTORS / "recovery/only_packet_lost.json").read_text())
+
+        def run(**change):
+            path = self.folder / "vector.json"
+            path.write_text(json.dumps({**vector, **change}))
+            return rnic("verify", path)
+
+        right = ["A>B SendOnly psn=0 lost", "A>B SendOnly psn=0 bytes=8 ack_req=1"]
+        self.assertEqual(run(packets={"A": right}).returncode, 0)
+        for wrong in (right[:1], right + right[1:], [right[1], right[0]], [right[0], "A>B SendOnly psn=1"], [right[0], "A>B WriteOnly psn=0"], [right[0], "A>B SendOnly bytes=9"]):
+            with self.subTest(wrong=wrong):
+                result = run(packets={"A": wrong})
+                self.assertEqual(result.returncode, 1, result.stderr)
+                self.assertIn("packets: ", result.stdout)
+        steps = vector["steps"]
+        for step, words in (({"host": "A", "do": "counter", "name": "AckTimeouts", "equals": 2}, "AckTimeouts has counted 1, expected 2"), ({"host": "A", "do": "state", "is": "ERR"}, "expected ERR"),
+                            ({"host": "B", "do": "memory", "region": "b", "offset": 0, "value": 1}, "expected 0x1")):
+            result = run(steps=[*steps, step], packets=[])
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertIn(words, result.stdout)
+        for packets, words in ((["A>C SendOnly"], "A>B or B>A"), (["A>B Sendonly"], "Sendonly"), (["A>B psn=1"], "no opcode"), (["A>B SendOnly psn=x"], "no number"), ({"A": ["B>A SendOnly"]}, "not a packet of host A"),
+                               ({"C": []}, '"C"')):
+            path = self.folder / "vector.json"
+            path.write_text(json.dumps({**vector, "packets": packets}))
+            self.assertIn(words, self.refused("verify", path))
 
     def test_a_vector_that_fails(self):
         vector = json.loads((VECTORS / "write/success.json").read_text())

@@ -1,0 +1,82 @@
+#include "testbench/verify/vector_frame.hpp"
+
+#include <fmt/format.h>
+
+namespace rnic::testbench {
+namespace {
+
+using roce::Bytes;
+
+constexpr std::size_t kEthernet = 14, kUdpBytes = 8, kBthBytes = 12;
+constexpr std::uint8_t kStranger = 66;  ///< Last byte of an address that nobody has
+constexpr std::uint32_t kPsnMask = 0xffffff;
+
+Bytes extended_headers(const VectorFrame& frame, const FrameTarget& target) {
+  const std::uint32_t length = frame.length.value_or(frame.payload);
+  Bytes ext;
+  const auto append = [&ext](const Bytes& more) { ext.insert(ext.end(), more.begin(), more.end()); };
+  switch (frame.opcode) {
+    case 0x06:
+    case 0x0a:
+    case 0x0c: return roce::reth(target.va, target.rkey, length);
+    case 0x0b: append(roce::reth(target.va, target.rkey, length)); break;
+    case 0x0d:
+    case 0x0f:
+    case 0x10:
+    case 0x11:
+    case 0x12: return roce::aeth(frame.syndrome, frame.msn);
+    case 0x13:
+    case 0x14: return roce::atomic_eth(target.va, target.rkey, frame.swap_add, frame.compare);
+    case 0x03:
+    case 0x05:
+    case 0x09:
+    case 0x16:
+    case 0x17: break;
+    default: return ext;
+  }
+  roce::append_big(ext, frame.immediate, 4);
+  return ext;
+}
+
+std::size_t position(const VectorFrame::Byte& byte, bool ipv6, std::size_t extended) {
+  const std::size_t udp = kEthernet + (ipv6 ? 40 : 20), bth = udp + kUdpBytes, ext = bth + kBthBytes;
+  switch (byte.part) {
+    case VectorFrame::Part::kEthernet: return byte.at;
+    case VectorFrame::Part::kIp: return kEthernet + byte.at;
+    case VectorFrame::Part::kUdp: return udp + byte.at;
+    case VectorFrame::Part::kBth: return bth + byte.at;
+    case VectorFrame::Part::kExtended: return ext + byte.at;
+    case VectorFrame::Part::kPayload: return ext + extended + byte.at;
+  }
+  return byte.at;
+}
+
+}  // namespace
+
+Bytes build_frame(const VectorFrame& frame, const FrameTarget& target) {
+  auto fields = target.path;
+  fields.opcode = frame.opcode;
+  fields.psn = (target.first_psn + frame.psn) & kPsnMask;
+  fields.ack_req = frame.ack_req;
+  fields.solicited = frame.solicited;
+  fields.pkey = frame.pkey;
+  fields.dest_qpn ^= frame.qpn_xor;
+  if (frame.stranger) fields.source_ip[15] = kStranger;
+  fields.ext = extended_headers(frame, target);
+  for (std::uint32_t i = 0; i < frame.payload; ++i) fields.payload.push_back(pattern_byte(target.sender, i));
+  Bytes bytes = roce::roce_frame(fields);
+  for (const auto& byte : frame.set) {
+    const auto at = position(byte, fields.ipv6, fields.ext.size());
+    if (at >= bytes.size()) throw VectorError(fmt::format("\"set\": byte {} is behind the end of the frame ({} bytes)", at, bytes.size()));
+    bytes[at] = byte.value;
+  }
+  roce::repair(bytes);
+  if (frame.wrong_icrc) bytes.back() ^= 1;
+  if (frame.wrong_checksum) bytes[kEthernet + 11] ^= 1;
+  if (frame.cut >= bytes.size()) throw VectorError(fmt::format("\"cut\" leaves nothing of the frame ({} bytes)", bytes.size()));
+  bytes.resize(bytes.size() - frame.cut);
+  bytes.resize(bytes.size() + frame.append, 0xa5);
+  return bytes;
+}
+
+}  // namespace rnic::testbench

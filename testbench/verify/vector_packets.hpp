@@ -1,0 +1,36 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/wire_direction.hpp"
+#include "testbench/verify/vector.hpp"
+
+/// The packets of a vector: how docs/vectors.md names them, and how what was on the wire is held against them.
+namespace rnic::testbench {
+
+/// First PSN of each host's requests.
+using FirstPsns = std::array<std::uint32_t, 2>;
+
+/// BTH opcode by the name that vectors use ("SendOnly"); nothing for another text.
+[[nodiscard]] std::optional<std::uint8_t> opcode_of(std::string_view name);
+/// The opcode is sent by a responder: its PSN belongs to the requests of the host that receives it.
+[[nodiscard]] bool is_response(std::uint8_t opcode);
+
+/// "A>B Acknowledge psn=2 syndrome=NakPsn lost". Throws VectorError with what is wrong in it, in words.
+[[nodiscard]] VectorPacket parse_packet(const std::string& text);
+
+/// A frame as `packets` describes it, with every field that it has.
+[[nodiscard]] VectorPacket describe_packet(const model::FrameRecord& frame, const FirstPsns& first_psns);
+
+/// What `expected` says holds for `seen`: direction, opcode, and each field that it names.
+[[nodiscard]] bool agrees(const VectorPacket& expected, const VectorPacket& seen);
+/// Empty when the lists agree one by one; otherwise what is different, in words.
+[[nodiscard]] std::string compare_packets(const std::vector<VectorPacket>& expected, const std::vector<VectorPacket>& seen);
+
+}  // namespace rnic::testbench
