@@ -117,6 +117,34 @@ TEST_CASE("completion: a QP in the error state flushes the one WQE it had taken,
   CHECK(w.poll(SrqWorld::kCq).empty());
 }
 
+// o9-5.2: after the refusal nothing of the peer's requests counts; yet what took a WQE of the SRQ must give it back.
+TEST_CASE("completion: behind a refused invalidation WQEs of an SRQ are flushed, and nothing is answered", "[rtl]") {
+  SrqWorld w;
+  w.mem_ops.judge = [](const rtl::MemOp&) { return rtl::MemOpStatus::kBadKey; };
+  auto refused = SrqWorld::packet(Action::kReceiveDone, 10, true);
+  refused.with_invalidate = 1;
+  auto again = SrqWorld::packet(Action::kReceiveDone, 12, true);
+  again.with_invalidate = 1;
+  w.inside(1, 0);  // packets of the QP are still in the receive engine
+  w.dones.push(refused);
+  w.dones.push(SrqWorld::packet(Action::kReceiveDone, 11, true));
+  w.dones.push(again);
+  w.dones.push(SrqWorld::packet(Action::kExecuted, 13, true));
+  w.settle();
+  w.inside(1, 1);
+  w.settle();
+  const auto cqes = w.poll(SrqWorld::kCq);
+  REQUIRE(cqes.size() == 4);
+  CHECK(cqes[0].status == raw(Status::kLocProtErr));
+  for (std::size_t i = 0; i < cqes.size(); ++i) {
+    CHECK(cqes[i].wqe_index == 10 + i);
+    if (i > 0) CHECK(cqes[i].status == raw(Status::kWrFlushErr));
+  }
+  CHECK(w.mem_ops.taken.size() == 1);
+  REQUIRE(w.rsps.items.size() == 1);
+  CHECK(w.rsps.items[0].syndrome == 0x62);
+}
+
 TEST_CASE("completion: messages that end after the QP has failed flush their WQEs, and answer nothing", "[rtl]") {
   SrqWorld w;
   w.dones.push(SrqWorld::packet(Action::kExecuted, 1, true));

@@ -15,7 +15,7 @@ TEST_CASE("sge_seek: the byte that comes next, past empty entries and over line 
   bench.reset();
   int borders = 0, empty = 0;
   for (int round = 0; round < 5000; ++round) {
-    const auto header = static_cast<unsigned>(bench.uniform(1, 2));
+    const auto header = static_cast<unsigned>(bench.uniform(1, 4));
     const auto count = static_cast<unsigned>(bench.uniform(1, 16));
     std::array<std::uint32_t, 32> words;
     for (auto& word : words) word = static_cast<std::uint32_t>(bench.rng());

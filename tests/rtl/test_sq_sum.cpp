@@ -56,7 +56,7 @@ TEST_CASE("sq_sum: data segments add up, whatever stands before and behind them"
   auto& dut = *bench.dut;
   for (int round = 0; round < 5000; ++round) {
     Wqe wqe;
-    wqe.header = static_cast<unsigned>(bench.uniform(1, 3));
+    wqe.header = static_cast<unsigned>(bench.uniform(1, 4));
     wqe.control.size = static_cast<std::uint8_t>(wqe.header + bench.uniform(0, 16));
     wqe.control.inline_data = bench.chance(0.2);
     wqe.control.opcode = static_cast<std::uint8_t>(bench.rng());
