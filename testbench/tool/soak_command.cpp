@@ -32,6 +32,8 @@ nlohmann::ordered_json soak_json(const SoakReport& report, const Options& option
           {"receives", report.traffic.receives},
           {"bytes", report.traffic.bytes},
           {"registrations", report.traffic.registrations},
+          {"binds", report.traffic.binds},
+          {"invalidations", report.traffic.invalidations},
           {"iommu_faults", report.iommu_faults},
           {"messages", report.traffic.messages},
           {"wall_clock", {{"seconds", seconds}, {"simulated_cycles_per_second", seconds > 0 ? static_cast<double>(report.cycles) / seconds : 0.0}}}};
@@ -42,6 +44,7 @@ void print(const SoakReport& report, double seconds) {
   fmt::print("  {:<28}{:>14}\n", "requests completed", t.total());
   for (std::size_t i = 0; i < kTrafficKinds; ++i) fmt::print("    {:<26}{:>14}\n", name(static_cast<TrafficKind>(i)), t.completed[i]);
   fmt::print("  {:<28}{:>14}\n  {:<28}{:>14}\n  {:<28}{:>14}\n", "bytes", t.bytes, "receives", t.receives, "regions of their own", t.registrations);
+  fmt::print("  {:<28}{:>14}\n  {:<28}{:>14}\n", "windows bound", t.binds, "windows invalidated", t.invalidations);
   fmt::print("  {:<28}{:>14}\n  {:<28}{:>14}\n  {:<28}{:>14}\n", "wrong", t.wrong, "hung", t.hung, "cycles", report.cycles);
   fmt::print("  {:<28}{:>14.0f}\n", "cycles per second", seconds > 0 ? static_cast<double>(report.cycles) / seconds : 0.0);
   for (const auto& text : t.messages) fmt::print(stderr, "rnic: {}\n", text);

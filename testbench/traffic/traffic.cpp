@@ -91,7 +91,9 @@ void Traffic::take_results(Group& group, std::size_t host) {
     const ULONG count = cq.GetResults(results.data(), results.size());
     for (ULONG i = 0; i < count; ++i) {
       auto& pair = pairs_[reinterpret_cast<std::uintptr_t>(results[i].QueuePairContext)];
-      if (receive) pair.ends[1 - host].stream->on_receive(results[i]);
+      const bool window = results[i].RequestType == Nd2RequestTypeBind || results[i].RequestType == Nd2RequestTypeInvalidate;
+      if (!receive && window) pair.ends[1 - host].stream->on_window(results[i]);
+      else if (receive) pair.ends[1 - host].stream->on_receive(results[i]);
       else pair.ends[host].stream->on_request(results[i]);
     }
   }

@@ -26,6 +26,7 @@ struct TrafficOptions {
   std::uint32_t big_bytes = 300'000;  ///< The longest message
   double big_chance = 0.002;          ///< Of a message longer than most_bytes
   double own_region_chance = 0.03;    ///< Of a request whose memory is registered for it alone and deregistered afterwards
+  double window_chance = 0.5;         ///< Of such a request, of Writes and Reads, that it goes through a memory window of its region
   double late_receive_chance = 0;     ///< Of a Receive that is posted after its SEND, so that the sender meets RNR
   std::uint64_t gap_ns = 0;           ///< Longest random pause between two requests of a direction
   std::uint64_t hang_ns = 20'000'000; ///< A direction with work to do, and no completion in this time, hangs
@@ -39,6 +40,8 @@ struct TrafficReport {
   std::uint64_t receives = 0;
   std::uint64_t silent = 0;         ///< Of the requests, those without completion
   std::uint64_t registrations = 0;
+  std::uint64_t binds = 0;          ///< Of windows through which a request went
+  std::uint64_t invalidations = 0;  ///< Of such windows; the others are unbound by their release
   std::uint64_t wrong = 0;          ///< Wrong status, order, byte, or a byte changed that nothing may change
   std::uint64_t hung = 0;           ///< Requests that never completed
   std::vector<std::string> messages;  ///< The first things that went wrong

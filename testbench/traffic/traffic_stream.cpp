@@ -94,8 +94,64 @@ bool TrafficStream::allocate(Work& work) {
     if (!work.is_inline()) register_segment(ends_.source, segment, read ? ND_MR_FLAG_ALLOW_LOCAL_WRITE | ND_MR_FLAG_RDMA_READ_SINK : 0);
   }
   for (auto& segment : work.receive) register_segment(ends_.sink, segment, ND_MR_FLAG_ALLOW_LOCAL_WRITE);
-  for (auto& segment : work.remote) register_segment(ends_.sink, segment, read ? ND_MR_FLAG_ALLOW_REMOTE_READ : ND_MR_FLAG_ALLOW_REMOTE_WRITE);
+  for (auto& segment : work.remote) {
+    const bool windowed = segment.piece.bytes != 0 && random_.chance(options_.window_chance);
+    // The window's rights are its own: the region needs none for the peer (decisions 21).
+    const ULONG rights = windowed ? ND_MR_FLAG_ALLOW_LOCAL_WRITE : read ? ND_MR_FLAG_ALLOW_REMOTE_READ : ND_MR_FLAG_ALLOW_REMOTE_WRITE;
+    register_segment(ends_.sink, segment, rights);
+    if (windowed) {
+      add_window(segment);
+      work.window = WindowState::kToBind;
+    }
+  }
   return true;
+}
+
+void TrafficStream::add_window(Segment& segment) {
+  require_success(ends_.sink.endpoint().adapter().CreateMemoryWindow(IID_IND2MemoryWindow, segment.window.put()), "CreateMemoryWindow");
+}
+
+/// Whether the request can be posted: it has no window, or that is bound.
+bool TrafficStream::bind(Work& work, std::uint64_t number) {
+  if (work.window == WindowState::kToBind) {
+    auto& segment = work.remote[0];
+    const ULONG right = work.kind == TrafficKind::kRead ? ND_OP_FLAG_ALLOW_READ : ND_OP_FLAG_ALLOW_WRITE;
+    const HRESULT status = ends_.responder.Bind(reinterpret_cast<void*>(number), segment.region.get(), segment.window.get(), segment.piece.data, segment.piece.bytes, right);
+    if (status != ND_NO_MORE_ENTRIES) {
+      require_success(status, "IND2QueuePair::Bind");
+      work.window = WindowState::kBinding;
+    }
+  }
+  return work.window == WindowState::kNone || work.window == WindowState::kBound;
+}
+
+/// Whether nothing is bound any more, or only by a window that may go: some are invalidated, the others only released.
+bool TrafficStream::close_window(Work& work, std::uint64_t number) {
+  if (work.window == WindowState::kBound) {
+    if (random_.chance(0.3)) {
+      work.window = WindowState::kInvalid;
+    } else {
+      const HRESULT status = ends_.responder.Invalidate(reinterpret_cast<void*>(number), work.remote[0].window.get(), 0);
+      if (status == ND_NO_MORE_ENTRIES) return false;
+      require_success(status, "IND2QueuePair::Invalidate");
+      work.window = WindowState::kInvalidating;
+    }
+  }
+  return work.window == WindowState::kNone || work.window == WindowState::kInvalid;
+}
+
+void TrafficStream::on_window(const ND2_RESULT& result) {
+  if (broken_) return;
+  const auto number = reinterpret_cast<std::uintptr_t>(result.RequestContext);
+  const bool is_bind = result.RequestType == Nd2RequestTypeBind;
+  const char* const what = is_bind ? "Bind" : "Invalidate";
+  if (result.Status != ND_SUCCESS) return wrong(fmt::format("{} for request {}: status {:#010x}", what, number, static_cast<std::uint32_t>(result.Status)));
+  if (number < first_ || number >= first_ + works_.size() || work(number).window != (is_bind ? WindowState::kBinding : WindowState::kInvalidating)) {
+    return wrong(fmt::format("{} for request {} that has none under way", what, number));
+  }
+  work(number).window = is_bind ? WindowState::kBound : WindowState::kInvalid;
+  ++(is_bind ? report_.binds : report_.invalidations);
+  last_progress_ns_ = now();
 }
 
 /// `bytes` cut into segments somewhere in `arena`; some of them may be empty.
@@ -134,6 +190,7 @@ void TrafficStream::post_receives() {
 
 void TrafficStream::post_requests() {
   while (posted_ < planned_ && work(posted_).post_ns <= now() && next_post_ns_ <= now()) {
+    if (!bind(work(posted_), posted_)) return;
     const HRESULT status = post(work(posted_), posted_);
     if (status == ND_NO_MORE_ENTRIES) return;
     require_success(status, fmt::format("posting a {}", name(work(posted_).kind)));
@@ -156,6 +213,7 @@ HRESULT TrafficStream::post(const Work& work, std::uint64_t number) {
   if (!work.remote.empty()) {
     remote = reinterpret_cast<UINT64>(work.remote[0].piece.data);
     if (work.remote[0].region) token = work.remote[0].region->GetRemoteToken();
+    if (work.remote[0].window) token = work.remote[0].window->GetRemoteToken();
   }
   if (work.kind == TrafficKind::kRead) return ends_.requester.Read(context, sges.data(), count, remote, token, work.flags);
   return ends_.requester.Write(context, sges.data(), count, remote, token, work.flags);
@@ -221,6 +279,7 @@ void TrafficStream::settle() {
   while (!works_.empty()) {
     auto& oldest = works_.front();
     if (!oldest.requested || !oldest.received || oldest.settled_ns > now()) return;
+    if (!close_window(oldest, first_)) return;
     if (!oldest.is_send() && oldest.kind != TrafficKind::kRead) check(oldest, first_);
     if (broken_) return;
     ++report_.completed[static_cast<std::size_t>(oldest.kind)];
@@ -235,6 +294,7 @@ void TrafficStream::settle() {
 void TrafficStream::give_back(Work& work) {
   const auto free = [](TrafficArena& arena, std::vector<Segment>& list) {
     for (auto& segment : list) {
+      segment.window.reset();
       if (segment.region) arena.endpoint().deregister(*segment.region);
       arena.give_back(segment.piece);
     }
@@ -248,11 +308,12 @@ void TrafficStream::give_back(Work& work) {
 void TrafficStream::watch() {
   if (broken_) return;
   const bool waits = requested_ < posted_ || (!receives_posted_.empty() && receives_posted_.front() < posted_);
-  if (!waits) last_progress_ns_ = now();
+  const bool window_waits = std::any_of(works_.begin(), works_.end(), [](const Work& one) { return one.window == WindowState::kBinding || one.window == WindowState::kInvalidating; });
+  if (!waits && !window_waits) last_progress_ns_ = now();
   if (now() - last_progress_ns_ < options_.hang_ns) return;
   std::uint64_t outstanding = 0;
   for (const auto& one : works_) outstanding += one.posted && !(one.requested && one.received);
-  report_.hung += outstanding;
+  report_.hung += std::max<std::uint64_t>(outstanding, 1);
   report_.note(fmt::format("{}: no completion for {} us, {} requests outstanding, the oldest is {} ({})", ends_.name, options_.hang_ns / 1000, outstanding, requested_,
                            requested_ < posted_ ? name(work(requested_).kind) : "done; its Receive is not"));
   broken_ = true;

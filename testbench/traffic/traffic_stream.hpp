@@ -33,15 +33,20 @@ class TrafficStream {
   /// A result of the requester's initiator queue, and of the responder's receive queue.
   void on_request(const ND2_RESULT& result);
   void on_receive(const ND2_RESULT& result);
+  /// A result of the responder's initiator queue: of a Bind or Invalidate for a window of this stream.
+  void on_window(const ND2_RESULT& result);
   /// Everything planned is done and given back, or the stream is broken.
   [[nodiscard]] bool finished() const { return broken_ || (!may_plan() && works_.empty()); }
 
  private:
-  /// A segment of memory, of a region of its own or of the arena's.
+  /// A segment of memory, of a region of its own or of the arena's. Remote: maybe with a window, bound on the responder's queue pair.
   struct Segment {
     TrafficArena::Piece piece;
     ComPtr<IND2MemoryRegion> region;
+    ComPtr<IND2MemoryWindow> window;
   };
+  /// The life of a request's window.
+  enum class WindowState : std::uint8_t { kNone, kToBind, kBinding, kBound, kInvalidating, kInvalid };
   /// One request: where its bytes come from and where they must be in the end, piece by piece.
   struct Work {
     TrafficKind kind{};
@@ -54,6 +59,7 @@ class TrafficStream {
     std::uint64_t receive_ns{};    ///< Not before
     bool posted{}, requested{};    ///< requested: done at the requester
     bool received{};               ///< Done at the responder, as far as it reports
+    WindowState window{};
     std::uint64_t settled_ns{};    ///< When all that it wrote must be visible
     [[nodiscard]] bool silent() const { return (flags & ND_OP_FLAG_SILENT_SUCCESS) != 0; }
     [[nodiscard]] bool is_send() const { return kind == TrafficKind::kSend || kind == TrafficKind::kInlineSend; }
@@ -67,6 +73,9 @@ class TrafficStream {
   bool allocate(Work& work);
   bool cut(TrafficArena& arena, std::vector<Segment>& list, std::size_t bytes);
   void register_segment(TrafficArena& arena, Segment& segment, ULONG rights);
+  void add_window(Segment& segment);
+  [[nodiscard]] bool bind(Work& work, std::uint64_t number);
+  [[nodiscard]] bool close_window(Work& work, std::uint64_t number);
   void post_receives();
   void post_requests();
   [[nodiscard]] HRESULT post(const Work& work, std::uint64_t number);

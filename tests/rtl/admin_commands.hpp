@@ -152,6 +152,7 @@ class AdminCommands {
     body.sq_base = spoil(rng_() & ~0xfffULL);
     body.rq_base = spoil(rng_() & ~0xfffULL);
     body.retired_address = spoil(rng_() & ~0x7ULL);
+    body.fast_register = rng_() & 1;
     body.pd = static_cast<std::uint32_t>(rng_() & 0xffffff);
     body.uar = static_cast<std::uint8_t>(spoil(uniform(1, 127)));
     body.send_cqn = this->number(6, 1 << 24);

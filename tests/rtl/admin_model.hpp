@@ -382,6 +382,7 @@ struct AdminModel {
     send.log_stride = body.sq_log_stride;
     recv.log_stride = body.rq_log_stride & 0xf;
     send.retired_address = body.retired_address;
+    send.fast_register = body.fast_register;
     return AdminStatus::kSuccess;
   }
   bool has_qp(std::uint32_t qpn) const {
@@ -457,6 +458,7 @@ struct AdminModel {
       s.log_stride = send.log_stride, r.log_stride = recv.log_stride;
       s.retired_address = send.retired_address;
       r.srq = recv.srq, r.srqn = recv.srqn;
+      s.fast_register = send.fast_register;
       send = s;
       recv = r;
       return AdminStatus::kSuccess;

@@ -38,6 +38,8 @@ void run(const WorldOptions& world_options, const TrafficOptions& options) {
   CHECK(report.receives == report.completed[0] + report.completed[3]);
   CHECK(report.silent != 0);
   CHECK(report.registrations != 0);
+  CHECK(report.binds != 0);
+  CHECK(report.invalidations != 0);
   world.add_app(0, "close", [&](Host&) {
     traffic.reset();
     a.reset();

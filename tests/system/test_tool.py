@@ -135,6 +135,8 @@ class ToolTest(unittest.TestCase):
         self.assertEqual(figures["completed"], sum(figures["requests"].values()))
         self.assertGreater(min(figures["requests"].values()), 300)
         self.assertGreater(figures["registrations"], 0)
+        self.assertGreater(figures["binds"], 0)
+        self.assertGreater(figures["invalidations"], 0)
         for words in ("requests completed", "wrong", "hung"):
             self.assertIn(words, result.stdout)
 
