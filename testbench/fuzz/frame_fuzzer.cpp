@@ -13,9 +13,12 @@ constexpr std::size_t kEthernet = 14, kIcrc = 4, kBth = 12;
 constexpr std::size_t kMostSeen = 32, kMostFrame = 9000;
 constexpr std::uint8_t kStranger = 66;  ///< Last byte of an address that nobody has
 
+constexpr std::uint32_t kPsnMask = 0xffffff;
+
 // RC opcodes (InfiniBand specification 9.2.1, table 38).
-constexpr std::uint8_t kSendFirst = 0x00, kSendMiddle = 0x01, kSendLast = 0x02, kWriteFirst = 0x06, kWriteMiddle = 0x07, kWriteLast = 0x08, kWriteOnly = 0x0a;
-constexpr std::uint8_t kReadRequest = 0x0c, kAcknowledge = 0x11, kLastRc = 0x17;
+constexpr std::uint8_t kSendFirst = 0x00, kSendMiddle = 0x01, kSendLast = 0x02, kSendOnly = 0x04, kSendOnlyImmediate = 0x05, kWriteFirst = 0x06, kWriteMiddle = 0x07, kWriteLast = 0x08;
+constexpr std::uint8_t kWriteOnly = 0x0a, kWriteOnlyImmediate = 0x0b, kReadRequest = 0x0c, kReadResponseFirst = 0x0d, kReadResponseLast = 0x0f, kReadResponseOnly = 0x10;
+constexpr std::uint8_t kAcknowledge = 0x11, kAtomicAcknowledge = 0x12, kCompareSwap = 0x13, kFetchAdd = 0x14, kLastRc = 0x17;
 
 /// Where the parts of a frame are, as its first bytes say; nothing is sure about a frame that was tampered with.
 struct Layout {
@@ -70,74 +73,126 @@ void FrameFuzzer::observe(std::span<const std::uint8_t> frame) {
   if (seen_.size() > kMostSeen) seen_.pop_front();
 }
 
-FuzzFrame FrameFuzzer::next(std::span<FuzzTarget> targets) {
-  FuzzTarget& target = choose(targets);
-  FuzzFrame made{{}, random_.chance(0.01), target};
+void FuzzTarget::take(std::uint32_t psns) {
+  constexpr std::size_t kMostTaken = 64;
+  taken.push_back({psn, left, is_write});
+  if (taken.size() > kMostTaken) taken.erase(taken.begin());
+  psn = (psn + psns) & kPsnMask;
+}
+
+void FuzzTarget::expect(std::uint32_t next, bool back) {
+  const std::uint32_t ahead = (next - psn) & kPsnMask;
+  if (ahead == 0 || (!back && ahead >= 0x800000)) return;
+  const auto at = std::find_if(taken.begin(), taken.end(), [next](const Taken& one) { return one.psn == next; });
+  left = at == taken.end() ? 0 : at->left;
+  is_write = at != taken.end() && at->is_write;
+  taken.erase(at, taken.end());
+  psn = next;
+}
+
+std::optional<FuzzFrame> FrameFuzzer::next(std::span<FuzzTarget> targets) {
+  FuzzTarget* const target = choose(targets);
+  if (target == nullptr) return std::nullopt;
+  ++target->frames;
+  FuzzFrame made{{}, random_.chance(0.01), *target};
+  made.target.taken.clear();
   if (random_.chance(0.01)) {
     made.bytes = random_bytes(1 + random_.below(random_.chance(0.1) ? kMostFrame : 300));  // no packet at all
-  } else if (!seen_.empty() && random_.chance(0.3)) {
+  } else if (!seen_.empty() && random_.chance(0.08)) {
     made.bytes = seen_[random_.below(seen_.size())];
     if (random_.chance(0.9)) mutate_bytes(made.bytes);
   } else {
-    const FuzzTarget before = target;
-    auto fields = valid_fields(target);
-    const bool lie = random_.chance(target.victim ? 0.85 : 0.5);
-    for (std::uint64_t count = lie ? 1 + random_.below(3) : 0; count > 0; --count) mutate_fields(fields, target);
-    made.bytes = roce::roce_frame(fields);
-    const bool tamper = lie && random_.chance(0.3);
-    if (tamper) mutate_bytes(made.bytes);
-    if (lie) target = before;
-    else if (!target.victim) target.psn = (target.psn + 1) & 0xffffff;
+    build(made, *target);
   }
   if (could_be_peer(made.bytes, targets)) make_stranger(made.bytes);
   return made;
 }
 
-/// Mostly those that are sacrificed, because there frames get furthest.
-FuzzTarget& FrameFuzzer::choose(std::span<FuzzTarget> targets) {
-  const bool victim = random_.chance(0.2);
-  for (int tries = 0; tries < 8; ++tries) {
-    auto& target = targets[random_.below(targets.size())];
-    if (target.victim == victim) return target;
-  }
-  return targets[random_.below(targets.size())];
-}
-
-/// A packet that its target would take, if the PSN is what it expects.
-RoceFields FrameFuzzer::valid_fields(FuzzTarget& target) {
+/// A right packet, or one with a lie. What the target should take moves its PSN on.
+void FrameFuzzer::build(FuzzFrame& made, FuzzTarget& target) {
+  FuzzTarget after = target;
   RoceFields fields = target.path;
   fields.psn = target.psn;
   fields.ack_req = random_.chance(0.5);
   fields.solicited = random_.chance(0.2);
-  if (target.left != 0 && random_.chance(0.9)) {
-    go_on(fields, target);
-    return fields;
+  std::uint32_t psns = 0;
+  if (!target.victim && random_.chance(0.08)) response(fields, target);
+  else psns = valid_request(fields, after);
+  const auto lie = choose_lie(target.victim);
+  if (lie == Lie::kHarmless) harmless_lie(fields, target);
+  if (lie == Lie::kDeadly) deadly_lie(fields, target);
+  for (std::uint64_t count = lie == Lie::kSeveral ? 2 + random_.below(3) : 0; count > 0; --count) {
+    if (random_.chance(0.5)) harmless_lie(fields, target);
+    else deadly_lie(fields, target);
   }
-  target.left = 0;
-  static constexpr std::array<std::uint8_t, 4> kWithAddress = {kWriteOnly, kWriteOnly, kReadRequest, kWriteFirst};
-  fields.opcode = random_.chance(0.5) ? kWithAddress[random_.below(kWithAddress.size())] : static_cast<std::uint8_t>(random_.below(kLastRc + 1));
+  made.bytes = roce::roce_frame(fields);
+  if (lie == Lie::kBelow) mutate_bytes(made.bytes);
+  if (target.victim || psns == 0 || made.bad_fcs) return;
+  made.live = lie == Lie::kNone || lie == Lie::kDeadly;
+  if (lie == Lie::kNone) {
+    target.take(psns);
+    target.left = after.left;
+    target.is_write = after.is_write;
+  }
+  // It may have survived; whoever looks after it finds out.
+  if (lie == Lie::kDeadly) target.alive = false;
+}
+
+FrameFuzzer::Lie FrameFuzzer::choose_lie(bool victim) {
+  const auto dice = random_.below(100);
+  if (victim) return dice < 15 ? Lie::kNone : dice < 55 ? Lie::kSeveral : dice < 75 ? Lie::kHarmless : Lie::kBelow;
+  return dice < 14 ? Lie::kHarmless : dice < 22 ? Lie::kBelow : dice < 24 ? Lie::kSeveral : dice < 32 ? Lie::kDeadly : Lie::kNone;
+}
+
+/// Mostly those that are sacrificed, because there frames get furthest, and of these those that are alive. Null when there is none.
+FuzzTarget* FrameFuzzer::choose(std::span<FuzzTarget> targets) {
+  const bool victim = random_.chance(0.08);
+  std::size_t count = 0;
+  const auto fits = [victim](const FuzzTarget& target) { return target.victim == victim && (victim || target.alive); };
+  for (const auto& target : targets) count += fits(target);
+  if (count == 0) return nullptr;
+  std::size_t turn = random_.below(count);
+  for (auto& target : targets) {
+    if (fits(target) && turn-- == 0) return &target;
+  }
+  return nullptr;
+}
+/// A packet that its target takes, if there is nothing against it that the attacker cannot know. Returns the PSNs that it has.
+std::uint32_t FrameFuzzer::valid_request(RoceFields& fields, FuzzTarget& target) {
+  if (target.left != 0) {
+    go_on(fields, target);
+    return 1;
+  }
+  static constexpr std::array<std::uint8_t, 16> kOpcodes = {kWriteOnly, kWriteOnly, kWriteOnly, kWriteOnly, kWriteFirst, kWriteFirst, kWriteFirst, kReadRequest,
+                                                            kReadRequest, kSendOnly, kSendOnly, kSendFirst, kSendOnlyImmediate, kWriteOnlyImmediate, kCompareSwap, kFetchAdd};
+  fields.opcode = kOpcodes[random_.below(kOpcodes.size())];
   if (fields.opcode == kWriteFirst || fields.opcode == kSendFirst) {
     const auto message = static_cast<std::uint32_t>(std::min<std::uint64_t>(target.bytes, target.mtu + 1 + random_.below(3 * target.mtu)));
-    target.is_write = fields.opcode == kWriteFirst;
-    if (target.is_write) fields.ext = roce::reth(target.va + random_.below(target.bytes - message + 1), target.rkey, message);
-    fields.payload = random_bytes(target.mtu);
-    target.left = message > target.mtu ? message - target.mtu : 0;
-    return fields;
+    if (message > target.mtu) {
+      target.is_write = fields.opcode == kWriteFirst;
+      if (target.is_write) fields.ext = roce::reth(target.va + random_.below(target.bytes - message + 1), target.rkey, message);
+      fields.payload = random_bytes(target.mtu);
+      target.left = message - target.mtu;
+      return 1;
+    }
+    fields.opcode = fields.opcode == kWriteFirst ? kWriteOnly : kSendOnly;
   }
-  const auto length = static_cast<std::uint32_t>(std::min<std::size_t>(random_payload(), target.bytes));
+  const bool read = fields.opcode == kReadRequest;
+  const auto length = static_cast<std::uint32_t>(std::min<std::size_t>({random_payload(), target.bytes, read ? 4 * target.mtu : target.mtu}));
   const std::uint64_t va = target.va + random_.below(target.bytes - length + 1);
-  const int extension = roce::extended_bytes(fields.opcode);
-  if (fields.opcode == kReadRequest || fields.opcode == kWriteOnly) {
+  if (read) {
     fields.ext = roce::reth(va, target.rkey, length);
-  } else if (fields.opcode == kAcknowledge) {
-    static constexpr std::array<std::uint8_t, 9> kSyndromes = {0x00, 0x1f, 0x20, 0x60, 0x61, 0x62, 0x63, 0x64, 0x7f};
-    const auto syndrome = random_.chance(0.8) ? kSyndromes[random_.below(kSyndromes.size())] : static_cast<std::uint8_t>(random_.next());
-    fields.ext = roce::aeth(syndrome, static_cast<std::uint32_t>(random_.next()));
-  } else if (extension > 0) {
-    fields.ext = random_bytes(static_cast<std::size_t>(extension));
+    return std::max(1u, (length + target.mtu - 1) / target.mtu);
   }
-  if (fields.opcode != kReadRequest && fields.opcode != kAcknowledge) fields.payload = random_bytes(length);
-  return fields;
+  if (fields.opcode == kCompareSwap || fields.opcode == kFetchAdd) {
+    const std::uint64_t first = (target.va + 7) & ~std::uint64_t{7};
+    fields.ext = roce::atomic_eth(first + 8 * random_.below((target.va + target.bytes - first) / 8), target.rkey, random_.next(), random_.next());
+    return 1;
+  }
+  if (fields.opcode == kWriteOnly || fields.opcode == kWriteOnlyImmediate) fields.ext = roce::reth(va, target.rkey, length);
+  if (fields.opcode == kWriteOnlyImmediate || fields.opcode == kSendOnlyImmediate) roce::append_big(fields.ext, random_.next() & 0xffffffff, 4);
+  fields.payload = random_bytes(length);
+  return 1;
 }
 
 /// The next packet of the message under way.
@@ -150,15 +205,26 @@ void FrameFuzzer::go_on(RoceFields& fields, FuzzTarget& target) {
   target.left -= length;
 }
 
-void FrameFuzzer::mutate_fields(RoceFields& fields, const FuzzTarget& target) {
-  const auto rewrite = [&](std::size_t at, std::uint64_t value, int bytes) {
-    if (fields.ext.size() >= at + static_cast<std::size_t>(bytes)) put_big(fields.ext, at, value, bytes);
-  };
-  switch (random_.below(19)) {
-    case 0: fields.opcode = static_cast<std::uint8_t>(random_.next()); break;
-    case 1: fields.opcode = static_cast<std::uint8_t>(random_.below(kLastRc + 1)); break;
-    case 2:
-    case 3: fields.psn = wrong_psn(target.psn); break;
+/// An answer to what the target has asked for, or not: near the PSNs that it has sent.
+void FrameFuzzer::response(RoceFields& fields, const FuzzTarget& target) {
+  static constexpr std::array<std::uint8_t, 8> kOpcodes = {kAcknowledge, kAcknowledge, kAcknowledge, kReadResponseFirst, kReadResponseFirst + 1, kReadResponseLast, kReadResponseOnly, kAtomicAcknowledge};
+  fields.opcode = kOpcodes[random_.below(kOpcodes.size())];
+  fields.psn = random_.chance(0.7) ? (target.sent_psn + 2 - static_cast<std::uint32_t>(random_.below(6))) & kPsnMask : wrong_psn(target.sent_psn);
+  const bool nak = random_.chance(0.1);
+  static constexpr std::array<std::uint8_t, 5> kNaks = {0x61, 0x62, 0x63, 0x64, 0x7f}, kHarmless = {0x00, 0x1f, 0x21, 0x60, 0x1f};
+  const auto syndrome = random_.chance(0.05) ? static_cast<std::uint8_t>(random_.next()) : nak ? kNaks[random_.below(kNaks.size())] : kHarmless[random_.below(kHarmless.size())];
+  if (fields.opcode != kReadResponseFirst + 1) fields.ext = roce::aeth(syndrome, static_cast<std::uint32_t>(random_.next() & kPsnMask));
+  if (fields.opcode == kAtomicAcknowledge) fields.payload = random_bytes(8);
+  else if (fields.opcode != kAcknowledge) fields.payload = random_bytes(random_.chance(0.5) ? target.mtu : random_.below(target.mtu + 1));
+}
+
+/// The target drops it, or treats it as a duplicate.
+void FrameFuzzer::harmless_lie(RoceFields& fields, const FuzzTarget& target) {
+  switch (random_.below(9)) {
+    case 0: fields.opcode = static_cast<std::uint8_t>(0x20 + random_.below(0xe0)); break;
+    case 1:
+    case 2: fields.psn = wrong_psn(target.psn); break;
+    case 3: fields.psn = (target.psn - 1 - static_cast<std::uint32_t>(random_.below(8))) & kPsnMask; break;
     case 4: fields.dest_qpn = random_.chance(0.5) ? fields.dest_qpn ^ 1u << random_.below(24) : static_cast<std::uint32_t>(random_.next() & 0xffffff); break;
     case 5: {
       static constexpr std::array<std::uint32_t, 4> kSpecial = {0, 1, 0xffffff, 0xfffffe};
@@ -167,33 +233,75 @@ void FrameFuzzer::mutate_fields(RoceFields& fields, const FuzzTarget& target) {
     }
     case 6: fields.pkey = static_cast<std::uint16_t>(random_.chance(0.5) ? fields.pkey ^ 1u << random_.below(16) : random_.next()); break;
     case 7:
-    case 8: rewrite(8, wrong_key(target.rkey), 4); break;
-    case 9:
-    case 18: {  // a few bytes too early or too late, far, wrapping, not canonical
-      const std::uint64_t length = fields.ext.size() >= 16 ? roce::read_big(fields.ext, 12, 4) : 0;
-      const std::array<std::uint64_t, 8> kWrong = {target.va - 1 - random_.below(8), target.va + target.bytes + 1 + random_.below(8) - length, target.va - 1 - random_.below(5000),
-                                                   target.va + target.bytes - random_.below(16), target.va + (std::uint64_t{1} << (12 + random_.below(50))),
-                                                   std::numeric_limits<std::uint64_t>::max() - random_.below(5000), 0, random_.next()};
-      rewrite(0, kWrong[random_.below(kWrong.size())], 8);
+      if (random_.chance(0.5)) {  // from somebody else
+        fields.source_ip[15] = random_.chance(0.5) ? kStranger : static_cast<std::uint8_t>(random_.next());
+      } else if (random_.chance(0.5)) {  // from itself, broadcast, loop-back, multicast
+        fields.source_ip = fields.dest_ip;
+      } else {
+        for (std::size_t i = fields.ipv6 ? 0 : 12; i < 16; ++i) fields.source_ip[i] = random_.chance(0.5) ? 0xff : static_cast<std::uint8_t>(random_.next());
+      }
       break;
-    }
-    case 10: {
-      const std::array<std::uint64_t, 7> kLies = {0, 1, target.bytes + 1, 0x7fffffff, 0x80000000, 0xffffffff, random_.next() & 0xffffffff};
-      rewrite(12, kLies[random_.below(kLies.size())], 4);
-      break;
-    }
-    case 11: fields.payload = random_bytes(random_payload()); break;
-    case 12: fields.payload = random_bytes(random_.chance(0.1) ? 4000 + random_.below(4900) : 256u << random_.below(4)); break;
-    case 13: fields.ext = random_bytes(random_.below(33)); break;
-    case 14: fields.source_ip[15] = random_.chance(0.5) ? kStranger : static_cast<std::uint8_t>(random_.next()); break;
-    case 15: {  // to itself, broadcast, loop-back, multicast
-      if (random_.chance(0.5)) fields.source_ip = fields.dest_ip;
-      else for (std::size_t i = fields.ipv6 ? 0 : 12; i < 16; ++i) fields.source_ip[i] = random_.chance(0.5) ? 0xff : static_cast<std::uint8_t>(random_.next());
-      break;
-    }
-    case 16: fields.dest_ip[12 + random_.below(4)] ^= static_cast<std::uint8_t>(1u << random_.below(8)); break;
-    default: fields.psn = (target.psn + static_cast<std::uint32_t>(random_.below(4))) & 0xffffff; break;
+    default: fields.dest_ip[12 + random_.below(4)] ^= static_cast<std::uint8_t>(1u << random_.below(8)); break;
   }
+}
+
+/// The target refuses it and fails, unless a check is missing. Lies about memory need a packet that names some: not inside a message.
+void FrameFuzzer::deadly_lie(RoceFields& fields, const FuzzTarget& target) {
+  const auto kind = random_.below(target.left != 0 ? 5 : 16);
+  if (kind >= 5) return address_lie(fields, target);
+  switch (kind) {
+    case 0:
+    case 1: fields.opcode = static_cast<std::uint8_t>(random_.below(kLastRc + 1)); break;
+    case 2: fields.payload = random_bytes(random_payload()); break;
+    case 3: fields.payload = random_bytes(random_.chance(0.1) ? 4000 + random_.below(4900) : 256u << random_.below(4)); break;
+    default: fields.ext = random_bytes(random_.below(33)); break;
+  }
+}
+
+/// A Write, Read or atomic that is right but for the memory that it names.
+void FrameFuzzer::address_lie(RoceFields& fields, const FuzzTarget& target) {
+  const auto dice = random_.below(10);
+  const bool atomic = dice == 0, read = dice < 4 && !atomic;
+  std::uint32_t length = atomic ? 8 : static_cast<std::uint32_t>(random_.chance(0.7) ? 1 + random_.below(64) : 1 + random_.below(target.mtu));
+  std::uint64_t va = target.va + random_.below(target.bytes - length + 1);
+  std::uint32_t rkey = target.rkey;
+  const std::uint64_t end = target.va + target.bytes;
+  switch (random_.below(12)) {
+    case 0:
+    case 1: va = target.va - 1 - random_.below(std::min<std::uint64_t>(8, length)); break;                // a few bytes too early
+    case 2:
+    case 3: va = end + 1 + random_.below(8) - length; break;                                               // a few bytes too late
+    case 4: va = random_.chance(0.5) ? target.va - 1 - random_.below(5000) : end + random_.below(5000); break;
+    case 5: va = target.va + (std::uint64_t{1} << (12 + random_.below(50))); break;
+    case 6: va = random_.chance(0.5) ? std::numeric_limits<std::uint64_t>::max() - random_.below(5000) : random_.chance(0.5) ? 0 : random_.next(); break;
+    case 7:
+    case 8: rkey = wrong_key(rkey); break;
+    case 9:
+    case 10:
+      if (!foreign_.empty()) {  // memory of another, with its key
+        const auto& memory = foreign_[random_.below(foreign_.size())];
+        rkey = memory.key;
+        length = std::min(length, memory.bytes);
+        va = memory.va + random_.below(memory.bytes - length + 1);
+      }
+      break;
+    default: break;  // a lie about the length
+  }
+  if (atomic) {
+    if (random_.chance(0.8)) va &= ~std::uint64_t{7};
+    fields.opcode = random_.chance(0.5) ? kCompareSwap : kFetchAdd;
+    fields.ext = roce::atomic_eth(va, rkey, random_.next(), random_.next());
+    fields.payload.clear();
+    return;
+  }
+  std::uint32_t said = length;
+  if (random_.chance(0.1)) {
+    const std::array<std::uint32_t, 7> kLies = {0, 1, target.bytes + 1, 0x7fffffff, 0x80000000, 0xffffffff, static_cast<std::uint32_t>(random_.next())};
+    said = kLies[random_.below(kLies.size())];
+  }
+  fields.opcode = read ? kReadRequest : kWriteOnly;
+  fields.ext = roce::reth(va, rkey, said);
+  fields.payload = read ? Bytes{} : random_bytes(length);
 }
 
 /// Below the fields: what a builder of right packets would not produce. The ICRC is made right again more often than not.
@@ -283,7 +391,7 @@ std::uint32_t FrameFuzzer::wrong_key(std::uint32_t key) {
     case 1: return key ^ 1u << (8 + random_.below(24));
     case 2: return random_.chance(0.5) ? 0 : 0xffffffff;
     case 3: return static_cast<std::uint32_t>(random_.next());
-    default: return foreign_keys_.empty() ? 0 : foreign_keys_[random_.below(foreign_keys_.size())];
+    default: return foreign_.empty() ? 0 : foreign_[random_.below(foreign_.size())].key;
   }
 }
 

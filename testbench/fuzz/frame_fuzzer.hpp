@@ -26,6 +26,29 @@ struct FuzzTarget {
   /// Of the message that the attacker is in the middle of: bytes still to come, 0 when there is none.
   std::uint32_t left = 0;
   bool is_write = false;
+  /// It takes packets, as far as the attacker knows; one that has failed gets none until it is made anew.
+  bool alive = true;
+  std::uint32_t sent_psn = 0;  ///< Newest PSN of the requests that it has sent itself
+  std::uint64_t frames = 0;    ///< That were made for it
+
+  /// Where it stood before each of the newest packets that it should have taken.
+  struct Taken {
+    std::uint32_t psn = 0, left = 0;
+    bool is_write = false;
+  };
+  std::vector<Taken> taken;
+
+  /// It should have taken a packet with this many PSNs.
+  void take(std::uint32_t psns);
+  /// It says that it expects `next`: because it has taken more than the attacker knew, or (`back`) less.
+  void expect(std::uint32_t next, bool back);
+};
+
+/// Memory that exists and that the attacker has no right to.
+struct ForeignMemory {
+  std::uint32_t key = 0;
+  std::uint64_t va = 0;
+  std::uint32_t bytes = 0;
 };
 
 /// A frame to send, without frame check sequence.
@@ -33,10 +56,14 @@ struct FuzzFrame {
   roce::Bytes bytes;
   bool bad_fcs = false;
   FuzzTarget target;  ///< Whom it was made for, as known then
+  bool live = false;  ///< A request for one that is sacrificed and alive, with the PSN that it expects: it gets past the check of the PSN
 };
 
 /// Makes malformed and misleading frames for the queue pairs of one host: builds a right packet, or takes one that was seen on the wire, and
 /// lies in some of its fields. Most have a right ICRC, so that they get past the first check.
+///
+/// Most frames are for those that are sacrificed and alive, with the PSN that is expected, and many tell one lie only: so they reach the check that this
+/// lie is for. Lies that cost a queue pair its life are rarer than the others, because it takes time to make it anew.
 ///
 /// A frame that a real peer of a victim could have sent is never made: such a frame is no attack that a NIC could see. Its sender is then a
 /// stranger. Towards other queue pairs, those that are sacrificed, the attacker plays the peer.
@@ -44,19 +71,26 @@ class FrameFuzzer {
  public:
   FrameFuzzer(std::uint64_t seed, std::string_view part) : random_(seed, part) {}
 
-  /// Keys that exist and that the attacker has no right to.
-  void set_foreign_keys(std::vector<std::uint32_t> keys) { foreign_keys_ = std::move(keys); }
+  void set_foreign_memory(std::vector<ForeignMemory> memory) { foreign_ = std::move(memory); }
   /// A frame that was sent towards this host. The newest few are kept.
   void observe(std::span<const std::uint8_t> frame);
 
-  /// `targets` is not empty. Moves the PSN of the target on when the frame looks like one that it takes.
-  FuzzFrame next(std::span<FuzzTarget> targets);
+  /// `targets` is not empty. Moves the PSN of the target on when the frame looks like one that it takes. Nothing: all that are sacrificed have failed; wait.
+  std::optional<FuzzFrame> next(std::span<FuzzTarget> targets);
 
  private:
-  FuzzTarget& choose(std::span<FuzzTarget> targets);
-  roce::RoceFields valid_fields(FuzzTarget& target);
+  /// kBelow: in bytes, below the fields that a builder of packets has.
+  enum class Lie : std::uint8_t { kNone, kHarmless, kDeadly, kSeveral, kBelow };
+
+  [[nodiscard]] Lie choose_lie(bool victim);
+  FuzzTarget* choose(std::span<FuzzTarget> targets);
+  void build(FuzzFrame& made, FuzzTarget& target);
+  std::uint32_t valid_request(roce::RoceFields& fields, FuzzTarget& target);
   void go_on(roce::RoceFields& fields, FuzzTarget& target);
-  void mutate_fields(roce::RoceFields& fields, const FuzzTarget& target);
+  void response(roce::RoceFields& fields, const FuzzTarget& target);
+  void harmless_lie(roce::RoceFields& fields, const FuzzTarget& target);
+  void deadly_lie(roce::RoceFields& fields, const FuzzTarget& target);
+  void address_lie(roce::RoceFields& fields, const FuzzTarget& target);
   void mutate_bytes(roce::Bytes& frame);
   void lie_in_ip(roce::Bytes& frame);
   roce::Bytes random_bytes(std::size_t count);
@@ -65,7 +99,7 @@ class FrameFuzzer {
   std::uint32_t wrong_key(std::uint32_t key);
 
   model::Random random_;
-  std::vector<std::uint32_t> foreign_keys_;
+  std::vector<ForeignMemory> foreign_;
   std::deque<roce::Bytes> seen_;
 };
 

@@ -5,16 +5,19 @@
 #include <algorithm>
 
 #include "driver/umd/queue_pair.hpp"
+#include "model/bth.hpp"
 
 namespace rnic::testbench {
 namespace {
 
-constexpr std::size_t kPairs = 12, kPairsPerKeeper = 3;  ///< Of the attackers
+constexpr std::size_t kPairs = 16, kPairsPerKeeper = 4;  ///< Of the attackers
+constexpr std::uint64_t kLookNs = 30'000;  ///< Between two looks at a pair that seems to live
 constexpr std::size_t kHistory = 64;
 constexpr std::size_t kLeakRun = 8;       ///< So many secret bytes in a row are no accident
 constexpr std::uint64_t kSettleNs = 20'000;
 constexpr std::uint64_t kPollNs = 5'000;
 constexpr std::uint64_t kLimitNs = 10'000'000'000;
+constexpr std::uint64_t kWaitNs = 300;    ///< When all that could be attacked have failed
 constexpr double kByteNs = 0.16;          ///< Half the rate of the wire: the victims have the other half
 
 /// The victims: short messages, without haste, so that most of the time on the wire and in the simulator is the attackers'.
@@ -34,7 +37,11 @@ ConnectParameters sacrifice_parameters(std::size_t pair) {
   ConnectParameters parameters;
   parameters.mtu = 256u << pair % 5;
   parameters.ipv6 = pair / 2 % 2 != 0;
-  parameters.read_limit = static_cast<std::uint32_t>(1 + 5 * pair % 16);
+  parameters.read_limit = static_cast<std::uint32_t>(4 + 5 * pair % 13);
+  // A request whose answer was spoilt fails soon.
+  parameters.ack_timeout = 4;
+  parameters.retry_count = 3;
+  parameters.min_rnr_timer = 1;
   return parameters;
 }
 
@@ -44,9 +51,8 @@ void require(const Result<void>& result, const char* what) {
 
 }  // namespace
 
-FuzzEpisode::FuzzEpisode(World& world, std::uint64_t seed, std::uint64_t frames, const std::vector<CorpusEntry>& corpus, FuzzReport& report,
-                         std::function<void(std::uint64_t)> progress)
-    : world_(world), seed_(seed), frames_(frames), corpus_(corpus), report_(report), progress_(std::move(progress)), random_(seed, "fuzz") {}
+FuzzEpisode::FuzzEpisode(World& world, const Spec& spec, const std::vector<CorpusEntry>& corpus, FuzzReport& report, std::function<void(std::uint64_t)> progress)
+    : world_(world), seed_(spec.seed), frames_(spec.frames), planted_(spec.planted), corpus_(corpus), report_(report), progress_(std::move(progress)), random_(seed_, "fuzz") {}
 
 FuzzEpisode::~FuzzEpisode() { world_.observe_frames({}); }
 
@@ -116,7 +122,7 @@ void FuzzEpisode::set_up() {
   for (std::size_t host = 0; host < 2; ++host) sides_[host].endpoint = std::make_unique<Endpoint>(world_.host(host));
   victims_ = std::make_unique<Traffic>(*sides_[0].endpoint, *sides_[1].endpoint, victim_options(), seed_);
   for (auto& side : sides_) {
-    side.process = std::make_unique<FuzzProcess>(*side.endpoint, kPairs, [this](const std::string& text) { violation(text); });
+    side.process = std::make_unique<FuzzProcess>(*side.endpoint, kPairs, planted_, [this](const std::string& text) { violation(text); });
     side.targets.resize(kPairs);
     for (std::size_t pair = 0; pair < kPairs; ++pair) require(side.process->qp(pair).qp->to_init({}), "INIT of a queue pair");
   }
@@ -137,7 +143,9 @@ void FuzzEpisode::set_up() {
       others.push_back(qp.qpn());
     }
     side.frames = std::make_unique<FrameFuzzer>(seed_, fmt::format("frames{}", host));
-    side.frames->set_foreign_keys({side.process->foreign_key(), side.process->read_only_key(), __builtin_bswap32(victims_->arena(host).remote_token())});
+    side.frames->set_foreign_memory({{side.process->foreign_key(), side.process->foreign(), FuzzProcess::kOtherBytes},
+                                     {side.process->read_only_key(), side.process->read_only(), FuzzProcess::kOtherBytes},
+                                     {side.targets.back().rkey, side.targets.back().va, side.targets.back().bytes}});
     side.wqes = std::make_unique<WqeFuzzer>(seed_, fmt::format("wqes{}", host), *side.process, *sides_[1 - host].process, others);
   }
 }
@@ -159,55 +167,90 @@ FuzzTarget FuzzEpisode::target_of(std::size_t host, std::uint32_t qpn, const Con
 
 /// Takes the two queue pairs of a sacrificed connection from INIT to RTS.
 void FuzzEpisode::connect(std::size_t pair) {
+  std::array<std::uint32_t, 2> psns{};
+  for (std::size_t host = 0; host < 2; ++host) psns[host] = sides_[host].endpoint->kernel().random_psn();
+  for (std::size_t host = 0; host < 2; ++host) connect_side(pair, host, psns[host], psns[1 - host]);
+}
+
+void FuzzEpisode::connect_side(std::size_t pair, std::size_t host, std::uint32_t send_psn, std::uint32_t receive_psn) {
   const auto parameters = sacrifice_parameters(pair);
-  std::array<kmd::QpConnection, 2> connections;
-  for (std::size_t host = 0; host < 2; ++host) {
-    auto& there = sides_[1 - host];
-    connections[host] = connection_to(*sides_[host].endpoint, *there.endpoint, there.process->qp(pair).qp->qpn(), parameters);
-    connections[host].send_psn = sides_[host].endpoint->kernel().random_psn();
-  }
-  for (std::size_t host = 0; host < 2; ++host) connections[host].receive_psn = connections[1 - host].send_psn;
-  for (std::size_t host = 0; host < 2; ++host) {
-    auto& qp = sides_[host].process->qp(pair);
-    require(qp.qp->to_rtr(connections[host]), "RTR of an attacker's queue pair");
-    // A frame in the name of the peer may have brought it to the error state since RTR; it is then made anew at the next look.
-    const auto sending = qp.qp->to_rts(connections[host]);
-    if (!sending.ok() && sending.error() != Error::kInvalidState) require(sending, "RTS of an attacker's queue pair");
-    auto target = target_of(host, qp.qp->qpn(), parameters);
-    target.psn = connections[host].receive_psn;
-    target.rkey = sides_[host].process->key();
-    target.va = sides_[host].process->granted();
-    target.bytes = FuzzProcess::kGrantedBytes;
-    target.mtu = parameters.mtu;
-    // Half of them meet malformed requests alone: no third party disturbs them, so they get further.
-    target.victim = pair % 2 != 0;
-    sides_[host].targets[pair] = target;
-    qp.changing = false;
-  }
+  auto& there = sides_[1 - host];
+  auto& qp = sides_[host].process->qp(pair);
+  auto connection = connection_to(*sides_[host].endpoint, *there.endpoint, there.process->qp(pair).qp->qpn(), parameters);
+  connection.send_psn = send_psn;
+  connection.receive_psn = receive_psn;
+  require(qp.qp->to_rtr(connection), "RTR of an attacker's queue pair");
+  // A frame in the name of the peer may have brought it to the error state since RTR; it is then made anew at the next look.
+  const auto sending = qp.qp->to_rts(connection);
+  if (!sending.ok() && sending.error() != Error::kInvalidState) require(sending, "RTS of an attacker's queue pair");
+  auto target = target_of(host, qp.qp->qpn(), parameters);
+  target.psn = receive_psn;
+  target.sent_psn = (send_psn - 1) & 0xffffff;
+  target.rkey = sides_[host].process->key();
+  target.va = sides_[host].process->granted();
+  target.bytes = FuzzProcess::kGrantedBytes;
+  target.mtu = parameters.mtu;
+  target.alive = sending.ok();
+  // A quarter of them meets malformed requests alone: no third party disturbs them, so they get further.
+  qp.framed = pair % 4 != 3;
+  target.victim = !qp.framed;
+  sides_[host].targets[pair] = target;
+  qp.changing = false;
 }
 
-/// Learns the PSNs of a sacrificed connection; makes it anew when it has failed, and now and then when it has not.
-void FuzzEpisode::refresh(std::size_t pair) {
-  bool lost = random_.chance(0.02);
-  for (auto& side : sides_) {
-    const auto state = side.process->qp(pair).qp->query();
-    if (!state.ok()) throw EndpointError(fmt::format("query of an attacker's queue pair: {}", describe(state.error())));
-    auto& target = side.targets[pair];
-    if (target.psn != state.value().rq_psn) target.left = 0;
-    target.psn = state.value().rq_psn;
-    lost = lost || state.value().state != static_cast<std::uint8_t>(hw::QpState::kRts);
+hw::AdminQpState FuzzEpisode::query(std::size_t pair, std::size_t host) {
+  const auto state = sides_[host].process->qp(pair).qp->query();
+  if (!state.ok()) throw EndpointError(fmt::format("query of an attacker's queue pair: {}", describe(state.error())));
+  return state.value();
+}
+
+void FuzzEpisode::refresh(std::size_t pair, bool anew) {
+  std::array<bool, 2> lost{};
+  std::array<hw::AdminQpState, 2> states{};
+  for (std::size_t host = 0; host < 2; ++host) {
+    auto& target = sides_[host].targets[pair];
+    const auto frames = target.frames;
+    states[host] = query(pair, host);
+    lost[host] = states[host].state != static_cast<std::uint8_t>(hw::QpState::kRts);
+    if (lost[host]) {
+      target.alive = false;
+    } else if (target.frames == frames || !target.alive) {  // nothing was on its way meanwhile: this is where it stands
+      target.expect(states[host].rq_psn, true);
+      target.alive = true;
+    }
   }
-  if (!lost) return;
+  if (!lost[0] && !lost[1] && !anew) return;
   ++report_.renewals;
-  for (auto& side : sides_) side.process->qp(pair).changing = true;
-  for (auto& side : sides_) side.process->renew(pair, random_.chance(0.3));
-  connect(pair);
+  const bool both = anew || (lost[0] && lost[1]) || random_.chance(0.2);
+  if (both) {
+    for (auto& side : sides_) {
+      side.process->qp(pair).changing = true;
+      side.targets[pair].alive = false;
+    }
+    for (auto& side : sides_) side.process->renew(pair, random_.chance(0.3));
+    return connect(pair);
+  }
+  // The other one lives on: it is told nothing, and this one begins where it stands.
+  const std::size_t host = lost[1];
+  sides_[host].process->qp(pair).changing = true;
+  sides_[host].process->renew(pair, false);
+  connect_side(pair, host, states[1 - host].rq_psn, states[1 - host].una_psn);
 }
 
+/// Those that have failed are made anew at once; the others are looked at now and then, and made anew seldom.
 void FuzzEpisode::keep(std::size_t first) {
+  auto& device = sides_[0].endpoint->device();
+  std::uint64_t looked = device.now_ns();
+  std::size_t turn = 0;
   while (!done_) {
-    for (std::size_t pair = first; pair < first + kPairsPerKeeper && !done_; ++pair) refresh(pair);
-    sides_[0].endpoint->device().elapse(1'000);
+    for (std::size_t pair = first; pair < first + kPairsPerKeeper && !done_; ++pair) {
+      if (failed(pair)) refresh(pair, false);
+    }
+    if (device.now_ns() - looked >= kLookNs / kPairsPerKeeper && !done_) {
+      refresh(first + turn++ % kPairsPerKeeper, random_.chance(0.02));
+      looked = device.now_ns();
+    }
+    device.elapse(500);
   }
 }
 
@@ -218,8 +261,13 @@ void FuzzEpisode::inject(std::size_t host) {
   if (host == 0) replay();
   while (sent_ < frames_ && !failed_) {
     auto frame = side.frames->next(side.targets);
-    const double wire_ns = static_cast<double>(frame.bytes.size() + 24) * kByteNs;
-    send(host, std::move(frame));
+    if (!frame) {
+      side.endpoint->device().elapse(kWaitNs);
+      continue;
+    }
+    const double wire_ns = static_cast<double>(frame->bytes.size() + 24) * kByteNs;
+    report_.live += frame->live;
+    send(host, std::move(*frame));
     side.endpoint->device().elapse(static_cast<std::uint64_t>(wire_ns) + 16 + gaps.below(48));
   }
   --injecting_;
@@ -313,6 +361,32 @@ void FuzzEpisode::watch(const model::FrameRecord& record) {
     if (run == kLeakRun) return violation(fmt::format("host {}: secret bytes on the wire", record.from));
   }
   side.frames->observe(record.bytes);
+  learn(record);
+}
+
+/// What the queue pairs on both ends of a sacrificed connection say by it: what they expect, that they have failed, what they have sent.
+void FuzzEpisode::learn(const model::FrameRecord& record) {
+  const auto packet = model::find_roce_packet(record.bytes);
+  if (!packet) return;
+  const auto& receivers = sides_[1 - record.from].targets;
+  const auto pair = static_cast<std::size_t>(std::find_if(receivers.begin(), receivers.begin() + kPairs, [&](const FuzzTarget& target) { return target.path.dest_qpn == packet->dest_qpn; }) - receivers.begin());
+  if (pair == kPairs) return;
+  auto& sender = sides_[record.from].targets[pair];
+  auto& receiver = sides_[1 - record.from].targets[pair];
+  const bool response = packet->opcode >= 0x0d && packet->opcode <= 0x12;
+  if (!response) {
+    sender.sent_psn = packet->psn;
+    if (packet->psn == receiver.psn && packet->opcode != 0x0c) receiver.expect((packet->psn + 1) & 0xffffff, false);
+    return;
+  }
+  if (packet->opcode != 0x11) return;
+  const std::size_t aeth = 14 + (sender.path.ipv6 ? 40 : 20) + 8 + 12;
+  if (record.bytes.size() <= aeth) return;
+  const std::uint8_t syndrome = record.bytes[aeth];
+  const bool fatal = syndrome >> 5 == 3 && syndrome != 0x60;
+  if (fatal) sender.alive = false;
+  else if (syndrome >> 5 == 0) sender.expect((packet->psn + 1) & 0xffffff, false);
+  else sender.expect(packet->psn, true);
 }
 
 void FuzzEpisode::read_counters() {

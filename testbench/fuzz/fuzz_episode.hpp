@@ -21,8 +21,11 @@ namespace rnic::testbench {
 /// to those of the attacker's process on the other host: the sacrifice.
 class FuzzEpisode {
  public:
-  FuzzEpisode(World& world, std::uint64_t seed, std::uint64_t frames, const std::vector<CorpusEntry>& corpus, FuzzReport& report,
-              std::function<void(std::uint64_t)> progress);
+  struct Spec {
+    std::uint64_t seed = 1, frames = 0;
+    PlantedFault planted = PlantedFault::kNone;
+  };
+  FuzzEpisode(World& world, const Spec& spec, const std::vector<CorpusEntry>& corpus, FuzzReport& report, std::function<void(std::uint64_t)> progress);
   ~FuzzEpisode();
   FuzzEpisode(const FuzzEpisode&) = delete;
   FuzzEpisode& operator=(const FuzzEpisode&) = delete;
@@ -42,7 +45,11 @@ class FuzzEpisode {
 
   void set_up();
   void connect(std::size_t pair);
-  void refresh(std::size_t pair);
+  void connect_side(std::size_t pair, std::size_t host, std::uint32_t send_psn, std::uint32_t receive_psn);
+  [[nodiscard]] hw::AdminQpState query(std::size_t pair, std::size_t host);
+  /// Looks whether a sacrificed connection lives, and learns its PSNs; makes it anew when it has failed.
+  void refresh(std::size_t pair, bool anew);
+  [[nodiscard]] bool failed(std::size_t pair) const { return !sides_[0].targets[pair].alive || !sides_[1].targets[pair].alive; }
   [[nodiscard]] FuzzTarget target_of(std::size_t host, std::uint32_t qpn, const ConnectParameters& parameters);
   void inject(std::size_t host);
   void send(std::size_t host, FuzzFrame frame);
@@ -51,6 +58,7 @@ class FuzzEpisode {
   void keep(std::size_t first);
   void monitor();
   void watch(const model::FrameRecord& record);
+  void learn(const model::FrameRecord& record);
   void read_counters();
   void violation(const std::string& text);
   /// Adds an application. What leaves it is a violation, upon which the others end of themselves: none is stopped inside the driver.
@@ -60,6 +68,7 @@ class FuzzEpisode {
 
   World& world_;
   const std::uint64_t seed_, frames_;
+  const PlantedFault planted_;
   const std::vector<CorpusEntry>& corpus_;
   FuzzReport& report_;
   std::function<void(std::uint64_t)> progress_;

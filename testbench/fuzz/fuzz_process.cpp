@@ -46,7 +46,13 @@ bool known(std::uint8_t status) {
 
 }  // namespace
 
-FuzzProcess::FuzzProcess(Endpoint& endpoint, std::size_t qps, Violation violation) : endpoint_(endpoint), violation_(std::move(violation)) {
+std::uint16_t FuzzProcess::Qp::sends() const {
+  // The device tells it in entries, and in the record when there was none for a while: the smaller rest is the newer.
+  const auto recorded = static_cast<std::uint16_t>(load_word(qp->retired_record()));
+  return std::min(static_cast<std::uint16_t>(sq_producer - recorded), static_cast<std::uint16_t>(sq_producer - sq_retired));
+}
+
+FuzzProcess::FuzzProcess(Endpoint& endpoint, std::size_t qps, PlantedFault planted, Violation violation) : endpoint_(endpoint), violation_(std::move(violation)) {
   auto& memory = endpoint.host().memory();
   process_ = take(umd::ProcessContext::open(endpoint.kernel()), "opening the attacker's process");
   bystander_ = take(umd::ProcessContext::open(endpoint.kernel()), "opening the bystander's process");
@@ -58,9 +64,9 @@ FuzzProcess::FuzzProcess(Endpoint& endpoint, std::size_t qps, Violation violatio
   std::memset(foreign_, kSecret, kPage);
   granted_ = arena_ + kGrantedAt;
   std::memset(granted_, 0x33, kGrantedBytes);
-  region_ = make_region(granted_, kGrantedBytes, process_->pd(), true);
-  read_only_region_ = make_region(read_only_, kPage, process_->pd(), false);
-  foreign_region_ = make_region(foreign_, kPage, bystander_->pd(), true);
+  region_ = make_region(granted_, kGrantedBytes + (planted == PlantedFault::kLongRegion ? 8 : 0), process_->pd(), true);
+  read_only_region_ = make_region(read_only_, kPage, process_->pd(), planted == PlantedFault::kWritable);
+  foreign_region_ = make_region(foreign_, kPage, (planted == PlantedFault::kSharedDomain ? process_ : bystander_)->pd(), true);
   for (std::size_t i = 0; i < qps; ++i) create(qps_.emplace_back());
 }
 
@@ -72,7 +78,7 @@ FuzzProcess::~FuzzProcess() {
 }
 
 std::unique_ptr<kmd::KernelMr> FuzzProcess::make_region(const void* memory, std::size_t bytes, std::uint32_t pd, bool all_rights) {
-  return take(endpoint_.kernel().create_mr({memory, bytes, pd, all_rights, all_rights, all_rights}), "registering memory");
+  return take(endpoint_.kernel().create_mr({memory, bytes, pd, all_rights, all_rights, all_rights, all_rights}), "registering memory");
 }
 
 void FuzzProcess::create(Qp& qp) {
@@ -94,7 +100,7 @@ void FuzzProcess::renew(std::size_t number, bool recreate) {
     poll(qp);
   }
   qp.must_fail.clear();
-  qp.sq_producer = qp.rq_producer = 0;
+  qp.sq_producer = qp.rq_producer = qp.rq_completed = qp.sq_retired = 0;
   require(qp.qp->to_init({}), "INIT of a queue pair");
 }
 
@@ -105,16 +111,19 @@ void FuzzProcess::poll() {
 }
 
 void FuzzProcess::poll(Qp& qp) {
-  const std::uint32_t mask = (1u << qp.cq->log_depth()) - 1, first = qp.cq_consumer;
+  const auto& ring = qp.cq->ring();
+  const std::uint32_t mask = (1u << ring.log_depth) - 1, first = qp.cq_consumer;
   for (;; ++qp.cq_consumer) {
-    const std::uint8_t* const entry = qp.cq->ring() + std::size_t{qp.cq_consumer & mask} * hw::Cqe::kBytes;
-    const std::uint8_t expected = (qp.cq_consumer >> qp.cq->log_depth()) % 2 == 0 ? 1 : 0;
+    const std::uint8_t* const entry = ring.memory.data() + std::size_t{qp.cq_consumer & mask} * hw::Cqe::kBytes;
+    const std::uint8_t expected = (qp.cq_consumer >> ring.log_depth) % 2 == 0 ? 1 : 0;
     if (load_phase({entry, hw::Cqe::kBytes}) != expected) break;
     std::array<std::uint8_t, hw::Cqe::kBytes> raw;
     std::copy_n(entry, raw.size(), raw.begin());
     const auto cqe = hw::Cqe::decode(raw);
     ++completions_;
     successes_ += cqe.status == 0;
+    if (cqe.is_receive != 0) ++qp.rq_completed;
+    else qp.sq_retired = cqe.retired_index;
     if (cqe.qpn != qp.qp->qpn()) violation_(fmt::format("host {}: completion of queue pair {:#x} in the queue of {:#x}", endpoint_.host().index(), cqe.qpn, qp.qp->qpn()));
     if (!known(cqe.status)) violation_(fmt::format("host {}: completion with status {:#x}", endpoint_.host().index(), cqe.status));
     const auto written = qp.must_fail.find(cqe.wqe_index);

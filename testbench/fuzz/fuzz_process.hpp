@@ -16,6 +16,14 @@
 
 namespace rnic::testbench {
 
+/// A fault in what the kernel driver grants, put there on purpose: the fuzzer must find it.
+enum class PlantedFault : std::uint8_t {
+  kNone,
+  kLongRegion,    ///< The granted region is 8 bytes longer than all checks are told
+  kWritable,      ///< The region without the right to write, and to be reached from outside, has all rights
+  kSharedDomain,  ///< The region of another domain is in the attacker's
+};
+
 /// An attacker's process on one host: what the kernel driver gave it (a user access region, a protection domain, queue pairs with a
 /// completion queue each, and memory), and the memory round it that it must never reach. It writes its rings itself.
 ///
@@ -33,11 +41,16 @@ class FuzzProcess {
     std::uint16_t sq_producer = 0, rq_producer = 0;
     std::map<std::uint16_t, bool> must_fail;  ///< Send WQEs written, by index: no part of them can be executed with success
     bool changing = false;                    ///< Under the hands of the kernel driver: nothing may be posted
+    bool framed = false;                      ///< A third party sends in the name of its peer, so few of its own requests get through
+    std::uint16_t rq_completed = 0, sq_retired = 0;
+    [[nodiscard]] std::uint16_t receives() const { return static_cast<std::uint16_t>(rq_producer - rq_completed); }
+    /// Send WQEs that have not retired, as the device last said.
+    [[nodiscard]] std::uint16_t sends() const;
   };
   using Violation = std::function<void(const std::string&)>;
 
   /// Throws EndpointError.
-  FuzzProcess(Endpoint& endpoint, std::size_t qps, Violation violation);
+  FuzzProcess(Endpoint& endpoint, std::size_t qps, PlantedFault planted, Violation violation);
   ~FuzzProcess();
   FuzzProcess(const FuzzProcess&) = delete;
   FuzzProcess& operator=(const FuzzProcess&) = delete;
@@ -61,6 +74,7 @@ class FuzzProcess {
   /// Keys that exist and give no right: of another domain, and without the right to write or to be reached from outside.
   [[nodiscard]] std::uint32_t foreign_key() const { return foreign_region_->key(); }
   [[nodiscard]] std::uint32_t read_only_key() const { return read_only_region_->key(); }
+  static constexpr std::uint32_t kOtherBytes = 4096;  ///< Of foreign and of read-only memory
   [[nodiscard]] std::uint64_t foreign() const { return reinterpret_cast<std::uint64_t>(foreign_); }
   [[nodiscard]] std::uint64_t read_only() const { return reinterpret_cast<std::uint64_t>(read_only_); }
 

@@ -15,10 +15,9 @@ FuzzReport run_fuzz(World& world, const WorldOptions& world_options, const FuzzO
     if (report.episodes != 0) world.reset(episode_options);
     const auto frames = std::min(options.episode_frames, options.frames - report.frames);
     const std::uint64_t before = report.frames;
-    FuzzEpisode(world, episode_options.seed, frames, report.episodes == 0 ? options.corpus : nothing, report, progress).run();
+    FuzzEpisode(world, {episode_options.seed, frames, options.planted}, report.episodes == 0 ? options.corpus : nothing, report, progress).run();
     ++report.episodes;
-    constexpr std::size_t kMostViolations = 20;
-    if (report.violations.size() >= kMostViolations || report.frames == before) break;
+    if (report.violations.size() >= options.most_violations || report.frames == before) break;
   }
   return report;
 }

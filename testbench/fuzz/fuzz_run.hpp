@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "testbench/fuzz/fuzz_corpus.hpp"
+#include "testbench/fuzz/fuzz_process.hpp"
 #include "testbench/world.hpp"
 
 namespace rnic::testbench {
@@ -15,10 +16,13 @@ struct FuzzOptions {
   std::uint64_t frames = 100'000;
   std::uint64_t episode_frames = 50'000;  ///< After so many frames the world starts anew, with the next seed
   std::vector<CorpusEntry> corpus;        ///< Replayed at the start of the first episode
+  PlantedFault planted = PlantedFault::kNone;
+  std::size_t most_violations = 20;       ///< Then it ends
 };
 
 struct FuzzReport {
   std::uint64_t frames = 0;
+  std::uint64_t live = 0;                ///< Frames that were made for a live queue pair, with the PSN that it expected
   std::uint64_t wqes = 0;
   std::uint64_t accesses = 0;            ///< Of the attacking processes to their pages
   std::uint64_t renewals = 0;            ///< Connections of the attackers made anew

@@ -17,7 +17,11 @@ bool WqeFuzzer::post() {
   auto& qp = here_.qp(random_.below(here_.qps()));
   if (qp.changing) return false;
   lying_ = random_.chance(0.3);  // many requests are right, so that a queue pair lives long enough to get into a state worth attacking
-  if (random_.chance(0.4)) {
+  constexpr std::uint16_t kDepth = 1u << FuzzProcess::kLogDepth;
+  const bool receive = random_.chance(qp.framed ? 0.9 : 0.4);
+  // A queue that is overfull once is refused every doorbell from then on, so it is seldom filled up.
+  if ((receive ? qp.receives() : qp.sends()) >= kDepth && random_.chance(0.995)) return false;
+  if (receive) {
     const auto index = qp.rq_producer++;
     const auto wqe = receive_wqe(lies(0.05) ? static_cast<std::uint16_t>(random_.next()) : index);
     std::memcpy(qp.qp->receive_ring() + std::size_t{index & ((1u << FuzzProcess::kLogDepth) - 1)} * wqe.size(), wqe.data(), wqe.size());

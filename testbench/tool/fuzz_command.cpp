@@ -23,6 +23,7 @@ struct Options {
 void print(const FuzzReport& report, double seconds) {
   const auto row = [](const std::string& name, std::uint64_t value) { fmt::print("  {:<40}{:>14}\n", name, value); };
   row("frames", report.frames);
+  row("  of them to live queue pairs, PSN right", report.live);
   row("WQEs", report.wqes);
   row("accesses to the page of a process", report.accesses);
   row("connections made anew", report.renewals);
@@ -41,6 +42,7 @@ nlohmann::ordered_json fuzz_json(const FuzzReport& report, const Options& option
   for (const auto& one : report.violations) notes.push_back({{"seed", one.seed}, {"note", one.note}});
   return {{"seed", options.world.seed},
           {"frames", report.frames},
+          {"live", report.live},
           {"wqes", report.wqes},
           {"violations", report.violations.size()},
           {"violation", notes},

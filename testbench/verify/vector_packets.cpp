@@ -64,7 +64,7 @@ std::uint64_t parse_value(const std::string& key, const std::string& value) {
 
 std::string join(const std::vector<VectorPacket>& list) {
   std::string all;
-  for (const auto& packet : list) all += (all.empty() ? "" : ", ") + packet.text;
+  for (const auto& packet : list) all.append(all.empty() ? "" : ", ").append(packet.text);
   return all.empty() ? "none" : all;
 }
 
@@ -133,7 +133,7 @@ VectorPacket describe_packet(const model::FrameRecord& frame, const FirstPsns& f
       fields["msn"] = roce::read_big(bytes, ext + 1, 3);
     }
   }
-  packet.text += " " + opcode_name(roce->opcode);
+  packet.text.append(" ").append(opcode_name(roce->opcode));
   for (const char* const key : {"psn", "bytes", "length", "msn"}) {
     if (const auto it = fields.find(key); it != fields.end()) packet.text += fmt::format(" {}={}", key, it->second);
   }
