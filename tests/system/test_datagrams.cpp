@@ -356,3 +356,43 @@ TEST_CASE("under a bad wire each datagram comes whole or not at all") {
     CHECK(received < kCount * 105 / 100);
   });
 }
+
+TEST_CASE("a failed datagram stops the send queue alone, and RTS lets it go on (10.3.1.6)") {
+  const auto options = WorldOptions::from_environment("datagrams_sqe");
+  auto& world = fresh_world(options);
+  with_endpoints(world, [&](Endpoint& endpoint_a, Endpoint& endpoint_b) {
+    UnreliableSide a(endpoint_a), b(endpoint_b);
+    auto& left = a.add_datagram_qp(kQkey);
+    auto& right = b.add_datagram_qp(kQkey);
+    const auto to_b = AddressHandle::create(testbench::address_of(endpoint_b, false)).take();
+    const auto to_a = AddressHandle::create(testbench::address_of(endpoint_a, false)).take();
+    const auto good = a.segment(0, 512), back = b.segment(0, 64);
+    auto bad = good;
+    bad.key ^= 1;
+    const auto state = [&] { return must(left.kernel_qp().query()).state; };
+    for (std::uint64_t round = 0; round < 3; ++round) {
+      a.post_receive(left, 100 + round, 4096, 2048);
+      b.post_receive(right, 200 + round, 4096, 2048);
+      for (std::uint64_t id = 1; id <= 20; ++id) must(left.post_send(datagram(to_b, right.qpn(), id == 2 ? bad : good, id)));
+      for (std::uint64_t id = 1; id <= 20; ++id) {
+        const auto done = a.sent();
+        CHECK(done.id == id);
+        CHECK(done.status == (id == 1 ? CqeStatus::kSuccess : id == 2 ? CqeStatus::kLocProtErr : CqeStatus::kWrFlushErr));
+      }
+      CHECK(b.received().id == 200 + round);
+      CHECK(state() == static_cast<std::uint8_t>(hw::QpState::kSqe));
+      // What is posted now is flushed; what comes is received.
+      must(left.post_send(datagram(to_b, right.qpn(), good, 30)));
+      CHECK(a.sent().status == CqeStatus::kWrFlushErr);
+      must(right.post_send(datagram(to_a, left.qpn(), back, 40)));
+      CHECK(b.sent().status == CqeStatus::kSuccess);
+      CHECK(a.received().id == 100 + round);
+      must(left.resume());
+      CHECK(state() == static_cast<std::uint8_t>(hw::QpState::kRts));
+      b.post_receive(right, 300, 4096, 2048);
+      must(left.post_send(datagram(to_b, right.qpn(), good, 50)));
+      CHECK(a.sent().status == CqeStatus::kSuccess);
+      CHECK(b.received().id == 300);
+    }
+  });
+}
