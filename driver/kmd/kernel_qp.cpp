@@ -174,6 +174,8 @@ Result<void> KernelQp::to_sqd(bool notify) {
 }
 
 Result<void> KernelQp::resume() {
+  // A reliable queue pair knows no SQE.
+  if (type_ == hw::QpType::kRc) return modify(hw::QpState::kRts, 0, {});
   for (unsigned tries = 0; tries < kFlushTries; ++tries) {
     auto now = query();
     if (!now) return now.error();

@@ -145,7 +145,6 @@ class ProtocolModel {
     if (ends && (!write || immediate)) {
       plan.action = static_cast<std::uint8_t>(rtl::RxAction::kReceiveDone);
       plan.solicited = d.solicited;
-      plan.cqn = c.cqn;
       plan.write_imm = write;
       plan.with_imm = immediate;
       plan.immediate = d.immediate;

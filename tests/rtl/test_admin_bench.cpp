@@ -259,8 +259,9 @@ TEST_CASE("admin: an SRQ stays while a QP uses it, its EQ while it is there (Inf
   CHECK(create_qp(0x2208, 200) == kSuccess);
   for (const std::uint32_t qpn : {0x1107u, 0x2208u}) {
     CHECK(both(world, commands.command(AdminOpcode::kDestroySrq, 200)) == in_use);
-    REQUIRE(both(world, commands.modify_qp_to(qpn, static_cast<unsigned>(QpState::kInit))) == kSuccess);
-    REQUIRE(both(world, commands.modify_qp_to(qpn, static_cast<unsigned>(QpState::kReset))) == kSuccess);
+    const auto init = static_cast<unsigned>(QpState::kInit), reset = static_cast<unsigned>(QpState::kReset);
+    REQUIRE(both(world, commands.modify_qp_to(qpn, init, reset)) == kSuccess);
+    REQUIRE(both(world, commands.modify_qp_to(qpn, reset, init)) == kSuccess);
     compare_qp(world, qpn & 0xff);  // RESET keeps the SRQ
     CHECK(both(world, commands.command(AdminOpcode::kDestroySrq, 200)) == in_use);
     CHECK(both(world, commands.command(AdminOpcode::kDestroyQp, qpn)) == kSuccess);
