@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "driver/kmd/kernel_mr.hpp"
+#include "driver/umd/memory_request.hpp"
 #include "driver/umd/process_context.hpp"
 #include "driver/umd/queue_pair.hpp"
 #include "model/random.hpp"
@@ -86,7 +87,7 @@ struct Side {
   std::vector<std::shared_ptr<umd::QueuePair>> qps;
 };
 
-constexpr kmd::MrSpec kAllRights{.local_write = true, .remote_read = true, .remote_write = true, .remote_atomic = true};
+constexpr kmd::MrSpec kAllRights{.local_write = true, .remote_read = true, .remote_write = true, .remote_atomic = true, .window_bind = true};
 
 struct Pair2 {
   Pair2(Endpoint& endpoint_a, Endpoint& endpoint_b, std::size_t pairs = 1, const ConnectParameters& parameters = {}, const kmd::MrSpec& rights = kAllRights)
@@ -140,7 +141,14 @@ TEST_CASE("immediate data and invalidate arrive with the message, whole, for eve
           const Segment into = to->segment(receive, 6000);
           if (uses_receive) must(to->qps[0]->post_receive({.id = ++id, .segments = {&into, 1}}));
           const Segment data = from->segment(source, length);
-          const auto immediate = static_cast<std::uint32_t>(random.next());
+          auto immediate = static_cast<std::uint32_t>(random.next());
+          std::unique_ptr<kmd::KernelMw> window;
+          if (opcode == WqeOpcode::kSendInvalidate) {
+            window = must(to->endpoint.kernel().create_mw({.pd = to->process->pd()}));
+            must(umd::post_bind(*to->qps[0], *window, {.region_key = to->region->key(), .address = to->at(target), .length = 100}, {}));
+            CHECK(to->sent().status == CqeStatus::kSuccess);
+            immediate = window->key();
+          }
           const bool solicited = uses_receive && random.chance(0.5);
           must(from->qps[0]->post_send({.opcode = opcode, .id = 1000 + id, .segments = {&data, 1}, .remote_address = to->at(target),
                                         .remote_key = to->region->key(), .immediate = immediate, .fence = random.chance(0.3), .solicited = solicited,
