@@ -266,7 +266,7 @@ void FrameFuzzer::address_lie(RoceFields& fields, const FuzzTarget& target) {
   std::uint64_t va = target.va + random_.below(target.bytes - length + 1);
   std::uint32_t rkey = target.rkey;
   const std::uint64_t end = target.va + target.bytes;
-  switch (random_.below(12)) {
+  switch (random_.below(13)) {
     case 0:
     case 1: va = target.va - 1 - random_.below(std::min<std::uint64_t>(8, length)); break;                // a few bytes too early
     case 2:
@@ -274,10 +274,11 @@ void FrameFuzzer::address_lie(RoceFields& fields, const FuzzTarget& target) {
     case 4: va = random_.chance(0.5) ? target.va - 1 - random_.below(5000) : end + random_.below(5000); break;
     case 5: va = target.va + (std::uint64_t{1} << (12 + random_.below(50))); break;
     case 6: va = random_.chance(0.5) ? std::numeric_limits<std::uint64_t>::max() - random_.below(5000) : random_.chance(0.5) ? 0 : random_.next(); break;
-    case 7:
-    case 8: rkey = wrong_key(rkey); break;
+    case 7: rkey = wrong_key(rkey); break;
+    case 8:
     case 9:
     case 10:
+    case 11:
       if (!foreign_.empty()) {  // memory of another, with its key
         const auto& memory = foreign_[random_.below(foreign_.size())];
         rkey = memory.key;
