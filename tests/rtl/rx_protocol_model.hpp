@@ -65,6 +65,8 @@ class ProtocolModel {
     return result;
   }
 
+  std::map<unsigned, unsigned> established;  // first packets in RTR, by QP
+
  private:
   static constexpr std::size_t index(hw::Counter counter) { return static_cast<std::size_t>(counter); }
   void count(hw::Counter counter) { ++counters[index(counter)]; }
@@ -84,8 +86,12 @@ class ProtocolModel {
     if (ud && d.opcode >> 5 == 3 && d.qkey != qp.recv.qkey) return count(hw::Counter::kRxBadQkey), nullptr;
     const auto state = static_cast<hw::QpState>(response ? qp.send.state : qp.recv.state);
     const bool killed = response ? qp.responses_killed : qp.requests_killed;
-    if (d.opcode >> 5 != qp.recv.qp_type || killed || !(state == hw::QpState::kRts || (state == hw::QpState::kRtr && !response)))
+    if (d.opcode >> 5 != qp.recv.qp_type || killed || !(state == hw::QpState::kRts || state == hw::QpState::kSqd || (state == hw::QpState::kRtr && !response)))
       return count(hw::Counter::kRxBadState), nullptr;
+    if (state == hw::QpState::kRtr && !qp.recv.established) {
+      qp.recv.established = 1;
+      ++established[static_cast<std::uint8_t>(d.dest_qpn)];
+    }
     return &qp;
   }
   static bool mapped(const std::array<std::uint8_t, 16>& ip) {

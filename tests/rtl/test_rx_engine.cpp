@@ -545,6 +545,7 @@ struct Bed {
     }
     limits += dut.limit_valid_o;
     if (dut.limit_valid_o) REQUIRE(model.srqs.contains(dut.limit_srq_o));
+    if (dut.established_valid_o) ++established[dut.established_qp_o];
     for (std::size_t i = 0; i < counters.size(); ++i) counters[i] += port_bit(dut.event_o, i);
     if (busy_neighbours && !descs.idle() && bench.chance(0.05)) {
       auto at = model.qps.begin();
@@ -575,6 +576,7 @@ struct Bed {
   std::uint8_t srqs = 0;  // most QPs are on one of so many: 255, 254, ...
   std::uint64_t limits = 0;
   std::uint64_t submitted = 0;
+  std::map<unsigned, unsigned> established;  // pulses, by QP
   int reset_step = 0, reset_wait = 0;
   std::uint8_t reset_index = 0;
   std::uint64_t reset_after = 0;
@@ -589,6 +591,7 @@ TEST_CASE("rx_engine: random traffic against the rules of the specification", "[
   for (std::uint8_t i = 0; i < bed.srqs; ++i) bed.create_srq(static_cast<std::uint8_t>(255 - i));
   for (const auto qp : live) bed.create(qp, hw::QpState::kRts, hw::QpState::kRts, 0, type_of(qp));
   bed.create(5, hw::QpState::kRtr, hw::QpState::kRtr);
+  bed.create(8, hw::QpState::kSqd, hw::QpState::kSqd);
   bed.create(6, hw::QpState::kErr, hw::QpState::kErr);
   bed.create(7, hw::QpState::kInit, hw::QpState::kInit);
   bed.create(8, hw::QpState::kRts, hw::QpState::kRts);
@@ -634,6 +637,9 @@ TEST_CASE("rx_engine: random traffic against the rules of the specification", "[
     std::printf("rx_engine: SRQ %d: %zu WQEs posted, limit hit %llu times\n", number, m.lists.size(), static_cast<unsigned long long>(m.limits));
     CHECK(m.limits > 0);
   }
+  // The first packet in RTR, once.
+  CHECK(bed.established == bed.model.established);
+  CHECK(bed.established == std::map<unsigned, unsigned>{{5, 1}});
   std::printf("rx_engine: %llu packets, %llu bytes placed\n", static_cast<unsigned long long>(bed.submitted),
               static_cast<unsigned long long>(bed.place.placed_bytes));
   for (auto i = static_cast<std::size_t>(hw::Counter::kRxNoQp); i <= static_cast<std::size_t>(hw::Counter::kRxPlaceFaults); ++i) {

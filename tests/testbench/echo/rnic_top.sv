@@ -38,7 +38,8 @@ module rnic_top (
     input  wire logic                    eth_tx_ready_i,
     output rnic_pkg::frame_beat_t        eth_tx_data_o,
     input  wire logic                    eth_rx_valid_i,
-    input  wire rnic_pkg::frame_beat_t   eth_rx_data_i
+    input  wire rnic_pkg::frame_beat_t   eth_rx_data_i,
+    input  wire logic                    eth_link_up_i
 );
   logic [63:0] scratch_q, source_q, target_q, command_q, message_q;
   logic [31:0] frames_q, bytes_q;
@@ -171,7 +172,7 @@ module rnic_top (
 
   NoFail: assert property (@(posedge clk_i) disable iff (!rst_ni) !fail_q) else $error("asked to fail");
 
-  wire logic unused_inputs = ^{eth_rx_data_i.data, dma_cpl_hdr_i, host_req_hdr_i, command_q, message_q, state_q};
+  wire logic unused_inputs = ^{eth_rx_data_i.data, dma_cpl_hdr_i, host_req_hdr_i, command_q, message_q, state_q, eth_link_up_i};
 endmodule
 
 `default_nettype wire
