@@ -635,11 +635,11 @@ TEST_CASE("rx_engine: random traffic against the rules of the specification", "[
   }
   for (const auto& [number, m] : bed.model.srqs) {
     std::printf("rx_engine: SRQ %d: %zu WQEs posted, limit hit %llu times\n", number, m.lists.size(), static_cast<unsigned long long>(m.limits));
-    CHECK(m.limits > 0);
   }
   // The first packet in RTR, once.
   CHECK(bed.established == bed.model.established);
   CHECK(bed.established == std::map<unsigned, unsigned>{{5, 1}});
+  CHECK(bed.limits > 0);
   std::printf("rx_engine: %llu packets, %llu bytes placed\n", static_cast<unsigned long long>(bed.submitted),
               static_cast<unsigned long long>(bed.place.placed_bytes));
   for (auto i = static_cast<std::size_t>(hw::Counter::kRxNoQp); i <= static_cast<std::size_t>(hw::Counter::kRxPlaceFaults); ++i) {
