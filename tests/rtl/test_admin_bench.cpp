@@ -82,10 +82,14 @@ void bind_window(AdminWorld& world, unsigned window, unsigned region, unsigned q
 }
 
 /// Two EQs, four CQs, one QP with this number.
-void make_objects(AdminWorld& world, AdminCommands& commands, std::uint32_t qpn) {
+void make_objects(AdminWorld& world, AdminCommands& commands, std::uint32_t qpn, hw::QpType type = hw::QpType::kRc) {
   for (unsigned n = 0; n < 3; ++n) REQUIRE(both(world, commands.create_eq(n)) == kSuccess);
   for (unsigned n = 0; n < 6; ++n) REQUIRE(both(world, commands.create_cq(n)) == kSuccess);
-  REQUIRE(both(world, commands.create_qp(qpn)) == kSuccess);
+  auto create = commands.create_qp(qpn);
+  auto body = body_of<hw::AdminCreateQp>(create);
+  body.qp_type = static_cast<std::uint8_t>(type);
+  set_body(create, body);
+  REQUIRE(both(world, create) == kSuccess);
 }
 using Log = std::vector<std::string>;
 }  // namespace
@@ -241,9 +245,10 @@ TEST_CASE("admin: an SRQ stays while a QP uses it, its EQ while it is there (Inf
   set_body(create, srq);
   REQUIRE(both(world, create) == kSuccess);
   CHECK(both(world, create) == static_cast<std::uint8_t>(AdminStatus::kExists));
-  auto create_qp = [&](std::uint32_t qpn, std::uint32_t srqn) {
+  auto create_qp = [&](std::uint32_t qpn, std::uint32_t srqn, hw::QpType type = hw::QpType::kRc) {
     auto command = commands.create_qp(qpn);
     auto body = body_of<hw::AdminCreateQp>(command);
+    body.qp_type = static_cast<std::uint8_t>(type);
     body.use_srq = 1;
     body.srqn = srqn;
     body.rq_base = 0x123;  // rq_* are not looked at
@@ -253,6 +258,8 @@ TEST_CASE("admin: an SRQ stays while a QP uses it, its EQ while it is there (Inf
   };
   const auto in_use = static_cast<std::uint8_t>(AdminStatus::kInUse), bad_number = static_cast<std::uint8_t>(AdminStatus::kBadNumber);
   world.background = [&] { world.flush(7, 2), world.flush(8, 2); };
+  // Only a reliable queue pair can share its receives: an unreliable one gives WQEs back.
+  for (const auto type : {hw::QpType::kUc, hw::QpType::kUd}) CHECK(create_qp(0x1107, 200, type) == static_cast<std::uint8_t>(AdminStatus::kBadParameter));
   CHECK(create_qp(0x1107, 201) == bad_number);
   CHECK(create_qp(0x1107, 200 | 0x100) == bad_number);
   CHECK(create_qp(0x1107, 200) == kSuccess);
@@ -278,12 +285,13 @@ TEST_CASE("admin: an SRQ stays while a QP uses it, its EQ while it is there (Inf
 }
 
 TEST_CASE("admin: each pair of states takes its attributes and no others (InfiniBand specification 10.3.1, 11.2.5.2)", "[rtl]") {
+  const auto type = GENERATE(hw::QpType::kRc, hw::QpType::kUc, hw::QpType::kUd);
   AdminWorld world(seed());
   world.rate = 1;
   AdminCommands commands(world.bench.rng);
   commands.spoils = false;
   const std::uint32_t qpn = 0x77703;
-  make_objects(world, commands, qpn);
+  make_objects(world, commands, qpn, type);
   world.background = [&] { world.flush(3, 4); };
   // Where the QP is, as the NIC has it: by the host's way where there is one; SQE comes from the NIC, which stops the send side only.
   auto force = [&](unsigned state) {
@@ -298,7 +306,7 @@ TEST_CASE("admin: each pair of states takes its attributes and no others (Infini
   std::map<unsigned, unsigned> statuses;
   auto attempt = [&](unsigned from, unsigned to, std::uint32_t mask) {
     force(from);
-    auto command = commands.modify_qp_to(qpn, to, from);
+    auto command = commands.modify_qp_to(qpn, to, from, static_cast<unsigned>(type));
     auto body = body_of<hw::AdminModifyQp>(command);
     body.attr_mask = mask;
     set_body(command, body);
@@ -310,7 +318,7 @@ TEST_CASE("admin: each pair of states takes its attributes and no others (Infini
   };
   for (unsigned from = 0; from <= 6; ++from) {
     for (unsigned to = 0; to <= 7; ++to) {
-      const auto* row = transition_row(from, to);
+      const auto* row = transition_row(from, to, type);
       const std::uint32_t required = row ? row->required : 0, optional = row ? row->optional : 0;
       CHECK((attempt(from, to, required) == kSuccess) == (row != nullptr));
       CHECK((attempt(from, to, required | optional | 1) == kSuccess) == (row != nullptr));
@@ -321,9 +329,9 @@ TEST_CASE("admin: each pair of states takes its attributes and no others (Infini
       }
     }
   }
-  CHECK(statuses[kSuccess] > 50);
+  CHECK(statuses[kSuccess] > 40);
   CHECK(statuses[kBadState] > 500);
-  CHECK(statuses[static_cast<std::uint8_t>(AdminStatus::kBadParameter)] > 10);
+  CHECK(statuses[static_cast<std::uint8_t>(AdminStatus::kBadParameter)] > 5);
 }
 
 TEST_CASE("admin: a process that rings for ever does not hold up the destruction of its QP", "[rtl]") {
