@@ -22,7 +22,7 @@ const Names kStatuses = {{"ND_SUCCESS", ND_SUCCESS}, {"ND_PENDING", ND_PENDING},
     {"ND_INVALID_PARAMETER", ND_INVALID_PARAMETER}, {"ND_INVALID_DEVICE_REQUEST", ND_INVALID_DEVICE_REQUEST}, {"ND_DATA_OVERRUN", ND_DATA_OVERRUN},
     {"ND_INSUFFICIENT_RESOURCES", ND_INSUFFICIENT_RESOURCES}, {"ND_IO_TIMEOUT", ND_IO_TIMEOUT}, {"ND_NOT_SUPPORTED", ND_NOT_SUPPORTED},
     {"ND_INTERNAL_ERROR", ND_INTERNAL_ERROR}, {"ND_INVALID_PARAMETER_3", ND_INVALID_PARAMETER_3}, {"ND_INVALID_PARAMETER_4", ND_INVALID_PARAMETER_4},
-    {"ND_INVALID_PARAMETER_6", ND_INVALID_PARAMETER_6}, {"ND_CANCELED", ND_CANCELED}, {"ND_REMOTE_ERROR", ND_REMOTE_ERROR},
+    {"ND_INVALID_PARAMETER_2", ND_INVALID_PARAMETER_2}, {"ND_INVALID_PARAMETER_6", ND_INVALID_PARAMETER_6}, {"ND_CANCELED", ND_CANCELED}, {"ND_REMOTE_ERROR", ND_REMOTE_ERROR},
     {"ND_INVALID_BUFFER_SIZE", ND_INVALID_BUFFER_SIZE}, {"ND_CONNECTION_INVALID", ND_CONNECTION_INVALID}};
 const Names kOpFlags = {{"SILENT_SUCCESS", ND_OP_FLAG_SILENT_SUCCESS}, {"READ_FENCE", ND_OP_FLAG_READ_FENCE}, {"SOLICIT", ND_OP_FLAG_SEND_AND_SOLICIT_EVENT},
     {"ALLOW_READ", ND_OP_FLAG_ALLOW_READ}, {"ALLOW_WRITE", ND_OP_FLAG_ALLOW_WRITE}, {"INLINE", ND_OP_FLAG_INLINE}};
@@ -34,7 +34,7 @@ template <typename E>
 constexpr std::int64_t number_of(E value) { return static_cast<std::int64_t>(value); }
 const Names kRequestKinds = {{"Send", number_of(umd::RequestKind::kSend)}, {"Write", number_of(umd::RequestKind::kWrite)}, {"Read", number_of(umd::RequestKind::kRead)},
     {"CompareSwap", number_of(umd::RequestKind::kCompareSwap)}, {"FetchAdd", number_of(umd::RequestKind::kFetchAdd)}, {"Receive", number_of(umd::RequestKind::kReceive)},
-    {"ReceiveWrite", number_of(umd::RequestKind::kReceiveWrite)}};
+    {"ReceiveWrite", number_of(umd::RequestKind::kReceiveWrite)}, {"Bind", number_of(umd::RequestKind::kBind)}, {"Invalidate", number_of(umd::RequestKind::kInvalidate)}};
 const Names kCqeStatuses = {{"Success", number_of(hw::CqeStatus::kSuccess)}, {"LocLenErr", number_of(hw::CqeStatus::kLocLenErr)}, {"LocQpOpErr", number_of(hw::CqeStatus::kLocQpOpErr)},
     {"LocProtErr", number_of(hw::CqeStatus::kLocProtErr)}, {"WrFlushErr", number_of(hw::CqeStatus::kWrFlushErr)}, {"BadRespErr", number_of(hw::CqeStatus::kBadRespErr)},
     {"RemInvReqErr", number_of(hw::CqeStatus::kRemInvReqErr)}, {"RemAccessErr", number_of(hw::CqeStatus::kRemAccessErr)}, {"RemOpErr", number_of(hw::CqeStatus::kRemOpErr)},
@@ -52,7 +52,8 @@ const Names kSteps = {{"send", number_of(StepKind::kSend)}, {"receive", number_o
     {"complete", number_of(StepKind::kComplete)}, {"no_completion", number_of(StepKind::kNoCompletion)}, {"notify", number_of(StepKind::kNotify)},
     {"notified", number_of(StepKind::kNotified)}, {"not_notified", number_of(StepKind::kNotNotified)}, {"memory", number_of(StepKind::kMemory)}, {"store", number_of(StepKind::kStore)},
     {"register", number_of(StepKind::kRegister)}, {"deregister", number_of(StepKind::kDeregister)}, {"wait", number_of(StepKind::kWait)}, {"fault", number_of(StepKind::kFault)},
-    {"frame", number_of(StepKind::kFrame)}, {"counter", number_of(StepKind::kCounter)}, {"state", number_of(StepKind::kState)}};
+    {"frame", number_of(StepKind::kFrame)}, {"counter", number_of(StepKind::kCounter)}, {"state", number_of(StepKind::kState)},
+    {"bind", number_of(StepKind::kBind)}, {"invalidate", number_of(StepKind::kInvalidate)}, {"release_window", number_of(StepKind::kReleaseWindow)}};
 
 /// Names that other tables have: counters of the host interface, faults of the wire.
 const Names& counter_names() {
@@ -85,7 +86,12 @@ VectorPlace read_place(Reader from, bool with_length) {
       place.token_of = from.text("of");
     } else {
       Reader change = from.object("token");
-      place.token = change.name("corrupt", {{"index", 0}, {"tag", 1}}) ? TokenChange::kCorruptTag : TokenChange::kCorruptIndex;
+      if (change.find("window") || change.find("stale")) {
+        place.token = change.find("window") ? TokenChange::kWindow : TokenChange::kStaleWindow;
+        place.token_of = change.text(place.token == TokenChange::kWindow ? "window" : "stale");
+      } else {
+        place.token = change.name("corrupt", {{"index", 0}, {"tag", 1}}) ? TokenChange::kCorruptTag : TokenChange::kCorruptIndex;
+      }
       change.finish();
     }
   }
@@ -162,6 +168,10 @@ void read_request(Reader& from, VectorStep& to) {
   if (to.kind == StepKind::kSend || to.kind == StepKind::kWrite) {
     if (const json* immediate = from.find("immediate")) to.immediate = from.to_number<std::uint32_t>(*immediate, "immediate");
   }
+  if (to.kind == StepKind::kSend && from.find("invalidate")) {
+    to.window = from.text("invalidate");
+    if (to.immediate) from.fail("\"immediate\" and \"invalidate\" exclude each other");
+  }
   to.status = static_cast<std::int32_t>(from.name("returns", kStatuses, ND_SUCCESS));
 }
 
@@ -173,6 +183,7 @@ VectorResult read_result(Reader one) {
   if (status.is_string() && !status.get_ref<const std::string&>().starts_with("ND_")) {
     result.cqe_status = static_cast<hw::CqeStatus>(one.to_name(status, "status", kCqeStatuses));
     if (const json* immediate = one.find("immediate")) result.immediate = one.to_number<std::uint32_t>(*immediate, "immediate");
+    if (one.find("invalidated")) result.invalidated = one.text("invalidated");
   } else {
     result.status = static_cast<std::int32_t>(one.to_name(status, "status", kStatuses));
     using umd::RequestKind;
@@ -295,6 +306,20 @@ VectorStep read_step(Reader from, std::size_t number) {
     case StepKind::kFetchAdd:
       read_request(from, to);
       break;
+    case StepKind::kBind:
+      to.name = from.text("region");
+      to.offset = from.number<std::uint64_t>("offset");
+      to.length = from.number<std::uint64_t>("length");
+      [[fallthrough]];
+    case StepKind::kInvalidate:
+      to.context = from.number<std::uint64_t>("context");
+      to.window = from.text("window");
+      to.flags = from.flags("flags", kOpFlags);
+      to.status = static_cast<std::int32_t>(from.name("returns", kStatuses, ND_SUCCESS));
+      break;
+    case StepKind::kReleaseWindow:
+      to.window = from.text("window");
+      break;
     case StepKind::kFlush:
       to.status = static_cast<std::int32_t>(from.name("returns", kStatuses, ND_SUCCESS));
       break;
@@ -392,19 +417,29 @@ std::vector<std::uint8_t> read_hex(const Reader& from, const std::string& text) 
   return bytes;
 }
 
-/// Every region that a step names must exist, so that a typing mistake is found before anything runs.
+/// Every region and window that a step names must exist, so that a typing mistake is found before anything runs. A window exists from its
+/// first bind or invalidation on.
 void check_regions(const Vector& vector, const Reader& from) {
-  std::set<std::string> names;
+  std::set<std::string> names, windows;
   for (const auto& region : vector.setup.regions) names.insert(region.name);
   const auto check = [&](const VectorStep& step, const std::string& name) {
     if (!name.empty() && !names.contains(name)) from.fail(fmt::format("{}: no region \"{}\"", step.text, name));
   };
+  const auto check_window = [&](const VectorStep& step, const std::string& name) {
+    if (!name.empty() && !windows.contains(name)) from.fail(fmt::format("{}: no window \"{}\"", step.text, name));
+  };
   for (const auto& step : vector.steps) {
     if (step.kind == StepKind::kRegister) names.insert(step.name);
+    if (step.kind == StepKind::kBind) check(step, step.name);
+    if (step.kind == StepKind::kBind || step.kind == StepKind::kInvalidate) windows.insert(step.window);
+    check_window(step, step.window);
+    for (const auto& result : step.results) check_window(step, result.invalidated);
     if (step.kind == StepKind::kMemory || step.kind == StepKind::kStore || step.kind == StepKind::kDeregister) check(step, step.name);
     for (const auto& place : step.sge) check(step, place.region), check(step, place.token_of);
     check(step, step.remote.region);
-    check(step, step.remote.token_of);
+    const bool of_window = step.remote.token == TokenChange::kWindow || step.remote.token == TokenChange::kStaleWindow;
+    if (of_window) check_window(step, step.remote.token_of);
+    else check(step, step.remote.token_of);
     if (step.equals) check(step, step.equals->region);
   }
 }

@@ -44,7 +44,7 @@ struct VectorSetup {
 };
 
 /// How the token of a place differs from the token of its region.
-enum class TokenChange : std::uint8_t { kNone, kCorruptIndex, kCorruptTag, kOther };
+enum class TokenChange : std::uint8_t { kNone, kCorruptIndex, kCorruptTag, kOther, kWindow, kStaleWindow };
 
 /// Bytes of a region: an SGE, or the remote side of a Read or Write.
 struct VectorPlace {
@@ -52,7 +52,7 @@ struct VectorPlace {
   std::int64_t offset = 0;
   std::uint32_t length = 0;
   TokenChange token = TokenChange::kNone;
-  std::string token_of;                    ///< kOther: region whose token is used
+  std::string token_of;                    ///< kOther: region whose token is used; kWindow, kStaleWindow: window, its newest token or the one before
   std::optional<std::uint64_t> address;    ///< Replaces the region's address
 };
 
@@ -64,6 +64,7 @@ struct VectorResult {
   std::optional<hw::CqeStatus> cqe_status;
   std::optional<std::uint32_t> bytes;
   std::optional<std::uint32_t> immediate;  ///< With cqe_status only
+  std::string invalidated;                 ///< With cqe_status only: window whose token the message has invalidated
 };
 
 /// A packet on the wire, or what is expected of one.
@@ -99,7 +100,7 @@ struct VectorFrame {
 
 enum class StepKind : std::uint8_t {
   kSend, kReceive, kWrite, kRead, kCompareSwap, kFetchAdd, kFlush, kComplete, kNoCompletion, kNotify, kNotified, kNotNotified, kMemory, kStore, kRegister, kDeregister, kWait,
-  kFault, kFrame, kCounter, kState,
+  kFault, kFrame, kCounter, kState, kBind, kInvalidate, kReleaseWindow,
 };
 
 struct VectorStep {
@@ -115,6 +116,7 @@ struct VectorStep {
   std::vector<VectorResult> results;
   std::uint64_t within_ns = 0, not_before_ns = 0;
   std::string name;  ///< Notification, or region
+  std::string window;  ///< kBind, kInvalidate, kReleaseWindow. kSend: with invalidate, of the peer's window
   std::uint64_t offset = 0, length = 0, size = 0;
   std::optional<VectorPlace> equals;
   bool pattern = false;  ///< kMemory with fill

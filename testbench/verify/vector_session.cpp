@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "driver/nd2/completion_queue.hpp"
 #include "driver/nd2/status.hpp"
@@ -128,6 +129,12 @@ void VectorSession::run(const VectorStep& step) {
       return counter(step);
     case StepKind::kState:
       return state(step);
+    case StepKind::kBind:
+      return bind(step);
+    case StepKind::kInvalidate:
+      return invalidate(step);
+    case StepKind::kReleaseWindow:
+      return windows_.at(step.window).window.reset();
   }
 }
 
@@ -138,7 +145,7 @@ void VectorSession::post(const VectorStep& step) {
   const auto count = static_cast<ULONG>(list.size());
   const ND2_SGE* sge = list.empty() ? nullptr : list.data();
   HRESULT status = ND_SUCCESS;
-  if (step.immediate || step.kind == StepKind::kCompareSwap || step.kind == StepKind::kFetchAdd) return expect_status(step, post_to_core(step, list));
+  if (step.immediate || !step.window.empty() || step.kind == StepKind::kCompareSwap || step.kind == StepKind::kFetchAdd) return expect_status(step, post_to_core(step, list));
   if (step.kind == StepKind::kSend) status = qp.Send(context, sge, count, step.flags);
   if (step.kind == StepKind::kReceive) status = qp.Receive(context, sge, count);
   if (step.kind == StepKind::kWrite) status = qp.Write(context, sge, count, address(step.remote), token(step.remote, true), step.flags);
@@ -153,6 +160,10 @@ HRESULT VectorSession::post_to_core(const VectorStep& step, const std::vector<ND
   umd::SendRequest request{.opcode = hw::WqeOpcode::kSendImmediate, .id = step.context, .segments = segments, .immediate = step.immediate.value_or(0), .swap_add = step.swap_add,
                            .compare = step.compare, .silent = (step.flags & ND_OP_FLAG_SILENT_SUCCESS) != 0, .fence = (step.flags & ND_OP_FLAG_READ_FENCE) != 0,
                            .solicited = (step.flags & ND_OP_FLAG_SEND_AND_SOLICIT_EVENT) != 0, .inline_data = (step.flags & ND_OP_FLAG_INLINE) != 0};
+  if (!step.window.empty()) {
+    request.opcode = hw::WqeOpcode::kSendInvalidate;
+    request.immediate = __builtin_bswap32(windows_.at(step.window).token);
+  }
   if (step.kind == StepKind::kWrite) request.opcode = hw::WqeOpcode::kWriteImmediate;
   if (step.kind == StepKind::kCompareSwap) request.opcode = hw::WqeOpcode::kCompareSwap;
   if (step.kind == StepKind::kFetchAdd) request.opcode = hw::WqeOpcode::kFetchAdd;
@@ -199,7 +210,9 @@ bool VectorSession::take_result(const VectorStep& step, std::size_t number, cons
 bool VectorSession::take_completion(const VectorStep& step, std::size_t number, const VectorResult& expected) {
   umd::Completion result;
   if (static_cast<nd2::CompletionQueue&>(cq(step)).core()->poll({&result, 1}) == 0) return false;
-  const bool with_expected = expected.immediate ? result.with_immediate && result.immediate == *expected.immediate : !result.with_immediate;
+  bool with_expected = expected.immediate ? result.with_immediate && result.immediate == *expected.immediate : !result.with_immediate;
+  if (!expected.invalidated.empty()) with_expected = result.with_invalidate && result.immediate == __builtin_bswap32(windows_.at(expected.invalidated).token);
+  else if (result.with_invalidate) with_expected = false;
   const bool same = result.kind == expected.kind && result.id == expected.context && result.status == *expected.cqe_status && (!expected.bytes || *expected.bytes == result.byte_count) &&
                     with_expected;
   if (!same) {
@@ -364,7 +377,31 @@ std::vector<ND2_SGE> VectorSession::sges(const VectorStep& step) {
   return list;
 }
 
+VectorSession::Window& VectorSession::window(const VectorStep& step) {
+  auto& entry = windows_[step.window];
+  if (!entry.window) {
+    require_success(sides_[step.host].endpoint->adapter().CreateMemoryWindow(IID_IND2MemoryWindow, entry.window.put()), "CreateMemoryWindow");
+    entry.token = entry.window->GetRemoteToken();
+  }
+  return entry;
+}
+
+void VectorSession::bind(const VectorStep& step) {
+  auto& entry = window(step);
+  auto& from = region(step.name);
+  const HRESULT status = sides_[step.host].qp->Bind(context_pointer(step.context), from.region.get(), entry.window.get(), from.memory + step.offset, step.length, step.flags);
+  if (const UINT32 token = entry.window->GetRemoteToken(); token != entry.token) entry.stale_token = std::exchange(entry.token, token);
+  expect_status(step, status);
+}
+
+void VectorSession::invalidate(const VectorStep& step) {
+  auto& entry = window(step);
+  expect_status(step, sides_[step.host].qp->Invalidate(context_pointer(step.context), entry.window.get(), step.flags));
+}
+
 UINT32 VectorSession::token(const VectorPlace& place, bool remote) {
+  if (place.token == TokenChange::kWindow) return windows_.at(place.token_of).token;
+  if (place.token == TokenChange::kStaleWindow) return windows_.at(place.token_of).stale_token;
   const auto& of = region(place.token == TokenChange::kOther ? place.token_of : place.region);
   return corrupt(remote ? of.remote_token : of.local_token, place.token, remote);
 }

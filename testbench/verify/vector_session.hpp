@@ -48,6 +48,10 @@ class VectorSession {
     std::unique_ptr<kmd::KernelMr> atomic_region;  ///< Instead, for memory of atomics
     UINT32 local_token = 0, remote_token = 0;  ///< Kept after Deregister, to try them
   };
+  struct Window {
+    ComPtr<IND2MemoryWindow> window;
+    UINT32 token = 0, stale_token = 0;  ///< Remote ones, of the newest bind and of the one before
+  };
   struct Notification {
     IND2CompletionQueue* cq = nullptr;
     OVERLAPPED overlapped{};
@@ -70,6 +74,9 @@ class VectorSession {
   void frame(const VectorStep& step);
   void counter(const VectorStep& step);
   void state(const VectorStep& step);
+  void bind(const VectorStep& step);
+  void invalidate(const VectorStep& step);
+  [[nodiscard]] Window& window(const VectorStep& step);
   void register_region(const VectorStep& step);
   void deregister_region(const VectorStep& step);
   [[nodiscard]] std::vector<ND2_SGE> sges(const VectorStep& step);
@@ -84,6 +91,7 @@ class VectorSession {
   FirstPsns first_psns_{};
   std::array<Side, 2> sides_;
   std::map<std::string, Region> regions_;
+  std::map<std::string, Window> windows_;  ///< Behind the regions, which they must leave first
   std::map<std::string, Notification> notifications_;
 };
 
