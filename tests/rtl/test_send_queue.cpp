@@ -724,6 +724,25 @@ TEST_CASE("send_queue: a memory operation that is refused stops its queue", "[rt
   CHECK(world.count(Counter::kMemoryOpsRefused) == 1);
 }
 
+TEST_CASE("send_queue: drained is not before a memory operation is over (10.3.1)", "[rtl]") {
+  World world(seed(20));
+  world.mem_ops.open = false;
+  world.set_up(4, [](rtl::SendCtx& ctx) { ctx.log_depth = 4; });
+  const auto index = write_memory_wqe(world, 4, WqeOpcode::kLocalInvalidate, 5);
+  world.ring(4);
+  world.bench.run_until([&] { return world.bench.dut->mem_op_valid_o != 0; }, 1000, "operation");
+  world.change(4, [](rtl::SendCtx& ctx) { ctx.state = static_cast<std::uint8_t>(QpState::kSqd), ctx.sqd_notify = 1; }, true);
+  world.bench.run(300);
+  CHECK(world.drained.empty());
+  world.mem_ops.open = true;
+  world.bench.run(300);
+  CHECK(world.context(4).mem_busy == 0);
+  CHECK(world.drained.empty());
+  world.change(4, [&](rtl::SendCtx& ctx) { ctx.retire_idx = static_cast<std::uint16_t>(index + 1); }, true);
+  world.bench.run(300);
+  CHECK(world.drained == std::deque<int>{4});
+}
+
 TEST_CASE("send_queue: qp_reset and a flush wait for a memory operation", "[rtl]") {
   World world(seed(19));
   world.mem_ops.open = false;
