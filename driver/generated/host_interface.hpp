@@ -304,7 +304,7 @@ enum class UdOpcode : std::uint8_t {
 
 /// AETH syndrome (InfiniBand specification 9.7.5.1.1, tables 45, 46).
 enum class AethSyndrome : std::uint8_t {
-  kAckNoCredit = 31,  ///< ACK, end-to-end credits not used
+  kAckNoCredit = 31,  ///< ACK whose responder does not count its receive WQEs; a smaller number: ACK with this credit code
   kRnrNak = 32,  ///< RNR NAK, timer code in bits 4:0
   kNakPsn = 96,  ///< PSN sequence error
   kNakInvalidRequest = 97,
@@ -400,6 +400,7 @@ enum class Counter : std::uint8_t {
   kFenceStalls,  ///< Times a fenced WQE, or a memory operation behind unfinished WQEs, stepped aside
   kReadLimitStalls,  ///< Times a Read stepped aside for the limit
   kWindowStalls,  ///< Times a send queue stepped aside because SqWindow WQEs are unacknowledged
+  kCreditStalls,  ///< Times a SEND, or a WRITE with immediate data, stepped aside because the peer has no receive WQE for it
   kSequenceRetries,  ///< Times a send queue went back for a NAK or a gap among the responses
   kAckTimeouts,  ///< Times it went back because no acknowledgement came
   kRnrRetries,  ///< Times it went back for an RNR NAK
@@ -413,7 +414,7 @@ enum class Counter : std::uint8_t {
   kRetiredRecords,  ///< Retired-index records written
   kAdminCommands,  ///< Admin commands executed
 };
-inline constexpr std::array<std::string_view, 65> kCounterNames = {
+inline constexpr std::array<std::string_view, 66> kCounterNames = {
     "TxFrames",
     "TxRequests",
     "TxReadResponses",
@@ -467,6 +468,7 @@ inline constexpr std::array<std::string_view, 65> kCounterNames = {
     "FenceStalls",
     "ReadLimitStalls",
     "WindowStalls",
+    "CreditStalls",
     "SequenceRetries",
     "AckTimeouts",
     "RnrRetries",

@@ -77,7 +77,7 @@ module recovery (
   logic work_valid_q, take_timer, live, open, known, again, exhausted, rnr_exhausted, go_back;
   logic is_timer, is_rnr, is_fault, wait_over, change_q, gone_q, in_table, here;
   logic [15:0] idx_q;
-  logic [15:0] since;
+  logic [15:0] since, steps;
   logic [23:0] psn, behind, ahead, to_last;
 
   // ---- Work ---------------------------------------------------------------------------------------
@@ -136,6 +136,9 @@ module recovery (
   assign is_read      = in_table && slot_is_read_i;
   assign first        = in_table ? slot_first_i : ctx_q.next_psn - 24'(ctx_q.msg_off >> log_mtu);
   assign packets      = psn - first;
+  // There is no memory operation, which has no SSN, between a packet and those behind it that are
+  // not acknowledged.
+  assign steps        = ctx_q.exec_idx - idx_q;
   // Behind a WQE that has failed nothing is sent any more.
   assign since        = idx_q - ctx_q.fault_idx;
 
@@ -143,6 +146,7 @@ module recovery (
     back                = ctx_q;
     back.exec_idx       = idx_q;
     back.next_psn       = psn;
+    back.ssn            = ctx_q.ssn - 24'(steps);
     back.msg_off        = 32'(packets) << log_mtu;
     back.msg_active     = packets != '0 && !is_read;
     back.resume         = packets != '0;

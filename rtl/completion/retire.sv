@@ -13,6 +13,10 @@
 /// free when its request has retired"). Commands for a QP that does not exist, or is in RESET, SQE
 /// or the error state, do nothing.
 ///
+/// Credits that come with an acknowledgement set the limit up to which requests may take receive
+/// WQEs of the peer (InfiniBand specification 9.7.7.2.5). A limit never goes back: what the peer has
+/// promised it has posted.
+///
 /// Whenever the oldest unacknowledged PSN moves, the retry counts start again, and so does the
 /// timer (timer_valid_o, a pulse). Retry commands are passed on to recovery (recover_valid_o, a
 /// pulse) once all that they acknowledge has retired; so is a fault of a WQE that has retired,
@@ -87,7 +91,7 @@ module retire (
   logic [7:0] fail_status, fail_syndrome, slot_opcode;
   logic [23:0] slot_first, slot_last;
   logic [31:0] slot_length;
-  logic [23:0] bound, named, beyond, ahead, open_low, open_high, window;
+  logic [23:0] bound, named, beyond, ahead, open_low, open_high, window, lsn_gain;
   logic slot_silent, slot_read, record_due;
   logic [15:0] slot_index, next_idx;
   logic [SlotBits-1:0] slot;
@@ -122,6 +126,7 @@ module retire (
   // PSNs: "before".
   always_comb begin : p_load
     logic [15:0] command_age, recorded_age;
+    lsn_gain  = cmd_data_i.lsn - ctx_data_i.lsn;
     live      = ctx_data_i.in_use && ctx_data_i.state != rnic_pkg::QpStateReset &&
                 ctx_data_i.state != rnic_pkg::QpStateErr &&
                 ctx_data_i.state != rnic_pkg::QpStateSqe;
@@ -156,6 +161,10 @@ module retire (
     end else if (!ahead[23]) begin
       progress       = ahead != '0;
       loaded.una_psn = bound;
+      if (cmd_data_i.with_credits) begin
+        loaded.credits = cmd_data_i.limited;
+        if (!ctx_data_i.credits || !lsn_gain[23]) loaded.lsn = cmd_data_i.lsn;
+      end
     end
     if (progress) begin
       loaded.recovering = 1'b0;
@@ -279,9 +288,12 @@ module retire (
       ctx_q      <= loaded;
       psn_open_q <= psn_open;
       changed_q  <= live;
-      // A queue that has used up its PSNs waits for this.
+      // A queue that has used up its PSNs or its credits waits for this.
       moved_q    <= live && (cmd_data_i.command == rnic_pkg::RetireCommandReadDone ||
-                             (progress && window[22]));
+                             (progress && (window[22] ||
+                                           (ctx_data_i.credits && ctx_data_i.msg_active))) ||
+                             (ctx_data_i.credits && (!loaded.credits ||
+                                                     loaded.lsn != ctx_data_i.lsn)));
       retry_q    <= live && (cmd_data_i.command == rnic_pkg::RetireCommandRetry || stale);
       failed_q   <= 1'b0;
     end
@@ -310,7 +322,7 @@ module retire (
 
   logic unused_bits;
   assign unused_bits = ^{inflight_data_i.wqe_idx, slot_index, ahead[22:0], open_low[22:0],
-                         open_high[22:0], beyond[22:0], window, peek_index_i};
+                         open_high[22:0], beyond[22:0], window, lsn_gain[22:0], peek_index_i};
 
   `ASSERT_HOLD(CqeHold, cqe_valid_o, cqe_ready_i, cqe_data_o)
   `ASSERT_HOLD(ErrorHold, error_valid_o, error_ready_i, error_data_o)

@@ -98,6 +98,8 @@ module rx_verdict (
     retire_o.psn      = done_i.psn;
     retire_o.status   = local_status;
     retire_o.syndrome = response_fault ? fault_detail : done_i.syndrome;
+    retire_o.with_credits = !done_i.fault && done_i.with_imm;
+    {retire_o.limited, retire_o.lsn} = done_i.immediate[24:0];
 
     error_o        = '0;
     error_o.qp     = done_i.qp;
@@ -177,7 +179,7 @@ module rx_verdict (
 
   logic unused_done;
   assign unused_done = &{1'b0, done_i.qpn, done_i.wqe_idx, done_i.solicited, done_i.write_imm,
-      done_i.with_imm, done_i.with_invalidate, done_i.immediate, done_i.srq, done_i.takes,
+      done_i.with_invalidate, done_i.immediate[31:25], done_i.srq, done_i.takes,
       done_i.srqn, done_i.wqe_lost, done_i.pd, done_i.take, done_i.grh, done_i.source_qpn};
 endmodule
 

@@ -253,7 +253,7 @@ package rnic_pkg;
   localparam logic [7:0] UdOpcodeSendOnlyImmediate = 8'd101;
 
   // AethSyndrome: AETH syndrome (InfiniBand specification 9.7.5.1.1, tables 45, 46).
-  localparam logic [7:0] AethSyndromeAckNoCredit = 8'd31;  // ACK, end-to-end credits not used
+  localparam logic [7:0] AethSyndromeAckNoCredit = 8'd31;  // ACK whose responder does not count its receive WQEs; a smaller number: ACK with this credit code
   localparam logic [7:0] AethSyndromeRnrNak = 8'd32;  // RNR NAK, timer code in bits 4:0
   localparam logic [7:0] AethSyndromeNakPsn = 8'd96;  // PSN sequence error
   localparam logic [7:0] AethSyndromeNakInvalidRequest = 8'd97;
@@ -404,7 +404,7 @@ package rnic_pkg;
   localparam logic [11:0] UarWqeWindow = 12'h800;
 
   // Bits of the event vector.
-  localparam int unsigned NumCounters = 65;
+  localparam int unsigned NumCounters = 66;
   localparam int unsigned CounterTxFrames = 0;
   localparam int unsigned CounterTxRequests = 1;
   localparam int unsigned CounterTxReadResponses = 2;
@@ -458,18 +458,19 @@ package rnic_pkg;
   localparam int unsigned CounterFenceStalls = 50;
   localparam int unsigned CounterReadLimitStalls = 51;
   localparam int unsigned CounterWindowStalls = 52;
-  localparam int unsigned CounterSequenceRetries = 53;
-  localparam int unsigned CounterAckTimeouts = 54;
-  localparam int unsigned CounterRnrRetries = 55;
-  localparam int unsigned CounterRetriesExhausted = 56;
-  localparam int unsigned CounterCqes = 57;
-  localparam int unsigned CounterFlushedWqes = 58;
-  localparam int unsigned CounterCqOverruns = 59;
-  localparam int unsigned CounterEqes = 60;
-  localparam int unsigned CounterEqOverruns = 61;
-  localparam int unsigned CounterMsixMessages = 62;
-  localparam int unsigned CounterRetiredRecords = 63;
-  localparam int unsigned CounterAdminCommands = 64;
+  localparam int unsigned CounterCreditStalls = 53;
+  localparam int unsigned CounterSequenceRetries = 54;
+  localparam int unsigned CounterAckTimeouts = 55;
+  localparam int unsigned CounterRnrRetries = 56;
+  localparam int unsigned CounterRetriesExhausted = 57;
+  localparam int unsigned CounterCqes = 58;
+  localparam int unsigned CounterFlushedWqes = 59;
+  localparam int unsigned CounterCqOverruns = 60;
+  localparam int unsigned CounterEqes = 61;
+  localparam int unsigned CounterEqOverruns = 62;
+  localparam int unsigned CounterMsixMessages = 63;
+  localparam int unsigned CounterRetiredRecords = 64;
+  localparam int unsigned CounterAdminCommands = 65;
 
   /// Register IdentityHeader.
   localparam int unsigned RegIdentityHeaderBits = 64;
@@ -1332,8 +1333,11 @@ package rnic_pkg;
   } admin_access_t;
 
   /// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic.
-  localparam int unsigned SendCtxBits = 596;
+  localparam int unsigned SendCtxBits = 645;
   typedef struct packed {
+    logic [23:0] lsn;  // Limit sequence number: SSN of the last request that may take a receive WQE
+    logic credits;  // RC: the peer counts its receive WQEs: lsn holds
+    logic [23:0] ssn;  // SSN of the newest request that was wholly sent; the first request of a connection has 1
     logic sqd_notify;  // SQD: event SqDrained when the queue is drained
     logic [23:0] rec_psn;
     logic recovering;  // Went back to rec_psn for a NAK or a gap, and nothing has been acknowledged since
@@ -1700,9 +1704,9 @@ package rnic_pkg;
     logic [63:0] swap_add;  // Atomic
     logic fetch_add;  // Atomic: fetch and add; otherwise compare and swap
     logic atomic;  // ReadRequest: an atomic. ReadDone: of an atomic; its 8 bytes came most significant first
-    logic [31:0] immediate;  // ReceiveDone: immediate data, or the key to invalidate
+    logic [31:0] immediate;  // ReceiveDone: immediate data, or the key to invalidate. Ack, ReadDone: 23:0 the LSN, 24 whether it is one or the peer does not count
     logic with_invalidate;  // ReceiveDone
-    logic with_imm;  // ReceiveDone
+    logic with_imm;  // ReceiveDone. Ack, ReadDone: credits came
     logic write_imm;  // ReceiveDone: of a WRITE with immediate data
     logic [31:0] byte_count;  // ReceiveDone: message bytes. ReadRequest: bytes asked for
     logic [15:0] wqe_idx;  // ReceiveDone, Response: index of the WQE; of an SRQ: the index to find in the WQE that is taken
@@ -1813,8 +1817,11 @@ package rnic_pkg;
   } atomic_op_t;
 
   /// Work for the retire block.
-  localparam int unsigned RetireCmdBits = 67;
+  localparam int unsigned RetireCmdBits = 93;
   typedef struct packed {
+    logic [23:0] lsn;  // MSN + credits of the packet
+    logic limited;  // They are a limit, lsn; or the peer does not count
+    logic with_credits;  // Ack, ReadDone: the packet had credits
     logic [7:0] syndrome;
     logic [7:0] status;  // CqeStatus
     logic [15:0] wqe_idx;

@@ -9,6 +9,10 @@
 ///
 /// An atomic takes two turns of its QP: one hands it to rsp_atomic, which wakes the QP when it is
 /// done (atomic_done_*), and one sends the answer. `sent` is 1 between the two.
+///
+/// Every positive answer has the credits of the moment (InfiniBand specification 9.7.7.2): the
+/// receive WQEs posted that no finished message has used up. They may be newer than the MSN beside
+/// them, and then promise less than there is.
 module rsp_engine (
     input  wire logic                   clk_i,
     input  wire logic                   rst_ni,
@@ -147,6 +151,13 @@ module rsp_engine (
   rnic_pkg::tx_desc_t read_desc;
   logic last, gone, reads, send_read, send_nak, send_ack, fatal;
   logic turn_atomic, send_atomic;
+  logic [7:0] ack_syndrome;
+  assign ack_syndrome[7:5] = 3'd0;
+  credit_encode u_credits (
+      .counted_i(!ctx_q.srq),
+      .wqes_i   (ctx_q.rq_pi - ctx_q.rq_done),
+      .code_o   (ack_syndrome[4:0])
+  );
   rsp_packet u_packet (
       .qp_i    (qp_q),
       .mtu_i   (ctx_q.mtu),
@@ -156,6 +167,7 @@ module rsp_engine (
       .length_i(slot_length_i),
       .psn_i   (slot_psn_i),
       .msn_i   (slot_msn_i),
+      .syndrome_i(ack_syndrome),
       .sent_i  (sent),
       .atomic_i(slot_atomic_i),
       .answer_i(answer_value_i),
@@ -185,7 +197,7 @@ module rsp_engine (
       desc_data_o.responder = 1'b1;
       desc_data_o.opcode    = rnic_pkg::RcOpcodeAcknowledge;
       desc_data_o.psn       = queue_psn_i;
-      desc_data_o.syndrome  = send_nak ? queue_syndrome_i : rnic_pkg::AethSyndromeAckNoCredit;
+      desc_data_o.syndrome  = send_nak ? queue_syndrome_i : ack_syndrome;
       desc_data_o.msn       = queue_msn_i;
     end
     // A key or range that no longer grants access, or memory that failed (InfiniBand specification

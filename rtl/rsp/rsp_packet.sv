@@ -11,6 +11,8 @@ module rsp_packet (
     input  wire logic [31:0]         length_i,
     input  wire logic [23:0]         psn_i,
     input  wire logic [23:0]         msn_i,
+    // ACK with its credits
+    input  wire logic [7:0]          syndrome_i,
     input  wire logic [31:0]         sent_i,
     input  wire logic                atomic_i,
     input  wire logic [63:0]         answer_i,
@@ -44,14 +46,14 @@ module rsp_packet (
     else if (last_o) desc_o.opcode = rnic_pkg::RcOpcodeReadResponseLast;
     // A Middle has no AETH (InfiniBand specification 9.4.4).
     if (first || last_o) begin
-      desc_o.syndrome = rnic_pkg::AethSyndromeAckNoCredit;
+      desc_o.syndrome = syndrome_i;
       desc_o.msn      = msn_i;
     end
     if (atomic_i) begin
       desc_o.psn            = psn_i;
       desc_o.payload_length = 13'd8;
       desc_o.opcode         = rnic_pkg::RcOpcodeAtomicAcknowledge;
-      desc_o.syndrome       = rnic_pkg::AethSyndromeAckNoCredit;
+      desc_o.syndrome       = syndrome_i;
       desc_o.msn            = msn_i;
     end
   end

@@ -14,6 +14,9 @@
 /// the awaited response therefore says that the latter is lost: an implied NAK (9.7.5.2.3), gap_o,
 /// from which the requester sends again. Once it has gone back to that PSN (recovering), such a
 /// response tells nothing new.
+///
+/// An ACK has credits in its AETH, and so have Read responses but those in the middle: they reach as
+/// far as MSN + credits, the LSN (9.7.7.2.5).
 module rx_response (
     input  wire logic                  clk_i,
     input  wire rnic_pkg::rx_desc_t    desc_i,
@@ -69,6 +72,18 @@ module rx_response (
   assign legal_final = slot_i.atomic ? is_atomic : slot_i.replayed ? is_only || is_last : at_start ? is_only : is_last;
   assign legal_other = slot_i.replayed ? is_first || is_middle : at_start ? is_first : is_middle;
 
+  // ---- Credits ----
+  logic positive, limited, credits_q, limited_q;
+  logic [15:0] credits;
+  logic [23:0] lsn_q;
+  assign positive = desc_i.syndrome[7:5] == KindAck &&
+                    (is_ack || is_first || is_last || is_only || is_atomic);
+  credit_decode u_credits (
+      .code_i   (desc_i.syndrome[4:0]),
+      .limited_o(limited),
+      .wqes_o   (credits)
+  );
+
   logic acks_q, naks_q, on_time_q, late_q, legal_q, at_start_q, resent_q;
   logic [23:0] ack_psn_q, expected_q;
   logic [63:0] wqe_addr_q;
@@ -85,6 +100,9 @@ module rx_response (
     resent_q   <= ctx_i.recovering && ctx_i.rec_psn == expected;
     ack_psn_q  <= (distance + 24'd1 <= sent) ? desc_i.psn : ctx_i.next_psn - 24'd1;
     expected_q <= expected;
+    credits_q  <= positive;
+    limited_q  <= limited;
+    lsn_q      <= desc_i.msn + 24'(credits);
     wqe_addr_q <= ctx_i.sq_base + (64'(wqe_slot) << ctx_i.log_stride);
   end
 
@@ -130,6 +148,8 @@ module rx_response (
     plan_o.byte_count     = slot_i.length;
     plan_o.sgl_fetch      = fetch_o;
     plan_o.atomic         = is_atomic;
+    plan_o.with_imm       = credits_q;
+    plan_o.immediate      = {7'd0, limited_q, lsn_q};
     if (ack_o) begin
       plan_o.action = rnic_pkg::RxActionAck;
       plan_o.psn    = ack_psn_q;
@@ -157,7 +177,7 @@ module rx_response (
 
   logic unused_bits;
   assign unused_bits = &{1'b0, desc_i.solicited, desc_i.ack_req, desc_i.pkey, desc_i.va,
-      desc_i.rkey, desc_i.swap_add, desc_i.compare, desc_i.immediate, desc_i.dma_length, desc_i.msn,
+      desc_i.rkey, desc_i.swap_add, desc_i.compare, desc_i.immediate, desc_i.dma_length,
       desc_i.qkey, desc_i.source_qpn, desc_i.ipv6, desc_i.source_ip, desc_i.dest_ip};
 endmodule
 

@@ -70,7 +70,7 @@ module sq_engine (
   // StSum      start of a message: adding up the data segments, a line a cycle
   // StPlan     judging the WQE; the descriptor leaves, or its place in the scatter list is looked for
   // StSeek     looking for it
-  // StWalk     the pieces leave
+  // StWalk     the pieces leave; with the last one of a message the context may be given back at once
   // StRelease  giving the context back; a fetch may start
   // StFail     reporting a malformed WQE
   typedef enum logic [3:0] {
@@ -119,7 +119,7 @@ module sq_engine (
 
   // ---- Plan -------------------------------------------------------------------------------------
   logic is_read, is_memory, runnable, judged, step_aside, seek, go, psn_room, last;
-  logic window_stall, fence_stall, read_stall, drained, drained_q;
+  logic window_stall, fence_stall, read_stall, credit_stall, drained, drained_q, probe;
   sq_wqe_check u_check (
       .control_i        (control_q),
       .ctx_i            (ctx_q),
@@ -128,6 +128,7 @@ module sq_engine (
       .bad_o            (bad),
       .bad_status_o     (bad_status)
   );
+  rnic_pkg::tx_desc_t packet;
   sq_packet u_packet (
       .qp_i       (qp_q),
       .ctx_i      (ctx_q),
@@ -137,7 +138,7 @@ module sq_engine (
       .is_memory_o(is_memory),
       .last_o     (last),
       .psn_room_o (psn_room),
-      .desc_o     (desc_data_o),
+      .desc_o     (packet),
       .inflight_o (inflight_data_o),
       .read_slot_o(read_slot_data_o),
       .ctx_o      (ctx_sent)
@@ -151,9 +152,11 @@ module sq_engine (
       .drained_o     (drained),
       .judged_o      (judged),
       .step_aside_o  (step_aside),
+      .probe_o       (probe),
       .window_stall_o(window_stall),
       .fence_stall_o (fence_stall),
-      .read_stall_o  (read_stall)
+      .read_stall_o  (read_stall),
+      .credit_stall_o(credit_stall)
   );
   assign seek        = state_q == StPlan && !step_aside && ctx_q.resume && !is_read && !found_q;
   assign go          = state_q == StPlan && !step_aside && !seek && !is_memory;
@@ -166,6 +169,10 @@ module sq_engine (
   assign mem_third_o   = header_q[255:128];
 
   assign desc_valid_o      = go;
+  always_comb begin
+    desc_data_o         = packet;
+    desc_data_o.ack_req = packet.ack_req || probe;
+  end
   assign inflight_valid_o  = (go && last) || mem_valid_o;
   assign read_slot_valid_o = go && is_read;
   assign read_slot_addr_o  = {qp_q, ctx_q.rd_tail[3:0]};
@@ -251,7 +258,9 @@ module sq_engine (
       rel_data_o.fetch_gen = fetch_data_o.gen;
     end
   end
-  assign rel_valid_o        = state_q == StRelease;
+  // Where the next packet of a message starts is known a cycle after the walk.
+  assign rel_valid_o        = state_q == StRelease ||
+                              (state_q == StWalk && walk_done && !partial_q);
   assign rel_write_o        = 1'b1;
   assign fetch_valid_o      = rel_valid_o && rel_ready_i && fetch;
   assign drained_valid_o    = rel_valid_o && rel_ready_i && drained_q;
@@ -273,7 +282,7 @@ module sq_engine (
         if (walk_start) state_d = StWalk;
       end
       StSeek:    if (seek_done) state_d = StPlan;
-      StWalk:    if (walk_done) state_d = StRelease;
+      StWalk:    if (walk_done) state_d = (rel_valid_o && rel_ready_i) ? StIdle : StRelease;
       StRelease: if (rel_ready_i) state_d = failed_q ? StFail : StIdle;
       StFail:    if (retire_cmd_ready_i) state_d = StIdle;
       default:   state_d = StIdle;
@@ -323,7 +332,8 @@ module sq_engine (
   assign acq_valid_o  = state_q == StIdle && run_valid_i && room_i;
   assign acq_index_o  = run_qp_i;
   assign run_ready_o  = acq_valid_o && acq_ready_i;
-  assign done_valid_o = state_d == StIdle && (state_q == StRelease || state_q == StFail);
+  assign done_valid_o = state_d == StIdle && (state_q == StWalk || state_q == StRelease ||
+                                              state_q == StFail);
   assign done_qp_o    = qp_q;
   assign done_again_o = sent_q && ctx_q.buf_count != '0;
 
@@ -344,6 +354,7 @@ module sq_engine (
       event_o[rnic_pkg::CounterWindowStalls]    = window_stall;
       event_o[rnic_pkg::CounterFenceStalls]     = fence_stall;
       event_o[rnic_pkg::CounterReadLimitStalls] = read_stall;
+      event_o[rnic_pkg::CounterCreditStalls]    = credit_stall;
     end
   end
 

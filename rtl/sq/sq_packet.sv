@@ -146,6 +146,7 @@ module sq_packet (
     ctx_o.msg_active = !last;
     ctx_o.msg_off    = last ? '0 : ctx_i.msg_off + 32'(mtu);
     if (last) begin
+      ctx_o.ssn       = ctx_i.ssn + 1'b1;
       ctx_o.exec_idx  = ctx_i.exec_idx + 1'b1;
       ctx_o.buf_idx   = ctx_i.buf_idx + 1'b1;
       ctx_o.buf_count = ctx_i.buf_count - 1'b1;

@@ -507,10 +507,10 @@ struct AdminAccess {
   bool operator==(const AdminAccess&) const = default;
 };
 
-/// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 596 bits.
+/// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 645 bits.
 struct SendCtx {
-  static constexpr std::size_t kBits = 596;
-  static constexpr std::size_t kBytes = 75;
+  static constexpr std::size_t kBits = 645;
+  static constexpr std::size_t kBytes = 81;
   std::uint8_t state{};  ///< QpState
   std::uint8_t in_use{};  ///< Created
   std::uint8_t qp_type{};  ///< QpType
@@ -560,6 +560,9 @@ struct SendCtx {
   std::uint8_t recovering{};  ///< Went back to rec_psn for a NAK or a gap, and nothing has been acknowledged since
   std::uint32_t rec_psn{};
   std::uint8_t sqd_notify{};  ///< SQD: event SqDrained when the queue is drained
+  std::uint32_t ssn{};  ///< SSN of the newest request that was wholly sent; the first request of a connection has 1
+  std::uint8_t credits{};  ///< RC: the peer counts its receive WQEs: lsn holds
+  std::uint32_t lsn{};  ///< Limit sequence number: SSN of the last request that may take a receive WQE
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 3>(to, state);
@@ -611,6 +614,9 @@ struct SendCtx {
     bits::put_little<570, 1>(to, recovering);
     bits::put_little<571, 24>(to, rec_psn);
     bits::put_little<595, 1>(to, sqd_notify);
+    bits::put_little<596, 24>(to, ssn);
+    bits::put_little<620, 1>(to, credits);
+    bits::put_little<621, 24>(to, lsn);
   }
   static constexpr SendCtx decode(std::span<const std::uint8_t, kBytes> from) {
     SendCtx v;
@@ -663,6 +669,9 @@ struct SendCtx {
     bits::get_little<570, 1>(from, v.recovering);
     bits::get_little<571, 24>(from, v.rec_psn);
     bits::get_little<595, 1>(from, v.sqd_notify);
+    bits::get_little<596, 24>(from, v.ssn);
+    bits::get_little<620, 1>(from, v.credits);
+    bits::get_little<621, 24>(from, v.lsn);
     return v;
   }
   bool operator==(const SendCtx&) const = default;
@@ -1576,9 +1585,9 @@ struct RxPlan {
   std::uint16_t wqe_idx{};  ///< ReceiveDone, Response: index of the WQE; of an SRQ: the index to find in the WQE that is taken
   std::uint32_t byte_count{};  ///< ReceiveDone: message bytes. ReadRequest: bytes asked for
   std::uint8_t write_imm{};  ///< ReceiveDone: of a WRITE with immediate data
-  std::uint8_t with_imm{};  ///< ReceiveDone
+  std::uint8_t with_imm{};  ///< ReceiveDone. Ack, ReadDone: credits came
   std::uint8_t with_invalidate{};  ///< ReceiveDone
-  std::uint32_t immediate{};  ///< ReceiveDone: immediate data, or the key to invalidate
+  std::uint32_t immediate{};  ///< ReceiveDone: immediate data, or the key to invalidate. Ack, ReadDone: 23:0 the LSN, 24 whether it is one or the peer does not count
   std::uint8_t atomic{};  ///< ReadRequest: an atomic. ReadDone: of an atomic; its 8 bytes came most significant first
   std::uint8_t fetch_add{};  ///< Atomic: fetch and add; otherwise compare and swap
   std::uint64_t swap_add{};  ///< Atomic
@@ -1924,16 +1933,19 @@ struct AtomicOp {
   bool operator==(const AtomicOp&) const = default;
 };
 
-/// Work for the retire block. 67 bits.
+/// Work for the retire block. 93 bits.
 struct RetireCmd {
-  static constexpr std::size_t kBits = 67;
-  static constexpr std::size_t kBytes = 9;
+  static constexpr std::size_t kBits = 93;
+  static constexpr std::size_t kBytes = 12;
   std::uint8_t qp{};
   std::uint8_t command{};  ///< RetireCommand
   std::uint32_t psn{};
   std::uint16_t wqe_idx{};
   std::uint8_t status{};  ///< CqeStatus
   std::uint8_t syndrome{};
+  std::uint8_t with_credits{};  ///< Ack, ReadDone: the packet had credits
+  std::uint8_t limited{};  ///< They are a limit, lsn; or the peer does not count
+  std::uint32_t lsn{};  ///< MSN + credits of the packet
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, qp);
@@ -1942,6 +1954,9 @@ struct RetireCmd {
     bits::put_little<35, 16>(to, wqe_idx);
     bits::put_little<51, 8>(to, status);
     bits::put_little<59, 8>(to, syndrome);
+    bits::put_little<67, 1>(to, with_credits);
+    bits::put_little<68, 1>(to, limited);
+    bits::put_little<69, 24>(to, lsn);
   }
   static constexpr RetireCmd decode(std::span<const std::uint8_t, kBytes> from) {
     RetireCmd v;
@@ -1951,6 +1966,9 @@ struct RetireCmd {
     bits::get_little<35, 16>(from, v.wqe_idx);
     bits::get_little<51, 8>(from, v.status);
     bits::get_little<59, 8>(from, v.syndrome);
+    bits::get_little<67, 1>(from, v.with_credits);
+    bits::get_little<68, 1>(from, v.limited);
+    bits::get_little<69, 24>(from, v.lsn);
     return v;
   }
   bool operator==(const RetireCmd&) const = default;

@@ -244,7 +244,7 @@ void read_frame(Reader& from, VectorStep& to) {
   frame.swap_add = from.number<std::uint64_t>("swap_add", 0);
   frame.compare = from.number<std::uint64_t>("compare", 0);
   frame.immediate = from.number<std::uint32_t>("immediate", 0);
-  frame.syndrome = from.number<std::uint8_t>("syndrome", 0);
+  frame.syndrome = from.number<std::uint8_t>("syndrome", 0x1f);
   frame.msn = from.number<std::uint32_t>("msn", 0);
   frame.pkey = from.number<std::uint16_t>("pkey", 0xffff);
   frame.qpn_xor = from.number<std::uint32_t>("qpn_xor", 0);

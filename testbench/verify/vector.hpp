@@ -89,7 +89,7 @@ struct VectorFrame {
   std::optional<std::uint32_t> length;  ///< Of the RETH; otherwise that of the payload
   std::uint64_t swap_add = 0, compare = 0;
   std::uint32_t immediate = 0, msn = 0;
-  std::uint8_t syndrome = 0;
+  std::uint8_t syndrome = 0x1f;  ///< Of the AETH; an ACK whose sender does not count its receive WQEs
   std::uint16_t pkey = 0xffff;
   std::uint32_t qpn_xor = 0;
   bool ack_req = true, solicited = false, stranger = false;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "tests/rtl/rx_models.hpp"
+#include "tests/support/credits.hpp"
 
 /// What a queue pair must make of the packets it receives, written from InfiniBand specification 9.7 (responder 9.7.4 and
 /// 9.7.5, requester 9.7.6), 9.8.2.2 (UC), 9.8.3.2 (UD) and rtl/streams.toml. One packet at a time, memory left to PlaceModel.
@@ -358,6 +359,9 @@ class ProtocolModel {
     // Where the PSN stands: from the oldest unacknowledged to the newest ever sent, and beyond the awaited response or not.
     const std::uint32_t distance = psn24(d.psn - c.una_psn), sent = psn24(c.next_psn - c.una_psn), window = psn24(c.max_psn - c.una_psn);
     const int kind = d.opcode == 0x11 ? d.syndrome >> 5 : 0;
+    // 9.7.7.2: every AETH with an ACK has credits, those in the middle of a Read's responses have no AETH.
+    plan.with_imm = d.opcode != 0x0e && d.syndrome >> 5 == 0;
+    if (plan.with_imm && d.syndrome != kNoCredits) plan.immediate = 1u << 24 | psn24(d.msn + kCredits[d.syndrome]);
     const bool is_fatal = kind == 3 && d.syndrome != 0x60;
     if (!qp.awaited.empty() && distance < window && !is_fatal) {
       const std::uint32_t expected = qp.awaited.front().expected(qp.mtu()), beyond = psn24(d.psn - expected);
@@ -429,7 +433,12 @@ inline rtl::RxDone meaningful(rtl::RxDone d) {
   if (!executed) d.ack_req = d.msg_last = 0;
   if (action != rtl::RxAction::kReceiveDone) d.grh = 0, d.source_qpn = 0;
   if (action == rtl::RxAction::kGiveBack) d.psn = 0, d.wqe_idx = 0;
-  if (action != rtl::RxAction::kReceiveDone) d.write_imm = d.with_imm = d.with_invalidate = 0, d.immediate = 0;
+  if (action != rtl::RxAction::kReceiveDone) d.write_imm = d.with_invalidate = 0;
+  if (action == rtl::RxAction::kAck || action == rtl::RxAction::kReadDone) {
+    if (!d.with_imm || d.immediate >> 24 == 0) d.immediate = 0;
+  } else if (action != rtl::RxAction::kReceiveDone) {
+    d.with_imm = 0, d.immediate = 0;
+  }
   if (action != rtl::RxAction::kReadRequest) d.atomic = 0;
   if (!d.atomic) d.fetch_add = 0, d.swap_add = d.compare = 0;
   if (d.atomic) d.byte_count = 0;

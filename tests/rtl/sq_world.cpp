@@ -64,7 +64,11 @@ void World::set_up(int qp, const std::function<void(rtl::SendCtx&)>& adjust) {
   ctx.max_rd = static_cast<std::uint8_t>(bench.uniform(1, 16));
   ctx.next_psn = ctx.una_psn = ctx.max_psn = static_cast<std::uint32_t>(bench.uniform(0xfffff0, 0xffffff));
   ctx.pi = ctx.exec_idx = ctx.retire_idx = static_cast<std::uint16_t>(bench.uniform(0xffe0, 0xffff));
+  ctx.ssn = static_cast<std::uint32_t>(bench.uniform(0xfffff0, 0xffffff));
   if (adjust) adjust(ctx);
+  queue.ssn = ctx.ssn;
+  queue.lsn = ctx.lsn;
+  queue.una_psn = ctx.una_psn;
   queue.pi = queue.retired = queue.started = ctx.pi;
   queue.next_psn = ctx.next_psn;
   change(qp, [ctx](rtl::SendCtx& held) { held = ctx; });
@@ -229,6 +233,7 @@ void World::expect(Queue& queue, int qp, std::uint16_t index, const Work& work) 
   inflight.length = length;
   queue.last_psns[index] = inflight.last_psn;
   queue.next_psn = (first_psn + packets) & 0xffffff;
+  queue.ssn = (queue.ssn + 1) & 0xffffff;
   std::size_t sge = 0;
   std::uint32_t used = 0;
   for (std::uint32_t i = 0; i < (read ? 1 : packets); ++i) {
@@ -236,6 +241,9 @@ void World::expect(Queue& queue, int qp, std::uint16_t index, const Work& work) 
     packet.first = i == 0;
     packet.last = read || i == packets - 1;
     packet.fence = work.fence;
+    packet.send = work.send();
+    packet.takes_receive = work.send() || work.opcode == WqeOpcode::kWriteImmediate;
+    packet.ssn = queue.ssn;
     auto& desc = packet.desc;
     desc.qp = static_cast<std::uint8_t>(qp);
     desc.psn = (first_psn + i) & 0xffffff;
@@ -314,7 +322,19 @@ void World::take_desc(const rtl::TxDesc& desc) {
   REQUIRE_FALSE(queue.expected.empty());
   Packet packet = std::move(queue.expected.front());
   queue.expected.pop_front();
+  if (queue.setup.credits && queue.setup.qp_type == 0 && packet.takes_receive) {
+    // 9.7.7.2.5. The limit may have moved since the packet was made; it only grows.
+    const auto over = static_cast<std::int32_t>((packet.ssn - queue.lsn) << 8) >> 8;
+    const bool alone = desc.psn == queue.una_psn;
+    REQUIRE((over <= 0 || alone || (over == 1 && packet.first) || (!packet.send && !packet.first)));
+    if (packet.send) {
+      if (over > 0) REQUIRE(desc.ack_req);
+      packet.desc.ack_req |= desc.ack_req;
+    }
+    queue.beyond_limit += over > 0;
+  }
   REQUIRE(desc == packet.desc);
+  queue.partly = packet.last ? std::nullopt : std::optional(desc.psn);
   ++queue.packets;
   if (packet.first) {
     REQUIRE(static_cast<std::uint16_t>(desc.wqe_idx - queue.retired) < kSqWindow);
@@ -468,6 +488,15 @@ void World::peer() {
   for (std::size_t tries = 0; tries < queues.size(); ++tries, ++at) {
     if (at == queues.end()) at = queues.begin();
     auto& [qp, queue] = *at;
+    if (queue.setup.credits && bench.chance(0.3)) {
+      // Receives are posted; or the peer takes the first packets of a message, whose last one has not left.
+      const bool taken = queue.partly && queue.sent.empty() && bench.chance(0.5);
+      change(qp, [&queue, taken, partly = queue.partly.value_or(0), more = static_cast<std::uint32_t>(bench.uniform(0, 3))](rtl::SendCtx& ctx) {
+        if (taken) ctx.una_psn = queue.una_psn = (partly + 1) & 0xffffff;
+        else ctx.lsn = queue.lsn = (queue.lsn + more) & 0xffffff;
+      }, true);
+      return;
+    }
     if (!queue.unanswered.empty() && bench.chance(0.6)) {
       const auto index = queue.unanswered.front();
       queue.unanswered.pop_front();
@@ -481,7 +510,7 @@ void World::peer() {
     const auto retired = queue.last_psns.extract(queue.sent.front());
     queue.sent.pop_front();
     change(qp, [&queue, psn = retired.mapped()](rtl::SendCtx& ctx) {
-      ctx.una_psn = (psn + 1) & 0xffffff;
+      ctx.una_psn = queue.una_psn = (psn + 1) & 0xffffff;
       ++ctx.retire_idx;
       ++queue.retired;
     }, true);

@@ -46,6 +46,8 @@ struct Packet {
   std::vector<rtl::SgPiece> pieces;  // inline: one without data, the bytes are in inline_bytes
   Bytes inline_bytes;
   bool first = false, last = false, fence = false;
+  bool send = false, takes_receive = false;  // of the peer; a SEND, or a WRITE with immediate data
+  std::uint32_t ssn = 0;
   std::optional<rtl::Inflight> inflight;
   std::optional<rtl::ReadSlot> read;
 };
@@ -62,7 +64,10 @@ struct Queue {
   std::set<std::uint16_t> reads;         // Reads not finished
   std::deque<std::uint16_t> unanswered;  // those of them that the peer has not begun to answer
   std::uint16_t started = 0;       // next WQE to start
-  std::uint64_t packets = 0;
+  std::uint64_t packets = 0, beyond_limit = 0;
+  std::uint32_t ssn = 0;           // of the newest request written
+  std::uint32_t lsn = 0, una_psn = 0;  // as the peer has made them last
+  std::optional<std::uint32_t> partly;  // PSN of the newest packet, if it does not end its message
   std::uint16_t depth() const { return static_cast<std::uint16_t>(1u << setup.log_depth); }
   std::uint32_t stride() const { return 1u << setup.log_stride; }
   std::uint16_t free_slots() const { return static_cast<std::uint16_t>(depth() - static_cast<std::uint16_t>(pi - retired)); }

@@ -110,6 +110,7 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
     c.rnr_retry = static_cast<std::uint8_t>(bench.chance(0.3) ? 7 : 5);
     c.rnr_left = static_cast<std::uint8_t>(c.rnr_retry == 7 ? 7 : bench.uniform(0, 5));
     c.rnr_wait = bench.chance(0.1);
+    c.ssn = static_cast<std::uint32_t>(bench.chance(0.5) ? bench.uniform(0, 12) : bench.uniform(0, 0xffffff));
     c.fault = bench.chance(0.1);
     c.fault_idx = static_cast<std::uint16_t>(c.retire_idx + bench.uniform(0, w.wqes.size()));
     rtl::RecoverCmd cmd;
@@ -149,6 +150,7 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
         const std::uint32_t packets = (target - wqe.first) & 0xffffff;
         want.exec_idx = index;
         want.next_psn = target;
+        want.ssn = (c.ssn - static_cast<std::uint16_t>(c.exec_idx - index)) & 0xffffff;
         want.msg_off = packets << (7 + c.mtu);
         want.msg_active = packets != 0 && !wqe.read;
         want.resume = packets != 0;

@@ -1,10 +1,12 @@
 #include <Vresponder_output_harness.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 
 #include "driver/generated/host_interface.hpp"
 #include "testbench/generated/rtl_streams.hpp"
+#include "tests/support/credits.hpp"
 #include "tests/support/rtl_bench.hpp"
 
 // rtl/rsp/responder_output.sv with its contexts: Read responses, ACKs and NAKs of each QP in order, MSNs, faults, reset.
@@ -58,6 +60,10 @@ struct Monitor {
     REQUIRE(desc == expected);
   }
 
+  /// ACK with the credits of a queue pair that has receive WQEs of its own; with an SRQ it must not count (9.7.7.2).
+  std::uint8_t ack_syndrome() const {
+    return setup.srq ? kNoCredits : credit_code(static_cast<std::uint16_t>(setup.rq_pi - setup.rq_done));
+  }
   static bool in_ring(const Given& g) { return is(g, rtl::RspCommand::kRead) || is(g, rtl::RspCommand::kAtomic); }
 
   /// Read response (InfiniBand specification 9.7.5.1): the oldest Read not answered; whatever precedes it is thereby acknowledged.
@@ -86,7 +92,7 @@ struct Monitor {
     expected.psn = (read.psn + sent / mtu) & kPsnMask;
     expected.payload_length = static_cast<std::uint16_t>(std::min(left, mtu));
     if (first || last) {
-      expected.syndrome = static_cast<std::uint8_t>(AethSyndrome::kAckNoCredit);
+      expected.syndrome = ack_syndrome();
       expected.msn = read_msn;
     }
     if (expected.payload_length > 0) {
@@ -122,7 +128,7 @@ struct Monitor {
     expected.opcode = static_cast<std::uint8_t>(RcOpcode::kAtomicAcknowledge);
     expected.psn = op.psn;
     expected.payload_length = 8;
-    expected.syndrome = static_cast<std::uint8_t>(AethSyndrome::kAckNoCredit);
+    expected.syndrome = ack_syndrome();
     expected.msn = msn_then;
     rtl::SgPiece piece;
     piece.inline_data = piece.last = 1;
@@ -141,9 +147,9 @@ struct Monitor {
       REQUIRE_FALSE(in_ring(g));
       given.pop_front();
       asked |= g.command.ack_req || is(g, rtl::RspCommand::kNak);
-      const bool nak = desc.syndrome != static_cast<std::uint8_t>(AethSyndrome::kAckNoCredit);
+      const bool nak = desc.syndrome != ack_syndrome();
       if (g.command.psn != desc.psn || is(g, rtl::RspCommand::kNak) != nak) continue;
-      expected.syndrome = nak ? g.command.syndrome : static_cast<std::uint8_t>(AethSyndrome::kAckNoCredit);
+      expected.syndrome = nak ? g.command.syndrome : ack_syndrome();
       expected.msn = g.msn;
       closed = nak && g.command.syndrome >= 0x61;
       ++(nak ? naks : acks);
@@ -220,6 +226,12 @@ class Rig {
     ctx.pd = static_cast<std::uint32_t>(bench.uniform(0, kPsnMask));
     ctx.mtu = static_cast<std::uint8_t>(bench.uniform(1, 5));
     ctx.epsn = 0x123456;
+    // Some receive WQEs, around a number that has a code of its own; those that messages under way have taken count.
+    const std::uint32_t around = kCredits[bench.uniform(0, kCredits.size() - 1)] + static_cast<std::uint32_t>(bench.uniform(0, 2));
+    ctx.rq_done = static_cast<std::uint16_t>(bench.rng());
+    ctx.rq_pi = static_cast<std::uint16_t>(ctx.rq_done + std::clamp(around, 1u, 32769u) - 1);
+    ctx.rq_head = static_cast<std::uint16_t>(ctx.rq_done + bench.uniform(0, 1));
+    ctx.srq = bench.chance(0.1);
     if (adjust) adjust(ctx);
     monitor.psn = static_cast<std::uint32_t>(bench.uniform(0xfffff0, kPsnMask));
     change(qp, [&](rtl::RecvCtx& held) { held = ctx; });

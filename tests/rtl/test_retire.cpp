@@ -30,10 +30,18 @@ struct Qp {
   bool partial = false;                      // the WQE after `sent` is partly sent
   unsigned silent_run = 0, reads = 0;
   bool dead = false, fault = false, progress = false;
+  bool credits = false;                      // the peer counts, up to `lsn`
+  std::uint32_t lsn = 0;
   std::uint64_t fault_idx = 0;
   unsigned fault_status = 0, fault_syndrome = 0;
   int pending = 0;                           // commands given and not finished
   std::uint64_t executed() const { return retired + sent.size(); }
+};
+
+/// Credits that come with a command.
+struct Credits {
+  bool come = false, limited = false;
+  std::uint32_t lsn = 0;
 };
 
 struct Expect {
@@ -60,7 +68,8 @@ void report(Qp& q, const Wqe* wqe, unsigned status, unsigned syndrome, Expect& e
 }
 
 /// Carries out a command. `psn` and `idx` are unwrapped.
-void carry_out(Qp& q, Cmd command, std::uint64_t psn, std::uint64_t idx, unsigned status, unsigned syndrome, Expect& e) {
+void carry_out(Qp& q, Cmd command, std::uint64_t psn, std::uint64_t idx, unsigned status, unsigned syndrome,
+               const Credits& credits, Expect& e) {
   if (q.dead) return;
   const std::uint64_t una_before = q.una;
   bool moved = false;
@@ -70,6 +79,15 @@ void carry_out(Qp& q, Cmd command, std::uint64_t psn, std::uint64_t idx, unsigne
   if (q.una != una_before) {
     e.timers.push_back(q.index);
     q.progress = true;
+    moved = q.credits && q.partial;  // of a SEND beyond the limit one packet has gone, and has its answer
+  }
+  // 9.7.7.2: MSN + credits; the limit of an ACK that is older than the newest one says nothing.
+  if (credits.come && std::min(psn + 1, q.next_psn) >= una_before) {
+    const bool counted = q.credits;
+    const std::uint32_t lsn = q.lsn;
+    q.credits = credits.limited;
+    if (!counted || ((credits.lsn - q.lsn) & 0x800000) == 0) q.lsn = credits.lsn;
+    moved |= counted && (!q.credits || q.lsn != lsn);
   }
   // 9.7.6: sent again, once what is acknowledged has retired; so is what a stale fault has kept from being sent.
   const bool stale = command == Cmd::kFailWqe && idx < q.retired;
@@ -210,10 +228,19 @@ struct World {
     c.wqe_idx = static_cast<std::uint16_t>(idx);
     c.status = static_cast<std::uint8_t>(status);
     c.syndrome = static_cast<std::uint8_t>(syndrome);
+    Credits credits;
+    if (command == Cmd::kAck || command == Cmd::kReadDone) {
+      credits.come = bench.chance(0.7);
+      credits.limited = bench.chance(0.9);
+      credits.lsn = (q.lsn + 0xfffffc + bench.uniform(0, 12)) & 0xffffff;
+    }
+    c.with_credits = credits.come;
+    c.limited = credits.limited;
+    c.lsn = credits.lsn;
     cmds.push(c);
     order.push_back(&q);
     ++q.pending;
-    carry_out(q, command, psn, idx, status, syndrome, expect);
+    carry_out(q, command, psn, idx, status, syndrome, credits, expect);
   }
   void tick() {
     const auto before = cmds.accepted;
@@ -239,6 +266,8 @@ struct World {
     REQUIRE(c.rd_outstanding == q.reads);
     REQUIRE(c.silent_run == q.silent_run);
     REQUIRE(c.fault == q.fault);
+    REQUIRE(c.credits == q.credits);
+    REQUIRE((c.lsn == q.lsn || !q.credits));
     // The retries count what comes without progress.
     REQUIRE(c.recovering == !q.progress);
     REQUIRE(c.retry_left == (q.progress ? 5 : 1));

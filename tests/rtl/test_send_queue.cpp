@@ -77,7 +77,13 @@ TEST_CASE("send_queue: random requests on many QPs become exactly their packets"
     qps.push_back(i * 21);
     // Some of UC, some of UD.
     const auto type = static_cast<std::uint8_t>(i % 6 == 4 ? QpType::kUc : i % 6 == 5 ? QpType::kUd : QpType::kRc);
-    world.set_up(qps.back(), [type](rtl::SendCtx& ctx) { ctx.qp_type = type; });
+    // Of some reliable ones the peer counts its Receives.
+    const bool credits = i % 6 < 2;
+    world.set_up(qps.back(), [type, credits](rtl::SendCtx& ctx) {
+      ctx.qp_type = type;
+      ctx.credits = credits;
+      ctx.lsn = ctx.ssn;
+    });
   }
   traffic(world, qps, 400);
   CHECK(world.failures.empty());
@@ -97,6 +103,94 @@ TEST_CASE("send_queue: random requests on many QPs become exactly their packets"
     CHECK(ctx.buf_count == 0);
     CHECK(ctx.rd_tail == (queue.read_slot & 31));
     CHECK(ctx.pd == queue.setup.pd);
+    CHECK(ctx.ssn == queue.ssn);
+    if (queue.setup.credits) CHECK(queue.beyond_limit > 5);
+  }
+  CHECK(world.count(Counter::kCreditStalls) > 20);
+}
+
+TEST_CASE("send_queue: credits hold back what takes a receive WQE, but for one request beyond the limit (9.7.7.2.5)", "[rtl]") {
+  World world(seed(12));
+  world.answer = false;
+  const auto set_up = [&](std::uint32_t credits, bool unacknowledged) {
+    world.set_up(5, [&](rtl::SendCtx& ctx) {
+      ctx.mtu = 1;
+      ctx.log_depth = 5;
+      ctx.log_stride = 8;
+      ctx.max_rd = 4;
+      ctx.credits = 1;
+      ctx.ssn = 0xffffff;
+      ctx.lsn = (ctx.ssn + credits) & 0xffffff;
+      if (unacknowledged) ctx.una_psn = (ctx.next_psn - 1) & 0xffffff;
+    });
+  };
+  const auto post = [&](WqeOpcode opcode, std::uint32_t length) {
+    world.write_wqe(5, plain(opcode, {length}));
+    world.ring(5);
+  };
+  const auto packets = [&] {
+    world.bench.run(400);
+    return world.queues.at(5).packets;
+  };
+  const auto credit = [&](std::uint32_t more) {
+    auto& queue = world.queues.at(5);
+    world.change(5, [&queue, more](rtl::SendCtx& ctx) { ctx.lsn = queue.lsn = (queue.lsn + more) & 0xffffff; }, true);
+  };
+  SECTION("two credits let three SENDs go; every further one lets one go") {
+    set_up(2, true);
+    for (int i = 0; i < 6; ++i) post(i % 2 ? WqeOpcode::kSend : WqeOpcode::kSendImmediate, 8);
+    CHECK(packets() == 3);
+    credit(1);
+    CHECK(packets() == 4);
+    credit(2);
+    CHECK(packets() == 6);
+    CHECK(world.count(Counter::kCreditStalls) >= 2);
+  }
+  SECTION("what takes no receive WQE needs none, and passes nothing") {
+    set_up(0, true);
+    post(WqeOpcode::kWrite, 600);
+    post(WqeOpcode::kRead, 600);
+    post(WqeOpcode::kFetchAdd, 8);
+    CHECK(packets() == 5);
+    post(WqeOpcode::kSend, 8);
+    post(WqeOpcode::kWrite, 8);
+    CHECK(packets() == 5);  // three requests beyond the limit are out already
+    credit(2);
+    CHECK(packets() == 5);
+    credit(1);
+    CHECK(packets() == 7);  // the SEND is one beyond, and the Write is free
+  }
+  SECTION("of a long SEND beyond the limit only the first packet goes, until it has its answer") {
+    set_up(0, true);
+    post(WqeOpcode::kSend, 1000);
+    CHECK(packets() == 1);
+    auto& queue = world.queues.at(5);
+    const auto taken = [&] {
+      world.change(5, [&](rtl::SendCtx& ctx) { ctx.una_psn = queue.una_psn = ctx.next_psn; }, true);
+    };
+    taken();
+    CHECK(packets() == 2);  // a peer that does not count the WQE under way: packet by packet
+    taken();
+    CHECK(packets() == 3);
+    credit(1);
+    CHECK(packets() == 4);
+  }
+  SECTION("a WRITE with immediate data takes its receive WQE with the last packet: one beyond the limit goes whole") {
+    set_up(0, true);
+    post(WqeOpcode::kWriteImmediate, 1000);
+    CHECK(packets() == 4);
+    post(WqeOpcode::kWriteImmediate, 1000);
+    CHECK(packets() == 4);
+    credit(1);
+    CHECK(packets() == 8);
+  }
+  SECTION("whatever the peer says, a packet goes when nothing is unacknowledged") {
+    set_up(0x800000 - 1000, false);  // a limit far behind
+    post(WqeOpcode::kSend, 1000);
+    CHECK(packets() == 4);  // no limit: it is as far ahead as the numbers go
+    set_up(0xfff000, false);
+    post(WqeOpcode::kSend, 1000);
+    CHECK(packets() == 1);
   }
 }
 
