@@ -1,12 +1,17 @@
 #include "testbench/tool/bench.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 
 #include "testbench/endpoint.hpp"
+#include "testbench/tool/report.hpp"
 #include "testbench/tool/statistics.hpp"
 #include "testbench/tool/transfer.hpp"
 
@@ -192,25 +197,49 @@ double write_time(World& world, const WorldOptions& options, const std::vector<m
 
 }  // namespace
 
-std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options) {
+std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options, const std::vector<std::string>& only) {
   WorldOptions no_delay = options;
   no_delay.wire.delay_ns = 0;
-  double speed = 0;
-  std::vector<BenchFigure> figures;
-  figures.push_back({"write_goodput_fraction", "RDMA Write, 64 KiB messages, MTU 4096, one QP: share of what the wire allows", "", goodput_fraction(world, options, Transfer::Direction::kWrite, &speed)});
-  figures.push_back({"read_goodput_fraction", "RDMA Read, the same", "", goodput_fraction(world, options, Transfer::Direction::kRead, nullptr)});
-  figures.push_back({"small_write_mmps", "8-byte inline Writes, 16 QPs", "M/s", small_write_rate(world, options)});
-  figures.push_back({"doorbell_to_wire_cycles", "doorbell TLP to first byte on the wire, 8-byte inline Write", "cycles", doorbell_to_wire(world, options)});
-  figures.push_back({"write_half_rtt_ns", "8-byte Write ping-pong, half round trip, no wire delay", "ns", half_round_trip(world, no_delay)});
   // One frame in a thousand: the 500th, and each thousandth after it.
   const WorldOptions lossy = with_loss(options, {drop({}, 500), drop({}, 1500)});
-  figures.push_back({"write_goodput_fraction_loss_1e3", "RDMA Write as above, 10 us round trip, one frame in a thousand lost: share", "", goodput_fraction(world, lossy, Transfer::Direction::kWrite, nullptr)});
   constexpr std::uint8_t kWriteMiddle = 7, kWriteLast = 8;
-  const double whole = write_time(world, options, {});
-  const auto round_trips = [&](const model::WireRule& rule) { return (write_time(world, options, {rule}) - whole) / (2 * kLossDelayNs); };
-  figures.push_back({"recovery_round_trips_middle", "one packet of a 64 KiB Write lost, in the middle: time lost", "round trips", round_trips(drop(kWriteMiddle, 8))});
-  figures.push_back({"recovery_round_trips_last", "the same, the last one; ACK time-out 16 us", "round trips", round_trips(drop(kWriteLast, 1))});
-  figures.push_back({"simulated_cycles_per_second", "simulator, two NICs busy, one core", "cycles/s", speed, true});
+  const auto round_trips = [&](const model::WireRule& rule) {
+    return (write_time(world, options, {rule}) - write_time(world, options, {})) / (2 * kLossDelayNs);
+  };
+  double speed = 0;
+  const auto write_goodput = [&] { return goodput_fraction(world, options, Transfer::Direction::kWrite, &speed); };
+  struct Measurement {
+    BenchFigure figure;
+    std::function<double()> run;
+  };
+  std::vector<Measurement> all = {
+      {{"write_goodput_fraction", "RDMA Write, 64 KiB messages, MTU 4096, one QP: share of what the wire allows", ""}, write_goodput},
+      {{"read_goodput_fraction", "RDMA Read, the same", ""}, [&] { return goodput_fraction(world, options, Transfer::Direction::kRead, nullptr); }},
+      {{"small_write_mmps", "8-byte inline Writes, 16 QPs", "M/s"}, [&] { return small_write_rate(world, options); }},
+      {{"doorbell_to_wire_cycles", "doorbell TLP to first byte on the wire, 8-byte inline Write", "cycles"}, [&] { return doorbell_to_wire(world, options); }},
+      {{"write_half_rtt_ns", "8-byte Write ping-pong, half round trip, no wire delay", "ns"}, [&] { return half_round_trip(world, no_delay); }},
+      {{"write_goodput_fraction_loss_1e3", "RDMA Write as above, 10 us round trip, one frame in a thousand lost: share", ""},
+       [&] { return goodput_fraction(world, lossy, Transfer::Direction::kWrite, nullptr); }},
+      {{"recovery_round_trips_middle", "one packet of a 64 KiB Write lost, in the middle: time lost", "round trips"}, [&] { return round_trips(drop(kWriteMiddle, 8)); }},
+      {{"recovery_round_trips_last", "the same, the last one; ACK time-out 16 us", "round trips"}, [&] { return round_trips(drop(kWriteLast, 1)); }},
+      {{"simulated_cycles_per_second", "simulator, two NICs busy, one core", "cycles/s", 0, true},
+       [&] {
+         if (speed == 0) write_goodput();
+         return speed;
+       }}};
+  std::string names;
+  for (const auto& measurement : all) names.append(names.empty() ? "" : ", ").append(measurement.figure.key);
+  for (const auto& key : only) {
+    if (std::none_of(all.begin(), all.end(), [&](const Measurement& m) { return m.figure.key == key; })) {
+      throw UsageError(fmt::format("no figure \"{}\"; there are {}", key, names));
+    }
+  }
+  std::vector<BenchFigure> figures;
+  for (auto& [figure, run] : all) {
+    if (!only.empty() && std::find(only.begin(), only.end(), figure.key) == only.end()) continue;
+    figure.value = run();
+    figures.push_back(figure);
+  }
   return figures;
 }
 

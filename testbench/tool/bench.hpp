@@ -16,8 +16,8 @@ struct BenchFigure {
   bool wall_clock = false;  ///< Depends on the machine; all others are exact for a seed
 };
 
-/// Measures everything, each on hosts as new. Simulated time only, but for simulated_cycles_per_second.
-/// Throws what World::run throws, and EndpointError.
-std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options);
+/// Measures everything, or the figures with the keys of `only`, each on hosts as new. Simulated time only, but for
+/// simulated_cycles_per_second. Throws what World::run throws, EndpointError, and UsageError for a key that is none.
+std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options, const std::vector<std::string>& only);
 
 }  // namespace rnic::testbench

@@ -13,14 +13,19 @@ namespace {
 struct Options {
   WorldOptions world;
   std::string json;
+  std::vector<std::string> figures;
 };
 
 int run(const Options& options) {
   check_writable(options.json, "--json");
+  check_writable(options.world.trace_path, "--trace");
+  if (!options.world.trace_path.empty() && options.figures.size() != 1) {
+    throw UsageError("--trace records one measurement: name it with --figure");
+  }
   World world(options.world);
   nlohmann::ordered_json json;
   fmt::print("{:<84}{:>14}\n", "figure", "value");
-  for (const auto& figure : run_bench(world, options.world)) {
+  for (const auto& figure : run_bench(world, options.world, options.figures)) {
     fmt::print("{:<84}{:>14.3f} {}\n", figure.text, figure.value, figure.unit);
     json[figure.key] = figure.value;
   }
@@ -34,6 +39,8 @@ void add_bench_command(CLI::App& tool, std::function<int()>& action) {
   auto options = std::make_shared<Options>();
   auto* command = tool.add_subcommand("bench", "Measures goodput, message rate and latency in simulated cycles");
   command->add_option("--json", options->json, "Write the figures to this file");
+  command->add_option("--figure", options->figures, "Measure this figure alone, by its name in the JSON file; may be repeated");
+  command->add_option("--trace", options->world.trace_path, "Write the waves of both NICs to this FST file; with one --figure (scripts/trace_usage.py says who waits for whom)");
   add_world_options(*command, options->world);
   command->callback([options, &action] { action = [options] { return run(*options); }; });
 }
