@@ -93,12 +93,13 @@ inline Bytes atomic_eth(std::uint64_t va, std::uint32_t rkey, std::uint64_t swap
   return b;
 }
 
-/// Extended header bytes of an opcode, or -1 for one that is not of RC, UC or UD (9.2.1, table 38). An AtomicAckETH (0x12) counts as payload.
+/// Extended header bytes of an opcode, none for a reserved one of RC, or -1 for one that is not of RC, UC or UD (9.2.1, table 38). An AtomicAckETH (0x12) counts as payload.
 inline int extended_bytes(std::uint8_t opcode) {
   constexpr int kReth = 16, kAeth = 4, kAtomic = 28, kImm = 4, kInvalidate = 4, kDeth = 8;
   static const std::array<int, 24> rc = {0, 0, 0, kImm, 0, kImm, kReth, 0, 0, kImm, kReth, kReth + kImm, kReth, kAeth, 0, kAeth, kAeth, kAeth,
-                                         kAeth, kAtomic, kAtomic, -1, kInvalidate, kInvalidate};
+                                         kAeth, kAtomic, kAtomic, 0, kInvalidate, kInvalidate};
   if (opcode < rc.size()) return rc[opcode];
+  if (opcode < 0x20) return 0;
   if (opcode >= 0x20 && opcode <= 0x2b) return rc[opcode - 0x20u];
   if (opcode == 0x64) return kDeth;
   if (opcode == 0x65) return kDeth + kImm;

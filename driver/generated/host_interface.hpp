@@ -77,6 +77,8 @@ inline constexpr std::uint32_t kUarWqeWindowBytes = 0x100;
 inline constexpr std::uint32_t kKernelUar = 1;
 /// Space for the global route header in front of each datagram in its receive buffer (11.4.1.2).
 inline constexpr std::uint32_t kGrhBytes = 0x28;
+/// Longest message that a responder takes from the wire (9.7.4.1.6).
+inline constexpr std::uint32_t kMaxWireMessageBytes = 0x80000000;
 /// UDP destination port of RoCEv2 (annex A17.3.1.1).
 inline constexpr std::uint32_t kRoceUdpPort = 0x12b7;
 /// EtherType of IPv4.

@@ -69,6 +69,8 @@ package rnic_pkg;
   localparam logic [31:0] KernelUar = 32'd1;
   /// Space for the global route header in front of each datagram in its receive buffer (11.4.1.2).
   localparam logic [31:0] GrhBytes = 32'd40;
+  /// Longest message that a responder takes from the wire (9.7.4.1.6).
+  localparam logic [31:0] MaxWireMessageBytes = 32'd2147483648;
   /// UDP destination port of RoCEv2 (annex A17.3.1.1).
   localparam logic [31:0] RoceUdpPort = 32'd4791;
   /// EtherType of IPv4.

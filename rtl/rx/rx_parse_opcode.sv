@@ -1,7 +1,8 @@
 `default_nettype none
 
 /// Extended headers of a BTH opcode (InfiniBand specification 9.2.1, table 38): known_o for those
-/// of RC, UC and UD. ext_words_o: 32-bit words between BTH and payload. The RETH, AETH or DETH,
+/// of RC, UC and UD. Reserved ones of RC count as known, without headers: the responder has an answer
+/// for them (9.7.4.1.3). ext_words_o: 32-bit words between BTH and payload. The RETH, AETH or DETH,
 /// where there is one, comes first; immediate_o: an ImmDt or IETH comes then. An AtomicAckETH
 /// counts as payload: its 8 bytes go where a Read response's data goes.
 module rx_parse_opcode (
@@ -47,6 +48,7 @@ module rx_parse_opcode (
         reth_o      = 1'b1;
       end
       8'h0e: ext_words_o = 3'd0;
+      8'h15, 8'h18, 8'h19, 8'h1a, 8'h1b, 8'h1c, 8'h1d, 8'h1e, 8'h1f: ext_words_o = 3'd0;
       8'h0d, 8'h0f, 8'h10, 8'h11, 8'h12: begin
         ext_words_o = 3'd1;
         aeth_o      = 1'b1;

@@ -97,6 +97,7 @@ module rx_request (
   assign mtu_shift    = 4'd7 + 4'(ctx_i.mtu);
   assign payload      = 32'(desc_i.payload_length);
   assign sum          = (starts ? 32'd0 : ctx_i.received) + payload;
+  assign too_long     = desc_i.dma_length > rnic_pkg::MaxWireMessageBytes;
   assign total        = starts ? desc_i.dma_length : ctx_i.remain;
   assign remain       = total - payload;
   assign read_packets = (desc_i.dma_length + 32'(mtu) - 32'd1) >> mtu_shift;
@@ -109,7 +110,7 @@ module rx_request (
   logic ahead_q, behind_q, bad_sequence_q, bad_length_q, forbidden_q, no_wqe_q, read_full_q;
   logic bad_srq_q, atomics_due_q, all_old_q, ring_full_q;
   logic [5:0] in_ring;
-  logic bad_payload, bad_total;
+  logic bad_payload, bad_total, too_long;
   logic [31:0] sum_q, remain_q;
   logic [23:0] next_epsn_q;
   logic [63:0] next_va_q, wqe_addr_q;
@@ -121,10 +122,11 @@ module rx_request (
     if (is_read) bad_payload = payload != 32'd0;
     // The packets of a WRITE carry exactly its length; there is more to come unless this one ends
     // it.
-    if (is_send) bad_total = sum[31];
+    // At most 2^31 bytes (9.7.4.1.6, 9.7.4.1.7).
+    if (is_send) bad_total = sum > rnic_pkg::MaxWireMessageBytes;
     else if (is_atomic) bad_total = desc_i.va[2:0] != 3'd0;
-    else if (is_read) bad_total = desc_i.dma_length[31];
-    else bad_total = (starts && desc_i.dma_length[31])
+    else if (is_read) bad_total = too_long;
+    else bad_total = (starts && too_long)
         || (ends ? payload != total : payload >= total);
   end
 
@@ -161,12 +163,7 @@ module rx_request (
     end else if (ahead_q) begin
       psn_error_o = 1'b1;
       nak         = ctx_i.nak_sent ? 8'd0 : rnic_pkg::AethSyndromeNakPsn;
-    end else if (bad_sequence_q || bad_length_q) begin
-      invalid_o = 1'b1;
-    end else if (forbidden_q) begin
-      kill_o = 1'b1;
-      nak    = rnic_pkg::AethSyndromeNakRemoteAccess;
-    end else if (read_full_q) begin
+    end else if (bad_sequence_q || bad_length_q || forbidden_q || read_full_q) begin
       invalid_o = 1'b1;
     end else if (ring_full_q) begin
       // Full of repeated Reads: as if this one had been lost.

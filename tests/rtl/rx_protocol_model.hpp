@@ -126,8 +126,8 @@ class ProtocolModel {
     const std::uint64_t mtu = qp.mtu(), total = starts ? d.dma_length : c.remain;
     bool length_ok = size == mtu;
     if (ends) length_ok = size <= mtu + (ud ? 40 : 0) && (starts || size > 0);
-    if (write) length_ok = length_ok && total < 1ULL << 31 && (ends ? size == total : size < total);
-    else length_ok = length_ok && (starts ? 0 : c.received) + std::uint64_t{size} < 1ULL << 31;
+    if (write) length_ok = length_ok && total <= 1ULL << 31 && (ends ? size == total : size < total);
+    else length_ok = length_ok && (starts ? 0 : c.received) + std::uint64_t{size} <= 1ULL << 31;
     if (!length_ok || (write && !c.remote_write)) return count(hw::Counter::kRxInvalidRequest), false;
     if (((!write && starts) || (write && immediate)) && c.rq_head == c.rq_pi) return count(hw::Counter::kRxRnr), false;
 
@@ -220,7 +220,7 @@ class ProtocolModel {
         // 9.7.5.1.3: answered again, if it is a Read that may have been executed, and there is room.
         const std::uint64_t packets = std::max<std::uint64_t>(1, (std::uint64_t{d.dma_length} + qp.mtu() - 1) / qp.mtu());
         // An atomic is answered from its saved result, without a look at memory (9.7.5.1.2).
-        const bool allowed = atomic ? c.remote_atomic && d.va % 8 == 0 : c.remote_read && d.dma_length < 1u << 31;
+        const bool allowed = atomic ? c.remote_atomic && d.va % 8 == 0 : c.remote_read && d.dma_length <= 1u << 31;
         if (supported && kind == Kind::kRead && size == 0 && allowed && packets <= age && c.rd_inflight + c.rp_inflight < 16) {
           ++c.rp_inflight;
           read_plan(d, plan);
@@ -245,20 +245,20 @@ class ProtocolModel {
     if (atomic) {
       length_ok = size == 0 && d.va % 8 == 0;  // 9.4.5: naturally aligned
     } else if (kind == Kind::kRead) {
-      length_ok = size == 0 && d.dma_length < 1u << 31;
+      length_ok = size == 0 && d.dma_length <= 1u << 31;
     } else {
       if (!ends) length_ok = size == mtu;
       if (position == Position::kLast) length_ok = size >= 1 && size <= mtu;
       if (position == Position::kOnly) length_ok = size <= mtu;
-      if (kind == Kind::kSend) length_ok = length_ok && (starts ? 0 : c.received) + std::uint64_t{size} < 1ULL << 31;
+      if (kind == Kind::kSend) length_ok = length_ok && (starts ? 0 : c.received) + std::uint64_t{size} <= 1ULL << 31;
       if (kind == Kind::kWrite) {
         const std::uint64_t total = starts ? d.dma_length : c.remain;
-        length_ok = length_ok && total < 1ULL << 31 && (ends ? size == total : size < total);
+        length_ok = length_ok && total <= 1ULL << 31 && (ends ? size == total : size < total);
       }
     }
     if (!length_ok) return fatal(0x61);
-    // Rights of the QP
-    if ((kind == Kind::kWrite && !c.remote_write) || (kind == Kind::kRead && !(atomic ? c.remote_atomic : c.remote_read))) return fatal(0x62);
+    // 9.7.4.1.3: what the QP is not set up for is an invalid request.
+    if ((kind == Kind::kWrite && !c.remote_write) || (kind == Kind::kRead && !(atomic ? c.remote_atomic : c.remote_read))) return fatal(0x61);
     // Resources
     if (kind == Kind::kRead && c.rd_inflight >= c.max_dest_rd) return fatal(0x61);
     if (kind == Kind::kRead && c.rd_inflight + c.rp_inflight >= 16) return false;  // no room beside repeated ones: as if lost

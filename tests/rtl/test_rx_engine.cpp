@@ -722,7 +722,7 @@ TEST_CASE("rx_engine: every opcode with lengths at their limits", "[rtl]") {
         request(qp, send, size, 0);
       }
     }
-    for (const std::uint32_t total : {0u, 1u, 255u, 256u, 257u, 512u, 0x7fffffffu, 0x80000000u}) {
+    for (const std::uint32_t total : {0u, 1u, 255u, 256u, 257u, 512u, 0x80000000u, 0x80000001u}) {
       for (const int write : {0x06, 0x07, 0x08, 0x0a, 0x0c}) {
         auto qp = fresh();
         ready();

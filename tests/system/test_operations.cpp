@@ -321,7 +321,7 @@ TEST_CASE("atomics that may not be: alignment, rights, keys, ranges, limits") {
     }
     ConnectParameters no_right;
     no_right.remote_atomic = false;
-    refused("queue pair without the right", CqeStatus::kRemAccessErr, no_right, kAllRights, nothing);
+    refused("queue pair without the right (9.7.4.1.3)", CqeStatus::kRemInvReqErr, no_right, kAllRights, nothing);
     auto no_atomic = kAllRights;
     no_atomic.remote_atomic = false;
     refused("region without the right", CqeStatus::kRemAccessErr, {}, no_atomic, nothing);

@@ -16,6 +16,7 @@ import unittest
 
 RNIC = None
 ICRC_CHECK = pathlib.Path(__file__).resolve().parents[1] / "tools/icrc_check.py"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 CORPUS = pathlib.Path(__file__).resolve().parents[1] / "fuzz_corpus"
 VECTORS = pathlib.Path(__file__).resolve().parents[1] / "vectors"
 
@@ -124,6 +125,9 @@ class ToolTest(unittest.TestCase):
             kind, length, start, end = struct.unpack_from(">BQQQ", data)
             self.assertEqual((kind, length), (0, 329))
             self.assertGreater(end, start)
+        usage = subprocess.run([ROOT / "scripts/trace_usage.py", self.folder / "waves.fst"], capture_output=True, text=True, check=True).stdout
+        self.assertRegex(usage, r"u_send_queue\.u_engine\.state_q +0:[0-9.]+ 1:[0-9.]+")
+        self.assertRegex(usage, r"u_tx_path\.u_frame\.u_frames\.out +[0-9.]+ +[0-9.]+")
 
     def test_soak(self):
         path = self.folder / "soak.json"
@@ -187,6 +191,8 @@ class ToolTest(unittest.TestCase):
         for option in ("--pcap", "--trace", "--json"):
             self.assertIn(option, self.refused("copy", file, option, "/nonexistent/out"))
         self.assertIn("--json", self.refused("bench", "--json", "/nonexistent/out"))
+        self.assertIn("write_half_rtt_ns", self.refused("bench", "--figure", "write_half_rtt"))
+        self.assertIn("--figure", self.refused("bench", "--trace", str(self.folder / "waves.fst")))
         self.assertIn("/nonexistent", self.refused("verify", "/nonexistent"))
         self.assertIn("--json", self.refused("soak", "--json", "/nonexistent/out"))
         self.assertIn("--qps", self.refused("soak", "--qps", 0))
