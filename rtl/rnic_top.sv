@@ -149,6 +149,13 @@ module rnic_top (
   assign contexts_ready = send_ctx_ready && recv_ctx_ready && xlate_ready && completion_ready &&
                           srq_ready;
 
+  // Events that count for one QP.
+  logic [rnic_pkg::QpCounters-1:0] rx_qp_event;
+  logic [7:0] rx_qp_event_qp, place_fault_qp;
+  logic place_fault;
+  logic [5*rnic_pkg::QpCounters-1:0] qp_event;
+  logic [5*8-1:0] qp_event_qp;
+
   host_if u_host_if (
       .clk_i,
       .rst_ni,
@@ -250,7 +257,9 @@ module rnic_top (
       .qp_error_valid_o   (qp_error_valid),
       .qp_error_ready_i   (qp_error_ready),
       .qp_error_data_o    (qp_error_data),
-      .event_o            (ev_host)
+      .event_o            (ev_host),
+      .qp_event_i         (qp_event),
+      .qp_event_qp_i      (qp_event_qp)
   );
 
   // The send path forgets a QP last: packets that the queues had ready may still be on their way to it.
@@ -583,6 +592,21 @@ module rnic_top (
       .event_o         (ev_rsp)
   );
 
+  qp_event_taps u_qp_events (
+      .rx_event_i     (rx_qp_event),
+      .rx_qp_i        (rx_qp_event_qp),
+      .place_fault_i  (place_fault),
+      .place_qp_i     (place_fault_qp),
+      .rsp_desc_i     (desc_valid[1] && desc_ready[1]),
+      .rsp_desc_data_i(rsp_desc),
+      .tx_fault_i     (tx_fault_ready),
+      .tx_fault_data_i(tx_fault_data),
+      .event_i        (ev_cpl),
+      .recovery_qp_i  (revive_qp),
+      .qp_event_o     (qp_event),
+      .qp_event_qp_o  (qp_event_qp)
+  );
+
   // ---- Send path -----------------------------------------------------------------------------------------------
   // Recovery lets the send path send for a QP again, and so does the host's way out of SQE, which
   // waits for its turn.
@@ -740,7 +764,11 @@ module rnic_top (
       .qp_reset_valid_i    (block_reset_valid[3]),
       .qp_reset_ready_o    (block_reset_ready[3]),
       .qp_reset_qp_i       (qp_reset_qp),
-      .event_o             (ev_engine)
+      .event_o             (ev_engine),
+      .qp_event_o          (rx_qp_event),
+      .qp_event_qp_o       (rx_qp_event_qp),
+      .place_fault_o       (place_fault),
+      .place_fault_qp_o    (place_fault_qp)
   );
 
   // ---- Shared receive queues -------------------------------------------------------------------------------------

@@ -75,6 +75,8 @@ inline constexpr std::uint32_t kPciDeviceId = 0x524e;
 inline constexpr std::uint32_t kUarWqeWindowBytes = 0x100;
 /// UAR page of the kernel driver.
 inline constexpr std::uint32_t kKernelUar = 1;
+/// Counters of a QP (QpCounter).
+inline constexpr std::uint32_t kQpCounters = 0x18;
 /// Space for the global route header in front of each datagram in its receive buffer (11.4.1.2).
 inline constexpr std::uint32_t kGrhBytes = 0x28;
 /// Longest message that a responder takes from the wire (9.7.4.1.6).
@@ -209,6 +211,7 @@ enum class AdminOpcode : std::uint8_t {
   kDestroyQp = 65,  ///< Type 2B windows bound on it are unbound
   kModifyQp = 66,  ///< admin_modify_qp; a QP that goes to ERR or RESET unbinds its type 2B windows
   kQueryQp = 67,  ///< admin_qp_state
+  kQueryQpCounters = 68,  ///< admin_query_qp_counters; answers with admin_qp_counters. BadNumber: no such QP
   kCreateSrq = 80,  ///< admin_create_srq
   kDestroySrq = 81,  ///< Refused with InUse while a QP uses it
   kQuerySrq = 82,  ///< admin_srq_state
@@ -266,6 +269,35 @@ enum class QpType : std::uint8_t {
   kRc = 0,  ///< Reliable connection
   kUc = 1,  ///< Unreliable connection
   kUd = 3,  ///< Unreliable datagram
+};
+
+
+/// Counters of one QP, of what was dropped, repeated, refused or lost. They count from CreateQp or the last clearing on, through RESET too, and stay at 2^32-1. Like the event counters, which count the same of all QPs; a packet counts for the QP that its whole QPN names.
+enum class QpCounter : std::uint8_t {
+  kBadPeer = 0,  ///< Packets not from the QP's peer, not for its address, or with a wrong P_Key, dropped
+  kBadQkey = 1,  ///< Datagrams with a wrong Q_Key, dropped
+  kBadState = 2,  ///< Packets that the QP does not take: of another service, in this state, or behind a fatal error; dropped
+  kDuplicates = 3,  ///< Duplicate requests: not executed again
+  kPsnErrors = 4,  ///< Requests ahead of the expected PSN, dropped; the first is NAKed
+  kBehindAtomic = 5,  ///< SENDs and WRITEs that came before an earlier atomic was executed, to come again
+  kInvalidRequests = 6,  ///< Requests NAKed invalid; on UC and UD: of a wrong length or without the right, dropped
+  kForbidden = 7,  ///< RC requests for which the QP is not set up
+  kNoReceive = 8,  ///< Messages without a receive WQE: RNR NAK, or on UC and UD dropped
+  kBrokenMessages = 9,  ///< UC messages dropped because packets of them were missing or wrong
+  kPlaceFaults = 10,  ///< Packets, responses too, whose payload could not be placed: key, range, length, receive WQE
+  kNoRoom = 11,  ///< Reads and atomics dropped because repeated ones fill the ring
+  kNaksSent = 12,  ///< NAKs sent, RNR NAKs not counted
+  kRnrNaksSent = 13,  ///< RNR NAKs sent
+  kNaksReceived = 14,  ///< NAKs received, RNR NAKs not counted
+  kRnrNaksReceived = 15,  ///< RNR NAKs received
+  kGaps = 16,  ///< Responses missing in front of one that came
+  kStrayResponses = 17,  ///< Responses that answer nothing, dropped
+  kSequenceRetries = 18,  ///< Times the send queue went back for a NAK or a gap
+  kAckTimeouts = 19,  ///< Times it went back because no acknowledgement came
+  kRetriesExhausted = 20,  ///< WQEs that failed because the retries were used up
+  kSendFaults = 21,  ///< Times packets were not sent because the payload of one could not be fetched
+  kBadResponses = 22,  ///< Responses of a wrong opcode or length
+  kSrqErrors = 23,  ///< Messages that needed a WQE of an SRQ in error
 };
 
 
@@ -370,6 +402,9 @@ enum class Counter : std::uint8_t {
   kRxDuplicate,  ///< Duplicate requests
   kRxPsnError,  ///< Requests ahead of the expected PSN
   kRxInvalidRequest,  ///< Requests that are NAKed invalid; on UC and UD: of a wrong length or without the right, dropped
+  kRxForbidden,  ///< RC requests for which the QP is not set up, NAKed as invalid (9.7.4.1.3)
+  kRxNoRoom,  ///< Reads and atomics dropped because repeated ones of the same QP fill the ring
+  kRxSrqErrors,  ///< Messages that needed a WQE of an SRQ in error; their QP fails
   kRxRnr,  ///< Messages without a receive WQE: RNR NAK, or on UC and UD dropped
   kRxBehindAtomic,  ///< SENDs and WRITEs that came before an earlier atomic was executed, NAKed to come again
   kRxAcks,  ///< ACKs received
@@ -377,6 +412,7 @@ enum class Counter : std::uint8_t {
   kRxGaps,  ///< Responses missing in front of one that came
   kRxReadResponses,  ///< Read response packets received
   kRxStrayResponses,  ///< Responses that answer nothing, dropped
+  kRxBadResponses,  ///< Responses of a wrong opcode or length; their QP fails
   kRxAtomics,  ///< Atomics executed for peers
   kRxAtomicRepeats,  ///< Repeated atomics, answered from saved results or not at all
   kRxPlaceFaults,  ///< Packets whose payload could not be placed
@@ -416,7 +452,7 @@ enum class Counter : std::uint8_t {
   kRetiredRecords,  ///< Retired-index records written
   kAdminCommands,  ///< Admin commands executed
 };
-inline constexpr std::array<std::string_view, 66> kCounterNames = {
+inline constexpr std::array<std::string_view, 70> kCounterNames = {
     "TxFrames",
     "TxRequests",
     "TxReadResponses",
@@ -438,6 +474,9 @@ inline constexpr std::array<std::string_view, 66> kCounterNames = {
     "RxDuplicate",
     "RxPsnError",
     "RxInvalidRequest",
+    "RxForbidden",
+    "RxNoRoom",
+    "RxSrqErrors",
     "RxRnr",
     "RxBehindAtomic",
     "RxAcks",
@@ -445,6 +484,7 @@ inline constexpr std::array<std::string_view, 66> kCounterNames = {
     "RxGaps",
     "RxReadResponses",
     "RxStrayResponses",
+    "RxBadResponses",
     "RxAtomics",
     "RxAtomicRepeats",
     "RxPlaceFaults",
@@ -2146,7 +2186,7 @@ struct AdminCreateQp {
   std::uint8_t reserved0{};
   std::uint8_t qp_type{};  ///< QpType
   std::uint32_t srqn{};  ///< With use_srq
-  std::uint8_t use_srq{};  ///< Receive WQEs come from an SRQ; rq_* are not used. RC only
+  std::uint8_t use_srq{};  ///< Receive WQEs come from an SRQ; rq_* are not used. RC and UD; BadParameter on UC
   std::uint8_t reserved1{};
   std::array<std::uint8_t, 76> reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
@@ -2306,6 +2346,32 @@ struct AdminModifyQp {
     return v;
   }
   bool operator==(const AdminModifyQp&) const = default;
+};
+
+/// Body of QueryQpCounters. 960 bits.
+struct AdminQueryQpCounters {
+  static constexpr std::size_t kBits = 960;
+  static constexpr std::size_t kBytes = 120;
+  std::uint8_t upper{};  ///< Counters 12 to 23 of QpCounter; otherwise 0 to 11
+  std::uint8_t clear{};  ///< They are 0 from now on: no event is lost and none counted twice
+  std::uint64_t reserved0{};
+  std::array<std::uint8_t, 112> reserved{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 1>(to, upper);
+    bits::put_little<1, 1>(to, clear);
+    bits::put_little<2, 62>(to, reserved0);
+    bits::put_little<64, 896>(to, reserved);
+  }
+  static constexpr AdminQueryQpCounters decode(std::span<const std::uint8_t, kBytes> from) {
+    AdminQueryQpCounters v;
+    bits::get_little<0, 1>(from, v.upper);
+    bits::get_little<1, 1>(from, v.clear);
+    bits::get_little<2, 62>(from, v.reserved0);
+    bits::get_little<64, 896>(from, v.reserved);
+    return v;
+  }
+  bool operator==(const AdminQueryQpCounters&) const = default;
 };
 
 /// Result of QueryCapabilities. 384 bits.
@@ -2536,6 +2602,56 @@ struct AdminMrState {
     return v;
   }
   bool operator==(const AdminMrState&) const = default;
+};
+
+/// Result of QueryQpCounters: count_i is that of QpCounter i, or with `upper` 12 + i. 384 bits.
+struct AdminQpCounters {
+  static constexpr std::size_t kBits = 384;
+  static constexpr std::size_t kBytes = 48;
+  std::uint32_t count_0{};
+  std::uint32_t count_1{};
+  std::uint32_t count_2{};
+  std::uint32_t count_3{};
+  std::uint32_t count_4{};
+  std::uint32_t count_5{};
+  std::uint32_t count_6{};
+  std::uint32_t count_7{};
+  std::uint32_t count_8{};
+  std::uint32_t count_9{};
+  std::uint32_t count_10{};
+  std::uint32_t count_11{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 32>(to, count_0);
+    bits::put_little<32, 32>(to, count_1);
+    bits::put_little<64, 32>(to, count_2);
+    bits::put_little<96, 32>(to, count_3);
+    bits::put_little<128, 32>(to, count_4);
+    bits::put_little<160, 32>(to, count_5);
+    bits::put_little<192, 32>(to, count_6);
+    bits::put_little<224, 32>(to, count_7);
+    bits::put_little<256, 32>(to, count_8);
+    bits::put_little<288, 32>(to, count_9);
+    bits::put_little<320, 32>(to, count_10);
+    bits::put_little<352, 32>(to, count_11);
+  }
+  static constexpr AdminQpCounters decode(std::span<const std::uint8_t, kBytes> from) {
+    AdminQpCounters v;
+    bits::get_little<0, 32>(from, v.count_0);
+    bits::get_little<32, 32>(from, v.count_1);
+    bits::get_little<64, 32>(from, v.count_2);
+    bits::get_little<96, 32>(from, v.count_3);
+    bits::get_little<128, 32>(from, v.count_4);
+    bits::get_little<160, 32>(from, v.count_5);
+    bits::get_little<192, 32>(from, v.count_6);
+    bits::get_little<224, 32>(from, v.count_7);
+    bits::get_little<256, 32>(from, v.count_8);
+    bits::get_little<288, 32>(from, v.count_9);
+    bits::get_little<320, 32>(from, v.count_10);
+    bits::get_little<352, 32>(from, v.count_11);
+    return v;
+  }
+  bool operator==(const AdminQpCounters&) const = default;
 };
 
 /// Result of QueryQp. 384 bits.

@@ -31,6 +31,8 @@ Result<std::unique_ptr<KernelQp>> KernelDevice::create_qp(const QpSpec& spec) {
                      !in_range(spec.rq_log_stride, hw::kMinLogReceiveStride, hw::kMaxLogStride))) {
     return Error::kInvalidParameter;
   }
+  // What UC drops gives its receives back, which a shared receive queue cannot take.
+  if (spec.srqn && spec.type == hw::QpType::kUc) return Error::kNotSupported;
   if (spec.general_service && (spec.type != hw::QpType::kUd || spec.uar != hw::kKernelUar)) return Error::kInvalidParameter;
   auto send_ring = DmaMemory::allocate(device_, 1ULL << (spec.sq_log_depth + spec.sq_log_stride));
   if (!send_ring) return send_ring.error();
@@ -192,6 +194,22 @@ Result<void> KernelQp::to_reset() {
   connection_ = {};
   *retired_record() = 0;
   return {};
+}
+
+Result<QpCounters> KernelQp::counters(bool clear) {
+  QpCounters all;
+  constexpr std::size_t kHalf = hw::kQpCounters / 2;
+  for (const std::size_t half : {0, 1}) {
+    hw::AdminQueryQpCounters body;
+    body.upper = half != 0;
+    body.clear = clear;
+    auto reply = kernel_.admin_.execute(hw::AdminOpcode::kQueryQpCounters, qpn_, body);
+    if (!reply) return reply.error();
+    for (std::size_t i = 0; i < kHalf; ++i) {
+      for (std::size_t byte = 0; byte < 4; ++byte) all.counts[half * kHalf + i] |= std::uint32_t{(*reply)[4 * i + byte]} << 8 * byte;
+    }
+  }
+  return all;
 }
 
 Result<hw::AdminQpState> KernelQp::query() {

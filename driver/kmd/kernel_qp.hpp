@@ -67,6 +67,12 @@ struct QpConnection {
   hw::QpState cur_state = hw::QpState::kReset;   ///< hw::QpAttr::kCurState: the state that the queue pair must be in
 };
 
+/// What happened to a queue pair, by hw::QpCounter. Each count stays at 2^32 - 1.
+struct QpCounters {
+  std::array<std::uint32_t, hw::kQpCounters> counts{};
+  [[nodiscard]] std::uint32_t operator[](hw::QpCounter which) const { return counts[static_cast<std::size_t>(which)]; }
+};
+
 /// A queue pair on the device, its rings and its retired record.
 class KernelQp {
  public:
@@ -103,6 +109,10 @@ class KernelQp {
 
   /// Errors: those of the admin queue.
   [[nodiscard]] Result<hw::AdminQpState> query();
+
+  /// Counts since its creation, or since they were cleared last; a reset leaves them. `clear`: they begin at 0 again, and no event is lost or
+  /// counted twice. The two halves (hw::AdminQueryQpCounters) are of two moments. Errors: those of the admin queue.
+  [[nodiscard]] Result<QpCounters> counters(bool clear = false);
 
   /// Destroys it now, flushing both queues; all CQEs are written when it returns. The destructor then does nothing.
   /// Errors: those of the admin queue; if the device does not answer, the rings are never freed.

@@ -8,7 +8,8 @@
 /// or for a SEND with invalid request (receive buffer too short) or remote operational error (the
 /// responder's own scatter list is bad). A SEND with invalidate whose key may not be invalidated
 /// (refused_i) is answered with remote access error, and its Receive fails. On UC and UD nothing is
-/// answered. A sequence error, an RNR NAK or a gap among the responses is no failure: the requester
+/// answered; a datagram that is too long for the WQE it took of an SRQ fails that Receive, not the
+/// QP (9.9.3, class E). A sequence error, an RNR NAK or a gap among the responses is no failure: the requester
 /// sends again.
 module rx_verdict (
     input  wire rnic_pkg::rx_done_t done_i,
@@ -76,7 +77,8 @@ module rx_verdict (
     give_back_o      = 1'b0;
     need_rsp_o       = access_fault || (receive_fault && !done_i.unreliable);
     need_retire_o    = response_fault;
-    need_error_o     = access_fault || receive_fault;
+    need_error_o     = access_fault ||
+                       (receive_fault && !(done_i.unreliable && done_i.overflow));
 
     rsp_cmd_o          = '0;
     rsp_cmd_o.qp       = done_i.qp;
@@ -138,7 +140,7 @@ module rx_verdict (
                                               rnic_pkg::RspCommandRead;
         end
         rnic_pkg::RxActionNak: begin
-          need_rsp_o     = 1'b1;
+          need_rsp_o     = !done_i.unreliable;
           error_o.status = nak_status;
           need_error_o   = done_i.syndrome == rnic_pkg::AethSyndromeNakInvalidRequest ||
                            done_i.syndrome == rnic_pkg::AethSyndromeNakRemoteAccess ||

@@ -67,6 +67,8 @@ package rnic_pkg;
   localparam logic [31:0] UarWqeWindowBytes = 32'd256;
   /// UAR page of the kernel driver.
   localparam logic [31:0] KernelUar = 32'd1;
+  /// Counters of a QP (QpCounter).
+  localparam logic [31:0] QpCounters = 32'd24;
   /// Space for the global route header in front of each datagram in its receive buffer (11.4.1.2).
   localparam logic [31:0] GrhBytes = 32'd40;
   /// Longest message that a responder takes from the wire (9.7.4.1.6).
@@ -179,6 +181,7 @@ package rnic_pkg;
   localparam logic [7:0] AdminOpcodeDestroyQp = 8'd65;  // Type 2B windows bound on it are unbound
   localparam logic [7:0] AdminOpcodeModifyQp = 8'd66;  // admin_modify_qp; a QP that goes to ERR or RESET unbinds its type 2B windows
   localparam logic [7:0] AdminOpcodeQueryQp = 8'd67;  // admin_qp_state
+  localparam logic [7:0] AdminOpcodeQueryQpCounters = 8'd68;  // admin_query_qp_counters; answers with admin_qp_counters. BadNumber: no such QP
   localparam logic [7:0] AdminOpcodeCreateSrq = 8'd80;  // admin_create_srq
   localparam logic [7:0] AdminOpcodeDestroySrq = 8'd81;  // Refused with InUse while a QP uses it
   localparam logic [7:0] AdminOpcodeQuerySrq = 8'd82;  // admin_srq_state
@@ -224,6 +227,32 @@ package rnic_pkg;
   localparam logic [1:0] QpTypeRc = 2'd0;  // Reliable connection
   localparam logic [1:0] QpTypeUc = 2'd1;  // Unreliable connection
   localparam logic [1:0] QpTypeUd = 2'd3;  // Unreliable datagram
+
+  // QpCounter: Counters of one QP, of what was dropped, repeated, refused or lost. They count from CreateQp or the last clearing on, through RESET too, and stay at 2^32-1. Like the event counters, which count the same of all QPs; a packet counts for the QP that its whole QPN names.
+  localparam logic [4:0] QpCounterBadPeer = 5'd0;  // Packets not from the QP's peer, not for its address, or with a wrong P_Key, dropped
+  localparam logic [4:0] QpCounterBadQkey = 5'd1;  // Datagrams with a wrong Q_Key, dropped
+  localparam logic [4:0] QpCounterBadState = 5'd2;  // Packets that the QP does not take: of another service, in this state, or behind a fatal error; dropped
+  localparam logic [4:0] QpCounterDuplicates = 5'd3;  // Duplicate requests: not executed again
+  localparam logic [4:0] QpCounterPsnErrors = 5'd4;  // Requests ahead of the expected PSN, dropped; the first is NAKed
+  localparam logic [4:0] QpCounterBehindAtomic = 5'd5;  // SENDs and WRITEs that came before an earlier atomic was executed, to come again
+  localparam logic [4:0] QpCounterInvalidRequests = 5'd6;  // Requests NAKed invalid; on UC and UD: of a wrong length or without the right, dropped
+  localparam logic [4:0] QpCounterForbidden = 5'd7;  // RC requests for which the QP is not set up
+  localparam logic [4:0] QpCounterNoReceive = 5'd8;  // Messages without a receive WQE: RNR NAK, or on UC and UD dropped
+  localparam logic [4:0] QpCounterBrokenMessages = 5'd9;  // UC messages dropped because packets of them were missing or wrong
+  localparam logic [4:0] QpCounterPlaceFaults = 5'd10;  // Packets, responses too, whose payload could not be placed: key, range, length, receive WQE
+  localparam logic [4:0] QpCounterNoRoom = 5'd11;  // Reads and atomics dropped because repeated ones fill the ring
+  localparam logic [4:0] QpCounterNaksSent = 5'd12;  // NAKs sent, RNR NAKs not counted
+  localparam logic [4:0] QpCounterRnrNaksSent = 5'd13;  // RNR NAKs sent
+  localparam logic [4:0] QpCounterNaksReceived = 5'd14;  // NAKs received, RNR NAKs not counted
+  localparam logic [4:0] QpCounterRnrNaksReceived = 5'd15;  // RNR NAKs received
+  localparam logic [4:0] QpCounterGaps = 5'd16;  // Responses missing in front of one that came
+  localparam logic [4:0] QpCounterStrayResponses = 5'd17;  // Responses that answer nothing, dropped
+  localparam logic [4:0] QpCounterSequenceRetries = 5'd18;  // Times the send queue went back for a NAK or a gap
+  localparam logic [4:0] QpCounterAckTimeouts = 5'd19;  // Times it went back because no acknowledgement came
+  localparam logic [4:0] QpCounterRetriesExhausted = 5'd20;  // WQEs that failed because the retries were used up
+  localparam logic [4:0] QpCounterSendFaults = 5'd21;  // Times packets were not sent because the payload of one could not be fetched
+  localparam logic [4:0] QpCounterBadResponses = 5'd22;  // Responses of a wrong opcode or length
+  localparam logic [4:0] QpCounterSrqErrors = 5'd23;  // Messages that needed a WQE of an SRQ in error
 
   // RcOpcode: BTH opcode of the RC transport (InfiniBand specification 9.2.1, table 38).
   localparam logic [7:0] RcOpcodeSendFirst = 8'd0;
@@ -406,7 +435,7 @@ package rnic_pkg;
   localparam logic [11:0] UarWqeWindow = 12'h800;
 
   // Bits of the event vector.
-  localparam int unsigned NumCounters = 66;
+  localparam int unsigned NumCounters = 70;
   localparam int unsigned CounterTxFrames = 0;
   localparam int unsigned CounterTxRequests = 1;
   localparam int unsigned CounterTxReadResponses = 2;
@@ -428,51 +457,55 @@ package rnic_pkg;
   localparam int unsigned CounterRxDuplicate = 18;
   localparam int unsigned CounterRxPsnError = 19;
   localparam int unsigned CounterRxInvalidRequest = 20;
-  localparam int unsigned CounterRxRnr = 21;
-  localparam int unsigned CounterRxBehindAtomic = 22;
-  localparam int unsigned CounterRxAcks = 23;
-  localparam int unsigned CounterRxNaks = 24;
-  localparam int unsigned CounterRxGaps = 25;
-  localparam int unsigned CounterRxReadResponses = 26;
-  localparam int unsigned CounterRxStrayResponses = 27;
-  localparam int unsigned CounterRxAtomics = 28;
-  localparam int unsigned CounterRxAtomicRepeats = 29;
-  localparam int unsigned CounterRxPlaceFaults = 30;
-  localparam int unsigned CounterXlateRequests = 31;
-  localparam int unsigned CounterXlateFaults = 32;
-  localparam int unsigned CounterTlbMisses = 33;
-  localparam int unsigned CounterTlbPrefetches = 34;
-  localparam int unsigned CounterDmaReads = 35;
-  localparam int unsigned CounterDmaWrites = 36;
-  localparam int unsigned CounterDmaReadErrors = 37;
-  localparam int unsigned CounterDmaReadTimeouts = 38;
-  localparam int unsigned CounterHostUnsupported = 39;
-  localparam int unsigned CounterSendDoorbells = 40;
-  localparam int unsigned CounterReceiveDoorbells = 41;
-  localparam int unsigned CounterCqDoorbells = 42;
-  localparam int unsigned CounterDoorbellsRefused = 43;
-  localparam int unsigned CounterWindowWqes = 44;
-  localparam int unsigned CounterWindowFallbacks = 45;
-  localparam int unsigned CounterWqeFetches = 46;
-  localparam int unsigned CounterWqeErrors = 47;
-  localparam int unsigned CounterMemoryOps = 48;
-  localparam int unsigned CounterMemoryOpsRefused = 49;
-  localparam int unsigned CounterFenceStalls = 50;
-  localparam int unsigned CounterReadLimitStalls = 51;
-  localparam int unsigned CounterWindowStalls = 52;
-  localparam int unsigned CounterCreditStalls = 53;
-  localparam int unsigned CounterSequenceRetries = 54;
-  localparam int unsigned CounterAckTimeouts = 55;
-  localparam int unsigned CounterRnrRetries = 56;
-  localparam int unsigned CounterRetriesExhausted = 57;
-  localparam int unsigned CounterCqes = 58;
-  localparam int unsigned CounterFlushedWqes = 59;
-  localparam int unsigned CounterCqOverruns = 60;
-  localparam int unsigned CounterEqes = 61;
-  localparam int unsigned CounterEqOverruns = 62;
-  localparam int unsigned CounterMsixMessages = 63;
-  localparam int unsigned CounterRetiredRecords = 64;
-  localparam int unsigned CounterAdminCommands = 65;
+  localparam int unsigned CounterRxForbidden = 21;
+  localparam int unsigned CounterRxNoRoom = 22;
+  localparam int unsigned CounterRxSrqErrors = 23;
+  localparam int unsigned CounterRxRnr = 24;
+  localparam int unsigned CounterRxBehindAtomic = 25;
+  localparam int unsigned CounterRxAcks = 26;
+  localparam int unsigned CounterRxNaks = 27;
+  localparam int unsigned CounterRxGaps = 28;
+  localparam int unsigned CounterRxReadResponses = 29;
+  localparam int unsigned CounterRxStrayResponses = 30;
+  localparam int unsigned CounterRxBadResponses = 31;
+  localparam int unsigned CounterRxAtomics = 32;
+  localparam int unsigned CounterRxAtomicRepeats = 33;
+  localparam int unsigned CounterRxPlaceFaults = 34;
+  localparam int unsigned CounterXlateRequests = 35;
+  localparam int unsigned CounterXlateFaults = 36;
+  localparam int unsigned CounterTlbMisses = 37;
+  localparam int unsigned CounterTlbPrefetches = 38;
+  localparam int unsigned CounterDmaReads = 39;
+  localparam int unsigned CounterDmaWrites = 40;
+  localparam int unsigned CounterDmaReadErrors = 41;
+  localparam int unsigned CounterDmaReadTimeouts = 42;
+  localparam int unsigned CounterHostUnsupported = 43;
+  localparam int unsigned CounterSendDoorbells = 44;
+  localparam int unsigned CounterReceiveDoorbells = 45;
+  localparam int unsigned CounterCqDoorbells = 46;
+  localparam int unsigned CounterDoorbellsRefused = 47;
+  localparam int unsigned CounterWindowWqes = 48;
+  localparam int unsigned CounterWindowFallbacks = 49;
+  localparam int unsigned CounterWqeFetches = 50;
+  localparam int unsigned CounterWqeErrors = 51;
+  localparam int unsigned CounterMemoryOps = 52;
+  localparam int unsigned CounterMemoryOpsRefused = 53;
+  localparam int unsigned CounterFenceStalls = 54;
+  localparam int unsigned CounterReadLimitStalls = 55;
+  localparam int unsigned CounterWindowStalls = 56;
+  localparam int unsigned CounterCreditStalls = 57;
+  localparam int unsigned CounterSequenceRetries = 58;
+  localparam int unsigned CounterAckTimeouts = 59;
+  localparam int unsigned CounterRnrRetries = 60;
+  localparam int unsigned CounterRetriesExhausted = 61;
+  localparam int unsigned CounterCqes = 62;
+  localparam int unsigned CounterFlushedWqes = 63;
+  localparam int unsigned CounterCqOverruns = 64;
+  localparam int unsigned CounterEqes = 65;
+  localparam int unsigned CounterEqOverruns = 66;
+  localparam int unsigned CounterMsixMessages = 67;
+  localparam int unsigned CounterRetiredRecords = 68;
+  localparam int unsigned CounterAdminCommands = 69;
 
   /// Register IdentityHeader.
   localparam int unsigned RegIdentityHeaderBits = 64;
@@ -942,7 +975,7 @@ package rnic_pkg;
   typedef struct packed {
     logic [607:0] reserved;
     logic [6:0] reserved1;
-    logic use_srq;  // Receive WQEs come from an SRQ; rq_* are not used. RC only
+    logic use_srq;  // Receive WQEs come from an SRQ; rq_* are not used. RC and UD; BadParameter on UC
     logic [23:0] srqn;  // With use_srq
     logic [7:0] qp_type;  // QpType
     logic [6:0] reserved0;
@@ -997,6 +1030,15 @@ package rnic_pkg;
     logic [7:0] path_mtu;  // ibv_mtu: 1 (256) to 5 (4096)
     logic [7:0] next_state;  // QpState
   } admin_modify_qp_t;
+
+  /// Body of QueryQpCounters.
+  localparam int unsigned AdminQueryQpCountersBits = 960;
+  typedef struct packed {
+    logic [895:0] reserved;
+    logic [61:0] reserved0;
+    logic clear;  // They are 0 from now on: no event is lost and none counted twice
+    logic upper;  // Counters 12 to 23 of QpCounter; otherwise 0 to 11
+  } admin_query_qp_counters_t;
 
   /// Result of QueryCapabilities.
   localparam int unsigned AdminCapabilitiesBits = 384;
@@ -1075,6 +1117,23 @@ package rnic_pkg;
     logic [63:0] length;
     logic [63:0] va;
   } admin_mr_state_t;
+
+  /// Result of QueryQpCounters: count_i is that of QpCounter i, or with `upper` 12 + i.
+  localparam int unsigned AdminQpCountersBits = 384;
+  typedef struct packed {
+    logic [31:0] count_11;
+    logic [31:0] count_10;
+    logic [31:0] count_9;
+    logic [31:0] count_8;
+    logic [31:0] count_7;
+    logic [31:0] count_6;
+    logic [31:0] count_5;
+    logic [31:0] count_4;
+    logic [31:0] count_3;
+    logic [31:0] count_2;
+    logic [31:0] count_1;
+    logic [31:0] count_0;
+  } admin_qp_counters_t;
 
   /// Result of QueryQp.
   localparam int unsigned AdminQpStateBits = 384;

@@ -71,7 +71,14 @@ module admin (
     output logic [7:0]                            qp_reset_qp_o,
     output logic                                  qp_error_valid_o,
     input  wire logic                             qp_error_ready_i,
-    output rnic_pkg::qp_error_t                   qp_error_data_o
+    output rnic_pkg::qp_error_t                   qp_error_data_o,
+    // Counters of a QP
+    output logic                                  query_valid_o,
+    output logic [7:0]                            query_qp_o,
+    output logic                                  query_upper_o,
+    output logic                                  query_clear_o,
+    input  wire logic                             query_done_i,
+    input  wire rnic_pkg::admin_qp_counters_t     query_counts_i
 );
   // Verbs, by the upper half of the opcode.
   localparam int unsigned Capabilities = 0, Object = 1, Mr = 2, Qp = 3, Srq = 4;
@@ -80,7 +87,7 @@ module admin (
   logic [4:0] verb, verb_valid;
   logic [7:0] exec_status, object_status, mr_status, qp_status, srq_status;
   logic [383:0] exec_result;
-  logic object_done, mr_done, qp_done, srq_done;
+  logic object_done, mr_done, qp_done, srq_done, qp_counts;
   rnic_pkg::admin_command_t command;
   rnic_pkg::admin_capabilities_t capabilities;
   rnic_pkg::admin_queue_state_t object_result;
@@ -158,7 +165,7 @@ module admin (
     if (verb[Qp]) begin
       exec_done   = qp_done;
       exec_status = qp_status;
-      exec_result = qp_result;
+      exec_result = qp_counts ? query_counts_i : qp_result;
     end
     if (verb[Srq]) begin
       exec_done   = srq_done;
@@ -233,6 +240,7 @@ module admin (
   assign path_wr_qp_o   = command.number[7:0];
   assign sq_wake_qp_o   = command.number[7:0];
   assign qp_reset_qp_o  = command.number[7:0];
+  assign query_qp_o     = command.number[7:0];
 
   // ---- Verbs ----------------------------------------------------------------------------------
   admin_object u_object (
@@ -312,7 +320,12 @@ module admin (
       .mem_op_valid_o(qp_mem_op),
       .mem_op_ready_i,
       .mem_op_data_o (qp_mem_op_data),
-      .mem_op_rsp_valid_i
+      .mem_op_rsp_valid_i,
+      .query_valid_o,
+      .query_upper_o,
+      .query_clear_o,
+      .query_done_i,
+      .result_is_counts_o(qp_counts)
   );
 
   admin_srq u_srq (

@@ -1,7 +1,7 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Admin verbs of queue pairs: create, modify, query, destroy.
+/// Admin verbs of queue pairs: create, modify, query, destroy, query of the counters.
 ///
 /// Checks, in this order: the number is in range (BadNumber); for a create the fields
 /// (BadParameter), the index is free (Exists), both CQs and the SRQ are there (BadNumber); for the others the
@@ -44,13 +44,21 @@ module admin_qp (
     output logic                              mem_op_valid_o,
     input  wire logic                         mem_op_ready_i,
     output rnic_pkg::mem_op_t                 mem_op_data_o,
-    input  wire logic                         mem_op_rsp_valid_i
+    input  wire logic                         mem_op_rsp_valid_i,
+    // Counters: half of them is read, and with query_clear_o cleared; held until query_done_i.
+    // result_is_counts_o: they are the answer
+    output logic                              query_valid_o,
+    output logic                              query_upper_o,
+    output logic                              query_clear_o,
+    input  wire logic                         query_done_i,
+    output logic                              result_is_counts_o
 );
   // Idle: check the command itself. Look: judge by the send context. LookRecv: query. LookSendCq,
   // LookRecvCq, LookSrq: are they there. Path: write the path. WriteRecv, WriteSend: the contexts.
-  // CountSendCq, CountRecvCq, CountSrq: references to them. Forget: qp_reset after a create. Teardown:
-  // admin_qp_teardown at work. Done: exec_done_o.
-  typedef enum logic [3:0] {
+  // CountSendCq, CountRecvCq, CountSrq: references to them. Forget: qp_reset after a create. Lower, Upper:
+  // the halves of the counters; a create clears both. Teardown: admin_qp_teardown at work. Done:
+  // exec_done_o.
+  typedef enum logic [4:0] {
     Idle,
     Look,
     LookRecv,
@@ -64,6 +72,8 @@ module admin_qp (
     CountRecvCq,
     CountSrq,
     Forget,
+    Lower,
+    Upper,
     Teardown,
     Done
   } state_e;
@@ -71,7 +81,7 @@ module admin_qp (
 
   logic [7:0] status_q, status_d, uar_q;
   logic [2:0] judged_q, step, tear_step;
-  logic create, destroy, modify, query, known, is_this, same_state;
+  logic create, destroy, modify, query, counters, known, is_this, same_state;
   logic [7:0] create_status, modify_status;
   logic to_err, to_reset, takes_path, send_cq, use_srq, look_srq;
   logic [23:0] object;
@@ -79,14 +89,17 @@ module admin_qp (
   rnic_pkg::admin_access_t tear_access_data;
   rnic_pkg::admin_create_qp_t create_body;
   rnic_pkg::admin_modify_qp_t modify_body;
+  rnic_pkg::admin_query_qp_counters_t counters_body;
 
   assign create_body = command_i.body;
   assign modify_body = command_i.body;
+  assign counters_body = command_i.body;
   assign create      = command_i.opcode == rnic_pkg::AdminOpcodeCreateQp;
   assign destroy     = command_i.opcode == rnic_pkg::AdminOpcodeDestroyQp;
   assign modify      = command_i.opcode == rnic_pkg::AdminOpcodeModifyQp;
   assign query       = command_i.opcode == rnic_pkg::AdminOpcodeQueryQp;
-  assign known       = create || destroy || modify || query;
+  assign counters    = command_i.opcode == rnic_pkg::AdminOpcodeQueryQpCounters;
+  assign known       = create || destroy || modify || query || counters;
   assign is_this     = view_send_i.in_use && view_send_i.qpn == command_i.number[23:0];
   // In SQE the receive side goes on as in RTS.
   always_comb begin
@@ -129,6 +142,7 @@ module admin_qp (
         end else begin
           state_d = Teardown;
           if (query) state_d = LookRecv;
+          if (counters) state_d = counters_body.upper ? Upper : Lower;
           if (modify && !to_err && !to_reset) state_d = takes_path ? Path : WriteRecv;
           if (modify) status_d = modify_status;
           if (!is_this) status_d = rnic_pkg::AdminStatusBadNumber;
@@ -160,7 +174,9 @@ module admin_qp (
         if (ref_done_i) state_d = use_srq ? CountSrq : (create ? Forget : Done);
       end
       CountSrq:    if (ref_done_i) state_d = create ? Forget : Done;
-      Forget:      if (qp_reset_ready_i) state_d = Done;
+      Forget:      if (qp_reset_ready_i) state_d = Lower;
+      Lower:       if (query_done_i) state_d = create ? Upper : Done;
+      Upper:       if (query_done_i) state_d = Done;
       Done:        state_d = Idle;
       default:     state_d = Idle;
     endcase
@@ -277,6 +293,11 @@ module admin_qp (
       .drained_o(drained)
   );
 
+  assign query_valid_o      = state_q == Lower || state_q == Upper;
+  assign query_upper_o      = state_q == Upper;
+  assign query_clear_o      = create || counters_body.clear;
+  assign result_is_counts_o = counters && status_q == rnic_pkg::AdminStatusSuccess;
+
   assign exec_done_o = state_q == Done;
   assign status_o    = status_q;
   always_comb begin
@@ -299,7 +320,7 @@ module admin_qp (
   end
 
   logic unused_bits;
-  assign unused_bits = &{1'b0, command_i, create_body, modify_body, view_send_i, view_recv_i};
+  assign unused_bits = &{1'b0, command_i, create_body, modify_body, counters_body, view_send_i, view_recv_i};
 
   `ASSERT(CommandHeld, state_q == Idle || exec_valid_i)
 endmodule

@@ -42,8 +42,8 @@ module admin_qp_check (
   assign uar_ok   = create.uar != '0 && !create.uar[7];
   assign type_ok  = create.qp_type == {6'd0, rnic_pkg::QpTypeRc} ||
       create.qp_type == {6'd0, rnic_pkg::QpTypeUc} || create.qp_type == {6'd0, rnic_pkg::QpTypeUd};
-  // An unreliable service gives receive WQEs back, an SRQ takes none.
-  assign srq_ok   = !create.use_srq || create.qp_type == {6'd0, rnic_pkg::QpTypeRc};
+  // UC gives receive WQEs back, an SRQ takes none.
+  assign srq_ok   = !create.use_srq || create.qp_type != {6'd0, rnic_pkg::QpTypeUc};
   // The general service interface belongs to the kernel driver (InfiniBand specification 10.2.4.1).
   assign general  = command_i.number != 32'd1 || (create.uar == rnic_pkg::KernelUar[7:0] &&
       create.qp_type == {6'd0, rnic_pkg::QpTypeUd});

@@ -128,7 +128,10 @@ module host_if (
     output logic                           qp_error_valid_o,
     input  wire logic                      qp_error_ready_i,
     output rnic_pkg::qp_error_t            qp_error_data_o,
-    output logic [rnic_pkg::NumCounters-1:0] event_o
+    output logic [rnic_pkg::NumCounters-1:0] event_o,
+    // Events of QPs: sources of qp_counters
+    input  wire logic [5*rnic_pkg::QpCounters-1:0] qp_event_i,
+    input  wire logic [5*8-1:0]            qp_event_qp_i
 );
   logic counters_ready, admin_ready, ready, fatal, executed, sent;
   logic [63:0] command_base, completion_base, table_wr_data, table_rd_data, counter_data;
@@ -184,6 +187,24 @@ module host_if (
       .rd_index_i(counter_index),
       .rd_done_o (counter_done),
       .rd_count_o(counter_data)
+  );
+
+  logic query_valid, query_upper, query_clear, query_done;
+  logic [7:0] query_qp;
+  rnic_pkg::admin_qp_counters_t query_counts;
+  qp_counters #(
+      .Sources(5)
+  ) u_qp_counters (
+      .clk_i,
+      .rst_ni,
+      .event_i       (qp_event_i),
+      .event_qp_i    (qp_event_qp_i),
+      .query_valid_i (query_valid),
+      .query_qp_i    (query_qp),
+      .query_upper_i (query_upper),
+      .query_clear_i (query_clear),
+      .query_done_o  (query_done),
+      .query_counts_o(query_counts)
   );
 
   logic [4:0] doorbell_valid, doorbell_ready;
@@ -303,7 +324,13 @@ module host_if (
       .qp_reset_qp_o,
       .qp_error_valid_o,
       .qp_error_ready_i,
-      .qp_error_data_o
+      .qp_error_data_o,
+      .query_valid_o    (query_valid),
+      .query_qp_o       (query_qp),
+      .query_upper_o    (query_upper),
+      .query_clear_o    (query_clear),
+      .query_done_i     (query_done),
+      .query_counts_i   (query_counts)
   );
 
   device_events u_events (

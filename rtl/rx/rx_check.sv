@@ -64,7 +64,10 @@ module rx_check (
     output rnic_pkg::timer_event_t         timer_data_o,
     input  wire logic                      clear_valid_i,
     input  wire logic [7:0]                clear_qp_i,
-    output logic [rnic_pkg::NumCounters-1:0] event_o
+    output logic [rnic_pkg::NumCounters-1:0] event_o,
+    // What the counters of QP qp_event_qp_o are told; pulses
+    output logic [rnic_pkg::QpCounters-1:0] qp_event_o,
+    output logic [7:0]                     qp_event_qp_o
 );
   // Idle        takes the next packet, asks for its context, reads the path
   // Acquire     asks for the context again; reads the path, which may have changed meanwhile
@@ -94,7 +97,7 @@ module rx_check (
   rnic_pkg::send_ctx_t send_ctx_q, send_ctx_next;
   rnic_pkg::recv_ctx_t recv_ctx_q, recv_ctx_next;
   rnic_pkg::srq_ctx_t srq_ctx_q, srq_ctx_next;
-  logic with_srq_q, wants, take, take_q;
+  logic with_srq_q, wants, take_q;
   logic is_response, is_response_q, killed, acquired, ctx_valid, finish, asking;
   logic [255:0] killed_request_q, killed_response_q;
   logic [7:0] qp, asked_qp;
@@ -127,7 +130,7 @@ module rx_check (
       Acquire: if (acquired) state_d = Wait;
       Wait: begin
         if (ctx_valid) begin
-          state_d = (!is_response_q && wants && recv_ctx_data_i.srq) ? SrqAcquire : Compare;
+          state_d = (wants && recv_ctx_data_i.srq) ? SrqAcquire : Compare;
         end
       end
       SrqAcquire: begin
@@ -163,122 +166,35 @@ module rx_check (
   assign killed           = is_response_q ? killed_response_q[qp] : killed_request_q[qp];
 
   // ---- Rules ----
-  logic no_qp, bad_peer, bad_qkey, bad_state, dropped, is_reliable;
-  rx_check_peer u_peer (
-      .clk_i,
-      .desc_i       (desc_q),
-      .path_i       (path_rd_data_i),
-      .is_response_i(is_response_q),
-      .in_use_i     (is_response_q ? send_ctx_q.in_use : recv_ctx_q.in_use),
-      .qpn_i        (is_response_q ? send_ctx_q.qpn : recv_ctx_q.qpn),
-      .qp_type_i    (is_response_q ? send_ctx_q.qp_type : recv_ctx_q.qp_type),
-      .qkey_i       (recv_ctx_q.qkey),
-      .state_i      (is_response_q ? send_ctx_q.state : recv_ctx_q.state),
-      .killed_i     (killed),
-      .no_qp_o      (no_qp),
-      .bad_peer_o   (bad_peer),
-      .bad_qkey_o   (bad_qkey),
-      .bad_state_o  (bad_state)
-  );
-
-  rnic_pkg::rx_plan_t request_plan, response_plan, unreliable_plan, plan_d;
-  rnic_pkg::rx_sgl_fetch_t request_fetch_data, response_fetch_data, unreliable_fetch_data;
-  rnic_pkg::recv_ctx_t request_ctx, unreliable_ctx;
-  logic request_fetch, request_kill, duplicate, psn_error, behind_atomic, invalid, rnr;
-  logic unreliable_fetch, broken, unreliable_invalid, no_wqe;
-  logic response_fetch, response_kill, ack, nak, read_response, gap, stray;
-  rx_request u_request (
-      .clk_i,
-      .desc_i      (desc_q),
-      .ctx_i       (recv_ctx_q),
-      .srq_i       (srq_ctx_q),
-      .wants_o     (wants),
-      .take_o      (take),
-      .srq_o       (srq_ctx_next),
-      .plan_o      (request_plan),
-      .ctx_o       (request_ctx),
-      .fetch_o     (request_fetch),
-      .fetch_data_o(request_fetch_data),
-      .kill_o      (request_kill),
-      .duplicate_o (duplicate),
-      .psn_error_o (psn_error),
-      .behind_atomic_o(behind_atomic),
-      .invalid_o   (invalid),
-      .rnr_o       (rnr)
-  );
-  rx_unreliable u_unreliable (
-      .clk_i,
-      .desc_i      (desc_q),
-      .ctx_i       (recv_ctx_q),
-      .plan_o      (unreliable_plan),
-      .ctx_o       (unreliable_ctx),
-      .fetch_o     (unreliable_fetch),
-      .fetch_data_o(unreliable_fetch_data),
-      .broken_o    (broken),
-      .invalid_o   (unreliable_invalid),
-      .no_wqe_o    (no_wqe)
-  );
-  rx_response u_response (
+  logic dropped, take, fetch, kill, read_response;
+  rnic_pkg::rx_plan_t plan_d;
+  rnic_pkg::rx_sgl_fetch_t fetch_data_d;
+  logic [rnic_pkg::NumCounters-1:0] event_d, event_q;
+  logic [rnic_pkg::QpCounters-1:0] qp_event_d, qp_event_q;
+  rx_rules u_rules (
       .clk_i,
       .desc_i         (desc_q),
-      .ctx_i          (send_ctx_q),
+      .is_response_i  (is_response_q),
+      .path_i         (path_rd_data_i),
+      .send_ctx_i     (send_ctx_q),
+      .recv_ctx_i     (recv_ctx_q),
+      .srq_ctx_i      (srq_ctx_q),
       .slot_i         (read_slot_data_i),
-      .plan_o         (response_plan),
-      .ctx_o          (send_ctx_next),
-      .fetch_o        (response_fetch),
-      .fetch_data_o   (response_fetch_data),
-      .kill_o         (response_kill),
-      .ack_o          (ack),
-      .nak_o          (nak),
+      .killed_i       (killed),
+      .wants_o        (wants),
+      .dropped_o      (dropped),
+      .plan_o         (plan_d),
+      .send_ctx_o     (send_ctx_next),
+      .recv_ctx_o     (recv_ctx_next),
+      .srq_ctx_o      (srq_ctx_next),
+      .take_o         (take),
+      .fetch_o        (fetch),
+      .fetch_data_o   (fetch_data_d),
+      .kill_o         (kill),
       .read_response_o(read_response),
-      .gap_o          (gap),
-      .stray_o        (stray)
+      .event_o        (event_d),
+      .qp_event_o     (qp_event_d)
   );
-
-  assign dropped       = no_qp || bad_peer || bad_qkey || bad_state;
-  assign is_reliable   = recv_ctx_q.qp_type == rnic_pkg::QpTypeRc;
-  assign recv_ctx_next = is_reliable ? request_ctx : unreliable_ctx;
-
-  always_comb begin : choose_plan
-    plan_d = is_response_q ? response_plan : is_reliable ? request_plan : unreliable_plan;
-    if (dropped) begin
-      plan_d        = '0;
-      plan_d.qp     = qp;
-      plan_d.qpn    = desc_q.dest_qpn;
-      plan_d.psn    = desc_q.psn;
-    end
-    plan_d.payload_length = desc_q.payload_length;
-    plan_d.drop_payload   = desc_q.payload_length != 13'd0
-        && plan_d.target == rnic_pkg::PlaceTargetNone;
-  end
-
-  logic [rnic_pkg::NumCounters-1:0] event_d, event_q;
-  always_comb begin : choose_events
-    event_d = '0;
-    event_d[rnic_pkg::CounterRxNoQp]     = no_qp;
-    event_d[rnic_pkg::CounterRxBadPeer]  = bad_peer;
-    event_d[rnic_pkg::CounterRxBadQkey]  = bad_qkey;
-    event_d[rnic_pkg::CounterRxBadState] = bad_state;
-    if (!dropped && is_response_q) begin
-      event_d[rnic_pkg::CounterRxAcks]           = ack;
-      event_d[rnic_pkg::CounterRxNaks]           = nak;
-      event_d[rnic_pkg::CounterRxReadResponses]  = read_response;
-      event_d[rnic_pkg::CounterRxGaps]           = gap;
-      event_d[rnic_pkg::CounterRxStrayResponses] = stray;
-    end
-    if (!dropped && !is_response_q && !is_reliable) begin
-      event_d[rnic_pkg::CounterRxBrokenMessages] = broken;
-      event_d[rnic_pkg::CounterRxInvalidRequest] = unreliable_invalid;
-      event_d[rnic_pkg::CounterRxRnr]            = no_wqe;
-    end
-    if (!dropped && !is_response_q && is_reliable) begin
-      event_d[rnic_pkg::CounterRxDuplicate]      = duplicate;
-      event_d[rnic_pkg::CounterRxPsnError]       = psn_error;
-      event_d[rnic_pkg::CounterRxBehindAtomic]   = behind_atomic;
-      event_d[rnic_pkg::CounterRxInvalidRequest] = invalid;
-      event_d[rnic_pkg::CounterRxRnr]            = rnr;
-    end
-  end
 
   logic plan_valid_q, fetch_valid_q, write_q, progress_q, first_q;
   always_ff @(posedge clk_i) begin
@@ -294,7 +210,7 @@ module rx_check (
     if (state_q == SrqWait) with_srq_q <= 1'b1;
     if (state_q == Decide) begin
       srq_ctx_q     <= srq_ctx_next;
-      take_q        <= !dropped && take;
+      take_q        <= take;
       send_ctx_q    <= send_ctx_next;
       recv_ctx_q    <= recv_ctx_next;
       recv_ctx_q.established <= recv_ctx_next.established ||
@@ -302,18 +218,17 @@ module rx_check (
       first_q       <= !dropped && !is_response_q && !recv_ctx_q.established &&
                        recv_ctx_q.state == rnic_pkg::QpStateRtr;
       plan_data_o   <= plan_d;
-      fetch_data_o  <= is_response_q ? response_fetch_data :
-          is_reliable ? request_fetch_data : unreliable_fetch_data;
+      fetch_data_o  <= fetch_data_d;
       plan_valid_q  <= plan_d.action != rnic_pkg::RxActionNone || plan_d.payload_length != 13'd0;
-      fetch_valid_q <= !dropped && (is_response_q ? response_fetch :
-          is_reliable ? request_fetch : unreliable_fetch);
+      fetch_valid_q <= fetch;
       write_q       <= !dropped;
-      progress_q    <= !dropped && is_response_q && read_response;
+      progress_q    <= read_response;
       event_q       <= event_d;
+      qp_event_q    <= qp_event_d;
     end
-    if (state_q == Decide && !dropped) begin
-      if (is_response_q && response_kill) killed_response_q[qp] <= 1'b1;
-      if (!is_response_q && is_reliable && request_kill) killed_request_q[qp] <= 1'b1;
+    if (state_q == Decide && kill) begin
+      if (is_response_q) killed_response_q[qp] <= 1'b1;
+      else killed_request_q[qp] <= 1'b1;
     end
     if (clear_valid_i) begin
       killed_request_q[clear_qp_i]  <= 1'b0;
@@ -337,6 +252,8 @@ module rx_check (
   assign plan_valid_o     = finish && plan_valid_q;
   assign fetch_valid_o    = finish && fetch_valid_q;
   assign event_o          = finish ? event_q : '0;
+  assign qp_event_o       = finish ? qp_event_q : '0;
+  assign qp_event_qp_o    = qp;
 
   assign established_valid_o = finish && first_q;
   assign established_qp_o    = qp;

@@ -100,11 +100,16 @@ module rx_engine (
     input  wire logic [7:0]                qp_reset_qp_i,
     output logic [19:0]                    rx_entered_o,
     output logic [19:0]                    rx_left_o,
-    output logic [rnic_pkg::NumCounters-1:0] event_o
+    output logic [rnic_pkg::NumCounters-1:0] event_o,
+    // For the counters of a QP: of the checks, and packets that had no place; pulses
+    output logic [rnic_pkg::QpCounters-1:0] qp_event_o,
+    output logic [7:0]                     qp_event_qp_o,
+    output logic                           place_fault_o,
+    output logic [7:0]                     place_fault_qp_o
 );
 
   logic room, plan_in_valid, plan_in_ready, plan_valid, plan_ready, fetch_valid, fetch_ready;
-  logic check_idle, left, clear_valid, place_fault;
+  logic check_idle, left, clear_valid;
   rnic_pkg::rx_plan_t plan_in, plan;
   rnic_pkg::rx_sgl_fetch_t fetch_in, fetch;
   logic [rnic_pkg::NumCounters-1:0] check_event;
@@ -162,7 +167,9 @@ module rx_engine (
       .timer_data_o,
       .clear_valid_i(clear_valid),
       .clear_qp_i   (qp_reset_qp_i),
-      .event_o      (check_event)
+      .event_o      (check_event),
+      .qp_event_o,
+      .qp_event_qp_o
   );
 
   // Plans wait here for memory while their WQE reads are on the way: enough small packets for a
@@ -234,7 +241,8 @@ module rx_engine (
       .left_o       (left),
       .clear_valid_i(clear_valid),
       .clear_qp_i   (qp_reset_qp_i),
-      .fault_event_o(place_fault)
+      .fault_event_o(place_fault_o),
+      .fault_qp_o   (place_fault_qp_o)
   );
 
   rx_done_flush u_flush (
@@ -259,7 +267,7 @@ module rx_engine (
 
   always_comb begin : events
     event_o = check_event;
-    event_o[rnic_pkg::CounterRxPlaceFaults] = place_fault;
+    event_o[rnic_pkg::CounterRxPlaceFaults] = place_fault_o;
   end
 
   logic unused_bits;

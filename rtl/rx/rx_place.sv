@@ -9,7 +9,7 @@
 /// have, because a packet's pieces wait there for its verdict. A packet is taken only when the done
 /// stage has a place for it: what has been translated can then be written and handed back although
 /// done_ready_i is low. clear_valid_i: faults of the QP
-/// clear_qp_i are forgotten. left_o pulses for every plan that has left.
+/// clear_qp_i are forgotten. fault_event_o: a packet of QP fault_qp_o had no place. left_o pulses for every plan that has left.
 module rx_place (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
@@ -40,7 +40,8 @@ module rx_place (
     output logic                           left_o,
     input  wire logic                      clear_valid_i,
     input  wire logic [7:0]                clear_qp_i,
-    output logic                           fault_event_o
+    output logic                           fault_event_o,
+    output logic [7:0]                     fault_qp_o
 );
   localparam int unsigned RunBits = 17;  // end, overflow, bad WQE, last, length
   localparam int unsigned PacketBits = rnic_pkg::RxDoneBits + 1;  // has payload
@@ -167,7 +168,8 @@ module rx_place (
       .verdict_pieces_o     (verdict_in[5:0]),
       .clear_valid_i,
       .clear_qp_i,
-      .fault_event_o
+      .fault_event_o,
+      .fault_qp_o
   );
   logic [7:0] unused_piece_count;
   logic [5:0] unused_verdict_count;

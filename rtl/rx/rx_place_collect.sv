@@ -14,7 +14,8 @@
 /// 9.9.3, class D): a key, a range, a message longer than its receive WQE. Receive WQEs have been
 /// taken for it and, in the check stage, for what came behind it. They are given back (GiveBack),
 /// and packets that were checked before that are dropped: those whose `take` is not the present
-/// one.
+/// one. A WQE of an SRQ cannot be given back, because others have been taken behind it: a datagram
+/// that is too long for it completes it in error, and the QP goes on (class E).
 ///
 /// The NAK of a fault (InfiniBand specification 9.7.5.2): remote access error when the requester's
 /// key or range is wrong; invalid request when its SEND is longer than the receive WQE; remote
@@ -48,13 +49,16 @@ module rx_place_collect (
     output logic [5:0]                   verdict_pieces_o,
     input  wire logic                    clear_valid_i,
     input  wire logic [7:0]              clear_qp_i,
-    output logic                         fault_event_o
+    // A fault, of QP fault_qp_o; a pulse
+    output logic                         fault_event_o,
+    output logic [7:0]                   fault_qp_o
 );
   logic [511:0] dead_q;
   logic [3:0] status_q;
   logic [5:0] pieces_q;
   logic [255:0] take_q;
-  logic granted, is_requester, is_dead, fault, give_back, answer_taken, verdict_taken;
+  logic granted, is_requester, is_dead, fault, too_long, give_back, goes_on;
+  logic answer_taken, verdict_taken;
   logic [8:0] side;
 
   // ---- Answers ----
@@ -83,9 +87,10 @@ module rx_place_collect (
       (packet_data_i.unreliable && packet_data_i.take != take_q[packet_data_i.qp]);
   assign fault        = status_q != rnic_pkg::XlateStatusOk || run_overflow_i || run_bad_wqe_i;
 
-  assign give_back    = fault && packet_data_i.unreliable &&
-      (packet_data_i.target == rnic_pkg::PlaceTargetWrite ||
-       (run_overflow_i && status_q == rnic_pkg::XlateStatusOk));
+  assign too_long     = run_overflow_i && status_q == rnic_pkg::XlateStatusOk;
+  assign goes_on      = packet_data_i.unreliable &&
+      (packet_data_i.target == rnic_pkg::PlaceTargetWrite || too_long);
+  assign give_back    = fault && goes_on && !packet_data_i.srq;
 
   logic [7:0] nak;
   always_comb begin : choose_nak
@@ -109,7 +114,7 @@ module rx_place_collect (
     end else if (fault) begin
       verdict_data_o.fault    = 1'b1;
       verdict_data_o.status   = status_q;
-      verdict_data_o.overflow = run_overflow_i && status_q == rnic_pkg::XlateStatusOk;
+      verdict_data_o.overflow = too_long;
       verdict_data_o.bad_wqe  = run_bad_wqe_i;
       verdict_data_o.action   = is_requester ? rnic_pkg::RxActionBadResponse
           : rnic_pkg::RxActionNak;
@@ -122,6 +127,7 @@ module rx_place_collect (
       && packet_data_i.target != rnic_pkg::PlaceTargetNone;
   assign verdict_pieces_o = pieces_q;
   assign fault_event_o    = verdict_taken && fault && !is_dead;
+  assign fault_qp_o       = packet_data_i.qp;
 
   always_ff @(posedge clk_i) begin
     if (answer_taken && granted) pieces_q <= pieces_q + 6'd1;
@@ -129,7 +135,7 @@ module rx_place_collect (
     if (verdict_taken) begin
       pieces_q <= 6'd0;
       status_q <= rnic_pkg::XlateStatusOk;
-      if (fault && !is_dead && !give_back) dead_q[side] <= 1'b1;
+      if (fault && !is_dead && !goes_on) dead_q[side] <= 1'b1;
       if (give_back && !is_dead) take_q[packet_data_i.qp] <= !packet_data_i.take;
     end
     if (clear_valid_i) begin

@@ -19,26 +19,29 @@
 /// before there is one (9.4.3). An atomic is a Read with another action, at a multiple of 8
 /// (9.4.5).
 ///
-/// On a shared receive queue the WQE is the next of srq_i, whatever QP takes it: wants_o says that
-/// this packet needs one, and srq_i counts from then on; srq_o is the SRQ without it when take_o.
-/// Nothing is taken for a packet that is not executed.
+/// wants_o: this packet needs a receive WQE; the one it would take is wqe_* (rx_source). take_o: it takes
+/// that of a shared receive queue. Nothing is taken for a packet that is not executed.
 module rx_request (
     input  wire logic                  clk_i,
     input  wire rnic_pkg::rx_desc_t    desc_i,
     input  wire rnic_pkg::recv_ctx_t   ctx_i,
-    input  wire rnic_pkg::srq_ctx_t    srq_i,
+    input  wire logic [15:0]           wqe_index_i,
+    input  wire logic [23:0]           wqe_pd_i,
+    input  wire logic                  wqe_empty_i,
+    input  wire logic                  wqe_error_i,
     output logic                       wants_o,
     output logic                       take_o,
-    output rnic_pkg::srq_ctx_t         srq_o,
     output rnic_pkg::rx_plan_t         plan_o,
     output rnic_pkg::recv_ctx_t        ctx_o,
     output logic                       fetch_o,
-    output rnic_pkg::rx_sgl_fetch_t    fetch_data_o,
     output logic                       kill_o,
     output logic                       duplicate_o,
     output logic                       psn_error_o,
     output logic                       behind_atomic_o,
     output logic                       invalid_o,
+    output logic                       forbidden_o,
+    output logic                       no_room_o,
+    output logic                       srq_error_o,
     output logic                       rnr_o
 );
   localparam logic [1:0] MsgNone = 2'd0, MsgSend = 2'd1, MsgWrite = 2'd2;
@@ -75,24 +78,11 @@ module rx_request (
   end
   assign wants_o = (is_send && starts) || is_write_imm;
 
-  // ---- Where receive WQEs come from ----
-  logic [15:0] rq_head, rq_pi;
-  logic [63:0] rq_base;
-  logic [3:0] rq_log_depth, rq_log_stride;
-  always_comb begin : source
-    rq_head       = ctx_i.srq ? srq_i.head : ctx_i.rq_head;
-    rq_pi         = ctx_i.srq ? srq_i.pi : ctx_i.rq_pi;
-    rq_base       = ctx_i.srq ? srq_i.base : ctx_i.rq_base;
-    rq_log_depth  = ctx_i.srq ? srq_i.log_depth : ctx_i.log_depth;
-    rq_log_stride = ctx_i.srq ? srq_i.log_stride : ctx_i.log_stride;
-  end
-
   // ---- Comparisons, registered ----
   logic [12:0] mtu;
   logic [31:0] payload, total, sum, remain, read_packets;
   logic [3:0] mtu_shift;
   logic [23:0] psn_ahead, read_psns;
-  logic [15:0] wqe_slot;
   assign mtu          = 13'd128 << ctx_i.mtu;
   assign mtu_shift    = 4'd7 + 4'(ctx_i.mtu);
   assign payload      = 32'(desc_i.payload_length);
@@ -105,15 +95,14 @@ module rx_request (
   assign psn_ahead    = desc_i.psn - ctx_i.epsn;
   // A Read takes the PSNs of all its responses, at least one (9.7.2).
   assign read_psns    = (read_packets != 32'd0) ? read_packets[23:0] : 24'd1;
-  assign wqe_slot     = rq_head & ~(16'hffff << rq_log_depth);
 
-  logic ahead_q, behind_q, bad_sequence_q, bad_length_q, forbidden_q, no_wqe_q, read_full_q;
-  logic bad_srq_q, atomics_due_q, all_old_q, ring_full_q;
+  logic ahead_q, behind_q, bad_sequence_q, bad_length_q, forbidden_q, read_full_q;
+  logic atomics_due_q, all_old_q, ring_full_q;
   logic [5:0] in_ring;
   logic bad_payload, bad_total, too_long;
   logic [31:0] sum_q, remain_q;
   logic [23:0] next_epsn_q;
-  logic [63:0] next_va_q, wqe_addr_q;
+  logic [63:0] next_va_q;
 
   always_comb begin : lengths
     // First and Middle are full, Last has 1 to MTU bytes, Only 0 to MTU.
@@ -138,8 +127,6 @@ module rx_request (
     bad_length_q   <= bad_payload || bad_total;
     forbidden_q    <= (is_write && !ctx_i.remote_write) ||
         (is_atomic ? !ctx_i.remote_atomic : is_read && !ctx_i.remote_read);
-    no_wqe_q       <= wants_o && rq_head == rq_pi;
-    bad_srq_q      <= wants_o && ctx_i.srq && (srq_i.error || !srq_i.in_use);
     read_full_q    <= is_read && ctx_i.rd_inflight >= ctx_i.max_dest_rd;
     ring_full_q    <= is_read && in_ring >= rnic_pkg::MaxReadsOutstanding[5:0];
     atomics_due_q  <= (is_send || is_write) && ctx_i.atomics_due != 5'd0;
@@ -148,7 +135,6 @@ module rx_request (
     next_epsn_q    <= ctx_i.epsn + (is_read ? read_psns : 24'd1);
     all_old_q      <= read_psns <= ctx_i.epsn - desc_i.psn;
     next_va_q      <= (starts ? desc_i.va : ctx_i.va) + 64'(desc_i.payload_length);
-    wqe_addr_q     <= rq_base + (64'(wqe_slot) << rq_log_stride);
   end
 
   // ---- Verdict ----
@@ -156,6 +142,7 @@ module rx_request (
   logic [7:0] nak;
   always_comb begin : verdict
     {duplicate_o, psn_error_o, behind_atomic_o, invalid_o, rnr_o, kill_o, execute} = 7'b0000000;
+    {forbidden_o, no_room_o, srq_error_o} = 3'b000;
     replay = behind_q && is_read && all_old_q && !bad_length_q && !forbidden_q && !ring_full_q;
     nak = 8'd0;
     if (behind_q) begin
@@ -163,17 +150,25 @@ module rx_request (
     end else if (ahead_q) begin
       psn_error_o = 1'b1;
       nak         = ctx_i.nak_sent ? 8'd0 : rnic_pkg::AethSyndromeNakPsn;
-    end else if (bad_sequence_q || bad_length_q || forbidden_q || read_full_q) begin
+    end else if (bad_sequence_q || bad_length_q) begin
+      invalid_o = 1'b1;
+    end else if (forbidden_q) begin
+      forbidden_o = 1'b1;
+      kill_o      = 1'b1;
+      nak         = rnic_pkg::AethSyndromeNakInvalidRequest;
+    end else if (read_full_q) begin
       invalid_o = 1'b1;
     end else if (ring_full_q) begin
       // Full of repeated Reads: as if this one had been lost.
+      no_room_o = 1'b1;
     end else if (atomics_due_q) begin
       behind_atomic_o = 1'b1;
       nak             = ctx_i.nak_sent ? 8'd0 : rnic_pkg::AethSyndromeNakPsn;
-    end else if (bad_srq_q) begin
-      kill_o = 1'b1;
-      nak    = rnic_pkg::AethSyndromeNakRemoteOperational;
-    end else if (no_wqe_q) begin
+    end else if (wants_o && wqe_error_i) begin
+      srq_error_o = 1'b1;
+      kill_o      = 1'b1;
+      nak         = rnic_pkg::AethSyndromeNakRemoteOperational;
+    end else if (wants_o && wqe_empty_i) begin
       rnr_o = 1'b1;
       nak   = rnic_pkg::AethSyndromeRnrNak | 8'(ctx_i.min_rnr_timer);
     end else begin
@@ -211,12 +206,6 @@ module rx_request (
   end
 
   assign take_o = execute && wants_o && ctx_i.srq;
-  always_comb begin : srq_update
-    srq_o      = srq_i;
-    srq_o.head = srq_i.head + 16'd1;
-    if (srq_i.pi - srq_o.head < srq_i.limit) srq_o.limit_hit = 1'b1;
-  end
-
   logic has_payload;
   assign has_payload = desc_i.payload_length != 13'd0;
 
@@ -228,7 +217,7 @@ module rx_request (
     plan_o.pd             = ctx_i.pd;
     plan_o.psn            = ctx_i.epsn;
     plan_o.ack_req        = desc_i.ack_req;
-    plan_o.wqe_idx        = rq_head;
+    plan_o.wqe_idx        = wqe_index_i;
     plan_o.srq            = ctx_i.srq;
     plan_o.takes          = take_o;
     plan_o.srqn           = ctx_i.srqn;
@@ -256,7 +245,7 @@ module rx_request (
         plan_o.byte_count = sum_q;
         plan_o.solicited  = desc_i.solicited;
         // A scatter list is checked against the domain of its own queue.
-        if (take_o) plan_o.pd = srq_i.pd;
+        if (take_o) plan_o.pd = wqe_pd_i;
         if (ends) plan_o.action = rnic_pkg::RxActionReceiveDone;
       end
       plan_o.sgl_fetch       = fetch_o;
@@ -290,11 +279,6 @@ module rx_request (
 
   // The tag of an SRQ's WQE is in it: it is read even when its buffers stay untouched.
   assign fetch_o = take_o || (execute && is_send && starts && has_payload);
-  always_comb begin : fetch
-    fetch_data_o        = '0;
-    fetch_data_o.addr   = wqe_addr_q;
-    fetch_data_o.length = 13'd1 << rq_log_stride;
-  end
 
   logic unused_bits;
   assign unused_bits = &{1'b0, desc_i.pkey, desc_i.syndrome, desc_i.msn, desc_i.qkey,

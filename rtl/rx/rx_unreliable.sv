@@ -9,15 +9,23 @@
 /// no receive WQE is dropped as well, from the packet on that shows it. The receive WQE of a SEND
 /// is used up by its last packet, so that of a broken one serves the next.
 ///
-/// UD: every packet is a message; its PSN means nothing. Its payload starts with its GRH.
+/// UD: every packet is a message; its PSN means nothing. Its payload starts with its GRH. It may be on a
+/// shared receive queue, UC is not: wants_o, take_o and wqe_* are as in rx_request. An SRQ in error
+/// is no fault of the peer: kill_o, the QP fails, as on RC.
 module rx_unreliable (
     input  wire logic                  clk_i,
     input  wire rnic_pkg::rx_desc_t    desc_i,
     input  wire rnic_pkg::recv_ctx_t   ctx_i,
+    input  wire logic [15:0]           wqe_index_i,
+    input  wire logic [23:0]           wqe_pd_i,
+    input  wire logic                  wqe_empty_i,
+    input  wire logic                  wqe_error_i,
+    output logic                       wants_o,
+    output logic                       take_o,
     output rnic_pkg::rx_plan_t         plan_o,
     output rnic_pkg::recv_ctx_t        ctx_o,
     output logic                       fetch_o,
-    output rnic_pkg::rx_sgl_fetch_t    fetch_data_o,
+    output logic                       kill_o,
     output logic                       broken_o,
     output logic                       invalid_o,
     output logic                       no_wqe_o
@@ -46,22 +54,21 @@ module rx_unreliable (
     endcase
     is_write_imm = is_write && immediate;
   end
+  assign wants_o = (is_send && starts) || is_write_imm;
 
   // ---- Comparisons, registered ----
   logic [12:0] mtu, limit;
   logic [31:0] payload, sum, total;
-  logic [15:0] wqe_slot;
   logic bad_payload, bad_total;
-  assign mtu      = 13'd128 << ctx_i.mtu;
-  assign limit    = mtu + (is_ud ? rnic_pkg::GrhBytes[12:0] : 13'd0);
-  assign payload  = 32'(desc_i.payload_length);
-  assign sum      = (starts ? 32'd0 : ctx_i.received) + payload;
-  assign total    = starts ? desc_i.dma_length : ctx_i.remain;
-  assign wqe_slot = ctx_i.rq_head & ~(16'hffff << ctx_i.log_depth);
+  assign mtu     = 13'd128 << ctx_i.mtu;
+  assign limit   = mtu + (is_ud ? rnic_pkg::GrhBytes[12:0] : 13'd0);
+  assign payload = 32'(desc_i.payload_length);
+  assign sum     = (starts ? 32'd0 : ctx_i.received) + payload;
+  assign total   = starts ? desc_i.dma_length : ctx_i.remain;
 
-  logic known_q, follows_q, bad_length_q, forbidden_q, no_wqe_q;
+  logic known_q, follows_q, bad_length_q, forbidden_q;
   logic [31:0] sum_q, remain_q;
-  logic [63:0] next_va_q, wqe_addr_q;
+  logic [63:0] next_va_q;
 
   always_comb begin : lengths
     // First and Middle are full, Last has 1 to MTU bytes, Only 0 to MTU.
@@ -78,21 +85,22 @@ module rx_unreliable (
     follows_q    <= ctx_i.msg == (is_send ? MsgSend : MsgWrite) && desc_i.psn == ctx_i.epsn;
     bad_length_q <= bad_payload || bad_total;
     forbidden_q  <= is_write && !ctx_i.remote_write;
-    no_wqe_q     <= ((is_send && starts) || is_write_imm) && ctx_i.rq_head == ctx_i.rq_pi;
     sum_q        <= sum;
     remain_q     <= total - payload;
     next_va_q    <= (starts ? desc_i.va : ctx_i.va) + 64'(desc_i.payload_length);
-    wqe_addr_q   <= ctx_i.rq_base + (64'(wqe_slot) << ctx_i.log_stride);
   end
 
   // ---- Verdict ----
   // under_way: a message is given up unless this packet follows.
-  logic in_place, under_way, execute;
+  logic in_place, under_way, has_place, execute;
   assign in_place  = known_q && (starts || follows_q);
   assign under_way = ctx_i.msg == MsgSend || ctx_i.msg == MsgWrite;
   assign invalid_o = in_place && (bad_length_q || forbidden_q);
-  assign no_wqe_o  = in_place && !invalid_o && no_wqe_q;
-  assign execute   = in_place && !invalid_o && !no_wqe_q;
+  assign has_place = !wants_o || !(wqe_error_i || wqe_empty_i);
+  assign kill_o    = in_place && !invalid_o && wants_o && wqe_error_i;
+  assign no_wqe_o  = in_place && !invalid_o && wants_o && wqe_empty_i && !wqe_error_i;
+  assign execute   = in_place && !invalid_o && has_place;
+  assign take_o    = execute && wants_o && ctx_i.srq;
   // Once a message: where it is given up, or at the first packet of one whose beginning is missing.
   assign broken_o  = (under_way && (starts || !in_place)) ||
       (ctx_i.msg == MsgNone && known_q && !in_place);
@@ -111,7 +119,9 @@ module rx_unreliable (
         ctx_o.remain = remain_q;
         if (starts) ctx_o.rkey = desc_i.rkey;
       end
-      if ((is_send && ends) || is_write_imm) ctx_o.rq_head = ctx_i.rq_head + 16'd1;
+      if (((is_send && ends) || is_write_imm) && !ctx_i.srq) begin
+        ctx_o.rq_head = ctx_i.rq_head + 16'd1;
+      end
     end
   end
 
@@ -125,9 +135,16 @@ module rx_unreliable (
     plan_o.payload_length = desc_i.payload_length;
     plan_o.pd             = ctx_i.pd;
     plan_o.psn            = desc_i.psn;
-    plan_o.wqe_idx        = ctx_i.rq_head;
+    plan_o.wqe_idx        = wqe_index_i;
+    plan_o.srq            = ctx_i.srq;
+    plan_o.takes          = take_o;
+    plan_o.srqn           = ctx_i.srqn;
     plan_o.unreliable     = 1'b1;
     plan_o.take           = ctx_i.take;
+    if (kill_o) begin
+      plan_o.action   = rnic_pkg::RxActionNak;
+      plan_o.syndrome = rnic_pkg::AethSyndromeNakRemoteOperational;
+    end
     if (execute) begin
       plan_o.key          = starts ? desc_i.rkey : ctx_i.rkey;
       plan_o.va           = starts ? desc_i.va : ctx_i.va;
@@ -144,6 +161,8 @@ module rx_unreliable (
       plan_o.grh          = is_ud;
       plan_o.source_qpn   = desc_i.source_qpn;
       plan_o.sgl_fetch    = fetch_o;
+      // A scatter list is checked against the domain of its own queue.
+      if (take_o) plan_o.pd = wqe_pd_i;
       if (has_payload) begin
         plan_o.target = is_send ? rnic_pkg::PlaceTargetReceive : rnic_pkg::PlaceTargetWrite;
       end
@@ -151,12 +170,8 @@ module rx_unreliable (
     end
   end
 
-  assign fetch_o = execute && is_send && starts && has_payload;
-  always_comb begin : fetch
-    fetch_data_o        = '0;
-    fetch_data_o.addr   = wqe_addr_q;
-    fetch_data_o.length = 13'd1 << ctx_i.log_stride;
-  end
+  // The tag of an SRQ's WQE is in it: it is read whatever goes to its buffers.
+  assign fetch_o = take_o || (execute && is_send && starts && has_payload);
 
   logic unused_bits;
   assign unused_bits = &{1'b0, desc_i, ctx_i};

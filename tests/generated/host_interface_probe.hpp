@@ -10,7 +10,7 @@
 namespace rnic::test {
 
 inline constexpr std::size_t kProbeBytes = 128;
-inline constexpr std::array<FieldProbe, 408> kFieldProbes = {{
+inline constexpr std::array<FieldProbe, 424> kFieldProbes = {{
     {"reg_identity_header.block_type", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).block_type, false); }},
     {"reg_identity_header.version", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).version, false); }},
     {"reg_identity_header.next_offset", [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).next_offset, false); }},
@@ -290,6 +290,10 @@ inline constexpr std::array<FieldProbe, 408> kFieldProbes = {{
     {"admin_modify_qp.reserved6", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).reserved6, false); }},
     {"admin_modify_qp.cur_state", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).cur_state, false); }},
     {"admin_modify_qp.reserved", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).reserved, false); }},
+    {"admin_query_qp_counters.upper", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQueryQpCounters::decode(b.first<hw::AdminQueryQpCounters::kBytes>()).upper, false); }},
+    {"admin_query_qp_counters.clear", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQueryQpCounters::decode(b.first<hw::AdminQueryQpCounters::kBytes>()).clear, false); }},
+    {"admin_query_qp_counters.reserved0", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQueryQpCounters::decode(b.first<hw::AdminQueryQpCounters::kBytes>()).reserved0, false); }},
+    {"admin_query_qp_counters.reserved", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQueryQpCounters::decode(b.first<hw::AdminQueryQpCounters::kBytes>()).reserved, false); }},
     {"admin_capabilities.log_max_qp", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCapabilities::decode(b.first<hw::AdminCapabilities::kBytes>()).log_max_qp, false); }},
     {"admin_capabilities.log_max_cq", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCapabilities::decode(b.first<hw::AdminCapabilities::kBytes>()).log_max_cq, false); }},
     {"admin_capabilities.log_max_eq", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCapabilities::decode(b.first<hw::AdminCapabilities::kBytes>()).log_max_eq, false); }},
@@ -348,6 +352,18 @@ inline constexpr std::array<FieldProbe, 408> kFieldProbes = {{
     {"admin_mr_state.reserved1", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminMrState::decode(b.first<hw::AdminMrState::kBytes>()).reserved1, false); }},
     {"admin_mr_state.reserved2", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminMrState::decode(b.first<hw::AdminMrState::kBytes>()).reserved2, false); }},
     {"admin_mr_state.reserved3", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminMrState::decode(b.first<hw::AdminMrState::kBytes>()).reserved3, false); }},
+    {"admin_qp_counters.count_0", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQpCounters::decode(b.first<hw::AdminQpCounters::kBytes>()).count_0, false); }},
+    {"admin_qp_counters.count_1", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQpCounters::decode(b.first<hw::AdminQpCounters::kBytes>()).count_1, false); }},
+    {"admin_qp_counters.count_2", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQpCounters::decode(b.first<hw::AdminQpCounters::kBytes>()).count_2, false); }},
+    {"admin_qp_counters.count_3", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQpCounters::decode(b.first<hw::AdminQpCounters::kBytes>()).count_3, false); }},
+    {"admin_qp_counters.count_4", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQpCounters::decode(b.first<hw::AdminQpCounters::kBytes>()).count_4, false); }},
+    {"admin_qp_counters.count_5", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQpCounters::decode(b.first<hw::AdminQpCounters::kBytes>()).count_5, false); }},
+    {"admin_qp_counters.count_6", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQpCounters::decode(b.first<hw::AdminQpCounters::kBytes>()).count_6, false); }},
+    {"admin_qp_counters.count_7", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQpCounters::decode(b.first<hw::AdminQpCounters::kBytes>()).count_7, false); }},
+    {"admin_qp_counters.count_8", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQpCounters::decode(b.first<hw::AdminQpCounters::kBytes>()).count_8, false); }},
+    {"admin_qp_counters.count_9", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQpCounters::decode(b.first<hw::AdminQpCounters::kBytes>()).count_9, false); }},
+    {"admin_qp_counters.count_10", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQpCounters::decode(b.first<hw::AdminQpCounters::kBytes>()).count_10, false); }},
+    {"admin_qp_counters.count_11", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQpCounters::decode(b.first<hw::AdminQpCounters::kBytes>()).count_11, false); }},
     {"admin_qp_state.state", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQpState::decode(b.first<hw::AdminQpState::kBytes>()).state, false); }},
     {"admin_qp_state.outstanding_reads", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQpState::decode(b.first<hw::AdminQpState::kBytes>()).outstanding_reads, false); }},
     {"admin_qp_state.sq_draining", [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQpState::decode(b.first<hw::AdminQpState::kBytes>()).sq_draining, false); }},

@@ -53,6 +53,12 @@ module admin_bench (
     output logic                              qp_error_valid_o,
     input  wire logic                         qp_error_ready_i,
     output rnic_pkg::qp_error_t               qp_error_data_o,
+    output logic                              query_valid_o,
+    output logic [7:0]                        query_qp_o,
+    output logic                              query_upper_o,
+    output logic                              query_clear_o,
+    input  wire logic                         query_done_i,
+    input  wire rnic_pkg::admin_qp_counters_t query_counts_i,
     // The test's client, bit i is CtxKind i
     input  wire logic [4:0]                   nic_acq_valid_i,
     output logic [4:0]                        nic_acq_ready_o,
@@ -150,7 +156,13 @@ module admin_bench (
       .qp_reset_qp_o,
       .qp_error_valid_o,
       .qp_error_ready_i,
-      .qp_error_data_o
+      .qp_error_data_o,
+      .query_valid_o,
+      .query_qp_o,
+      .query_upper_o,
+      .query_clear_o,
+      .query_done_i,
+      .query_counts_i
   );
 
   ctx_manager #(

@@ -15,7 +15,7 @@ class AdminCommands {
     static constexpr AdminOpcode kOpcodes[] = {
         AdminOpcode::kCreateEq, AdminOpcode::kDestroyEq, AdminOpcode::kQueryEq,  AdminOpcode::kCreateCq, AdminOpcode::kCreateCq, AdminOpcode::kDestroyCq, AdminOpcode::kQueryCq, AdminOpcode::kModifyCq, AdminOpcode::kResizeCq,
         AdminOpcode::kCreateMr, AdminOpcode::kDestroyMr, AdminOpcode::kQueryMr,  AdminOpcode::kCreateQp, AdminOpcode::kCreateQp, AdminOpcode::kCreateQp,  AdminOpcode::kDestroyQp,
-        AdminOpcode::kModifyQp, AdminOpcode::kModifyQp,  AdminOpcode::kModifyQp, AdminOpcode::kModifyQp, AdminOpcode::kModifyQp, AdminOpcode::kModifyQp,  AdminOpcode::kQueryQp,
+        AdminOpcode::kModifyQp, AdminOpcode::kModifyQp,  AdminOpcode::kModifyQp, AdminOpcode::kModifyQp, AdminOpcode::kModifyQp, AdminOpcode::kModifyQp,  AdminOpcode::kQueryQp, AdminOpcode::kQueryQpCounters, AdminOpcode::kQueryQpCounters,
         AdminOpcode::kQueryCapabilities, AdminOpcode::kCreateMw, AdminOpcode::kCreateMw, AdminOpcode::kDestroyMw, AdminOpcode::kCreateFastMr, AdminOpcode::kDestroyFastMr,
         AdminOpcode::kCreateSrq, AdminOpcode::kCreateSrq, AdminOpcode::kDestroySrq, AdminOpcode::kQuerySrq, AdminOpcode::kModifySrq};
     if (chance(0.02)) return command(static_cast<AdminOpcode>(rng_()), any());

@@ -37,6 +37,7 @@ struct AdminModel {
   std::map<std::uint32_t, rtl::Mpt> regions;
   std::map<std::uint32_t, Qp> qps;
   std::map<std::uint32_t, rtl::Path> paths;
+  std::map<std::uint32_t, std::array<std::uint32_t, hw::kQpCounters>> counters;  // by index; of one that was never created: nothing is known
   Result result{};
 
   /// Status of a command, and its effect.
@@ -63,6 +64,7 @@ struct AdminModel {
       case AdminOpcode::kDestroyQp: return destroy_qp(command);
       case AdminOpcode::kModifyQp: return modify_qp(command);
       case AdminOpcode::kQueryQp: return query_qp(command);
+      case AdminOpcode::kQueryQpCounters: return query_counters(command);
       case AdminOpcode::kCreateSrq: return create_srq(command);
       case AdminOpcode::kDestroySrq: return destroy_srq(command);
       case AdminOpcode::kQuerySrq: return query_srq(command);
@@ -359,12 +361,13 @@ struct AdminModel {
       if (body.rq_log_stride < hw::kMinLogReceiveStride || body.rq_log_stride > hw::kMaxLogStride) return AdminStatus::kBadParameter;
     }
     if (body.qp_type != 0 && body.qp_type != 1 && body.qp_type != 3) return AdminStatus::kBadParameter;
-    if (body.use_srq && body.qp_type != 0) return AdminStatus::kBadParameter;
+    if (body.use_srq && body.qp_type == 1) return AdminStatus::kBadParameter;
     // 10.2.4.1: QP1 is a datagram queue pair of privileged software.
     if (command.number == 1 && (body.uar != hw::kKernelUar || body.qp_type != 3)) return AdminStatus::kBadParameter;
     if (qps.contains(command.number & 0xff)) return AdminStatus::kExists;
     if (!cqs.contains(body.send_cqn) || !cqs.contains(body.receive_cqn)) return AdminStatus::kBadNumber;
     if (body.use_srq && !srqs.contains(body.srqn)) return AdminStatus::kBadNumber;
+    counters[command.number & 0xff] = {};
     auto& [send, recv] = qps[command.number & 0xff];
     send.in_use = recv.in_use = 1;
     send.qp_type = recv.qp_type = body.qp_type;
@@ -412,6 +415,18 @@ struct AdminModel {
     state.una_psn = send.una_psn;
     state.rq_psn = recv.epsn;
     return answer(state);
+  }
+
+  AdminStatus query_counters(const hw::AdminCommand& command) {
+    if (!has_qp(command.number)) return AdminStatus::kBadNumber;
+    const auto body = body_of<hw::AdminQueryQpCounters>(command);
+    auto& all = counters[command.number & 0xff];
+    for (std::size_t i = 0; i < 12; ++i) {
+      auto& one = all[(body.upper ? 12 : 0) + i];
+      for (std::size_t k = 0; k < 4; ++k) result[4 * i + k] = static_cast<std::uint8_t>(one >> 8 * k);
+      if (body.clear) one = 0;
+    }
+    return AdminStatus::kSuccess;
   }
 
   static bool is_ipv4(const std::array<std::uint8_t, 16>& ip) {

@@ -22,6 +22,8 @@ class AdminWorld : public Agent {
     dut.producer_index_i = 0;
     dut.rd_rsp_valid_i = dut.wr_done_i = dut.mpt_rsp_valid_i = 0;
     dut.mem_op_ready_i = dut.mem_op_rsp_valid_i = 0;
+    dut.query_done_i = 0;
+    for (auto& all : counters) for (auto& one : all) one = static_cast<std::uint32_t>(bench.rng());
     dut.drain_ready_i = dut.qp_reset_ready_i = 0;
     dut.nic_acq_valid_i = dut.nic_rel_valid_i = 0;
     command_base = (bench.rng() & ~0xfffULL) | 0x123;  // the low 12 bits do not count
@@ -177,6 +179,7 @@ class AdminWorld : public Agent {
   std::function<void()> background;   // called when the NIC has nothing to do
   std::map<std::uint32_t, rtl::Mpt> mpt;
   std::map<std::uint32_t, rtl::Path> paths;
+  std::array<std::array<std::uint32_t, hw::kQpCounters>, 256> counters;
   std::vector<unsigned> interrupts;
   std::map<std::uint64_t, std::array<std::uint8_t, 64>> memory;
   std::uint64_t command_base = 0, completion_base = 0;
@@ -264,10 +267,21 @@ class AdminWorld : public Agent {
     dut.drain_ready_i = dut.drain_valid_o && bench.chance(0.1);
     dut.qp_reset_ready_i = dut.qp_reset_valid_o && nic_idle() && bench.chance(0.3);  // what is under way ends before
     dut.qp_error_ready_i = chance();
+    dut.query_done_i = dut.query_valid_o && bench.chance(0.2);
+    if (dut.query_done_i) {
+      std::array<std::uint8_t, 48> raw{};
+      for (std::size_t i = 0; i < 12; ++i) {
+        auto& one = counters[dut.query_qp_o][(dut.query_upper_o ? 12 : 0) + i];
+        std::memcpy(raw.data() + 4 * i, &one, 4);
+        if (dut.query_clear_o) one = 0;
+      }
+      port_from_bytes(dut.query_counts_i, raw);
+    }
   }
   void sample_blocks() {
     auto& dut = *bench.dut;
     const auto qp = current.number & 0xff;
+    if (dut.query_valid_o) REQUIRE(dut.query_qp_o == qp);
     if (dut.mpt_req_valid_o && dut.mpt_req_ready_i) {
       const std::uint32_t index = dut.mpt_req_index_o;
       REQUIRE(index == current.number >> 8);

@@ -74,7 +74,11 @@ module rx_engine_harness (
     output logic [7:0]                     established_qp_o,
     output logic                         timer_valid_o,
     output rnic_pkg::timer_event_t       timer_data_o,
-    output logic [rnic_pkg::NumCounters-1:0] event_o
+    output logic [rnic_pkg::NumCounters-1:0] event_o,
+    output logic [rnic_pkg::QpCounters-1:0] qp_event_o,
+    output logic [7:0]                   qp_event_qp_o,
+    output logic                         place_fault_o,
+    output logic [7:0]                   place_fault_qp_o
 );
   logic [2:0] ready;
   assign contexts_ready_o = ready == 3'b111;
@@ -204,6 +208,10 @@ module rx_engine_harness (
       .timer_valid_o,
       .timer_data_o,
       .event_o,
+      .qp_event_o,
+      .qp_event_qp_o,
+      .place_fault_o,
+      .place_fault_qp_o,
       .send_acq_valid_o(send_acq_valid),
       .send_acq_ready_i(send_acq_ready[0]),
       .send_acq_index_o(send_acq_index),

@@ -444,14 +444,15 @@ class PlaceModel {
     if (dead_.contains(side) || (action == rtl::RxAction::kNone && !plan.unreliable)) return std::nullopt;
     if (plan.unreliable && plan.take != takes_[plan.qp]) return std::nullopt;
     // 9.9.3, class D: what the peer of an unreliable service does wrong costs it its message.
-    if (fault && plan.unreliable && (overflow || target == rtl::PlaceTarget::kWrite)) {
+    if (fault && plan.unreliable && !plan.srq && (overflow || target == rtl::PlaceTarget::kWrite)) {
       takes_[plan.qp] ^= 1;
       done.action = static_cast<std::uint8_t>(rtl::RxAction::kGiveBack);
       ++faults;
       return done;
     }
     if (bad_wqe || overflow || status != rtl::XlateStatus::kOk) {
-      dead_[side] = true;
+      // Class E: a datagram too long for its WQE of an SRQ fails that, not the QP.
+      if (!(plan.unreliable && overflow)) dead_[side] = true;
       done.fault = 1;
       done.status = static_cast<std::uint8_t>(status);
       done.overflow = overflow;

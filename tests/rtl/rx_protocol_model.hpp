@@ -39,6 +39,7 @@ class ProtocolModel {
   std::map<std::uint8_t, QpModel> qps;
   std::map<std::uint8_t, SrqModel> srqs;
   std::array<std::uint64_t, hw::kCounterNames.size()> counters{};
+  std::map<std::uint8_t, std::array<std::uint64_t, hw::kQpCounters>> qp_counters;
 
   struct Result {
     std::optional<rtl::RxDone> done;
@@ -53,6 +54,7 @@ class ProtocolModel {
     plan.payload_length = static_cast<std::uint16_t>(payload.size());
     const ScatterList* list = nullptr;
     Result result;
+    counted_qp_ = plan.qp;
     const bool response = d.opcode >= 0x0d && d.opcode <= 0x12;
     if (auto* qp = admit(d, response)) {
       plan.pd = response ? qp->send.pd : qp->recv.pd;
@@ -62,7 +64,7 @@ class ProtocolModel {
     }
     const auto faults = place_.faults;
     result.done = place_.place(plan, payload, list);
-    counters[index(hw::Counter::kRxPlaceFaults)] += place_.faults - faults;
+    if (place_.faults != faults) count(hw::Counter::kRxPlaceFaults);
     return result;
   }
 
@@ -70,7 +72,19 @@ class ProtocolModel {
 
  private:
   static constexpr std::size_t index(hw::Counter counter) { return static_cast<std::size_t>(counter); }
-  void count(hw::Counter counter) { ++counters[index(counter)]; }
+  /// Of the NIC, and of the QP that the packet names.
+  void count(hw::Counter counter) {
+    static const std::map<hw::Counter, hw::QpCounter> kOfQp{
+        {hw::Counter::kRxBadPeer, hw::QpCounter::kBadPeer}, {hw::Counter::kRxBadQkey, hw::QpCounter::kBadQkey}, {hw::Counter::kRxBadState, hw::QpCounter::kBadState},
+        {hw::Counter::kRxDuplicate, hw::QpCounter::kDuplicates}, {hw::Counter::kRxPsnError, hw::QpCounter::kPsnErrors}, {hw::Counter::kRxBehindAtomic, hw::QpCounter::kBehindAtomic},
+        {hw::Counter::kRxInvalidRequest, hw::QpCounter::kInvalidRequests}, {hw::Counter::kRxForbidden, hw::QpCounter::kForbidden}, {hw::Counter::kRxRnr, hw::QpCounter::kNoReceive},
+        {hw::Counter::kRxBrokenMessages, hw::QpCounter::kBrokenMessages}, {hw::Counter::kRxPlaceFaults, hw::QpCounter::kPlaceFaults}, {hw::Counter::kRxNoRoom, hw::QpCounter::kNoRoom},
+        {hw::Counter::kRxGaps, hw::QpCounter::kGaps}, {hw::Counter::kRxStrayResponses, hw::QpCounter::kStrayResponses}, {hw::Counter::kRxBadResponses, hw::QpCounter::kBadResponses},
+        {hw::Counter::kRxSrqErrors, hw::QpCounter::kSrqErrors}};
+    ++counters[index(counter)];
+    if (const auto found = kOfQp.find(counter); found != kOfQp.end()) count(found->second);
+  }
+  void count(hw::QpCounter counter) { ++qp_counters[counted_qp_][static_cast<std::size_t>(counter)]; }
   static std::uint32_t psn24(std::uint32_t value) { return value & 0xffffff; }
 
   QpModel* admit(const rtl::RxDesc& d, bool response) {
@@ -100,6 +114,17 @@ class ProtocolModel {
     return std::equal(kPrefix.begin(), kPrefix.end(), ip.begin());
   }
 
+  /// The next WQE of an SRQ.
+  static const ScatterList* take(QpModel& qp, SrqModel& srq, rtl::RxPlan& plan) {
+    const auto& list = srq.lists.at(srq.ctx.head);
+    plan.takes = 1;
+    qp.tag = plan.wqe_idx = list.tag;
+    ++srq.ctx.head;
+    if (static_cast<std::uint16_t>(srq.ctx.pi - srq.ctx.head) < srq.ctx.limit) srq.ctx.limit_hit = 1;
+    srq.limits += srq.ctx.limit_hit;
+    return &list;
+  }
+
   // ---- Responder of UC and UD ----
   bool unreliable(QpModel& qp, const rtl::RxDesc& d, std::size_t size, rtl::RxPlan& plan, const ScatterList*& list) {
     auto& c = qp.recv;
@@ -107,6 +132,9 @@ class ProtocolModel {
     plan.unreliable = 1;
     plan.take = c.take;
     plan.wqe_idx = c.rq_head;
+    plan.srq = c.srq;
+    plan.srqn = c.srqn;
+    SrqModel* srq = c.srq ? &srqs.at(c.srqn) : nullptr;
     const int operation = d.opcode & 0x1f;
     const bool supported = operation <= 0x0b;
     const bool write = operation >= 0x06;
@@ -129,7 +157,17 @@ class ProtocolModel {
     if (write) length_ok = length_ok && total <= 1ULL << 31 && (ends ? size == total : size < total);
     else length_ok = length_ok && (starts ? 0 : c.received) + std::uint64_t{size} <= 1ULL << 31;
     if (!length_ok || (write && !c.remote_write)) return count(hw::Counter::kRxInvalidRequest), false;
-    if (((!write && starts) || (write && immediate)) && c.rq_head == c.rq_pi) return count(hw::Counter::kRxRnr), false;
+    const bool wants = (!write && starts) || (write && immediate);
+    // An SRQ in error is the responder's own fault.
+    if (wants && srq && srq->ctx.error) {
+      count(hw::Counter::kRxSrqErrors);
+      qp.requests_killed = true;
+      plan.action = static_cast<std::uint8_t>(rtl::RxAction::kNak);
+      plan.syndrome = 0x63;
+      return false;
+    }
+    if (wants && (srq ? srq->ctx.head == srq->ctx.pi : c.rq_head == c.rq_pi)) return count(hw::Counter::kRxRnr), false;
+    if (wants && srq) list = take(qp, *srq, plan);
 
     const auto before = starts ? 0 : c.received;
     if (!ends) c.msg = write ? 2 : 1;
@@ -147,8 +185,9 @@ class ProtocolModel {
       c.remain = static_cast<std::uint32_t>(total - size);
     } else {
       if (size) plan.target = static_cast<std::uint8_t>(rtl::PlaceTarget::kReceive);
-      if (starts && size) list = &qp.receive_lists.at(c.rq_head);
+      if (starts && size && !srq) list = &qp.receive_lists.at(c.rq_head);
     }
+    if (srq) plan.pd = srq->ctx.pd;
     if (ends && (!write || immediate)) {
       plan.action = static_cast<std::uint8_t>(rtl::RxAction::kReceiveDone);
       plan.solicited = d.solicited;
@@ -157,7 +196,7 @@ class ProtocolModel {
       plan.immediate = d.immediate;
       plan.grh = ud;
       plan.source_qpn = d.source_qpn;
-      ++c.rq_head;
+      if (!srq) ++c.rq_head;
     }
     return true;
   }
@@ -178,9 +217,9 @@ class ProtocolModel {
       c.nak_sent = 1;
       return false;
     };
-    const auto fatal = [&](std::uint8_t syndrome) {
+    const auto fatal = [&](std::uint8_t syndrome, hw::Counter counter = hw::Counter::kRxInvalidRequest) {
       qp.requests_killed = true;
-      if (syndrome == 0x61) count(hw::Counter::kRxInvalidRequest);
+      count(counter);
       return nak(syndrome);
     };
     enum class Kind { kSend, kWrite, kRead } kind{};
@@ -258,10 +297,12 @@ class ProtocolModel {
     }
     if (!length_ok) return fatal(0x61);
     // 9.7.4.1.3: what the QP is not set up for is an invalid request.
-    if ((kind == Kind::kWrite && !c.remote_write) || (kind == Kind::kRead && !(atomic ? c.remote_atomic : c.remote_read))) return fatal(0x61);
+    if ((kind == Kind::kWrite && !c.remote_write) || (kind == Kind::kRead && !(atomic ? c.remote_atomic : c.remote_read))) {
+      return fatal(0x61, hw::Counter::kRxForbidden);
+    }
     // Resources
     if (kind == Kind::kRead && c.rd_inflight >= c.max_dest_rd) return fatal(0x61);
-    if (kind == Kind::kRead && c.rd_inflight + c.rp_inflight >= 16) return false;  // no room beside repeated ones: as if lost
+    if (kind == Kind::kRead && c.rd_inflight + c.rp_inflight >= 16) return count(hw::Counter::kRxNoRoom), false;  // beside repeated ones: as if lost
     // 9.5, C9-28: SENDs, WRITEs and atomics are executed in their order.
     if (kind != Kind::kRead && c.atomics_due != 0) {
       count(hw::Counter::kRxBehindAtomic);
@@ -272,6 +313,7 @@ class ProtocolModel {
     const bool wants = (kind == Kind::kSend && starts) || write_imm;
     // 10.2.9.2: an SRQ in error gives nothing; it is the responder's fault.
     if (wants && srq && srq->ctx.error) {
+      count(hw::Counter::kRxSrqErrors);
       qp.requests_killed = true;
       return nak(0x63);
     }
@@ -280,14 +322,7 @@ class ProtocolModel {
       return nak(static_cast<std::uint8_t>(0x20 | c.min_rnr_timer));
     }
 
-    if (wants && srq) {
-      plan.takes = 1;
-      list = &srq->lists.at(srq->ctx.head);
-      qp.tag = plan.wqe_idx = list->tag;
-      ++srq->ctx.head;
-      if (static_cast<std::uint16_t>(srq->ctx.pi - srq->ctx.head) < srq->ctx.limit) srq->ctx.limit_hit = 1;
-      srq->limits += srq->ctx.limit_hit;
-    }
+    if (wants && srq) list = take(qp, *srq, plan);
     c.nak_sent = 0;
     c.epsn = psn24(c.epsn + 1);
     plan.action = static_cast<std::uint8_t>(rtl::RxAction::kExecuted);
@@ -380,6 +415,7 @@ class ProtocolModel {
         if (distance >= sent && distance < window) plan.psn = psn24(c.next_psn - 1);
       } else if ((kind == 1 || kind == 3) && distance < sent) {
         count(hw::Counter::kRxNaks);
+        count(kind == 1 ? hw::QpCounter::kRnrNaksReceived : hw::QpCounter::kNaksReceived);
         plan.action = static_cast<std::uint8_t>(rtl::RxAction::kNakReceived);
         plan.syndrome = d.syndrome;
       } else {
@@ -395,6 +431,7 @@ class ProtocolModel {
     const std::uint8_t opcode = read.offset == 0 ? (last ? 0x10 : 0x0d) : (last ? 0x0f : 0x0e);
     const bool legal = read.atomic ? d.opcode == 0x12 : d.opcode == opcode || (read.replayed && (last ? d.opcode == 0x0f || d.opcode == 0x10 : d.opcode == 0x0d || d.opcode == 0x0e));
     if (!legal || size != std::min(left, qp.mtu())) {
+      count(hw::Counter::kRxBadResponses);
       qp.responses_killed = true;
       plan.action = static_cast<std::uint8_t>(rtl::RxAction::kBadResponse);
       return false;
@@ -421,6 +458,7 @@ class ProtocolModel {
   }
 
   PlaceModel& place_;
+  std::uint8_t counted_qp_ = 0;
 };
 
 /// Only what the contract gives a meaning for this action.

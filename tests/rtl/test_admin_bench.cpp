@@ -13,7 +13,7 @@ constexpr auto kErr = static_cast<std::uint8_t>(QpState::kErr);
 /// Runs a command on the NIC and on the model; status and result must agree.
 std::uint8_t both(AdminWorld& world, const hw::AdminCommand& command) {
   // A query is compared with the model: nothing may move while it runs.
-  const bool query = command.opcode == static_cast<std::uint8_t>(AdminOpcode::kQueryQp) || command.opcode >> 4 == 3 || command.opcode >> 4 == 2;
+  const bool query = command.opcode == static_cast<std::uint8_t>(AdminOpcode::kQueryQp) || command.opcode == static_cast<std::uint8_t>(AdminOpcode::kQueryQpCounters) || command.opcode >> 4 == 3 || command.opcode >> 4 == 2;
   const auto background = world.background;
   if (query) {
     world.background = nullptr;
@@ -129,6 +129,11 @@ TEST_CASE("admin: random commands agree with the model", "[rtl]") {
       use_cq(static_cast<unsigned>(world.bench.uniform(0, 5)));
       world.background = background;
     }
+    if (world.bench.chance(0.3)) {  // something happens to a QP
+      const auto qp = static_cast<unsigned>(world.bench.uniform(0, 3)), which = static_cast<unsigned>(world.bench.uniform(0, hw::kQpCounters - 1));
+      ++world.counters[qp][which];
+      ++world.model.counters[qp][which];
+    }
     const auto command = commands.next(world.model);
     const auto status = both(world, command);
     ++statuses[status];
@@ -137,7 +142,7 @@ TEST_CASE("admin: random commands agree with the model", "[rtl]") {
     if (i % 50 == 0) compare_queues(world);
   }
   for (unsigned s = 0; s <= 7; ++s) CHECK(statuses[s] > 10);
-  CHECK(successes.size() == 24);
+  CHECK(successes.size() == 25);
   for (const auto& [opcode, count] : successes) {
     INFO("opcode " << opcode);
     CHECK(count > 4);
@@ -258,8 +263,10 @@ TEST_CASE("admin: an SRQ stays while a QP uses it, its EQ while it is there (Inf
   };
   const auto in_use = static_cast<std::uint8_t>(AdminStatus::kInUse), bad_number = static_cast<std::uint8_t>(AdminStatus::kBadNumber);
   world.background = [&] { world.flush(7, 2), world.flush(8, 2); };
-  // Only a reliable queue pair can share its receives: an unreliable one gives WQEs back.
-  for (const auto type : {hw::QpType::kUc, hw::QpType::kUd}) CHECK(create_qp(0x1107, 200, type) == static_cast<std::uint8_t>(AdminStatus::kBadParameter));
+  // UC gives receive WQEs back, which an SRQ does not take.
+  CHECK(create_qp(0x1107, 200, hw::QpType::kUc) == static_cast<std::uint8_t>(AdminStatus::kBadParameter));
+  CHECK(create_qp(0x1108, 200, hw::QpType::kUd) == kSuccess);
+  CHECK(both(world, commands.command(AdminOpcode::kDestroyQp, 0x1108)) == kSuccess);
   CHECK(create_qp(0x1107, 201) == bad_number);
   CHECK(create_qp(0x1107, 200 | 0x100) == bad_number);
   CHECK(create_qp(0x1107, 200) == kSuccess);

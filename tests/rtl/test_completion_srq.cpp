@@ -117,6 +117,38 @@ TEST_CASE("completion: a QP in the error state flushes the one WQE it had taken,
   CHECK(w.poll(SrqWorld::kCq).empty());
 }
 
+TEST_CASE("completion: a datagram too long for its receive from an SRQ fails that receive and nothing else (9.9.3, class E)", "[rtl]") {
+  SrqWorld w;
+  auto d = SrqWorld::packet(Action::kNak, 21, true);
+  d.unreliable = d.fault = d.overflow = d.grh = 1;
+  d.syndrome = raw(hw::AethSyndrome::kNakInvalidRequest);
+  w.dones.push(d);
+  auto next = SrqWorld::packet(Action::kReceiveDone, 22, true);
+  next.unreliable = next.grh = 1;
+  w.dones.push(next);
+  w.settle();
+  const auto cqes = w.poll(SrqWorld::kCq);
+  REQUIRE(cqes.size() == 2);
+  CHECK((cqes[0].wqe_index == 21 && cqes[0].status == raw(Status::kLocLenErr) && cqes[0].byte_count == 0));
+  CHECK((cqes[1].wqe_index == 22 && cqes[1].status == 0 && cqes[1].grh == 1));
+  CHECK(w.rsps.items.empty());
+  CHECK(w.events.empty());
+  CHECK(!w.is_err());
+  // The SRQ is in error: that is our own fault, and the QP's end, without an answer.
+  auto refused = SrqWorld::packet(Action::kNak, 0, false);
+  refused.unreliable = 1;
+  refused.target = raw(rtl::PlaceTarget::kNone);
+  refused.syndrome = raw(hw::AethSyndrome::kNakRemoteOperational);
+  w.dones.push(refused);
+  w.settle();
+  CHECK(w.poll(SrqWorld::kCq).empty());
+  CHECK(w.rsps.items.empty());
+  CHECK(w.is_err());
+  REQUIRE(w.events.size() == 2);
+  CHECK(w.events[0].event_type == raw(hw::EqeType::kQpFatal));
+  CHECK(w.events[1].event_type == raw(hw::EqeType::kLastWqeReached));
+}
+
 // o9-5.2: after the refusal nothing of the peer's requests counts; yet what took a WQE of the SRQ must give it back.
 TEST_CASE("completion: behind a refused invalidation WQEs of an SRQ are flushed, and nothing is answered", "[rtl]") {
   SrqWorld w;

@@ -28,6 +28,7 @@ struct World : Agent {
     dut.sq_doorbell_ready_i = dut.rq_doorbell_ready_i = dut.cq_doorbell_ready_i = dut.eq_doorbell_ready_i = dut.srq_doorbell_ready_i = 1;
     dut.wqe_push_ready_i = 1;
     set_port_bits(dut.event_i, std::bitset<hw::kCounterNames.size()>{});
+    set_port_bits(dut.qp_event_i, std::bitset<5 * hw::kQpCounters>{});
     bench.reset();
     bench.add(*this);
   }

@@ -1,0 +1,147 @@
+#include <Vqp_counters.h>
+
+#include "driver/generated/host_interface.hpp"
+#include "tests/support/rtl_bench.hpp"
+
+// rtl/host/qp_counters.sv: no event of a QP is lost, none is counted twice, and none for another QP; a query gives the counts of its moment.
+using namespace rnic;
+using namespace rnic::test;
+
+namespace {
+constexpr std::size_t kSources = 5, kHalf = hw::kQpCounters / 2;
+using Counts = std::array<std::uint64_t, hw::kQpCounters>;
+
+struct World {
+  struct Event {
+    std::uint32_t mask = 0;  // counters that go up
+    std::uint8_t qp = 0;
+  };
+  using Events = std::array<Event, kSources>;
+
+  explicit World(std::uint64_t seed_value) : bench(seed_value) {
+    drive({});
+    bench.dut->query_valid_i = 0;
+    bench.reset();
+  }
+  void drive(const Events& events) {
+    std::bitset<kSources * hw::kQpCounters> masks;
+    std::bitset<kSources * 8> qps;
+    for (std::size_t s = 0; s < kSources; ++s) {
+      for (std::size_t i = 0; i < hw::kQpCounters; ++i) masks[s * hw::kQpCounters + i] = events[s].mask >> i & 1;
+      for (std::size_t i = 0; i < 8; ++i) qps[s * 8 + i] = events[s].qp >> i & 1;
+    }
+    set_port_bits(bench.dut->event_i, masks);
+    set_port_bits(bench.dut->event_qp_i, qps);
+  }
+  void cycle(const Events& events) {
+    drive(events);
+    bench.tick();
+    for (const auto& event : events) {
+      for (std::size_t i = 0; i < hw::kQpCounters; ++i) {
+        if (event.mask >> i & 1) ++expected[event.qp][i];
+      }
+    }
+  }
+  /// Asks for half of a QP's counters while `events` gives the events of each cycle. The counts are those of a cycle between question and answer.
+  std::array<std::uint32_t, kHalf> query(std::uint8_t qp, bool upper, bool clear, const std::function<Events()>& events, int limit = 400) {
+    auto& dut = *bench.dut;
+    dut.query_valid_i = 1;
+    dut.query_qp_i = qp;
+    dut.query_upper_i = upper;
+    dut.query_clear_i = clear;
+    std::vector<Counts> history{expected[qp]};
+    std::array<std::uint32_t, kHalf> counts{};
+    for (int wait = 0;; ++wait) {
+      REQUIRE(wait < limit);
+      const auto now = events();
+      drive(now);
+      dut.clk_i = 0;
+      dut.eval();
+      const bool done = dut.query_done_o;
+      if (done) port_to_bytes(dut.query_counts_o, std::span(reinterpret_cast<std::uint8_t*>(counts.data()), sizeof counts));
+      cycle(now);
+      history.push_back(expected[qp]);
+      if (done) break;
+    }
+    dut.query_valid_i = 0;
+    const auto at = std::find_if(history.begin(), history.end(), [&](const Counts& seen) {
+      return std::equal(counts.begin(), counts.end(), seen.begin() + (upper ? kHalf : 0));
+    });
+    if (known[qp][upper]) REQUIRE(at != history.end());
+    if (clear) {
+      // What came later counts from then on; what was read does not any more.
+      for (std::size_t i = 0; i < kHalf; ++i) expected[qp][upper * kHalf + i] -= known[qp][upper] ? counts[i] : expected[qp][upper * kHalf + i];
+      known[qp][upper] = true;
+    }
+    return counts;
+  }
+  Bench<Vqp_counters> bench;
+  std::map<std::uint8_t, Counts> expected;
+  std::map<std::uint8_t, std::array<bool, 2>> known;  // cleared once
+};
+}  // namespace
+
+TEST_CASE("qp_counters: random events of a few QPs agree with a plain count", "[rtl]") {
+  World world(seed());
+  auto& bench = world.bench;
+  const auto none = [] { return World::Events{}; };
+  const std::array<std::uint8_t, 6> qps{0, 1, 2, 3, 128, 255};
+  for (const auto qp : qps) {
+    for (const bool upper : {false, true}) world.query(qp, upper, true, none);
+  }
+  // As often as the contract says: a packet in six cycles, of up to two counters, and what follows it; in bursts when they come from a queue.
+  unsigned next_packet = 0, next_retry = 0, owed = 0;
+  bool busy = true;
+  const auto traffic = [&] {
+    World::Events events;
+    for (auto& event : events) event.qp = qps[bench.uniform(0, bench.chance(0.5) ? 0 : 5)];
+    const auto bit = [&] { return 1u << bench.uniform(0, hw::kQpCounters - 1); };
+    if (!busy) return events;
+    if (next_packet == 0) {
+      events[0].mask = bit() | bit();
+      next_packet = bench.chance(0.8) ? 6 : 20;
+      if (owed < 12) ++owed;
+    } else {
+      --next_packet;
+    }
+    if (owed > 8 || (owed != 0 && bench.chance(0.05))) {
+      events[1].mask = bit();
+      --owed;
+    }
+    if (next_packet == 3) events[2 + bench.uniform(0, 1)].mask = bit();
+    if (next_retry == 0) {
+      events[4].mask = bit();
+      next_retry = 7;
+    } else {
+      --next_retry;
+    }
+    return events;
+  };
+  for (int round = 0; round < 1500; ++round) {
+    busy = bench.chance(0.8);
+    if (bench.chance(0.6)) world.query(qps[bench.uniform(0, 5)], bench.chance(0.5), bench.chance(0.3), traffic);
+    for (auto idle = bench.uniform(0, 20); idle > 0; --idle) world.cycle(traffic());
+  }
+  for (int i = 0; i < 100; ++i) world.cycle({});
+  for (const auto qp : qps) {
+    for (const bool upper : {false, true}) {
+      const auto counts = world.query(qp, upper, false, none);
+      for (std::size_t i = 0; i < kHalf; ++i) CHECK(counts[i] == world.expected[qp][upper * kHalf + i]);
+    }
+  }
+}
+
+TEST_CASE("qp_counters: the same counter in cycle after cycle, and all of one QP at once", "[rtl]") {
+  World world(seed());
+  const auto none = [] { return World::Events{}; };
+  for (const bool upper : {false, true}) world.query(9, upper, true, none);
+  World::Events one, all;
+  one[3] = {1u << 17, 9};
+  all[1] = {(1u << hw::kQpCounters) - 1, 9};
+  for (int i = 0; i < 14; ++i) world.cycle(one);
+  for (int i = 0; i < 4; ++i) world.cycle(all);
+  CHECK(world.query(9, true, false, none)[5] == 18);
+  CHECK(world.query(9, false, true, none)[0] == 4);
+  CHECK(world.query(9, false, false, none)[0] == 0);
+  CHECK(world.query(9, true, false, none)[11] == 4);
+}
