@@ -50,50 +50,41 @@ module icrc (
     end
   end
 
-  logic [255:0] partial, partial_q;
+  logic [255:0] partial_q;
   logic valid1_q, first1_q, last1_q, last2_q, last3_q, last4_q;
   logic [3:0] rewind1_q, rewind2_q;
   logic [1:0] rewind3_q;
-  logic [31:0] block, past, moved, state_q;
-  logic [31:0] word3, word3_q, word4, word4_q, back4, back8, back16, back32, half3, half4;
+  logic [31:0] block, state_q, word3_q, word4_q;
 
-  icrc_matrix u_matrix (
-      .block_i   (masked),
-      .block_o   (partial),
-      .advance_i (past),
-      .advance_o (moved),
-      .rewind4_i (state_q),
-      .rewind4_o (back4),
-      .rewind8_i (half3),
-      .rewind8_o (back8),
-      .rewind16_i(word3_q),
-      .rewind16_o(back16),
-      .rewind32_i(half4),
-      .rewind32_o(back32)
-  );
-
+  // The register after the block is the sum of what its groups and the register before it contribute.
   always_comb begin
     block = '0;
     for (int unsigned i = 0; i < 8; i++) block = block ^ partial_q[32*i+:32];
   end
-  assign past = first1_q ? Start : state_q;
-  assign half3  = rewind2_q[0] ? back4 : state_q;
-  assign word3  = rewind2_q[1] ? back8 : half3;
-  assign half4  = rewind3_q[0] ? back16 : word3_q;
-  assign word4  = rewind3_q[1] ? back32 : half4;
+
+  `include "icrc_matrix.svh"
+
+  function automatic logic [31:0] rewind12(input logic [31:0] value, input logic [1:0] words);
+    rewind12 = words[0] ? icrc_rewind4(value) : value;
+    rewind12 = words[1] ? icrc_rewind8(rewind12) : rewind12;
+  endfunction
+  function automatic logic [31:0] rewind48(input logic [31:0] value, input logic [1:0] words);
+    rewind48 = words[0] ? icrc_rewind16(value) : value;
+    rewind48 = words[1] ? icrc_rewind32(rewind48) : rewind48;
+  endfunction
 
   always_ff @(posedge clk_i) begin
     if (in_valid_i) begin
-      partial_q <= partial;
+      partial_q <= icrc_block(masked);
       first1_q  <= first_q;
       rewind1_q <= 4'd0 - in_words_i[3:0];
       first_q   <= in_last_i;
     end
-    if (valid1_q) state_q <= block ^ moved;
+    if (valid1_q) state_q <= block ^ icrc_advance(first1_q ? Start : state_q);
+    if (last2_q) word3_q <= rewind12(state_q, rewind2_q[1:0]);
+    if (last3_q) word4_q <= rewind48(word3_q, rewind3_q);
     rewind2_q <= rewind1_q;
-    word3_q   <= word3;
     rewind3_q <= rewind2_q[3:2];
-    word4_q   <= word4;
     valid1_q  <= in_valid_i;
     last1_q   <= in_valid_i && in_last_i;
     last2_q   <= last1_q;

@@ -23,7 +23,7 @@ module skid_buffer #(
 
   always_ff @(posedge clk_i) begin
     if (out_ready_i || !out_valid_q) begin
-      out_q         <= spare_valid_q ? spare_q : in_data_i;
+      if (spare_valid_q || in_valid_i) out_q <= spare_valid_q ? spare_q : in_data_i;
       out_valid_q   <= spare_valid_q || in_valid_i;
       spare_valid_q <= 1'b0;
     end else if (in_valid_i && in_ready_o) begin

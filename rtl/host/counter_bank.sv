@@ -32,7 +32,7 @@ module counter_bank (
   logic clearing_q, fetch, update, reading_q;
   logic [N*W-1:0] accumulator_q;
   logic [W-1:0] taken, taken_q;
-  logic [N-1:0] full;
+  logic overflow_q;
   logic [63:0] stored, sum;
 
   assign ready_o = !clearing_q;
@@ -43,8 +43,7 @@ module counter_bank (
   always_comb begin
     taken = '0;
     for (int unsigned i = 0; i < N; i++) begin
-      if (index == 7'(i)) taken = taken | accumulator_q[i*W+:W];
-      full[i] = &accumulator_q[i*W+:W];
+      if (fetch && index == 7'(i)) taken = taken | accumulator_q[i*W+:W];
     end
   end
 
@@ -83,11 +82,16 @@ module counter_bank (
       sweep_q <= (sweep_q == 7'(N - 1)) ? 7'd0 : sweep_q + 1'b1;
     end
     for (int unsigned i = 0; i < N; i++) begin
-      if (fetch && index == 7'(i)) accumulator_q[i*W+:W] <= W'(event_i[i]);
-      else accumulator_q[i*W+:W] <= accumulator_q[i*W+:W] + W'(event_i[i]);
+      if (fetch && index == 7'(i)) begin
+        accumulator_q[i*W+:W] <= W'(event_i[i]);
+      end else if (event_i[i]) begin
+        accumulator_q[i*W+:W] <= accumulator_q[i*W+:W] + 1'b1;
+        if (&accumulator_q[i*W+:W]) overflow_q <= 1'b1;
+      end
     end
     if (!rst_ni) begin
       accumulator_q <= '0;
+      overflow_q    <= 1'b0;
       turn_q        <= '0;
       reading_q     <= 1'b0;
       sweep_q       <= '0;
@@ -95,7 +99,7 @@ module counter_bank (
     end
   end
 
-  `ASSERT(NoOverflow, full == '0)
+  `ASSERT(NoOverflow, !overflow_q)
   `ASSERT(ReadHeld, !reading_q || rd_valid_i)
 endmodule
 

@@ -19,12 +19,18 @@
     Name: assert ((Valid) && (Payload) == $past(Payload));
 `else
 `define ASSERT(Name, Expression) \
-  Name: assert property (@(posedge clk_i) disable iff (!rst_ni) (Expression)) \
-    else $error("%m: %s", `"Name`");
+  always @(posedge clk_i) if (rst_ni && !(Expression)) $error("%m: %s", `"Name`");
 `define ASSERT_HOLD(Name, Valid, Ready, Payload) \
-  Name: assert property (@(posedge clk_i) disable iff (!rst_ni) \
-    ((Valid) && !(Ready)) |=> ((Valid) && $stable(Payload))) \
-    else $error("%m: %s: valid or payload changed before it was accepted", `"Name`");
+  if (1) begin : gen_``Name \
+    logic                      stalled_q; \
+    logic [$bits(Payload)-1:0] payload_q; \
+    always_ff @(posedge clk_i) begin \
+      stalled_q <= rst_ni && (Valid) && !(Ready); \
+      if ((Valid) && !(Ready)) payload_q <= (Payload); \
+      if (rst_ni && stalled_q && !((Valid) && (Payload) == payload_q)) \
+        $error("%m: %s: valid or payload changed before it was accepted", `"Name`"); \
+    end \
+  end
 `endif
 
 `endif

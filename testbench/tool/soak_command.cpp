@@ -18,6 +18,21 @@ struct Options {
   std::string json;
 };
 
+nlohmann::ordered_json mix_json(const MixCounts& mix) {
+  return {{"requests", mix.requests},
+          {"shared_receives", mix.shared_receives},
+          {"send_invalidates", mix.send_invalidates},
+          {"fast_registrations", mix.fast_registrations},
+          {"binds", mix.binds},
+          {"keys_ended", mix.keys_ended},
+          {"unreliable_sent", mix.unreliable_sent},
+          {"unreliable_received", mix.unreliable_received},
+          {"datagrams_sent", mix.datagrams_sent},
+          {"datagrams_received", mix.datagrams_received},
+          {"repeated", mix.repeated},
+          {"resizes", mix.resizes}};
+}
+
 nlohmann::ordered_json soak_json(const SoakReport& report, const Options& options, double seconds) {
   nlohmann::ordered_json kinds;
   for (std::size_t i = 0; i < kTrafficKinds; ++i) kinds[name(static_cast<TrafficKind>(i))] = report.traffic.completed[i];
@@ -34,6 +49,7 @@ nlohmann::ordered_json soak_json(const SoakReport& report, const Options& option
           {"registrations", report.traffic.registrations},
           {"binds", report.traffic.binds},
           {"invalidations", report.traffic.invalidations},
+          {"mix", mix_json(report.traffic.mix)},
           {"iommu_faults", report.iommu_faults},
           {"messages", report.traffic.messages},
           {"wall_clock", {{"seconds", seconds}, {"simulated_cycles_per_second", seconds > 0 ? static_cast<double>(report.cycles) / seconds : 0.0}}}};
@@ -45,6 +61,8 @@ void print(const SoakReport& report, double seconds) {
   for (std::size_t i = 0; i < kTrafficKinds; ++i) fmt::print("    {:<26}{:>14}\n", name(static_cast<TrafficKind>(i)), t.completed[i]);
   fmt::print("  {:<28}{:>14}\n  {:<28}{:>14}\n  {:<28}{:>14}\n", "bytes", t.bytes, "receives", t.receives, "regions of their own", t.registrations);
   fmt::print("  {:<28}{:>14}\n  {:<28}{:>14}\n", "windows bound", t.binds, "windows invalidated", t.invalidations);
+  const nlohmann::ordered_json mix = mix_json(t.mix);
+  for (const auto& [what, count] : mix.items()) fmt::print("  {:<28}{:>14}\n", "mix " + what, count.get<std::uint64_t>());
   fmt::print("  {:<28}{:>14}\n  {:<28}{:>14}\n  {:<28}{:>14}\n", "wrong", t.wrong, "hung", t.hung, "cycles", report.cycles);
   fmt::print("  {:<28}{:>14.0f}\n", "cycles per second", seconds > 0 ? static_cast<double>(report.cycles) / seconds : 0.0);
   for (const auto& text : t.messages) fmt::print(stderr, "rnic: {}\n", text);
@@ -73,9 +91,11 @@ void add_soak_command(CLI::App& tool, std::function<int()>& action) {
   auto options = std::make_shared<Options>();
   auto& traffic = options->soak.traffic;
   traffic.pairs = 64;
+  traffic.mixes = 2;
   auto* command = tool.add_subcommand("soak", "Random work on many queue pairs in both directions; checks every request and every byte");
   command->add_option("--cycles", options->soak.cycles, "Clock cycles with new work")->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))->capture_default_str();
   command->add_option("--qps", traffic.pairs, "Queue pairs of each host")->check(CLI::Range(1u, 200u))->capture_default_str();
+  command->add_option("--mixes", traffic.mixes, "Threads with shared receive queues, keys that come and go, UC and UD")->check(CLI::Range(0u, 4u))->capture_default_str();
   command->add_option("--late-receives", traffic.late_receive_chance, "Chance that a Receive is posted after its SEND")->check(CLI::Range(0.0, 1.0))->capture_default_str();
   command->add_option("--hang-us", [&traffic](const CLI::results_t& text) {
     std::uint64_t microseconds = 0;

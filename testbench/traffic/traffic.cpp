@@ -29,6 +29,9 @@ Traffic::Traffic(Endpoint& a, Endpoint& b, const TrafficOptions& options, std::u
     }
     for (std::uint32_t i = 0; i < count; ++i) make_pair(group, first + i, static_cast<std::uint32_t>(1 + random_.below(options.window)));
   }
+  for (std::uint32_t number = 0; number < options.mixes; ++number) {
+    mixes_.emplace_back(*endpoints_[number % 2], *endpoints_[1 - number % 2], number, options_, random_.next(), report_);
+  }
 }
 
 void Traffic::make_pair(Group& group, std::size_t number, std::uint32_t depth) {
@@ -60,7 +63,12 @@ Traffic::~Traffic() {
 void Traffic::run(std::size_t thread) {
   ++running_;
   try {
-    work(thread);
+    if (thread >= groups_.size()) {
+      mixes_[thread - groups_.size()].work();
+    } else {
+      work(thread);
+      if (++groups_done_ == groups_.size()) stop();  // the mixes have no number of requests of their own
+    }
   } catch (const EndpointError& error) {
     ++report_.wrong;
     report_.note(error.what());

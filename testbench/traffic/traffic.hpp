@@ -9,6 +9,7 @@
 
 #include "testbench/endpoint.hpp"
 #include "testbench/traffic/traffic_arena.hpp"
+#include "testbench/traffic/traffic_mix.hpp"
 #include "testbench/traffic/traffic_report.hpp"
 #include "testbench/traffic/traffic_stream.hpp"
 
@@ -27,7 +28,7 @@ class Traffic {
   Traffic(const Traffic&) = delete;
   Traffic& operator=(const Traffic&) = delete;
 
-  [[nodiscard]] std::size_t threads() const { return groups_.size(); }
+  [[nodiscard]] std::size_t threads() const { return groups_.size() + mixes_.size(); }
   /// Works until `requests` of each direction are done, stop was called, or something is wrong; what was posted is waited for. A driver
   /// call that fails is reported as wrong.
   void run(std::size_t thread);
@@ -73,7 +74,8 @@ class Traffic {
   std::deque<Group> groups_;
   std::vector<Pair> pairs_;
   TrafficReport report_;
-  std::size_t running_ = 0;
+  std::deque<TrafficMix> mixes_;
+  std::size_t running_ = 0, groups_done_ = 0;
 };
 
 }  // namespace rnic::testbench

@@ -18,6 +18,7 @@ inline constexpr std::size_t kTrafficKinds = 5;
 }
 
 struct TrafficOptions {
+  std::uint32_t mixes = 0;            ///< Threads with a TrafficMix, by turns towards host 1 and host 0
   std::uint32_t pairs = 4;
   std::uint32_t pairs_per_thread = 8;
   std::uint64_t requests = 0;         ///< Of each direction of each pair; 0: until stop
@@ -33,6 +34,20 @@ struct TrafficOptions {
   ConnectParameters connection;       ///< Timers and retry counts; the rest is chosen for each pair
 };
 
+/// What was done beside the streams (TrafficMix).
+struct MixCounts {
+  std::uint64_t requests = 0;            ///< Completed, of all kinds
+  std::uint64_t shared_receives = 0;     ///< Messages that took their Receive from a shared receive queue
+  std::uint64_t send_invalidates = 0;    ///< Of these, those that invalidated a key
+  std::uint64_t fast_registrations = 0;
+  std::uint64_t binds = 0;
+  std::uint64_t keys_ended = 0;          ///< Of both, by either end
+  std::uint64_t unreliable_sent = 0, unreliable_received = 0;  ///< UC messages
+  std::uint64_t datagrams_sent = 0, datagrams_received = 0;
+  std::uint64_t repeated = 0;            ///< Of those of UC and UD: came again
+  std::uint64_t resizes = 0;             ///< Of completion queues
+};
+
 /// What all streams of a Traffic tell.
 struct TrafficReport {
   std::array<std::uint64_t, kTrafficKinds> completed{};  ///< Requests by kind, checked
@@ -42,6 +57,7 @@ struct TrafficReport {
   std::uint64_t registrations = 0;
   std::uint64_t binds = 0;          ///< Of windows through which a request went
   std::uint64_t invalidations = 0;  ///< Of such windows; the others are unbound by their release
+  MixCounts mix;
   std::uint64_t wrong = 0;          ///< Wrong status, order, byte, or a byte changed that nothing may change
   std::uint64_t hung = 0;           ///< Requests that never completed
   std::vector<std::string> messages;  ///< The first things that went wrong

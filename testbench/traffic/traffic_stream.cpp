@@ -84,7 +84,7 @@ bool TrafficStream::allocate(Work& work) {
   } else {
     auto piece = ends_.sink.take(work.bytes, random_);
     if (!piece) return false;
-    work.remote.push_back({*piece, {}});
+    work.remote.push_back({*piece, {}, {}});
   }
   for (auto& segment : read ? work.remote : work.local) {
     for (std::size_t i = 0; i < segment.piece.bytes; ++i) segment.piece.data[i] = static_cast<std::uint8_t>(random_.next());
@@ -161,7 +161,7 @@ bool TrafficStream::cut(TrafficArena& arena, std::vector<Segment>& list, std::si
     const std::size_t length = i + 1 == count ? bytes : random_.chance(0.1) ? 0 : random_.below(bytes + 1);
     auto piece = arena.take(length, random_);
     if (!piece) return false;
-    list.push_back({*piece, {}});
+    list.push_back({*piece, {}, {}});
     bytes -= length;
   }
   return true;

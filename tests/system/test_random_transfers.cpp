@@ -13,6 +13,24 @@ using testbench::TrafficOptions;
 
 namespace {
 
+/// All kinds of the mixed work were done, all of it arrived but what the wire lost, and only what the wire repeated came twice.
+void check_mix(World& world, const WorldOptions& options, const testbench::MixCounts& mix) {
+  CHECK(mix.shared_receives != 0);
+  CHECK(mix.send_invalidates != 0);
+  CHECK(mix.fast_registrations != 0);
+  CHECK(mix.binds != 0);
+  CHECK(mix.keys_ended == mix.fast_registrations + mix.binds);
+  CHECK(mix.resizes != 0);
+  CHECK(mix.unreliable_received != 0);
+  CHECK(mix.datagrams_received != 0);
+  std::uint64_t copies = 0;
+  for (std::size_t host = 0; host < World::kHosts; ++host) copies += world.wire().direction(host).faults()[static_cast<std::size_t>(model::WireFault::kDuplicate)];
+  CHECK(mix.repeated <= copies);
+  if (options.wire.faults[0].drop != 0) return;
+  CHECK(mix.unreliable_received == mix.unreliable_sent);
+  CHECK(mix.datagrams_received == mix.datagrams_sent);
+}
+
 /// Runs `options.requests` of each direction and takes everything down again.
 void run(const WorldOptions& world_options, const TrafficOptions& options) {
   INFO("seed " << world_options.seed);
@@ -40,6 +58,7 @@ void run(const WorldOptions& world_options, const TrafficOptions& options) {
   CHECK(report.registrations != 0);
   CHECK(report.binds != 0);
   CHECK(report.invalidations != 0);
+  if (options.mixes != 0) check_mix(world, world_options, report.mix);
   world.add_app(0, "close", [&](Host&) {
     traffic.reset();
     a.reset();
@@ -96,6 +115,22 @@ TEST_CASE("random transfers over a wire that loses, repeats, reorders and corrup
   auto traffic = work(8);
   traffic.connection.ack_timeout = 5;
   run(options, traffic);
+}
+
+// Shared receive queues (10.2.9), SEND with invalidate and fast registration (10.6.4, 10.6.5, 9.4.1.1.3), UC (9.8.2) and UD (9.8.3), CQ resize (11.2.8.3).
+TEST_CASE("mixed work: shared receives, keys that come and go, UC, UD, and completion queues that are resized") {
+  for (const bool lossy : {false, true}) {
+    auto options = WorldOptions::from_environment(lossy ? "random_mix_lossy" : "random_mix");
+    for (auto& faults : options.wire.faults) {
+      if (!lossy) continue;
+      faults.drop = faults.reorder = faults.duplicate = 0.02;
+      faults.corrupt = 0.002;
+    }
+    auto traffic = work(2);
+    traffic.mixes = 2;
+    traffic.connection.ack_timeout = 5;
+    run(options, traffic);
+  }
 }
 
 TEST_CASE("what is wrong is seen: a byte that changes, and one beside the work") {

@@ -141,6 +141,9 @@ class ToolTest(unittest.TestCase):
         self.assertGreater(figures["registrations"], 0)
         self.assertGreater(figures["binds"], 0)
         self.assertGreater(figures["invalidations"], 0)
+        for what, least in (("shared_receives", 300), ("send_invalidates", 20), ("fast_registrations", 20), ("binds", 20), ("unreliable_received", 100),
+                            ("datagrams_received", 100), ("resizes", 2)):
+            self.assertGreater(figures["mix"][what], least, what)
         for words in ("requests completed", "wrong", "hung"):
             self.assertIn(words, result.stdout)
 

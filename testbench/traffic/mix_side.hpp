@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "driver/kmd/kernel_mr.hpp"
+#include "driver/umd/completion_queue.hpp"
+#include "driver/umd/process_context.hpp"
+#include "testbench/endpoint.hpp"
+
+namespace rnic::testbench {
+
+/// Throws EndpointError "<what>: <error>" unless `result` is a success; returns its value.
+template <typename T>
+T mix_require(Result<T> result, const char* what);
+void mix_require(const Result<void>& result, const char* what);
+
+/// Byte contents of message `number` of lane `lane`: its first eight bytes, if it has so many, are its number.
+void fill_message(std::span<std::uint8_t> message, std::uint32_t lane, std::uint64_t number);
+/// Where `message` differs from that; message.size() when nowhere.
+[[nodiscard]] std::size_t compare_message(std::span<const std::uint8_t> message, std::uint32_t lane, std::uint64_t number);
+
+/// What one host has in a TrafficMix: a process with memory, one region of it, and one completion queue for all of its queues.
+///
+/// Made and destroyed in a thread of simulated time.
+class MixSide {
+ public:
+  static constexpr std::uint8_t kUntouched = 0x5A;
+
+  /// `kernel`: in the kernel driver's own context, as fast registrations need. Throws EndpointError, and std::bad_alloc.
+  MixSide(Endpoint& endpoint, bool kernel, std::size_t bytes, std::uint32_t entries);
+  ~MixSide();
+  MixSide(const MixSide&) = delete;
+  MixSide& operator=(const MixSide&) = delete;
+
+  [[nodiscard]] Endpoint& endpoint() { return endpoint_; }
+  [[nodiscard]] std::uint64_t now() { return endpoint_.device().now_ns(); }
+  [[nodiscard]] const std::shared_ptr<umd::ProcessContext>& process() const { return process_; }
+  [[nodiscard]] const std::shared_ptr<umd::CompletionQueue>& cq() const { return cq_; }
+  [[nodiscard]] std::uint32_t key() const { return region_->key(); }
+
+  /// The next `bytes` of the memory, with a guard on both sides. All bytes are kUntouched. Throws EndpointError when there is no more.
+  [[nodiscard]] std::span<std::uint8_t> take(std::size_t bytes);
+  /// Bytes of guards that have changed.
+  [[nodiscard]] std::uint64_t strays() const;
+
+ private:
+  static constexpr std::size_t kGuard = 64;
+
+  Endpoint& endpoint_;
+  const std::size_t bytes_;
+  std::shared_ptr<umd::ProcessContext> process_;
+  std::shared_ptr<umd::CompletionQueue> cq_;
+  std::uint8_t* memory_ = nullptr;
+  std::unique_ptr<kmd::KernelMr> region_;
+  std::vector<std::size_t> guards_;  ///< Where they start
+  std::size_t used_ = 0;
+};
+
+template <typename T>
+T mix_require(Result<T> result, const char* what) {
+  if (!result.ok()) mix_require(Result<void>(result.error()), what);
+  return result.take();
+}
+
+}  // namespace rnic::testbench
