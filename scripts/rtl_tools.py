@@ -9,9 +9,9 @@ RTL = ROOT / "rtl"
 PACKAGE = RTL / "generated/rnic_pkg.sv"
 
 
-def modules():
-    """Every module of the RTL, by name: its file."""
-    return {file.stem: file for file in sorted(RTL.rglob("*.sv")) if file != PACKAGE}
+def modules(source=ROOT):
+    """Every module of the RTL of a checkout, by name: its file."""
+    return {file.stem: file for file in sorted((source / "rtl").rglob("*.sv")) if file.name != PACKAGE.name}
 
 
 def instances(file, names):
@@ -31,13 +31,17 @@ def closure(top, names):
     return found
 
 
-def yosys(commands, log, top, names, timeout=1800):
-    """Runs Yosys on `top` and what it needs; returns its log. Exits with the end of the log when it fails."""
+def yosys(commands, log, top, names, timeout=1800, source=ROOT):
+    """Runs Yosys on `top` and what it needs, of the checkout `source`; returns its log. Exits with the end of the log when it fails, or does not
+    end within `timeout` seconds."""
     files = " ".join(str(names[name]) for name in sorted(closure(top, names)))
-    script = f"read_verilog -sv -DSYNTHESIS -I{RTL}/include {PACKAGE} {files}; hierarchy -check -top {top}; {commands}"
+    script = f"read_verilog -sv -DSYNTHESIS -I{source}/rtl/include {source}/rtl/generated/{PACKAGE.name} {files}; hierarchy -check -top {top}; {commands}"
     log.parent.mkdir(parents=True, exist_ok=True)
     with open(log, "w") as out:
-        result = subprocess.run(["yosys", "-p", script], stdout=out, stderr=subprocess.STDOUT, timeout=timeout, check=False)
+        try:
+            result = subprocess.run(["yosys", "-p", script], stdout=out, stderr=subprocess.STDOUT, timeout=timeout, check=False)
+        except subprocess.TimeoutExpired:
+            sys.exit(f"{top}: Yosys has not ended within {timeout} s, log in {log}")
     text = log.read_text()
     if result.returncode:
         sys.exit("".join(text[-3000:]) + f"\n{top}: Yosys failed, log in {log}")

@@ -758,6 +758,260 @@ TEST_CASE("rx_engine: every opcode with lengths at their limits", "[rtl]") {
   bed.settle(100000);
 }
 
+// Annex A17: the IP addresses stand for the GIDs. What differs in one bit is for somebody else.
+TEST_CASE("rx_engine: a packet reaches its QP with every field of it right, or not at all (9.6.1, 10.2.5, 10.9.3, annex A17)", "[rtl]") {
+  Bed bed(seed());
+  bed.busy_neighbours = false;
+  std::uint8_t qp = 40;
+  for (const auto type : {hw::QpType::kRc, hw::QpType::kUc, hw::QpType::kUd}) {
+    for (const bool ipv6 : {false, true}) {
+      ++qp;
+      const bool ud = type == hw::QpType::kUd;
+      INFO("type " << static_cast<int>(type) << " IPv6 " << ipv6);
+      bed.create(qp, hw::QpState::kRts, hw::QpState::kRts, 1, type);
+      auto& m = bed.model.qps[qp];
+      m.recv.srq = 0;
+      m.recv.remote_write = 1;
+      bed.recv.change(qp, [](rtl::RecvCtx& ctx) { ctx.srq = 0, ctx.remote_write = 1; });
+      m.path.ipv6 = ipv6;
+      m.path.pkey = 0x8123;
+      for (auto* ip : {&m.path.source_ip, &m.path.dest_ip}) {
+        *ip = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+        for (std::size_t i = ipv6 ? 0 : 12; i < 16; ++i) (*ip)[i] = static_cast<std::uint8_t>(bed.bench.rng());
+      }
+      for (int i = 0; i < 8; ++i) bed.post_receive(qp);
+      bed.settle(5000);
+      const auto packet = [&](const std::function<void(rtl::RxDesc&)>& change) {
+        rtl::RxDesc d;
+        d.dest_qpn = m.recv.qpn;
+        d.pkey = 0x8123;
+        d.ipv6 = ipv6;
+        d.source_ip = m.path.dest_ip;
+        d.dest_ip = m.path.source_ip;
+        d.qkey = m.recv.qkey;
+        // A WRITE of no bytes, a datagram of no more than its GRH.
+        d.opcode = ud ? 0x64 : type == hw::QpType::kUc ? 0x2a : 0x0a;
+        d.psn = m.recv.epsn;
+        change(d);
+        return bed.submit(d, ud ? 40 : 0);
+      };
+      const auto right = [&] { REQUIRE(packet([](rtl::RxDesc&) {})); };
+      const auto wrong = [&](const std::function<void(rtl::RxDesc&)>& change) { REQUIRE_FALSE(packet(change)); };
+      right();
+      for (std::size_t i = ipv6 ? 0 : 12; i < 16; ++i) {
+        const auto bit = static_cast<std::uint8_t>(1u << bed.uniform(0, 7));
+        wrong([&](rtl::RxDesc& d) { d.dest_ip[i] ^= bit; });
+        if (!ud) wrong([&](rtl::RxDesc& d) { d.source_ip[i] ^= bit; });
+      }
+      wrong([](rtl::RxDesc& d) { d.ipv6 ^= 1; });
+      for (int bit = 0; bit < 24; ++bit) wrong([&](rtl::RxDesc& d) { d.dest_qpn ^= 1u << bit; });
+      for (int bit = 0; bit < 15; ++bit) wrong([&](rtl::RxDesc& d) { d.pkey ^= static_cast<std::uint16_t>(1u << bit); });
+      for (int service = 1; service < 8; ++service) wrong([&](rtl::RxDesc& d) { d.opcode ^= static_cast<std::uint8_t>(service << 5); });
+      for (int bit = 0; ud && bit < 32; ++bit) wrong([&](rtl::RxDesc& d) { d.qkey ^= 1u << bit; });
+      right();
+      // A datagram is for either address of its QP.
+      if (ud) {
+        bed.settle(20000);
+        m.path.dest_ip = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 1};
+        const auto second = [&](rtl::RxDesc& d) { d.dest_ip = m.path.dest_ip, d.ipv6 = 0; };
+        REQUIRE(packet(second));
+        right();
+        for (std::size_t i = 12; i < 16; ++i) wrong([&](rtl::RxDesc& d) { second(d), d.dest_ip[i] ^= 2; });
+        wrong([&](rtl::RxDesc& d) { second(d), d.ipv6 = 1; });
+      }
+      // One side at least is a full member (10.9.3), and the base of a P_Key is not 0.
+      bed.settle(20000);
+      m.path.pkey = 0x0123;
+      right();
+      wrong([](rtl::RxDesc& d) { d.pkey = 0x0123; });
+      bed.settle(20000);
+      m.path.pkey = 0x8000;
+      wrong([](rtl::RxDesc& d) { d.pkey = 0x8000; });
+      bed.settle(20000);
+      m.path.pkey = 0x8123;
+      // The states that take requests and responses (10.3.1).
+      for (const auto state : {hw::QpState::kReset, hw::QpState::kInit, hw::QpState::kRtr, hw::QpState::kRts, hw::QpState::kSqd, hw::QpState::kErr}) {
+        INFO("state " << static_cast<int>(state));
+        m.recv.state = m.send.state = static_cast<std::uint8_t>(state);
+        bed.recv.change(qp, [&](rtl::RecvCtx& ctx) { ctx.state = m.recv.state; });
+        bed.send.change(qp, [&](rtl::SendCtx& ctx) { ctx.state = m.send.state; });
+        bed.settle(1000);
+        const bool works = state == hw::QpState::kRts || state == hw::QpState::kSqd;
+        if (!ud) REQUIRE(packet([](rtl::RxDesc&) {}) == (works || state == hw::QpState::kRtr));
+        const auto response = [&](rtl::RxDesc& d) { d.opcode = 0x11, d.syndrome = 0x1f, d.psn = (m.send.una_psn - 1) & 0xffffff; };
+        if (type == hw::QpType::kRc) REQUIRE(packet(response) == works);
+        bed.settle(20000);
+      }
+      bed.remove(qp);
+      bed.settle(1000);
+      wrong([](rtl::RxDesc&) {});
+      bed.settle(1000);
+    }
+  }
+}
+
+TEST_CASE("rx_engine: UC, every opcode with lengths at their limits, alone and inside a message (9.8.2.2)", "[rtl]") {
+  Bed bed(seed());
+  bed.busy_neighbours = false;
+  const std::uint8_t qp = 3;
+  bed.create(qp, hw::QpState::kRts, hw::QpState::kRts, 1, hw::QpType::kUc);
+  auto& m = bed.model.qps[qp];
+  m.recv.remote_write = 1;
+  bed.recv.change(qp, [](rtl::RecvCtx& ctx) { ctx.remote_write = 1; });
+  const auto packet = [&](int opcode, std::uint64_t size, std::uint32_t total) {
+    auto d = bed.header(m);
+    d.opcode = static_cast<std::uint8_t>(opcode);
+    d.psn = m.recv.epsn;
+    d.rkey = bed.world.good[2].key;
+    d.va = bed.world.good[2].va + 100;
+    d.dma_length = total;
+    return bed.submit(d, size);
+  };
+  const auto refill = [&] {
+    if (static_cast<std::uint16_t>(m.recv.rq_pi - m.recv.rq_head) >= 4) return;
+    bed.settle(100000);
+    for (int i = 0; i < 16; ++i) bed.post_receive(qp);
+    bed.settle(5000);
+  };
+  // What is inside a message of the other kind, or of none, drops it; so does a wrong length. A First or Only begins anew.
+  for (const int begins : {0, 0x20, 0x26}) {
+    for (int opcode = 0x20; opcode < 0x40; ++opcode) {
+      const bool known = opcode < 0x2c, write = known && opcode >= 0x26;
+      for (const std::uint64_t size : {0, 1, 255, 256, 257}) {
+        if (!known && size != 256) continue;
+        for (const std::uint32_t total : {0u, 1u, 255u, 256u, 257u, 512u, 0x80000000u}) {
+          if (!write && begins != 0x26 && total != 256) continue;
+          if (begins == 0x26 && (total >> 31) != 0) continue;
+          refill();
+          if (begins != 0) packet(begins, 256, 256 + total);
+          packet(opcode, size, total);
+        }
+      }
+    }
+  }
+  bed.settle(100000);
+  // A SEND is no longer than 2^31 - 1 bytes.
+  for (const auto& [opcode, size] : {std::pair{0x21, 256}, std::pair{0x22, 128}}) {
+    const auto far = [](rtl::RecvCtx& ctx) { ctx.msg = 1, ctx.received = 0x7fffff80; };
+    far(m.recv);
+    bed.recv.change(qp, far);
+    bed.settle(1000);
+    REQUIRE_FALSE(packet(opcode, static_cast<std::uint64_t>(size), 0));
+    bed.settle(1000);
+  }
+}
+
+TEST_CASE("rx_engine: what RC does not know, lengths beyond 2^31, answers of the wrong kind (9.7.4.1.3, 9.7.4.1.6, 9.7.5.2)", "[rtl]") {
+  Bed bed(seed());
+  bed.busy_neighbours = false;
+  std::uint8_t next = 0;
+  const auto fresh = [&]() -> QpModel& {
+    const auto qp = next++;
+    bed.create(qp, hw::QpState::kRts, hw::QpState::kRts, 1);
+    const auto allow = [](rtl::RecvCtx& ctx) { ctx.remote_write = ctx.remote_read = ctx.remote_atomic = 1, ctx.max_dest_rd = 16; };
+    allow(bed.model.qps[qp].recv);
+    bed.recv.change(qp, allow);
+    return bed.model.qps[qp];
+  };
+  const auto request = [&](QpModel& m, int opcode, std::uint64_t size, std::uint32_t total, std::uint32_t psn) {
+    auto d = bed.header(m);
+    d.opcode = static_cast<std::uint8_t>(opcode);
+    d.psn = psn;
+    d.rkey = bed.world.good[2].key;
+    d.va = (bed.world.good[2].va + 107) & ~std::uint64_t{7};
+    d.dma_length = total;
+    return bed.submit(d, size);
+  };
+  // An opcode that no request has, inside a WRITE and inside a SEND.
+  for (const int begins : {0x00, 0x06}) {
+    for (const int opcode : {0x15, 0x18, 0x19, 0x1a, 0x1b, 0x1c, 0x1d, 0x1e, 0x1f}) {
+      auto& m = fresh();
+      bed.post_receive(static_cast<std::uint8_t>(next - 1));
+      bed.settle(5000);
+      REQUIRE(request(m, begins, 256, 1000, m.recv.epsn));
+      REQUIRE_FALSE(request(m, opcode, 256, 1000, m.recv.epsn));
+      REQUIRE(m.requests_killed);
+    }
+  }
+  for (const auto& [opcode, size] : {std::pair{0x01, 256}, std::pair{0x02, 128}}) {
+    auto& m = fresh();
+    const auto far = [](rtl::RecvCtx& ctx) { ctx.msg = 1, ctx.received = 0x7fffff80; };
+    far(m.recv);
+    bed.recv.change(static_cast<std::uint8_t>(next - 1), far);
+    bed.settle(1000);
+    REQUIRE_FALSE(request(m, opcode, static_cast<std::uint64_t>(size), 0, m.recv.epsn));
+    REQUIRE(m.requests_killed);
+  }
+  // Sixteen answers wait, half of them of repeated requests: one more is as if lost, new or repeated.
+  for (const int opcode : {0x0c, 0x13}) {
+    auto& m = fresh();
+    bed.settle(1000);
+    for (int i = 0; i < 8; ++i) REQUIRE(request(m, opcode, 0, 8, m.recv.epsn));
+    const std::uint32_t old = m.recv.epsn;
+    for (std::uint32_t i = 0; i < 8; ++i) REQUIRE(request(m, opcode, 0, 8, (old - 8 + i) & 0xffffff));
+    REQUIRE_FALSE(request(m, opcode, 0, 8, (old - 1) & 0xffffff));
+    REQUIRE_FALSE(request(m, opcode, 0, 8, m.recv.epsn));
+    REQUIRE_FALSE(m.requests_killed);
+    bed.settle(20000);
+  }
+  // A right that was taken away counts for repeated requests too.
+  for (const int opcode : {0x0c, 0x14}) {
+    auto& m = fresh();
+    bed.settle(1000);
+    REQUIRE(request(m, opcode, 0, 8, m.recv.epsn));
+    bed.settle(20000);
+    const auto forbid = [](rtl::RecvCtx& ctx) { ctx.remote_read = ctx.remote_atomic = 0; };
+    forbid(m.recv);
+    bed.recv.change(static_cast<std::uint8_t>(next - 1), forbid);
+    bed.settle(1000);
+    REQUIRE_FALSE(request(m, opcode, 0, 8, (m.recv.epsn - 1) & 0xffffff));
+    bed.settle(20000);
+  }
+  // After a NAK for a gap and the packet that was missing, the next gap has its NAK again; a SEND behind an atomic is NAKed once.
+  for (const bool atomic : {false, true}) {
+    auto& m = fresh();
+    bed.settle(1000);
+    for (int lap = 0; lap < 2; ++lap) {
+      if (atomic) REQUIRE(request(m, 0x13, 0, 0, m.recv.epsn));
+      for (int i = 0; i < 3; ++i) REQUIRE_FALSE(request(m, 0x0a, 0, 0, (m.recv.epsn + (atomic ? 0 : 1)) & 0xffffff));
+      if (atomic) {
+        bed.settle(20000);
+        const auto answered = [](rtl::RecvCtx& ctx) { ctx.atomics_due = ctx.rd_inflight = 0; };
+        answered(m.recv);
+        bed.recv.change(static_cast<std::uint8_t>(next - 1), answered);
+        bed.settle(1000);
+      }
+      REQUIRE(request(m, 0x0a, 0, 0, m.recv.epsn));
+      bed.settle(20000);
+    }
+  }
+  // An atomic is answered by an atomic ACK, a Read of 8 bytes is not.
+  for (const bool atomic : {false, true}) {
+    auto& m = fresh();
+    bed.send_read(static_cast<std::uint8_t>(next - 1), 8, atomic);
+    bed.settle(5000);
+    auto d = bed.header(m);
+    d.opcode = atomic ? 0x10 : 0x12;
+    d.psn = m.awaited.front().first_psn;
+    REQUIRE_FALSE(bed.submit(d, 8));
+    REQUIRE(m.responses_killed);
+    bed.settle(20000);
+  }
+  // Reserved syndromes say nothing (table 46).
+  auto& m = fresh();
+  bed.advance(static_cast<std::uint8_t>(next - 1), 8);
+  bed.settle(5000);
+  for (int kind = 2; kind < 8; ++kind) {
+    if (kind == 3) continue;
+    auto d = bed.header(m);
+    d.opcode = 0x11;
+    d.psn = m.send.una_psn;
+    d.syndrome = static_cast<std::uint8_t>(kind << 5 | 0x1f);
+    REQUIRE_FALSE(bed.submit(d, 0));
+  }
+  bed.settle(20000);
+}
+
 TEST_CASE("rx_engine: what a peer of UC or UD does wrong drops its message, and its receive WQEs serve the next (9.9.3, class D)", "[rtl]") {
   Bed bed(seed());
   bed.busy_neighbours = false;

@@ -773,6 +773,9 @@ TEST_CASE("send_queue: a memory operation starts when all in front has retired, 
     for (int i = 0; i < 20; ++i) world.write_wqe(9, inline_write(20));
     world.ring(9);
     world.bench.run_until([&] { return world.desc_count == 22; }, 1000, "packets of the neighbour");
+    // A doorbell gives it a turn meanwhile: that begins neither the operation again nor what is behind it.
+    world.write_wqe(8, inline_write(10));
+    world.ring(8);
     world.bench.run(500);
     CHECK(world.desc_count == 22);
     CHECK(world.context(8).mem_busy == 1);
@@ -784,7 +787,7 @@ TEST_CASE("send_queue: a memory operation starts when all in front has retired, 
     CHECK(entry.opcode == (static_cast<unsigned>(opcode) & 15));
     CHECK(((entry.first_psn - entry.last_psn) & 0xffffff) == 1);  // it takes no PSN
     world.mem_ops.open = true;
-    world.bench.run_until([&] { return world.desc_count == 23; }, 1000, "packet behind it");
+    world.bench.run_until([&] { return world.desc_count == 24; }, 1000, "packets behind it");
     world.bench.run(200);
     REQUIRE(world.mem_ops.taken.size() == 1);
     const auto& op = world.mem_ops.taken[0];

@@ -247,6 +247,31 @@ TEST_CASE("sq_memop: a QP that fails meanwhile executes nothing more, and what i
   }
 }
 
+// Decisions 17: a request that completes as flushed has not been executed. (InfiniBand specification 10.3.1: ERR, SQE; 9.9.2.1.)
+TEST_CASE("sq_memop: a QP that has failed before its operation begins executes nothing", "[rtl]") {
+  World w(seed(4));
+  for (const auto opcode : {hw::WqeOpcode::kBindWindow1, hw::WqeOpcode::kBindWindow2, hw::WqeOpcode::kLocalInvalidate, hw::WqeOpcode::kFastRegister}) {
+    for (const auto state : {hw::QpState::kErr, hw::QpState::kSqe, hw::QpState::kReset}) {
+      auto wqe = w.random_wqe();
+      wqe.control.opcode = raw(opcode);
+      w.start(9, wqe);
+      auto& ctx = w.contexts.contexts[9];
+      ctx.state = raw(state);
+      const auto before = ctx.exec_idx;
+      w.finish(9);
+      CHECK(w.ops.taken.empty());
+      CHECK(w.commands.items.empty());
+      CHECK(w.wakes.empty());
+      CHECK(ctx.mem_busy == 0);
+      CHECK(ctx.exec_idx == before);
+      // There is nothing to flush in RESET.
+      CHECK(w.flushes.size() == (state == hw::QpState::kReset ? 0 : 1));
+      w.flushes.clear();
+      w.ops.taken.clear();
+    }
+  }
+}
+
 TEST_CASE("sq_memop: the context is free while an operation waits", "[rtl]") {
   World w(seed(3));
   w.contexts.stall_rate = 0;
