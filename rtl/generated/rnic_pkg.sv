@@ -1625,7 +1625,7 @@ package rnic_pkg;
   } mem_op_rsp_t;
 
   /// One packet to send. Followed on the piece stream by its payload (payload_length > 0).
-  localparam int unsigned TxDescBits = 833;
+  localparam int unsigned TxDescBits = 834;
   typedef struct packed {
     logic [383:0] address;  // UD: wqe_address
     logic [23:0] source_qpn;  // DETH
@@ -1640,6 +1640,7 @@ package rnic_pkg;
     logic [31:0] rkey;  // RETH, AtomicETH
     logic [63:0] va;  // RETH, AtomicETH
     logic [12:0] payload_length;  // Bytes, 0 to 4096; an atomic ACK: 8, its AtomicAckETH
+    logic quiet;  // Response of a repeated Read: when its payload cannot be fetched it is dropped, and nothing else happens
     logic tell;  // Last packet of a message without acknowledgement: report it when it leaves
     logic solicited;
     logic ack_req;

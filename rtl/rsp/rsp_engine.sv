@@ -10,6 +10,10 @@
 /// An atomic takes two turns of its QP: one hands it to rsp_atomic, which wakes the QP when it is
 /// done (atomic_done_*), and one sends the answer. `sent` is 1 between the two.
 ///
+/// A Read that is repeated may find its memory gone, because the requester has had all of it already
+/// and gone on; it does not know of the repetition. What cannot be read is not sent then (`quiet`),
+/// and no NAK says so: a duplicate harms nobody (InfiniBand specification 9.7.5.1.3).
+///
 /// Every positive answer has the credits of the moment (InfiniBand specification 9.7.7.2): the
 /// receive WQEs posted that no finished message has used up. They may be newer than the MSN beside
 /// them, and then promise less than there is.
@@ -190,7 +194,8 @@ module rsp_engine (
   assign send_ack  = !gone && !stopped && !reads && due_q && queue_is_ack_i;
 
   always_comb begin
-    desc_data_o = read_desc;
+    desc_data_o       = read_desc;
+    desc_data_o.quiet = send_read && slot_repeated_i;
     if ((!send_read && !turn_atomic) || state_q == StFault) begin
       desc_data_o           = '0;
       desc_data_o.qp        = qp_q;

@@ -7,7 +7,8 @@
 /// A packet of a killed side of a QP gives no run at all, but for a fatal NAK: it is how the peer
 /// of a killed responder learns of the fault. One whose payload fails ends with a run
 /// of no bytes with err and last; what is left of its parts is consumed, and tx_fault is reported.
-/// So is a packet with head_tell_i, when all of it has left (tx_fault_t sent).
+/// So is a packet with head_tell_i, when all of it has left (tx_fault_t sent). One with head_quiet_i
+/// whose payload fails is dropped, but neither reported nor the end of its side.
 /// Each translation is handed back (xlate_retire) when its data is here.
 module gather_join (
     input  wire logic                   clk_i,
@@ -24,6 +25,7 @@ module gather_join (
     input  wire rnic_pkg::tx_fault_t    head_fault_i,
     input  wire logic                   head_nak_i,
     input  wire logic                   head_tell_i,
+    input  wire logic                   head_quiet_i,
     input  wire logic                   inline_valid_i,
     output logic                        inline_ready_o,
     input  wire logic [6:0]             inline_bytes_i,
@@ -68,7 +70,7 @@ module gather_join (
 
   // dead_q: the payload of this packet is thrown away. fault_q: how to report the packet of Body.
   logic dead_q, dead_d, barred, long_head, refused, pop, fault, fault_room;
-  logic tell_q, tells, clear, sent;
+  logic tell_q, tells, clear, sent, quiet_q, ends;
   logic [3:0] fault_status;
   rnic_pkg::tx_fault_t fault_q, fault_d;
 
@@ -77,7 +79,8 @@ module gather_join (
       {head_fault_i.responder, head_fault_i.qp};
   assign barred  = killed_i && !head_nak_i;
   assign refused = result_status_i != rnic_pkg::XlateStatusOk;
-  assign kill_o  = fault;
+  assign ends    = fault && !quiet_q;
+  assign kill_o  = ends;
   // The last part of a packet leaves only when there is room to tell so.
   assign tells   = order_last_i && ((state_q == Body) ? tell_q : head_tell_i);
   assign clear   = fault_room || !tells;
@@ -173,6 +176,7 @@ module gather_join (
     if (state_q != Body) begin
       fault_q <= head_fault_i;
       tell_q  <= head_tell_i;
+      quiet_q <= head_quiet_i;
     end
     if (!rst_ni) begin
       state_q <= Head;
@@ -185,7 +189,7 @@ module gather_join (
   ) u_fault (
       .clk_i,
       .rst_ni,
-      .in_valid_i (fault || sent),
+      .in_valid_i (ends || sent),
       .in_ready_o (fault_room),
       .in_data_i  (fault_d),
       .out_valid_o(fault_valid_o),

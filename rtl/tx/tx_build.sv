@@ -28,10 +28,11 @@ module tx_build #(
     output logic [4:0]               head_count_o,
     output rnic_pkg::tx_fault_t      head_fault_o,
     output logic                     head_nak_o,
-    output logic                     head_tell_o
+    output logic                     head_tell_o,
+    output logic                     head_quiet_o
 );
   localparam int unsigned FaultBits = rnic_pkg::TxFaultBits;
-  localparam int unsigned Width = 704 + 7 + 48 + 5 + FaultBits + 2;
+  localparam int unsigned Width = 704 + 7 + 48 + 5 + FaultBits + 3;
   localparam int unsigned CountBits = $clog2(Depth) + 2;
 
   // ---- Stage a: the path is being read. Stage b: all that the header needs is in registers. ----
@@ -222,11 +223,12 @@ module tx_build #(
       .rst_ni,
       .in_valid_i (b_valid_q),
       .in_ready_o (fifo_ready),
-      .in_data_i  ({b_desc_q.tell, nak, fault, count, b_path_q.dest_mac, length, bytes}),
+      .in_data_i  ({b_desc_q.quiet, b_desc_q.tell, nak, fault, count, b_path_q.dest_mac, length,
+                     bytes}),
       .out_valid_o(head_valid_o),
       .out_ready_i(head_ready_i),
-      .out_data_o ({head_tell_o, head_nak_o, head_fault_o, head_count_o, head_mac_o, head_length_o,
-                     head_bytes_o}),
+      .out_data_o ({head_quiet_o, head_tell_o, head_nak_o, head_fault_o, head_count_o, head_mac_o,
+                     head_length_o, head_bytes_o}),
       .count_o    (waiting)
   );
 

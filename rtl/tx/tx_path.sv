@@ -87,7 +87,7 @@ module tx_path (
   logic [47:0] head_mac;
   logic [4:0] head_count;
   rnic_pkg::tx_fault_t head_fault;
-  logic head_nak, head_tell;
+  logic head_nak, head_tell, head_quiet;
 
   assign desc_ready = build_ready && gather_ready;
 
@@ -108,7 +108,8 @@ module tx_path (
       .head_count_o (head_count),
       .head_fault_o (head_fault),
       .head_nak_o   (head_nak),
-      .head_tell_o  (head_tell)
+      .head_tell_o  (head_tell),
+      .head_quiet_o (head_quiet)
   );
 
   logic order_valid, order_ready, order_inline, order_read, order_last;
@@ -190,6 +191,7 @@ module tx_path (
       .head_fault_i   (head_fault),
       .head_nak_i     (head_nak),
       .head_tell_i    (head_tell),
+      .head_quiet_i   (head_quiet),
       .inline_valid_i (inline_valid),
       .inline_ready_o (inline_ready),
       .inline_bytes_i (inline_bytes),

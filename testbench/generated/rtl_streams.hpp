@@ -1189,9 +1189,9 @@ struct MemOpRsp {
   bool operator==(const MemOpRsp&) const = default;
 };
 
-/// One packet to send. Followed on the piece stream by its payload (payload_length > 0). 833 bits.
+/// One packet to send. Followed on the piece stream by its payload (payload_length > 0). 834 bits.
 struct TxDesc {
-  static constexpr std::size_t kBits = 833;
+  static constexpr std::size_t kBits = 834;
   static constexpr std::size_t kBytes = 105;
   std::uint8_t qp{};  ///< QP index
   std::uint8_t responder{};  ///< 1: Read response or ACK; 0: request
@@ -1200,6 +1200,7 @@ struct TxDesc {
   std::uint8_t ack_req{};
   std::uint8_t solicited{};
   std::uint8_t tell{};  ///< Last packet of a message without acknowledgement: report it when it leaves
+  std::uint8_t quiet{};  ///< Response of a repeated Read: when its payload cannot be fetched it is dropped, and nothing else happens
   std::uint16_t payload_length{};  ///< Bytes, 0 to 4096; an atomic ACK: 8, its AtomicAckETH
   std::uint64_t va{};  ///< RETH, AtomicETH
   std::uint32_t rkey{};  ///< RETH, AtomicETH
@@ -1222,19 +1223,20 @@ struct TxDesc {
     bits::put_little<41, 1>(to, ack_req);
     bits::put_little<42, 1>(to, solicited);
     bits::put_little<43, 1>(to, tell);
-    bits::put_little<44, 13>(to, payload_length);
-    bits::put_little<57, 64>(to, va);
-    bits::put_little<121, 32>(to, rkey);
-    bits::put_little<153, 32>(to, dma_length);
-    bits::put_little<185, 64>(to, swap_add);
-    bits::put_little<249, 64>(to, compare);
-    bits::put_little<313, 32>(to, immediate);
-    bits::put_little<345, 8>(to, syndrome);
-    bits::put_little<353, 24>(to, msn);
-    bits::put_little<377, 16>(to, wqe_idx);
-    bits::put_little<393, 32>(to, qkey);
-    bits::put_little<425, 24>(to, source_qpn);
-    bits::put_little<449, 384>(to, address);
+    bits::put_little<44, 1>(to, quiet);
+    bits::put_little<45, 13>(to, payload_length);
+    bits::put_little<58, 64>(to, va);
+    bits::put_little<122, 32>(to, rkey);
+    bits::put_little<154, 32>(to, dma_length);
+    bits::put_little<186, 64>(to, swap_add);
+    bits::put_little<250, 64>(to, compare);
+    bits::put_little<314, 32>(to, immediate);
+    bits::put_little<346, 8>(to, syndrome);
+    bits::put_little<354, 24>(to, msn);
+    bits::put_little<378, 16>(to, wqe_idx);
+    bits::put_little<394, 32>(to, qkey);
+    bits::put_little<426, 24>(to, source_qpn);
+    bits::put_little<450, 384>(to, address);
   }
   static constexpr TxDesc decode(std::span<const std::uint8_t, kBytes> from) {
     TxDesc v;
@@ -1245,19 +1247,20 @@ struct TxDesc {
     bits::get_little<41, 1>(from, v.ack_req);
     bits::get_little<42, 1>(from, v.solicited);
     bits::get_little<43, 1>(from, v.tell);
-    bits::get_little<44, 13>(from, v.payload_length);
-    bits::get_little<57, 64>(from, v.va);
-    bits::get_little<121, 32>(from, v.rkey);
-    bits::get_little<153, 32>(from, v.dma_length);
-    bits::get_little<185, 64>(from, v.swap_add);
-    bits::get_little<249, 64>(from, v.compare);
-    bits::get_little<313, 32>(from, v.immediate);
-    bits::get_little<345, 8>(from, v.syndrome);
-    bits::get_little<353, 24>(from, v.msn);
-    bits::get_little<377, 16>(from, v.wqe_idx);
-    bits::get_little<393, 32>(from, v.qkey);
-    bits::get_little<425, 24>(from, v.source_qpn);
-    bits::get_little<449, 384>(from, v.address);
+    bits::get_little<44, 1>(from, v.quiet);
+    bits::get_little<45, 13>(from, v.payload_length);
+    bits::get_little<58, 64>(from, v.va);
+    bits::get_little<122, 32>(from, v.rkey);
+    bits::get_little<154, 32>(from, v.dma_length);
+    bits::get_little<186, 64>(from, v.swap_add);
+    bits::get_little<250, 64>(from, v.compare);
+    bits::get_little<314, 32>(from, v.immediate);
+    bits::get_little<346, 8>(from, v.syndrome);
+    bits::get_little<354, 24>(from, v.msn);
+    bits::get_little<378, 16>(from, v.wqe_idx);
+    bits::get_little<394, 32>(from, v.qkey);
+    bits::get_little<426, 24>(from, v.source_qpn);
+    bits::get_little<450, 384>(from, v.address);
     return v;
   }
   bool operator==(const TxDesc&) const = default;

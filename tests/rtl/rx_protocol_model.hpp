@@ -258,12 +258,12 @@ class ProtocolModel {
         }
         // 9.7.5.1.3: answered again, if it is a Read that may have been executed, and there is room.
         const std::uint64_t packets = std::max<std::uint64_t>(1, (std::uint64_t{d.dma_length} + qp.mtu() - 1) / qp.mtu());
-        // An atomic is answered from its saved result, without a look at memory (9.7.5.1.2).
+        // An atomic is answered from its saved result (9.7.5.1.2).
         const bool allowed = atomic ? c.remote_atomic && d.va % 8 == 0 : c.remote_read && d.dma_length <= 1u << 31;
         if (supported && kind == Kind::kRead && size == 0 && allowed && packets <= age && c.rd_inflight + c.rp_inflight < 16) {
           ++c.rp_inflight;
           read_plan(d, plan);
-          if (atomic) plan.target = static_cast<std::uint8_t>(rtl::PlaceTarget::kNone);
+          plan.target = static_cast<std::uint8_t>(rtl::PlaceTarget::kNone);  // what is left of its key shows when the answer leaves
           plan.psn = d.psn;
           return true;
         }

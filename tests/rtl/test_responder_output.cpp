@@ -77,9 +77,11 @@ struct Monitor {
       atomic(repeated, expected, pieces);
       return;
     }
-    given.erase(given.begin(), next);
-    const auto& [read, read_msn] = given.front();
-    if (is(given.front(), rtl::RspCommand::kAtomic)) {
+    // What is due before a repeated Read stays due.
+    const bool repeated = !next->command.msg_last;
+    const auto at = repeated ? next : given.erase(given.begin(), next);
+    const auto& [read, read_msn] = *at;
+    if (is(*at, rtl::RspCommand::kAtomic)) {
       const Given once = given.front();
       given.pop_front();
       atomic(once, expected, pieces);
@@ -95,6 +97,7 @@ struct Monitor {
       expected.syndrome = ack_syndrome();
       expected.msn = read_msn;
     }
+    expected.quiet = repeated;  // if its memory is gone, nobody hears of it
     if (expected.payload_length > 0) {
       rtl::SgPiece piece;
       piece.last = 1;
@@ -108,7 +111,7 @@ struct Monitor {
     ++responses;
     sent += mtu;
     if (last) {
-      given.pop_front();
+      given.erase(at);
       sent = 0;
     }
   }
@@ -274,6 +277,8 @@ class Rig {
         monitor.msn = (monitor.msn + 1) & kPsnMask;
         monitor.psn = (monitor.psn + 1) & kPsnMask;
       }
+    } else if (command == rtl::RspCommand::kRead && !c.msg_last) {
+      // Repeated: it has been counted.
     } else if (command == rtl::RspCommand::kRead) {
       monitor.msn = (monitor.msn + 1) & kPsnMask;
       const std::uint32_t mtu = 128u << monitor.setup.mtu;
@@ -292,14 +297,16 @@ class Rig {
       c.msg_last = last;
     });
   }
-  void read(int qp, std::uint32_t length) {
-    change(qp, [](rtl::RecvCtx& ctx) { ++ctx.rd_inflight; });
+  /// A Read; or, as the receive side asks for a duplicate, one from the PSN `repeat` on again.
+  void read(int qp, std::uint32_t length, std::optional<std::uint32_t> repeat = {}) {
+    change(qp, [repeat](rtl::RecvCtx& ctx) { ++(repeat ? ctx.rp_inflight : ctx.rd_inflight); });
     give(qp, rtl::RspCommand::kRead, [&](rtl::RspCmd& c) {
       c.va = bench.rng();
       c.key = static_cast<std::uint32_t>(bench.rng());
       c.length = length;
-      c.msg_last = 1;
+      c.msg_last = !repeat;
       c.ack_req = 1;
+      if (repeat) c.psn = *repeat;
     });
   }
   /// An atomic on the 8 bytes of the QP; or, as the receive side asks for a duplicate, the one of `repeat` again.
@@ -555,6 +562,24 @@ TEST_CASE("responder_output: a failed response drops the Reads left and sends it
     CHECK(rig.monitors[20].responses < 32);
     CHECK(rig.monitors[21].settled());
   }
+}
+
+TEST_CASE("responder_output: a repeated Read is answered in its turn, and says so to the send path", "[rtl]") {
+  Rig rig(seed(15));
+  rig.set_up(7, [](rtl::RecvCtx& ctx) { ctx.mtu = 1; });
+  auto& monitor = rig.monitors[7];
+  for (int round = 0; round < 20; ++round) {
+    const auto first = monitor.psn;
+    rig.read(7, 700);
+    if (round % 2) rig.finish();
+    rig.executed(7, true, true);
+    rig.read(7, 188, (first + 2) & kPsnMask);  // the last packet alone
+    rig.read(7, 700, first);
+    if (round % 3) rig.executed(7, round % 2, true);
+    rig.finish();
+  }
+  CHECK(monitor.responses == 20 * (3 + 1 + 3));
+  rig.change(7, [&](rtl::RecvCtx& ctx) { CHECK(ctx == monitor.setup); });
 }
 
 TEST_CASE("responder_output: a repeated atomic gets the saved result, in its turn", "[rtl]") {

@@ -879,7 +879,7 @@ TEST_CASE("rx_engine: UC, every opcode with lengths at their limits, alone and i
       const bool known = opcode < 0x2c, write = known && opcode >= 0x26;
       for (const std::uint64_t size : {0, 1, 255, 256, 257}) {
         if (!known && size != 256) continue;
-        for (const std::uint32_t total : {0u, 1u, 255u, 256u, 257u, 512u, 0x80000000u}) {
+        for (const std::uint32_t total : {0u, 1u, 255u, 256u, 257u, 512u, 0x80000001u}) {
           if (!write && begins != 0x26 && total != 256) continue;
           if (begins == 0x26 && (total >> 31) != 0) continue;
           refill();
@@ -890,9 +890,9 @@ TEST_CASE("rx_engine: UC, every opcode with lengths at their limits, alone and i
     }
   }
   bed.settle(100000);
-  // A SEND is no longer than 2^31 - 1 bytes.
+  // A SEND is no longer than 2^31 bytes.
   for (const auto& [opcode, size] : {std::pair{0x21, 256}, std::pair{0x22, 128}}) {
-    const auto far = [](rtl::RecvCtx& ctx) { ctx.msg = 1, ctx.received = 0x7fffff80; };
+    const auto far = [](rtl::RecvCtx& ctx) { ctx.msg = 1, ctx.received = 0x7fffff81; };
     far(m.recv);
     bed.recv.change(qp, far);
     bed.settle(1000);
@@ -935,7 +935,7 @@ TEST_CASE("rx_engine: what RC does not know, lengths beyond 2^31, answers of the
   }
   for (const auto& [opcode, size] : {std::pair{0x01, 256}, std::pair{0x02, 128}}) {
     auto& m = fresh();
-    const auto far = [](rtl::RecvCtx& ctx) { ctx.msg = 1, ctx.received = 0x7fffff80; };
+    const auto far = [](rtl::RecvCtx& ctx) { ctx.msg = 1, ctx.received = 0x7fffff81; };
     far(m.recv);
     bed.recv.change(static_cast<std::uint8_t>(next - 1), far);
     bed.settle(1000);
