@@ -52,7 +52,7 @@ class VectorSession {
   /// Throws VectorFailure.
   void run(const VectorStep& step);
 
-  /// QPNs, and first PSNs: 0 when the queue pairs were not connected.
+  /// Of all queue pairs, connected or not.
   [[nodiscard]] const PacketNumbers& numbers() const { return numbers_; }
   /// The packets with the R_Keys of the regions that they name.
   [[nodiscard]] std::vector<VectorPacket> resolved(std::vector<VectorPacket> packets) const;
