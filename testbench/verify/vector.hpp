@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "driver/generated/host_interface.hpp"
+#include "driver/kmd/kernel_qp.hpp"
 #include "driver/umd/request.hpp"
 #include "model/wire_faults.hpp"
 
@@ -29,9 +30,20 @@ struct VectorRegion {
   std::uint32_t flags = 0;  ///< ND_MR_FLAG_*
   bool pattern = false;     ///< Filled with the pattern; otherwise zero
   bool remote_atomic = false;
+  bool other_domain = false;  ///< In a protection domain of its own
+};
+
+/// Receive queues that all queue pairs of a host share.
+struct VectorSrq {
+  std::uint32_t depth = 16, sge = 4, threshold = 0;
 };
 
 struct VectorSetup {
+  hw::QpType type = hw::QpType::kRc;
+  bool general_service = false;  ///< QP1 of the kernel drivers; type UD
+  bool fast_register = false;    ///< The queue pairs take fast registrations
+  std::size_t queue_pairs = 1;   ///< Of each host
+  std::optional<VectorSrq> srq;
   bool connected = true;
   std::uint32_t mtu = 1024;
   bool ipv6 = false;
@@ -40,6 +52,9 @@ struct VectorSetup {
   std::uint8_t ack_timeout = 8, retry_count = 7, rnr_retry = 6, min_rnr_timer = 4;
   bool remote_read = true, remote_write = true, remote_atomic = true;  ///< What the peer may do, both directions
   std::optional<std::uint32_t> first_psn;
+  std::uint16_t pkey = 0xffff;
+  std::uint8_t traffic_class = 0, hop_limit = 64;
+  std::uint32_t flow_label = 0, qkey = 0x11223344;
   std::vector<VectorRegion> regions;
 };
 
@@ -65,6 +80,18 @@ struct VectorResult {
   std::optional<std::uint32_t> bytes;
   std::optional<std::uint32_t> immediate;  ///< With cqe_status only
   std::string invalidated;                 ///< With cqe_status only: window whose token the message has invalidated
+  std::optional<std::size_t> qp;           ///< Whose request it was
+  std::optional<std::size_t> source_qp;    ///< With cqe_status only: the peer's queue pair that sent the datagram
+};
+
+/// Where a datagram goes.
+struct VectorAddress {
+  std::size_t qp = 0;         ///< Of the peer
+  std::uint32_t qpn_xor = 0;  ///< Inverts bits of its QPN
+  std::uint32_t qkey = 0;
+  bool ipv6 = false;
+  std::uint8_t traffic_class = 0, hop_limit = 64;
+  std::uint32_t flow_label = 0;
 };
 
 /// A packet on the wire, or what is expected of one.
@@ -72,6 +99,7 @@ struct VectorPacket {
   std::string text;
   std::size_t from = 0;
   std::map<std::string, std::uint64_t> fields;  ///< "opcode", and others of docs/vectors.md
+  std::string rkey_of;  ///< Region or window whose remote token stands in the RETH, AtomicETH or IETH
   bool lost = false;
 };
 
@@ -93,6 +121,8 @@ struct VectorFrame {
   std::uint16_t pkey = 0xffff;
   std::uint32_t qpn_xor = 0;
   bool ack_req = true, solicited = false, stranger = false;
+  std::uint32_t qkey = 0;     ///< Of the DETH
+  std::size_t source_qp = 0;  ///< Of the DETH: a queue pair of the sender
   std::vector<Byte> set;  ///< Then ICRC and checksum are made right
   bool wrong_icrc = false, wrong_checksum = false, bad_fcs = false;
   std::uint32_t cut = 0, append = 0;  ///< Bytes
@@ -100,28 +130,46 @@ struct VectorFrame {
 
 enum class StepKind : std::uint8_t {
   kSend, kReceive, kWrite, kRead, kCompareSwap, kFetchAdd, kFlush, kComplete, kNoCompletion, kNotify, kNotified, kNotNotified, kMemory, kStore, kRegister, kDeregister, kWait,
-  kFault, kFrame, kCounter, kState, kBind, kInvalidate, kReleaseWindow,
+  kFault, kFrame, kCounter, kState, kBind, kInvalidate, kReleaseWindow, kModify, kClose, kRing, kEvent, kNoEvent, kLink, kResizeCq, kModerateCq, kModifySrq, kSrqDoorbell, kFastRegister,
+  kEndRegistration, kQueryAdapter,
 };
+
+/// The queue of a host that a step is about.
+enum class VectorQueue : std::uint8_t { kInitiator, kReceive, kShared };
 
 struct VectorStep {
   StepKind kind = StepKind::kWait;
   std::string text;  ///< What the file calls it, for messages: "step 3 (send)"
   std::size_t host = 0;
+  std::size_t qp = 0;  ///< Queue pair of the host, from 0
   std::uint64_t context = 0;
   std::vector<VectorPlace> sge;
   VectorPlace remote;
   std::uint32_t flags = 0;  ///< ND_OP_FLAG_*, ND_MR_FLAG_* or ND_CQ_NOTIFY_*
   std::int32_t status = 0;  ///< What the call returns, or what the notification ends with
-  bool receive_queue = false;
+  std::optional<std::int32_t> call;  ///< What an overlapped call returns by itself
+  bool defer = false;       ///< Requests: without the doorbell
+  VectorQueue queue = VectorQueue::kInitiator;
+  VectorAddress to;         ///< kSend of a datagram
   std::vector<VectorResult> results;
   std::uint64_t within_ns = 0, not_before_ns = 0;
   std::string name;  ///< Notification, or region
+  std::string fast_region;  ///< kFastRegister, kEndRegistration
   std::string window;  ///< kBind, kInvalidate, kReleaseWindow. kSend: with invalidate, of the peer's window
   std::uint64_t offset = 0, length = 0, size = 0;
   std::optional<VectorPlace> equals;
   bool pattern = false;  ///< kMemory with fill
-  std::optional<std::uint64_t> value;      ///< kMemory, kStore: 8 bytes. kCounter: how often. kState: hw::QpState
+  std::vector<std::optional<std::uint8_t>> bytes;  ///< kMemory: what stands there; any byte where there is none
+  /// kMemory, kStore: 8 bytes. kCounter: how often. kState, kModify: hw::QpState. kEvent: hw::EqeType. kFastRegister: virtual address.
+  /// kModerateCq: time in us. kModifySrq: threshold. kQueryAdapter: version
+  std::optional<std::uint64_t> value;
+  std::optional<hw::CqeStatus> cause;      ///< kEvent
+  std::map<std::string, std::uint64_t> attributes;  ///< kModify
+  bool notify = false;                     ///< kModify: the end of the drain is an event
+  bool link_up = true;                     ///< kLink
   bool at_least = false;                   ///< kCounter
+  bool only_qp = false;                    ///< kFault: frames to `qp` alone
+  bool remote_access = true;               ///< kFastRegister: the region may be registered with remote rights
   std::uint64_t swap_add = 0, compare = 0; ///< Atomics
   std::optional<std::uint32_t> immediate;
   model::WireRule rule;  ///< kFault; its PSN counts as that of VectorFrame
@@ -167,5 +215,6 @@ std::string status_name(std::int32_t status);
 /// Names of docs/vectors.md, Steps.
 std::string kind_name(umd::RequestKind kind);
 std::string cqe_status_name(hw::CqeStatus status);
+std::string event_name(hw::EqeType type);
 
 }  // namespace rnic::testbench

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "testbench/verify/vector_packets.hpp"
+
 namespace rnic::testbench {
 namespace {
 
@@ -15,7 +17,14 @@ Bytes extended_headers(const VectorFrame& frame, const FrameTarget& target) {
   const std::uint32_t length = frame.length.value_or(frame.payload);
   Bytes ext;
   const auto append = [&ext](const Bytes& more) { ext.insert(ext.end(), more.begin(), more.end()); };
-  switch (frame.opcode) {
+  if (is_datagram(frame.opcode)) {
+    roce::append_big(ext, frame.qkey, 4);
+    roce::append_big(ext, target.source_qpn, 4);
+    if (frame.opcode & 1) roce::append_big(ext, frame.immediate, 4);
+    return ext;
+  }
+  // The unreliable connection has the extended headers of the reliable one.
+  switch (frame.opcode >= 0x20 && frame.opcode <= 0x2b ? frame.opcode - 0x20 : frame.opcode) {
     case 0x06:
     case 0x0a:
     case 0x0c: return roce::reth(target.va, target.rkey, length);

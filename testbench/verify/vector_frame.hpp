@@ -13,6 +13,7 @@ struct FrameTarget {
   std::uint32_t first_psn = 0;  ///< Of the requests that the frame belongs to
   std::uint64_t va = 0;
   std::uint32_t rkey = 0;
+  std::uint32_t source_qpn = 0; ///< Of the DETH
   std::size_t sender = 0;       ///< Whose pattern the payload has
 };
 

@@ -15,13 +15,16 @@ namespace {
 constexpr std::uint32_t kPsnMask = 0xffffff;
 constexpr std::size_t kEthernet = 14, kUdp = 8, kBth = 12, kIcrc = 4;
 
-/// InfiniBand specification 9.2.1, table 38: the opcodes of the reliable connection.
+/// InfiniBand specification 9.2.1, table 38.
 const std::map<std::string_view, std::uint8_t>& opcodes() {
   static const std::map<std::string_view, std::uint8_t> kOpcodes = {
       {"SendFirst", 0x00}, {"SendMiddle", 0x01}, {"SendLast", 0x02}, {"SendLastImmediate", 0x03}, {"SendOnly", 0x04}, {"SendOnlyImmediate", 0x05},
       {"WriteFirst", 0x06}, {"WriteMiddle", 0x07}, {"WriteLast", 0x08}, {"WriteLastImmediate", 0x09}, {"WriteOnly", 0x0a}, {"WriteOnlyImmediate", 0x0b},
       {"ReadRequest", 0x0c}, {"ReadResponseFirst", 0x0d}, {"ReadResponseMiddle", 0x0e}, {"ReadResponseLast", 0x0f}, {"ReadResponseOnly", 0x10},
-      {"Acknowledge", 0x11}, {"AtomicAcknowledge", 0x12}, {"CompareSwap", 0x13}, {"FetchAdd", 0x14}, {"SendLastInvalidate", 0x16}, {"SendOnlyInvalidate", 0x17}};
+      {"Acknowledge", 0x11}, {"AtomicAcknowledge", 0x12}, {"CompareSwap", 0x13}, {"FetchAdd", 0x14}, {"SendLastInvalidate", 0x16}, {"SendOnlyInvalidate", 0x17},
+      {"UcSendFirst", 0x20}, {"UcSendMiddle", 0x21}, {"UcSendLast", 0x22}, {"UcSendLastImmediate", 0x23}, {"UcSendOnly", 0x24}, {"UcSendOnlyImmediate", 0x25},
+      {"UcWriteFirst", 0x26}, {"UcWriteMiddle", 0x27}, {"UcWriteLast", 0x28}, {"UcWriteLastImmediate", 0x29}, {"UcWriteOnly", 0x2a}, {"UcWriteOnlyImmediate", 0x2b},
+      {"UdSendOnly", 0x64}, {"UdSendOnlyImmediate", 0x65}};
   return kOpcodes;
 }
 
@@ -46,12 +49,16 @@ std::string opcode_name(std::uint8_t opcode) {
   return fmt::format("opcode={:#04x}", opcode);
 }
 
+/// The unreliable connection has the SENDs and WRITEs of the reliable one, with 0x20 in front.
+std::uint8_t as_reliable(std::uint8_t opcode) { return opcode >= 0x20 && opcode <= 0x2b ? opcode - 0x20 : opcode; }
 bool has_reth(std::uint8_t opcode) { return opcode == 0x06 || opcode == 0x0a || opcode == 0x0b || opcode == 0x0c; }
+bool has_atomic_eth(std::uint8_t opcode) { return opcode == 0x13 || opcode == 0x14; }
 bool has_aeth(std::uint8_t opcode) { return opcode == 0x0d || (opcode >= 0x0f && opcode <= 0x12); }
 
 /// Where the ImmDt or IETH is among the extended headers; nothing if there is none.
 std::optional<std::size_t> immediate_at(std::uint8_t opcode) {
   if (opcode == 0x0b) return 16;
+  if (opcode == 0x65) return 8;
   if (opcode == 0x03 || opcode == 0x05 || opcode == 0x09 || opcode == 0x16 || opcode == 0x17) return 0;
   return std::nullopt;
 }
@@ -70,6 +77,12 @@ std::uint64_t parse_value(const std::string& key, const std::string& value) {
   return number;
 }
 
+/// Number of the queue pair with that QPN, from 1; 0 if there is none.
+std::size_t number_of(const std::vector<PacketNumbers::QueuePair>& qps, std::uint32_t qpn) {
+  const auto it = std::find_if(qps.begin(), qps.end(), [&](const auto& qp) { return qp.qpn == qpn; });
+  return it == qps.end() ? 0 : static_cast<std::size_t>(it - qps.begin()) + 1;
+}
+
 std::string join(const std::vector<VectorPacket>& list) {
   std::string all;
   for (const auto& packet : list) all.append(all.empty() ? "" : ", ").append(packet.text);
@@ -85,8 +98,16 @@ std::optional<std::uint8_t> opcode_of(std::string_view name) {
 
 bool is_response(std::uint8_t opcode) { return opcode >= 0x0d && opcode <= 0x12; }
 
+bool is_datagram(std::uint8_t opcode) { return opcode >> 5 == 3; }
+
+std::uint32_t PacketNumbers::first_psn(std::size_t from, std::uint8_t opcode, std::size_t to, std::size_t by) const {
+  if (is_datagram(opcode)) return hosts[from].at(by).first_psn;
+  return hosts[is_response(opcode) ? 1 - from : from].at(to).first_psn;
+}
+
 VectorPacket parse_packet(const std::string& text) {
-  static constexpr std::array<std::string_view, 11> kKeys = {"opcode", "psn", "bytes", "ack_req", "solicited", "length", "syndrome", "credits", "msn", "immediate", "pad"};
+  static constexpr std::array<std::string_view, 20> kKeys = {"opcode", "psn", "bytes", "ack_req", "solicited", "length", "syndrome", "credits", "msn", "immediate", "pad", "qp", "pkey", "qkey",
+                                                             "source_qp", "ipv6", "traffic_class", "hop_limit", "flow_label", "source_port"};
   std::istringstream words(text);
   std::string direction, word;
   VectorPacket packet;
@@ -104,6 +125,10 @@ VectorPacket parse_packet(const std::string& text) {
       packet.fields["opcode"] = *opcode;
     } else {
       const std::string key = word.substr(0, equals), value = word.substr(equals + 1);
+      if (key == "rkey") {
+        packet.rkey_of = value;
+        continue;
+      }
       if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) throw VectorError(fmt::format("packet \"{}\": no field \"{}\"", text, key));
       packet.fields[key] = parse_value(key, value);
     }
@@ -112,7 +137,7 @@ VectorPacket parse_packet(const std::string& text) {
   return packet;
 }
 
-VectorPacket describe_packet(const model::FrameRecord& frame, const FirstPsns& first_psns) {
+VectorPacket describe_packet(const model::FrameRecord& frame, const PacketNumbers& numbers) {
   VectorPacket packet;
   packet.from = frame.from;
   packet.lost = (frame.faults & 1u << static_cast<unsigned>(model::WireFault::kDrop)) != 0;
@@ -123,32 +148,51 @@ VectorPacket describe_packet(const model::FrameRecord& frame, const FirstPsns& f
     return packet;
   }
   const std::span<const std::uint8_t> bytes = frame.bytes;
-  const std::size_t udp = kEthernet + (bytes[12] == 0x86 ? 40 : 4u * (bytes[kEthernet] & 15u)), bth = udp + kUdp, ext = bth + kBth;
+  const bool ipv6 = bytes[12] == 0x86;
+  const std::size_t ip = kEthernet, udp = ip + (ipv6 ? 40 : 4u * (bytes[ip] & 15u)), bth = udp + kUdp, ext = bth + kBth;
+  const std::uint8_t opcode = as_reliable(roce->opcode);
   auto& fields = packet.fields;
   fields["opcode"] = roce->opcode;
-  fields["psn"] = (roce->psn - first_psns[is_response(roce->opcode) ? 1 - frame.from : frame.from]) & kPsnMask;
+  fields["ipv6"] = ipv6;
+  fields["traffic_class"] = ipv6 ? roce::read_big(bytes, ip, 2) >> 4 & 0xff : bytes[ip + 1];
+  fields["hop_limit"] = bytes[ip + (ipv6 ? 7 : 8)];
+  if (ipv6) fields["flow_label"] = roce::read_big(bytes, ip + 1, 3) & 0xfffff;
+  fields["source_port"] = roce::read_big(bytes, udp, 2);
   fields["ack_req"] = bytes[bth + 8] >> 7;
   fields["solicited"] = bytes[bth + 1] >> 7;
   fields["pad"] = bytes[bth + 1] >> 4 & 3u;
+  fields["pkey"] = roce::read_big(bytes, bth + 2, 2);
+  fields["qp"] = number_of(numbers.hosts[1 - frame.from], roce->dest_qpn);
   const auto extended = static_cast<std::size_t>(std::max(0, roce::extended_bytes(roce->opcode)));
   const std::size_t overhead = kUdp + kBth + extended + fields["pad"] + kIcrc, total = roce::read_big(bytes, udp + 4, 2);
   fields["bytes"] = total > overhead ? total - overhead : 0;
+  std::size_t by = 0;
   if (bytes.size() >= ext + extended) {
-    if (has_reth(roce->opcode)) fields["length"] = roce::read_big(bytes, ext + 12, 4);
-    if (const auto at = immediate_at(roce->opcode)) fields["immediate"] = roce::read_big(bytes, ext + *at, 4);
-    if (has_aeth(roce->opcode)) {
+    if (has_reth(opcode)) fields["length"] = roce::read_big(bytes, ext + 12, 4);
+    if (has_reth(opcode) || has_atomic_eth(opcode)) fields["rkey"] = roce::read_big(bytes, ext + 8, 4);
+    if (opcode == 0x16 || opcode == 0x17) fields["rkey"] = roce::read_big(bytes, ext, 4);
+    if (const auto at = immediate_at(opcode)) fields["immediate"] = roce::read_big(bytes, ext + *at, 4);
+    if (has_aeth(opcode)) {
       fields["syndrome"] = bytes[ext];
       fields["msn"] = roce::read_big(bytes, ext + 1, 3);
       if (bytes[ext] < kCredits.size()) fields["credits"] = kCredits[bytes[ext]];
     }
+    if (is_datagram(opcode)) {
+      fields["qkey"] = roce::read_big(bytes, ext, 4);
+      by = number_of(numbers.hosts[frame.from], static_cast<std::uint32_t>(roce::read_big(bytes, ext + 5, 3)));
+      fields["source_qp"] = by;
+    }
   }
+  const auto index = [](std::size_t number) { return number == 0 ? 0 : number - 1; };
+  fields["psn"] = (roce->psn - numbers.first_psn(frame.from, roce->opcode, index(fields["qp"]), index(by))) & kPsnMask;
   packet.text.append(" ").append(opcode_name(roce->opcode));
   for (const char* const key : {"psn", "bytes", "length", "msn"}) {
     if (const auto it = fields.find(key); it != fields.end()) packet.text += fmt::format(" {}={}", key, it->second);
   }
-  for (const char* const key : {"syndrome", "immediate"}) {
+  for (const char* const key : {"syndrome", "immediate", "qkey"}) {
     if (const auto it = fields.find(key); it != fields.end()) packet.text += fmt::format(" {}={:#x}", key, it->second);
   }
+  if (numbers.hosts[0].size() > 1) packet.text += fmt::format(" qp={}", fields["qp"]);
   if (packet.lost) packet.text += " lost";
   return packet;
 }
@@ -161,12 +205,23 @@ bool agrees(const VectorPacket& expected, const VectorPacket& seen) {
          });
 }
 
+/// The fields in which `seen` is another one, as far as its text does not say them.
+std::string difference(const VectorPacket& expected, const VectorPacket& seen) {
+  std::string text;
+  for (const auto& [key, value] : expected.fields) {
+    const auto it = seen.fields.find(key);
+    if (key == "opcode" || it == seen.fields.end() || it->second == value || seen.text.find(" " + key + "=") != std::string::npos) continue;
+    text += fmt::format(" {}={:#x}", key, it->second);
+  }
+  return text;
+}
+
 std::string compare_packets(const std::vector<VectorPacket>& expected, const std::vector<VectorPacket>& seen) {
   const auto both = std::min(expected.size(), seen.size());
   std::size_t at = 0;
   while (at < both && agrees(expected[at], seen[at])) ++at;
   if (at == expected.size() && at == seen.size()) return {};
-  const std::string where = at < both ? fmt::format("packet {} is {}, expected {}", at + 1, seen[at].text, expected[at].text)
+  const std::string where = at < both ? fmt::format("packet {} is {}{}, expected {}", at + 1, seen[at].text, difference(expected[at], seen[at]), expected[at].text)
                                       : fmt::format("{} packets, expected {}", seen.size(), expected.size());
   return fmt::format("packets: {}; all: {}", where, join(seen));
 }

@@ -11,10 +11,10 @@ namespace {
 
 constexpr std::uint64_t kLimitNs = 3'000'000'000;
 
-void check_packets(const Vector& vector, const std::vector<VectorPacket>& seen) {
-  const auto check = [](const std::optional<std::vector<VectorPacket>>& expected, const std::vector<VectorPacket>& of) {
+void check_packets(const Vector& vector, const VectorSession& session, const std::vector<VectorPacket>& seen) {
+  const auto check = [&](const std::optional<std::vector<VectorPacket>>& expected, const std::vector<VectorPacket>& of) {
     if (!expected) return;
-    if (const auto difference = compare_packets(*expected, of); !difference.empty()) throw VectorFailure(difference);
+    if (const auto difference = compare_packets(session.resolved(*expected), of); !difference.empty()) throw VectorFailure(difference);
   };
   check(vector.packets, seen);
   for (std::size_t host = 0; host < vector.packets_from.size(); ++host) {
@@ -32,15 +32,15 @@ VectorOutcome VectorRunner::run(const Vector& vector) {
   world_.reset(options_);
   world_.observe_frames([&](const model::FrameRecord& frame) { frames.push_back(frame); });
   world_.add_app(0, "vector", [&](Host& a) {
-    VectorSession session(world_, vector.setup);
+    VectorSession session(world_, vector);
     const std::uint64_t start = a.device().now_ns();
     for (const auto& step : vector.steps) session.run(step);
     outcome.simulated_ns = a.device().now_ns() - start;
     // What is under way reaches the wire before the packets are counted.
     a.device().elapse(10'000);
     std::vector<VectorPacket> packets;
-    for (const auto& frame : frames) packets.push_back(describe_packet(frame, session.first_psns()));
-    check_packets(vector, packets);
+    for (const auto& frame : frames) packets.push_back(describe_packet(frame, session.numbers()));
+    check_packets(vector, session, packets);
   });
   try {
     world_.run(kLimitNs);

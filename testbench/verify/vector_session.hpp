@@ -1,13 +1,21 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <array>
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "driver/kmd/kernel_fast_mr.hpp"
 #include "driver/kmd/kernel_mr.hpp"
+#include "driver/nd2/status.hpp"
+#include "driver/umd/process_context.hpp"
+#include "driver/umd/queue_pair.hpp"
 #include "testbench/endpoint.hpp"
 #include "testbench/verify/vector.hpp"
 #include "testbench/verify/vector_packets.hpp"
@@ -21,31 +29,70 @@ class VectorFailure : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// What the driver gave; throws VectorFailure for an error.
+template <typename T>
+T take_or_fail(Result<T> result, const std::string& what) {
+  if (!result.ok()) throw VectorFailure(fmt::format("{}: {}", what, describe(result.error())));
+  return result.take();
+}
+
+/// Status that NetworkDirect has for what a call below it gave: of control, of posting.
+inline HRESULT control_status(const Result<void>& done) { return done.ok() ? ND_SUCCESS : nd2::control_status(done.error()); }
+inline HRESULT posting_status(const Result<void>& posted) { return posted.ok() ? ND_SUCCESS : nd2::posting_status(posted.error()); }
+
+/// The remote right alone; the flag of NetworkDirect includes that to write locally.
+inline constexpr ULONG kRemoteWriteBit = ND_MR_FLAG_ALLOW_REMOTE_WRITE & ~ND_MR_FLAG_ALLOW_LOCAL_WRITE;
+
 /// The objects that one vector works on, and its steps. Used in a thread of simulated time.
 class VectorSession {
  public:
-  VectorSession(World& world, const VectorSetup& setup);
+  VectorSession(World& world, const Vector& vector);
   ~VectorSession();
 
   /// Throws VectorFailure.
   void run(const VectorStep& step);
 
-  /// First PSN of each host's requests; 0 when the queue pairs were not connected.
-  [[nodiscard]] const FirstPsns& first_psns() const { return first_psns_; }
+  /// Of all queue pairs, connected or not.
+  [[nodiscard]] const PacketNumbers& numbers() const { return numbers_; }
+  /// The packets with the R_Keys of the regions that they name.
+  [[nodiscard]] std::vector<VectorPacket> resolved(std::vector<VectorPacket> packets) const;
 
  private:
+  /// NetworkDirect's, or one below it: of a type that NetworkDirect has not.
+  struct Pair {
+    ComPtr<IND2QueuePair> face;
+    std::shared_ptr<umd::QueuePair> below;
+    kmd::QpConnection connection;
+
+    [[nodiscard]] umd::QueuePair& core() const { return below ? *below : core_of(*face); }
+  };
   struct Side {
     std::unique_ptr<Endpoint> endpoint;
-    ComPtr<IND2CompletionQueue> initiator_cq, receive_cq;
-    ComPtr<IND2QueuePair> qp;
-    std::vector<std::uint64_t> counters;  ///< At the start
+    std::shared_ptr<umd::ProcessContext> process;
+    ComPtr<IND2CompletionQueue> initiator_cq, receive_cq;  ///< None for QP1, which is no process's
+    std::shared_ptr<umd::CompletionQueue> initiator_core, receive_core;
+    ComPtr<IND2SharedReceiveQueue> srq;
+    std::vector<Pair> pairs;
+    std::map<std::uint64_t, std::uint64_t> counters;  ///< Those of the steps, at the start, by hw::Counter
+    std::deque<hw::Eqe> events;           ///< Of queues, queue pairs and the port; not of completions
+    std::vector<std::uint32_t> domains;   ///< More than that of the process
+  };
+  /// Keeps events for a side, and passes them on to the driver's object.
+  struct Recorder final : kmd::EventSink {
+    Recorder(std::deque<hw::Eqe>& to, std::function<void(const hw::Eqe&)> next) : events(to), pass_on(std::move(next)) {}
+    void on_event(const hw::Eqe& eqe) override;
+    std::deque<hw::Eqe>& events;
+    std::function<void(const hw::Eqe&)> pass_on;
   };
   struct Region {
     std::size_t host = 0;
     std::uint8_t* memory = nullptr;
     std::uint64_t size = 0;
+    std::optional<std::uint64_t> base;  ///< Virtual address, when it is not that of the memory
     ComPtr<IND2MemoryRegion> region;
-    std::unique_ptr<kmd::KernelMr> atomic_region;  ///< Instead, for memory of atomics
+    std::unique_ptr<kmd::KernelMr> kernel_region;  ///< Instead, where NetworkDirect has none: of atomics, of another domain, of QP1
+    std::unique_ptr<kmd::KernelFastMr> fast_region;  ///< Instead
+    std::vector<std::uint64_t> pages;                ///< Of fast_region
     UINT32 local_token = 0, remote_token = 0;  ///< Kept after Deregister, to try them
   };
   struct Window {
@@ -53,14 +100,21 @@ class VectorSession {
     UINT32 token = 0, stale_token = 0;  ///< Remote ones, of the newest bind and of the one before
   };
   struct Notification {
-    IND2CompletionQueue* cq = nullptr;
+    IND2Overlapped* object = nullptr;
     OVERLAPPED overlapped{};
     HRESULT status = 0;
   };
 
+  void add_side(std::size_t host, const VectorSetup& setup);
+  void add_pair(std::size_t host, const VectorSetup& setup);
+  void connect(const VectorSetup& setup);
+  void watch_events(std::size_t host);
+  void read_counters(const std::vector<VectorStep>& steps);
   void add_region(const VectorRegion& spec);
   void post(const VectorStep& step);
   HRESULT post_to_core(const VectorStep& step, const std::vector<ND2_SGE>& list);
+  HRESULT post_receive(const VectorStep& step, const std::vector<ND2_SGE>& list);
+  HRESULT flush(const VectorStep& step);
   void complete(const VectorStep& step);
   /// Takes a result; false when there is none. Throws VectorFailure when it is another one than `expected`.
   bool take_result(const VectorStep& step, std::size_t number, const VectorResult& expected);
@@ -69,6 +123,7 @@ class VectorSession {
   void notify(const VectorStep& step);
   void notified(const VectorStep& step, bool expected);
   void memory(const VectorStep& step);
+  void memory_bytes(const VectorStep& step);
   void store(const VectorStep& step);
   void fault(const VectorStep& step);
   void frame(const VectorStep& step);
@@ -76,6 +131,16 @@ class VectorSession {
   void state(const VectorStep& step);
   void bind(const VectorStep& step);
   void invalidate(const VectorStep& step);
+  void modify(const VectorStep& step);
+  HRESULT change_state(Pair& pair, hw::QpState next, bool notify);
+  void event(const VectorStep& step);
+  void no_event(const VectorStep& step);
+  [[nodiscard]] std::string describe_event(std::size_t host, const hw::Eqe& eqe) const;
+  void resize_cq(const VectorStep& step);
+  void srq_doorbell(const VectorStep& step);
+  void fast_register(const VectorStep& step);
+  void end_registration(const VectorStep& step);
+  void query_adapter(const VectorStep& step);
   [[nodiscard]] Window& window(const VectorStep& step);
   void register_region(const VectorStep& step);
   void deregister_region(const VectorStep& step);
@@ -83,16 +148,24 @@ class VectorSession {
   [[nodiscard]] UINT32 token(const VectorPlace& place, bool remote);
   [[nodiscard]] std::uint64_t address(const VectorPlace& place);
   [[nodiscard]] Region& region(const std::string& name);
+  [[nodiscard]] const Region& region(const std::string& name) const { return regions_.at(name); }
+  [[nodiscard]] Side& side(const VectorStep& step) { return sides_[step.host]; }
+  [[nodiscard]] Pair& pair(const VectorStep& step) { return side(step).pairs.at(step.qp); }
+  [[nodiscard]] umd::CompletionQueue& core_cq(const VectorStep& step);
+  /// Throw VectorFailure for QP1, which NetworkDirect does not know.
   [[nodiscard]] IND2CompletionQueue& cq(const VectorStep& step);
+  [[nodiscard]] IND2QueuePair& face(const VectorStep& step);
   void expect_status(const VectorStep& step, HRESULT status) const;
+  void expect_call(const VectorStep& step, HRESULT status) const;
 
   World& world_;
   ConnectParameters parameters_;
-  FirstPsns first_psns_{};
+  PacketNumbers numbers_;
   std::array<Side, 2> sides_;
   std::map<std::string, Region> regions_;
   std::map<std::string, Window> windows_;  ///< Behind the regions, which they must leave first
   std::map<std::string, Notification> notifications_;
+  std::vector<std::shared_ptr<Recorder>> recorders_;
 };
 
 }  // namespace rnic::testbench
