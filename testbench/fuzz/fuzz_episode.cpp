@@ -10,7 +10,7 @@
 namespace rnic::testbench {
 namespace {
 
-constexpr std::size_t kPairs = 16, kPairsPerKeeper = 4;  ///< Of the attackers
+constexpr std::size_t kPairs = FuzzProcess::kQps, kPairsPerKeeper = 4;  ///< Of the attackers
 constexpr std::uint64_t kLookNs = 30'000;  ///< Between two looks at a pair that seems to live
 constexpr std::size_t kHistory = 64;
 constexpr std::size_t kLeakRun = 8;       ///< So many secret bytes in a row are no accident
@@ -122,7 +122,7 @@ void FuzzEpisode::set_up() {
   for (std::size_t host = 0; host < 2; ++host) sides_[host].endpoint = std::make_unique<Endpoint>(world_.host(host));
   victims_ = std::make_unique<Traffic>(*sides_[0].endpoint, *sides_[1].endpoint, victim_options(), seed_);
   for (auto& side : sides_) {
-    side.process = std::make_unique<FuzzProcess>(*side.endpoint, kPairs, planted_, [this](const std::string& text) { violation(text); });
+    side.process = std::make_unique<FuzzProcess>(*side.endpoint, planted_, [this](const std::string& text) { violation(text); });
     side.targets.resize(kPairs);
     for (std::size_t pair = 0; pair < kPairs; ++pair) require(side.process->qp(pair).qp->to_init({}), "INIT of a queue pair");
   }
@@ -179,6 +179,11 @@ void FuzzEpisode::connect_side(std::size_t pair, std::size_t host, std::uint32_t
   auto connection = connection_to(*sides_[host].endpoint, *there.endpoint, there.process->qp(pair).qp->qpn(), parameters);
   connection.send_psn = send_psn;
   connection.receive_psn = receive_psn;
+  if (qp.kind == FuzzProcess::Kind::kUd) {
+    connection = datagram_attributes(*sides_[host].endpoint, FuzzProcess::kQkey, parameters.mtu);
+    connection.send_psn = send_psn;
+  }
+  qp.mtu = parameters.mtu;
   require(qp.qp->to_rtr(connection), "RTR of an attacker's queue pair");
   // A frame in the name of the peer may have brought it to the error state since RTR; it is then made anew at the next look.
   const auto sending = qp.qp->to_rts(connection);
@@ -191,8 +196,8 @@ void FuzzEpisode::connect_side(std::size_t pair, std::size_t host, std::uint32_t
   target.bytes = FuzzProcess::kGrantedBytes;
   target.mtu = parameters.mtu;
   target.alive = sending.ok();
-  // A quarter of them meets malformed requests alone: no third party disturbs them, so they get further.
-  qp.framed = pair % 4 != 3;
+  // A quarter of them, and those of special kinds, meet malformed requests alone: no third party disturbs them, so they get further.
+  qp.framed = pair < FuzzProcess::kPlainQps && pair % 4 != 3;
   target.victim = !qp.framed;
   sides_[host].targets[pair] = target;
   qp.changing = false;
@@ -217,6 +222,7 @@ void FuzzEpisode::refresh(std::size_t pair, bool anew) {
     } else if (target.frames == frames || !target.alive) {  // nothing was on its way meanwhile: this is where it stands
       target.expect(states[host].rq_psn, true);
       target.alive = true;
+      sides_[host].process->qp(pair).failed = false;
     }
   }
   if (!lost[0] && !lost[1] && !anew) return;
@@ -326,6 +332,10 @@ void FuzzEpisode::monitor() {
   const auto look = [this](bool memory) {
     for (std::size_t host = 0; host < 2; ++host) {
       sides_[host].process->poll();
+      for (std::size_t pair = 0; pair < kPairs; ++pair) {
+        const auto& qp = sides_[host].process->qp(pair);
+        if (qp.failed && !qp.changing) sides_[host].targets[pair].alive = false;
+      }
       if (memory) sides_[host].process->check_memory();
       const auto& iommu = world_.host(host).iommu();
       if (iommu.fault_count() == 0) continue;
@@ -398,6 +408,7 @@ void FuzzEpisode::read_counters() {
       {"rx_bad_state", hw::Counter::kRxBadState},    {"rx_duplicate", hw::Counter::kRxDuplicate},
       {"rx_psn_error", hw::Counter::kRxPsnError},    {"rx_invalid_request", hw::Counter::kRxInvalidRequest},
       {"rx_stray_responses", hw::Counter::kRxStrayResponses}, {"doorbells_refused", hw::Counter::kDoorbellsRefused},
+      {"memory_ops", hw::Counter::kMemoryOps},       {"memory_ops_refused", hw::Counter::kMemoryOpsRefused}, {"rx_bad_qkey", hw::Counter::kRxBadQkey},
       {"window_wqes", hw::Counter::kWindowWqes}};
   for (auto& side : sides_) {
     for (const auto& [name, counter] : kCounters) {

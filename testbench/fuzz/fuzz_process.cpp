@@ -52,7 +52,7 @@ std::uint16_t FuzzProcess::Qp::sends() const {
   return std::min(static_cast<std::uint16_t>(sq_producer - recorded), static_cast<std::uint16_t>(sq_producer - sq_retired));
 }
 
-FuzzProcess::FuzzProcess(Endpoint& endpoint, std::size_t qps, PlantedFault planted, Violation violation) : endpoint_(endpoint), violation_(std::move(violation)) {
+FuzzProcess::FuzzProcess(Endpoint& endpoint, PlantedFault planted, Violation violation) : endpoint_(endpoint), violation_(std::move(violation)), planted_(planted) {
   auto& memory = endpoint.host().memory();
   process_ = take(umd::ProcessContext::open(endpoint.kernel()), "opening the attacker's process");
   bystander_ = take(umd::ProcessContext::open(endpoint.kernel()), "opening the bystander's process");
@@ -67,39 +67,86 @@ FuzzProcess::FuzzProcess(Endpoint& endpoint, std::size_t qps, PlantedFault plant
   region_ = make_region(granted_, kGrantedBytes + (planted == PlantedFault::kLongRegion ? 8 : 0), process_->pd(), true);
   read_only_region_ = make_region(read_only_, kPage, process_->pd(), planted == PlantedFault::kWritable);
   foreign_region_ = make_region(foreign_, kPage, (planted == PlantedFault::kSharedDomain ? process_ : bystander_)->pd(), true);
-  for (std::size_t i = 0; i < qps; ++i) create(qps_.emplace_back());
+  fast_memory_ = static_cast<std::uint8_t*>(memory.allocate(kAllFastPages * kPage));
+  list_ = static_cast<std::uint8_t*>(memory.allocate(kPage));
+  std::memset(fast_memory_, kSecret, kAllFastPages * kPage);
+  std::memset(fast_memory_ + kFastPages * kPage, 0x44, kFastPages * kPage);
+  auto& device = endpoint.device();
+  fast_pages_ = take(device.map_pages(fast_memory_, kAllFastPages * kPage, true), "mapping pages");
+  list_pages_ = take(device.map_pages(list_, kPage, false), "mapping a page list");
+  auto listed = fast_pages_;
+  std::rotate(listed.begin(), listed.begin() + kFastPages, listed.end());
+  std::memcpy(list_, listed.data(), listed.size() * sizeof listed[0]);
+  create_fast_region();
+  for (std::size_t i = 0; i < kQps; ++i) {
+    auto& qp = qps_.emplace_back();
+    qp.kind = kind_of(i);
+    qp.window1 = take(endpoint.kernel().create_mw({process_->pd(), hw::MptType::kWindow1}), "creating a window");
+    qp.window2 = take(endpoint.kernel().create_mw({process_->pd(), hw::MptType::kWindow2}), "creating a window");
+    create(qp);
+  }
+}
+
+void FuzzProcess::create_fast_region() {
+  const std::uint32_t pages = planted_ == PlantedFault::kLongList ? 2 * kFastPages : kFastPages;
+  fast_region_ = take(endpoint_.kernel().create_fast_mr({.pd = process_->pd(), .max_pages = pages, .remote_access = true}), "creating a fast-register region");
+  registered = false;
+}
+
+void FuzzProcess::opened(const Opening& opening) {
+  openings_.push_back(opening);
+  if (openings_.size() > kOpenings) openings_.pop_front();
 }
 
 FuzzProcess::~FuzzProcess() {
   for (auto& qp : qps_) {
     qp.qp.reset();
+    qp.srq.reset();
     qp.cq.reset();
   }
+  qps_.clear();
+  fast_region_.reset();
+  endpoint_.device().unmap_pages(list_, kPage, list_pages_);
+  endpoint_.device().unmap_pages(fast_memory_, kAllFastPages * kPage, fast_pages_);
 }
 
 std::unique_ptr<kmd::KernelMr> FuzzProcess::make_region(const void* memory, std::size_t bytes, std::uint32_t pd, bool all_rights) {
-  return take(endpoint_.kernel().create_mr({memory, bytes, pd, all_rights, all_rights, all_rights, all_rights}), "registering memory");
+  return take(endpoint_.kernel().create_mr({.address = memory, .length = bytes, .pd = pd, .local_write = all_rights, .remote_read = all_rights, .remote_write = all_rights, .remote_atomic = all_rights, .window_bind = true}), "registering memory");
 }
 
 void FuzzProcess::create(Qp& qp) {
   qp.cq = take(endpoint_.kernel().create_cq({kCqEntries, process_->uar()}), "creating a completion queue");
   qp.cq_consumer = 0;
-  qp.qp = take(endpoint_.kernel().create_qp({process_->pd(), process_->uar(), qp.cq->cqn(), qp.cq->cqn(), kLogDepth, kLogStride, kLogDepth, kLogStride}), "creating a queue pair");
+  kmd::QpSpec spec{process_->pd(), process_->uar(), qp.cq->cqn(), qp.cq->cqn(), kLogDepth, kLogStride, kLogDepth, kLogStride};
+  if (qp.kind == Kind::kShared) {
+    qp.srq = take(endpoint_.kernel().create_srq({process_->pd(), process_->uar(), kLogDepth, kLogStride}), "creating a shared receive queue");
+    spec.srqn = qp.srq->srqn();
+  }
+  spec.fast_register = qp.kind == Kind::kFast;
+  spec.type = qp.kind == Kind::kUc ? hw::QpType::kUc : qp.kind == Kind::kUd ? hw::QpType::kUd : hw::QpType::kRc;
+  qp.qp = take(endpoint_.kernel().create_qp(spec), "creating a queue pair");
 }
 
 void FuzzProcess::renew(std::size_t number, bool recreate) {
   auto& qp = qps_.at(number);
   qp.changing = true;
-  if (recreate) {
+  // A shared receive queue that had a malformed request is of no use any more.
+  if (recreate || qp.srq) {
     require(qp.qp->destroy(), "destroying a queue pair");
     poll(qp);
+    if (qp.srq) require(qp.srq->destroy(), "destroying a shared receive queue");
     require(qp.cq->destroy(), "destroying a completion queue");
     create(qp);
   } else {
     require(qp.qp->to_reset(), "resetting a queue pair");
     poll(qp);
   }
+  if (qp.kind == Kind::kFast) {
+    require(fast_region_->destroy(), "destroying a fast-register region");
+    create_fast_region();
+  }
   qp.must_fail.clear();
+  qp.bound2 = qp.failed = false;
   qp.sq_producer = qp.rq_producer = qp.rq_completed = qp.sq_retired = 0;
   require(qp.qp->to_init({}), "INIT of a queue pair");
 }
@@ -122,6 +169,7 @@ void FuzzProcess::poll(Qp& qp) {
     const auto cqe = hw::Cqe::decode(raw);
     ++completions_;
     successes_ += cqe.status == 0;
+    qp.failed = qp.failed || cqe.status != 0;
     if (cqe.is_receive != 0) ++qp.rq_completed;
     else qp.sq_retired = cqe.retired_index;
     if (cqe.qpn != qp.qp->qpn()) violation_(fmt::format("host {}: completion of queue pair {:#x} in the queue of {:#x}", endpoint_.host().index(), cqe.qpn, qp.qp->qpn()));
@@ -140,6 +188,8 @@ void FuzzProcess::check_memory() {
   check(granted_ + kGrantedBytes, kArenaBytes - kGrantedAt - kGrantedBytes, kSecret, "behind the granted memory");
   check(read_only_, kPage, kReadOnly, "in memory without the right to write");
   check(foreign_, kPage, kSecret, "in memory of another domain");
+  check(fast_memory_, kFastPages * kPage, kSecret, "in pages before those of the page list");
+  check(fast_memory_ + 2 * kFastPages * kPage, kFastPages * kPage, kSecret, "in pages behind those of the page list");
 }
 
 void FuzzProcess::check(const std::uint8_t* memory, std::size_t bytes, std::uint8_t expected, const char* what) {

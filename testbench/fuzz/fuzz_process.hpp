@@ -9,8 +9,11 @@
 #include <vector>
 
 #include "driver/kmd/kernel_cq.hpp"
+#include "driver/kmd/kernel_fast_mr.hpp"
 #include "driver/kmd/kernel_mr.hpp"
+#include "driver/kmd/kernel_mw.hpp"
 #include "driver/kmd/kernel_qp.hpp"
+#include "driver/kmd/kernel_srq.hpp"
 #include "driver/umd/process_context.hpp"
 #include "testbench/endpoint.hpp"
 
@@ -22,6 +25,7 @@ enum class PlantedFault : std::uint8_t {
   kLongRegion,    ///< The granted region is 8 bytes longer than all checks are told
   kWritable,      ///< The region without the right to write, and to be reached from outside, has all rights
   kSharedDomain,  ///< The region of another domain is in the attacker's
+  kLongList,      ///< The fast-register region takes a longer page list than all checks are told
 };
 
 /// An attacker's process on one host: what the kernel driver gave it (a user access region, a protection domain, queue pairs with a
@@ -33,14 +37,38 @@ class FuzzProcess {
   static constexpr std::uint8_t kSecret = 0xEE;        ///< Every byte that is another's
   static constexpr std::uint32_t kGrantedBytes = 6'000;
   static constexpr unsigned kLogDepth = 4, kLogStride = 8;
+  static constexpr std::uint32_t kQkey = 0x0F0F'1234;  ///< Of the datagram queue pairs
+
+  /// What a queue pair is for: the first kPlainQps are kRc, then comes one of each other kind.
+  enum class Kind : std::uint8_t {
+    kRc,
+    kShared,  ///< RC, on a shared receive queue
+    kUc,
+    kUd,
+    kFast,    ///< RC; fast registrations are executed
+  };
+  static constexpr std::size_t kPlainQps = 16, kQps = kPlainQps + 4;
+  [[nodiscard]] static constexpr Kind kind_of(std::size_t number) { return static_cast<Kind>(number < kPlainQps ? 0 : number - kPlainQps + 1); }
+
+  /// A key that a WQE asked for, lies included, and what it would open.
+  struct Opening {
+    std::uint32_t key{};
+    std::uint64_t va{}, length{};
+  };
 
   struct Qp {
+    Kind kind{};
+    std::uint32_t mtu = 0;
+    std::unique_ptr<kmd::KernelSrq> srq;  ///< kShared
+    std::unique_ptr<kmd::KernelMw> window1, window2;
+    bool bound2 = false;                  ///< window2 is, if everything has gone as posted
     std::unique_ptr<kmd::KernelCq> cq;
     std::unique_ptr<kmd::KernelQp> qp;
     std::uint32_t cq_consumer = 0;
     std::uint16_t sq_producer = 0, rq_producer = 0;
     std::map<std::uint16_t, bool> must_fail;  ///< Send WQEs written, by index: no part of them can be executed with success
     bool changing = false;                    ///< Under the hands of the kernel driver: nothing may be posted
+    bool failed = false;                      ///< A completion says so
     bool framed = false;                      ///< A third party sends in the name of its peer, so few of its own requests get through
     std::uint16_t rq_completed = 0, sq_retired = 0;
     [[nodiscard]] std::uint16_t receives() const { return static_cast<std::uint16_t>(rq_producer - rq_completed); }
@@ -50,7 +78,7 @@ class FuzzProcess {
   using Violation = std::function<void(const std::string&)>;
 
   /// Throws EndpointError.
-  FuzzProcess(Endpoint& endpoint, std::size_t qps, PlantedFault planted, Violation violation);
+  FuzzProcess(Endpoint& endpoint, PlantedFault planted, Violation violation);
   ~FuzzProcess();
   FuzzProcess(const FuzzProcess&) = delete;
   FuzzProcess& operator=(const FuzzProcess&) = delete;
@@ -74,6 +102,16 @@ class FuzzProcess {
   /// Keys that exist and give no right: of another domain, and without the right to write or to be reached from outside.
   [[nodiscard]] std::uint32_t foreign_key() const { return foreign_region_->key(); }
   [[nodiscard]] std::uint32_t read_only_key() const { return read_only_region_->key(); }
+  /// A page list for FastRegister requests: kFastPages pages of the process, and behind them in the list pages that are not. Keys of its
+  /// region have the index of fast_key().
+  static constexpr std::uint32_t kFastPages = 4;
+  [[nodiscard]] std::uint64_t page_list() const { return list_pages_.front(); }
+  [[nodiscard]] std::uint32_t fast_key() const { return fast_region_->key(); }
+  bool registered = false;  ///< The fast-register region is, if everything has gone as posted
+
+  void opened(const Opening& opening);
+  [[nodiscard]] const std::deque<Opening>& openings() const { return openings_; }
+
   static constexpr std::uint32_t kOtherBytes = 4096;  ///< Of foreign and of read-only memory
   [[nodiscard]] std::uint64_t foreign() const { return reinterpret_cast<std::uint64_t>(foreign_); }
   [[nodiscard]] std::uint64_t read_only() const { return reinterpret_cast<std::uint64_t>(read_only_); }
@@ -82,8 +120,11 @@ class FuzzProcess {
   [[nodiscard]] std::uint64_t successes() const { return successes_; }
 
  private:
+  static constexpr std::size_t kAllFastPages = 3 * kFastPages, kOpenings = 8;
+
   void poll(Qp& qp);
   void create(Qp& qp);
+  void create_fast_region();
   void check(const std::uint8_t* memory, std::size_t bytes, std::uint8_t expected, const char* what);
   [[nodiscard]] std::unique_ptr<kmd::KernelMr> make_region(const void* memory, std::size_t bytes, std::uint32_t pd, bool all_rights);
 
@@ -95,6 +136,12 @@ class FuzzProcess {
   std::uint8_t* read_only_;  ///< A page
   std::uint8_t* foreign_;    ///< A page
   std::unique_ptr<kmd::KernelMr> region_, read_only_region_, foreign_region_;
+  const PlantedFault planted_;
+  std::uint8_t* fast_memory_;  ///< kAllFastPages pages; those in the middle are granted
+  std::uint8_t* list_;         ///< A page
+  std::vector<std::uint64_t> fast_pages_, list_pages_;
+  std::unique_ptr<kmd::KernelFastMr> fast_region_;
+  std::deque<Opening> openings_;
   std::deque<Qp> qps_;
   std::uint64_t completions_ = 0, successes_ = 0;
 };

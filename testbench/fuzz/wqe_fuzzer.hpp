@@ -34,11 +34,19 @@ class WqeFuzzer {
   /// True with `probability`, while the request at hand is one that lies.
   [[nodiscard]] bool lies(double probability) { return lying_ && random_.chance(probability); }
   Wqe send_wqe(FuzzProcess::Qp& qp, std::uint16_t index);
+  Wqe memory_wqe(FuzzProcess::Qp& qp, std::uint16_t index);
+  void bind(FuzzProcess::Qp& qp, hw::WqeControl& control, Wqe& wqe);
+  void fast_register(FuzzProcess::Qp& qp, hw::WqeControl& control, Wqe& wqe);
+  [[nodiscard]] hw::WqeRemote remote();
+  [[nodiscard]] hw::WqeAddress address(const FuzzProcess::Qp& qp);
+  [[nodiscard]] bool memory_must_fail(const FuzzProcess::Qp& qp, const hw::WqeControl& control, const Wqe& wqe) const;
+  /// Random bytes may stand for anything. On a queue pair that may name DMA addresses they could name any.
+  [[nodiscard]] bool scribbles(const FuzzProcess::Qp& qp, double probability) { return qp.kind != FuzzProcess::Kind::kFast && lies(probability); }
   Wqe receive_wqe(std::uint16_t index);
   std::size_t segments(std::span<std::uint8_t> to, std::size_t count, std::uint32_t& total);
-  [[nodiscard]] bool must_fail(const Wqe& wqe, std::uint16_t index) const;
+  [[nodiscard]] bool must_fail(const FuzzProcess::Qp& qp, const Wqe& wqe, std::uint16_t index) const;
   void ring_send(FuzzProcess::Qp& qp, const Wqe& wqe);
-  void push_window(std::span<const std::uint8_t> wqe);
+  void push_window(std::span<const std::uint8_t> wqe, bool disorderly);
   void doorbell();
   void note(std::string_view what, std::span<const std::uint8_t> bytes);
 
@@ -47,6 +55,7 @@ class WqeFuzzer {
   FuzzProcess& there_;
   std::vector<std::uint32_t> others_;
   std::deque<std::string> history_;
+  std::uint8_t fast_tag_ = 0;
   bool lying_ = false;
 };
 

@@ -17,7 +17,8 @@ TEST_CASE("a planted fault is reported within a few thousand frames; without one
   const std::pair<PlantedFault, const char*> kinds[] = {{PlantedFault::kNone, ""},
                                                         {PlantedFault::kLongRegion, "the granted memory changed"},
                                                         {PlantedFault::kWritable, "in memory without the right to write changed"},
-                                                        {PlantedFault::kSharedDomain, "in memory of another domain changed"}};
+                                                        {PlantedFault::kSharedDomain, "in memory of another domain changed"},
+                                                        {PlantedFault::kLongList, "those of the page list changed"}};
   for (const auto& [planted, what] : kinds) {
     DYNAMIC_SECTION("fault " << static_cast<int>(planted)) {
       world.reset(options);
