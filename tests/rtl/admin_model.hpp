@@ -439,6 +439,10 @@ struct AdminModel {
     const auto* row = transition_row(from, body.next_state, type);
     const std::uint32_t given = body.attr_mask & ~static_cast<std::uint32_t>(hw::QpAttr::kState);
     if (row == nullptr || (given & ~(row->required | row->optional)) != 0) return AdminStatus::kBadState;
+    // What is still to be flushed in SQE has to be, before anything new can be sent.
+    const auto to = static_cast<QpState>(body.next_state);
+    const bool leaves = to == QpState::kErr || to == QpState::kReset;
+    if (send.state == static_cast<std::uint8_t>(QpState::kSqe) && send.retire_idx != send.exec_idx && !leaves) return AdminStatus::kBadState;
     const auto has = [&](hw::QpAttr attr) { return (given & static_cast<std::uint32_t>(attr)) != 0; };
     if (has(hw::QpAttr::kCurState) && body.cur_state != from) return AdminStatus::kBadState;
     if ((row->required & ~given) != 0) return AdminStatus::kBadParameter;

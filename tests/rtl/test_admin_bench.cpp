@@ -91,6 +91,22 @@ void make_objects(AdminWorld& world, AdminCommands& commands, std::uint32_t qpn,
   set_body(create, body);
   REQUIRE(both(world, create) == kSuccess);
 }
+/// Puts a QP in a state that the host does not choose: SQE comes from the NIC, which stops the send side only. `left` WQEs are not retired yet.
+void force_state(AdminWorld& world, unsigned qp, unsigned state, unsigned left = 0) {
+  const auto background = std::exchange(world.background, nullptr);
+  world.settle();
+  const auto recv_state = static_cast<std::uint8_t>(state == static_cast<unsigned>(QpState::kSqe) ? static_cast<unsigned>(QpState::kRts) : state);
+  world.nic(0, qp, [&] {
+    world.send.state = static_cast<std::uint8_t>(state);
+    world.send.exec_idx = static_cast<std::uint16_t>(world.send.retire_idx + left);
+    if (left != 0) world.send.pi = world.send.exec_idx;
+    world.model.qps[qp].send = world.send;
+    return true;
+  });
+  world.nic(1, qp, [&] { world.recv.state = recv_state, world.model.qps[qp].recv = world.recv; return true; });
+  world.settle();
+  world.background = background;
+}
 using Log = std::vector<std::string>;
 }  // namespace
 
@@ -300,16 +316,7 @@ TEST_CASE("admin: each pair of states takes its attributes and no others (Infini
   const std::uint32_t qpn = 0x77703;
   make_objects(world, commands, qpn, type);
   world.background = [&] { world.flush(3, 4); };
-  // Where the QP is, as the NIC has it: by the host's way where there is one; SQE comes from the NIC, which stops the send side only.
-  auto force = [&](unsigned state) {
-    const auto background = std::exchange(world.background, nullptr);
-    world.settle();
-    const auto recv_state = static_cast<std::uint8_t>(state == 5 ? 3 : state);
-    world.nic(0, 3, [&] { world.send.state = static_cast<std::uint8_t>(state), world.model.qps[3].send = world.send; return true; });
-    world.nic(1, 3, [&] { world.recv.state = recv_state, world.model.qps[3].recv = world.recv; return true; });
-    world.settle();
-    world.background = background;
-  };
+  auto force = [&](unsigned state) { force_state(world, 3, state); };
   std::map<unsigned, unsigned> statuses;
   auto attempt = [&](unsigned from, unsigned to, std::uint32_t mask) {
     force(from);
@@ -339,6 +346,94 @@ TEST_CASE("admin: each pair of states takes its attributes and no others (Infini
   CHECK(statuses[kSuccess] > 40);
   CHECK(statuses[kBadState] > 500);
   CHECK(statuses[static_cast<std::uint8_t>(AdminStatus::kBadParameter)] > 5);
+}
+
+TEST_CASE("admin: attributes at the ends of their ranges; one that is not given is not looked at (InfiniBand specification 11.2.5.2)", "[rtl]") {
+  AdminWorld world(seed());
+  world.rate = 1;
+  AdminCommands commands(world.bench.rng);
+  commands.spoils = false;
+  const std::uint32_t qpn = 0x77703;
+  make_objects(world, commands, qpn);
+  world.background = [&] { world.flush(3, 4); };
+  constexpr auto kBadParameter = static_cast<std::uint8_t>(AdminStatus::kBadParameter);
+  const auto bits = [](hw::QpAttr attr) { return static_cast<std::uint32_t>(attr); };
+  auto attempt = [&](QpState from, QpState to, std::uint32_t more, const std::function<void(hw::AdminModifyQp&)>& change) {
+    force_state(world, 3, static_cast<unsigned>(from));
+    auto command = commands.modify_qp_to(qpn, static_cast<unsigned>(to), static_cast<unsigned>(from));
+    auto body = body_of<hw::AdminModifyQp>(command);
+    body.attr_mask = transition_row(static_cast<unsigned>(from), static_cast<unsigned>(to), hw::QpType::kRc)->required | more | 1;
+    change(body);
+    set_body(command, body);
+    const auto status = both(world, command);
+    compare_qp(world, 3);
+    return status;
+  };
+  struct Range {
+    const char* what;
+    QpState from;
+    std::uint32_t attr;
+    unsigned low, high;
+    std::vector<unsigned> beyond;
+    std::function<void(hw::AdminModifyQp&, unsigned)> set;
+  };
+  const std::vector<Range> ranges = {
+      {"path_mtu", QpState::kInit, bits(hw::QpAttr::kPathMtu), 1, 5, {0, 6, 0x81, 0xff}, [](auto& b, unsigned v) { b.path_mtu = static_cast<std::uint8_t>(v); }},
+      {"max_dest_rd_atomic", QpState::kInit, bits(hw::QpAttr::kMaxDestRdAtomic), 0, 16, {17, 32, 0x81, 0xff}, [](auto& b, unsigned v) { b.max_dest_rd_atomic = static_cast<std::uint8_t>(v); }},
+      {"min_rnr_timer", QpState::kInit, bits(hw::QpAttr::kMinRnrTimer), 0, 31, {32, 64, 0x80, 0xff}, [](auto& b, unsigned v) { b.min_rnr_timer = static_cast<std::uint8_t>(v); }},
+      {"max_rd_atomic", QpState::kRtr, bits(hw::QpAttr::kMaxRdAtomic), 0, 16, {17, 32, 0x81, 0xff}, [](auto& b, unsigned v) { b.max_rd_atomic = static_cast<std::uint8_t>(v); }},
+      {"ack_timeout", QpState::kRtr, bits(hw::QpAttr::kTimeout), 0, 31, {32, 64, 0x80, 0xff}, [](auto& b, unsigned v) { b.ack_timeout = static_cast<std::uint8_t>(v); }},
+      {"retry_count", QpState::kRtr, bits(hw::QpAttr::kRetryCnt), 0, 7, {8, 15}, [](auto& b, unsigned v) { b.retry_count = static_cast<std::uint8_t>(v); }},
+      {"rnr_retry", QpState::kRtr, bits(hw::QpAttr::kRnrRetry), 0, 7, {8, 15}, [](auto& b, unsigned v) { b.rnr_retry = static_cast<std::uint8_t>(v); }},
+  };
+  for (const auto& range : ranges) {
+    INFO(range.what);
+    const auto to = range.from == QpState::kInit ? QpState::kRtr : QpState::kRts;
+    for (const unsigned value : {range.low, range.high}) CHECK(attempt(range.from, to, 0, [&](auto& b) { range.set(b, value); }) == kSuccess);
+    for (const unsigned value : range.beyond) {
+      INFO(value);
+      CHECK(attempt(range.from, to, 0, [&](auto& b) { range.set(b, value); }) == kBadParameter);
+      CHECK(attempt(QpState::kRts, QpState::kRts, 0, [&](auto& b) { range.set(b, value); }) == kSuccess);
+    }
+  }
+  // The addresses of IPv4 are mapped ones (RFC 4291 2.5.5.2), those of IPv6 any.
+  for (std::size_t i = 0; i < 12; ++i) {
+    for (const bool source : {false, true}) {
+      const auto spoil = [&](auto& b) { (source ? b.source_ip : b.dest_ip)[i] ^= 4; };
+      const auto ipv4 = [](auto& b) {
+        b.ipv6 = 0;
+        for (auto* ip : {&b.source_ip, &b.dest_ip}) *ip = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 1};
+      };
+      CHECK(attempt(QpState::kInit, QpState::kRtr, 0, [&](auto& b) { ipv4(b), spoil(b); }) == kBadParameter);
+      CHECK(attempt(QpState::kInit, QpState::kRtr, 0, [&](auto& b) { ipv4(b), spoil(b), b.ipv6 = 1; }) == kSuccess);
+    }
+  }
+  // The current state, if it is named, is that in which the QP is.
+  for (unsigned state = 0; state < 9; ++state) {
+    const bool right = state == static_cast<unsigned>(QpState::kRts);
+    CHECK(attempt(QpState::kRts, QpState::kRts, bits(hw::QpAttr::kCurState), [&](auto& b) { b.cur_state = static_cast<std::uint8_t>(state); }) == (right ? kSuccess : kBadState));
+    CHECK(attempt(QpState::kRts, QpState::kRts, 0, [&](auto& b) { b.cur_state = static_cast<std::uint8_t>(state); }) == kSuccess);
+  }
+}
+
+TEST_CASE("admin: SQE is left for RTS when its send queue has been flushed, for ERR and RESET at once (10.3.1)", "[rtl]") {
+  AdminWorld world(seed());
+  world.rate = 1;
+  AdminCommands commands(world.bench.rng);
+  commands.spoils = false;
+  const std::uint32_t qpn = 0x77703;
+  make_objects(world, commands, qpn, hw::QpType::kUc);
+  const auto sqe = static_cast<unsigned>(QpState::kSqe);
+  for (const unsigned left : {3u, 1u, 0u}) {
+    force_state(world, 3, sqe, left);
+    CHECK(both(world, commands.modify_qp_to(qpn, static_cast<unsigned>(QpState::kRts), sqe, static_cast<unsigned>(hw::QpType::kUc))) == (left ? kBadState : kSuccess));
+    compare_qp(world, 3);
+  }
+  world.background = [&] { world.flush(3, 4); };
+  for (const auto to : {QpState::kErr, QpState::kReset}) {
+    force_state(world, 3, sqe, 2);
+    CHECK(both(world, commands.modify_qp_to(qpn, static_cast<unsigned>(to), sqe, static_cast<unsigned>(hw::QpType::kUc))) == kSuccess);
+  }
 }
 
 TEST_CASE("admin: a process that rings for ever does not hold up the destruction of its QP", "[rtl]") {

@@ -308,6 +308,19 @@ TEST_CASE("cq_engine: random CQEs and doorbells follow the rules", "[rtl]") {
   CHECK(writes.size() > 3000);
 }
 
+TEST_CASE("cq_engine: doorbells of a CQ that has been destroyed are refused, whatever its context still holds", "[rtl]") {
+  World w(seed());
+  Cq cq;
+  w.create(12, cq, 4);
+  w.modify(12, [](rtl::CqCtx& ctx) { ctx.in_use = 0, ctx.pi = 5; });
+  const auto before = w.admin(12);
+  for (const unsigned arm : {0u, 1u, 2u}) w.doorbells.push(ring(cq.ctx.uar, cq_doorbell(12, 3, arm)));
+  w.settle();
+  CHECK(w.refused == 3);
+  CHECK(w.eqes.items.empty());
+  CHECK(w.admin(12) == before);
+}
+
 TEST_CASE("cq_engine: arms racing with entries never lose the last event", "[rtl]") {
   World w(seed(2));
   auto& bench = w.bench;

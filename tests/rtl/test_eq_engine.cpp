@@ -137,6 +137,20 @@ TEST_CASE("eq_engine: random events and doorbells follow the rules", "[rtl]") {
     while (dut.eval(), !dut.doorbell_ready_o) tick();
   }
   for (int i = 0; i < 50; ++i) tick();
+  // An EQ that was never created, and one that has been destroyed, whatever its context still holds.
+  rtl::EqCtx gone;
+  gone.pi = 3;
+  admin(6, &gone);
+  for (const unsigned eqn : {5u, 6u}) {
+    hw::EqDoorbell d;
+    d.eqn = eqn;
+    d.consumer_index = eqn - 5;
+    doorbells.push(ring(1, d));
+    ++expect_refused;
+    while (!doorbells.idle()) tick();
+    for (int i = 0; i < 50; ++i) tick();
+  }
+  CHECK(admin(6, nullptr) == gone);
   REQUIRE(writes.items.size() == expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
     auto got = written_as<hw::Eqe>(writes.items[i].wr);

@@ -132,3 +132,50 @@ TEST_CASE("qp_timer: one timer alone is at most two units late", "[rtl]") {
     w.tick(true);
   }
 }
+
+TEST_CASE("qp_timer: a timer that is started again, or cleared, does not expire any more, whatever the sweep is doing", "[rtl]") {
+  World w(seed(3));
+  auto& dut = *w.bench.dut;
+  const auto start = [&](unsigned exponent) {
+    put_slice(dut.ack_data_i, 1, rtl::TimerEvent{.qp = 77, .exponent = static_cast<std::uint8_t>(exponent)});
+    dut.ack_valid_i = 2;
+    w.tick(false);
+  };
+  const auto clear = [&](std::uint8_t qp) {
+    dut.clear_valid_i = 1;
+    dut.clear_qp_i = qp;
+    w.tick(false);
+  };
+  const auto begin = [&] {
+    while (w.bench.cycle % kUnit != 5) w.tick(false);
+    const auto from = w.bench.cycle;
+    start(1);
+    return from;
+  };
+  auto from = begin();
+  while (!dut.expired_valid_o) w.tick(false);
+  const auto due = w.bench.cycle - from;
+  clear(78);
+  CHECK(dut.expired_valid_o == 1);
+  clear(77);  // not accepted yet: taken back
+  CHECK(dut.expired_valid_o == 0);
+  unsigned in_time = 0;
+  for (auto at = due - 8; at < due + 2; ++at) {
+    from = begin();
+    while (w.bench.cycle - from < at) w.tick(false);
+    start(2);
+    const auto again = w.bench.cycle;
+    // An expiry that is out by now was before the start.
+    if (!dut.expired_valid_o) {
+      ++in_time;
+      while (w.bench.cycle - again < 4 * kUnit - 8) {
+        w.tick(false);
+        REQUIRE(dut.expired_valid_o == 0);
+      }
+    }
+    clear(77);
+    CHECK(dut.expired_valid_o == 0);
+  }
+  CHECK(in_time > 4);
+  CHECK(in_time < 10);
+}

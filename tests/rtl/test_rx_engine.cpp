@@ -93,6 +93,10 @@ struct Bed {
     m.send.log_stride = static_cast<std::uint8_t>(uniform(6, 9));
     m.recv.max_dest_rd = static_cast<std::uint8_t>(uniform(1, 16));
     m.send.max_rd = 16;
+    m.send.retry_count = static_cast<std::uint8_t>(uniform(0, 7));
+    m.send.retry_left = static_cast<std::uint8_t>(uniform(0, m.send.retry_count));
+    m.send.rnr_retry = static_cast<std::uint8_t>(uniform(0, 7));
+    m.send.rnr_left = static_cast<std::uint8_t>(uniform(0, m.send.rnr_retry));
     m.recv.min_rnr_timer = static_cast<std::uint8_t>(uniform(0, 31));
     m.recv.remote_write = !bench.chance(0.1);
     m.recv.remote_read = !bench.chance(0.1);
@@ -890,9 +894,9 @@ TEST_CASE("rx_engine: UC, every opcode with lengths at their limits, alone and i
     }
   }
   bed.settle(100000);
-  // A SEND is no longer than 2^31 bytes.
-  for (const auto& [opcode, size] : {std::pair{0x21, 256}, std::pair{0x22, 128}}) {
-    const auto far = [](rtl::RecvCtx& ctx) { ctx.msg = 1, ctx.received = 0x7fffff81; };
+  // A SEND is no longer than 2^31 bytes (9.7.4.1.6).
+  for (const auto& [opcode, size] : {std::pair{0x21, 256}, std::pair{0x22, 129}}) {
+    const auto far = [](rtl::RecvCtx& ctx) { ctx.msg = 1, ctx.received = 0x7fffff80; };
     far(m.recv);
     bed.recv.change(qp, far);
     bed.settle(1000);
@@ -933,7 +937,7 @@ TEST_CASE("rx_engine: what RC does not know, lengths beyond 2^31, answers of the
       REQUIRE(m.requests_killed);
     }
   }
-  for (const auto& [opcode, size] : {std::pair{0x01, 256}, std::pair{0x02, 128}}) {
+  for (const auto& [opcode, size] : {std::pair{0x01, 256}, std::pair{0x02, 129}}) {
     auto& m = fresh();
     const auto far = [](rtl::RecvCtx& ctx) { ctx.msg = 1, ctx.received = 0x7fffff81; };
     far(m.recv);
@@ -952,6 +956,24 @@ TEST_CASE("rx_engine: what RC does not know, lengths beyond 2^31, answers of the
     REQUIRE_FALSE(request(m, opcode, 0, 8, (old - 1) & 0xffffff));
     REQUIRE_FALSE(request(m, opcode, 0, 8, m.recv.epsn));
     REQUIRE_FALSE(m.requests_killed);
+    bed.settle(20000);
+  }
+  // What repeats a request has the shape of one: no payload, an atomic at a multiple of 8.
+  for (const int opcode : {0x0c, 0x13}) {
+    auto& m = fresh();
+    bed.settle(1000);
+    REQUIRE(request(m, opcode, 0, 8, m.recv.epsn));
+    const std::uint32_t old = (m.recv.epsn - 1) & 0xffffff;
+    REQUIRE_FALSE(request(m, opcode, 8, 8, old));
+    if (opcode == 0x13) {
+      auto d = bed.header(m);
+      d.opcode = 0x13;
+      d.psn = old;
+      d.rkey = bed.world.good[2].key;
+      d.va = (bed.world.good[2].va & ~std::uint64_t{7}) + 4;
+      REQUIRE_FALSE(bed.submit(d, 0));
+    }
+    REQUIRE(request(m, opcode, 0, 8, old));
     bed.settle(20000);
   }
   // A right that was taken away counts for repeated requests too.
@@ -1009,6 +1031,109 @@ TEST_CASE("rx_engine: what RC does not know, lengths beyond 2^31, answers of the
     d.syndrome = static_cast<std::uint8_t>(kind << 5 | 0x1f);
     REQUIRE_FALSE(bed.submit(d, 0));
   }
+  bed.settle(20000);
+}
+
+// A slot that was rung for and not written, or written over before its answer came, places nothing.
+TEST_CASE("rx_engine: a scatter list is that of its own WQE, and needs local write alone (10.6.3.4)", "[rtl]") {
+  Bed bed(seed());
+  bed.busy_neighbours = false;
+  std::uint8_t next = 0;
+  const auto fresh = [&]() -> QpModel& {
+    bed.create(next, hw::QpState::kRts, hw::QpState::kRts, 1);
+    auto& m = bed.model.qps[next++];
+    m.recv.log_stride = m.send.log_stride = 9;
+    bed.recv.change(static_cast<std::uint8_t>(next - 1), [](rtl::RecvCtx& ctx) { ctx.log_stride = 9; });
+    bed.send.change(static_cast<std::uint8_t>(next - 1), [](rtl::SendCtx& ctx) { ctx.log_stride = 9; });
+    return m;
+  };
+  const auto edit = [&]<typename Segment>(std::uint64_t at, const std::function<void(Segment&)>& change) {
+    std::array<std::uint8_t, 16> bytes{};
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = bed.host.read(at + i);
+    auto segment = Segment::decode(bytes);
+    change(segment);
+    segment.encode(bytes);
+    bed.host.write(at, bytes);
+  };
+  // ---- Reads and atomics: the answer finds another WQE in the send ring ----
+  const std::vector<std::function<void(hw::WqeControl&)>> wrong_reads = {
+      [](hw::WqeControl&) {},  // as it should be
+      [](hw::WqeControl& c) { ++c.wqe_index; },
+      [](hw::WqeControl& c) { c.wqe_index ^= 0x8000; },
+      [](hw::WqeControl& c) { c.qpn ^= 1; },
+      [](hw::WqeControl& c) { c.qpn ^= 0x800000; },
+      [](hw::WqeControl& c) { c.opcode = 0; },
+      [](hw::WqeControl& c) { c.opcode = 1; },
+      [](hw::WqeControl& c) { c.inline_data = 1; },
+      [](hw::WqeControl& c) { c.size = 1; },
+      [](hw::WqeControl& c) { c.size = 2 + 17; },
+      [](hw::WqeControl& c) { c.size = 33; },
+  };
+  for (std::size_t kind = 0; kind < wrong_reads.size(); ++kind) {
+    INFO("Read, kind " << kind);
+    auto& m = fresh();
+    const auto qp = static_cast<std::uint8_t>(next - 1);
+    const std::uint16_t idx = bed.intents[qp].next_read;
+    bed.send_read(qp, 100);
+    edit.operator()<hw::WqeControl>(m.send.sq_base + (idx % (1u << m.send.log_depth)) * 512, wrong_reads[kind]);
+    if (kind != 0) m.read_lists[idx] = {.bad = true, .tag = {}, .entries = {}};
+    bed.settle(5000);
+    auto d = bed.header(m);
+    d.opcode = 0x10;
+    d.psn = m.awaited.front().first_psn;
+    REQUIRE(bed.submit(d, 100));
+    REQUIRE((bed.expected.back().first.bad_wqe == 1) == (kind != 0));
+    bed.settle(20000);
+  }
+  // ---- Receives ----
+  const std::vector<std::function<void(hw::WqeReceive&)>> wrong_receives = {
+      [](hw::WqeReceive&) {},
+      [](hw::WqeReceive& r) { ++r.wqe_index; },
+      [](hw::WqeReceive& r) { r.wqe_index ^= 0x8000; },
+      [](hw::WqeReceive& r) { r.sge_count = 17; },
+      [](hw::WqeReceive& r) { r.sge_count = 31; },
+      [](hw::WqeReceive& r) { r.sge_count = 0x21; },
+      [](hw::WqeReceive& r) { r.sge_count = 0xff; },
+  };
+  const auto send = [&](QpModel& m, int opcode, std::uint64_t size, std::uint32_t key, std::uint64_t va) {
+    auto d = bed.header(m);
+    d.opcode = static_cast<std::uint8_t>(opcode);
+    d.psn = m.recv.epsn;
+    d.rkey = key;
+    d.va = va;
+    d.dma_length = static_cast<std::uint32_t>(size);
+    return bed.submit(d, size);
+  };
+  for (std::size_t kind = 0; kind < wrong_receives.size(); ++kind) {
+    INFO("Receive, kind " << kind);
+    auto& m = fresh();
+    const std::uint16_t idx = m.recv.rq_pi;
+    bed.post_receive(static_cast<std::uint8_t>(next - 1));
+    edit.operator()<hw::WqeReceive>(m.recv.rq_base + (idx % (1u << m.recv.log_depth)) * 512, wrong_receives[kind]);
+    if (kind != 0) m.receive_lists[idx] = {.bad = true, .tag = {}, .entries = {}};
+    bed.settle(5000);
+    REQUIRE(send(m, 0x04, 100, 0, 0));
+    REQUIRE((bed.expected.back().first.bad_wqe == 1) == (kind != 0));
+    bed.settle(20000);
+  }
+  // ---- A region without remote rights takes Receives, and no WRITE ----
+  bed.world.regions.add({.key = 103 << 8, .pd = MemoryWorld::kPd, .va = 0, .length = 1u << 20, .remote_read = false, .remote_write = false, .remote_atomic = false});
+  auto& m = fresh();
+  m.recv.remote_write = 1;
+  bed.recv.change(static_cast<std::uint8_t>(next - 1), [](rtl::RecvCtx& ctx) { ctx.remote_write = 1; });
+  const std::uint16_t idx = m.recv.rq_pi;
+  bed.post_receive(static_cast<std::uint8_t>(next - 1));
+  const std::uint64_t slot = m.recv.rq_base + (idx % (1u << m.recv.log_depth)) * 512;
+  const hw::WqeData entry{.va = 0x3210, .length = 200, .lkey = 103 << 8};
+  m.receive_lists[idx].entries = {entry};
+  edit.operator()<hw::WqeReceive>(slot, [](hw::WqeReceive& r) { r.sge_count = 1; });
+  edit.operator()<hw::WqeData>(slot + 16, [&](hw::WqeData& data) { data = entry; });
+  bed.settle(5000);
+  REQUIRE(send(m, 0x04, 100, 0, 0));
+  REQUIRE(bed.expected.back().first.fault == 0);
+  bed.settle(20000);
+  send(m, 0x0a, 100, 103 << 8, 0x3210);
+  REQUIRE(bed.expected.back().first.status == static_cast<std::uint8_t>(rtl::XlateStatus::kBadAccess));
   bed.settle(20000);
 }
 

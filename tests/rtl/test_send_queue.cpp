@@ -505,7 +505,10 @@ TEST_CASE("send_queue: doorbells that are not the owner's are refused", "[rtl]")
   world.change(6, [](rtl::SendCtx& ctx) { ctx.state = static_cast<std::uint8_t>(QpState::kReset); });
   world.bench.run(20);
   refuse(setup.uar, setup.qpn, base + 1);
-  world.change(6, [](rtl::SendCtx& ctx) { ctx.state = static_cast<std::uint8_t>(QpState::kRts); });
+  world.change(6, [](rtl::SendCtx& ctx) { ctx.state = static_cast<std::uint8_t>(QpState::kRts), ctx.in_use = 0; });
+  world.bench.run(20);
+  refuse(setup.uar, setup.qpn, base + 1);
+  world.change(6, [](rtl::SendCtx& ctx) { ctx.in_use = 1; });
   world.bench.run(20);
   // The same through the window.
   auto wqe = world.encode(6, static_cast<std::uint16_t>(base), inline_write(8));
@@ -646,6 +649,69 @@ TEST_CASE("send_queue: goes on from any packet where recovery puts it", "[rtl]")
     CHECK(after.exec_idx == before.exec_idx);
     CHECK(after.rd_tail == before.rd_tail);
     CHECK((after.resume == 0 && after.msg_active == 0 && after.fault == 0));
+  }
+}
+
+TEST_CASE("send_queue: WQEs that were on their way when recovery went back are dropped", "[rtl]") {
+  World world(seed(21));
+  world.answer = false;
+  world.dma_latency_low = world.dma_latency_high = 400;
+  world.set_up(5, [](rtl::SendCtx& ctx) { ctx.log_depth = 5, ctx.log_stride = 6; });
+  for (int i = 0; i < 12; ++i) world.write_wqe(5, inline_write(8 + static_cast<std::size_t>(i)));
+  auto& queue = world.queues[5];
+  const std::vector<Packet> packets(queue.expected.begin(), queue.expected.end());
+  world.ring(5);
+  world.bench.run_until([&] { return world.desc_count != 0 && world.count(Counter::kWqeFetches) == 2; }, 3000, "second fetch");
+  world.bench.run(150);
+  REQUIRE(world.desc_count < 12);
+  REQUIRE(world.context(5).fetching == 1);
+  queue.expected.assign(packets.begin() + 1, packets.end());
+  world.change(5, [&](rtl::SendCtx& ctx) {
+    ctx.exec_idx = packets[1].desc.wqe_idx;
+    ctx.next_psn = packets[1].desc.psn;
+    ctx.buf_count = 0;
+    ctx.fetch_gen = (ctx.fetch_gen + 1) & 15;
+  }, true);
+  world.bench.run_until([&] { return queue.expected.empty(); }, 5000, "second pass");
+  world.bench.run(500);
+  CHECK(world.context(5).exec_idx == queue.pi);
+  CHECK(world.failures.empty());
+}
+
+// What the host has shortened since its first packets left is no WQE to go on with.
+TEST_CASE("send_queue: a WQE that is shorter than what was sent of it fails", "[rtl]") {
+  World world(seed(22));
+  world.answer = false;
+  int qp = 0;
+  for (const auto opcode : {WqeOpcode::kSend, WqeOpcode::kWrite, WqeOpcode::kRead}) {
+    for (const std::uint32_t length : {512u, 511u, 0u}) {
+      world.set_up(++qp, [](rtl::SendCtx& ctx) { ctx.mtu = 1, ctx.log_depth = 4, ctx.log_stride = 7; });
+      auto& queue = world.queues[qp];
+      const auto index = world.write_wqe(qp, plain(opcode, {700}));
+      world.ring(qp);
+      world.bench.run_until([&] { return queue.expected.empty(); }, 5000, "first pass");
+      world.bench.run(200);
+      const auto sent = world.desc_count;
+      world.failures.clear();
+      world.write_memory(queue.setup.sq_base + std::uint64_t{queue.stride()} * (index % queue.depth()), world.encode(qp, index, plain(opcode, {length})));
+      world.change(qp, [&](rtl::SendCtx& ctx) {
+        ctx.exec_idx = index;
+        ctx.next_psn = (ctx.next_psn - 1) & 0xffffff;  // the third packet is to be sent again
+        ctx.msg_off = 512;
+        ctx.msg_active = opcode != WqeOpcode::kRead;
+        ctx.resume = 1;
+        ctx.buf_count = 0;
+        ctx.fetch_gen = (ctx.fetch_gen + 1) & 15;
+        ctx.rd_tail = ctx.rd_head;
+        ctx.rd_outstanding = 0;
+      }, true);
+      world.bench.run(1000);
+      CHECK(world.desc_count == sent);
+      REQUIRE(world.failures.size() == 1);
+      CHECK(world.failures[0].command == static_cast<std::uint8_t>(rtl::RetireCommand::kFailWqe));
+      CHECK(world.failures[0].wqe_idx == index);
+      CHECK(world.failures[0].status == static_cast<std::uint8_t>(CqeStatus::kLocQpOpErr));
+    }
   }
 }
 
@@ -908,6 +974,8 @@ TEST_CASE("send_queue: in SQD what has been started ends, nothing starts, and th
 }
 
 TEST_CASE("send_queue: lost packets are sent again in SQD; drained is not before that", "[rtl]") {
+  // From the second packet of a message on, or from its first: nothing of it is then in front of exec_idx.
+  const std::size_t from = GENERATE(1, 0);
   World world(seed(17));
   world.answer = false;
   world.set_up(9, [&](rtl::SendCtx& ctx) { ctx.mtu = 1, ctx.log_depth = 4; });
@@ -918,17 +986,17 @@ TEST_CASE("send_queue: lost packets are sent again in SQD; drained is not before
   world.ring(9);
   world.bench.run_until([&] { return queue.expected.empty(); }, 5000, "first pass");
   world.bench.run(100);
-  // Two more, which must not start; the first three are sent again, from the second packet on.
+  // Two more, which must not start; the first three are sent again.
   for (int i = 0; i < 2; ++i) world.write_wqe(9, plain(WqeOpcode::kWrite, {700}));
   const std::deque<Packet> new_ones = queue.expected;
-  queue.expected.assign(packets.begin() + 1, packets.end());
+  queue.expected.assign(packets.begin() + static_cast<std::ptrdiff_t>(from), packets.end());
   world.change(9, [&](rtl::SendCtx& ctx) {
     ctx.state = static_cast<std::uint8_t>(QpState::kSqd);
     ctx.sqd_notify = 1;
     ctx.exec_idx = index[0];
-    ctx.next_psn = packets[1].desc.psn;
-    ctx.msg_off = 256;
-    ctx.msg_active = ctx.resume = 1;
+    ctx.next_psn = packets[from].desc.psn;
+    ctx.msg_off = static_cast<std::uint32_t>(256 * from);
+    ctx.msg_active = ctx.resume = from != 0;
     ctx.buf_count = 0;
     ctx.fetch_gen = (ctx.fetch_gen + 1) & 15;
   }, true);

@@ -122,12 +122,17 @@ TEST_CASE("srq_engine: doorbells are checked (o10-18: a consumer reaches its own
   CHECK(post(200, 6, 65530 + 3) == 2);         // not this UAR's
   CHECK(post(200, 5, 65530 + 1) == 2);         // back
   CHECK(post(200, 5, 65530 + 9) == 2);         // more than the ring holds
+  // One that has been destroyed, whatever its context still holds.
+  w.create(202, {.uar = 5, .log_depth = 3});
+  w.access(0, 202, [](rtl::SrqCtx& c) { return c.in_use = 0, true; });
+  CHECK(post(202, 5, 2) == 2);
+  CHECK(w.access(0, 202).pi == 0);
   CHECK(post(200, 5, 65530 + 8) == 8);
   for (int i = 0; i < 8; ++i) CHECK(w.take(200));
   CHECK(!w.take(200));
   CHECK(post(200, 5, 65530 + 16) == 16);
-  CHECK(w.taken == 8);
-  CHECK(w.refused == 5);
+  CHECK(w.taken == 9);
+  CHECK(w.refused == 6);
   CHECK(w.eqes.items.empty());
 }
 

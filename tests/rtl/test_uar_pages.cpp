@@ -100,6 +100,15 @@ TEST_CASE("uar_pages: doorbells reach their owners in order, other writes nobody
   CHECK(world.pushes.items.empty());
 }
 
+TEST_CASE("uar_pages: a line that is written over the doorbells rings none", "[rtl]") {
+  World world(seed());
+  const Wqe line = world.wqe(4);
+  for (const std::uint32_t address : {0x000u, 0x008u, 0x010u, 0x018u, 0x020u}) world.requests.push(burst_write(9, address, line.data()));
+  world.settle();
+  for (auto& d : world.doorbells) CHECK(d->items.empty());
+  CHECK(world.pushes.items.empty());
+}
+
 TEST_CASE("uar_pages: nothing passes while the device is not enabled", "[rtl]") {
   World world(seed());
   world.bench.dut->enable_i = 0;

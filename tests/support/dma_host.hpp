@@ -60,7 +60,7 @@ inline TlpRange check_request(const rtl::DmaReqHdr& h, std::uint32_t max_bytes) 
   return range;
 }
 
-enum class Fault { kNone, kUnsupported, kAbort, kPoison, kByteCount, kLowerAddr, kTooShort, kTooLong, kExtraBeat, kMissingBeat, kDrop, kLate };
+enum class Fault { kNone, kUnsupported, kAbort, kAbortWithData, kPoison, kByteCount, kLowerAddr, kTooShort, kTooLong, kExtraBeat, kMissingBeat, kDrop, kLate };
 
 /// A read that has left the NIC.
 struct HostRead {
@@ -165,6 +165,8 @@ class DmaCompleter : public Agent {
       beats_.push_back({h, {}, true});
       return true;
     }
+    // No completion with such a status has data (PCI Express base specification 2.2.9): what it brings is not used.
+    if (fault == Fault::kAbortWithData) h.status = static_cast<std::uint8_t>(rtl::CplStatus::kCompleterAbort);
     h.poisoned = fault == Fault::kPoison;
     if (fault == Fault::kByteCount) h.byte_count = static_cast<std::uint16_t>(h.byte_count + 4);
     if (fault == Fault::kLowerAddr) h.lower_addr ^= 1u << bench_.uniform(0, 6);
@@ -191,7 +193,7 @@ class DmaCompleter : public Agent {
       }
     }
     r.sent += n;
-    return r.sent == r.bytes;
+    return r.sent == r.bytes || fault == Fault::kAbortWithData;
   }
 
   Bench<Model>& bench_;
