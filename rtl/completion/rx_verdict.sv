@@ -9,8 +9,8 @@
 /// responder's own scatter list is bad). A SEND with invalidate whose key may not be invalidated
 /// (refused_i) is answered with remote access error, and its Receive fails. On UC and UD nothing is
 /// answered; a datagram that is too long for the WQE it took of an SRQ fails that Receive, not the
-/// QP (9.9.3, class E). A sequence error, an RNR NAK or a gap among the responses is no failure: the requester
-/// sends again.
+/// QP (9.9.3, class E). A sequence error, an RNR NAK or a gap among the responses is no failure:
+/// the requester sends again.
 module rx_verdict (
     input  wire rnic_pkg::rx_done_t done_i,
     // The invalidation that a SEND asked for was refused

@@ -55,9 +55,9 @@ module admin_qp (
 );
   // Idle: check the command itself. Look: judge by the send context. LookRecv: query. LookSendCq,
   // LookRecvCq, LookSrq: are they there. Path: write the path. WriteRecv, WriteSend: the contexts.
-  // CountSendCq, CountRecvCq, CountSrq: references to them. Forget: qp_reset after a create. Lower, Upper:
-  // the halves of the counters; a create clears both. Teardown: admin_qp_teardown at work. Done:
-  // exec_done_o.
+  // CountSendCq, CountRecvCq, CountSrq: references to them. Forget: qp_reset after a create. Lower,
+  // Upper: the halves of the counters; a create clears both. Teardown: admin_qp_teardown at work.
+  // Done: exec_done_o.
   typedef enum logic [4:0] {
     Idle,
     Look,
@@ -320,7 +320,8 @@ module admin_qp (
   end
 
   logic unused_bits;
-  assign unused_bits = &{1'b0, command_i, create_body, modify_body, counters_body, view_send_i, view_recv_i};
+  assign unused_bits = &{1'b0, command_i, create_body, modify_body, counters_body, view_send_i,
+                         view_recv_i};
 
   `ASSERT(CommandHeld, state_q == Idle || exec_valid_i)
 endmodule

@@ -3,17 +3,17 @@
 
 /// Counters of each QP (QpCounter): 32 bits, which stay at their maximum, in one RAM.
 ///
-/// Source s tells with event_i[s] which counters of QP event_qp_i[s] go up by one, in any cycle, and never
-/// waits: its events queue here, and one counter is updated every cycle. That is more than all
-/// sources can tell together in the long run (two counters in the six cycles of a packet, one more when its
-/// payload has no place, one for the NAK that answers it, one in the seven cycles of a retry), so
-/// the queues hold a burst and are empty again and again.
+/// Source s tells with event_i[s] which counters of QP event_qp_i[s] go up by one, in any cycle,
+/// and never waits: its events queue here, and one counter is updated every cycle. That is more
+/// than all sources can tell together in the long run (two counters in the six cycles of a packet,
+/// one more when its payload has no place, one for the NAK that answers it, one in the seven cycles
+/// of a retry), so the queues hold a burst and are empty again and again.
 ///
-/// query_valid_i is held, with the QP and half of its counters that is asked for, until query_done_o, which
-/// comes with the counts: counter query_upper_i * QueryCounters + i in bits 32 i upward. It waits until no
-/// event waits, so that every event told before it is in the counts, and with query_clear_i none
-/// is lost and none is counted twice. Nothing is cleared by reset: the counters of a QP mean something
-/// once they have been cleared.
+/// query_valid_i is held, with the QP and half of its counters that is asked for, until
+/// query_done_o, which comes with the counts: counter query_upper_i * QueryCounters + i in bits 32
+/// i upward. It waits until no event waits, so that every event told before it is in the counts,
+/// and with query_clear_i none is lost and none is counted twice. Nothing is cleared by reset: the
+/// counters of a QP mean something once they have been cleared.
 module qp_counters #(
     parameter int unsigned Sources = 5,
     localparam int unsigned QueryCounters = rnic_pkg::QpCounters / 2
@@ -78,7 +78,7 @@ module qp_counters #(
       .out_source_o(unused_source)
   );
 
-  // ---- One counter a cycle: of the entry in front, or of the query --------------------------------
+  // ---- One counter a cycle: of the entry in front, or of the query ------------------------------
   // done_q: counters of the entry that have gone up.
   logic [N-1:0] left, lowest, done_q;
   logic [4:0] lowest_index, count_q;
@@ -97,7 +97,7 @@ module qp_counters #(
   assign start       = query_valid_i && !(querying_q || reading_q || ended_q) && told == '0 &&
                        waits == '0 && !entry_valid;
 
-  // ---- Fetch, then update -------------------------------------------------------------------------
+  // ---- Fetch, then update -----------------------------------------------------------------------
   logic fetch, update_q, counting_q, reading_q, ended_q;
   logic [12:0] addr, addr_q, written_addr_q;
   logic [31:0] stored, value, next, written_q;

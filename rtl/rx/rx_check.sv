@@ -6,9 +6,9 @@
 ///
 /// A packet is taken only when there is room for its plan, because room may come only after the
 /// completion block has had the same context. plan_valid_o and fetch_valid_o are pulses. A packet
-/// that is dropped and has no payload makes no plan. A packet that needs a WQE of an SRQ borrows the
-/// SRQ's context too, after that of the QP; limit_valid_o: it hit the SRQ's limit. idle_o: no packet is being checked.
-/// clear_valid_i: forget that the QP clear_qp_i has failed.
+/// that is dropped and has no payload makes no plan. A packet that needs a WQE of an SRQ borrows
+/// the SRQ's context too, after that of the QP; limit_valid_o: it hit the SRQ's limit. idle_o: no
+/// packet is being checked. clear_valid_i: forget that the QP clear_qp_i has failed.
 module rx_check (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,

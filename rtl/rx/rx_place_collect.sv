@@ -7,8 +7,8 @@
 /// Every granted answer becomes a piece; the verdict of a packet follows when all its answers are
 /// in, so that a refused run leaves no byte of its packet in memory. A packet has at most 33 pieces
 /// (16 entries, each cut once at most, but for one of a datagram, of up to 4136 bytes). After a
-/// fault, every packet of that side of the QP has action None, until clear_valid_i; or ReceiveFlush,
-/// when it has taken a WQE of an SRQ, which nobody else could flush.
+/// fault, every packet of that side of the QP has action None, until clear_valid_i; or
+/// ReceiveFlush, when it has taken a WQE of an SRQ, which nobody else could flush.
 ///
 /// On UC and UD, what a peer does wrong drops its message and no more (InfiniBand specification
 /// 9.9.3, class D): a key, a range, a message longer than its receive WQE. Receive WQEs have been

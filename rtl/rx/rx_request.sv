@@ -19,8 +19,8 @@
 /// before there is one (9.4.3). An atomic is a Read with another action, at a multiple of 8
 /// (9.4.5).
 ///
-/// wants_o: this packet needs a receive WQE; the one it would take is wqe_* (rx_source). take_o: it takes
-/// that of a shared receive queue. Nothing is taken for a packet that is not executed.
+/// wants_o: this packet needs a receive WQE; the one it would take is wqe_* (rx_source). take_o: it
+/// takes that of a shared receive queue. Nothing is taken for a packet that is not executed.
 module rx_request (
     input  wire logic                  clk_i,
     input  wire rnic_pkg::rx_desc_t    desc_i,

@@ -1,13 +1,14 @@
 `default_nettype none
 
 /// The protocol checks of one packet: first those that every packet must pass (rx_check_peer), then
-/// those of its kind: RC request, UC or UD packet, response. Combines them to a plan, the new context of its
-/// side of the QP, and what is counted. Outputs are right one cycle after the inputs are stable.
+/// those of its kind: RC request, UC or UD packet, response. Combines them to a plan, the new
+/// context of its side of the QP, and what is counted. Outputs are right one cycle after the inputs
+/// are stable.
 ///
-/// wants_o: a request needs a receive WQE, so that of an SRQ must be on srq_ctx_i; it says so without a
-/// look at the contexts. take_o: srq_ctx_o has it no more. fetch_o: the WQE at fetch_data_o is to
-/// be read. kill_o: nothing more of this side of the QP may run. A packet that is dropped (dropped_o)
-/// changes nothing.
+/// wants_o: a request needs a receive WQE, so that of an SRQ must be on srq_ctx_i; it says so
+/// without a look at the contexts. take_o: srq_ctx_o has it no more. fetch_o: the WQE at
+/// fetch_data_o is to be read. kill_o: nothing more of this side of the QP may run. A packet that
+/// is dropped (dropped_o) changes nothing.
 module rx_rules (
     input  wire logic                  clk_i,
     input  wire rnic_pkg::rx_desc_t    desc_i,

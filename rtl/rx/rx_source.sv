@@ -1,7 +1,7 @@
 `default_nettype none
 
-/// Where a QP takes its next receive WQE from: its own queue, or the shared one it is on. The comparisons
-/// are right one cycle after ctx_i and srq_i are stable.
+/// Where a QP takes its next receive WQE from: its own queue, or the shared one it is on. The
+/// comparisons are right one cycle after ctx_i and srq_i are stable.
 ///
 /// srq_i counts only when ctx_i is on an SRQ. error_o: the SRQ gives no WQE any more, or does not
 /// exist. srq_o is the SRQ without its next WQE; one that leaves fewer than the limit marks it

@@ -9,9 +9,9 @@
 /// no receive WQE is dropped as well, from the packet on that shows it. The receive WQE of a SEND
 /// is used up by its last packet, so that of a broken one serves the next.
 ///
-/// UD: every packet is a message; its PSN means nothing. Its payload starts with its GRH. It may be on a
-/// shared receive queue, UC is not: wants_o, take_o and wqe_* are as in rx_request. An SRQ in error
-/// is no fault of the peer: kill_o, the QP fails, as on RC.
+/// UD: every packet is a message; its PSN means nothing. Its payload starts with its GRH. It may be
+/// on a shared receive queue, UC is not: wants_o, take_o and wqe_* are as in rx_request. An SRQ in
+/// error is no fault of the peer: kill_o, the QP fails, as on RC.
 module rx_unreliable (
     input  wire logic                  clk_i,
     input  wire rnic_pkg::rx_desc_t    desc_i,

@@ -1,7 +1,7 @@
 `default_nettype none
 
-/// What the counters of a QP are told (QpCounter), from signals that stand beside the global counters.
-/// Combinational.
+/// What the counters of a QP are told (QpCounter), from signals that stand beside the global
+/// counters. Combinational.
 ///
 /// Sources: 0 the protocol checks of received packets, 1 their placing, 2 the responder's packets
 /// that go to transmission, 3 faults of the send path, 4 recovery (its bits of event_i, of

@@ -202,6 +202,16 @@ hw::AdminStatus FakeDevice::execute(const hw::AdminCommand& command, std::array<
       if (!pairs.contains(command.number)) return hw::AdminStatus::kBadNumber;
       flush(command.number);
       return drop(pairs);
+    case hw::AdminOpcode::kQueryQpCounters: {
+      if (!pairs.contains(command.number)) return hw::AdminStatus::kBadNumber;
+      const auto body = body_of<hw::AdminQueryQpCounters>(command);
+      auto half = std::span(pairs.at(command.number).counters).subspan(body.upper ? hw::kQpCounters / 2 : 0, hw::kQpCounters / 2);
+      for (std::size_t i = 0; i < half.size(); ++i) {
+        for (std::size_t byte = 0; byte < 4; ++byte) result[4 * i + byte] = static_cast<std::uint8_t>(half[i] >> 8 * byte);
+        if (body.clear) half[i] = 0;
+      }
+      break;
+    }
     case hw::AdminOpcode::kModifyQp: return modify(command.number, body_of<hw::AdminModifyQp>(command));
     default: return hw::AdminStatus::kBadOpcode;
   }

@@ -75,6 +75,7 @@ class FakeDevice final : public Device {
     hw::AdminCreateQp create;
     hw::AdminModifyQp last_modify;
     hw::QpState state{};
+    std::array<std::uint32_t, hw::kQpCounters> counters{};
     std::uint16_t sq_producer{};
     std::uint16_t sq_done{};
     std::uint16_t rq_producer{};

@@ -176,6 +176,21 @@ TEST_CASE("a completion queue in use is not destroyed") {
   CHECK(cq->kernel_cq().destroy().ok());
 }
 
+TEST_CASE("the counters of a queue pair come in two halves, and are cleared when that is asked for") {
+  DriverFixture fixture;
+  auto qp = fixture.make_qp(fixture.make_cq());
+  auto& counters = fixture.device.pairs.at(qp->qpn()).counters;
+  for (std::uint32_t i = 0; i < counters.size(); ++i) counters[i] = 0x01020300 * i + i;
+  for (const bool clear : {false, true}) {
+    const auto seen = qp->kernel_qp().counters(clear).take();
+    for (std::uint32_t i = 0; i < seen.counts.size(); ++i) CHECK(seen.counts[i] == 0x01020300 * i + i);
+    CHECK(seen[hw::QpCounter::kNaksSent] == seen.counts[12]);
+  }
+  for (const auto count : qp->kernel_qp().counters().take().counts) CHECK(count == 0);
+  fixture.device.next_status = {hw::AdminStatus::kBadNumber};
+  CHECK(!qp->kernel_qp().counters().ok());
+}
+
 TEST_CASE("events reach their sinks in order, across wraps of the ring") {
   DriverFixture fixture;
   auto sink = std::make_shared<CountingSink>();

@@ -328,3 +328,16 @@ TEST_CASE_METHOD(NotifyFixture, "an error of the queue completes every Notify, n
   CHECK(state(requests[0]) == ND_INTERNAL_ERROR);
   CHECK(srq->Notify(&requests[1]) == ND_INTERNAL_ERROR);
 }
+
+TEST_CASE("datagram queue pairs may share receives, those of an unreliable connection may not") {
+  DriverFixture f;
+  const auto cq = f.make_cq();
+  const auto srq = umd::SharedReceiveQueue::create(f.process, 8, 2).take();
+  umd::QueuePair::Spec spec{.send_cq = cq, .receive_cq = cq, .shared_receives = srq, .type = hw::QpType::kUd, .capacity = {8, 0, 4, 0, 64}};
+  const auto qp = umd::QueuePair::create(f.process, spec).take();
+  CHECK(f.device.pairs.at(qp->qpn()).create.use_srq == 1);
+  f.device.commands.clear();
+  spec.type = hw::QpType::kUc;
+  CHECK(umd::QueuePair::create(f.process, spec).error() == Error::kNotSupported);
+  CHECK(f.device.commands.empty());
+}

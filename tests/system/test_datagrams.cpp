@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "driver/kmd/path_entropy.hpp"
+#include "driver/umd/shared_receive_queue.hpp"
 #include "model/random.hpp"
 #include "testbench/roce_frame.hpp"
 #include "tests/system/unreliable_world.hpp"
@@ -394,5 +395,79 @@ TEST_CASE("a failed datagram stops the send queue alone, and RTS lets it go on (
       CHECK(a.sent().status == CqeStatus::kSuccess);
       CHECK(b.received().id == 300);
     }
+  });
+}
+
+TEST_CASE("datagram queue pairs share receives: an empty queue drops, one that is too short fails its receive (10.2.9, 9.9.3 class E)") {
+  const auto options = WorldOptions::from_environment("datagrams_shared");
+  auto& world = fresh_world(options);
+  with_endpoints(world, [&](Endpoint& endpoint_a, Endpoint& endpoint_b) {
+    UnreliableSide a(endpoint_a), b(endpoint_b);
+    auto& from = a.add_datagram_qp(kQkey);
+    const auto srq = must(umd::SharedReceiveQueue::create(b.process, 8, 2));
+    std::vector<std::shared_ptr<umd::QueuePair>> to;
+    const umd::QueuePair::Spec spec{.send_cq = b.cq, .receive_cq = b.receive_cq, .shared_receives = srq, .type = QpType::kUd,
+                                    .capacity = {.send_depth = 8, .receive_depth = 0, .send_segments = 1, .receive_segments = 1, .inline_bytes = 0}};
+    for (int i = 0; i < 3; ++i) {
+      to.push_back(must(umd::QueuePair::create(b.process, spec)));
+      must(to.back()->connect(testbench::datagram_attributes(endpoint_b, kQkey)));
+    }
+    auto connected = spec;
+    connected.type = QpType::kUc;
+    CHECK(umd::QueuePair::create(b.process, connected).error() == Error::kNotSupported);
+    const auto peer = AddressHandle::create(testbench::address_of(endpoint_b, true)).take();
+    const auto send = [&](std::size_t qp, std::size_t bytes) {
+      const auto segment = a.segment(0, bytes);
+      must(from.post_send(datagram(peer, to[qp]->qpn(), segment, 1)));
+      CHECK(a.sent().status == CqeStatus::kSuccess);
+    };
+    const auto receive = [&](std::uint64_t id, std::size_t bytes) {
+      const auto place = b.segment(id * 1024, bytes);
+      must(srq->post({.id = id, .segments = {&place, 1}}));
+    };
+    const auto state = [&](std::size_t qp) { return static_cast<hw::QpState>(must(to[qp]->kernel_qp().query()).state); };
+    for (std::size_t i = 0; i < 1024; ++i) a.memory[i] = static_cast<std::uint8_t>(i * 5);
+
+    send(1, 100);  // nothing is posted
+    CHECK(b.quiet());
+    CHECK(b.counter(Counter::kRxRnr) == 1);
+    CHECK(must(to[1]->kernel_qp().counters())[hw::QpCounter::kNoReceive] == 1);
+    // Whoever comes takes the next, more than the queue holds in all.
+    for (std::uint64_t id = 0; id < 24; ++id) {
+      receive(id % 8, 1024);
+      send(id % 3, 20 * id);
+      const auto got = b.received();
+      CHECK(got.id == id % 8);
+      CHECK(got.status == CqeStatus::kSuccess);
+      CHECK(got.qpn == to[id % 3]->qpn());
+      CHECK(got.source_qpn == from.qpn());
+      CHECK(got.grh);
+      CHECK(got.byte_count == kGrh + 20 * id);
+      CHECK(std::memcmp(b.memory + (id % 8) * 1024 + kGrh, a.memory, 20 * id) == 0);
+    }
+    // Too long for what it took: that receive fails, and nothing of it is written; the others are used by the next.
+    for (const std::uint64_t id : {20, 21, 22}) receive(id, id == 20 ? 139 : 1024);
+    send(0, 100);
+    auto got = b.received();
+    CHECK((got.id == 20 && got.status == CqeStatus::kLocLenErr));
+    CHECK(b.untouched(20 * 1024, 1024));
+    send(0, 99);
+    send(2, 100);
+    got = b.received();
+    CHECK((got.id == 21 && got.status == CqeStatus::kSuccess && got.qpn == to[0]->qpn()));
+    got = b.received();
+    CHECK((got.id == 22 && got.status == CqeStatus::kSuccess && got.qpn == to[2]->qpn()));
+    CHECK(must(to[0]->kernel_qp().counters())[hw::QpCounter::kPlaceFaults] == 1);
+    // A receive that was rung for and never written is the end of the queue, and of those that need it (11.6.3.3).
+    const auto next = static_cast<std::uint16_t>(must(srq->kernel_srq().query()).head + 1);
+    b.process->ring(hw::uar::kSrqDoorbell, hw::SrqDoorbell{.srqn = srq->srqn(), .producer_index = next}.word());
+    send(1, 50);
+    send(2, 50);
+    CHECK(endpoint_b.kernel().wait_until([&] { return to[1]->failed() && to[2]->failed() && to[2]->last_wqe_reached(); }, 1'000'000));
+    CHECK(state(0) == hw::QpState::kRts);
+    CHECK(state(1) == hw::QpState::kErr);
+    CHECK(state(2) == hw::QpState::kErr);
+    CHECK(must(to[2]->kernel_qp().counters())[hw::QpCounter::kSrqErrors] == 1);
+    CHECK(b.quiet());
   });
 }
