@@ -4,7 +4,7 @@
 usage: synth.py [--check] [--below] [--json FILE] [--source DIR] [--out DIR] [BLOCK...]
   BLOCK    modules to report; default: the subsystems of rnic_top
   --check  only: the whole rnic_top elaborates, `check -assert` passes, no latch (quick; no table)
-  --below  report every module below the blocks too (with no BLOCK: every module of the NIC, rnic_top among them; takes a quarter of an hour)
+  --below  report every module below the blocks too (with no BLOCK: every module of the NIC, rnic_top among them; takes some ten minutes of processor time)
   --json   write the figures, for scripts/synth_table.py
   --source checkout whose rtl/ is synthesized (default: this one)
   --out    folder of the logs (default build/synth)
@@ -67,11 +67,11 @@ def longest(text):
 
 
 def mapped(top, names, out, source):
-    """Maps every module of the hierarchy of `top`; returns its modules as Yosys counts their cells, and leaves the netlist in a file."""
+    """Maps every module of the hierarchy of `top`, then flattens each in its place and looks for its longest path. Returns what Yosys has said."""
     prefix = out / top
-    yosys(f"{GATES}; tee -q -o {prefix}.stat stat; tee -q -o {prefix}.memories dump -m t:$mem*; "
-          f"write_rtlil {prefix}.il", out / f"{top}.log", top, names, LIMIT, source)
-    return cells((out / f"{top}.stat").read_text())
+    yosys(f"{GATES}; tee -q -o {prefix}.stat stat; tee -q -o {prefix}.memories dump -m t:$mem*; setattr -mod -unset top *; flatten; "
+          f"tee -q -o {prefix}.paths ltp -noff", out / f"{top}.log", top, names, LIMIT, source)
+    return tuple((out / f"{top}.{what}").read_text() for what in ("stat", "memories", "paths"))
 
 
 def below(name, design, done):
@@ -86,8 +86,10 @@ def below(name, design, done):
 
 def reports(top, names, out, source):
     """Figures of `top` and of every module below it, by name."""
-    kinds = mapped(top, names, out, source)
-    bits = memories((out / f"{top}.memories").read_text())
+    stat, dump, found_paths = mapped(top, names, out, source)
+    if "Detected loop" in found_paths:
+        sys.exit(f"synth.py: {top}: combinational loop, see {out}/{top}.paths")
+    kinds, bits, paths = cells(stat), memories(dump), longest(found_paths)
     design = {}
     for name, types in kinds.items():
         unknown = [kind for kind in types if not kind.startswith(("$_", "$mem")) and kind not in kinds]
@@ -102,17 +104,6 @@ def reports(top, names, out, source):
     for name in design:
         if plain(name) not in chosen or below(name, design, done)[0] > below(chosen[plain(name)], design, done)[0]:
             chosen[plain(name)] = name
-    leaves = " ".join(name for name in chosen.values() if not design[name]["below"])
-    composed = [name for name in chosen.values() if design[name]["below"]]
-    commands = [f"read_rtlil {out}/{top}.il", "design -save mapped", f"tee -q -o {out}/{top}.paths ltp -noff {leaves}"]
-    for name in composed:
-        commands += ["design -load mapped", f"hierarchy -top {name}", "flatten", "opt_clean", f"tee -q -a {out}/{top}.paths ltp -noff"]
-    (out / f"{top}.ys").write_text("\n".join(commands) + "\n")
-    yosys(f"design -reset; script {out}/{top}.ys", out / f"{top}.paths.log", top, names, LIMIT, source)
-    text = (out / f"{top}.paths").read_text()
-    if "Detected loop" in text:
-        sys.exit(f"synth.py: {top}: combinational loop, see {out}/{top}.paths")
-    paths = longest(text)
     found = {}
     for block, name in chosen.items():
         gates, flops, count, size = below(name, design, done)
