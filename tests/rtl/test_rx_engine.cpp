@@ -958,6 +958,19 @@ TEST_CASE("rx_engine: what RC does not know, lengths beyond 2^31, answers of the
     REQUIRE_FALSE(m.requests_killed);
     bed.settle(20000);
   }
+  // What repeats a Read asks only for PSNs that are old (9.7.5.1.4): the whole of it, its end, and not one packet more.
+  {
+    auto& m = fresh();
+    bed.settle(1000);
+    REQUIRE(request(m, 0x0c, 0, 1000, m.recv.epsn));
+    const std::uint32_t old = (m.recv.epsn - 4) & 0xffffff;
+    REQUIRE(request(m, 0x0c, 0, 1024, old));
+    REQUIRE_FALSE(request(m, 0x0c, 0, 1025, old));
+    REQUIRE(request(m, 0x0c, 0, 232, (old + 3) & 0xffffff));
+    REQUIRE_FALSE(request(m, 0x0c, 0, 257, (old + 3) & 0xffffff));
+    REQUIRE_FALSE(m.requests_killed);
+    bed.settle(20000);
+  }
   // What repeats a request has the shape of one: no payload, an atomic at a multiple of 8.
   for (const int opcode : {0x0c, 0x13}) {
     auto& m = fresh();
