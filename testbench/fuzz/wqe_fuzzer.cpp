@@ -34,7 +34,7 @@ bool WqeFuzzer::post() {
     return true;
   }
   const auto index = qp.sq_producer++;
-  const bool memory = qp.kind != FuzzProcess::Kind::kUd && random_.chance(qp.kind == FuzzProcess::Kind::kFast ? 0.7 : 0.12);
+  const bool memory = qp.kind != FuzzProcess::Kind::kUd && random_.chance(qp.kind == FuzzProcess::Kind::kFast ? 0.9 : 0.12);
   const auto wqe = memory ? memory_wqe(qp, index) : send_wqe(qp, index);
   std::uint8_t* const slot = qp.qp->send_ring() + std::size_t{index & ((1u << FuzzProcess::kLogDepth) - 1)} * wqe.size();
   std::memcpy(slot, wqe.data(), wqe.size());
@@ -123,7 +123,7 @@ WqeFuzzer::Wqe WqeFuzzer::memory_wqe(FuzzProcess::Qp& qp, std::uint16_t index) {
   control.inline_data = lies(0.03);
   control.wqe_index = lies(0.05) ? static_cast<std::uint16_t>(random_.next()) : index;
   control.qpn = lies(0.03) ? others_[random_.below(others_.size())] : qp.qp->qpn();
-  const bool fast = qp.kind == FuzzProcess::Kind::kFast ? random_.chance(0.8) : lies(0.05);
+  const bool fast = qp.kind == FuzzProcess::Kind::kFast ? random_.chance(0.9) : lies(0.05);
   const bool open = fast ? here_.registered : qp.bound2;
   if (open != lies(0.1) && random_.chance(0.7)) {
     control.opcode = static_cast<std::uint8_t>(hw::WqeOpcode::kLocalInvalidate);
