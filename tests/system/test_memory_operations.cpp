@@ -432,3 +432,26 @@ TEST_CASE("binds and invalidations of many queue pairs at once, with traffic thr
     }
   });
 }
+
+TEST_CASE("a copy of a Read request that comes when its key has been invalidated does no harm (9.7.5.1.3)", "[system]") {
+  experiment("late_copy", false, [](World& world, Endpoint& a, Endpoint& b) {
+    Lab lab(a, b);
+    auto& [peer, owner] = lab;
+    auto window = window_of(owner);
+    CHECK(bind(owner, *window, 0, 5000) == kOk);
+    for (int i = 0; i < 4; ++i) owner.receive();
+    model::WireRule rule;
+    rule.fault = WireFault::kDuplicate;
+    rule.match.opcode = static_cast<std::uint8_t>(hw::RcOpcode::kReadRequest);
+    rule.parameters.duplicate_frames = 2;
+    rule.parameters.duplicate_hold_ns = 100'000;
+    world.wire().arm(0, rule);
+    CHECK(peer.read(address_of(owner.memory), window->key(), 600) == kOk);
+    peer.send(hw::WqeOpcode::kSendInvalidate, window->key());
+    CHECK(peer.status() == kOk);
+    for (int i = 0; i < 3; ++i) {
+      peer.send(hw::WqeOpcode::kSend, 0);
+      CHECK(peer.status() == kOk);
+    }
+  });
+}
