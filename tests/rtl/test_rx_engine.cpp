@@ -1129,6 +1129,24 @@ TEST_CASE("rx_engine: a scatter list is that of its own WQE, and needs local wri
     REQUIRE((bed.expected.back().first.bad_wqe == 1) == (kind != 0));
     bed.settle(20000);
   }
+  // ---- One data segment more than the slot holds ----
+  for (const std::uint8_t log_stride : {5, 6, 7, 8}) {
+    INFO("slots of " << (1u << log_stride) << " bytes");
+    auto& m = fresh();
+    const auto shorter = [=](rtl::RecvCtx& ctx) { ctx.log_stride = log_stride; };
+    shorter(m.recv);
+    bed.recv.change(static_cast<std::uint8_t>(next - 1), shorter);
+    bed.settle(1000);
+    const std::uint16_t idx = m.recv.rq_pi;
+    bed.post_receive(static_cast<std::uint8_t>(next - 1));
+    edit.operator()<hw::WqeReceive>(m.recv.rq_base + ((idx % (1ull << m.recv.log_depth)) << log_stride),
+                                    [=](hw::WqeReceive& r) { r.sge_count = static_cast<std::uint8_t>((1u << log_stride) / 16); });
+    m.receive_lists[idx] = {.bad = true, .tag = {}, .entries = {}};
+    bed.settle(5000);
+    REQUIRE(send(m, 0x04, 100, 0, 0));
+    REQUIRE(bed.expected.back().first.bad_wqe == 1);
+    bed.settle(20000);
+  }
   // ---- A region without remote rights takes Receives, and no WRITE ----
   bed.world.regions.add({.key = 103 << 8, .pd = MemoryWorld::kPd, .va = 0, .length = 1u << 20, .remote_read = false, .remote_write = false, .remote_atomic = false});
   auto& m = fresh();
