@@ -47,6 +47,7 @@ module device_events (
     if (taken) valid_q <= 1'b0;
     if (!rst_ni) begin
       valid_q      <= 1'b0;
+      type_q       <= '0;
       told_fatal_q <= 1'b0;
       told_link_q  <= 1'b0;
     end

@@ -484,6 +484,34 @@ TEST_CASE("send_queue: a WQE that cannot be read fails when all before it have b
   }
 }
 
+TEST_CASE("send_queue: WQEs that could not be read ahead do not hurt those in the buffer", "[rtl]") {
+  World world(seed(21));
+  world.set_up(4, [](rtl::SendCtx& ctx) {
+    ctx.log_depth = 5;
+    ctx.log_stride = 6;
+    ctx.max_rd = 1;
+    ctx.pi = ctx.exec_idx = ctx.retire_idx = 0;
+  });
+  world.answer = false;
+  for (int i = 0; i < 4; ++i) world.write_wqe(4, plain(WqeOpcode::kRead, {8}));
+  world.ring(4);
+  world.bench.run(500);
+  auto& queue = world.queues.at(4);
+  REQUIRE(queue.packets == 1);  // the others wait for the first Read
+  REQUIRE(world.context(4).buf_count == 3);
+  for (std::uint64_t line = 4; line < 7; ++line) world.bad_addresses.insert(queue.setup.sq_base / 64 + line);
+  queue.pi = 7;
+  world.ring(4);
+  world.bench.run(500);
+  CHECK(world.failures.empty());
+  CHECK(world.context(4).buf_count == 3);
+  CHECK(world.count(Counter::kWqeFetches) >= 2);
+  world.answer = true;
+  world.bench.run_until([&] { return !world.failures.empty(); }, 10000, "failure");
+  CHECK(world.failures[0].wqe_idx == 4);
+  CHECK(queue.packets == 4);
+}
+
 TEST_CASE("send_queue: doorbells that are not the owner's are refused", "[rtl]") {
   World world(seed(14));
   world.set_up(6, [](rtl::SendCtx& ctx) { ctx.log_depth = 3; });

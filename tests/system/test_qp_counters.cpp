@@ -194,7 +194,7 @@ TEST_CASE("faults count at the end where they are, the answer at the other") {
     ConnectParameters closed{1024};
     closed.remote_write = false;
     Lab::Pair forbidden(lab, QpType::kRc, closed);
-    CHECK(lab.run(forbidden, WqeOpcode::kWrite, 10) == CqeStatus::kRemAccessErr);
+    CHECK(lab.run(forbidden, WqeOpcode::kWrite, 10) == CqeStatus::kRemInvReqErr);
     lab.expect(forbidden.b, {{QpCounter::kForbidden, 1}, {QpCounter::kNaksSent, 1}});
 
     Lab::Pair local(lab, QpType::kRc);
