@@ -145,6 +145,8 @@ void FuzzProcess::renew(std::size_t number, bool recreate) {
     require(fast_region_->destroy(), "destroying a fast-register region");
     create_fast_region();
   }
+  // A doorbell that lies may ask for requests that have not been written yet: those of the life before must not stand there, good as they were.
+  std::memset(qp.qp->send_ring(), 0, std::size_t{1} << (kLogDepth + kLogStride));
   qp.must_fail.clear();
   qp.bound2 = qp.failed = false;
   qp.sq_producer = qp.rq_producer = qp.rq_completed = qp.sq_retired = 0;
