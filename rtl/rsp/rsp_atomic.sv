@@ -11,7 +11,8 @@
 /// first.
 ///
 /// The results of the last 16 atomics of a QP are kept with their PSNs. A repeated operation is not
-/// executed again: it is answered from there, or, if it is not there, not answered (9.7.5.1.2).
+/// executed again: it is answered from there, the newest of that PSN (PSNs come round again), or, if
+/// it is not there, not answered (9.7.5.1.2).
 /// Answer: answer_en_i reads that of a QP, data in the next cycle. A refused translation or a
 /// failed read ends in a tx_fault_t of the responder (status Ok: the read) and leaves no answer.
 ///
@@ -62,7 +63,7 @@ module rsp_atomic (
 
   // StIdle    waiting for an operation; the word of its QP is being read
   // StWord    the word is here
-  // StSearch  looking for the result of a repeated operation, one a cycle
+  // StSearch  looking for the result of a repeated operation, one a cycle, newest first
   // StAsk     asking for the translation
   // StGrant   waiting for it
   // StRead    asking for the 8 bytes
@@ -112,7 +113,7 @@ module rsp_atomic (
 
   // ---- Results: per QP a ring, how many there are, and where the next one goes -------------------
   logic [4:0] count, new_count;
-  logic [3:0] next, index_q;
+  logic [3:0] next, newest, index_q;
   logic save, match, last_result;
   logic [23:0] result_psn;
   logic [63:0] result_value, old_q, sum, new_value;
@@ -142,9 +143,11 @@ module rsp_atomic (
       .wr_addr_i({op.qp, next}),
       .wr_data_i({op.psn, old_q}),
       .rd_en_i  (state_q == StWord || state_q == StSearch),
-      .rd_addr_i({op.qp, (state_q == StWord) ? 4'd0 : index_q + 4'd1}),
+      .rd_addr_i({op.qp, (state_q == StWord) ? newest : newest - index_q - 4'd1}),
       .rd_data_o({result_psn, result_value})
   );
+  assign newest      = next - 4'd1;
+  // index_q: how much older than the newest the one is that has been read
   assign match       = {1'b0, index_q} < count && result_psn == op.psn;
   assign last_result = {1'b0, index_q} + 5'd1 >= count;
 
