@@ -76,7 +76,10 @@ module retire_path (
     end
     fault_error        = '0;
     fault_error.qp     = tx_fault_data_i.qp;
-    fault_error.status = rnic_pkg::CqeStatusRemAccessErr;
+    // Our own memory failed: the peer asked for what it may.
+    fault_error.status = (tx_fault_data_i.status == rnic_pkg::XlateStatusOk ||
+                          tx_fault_data_i.status == rnic_pkg::XlateStatusPageListError) ?
+                         rnic_pkg::CqeStatusFatalErr : rnic_pkg::CqeStatusRemAccessErr;
     fault_error.responder = 1'b1;
   end
   assign fault_valid      = tx_fault_valid_i && !tx_fault_data_i.responder;

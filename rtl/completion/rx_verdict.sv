@@ -4,12 +4,13 @@
 /// What a placed packet calls for: which commands, and what is in them. Combinational.
 ///
 /// NAK codes: InfiniBand specification 9.7.5.2.8 (AETH syndrome) and 9.9.3 (responder behaviour). A
-/// request whose payload has no place is answered with remote access error (RDMA WRITE and READ),
-/// or for a SEND with invalid request (receive buffer too short) or remote operational error (the
+/// request whose payload has no place is answered with remote access error (RDMA WRITE and READ;
+/// remote operational error, if it is our own page list that could not be read), or for a SEND with invalid request (receive buffer too short) or remote operational error (the
 /// responder's own scatter list is bad). A SEND with invalidate whose key may not be invalidated
 /// (refused_i) is answered with remote access error, and its Receive fails. On UC and UD nothing is
 /// answered; a datagram that is too long for the WQE it took of an SRQ fails that Receive, not the
-/// QP (9.9.3, class E). A sequence error, an RNR NAK or a gap among the responses is no failure:
+/// QP (9.9.3, class E). A WQE of an SRQ that a refused WRITE with immediate data has taken completes
+/// with a flush, as those of a queue of its own do when the QP goes to the error state. A sequence error, an RNR NAK or a gap among the responses is no failure:
 /// the requester sends again.
 module rx_verdict (
     input  wire rnic_pkg::rx_done_t done_i,
@@ -27,7 +28,7 @@ module rx_verdict (
     output logic                    need_error_o,
     output rnic_pkg::qp_error_t     error_o
 );
-  logic access_fault, receive_fault, response_fault, bad_receive;
+  logic access_fault, own_fault, receive_fault, response_fault, bad_receive, taken;
   logic [7:0] local_status, nak_status, nak_syndrome, fault_detail;
 
   // The requester's own fault at a Read's data, or the responder's at a SEND's: what it is called
@@ -59,21 +60,27 @@ module rx_verdict (
                           (done_i.target == rnic_pkg::PlaceTargetWrite ||
                            done_i.target == rnic_pkg::PlaceTargetCheckRead ||
                            done_i.target == rnic_pkg::PlaceTargetCheckAtomic);
+  // A page list that cannot be read is our own fault: the peer asked for what it may (9.9.3).
+  assign own_fault      = done_i.status == rnic_pkg::XlateStatusPageListError;
+  assign taken          = access_fault && done_i.srq && done_i.takes;
   assign receive_fault  = done_i.fault &&
                           (bad_receive || done_i.target == rnic_pkg::PlaceTargetReceive);
   assign response_fault = done_i.fault && done_i.target == rnic_pkg::PlaceTargetResponse;
   assign fault_detail   = {4'd0, done_i.status};
 
   always_comb begin
-    if (access_fault) nak_syndrome = rnic_pkg::AethSyndromeNakRemoteAccess;
+    if (access_fault && !own_fault) nak_syndrome = rnic_pkg::AethSyndromeNakRemoteAccess;
+    else if (access_fault) nak_syndrome = rnic_pkg::AethSyndromeNakRemoteOperational;
     else if (!receive_fault) nak_syndrome = done_i.syndrome;
     else if (done_i.overflow) nak_syndrome = rnic_pkg::AethSyndromeNakInvalidRequest;
     else nak_syndrome = rnic_pkg::AethSyndromeNakRemoteOperational;
   end
 
   always_comb begin : p_verdict
-    need_ctx_o       = receive_fault;
-    receive_status_o = receive_fault ? local_status : rnic_pkg::CqeStatusSuccess;
+    need_ctx_o       = receive_fault || taken;
+    receive_status_o = rnic_pkg::CqeStatusSuccess;
+    if (receive_fault) receive_status_o = local_status;
+    else if (taken) receive_status_o = rnic_pkg::CqeStatusWrFlushErr;
     give_back_o      = 1'b0;
     need_rsp_o       = access_fault || (receive_fault && !done_i.unreliable);
     need_retire_o    = response_fault;
@@ -105,7 +112,9 @@ module rx_verdict (
 
     error_o        = '0;
     error_o.qp     = done_i.qp;
-    error_o.status = receive_fault ? local_status : rnic_pkg::CqeStatusRemAccessErr;
+    if (receive_fault) error_o.status = local_status;
+    else if (own_fault) error_o.status = rnic_pkg::CqeStatusFatalErr;
+    else error_o.status = rnic_pkg::CqeStatusRemAccessErr;
     error_o.responder = 1'b1;
 
     if (!done_i.fault) begin
@@ -181,7 +190,7 @@ module rx_verdict (
 
   logic unused_done;
   assign unused_done = &{1'b0, done_i.qpn, done_i.wqe_idx, done_i.solicited, done_i.write_imm,
-      done_i.with_invalidate, done_i.immediate[31:25], done_i.srq, done_i.takes,
+      done_i.with_invalidate, done_i.immediate[31:25],
       done_i.srqn, done_i.wqe_lost, done_i.pd, done_i.take, done_i.grh, done_i.source_qpn};
 endmodule
 

@@ -32,7 +32,7 @@ struct Row {
 };
 constexpr int kNone = -1;
 constexpr auto kOk = rtl::XlateStatus::kOk;
-constexpr auto kBad = rtl::XlateStatus::kBadRange;
+constexpr auto kBad = rtl::XlateStatus::kBadRange, kOurs = rtl::XlateStatus::kPageListError;
 constexpr int kExecuted = 0, kRead = 1, kNak = 2;
 const Row kRows[] = {
     {"executed", Action::kExecuted, false, kOk, false, false, Target::kWrite, 0, kExecuted, 0, kNone, kNone, kNone},
@@ -56,6 +56,10 @@ const Row kRows[] = {
     {"bad response", Action::kBadResponse, false, kOk, false, false, Target::kNone, 0, kNone, 0, kNone, 7, 7},
     {"WRITE fault", Action::kExecuted, true, kBad, false, false, Target::kWrite, 0, kNak, 0x62, kNone, kNone, 10},
     {"READ fault", Action::kReadRequest, true, kBad, false, false, Target::kCheckRead, 0, kNak, 0x62, kNone, kNone, 10},
+    {"WRITE, our page list fails", Action::kExecuted, true, kOurs, false, false, Target::kWrite, 0, kNak, 0x63, kNone, kNone, 19},
+    {"READ, our page list fails", Action::kReadRequest, true, kOurs, false, false, Target::kCheckRead, 0, kNak, 0x63, kNone, kNone, 19},
+    {"atomic, our page list fails", Action::kReadRequest, true, kOurs, false, false, Target::kCheckAtomic, 0, kNak, 0x63, kNone, kNone, 19},
+    {"atomic fault", Action::kReadRequest, true, kBad, false, false, Target::kCheckAtomic, 0, kNak, 0x62, kNone, kNone, 10},
     {"SEND too long", Action::kReceiveDone, true, kOk, true, false, Target::kReceive, 0, kNak, 0x61, 1, kNone, 1},
     {"SEND too long, not the last packet", Action::kExecuted, true, kOk, true, false, Target::kReceive, 0, kNak, 0x61, 1, kNone, 1},
     {"SEND, bad local key", Action::kReceiveDone, true, kBad, false, false, Target::kReceive, 0, kNak, 0x63, 4, kNone, 4},
@@ -224,8 +228,9 @@ TEST_CASE("completion: faults of the send path", "[rtl]") {
   CompletionWorld w(seed(2));
   w.create_eq(0, 1);
   for (const bool responder : {false, true}) {
-    for (const bool dma : {false, true}) {
-      const unsigned qp = 10 + responder * 2 + dma;
+    for (const unsigned cause : {0u, 5u, 6u}) {  // the DMA, the range, our page list
+      const bool dma = cause == 0;
+      const unsigned qp = 10 + responder * 8 + cause;
       w.create_cq(qp, 4, 0);
       w.create_qp(qp, 0x4400 + qp, qp, qp);
       auto& s = w.send.contexts[qp];
@@ -239,9 +244,16 @@ TEST_CASE("completion: faults of the send path", "[rtl]") {
       f.responder = responder;
       f.psn = (psn + 1) & 0xffffff;
       f.wqe_idx = static_cast<std::uint16_t>(first + 1);
-      f.status = dma ? 0 : 5;
+      f.status = static_cast<std::uint8_t>(cause);
+      w.events.clear();
       w.tx_faults.push(f);
       w.settle();
+      if (responder) {
+        // 11.6.3.2: an access error is the peer's; that our own memory failed is not.
+        REQUIRE(w.events.size() == 1);
+        CHECK(w.events[0].event_type == raw(cause == 5 ? hw::EqeType::kQpAccessError : hw::EqeType::kQpFatal));
+        CHECK(w.events[0].detail == raw(cause == 5 ? Status::kRemAccessErr : Status::kFatalErr));
+      }
       w.events.clear();
       if (!responder) {
         CHECK(w.poll(qp).empty());  // the WQE before it has not retired

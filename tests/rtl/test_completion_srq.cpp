@@ -233,6 +233,29 @@ TEST_CASE("completion: a fault completes the WQE of its message, and nobody else
   CHECK(w.events.size() == 2);
 }
 
+// Whoever takes a WQE of an SRQ completes it, also when the WRITE that took it for its immediate data is refused (settled point 11).
+TEST_CASE("completion: a refused WRITE with immediate data flushes the WQE of an SRQ that it took", "[rtl]") {
+  for (const auto status : {rtl::XlateStatus::kBadTag, rtl::XlateStatus::kPageListError}) {
+    SrqWorld w;
+    auto fault = SrqWorld::packet(Action::kNak, 31, true);
+    fault.target = raw(rtl::PlaceTarget::kWrite);
+    fault.fault = fault.write_imm = 1;
+    fault.status = raw(status);
+    w.dones.push(fault);
+    w.settle();
+    const auto cqes = w.poll(SrqWorld::kCq);
+    REQUIRE(cqes.size() == 1);
+    CHECK(cqes[0].wqe_index == 31);
+    CHECK(cqes[0].status == raw(Status::kWrFlushErr));
+    REQUIRE(w.rsps.items.size() == 1);
+    CHECK(w.rsps.items[0].syndrome == (status == rtl::XlateStatus::kBadTag ? 0x62 : 0x63));
+    CHECK(w.is_err());
+    CHECK(w.lost.empty());
+    REQUIRE(w.events.size() == 2);
+    CHECK(w.events[1].event_type == raw(hw::EqeType::kLastWqeReached));
+  }
+}
+
 TEST_CASE("completion: a bad WQE of an SRQ fails its QP even where its buffers are not used; a lost one fails the SRQ", "[rtl]") {
   for (const bool lost : {false, true}) {
     SrqWorld w;
