@@ -1893,7 +1893,7 @@ struct AdminCreateEq {
   bool operator==(const AdminCreateEq&) const = default;
 };
 
-/// Body of CreateCq. 960 bits.
+/// Body of CreateCq. `number` is the CQN: index in the low CqIndexBits, the rest (a tag) chosen by the driver, so that a late event or doorbell of an earlier CQ with the same index is told apart. Commands, doorbells and events carry the whole number; another tag names no CQ. 960 bits.
 struct AdminCreateCq {
   static constexpr std::size_t kBits = 960;
   static constexpr std::size_t kBytes = 120;
@@ -1925,7 +1925,7 @@ struct AdminCreateCq {
   bool operator==(const AdminCreateCq&) const = default;
 };
 
-/// Body of CreateSrq. 960 bits.
+/// Body of CreateSrq. `number` is the SRQN: index in the low SrqIndexBits, the rest a tag, as in a CQN. 960 bits.
 struct AdminCreateSrq {
   static constexpr std::size_t kBits = 960;
   static constexpr std::size_t kBytes = 120;

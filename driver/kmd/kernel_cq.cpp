@@ -20,13 +20,14 @@ Result<std::unique_ptr<KernelCq>> KernelDevice::create_cq(const CqSpec& spec) {
   body.log_depth = static_cast<std::uint8_t>(log_depth);
   body.eqn = static_cast<std::uint8_t>(next_eqn());
   body.uar = static_cast<std::uint8_t>(spec.uar);
-  auto reply = admin_.execute(hw::AdminOpcode::kCreateCq, number->index, body);
+  const std::uint32_t cqn = number->over(hw::kCqIndexBits);
+  auto reply = admin_.execute(hw::AdminOpcode::kCreateCq, cqn, body);
   if (!reply) {
     if (admin_.failed()) ring->abandon();
     cqs_->release(number->index);
     return reply.error();
   }
-  return std::unique_ptr<KernelCq>(new KernelCq(*this, number->index, spec.uar, {ring.take(), log_depth, 0}));
+  return std::unique_ptr<KernelCq>(new KernelCq(*this, cqn, spec.uar, {ring.take(), log_depth, 0}));
 }
 
 KernelCq::~KernelCq() {
@@ -73,7 +74,7 @@ Result<void> KernelCq::destroy() {
   if (!live_) return {};
   if (auto done = kernel_.destroy(hw::AdminOpcode::kDestroyCq, cqn_); !done) return done;
   live_ = false;
-  kernel_.cqs_->release(cqn_);
+  kernel_.cqs_->release(cqn_ % (1U << hw::kCqIndexBits));
   return {};
 }
 

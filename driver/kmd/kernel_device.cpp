@@ -15,7 +15,10 @@ constexpr std::uint64_t kMaxRegionBytes = 1ULL << 47;  // admin_create_mr.length
 // another (first packet, queue drained), an SRQ one of its limit and one error event, so this many entries are not all in use while there
 // are at most 256 of each.
 constexpr unsigned kLogEqDepth = 11;
+// What names a queue to the device and in its events: a late one of a queue that is gone fits no other.
 constexpr unsigned kQpTagBits = 24 - hw::kQpIndexBits;
+constexpr unsigned kCqTagBits = 24 - hw::kCqIndexBits;
+constexpr unsigned kSrqTagBits = 24 - hw::kSrqIndexBits;
 constexpr std::uint32_t kReservedQps = 2;  // The management interfaces, QPN 0 and 1
 constexpr unsigned kPdTagBits = 12;
 constexpr std::uint32_t kPdCount = 4096;
@@ -44,8 +47,8 @@ Result<void> KernelDevice::bring_up(const KernelOptions& options) {
   if (auto queried = query_limits(); !queried) return queried;
 
   qps_ = std::make_unique<NumberPool>(device_, limits_.max_qp + kReservedQps, kReservedQps, kQpTagBits);
-  cqs_ = std::make_unique<NumberPool>(device_, limits_.max_cq, 0, 0);
-  srqs_ = std::make_unique<NumberPool>(device_, limits_.max_srq, 0, 0);
+  cqs_ = std::make_unique<NumberPool>(device_, limits_.max_cq, 0, kCqTagBits);
+  srqs_ = std::make_unique<NumberPool>(device_, limits_.max_srq, 0, kSrqTagBits);
   mrs_ = std::make_unique<NumberPool>(device_, limits_.max_mr, 0, kKeyTagBits);
   uars_ = std::make_unique<NumberPool>(device_, limits_.uar_count + 1, kFirstUserUar, 0);
   pds_ = std::make_unique<NumberPool>(device_, kPdCount, 0, kPdTagBits);

@@ -22,13 +22,14 @@ Result<std::unique_ptr<KernelSrq>> KernelDevice::create_srq(const SrqSpec& spec)
   body.log_stride = static_cast<std::uint8_t>(spec.log_stride);
   body.eqn = static_cast<std::uint8_t>(next_eqn());
   body.uar = static_cast<std::uint8_t>(spec.uar);
-  auto reply = admin_.execute(hw::AdminOpcode::kCreateSrq, number->index, body);
+  const std::uint32_t srqn = number->over(hw::kSrqIndexBits);
+  auto reply = admin_.execute(hw::AdminOpcode::kCreateSrq, srqn, body);
   if (!reply) {
     if (admin_.failed()) ring->abandon();
     srqs_->release(number->index);
     return reply.error();
   }
-  return std::unique_ptr<KernelSrq>(new KernelSrq(*this, number->index, spec, ring.take()));
+  return std::unique_ptr<KernelSrq>(new KernelSrq(*this, srqn, spec, ring.take()));
 }
 
 KernelSrq::~KernelSrq() {
@@ -71,7 +72,7 @@ Result<void> KernelSrq::destroy() {
   if (!live_) return {};
   if (auto done = kernel_.destroy(hw::AdminOpcode::kDestroySrq, srqn_); !done) return done;
   live_ = false;
-  kernel_.srqs_->release(srqn_);
+  kernel_.srqs_->release(srqn_ % (1U << hw::kSrqIndexBits));
   return {};
 }
 

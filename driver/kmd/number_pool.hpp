@@ -18,6 +18,8 @@ class NumberPool {
   struct Number {
     std::uint32_t index{};
     std::uint32_t tag{};  ///< Never 0 (if there are tag bits), never the index's previous one
+    /// The number of a queue: the index in its low `index_bits`, the tag above.
+    [[nodiscard]] constexpr std::uint32_t over(unsigned index_bits) const { return tag << index_bits | index; }
   };
 
   /// Errors: kOutOfResources. The caller gives the index back with release.

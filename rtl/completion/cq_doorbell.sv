@@ -61,7 +61,7 @@ module cq_doorbell (
 
   assign consumed  = doorbell_q.consumer_index - ctx_q.ci;
   assign available = ctx_q.pi - ctx_q.ci;
-  assign accept    = ctx_q.in_use && (expired_q || (doorbell_q.cqn[23:8] == '0 &&
+  assign accept    = ctx_q.in_use && (expired_q || (doorbell_q.cqn[23:8] == ctx_q.tag &&
                      ctx_q.uar == {1'b0, uar_q} && consumed <= available));
   assign arm       = (ctx_q.arm > doorbell_q.arm) ? ctx_q.arm : doorbell_q.arm;
 
@@ -101,7 +101,7 @@ module cq_doorbell (
     eqe_data_o            = '0;
     eqe_data_o.eqn        = ctx_q.eqn;
     eqe_data_o.event_type = rnic_pkg::EqeTypeCompletion;
-    eqe_data_o.number     = doorbell_q.cqn;
+    eqe_data_o.number     = {ctx_q.tag, doorbell_q.cqn[7:0]};
   end
   assign acq_valid_o      = state_q == StAcquire;
   assign acq_index_o      = doorbell_q.cqn[7:0];

@@ -157,7 +157,7 @@ module cqe_writer (
       eqe_data_o.detail     = {24'd0, item_data_i.status};
     end else begin
       eqe_data_o.event_type = overruns ? rnic_pkg::EqeTypeCqError : rnic_pkg::EqeTypeCompletion;
-      eqe_data_o.number     = {16'd0, item_data_i.cqn};
+      eqe_data_o.number     = {ctx_q.tag, item_data_i.cqn};
     end
   end
 

@@ -315,6 +315,7 @@ package rnic_pkg;
   localparam logic [2:0] RefOpDestroy = 3'd2;  // Exists no more
   localparam logic [2:0] RefOpAdd = 3'd3;  // One reference more
   localparam logic [2:0] RefOpDrop = 3'd4;  // One reference less
+  localparam logic [2:0] RefOpLookIndex = 3'd5;  // Changes nothing, whatever the tag
 
   // QpStep: What the admin queue does to the contexts of a QP.
   localparam logic [2:0] QpStepCreate = 3'd0;  // Attributes of the command, state RESET
@@ -876,7 +877,7 @@ package rnic_pkg;
     logic [63:0] base;  // DMA address of the ring, 4 KiB aligned; software zeroes it
   } admin_create_eq_t;
 
-  /// Body of CreateCq.
+  /// Body of CreateCq. `number` is the CQN: index in the low CqIndexBits, the rest (a tag) chosen by the driver, so that a late event or doorbell of an earlier CQ with the same index is told apart. Commands, doorbells and events carry the whole number; another tag names no CQ.
   localparam int unsigned AdminCreateCqBits = 960;
   typedef struct packed {
     logic [831:0] reserved;
@@ -887,7 +888,7 @@ package rnic_pkg;
     logic [63:0] base;  // DMA address of the ring, 4 KiB aligned; software zeroes it
   } admin_create_cq_t;
 
-  /// Body of CreateSrq.
+  /// Body of CreateSrq. `number` is the SRQN: index in the low SrqIndexBits, the rest a tag, as in a CQN.
   localparam int unsigned AdminCreateSrqBits = 960;
   typedef struct packed {
     logic [767:0] reserved;
@@ -1377,11 +1378,11 @@ package rnic_pkg;
   } wqe_push_t;
 
   /// Request to the table of references.
-  localparam int unsigned AdminRefBits = 13;
+  localparam int unsigned AdminRefBits = 29;
   typedef struct packed {
     logic srq;  // SRQ; neither: CQ
     logic eq;  // EQ
-    logic [7:0] number;  // CQN, EQN or SRQN
+    logic [23:0] number;  // CQN, EQN or SRQN; Look and Create go by its tag too
     logic [2:0] op;  // RefOp
   } admin_ref_t;
 
@@ -1492,8 +1493,9 @@ package rnic_pkg;
   } recv_ctx_t;
 
   /// Shared receive queue. in_use .. log_stride are set by the admin queue; the rest is dynamic.
-  localparam int unsigned SrqCtxBits = 160;
+  localparam int unsigned SrqCtxBits = 176;
   typedef struct packed {
+    logic [15:0] tag;  // SRQN without the index
     logic error;  // A WQE could not be read: none is given any more
     logic limit_hit;  // They were: the event is due
     logic [15:0] limit;  // Event when fewer are left; 0: none
@@ -1547,8 +1549,9 @@ package rnic_pkg;
   } mpt_t;
 
   /// Completion queue.
-  localparam int unsigned CqCtxBits = 239;
+  localparam int unsigned CqCtxBits = 255;
   typedef struct packed {
+    logic [15:0] tag;  // CQN without the index
     logic timing;  // An event is due and waits; its timer runs
     logic [15:0] moderate_period;
     logic [15:0] moderate_count;  // See admin_modify_cq

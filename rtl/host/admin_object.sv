@@ -3,8 +3,8 @@
 
 /// Admin verbs of event queues and completion queues: create, destroy, query; modify, resize (CQ).
 ///
-/// Checks, in this order: the number is in range (BadNumber); fields (BadParameter); the object is
-/// absent, or there (Exists, BadNumber); for a CQ, its EQ is there (BadNumber); for a destroy,
+/// Checks, in this order: the number is in range (BadNumber); fields (BadParameter); the index is
+/// free, or the object there (Exists, BadNumber); for a CQ, its EQ is there (BadNumber); for a destroy,
 /// nothing refers to the object (InUse); for a resize, the CQ has not overrun (BadState) and its
 /// entries fit (TooSmall): that is judged on the context, which otherwise stays. exec_valid_i is held with the command until exec_done_o.
 module admin_object (
@@ -73,7 +73,7 @@ module admin_object (
       fields_ok = eq_body.base[11:0] == '0 && eq_body.log_depth <= rnic_pkg::MaxLogEqDepth[7:0] &&
           eq_body.msix_vector < rnic_pkg::MsixVectors[7:0];
     end else begin
-      number_ok = command_i.number < (32'd1 << rnic_pkg::CqIndexBits);
+      number_ok = command_i.number[31:24] == '0;
       fields_ok = cq_body.base[11:0] == '0 && uar_ok &&
           cq_body.log_depth <= rnic_pkg::MaxLogCqDepth[7:0];
     end
@@ -136,13 +136,13 @@ module admin_object (
         state_q == MarkEq;
     ref_o.srq    = 1'b0;
     ref_o.eq     = is_eq;
-    ref_o.number = command_i.number[7:0];
-    ref_o.op     = rnic_pkg::RefOpLook;
+    ref_o.number = command_i.number[23:0];
+    ref_o.op     = create ? rnic_pkg::RefOpLookIndex : rnic_pkg::RefOpLook;
     if (state_q == MarkSelf) ref_o.op = create ? rnic_pkg::RefOpCreate : rnic_pkg::RefOpDestroy;
     if (state_q == MarkEq) ref_o.op = create ? rnic_pkg::RefOpAdd : rnic_pkg::RefOpDrop;
     if (state_q == LookEq || state_q == MarkEq) begin
       ref_o.eq     = 1'b1;
-      ref_o.number = {3'd0, create ? cq_body.eqn[4:0] : view_cq_i.eqn};
+      ref_o.number = {19'd0, create ? cq_body.eqn[4:0] : view_cq_i.eqn};
     end
   end
 
@@ -165,6 +165,7 @@ module admin_object (
       cq_ctx_o.log_depth   = cq_body.log_depth[4:0];
       cq_ctx_o.eqn         = cq_body.eqn[4:0];
       cq_ctx_o.uar         = cq_body.uar;
+      cq_ctx_o.tag         = command_i.number[23:8];
     end
     if (modify) begin
       cq_ctx_o                 = view_cq_i;

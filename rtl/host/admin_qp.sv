@@ -154,7 +154,7 @@ module admin_qp (
       if (ref_done_i) begin
         state_d = (state_q == LookSendCq) ? LookRecvCq : WriteRecv;
         if (state_q == LookRecvCq && use_srq) state_d = LookSrq;
-        if (!ref_exists_i || object[23:8] != '0) begin
+        if (!ref_exists_i) begin
           status_d = rnic_pkg::AdminStatusBadNumber;
           state_d  = Done;
         end
@@ -204,7 +204,7 @@ module admin_qp (
     ref_valid_o  = send_cq || look_srq || state_q == LookRecvCq || state_q == CountRecvCq;
     ref_o.eq     = 1'b0;
     ref_o.srq    = look_srq;
-    ref_o.number = object[7:0];
+    ref_o.number = object;
     ref_o.op     = rnic_pkg::RefOpLook;
     if (state_q == CountSendCq || state_q == CountRecvCq || state_q == CountSrq) begin
       ref_o.op = create ? rnic_pkg::RefOpAdd : rnic_pkg::RefOpDrop;

@@ -2,7 +2,8 @@
 `include "assert.svh"
 
 /// Which CQs, EQs and SRQs exist, and how many objects refer to each (QPs to CQs and SRQs, CQs and
-/// SRQs to EQs).
+/// SRQs to EQs). A number is an index and, of CQs and SRQs, the tag with which the object was
+/// created: Look finds it only under that tag; LookIndex, Destroy, Add and Drop go by the index.
 ///
 /// One operation at a time: op_valid_i is held, with its operation and object, until op_done_o,
 /// which comes with the state before the operation. All objects are absent after reset; ready_o
@@ -31,31 +32,34 @@ module admin_refs (
 
   logic [9:0] clear_q, object;
   logic [2:0] op;
+  logic [15:0] tag, tag_d;
   logic exists, exists_d;
   logic [CountBits-1:0] count, count_d;
 
-  assign object = {op_i.srq, op_i.eq, op_i.number};
+  assign object = {op_i.srq, op_i.eq, op_i.number[7:0]};
   assign op     = op_i.op;
 
   ram_1r1w #(
-      .Width(1 + CountBits),
+      .Width(1 + 16 + CountBits),
       .Depth(1024)
   ) u_counts (
       .clk_i,
       .wr_en_i  (state_q == Clear || state_q == Apply),
       .wr_addr_i((state_q == Clear) ? clear_q : object),
-      .wr_data_i((state_q == Clear) ? '0 : {exists_d, count_d}),
+      .wr_data_i((state_q == Clear) ? '0 : {exists_d, tag_d, count_d}),
       .rd_en_i  (state_q == Fetch),
       .rd_addr_i(object),
-      .rd_data_o({exists, count})
+      .rd_data_o({exists, tag, count})
   );
 
   always_comb begin
     exists_d = exists;
+    tag_d    = tag;
     count_d  = count;
     unique case (op)
       rnic_pkg::RefOpCreate: begin
         exists_d = 1'b1;
+        tag_d    = op_i.number[23:8];
         count_d  = '0;
       end
       rnic_pkg::RefOpDestroy: exists_d = 1'b0;
@@ -86,7 +90,7 @@ module admin_refs (
 
   assign ready_o   = state_q != Clear;
   assign op_done_o = state_q == Apply;
-  assign exists_o  = exists;
+  assign exists_o  = exists && (tag == op_i.number[23:8] || op != rnic_pkg::RefOpLook);
   assign in_use_o  = count != '0;
 
   `ASSERT(CreateNew, !(op_done_o && op == rnic_pkg::RefOpCreate && exists))

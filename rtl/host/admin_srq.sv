@@ -56,7 +56,7 @@ module admin_srq (
   assign query       = command_i.opcode == rnic_pkg::AdminOpcodeQuerySrq;
   assign modify      = command_i.opcode == rnic_pkg::AdminOpcodeModifySrq;
   assign known       = create || destroy || query || modify;
-  assign number_ok   = command_i.number < (32'd1 << rnic_pkg::SrqIndexBits);
+  assign number_ok   = command_i.number[31:24] == '0;
 
   assign uar_ok    = create_body.uar != '0 && !create_body.uar[7];
   assign stride_ok = create_body.log_stride >= rnic_pkg::MinLogReceiveStride[7:0] &&
@@ -126,9 +126,9 @@ module admin_srq (
     ref_valid_o  = self || state_q == LookEq || state_q == MarkEq;
     ref_o.srq    = self;
     ref_o.eq     = !self;
-    ref_o.number = command_i.number[7:0];
-    if (!self) ref_o.number = {3'd0, create ? create_body.eqn[4:0] : view_srq_i.eqn};
-    ref_o.op     = rnic_pkg::RefOpLook;
+    ref_o.number = command_i.number[23:0];
+    if (!self) ref_o.number = {19'd0, create ? create_body.eqn[4:0] : view_srq_i.eqn};
+    ref_o.op     = (self && create) ? rnic_pkg::RefOpLookIndex : rnic_pkg::RefOpLook;
     if (state_q == MarkSelf) ref_o.op = create ? rnic_pkg::RefOpCreate : rnic_pkg::RefOpDestroy;
     if (state_q == MarkEq) ref_o.op = create ? rnic_pkg::RefOpAdd : rnic_pkg::RefOpDrop;
   end
@@ -150,6 +150,7 @@ module admin_srq (
       srq_ctx_o.log_depth  = create_body.log_depth[3:0];
       srq_ctx_o.log_stride = create_body.log_stride[3:0];
       srq_ctx_o.limit      = create_body.limit;
+      srq_ctx_o.tag        = command_i.number[23:8];
     end
     if (modify) begin
       srq_ctx_o = view_srq_i;

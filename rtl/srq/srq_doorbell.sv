@@ -46,7 +46,7 @@ module srq_doorbell (
   assign depth       = 16'd1 << ctx_q.log_depth;
   assign posted      = ctx_q.pi - ctx_q.head;
   assign outstanding = doorbell_q.producer_index - ctx_q.head;
-  assign accept      = ctx_q.in_use && doorbell_q.srqn[23:8] == '0 &&
+  assign accept      = ctx_q.in_use && doorbell_q.srqn[23:8] == ctx_q.tag &&
                        ctx_q.uar == {1'b0, uar_q} && outstanding >= posted && outstanding <= depth;
 
   always_comb begin

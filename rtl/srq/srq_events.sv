@@ -100,7 +100,7 @@ module srq_events (
     eqe_data_o            = '0;
     eqe_data_o.eqn        = ctx_q.eqn;
     eqe_data_o.event_type = is_error_q ? rnic_pkg::EqeTypeSrqError : rnic_pkg::EqeTypeSrqLimit;
-    eqe_data_o.number     = {16'd0, srq_q};
+    eqe_data_o.number     = {ctx_q.tag, srq_q};
   end
 
   always_comb begin

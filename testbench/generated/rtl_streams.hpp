@@ -41,6 +41,7 @@ enum class RefOp : std::uint8_t {
   kDestroy = 2,  ///< Exists no more
   kAdd = 3,  ///< One reference more
   kDrop = 4,  ///< One reference less
+  kLookIndex = 5,  ///< Changes nothing, whatever the tag
 };
 
 /// What the admin queue does to the contexts of a QP.
@@ -458,27 +459,27 @@ struct WqePush {
   bool operator==(const WqePush&) const = default;
 };
 
-/// Request to the table of references. 13 bits.
+/// Request to the table of references. 29 bits.
 struct AdminRef {
-  static constexpr std::size_t kBits = 13;
-  static constexpr std::size_t kBytes = 2;
+  static constexpr std::size_t kBits = 29;
+  static constexpr std::size_t kBytes = 4;
   std::uint8_t op{};  ///< RefOp
-  std::uint8_t number{};  ///< CQN, EQN or SRQN
+  std::uint32_t number{};  ///< CQN, EQN or SRQN; Look and Create go by its tag too
   std::uint8_t eq{};  ///< EQ
   std::uint8_t srq{};  ///< SRQ; neither: CQ
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 3>(to, op);
-    bits::put_little<3, 8>(to, number);
-    bits::put_little<11, 1>(to, eq);
-    bits::put_little<12, 1>(to, srq);
+    bits::put_little<3, 24>(to, number);
+    bits::put_little<27, 1>(to, eq);
+    bits::put_little<28, 1>(to, srq);
   }
   static constexpr AdminRef decode(std::span<const std::uint8_t, kBytes> from) {
     AdminRef v;
     bits::get_little<0, 3>(from, v.op);
-    bits::get_little<3, 8>(from, v.number);
-    bits::get_little<11, 1>(from, v.eq);
-    bits::get_little<12, 1>(from, v.srq);
+    bits::get_little<3, 24>(from, v.number);
+    bits::get_little<27, 1>(from, v.eq);
+    bits::get_little<28, 1>(from, v.srq);
     return v;
   }
   bool operator==(const AdminRef&) const = default;
@@ -799,10 +800,10 @@ struct RecvCtx {
   bool operator==(const RecvCtx&) const = default;
 };
 
-/// Shared receive queue. in_use .. log_stride are set by the admin queue; the rest is dynamic. 160 bits.
+/// Shared receive queue. in_use .. log_stride are set by the admin queue; the rest is dynamic. 176 bits.
 struct SrqCtx {
-  static constexpr std::size_t kBits = 160;
-  static constexpr std::size_t kBytes = 20;
+  static constexpr std::size_t kBits = 176;
+  static constexpr std::size_t kBytes = 22;
   std::uint8_t in_use{};
   std::uint8_t eqn{};
   std::uint8_t uar{};
@@ -815,6 +816,7 @@ struct SrqCtx {
   std::uint16_t limit{};  ///< Event when fewer are left; 0: none
   std::uint8_t limit_hit{};  ///< They were: the event is due
   std::uint8_t error{};  ///< A WQE could not be read: none is given any more
+  std::uint16_t tag{};  ///< SRQN without the index
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 1>(to, in_use);
@@ -829,6 +831,7 @@ struct SrqCtx {
     bits::put_little<142, 16>(to, limit);
     bits::put_little<158, 1>(to, limit_hit);
     bits::put_little<159, 1>(to, error);
+    bits::put_little<160, 16>(to, tag);
   }
   static constexpr SrqCtx decode(std::span<const std::uint8_t, kBytes> from) {
     SrqCtx v;
@@ -844,6 +847,7 @@ struct SrqCtx {
     bits::get_little<142, 16>(from, v.limit);
     bits::get_little<158, 1>(from, v.limit_hit);
     bits::get_little<159, 1>(from, v.error);
+    bits::get_little<160, 16>(from, v.tag);
     return v;
   }
   bool operator==(const SrqCtx&) const = default;
@@ -961,10 +965,10 @@ struct Mpt {
   bool operator==(const Mpt&) const = default;
 };
 
-/// Completion queue. 239 bits.
+/// Completion queue. 255 bits.
 struct CqCtx {
-  static constexpr std::size_t kBits = 239;
-  static constexpr std::size_t kBytes = 30;
+  static constexpr std::size_t kBits = 255;
+  static constexpr std::size_t kBytes = 32;
   std::uint8_t in_use{};
   std::uint64_t base{};
   std::uint8_t log_depth{};
@@ -980,6 +984,7 @@ struct CqCtx {
   std::uint16_t moderate_count{};  ///< See admin_modify_cq
   std::uint16_t moderate_period{};
   std::uint8_t timing{};  ///< An event is due and waits; its timer runs
+  std::uint16_t tag{};  ///< CQN without the index
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 1>(to, in_use);
@@ -997,6 +1002,7 @@ struct CqCtx {
     bits::put_little<206, 16>(to, moderate_count);
     bits::put_little<222, 16>(to, moderate_period);
     bits::put_little<238, 1>(to, timing);
+    bits::put_little<239, 16>(to, tag);
   }
   static constexpr CqCtx decode(std::span<const std::uint8_t, kBytes> from) {
     CqCtx v;
@@ -1015,6 +1021,7 @@ struct CqCtx {
     bits::get_little<206, 16>(from, v.moderate_count);
     bits::get_little<222, 16>(from, v.moderate_period);
     bits::get_little<238, 1>(from, v.timing);
+    bits::get_little<239, 16>(from, v.tag);
     return v;
   }
   bool operator==(const CqCtx&) const = default;

@@ -2,6 +2,7 @@
 
 #include "driver/kmd/kernel_cq.hpp"
 #include "driver/kmd/kernel_device.hpp"
+#include "driver/kmd/kernel_srq.hpp"
 #include "tests/driver/driver_fixture.hpp"
 
 using namespace rnic;
@@ -218,6 +219,38 @@ TEST_CASE("events reach their sinks in order, across wraps of the ring") {
     sink.reset();
     fixture.device.write_eqe(0, {.event_type = 1, .number = 5});
     CHECK(fixture.kernel->dispatch_events() == 1);
+  }
+}
+
+TEST_CASE("a late event of a queue that is gone does not reach the next one with its index") {
+  FakeDevice device;
+  device.capabilities.log_max_cq = 0;  // one of each: the next has the same index
+  device.capabilities.log_max_srq = 0;
+  auto kernel = kmd::KernelDevice::open(device).take();
+  auto sink = std::make_shared<CountingSink>();
+  std::uint32_t before = 0;
+  hw::EqeType type{};
+  for (int life = 0; life < 20; ++life) {
+    const bool shared = life >= 10;
+    if (life == 10) before = 0;
+    type = shared ? hw::EqeType::kSrqError : hw::EqeType::kCqError;
+    std::unique_ptr<kmd::KernelCq> cq;
+    std::unique_ptr<kmd::KernelSrq> srq;
+    if (shared) srq = kernel->create_srq({.pd = 1, .uar = 1, .log_depth = 4, .log_stride = 6}).take();
+    else cq = kernel->create_cq({.entries = 16, .uar = 1}).take();
+    const std::uint32_t number = shared ? srq->srqn() : cq->cqn();
+    CHECK((number & 0xff) == 0);
+    CHECK(number != before);
+    shared ? kernel->subscribe_srq(number, sink) : kernel->subscribe_cq(number, sink);
+    device.write_eqe(0, {.event_type = static_cast<std::uint8_t>(type), .number = before});
+    CHECK(kernel->dispatch_events() == 1);
+    CHECK(sink->events.empty());
+    device.write_eqe(0, {.event_type = static_cast<std::uint8_t>(type), .number = number});
+    CHECK(kernel->dispatch_events() == 1);
+    CHECK(sink->events.size() == 1);
+    sink->events.clear();
+    shared ? kernel->unsubscribe_srq(number) : kernel->unsubscribe_cq(number);
+    before = number;
   }
 }
 

@@ -11,6 +11,9 @@ class AdminCommands {
  public:
   explicit AdminCommands(std::mt19937_64& rng) : rng_(rng) {}
 
+  /// The number of the CQ or SRQ with this index, as these commands choose it.
+  static constexpr std::uint32_t usual(std::uint32_t index) { return index | ((index % 3 * 0x4321) << 8); }
+
   hw::AdminCommand next(const AdminModel& model) {
     static constexpr AdminOpcode kOpcodes[] = {
         AdminOpcode::kCreateEq, AdminOpcode::kDestroyEq, AdminOpcode::kQueryEq,  AdminOpcode::kCreateCq, AdminOpcode::kCreateCq, AdminOpcode::kDestroyCq, AdminOpcode::kQueryCq, AdminOpcode::kModifyCq, AdminOpcode::kResizeCq,
@@ -26,7 +29,7 @@ class AdminCommands {
     }
     switch (const auto opcode = destroy ? kDestroys[uniform(0, 3)] : kOpcodes[uniform(0, std::size(kOpcodes) - 1)]) {
       case AdminOpcode::kCreateEq: return create_eq(number(3, 32));
-      case AdminOpcode::kCreateCq: return create_cq(number(6, 256));
+      case AdminOpcode::kCreateCq: return create_cq(tagged(6));
       case AdminOpcode::kCreateMr: return create_mr(key(model));
       case AdminOpcode::kCreateQp: return create_qp(qpn(model));
       case AdminOpcode::kModifyQp: return modify_qp(qpn(model), model);
@@ -34,12 +37,12 @@ class AdminCommands {
       case AdminOpcode::kQueryEq: return command(opcode, number(3, 32));
       case AdminOpcode::kDestroyCq:
       case AdminOpcode::kQueryCq:
-      case AdminOpcode::kModifyCq: return command(opcode, number(6, 256));
-      case AdminOpcode::kResizeCq: return resize_cq(number(6, 256));
-      case AdminOpcode::kCreateSrq: return create_srq(number(4, 256));
-      case AdminOpcode::kModifySrq: return modify_srq(number(4, 256));
+      case AdminOpcode::kModifyCq: return command(opcode, tagged(6));
+      case AdminOpcode::kResizeCq: return resize_cq(tagged(6));
+      case AdminOpcode::kCreateSrq: return create_srq(tagged(4));
+      case AdminOpcode::kModifySrq: return modify_srq(tagged(4));
       case AdminOpcode::kDestroySrq:
-      case AdminOpcode::kQuerySrq: return command(opcode, number(4, 256));
+      case AdminOpcode::kQuerySrq: return command(opcode, tagged(4));
       case AdminOpcode::kCreateMw: return create_mw(key(model));
       case AdminOpcode::kCreateFastMr: return create_fast_mr(key(model));
       case AdminOpcode::kDestroyMr:
@@ -155,14 +158,14 @@ class AdminCommands {
     body.fast_register = rng_() & 1;
     body.pd = static_cast<std::uint32_t>(rng_() & 0xffffff);
     body.uar = static_cast<std::uint8_t>(spoil(uniform(1, 127)));
-    body.send_cqn = this->number(6, 1 << 24);
-    body.receive_cqn = this->number(6, 1 << 24);
+    body.send_cqn = tagged(6);
+    body.receive_cqn = tagged(6);
     body.sq_log_depth = static_cast<std::uint8_t>(spoil(uniform(0, hw::kMaxLogQueueDepth)));
     body.rq_log_depth = static_cast<std::uint8_t>(spoil(uniform(0, hw::kMaxLogQueueDepth)));
     body.sq_log_stride = static_cast<std::uint8_t>(spoil(uniform(hw::kMinLogSendStride, hw::kMaxLogStride)));
     body.rq_log_stride = static_cast<std::uint8_t>(spoil(uniform(hw::kMinLogReceiveStride, hw::kMaxLogStride)));
     body.use_srq = on_srqs && chance(0.4);
-    body.srqn = this->number(4, 1 << 24);
+    body.srqn = tagged(4);
     static constexpr std::array kTypes = {hw::QpType::kRc, hw::QpType::kRc, hw::QpType::kUc, hw::QpType::kUd};
     body.qp_type = static_cast<std::uint8_t>(kTypes[uniform(0, kTypes.size() - 1)]);
     if (spoils && chance(0.05)) body.qp_type = static_cast<std::uint8_t>(uniform(0, 5));
@@ -247,6 +250,11 @@ class AdminCommands {
   std::uint32_t number(std::uint32_t few, std::uint32_t limit) {
     if (!spoils || chance(0.94)) return static_cast<std::uint32_t>(uniform(0, few - 1));
     return chance(0.5) ? static_cast<std::uint32_t>(uniform(0, limit)) : any();
+  }
+  /// A number with its index's usual tag; now and then with another, so that objects meet numbers that are not theirs.
+  std::uint32_t tagged(std::uint32_t few) {
+    const std::uint32_t index = number(few, 256);
+    return spoils && chance(0.02) ? index | static_cast<std::uint32_t>(uniform(0, 0xffff)) << 8 : usual(index);
   }
   /// The same command, mostly, or one that destroys another type of key.
   AdminOpcode destroys(AdminOpcode opcode) {

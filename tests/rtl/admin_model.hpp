@@ -40,6 +40,13 @@ struct AdminModel {
   std::map<std::uint32_t, std::array<std::uint32_t, hw::kQpCounters>> counters;  // by index; of one that was never created: nothing is known
   Result result{};
 
+  /// CQs and SRQs are kept by index; a number names one when it has its tag too.
+  template <typename Map>
+  static bool named(const Map& map, std::uint32_t number) {
+    const auto at = map.find(number & 0xff);
+    return at != map.end() && at->second.tag == number >> 8;
+  }
+
   /// Status of a command, and its effect.
   AdminStatus apply(const hw::AdminCommand& command) {
     result.fill(0);
@@ -141,29 +148,30 @@ struct AdminModel {
 
   AdminStatus create_cq(const hw::AdminCommand& command) {
     const auto body = body_of<hw::AdminCreateCq>(command);
-    if (command.number >= 1u << hw::kCqIndexBits) return AdminStatus::kBadNumber;
+    if (command.number >> 24) return AdminStatus::kBadNumber;
     if (body.base % 4096 || body.log_depth > hw::kMaxLogCqDepth || !uar_ok(body.uar)) return AdminStatus::kBadParameter;
-    if (cqs.contains(command.number)) return AdminStatus::kExists;
+    if (cqs.contains(command.number & 0xff)) return AdminStatus::kExists;
     if (!eqs.contains(body.eqn)) return AdminStatus::kBadNumber;
-    auto& cq = cqs[command.number];
+    auto& cq = cqs[command.number & 0xff];
     cq.in_use = 1;
     cq.base = body.base;
     cq.log_depth = body.log_depth;
     cq.eqn = body.eqn;
     cq.uar = body.uar;
+    cq.tag = static_cast<std::uint16_t>(command.number >> 8);
     return AdminStatus::kSuccess;
   }
   AdminStatus destroy_cq(const hw::AdminCommand& command) {
-    if (!cqs.contains(command.number)) return AdminStatus::kBadNumber;
+    if (!named(cqs, command.number)) return AdminStatus::kBadNumber;
     for (const auto& [index, qp] : qps) {
-      if (qp.send.cqn == command.number || qp.recv.cqn == command.number) return AdminStatus::kInUse;
+      if (qp.send.cqn == (command.number & 0xff) || qp.recv.cqn == (command.number & 0xff)) return AdminStatus::kInUse;
     }
-    cqs.erase(command.number);
+    cqs.erase(command.number & 0xff);
     return AdminStatus::kSuccess;
   }
   AdminStatus query_cq(const hw::AdminCommand& command) {
-    if (!cqs.contains(command.number)) return AdminStatus::kBadNumber;
-    const auto& cq = cqs[command.number];
+    if (!named(cqs, command.number)) return AdminStatus::kBadNumber;
+    const auto& cq = cqs[command.number & 0xff];
     hw::AdminQueueState state;
     state.producer_index = cq.pi;
     state.consumer_index = cq.ci;
@@ -175,12 +183,12 @@ struct AdminModel {
 
   AdminStatus create_srq(const hw::AdminCommand& command) {
     const auto body = body_of<hw::AdminCreateSrq>(command);
-    if (command.number >= 1u << hw::kSrqIndexBits) return AdminStatus::kBadNumber;
+    if (command.number >> 24) return AdminStatus::kBadNumber;
     if (body.base % 4096 || body.log_depth > hw::kMaxLogQueueDepth || !uar_ok(body.uar)) return AdminStatus::kBadParameter;
     if (body.log_stride < hw::kMinLogReceiveStride || body.log_stride > hw::kMaxLogStride) return AdminStatus::kBadParameter;
-    if (srqs.contains(command.number)) return AdminStatus::kExists;
+    if (srqs.contains(command.number & 0xff)) return AdminStatus::kExists;
     if (!eqs.contains(body.eqn)) return AdminStatus::kBadNumber;
-    auto& srq = srqs[command.number];
+    auto& srq = srqs[command.number & 0xff];
     srq.in_use = 1;
     srq.eqn = body.eqn;
     srq.uar = body.uar;
@@ -189,19 +197,20 @@ struct AdminModel {
     srq.log_depth = body.log_depth;
     srq.log_stride = body.log_stride;
     srq.limit = body.limit;
+    srq.tag = static_cast<std::uint16_t>(command.number >> 8);
     return AdminStatus::kSuccess;
   }
   AdminStatus destroy_srq(const hw::AdminCommand& command) {
-    if (!srqs.contains(command.number)) return AdminStatus::kBadNumber;
+    if (!named(srqs, command.number)) return AdminStatus::kBadNumber;
     for (const auto& [index, qp] : qps) {
-      if (qp.recv.srq && qp.recv.srqn == command.number) return AdminStatus::kInUse;
+      if (qp.recv.srq && qp.recv.srqn == (command.number & 0xff)) return AdminStatus::kInUse;
     }
-    srqs.erase(command.number);
+    srqs.erase(command.number & 0xff);
     return AdminStatus::kSuccess;
   }
   AdminStatus query_srq(const hw::AdminCommand& command) {
-    if (!srqs.contains(command.number)) return AdminStatus::kBadNumber;
-    const auto& srq = srqs[command.number];
+    if (!named(srqs, command.number)) return AdminStatus::kBadNumber;
+    const auto& srq = srqs[command.number & 0xff];
     hw::AdminSrqState state;
     state.producer_index = srq.pi;
     state.head = srq.head;
@@ -212,10 +221,10 @@ struct AdminModel {
   }
   AdminStatus modify_srq(const hw::AdminCommand& command) {
     const auto body = body_of<hw::AdminModifySrq>(command);
-    if (command.number >= 1u << hw::kSrqIndexBits) return AdminStatus::kBadNumber;
+    if (command.number >> 24) return AdminStatus::kBadNumber;
     if (body.set_ring && (body.base % 4096 || body.log_depth > hw::kMaxLogQueueDepth)) return AdminStatus::kBadParameter;
-    if (!srqs.contains(command.number)) return AdminStatus::kBadNumber;
-    auto& srq = srqs[command.number];
+    if (!named(srqs, command.number)) return AdminStatus::kBadNumber;
+    auto& srq = srqs[command.number & 0xff];
     if (body.set_ring && static_cast<std::uint16_t>(srq.pi - srq.head) > 1u << body.log_depth) return AdminStatus::kBadParameter;
     if (body.set_limit) srq.limit = body.limit, srq.limit_hit = 0;
     if (body.set_ring) srq.base = body.base, srq.log_depth = body.log_depth;
@@ -223,18 +232,18 @@ struct AdminModel {
   }
 
   AdminStatus modify_cq(const hw::AdminCommand& command) {
-    if (!cqs.contains(command.number)) return AdminStatus::kBadNumber;
+    if (!named(cqs, command.number)) return AdminStatus::kBadNumber;
     const auto body = body_of<hw::AdminModifyCq>(command);
-    cqs[command.number].moderate_count = body.count;
-    cqs[command.number].moderate_period = body.period;
+    cqs[command.number & 0xff].moderate_count = body.count;
+    cqs[command.number & 0xff].moderate_period = body.period;
     return AdminStatus::kSuccess;
   }
   AdminStatus resize_cq(const hw::AdminCommand& command) {
     const auto body = body_of<hw::AdminResizeCq>(command);
-    if (command.number >= 1u << hw::kCqIndexBits) return AdminStatus::kBadNumber;
+    if (command.number >> 24) return AdminStatus::kBadNumber;
     if (body.base % 4096 || body.log_depth > hw::kMaxLogCqDepth) return AdminStatus::kBadParameter;
-    if (!cqs.contains(command.number)) return AdminStatus::kBadNumber;
-    auto& cq = cqs[command.number];
+    if (!named(cqs, command.number)) return AdminStatus::kBadNumber;
+    auto& cq = cqs[command.number & 0xff];
     if (cq.overrun) return AdminStatus::kBadState;
     if (((cq.pi - cq.ci) & 0xffffff) > 1u << body.log_depth) return AdminStatus::kTooSmall;
     cq.base = body.base;
@@ -365,8 +374,8 @@ struct AdminModel {
     // 10.2.4.1: QP1 is a datagram queue pair of privileged software.
     if (command.number == 1 && (body.uar != hw::kKernelUar || body.qp_type != 3)) return AdminStatus::kBadParameter;
     if (qps.contains(command.number & 0xff)) return AdminStatus::kExists;
-    if (!cqs.contains(body.send_cqn) || !cqs.contains(body.receive_cqn)) return AdminStatus::kBadNumber;
-    if (body.use_srq && !srqs.contains(body.srqn)) return AdminStatus::kBadNumber;
+    if (!named(cqs, body.send_cqn) || !named(cqs, body.receive_cqn)) return AdminStatus::kBadNumber;
+    if (body.use_srq && !named(srqs, body.srqn)) return AdminStatus::kBadNumber;
     counters[command.number & 0xff] = {};
     auto& [send, recv] = qps[command.number & 0xff];
     send.in_use = recv.in_use = 1;

@@ -101,6 +101,7 @@ struct World {
     cq.ctx.log_depth = static_cast<std::uint8_t>(log_depth);
     cq.ctx.eqn = static_cast<std::uint8_t>(cqn % 31);  // one EQ a CQ in these tests
     cq.ctx.uar = static_cast<std::uint8_t>(1 + cqn % 100);
+    cq.ctx.tag = static_cast<std::uint16_t>(tags ? bench.uniform(0, 0xffff) : 0);
     cq.ctx.pi = cq.ctx.ci = cq.ctx.notified_pi = cq.ctx.solicited_pi = start & 0xffffff;
     // Some events wait for several entries; rings begin anywhere.
     cq.ctx.moderate_count = static_cast<std::uint16_t>(moderation && bench.chance(0.5) ? bench.uniform(0, 1U << log_depth) : 0);
@@ -135,7 +136,7 @@ struct World {
   Monitor monitor;
   std::deque<unsigned> dead;
   unsigned refused = 0;
-  bool moderation = false, origins = false;
+  bool moderation = false, origins = false, tags = false;
 };
 
 hw::CqDoorbell cq_doorbell(unsigned cqn, std::uint64_t ci, unsigned arm) {
@@ -149,7 +150,7 @@ rtl::EqeReq completion_event(unsigned cqn, const Cq& cq, hw::EqeType type = hw::
   rtl::EqeReq e;
   e.eqn = cq.ctx.eqn;
   e.event_type = static_cast<std::uint8_t>(type);
-  e.number = cqn;
+  e.number = cqn | std::uint32_t{cq.ctx.tag} << 8;
   return e;
 }
 hw::Cqe entry(const rtl::CqeReq& r) {
@@ -171,7 +172,7 @@ TEST_CASE("cq_engine: random CQEs and doorbells follow the rules", "[rtl]") {
   World w(seed());
   auto& bench = w.bench;
   constexpr unsigned kCqs = 6;
-  w.moderation = w.origins = true;
+  w.moderation = w.origins = w.tags = true;
   const std::array<unsigned, kCqs> number{0, 1, 77, 128, 254, 255};
   std::array<Cq, kCqs> cqs;
   // Depth 1 to 32; two start just before their index wraps.
@@ -246,10 +247,10 @@ TEST_CASE("cq_engine: random CQEs and doorbells follow the rules", "[rtl]") {
       const std::uint64_t ci = bench.chance(0.5) ? cq.pi : bench.chance(0.9) ? bench.uniform(cq.ci, cq.pi) : bench.chance(0.5) ? cq.pi + bench.uniform(1, 9) : cq.ci + 0xffffff;
       const unsigned arm = static_cast<unsigned>(bench.uniform(0, 3));
       unsigned uar = cq.ctx.uar;
-      hw::CqDoorbell d = cq_doorbell(number[which], ci, arm);
+      hw::CqDoorbell d = cq_doorbell(number[which] | unsigned{cq.ctx.tag} << 8, ci, arm);
       bool good = ci >= cq.ci && ci <= cq.pi;
       if (bench.chance(0.05)) uar ^= 1, good = false;
-      if (bench.chance(0.05)) d.cqn |= 1u << bench.uniform(8, 23), good = false;
+      if (bench.chance(0.05)) d.cqn ^= 1u << bench.uniform(8, 23), good = false;  // the number of an earlier CQ
       w.doorbells.push(ring(uar, d));
       ringing = static_cast<int>(which);
       if (!good) {

@@ -110,20 +110,21 @@ struct World {
 
 TEST_CASE("srq_engine: doorbells are checked (o10-18: a consumer reaches its own SRQ only)", "[rtl]") {
   World w(seed());
-  w.create(200, {.uar = 5, .log_depth = 3, .pi = 65530, .head = 65530});
+  constexpr unsigned kTag = 0x8102'00;
+  w.create(200, {.uar = 5, .log_depth = 3, .pi = 65530, .head = 65530, .tag = kTag >> 8});
   const auto post = [&](unsigned srqn, unsigned uar, unsigned index) {
-    w.post(srqn, uar, index);
+    w.post(srqn < 256 ? srqn | kTag : srqn, uar, index);
     w.settle();
     return static_cast<std::uint16_t>(w.access(0, 200).pi - 65530);
   };
   CHECK(post(200, 5, 65530 + 2) == 2);
   CHECK(post(201, 5, 65530 + 3) == 2);         // no such SRQ
-  CHECK(post(200 | 0x100, 5, 65530 + 3) == 2);  // nor this one
+  CHECK(post(200 | 0x8302'00, 5, 65530 + 3) == 2);  // nor this one: another tag
   CHECK(post(200, 6, 65530 + 3) == 2);         // not this UAR's
   CHECK(post(200, 5, 65530 + 1) == 2);         // back
   CHECK(post(200, 5, 65530 + 9) == 2);         // more than the ring holds
   // One that has been destroyed, whatever its context still holds.
-  w.create(202, {.uar = 5, .log_depth = 3});
+  w.create(202, {.uar = 5, .log_depth = 3, .tag = kTag >> 8});
   w.access(0, 202, [](rtl::SrqCtx& c) { return c.in_use = 0, true; });
   CHECK(post(202, 5, 2) == 2);
   CHECK(w.access(0, 202).pi == 0);
@@ -138,10 +139,10 @@ TEST_CASE("srq_engine: doorbells are checked (o10-18: a consumer reaches its own
 
 TEST_CASE("srq_engine: the limit event comes once, when fewer are left; at once if they are (11.6.3.2)", "[rtl]") {
   World w(seed());
-  w.create(7, {.eqn = 3, .uar = 2, .log_depth = 5});
+  w.create(7, {.eqn = 3, .uar = 2, .log_depth = 5, .tag = 0xfedc});
   w.settle();
   CHECK(w.eqes.items.empty());
-  w.post(7, 2, 10);
+  w.post(0xfedc'07, 2, 10);
   w.settle();
   w.arm(7, 4);
   w.settle();
@@ -154,7 +155,7 @@ TEST_CASE("srq_engine: the limit event comes once, when fewer are left; at once 
   REQUIRE(w.eqes.items.size() == 1);
   CHECK(w.eqes.items[0].eqn == 3);
   CHECK(w.eqes.items[0].event_type == static_cast<std::uint8_t>(hw::EqeType::kSrqLimit));
-  CHECK(w.eqes.items[0].number == 7);
+  CHECK(w.eqes.items[0].number == 0xfedc'07);
   CHECK(w.access(0, 7).limit == 0);
   w.take(7);
   w.settle();
@@ -168,7 +169,7 @@ TEST_CASE("srq_engine: the limit event comes once, when fewer are left; at once 
   // It counts that fewer were left, even if more have been posted before anybody looked.
   w.eqes.rate = 0;
   w.take(7);
-  w.post(7, 2, 20);
+  w.post(0xfedc'07, 2, 20);
   w.settle();
   w.eqes.rate = 1;
   w.settle();
