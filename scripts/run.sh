@@ -1,17 +1,29 @@
 #!/usr/bin/env bash
-# Sets up, builds, and runs the main job: a file crosses from host A to host B by RDMA.
-# usage: scripts/run.sh [FILE [rnic copy options]]     FILE defaults to this project's README.md
+# Sets up, builds the tool, and runs the main job: a file crosses from host A to host B by RDMA and comes back.
+# usage: scripts/run.sh [FILE [rnic copy options]]     without FILE: 1 MiB over four queue pairs
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
-file=${1:-$root/README.md}
-[ $# -gt 0 ] && shift
-if [ ! -r "$file" ] || [ -d "$file" ]; then
-  echo "run.sh: cannot read file '$file'" >&2
-  exit 2
+if [ $# -gt 0 ]; then
+  file=$1
+  shift
+  if [ ! -r "$file" ] || [ -d "$file" ]; then
+    echo "run.sh: cannot read file '$file'" >&2
+    exit 2
+  fi
+  file=$(realpath "$file")
+else
+  mkdir -p "$root/build"
+  file=$root/build/one_mebibyte
+  head -c 1048576 /dev/urandom > "$file"
+  set -- --qps 4
 fi
-file=$(realpath "$file")
 "$root/scripts/setup.sh"
 cd "$root"
-cmake --preset release
+# A build folder that has the tests keeps them; a new one gets the tool alone, which is built much sooner.
+[ -f build/release/build.ninja ] || cmake --preset release -DBUILD_TESTING=OFF
 cmake --build --preset release --target rnic
-exec build/release/bin/rnic copy "$file" "$@"
+build/release/bin/rnic copy "$file" "$@"
+cat <<'NEXT'
+
+Next: add --trace waves.fst (GTKWave) or --pcap wire.pcap (Wireshark) to build/release/bin/rnic copy FILE; build/release/bin/rnic verify tests/vectors runs the test vectors.
+NEXT

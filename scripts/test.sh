@@ -5,6 +5,6 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 "$root/scripts/setup.sh"
 cd "$root"
-cmake --preset release
+cmake --preset release -DBUILD_TESTING=ON
 cmake --build --preset release
 ctest --preset release -j "$(nproc)" --no-tests=error "$@"

@@ -207,7 +207,7 @@ void parse_scenario(const std::string& text, const std::string& name, WorldOptio
 void load_scenario(const std::filesystem::path& file, WorldOptions& options) {
   std::error_code error;
   std::ifstream in(file, std::ios::binary);
-  if (!std::filesystem::is_regular_file(file, error) || !in) throw ScenarioError(fmt::format("cannot read scenario '{}'", file.string()));
+  if (std::filesystem::is_directory(file, error) || !in) throw ScenarioError(fmt::format("cannot read scenario '{}'", file.string()));
   parse_scenario({std::istreambuf_iterator<char>(in), {}}, file.string(), options);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <fstream>
 #include <memory>
 #include <stdexcept>
@@ -130,6 +131,16 @@ void target(Side& side, std::uint64_t round, const CopyOptions& options, CopyRep
   report.read_sha256 = read.finish();
 }
 
+/// Runs what was added to `world`, and tells how long it took.
+CopyReport::Interval timed_run(World& world, std::uint64_t limit_ns) {
+  auto& host = world.host(0);
+  const std::uint64_t start_ns = host.device().now_ns(), start_cycles = host.nic().cycles();
+  const auto start = std::chrono::steady_clock::now();
+  world.run(limit_ns);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return {host.device().now_ns() - start_ns, host.nic().cycles() - start_cycles, seconds};
+}
+
 }  // namespace
 
 CopyReport run_copy(World& world, const CopyOptions& options) {
@@ -149,15 +160,11 @@ CopyReport run_copy(World& world, const CopyOptions& options) {
     a->expect_offer();
     b->expect_offer();
   });
-  world.run();
   constexpr std::uint64_t kNoLimitNs = 3'600'000'000'000;
-  const std::uint64_t start_ns = world.host(0).device().now_ns();
-  const std::uint64_t start_cycles = world.host(0).nic().cycles();
+  report.setup = timed_run(world, kNoLimitNs);
   world.add_app(0, "source", [&](Host&) { source(*a, file, size, round, options, report, progress); });
   world.add_app(1, "target", [&](Host&) { target(*b, round, options, report, progress); });
-  world.run(kNoLimitNs);
-  report.simulated_ns = world.host(0).device().now_ns() - start_ns;
-  report.cycles = world.host(0).nic().cycles() - start_cycles;
+  report.transfer = timed_run(world, kNoLimitNs);
   world.add_app(0, "close", [&](Host&) {
     a.reset();
     b.reset();

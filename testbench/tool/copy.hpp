@@ -30,7 +30,14 @@ struct CopyPhase {
 struct CopyReport {
   CopyPhase write, read;
   std::string file_sha256, written_sha256, read_sha256;
-  std::uint64_t simulated_ns = 0, cycles = 0;
+  /// One part of the run, all of it: simulated time, cycles of each NIC, and the wall time that they took.
+  struct Interval {
+    std::uint64_t simulated_ns = 0, cycles = 0;
+    double wall_seconds = 0;
+    [[nodiscard]] double cycles_per_second() const { return wall_seconds > 0 ? static_cast<double>(cycles) / wall_seconds : 0; }
+  };
+  Interval setup;     ///< Queue pairs made and connected
+  Interval transfer;  ///< The file there and back
   [[nodiscard]] bool equal() const { return file_sha256 == written_sha256 && file_sha256 == read_sha256; }
 };
 

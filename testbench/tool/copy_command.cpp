@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <chrono>
 #include <fstream>
 #include <memory>
 
@@ -25,12 +24,10 @@ int run(const Options& options) {
   check_writable(options.world.capture_path, "--pcap");
   check_writable(options.world.trace_path, "--trace");
   check_writable(options.json, "--json");
-  const auto start = std::chrono::steady_clock::now();
   World world(options.world);
   const CopyReport report = run_copy(world, options.copy);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  print_copy(report, options.copy, options.world.wire.rate_gbps, seconds);
-  auto json = copy_json(report, options.copy, options.world.wire.rate_gbps, options.world.seed, seconds);
+  print_copy(report, options.copy, options.world.wire.rate_gbps);
+  auto json = copy_json(report, options.copy, options.world.wire.rate_gbps, options.world.seed);
   if (const auto faults = faults_json(world); !faults.empty()) {
     fmt::print("  faults {}\n", faults.dump());
     json["faults"] = faults;

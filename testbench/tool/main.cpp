@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
   using namespace rnic::testbench;
   sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
   CLI::App tool("RDMA NIC: two cycle-accurate NICs, driven by the real driver", "rnic");
+  tool.set_version_flag("--version", "rnic " RNIC_VERSION);
   tool.require_subcommand(1);
   std::function<int()> action;
   add_copy_command(tool, action);

@@ -25,6 +25,11 @@ nlohmann::ordered_json phase_json(const CopyPhase& phase, const CopyOptions& opt
 
 void print_row(const char* name, const std::string& write, const std::string& read) { fmt::print("  {:<28}{:>16}{:>16}\n", name, write, read); }
 
+void print_interval(const char* name, const CopyReport::Interval& interval) {
+  fmt::print("  {:<8} {:>10.2f} us simulated, {:>9} clock cycles of each NIC, {:>6.0f} cycles per second\n", name,
+             static_cast<double>(interval.simulated_ns) / 1000, interval.cycles, interval.cycles_per_second());
+}
+
 template <typename Kind, typename Counts>
 void add_counts(nlohmann::ordered_json& to, const char* part, const char* place, const Counts& counts) {
   for (std::size_t kind = 0; kind < counts.size(); ++kind) {
@@ -51,7 +56,7 @@ void write_json(const std::filesystem::path& path, const nlohmann::ordered_json&
   if (!out) throw UsageError(fmt::format("--json: cannot write '{}'", path.string()));
 }
 
-void print_copy(const CopyReport& report, const CopyOptions& options, double link_gbps, double wall_seconds) {
+void print_copy(const CopyReport& report, const CopyOptions& options, double link_gbps) {
   const auto& w = report.write;
   const auto& r = report.read;
   const auto two = [](double value) { return fmt::format("{:.2f}", value); };
@@ -65,13 +70,14 @@ void print_copy(const CopyReport& report, const CopyOptions& options, double lin
   print_row("latency minimum, ns", std::to_string(w.latency.minimum), std::to_string(r.latency.minimum));
   print_row("latency median, ns", std::to_string(w.latency.median), std::to_string(r.latency.median));
   print_row("latency p99, ns", std::to_string(w.latency.p99), std::to_string(r.latency.p99));
-  fmt::print("\n  simulated {:.2f} us, {} clock cycles of each NIC, {:.0f} cycles per second\n", static_cast<double>(report.simulated_ns) / 1000, report.cycles,
-             wall_seconds > 0 ? static_cast<double>(report.cycles) / wall_seconds : 0.0);
+  fmt::print("\n");
+  print_interval("set-up", report.setup);
+  print_interval("transfer", report.transfer);
   fmt::print("  SHA-256 file    {}\n  SHA-256 written {}\n  SHA-256 read    {}\n  {}\n", report.file_sha256, report.written_sha256, report.read_sha256,
              report.equal() ? "equal" : "DIFFERENT");
 }
 
-nlohmann::ordered_json copy_json(const CopyReport& report, const CopyOptions& options, double link_gbps, std::uint64_t seed, double wall_seconds) {
+nlohmann::ordered_json copy_json(const CopyReport& report, const CopyOptions& options, double link_gbps, std::uint64_t seed) {
   return {{"seed", seed},
           {"message", options.message},
           {"qps", options.qps},
@@ -79,11 +85,14 @@ nlohmann::ordered_json copy_json(const CopyReport& report, const CopyOptions& op
           {"link_gbps", link_gbps},
           {"write", phase_json(report.write, options, link_gbps)},
           {"read", phase_json(report.read, options, link_gbps)},
-          {"simulated_ns", report.simulated_ns},
-          {"cycles", report.cycles},
+          {"setup", {{"simulated_ns", report.setup.simulated_ns}, {"cycles", report.setup.cycles}}},
+          {"simulated_ns", report.transfer.simulated_ns},
+          {"cycles", report.transfer.cycles},
           {"sha256", {{"file", report.file_sha256}, {"written", report.written_sha256}, {"read", report.read_sha256}}},
           {"equal", report.equal()},
-          {"wall_clock", {{"seconds", wall_seconds}, {"simulated_cycles_per_second", wall_seconds > 0 ? static_cast<double>(report.cycles) / wall_seconds : 0.0}}}};
+          {"wall_clock", {{"setup_seconds", report.setup.wall_seconds},
+            {"seconds", report.transfer.wall_seconds},
+            {"simulated_cycles_per_second", report.transfer.cycles_per_second()}}}};
 }
 
 nlohmann::ordered_json faults_json(World& world) {

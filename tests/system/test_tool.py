@@ -5,6 +5,7 @@ usage: test_tool.py RNIC [TEST...]
 """
 import itertools
 import json
+import os
 import pathlib
 import random
 import re
@@ -13,6 +14,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 RNIC = None
@@ -67,7 +69,7 @@ class ToolTest(unittest.TestCase):
     def test_copy_prints_the_table(self):
         out = self.copy(self.file(20_000)).stdout
         for words in ("messages", "bytes", "simulated time", "goodput", "share of what the wire allows", "latency minimum", "latency median", "latency p99",
-                      "cycles per second", "equal"):
+                      "set-up", "transfer", "cycles per second", "equal"):
             self.assertIn(words, out)
         self.assertNotIn("\r", out)  # a progress bar is for terminals
 
@@ -225,6 +227,29 @@ class ToolTest(unittest.TestCase):
         self.assertNotIn("faults", plain)
         self.assertEqual(late["faults"]["wire"]["b_to_a"]["ecn"], 1)
         self.assertGreater(late["faults"]["wire"]["a_to_b"]["delay"], 0)
+
+    def test_scenario_from_a_pipe(self):
+        scenario = json.dumps({"wire": {"b_to_a": {"rules": [{"fault": "ecn", "opcode": "RC_ACKNOWLEDGE", "nth": 1}]}}})
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        writer = threading.Thread(target=pipe.write_text, args=(scenario,), daemon=True)
+        writer.start()
+        figures = self.copy_json(self.file(5000), "--faults", pipe)
+        writer.join(timeout=10)
+        self.assertEqual(figures["faults"]["wire"]["b_to_a"], {"ecn": 1})
+
+    def test_speed_is_that_of_the_transfer(self):
+        # Set-up of 64 queue pairs takes many more cycles than 1,000 bytes: neither its cycles nor its seconds are in the figure.
+        figures = self.copy_json(self.file(1000), "--qps", 64)
+        wall = figures["wall_clock"]
+        self.assertAlmostEqual(wall["simulated_cycles_per_second"], figures["cycles"] / wall["seconds"], delta=1)
+        self.assertGreater(figures["setup"]["cycles"], 10 * figures["cycles"])
+        self.assertGreater(wall["setup_seconds"], wall["seconds"])
+
+    def test_version(self):
+        result = rnic("--version")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stdout, r"^rnic \d+\.\d+\.\d+\n$")
 
     def test_wrong_scenarios(self):
         file = self.file(10)
