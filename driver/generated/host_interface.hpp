@@ -154,7 +154,7 @@ enum class CqeStatus : std::uint8_t {
 enum class EqeType : std::uint8_t {
   kCompletion = 1,  ///< An armed CQ got an entry
   kCqError = 2,  ///< CQ overrun
-  kQpFatal = 3,  ///< QP moved to the error state: a request of its own failed, or a CQ of it overran
+  kQpFatal = 3,  ///< QP moved to the error state, and no completion of it says why: a CQ of it overran, or the responder failed by itself. A request or a Receive that failed has its CQE, and its QP no event (InfiniBand specification 11.6.3.2)
   kQpRequestError = 18,  ///< QP moved to the error state: the peer sent an invalid request
   kQpAccessError = 19,  ///< QP moved to the error state: the peer asked for memory that it may not use
   kCommEstablished = 20,  ///< First packet of the peer, while the QP is in RTR

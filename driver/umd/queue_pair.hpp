@@ -54,7 +54,7 @@ class QueuePair final : public kmd::EventSink {
   [[nodiscard]] std::uint32_t qpn() const { return kernel_qp_->qpn(); }
   [[nodiscard]] const QueueCapacity& granted() const { return granted_; }
   [[nodiscard]] State state() const { return state_.load(); }
-  /// The device moved it to the error state, and the driver has seen the event.
+  /// The device moved it to the error state for something that no completion tells, and the driver has seen the event.
   [[nodiscard]] bool failed() const { return failed_.load(); }
   /// On a shared receive queue, and in the error state: it has completed the last receive it had taken, and the driver
   /// has seen the event.

@@ -3,22 +3,23 @@
 
 /// Puts QPs in the error state and plans their flush.
 ///
-/// Four kinds of work, in turn: an error (with its cause), a QP whose CQE an overrun CQ has lost,
-/// a QP in the error state with WQEs to flush, a QP of which the host is to be told something
+/// Four kinds of work, in turn: an error (with its cause), a QP whose CQE an overrun CQ has lost, a
+/// QP in the error state with WQEs to flush, a QP of which the host is to be told something
 /// (notice, EqeType) and nothing else. Each turn borrows the send context, then the receive
 /// context; an error sets both to ERR, and every side in ERR gives up to Chunk of its WQEs as a job
 /// to the flush block. What is left joins the flush queue again, so that a long queue does not hold
 /// up another QP. A send queue with a memory operation under way is not flushed: the send queue
 /// asks for that when it is over. The event is asked for when the receive side was not in ERR yet:
-/// it is only ever set here, while retire sets the send side by itself. An error with send_only, and
-/// a QP in SQE in the flush queue, flush the send queue of a QP whose receive side goes on; it stays
-/// in SQE. An error of a QP in RESET is stale, unless the host asks (quiet).
+/// it is only ever set here, while retire sets the send side by itself. What failed a request of
+/// the QP has its CQE and needs no event (told; InfiniBand specification 11.6.3.2). An error with
+/// send_only, and a QP in SQE in the flush queue, flush the send queue of a QP whose receive side
+/// goes on; it stays in SQE. An error of a QP in RESET is stale, unless the host asks (quiet).
 ///
 /// Receive WQEs are given up only when the packets of the QP that were in the receive engine have
 /// left it (rx_mark, rx_gone): before that, it may still write to their buffers. Until then the QP
-/// joins the flush queue again and again. A QP on an SRQ then has one WQE at most, of a message that
-/// did not end; the LastWqeReached event follows it, unless the QP is being taken away (its UAR is
-/// gone).
+/// joins the flush queue again and again. A QP on an SRQ then has one WQE at most, of a message
+/// that did not end; the LastWqeReached event follows it, unless the QP is being taken away (its
+/// UAR is gone).
 module qp_error (
     input  wire logic                clk_i,
     input  wire logic                rst_ni,
@@ -135,6 +136,7 @@ module qp_error (
       work.qp     = dead_qp_i;
       work.status = rnic_pkg::CqeStatusFatalErr;
       work.quiet  = 1'b0;
+      work.told   = 1'b0;
       work.send_only = 1'b0;
       work.responder = 1'b0;
     end else if (grant[2]) begin
@@ -204,7 +206,8 @@ module qp_error (
   assign job_qpn_o        = send_q.qpn;
   assign exists           = send_q.in_use && send_q.state != rnic_pkg::QpStateReset;
   assign job_event_o      = is_notice_q ? exists :
-                            recv_err && recv_q.state != rnic_pkg::QpStateErr && !work_q.quiet;
+                            recv_err && recv_q.state != rnic_pkg::QpStateErr && !work_q.quiet &&
+                            !work_q.told;
   always_comb begin
     job_event_type_o = rnic_pkg::EqeTypeQpFatal;
     if (work_q.responder && work_q.status == rnic_pkg::CqeStatusRemInvReqErr) begin

@@ -1,9 +1,9 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Makes the send queue of a QP go back to the oldest packet that the peer may not have (go-back-N):
-/// for a NAK, a gap among the responses, an RNR NAK, or a timer. Packets are made again from the
-/// WQEs in host memory.
+/// Makes the send queue of a QP go back to the oldest packet that the peer may not have
+/// (go-back-N): for a NAK, a gap among the responses, an RNR NAK, or a timer. Packets are made
+/// again from the WQEs in host memory.
 ///
 /// Works on one QP at a time, and only while retire is idle (retire_idle_i): hold_o keeps retire
 /// from starting. It borrows the send context through the client of retire, finds the WQE that
@@ -15,6 +15,13 @@
 /// Retries without progress are counted; when none is left, fail_* has the command that fails the
 /// WQE (InfiniBand specification 9.9.2.1). An RNR NAK is counted apart; 7 means no limit
 /// (9.7.5.2.8). A NAK that names the PSN to which the QP went back already says nothing new.
+///
+/// A refusal does not go back. It belongs to the WQE that holds its PSN, and says that those before
+/// it have been executed, also those that are still to be sent again; but a Read or an atomic among
+/// them has no answer yet, and is repeated first: then the refusal says nothing (9.7.5.2.3). Found,
+/// the WQE is failed through fail_*; one that is still to be sent again is marked in the context as
+/// if it had been sent, with a fault, so that nothing of it is.
+///
 /// clear: ready when nothing of any QP is under way and the timer of clear_qp_i is stopped.
 module recovery (
     input  wire logic                   clk_i,
@@ -73,12 +80,13 @@ module recovery (
   state_e state_q, state_d;
 
   rnic_pkg::recover_cmd_t work_q;
-  rnic_pkg::send_ctx_t ctx_q, back;
+  rnic_pkg::send_ctx_t ctx_q, back, failing;
   logic work_valid_q, take_timer, live, open, known, again, exhausted, rnr_exhausted, go_back;
-  logic is_timer, is_rnr, is_fault, wait_over, change_q, gone_q, in_table, here;
+  logic is_timer, is_rnr, is_fault, is_refusal, wait_over, change_q, gone_q, in_table, here;
+  logic blocked, belongs, refused, whole, unsent;
   logic [15:0] idx_q;
-  logic [15:0] since, steps;
-  logic [23:0] psn, behind, ahead, to_last;
+  logic [15:0] since, steps, to_sent;
+  logic [23:0] psn, behind, ahead, to_last, from_first, to_max;
 
   // ---- Work ---------------------------------------------------------------------------------------
   // An expiry waits until retire is idle, and keeps it so: a command under way may end in work.
@@ -106,10 +114,12 @@ module recovery (
   assign is_timer = work_q.cause == rnic_pkg::RecoverCauseTimer;
   assign is_rnr   = work_q.cause == rnic_pkg::RecoverCauseRnr;
   assign is_fault = work_q.cause == rnic_pkg::RecoverCauseFault;
+  assign is_refusal = work_q.cause == rnic_pkg::RecoverCauseRefused;
 
   // The PSN of a command may have been acknowledged since.
   assign behind = work_q.psn - ctx_q.una_psn;
-  assign psn    = (is_timer || is_fault || behind[23]) ? ctx_q.una_psn : work_q.psn;
+  assign psn    = (is_timer || is_fault || (behind[23] && !is_refusal)) ? ctx_q.una_psn :
+                                                                          work_q.psn;
   assign ahead  = psn - ctx_q.next_psn;
   assign open   = ahead[23];
   assign live   = ctx_q.in_use && (ctx_q.state == rnic_pkg::QpStateRts ||
@@ -118,7 +128,7 @@ module recovery (
 
   assign wait_over     = is_timer && ctx_q.rnr_wait;
   assign again         = live && open && !wait_over && !(ctx_q.rnr_wait && !is_fault) &&
-                         (is_timer || is_fault || !known);
+                         (is_timer || is_fault || !known) && !is_refusal;
   assign exhausted     = again && !is_rnr && !is_fault && ctx_q.retry_left == '0;
   assign rnr_exhausted = again && is_rnr && ctx_q.rnr_left == '0;
   assign go_back       = again && !exhausted && !rnr_exhausted;
@@ -132,13 +142,22 @@ module recovery (
   assign log_mtu      = 4'd7 + 4'(ctx_q.mtu);
   assign in_table     = idx_q != ctx_q.exec_idx;
   assign to_last      = slot_last_i - psn;
-  assign here         = !in_table || !to_last[23];
+  assign here         = !whole || !to_last[23];
   assign is_read      = in_table && slot_is_read_i;
   assign first        = in_table ? slot_first_i : ctx_q.next_psn - 24'(ctx_q.msg_off >> log_mtu);
   assign packets      = psn - first;
   // There is no memory operation, which has no SSN, between a packet and those behind it that are
   // not acknowledged.
   assign steps        = ctx_q.exec_idx - idx_q;
+  // A refusal may name a WQE that was sent before the queue went back: its entry is still there.
+  assign to_sent      = idx_q - ctx_q.sent_idx;
+  assign whole        = is_refusal ? to_sent[15] : in_table;
+  assign from_first   = psn - slot_first_i;
+  assign to_max       = psn - ctx_q.max_psn;
+  assign blocked      = is_refusal && !here && slot_is_read_i;
+  assign belongs      = whole ? !from_first[23] : !behind[23] && to_max[23];
+  assign refused      = state_q == StCompare && is_refusal && here && belongs;
+  assign unsent       = !ahead[23];
   // Behind a WQE that has failed nothing is sent any more.
   assign since        = idx_q - ctx_q.fault_idx;
 
@@ -163,15 +182,28 @@ module recovery (
     if (!is_rnr && !is_fault) back.retry_left = ctx_q.retry_left - 1'b1;
   end
 
+  // The WQE of a refusal that is still to be sent again; nothing of it is.
+  always_comb begin
+    failing                = ctx_q;
+    failing.una_psn        = psn;
+    failing.next_psn       = whole ? slot_last_i + 24'd1 : psn + 24'd1;
+    failing.exec_idx       = whole ? idx_q + 16'd1 : idx_q;
+    failing.msg_active     = !whole;
+    failing.fault          = 1'b1;
+    failing.fault_idx      = idx_q;
+    failing.fault_status   = work_q.status;
+    failing.fault_syndrome = work_q.syndrome;
+  end
+
   // ---- Control ------------------------------------------------------------------------------------
   always_comb begin
     state_d = state_q;
     unique case (state_q)
       StIdle:    if (acq_valid_o && acq_ready_i) state_d = StWait;
       StWait:    if (ctx_valid_i) state_d = StJudge;
-      StJudge:   state_d = go_back ? StSearch : StRelease;
+      StJudge:   state_d = go_back || (is_refusal && live) ? StSearch : StRelease;
       StSearch:  state_d = StCompare;
-      StCompare: state_d = here ? StRelease : StSearch;
+      StCompare: state_d = here || blocked ? StRelease : StSearch;
       StRelease: if (rel_ready_i) state_d = gone_q ? StFail : StIdle;
       StFail:    if (fail_ready_i) state_d = StIdle;
       default:   state_d = StIdle;
@@ -179,7 +211,7 @@ module recovery (
   end
 
   logic found;
-  assign found = state_q == StCompare && here && !(ctx_q.fault && !since[15]);
+  assign found = state_q == StCompare && here && !is_refusal && !(ctx_q.fault && !since[15]);
   always_ff @(posedge clk_i) begin
     state_q <= state_d;
     if (ctx_valid_i) begin
@@ -200,6 +232,13 @@ module recovery (
       ctx_q    <= back;
       change_q <= 1'b1;
     end
+    if (refused) begin
+      gone_q <= 1'b1;
+      if (unsent) begin
+        ctx_q    <= failing;
+        change_q <= 1'b1;
+      end
+    end
     if (!rst_ni) state_q <= StIdle;
   end
 
@@ -214,7 +253,7 @@ module recovery (
   assign wait_valid_o = found && is_rnr;
   assign wait_qp_o    = work_q.qp;
   rnr_timer u_rnr_timer (
-      .code_i (work_q.timer),
+      .code_i (work_q.syndrome[4:0]),
       .units_o(wait_units_o)
   );
 
@@ -226,8 +265,12 @@ module recovery (
     fail_data_o.psn     = psn;
     fail_data_o.status  = is_rnr ? rnic_pkg::CqeStatusRnrRetryExcErr :
                                    rnic_pkg::CqeStatusRetryExcErr;
-    if (is_rnr) fail_data_o.syndrome = rnic_pkg::AethSyndromeRnrNak | 8'(work_q.timer);
+    if (is_rnr) fail_data_o.syndrome = rnic_pkg::AethSyndromeRnrNak | 8'(work_q.syndrome[4:0]);
     if (!is_rnr && !is_timer) fail_data_o.syndrome = rnic_pkg::AethSyndromeNakPsn;
+    if (is_refusal) begin
+      fail_data_o.status   = work_q.status;
+      fail_data_o.syndrome = work_q.syndrome;
+    end
   end
 
   always_comb begin
@@ -237,11 +280,12 @@ module recovery (
       event_o[rnic_pkg::CounterAckTimeouts]     = is_timer;
       event_o[rnic_pkg::CounterRnrRetries]      = is_rnr;
     end
-    event_o[rnic_pkg::CounterRetriesExhausted] = fail_valid_o && fail_ready_i;
+    event_o[rnic_pkg::CounterRetriesExhausted] = fail_valid_o && fail_ready_i && !is_refusal;
   end
 
   logic unused_bits;
-  assign unused_bits = ^{behind[22:0], ahead[22:0], to_last[22:0], since[14:0]};
+  assign unused_bits = ^{behind[22:0], ahead[22:0], to_last[22:0], since[14:0], to_sent[14:0],
+                         from_first[22:0], to_max[22:0]};
 
   `ASSERT(RoomForCommand, !cmd_valid_i || !work_valid_q)
   `ASSERT_HOLD(FailHold, fail_valid_o, fail_ready_i, fail_data_o)

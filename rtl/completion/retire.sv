@@ -14,15 +14,15 @@
 /// or the error state, do nothing.
 ///
 /// Credits that come with an acknowledgement set the limit up to which requests may take receive
-/// WQEs of the peer (InfiniBand specification 9.7.7.2.5). A limit never goes back: what the peer has
-/// promised it has posted.
+/// WQEs of the peer (InfiniBand specification 9.7.7.2.5). A limit never goes back: what the peer
+/// has promised it has posted.
 ///
 /// Whenever the oldest unacknowledged PSN moves, the retry counts start again, and so does the
 /// timer (timer_valid_o, a pulse). Retry commands are passed on to recovery (recover_valid_o, a
-/// pulse) once all that they acknowledge has retired; so is a fault of a WQE that has retired,
-/// whose packets were sent again for nothing. hold_i keeps the next command back; while idle_o and
-/// hold_i are high the entry of WQE peek_index_i of peek_qp_i can be read: it is on peek_* a cycle
-/// after peek_en_i.
+/// pulse) once all that they acknowledge has retired; so is a refusal, and a fault of a WQE that
+/// has retired, whose packets were sent again for nothing. hold_i keeps the next command back;
+/// while idle_o and hold_i are high the entry of WQE peek_index_i of peek_qp_i can be read: it is
+/// on peek_* a cycle after peek_en_i.
 module retire (
     input  wire logic                  clk_i,
     input  wire logic                  rst_ni,
@@ -87,6 +87,7 @@ module retire (
 
   rnic_pkg::send_ctx_t ctx_q, loaded;
   logic live, psn_open, psn_open_q, changed_q, moved_q, failed_q, progress, stale, retry_q;
+  logic is_retry, is_refusal;
   logic in_table, finished, failed, silent, step;
   logic [7:0] fail_status, fail_syndrome, slot_opcode;
   logic [23:0] slot_first, slot_last;
@@ -122,6 +123,9 @@ module retire (
   assign peek_first_o   = slot_first;
   assign peek_last_o    = slot_last;
 
+  assign is_retry   = cmd_data_i.command == rnic_pkg::RetireCommandRetry;
+  assign is_refusal = cmd_data_i.command == rnic_pkg::RetireCommandRefuse;
+
   // What the command itself says about the QP, as the context arrives. Bit 23 of a difference of
   // PSNs: "before".
   always_comb begin : p_load
@@ -131,10 +135,7 @@ module retire (
                 ctx_data_i.state != rnic_pkg::QpStateErr &&
                 ctx_data_i.state != rnic_pkg::QpStateSqe;
     named     = cmd_data_i.psn + 24'd1;
-    if (cmd_data_i.command == rnic_pkg::RetireCommandFail ||
-        cmd_data_i.command == rnic_pkg::RetireCommandRetry) begin
-      named = cmd_data_i.psn;
-    end
+    if (cmd_data_i.command == rnic_pkg::RetireCommandFail || is_retry) named = cmd_data_i.psn;
     // The queue may have gone back since the command was made.
     beyond    = ctx_data_i.next_psn - named;
     bound     = beyond[23] ? ctx_data_i.next_psn : named;
@@ -158,7 +159,7 @@ module retire (
         loaded.fault_syndrome = cmd_data_i.syndrome;
       end
       stale = command_age[15];
-    end else if (!ahead[23]) begin
+    end else if (!ahead[23] && !is_refusal) begin
       progress       = ahead != '0;
       loaded.una_psn = bound;
       if (cmd_data_i.with_credits) begin
@@ -230,6 +231,7 @@ module retire (
     error_data_o           = '0;
     error_data_o.qp        = cmd_data_i.qp;
     error_data_o.status    = ctx_q.fault_status;
+    error_data_o.told      = 1'b1;
     error_data_o.send_only = ctx_q.qp_type != rnic_pkg::QpTypeRc;
   end
 
@@ -242,9 +244,12 @@ module retire (
     recover_data_o       = '0;
     recover_data_o.qp    = cmd_data_i.qp;
     recover_data_o.psn   = cmd_data_i.psn;
-    recover_data_o.timer = cmd_data_i.syndrome[4:0];
+    recover_data_o.syndrome = cmd_data_i.syndrome;
+    recover_data_o.status   = cmd_data_i.status;
     recover_data_o.cause = rnic_pkg::RecoverCauseNak;
-    if (cmd_data_i.command == rnic_pkg::RetireCommandFailWqe) begin
+    if (is_refusal) begin
+      recover_data_o.cause = rnic_pkg::RecoverCauseRefused;
+    end else if (cmd_data_i.command == rnic_pkg::RetireCommandFailWqe) begin
       recover_data_o.cause = rnic_pkg::RecoverCauseFault;
     end else if (cmd_data_i.syndrome[7:5] == rnic_pkg::AethSyndromeRnrNak[7:5]) begin
       recover_data_o.cause = rnic_pkg::RecoverCauseRnr;
@@ -294,7 +299,7 @@ module retire (
                                            (ctx_data_i.credits && ctx_data_i.msg_active))) ||
                              (ctx_data_i.credits && (!loaded.credits ||
                                                      loaded.lsn != ctx_data_i.lsn)));
-      retry_q    <= live && (cmd_data_i.command == rnic_pkg::RetireCommandRetry || stale);
+      retry_q    <= live && (is_retry || is_refusal || stale);
       failed_q   <= 1'b0;
     end
     if (step) begin

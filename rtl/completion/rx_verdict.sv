@@ -5,13 +5,15 @@
 ///
 /// NAK codes: InfiniBand specification 9.7.5.2.8 (AETH syndrome) and 9.9.3 (responder behaviour). A
 /// request whose payload has no place is answered with remote access error (RDMA WRITE and READ;
-/// remote operational error, if it is our own page list that could not be read), or for a SEND with invalid request (receive buffer too short) or remote operational error (the
-/// responder's own scatter list is bad). A SEND with invalidate whose key may not be invalidated
-/// (refused_i) is answered with remote access error, and its Receive fails. On UC and UD nothing is
-/// answered; a datagram that is too long for the WQE it took of an SRQ fails that Receive, not the
-/// QP (9.9.3, class E). A WQE of an SRQ that a refused WRITE with immediate data has taken completes
-/// with a flush, as those of a queue of its own do when the QP goes to the error state. A sequence error, an RNR NAK or a gap among the responses is no failure:
-/// the requester sends again.
+/// remote operational error, if it is our own page list that could not be read), or for a SEND with
+/// invalid request (receive buffer too short) or remote operational error (the responder's own
+/// scatter list is bad). A SEND with invalidate whose key may not be invalidated (refused_i) is
+/// answered with remote access error, and its Receive fails. On UC and UD nothing is answered; a
+/// datagram that is too long for the WQE it took of an SRQ fails that Receive, not the QP (9.9.3,
+/// class E). A WQE of an SRQ that a refused WRITE with immediate data has taken completes with a
+/// flush, as those of a queue of its own do when the QP goes to the error state. An error that
+/// fails a Receive is told by its CQE (told), unless the WQE is lost. A sequence error, an RNR NAK
+/// or a gap among the responses is no failure: the requester sends again.
 module rx_verdict (
     input  wire rnic_pkg::rx_done_t done_i,
     // The invalidation that a SEND asked for was refused
@@ -103,7 +105,7 @@ module rx_verdict (
 
     retire_o          = '0;
     retire_o.qp       = done_i.qp;
-    retire_o.command  = rnic_pkg::RetireCommandFail;
+    retire_o.command  = rnic_pkg::RetireCommandRefuse;
     retire_o.psn      = done_i.psn;
     retire_o.status   = local_status;
     retire_o.syndrome = response_fault ? fault_detail : done_i.syndrome;
@@ -116,6 +118,7 @@ module rx_verdict (
     else if (own_fault) error_o.status = rnic_pkg::CqeStatusFatalErr;
     else error_o.status = rnic_pkg::CqeStatusRemAccessErr;
     error_o.responder = 1'b1;
+    error_o.told   = receive_fault && !done_i.wqe_lost;
 
     if (!done_i.fault) begin
       unique case (done_i.action)
@@ -133,6 +136,7 @@ module rx_verdict (
             rsp_cmd_o.syndrome = rnic_pkg::AethSyndromeNakRemoteAccess;
             need_error_o       = 1'b1;
             error_o.status     = rnic_pkg::CqeStatusLocProtErr;
+            error_o.told       = 1'b1;
           end
         end
         rnic_pkg::RxActionReceiveFlush: begin
@@ -191,7 +195,7 @@ module rx_verdict (
   logic unused_done;
   assign unused_done = &{1'b0, done_i.qpn, done_i.wqe_idx, done_i.solicited, done_i.write_imm,
       done_i.with_invalidate, done_i.immediate[31:25],
-      done_i.srqn, done_i.wqe_lost, done_i.pd, done_i.take, done_i.grh, done_i.source_qpn};
+      done_i.srqn, done_i.pd, done_i.take, done_i.grh, done_i.source_qpn};
 endmodule
 
 `default_nettype wire

@@ -133,7 +133,7 @@ package rnic_pkg;
   // EqeType: Kind of an event. From 0x10 on: 0x10 + enum ibv_event_type. Events of a QP go to the EQ of its send CQ, those of the device and the port to EQ 0.
   localparam logic [7:0] EqeTypeCompletion = 8'd1;  // An armed CQ got an entry
   localparam logic [7:0] EqeTypeCqError = 8'd2;  // CQ overrun
-  localparam logic [7:0] EqeTypeQpFatal = 8'd3;  // QP moved to the error state: a request of its own failed, or a CQ of it overran
+  localparam logic [7:0] EqeTypeQpFatal = 8'd3;  // QP moved to the error state, and no completion of it says why: a CQ of it overran, or the responder failed by itself. A request or a Receive that failed has its CQE, and its QP no event (InfiniBand specification 11.6.3.2)
   localparam logic [7:0] EqeTypeQpRequestError = 8'd18;  // QP moved to the error state: the peer sent an invalid request
   localparam logic [7:0] EqeTypeQpAccessError = 8'd19;  // QP moved to the error state: the peer asked for memory that it may not use
   localparam logic [7:0] EqeTypeCommEstablished = 8'd20;  // First packet of the peer, while the QP is in RTR
@@ -396,15 +396,17 @@ package rnic_pkg;
   // RetireCommand: What the retire block is asked to do.
   localparam logic [2:0] RetireCommandAck = 3'd0;  // All PSNs up to psn are acknowledged
   localparam logic [2:0] RetireCommandReadDone = 3'd1;  // Read whose last response is psn has all its data
-  localparam logic [2:0] RetireCommandFail = 3'd2;  // The WQE that holds psn failed with `status`; earlier ones succeeded
+  localparam logic [2:0] RetireCommandFail = 3'd2;  // The WQE that holds psn, which has been sent, failed with `status`; earlier ones succeeded
   localparam logic [2:0] RetireCommandFailWqe = 3'd3;  // WQE wqe_idx failed here with `status`, once all earlier ones have retired
   localparam logic [2:0] RetireCommandRetry = 3'd4;  // PSNs before psn are acknowledged; send again from psn. `syndrome`: an RNR NAK, or anything else
+  localparam logic [2:0] RetireCommandRefuse = 3'd5;  // A response says that the WQE that holds psn has failed with `status`. It may be one that is still to be sent again: recovery finds it
 
   // RecoverCause: Why a QP goes back.
-  localparam logic [1:0] RecoverCauseNak = 2'd0;  // NAK sequence error, or a gap among the responses (an implied NAK)
-  localparam logic [1:0] RecoverCauseRnr = 2'd1;  // RNR NAK
-  localparam logic [1:0] RecoverCauseTimer = 2'd2;  // The QP's timer has expired: no acknowledgement, or the wait after an RNR NAK is over
-  localparam logic [1:0] RecoverCauseFault = 2'd3;  // A packet was dropped on its way out, for a WQE that has retired meanwhile
+  localparam logic [2:0] RecoverCauseNak = 3'd0;  // NAK sequence error, or a gap among the responses (an implied NAK)
+  localparam logic [2:0] RecoverCauseRnr = 3'd1;  // RNR NAK
+  localparam logic [2:0] RecoverCauseTimer = 3'd2;  // The QP's timer has expired: no acknowledgement, or the wait after an RNR NAK is over
+  localparam logic [2:0] RecoverCauseFault = 3'd3;  // A packet was dropped on its way out, for a WQE that has retired meanwhile
+  localparam logic [2:0] RecoverCauseRefused = 3'd4;  // It does not: the WQE that holds psn has failed with `status`
 
   // Register offsets in BAR0, byte addresses.
   localparam logic [11:0] RegIdentityHeader = 12'h000;
@@ -1395,7 +1397,7 @@ package rnic_pkg;
   } admin_access_t;
 
   /// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic.
-  localparam int unsigned SendCtxBits = 645;
+  localparam int unsigned SendCtxBits = 661;
   typedef struct packed {
     logic [23:0] lsn;  // Limit sequence number: SSN of the last request that may take a receive WQE
     logic credits;  // RC: the peer counts its receive WQEs: lsn holds
@@ -1429,6 +1431,7 @@ package rnic_pkg;
     logic [23:0] una_psn;  // Oldest PSN not acknowledged
     logic [23:0] next_psn;
     logic [15:0] retire_idx;  // Oldest WQE not retired
+    logic [15:0] sent_idx;  // One past the newest WQE that was ever sent whole; exec_idx is behind it while packets are sent again
     logic [15:0] exec_idx;  // WQE being sent, or next to send
     logic [15:0] pi;  // Producer index
     logic [4:0] ack_timeout;
@@ -1896,11 +1899,12 @@ package rnic_pkg;
   } retire_cmd_t;
 
   /// Work for the recovery block.
-  localparam int unsigned RecoverCmdBits = 39;
+  localparam int unsigned RecoverCmdBits = 51;
   typedef struct packed {
-    logic [4:0] timer;  // Rnr: timer code of the NAK
-    logic [23:0] psn;  // Nak, Rnr: first PSN to send again
-    logic [1:0] cause;  // RecoverCause
+    logic [7:0] status;  // Refused: CqeStatus
+    logic [7:0] syndrome;  // Rnr: 4:0 the timer code. Refused
+    logic [23:0] psn;  // Nak, Rnr: first PSN to send again. Refused
+    logic [2:0] cause;  // RecoverCause
     logic [7:0] qp;
   } recover_cmd_t;
 
@@ -1940,11 +1944,12 @@ package rnic_pkg;
     logic [4:0] eqn;
   } eqe_req_t;
 
-  /// Move a QP to the error state on both sides, flush both queues, and tell the host (unless quiet).
-  localparam int unsigned QpErrorBits = 19;
+  /// Move a QP to the error state on both sides, flush both queues, and tell the host (unless quiet or told).
+  localparam int unsigned QpErrorBits = 20;
   typedef struct packed {
     logic send_only;  // UC, UD: the send queue alone has stopped (SQE); it is flushed
     logic responder;  // The peer's request is at fault: event QpRequestError or QpAccessError
+    logic told;  // No event: the request that failed has a CQE
     logic quiet;  // No event: the host asked for it
     logic [7:0] status;  // CqeStatus that caused it
     logic [7:0] qp;

@@ -5,18 +5,20 @@
 ///
 /// An ACK may name any PSN from the newest acknowledged one to the newest ever sent, a NAK any that
 /// is sent and not acknowledged. While packets are sent again, an ACK of one that is still to be
-/// sent again counts for those that have been: what it says of them is true. A Read response must be
-/// the next one of the oldest Read whose data is awaited; at that PSN a wrong opcode or length fails
-/// the QP. It acknowledges itself and all before it (9.7.5.1.3). An atomic ACK is the Read response
-/// of an atomic, with its AtomicAckETH for data.
+/// sent again counts for those that have been: what it says of them is true. A NAK that ends a
+/// request may name one that is still to be sent again, too. A Read response must be the next one
+/// of the oldest Read whose data is awaited; at that PSN a wrong opcode or length, or an AETH that
+/// is no ACK, fails the QP. It acknowledges itself and all before it (9.7.5.1.3). An atomic ACK is
+/// the Read response of an atomic, with its AtomicAckETH for data.
 ///
-/// Responses come in the order of their PSNs. An ACK or a Read response of a later PSN than that of
-/// the awaited response therefore says that the latter is lost: an implied NAK (9.7.5.2.3), gap_o,
-/// from which the requester sends again. Once it has gone back to that PSN (recovering), such a
-/// response tells nothing new.
+/// Responses come in the order of their PSNs. An ACK, a NAK or a Read response of a later PSN than
+/// that of the awaited response therefore says that the latter is lost: an implied NAK (9.7.5.2.3),
+/// gap_o, from which the requester sends again. Once it has gone back to that PSN (recovering),
+/// such a response tells nothing new. A NAK that ends the awaited Read itself may name any PSN of
+/// it.
 ///
-/// An ACK has credits in its AETH, and so have Read responses but those in the middle: they reach as
-/// far as MSN + credits, the LSN (9.7.7.2.5).
+/// An ACK has credits in its AETH, and so have Read responses but those in the middle: they reach
+/// as far as MSN + credits, the LSN (9.7.7.2.5).
 module rx_response (
     input  wire logic                  clk_i,
     input  wire rnic_pkg::rx_desc_t    desc_i,
@@ -45,11 +47,11 @@ module rx_response (
   assign is_only   = desc_i.opcode == rnic_pkg::RcOpcodeReadResponseOnly;
 
   // ---- Comparisons, registered ----
-  logic awaited, at_start, is_full, is_final, is_psn_open, fatal;
+  logic awaited, at_start, is_full, is_final, is_psn_open, fatal, has_aeth, is_positive;
   logic [12:0] mtu;
   logic [3:0] mtu_shift;
   logic [31:0] left;
-  logic [23:0] distance, sent, window, expected, beyond;
+  logic [23:0] distance, sent, window, expected, beyond, later;
   logic [15:0] wqe_slot;
   assign awaited     = ctx_i.rd_tail != ctx_i.rd_head;
   assign mtu         = 13'd128 << ctx_i.mtu;
@@ -64,8 +66,12 @@ module rx_response (
   assign window      = ctx_i.max_psn - ctx_i.una_psn;
   assign is_psn_open = distance < window;
   assign beyond      = desc_i.psn - expected;
+  // Responses that follow the awaited one
+  assign later       = (left == 32'd0) ? 24'd0 : 24'((left - 32'd1) >> mtu_shift);
   assign wqe_slot    = slot_i.wqe_idx & ~(16'hffff << ctx_i.log_depth);
   assign fatal       = is_ack && desc_i.syndrome[7:5] == KindNak && desc_i.syndrome != NakPsn;
+  assign is_positive = desc_i.syndrome[7:5] == KindAck;
+  assign has_aeth    = is_ack || is_first || is_last || is_only || is_atomic;
 
   // An opcode at the start of a Read, in its middle; for one that is not, or is, its last response.
   logic legal_final, legal_other;
@@ -76,8 +82,7 @@ module rx_response (
   logic positive, limited, credits_q, limited_q;
   logic [15:0] credits;
   logic [23:0] lsn_q;
-  assign positive = desc_i.syndrome[7:5] == KindAck &&
-                    (is_ack || is_first || is_last || is_only || is_atomic);
+  assign positive = has_aeth && is_positive;
   credit_decode u_credits (
       .code_i   (desc_i.syndrome[4:0]),
       .limited_o(limited),
@@ -89,13 +94,14 @@ module rx_response (
   logic [63:0] wqe_addr_q;
 
   always_ff @(posedge clk_i) begin
-    acks_q     <= desc_i.syndrome[7:5] == KindAck && (distance + 24'd1) <= window;
+    acks_q     <= is_positive && (distance + 24'd1) <= window;
     naks_q     <= (desc_i.syndrome[7:5] == KindRnr || desc_i.syndrome[7:5] == KindNak) &&
-        distance < sent;
+        distance < (fatal ? window : sent);
     on_time_q  <= !is_ack && awaited && beyond == 24'd0;
-    late_q     <= awaited && is_psn_open && !beyond[23] && (beyond != 24'd0 || is_ack) && !fatal;
-    legal_q    <= is_final ? legal_final && 32'(desc_i.payload_length) == left
-                           : legal_other && is_full;
+    late_q     <= awaited && is_psn_open && !beyond[23] && (beyond != 24'd0 || is_ack) &&
+        !(fatal && beyond <= later);
+    legal_q    <= (is_positive || !has_aeth) &&
+        (is_final ? legal_final && 32'(desc_i.payload_length) == left : legal_other && is_full);
     at_start_q <= at_start;
     resent_q   <= ctx_i.recovering && ctx_i.rec_psn == expected;
     ack_psn_q  <= (distance + 24'd1 <= sent) ? desc_i.psn : ctx_i.next_psn - 24'd1;

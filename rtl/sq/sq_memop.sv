@@ -157,6 +157,7 @@ module sq_memop (
     if (finish) ctx_d.mem_busy = 1'b0;
     if (finish && !dead) begin
       ctx_d.exec_idx  = ctx_data_i.exec_idx + 1'b1;
+      ctx_d.sent_idx  = ctx_data_i.exec_idx + 1'b1;
       ctx_d.buf_idx   = ctx_data_i.buf_idx + 1'b1;
       ctx_d.buf_count = ctx_data_i.buf_count - 1'b1;
       if (status_q != rnic_pkg::MemOpStatusOk) begin

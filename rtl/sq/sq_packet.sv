@@ -141,7 +141,10 @@ module sq_packet (
   always_comb begin
     ctx_o            = ctx_i;
     ctx_o.next_psn   = sent;
-    if (!beyond[23]) ctx_o.max_psn = sent;
+    if (!beyond[23]) begin
+      ctx_o.max_psn = sent;
+      if (last) ctx_o.sent_idx = ctx_i.exec_idx + 1'b1;
+    end
     ctx_o.resume     = 1'b0;
     ctx_o.msg_active = !last;
     ctx_o.msg_off    = last ? '0 : ctx_i.msg_off + 32'(mtu);

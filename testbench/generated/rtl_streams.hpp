@@ -142,9 +142,10 @@ enum class RspCommand : std::uint8_t {
 enum class RetireCommand : std::uint8_t {
   kAck = 0,  ///< All PSNs up to psn are acknowledged
   kReadDone = 1,  ///< Read whose last response is psn has all its data
-  kFail = 2,  ///< The WQE that holds psn failed with `status`; earlier ones succeeded
+  kFail = 2,  ///< The WQE that holds psn, which has been sent, failed with `status`; earlier ones succeeded
   kFailWqe = 3,  ///< WQE wqe_idx failed here with `status`, once all earlier ones have retired
   kRetry = 4,  ///< PSNs before psn are acknowledged; send again from psn. `syndrome`: an RNR NAK, or anything else
+  kRefuse = 5,  ///< A response says that the WQE that holds psn has failed with `status`. It may be one that is still to be sent again: recovery finds it
 };
 
 /// Why a QP goes back.
@@ -153,6 +154,7 @@ enum class RecoverCause : std::uint8_t {
   kRnr = 1,  ///< RNR NAK
   kTimer = 2,  ///< The QP's timer has expired: no acknowledgement, or the wait after an RNR NAK is over
   kFault = 3,  ///< A packet was dropped on its way out, for a WQE that has retired meanwhile
+  kRefused = 4,  ///< It does not: the WQE that holds psn has failed with `status`
 };
 
 /// Header of a request of the host; valid with every beat of its data. 113 bits.
@@ -508,10 +510,10 @@ struct AdminAccess {
   bool operator==(const AdminAccess&) const = default;
 };
 
-/// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 645 bits.
+/// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 661 bits.
 struct SendCtx {
-  static constexpr std::size_t kBits = 645;
-  static constexpr std::size_t kBytes = 81;
+  static constexpr std::size_t kBits = 661;
+  static constexpr std::size_t kBytes = 83;
   std::uint8_t state{};  ///< QpState
   std::uint8_t in_use{};  ///< Created
   std::uint8_t qp_type{};  ///< QpType
@@ -532,6 +534,7 @@ struct SendCtx {
   std::uint8_t ack_timeout{};
   std::uint16_t pi{};  ///< Producer index
   std::uint16_t exec_idx{};  ///< WQE being sent, or next to send
+  std::uint16_t sent_idx{};  ///< One past the newest WQE that was ever sent whole; exec_idx is behind it while packets are sent again
   std::uint16_t retire_idx{};  ///< Oldest WQE not retired
   std::uint32_t next_psn{};
   std::uint32_t una_psn{};  ///< Oldest PSN not acknowledged
@@ -586,38 +589,39 @@ struct SendCtx {
     bits::put_little<253, 5>(to, ack_timeout);
     bits::put_little<258, 16>(to, pi);
     bits::put_little<274, 16>(to, exec_idx);
-    bits::put_little<290, 16>(to, retire_idx);
-    bits::put_little<306, 24>(to, next_psn);
-    bits::put_little<330, 24>(to, una_psn);
-    bits::put_little<354, 24>(to, max_psn);
-    bits::put_little<378, 1>(to, msg_active);
-    bits::put_little<379, 32>(to, msg_off);
-    bits::put_little<411, 1>(to, resume);
-    bits::put_little<412, 5>(to, sge_idx);
-    bits::put_little<417, 32>(to, sge_off);
-    bits::put_little<449, 16>(to, buf_idx);
-    bits::put_little<465, 4>(to, buf_count);
-    bits::put_little<469, 1>(to, fetching);
-    bits::put_little<470, 4>(to, fetch_gen);
-    bits::put_little<474, 5>(to, rd_tail);
-    bits::put_little<479, 5>(to, rd_head);
-    bits::put_little<484, 5>(to, rd_outstanding);
-    bits::put_little<489, 32>(to, rd_off);
-    bits::put_little<521, 1>(to, mem_busy);
-    bits::put_little<522, 1>(to, fault);
-    bits::put_little<523, 16>(to, fault_idx);
-    bits::put_little<539, 8>(to, fault_status);
-    bits::put_little<547, 8>(to, fault_syndrome);
-    bits::put_little<555, 8>(to, silent_run);
-    bits::put_little<563, 3>(to, retry_left);
-    bits::put_little<566, 3>(to, rnr_left);
-    bits::put_little<569, 1>(to, rnr_wait);
-    bits::put_little<570, 1>(to, recovering);
-    bits::put_little<571, 24>(to, rec_psn);
-    bits::put_little<595, 1>(to, sqd_notify);
-    bits::put_little<596, 24>(to, ssn);
-    bits::put_little<620, 1>(to, credits);
-    bits::put_little<621, 24>(to, lsn);
+    bits::put_little<290, 16>(to, sent_idx);
+    bits::put_little<306, 16>(to, retire_idx);
+    bits::put_little<322, 24>(to, next_psn);
+    bits::put_little<346, 24>(to, una_psn);
+    bits::put_little<370, 24>(to, max_psn);
+    bits::put_little<394, 1>(to, msg_active);
+    bits::put_little<395, 32>(to, msg_off);
+    bits::put_little<427, 1>(to, resume);
+    bits::put_little<428, 5>(to, sge_idx);
+    bits::put_little<433, 32>(to, sge_off);
+    bits::put_little<465, 16>(to, buf_idx);
+    bits::put_little<481, 4>(to, buf_count);
+    bits::put_little<485, 1>(to, fetching);
+    bits::put_little<486, 4>(to, fetch_gen);
+    bits::put_little<490, 5>(to, rd_tail);
+    bits::put_little<495, 5>(to, rd_head);
+    bits::put_little<500, 5>(to, rd_outstanding);
+    bits::put_little<505, 32>(to, rd_off);
+    bits::put_little<537, 1>(to, mem_busy);
+    bits::put_little<538, 1>(to, fault);
+    bits::put_little<539, 16>(to, fault_idx);
+    bits::put_little<555, 8>(to, fault_status);
+    bits::put_little<563, 8>(to, fault_syndrome);
+    bits::put_little<571, 8>(to, silent_run);
+    bits::put_little<579, 3>(to, retry_left);
+    bits::put_little<582, 3>(to, rnr_left);
+    bits::put_little<585, 1>(to, rnr_wait);
+    bits::put_little<586, 1>(to, recovering);
+    bits::put_little<587, 24>(to, rec_psn);
+    bits::put_little<611, 1>(to, sqd_notify);
+    bits::put_little<612, 24>(to, ssn);
+    bits::put_little<636, 1>(to, credits);
+    bits::put_little<637, 24>(to, lsn);
   }
   static constexpr SendCtx decode(std::span<const std::uint8_t, kBytes> from) {
     SendCtx v;
@@ -641,38 +645,39 @@ struct SendCtx {
     bits::get_little<253, 5>(from, v.ack_timeout);
     bits::get_little<258, 16>(from, v.pi);
     bits::get_little<274, 16>(from, v.exec_idx);
-    bits::get_little<290, 16>(from, v.retire_idx);
-    bits::get_little<306, 24>(from, v.next_psn);
-    bits::get_little<330, 24>(from, v.una_psn);
-    bits::get_little<354, 24>(from, v.max_psn);
-    bits::get_little<378, 1>(from, v.msg_active);
-    bits::get_little<379, 32>(from, v.msg_off);
-    bits::get_little<411, 1>(from, v.resume);
-    bits::get_little<412, 5>(from, v.sge_idx);
-    bits::get_little<417, 32>(from, v.sge_off);
-    bits::get_little<449, 16>(from, v.buf_idx);
-    bits::get_little<465, 4>(from, v.buf_count);
-    bits::get_little<469, 1>(from, v.fetching);
-    bits::get_little<470, 4>(from, v.fetch_gen);
-    bits::get_little<474, 5>(from, v.rd_tail);
-    bits::get_little<479, 5>(from, v.rd_head);
-    bits::get_little<484, 5>(from, v.rd_outstanding);
-    bits::get_little<489, 32>(from, v.rd_off);
-    bits::get_little<521, 1>(from, v.mem_busy);
-    bits::get_little<522, 1>(from, v.fault);
-    bits::get_little<523, 16>(from, v.fault_idx);
-    bits::get_little<539, 8>(from, v.fault_status);
-    bits::get_little<547, 8>(from, v.fault_syndrome);
-    bits::get_little<555, 8>(from, v.silent_run);
-    bits::get_little<563, 3>(from, v.retry_left);
-    bits::get_little<566, 3>(from, v.rnr_left);
-    bits::get_little<569, 1>(from, v.rnr_wait);
-    bits::get_little<570, 1>(from, v.recovering);
-    bits::get_little<571, 24>(from, v.rec_psn);
-    bits::get_little<595, 1>(from, v.sqd_notify);
-    bits::get_little<596, 24>(from, v.ssn);
-    bits::get_little<620, 1>(from, v.credits);
-    bits::get_little<621, 24>(from, v.lsn);
+    bits::get_little<290, 16>(from, v.sent_idx);
+    bits::get_little<306, 16>(from, v.retire_idx);
+    bits::get_little<322, 24>(from, v.next_psn);
+    bits::get_little<346, 24>(from, v.una_psn);
+    bits::get_little<370, 24>(from, v.max_psn);
+    bits::get_little<394, 1>(from, v.msg_active);
+    bits::get_little<395, 32>(from, v.msg_off);
+    bits::get_little<427, 1>(from, v.resume);
+    bits::get_little<428, 5>(from, v.sge_idx);
+    bits::get_little<433, 32>(from, v.sge_off);
+    bits::get_little<465, 16>(from, v.buf_idx);
+    bits::get_little<481, 4>(from, v.buf_count);
+    bits::get_little<485, 1>(from, v.fetching);
+    bits::get_little<486, 4>(from, v.fetch_gen);
+    bits::get_little<490, 5>(from, v.rd_tail);
+    bits::get_little<495, 5>(from, v.rd_head);
+    bits::get_little<500, 5>(from, v.rd_outstanding);
+    bits::get_little<505, 32>(from, v.rd_off);
+    bits::get_little<537, 1>(from, v.mem_busy);
+    bits::get_little<538, 1>(from, v.fault);
+    bits::get_little<539, 16>(from, v.fault_idx);
+    bits::get_little<555, 8>(from, v.fault_status);
+    bits::get_little<563, 8>(from, v.fault_syndrome);
+    bits::get_little<571, 8>(from, v.silent_run);
+    bits::get_little<579, 3>(from, v.retry_left);
+    bits::get_little<582, 3>(from, v.rnr_left);
+    bits::get_little<585, 1>(from, v.rnr_wait);
+    bits::get_little<586, 1>(from, v.recovering);
+    bits::get_little<587, 24>(from, v.rec_psn);
+    bits::get_little<611, 1>(from, v.sqd_notify);
+    bits::get_little<612, 24>(from, v.ssn);
+    bits::get_little<636, 1>(from, v.credits);
+    bits::get_little<637, 24>(from, v.lsn);
     return v;
   }
   bool operator==(const SendCtx&) const = default;
@@ -1984,27 +1989,30 @@ struct RetireCmd {
   bool operator==(const RetireCmd&) const = default;
 };
 
-/// Work for the recovery block. 39 bits.
+/// Work for the recovery block. 51 bits.
 struct RecoverCmd {
-  static constexpr std::size_t kBits = 39;
-  static constexpr std::size_t kBytes = 5;
+  static constexpr std::size_t kBits = 51;
+  static constexpr std::size_t kBytes = 7;
   std::uint8_t qp{};
   std::uint8_t cause{};  ///< RecoverCause
-  std::uint32_t psn{};  ///< Nak, Rnr: first PSN to send again
-  std::uint8_t timer{};  ///< Rnr: timer code of the NAK
+  std::uint32_t psn{};  ///< Nak, Rnr: first PSN to send again. Refused
+  std::uint8_t syndrome{};  ///< Rnr: 4:0 the timer code. Refused
+  std::uint8_t status{};  ///< Refused: CqeStatus
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, qp);
-    bits::put_little<8, 2>(to, cause);
-    bits::put_little<10, 24>(to, psn);
-    bits::put_little<34, 5>(to, timer);
+    bits::put_little<8, 3>(to, cause);
+    bits::put_little<11, 24>(to, psn);
+    bits::put_little<35, 8>(to, syndrome);
+    bits::put_little<43, 8>(to, status);
   }
   static constexpr RecoverCmd decode(std::span<const std::uint8_t, kBytes> from) {
     RecoverCmd v;
     bits::get_little<0, 8>(from, v.qp);
-    bits::get_little<8, 2>(from, v.cause);
-    bits::get_little<10, 24>(from, v.psn);
-    bits::get_little<34, 5>(from, v.timer);
+    bits::get_little<8, 3>(from, v.cause);
+    bits::get_little<11, 24>(from, v.psn);
+    bits::get_little<35, 8>(from, v.syndrome);
+    bits::get_little<43, 8>(from, v.status);
     return v;
   }
   bool operator==(const RecoverCmd&) const = default;
@@ -2115,13 +2123,14 @@ struct EqeReq {
   bool operator==(const EqeReq&) const = default;
 };
 
-/// Move a QP to the error state on both sides, flush both queues, and tell the host (unless quiet). 19 bits.
+/// Move a QP to the error state on both sides, flush both queues, and tell the host (unless quiet or told). 20 bits.
 struct QpError {
-  static constexpr std::size_t kBits = 19;
+  static constexpr std::size_t kBits = 20;
   static constexpr std::size_t kBytes = 3;
   std::uint8_t qp{};
   std::uint8_t status{};  ///< CqeStatus that caused it
   std::uint8_t quiet{};  ///< No event: the host asked for it
+  std::uint8_t told{};  ///< No event: the request that failed has a CQE
   std::uint8_t responder{};  ///< The peer's request is at fault: event QpRequestError or QpAccessError
   std::uint8_t send_only{};  ///< UC, UD: the send queue alone has stopped (SQE); it is flushed
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
@@ -2129,16 +2138,18 @@ struct QpError {
     bits::put_little<0, 8>(to, qp);
     bits::put_little<8, 8>(to, status);
     bits::put_little<16, 1>(to, quiet);
-    bits::put_little<17, 1>(to, responder);
-    bits::put_little<18, 1>(to, send_only);
+    bits::put_little<17, 1>(to, told);
+    bits::put_little<18, 1>(to, responder);
+    bits::put_little<19, 1>(to, send_only);
   }
   static constexpr QpError decode(std::span<const std::uint8_t, kBytes> from) {
     QpError v;
     bits::get_little<0, 8>(from, v.qp);
     bits::get_little<8, 8>(from, v.status);
     bits::get_little<16, 1>(from, v.quiet);
-    bits::get_little<17, 1>(from, v.responder);
-    bits::get_little<18, 1>(from, v.send_only);
+    bits::get_little<17, 1>(from, v.told);
+    bits::get_little<18, 1>(from, v.responder);
+    bits::get_little<19, 1>(from, v.send_only);
     return v;
   }
   bool operator==(const QpError&) const = default;

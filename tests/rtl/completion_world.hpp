@@ -257,7 +257,7 @@ inline void CompletionWorld::create_qp(unsigned index, std::uint32_t qpn, unsign
   s.log_depth = r.log_depth = static_cast<std::uint8_t>(log_depth);
   s.retired_address = 0x200000000ULL + 8 * index;
   s.next_psn = s.una_psn = s.max_psn = static_cast<std::uint32_t>(bench.uniform(0xfffff0, 0xffffff));
-  s.pi = s.exec_idx = s.retire_idx = static_cast<std::uint16_t>(bench.uniform(65530, 65535));
+  s.pi = s.exec_idx = s.sent_idx = s.retire_idx = static_cast<std::uint16_t>(bench.uniform(65530, 65535));
   r.rq_pi = r.rq_head = r.rq_done = rq_posted[index] = static_cast<std::uint16_t>(bench.uniform(65530, 65535));
 }
 
@@ -274,7 +274,7 @@ inline void CompletionWorld::sent(unsigned qp, hw::WqeOpcode opcode, bool silent
   put(dut().inflight_data_i, f);
   dut().inflight_valid_i = 1;
   c.next_psn = c.max_psn = (c.next_psn + packets) & 0xffffff;
-  ++c.exec_idx;
+  c.sent_idx = ++c.exec_idx;
   if (static_cast<std::uint16_t>(c.pi - c.exec_idx) > 0x8000) c.pi = c.exec_idx;
   if (opcode == hw::WqeOpcode::kRead) ++c.rd_outstanding;
   tick();

@@ -398,9 +398,13 @@ class ProtocolModel {
     plan.with_imm = d.opcode != 0x0e && d.syndrome >> 5 == 0;
     if (plan.with_imm && d.syndrome != kNoCredits) plan.immediate = 1u << 24 | psn24(d.msn + kCredits[d.syndrome]);
     const bool is_fatal = kind == 3 && d.syndrome != 0x60;
-    if (!qp.awaited.empty() && distance < window && !is_fatal) {
-      const std::uint32_t expected = qp.awaited.front().expected(qp.mtu()), beyond = psn24(d.psn - expected);
-      if (beyond < 0x800000 && (beyond != 0 || d.opcode == 0x11)) {
+    if (!qp.awaited.empty() && distance < window) {
+      const auto& read = qp.awaited.front();
+      const std::uint32_t expected = read.expected(qp.mtu()), beyond = psn24(d.psn - expected);
+      // Settled point 46: a NAK that ends a request belongs to the one whose PSN it names.
+      const std::uint32_t to_come = std::max<std::uint32_t>(1, (read.length - read.offset + qp.mtu() - 1) / qp.mtu());
+      const bool refused = is_fatal && beyond < to_come;
+      if (beyond < 0x800000 && !refused && (beyond != 0 || d.opcode == 0x11)) {
         count(hw::Counter::kRxGaps);
         const bool told = c.recovering && c.rec_psn == expected;
         plan.action = static_cast<std::uint8_t>(told ? rtl::RxAction::kAck : rtl::RxAction::kGap);
@@ -413,7 +417,7 @@ class ProtocolModel {
         count(hw::Counter::kRxAcks);
         plan.action = static_cast<std::uint8_t>(rtl::RxAction::kAck);
         if (distance >= sent && distance < window) plan.psn = psn24(c.next_psn - 1);
-      } else if ((kind == 1 || kind == 3) && distance < sent) {
+      } else if ((kind == 1 || kind == 3) && distance < (is_fatal ? window : sent)) {
         count(hw::Counter::kRxNaks);
         count(kind == 1 ? hw::QpCounter::kRnrNaksReceived : hw::QpCounter::kNaksReceived);
         plan.action = static_cast<std::uint8_t>(rtl::RxAction::kNakReceived);
@@ -430,7 +434,9 @@ class ProtocolModel {
     const bool last = left <= qp.mtu();
     const std::uint8_t opcode = read.offset == 0 ? (last ? 0x10 : 0x0d) : (last ? 0x0f : 0x0e);
     const bool legal = read.atomic ? d.opcode == 0x12 : d.opcode == opcode || (read.replayed && (last ? d.opcode == 0x0f || d.opcode == 0x10 : d.opcode == 0x0d || d.opcode == 0x0e));
-    if (!legal || size != std::min(left, qp.mtu())) {
+    // Settled point 44: an AETH that is no ACK is a bad response. Middle ones have none.
+    const bool positive = d.opcode == 0x0e || d.syndrome >> 5 == 0;
+    if (!legal || !positive || size != std::min(left, qp.mtu())) {
       count(hw::Counter::kRxBadResponses);
       qp.responses_killed = true;
       plan.action = static_cast<std::uint8_t>(rtl::RxAction::kBadResponse);

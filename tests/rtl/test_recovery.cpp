@@ -118,7 +118,7 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
     cmd.qp = qp;
     cmd.cause = static_cast<std::uint8_t>(cause);
     cmd.psn = psns.empty() || bench.chance(0.1) ? (c.next_psn + 1) & 0xffffff : psns[bench.uniform(0, psns.size() - 1)];
-    cmd.timer = static_cast<std::uint8_t>(bench.uniform(0, 31));
+    cmd.syndrome = static_cast<std::uint8_t>(bench.uniform(0, 255));
     if (bench.chance(0.2)) {
       c.recovering = 1;
       c.rec_psn = cmd.psn;
@@ -218,7 +218,7 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
       // Table 45, in units of 4.096 us, rounded up.
       constexpr double kMilliseconds[] = {655.36, 0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.12, 0.16, 0.24, 0.32, 0.48, 0.64, 0.96, 1.28, 1.92,
                                           2.56, 3.84, 5.12, 7.68, 10.24, 15.36, 20.48, 30.72, 40.96, 61.44, 81.92, 122.88, 163.84, 245.76, 327.68, 491.52};
-      const double units = kMilliseconds[cmd.timer] * 1000 / 4.096;
+      const double units = kMilliseconds[cmd.syndrome & 31] * 1000 / 4.096;
       CHECK(w.wait_units >= units - 1e-6);
       CHECK(w.wait_units < units + 1);
     } else {
@@ -229,4 +229,127 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
   CHECK((failed[0] > 20 && failed[1] > 20 && failed[2] > 20 && failed[3] == 0));
   CHECK(ignored > 100);
   CHECK(resumed > 100);
+}
+
+// 9.9.2: the request that a NAK names fails, those before it have been executed. 9.7.5.2.3: but a Read or an atomic before it
+// that has no answer is repeated first.
+TEST_CASE("recovery: a refusal finds its request, sent or still to be sent again", "[rtl]") {
+  World w(seed(3));
+  auto& bench = w.bench;
+  unsigned sent = 0, unsent = 0, inside = 0, behind_a_read = 0, not_ours = 0;
+  for (int round = 0; round < 4000; ++round) {
+    const auto qp = static_cast<std::uint8_t>(bench.uniform(0, 255));
+    w.contexts.stall_rate = round % 3 ? 0 : 0.5;
+    w.fails.rate = round % 2 ? 1.0 : 0.2;
+    rtl::SendCtx c;
+    c.state = static_cast<std::uint8_t>(bench.chance(0.95) ? hw::QpState::kRts : hw::QpState::kErr);
+    c.in_use = 1;
+    c.mtu = 3;
+    c.retire_idx = w.base = static_cast<std::uint16_t>(bench.uniform(0xffe0, 0x1001f));
+    std::uint32_t psn = static_cast<std::uint32_t>(bench.uniform(0xffffc0, 0x1000020) & 0xffffff);
+    w.wqes.clear();
+    // All that was ever sent whole, then a part of one more; behind it what an older life has left in the table.
+    struct At {
+      std::size_t wqe;
+      std::uint32_t number;  // of the packet in its WQE
+    };
+    std::vector<At> out;
+    std::vector<std::uint32_t> psns;
+    const auto add = [&](std::size_t wqe, std::uint32_t packets) {
+      for (std::uint32_t i = 0; i < packets; ++i) {
+        out.push_back({wqe, i});
+        psns.push_back((psn + i) & 0xffffff);
+      }
+    };
+    const auto whole = bench.uniform(0, 10);
+    for (std::size_t n = 0; n < whole; ++n) {
+      const Wqe wqe{bench.chance(0.15), psn, static_cast<std::uint32_t>(bench.uniform(1, 5))};
+      add(n, wqe.packets);
+      psn = (psn + wqe.packets) & 0xffffff;
+      w.wqes.push_back(wqe);
+    }
+    add(whole, whole == 0 || bench.chance(0.5) ? static_cast<std::uint32_t>(bench.uniform(1, 4)) : 0);
+    w.wqes.push_back({bench.chance(0.5), psn, static_cast<std::uint32_t>(bench.uniform(1, 9))});
+    c.sent_idx = static_cast<std::uint16_t>(c.retire_idx + whole);
+    c.max_psn = (psns.back() + 1) & 0xffffff;
+    // Sent up to some packet, acknowledged up to an earlier one of the oldest WQE.
+    const auto next = bench.uniform(0, out.size());
+    const At at = next == out.size() ? At{out.back().wqe, out.back().number + 1} : out[next];
+    const bool ends = at.wqe < whole && at.number == w.wqes[at.wqe].packets;
+    c.exec_idx = static_cast<std::uint16_t>(c.retire_idx + at.wqe + ends);
+    c.next_psn = next == out.size() ? c.max_psn : psns[next];
+    c.msg_off = ends ? 0 : at.number << 10;
+    c.msg_active = c.msg_off != 0;
+    std::size_t una = 0;
+    while (una < next && out[una].wqe == 0 && bench.chance(0.5)) ++una;
+    c.una_psn = una == out.size() ? c.max_psn : psns[una];
+    c.pi = static_cast<std::uint16_t>(c.retire_idx + out.back().wqe + 1 + bench.uniform(0, 3));
+    c.rnr_wait = bench.chance(0.5);
+    c.recovering = bench.chance(0.5);
+    c.rec_psn = c.next_psn;
+    c.retry_left = static_cast<std::uint8_t>(bench.uniform(0, 1));
+    w.contexts.contexts[qp] = c;
+
+    rtl::RecoverCmd cmd;
+    const auto named = bench.uniform(0, out.size());
+    const bool never_sent = named == out.size();
+    cmd.qp = qp;
+    cmd.cause = static_cast<std::uint8_t>(Cause::kRefused);
+    cmd.psn = never_sent ? (c.max_psn + bench.uniform(0, 3)) & 0xffffff : psns[named];
+    if (bench.chance(0.05)) cmd.psn = (psns[0] - 1) & 0xffffff;
+    const bool old = ((cmd.psn - psns[0]) & 0x800000) != 0;
+    cmd.syndrome = static_cast<std::uint8_t>(bench.uniform(0x61, 0x7f));
+    cmd.status = static_cast<std::uint8_t>(bench.uniform(7, 11));
+
+    bool finds = c.state == static_cast<std::uint8_t>(hw::QpState::kRts) && !never_sent && !old;
+    not_ours += !finds;
+    for (std::size_t n = 0; finds && n < out[named].wqe; ++n) {
+      if (w.wqes[n].read) finds = false, ++behind_a_read;
+    }
+    // Acknowledged already, and of a WQE that was not sent whole: nobody can refuse it any more.
+    if (finds && out[named].wqe == whole && named < una) finds = false;
+    rtl::SendCtx want = c;
+    if (finds && named >= next) {
+      const auto wqe = out[named].wqe;
+      const bool all = wqe < whole;
+      want.una_psn = cmd.psn;
+      want.next_psn = all ? (w.wqes[wqe].first + w.wqes[wqe].packets) & 0xffffff : (cmd.psn + 1) & 0xffffff;
+      want.exec_idx = static_cast<std::uint16_t>(c.retire_idx + wqe + all);
+      want.msg_active = !all;
+      want.fault = 1;
+      want.fault_idx = static_cast<std::uint16_t>(c.retire_idx + wqe);
+      want.fault_status = cmd.status;
+      want.fault_syndrome = cmd.syndrome;
+      ++unsent;
+      inside += !all;
+    } else {
+      sent += finds;
+    }
+
+    w.wakes = 0;
+    w.fails.items.clear();
+    w.dut().cmd_valid_i = 1;
+    put(w.dut().cmd_data_i, cmd);
+    w.tick();
+    for (int i = 0; i < 5000; ++i) {
+      w.dut().eval();
+      if (w.dut().clear_ready_o) break;
+      w.tick();
+    }
+    REQUIRE(w.dut().clear_ready_o);
+    w.tick();
+    INFO("round " << round);
+    REQUIRE((w.contexts.contexts[qp] == want));
+    REQUIRE(w.fails.items.size() == (finds ? 1u : 0u));
+    if (finds) {
+      const auto& f = w.fails.items[0];
+      CHECK((f.qp == qp && f.psn == cmd.psn && f.status == cmd.status && f.syndrome == cmd.syndrome));
+      CHECK(f.command == static_cast<std::uint8_t>(rtl::RetireCommand::kFail));
+    }
+  }
+  CHECK(sent > 300);
+  CHECK(unsent > 300);
+  CHECK(inside > 50);
+  CHECK(behind_a_read > 100);
+  CHECK(not_ours > 100);
 }

@@ -89,14 +89,16 @@ void carry_out(Qp& q, Cmd command, std::uint64_t psn, std::uint64_t idx, unsigne
     if (!counted || ((credits.lsn - q.lsn) & 0x800000) == 0) q.lsn = credits.lsn;
     moved |= counted && (!q.credits || q.lsn != lsn);
   }
-  // 9.7.6: sent again, once what is acknowledged has retired; so is what a stale fault has kept from being sent.
+  // 9.7.6: sent again, once what is acknowledged has retired; so is what a stale fault has kept from being sent. Whose a
+  // refusal is, recovery finds out: here it acknowledges nothing and fails nothing.
   const bool stale = command == Cmd::kFailWqe && idx < q.retired;
-  if (command == Cmd::kRetry || stale) {
+  if (command == Cmd::kRetry || command == Cmd::kRefuse || stale) {
     rtl::RecoverCmd r;
     r.qp = static_cast<std::uint8_t>(q.index);
     r.psn = psn & 0xffffff;
-    r.timer = static_cast<std::uint8_t>(syndrome & 31);
-    r.cause = static_cast<std::uint8_t>(stale ? rtl::RecoverCause::kFault : (syndrome >> 5) == 1 ? rtl::RecoverCause::kRnr : rtl::RecoverCause::kNak);
+    r.syndrome = static_cast<std::uint8_t>(syndrome);
+    r.status = static_cast<std::uint8_t>(status);
+    r.cause = static_cast<std::uint8_t>(command == Cmd::kRefuse ? rtl::RecoverCause::kRefused : stale ? rtl::RecoverCause::kFault : (syndrome >> 5) == 1 ? rtl::RecoverCause::kRnr : rtl::RecoverCause::kNak);
     e.recovers.push_back(r);
   }
   if (command == Cmd::kReadDone) {
@@ -140,8 +142,9 @@ void carry_out(Qp& q, Cmd command, std::uint64_t psn, std::uint64_t idx, unsigne
     rtl::QpError x;
     x.qp = static_cast<std::uint8_t>(q.index);
     x.status = static_cast<std::uint8_t>(cause);
+    x.told = 1;
     e.errors.push_back(x);
-    if (command == Cmd::kRetry || stale) e.recovers.pop_back();  // it has failed before
+    if (command == Cmd::kRetry || command == Cmd::kRefuse || stale) e.recovers.pop_back();  // it has failed before
   } else if (q.silent_run >= 16 || (q.silent_run && q.retired == q.posted)) {
     e.records.push_back({q.ctx->retired_address, static_cast<std::uint16_t>(q.retired)});
     q.silent_run = 0;
@@ -311,7 +314,7 @@ TEST_CASE("retire: random work, acknowledgements and failures follow the rules",
   // Half of the lives cross the end of the PSN space early.
   const auto start = [&] { return (2ULL << 24) - (bench.chance(0.5) ? bench.uniform(1, 300) : bench.uniform(1, 0xffffff)); };
   for (unsigned i = 0; i < kQps; ++i) w.create(qps[i], index[i], start(), (1ULL << 16) + bench.uniform(0, 65535));
-  unsigned failures = 0, reads_done = 0, stale = 0, retries = 0;
+  unsigned failures = 0, reads_done = 0, stale = 0, retries = 0, refusals = 0;
 
   for (unsigned step = 0; step < 80000; ++step) {
     if (step % 1000 == 0) {
@@ -386,7 +389,10 @@ TEST_CASE("retire: random work, acknowledgements and failures follow the rules",
       } else if (what < 0.966) {
         ++retries;
         w.command(q, Cmd::kRetry, bench.uniform(q.una, q.next_psn), 0, status, bench.chance(0.5) ? 0x20 + syndrome % 32 : 0x60);
-      } else if (what < 0.974) {
+      } else if (what < 0.97) {
+        ++refusals;
+        w.command(q, Cmd::kRefuse, bench.uniform(q.una, q.next_psn + 5), 0, status, syndrome);
+      } else if (what < 0.978) {
         ++stale;
         w.command(q, Cmd::kFailWqe, 0, q.retired - bench.uniform(1, 100), status, syndrome);
       }
@@ -403,6 +409,7 @@ TEST_CASE("retire: random work, acknowledgements and failures follow the rules",
   CHECK(reads_done > 1000);
   CHECK(stale > 50);
   CHECK(retries > 50);
+  CHECK(refusals > 50);
 }
 
 TEST_CASE("retire: commands for a QP that may not retire do nothing", "[rtl]") {
@@ -420,7 +427,7 @@ TEST_CASE("retire: commands for a QP that may not retire do nothing", "[rtl]") {
     q.ctx->state = static_cast<std::uint8_t>(state);
     const auto before = *q.ctx;
     q.dead = true;
-    for (const auto c : {Cmd::kAck, Cmd::kReadDone, Cmd::kFail, Cmd::kFailWqe}) w.command(q, c, 100, 5, 9, 0x61);
+    for (const auto c : {Cmd::kAck, Cmd::kReadDone, Cmd::kFail, Cmd::kFailWqe, Cmd::kRefuse}) w.command(q, c, 100, 5, 9, 0x61);
     w.settle();
     CHECK(*q.ctx == before);
     q.ctx->state = static_cast<std::uint8_t>(hw::QpState::kRts);

@@ -675,6 +675,7 @@ TEST_CASE("send_queue: goes on from any packet where recovery puts it", "[rtl]")
     CHECK(after.next_psn == before.next_psn);
     CHECK(after.max_psn == before.max_psn);
     CHECK(after.exec_idx == before.exec_idx);
+    CHECK((before.sent_idx == before.exec_idx && after.sent_idx == before.exec_idx));
     CHECK(after.rd_tail == before.rd_tail);
     CHECK((after.resume == 0 && after.msg_active == 0 && after.fault == 0));
   }

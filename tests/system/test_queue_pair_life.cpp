@@ -226,9 +226,7 @@ TEST_CASE("events of the responder: access error, request error; of the requeste
       const auto type = access ? EqeType::kQpAccessError : EqeType::kQpRequestError;
       REQUIRE(lab.sides[1].sink->events.size() == 1);
       CHECK(lab.sides[1].sink->count(type) == 1);
-      REQUIRE(lab.sides[0].sink->events.size() == 1);
-      CHECK(lab.sides[0].sink->count(EqeType::kQpFatal) == 1);
-      CHECK(lab.sides[0].sink->events[0].detail == static_cast<std::uint32_t>(access ? hw::CqeStatus::kRemAccessErr : hw::CqeStatus::kRemInvReqErr));
+      CHECK(lab.sides[0].sink->events.empty());  // its completion has told it
     }
   });
 }
@@ -309,9 +307,7 @@ TEST_CASE("a read completion that never comes fails its request, in time, and no
     CHECK(a.device().now_ns() - start < 400'000);
     CHECK(lab.result() == ND_CANCELED);
     lab.dispatch();
-    REQUIRE(lab.sides[0].sink->events.size() == 1);
-    CHECK(lab.sides[0].sink->count(EqeType::kQpFatal) == 1);
-    CHECK(lab.sides[0].sink->events[0].detail == static_cast<std::uint32_t>(hw::CqeStatus::kFatalErr));
+    CHECK(lab.sides[0].sink->events.empty());  // the completion has told it
     CHECK(a.kernel().counter(hw::Counter::kDmaReadTimeouts).take() == 1);
     // Others go on.
     Lab other(world, a, b);
