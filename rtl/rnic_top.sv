@@ -541,6 +541,7 @@ module rnic_top (
     if (!rst_ni) rsp_told_q <= 1'b0;
   end
 
+  logic atomic_over;
   responder_output u_responder_output (
       .clk_i,
       .rst_ni,
@@ -586,6 +587,7 @@ module rnic_top (
       .wr_ready_i          (wr_ready[WrAtomic]),
       .wr_data_o           (wr_atomic),
       .wr_done_i           (wr_done[WrAtomic]),
+      .atomic_over_o   (atomic_over),
       .qp_reset_valid_i(block_reset_valid[1]),
       .qp_reset_ready_o(block_reset_ready[1]),
       .qp_reset_qp_i   (qp_reset_qp),
@@ -667,6 +669,10 @@ module rnic_top (
   rnic_pkg::rx_desc_t rx_desc_data;
   rnic_pkg::payload_beat_t rx_payload_data;
   rnic_pkg::rx_done_t rx_done_data;
+  logic front_desc_valid, front_desc_ready, front_payload_valid, front_payload_ready;
+  logic rx_judged, rx_held;
+  rnic_pkg::rx_desc_t front_desc_data;
+  rnic_pkg::payload_beat_t front_payload_data;
 
   rx_front u_rx_front (
       .clk_i,
@@ -675,13 +681,35 @@ module rnic_top (
       .enable_i       (device_enable),
       .eth_rx_valid_i,
       .eth_rx_data_i,
+      .desc_valid_o   (front_desc_valid),
+      .desc_ready_i   (front_desc_ready),
+      .desc_data_o    (front_desc_data),
+      .payload_valid_o(front_payload_valid),
+      .payload_ready_i(front_payload_ready),
+      .payload_data_o (front_payload_data),
+      .event_o        (ev_front)
+  );
+
+  rx_park u_rx_park (
+      .clk_i,
+      .rst_ni,
+      .desc_valid_i   (front_desc_valid),
+      .desc_ready_o   (front_desc_ready),
+      .desc_data_i    (front_desc_data),
+      .payload_valid_i(front_payload_valid),
+      .payload_ready_o(front_payload_ready),
+      .payload_data_i (front_payload_data),
       .desc_valid_o   (rx_desc_valid),
       .desc_ready_i   (rx_desc_ready),
       .desc_data_o    (rx_desc_data),
       .payload_valid_o(rx_payload_valid),
       .payload_ready_i(rx_payload_ready),
       .payload_data_o (rx_payload_data),
-      .event_o        (ev_front)
+      .judged_valid_i (rx_judged),
+      .held_i         (rx_held),
+      .retry_i        (atomic_over),
+      .clear_valid_i  (block_reset_ready[3]),
+      .clear_qp_i     (qp_reset_qp)
   );
 
   logic engine_srq_acq_valid, engine_srq_rel_valid, engine_srq_rel_write, srq_limit_valid;
@@ -699,6 +727,8 @@ module rnic_top (
       .payload_valid_i     (rx_payload_valid),
       .payload_ready_o     (rx_payload_ready),
       .payload_data_i      (rx_payload_data),
+      .judged_valid_o      (rx_judged),
+      .held_o              (rx_held),
       .send_acq_valid_o    (send_acq_valid[5]),
       .send_acq_ready_i    (send_acq_ready[5]),
       .send_acq_index_o    (engine_send_index),

@@ -279,7 +279,7 @@ enum class QpCounter : std::uint8_t {
   kBadState = 2,  ///< Packets that the QP does not take: of another service, in this state, or behind a fatal error; dropped
   kDuplicates = 3,  ///< Duplicate requests: not executed again
   kPsnErrors = 4,  ///< Requests ahead of the expected PSN, dropped; the first is NAKed
-  kBehindAtomic = 5,  ///< SENDs and WRITEs that came before an earlier atomic was executed, to come again
+  kBehindAtomic = 5,  ///< Requests that waited until an earlier atomic was executed
   kInvalidRequests = 6,  ///< Requests NAKed invalid; on UC and UD: of a wrong length or without the right, dropped
   kForbidden = 7,  ///< RC requests for which the QP is not set up
   kNoReceive = 8,  ///< Messages without a receive WQE: RNR NAK, or on UC and UD dropped
@@ -406,7 +406,7 @@ enum class Counter : std::uint8_t {
   kRxNoRoom,  ///< Reads and atomics dropped because repeated ones of the same QP fill the ring
   kRxSrqErrors,  ///< Messages that needed a WQE of an SRQ in error; their QP fails
   kRxRnr,  ///< Messages without a receive WQE: RNR NAK, or on UC and UD dropped
-  kRxBehindAtomic,  ///< SENDs and WRITEs that came before an earlier atomic was executed, NAKed to come again
+  kRxBehindAtomic,  ///< Requests that waited until an earlier atomic was executed
   kRxAcks,  ///< ACKs received
   kRxNaks,  ///< NAKs received
   kRxGaps,  ///< Responses missing in front of one that came

@@ -234,7 +234,7 @@ package rnic_pkg;
   localparam logic [4:0] QpCounterBadState = 5'd2;  // Packets that the QP does not take: of another service, in this state, or behind a fatal error; dropped
   localparam logic [4:0] QpCounterDuplicates = 5'd3;  // Duplicate requests: not executed again
   localparam logic [4:0] QpCounterPsnErrors = 5'd4;  // Requests ahead of the expected PSN, dropped; the first is NAKed
-  localparam logic [4:0] QpCounterBehindAtomic = 5'd5;  // SENDs and WRITEs that came before an earlier atomic was executed, to come again
+  localparam logic [4:0] QpCounterBehindAtomic = 5'd5;  // Requests that waited until an earlier atomic was executed
   localparam logic [4:0] QpCounterInvalidRequests = 5'd6;  // Requests NAKed invalid; on UC and UD: of a wrong length or without the right, dropped
   localparam logic [4:0] QpCounterForbidden = 5'd7;  // RC requests for which the QP is not set up
   localparam logic [4:0] QpCounterNoReceive = 5'd8;  // Messages without a receive WQE: RNR NAK, or on UC and UD dropped
@@ -1455,8 +1455,10 @@ package rnic_pkg;
   } send_ctx_t;
 
   /// Receive side of a QP. state .. remote_read are set by the admin queue; the rest is dynamic.
-  localparam int unsigned RecvCtxBits = 472;
+  localparam int unsigned RecvCtxBits = 504;
   typedef struct packed {
+    logic [7:0] parked;  // Requests that wait in rx_park
+    logic [23:0] reads_since;  // PSNs of Reads and atomics behind the newest SEND or WRITE; bit 23 stays set
     logic established;  // A packet of the peer has come
     logic take;  // UC, UD: turns when receive WQEs are given back; packets that were checked before are dropped
     logic rx_gone;  // ERR: they have left
@@ -1734,8 +1736,9 @@ package rnic_pkg;
   } read_slot_t;
 
   /// A packet with valid ICRC. Its payload_beats follow on the payload stream when payload_length > 0. The payload of a datagram starts with its GRH (GrhBytes).
-  localparam int unsigned RxDescBits = 720;
+  localparam int unsigned RxDescBits = 721;
   typedef struct packed {
+    logic parked;  // A request that has waited in rx_park
     logic [127:0] dest_ip;
     logic [127:0] source_ip;
     logic ipv6;

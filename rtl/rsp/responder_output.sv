@@ -64,6 +64,8 @@ module responder_output (
     input  wire logic                      wr_ready_i,
     output rnic_pkg::dma_wr_t              wr_data_o,
     input  wire logic                      wr_done_i,
+    // The answer of an atomic has been given; a pulse
+    output logic                           atomic_over_o,
     input  wire logic                      qp_reset_valid_i,
     output logic                           qp_reset_ready_o,
     input  wire logic [7:0]                qp_reset_qp_i,
@@ -87,7 +89,7 @@ module responder_output (
       .drained_i     (drained)
   );
 
-  logic wake, due, queue_en, slot_en, queue_is_nak, queue_is_ack;
+  logic wake, due, due_waits, queue_en, slot_en, queue_is_nak, queue_is_ack;
   logic [7:0] wake_qp, queue_qp, queue_syndrome;
   logic [4:0] queue_tail;
   logic [23:0] queue_psn, queue_msn, slot_psn, slot_msn;
@@ -108,6 +110,7 @@ module responder_output (
       .wake_valid_o    (wake),
       .due_valid_o     (due),
       .wake_qp_o       (wake_qp),
+      .due_waits_i     (due_waits),
       .queue_en_i      (queue_en),
       .queue_qp_i      (queue_qp),
       .queue_tail_o    (queue_tail),
@@ -178,6 +181,7 @@ module responder_output (
       .clear_qp_i      (forget_qp),
       .due_valid_i     (due),
       .due_qp_i        (wake_qp),
+      .due_waits_o     (due_waits),
       .queue_en_o      (queue_en),
       .queue_qp_o      (queue_qp),
       .queue_tail_i    (queue_tail),
@@ -202,6 +206,7 @@ module responder_output (
       .atomic_data_o   (atomic_op),
       .atomic_done_valid_i(atomic_done),
       .atomic_done_qp_i(atomic_done_qp),
+      .atomic_over_o,
       .answer_en_o     (answer_en),
       .answer_qp_o     (answer_qp),
       .answer_found_i  (answer_found),

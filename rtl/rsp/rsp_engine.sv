@@ -36,6 +36,7 @@ module rsp_engine (
     // From the intake
     input  wire logic                   due_valid_i,
     input  wire logic [7:0]             due_qp_i,
+    output logic                        due_waits_o,
     output logic                        queue_en_o,
     output logic [7:0]                  queue_qp_o,
     input  wire logic [4:0]             queue_tail_i,
@@ -61,6 +62,8 @@ module rsp_engine (
     output rnic_pkg::atomic_op_t        atomic_data_o,
     input  wire logic                   atomic_done_valid_i,
     input  wire logic [7:0]             atomic_done_qp_i,
+    // The answer of an atomic leaves, and its context is back: what waits behind it may go on
+    output logic                        atomic_over_o,
     output logic                        answer_en_o,
     output logic [7:0]                  answer_qp_o,
     input  wire logic                   answer_found_i,
@@ -101,7 +104,7 @@ module rsp_engine (
   logic choose_run, choose_fault, fire;
   rnic_pkg::recv_ctx_t ctx_q;
 
-  // ---- ACK or NAK due, a bit a QP. Set by the intake; taken together with the queue word, so that
+  // ---- ACK or NAK due, a bit a QP. Set by the intake; taken together with the queue word ---------
   logic [255:0] due_bits_q, due_bits_d, answered_bits_q, answered_bits_d;
   logic due_back;
   always_comb begin
@@ -116,6 +119,10 @@ module rsp_engine (
     if (atomic_done_valid_i) answered_bits_d[atomic_done_qp_i] = 1'b1;
     if (clear_valid_i) answered_bits_d[clear_qp_i] = 1'b0;
   end
+
+  // It still waits, or the turn of its QP is under way.
+  assign due_waits_o = due_bits_q[due_qp_i] ||
+                       (state_q != StIdle && !is_fault_q && due_q && qp_q == due_qp_i);
 
   // ---- Progress of a QP: Reads answered, bytes of the oldest one sent, nothing more to send -----
   logic [4:0] head, new_head;
@@ -270,6 +277,7 @@ module rsp_engine (
       end
     end
   end
+  assign atomic_over_o = fire && send_atomic;
   assign rel_valid_o = state_q == StSend;
   assign rel_write_o = (send_read && last) || send_atomic;
 

@@ -5,9 +5,10 @@
 /// Keeps, per QP, a rsp_queue word: how many Reads have been queued, and what follows the last of
 /// them: an ACK or a NAK. A Read clears what precedes it, because its response acknowledges that
 /// (InfiniBand specification 9.7.5.1.3), and so does a NAK. A repeated Read (msg_last 0) clears
-/// nothing: its responses are older than what is due; neither does an ACK of the last PSN before a
-/// NAK, which says the same and more. Atomics are queued like Reads. Only this block writes these
-/// words and the Read ring; the engine reads them. Two cycles a command.
+/// nothing: its responses are older than what is due; neither does an ACK of what precedes a NAK
+/// that has not left yet (due_waits_i), which says the same and more. Once that has left, an ACK
+/// takes its place, so that no NAK leaves twice (9.7.5.2.8). Atomics are queued like Reads. Only
+/// this block writes these words and the Read ring; the engine reads them. Two cycles a command.
 module rsp_intake (
     input  wire logic                   clk_i,
     input  wire logic                   rst_ni,
@@ -21,6 +22,8 @@ module rsp_intake (
     output logic                        wake_valid_o,
     output logic                        due_valid_o,
     output logic [7:0]                  wake_qp_o,
+    // Of wake_qp_o: what was due before has not left
+    input  wire logic                   due_waits_i,
     // Engine's read ports, data in the next cycle: queue word of a QP, a slot of its Read ring
     input  wire logic                   queue_en_i,
     input  wire logic [7:0]             queue_qp_i,
@@ -78,7 +81,10 @@ module rsp_intake (
   assign dead = is_nak && syndrome >= rnic_pkg::AethSyndromeNakInvalidRequest &&
                 syndrome <= rnic_pkg::AethSyndromeNakRemoteOperational;
 
-  assign implied = is_nak && cmd_data_i.psn == psn - 24'd1;
+  logic older;
+  logic [22:0] unused_distance;
+  assign {older, unused_distance} = cmd_data_i.psn - psn;
+  assign implied = is_nak && due_waits_i && older;
 
   always_comb begin
     new_tail     = tail;
@@ -113,7 +119,7 @@ module rsp_intake (
 
   assign wake_qp_o    = cmd_data_i.qp;
   assign due_valid_o  = update && !dead && (cmd_data_i.command == rnic_pkg::RspCommandNak ||
-                                           (!is_read && cmd_data_i.ack_req));
+                                           (!is_read && cmd_data_i.ack_req && !implied));
   assign wake_valid_o = due_valid_o || (update && !dead && is_read);
 
   always_comb begin

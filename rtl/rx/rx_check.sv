@@ -8,7 +8,8 @@
 /// completion block has had the same context. plan_valid_o and fetch_valid_o are pulses. A packet
 /// that is dropped and has no payload makes no plan. A packet that needs a WQE of an SRQ borrows
 /// the SRQ's context too, after that of the QP; limit_valid_o: it hit the SRQ's limit. idle_o: no
-/// packet is being checked. clear_valid_i: forget that the QP clear_qp_i has failed.
+/// packet is being checked. judged_valid_o: the next packet has been checked, a pulse; held_o: it
+/// must wait and comes again (rx_park), without a plan now. clear_valid_i: forget that the QP clear_qp_i has failed.
 module rx_check (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
@@ -56,6 +57,8 @@ module rx_check (
     output logic                           fetch_valid_o,
     output rnic_pkg::rx_sgl_fetch_t        fetch_data_o,
     output logic                           idle_o,
+    output logic                           judged_valid_o,
+    output logic                           held_o,
     // The first packet of the peer while the QP is in RTR; a pulse
     output logic                           established_valid_o,
     output logic [7:0]                     established_qp_o,
@@ -166,7 +169,7 @@ module rx_check (
   assign killed           = is_response_q ? killed_response_q[qp] : killed_request_q[qp];
 
   // ---- Rules ----
-  logic dropped, take, fetch, kill, read_response;
+  logic dropped, held, take, fetch, kill, read_response;
   rnic_pkg::rx_plan_t plan_d;
   rnic_pkg::rx_sgl_fetch_t fetch_data_d;
   logic [rnic_pkg::NumCounters-1:0] event_d, event_q;
@@ -191,12 +194,13 @@ module rx_check (
       .fetch_o        (fetch),
       .fetch_data_o   (fetch_data_d),
       .kill_o         (kill),
+      .held_o         (held),
       .read_response_o(read_response),
       .event_o        (event_d),
       .qp_event_o     (qp_event_d)
   );
 
-  logic plan_valid_q, fetch_valid_q, write_q, progress_q, first_q;
+  logic plan_valid_q, held_q, fetch_valid_q, write_q, progress_q, first_q;
   always_ff @(posedge clk_i) begin
     state_q <= state_d;
     if (state_q == Idle) begin
@@ -219,7 +223,9 @@ module rx_check (
                        recv_ctx_q.state == rnic_pkg::QpStateRtr;
       plan_data_o   <= plan_d;
       fetch_data_o  <= fetch_data_d;
-      plan_valid_q  <= plan_d.action != rnic_pkg::RxActionNone || plan_d.payload_length != 13'd0;
+      held_q        <= held;
+      plan_valid_q  <= !held && (plan_d.action != rnic_pkg::RxActionNone ||
+                                 plan_d.payload_length != 13'd0);
       fetch_valid_q <= fetch;
       write_q       <= !dropped;
       progress_q    <= read_response;
@@ -251,6 +257,8 @@ module rx_check (
   assign recv_rel_data_o  = recv_ctx_q;
   assign plan_valid_o     = finish && plan_valid_q;
   assign fetch_valid_o    = finish && fetch_valid_q;
+  assign judged_valid_o   = finish;
+  assign held_o           = held_q;
   assign event_o          = finish ? event_q : '0;
   assign qp_event_o       = finish ? qp_event_q : '0;
   assign qp_event_qp_o    = qp;

@@ -63,7 +63,7 @@ module rx_check_peer (
   assign unused_bits = &{1'b0, desc_i.solicited, desc_i.ack_req, desc_i.psn, desc_i.payload_length,
       desc_i.va, desc_i.rkey, desc_i.dma_length, desc_i.swap_add, desc_i.compare,
       desc_i.immediate, desc_i.syndrome, desc_i.msn, desc_i.opcode[4:0],
-      desc_i.source_qpn, path_i.dest_qpn, path_i.traffic_class, path_i.hop_limit,
+      desc_i.source_qpn, desc_i.parked, path_i.dest_qpn, path_i.traffic_class, path_i.hop_limit,
       path_i.udp_source_port, path_i.flow_label, path_i.dest_mac};
 endmodule
 

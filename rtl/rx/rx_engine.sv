@@ -17,6 +17,9 @@
 /// until qp_reset. Done stage (rx_done): rx_done_t in order, when the writes have been handed to
 /// PCIe; packets that are dropped (action None) make none.
 ///
+/// A request that must wait for another (judged_valid_o with held_o; rx_park) leaves nothing behind
+/// and takes no payload.
+///
 /// Send context client: Read responses and ACKs. Receive context client: requests. SRQ context client:
 /// requests that take a WQE of an SRQ. Read slot and path data are expected one cycle after their
 /// enables, and hold until the next.
@@ -33,6 +36,9 @@ module rx_engine (
     input  wire logic                      payload_valid_i,
     output logic                           payload_ready_o,
     input  wire rnic_pkg::payload_beat_t   payload_data_i,
+    // The next packet has been checked, a pulse; it must come again
+    output logic                           judged_valid_o,
+    output logic                           held_o,
     output logic                           send_acq_valid_o,
     input  wire logic                      send_acq_ready_i,
     output logic [7:0]                     send_acq_index_o,
@@ -161,6 +167,8 @@ module rx_engine (
       .fetch_valid_o(fetch_valid),
       .fetch_data_o (fetch_in),
       .idle_o       (check_idle),
+      .judged_valid_o,
+      .held_o,
       .established_valid_o,
       .established_qp_o,
       .timer_valid_o,

@@ -155,6 +155,7 @@ module rx_parse (
       total_q            <= total;
       sum_q              <= in_ipv6_i ? 20'h0ffff : sum;
       desc_q.opcode      <= bth.opcode;
+      desc_q.parked      <= 1'b0;
       desc_q.solicited   <= bth.solicited;
       desc_q.ack_req     <= bth.ack_req;
       desc_q.pkey        <= bth.pkey;

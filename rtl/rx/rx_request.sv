@@ -4,20 +4,21 @@
 /// opcode sequence and support, lengths, rights of the QP, resources. Outputs are right one cycle
 /// after desc_i and ctx_i are stable.
 ///
-/// A duplicate SEND or WRITE is acknowledged again with the newest executed PSN and not executed
-/// (9.7.5.1). A duplicate READ, of a whole earlier Read or from any packet of it on, is answered
-/// again (9.7.5.1.3), unless too many wait for their answer already, or its PSNs are not all old:
-/// then it is dropped, and its requester will ask again. So is a duplicate atomic, from its saved
-/// result. A PSN ahead is NAKed once, and then nothing is said until epsn arrives (9.7.5.2); an RNR
-/// NAK counts as such a NAK. kill_o: after a fatal NAK nothing more of this side of the QP may run.
+/// A duplicate SEND or WRITE is acknowledged again and not executed (9.7.5.1). The ACK names the
+/// newest SEND or WRITE, never a READ or an atomic: their data alone answers them (C9-105), and
+/// nobody may take an ACK for it. A duplicate READ, of a whole earlier Read or from any packet of
+/// it on, is answered again (9.7.5.1.3), unless too many wait for their answer already, or its PSNs
+/// are not all old: then it is dropped, and its requester will ask again. So is a duplicate atomic,
+/// from its saved result. A PSN ahead is NAKed once, and then nothing is said until epsn arrives
+/// (9.7.5.2); an RNR NAK counts as such a NAK. kill_o: after a fatal NAK nothing more of this side
+/// of the QP may run.
 ///
 /// SENDs, WRITEs and atomics are executed in the order in which they come (9.5, C9-28), and an
-/// atomic only when its turn to answer comes. A SEND or WRITE that is here before that counts as
-/// lost: its NAK leaves in its turn, behind the answer of the atomic.
+/// atomic only when its turn to answer comes. A SEND or WRITE that is here before that is held, and
+/// so is all that is new behind it (`parked`, rx_park): it is judged when it comes again.
 ///
 /// A WRITE with immediate data takes a receive WQE at its last packet, of which nothing is executed
-/// before there is one (9.4.3). An atomic is a Read with another action, at a multiple of 8
-/// (9.4.5).
+/// before there is one (9.4.3). An atomic is a Read of another kind, at a multiple of 8 (9.4.5).
 ///
 /// wants_o: this packet needs a receive WQE; the one it would take is wqe_* (rx_source). take_o: it
 /// takes that of a shared receive queue. Nothing is taken for a packet that is not executed.
@@ -37,7 +38,7 @@ module rx_request (
     output logic                       kill_o,
     output logic                       duplicate_o,
     output logic                       psn_error_o,
-    output logic                       behind_atomic_o,
+    output logic                       held_o,
     output logic                       invalid_o,
     output logic                       forbidden_o,
     output logic                       no_room_o,
@@ -96,12 +97,16 @@ module rx_request (
   // A Read takes the PSNs of all its responses, at least one (9.7.2).
   assign read_psns    = (read_packets != 32'd0) ? read_packets[23:0] : 24'd1;
 
+  // PSNs of Reads and atomics behind the newest SEND or WRITE. Bit 23 stays: it is out of sight.
+  assign reads_since  = (ctx_i.reads_since + read_psns)
+      | {ctx_i.reads_since[23] || read_psns[23], 23'd0};
+
   logic ahead_q, behind_q, bad_sequence_q, bad_length_q, forbidden_q, read_full_q;
   logic atomics_due_q, all_old_q, ring_full_q;
   logic [5:0] in_ring;
   logic bad_payload, bad_total, too_long;
   logic [31:0] sum_q, remain_q;
-  logic [23:0] next_epsn_q;
+  logic [23:0] next_epsn_q, newest_q, reads_since, reads_since_q;
   logic [63:0] next_va_q;
 
   always_comb begin : lengths
@@ -109,8 +114,7 @@ module rx_request (
     bad_payload = ends ? desc_i.payload_length > mtu || (!starts && payload == 32'd0)
                        : desc_i.payload_length != mtu;
     if (is_read) bad_payload = payload != 32'd0;
-    // The packets of a WRITE carry exactly its length; there is more to come unless this one ends
-    // it.
+    // The packets of a WRITE carry its length exactly; there is more unless this one ends it.
     // At most 2^31 bytes (9.7.4.1.6, 9.7.4.1.7).
     if (is_send) bad_total = sum > rnic_pkg::MaxWireMessageBytes;
     else if (is_atomic) bad_total = desc_i.va[2:0] != 3'd0;
@@ -132,6 +136,8 @@ module rx_request (
     atomics_due_q  <= (is_send || is_write) && ctx_i.atomics_due != 5'd0;
     sum_q          <= sum;
     remain_q       <= remain;
+    newest_q       <= ctx_i.epsn - 24'd1 - ctx_i.reads_since;
+    reads_since_q  <= is_read ? reads_since : 24'd0;
     next_epsn_q    <= ctx_i.epsn + (is_read ? read_psns : 24'd1);
     all_old_q      <= read_psns <= ctx_i.epsn - desc_i.psn;
     next_va_q      <= (starts ? desc_i.va : ctx_i.va) + 64'(desc_i.payload_length);
@@ -141,12 +147,14 @@ module rx_request (
   logic execute, replay;
   logic [7:0] nak;
   always_comb begin : verdict
-    {duplicate_o, psn_error_o, behind_atomic_o, invalid_o, rnr_o, kill_o, execute} = 7'b0000000;
+    {duplicate_o, psn_error_o, held_o, invalid_o, rnr_o, kill_o, execute} = 7'b0000000;
     {forbidden_o, no_room_o, srq_error_o} = 3'b000;
     replay = behind_q && is_read && all_old_q && !bad_length_q && !forbidden_q && !ring_full_q;
     nak = 8'd0;
     if (behind_q) begin
       duplicate_o = 1'b1;
+    end else if (!desc_i.parked && ctx_i.parked != 8'd0) begin
+      held_o = 1'b1;
     end else if (ahead_q) begin
       psn_error_o = 1'b1;
       nak         = ctx_i.nak_sent ? 8'd0 : rnic_pkg::AethSyndromeNakPsn;
@@ -162,8 +170,7 @@ module rx_request (
       // Full of repeated Reads: as if this one had been lost.
       no_room_o = 1'b1;
     end else if (atomics_due_q) begin
-      behind_atomic_o = 1'b1;
-      nak             = ctx_i.nak_sent ? 8'd0 : rnic_pkg::AethSyndromeNakPsn;
+      held_o = 1'b1;
     end else if (wants_o && wqe_error_i) begin
       srq_error_o = 1'b1;
       kill_o      = 1'b1;
@@ -186,6 +193,7 @@ module rx_request (
     if (execute) begin
       ctx_o.nak_sent = 1'b0;
       ctx_o.epsn     = next_epsn_q;
+      ctx_o.reads_since = reads_since_q;
       if (is_send) begin
         ctx_o.msg      = ends ? MsgNone : MsgSend;
         ctx_o.received = ends ? 32'd0 : sum_q;
@@ -203,6 +211,8 @@ module rx_request (
     if (is_read && execute) ctx_o.rd_inflight = ctx_i.rd_inflight + 5'd1;
     if (is_atomic && execute) ctx_o.atomics_due = ctx_i.atomics_due + 5'd1;
     if (replay) ctx_o.rp_inflight = ctx_i.rp_inflight + 5'd1;
+    if (held_o && !desc_i.parked) ctx_o.parked = ctx_i.parked + 8'd1;
+    if (desc_i.parked && !held_o && ctx_i.parked != 8'd0) ctx_o.parked = ctx_i.parked - 8'd1;
   end
 
   assign take_o = execute && wants_o && ctx_i.srq;
@@ -225,9 +235,9 @@ module rx_request (
       plan_o.action   = rnic_pkg::RxActionNak;
       plan_o.syndrome = nak;
     end
-    if (duplicate_o && (is_send || is_write)) begin
+    if (duplicate_o && (is_send || is_write) && !ctx_i.reads_since[23]) begin
       plan_o.action  = rnic_pkg::RxActionExecuted;
-      plan_o.psn     = ctx_i.epsn - 24'd1;
+      plan_o.psn     = newest_q;
       plan_o.ack_req = 1'b1;
     end
     if (execute || replay) begin

@@ -30,6 +30,8 @@ module rx_rules (
     output logic                       fetch_o,
     output rnic_pkg::rx_sgl_fetch_t    fetch_data_o,
     output logic                       kill_o,
+    // Must wait: no plan, and rx_park keeps it
+    output logic                       held_o,
     // A Read response packet or atomic ACK is accepted
     output logic                       read_response_o,
     output logic [rnic_pkg::NumCounters-1:0] event_o,
@@ -56,7 +58,7 @@ module rx_rules (
   rnic_pkg::rx_plan_t request_plan, response_plan, unreliable_plan;
   rnic_pkg::rx_sgl_fetch_t response_fetch_data, receive_fetch_data;
   rnic_pkg::recv_ctx_t request_ctx, unreliable_ctx;
-  logic request_fetch, request_kill, duplicate, psn_error, behind_atomic, invalid, rnr;
+  logic request_fetch, request_kill, duplicate, psn_error, held, invalid, rnr;
   logic forbidden, no_room, srq_error;
   logic request_wants, request_take, unreliable_wants, unreliable_take, unreliable_kill;
   logic unreliable_fetch, broken, unreliable_invalid, no_wqe, wqe_empty, wqe_error;
@@ -92,7 +94,7 @@ module rx_rules (
       .kill_o      (request_kill),
       .duplicate_o (duplicate),
       .psn_error_o (psn_error),
-      .behind_atomic_o(behind_atomic),
+      .held_o      (held),
       .invalid_o   (invalid),
       .forbidden_o (forbidden),
       .no_room_o   (no_room),
@@ -168,7 +170,9 @@ module rx_rules (
       (datagrams && unreliable_kill);
   assign read_response_o = responds && read_response;
 
-  logic is_rnr;
+  logic is_rnr, first_held;
+  assign held_o     = requests && held;
+  assign first_held = held_o && !desc_i.parked;
   assign is_rnr = desc_i.syndrome[7:5] == rnic_pkg::AethSyndromeRnrNak[7:5];
   always_comb begin : events
     event_o = '0;
@@ -185,7 +189,7 @@ module rx_rules (
     event_o[rnic_pkg::CounterRxBrokenMessages] = datagrams && broken;
     event_o[rnic_pkg::CounterRxDuplicate]      = requests && duplicate;
     event_o[rnic_pkg::CounterRxPsnError]       = requests && psn_error;
-    event_o[rnic_pkg::CounterRxBehindAtomic]   = requests && behind_atomic;
+    event_o[rnic_pkg::CounterRxBehindAtomic]   = first_held;
     event_o[rnic_pkg::CounterRxForbidden]      = requests && forbidden;
     event_o[rnic_pkg::CounterRxNoRoom]         = requests && no_room;
     event_o[rnic_pkg::CounterRxInvalidRequest] = (requests && invalid) ||
@@ -201,7 +205,7 @@ module rx_rules (
     qp_event_o[rnic_pkg::QpCounterBadState]        = bad_state;
     qp_event_o[rnic_pkg::QpCounterDuplicates]      = requests && duplicate;
     qp_event_o[rnic_pkg::QpCounterPsnErrors]       = requests && psn_error;
-    qp_event_o[rnic_pkg::QpCounterBehindAtomic]    = requests && behind_atomic;
+    qp_event_o[rnic_pkg::QpCounterBehindAtomic]    = first_held;
     qp_event_o[rnic_pkg::QpCounterForbidden]       = requests && forbidden;
     qp_event_o[rnic_pkg::QpCounterNoRoom]          = requests && no_room;
     qp_event_o[rnic_pkg::QpCounterInvalidRequests] = event_o[rnic_pkg::CounterRxInvalidRequest];

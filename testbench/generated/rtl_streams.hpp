@@ -683,10 +683,10 @@ struct SendCtx {
   bool operator==(const SendCtx&) const = default;
 };
 
-/// Receive side of a QP. state .. remote_read are set by the admin queue; the rest is dynamic. 472 bits.
+/// Receive side of a QP. state .. remote_read are set by the admin queue; the rest is dynamic. 504 bits.
 struct RecvCtx {
-  static constexpr std::size_t kBits = 472;
-  static constexpr std::size_t kBytes = 59;
+  static constexpr std::size_t kBits = 504;
+  static constexpr std::size_t kBytes = 63;
   std::uint8_t state{};  ///< QpState
   std::uint8_t in_use{};  ///< Created
   std::uint8_t qp_type{};  ///< QpType
@@ -723,6 +723,8 @@ struct RecvCtx {
   std::uint8_t rx_gone{};  ///< ERR: they have left
   std::uint8_t take{};  ///< UC, UD: turns when receive WQEs are given back; packets that were checked before are dropped
   std::uint8_t established{};  ///< A packet of the peer has come
+  std::uint32_t reads_since{};  ///< PSNs of Reads and atomics behind the newest SEND or WRITE; bit 23 stays set
+  std::uint8_t parked{};  ///< Requests that wait in rx_park
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 3>(to, state);
@@ -761,6 +763,8 @@ struct RecvCtx {
     bits::put_little<469, 1>(to, rx_gone);
     bits::put_little<470, 1>(to, take);
     bits::put_little<471, 1>(to, established);
+    bits::put_little<472, 24>(to, reads_since);
+    bits::put_little<496, 8>(to, parked);
   }
   static constexpr RecvCtx decode(std::span<const std::uint8_t, kBytes> from) {
     RecvCtx v;
@@ -800,6 +804,8 @@ struct RecvCtx {
     bits::get_little<469, 1>(from, v.rx_gone);
     bits::get_little<470, 1>(from, v.take);
     bits::get_little<471, 1>(from, v.established);
+    bits::get_little<472, 24>(from, v.reads_since);
+    bits::get_little<496, 8>(from, v.parked);
     return v;
   }
   bool operator==(const RecvCtx&) const = default;
@@ -1502,10 +1508,10 @@ struct ReadSlot {
   bool operator==(const ReadSlot&) const = default;
 };
 
-/// A packet with valid ICRC. Its payload_beats follow on the payload stream when payload_length > 0. The payload of a datagram starts with its GRH (GrhBytes). 720 bits.
+/// A packet with valid ICRC. Its payload_beats follow on the payload stream when payload_length > 0. The payload of a datagram starts with its GRH (GrhBytes). 721 bits.
 struct RxDesc {
-  static constexpr std::size_t kBits = 720;
-  static constexpr std::size_t kBytes = 90;
+  static constexpr std::size_t kBits = 721;
+  static constexpr std::size_t kBytes = 91;
   std::uint8_t opcode{};  ///< BTH opcode
   std::uint8_t solicited{};
   std::uint8_t ack_req{};
@@ -1526,6 +1532,7 @@ struct RxDesc {
   std::uint8_t ipv6{};
   std::array<std::uint8_t, 16> source_ip{};
   std::array<std::uint8_t, 16> dest_ip{};
+  std::uint8_t parked{};  ///< A request that has waited in rx_park
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, opcode);
@@ -1548,6 +1555,7 @@ struct RxDesc {
     bits::put_little<463, 1>(to, ipv6);
     bits::put_little<464, 128>(to, source_ip);
     bits::put_little<592, 128>(to, dest_ip);
+    bits::put_little<720, 1>(to, parked);
   }
   static constexpr RxDesc decode(std::span<const std::uint8_t, kBytes> from) {
     RxDesc v;
@@ -1571,6 +1579,7 @@ struct RxDesc {
     bits::get_little<463, 1>(from, v.ipv6);
     bits::get_little<464, 128>(from, v.source_ip);
     bits::get_little<592, 128>(from, v.dest_ip);
+    bits::get_little<720, 1>(from, v.parked);
     return v;
   }
   bool operator==(const RxDesc&) const = default;

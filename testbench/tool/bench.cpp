@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "testbench/endpoint.hpp"
+#include "testbench/tool/atomic_neighbour.hpp"
 #include "testbench/tool/report.hpp"
 #include "testbench/tool/statistics.hpp"
 #include "testbench/tool/transfer.hpp"
@@ -222,6 +223,8 @@ std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options, co
        [&] { return goodput_fraction(world, lossy, Transfer::Direction::kWrite, nullptr); }},
       {{"recovery_round_trips_middle", "one packet of a 64 KiB Write lost, in the middle: time lost", "round trips"}, [&] { return round_trips(drop(kWriteMiddle, 8)); }},
       {{"recovery_round_trips_last", "the same, the last one; ACK time-out 16 us", "round trips"}, [&] { return round_trips(drop(kWriteLast, 1)); }},
+      {{"atomic_neighbour_goodput_fraction", "RDMA Write stream beside a queue pair that pipelines fetch-and-adds and SENDs, relative to the stream alone", ""},
+       [&] { return atomic_neighbour_goodput_fraction(world, options); }},
       {{"simulated_cycles_per_second", "simulator, two NICs busy, one core", "cycles/s", 0, true},
        [&] {
          if (speed == 0) write_goodput();

@@ -46,6 +46,7 @@ module responder_output_harness (
     input  wire logic                      wr_ready_i,
     output rnic_pkg::dma_wr_t              wr_data_o,
     input  wire logic                      wr_done_i,
+    output logic                           atomic_over_o,
     input  wire logic                      qp_reset_valid_i,
     output logic                           qp_reset_ready_o,
     input  wire logic [7:0]                qp_reset_qp_i,

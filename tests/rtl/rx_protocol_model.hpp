@@ -44,6 +44,7 @@ class ProtocolModel {
   struct Result {
     std::optional<rtl::RxDone> done;
     bool executed = false;  ///< Request executed, or response accepted
+    bool held = false;      ///< Request that must come again
   };
 
   Result receive(const rtl::RxDesc& d, const Bytes& payload) {
@@ -56,12 +57,16 @@ class ProtocolModel {
     Result result;
     counted_qp_ = plan.qp;
     const bool response = d.opcode >= 0x0d && d.opcode <= 0x12;
+    held_ = false;
     if (auto* qp = admit(d, response)) {
       plan.pd = response ? qp->send.pd : qp->recv.pd;
       if (response) result.executed = requester(*qp, d, payload.size(), plan, list);
       else if (qp->recv.qp_type != 0) result.executed = unreliable(*qp, d, payload.size(), plan, list);
       else result.executed = responder(*qp, d, payload.size(), plan, list);
     }
+    // What must wait leaves nothing here but its number.
+    result.held = held_;
+    if (held_) return result;
     const auto faults = place_.faults;
     result.done = place_.place(plan, payload, list);
     if (place_.faults != faults) count(hw::Counter::kRxPlaceFaults);
@@ -246,14 +251,28 @@ class ProtocolModel {
       default: supported = false;
     }
 
+    // 9.5, C9-28: what comes behind a request that waits waits too; of those that come again each is judged as the first time.
+    const std::uint32_t age = psn24(c.epsn - d.psn);
+    const bool duplicate = age != 0 && age <= 0x800000;
+    const auto hold = [&] {
+      held_ = true;
+      if (d.parked) return false;
+      ++c.parked;
+      count(hw::Counter::kRxBehindAtomic);
+      return false;
+    };
+    if (!duplicate && c.parked != 0 && !d.parked) return hold();
+    const std::uint8_t waiting = c.parked;
+    if (d.parked && c.parked != 0) --c.parked;
+
     // PSN
     if (d.psn != c.epsn) {
-      const std::uint32_t age = psn24(c.epsn - d.psn);
-      if (age <= 0x800000) {
+      if (duplicate) {
         count(hw::Counter::kRxDuplicate);
-        if (supported && kind != Kind::kRead) {
+        // C9-105: a Read or an atomic is answered by its data alone, so the ACK names the newest SEND or WRITE; behind 2^23 PSNs of Reads there is none to name.
+        if (supported && kind != Kind::kRead && c.reads_since < 0x800000) {
           plan.action = static_cast<std::uint8_t>(rtl::RxAction::kExecuted);
-          plan.psn = psn24(c.epsn - 1);
+          plan.psn = psn24(c.epsn - 1 - c.reads_since);
           plan.ack_req = 1;
         }
         // 9.7.5.1.3: answered again, if it is a Read that may have been executed, and there is room.
@@ -303,10 +322,10 @@ class ProtocolModel {
     // Resources
     if (kind == Kind::kRead && c.rd_inflight >= c.max_dest_rd) return fatal(0x61);
     if (kind == Kind::kRead && c.rd_inflight + c.rp_inflight >= 16) return count(hw::Counter::kRxNoRoom), false;  // beside repeated ones: as if lost
-    // 9.5, C9-28: SENDs, WRITEs and atomics are executed in their order.
+    // SENDs, WRITEs and atomics are executed in their order; what is in sequence is not NAKed for that (9.7.5.2.2).
     if (kind != Kind::kRead && c.atomics_due != 0) {
-      count(hw::Counter::kRxBehindAtomic);
-      return c.nak_sent ? false : nak(0x60);
+      c.parked = waiting;
+      return hold();
     }
     // 9.4.3: a WRITE with immediate data needs its receive WQE at its last packet.
     const bool write_imm = kind == Kind::kWrite && immediate;
@@ -324,6 +343,7 @@ class ProtocolModel {
 
     if (wants && srq) list = take(qp, *srq, plan);
     c.nak_sent = 0;
+    const std::uint32_t first = c.epsn;
     c.epsn = psn24(c.epsn + 1);
     plan.action = static_cast<std::uint8_t>(rtl::RxAction::kExecuted);
     plan.msg_last = ends;
@@ -335,8 +355,11 @@ class ProtocolModel {
       if (d.dma_length > mtu) c.epsn = psn24(c.epsn + static_cast<std::uint32_t>((d.dma_length + mtu - 1) / mtu) - 1);
       ++c.rd_inflight;
       c.atomics_due += atomic;
+      const std::uint32_t taken = psn24(c.epsn - first);
+      c.reads_since = c.reads_since + taken >= 0x800000 ? (c.reads_since + taken) % 0x800000 | 0x800000 : c.reads_since + taken;
       read_plan(d, plan);
     } else if (kind == Kind::kWrite) {
+      c.reads_since = 0;
       plan.key = starts ? d.rkey : c.rkey;
       plan.va = starts ? d.va : c.va;
       plan.check_length = static_cast<std::uint32_t>(starts ? d.dma_length : size);
@@ -354,6 +377,7 @@ class ProtocolModel {
         if (!srq) ++c.rq_head;
       }
     } else {
+      c.reads_since = 0;
       plan.first_byte = starts ? 0 : c.received;
       plan.byte_count = static_cast<std::uint32_t>(plan.first_byte + size);
       plan.solicited = d.solicited;
@@ -465,6 +489,7 @@ class ProtocolModel {
 
   PlaceModel& place_;
   std::uint8_t counted_qp_ = 0;
+  bool held_ = false;
 };
 
 /// Only what the contract gives a meaning for this action.

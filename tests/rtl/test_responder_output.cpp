@@ -329,6 +329,17 @@ class Rig {
   void nak(int qp, std::uint8_t syndrome) {
     give(qp, rtl::RspCommand::kNak, [&](rtl::RspCmd& c) { c.syndrome = syndrome; });
   }
+  /// An executed request of the PSN `behind` before the next once more, as the receive side has it acknowledged. `answered`: with an ACK of its own.
+  void duplicate(int qp, bool answered, std::uint32_t behind = 1) {
+    auto& monitor = monitors.at(qp);
+    rtl::RspCmd c;
+    c.qp = static_cast<std::uint8_t>(qp);
+    c.command = static_cast<std::uint8_t>(rtl::RspCommand::kExecuted);
+    c.psn = (monitor.psn - behind) & kPsnMask;
+    c.ack_req = 1;
+    if (answered) monitor.given.push_back({c, monitor.msn});
+    commands.push(c);
+  }
   std::uint32_t random_length(int qp) {
     const std::uint32_t mtu = 128u << monitors.at(qp).setup.mtu;
     switch (bench.uniform(0, 2)) {
@@ -634,16 +645,65 @@ TEST_CASE("responder_output: an ACK of what precedes a NAK does not take its pla
   rig.atomic(5);
   rig.executed(5, true, true);
   rig.nak(5, 0x60);
-  // The same request once more, as the receive side has a duplicate acknowledged.
-  rtl::RspCmd duplicate;
-  duplicate.qp = 5;
-  duplicate.command = static_cast<std::uint8_t>(rtl::RspCommand::kExecuted);
-  duplicate.psn = (rig.monitors[5].psn - 1) & kPsnMask;
-  duplicate.ack_req = 1;
-  rig.commands.push(duplicate);
+  rig.duplicate(5, false);
   rig.finish();
   CHECK(rig.monitors[5].naks == 1);
   CHECK(rig.monitors[5].acks == 0);
+}
+
+// 9.7.5.2.2, 9.7.5.2.8: while a NAK or RNR NAK is outstanding duplicates are acknowledged as always, and no second NAK is sent.
+TEST_CASE("responder_output: a duplicate behind a NAK that has left gets an ACK, and the NAK does not come again", "[rtl]") {
+  Rig rig(seed(16));
+  for (const std::uint8_t syndrome : {0x60, 0x2a}) {
+    for (const bool busy : {false, true}) {
+      rig.set_up(5);
+      auto& monitor = rig.monitors[5];
+      for (int i = 0; i < 3; ++i) rig.executed(5, false, true);
+      rig.nak(5, syndrome);
+      rig.finish();
+      REQUIRE(monitor.naks == 1);
+      // A repeated Read in between takes turns of its own.
+      if (busy) rig.read(5, 3000, (monitor.psn - 3) & kPsnMask);
+      for (const std::uint32_t behind : {1u, 3u}) {
+        rig.duplicate(5, true, behind);
+        rig.finish();
+      }
+      CHECK(monitor.naks == 1);
+      CHECK(monitor.acks == 2);
+      // The expected PSN, then the next gap: that is another NAK.
+      rig.executed(5, true, true);
+      rig.finish();
+      rig.nak(5, syndrome);
+      rig.finish();
+      CHECK(monitor.naks == 2);
+      CHECK(monitor.acks == 3);
+    }
+  }
+}
+
+// Duplicates come at any time: before the NAK's turn, in it, behind it. It leaves once, and each duplicate is acknowledged by it or behind it.
+TEST_CASE("responder_output: a duplicate at any time around a NAK costs the NAK no second turn", "[rtl]") {
+  Rig rig(seed(17));
+  for (std::uint64_t wait = 0; wait < 24; ++wait) {
+    rig.set_up(5);
+    std::uint64_t naks = 0, acks = 0;
+    rig.on_desc = [&](const rtl::TxDesc& desc) {
+      if (desc.opcode != static_cast<std::uint8_t>(RcOpcode::kAcknowledge)) return;
+      const bool nak = desc.syndrome == 0x60;
+      ++(nak ? naks : acks);
+      REQUIRE((nak || naks == 1));  // an ACK only behind the NAK
+      if (!nak) rig.monitors[5].given.push_back({{.qp = 5, .psn = desc.psn, .ack_req = 1}, rig.monitors[5].msn});
+    };
+    rig.executed(5, false, true);
+    if (wait % 2) rig.read(5, 3000);
+    rig.nak(5, 0x60);
+    rig.bench.run(wait / 2);
+    for (int i = 0; i < 3; ++i) rig.duplicate(5, false);
+    rig.finish();
+    CHECK(naks == 1);
+    CHECK(acks <= 3);
+    rig.on_desc = {};
+  }
 }
 
 TEST_CASE("responder_output: an atomic that waits for memory holds up nobody but its own QP", "[rtl]") {

@@ -127,7 +127,7 @@ TEST_CASE("what is lost, repeated or not ready counts for both ends of its conne
     CHECK(b[QpCounter::kNoReceive] >= 2);
     CHECK(b[QpCounter::kRnrNaksSent] == b[QpCounter::kNoReceive]);
     lab.expect(pair.a, {{QpCounter::kRnrNaksReceived, b[QpCounter::kNoReceive]}});
-    // A Write that comes before the atomic in front of it is executed.
+    // A Write that comes before the atomic in front of it is executed waits, and nobody repeats anything (9.7.5.2.2).
     const auto word = lab.a.segment(64, 8);
     const auto atomics = must(lab.b.endpoint.kernel().create_mr({.address = lab.b.memory, .length = 4096, .pd = lab.b.process->pd(), .local_write = true, .remote_atomic = true}));
     auto atomic = lab.request(WqeOpcode::kFetchAdd, word);
@@ -135,8 +135,8 @@ TEST_CASE("what is lost, repeated or not ready counts for both ends of its conne
     must(pair.a.post_send(atomic));
     CHECK(lab.run(pair, WqeOpcode::kWrite, 10) == CqeStatus::kSuccess);  // the atomic's completion
     CHECK(lab.a.sent().status == CqeStatus::kSuccess);
-    lab.expect(pair.b, {{QpCounter::kBehindAtomic, 1}, {QpCounter::kNaksSent, 1}});
-    lab.expect(pair.a, {{QpCounter::kNaksReceived, 1}, {QpCounter::kSequenceRetries, 1}});
+    lab.expect(pair.b, {{QpCounter::kBehindAtomic, 1}});
+    lab.expect(pair.a, {});
   });
 }
 
