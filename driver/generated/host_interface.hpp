@@ -279,13 +279,13 @@ enum class QpCounter : std::uint8_t {
   kBadState = 2,  ///< Packets that the QP does not take: of another service, in this state, or behind a fatal error; dropped
   kDuplicates = 3,  ///< Duplicate requests: not executed again
   kPsnErrors = 4,  ///< Requests ahead of the expected PSN, dropped; the first is NAKed
-  kBehindAtomic = 5,  ///< Requests that waited until an earlier atomic was executed
+  kBehindAtomic = 5,  ///< Requests that waited until an earlier atomic was executed, or behind one that waits
   kInvalidRequests = 6,  ///< Requests NAKed invalid; on UC and UD: of a wrong length or without the right, dropped
   kForbidden = 7,  ///< RC requests for which the QP is not set up
   kNoReceive = 8,  ///< Messages without a receive WQE: RNR NAK, or on UC and UD dropped
   kBrokenMessages = 9,  ///< UC messages dropped because packets of them were missing or wrong
   kPlaceFaults = 10,  ///< Packets, responses too, whose payload could not be placed: key, range, length, receive WQE
-  kNoRoom = 11,  ///< Reads and atomics dropped because repeated ones fill the ring
+  kNoRoom = 11,  ///< Reads and atomics that waited because repeated ones fill the ring
   kNaksSent = 12,  ///< NAKs sent, RNR NAKs not counted
   kRnrNaksSent = 13,  ///< RNR NAKs sent
   kNaksReceived = 14,  ///< NAKs received, RNR NAKs not counted
@@ -403,10 +403,10 @@ enum class Counter : std::uint8_t {
   kRxPsnError,  ///< Requests ahead of the expected PSN
   kRxInvalidRequest,  ///< Requests that are NAKed invalid; on UC and UD: of a wrong length or without the right, dropped
   kRxForbidden,  ///< RC requests for which the QP is not set up, NAKed as invalid (9.7.4.1.3)
-  kRxNoRoom,  ///< Reads and atomics dropped because repeated ones of the same QP fill the ring
+  kRxNoRoom,  ///< Reads and atomics that waited because repeated ones of the same QP fill the ring
   kRxSrqErrors,  ///< Messages that needed a WQE of an SRQ in error; their QP fails
   kRxRnr,  ///< Messages without a receive WQE: RNR NAK, or on UC and UD dropped
-  kRxBehindAtomic,  ///< Requests that waited until an earlier atomic was executed
+  kRxBehindAtomic,  ///< Requests that waited until an earlier atomic was executed, or behind one that waits
   kRxAcks,  ///< ACKs received
   kRxNaks,  ///< NAKs received
   kRxGaps,  ///< Responses missing in front of one that came

@@ -234,13 +234,13 @@ package rnic_pkg;
   localparam logic [4:0] QpCounterBadState = 5'd2;  // Packets that the QP does not take: of another service, in this state, or behind a fatal error; dropped
   localparam logic [4:0] QpCounterDuplicates = 5'd3;  // Duplicate requests: not executed again
   localparam logic [4:0] QpCounterPsnErrors = 5'd4;  // Requests ahead of the expected PSN, dropped; the first is NAKed
-  localparam logic [4:0] QpCounterBehindAtomic = 5'd5;  // Requests that waited until an earlier atomic was executed
+  localparam logic [4:0] QpCounterBehindAtomic = 5'd5;  // Requests that waited until an earlier atomic was executed, or behind one that waits
   localparam logic [4:0] QpCounterInvalidRequests = 5'd6;  // Requests NAKed invalid; on UC and UD: of a wrong length or without the right, dropped
   localparam logic [4:0] QpCounterForbidden = 5'd7;  // RC requests for which the QP is not set up
   localparam logic [4:0] QpCounterNoReceive = 5'd8;  // Messages without a receive WQE: RNR NAK, or on UC and UD dropped
   localparam logic [4:0] QpCounterBrokenMessages = 5'd9;  // UC messages dropped because packets of them were missing or wrong
   localparam logic [4:0] QpCounterPlaceFaults = 5'd10;  // Packets, responses too, whose payload could not be placed: key, range, length, receive WQE
-  localparam logic [4:0] QpCounterNoRoom = 5'd11;  // Reads and atomics dropped because repeated ones fill the ring
+  localparam logic [4:0] QpCounterNoRoom = 5'd11;  // Reads and atomics that waited because repeated ones fill the ring
   localparam logic [4:0] QpCounterNaksSent = 5'd12;  // NAKs sent, RNR NAKs not counted
   localparam logic [4:0] QpCounterRnrNaksSent = 5'd13;  // RNR NAKs sent
   localparam logic [4:0] QpCounterNaksReceived = 5'd14;  // NAKs received, RNR NAKs not counted

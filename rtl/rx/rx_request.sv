@@ -15,13 +15,14 @@
 ///
 /// SENDs, WRITEs and atomics are executed in the order in which they come (9.5, C9-28), and an
 /// atomic only when its turn to answer comes. A SEND or WRITE that is here before that is held, and
-/// so is all that is new behind it (`parked`, rx_park): it is judged when it comes again.
+/// so is all that is new behind it (`parked`, rx_park): it is judged when it comes again. A READ or
+/// atomic that finds the ring full of repeated ones is held too (no_room_o, the first time).
 ///
 /// A WRITE with immediate data takes a receive WQE at its last packet, of which nothing is executed
 /// before there is one (9.4.3). An atomic is a Read of another kind, at a multiple of 8 (9.4.5).
 ///
-/// wants_o: this packet needs a receive WQE; the one it would take is wqe_* (rx_source). take_o: it
-/// takes that of a shared receive queue. Nothing is taken for a packet that is not executed.
+/// wants_o: this packet needs a receive WQE, wqe_* (rx_source). take_o: it takes that of a shared
+/// receive queue. Nothing is taken for a packet that is not executed.
 module rx_request (
     input  wire logic                  clk_i,
     input  wire rnic_pkg::rx_desc_t    desc_i,
@@ -144,7 +145,7 @@ module rx_request (
   end
 
   // ---- Verdict ----
-  logic execute, replay;
+  logic execute, replay, has_payload;
   logic [7:0] nak;
   always_comb begin : verdict
     {duplicate_o, psn_error_o, held_o, invalid_o, rnr_o, kill_o, execute} = 7'b0000000;
@@ -167,8 +168,9 @@ module rx_request (
     end else if (read_full_q) begin
       invalid_o = 1'b1;
     end else if (ring_full_q) begin
-      // Full of repeated Reads: as if this one had been lost.
-      no_room_o = 1'b1;
+      // Full of repeated Reads: until one of them has been answered.
+      no_room_o = !desc_i.parked;
+      held_o    = 1'b1;
     end else if (atomics_due_q) begin
       held_o = 1'b1;
     end else if (wants_o && wqe_error_i) begin
@@ -215,10 +217,8 @@ module rx_request (
     if (desc_i.parked && !held_o && ctx_i.parked != 8'd0) ctx_o.parked = ctx_i.parked - 8'd1;
   end
 
-  assign take_o = execute && wants_o && ctx_i.srq;
-  logic has_payload;
+  assign take_o      = execute && wants_o && ctx_i.srq;
   assign has_payload = desc_i.payload_length != 13'd0;
-
   always_comb begin : plan
     plan_o                = '0;
     plan_o.qp             = desc_i.dest_qpn[7:0];

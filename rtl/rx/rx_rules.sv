@@ -172,7 +172,7 @@ module rx_rules (
 
   logic is_rnr, first_held;
   assign held_o     = requests && held;
-  assign first_held = held_o && !desc_i.parked;
+  assign first_held = held_o && !desc_i.parked && !no_room;
   assign is_rnr = desc_i.syndrome[7:5] == rnic_pkg::AethSyndromeRnrNak[7:5];
   always_comb begin : events
     event_o = '0;

@@ -254,15 +254,14 @@ class ProtocolModel {
     // 9.5, C9-28: what comes behind a request that waits waits too; of those that come again each is judged as the first time.
     const std::uint32_t age = psn24(c.epsn - d.psn);
     const bool duplicate = age != 0 && age <= 0x800000;
-    const auto hold = [&] {
+    const std::uint8_t waiting = c.parked;
+    const auto hold = [&](hw::Counter counter) {
       held_ = true;
-      if (d.parked) return false;
-      ++c.parked;
-      count(hw::Counter::kRxBehindAtomic);
+      c.parked = static_cast<std::uint8_t>(waiting + !d.parked);
+      if (!d.parked) count(counter);
       return false;
     };
-    if (!duplicate && c.parked != 0 && !d.parked) return hold();
-    const std::uint8_t waiting = c.parked;
+    if (!duplicate && c.parked != 0 && !d.parked) return hold(hw::Counter::kRxBehindAtomic);
     if (d.parked && c.parked != 0) --c.parked;
 
     // PSN
@@ -321,12 +320,9 @@ class ProtocolModel {
     }
     // Resources
     if (kind == Kind::kRead && c.rd_inflight >= c.max_dest_rd) return fatal(0x61);
-    if (kind == Kind::kRead && c.rd_inflight + c.rp_inflight >= 16) return count(hw::Counter::kRxNoRoom), false;  // beside repeated ones: as if lost
+    if (kind == Kind::kRead && c.rd_inflight + c.rp_inflight >= 16) return hold(hw::Counter::kRxNoRoom);  // beside repeated ones
     // SENDs, WRITEs and atomics are executed in their order; what is in sequence is not NAKed for that (9.7.5.2.2).
-    if (kind != Kind::kRead && c.atomics_due != 0) {
-      c.parked = waiting;
-      return hold();
-    }
+    if (kind != Kind::kRead && c.atomics_due != 0) return hold(hw::Counter::kRxBehindAtomic);
     // 9.4.3: a WRITE with immediate data needs its receive WQE at its last packet.
     const bool write_imm = kind == Kind::kWrite && immediate;
     const bool wants = (kind == Kind::kSend && starts) || write_imm;
