@@ -140,7 +140,7 @@ module rnic_top (
   rnic_pkg::mem_op_t mem_op_data;
   rnic_pkg::mem_op_rsp_t mem_op_rsp_data;
   logic drain_valid, drain_ready, qp_reset_valid, qp_reset_ready, qp_error_valid, qp_error_ready;
-  logic host_wake_valid, host_revive, device_eqe_valid, device_eqe_ready, drained_valid, established_valid;
+  logic qp_flushing, host_wake_valid, host_revive, device_eqe_valid, device_eqe_ready, drained_valid, established_valid;
   rnic_pkg::eqe_req_t device_eqe_data;
   logic [7:0] qp_reset_qp, host_wake_qp, drained_qp, established_qp;
   rnic_pkg::qp_error_t qp_error_data;
@@ -254,6 +254,7 @@ module rnic_top (
       .qp_reset_valid_o   (qp_reset_valid),
       .qp_reset_ready_i   (qp_reset_ready),
       .qp_reset_qp_o      (qp_reset_qp),
+      .flushing_i         (qp_flushing),
       .qp_error_valid_o   (qp_error_valid),
       .qp_error_ready_i   (qp_error_ready),
       .qp_error_data_o    (qp_error_data),
@@ -439,9 +440,9 @@ module rnic_top (
   rnic_pkg::inflight_t inflight_data;
   rnic_pkg::retire_cmd_t sq_retire_data;
   logic [7:0] flush_req_qp, sq_wake_qp, revive_qp;
-  logic [1:0] timer_valid;
-  logic revive_valid;
-  rnic_pkg::timer_event_t sq_timer_data, rx_timer_data;
+  logic revive_valid, begun_valid, left_valid, left_ready, rx_timer_valid;
+  logic [7:0] begun_qp;
+  rnic_pkg::timer_event_t left_data, rx_timer_data;
   logic [11:0] read_slot_addr;
   rnic_pkg::read_slot_t read_slot_data;
 
@@ -495,8 +496,8 @@ module rnic_top (
       .host_wake_qp_i     (host_wake_qp),
       .drained_valid_o    (drained_valid),
       .drained_qp_o       (drained_qp),
-      .timer_valid_o      (timer_valid[0]),
-      .timer_data_o       (sq_timer_data),
+      .begun_valid_o      (begun_valid),
+      .begun_qp_o         (begun_qp),
       .read_slot_en_i     (read_slot_en),
       .read_slot_addr_i   (read_slot_addr),
       .read_slot_data_o   (read_slot_data),
@@ -656,6 +657,9 @@ module rnic_top (
       .eth_tx_valid_o,
       .eth_tx_ready_i,
       .eth_tx_data_o,
+      .left_valid_o        (left_valid),
+      .left_ready_i        (left_ready),
+      .left_data_o         (left_data),
       .revive_valid_i      (revive_valid || revive_due_q),
       .revive_qp_i         (revive_valid ? revive_qp : revive_due_qp_q),
       .qp_reset_valid_i    (block_reset_valid[2]),
@@ -789,7 +793,7 @@ module rnic_top (
       .done_data_o         (rx_done_data),
       .established_valid_o (established_valid),
       .established_qp_o    (established_qp),
-      .timer_valid_o       (timer_valid[1]),
+      .timer_valid_o       (rx_timer_valid),
       .timer_data_o        (rx_timer_data),
       .qp_reset_valid_i    (block_reset_valid[3]),
       .qp_reset_ready_o    (block_reset_ready[3]),
@@ -884,8 +888,13 @@ module rnic_top (
       .mem_op_rsp_data_i  (mem_op_rsp_data),
       .sq_wake_valid_o    (sq_wake_valid),
       .sq_wake_qp_o       (sq_wake_qp),
-      .timer_valid_i      (timer_valid),
-      .timer_data_i       ({rx_timer_data, sq_timer_data}),
+      .begun_valid_i      (begun_valid),
+      .begun_qp_i         (begun_qp),
+      .left_valid_i       (left_valid),
+      .left_ready_o       (left_ready),
+      .left_data_i        (left_data),
+      .timer_valid_i      (rx_timer_valid),
+      .timer_data_i       (rx_timer_data),
       .revive_valid_o     (revive_valid),
       .revive_qp_o        (revive_qp),
       .rq_doorbell_valid_i(rq_db_valid),
@@ -936,6 +945,7 @@ module rnic_top (
       .qp_reset_valid_i   (block_reset_valid[4]),
       .qp_reset_ready_o   (block_reset_ready[4]),
       .qp_reset_qp_i      (qp_reset_qp),
+      .flushing_o         (qp_flushing),
       .event_o            (ev_cpl)
   );
 

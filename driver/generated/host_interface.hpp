@@ -2235,7 +2235,7 @@ struct AdminCreateQp {
   bool operator==(const AdminCreateQp&) const = default;
 };
 
-/// Body of ModifyQp. attr_mask says which attributes it gives; the others are ignored. BadState: the transition is not legal (InfiniBand specification 10.3.1), an attribute is given that it does not take, or cur_state is wrong; BadParameter: one that it needs is not given, or is out of range. P_Key, address vector and destination QPN are written together: a command that gives one of them has all three in its fields. A UD QP has no peer: its Av is pkey, source_ip, and in dest_ip a second address of its own (or the same again), IPv4-mapped or IPv6. SQE to RTS is BadState until the send queue is flushed (sq_retired = sq_executed). 960 bits.
+/// Body of ModifyQp. attr_mask says which attributes it gives; the others are ignored. BadState: the transition is not legal (InfiniBand specification 10.3.1), an attribute is given that it does not take, or cur_state is wrong; BadParameter: one that it needs is not given, or is out of range. P_Key, address vector and destination QPN are written together: a command that gives one of them has all three in its fields. A UD QP has no peer: its Av is pkey, source_ip, and in dest_ip a second address of its own (or the same again), IPv4-mapped or IPv6. SQE to RTS is BadState until all that was posted to the send queue is flushed (sq_retired = sq_producer). 960 bits.
 struct AdminModifyQp {
   static constexpr std::size_t kBits = 960;
   static constexpr std::size_t kBytes = 120;

@@ -181,7 +181,12 @@ Result<void> KernelQp::resume() {
   for (unsigned tries = 0; tries < kFlushTries; ++tries) {
     auto now = query();
     if (!now) return now.error();
-    if (now->state != static_cast<std::uint8_t>(hw::QpState::kSqe) || now->sq_retired == now->sq_executed) return modify(hw::QpState::kRts, 0, {});
+    const bool stopped = now->state == static_cast<std::uint8_t>(hw::QpState::kSqe);
+    if (!stopped || now->sq_retired == now->sq_producer) {
+      auto done = modify(hw::QpState::kRts, 0, {});
+      // The device looks again: more may have been posted since, and has to be flushed as well.
+      if (done || !stopped || done.error() != Error::kInvalidState) return done;
+    }
     kernel_.device_.elapse(cost::kAdminPollNs);
   }
   return Error::kTimeout;

@@ -75,9 +75,16 @@ module completion (
     input  wire rnic_pkg::mem_op_rsp_t     mem_op_rsp_data_i,
     output logic                           sq_wake_valid_o,
     output logic [7:0]                     sq_wake_qp_o,
-    // Timer events of the send queue (0) and the receive engine (1); what recovery lets send again
-    input  wire logic [1:0]                timer_valid_i,
-    input  wire logic [2*rnic_pkg::TimerEventBits-1:0] timer_data_i,
+    // As in qp_timer: a QP begins to send; a packet that asks for an answer has left; Read data has
+    // come
+    input  wire logic                      begun_valid_i,
+    input  wire logic [7:0]                begun_qp_i,
+    input  wire logic                      left_valid_i,
+    output logic                           left_ready_o,
+    input  wire rnic_pkg::timer_event_t    left_data_i,
+    input  wire logic                      timer_valid_i,
+    input  wire rnic_pkg::timer_event_t    timer_data_i,
+    // What recovery lets send again
     output logic                           revive_valid_o,
     output logic [7:0]                     revive_qp_o,
     input  wire logic                      rq_doorbell_valid_i,
@@ -130,6 +137,7 @@ module completion (
     input  wire logic                      qp_reset_valid_i,
     output logic                           qp_reset_ready_o,
     input  wire logic [7:0]                qp_reset_qp_i,
+    output logic                           flushing_o,
     output logic [rnic_pkg::NumCounters-1:0] event_o
 );
   localparam int unsigned SendBits = rnic_pkg::SendCtxBits;
@@ -229,6 +237,11 @@ module completion (
       .record_data_o   (wr_data_o[WrBits+:WrBits]),
       .sq_wake_valid_o,
       .sq_wake_qp_o,
+      .begun_valid_i,
+      .begun_qp_i,
+      .left_valid_i,
+      .left_ready_o,
+      .left_data_i,
       .timer_valid_i,
       .timer_data_i,
       .revive_valid_o,
@@ -326,6 +339,7 @@ module completion (
       .qp_reset_valid_i(qp_reset_valid_i && cleared_q),
       .qp_reset_ready_o,
       .qp_reset_qp_i,
+      .flushing_o,
       .stage_enter_i   (enter),
       .stage_leave_i   (leave),
       .receive_busy_i  (post_busy),

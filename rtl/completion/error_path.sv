@@ -60,6 +60,8 @@ module error_path (
     input  wire logic                qp_reset_valid_i,
     output logic                     qp_reset_ready_o,
     input  wire logic [7:0]          qp_reset_qp_i,
+    // Something of qp_reset_qp_i waits here or is under way, whether it is reset or not
+    output logic                     flushing_o,
     input  wire logic [3:0]          stage_enter_i,
     input  wire logic [3:0]          stage_leave_i,
     input  wire logic                receive_busy_i,
@@ -256,6 +258,7 @@ module error_path (
                       (error_busy && error_busy_qp == qp_reset_qp_i) ||
                       (flush_busy && flush_busy_qp == qp_reset_qp_i);
 
+  assign flushing_o  = reset_busy;
   assign error_enter = (error_valid_i & error_ready_o) != '0;
   assign error_leave = error_valid && error_ready;
 

@@ -9,7 +9,8 @@
 /// context; an error sets both to ERR, and every side in ERR gives up to Chunk of its WQEs as a job
 /// to the flush block. What is left joins the flush queue again, so that a long queue does not hold
 /// up another QP. A send queue with a memory operation under way is not flushed: the send queue
-/// asks for that when it is over. The event is asked for when the receive side was not in ERR yet:
+/// asks for that when it is over; nor is one whose memory operation is over and has not retired:
+/// retire completes it and asks. The event is asked for when the receive side was not in ERR yet:
 /// it is only ever set here, while retire sets the send side by itself. What failed a request of
 /// the QP has its CQE and needs no event (told; InfiniBand specification 11.6.3.2). An error with
 /// send_only, and a QP in SQE in the flush queue, flush the send queue of a QP whose receive side
@@ -105,7 +106,7 @@ module qp_error (
   state_e state_q, state_d;
 
   rnic_pkg::qp_error_t work, work_q;
-  rnic_pkg::send_ctx_t send_q;
+  rnic_pkg::send_ctx_t send_q, restarted;
   rnic_pkg::recv_ctx_t recv_q;
   logic [3:0] grant;
   logic [7:0] notice_type_q;
@@ -158,7 +159,7 @@ module qp_error (
                       (is_error_q && (work_q.quiet || recv_q.state != rnic_pkg::QpStateReset)));
   assign send_left  = send_q.pi - send_q.retire_idx;
   assign recv_left  = recv_q.rq_pi - recv_q.rq_done;
-  assign send_flush = send_err && !send_q.mem_busy;
+  assign send_flush = send_err && !send_q.mem_busy && !send_q.mem_done;
   assign send_count = !send_flush ? '0 : (send_left > Chunk) ? Chunk[4:0] : send_left[4:0];
   assign recv_first = recv_q.srq ? open_tag_i : recv_q.rq_done;
   always_comb begin
@@ -173,15 +174,17 @@ module qp_error (
                                                                       : rx_entered_i;
   assign ahead     = mark - rx_left_i;
 
+  sq_restart u_restart (
+      .ctx_i  (send_q),
+      .index_i(send_q.pi),
+      .ctx_o  (restarted)
+  );
   always_comb begin
-    send_rel_data_o                = send_q;
+    send_rel_data_o                = restarted;
     if (send_q.state != rnic_pkg::QpStateSqe || is_error_q) begin
       send_rel_data_o.state = rnic_pkg::QpStateErr;
     end
     send_rel_data_o.retire_idx     = send_q.retire_idx + {11'd0, send_count};
-    send_rel_data_o.exec_idx       = send_q.pi;
-    send_rel_data_o.msg_active     = 1'b0;
-    send_rel_data_o.buf_count      = '0;
     send_rel_data_o.rd_outstanding = '0;
     send_rel_data_o.silent_run     = '0;
     recv_rel_data_o                = recv_q;

@@ -4,30 +4,55 @@
 /// One timer for each queue pair, in units of 1024 cycles (4.096 us at 250 MHz, the unit of the ACK
 /// time-out of InfiniBand specification 9.7.6.1.3).
 ///
-/// ack_valid_i, pulses on any port in any cycle but at most one every fourth cycle on each: the QP
-/// has begun to wait for an acknowledgement, or got one; its timer expires after 2^exponent units,
-/// or never if the exponent is 0. wait_valid_i, a pulse: an RNR NAK; the timer expires after
-/// wait_units_i, and until then the other ports do not touch it. A sweep looks at each timer once
-/// in 1024 cycles: a timer expires at most two units late, or one more for each time that the sweep
-/// finds an expiry of another QP still waiting; never early. expired_* then has the QP, once. clear_valid_i stops the timer of clear_qp_i, and takes an expiry back that has not been
-/// accepted.
+/// The ACK timer runs while an answer is awaited (9.7.6.1.3, C9-139): whenever a packet that asks
+/// for one has left the port, and the newest PSN that its answer acknowledges is not acknowledged,
+/// the timer runs or has expired. It does not run for what still waits in the NIC: what has not left
+/// starts it when it leaves. Everything that is sent ends with a packet that asks, so none is lost
+/// without a timer that runs.
+///
+/// left_*: such a packet has left; psn: the newest PSN that its answer acknowledges. Starts a timer
+/// that does not run, and one for an older PSN, which is sent again. ack_valid_i, pulses, at most one
+/// every third cycle on port 0 and every fifth on port 1: psn is the oldest PSN not acknowledged now;
+/// the timer starts again if an answer is still awaited, else it stops. It expires after 2^exponent
+/// units, or never if the exponent is 0. stop_valid_i, a pulse: the queue has gone back, and what
+/// has left awaits no answer any more. wait_valid_i, a pulse: an RNR NAK; the timer expires after
+/// wait_units_i, and until then only clear touches it.
+///
+/// A sweep looks at each timer once in 1024 cycles: a timer expires at most two units late, or one
+/// more for each time that the sweep finds an expiry of another QP still waiting; never early.
+/// expired_* then has the QP, once. An expiry is out of date when the queue pair is acknowledged
+/// something, goes back or has to wait: it is taken back if it has not been accepted; if it has,
+/// stands_o goes low. That of a wait always stands. clear_valid_i stops the timer of clear_qp_i and
+/// takes its expiry back; what left before does not count until begun_valid_i, a pulse, says that
+/// the QP sends again.
 module qp_timer #(
-    parameter int unsigned Ports = 3
+    parameter int unsigned Ports = 2
 ) (
     input  wire logic               clk_i,
     input  wire logic               rst_ni,
+    input  wire logic               begun_valid_i,
+    input  wire logic [7:0]         begun_qp_i,
+    input  wire logic               left_valid_i,
+    output logic                    left_ready_o,
+    input  wire rnic_pkg::timer_event_t left_data_i,
     input  wire logic [Ports-1:0]   ack_valid_i,
     input  wire logic [Ports*rnic_pkg::TimerEventBits-1:0] ack_data_i,
+    // Of wait_qp_i
     input  wire logic               wait_valid_i,
+    input  wire logic               stop_valid_i,
     input  wire logic [7:0]         wait_qp_i,
     input  wire logic [17:0]        wait_units_i,
     output logic                    expired_valid_o,
     input  wire logic               expired_ready_i,
     output logic [7:0]              expired_qp_o,
+    // The expiry accepted last is not out of date
+    output logic                    stands_o,
     input  wire logic               clear_valid_i,
     input  wire logic [7:0]         clear_qp_i
 );
   localparam int unsigned UnitBits = 33;
+  localparam int unsigned EventBits = rnic_pkg::TimerEventBits;
+  localparam logic [1:0] KindLeft = 2'd0, KindAck = 2'd1, KindStop = 2'd2, KindWait = 2'd3;
 
   logic [9:0] cycle_q;
   logic [UnitBits-1:0] now_q;
@@ -40,46 +65,106 @@ module qp_timer #(
     end
   end
 
-  // ---- Events, one a cycle: the RNR wait first, then the ports in their order -------------------
-  logic [Ports-1:0] held_q;
-  logic [Ports*rnic_pkg::TimerEventBits-1:0] held_data_q;
-  logic [Ports-1:0] take;
+  // ---- Events, one a cycle: recovery first, then every fourth cycle what has left, the ports in
+  // ---- their order, and what has left when nothing else is there
+  logic [Ports-1:0] held_q, take;
+  logic [Ports*EventBits-1:0] held_data_q;
   rnic_pkg::timer_event_t event_data;
-  logic event_valid, set, set_wait;
-  logic [7:0] set_qp;
-  logic [UnitBits-1:0] set_deadline;
-  logic [255:0] running_q, waiting_q;
+  logic event_valid, from_recovery;
+  logic [1:0] event_kind;
+  assign from_recovery = wait_valid_i || stop_valid_i;
 
   always_comb begin
-    take        = '0;
-    event_data  = '0;
-    event_valid = 1'b0;
+    take         = '0;
+    event_data   = left_data_i;
+    event_kind   = KindLeft;
+    left_ready_o = !from_recovery && (held_q == '0 || cycle_q[1:0] == 2'd0);
+    event_valid  = left_valid_i && left_ready_o;
     for (int unsigned i = 0; i < Ports; i++) begin
-      if (!event_valid && !wait_valid_i && held_q[i]) begin
+      if (!event_valid && !from_recovery && held_q[i]) begin
         event_valid = 1'b1;
+        event_kind  = KindAck;
         take[i]     = 1'b1;
-        event_data  = held_data_q[i*rnic_pkg::TimerEventBits+:rnic_pkg::TimerEventBits];
+        event_data  = held_data_q[i*EventBits+:EventBits];
       end
     end
+    if (from_recovery) begin
+      event_valid   = 1'b1;
+      event_kind    = wait_valid_i ? KindWait : KindStop;
+      event_data    = '0;
+      event_data.qp = wait_qp_i;
+    end
   end
-  // The present unit has begun: one more, so that no timer is early.
-  assign set_wait     = wait_valid_i;
-  assign set_qp       = wait_valid_i ? wait_qp_i : event_data.qp;
-  assign set          = wait_valid_i ||
-                        (event_valid && event_data.exponent != '0 && !waiting_q[event_data.qp]);
-  assign set_deadline = now_q + UnitBits'(1) +
-                        (wait_valid_i ? UnitBits'(wait_units_i) : UnitBits'(1) << event_data.exponent);
 
   always_ff @(posedge clk_i) begin
     for (int unsigned i = 0; i < Ports; i++) begin
-      if (ack_valid_i[i]) begin
-        held_data_q[i*rnic_pkg::TimerEventBits+:rnic_pkg::TimerEventBits] <=
-            ack_data_i[i*rnic_pkg::TimerEventBits+:rnic_pkg::TimerEventBits];
-      end
+      if (ack_valid_i[i]) held_data_q[i*EventBits+:EventBits] <= ack_data_i[i*EventBits+:EventBits];
       held_q[i] <= ack_valid_i[i] || (held_q[i] && !take[i]);
     end
     if (!rst_ni) held_q <= '0;
   end
+
+  // ---- A cycle later: what the newest packet that has left asks for is here ----------------------
+  logic valid_q, same_q, set, stop, known, awaited, older, store, touch;
+  logic [1:0] kind_q;
+  logic [17:0] units_q;
+  logic [23:0] left_psn, stored_psn, stored_q, to_left, from_left;
+  logic [UnitBits-1:0] set_deadline;
+  logic [7:0] qp;
+  rnic_pkg::timer_event_t data_q;
+  logic [255:0] begun_q, running_q, waiting_q, known_q;
+
+  always_ff @(posedge clk_i) begin
+    valid_q  <= event_valid;
+    kind_q   <= event_kind;
+    data_q   <= event_data;
+    units_q  <= wait_units_i;
+    same_q   <= store && event_data.qp == qp;
+    stored_q <= data_q.psn;
+    if (!rst_ni) valid_q <= 1'b0;
+  end
+  assign qp = data_q.qp;
+
+  ram_1r1w #(
+      .Width(24),
+      .Depth(256)
+  ) u_left (
+      .clk_i,
+      .wr_en_i  (store),
+      .wr_addr_i(qp),
+      .wr_data_i(data_q.psn),
+      .rd_en_i  (event_valid),
+      .rd_addr_i(event_data.qp),
+      .rd_data_o(stored_psn)
+  );
+  // Written in the cycle in which it was read
+  assign left_psn  = same_q ? stored_q : stored_psn;
+  assign known     = known_q[qp];
+  // Bit 23 of a difference of PSNs: "before".
+  assign to_left   = left_psn - data_q.psn;
+  assign from_left = data_q.psn - left_psn;
+  assign awaited   = known && !to_left[23];
+  assign older     = known && from_left[23];
+
+  always_comb begin
+    {set, stop, store} = 3'b000;
+    unique case (kind_q)
+      KindLeft: begin
+        store = valid_q && begun_q[qp] && !waiting_q[qp];
+        set   = store && data_q.exponent != '0 && (!running_q[qp] || older);
+      end
+      KindAck: begin
+        set  = valid_q && !waiting_q[qp] && awaited && data_q.exponent != '0;
+        stop = valid_q && !waiting_q[qp] && !set;
+      end
+      KindStop: stop = valid_q && !waiting_q[qp];
+      default:  set = valid_q;
+    endcase
+  end
+  assign touch        = valid_q && kind_q != KindLeft;
+  // The present unit has begun: one more, so that no timer is early.
+  assign set_deadline = now_q + UnitBits'(1) + ((kind_q == KindWait) ? UnitBits'(units_q) :
+                                                UnitBits'(1) << data_q.exponent);
 
   // ---- Sweep: four cycles a QP; a timer that is set meanwhile has not expired --------------------
   logic [7:0] sweep_qp;
@@ -90,7 +175,7 @@ module qp_timer #(
   assign phase    = cycle_q[1:0];
   assign age      = now_q - deadline;
   assign due      = phase == 2'd1 && running_q[sweep_qp] && !age[UnitBits-1];
-  assign fire     = due && !touched_q && !(set && set_qp == sweep_qp) && !expired_valid_o;
+  assign fire     = due && !touched_q && !(valid_q && qp == sweep_qp) && !expired_valid_o;
 
   ram_1r1w #(
       .Width(UnitBits),
@@ -98,41 +183,77 @@ module qp_timer #(
   ) u_deadlines (
       .clk_i,
       .wr_en_i  (set),
-      .wr_addr_i(set_qp),
+      .wr_addr_i(qp),
       .wr_data_i(set_deadline),
       .rd_en_i  (phase == 2'd0),
       .rd_addr_i(sweep_qp),
       .rd_data_o(deadline)
   );
 
+  logic expired_wait_q, judged_wait_q, judged_good_q, taken_back, outdated;
+  logic [7:0] judged_qp_q;
+  assign taken_back = touch && qp == expired_qp_o && !expired_wait_q;
+
   always_ff @(posedge clk_i) begin
-    touched_q <= set && set_qp == sweep_qp;
-    if (expired_ready_i) expired_valid_o <= 1'b0;
+    touched_q <= valid_q && qp == sweep_qp;
+    if (begun_valid_i) begun_q[begun_qp_i] <= 1'b1;
+    if (store) known_q[qp] <= 1'b1;
+    if (stop || (set && kind_q == KindWait)) known_q[qp] <= 1'b0;
+    if (expired_ready_i || taken_back) expired_valid_o <= 1'b0;
     if (fire) begin
       expired_valid_o     <= 1'b1;
       expired_qp_o        <= sweep_qp;
+      expired_wait_q      <= waiting_q[sweep_qp];
       running_q[sweep_qp] <= 1'b0;
       waiting_q[sweep_qp] <= 1'b0;
     end
-    if (set) begin
-      running_q[set_qp] <= 1'b1;
-      if (set_wait) waiting_q[set_qp] <= 1'b1;
-    end
+    if (set) running_q[qp] <= 1'b1;
+    if (stop) running_q[qp] <= 1'b0;
+    if (set && kind_q == KindWait) waiting_q[qp] <= 1'b1;
     if (clear_valid_i) begin
+      begun_q[clear_qp_i]   <= 1'b0;
+      known_q[clear_qp_i]   <= 1'b0;
       running_q[clear_qp_i] <= 1'b0;
       waiting_q[clear_qp_i] <= 1'b0;
-      if (expired_qp_o == clear_qp_i) expired_valid_o <= 1'b0;
+      if ((fire ? sweep_qp : expired_qp_o) == clear_qp_i) expired_valid_o <= 1'b0;
     end
     if (!rst_ni) begin
+      begun_q         <= '0;
+      known_q         <= '0;
       running_q       <= '0;
       waiting_q       <= '0;
       expired_valid_o <= 1'b0;
     end
   end
 
+  // ---- The expiry that is being judged; what is still on its way to this timer counts ------------
+  always_comb begin
+    outdated = (touch && qp == judged_qp_q) || (from_recovery && wait_qp_i == judged_qp_q);
+    for (int unsigned i = 0; i < Ports; i++) begin
+      if (held_q[i] && held_data_q[i*EventBits+:8] == judged_qp_q) outdated = 1'b1;
+      if (ack_valid_i[i] && ack_data_i[i*EventBits+:8] == judged_qp_q) outdated = 1'b1;
+    end
+  end
+  assign stands_o = judged_good_q && (judged_wait_q || !outdated);
+  always_ff @(posedge clk_i) begin
+    judged_good_q <= stands_o;
+    if (expired_valid_o && expired_ready_i) begin
+      judged_qp_q   <= expired_qp_o;
+      judged_wait_q <= expired_wait_q;
+      judged_good_q <= !taken_back;
+    end
+    if (!rst_ni) judged_good_q <= 1'b0;
+  end
+
+  logic unused_bits;
+  assign unused_bits = ^{to_left[22:0], from_left[22:0]};
+
   for (genvar i = 0; i < Ports; i++) begin : gen_port
     `ASSERT(OneAtATime, !(ack_valid_i[i] && held_q[i] && !take[i]))
   end
+  // A timer that was started runs until it is stopped, or has expired.
+  `ASSERT(AwaitedHasTimer, !(valid_q && kind_q == KindAck && !waiting_q[qp] && awaited &&
+                             data_q.exponent != '0) || set)
 endmodule
 
 `default_nettype wire

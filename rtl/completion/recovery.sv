@@ -14,7 +14,8 @@
 ///
 /// Retries without progress are counted; when none is left, fail_* has the command that fails the
 /// WQE (InfiniBand specification 9.9.2.1). An RNR NAK is counted apart; 7 means no limit
-/// (9.7.5.2.8). A NAK that names the PSN to which the QP went back already says nothing new.
+/// (9.7.5.2.8). A NAK that names the PSN to which the QP went back already says nothing new, and
+/// neither does an expiry that is out of date (stands_i, while the context is held).
 ///
 /// A refusal does not go back. It belongs to the WQE that holds its PSN, and says that those before
 /// it have been executed, also those that are still to be sent again; but a Read or an atomic among
@@ -32,7 +33,11 @@ module recovery (
     input  wire logic                   expired_valid_i,
     output logic                        expired_ready_o,
     input  wire logic [7:0]             expired_qp_i,
+    // The expiry accepted last is not out of date
+    input  wire logic                   stands_i,
+    // The QP has to wait; it has gone back for another reason; pulses
     output logic                        wait_valid_o,
+    output logic                        stop_valid_o,
     output logic [7:0]                  wait_qp_o,
     output logic [17:0]                 wait_units_o,
     output logic                        hold_o,
@@ -83,6 +88,7 @@ module recovery (
   rnic_pkg::send_ctx_t ctx_q, back, failing;
   logic work_valid_q, take_timer, live, open, known, again, exhausted, rnr_exhausted, go_back;
   logic is_timer, is_rnr, is_fault, is_refusal, wait_over, change_q, gone_q, in_table, here;
+  logic outdated;
   logic blocked, belongs, refused, whole, unsent;
   logic [15:0] idx_q;
   logic [15:0] since, steps, to_sent;
@@ -126,9 +132,13 @@ module recovery (
                                    ctx_q.state == rnic_pkg::QpStateSqd);
   assign known  = behind[23] || (!is_rnr && ctx_q.recovering && ctx_q.rec_psn == psn);
 
-  assign wait_over     = is_timer && ctx_q.rnr_wait;
-  assign again         = live && open && !wait_over && !(ctx_q.rnr_wait && !is_fault) &&
-                         (is_timer || is_fault || !known) && !is_refusal;
+  // An expiry that was on its way here when the QP was acknowledged something, went back or was
+  // told to wait is none any more.
+  assign outdated      = is_timer && !stands_i;
+  assign wait_over     = is_timer && ctx_q.rnr_wait && !outdated;
+  assign again         = live && open && !outdated && !wait_over &&
+                         !(ctx_q.rnr_wait && !is_fault) && (is_timer || is_fault || !known) &&
+                         !is_refusal;
   assign exhausted     = again && !is_rnr && !is_fault && ctx_q.retry_left == '0;
   assign rnr_exhausted = again && is_rnr && ctx_q.rnr_left == '0;
   assign go_back       = again && !exhausted && !rnr_exhausted;
@@ -251,6 +261,7 @@ module recovery (
   assign revive_valid_o = wake_valid_o;
 
   assign wait_valid_o = found && is_rnr;
+  assign stop_valid_o = found && !is_rnr;
   assign wait_qp_o    = work_q.qp;
   rnr_timer u_rnr_timer (
       .code_i (work_q.syndrome[4:0]),

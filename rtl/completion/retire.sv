@@ -11,7 +11,9 @@
 /// stops the send queue alone (InfiniBand specification 10.3.1.6). Retired-index records: after 16
 /// silent WQEs, or when the queue is empty, unless a CQE has told the host (decisions: "a slot is
 /// free when its request has retired"). Commands for a QP that does not exist, or is in RESET, SQE
-/// or the error state, do nothing.
+/// or the error state, do nothing, but for one thing: a memory operation that has been executed
+/// (mem_done) completes with success whatever has become of the QP, so that no key is valid whose
+/// WQE was flushed; then the flush, which has waited for it, is asked for through the error stream.
 ///
 /// Credits that come with an acknowledgement set the limit up to which requests may take receive
 /// WQEs of the peer (InfiniBand specification 9.7.7.2.5). A limit never goes back: what the peer
@@ -85,14 +87,14 @@ module retire (
   } state_e;
   state_e state_q, state_d;
 
-  rnic_pkg::send_ctx_t ctx_q, loaded;
+  rnic_pkg::send_ctx_t ctx_q, loaded, restarted;
   logic live, psn_open, psn_open_q, changed_q, moved_q, failed_q, progress, stale, retry_q;
-  logic is_retry, is_refusal;
+  logic is_retry, is_refusal, owed, owed_q;
   logic in_table, finished, failed, silent, step;
   logic [7:0] fail_status, fail_syndrome, slot_opcode;
   logic [23:0] slot_first, slot_last;
   logic [31:0] slot_length;
-  logic [23:0] bound, named, beyond, ahead, open_low, open_high, window, lsn_gain;
+  logic [23:0] bound, named, ahead, window, ever, since_una, lsn_gain;
   logic slot_silent, slot_read, record_due;
   logic [15:0] slot_index, next_idx;
   logic [SlotBits-1:0] slot;
@@ -126,8 +128,7 @@ module retire (
   assign is_retry   = cmd_data_i.command == rnic_pkg::RetireCommandRetry;
   assign is_refusal = cmd_data_i.command == rnic_pkg::RetireCommandRefuse;
 
-  // What the command itself says about the QP, as the context arrives. Bit 23 of a difference of
-  // PSNs: "before".
+  // What the command itself says about the QP, as the context arrives.
   always_comb begin : p_load
     logic [15:0] command_age, recorded_age;
     lsn_gain  = cmd_data_i.lsn - ctx_data_i.lsn;
@@ -136,16 +137,16 @@ module retire (
                 ctx_data_i.state != rnic_pkg::QpStateSqe;
     named     = cmd_data_i.psn + 24'd1;
     if (cmd_data_i.command == rnic_pkg::RetireCommandFail || is_retry) named = cmd_data_i.psn;
-    // The queue may have gone back since the command was made.
-    beyond    = ctx_data_i.next_psn - named;
-    bound     = beyond[23] ? ctx_data_i.next_psn : named;
-    ahead     = bound - ctx_data_i.una_psn;
+    // As many as 2^23 PSNs are out (9.7.2), so distances from the oldest of them are compared, not
+    // signs. The queue may have gone back since the command was made: it counts up to next_psn.
+    ahead     = named - ctx_data_i.una_psn;
     window    = ctx_data_i.next_psn - ctx_data_i.una_psn;
+    ever      = ctx_data_i.max_psn - ctx_data_i.una_psn;
+    bound     = (ahead > window) ? ctx_data_i.next_psn : named;
     progress  = 1'b0;
     stale     = 1'b0;
-    open_low  = cmd_data_i.psn - ctx_data_i.una_psn;
-    open_high = ctx_data_i.next_psn - 24'd1 - cmd_data_i.psn;
-    psn_open  = !open_low[23] && !open_high[23];
+    since_una = cmd_data_i.psn - ctx_data_i.una_psn;
+    psn_open  = since_una < window;
     loaded    = ctx_data_i;
 
     command_age  = cmd_data_i.wqe_idx - ctx_data_i.retire_idx;
@@ -159,14 +160,18 @@ module retire (
         loaded.fault_syndrome = cmd_data_i.syndrome;
       end
       stale = command_age[15];
-    end else if (!ahead[23] && !is_refusal) begin
-      progress       = ahead != '0;
+    end else if (ahead <= ever && !is_refusal) begin
+      progress       = bound != ctx_data_i.una_psn;
       loaded.una_psn = bound;
       if (cmd_data_i.with_credits) begin
         loaded.credits = cmd_data_i.limited;
         if (!ctx_data_i.credits || !lsn_gain[23]) loaded.lsn = cmd_data_i.lsn;
       end
     end
+    // A memory operation that was executed completes as such in the error state too; nothing else
+    // does.
+    owed = ctx_data_i.in_use && ctx_data_i.mem_done && (ctx_data_i.state == rnic_pkg::QpStateErr ||
+                                                        ctx_data_i.state == rnic_pkg::QpStateSqe);
     if (progress) begin
       loaded.recovering = 1'b0;
       loaded.retry_left = ctx_data_i.retry_count;
@@ -176,6 +181,7 @@ module retire (
         ctx_data_i.rd_outstanding != '0) begin
       loaded.rd_outstanding = ctx_data_i.rd_outstanding - 1'b1;
     end
+    if (!live) loaded = ctx_data_i;
   end
 
   retire_step u_step (
@@ -190,6 +196,12 @@ module retire (
       .failed_o       (failed),
       .fail_status_o  (fail_status),
       .fail_syndrome_o(fail_syndrome)
+  );
+
+  sq_restart u_restart (
+      .ctx_i  (ctx_q),
+      .index_i(next_idx),
+      .ctx_o  (restarted)
   );
 
   assign silent = finished && slot_silent;
@@ -233,12 +245,19 @@ module retire (
     error_data_o.status    = ctx_q.fault_status;
     error_data_o.told      = 1'b1;
     error_data_o.send_only = ctx_q.qp_type != rnic_pkg::QpTypeRc;
+    // Nothing new: the flush that has waited for the memory operation.
+    if (owed_q) begin
+      error_data_o.status    = rnic_pkg::CqeStatusWrFlushErr;
+      error_data_o.send_only = 1'b1;
+      error_data_o.quiet     = 1'b1;
+    end
   end
 
   // Read data moves una_psn by itself, and the timer with it.
   assign timer_valid_o         = state_q == StWait && ctx_valid_i && live && progress;
   assign timer_data_o.qp       = cmd_data_i.qp;
   assign timer_data_o.exponent = ctx_data_i.ack_timeout;
+  assign timer_data_o.psn      = loaded.una_psn;
 
   always_comb begin
     recover_data_o       = '0;
@@ -265,23 +284,26 @@ module retire (
   assign cqe_valid_o    = state_q == StWalk && (finished || failed) && !silent;
   assign record_valid_o = state_q == StRecord;
   assign error_valid_o  = state_q == StError;
-  assign cmd_ready_o    = (state_q == StRelease && rel_ready_i && !record_due && !failed_q) ||
-                          (state_q == StRecord && record_ready_i) ||
+  assign cmd_ready_o    = (state_q == StRelease && rel_ready_i && !record_due && !failed_q &&
+                           !owed_q) ||
+                          (state_q == StRecord && record_ready_i && !owed_q) ||
                           (state_q == StError && error_ready_i);
 
   always_comb begin
     state_d = state_q;
     unique case (state_q)
       StIdle: if (acq_valid_o && acq_ready_i) state_d = StWait;
-      StWait: if (ctx_valid_i) state_d = live ? StWalk : StRelease;
-      StWalk: if (!(finished || failed) || (failed && step)) state_d = StRelease;
+      StWait: if (ctx_valid_i) state_d = (live || owed) ? StWalk : StRelease;
+      StWalk: begin
+        if (!(finished || failed) || ((failed || owed_q) && step)) state_d = StRelease;
+      end
       StRelease:
       if (rel_ready_i) begin
-        if (failed_q) state_d = StError;
-        else if (record_due) state_d = StRecord;
+        if (record_due) state_d = StRecord;
+        else if (failed_q || owed_q) state_d = StError;
         else state_d = StIdle;
       end
-      StRecord: if (record_ready_i) state_d = StIdle;
+      StRecord: if (record_ready_i) state_d = owed_q ? StError : StIdle;
       StError: if (error_ready_i) state_d = StIdle;
       default: state_d = StIdle;
     endcase
@@ -292,7 +314,8 @@ module retire (
     if (ctx_valid_i) begin
       ctx_q      <= loaded;
       psn_open_q <= psn_open;
-      changed_q  <= live;
+      changed_q  <= live || owed;
+      owed_q     <= owed;
       // A queue that has used up its PSNs or its credits waits for this.
       moved_q    <= live && (cmd_data_i.command == rnic_pkg::RetireCommandReadDone ||
                              (progress && (window[22] ||
@@ -304,17 +327,15 @@ module retire (
     end
     if (step) begin
       moved_q          <= 1'b1;
+      if (failed && !in_table) ctx_q <= restarted;
       ctx_q.retire_idx <= next_idx;
+      ctx_q.mem_done   <= 1'b0;
       ctx_q.silent_run <= silent ? ctx_q.silent_run + 1'b1 : '0;
       if (failed) begin
         failed_q           <= 1'b1;
         ctx_q.state        <= (ctx_q.qp_type == rnic_pkg::QpTypeRc) ? rnic_pkg::QpStateErr :
                                                                       rnic_pkg::QpStateSqe;
         ctx_q.fault_status <= fail_status;
-        if (!in_table) begin
-          ctx_q.exec_idx   <= next_idx;
-          ctx_q.msg_active <= 1'b0;
-        end
       end
     end
     sq_wake_valid_o <= rel_valid_o && rel_ready_i && moved_q;
@@ -326,8 +347,7 @@ module retire (
   end
 
   logic unused_bits;
-  assign unused_bits = ^{inflight_data_i.wqe_idx, slot_index, ahead[22:0], open_low[22:0],
-                         open_high[22:0], beyond[22:0], window, lsn_gain[22:0], peek_index_i};
+  assign unused_bits = ^{inflight_data_i.wqe_idx, slot_index, lsn_gain[22:0], peek_index_i};
 
   `ASSERT_HOLD(CqeHold, cqe_valid_o, cqe_ready_i, cqe_data_o)
   `ASSERT_HOLD(ErrorHold, error_valid_o, error_ready_i, error_data_o)

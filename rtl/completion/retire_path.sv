@@ -39,9 +39,15 @@ module retire_path (
     output rnic_pkg::dma_wr_t        record_data_o,
     output logic                     sq_wake_valid_o,
     output logic [7:0]               sq_wake_qp_o,
-    // Timer events of the send queue (0) and the receive engine (1)
-    input  wire logic [1:0]          timer_valid_i,
-    input  wire logic [2*rnic_pkg::TimerEventBits-1:0] timer_data_i,
+    // As in qp_timer: a QP begins to send; a packet that asks for an answer has left; Read data has
+    // come
+    input  wire logic                begun_valid_i,
+    input  wire logic [7:0]          begun_qp_i,
+    input  wire logic                left_valid_i,
+    output logic                     left_ready_o,
+    input  wire rnic_pkg::timer_event_t left_data_i,
+    input  wire logic                timer_valid_i,
+    input  wire rnic_pkg::timer_event_t timer_data_i,
     output logic                     revive_valid_o,
     output logic [7:0]               revive_qp_o,
     input  wire logic                clear_valid_i,
@@ -112,6 +118,7 @@ module retire_path (
   logic retire_acq, recovery_acq, retire_rel, recovery_rel, retire_write, recovery_write;
   logic [7:0] retire_index, recovery_index, retire_wake_qp;
   logic retire_wake, recovery_wake, retire_timer, recover, expired, expired_ready, wait_valid;
+  logic stop_valid, stands;
   logic [7:0] expired_qp, wait_qp;
   logic [17:0] wait_units;
   logic peek_en, peek_is_read;
@@ -186,7 +193,9 @@ module retire_path (
       .expired_valid_i(expired),
       .expired_ready_o(expired_ready),
       .expired_qp_i   (expired_qp),
+      .stands_i       (stands),
       .wait_valid_o   (wait_valid),
+      .stop_valid_o   (stop_valid),
       .wait_qp_o      (wait_qp),
       .wait_units_o   (wait_units),
       .hold_o         (hold),
@@ -216,18 +225,25 @@ module retire_path (
   );
 
   qp_timer #(
-      .Ports(3)
+      .Ports(2)
   ) u_timer (
       .clk_i,
       .rst_ni,
+      .begun_valid_i,
+      .begun_qp_i,
+      .left_valid_i,
+      .left_ready_o,
+      .left_data_i,
       .ack_valid_i    ({retire_timer, timer_valid_i}),
       .ack_data_i     ({retire_timer_data, timer_data_i}),
       .wait_valid_i   (wait_valid),
+      .stop_valid_i   (stop_valid),
       .wait_qp_i      (wait_qp),
       .wait_units_i   (wait_units),
       .expired_valid_o(expired),
       .expired_ready_i(expired_ready),
       .expired_qp_o   (expired_qp),
+      .stands_o       (stands),
       .clear_valid_i,
       .clear_qp_i
   );

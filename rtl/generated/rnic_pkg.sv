@@ -996,7 +996,7 @@ package rnic_pkg;
     logic [63:0] sq_base;  // DMA address of the send ring, 4 KiB aligned
   } admin_create_qp_t;
 
-  /// Body of ModifyQp. attr_mask says which attributes it gives; the others are ignored. BadState: the transition is not legal (InfiniBand specification 10.3.1), an attribute is given that it does not take, or cur_state is wrong; BadParameter: one that it needs is not given, or is out of range. P_Key, address vector and destination QPN are written together: a command that gives one of them has all three in its fields. A UD QP has no peer: its Av is pkey, source_ip, and in dest_ip a second address of its own (or the same again), IPv4-mapped or IPv6. SQE to RTS is BadState until the send queue is flushed (sq_retired = sq_executed).
+  /// Body of ModifyQp. attr_mask says which attributes it gives; the others are ignored. BadState: the transition is not legal (InfiniBand specification 10.3.1), an attribute is given that it does not take, or cur_state is wrong; BadParameter: one that it needs is not given, or is out of range. P_Key, address vector and destination QPN are written together: a command that gives one of them has all three in its fields. A UD QP has no peer: its Av is pkey, source_ip, and in dest_ip a second address of its own (or the same again), IPv4-mapped or IPv6. SQE to RTS is BadState until all that was posted to the send queue is flushed (sq_retired = sq_producer).
   localparam int unsigned AdminModifyQpBits = 960;
   typedef struct packed {
     logic [351:0] reserved;
@@ -1397,7 +1397,7 @@ package rnic_pkg;
   } admin_access_t;
 
   /// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic.
-  localparam int unsigned SendCtxBits = 661;
+  localparam int unsigned SendCtxBits = 662;
   typedef struct packed {
     logic [23:0] lsn;  // Limit sequence number: SSN of the last request that may take a receive WQE
     logic credits;  // RC: the peer counts its receive WQEs: lsn holds
@@ -1413,6 +1413,7 @@ package rnic_pkg;
     logic [7:0] fault_status;  // CqeStatus
     logic [15:0] fault_idx;
     logic fault;  // WQE fault_idx failed here; neither it nor a later one is sent
+    logic mem_done;  // WQE retire_idx is a memory operation that has been executed: it completes as such, whatever becomes of the QP; nothing is flushed before
     logic mem_busy;  // The memory operation of WQE exec_idx, which is the oldest, is under way; nothing is sent, and nothing flushed
     logic [31:0] rd_off;  // Bytes of the head Read that have arrived
     logic [4:0] rd_outstanding;  // Reads whose data is not all placed
@@ -1633,11 +1634,13 @@ package rnic_pkg;
   } mem_op_rsp_t;
 
   /// One packet to send. Followed on the piece stream by its payload (payload_length > 0).
-  localparam int unsigned TxDescBits = 834;
+  localparam int unsigned TxDescBits = 863;
   typedef struct packed {
     logic [383:0] address;  // UD: wqe_address
     logic [23:0] source_qpn;  // DETH
     logic [31:0] qkey;  // DETH
+    logic [23:0] last_psn;  // Request with ack_req: newest PSN that its answer acknowledges; of a Read that of the last response
+    logic [4:0] ack_timeout;  // Request with ack_req: of its QP
     logic [15:0] wqe_idx;  // Request: WQE it belongs to
     logic [23:0] msn;  // AETH
     logic [7:0] syndrome;  // AETH
@@ -1911,9 +1914,10 @@ package rnic_pkg;
     logic [7:0] qp;
   } recover_cmd_t;
 
-  /// Sets the timer of a QP: it expires 2^exponent timer units from now.
-  localparam int unsigned TimerEventBits = 13;
+  /// For the timer of a QP: a packet that asks for an answer has left, or something was acknowledged. The timer expires 2^exponent timer units later.
+  localparam int unsigned TimerEventBits = 37;
   typedef struct packed {
+    logic [23:0] psn;  // It has left: the newest PSN that its answer acknowledges. Acknowledged: the oldest PSN that is not
     logic [4:0] exponent;  // ack_timeout; 0: never
     logic [7:0] qp;
   } timer_event_t;

@@ -69,6 +69,8 @@ module admin (
     output logic                                  qp_reset_valid_o,
     input  wire logic                             qp_reset_ready_i,
     output logic [7:0]                            qp_reset_qp_o,
+    // Errors or WQEs to flush of QP qp_reset_qp_o are under way
+    input  wire logic                             flushing_i,
     output logic                                  qp_error_valid_o,
     input  wire logic                             qp_error_ready_i,
     output rnic_pkg::qp_error_t                   qp_error_data_o,
@@ -314,6 +316,7 @@ module admin (
       .drain_ready_i,
       .qp_reset_valid_o,
       .qp_reset_ready_i,
+      .flushing_i,
       .qp_error_valid_o,
       .qp_error_ready_i,
       .qp_error_data_o,

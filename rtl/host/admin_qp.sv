@@ -38,6 +38,8 @@ module admin_qp (
     input  wire logic                         drain_ready_i,
     output logic                              qp_reset_valid_o,
     input  wire logic                         qp_reset_ready_i,
+    // Errors or WQEs to flush of the QP of the command are under way
+    input  wire logic                         flushing_i,
     output logic                              qp_error_valid_o,
     input  wire logic                         qp_error_ready_i,
     output rnic_pkg::qp_error_t               qp_error_data_o,
@@ -81,7 +83,7 @@ module admin_qp (
 
   logic [7:0] status_q, status_d, uar_q;
   logic [2:0] judged_q, step, tear_step;
-  logic create, destroy, modify, query, counters, known, is_this, same_state;
+  logic create, destroy, modify, query, counters, known, is_this, same_state, flushed;
   logic [7:0] create_status, modify_status;
   logic to_err, to_reset, takes_path, send_cq, use_srq, look_srq;
   logic [23:0] object;
@@ -101,9 +103,13 @@ module admin_qp (
   assign counters    = command_i.opcode == rnic_pkg::AdminOpcodeQueryQpCounters;
   assign known       = create || destroy || modify || query || counters;
   assign is_this     = view_send_i.in_use && view_send_i.qpn == command_i.number[23:0];
+  // All that was posted has been flushed, and its CQEs are in order before those to come. The host
+  // may post at any time, so that this is looked at again when SQE is left.
+  assign flushed     = view_send_i.retire_idx == view_send_i.pi && !flushing_i;
   // In SQE the receive side goes on as in RTS.
   always_comb begin
-    same_state = view_send_i.state == judged_q;
+    same_state = view_send_i.state == judged_q &&
+                 (judged_q != rnic_pkg::QpStateSqe || flushed);
     if (state_q == WriteRecv) begin
       same_state = view_recv_i.state == ((judged_q == rnic_pkg::QpStateSqe) ?
           rnic_pkg::QpStateRts : judged_q);
@@ -114,7 +120,7 @@ module admin_qp (
       .command_i,
       .state_i        (view_send_i.state),
       .qp_type_i      (view_send_i.qp_type),
-      .flushed_i      (view_send_i.retire_idx == view_send_i.exec_idx),
+      .flushed_i      (flushed),
       .create_status_o(create_status),
       .modify_status_o(modify_status),
       .to_err_o       (to_err),

@@ -22,6 +22,13 @@ module admin_qp_next (
   logic [20:0] given;
   assign given = modify.attr_mask;
 
+  rnic_pkg::send_ctx_t restarted;
+  sq_restart u_restart (
+      .ctx_i  (send_i),
+      .index_i(send_i.retire_idx),
+      .ctx_o  (restarted)
+  );
+
   always_comb begin
     send_o = send_i;
     recv_o = recv_i;
@@ -55,6 +62,14 @@ module admin_qp_next (
         recv_o.srqn            = create.srqn[7:0];
       end
       rnic_pkg::QpStepModify: begin
+        // What had failed is flushed; the queue begins anew where it stands.
+        if (send_i.state == rnic_pkg::QpStateSqe) begin
+          send_o           = restarted;
+          send_o.fault     = 1'b0;
+          send_o.fetch_gen = send_i.fetch_gen + 1'b1;
+          send_o.una_psn   = send_i.next_psn;
+          send_o.max_psn   = send_i.next_psn;
+        end
         send_o.state      = modify.next_state[2:0];
         recv_o.state      = modify.next_state[2:0];
         send_o.sqd_notify = (given & rnic_pkg::QpAttrSqdNotify) != '0 && modify.sqd_notify;
@@ -92,13 +107,6 @@ module admin_qp_next (
           send_o.next_psn = modify.sq_psn;
           send_o.una_psn  = modify.sq_psn;
           send_o.max_psn  = modify.sq_psn;
-        end
-        // What had failed is flushed; the queue begins anew where it stands.
-        if (send_i.state == rnic_pkg::QpStateSqe) begin
-          send_o.fault     = 1'b0;
-          send_o.fetch_gen = send_i.fetch_gen + 1'b1;
-          send_o.una_psn   = send_i.next_psn;
-          send_o.max_psn   = send_i.next_psn;
         end
       end
       rnic_pkg::QpStepQuiet: begin

@@ -269,6 +269,7 @@ module rx_check (
   assign timer_valid_o         = finish && progress_q;
   assign timer_data_o.qp       = qp;
   assign timer_data_o.exponent = send_ctx_q.ack_timeout;
+  assign timer_data_o.psn      = send_ctx_q.una_psn;
 
   `ASSERT(RoomForFetch, !(fetch_valid_o && !plan_valid_o))
 endmodule

@@ -79,9 +79,9 @@ module send_queue (
     // The queue of a QP in SQD is drained, and the host wants to know; a pulse
     output logic                           drained_valid_o,
     output logic [7:0]                     drained_qp_o,
-    // Sets the timer of a QP; a pulse
-    output logic                           timer_valid_o,
-    output rnic_pkg::timer_event_t         timer_data_o,
+    // A QP begins to send: a packet is made, and nothing else is unacknowledged; a pulse
+    output logic                           begun_valid_o,
+    output logic [7:0]                     begun_qp_o,
     // Read ring, read port: slot {qp, slot} one cycle after read_slot_en_i
     input  wire logic                      read_slot_en_i,
     input  wire logic [11:0]               read_slot_addr_i,
@@ -273,8 +273,8 @@ module send_queue (
       .retire_cmd_valid_o(fail_valid[1]),
       .retire_cmd_ready_i(fail_ready[1]),
       .retire_cmd_data_o (fail_engine),
-      .timer_valid_o,
-      .timer_data_o,
+      .begun_valid_o,
+      .begun_qp_o,
       .drained_valid_o,
       .event_o           (ev_engine)
   );

@@ -57,9 +57,9 @@ module sq_engine (
     output logic                        retire_cmd_valid_o,
     input  wire logic                   retire_cmd_ready_i,
     output rnic_pkg::retire_cmd_t       retire_cmd_data_o,
-    // The first packet that is not acknowledged has left: the QP's timer starts
-    output logic                        timer_valid_o,
-    output rnic_pkg::timer_event_t      timer_data_o,
+    // A packet is made, and nothing else is unacknowledged
+    output logic                        begun_valid_o,
+    output logic [7:0]                  begun_qp_o,
     // The queue is drained (SQD), and the host wants to know; a pulse
     output logic                        drained_valid_o,
     output logic [rnic_pkg::NumCounters-1:0] event_o
@@ -177,9 +177,8 @@ module sq_engine (
   assign read_slot_valid_o = go && is_read;
   assign read_slot_addr_o  = {qp_q, ctx_q.rd_tail[3:0]};
 
-  assign timer_valid_o          = go && ctx_q.next_psn == ctx_q.una_psn;
-  assign timer_data_o.qp        = qp_q;
-  assign timer_data_o.exponent  = ctx_q.ack_timeout;
+  assign begun_valid_o = go && ctx_q.next_psn == ctx_q.una_psn;
+  assign begun_qp_o    = qp_q;
 
   // ---- Seek and walk ----------------------------------------------------------------------------
   logic seek_rd, seek_done;

@@ -32,7 +32,7 @@ module sq_packet (
   logic [12:0] mtu;
   logic [31:0] rest;
   logic [12:0] payload;
-  logic [23:0] packet_number, psns, unacknowledged, sent, beyond;
+  logic [23:0] packet_number, psns, unacknowledged, sent, to_repeat;
   logic [7:0] position;
 
   sq_decode u_decode (
@@ -72,7 +72,8 @@ module sq_packet (
   assign unacknowledged = ctx_i.next_psn - ctx_i.una_psn;
   assign psn_room_o     = {1'b0, unacknowledged} + {1'b0, psns} <= 25'h800000;
   assign sent           = ctx_i.next_psn + psns;
-  assign beyond         = sent - ctx_i.max_psn;
+  // What is still to be sent again: up to 2^23, which the sign of a difference would not tell.
+  assign to_repeat      = ctx_i.max_psn - ctx_i.next_psn;
 
   // First, Middle, Last, Only are at the same distances for SEND and RDMA WRITE (table 38), and so
   // are Last and Only with immediate data, one further on.
@@ -112,7 +113,9 @@ module sq_packet (
     end
     if (is_atomic) {desc_o.compare, desc_o.swap_add} = {atomic.compare, atomic.swap_add};
     if (last && (immediate || invalidate)) desc_o.immediate = control_i.immediate;
-    desc_o.wqe_idx = ctx_i.exec_idx;
+    desc_o.wqe_idx     = ctx_i.exec_idx;
+    desc_o.ack_timeout = ctx_i.ack_timeout;
+    desc_o.last_psn    = sent - 24'd1;
     if (is_ud) begin
       desc_o.address    = header_i;
       desc_o.source_qpn = ctx_i.qpn;
@@ -141,7 +144,7 @@ module sq_packet (
   always_comb begin
     ctx_o            = ctx_i;
     ctx_o.next_psn   = sent;
-    if (!beyond[23]) begin
+    if (psns >= to_repeat) begin
       ctx_o.max_psn = sent;
       if (last) ctx_o.sent_idx = ctx_i.exec_idx + 1'b1;
     end
@@ -162,7 +165,7 @@ module sq_packet (
   assign last_o = last;
 
   logic unused_bits;
-  assign unused_bits = ^{control_i, remote, address, beyond[22:0]};
+  assign unused_bits = ^{control_i, remote, address};
 endmodule
 
 `default_nettype wire

@@ -6,7 +6,7 @@
 ///
 /// packet stream: IP packets without ICRC, packed, zero past the last byte. frame stream:
 /// destination MAC and event bits (as in tx_build) of each packet, offered when its first beat is
-/// or before. The output is written to a packet_buffer with room for room_i words: the pipe inside
+/// or before; what the timer is to know of it comes out with its last word. The output is written to a packet_buffer with room for room_i words: the pipe inside
 /// does not stop, so a packet beat is taken only while there is room for all that may be in it.
 /// commit_o comes with the last word; drop_o instead for a packet with err.
 module tx_frame #(
@@ -19,6 +19,8 @@ module tx_frame #(
     output logic                           frame_ready_o,
     input  wire logic [47:0]               frame_mac_i,
     input  wire logic [4:0]                frame_count_i,
+    input  wire logic                      frame_asks_i,
+    input  wire rnic_pkg::timer_event_t    frame_left_i,
     input  wire logic                      packet_valid_i,
     output logic                           packet_ready_o,
     input  wire rnic_pkg::payload_beat_t   packet_data_i,
@@ -27,6 +29,8 @@ module tx_frame #(
     output logic [511:0]                   out_data_o,
     output logic [6:0]                     out_bytes_o,
     output logic                           out_last_o,
+    output logic                           out_asks_o,
+    output rnic_pkg::timer_event_t         out_left_o,
     output logic                           commit_o,
     output logic                           drop_o,
     output logic [4:0]                     sent_o
@@ -110,17 +114,17 @@ module tx_frame #(
   logic [31:0] extra_crc_q;
 
   stream_fifo #(
-      .Width(53),
+      .Width(54 + rnic_pkg::TimerEventBits),
       .Depth(16)
   ) u_frames (
       .clk_i,
       .rst_ni,
       .in_valid_i (frame_valid_i),
       .in_ready_o (frame_ready_o),
-      .in_data_i  ({frame_count_i, frame_mac_i}),
+      .in_data_i  ({frame_asks_i, frame_left_i, frame_count_i, frame_mac_i}),
       .out_valid_o(frame_valid),
       .out_ready_i(commit_o || drop_o),
-      .out_data_o ({count, mac}),
+      .out_data_o ({out_asks_o, out_left_o, count, mac}),
       .count_o    (unused_count)
   );
   logic [5:0] unused_count;

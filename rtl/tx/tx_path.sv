@@ -11,7 +11,8 @@
 /// eth_tx_ready_i; frames are padded to 60 bytes. A payload that cannot be had (translation
 /// refused, DMA error) drops the packet, reports tx_fault once, and drops all later packets of that
 /// side of that QP until qp_reset, but for a fatal NAK. A descriptor with `tell` is reported there
-/// too, when its packet has left (UC, UD: its message is done).
+/// too, when its packet has left (UC, UD: its message is done). A request with ack_req is reported
+/// on left_* when the port has taken the last word of its frame (tx_port).
 module tx_path (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
@@ -46,6 +47,10 @@ module tx_path (
     output logic                           eth_tx_valid_o,
     input  wire logic                      eth_tx_ready_i,
     output rnic_pkg::frame_beat_t          eth_tx_data_o,
+    // A packet that asks for an answer has left the port
+    output logic                           left_valid_o,
+    input  wire logic                      left_ready_i,
+    output rnic_pkg::timer_event_t         left_data_o,
     // Recovery goes back: after a fault the requester's side of the QP may send again; a pulse
     input  wire logic                      revive_valid_i,
     input  wire logic [7:0]                revive_qp_i,
@@ -87,7 +92,8 @@ module tx_path (
   logic [47:0] head_mac;
   logic [4:0] head_count;
   rnic_pkg::tx_fault_t head_fault;
-  logic head_nak, head_tell, head_quiet;
+  logic head_nak, head_tell, head_quiet, head_asks;
+  rnic_pkg::timer_event_t head_left;
 
   assign desc_ready = build_ready && gather_ready;
 
@@ -109,7 +115,9 @@ module tx_path (
       .head_fault_o (head_fault),
       .head_nak_o   (head_nak),
       .head_tell_o  (head_tell),
-      .head_quiet_o (head_quiet)
+      .head_quiet_o (head_quiet),
+      .head_asks_o  (head_asks),
+      .head_left_o  (head_left)
   );
 
   logic order_valid, order_ready, order_inline, order_read, order_last;
@@ -233,7 +241,8 @@ module tx_path (
   );
 
   // ---- Packets become frames, sent when they are whole ----
-  logic word_valid, word_ready, word_last, commit, drop;
+  logic word_valid, word_last, word_asks, commit, drop;
+  rnic_pkg::timer_event_t word_left;
   logic [511:0] word_data;
   logic [6:0] word_bytes;
   logic [4:0] sent;
@@ -249,6 +258,8 @@ module tx_path (
       .frame_ready_o (frame_ready),
       .frame_mac_i   (head_mac),
       .frame_count_i (head_count),
+      .frame_asks_i  (head_asks),
+      .frame_left_i  (head_left),
       .packet_valid_i(packet_valid),
       .packet_ready_o(packet_ready),
       .packet_data_i (packet),
@@ -257,28 +268,34 @@ module tx_path (
       .out_data_o    (word_data),
       .out_bytes_o   (word_bytes),
       .out_last_o    (word_last),
+      .out_asks_o    (word_asks),
+      .out_left_o    (word_left),
       .commit_o      (commit),
       .drop_o        (drop),
       .sent_o        (sent)
   );
 
-  packet_buffer #(
-      .Width(520),
-      .Depth(FrameWords)
-  ) u_frames (
+  tx_port #(
+      .Words(FrameWords)
+  ) u_port (
       .clk_i,
       .rst_ni,
-      .in_valid_i (word_valid),
-      .in_ready_o (word_ready),
-      .in_data_i  ({word_last, word_bytes, word_data}),
-      .commit_i   (commit),
-      .drop_i     (drop),
-      .room_o     (room),
-      .out_valid_o(eth_tx_valid_o),
-      .out_ready_i(eth_tx_ready_i),
-      .out_data_o ({eth_tx_data_o.last, eth_tx_data_o.bytes, eth_tx_data_o.data})
+      .in_valid_i(word_valid),
+      .in_data_i (word_data),
+      .in_bytes_i(word_bytes),
+      .in_last_i (word_last),
+      .in_asks_i (word_asks),
+      .in_left_i (word_left),
+      .commit_i  (commit),
+      .drop_i    (drop),
+      .room_o    (room),
+      .left_valid_o,
+      .left_ready_i,
+      .left_data_o,
+      .eth_tx_valid_o,
+      .eth_tx_ready_i,
+      .eth_tx_data_o
   );
-  assign eth_tx_data_o.err = 1'b0;
 
   always_comb begin
     event_o                                  = '0;
@@ -292,7 +309,6 @@ module tx_path (
     event_o[rnic_pkg::CounterTxDropped]       = dropped;
   end
 
-  `ASSERT(RoomForWord, !word_valid || word_ready)
   `ASSERT_HOLD(XlateReqHold, xlate_req_valid_o, xlate_req_ready_i, xlate_req_data_o)
   `ASSERT_HOLD(RdReqHold, rd_req_valid_o, rd_req_ready_i, rd_req_data_o)
   `ASSERT_HOLD(FaultHold, tx_fault_valid_o, tx_fault_ready_i, tx_fault_data_o)

@@ -510,9 +510,9 @@ struct AdminAccess {
   bool operator==(const AdminAccess&) const = default;
 };
 
-/// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 661 bits.
+/// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 662 bits.
 struct SendCtx {
-  static constexpr std::size_t kBits = 661;
+  static constexpr std::size_t kBits = 662;
   static constexpr std::size_t kBytes = 83;
   std::uint8_t state{};  ///< QpState
   std::uint8_t in_use{};  ///< Created
@@ -553,6 +553,7 @@ struct SendCtx {
   std::uint8_t rd_outstanding{};  ///< Reads whose data is not all placed
   std::uint32_t rd_off{};  ///< Bytes of the head Read that have arrived
   std::uint8_t mem_busy{};  ///< The memory operation of WQE exec_idx, which is the oldest, is under way; nothing is sent, and nothing flushed
+  std::uint8_t mem_done{};  ///< WQE retire_idx is a memory operation that has been executed: it completes as such, whatever becomes of the QP; nothing is flushed before
   std::uint8_t fault{};  ///< WQE fault_idx failed here; neither it nor a later one is sent
   std::uint16_t fault_idx{};
   std::uint8_t fault_status{};  ///< CqeStatus
@@ -608,20 +609,21 @@ struct SendCtx {
     bits::put_little<500, 5>(to, rd_outstanding);
     bits::put_little<505, 32>(to, rd_off);
     bits::put_little<537, 1>(to, mem_busy);
-    bits::put_little<538, 1>(to, fault);
-    bits::put_little<539, 16>(to, fault_idx);
-    bits::put_little<555, 8>(to, fault_status);
-    bits::put_little<563, 8>(to, fault_syndrome);
-    bits::put_little<571, 8>(to, silent_run);
-    bits::put_little<579, 3>(to, retry_left);
-    bits::put_little<582, 3>(to, rnr_left);
-    bits::put_little<585, 1>(to, rnr_wait);
-    bits::put_little<586, 1>(to, recovering);
-    bits::put_little<587, 24>(to, rec_psn);
-    bits::put_little<611, 1>(to, sqd_notify);
-    bits::put_little<612, 24>(to, ssn);
-    bits::put_little<636, 1>(to, credits);
-    bits::put_little<637, 24>(to, lsn);
+    bits::put_little<538, 1>(to, mem_done);
+    bits::put_little<539, 1>(to, fault);
+    bits::put_little<540, 16>(to, fault_idx);
+    bits::put_little<556, 8>(to, fault_status);
+    bits::put_little<564, 8>(to, fault_syndrome);
+    bits::put_little<572, 8>(to, silent_run);
+    bits::put_little<580, 3>(to, retry_left);
+    bits::put_little<583, 3>(to, rnr_left);
+    bits::put_little<586, 1>(to, rnr_wait);
+    bits::put_little<587, 1>(to, recovering);
+    bits::put_little<588, 24>(to, rec_psn);
+    bits::put_little<612, 1>(to, sqd_notify);
+    bits::put_little<613, 24>(to, ssn);
+    bits::put_little<637, 1>(to, credits);
+    bits::put_little<638, 24>(to, lsn);
   }
   static constexpr SendCtx decode(std::span<const std::uint8_t, kBytes> from) {
     SendCtx v;
@@ -664,20 +666,21 @@ struct SendCtx {
     bits::get_little<500, 5>(from, v.rd_outstanding);
     bits::get_little<505, 32>(from, v.rd_off);
     bits::get_little<537, 1>(from, v.mem_busy);
-    bits::get_little<538, 1>(from, v.fault);
-    bits::get_little<539, 16>(from, v.fault_idx);
-    bits::get_little<555, 8>(from, v.fault_status);
-    bits::get_little<563, 8>(from, v.fault_syndrome);
-    bits::get_little<571, 8>(from, v.silent_run);
-    bits::get_little<579, 3>(from, v.retry_left);
-    bits::get_little<582, 3>(from, v.rnr_left);
-    bits::get_little<585, 1>(from, v.rnr_wait);
-    bits::get_little<586, 1>(from, v.recovering);
-    bits::get_little<587, 24>(from, v.rec_psn);
-    bits::get_little<611, 1>(from, v.sqd_notify);
-    bits::get_little<612, 24>(from, v.ssn);
-    bits::get_little<636, 1>(from, v.credits);
-    bits::get_little<637, 24>(from, v.lsn);
+    bits::get_little<538, 1>(from, v.mem_done);
+    bits::get_little<539, 1>(from, v.fault);
+    bits::get_little<540, 16>(from, v.fault_idx);
+    bits::get_little<556, 8>(from, v.fault_status);
+    bits::get_little<564, 8>(from, v.fault_syndrome);
+    bits::get_little<572, 8>(from, v.silent_run);
+    bits::get_little<580, 3>(from, v.retry_left);
+    bits::get_little<583, 3>(from, v.rnr_left);
+    bits::get_little<586, 1>(from, v.rnr_wait);
+    bits::get_little<587, 1>(from, v.recovering);
+    bits::get_little<588, 24>(from, v.rec_psn);
+    bits::get_little<612, 1>(from, v.sqd_notify);
+    bits::get_little<613, 24>(from, v.ssn);
+    bits::get_little<637, 1>(from, v.credits);
+    bits::get_little<638, 24>(from, v.lsn);
     return v;
   }
   bool operator==(const SendCtx&) const = default;
@@ -1207,10 +1210,10 @@ struct MemOpRsp {
   bool operator==(const MemOpRsp&) const = default;
 };
 
-/// One packet to send. Followed on the piece stream by its payload (payload_length > 0). 834 bits.
+/// One packet to send. Followed on the piece stream by its payload (payload_length > 0). 863 bits.
 struct TxDesc {
-  static constexpr std::size_t kBits = 834;
-  static constexpr std::size_t kBytes = 105;
+  static constexpr std::size_t kBits = 863;
+  static constexpr std::size_t kBytes = 108;
   std::uint8_t qp{};  ///< QP index
   std::uint8_t responder{};  ///< 1: Read response or ACK; 0: request
   std::uint8_t opcode{};  ///< RcOpcode, UC opcode or UdOpcode
@@ -1229,6 +1232,8 @@ struct TxDesc {
   std::uint8_t syndrome{};  ///< AETH
   std::uint32_t msn{};  ///< AETH
   std::uint16_t wqe_idx{};  ///< Request: WQE it belongs to
+  std::uint8_t ack_timeout{};  ///< Request with ack_req: of its QP
+  std::uint32_t last_psn{};  ///< Request with ack_req: newest PSN that its answer acknowledges; of a Read that of the last response
   std::uint32_t qkey{};  ///< DETH
   std::uint32_t source_qpn{};  ///< DETH
   std::array<std::uint8_t, 48> address{};  ///< UD: wqe_address
@@ -1252,9 +1257,11 @@ struct TxDesc {
     bits::put_little<346, 8>(to, syndrome);
     bits::put_little<354, 24>(to, msn);
     bits::put_little<378, 16>(to, wqe_idx);
-    bits::put_little<394, 32>(to, qkey);
-    bits::put_little<426, 24>(to, source_qpn);
-    bits::put_little<450, 384>(to, address);
+    bits::put_little<394, 5>(to, ack_timeout);
+    bits::put_little<399, 24>(to, last_psn);
+    bits::put_little<423, 32>(to, qkey);
+    bits::put_little<455, 24>(to, source_qpn);
+    bits::put_little<479, 384>(to, address);
   }
   static constexpr TxDesc decode(std::span<const std::uint8_t, kBytes> from) {
     TxDesc v;
@@ -1276,9 +1283,11 @@ struct TxDesc {
     bits::get_little<346, 8>(from, v.syndrome);
     bits::get_little<354, 24>(from, v.msn);
     bits::get_little<378, 16>(from, v.wqe_idx);
-    bits::get_little<394, 32>(from, v.qkey);
-    bits::get_little<426, 24>(from, v.source_qpn);
-    bits::get_little<450, 384>(from, v.address);
+    bits::get_little<394, 5>(from, v.ack_timeout);
+    bits::get_little<399, 24>(from, v.last_psn);
+    bits::get_little<423, 32>(from, v.qkey);
+    bits::get_little<455, 24>(from, v.source_qpn);
+    bits::get_little<479, 384>(from, v.address);
     return v;
   }
   bool operator==(const TxDesc&) const = default;
@@ -2027,21 +2036,24 @@ struct RecoverCmd {
   bool operator==(const RecoverCmd&) const = default;
 };
 
-/// Sets the timer of a QP: it expires 2^exponent timer units from now. 13 bits.
+/// For the timer of a QP: a packet that asks for an answer has left, or something was acknowledged. The timer expires 2^exponent timer units later. 37 bits.
 struct TimerEvent {
-  static constexpr std::size_t kBits = 13;
-  static constexpr std::size_t kBytes = 2;
+  static constexpr std::size_t kBits = 37;
+  static constexpr std::size_t kBytes = 5;
   std::uint8_t qp{};
   std::uint8_t exponent{};  ///< ack_timeout; 0: never
+  std::uint32_t psn{};  ///< It has left: the newest PSN that its answer acknowledges. Acknowledged: the oldest PSN that is not
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 8>(to, qp);
     bits::put_little<8, 5>(to, exponent);
+    bits::put_little<13, 24>(to, psn);
   }
   static constexpr TimerEvent decode(std::span<const std::uint8_t, kBytes> from) {
     TimerEvent v;
     bits::get_little<0, 8>(from, v.qp);
     bits::get_little<8, 5>(from, v.exponent);
+    bits::get_little<13, 24>(from, v.psn);
     return v;
   }
   bool operator==(const TimerEvent&) const = default;

@@ -451,7 +451,7 @@ struct AdminModel {
     // What is still to be flushed in SQE has to be, before anything new can be sent.
     const auto to = static_cast<QpState>(body.next_state);
     const bool leaves = to == QpState::kErr || to == QpState::kReset;
-    if (send.state == static_cast<std::uint8_t>(QpState::kSqe) && send.retire_idx != send.exec_idx && !leaves) return AdminStatus::kBadState;
+    if (send.state == static_cast<std::uint8_t>(QpState::kSqe) && send.retire_idx != send.pi && !leaves) return AdminStatus::kBadState;
     const auto has = [&](hw::QpAttr attr) { return (given & static_cast<std::uint32_t>(attr)) != 0; };
     if (has(hw::QpAttr::kCurState) && body.cur_state != from) return AdminStatus::kBadState;
     if ((row->required & ~given) != 0) return AdminStatus::kBadParameter;
@@ -517,6 +517,8 @@ struct AdminModel {
     if (has(hw::QpAttr::kRnrRetry)) send.rnr_retry = send.rnr_left = body.rnr_retry;
     if (has(hw::QpAttr::kSqPsn)) send.next_psn = send.una_psn = send.max_psn = body.sq_psn;
     if (send.state == static_cast<std::uint8_t>(QpState::kSqe)) {  // the queue begins anew where it stands
+      send.exec_idx = send.retire_idx;
+      send.msg_active = send.msg_off = send.resume = send.sge_idx = send.sge_off = send.buf_count = 0;
       send.fault = 0;
       send.fetch_gen = (send.fetch_gen + 1) & 15;
       send.una_psn = send.max_psn = send.next_psn;

@@ -24,7 +24,7 @@ class AdminWorld : public Agent {
     dut.mem_op_ready_i = dut.mem_op_rsp_valid_i = 0;
     dut.query_done_i = 0;
     for (auto& all : counters) for (auto& one : all) one = static_cast<std::uint32_t>(bench.rng());
-    dut.drain_ready_i = dut.qp_reset_ready_i = 0;
+    dut.drain_ready_i = dut.qp_reset_ready_i = dut.flushing_i = 0;
     dut.nic_acq_valid_i = dut.nic_rel_valid_i = 0;
     command_base = (bench.rng() & ~0xfffULL) | 0x123;  // the low 12 bits do not count
     completion_base = bench.rng() & ~0xfffULL;

@@ -184,7 +184,7 @@ inline CompletionWorld::CompletionWorld(std::uint64_t s)
   record_writes.on_done = [this](const rtl::DmaWr& w) { records.push_back({w.addr, written_as<hw::RetiredRecord>(w).retired_index}); };
   // A message never precedes its event.
   msix.on_item = [this](const unsigned&) { REQUIRE(msix.items.size() <= eqes_done); };
-  dut().timer_valid_i = 0;
+  dut().timer_valid_i = dut().begun_valid_i = dut().left_valid_i = 0;
   dut().rx_entered_i = dut().rx_left_i = 0;
   dut().srq_eqe_valid_i = dut().srq_taken_i = dut().srq_refused_i = 0;
   dut().drained_valid_i = dut().established_valid_i = dut().device_eqe_valid_i = 0;

@@ -57,8 +57,8 @@ module send_queue_harness (
     input  wire logic                      qp_reset_valid_i,
     output logic                           qp_reset_ready_o,
     input  wire logic [7:0]                qp_reset_qp_i,
-    output logic                         timer_valid_o,
-    output rnic_pkg::timer_event_t       timer_data_o,
+    output logic                         begun_valid_o,
+    output logic [7:0]                   begun_qp_o,
     output logic [rnic_pkg::NumCounters-1:0] event_o
 );
   logic [3:0] acq_valid, acq_ready, ctx_valid, rel_valid, rel_ready, rel_write;

@@ -62,6 +62,7 @@ void World::set_up(int qp, const std::function<void(rtl::SendCtx&)>& adjust) {
   ctx.log_stride = static_cast<std::uint8_t>(bench.uniform(6, 9));
   ctx.mtu = static_cast<std::uint8_t>(bench.uniform(1, 5));
   ctx.max_rd = static_cast<std::uint8_t>(bench.uniform(1, 16));
+  ctx.ack_timeout = static_cast<std::uint8_t>((qp * 7 + 3) & 31);
   ctx.next_psn = ctx.una_psn = ctx.max_psn = static_cast<std::uint32_t>(bench.uniform(0xfffff0, 0xffffff));
   ctx.pi = ctx.exec_idx = ctx.retire_idx = static_cast<std::uint16_t>(bench.uniform(0xffe0, 0xffff));
   ctx.ssn = static_cast<std::uint32_t>(bench.uniform(0xfffff0, 0xffffff));
@@ -250,6 +251,8 @@ void World::expect(Queue& queue, int qp, std::uint16_t index, const Work& work) 
     desc.ack_req = packet.last || i % 16 == 15;
     desc.solicited = packet.last && work.solicited;
     desc.wqe_idx = index;
+    desc.ack_timeout = queue.setup.ack_timeout;
+    desc.last_psn = read ? inflight.last_psn : desc.psn;  // what an answer to it acknowledges
     RcOpcode opcode = RcOpcode::kReadRequest;
     if (!read) {
       if (packet.first && packet.last) opcode = write ? RcOpcode::kWriteOnly : RcOpcode::kSendOnly;

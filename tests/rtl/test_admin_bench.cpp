@@ -99,7 +99,7 @@ void force_state(AdminWorld& world, unsigned qp, unsigned state, unsigned left =
   world.nic(0, qp, [&] {
     world.send.state = static_cast<std::uint8_t>(state);
     world.send.exec_idx = static_cast<std::uint16_t>(world.send.retire_idx + left);
-    if (left != 0) world.send.pi = world.send.exec_idx;
+    if (left != 0 || state == static_cast<unsigned>(QpState::kSqe)) world.send.pi = world.send.exec_idx;
     world.model.qps[qp].send = world.send;
     return true;
   });
@@ -429,6 +429,64 @@ TEST_CASE("admin: SQE is left for RTS when its send queue has been flushed, for 
     CHECK(both(world, commands.modify_qp_to(qpn, static_cast<unsigned>(QpState::kRts), sqe, static_cast<unsigned>(hw::QpType::kUc))) == (left ? kBadState : kSuccess));
     compare_qp(world, 3);
   }
+  const auto resume = [&] { return commands.modify_qp_to(qpn, static_cast<unsigned>(QpState::kRts), sqe, static_cast<unsigned>(hw::QpType::kUc)); };
+  /// What the NIC does with the send context while the QP is in SQE.
+  const auto in_sqe = [&](const std::function<void(rnic::rtl::SendCtx&)>& change) {
+    world.nic(0, 3, [&world, change] {
+      change(world.send);
+      world.model.qps[3].send = world.send;
+      return true;
+    });
+  };
+  // WQEs that were posted in SQE are flushed too, those that the send queue has not looked at as well.
+  for (const unsigned left : {40u, 1u, 0u}) {
+    force_state(world, 3, sqe);
+    in_sqe([&](auto& s) { s.pi = static_cast<std::uint16_t>(s.retire_idx + left); });
+    world.settle();
+    CHECK(both(world, resume()) == (left ? kBadState : kSuccess));
+    compare_qp(world, 3);
+  }
+  // Their completions come first: while the flush has something of the QP, it stays in SQE.
+  force_state(world, 3, sqe);
+  world.bench.dut->flushing_i = 1;
+  CHECK(world.execute(resume()).status == kBadState);
+  compare_qp(world, 3);
+  world.bench.dut->flushing_i = 0;
+  // Nothing is left of the message that failed.
+  force_state(world, 3, sqe);
+  in_sqe([](auto& s) { s.msg_active = s.resume = 1, s.msg_off = 4096, s.sge_idx = 3, s.sge_off = 77, s.buf_count = 5, s.exec_idx = static_cast<std::uint16_t>(s.exec_idx - 1); });
+  CHECK(both(world, resume()) == kSuccess);
+  compare_qp(world, 3);
+  const auto& left = world.model.qps[3].send;
+  CHECK((left.msg_active == 0 && left.msg_off == 0 && left.resume == 0 && left.sge_idx == 0 && left.sge_off == 0 && left.buf_count == 0 && left.exec_idx == left.pi));
+  // A doorbell between the judgement and the writing: whatever comes first, no WQE of SQE is left in RTS.
+  unsigned refused = 0, taken = 0;
+  for (int round = 0; round < 60; ++round) {
+    world.background = nullptr;
+    force_state(world, 3, sqe);
+    std::uint8_t found = sqe;
+    const int at = static_cast<int>(world.bench.uniform(0, 120));
+    int calls = 0;
+    world.background = [&] {
+      if (++calls == at) {
+        world.nic(0, 3, [&] {
+          found = world.send.state;
+          if (found == sqe) world.send.pi = static_cast<std::uint16_t>(world.send.pi + 1);
+          return found == sqe;
+        });
+      }
+    };
+    const auto status = world.execute(resume()).status;
+    world.background = nullptr;
+    world.settle();
+    const auto now = world.contexts(3).send;
+    REQUIRE((status == kSuccess || status == kBadState));
+    REQUIRE((status == kSuccess) == (now.state == static_cast<std::uint8_t>(QpState::kRts)));
+    if (status == kSuccess) REQUIRE(now.pi == now.retire_idx);
+    ++(status == kSuccess ? taken : refused);
+  }
+  CHECK(taken > 5);
+  CHECK(refused > 5);
   world.background = [&] { world.flush(3, 4); };
   for (const auto to : {QpState::kErr, QpState::kReset}) {
     force_state(world, 3, sqe, 2);

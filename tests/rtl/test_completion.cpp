@@ -590,6 +590,37 @@ TEST_CASE("completion: a send queue with a memory operation under way is flushed
   CHECK(s.retire_idx == s.pi);
 }
 
+// Decisions 17: a request that completes as flushed has left no key that opens anything.
+TEST_CASE("completion: a queue pair fails between the end of a memory operation and its retirement: it completes, then the rest is flushed", "[rtl]") {
+  for (const auto type : {hw::QpType::kRc, hw::QpType::kUc}) {
+    CompletionWorld w(seed(33));
+    w.create_eq(2, 17);
+    w.create_cq(9, 5, 2);
+    w.create_qp(9, 0x909, 9, 9);
+    auto& s = w.send.contexts[9];
+    s.qp_type = w.recv.contexts[9].qp_type = static_cast<std::uint8_t>(type);
+    const auto first = s.pi;
+    w.sent(9, hw::WqeOpcode::kBindWindow2, false, 0);
+    s.mem_done = 1;
+    s.pi = static_cast<std::uint16_t>(first + 5);
+    w.settle(20);
+    w.errors.push({9, 10, 1});
+    w.settle();
+    auto seen = take(w, 9, 0x909);
+    CHECK(seen.send.empty());
+    CHECK(s.state == raw(hw::QpState::kErr));
+    w.retire_cmds.push({.qp = 9, .command = raw(rtl::RetireCommand::kAck), .psn = (s.una_psn - 1) & 0xffffff});
+    w.settle();
+    seen = take(w, 9, 0x909);
+    REQUIRE(seen.send.size() == 5);
+    for (std::size_t i = 0; i < 5; ++i) {
+      CHECK(seen.send[i].wqe_index == static_cast<std::uint16_t>(first + i));
+      CHECK(seen.send[i].status == (i == 0 ? 0 : raw(Status::kWrFlushErr)));
+    }
+    CHECK((s.mem_done == 0 && s.retire_idx == s.pi));
+  }
+}
+
 TEST_CASE("completion: UC and UD are not answered, and give receives back (9.8.2.2, 9.8.3.2, 9.9.3)", "[rtl]") {
   CompletionWorld w(seed());
   w.create_eq(2, 17);
@@ -706,6 +737,8 @@ TEST_CASE("completion: a failed request of UC or UD stops and flushes the send q
   w.post_receives(5, 4);
   for (int i = 0; i < 2; ++i) w.sent(5, hw::WqeOpcode::kSend, false, 1);
   s.pi = static_cast<std::uint16_t>(first + 40);
+  // A message behind them is partly sent.
+  s.msg_active = s.resume = 1, s.msg_off = 512, s.sge_idx = 2, s.sge_off = 77, s.buf_count = 3;
   w.settle(20);
   // The first leaves; the second cannot.
   w.tx_faults.push({.qp = 5, .psn = (s.next_psn - 2) & 0xffffff, .wqe_idx = first, .sent = 1});
@@ -724,12 +757,25 @@ TEST_CASE("completion: a failed request of UC or UD stops and flushes the send q
   CHECK(s.state == raw(hw::QpState::kSqe));
   CHECK(r.state == raw(hw::QpState::kRts));
   CHECK((s.retire_idx == s.pi && s.exec_idx == s.pi));
-  // What is posted now is flushed too, and the receive side goes on.
-  s.pi = static_cast<std::uint16_t>(first + 43);
+  CHECK((s.msg_active == 0 && s.resume == 0 && s.msg_off == 0 && s.sge_idx == 0 && s.sge_off == 0 && s.buf_count == 0));
+  // What is posted now is flushed too, and the receive side goes on. Until the last of its CQEs has been handed over the flush is under way.
+  s.pi = static_cast<std::uint16_t>(first + 100);
+  const auto done_before = w.cqes_done;
+  w.bench.dut->qp_reset_qp_i = 5;
   w.flushes.push(5);
-  w.settle();
+  unsigned early = 0;
+  for (int i = 0; i < 4000; ++i) {
+    w.tick();
+    const bool all_taken = s.retire_idx == s.pi;
+    if (all_taken && w.cqes_done - done_before < 60 - 24) {  // so many may be on their way behind the flush
+      ++early;
+      REQUIRE(w.bench.dut->flushing_o == 1);
+    }
+  }
+  CHECK(early > 0);
+  CHECK(w.bench.dut->flushing_o == 0);
   seen = take(w, 5, 0x700105);
-  CHECK(seen.send.size() == 3);
+  CHECK(seen.send.size() == 60);
   CHECK(s.state == raw(hw::QpState::kSqe));
   // An error of the queue pair still ends both sides.
   w.errors.push({.qp = 5, .status = raw(Status::kFatalErr)});

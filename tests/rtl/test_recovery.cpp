@@ -30,12 +30,13 @@ struct World {
           if (dut().wake_valid_o) ++wakes;
           REQUIRE(dut().wake_valid_o == dut().revive_valid_o);
           if (dut().wait_valid_o) wait_units = dut().wait_units_o;
+          if (dut().stop_valid_o) ++stops;
           // The in-flight table answers a cycle later.
           if (dut().slot_en_o) asked = dut().slot_index_o;
         }) {
     for (Agent* a : std::initializer_list<Agent*>{&fails, &monitor, &contexts}) bench.add(*a);
     dut().cmd_valid_i = dut().expired_valid_i = dut().clear_valid_i = 0;
-    dut().retire_idle_i = 1;
+    dut().retire_idle_i = dut().stands_i = 1;
     bench.reset();
   }
   Vrecovery& dut() { return *bench.dut; }
@@ -56,7 +57,7 @@ struct World {
   Monitor monitor;
   std::vector<Wqe> wqes;  // sent whole, from retire_idx on
   std::uint16_t base = 0, asked = 0;
-  unsigned wakes = 0;
+  unsigned wakes = 0, stops = 0;
   std::uint32_t wait_units = 0;
 };
 
@@ -124,6 +125,9 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
       c.rec_psn = cmd.psn;
     }
     w.contexts.contexts[qp] = c;
+    // The expiry was overtaken: then it is none.
+    const bool outdated = cause == Cause::kTimer && bench.chance(0.2);
+    w.dut().stands_i = !outdated;
 
     // What must happen.
     const auto before = [](std::uint32_t x, std::uint32_t y) { return ((x - y) & 0x800000) != 0; };
@@ -131,12 +135,12 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
     const bool stale = !own && before(cmd.psn, c.una_psn);
     const std::uint32_t target = own ? c.una_psn : cmd.psn;
     bool act = c.state == static_cast<std::uint8_t>(hw::QpState::kRts) && before(target, c.next_psn) && !stale;
-    if (c.rnr_wait && cause != Cause::kFault) act = false;
+    if ((c.rnr_wait && cause != Cause::kFault) || outdated) act = false;
     if (cause == Cause::kNak && c.recovering && c.rec_psn == target) act = false;
     const bool none_left = cause == Cause::kRnr ? c.rnr_left == 0 : cause != Cause::kFault && c.retry_left == 0;
     rtl::SendCtx want = c;
     bool back = act && !none_left;
-    if (c.rnr_wait && cause == Cause::kTimer && c.state == static_cast<std::uint8_t>(hw::QpState::kRts)) want.rnr_wait = 0;
+    if (c.rnr_wait && cause == Cause::kTimer && !outdated && c.state == static_cast<std::uint8_t>(hw::QpState::kRts)) want.rnr_wait = 0;
     if (back) {
       Wqe wqe{false, partial_first, partial};
       std::size_t at = w.wqes.size();
@@ -173,7 +177,7 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
     ignored += !act;
     failed[static_cast<unsigned>(cause)] += fail;
 
-    w.wakes = 0;
+    w.wakes = w.stops = 0;
     w.wait_units = 0;
     w.fails.items.clear();
     if (cause == Cause::kTimer) {
@@ -206,6 +210,7 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
     INFO("round " << round << ", cause " << static_cast<unsigned>(cause));
     REQUIRE((w.contexts.contexts[qp] == want));
     CHECK(w.wakes == (want == c ? 0u : 1u));
+    CHECK(w.stops == (back && cause != Cause::kRnr ? 1u : 0u));  // nothing that has left is awaited any more
     REQUIRE(w.fails.items.size() == (fail ? 1u : 0u));
     if (fail) {
       const auto& f = w.fails.items[0];

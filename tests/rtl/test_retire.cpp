@@ -28,6 +28,7 @@ struct Qp {
   std::uint64_t next_psn = 0, una = 0;       // unwrapped
   std::uint64_t partial_first = 0;
   bool partial = false;                      // the WQE after `sent` is partly sent
+  std::uint64_t repeated = 20;               // packets that are still to be sent again
   unsigned silent_run = 0, reads = 0;
   bool dead = false, fault = false, progress = false;
   bool credits = false;                      // the peer counts, up to `lsn`
@@ -49,7 +50,7 @@ struct Expect {
   std::deque<std::pair<std::uint64_t, unsigned>> records;  // address, index
   std::deque<rtl::QpError> errors;
   std::deque<rtl::RecoverCmd> recovers;
-  std::deque<unsigned> timers;  // QPs whose oldest unacknowledged PSN moved
+  std::deque<std::pair<unsigned, std::uint32_t>> timers;  // QPs whose oldest unacknowledged PSN moved, and where to
   std::array<unsigned, 256> wakes{};
 };
 
@@ -77,7 +78,7 @@ void carry_out(Qp& q, Cmd command, std::uint64_t psn, std::uint64_t idx, unsigne
   if (command == Cmd::kAck || command == Cmd::kReadDone) q.una = std::max(q.una, std::min(psn + 1, q.next_psn));
   if (command == Cmd::kFail || command == Cmd::kRetry) q.una = std::max(q.una, psn);
   if (q.una != una_before) {
-    e.timers.push_back(q.index);
+    e.timers.push_back({q.index, q.una & 0xffffff});
     q.progress = true;
     moved = q.credits && q.partial;  // of a SEND beyond the limit one packet has gone, and has its answer
   }
@@ -172,7 +173,10 @@ struct World {
                  bench.rng),
         monitor([this] {
           if (dut().sq_wake_valid_o) ++wakes[dut().sq_wake_qp_o];
-          if (dut().timer_valid_o) timers.push_back(get<rtl::TimerEvent>(dut().timer_data_o).qp);
+          if (dut().timer_valid_o) {
+            const auto event = get<rtl::TimerEvent>(dut().timer_data_o);
+            timers.push_back({event.qp, event.psn});
+          }
           if (dut().recover_valid_o) recovers.push_back(get<rtl::RecoverCmd>(dut().recover_data_o));
         }) {
     for (Agent* a : std::initializer_list<Agent*>{&cmds, &cqes, &errors, &records, &monitor, &contexts}) bench.add(*a);
@@ -220,6 +224,7 @@ struct World {
     c.retire_idx = static_cast<std::uint16_t>(q.retired);
     c.next_psn = q.next_psn & 0xffffff;
     c.una_psn = q.una & 0xffffff;
+    c.max_psn = (q.next_psn + q.repeated) & 0xffffff;
     c.msg_active = q.partial;
     c.rd_outstanding = static_cast<std::uint8_t>(q.reads);
   }
@@ -300,7 +305,7 @@ struct World {
   Expect expect;
   std::deque<Qp*> order;
   std::deque<rtl::RecoverCmd> recovers;
-  std::deque<unsigned> timers;
+  std::deque<std::pair<unsigned, std::uint32_t>> timers;
   std::array<unsigned, 256> wakes{};
 };
 }  // namespace
@@ -462,6 +467,87 @@ TEST_CASE("retire: an acknowledgement beyond the next PSN counts up to it", "[rt
   CHECK(w.cqes.items.size() == 2);
   w.check_outputs();
   w.check_context(q);
+}
+
+TEST_CASE("retire: 2^23 PSNs may be out at once (9.7.2): an acknowledgement of all, of some, and an old one are told apart", "[rtl]") {
+  constexpr std::uint64_t kMost = 1 << 23;
+  World w(seed(6));
+  for (const std::uint64_t first : {std::uint64_t{100}, std::uint64_t{0x1000000 - 5}}) {
+    for (const auto offset : {kMost - 1, kMost - 2, kMost / 2, std::uint64_t{0}}) {
+      Qp q;
+      w.create(q, 12, first, 5);
+      q.posted = 10;
+      q.repeated = 0;
+      Wqe x;  // a message of 2^31 bytes at path MTU 256
+      x.opcode = 1;
+      x.first = first;
+      x.last = first + kMost - 1;
+      w.sent(q, x);
+      q.sent.push_back(x);
+      q.next_psn = first + kMost;
+      w.store(q);
+      w.command(q, Cmd::kAck, first - 1, 0, 0, 0);  // what was acknowledged already
+      w.settle();
+      CHECK(q.ctx->una_psn == (first & 0xffffff));
+      CHECK(q.ctx->retire_idx == 5);
+      w.command(q, Cmd::kAck, first + offset, 0, 0, 0);
+      w.settle();
+      CHECK(q.ctx->una_psn == ((first + offset + 1) & 0xffffff));
+      CHECK(q.ctx->retire_idx == (offset == kMost - 1 ? 6 : 5));
+      w.check_outputs();
+      w.check_context(q);
+    }
+  }
+}
+
+// Decisions 17: what completes as flushed has not been executed; so what has been executed completes, before the flush.
+TEST_CASE("retire: a memory operation that was executed completes in the error state, and the flush is asked for behind it", "[rtl]") {
+  World w(seed(7));
+  for (const auto state : {hw::QpState::kErr, hw::QpState::kSqe}) {
+    for (const bool silent : {false, true}) {
+      for (const std::uint64_t behind : {0, 3}) {
+        Qp q;
+        w.create(q, 21, 100, 5);
+        Wqe x;
+        x.opcode = 8;
+        x.silent = silent;
+        x.first = 100;
+        x.last = 99;
+        w.sent(q, x);
+        q.next_psn = 100;
+        q.posted = 6 + behind;
+        w.store(q);
+        q.ctx->exec_idx = q.ctx->pi;  // as the flush has left it
+        q.ctx->mem_done = 1;
+        q.ctx->state = static_cast<std::uint8_t>(state);
+        q.ctx->qp_type = static_cast<std::uint8_t>(state == hw::QpState::kSqe ? hw::QpType::kUc : hw::QpType::kRc);
+        auto want = *q.ctx;
+        want.mem_done = 0;
+        want.retire_idx = 6;
+        q.dead = true;
+        w.cqes.items.clear(), w.errors.items.clear(), w.records.items.clear();
+        w.command(q, Cmd::kAck, 99, 0, 0, 0);
+        w.command(q, Cmd::kAck, 99, 0, 0, 0);
+        w.settle();
+        REQUIRE(w.cqes.items.size() == (silent ? 0u : 1u));
+        if (!silent) {
+          CHECK(w.cqes.items[0].status == 0);
+          CHECK(w.cqes.items[0].wqe_index == 5);
+          CHECK(w.cqes.items[0].opcode == 8);
+        }
+        // The host is told of a silent one if no other completion follows.
+        CHECK(w.records.items.size() == (silent && behind == 0 ? 1u : 0u));
+        if (silent && behind != 0) want.silent_run = 1;
+        CHECK((*q.ctx == want));
+        REQUIRE(w.errors.items.size() == 1);
+        rtl::QpError flush;
+        flush.qp = 21;
+        flush.status = static_cast<std::uint8_t>(hw::CqeStatus::kWrFlushErr);
+        flush.quiet = flush.send_only = 1;
+        CHECK(w.errors.items[0] == flush);
+      }
+    }
+  }
 }
 
 TEST_CASE("retire: a local failure waits for the Read before it", "[rtl]") {

@@ -681,6 +681,27 @@ TEST_CASE("send_queue: goes on from any packet where recovery puts it", "[rtl]")
   }
 }
 
+TEST_CASE("send_queue: a Read of 2^23 responses takes all PSNs that may be out, and is drained as any other (9.7.2, 10.3.1)", "[rtl]") {
+  World world(seed(23));
+  world.answer = false;
+  world.set_up(5, [](rtl::SendCtx& ctx) { ctx.mtu = 1, ctx.log_depth = 4, ctx.max_rd = 4; });
+  const auto first = world.context(5).next_psn;
+  world.write_wqe(5, plain(WqeOpcode::kRead, {0x7fffffff}));
+  auto& queue = world.queues[5];
+  world.ring(5);
+  world.bench.run_until([&] { return queue.expected.empty(); }, 3000, "the request");
+  world.bench.run(100);
+  const auto after = world.context(5);
+  CHECK(after.next_psn == ((first + 0x800000) & 0xffffff));
+  CHECK(after.max_psn == after.next_psn);
+  world.change(5, [](rtl::SendCtx& ctx) {
+    ctx.state = static_cast<std::uint8_t>(QpState::kSqd);
+    ctx.sqd_notify = 1;
+  }, true);
+  world.answer = true;
+  world.bench.run_until([&] { return !world.drained.empty(); }, 5000, "drained");
+}
+
 TEST_CASE("send_queue: WQEs that were on their way when recovery went back are dropped", "[rtl]") {
   World world(seed(21));
   world.answer = false;

@@ -177,6 +177,7 @@ TEST_CASE("sq_memop: operations of many QPs are executed once each, in order, an
       CHECK(is.next_psn == was.next_psn);
       CHECK(command.qp == qp);
       CHECK(is.fault == (status != rtl::MemOpStatus::kOk));
+      CHECK(is.mem_done == (status == rtl::MemOpStatus::kOk));  // nothing is flushed until it has retired
       if (status == rtl::MemOpStatus::kOk) {
         CHECK(command.command == raw(rtl::RetireCommand::kAck));
         CHECK(command.psn == ((was.una_psn - 1) & 0xffffff));
@@ -227,6 +228,7 @@ TEST_CASE("sq_memop: a QP that fails meanwhile executes nothing more, and what i
       continue;
     }
     CHECK(ctx.mem_busy == 0);
+    CHECK(ctx.mem_done == 0);
     CHECK(ctx.exec_idx == ctx.pi);
     CHECK(ctx.fault == 0);
     CHECK(w.commands.items.empty());

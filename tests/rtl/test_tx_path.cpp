@@ -1,6 +1,7 @@
 #include <Vtx_path.h>
 
 #include <numeric>
+#include <optional>
 
 #include "driver/generated/host_interface.hpp"
 #include "testbench/generated/rtl_streams.hpp"
@@ -127,7 +128,7 @@ struct World : Agent {
     dut.port_mac_i = kPortMac;
     dut.qp_reset_valid_i = dut.desc_valid_i = dut.piece_valid_i = 0;
     dut.xlate_req_ready_i = dut.xlate_rsp_valid_i = dut.rd_req_ready_i = dut.rd_rsp_valid_i = 0;
-    dut.tx_fault_ready_i = dut.eth_tx_ready_i = 0;
+    dut.tx_fault_ready_i = dut.eth_tx_ready_i = dut.left_ready_i = 0;
     bench.reset();
     for (auto& path : paths) path = random_path();
     bench.add(*this);
@@ -137,6 +138,14 @@ struct World : Agent {
     }
     bench.add(faults);
     bench.add(wire);
+    bench.add(lefts);
+    lefts.on_item = [this](const TimerEvent& event) {
+      // Its frame has left.
+      REQUIRE_FALSE(expected_left.empty());
+      REQUIRE(event == expected_left.front());
+      expected_left.pop_front();
+      ++reports;
+    };
     wire.on_item = [this](const FrameBeat& beat) { on_wire(beat); };
   }
 
@@ -246,6 +255,8 @@ struct World : Agent {
       return;
     }
     frames.push_back(frame_of(d, paths[d.qp], payload.bytes));
+    // 9.7.6.1.3: a request that asks for an answer.
+    asking.push_back(d.ack_req && !d.responder ? std::optional(TimerEvent{.qp = d.qp, .exponent = d.ack_timeout, .psn = d.last_psn}) : std::nullopt);
     if (d.tell) expected_faults.push_back({d.qp, d.responder, d.psn, d.wqe_idx, 0, 1});
     using rnic::hw::Counter;
     auto kind = Counter::kTxRequests;
@@ -314,6 +325,8 @@ struct World : Agent {
       REQUIRE_FALSE(frames.empty());
       REQUIRE(frame == frames.front());
       frames.pop_front();
+      if (asking.front()) expected_left.push_back(*asking.front());
+      asking.pop_front();
       frame.clear();
       ++sent;
     }
@@ -326,6 +339,7 @@ struct World : Agent {
     bench.run_until([&] { return sources_idle(); }, 2000000, "packets taken");
     bench.run_until([&] { return frames.empty() && faults.items.size() == expected_faults.size(); }, 200000, "last frame");
     bench.run(500);
+    bench.run_until([&] { return expected_left.empty(); }, 20000, "report of the last request");
     CHECK(to_translate.empty());
     CHECK(epochs.empty());
     CHECK(reads_due.empty());
@@ -373,6 +387,8 @@ struct World : Agent {
                        [this] { return get<TxFault>(bench.dut->tx_fault_data_o); }, bench.rng};
   Sink<FrameBeat> wire{[this] { return bench.dut->eth_tx_valid_o != 0; }, [this](bool r) { bench.dut->eth_tx_ready_i = r; },
                        [this] { return get<FrameBeat>(bench.dut->eth_tx_data_o); }, bench.rng};
+  Sink<TimerEvent> lefts{[this] { return bench.dut->left_valid_o != 0; }, [this](bool r) { bench.dut->left_ready_i = r; },
+                         [this] { return get<TimerEvent>(bench.dut->left_data_o); }, bench.rng};
   double xlate_rate = 1, read_rate = 1;
   std::uint64_t latency = 0, read_delay = 0;
 
@@ -386,6 +402,9 @@ struct World : Agent {
   std::deque<std::uint8_t> epochs;
   std::array<std::array<bool, 256>, 2> killed{};
   std::deque<Bytes> frames;
+  std::deque<std::optional<TimerEvent>> asking;  // of each of them
+  std::deque<TimerEvent> expected_left;
+  std::uint64_t reports = 0;
   std::vector<TxFault> expected_faults;
   std::array<std::uint64_t, rnic::hw::kCounterNames.size()> counters{}, expected_counts{};
   Bytes frame;
@@ -446,6 +465,8 @@ Packet random_packet(World& w, bool responder, double fault_rate, unsigned qps) 
   d.opcode = static_cast<std::uint8_t>(opcode);
   d.psn = static_cast<std::uint32_t>(w.bench.uniform(0, 0xffffff));
   d.ack_req = w.bench.chance(0.5);
+  d.ack_timeout = static_cast<std::uint8_t>(w.bench.uniform(0, 31));
+  d.last_psn = static_cast<std::uint32_t>(w.bench.uniform(0, 0xffffff));
   d.solicited = w.bench.chance(0.5);
   d.va = w.bench.rng();
   d.rkey = static_cast<std::uint32_t>(w.bench.rng());

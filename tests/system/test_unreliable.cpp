@@ -174,6 +174,45 @@ TEST_CASE("a key of our own that does not open fails the request or the receive"
   });
 }
 
+TEST_CASE("what is posted in SQE is flushed, however much it is and however soon the host asks for RTS (10.3.1.6)") {
+  const auto options = WorldOptions::from_environment("uc_sqe");
+  auto& world = fresh_world(options);
+  with_endpoints(world, [&](Endpoint& endpoint_a, Endpoint& endpoint_b) {
+    UcPair p(endpoint_a, endpoint_b);
+    auto &a = p.a, &b = p.b;
+    auto &left = p.from, &right = p.to;
+    const auto good = a.segment(0, 2000);
+    auto bad = good;
+    bad.key ^= 1;
+    const auto send = [&](const umd::Segment& segment, std::uint64_t id) {
+      must(left.post_send({.opcode = WqeOpcode::kSend, .id = id, .segments = {&segment, 1}, .defer = true}));
+    };
+    for (std::uint64_t round = 0; round < 4; ++round) {
+      const std::uint64_t posted = 17 + 11 * round;
+      send(bad, 0);
+      left.ring_deferred();
+      CHECK(a.sent().status == CqeStatus::kLocProtErr);
+      CHECK(must(left.kernel_qp().query()).state == static_cast<std::uint8_t>(hw::QpState::kSqe));
+      for (std::uint64_t id = 1; id <= posted; ++id) send(good, id);
+      left.ring_deferred();
+      must(left.resume());
+      b.post_receive(right, 500 + round, 4096 * round, 4096);
+      send(good, 100);
+      left.ring_deferred();
+      for (std::uint64_t id = 1; id <= posted; ++id) {
+        const auto done = a.sent();
+        CHECK(done.id == id);
+        CHECK(done.status == CqeStatus::kWrFlushErr);
+      }
+      const auto done = a.sent();
+      CHECK((done.id == 100 && done.status == CqeStatus::kSuccess));
+      const auto got = b.received();
+      CHECK((got.id == 500 + round && got.status == CqeStatus::kSuccess && got.byte_count == 2000));
+      CHECK(b.quiet());
+    }
+  });
+}
+
 TEST_CASE("under a bad wire no message of UC is mixed with another") {
   auto options = WorldOptions::from_environment("unreliable_bad_wire");
   options.wire.faults[0].drop = 0.03;
