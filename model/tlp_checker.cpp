@@ -47,6 +47,7 @@ void TlpChecker::check_request(const DmaRequest& request, const PcieConfig& conf
   }
   require(bytes <= config.max_read_request, "exceeds the maximum read request (2.2.7)");
   require(request.tag < kTags, "tag is not ten bits (2.2.6.2)");
+  require(config.extended_tags || request.tag < 32, "tag of more than five bits without Extended Tag Field Enable (2.2.6.2)");
   require(!outstanding_[request.tag], "tag of an outstanding read (2.2.6.2)");
   outstanding_[request.tag] = true;
 }

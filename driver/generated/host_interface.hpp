@@ -376,7 +376,7 @@ inline constexpr std::uint32_t kReceiveDoorbell = 0x8;  ///< receive_doorbell
 inline constexpr std::uint32_t kCqDoorbell = 0x10;  ///< cq_doorbell: consumer index and arm
 inline constexpr std::uint32_t kEqDoorbell = 0x18;  ///< eq_doorbell: consumer index of an EQ; honoured on UAR 1 only, which the kernel driver keeps
 inline constexpr std::uint32_t kSrqDoorbell = 0x20;  ///< srq_doorbell
-inline constexpr std::uint32_t kWqeWindow = 0x800;  ///< 256-byte window. A WQE of up to 256 bytes written here in ascending order, in 8-byte words or aligned 64-byte bursts, is posted when its last 16-byte segment (control.size) has been written. It counts as a send doorbell for its index; the driver also writes the WQE to the ring, from where the NIC takes it when it cannot use the copy.
+inline constexpr std::uint32_t kWqeWindow = 0x800;  ///< 256-byte window. A WQE of up to 256 bytes written here in ascending order, in naturally aligned pieces of 8, 16, 32 or 64 bytes, is posted when its last 16-byte segment (control.size) has been written. It counts as a send doorbell for its index; the driver also writes the WQE to the ring, from where the NIC takes it when it cannot use the copy.
 }  // namespace uar
 
 /// Index of each event counter.
@@ -447,7 +447,7 @@ enum class Counter : std::uint8_t {
   kFlushedWqes,  ///< CQEs written by a flush
   kCqOverruns,  ///< CQs that overran
   kEqes,  ///< EQEs written
-  kEqOverruns,  ///< EQEs lost to a full EQ
+  kEqOverruns,  ///< EQEs lost to a full EQ; none when every EQ has 1024 entries or more
   kMsixMessages,  ///< MSI-X messages sent
   kRetiredRecords,  ///< Retired-index records written
   kAdminCommands,  ///< Admin commands executed
@@ -1706,7 +1706,7 @@ struct Cqe {
   bool operator==(const Cqe&) const = default;
 };
 
-/// Event queue entry; phase as in cqe. 512 bits.
+/// Event queue entry; phase as in cqe. Of each CQ, QP and SRQ, of the device and of its port at most one entry is there that the consumer index has not passed; the next is written when it has. An EQ of 1024 entries or more never fills. 512 bits.
 struct Eqe {
   static constexpr std::size_t kBits = 512;
   static constexpr std::size_t kBytes = 64;

@@ -819,7 +819,7 @@ package rnic_pkg;
     logic [7:0] status;  // CqeStatus
   } cqe_t;
 
-  /// Event queue entry; phase as in cqe.
+  /// Event queue entry; phase as in cqe. Of each CQ, QP and SRQ, of the device and of its port at most one entry is there that the consumer index has not passed; the next is written when it has. An EQ of 1024 entries or more never fills.
   localparam int unsigned EqeBits = 512;
   typedef struct packed {
     logic [6:0] reserved8;
@@ -1355,11 +1355,11 @@ package rnic_pkg;
     logic write;
   } reg_req_t;
 
-  /// A write to a UAR page: one 8-byte word in its lane, or a whole 64-byte line.
-  localparam int unsigned UarReqBits = 532;
+  /// A write to a UAR page: 1, 2, 4 or 8 words of 8 bytes, naturally aligned, in their lanes.
+  localparam int unsigned UarReqBits = 533;
   typedef struct packed {
     logic [511:0] data;  // Lane addr mod 64
-    logic burst;  // 64-byte write
+    logic [1:0] log_words;  // log2 of the words
     logic [11:0] addr;  // 8-byte aligned
     logic [6:0] uar;  // Page, 1 and up
   } uar_req_t;
@@ -1950,6 +1950,21 @@ package rnic_pkg;
     logic [7:0] event_type;  // EqeType
     logic [4:0] eqn;
   } eqe_req_t;
+
+  /// What event_gate knows of a source of events: the entry of it that is in an EQ and may not have been consumed, and the events that wait.
+  localparam int unsigned EventSlotBits = 87;
+  typedef struct packed {
+    logic [7:0] detail;  // Its detail
+    logic [7:0] newest;  // EqeType of bit 2
+    logic [23:0] number;  // As in the EQE
+    logic [3:0] gen;  // As out_gen
+    logic [4:0] eqn;  // Their EQ
+    logic [3:0] due;  // Events that wait (event_kind)
+    logic [23:0] index;  // Its index
+    logic [3:0] out_gen;  // How often that EQ had been renewed
+    logic [4:0] out_eqn;  // Its EQ
+    logic out;  // There is such an entry
+  } event_slot_t;
 
   /// Move a QP to the error state on both sides, flush both queues, and tell the host (unless quiet or told).
   localparam int unsigned QpErrorBits = 20;

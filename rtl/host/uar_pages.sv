@@ -33,7 +33,7 @@ module uar_pages (
 
   always_comb begin
     hit = '0;
-    if (enable_i && !uar_req_data_i.burst) begin
+    if (enable_i && uar_req_data_i.log_words == '0) begin
       unique case (addr)
         rnic_pkg::UarSendDoorbell:    hit[0] = 1'b1;
         rnic_pkg::UarReceiveDoorbell: hit[1] = 1'b1;
@@ -70,7 +70,7 @@ module uar_pages (
       .in_ready_o(window_ready),
       .in_uar_i  (uar_req_data_i.uar),
       .in_addr_i (addr[7:3]),
-      .in_burst_i(uar_req_data_i.burst),
+      .in_log_words_i(uar_req_data_i.log_words),
       .in_data_i (uar_req_data_i.data),
       .push_valid_o,
       .push_ready_i,

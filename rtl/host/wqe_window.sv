@@ -9,9 +9,9 @@
 /// the WQE up without a trace, and the next one begins with the next write at offset 0. What is
 /// written beyond the size is ignored. A process that stops half way holds up nobody: each UAR has
 /// its own 256 bytes.
-/// in: writes to the window only (in_addr_i is the offset in it), at most one every 2 cycles. A WQE
-/// of at most 64 bytes that arrives as one burst is offered 2 cycles after it was accepted; others
-/// come out of the RAM, 2 cycles a line.
+/// in: writes to the window only, of 1, 2, 4 or 8 words (in_log_words_i), naturally aligned
+/// (in_addr_i is the offset in the window), at most one every 2 cycles. A WQE that arrives as one
+/// write is offered 2 cycles after it was accepted; others come out of the RAM, 2 cycles a line.
 module wqe_window (
     input  wire logic            clk_i,
     input  wire logic            rst_ni,
@@ -19,7 +19,7 @@ module wqe_window (
     output logic                 in_ready_o,
     input  wire logic [6:0]      in_uar_i,
     input  wire logic [7:3]      in_addr_i,
-    input  wire logic            in_burst_i,
+    input  wire logic [1:0]      in_log_words_i,
     input  wire logic [511:0]    in_data_i,
     output logic                 push_valid_o,
     input  wire logic            push_ready_i,
@@ -40,7 +40,8 @@ module wqe_window (
 
   logic [6:0] uar_q;
   logic [4:0] at_q;  // first word of the write, in 8 bytes
-  logic burst_q;
+  logic [1:0] log_words_q;
+  logic [7:0] lanes;
   logic [511:0] data_q, line;
 
   // Progress of a UAR: words there so far and the units wanted; `open` says that they mean
@@ -78,9 +79,18 @@ module wqe_window (
   assign begins   = at_q == '0 && size != '0 && size <= 8'(MaxUnits);
   assign follows  = at_q != '0 && open_q[uar_q] && at_q == have;
   assign units    = (at_q == '0) ? size[4:0] : stored_units;
-  assign reached  = {1'b0, at_q} + (burst_q ? 6'd8 : 6'd1);
+  assign reached  = {1'b0, at_q} + (6'd1 << log_words_q);
   assign complete = (begins || follows) && reached >= {units, 1'b0};
-  assign direct   = complete && at_q == '0 && burst_q;
+  assign direct   = complete && at_q == '0;
+
+  always_comb begin
+    unique case (log_words_q)
+      2'd0: lanes = 8'd1 << at_q[2:0];
+      2'd1: lanes = 8'd3 << at_q[2:0];
+      2'd2: lanes = 8'd15 << at_q[2:0];
+      default: lanes = '1;
+    endcase
+  end
 
   // ---- Storage: eight lanes of a word, so that single words can be written --------------------
   for (genvar g = 0; g < 8; g++) begin : gen_lane
@@ -89,7 +99,7 @@ module wqe_window (
         .Depth(4 * Uars)
     ) u_lane (
         .clk_i,
-        .wr_en_i  (looking && (burst_q || at_q[2:0] == 3'(g))),
+        .wr_en_i  (looking && lanes[g]),
         .wr_addr_i({uar_q, at_q[4:3]}),
         .wr_data_i(data_q[64*g+:64]),
         .rd_en_i  (state_q == Fetch),
@@ -146,7 +156,7 @@ module wqe_window (
     if (in_ready_o) begin
       uar_q   <= in_uar_i;
       at_q    <= in_addr_i;
-      burst_q <= in_burst_i;
+      log_words_q <= in_log_words_i;
       data_q  <= in_data_i;
     end
     if (looking) begin
@@ -161,8 +171,9 @@ module wqe_window (
     end
   end
 
-  `ASSERT_HOLD(InHold, in_valid_i, in_ready_o, {in_uar_i, in_addr_i, in_burst_i, in_data_i})
-  `ASSERT(BurstAligned, !in_valid_i || !in_burst_i || in_addr_i[5:3] == '0)
+  `ASSERT_HOLD(InHold, in_valid_i, in_ready_o,
+               {in_uar_i, in_addr_i, in_log_words_i, in_data_i})
+  `ASSERT(Aligned, !in_valid_i || (in_addr_i[5:3] & 3'((4'd1 << in_log_words_i) - 4'd1)) == '0)
 endmodule
 
 `default_nettype wire

@@ -17,6 +17,7 @@ module dma_read #(
     input  wire logic                   rst_ni,
     input  wire logic [6:0]             max_lines_i,
     input  wire logic [29:0]            timeout_i,    // In cycles
+    input  wire logic                 ext_tag_i,
     input  wire logic [Clients-1:0]     rd_req_valid_i,
     output logic [Clients-1:0]          rd_req_ready_o,
     input  wire logic [Clients*rnic_pkg::DmaRdReqBits-1:0] rd_req_data_i,
@@ -45,6 +46,9 @@ module dma_read #(
   localparam int unsigned SmallRing = 80;
   localparam int unsigned LargeRing = Lines - SmallRing * (Clients - 1);
 
+  if (4 * Clients > 32) begin : gen_bad_clients
+    $fatal(1, "dma_read: fewer than 4 tags for each client, when only 32 may be used");
+  end
   if (LargeRing < SmallRing || LargeRing > Lines) begin : gen_bad_lines
     $fatal(1, "dma_read: too few lines for so many clients");
   end
@@ -97,6 +101,7 @@ module dma_read #(
       .tag_valid_i   (tag_valid),
       .tag_ready_o   (tag_ready),
       .tag_i         (tag),
+      .ext_tag_i,
       .parked_i      (parked),
       .can_begin_i   (can_begin),
       .issue_o       (issue),
@@ -121,6 +126,7 @@ module dma_read #(
       .clk_i,
       .rst_ni,
       .timeout_i,
+      .ext_tag_i,
       .tag_valid_o   (tag_valid),
       .tag_ready_i   (tag_ready),
       .tag_o         (tag),

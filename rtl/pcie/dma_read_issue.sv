@@ -5,9 +5,9 @@
 /// TLP a cycle.
 ///
 /// A TLP leaves when its client has room for it in its ring of the reorder buffer and may take a
-/// tag. Every client has `Reserve` tags for itself; the others are shared. Lines are given out in
-/// the order of the client's requests.
-/// issue_first, issue_last: the TLP begins, ends request `issue_rid` of its client.
+/// tag. Every client has `Reserve` tags for itself; the others are shared (of 64 tags, or 32
+/// without ext_tag_i). Lines are given out in the order of the client's requests. issue_first,
+/// issue_last: the TLP begins, ends request `issue_rid` of its client.
 module dma_read_issue #(
     parameter int unsigned Clients = 2,
     parameter int unsigned Requests = 32,
@@ -27,6 +27,7 @@ module dma_read_issue #(
     input  wire logic                   tag_valid_i,
     output logic                        tag_ready_o,
     input  wire logic [7:0]             tag_i,
+    input  wire logic                   ext_tag_i,     // 64 tags; otherwise 32
     input  wire logic [6:0]             parked_i,      // Tags out of service
     input  wire logic [Clients-1:0]     can_begin_i,   // The client's queue takes another request
     output logic [Clients-1:0]          issue_o,       // A TLP of this client is issued
@@ -47,7 +48,9 @@ module dma_read_issue #(
     output rnic_pkg::dma_req_hdr_t      tlp_hdr_o
 );
   localparam int unsigned Tags = 64;
+  localparam int unsigned FewTags = 32;
   localparam int unsigned Shared = Tags - Reserve * Clients;
+  localparam int unsigned FewShared = FewTags - Reserve * Clients;
   localparam int unsigned SlotLines = 8;
 
   logic [Clients-1:0] valid_q, begun_q, over, room, eligible, grant, take;
@@ -64,7 +67,7 @@ module dma_read_issue #(
   logic [LineBits-1:0] line_end, line_base, line_next;
   rnic_pkg::dma_req_hdr_t hdr;
 
-  assign shared_left = shared_q + parked_i < 7'(Shared);
+  assign shared_left = shared_q + parked_i < (ext_tag_i ? 7'(Shared) : 7'(FewShared));
   always_comb begin
     for (int unsigned i = 0; i < Clients; i++) begin
       over[i]     = held_q[i] >= 7'(Reserve);

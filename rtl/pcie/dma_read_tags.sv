@@ -11,6 +11,10 @@
 /// clean and takes a parked slot back into service. A slot that has been parked for Quarantine
 /// time-outs goes on with its oldest tag: what has not come by then is taken to be lost.
 ///
+/// Without extended tags (ext_tag_i 0; PCI Express base specification 2.2.6.2) a tag has five bits:
+/// only the first 32 slots are used, in their first generation, and one whose tag is dirty is
+/// parked. ext_tag_i changes only while no read is on its way (7.5.3.4).
+///
 /// Each read's time of departure is kept; one slot is looked at in a cycle, so a time-out is seen
 /// within a few hundred cycles.
 module dma_read_tags #(
@@ -19,6 +23,7 @@ module dma_read_tags #(
     input  wire logic         clk_i,
     input  wire logic         rst_ni,
     input  wire logic [29:0]  timeout_i,        // In cycles; at most 2^30 - 1024, at least 1000
+    input  wire logic         ext_tag_i,        // Extended Tag Field Enable
     output logic              tag_valid_o,
     input  wire logic         tag_ready_i,
     output logic [7:0]        tag_o,
@@ -41,13 +46,15 @@ module dma_read_tags #(
   logic [Slots-1:0] outstanding_q, parked_q;
   logic [4*Slots-1:0] dirty_q;
   logic [6:0] fill_q, parked_count_q;
-  logic filling, push, free_ready, free_valid, unpark, park, release_aged, next_dirty;
+  logic filling, push, unpark, park, release_aged, next_dirty, take_upper, taken;
+  logic [1:0] free_ready, free_valid, give;
   logic [7:0] push_tag, next_tag, aged_tag;
-  logic [7:0] unused_count;
+  logic [15:0] free_tag;
+  logic [13:0] unused_count;
 
   assign filling    = !fill_q[6];
-  assign next_tag   = {finish_tag_i[7:6] + 2'd1, finish_tag_i[5:0]};
-  assign next_dirty = dirty_q[next_tag];
+  assign next_tag   = {finish_tag_i[7:6] + {1'b0, ext_tag_i}, finish_tag_i[5:0]};
+  assign next_dirty = dirty_q[next_tag] || !ext_tag_i;
   assign park       = finish_i && finish_dirty_i && next_dirty;
   assign unpark     = late_i && dirty_q[late_tag_i] && parked_q[late_tag_i[5:0]];
   assign push       = filling || unpark || release_aged || (finish_i && !park);
@@ -59,21 +66,37 @@ module dma_read_tags #(
     if (release_aged) push_tag = aged_tag;
   end
 
-  stream_fifo #(
-      .Width(8),
-      .Depth(Slots)
-  ) u_free (
+  // Free slots, the lower and the upper half apart; in turn, where both may be used.
+  for (genvar g = 0; g < 2; g++) begin : gen_half
+    stream_fifo #(
+        .Width(8),
+        .Depth(Slots / 2)
+    ) u_free (
+        .clk_i,
+        .rst_ni,
+        .in_valid_i (push && push_tag[5] == 1'(g)),
+        .in_ready_o (free_ready[g]),
+        .in_data_i  (push_tag),
+        .out_valid_o(free_valid[g]),
+        .out_ready_i(give[g] && taken),
+        .out_data_o (free_tag[8*g+:8]),
+        .count_o    (unused_count[7*g+:7])
+    );
+  end
+  rr_arbiter #(
+      .N(2)
+  ) u_half (
       .clk_i,
       .rst_ni,
-      .in_valid_i (push),
-      .in_ready_o (free_ready),
-      .in_data_i  (push_tag),
-      .out_valid_o(free_valid),
-      .out_ready_i(tag_ready_i && !filling),
-      .out_data_o (tag_o),
-      .count_o    (unused_count)
+      .request_i(free_valid & {ext_tag_i, 1'b1}),
+      .advance_i(taken),
+      .grant_o  (give)
   );
-  assign tag_valid_o   = free_valid && !filling;
+  assign take_upper  = give[1];
+  assign taken       = tag_ready_i && !filling;
+  assign tag_o       = take_upper ? free_tag[15:8] :
+                                    {free_tag[7:6] & {2{ext_tag_i}}, free_tag[5:0]};
+  assign tag_valid_o = give != '0 && !filling;
   assign outstanding_o = outstanding_q;
   assign parked_o      = parked_count_q;
 
@@ -184,7 +207,8 @@ module dma_read_tags #(
   assign expire_valid_o = expire_q;
   assign expire_slot_o  = expire_slot_q;
 
-  `ASSERT(FreeListHasRoom, !push || free_ready)
+  `ASSERT(FreeListHasRoom, !push || free_ready[push_tag[5]])
+  `ASSERT(FiveBits, ext_tag_i || !tag_valid_o || tag_o[7:5] == '0)
   `ASSERT(OneAtATime, !(finish_i && late_i))
   `ASSERT(FinishWasOut, !finish_i || outstanding_q[finish_tag_i[5:0]])
   `ASSERT(SentOnce, !sent_i || !outstanding_q[sent_slot_i])

@@ -4,11 +4,10 @@
 /// PCIe edge: TLP streams outside, register accesses, doorbell writes, DMA clients inside.
 ///
 /// Host requests: 4- and 8-byte reads and writes of page 0 (dword byte enables) become reg_req;
-/// 8-byte aligned 8-byte writes to a UAR page, and 64-byte aligned 64-byte writes to its WQE
-/// window, become uar_req; reads of a UAR page give zero.
-/// Anything else: a non-posted request is completed as Unsupported Request, a posted one is
-/// dropped; both are counted.
-/// Poisoned writes are dropped and counted likewise.
+/// 8-byte aligned 8-byte writes to a UAR page, and naturally aligned writes of 16, 32 and 64 bytes
+/// to its WQE window, become uar_req; reads of a UAR page give zero. Anything else: a non-posted
+/// request is completed as Unsupported Request, a posted one is dropped; both are counted. Poisoned
+/// writes are dropped and counted likewise.
 ///
 /// DMA reads: client i asks with rd_req (dma_rd_req_t) and gets its data in the order of its
 /// requests; clients are independent (data of one that does not take it never holds up another:
@@ -19,7 +18,7 @@
 /// order, split anywhere at the read completion boundary. An error status, a poisoned completion, a
 /// wrong length or a time-out (completion_timeout_i) makes the whole request err; a tag whose
 /// read timed out is not used again until its late completions can be told apart (dma_read_tags;
-/// tags are 8 bits: extended tags).
+/// tags are 8 bits: extended tags). Without cfg_ext_tag_i: tags of 5 bits, 32 reads at once.
 ///
 /// DMA writes: client i sends dma_wr_t beats; wr_done_o[i] pulses when the last TLP of a request
 /// has been accepted by dma_req.
@@ -37,6 +36,8 @@ module pcie_edge #(
     input  wire logic [2:0]               cfg_max_payload_i,
     input  wire logic [2:0]               cfg_max_read_req_i,
     input  wire logic                     cfg_bus_master_i,
+    // Extended Tag Field Enable
+    input  wire logic                     cfg_ext_tag_i,
     // Cycles that a read may stay without its completion
     input  wire logic [29:0]              completion_timeout_i,
     // TLPs
@@ -171,6 +172,7 @@ module pcie_edge #(
       .rst_ni,
       .max_lines_i    (rd_lines_q),
       .timeout_i      (completion_timeout_i),
+      .ext_tag_i      (cfg_ext_tag_i),
       .rd_req_valid_i,
       .rd_req_ready_o,
       .rd_req_data_i,

@@ -5,7 +5,7 @@
 ///
 ///   page 0, one dword or aligned quadword      reg_req; a read also leaves a completion order
 ///   UAR page, aligned 8-byte write             uar_req
-///   UAR page, aligned 64-byte window write     uar_req, burst
+///   UAR window, aligned write of 8 to 64 bytes uar_req (write combining may cut a line)
 ///   UAR page, read of any length               completion order for zeros
 ///   any other non-posted request               completion order for an error, counted
 ///   any other posted request, poisoned writes  dropped, counted
@@ -47,7 +47,7 @@ module pcie_rx (
   route_e route;
 
   rnic_pkg::host_req_hdr_t hdr;
-  logic head_q, accept, page0, uar, dword, quadword, all_bytes, window_line;
+  logic head_q, accept, page0, uar, dword, quadword, all_bytes, piece, to_window;
   logic reg_valid, reg_ready, uar_ready;
   rnic_pkg::reg_req_t reg_req;
   rnic_pkg::uar_req_t uar_req;
@@ -59,8 +59,10 @@ module pcie_rx (
   assign quadword    = hdr.length_dw == 11'd2 && !hdr.addr[2] && hdr.first_be != '0 &&
       hdr.last_be != '0;
   assign all_bytes   = hdr.first_be == '1 && hdr.last_be == '1;
-  assign window_line = hdr.length_dw == 11'd16 && hdr.addr[5:0] == '0 &&
-      hdr.addr[11:8] == rnic_pkg::UarWqeWindow[11:8];
+  assign to_window   = hdr.addr[11:8] == rnic_pkg::UarWqeWindow[11:8];
+  assign piece       = (hdr.length_dw == 11'd4 && hdr.addr[3:0] == '0) ||
+      (hdr.length_dw == 11'd8 && hdr.addr[4:0] == '0) ||
+      (hdr.length_dw == 11'd16 && hdr.addr[5:0] == '0);
 
   always_comb begin
     unique case (hdr.tlp_type)
@@ -72,7 +74,7 @@ module pcie_rx (
       rnic_pkg::TlpTypeMemWrite: begin
         route = Drop;
         if (page0 && (dword || quadword)) route = (dword && hdr.first_be == '0) ? Ignore : RegWrite;
-        if (uar && all_bytes && (quadword || window_line)) route = UarWrite;
+        if (uar && all_bytes && (quadword || (piece && to_window))) route = UarWrite;
         if (hdr.poisoned) route = Drop;
       end
       rnic_pkg::TlpTypeOther: route = Refuse;
@@ -111,7 +113,12 @@ module pcie_rx (
     reg_req.be    = hdr.addr[2] ? {hdr.first_be, 4'h0} : {hdr.last_be, hdr.first_be};
     uar_req.uar   = hdr.addr[BarBits-1:12];
     uar_req.addr  = {hdr.addr[11:3], 3'b000};
-    uar_req.burst = window_line;
+    unique case (hdr.length_dw)
+      11'd4: uar_req.log_words = 2'd1;
+      11'd8: uar_req.log_words = 2'd2;
+      11'd16: uar_req.log_words = 2'd3;
+      default: uar_req.log_words = 2'd0;
+    endcase
     uar_req.data  = host_req_data_i;
   end
 

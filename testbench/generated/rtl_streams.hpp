@@ -392,27 +392,27 @@ struct RegReq {
   bool operator==(const RegReq&) const = default;
 };
 
-/// A write to a UAR page: one 8-byte word in its lane, or a whole 64-byte line. 532 bits.
+/// A write to a UAR page: 1, 2, 4 or 8 words of 8 bytes, naturally aligned, in their lanes. 533 bits.
 struct UarReq {
-  static constexpr std::size_t kBits = 532;
+  static constexpr std::size_t kBits = 533;
   static constexpr std::size_t kBytes = 67;
   std::uint8_t uar{};  ///< Page, 1 and up
   std::uint16_t addr{};  ///< 8-byte aligned
-  std::uint8_t burst{};  ///< 64-byte write
+  std::uint8_t log_words{};  ///< log2 of the words
   std::array<std::uint8_t, 64> data{};  ///< Lane addr mod 64
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     for (auto& byte : to) byte = 0;
     bits::put_little<0, 7>(to, uar);
     bits::put_little<7, 12>(to, addr);
-    bits::put_little<19, 1>(to, burst);
-    bits::put_little<20, 512>(to, data);
+    bits::put_little<19, 2>(to, log_words);
+    bits::put_little<21, 512>(to, data);
   }
   static constexpr UarReq decode(std::span<const std::uint8_t, kBytes> from) {
     UarReq v;
     bits::get_little<0, 7>(from, v.uar);
     bits::get_little<7, 12>(from, v.addr);
-    bits::get_little<19, 1>(from, v.burst);
-    bits::get_little<20, 512>(from, v.data);
+    bits::get_little<19, 2>(from, v.log_words);
+    bits::get_little<21, 512>(from, v.data);
     return v;
   }
   bool operator==(const UarReq&) const = default;
@@ -2142,6 +2142,50 @@ struct EqeReq {
     return v;
   }
   bool operator==(const EqeReq&) const = default;
+};
+
+/// What event_gate knows of a source of events: the entry of it that is in an EQ and may not have been consumed, and the events that wait. 87 bits.
+struct EventSlot {
+  static constexpr std::size_t kBits = 87;
+  static constexpr std::size_t kBytes = 11;
+  std::uint8_t out{};  ///< There is such an entry
+  std::uint8_t out_eqn{};  ///< Its EQ
+  std::uint8_t out_gen{};  ///< How often that EQ had been renewed
+  std::uint32_t index{};  ///< Its index
+  std::uint8_t due{};  ///< Events that wait (event_kind)
+  std::uint8_t eqn{};  ///< Their EQ
+  std::uint8_t gen{};  ///< As out_gen
+  std::uint32_t number{};  ///< As in the EQE
+  std::uint8_t newest{};  ///< EqeType of bit 2
+  std::uint8_t detail{};  ///< Its detail
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    for (auto& byte : to) byte = 0;
+    bits::put_little<0, 1>(to, out);
+    bits::put_little<1, 5>(to, out_eqn);
+    bits::put_little<6, 4>(to, out_gen);
+    bits::put_little<10, 24>(to, index);
+    bits::put_little<34, 4>(to, due);
+    bits::put_little<38, 5>(to, eqn);
+    bits::put_little<43, 4>(to, gen);
+    bits::put_little<47, 24>(to, number);
+    bits::put_little<71, 8>(to, newest);
+    bits::put_little<79, 8>(to, detail);
+  }
+  static constexpr EventSlot decode(std::span<const std::uint8_t, kBytes> from) {
+    EventSlot v;
+    bits::get_little<0, 1>(from, v.out);
+    bits::get_little<1, 5>(from, v.out_eqn);
+    bits::get_little<6, 4>(from, v.out_gen);
+    bits::get_little<10, 24>(from, v.index);
+    bits::get_little<34, 4>(from, v.due);
+    bits::get_little<38, 5>(from, v.eqn);
+    bits::get_little<43, 4>(from, v.gen);
+    bits::get_little<47, 24>(from, v.number);
+    bits::get_little<71, 8>(from, v.newest);
+    bits::get_little<79, 8>(from, v.detail);
+    return v;
+  }
+  bool operator==(const EventSlot&) const = default;
 };
 
 /// Move a QP to the error state on both sides, flush both queues, and tell the host (unless quiet or told). 20 bits.

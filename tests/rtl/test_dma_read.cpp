@@ -1,5 +1,7 @@
 #include <Vdma_read.h>
 
+#include <set>
+
 #include "tests/support/dma_host.hpp"
 
 // rtl/pcie/dma_read.sv: every byte of every request once and in order, legal TLPs, errors, time-outs, independence of clients, rate.
@@ -19,7 +21,8 @@ struct Request {
 
 /// All ports of the block but the completions: clients on one side, a checker of TLPs on the other.
 struct Clients : Agent {
-  explicit Clients(Bench<Vdma_read>& b) : bench(b), completer(b) {
+  explicit Clients(Bench<Vdma_read>& b, bool extended = true) : bench(b), completer(b), tags(extended ? 256 : 32) {
+    bench.dut->ext_tag_i = extended;
     bench.add(*this);
     bench.add(completer);
     ready_rate.fill(1.0);
@@ -75,6 +78,7 @@ struct Clients : Agent {
     auto it = std::find_if(asked[c].begin(), asked[c].end(), [](const Request& r) { return r.issued < r.length; });
     REQUIRE(it != asked[c].end());
     REQUIRE(range.addr == it->addr + it->issued);
+    REQUIRE(h.tag < tags);
     it->issued += range.bytes;
     REQUIRE(it->issued <= it->length);
     if (it->issued < it->length) REQUIRE((it->addr + it->issued) % 64 == 0);
@@ -132,6 +136,7 @@ struct Clients : Agent {
   double ask_rate = 1.0, tlp_rate = 1.0;
   std::uint64_t sequence = 1, tlps = 0, errors = 0, timeouts = 0;
   int last_client = -1;
+  unsigned tags;
 };
 
 std::uint32_t any_length(Bench<Vdma_read>& bench) {
@@ -177,8 +182,9 @@ TEST_CASE("dma_read: every small length at every offset", "[rtl]") {
 }
 
 TEST_CASE("dma_read: broken completions and time-outs fail their request and no other", "[rtl]") {
+  const bool extended = GENERATE(true, false);
   Bench<Vdma_read> bench(seed());
-  Clients clients(bench);
+  Clients clients(bench, extended);
   clients.completer.late_by = kTimeout * 3 / 2;
   clients.ask_rate = 0.3;
   clients.completer.quarantine = 16 * kTimeout;
@@ -246,6 +252,46 @@ TEST_CASE("dma_read: 64 lost reads cost no more than their time, late completion
   for (int i = 0; i < 400; ++i) clients.ask(i % kClients, bench.uniform(0, 8191), any_length(bench));
   bench.run_until([&] { return clients.idle(); }, 100000, "later reads");
   CHECK(clients.timeouts == 200);
+}
+
+TEST_CASE("dma_read: without extended tags a tag has five bits, and 32 reads are under way at once (2.2.6.2)", "[rtl]") {
+  Bench<Vdma_read> bench(seed());
+  Clients clients(bench, false);
+  clients.completer.min_latency = clients.completer.max_latency = 400;
+  std::set<unsigned> used;
+  std::size_t most = 0;
+  clients.completer.choose_fault = [&](const TlpRange&) { return Fault::kNone; };
+  for (int i = 0; i < 300; ++i) {
+    for (int c = 0; c < kClients; ++c) clients.ask(c, bench.uniform(0, 8191), any_length(bench));
+  }
+  bench.run_until(
+      [&] {
+        for (unsigned tag = 0; tag < 32; ++tag) {
+          if (clients.completer.uses(static_cast<std::uint16_t>(tag))) used.insert(tag);
+        }
+        std::size_t now = 0;
+        for (unsigned tag = 0; tag < 32; ++tag) now += clients.completer.uses(static_cast<std::uint16_t>(tag));
+        most = std::max(most, now);
+        return clients.idle();
+      },
+      400000, "end of all requests");
+  CHECK(used.size() == 32);
+  CHECK(most == 32);
+  CHECK(clients.errors + clients.timeouts == 0);
+  // Every tag lost: each is in quarantine until its late completion has come.
+  clients.completer.late_by = 4 * kTimeout;
+  clients.completer.choose_fault = [&](const TlpRange& range) {
+    clients.fail(range);
+    return Fault::kLate;
+  };
+  for (int c = 0; c < kClients; ++c) {
+    for (int i = 0; i < 8; ++i) clients.ask(c, 0, 64);
+  }
+  bench.run_until([&] { return clients.timeouts == 32; }, 3 * kTimeout, "time-outs");
+  clients.completer.choose_fault = nullptr;
+  bench.run_until([&] { return clients.idle(); }, 40 * kTimeout, "the others");
+  for (int i = 0; i < 400; ++i) clients.ask(i % kClients, bench.uniform(0, 8191), any_length(bench));
+  bench.run_until([&] { return clients.idle(); }, 100000, "later reads");
 }
 
 TEST_CASE("dma_read: clients that take nothing hold up nobody", "[rtl]") {

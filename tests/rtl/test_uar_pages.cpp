@@ -23,14 +23,16 @@ UarReq word_write(unsigned uar, std::uint32_t address, std::uint64_t value) {
   std::memcpy(request.data.data() + address % 64, &value, 8);
   return request;
 }
-UarReq burst_write(unsigned uar, std::uint32_t address, const std::uint8_t* bytes) {
+/// 8, 16, 32 or 64 bytes, in their lanes.
+UarReq piece_write(unsigned uar, std::uint32_t address, const std::uint8_t* bytes, unsigned log_words) {
   UarReq request;
   request.uar = static_cast<std::uint8_t>(uar);
   request.addr = static_cast<std::uint16_t>(address);
-  request.burst = 1;
-  std::memcpy(request.data.data(), bytes, 64);
+  request.log_words = static_cast<std::uint8_t>(log_words);
+  std::memcpy(request.data.data() + address % 64, bytes, 8u << log_words);
   return request;
 }
+UarReq burst_write(unsigned uar, std::uint32_t address, const std::uint8_t* bytes) { return piece_write(uar, address, bytes, 3); }
 
 struct World {
   explicit World(std::uint64_t seed_value, double rate = 1.0)
@@ -103,7 +105,11 @@ TEST_CASE("uar_pages: doorbells reach their owners in order, other writes nobody
 TEST_CASE("uar_pages: a line that is written over the doorbells rings none", "[rtl]") {
   World world(seed());
   const Wqe line = world.wqe(4);
-  for (const std::uint32_t address : {0x000u, 0x008u, 0x010u, 0x018u, 0x020u}) world.requests.push(burst_write(9, address, line.data()));
+  for (const std::uint32_t address : {0x000u, 0x020u}) {
+    world.requests.push(piece_write(9, address, line.data(), 1));
+    world.requests.push(piece_write(9, address, line.data(), 2));
+  }
+  world.requests.push(burst_write(9, 0, line.data()));
   world.settle();
   for (auto& d : world.doorbells) CHECK(d->items.empty());
   CHECK(world.pushes.items.empty());
@@ -120,7 +126,7 @@ TEST_CASE("uar_pages: nothing passes while the device is not enabled", "[rtl]") 
   CHECK(world.pushes.items.empty());
 }
 
-TEST_CASE("uar_pages: WQEs of every size, in words and in bursts, from many UARs at once", "[rtl]") {
+TEST_CASE("uar_pages: WQEs of every size, in aligned pieces of 8 to 64 bytes, from many UARs at once", "[rtl]") {
   World world(seed(), 0.8);
   auto& bench = world.bench;
   struct Open {
@@ -142,15 +148,11 @@ TEST_CASE("uar_pages: WQEs of every size, in words and in bursts, from many UARs
       o.wqe = world.wqe(o.units);
     }
     const std::uint32_t address = hw::uar::kWqeWindow + o.done;
-    if (o.done % 64 == 0 && bench.chance(0.7)) {
-      world.requests.push(burst_write(uar, address, o.wqe.data() + o.done));
-      o.done += 64;
-    } else {
-      std::uint64_t value = 0;
-      std::memcpy(&value, o.wqe.data() + o.done, 8);
-      world.requests.push(word_write(uar, address, value));
-      o.done += 8;
-    }
+    // The largest aligned piece, or any smaller one.
+    unsigned log_words = 3;
+    while (o.done % (8u << log_words) != 0 || (log_words != 0 && bench.chance(0.4))) --log_words;
+    world.requests.push(piece_write(uar, address, o.wqe.data() + o.done, log_words));
+    o.done += 8u << log_words;
     if (o.done >= 16 * o.units) {
       posted.push_back({uar, o.wqe, o.units});
       // What a driver writes beyond the WQE, in whole lines, changes nothing.
@@ -189,6 +191,9 @@ TEST_CASE("uar_pages: a gap, a step back or a bad size drops the WQE and nothing
   world.requests.push(burst_write(5, window + 128, eight.data()));  // a line left out
   world.requests.push(burst_write(5, window + 64, eight.data()));
   world.requests.push(word_write(5, hw::uar::kSendDoorbell, 77));
+  world.requests.push(piece_write(5, window, eight.data(), 2));
+  world.requests.push(piece_write(5, window + 48, eight.data(), 1));  // 16 bytes left out
+  world.requests.push(piece_write(5, window + 32, eight.data(), 1));
   words(6, two, {0, 8, 16});                  // not finished, then begun again
   words(6, eight, {0, 8, 16});
   words(6, two, {0, 8, 16, 24});
@@ -206,6 +211,13 @@ TEST_CASE("uar_pages: latency of a doorbell and of a WQE in one burst", "[rtl]")
   const auto start = world.bench.cycle;
   world.bench.run_until([&] { return world.bench.dut->push_valid_o != 0; }, 20, "push");
   CHECK(world.bench.cycle - start == 2);
+  world.bench.run(5);
+  // One of 32 bytes in a write of that size.
+  const Wqe short_one = world.wqe(2);
+  world.requests.push(piece_write(1, hw::uar::kWqeWindow, short_one.data(), 2));
+  world.settle();
+  world.expect(1, wqe, 3);
+  world.expect(1, short_one, 2);
   world.bench.run(5);
   world.requests.push(word_write(1, hw::uar::kSendDoorbell, 1));
   const auto again = world.bench.cycle;

@@ -42,11 +42,12 @@ TEST_CASE("headers and lanes: register accesses at each offset") {
 TEST_CASE("the NIC sees its configuration, also when it changes") {
   run([](Host& host) {
     // Payload 256, reads 512, bus master, MSI-X on, not masked.
-    CHECK(host.device().read64(kLimits) == (1 | 2 << 3 | 1 << 6 | 1 << 7));
+    CHECK(host.device().read64(kLimits) == (1 | 2 << 3 | 1 << 6 | 1 << 7 | 1 << 9));
     model::PcieConfig config;
     config.max_payload = 1024;
     config.max_read_request = 4096;
     config.msix_mask = true;
+    config.extended_tags = false;
     host.root_complex().set_config(config);
     CHECK(host.device().read64(kLimits) == (3 | 5 << 3 | 1 << 6 | 1 << 7 | 1 << 8));
   });
