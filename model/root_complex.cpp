@@ -48,12 +48,14 @@ void RootComplex::reset(const RootComplexOptions& options) {
   tags_.reset();
   faults_ = PcieFaultInjector(options.faults, options.seed, now_ps());
   paused_until_ = 0;
+  held_ = last_request_ = false;
 }
 
 void RootComplex::set_config(const PcieConfig& config) {
   RootComplexOptions changed = options_;
   changed.config = config;
   check(changed);
+  if (options_.config.bus_master != config.bus_master) last_request_ = !config.bus_master;
   options_ = changed;
   downstream_.set_max_payload(config.max_payload);
 }
@@ -135,7 +137,10 @@ bool RootComplex::can_request() const {
 }
 
 void RootComplex::dma_request(DmaRequest request) {
-  checker_.check_request(request, options_.config);
+  PcieConfig config = options_.config;
+  config.bus_master = config.bus_master || last_request_;
+  last_request_ = false;
+  checker_.check_request(request, config);
   const std::size_t bytes = request.data.size();
   send_upstream(std::move(request), bytes);
   if (const Picoseconds pause = faults_.pause()) paused_until_ = now_ps() + pause;

@@ -69,12 +69,15 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   void arm(const PcieRule& rule) { faults_.arm(rule); }
   [[nodiscard]] const PcieFaultCounts& faults() const { return faults_.counts(); }
 
-  /// Changes what the NIC sees of its configuration space.
+  /// Changes what the NIC sees of its configuration space. Of a NIC that may no longer be bus master the one request that it
+  /// had offered by then is still taken.
   void set_config(const PcieConfig& config);
+  /// From now on the NIC can send no request (no credits), until it is let go on. Its completions leave.
+  void hold_requests(bool hold) { held_ = hold; }
   [[nodiscard]] const RootComplexOptions& options() const { return options_; }
   [[nodiscard]] const RootComplexStatistics& statistics() const { return statistics_; }
-  /// True while a fault keeps the NIC from sending requests.
-  [[nodiscard]] bool holds_back() const { return now_ps() < paused_until_ || faults_.stalled(now_ps()); }
+  /// True while the NIC is kept from sending requests.
+  [[nodiscard]] bool holds_back() const { return held_ || now_ps() < paused_until_ || faults_.stalled(now_ps()); }
   [[nodiscard]] std::size_t outstanding_reads() const { return checker_.outstanding_reads(); }
 
   // PcieLink
@@ -110,6 +113,8 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   MmioTags tags_;
   PcieFaultInjector faults_;
   Picoseconds paused_until_ = 0;  ///< The NIC may send no request before
+  bool held_ = false;             ///< Nor while this is so
+  bool last_request_ = false;     ///< One more is taken although bus mastering is off
 };
 
 }  // namespace rnic::model

@@ -19,6 +19,7 @@ class EventQueue {
 
   [[nodiscard]] std::uint32_t eqn() const { return eqn_; }
   [[nodiscard]] std::uint32_t vector() const { return vector_; }
+  [[nodiscard]] std::uint32_t depth() const { return 1U << log_depth_; }
 
   /// Takes every entry and hands each to `handle`, in order, without a lock held. Returns the number taken.
   /// Lets no time pass.

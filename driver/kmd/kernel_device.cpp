@@ -11,9 +11,8 @@ namespace {
 
 constexpr std::uint64_t kReadyTimeoutNs = 10'000'000;
 constexpr std::uint64_t kMaxRegionBytes = 1ULL << 47;  // admin_create_mr.length
-// A CQ has at most one completion event and one error event under way, a QP one that it failed, one of its last WQE and hardly ever
-// another (first packet, queue drained), an SRQ one of its limit and one error event, so this many entries are not all in use while there
-// are at most 256 of each.
+// Of each CQ, QP and SRQ, of the device and of its port at most one entry is in an event queue that has not been consumed (the device keeps
+// the next back): with 256 of each of the three, 770. So this many are never all in use, whatever processes do.
 constexpr unsigned kLogEqDepth = 11;
 // What names a queue to the device and in its events: a late one of a queue that is gone fits no other.
 constexpr unsigned kQpTagBits = 24 - hw::kQpIndexBits;

@@ -158,6 +158,8 @@ class KernelDevice {
   Result<void> destroy(hw::AdminOpcode opcode, std::uint32_t number);
   std::uint32_t next_eqn();
   void hand_out(const hw::Eqe& eqe);
+  /// An event queue was full, so that events may have been lost: every CQ is looked at as if it had one.
+  void rescan();
 
   Device& device_;
   const RegisterMap registers_;

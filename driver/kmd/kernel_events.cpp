@@ -45,9 +45,22 @@ void KernelDevice::subscribe_device(std::weak_ptr<EventSink> sink) {
 unsigned KernelDevice::dispatch_events() {
   unsigned taken = 0;
   for (auto& queue : event_queues_) {
-    taken += queue->drain([this](const hw::Eqe& eqe) { hand_out(eqe); });
+    const unsigned from_queue = queue->drain([this](const hw::Eqe& eqe) { hand_out(eqe); });
+    taken += from_queue;
+    if (from_queue >= queue->depth()) rescan();
   }
   return taken;
+}
+
+void KernelDevice::rescan() {
+  std::vector<std::uint32_t> numbers;
+  {
+    const std::lock_guard lock(sinks_mutex_);
+    for (const auto& [cqn, sink] : cq_sinks_) numbers.push_back(cqn);
+  }
+  for (const std::uint32_t cqn : numbers) {
+    hand_out({.event_type = static_cast<std::uint8_t>(hw::EqeType::kCompletion), .number = cqn});
+  }
 }
 
 void KernelDevice::hand_out(const hw::Eqe& eqe) {

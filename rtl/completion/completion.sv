@@ -147,6 +147,8 @@ module completion (
   // Errors: 0 retire, 1 rx_post, 2 send path, 3 host. CQEs: 0 retire, 1 rx_post, 2 flush.
   // Stages through which a QP's work passes: 0 retire commands, 1 CQEs, 2 their writes, 3 records.
   logic [2:0] item_valid, item_ready, error_valid, error_ready;
+  logic [1:0] item_kept;
+  logic unused_kept;  // the flush holds no context
   logic [3:0] enter, leave;
   rnic_pkg::retire_cmd_t post_retire;
   rnic_pkg::qp_error_t retire_error, post_error, fault_error;
@@ -174,6 +176,7 @@ module completion (
       .rel_ready_i   (recv_rel_ready_i[0]),
       .rel_write_o   (recv_rel_write_o[0]),
       .rel_data_o    (recv_rel_data_o[0+:RecvBits]),
+      .cqe_kept_i    (item_kept[1]),
       .cqe_valid_o   (item_valid[1]),
       .cqe_ready_i   (item_ready[1]),
       .cqe_data_o    (post_cqe),
@@ -226,6 +229,7 @@ module completion (
       .rel_ready_i     (send_rel_ready_i[0]),
       .rel_write_o     (send_rel_write_o[0]),
       .rel_data_o      (send_rel_data_o[0+:SendBits]),
+      .cqe_kept_i      (item_kept[0]),
       .cqe_valid_o     (item_valid[0]),
       .cqe_ready_i     (item_ready[0]),
       .cqe_data_o      (retire_cqe),
@@ -360,6 +364,7 @@ module completion (
       .rst_ni,
       .ready_o,
       .cycles_i,
+      .item_kept_o        ({unused_kept, item_kept}),
       .item_valid_i       (item_valid),
       .item_ready_o       (item_ready),
       .item_is_event_i    ({flush_is_event, 2'b00}),

@@ -6,7 +6,7 @@
 /// upgraded; an arm fires at once when entries newer than the last event are there and moderation
 /// does not hold the event back. A CQ that overran takes consumer indexes and no arms: its error
 /// event has answered them all. The expiry of a CQ's timer (expired_*) lets a held event go; one
-/// that nobody waits for does nothing.
+/// that nobody waits for does nothing. Doorbells and expiries take turns when both wait.
 module cq_doorbell (
     input  wire logic                clk_i,
     input  wire logic                rst_ni,
@@ -52,7 +52,7 @@ module cq_doorbell (
   rnic_pkg::cq_doorbell_t doorbell_q;
   rnic_pkg::cq_ctx_t ctx_q, moved;
   logic [6:0] uar_q;
-  logic accept, fire, start, due, held, expired_q, take_expired;
+  logic accept, fire, start, due, held, expired_q, take_expired, take_doorbell;
   logic [23:0] consumed, available;
   logic [1:0] arm;
   logic [13:0] unused_reserved;
@@ -108,16 +108,19 @@ module cq_doorbell (
   assign rel_valid_o      = state_q == StRelease;
   assign rel_write_o      = accept;
   assign eqe_valid_o      = state_q == StEvent;
-  assign take_expired     = state_q == StIdle && expired_valid_i && !doorbell_valid_i;
+  // Whoever had the last turn (expired_q) lets the other go first.
+  assign take_expired     = state_q == StIdle && expired_valid_i &&
+                            !(doorbell_valid_i && expired_q);
+  assign take_doorbell    = doorbell_valid_i && doorbell_ready_o;
   assign expired_ready_o  = take_expired;
-  assign doorbell_ready_o = state_q == StIdle;
+  assign doorbell_ready_o = state_q == StIdle && !take_expired;
   assign event_taken_o    = doorbell_valid_i && doorbell_ready_o;
   assign event_refused_o  = rel_valid_o && rel_ready_i && !accept && !expired_q;
 
   always_comb begin
     state_d = state_q;
     unique case (state_q)
-      StIdle: if (doorbell_valid_i || take_expired) state_d = StAcquire;
+      StIdle: if (take_doorbell || take_expired) state_d = StAcquire;
       StAcquire: if (acq_ready_i) state_d = StWait;
       StWait: if (ctx_valid_i) state_d = StRelease;
       StRelease: if (rel_ready_i) state_d = fire ? StEvent : StIdle;
@@ -128,14 +131,20 @@ module cq_doorbell (
 
   always_ff @(posedge clk_i) begin
     state_q <= state_d;
-    if (doorbell_ready_o) begin
+    if (take_doorbell) begin
       doorbell_q <= doorbell_data_i.value;
       uar_q      <= doorbell_data_i.uar;
-      expired_q  <= take_expired;
-      if (take_expired) doorbell_q <= {40'd0, 16'd0, expired_cqn_i};
+      expired_q  <= 1'b0;
+    end
+    if (take_expired) begin
+      doorbell_q <= {40'd0, 16'd0, expired_cqn_i};
+      expired_q  <= 1'b1;
     end
     if (ctx_valid_i) ctx_q <= ctx_data_i;
-    if (!rst_ni) state_q <= StIdle;
+    if (!rst_ni) begin
+      state_q   <= StIdle;
+      expired_q <= 1'b0;
+    end
   end
 
   `ASSERT_HOLD(EqeHold, eqe_valid_o, eqe_ready_i, eqe_data_o)

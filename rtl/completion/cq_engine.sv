@@ -26,6 +26,8 @@ module cq_engine (
     output logic                     admin_rel_ready_o,
     input  wire logic                admin_rel_write_i,
     input  wire rnic_pkg::cq_ctx_t   admin_rel_data_i,
+    // wr: as cqe_writer
+    input  wire logic                wr_kept_i,
     output logic                     wr_valid_o,
     input  wire logic                wr_ready_i,
     output rnic_pkg::dma_wr_t        wr_data_o,
@@ -101,6 +103,7 @@ module cq_engine (
       .rel_ready_i    (rel_ready[0]),
       .rel_write_o    (rel_write[0]),
       .rel_data_o     (writer_data),
+      .wr_kept_i,
       .wr_valid_o,
       .wr_ready_i,
       .wr_data_o,

@@ -3,14 +3,18 @@
 
 /// Writes CQEs in the order of its input, one at a time: borrow the CQ, write the entry, move the
 /// producer index, give the CQ back, and then make the event that a pending arm asks for. An item
-/// with is_event set asks only for an event of a QP (EqeType in the opcode), which goes to the EQ of
-/// the CQ named.
-/// A CQ that is full when an entry comes has overrun: it takes no more entries, its error event
-/// answers every arm, and every QP that reports to it from then on is named on qp_dead. Entries of
-/// a flush name nobody: their QP is in the error state.
+/// with is_event set asks only for an event of a QP (EqeType in the opcode), which goes to the EQ
+/// of the CQ named. A CQ that is full when an entry comes has overrun: it takes no more entries,
+/// its error event answers every arm, and every QP that reports to it from then on is named on
+/// qp_dead. Entries of a flush name nobody: their QP is in the error state.
+///
+/// A CQ is borrowed only while a place for its entry is kept (wr_kept_i, place_queue): nobody waits
+/// for our writes to leave in order to ring the doorbell of a CQ (PCI Express base specification
+/// 2.4.1).
 ///
 /// An event may be held back by moderation (cq_due): then the CQ's timer is started, if it has one.
-/// Slots and phase count from `origin`, so that a ring which ResizeCq gave begins at slot 0, phase 1.
+/// Slots and phase count from `origin`, so that a ring which ResizeCq gave begins at slot 0, phase
+/// 1.
 ///
 /// notified_pi trails pi by less than 2^23 entries and solicited_pi never trails notified_pi, so
 /// that "newer than the last event" is inequality, however long nobody asks for events. Entries
@@ -32,6 +36,7 @@ module cqe_writer (
     input  wire logic                rel_ready_i,
     output logic                     rel_write_o,
     output rnic_pkg::cq_ctx_t        rel_data_o,
+    input  wire logic                wr_kept_i,
     output logic                     wr_valid_o,
     input  wire logic                wr_ready_i,
     output rnic_pkg::dma_wr_t        wr_data_o,
@@ -48,7 +53,7 @@ module cqe_writer (
     output logic                     event_flushed_o,
     output logic                     event_overrun_o
 );
-  // Acquire  asks for the CQ of the item, if there is one
+  // Acquire  asks for the CQ of the item, if there is one, and a place for its entry
   // Wait     for its context
   // Write    hands the entry to DMA, or finds that there is nothing to write
   // Release  gives the context back
@@ -161,7 +166,7 @@ module cqe_writer (
     end
   end
 
-  assign acq_valid_o     = state_q == StAcquire && item_valid_i;
+  assign acq_valid_o     = state_q == StAcquire && item_valid_i && wr_kept_i;
   assign acq_index_o     = item_data_i.cqn;
   assign wr_valid_o      = state_q == StWrite && good;
   assign rel_valid_o     = state_q == StRelease;
@@ -178,7 +183,7 @@ module cqe_writer (
   always_comb begin
     state_d = state_q;
     unique case (state_q)
-      StAcquire: if (item_valid_i && acq_ready_i) state_d = StWait;
+      StAcquire: if (acq_valid_o && acq_ready_i) state_d = StWait;
       StWait: if (ctx_valid_i) state_d = StWrite;
       StWrite: if (!good || wr_ready_i) state_d = StRelease;
       StRelease: if (rel_ready_i) state_d = has_eqe ? StEvent : StAcquire;

@@ -2,7 +2,7 @@
 `include "assert.svh"
 
 /// Event queues: their contexts, the EQE writer, EQ doorbells. wr_vector_o belongs to the write
-/// beside it: the MSI-X vector to ask for once that write is done.
+/// beside it: the MSI-X vector to ask for once that write is done. ci_*: for event_gate.
 module eq_engine (
     input  wire logic                clk_i,
     input  wire logic                rst_ni,
@@ -11,6 +11,13 @@ module eq_engine (
     input  wire logic                eqe_valid_i,
     output logic                     eqe_ready_o,
     input  wire rnic_pkg::eqe_req_t  eqe_data_i,
+    output logic                     eqe_written_o,
+    output logic [23:0]              eqe_index_o,
+    // A consumer index has moved, or the whole EQ is another (made, destroyed); pulses
+    output logic                     ci_valid_o,
+    output logic                     ci_renew_o,
+    output logic [4:0]               ci_eqn_o,
+    output logic [23:0]              ci_index_o,
     input  wire logic                doorbell_valid_i,
     output logic                     doorbell_ready_o,
     input  wire rnic_pkg::doorbell_t doorbell_data_i,
@@ -23,6 +30,7 @@ module eq_engine (
     output logic                     admin_rel_ready_o,
     input  wire logic                admin_rel_write_i,
     input  wire rnic_pkg::eq_ctx_t   admin_rel_data_i,
+    input  wire logic                wr_kept_i,
     output logic                     wr_valid_o,
     input  wire logic                wr_ready_i,
     output rnic_pkg::dma_wr_t        wr_data_o,
@@ -65,6 +73,15 @@ module eq_engine (
       .rel_data_i ({admin_rel_data_i, doorbell_data, writer_data})
   );
 
+  logic [4:0] admin_index_q;
+  assign ci_renew_o = rel_valid[2] && rel_ready[2] && rel_write[2];
+  assign ci_valid_o = ci_renew_o || (rel_valid[1] && rel_ready[1] && rel_write[1]);
+  assign ci_eqn_o   = ci_renew_o ? admin_index_q : doorbell_index;
+  assign ci_index_o = ci_renew_o ? admin_rel_data_i.ci : doorbell_data.ci;
+  always_ff @(posedge clk_i) begin
+    if (acq_valid[2] && acq_ready[2]) admin_index_q <= admin_acq_index_i;
+  end
+
   eqe_writer u_writer (
       .clk_i,
       .rst_ni,
@@ -72,6 +89,8 @@ module eq_engine (
       .eqe_valid_i,
       .eqe_ready_o,
       .eqe_data_i,
+      .eqe_written_o,
+      .eqe_index_o,
       .acq_valid_o    (acq_valid[0]),
       .acq_ready_i    (acq_ready[0]),
       .acq_index_o    (writer_index),
@@ -81,6 +100,7 @@ module eq_engine (
       .rel_ready_i    (rel_ready[0]),
       .rel_write_o    (rel_write[0]),
       .rel_data_o     (writer_data),
+      .wr_kept_i,
       .wr_valid_o,
       .wr_ready_i,
       .wr_data_o,

@@ -2,7 +2,10 @@
 `include "assert.svh"
 
 /// Writes EQEs one at a time, each with the MSI-X vector that is to follow it. An event for an EQ
-/// that does not exist is dropped; one for a full EQ is lost and counted.
+/// that does not exist is dropped; one for a full EQ is lost and counted. With the acceptance of an
+/// event: whether it was written (eqe_written_o), and as which entry (eqe_index_o). An EQ is
+/// borrowed only while a place for its entry is kept (wr_kept_i, place_queue), as a CQ in
+/// cqe_writer.
 module eqe_writer (
     input  wire logic               clk_i,
     input  wire logic               rst_ni,
@@ -10,6 +13,8 @@ module eqe_writer (
     input  wire logic               eqe_valid_i,
     output logic                    eqe_ready_o,
     input  wire rnic_pkg::eqe_req_t eqe_data_i,
+    output logic                    eqe_written_o,
+    output logic [23:0]             eqe_index_o,
     output logic                    acq_valid_o,
     input  wire logic               acq_ready_i,
     output logic [4:0]              acq_index_o,
@@ -19,6 +24,7 @@ module eqe_writer (
     input  wire logic               rel_ready_i,
     output logic                    rel_write_o,
     output rnic_pkg::eq_ctx_t       rel_data_o,
+    input  wire logic               wr_kept_i,
     output logic                    wr_valid_o,
     input  wire logic               wr_ready_i,
     output rnic_pkg::dma_wr_t       wr_data_o,
@@ -66,20 +72,22 @@ module eqe_writer (
     rel_data_o.pi    = ctx_q.pi + 1'b1;
   end
 
-  assign acq_valid_o     = state_q == StAcquire && eqe_valid_i;
+  assign acq_valid_o     = state_q == StAcquire && eqe_valid_i && wr_kept_i;
   assign acq_index_o     = eqe_data_i.eqn;
   assign wr_valid_o      = state_q == StWrite && good;
   assign wr_vector_o     = ctx_q.msix_vector;
   assign rel_valid_o     = state_q == StRelease;
   assign rel_write_o     = good;
   assign eqe_ready_o     = state_q == StRelease && rel_ready_i;
+  assign eqe_written_o   = good;
+  assign eqe_index_o     = ctx_q.pi;
   assign event_eqe_o     = wr_valid_o && wr_ready_i;
   assign event_overrun_o = eqe_ready_o && ctx_q.in_use && full;
 
   always_comb begin
     state_d = state_q;
     unique case (state_q)
-      StAcquire: if (eqe_valid_i && acq_ready_i) state_d = StWait;
+      StAcquire: if (acq_valid_o && acq_ready_i) state_d = StWait;
       StWait: if (ctx_valid_i) state_d = StWrite;
       StWrite: if (!good || wr_ready_i) state_d = StRelease;
       StRelease: if (rel_ready_i) state_d = StAcquire;

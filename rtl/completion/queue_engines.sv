@@ -2,13 +2,16 @@
 `include "assert.svh"
 
 /// CQEs and events: merges the sources of CQEs into one order, writes them, makes events of them,
-/// and asks for MSI-X messages. What an input has handed over stays in that order up to the host.
+/// and asks for MSI-X messages. What an input has handed over stays in that order up to the host. A
+/// place is kept for the next CQE of each input (item_kept_o): who holds a context hands over only
+/// then, and never waits for the host with it.
 module queue_engines (
     input  wire logic                clk_i,
     input  wire logic                rst_ni,
     output logic                     ready_o,
     input  wire logic [63:0]         cycles_i,
     // CQEs: 0 retire, 1 rx_post, 2 flush, which also asks for events of QPs
+    output logic [2:0]               item_kept_o,
     input  wire logic [2:0]          item_valid_i,
     output logic [2:0]               item_ready_o,
     input  wire logic [2:0]          item_is_event_i,
@@ -59,23 +62,22 @@ module queue_engines (
 
   logic cq_ready, eq_ready;
   logic [3*ItemBits-1:0] items;
-  logic merged_valid, merged_ready, item_valid, item_ready, item_is_event;
-  logic [ItemBits-1:0] merged_data;
+  logic item_valid, item_ready, item_is_event;
   rnic_pkg::cqe_req_t item_data;
-  logic cq_eqe_valid, cq_eqe_ready, eqe_valid, eqe_ready, unused_eqe_last;
+  logic cq_eqe_valid, cq_eqe_ready, event_valid, event_ready, unused_eqe_last, gate_ready;
   logic [1:0] unused_eqe_source;
-  rnic_pkg::eqe_req_t cq_eqe, eqe_data;
-  logic cqe_wr_valid, cqe_wr_ready, eqe_wr_valid, eqe_wr_ready;
+  rnic_pkg::eqe_req_t cq_eqe, event_data, eqe_data;
+  logic eqe_valid, eqe_ready, eqe_written, ci_valid, ci_renew;
+  logic [23:0] eqe_index, ci_index;
+  logic [4:0] ci_eqn;
+  logic cqe_wr_kept, cqe_wr_valid, cqe_wr_ready, eqe_wr_kept, eqe_wr_valid, eqe_wr_ready;
   rnic_pkg::dma_wr_t cqe_wr, eqe_wr;
   logic [7:0] eqe_vector;
   logic event_cqe, event_flushed, event_cq_overrun, event_cq_doorbell, event_eqe, event_eq_overrun;
   logic [1:0] refused;
   logic [2:0] refused_left_q;
-  logic unused_last;
-  logic [1:0] unused_source;
-  logic [5:0] unused_count;
 
-  assign ready_o = cq_ready && eq_ready;
+  assign ready_o = cq_ready && eq_ready && gate_ready;
 
   always_comb begin
     for (int unsigned i = 0; i < 3; i++) begin
@@ -83,37 +85,20 @@ module queue_engines (
     end
   end
 
-  stream_arbiter #(
+  place_queue #(
       .N    (3),
-      .Width(ItemBits)
-  ) u_merge (
-      .clk_i,
-      .rst_ni,
-      .in_valid_i  (item_valid_i),
-      .in_ready_o  (item_ready_o),
-      .in_last_i   (3'b111),
-      .in_data_i   (items),
-      .out_valid_o (merged_valid),
-      .out_ready_i (merged_ready),
-      .out_last_o  (unused_last),
-      .out_data_o  (merged_data),
-      .out_source_o(unused_source)
-  );
-
-  // Sources hold a QP's context while they wait to hand over a CQE: a burst should find room.
-  stream_fifo #(
       .Width(ItemBits),
       .Depth(16)
   ) u_queue (
       .clk_i,
       .rst_ni,
-      .in_valid_i (merged_valid),
-      .in_ready_o (merged_ready),
-      .in_data_i  (merged_data),
+      .kept_o     (item_kept_o),
+      .in_valid_i (item_valid_i),
+      .in_ready_o (item_ready_o),
+      .in_data_i  (items),
       .out_valid_o(item_valid),
       .out_ready_i(item_ready),
-      .out_data_o ({item_is_event, item_data}),
-      .count_o    (unused_count)
+      .out_data_o ({item_is_event, item_data})
   );
   assign stage_enter_o[0] = (item_valid_i & item_ready_o) != '0;
   assign stage_leave_o[0] = item_valid && item_ready;
@@ -139,6 +124,7 @@ module queue_engines (
       .admin_rel_ready_o(admin_rel_ready_o[0]),
       .admin_rel_write_i,
       .admin_rel_data_i (admin_cq_ctx_i),
+      .wr_kept_i        (cqe_wr_kept),
       .wr_valid_o       (cqe_wr_valid),
       .wr_ready_i       (cqe_wr_ready),
       .wr_data_o        (cqe_wr),
@@ -164,11 +150,30 @@ module queue_engines (
       .in_ready_o  ({device_eqe_ready_o, srq_eqe_ready_o, cq_eqe_ready}),
       .in_last_i   (3'b111),
       .in_data_i   ({device_eqe_data_i, srq_eqe_data_i, cq_eqe}),
-      .out_valid_o (eqe_valid),
-      .out_ready_i (eqe_ready),
+      .out_valid_o (event_valid),
+      .out_ready_i (event_ready),
       .out_last_o  (unused_eqe_last),
-      .out_data_o  (eqe_data),
+      .out_data_o  (event_data),
       .out_source_o(unused_eqe_source)
+  );
+
+  event_gate u_gate (
+      .clk_i,
+      .rst_ni,
+      .ready_o      (gate_ready),
+      .event_valid_i(event_valid),
+      .event_ready_o(event_ready),
+      .event_data_i (event_data),
+      .ci_valid_i   (ci_valid),
+      .ci_renew_i   (ci_renew),
+      .ci_eqn_i     (ci_eqn),
+      .ci_index_i   (ci_index),
+      .wr_kept_i    (eqe_wr_kept),
+      .eqe_valid_o  (eqe_valid),
+      .eqe_ready_i  (eqe_ready),
+      .eqe_data_o   (eqe_data),
+      .eqe_written_i(eqe_written),
+      .eqe_index_i  (eqe_index)
   );
 
   eq_engine u_eq (
@@ -179,6 +184,12 @@ module queue_engines (
       .eqe_valid_i      (eqe_valid),
       .eqe_ready_o      (eqe_ready),
       .eqe_data_i       (eqe_data),
+      .eqe_written_o    (eqe_written),
+      .eqe_index_o      (eqe_index),
+      .ci_valid_o       (ci_valid),
+      .ci_renew_o       (ci_renew),
+      .ci_eqn_o         (ci_eqn),
+      .ci_index_o       (ci_index),
       .doorbell_valid_i (eq_doorbell_valid_i),
       .doorbell_ready_o (eq_doorbell_ready_o),
       .doorbell_data_i  (eq_doorbell_data_i),
@@ -191,6 +202,7 @@ module queue_engines (
       .admin_rel_ready_o(admin_rel_ready_o[1]),
       .admin_rel_write_i,
       .admin_rel_data_i (admin_eq_ctx_i),
+      .wr_kept_i        (eqe_wr_kept),
       .wr_valid_o       (eqe_wr_valid),
       .wr_ready_i       (eqe_wr_ready),
       .wr_data_o        (eqe_wr),
@@ -203,9 +215,11 @@ module queue_engines (
   queue_writes u_writes (
       .clk_i,
       .rst_ni,
+      .cqe_kept_o  (cqe_wr_kept),
       .cqe_valid_i (cqe_wr_valid),
       .cqe_ready_o (cqe_wr_ready),
       .cqe_data_i  (cqe_wr),
+      .eqe_kept_o  (eqe_wr_kept),
       .eqe_valid_i (eqe_wr_valid),
       .eqe_ready_o (eqe_wr_ready),
       .eqe_data_i  (eqe_wr),

@@ -4,13 +4,15 @@
 /// Sends the writes of the CQ engine and of the EQ engine through one DMA write client, in the
 /// order in which they are accepted here, and asks for the MSI-X message of an EQE when its write
 /// is done. Because a CQE is accepted here before its event exists, the host sees CQE, EQE and
-/// message in that order.
+/// message in that order. A place is kept for the next write of each (cqe_kept_o, eqe_kept_o).
 module queue_writes (
     input  wire logic                clk_i,
     input  wire logic                rst_ni,
+    output logic                     cqe_kept_o,
     input  wire logic                cqe_valid_i,
     output logic                     cqe_ready_o,
     input  wire rnic_pkg::dma_wr_t   cqe_data_i,
+    output logic                     eqe_kept_o,
     input  wire logic                eqe_valid_i,
     output logic                     eqe_ready_o,
     input  wire rnic_pkg::dma_wr_t   eqe_data_i,
@@ -27,31 +29,32 @@ module queue_writes (
     output logic                     leave_o
 );
   localparam int unsigned WrBits = rnic_pkg::DmaWrBits;
+  localparam int unsigned EntryBits = WrBits + 9;
   localparam int unsigned Outstanding = 32;
 
-  logic merged_valid, merged_ready, merged_is_eqe, unused_last;
-  logic [WrBits+7:0] merged_data;
+  logic merged_valid, merged_ready, merged_is_eqe;
+  logic [EntryBits-1:0] merged_data;
   logic tag_in_ready, tag_valid, tag_ready, tag_is_eqe;
   logic [7:0] tag_vector;
   logic [6:0] unused_count;
   logic [5:0] done_q;
 
-  stream_arbiter #(
+  place_queue #(
       .N    (2),
-      .Width(WrBits + 8)
+      .Width(EntryBits),
+      .Depth(4)
   ) u_merge (
       .clk_i,
       .rst_ni,
-      .in_valid_i  ({eqe_valid_i, cqe_valid_i}),
-      .in_ready_o  ({eqe_ready_o, cqe_ready_o}),
-      .in_last_i   (2'b11),
-      .in_data_i   ({eqe_vector_i, eqe_data_i, 8'd0, cqe_data_i}),
-      .out_valid_o (merged_valid),
-      .out_ready_i (merged_ready),
-      .out_last_o  (unused_last),
-      .out_data_o  (merged_data),
-      .out_source_o(merged_is_eqe)
+      .kept_o     ({eqe_kept_o, cqe_kept_o}),
+      .in_valid_i ({eqe_valid_i, cqe_valid_i}),
+      .in_ready_o ({eqe_ready_o, cqe_ready_o}),
+      .in_data_i  ({1'b1, eqe_vector_i, eqe_data_i, 1'b0, 8'd0, cqe_data_i}),
+      .out_valid_o(merged_valid),
+      .out_ready_i(merged_ready),
+      .out_data_o (merged_data)
   );
+  assign merged_is_eqe = merged_data[EntryBits-1];
 
   // Every write leaves a tag that says what its completion means.
   assign wr_valid_o   = merged_valid && tag_in_ready;

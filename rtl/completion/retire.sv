@@ -15,6 +15,11 @@
 /// (mem_done) completes with success whatever has become of the QP, so that no key is valid whose
 /// WQE was flushed; then the flush, which has waited for it, is asked for through the error stream.
 ///
+/// A CQE is handed over only while a place for it is kept (cqe_kept_i, place_queue); without one
+/// the context is given back as it is by then, and the walk goes on, with the context as it is
+/// then, when there is a place. So nobody waits for the host to take our writes in order to get the
+/// context of a QP (PCI Express base specification 2.4.1).
+///
 /// Credits that come with an acknowledgement set the limit up to which requests may take receive
 /// WQEs of the peer (InfiniBand specification 9.7.7.2.5). A limit never goes back: what the peer
 /// has promised it has posted.
@@ -42,6 +47,7 @@ module retire (
     input  wire logic                  rel_ready_i,
     output logic                       rel_write_o,
     output rnic_pkg::send_ctx_t        rel_data_o,
+    input  wire logic                  cqe_kept_i,
     output logic                       cqe_valid_o,
     input  wire logic                  cqe_ready_i,
     output rnic_pkg::cqe_req_t         cqe_data_o,
@@ -75,6 +81,7 @@ module retire (
   // Wait     for the context
   // Walk     the oldest WQE: finished, failed, or the end of the walk
   // Release  gives the context back
+  // Pause    waits for a place for a CQE, then asks for the context again
   // Record   hands over the retired-index record
   // Error    hands over the error of the QP
   typedef enum logic [2:0] {
@@ -82,6 +89,7 @@ module retire (
     StWait,
     StWalk,
     StRelease,
+    StPause,
     StRecord,
     StError
   } state_e;
@@ -90,7 +98,7 @@ module retire (
   rnic_pkg::send_ctx_t ctx_q, loaded, restarted;
   logic live, psn_open, psn_open_q, changed_q, moved_q, failed_q, progress, stale, retry_q;
   logic is_retry, is_refusal, owed, owed_q;
-  logic in_table, finished, failed, silent, step;
+  logic in_table, finished, failed, silent, step, no_place, pause_q, again_q;
   logic [7:0] fail_status, fail_syndrome, slot_opcode;
   logic [23:0] slot_first, slot_last;
   logic [31:0] slot_length;
@@ -177,7 +185,7 @@ module retire (
       loaded.retry_left = ctx_data_i.retry_count;
       loaded.rnr_left   = ctx_data_i.rnr_retry;
     end
-    if (cmd_data_i.command == rnic_pkg::RetireCommandReadDone &&
+    if (cmd_data_i.command == rnic_pkg::RetireCommandReadDone && !again_q &&
         ctx_data_i.rd_outstanding != '0) begin
       loaded.rd_outstanding = ctx_data_i.rd_outstanding - 1'b1;
     end
@@ -205,7 +213,9 @@ module retire (
   );
 
   assign silent = finished && slot_silent;
-  assign step   = state_q == StWalk && (finished || failed) && (silent || cqe_ready_i);
+  assign step   = state_q == StWalk && (finished || failed) &&
+                  (silent || (cqe_kept_i && cqe_ready_i));
+  assign no_place = (finished || failed) && !silent && !cqe_kept_i;
 
   // The opcode and length of a WQE that is not in the table are not known here.
   always_comb begin
@@ -224,7 +234,7 @@ module retire (
                                     (ctx_q.silent_run != '0 && ctx_q.retire_idx == ctx_q.pi));
   always_comb begin
     rel_data_o = ctx_q;
-    if (record_due) rel_data_o.silent_run = '0;
+    if (record_due && !pause_q) rel_data_o.silent_run = '0;
   end
 
   // The record lies within one line: its address is 8-byte aligned.
@@ -274,18 +284,19 @@ module retire (
       recover_data_o.cause = rnic_pkg::RecoverCauseRnr;
     end
   end
-  assign recover_valid_o = rel_valid_o && rel_ready_i && retry_q && !failed_q;
+  assign recover_valid_o = rel_valid_o && rel_ready_i && retry_q && !failed_q && !pause_q;
   assign idle_o          = state_q == StIdle;
 
-  assign acq_valid_o    = state_q == StIdle && cmd_valid_i && !hold_i;
+  assign acq_valid_o    = (state_q == StIdle && cmd_valid_i && !hold_i) ||
+                          (state_q == StPause && cqe_kept_i);
   assign acq_index_o    = cmd_data_i.qp;
   assign rel_valid_o    = state_q == StRelease;
   assign rel_write_o    = changed_q;
-  assign cqe_valid_o    = state_q == StWalk && (finished || failed) && !silent;
+  assign cqe_valid_o    = state_q == StWalk && (finished || failed) && !silent && cqe_kept_i;
   assign record_valid_o = state_q == StRecord;
   assign error_valid_o  = state_q == StError;
   assign cmd_ready_o    = (state_q == StRelease && rel_ready_i && !record_due && !failed_q &&
-                           !owed_q) ||
+                           !owed_q && !pause_q) ||
                           (state_q == StRecord && record_ready_i && !owed_q) ||
                           (state_q == StError && error_ready_i);
 
@@ -295,11 +306,15 @@ module retire (
       StIdle: if (acq_valid_o && acq_ready_i) state_d = StWait;
       StWait: if (ctx_valid_i) state_d = (live || owed) ? StWalk : StRelease;
       StWalk: begin
-        if (!(finished || failed) || ((failed || owed_q) && step)) state_d = StRelease;
+        if (!(finished || failed) || no_place || ((failed || owed_q) && step)) begin
+          state_d = StRelease;
+        end
       end
+      StPause: if (acq_valid_o && acq_ready_i) state_d = StWait;
       StRelease:
       if (rel_ready_i) begin
-        if (record_due) state_d = StRecord;
+        if (pause_q) state_d = StPause;
+        else if (record_due) state_d = StRecord;
         else if (failed_q || owed_q) state_d = StError;
         else state_d = StIdle;
       end
@@ -317,7 +332,8 @@ module retire (
       changed_q  <= live || owed;
       owed_q     <= owed;
       // A queue that has used up its PSNs or its credits waits for this.
-      moved_q    <= live && (cmd_data_i.command == rnic_pkg::RetireCommandReadDone ||
+      moved_q    <= live && ((again_q && moved_q) ||
+                             cmd_data_i.command == rnic_pkg::RetireCommandReadDone ||
                              (progress && (window[22] ||
                                            (ctx_data_i.credits && ctx_data_i.msg_active))) ||
                              (ctx_data_i.credits && (!loaded.credits ||
@@ -325,6 +341,9 @@ module retire (
       retry_q    <= live && (is_retry || is_refusal || stale);
       failed_q   <= 1'b0;
     end
+    if (state_q == StIdle) again_q <= 1'b0;
+    if (state_q == StPause) again_q <= 1'b1;
+    pause_q <= (state_q == StWalk) ? no_place : (pause_q && state_q == StRelease);
     if (step) begin
       moved_q          <= 1'b1;
       if (failed && !in_table) ctx_q <= restarted;
@@ -338,10 +357,11 @@ module retire (
         ctx_q.fault_status <= fail_status;
       end
     end
-    sq_wake_valid_o <= rel_valid_o && rel_ready_i && moved_q;
+    sq_wake_valid_o <= rel_valid_o && rel_ready_i && moved_q && !pause_q;
     sq_wake_qp_o    <= cmd_data_i.qp;
     if (!rst_ni) begin
       state_q         <= StIdle;
+      pause_q         <= 1'b0;
       sq_wake_valid_o <= 1'b0;
     end
   end

@@ -6,9 +6,10 @@
 ///
 /// A SEND or WRITE with immediate data that ends, or a SEND whose payload could not be placed, uses
 /// up the oldest receive WQE: its CQE is handed over and rq_done moves while the receive context is
-/// held, so that a flush comes wholly before or wholly after it. A WQE that a flush has taken
-/// already gets no second CQE, and its SEND no answer. Receive WQEs of UC and UD that were taken for
-/// dropped messages are given back: all that are not used up. A WQE of an SRQ is known by its tag, and
+/// held, so that a flush comes wholly before or wholly after it; the context is borrowed only while
+/// a place for the CQE is kept (cqe_kept_i, place_queue). A WQE that a flush has taken already gets
+/// no second CQE, and its SEND no answer. Receive WQEs of UC and UD that were taken for dropped
+/// messages are given back: all that are not used up. A WQE of an SRQ is known by its tag, and
 /// whoever has it must complete it: when the QP is in the error state by then, with a flush; one
 /// that was taken by a message that has not ended is kept in srq_open, for the flush of the QP to
 /// find. One whose tag could not be read is lost, and the SRQ with it (srq_error_valid_o). The
@@ -35,6 +36,7 @@ module rx_post (
     input  wire logic                  rel_ready_i,
     output logic                       rel_write_o,
     output rnic_pkg::recv_ctx_t        rel_data_o,
+    input  wire logic                  cqe_kept_i,
     output logic                       cqe_valid_o,
     input  wire logic                  cqe_ready_i,
     output rnic_pkg::cqe_req_t         cqe_data_o,
@@ -192,7 +194,7 @@ module rx_post (
   assign error_left      = emit && need_error && error_due_q && !(error_valid_o && error_ready_i);
   assign all_sent        = !(rel_left || rsp_left || retire_left || error_left);
 
-  assign acq_valid_o  = state_q == StStart && need_ctx;
+  assign acq_valid_o  = state_q == StStart && need_ctx && cqe_kept_i;
   assign acq_index_o  = done_q.qp;
   assign cqe_valid_o  = state_q == StCqe && has_cqe;
   assign done_ready_o = state_q == StIdle;
@@ -209,7 +211,7 @@ module rx_post (
       StInvalidate: if (mem_op_ready_i) state_d = StAnswer;
       StAnswer: if (mem_op_rsp_valid_i) state_d = StStart;
       StStart: begin
-        if (need_ctx) state_d = acq_ready_i ? StWait : StStart;
+        if (need_ctx) state_d = (acq_valid_o && acq_ready_i) ? StWait : StStart;
         else state_d = all_sent ? StIdle : StStart;
       end
       StWait: if (ctx_valid_i) state_d = StCqe;

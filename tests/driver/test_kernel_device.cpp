@@ -222,6 +222,24 @@ TEST_CASE("events reach their sinks in order, across wraps of the ring") {
   }
 }
 
+TEST_CASE("an event queue that was full may have lost events: every completion queue is told") {
+  DriverFixture fixture;
+  auto sleeper = std::make_shared<CountingSink>(), loud = std::make_shared<CountingSink>();
+  fixture.kernel->subscribe_cq(5, sleeper);
+  fixture.kernel->subscribe_cq(6, loud);
+  const unsigned depth = 1U << fixture.device.event_queues.at(0).log_depth;
+  const auto write = [&](unsigned events) {
+    for (unsigned i = 0; i < events; ++i) fixture.device.write_eqe(0, {.event_type = static_cast<std::uint8_t>(hw::EqeType::kCompletion), .number = 6});
+  };
+  write(depth - 1);
+  CHECK(fixture.kernel->dispatch_events() == depth - 1);
+  CHECK(sleeper->events.empty());
+  write(depth);
+  CHECK(fixture.kernel->dispatch_events() == depth);
+  CHECK(sleeper->events.size() == 1);
+  CHECK(loud->events.size() == 2 * depth);
+}
+
 TEST_CASE("a late event of a queue that is gone does not reach the next one with its index") {
   FakeDevice device;
   device.capabilities.log_max_cq = 0;  // one of each: the next has the same index

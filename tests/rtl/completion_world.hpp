@@ -191,7 +191,7 @@ inline CompletionWorld::CompletionWorld(std::uint64_t s)
   dut().inflight_valid_i = dut().admin_acq_valid_i = dut().admin_rel_valid_i = dut().qp_reset_valid_i = 0;
   dut().wr_ready_i = dut().wr_done_i = 0;
   bench.reset();
-  bench.run_until([&] { return dut().ready_o != 0; }, 1000, "ready");
+  bench.run_until([&] { return dut().ready_o != 0; }, 2000, "ready");
 }
 
 inline void CompletionWorld::settle(int quiet_cycles) {

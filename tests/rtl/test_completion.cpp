@@ -784,3 +784,54 @@ TEST_CASE("completion: a failed request of UC or UD stops and flushes the send q
   CHECK(r.state == raw(hw::QpState::kErr));
   CHECK(take(w, 5, 0x700105).receive.size() == 4);
 }
+
+TEST_CASE("completion: while no write leaves nobody holds a context, and doorbells are taken (PCI Express 2.4.1)", "[rtl]") {
+  constexpr unsigned kQps = 4, kSends = 12, kReceives = 10, kCqn = 9;
+  CompletionWorld w(seed());
+  w.create_eq(2, 17);
+  w.create_cq(kCqn, 8, 2);
+  for (unsigned qp = 0; qp < kQps; ++qp) {
+    w.create_qp(qp, 0xabc00 + qp, kCqn, kCqn);
+    for (unsigned i = 0; i < kSends; ++i) w.sent(qp, hw::WqeOpcode::kWrite, false, 1);
+    w.post_receives(qp, kReceives);
+  }
+  w.settle();
+  w.queue_writes.rate = w.record_writes.rate = 0;
+  for (unsigned i = 0; i < kReceives; ++i) {
+    for (unsigned qp = 0; qp < kQps; ++qp) {
+      auto& c = w.send.contexts[qp];
+      if (i == 0) {
+        rtl::RetireCmd ack;
+        ack.qp = static_cast<std::uint8_t>(qp);
+        ack.command = raw(rtl::RetireCommand::kAck);
+        ack.psn = (c.next_psn + 0xffffff) & 0xffffff;
+        w.retire_cmds.push(ack);
+      }
+      rtl::RxDone d;
+      d.qp = static_cast<std::uint8_t>(qp);
+      d.qpn = 0xabc00 + qp;
+      d.action = raw(Action::kReceiveDone);
+      d.target = raw(Target::kReceive);
+      d.wqe_idx = static_cast<std::uint16_t>(w.recv.contexts[qp].rq_done + i);
+      d.msg_last = 1;
+      w.dones.push(d);
+    }
+  }
+  w.run(2000);
+  CHECK(!w.dones.idle());
+  for (int round = 0; round < 50; ++round) {
+    w.ring_cq(kCqn, 3);
+    for (unsigned qp = 0; qp < kQps; ++qp) w.post_receives(qp, 1);
+    hw::EqDoorbell d;
+    d.eqn = 2;
+    d.consumer_index = static_cast<std::uint32_t>(w.eqs[2].seen & 0xffffff);
+    w.eq_doorbells.push(ring(1, d));
+    w.run(100);
+    REQUIRE((w.cq_doorbells.idle() && w.rq_doorbells.idle() && w.eq_doorbells.idle()));
+    for (unsigned qp = 0; qp < kQps; ++qp) REQUIRE((w.send.is_free(qp) && w.recv.is_free(qp)));
+  }
+  w.queue_writes.rate = w.record_writes.rate = 1;
+  w.settle();
+  CHECK(w.poll(kCqn).size() == kQps * (kSends + kReceives));
+  CHECK(w.events.size() >= 1);
+}

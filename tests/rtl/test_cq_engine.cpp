@@ -53,6 +53,7 @@ struct World {
         }) {
     for (Agent* a : std::initializer_list<Agent*>{&items, &doorbells, &writes, &eqes, &monitor}) bench.add(*a);
     dut().admin_acq_valid_i = dut().admin_rel_valid_i = 0;
+    dut().wr_kept_i = 1;
     bench.reset();
     bench.run_until([&] { return dut().ready_o != 0; }, 1000, "ready");
   }
@@ -550,4 +551,56 @@ TEST_CASE("cq_engine: an event waits for its count, or for its period", "[rtl]")
   add(65);
   REQUIRE(w.eqes.items.size() == 1);
   CHECK(w.eqes.items[0].event_type == static_cast<std::uint8_t>(hw::EqeType::kCqError));
+}
+
+TEST_CASE("cq_engine: without a place for an entry no CQ is held: its doorbells are answered (PCI Express 2.4.1)", "[rtl]") {
+  World w(seed());
+  Cq cq;
+  w.create(9, cq, 4);
+  for (int i = 0; i < 3; ++i) {
+    Item item;
+    item.req.cqn = 9;
+    w.items.push(item);
+  }
+  w.settle();
+  REQUIRE(w.writes.items.size() == 3);
+  w.dut().wr_kept_i = 0;
+  for (int i = 0; i < 3; ++i) {
+    Item item;
+    item.req.cqn = 9;
+    w.items.push(item);
+  }
+  for (int i = 0; i < 100; ++i) w.tick();
+  CHECK(w.writes.items.size() == 3);
+  for (unsigned ci = 1; ci <= 3; ++ci) {
+    w.doorbells.push(ring(cq.ctx.uar, cq_doorbell(9, ci, 0)));
+    const auto start = w.bench.cycle;
+    while (!w.doorbells.idle()) w.tick();
+    CHECK(w.bench.cycle - start < 12);
+  }
+  for (int i = 0; i < 12; ++i) w.tick();
+  CHECK(w.admin(9).ci == 3);
+  w.dut().wr_kept_i = 1;
+  w.settle();
+  CHECK(w.writes.items.size() == 6);
+}
+
+TEST_CASE("cq_engine: the expiry of a timer does not wait for the doorbells of others to end", "[rtl]") {
+  World w(seed());
+  Cq cq, other;
+  w.create(5, cq, 4);
+  w.create(6, other, 4);
+  w.modify(5, [](rtl::CqCtx& ctx) { ctx.moderate_period = 1; });
+  Item item;
+  item.req.cqn = 5;
+  w.items.push(item);
+  w.settle();
+  w.doorbells.push(ring(cq.ctx.uar, cq_doorbell(5, 0, 3)));
+  // Doorbells without a pause, for longer than period and round of the timers.
+  for (int i = 0; i < 3000 && w.eqes.items.empty(); ++i) {
+    while (w.doorbells.items.size() < 3) w.doorbells.push(ring(other.ctx.uar, cq_doorbell(6, 0, 1)));
+    w.tick();
+  }
+  REQUIRE(w.eqes.items.size() == 1);
+  CHECK(w.eqes.items[0].number == 5);
 }

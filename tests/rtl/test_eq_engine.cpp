@@ -39,6 +39,7 @@ TEST_CASE("eq_engine: random events and doorbells follow the rules", "[rtl]") {
     bench.tick();
   };
   dut.admin_acq_valid_i = dut.admin_rel_valid_i = 0;
+  dut.wr_kept_i = 1;
   bench.reset();
   bench.run_until([&] { return dut.ready_o != 0; }, 100, "ready");
 

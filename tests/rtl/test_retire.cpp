@@ -153,9 +153,24 @@ void carry_out(Qp& q, Cmd command, std::uint64_t psn, std::uint64_t idx, unsigne
   if (moved) ++e.wakes[q.index];
 }
 
+/// The queue of CQEs (place_queue): a place, once there, stays until it is used.
+struct Places : Agent {
+  explicit Places(Bench<Vretire>& b) : bench(b) {}
+  void drive() override { bench.dut->cqe_kept_i = kept; }
+  void sample() override {
+    const bool used = bench.dut->cqe_valid_o && bench.dut->cqe_ready_i;
+    if (used) REQUIRE(kept);
+    if (used || !kept) kept = bench.chance(rate);
+  }
+  Bench<Vretire>& bench;
+  double rate = 1;
+  bool kept = false;
+};
+
 struct World {
   explicit World(std::uint64_t s)
       : bench(s),
+        places(bench),
         cmds([this](bool v) { dut().cmd_valid_i = v; }, [this] { return dut().cmd_ready_o != 0; },
              [this](const rtl::RetireCmd& c) { put(dut().cmd_data_i, c); }, bench.rng),
         cqes([this] { return dut().cqe_valid_o != 0; }, [this](bool r) { dut().cqe_ready_i = r; }, [this] { return get<rtl::CqeReq>(dut().cqe_data_o); },
@@ -179,7 +194,7 @@ struct World {
           }
           if (dut().recover_valid_o) recovers.push_back(get<rtl::RecoverCmd>(dut().recover_data_o));
         }) {
-    for (Agent* a : std::initializer_list<Agent*>{&cmds, &cqes, &errors, &records, &monitor, &contexts}) bench.add(*a);
+    for (Agent* a : std::initializer_list<Agent*>{&cmds, &cqes, &errors, &records, &monitor, &contexts, &places}) bench.add(*a);
     dut().inflight_valid_i = 0;
     dut().hold_i = dut().peek_en_i = 0;
     bench.reset();
@@ -296,6 +311,7 @@ struct World {
   }
 
   Bench<Vretire> bench;
+  Places places;
   Source<rtl::RetireCmd> cmds;
   Sink<rtl::CqeReq> cqes;
   Sink<rtl::QpError> errors;
@@ -326,6 +342,7 @@ TEST_CASE("retire: random work, acknowledgements and failures follow the rules",
       w.cmds.rate = step % 2000 ? 1.0 : 0.5;
       w.cqes.rate = w.records.rate = w.errors.rate = step % 3000 ? 1.0 : 0.3;
       w.contexts.stall_rate = step % 4000 ? 0 : 0.4;
+      w.places.rate = step % 5000 < 2000 ? 0.05 : 1;
     }
     Qp& q = qps[bench.uniform(0, kQps - 1)];
     // The send queue moves while no command of the QP is under way, so that the model knows what each command sees.
@@ -616,4 +633,68 @@ TEST_CASE("retire: an acknowledgement takes few cycles", "[rtl]") {
   w.check_outputs();
   CHECK(each <= 8);
   CHECK(all <= 30 + 8);
+}
+
+TEST_CASE("retire: without a place for its CQE it holds no context (PCI Express 2.4.1)", "[rtl]") {
+  World w(seed(5));
+  Qp q;
+  w.create(q, 3, 0, 0);
+  q.posted = 60;
+  for (unsigned i = 0; i < 8; ++i) {
+    Wqe x;
+    x.opcode = i == 2 ? 2 : 1;  // a Read among them
+    x.first = x.last = i;
+    w.sent(q, x);
+    q.sent.push_back(x);
+  }
+  q.next_psn = 8;
+  q.reads = 1;
+  w.store(q);
+  w.places.rate = 0;
+  w.places.kept = true;  // one
+  w.command(q, Cmd::kAck, 1, 0, 0, 0);
+  w.command(q, Cmd::kReadDone, 2, 0, 0, 0);
+  w.command(q, Cmd::kAck, 7, 0, 0, 0);
+  const auto waits = [&](unsigned after) {
+    for (int i = 0; i < 200; ++i) {
+      w.tick();
+      if (i >= 20) REQUIRE(w.contexts.is_free(3));
+    }
+    REQUIRE(w.cqes.items.size() == after);
+  };
+  waits(1);
+  for (unsigned n = 2; n <= 8; ++n) {
+    w.places.kept = true;
+    waits(n);
+  }
+  w.settle();
+  w.check_outputs();
+  w.check_context(q);
+
+  SECTION("what the flush has taken meanwhile is not completed again") {
+    for (unsigned i = 8; i < 12; ++i) {
+      Wqe x;
+      x.opcode = 1;
+      x.first = x.last = i;
+      w.sent(q, x);
+      q.sent.push_back(x);
+    }
+    q.next_psn = 12;
+    w.store(q);
+    rtl::RetireCmd c;
+    c.qp = 3;
+    c.command = static_cast<std::uint8_t>(Cmd::kAck);
+    c.psn = 11;
+    w.cmds.push(c);
+    w.order.push_back(&q);
+    ++q.pending;
+    w.places.kept = true;
+    waits(9);
+    q.ctx->state = static_cast<std::uint8_t>(hw::QpState::kErr);
+    q.ctx->retire_idx = q.ctx->exec_idx;
+    w.places.rate = 1;
+    w.settle();
+    CHECK(w.cqes.items.size() == 9);
+    CHECK(w.cmds.idle());
+  }
 }

@@ -1,0 +1,217 @@
+// The host's side of the NIC: what a host writes and reads does not wait for the NIC's own requests to leave (PCI Express base specification 2.4.1),
+// nobody loses events to another process, tags and write combining are as the host has them. RNIC_SEED=n replays a failure.
+#include "tests/system/unreliable_world.hpp"
+
+using namespace rnic;
+using namespace rnic::test;
+using umd::SendRequest;
+
+namespace {
+
+void experiment(const std::string& name, const std::function<void(World&, Endpoint&, Endpoint&)>& body, const std::function<void(WorldOptions&)>& change = {}) {
+  auto options = WorldOptions::from_environment("host_port_" + name);
+  if (change) change(options);
+  INFO(name << ", seed " << options.seed);
+  World& world = fresh_world(options);
+  with_endpoints(world, [&](Endpoint& a, Endpoint& b) { body(world, a, b); });
+}
+
+/// Queue pairs of two processes, connected one to one.
+struct Pairs {
+  Pairs(UnreliableSide& here, UnreliableSide& there, unsigned count) : a(here), b(there) {
+    for (unsigned i = 0; i < count; ++i) {
+      auto& from = a.add_qp(QpType::kRc);
+      auto& to = b.add_qp(QpType::kRc);
+      testbench::connect_pair(a.endpoint, from, b.endpoint, to, {});
+      qps.push_back(&from);
+    }
+  }
+  /// A write of 32 bytes with its data, to a place of its own.
+  void post(unsigned i, std::uint64_t id, bool defer = false) {
+    std::array<std::uint64_t, 4> words{id, ~id, i, id * 3};
+    const umd::Segment segment{reinterpret_cast<std::uint64_t>(words.data()), sizeof words, 0};
+    must(qps[i]->post_send({.opcode = WqeOpcode::kWrite, .id = id, .segments = {&segment, 1}, .remote_address = b.at(place(id)),
+                            .remote_key = b.region->key(), .inline_data = true, .defer = defer}));
+    ++posted;
+  }
+  [[nodiscard]] static std::size_t place(std::uint64_t id) { return 32 * (id % (UnreliableSide::kBytes / 32)); }
+  /// All that was posted completes, and is where it belongs.
+  void finish() {
+    for (; taken < posted; ++taken) {
+      const auto done = a.sent();
+      REQUIRE(done.status == CqeStatus::kSuccess);
+      std::array<std::uint64_t, 4> words{};
+      std::memcpy(words.data(), b.memory + place(done.id), sizeof words);
+      REQUIRE((words[0] == done.id && words[1] == ~done.id && words[3] == done.id * 3));
+    }
+  }
+  UnreliableSide &a, &b;
+  std::vector<umd::QueuePair*> qps;
+  std::uint64_t posted = 0, taken = 0;
+};
+
+struct EventCounter final : kmd::EventSink {
+  void on_event(const hw::Eqe&) override { ++events; }
+  unsigned events = 0;
+};
+
+}  // namespace
+
+TEST_CASE("registers answer and doorbells are taken while none of the NIC's requests leave (2.4.1)") {
+  const bool bus_master = GENERATE(true, false);
+  experiment(bus_master ? "held" : "bus_master", [&](World& world, Endpoint& endpoint_a, Endpoint& endpoint_b) {
+    constexpr unsigned kPairs = 64;
+    constexpr std::uint64_t kAnswerNs = 1500;  // 500 of them are the way to the NIC and back
+    UnreliableSide a(endpoint_a), b(endpoint_b);
+    Pairs pairs(a, b, kPairs);
+    auto& root = world.host(0).root_complex();
+    auto& device = endpoint_a.device();
+    /// The answer of a register comes behind everything that was written before, which has had time to be worked off.
+    const auto answers = [&](const char* behind) {
+      device.elapse(10'000);
+      const auto start = device.now_ns();
+      CHECK(hw::RegIdentity::from_word(device.read64(hw::reg::kIdentity)).magic == hw::kDeviceMagic);
+      INFO("behind " << behind << ": " << device.now_ns() - start << " ns");
+      CHECK(device.now_ns() - start < kAnswerNs);
+    };
+    std::uint64_t id = 0;
+    for (int round = 0; round < 3; ++round) {
+      // Twice two requests a queue pair, in mid-traffic; acknowledged, and no CQE can leave.
+      for (unsigned i = 0; i < 2 * kPairs; ++i) pairs.post(i % kPairs, id++);
+      if (round == 1) device.elapse(1000);
+      if (bus_master) {
+        root.hold_requests(true);
+      } else {
+        auto config = root.options().config;
+        config.bus_master = false;
+        root.set_config(config);
+      }
+      for (unsigned i = 0; i < 2 * kPairs; ++i) {
+        pairs.post(i % kPairs, id++);
+        if (i % 16 == 0) answers("window writes");
+      }
+      device.elapse(30'000);
+      answers("requests that have been acknowledged");
+      for (unsigned i = 0; i < kPairs; ++i) {
+        a.process->ring(hw::uar::kSendDoorbell, hw::SendDoorbell{.qpn = pairs.qps[i]->qpn(), .producer_index = static_cast<std::uint16_t>(4 * round + 4)}.word());
+        a.post_receive(*pairs.qps[i], i, 0, 64);
+      }
+      answers("send and receive doorbells");
+      for (int i = 0; i < 100; ++i) a.cq->arm(hw::CqArm::kAny), a.receive_cq->arm(hw::CqArm::kAny);
+      answers("completion queue doorbells");
+      device.write64(hw::kKernelUar * hw::kUarPageBytes + hw::uar::kEqDoorbell, hw::EqDoorbell{.eqn = 0, .consumer_index = 0}.word());
+      answers("an event queue doorbell");
+      device.elapse(100'000);
+      answers("100 us");
+      CHECK(must(endpoint_a.kernel().counter(Counter::kSendDoorbells)) > 0);
+      if (bus_master) {
+        root.hold_requests(false);
+      } else {
+        auto config = root.options().config;
+        config.bus_master = true;
+        root.set_config(config);
+      }
+      pairs.finish();
+      endpoint_a.kernel().dispatch_events();
+    }
+    CHECK(a.counter(Counter::kCqOverruns) + a.counter(Counter::kEqOverruns) + a.counter(Counter::kDoorbellsRefused) == 0);
+  });
+}
+
+TEST_CASE("a process that asks for events without end, and takes none, costs no other process one") {
+  experiment("flood", [](World&, Endpoint& endpoint_a, Endpoint& endpoint_b) {
+    UnreliableSide sleeper(endpoint_a), flooder(endpoint_a), b(endpoint_b);
+    Pairs quiet(sleeper, b, 1), loud(flooder, b, 1);
+    auto for_sleeper = std::make_shared<EventCounter>(), for_flooder = std::make_shared<EventCounter>();
+    endpoint_a.kernel().subscribe_cq(sleeper.cq->cqn(), for_sleeper);
+    endpoint_a.kernel().subscribe_cq(flooder.cq->cqn(), for_flooder);
+    sleeper.cq->arm(hw::CqArm::kAny);
+    // More entries than an event queue has, each with an arm of its own; meanwhile nobody takes events.
+    std::uint64_t id = 0;
+    for (int round = 0; round < 90; ++round) {
+      for (int i = 0; i < 60; ++i) {
+        loud.post(0, id++);
+        flooder.cq->arm(hw::CqArm::kAny);
+        flooder.cq->arm(hw::CqArm::kAny);
+      }
+      for (unsigned left = 60; left != 0;) {
+        std::array<umd::Completion, 16> some;
+        for (int i = 0; i < 40; ++i) flooder.cq->arm(hw::CqArm::kAny);
+        const std::size_t got = flooder.cq->poll(some);
+        left -= static_cast<unsigned>(got);
+        if (got == 0) endpoint_a.device().elapse(500);
+      }
+    }
+    quiet.post(0, 1);
+    quiet.finish();
+    endpoint_a.device().elapse(20'000);
+    endpoint_a.kernel().dispatch_events();
+    CHECK(for_sleeper->events == 1);
+    CHECK(for_flooder->events >= 1);
+    CHECK(sleeper.counter(Counter::kEqOverruns) == 0);
+    // What the flooder asked for last comes when its event before has been taken.
+    const auto before = for_flooder->events;
+    endpoint_a.device().elapse(20'000);
+    endpoint_a.kernel().dispatch_events();
+    CHECK(for_flooder->events == before + 1);
+    // And as always for the sleeper.
+    for (std::uint64_t i = 2; i < 12; ++i) {
+      sleeper.cq->arm(hw::CqArm::kAny);
+      quiet.post(0, i);
+      quiet.finish();
+      endpoint_a.device().elapse(5000);
+      endpoint_a.kernel().dispatch_events();
+      CHECK(for_sleeper->events == i);
+    }
+  });
+}
+
+TEST_CASE("without Extended Tag Field Enable reads have tags of five bits (2.2.6.2)") {
+  // The root complex of the test bench refuses any other.
+  experiment("tags", [](World&, Endpoint& endpoint_a, Endpoint& endpoint_b) {
+    UnreliableSide a(endpoint_a), b(endpoint_b);
+    Pairs pairs(a, b, 4);
+    constexpr std::uint32_t kBytes = 60'000;
+    for (std::size_t i = 0; i < UnreliableSide::kBytes; ++i) a.memory[i] = static_cast<std::uint8_t>(i * 7 + i / 256);
+    for (unsigned i = 0; i < 4; ++i) {
+      const auto from = a.segment(kBytes * i, kBytes);
+      must(pairs.qps[i]->post_send({.opcode = WqeOpcode::kWrite, .id = i, .segments = {&from, 1}, .remote_address = b.at(kBytes * i), .remote_key = b.region->key()}));
+    }
+    for (int i = 0; i < 4; ++i) CHECK(a.sent().status == CqeStatus::kSuccess);
+    CHECK(std::memcmp(a.memory, b.memory, 4 * kBytes) == 0);
+  }, [](WorldOptions& options) { options.host.root_complex.config.extended_tags = false; });
+}
+
+TEST_CASE("a WQE may come through the window in aligned pieces of 8 to 64 bytes, as write combining leaves them") {
+  experiment("pieces", [](World& world, Endpoint& endpoint_a, Endpoint& endpoint_b) {
+    UnreliableSide a(endpoint_a), b(endpoint_b);
+    Pairs pairs(a, b, 1);
+    auto& qp = *pairs.qps[0];
+    auto& root = world.host(0).root_complex();
+    const auto push = [&](std::span<const std::uint8_t> wqe, const std::function<std::size_t(std::size_t)>& most) {
+      for (std::size_t at = 0; at < wqe.size();) {
+        std::size_t bytes = most(at);
+        while (at % bytes != 0) bytes /= 2;
+        model::HostRequest tlp{model::TlpKind::kMemoryWrite, false, a.process->uar() * hw::kUarPageBytes + hw::uar::kWqeWindow + at,
+                               static_cast<std::uint16_t>(bytes / 4), 0xF, 0xF, 0, 0, {}};
+        tlp.data.assign(wqe.begin() + static_cast<std::ptrdiff_t>(at), wqe.begin() + static_cast<std::ptrdiff_t>(at + bytes));
+        root.post(std::move(tlp));
+        at += bytes;
+      }
+    };
+    const std::array<std::function<std::size_t(std::size_t)>, 6> shapes = {
+        [](std::size_t) { return 8; }, [](std::size_t) { return 16; }, [](std::size_t) { return 32; }, [](std::size_t) { return 64; },
+        [](std::size_t at) { return at % 64 == 0 ? 32 : 16; }, [](std::size_t at) { return at % 32 == 0 ? 16 : 8; }};
+    const auto before = a.counter(Counter::kWindowWqes);
+    const auto stride = std::size_t{1} << umd::SendQueue::log_stride_for(4, 128, QpType::kRc);
+    for (std::uint64_t id = 0; id < shapes.size(); ++id) {
+      pairs.post(0, id, true);
+      const auto* slot = qp.kernel_qp().send_ring() + stride * id;
+      const std::size_t bytes = std::size_t{slot[7]} * 16;  // wqe_control.size
+      push({slot, (bytes + 63) / 64 * 64}, shapes[id]);
+      pairs.finish();
+    }
+    CHECK(a.counter(Counter::kWindowWqes) - before == shapes.size());
+    CHECK(a.counter(Counter::kHostUnsupported) == 0);
+  });
+}
