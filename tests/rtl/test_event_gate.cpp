@@ -5,8 +5,8 @@
 
 #include "tests/rtl/completion_models.hpp"
 
-// rtl/completion/event_gate.sv: at most one entry of each source in an EQ that the host has not consumed, and yet no event is lost; an event is taken
-// whatever happens to the writes.
+// rtl/completion/event_gate.sv: at most one entry of each source in an EQ that the host has not consumed, and yet no
+// event is lost; an event is taken whatever happens to the writes.
 using namespace rnic;
 using namespace rnic::test;
 
@@ -42,10 +42,11 @@ unsigned rank(hw::EqeType type) {
     default: return 0;
   }
 }
-constexpr std::array kTypes = {hw::EqeType::kCompletion,     hw::EqeType::kCompletion,     hw::EqeType::kCompletion,   hw::EqeType::kCqError,
-                               hw::EqeType::kQpFatal,        hw::EqeType::kQpRequestError, hw::EqeType::kQpAccessError, hw::EqeType::kCommEstablished,
-                               hw::EqeType::kSqDrained,      hw::EqeType::kLastWqeReached, hw::EqeType::kSrqError,     hw::EqeType::kSrqLimit,
-                               hw::EqeType::kDeviceFatal,    hw::EqeType::kPortActive,     hw::EqeType::kPortError};
+constexpr std::array kTypes = {
+    hw::EqeType::kCompletion,  hw::EqeType::kCompletion,     hw::EqeType::kCompletion,    hw::EqeType::kCqError,
+    hw::EqeType::kQpFatal,     hw::EqeType::kQpRequestError, hw::EqeType::kQpAccessError, hw::EqeType::kCommEstablished,
+    hw::EqeType::kSqDrained,   hw::EqeType::kLastWqeReached, hw::EqeType::kSrqError,      hw::EqeType::kSrqLimit,
+    hw::EqeType::kDeviceFatal, hw::EqeType::kPortActive,     hw::EqeType::kPortError};
 
 struct Slot {
   std::map<unsigned, rtl::EqeReq> due;  // by rank
@@ -73,7 +74,8 @@ struct World {
     // eqe_writer: takes an event after a few cycles.
     dut().eqe_ready_i = writing && bench.chance(0.3);
     dut().eqe_index_i = 0;
-    if (dut().eqe_valid_o) dut().eqe_index_i = static_cast<std::uint32_t>(pi[get<rtl::EqeReq>(dut().eqe_data_o).eqn] & 0xffffff);
+    if (dut().eqe_valid_o)
+      dut().eqe_index_i = static_cast<std::uint32_t>(pi[get<rtl::EqeReq>(dut().eqe_data_o).eqn] & 0xffffff);
     dut().eqe_written_i = 1;
     writing = dut().eqe_valid_o;
     bench.tick();
@@ -105,7 +107,8 @@ struct World {
       REQUIRE(!slot.due.empty());
       auto expected = slot.due.begin()->second;
       expected.eqn = static_cast<std::uint8_t>(slot.eqn);
-      if (slot.due.begin()->first != 2 && source_of(static_cast<hw::EqeType>(e.event_type), 0).entity != 3) expected.detail = 0;
+      if (slot.due.begin()->first != 2 && source_of(static_cast<hw::EqeType>(e.event_type), 0).entity != 3)
+        expected.detail = 0;
       REQUIRE(e == expected);
       // The one before has been consumed.
       if (slot.out) REQUIRE(slot.out->second < ci[slot.out->first]);

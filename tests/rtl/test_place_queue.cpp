@@ -40,7 +40,8 @@ struct World {
       if (!(taken >> i & 1)) continue;
       order.push_back(i << 12 | (sent[i]++ & 0xfff));
     }
-    REQUIRE(order.size() + static_cast<unsigned>(__builtin_popcount(kept)) <= kDepth + static_cast<unsigned>(__builtin_popcount(taken)));
+    REQUIRE(order.size() + static_cast<unsigned>(__builtin_popcount(kept)) <=
+            kDepth + static_cast<unsigned>(__builtin_popcount(taken)));
     dut.clk_i = 1;
     dut.eval();
   }

@@ -337,7 +337,7 @@ TEST_CASE("retire: random work, acknowledgements and failures follow the rules",
   for (unsigned i = 0; i < kQps; ++i) w.create(qps[i], index[i], start(), (1ULL << 16) + bench.uniform(0, 65535));
   unsigned failures = 0, reads_done = 0, stale = 0, retries = 0, refusals = 0;
 
-  for (unsigned step = 0; step < 80000; ++step) {
+  for (unsigned step = 0; step < 100000; ++step) {
     if (step % 1000 == 0) {
       w.cmds.rate = step % 2000 ? 1.0 : 0.5;
       w.cqes.rate = w.records.rate = w.errors.rate = step % 3000 ? 1.0 : 0.3;
