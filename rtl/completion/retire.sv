@@ -257,6 +257,7 @@ module retire (
     error_data_o.send_only = ctx_q.qp_type != rnic_pkg::QpTypeRc;
     // Nothing new: the flush that has waited for the memory operation.
     if (owed_q) begin
+      error_data_o.told      = 1'b0;
       error_data_o.status    = rnic_pkg::CqeStatusWrFlushErr;
       error_data_o.send_only = 1'b1;
       error_data_o.quiet     = 1'b1;
