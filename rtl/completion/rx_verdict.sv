@@ -99,6 +99,7 @@ module rx_verdict (
     rsp_cmd_o.va       = done_i.va;
     rsp_cmd_o.key      = done_i.key;
     rsp_cmd_o.length   = done_i.byte_count;
+    rsp_cmd_o.last_psn = done_i.immediate[23:0];
     rsp_cmd_o.fetch_add = done_i.fetch_add;
     rsp_cmd_o.swap_add  = done_i.swap_add;
     rsp_cmd_o.compare   = done_i.compare;

@@ -1778,7 +1778,7 @@ package rnic_pkg;
     logic [63:0] swap_add;  // Atomic
     logic fetch_add;  // Atomic: fetch and add; otherwise compare and swap
     logic atomic;  // ReadRequest: an atomic. ReadDone: of an atomic; its 8 bytes came most significant first
-    logic [31:0] immediate;  // ReceiveDone: immediate data, or the key to invalidate. Ack, ReadDone: 23:0 the LSN, 24 whether it is one or the peer does not count
+    logic [31:0] immediate;  // ReceiveDone: immediate data, or the key to invalidate. Ack, ReadDone: 23:0 the LSN, 24 whether it is one or the peer does not count. ReadRequest: PSN of the last response
     logic with_invalidate;  // ReceiveDone
     logic with_imm;  // ReceiveDone. Ack, ReadDone: credits came
     logic write_imm;  // ReceiveDone: of a WRITE with immediate data
@@ -1860,11 +1860,12 @@ package rnic_pkg;
   } rx_done_t;
 
   /// Work for the responder's output (Read responses, ACKs, NAKs), in execution order per QP.
-  localparam int unsigned RspCmdBits = 301;
+  localparam int unsigned RspCmdBits = 325;
   typedef struct packed {
     logic [63:0] compare;  // Atomic
     logic [63:0] swap_add;  // Atomic
     logic fetch_add;  // Atomic
+    logic [23:0] last_psn;  // Read: PSN of its last response
     logic [31:0] length;  // Read
     logic [31:0] key;  // Read, Atomic
     logic [63:0] va;  // Read, Atomic

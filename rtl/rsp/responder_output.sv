@@ -3,7 +3,8 @@
 
 /// Responder's output: Read responses, ACKs, NAKs, in PSN order per QP, QPs in turn.
 ///
-/// Per QP: a ring of MaxReadsOutstanding Reads to answer, the newest executed PSN, whether an ACK
+/// Per QP: a ring of 2 * MaxReadsOutstanding Reads to answer (a repeated one ends those in front of
+/// it that have PSNs of it), the newest executed PSN, whether an ACK
 /// is due, a NAK that waits, and the MSN. Each turn of a QP sends one packet: the next response
 /// packet of its oldest Read, or, when no Read is left, the NAK, or one ACK for the newest executed
 /// PSN (so ACKs coalesce while the QP waits for its turn). A Read response acknowledges what
@@ -91,9 +92,10 @@ module responder_output (
 
   logic wake, due, due_waits, queue_en, slot_en, queue_is_nak, queue_is_ack;
   logic [7:0] wake_qp, queue_qp, queue_syndrome;
-  logic [4:0] queue_tail;
+  logic [5:0] queue_tail;
+  logic [31:0] queue_ended, queue_repeated;
   logic [23:0] queue_psn, queue_msn, slot_psn, slot_msn;
-  logic [11:0] slot_addr;
+  logic [12:0] slot_addr;
   logic [63:0] slot_va;
   logic [31:0] slot_key, slot_length;
   logic slot_atomic, slot_repeated, slot_fetch_add;
@@ -114,6 +116,8 @@ module responder_output (
       .queue_en_i      (queue_en),
       .queue_qp_i      (queue_qp),
       .queue_tail_o    (queue_tail),
+      .queue_ended_o   (queue_ended),
+      .queue_repeated_o(queue_repeated),
       .queue_is_nak_o  (queue_is_nak),
       .queue_is_ack_o  (queue_is_ack),
       .queue_psn_o     (queue_psn),
@@ -185,6 +189,8 @@ module responder_output (
       .queue_en_o      (queue_en),
       .queue_qp_o      (queue_qp),
       .queue_tail_i    (queue_tail),
+      .queue_ended_i   (queue_ended),
+      .queue_repeated_i(queue_repeated),
       .queue_is_nak_i  (queue_is_nak),
       .queue_is_ack_i  (queue_is_ack),
       .queue_psn_i     (queue_psn),

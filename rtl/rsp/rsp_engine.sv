@@ -10,9 +10,12 @@
 /// An atomic takes two turns of its QP: one hands it to rsp_atomic, which wakes the QP when it is
 /// done (atomic_done_*), and one sends the answer. `sent` is 1 between the two.
 ///
-/// A Read that is repeated may find its memory gone, because the requester has had all of it already
-/// and gone on; it does not know of the repetition. What cannot be read is not sent then (`quiet`),
-/// and no NAK says so: a duplicate harms nobody (InfiniBand specification 9.7.5.1.3).
+/// A Read that is repeated may find its memory gone, because the requester has had all of it
+/// already and gone on; it does not know of the repetition. What cannot be read is not sent then
+/// (`quiet`), and no NAK says so: a duplicate harms nobody (InfiniBand specification 9.7.5.1.3).
+///
+/// Answers that a repeated Read has ended (queue_ended_i) are passed over: a turn that meets some
+/// sends nothing.
 ///
 /// Every positive answer has the credits of the moment (InfiniBand specification 9.7.7.2): the
 /// receive WQEs posted that no finished message has used up. They may be newer than the MSN beside
@@ -39,14 +42,16 @@ module rsp_engine (
     output logic                        due_waits_o,
     output logic                        queue_en_o,
     output logic [7:0]                  queue_qp_o,
-    input  wire logic [4:0]             queue_tail_i,
+    input  wire logic [5:0]             queue_tail_i,
+    input  wire logic [31:0]            queue_ended_i,
+    input  wire logic [31:0]            queue_repeated_i,
     input  wire logic                   queue_is_nak_i,
     input  wire logic                   queue_is_ack_i,
     input  wire logic [23:0]            queue_psn_i,
     input  wire logic [7:0]             queue_syndrome_i,
     input  wire logic [23:0]            queue_msn_i,
     output logic                        slot_en_o,
-    output logic [11:0]                 slot_addr_o,
+    output logic [12:0]                 slot_addr_o,
     input  wire logic [63:0]            slot_va_i,
     input  wire logic [31:0]            slot_key_i,
     input  wire logic [31:0]            slot_length_i,
@@ -125,12 +130,12 @@ module rsp_engine (
                        (state_q != StIdle && !is_fault_q && due_q && qp_q == due_qp_i);
 
   // ---- Progress of a QP: Reads answered, bytes of the oldest one sent, nothing more to send -----
-  logic [4:0] head, new_head;
+  logic [5:0] head, new_head;
   logic [31:0] sent, new_sent, packet_sent;
   logic stopped, new_stopped, progress_wr;
   logic [7:0] progress_qp;
   ram_1r1w #(
-      .Width(38),
+      .Width(39),
       .Depth(256)
   ) u_progress (
       .clk_i,
@@ -152,7 +157,7 @@ module rsp_engine (
   assign progress_qp   = choose_fault ? fault_data_i.qp : run_qp_i;
   assign queue_qp_o    = progress_qp;
   assign slot_en_o     = state_q == StRead;
-  assign slot_addr_o   = {qp_q, head[3:0]};
+  assign slot_addr_o   = {qp_q, head[4:0]};
   assign answer_en_o   = slot_en_o;
   assign answer_qp_o   = qp_q;
   assign acq_valid_o   = choose_run || asking_q;
@@ -161,7 +166,8 @@ module rsp_engine (
   // ---- Packet -----------------------------------------------------------------------------------
   rnic_pkg::tx_desc_t read_desc;
   logic last, gone, reads, send_read, send_nak, send_ack, fatal;
-  logic turn_atomic, send_atomic;
+  logic turn_atomic, send_atomic, skip;
+  logic [3:0] ended_reads, ended_repeats, skipped_q, skipped_repeats_q;
   logic [7:0] ack_syndrome;
   assign ack_syndrome[7:5] = 3'd0;
   credit_encode u_credits (
@@ -191,14 +197,23 @@ module rsp_engine (
   // comes last.
   assign gone  = !ctx_q.in_use || ctx_q.state == rnic_pkg::QpStateReset ||
                  ctx_q.state == rnic_pkg::QpStateInit;
-  assign reads = queue_tail_i != head;
+  assign reads = queue_tail_i != head && !skip;
+  rsp_skip u_skip (
+      .head_i    (head),
+      .tail_i    (queue_tail_i),
+      .ended_i   (queue_ended_i),
+      .repeated_i(queue_repeated_i),
+      .count_o   (ended_reads),
+      .repeated_o(ended_repeats)
+  );
+  assign skip = !gone && !stopped && skipped_q != '0;
   assign fatal = queue_syndrome_i >= rnic_pkg::AethSyndromeNakInvalidRequest &&
                  queue_syndrome_i <= rnic_pkg::AethSyndromeNakRemoteOperational;
   assign send_read    = !gone && !stopped && reads && !slot_atomic_i;
   assign turn_atomic  = !gone && !stopped && reads && slot_atomic_i;
   assign send_atomic  = turn_atomic && sent != '0 && answered_q;
-  assign send_nak  = !gone && !stopped && !reads && due_q && queue_is_nak_i;
-  assign send_ack  = !gone && !stopped && !reads && due_q && queue_is_ack_i;
+  assign send_nak  = !gone && !stopped && !reads && !skip && due_q && queue_is_nak_i;
+  assign send_ack  = !gone && !stopped && !reads && !skip && due_q && queue_is_ack_i;
 
   always_comb begin
     desc_data_o       = read_desc;
@@ -252,23 +267,31 @@ module rsp_engine (
       new_head    = queue_tail_i;
       new_sent    = '0;
       new_stopped = stopped || state_q == StFault;
+    end else if (skip) begin
+      new_head = head + 6'(skipped_q);
+      new_sent = '0;
     end else if (send_read) begin
-      new_head = head + 5'(last);
+      new_head = head + 6'(last);
       new_sent = packet_sent;
     end else if (turn_atomic) begin
-      new_head = head + 5'(send_atomic);
+      new_head = head + 6'(send_atomic);
       new_sent = send_atomic ? '0 : 32'd1;
     end else if (send_nak && fatal) begin
       new_stopped = 1'b1;
     end
   end
   assign progress_wr = fire || state_q == StFault;
-  assign due_back    = fire && (send_read || turn_atomic) && due_q;
+  assign due_back    = fire && (send_read || turn_atomic || skip) && due_q;
 
   // ---- Context: a Read that has been answered makes room for another ----------------------------
+  logic [3:0] skipped_first;
+  assign skipped_first = skipped_q - skipped_repeats_q;
   always_comb begin
     rel_data_o = ctx_q;
-    if (slot_repeated_i) begin
+    if (skip) begin
+      rel_data_o.rp_inflight = ctx_q.rp_inflight - 5'(skipped_repeats_q);
+      rel_data_o.rd_inflight = ctx_q.rd_inflight - 5'(skipped_first);
+    end else if (slot_repeated_i) begin
       if (ctx_q.rp_inflight != '0) rel_data_o.rp_inflight = ctx_q.rp_inflight - 1'b1;
     end else if (ctx_q.rd_inflight != '0) begin
       rel_data_o.rd_inflight = ctx_q.rd_inflight - 1'b1;
@@ -279,7 +302,7 @@ module rsp_engine (
   end
   assign atomic_over_o = fire && send_atomic;
   assign rel_valid_o = state_q == StSend;
-  assign rel_write_o = (send_read && last) || send_atomic;
+  assign rel_write_o = (send_read && last) || send_atomic || skip;
 
   // ---- Control ----------------------------------------------------------------------------------
   always_comb begin
@@ -305,6 +328,10 @@ module rsp_engine (
       due_q      <= due_bits_q[run_qp_i];
       answered_q <= answered_bits_q[run_qp_i];
     end
+    if (state_q == StRead) begin
+      skipped_q         <= ended_reads;
+      skipped_repeats_q <= ended_repeats;
+    end
     if (ctx_valid_i) ctx_q <= ctx_data_i;
     if (!rst_ni) begin
       state_q    <= StIdle;
@@ -317,16 +344,16 @@ module rsp_engine (
   assign fault_ready_o = state_q == StFault;
   assign done_valid_o  = fire;
   assign done_qp_o     = qp_q;
-  assign done_again_o  = (send_read && (!last || new_head != queue_tail_i || due_q)) ||
+  assign done_again_o  = skip || (send_read && (!last || new_head != queue_tail_i || due_q)) ||
                          (send_atomic && (new_head != queue_tail_i || due_q));
 
   logic unused_bits;
   assign unused_bits = ^{fault_data_i.sent, fault_data_i.responder, fault_data_i.wqe_idx};
 
   `ASSERT_HOLD(AcquireHold, acq_valid_o, acq_ready_i, acq_index_o)
-  logic [4:0] waiting_reads;
+  logic [5:0] waiting_reads;
   assign waiting_reads = queue_tail_i - head;
-  `ASSERT(ReadsFit, state_q != StSend || waiting_reads <= rnic_pkg::MaxReadsOutstanding[4:0])
+  `ASSERT(ReadsFit, state_q != StSend || 32'(waiting_reads) <= 2 * rnic_pkg::MaxReadsOutstanding)
 endmodule
 
 `default_nettype wire

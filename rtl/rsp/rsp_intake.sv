@@ -9,6 +9,11 @@
 /// that has not left yet (due_waits_i), which says the same and more. Once that has left, an ACK
 /// takes its place, so that no NAK leaves twice (9.7.5.2.8). Atomics are queued like Reads. Only
 /// this block writes these words and the Read ring; the engine reads them. Two cycles a command.
+///
+/// A repeated Read ends the answers to the Reads in front of it that have PSNs of it (ended, a bit
+/// a slot): their requester has gone back, and what is left of them would be thrown away there. The
+/// ring has twice the room that Reads may be outstanding, so that all of them can be asked for
+/// again while the old ones are in it. A repeated Read takes 13 cycles.
 module rsp_intake (
     input  wire logic                   clk_i,
     input  wire logic                   rst_ni,
@@ -27,14 +32,16 @@ module rsp_intake (
     // Engine's read ports, data in the next cycle: queue word of a QP, a slot of its Read ring
     input  wire logic                   queue_en_i,
     input  wire logic [7:0]             queue_qp_i,
-    output logic [4:0]                  queue_tail_o,
+    output logic [5:0]                  queue_tail_o,
+    output logic [31:0]                 queue_ended_o,
+    output logic [31:0]                 queue_repeated_o,
     output logic                        queue_is_nak_o,
     output logic                        queue_is_ack_o,
     output logic [23:0]                 queue_psn_o,
     output logic [7:0]                  queue_syndrome_o,
     output logic [23:0]                 queue_msn_o,
     input  wire logic                   slot_en_i,
-    input  wire logic [11:0]            slot_addr_i,
+    input  wire logic [12:0]            slot_addr_i,
     output logic [63:0]                 slot_va_o,
     output logic [31:0]                 slot_key_o,
     output logic [31:0]                 slot_length_o,
@@ -47,23 +54,28 @@ module rsp_intake (
     output logic [63:0]                 slot_swap_add_o,
     output logic [63:0]                 slot_compare_o
 );
-  localparam int unsigned QueueBits = 5 + 1 + 1 + 24 + 8 + 24;
+  localparam int unsigned QueueBits = 6 + 1 + 1 + 24 + 8 + 24 + 32 + 32;
   localparam int unsigned SlotBits = 64 + 32 + 32 + 24 + 24 + 3 + 64 + 64;
 
   // StIdle    the queue word of the next command is being read
-  // StUpdate  it is here: writing it back
-  typedef enum logic {
+  // StStart   it is here; a repeated Read looks for those that it ends
+  // StOverlap waits for them
+  // StUpdate  writing the word back
+  typedef enum logic [1:0] {
     StIdle,
+    StStart,
+    StOverlap,
     StUpdate
   } state_e;
   state_e state_q, state_d;
 
   logic [QueueBits-1:0] word, new_word, engine_word;
-  logic [4:0] tail, new_tail;
+  logic [5:0] tail, new_tail;
+  logic [31:0] ended, new_ended, repeated, new_repeated, overlap;
   logic is_nak, is_ack, new_is_nak, new_is_ack;
   logic [23:0] psn, new_psn, msn, new_msn;
   logic [7:0] syndrome, new_syndrome;
-  logic start, update, is_read, is_atomic, dead, implied;
+  logic start, update, is_read, is_atomic, is_repeated, dead, implied, search, search_done, push;
   logic wr_en;
   logic [7:0] wr_qp;
 
@@ -72,10 +84,14 @@ module rsp_intake (
   assign clear_ready_o = state_q == StIdle;
   assign cmd_ready_o   = update;
 
-  assign {msn, syndrome, psn, is_ack, is_nak, tail} = word;
-  assign new_word = {new_msn, new_syndrome, new_psn, new_is_ack, new_is_nak, new_tail};
+  assign {repeated, ended, msn, syndrome, psn, is_ack, is_nak, tail} = word;
+  assign new_word = {new_repeated, new_ended, new_msn, new_syndrome, new_psn, new_is_ack,
+                     new_is_nak, new_tail};
   assign is_atomic = cmd_data_i.command == rnic_pkg::RspCommandAtomic;
   assign is_read   = cmd_data_i.command == rnic_pkg::RspCommandRead || is_atomic;
+  assign is_repeated = is_read && !cmd_data_i.msg_last;
+  assign search    = state_q == StStart;
+  assign push      = update && !dead && is_read;
 
   // After a fatal NAK (0x61 to 0x63) nothing may follow.
   assign dead = is_nak && syndrome >= rnic_pkg::AethSyndromeNakInvalidRequest &&
@@ -93,6 +109,13 @@ module rsp_intake (
     new_psn      = psn;
     new_syndrome = syndrome;
     new_msn      = msn;
+    new_ended    = ended;
+    new_repeated = repeated;
+    if (is_repeated && !is_atomic) new_ended = ended | overlap;
+    if (is_read) begin
+      new_ended[tail[4:0]]    = 1'b0;
+      new_repeated[tail[4:0]] = is_repeated;
+    end
     unique case (cmd_data_i.command)
       rnic_pkg::RspCommandRead, rnic_pkg::RspCommandAtomic: begin
         new_tail   = tail + 1'b1;
@@ -125,9 +148,11 @@ module rsp_intake (
   always_comb begin
     state_d = state_q;
     unique case (state_q)
-      StIdle:   if (start) state_d = StUpdate;
-      StUpdate: state_d = StIdle;
-      default:  state_d = StIdle;
+      StIdle:    if (start) state_d = (is_repeated && !is_atomic) ? StStart : StUpdate;
+      StStart:   state_d = StOverlap;
+      StOverlap: if (search_done) state_d = StUpdate;
+      StUpdate:  state_d = StIdle;
+      default:   state_d = StIdle;
     endcase
   end
   always_ff @(posedge clk_i) begin
@@ -162,18 +187,35 @@ module rsp_intake (
       .rd_addr_i(queue_qp_i),
       .rd_data_o(engine_word)
   );
-  assign {queue_msn_o, queue_syndrome_o, queue_psn_o} = engine_word[QueueBits-1:7];
-  assign {queue_is_ack_o, queue_is_nak_o, queue_tail_o} = engine_word[6:0];
+  assign {queue_repeated_o, queue_ended_o, queue_msn_o, queue_syndrome_o, queue_psn_o,
+          queue_is_ack_o, queue_is_nak_o, queue_tail_o} = engine_word;
+
+  rsp_overlap u_overlap (
+      .clk_i,
+      .rst_ni,
+      .wr_en_i    (push),
+      .wr_qp_i    (cmd_data_i.qp),
+      .wr_slot_i  (tail[4:0]),
+      .wr_atomic_i(is_atomic),
+      .wr_first_i (cmd_data_i.psn),
+      .wr_last_i  (cmd_data_i.last_psn),
+      .start_i    (search),
+      .qp_i       (cmd_data_i.qp),
+      .first_i    (cmd_data_i.psn),
+      .last_i     (cmd_data_i.last_psn),
+      .done_o     (search_done),
+      .mask_o     (overlap)
+  );
 
   ram_1r1w #(
       .Width(SlotBits),
-      .Depth(256 * rnic_pkg::MaxReadsOutstanding)
+      .Depth(256 * 2 * rnic_pkg::MaxReadsOutstanding)
   ) u_ring (
       .clk_i,
-      .wr_en_i  (update && !dead && is_read),
-      .wr_addr_i({cmd_data_i.qp, tail[3:0]}),
+      .wr_en_i  (push),
+      .wr_addr_i({cmd_data_i.qp, tail[4:0]}),
       .wr_data_i({cmd_data_i.compare, cmd_data_i.swap_add, cmd_data_i.fetch_add,
-                  !cmd_data_i.msg_last, is_atomic, new_msn, cmd_data_i.psn, cmd_data_i.length,
+                  is_repeated, is_atomic, new_msn, cmd_data_i.psn, cmd_data_i.length,
                   cmd_data_i.key, cmd_data_i.va}),
       .rd_en_i  (slot_en_i),
       .rd_addr_i(slot_addr_i),

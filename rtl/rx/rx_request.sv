@@ -46,6 +46,7 @@ module rx_request (
     output logic                       srq_error_o,
     output logic                       rnr_o
 );
+  localparam int unsigned RingSize = 2 * rnic_pkg::MaxReadsOutstanding;  // Of the responder
   localparam logic [1:0] MsgNone = 2'd0, MsgSend = 2'd1, MsgWrite = 2'd2;
 
   // ---- Opcode ----
@@ -107,7 +108,7 @@ module rx_request (
   logic [5:0] in_ring;
   logic bad_payload, bad_total, too_long;
   logic [31:0] sum_q, remain_q;
-  logic [23:0] next_epsn_q, newest_q, reads_since, reads_since_q;
+  logic [23:0] next_epsn_q, last_psn_q, newest_q, reads_since, reads_since_q;
   logic [63:0] next_va_q;
 
   always_comb begin : lengths
@@ -133,13 +134,14 @@ module rx_request (
     forbidden_q    <= (is_write && !ctx_i.remote_write) ||
         (is_atomic ? !ctx_i.remote_atomic : is_read && !ctx_i.remote_read);
     read_full_q    <= is_read && ctx_i.rd_inflight >= ctx_i.max_dest_rd;
-    ring_full_q    <= is_read && in_ring >= rnic_pkg::MaxReadsOutstanding[5:0];
+    ring_full_q    <= is_read && (32'(in_ring) >= RingSize || ctx_i.rp_inflight == '1);
     atomics_due_q  <= (is_send || is_write) && ctx_i.atomics_due != 5'd0;
     sum_q          <= sum;
     remain_q       <= remain;
     newest_q       <= ctx_i.epsn - 24'd1 - ctx_i.reads_since;
     reads_since_q  <= is_read ? reads_since : 24'd0;
     next_epsn_q    <= ctx_i.epsn + (is_read ? read_psns : 24'd1);
+    last_psn_q     <= desc_i.psn + read_psns - 24'd1;
     all_old_q      <= read_psns <= ctx_i.epsn - desc_i.psn;
     next_va_q      <= (starts ? desc_i.va : ctx_i.va) + 64'(desc_i.payload_length);
   end
@@ -272,6 +274,7 @@ module rx_request (
       if (is_read) begin
         plan_o.action     = rnic_pkg::RxActionReadRequest;
         plan_o.byte_count = desc_i.dma_length;
+        plan_o.immediate  = 32'(last_psn_q);
         // The key of a Read of zero bytes is not checked (9.7.4.1.5). That of a repeated one may be
         // gone by now: its packets are checked one by one as they leave, and none is missed.
         if (desc_i.dma_length != 32'd0 && !replay) plan_o.target = rnic_pkg::PlaceTargetCheckRead;

@@ -1620,7 +1620,7 @@ struct RxPlan {
   std::uint8_t write_imm{};  ///< ReceiveDone: of a WRITE with immediate data
   std::uint8_t with_imm{};  ///< ReceiveDone. Ack, ReadDone: credits came
   std::uint8_t with_invalidate{};  ///< ReceiveDone
-  std::uint32_t immediate{};  ///< ReceiveDone: immediate data, or the key to invalidate. Ack, ReadDone: 23:0 the LSN, 24 whether it is one or the peer does not count
+  std::uint32_t immediate{};  ///< ReceiveDone: immediate data, or the key to invalidate. Ack, ReadDone: 23:0 the LSN, 24 whether it is one or the peer does not count. ReadRequest: PSN of the last response
   std::uint8_t atomic{};  ///< ReadRequest: an atomic. ReadDone: of an atomic; its 8 bytes came most significant first
   std::uint8_t fetch_add{};  ///< Atomic: fetch and add; otherwise compare and swap
   std::uint64_t swap_add{};  ///< Atomic
@@ -1875,10 +1875,10 @@ struct RxDone {
   bool operator==(const RxDone&) const = default;
 };
 
-/// Work for the responder's output (Read responses, ACKs, NAKs), in execution order per QP. 301 bits.
+/// Work for the responder's output (Read responses, ACKs, NAKs), in execution order per QP. 325 bits.
 struct RspCmd {
-  static constexpr std::size_t kBits = 301;
-  static constexpr std::size_t kBytes = 38;
+  static constexpr std::size_t kBits = 325;
+  static constexpr std::size_t kBytes = 41;
   std::uint8_t qp{};
   std::uint8_t command{};  ///< RspCommand
   std::uint32_t psn{};
@@ -1888,6 +1888,7 @@ struct RspCmd {
   std::uint64_t va{};  ///< Read, Atomic
   std::uint32_t key{};  ///< Read, Atomic
   std::uint32_t length{};  ///< Read
+  std::uint32_t last_psn{};  ///< Read: PSN of its last response
   std::uint8_t fetch_add{};  ///< Atomic
   std::uint64_t swap_add{};  ///< Atomic
   std::uint64_t compare{};  ///< Atomic
@@ -1902,9 +1903,10 @@ struct RspCmd {
     bits::put_little<44, 64>(to, va);
     bits::put_little<108, 32>(to, key);
     bits::put_little<140, 32>(to, length);
-    bits::put_little<172, 1>(to, fetch_add);
-    bits::put_little<173, 64>(to, swap_add);
-    bits::put_little<237, 64>(to, compare);
+    bits::put_little<172, 24>(to, last_psn);
+    bits::put_little<196, 1>(to, fetch_add);
+    bits::put_little<197, 64>(to, swap_add);
+    bits::put_little<261, 64>(to, compare);
   }
   static constexpr RspCmd decode(std::span<const std::uint8_t, kBytes> from) {
     RspCmd v;
@@ -1917,9 +1919,10 @@ struct RspCmd {
     bits::get_little<44, 64>(from, v.va);
     bits::get_little<108, 32>(from, v.key);
     bits::get_little<140, 32>(from, v.length);
-    bits::get_little<172, 1>(from, v.fetch_add);
-    bits::get_little<173, 64>(from, v.swap_add);
-    bits::get_little<237, 64>(from, v.compare);
+    bits::get_little<172, 24>(from, v.last_psn);
+    bits::get_little<196, 1>(from, v.fetch_add);
+    bits::get_little<197, 64>(from, v.swap_add);
+    bits::get_little<261, 64>(from, v.compare);
     return v;
   }
   bool operator==(const RspCmd&) const = default;

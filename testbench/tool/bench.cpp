@@ -166,10 +166,10 @@ double doorbell_to_wire(World& world, const WorldOptions& options) {
 /// The wire of the figures with loss: 10 us there and back.
 constexpr double kLossDelayNs = 5'000;
 
-WorldOptions with_loss(const WorldOptions& options, const std::vector<model::WireRule>& rules) {
+WorldOptions with_loss(const WorldOptions& options, const std::vector<model::WireRule>& rules, std::size_t from_host = 0) {
   WorldOptions lossy = options;
   lossy.wire.delay_ns = kLossDelayNs;
-  lossy.wire.faults[0].rules = rules;
+  lossy.wire.faults[from_host].rules = rules;
   return lossy;
 }
 
@@ -179,6 +179,13 @@ model::WireRule drop(std::optional<std::uint8_t> opcode, std::uint64_t nth) {
   rule.match.opcode = opcode;
   rule.nth = nth;
   return rule;
+}
+
+/// Of the frames in which the data of `direction` travels, every `each`th is lost, from the middle of the first `each` on.
+double goodput_with_loss(World& world, const WorldOptions& options, Transfer::Direction direction, std::uint64_t each) {
+  std::vector<model::WireRule> rules;
+  for (std::uint64_t nth = each / 2; nth <= kBufferBytes / kMtu; nth += each) rules.push_back(drop({}, nth));
+  return goodput_fraction(world, with_loss(options, rules, direction == Transfer::Direction::kRead ? 1 : 0), direction, nullptr);
 }
 
 /// How long a 64 KiB Write takes with the loss that `rules` say, nanoseconds.
@@ -201,8 +208,6 @@ double write_time(World& world, const WorldOptions& options, const std::vector<m
 std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options, const std::vector<std::string>& only) {
   WorldOptions no_delay = options;
   no_delay.wire.delay_ns = 0;
-  // One frame in a thousand: the 500th, and each thousandth after it.
-  const WorldOptions lossy = with_loss(options, {drop({}, 500), drop({}, 1500)});
   constexpr std::uint8_t kWriteMiddle = 7, kWriteLast = 8;
   const auto round_trips = [&](const model::WireRule& rule) {
     return (write_time(world, options, {rule}) - write_time(world, options, {})) / (2 * kLossDelayNs);
@@ -220,7 +225,11 @@ std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options, co
       {{"doorbell_to_wire_cycles", "doorbell TLP to first byte on the wire, 8-byte inline Write", "cycles"}, [&] { return doorbell_to_wire(world, options); }},
       {{"write_half_rtt_ns", "8-byte Write ping-pong, half round trip, no wire delay", "ns"}, [&] { return half_round_trip(world, no_delay); }},
       {{"write_goodput_fraction_loss_1e3", "RDMA Write as above, 10 us round trip, one frame in a thousand lost: share", ""},
-       [&] { return goodput_fraction(world, lossy, Transfer::Direction::kWrite, nullptr); }},
+       [&] { return goodput_with_loss(world, options, Transfer::Direction::kWrite, 1000); }},
+      {{"read_goodput_fraction_loss_1e3", "RDMA Read, the same", ""}, [&] { return goodput_with_loss(world, options, Transfer::Direction::kRead, 1000); }},
+      {{"write_goodput_fraction_loss_1e2", "RDMA Write, one frame in a hundred lost: share", ""},
+       [&] { return goodput_with_loss(world, options, Transfer::Direction::kWrite, 100); }},
+      {{"read_goodput_fraction_loss_1e2", "RDMA Read, the same", ""}, [&] { return goodput_with_loss(world, options, Transfer::Direction::kRead, 100); }},
       {{"recovery_round_trips_middle", "one packet of a 64 KiB Write lost, in the middle: time lost", "round trips"}, [&] { return round_trips(drop(kWriteMiddle, 8)); }},
       {{"recovery_round_trips_last", "the same, the last one; ACK time-out 16 us", "round trips"}, [&] { return round_trips(drop(kWriteLast, 1)); }},
       {{"atomic_neighbour_goodput_fraction", "RDMA Write stream beside a queue pair that pipelines fetch-and-adds and SENDs, relative to the stream alone", ""},

@@ -278,9 +278,9 @@ class ProtocolModel {
         const std::uint64_t packets = std::max<std::uint64_t>(1, (std::uint64_t{d.dma_length} + qp.mtu() - 1) / qp.mtu());
         // An atomic is answered from its saved result (9.7.5.1.2).
         const bool allowed = atomic ? c.remote_atomic && d.va % 8 == 0 : c.remote_read && d.dma_length <= 1u << 31;
-        if (supported && kind == Kind::kRead && size == 0 && allowed && packets <= age && c.rd_inflight + c.rp_inflight < 16) {
+        if (supported && kind == Kind::kRead && size == 0 && allowed && packets <= age && c.rd_inflight + c.rp_inflight < 32 && c.rp_inflight < 31) {
           ++c.rp_inflight;
-          read_plan(d, plan);
+          read_plan(qp, d, plan);
           plan.target = static_cast<std::uint8_t>(rtl::PlaceTarget::kNone);  // what is left of its key shows when the answer leaves
           plan.psn = d.psn;
           return true;
@@ -320,7 +320,7 @@ class ProtocolModel {
     }
     // Resources
     if (kind == Kind::kRead && c.rd_inflight >= c.max_dest_rd) return fatal(0x61);
-    if (kind == Kind::kRead && c.rd_inflight + c.rp_inflight >= 16) return hold(hw::Counter::kRxNoRoom);  // beside repeated ones
+    if (kind == Kind::kRead && (c.rd_inflight + c.rp_inflight >= 32 || c.rp_inflight == 31)) return hold(hw::Counter::kRxNoRoom);  // beside repeated ones
     // SENDs, WRITEs and atomics are executed in their order; what is in sequence is not NAKed for that (9.7.5.2.2).
     if (kind != Kind::kRead && c.atomics_due != 0) return hold(hw::Counter::kRxBehindAtomic);
     // 9.4.3: a WRITE with immediate data needs its receive WQE at its last packet.
@@ -353,7 +353,7 @@ class ProtocolModel {
       c.atomics_due += atomic;
       const std::uint32_t taken = psn24(c.epsn - first);
       c.reads_since = c.reads_since + taken >= 0x800000 ? (c.reads_since + taken) % 0x800000 | 0x800000 : c.reads_since + taken;
-      read_plan(d, plan);
+      read_plan(qp, d, plan);
     } else if (kind == Kind::kWrite) {
       c.reads_since = 0;
       plan.key = starts ? d.rkey : c.rkey;
@@ -390,7 +390,8 @@ class ProtocolModel {
     return true;
   }
 
-  static void read_plan(const rtl::RxDesc& d, rtl::RxPlan& plan) {
+  static void read_plan(const QpModel& qp, const rtl::RxDesc& d, rtl::RxPlan& plan) {
+    plan.immediate = psn24(d.psn + std::max(1u, static_cast<std::uint32_t>((std::uint64_t{d.dma_length} + qp.mtu() - 1) / qp.mtu())) - 1);
     plan.action = static_cast<std::uint8_t>(rtl::RxAction::kReadRequest);
     plan.ack_req = d.ack_req;
     plan.key = d.rkey;
@@ -501,6 +502,8 @@ inline rtl::RxDone meaningful(rtl::RxDone d) {
   if (action != rtl::RxAction::kReceiveDone) d.write_imm = d.with_invalidate = 0;
   if (action == rtl::RxAction::kAck || action == rtl::RxAction::kReadDone) {
     if (!d.with_imm || d.immediate >> 24 == 0) d.immediate = 0;
+  } else if (action == rtl::RxAction::kReadRequest && !d.atomic) {
+    d.with_imm = 0;
   } else if (action != rtl::RxAction::kReceiveDone) {
     d.with_imm = 0, d.immediate = 0;
   }

@@ -133,6 +133,7 @@ TEST_CASE("completion: each kind of packet has its consequences", "[rtl]") {
     d.solicited = d.ack_req = d.msg_last = 1;
     d.key = 0x1234567;
     d.va = 0xfeed00000000;
+    d.immediate = 0xabcdef;
     w.dones.push(d);
     w.settle();
 
@@ -144,7 +145,7 @@ TEST_CASE("completion: each kind of packet has its consequences", "[rtl]") {
       CHECK(x.psn == psn);
       if (row.rsp == kNak) CHECK(x.syndrome == row.rsp_syndrome);
       if (row.rsp == kExecuted) CHECK((x.ack_req == 1 && x.msg_last == 1));
-      if (row.rsp == kRead) CHECK((x.va == d.va && x.key == d.key && x.length == 777));
+      if (row.rsp == kRead) CHECK((x.va == d.va && x.key == d.key && x.length == 777 && x.last_psn == 0xabcdef));
     }
     auto seen = take(w, qp, qpn);
     std::size_t at = 0;

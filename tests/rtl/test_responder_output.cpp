@@ -21,6 +21,7 @@ constexpr std::uint32_t kPsnMask = 0xffffff;
 struct Given {
   rtl::RspCmd command;
   std::uint32_t msn = 0;
+  bool ended = false;  // a repeated Read has PSNs of it: nothing more of it need come, once that one is known
 };
 
 /// Checks what comes out for one QP against the commands that went in. Which ACKs coalesce depends on time; everything else is fixed.
@@ -32,6 +33,7 @@ struct Monitor {
   bool closed = false;             // a fatal NAK was seen
   std::optional<rtl::TxFault> fault;
   std::uint64_t acks = 0, naks = 0, responses = 0, atomics = 0;
+  std::uint64_t useless = 0;                                 // responses of ended answers
   std::uint64_t memory = 0;                                  // the 8 bytes that the atomics of this QP work on
   std::map<std::uint32_t, std::uint64_t> results;            // of the atomics answered, by PSN
 
@@ -67,9 +69,21 @@ struct Monitor {
   static bool in_ring(const Given& g) { return is(g, rtl::RspCommand::kRead) || is(g, rtl::RspCommand::kAtomic); }
 
   /// Read response (InfiniBand specification 9.7.5.1): the oldest Read not answered; whatever precedes it is thereby acknowledged.
-  void response(const rtl::TxDesc&, rtl::TxDesc& expected, std::deque<rtl::SgPiece>& pieces) {
-    const auto next = std::find_if(given.begin(), given.end(), in_ring);
+  void response(const rtl::TxDesc& desc, rtl::TxDesc& expected, std::deque<rtl::SgPiece>& pieces) {
+    auto next = std::find_if(given.begin(), given.end(), in_ring);
     REQUIRE(next != given.end());
+    // What is on its way of an answer that has been ended may come, and then the next one.
+    const auto is_next = [&] {
+      const bool starts = desc.opcode == static_cast<std::uint8_t>(RcOpcode::kReadResponseFirst) || desc.opcode == static_cast<std::uint8_t>(RcOpcode::kReadResponseOnly);
+      return desc.psn == ((next->command.psn + sent / (128u << setup.mtu)) & kPsnMask) && desc.quiet == !next->command.msg_last && starts == (sent == 0);
+    };
+    while (next->ended && !is_next()) {
+      next = next->command.msg_last ? given.erase(given.begin(), next + 1) : given.erase(next);
+      next = std::find_if(next, given.end(), in_ring);
+      REQUIRE(next != given.end());
+      sent = 0;
+    }
+    useless += next->ended;
     if (is(*next, rtl::RspCommand::kAtomic) && !next->command.msg_last) {
       // A repeated one: it says nothing of what is due before it.
       const Given repeated = *next;
@@ -80,7 +94,7 @@ struct Monitor {
     // What is due before a repeated Read stays due.
     const bool repeated = !next->command.msg_last;
     const auto at = repeated ? next : given.erase(given.begin(), next);
-    const auto& [read, read_msn] = *at;
+    const auto& [read, read_msn, ended] = *at;
     if (is(*at, rtl::RspCommand::kAtomic)) {
       const Given once = given.front();
       given.pop_front();
@@ -118,7 +132,7 @@ struct Monitor {
 
   /// Atomic ACK (9.4.5, 9.7.5.1.2): the value before; a repeated one gets what the first got, and is not executed.
   void atomic(const Given& what, rtl::TxDesc& expected, std::deque<rtl::SgPiece>& pieces) {
-    const auto& [op, msn_then] = what;
+    const auto& [op, msn_then, ended] = what;
     std::uint64_t value = 0;
     if (op.msg_last) {
       value = results[op.psn] = memory;
@@ -146,9 +160,13 @@ struct Monitor {
     while (true) {
       REQUIRE_FALSE(given.empty());
       const Given g = given.front();
-      // A Read that comes before must have been answered.
-      REQUIRE_FALSE(in_ring(g));
+      // A Read that comes before must have been answered, or ended.
+      REQUIRE((g.ended || !in_ring(g)));
       given.pop_front();
+      if (g.ended) {
+        sent = 0;
+        continue;
+      }
       asked |= g.command.ack_req || is(g, rtl::RspCommand::kNak);
       const bool nak = desc.syndrome != ack_syndrome();
       if (g.command.psn != desc.psn || is(g, rtl::RspCommand::kNak) != nak) continue;
@@ -161,11 +179,31 @@ struct Monitor {
     REQUIRE(asked);  // no ACK that nobody asked for
   }
 
+  static bool apart(const Given& g, std::uint32_t first, std::uint32_t last) {
+    return ((g.command.last_psn - first) & 0x800000) != 0 || ((last - g.command.psn) & 0x800000) != 0;
+  }
+  /// A repeated answer that has not begun, with any of these PSNs: its packets could not be told from those of another repetition.
+  bool ambiguous(std::uint32_t first, std::uint32_t last) const {
+    bool oldest = true;
+    for (const auto& g : given) {
+      if (!in_ring(g)) continue;
+      if (is(g, rtl::RspCommand::kRead) && !g.command.msg_last && !(oldest && sent != 0) && !apart(g, first, last)) return true;
+      oldest = false;
+    }
+    return false;
+  }
+  /// A Read of these PSNs is repeated: what is left of older answers with any of them is not wanted any more.
+  void end(std::uint32_t first, std::uint32_t last) {
+    for (auto& g : given) {
+      if (is(g, rtl::RspCommand::kRead)) g.ended |= !apart(g, first, last);
+    }
+  }
+
   /// Nothing may be owed: a Read, an ACK that was asked for, a NAK.
   bool settled() const {
     if (closed) return true;
     for (const auto& g : given) {
-      if (g.command.ack_req || !is(g, rtl::RspCommand::kExecuted)) return false;
+      if (!g.ended && (g.command.ack_req || !is(g, rtl::RspCommand::kExecuted))) return false;
     }
     return true;
   }
@@ -221,6 +259,7 @@ class Rig {
     reset_qp(qp);
     auto& monitor = monitors[qp];
     monitor = {};
+    history[qp].clear();
     memory.words[qp] = monitor.memory = bench.rng();
     auto& ctx = monitor.setup;
     ctx.state = static_cast<std::uint8_t>(QpState::kRts);
@@ -281,8 +320,7 @@ class Rig {
       // Repeated: it has been counted.
     } else if (command == rtl::RspCommand::kRead) {
       monitor.msn = (monitor.msn + 1) & kPsnMask;
-      const std::uint32_t mtu = 128u << monitor.setup.mtu;
-      monitor.psn = (monitor.psn + std::max(1u, (c.length + mtu - 1) / mtu)) & kPsnMask;
+      monitor.psn = (c.last_psn + 1) & kPsnMask;
     } else if (command == rtl::RspCommand::kExecuted) {
       monitor.msn = (monitor.msn + c.msg_last) & kPsnMask;
       monitor.psn = (monitor.psn + 1) & kPsnMask;
@@ -297,9 +335,16 @@ class Rig {
       c.msg_last = last;
     });
   }
-  /// A Read; or, as the receive side asks for a duplicate, one from the PSN `repeat` on again.
-  void read(int qp, std::uint32_t length, std::optional<std::uint32_t> repeat = {}) {
-    change(qp, [repeat](rtl::RecvCtx& ctx) { ++(repeat ? ctx.rp_inflight : ctx.rd_inflight); });
+  /// A Read; or, as the receive side asks for a duplicate, one from the PSN `repeat` on again. False: no room.
+  bool read(int qp, std::uint32_t length, std::optional<std::uint32_t> repeat = {}) {
+    bool room = true;
+    change(qp, [&](rtl::RecvCtx& ctx) {
+      room = ctx.rd_inflight + ctx.rp_inflight < 2 * kMaxReadsOutstanding && ctx.rp_inflight < 31;
+      if (room) ++(repeat ? ctx.rp_inflight : ctx.rd_inflight);
+    });
+    if (!room) return false;
+    const std::uint32_t mtu = 128u << monitors.at(qp).setup.mtu;
+    rtl::RspCmd given;
     give(qp, rtl::RspCommand::kRead, [&](rtl::RspCmd& c) {
       c.va = bench.rng();
       c.key = static_cast<std::uint32_t>(bench.rng());
@@ -307,7 +352,21 @@ class Rig {
       c.msg_last = !repeat;
       c.ack_req = 1;
       if (repeat) c.psn = *repeat;
+      c.last_psn = (c.psn + std::max(1u, (length + mtu - 1) / mtu) - 1) & kPsnMask;
+      if (repeat) monitors.at(qp).end(c.psn, c.last_psn);
+      else history[qp].push_back({c.psn, length});
     });
+    return true;
+  }
+  /// One of the last Reads of the QP again, whole or from any packet on.
+  bool repeat_read(int qp, std::size_t ago, std::uint32_t from = 0) {
+    const auto& reads = history[qp];
+    if (ago >= reads.size()) return false;
+    const auto [psn, length] = reads[reads.size() - 1 - ago];
+    const std::uint32_t mtu = 128u << monitors.at(qp).setup.mtu;
+    from = std::min(from, length == 0 ? 0 : (length - 1) / mtu);
+    const std::uint32_t last = (psn + std::max(1u, (length + mtu - 1) / mtu) - 1) & kPsnMask;
+    return !monitors.at(qp).ambiguous((psn + from) & kPsnMask, last) && read(qp, length - from * mtu, (psn + from) & kPsnMask);
   }
   /// An atomic on the 8 bytes of the QP; or, as the receive side asks for a duplicate, the one of `repeat` again.
   void atomic(int qp, std::optional<std::uint32_t> repeat = {}) {
@@ -320,6 +379,7 @@ class Rig {
       c.key = 0;
       c.fetch_add = bench.chance(0.5);
       c.swap_add = bench.rng();
+      c.last_psn = c.psn;
       c.compare = bench.chance(0.5) ? monitors.at(qp).memory : bench.rng();
       c.msg_last = !repeat;
       c.ack_req = 1;
@@ -363,6 +423,7 @@ class Rig {
 
   Bench<Model> bench;
   std::map<int, Monitor> monitors;
+  std::map<int, std::deque<std::pair<std::uint32_t, std::uint32_t>>> history;  // Reads of a QP: first PSN, bytes
   Source<rtl::RspCmd> commands;
   Source<rtl::TxFault> faults;
   Sink<rtl::TxDesc> descs;
@@ -470,6 +531,7 @@ TEST_CASE("responder_output: random commands of many QPs are answered in order",
     if (dice < 20 && rig.monitors[qp].reads() < kMaxReadsOutstanding) rig.read(qp, rig.random_length(qp));
     else if (dice < 30 && rig.monitors[qp].reads() < kMaxReadsOutstanding) rig.atomic(qp);
     else if (dice < 35) rig.nak(qp, static_cast<std::uint8_t>(rig.bench.chance(0.5) ? 0x60 : 0x20 + rig.bench.uniform(0, 31)));
+    else if (dice < 45) rig.repeat_read(qp, rig.bench.uniform(0, 5), static_cast<std::uint32_t>(rig.bench.uniform(0, 6)));
     else rig.executed(qp, rig.bench.chance(0.3), rig.bench.chance(0.5));
     // After a NAK the requester sends the same PSN again, once it knows.
     if (dice >= 30 && dice < 35) rig.finish();
@@ -580,16 +642,83 @@ TEST_CASE("responder_output: a repeated Read is answered in its turn, and says s
   rig.set_up(7, [](rtl::RecvCtx& ctx) { ctx.mtu = 1; });
   auto& monitor = rig.monitors[7];
   for (int round = 0; round < 20; ++round) {
-    const auto first = monitor.psn;
     rig.read(7, 700);
-    if (round % 2) rig.finish();
+    rig.finish();
     rig.executed(7, true, true);
-    rig.read(7, 188, (first + 2) & kPsnMask);  // the last packet alone
-    rig.read(7, 700, first);
+    rig.repeat_read(7, 0, 2);  // the last packet alone
+    rig.finish();
+    rig.repeat_read(7, 0);
     if (round % 3) rig.executed(7, round % 2, true);
     rig.finish();
   }
   CHECK(monitor.responses == 20 * (3 + 1 + 3));
+  CHECK(monitor.useless == 0);
+  rig.change(7, [&](rtl::RecvCtx& ctx) { CHECK(ctx == monitor.setup); });
+}
+
+// 9.7.5.1.3: the requester has gone back to the first response that it misses; what is left of the older answer is for nothing.
+TEST_CASE("responder_output: a repeated Read ends the answers under way that have PSNs of it", "[rtl]") {
+  constexpr std::uint64_t kOnTheirWay = 20;  // in the output queue, and the packet that is being made
+  Rig rig(seed(16));
+  for (const int qp : {7, 8}) rig.set_up(qp, [](rtl::RecvCtx& ctx) { ctx.mtu = 1; });
+  auto& monitor = rig.monitors[7];
+  SECTION("the one that is under way, again and again") {
+    rig.read(7, 256 * 1000);
+    std::uint64_t wanted = 0;
+    for (std::uint32_t from = 60; from < 1000; from += 60) {
+      const auto before = monitor.responses;
+      rig.bench.run_until([&] { return monitor.responses >= before + 70; }, 10000, "responses");
+      const auto at = monitor.responses;
+      rig.repeat_read(7, 0, from);
+      rig.bench.run_until([&] { return monitor.responses > at + kOnTheirWay; }, 10000, "the new answer");
+      wanted = 1000 - from;
+    }
+    const auto before = monitor.responses;
+    rig.finish();
+    CHECK(monitor.responses - before <= wanted);
+    CHECK(monitor.useless <= 16 * 90);
+    CHECK(monitor.responses < 16 * 90 + 100);
+  }
+  SECTION("sixteen that wait, all repeated") {
+    for (std::uint32_t i = 0; i < kMaxReadsOutstanding; ++i) rig.read(7, 256 * 50);
+    rig.read(8, 256 * 50);
+    rig.bench.run_until([&] { return monitor.responses >= 20; }, 10000, "responses");
+    const auto at = monitor.responses;
+    REQUIRE(rig.repeat_read(7, kMaxReadsOutstanding - 1, 10));
+    for (std::uint32_t i = kMaxReadsOutstanding - 1; i-- > 0;) {
+      while (!rig.repeat_read(7, i)) rig.bench.run(50);
+    }
+    rig.finish();
+    CHECK(monitor.useless < at + 4 * kOnTheirWay);
+    CHECK(monitor.responses - monitor.useless == at + 40 + 50 * (kMaxReadsOutstanding - 1));
+    CHECK(rig.monitors[8].responses == 50);
+  }
+  SECTION("not those behind it, nor atomics, nor the ACK that is due") {
+    rig.read(7, 256 * 50);
+    rig.atomic(7);
+    rig.read(7, 256 * 50);
+    rig.executed(7, true, true);
+    rig.bench.run_until([&] { return monitor.responses >= 10; }, 10000, "responses");
+    rig.repeat_read(7, 1, 5);
+    rig.finish();
+    CHECK(monitor.atomics == 1);
+    CHECK(monitor.responses - monitor.useless >= 50 + 45);
+    CHECK(monitor.responses <= 10 + kOnTheirWay + 50 + 45);
+    CHECK(monitor.acks == 1);
+  }
+  SECTION("not an atomic that a peer includes in what it asks for again") {
+    const auto first = monitor.psn;
+    rig.memory.hold = rig.bench.cycle + 2000;
+    rig.atomic(7);  // keeps what follows waiting
+    rig.read(7, 256 * 4);
+    rig.atomic(7);
+    rig.read(7, 256 * 4);
+    REQUIRE(rig.read(7, 256 * 10, first));
+    rig.finish();
+    CHECK(monitor.atomics == 2);
+    CHECK(monitor.useless == 0);
+    CHECK(monitor.responses == 10);
+  }
   rig.change(7, [&](rtl::RecvCtx& ctx) { CHECK(ctx == monitor.setup); });
 }
 

@@ -209,6 +209,29 @@ TEST_CASE("a lost Read request or response: the rest is asked for again, by an i
   });
 }
 
+TEST_CASE("Reads one behind the other: a lost response costs a round trip of responses, and one going back (9.7.5.1.3, 9.7.5.2.3)") {
+  experiment("reads", [](World& world, Endpoint& a, Endpoint& b) {
+    constexpr std::size_t kReads = 8, kResponses = kReads * kBytes / 1024;
+    // What is on its way when the loss is seen and until the repeated requests arrive: 4 us of wire, as much in the NICs.
+    constexpr std::size_t kOnTheirWay = 200;
+    for (const std::uint64_t nth : {20, 150}) {
+      Lab lab(world, a, b, {.mtu = 1024, .ack_timeout = 8}, 16);
+      const auto timeouts = lab.count(a, hw::Counter::kAckTimeouts), retries = lab.count(a, hw::Counter::kSequenceRetries);
+      lab.lose(1, kReadMiddle, nth);
+      for (std::size_t i = 0; i < kReads; ++i) lab.read(kBytes);
+      for (std::size_t i = 0; i < kReads; ++i) CHECK(lab.result() == ND_SUCCESS);
+      CHECK(lab.same(kBytes));
+      CHECK(lab.count(a, hw::Counter::kAckTimeouts) == timeouts);
+      CHECK(lab.count(a, hw::Counter::kSequenceRetries) == retries + 1);
+      std::size_t responses = 0;
+      for (const auto& frame : lab.frames) responses += frame.from == 1 && frame.opcode >= kReadFirst && frame.opcode <= kReadLast + 1;
+      INFO(responses << " responses");
+      CHECK(responses <= kResponses + kOnTheirWay);
+      CHECK(lab.sent(0, kReadRequest) <= 2 * kReads);
+    }
+  });
+}
+
 TEST_CASE("retries used up: IBV_WC_RETRY_EXC_ERR after retry_count + 1 attempts, and neighbours go on (9.9.2.1.1)") {
   experiment("exhausted", [](World& world, Endpoint& a, Endpoint& b) {
     Lab neighbour(world, a, b);
