@@ -66,6 +66,7 @@ struct RoceFields {
   std::uint16_t udp_source_port = 0xC000, pkey = 0xFFFF;
   std::uint8_t opcode = 0;
   bool solicited = false, ack_req = false;
+  bool migreq = true;  ///< The sender's state is Migrated (17.2.8): it has no alternate path
   std::uint32_t dest_qpn = 0, psn = 0;
   Bytes ext, payload;
 };
@@ -99,7 +100,11 @@ inline Bytes atomic_eth(std::uint64_t va, std::uint32_t rkey, std::uint64_t swap
   return b;
 }
 
-/// Extended header bytes of an opcode, none for a reserved one of RC, or -1 for one that is not of RC, UC or UD (9.2.1, table 38). An AtomicAckETH (0x12) counts as payload.
+/// A congestion notification (annex A17.9.3): BTH, then 16 reserved bytes, and no payload.
+inline constexpr std::uint8_t kCongestionNotification = 0x81;
+
+/// Bytes between BTH and payload of an opcode, none for a reserved one of RC, or -1 for one that is neither of RC, UC or UD (9.2.1, table 38) nor a congestion notification. An AtomicAckETH (0x12)
+/// counts as payload.
 inline int extended_bytes(std::uint8_t opcode) {
   constexpr int kReth = 16, kAeth = 4, kAtomic = 28, kImm = 4, kInvalidate = 4, kDeth = 8;
   static const std::array<int, 24> rc = {0, 0, 0, kImm, 0, kImm, kReth, 0, 0, kImm, kReth, kReth + kImm, kReth, kAeth, 0, kAeth, kAeth, kAeth,
@@ -109,6 +114,7 @@ inline int extended_bytes(std::uint8_t opcode) {
   if (opcode >= 0x20 && opcode <= 0x2b) return rc[opcode - 0x20u];
   if (opcode == 0x64) return kDeth;
   if (opcode == 0x65) return kDeth + kImm;
+  if (opcode == kCongestionNotification) return 16;
   return -1;
 }
 
@@ -146,7 +152,7 @@ inline Bytes roce_frame(const RoceFields& f) {
   append_big(b, udp_length, 2);
   append_big(b, 0, 2);
   append_big(b, f.opcode, 1);
-  append_big(b, static_cast<std::uint8_t>(f.solicited << 7 | pad << 4), 1);
+  append_big(b, static_cast<std::uint8_t>(f.solicited << 7 | f.migreq << 6 | pad << 4), 1);
   append_big(b, f.pkey, 2);
   append_big(b, f.dest_qpn, 4);
   append_big(b, static_cast<std::uint32_t>(f.ack_req) << 31 | f.psn, 4);

@@ -389,11 +389,12 @@ enum class Counter : std::uint8_t {
   kTxRnrNaks,  ///< RNR NAK packets sent
   kTxDropped,  ///< Packets dropped before the wire because their payload could not be fetched, or an earlier one's
   kRxFrames,  ///< Frames received
-  kRxRoce,  ///< RoCEv2 packets with right ICRC
+  kRxRoce,  ///< RoCEv2 packets with right ICRC, congestion notifications not counted
   kRxNotRoce,  ///< Frames that are not RoCEv2 or not for this port, dropped
   kRxMalformed,  ///< RoCEv2 frames with bad lengths or header fields, dropped
   kRxBadIcrc,  ///< RoCEv2 frames with wrong ICRC, dropped
   kRxOverflow,  ///< Frames dropped because the receive buffer was full
+  kRxCongestion,  ///< Congestion notifications (RoCEv2 CNP, BTH opcode 0x81); they have no effect
   kRxNoQp,  ///< Packets for a QPN that does not exist, dropped
   kRxBadState,  ///< Packets for a QP that may not receive them, dropped
   kRxBadPeer,  ///< Packets not from the QP's peer, or with a wrong P_Key, dropped
@@ -452,7 +453,7 @@ enum class Counter : std::uint8_t {
   kRetiredRecords,  ///< Retired-index records written
   kAdminCommands,  ///< Admin commands executed
 };
-inline constexpr std::array<std::string_view, 70> kCounterNames = {
+inline constexpr std::array<std::string_view, 71> kCounterNames = {
     "TxFrames",
     "TxRequests",
     "TxReadResponses",
@@ -466,6 +467,7 @@ inline constexpr std::array<std::string_view, 70> kCounterNames = {
     "RxMalformed",
     "RxBadIcrc",
     "RxOverflow",
+    "RxCongestion",
     "RxNoQp",
     "RxBadState",
     "RxBadPeer",

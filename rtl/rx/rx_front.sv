@@ -10,7 +10,8 @@
 /// or UD whose extended headers fit, payload not above 4096 bytes, ICRC. A packet leaves only when
 /// all of it is known to be good: first rx_desc_t, then (payload_length > 0) its payload, packed,
 /// padding and ICRC removed. The payload of a datagram starts with its GRH: 40 bytes, its IPv6
-/// header, or 20 zeros and its IPv4 header (annex A17.4.5.1).
+/// header, or 20 zeros and its IPv4 header (annex A17.4.5.1). A congestion notification is counted
+/// and goes no further: nothing here slows down.
 module rx_front (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
@@ -60,7 +61,7 @@ module rx_front (
   logic [4:0] beat_words, payload_words;
   logic [511:0] beat_data;
   logic [12:0] payload_length;
-  logic grh, ipv6;
+  logic grh, ipv6, congestion;
   logic [19:0] checksum;
   rnic_pkg::rx_desc_t desc;
 
@@ -87,6 +88,7 @@ module rx_front (
       .ipv6_o          (ipv6),
       .other_o         (other),
       .bad_o           (bad),
+      .congestion_o    (congestion),
       .checksum_o      (checksum),
       .desc_o          (desc)
   );
@@ -132,7 +134,7 @@ module rx_front (
   );
 
   // The checksum is folded on the way: the sum of a right IPv4 header is all ones (RFC 1071).
-  logic [Delay-1:0] end_q, other_q, bad_q;
+  logic [Delay-1:0] end_q, other_q, bad_q, congestion_q;
   logic [16:0] folded_q;
   logic [rnic_pkg::RxDescBits-1:0] desc_q[Delay];
   always_ff @(posedge clk_i) begin
@@ -140,17 +142,19 @@ module rx_front (
     for (int unsigned i = 1; i < Delay; i++) desc_q[i] <= desc_q[i-1];
     end_q    <= {end_q[Delay-2:0], beat_valid && beat_last};
     other_q  <= {other_q[Delay-2:0], other};
+    congestion_q <= {congestion_q[Delay-2:0], congestion};
     folded_q <= {1'b0, checksum[15:0]} + {13'd0, checksum[19:16]};
     bad_q    <= {bad_q[Delay-2:1], bad_q[0] || folded_q[15:0] + {15'd0, folded_q[16]} != '1, bad};
     if (!rst_ni) end_q <= '0;
   end
 
   // ---- Verdict and buffer ----
-  logic verdict, good, commit, drop, lost, lost_q, line_ready, desc_ready;
+  logic verdict, right, good, commit, drop, lost, lost_q, line_ready, desc_ready;
   logic [$clog2(PayloadLines):0] unused_room;
   logic [$clog2(Packets)+1:0] unused_count;
   assign verdict = end_q[Delay-1];
-  assign good    = verdict && !other_q[Delay-1] && !bad_q[Delay-1] && crc_right;
+  assign right   = verdict && !other_q[Delay-1] && !bad_q[Delay-1] && crc_right;
+  assign good    = right && !congestion_q[Delay-1];
   assign lost    = lost_q || (line_valid && !line_ready);
   assign commit  = good && !lost && desc_ready;
   assign drop    = verdict && !commit;
@@ -202,6 +206,7 @@ module rx_front (
     event_o[rnic_pkg::CounterRxBadIcrc]    = verdict && !other_q[Delay-1] && !bad_q[Delay-1] &&
         !crc_right;
     event_o[rnic_pkg::CounterRxOverflow]   = good && !commit;
+    event_o[rnic_pkg::CounterRxCongestion] = right && congestion_q[Delay-1];
   end
 
   `ASSERT_HOLD(DescHold, desc_valid_o, desc_ready_i, desc_data_o)

@@ -13,7 +13,7 @@
 /// which header it is made. With the beat that has out_last_o: the packet's fields, and the verdict
 /// on all but checksum and ICRC. other_o: not RoCEv2, or not for this port. bad_o: RoCEv2, but its
 /// lengths or fields are wrong. checksum_o: sum of the IPv4 header, to be folded to ones; IPv6:
-/// ones.
+/// ones. congestion_o: a congestion notification, unless bad_o.
 module rx_parse (
     input  wire logic                clk_i,
     input  wire logic                rst_ni,
@@ -37,6 +37,7 @@ module rx_parse (
     output logic                     ipv6_o,
     output logic                     other_o,
     output logic                     bad_o,
+    output logic                     congestion_o,
     output logic [19:0]              checksum_o,
     output rnic_pkg::rx_desc_t       desc_o
 );
@@ -54,7 +55,7 @@ module rx_parse (
   logic [191:0] ext;
   logic [127:0] source_ip, dest_ip;
   logic [16:0] total;
-  logic known, reth, aeth, atomic, deth, immediate, roce, fields_right;
+  logic known, reth, aeth, atomic, deth, immediate, congestion, roce, fields_right;
   logic [2:0] ext_words;
 
   always_comb begin
@@ -82,7 +83,8 @@ module rx_parse (
       .aeth_o     (aeth),
       .atomic_o   (atomic),
       .deth_o     (deth),
-      .immediate_o(immediate)
+      .immediate_o(immediate),
+      .congestion_o(congestion)
   );
 
   assign total = in_ipv6_i ? {1'b0, ipv6.payload_length} + 17'd40 : {1'b0, ipv4.total_length};
@@ -122,7 +124,7 @@ module rx_parse (
   logic valid_q, first_q, last_q, err_q, short_q, end_q, second_q;
   logic [4:0] words_q;
   logic [511:0] data_q;
-  logic roce_q, fields_right_q, ipv6_q, reth_q, atomic_q, deth_q, immediate_q;
+  logic roce_q, fields_right_q, ipv6_q, reth_q, atomic_q, deth_q, immediate_q, congestion_q;
   logic [1:0] pad_q;
   logic [4:0] payload_words_q;
   logic [16:0] total_q;
@@ -150,6 +152,7 @@ module rx_parse (
       atomic_q           <= atomic;
       deth_q             <= deth;
       immediate_q        <= immediate;
+      congestion_q       <= congestion;
       pad_q              <= bth.pad_count;
       payload_words_q    <= (in_ipv6_i ? 5'd15 : 5'd10) + {2'd0, ext_words};
       total_q            <= total;
@@ -205,7 +208,8 @@ module rx_parse (
   logic [17:0] payload;
   logic lengths_right, unused_bits;
   assign payload = {1'b0, total_q} - {11'd0, payload_words_q, 2'd0} - 18'd4 - {16'd0, pad_q};
-  assign lengths_right = total_q[1:0] == '0 && !payload[17] && payload[16:0] <= MaxPayload;
+  assign lengths_right = total_q[1:0] == '0 && !payload[17] && payload[16:0] <= MaxPayload &&
+      (!congestion_q || payload[12:0] == '0);
 
   assign out_valid_o      = valid_q;
   assign out_first_o      = first_q;
@@ -224,6 +228,7 @@ module rx_parse (
   end
   assign other_o          = !roce_q;
   assign bad_o            = !fields_right_q || !lengths_right || short_q || err_q;
+  assign congestion_o     = congestion_q;
   assign checksum_o       = sum_q;
 
   always_comb begin

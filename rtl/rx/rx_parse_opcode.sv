@@ -1,10 +1,11 @@
 `default_nettype none
 
 /// Extended headers of a BTH opcode (InfiniBand specification 9.2.1, table 38): known_o for those
-/// of RC, UC and UD. Reserved ones of RC count as known, without headers: the responder has an answer
-/// for them (9.7.4.1.3). ext_words_o: 32-bit words between BTH and payload. The RETH, AETH or DETH,
-/// where there is one, comes first; immediate_o: an ImmDt or IETH comes then. An AtomicAckETH
-/// counts as payload: its 8 bytes go where a Read response's data goes.
+/// of RC, UC and UD, and for a congestion notification (congestion_o; annex A17.9.3: 16 reserved
+/// bytes and no payload). Reserved ones of RC count as known, without headers: the responder has an
+/// answer for them (9.7.4.1.3). ext_words_o: 32-bit words between BTH and payload. The RETH, AETH
+/// or DETH, where there is one, comes first; immediate_o: an ImmDt or IETH comes then. An
+/// AtomicAckETH counts as payload: its 8 bytes go where a Read response's data goes.
 module rx_parse_opcode (
     input  wire logic [7:0] opcode_i,
     output logic            known_o,
@@ -13,7 +14,8 @@ module rx_parse_opcode (
     output logic            aeth_o,
     output logic            atomic_o,
     output logic            deth_o,
-    output logic            immediate_o
+    output logic            immediate_o,
+    output logic            congestion_o
 );
   // Words: RETH 4, AETH 1, AtomicETH 7, DETH 2, ImmDt 1, IETH 1.
   always_comb begin
@@ -24,6 +26,7 @@ module rx_parse_opcode (
     atomic_o    = 1'b0;
     deth_o      = 1'b0;
     immediate_o = 1'b0;
+    congestion_o = 1'b0;
     unique case (opcode_i)
       // SEND and WRITE first, middle, last, only: RC, UC
       8'h00, 8'h01, 8'h02, 8'h04, 8'h20, 8'h21, 8'h22, 8'h24: ext_words_o = 3'd0;
@@ -70,6 +73,10 @@ module rx_parse_opcode (
         ext_words_o = 3'd3;
         deth_o      = 1'b1;
         immediate_o = 1'b1;
+      end
+      8'h81: begin
+        ext_words_o  = 3'd4;
+        congestion_o = 1'b1;
       end
       default: known_o = 1'b0;
     endcase

@@ -181,6 +181,8 @@ module tx_build #(
     bth                  = '0;
     bth.opcode           = b_desc_q.opcode;
     bth.solicited        = b_desc_q.solicited;
+    // A queue pair without automatic path migration is in the state Migrated (17.2.8).
+    bth.migreq           = 1'b1;
     bth.pad_count        = 2'd0 - b_desc_q.payload_length[1:0];
     bth.pkey             = b_path_q.pkey;
     bth.dest_qpn         = b_path_q.dest_qpn;

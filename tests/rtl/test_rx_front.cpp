@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kPortMac = 0x525400000001;
 constexpr std::size_t kMaxPayload = 4096;
 
-enum class Verdict { kGood, kNotRoce, kMalformed, kBadIcrc };
+enum class Verdict { kGood, kNotRoce, kMalformed, kBadIcrc, kCongestion };
 
 struct Packet {
   RxDesc desc;
@@ -54,7 +54,7 @@ Judgement judge(Bytes f, bool err, std::uint64_t port_mac = kPortMac) {
   const auto start = bth + 12 + static_cast<std::size_t>(ext);
   if (14 + total < start + pad + 4) return j;
   const auto length = 14 + total - start - pad - 4;
-  if (length > kMaxPayload) return j;
+  if (length > (f[bth] == kCongestionNotification ? 0 : kMaxPayload)) return j;
 
   j.verdict = Verdict::kBadIcrc;
   const auto crc_at = 14 + total - 4;
@@ -62,7 +62,9 @@ Judgement judge(Bytes f, bool err, std::uint64_t port_mac = kPortMac) {
   for (std::size_t i = 0; i < 4; ++i) {
     if (f[crc_at + i] != static_cast<std::uint8_t>(crc >> (8 * i))) return j;
   }
-  j.verdict = Verdict::kGood;
+  // Annex A17.9.3: for the sender's congestion control, not for a queue pair's transport.
+  j.verdict = f[bth] == kCongestionNotification ? Verdict::kCongestion : Verdict::kGood;
+  if (j.verdict == Verdict::kCongestion) return j;
   auto& d = j.packet.desc;
   d.opcode = f[bth];
   d.solicited = f[bth + 1] >> 7;
@@ -182,6 +184,7 @@ struct Front : Agent {
     CHECK(count(Counter::kRxNotRoce) == judged(Verdict::kNotRoce));
     CHECK(count(Counter::kRxMalformed) == judged(Verdict::kMalformed));
     CHECK(count(Counter::kRxBadIcrc) == judged(Verdict::kBadIcrc));
+    CHECK(count(Counter::kRxCongestion) == judged(Verdict::kCongestion));
     CHECK(count(Counter::kRxOverflow) == 0);
   }
   void compare() {
@@ -219,7 +222,7 @@ struct Front : Agent {
   std::deque<Frame> queue;
   std::size_t at = 0;
   std::deque<Packet> expected;
-  std::array<std::uint64_t, 4> verdicts{};
+  std::array<std::uint64_t, 5> verdicts{};
   std::array<std::uint64_t, rnic::hw::kCounterNames.size()> counters{};
 };
 
@@ -252,7 +255,9 @@ RoceFields random_fields(Front& t, std::size_t max_payload) {
   f.ext.resize(static_cast<std::size_t>(extended_bytes(f.opcode)));
   for (auto& b : f.ext) b = static_cast<std::uint8_t>(t.bench.rng());
   f.payload.resize(t.bench.chance(0.2) ? 0 : t.bench.uniform(0, t.bench.chance(0.7) ? std::min<std::size_t>(max_payload, 200) : max_payload));
+  if (f.opcode == kCongestionNotification) f.payload.clear();
   for (auto& b : f.payload) b = static_cast<std::uint8_t>(t.bench.rng());
+  f.migreq = t.bench.chance(0.5);
   return f;
 }
 
@@ -398,7 +403,10 @@ TEST_CASE("rx_front: random packets of every opcode", "[rtl]") {
   for (const double rate : {1.0, 0.6}) {
     t.rate = rate;
     t.descs.rate = t.payloads.rate = 0.9;
-    for (int i = 0; i < 400; ++i) REQUIRE(t.send(padded(t, roce_frame(random_fields(t, kMaxPayload)))) == Verdict::kGood);
+    for (int i = 0; i < 400; ++i) {
+      const auto fields = random_fields(t, kMaxPayload);
+      REQUIRE(t.send(padded(t, roce_frame(fields))) == (fields.opcode == kCongestionNotification ? Verdict::kCongestion : Verdict::kGood));
+    }
     t.check();
   }
 }
@@ -414,7 +422,7 @@ TEST_CASE("rx_front: mutilated frames never disturb their neighbours", "[rtl]") 
     }
     t.check();
   }
-  for (const auto n : t.verdicts) CHECK(n > 100);
+  for (const auto n : t.verdicts) CHECK(n > 50);
   // Oversized: far more bytes than any packet has, in front of a good frame.
   auto huge = roce_frame(random_fields(t, 300));
   huge.resize(20000, 0x55);
@@ -424,6 +432,30 @@ TEST_CASE("rx_front: mutilated frames never disturb their neighbours", "[rtl]") 
   t.send(roce_frame(f));
   t.send(roce_frame(random_fields(t, 300)));
   t.check();
+}
+
+TEST_CASE("rx_front: a congestion notification is counted as one and goes no further", "[rtl]") {
+  Front t(seed(8));
+  for (const bool ipv6 : {false, true}) {
+    RoceFields f;
+    f.ipv6 = ipv6;
+    f.dest_mac = t.port_mac;
+    f.opcode = kCongestionNotification;
+    f.dest_qpn = 0x12;
+    f.ext.resize(16);
+    CHECK(t.send(padded(t, roce_frame(f))) == Verdict::kCongestion);
+    // Too short and too long: not what annex A17.9.3 describes.
+    for (const std::size_t bytes : {0u, 12u, 20u}) {
+      f.ext.resize(bytes);
+      CHECK(t.send(padded(t, roce_frame(f))) == Verdict::kMalformed);
+    }
+    f.ext.resize(16);
+    auto broken = roce_frame(f);
+    broken.back() ^= 1;
+    CHECK(t.send(broken) == Verdict::kBadIcrc);
+    t.check();
+  }
+  CHECK(t.count(Counter::kRxCongestion) == 2);
 }
 
 TEST_CASE("rx_front: nothing comes in while disabled, and enabling waits for a new frame", "[rtl]") {
