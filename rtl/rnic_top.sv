@@ -44,7 +44,7 @@ module rnic_top (
   // Clients of the DMA engines and of the context managers.
   localparam int unsigned RdAdmin = 0, RdWqe = 1, RdScatterList = 2, RdPageList = 3, RdAtomic = 4, RdPayload = 5, RdClients = 6;
   localparam int unsigned WrPayload = 0, WrCqe = 1, WrRetired = 2, WrAdmin = 3, WrMsix = 4, WrAtomic = 5, WrClients = 6;
-  localparam int unsigned SendClients = 8, RecvClients = 6;
+  localparam int unsigned SendClients = 9, RecvClients = 7;
   localparam int unsigned ResetBlocks = 5;
   localparam int unsigned Counters = rnic_pkg::NumCounters;
 
@@ -290,9 +290,14 @@ module rnic_top (
   end
 
   // ---- Contexts ------------------------------------------------------------------------------------------------
-  // Send context clients: 0 admin, 1-4 send queue, 5 receive engine, 6-7 completion.
-  // Receive context clients: 0 admin, 1 responder output, 2 receive engine, 3-5 completion.
+  // Send context clients: 0 admin, 1-4 send queue, 5 and 8 receive engine, 6-7 completion.
+  // Receive context clients: 0 admin, 1 responder output, 2 and 6 receive engine, 3-5 completion.
   logic [SendClients-1:0] send_acq_valid, send_acq_ready, send_ctx_valid, send_rel_valid, send_rel_ready, send_rel_write;
+  logic [SendClients-1:0] send_contended;
+  logic [RecvClients-1:0] recv_contended;
+  // Only the receive engine keeps a context for its next packet.
+  logic unused_contended;
+  assign unused_contended = ^{send_contended, recv_contended};
   logic [RecvClients-1:0] recv_acq_valid, recv_acq_ready, recv_ctx_valid, recv_rel_valid, recv_rel_ready, recv_rel_write;
   logic [4*8-1:0] sq_acq_index;
   logic [3*8-1:0] cpl_recv_acq_index;
@@ -324,13 +329,14 @@ module rnic_top (
       .ready_o    (send_ctx_ready),
       .acq_valid_i(send_acq_valid),
       .acq_ready_o(send_acq_ready),
-      .acq_index_i({cpl_send_acq_index, engine_send_index, sq_acq_index, admin_acq_index}),
+      .acq_index_i({engine_send_index, cpl_send_acq_index, engine_send_index, sq_acq_index, admin_acq_index}),
       .ctx_valid_o(send_ctx_valid),
       .ctx_data_o (send_ctx),
       .rel_valid_i(send_rel_valid),
       .rel_ready_o(send_rel_ready),
       .rel_write_i(send_rel_write),
-      .rel_data_i ({cpl_send_rel_data, engine_send_rel_data, sq_rel_data, admin_send_ctx})
+      .rel_data_i ({engine_send_rel_data, cpl_send_rel_data, engine_send_rel_data, sq_rel_data, admin_send_ctx}),
+      .contended_o(send_contended)
   );
 
   ctx_manager #(
@@ -343,13 +349,14 @@ module rnic_top (
       .ready_o    (recv_ctx_ready),
       .acq_valid_i(recv_acq_valid),
       .acq_ready_o(recv_acq_ready),
-      .acq_index_i({cpl_recv_acq_index, engine_recv_index, rsp_acq_index, admin_acq_index}),
+      .acq_index_i({engine_recv_index, cpl_recv_acq_index, engine_recv_index, rsp_acq_index, admin_acq_index}),
       .ctx_valid_o(recv_ctx_valid),
       .ctx_data_o (recv_ctx),
       .rel_valid_i(recv_rel_valid),
       .rel_ready_o(recv_rel_ready),
       .rel_write_i(recv_rel_write),
-      .rel_data_i ({cpl_recv_rel_data, engine_recv_rel_data, rsp_rel_data, admin_recv_ctx})
+      .rel_data_i ({engine_recv_rel_data, cpl_recv_rel_data, engine_recv_rel_data, rsp_rel_data, admin_recv_ctx}),
+      .contended_o(recv_contended)
   );
 
   logic tx_path_rd_en, rx_path_rd_en;
@@ -735,24 +742,26 @@ module rnic_top (
       .payload_data_i      (rx_payload_data),
       .judged_valid_o      (rx_judged),
       .held_o              (rx_held),
-      .send_acq_valid_o    (send_acq_valid[5]),
-      .send_acq_ready_i    (send_acq_ready[5]),
+      .send_acq_valid_o    ({send_acq_valid[8], send_acq_valid[5]}),
+      .send_acq_ready_i    ({send_acq_ready[8], send_acq_ready[5]}),
       .send_acq_index_o    (engine_send_index),
-      .send_ctx_valid_i    (send_ctx_valid[5]),
+      .send_ctx_valid_i    ({send_ctx_valid[8], send_ctx_valid[5]}),
       .send_ctx_data_i     (send_ctx),
-      .send_rel_valid_o    (send_rel_valid[5]),
-      .send_rel_ready_i    (send_rel_ready[5]),
-      .send_rel_write_o    (send_rel_write[5]),
+      .send_rel_valid_o    ({send_rel_valid[8], send_rel_valid[5]}),
+      .send_rel_ready_i    ({send_rel_ready[8], send_rel_ready[5]}),
+      .send_rel_write_o    ({send_rel_write[8], send_rel_write[5]}),
       .send_rel_data_o     (engine_send_rel_data),
-      .recv_acq_valid_o    (recv_acq_valid[2]),
-      .recv_acq_ready_i    (recv_acq_ready[2]),
+      .send_contended_i    ({send_contended[8], send_contended[5]}),
+      .recv_acq_valid_o    ({recv_acq_valid[6], recv_acq_valid[2]}),
+      .recv_acq_ready_i    ({recv_acq_ready[6], recv_acq_ready[2]}),
       .recv_acq_index_o    (engine_recv_index),
-      .recv_ctx_valid_i    (recv_ctx_valid[2]),
+      .recv_ctx_valid_i    ({recv_ctx_valid[6], recv_ctx_valid[2]}),
       .recv_ctx_data_i     (recv_ctx),
-      .recv_rel_valid_o    (recv_rel_valid[2]),
-      .recv_rel_ready_i    (recv_rel_ready[2]),
-      .recv_rel_write_o    (recv_rel_write[2]),
+      .recv_rel_valid_o    ({recv_rel_valid[6], recv_rel_valid[2]}),
+      .recv_rel_ready_i    ({recv_rel_ready[6], recv_rel_ready[2]}),
+      .recv_rel_write_o    ({recv_rel_write[6], recv_rel_write[2]}),
       .recv_rel_data_o     (engine_recv_rel_data),
+      .recv_contended_i    ({recv_contended[6], recv_contended[2]}),
       .srq_acq_valid_o     (engine_srq_acq_valid),
       .srq_acq_ready_i     (srq_acq_ready[1]),
       .srq_acq_index_o     (engine_srq_index),

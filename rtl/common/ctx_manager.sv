@@ -7,7 +7,8 @@
 /// waits for a held context does not hold up the others. Two cycles after the acceptance ctx_valid pulses for that client,
 /// with the context on ctx_data (shared by all clients, valid in that cycle only). The client then owns the context until
 /// its rel_valid / rel_ready handshake, with which it writes rel_data back (rel_write) or leaves it as it was.
-/// A client holds at most one context. Contexts are zero after reset: `ready_o` rises when they have been cleared, nothing
+/// A client holds at most one context. contended_o: another client asked, a cycle ago, for the context that this one holds; who keeps a context
+/// for its next use gives it back then. Contexts are zero after reset: `ready_o` rises when they have been cleared, nothing
 /// is accepted before.
 ///
 /// Client i: bit i of the valid/ready vectors, bits i*AddrBits +: AddrBits and i*Width +: Width of the buses.
@@ -25,12 +26,13 @@ module ctx_manager #(
     input  wire logic [Clients*AddrBits-1:0] acq_index_i,
     output logic [Clients-1:0]               ctx_valid_o,
     output logic [Width-1:0]                 ctx_data_o,
+    output logic [Clients-1:0]               contended_o,
     input  wire logic [Clients-1:0]          rel_valid_i,
     output logic [Clients-1:0]               rel_ready_o,
     input  wire logic [Clients-1:0]          rel_write_i,
     input  wire logic [Clients*Width-1:0]    rel_data_i
 );
-  logic [Clients-1:0] held_q, eligible, acq_grant, rel_grant, rd_q, rd_qq;
+  logic [Clients-1:0] held_q, wanted, eligible, acq_grant, rel_grant, rd_q, rd_qq;
   logic [Clients*AddrBits-1:0] held_index_q;
   logic [AddrBits-1:0] acq_index, rel_index;
   logic [Width-1:0] rel_data;
@@ -41,11 +43,13 @@ module ctx_manager #(
 
   // A context is free when no client holds it. The release of this cycle frees it from the next cycle on.
   always_comb begin
+    wanted = '0;
     for (int unsigned i = 0; i < Clients; i++) begin
       eligible[i] = acq_valid_i[i] && !held_q[i] && !clearing_q;
       for (int unsigned j = 0; j < Clients; j++) begin
         if (held_q[j] && held_index_q[j*AddrBits+:AddrBits] == acq_index_i[i*AddrBits+:AddrBits]) begin
           eligible[i] = 1'b0;
+          if (acq_valid_i[i]) wanted[j] = 1'b1;
         end
       end
     end
@@ -93,6 +97,7 @@ module ctx_manager #(
     held_q     <= (held_q | acq_grant) & ~rel_grant;
     rd_q       <= acq_grant;
     rd_qq      <= rd_q;
+    contended_o <= wanted;
     clear_q    <= clear_q + 1'b1;
     clearing_q <= clearing_q && clear_q != AddrBits'(Entries - 1);
     if (!rst_ni) begin

@@ -67,6 +67,7 @@ module cq_engine (
   assign admin_ctx_data_o  = ctx_data;
   assign admin_rel_ready_o = rel_ready[2];
 
+  logic [2:0] unused_contended;
   ctx_manager #(
       .Width  (Width),
       .Entries(2 ** rnic_pkg::CqIndexBits),
@@ -83,7 +84,8 @@ module cq_engine (
       .rel_valid_i(rel_valid),
       .rel_ready_o(rel_ready),
       .rel_write_i(rel_write),
-      .rel_data_i ({admin_rel_data_i, doorbell_data, writer_data})
+      .rel_data_i ({admin_rel_data_i, doorbell_data, writer_data}),
+      .contended_o(unused_contended)
   );
 
   cqe_writer u_writer (

@@ -54,6 +54,7 @@ module eq_engine (
   assign admin_ctx_data_o  = ctx_data;
   assign admin_rel_ready_o = rel_ready[2];
 
+  logic [2:0] unused_contended;
   ctx_manager #(
       .Width  (Width),
       .Entries(2 ** rnic_pkg::EqIndexBits),
@@ -70,7 +71,8 @@ module eq_engine (
       .rel_valid_i(rel_valid),
       .rel_ready_o(rel_ready),
       .rel_write_i(rel_write),
-      .rel_data_i ({admin_rel_data_i, doorbell_data, writer_data})
+      .rel_data_i ({admin_rel_data_i, doorbell_data, writer_data}),
+      .contended_o(unused_contended)
   );
 
   logic [4:0] admin_index_q;

@@ -1,39 +1,49 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Check stage: one packet after the other, each with the context of its side of the QP; 7 cycles a
-/// response, 6 a request.
+/// Check stage: packets in wire order, each with the context of its side of the QP.
 ///
-/// A packet is taken only when there is room for its plan, because room may come only after the
-/// completion block has had the same context. plan_valid_o and fetch_valid_o are pulses. A packet
-/// that is dropped and has no payload makes no plan. A packet that needs a WQE of an SRQ borrows
-/// the SRQ's context too, after that of the QP; limit_valid_o: it hit the SRQ's limit. idle_o: no
-/// packet is being checked. judged_valid_o: the next packet has been checked, a pulse; held_o: it
-/// must wait and comes again (rx_park), without a plan now. clear_valid_i: forget that the QP clear_qp_i has failed.
+/// Three steps, each with a packet of its own: rx_check_fetch borrows the context of the next one,
+/// the judge here compares and decides, and what it has decided leaves while the context is given
+/// back. The judge needs 3 cycles for a response and 2 for a request; 4 more for a request that
+/// takes a WQE of an SRQ, whose context it borrows after that of the QP. A packet that follows one
+/// of the same side of the same QP gets the context from the judge's hands, as long as nobody else
+/// asks for it (contended).
+///
+/// Packets are judged one after the other, so each sees what the one before it has changed: the
+/// context, that of the SRQ, the failed QPs. Two contexts may be held, the second one by a packet
+/// that waits for the judge alone; the judge waits for an SRQ's context and for nothing else. So a
+/// packet is taken only when there is room for its plan (room_i), because room may come only after
+/// the completion block has had the same context. plan_valid_o and fetch_valid_o are pulses, in
+/// wire order, no later than the context can be seen by others. A packet that is dropped and has no
+/// payload makes no plan, one that must wait (held_o) neither. limit_valid_o: the SRQ's limit was hit. clear_valid_i: forget that the QP
+/// clear_qp_i has failed.
 module rx_check (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
     input  wire logic                      desc_valid_i,
     output logic                           desc_ready_o,
     input  wire rnic_pkg::rx_desc_t        desc_data_i,
-    output logic                           send_acq_valid_o,
-    input  wire logic                      send_acq_ready_i,
+    output logic [1:0]                     send_acq_valid_o,
+    input  wire logic [1:0]                send_acq_ready_i,
     output logic [7:0]                     send_acq_index_o,
-    input  wire logic                      send_ctx_valid_i,
+    input  wire logic [1:0]                send_ctx_valid_i,
     input  wire rnic_pkg::send_ctx_t       send_ctx_data_i,
-    output logic                           send_rel_valid_o,
-    input  wire logic                      send_rel_ready_i,
-    output logic                           send_rel_write_o,
+    output logic [1:0]                     send_rel_valid_o,
+    input  wire logic [1:0]                send_rel_ready_i,
+    output logic [1:0]                     send_rel_write_o,
     output rnic_pkg::send_ctx_t            send_rel_data_o,
-    output logic                           recv_acq_valid_o,
-    input  wire logic                      recv_acq_ready_i,
+    input  wire logic [1:0]                send_contended_i,
+    output logic [1:0]                     recv_acq_valid_o,
+    input  wire logic [1:0]                recv_acq_ready_i,
     output logic [7:0]                     recv_acq_index_o,
-    input  wire logic                      recv_ctx_valid_i,
+    input  wire logic [1:0]                recv_ctx_valid_i,
     input  wire rnic_pkg::recv_ctx_t       recv_ctx_data_i,
-    output logic                           recv_rel_valid_o,
-    input  wire logic                      recv_rel_ready_i,
-    output logic                           recv_rel_write_o,
+    output logic [1:0]                     recv_rel_valid_o,
+    input  wire logic [1:0]                recv_rel_ready_i,
+    output logic [1:0]                     recv_rel_write_o,
     output rnic_pkg::recv_ctx_t            recv_rel_data_o,
+    input  wire logic [1:0]                recv_contended_i,
     output logic                           srq_acq_valid_o,
     input  wire logic                      srq_acq_ready_i,
     output logic [7:0]                     srq_acq_index_o,
@@ -56,8 +66,9 @@ module rx_check (
     output rnic_pkg::rx_plan_t             plan_data_o,
     output logic                           fetch_valid_o,
     output rnic_pkg::rx_sgl_fetch_t        fetch_data_o,
-    output logic                           idle_o,
-    output logic                           judged_valid_o,
+    // Packets taken and not finished; one finishes, a pulse: with its plan, or it comes again (held)
+    output logic [1:0]                     inside_o,
+    output logic                           finish_o,
     output logic                           held_o,
     // The first packet of the peer while the QP is in RTR; a pulse
     output logic                           established_valid_o,
@@ -72,108 +83,94 @@ module rx_check (
     output logic [rnic_pkg::QpCounters-1:0] qp_event_o,
     output logic [7:0]                     qp_event_qp_o
 );
-  // Idle        takes the next packet, asks for its context, reads the path
-  // Acquire     asks for the context again; reads the path, which may have changed meanwhile
-  // Wait        for the context
-  // SrqAcquire  asks for the context of the SRQ
-  // SrqWait     for it
-  // Compare     the rules compare; reads the head of the Read ring
-  // Slot        responses: the rules compare with the slot
-  // Decide      plan and new contexts are registered
-  // SrqRelease  gives the context of the SRQ back
-  // Release     gives the context back; the plan leaves when that is done
-  typedef enum logic [3:0] {
-    Idle,
-    Acquire,
-    Wait,
-    SrqAcquire,
-    SrqWait,
-    Compare,
-    Slot,
-    Decide,
-    SrqRelease,
-    Release
-  } state_e;
+  // Empty    nothing to judge
+  // Compare  the rules compare; reads the head of the Read ring; asks for the context of the SRQ
+  // SrqWait  asks for it, and waits
+  // Slot     responses: the rules compare with the slot
+  // Decide   plan and new contexts are registered, when those of the packet before have left
+  typedef enum logic [2:0] {Empty, Compare, SrqWait, Slot, Decide} state_e;
   state_e state_q, state_d;
 
-  rnic_pkg::rx_desc_t desc_q;
+  rnic_pkg::rx_desc_t desc_q, fetch_desc;
   rnic_pkg::send_ctx_t send_ctx_q, send_ctx_next;
   rnic_pkg::recv_ctx_t recv_ctx_q, recv_ctx_next;
   rnic_pkg::srq_ctx_t srq_ctx_q, srq_ctx_next;
-  logic with_srq_q, wants, take_q;
-  logic is_response, is_response_q, killed, acquired, ctx_valid, finish, asking;
+  logic is_response_q, lane_q, with_srq_q, srq_asked_q, srq_asks, needs_srq, changed_q;
+  logic follows, fetch_ready, fetch_lane, fetch_is_response, taken, take_fetched, take_follower;
+  logic next_packet, decide, keep, releasing, contended, wants, killed;
   logic [255:0] killed_request_q, killed_response_q;
-  logic [7:0] qp, asked_qp;
-  assign qp       = desc_q.dest_qpn[7:0];
-  assign asked_qp = (state_q == Idle) ? desc_data_i.dest_qpn[7:0] : qp;
-  // Read responses, ACKs, and the ACK of atomics.
-  assign is_response = (state_q == Idle) ?
-                       desc_data_i.opcode >= rnic_pkg::RcOpcodeReadResponseFirst &&
-                       desc_data_i.opcode <= rnic_pkg::RcOpcodeAtomicAcknowledge : is_response_q;
+  logic [7:0] qp, acq_index;
+  logic [rnic_pkg::SendCtxBits-1:0] fetch_ctx;
+  assign qp = desc_q.dest_qpn[7:0];
 
-  assign asking           = (state_q == Idle && desc_valid_i && room_i) || state_q == Acquire;
-  assign send_acq_valid_o = asking && is_response;
-  assign recv_acq_valid_o = asking && !is_response;
+  // ---- Next packet ----
+  rx_check_fetch u_fetch (
+      .clk_i,
+      .rst_ni,
+      .desc_valid_i,
+      .desc_ready_o,
+      .desc_data_i,
+      .room_i,
+      .send_acq_valid_o,
+      .send_acq_ready_i,
+      .send_ctx_valid_i,
+      .send_ctx_data_i,
+      .recv_acq_valid_o,
+      .recv_acq_ready_i,
+      .recv_ctx_valid_i,
+      .recv_ctx_data_i,
+      .acq_index_o     (acq_index),
+      .judge_busy_i    (state_q != Empty),
+      .judge_response_i(is_response_q),
+      .judge_qp_i      (qp),
+      .judge_lane_i    (lane_q),
+      .follows_o       (follows),
+      .ready_o         (fetch_ready),
+      .lane_o          (fetch_lane),
+      .is_response_o   (fetch_is_response),
+      .desc_o          (fetch_desc),
+      .ctx_o           (fetch_ctx),
+      .take_i          (next_packet),
+      .taken_o         (taken)
+  );
+  assign {send_acq_index_o, recv_acq_index_o} = {2{acq_index}};
 
-  always_comb begin : control
-    state_d          = state_q;
-    desc_ready_o     = 1'b0;
-    send_rel_valid_o = 1'b0;
-    recv_rel_valid_o = 1'b0;
-    srq_acq_valid_o  = 1'b0;
-    srq_rel_valid_o  = 1'b0;
-    acquired         = is_response ? send_acq_ready_i : recv_acq_ready_i;
-    ctx_valid        = is_response_q ? send_ctx_valid_i : recv_ctx_valid_i;
-    finish           = 1'b0;
-    unique case (state_q)
-      Idle: begin
-        desc_ready_o = room_i;
-        if (asking) state_d = acquired ? Wait : Acquire;
-      end
-      Acquire: if (acquired) state_d = Wait;
-      Wait: begin
-        if (ctx_valid) begin
-          state_d = (wants && recv_ctx_data_i.srq) ? SrqAcquire : Compare;
-        end
-      end
-      SrqAcquire: begin
-        srq_acq_valid_o = 1'b1;
-        if (srq_acq_ready_i) state_d = SrqWait;
-      end
-      SrqWait: if (srq_ctx_valid_i) state_d = Compare;
-      Compare: state_d = is_response_q ? Slot : Decide;
-      Slot: state_d = Decide;
-      Decide: state_d = with_srq_q ? SrqRelease : Release;
-      SrqRelease: begin
-        srq_rel_valid_o = 1'b1;
-        if (srq_rel_ready_i) state_d = Release;
-      end
-      Release: begin
-        send_rel_valid_o = is_response_q;
-        recv_rel_valid_o = !is_response_q;
-        finish           = is_response_q ? send_rel_ready_i : recv_rel_ready_i;
-        if (finish) state_d = Idle;
-      end
-      default: state_d = Idle;
-    endcase
-  end
-
-  assign idle_o           = state_q == Idle;
-  assign send_acq_index_o = asked_qp;
-  assign recv_acq_index_o = asked_qp;
+  // ---- Judge ----
+  assign contended     = is_response_q ? send_contended_i[lane_q] : recv_contended_i[lane_q];
+  assign decide        = state_q == Decide && !releasing;
+  assign keep          = follows && !contended;
+  assign take_follower = decide && keep;
+  assign take_fetched  = fetch_ready && (state_q == Empty || decide);
+  assign next_packet   = take_follower || take_fetched;
+  assign needs_srq     = state_q == Compare && wants && recv_ctx_q.srq && !with_srq_q;
+  assign srq_asks      = needs_srq || (state_q == SrqWait && !srq_asked_q);
+  assign srq_acq_valid_o  = srq_asks;
   assign srq_acq_index_o  = recv_ctx_q.srqn;
-  assign path_rd_en_o     = asking;
-  assign path_rd_qp_o     = asked_qp;
+  // With the context in hand: the path of its moment.
+  assign path_rd_en_o     = next_packet;
+  assign path_rd_qp_o     = fetch_desc.dest_qpn[7:0];
   assign read_slot_en_o   = state_q == Compare;
   assign read_slot_addr_o = {qp, send_ctx_q.rd_head[3:0]};
   assign killed           = is_response_q ? killed_response_q[qp] : killed_request_q[qp];
+
+  always_comb begin : control
+    state_d = state_q;
+    unique case (state_q)
+      Compare: state_d = needs_srq ? SrqWait : is_response_q ? Slot : Decide;
+      SrqWait: if (srq_ctx_valid_i) state_d = Compare;
+      Slot: state_d = Decide;
+      Decide: if (decide) state_d = Empty;
+      default: state_d = Empty;
+    endcase
+    if (next_packet) state_d = Compare;
+  end
 
   // ---- Rules ----
   logic dropped, held, take, fetch, kill, read_response;
   rnic_pkg::rx_plan_t plan_d;
   rnic_pkg::rx_sgl_fetch_t fetch_data_d;
-  logic [rnic_pkg::NumCounters-1:0] event_d, event_q;
-  logic [rnic_pkg::QpCounters-1:0] qp_event_d, qp_event_q;
+  logic [rnic_pkg::NumCounters-1:0] event_d;
+  logic [rnic_pkg::QpCounters-1:0] qp_event_d;
   rx_rules u_rules (
       .clk_i,
       .desc_i         (desc_q),
@@ -200,39 +197,87 @@ module rx_check (
       .qp_event_o     (qp_event_d)
   );
 
-  logic plan_valid_q, held_q, fetch_valid_q, write_q, progress_q, first_q;
+  // ---- The contexts are given back; what has been decided leaves ----
+  rnic_pkg::send_ctx_t send_ctx_new;
+  rnic_pkg::recv_ctx_t recv_ctx_new;
+  logic is_rtr;
+  assign is_rtr = recv_ctx_q.state == rnic_pkg::QpStateRtr;
+  always_comb begin : context_update
+    send_ctx_new = dropped ? send_ctx_q : send_ctx_next;
+    recv_ctx_new = dropped ? recv_ctx_q : recv_ctx_next;
+    if (!dropped && is_rtr) recv_ctx_new.established = 1'b1;
+  end
+
+  rx_check_release u_release (
+      .clk_i,
+      .rst_ni,
+      .decide_i     (decide),
+      .keep_i       (keep),
+      .is_response_i(is_response_q),
+      .lane_i       (lane_q),
+      .write_i      (changed_q || !dropped),
+      .ctx_i        (is_response_q ? send_ctx_new : rnic_pkg::SendCtxBits'(recv_ctx_new)),
+      .with_srq_i   (with_srq_q),
+      .srq_write_i  (take),
+      .srqn_i       (recv_ctx_q.srqn),
+      .srq_ctx_i    (srq_ctx_next),
+      .busy_o       (releasing),
+      .send_rel_valid_o,
+      .send_rel_ready_i,
+      .send_rel_write_o,
+      .send_rel_data_o,
+      .recv_rel_valid_o,
+      .recv_rel_ready_i,
+      .recv_rel_write_o,
+      .recv_rel_data_o,
+      .srq_rel_valid_o,
+      .srq_rel_ready_i,
+      .srq_rel_write_o,
+      .srq_rel_data_o,
+      .limit_valid_o,
+      .limit_srq_o
+  );
+
+  logic [7:0] finish_qp_q;
   always_ff @(posedge clk_i) begin
-    state_q <= state_d;
-    if (state_q == Idle) begin
-      desc_q        <= desc_data_i;
-      is_response_q <= is_response;
+    state_q             <= state_d;
+    finish_o            <= decide;
+    plan_valid_o        <= decide && !held && (plan_d.action != rnic_pkg::RxActionNone ||
+                                               plan_d.payload_length != 13'd0);
+    fetch_valid_o       <= decide && fetch;
+    event_o             <= decide ? event_d : '0;
+    qp_event_o          <= decide ? qp_event_d : '0;
+    timer_valid_o       <= decide && read_response;
+    established_valid_o <= decide && !dropped && !is_response_q && !recv_ctx_q.established &&
+                           is_rtr;
+    inside_o            <= inside_o + 2'(taken) - 2'(finish_o);
+    if (decide) begin
+      plan_data_o           <= plan_d;
+      held_o                <= held;
+      fetch_data_o          <= fetch_data_d;
+      finish_qp_q           <= qp;
+      timer_data_o          <= {send_ctx_new.una_psn, send_ctx_q.ack_timeout, qp};
+      send_ctx_q            <= send_ctx_new;
+      recv_ctx_q            <= recv_ctx_new;
+      changed_q             <= changed_q || !dropped;
+      with_srq_q            <= 1'b0;
     end
-    if (send_ctx_valid_i) send_ctx_q <= send_ctx_data_i;
-    if (recv_ctx_valid_i) recv_ctx_q <= recv_ctx_data_i;
-    if (srq_ctx_valid_i) srq_ctx_q <= srq_ctx_data_i;
-    if (state_q == Wait) with_srq_q <= 1'b0;
-    if (state_q == SrqWait) with_srq_q <= 1'b1;
-    if (state_q == Decide) begin
-      srq_ctx_q     <= srq_ctx_next;
-      take_q        <= take;
-      send_ctx_q    <= send_ctx_next;
-      recv_ctx_q    <= recv_ctx_next;
-      recv_ctx_q.established <= recv_ctx_next.established ||
-          recv_ctx_q.state == rnic_pkg::QpStateRtr;
-      first_q       <= !dropped && !is_response_q && !recv_ctx_q.established &&
-                       recv_ctx_q.state == rnic_pkg::QpStateRtr;
-      plan_data_o   <= plan_d;
-      fetch_data_o  <= fetch_data_d;
-      held_q        <= held;
-      plan_valid_q  <= !held && (plan_d.action != rnic_pkg::RxActionNone ||
-                                 plan_d.payload_length != 13'd0);
-      fetch_valid_q <= fetch;
-      write_q       <= !dropped;
-      progress_q    <= read_response;
-      event_q       <= event_d;
-      qp_event_q    <= qp_event_d;
+    if (next_packet) begin
+      desc_q        <= fetch_desc;
+      is_response_q <= fetch_is_response;
     end
-    if (state_q == Decide && kill) begin
+    if (take_fetched) begin
+      lane_q    <= fetch_lane;
+      changed_q <= 1'b0;
+      if (fetch_is_response) send_ctx_q <= fetch_ctx;
+      else recv_ctx_q <= fetch_ctx[rnic_pkg::RecvCtxBits-1:0];
+    end
+    srq_asked_q <= srq_acq_ready_i || (state_q == SrqWait && srq_asked_q);
+    if (srq_ctx_valid_i) begin
+      srq_ctx_q  <= srq_ctx_data_i;
+      with_srq_q <= 1'b1;
+    end
+    if (decide && kill) begin
       if (is_response_q) killed_response_q[qp] <= 1'b1;
       else killed_request_q[qp] <= 1'b1;
     end
@@ -241,36 +286,14 @@ module rx_check (
       killed_response_q[clear_qp_i] <= 1'b0;
     end
     if (!rst_ni) begin
-      state_q           <= Idle;
-      killed_request_q  <= '0;
-      killed_response_q <= '0;
+      state_q <= Empty;
+      {finish_o, plan_valid_o, fetch_valid_o, timer_valid_o, established_valid_o} <= 5'd0;
+      {event_o, qp_event_o, killed_request_q, killed_response_q} <= '0;
+      {inside_o, with_srq_q, lane_q} <= 4'd0;
     end
   end
-
-  assign send_rel_write_o = write_q;
-  assign recv_rel_write_o = write_q;
-  assign srq_rel_write_o  = take_q;
-  assign srq_rel_data_o   = srq_ctx_q;
-  assign limit_valid_o    = srq_rel_valid_o && srq_rel_ready_i && take_q && srq_ctx_q.limit_hit;
-  assign limit_srq_o      = recv_ctx_q.srqn;
-  assign send_rel_data_o  = send_ctx_q;
-  assign recv_rel_data_o  = recv_ctx_q;
-  assign plan_valid_o     = finish && plan_valid_q;
-  assign fetch_valid_o    = finish && fetch_valid_q;
-  assign judged_valid_o   = finish;
-  assign held_o           = held_q;
-  assign event_o          = finish ? event_q : '0;
-  assign qp_event_o       = finish ? qp_event_q : '0;
-  assign qp_event_qp_o    = qp;
-
-  assign established_valid_o = finish && first_q;
-  assign established_qp_o    = qp;
-
-  assign timer_valid_o         = finish && progress_q;
-  assign timer_data_o.qp       = qp;
-  assign timer_data_o.exponent = send_ctx_q.ack_timeout;
-  assign timer_data_o.psn      = send_ctx_q.una_psn;
-
+  assign qp_event_qp_o    = finish_qp_q;
+  assign established_qp_o = finish_qp_q;
   `ASSERT(RoomForFetch, !(fetch_valid_o && !plan_valid_o))
 endmodule
 

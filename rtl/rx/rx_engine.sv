@@ -20,9 +20,9 @@
 /// A request that must wait for another (judged_valid_o with held_o; rx_park) leaves nothing behind
 /// and takes no payload.
 ///
-/// Send context client: Read responses and ACKs. Receive context client: requests. SRQ context client:
-/// requests that take a WQE of an SRQ. Read slot and path data are expected one cycle after their
-/// enables, and hold until the next.
+/// Send context clients: Read responses and ACKs. Receive context clients: requests. Two of each,
+/// which serve in turn. SRQ context client: requests that take a WQE of an SRQ. Read slot and path
+/// data are expected one cycle after their enables, and hold until the next.
 ///
 /// rx_entered_o, rx_left_o: packets, modulo 2^20, that the protocol checks have passed on, and that
 /// have left the done stage. All packets of a QP that were inside at a time have left when rx_left_o
@@ -39,24 +39,26 @@ module rx_engine (
     // The next packet has been checked, a pulse; it must come again
     output logic                           judged_valid_o,
     output logic                           held_o,
-    output logic                           send_acq_valid_o,
-    input  wire logic                      send_acq_ready_i,
+    output logic [1:0]                     send_acq_valid_o,
+    input  wire logic [1:0]                send_acq_ready_i,
     output logic [7:0]                     send_acq_index_o,
-    input  wire logic                      send_ctx_valid_i,
+    input  wire logic [1:0]                send_ctx_valid_i,
     input  wire rnic_pkg::send_ctx_t       send_ctx_data_i,
-    output logic                           send_rel_valid_o,
-    input  wire logic                      send_rel_ready_i,
-    output logic                           send_rel_write_o,
+    output logic [1:0]                     send_rel_valid_o,
+    input  wire logic [1:0]                send_rel_ready_i,
+    output logic [1:0]                     send_rel_write_o,
     output rnic_pkg::send_ctx_t            send_rel_data_o,
-    output logic                           recv_acq_valid_o,
-    input  wire logic                      recv_acq_ready_i,
+    input  wire logic [1:0]                send_contended_i,
+    output logic [1:0]                     recv_acq_valid_o,
+    input  wire logic [1:0]                recv_acq_ready_i,
     output logic [7:0]                     recv_acq_index_o,
-    input  wire logic                      recv_ctx_valid_i,
+    input  wire logic [1:0]                recv_ctx_valid_i,
     input  wire rnic_pkg::recv_ctx_t       recv_ctx_data_i,
-    output logic                           recv_rel_valid_o,
-    input  wire logic                      recv_rel_ready_i,
-    output logic                           recv_rel_write_o,
+    output logic [1:0]                     recv_rel_valid_o,
+    input  wire logic [1:0]                recv_rel_ready_i,
+    output logic [1:0]                     recv_rel_write_o,
     output rnic_pkg::recv_ctx_t            recv_rel_data_o,
+    input  wire logic [1:0]                recv_contended_i,
     output logic                           srq_acq_valid_o,
     input  wire logic                      srq_acq_ready_i,
     output logic [7:0]                     srq_acq_index_o,
@@ -115,7 +117,8 @@ module rx_engine (
 );
 
   logic room, plan_in_valid, plan_in_ready, plan_valid, plan_ready, fetch_valid, fetch_ready;
-  logic check_idle, left, clear_valid;
+  logic check_finish, left, clear_valid;
+  logic [1:0] check_inside;
   rnic_pkg::rx_plan_t plan_in, plan;
   rnic_pkg::rx_sgl_fetch_t fetch_in, fetch;
   logic [rnic_pkg::NumCounters-1:0] check_event;
@@ -135,6 +138,7 @@ module rx_engine (
       .send_rel_ready_i,
       .send_rel_write_o,
       .send_rel_data_o,
+      .send_contended_i,
       .recv_acq_valid_o,
       .recv_acq_ready_i,
       .recv_acq_index_o,
@@ -144,6 +148,7 @@ module rx_engine (
       .recv_rel_ready_i,
       .recv_rel_write_o,
       .recv_rel_data_o,
+      .recv_contended_i,
       .srq_acq_valid_o,
       .srq_acq_ready_i,
       .srq_acq_index_o,
@@ -166,8 +171,8 @@ module rx_engine (
       .plan_data_o  (plan_in),
       .fetch_valid_o(fetch_valid),
       .fetch_data_o (fetch_in),
-      .idle_o       (check_idle),
-      .judged_valid_o,
+      .inside_o     (check_inside),
+      .finish_o     (check_finish),
       .held_o,
       .established_valid_o,
       .established_qp_o,
@@ -181,13 +186,15 @@ module rx_engine (
   );
 
   // Plans wait here for memory while their WQE reads are on the way: enough small packets for a
-  // PCIe round trip.
-  logic [6:0] unused_plan_count;
-  logic [5:0] unused_fetch_count;
-  assign room = plan_in_ready && fetch_ready;
+  // PCIe round trip. A packet is taken when there is room for three: two may be in the check stage.
+  localparam int unsigned Plans = 32;
+  localparam int unsigned Fetches = 16;
+  logic [6:0] plan_count;
+  logic [5:0] fetch_count;
+  assign room = plan_count <= 7'(Plans - 3) && fetch_count <= 6'(Fetches - 3);
   stream_fifo #(
       .Width(rnic_pkg::RxPlanBits),
-      .Depth(32)
+      .Depth(Plans)
   ) u_plans (
       .clk_i,
       .rst_ni,
@@ -197,11 +204,11 @@ module rx_engine (
       .out_valid_o(plan_valid),
       .out_ready_i(plan_ready),
       .out_data_o (plan),
-      .count_o    (unused_plan_count)
+      .count_o    (plan_count)
   );
   stream_fifo #(
       .Width(rnic_pkg::RxSglFetchBits),
-      .Depth(16)
+      .Depth(Fetches)
   ) u_fetches (
       .clk_i,
       .rst_ni,
@@ -211,7 +218,7 @@ module rx_engine (
       .out_valid_o(rd_req_valid_o),
       .out_ready_i(rd_req_ready_i),
       .out_data_o (fetch),
-      .count_o    (unused_fetch_count)
+      .count_o    (fetch_count)
   );
   always_comb begin : read_request
     rd_req_data_o        = '0;
@@ -258,7 +265,8 @@ module rx_engine (
       .rst_ni,
       .qp_reset_valid_i,
       .qp_reset_ready_o,
-      .idle_i       (check_idle),
+      .checking_i   (check_inside),
+      .checked_i    (check_finish),
       .entered_i    (plan_in_valid),
       .left_i       (left),
       .clear_valid_o(clear_valid)
@@ -278,6 +286,7 @@ module rx_engine (
     event_o[rnic_pkg::CounterRxPlaceFaults] = place_fault_o;
   end
 
+  assign judged_valid_o = check_finish;
   logic unused_bits;
   assign unused_bits = &{1'b0, fetch.is_send_wqe};
   `ASSERT(PlanHasRoom, !plan_in_valid || plan_in_ready)

@@ -8,8 +8,11 @@
 /// covers its whole run and runs can be asked for without waiting for answers; PCIe would cut the
 /// write there anyway. Runs of a packet leave on run_* (one for each xlate_req_t, in order), then
 /// an entry with `run_end`, together with the packet on packet_*. Scatter lists are kept per QP and
-/// side, with a cursor, from the first packet of a message to its last. A WQE of an SRQ is taken in
-/// even when nothing goes to its buffers, for its tag; tag and protection domain stay with the cursor.
+/// side, with a cursor, from the first packet of a message to its last. The list of the packet
+/// before stays in hand as long as nothing else is walked: its next packet costs 2 cycles, like a
+/// WRITE of one run; one of another list 5, the first of a message 2 and those that its WQE takes
+/// to come in. A WQE of an SRQ is taken in even when nothing goes to its buffers, for its tag; tag
+/// and protection domain stay with the cursor.
 module rx_place_walk (
     input  wire logic                    clk_i,
     input  wire logic                    rst_ni,
@@ -41,7 +44,7 @@ module rx_place_walk (
   // Fetch   reads the scatter entry
   // Entry   the scatter entry arrives
   // Run     asks for the translation of the next run
-  // End     the packet follows its runs; the cursor is kept
+  // End     the packet follows its runs; the cursor is kept; takes the next plan like Idle
   typedef enum logic [2:0] {Idle, Load, Cursor, Fetch, Entry, Run, End} state_e;
   state_e state_q, state_d;
 
@@ -61,10 +64,27 @@ module rx_place_walk (
   logic [127:0] sge_wr_data, sge_rd_data;
   logic [81:0] cursor_rd_data;
   logic [4:0] count_q, entry_q;
-  logic [31:0] entry_used_q;
+  logic [31:0] entry_used_q, entry_left_q;
   rnic_pkg::wqe_data_t sge;
-  assign sge        = sge_rd_data;
-  assign plan_taken = plan_valid_i && plan_ready_o;
+  logic [127:0] first_sge_q;
+  logic first_sge_in;
+  assign sge = (state_q != Load) ? sge_rd_data : first_sge_in ? sge_wr_data : first_sge_q;
+  assign first_sge_in = sge_wr_en && sge_wr_addr[3:0] == 4'd0;
+  assign plan_taken   = plan_valid_i && plan_ready_o;
+
+  // The list in hand: its entry is where the packet before has ended (hand_*). What walks elsewhere
+  // takes its place.
+  logic hand_q, next_is_list, keeps, continues, list_ends;
+  logic [8:0] hand_list_q, next_list;
+  logic [23:0] hand_pd_q;
+  logic [15:0] hand_tag_q;
+  assign next_is_list = plan_data_i.target == rnic_pkg::PlaceTargetResponse ||
+                        plan_data_i.target == rnic_pkg::PlaceTargetReceive;
+  assign next_list    = {plan_data_i.target == rnic_pkg::PlaceTargetResponse, plan_data_i.qp};
+  assign continues    = hand_q && next_is_list && !plan_data_i.sgl_fetch &&
+                        next_list == hand_list_q;
+  assign keeps        = plan_data_i.target == rnic_pkg::PlaceTargetNone && !plan_data_i.sgl_fetch;
+  assign list_ends    = entry_left_q == 32'd0 && entry_q == count_q;
 
   rx_place_wqe u_wqe (
       .clk_i,
@@ -107,14 +127,13 @@ module rx_place_walk (
       .wr_addr_i(list),
       .wr_data_i({plan_q.pd, plan_q.wqe_idx, count_q, entry_q, entry_used_q}),
       .rd_en_i  (plan_taken),
-      .rd_addr_i({plan_data_i.target == rnic_pkg::PlaceTargetResponse, plan_data_i.qp}),
+      .rd_addr_i(next_list),
       .rd_data_o(cursor_rd_data)
   );
 
   // ---- Next run: at most what the packet needs, what the entry has left, and what is left of 4096
   // bytes of address ----
   logic [12:0] need_q, to_boundary, length_a, run_length;
-  logic [31:0] entry_left_q;
   logic [63:0] va_q;
   logic [31:0] key_q;
   logic first_run_q, run_taken, entry_ends, packet_ends, overflow_q, bad_wqe_q, is_check_read;
@@ -149,60 +168,24 @@ module rx_place_walk (
   assign run_last_o     = packet_ends;
   assign run_length_o   = run_length;
   assign packet_valid_o = state_q == End && run_ready_i;
-  assign plan_ready_o   = state_q == Idle;
+  assign plan_ready_o   = state_q == Idle || (state_q == End && run_ready_i && packet_ready_i
+                                              && !overflow_q && !bad_wqe_q);
 
   assign packet_has_payload_o = plan_q.payload_length != 13'd0;
-  always_comb begin : packet
-    packet_data_o            = '0;
-    packet_data_o.qp         = plan_q.qp;
-    packet_data_o.qpn        = plan_q.qpn;
-    packet_data_o.action     = plan_q.action;
-    packet_data_o.psn        = plan_q.psn;
-    packet_data_o.syndrome   = plan_q.syndrome;
-    packet_data_o.ack_req    = plan_q.ack_req;
-    packet_data_o.msg_last   = plan_q.msg_last;
-    packet_data_o.solicited  = plan_q.solicited;
-    packet_data_o.wqe_idx    = plan_q.wqe_idx;
-    packet_data_o.srq        = plan_q.srq;
-    packet_data_o.takes      = plan_q.takes;
-    packet_data_o.srqn       = plan_q.srqn;
-    packet_data_o.wqe_lost   = lost_q;
-    packet_data_o.byte_count = plan_q.byte_count;
-    packet_data_o.key        = plan_q.key;
-    packet_data_o.va         = plan_q.va;
-    packet_data_o.target     = plan_q.target;
-    packet_data_o.write_imm       = plan_q.write_imm;
-    packet_data_o.with_imm        = plan_q.with_imm;
-    packet_data_o.with_invalidate = plan_q.with_invalidate;
-    packet_data_o.immediate       = plan_q.immediate;
-    packet_data_o.atomic          = plan_q.atomic;
-    packet_data_o.fetch_add       = plan_q.fetch_add;
-    packet_data_o.swap_add        = plan_q.swap_add;
-    packet_data_o.compare         = plan_q.compare;
-    packet_data_o.pd              = plan_q.pd;
-    packet_data_o.unreliable      = plan_q.unreliable;
-    packet_data_o.take            = plan_q.take;
-    packet_data_o.grh             = plan_q.grh;
-    packet_data_o.source_qpn      = plan_q.source_qpn;
-  end
+  rx_place_packet u_packet (
+      .plan_i(plan_q),
+      .lost_i(lost_q),
+      .done_o(packet_data_o)
+  );
 
   always_comb begin : control
     state_d = state_q;
     unique case (state_q)
-      Idle:
-      if (plan_valid_i) begin
-        unique case (plan_data_i.target)
-          rnic_pkg::PlaceTargetReceive, rnic_pkg::PlaceTargetResponse:
-          state_d = plan_data_i.sgl_fetch ? Load : Cursor;
-          rnic_pkg::PlaceTargetWrite, rnic_pkg::PlaceTargetCheckRead,
-          rnic_pkg::PlaceTargetCheckAtomic: state_d = plan_data_i.sgl_fetch ? Load : Run;
-          default: state_d = plan_data_i.sgl_fetch ? Load : End;
-        endcase
-      end
+      Idle: ;
       Load: begin
         if (load_done) begin
-          state_d = Fetch;
-          if (!is_list) state_d = (plan_q.target == rnic_pkg::PlaceTargetNone) ? End : Run;
+          state_d = Run;
+          if (!is_list && plan_q.target == rnic_pkg::PlaceTargetNone) state_d = End;
           if (load_bad || (is_list && load_count == 5'd0)) state_d = End;
         end
       end
@@ -217,25 +200,21 @@ module rx_place_walk (
       End: if (run_ready_i && packet_ready_i) state_d = Idle;
       default: state_d = Idle;
     endcase
+    if (plan_taken) begin
+      unique case (plan_data_i.target)
+        rnic_pkg::PlaceTargetReceive, rnic_pkg::PlaceTargetResponse: state_d = Cursor;
+        rnic_pkg::PlaceTargetWrite, rnic_pkg::PlaceTargetCheckRead,
+        rnic_pkg::PlaceTargetCheckAtomic: state_d = Run;
+        default: state_d = End;
+      endcase
+      if (plan_data_i.sgl_fetch) state_d = Load;
+      if (continues) state_d = list_ends ? End : (entry_left_q == 32'd0) ? Fetch : Run;
+    end
   end
 
   always_ff @(posedge clk_i) begin
     state_q <= state_d;
     unique case (state_q)
-      Idle: begin
-        plan_q       <= plan_data_i;
-        need_q       <= (plan_data_i.target == rnic_pkg::PlaceTargetCheckRead
-            || plan_data_i.target == rnic_pkg::PlaceTargetCheckAtomic) ? 13'd0
-            : plan_data_i.payload_length;
-        va_q         <= plan_data_i.va;
-        key_q        <= plan_data_i.key;
-        first_run_q  <= 1'b1;
-        overflow_q   <= 1'b0;
-        bad_wqe_q    <= 1'b0;
-        lost_q       <= 1'b0;
-        entry_q      <= 5'd0;
-        entry_used_q <= 32'd0;
-      end
       Load:
       if (load_done) begin
         count_q    <= load_bad ? 5'd0 : load_count;
@@ -243,10 +222,16 @@ module rx_place_walk (
         lost_q     <= plan_q.srq && load_lost;
         overflow_q <= is_list && !load_bad && load_count == 5'd0;
         if (plan_q.srq) plan_q.wqe_idx <= load_tag;
+        hand_pd_q    <= plan_q.pd;
+        hand_tag_q   <= load_tag;
+        va_q         <= is_list ? sge.va : plan_q.va;
+        key_q        <= is_list ? sge.lkey : plan_q.key;
+        entry_left_q <= sge.length;
       end
       Cursor: begin
         {count_q, entry_q, entry_used_q} <= cursor_rd_data[41:0];
         if (plan_q.srq) {plan_q.pd, plan_q.wqe_idx} <= cursor_rd_data[81:42];
+        {hand_pd_q, hand_tag_q} <= cursor_rd_data[81:42];
         overflow_q <= cursor_rd_data[41:37] == cursor_rd_data[36:32];
       end
       Entry: begin
@@ -265,9 +250,33 @@ module rx_place_walk (
         // The list ends before the packet does.
         overflow_q <= is_list && !packet_ends && entry_ends && entry_q + 5'd1 == count_q;
       end
+      End: if (overflow_q || bad_wqe_q) hand_q <= 1'b0;
       default: ;
     endcase
-    if (!rst_ni) state_q <= Idle;
+    if (first_sge_in) first_sge_q <= sge_wr_data;
+    if (plan_taken) begin
+      plan_q      <= plan_data_i;
+      need_q      <= (plan_data_i.target == rnic_pkg::PlaceTargetCheckRead
+          || plan_data_i.target == rnic_pkg::PlaceTargetCheckAtomic) ? 13'd0
+          : plan_data_i.payload_length;
+      first_run_q <= 1'b1;
+      overflow_q  <= continues && list_ends;
+      bad_wqe_q   <= 1'b0;
+      lost_q      <= 1'b0;
+      if (continues && plan_data_i.srq) {plan_q.pd, plan_q.wqe_idx} <= {hand_pd_q, hand_tag_q};
+      if (!continues && !keeps) begin
+        va_q         <= plan_data_i.va;
+        key_q        <= plan_data_i.key;
+        entry_q      <= 5'd0;
+        entry_used_q <= 32'd0;
+        hand_q       <= next_is_list;
+        hand_list_q  <= next_list;
+      end
+    end
+    if (!rst_ni) begin
+      state_q <= Idle;
+      hand_q  <= 1'b0;
+    end
   end
 
   logic unused_bits;

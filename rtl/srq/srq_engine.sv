@@ -45,6 +45,7 @@ module srq_engine (
   rnic_pkg::srq_ctx_t doorbell_data, event_data;
   logic look_q, look_ready;
 
+  logic [3:0] unused_contended;
   ctx_manager #(
       .Width  (Width),
       .Entries(2 ** rnic_pkg::SrqIndexBits),
@@ -61,7 +62,8 @@ module srq_engine (
       .rel_valid_i({rel_valid, rel_valid_i}),
       .rel_ready_o(rel_ready),
       .rel_write_i({rel_write, rel_write_i}),
-      .rel_data_i ({event_data, doorbell_data, rel_data_i})
+      .rel_data_i ({event_data, doorbell_data, rel_data_i}),
+      .contended_o(unused_contended)
   );
   assign acq_ready_o = acq_ready[1:0];
   assign ctx_valid_o = ctx_valid[1:0];

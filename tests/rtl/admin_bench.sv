@@ -167,6 +167,7 @@ module admin_bench (
       .query_counts_i
   );
 
+  logic [1:0] unused_contended_send;
   ctx_manager #(
       .Width  (rnic_pkg::SendCtxBits),
       .Entries(256),
@@ -183,9 +184,11 @@ module admin_bench (
       .rel_valid_i({nic_rel_valid_i[0], rel_valid[0]}),
       .rel_ready_o({nic_rel_ready_o[0], rel_ready[0]}),
       .rel_write_i({nic_rel_write_i, rel_write}),
-      .rel_data_i ({nic_send_i, send_ctx})
+      .rel_data_i ({nic_send_i, send_ctx}),
+      .contended_o(unused_contended_send)
   );
 
+  logic [1:0] unused_contended_recv;
   ctx_manager #(
       .Width  (rnic_pkg::RecvCtxBits),
       .Entries(256),
@@ -202,9 +205,11 @@ module admin_bench (
       .rel_valid_i({nic_rel_valid_i[1], rel_valid[1]}),
       .rel_ready_o({nic_rel_ready_o[1], rel_ready[1]}),
       .rel_write_i({nic_rel_write_i, rel_write}),
-      .rel_data_i ({nic_recv_i, recv_ctx})
+      .rel_data_i ({nic_recv_i, recv_ctx}),
+      .contended_o(unused_contended_recv)
   );
 
+  logic [1:0] unused_contended_cq;
   ctx_manager #(
       .Width  (rnic_pkg::CqCtxBits),
       .Entries(256),
@@ -221,9 +226,11 @@ module admin_bench (
       .rel_valid_i({nic_rel_valid_i[2], rel_valid[2]}),
       .rel_ready_o({nic_rel_ready_o[2], rel_ready[2]}),
       .rel_write_i({nic_rel_write_i, rel_write}),
-      .rel_data_i ({nic_cq_i, cq_ctx})
+      .rel_data_i ({nic_cq_i, cq_ctx}),
+      .contended_o(unused_contended_cq)
   );
 
+  logic [1:0] unused_contended_eq;
   ctx_manager #(
       .Width  (rnic_pkg::EqCtxBits),
       .Entries(32),
@@ -240,9 +247,11 @@ module admin_bench (
       .rel_valid_i({nic_rel_valid_i[3], rel_valid[3]}),
       .rel_ready_o({nic_rel_ready_o[3], rel_ready[3]}),
       .rel_write_i({nic_rel_write_i, rel_write}),
-      .rel_data_i ({nic_eq_i, eq_ctx})
+      .rel_data_i ({nic_eq_i, eq_ctx}),
+      .contended_o(unused_contended_eq)
   );
 
+  logic [1:0] unused_contended_srq;
   ctx_manager #(
       .Width  (rnic_pkg::SrqCtxBits),
       .Entries(256),
@@ -259,7 +268,8 @@ module admin_bench (
       .rel_valid_i({nic_rel_valid_i[4], rel_valid[4]}),
       .rel_ready_o({nic_rel_ready_o[4], rel_ready[4]}),
       .rel_write_i({nic_rel_write_i, rel_write}),
-      .rel_data_i ({nic_srq_i, srq_ctx})
+      .rel_data_i ({nic_srq_i, srq_ctx}),
+      .contended_o(unused_contended_srq)
   );
 endmodule
 

@@ -57,6 +57,7 @@ module responder_output_harness (
   rnic_pkg::recv_ctx_t ctx_data, rel_data;
 
   assign host_ctx_data_o = ctx_data;
+  logic [1:0] unused_contended;
   ctx_manager #(
       .Width  (rnic_pkg::RecvCtxBits),
       .Entries(256),
@@ -73,7 +74,8 @@ module responder_output_harness (
       .rel_valid_i({host_rel_valid_i, rel_valid}),
       .rel_ready_o({host_rel_ready_o, rel_ready}),
       .rel_write_i({1'b1, rel_write}),
-      .rel_data_i ({host_rel_data_i, rel_data})
+      .rel_data_i ({host_rel_data_i, rel_data}),
+      .contended_o(unused_contended)
   );
 
   responder_output u_responder_output (

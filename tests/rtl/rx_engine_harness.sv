@@ -85,61 +85,65 @@ module rx_engine_harness (
   logic [2:0] ready;
   assign contexts_ready_o = ready == 3'b111;
 
-  logic [1:0] send_acq_ready, send_ctx_valid, send_rel_ready;
-  logic send_acq_valid, send_rel_valid, send_rel_write;
+  // Clients 0 and 1 are the engine's.
+  logic [2:0] send_acq_ready, send_ctx_valid, send_rel_ready, send_contended;
+  logic [1:0] send_acq_valid, send_rel_valid, send_rel_write;
   logic [7:0] send_acq_index;
   rnic_pkg::send_ctx_t send_ctx, send_rel_data;
   ctx_manager #(
       .Width(rnic_pkg::SendCtxBits),
       .Entries(256),
-      .Clients(2)
+      .Clients(3)
   ) u_send (
       .clk_i,
       .rst_ni,
       .ready_o    (ready[0]),
       .acq_valid_i({test_send_acq_valid_i, send_acq_valid}),
       .acq_ready_o(send_acq_ready),
-      .acq_index_i({test_send_acq_index_i, send_acq_index}),
+      .acq_index_i({test_send_acq_index_i, send_acq_index, send_acq_index}),
       .ctx_valid_o(send_ctx_valid),
       .ctx_data_o (send_ctx),
       .rel_valid_i({test_send_rel_valid_i, send_rel_valid}),
       .rel_ready_o(send_rel_ready),
       .rel_write_i({1'b1, send_rel_write}),
-      .rel_data_i ({test_send_rel_data_i, send_rel_data})
+      .rel_data_i ({test_send_rel_data_i, send_rel_data, send_rel_data}),
+      .contended_o(send_contended)
   );
-  assign test_send_acq_ready_o = send_acq_ready[1];
-  assign test_send_ctx_valid_o = send_ctx_valid[1];
+  assign test_send_acq_ready_o = send_acq_ready[2];
+  assign test_send_ctx_valid_o = send_ctx_valid[2];
   assign test_send_ctx_data_o  = send_ctx;
-  assign test_send_rel_ready_o = send_rel_ready[1];
+  assign test_send_rel_ready_o = send_rel_ready[2];
 
-  logic [1:0] recv_acq_ready, recv_ctx_valid, recv_rel_ready;
-  logic recv_acq_valid, recv_rel_valid, recv_rel_write;
+  // Clients 0 and 1 are the engine's.
+  logic [2:0] recv_acq_ready, recv_ctx_valid, recv_rel_ready, recv_contended;
+  logic [1:0] recv_acq_valid, recv_rel_valid, recv_rel_write;
   logic [7:0] recv_acq_index;
   rnic_pkg::recv_ctx_t recv_ctx, recv_rel_data;
   ctx_manager #(
       .Width(rnic_pkg::RecvCtxBits),
       .Entries(256),
-      .Clients(2)
+      .Clients(3)
   ) u_recv (
       .clk_i,
       .rst_ni,
       .ready_o    (ready[1]),
       .acq_valid_i({test_recv_acq_valid_i, recv_acq_valid}),
       .acq_ready_o(recv_acq_ready),
-      .acq_index_i({test_recv_acq_index_i, recv_acq_index}),
+      .acq_index_i({test_recv_acq_index_i, recv_acq_index, recv_acq_index}),
       .ctx_valid_o(recv_ctx_valid),
       .ctx_data_o (recv_ctx),
       .rel_valid_i({test_recv_rel_valid_i, recv_rel_valid}),
       .rel_ready_o(recv_rel_ready),
       .rel_write_i({1'b1, recv_rel_write}),
-      .rel_data_i ({test_recv_rel_data_i, recv_rel_data})
+      .rel_data_i ({test_recv_rel_data_i, recv_rel_data, recv_rel_data}),
+      .contended_o(recv_contended)
   );
-  assign test_recv_acq_ready_o = recv_acq_ready[1];
-  assign test_recv_ctx_valid_o = recv_ctx_valid[1];
+  assign test_recv_acq_ready_o = recv_acq_ready[2];
+  assign test_recv_ctx_valid_o = recv_ctx_valid[2];
   assign test_recv_ctx_data_o  = recv_ctx;
-  assign test_recv_rel_ready_o = recv_rel_ready[1];
+  assign test_recv_rel_ready_o = recv_rel_ready[2];
 
-  logic [1:0] srq_acq_ready, srq_ctx_valid, srq_rel_ready;
+  logic [1:0] srq_acq_ready, srq_ctx_valid, srq_rel_ready, srq_contended;
   logic srq_acq_valid, srq_rel_valid, srq_rel_write;
   logic [7:0] srq_acq_index;
   rnic_pkg::srq_ctx_t srq_ctx, srq_rel_data;
@@ -159,7 +163,8 @@ module rx_engine_harness (
       .rel_valid_i({test_srq_rel_valid_i, srq_rel_valid}),
       .rel_ready_o(srq_rel_ready),
       .rel_write_i({1'b1, srq_rel_write}),
-      .rel_data_i ({test_srq_rel_data_i, srq_rel_data})
+      .rel_data_i ({test_srq_rel_data_i, srq_rel_data}),
+      .contended_o(srq_contended)
   );
   assign test_srq_acq_ready_o = srq_acq_ready[1];
   assign test_srq_ctx_valid_o = srq_ctx_valid[1];
@@ -217,23 +222,25 @@ module rx_engine_harness (
       .place_fault_o,
       .place_fault_qp_o,
       .send_acq_valid_o(send_acq_valid),
-      .send_acq_ready_i(send_acq_ready[0]),
+      .send_acq_ready_i(send_acq_ready[1:0]),
       .send_acq_index_o(send_acq_index),
-      .send_ctx_valid_i(send_ctx_valid[0]),
+      .send_ctx_valid_i(send_ctx_valid[1:0]),
       .send_ctx_data_i(send_ctx),
       .send_rel_valid_o(send_rel_valid),
-      .send_rel_ready_i(send_rel_ready[0]),
+      .send_rel_ready_i(send_rel_ready[1:0]),
       .send_rel_write_o(send_rel_write),
       .send_rel_data_o(send_rel_data),
+      .send_contended_i(send_contended[1:0]),
       .recv_acq_valid_o(recv_acq_valid),
-      .recv_acq_ready_i(recv_acq_ready[0]),
+      .recv_acq_ready_i(recv_acq_ready[1:0]),
       .recv_acq_index_o(recv_acq_index),
-      .recv_ctx_valid_i(recv_ctx_valid[0]),
+      .recv_ctx_valid_i(recv_ctx_valid[1:0]),
       .recv_ctx_data_i(recv_ctx),
       .recv_rel_valid_o(recv_rel_valid),
-      .recv_rel_ready_i(recv_rel_ready[0]),
+      .recv_rel_ready_i(recv_rel_ready[1:0]),
       .recv_rel_write_o(recv_rel_write),
       .recv_rel_data_o(recv_rel_data),
+      .recv_contended_i(recv_contended[1:0]),
       .srq_acq_valid_o(srq_acq_valid),
       .srq_acq_ready_i(srq_acq_ready[0]),
       .srq_acq_index_o(srq_acq_index),
@@ -248,6 +255,9 @@ module rx_engine_harness (
       .rx_entered_o,
       .rx_left_o
   );
+
+  logic unused_bits;
+  assign unused_bits = &{1'b0, send_contended[2], recv_contended[2], srq_contended};
 endmodule
 
 `default_nettype wire

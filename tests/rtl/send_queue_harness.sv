@@ -67,6 +67,7 @@ module send_queue_harness (
   rnic_pkg::send_ctx_t ctx_data;
 
   assign host_ctx_data_o = ctx_data;
+  logic [4:0] unused_contended;
   ctx_manager #(
       .Width  (rnic_pkg::SendCtxBits),
       .Entries(256),
@@ -83,7 +84,8 @@ module send_queue_harness (
       .rel_valid_i({host_rel_valid_i, rel_valid}),
       .rel_ready_o({host_rel_ready_o, rel_ready}),
       .rel_write_i({1'b1, rel_write}),
-      .rel_data_i ({host_rel_data_i, rel_data})
+      .rel_data_i ({host_rel_data_i, rel_data}),
+      .contended_o(unused_contended)
   );
 
   send_queue u_send_queue (

@@ -1460,3 +1460,98 @@ TEST_CASE("rx_engine: rates and latency", "[rtl]") {
   CHECK(run("4096-byte WRITE, each", 0x0a, 4096, 100) <= 69);
   CHECK(run("one 8-byte WRITE, packet to rx_done", 0x0a, 8, 1) <= 45);
 }
+
+// A frame of 256 bytes of payload takes 342 byte times of the wire, 6.8 cycles at 100 Gb/s; one without payload 1.7 cycles.
+TEST_CASE("rx_engine: keeps up with the wire at path MTU 256, whatever comes behind what", "[rtl]") {
+  Bed bed(seed());
+  constexpr std::uint32_t kMtu = 256;
+  constexpr std::uint8_t kQps = 4;
+  bed.busy_neighbours = false;
+  bed.reads.latency = 125;
+  bed.xlate.rate = bed.writes.rate = bed.descs.rate = bed.payload.rate = bed.done.rate = 1;
+  for (std::uint8_t qp = 0; qp < kQps; ++qp) {
+    bed.create(qp, hw::QpState::kRts, hw::QpState::kRts, 5);
+    auto& m = bed.model.qps[qp];
+    m.recv.remote_write = m.recv.mtu = m.send.mtu = 1;
+    bed.recv.change(qp, [](rtl::RecvCtx& ctx) { ctx.remote_write = ctx.mtu = 1; });
+    bed.send.change(qp, [](rtl::SendCtx& ctx) { ctx.mtu = 1; });
+    bed.advance(qp, 100);
+  }
+  bed.settle(20000);
+  const auto ack = [&](std::uint8_t qp) {
+    auto d = bed.header(bed.model.qps[qp]);
+    d.opcode = 0x11;
+    d.psn = (bed.model.qps[qp].send.una_psn - 1) & 0xffffff;
+    d.syndrome = 0x1f;
+    REQUIRE(bed.submit(d, 0));
+  };
+  const auto write = [&](std::uint8_t qp, std::uint64_t size) {
+    auto d = bed.header(bed.model.qps[qp]);
+    d.opcode = 0x0a;
+    d.psn = bed.model.qps[qp].recv.epsn;
+    d.rkey = bed.world.good[5].key;
+    d.va = (bed.world.good[5].va & ~std::uint64_t{0xfff}) + 8192 + 40;
+    d.dma_length = static_cast<std::uint32_t>(size);
+    REQUIRE(bed.submit(d, size));
+  };
+  // The packets of a Write of 16, and those of a Read of 16 that has been sent.
+  const auto part_of_write = [&](std::uint8_t qp, int i) {
+    auto d = bed.header(bed.model.qps[qp]);
+    d.opcode = i == 0 ? 0x06 : i == 15 ? 0x08 : 0x07;
+    d.psn = bed.model.qps[qp].recv.epsn;
+    d.rkey = bed.world.good[5].key;
+    d.va = (bed.world.good[5].va & ~std::uint64_t{0xfff}) + 8192 + 40;
+    d.dma_length = 16 * kMtu;
+    REQUIRE(bed.submit(d, kMtu));
+  };
+  const auto part_of_read = [&](std::uint8_t qp, int i) {
+    auto& m = bed.model.qps[qp];
+    auto d = bed.header(m);
+    d.opcode = i == 0 ? 0x0d : i == 15 ? 0x0f : 0x0e;
+    d.syndrome = 0x1f;
+    d.psn = (m.awaited.front().first_psn + static_cast<std::uint32_t>(i)) & 0xffffff;
+    REQUIRE(bed.submit(d, kMtu));
+  };
+  const auto run = [&](const char* what, int packets, const std::function<void(int)>& packet) {
+    for (std::uint8_t qp = 0; qp < kQps; ++qp) {
+      auto& m = bed.model.qps[qp];
+      bed.send.change(qp, [retired = m.send.rd_outstanding](rtl::SendCtx& ctx) { ctx.rd_outstanding -= retired; });
+      m.send.rd_outstanding = 0;
+      while (m.awaited.size() < 16) bed.send_read(qp, 16 * kMtu);
+    }
+    bed.bench.run(3000);
+    bed.settle(20000);
+    for (int i = 0; i < packets; ++i) packet(i);
+    const auto start = bed.bench.cycle;
+    bed.bench.run_until([&] { return bed.descs.idle(); }, 100000, "all packets in");
+    const double cycles = static_cast<double>(bed.bench.cycle - start) / packets;
+    std::printf("rx_engine: %s: %.2f cycles a packet\n", what, cycles);
+    bed.bench.run_until([&] { return bed.expected.empty(); }, 100000, "all packets out");
+    bed.settle(1000);
+    return cycles;
+  };
+  const auto one = [](int) { return std::uint8_t{0}; };
+  const auto many = [](int i) { return static_cast<std::uint8_t>(i % kQps); };
+  for (const bool single : {true, false}) {
+    const auto qp_of = [&](int i) { return single ? one(i) : many(i); };
+    const auto step_of = [&](int i) { return single ? i % 16 : i / kQps % 16; };
+    std::printf("%s\n", single ? "one queue pair" : "four queue pairs in turn");
+    CHECK(run("ACKs", 240, [&](int i) { ack(qp_of(i)); }) <= 4.0);
+    CHECK(run("8-byte WRITEs", 240, [&](int i) { write(qp_of(i), 8); }) <= 4.0);
+    CHECK(run("256-byte packets of WRITEs", 256, [&](int i) { part_of_write(qp_of(i), step_of(i)); }) <= 6.5);
+    CHECK(run("256-byte packets of Reads", 192, [&](int i) { part_of_read(qp_of(i), step_of(i)); }) <= 6.5);
+    // Wire: (6.8 + 1.7) cycles for two.
+    CHECK(run("WRITE packets and ACKs in turn", 512, [&](int i) { i % 2 == 0 ? part_of_write(qp_of(i / 2), step_of(i / 2)) : ack(qp_of(i / 2)); }) <= 4.2);
+    CHECK(run("packets of WRITEs and Reads in turn", 384, [&](int i) { i % 2 == 0 ? part_of_write(qp_of(i / 2), step_of(i / 2)) : part_of_read(qp_of(i / 2), step_of(i / 2)); }) <= 6.5);
+  }
+  // Who asks for the context of a QP gets it in the midst of its packets, and soon.
+  for (int i = 0; i < 600; ++i) ack(0);
+  bed.bench.run(50);
+  for (int i = 0; i < 20; ++i) {
+    ++bed.model.qps[0].send.silent_run;
+    bed.send.change(0, [](rtl::SendCtx& ctx) { ++ctx.silent_run; });
+    bed.bench.run_until([&] { return bed.send.idle(); }, 40, "the context, while packets of the QP come in");
+  }
+  REQUIRE_FALSE(bed.descs.idle());
+  bed.settle(10000);
+}
