@@ -21,6 +21,9 @@ namespace {
 
 constexpr std::uint32_t kMtu = 4096;
 constexpr std::size_t kBufferBytes = 8 << 20;
+/// The smallest packets that a stream has, and enough of them that no buffer hides who cannot keep up.
+constexpr std::uint32_t kSmallMtu = 256;
+constexpr std::uint64_t kSmallMtuBytes = 4 << 20;
 
 /// Both hosts with `qps` connected queue pairs; each `per_cq` of them share a completion queue.
 class Pairs {
@@ -72,7 +75,8 @@ void with_pairs(World& world, const WorldOptions& options, std::uint32_t qps, st
   world.run();
 }
 
-double goodput_fraction(World& world, const WorldOptions& options, Transfer::Direction direction, double* cycles_per_second) {
+double goodput_fraction(World& world, const WorldOptions& options, Transfer::Direction direction, double* cycles_per_second, std::uint32_t mtu = kMtu,
+                        std::uint64_t bytes = kBufferBytes) {
   constexpr std::uint64_t kMessage = 64 << 10;
   std::uint64_t nanoseconds = 0;
   with_pairs(world, options, 1, 1, 32, 0, [&](Pairs& pairs) {
@@ -80,13 +84,13 @@ double goodput_fraction(World& world, const WorldOptions& options, Transfer::Dir
       Transfer transfer(*pairs.side(0).endpoint, *pairs.side(0).cqs[0], {pairs.side(0).qps[0].get()}, 32);
       const auto start = std::chrono::steady_clock::now();
       const std::uint64_t cycles = host.nic().cycles();
-      nanoseconds = transfer.run(direction, pairs.range(0, 0, kBufferBytes), kMessage);
+      nanoseconds = transfer.run(direction, pairs.range(0, 0, bytes), kMessage);
       const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       if (cycles_per_second) *cycles_per_second = static_cast<double>(host.nic().cycles() - cycles) / seconds;
     });
-  });
-  const double gbps = 8.0 * kBufferBytes / static_cast<double>(nanoseconds);
-  return gbps / (options.wire.rate_gbps * wire_payload_share(kMessage, kMtu, false));
+  }, {mtu});
+  const double gbps = 8.0 * static_cast<double>(bytes) / static_cast<double>(nanoseconds);
+  return gbps / (options.wire.rate_gbps * wire_payload_share(kMessage, mtu, false));
 }
 
 /// 8-byte inline Writes over 16 queue pairs, four threads: messages per microsecond.
@@ -221,6 +225,10 @@ std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options, co
   std::vector<Measurement> all = {
       {{"write_goodput_fraction", "RDMA Write, 64 KiB messages, MTU 4096, one QP: share of what the wire allows", ""}, write_goodput},
       {{"read_goodput_fraction", "RDMA Read, the same", ""}, [&] { return goodput_fraction(world, options, Transfer::Direction::kRead, nullptr); }},
+      {{"write_goodput_fraction_mtu256", "RDMA Write, 4 MB in 64 KiB messages, MTU 256, one QP: share", ""},
+       [&] { return goodput_fraction(world, options, Transfer::Direction::kWrite, nullptr, kSmallMtu, kSmallMtuBytes); }},
+      {{"read_goodput_fraction_mtu256", "RDMA Read, the same", ""},
+       [&] { return goodput_fraction(world, options, Transfer::Direction::kRead, nullptr, kSmallMtu, kSmallMtuBytes); }},
       {{"small_write_mmps", "8-byte inline Writes, 16 QPs", "M/s"}, [&] { return small_write_rate(world, options); }},
       {{"doorbell_to_wire_cycles", "doorbell TLP to first byte on the wire, 8-byte inline Write", "cycles"}, [&] { return doorbell_to_wire(world, options); }},
       {{"write_half_rtt_ns", "8-byte Write ping-pong, half round trip, no wire delay", "ns"}, [&] { return half_round_trip(world, no_delay); }},

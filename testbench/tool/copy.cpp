@@ -166,6 +166,7 @@ CopyReport run_copy(World& world, const CopyOptions& options) {
   world.add_app(1, "target", [&](Host&) { target(*b, round, options, report, progress); });
   report.transfer = timed_run(world, kNoLimitNs);
   world.add_app(0, "close", [&](Host&) {
+    report.counters = {read_counters(a->endpoint_), read_counters(b->endpoint_)};
     a.reset();
     b.reset();
   });

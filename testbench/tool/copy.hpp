@@ -1,10 +1,12 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "testbench/nic_counters.hpp"
 #include "testbench/tool/statistics.hpp"
 #include "testbench/world.hpp"
 
@@ -38,6 +40,7 @@ struct CopyReport {
   };
   Interval setup;     ///< Queue pairs made and connected
   Interval transfer;  ///< The file there and back
+  std::array<NicCounters, World::kHosts> counters{};  ///< Of both NICs, at the end of the copy
   [[nodiscard]] bool equal() const { return file_sha256 == written_sha256 && file_sha256 == read_sha256; }
 };
 

@@ -30,6 +30,12 @@ void print_interval(const char* name, const CopyReport::Interval& interval) {
              static_cast<double>(interval.simulated_ns) / 1000, interval.cycles, interval.cycles_per_second());
 }
 
+nlohmann::ordered_json counters_json(const NicCounters& counters) {
+  nlohmann::ordered_json json;
+  for (std::size_t i = 0; i < counters.size(); ++i) json[std::string(hw::kCounterNames[i])] = counters[i];
+  return json;
+}
+
 template <typename Kind, typename Counts>
 void add_counts(nlohmann::ordered_json& to, const char* part, const char* place, const Counts& counts) {
   for (std::size_t kind = 0; kind < counts.size(); ++kind) {
@@ -73,6 +79,11 @@ void print_copy(const CopyReport& report, const CopyOptions& options, double lin
   fmt::print("\n");
   print_interval("set-up", report.setup);
   print_interval("transfer", report.transfer);
+  for (std::size_t host = 0; host < report.counters.size(); ++host) {
+    for (const auto& [what, counts] : trouble(report.counters[host])) {
+      fmt::print("  {} {}: {}\n", host == 0 ? "A" : "B", what, fmt::join(counts, ", "));
+    }
+  }
   fmt::print("  SHA-256 file    {}\n  SHA-256 written {}\n  SHA-256 read    {}\n  {}\n", report.file_sha256, report.written_sha256, report.read_sha256,
              report.equal() ? "equal" : "DIFFERENT");
 }
@@ -90,6 +101,7 @@ nlohmann::ordered_json copy_json(const CopyReport& report, const CopyOptions& op
           {"cycles", report.transfer.cycles},
           {"sha256", {{"file", report.file_sha256}, {"written", report.written_sha256}, {"read", report.read_sha256}}},
           {"equal", report.equal()},
+          {"counters", {{"a", counters_json(report.counters[0])}, {"b", counters_json(report.counters[1])}}},
           {"wall_clock", {{"setup_seconds", report.setup.wall_seconds},
             {"seconds", report.transfer.wall_seconds},
             {"simulated_cycles_per_second", report.transfer.cycles_per_second()}}}};

@@ -73,6 +73,22 @@ class ToolTest(unittest.TestCase):
             self.assertIn(words, out)
         self.assertNotIn("\r", out)  # a progress bar is for terminals
 
+    def test_copy_says_what_was_repaired_dropped_and_refused(self):
+        file = self.file(60_000)
+        trouble = r"(?m)^  [AB] (repaired|dropped|refused): "
+        clean = self.copy(file, "--mtu", 256, "--json", self.folder / "clean.json").stdout
+        self.assertNotRegex(clean, trouble)
+        counters = json.loads((self.folder / "clean.json").read_text())["counters"]
+        self.assertEqual(set(counters), {"a", "b"})
+        self.assertEqual(counters["a"]["TxFrames"], counters["b"]["RxFrames"])
+        self.assertEqual(counters["b"]["RxOverflow"], 0)
+        # A Write in the middle is lost: B finds the gap and says so, A goes back.
+        lose = self.scenario({"wire": {"a_to_b": {"rules": [{"fault": "drop", "opcode": "RC_RDMA_WRITE_MIDDLE", "nth": 3}]}}})
+        lossy = self.copy(file, "--mtu", 256, "--faults", lose).stdout
+        self.assertRegex(lossy, r"(?m)^  A repaired: 1 SequenceRetries")
+        self.assertRegex(lossy, r"(?m)^  B repaired: 1 TxNaks")
+        self.assertNotRegex(lossy, r"(?m)^  [AB] refused")
+
     def test_copy_over_many_queue_pairs_and_small_packets(self):
         figures = self.copy_json(self.file(100_000), "--qps", 7, "--mtu", 256, "--message", 3001, "--link-gbps", 25, "--link-delay-ns", 900, "--pcie-read-ns", 1200)
         self.assertTrue(figures["equal"])
