@@ -33,7 +33,7 @@ void Wire::inject(std::size_t from, std::span<const std::uint8_t> frame, bool ba
     beat.bytes = static_cast<std::uint8_t>(bytes);
     beat.last = done + bytes == frame.size();
     beat.err = beat.last && bad;
-    send(from, beat);
+    send(from, beat, true);
   }
 }
 
@@ -42,15 +42,15 @@ void Wire::transmit(std::size_t from, const FrameBeat& beat) {
     losing_[from] = !beat.last;
     return;
   }
-  send(from, beat);
+  send(from, beat, false);
   if (!beat.last || injected_.at(from).empty()) return;
   auto waiting = std::move(injected_[from]);
   injected_[from].clear();
   for (const auto& frame : waiting) inject(from, frame.bytes, frame.bad);
 }
 
-void Wire::send(std::size_t from, const FrameBeat& beat) {
-  auto record = directions_.at(from).transmit(beat, now_ps());
+void Wire::send(std::size_t from, const FrameBeat& beat, bool injected) {
+  auto record = directions_.at(from).transmit(beat, now_ps(), injected);
   if (!record || !tap_) return;
   report_event_.notify(to_sc_time(record->end - now_ps()));  // keeps the earliest of several
   records_[from].push_back(std::move(*record));

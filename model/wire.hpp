@@ -64,7 +64,7 @@ class Wire : public sc_core::sc_module {
   };
 
   void transmit(std::size_t from, const FrameBeat& beat);
-  void send(std::size_t from, const FrameBeat& beat);
+  void send(std::size_t from, const FrameBeat& beat, bool injected);
   void report();
 
   std::array<WireDirection, 2> directions_;

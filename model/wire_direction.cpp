@@ -25,12 +25,13 @@ WireDirection::WireDirection(std::size_t from, const WireOptions& options)
       delay_(from_ns(options.delay_ns)),
       buffer_(line_.duration(kBufferBytes)) {}
 
-std::optional<FrameRecord> WireDirection::transmit(const FrameBeat& beat, Picoseconds now) {
+std::optional<FrameRecord> WireDirection::transmit(const FrameBeat& beat, Picoseconds now, bool injected) {
   if (beat.bytes == 0 || beat.bytes > kBeatBytes || (beat.bytes < kBeatBytes && !beat.last)) {
     throw std::invalid_argument("frame beat is neither full nor the last");
   }
   if (!in_frame_) {
     frame_ = FrameRecord{from_, std::max(position_, now), 0, {}, false};
+    frame_.injected = injected;
     position_ = frame_.start + line_.duration(kPreambleBytes);
     in_frame_ = true;
     judged_ = injector_.active();
@@ -62,7 +63,7 @@ void WireDirection::judge() {
   // Without a gap inside the frame this is its start, and the delay.
   const Picoseconds start = frame_.end - line_.frame_duration(frame_.bytes.size()) + delay_;
   std::vector<std::uint8_t> bytes = frame_.bytes;
-  FrameFate fate = injector_.judge(bytes);
+  FrameFate fate = injector_.judge(bytes, frame_.injected);
   fate.bad = fate.bad || frame_.bad;
   frame_.faults = fate.faults;
   if (!fate.dropped) line_.push_frame(bytes, fate, std::max(start, frame_.end));

@@ -29,6 +29,7 @@ struct FrameRecord {
   std::vector<std::uint8_t> bytes;  ///< As sent: padded, without frame check sequence
   bool bad{};                       ///< Sent with a wrong frame check sequence
   std::uint8_t faults{};            ///< Bit i: WireFault i hits it on its way
+  bool injected{};                  ///< By Wire::inject, not by the NIC
 };
 
 struct WireStatistics {
@@ -58,8 +59,8 @@ class WireDirection {
   [[nodiscard]] bool can_transmit(Picoseconds now) const { return position_ <= now + buffer_; }
   /// The last beat accepted was not the last of its frame.
   [[nodiscard]] bool in_frame() const { return in_frame_; }
-  /// Accepts a beat; the last of a frame returns the frame.
-  std::optional<FrameRecord> transmit(const FrameBeat& beat, Picoseconds now);
+  /// Accepts a beat; the last of a frame returns the frame. `injected`: of a frame of Wire::inject.
+  std::optional<FrameRecord> transmit(const FrameBeat& beat, Picoseconds now, bool injected = false);
   /// The next beat that has arrived by `now`. False: there is none.
   bool receive(FrameBeat& beat, Picoseconds now) { return line_.receive(beat, now); }
 

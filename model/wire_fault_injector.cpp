@@ -9,7 +9,8 @@
 namespace rnic::model {
 namespace {
 
-bool matches(const FrameMatch& match, const std::optional<RocePacket>& packet) {
+bool matches(const FrameMatch& match, const std::optional<RocePacket>& packet, bool injected) {
+  if (injected && match.spare_injected) return false;
   if (!match.opcode && !match.dest_qpn && !match.psn) return true;
   if (!packet) return false;
   return (!match.opcode || *match.opcode == packet->opcode) && (!match.dest_qpn || *match.dest_qpn == packet->dest_qpn) &&
@@ -34,7 +35,7 @@ void WireFaultInjector::arm(const WireRule& rule) {
   active_ = true;
 }
 
-std::array<WireFaultInjector::Hit, kWireFaults> WireFaultInjector::hits(const std::vector<std::uint8_t>& frame) {
+std::array<WireFaultInjector::Hit, kWireFaults> WireFaultInjector::hits(const std::vector<std::uint8_t>& frame, bool injected) {
   std::array<Hit, kWireFaults> hits;
   for (std::size_t i = 0; i < kWireFaults; ++i) {
     if (random_[i].chance(options_.chance(static_cast<WireFault>(i)))) hits[i] = {&options_.parameters, true};
@@ -42,7 +43,7 @@ std::array<WireFaultInjector::Hit, kWireFaults> WireFaultInjector::hits(const st
   if (rules_.empty()) return hits;
   const auto packet = find_roce_packet(frame);
   for (auto& [rule, seen] : rules_) {
-    if (!matches(rule.match, packet)) continue;
+    if (!matches(rule.match, packet, injected)) continue;
     ++seen;
     if (seen >= rule.nth && seen - rule.nth < rule.count) hits[static_cast<std::size_t>(rule.fault)] = {&rule.parameters, false};
   }
@@ -53,8 +54,8 @@ std::uint64_t WireFaultInjector::amount(WireFault fault, const Hit& hit, std::ui
   return hit.by_chance ? least + random(fault).below(most - least + 1) : most;
 }
 
-FrameFate WireFaultInjector::judge(std::vector<std::uint8_t>& frame) {
-  const auto hits = this->hits(frame);
+FrameFate WireFaultInjector::judge(std::vector<std::uint8_t>& frame, bool injected) {
+  const auto hits = this->hits(frame, injected);
   FrameFate fate;
   // Faults that would follow a drop still take their choices, so that these do not depend on the drop.
   const auto each = [&](WireFault fault, auto&& apply) {

@@ -37,8 +37,8 @@ class WireFaultInjector {
   void arm(const WireRule& rule);
   /// False while nothing can happen to any frame.
   [[nodiscard]] bool active() const { return active_; }
-  /// The fate of the next frame.
-  [[nodiscard]] FrameFate judge(std::vector<std::uint8_t>& frame);
+  /// The fate of the next frame. `injected`: it is one of Wire::inject.
+  [[nodiscard]] FrameFate judge(std::vector<std::uint8_t>& frame, bool injected = false);
   [[nodiscard]] const WireFaultCounts& counts() const { return counts_; }
 
  private:
@@ -52,7 +52,7 @@ class WireFaultInjector {
     const WireFaultParameters* parameters{};
     bool by_chance{};
   };
-  [[nodiscard]] std::array<Hit, kWireFaults> hits(const std::vector<std::uint8_t>& frame);
+  [[nodiscard]] std::array<Hit, kWireFaults> hits(const std::vector<std::uint8_t>& frame, bool injected);
   [[nodiscard]] std::uint64_t amount(WireFault fault, const Hit& hit, std::uint64_t least, std::uint64_t most);
   [[nodiscard]] bool corrupt(std::vector<std::uint8_t>& frame, const Hit& hit);
   [[nodiscard]] bool truncate(std::vector<std::uint8_t>& frame, const Hit& hit);

@@ -45,6 +45,7 @@ struct FrameMatch {
   std::optional<std::uint8_t> opcode{};     ///< BTH opcode
   std::optional<std::uint32_t> dest_qpn{};
   std::optional<std::uint32_t> psn{};
+  bool spare_injected = false;  ///< Not those of Wire::inject, which are not counted either
 };
 
 /// A fault for exact frames: of those that match, in the order they are sent, number `nth` (from 1) and the `count` - 1 after it.

@@ -19,6 +19,12 @@ inline std::uint32_t crc32_step(std::uint32_t state, std::uint8_t byte) {
   return state;
 }
 
+/// Bytes of an IPv4 header, options included; 20 where the header lies about it.
+inline std::size_t ipv4_header_bytes(std::span<const std::uint8_t> header) {
+  const std::size_t bytes = 4u * (header[0] & 15u);
+  return bytes < 20 || bytes > header.size() ? 20 : bytes;
+}
+
 /// ICRC of an IP packet without ICRC (InfiniBand specification 7.8.1, A17.3.3), as the number whose low byte goes first on the wire.
 inline std::uint32_t icrc(std::span<const std::uint8_t> ip) {
   Bytes b(ip.begin(), ip.end());
@@ -26,7 +32,7 @@ inline std::uint32_t icrc(std::span<const std::uint8_t> ip) {
     if (at < b.size()) b[at] |= bits;
   };
   const bool ipv6 = !b.empty() && b[0] >> 4 == 6;
-  const std::size_t udp = ipv6 ? 40 : 20;
+  const std::size_t udp = ipv6 ? 40 : ipv4_header_bytes(b);
   if (ipv6) {
     ones(0, 0x0f);
     for (const std::size_t at : {1, 2, 3, 7}) ones(at);
@@ -51,7 +57,7 @@ inline std::uint64_t read_big(std::span<const std::uint8_t> from, std::size_t at
 
 inline std::uint16_t ipv4_checksum(std::span<const std::uint8_t> header) {
   std::uint32_t sum = 0;
-  for (std::size_t i = 0; i < 20; i += 2) sum += static_cast<std::uint32_t>(read_big(header, i, 2));
+  for (std::size_t i = 0; i < ipv4_header_bytes(header); i += 2) sum += static_cast<std::uint32_t>(read_big(header, i, 2));
   while (sum >> 16) sum = (sum & 0xffff) + (sum >> 16);
   return static_cast<std::uint16_t>(~sum);
 }

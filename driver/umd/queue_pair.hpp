@@ -82,6 +82,9 @@ class QueuePair final : public kmd::EventSink {
   /// Cancels everything posted (decisions 9): an idle queue pair stays usable, any other goes to the error state.
   [[nodiscard]] Result<void> flush();
 
+  /// As new (RESET, then INIT): everything posted is flushed, and it is idle. Nobody may post sends meanwhile. Errors: kInvalidState (closed), those of KernelQp.
+  [[nodiscard]] Result<void> reset();
+
   /// Flushes both queues and leaves the device. Completions not polled can still be polled. Nothing may be posted
   /// afterwards. Errors: those of KernelQp::destroy.
   Result<void> close();

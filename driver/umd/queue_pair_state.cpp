@@ -80,6 +80,20 @@ Result<void> QueuePair::flush_idle() {
   return done;
 }
 
+Result<void> QueuePair::reset() {
+  if (!begin_change()) return Error::kInvalidState;
+  send_->ring_deferred();
+  ring_receives();
+  auto done = flush_idle();
+  if (done) {
+    state_ = State::kIdle;
+    failed_ = false;
+    last_wqe_reached_ = false;
+  }
+  end_change();
+  return done;
+}
+
 Result<void> QueuePair::close() {
   if (!begin_change()) return {};
   send_->ring_deferred();

@@ -9,6 +9,7 @@
 #include "testbench/verify/vector_names.hpp"
 #include "testbench/verify/vector_packets.hpp"
 #include "testbench/verify/vector_reader.hpp"
+#include "testbench/verify/vector_setup.hpp"
 #include "testbench/verify/vector_steps.hpp"
 
 namespace rnic::testbench {
@@ -17,100 +18,44 @@ namespace {
 using nlohmann::json;
 using Reader = VectorReader;
 
-void read_regions(Reader& setup, VectorSetup& to) {
-  constexpr std::uint32_t kAll = ND_MR_FLAG_ALLOW_LOCAL_WRITE | ND_MR_FLAG_ALLOW_REMOTE_READ | ND_MR_FLAG_ALLOW_REMOTE_WRITE;
-  const json* regions = setup.find("regions");
-  if (!regions) {
-    to.regions = {{0, "a", 65536, kAll, true}, {1, "b", 65536, kAll, false}};
-    return;
-  }
-  std::set<std::string> names;
-  for (std::size_t i = 0; i < setup.list(*regions, "regions").size(); ++i) {
-    Reader from = setup.element((*regions)[i], "regions", i);
-    VectorRegion region{static_cast<std::size_t>(from.name("host", kHosts)), from.text("name"), from.number<std::uint64_t>("size"),
-                        from.flags("flags", kAtomicFlags), from.name("fill", kFills, 0) != 0};
-    region.remote_atomic = (region.flags & kRemoteAtomic) != 0;
-    region.flags &= ~kRemoteAtomic;
-    region.other_domain = from.name("domain", {{"own", 0}, {"other", 1}}, 0) != 0;
-    if (!names.insert(region.name).second) from.fail(fmt::format("a second region \"{}\"", region.name));
-    from.finish();
-    to.regions.push_back(std::move(region));
+VectorPacket read_packet(const Reader& from, const json& packet) {
+  if (!packet.is_string()) from.fail("\"packets\" must be a list of strings, {\"either\": ...} and {\"mixed\": ...}");
+  try {
+    return parse_packet(packet.get<std::string>());
+  } catch (const VectorError& error) {
+    from.fail(error.what());
   }
 }
 
-void read_srq(Reader from, VectorSetup& to) {
-  VectorSrq& srq = to.srq.emplace();
-  srq.depth = from.number<std::uint32_t>("depth", srq.depth);
-  srq.sge = from.number<std::uint32_t>("sge", srq.sge);
-  srq.threshold = from.number<std::uint32_t>("threshold", srq.threshold);
-  from.finish();
-}
+PacketPatterns read_packet_list(const Reader& from, const json& list);
 
-void read_type(Reader& from, VectorSetup& to) {
-  enum Type : std::int64_t { kRc, kUc, kUd, kQp1 };
-  const auto type = from.name("type", {{"RC", kRc}, {"UC", kUc}, {"UD", kUd}, {"QP1", kQp1}}, kRc);
-  to.type = type == kRc ? hw::QpType::kRc : type == kUc ? hw::QpType::kUc : hw::QpType::kUd;
-  to.general_service = type == kQp1;
-  if (to.general_service) to.qkey = kmd::kGeneralServiceQkey;
-  to.fast_register = from.boolean("fast_register", to.fast_register);
-  to.queue_pairs = from.number<std::size_t>("queue_pairs", to.queue_pairs);
-  if (to.queue_pairs == 0 || to.queue_pairs > 8) from.fail("\"queue_pairs\" is 1 to 8");
-  if (to.general_service && to.queue_pairs != 1) from.fail("there is one QP1");
-  if (from.find("srq")) read_srq(from.object("srq"), to);
-  if (to.srq && (to.type != hw::QpType::kRc || to.fast_register)) from.fail("\"srq\" is for queue pairs of type RC without \"fast_register\"");
-}
-
-VectorSetup read_setup(Reader from) {
-  VectorSetup to;
-  read_type(from, to);
-  to.connected = from.boolean("connected", to.connected);
-  to.ipv6 = from.boolean("ipv6", to.ipv6);
-  to.mtu = from.number<std::uint32_t>("mtu", to.mtu);
-  if (to.mtu != 256 && to.mtu != 512 && to.mtu != 1024 && to.mtu != 2048 && to.mtu != 4096) from.fail("\"mtu\" must be 256, 512, 1024, 2048 or 4096");
-  to.initiator_depth = from.number<std::uint32_t>("initiator_depth", to.initiator_depth);
-  to.receive_depth = from.number<std::uint32_t>("receive_depth", to.receive_depth);
-  to.initiator_sge = from.number<std::uint32_t>("initiator_sge", to.initiator_sge);
-  to.receive_sge = from.number<std::uint32_t>("receive_sge", to.receive_sge);
-  to.inline_size = from.number<std::uint32_t>("inline_size", to.inline_size);
-  to.read_limit = from.number<std::uint32_t>("read_limit", to.read_limit);
-  to.cq_depth = from.number<std::uint32_t>("cq_depth", to.cq_depth);
-  const auto small = [&from](const char* key, std::uint8_t fallback, std::uint8_t most) {
-    const auto value = from.number<std::uint8_t>(key, fallback);
-    if (value > most) from.fail(fmt::format("\"{}\" is at most {}", key, most));
-    return value;
-  };
-  to.ack_timeout = small("ack_timeout", to.ack_timeout, 31);
-  to.retry_count = small("retry_count", to.retry_count, 7);
-  to.rnr_retry = small("rnr_retry", to.rnr_retry, 7);
-  to.min_rnr_timer = small("min_rnr_timer", to.min_rnr_timer, 31);
-  to.remote_read = from.boolean("remote_read", to.remote_read);
-  to.remote_write = from.boolean("remote_write", to.remote_write);
-  to.remote_atomic = from.boolean("remote_atomic", to.remote_atomic);
-  if (const json* psn = from.find("first_psn")) {
-    to.first_psn = from.to_number<std::uint32_t>(*psn, "first_psn");
-    if (*to.first_psn > 0xffffff) from.fail("\"first_psn\" has 24 bits");
+/// A packet; one of several lists ({"either": [...]}, whose lists of one packet may be that packet alone); or several lists at once ({"mixed": [...]}).
+PacketPattern read_pattern(const Reader& from, const json& value, std::size_t index) {
+  if (!value.is_object()) return {PacketPattern::Kind::kPacket, read_packet(from, value), {}};
+  Reader one = from.element(value, "packets", index);
+  const bool either = one.find("either") != nullptr;
+  PacketPattern pattern{either ? PacketPattern::Kind::kEither : PacketPattern::Kind::kMixed, {}, {}};
+  for (const json& list : one.list(one.need(either ? "either" : "mixed"), either ? "either" : "mixed")) {
+    pattern.lists.push_back(list.is_array() ? read_packet_list(one, list) : PacketPatterns{read_pattern(one, list, 0)});
   }
-  to.pkey = from.number<std::uint16_t>("pkey", to.pkey);
-  to.traffic_class = from.number<std::uint8_t>("traffic_class", to.traffic_class);
-  to.hop_limit = from.number<std::uint8_t>("hop_limit", to.hop_limit);
-  to.flow_label = from.number<std::uint32_t>("flow_label", to.flow_label);
-  to.qkey = from.number<std::uint32_t>("qkey", to.qkey);
-  read_regions(from, to);
-  from.finish();
-  return to;
+  if (pattern.lists.size() < 2) one.fail("\"either\" and \"mixed\" need two lists");
+  one.finish();
+  return pattern;
 }
 
-std::vector<VectorPacket> read_packet_list(const Reader& from, const json& list) {
-  std::vector<VectorPacket> packets;
-  for (const json& packet : from.list(list, "packets")) {
-    if (!packet.is_string()) from.fail("\"packets\" must be a list of strings");
-    try {
-      packets.push_back(parse_packet(packet.get<std::string>()));
-    } catch (const VectorError& error) {
-      from.fail(error.what());
-    }
+PacketPatterns read_packet_list(const Reader& from, const json& list) {
+  PacketPatterns patterns;
+  for (const json& packet : from.list(list, "packets")) patterns.push_back(read_pattern(from, packet, patterns.size()));
+  return patterns;
+}
+
+/// Calls `each` for every packet that may be expected.
+template <typename F>
+void for_each_packet(const PacketPatterns& patterns, const F& each) {
+  for (const auto& pattern : patterns) {
+    if (pattern.kind == PacketPattern::Kind::kPacket) each(pattern.packet);
+    for (const auto& list : pattern.lists) for_each_packet(list, each);
   }
-  return packets;
 }
 
 void read_packets(Reader& from, Vector& to) {
@@ -125,9 +70,9 @@ void read_packets(Reader& from, Vector& to) {
     const json* list = directions.find(std::string(host).c_str());
     if (!list) continue;
     auto& expected = to.packets_from.at(static_cast<std::size_t>(index)).emplace(read_packet_list(directions, *list));
-    for (const auto& packet : expected) {
+    for_each_packet(expected, [&, index = index, host = host](const VectorPacket& packet) {
       if (packet.from != static_cast<std::size_t>(index)) directions.fail(fmt::format("\"{}\" is not a packet of host {}", packet.text, host));
-    }
+    });
   }
   directions.finish();
 }
@@ -150,6 +95,14 @@ void check_regions(const Vector& vector, const Reader& from) {
   const auto check_window = [&](const VectorStep& step, const std::string& name) {
     if (!name.empty() && !windows.contains(name)) from.fail(fmt::format("{}: no window \"{}\"", step.text, name));
   };
+  const auto check_either = [&](const VectorStep& step, const std::string& name) {
+    if (!windows.contains(name)) check(step, name);
+  };
+  const auto check_place = [&](const VectorStep& step, const VectorPlace& place) {
+    check(step, place.region);
+    if (place.token == TokenChange::kWindow || place.token == TokenChange::kStaleWindow) check_window(step, place.token_of);
+    else check(step, place.token_of);
+  };
   for (const auto& step : vector.steps) {
     if (step.kind == StepKind::kRegister) names.insert(step.name);
     if (step.kind == StepKind::kBind || step.kind == StepKind::kFastRegister) check(step, step.name);
@@ -157,23 +110,22 @@ void check_regions(const Vector& vector, const Reader& from) {
     if (step.kind == StepKind::kEndRegistration) check(step, step.fast_region);
     if (step.kind == StepKind::kBind || step.kind == StepKind::kInvalidate) windows.insert(step.window);
     check_window(step, step.window);
-    for (const auto& result : step.results) check_window(step, result.invalidated);
-    if (step.kind == StepKind::kMemory || step.kind == StepKind::kStore || step.kind == StepKind::kDeregister) check(step, step.name);
-    for (const auto& place : step.sge) check(step, place.region), check(step, place.token_of);
-    check(step, step.remote.region);
-    const bool of_window = step.remote.token == TokenChange::kWindow || step.remote.token == TokenChange::kStaleWindow;
-    if (of_window) check_window(step, step.remote.token_of);
-    else check(step, step.remote.token_of);
+    for (const auto& result : step.results) check_either(step, result.invalidated);
+    check_either(step, step.invalidate);
+    if (step.kind == StepKind::kMemory || step.kind == StepKind::kStore || step.kind == StepKind::kDeregister || step.kind == StepKind::kRevoke) check(step, step.name);
+    for (const auto& place : step.sge) check_place(step, place);
+    check_place(step, step.remote);
     if (step.equals) check(step, step.equals->region);
   }
-  const auto check_packets = [&](const std::optional<std::vector<VectorPacket>>& packets) {
-    for (const auto& packet : packets.value_or(std::vector<VectorPacket>{})) {
-      if (packet.rkey_of.empty() || names.contains(packet.rkey_of) || windows.contains(packet.rkey_of)) continue;
-      from.fail(fmt::format("packet \"{}\": no region or window \"{}\"", packet.text, packet.rkey_of));
-    }
+  const auto check_packet = [&](const VectorPacket& packet) {
+    if (packet.rkey_of.empty() || names.contains(packet.rkey_of) || windows.contains(packet.rkey_of)) return;
+    from.fail(fmt::format("packet \"{}\": no region or window \"{}\"", packet.text, packet.rkey_of));
   };
-  check_packets(vector.packets);
-  for (const auto& packets : vector.packets_from) check_packets(packets);
+  if (vector.packets) for_each_packet(*vector.packets, check_packet);
+  for (const auto& packets : vector.packets_from) {
+    if (packets) for_each_packet(*packets, check_packet);
+  }
+  for (const auto& packet : vector.no_packets) check_packet(packet);
 }
 
 }  // namespace
@@ -201,11 +153,14 @@ Vector load_vector(const std::filesystem::path& file) {
     return vector;
   }
   const json none = json::object();
-  vector.setup = read_setup(from.find("setup") ? from.object("setup") : Reader(none, file.string()));
+  vector.setup = read_vector_setup(from.find("setup") ? from.object("setup") : Reader(none, file.string()));
   const json& steps = from.list(from.need("steps"), "steps");
   if (steps.empty()) from.fail("\"steps\" is empty");
   for (std::size_t i = 0; i < steps.size(); ++i) vector.steps.push_back(read_vector_step(from.element(steps[i], "step", i), vector.setup, i + 1));
   read_packets(from, vector);
+  if (const json* none_of = from.find("no_packets")) {
+    for (const json& packet : from.list(*none_of, "no_packets")) vector.no_packets.push_back(read_packet(from, packet));
+  }
   from.finish();
   check_regions(vector, from);
   return vector;
@@ -231,6 +186,22 @@ std::vector<Vector> load_vectors(const std::vector<std::filesystem::path>& paths
   for (const auto& file : files) vectors.push_back(load_vector(file));
   return vectors;
 }
+
+namespace {
+
+/// FNV-1a with a last mixing, so that numbers of similar texts are far apart.
+std::uint64_t pattern_number(const std::string& text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<std::uint8_t>(c)) * 0x100000001b3;
+  hash = (hash ^ hash >> 31) * 0x94d049bb133111eb;
+  return hash ^ hash >> 30;
+}
+
+}  // namespace
+
+std::uint64_t region_pattern(std::size_t host, const std::string& region) { return pattern_number(fmt::format("region {} {}", host, region)); }
+
+std::uint64_t payload_pattern(std::size_t sender, std::size_t qp, std::uint32_t psn) { return pattern_number(fmt::format("frame {} {} {}", sender, qp, psn)); }
 
 std::string kind_name(umd::RequestKind kind) {
   for (const auto& [name, value] : kRequestKinds) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -31,11 +32,26 @@ struct VectorRegion {
   bool pattern = false;     ///< Filled with the pattern; otherwise zero
   bool remote_atomic = false;
   bool other_domain = false;  ///< In a protection domain of its own
+  std::string memory_of;      ///< Region whose memory it is, too; its own if empty
 };
 
 /// Receive queues that all queue pairs of a host share.
 struct VectorSrq {
   std::uint32_t depth = 16, sge = 4, threshold = 0;
+};
+
+/// What the queue pairs of one host are made and connected with.
+struct VectorHostSetup {
+  std::uint32_t mtu = 1024;
+  std::uint32_t initiator_depth = 16, receive_depth = 16, initiator_sge = 4, receive_sge = 4, inline_size = 64;
+  std::uint32_t initiator_reads = 4, responder_reads = 4;  ///< Outstanding Reads and atomics: its own, those of its peer
+  std::uint32_t cq_depth = 64;
+  std::uint8_t ack_timeout = 8, retry_count = 7, rnr_retry = 6, min_rnr_timer = 4;
+  bool remote_read = true, remote_write = true, remote_atomic = true;  ///< What the peer may do
+  std::optional<std::uint32_t> first_psn;                              ///< Of its requests
+  std::uint16_t pkey = 0xffff;
+  std::uint8_t traffic_class = 0, hop_limit = 64;
+  std::uint32_t flow_label = 0, qkey = 0x11223344;
 };
 
 struct VectorSetup {
@@ -45,16 +61,10 @@ struct VectorSetup {
   std::size_t queue_pairs = 1;   ///< Of each host
   std::optional<VectorSrq> srq;
   bool connected = true;
-  std::uint32_t mtu = 1024;
   bool ipv6 = false;
-  std::uint32_t initiator_depth = 16, receive_depth = 16, initiator_sge = 4, receive_sge = 4, inline_size = 64;
-  std::uint32_t read_limit = 4, cq_depth = 64;
-  std::uint8_t ack_timeout = 8, retry_count = 7, rnr_retry = 6, min_rnr_timer = 4;
-  bool remote_read = true, remote_write = true, remote_atomic = true;  ///< What the peer may do, both directions
-  std::optional<std::uint32_t> first_psn;
-  std::uint16_t pkey = 0xffff;
-  std::uint8_t traffic_class = 0, hop_limit = 64;
-  std::uint32_t flow_label = 0, qkey = 0x11223344;
+  bool iommu_faults = false;     ///< DMA that the IOMMU refuses is part of the vector
+  std::optional<double> link_gbps, link_delay_ns;
+  std::array<VectorHostSetup, 2> hosts;
   std::vector<VectorRegion> regions;
 };
 
@@ -67,21 +77,21 @@ struct VectorPlace {
   std::int64_t offset = 0;
   std::uint32_t length = 0;
   TokenChange token = TokenChange::kNone;
-  std::string token_of;                    ///< kOther: region whose token is used; kWindow, kStaleWindow: window, its newest token or the one before
+  std::string token_of;  ///< kOther: region whose token is used; kWindow, kStaleWindow: window, its newest token or the one before
   std::optional<std::uint64_t> address;    ///< Replaces the region's address
 };
 
-/// A completion: as NetworkDirect reports it, or, with `cqe_status`, as the NIC does.
+/// A completion: as NetworkDirect reports it, or, with `cqe_statuses`, as the NIC does.
 struct VectorResult {
   umd::RequestKind kind{};
   std::uint64_t context = 0;
-  std::int32_t status = 0;
-  std::optional<hw::CqeStatus> cqe_status;
+  std::vector<std::int32_t> statuses;          ///< Any of these
+  std::vector<hw::CqeStatus> cqe_statuses;     ///< Instead
   std::optional<std::uint32_t> bytes;
-  std::optional<std::uint32_t> immediate;  ///< With cqe_status only
-  std::string invalidated;                 ///< With cqe_status only: window whose token the message has invalidated
+  std::optional<std::uint32_t> immediate;  ///< With cqe_statuses only
+  std::string invalidated;                 ///< With cqe_statuses only: window or region whose token the message has invalidated
   std::optional<std::size_t> qp;           ///< Whose request it was
-  std::optional<std::size_t> source_qp;    ///< With cqe_status only: the peer's queue pair that sent the datagram
+  std::optional<std::size_t> source_qp;    ///< With cqe_statuses only: the peer's queue pair that sent the datagram
 };
 
 /// Where a datagram goes.
@@ -103,6 +113,19 @@ struct VectorPacket {
   bool lost = false;
 };
 
+/// What is expected at one place of a list of packets.
+struct PacketPattern {
+  enum class Kind : std::uint8_t {
+    kPacket,
+    kEither,  ///< One of several lists
+    kMixed,   ///< All of several lists: each in its order, in whatever order among each other
+  };
+  Kind kind = Kind::kPacket;
+  VectorPacket packet;
+  std::vector<std::vector<PacketPattern>> lists;
+};
+using PacketPatterns = std::vector<PacketPattern>;
+
 /// A frame made by hand.
 struct VectorFrame {
   enum class Part : std::uint8_t { kEthernet, kIp, kUdp, kBth, kExtended, kPayload };
@@ -123,7 +146,13 @@ struct VectorFrame {
   bool ack_req = true, solicited = false, stranger = false;
   std::uint32_t qkey = 0;     ///< Of the DETH
   std::size_t source_qp = 0;  ///< Of the DETH: a queue pair of the sender
-  std::vector<Byte> set;  ///< Then ICRC and checksum are made right
+  std::vector<Byte> set;
+  struct Insertion {
+    Part part{};
+    std::size_t at = 0;
+    std::vector<std::uint8_t> bytes;
+  };
+  std::vector<Insertion> insert;  ///< After `set`, by the places before. Then ICRC and checksum are made right
   bool wrong_icrc = false, wrong_checksum = false, bad_fcs = false;
   std::uint32_t cut = 0, append = 0;  ///< Bytes
 };
@@ -131,7 +160,7 @@ struct VectorFrame {
 enum class StepKind : std::uint8_t {
   kSend, kReceive, kWrite, kRead, kCompareSwap, kFetchAdd, kFlush, kComplete, kNoCompletion, kNotify, kNotified, kNotNotified, kMemory, kStore, kRegister, kDeregister, kWait,
   kFault, kFrame, kCounter, kState, kBind, kInvalidate, kReleaseWindow, kModify, kClose, kRing, kEvent, kNoEvent, kLink, kResizeCq, kModerateCq, kModifySrq, kSrqDoorbell, kFastRegister,
-  kEndRegistration, kQueryAdapter,
+  kEndRegistration, kQueryAdapter, kReset, kMake, kRevoke,
 };
 
 /// The queue of a host that a step is about.
@@ -155,10 +184,17 @@ struct VectorStep {
   std::uint64_t within_ns = 0, not_before_ns = 0;
   std::string name;  ///< Notification, or region
   std::string fast_region;  ///< kFastRegister, kEndRegistration
-  std::string window;  ///< kBind, kInvalidate, kReleaseWindow. kSend: with invalidate, of the peer's window
+  std::string window;  ///< kBind, kInvalidate, kReleaseWindow
+  std::string invalidate;  ///< kSend: window or region of the peer whose token it invalidates
   std::uint64_t offset = 0, length = 0, size = 0;
   std::optional<VectorPlace> equals;
-  bool pattern = false;  ///< kMemory with fill
+  std::set<bool> fills;  ///< kMemory: all bytes are zero (false) or the pattern (true). Any of these, `equals` and `payload_of`
+  struct Payload {
+    std::size_t qp = 0;
+    std::uint32_t psn = 0;
+    std::uint64_t byte = 0;
+  };
+  std::optional<Payload> payload_of;  ///< kMemory: of a hand-made frame
   std::vector<std::optional<std::uint8_t>> bytes;  ///< kMemory: what stands there; any byte where there is none
   /// kMemory, kStore: 8 bytes. kCounter: how often. kState, kModify: hw::QpState. kEvent: hw::EqeType. kFastRegister: virtual address.
   /// kModerateCq: time in us. kModifySrq: threshold. kQueryAdapter: version
@@ -167,7 +203,8 @@ struct VectorStep {
   std::map<std::string, std::uint64_t> attributes;  ///< kModify
   bool notify = false;                     ///< kModify: the end of the drain is an event
   bool link_up = true;                     ///< kLink
-  bool at_least = false;                   ///< kCounter
+  bool exact = true;                       ///< kCounter: `value` times; otherwise at least so often, and at most `most` times
+  std::optional<std::uint64_t> most;       ///< kCounter
   bool only_qp = false;                    ///< kFault: frames to `qp` alone
   bool remote_access = true;               ///< kFastRegister: the region may be registered with remote rights
   std::uint64_t swap_add = 0, compare = 0; ///< Atomics
@@ -182,8 +219,9 @@ struct Vector {
   std::string document, clause, rule;
   VectorSetup setup;
   std::vector<VectorStep> steps;
-  std::optional<std::vector<VectorPacket>> packets;                     ///< Of both directions, in order
-  std::array<std::optional<std::vector<VectorPacket>>, 2> packets_from;  ///< Of one direction
+  std::optional<PacketPatterns> packets;                      ///< Of both directions, in order
+  std::array<std::optional<PacketPatterns>, 2> packets_from;  ///< Of one direction
+  std::vector<VectorPacket> no_packets;                       ///< None such may be among them
   std::vector<std::uint8_t> frame;               ///< Frame vectors only
   std::map<std::string, std::uint64_t> header;   ///< Frame vectors only: fields of rx_desc
 };
@@ -205,10 +243,16 @@ inline constexpr const char* kClauseFile = "clauses.json";
 /// exist or no vector is found.
 std::vector<Vector> load_vectors(const std::vector<std::filesystem::path>& paths);
 
-/// Byte i of the pattern fill of a host (docs/vectors.md, Setup).
-constexpr std::uint8_t pattern_byte(std::size_t host, std::uint64_t i) {
-  return static_cast<std::uint8_t>(i * 7 + 13 + host * 101);
+/// Byte i of the pattern of that number: never 0, and no two places are alike for longer than by chance, so that bytes of another place, packet or region show.
+constexpr std::uint8_t pattern_byte(std::uint64_t pattern, std::uint64_t i) {
+  std::uint64_t mixed = (pattern + i + 1) * 0x9e3779b97f4a7c15;
+  mixed = (mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9;
+  return static_cast<std::uint8_t>(1 + (mixed >> 32) % 255);
 }
+/// Number of the pattern of a region.
+std::uint64_t region_pattern(std::size_t host, const std::string& region);
+/// Number of the pattern that a hand-made frame of host `sender`, to a queue pair of its peer, carries.
+std::uint64_t payload_pattern(std::size_t sender, std::size_t qp, std::uint32_t psn);
 
 /// Name of a status value (ND_SUCCESS ...), or its number.
 std::string status_name(std::int32_t status);

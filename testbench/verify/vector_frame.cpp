@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "testbench/verify/vector_packets.hpp"
 
 namespace rnic::testbench {
@@ -47,8 +49,10 @@ Bytes extended_headers(const VectorFrame& frame, const FrameTarget& target) {
   return ext;
 }
 
-std::size_t position(const VectorFrame::Byte& byte, bool ipv6, std::size_t extended) {
-  const std::size_t udp = kEthernet + (ipv6 ? 40 : 20), bth = udp + kUdpBytes, ext = bth + kBthBytes;
+/// `byte`: with a part of the frame, and where in it.
+template <typename T>
+std::size_t position(const T& byte, const roce::RoceFields& fields) {
+  const std::size_t extended = fields.ext.size(), udp = kEthernet + (fields.ipv6 ? 40 : 20), bth = udp + kUdpBytes, ext = bth + kBthBytes;
   switch (byte.part) {
     case VectorFrame::Part::kEthernet: return byte.at;
     case VectorFrame::Part::kIp: return kEthernet + byte.at;
@@ -72,12 +76,20 @@ Bytes build_frame(const VectorFrame& frame, const FrameTarget& target) {
   fields.dest_qpn ^= frame.qpn_xor;
   if (frame.stranger) fields.source_ip[15] = kStranger;
   fields.ext = extended_headers(frame, target);
-  for (std::uint32_t i = 0; i < frame.payload; ++i) fields.payload.push_back(pattern_byte(target.sender, i));
+  for (std::uint32_t i = 0; i < frame.payload; ++i) fields.payload.push_back(pattern_byte(target.payload, i));
   Bytes bytes = roce::roce_frame(fields);
   for (const auto& byte : frame.set) {
-    const auto at = position(byte, fields.ipv6, fields.ext.size());
+    const auto at = position(byte, fields);
     if (at >= bytes.size()) throw VectorError(fmt::format("\"set\": byte {} is behind the end of the frame ({} bytes)", at, bytes.size()));
     bytes[at] = byte.value;
+  }
+  // From behind, so that the places before stay what they were.
+  auto insertions = frame.insert;
+  std::stable_sort(insertions.begin(), insertions.end(), [&](const auto& a, const auto& b) { return position(a, fields) > position(b, fields); });
+  for (const auto& more : insertions) {
+    const auto at = position(more, fields);
+    if (at > bytes.size()) throw VectorError(fmt::format("\"insert\": byte {} is behind the end of the frame ({} bytes)", at, bytes.size()));
+    bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(at), more.bytes.begin(), more.bytes.end());
   }
   roce::repair(bytes);
   if (frame.wrong_icrc) bytes.back() ^= 1;

@@ -14,7 +14,7 @@ struct FrameTarget {
   std::uint64_t va = 0;
   std::uint32_t rkey = 0;
   std::uint32_t source_qpn = 0; ///< Of the DETH
-  std::size_t sender = 0;       ///< Whose pattern the payload has
+  std::uint64_t payload = 0;    ///< Pattern of the payload
 };
 
 /// The frame, without frame check sequence.

@@ -77,7 +77,7 @@ std::uint64_t parse_value(const std::string& key, const std::string& value) {
 
 /// Number of the queue pair with that QPN, from 1; 0 if there is none.
 std::size_t number_of(const std::vector<PacketNumbers::QueuePair>& qps, std::uint32_t qpn) {
-  const auto it = std::find_if(qps.begin(), qps.end(), [&](const auto& qp) { return qp.qpn == qpn; });
+  const auto it = std::find_if(qps.begin(), qps.end(), [&](const auto& qp) { return qp.qpn == qpn || qp.earlier_qpns.contains(qpn); });
   return it == qps.end() ? 0 : static_cast<std::size_t>(it - qps.begin()) + 1;
 }
 
@@ -104,8 +104,9 @@ std::uint32_t PacketNumbers::first_psn(std::size_t from, std::uint8_t opcode, st
 }
 
 VectorPacket parse_packet(const std::string& text) {
-  static constexpr std::array<std::string_view, 20> kKeys = {"opcode", "psn", "bytes", "ack_req", "solicited", "length", "syndrome", "credits", "msn", "immediate", "pad", "qp", "pkey", "qkey",
-                                                             "source_qp", "ipv6", "traffic_class", "hop_limit", "flow_label", "source_port"};
+  static constexpr std::array<std::string_view, 26> kKeys = {"opcode", "psn", "bytes", "ack_req", "solicited", "length", "syndrome", "credits", "msn", "immediate", "pad", "qp", "pkey", "qkey",
+                                                             "source_qp", "ipv6", "traffic_class", "hop_limit", "flow_label", "source_port",
+                                                             "dest_port", "udp_checksum", "mig_req", "tver", "fecn", "becn"};
   std::istringstream words(text);
   std::string direction, word;
   VectorPacket packet;
@@ -156,6 +157,12 @@ VectorPacket describe_packet(const model::FrameRecord& frame, const PacketNumber
   fields["hop_limit"] = bytes[ip + (ipv6 ? 7 : 8)];
   if (ipv6) fields["flow_label"] = roce::read_big(bytes, ip + 1, 3) & 0xfffff;
   fields["source_port"] = roce::read_big(bytes, udp, 2);
+  fields["dest_port"] = roce::read_big(bytes, udp + 2, 2);
+  fields["udp_checksum"] = roce::read_big(bytes, udp + 6, 2);
+  fields["mig_req"] = bytes[bth + 1] >> 6 & 1u;
+  fields["tver"] = bytes[bth + 1] & 15u;
+  fields["fecn"] = bytes[bth + 4] >> 7;
+  fields["becn"] = bytes[bth + 4] >> 6 & 1u;
   fields["ack_req"] = bytes[bth + 8] >> 7;
   fields["solicited"] = bytes[bth + 1] >> 7;
   fields["pad"] = bytes[bth + 1] >> 4 & 3u;
@@ -203,6 +210,8 @@ bool agrees(const VectorPacket& expected, const VectorPacket& seen) {
          });
 }
 
+namespace {
+
 /// The fields in which `seen` is another one, as far as its text does not say them.
 std::string difference(const VectorPacket& expected, const VectorPacket& seen) {
   std::string text;
@@ -214,14 +223,101 @@ std::string difference(const VectorPacket& expected, const VectorPacket& seen) {
   return text;
 }
 
-std::string compare_packets(const std::vector<VectorPacket>& expected, const std::vector<VectorPacket>& seen) {
-  const auto both = std::min(expected.size(), seen.size());
-  std::size_t at = 0;
-  while (at < both && agrees(expected[at], seen[at])) ++at;
-  if (at == expected.size() && at == seen.size()) return {};
-  const std::string where = at < both ? fmt::format("packet {} is {}{}, expected {}", at + 1, seen[at].text, difference(expected[at], seen[at]), expected[at].text)
-                                      : fmt::format("{} packets, expected {}", seen.size(), expected.size());
-  return fmt::format("packets: {}; all: {}", where, join(seen));
+std::string describe(const PacketPattern& pattern) {
+  if (pattern.kind == PacketPattern::Kind::kPacket) return pattern.packet.text;
+  std::string all;
+  for (const auto& list : pattern.lists) {
+    std::string one;
+    for (const auto& item : list) one.append(one.empty() ? "" : ", ").append(describe(item));
+    const char* const between = pattern.kind == PacketPattern::Kind::kEither ? " or " : " mixed with ";
+    all.append(all.empty() ? "" : between).append(list.empty() ? "nothing" : list.size() > 1 ? "(" + one + ")" : one);
+  }
+  return "[" + all + "]";
+}
+
+/// What may still come. A list that is matched packet by packet: each packet turns a rest into the rests behind it, none if it does not fit.
+using Rests = std::vector<PacketPatterns>;
+
+bool may_be_over(const PacketPatterns& rest) {
+  return std::all_of(rest.begin(), rest.end(), [](const PacketPattern& one) {
+    if (one.kind == PacketPattern::Kind::kEither) return std::any_of(one.lists.begin(), one.lists.end(), may_be_over);
+    return one.kind == PacketPattern::Kind::kMixed && std::all_of(one.lists.begin(), one.lists.end(), may_be_over);
+  });
+}
+
+Rests behind(const PacketPatterns& rest, const VectorPacket& seen);
+
+/// The rests when the first item of `rest` takes the packet.
+Rests behind_first(const PacketPatterns& rest, const VectorPacket& seen) {
+  const auto& first = rest.front();
+  const auto then = [&](PacketPatterns head) {
+    head.insert(head.end(), rest.begin() + 1, rest.end());
+    return head;
+  };
+  Rests all;
+  if (first.kind == PacketPattern::Kind::kPacket) {
+    if (agrees(first.packet, seen)) all.push_back(then({}));
+    return all;
+  }
+  for (std::size_t i = 0; i < first.lists.size(); ++i) {
+    for (auto& left : behind(first.lists[i], seen)) {
+      if (first.kind == PacketPattern::Kind::kEither) {
+        all.push_back(then(std::move(left)));
+        continue;
+      }
+      PacketPattern mixed = first;
+      mixed.lists[i] = std::move(left);
+      all.push_back(then({std::move(mixed)}));
+    }
+  }
+  return all;
+}
+
+Rests behind(const PacketPatterns& rest, const VectorPacket& seen) {
+  if (rest.empty()) return {};
+  Rests all = behind_first(rest, seen);
+  if (may_be_over({rest.front()})) {
+    for (auto& later : behind({rest.begin() + 1, rest.end()}, seen)) all.push_back(std::move(later));
+  }
+  return all;
+}
+
+/// The packets that may come first, in words, and the field in which `seen` differs from the only one.
+std::string expected_first(const Rests& rests) {
+  std::string all;
+  for (const auto& rest : rests) {
+    const std::string one = rest.empty() ? "the end" : describe(rest.front());
+    if (all.find(one) == std::string::npos) all.append(all.empty() ? "" : " or ").append(one);
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string compare_packets(const PacketPatterns& expected, const std::vector<VectorPacket>& seen) {
+  Rests rests{expected};
+  for (std::size_t at = 0; at < seen.size(); ++at) {
+    Rests next;
+    for (const auto& rest : rests) {
+      for (auto& one : behind(rest, seen[at])) next.push_back(std::move(one));
+    }
+    if (next.empty()) {
+      const bool one = rests.size() == 1 && !rests[0].empty() && rests[0][0].kind == PacketPattern::Kind::kPacket;
+      return fmt::format("packets: packet {} is {}{}, expected {}; all: {}", at + 1, seen[at].text, one ? difference(rests[0][0].packet, seen[at]) : "",
+                         expected_first(rests), join(seen));
+    }
+    rests = std::move(next);
+  }
+  if (std::any_of(rests.begin(), rests.end(), may_be_over)) return {};
+  return fmt::format("packets: {} packets, then expected {}; all: {}", seen.size(), expected_first(rests), join(seen));
+}
+
+std::string find_forbidden(const std::vector<VectorPacket>& forbidden, const std::vector<VectorPacket>& seen) {
+  for (const auto& packet : forbidden) {
+    const auto it = std::find_if(seen.begin(), seen.end(), [&](const auto& one) { return agrees(packet, one); });
+    if (it != seen.end()) return fmt::format("packets: packet {} is {}, which no_packets forbids ({}); all: {}", it - seen.begin() + 1, it->text, packet.text, join(seen));
+  }
+  return {};
 }
 
 }  // namespace rnic::testbench

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,7 @@ namespace rnic::testbench {
 struct PacketNumbers {
   struct QueuePair {
     std::uint32_t qpn = 0, first_psn = 0;  ///< PSN: of its requests
+    std::set<std::uint32_t> earlier_qpns;  ///< Before it was made again
   };
   std::array<std::vector<QueuePair>, 2> hosts;
 
@@ -40,7 +42,9 @@ struct PacketNumbers {
 
 /// What `expected` says holds for `seen`: direction, opcode, and each field that it names.
 [[nodiscard]] bool agrees(const VectorPacket& expected, const VectorPacket& seen);
-/// Empty when the lists agree one by one; otherwise what is different, in words.
-[[nodiscard]] std::string compare_packets(const std::vector<VectorPacket>& expected, const std::vector<VectorPacket>& seen);
+/// Empty when what was seen is as expected; otherwise what is different, in words.
+[[nodiscard]] std::string compare_packets(const PacketPatterns& expected, const std::vector<VectorPacket>& seen);
+/// Empty when none of the packets agrees with one that is forbidden; otherwise which, in words.
+[[nodiscard]] std::string find_forbidden(const std::vector<VectorPacket>& forbidden, const std::vector<VectorPacket>& seen);
 
 }  // namespace rnic::testbench

@@ -1,5 +1,7 @@
 #include "testbench/verify/vector_runner.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 
@@ -12,7 +14,7 @@ namespace {
 constexpr std::uint64_t kLimitNs = 3'000'000'000;
 
 void check_packets(const Vector& vector, const VectorSession& session, const std::vector<VectorPacket>& seen) {
-  const auto check = [&](const std::optional<std::vector<VectorPacket>>& expected, const std::vector<VectorPacket>& of) {
+  const auto check = [&](const std::optional<PacketPatterns>& expected, const std::vector<VectorPacket>& of) {
     if (!expected) return;
     if (const auto difference = compare_packets(session.resolved(*expected), of); !difference.empty()) throw VectorFailure(difference);
   };
@@ -22,6 +24,18 @@ void check_packets(const Vector& vector, const VectorSession& session, const std
     std::copy_if(seen.begin(), seen.end(), std::back_inserter(own), [&](const VectorPacket& packet) { return packet.from == host; });
     check(vector.packets_from[host], own);
   }
+  std::vector<VectorPacket> forbidden;
+  for (const auto& packet : vector.no_packets) forbidden.push_back(session.resolved(packet));
+  if (const auto found = find_forbidden(forbidden, seen); !found.empty()) throw VectorFailure(found);
+}
+
+/// A NIC that reaches for memory that it may not have is wrong, whatever became of the request.
+void check_iommu(World& world) {
+  for (std::size_t host = 0; host < World::kHosts; ++host) {
+    const auto& iommu = world.host(host).iommu();
+    if (iommu.fault_count() == 0) continue;
+    throw VectorFailure(fmt::format("the IOMMU of host {} refused {} accesses, the last to {:#x}", host == 0 ? 'A' : 'B', iommu.fault_count(), iommu.fault_log().back().iova));
+  }
 }
 
 }  // namespace
@@ -29,7 +43,10 @@ void check_packets(const Vector& vector, const VectorSession& session, const std
 VectorOutcome VectorRunner::run(const Vector& vector) {
   VectorOutcome outcome;
   std::vector<model::FrameRecord> frames;
-  world_.reset(options_);
+  auto options = options_;
+  if (vector.setup.link_gbps) options.wire.rate_gbps = *vector.setup.link_gbps;
+  if (vector.setup.link_delay_ns) options.wire.delay_ns = *vector.setup.link_delay_ns;
+  world_.reset(options);
   world_.observe_frames([&](const model::FrameRecord& frame) { frames.push_back(frame); });
   world_.add_app(0, "vector", [&](Host& a) {
     VectorSession session(world_, vector);
@@ -41,6 +58,7 @@ VectorOutcome VectorRunner::run(const Vector& vector) {
     std::vector<VectorPacket> packets;
     for (const auto& frame : frames) packets.push_back(describe_packet(frame, session.numbers()));
     check_packets(vector, session, packets);
+    if (!vector.setup.iommu_faults) check_iommu(world_);
   });
   try {
     world_.run(kLimitNs);

@@ -46,6 +46,7 @@ inline constexpr ULONG kRemoteWriteBit = ND_MR_FLAG_ALLOW_REMOTE_WRITE & ~ND_MR_
 /// The objects that one vector works on, and its steps. Used in a thread of simulated time.
 class VectorSession {
  public:
+  /// Both must outlive it.
   VectorSession(World& world, const Vector& vector);
   ~VectorSession();
 
@@ -55,7 +56,8 @@ class VectorSession {
   /// Of all queue pairs, connected or not.
   [[nodiscard]] const PacketNumbers& numbers() const { return numbers_; }
   /// The packets with the R_Keys of the regions that they name.
-  [[nodiscard]] std::vector<VectorPacket> resolved(std::vector<VectorPacket> packets) const;
+  [[nodiscard]] VectorPacket resolved(VectorPacket packet) const;
+  [[nodiscard]] PacketPatterns resolved(PacketPatterns patterns) const;
 
  private:
   /// NetworkDirect's, or one below it: of a type that NetworkDirect has not.
@@ -88,6 +90,7 @@ class VectorSession {
     std::size_t host = 0;
     std::uint8_t* memory = nullptr;
     std::uint64_t size = 0;
+    std::uint64_t pattern = 0;  ///< What its bytes are with the fill `pattern`
     std::optional<std::uint64_t> base;  ///< Virtual address, when it is not that of the memory
     ComPtr<IND2MemoryRegion> region;
     std::unique_ptr<kmd::KernelMr> kernel_region;  ///< Instead, where NetworkDirect has none: of atomics, of another domain, of QP1
@@ -105,9 +108,13 @@ class VectorSession {
     HRESULT status = 0;
   };
 
-  void add_side(std::size_t host, const VectorSetup& setup);
-  void add_pair(std::size_t host, const VectorSetup& setup);
-  void connect(const VectorSetup& setup);
+  void add_side(std::size_t host);
+  Pair make_pair(std::size_t host, std::size_t index);
+  void watch_pair(std::size_t host, Pair& pair);
+  void connect();
+  kmd::QpConnection connection_of(std::size_t host, std::size_t index);
+  void reset(const VectorStep& step);
+  void make(const VectorStep& step);
   void watch_events(std::size_t host);
   void read_counters(const std::vector<VectorStep>& steps);
   void add_region(const VectorRegion& spec);
@@ -124,7 +131,11 @@ class VectorSession {
   void notified(const VectorStep& step, bool expected);
   void memory(const VectorStep& step);
   void memory_bytes(const VectorStep& step);
+  /// What byte i of the range of a step is.
+  using Expectation = std::function<std::uint8_t(std::uint64_t)>;
+  void expect_bytes(const VectorStep& step, const std::vector<Expectation>& expectations);
   void store(const VectorStep& step);
+  void revoke(const VectorStep& step);
   void fault(const VectorStep& step);
   void frame(const VectorStep& step);
   void counter(const VectorStep& step);
@@ -146,6 +157,8 @@ class VectorSession {
   void deregister_region(const VectorStep& step);
   [[nodiscard]] std::vector<ND2_SGE> sges(const VectorStep& step);
   [[nodiscard]] UINT32 token(const VectorPlace& place, bool remote);
+  /// Of a window, or a region.
+  [[nodiscard]] UINT32 remote_token(const std::string& name) const;
   [[nodiscard]] std::uint64_t address(const VectorPlace& place);
   [[nodiscard]] Region& region(const std::string& name);
   [[nodiscard]] const Region& region(const std::string& name) const { return regions_.at(name); }
@@ -159,9 +172,11 @@ class VectorSession {
   void expect_call(const VectorStep& step, HRESULT status) const;
 
   World& world_;
-  ConnectParameters parameters_;
+  const VectorSetup& setup_;
+  const bool ipv6_;
   PacketNumbers numbers_;
   std::array<Side, 2> sides_;
+  std::vector<Pair> gone_;  ///< Closed, and others are in their places; their completions may still be polled
   std::map<std::string, Region> regions_;
   std::map<std::string, Window> windows_;  ///< Behind the regions, which they must leave first
   std::map<std::string, Notification> notifications_;

@@ -44,7 +44,7 @@ class Link {
   explicit Link(const WireFaultOptions& faults, double delay_ns = 5000, std::uint64_t seed = 1)
       : direction(0, WireOptions{100, delay_ns, {faults, {}}, seed}) {}
 
-  FrameRecord send(const Bytes& bytes, bool bad = false) {
+  FrameRecord send(const Bytes& bytes, bool bad = false, bool injected = false) {
     for (std::size_t done = 0;; done += kBeatBytes) {
       FrameBeat beat;
       const std::size_t part = std::min(kBeatBytes, bytes.size() - done);
@@ -53,7 +53,7 @@ class Link {
       beat.last = done + part == bytes.size();
       beat.err = beat.last && bad;
       while (!direction.can_transmit(now)) step();
-      const auto record = direction.transmit(beat, now);
+      const auto record = direction.transmit(beat, now, injected);
       step();
       if (record) return *record;
     }
@@ -395,4 +395,21 @@ TEST_CASE("options out of range are refused, by name") {
   refused("count", [](auto& f) { f.rules = {rule(WireFault::kDrop, 1, 0)}; });
   refused("psn", [](auto& f) { f.rules = {rule(WireFault::kDrop, 1, 1, {.psn = 1u << 24})}; });
   refused("dest_qpn", [](auto& f) { f.rules = {rule(WireFault::kDrop, 1, 1, {.dest_qpn = 1u << 24})}; });
+}
+
+TEST_CASE("a rule can spare the frames that are injected, and does not count them") {
+  for (const bool spare : {false, true}) {
+    WireFaultOptions faults;
+    WireRule rule;
+    rule.nth = 2;
+    rule.match.opcode = 4;
+    rule.match.spare_injected = spare;
+    faults.rules.push_back(rule);
+    Link link(faults);
+    const auto dropped = [&](std::uint32_t number, bool injected) { return link.send(frame(number), false, injected).faults != 0; };
+    CHECK_FALSE(dropped(0, false));
+    CHECK(dropped(1, true) == !spare);
+    CHECK(dropped(2, false) == spare);
+    CHECK_FALSE(dropped(3, true));
+  }
 }

@@ -1,0 +1,64 @@
+// The steps of a VectorSession about the wire, and what the NIC has counted.
+#include "testbench/verify/vector_session.hpp"
+
+#include <fmt/format.h>
+
+#include "testbench/verify/vector_frame.hpp"
+
+namespace rnic::testbench {
+
+void VectorSession::fault(const VectorStep& step) {
+  auto rule = step.rule;
+  if (rule.match.psn) rule.match.psn = (*rule.match.psn + numbers_.first_psn(step.host, rule.match.opcode.value_or(0), step.qp, step.qp)) & 0xffffff;
+  if (step.only_qp) rule.match.dest_qpn = sides_[1 - step.host].pairs.at(step.qp).core().qpn();
+  world_.wire().arm(step.host, rule);
+}
+
+/// To `step.host`, in the name of its peer or of a stranger.
+void VectorSession::frame(const VectorStep& step) {
+  const std::size_t sender = 1 - step.host;
+  auto& here = sides_[step.host];
+  auto& there = sides_[sender];
+  const auto connection = connection_to(*there.endpoint, *here.endpoint, pair(step).core().qpn(), {.ipv6 = ipv6_});
+  FrameTarget target;
+  target.payload = payload_pattern(sender, step.qp, step.frame.psn);
+  target.source_qpn = there.pairs.at(step.frame.source_qp).core().qpn();
+  target.first_psn = numbers_.first_psn(sender, step.frame.opcode, step.qp, step.frame.source_qp);
+  target.path.ipv6 = ipv6_;
+  target.path.dest_mac = connection.path.dest_mac;
+  target.path.source_mac = mac_of(*there.endpoint);
+  target.path.source_ip = connection.path.source_ip;
+  target.path.dest_ip = connection.path.dest_ip;
+  target.path.dest_qpn = connection.dest_qpn;
+  if (!step.remote.region.empty()) {
+    target.va = address(step.remote);
+    target.rkey = __builtin_bswap32(token(step.remote, true));
+  }
+  try {
+    world_.wire().inject(sender, build_frame(step.frame, target), step.frame.bad_fcs);
+  } catch (const VectorError& error) {
+    throw VectorFailure(fmt::format("{}: {}", step.text, error.what()));
+  }
+  here.endpoint->device().elapse(step.within_ns);
+}
+
+/// Each takes a round trip of PCI Express, so no others.
+void VectorSession::read_counters(const std::vector<VectorStep>& steps) {
+  for (const auto& step : steps) {
+    if (step.kind != StepKind::kCounter) continue;
+    auto& of = side(step);
+    if (of.counters.contains(step.offset)) continue;
+    of.counters[step.offset] = take_or_fail(of.endpoint->kernel().counter(static_cast<hw::Counter>(step.offset)), "counter");
+  }
+}
+
+void VectorSession::counter(const VectorStep& step) {
+  auto& side = sides_[step.host];
+  const auto now = take_or_fail(side.endpoint->kernel().counter(static_cast<hw::Counter>(step.offset)), step.text) - side.counters.at(step.offset);
+  const bool right = step.exact ? now == *step.value : now >= *step.value && now <= step.most.value_or(now);
+  if (right) return;
+  const std::string expected = step.exact ? fmt::format("{}", *step.value) : step.most ? fmt::format("{} to {}", *step.value, *step.most) : fmt::format("at least {}", *step.value);
+  throw VectorFailure(fmt::format("{}: {} has counted {}, expected {}", step.text, step.name, now, expected));
+}
+
+}  // namespace rnic::testbench

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "testbench/verify/vector.hpp"
+#include "testbench/verify/vector_names.hpp"
+#include "testbench/verify/vector_reader.hpp"
+
+/// Parts of steps, and steps of many keys (docs/vectors.md). All throw VectorError.
+namespace rnic::testbench {
+
+inline const VectorReader::Names kQueues = {{"initiator", number_of(VectorQueue::kInitiator)}, {"receive", number_of(VectorQueue::kReceive)}};
+
+inline constexpr std::uint32_t kDefer = 1u << 31;  // a flag of NDK, not of NetworkDirect
+inline const VectorReader::Names kOpFlags = {{"SILENT_SUCCESS", ND_OP_FLAG_SILENT_SUCCESS}, {"READ_FENCE", ND_OP_FLAG_READ_FENCE}, {"SOLICIT", ND_OP_FLAG_SEND_AND_SOLICIT_EVENT},
+    {"ALLOW_READ", ND_OP_FLAG_ALLOW_READ}, {"ALLOW_WRITE", ND_OP_FLAG_ALLOW_WRITE}, {"INLINE", ND_OP_FLAG_INLINE},
+    {"DEFER", kDefer}};
+
+VectorPlace read_place(VectorReader from, bool with_length);
+/// Number of a queue pair, from 1 in the file and from 0 here.
+std::size_t read_qp(VectorReader& from, const VectorSetup& setup, const char* key, std::size_t fallback = 0);
+/// A whole number modulo 2^24: 0 is the first PSN, -1 the one before it.
+std::uint32_t read_psn(VectorReader& from);
+std::int32_t read_status(VectorReader& from);
+void read_call(VectorReader& from, VectorStep& to);
+/// Hexadecimal digits in pairs, "??" for any byte; spaces do not matter.
+std::vector<std::optional<std::uint8_t>> read_pattern_bytes(const VectorReader& from, std::string text);
+
+void read_request_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
+void read_complete_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
+void read_fast_register_step(VectorReader& from, VectorStep& to);
+void read_memory_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
+void read_fault_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
+void read_frame_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
+
+}  // namespace rnic::testbench
