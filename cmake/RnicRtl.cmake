@@ -14,6 +14,10 @@ foreach(dir ${RNIC_RTL_DIRS})
 endforeach()
 set(RNIC_RTL_PACKAGE ${PROJECT_SOURCE_DIR}/rtl/rnic.vlt ${PROJECT_SOURCE_DIR}/rtl/generated/rnic_pkg.sv)
 
+# scripts/mutate.py builds the NIC from changed copies: their folder, and what they need besides.
+set(RNIC_RTL_COPY "" CACHE PATH "Sources of the RTL instead of rtl/")
+set(RNIC_RTL_COPY_SOURCES "" CACHE STRING "SystemVerilog and C++ files that go with them")
+
 set(RNIC_MODELS "" CACHE STRING "Regular expression of the targets to Verilate, all when empty: the others can't be built, and an edit is soon tested")
 
 # rnic_verilate(TARGET FILE [MODULE] [ARGS...]): Verilates the module of FILE into TARGET as class V<module>.
@@ -23,8 +27,21 @@ function(rnic_verilate target file)
     return()
   endif()
   get_filename_component(module ${file} NAME_WE)
-  verilate(${target} SOURCES ${RNIC_RTL_PACKAGE} ${file} TOP_MODULE ${module} PREFIX V${module}
-           DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${target}_${module} VERILATOR_ARGS ${RNIC_VERILATOR_ARGS} ${ARGN}
+  set(sources ${RNIC_RTL_PACKAGE} ${file})
+  set(arguments ${RNIC_VERILATOR_ARGS})
+  if(RNIC_RTL_COPY)
+    set(rtl ${PROJECT_SOURCE_DIR}/rtl)
+    list(TRANSFORM sources REPLACE "^${rtl}/(.*[.]sv)$" "${RNIC_RTL_COPY}/\\1")
+    list(TRANSFORM arguments REPLACE "${rtl}/" "${RNIC_RTL_COPY}/")
+    list(PREPEND sources ${RNIC_RTL_COPY_SOURCES})
+    list(FILTER sources INCLUDE REGEX "[.](sv|vlt)$")
+    set(copy_cpp ${RNIC_RTL_COPY_SOURCES})
+    list(FILTER copy_cpp INCLUDE REGEX "[.]cpp$")
+    target_sources(${target} PRIVATE ${copy_cpp})
+    list(APPEND arguments -Wno-lint -Wno-fatal)
+  endif()
+  verilate(${target} SOURCES ${sources} TOP_MODULE ${module} PREFIX V${module}
+           DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${target}_${module} VERILATOR_ARGS ${arguments} ${ARGN}
            OPT_FAST ${RNIC_MODEL_OPT} ${RNIC_MODEL_FLAGS} OPT_SLOW -O0 ${RNIC_MODEL_FLAGS} OPT_GLOBAL -O1)
   target_compile_options(${target} PRIVATE -Wno-unused-parameter -Wno-unused-but-set-variable)
 endfunction()

@@ -5,7 +5,10 @@ A mutant replaces one expression of the RTL by another. All mutants are built in
 condition on a number that the test program reads from the environment when it starts (RNIC_MUTANT); so a unit test is built once, not once a
 mutant, and the checkout is never touched. With no mutant chosen every test must pass; with one chosen, one of its tests must fail.
 
-Exit code: 0 all killed; 1 one survives, its text is not found any more, or something does not build or fails without a mutation; 2 wrong use.
+--vectors puts the folders of tests/vectors to the proof instead: the whole NIC is built once with all mutants in it, and the vectors of each folder
+are run against mutants of the blocks that [vectors] of the list names for it, until one of them fails. A folder that kills none is a defect.
+
+Exit code: 0 all killed, or with --vectors one by each folder; 1 one survives, its text is not found any more, or something does not build or fails without a mutation; 2 wrong use.
 """
 import argparse
 import concurrent.futures
@@ -13,6 +16,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -44,7 +48,7 @@ class Problem(Exception):
 
 
 def load():
-    """Tests and mutants of the list, by name."""
+    """Tests, mutants and folders of vectors of the list, by name."""
     with open(LIST, "rb") as file:
         data = tomllib.load(file)
     mutants = {}
@@ -61,7 +65,7 @@ def load():
         mutants[entry["name"]] = entry
     if len({entry["id"] for entry in mutants.values()}) != len(mutants):
         raise Problem(f"{LIST.name}: two names have one number: rename a mutant")
-    return data["test"], mutants
+    return data["test"], mutants, data["vectors"]
 
 
 def pattern(text):
@@ -200,15 +204,101 @@ def kill(mutant, programs, limits):
     return {"name": mutant["name"], "rule": mutant["rule"], "file": mutant["file"], "killed": False, "by": "", "how": "", "seconds": 0}
 
 
+def build_nic(jobs):
+    """Builds the tool with the mutated NIC in it."""
+    folder = WORK / "nic"
+    run(["cmake", "-S", str(ROOT), "-B", str(folder), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DRNIC_MODEL_OPT=-O1",
+         "-DRNIC_MODELS=^(rnic_top_model|rnic_verify)$", f"-DRNIC_RTL_COPY={RTL}",
+         f"-DRNIC_RTL_COPY_SOURCES={WORK / 'mutate_pkg.sv'};{WORK / 'mutate_choice.cpp'}"], WORK / "nic.cmake.log")
+    run(["ninja", "-C", str(folder), f"-j{jobs}", "rnic"], WORK / "nic.make.log")
+    return folder / "bin/rnic"
+
+
+def verify(program, number, folder, limit):
+    """Runs the vectors of a folder with a mutant until one fails. Returns the name of that one (or how the run ended), nothing if all pass, and the
+    processor time."""
+    command = ["prlimit", f"--cpu={int(limit)}", "stdbuf", "-oL", str(program), "verify", "--jobs", "1", str(ROOT / "tests/vectors" / folder)]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, errors="replace",
+                               env={**os.environ, "RNIC_MUTANT": str(number)})
+    failed = ""
+    with process.stdout as out:
+        for line in out:
+            if line.startswith("FAIL "):
+                failed = pathlib.Path(line.split()[1].rstrip(":")).name
+                process.kill()
+                break
+    process.wait()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if not failed and process.returncode:
+        failed = "the time-out" if process.returncode == -signal.SIGXCPU else f"exit code {process.returncode}"
+    return failed, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def spread(mutants, most):
+    """At most so many, from all over the list."""
+    if len(mutants) <= most:
+        return mutants
+    return [mutants[i * len(mutants) // most] for i in range(most)]
+
+
+def try_folder(program, folder, blocks, mutants, most):
+    """How many mutants of these blocks the vectors of a folder kill; a Problem if they fail without one."""
+    failed, seconds = verify(program, 0, folder, 1800)
+    if failed:
+        raise Problem(f"{folder}: fails without a mutation: {failed}")
+    limit = 60 + 5 * seconds
+    chosen = spread([mutant for mutant in mutants.values() if pathlib.Path(mutant["file"]).stem in blocks], most)
+    unknown = [block for block in blocks if not any(pathlib.Path(mutant["file"]).stem == block for mutant in mutants.values())]
+    if unknown:
+        raise Problem(f"{folder}: no mutant of {', '.join(unknown)}")
+    killed = []
+    for mutant in chosen:
+        failed, seconds = verify(program, mutant["id"], folder, limit)
+        print(f"  {mutant['name']:32} {f'killed by {failed}' if failed else 'not noticed'} ({seconds:.0f} s)", flush=True)
+        killed += [mutant["name"]] if failed else []
+    return {"folder": folder, "tried": [mutant["name"] for mutant in chosen], "killed": killed}
+
+
+def try_vectors(args, mutants, folders):
+    """Prints for each folder how many mutants its vectors kill; the exit code."""
+    all_folders = sorted(path.name for path in (ROOT / "tests/vectors").iterdir() if path.is_dir())
+    problems = [f"{LIST.name}: [vectors] has no folder {name}" for name in all_folders if name not in folders]
+    problems += [f"{LIST.name}: [vectors]: there is no folder {name}" for name in folders if name not in all_folders]
+    program = build_nic(args.jobs)
+    results = []
+    for name in args.name or [name for name in all_folders if name in folders]:
+        if isinstance(folders[name], str):
+            print(f"{name}: {folders[name]}", flush=True)
+            continue
+        print(name, flush=True)
+        try:
+            results.append(try_folder(program, name, folders[name], mutants, args.most))
+        except Problem as problem:
+            problems.append(str(problem))
+    print(f"\n{'folder':20}{'mutants':>8}{'killed':>8}")
+    for result in results:
+        print(f"{result['folder']:20}{len(result['tried']):8}{len(result['killed']):8}" + ("" if result["killed"] else "   none: these vectors cannot fail"))
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    if args.json:
+        args.json.write_text(json.dumps({"errors": problems, "folders": results}, indent=1) + "\n")
+    return 1 if problems or any(not result["killed"] for result in results) else 0
+
+
 def arguments():
     parser = argparse.ArgumentParser(prog="mutate.sh", description=__doc__.split("\n\n")[0])
-    parser.add_argument("name", nargs="*", help="mutants to try (default: all)")
+    parser.add_argument("name", nargs="*", help="mutants to try, or with --vectors folders of tests/vectors (default: all)")
+    parser.add_argument("--vectors", action="store_true", help="run vectors instead of unit tests, and print how many mutants each folder kills")
+    parser.add_argument("--most", type=int, default=8, help="with --vectors: mutants a folder, from all over its blocks (default 8)")
     parser.add_argument("--list", action="store_true", help="print the mutants and their rules, and check that their texts are found")
     parser.add_argument("--json", metavar="FILE", type=pathlib.Path, help="write the result: mutants, survived, errors, list")
     parser.add_argument("-j", "--jobs", type=int, default=1, help="programs and compilers at a time (default 1)")
     args = parser.parse_args()
     if args.jobs < 1:
         parser.error("--jobs: at least 1")
+    if args.most < 1:
+        parser.error("--most: at least 1")
     if args.json and (args.json.is_dir() or not args.json.absolute().parent.is_dir()):
         parser.error(f"--json: {args.json} cannot be written")
     return parser, args
@@ -249,12 +339,19 @@ def try_all(jobs, tests, chosen):
 
 def main():
     parser, args = arguments()
-    tests, mutants = load()
-    unknown = [name for name in args.name if name not in mutants]
+    tests, mutants, folders = load()
+    args.name = [name.removeprefix("tests/vectors/").rstrip("/") for name in args.name] if args.vectors else args.name
+    unknown = [name for name in args.name if name not in (folders if args.vectors else mutants)]
     if unknown:
-        parser.error(f"no mutant {', '.join(unknown)} (--list shows them)")
+        parser.error(f"no {'folder' if args.vectors else 'mutant'} {', '.join(unknown)} ({'[vectors] of mutants.toml' if args.vectors else '--list'} shows them)")
     WORK.mkdir(parents=True, exist_ok=True)
     problems = copy_sources(mutants)
+    if args.vectors:
+        for problem in problems:
+            print(problem, file=sys.stderr)
+        lost = {problem.split(":")[0] for problem in problems}
+        code = try_vectors(args, {name: mutant for name, mutant in mutants.items() if name not in lost}, folders)
+        return 1 if problems else code
     chosen = [mutant for name, mutant in mutants.items() if not args.name or name in args.name]
     if args.list:
         for mutant in chosen:
