@@ -1,7 +1,6 @@
 // Assertions, once, with a body for each tool:
-//   simulation (the default)  concurrent assertion, reports and stops
-//   FORMAL (yosys-smtbmc)    immediate assertion in a clocked block
-//   SYNTHESIS                nothing
+//   simulation (the default)  immediate assertion in a clocked block, reports and stops
+//   SYNTHESIS                 nothing
 // `ASSERT(Name, Expression)       holds at every clock edge outside reset
 // `ASSERT_HOLD(Name, Valid, Ready, Payload)  the stream rule: valid and payload stay until accepted
 // Both use clk_i and rst_ni of the module.
@@ -11,12 +10,6 @@
 `ifdef SYNTHESIS
 `define ASSERT(Name, Expression)
 `define ASSERT_HOLD(Name, Valid, Ready, Payload)
-`elsif FORMAL
-`define ASSERT(Name, Expression) \
-  always @(posedge clk_i) if (rst_ni) Name: assert (Expression);
-`define ASSERT_HOLD(Name, Valid, Ready, Payload) \
-  always @(posedge clk_i) if (rst_ni && $past(rst_ni) && $past(Valid) && !$past(Ready)) \
-    Name: assert ((Valid) && (Payload) == $past(Payload));
 `else
 `define ASSERT(Name, Expression) \
   always @(posedge clk_i) if (rst_ni && !(Expression)) $error("%m: %s", `"Name`");
