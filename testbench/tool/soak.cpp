@@ -40,7 +40,12 @@ SoakReport run_soak(World& world, const SoakOptions& options, std::uint64_t seed
   });
   world.run(kNoLimitNs);
 
-  SoakReport report{traffic->report(), world.host(0).nic().cycles() - start, 0};
+  const std::uint64_t cycles = world.host(0).nic().cycles() - start;
+  if (options.orderly && traffic->report().hung == 0) {
+    world.add_app(0, "counters", [&](Host&) { traffic->check_orderly(); });
+    world.run(kNoLimitNs);
+  }
+  SoakReport report{traffic->report(), cycles, 0};
   for (std::size_t host = 0; host < 2; ++host) report.iommu_faults += world.host(host).iommu().fault_count();
   if (report.iommu_faults != 0) {
     ++report.traffic.wrong;

@@ -11,6 +11,7 @@ namespace rnic::testbench {
 struct SoakOptions {
   std::uint64_t cycles = 1'000'000;  ///< Clock cycles with new work; what is under way then is waited for
   TrafficOptions traffic;
+  bool orderly = false;  ///< The links lose nothing, so nothing may be repaired
 };
 
 struct SoakReport {

@@ -68,16 +68,29 @@ void print(const SoakReport& report, double seconds) {
   for (const auto& text : t.messages) fmt::print(stderr, "rnic: {}\n", text);
 }
 
+/// Nothing goes wrong on the wire, nor on either PCI Express.
+bool is_orderly(const WorldOptions& world) {
+  for (const auto& faults : world.wire.faults) {
+    for (std::size_t i = 0; i < model::kWireFaults; ++i) {
+      if (faults.chance(static_cast<model::WireFault>(i)) > 0) return false;
+    }
+    if (!faults.rules.empty()) return false;
+  }
+  return !world.pcie_faults[0] && !world.pcie_faults[1];
+}
+
 int run(const Options& options) {
   check_writable(options.world.capture_path, "--pcap");
   check_writable(options.world.trace_path, "--trace");
   check_writable(options.json, "--json");
   const auto start = std::chrono::steady_clock::now();
   World world(options.world);
+  SoakOptions soak = options.soak;
+  soak.orderly = is_orderly(options.world);
   SoakReport report;
   {
     Progress progress("soak", options.soak.cycles);
-    report = run_soak(world, options.soak, options.world.seed, [&](std::uint64_t cycles) { progress.update(std::min(cycles, options.soak.cycles)); });
+    report = run_soak(world, soak, options.world.seed, [&](std::uint64_t cycles) { progress.update(std::min(cycles, options.soak.cycles)); });
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   print(report, seconds);
@@ -116,7 +129,7 @@ void add_soak_command(CLI::App& tool, std::function<int()>& action) {
   }
   traffic.connection.ack_timeout = 6;  // 0.26 ms: the queues are long, and the world is small
   add_faults_option(*command, options->world);
-  command->add_flag_callback("--no-faults", [options] { options->world.wire.faults = {}; }, "Nothing goes wrong; otherwise, without --faults, 1 % of the frames are lost, 1 % late, 0.5 % twice, 0.1 % corrupt");
+  command->add_flag_callback("--no-faults", [options] { options->world.wire.faults = {}; }, "Nothing goes wrong, so that nothing may be repaired either; otherwise, without --faults, 1 % of the frames are lost, 1 % late, 0.5 % twice, 0.1 % corrupt");
   command->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

@@ -107,6 +107,33 @@ void Traffic::take_results(Group& group, std::size_t host) {
   }
 }
 
+void Traffic::check_orderly() {
+  const auto count = [this](const std::string& where, std::string_view what, std::uint64_t times) {
+    if (times == 0) return;
+    ++report_.wrong;
+    report_.note(fmt::format("{}: {} {}, over a link that loses nothing", where, what, times));
+  };
+  for (std::size_t number = 0; number < pairs_.size(); ++number) {
+    for (std::size_t host = 0; host < 2; ++host) {
+      const auto counters = core_of(*pairs_[number].ends[host].qp).kernel_qp().counters();
+      if (!counters.ok()) throw EndpointError(fmt::format("counters of a queue pair: {}", describe(counters.error())));
+      for (std::size_t i = 0; i < hw::kQpCounters; ++i) {
+        const auto which = static_cast<hw::QpCounter>(i);
+        const bool waits = which == hw::QpCounter::kNoReceive || which == hw::QpCounter::kRnrNaksSent || which == hw::QpCounter::kRnrNaksReceived;
+        if (waits && options_.late_receive_chance > 0) continue;
+        count(fmt::format("pair {}, host {}", number, host), fmt::format("queue pair counter {}", i), (*counters)[which]);
+      }
+    }
+  }
+  for (std::size_t host = 0; host < 2; ++host) {
+    for (const auto which : {hw::Counter::kTxDropped, hw::Counter::kRxMalformed, hw::Counter::kRxBadIcrc, hw::Counter::kRxOverflow, hw::Counter::kRxNoQp}) {
+      const auto times = endpoints_[host]->kernel().counter(which);
+      if (!times.ok()) throw EndpointError(fmt::format("counters of a host: {}", describe(times.error())));
+      count(fmt::format("host {}", host), hw::kCounterNames[static_cast<std::size_t>(which)], *times);
+    }
+  }
+}
+
 void Traffic::finish() {
   for (std::size_t host = 0; host < 2; ++host) {
     const auto strays = arenas_[host]->check_free();

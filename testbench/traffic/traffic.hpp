@@ -36,6 +36,11 @@ class Traffic {
   void stop() { report_.stopping = true; }
   [[nodiscard]] bool stopping() const { return report_.stopping; }
 
+  /// To be called when the work is done, over links that lose and delay nothing: recovery hides what the NICs themselves lose, so every retransmission, NAK,
+  /// time-out and drop of a queue pair, and everything that a port dropped, is wrong. RNR NAKs are not, where Receives may come late.
+  /// Throws EndpointError.
+  void check_orderly();
+
   /// What happened so far. strays are counted as wrong when the arenas are looked at, at the end of the last thread.
   [[nodiscard]] const TrafficReport& report() const { return report_; }
 

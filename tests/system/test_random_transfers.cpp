@@ -3,6 +3,8 @@
 // RNIC_SEED=n replays a failure.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+
 #include "testbench/traffic/traffic.hpp"
 #include "tests/system/system_world.hpp"
 
@@ -47,6 +49,12 @@ void run(const WorldOptions& world_options, const TrafficOptions& options) {
     world.add_app(thread % 2, "traffic", [&, thread](Host&) { traffic->run(thread); });
   }
   world.run();
+  // Recovery would hide what the NICs lose by themselves.
+  const bool orderly = std::all_of(world_options.wire.faults.begin(), world_options.wire.faults.end(), [](const auto& faults) { return faults.drop == 0; });
+  if (orderly) {
+    world.add_app(0, "counters", [&](Host&) { traffic->check_orderly(); });
+    world.run();
+  }
   const auto& report = traffic->report();
   for (const auto& text : report.messages) UNSCOPED_INFO(text);
   CHECK(report.wrong == 0);
@@ -131,6 +139,35 @@ TEST_CASE("mixed work: shared receives, keys that come and go, UC, UD, and compl
     traffic.connection.ack_timeout = 5;
     run(options, traffic);
   }
+}
+
+TEST_CASE("what is wrong is seen: a frame that the link loses, although recovery brings it again") {
+  const auto options = WorldOptions::from_environment("random_one_lost");
+  INFO("seed " << options.seed);
+  World& world = fresh_world(options);
+  std::unique_ptr<Endpoint> a, b;
+  std::unique_ptr<Traffic> traffic;
+  world.add_app(0, "setup", [&](Host& host) {
+    a = std::make_unique<Endpoint>(host);
+    b = std::make_unique<Endpoint>(world.host(1));
+    auto few = work(1);
+    few.requests = 10;
+    traffic = std::make_unique<Traffic>(*a, *b, few, options.seed);
+    world.wire().arm(0, {.fault = model::WireFault::kDrop, .match = {}, .nth = 8, .count = 1, .parameters = {}});
+  });
+  world.run();
+  world.add_app(0, "traffic", [&](Host&) { traffic->run(0); });
+  world.run();
+  CHECK(traffic->report().wrong == 0);
+  world.add_app(0, "counters", [&](Host&) { traffic->check_orderly(); });
+  world.run();
+  CHECK(traffic->report().wrong >= 1);
+  world.add_app(0, "close", [&](Host&) {
+    traffic.reset();
+    a.reset();
+    b.reset();
+  });
+  world.run();
 }
 
 TEST_CASE("what is wrong is seen: a byte that changes, and one beside the work") {
