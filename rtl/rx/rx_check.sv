@@ -273,10 +273,8 @@ module rx_check (
       else recv_ctx_q <= fetch_ctx[rnic_pkg::RecvCtxBits-1:0];
     end
     srq_asked_q <= srq_acq_ready_i || (state_q == SrqWait && srq_asked_q);
-    if (srq_ctx_valid_i) begin
-      srq_ctx_q  <= srq_ctx_data_i;
-      with_srq_q <= 1'b1;
-    end
+    if (srq_ctx_valid_i) srq_ctx_q <= srq_ctx_data_i;
+    if (srq_ctx_valid_i) with_srq_q <= 1'b1;
     if (decide && kill) begin
       if (is_response_q) killed_response_q[qp] <= 1'b1;
       else killed_request_q[qp] <= 1'b1;
@@ -288,7 +286,9 @@ module rx_check (
     if (!rst_ni) begin
       state_q <= Empty;
       {finish_o, plan_valid_o, fetch_valid_o, timer_valid_o, established_valid_o} <= 5'd0;
-      {event_o, qp_event_o, killed_request_q, killed_response_q} <= '0;
+      {event_o, qp_event_o} <= '0;
+      killed_request_q  <= '0;
+      killed_response_q <= '0;
       {inside_o, with_srq_q, lane_q} <= 4'd0;
     end
   end
