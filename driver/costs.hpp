@@ -14,12 +14,14 @@ inline constexpr std::uint64_t kPollNs = 10;            ///< Look at a completio
 inline constexpr std::uint64_t kPollEntryNs = 5;        ///< Each entry taken from it
 inline constexpr std::uint64_t kArmNs = 20;             ///< Ask for a completion event
 inline constexpr std::uint64_t kControlCallNs = 200;    ///< Enter the kernel driver
-inline constexpr std::uint64_t kInterruptNs = 500;      ///< Interrupt entry to the handler
+inline constexpr std::uint64_t kInterruptNs = 500;  ///< Interrupt, or call of another thread, to the thread that waited
 inline constexpr std::uint64_t kEventNs = 20;           ///< Each event taken from an event queue
 inline constexpr std::uint64_t kPinPageNs = 50;         ///< Pin and map one page of application memory
 
 inline constexpr std::uint64_t kAdminPollNs = 250;      ///< Between two looks at the admin completion ring
 inline constexpr std::uint64_t kReadyPollNs = 1'000;    ///< Between two looks at DeviceStatus
-inline constexpr std::uint64_t kRecheckNs = 10'000;     ///< Longest sleep of a thread that waits for an event
+inline constexpr std::uint64_t kAdminSleepNs = 50'000;  ///< The same for a command that takes long
+inline constexpr std::uint64_t kHealthNs =
+    100'000'000;  ///< Between two looks at the health of a device that says nothing
 
 }  // namespace rnic::cost

@@ -17,6 +17,7 @@ struct DmaBuffer {
 };
 
 inline constexpr std::size_t kDevicePageBytes = 4096;
+inline constexpr std::uint64_t kForever = ~std::uint64_t{0};  ///< No time limit
 
 /// The driver's only way to a device: its registers (BAR0), memory it can DMA, its interrupts, and time.
 ///
@@ -32,15 +33,19 @@ inline constexpr std::size_t kDevicePageBytes = 4096;
 /// 5. The device writes a completion entry after the payload that it reports, and the last byte of the entry (with
 ///    the phase bit) never before its other bytes. Loads of the entry's other bytes, or of the payload, are
 ///    ordered after the load of the phase only if dma_read_barrier stands between.
-/// 6. A message-signalled interrupt is seen (wait_interrupt returns true) after all DMA writes that the device made
-///    before it.
+/// 6. A message-signalled interrupt is seen (it counts in wake_count) after all DMA writes that the device made before
+/// it.
 /// 7. read64 returns after all DMA writes that the device made before it answered are visible (producer and consumer
 ///    rule of PCI Express, base specification 2.4.1).
 ///
-/// Threads: every function may be called from several threads at once. read64, elapse and wait_interrupt may let time
-/// pass, that is, run other threads of the machine (in a simulator these may be coroutines of one thread), so the
-/// driver never holds a lock across them. All other functions return without letting time pass, and are called with
-/// locks held.
+/// Threads: every function may be called from several threads at once. read64, elapse, wait and reset_function may let
+/// time pass, that is, run other threads of the machine (in a simulator these may be coroutines of one thread), so the
+/// driver never holds a mutex across them (SleepLock is for that). All other functions return without letting time
+/// pass, and are called with locks held.
+///
+/// Waiting: whoever waits for something takes wake_count, looks whether it is there, and, if not, waits with that
+/// count. Whoever brings it about calls wake afterwards; the device does so by its interrupts. Nothing between the look
+/// and the wait is missed, and nobody looks again because time has passed.
 class Device {
  public:
   Device() = default;
@@ -72,20 +77,29 @@ class Device {
   /// them: a later DMA to them faults.
   virtual void unmap_pages(const void* p, std::size_t length, std::span<const std::uint64_t> iovas) = 0;
 
-  /// Waits until MSI-X vector `vector` has fired since the last wait on it that returned true (so a message that
-  /// came before the call counts, and several messages count once), at most `timeout_ns`. A message wakes every
-  /// thread that waits for its vector at that time.
-  /// Returns false when the time is over. The driver has set up the MSI-X table entry with msix_message.
-  [[nodiscard]] virtual bool wait_interrupt(std::uint32_t vector, std::uint64_t timeout_ns) = 0;
+  /// Counts what may end a wait: MSI-X messages of all vectors, calls of wake, and the removal of the device.
+  [[nodiscard]] virtual std::uint64_t wake_count() = 0;
+  /// Counts, and ends every wait that is under way.
+  virtual void wake() = 0;
+  /// Waits until wake_count() is no longer `seen`, at most `timeout_ns` (kForever: without a limit). Returns whether it
+  /// is another. False with kForever: the calling thread can wait no more, and removed() is true for it.
+  [[nodiscard]] virtual bool wait(std::uint64_t seen, std::uint64_t timeout_ns) = 0;
 
-  /// What the driver must write to the MSI-X table entry of `vector` so that wait_interrupt sees its messages.
+  /// The machine has taken the device away: registers read all ones, it reaches no memory, and it will not come back.
+  [[nodiscard]] virtual bool removed() = 0;
+
+  /// Resets the function (PCI Express base specification 6.6.2). When it returns the device reaches no memory on behalf
+  /// of what it was told before, it sends no more interrupts, and its registers have their reset values, or it is gone.
+  virtual void reset_function() = 0;
+
+  /// What the driver must write to the MSI-X table entry of `vector` so that its messages count in wake_count.
   struct MsixMessage {
     std::uint64_t address{};
     std::uint32_t data{};
   };
   [[nodiscard]] virtual MsixMessage msix_message(std::uint32_t vector) = 0;
 
-  /// Lets `ns` pass. In a simulated machine time passes only inside elapse and wait_interrupt: a driver call charges
+  /// Lets `ns` pass. In a simulated machine time passes only inside elapse, wait and read64: a driver call charges
   /// its stated cost (driver/costs.hpp), and a loop that polls must call elapse. On hardware it does nothing
   /// (the processor's own time passes).
   virtual void elapse(std::uint64_t ns) = 0;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -69,5 +70,15 @@ class [[nodiscard]] Result<void> {
  private:
   std::optional<Error> error_;
 };
+
+/// Runs `body`, which returns a Result; a lack of memory inside becomes kOutOfMemory.
+template <typename Body>
+auto or_out_of_memory(Body&& body) -> decltype(body()) {
+  try {
+    return std::forward<Body>(body)();
+  } catch (const std::bad_alloc&) {
+    return Error::kOutOfMemory;
+  }
+}
 
 }  // namespace rnic

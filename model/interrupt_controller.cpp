@@ -13,6 +13,23 @@ void InterruptController::signal(std::uint32_t message_data) {
   }
   ++lines_[message_data].count;
   lines_[message_data].event.notify();
+  wake();
+}
+
+void InterruptController::wake() {
+  ++wake_count_;
+  woken_.notify();
+}
+
+bool InterruptController::wait_for_wake(std::uint64_t seen) {
+  while (wake_count_ == seen) sc_core::wait(woken_);
+  return true;
+}
+
+bool InterruptController::wait_for_wake(std::uint64_t seen, const sc_core::sc_time& timeout) {
+  const sc_core::sc_time end = sc_core::sc_time_stamp() + timeout;
+  while (wake_count_ == seen && sc_core::sc_time_stamp() < end) sc_core::wait(end - sc_core::sc_time_stamp(), woken_);
+  return wake_count_ != seen;
 }
 
 bool InterruptController::take(std::uint32_t vector) {

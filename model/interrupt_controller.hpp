@@ -29,6 +29,15 @@ class InterruptController {
   /// As wait with no time left.
   [[nodiscard]] bool take(std::uint32_t vector);
 
+  /// Counts messages of every vector, and calls of wake.
+  [[nodiscard]] std::uint64_t wake_count() const { return wake_count_; }
+  /// Wakes all that wait in wait_for_wake.
+  void wake();
+  /// Waits until wake_count is no longer `seen`, without a limit or at most `timeout`; returns whether it is another.
+  /// Called from a SystemC thread.
+  bool wait_for_wake(std::uint64_t seen);
+  [[nodiscard]] bool wait_for_wake(std::uint64_t seen, const sc_core::sc_time& timeout);
+
   /// Messages received for `vector` since the start.
   [[nodiscard]] std::uint64_t count(std::uint32_t vector) const { return lines_.at(vector).count; }
   [[nodiscard]] std::uint64_t spurious() const { return spurious_; }
@@ -42,6 +51,8 @@ class InterruptController {
   };
   std::vector<Line> lines_;
   std::uint64_t spurious_ = 0;
+  std::uint64_t wake_count_ = 0;
+  sc_core::sc_event woken_;
 };
 
 }  // namespace rnic::model

@@ -51,6 +51,15 @@ void RootComplex::reset(const RootComplexOptions& options) {
   held_ = last_request_ = false;
 }
 
+void RootComplex::reset_function() {
+  std::erase_if(upstream_, [](const Upstream& next) {
+    const auto* request = std::get_if<DmaRequest>(&next.packet);
+    return request != nullptr && request->kind == TlpKind::kMemoryRead;
+  });
+  downstream_ = Downstream(options_);
+  checker_.reset();
+}
+
 void RootComplex::set_config(const PcieConfig& config) {
   RootComplexOptions changed = options_;
   changed.config = config;

@@ -62,6 +62,10 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   /// Empty after mmio_timeout_ns.
   [[nodiscard]] std::optional<HostCompletion> request(HostRequest request);
 
+  /// The NIC has been reset: what is on the way to it is lost, and so are its reads without an answer. What it wrote
+  /// before arrives, after read_latency_ns at the latest. Processor reads under way end by their time-out.
+  void reset_function();
+
   /// Drops everything under way and starts again with `options`. No thread may be waiting in `mmio` or `request`.
   void reset(const RootComplexOptions& options);
 

@@ -63,8 +63,13 @@ Endpoint::Endpoint(Host& host, const kmd::KernelOptions& options) : host_(host) 
   auto kernel = kmd::KernelDevice::open(host.device(), with_mac);
   if (!kernel.ok()) throw EndpointError(fmt::format("host {}: bringing up the device: {}", host.index(), describe(kernel.error())));
   kernel_ = kernel.take();
-  require_success(nd2::open_adapter(*kernel_, addresses_of(host.index()), IID_IND2Adapter, adapter_.put()), "opening the adapter");
+  reopen();
   require_success(adapter_->CreateOverlappedFile(&file_), "CreateOverlappedFile");
+}
+
+void Endpoint::reopen() {
+  require_success(nd2::open_adapter(*kernel_, addresses_of(host_.index()), IID_IND2Adapter, adapter_.put()),
+                  "opening the adapter");
 }
 
 Endpoint::~Endpoint() { nd2::close_handle(file_); }

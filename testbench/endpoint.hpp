@@ -33,6 +33,9 @@ class Endpoint {
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
+  /// Opens the adapter anew, as an application does whose device has failed. Throws EndpointError.
+  void reopen();
+
   [[nodiscard]] Host& host() { return host_; }
   [[nodiscard]] Device& device() { return host_.device(); }
   [[nodiscard]] kmd::KernelDevice& kernel() { return *kernel_; }

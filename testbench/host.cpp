@@ -34,6 +34,12 @@ Host::Host(const sc_core::sc_module_name& name, std::size_t index, const HostOpt
       device_("device", memory_, iommu_, interrupts_, host_seed(seed, index)) {
   root_complex_.set_interrupt_handler([this](std::uint32_t data) { interrupts_.signal(data); });
   device_.mmio.bind(root_complex_.mmio);
+  device_.set_function_reset(
+      [this] {
+        nic_.reset();
+        root_complex_.reset_function();
+      },
+      nic_.reset_ns() + options.root_complex.read_latency_ns);
 }
 
 void Host::reset(const HostOptions& options, std::uint64_t seed) {

@@ -30,6 +30,9 @@ class NicRtl : public sc_core::sc_module {
 
   /// Resets the NIC through its pin for reset_cycles, from the next clock edge on.
   void reset() { reset_left_ = options_.reset_cycles; }
+  [[nodiscard]] std::uint64_t reset_ns() const {
+    return (options_.reset_cycles + 1) * options_.clock_period / model::kPicosecondsPerNanosecond + 1;
+  }
   /// A new chip, in reset: nothing is left of the old one, registers and memories hold what `seed` says. Ends the trace.
   void power_cycle(std::uint64_t seed);
 

@@ -96,10 +96,26 @@ void SimDevice::unmap_pages(const void* p, std::size_t length, std::span<const s
   }
 }
 
-bool SimDevice::wait_interrupt(std::uint32_t vector, std::uint64_t timeout_ns) {
-  if (time_can_pass()) return interrupts_.wait(vector, model::to_sc_time(timeout_ns * model::kPicosecondsPerNanosecond));
-  skipped_ns_ += timeout_ns;
-  return interrupts_.take(vector);
+bool SimDevice::wait(std::uint64_t seen, std::uint64_t timeout_ns) {
+  if (time_can_pass()) {
+    if (timeout_ns == kForever) return interrupts_.wait_for_wake(seen);
+    return interrupts_.wait_for_wake(seen, model::to_sc_time(timeout_ns * model::kPicosecondsPerNanosecond));
+  }
+  if (timeout_ns != kForever) skipped_ns_ += timeout_ns;
+  return false;
+}
+
+bool SimDevice::removed() { return !time_can_pass(); }
+
+void SimDevice::set_function_reset(std::function<void()> reset, std::uint64_t takes_ns) {
+  function_reset_ = std::move(reset);
+  function_reset_ns_ = takes_ns;
+}
+
+void SimDevice::reset_function() {
+  if (!time_can_pass() || !function_reset_) return;
+  function_reset_();
+  elapse(function_reset_ns_);
 }
 
 Device::MsixMessage SimDevice::msix_message(std::uint32_t vector) {
@@ -111,7 +127,7 @@ void SimDevice::elapse(std::uint64_t ns) {
   if (time_can_pass()) {
     const model::Picoseconds time = ns * model::kPicosecondsPerNanosecond;
     if (time >= long_sleep_) asleep_until_ = std::max(asleep_until_, model::now_ps() + time);
-    return wait(model::to_sc_time(time));
+    return sc_core::wait(model::to_sc_time(time));
   }
   skipped_ns_ += ns;
 }

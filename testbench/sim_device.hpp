@@ -4,6 +4,7 @@
 #include <tlm_utils/simple_initiator_socket.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <systemc>
 #include <vector>
@@ -17,12 +18,13 @@
 
 namespace rnic::testbench {
 
-/// The device as the driver sees it in a simulated host: registers through the TLM socket `mmio`, memory of the host behind its
-/// IOMMU, interrupts, and simulated time.
+/// The device as the driver sees it in a simulated host: registers through the TLM socket `mmio`, memory of the host
+/// behind its IOMMU, interrupts, and simulated time.
 ///
-/// Time passes in read64 (the round trip), wait_interrupt and elapse, and nowhere else. Where none can pass, because the calling
-/// thread is being unwound or is no SystemC thread at all, the device counts as gone: read64 gives all ones, wait_interrupt is
-/// over at once, and now_ns advances by what they and elapse were asked for, so that loops with a time limit end.
+/// Time passes in read64 (the round trip), wait, elapse and reset_function, and nowhere else. Where none can pass,
+/// because the calling thread is being unwound or is no SystemC thread at all, the device counts as gone: read64 gives
+/// all ones, removed is true, wait is over at once, and now_ns advances by what it and elapse were asked for, so that
+/// loops with a time limit end.
 ///
 /// Memory outside of HostMemory (stack, heap) may be mapped too, but its addresses differ from run to run.
 class SimDevice : public sc_core::sc_module, public Device {
@@ -40,11 +42,18 @@ class SimDevice : public sc_core::sc_module, public Device {
   void dma_free(const DmaBuffer& buffer) override;
   [[nodiscard]] Result<std::vector<std::uint64_t>> map_pages(const void* p, std::size_t length, bool writable) override;
   void unmap_pages(const void* p, std::size_t length, std::span<const std::uint64_t> iovas) override;
-  [[nodiscard]] bool wait_interrupt(std::uint32_t vector, std::uint64_t timeout_ns) override;
+  [[nodiscard]] std::uint64_t wake_count() override { return interrupts_.wake_count(); }
+  void wake() override { interrupts_.wake(); }
+  [[nodiscard]] bool wait(std::uint64_t seen, std::uint64_t timeout_ns) override;
+  [[nodiscard]] bool removed() override;
+  void reset_function() override;
   [[nodiscard]] MsixMessage msix_message(std::uint32_t vector) override;
   void elapse(std::uint64_t ns) override;
   [[nodiscard]] std::uint64_t now_ns() override;
   [[nodiscard]] std::uint64_t random64() override { return random_.next(); }
+
+  /// What resets the function of the device: the machine's own, which lets no time pass, and how long it then takes.
+  void set_function_reset(std::function<void()> reset, std::uint64_t takes_ns);
 
   /// What the driver did that no correct driver does (freed or unmapped what it does not have), in words.
   [[nodiscard]] const std::vector<std::string>& misuse() const { return misuse_; }
@@ -63,6 +72,8 @@ class SimDevice : public sc_core::sc_module, public Device {
   model::HostMemory& memory_;
   model::Iommu& iommu_;
   model::InterruptController& interrupts_;
+  std::function<void()> function_reset_;
+  std::uint64_t function_reset_ns_ = 0;
   model::Random random_;
   model::Picoseconds epoch_ = 0;
   model::Picoseconds long_sleep_ = ~model::Picoseconds{0};

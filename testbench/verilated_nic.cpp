@@ -100,6 +100,9 @@ void VerilatedNic::cycle(bool reset, std::uint64_t settle_time, std::uint64_t ed
 }
 
 void VerilatedNic::hold_reset() {
+  // The MAC loses the rest of its frame, and ends it with an error.
+  if (in_frame_) ethernet_.transmit({{}, 1, true, true});
+  in_frame_ = false;
   top_->rst_ni = 0;
   top_->host_req_valid_i = 0;
   top_->dma_cpl_valid_i = 0;

@@ -8,11 +8,33 @@
 
 namespace rnic::kmd {
 
-AdminQueue::~AdminQueue() {
-  if (failed_) {
-    commands_.abandon();
-    completions_.abandon();
+namespace {
+
+// What the device itself needs for the slowest command, with a full send queue to flush and both ports busy.
+constexpr std::uint64_t kOwnWorkNs = 10'000'000;
+// DMA reads one after the other for one command: the command itself, then at most a page list, a request and its list
+// of a queue pair that must fall silent before it is answered.
+constexpr std::uint64_t kReadsInARow = 4;
+
+/// The nominal time of each range (host interface, CompletionTimeoutRange).
+std::uint64_t completion_timeout_ns(hw::CompletionTimeoutRange range) {
+  constexpr std::uint64_t kMillisecond = 1'000'000;
+  switch (range) {
+    case hw::CompletionTimeoutRange::kDefault: return 50 * kMillisecond;
+    case hw::CompletionTimeoutRange::kA1: return kMillisecond / 10;
+    case hw::CompletionTimeoutRange::kA2: return 10 * kMillisecond;
+    case hw::CompletionTimeoutRange::kB1: return 50 * kMillisecond;
+    case hw::CompletionTimeoutRange::kB2: return 200 * kMillisecond;
+    case hw::CompletionTimeoutRange::kC1: return 800 * kMillisecond;
+    case hw::CompletionTimeoutRange::kC2: return 3000 * kMillisecond;
   }
+  return 3000 * kMillisecond;
+}
+
+}  // namespace
+
+std::uint64_t AdminQueue::timeout_for(hw::CompletionTimeoutRange range) {
+  return kOwnWorkNs + kReadsInARow * completion_timeout_ns(range);
 }
 
 Result<void> AdminQueue::start() {
@@ -31,17 +53,18 @@ Result<void> AdminQueue::start() {
 
 Result<AdminQueue::Reply> AdminQueue::execute(hw::AdminOpcode opcode, std::uint32_t number, const Body& body) {
   device_.elapse(cost::kControlCallNs);
-  std::uint64_t deadline = 0;
   bool posted = false;
   std::uint16_t command_id = 0;
   for (unsigned polls = 1;; ++polls) {
-    const bool dead = polls % kPollsPerStatusRead == 0 && device_is_dead();
-    // Taken before the look at the ring: a thread that slept past the deadline still finds its answer.
-    // While the ring is full it is for the owners of the commands in it to notice a stuck device.
-    const bool late = posted && device_.now_ns() >= deadline;
+    const std::uint64_t seen = device_.wake_count();
+    const bool polling = polls < kPollsBeforeSleep;
+    const bool dead =
+        device_.removed() || (polls % (polling ? kPollsPerStatusRead : kSleepsPerStatusRead) == 0 && device_is_dead());
+    // Taken before the look at the ring: a thread that slept for too long still finds its answer.
+    const std::uint64_t now = device_.now_ns();
     {
       const std::lock_guard lock(mutex_);
-      collect();
+      collect(now);
       failed_ = failed_ || dead;
       if (failed_) return Error::kDeviceFailed;
       auto& slot = slots_[command_id % kDepth];
@@ -50,16 +73,21 @@ Result<AdminQueue::Reply> AdminQueue::execute(hw::AdminOpcode opcode, std::uint3
         if (slot.status != hw::AdminStatus::kSuccess) return map_status(slot.status);
         return slot.reply;
       }
-      if (late) {
+      // Commands are done one after the other, so the time of the oldest counts.
+      if (consumer_ != producer_ && now - oldest_since_ >= timeout_ns_ && now > oldest_since_) {
         failed_ = true;
         return Error::kTimeout;
       }
       if (!posted) {
+        if (consumer_ == producer_) oldest_since_ = now;
         posted = post(opcode, number, body, command_id);
-        deadline = device_.now_ns() + kTimeoutNs;
       }
     }
-    device_.elapse(cost::kAdminPollNs);
+    if (polling) {
+      device_.elapse(cost::kAdminPollNs);
+    } else {
+      static_cast<void>(device_.wait(seen, cost::kAdminSleepNs));
+    }
   }
 }
 
@@ -85,7 +113,7 @@ bool AdminQueue::post(hw::AdminOpcode opcode, std::uint32_t number, const Body& 
   return true;
 }
 
-void AdminQueue::collect() {
+void AdminQueue::collect(std::uint64_t now) {
   constexpr auto kBytes = hw::AdminCompletion::kBytes;
   while (!failed_ && consumer_ != producer_) {
     const std::uint8_t* entry = completions_.data() + (consumer_ % kDepth) * kBytes;
@@ -106,6 +134,7 @@ void AdminQueue::collect() {
     slot.reply = completion.result;
     slot.done = true;
     ++consumer_;
+    oldest_since_ = now;
   }
 }
 
@@ -131,6 +160,11 @@ Error AdminQueue::map_status(hw::AdminStatus status) {
 bool AdminQueue::failed() {
   const std::lock_guard lock(mutex_);
   return failed_;
+}
+
+void AdminQueue::fail() {
+  const std::lock_guard lock(mutex_);
+  failed_ = true;
 }
 
 }  // namespace rnic::kmd

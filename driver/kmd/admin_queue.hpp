@@ -16,17 +16,23 @@ namespace rnic::kmd {
 /// The command ring and the completion ring of the device. Several threads may have a command each under way;
 /// commands execute in the order in which they were posted.
 ///
-/// A command that is not answered in time, an answer that fits no command, or DeviceStatus.fatal makes the queue
-/// fail for good: what the device did is then unknown, and every later command returns kDeviceFailed.
+/// A command that is not answered in time, an answer that fits no command, DeviceStatus.fatal or a device that is gone
+/// makes the queue fail for good: what the device did is then unknown, and every later command returns kDeviceFailed.
+/// A device that is brought up again (KernelDevice::recover) gets a queue anew.
 class AdminQueue {
  public:
   using Body = std::array<std::uint8_t, hw::AdminCreateQp::kBytes>;
   using Reply = std::array<std::uint8_t, hw::AdminCapabilities::kBytes>;
 
-  AdminQueue(Device& device, const RegisterMap& registers) : device_(device), registers_(registers) {}
+  /// `timeout_ns`: how long the device may take for the oldest command, see timeout_for.
+  AdminQueue(Device& device, const RegisterMap& registers, std::uint64_t timeout_ns)
+      : device_(device), registers_(registers), timeout_ns_(timeout_ns) {}
   AdminQueue(const AdminQueue&) = delete;
   AdminQueue& operator=(const AdminQueue&) = delete;
-  ~AdminQueue();
+
+  /// The longest that a sound device takes for a command, in which each DMA read that is made for it may end by the
+  /// completion time-out.
+  [[nodiscard]] static std::uint64_t timeout_for(hw::CompletionTimeoutRange range);
 
   /// Allocates the rings and tells the device. Errors: kOutOfMemory.
   [[nodiscard]] Result<void> start();
@@ -48,12 +54,17 @@ class AdminQueue {
   [[nodiscard]] static Error map_status(hw::AdminStatus status);
 
   [[nodiscard]] bool failed();
+  /// Ends every command that is under way with kDeviceFailed, and refuses all later ones. Lets no time pass.
+  void fail();
 
  private:
   static constexpr unsigned kLogDepth = 5;
   static constexpr std::uint16_t kDepth = 1U << kLogDepth;
-  static constexpr std::uint64_t kTimeoutNs = 10'000'000;
+  // A command takes some microseconds, so its thread looks often at first; one that takes longer may wait for DMA that
+  // was lost.
+  static constexpr unsigned kPollsBeforeSleep = 400;
   static constexpr unsigned kPollsPerStatusRead = 256;
+  static constexpr unsigned kSleepsPerStatusRead = 16;
 
   /// One for each command under way, at its ring slot.
   struct Slot {
@@ -66,17 +77,19 @@ class AdminQueue {
   };
 
   bool post(hw::AdminOpcode opcode, std::uint32_t number, const Body& body, std::uint16_t& command_id);
-  void collect();
+  void collect(std::uint64_t now);
   bool device_is_dead();
 
   Device& device_;
   const RegisterMap& registers_;
+  const std::uint64_t timeout_ns_;
   std::mutex mutex_;  ///< Guards all below; never held while time passes
   DmaMemory commands_;
   DmaMemory completions_;
   std::array<Slot, kDepth> slots_{};
   std::uint16_t producer_{};
   std::uint16_t consumer_{};
+  std::uint64_t oldest_since_{};  ///< When the oldest command under way became the oldest
   bool failed_{};
 };
 

@@ -34,7 +34,7 @@ class DmaMemory {
   [[nodiscard]] std::uint64_t iova() const { return buffer_.iova; }
   [[nodiscard]] std::size_t size() const { return buffer_.size; }
 
-  /// Gives the memory up without freeing it, because a device that does not answer may still write to it.
+  /// Gives the memory up without freeing it, because the device refuses to let go of it.
   void abandon() { device_ = nullptr; }
 
  private:
@@ -59,17 +59,52 @@ class DmaPool {
 
   /// Errors: kOutOfMemory. The caller gives the block back with free, before the pool goes.
   [[nodiscard]] Result<DmaBlock> allocate(std::size_t bytes);
-  void free(const DmaBlock& block);
+  void free(const DmaBlock& block) noexcept;
 
  private:
   static constexpr std::size_t kSmallest = 64;
   static constexpr std::size_t kLargest = 2048;
 
+  /// Blocks of one size. `free` has room for every block that was ever cut, so that giving one back needs no memory.
+  struct SizeClass {
+    std::vector<DmaBlock> free;
+    std::size_t cut{};
+  };
+  Result<void> cut_page(SizeClass& blocks, std::size_t size);
+
   Device& device_;
   std::mutex mutex_;
   std::vector<DmaMemory> pages_;
-  std::map<std::size_t, std::vector<DmaBlock>> free_;
+  std::map<std::size_t, SizeClass> small_;
   std::map<std::uint64_t, DmaMemory> large_;
+};
+
+/// Owns one block of a pool.
+class PoolMemory {
+ public:
+  PoolMemory() = default;
+  PoolMemory(PoolMemory&& other) noexcept
+      : pool_(std::exchange(other.pool_, nullptr)), block_(std::exchange(other.block_, {})) {}
+  PoolMemory& operator=(PoolMemory&& other) noexcept {
+    std::swap(pool_, other.pool_);
+    std::swap(block_, other.block_);
+    return *this;
+  }
+  ~PoolMemory() {
+    if (pool_ != nullptr) pool_->free(block_);
+  }
+
+  /// Errors: kOutOfMemory. `pool` outlives it.
+  static Result<PoolMemory> allocate(DmaPool& pool, std::size_t bytes);
+
+  /// As DmaMemory::abandon.
+  void abandon() { pool_ = nullptr; }
+  [[nodiscard]] std::uint8_t* data() const { return block_.pointer; }
+  [[nodiscard]] std::uint64_t iova() const { return block_.iova; }
+
+ private:
+  DmaPool* pool_{};
+  DmaBlock block_{};
 };
 
 }  // namespace rnic::kmd

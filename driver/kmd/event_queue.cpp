@@ -19,6 +19,7 @@ unsigned EventQueue::drain(const std::function<void(const hw::Eqe&)>& handle) {
 
 bool EventQueue::take(hw::Eqe& eqe) {
   const std::lock_guard lock(mutex_);
+  if (closed_) return false;
   constexpr auto kBytes = hw::Eqe::kBytes;
   const std::uint32_t index = consumer_ & static_cast<std::uint32_t>(bits::mask(log_depth_));
   const std::uint8_t* entry = ring_.data() + index * kBytes;
@@ -33,6 +34,11 @@ bool EventQueue::take(hw::Eqe& eqe) {
   device_.write64(hw::kKernelUar * hw::kUarPageBytes + hw::uar::kEqDoorbell,
                   hw::EqDoorbell{.eqn = eqn_, .consumer_index = consumer_}.word());
   return true;
+}
+
+void EventQueue::close() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
 }
 
 }  // namespace rnic::kmd

@@ -20,13 +20,14 @@ class EventQueue {
   [[nodiscard]] std::uint32_t eqn() const { return eqn_; }
   [[nodiscard]] std::uint32_t vector() const { return vector_; }
   [[nodiscard]] std::uint32_t depth() const { return 1U << log_depth_; }
+  [[nodiscard]] std::uint64_t base() const { return ring_.iova(); }
 
   /// Takes every entry and hands each to `handle`, in order, without a lock held. Returns the number taken.
-  /// Lets no time pass.
+  /// Lets no time pass. Nothing after close.
   unsigned drain(const std::function<void(const hw::Eqe&)>& handle);
 
-  /// See DmaMemory::abandon.
-  void abandon() { ring_.abandon(); }
+  /// Takes and tells the device nothing any more.
+  void close();
 
  private:
   bool take(hw::Eqe& eqe);
@@ -38,6 +39,7 @@ class EventQueue {
   DmaMemory ring_;
   std::mutex mutex_;
   std::uint32_t consumer_{};
+  bool closed_{};
 };
 
 }  // namespace rnic::kmd

@@ -5,36 +5,34 @@
 namespace rnic::kmd {
 
 Result<std::unique_ptr<KernelCq>> KernelDevice::create_cq(const CqSpec& spec) {
-  if (admin_.failed()) return Error::kDeviceFailed;
-  if (spec.entries == 0 || spec.entries > limits_.max_cq_depth) return Error::kInvalidParameter;
-  const auto log_depth = static_cast<unsigned>(std::bit_width(spec.entries - 1));
-  auto number = cqs_->acquire();
-  if (!number) return number.error();
-  auto ring = DmaMemory::allocate(device_, hw::Cqe::kBytes << log_depth);
-  if (!ring) {
-    cqs_->release(number->index);
-    return ring.error();
-  }
-  hw::AdminCreateCq body;
-  body.base = ring->iova();
-  body.log_depth = static_cast<std::uint8_t>(log_depth);
-  body.eqn = static_cast<std::uint8_t>(next_eqn());
-  body.uar = static_cast<std::uint8_t>(spec.uar);
-  const std::uint32_t cqn = number->over(hw::kCqIndexBits);
-  auto reply = admin_.execute(hw::AdminOpcode::kCreateCq, cqn, body);
-  if (!reply) {
-    if (admin_.failed()) ring->abandon();
-    cqs_->release(number->index);
-    return reply.error();
-  }
-  return std::unique_ptr<KernelCq>(new KernelCq(*this, cqn, spec.uar, {ring.take(), log_depth, 0}));
+  return or_out_of_memory([&]() -> Result<std::unique_ptr<KernelCq>> {
+    if (spec.entries == 0 || spec.entries > limits_.max_cq_depth) return Error::kInvalidParameter;
+    const auto log_depth = static_cast<unsigned>(std::bit_width(spec.entries - 1));
+    auto number = OwnedNumber::acquire(*cqs_);
+    if (!number) return number.error();
+    auto ring = DmaMemory::allocate(device_, hw::Cqe::kBytes << log_depth);
+    if (!ring) return ring.error();
+    std::unique_ptr<KernelCq> cq(new KernelCq(*this, number.take(), spec.uar, {ring.take(), log_depth, 0}));
+    hw::AdminCreateCq body;
+    body.base = cq->ring_.memory.iova();
+    body.log_depth = static_cast<std::uint8_t>(log_depth);
+    body.eqn = static_cast<std::uint8_t>(next_eqn(*cq->life_));
+    body.uar = static_cast<std::uint8_t>(spec.uar);
+    auto reply = execute(*cq->life_, hw::AdminOpcode::kCreateCq, cq->cqn(), body);
+    if (!reply) return reply.error();
+    cq->live_ = true;
+    return cq;
+  });
 }
 
 KernelCq::~KernelCq() {
-  if (live_ && !destroy()) ring_.memory.abandon();
+  if (destroy()) return;
+  ring_.memory.abandon();
+  if (next_ring_) next_ring_->memory.abandon();
+  number_.abandon();
 }
 
-Result<CqRing> KernelCq::resize(std::uint32_t entries) {
+Result<std::uint32_t> KernelCq::resize(std::uint32_t entries) {
   if (entries == 0 || entries > kernel_.limits_.max_cq_depth) return Error::kInvalidParameter;
   CqRing ring;
   ring.log_depth = static_cast<unsigned>(std::bit_width(entries - 1));
@@ -44,37 +42,37 @@ Result<CqRing> KernelCq::resize(std::uint32_t entries) {
   hw::AdminResizeCq body;
   body.base = ring.memory.iova();
   body.log_depth = static_cast<std::uint8_t>(ring.log_depth);
-  auto reply = kernel_.admin_.execute(hw::AdminOpcode::kResizeCq, cqn_, body);
-  if (!reply) {
-    if (kernel_.admin_.failed()) ring.memory.abandon();
-    return reply.error();
-  }
+  auto reply = kernel_.execute(*life_, hw::AdminOpcode::kResizeCq, cqn(), body);
+  if (!reply) return reply.error();
   ring.origin = hw::AdminQueueState::decode(*reply).producer_index;
-  return ring;
+  next_ring_ = std::move(ring);
+  return next_ring_->origin;
 }
 
-void KernelCq::adopt(CqRing ring) { ring_ = std::move(ring); }
+void KernelCq::adopt() noexcept {
+  ring_ = std::move(*next_ring_);
+  next_ring_.reset();
+}
 
 Result<void> KernelCq::moderate(std::uint16_t count, std::uint16_t period_us) {
   hw::AdminModifyCq body;
   body.count = count;
   body.period = period_us;
-  auto reply = kernel_.admin_.execute(hw::AdminOpcode::kModifyCq, cqn_, body);
+  auto reply = kernel_.execute(*life_, hw::AdminOpcode::kModifyCq, cqn(), body);
   if (!reply) return reply.error();
   return {};
 }
 
 Result<hw::AdminQueueState> KernelCq::query() {
-  auto reply = kernel_.admin_.execute(hw::AdminOpcode::kQueryCq, cqn_, AdminQueue::Body{});
+  auto reply = kernel_.execute(*life_, hw::AdminOpcode::kQueryCq, cqn(), AdminQueue::Body{});
   if (!reply) return reply.error();
   return hw::AdminQueueState::decode(*reply);
 }
 
 Result<void> KernelCq::destroy() {
   if (!live_) return {};
-  if (auto done = kernel_.destroy(hw::AdminOpcode::kDestroyCq, cqn_); !done) return done;
+  if (auto done = kernel_.destroy(*life_, hw::AdminOpcode::kDestroyCq, cqn()); !done) return done;
   live_ = false;
-  kernel_.cqs_->release(cqn_ % (1U << hw::kCqIndexBits));
   return {};
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 
 #include "driver/generated/host_interface.hpp"
 #include "driver/kmd/dma_memory.hpp"
@@ -31,12 +33,13 @@ class KernelCq {
   [[nodiscard]] std::uint32_t uar() const { return uar_; }
   [[nodiscard]] const CqRing& ring() const { return ring_; }
 
-  /// Gives the device a ring for at least `entries`. Entries from its origin on are written there; those before it are, or will be at
-  /// once, in the present ring, which stays ring() until adopt(). One at a time. Errors: kInvalidParameter (beyond the limits),
-  /// kOutOfMemory, kTooSmall (more entries are there; nothing has changed), kInvalidState (overrun), those of the admin queue.
-  [[nodiscard]] Result<CqRing> resize(std::uint32_t entries);
+  /// Gives the device a ring for at least `entries`. Entries from its origin on are written there; those before it are,
+  /// or will be at once, in the present ring, which stays ring() until adopt(). One at a time. Errors:
+  /// kInvalidParameter (beyond the limits), kOutOfMemory, kTooSmall (more entries are there; nothing has changed),
+  /// kInvalidState (overrun), those of the admin queue. Returns the origin of the new ring.
+  [[nodiscard]] Result<std::uint32_t> resize(std::uint32_t entries);
   /// Takes the new ring and gives the present one back; its entries have all been taken.
-  void adopt(CqRing ring);
+  void adopt() noexcept;
 
   /// An event that is due waits for `count` new entries, or until `period_us` microseconds have passed, whatever comes first; 0: not
   /// counted, no limit. Both 0, as at the beginning: at once. Errors: those of the admin queue.
@@ -46,19 +49,27 @@ class KernelCq {
   [[nodiscard]] Result<hw::AdminQueueState> query();
 
   /// Destroys it now; the destructor then does nothing. Errors: kBusy (a queue pair uses it; it stays), those of the
-  /// admin queue. If the device does not answer, the ring is never freed, because it may still be written to.
+  /// admin queue. Succeeds when the device has failed, see KernelDevice.
   [[nodiscard]] Result<void> destroy();
 
  private:
   friend class KernelDevice;
-  KernelCq(KernelDevice& kernel, std::uint32_t cqn, std::uint32_t uar, CqRing ring)
-      : kernel_(kernel), cqn_(cqn), uar_(uar), ring_(std::move(ring)) {}
+  KernelCq(KernelDevice& kernel, OwnedNumber number, std::uint32_t uar, CqRing ring)
+      : kernel_(kernel),
+        life_(kernel.life()),
+        number_(std::move(number)),
+        cqn_(number_.number().over(hw::kCqIndexBits)),
+        uar_(uar),
+        ring_(std::move(ring)) {}
 
   KernelDevice& kernel_;
+  const std::shared_ptr<DeviceLife> life_;
+  OwnedNumber number_;
   const std::uint32_t cqn_;
   const std::uint32_t uar_;
   CqRing ring_;
-  bool live_ = true;
+  std::optional<CqRing> next_ring_;  ///< The device may know it already: kept until adopt
+  bool live_ = false;                ///< The device has it
 };
 
 }  // namespace rnic::kmd

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "driver/costs.hpp"
+#include "driver/kmd/kernel_mr.hpp"
 #include "driver/mmio.hpp"
 
 namespace rnic::kmd {
@@ -27,46 +28,151 @@ constexpr std::uint32_t kFirstUserUar = hw::kKernelUar + 1;
 }  // namespace
 
 Result<std::unique_ptr<KernelDevice>> KernelDevice::open(Device& device, const KernelOptions& options) {
-  auto registers = RegisterMap::discover(device);
-  if (!registers) return registers.error();
-  std::unique_ptr<KernelDevice> kernel(new KernelDevice(device, *registers));
-  if (auto done = kernel->bring_up(options); !done) return done.error();
-  return kernel;
+  return or_out_of_memory([&]() -> Result<std::unique_ptr<KernelDevice>> {
+    auto registers = RegisterMap::discover(device);
+    if (!registers) return registers.error();
+    std::unique_ptr<KernelDevice> kernel(new KernelDevice(device, *registers, options));
+    if (auto done = kernel->bring_up(); !done) return done.error();
+    return kernel;
+  });
 }
 
-Result<void> KernelDevice::bring_up(const KernelOptions& options) {
+KernelDevice::KernelDevice(Device& device, const RegisterMap& registers, const KernelOptions& options)
+    : device_(device), registers_(registers), options_(options), pool_(device), reset_lock_(device) {}
+
+Result<void> KernelDevice::bring_up() {
+  auto begun = begin_life();
+  if (!begun) return begun.error();
+  life_ = begun.take();
+  return {};
+}
+
+Result<std::shared_ptr<DeviceLife>> KernelDevice::begin_life() {
+  auto life = std::make_shared<DeviceLife>(device_, registers_, AdminQueue::timeout_for(options_.completion_timeout));
+  Result<void> started;
+  try {
+    started = start(*life);
+  } catch (const std::bad_alloc&) {
+    started = Error::kOutOfMemory;
+  }
+  if (started) return life;
+  // The device may know the rings of this life.
+  stop();
+  if (life->admin.failed()) device_.reset_function();
+  return started.error();
+}
+
+Result<void> KernelDevice::start(DeviceLife& life) {
   if (auto ready = wait_ready(); !ready) return ready;
   const std::uint64_t mac_register = registers_.port(hw::reg::kPortMac);
-  if (options.mac != 0) device_.write64(mac_register, hw::RegPortMac{.mac = options.mac}.word());
-  mac_ = hw::RegPortMac::from_word(device_.read64(mac_register)).mac;
+  if (options_.mac != 0) device_.write64(mac_register, hw::RegPortMac{.mac = options_.mac}.word());
+  const bool first = mac_ == 0;
+  if (first) mac_ = hw::RegPortMac::from_word(device_.read64(mac_register)).mac;
   device_.write64(registers_.identity(hw::reg::kCompletionTimeout),
-                  hw::RegCompletionTimeout{.range = static_cast<std::uint8_t>(options.completion_timeout)}.word());
-  if (auto started = admin_.start(); !started) return started;
+                  hw::RegCompletionTimeout{.range = static_cast<std::uint8_t>(options_.completion_timeout)}.word());
+  if (auto started = life.admin.start(); !started) return started;
   device_.write64(registers_.identity(hw::reg::kDeviceControl), hw::RegDeviceControl{.enable = 1}.word());
-  if (auto queried = query_limits(); !queried) return queried;
+  if (qps_ == nullptr) {
+    if (auto queried = query_limits(life); !queried) return queried;
+    make_pools();
+  }
+  const std::uint32_t most = std::min({options_.event_queues, limits_.msix_vectors, limits_.max_eq});
+  if (most == 0) return Error::kInvalidParameter;
+  for (std::uint32_t eqn = 0; eqn < most; ++eqn) {
+    if (auto created = create_event_queue(life, eqn); !created) return created;
+  }
+  return {};
+}
 
-  qps_ = std::make_unique<NumberPool>(device_, limits_.max_qp + kReservedQps, kReservedQps, kQpTagBits);
+/// Numbers stay with their owners from one life of the device to the next.
+void KernelDevice::make_pools() {
   cqs_ = std::make_unique<NumberPool>(device_, limits_.max_cq, 0, kCqTagBits);
   srqs_ = std::make_unique<NumberPool>(device_, limits_.max_srq, 0, kSrqTagBits);
   mrs_ = std::make_unique<NumberPool>(device_, limits_.max_mr, 0, kKeyTagBits);
   uars_ = std::make_unique<NumberPool>(device_, limits_.uar_count + 1, kFirstUserUar, 0);
   pds_ = std::make_unique<NumberPool>(device_, kPdCount, 0, kPdTagBits);
-
-  const std::uint32_t most = std::min({options.event_queues, limits_.msix_vectors, limits_.max_eq});
-  if (most == 0) return Error::kInvalidParameter;
-  for (std::uint32_t eqn = 0; eqn < most; ++eqn) {
-    if (auto created = create_event_queue(eqn); !created) return created;
-  }
-  return {};
+  qps_ = std::make_unique<NumberPool>(device_, limits_.max_qp + kReservedQps, kReservedQps, kQpTagBits);
 }
 
-KernelDevice::~KernelDevice() {
-  for (auto& queue : event_queues_) {
-    if (!destroy(hw::AdminOpcode::kDestroyEq, queue->eqn())) queue->abandon();
-  }
+void KernelDevice::stop() {
   device_.write64(registers_.identity(hw::reg::kDeviceControl), hw::RegDeviceControl{.enable = 0}.word());
   // Not posted: when the read has been answered, the device has seen the write and starts no more DMA.
   static_cast<void>(device_.read64(registers_.identity(hw::reg::kDeviceControl)));
+}
+
+KernelDevice::~KernelDevice() {
+  if (life_ == nullptr) return;
+  reap_orphans();
+  for (auto& queue : life_->event_queues)
+    static_cast<void>(destroy(*life_, hw::AdminOpcode::kDestroyEq, queue->eqn()).ok());
+  stop();
+}
+
+std::shared_ptr<DeviceLife> KernelDevice::life() {
+  const std::lock_guard lock(life_mutex_);
+  return life_;
+}
+
+bool KernelDevice::usable(DeviceLife& life) {
+  if (life.alive() && device_.removed()) fail(life);
+  return life.alive();
+}
+
+void KernelDevice::fail(DeviceLife& life) {
+  if (life.failed.exchange(true)) return;
+  life.admin.fail();
+  for (auto& queue : life.event_queues) queue->close();
+  tell_everybody({.event_type = static_cast<std::uint8_t>(hw::EqeType::kDeviceFatal), .number = 1});
+  device_.wake();
+}
+
+void KernelDevice::quiesce(DeviceLife& life) {
+  fail(life);
+  // A thread that can wait no more sees no device any more either.
+  const SleepLock::Guard guard(reset_lock_);
+  if (!guard || life.quiet) return;
+  device_.reset_function();
+  life.quiet = true;
+}
+
+Result<void> KernelDevice::recover() {
+  return or_out_of_memory([&]() -> Result<void> {
+    const auto old = life();
+    if (usable(*old)) return {};
+    quiesce(*old);
+    const SleepLock::Guard guard(reset_lock_);
+    if (!guard) return Error::kDeviceFailed;
+    if (life() != old) return {};
+    if (device_.removed()) return Error::kDeviceFailed;
+    auto next = begin_life();
+    if (!next) return next.error();
+    const std::lock_guard lock(life_mutex_);
+    life_ = next.take();
+    return {};
+  });
+}
+
+Result<AdminQueue::Reply> KernelDevice::execute(DeviceLife& life, hw::AdminOpcode opcode, std::uint32_t number,
+                                                const AdminQueue::Body& body) {
+  Error error = Error::kDeviceFailed;
+  if (life.alive()) {
+    auto reply = life.admin.execute(opcode, number, body);
+    if (reply || (life.alive() && !life.admin.failed())) return reply;
+    error = reply.error();
+  }
+  quiesce(life);
+  return error;
+}
+
+Result<void> KernelDevice::destroy(DeviceLife& life, hw::AdminOpcode opcode, std::uint32_t number) {
+  auto reply = execute(life, opcode, number, AdminQueue::Body{});
+  if (!reply && life.alive()) return reply.error();
+  return {};
+}
+
+void KernelDevice::check_health(DeviceLife& life) {
+  const std::uint64_t status = device_.read64(registers_.identity(hw::reg::kDeviceStatus));
+  if (status == ~0ULL || hw::RegDeviceStatus::from_word(status).fatal != 0) fail(life);
 }
 
 Result<void> KernelDevice::wait_ready() {
@@ -81,8 +187,8 @@ Result<void> KernelDevice::wait_ready() {
   }
 }
 
-Result<void> KernelDevice::query_limits() {
-  auto reply = admin_.execute(hw::AdminOpcode::kQueryCapabilities, 0, AdminQueue::Body{});
+Result<void> KernelDevice::query_limits(DeviceLife& life) {
+  auto reply = life.admin.execute(hw::AdminOpcode::kQueryCapabilities, 0, AdminQueue::Body{});
   if (!reply) return reply.error();
   const auto caps = hw::AdminCapabilities::decode(*reply);
   limits_ = {.vendor_id = registers_.vendor_id(),
@@ -112,7 +218,7 @@ Result<void> KernelDevice::query_limits() {
   return {};
 }
 
-Result<void> KernelDevice::create_event_queue(std::uint32_t eqn) {
+Result<void> KernelDevice::create_event_queue(DeviceLife& life, std::uint32_t eqn) {
   const auto message = device_.msix_message(eqn);
   const std::uint64_t entry = hw::reg::kMsixTable + 16ULL * eqn;
   device_.write64(entry, message.address);
@@ -121,21 +227,15 @@ Result<void> KernelDevice::create_event_queue(std::uint32_t eqn) {
   const unsigned log_depth = std::min<unsigned>(kLogEqDepth, std::bit_width(limits_.max_eq_depth) - 1);
   auto ring = DmaMemory::allocate(device_, hw::Eqe::kBytes << log_depth);
   if (!ring) return ring.error();
+  auto queue = std::make_unique<EventQueue>(device_, eqn, eqn, log_depth, ring.take());
+  life.event_queues.reserve(life.event_queues.size() + 1);
   hw::AdminCreateEq body;
-  body.base = ring->iova();
+  body.base = queue->base();
   body.log_depth = static_cast<std::uint8_t>(log_depth);
   body.msix_vector = static_cast<std::uint8_t>(eqn);
-  auto reply = admin_.execute(hw::AdminOpcode::kCreateEq, eqn, body);
-  if (!reply) {
-    if (admin_.failed()) ring->abandon();
-    return reply.error();
-  }
-  event_queues_.push_back(std::make_unique<EventQueue>(device_, eqn, eqn, log_depth, ring.take()));
-  return {};
-}
-
-Result<void> KernelDevice::destroy(hw::AdminOpcode opcode, std::uint32_t number) {
-  auto reply = admin_.execute(opcode, number, AdminQueue::Body{});
+  // In the list first: its ring is given back with all that the device knows of this life.
+  life.event_queues.push_back(std::move(queue));
+  auto reply = life.admin.execute(hw::AdminOpcode::kCreateEq, eqn, body);
   if (!reply) return reply.error();
   return {};
 }
@@ -158,8 +258,8 @@ void KernelDevice::release_pd(std::uint32_t pd) { pds_->release(pd % kPdCount); 
 
 std::uint32_t KernelDevice::random_psn() { return static_cast<std::uint32_t>(device_.random64()) & 0xFFFFFFU; }
 
-std::uint32_t KernelDevice::next_eqn() {
-  return event_queues_[next_eq_.fetch_add(1) % event_queues_.size()]->eqn();
+std::uint32_t KernelDevice::next_eqn(const DeviceLife& life) {
+  return life.event_queues[next_eq_.fetch_add(1) % life.event_queues.size()]->eqn();
 }
 
 bool KernelDevice::link_up() {

@@ -11,10 +11,12 @@
 
 #include "driver/device.hpp"
 #include "driver/kmd/admin_queue.hpp"
+#include "driver/kmd/device_life.hpp"
 #include "driver/kmd/dma_memory.hpp"
 #include "driver/kmd/event_queue.hpp"
 #include "driver/kmd/number_pool.hpp"
 #include "driver/kmd/register_map.hpp"
+#include "driver/sleep_lock.hpp"
 
 namespace rnic::kmd {
 
@@ -59,7 +61,8 @@ struct Limits {
   std::uint32_t max_srq_depth{};
 };
 
-/// Receives the events of one object. Called without locks and without letting time pass.
+/// Receives the events of one object, and kDeviceFatal, once, when the device has failed or is gone: nothing comes from
+/// it any more then. Called without locks and without letting time pass.
 class EventSink {
  public:
   virtual ~EventSink() = default;
@@ -77,6 +80,12 @@ struct KernelOptions {
 ///
 /// Must outlive every object that it makes. Control functions let time pass and are called without locks; all are
 /// thread safe.
+///
+/// A device fails for good when it is taken away, reports a fatal error, breaks the protocol, or leaves a command
+/// without an answer. Every event sink is then told, every wait ends, and whatever was made before answers
+/// kDeviceFailed, but for its destruction, which succeeds: before any memory that the device knew is given back, the
+/// device is reset, so it cannot touch it. `recover` begins a new life with the same device, in which everything is
+/// made anew.
 class KernelDevice {
  public:
   /// Discovers the device, enables it, starts the admin queue and the event queues.
@@ -89,7 +98,18 @@ class KernelDevice {
   [[nodiscard]] Device& device() { return device_; }
   [[nodiscard]] const Limits& limits() const { return limits_; }
   [[nodiscard]] std::uint64_t mac() const { return mac_; }
-  [[nodiscard]] AdminQueue& admin() { return admin_; }
+  /// The admin queue of the present life.
+  [[nodiscard]] AdminQueue& admin() { return life()->admin; }
+  [[nodiscard]] std::shared_ptr<DeviceLife> life();
+
+  /// Whether the device still works for what was made in `life`. A control function asks before it promises anything;
+  /// it also sees that the machine has taken the device away. Lets no time pass.
+  [[nodiscard]] bool usable(DeviceLife& life);
+  /// The device has failed (see above). Lets no time pass; does nothing for a life that has ended.
+  void fail(DeviceLife& life);
+  /// Resets a device that has failed and brings it up again; does nothing if it has not. Errors: those of open.
+  [[nodiscard]] Result<void> recover();
+
   [[nodiscard]] DmaPool& pool() { return pool_; }
 
   /// A user access region: BAR0 page number. Errors: kOutOfResources.
@@ -133,9 +153,10 @@ class KernelDevice {
   /// Takes every event there is from all event queues and hands them out. Lets no time pass. Returns the number.
   unsigned dispatch_events();
 
-  /// Dispatches events until `done` holds or `timeout_ns` is over; returns whether it holds. Lets time pass. This is
-  /// how a thread waits for anything that an interrupt announces, and the body of an interrupt thread.
-  bool wait_until(const std::function<bool()>& done, std::uint64_t timeout_ns = ~0ULL);
+  /// Dispatches events until `done` holds, `timeout_ns` is over, or the device fails; returns whether it holds. Lets
+  /// time pass. This is how a thread waits for anything that an interrupt or Device::wake announces, and the body of an
+  /// interrupt thread. A thread that hears nothing for long looks whether the device is still well.
+  bool wait_until(const std::function<bool()>& done, std::uint64_t timeout_ns = kForever);
 
   /// Event counter of the device, by hw::Counter. Errors: kNotSupported (no counter block).
   [[nodiscard]] Result<std::uint64_t> counter(hw::Counter which);
@@ -148,38 +169,70 @@ class KernelDevice {
   friend class KernelQp;
   friend class KernelSrq;
 
-  KernelDevice(Device& device, const RegisterMap& registers)
-      : device_(device), registers_(registers), admin_(device, registers_), pool_(device) {}
+  using Sinks = std::map<std::uint32_t, std::weak_ptr<EventSink>>;
 
-  Result<void> bring_up(const KernelOptions& options);
+  KernelDevice(Device& device, const RegisterMap& registers, const KernelOptions& options);
+
+  Result<void> bring_up();
+  Result<std::shared_ptr<DeviceLife>> begin_life();
+  Result<void> start(DeviceLife& life);
+  void stop();
   Result<void> wait_ready();
-  Result<void> query_limits();
-  Result<void> create_event_queue(std::uint32_t eqn);
-  Result<void> destroy(hw::AdminOpcode opcode, std::uint32_t number);
-  std::uint32_t next_eqn();
-  void hand_out(const hw::Eqe& eqe);
+  Result<void> query_limits(DeviceLife& life);
+  void make_pools();
+  Result<void> create_event_queue(DeviceLife& life, std::uint32_t eqn);
+  /// Executes a command for what was made in `life`. After an error the device does nothing for the command any more;
+  /// if that is because it has failed, it has been reset.
+  Result<AdminQueue::Reply> execute(DeviceLife& life, hw::AdminOpcode opcode, std::uint32_t number,
+                                    const AdminQueue::Body& body);
+  template <typename Request>
+  Result<AdminQueue::Reply> execute(DeviceLife& life, hw::AdminOpcode opcode, std::uint32_t number,
+                                    const Request& request) {
+    AdminQueue::Body body{};
+    static_assert(Request::kBytes == body.size());
+    request.encode(body);
+    return execute(life, opcode, number, body);
+  }
+  /// The same for a destruction, which succeeds with the end of the device.
+  Result<void> destroy(DeviceLife& life, hw::AdminOpcode opcode, std::uint32_t number);
+  /// Makes sure that the device, which has failed, touches no memory of `life` any more.
+  void quiesce(DeviceLife& life);
+  /// Regions that were given up while windows were bound to them are destroyed when that ends: with a window, or with
+  /// the life of a queue pair in which it was bound.
+  void adopt_orphan(std::unique_ptr<KernelMr> region) noexcept;
+  void reap_orphans();
+  void check_health(DeviceLife& life);
+  Result<std::unique_ptr<KernelQp>> make_qp(const QpSpec& spec);
+  std::uint32_t next_eqn(const DeviceLife& life);
+  void hand_out(DeviceLife& life, const hw::Eqe& eqe);
   /// An event queue was full, so that events may have been lost: every CQ is looked at as if it had one.
   void rescan();
+  void tell_all(const Sinks& of_objects, const hw::Eqe& eqe);
+  void tell_everybody(const hw::Eqe& eqe);
 
   Device& device_;
   const RegisterMap registers_;
+  const KernelOptions options_;
   Limits limits_;
   std::uint64_t mac_{};
-  AdminQueue admin_;
   DmaPool pool_;
+  SleepLock reset_lock_;  ///< Held by whoever resets the device; guards DeviceLife::quiet
+  std::mutex life_mutex_;
+  std::shared_ptr<DeviceLife> life_;
   std::unique_ptr<NumberPool> qps_;
   std::unique_ptr<NumberPool> cqs_;
   std::unique_ptr<NumberPool> srqs_;
   std::unique_ptr<NumberPool> mrs_;
   std::unique_ptr<NumberPool> uars_;
   std::unique_ptr<NumberPool> pds_;
-  std::vector<std::unique_ptr<EventQueue>> event_queues_;
+  std::mutex orphans_mutex_;
+  std::unique_ptr<KernelMr> orphans_;  ///< A list, so that adoption needs no memory
   std::atomic<std::uint32_t> next_eq_{};
   std::mutex sinks_mutex_;
-  std::map<std::uint32_t, std::weak_ptr<EventSink>> cq_sinks_;
-  std::map<std::uint32_t, std::weak_ptr<EventSink>> qp_sinks_;
-  std::map<std::uint32_t, std::weak_ptr<EventSink>> srq_sinks_;
-  std::vector<std::weak_ptr<EventSink>> device_sinks_;
+  Sinks cq_sinks_;
+  Sinks qp_sinks_;
+  Sinks srq_sinks_;
+  Sinks device_sinks_;  ///< By order of subscription
 };
 
 }  // namespace rnic::kmd

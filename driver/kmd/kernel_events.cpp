@@ -38,14 +38,16 @@ void KernelDevice::unsubscribe_srq(std::uint32_t srqn) {
 
 void KernelDevice::subscribe_device(std::weak_ptr<EventSink> sink) {
   const std::lock_guard lock(sinks_mutex_);
-  std::erase_if(device_sinks_, [](const auto& old) { return old.expired(); });
-  device_sinks_.push_back(std::move(sink));
+  std::erase_if(device_sinks_, [](const auto& old) { return old.second.expired(); });
+  const std::uint32_t next = device_sinks_.empty() ? 0 : device_sinks_.rbegin()->first + 1;
+  device_sinks_.emplace(next, std::move(sink));
 }
 
 unsigned KernelDevice::dispatch_events() {
   unsigned taken = 0;
-  for (auto& queue : event_queues_) {
-    const unsigned from_queue = queue->drain([this](const hw::Eqe& eqe) { hand_out(eqe); });
+  const auto life = this->life();
+  for (auto& queue : life->event_queues) {
+    const unsigned from_queue = queue->drain([this, &life](const hw::Eqe& eqe) { hand_out(*life, eqe); });
     taken += from_queue;
     if (from_queue >= queue->depth()) rescan();
   }
@@ -53,58 +55,75 @@ unsigned KernelDevice::dispatch_events() {
 }
 
 void KernelDevice::rescan() {
-  std::vector<std::uint32_t> numbers;
-  {
-    const std::lock_guard lock(sinks_mutex_);
-    for (const auto& [cqn, sink] : cq_sinks_) numbers.push_back(cqn);
-  }
-  for (const std::uint32_t cqn : numbers) {
-    hand_out({.event_type = static_cast<std::uint8_t>(hw::EqeType::kCompletion), .number = cqn});
+  tell_all(cq_sinks_, {.event_type = static_cast<std::uint8_t>(hw::EqeType::kCompletion)});
+}
+
+/// Takes no memory: an entry that was taken from the ring must reach its sink.
+void KernelDevice::hand_out(DeviceLife& life, const hw::Eqe& eqe) {
+  const auto give = [&](const Sinks& of_objects) {
+    std::shared_ptr<EventSink> sink;
+    {
+      const std::lock_guard lock(sinks_mutex_);
+      // An event of an object that is gone is late, not wrong.
+      if (const auto found = of_objects.find(eqe.number); found != of_objects.end()) sink = found->second.lock();
+    }
+    if (sink) sink->on_event(eqe);
+  };
+  switch (static_cast<hw::EqeType>(eqe.event_type)) {
+    case hw::EqeType::kCompletion:
+    case hw::EqeType::kCqError: return give(cq_sinks_);
+    case hw::EqeType::kQpFatal:
+    case hw::EqeType::kQpRequestError:
+    case hw::EqeType::kQpAccessError:
+    case hw::EqeType::kCommEstablished:
+    case hw::EqeType::kSqDrained:
+    case hw::EqeType::kLastWqeReached: return give(qp_sinks_);
+    case hw::EqeType::kSrqLimit:
+    case hw::EqeType::kSrqError: return give(srq_sinks_);
+    case hw::EqeType::kDeviceFatal: return fail(life);
+    case hw::EqeType::kPortActive:
+    case hw::EqeType::kPortError: return tell_all(device_sinks_, eqe);
   }
 }
 
-void KernelDevice::hand_out(const hw::Eqe& eqe) {
-  std::vector<std::shared_ptr<EventSink>> sinks;
-  {
-    const std::lock_guard lock(sinks_mutex_);
-    // An event of an object that is gone is late, not wrong.
-    const auto find = [&](const auto& of_objects) {
-      if (const auto found = of_objects.find(eqe.number); found != of_objects.end()) sinks.push_back(found->second.lock());
-    };
-    switch (static_cast<hw::EqeType>(eqe.event_type)) {
-      case hw::EqeType::kCompletion:
-      case hw::EqeType::kCqError: find(cq_sinks_); break;
-      case hw::EqeType::kQpFatal:
-      case hw::EqeType::kQpRequestError:
-      case hw::EqeType::kQpAccessError:
-      case hw::EqeType::kCommEstablished:
-      case hw::EqeType::kSqDrained:
-      case hw::EqeType::kLastWqeReached: find(qp_sinks_); break;
-      case hw::EqeType::kSrqLimit:
-      case hw::EqeType::kSrqError: find(srq_sinks_); break;
-      case hw::EqeType::kDeviceFatal:
-      case hw::EqeType::kPortActive:
-      case hw::EqeType::kPortError:
-        for (const auto& sink : device_sinks_) sinks.push_back(sink.lock());
-        break;
+/// In the order of their numbers, without the lock while one of them is told, and without memory of its own. One that
+/// comes or goes meanwhile may or may not be told. A completion event names each by its own number.
+void KernelDevice::tell_all(const Sinks& of_objects, const hw::Eqe& eqe) {
+  for (std::uint64_t next = 0;;) {
+    std::shared_ptr<EventSink> sink;
+    hw::Eqe own = eqe;
+    {
+      const std::lock_guard lock(sinks_mutex_);
+      if (next > ~std::uint32_t{0}) return;
+      const auto found = of_objects.lower_bound(static_cast<std::uint32_t>(next));
+      if (found == of_objects.end()) return;
+      sink = found->second.lock();
+      next = std::uint64_t{found->first} + 1;
+      if (static_cast<hw::EqeType>(eqe.event_type) == hw::EqeType::kCompletion) own.number = found->first;
     }
+    if (sink) sink->on_event(own);
   }
-  for (const auto& sink : sinks) {
-    if (sink) sink->on_event(eqe);
-  }
+}
+
+void KernelDevice::tell_everybody(const hw::Eqe& eqe) {
+  for (const Sinks* of_objects : {&qp_sinks_, &srq_sinks_, &cq_sinks_, &device_sinks_}) tell_all(*of_objects, eqe);
 }
 
 bool KernelDevice::wait_until(const std::function<bool()>& done, std::uint64_t timeout_ns) {
   const std::uint64_t start = device_.now_ns();
-  const std::uint32_t vector = event_queues_.front()->vector();
+  const auto life = this->life();
   for (;;) {
+    const std::uint64_t seen = device_.wake_count();
     if (const unsigned taken = dispatch_events(); taken != 0) device_.elapse(taken * cost::kEventNs);
+    const bool usable = this->usable(*life);
     if (done()) return true;
     const std::uint64_t passed = device_.now_ns() - start;
-    if (passed >= timeout_ns) return false;
-    // Bounded, because another thread may take the interrupt, or the event may come through another vector.
-    if (device_.wait_interrupt(vector, std::min(timeout_ns - passed, cost::kRecheckNs))) {
+    if (!usable || passed >= timeout_ns) return false;
+    const std::uint64_t left = timeout_ns - passed;
+    if (device_.wait(seen, std::min(left, cost::kHealthNs))) {
       device_.elapse(cost::kInterruptNs);
+    } else if (left > cost::kHealthNs) {
+      check_health(*life);
     }
   }
 }

@@ -13,30 +13,42 @@ constexpr std::size_t kMaxRegistrations = 128;
 
 }  // namespace
 
+Result<KernelFastMr::PageLists> KernelFastMr::make_list(DmaPool& pool, std::uint32_t max_pages) {
+  auto memory = PoolMemory::allocate(pool, max_pages * sizeof(std::uint64_t));
+  if (!memory) return memory.error();
+  PageLists list;
+  list.push_back({.key = 0, .memory = memory.take()});
+  return list;
+}
+
 Result<std::unique_ptr<KernelFastMr>> KernelDevice::create_fast_mr(const FastMrSpec& spec) {
-  if (admin_.failed()) return Error::kDeviceFailed;
-  if (limits_.max_fast_pages == 0) return Error::kNotSupported;
-  if (spec.max_pages == 0 || spec.max_pages > limits_.max_fast_pages) return Error::kInvalidParameter;
-  auto list = pool_.allocate(spec.max_pages * sizeof(std::uint64_t));
-  if (!list) return list.error();
-  Error error = Error::kOutOfResources;
-  if (auto number = mrs_->acquire(); number) {
-    const std::uint32_t key = (number->index << 8) | number->tag;
+  return or_out_of_memory([&]() -> Result<std::unique_ptr<KernelFastMr>> {
+    if (limits_.max_fast_pages == 0) return Error::kNotSupported;
+    if (spec.max_pages == 0 || spec.max_pages > limits_.max_fast_pages) return Error::kInvalidParameter;
+    auto list = KernelFastMr::make_list(pool_, spec.max_pages);
+    if (!list) return list.error();
+    auto number = OwnedNumber::acquire(*mrs_);
+    if (!number) return number.error();
+    std::unique_ptr<KernelFastMr> region(new KernelFastMr(*this, spec, number.take(), list.take()));
     hw::AdminCreateFastMr body;
     body.pd = spec.pd;
     body.max_pages = spec.max_pages;
     body.remote_access = spec.remote_access;
     body.window_bind = spec.window_bind;
-    auto reply = admin_.execute(hw::AdminOpcode::kCreateFastMr, key, body);
-    if (reply) return std::unique_ptr<KernelFastMr>(new KernelFastMr(*this, spec, key, *list));
-    mrs_->release(number->index);
-    error = reply.error();
-  }
-  pool_.free(*list);
-  return error;
+    auto reply = execute(*region->life_, hw::AdminOpcode::kCreateFastMr, region->key_, body);
+    if (!reply) return reply.error();
+    region->live_ = true;
+    return region;
+  });
 }
 
-KernelFastMr::~KernelFastMr() { static_cast<void>(destroy().ok()); }
+KernelFastMr::~KernelFastMr() {
+  if (destroy()) return;
+  for (auto* lists : {&free_, &used_}) {
+    for (auto& list : *lists) list.memory.abandon();
+  }
+  number_.abandon();
+}
 
 Result<void> KernelFastMr::check(const FastRange& range) const {
   constexpr std::uint64_t kOffsetMask = kDevicePageBytes - 1;
@@ -55,55 +67,57 @@ Result<void> KernelFastMr::check(const FastRange& range) const {
 }
 
 Result<FastRegistration> KernelFastMr::prepare(const FastRange& range) {
-  if (auto good = check(range); !good) return good.error();
-  const std::lock_guard lock(mutex_);
-  if (used_.size() >= kMaxRegistrations) return Error::kOutOfResources;
-  if (free_.empty()) {
-    auto list = kernel_.pool_.allocate(spec_.max_pages * sizeof(std::uint64_t));
-    if (!list) return list.error();
-    free_.push_back(*list);
-  }
-  const DmaBlock list = free_.back();
-  free_.pop_back();
-  const std::uint32_t index = key_ >> 8;
-  std::uint32_t key{};
-  do {
-    key = (index << 8) | kernel_.mrs_->renew(index);
-  } while (key == key_ || used_.contains(key));
-  used_[key] = list;
-  // Little-endian like the host.
-  std::memcpy(list.pointer, range.pages.data(), range.pages.size_bytes());
-  return FastRegistration{.key = key,
-                          .page_list = list.iova,
-                          .page_count = static_cast<std::uint32_t>(range.pages.size()),
-                          .log_page = kLogPage};
+  return or_out_of_memory([&]() -> Result<FastRegistration> {
+    if (auto good = check(range); !good) return good.error();
+    const std::lock_guard lock(mutex_);
+    if (used_.size() >= kMaxRegistrations) return Error::kOutOfResources;
+    if (free_.empty()) {
+      auto list = make_list(kernel_.pool_, spec_.max_pages);
+      if (!list) return list.error();
+      free_ = list.take();
+    }
+    const std::uint32_t index = number_.index();
+    std::uint32_t key{};
+    do {
+      key = (index << 8) | kernel_.mrs_->renew(index);
+    } while (key == key_ || find_used(key) != used_.end());
+    auto& list = free_.front();
+    list.key = key;
+    used_.splice(used_.end(), free_, free_.begin());
+    // Little-endian like the host.
+    std::memcpy(list.memory.data(), range.pages.data(), range.pages.size_bytes());
+    return FastRegistration{.key = key,
+                            .page_list = list.memory.iova(),
+                            .page_count = static_cast<std::uint32_t>(range.pages.size()),
+                            .log_page = kLogPage};
+  });
 }
 
-Result<void> KernelFastMr::release(std::uint32_t key) {
+KernelFastMr::PageLists::iterator KernelFastMr::find_used(std::uint32_t key) {
+  return std::find_if(used_.begin(), used_.end(), [key](const auto& list) { return list.key == key; });
+}
+
+Result<void> KernelFastMr::release(std::uint32_t key) noexcept {
   const std::lock_guard lock(mutex_);
-  const auto found = used_.find(key);
+  const auto found = find_used(key);
   if (found == used_.end()) return Error::kNotFound;
-  free_.push_back(found->second);
-  used_.erase(found);
+  free_.splice(free_.end(), used_, found);
   return {};
 }
 
 Result<hw::AdminMrState> KernelFastMr::query() {
-  auto reply = kernel_.admin_.execute(hw::AdminOpcode::kQueryMr, key_, AdminQueue::Body{});
+  auto reply = kernel_.execute(*life_, hw::AdminOpcode::kQueryMr, key_, AdminQueue::Body{});
   if (!reply) return reply.error();
   return hw::AdminMrState::decode(*reply);
 }
 
 Result<void> KernelFastMr::destroy() {
   if (!live_) return {};
-  if (auto done = kernel_.destroy(hw::AdminOpcode::kDestroyFastMr, key_); !done) return done;
+  if (auto done = kernel_.destroy(*life_, hw::AdminOpcode::kDestroyFastMr, key_); !done) return done;
   live_ = false;
   const std::lock_guard lock(mutex_);
-  for (const auto& [key, list] : used_) kernel_.pool_.free(list);
-  for (const auto& list : free_) kernel_.pool_.free(list);
   used_.clear();
   free_.clear();
-  kernel_.mrs_->release(key_ >> 8);
   return {};
 }
 

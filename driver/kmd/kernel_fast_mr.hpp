@@ -3,7 +3,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <list>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -64,29 +65,45 @@ class KernelFastMr {
   /// The device no longer uses the page list of the registration with that key: the request was not posted, or has
   /// failed or been flushed, or the registration has been invalidated (the completion says so, of the owner's request
   /// or of the peer's). Errors: kNotFound.
-  [[nodiscard]] Result<void> release(std::uint32_t key);
+  Result<void> release(std::uint32_t key) noexcept;
 
   /// What the device has of it. Errors: those of the admin queue.
   [[nodiscard]] Result<hw::AdminMrState> query();
 
   /// Ends a registration and destroys the region now; the destructor then does nothing. When it returns success no DMA
   /// for its keys can start or is under way. Errors: kBusy (windows are bound to it; it stays), those of the admin
-  /// queue. If the device does not answer, the page lists stay, because they may still be read.
+  /// queue. Succeeds when the device has failed, see KernelDevice.
   [[nodiscard]] Result<void> destroy();
 
  private:
   friend class KernelDevice;
-  KernelFastMr(KernelDevice& kernel, const FastMrSpec& spec, std::uint32_t key, DmaBlock list)
-      : kernel_(kernel), spec_(spec), key_(key), free_{list} {}
+  /// Page lists: a list with one node each, which moves between the two without memory.
+  struct PageList {
+    std::uint32_t key{};  ///< Of the registration that uses it
+    PoolMemory memory;
+  };
+  using PageLists = std::list<PageList>;
+
+  KernelFastMr(KernelDevice& kernel, const FastMrSpec& spec, OwnedNumber number, PageLists first)
+      : kernel_(kernel),
+        life_(kernel.life()),
+        spec_(spec),
+        number_(std::move(number)),
+        key_((number_.index() << 8) | number_.tag()),
+        free_(std::move(first)) {}
+  static Result<PageLists> make_list(DmaPool& pool, std::uint32_t max_pages);
+  [[nodiscard]] PageLists::iterator find_used(std::uint32_t key);
   [[nodiscard]] Result<void> check(const FastRange& range) const;
 
   KernelDevice& kernel_;
+  const std::shared_ptr<DeviceLife> life_;
   const FastMrSpec spec_;
+  OwnedNumber number_;
   std::atomic<std::uint32_t> key_;
-  std::mutex mutex_;                        ///< Guards the two below
-  std::vector<DmaBlock> free_;              ///< Page lists without a registration
-  std::map<std::uint32_t, DmaBlock> used_;  ///< By key
-  bool live_ = true;
+  std::mutex mutex_;  ///< Guards the two below
+  PageLists free_;    ///< Without a registration
+  PageLists used_;
+  bool live_ = false;  ///< The device has it
 };
 
 }  // namespace rnic::kmd

@@ -12,31 +12,41 @@ static_assert(1U << kLogPage == kDevicePageBytes);
 
 }  // namespace
 
-Result<std::unique_ptr<KernelMr>> KernelDevice::create_mr(const MrSpec& spec) {
-  if (admin_.failed()) return Error::kDeviceFailed;
-  if (spec.length == 0 || spec.length > limits_.max_region) return Error::kInvalidParameter;
-  if ((spec.remote_write || spec.remote_atomic) && !spec.local_write) return Error::kInvalidParameter;
-  const auto va = reinterpret_cast<std::uintptr_t>(spec.address);
-  if (va + spec.length < va) return Error::kAccessViolation;
-
-  auto pages = device_.map_pages(spec.address, spec.length, spec.local_write);
+Result<PinnedPages> PinnedPages::pin(Device& device, const void* address, std::size_t length, bool writable) {
+  auto pages = device.map_pages(address, length, writable);
   if (!pages) return pages.error();
-  device_.elapse(pages->size() * cost::kPinPageNs);
-  auto list = pool_.allocate(pages->size() * sizeof(std::uint64_t));
-  if (!list) {
-    device_.unmap_pages(spec.address, spec.length, *pages);
-    return list.error();
-  }
-  // Little-endian like the host (host interface, admin_create_mr).
-  std::memcpy(list->pointer, pages->data(), pages->size() * sizeof(std::uint64_t));
+  return PinnedPages(device, address, length, pages.take());
+}
 
-  Error error = Error::kOutOfResources;
-  if (auto number = mrs_->acquire(); number) {
-    const std::uint32_t key = (number->index << 8) | number->tag;
+void PinnedPages::unpin() {
+  if (device_ != nullptr) device_->unmap_pages(address_, length_, iovas_);
+  device_ = nullptr;
+}
+
+Result<std::unique_ptr<KernelMr>> KernelDevice::create_mr(const MrSpec& spec) {
+  return or_out_of_memory([&]() -> Result<std::unique_ptr<KernelMr>> {
+    if (spec.length == 0 || spec.length > limits_.max_region) return Error::kInvalidParameter;
+    if ((spec.remote_write || spec.remote_atomic) && !spec.local_write) return Error::kInvalidParameter;
+    reap_orphans();
+    const auto va = reinterpret_cast<std::uintptr_t>(spec.address);
+    if (va + spec.length < va) return Error::kAccessViolation;
+
+    auto pages = PinnedPages::pin(device_, spec.address, spec.length, spec.local_write);
+    if (!pages) return pages.error();
+    const auto& iovas = pages->iovas();
+    device_.elapse(iovas.size() * cost::kPinPageNs);
+    auto list = PoolMemory::allocate(pool_, iovas.size() * sizeof(std::uint64_t));
+    if (!list) return list.error();
+    // Little-endian like the host (host interface, admin_create_mr).
+    std::memcpy(list->data(), iovas.data(), iovas.size() * sizeof(std::uint64_t));
+    auto number = OwnedNumber::acquire(*mrs_);
+    if (!number) return number.error();
+    std::unique_ptr<KernelMr> region(new KernelMr(*this, pages.take(), list.take(), number.take()));
+
     hw::AdminCreateMr body;
     body.va = va;
     body.length = spec.length;
-    body.page_list = list->iova;
+    body.page_list = region->list_.iova();
     body.pd = spec.pd;
     body.log_page = kLogPage;
     body.local_write = spec.local_write;
@@ -44,34 +54,55 @@ Result<std::unique_ptr<KernelMr>> KernelDevice::create_mr(const MrSpec& spec) {
     body.remote_write = spec.remote_write;
     body.remote_atomic = spec.remote_atomic;
     body.window_bind = spec.window_bind;
-    auto reply = admin_.execute(hw::AdminOpcode::kCreateMr, key, body);
-    if (reply) {
-      return std::unique_ptr<KernelMr>(new KernelMr(*this, spec, key, *list, pages.take()));
-    }
-    mrs_->release(number->index);
-    if (admin_.failed()) return reply.error();  // the device may use the list and the pages: they are given up
-    error = reply.error();
-  }
-  pool_.free(*list);
-  device_.unmap_pages(spec.address, spec.length, *pages);
-  return error;
+    auto reply = execute(*region->life_, hw::AdminOpcode::kCreateMr, region->key_, body);
+    if (!reply) return reply.error();
+    region->live_ = true;
+    return region;
+  });
 }
 
-KernelMr::~KernelMr() { static_cast<void>(destroy().ok()); }
+KernelMr::~KernelMr() {
+  if (destroy()) return;
+  pages_.abandon();
+  list_.abandon();
+  number_.abandon();
+}
+
+void KernelMr::dispose(std::unique_ptr<KernelMr> region) {
+  if (region == nullptr || region->destroy()) return;
+  region->kernel_.adopt_orphan(std::move(region));
+}
+
+void KernelDevice::adopt_orphan(std::unique_ptr<KernelMr> region) noexcept {
+  const std::lock_guard lock(orphans_mutex_);
+  region->next_orphan_ = std::move(orphans_);
+  orphans_ = std::move(region);
+}
+
+void KernelDevice::reap_orphans() {
+  std::unique_ptr<KernelMr> list;
+  {
+    const std::lock_guard lock(orphans_mutex_);
+    list = std::move(orphans_);
+  }
+  while (list != nullptr) {
+    auto region = std::move(list);
+    list = std::move(region->next_orphan_);
+    KernelMr::dispose(std::move(region));
+  }
+}
 
 Result<hw::AdminMrState> KernelMr::query() {
-  auto reply = kernel_.admin_.execute(hw::AdminOpcode::kQueryMr, key_, AdminQueue::Body{});
+  auto reply = kernel_.execute(*life_, hw::AdminOpcode::kQueryMr, key_, AdminQueue::Body{});
   if (!reply) return reply.error();
   return hw::AdminMrState::decode(*reply);
 }
 
 Result<void> KernelMr::destroy() {
   if (!live_) return {};
-  if (auto done = kernel_.destroy(hw::AdminOpcode::kDestroyMr, key_); !done) return done;
+  if (auto done = kernel_.destroy(*life_, hw::AdminOpcode::kDestroyMr, key_); !done) return done;
   live_ = false;
-  kernel_.device_.unmap_pages(spec_.address, spec_.length, pages_);
-  kernel_.pool_.free(list_);
-  kernel_.mrs_->release(key_ >> 8);
+  pages_.unpin();
   return {};
 }
 

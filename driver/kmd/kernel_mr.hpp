@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "driver/generated/host_interface.hpp"
@@ -21,6 +22,34 @@ struct MrSpec {
   bool window_bind{};    ///< Windows may be bound to it
 };
 
+/// Memory of an application, pinned and mapped for the device.
+class PinnedPages {
+ public:
+  /// Errors: those of Device::map_pages. `device` outlives it.
+  static Result<PinnedPages> pin(Device& device, const void* address, std::size_t length, bool writable);
+  PinnedPages(PinnedPages&& other) noexcept
+      : device_(std::exchange(other.device_, nullptr)),
+        address_(other.address_),
+        length_(other.length_),
+        iovas_(std::move(other.iovas_)) {}
+  PinnedPages& operator=(PinnedPages&&) = delete;
+  ~PinnedPages() { unpin(); }
+
+  void unpin();
+  /// As DmaMemory::abandon.
+  void abandon() { device_ = nullptr; }
+  [[nodiscard]] const std::vector<std::uint64_t>& iovas() const { return iovas_; }
+
+ private:
+  PinnedPages(Device& device, const void* address, std::size_t length, std::vector<std::uint64_t> iovas)
+      : device_(&device), address_(address), length_(length), iovas_(std::move(iovas)) {}
+
+  Device* device_;
+  const void* address_;
+  std::size_t length_;
+  std::vector<std::uint64_t> iovas_;
+};
+
 /// A registered memory region: its pages are pinned and mapped, and the device accepts its key.
 class KernelMr {
  public:
@@ -36,21 +65,30 @@ class KernelMr {
 
   /// Destroys it now; the destructor then does nothing. When it returns success no DMA for the key can start or is
   /// under way, and the pages are unpinned. Errors: kBusy (windows are bound to it; it stays), those of the
-  /// admin queue. If the device does not answer, the pages stay pinned, because they may still be written to.
+  /// admin queue. Succeeds when the device has failed, see KernelDevice.
   [[nodiscard]] Result<void> destroy();
+
+  /// Destroys it, now or as soon as no window is bound to it any more: until then it belongs to the kernel.
+  static void dispose(std::unique_ptr<KernelMr> region);
 
  private:
   friend class KernelDevice;
-  KernelMr(KernelDevice& kernel, const MrSpec& spec, std::uint32_t key, DmaBlock list,
-           std::vector<std::uint64_t> pages)
-      : kernel_(kernel), spec_(spec), key_(key), list_(list), pages_(std::move(pages)) {}
+  KernelMr(KernelDevice& kernel, PinnedPages pages, PoolMemory list, OwnedNumber number)
+      : kernel_(kernel),
+        life_(kernel.life()),
+        pages_(std::move(pages)),
+        list_(std::move(list)),
+        number_(std::move(number)),
+        key_((number_.index() << 8) | number_.tag()) {}
 
   KernelDevice& kernel_;
-  const MrSpec spec_;
+  const std::shared_ptr<DeviceLife> life_;
+  PinnedPages pages_;
+  PoolMemory list_;
+  OwnedNumber number_;
   const std::uint32_t key_;
-  const DmaBlock list_;
-  const std::vector<std::uint64_t> pages_;
-  bool live_ = true;
+  bool live_ = false;  ///< The device has it
+  std::unique_ptr<KernelMr> next_orphan_;
 };
 
 }  // namespace rnic::kmd

@@ -3,23 +3,26 @@
 namespace rnic::kmd {
 
 Result<std::unique_ptr<KernelMw>> KernelDevice::create_mw(const MwSpec& spec) {
-  if (admin_.failed()) return Error::kDeviceFailed;
-  if (spec.type != hw::MptType::kWindow1 && spec.type != hw::MptType::kWindow2) return Error::kInvalidParameter;
-  if (!(spec.type == hw::MptType::kWindow1 ? limits_.window_type1 : limits_.window_type2)) return Error::kNotSupported;
-  auto number = mrs_->acquire();
-  if (!number) return number.error();
-  const std::uint32_t key = (number->index << 8) | number->tag;
-  hw::AdminCreateMw body;
-  body.pd = spec.pd;
-  body.window_type = static_cast<std::uint8_t>(spec.type);
-  if (auto reply = admin_.execute(hw::AdminOpcode::kCreateMw, key, body); !reply) {
-    mrs_->release(number->index);
-    return reply.error();
-  }
-  return std::unique_ptr<KernelMw>(new KernelMw(*this, spec, key));
+  return or_out_of_memory([&]() -> Result<std::unique_ptr<KernelMw>> {
+    if (spec.type != hw::MptType::kWindow1 && spec.type != hw::MptType::kWindow2) return Error::kInvalidParameter;
+    if (!(spec.type == hw::MptType::kWindow1 ? limits_.window_type1 : limits_.window_type2))
+      return Error::kNotSupported;
+    auto number = OwnedNumber::acquire(*mrs_);
+    if (!number) return number.error();
+    std::unique_ptr<KernelMw> window(new KernelMw(*this, spec, number.take()));
+    hw::AdminCreateMw body;
+    body.pd = spec.pd;
+    body.window_type = static_cast<std::uint8_t>(spec.type);
+    if (auto reply = execute(*window->life_, hw::AdminOpcode::kCreateMw, window->key_, body); !reply)
+      return reply.error();
+    window->live_ = true;
+    return window;
+  });
 }
 
-KernelMw::~KernelMw() { static_cast<void>(destroy().ok()); }
+KernelMw::~KernelMw() {
+  if (!destroy()) number_.abandon();
+}
 
 std::uint32_t KernelMw::draw_key() {
   // A key that was drawn and not used has taken the place of the one in use as the last of the pool.
@@ -32,16 +35,16 @@ std::uint32_t KernelMw::draw_key() {
 }
 
 Result<hw::AdminMrState> KernelMw::query() {
-  auto reply = kernel_.admin_.execute(hw::AdminOpcode::kQueryMr, key_, AdminQueue::Body{});
+  auto reply = kernel_.execute(*life_, hw::AdminOpcode::kQueryMr, key_, AdminQueue::Body{});
   if (!reply) return reply.error();
   return hw::AdminMrState::decode(*reply);
 }
 
 Result<void> KernelMw::destroy() {
   if (!live_) return {};
-  if (auto done = kernel_.destroy(hw::AdminOpcode::kDestroyMw, key_); !done) return done;
+  if (auto done = kernel_.destroy(*life_, hw::AdminOpcode::kDestroyMw, key_); !done) return done;
   live_ = false;
-  kernel_.mrs_->release(key_ >> 8);
+  kernel_.reap_orphans();
   return {};
 }
 

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include "driver/generated/host_interface.hpp"
 #include "driver/kmd/kernel_device.hpp"
@@ -45,12 +46,19 @@ class KernelMw {
 
  private:
   friend class KernelDevice;
-  KernelMw(KernelDevice& kernel, const MwSpec& spec, std::uint32_t key) : kernel_(kernel), spec_(spec), key_(key) {}
+  KernelMw(KernelDevice& kernel, const MwSpec& spec, OwnedNumber number)
+      : kernel_(kernel),
+        life_(kernel.life()),
+        spec_(spec),
+        number_(std::move(number)),
+        key_((number_.index() << 8) | number_.tag()) {}
 
   KernelDevice& kernel_;
+  const std::shared_ptr<DeviceLife> life_;
   const MwSpec spec_;
+  OwnedNumber number_;
   std::atomic<std::uint32_t> key_;
-  bool live_ = true;
+  bool live_ = false;  ///< The device has it
 };
 
 }  // namespace rnic::kmd

@@ -6,11 +6,7 @@
 namespace rnic::kmd {
 namespace {
 
-constexpr std::uint32_t kIndexMask = (1U << hw::kQpIndexBits) - 1;
-
 constexpr unsigned kFlushTries = 10'000;  // A flush takes some 10 cycles an entry
-
-bool is_pooled(std::uint32_t qpn) { return qpn != kGeneralServiceQpn; }
 
 std::uint16_t source_port(const QpPath& path, std::uint32_t qpn, std::uint32_t dest_qpn) {
   if (path.udp_source_port != 0) return path.udp_source_port;
@@ -22,7 +18,10 @@ bool in_range(unsigned value, unsigned low, unsigned high) { return value >= low
 }  // namespace
 
 Result<std::unique_ptr<KernelQp>> KernelDevice::create_qp(const QpSpec& spec) {
-  if (admin_.failed()) return Error::kDeviceFailed;
+  return or_out_of_memory([&] { return make_qp(spec); });
+}
+
+Result<std::unique_ptr<KernelQp>> KernelDevice::make_qp(const QpSpec& spec) {
   if (!in_range(spec.sq_log_depth, hw::kMinLogQueueDepth, hw::kMaxLogQueueDepth) ||
       !in_range(spec.sq_log_stride, hw::kMinLogSendStride, hw::kMaxLogStride)) {
     return Error::kInvalidParameter;
@@ -39,21 +38,17 @@ Result<std::unique_ptr<KernelQp>> KernelDevice::create_qp(const QpSpec& spec) {
   Result<DmaMemory> receive_ring = DmaMemory{};
   if (!spec.srqn) receive_ring = DmaMemory::allocate(device_, 1ULL << (spec.rq_log_depth + spec.rq_log_stride));
   if (!receive_ring) return receive_ring.error();
-  auto retired = pool_.allocate(hw::RetiredRecord::kBytes);
+  auto retired = PoolMemory::allocate(pool_, hw::RetiredRecord::kBytes);
   if (!retired) return retired.error();
-  std::uint32_t qpn = kGeneralServiceQpn;
-  if (!spec.general_service) {
-    auto number = qps_->acquire();
-    if (!number) {
-      pool_.free(*retired);
-      return number.error();
-    }
-    qpn = (number->tag << hw::kQpIndexBits) | number->index;
-  }
+  Result<OwnedNumber> number = OwnedNumber{};
+  if (!spec.general_service) number = OwnedNumber::acquire(*qps_);
+  if (!number) return number.error();
+  std::unique_ptr<KernelQp> qp(
+      new KernelQp(*this, number.take(), spec, send_ring.take(), receive_ring.take(), retired.take()));
   hw::AdminCreateQp body;
-  body.sq_base = send_ring->iova();
-  body.rq_base = receive_ring->iova();
-  body.retired_address = retired->iova;
+  body.sq_base = qp->send_ring_.iova();
+  body.rq_base = qp->receive_ring_.iova();
+  body.retired_address = qp->retired_.iova();
   body.pd = spec.pd;
   body.uar = static_cast<std::uint8_t>(spec.uar);
   body.send_cqn = spec.send_cqn;
@@ -68,26 +63,23 @@ Result<std::unique_ptr<KernelQp>> KernelDevice::create_qp(const QpSpec& spec) {
   }
   body.fast_register = spec.fast_register;
   body.qp_type = static_cast<std::uint8_t>(spec.type);
-  auto reply = admin_.execute(hw::AdminOpcode::kCreateQp, qpn, body);
-  if (!reply) {
-    if (is_pooled(qpn)) qps_->release(qpn & kIndexMask);
-    if (admin_.failed()) {
-      send_ring->abandon();
-      receive_ring->abandon();
-    } else {
-      pool_.free(*retired);
-    }
-    return reply.error();
-  }
-  return std::unique_ptr<KernelQp>(
-      new KernelQp(*this, qpn, spec, send_ring.take(), receive_ring.take(), *retired));
+  auto reply = execute(*qp->life_, hw::AdminOpcode::kCreateQp, qp->qpn(), body);
+  if (!reply) return reply.error();
+  qp->live_ = true;
+  return qp;
+}
+
+std::uint32_t KernelQp::qpn_of(const OwnedNumber& number, const QpSpec& spec) {
+  if (spec.general_service) return kGeneralServiceQpn;
+  return number.number().over(hw::kQpIndexBits);
 }
 
 KernelQp::~KernelQp() {
-  if (live_ && !destroy()) {
-    send_ring_.abandon();
-    receive_ring_.abandon();
-  }
+  if (destroy()) return;
+  send_ring_.abandon();
+  receive_ring_.abandon();
+  retired_.abandon();
+  number_.abandon();
 }
 
 void KernelQp::merge(QpConnection& known, QpAttributes given, const QpConnection& attributes) {
@@ -152,10 +144,11 @@ Result<void> KernelQp::modify(hw::QpState next, QpAttributes given, const QpConn
   body.dest_mac = path.dest_mac;
   body.source_ip = path.source_ip;
   body.dest_ip = path.dest_ip;
-  auto reply = kernel_.admin_.execute(hw::AdminOpcode::kModifyQp, qpn_, body);
+  auto reply = kernel_.execute(*life_, hw::AdminOpcode::kModifyQp, qpn_, body);
   if (!reply) return reply.error();
   state_ = next;
   connection_ = connection;
+  if (next == hw::QpState::kErr || next == hw::QpState::kReset) kernel_.reap_orphans();
   return {};
 }
 
@@ -208,7 +201,7 @@ Result<QpCounters> KernelQp::counters(bool clear) {
     hw::AdminQueryQpCounters body;
     body.upper = half != 0;
     body.clear = clear;
-    auto reply = kernel_.admin_.execute(hw::AdminOpcode::kQueryQpCounters, qpn_, body);
+    auto reply = kernel_.execute(*life_, hw::AdminOpcode::kQueryQpCounters, qpn_, body);
     if (!reply) return reply.error();
     for (std::size_t i = 0; i < kHalf; ++i) {
       for (std::size_t byte = 0; byte < 4; ++byte) all.counts[half * kHalf + i] |= std::uint32_t{(*reply)[4 * i + byte]} << 8 * byte;
@@ -218,17 +211,16 @@ Result<QpCounters> KernelQp::counters(bool clear) {
 }
 
 Result<hw::AdminQpState> KernelQp::query() {
-  auto reply = kernel_.admin_.execute(hw::AdminOpcode::kQueryQp, qpn_, AdminQueue::Body{});
+  auto reply = kernel_.execute(*life_, hw::AdminOpcode::kQueryQp, qpn_, AdminQueue::Body{});
   if (!reply) return reply.error();
   return hw::AdminQpState::decode(*reply);
 }
 
 Result<void> KernelQp::destroy() {
   if (!live_) return {};
-  if (auto done = kernel_.destroy(hw::AdminOpcode::kDestroyQp, qpn_); !done) return done;
+  if (auto done = kernel_.destroy(*life_, hw::AdminOpcode::kDestroyQp, qpn_); !done) return done;
   live_ = false;
-  kernel_.pool_.free(retired_);
-  if (is_pooled(qpn_)) kernel_.qps_->release(qpn_ & kIndexMask);
+  kernel_.reap_orphans();
   return {};
 }
 

@@ -85,9 +85,7 @@ class KernelQp {
   /// Null when receives come from a shared receive queue.
   [[nodiscard]] std::uint8_t* receive_ring() const { return receive_ring_.data(); }
   /// hw::RetiredRecord, written by the device.
-  [[nodiscard]] std::uint64_t* retired_record() const {
-    return reinterpret_cast<std::uint64_t*>(retired_.pointer);
-  }
+  [[nodiscard]] std::uint64_t* retired_record() const { return reinterpret_cast<std::uint64_t*>(retired_.data()); }
 
   /// State transitions (InfiniBand specification 10.3.1). `connection` gives what the transition takes; the device
   /// ignores the rest. Errors: kInvalidState, kInvalidParameter (also a privileged Q_Key for a process), those of the admin queue.
@@ -115,28 +113,38 @@ class KernelQp {
   [[nodiscard]] Result<QpCounters> counters(bool clear = false);
 
   /// Destroys it now, flushing both queues; all CQEs are written when it returns. The destructor then does nothing.
-  /// Errors: those of the admin queue; if the device does not answer, the rings are never freed.
+  /// Errors: those of the admin queue. Succeeds when the device has failed, see KernelDevice.
   [[nodiscard]] Result<void> destroy();
 
  private:
   friend class KernelDevice;
-  KernelQp(KernelDevice& kernel, std::uint32_t qpn, const QpSpec& spec, DmaMemory send_ring, DmaMemory receive_ring,
-           DmaBlock retired)
-      : kernel_(kernel), qpn_(qpn), type_(spec.type), privileged_(spec.uar == hw::kKernelUar), send_ring_(std::move(send_ring)), receive_ring_(std::move(receive_ring)),
-        retired_(retired) {}
+  KernelQp(KernelDevice& kernel, OwnedNumber number, const QpSpec& spec, DmaMemory send_ring, DmaMemory receive_ring,
+           PoolMemory retired)
+      : kernel_(kernel),
+        life_(kernel.life()),
+        number_(std::move(number)),
+        qpn_(qpn_of(number_, spec)),
+        type_(spec.type),
+        privileged_(spec.uar == hw::kKernelUar),
+        send_ring_(std::move(send_ring)),
+        receive_ring_(std::move(receive_ring)),
+        retired_(std::move(retired)) {}
+  static std::uint32_t qpn_of(const OwnedNumber& number, const QpSpec& spec);
 
   static void merge(QpConnection& known, QpAttributes given, const QpConnection& attributes);
 
   KernelDevice& kernel_;
+  const std::shared_ptr<DeviceLife> life_;
+  OwnedNumber number_;  ///< None of the general service interface
   const std::uint32_t qpn_;
   const hw::QpType type_;
   const bool privileged_;  ///< On the kernel driver's UAR
   DmaMemory send_ring_;
   DmaMemory receive_ring_;
-  const DmaBlock retired_;
+  PoolMemory retired_;
   QpConnection connection_;                   ///< Attributes that the device has
   hw::QpState state_ = hw::QpState::kReset;   ///< As the driver moved it last; the device may have gone to SQE or ERR since
-  bool live_ = true;
+  bool live_ = false;                         ///< The device has it
 };
 
 }  // namespace rnic::kmd

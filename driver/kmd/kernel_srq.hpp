@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "driver/generated/host_interface.hpp"
@@ -34,31 +35,38 @@ class KernelSrq {
 
   /// A ring of 2^log_depth slots, of the same stride, takes the place of the present one. Its requests have the same
   /// indexes there: the caller has copied them and posts nothing meanwhile. Errors: kInvalidParameter (more is posted
-  /// than fits), those of the admin queue; the ring stays then.
+  /// than fits), kOutOfMemory, those of the admin queue; the ring stays then.
   [[nodiscard]] Result<void> move_to(DmaMemory ring, unsigned log_depth);
 
   /// Errors: those of the admin queue.
   [[nodiscard]] Result<hw::AdminSrqState> query();
 
   /// Destroys it now; the destructor then does nothing. Errors: kBusy (a queue pair uses it; it stays), those of the
-  /// admin queue. If the device does not answer, the rings are never freed, because they may still be read.
+  /// admin queue. Succeeds when the device has failed, see KernelDevice.
   [[nodiscard]] Result<void> destroy();
 
  private:
   friend class KernelDevice;
-  KernelSrq(KernelDevice& kernel, std::uint32_t srqn, const SrqSpec& spec, DmaMemory ring)
-      : kernel_(kernel), srqn_(srqn), log_stride_(spec.log_stride), log_depth_(spec.log_depth) {
+  KernelSrq(KernelDevice& kernel, OwnedNumber number, const SrqSpec& spec, DmaMemory ring)
+      : kernel_(kernel),
+        life_(kernel.life()),
+        number_(std::move(number)),
+        srqn_(number_.number().over(hw::kSrqIndexBits)),
+        log_stride_(spec.log_stride),
+        log_depth_(spec.log_depth) {
     rings_.push_back(std::move(ring));
   }
 
   KernelDevice& kernel_;
+  const std::shared_ptr<DeviceLife> life_;
+  OwnedNumber number_;
   const std::uint32_t srqn_;
   const unsigned log_stride_;
   unsigned log_depth_;
   /// The present ring is the last. The device may still be reading requests from an earlier one, which it took just
   /// before; rings only grow, so all earlier ones together are smaller than the present one.
   std::vector<DmaMemory> rings_;
-  bool live_ = true;
+  bool live_ = false;  ///< The device has it
 };
 
 }  // namespace rnic::kmd

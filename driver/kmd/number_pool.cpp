@@ -19,7 +19,7 @@ Result<NumberPool::Number> NumberPool::acquire() {
   return Number{index, tags_[index]};
 }
 
-void NumberPool::release(std::uint32_t index) {
+void NumberPool::release(std::uint32_t index) noexcept {
   const std::lock_guard lock(mutex_);
   free_.push_back(index);
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "driver/device.hpp"
@@ -24,7 +25,7 @@ class NumberPool {
 
   /// Errors: kOutOfResources. The caller gives the index back with release.
   [[nodiscard]] Result<Number> acquire();
-  void release(std::uint32_t index);
+  void release(std::uint32_t index) noexcept;
   /// Another tag for an index that is in use: never 0, never the one before. Precondition: there are tag bits.
   [[nodiscard]] std::uint32_t renew(std::uint32_t index);
 
@@ -34,8 +35,42 @@ class NumberPool {
   Device& device_;
   std::uint32_t tag_mask_;
   std::mutex mutex_;
-  std::vector<std::uint32_t> free_;
+  std::vector<std::uint32_t> free_;  ///< Has room for all indexes: a release needs no memory
   std::vector<std::uint32_t> tags_;  ///< Last tag of each index, 0: never used
+};
+
+/// Owns one index of a pool, which outlives it.
+class OwnedNumber {
+ public:
+  OwnedNumber() = default;
+  OwnedNumber(NumberPool& pool, NumberPool::Number number) : pool_(&pool), number_(number) {}
+  OwnedNumber(OwnedNumber&& other) noexcept
+      : pool_(std::exchange(other.pool_, nullptr)), number_(std::exchange(other.number_, {})) {}
+  OwnedNumber& operator=(OwnedNumber&& other) noexcept {
+    std::swap(pool_, other.pool_);
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~OwnedNumber() {
+    if (pool_ != nullptr) pool_->release(number_.index);
+  }
+
+  /// Errors: kOutOfResources.
+  static Result<OwnedNumber> acquire(NumberPool& pool) {
+    auto number = pool.acquire();
+    if (!number) return number.error();
+    return OwnedNumber(pool, *number);
+  }
+
+  /// Never gives it back, because the device still has an object of that number.
+  void abandon() { pool_ = nullptr; }
+  [[nodiscard]] const NumberPool::Number& number() const { return number_; }
+  [[nodiscard]] std::uint32_t index() const { return number_.index; }
+  [[nodiscard]] std::uint32_t tag() const { return number_.tag; }
+
+ private:
+  NumberPool* pool_{};
+  NumberPool::Number number_{};
 };
 
 }  // namespace rnic::kmd

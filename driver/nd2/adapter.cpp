@@ -56,19 +56,24 @@ ND2_ADAPTER_INFO describe_adapter(kmd::KernelDevice& kernel, ULONG version) {
 
 HRESULT open_adapter(kmd::KernelDevice& kernel, const std::vector<sockaddr_storage>& addresses, REFIID iid,
                      VOID** adapter) {
-  return guarded([&] {
-    auto process = umd::ProcessContext::open(kernel);
-    if (!process) return control_status(process.error());
-    return Adapter::hand_out(std::make_shared<Adapter>(process.take(), addresses), iid, adapter);
-  });
+  return guarded(
+      [&] {
+        auto process = umd::ProcessContext::open(kernel);
+        if (!process) return control_status(process.error(), ND_NO_MEMORY);
+        return Adapter::hand_out(std::make_shared<Adapter>(process.take(), addresses), iid, adapter);
+      },
+      ND_NO_MEMORY);
 }
 
 HRESULT Adapter::CreateOverlappedFile(HANDLE* file) {
-  return guarded([&] {
-    if (file == nullptr) return ND_INVALID_PARAMETER_1;
-    *file = open_handle(std::make_shared<OverlappedFile>());
-    return ND_SUCCESS;
-  });
+  return guarded(
+      [&] {
+        if (file == nullptr) return ND_INVALID_PARAMETER_1;
+        if (!process_->usable()) return ND_DEVICE_REMOVED;
+        *file = open_handle(std::make_shared<OverlappedFile>());
+        return ND_SUCCESS;
+      },
+      ND_NO_MEMORY);
 }
 
 /// Decisions 38 for the version; section 6 of the interface reference for the sizes.
@@ -110,29 +115,37 @@ HRESULT Adapter::QueryAddressList(SOCKET_ADDRESS_LIST* list, ULONG* size) {
 }
 
 HRESULT Adapter::CreateCompletionQueue(REFIID iid, HANDLE file, ULONG depth, USHORT, KAFFINITY, VOID** queue) {
-  return guarded([&] {
-    if (queue == nullptr) return E_POINTER;
-    *queue = nullptr;
-    if (iid != CompletionQueue::kInterface && iid != IID_IUnknown) return E_NOINTERFACE;
-    auto overlapped_file = find_handle_as<OverlappedFile>(file);
-    if (overlapped_file == nullptr) return ND_INVALID_HANDLE;
-    auto& kernel = process_->kernel();
-    if (depth == 0 || depth > umd::CompletionQueue::max_entries(kernel.limits())) return ND_INVALID_PARAMETER_3;
-    auto core = umd::CompletionQueue::create(process_, depth);
-    if (!core) return control_status(core.error());
-    auto object = std::make_shared<CompletionQueue>(process_, std::move(overlapped_file), core.take());
-    kernel.subscribe_cq(object->core()->cqn(), object);
-    return CompletionQueue::hand_out(std::move(object), iid, queue);
-  });
+  return guarded(
+      [&] {
+        if (queue == nullptr) return E_POINTER;
+        *queue = nullptr;
+        if (iid != CompletionQueue::kInterface && iid != IID_IUnknown) return E_NOINTERFACE;
+        auto overlapped_file = find_handle_as<OverlappedFile>(file);
+        if (overlapped_file == nullptr) return ND_INVALID_HANDLE;
+        auto& kernel = process_->kernel();
+        if (depth == 0 || depth > umd::CompletionQueue::max_entries(kernel.limits())) return ND_INVALID_PARAMETER_3;
+        if (!process_->usable()) return ND_DEVICE_REMOVED;
+        auto core = umd::CompletionQueue::create(process_, depth);
+        if (!core) return control_status(core.error(), ND_NO_MEMORY);
+        auto object = std::make_shared<CompletionQueue>(process_, std::move(overlapped_file), core.take());
+        kernel.subscribe_cq(object->core()->cqn(), object);
+        // What failed since has told its sinks already.
+        if (!process_->alive()) return ND_DEVICE_REMOVED;
+        return CompletionQueue::hand_out(std::move(object), iid, queue);
+      },
+      ND_NO_MEMORY);
 }
 
 HRESULT Adapter::CreateMemoryRegion(REFIID iid, HANDLE file, VOID** region) {
-  return guarded([&] {
-    auto overlapped_file = find_handle_as<OverlappedFile>(file);
-    if (overlapped_file == nullptr) return ND_INVALID_HANDLE;
-    return MemoryRegion::hand_out(std::make_shared<MemoryRegion>(process_, std::move(overlapped_file)), iid,
-                                  region);
-  });
+  return guarded(
+      [&] {
+        auto overlapped_file = find_handle_as<OverlappedFile>(file);
+        if (overlapped_file == nullptr) return ND_INVALID_HANDLE;
+        if (!process_->usable()) return ND_DEVICE_REMOVED;
+        return MemoryRegion::hand_out(std::make_shared<MemoryRegion>(process_, std::move(overlapped_file)), iid,
+                                      region);
+      },
+      ND_NO_MEMORY);
 }
 
 HRESULT Adapter::CreateQueuePair(REFIID iid, IUnknown* receive_cq, IUnknown* initiator_cq, VOID* context,
@@ -152,6 +165,7 @@ HRESULT Adapter::CreateQueuePair(REFIID iid, IUnknown* receive_cq, IUnknown* ini
     if (receive_sges > limits.max_sge) return ND_INVALID_PARAMETER_7;
     if (initiator_sges > limits.max_sge) return ND_INVALID_PARAMETER_8;
     if (inline_bytes > limits.max_inline) return ND_INVALID_PARAMETER_9;
+    if (!process_->usable()) return ND_DEVICE_REMOVED;
     auto core = umd::QueuePair::create(process_, {.send_cq = initiator->core(),
                                                   .receive_cq = receive->core(),
                                                   .capacity = {.send_depth = initiator_depth,
@@ -170,6 +184,7 @@ HRESULT Adapter::CreateMemoryWindow(REFIID iid, VOID** window) {
     if (window == nullptr) return E_POINTER;
     *window = nullptr;
     if (iid != MemoryWindow::kInterface && iid != IID_IUnknown) return E_NOINTERFACE;
+    if (!process_->usable()) return ND_DEVICE_REMOVED;
     auto created = process_->kernel().create_mw({.pd = process_->pd(), .type = hw::MptType::kWindow2});
     if (!created) return control_status(created.error());
     return MemoryWindow::hand_out(std::make_shared<MemoryWindow>(process_, created.take()), iid, window);
@@ -178,24 +193,28 @@ HRESULT Adapter::CreateMemoryWindow(REFIID iid, VOID** window) {
 
 HRESULT Adapter::CreateSharedReceiveQueue(REFIID iid, HANDLE file, ULONG depth, ULONG sges, ULONG threshold, USHORT,
                                           KAFFINITY, VOID** queue) {
-  return guarded([&] {
-    if (queue == nullptr) return E_POINTER;
-    *queue = nullptr;
-    if (iid != SharedReceiveQueue::kInterface && iid != IID_IUnknown) return E_NOINTERFACE;
-    auto overlapped_file = find_handle_as<OverlappedFile>(file);
-    if (overlapped_file == nullptr) return ND_INVALID_HANDLE;
-    auto& kernel = process_->kernel();
-    if (kernel.limits().max_srq == 0) return ND_NOT_SUPPORTED;
-    if (depth == 0 || depth > kernel.limits().max_srq_depth) return ND_INVALID_PARAMETER_3;
-    if (sges > kernel.limits().max_sge) return ND_INVALID_PARAMETER_4;
-    if (threshold > depth) return ND_INVALID_PARAMETER_5;
-    auto core = umd::SharedReceiveQueue::create(process_, depth, sges);
-    if (!core) return control_status(core.error());
-    auto object = std::make_shared<SharedReceiveQueue>(std::move(overlapped_file), core.take(),
-                                                       static_cast<std::uint16_t>(threshold));
-    kernel.subscribe_srq(object->core()->srqn(), object);
-    return SharedReceiveQueue::hand_out(std::move(object), iid, queue);
-  });
+  return guarded(
+      [&] {
+        if (queue == nullptr) return E_POINTER;
+        *queue = nullptr;
+        if (iid != SharedReceiveQueue::kInterface && iid != IID_IUnknown) return E_NOINTERFACE;
+        auto overlapped_file = find_handle_as<OverlappedFile>(file);
+        if (overlapped_file == nullptr) return ND_INVALID_HANDLE;
+        auto& kernel = process_->kernel();
+        if (kernel.limits().max_srq == 0) return ND_NOT_SUPPORTED;
+        if (depth == 0 || depth > kernel.limits().max_srq_depth) return ND_INVALID_PARAMETER_3;
+        if (sges > kernel.limits().max_sge) return ND_INVALID_PARAMETER_4;
+        if (threshold > depth) return ND_INVALID_PARAMETER_5;
+        if (!process_->usable()) return ND_DEVICE_REMOVED;
+        auto core = umd::SharedReceiveQueue::create(process_, depth, sges);
+        if (!core) return control_status(core.error(), ND_NO_MEMORY);
+        auto object = std::make_shared<SharedReceiveQueue>(std::move(overlapped_file), core.take(),
+                                                           static_cast<std::uint16_t>(threshold));
+        kernel.subscribe_srq(object->core()->srqn(), object);
+        if (!process_->alive()) return ND_DEVICE_REMOVED;
+        return SharedReceiveQueue::hand_out(std::move(object), iid, queue);
+      },
+      ND_NO_MEMORY);
 }
 
 HRESULT Adapter::CreateQueuePairWithSrq(REFIID iid, IUnknown* receive_cq, IUnknown* initiator_cq, IUnknown* srq,
@@ -216,6 +235,7 @@ HRESULT Adapter::CreateQueuePairWithSrq(REFIID iid, IUnknown* receive_cq, IUnkno
     if (initiator_depth > limits.max_queue_depth) return ND_INVALID_PARAMETER_6;
     if (initiator_sges > limits.max_sge) return ND_INVALID_PARAMETER_7;
     if (inline_bytes > limits.max_inline) return ND_INVALID_PARAMETER_8;
+    if (!process_->usable()) return ND_DEVICE_REMOVED;
     auto core = umd::QueuePair::create(process_, {.send_cq = initiator->core(),
                                                   .receive_cq = receive->core(),
                                                   .shared_receives = shared->core(),

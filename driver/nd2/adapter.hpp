@@ -15,7 +15,6 @@ namespace rnic::nd2 {
 class Adapter final : public ComObject<IND2Adapter, Adapter> {
  public:
   static constexpr IID kInterface = IID_IND2Adapter;
-  static constexpr IID kClass{0x7C0D0D63, 0x2E1C, 0x4E0B, {0x9B, 0x53, 0x1D, 0x0C, 0x7B, 0x8A, 0x66, 0x04}};
 
   Adapter(std::shared_ptr<umd::ProcessContext> process, std::vector<sockaddr_storage> addresses)
       : process_(std::move(process)), addresses_(std::move(addresses)) {}

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <utility>
@@ -15,8 +17,7 @@ namespace rnic::nd2 {
 /// on_final_release, while other objects may still hold the object by shared_ptr. So clients may release parents
 /// before children.
 ///
-/// `Self` has: kInterface, the IID of `Interface`; kClass, an IID of its own by which the driver finds the
-/// implementation behind an IUnknown of a client; on_final_release().
+/// `Self` has: kInterface, the IID of `Interface`; on_final_release().
 template <typename Interface, typename Self>
 class ComObject : public Interface, public std::enable_shared_from_this<Self> {
  public:
@@ -28,7 +29,7 @@ class ComObject : public Interface, public std::enable_shared_from_this<Self> {
   HRESULT QueryInterface(REFIID iid, void** object) override {
     if (object == nullptr) return E_POINTER;
     *object = nullptr;
-    if (iid == Self::kClass) {
+    if (iid == class_iid()) {
       *object = static_cast<Self*>(this);
     } else if (iid == IID_IUnknown || iid == Self::kInterface ||
                (std::is_base_of_v<IND2Overlapped, Interface> && iid == IID_IND2Overlapped)) {
@@ -63,10 +64,20 @@ class ComObject : public Interface, public std::enable_shared_from_this<Self> {
     return ND_SUCCESS;
   }
 
+  /// The IID by which the driver finds the implementation behind an IUnknown of a client. It holds an address that
+  /// belongs to this class alone, so no two classes can have the same.
+  static IID class_iid() {
+    static const char own = 0;
+    const auto address = reinterpret_cast<std::uintptr_t>(&own);
+    IID iid{0x7C0D0D63, 0x2E1C, 0x4E0B, {}};
+    std::memcpy(iid.Data4, &address, sizeof address);
+    return iid;
+  }
+
   /// The implementation behind a client's interface pointer; null if it is of another class or another provider.
   static std::shared_ptr<Self> find(IUnknown* unknown) {
     void* object = nullptr;
-    if (unknown == nullptr || FAILED(unknown->QueryInterface(Self::kClass, &object))) return nullptr;
+    if (unknown == nullptr || FAILED(unknown->QueryInterface(class_iid(), &object))) return nullptr;
     auto self = static_cast<Self*>(object)->shared_from_this();
     unknown->Release();
     return self;
@@ -77,14 +88,15 @@ class ComObject : public Interface, public std::enable_shared_from_this<Self> {
   std::shared_ptr<Self> self_;
 };
 
-/// Runs the body of an API function. Lack of memory becomes its status; the driver throws nothing else, and what else passes
-/// belongs to whoever ends the thread (the unwinding of a thread that is cancelled, or of a simulated one).
+/// Runs the body of an API function. Lack of memory becomes its status for that (decisions 59); the driver throws
+/// nothing else, and what else passes belongs to whoever ends the thread (the unwinding of a thread that is cancelled,
+/// or of a simulated one).
 template <typename Body>
-HRESULT guarded(Body&& body) {
+HRESULT guarded(Body&& body, HRESULT no_memory = ND_INSUFFICIENT_RESOURCES) {
   try {
     return std::forward<Body>(body)();
   } catch (const std::bad_alloc&) {
-    return ND_NO_MEMORY;
+    return no_memory;
   }
 }
 

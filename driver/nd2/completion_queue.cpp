@@ -45,6 +45,7 @@ HRESULT CompletionQueue::GetOverlappedResult(OVERLAPPED* overlapped, BOOL wait) 
 // Notifications are handled by whichever thread waits for them, so there is no affinity to report.
 HRESULT CompletionQueue::GetNotifyAffinity(USHORT* group, KAFFINITY* affinity) {
   if (group == nullptr || affinity == nullptr) return ND_INVALID_PARAMETER;
+  if (!process_->usable()) return ND_DEVICE_REMOVED;
   *group = 0;
   *affinity = 0;
   return ND_SUCCESS;
@@ -52,6 +53,7 @@ HRESULT CompletionQueue::GetNotifyAffinity(USHORT* group, KAFFINITY* affinity) {
 
 HRESULT CompletionQueue::Resize(ULONG depth) {
   return guarded([&] {
+    if (!process_->usable()) return ND_DEVICE_REMOVED;
     const auto done = core_->resize(depth);
     if (done.ok()) return ND_SUCCESS;
     // Overrun: as for Notify (decisions 26).
@@ -63,51 +65,67 @@ HRESULT CompletionQueue::Notify(ULONG type, OVERLAPPED* overlapped) {
   return guarded([&] {
     const hw::CqArm kind = arm_of(type);
     if (kind == hw::CqArm::kNone) return ND_INVALID_PARAMETER_1;
+    if (!process_->usable()) return ND_DEVICE_REMOVED;
     // What has happened finishes earlier requests, not this one.
     process_->kernel().dispatch_events();
-    OverlappedRequest request;
-    if (const HRESULT status = OverlappedRequest::begin(overlapped, file_, request); status != ND_SUCCESS) {
-      return status;
-    }
+    OverlappedRequests request;
+    if (const HRESULT status = prepare_request(overlapped, file_, request); status != ND_SUCCESS) return status;
     switch (admit(kind, request)) {
       case Admission::kArm: core_->arm(kind); break;
       case Admission::kPend: break;
-      case Admission::kFire: request.complete(ND_SUCCESS); break;
-      case Admission::kRefuse: return ND_BUFFER_OVERFLOW;
+      case Admission::kFire: request.front().complete(ND_SUCCESS); break;
+      case Admission::kOverrun: return ND_BUFFER_OVERFLOW;
+      case Admission::kDead: return ND_DEVICE_REMOVED;
     }
     return ND_PENDING;
   });
 }
 
-CompletionQueue::Admission CompletionQueue::admit(hw::CqArm kind, const OverlappedRequest& request) {
+CompletionQueue::Admission CompletionQueue::admit(hw::CqArm kind, OverlappedRequests& request) {
   const std::lock_guard lock(mutex_);
-  if (overrun_) return Admission::kRefuse;
-  if (unclaimed_event_ && kind != hw::CqArm::kErrors) {
-    unclaimed_event_ = false;
-    return Admission::kFire;
-  }
-  pending_.push_back(request);
+  if (dead_) return Admission::kDead;
+  if (overrun_) return Admission::kOverrun;
+  request.front().begin();
+  if (takes_unclaimed_event(kind)) return Admission::kFire;
+  pending_.splice(pending_.end(), request);
   if (kind <= armed_) return Admission::kPend;
   armed_ = kind;
   return Admission::kArm;
 }
 
+/// The event was for some entry or other. What a weaker Notify does not want of it stays for one that does.
+bool CompletionQueue::takes_unclaimed_event(hw::CqArm kind) {
+  if (!unclaimed_event_ || kind == hw::CqArm::kErrors) return false;
+  if (kind == hw::CqArm::kSolicited && !core_->solicited_waits()) return false;
+  unclaimed_event_ = false;
+  return true;
+}
+
 void CompletionQueue::on_event(const hw::Eqe& eqe) {
-  const bool error = static_cast<hw::EqeType>(eqe.event_type) == hw::EqeType::kCqError;
+  HRESULT status = ND_SUCCESS;
   {
     const std::lock_guard lock(mutex_);
-    if (error) {
-      overrun_ = true;
-    } else if (armed_ <= hw::CqArm::kErrors) {
-      unclaimed_event_ = true;
-      return;
+    switch (static_cast<hw::EqeType>(eqe.event_type)) {
+      case hw::EqeType::kCqError:
+        overrun_ = true;
+        status = ND_BUFFER_OVERFLOW;
+        break;
+      case hw::EqeType::kDeviceFatal:
+        dead_ = true;
+        status = ND_INTERNAL_ERROR;
+        break;
+      default:
+        if (armed_ <= hw::CqArm::kErrors) {
+          unclaimed_event_ = true;
+          return;
+        }
     }
   }
-  finish_all(error ? ND_BUFFER_OVERFLOW : ND_SUCCESS);
+  finish_all(status);
 }
 
 void CompletionQueue::finish_all(HRESULT status) {
-  std::deque<OverlappedRequest> finished;
+  OverlappedRequests finished;
   {
     const std::lock_guard lock(mutex_);
     finished.swap(pending_);

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 
@@ -17,11 +16,14 @@ namespace rnic::nd2 {
 ///
 /// Notify (decisions 27): the device keeps the arm and knows which entries are newer than the last event, so a
 /// Notify is an arm, and an event finishes every Notify that is pending. An event that finds none (its Notify was
-/// cancelled, or two arms were under way at once) is kept for the next one, for the device will not repeat it.
+/// cancelled, or two arms were under way at once) is kept for the next one, for the device will not repeat it: for one
+/// of any entry, and for one of solicited entries if such an entry waits to be read.
+///
+/// When the device has failed, every Notify that is pending ends with ND_INTERNAL_ERROR, and calls answer
+/// ND_DEVICE_REMOVED (decisions 58).
 class CompletionQueue final : public ComObject<IND2CompletionQueue, CompletionQueue>, public kmd::EventSink {
  public:
   static constexpr IID kInterface = IID_IND2CompletionQueue;
-  static constexpr IID kClass{0x7C0D0D63, 0x2E1C, 0x4E0B, {0x9B, 0x53, 0x1D, 0x0C, 0x7B, 0x8A, 0x66, 0x02}};
 
   CompletionQueue(std::shared_ptr<umd::ProcessContext> process, std::shared_ptr<OverlappedFile> file,
                   std::shared_ptr<umd::CompletionQueue> core)
@@ -42,19 +44,21 @@ class CompletionQueue final : public ComObject<IND2CompletionQueue, CompletionQu
 
  private:
   /// What becomes of a new Notify.
-  enum class Admission : std::uint8_t { kArm, kPend, kFire, kRefuse };
+  enum class Admission : std::uint8_t { kArm, kPend, kFire, kOverrun, kDead };
 
-  Admission admit(hw::CqArm kind, const OverlappedRequest& request);
+  Admission admit(hw::CqArm kind, OverlappedRequests& request);
+  [[nodiscard]] bool takes_unclaimed_event(hw::CqArm kind);
   void finish_all(HRESULT status);
 
   const std::shared_ptr<umd::ProcessContext> process_;
   const std::shared_ptr<OverlappedFile> file_;
   const std::shared_ptr<umd::CompletionQueue> core_;
   std::mutex mutex_;
-  std::deque<OverlappedRequest> pending_;
+  OverlappedRequests pending_;
   hw::CqArm armed_ = hw::CqArm::kNone;  ///< Strongest kind of the pending ones
   bool unclaimed_event_{};
   bool overrun_{};
+  bool dead_{};
 };
 
 }  // namespace rnic::nd2

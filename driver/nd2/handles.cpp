@@ -25,8 +25,7 @@ std::uintptr_t number_of(HANDLE handle) {
 }  // namespace
 
 void Event::set() {
-  const std::lock_guard lock(mutex_);
-  set_ = true;
+  set([] {});
 }
 
 void Event::reset() {
@@ -46,8 +45,7 @@ bool Event::wait(std::uint64_t timeout_ns) {
 }
 
 void CompletionPort::post(const Packet& packet) {
-  const std::lock_guard lock(mutex_);
-  packets_.push_back(packet);
+  post(Packets{packet}, [] {});
 }
 
 std::optional<CompletionPort::Packet> CompletionPort::try_take() {
@@ -70,11 +68,6 @@ bool OverlappedFile::bind(std::shared_ptr<CompletionPort> port, std::uintptr_t k
   port_ = std::move(port);
   key_ = key;
   return true;
-}
-
-void OverlappedFile::post(OVERLAPPED* overlapped, HRESULT status) {
-  const std::lock_guard lock(mutex_);
-  if (port_ != nullptr) port_->post({key_, overlapped, status});
 }
 
 HANDLE open_handle(std::shared_ptr<HandleObject> object) {

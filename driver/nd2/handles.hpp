@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -18,8 +18,6 @@
 /// Waiting goes through the kernel driver's device, where interrupts arrive and time passes.
 namespace rnic::nd2 {
 
-inline constexpr std::uint64_t kForever = ~0ULL;
-
 class HandleObject {
  public:
   HandleObject() = default;
@@ -34,10 +32,20 @@ class Event final : public HandleObject {
   Event(kmd::KernelDevice& kernel, bool manual_reset) : kernel_(kernel), manual_reset_(manual_reset) {}
 
   void set();
+  /// The same, and whoever sees the event set sees what `with` did. `with` takes no lock.
+  template <typename With>
+  void set(With&& with) {
+    {
+      const std::lock_guard lock(mutex_);
+      with();
+      set_ = true;
+    }
+    kernel_.device().wake();
+  }
   void reset();
   /// Takes the event if it is set: true, and an automatic event is reset.
   bool try_take();
-  /// Waits until it can be taken; false when the time is over.
+  /// Waits until it can be taken; false when the time is over, or the device has failed.
   bool wait(std::uint64_t timeout_ns = kForever);
 
  private:
@@ -58,15 +66,28 @@ class CompletionPort final : public HandleObject {
 
   explicit CompletionPort(kmd::KernelDevice& kernel) : kernel_(kernel) {}
 
+  using Packets = std::list<Packet>;
+
+  /// Throws std::bad_alloc.
   void post(const Packet& packet);
+  /// Posts the packets of a list, which needs no memory. Whoever sees them sees what `with` did.
+  template <typename With>
+  void post(Packets&& packets, With&& with) {
+    {
+      const std::lock_guard lock(mutex_);
+      with();
+      packets_.splice(packets_.end(), packets);
+    }
+    kernel_.device().wake();
+  }
   [[nodiscard]] std::optional<Packet> try_take();
-  /// Waits for a packet; nothing when the time is over.
+  /// Waits for a packet; nothing when the time is over, or the device has failed.
   [[nodiscard]] std::optional<Packet> take(std::uint64_t timeout_ns = kForever);
 
  private:
   kmd::KernelDevice& kernel_;
   std::mutex mutex_;
-  std::deque<Packet> packets_;
+  Packets packets_;
 };
 
 /// The file on which overlapped requests of an adapter's objects are made.
@@ -74,7 +95,14 @@ class OverlappedFile final : public HandleObject {
  public:
   /// From now on finished requests also post to `port`. False if it has a port already.
   bool bind(std::shared_ptr<CompletionPort> port, std::uintptr_t key);
-  void post(OVERLAPPED* overlapped, HRESULT status);
+  /// Posts the one packet of a list, if there is a port; runs `with` in any case. As CompletionPort::post.
+  template <typename With>
+  void post(CompletionPort::Packets&& packet, With&& with) {
+    const std::lock_guard lock(mutex_);
+    if (port_ == nullptr) return with();
+    packet.front().key = key_;
+    port_->post(std::move(packet), std::forward<With>(with));
+  }
 
  private:
   std::mutex mutex_;

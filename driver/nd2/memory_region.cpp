@@ -27,12 +27,17 @@ HRESULT MemoryRegion::Register(const VOID* buffer, SIZE_T length, ULONG flags, O
   return guarded([&] {
     if (const HRESULT status = check(buffer, length, flags); status != ND_SUCCESS) return status;
     State expected = State::kEmpty;
+    if (!process_->usable()) return ND_DEVICE_REMOVED;
     if (!state_.compare_exchange_strong(expected, State::kChanging)) return ND_INVALID_DEVICE_STATE;
     OverlappedRequest request;
-    HRESULT status = OverlappedRequest::begin(overlapped, file_, request);
-    if (status == ND_SUCCESS) status = map(buffer, length, flags);
-    state_ = status == ND_SUCCESS ? State::kRegistered : State::kEmpty;
-    if (status != ND_SUCCESS) return status;
+    {
+      Change change{state_, State::kEmpty};
+      if (const HRESULT status = OverlappedRequest::prepare(overlapped, file_, request); status != ND_SUCCESS)
+        return status;
+      if (const HRESULT status = map(buffer, length, flags); status != ND_SUCCESS) return status;
+      change.after = State::kRegistered;
+    }
+    request.begin();
     request.complete(ND_SUCCESS);
     return ND_PENDING;
   });
@@ -83,17 +88,16 @@ HRESULT MemoryRegion::Deregister(OVERLAPPED* overlapped) {
     State expected = State::kRegistered;
     if (!state_.compare_exchange_strong(expected, State::kChanging)) return ND_INVALID_DEVICE_STATE;
     OverlappedRequest request;
-    HRESULT status = OverlappedRequest::begin(overlapped, file_, request);
-    if (status == ND_SUCCESS) {
-      if (auto done = region_->destroy(); !done) status = control_status(done.error());
+    {
+      Change change{state_, State::kRegistered};
+      if (const HRESULT status = OverlappedRequest::prepare(overlapped, file_, request); status != ND_SUCCESS)
+        return status;
+      if (auto done = region_->destroy(); !done) return control_status(done.error());
+      set_key(0, {});
+      region_.reset();
+      change.after = State::kEmpty;
     }
-    if (status != ND_SUCCESS) {
-      state_ = State::kRegistered;
-      return status;
-    }
-    set_key(0, {});
-    region_.reset();
-    state_ = State::kEmpty;
+    request.begin();
     request.complete(ND_SUCCESS);
     return ND_PENDING;
   });
@@ -104,9 +108,10 @@ UINT32 MemoryRegion::GetLocalToken() { return key_.load(); }
 // Decisions 25: network order, so that its bytes can be shipped as they are.
 UINT32 MemoryRegion::GetRemoteToken() { return htonl(key_.load()); }
 
+// Windows that are bound to it keep the region alive in the kernel until they are not.
 void MemoryRegion::on_final_release() {
   set_key(0, {});
-  region_.reset();
+  kmd::KernelMr::dispose(std::move(region_));
 }
 
 }  // namespace rnic::nd2

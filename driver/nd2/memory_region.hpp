@@ -16,7 +16,6 @@ namespace rnic::nd2 {
 class MemoryRegion final : public ComObject<IND2MemoryRegion, MemoryRegion> {
  public:
   static constexpr IID kInterface = IID_IND2MemoryRegion;
-  static constexpr IID kClass{0x7C0D0D63, 0x2E1C, 0x4E0B, {0x9B, 0x53, 0x1D, 0x0C, 0x7B, 0x8A, 0x66, 0x01}};
 
   MemoryRegion(std::shared_ptr<umd::ProcessContext> process, std::shared_ptr<OverlappedFile> file)
       : process_(std::move(process)), file_(std::move(file)) {}
@@ -38,6 +37,13 @@ class MemoryRegion final : public ComObject<IND2MemoryRegion, MemoryRegion> {
 
  private:
   enum class State : std::uint8_t { kEmpty, kChanging, kRegistered };
+
+  /// Owns region_ until its end, when the region is what `after` says.
+  struct Change {
+    ~Change() { state = after; }
+    std::atomic<State>& state;
+    State after;
+  };
 
   HRESULT check(const VOID* buffer, SIZE_T length, ULONG flags) const;
   HRESULT map(const VOID* buffer, SIZE_T length, ULONG flags);

@@ -12,7 +12,6 @@ namespace rnic::nd2 {
 class MemoryWindow final : public ComObject<IND2MemoryWindow, MemoryWindow> {
  public:
   static constexpr IID kInterface = IID_IND2MemoryWindow;
-  static constexpr IID kClass{0x7C0D0D63, 0x2E1C, 0x4E0B, {0x9B, 0x53, 0x1D, 0x0C, 0x7B, 0x8A, 0x66, 0x05}};
 
   MemoryWindow(std::shared_ptr<umd::ProcessContext> process, std::unique_ptr<kmd::KernelMw> window)
       : process_(std::move(process)), window_(std::move(window)) {}

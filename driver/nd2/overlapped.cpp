@@ -15,28 +15,44 @@ void store_status(OVERLAPPED* overlapped, HRESULT status) {
 
 }  // namespace
 
-HRESULT OverlappedRequest::begin(OVERLAPPED* overlapped, std::shared_ptr<OverlappedFile> file,
-                                 OverlappedRequest& request) {
+HRESULT OverlappedRequest::prepare(OVERLAPPED* overlapped, std::shared_ptr<OverlappedFile> file,
+                                   OverlappedRequest& request) {
   if (overlapped == nullptr) return ND_INVALID_PARAMETER;
-  std::shared_ptr<Event> event;
   if (overlapped->hEvent != nullptr) {
-    event = find_handle_as<Event>(overlapped->hEvent);
-    if (event == nullptr) return ND_INVALID_HANDLE;
-    event->reset();
+    request.event_ = find_handle_as<Event>(overlapped->hEvent);
+    if (request.event_ == nullptr) return ND_INVALID_HANDLE;
   }
-  const bool no_port = (reinterpret_cast<std::uintptr_t>(overlapped->hEvent) & kNoPortBit) != 0;
   request.overlapped_ = overlapped;
-  request.event_ = std::move(event);
-  request.file_ = no_port ? nullptr : std::move(file);
-  overlapped->InternalHigh = 0;
-  store_status(overlapped, ND_PENDING);
+  const bool no_port = (reinterpret_cast<std::uintptr_t>(overlapped->hEvent) & kNoPortBit) != 0;
+  if (no_port || file == nullptr) return ND_SUCCESS;
+  request.packet_.push_back({.key = 0, .overlapped = overlapped, .status = ND_PENDING});
+  request.file_ = std::move(file);
   return ND_SUCCESS;
 }
 
+void OverlappedRequest::begin() {
+  if (event_ != nullptr) event_->reset();
+  overlapped_->InternalHigh = 0;
+  store_status(overlapped_, ND_PENDING);
+}
+
+// The status last, and with the locks of port and event held: who polls it finds the packet and the event there, who
+// takes those finds the status.
 void OverlappedRequest::complete(HRESULT status) {
-  store_status(overlapped_, status);
-  if (file_ != nullptr) file_->post(overlapped_, status);
-  if (event_ != nullptr) event_->set();
+  const auto store = [&] { store_status(overlapped_, status); };
+  const auto set = [&] {
+    if (event_ != nullptr)
+      event_->set(store);
+    else
+      store();
+  };
+  if (file_ == nullptr) return set();
+  packet_.front().status = status;
+  file_->post(std::move(packet_), set);
+}
+
+HRESULT prepare_request(OVERLAPPED* overlapped, std::shared_ptr<OverlappedFile> file, OverlappedRequests& request) {
+  return OverlappedRequest::prepare(overlapped, std::move(file), request.emplace_back());
 }
 
 HRESULT overlapped_result(kmd::KernelDevice& kernel, OVERLAPPED* overlapped, bool wait) {
@@ -45,9 +61,10 @@ HRESULT overlapped_result(kmd::KernelDevice& kernel, OVERLAPPED* overlapped, boo
   const auto event = find_handle_as<Event>(overlapped->hEvent);
   if (event == nullptr) return ND_INVALID_HANDLE;
   HRESULT status = ND_PENDING;
-  kernel.wait_until([&] { return (status = load_status(overlapped)) != ND_PENDING; });
+  const bool done = kernel.wait_until([&] { return (status = load_status(overlapped)) != ND_PENDING; });
+  // The event is set when the status is there; this wait was for it.
   event->try_take();
-  return status;
+  return done ? status : ND_DEVICE_REMOVED;
 }
 
 }  // namespace rnic::nd2

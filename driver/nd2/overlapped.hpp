@@ -1,8 +1,7 @@
 #pragma once
 
-#include <deque>
+#include <list>
 #include <memory>
-#include <mutex>
 
 #include "driver/kmd/kernel_device.hpp"
 #include "driver/nd2/handles.hpp"
@@ -11,23 +10,36 @@
 
 namespace rnic::nd2 {
 
-/// An overlapped request under way: from begin to exactly one complete (decisions 34).
+/// An overlapped request: prepared, begun (it pends from then on), and then completed exactly once (decisions 34).
 class OverlappedRequest {
  public:
-  /// Marks the OVERLAPPED pending and resets its event. ND_SUCCESS, ND_INVALID_PARAMETER (no OVERLAPPED),
-  /// ND_INVALID_HANDLE (hEvent is no event).
-  [[nodiscard]] static HRESULT begin(OVERLAPPED* overlapped, std::shared_ptr<OverlappedFile> file,
-                                     OverlappedRequest& request);
+  /// Takes everything that completing will need; the OVERLAPPED is not touched, so it is as it was if the call that was
+  /// asked for fails at once. ND_SUCCESS, ND_INVALID_PARAMETER (no OVERLAPPED), ND_INVALID_HANDLE (hEvent is no event).
+  /// Throws std::bad_alloc.
+  [[nodiscard]] static HRESULT prepare(OVERLAPPED* overlapped, std::shared_ptr<OverlappedFile> file,
+                                       OverlappedRequest& request);
 
-  /// Stores the status, posts to the port unless bit 0 of hEvent is set, sets the event. The OVERLAPPED is not touched
-  /// once its status can be seen, because the client may then reuse it.
+  /// Marks the OVERLAPPED pending and resets its event.
+  void begin();
+
+  /// Stores the status, posts to the port unless bit 0 of hEvent is set, sets the event: all of it is there for whoever
+  /// sees a part of it, and the OVERLAPPED and its event are not touched afterwards, because the client may reuse them
+  /// then (decisions 60). Needs no memory.
   void complete(HRESULT status);
 
  private:
   OVERLAPPED* overlapped_{};
   std::shared_ptr<Event> event_;
   std::shared_ptr<OverlappedFile> file_;
+  CompletionPort::Packets packet_;  ///< The one that goes to the port
 };
+
+/// Requests that pend on one object, oldest first. A request moves from list to list without memory.
+using OverlappedRequests = std::list<OverlappedRequest>;
+
+/// OverlappedRequest::prepare, for a list.
+[[nodiscard]] HRESULT prepare_request(OVERLAPPED* overlapped, std::shared_ptr<OverlappedFile> file,
+                                      OverlappedRequests& request);
 
 /// GetOverlappedResult of every object.
 [[nodiscard]] HRESULT overlapped_result(kmd::KernelDevice& kernel, OVERLAPPED* overlapped, bool wait);

@@ -11,7 +11,6 @@ namespace rnic::nd2 {
 class QueuePair final : public ComObject<IND2QueuePair, QueuePair> {
  public:
   static constexpr IID kInterface = IID_IND2QueuePair;
-  static constexpr IID kClass{0x7C0D0D63, 0x2E1C, 0x4E0B, {0x9B, 0x53, 0x1D, 0x0C, 0x7B, 0x8A, 0x66, 0x03}};
 
   explicit QueuePair(std::shared_ptr<umd::QueuePair> core) : core_(std::move(core)) {}
 

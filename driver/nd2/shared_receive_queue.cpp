@@ -19,6 +19,7 @@ HRESULT SharedReceiveQueue::GetOverlappedResult(OVERLAPPED* overlapped, BOOL wai
 // As for completion queues: whichever thread waits handles the notification.
 HRESULT SharedReceiveQueue::GetNotifyAffinity(USHORT* group, KAFFINITY* affinity) {
   if (group == nullptr || affinity == nullptr) return ND_INVALID_PARAMETER;
+  if (!core_->process()->usable()) return ND_DEVICE_REMOVED;
   *group = 0;
   *affinity = 0;
   return ND_SUCCESS;
@@ -27,6 +28,7 @@ HRESULT SharedReceiveQueue::GetNotifyAffinity(USHORT* group, KAFFINITY* affinity
 /// 0 keeps what there is. A threshold above the depth would fire for ever.
 HRESULT SharedReceiveQueue::Modify(ULONG depth, ULONG threshold) {
   return guarded([&] {
+    if (!core_->process()->usable()) return ND_DEVICE_REMOVED;
     const ULONG depth_then = depth != 0 ? depth : core_->depth();
     if (depth_then > kernel().limits().max_srq_depth || threshold > depth_then) return ND_INVALID_PARAMETER;
     if (depth != 0) {
@@ -56,16 +58,17 @@ HRESULT SharedReceiveQueue::arm() {
 
 HRESULT SharedReceiveQueue::Notify(OVERLAPPED* overlapped) {
   return guarded([&] {
+    if (!core_->process()->usable()) return ND_DEVICE_REMOVED;
     // What has happened finishes earlier requests, not this one.
     kernel().dispatch_events();
-    OverlappedRequest request;
-    if (const HRESULT status = OverlappedRequest::begin(overlapped, file_, request); status != ND_SUCCESS) {
-      return status;
-    }
+    OverlappedRequests request;
+    if (const HRESULT status = prepare_request(overlapped, file_, request); status != ND_SUCCESS) return status;
     {
       const std::lock_guard lock(mutex_);
+      if (dead_) return ND_DEVICE_REMOVED;
       if (failed_) return ND_INTERNAL_ERROR;
-      pending_.push_back(request);
+      request.front().begin();
+      pending_.splice(pending_.end(), request);
     }
     if (const HRESULT status = arm(); status != ND_SUCCESS) finish_all(status);
     return ND_PENDING;
@@ -82,16 +85,19 @@ HRESULT SharedReceiveQueue::Receive(VOID* context, const ND2_SGE sge[], ULONG co
 }
 
 void SharedReceiveQueue::on_event(const hw::Eqe& eqe) {
-  const bool error = static_cast<hw::EqeType>(eqe.event_type) == hw::EqeType::kSrqError;
+  const auto type = static_cast<hw::EqeType>(eqe.event_type);
+  const bool dead = type == hw::EqeType::kDeviceFatal;
+  const bool error = dead || type == hw::EqeType::kSrqError;
   if (error) {
     const std::lock_guard lock(mutex_);
     failed_ = true;
+    dead_ = dead_ || dead;
   }
   finish_all(error ? ND_INTERNAL_ERROR : ND_SUCCESS);
 }
 
 void SharedReceiveQueue::finish_all(HRESULT status) {
-  std::deque<OverlappedRequest> finished;
+  OverlappedRequests finished;
   {
     const std::lock_guard lock(mutex_);
     finished.swap(pending_);

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 
@@ -16,11 +15,11 @@ namespace rnic::nd2 {
 ///
 /// Notify arms the device's limit with the threshold, if there is one; the event, or an error of the queue, finishes
 /// every Notify that is pending. A queue that is below its threshold already has its event at once, as NDK says.
-/// An event that finds no Notify (it was cancelled) is dropped: the next one arms anew.
+/// An event that finds no Notify (it was cancelled) is dropped: the next one arms anew. A device that has failed: as
+/// for completion queues.
 class SharedReceiveQueue final : public ComObject<IND2SharedReceiveQueue, SharedReceiveQueue>, public kmd::EventSink {
  public:
   static constexpr IID kInterface = IID_IND2SharedReceiveQueue;
-  static constexpr IID kClass{0x7C0D0D63, 0x2E1C, 0x4E0B, {0x9B, 0x53, 0x1D, 0x0C, 0x7B, 0x8A, 0x66, 0x05}};
 
   SharedReceiveQueue(std::shared_ptr<OverlappedFile> file, std::shared_ptr<umd::SharedReceiveQueue> core,
                      std::uint16_t threshold)
@@ -46,9 +45,10 @@ class SharedReceiveQueue final : public ComObject<IND2SharedReceiveQueue, Shared
   const std::shared_ptr<OverlappedFile> file_;
   const std::shared_ptr<umd::SharedReceiveQueue> core_;
   std::mutex mutex_;
-  std::deque<OverlappedRequest> pending_;
+  OverlappedRequests pending_;
   std::uint16_t threshold_;  ///< 0: no notifications but of errors
   bool failed_{};
+  bool dead_{};
 };
 
 }  // namespace rnic::nd2

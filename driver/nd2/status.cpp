@@ -2,11 +2,11 @@
 
 namespace rnic::nd2 {
 
-HRESULT control_status(Error error) {
+HRESULT control_status(Error error, HRESULT no_memory) {
   switch (error) {
     case Error::kInvalidParameter: return ND_INVALID_PARAMETER;
     case Error::kAccessViolation: return ND_ACCESS_VIOLATION;
-    case Error::kOutOfMemory: return ND_NO_MEMORY;
+    case Error::kOutOfMemory: return no_memory;
     case Error::kOutOfResources: return ND_INSUFFICIENT_RESOURCES;
     case Error::kQueueFull: return ND_NO_MORE_ENTRIES;
     case Error::kTooManySegments: return ND_DATA_OVERRUN;

@@ -25,10 +25,19 @@ Result<std::shared_ptr<CompletionQueue>> CompletionQueue::create(std::shared_ptr
                                                                  std::uint32_t entries) {
   auto& kernel = process->kernel();
   if (entries == 0 || entries > max_entries(kernel.limits())) return Error::kInvalidParameter;
-  auto kernel_cq = kernel.create_cq({.entries = std::bit_ceil(entries + kSpareEntries), .uar = process->uar()});
-  if (!kernel_cq) return kernel_cq.error();
-  return std::make_shared<CompletionQueue>(std::move(process), kernel_cq.take());
+  if (!process->usable()) return Error::kDeviceFailed;
+  return or_out_of_memory([&]() -> Result<std::shared_ptr<CompletionQueue>> {
+    auto kernel_cq = kernel.create_cq({.entries = std::bit_ceil(entries + kSpareEntries), .uar = process->uar()});
+    if (!kernel_cq) return kernel_cq.error();
+    return std::make_shared<CompletionQueue>(std::move(process), kernel_cq.take());
+  });
 }
+
+CompletionQueue::CompletionQueue(std::shared_ptr<ProcessContext> process, std::unique_ptr<kmd::KernelCq> kernel_cq)
+    : process_(std::move(process)),
+      kernel_cq_(std::move(kernel_cq)),
+      resize_lock_(process_->device()),
+      backlog_(1U << kernel_cq_->ring().log_depth) {}
 
 std::size_t CompletionQueue::poll(std::span<Completion> completions) {
   process_->device().elapse(cost::kPollNs);
@@ -37,8 +46,8 @@ std::size_t CompletionQueue::poll(std::span<Completion> completions) {
   {
     const std::lock_guard lock(mutex_);
     decode_locked();
-    for (; filled < completions.size() && !backlog_.empty(); backlog_.pop_front(), ++consumed) {
-      if (backlog_.front().known) completions[filled++] = backlog_.front().completion;
+    for (; filled < completions.size() && backlog_.size() != 0; backlog_.pop(), ++consumed) {
+      if (backlog_[0].known) completions[filled++] = backlog_[0].completion;
     }
     consumer_ += consumed;
     if (consumed != 0) ring(hw::CqArm::kNone);
@@ -54,10 +63,9 @@ std::uint32_t CompletionQueue::depth() const {
 
 Result<void> CompletionQueue::resize(std::uint32_t entries) {
   if (entries == 0 || entries > max_entries(process_->kernel().limits())) return Error::kInvalidParameter;
-  while (resizing_.exchange(true)) process_->device().elapse(cost::kAdminPollNs);
-  auto done = replace_ring(entries);
-  resizing_.store(false);
-  return done;
+  const SleepLock::Guard guard(resize_lock_);
+  if (!guard) return Error::kDeviceFailed;
+  return or_out_of_memory([&] { return replace_ring(entries); });
 }
 
 Result<void> CompletionQueue::replace_ring(std::uint32_t entries) {
@@ -66,13 +74,15 @@ Result<void> CompletionQueue::replace_ring(std::uint32_t entries) {
     decode_locked();
     if (backlog_.size() > entries) return Error::kTooSmall;
   }
-  auto ring = kernel_cq_->resize(std::bit_ceil(entries + kSpareEntries));
-  if (!ring) return ring.error();
+  const std::uint32_t depth = std::bit_ceil(entries + kSpareEntries);
+  Backlog larger(depth);
+  auto origin = kernel_cq_->resize(depth);
+  if (!origin) return origin.error();
   // Entries before the origin come in the old ring, if they are not there yet.
   const std::uint64_t start = process_->device().now_ns();
-  while (!adopt(*ring)) {
-    if (process_->device().now_ns() - start > kRingTimeoutNs) {
-      ring->memory.abandon();
+  while (!adopt(*origin, larger)) {
+    if (process_->device().now_ns() - start > kRingTimeoutNs || !process_->usable()) {
+      process_->fail();
       return Error::kTimeout;
     }
     process_->device().elapse(cost::kAdminPollNs);
@@ -80,11 +90,14 @@ Result<void> CompletionQueue::replace_ring(std::uint32_t entries) {
   return {};
 }
 
-bool CompletionQueue::adopt(kmd::CqRing& ring) {
+bool CompletionQueue::adopt(std::uint32_t origin, Backlog& larger) {
   const std::lock_guard lock(mutex_);
   decode_locked();
-  if ((decoded_ & kIndexMask) != ring.origin) return false;
-  kernel_cq_->adopt(std::move(ring));
+  if ((decoded_ & kIndexMask) != origin) return false;
+  kernel_cq_->adopt();
+  if (larger.room() <= backlog_.room()) return true;
+  for (; backlog_.size() != 0; backlog_.pop()) larger.push(backlog_[0]);
+  backlog_ = std::move(larger);
   return true;
 }
 
@@ -94,7 +107,18 @@ void CompletionQueue::decode() {
 }
 
 void CompletionQueue::decode_locked() {
-  for (hw::Cqe cqe; next_cqe(cqe);) backlog_.push_back(resolve(cqe));
+  // No sound device writes more than the ring holds.
+  for (hw::Cqe cqe; backlog_.size() != backlog_.room() && next_cqe(cqe);) backlog_.push(resolve(cqe));
+}
+
+bool CompletionQueue::solicited_waits() {
+  const std::lock_guard lock(mutex_);
+  decode_locked();
+  for (std::uint32_t i = 0; i < backlog_.size(); ++i) {
+    const Completion& completion = backlog_[i].completion;
+    if (completion.solicited || completion.status != hw::CqeStatus::kSuccess) return true;
+  }
+  return false;
 }
 
 bool CompletionQueue::next_cqe(hw::Cqe& cqe) {

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <unordered_map>
+#include <vector>
 
 #include "driver/kmd/kernel_cq.hpp"
 #include "driver/umd/process_context.hpp"
@@ -32,8 +31,7 @@ class CompletionQueue {
   /// The largest `entries` that create grants.
   [[nodiscard]] static std::uint32_t max_entries(const kmd::Limits& limits);
 
-  CompletionQueue(std::shared_ptr<ProcessContext> process, std::unique_ptr<kmd::KernelCq> kernel_cq)
-      : process_(std::move(process)), kernel_cq_(std::move(kernel_cq)) {}
+  CompletionQueue(std::shared_ptr<ProcessContext> process, std::unique_ptr<kmd::KernelCq> kernel_cq);
   CompletionQueue(const CompletionQueue&) = delete;
   CompletionQueue& operator=(const CompletionQueue&) = delete;
 
@@ -49,16 +47,20 @@ class CompletionQueue {
   /// See KernelCq::moderate.
   [[nodiscard]] Result<void> moderate(std::uint16_t count, std::uint16_t period_us) { return kernel_cq_->moderate(count, period_us); }
 
-  /// Takes up to completions.size() entries, oldest first; returns how many. Never blocks; charges its cost.
+  /// Takes up to completions.size() entries, oldest first; returns how many. Never blocks; charges its cost. Needs no
+  /// memory.
   [[nodiscard]] std::size_t poll(std::span<Completion> completions);
 
-  /// Decodes what has arrived. Lets no time pass.
+  /// Decodes what has arrived. Lets no time pass. Needs no memory.
   void decode();
+  /// Whether an entry that a solicited event is for (a solicited message, or an error) has arrived and was not polled
+  /// yet.
+  [[nodiscard]] bool solicited_waits();
 
   /// Asks for one event; also tells the consumer index. Lets no time pass but the cost of the call.
   void arm(hw::CqArm kind);
 
-  /// CQEs of `qpn` belong to these queues (either may be null) from now on.
+  /// CQEs of `qpn` belong to these queues (either may be null) from now on. Throws std::bad_alloc.
   void attach(std::uint32_t qpn, SendQueue* send, ReceiveSource* receive, void* qp_context);
   /// Decodes what has arrived and forgets the queues. Entries already decoded can still be polled.
   void detach(std::uint32_t qpn, const SendQueue* send, const ReceiveSource* receive);
@@ -75,19 +77,45 @@ class CompletionQueue {
     bool known{};
   };
 
+  /// Entries decoded and not polled, oldest first, in room for as many as the ring has; only what was used is ever
+  /// touched.
+  class Backlog {
+   public:
+    /// Throws std::bad_alloc.
+    explicit Backlog(std::uint32_t room) : room_(room) { entries_.reserve(room); }
+    [[nodiscard]] std::uint32_t room() const { return room_; }
+    [[nodiscard]] std::uint32_t size() const { return last_ - first_; }
+    [[nodiscard]] const Decoded& operator[](std::uint32_t i) const { return entries_[(first_ + i) % room_]; }
+    /// Precondition: size() < room().
+    void push(const Decoded& entry) {
+      const std::uint32_t place = last_++ % room_;
+      if (place == entries_.size())
+        entries_.push_back(entry);
+      else
+        entries_[place] = entry;
+    }
+    void pop() { ++first_; }
+
+   private:
+    std::vector<Decoded> entries_;
+    std::uint32_t room_;  ///< A power of two, so that the indexes may wrap
+    std::uint32_t first_{};
+    std::uint32_t last_{};
+  };
+
   bool next_cqe(hw::Cqe& cqe);
   void decode_locked();
   [[nodiscard]] Decoded resolve(const hw::Cqe& cqe);
   void ring(hw::CqArm kind);
   [[nodiscard]] Result<void> replace_ring(std::uint32_t entries);
-  bool adopt(kmd::CqRing& ring);
+  bool adopt(std::uint32_t origin, Backlog& larger);
 
   const std::shared_ptr<ProcessContext> process_;
   const std::unique_ptr<kmd::KernelCq> kernel_cq_;
   mutable std::mutex mutex_;
-  std::atomic<bool> resizing_{};  ///< A lock that may be held while time passes
+  SleepLock resize_lock_;
   std::unordered_map<std::uint32_t, Client> clients_;
-  std::deque<Decoded> backlog_;  ///< Decoded, not polled
+  Backlog backlog_;
   std::uint32_t consumer_{};     ///< Polled
   std::uint32_t decoded_{};      ///< Decoded; consumer_ + backlog_.size()
 };

@@ -22,13 +22,18 @@ bool within(const QueueCapacity& wanted, const kmd::Limits& limits) {
 
 Result<std::shared_ptr<QueuePair>> QueuePair::create(std::shared_ptr<ProcessContext> process, const Spec& spec) {
   if (!within(spec.capacity, process->kernel().limits())) return Error::kInvalidParameter;
+  if (!process->usable()) return Error::kDeviceFailed;
   QueueCapacity granted = spec.capacity;
   granted.send_segments = std::max(granted.send_segments, kMinSegments);
   granted.receive_segments = std::max(granted.receive_segments, kMinSegments);
-  std::shared_ptr<QueuePair> qp(new QueuePair(std::move(process), spec, granted));
-  if (auto built = qp->build(spec); !built) return built.error();
-  qp->kernel().subscribe_qp(qp->qpn(), qp);
-  return qp;
+  return or_out_of_memory([&]() -> Result<std::shared_ptr<QueuePair>> {
+    std::shared_ptr<QueuePair> qp(new QueuePair(std::move(process), spec, granted));
+    if (auto built = qp->build(spec); !built) return built.error();
+    qp->kernel().subscribe_qp(qp->qpn(), qp);
+    // What failed since has told its sinks already.
+    if (!qp->process_->alive()) return Error::kDeviceFailed;
+    return qp;
+  });
 }
 
 Result<void> QueuePair::build(const Spec& spec) {
@@ -64,6 +69,7 @@ Result<void> QueuePair::build(const Spec& spec) {
                                                                    .max_message = max_message});
   if (shared_receives_) {
     shared_receives_->attach(receive_cq_);
+    on_shared_receives_ = true;
   } else {
     receive_ = std::make_unique<ReceiveQueue>(*process_, ReceiveQueue::Layout{.qpn = qpn(),
                                                                               .ring = kernel_qp_->receive_ring(),
@@ -80,7 +86,7 @@ Result<void> QueuePair::build(const Spec& spec) {
 }
 
 QueuePair::~QueuePair() {
-  if (kernel_qp_ != nullptr) static_cast<void>(close().ok());
+  if (!close() && kernel_qp_ != nullptr) leave_queues();
 }
 
 Result<void> QueuePair::post_send(const SendRequest& request) { return post_to_send_queue(request); }
@@ -90,6 +96,7 @@ Result<void> QueuePair::post_memory(const MemoryRequest& request) { return post_
 template <typename Request>
 Result<void> QueuePair::post_to_send_queue(const Request& request) {
   process_->device().elapse(cost::kPostSendNs);
+  if (!process_->alive()) return Error::kDeviceFailed;
   if (state() != State::kConnected) {
     send_->ring_deferred();
     return Error::kInvalidState;
@@ -106,11 +113,13 @@ Result<void> QueuePair::post_receive(const ReceiveRequest& request) {
   if (receive_ == nullptr) return Error::kNotSupported;
   bool decoded = false;
   for (;;) {
+    const std::uint64_t seen = process_->device().wake_count();
+    if (!process_->alive()) return Error::kDeviceFailed;
     if (state() == State::kClosed) return Error::kInvalidState;
     auto posted = receive_->post(request);
     if (posted.ok()) return posted;
     if (posted.error() == Error::kBusy) {
-      process_->device().elapse(cost::kAdminPollNs);
+      if (!process_->device().wait(seen, kForever)) return Error::kDeviceFailed;
     } else if (posted.error() == Error::kQueueFull && !decoded) {
       receive_cq_->decode();
       decoded = true;
@@ -144,7 +153,8 @@ void QueuePair::on_event(const hw::Eqe& eqe) {
   switch (static_cast<hw::EqeType>(eqe.event_type)) {
     case hw::EqeType::kQpFatal:
     case hw::EqeType::kQpRequestError:
-    case hw::EqeType::kQpAccessError: failed_.store(true); break;
+    case hw::EqeType::kQpAccessError:
+    case hw::EqeType::kDeviceFatal: failed_.store(true); break;
     case hw::EqeType::kLastWqeReached: last_wqe_reached_.store(true); break;
     default: break;
   }

@@ -60,11 +60,12 @@ class QueuePair final : public kmd::EventSink {
   /// has seen the event.
   [[nodiscard]] bool last_wqe_reached() const { return last_wqe_reached_.load(); }
 
-  /// Errors: kInvalidState (not connected), those of SendQueue::post.
+  /// Errors: kInvalidState (not connected), kDeviceFailed, those of SendQueue::post.
   [[nodiscard]] Result<void> post_send(const SendRequest& request);
   /// The same for binds, invalidations, fast registrations.
   [[nodiscard]] Result<void> post_memory(const MemoryRequest& request);
-  /// Errors: kInvalidState (closed), kNotSupported (receives are shared), those of ReceiveQueue::post but kBusy.
+  /// Errors: kInvalidState (closed), kDeviceFailed, kNotSupported (receives are shared), those of ReceiveQueue::post
+  /// but kBusy.
   [[nodiscard]] Result<void> post_receive(const ReceiveRequest& request);
   /// Rings for what was posted with `defer`.
   void ring_deferred();
@@ -93,8 +94,14 @@ class QueuePair final : public kmd::EventSink {
 
  private:
   QueuePair(std::shared_ptr<ProcessContext> process, const Spec& spec, const QueueCapacity& granted)
-      : process_(std::move(process)), type_(spec.type), send_cq_(spec.send_cq), receive_cq_(spec.receive_cq),
-        shared_receives_(spec.shared_receives), on_event_(spec.on_event), granted_(granted) {}
+      : process_(std::move(process)),
+        type_(spec.type),
+        send_cq_(spec.send_cq),
+        receive_cq_(spec.receive_cq),
+        shared_receives_(spec.shared_receives),
+        on_event_(spec.on_event),
+        granted_(granted),
+        change_lock_(process_->device()) {}
 
   template <typename Request>
   Result<void> post_to_send_queue(const Request& request);
@@ -103,8 +110,10 @@ class QueuePair final : public kmd::EventSink {
   [[nodiscard]] ReceiveSource* receive_source() const;
   void ring_receives();
   void decode();
-  bool begin_change();
-  void end_change();
+  void leave_queues();
+  /// Runs `body` while no other control function runs. kInvalidState if the queue pair is closed.
+  template <typename Body>
+  Result<void> change(Body&& body);
 
   const std::shared_ptr<ProcessContext> process_;
   const hw::QpType type_;
@@ -119,7 +128,8 @@ class QueuePair final : public kmd::EventSink {
   std::atomic<State> state_{State::kIdle};
   std::atomic<bool> failed_{};
   std::atomic<bool> last_wqe_reached_{};
-  std::atomic<bool> changing_{};  ///< A control function is under way; a lock that may be held while time passes
+  bool on_shared_receives_{};  ///< Attached to shared_receives_
+  SleepLock change_lock_;      ///< Held by a control function
 };
 
 }  // namespace rnic::umd

@@ -3,36 +3,30 @@
 
 namespace rnic::umd {
 
-/// Waits for its turn to change the state. False if the queue pair is closed.
-bool QueuePair::begin_change() {
-  while (changing_.exchange(true)) process_->device().elapse(cost::kAdminPollNs);
-  if (state() != State::kClosed) return true;
-  end_change();
-  return false;
+template <typename Body>
+Result<void> QueuePair::change(Body&& body) {
+  const SleepLock::Guard guard(change_lock_);
+  if (!guard) return Error::kDeviceFailed;
+  if (state() == State::kClosed) return Error::kInvalidState;
+  return body();
 }
 
-void QueuePair::end_change() { changing_.store(false); }
-
 Result<void> QueuePair::to_ready(const kmd::QpConnection& connection) {
-  if (!begin_change()) return Error::kInvalidState;
-  Result<void> done = Error::kInvalidState;
-  if (state() == State::kIdle) {
-    done = kernel_qp_->to_rtr(connection);
+  return change([&]() -> Result<void> {
+    if (state() != State::kIdle) return Error::kInvalidState;
+    auto done = kernel_qp_->to_rtr(connection);
     if (done) state_ = State::kReady;
-  }
-  end_change();
-  return done;
+    return done;
+  });
 }
 
 Result<void> QueuePair::to_connected(const kmd::QpConnection& connection) {
-  if (!begin_change()) return Error::kInvalidState;
-  Result<void> done = Error::kInvalidState;
-  if (state() == State::kReady) {
-    done = kernel_qp_->to_rts(connection);
+  return change([&]() -> Result<void> {
+    if (state() != State::kReady) return Error::kInvalidState;
+    auto done = kernel_qp_->to_rts(connection);
     if (done) state_ = State::kConnected;
-  }
-  end_change();
-  return done;
+    return done;
+  });
 }
 
 Result<void> QueuePair::connect(const kmd::QpConnection& connection) {
@@ -41,38 +35,32 @@ Result<void> QueuePair::connect(const kmd::QpConnection& connection) {
 }
 
 Result<void> QueuePair::drain(bool notify) {
-  if (!begin_change()) return Error::kInvalidState;
-  Result<void> done = Error::kInvalidState;
-  if (state() == State::kConnected) done = kernel_qp_->to_sqd(notify);
-  end_change();
-  return done;
+  return change([&]() -> Result<void> {
+    if (state() != State::kConnected) return Error::kInvalidState;
+    return kernel_qp_->to_sqd(notify);
+  });
 }
 
 Result<void> QueuePair::resume() {
-  if (!begin_change()) return Error::kInvalidState;
-  Result<void> done = Error::kInvalidState;
-  if (state() == State::kConnected) done = kernel_qp_->resume();
-  end_change();
-  return done;
+  return change([&]() -> Result<void> {
+    if (state() != State::kConnected) return Error::kInvalidState;
+    return kernel_qp_->resume();
+  });
 }
 
 Result<void> QueuePair::flush() {
-  if (!begin_change()) return Error::kInvalidState;
-  send_->ring_deferred();
-  ring_receives();
-  auto done = state() == State::kIdle ? flush_idle() : kernel_qp_->to_error();
-  end_change();
-  return done;
+  return change([&] {
+    send_->ring_deferred();
+    ring_receives();
+    return state() == State::kIdle ? flush_idle() : kernel_qp_->to_error();
+  });
 }
 
 /// RESET flushes and starts the device's indexes anew, so the rings start anew too; receives that are posted meanwhile
 /// wait for that.
 Result<void> QueuePair::flush_idle() {
-  if (receive_ != nullptr) receive_->pause();
-  if (auto done = kernel_qp_->to_reset(); !done) {
-    if (receive_ != nullptr) receive_->resume();
-    return done;
-  }
+  const ReceiveQueue::Pause pause(receive_.get());
+  if (auto done = kernel_qp_->to_reset(); !done) return done;
   decode();
   send_->reset();
   auto done = kernel_qp_->to_init({});
@@ -81,31 +69,38 @@ Result<void> QueuePair::flush_idle() {
 }
 
 Result<void> QueuePair::reset() {
-  if (!begin_change()) return Error::kInvalidState;
-  send_->ring_deferred();
-  ring_receives();
-  auto done = flush_idle();
-  if (done) {
-    state_ = State::kIdle;
-    failed_ = false;
-    last_wqe_reached_ = false;
-  }
-  end_change();
-  return done;
+  return change([&]() -> Result<void> {
+    send_->ring_deferred();
+    ring_receives();
+    auto done = flush_idle();
+    if (done) {
+      state_ = State::kIdle;
+      failed_ = false;
+      last_wqe_reached_ = false;
+    }
+    return done;
+  });
 }
 
+/// Also of a queue pair that was not built to the end.
 Result<void> QueuePair::close() {
-  if (!begin_change()) return {};
-  send_->ring_deferred();
-  ring_receives();
-  auto done = kernel_qp_->destroy();
-  state_ = State::kClosed;
+  auto closed = change([&]() -> Result<void> {
+    if (kernel_qp_ == nullptr) return {};
+    if (send_ != nullptr && process_->alive()) send_->ring_deferred();
+    if (process_->alive()) ring_receives();
+    auto done = kernel_qp_->destroy();
+    state_ = State::kClosed;
+    leave_queues();
+    return done;
+  });
+  return state() == State::kClosed && !closed && closed.error() == Error::kInvalidState ? Result<void>() : closed;
+}
+
+void QueuePair::leave_queues() {
   kernel().unsubscribe_qp(qpn());
   send_cq_->detach(qpn(), send_.get(), nullptr);
   receive_cq_->detach(qpn(), nullptr, receive_source());
-  if (shared_receives_) shared_receives_->detach(receive_cq_);
-  end_change();
-  return done;
+  if (on_shared_receives_) shared_receives_->detach(receive_cq_);
 }
 
 }  // namespace rnic::umd

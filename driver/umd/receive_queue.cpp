@@ -72,20 +72,24 @@ std::optional<std::uint64_t> ReceiveQueue::complete(const hw::Cqe& cqe) {
   return ids_[cqe.wqe_index & mask_];
 }
 
-void ReceiveQueue::pause() {
-  const std::lock_guard lock(mutex_);
-  paused_ = true;
+ReceiveQueue::Pause::Pause(ReceiveQueue* queue) : queue_(queue) {
+  if (queue_ == nullptr) return;
+  const std::lock_guard lock(queue_->mutex_);
+  queue_->paused_ = true;
+}
+
+ReceiveQueue::Pause::~Pause() {
+  if (queue_ == nullptr) return;
+  {
+    const std::lock_guard lock(queue_->mutex_);
+    queue_->paused_ = false;
+  }
+  queue_->process_.device().wake();
 }
 
 void ReceiveQueue::reset() {
   const std::lock_guard lock(mutex_);
   producer_ = rung_ = oldest_ = 0;
-  paused_ = false;
-}
-
-void ReceiveQueue::resume() {
-  const std::lock_guard lock(mutex_);
-  paused_ = false;
 }
 
 std::uint32_t ReceiveQueue::outstanding() {

@@ -38,12 +38,20 @@ class ReceiveQueue final : public ReceiveSource {
 
   [[nodiscard]] std::optional<std::uint64_t> complete(const hw::Cqe& cqe) override;
 
-  /// Refuses requests with kBusy until reset.
-  void pause();
-  /// Forgets everything: the device's indexes are 0 again. Ends a pause.
+  /// Refuses requests with kBusy in a scope, and then wakes those who wait for that. One at a time; null: nothing to
+  /// refuse.
+  class [[nodiscard]] Pause {
+   public:
+    explicit Pause(ReceiveQueue* queue);
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
+    ~Pause();
+
+   private:
+    ReceiveQueue* const queue_;
+  };
+  /// Forgets everything: the device's indexes are 0 again.
   void reset();
-  /// Ends a pause, keeping everything.
-  void resume();
 
   [[nodiscard]] std::uint32_t outstanding();
 

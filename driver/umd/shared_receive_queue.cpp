@@ -25,24 +25,38 @@ Result<std::shared_ptr<SharedReceiveQueue>> SharedReceiveQueue::create(std::shar
   if (depth == 0 || depth > kernel.limits().max_srq_depth || segments > kernel.limits().max_sge) {
     return Error::kInvalidParameter;
   }
+  if (!process->usable()) return Error::kDeviceFailed;
   const std::uint32_t granted = std::max(segments, kMinSegments);
-  auto kernel_srq = kernel.create_srq({.pd = process->pd(),
-                                       .uar = process->uar(),
-                                       .log_depth = log_depth_for(depth),
-                                       .log_stride = ReceiveQueue::log_stride_for(granted)});
-  if (!kernel_srq) return kernel_srq.error();
-  return std::shared_ptr<SharedReceiveQueue>(
-      new SharedReceiveQueue(std::move(process), kernel_srq.take(), depth, granted));
+  return or_out_of_memory([&]() -> Result<std::shared_ptr<SharedReceiveQueue>> {
+    auto kernel_srq = kernel.create_srq({.pd = process->pd(),
+                                         .uar = process->uar(),
+                                         .log_depth = log_depth_for(depth),
+                                         .log_stride = ReceiveQueue::log_stride_for(granted)});
+    if (!kernel_srq) return kernel_srq.error();
+    return std::shared_ptr<SharedReceiveQueue>(
+        new SharedReceiveQueue(std::move(process), kernel_srq.take(), depth, granted));
+  });
 }
 
 SharedReceiveQueue::SharedReceiveQueue(std::shared_ptr<ProcessContext> process,
                                        std::unique_ptr<kmd::KernelSrq> kernel_srq, std::uint32_t depth,
                                        std::uint32_t segments)
-    : process_(std::move(process)), kernel_srq_(std::move(kernel_srq)), max_segments_(segments), depth_(depth) {
+    : process_(std::move(process)),
+      kernel_srq_(std::move(kernel_srq)),
+      max_segments_(segments),
+      resize_lock_(process_->device()),
+      depth_(depth) {
+  reserve_tags(depth);
   grow_tags();
 }
 
+void SharedReceiveQueue::reserve_tags(std::uint32_t depth) {
+  free_tags_.reserve(depth);
+  posted_.reserve(depth);
+}
+
 /// A tag for every request that may be outstanding. Tags of a queue that was made smaller stay: the depth counts.
+/// Precondition: reserve_tags.
 void SharedReceiveQueue::grow_tags() {
   for (auto tag = posted_.size(); tag < depth_; ++tag) free_tags_.push_back(static_cast<std::uint16_t>(tag));
   posted_.resize(std::max<std::size_t>(posted_.size(), depth_));
@@ -62,10 +76,12 @@ Result<void> SharedReceiveQueue::post(const ReceiveRequest& request) {
   process_->device().elapse(cost::kPostReceiveNs);
   bool decoded = false;
   for (;;) {
+    const std::uint64_t seen = process_->device().wake_count();
+    if (!process_->alive()) return Error::kDeviceFailed;
     auto posted = try_post(request);
     if (posted.ok()) return posted;
     if (posted.error() == Error::kBusy) {
-      process_->device().elapse(cost::kAdminPollNs);
+      if (!process_->device().wait(seen, kForever)) return Error::kDeviceFailed;
     } else if (posted.error() == Error::kQueueFull && !decoded) {
       decode();
       decoded = true;
@@ -148,54 +164,70 @@ void SharedReceiveQueue::detach(const std::shared_ptr<CompletionQueue>& cq) {
   if (found != completion_queues_.end()) completion_queues_.erase(found);
 }
 
-/// Without the lock while a completion queue decodes, because decoding takes it.
+/// Without the lock while a completion queue decodes, because decoding takes it. From the last to the first: when one
+/// goes meanwhile those behind it move up, and none is left out.
 void SharedReceiveQueue::decode() {
-  std::vector<std::shared_ptr<CompletionQueue>> queues;
-  {
-    const std::lock_guard lock(mutex_);
-    queues = completion_queues_;
+  for (std::size_t next = ~std::size_t{0}; next != 0;) {
+    std::shared_ptr<CompletionQueue> queue;
+    {
+      const std::lock_guard lock(mutex_);
+      next = std::min(next, completion_queues_.size());
+      if (next == 0) return;
+      queue = completion_queues_[--next];
+    }
+    queue->decode();
   }
-  for (const auto& queue : queues) queue->decode();
 }
 
 Result<void> SharedReceiveQueue::resize(std::uint32_t depth) {
   if (depth == 0 || depth > process_->kernel().limits().max_srq_depth) return Error::kInvalidParameter;
-  while (resizing_.exchange(true)) process_->device().elapse(cost::kAdminPollNs);
+  const SleepLock::Guard guard(resize_lock_);
+  if (!guard) return Error::kDeviceFailed;
   decode();
-  Result<void> done;
-  kmd::DmaMemory ring;
-  bool move = false;
+  return or_out_of_memory([&] { return change_depth(depth); });
+}
+
+Result<void> SharedReceiveQueue::change_depth(std::uint32_t depth) {
   {
     const std::lock_guard lock(mutex_);
-    if (depth < outstanding_) {
-      done = Error::kMessageTooLong;
-    } else if (depth <= 1U << kernel_srq_->log_depth()) {
+    if (depth < outstanding_) return Error::kMessageTooLong;
+    reserve_tags(depth);
+    if (depth <= 1U << kernel_srq_->log_depth()) {
       depth_ = depth;
       grow_tags();
-    } else {
-      auto larger = kmd::DmaMemory::allocate(process_->device(),
-                                             std::size_t{1} << (log_depth_for(depth) + kernel_srq_->log_stride()));
-      if (larger) {
-        ring = larger.take();
-        copy_to(ring.data(), log_depth_for(depth));
-        paused_ = move = true;
-      } else {
-        done = larger.error();
-      }
+      return {};
     }
   }
-  if (move) {
-    dma_write_barrier();
-    done = kernel_srq_->move_to(std::move(ring), log_depth_for(depth));
+  return change_ring(depth, log_depth_for(depth));
+}
+
+Result<void> SharedReceiveQueue::change_ring(std::uint32_t depth, unsigned log_depth) {
+  auto ring = kmd::DmaMemory::allocate(process_->device(), std::size_t{1} << (log_depth + kernel_srq_->log_stride()));
+  if (!ring) return ring.error();
+  const Pause pause(*this);
+  {
     const std::lock_guard lock(mutex_);
-    if (done) {
-      depth_ = depth;
-      grow_tags();
-    }
-    paused_ = false;
+    copy_to(ring->data(), log_depth);
   }
-  resizing_ = false;
-  return done;
+  dma_write_barrier();
+  if (auto moved = kernel_srq_->move_to(ring.take(), log_depth); !moved) return moved;
+  const std::lock_guard lock(mutex_);
+  depth_ = depth;
+  grow_tags();
+  return {};
+}
+
+SharedReceiveQueue::Pause::Pause(SharedReceiveQueue& queue) : queue_(queue) {
+  const std::lock_guard lock(queue_.mutex_);
+  queue_.paused_ = true;
+}
+
+SharedReceiveQueue::Pause::~Pause() {
+  {
+    const std::lock_guard lock(queue_.mutex_);
+    queue_.paused_ = false;
+  }
+  queue_.process_->device().wake();
 }
 
 /// The newest requests, as many as the present ring holds: those that wait are among them.

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -40,7 +39,7 @@ class SharedReceiveQueue final : public ReceiveSource {
   [[nodiscard]] std::uint32_t outstanding();
 
   /// Errors: kTooManySegments, kMessageTooLong, kQueueFull. An error rings for what was deferred. A full queue first
-  /// decodes what has arrived in the completion queues of its queue pairs.
+  /// decodes what has arrived in the completion queues of its queue pairs. Needs no memory. Errors: also kDeviceFailed.
   [[nodiscard]] Result<void> post(const ReceiveRequest& request);
   void ring_deferred();
 
@@ -53,7 +52,7 @@ class SharedReceiveQueue final : public ReceiveSource {
 
   [[nodiscard]] std::optional<std::uint64_t> complete(const hw::Cqe& cqe) override;
 
-  /// Completions of a queue pair on this queue go to `cq` from now on; once for each queue pair.
+  /// Completions of a queue pair on this queue go to `cq` from now on; once for each queue pair. Throws std::bad_alloc.
   void attach(const std::shared_ptr<CompletionQueue>& cq);
   void detach(const std::shared_ptr<CompletionQueue>& cq);
 
@@ -65,7 +64,21 @@ class SharedReceiveQueue final : public ReceiveSource {
   Result<void> check(const ReceiveRequest& request) const;
   void build(const ReceiveRequest& request, std::uint16_t tag);
   void ring();
+  void reserve_tags(std::uint32_t depth);
   void grow_tags();
+  Result<void> change_depth(std::uint32_t depth);
+  Result<void> change_ring(std::uint32_t depth, unsigned log_depth);
+  /// Refuses requests in a scope, and then wakes those who wait for that.
+  class [[nodiscard]] Pause {
+   public:
+    explicit Pause(SharedReceiveQueue& queue);
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
+    ~Pause();
+
+   private:
+    SharedReceiveQueue& queue_;
+  };
   void copy_to(std::uint8_t* ring, unsigned log_depth) const;
   void decode();
 
@@ -77,11 +90,11 @@ class SharedReceiveQueue final : public ReceiveSource {
   const std::shared_ptr<ProcessContext> process_;
   const std::unique_ptr<kmd::KernelSrq> kernel_srq_;
   const std::uint32_t max_segments_;
-  std::atomic<bool> resizing_{};  ///< A lock that may be held while time passes
+  SleepLock resize_lock_;
   std::mutex mutex_;
   std::uint32_t depth_;
   std::vector<Posted> posted_;             ///< By tag
-  std::vector<std::uint16_t> free_tags_;
+  std::vector<std::uint16_t> free_tags_;   ///< Has room for all tags
   std::uint32_t outstanding_{};
   std::uint16_t producer_{};
   std::uint16_t rung_{};

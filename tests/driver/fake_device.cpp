@@ -1,6 +1,7 @@
 #include "tests/driver/fake_device.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 namespace rnic::test {
@@ -12,6 +13,13 @@ std::uint64_t header(std::uint16_t type, std::uint32_t next) {
   return hw::RegIdentityHeader{.block_type = type, .version = hw::kBlockVersion, .next_offset = next}.word();
 }
 
+thread_local unsigned g_inside = 0;
+
+struct Inside {
+  Inside() { ++g_inside; }
+  ~Inside() { --g_inside; }
+};
+
 template <typename T>
 T body_of(const hw::AdminCommand& command) {
   return T::decode(std::span<const std::uint8_t, 120>(command.body));
@@ -20,14 +28,7 @@ T body_of(const hw::AdminCommand& command) {
 }  // namespace
 
 FakeDevice::FakeDevice(std::uint64_t seed) : random_(seed) {
-  registers[hw::reg::kIdentityHeader] = header(hw::kBlockTypeIdentity, hw::reg::kAdminHeader);
-  registers[hw::reg::kIdentity] =
-      hw::RegIdentity{.magic = hw::kDeviceMagic, .vendor_id = 0x1AF4, .device_id = 0x0E1C}.word();
-  registers[hw::reg::kDeviceStatus] = hw::RegDeviceStatus{.ready = 1}.word();
-  registers[hw::reg::kAdminHeader] = header(hw::kBlockTypeAdmin, hw::reg::kPortHeader);
-  registers[hw::reg::kPortHeader] = header(hw::kBlockTypePort, hw::reg::kMsixHeader);
-  registers[hw::reg::kMsixHeader] = header(hw::kBlockTypeMsix, hw::reg::kCountersHeader);
-  registers[hw::reg::kCountersHeader] = header(hw::kBlockTypeCounters, 0);
+  power_on();
   capabilities = {.log_max_qp = hw::kQpIndexBits,
                   .log_max_cq = hw::kCqIndexBits,
                   .log_max_eq = hw::kEqIndexBits,
@@ -53,12 +54,26 @@ FakeDevice::FakeDevice(std::uint64_t seed) : random_(seed) {
                   .reserved = {}};
 }
 
+void FakeDevice::power_on() {
+  registers.clear();
+  registers[hw::reg::kIdentityHeader] = header(hw::kBlockTypeIdentity, hw::reg::kAdminHeader);
+  registers[hw::reg::kIdentity] =
+      hw::RegIdentity{.magic = hw::kDeviceMagic, .vendor_id = 0x1AF4, .device_id = 0x0E1C}.word();
+  registers[hw::reg::kDeviceStatus] = hw::RegDeviceStatus{.ready = 1}.word();
+  registers[hw::reg::kAdminHeader] = header(hw::kBlockTypeAdmin, hw::reg::kPortHeader);
+  registers[hw::reg::kPortHeader] = header(hw::kBlockTypePort, hw::reg::kMsixHeader);
+  registers[hw::reg::kMsixHeader] = header(hw::kBlockTypeMsix, hw::reg::kCountersHeader);
+  registers[hw::reg::kCountersHeader] = header(hw::kBlockTypeCounters, 0);
+}
+
 std::uint64_t FakeDevice::read64(std::uint64_t offset) {
+  const Inside inside_device;
   const std::lock_guard lock(mutex_);
-  return gone ? ~0ULL : registers[offset];
+  return gone || taken_away ? ~0ULL : registers[offset];
 }
 
 void FakeDevice::write64(std::uint64_t offset, std::uint64_t value) {
+  const Inside inside_device;
   const std::lock_guard lock(mutex_);
   if (offset >= kPageBytes) {
     doorbells.push_back({offset, value});
@@ -67,11 +82,15 @@ void FakeDevice::write64(std::uint64_t offset, std::uint64_t value) {
   }
   registers[offset] = value;
   const std::uint64_t admin = hw::reg::kAdminDoorbell;
-  if (offset == hw::reg::kAdminConfig) admin_consumer_ = 0;
-  if (offset == admin && !admin_hangs) run_admin(hw::RegAdminDoorbell::from_word(value).producer_index);
+  if (offset == hw::reg::kAdminConfig) admin_consumer_ = admin_producer_ = 0;
+  if (offset == admin) {
+    admin_producer_ = hw::RegAdminDoorbell::from_word(value).producer_index;
+    if (!admin_hangs) run_admin(admin_producer_);
+  }
 }
 
 void FakeDevice::write_burst64(std::uint64_t offset, std::span<const std::uint8_t, 64> data) {
+  const Inside inside_device;
   const std::lock_guard lock(mutex_);
   std::array<std::uint8_t, 64> copy{};
   std::copy(data.begin(), data.end(), copy.begin());
@@ -349,7 +368,7 @@ void FakeDevice::write_eqe(std::uint32_t eqn, hw::Eqe eqe) {
   eqe.phase = (eq.produced >> eq.log_depth) % 2 == 0;
   const std::uint32_t slot = eq.produced++ & static_cast<std::uint32_t>(bits::mask(eq.log_depth));
   eqe.encode(std::span<std::uint8_t, 64>(pointer(eq.base) + slot * 64, 64));
-  interrupts_.insert(eq.vector);
+  raise(eq.vector);
 }
 
 void FakeDevice::finish_send(std::uint32_t qpn, hw::CqeStatus status) {
@@ -416,6 +435,7 @@ void FakeDevice::finish_shared(std::uint32_t qpn, std::uint16_t tag, std::uint32
 }
 
 Result<DmaBuffer> FakeDevice::dma_alloc(std::size_t bytes) {
+  const Inside inside_device;
   const std::lock_guard lock(mutex_);
   if (dma_allocations_left == 0) return Error::kOutOfMemory;
   --dma_allocations_left;
@@ -430,6 +450,7 @@ Result<DmaBuffer> FakeDevice::dma_alloc(std::size_t bytes) {
 }
 
 void FakeDevice::dma_free(const DmaBuffer& buffer) {
+  const Inside inside_device;
   const std::lock_guard lock(mutex_);
   memory_.erase(buffer.iova);
 }
@@ -447,6 +468,7 @@ std::size_t FakeDevice::live_allocations() {
 }
 
 Result<std::vector<std::uint64_t>> FakeDevice::map_pages(const void* p, std::size_t length, bool writable) {
+  const Inside inside_device;
   const std::lock_guard lock(mutex_);
   if (p == unmapped || (writable && p == read_only)) return Error::kAccessViolation;
   const auto first = reinterpret_cast<std::uintptr_t>(p) / kPageBytes;
@@ -458,29 +480,79 @@ Result<std::vector<std::uint64_t>> FakeDevice::map_pages(const void* p, std::siz
 }
 
 void FakeDevice::unmap_pages(const void*, std::size_t, std::span<const std::uint64_t> iovas) {
+  const Inside inside_device;
   const std::lock_guard lock(mutex_);
   mapped_pages -= iovas.size();
 }
 
-bool FakeDevice::wait_interrupt(std::uint32_t vector, std::uint64_t timeout_ns) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (interrupts_.erase(vector) != 0) return true;
-  }
-  elapse(timeout_ns);
+std::uint64_t FakeDevice::wake_count() {
   const std::lock_guard lock(mutex_);
-  return interrupts_.erase(vector) != 0;
+  return wake_count_;
 }
 
-void FakeDevice::raise(std::uint32_t vector) {
+void FakeDevice::wake() {
+  const Inside inside_device;
   const std::lock_guard lock(mutex_);
-  interrupts_.insert(vector);
+  ++wake_count_;
+  woken_.notify_all();
 }
+
+/// Without threads nobody can call wake but on_time, so time is made to pass, in small steps.
+bool FakeDevice::wait(std::uint64_t seen, std::uint64_t timeout_ns) {
+  const Inside inside_device;
+  if (threads || (timeout_ns == kForever && !on_time)) {
+    std::unique_lock lock(mutex_);
+    const auto woken = [&] { return wake_count_ != seen; };
+    if (timeout_ns == kForever) return woken_.wait(lock, woken), true;
+    return woken_.wait_for(lock, std::chrono::nanoseconds(timeout_ns), woken);
+  }
+  constexpr std::uint64_t kStepNs = 10'000;
+  for (std::uint64_t left = timeout_ns; wake_count() == seen; left -= std::min(left, kStepNs)) {
+    if (left == 0) return false;
+    elapse(std::min(left, kStepNs));
+  }
+  return true;
+}
+
+void FakeDevice::answer_one_command() {
+  const std::lock_guard lock(mutex_);
+  if (admin_consumer_ != admin_producer_) run_admin(static_cast<std::uint16_t>(admin_consumer_ + 1));
+}
+
+bool FakeDevice::inside() { return g_inside != 0; }
+
+bool FakeDevice::removed() { return taken_away; }
+
+void FakeDevice::take_away() {
+  taken_away = true;
+  wake();
+}
+
+void FakeDevice::reset_function() {
+  const Inside inside_device;
+  const std::lock_guard lock(mutex_);
+  ++resets;
+  power_on();
+  admin_consumer_ = admin_producer_ = 0;
+  event_queues.clear();
+  completion_queues.clear();
+  pairs.clear();
+  shared_queues.clear();
+  regions.clear();
+  windows.clear();
+  fast_regions.clear();
+  bound.clear();
+  late_cqes_.clear();
+  admin_hangs = false;
+}
+
+void FakeDevice::raise(std::uint32_t) { wake(); }
 
 Device::MsixMessage FakeDevice::msix_message(std::uint32_t vector) { return {0xFEE0'0000, 0x40 + vector}; }
 
 void FakeDevice::elapse(std::uint64_t ns) {
-  {
+  const Inside inside_device;
+  if (!threads) {
     const std::lock_guard lock(mutex_);
     now_ += ns;
   }
@@ -488,6 +560,10 @@ void FakeDevice::elapse(std::uint64_t ns) {
 }
 
 std::uint64_t FakeDevice::now_ns() {
+  if (threads) {
+    return static_cast<std::uint64_t>(
+        std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
+  }
   const std::lock_guard lock(mutex_);
   return now_;
 }

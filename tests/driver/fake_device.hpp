@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -8,7 +10,6 @@
 #include <mutex>
 #include <optional>
 #include <random>
-#include <set>
 #include <vector>
 
 #include "driver/device.hpp"
@@ -30,7 +31,11 @@ class FakeDevice final : public Device {
   void dma_free(const DmaBuffer& buffer) override;
   Result<std::vector<std::uint64_t>> map_pages(const void* p, std::size_t length, bool writable) override;
   void unmap_pages(const void* p, std::size_t length, std::span<const std::uint64_t> iovas) override;
-  bool wait_interrupt(std::uint32_t vector, std::uint64_t timeout_ns) override;
+  std::uint64_t wake_count() override;
+  void wake() override;
+  bool wait(std::uint64_t seen, std::uint64_t timeout_ns) override;
+  bool removed() override;
+  void reset_function() override;
   MsixMessage msix_message(std::uint32_t vector) override;
   void elapse(std::uint64_t ns) override;
   std::uint64_t now_ns() override;
@@ -40,7 +45,10 @@ class FakeDevice final : public Device {
   std::map<std::uint64_t, std::uint64_t> registers;
   hw::AdminCapabilities capabilities;
   bool admin_hangs = false;
-  bool gone = false;  ///< Every read answers all ones
+  std::atomic<bool> gone = false;        ///< Every read answers all ones; nobody says so
+  std::atomic<bool> taken_away = false;  ///< The machine knows that it is gone; see take_away
+  bool threads = false;                  ///< Real threads: time is real, and waits block
+  unsigned resets = 0;                   ///< Calls of reset_function
   bool cqes_late = false;  ///< CQEs are on their way until release_cqes
   std::deque<hw::AdminStatus> next_status;
   std::size_t dma_allocations_left = ~std::size_t{0};
@@ -112,6 +120,12 @@ class FakeDevice final : public Device {
   std::uint16_t take_shared(std::uint32_t qpn);
   void finish_shared(std::uint32_t qpn, std::uint16_t tag, std::uint32_t bytes, hw::CqeStatus status = hw::CqeStatus::kSuccess);
   void raise(std::uint32_t vector);
+  /// While admin_hangs: answers the oldest command after all, if there is one.
+  void answer_one_command();
+  /// The calling thread is in a function of a device: what it allocates there is not the driver's.
+  [[nodiscard]] static bool inside();
+  /// Gone, and the machine says so to whoever waits.
+  void take_away();
 
   /// Slot of a ring as the driver wrote it.
   [[nodiscard]] std::vector<std::uint8_t> send_wqe(std::uint32_t qpn, std::uint16_t index);
@@ -120,6 +134,7 @@ class FakeDevice final : public Device {
   [[nodiscard]] std::size_t live_allocations();
 
  private:
+  void power_on();
   void run_admin(std::uint16_t producer);
   hw::AdminStatus execute(const hw::AdminCommand& command, std::array<std::uint8_t, 48>& result);
   hw::AdminStatus resize(std::uint32_t cqn, const hw::AdminResizeCq& body, std::array<std::uint8_t, 48>& result);
@@ -140,8 +155,10 @@ class FakeDevice final : public Device {
     std::size_t size{};
   };
   std::map<std::uint64_t, Allocation> memory_;
-  std::set<std::uint32_t> interrupts_;
+  std::condition_variable_any woken_;
+  std::uint64_t wake_count_ = 0;
   std::uint16_t admin_consumer_ = 0;
+  std::uint16_t admin_producer_ = 0;
   std::deque<std::pair<std::uint8_t*, std::array<std::uint8_t, 64>>> late_cqes_;
 };
 

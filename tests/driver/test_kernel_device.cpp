@@ -1,5 +1,7 @@
 #include <catch2/catch.hpp>
 
+#include <set>
+
 #include "driver/kmd/kernel_cq.hpp"
 #include "driver/kmd/kernel_device.hpp"
 #include "driver/kmd/kernel_srq.hpp"
@@ -145,7 +147,7 @@ TEST_CASE("a command without an answer ends the admin queue") {
     auto late = fixture.kernel->create_cq({.entries = 16, .uar = 2});
     REQUIRE_FALSE(late.ok());
     CHECK(late.error() == Error::kTimeout);
-    CHECK(fixture.device.now_ns() < 20'000'000);
+    CHECK(fixture.device.now_ns() < 300'000'000);
   }
   SECTION("fatal device") {
     fixture.device.registers[hw::reg::kDeviceStatus] = hw::RegDeviceStatus{.ready = 1, .fatal = 1}.word();
@@ -156,9 +158,10 @@ TEST_CASE("a command without an answer ends the admin queue") {
   }
   fixture.device.admin_hangs = false;
   CHECK(fixture.kernel->create_cq({.entries = 16, .uar = 2}).error() == Error::kDeviceFailed);
-  // The device may still write to those rings: they are not given back.
+  // The device could still write to those rings, so it has been reset before they are given back.
+  CHECK(fixture.device.resets == 1);
   cq.take().reset();
-  CHECK(fixture.device.live_allocations() == before + 1);
+  CHECK(fixture.device.live_allocations() == before - 1);
 }
 
 TEST_CASE("limits are checked before the device is asked") {

@@ -4,6 +4,9 @@
 
 #include <cstring>
 
+#include "driver/nd2/memory_region.hpp"
+#include "driver/nd2/memory_window.hpp"
+#include "driver/nd2/shared_receive_queue.hpp"
 #include "driver/nd2/status.hpp"
 #include "tests/driver/nd2_fixture.hpp"
 
@@ -156,6 +159,32 @@ TEST_CASE_METHOD(Nd2Fixture, "a client may release parents before children, and 
   CHECK(gone.Internal == 0x1234);
   kernel.reset();
   CHECK(device.live_allocations() == 0);
+}
+
+TEST_CASE_METHOD(Nd2Fixture, "an object of one class is never taken for one of another") {
+  open_pair(false);
+  void* object = nullptr;
+  REQUIRE(adapter->CreateMemoryWindow(IID_IND2MemoryWindow, &object) == ND_SUCCESS);
+  auto* const window = static_cast<IND2MemoryWindow*>(object);
+  REQUIRE(adapter->CreateSharedReceiveQueue(IID_IND2SharedReceiveQueue, file, 8, 1, 0, 0, 0, &object) == ND_SUCCESS);
+  auto* const shared = static_cast<IND2SharedReceiveQueue*>(object);
+  auto* const region = make_region();
+  IUnknown* const all[] = {adapter, queue, region, window, shared, pair};
+  for (auto* const other : all) {
+    CHECK((nd2::Adapter::find(other) != nullptr) == (other == adapter));
+    CHECK((nd2::CompletionQueue::find(other) != nullptr) == (other == queue));
+    CHECK((nd2::MemoryRegion::find(other) != nullptr) == (other == region));
+    CHECK((nd2::MemoryWindow::find(other) != nullptr) == (other == window));
+    CHECK((nd2::SharedReceiveQueue::find(other) != nullptr) == (other == shared));
+    CHECK((nd2::QueuePair::find(other) != nullptr) == (other == pair));
+    if (other == shared) continue;
+    CHECK(adapter->CreateQueuePairWithSrq(IID_IND2QueuePair, queue, queue, other, nullptr, 1, 1, 0, &object) ==
+          ND_INVALID_PARAMETER_4);
+  }
+  CHECK(pair->Invalidate(nullptr, shared, 0) == ND_INVALID_PARAMETER_2);
+  region->Release();
+  window->Release();
+  shared->Release();
 }
 
 TEST_CASE_METHOD(Nd2Fixture, "resources that run out") {

@@ -93,6 +93,47 @@ TEST_CASE_METHOD(RegionFixture, "a region with bound windows stays") {
   CHECK(region->Deregister(&overlapped) == ND_PENDING);
 }
 
+TEST_CASE_METHOD(RegionFixture,
+                 "a region released with bound windows belongs to the kernel until the last of them is unbound") {
+  void* object = nullptr;
+  IND2MemoryWindow* windows[2];
+  for (auto& window : windows) {
+    REQUIRE(adapter->CreateMemoryWindow(IID_IND2MemoryWindow, &object) == ND_SUCCESS);
+    window = static_cast<IND2MemoryWindow*>(object);
+  }
+  REQUIRE(enter(memory.data(), memory.size()) == ND_PENDING);
+  const UINT32 key = region->GetLocalToken();
+  for (auto* window : windows) device.bound[ntohl(window->GetRemoteToken()) >> 8] = key >> 8;
+  region->Release();
+  CHECK(device.regions.contains(key));
+  CHECK(device.mapped_pages != 0);
+  SECTION("by the release of the windows") {
+    windows[0]->Release();
+    CHECK(device.regions.contains(key));
+    windows[1]->Release();
+    CHECK_FALSE(device.regions.contains(key));
+    CHECK(device.mapped_pages == 0);
+  }
+  SECTION("by the end of the queue pair on which they were bound") {
+    open_pair(true);
+    device.bound.clear();
+    CHECK(pair->Flush() == ND_SUCCESS);
+    CHECK_FALSE(device.regions.contains(key));
+    CHECK(device.mapped_pages == 0);
+    for (auto* window : windows) window->Release();
+  }
+  SECTION("by an invalidation, when memory is registered next") {
+    device.bound.clear();
+    auto* const another = make_region();
+    REQUIRE(another->Register(memory.data(), 1, 0, &overlapped) == ND_PENDING);
+    CHECK(device.regions.size() == 1);
+    CHECK(device.mapped_pages == 1);
+    another->Release();
+    for (auto* window : windows) window->Release();
+  }
+  region = make_region();
+}
+
 TEST_CASE_METHOD(RegionFixture, "the port gets one packet a request, unless bit 0 of the event says no") {
   auto port_handle = nd2::create_completion_port(*kernel);
   auto port = nd2::find_handle_as<nd2::CompletionPort>(port_handle);

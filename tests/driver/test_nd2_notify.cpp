@@ -1,6 +1,9 @@
 #include <catch2/catch.hpp>
 
 #include <array>
+#include <atomic>
+#include <thread>
+#include <vector>
 
 #include "tests/driver/nd2_fixture.hpp"
 
@@ -126,6 +129,146 @@ TEST_CASE_METHOD(NotifyFixture, "cancelling completes in order, into the port as
   CHECK(state(requests[0]) == ND_SUCCESS);
 }
 
+TEST_CASE_METHOD(NotifyFixture,
+                 "what a cancelled ANY leaves is for a later ANY, for a SOLICITED only if such an entry waits") {
+  REQUIRE(notify(ND_CQ_NOTIFY_ANY, first) == ND_PENDING);
+  REQUIRE(queue->CancelOverlappedRequests() == ND_SUCCESS);
+  const auto receive = [&](bool solicited, hw::CqeStatus ends = hw::CqeStatus::kSuccess) {
+    REQUIRE(pair->Receive(nullptr, nullptr, 0) == ND_SUCCESS);
+    device.finish_receive(core->qpn(), 1, ends, solicited);
+  };
+  receive(false);
+  completion_event();
+  kernel->dispatch_events();
+  REQUIRE(notify(ND_CQ_NOTIFY_SOLICITED, second) == ND_PENDING);
+  CHECK(state(second) == ND_PENDING);
+  SECTION("an ordinary entry is none") {
+    CHECK(arms() == 2);  // it is for the device to say when one comes
+    REQUIRE(notify(ND_CQ_NOTIFY_ANY, first) == ND_PENDING);
+    CHECK(state(first) == ND_SUCCESS);
+    CHECK(state(second) == ND_PENDING);
+    completion_event();
+    kernel->dispatch_events();
+    CHECK(state(second) == ND_SUCCESS);
+  }
+  SECTION("a solicited or failed one is") {
+    REQUIRE(queue->CancelOverlappedRequests() == ND_SUCCESS);
+    const bool failed = GENERATE(false, true);
+    receive(!failed, failed ? hw::CqeStatus::kLocLenErr : hw::CqeStatus::kSuccess);
+    REQUIRE(notify(ND_CQ_NOTIFY_SOLICITED, second) == ND_PENDING);
+    CHECK(state(second) == ND_SUCCESS);
+  }
+}
+
+TEST_CASE_METHOD(NotifyFixture, "a call that fails at once leaves the OVERLAPPED as it was") {
+  first.Internal = ND_SUCCESS;
+  first.InternalHigh = 77;
+  const HANDLE good = first.hEvent = nd2::create_event(*kernel);
+  nd2::find_handle_as<nd2::Event>(good)->set();
+  const auto untouched = [&] {
+    return first.Internal == ND_SUCCESS && first.InternalHigh == 77 &&
+           nd2::find_handle_as<nd2::Event>(good)->try_take();
+  };
+  CHECK(queue->Notify(7, &first) == ND_INVALID_PARAMETER_1);
+  CHECK(untouched());
+  device.write_eqe(0, {.event_type = static_cast<std::uint8_t>(hw::EqeType::kCqError), .number = cqn()});
+  CHECK(queue->Notify(ND_CQ_NOTIFY_ANY, &first) == ND_BUFFER_OVERFLOW);
+  CHECK(untouched());
+  auto* const region = make_region();
+  CHECK(region->Deregister(&first) == ND_INVALID_DEVICE_STATE);
+  CHECK(untouched());
+  device.dma_allocations_left = 0;
+  std::vector<std::uint8_t> large(4 << 20);
+  CHECK(region->Register(large.data(), large.size(), 0, &first) == ND_INSUFFICIENT_RESOURCES);
+  CHECK(untouched());
+  device.dma_allocations_left = 100;
+  region->Release();
+  nd2::close_handle(good);
+}
+
+TEST_CASE_METHOD(NotifyFixture,
+                 "an OVERLAPPED may be reused when its status is there: nothing of the old request touches it later") {
+  // Decisions 60. One thread completes, the other polls the status, begins again at once, and looks at event and port.
+  auto port = std::make_shared<nd2::CompletionPort>(*kernel);
+  auto file_object = std::make_shared<nd2::OverlappedFile>();
+  REQUIRE(file_object->bind(port, 1));
+  auto happened = std::make_shared<nd2::Event>(*kernel, true);
+  first.hEvent = nd2::open_handle(happened);
+  constexpr int kRounds = 3'000;
+  std::atomic<int> begun{0};
+  std::array<nd2::OverlappedRequest, 2> slots;
+  int early = 0;
+  int packets_missing = 0;
+  const auto begin = [&](int round) {
+    auto& request = slots[static_cast<std::size_t>(round % 2)];
+    request = {};
+    if (nd2::OverlappedRequest::prepare(&first, file_object, request) != ND_SUCCESS) ++early;
+    request.begin();
+    begun = round + 1;
+  };
+  std::atomic<int> completed{0};
+  std::atomic<bool> go{true};
+  std::thread completer([&] {
+    for (int round = 0; round < kRounds; ++round) {
+      while (begun.load() <= round || !go.load()) std::this_thread::yield();
+      go = false;
+      slots[static_cast<std::size_t>(round % 2)].complete(ND_SUCCESS);
+      completed = round + 1;
+    }
+  });
+  for (int round = 0; round < kRounds; ++round) {
+    begin(round);
+    while (static_cast<HRESULT>(__atomic_load_n(&first.Internal, __ATOMIC_ACQUIRE)) == ND_PENDING)
+      std::this_thread::yield();
+    packets_missing += !port->try_take().has_value();
+    happened->reset();  // as the next use does
+    while (completed.load() <= round) std::this_thread::yield();
+    early += happened->try_take();
+    go = true;
+  }
+  completer.join();
+  CHECK(early == 0);
+  CHECK(packets_missing == 0);
+  nd2::close_handle(first.hEvent);
+}
+
+TEST_CASE_METHOD(NotifyFixture, "status, event and packet of a request come together") {
+  auto port = std::make_shared<nd2::CompletionPort>(*kernel);
+  auto file_object = std::make_shared<nd2::OverlappedFile>();
+  REQUIRE(file_object->bind(port, 1));
+  auto happened = std::make_shared<nd2::Event>(*kernel, true);
+  first.hEvent = nd2::open_handle(happened);
+  nd2::OverlappedRequest request;
+  REQUIRE(nd2::OverlappedRequest::prepare(&first, file_object, request) == ND_SUCCESS);
+  request.begin();
+  // One thread keeps the event, or the port, from being set; while it does, the status must not be there either.
+  const bool hold_event = GENERATE(true, false);
+  std::atomic<bool> held{false};
+  std::atomic<bool> let_go{false};
+  const auto hold = [&] {
+    held = true;
+    while (!let_go) std::this_thread::yield();
+  };
+  std::thread holder([&] {
+    if (hold_event)
+      happened->set(hold);
+    else
+      port->post(nd2::CompletionPort::Packets{}, hold);
+  });
+  while (!held) std::this_thread::yield();
+  std::thread completer([&] { request.complete(ND_CANCELED); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const HRESULT meanwhile = state(first);
+  let_go = true;
+  holder.join();
+  completer.join();
+  CHECK(meanwhile == ND_PENDING);
+  CHECK(state(first) == ND_CANCELED);
+  CHECK(happened->try_take());
+  CHECK(port->try_take().has_value());
+  nd2::close_handle(first.hEvent);
+}
+
 TEST_CASE_METHOD(NotifyFixture, "an overrun fires every Notify and refuses later ones; what is queued can be read") {
   auto& pending = first;
   auto& late = second;
@@ -155,7 +298,7 @@ TEST_CASE_METHOD(NotifyFixture, "Resize: entries and pending notifications stay;
   device.next_status.push_back(hw::AdminStatus::kBadState);
   CHECK(queue->Resize(5) == ND_BUFFER_OVERFLOW);
   device.dma_allocations_left = 0;
-  CHECK(queue->Resize(100) == ND_NO_MEMORY);
+  CHECK(queue->Resize(100) == ND_INSUFFICIENT_RESOURCES);  // decisions 59
   device.dma_allocations_left = 100;
   CHECK(device.completion_queues.at(cqn()).base == before);
   CHECK(queue->Resize(5) == ND_SUCCESS);

@@ -163,9 +163,9 @@ TEST_CASE("an interrupt comes after the writes before it") {
     std::memcpy(signal.data.data(), &message.data, 4);
     for (int i = 0; i < 16; ++i) machine().rc.dma_request(write_of(machine().iova + i * 256, 256, 0x77));
     machine().rc.dma_request(signal);
-    CHECK(machine().device.wait_interrupt(5, 1000));
+    CHECK(machine().interrupts.wait(5, sc_core::sc_time(1000, sc_core::SC_NS)));
     for (std::size_t i = 0; i < 4096; ++i) CHECK(machine().buffer[i] == 0x77);
-    CHECK_FALSE(machine().device.wait_interrupt(5, 10));
+    CHECK_FALSE(machine().interrupts.wait(5, sc_core::sc_time(10, sc_core::SC_NS)));
     CHECK(machine().rc.statistics().interrupts == 1);
     CHECK(machine().iommu.fault_count() == 0);
   });

@@ -97,11 +97,57 @@ TEST_CASE("interrupts reach the thread that waits") {
   run([](Host& host) {
     Device& device = host.device();
     CHECK(device.msix_message(5).address == 0xFEE0'0000);
+    const auto seen = device.wake_count();
     device.write64(kSignal, device.msix_message(5).data);
-    CHECK_FALSE(device.wait_interrupt(4, 1'000));
-    CHECK(device.wait_interrupt(5, 0));
-    CHECK_FALSE(device.wait_interrupt(5, 100));
+    CHECK(device.wait(seen, kForever));
+    CHECK(device.wake_count() == seen + 1);
+    CHECK(device.wait(seen, kForever));  // it came before this wait
+    const auto start = device.now_ns();
+    CHECK_FALSE(device.wait(seen + 1, 100));
+    CHECK(device.now_ns() - start == 100);
   });
+}
+
+TEST_CASE("a thread wakes all that wait, at once") {
+  world().reset();
+  std::uint64_t woken_at[2]{};
+  for (int i = 0; i < 2; ++i) {
+    world().add_app(0, "sleeper" + std::to_string(i), [&, i](Host& host) {
+      CHECK(host.device().wait(host.device().wake_count(), kForever));
+      woken_at[i] = host.device().now_ns();
+    });
+  }
+  world().add_app(0, "waker", [](Host& host) {
+    host.device().elapse(12'345);
+    host.device().wake();
+  });
+  world().run(100'000);
+  CHECK(woken_at[0] == 12'345);
+  CHECK(woken_at[1] == 12'345);
+}
+
+TEST_CASE("a thread that is torn down waits for nothing") {
+  world().reset();
+  struct Driver {
+    Driver(Device& d, bool& w, bool& g) : device(d), woken(w), gone(g) {}
+    ~Driver() {
+      woken = device.wait(device.wake_count(), kForever);
+      gone = device.removed();
+    }
+    Device& device;
+    bool& woken;
+    bool& gone;
+  };
+  bool woken = true;
+  bool gone = false;
+  world().add_app(0, "driver", [&](Host& host) {
+    const Driver driver(host.device(), woken, gone);
+    CHECK_FALSE(host.device().removed());
+    host.device().elapse(1'000'000'000);
+  });
+  CHECK_THROWS_AS(world().run(5'000), testbench::SimulationTimeout);
+  CHECK_FALSE(woken);
+  CHECK(gone);
 }
 
 TEST_CASE("what no driver may do is reported after the run") {
@@ -120,7 +166,7 @@ TEST_CASE("a thread that is torn down finds its device gone, and its loops end")
         device.write64(kScratch, 0);
         value = device.read64(kScratch);
         device.elapse(100);
-        static_cast<void>(device.wait_interrupt(0, 100));
+        static_cast<void>(device.wait(device.wake_count(), 100));
       }
     }
     Device& device;
