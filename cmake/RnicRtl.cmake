@@ -8,7 +8,8 @@ if(RNIC_SANITIZE)
   set(RNIC_MODEL_FLAGS -fno-sanitize=all)
 endif()
 set(RNIC_RTL_DIRS top common pcie host xlate sq rsp tx rx srq completion)
-set(RNIC_VERILATOR_ARGS --assert -Wall --unroll-count 256 --unroll-stmts 100000 -I${PROJECT_SOURCE_DIR}/rtl/include)
+# Large functions cost the compiler more than they bring: split, the NIC compiles in a quarter of the time.
+set(RNIC_VERILATOR_ARGS --assert -Wall --unroll-count 256 --unroll-stmts 100000 --output-split-cfuncs 1000 -I${PROJECT_SOURCE_DIR}/rtl/include)
 foreach(dir ${RNIC_RTL_DIRS})
   list(APPEND RNIC_VERILATOR_ARGS -y ${PROJECT_SOURCE_DIR}/rtl/${dir})
 endforeach()
@@ -44,6 +45,12 @@ function(rnic_verilate target file)
            DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${target}_${module} VERILATOR_ARGS ${arguments} ${ARGN}
            OPT_FAST ${RNIC_MODEL_OPT} ${RNIC_MODEL_FLAGS} OPT_SLOW -O0 ${RNIC_MODEL_FLAGS} OPT_GLOBAL -O1)
   target_compile_options(${target} PRIVATE -Wno-unused-parameter -Wno-unused-but-set-variable)
+  # What writes waves is a third of the compiler's work and runs only when somebody asks for waves. The last option counts.
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "__Trace__")
+  foreach(source ${sources})
+    set_property(SOURCE ${source} APPEND_STRING PROPERTY COMPILE_FLAGS " -O1")
+  endforeach()
 endfunction()
 
 # rnic_rtl_test(MODULE FILE): the unit test tests/rtl/test_<module>.cpp of one block.
