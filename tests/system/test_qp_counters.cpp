@@ -243,7 +243,7 @@ TEST_CASE("the counters stay through a reset, and begin at zero with a new queue
     CHECK(count(qp) == 3);  // a look changes nothing
     must(qp.kernel_qp().to_reset());
     CHECK(count(qp) == 3);
-    // Every number is used again.
+    // With all queue pairs made, every number is used again.
     const auto index = qp.qpn() & 0xFF;
     lab.b.qps.pop_back();
     bool met = false;
@@ -251,7 +251,6 @@ TEST_CASE("the counters stay through a reset, and begin at zero with a new queue
       auto& next = lab.b.add_qp(QpType::kUd);
       met = (next.qpn() & 0xFF) == index;
       if (met) lab.expect(next, {});
-      lab.b.qps.pop_back();
     }
     CHECK(met);
   });
