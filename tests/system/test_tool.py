@@ -414,7 +414,7 @@ class ToolTest(unittest.TestCase):
             "Q_Key that is sent": step("ud/one_packet", "send", qkey=1),
             "datagram's receiver": step("ud/two_receivers", "send", to_qp=1),
             "type of an event": step("event/drained", "event", type="QpFatal"),
-            "cause of an event": step("event/local_fault", "event", cause="RemOpErr"),
+            "cause of an event": step("srq/refused_write_with_immediate", "event", cause="RemOpErr"),
             "queue pair of an event": step("srq/last_wqe_reached", "event", qp=2),
             "no event": without("event/drained", "event"),
             "status of a resize": step("cq/resize_too_small", "resize_cq", returns="ND_SUCCESS"),
