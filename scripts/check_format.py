@@ -54,7 +54,8 @@ def check_rtl(fix):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--fix", action="store_true", help="rewrite what a machine can")
-    problems = check_cpp(parser.parse_args().fix) + check_rtl(parser.parse_args().fix)
+    fix = parser.parse_args().fix
+    problems = check_cpp(fix) + check_rtl(fix)
     for problem in problems:
         print(problem.replace(f"{ROOT}/", ""))
     if problems:

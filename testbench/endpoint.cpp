@@ -57,6 +57,10 @@ void require_success(HRESULT status, const std::string& what) {
   if (status != ND_SUCCESS) throw EndpointError(fmt::format("{}: {:#010x}", what, static_cast<std::uint32_t>(status)));
 }
 
+void require_success(const Result<void>& result, const std::string& what) {
+  if (!result.ok()) throw EndpointError(fmt::format("{}: {}", what, describe(result.error())));
+}
+
 Endpoint::Endpoint(Host& host, const kmd::KernelOptions& options) : host_(host) {
   kmd::KernelOptions with_mac = options;
   with_mac.mac = mac_of(host.index());

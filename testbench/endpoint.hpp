@@ -101,5 +101,13 @@ void connect_pair(Endpoint& a, umd::QueuePair& qp_a, Endpoint& b, umd::QueuePair
 
 /// Throws EndpointError "<what>: <status>" unless `status` is ND_SUCCESS.
 void require_success(HRESULT status, const std::string& what);
+/// The same for what a kernel or process call answers: throws EndpointError "<what>: <error>".
+void require_success(const Result<void>& result, const std::string& what);
+/// The same, and gives the value.
+template <typename T>
+T require_success(Result<T> result, const std::string& what) {
+  if (!result.ok()) require_success(Result<void>(result.error()), what);
+  return result.take();
+}
 
 }  // namespace rnic::testbench

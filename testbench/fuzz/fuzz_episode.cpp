@@ -45,10 +45,6 @@ ConnectParameters sacrifice_parameters(std::size_t pair) {
   return parameters;
 }
 
-void require(const Result<void>& result, const char* what) {
-  if (!result.ok()) throw EndpointError(fmt::format("{}: {}", what, describe(result.error())));
-}
-
 }  // namespace
 
 FuzzEpisode::FuzzEpisode(World& world, const Spec& spec, const std::vector<CorpusEntry>& corpus, FuzzReport& report, std::function<void(std::uint64_t)> progress)
@@ -124,7 +120,7 @@ void FuzzEpisode::set_up() {
   for (auto& side : sides_) {
     side.process = std::make_unique<FuzzProcess>(*side.endpoint, planted_, [this](const std::string& text) { violation(text); });
     side.targets.resize(kPairs);
-    for (std::size_t pair = 0; pair < kPairs; ++pair) require(side.process->qp(pair).qp->to_init({}), "INIT of a queue pair");
+    for (std::size_t pair = 0; pair < kPairs; ++pair) require_success(side.process->qp(pair).qp->to_init({}), "INIT of a queue pair");
   }
   for (std::size_t pair = 0; pair < kPairs; ++pair) connect(pair);
   for (std::size_t host = 0; host < 2; ++host) {
@@ -184,10 +180,10 @@ void FuzzEpisode::connect_side(std::size_t pair, std::size_t host, std::uint32_t
     connection.send_psn = send_psn;
   }
   qp.mtu = parameters.mtu;
-  require(qp.qp->to_rtr(connection), "RTR of an attacker's queue pair");
+  require_success(qp.qp->to_rtr(connection), "RTR of an attacker's queue pair");
   // A frame in the name of the peer may have brought it to the error state since RTR; it is then made anew at the next look.
   const auto sending = qp.qp->to_rts(connection);
-  if (!sending.ok() && sending.error() != Error::kInvalidState) require(sending, "RTS of an attacker's queue pair");
+  if (!sending.ok() && sending.error() != Error::kInvalidState) require_success(sending, "RTS of an attacker's queue pair");
   auto target = target_of(host, qp.qp->qpn(), parameters);
   target.psn = receive_psn;
   target.sent_psn = (send_psn - 1) & 0xffffff;

@@ -17,16 +17,6 @@ constexpr std::size_t kGrantedAt = kPage - 301;  // neither end is aligned; cros
 constexpr std::uint32_t kCqEntries = 256;
 constexpr std::uint8_t kReadOnly = 0xDD;
 
-template <typename T>
-T take(Result<T> result, const char* what) {
-  if (!result.ok()) throw EndpointError(fmt::format("{}: {}", what, describe(result.error())));
-  return result.take();
-}
-
-void require(const Result<void>& result, const char* what) {
-  if (!result.ok()) throw EndpointError(fmt::format("{}: {}", what, describe(result.error())));
-}
-
 bool known(std::uint8_t status) {
   switch (static_cast<hw::CqeStatus>(status)) {
     case hw::CqeStatus::kSuccess:
@@ -54,8 +44,8 @@ std::uint16_t FuzzProcess::Qp::sends() const {
 
 FuzzProcess::FuzzProcess(Endpoint& endpoint, PlantedFault planted, Violation violation) : endpoint_(endpoint), violation_(std::move(violation)), planted_(planted) {
   auto& memory = endpoint.host().memory();
-  process_ = take(umd::ProcessContext::open(endpoint.kernel()), "opening the attacker's process");
-  bystander_ = take(umd::ProcessContext::open(endpoint.kernel()), "opening the bystander's process");
+  process_ = require_success(umd::ProcessContext::open(endpoint.kernel()), "opening the attacker's process");
+  bystander_ = require_success(umd::ProcessContext::open(endpoint.kernel()), "opening the bystander's process");
   arena_ = static_cast<std::uint8_t*>(memory.allocate(kArenaBytes));
   read_only_ = static_cast<std::uint8_t*>(memory.allocate(kPage));
   foreign_ = static_cast<std::uint8_t*>(memory.allocate(kPage));
@@ -72,8 +62,8 @@ FuzzProcess::FuzzProcess(Endpoint& endpoint, PlantedFault planted, Violation vio
   std::memset(fast_memory_, kSecret, kAllFastPages * kPage);
   std::memset(fast_memory_ + kFastPages * kPage, 0x44, kFastPages * kPage);
   auto& device = endpoint.device();
-  fast_pages_ = take(device.map_pages(fast_memory_, kAllFastPages * kPage, true), "mapping pages");
-  list_pages_ = take(device.map_pages(list_, kPage, false), "mapping a page list");
+  fast_pages_ = require_success(device.map_pages(fast_memory_, kAllFastPages * kPage, true), "mapping pages");
+  list_pages_ = require_success(device.map_pages(list_, kPage, false), "mapping a page list");
   auto listed = fast_pages_;
   std::rotate(listed.begin(), listed.begin() + kFastPages, listed.end());
   std::memcpy(list_, listed.data(), listed.size() * sizeof listed[0]);
@@ -81,15 +71,15 @@ FuzzProcess::FuzzProcess(Endpoint& endpoint, PlantedFault planted, Violation vio
   for (std::size_t i = 0; i < kQps; ++i) {
     auto& qp = qps_.emplace_back();
     qp.kind = kind_of(i);
-    qp.window1 = take(endpoint.kernel().create_mw({process_->pd(), hw::MptType::kWindow1}), "creating a window");
-    qp.window2 = take(endpoint.kernel().create_mw({process_->pd(), hw::MptType::kWindow2}), "creating a window");
+    qp.window1 = require_success(endpoint.kernel().create_mw({process_->pd(), hw::MptType::kWindow1}), "creating a window");
+    qp.window2 = require_success(endpoint.kernel().create_mw({process_->pd(), hw::MptType::kWindow2}), "creating a window");
     create(qp);
   }
 }
 
 void FuzzProcess::create_fast_region() {
   const std::uint32_t pages = planted_ == PlantedFault::kLongList ? 2 * kFastPages : kFastPages;
-  fast_region_ = take(endpoint_.kernel().create_fast_mr({.pd = process_->pd(), .max_pages = pages, .remote_access = true}), "creating a fast-register region");
+  fast_region_ = require_success(endpoint_.kernel().create_fast_mr({.pd = process_->pd(), .max_pages = pages, .remote_access = true}), "creating a fast-register region");
   registered = false;
 }
 
@@ -111,20 +101,20 @@ FuzzProcess::~FuzzProcess() {
 }
 
 std::unique_ptr<kmd::KernelMr> FuzzProcess::make_region(const void* memory, std::size_t bytes, std::uint32_t pd, bool all_rights) {
-  return take(endpoint_.kernel().create_mr({.address = memory, .length = bytes, .pd = pd, .local_write = all_rights, .remote_read = all_rights, .remote_write = all_rights, .remote_atomic = all_rights, .window_bind = true}), "registering memory");
+  return require_success(endpoint_.kernel().create_mr({.address = memory, .length = bytes, .pd = pd, .local_write = all_rights, .remote_read = all_rights, .remote_write = all_rights, .remote_atomic = all_rights, .window_bind = true}), "registering memory");
 }
 
 void FuzzProcess::create(Qp& qp) {
-  qp.cq = take(endpoint_.kernel().create_cq({kCqEntries, process_->uar()}), "creating a completion queue");
+  qp.cq = require_success(endpoint_.kernel().create_cq({kCqEntries, process_->uar()}), "creating a completion queue");
   qp.cq_consumer = 0;
   kmd::QpSpec spec{process_->pd(), process_->uar(), qp.cq->cqn(), qp.cq->cqn(), kLogDepth, kLogStride, kLogDepth, kLogStride};
   if (qp.kind == Kind::kShared) {
-    qp.srq = take(endpoint_.kernel().create_srq({process_->pd(), process_->uar(), kLogDepth, kLogStride}), "creating a shared receive queue");
+    qp.srq = require_success(endpoint_.kernel().create_srq({process_->pd(), process_->uar(), kLogDepth, kLogStride}), "creating a shared receive queue");
     spec.srqn = qp.srq->srqn();
   }
   spec.fast_register = qp.kind == Kind::kFast;
   spec.type = qp.kind == Kind::kUc ? hw::QpType::kUc : qp.kind == Kind::kUd ? hw::QpType::kUd : hw::QpType::kRc;
-  qp.qp = take(endpoint_.kernel().create_qp(spec), "creating a queue pair");
+  qp.qp = require_success(endpoint_.kernel().create_qp(spec), "creating a queue pair");
 }
 
 void FuzzProcess::renew(std::size_t number, bool recreate) {
@@ -132,17 +122,17 @@ void FuzzProcess::renew(std::size_t number, bool recreate) {
   qp.changing = true;
   // A shared receive queue that had a malformed request is of no use any more.
   if (recreate || qp.srq) {
-    require(qp.qp->destroy(), "destroying a queue pair");
+    require_success(qp.qp->destroy(), "destroying a queue pair");
     poll(qp);
-    if (qp.srq) require(qp.srq->destroy(), "destroying a shared receive queue");
-    require(qp.cq->destroy(), "destroying a completion queue");
+    if (qp.srq) require_success(qp.srq->destroy(), "destroying a shared receive queue");
+    require_success(qp.cq->destroy(), "destroying a completion queue");
     create(qp);
   } else {
-    require(qp.qp->to_reset(), "resetting a queue pair");
+    require_success(qp.qp->to_reset(), "resetting a queue pair");
     poll(qp);
   }
   if (qp.kind == Kind::kFast) {
-    require(fast_region_->destroy(), "destroying a fast-register region");
+    require_success(fast_region_->destroy(), "destroying a fast-register region");
     create_fast_region();
   }
   // A doorbell that lies may ask for requests that have not been written yet: those of the life before must not stand there, good as they were.
@@ -150,7 +140,7 @@ void FuzzProcess::renew(std::size_t number, bool recreate) {
   qp.must_fail.clear();
   qp.bound2 = qp.failed = false;
   qp.sq_producer = qp.rq_producer = qp.rq_completed = qp.sq_retired = 0;
-  require(qp.qp->to_init({}), "INIT of a queue pair");
+  require_success(qp.qp->to_init({}), "INIT of a queue pair");
 }
 
 void FuzzProcess::poll() {

@@ -21,26 +21,17 @@ constexpr std::uint64_t kWord = kStreamBytes, kResults = kWord + 64, kMessages =
 constexpr std::uint64_t kBytes = kMessages + 4096;
 constexpr std::uint64_t kPollNs = 50;
 
-template <typename T>
-T take(Result<T> result, const char* what) {
-  if (!result.ok()) throw EndpointError(std::string(what) + ": " + std::string(describe(result.error())));
-  return result.take();
-}
-void need(const Result<void>& result, const char* what) {
-  if (!result.ok()) throw EndpointError(std::string(what) + ": " + std::string(describe(result.error())));
-}
-
 /// A process on one host with two queue pairs: 0 for the stream, 1 for the atomics.
 struct Side {
-  explicit Side(Host& host) : endpoint(host), process(take(umd::ProcessContext::open(endpoint.kernel()), "process")) {
+  explicit Side(Host& host) : endpoint(host), process(require_success(umd::ProcessContext::open(endpoint.kernel()), "process")) {
     memory = static_cast<std::uint8_t*>(host.memory().allocate(kBytes));
-    region = take(endpoint.kernel().create_mr({.address = memory, .length = kBytes, .pd = process->pd(),
+    region = require_success(endpoint.kernel().create_mr({.address = memory, .length = kBytes, .pd = process->pd(),
                                                .local_write = true, .remote_read = true, .remote_write = true,
                                                .remote_atomic = true}), "region");
     for (std::size_t i = 0; i < 2; ++i) {
-      send_cqs[i] = take(umd::CompletionQueue::create(process, 256), "completion queue");
-      receive_cqs[i] = take(umd::CompletionQueue::create(process, 256), "completion queue");
-      qps[i] = take(umd::QueuePair::create(process, {.send_cq = send_cqs[i], .receive_cq = receive_cqs[i],
+      send_cqs[i] = require_success(umd::CompletionQueue::create(process, 256), "completion queue");
+      receive_cqs[i] = require_success(umd::CompletionQueue::create(process, 256), "completion queue");
+      qps[i] = require_success(umd::QueuePair::create(process, {.send_cq = send_cqs[i], .receive_cq = receive_cqs[i],
                                                      .capacity = {.send_depth = 64, .receive_depth = 128,
                                                                   .send_segments = 4, .receive_segments = 4}}),
                     "queue pair");
@@ -102,7 +93,7 @@ class Streams {
     while (done < kStreamBytes) {
       while (posted < kStreamBytes && posted - done < kStreamDepth * kMessage) {
         const auto data = a->segment(posted, kMessage);
-        need(a->qps[0]->post_send({.opcode = hw::WqeOpcode::kWrite, .segments = {&data, 1},
+        require_success(a->qps[0]->post_send({.opcode = hw::WqeOpcode::kWrite, .segments = {&data, 1},
                                    .remote_address = b->at(posted), .remote_key = b->region->key()}), "Write");
         posted += kMessage;
       }
@@ -120,10 +111,10 @@ class Streams {
     while (!stream_over_ || done < posted) {
       while (!stream_over_ && posted - done < 2 * kAtomicPairs) {
         const auto result = a->segment(kResults + posted / 2 % kAtomicPairs * 8, 8);
-        need(a->qps[1]->post_send({.opcode = hw::WqeOpcode::kFetchAdd, .segments = {&result, 1},
+        require_success(a->qps[1]->post_send({.opcode = hw::WqeOpcode::kFetchAdd, .segments = {&result, 1},
                                    .remote_address = b->at(kWord), .remote_key = b->region->key(), .swap_add = 1}),
              "fetch and add");
-        need(a->qps[1]->post_send({.opcode = hw::WqeOpcode::kSend, .segments = {&send, 1}}), "SEND");
+        require_success(a->qps[1]->post_send({.opcode = hw::WqeOpcode::kSend, .segments = {&send, 1}}), "SEND");
         posted += 2;
       }
       if (completed(*a->send_cqs[1])) ++done;
@@ -135,7 +126,7 @@ class Streams {
   void receives() {
     auto& b = *sides_[1];
     const auto into = b.segment(kMessages, kSendBytes);
-    const auto post = [&] { need(b.qps[1]->post_receive({.segments = {&into, 1}}), "Receive"); };
+    const auto post = [&] { require_success(b.qps[1]->post_receive({.segments = {&into, 1}}), "Receive"); };
     for (std::uint32_t i = 0; i < 4 * kAtomicPairs; ++i) post();
     while (!atomics_over_) {
       if (completed(*b.receive_cqs[1])) post();

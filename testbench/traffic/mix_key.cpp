@@ -11,10 +11,10 @@ MixKey::MixKey(MixSide& owner, umd::QueuePair& qp, bool fast) : owner_(owner), q
   auto& kernel = owner.endpoint().kernel();
   const auto pd = owner.process()->pd();
   if (fast) {
-    pages_ = mix_require(owner.endpoint().device().map_pages(memory_.data(), memory_.size(), true), "mapping pages");
-    fast_ = mix_require(kernel.create_fast_mr({.pd = pd, .max_pages = kPages, .remote_access = true}), "creating a fast-register region");
+    pages_ = require_success(owner.endpoint().device().map_pages(memory_.data(), memory_.size(), true), "mapping pages");
+    fast_ = require_success(kernel.create_fast_mr({.pd = pd, .max_pages = kPages, .remote_access = true}), "creating a fast-register region");
   } else {
-    window_ = mix_require(kernel.create_mw({.pd = pd, .type = hw::MptType::kWindow2}), "creating a window");
+    window_ = require_success(kernel.create_mw({.pd = pd, .type = hw::MptType::kWindow2}), "creating a window");
   }
 }
 
@@ -41,7 +41,7 @@ bool MixKey::open(model::Random& random, std::uint64_t id) {
     posted = umd::post_bind(qp_, *window_, range, {.id = id});
   }
   if (!posted.ok() && posted.error() == Error::kQueueFull) return false;
-  mix_require(posted, fast_ ? "posting a fast registration" : "posting a bind");
+  require_success(posted, fast_ ? "posting a fast registration" : "posting a bind");
   state_ = State::kOpening;
   return true;
 }
@@ -66,7 +66,7 @@ bool MixKey::message_came(bool invalidated, std::uint64_t id, TrafficReport& rep
   }
   const auto posted = umd::post_invalidate(qp_, key(), {.id = id});
   if (!posted.ok() && posted.error() == Error::kQueueFull) return false;
-  mix_require(posted, "posting an invalidation");
+  require_success(posted, "posting an invalidation");
   state_ = State::kClosing;
   return true;
 }
@@ -87,7 +87,7 @@ bool MixKey::on_request(umd::RequestKind kind, TrafficReport& report) {
 
 void MixKey::end(TrafficReport& report) {
   ++report.mix.keys_ended;
-  if (fast_) mix_require(fast_->release(fast_->key()), "releasing a page list");
+  if (fast_) require_success(fast_->release(fast_->key()), "releasing a page list");
   state_ = State::kIdle;
 }
 

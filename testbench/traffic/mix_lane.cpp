@@ -31,16 +31,16 @@ MixLane::MixLane(const Spec& spec, const TrafficOptions& options, std::uint64_t 
                             .capacity = {.send_depth = kWindow, .receive_depth = kReceives, .send_segments = kSegments, .receive_segments = kSegments, .inline_bytes = kInline}};
     qp.context = this;
     qp.fast_register = sink && spec.fast;
-    return mix_require(umd::QueuePair::create(side.process(), qp), "creating a queue pair");
+    return require_success(umd::QueuePair::create(side.process(), qp), "creating a queue pair");
   };
   source_ = make(spec.from, false);
   sink_ = make(spec.to, true);
   for (std::size_t i = 0; i < kWindow; ++i) slots_.push_back(spec.from.take(kMostBytes));
   if (spec.type == hw::QpType::kUd) {
     const std::uint32_t mtu = spec.connection.mtu;
-    mix_require(source_->connect(datagram_attributes(spec.from.endpoint(), kQkey, mtu)), "RTS of a datagram queue pair");
-    mix_require(sink_->connect(datagram_attributes(spec.to.endpoint(), kQkey, mtu)), "RTS of a datagram queue pair");
-    address_ = mix_require(umd::AddressHandle::create(address_of(spec.to.endpoint(), spec.connection.ipv6)), "creating an address handle");
+    require_success(source_->connect(datagram_attributes(spec.from.endpoint(), kQkey, mtu)), "RTS of a datagram queue pair");
+    require_success(sink_->connect(datagram_attributes(spec.to.endpoint(), kQkey, mtu)), "RTS of a datagram queue pair");
+    address_ = require_success(umd::AddressHandle::create(address_of(spec.to.endpoint(), spec.connection.ipv6)), "creating an address handle");
   } else {
     connect_pair(spec.from.endpoint(), *source_, spec.to.endpoint(), *sink_, spec.connection);
     for (std::size_t i = 0; i < kWriteSlots; ++i) write_slots_.push_back(spec.to.take(kMostBytes));
@@ -119,7 +119,7 @@ void MixLane::post() {
   else fill_message(memory, spec_.number, next.contents);
   const auto posted = post_send(next);
   if (!posted.ok() && posted.error() == Error::kQueueFull) return;
-  mix_require(posted, "posting a request");
+  require_success(posted, "posting a request");
   if (next.what != What::kWrite && next.what != What::kRead) {
     Expected expected{.bytes = next.bytes, .what = next.what, .key = next.key};
     if (next.key != nullptr) {

@@ -29,7 +29,7 @@ void MixReceives::refill(model::Random& random, bool all) {
     }
     const auto posted = post_({.id = id, .segments = segments});
     if (!posted.ok() && posted.error() == Error::kQueueFull) return;
-    mix_require(posted, "posting a Receive");
+    require_success(posted, "posting a Receive");
     buffer.posted = true;
     free_.erase(free_.begin() + static_cast<std::ptrdiff_t>(pick));
   }

@@ -27,10 +27,6 @@ void generate(std::size_t size, std::uint32_t lane, std::uint64_t number, Take t
 
 }  // namespace
 
-void mix_require(const Result<void>& result, const char* what) {
-  if (!result.ok()) throw EndpointError(fmt::format("{}: {}", what, describe(result.error())));
-}
-
 void fill_message(std::span<std::uint8_t> message, std::uint32_t lane, std::uint64_t number) {
   generate(message.size(), lane, number, [message](std::size_t at, std::span<const std::uint8_t> bytes) {
     std::copy(bytes.begin(), bytes.end(), message.begin() + static_cast<std::ptrdiff_t>(at));
@@ -52,11 +48,11 @@ std::size_t compare_message(std::span<const std::uint8_t> message, std::uint32_t
 
 MixSide::MixSide(Endpoint& endpoint, bool kernel, std::size_t bytes, std::uint32_t entries) : endpoint_(endpoint), bytes_(bytes) {
   auto& driver = endpoint.kernel();
-  process_ = mix_require(kernel ? umd::ProcessContext::open_kernel(driver) : umd::ProcessContext::open(driver), "opening a process");
-  cq_ = mix_require(umd::CompletionQueue::create(process_, entries), "creating a completion queue");
+  process_ = require_success(kernel ? umd::ProcessContext::open_kernel(driver) : umd::ProcessContext::open(driver), "opening a process");
+  cq_ = require_success(umd::CompletionQueue::create(process_, entries), "creating a completion queue");
   memory_ = static_cast<std::uint8_t*>(endpoint.host().memory().allocate(bytes));
   std::memset(memory_, kUntouched, bytes);
-  region_ = mix_require(driver.create_mr({.address = memory_, .length = bytes, .pd = process_->pd(), .local_write = true, .remote_write = true, .window_bind = true}), "registering memory");
+  region_ = require_success(driver.create_mr({.address = memory_, .length = bytes, .pd = process_->pd(), .local_write = true, .remote_write = true, .window_bind = true}), "registering memory");
 }
 
 MixSide::~MixSide() {

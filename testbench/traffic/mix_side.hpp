@@ -12,11 +12,6 @@
 
 namespace rnic::testbench {
 
-/// Throws EndpointError "<what>: <error>" unless `result` is a success; returns its value.
-template <typename T>
-T mix_require(Result<T> result, const char* what);
-void mix_require(const Result<void>& result, const char* what);
-
 /// Byte contents of message `number` of lane `lane`: its first eight bytes, if it has so many, are its number.
 void fill_message(std::span<std::uint8_t> message, std::uint32_t lane, std::uint64_t number);
 /// Where `message` differs from that; message.size() when nowhere.
@@ -58,11 +53,5 @@ class MixSide {
   std::vector<std::size_t> guards_;  ///< Where they start
   std::size_t used_ = 0;
 };
-
-template <typename T>
-T mix_require(Result<T> result, const char* what) {
-  if (!result.ok()) mix_require(Result<void>(result.error()), what);
-  return result.take();
-}
 
 }  // namespace rnic::testbench

@@ -18,7 +18,7 @@ constexpr double kResizeChance = 0.002;
 
 TrafficMix::TrafficMix(Endpoint& from, Endpoint& to, std::uint32_t number, const TrafficOptions& options, std::uint64_t seed, TrafficReport& report)
     : number_(number), report_(report), random_(seed), from_(from, false, kLanes * MixLane::kSideBytes, kEntries), to_(to, true, (kLanes + 1) * MixLane::kSideBytes, kEntries) {
-  shared_ = mix_require(umd::SharedReceiveQueue::create(to_.process(), kSharedDepth, 4), "creating a shared receive queue");
+  shared_ = require_success(umd::SharedReceiveQueue::create(to_.process(), kSharedDepth, 4), "creating a shared receive queue");
   receives_ = std::make_unique<MixReceives>(to_, kSharedDepth, MixLane::kReceiveBytes, [this](const umd::ReceiveRequest& request) { return shared_->post(request); });
   constexpr std::array<const char*, kLanes> kNames = {"shared 0", "shared 1", "shared 2", "UC", "UD"};
   for (std::uint32_t i = 0; i < kLanes; ++i) {
@@ -70,7 +70,7 @@ void TrafficMix::take_completions(MixSide& side) {
 }
 
 void TrafficMix::resize(MixSide& side) {
-  mix_require(side.cq()->resize(static_cast<std::uint32_t>(kEntries + random_.below(3 * kEntries))), "resizing a completion queue");
+  require_success(side.cq()->resize(static_cast<std::uint32_t>(kEntries + random_.below(3 * kEntries))), "resizing a completion queue");
   ++report_.mix.resizes;
 }
 

@@ -51,6 +51,17 @@ struct World {
     }
   }
 
+  /// Until nothing of a command is under way any more.
+  void until_done() {
+    for (int i = 0; i < 5000; ++i) {
+      dut().eval();
+      if (dut().clear_ready_o) break;
+      tick();
+    }
+    REQUIRE(dut().clear_ready_o);
+    tick();
+  }
+
   Bench<Vrecovery> bench;
   Sink<rtl::RetireCmd> fails;
   ContextModel<rtl::SendCtx> contexts;
@@ -200,13 +211,7 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
       put(w.dut().cmd_data_i, cmd);
       w.tick();
     }
-    for (int i = 0; i < 5000; ++i) {
-      w.dut().eval();
-      if (w.dut().clear_ready_o) break;
-      w.tick();
-    }
-    REQUIRE(w.dut().clear_ready_o);
-    w.tick();
+    w.until_done();
     INFO("round " << round << ", cause " << static_cast<unsigned>(cause));
     REQUIRE((w.contexts.contexts[qp] == want));
     CHECK(w.wakes == (want == c ? 0u : 1u));
@@ -336,13 +341,7 @@ TEST_CASE("recovery: a refusal finds its request, sent or still to be sent again
     w.dut().cmd_valid_i = 1;
     put(w.dut().cmd_data_i, cmd);
     w.tick();
-    for (int i = 0; i < 5000; ++i) {
-      w.dut().eval();
-      if (w.dut().clear_ready_o) break;
-      w.tick();
-    }
-    REQUIRE(w.dut().clear_ready_o);
-    w.tick();
+    w.until_done();
     INFO("round " << round);
     REQUIRE((w.contexts.contexts[qp] == want));
     REQUIRE(w.fails.items.size() == (finds ? 1u : 0u));
