@@ -7,9 +7,9 @@
 #include <type_traits>
 #include <utility>
 
-/// Bit fields in byte buffers. `Offset` counts from bit 0 of byte 0 (Little) or from the last bit of the buffer (Big, so
-/// that the first byte holds the most significant bits). Integers hold fields up to 64 bits; wider fields are byte arrays
-/// in memory order.
+/// Bit fields in byte buffers. `Offset` counts from bit 0 of byte 0 (Little) or from the last bit of the buffer (Big,
+/// so that the first byte holds the most significant bits). Integers hold fields up to 64 bits; wider fields are byte
+/// arrays in memory order.
 namespace rnic::bits {
 
 template <typename T>

@@ -11,23 +11,23 @@ namespace rnic {
 
 /// What can go wrong inside the driver. Each API face maps this enum to its own codes in one table.
 enum class Error : std::uint8_t {
-  kInvalidParameter,       ///< An argument is out of range
-  kAccessViolation,        ///< Memory is not mapped, or not writable
-  kOutOfMemory,            ///< No host memory or DMA address space
-  kOutOfResources,         ///< No free object of that kind on the device
-  kQueueFull,              ///< The ring holds as many requests as it was granted
-  kTooManySegments,        ///< More scatter/gather entries than the queue was granted
-  kMessageTooLong,         ///< More bytes than the device, or the inline space of the queue, can carry
-  kInvalidState,           ///< Not legal in the present state of the object
-  kBusy,                   ///< Other objects refer to it
-  kTooSmall,               ///< More is there than would fit
-  kNotFound,               ///< No such object
-  kExists,                 ///< The number is taken
-  kNotSupported,           ///< The device or the driver has no such feature
-  kTimeout,                ///< The device did not answer in time
-  kDeviceNotFound,         ///< Not this kind of device, or a register block is missing
-  kVersionMismatch,        ///< A register block has a version the driver does not know
-  kDeviceFailed,           ///< The device reports a fatal error, or broke the protocol
+  kInvalidParameter,  ///< An argument is out of range
+  kAccessViolation,   ///< Memory is not mapped, or not writable
+  kOutOfMemory,       ///< No host memory or DMA address space
+  kOutOfResources,    ///< No free object of that kind on the device
+  kQueueFull,         ///< The ring holds as many requests as it was granted
+  kTooManySegments,   ///< More scatter/gather entries than the queue was granted
+  kMessageTooLong,    ///< More bytes than the device, or the inline space of the queue, can carry
+  kInvalidState,      ///< Not legal in the present state of the object
+  kBusy,              ///< Other objects refer to it
+  kTooSmall,          ///< More is there than would fit
+  kNotFound,          ///< No such object
+  kExists,            ///< The number is taken
+  kNotSupported,      ///< The device or the driver has no such feature
+  kTimeout,           ///< The device did not answer in time
+  kDeviceNotFound,    ///< Not this kind of device, or a register block is missing
+  kVersionMismatch,   ///< A register block has a version the driver does not know
+  kDeviceFailed,      ///< The device reports a fatal error, or broke the protocol
 };
 
 [[nodiscard]] std::string_view describe(Error error);

@@ -10,8 +10,8 @@
 
 namespace rnic::model {
 
-/// What the wire knows of a RoCEv2 packet (InfiniBand specification annex A17, 9.2): where its headers are and what the base
-/// transport header says. No check of lengths, checksums or ICRC.
+/// What the wire knows of a RoCEv2 packet (InfiniBand specification annex A17, 9.2): where its headers are and what the
+/// base transport header says. No check of lengths, checksums or ICRC.
 struct RocePacket {
   std::uint8_t opcode{};
   std::uint32_t dest_qpn{};
@@ -27,8 +27,9 @@ struct RocePacket {
 /// All names that opcode_by_name knows, in the order of their numbers.
 [[nodiscard]] std::vector<std::string> opcode_names();
 
-/// Sets Congestion Experienced in the IP header, and its checksum right again (RFC 3168 clause 5). False, and nothing changed,
-/// when the frame holds no IP header; or, with `only_capable`, when its sender did not declare itself ECN-capable.
+/// Sets Congestion Experienced in the IP header, and its checksum right again (RFC 3168 clause 5). False, and nothing
+/// changed, when the frame holds no IP header; or, with `only_capable`, when its sender did not declare itself
+/// ECN-capable.
 bool mark_congestion(std::span<std::uint8_t> frame, bool only_capable);
 
 }  // namespace rnic::model

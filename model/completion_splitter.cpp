@@ -17,7 +17,8 @@ std::optional<DmaCompletion> CompletionSplitter::next(ReadJob& job) {
   completion.byte_count = static_cast<std::uint16_t>(job.left);
   completion.lower_address = static_cast<std::uint16_t>(job.address & 0xFFF);
   const bool error = job.status != CompletionStatus::kSuccess;
-  const std::uint64_t end = error && job.fault_address <= job.address ? job.address + job.left : cut(job.address, job.address + job.left);
+  const std::uint64_t end =
+      error && job.fault_address <= job.address ? job.address + job.left : cut(job.address, job.address + job.left);
   const bool faulty = job.fault_address < end;
   if (faulty && (error || job.lost)) {
     job.left = 0;

@@ -21,19 +21,19 @@ struct ReadJob {
   std::size_t sent_dword_bytes{};  ///< Bytes of `data` before the dword of `address`
   /// What is wrong (`status` or one of these) is so from the completion on that would carry this byte.
   std::uint64_t fault_address{};
-  bool poisoned{};                 ///< That completion is poisoned
-  bool lost{};                     ///< That completion, and all after it, never come
+  bool poisoned{};  ///< That completion is poisoned
+  bool lost{};      ///< That completion, and all after it, never come
 };
 
-/// Cuts the answer to a read into completion TLPs (base specification 2.3.1.1): each ends at the end of the request or at a
-/// multiple of the read completion boundary, and carries at most the maximum payload.
+/// Cuts the answer to a read into completion TLPs (base specification 2.3.1.1): each ends at the end of the request or
+/// at a multiple of the read completion boundary, and carries at most the maximum payload.
 class CompletionSplitter {
  public:
   explicit CompletionSplitter(const RootComplexOptions& options);
 
   void set_max_payload(std::size_t bytes) { max_payload_ = bytes; }
-  /// The next TLP of a job that is not done; empty when the rest of it is lost, which ends the job. An error status takes one TLP
-  /// and ends the job.
+  /// The next TLP of a job that is not done; empty when the rest of it is lost, which ends the job. An error status
+  /// takes one TLP and ends the job.
   [[nodiscard]] std::optional<DmaCompletion> next(ReadJob& job);
 
  private:

@@ -16,11 +16,12 @@ namespace rnic::model {
 
 /// The link from the root complex to the NIC: orders host requests and completions of DMA reads, and carries them.
 ///
-/// Host requests keep their order and pass completions; a completion never passes an earlier host request (base specification
-/// 2.4.1, rows C and D). Completions of one read keep their order; those of different reads do so only without reordering.
+/// Host requests keep their order and pass completions; a completion never passes an earlier host request (base
+/// specification 2.4.1, rows C and D). Completions of one read keep their order; those of different reads do so only
+/// without reordering.
 ///
-/// The link is worked out when somebody looks. What starts at time t depends only on what was pushed up to t, so how often the
-/// NIC looks changes nothing.
+/// The link is worked out when somebody looks. What starts at time t depends only on what was pushed up to t, so how
+/// often the NIC looks changes nothing.
 class Downstream {
  public:
   explicit Downstream(const RootComplexOptions& options);
@@ -52,8 +53,8 @@ class Downstream {
   CompletionSplitter splitter_;
   TlpLine line_;
   std::deque<Timed<HostRequest>> requests_;  ///< Waiting, with the time they were pushed
-  std::vector<Timed<ReadJob>> jobs_;         ///< Waiting, in order of their reads, with the time the memory has answered
-  Picoseconds next_start_;                   ///< When the next packet starts, as far as is known
+  std::vector<Timed<ReadJob>> jobs_;  ///< Waiting, in order of their reads, with the time the memory has answered
+  Picoseconds next_start_;            ///< When the next packet starts, as far as is known
   std::deque<Timed<HostRequest>> arriving_requests_;
   std::deque<Timed<DmaCompletion>> arriving_completions_;
 };

@@ -18,10 +18,11 @@ struct FrameBeat {
   std::array<std::uint8_t, kBeatBytes> data{};
   std::uint8_t bytes{};  ///< 1 to 64; less than 64 only with last
   bool last{};
-  bool err{};            ///< With last: bad frame check sequence
+  bool err{};  ///< With last: bad frame check sequence
 };
 
-/// An Ethernet port as the NIC sees it. A NIC calls it at each of its clock edges, in simulated time; nothing here waits.
+/// An Ethernet port as the NIC sees it. A NIC calls it at each of its clock edges, in simulated time; nothing here
+/// waits.
 class EthernetLink {
  public:
   virtual ~EthernetLink() = default;

@@ -41,7 +41,6 @@ void FrameLine::push_frame(const std::vector<std::uint8_t>& bytes, const FrameFa
 }
 
 bool FrameLine::receive(FrameBeat& beat, Picoseconds now) {
-  
   if (!held_.empty()) release_until(now);
   if (arriving_.empty() || arriving_.front().due > now) return false;
   beat = arriving_.front().beat;
@@ -66,7 +65,8 @@ void FrameLine::send(const std::vector<std::uint8_t>& bytes, bool bad, Picosecon
 
 void FrameLine::release_until(Picoseconds time) {
   for (;;) {
-    const auto next = std::min_element(held_.begin(), held_.end(), [](const Held& a, const Held& b) { return a.until < b.until; });
+    const auto next =
+        std::min_element(held_.begin(), held_.end(), [](const Held& a, const Held& b) { return a.until < b.until; });
     if (next == held_.end() || next->until > time) return;
     const Held frame = std::move(*next);
     held_.erase(next);

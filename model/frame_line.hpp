@@ -11,8 +11,8 @@
 
 namespace rnic::model {
 
-/// The far end of one direction of the wire: what is on its way to the receiver, beat by beat, and frames that are held so that
-/// later ones pass. A held frame goes on when its frames have passed or its time is over, so none is lost.
+/// The far end of one direction of the wire: what is on its way to the receiver, beat by beat, and frames that are held
+/// so that later ones pass. A held frame goes on when its frames have passed or its time is over, so none is lost.
 ///
 /// Everything happens in the order of its time, however often receive is called.
 class FrameLine {
@@ -26,8 +26,8 @@ class FrameLine {
 
   /// A beat whose last byte arrives at `due`, not before that of an earlier beat.
   void push_beat(const FrameBeat& beat, Picoseconds due);
-  /// A frame as `fate` says (not a dropped one), with its copy. Its preamble arrives at `start` or, if the line is busy, after
-  /// that; `start` never goes back.
+  /// A frame as `fate` says (not a dropped one), with its copy. Its preamble arrives at `start` or, if the line is
+  /// busy, after that; `start` never goes back.
   void push_frame(const std::vector<std::uint8_t>& bytes, const FrameFate& fate, Picoseconds start);
   /// The next beat that has arrived by `now`. False: there is none.
   bool receive(FrameBeat& beat, Picoseconds now);
@@ -56,7 +56,7 @@ class FrameLine {
   double ps_per_byte_;
   Picoseconds free_at_ = 0;  ///< When the line can take the next preamble
   std::deque<Arriving> arriving_;
-  std::vector<Held> held_;   ///< In the order they came
+  std::vector<Held> held_;  ///< In the order they came
   std::uint64_t pushed_ = 0;
   std::uint64_t delivered_ = 0;
 };

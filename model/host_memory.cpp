@@ -16,7 +16,9 @@
 namespace rnic::model {
 namespace {
 
-std::uint64_t align_up(std::uint64_t value, std::uint64_t alignment) { return (value + alignment - 1) & ~(alignment - 1); }
+std::uint64_t align_up(std::uint64_t value, std::uint64_t alignment) {
+  return (value + alignment - 1) & ~(alignment - 1);
+}
 
 void* to_pointer(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 std::uint64_t to_address(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
@@ -32,8 +34,10 @@ void protect(std::uint64_t start, std::size_t bytes, int protection) {
 HostMemory::HostMemory(std::size_t host, std::size_t bytes)
     : base_(kFirstBase + host * kHostStride), size_(align_up(bytes, kPageBytes)) {
   if (host >= kMaxHosts) throw std::invalid_argument("host number " + std::to_string(host) + " is out of range");
-  if (size_ == 0 || size_ > kHostStride) throw std::invalid_argument("host memory of " + std::to_string(bytes) + " bytes is out of range");
-  void* const got = mmap(to_pointer(base_), size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  if (size_ == 0 || size_ > kHostStride)
+    throw std::invalid_argument("host memory of " + std::to_string(bytes) + " bytes is out of range");
+  void* const got = mmap(to_pointer(base_), size_, PROT_NONE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
   if (got != to_pointer(base_)) {
     const int error = got == MAP_FAILED ? errno : EEXIST;  // a kernel without MAP_FIXED_NOREPLACE maps elsewhere
     if (got != MAP_FAILED) munmap(got, size_);

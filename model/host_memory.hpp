@@ -6,11 +6,11 @@
 
 namespace rnic::model {
 
-/// Memory of one host: an address range of this process at a fixed place, so that pointers into it, and with them the virtual
-/// addresses in packets, are the same in every run.
+/// Memory of one host: an address range of this process at a fixed place, so that pointers into it, and with them the
+/// virtual addresses in packets, are the same in every run.
 ///
-/// Allocations are page granular, zeroed, first fit by address, and followed by a page that cannot be accessed; so are free
-/// pages. A stray access by an application faults as it would on a real machine.
+/// Allocations are page granular, zeroed, first fit by address, and followed by a page that cannot be accessed; so are
+/// free pages. A stray access by an application faults as it would on a real machine.
 class HostMemory {
  public:
   static constexpr std::uint64_t kFirstBase = 0x2000'0000'0000;
@@ -28,15 +28,17 @@ class HostMemory {
   /// Zeroed memory of at least `bytes`, aligned to `alignment` (a power of two; at least a page is used).
   /// Null when no room is left. The caller gives it back with release.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment = 1);
-  /// Gives back what allocate returned. Pages that are pinned stay accessible, and are not reused, until they are unpinned.
-  /// Throws std::invalid_argument for any other pointer.
+  /// Gives back what allocate returned. Pages that are pinned stay accessible, and are not reused, until they are
+  /// unpinned. Throws std::invalid_argument for any other pointer.
   void release(void* pointer);
 
-  /// Keeps the pages of [pointer, pointer + length) alive until the matching unpin. Pages elsewhere in the process are ignored.
+  /// Keeps the pages of [pointer, pointer + length) alive until the matching unpin. Pages elsewhere in the process are
+  /// ignored.
   void pin(const void* pointer, std::size_t length);
   void unpin(const void* pointer, std::size_t length);
 
-  /// True when every page of [pointer, pointer + length), anywhere in this process, may be read (and written, if `writable`).
+  /// True when every page of [pointer, pointer + length), anywhere in this process, may be read (and written, if
+  /// `writable`).
   [[nodiscard]] static bool accessible(const void* pointer, std::size_t length, bool writable);
 
   /// Frees and unpins everything.
@@ -62,8 +64,8 @@ class HostMemory {
   std::uint64_t base_;
   std::size_t size_;
   std::size_t used_ = 0;
-  std::map<std::uint64_t, Block> blocks_;         ///< By address
-  std::map<std::uint64_t, std::size_t> pins_;     ///< Page address to count
+  std::map<std::uint64_t, Block> blocks_;      ///< By address
+  std::map<std::uint64_t, std::size_t> pins_;  ///< Page address to count
 };
 
 }  // namespace rnic::model

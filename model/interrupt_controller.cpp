@@ -42,7 +42,8 @@ bool InterruptController::wait(std::uint32_t vector, const sc_core::sc_time& tim
   Line& line = lines_[vector];
   const std::uint64_t before = line.count;
   const sc_core::sc_time end = sc_core::sc_time_stamp() + timeout;
-  while (line.count == before && sc_core::sc_time_stamp() < end) sc_core::wait(end - sc_core::sc_time_stamp(), line.event);
+  while (line.count == before && sc_core::sc_time_stamp() < end)
+    sc_core::wait(end - sc_core::sc_time_stamp(), line.event);
   if (line.count == before) return false;
   line.seen = line.count;
   return true;

@@ -22,9 +22,9 @@ class InterruptController {
 
   /// A message arrived. Data that names no vector is counted as spurious.
   void signal(std::uint32_t message_data);
-  /// Waits until `vector` is signalled, at most `timeout`. Signals since the last wait that returned true count, once together;
-  /// a signal wakes all that wait for its vector. False when the time is over.
-  /// Called from a SystemC thread. Throws std::out_of_range for a vector that does not exist.
+  /// Waits until `vector` is signalled, at most `timeout`. Signals since the last wait that returned true count, once
+  /// together; a signal wakes all that wait for its vector. False when the time is over. Called from a SystemC thread.
+  /// Throws std::out_of_range for a vector that does not exist.
   [[nodiscard]] bool wait(std::uint32_t vector, const sc_core::sc_time& timeout);
   /// As wait with no time left.
   [[nodiscard]] bool take(std::uint32_t vector);

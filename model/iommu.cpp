@@ -97,10 +97,13 @@ const std::uint8_t* Iommu::peek(std::uint64_t iova) const {
 
 std::uint8_t* Iommu::translate(std::uint64_t iova, Access access) {
   const auto found = pages_.find(iova / kPageBytes);
-  if (found != pages_.end() && !found->second.revoked && (access == Access::kRead || found->second.rights == Rights::kReadWrite)) {
+  if (found != pages_.end() && !found->second.revoked &&
+      (access == Access::kRead || found->second.rights == Rights::kReadWrite)) {
     return found->second.host + iova % kPageBytes;
   }
-  const Reason reason = found == pages_.end() ? Reason::kNotMapped : found->second.revoked ? Reason::kRevoked : Reason::kReadOnly;
+  const Reason reason = found == pages_.end()   ? Reason::kNotMapped
+                        : found->second.revoked ? Reason::kRevoked
+                                                : Reason::kReadOnly;
   const Fault fault{iova, access, reason};
   ++fault_count_;
   fault_log_.push_back(fault);

@@ -12,10 +12,11 @@
 
 namespace rnic::model {
 
-/// I/O memory management unit of one host: which pages of the process the device can reach, under which device address (IOVA).
+/// I/O memory management unit of one host: which pages of the process the device can reach, under which device address
+/// (IOVA).
 ///
-/// Device addresses of pages are scattered at random over 46 bits, so that a device that takes pages for contiguous, or uses an
-/// address after it was unmapped, meets a fault and not somebody's data.
+/// Device addresses of pages are scattered at random over 46 bits, so that a device that takes pages for contiguous, or
+/// uses an address after it was unmapped, meets a fault and not somebody's data.
 class Iommu {
  public:
   enum class Rights : std::uint8_t { kRead = 1, kReadWrite = 3 };
@@ -31,21 +32,23 @@ class Iommu {
 
   explicit Iommu(std::uint64_t seed = 0);
 
-  /// Maps each 4 KiB page that [start, start + length) touches; length 0 counts as 1. Returns their device addresses in order.
-  /// Mappings of one page are independent of each other.
+  /// Maps each 4 KiB page that [start, start + length) touches; length 0 counts as 1. Returns their device addresses in
+  /// order. Mappings of one page are independent of each other.
   [[nodiscard]] std::vector<std::uint64_t> map_pages(const void* start, std::size_t length, Rights rights);
   /// Maps [start, start + length), whole pages, at one contiguous range of device addresses; its start is returned.
   [[nodiscard]] std::uint64_t map_range(void* start, std::size_t length, Rights rights);
   /// Unmaps pages of map_pages. Throws std::invalid_argument for one that is not mapped; the others are unmapped.
   void unmap_pages(std::span<const std::uint64_t> iovas);
-  /// Unmaps a range of map_range. Throws std::invalid_argument when a page of it is not mapped; the others are unmapped.
+  /// Unmaps a range of map_range. Throws std::invalid_argument when a page of it is not mapped; the others are
+  /// unmapped.
   void unmap_range(std::uint64_t iova, std::size_t length);
 
-  /// Where the device finds `iova`, up to the end of its page. Null, counted and reported, when the access is not allowed.
+  /// Where the device finds `iova`, up to the end of its page. Null, counted and reported, when the access is not
+  /// allowed.
   [[nodiscard]] std::uint8_t* translate(std::uint64_t iova, Access access);
 
-  /// Takes away, under the device's feet, every mapping that the page of `host` has now: accesses fault from now on, and its owner
-  /// unmaps it as ever. Returns how many there were.
+  /// Takes away, under the device's feet, every mapping that the page of `host` has now: accesses fault from now on,
+  /// and its owner unmaps it as ever. Returns how many there were.
   std::size_t revoke(const void* host);
   /// The same for the one mapping of the page at `iova`. False: there is none.
   bool revoke_page(std::uint64_t iova);

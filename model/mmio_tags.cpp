@@ -7,7 +7,8 @@ namespace rnic::model {
 
 MmioTags::Lease::Lease(MmioTags& tags) : tags_(tags), epoch_(tags.epoch_) {
   for (;;) {
-    const auto slot = std::find_if(tags_.slots_.begin(), tags_.slots_.end(), [](const Slot& s) { return s.state == State::kFree; });
+    const auto slot =
+        std::find_if(tags_.slots_.begin(), tags_.slots_.end(), [](const Slot& s) { return s.state == State::kFree; });
     if (slot != tags_.slots_.end()) {
       slot->state = State::kWaiting;
       tag_ = static_cast<std::uint16_t>(slot - tags_.slots_.begin());

@@ -11,13 +11,14 @@ namespace rnic::model {
 
 /// Tags of the host's non-posted requests, and the threads that wait for their completions.
 ///
-/// A request that was given up keeps its tag until its completion comes after all, so that a late completion is never taken for
-/// that of a later request (base specification 2.8).
+/// A request that was given up keeps its tag until its completion comes after all, so that a late completion is never
+/// taken for that of a later request (base specification 2.8).
 class MmioTags {
  public:
   static constexpr std::size_t kTags = 32;
 
-  /// A tag for one request, given back at the end of its scope. Takes one from a SystemC thread; waits while none is free.
+  /// A tag for one request, given back at the end of its scope. Takes one from a SystemC thread; waits while none is
+  /// free.
   class Lease {
    public:
     explicit Lease(MmioTags& tags);
@@ -25,7 +26,8 @@ class MmioTags {
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
     [[nodiscard]] std::uint16_t tag() const { return tag_; }
-    /// Waits for the completion, at most `timeout`. Null when the time is over. The completion lives as long as the lease.
+    /// Waits for the completion, at most `timeout`. Null when the time is over. The completion lives as long as the
+    /// lease.
     [[nodiscard]] const HostCompletion* wait(const sc_core::sc_time& timeout);
 
    private:

@@ -16,7 +16,9 @@ constexpr std::uint64_t kPicosecondsPerSecond = 1'000'000'000'000;
 }  // namespace
 
 void PcapWriter::PcapClose::operator()(pcap* handle) const { pcap_close(handle); }
-void PcapWriter::DumperClose::operator()(pcap_dumper* dumper) const { pcap_dump_close(reinterpret_cast<pcap_dumper_t*>(dumper)); }
+void PcapWriter::DumperClose::operator()(pcap_dumper* dumper) const {
+  pcap_dump_close(reinterpret_cast<pcap_dumper_t*>(dumper));
+}
 
 PcapWriter::PcapWriter(const std::string& path)
     : path_(path), handle_(pcap_open_dead_with_tstamp_precision(DLT_EN10MB, kSnapLength, PCAP_TSTAMP_PRECISION_NANO)) {
@@ -32,7 +34,8 @@ void PcapWriter::write(Picoseconds time, std::span<const std::uint8_t> frame) {
   pcap_pkthdr header{};
   header.ts.tv_sec = static_cast<decltype(header.ts.tv_sec)>(time / kPicosecondsPerSecond);
   // With nanosecond precision the field counts nanoseconds.
-  header.ts.tv_usec = static_cast<decltype(header.ts.tv_usec)>(time % kPicosecondsPerSecond / kPicosecondsPerNanosecond);
+  header.ts.tv_usec =
+      static_cast<decltype(header.ts.tv_usec)>(time % kPicosecondsPerSecond / kPicosecondsPerNanosecond);
   header.caplen = header.len = static_cast<bpf_u_int32>(frame.size());
   errno = 0;
   pcap_dump(reinterpret_cast<u_char*>(dumper_.get()), &header, frame.data());

@@ -12,7 +12,8 @@ struct pcap_dumper;
 
 namespace rnic::model {
 
-/// Writes Ethernet frames to a capture file with nanosecond time stamps (libpcap; link type Ethernet, no frame check sequence).
+/// Writes Ethernet frames to a capture file with nanosecond time stamps (libpcap; link type Ethernet, no frame check
+/// sequence).
 class PcapWriter {
  public:
   /// Creates or overwrites `path`. Throws std::runtime_error, with the path and the reason, when it cannot be written.

@@ -28,7 +28,8 @@ DwordRange covering_dwords(std::uint64_t address, std::uint32_t length) {
 
 std::uint8_t size_code(std::size_t bytes) {
   if (!std::has_single_bit(bytes) || bytes < 128 || bytes > 4096) {
-    throw std::invalid_argument("PCI Express size of " + std::to_string(bytes) + " bytes: a power of two from 128 to 4096 is needed");
+    throw std::invalid_argument("PCI Express size of " + std::to_string(bytes) +
+                                " bytes: a power of two from 128 to 4096 is needed");
   }
   return static_cast<std::uint8_t>(std::countr_zero(bytes) - 7);
 }

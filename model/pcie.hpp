@@ -5,13 +5,14 @@
 #include <vector>
 
 /// Transaction layer packets between a root complex and a NIC, as a PCI Express hard block shows them
-/// (PCI Express base specification, chapter 2). Payload bytes are those of the dwords that the packet carries, in address order.
+/// (PCI Express base specification, chapter 2). Payload bytes are those of the dwords that the packet carries, in
+/// address order.
 namespace rnic::model {
 
 inline constexpr std::size_t kPageBytes = 4096;
 
-/// Bytes that a TLP takes on the link besides its payload: 16 header, 4 LCRC, 2 sequence number, 2 framing (base specification
-/// 2.2.1, 3.6.1, 4.2.2; data link layer packets are rare enough to leave out).
+/// Bytes that a TLP takes on the link besides its payload: 16 header, 4 LCRC, 2 sequence number, 2 framing (base
+/// specification 2.2.1, 3.6.1, 4.2.2; data link layer packets are rare enough to leave out).
 inline constexpr std::size_t kTlpOverheadBytes = 24;
 
 enum class TlpKind : std::uint8_t {
@@ -26,8 +27,8 @@ enum class CompletionStatus : std::uint8_t { kSuccess = 0, kUnsupportedRequest =
 
 /// What a range of dwords with byte enables covers (base specification 2.2.5, 2.3.1.1).
 struct ByteRange {
-  std::uint64_t address{};   ///< First enabled byte
-  std::uint32_t length{};    ///< To the last enabled byte; 1 for a zero-length request
+  std::uint64_t address{};  ///< First enabled byte
+  std::uint32_t length{};   ///< To the last enabled byte; 1 for a zero-length request
 };
 [[nodiscard]] ByteRange enabled_range(std::uint64_t address, std::uint16_t length_dw, std::uint8_t first_be,
                                       std::uint8_t last_be);
@@ -42,7 +43,8 @@ struct DwordRange {
 [[nodiscard]] DwordRange covering_dwords(std::uint64_t address, std::uint32_t length);
 
 /// True when byte `index` of the payload of a request of `length_dw` dwords is enabled.
-[[nodiscard]] inline bool byte_enabled(std::size_t index, std::uint16_t length_dw, std::uint8_t first_be, std::uint8_t last_be) {
+[[nodiscard]] inline bool byte_enabled(std::size_t index, std::uint16_t length_dw, std::uint8_t first_be,
+                                       std::uint8_t last_be) {
   const std::size_t dword = index / 4;
   if (dword == 0) return first_be >> (index % 4) & 1;
   return dword + 1u < length_dw || (last_be >> (index % 4) & 1);
@@ -87,9 +89,9 @@ struct DmaCompletion {
   CompletionStatus status{};
   bool poisoned{};
   std::uint16_t tag{};
-  std::uint16_t byte_count{};     ///< Bytes left of the request, this TLP included
-  std::uint16_t lower_address{};  ///< Low 12 bits of the address of the first byte
-  std::vector<std::uint8_t> data; ///< Dwords from that of lower_address on; empty with an error status
+  std::uint16_t byte_count{};      ///< Bytes left of the request, this TLP included
+  std::uint16_t lower_address{};   ///< Low 12 bits of the address of the first byte
+  std::vector<std::uint8_t> data;  ///< Dwords from that of lower_address on; empty with an error status
 };
 
 /// What the configuration space of the NIC says.

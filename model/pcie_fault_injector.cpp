@@ -16,7 +16,8 @@ bool matches(const PcieMatch& match, PcieAccess access, const ByteRange& range, 
 PcieFaultInjector::PcieFaultInjector(const PcieFaultOptions& options, std::uint64_t seed, Picoseconds epoch)
     : options_((check(options), options)), epoch_(epoch), pause_(seed, "pcie/back_pressure") {
   const auto add = [&](PcieAccess access, PcieFault fault, double probability) {
-    chances_.push_back({access, fault, probability, Random(seed, std::string("pcie/") + name(access) + '/' + name(fault))});
+    chances_.push_back(
+        {access, fault, probability, Random(seed, std::string("pcie/") + name(access) + '/' + name(fault))});
   };
   add(PcieAccess::kDmaRead, PcieFault::kTimeout, options.timeout);
   add(PcieAccess::kDmaRead, PcieFault::kUnsupportedRequest, options.unsupported_request);
@@ -77,7 +78,8 @@ Picoseconds PcieFaultInjector::pause() {
 }
 
 bool PcieFaultInjector::stalled(Picoseconds now) const {
-  return std::any_of(windows_.begin(), windows_.end(), [&](const Window& window) { return now >= window.start && now < window.end; });
+  return std::any_of(windows_.begin(), windows_.end(),
+                     [&](const Window& window) { return now >= window.start && now < window.end; });
 }
 
 }  // namespace rnic::model

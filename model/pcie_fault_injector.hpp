@@ -14,7 +14,8 @@ namespace rnic::model {
 /// Decides which faults hit the accesses of one host.
 class PcieFaultInjector {
  public:
-  /// `epoch`: the time from which times of the options count. Throws std::invalid_argument when an option is out of range.
+  /// `epoch`: the time from which times of the options count. Throws std::invalid_argument when an option is out of
+  /// range.
   PcieFaultInjector(const PcieFaultOptions& options, std::uint64_t seed, Picoseconds epoch);
 
   /// Adds a rule, which counts accesses from now on. Throws as the constructor.

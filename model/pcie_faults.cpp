@@ -7,7 +7,8 @@
 namespace rnic::model {
 namespace {
 
-constexpr std::array<const char*, kPcieFaults> kNames{"timeout", "unsupported_request", "completer_abort", "poisoned", "unmap"};
+constexpr std::array<const char*, kPcieFaults> kNames{"timeout", "unsupported_request", "completer_abort", "poisoned",
+                                                      "unmap"};
 constexpr std::array<const char*, kPcieAccesses> kAccessNames{"dma_read", "dma_write", "host_read", "host_write"};
 
 void require(bool ok, const std::string& what) {
@@ -33,7 +34,8 @@ const char* name(PcieFault fault) { return kNames.at(static_cast<std::size_t>(fa
 const char* name(PcieAccess access) { return kAccessNames.at(static_cast<std::size_t>(access)); }
 
 void check(const PcieRule& rule) {
-  require(go_together(rule.fault, rule.match.access), std::string(name(rule.fault)) + " does not happen to a " + name(rule.match.access));
+  require(go_together(rule.fault, rule.match.access),
+          std::string(name(rule.fault)) + " does not happen to a " + name(rule.match.access));
   require(rule.nth > 0, "nth is 0: the first access is number 1");
   require(rule.count > 0, "count is 0");
   require(rule.after_bytes == 0 || (rule.match.access == PcieAccess::kDmaRead && rule.fault != PcieFault::kUnmap),
@@ -44,12 +46,19 @@ void check(const PcieRule& rule) {
 }
 
 void check(const PcieFaultOptions& options) {
-  const std::pair<const char*, double> chances[] = {{"timeout", options.timeout}, {"unsupported_request", options.unsupported_request},
-      {"completer_abort", options.completer_abort}, {"poisoned", options.poisoned}, {"partial", options.partial}, {"back_pressure", options.back_pressure},
-      {"host_read_timeout", options.host_read_timeout}, {"host_write_poisoned", options.host_write_poisoned}};
-  for (const auto& [what, chance] : chances) require(chance >= 0 && chance <= 1, std::string(what) + " is no probability");
+  const std::pair<const char*, double> chances[] = {{"timeout", options.timeout},
+                                                    {"unsupported_request", options.unsupported_request},
+                                                    {"completer_abort", options.completer_abort},
+                                                    {"poisoned", options.poisoned},
+                                                    {"partial", options.partial},
+                                                    {"back_pressure", options.back_pressure},
+                                                    {"host_read_timeout", options.host_read_timeout},
+                                                    {"host_write_poisoned", options.host_write_poisoned}};
+  for (const auto& [what, chance] : chances)
+    require(chance >= 0 && chance <= 1, std::string(what) + " is no probability");
   require(is_time(options.back_pressure_ns), "back_pressure_ns is not from 0 to 1e12");
-  for (const auto& stall : options.stalls) require(is_time(stall.at_ns) && is_time(stall.for_ns), "a stall is not from 0 to 1e12 ns");
+  for (const auto& stall : options.stalls)
+    require(is_time(stall.at_ns) && is_time(stall.for_ns), "a stall is not from 0 to 1e12 ns");
   for (const auto& rule : options.rules) check(rule);
 }
 

@@ -8,7 +8,8 @@
 
 namespace rnic::model {
 
-/// What can go wrong with a request on PCI Express (base specification 2.3.2, 2.7.2, 2.8), or with the memory behind it.
+/// What can go wrong with a request on PCI Express (base specification 2.3.2, 2.7.2, 2.8), or with the memory behind
+/// it.
 enum class PcieFault : std::uint8_t {
   kTimeout,             ///< Never answered
   kUnsupportedRequest,  ///< Answered with Unsupported Request
@@ -45,15 +46,15 @@ struct PcieRule {
   PcieMatch match;
   std::uint64_t nth = 1;
   std::uint64_t count = 1;
-  /// Time-out, Completer Abort, Unsupported Request, poisoned DMA read: completions with so many bytes come first, as far as
-  /// completions may be cut there.
+  /// Time-out, Completer Abort, Unsupported Request, poisoned DMA read: completions with so many bytes come first, as
+  /// far as completions may be cut there.
   std::uint32_t after_bytes = 0;
   /// Unmap: at this time after the reset, whatever is accessed. Needs an address; nth and count say nothing.
   std::optional<double> at_ns{};
 };
 
-/// Faults of one host's root complex. Each kind has a random generator of its own. A request that the IOMMU refuses suffers
-/// nothing else; of several faults of one request, rules come first, then the order below.
+/// Faults of one host's root complex. Each kind has a random generator of its own. A request that the IOMMU refuses
+/// suffers nothing else; of several faults of one request, rules come first, then the order below.
 ///
 ///            time-out, Unsupported Request, Completer Abort   poisoned   unmap
 /// DMA read                       yes                             yes      yes

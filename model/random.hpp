@@ -7,8 +7,8 @@ namespace rnic::model {
 
 /// Seeded random numbers, the same on every machine and standard library (splitmix64).
 ///
-/// Every part of the world has a generator of its own, derived from the one seed of the run and the name of the part, so that
-/// one more choice in one part does not change the choices of another.
+/// Every part of the world has a generator of its own, derived from the one seed of the run and the name of the part,
+/// so that one more choice in one part does not change the choices of another.
 class Random {
  public:
   explicit Random(std::uint64_t seed = 0) : state_(seed) {}

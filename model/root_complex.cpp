@@ -11,7 +11,8 @@ namespace {
 
 /// What the link takes before it asks the NIC to wait.
 constexpr std::size_t kTransmitBufferBytes = 1024;
-/// Bytes that a read did not enable. Their value is undefined (base specification 2.2.5); this one is easy to recognize.
+/// Bytes that a read did not enable. Their value is undefined (base specification 2.2.5); this one is easy to
+/// recognize.
 constexpr std::uint8_t kUndefinedByte = 0xA5;
 
 CompletionStatus status_of(PcieFault fault) {
@@ -69,7 +70,8 @@ void RootComplex::set_config(const PcieConfig& config) {
   downstream_.set_max_payload(config.max_payload);
 }
 
-// ---- Processor to NIC --------------------------------------------------------------------------------------------------
+// ---- Processor to NIC
+// --------------------------------------------------------------------------------------------------
 
 void RootComplex::post(HostRequest request) { downstream_.push_request(std::move(request), now_ps()); }
 
@@ -82,7 +84,8 @@ std::optional<HostCompletion> RootComplex::request(HostRequest request) {
       const bool lost = hit->fault == PcieFault::kTimeout;
       sc_core::wait(to_sc_time(from_ns(lost ? options_.mmio_timeout_ns : options_.read_latency_ns)));
       if (lost) return std::nullopt;
-      return HostCompletion{status_of(hit->fault), 0, request.requester, static_cast<std::uint16_t>(range.length), 0, {}};
+      return HostCompletion{
+          status_of(hit->fault), 0, request.requester, static_cast<std::uint16_t>(range.length), 0, {}};
     }
   }
   MmioTags::Lease lease(tags_);
@@ -97,7 +100,8 @@ void RootComplex::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_tim
   const std::uint64_t address = payload.get_address();
   const std::size_t length = payload.get_data_length();
   if (payload.get_byte_enable_ptr() != nullptr) return payload.set_response_status(tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE);
-  if (length == 0 || address % kPageBytes + length > kPageBytes) return payload.set_response_status(tlm::TLM_BURST_ERROR_RESPONSE);
+  if (length == 0 || address % kPageBytes + length > kPageBytes)
+    return payload.set_response_status(tlm::TLM_BURST_ERROR_RESPONSE);
   const DwordRange range = covering_dwords(address, static_cast<std::uint32_t>(length));
   const std::size_t bytes = std::size_t{range.length_dw} * 4;
   if (bytes > options_.config.max_payload) return payload.set_response_status(tlm::TLM_BURST_ERROR_RESPONSE);
@@ -122,7 +126,8 @@ void RootComplex::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_tim
     return payload.set_response_status(tlm::TLM_OK_RESPONSE);
   }
   const auto completion = request(std::move(tlp));
-  const bool success = completion && completion->status == CompletionStatus::kSuccess && completion->data.size() == bytes;
+  const bool success =
+      completion && completion->status == CompletionStatus::kSuccess && completion->data.size() == bytes;
   if (success) {
     std::memcpy(payload.get_data_ptr(), completion->data.data() + offset, length);
     return payload.set_response_status(tlm::TLM_OK_RESPONSE);
@@ -132,7 +137,8 @@ void RootComplex::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_tim
   payload.set_response_status(refused ? tlm::TLM_ADDRESS_ERROR_RESPONSE : tlm::TLM_GENERIC_ERROR_RESPONSE);
 }
 
-// ---- NIC to host -------------------------------------------------------------------------------------------------------
+// ---- NIC to host
+// -------------------------------------------------------------------------------------------------------
 
 bool RootComplex::take_host_request(HostRequest& request) {
   if (!downstream_.take_request(request, now_ps())) return false;

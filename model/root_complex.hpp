@@ -35,17 +35,18 @@ struct RootComplexStatistics {
   Picoseconds last_withheld = 0;             ///< When a DMA read was last left without an answer
 };
 
-/// PCI Express root complex of one host: the NIC on one side (PcieLink), memory behind an IOMMU, interrupts and the processor on
-/// the other.
+/// PCI Express root complex of one host: the NIC on one side (PcieLink), memory behind an IOMMU, interrupts and the
+/// processor on the other.
 ///
-/// The processor's accesses to BAR0 come through the TLM socket `mmio` (blocking transport): address is the offset in BAR0,
-/// length 1 to the maximum payload, within 4 KiB, without TLM byte enables. Each is one TLP. A write returns at once (it is
-/// posted). A read waits for its completion; it fills its data with ones and answers TLM_ADDRESS_ERROR_RESPONSE for an error
-/// completion, TLM_GENERIC_ERROR_RESPONSE for a time-out. Accesses out of these limits: TLM_BURST_ERROR_RESPONSE, or
-/// TLM_BYTE_ENABLE_ERROR_RESPONSE.
+/// The processor's accesses to BAR0 come through the TLM socket `mmio` (blocking transport): address is the offset in
+/// BAR0, length 1 to the maximum payload, within 4 KiB, without TLM byte enables. Each is one TLP. A write returns at
+/// once (it is posted). A read waits for its completion; it fills its data with ones and answers
+/// TLM_ADDRESS_ERROR_RESPONSE for an error completion, TLM_GENERIC_ERROR_RESPONSE for a time-out. Accesses out of these
+/// limits: TLM_BURST_ERROR_RESPONSE, or TLM_BYTE_ENABLE_ERROR_RESPONSE.
 ///
-/// Towards the host, TLPs keep their order: a read sees every earlier write, an interrupt and a completion arrive after every
-/// earlier write (base specification 2.4.1). Memory is read when the request arrives, half the read latency after it was made.
+/// Towards the host, TLPs keep their order: a read sees every earlier write, an interrupt and a completion arrive after
+/// every earlier write (base specification 2.4.1). Memory is read when the request arrives, half the read latency after
+/// it was made.
 class RootComplex : public sc_core::sc_module, public PcieLink {
  public:
   tlm_utils::simple_target_socket<RootComplex> mmio;
@@ -73,8 +74,8 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   void arm(const PcieRule& rule) { faults_.arm(rule); }
   [[nodiscard]] const PcieFaultCounts& faults() const { return faults_.counts(); }
 
-  /// Changes what the NIC sees of its configuration space. Of a NIC that may no longer be bus master the one request that it
-  /// had offered by then is still taken.
+  /// Changes what the NIC sees of its configuration space. Of a NIC that may no longer be bus master the one request
+  /// that it had offered by then is still taken.
   void set_config(const PcieConfig& config);
   /// From now on the NIC can send no request (no credits), until it is let go on. Its completions leave.
   void hold_requests(bool hold) { held_ = hold; }

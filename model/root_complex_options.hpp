@@ -9,8 +9,8 @@
 namespace rnic::model {
 
 struct RootComplexOptions {
-  /// From the acceptance of a DMA read TLP to its completion on an idle link, less the time the packets take on the link.
-  /// Each direction takes half of it, for every kind of TLP.
+  /// From the acceptance of a DMA read TLP to its completion on an idle link, less the time the packets take on the
+  /// link. Each direction takes half of it, for every kind of TLP.
   double read_latency_ns = 500;
   /// Of each direction, in 10^9 bytes per second: PCI Express 4.0 x16 (16 GT/s, 128b/130b).
   double bandwidth_gbytes = 31.5;
@@ -19,8 +19,8 @@ struct RootComplexOptions {
   std::size_t read_completion_boundary = 64;
   /// Chance that a completion ends at a random boundary and not at the last one that the maximum payload allows.
   double split_probability = 0;
-  /// Chance that the memory answers a read late, by up to reorder_window_ns, and chance of each completion that it is not that
-  /// of the oldest read. 0: completions come in the order of the reads.
+  /// Chance that the memory answers a read late, by up to reorder_window_ns, and chance of each completion that it is
+  /// not that of the oldest read. 0: completions come in the order of the reads.
   double reorder_probability = 0;
   double reorder_window_ns = 200;
   /// A host read that is not answered in this time fails.

@@ -1,6 +1,6 @@
-// SystemC tells AddressSanitizer when it switches between the stacks of its threads, but gives no bounds for the stack it was
-// started on. Errors would then be reported for frames there that an exception has left. This stands before the sanitizer's own
-// function and fills the bounds in.
+// SystemC tells AddressSanitizer when it switches between the stacks of its threads, but gives no bounds for the stack
+// it was started on. Errors would then be reported for frames there that an exception has left. This stands before the
+// sanitizer's own function and fills the bounds in.
 #include <dlfcn.h>
 #include <pthread.h>
 

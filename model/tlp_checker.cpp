@@ -13,9 +13,10 @@ bool contiguous(std::uint8_t enables) {
 
 [[noreturn]] void fail(const DmaRequest& request, const char* rule) {
   std::ostringstream text;
-  text << "malformed DMA " << (request.kind == TlpKind::kMemoryWrite ? "write" : "read") << " TLP (address 0x" << std::hex
-       << request.address << std::dec << ", " << request.length_dw << " dwords, byte enables " << std::hex << unsigned{request.first_be}
-       << '/' << unsigned{request.last_be} << std::dec << ", tag " << request.tag << "): " << rule;
+  text << "malformed DMA " << (request.kind == TlpKind::kMemoryWrite ? "write" : "read") << " TLP (address 0x"
+       << std::hex << request.address << std::dec << ", " << request.length_dw << " dwords, byte enables " << std::hex
+       << unsigned{request.first_be} << '/' << unsigned{request.last_be} << std::dec << ", tag " << request.tag
+       << "): " << rule;
   throw PcieProtocolError(text.str());
 }
 
@@ -27,7 +28,8 @@ void TlpChecker::check_request(const DmaRequest& request, const PcieConfig& conf
   };
   const std::size_t bytes = std::size_t{request.length_dw} * 4;
   require(config.bus_master, "bus mastering is off (7.5.1.1.3)");
-  require(request.kind == TlpKind::kMemoryRead || request.kind == TlpKind::kMemoryWrite, "neither memory read nor memory write");
+  require(request.kind == TlpKind::kMemoryRead || request.kind == TlpKind::kMemoryWrite,
+          "neither memory read nor memory write");
   require(request.address % 4 == 0, "address is not dword aligned (2.2.4.1)");
   require(request.length_dw >= 1 && request.length_dw <= 1024, "length is not 1 to 1024 dwords (2.2.2)");
   require(request.address % kPageBytes + bytes <= kPageBytes, "crosses a 4 KiB boundary (2.2.7)");
@@ -37,7 +39,8 @@ void TlpChecker::check_request(const DmaRequest& request, const PcieConfig& conf
   } else {
     require(request.first_be != 0 && request.last_be != 0, "more than one dword needs byte enables (2.2.5)");
     const bool quadword = request.length_dw == 2 && request.address % 8 == 0;
-    require(quadword || ((request.first_be & 8) && contiguous(request.first_be) && (request.last_be & 1) && contiguous(request.last_be)),
+    require(quadword || ((request.first_be & 8) && contiguous(request.first_be) && (request.last_be & 1) &&
+                         contiguous(request.last_be)),
             "byte enables have a hole (2.2.5)");
   }
   if (request.kind == TlpKind::kMemoryWrite) {
@@ -47,7 +50,8 @@ void TlpChecker::check_request(const DmaRequest& request, const PcieConfig& conf
   }
   require(bytes <= config.max_read_request, "exceeds the maximum read request (2.2.7)");
   require(request.tag < kTags, "tag is not ten bits (2.2.6.2)");
-  require(config.extended_tags || request.tag < 32, "tag of more than five bits without Extended Tag Field Enable (2.2.6.2)");
+  require(config.extended_tags || request.tag < 32,
+          "tag of more than five bits without Extended Tag Field Enable (2.2.6.2)");
   require(!outstanding_[request.tag], "tag of an outstanding read (2.2.6.2)");
   outstanding_[request.tag] = true;
 }

@@ -17,8 +17,8 @@ class PcieProtocolError : public std::runtime_error {
 /// Checks the TLPs of a NIC against the rules of the PCI Express base specification, chapter 2.2 and 2.3.
 class TlpChecker {
  public:
-  /// Throws PcieProtocolError, naming the rule, when `request` is malformed, exceeds a limit of `config`, or reuses the tag of
-  /// an outstanding read.
+  /// Throws PcieProtocolError, naming the rule, when `request` is malformed, exceeds a limit of `config`, or reuses the
+  /// tag of an outstanding read.
   void check_request(const DmaRequest& request, const PcieConfig& config);
   /// Takes note of a completion; the last of a read frees its tag.
   void note_completion(const DmaCompletion& completion);

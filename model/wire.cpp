@@ -7,7 +7,9 @@
 namespace rnic::model {
 
 Wire::Wire(const sc_core::sc_module_name& name, const WireOptions& options)
-    : sc_module(name), directions_{WireDirection(0, options), WireDirection(1, options)}, ports_{Port(*this, 0), Port(*this, 1)} {
+    : sc_module(name),
+      directions_{WireDirection(0, options), WireDirection(1, options)},
+      ports_{Port(*this, 0), Port(*this, 1)} {
   SC_HAS_PROCESS(Wire);
   SC_METHOD(report);
   sensitive << report_event_;

@@ -23,12 +23,12 @@ class Wire : public sc_core::sc_module {
 
   /// The end `index`, 0 or 1. Throws std::out_of_range.
   [[nodiscard]] EthernetLink& port(std::size_t index) { return ports_.at(index); }
-  /// Sends a whole frame (without frame check sequence) from port `from`, right behind what that port has sent or is sending.
-  /// `bad`: with a wrong frame check sequence. Throws std::invalid_argument for an empty frame.
+  /// Sends a whole frame (without frame check sequence) from port `from`, right behind what that port has sent or is
+  /// sending. `bad`: with a wrong frame check sequence. Throws std::invalid_argument for an empty frame.
   void inject(std::size_t from, std::span<const std::uint8_t> frame, bool bad = false);
 
-  /// `tap` is called once for each frame sent, at the time of its last bit, so in the order of these times. It sees the frame as it
-  /// left its port, and which faults will hit it. One tap; empty: none.
+  /// `tap` is called once for each frame sent, at the time of its last bit, so in the order of these times. It sees the
+  /// frame as it left its port, and which faults will hit it. One tap; empty: none.
   void set_tap(Tap tap) { tap_ = std::move(tap); }
   /// Adds a fault for exact frames of port `from`. Throws std::invalid_argument when it is out of range.
   void arm(std::size_t from, const WireRule& rule) { directions_.at(from).arm(rule); }
@@ -37,8 +37,8 @@ class Wire : public sc_core::sc_module {
   /// What port `from` has sent.
   [[nodiscard]] const WireStatistics& statistics(std::size_t from) const { return directions_.at(from).statistics(); }
 
-  /// Takes the link down, or up again: both ports see it at once. Frames that start while it is down are lost, before the tap; those
-  /// under way arrive.
+  /// Takes the link down, or up again: both ports see it at once. Frames that start while it is down are lost, before
+  /// the tap; those under way arrive.
   void set_link(bool up) { link_up_ = up; }
 
   /// Drops everything under way and starts again with `options` and the link up; the tap stays.

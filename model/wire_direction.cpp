@@ -40,7 +40,9 @@ std::optional<FrameRecord> WireDirection::transmit(const FrameBeat& beat, Picose
     position_ = now;
   }
   FrameBeat sent = beat;
-  if (beat.last) sent.bytes = static_cast<std::uint8_t>(std::max<std::size_t>(beat.bytes, frame_.bytes.empty() ? kMinFrameBytes : 0));
+  if (beat.last)
+    sent.bytes =
+        static_cast<std::uint8_t>(std::max<std::size_t>(beat.bytes, frame_.bytes.empty() ? kMinFrameBytes : 0));
   std::fill(sent.data.begin() + beat.bytes, sent.data.end(), std::uint8_t{0});
   frame_.bytes.insert(frame_.bytes.end(), sent.data.begin(), sent.data.begin() + sent.bytes);
   position_ += line_.duration(sent.bytes + (beat.last ? kFcsBytes : 0));

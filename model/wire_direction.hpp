@@ -15,8 +15,8 @@
 namespace rnic::model {
 
 struct WireOptions {
-  double rate_gbps = 100;  ///< 10^9 bits per second, of the data bits
-  double delay_ns = 0;     ///< From the last bit sent to the last bit received
+  double rate_gbps = 100;                    ///< 10^9 bits per second, of the data bits
+  double delay_ns = 0;                       ///< From the last bit sent to the last bit received
   std::array<WireFaultOptions, 2> faults{};  ///< By the port that sends
   std::uint64_t seed = 1;                    ///< Of the faults
 };
@@ -34,20 +34,20 @@ struct FrameRecord {
 
 struct WireStatistics {
   std::uint64_t frames = 0;
-  std::uint64_t bytes = 0;       ///< Without frame check sequence
+  std::uint64_t bytes = 0;  ///< Without frame check sequence
   std::uint64_t bad_frames = 0;
-  std::uint64_t underruns = 0;   ///< Beats that came too late to follow the one before without a gap
-  Picoseconds first_start = 0;   ///< Of the first frame
-  Picoseconds last_end = 0;      ///< Of the last frame
+  std::uint64_t underruns = 0;  ///< Beats that came too late to follow the one before without a gap
+  Picoseconds first_start = 0;  ///< Of the first frame
+  Picoseconds last_end = 0;     ///< Of the last frame
 };
 
-/// One direction of the wire, with the MAC at each end: preamble, padding to the smallest frame, frame check sequence and
-/// inter-frame gap take their time (IEEE 802.3 clauses 3.1.1, 4.2.3.3, 4.4.2). Frames stream: a beat arrives when its last byte
-/// does, the last one after the frame check sequence.
+/// One direction of the wire, with the MAC at each end: preamble, padding to the smallest frame, frame check sequence
+/// and inter-frame gap take their time (IEEE 802.3 clauses 3.1.1, 4.2.3.3, 4.4.2). Frames stream: a beat arrives when
+/// its last byte does, the last one after the frame check sequence.
 ///
-/// Where faults are on, a frame is judged when it has left the port whole. If the delay of the wire is longer than the frame,
-/// frames that suffer nothing arrive at the same times as without faults; otherwise as through a store-and-forward switch, whose
-/// first bit of a frame leaves when its last one has come.
+/// Where faults are on, a frame is judged when it has left the port whole. If the delay of the wire is longer than the
+/// frame, frames that suffer nothing arrive at the same times as without faults; otherwise as through a
+/// store-and-forward switch, whose first bit of a frame leaves when its last one has come.
 class WireDirection {
  public:
   /// Throws std::invalid_argument when an option is out of range.
@@ -66,8 +66,8 @@ class WireDirection {
 
   [[nodiscard]] const WireStatistics& statistics() const { return statistics_; }
   [[nodiscard]] const WireFaultCounts& faults() const { return injector_.counts(); }
-  /// Whole frames received; with those that are under way (sent, held, delayed or copied, not received yet) and those dropped,
-  /// they are the frames sent and their copies.
+  /// Whole frames received; with those that are under way (sent, held, delayed or copied, not received yet) and those
+  /// dropped, they are the frames sent and their copies.
   [[nodiscard]] std::uint64_t delivered() const { return line_.delivered(); }
   [[nodiscard]] std::uint64_t under_way() const { return line_.under_way(); }
 
@@ -82,7 +82,7 @@ class WireDirection {
   Picoseconds position_ = 0;  ///< When all that was accepted has left, inter-frame gap included
   FrameRecord frame_;         ///< Under way
   bool in_frame_ = false;
-  bool judged_ = false;       ///< The frame under way waits for its end
+  bool judged_ = false;  ///< The frame under way waits for its end
   WireStatistics statistics_;
 };
 

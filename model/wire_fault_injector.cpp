@@ -13,8 +13,8 @@ bool matches(const FrameMatch& match, const std::optional<RocePacket>& packet, b
   if (injected && match.spare_injected) return false;
   if (!match.opcode && !match.dest_qpn && !match.psn) return true;
   if (!packet) return false;
-  return (!match.opcode || *match.opcode == packet->opcode) && (!match.dest_qpn || *match.dest_qpn == packet->dest_qpn) &&
-         (!match.psn || *match.psn == packet->psn);
+  return (!match.opcode || *match.opcode == packet->opcode) &&
+         (!match.dest_qpn || *match.dest_qpn == packet->dest_qpn) && (!match.psn || *match.psn == packet->psn);
 }
 
 }  // namespace
@@ -35,7 +35,8 @@ void WireFaultInjector::arm(const WireRule& rule) {
   active_ = true;
 }
 
-std::array<WireFaultInjector::Hit, kWireFaults> WireFaultInjector::hits(const std::vector<std::uint8_t>& frame, bool injected) {
+std::array<WireFaultInjector::Hit, kWireFaults> WireFaultInjector::hits(const std::vector<std::uint8_t>& frame,
+                                                                        bool injected) {
   std::array<Hit, kWireFaults> hits;
   for (std::size_t i = 0; i < kWireFaults; ++i) {
     if (random_[i].chance(options_.chance(static_cast<WireFault>(i)))) hits[i] = {&options_.parameters, true};
@@ -45,7 +46,8 @@ std::array<WireFaultInjector::Hit, kWireFaults> WireFaultInjector::hits(const st
   for (auto& [rule, seen] : rules_) {
     if (!matches(rule.match, packet, injected)) continue;
     ++seen;
-    if (seen >= rule.nth && seen - rule.nth < rule.count) hits[static_cast<std::size_t>(rule.fault)] = {&rule.parameters, false};
+    if (seen >= rule.nth && seen - rule.nth < rule.count)
+      hits[static_cast<std::size_t>(rule.fault)] = {&rule.parameters, false};
   }
   return hits;
 }
@@ -72,7 +74,8 @@ FrameFate WireFaultInjector::judge(std::vector<std::uint8_t>& frame, bool inject
   each(WireFault::kEcn, [&](const Hit& hit) { return mark_congestion(frame, hit.parameters->only_ect); });
   each(WireFault::kTruncate, [&](const Hit& hit) {
     if (!truncate(frame, hit)) return false;
-    fate.bad = fate.bad || hit.parameters->truncate_bad_fcs || frame.size() < kMinFrameBytes;  // fragments never reach a station (IEEE 802.3 4.2.4.2.2)
+    fate.bad = fate.bad || hit.parameters->truncate_bad_fcs ||
+               frame.size() < kMinFrameBytes;  // fragments never reach a station (IEEE 802.3 4.2.4.2.2)
     return true;
   });
   each(WireFault::kCorrupt, [&](const Hit& hit) {
@@ -89,14 +92,17 @@ FrameFate WireFaultInjector::judge(std::vector<std::uint8_t>& frame, bool inject
     return true;
   });
   each(WireFault::kDuplicate, [&](const Hit& hit) {
-    fate.copy = hold(WireFault::kDuplicate, hit, 0, hit.parameters->duplicate_frames, hit.parameters->duplicate_hold_ns);
+    fate.copy =
+        hold(WireFault::kDuplicate, hit, 0, hit.parameters->duplicate_frames, hit.parameters->duplicate_hold_ns);
     return true;
   });
   return fate;
 }
 
 bool WireFaultInjector::corrupt(std::vector<std::uint8_t>& frame, const Hit& hit) {
-  const auto flip = [&](std::uint64_t bit) { frame[bit / 8] = static_cast<std::uint8_t>(frame[bit / 8] ^ 1u << (bit % 8)); };
+  const auto flip = [&](std::uint64_t bit) {
+    frame[bit / 8] = static_cast<std::uint8_t>(frame[bit / 8] ^ 1u << (bit % 8));
+  };
   const std::uint64_t bits = 8 * frame.size();
   if (const auto bit = hit.parameters->corrupt_bit) {
     if (*bit >= bits) return false;

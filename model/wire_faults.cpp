@@ -6,7 +6,8 @@
 namespace rnic::model {
 namespace {
 
-constexpr std::array<const char*, kWireFaults> kNames{"drop", "duplicate", "reorder", "corrupt", "delay", "truncate", "ecn"};
+constexpr std::array<const char*, kWireFaults> kNames{"drop",  "duplicate", "reorder", "corrupt",
+                                                      "delay", "truncate",  "ecn"};
 
 void require(bool ok, const std::string& what) {
   if (!ok) throw std::invalid_argument(what);
@@ -31,8 +32,10 @@ double WireFaultOptions::chance(WireFault fault) const {
 
 void check(const WireFaultParameters& parameters) {
   require(parameters.reorder_frames > 0, "reorder_frames is 0");
-  require(parameters.reorder_hold_ns > 0 && parameters.reorder_hold_ns <= 1e12, "reorder_hold_ns is not above 0 and at most 1e12");
-  require(parameters.duplicate_hold_ns > 0 && parameters.duplicate_hold_ns <= 1e12, "duplicate_hold_ns is not above 0 and at most 1e12");
+  require(parameters.reorder_hold_ns > 0 && parameters.reorder_hold_ns <= 1e12,
+          "reorder_hold_ns is not above 0 and at most 1e12");
+  require(parameters.duplicate_hold_ns > 0 && parameters.duplicate_hold_ns <= 1e12,
+          "duplicate_hold_ns is not above 0 and at most 1e12");
   require(parameters.corrupt_bits > 0 && parameters.corrupt_bits <= 1024, "corrupt_bits is not from 1 to 1024");
   require(parameters.delay_ns >= 0 && parameters.delay_ns <= 1e12, "delay_ns is not from 0 to 1e12");
   require(!parameters.truncate_bytes || *parameters.truncate_bytes > 0, "truncate_bytes is 0");

@@ -22,33 +22,36 @@ inline constexpr std::size_t kWireFaults = 7;
 /// As in scenario files: "drop", "duplicate" and so on.
 [[nodiscard]] const char* name(WireFault fault);
 
-/// How much of it. A fault that comes by chance takes a random amount from 1 to what is said here where a range is given; one
-/// that comes by rule takes exactly this.
+/// How much of it. A fault that comes by chance takes a random amount from 1 to what is said here where a range is
+/// given; one that comes by rule takes exactly this.
 struct WireFaultParameters {
-  std::uint32_t reorder_frames = 3;     ///< Reorder: so many later frames (from 1) pass first
-  std::uint32_t duplicate_frames = 0;   ///< Duplicate: so many later frames (from 0) arrive before the copy
-  double reorder_hold_ns = 10'000;      ///< Reorder: longest time to wait for these frames
-  double duplicate_hold_ns = 10'000;    ///< Duplicate: the same
-  std::uint32_t corrupt_bits = 1;       ///< Corrupt: bits inverted (from 1), at random places
-  std::optional<std::uint32_t> corrupt_bit{};     ///< Corrupt: this bit instead: 8 * byte + bit; none when the frame is shorter
-  double delay_ns = 1000;               ///< Delay: extra time (from 0)
-  std::optional<std::uint32_t> truncate_bytes{};  ///< Truncate: bytes that are left; nothing: random. Longer than the frame: whole
-  /// The frame check sequence shows it, so the MAC of the receiver marks the frame bad, as for a bit error on a cable. Otherwise it
-  /// is right again, as after an error inside a switch: only checksum and ICRC can tell.
+  std::uint32_t reorder_frames = 3;    ///< Reorder: so many later frames (from 1) pass first
+  std::uint32_t duplicate_frames = 0;  ///< Duplicate: so many later frames (from 0) arrive before the copy
+  double reorder_hold_ns = 10'000;     ///< Reorder: longest time to wait for these frames
+  double duplicate_hold_ns = 10'000;   ///< Duplicate: the same
+  std::uint32_t corrupt_bits = 1;      ///< Corrupt: bits inverted (from 1), at random places
+  std::optional<std::uint32_t>
+      corrupt_bit{};       ///< Corrupt: this bit instead: 8 * byte + bit; none when the frame is shorter
+  double delay_ns = 1000;  ///< Delay: extra time (from 0)
+  std::optional<std::uint32_t>
+      truncate_bytes{};  ///< Truncate: bytes that are left; nothing: random. Longer than the frame: whole
+  /// The frame check sequence shows it, so the MAC of the receiver marks the frame bad, as for a bit error on a cable.
+  /// Otherwise it is right again, as after an error inside a switch: only checksum and ICRC can tell.
   bool corrupt_bad_fcs = false;
   bool truncate_bad_fcs = false;
-  bool only_ect = false;                ///< ECN: only frames of ECN-capable senders, as real switches do (RFC 3168)
+  bool only_ect = false;  ///< ECN: only frames of ECN-capable senders, as real switches do (RFC 3168)
 };
 
 /// Which frames a rule is about. Conditions that are not set hold for every frame; the others only for RoCEv2 packets.
 struct FrameMatch {
-  std::optional<std::uint8_t> opcode{};     ///< BTH opcode
+  std::optional<std::uint8_t> opcode{};  ///< BTH opcode
   std::optional<std::uint32_t> dest_qpn{};
   std::optional<std::uint32_t> psn{};
   bool spare_injected = false;  ///< Not those of Wire::inject, which are not counted either
 };
 
-/// A fault for exact frames: of those that match, in the order they are sent, number `nth` (from 1) and the `count` - 1 after it.
+/// A fault for exact frames: of those that match, in the order they are sent, number `nth` (from 1) and the `count` - 1
+/// after it.
 struct WireRule {
   WireFault fault = WireFault::kDrop;
   FrameMatch match;
@@ -57,8 +60,8 @@ struct WireRule {
   WireFaultParameters parameters;
 };
 
-/// Faults of one direction: the chance of each for each frame, and rules. Every kind of fault has a random generator of its own,
-/// so that one more fault of one kind does not change which frames the others hit.
+/// Faults of one direction: the chance of each for each frame, and rules. Every kind of fault has a random generator of
+/// its own, so that one more fault of one kind does not change which frames the others hit.
 ///
 /// Several may hit one frame; a dropped one suffers nothing else.
 struct WireFaultOptions {

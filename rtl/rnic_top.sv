@@ -42,25 +42,30 @@ module rnic_top (
     input  wire logic                    eth_link_up_i
 );
   // Clients of the DMA engines and of the context managers.
-  localparam int unsigned RdAdmin = 0, RdWqe = 1, RdScatterList = 2, RdPageList = 3, RdAtomic = 4, RdPayload = 5, RdClients = 6;
-  localparam int unsigned WrPayload = 0, WrCqe = 1, WrRetired = 2, WrAdmin = 3, WrMsix = 4, WrAtomic = 5, WrClients = 6;
+  localparam int unsigned RdAdmin = 0, RdWqe = 1, RdScatterList = 2, RdPageList = 3, RdAtomic = 4,
+      RdPayload = 5, RdClients = 6;
+  localparam int unsigned WrPayload = 0, WrCqe = 1, WrRetired = 2, WrAdmin = 3, WrMsix = 4,
+      WrAtomic = 5, WrClients = 6;
   localparam int unsigned SendClients = 9, RecvClients = 7;
   localparam int unsigned ResetBlocks = 5;
   localparam int unsigned Counters = rnic_pkg::NumCounters;
 
-  // ---- PCIe edge -----------------------------------------------------------------------------------------------
+  // ---- PCIe edge --------------------------------------------------------------------------------
   logic reg_req_valid, reg_req_ready, reg_rsp_valid, uar_req_valid, uar_req_ready;
   rnic_pkg::reg_req_t reg_req_data;
   logic [63:0] reg_rsp_data;
   rnic_pkg::uar_req_t uar_req_data;
   logic [29:0] completion_timeout;
   logic [RdClients-1:0] rd_req_valid, rd_req_ready, rd_rsp_valid, rd_rsp_ready;
-  rnic_pkg::dma_rd_req_t rd_req_admin, rd_req_wqe, rd_req_scatter, rd_req_pages, rd_req_atomic, rd_req_payload;
-  rnic_pkg::dma_rd_rsp_t rd_rsp_admin, rd_rsp_wqe, rd_rsp_scatter, rd_rsp_pages, rd_rsp_atomic, rd_rsp_payload;
+  rnic_pkg::dma_rd_req_t rd_req_admin, rd_req_wqe, rd_req_scatter, rd_req_pages, rd_req_atomic,
+      rd_req_payload;
+  rnic_pkg::dma_rd_rsp_t rd_rsp_admin, rd_rsp_wqe, rd_rsp_scatter, rd_rsp_pages, rd_rsp_atomic,
+      rd_rsp_payload;
   logic [WrClients-1:0] wr_valid, wr_ready, wr_done;
   rnic_pkg::dma_wr_t wr_payload, wr_admin, wr_msix, wr_atomic;
   logic [2*rnic_pkg::DmaWrBits-1:0] wr_completion;
-  logic [Counters-1:0] ev_pcie, ev_host, ev_xlate, ev_sq, ev_tx, ev_front, ev_engine, ev_cpl, ev_rsp;
+  logic [Counters-1:0] ev_pcie, ev_host, ev_xlate, ev_sq, ev_tx, ev_front, ev_engine, ev_cpl,
+      ev_rsp;
 
   pcie_edge #(
       .RdClients(RdClients),
@@ -102,10 +107,12 @@ module rnic_top (
       .uar_req_data_o (uar_req_data),
       .rd_req_valid_i (rd_req_valid),
       .rd_req_ready_o (rd_req_ready),
-      .rd_req_data_i  ({rd_req_payload, rd_req_atomic, rd_req_pages, rd_req_scatter, rd_req_wqe, rd_req_admin}),
+      .rd_req_data_i  ({rd_req_payload, rd_req_atomic, rd_req_pages, rd_req_scatter, rd_req_wqe,
+                        rd_req_admin}),
       .rd_rsp_valid_o (rd_rsp_valid),
       .rd_rsp_ready_i (rd_rsp_ready),
-      .rd_rsp_data_o  ({rd_rsp_payload, rd_rsp_atomic, rd_rsp_pages, rd_rsp_scatter, rd_rsp_wqe, rd_rsp_admin}),
+      .rd_rsp_data_o  ({rd_rsp_payload, rd_rsp_atomic, rd_rsp_pages, rd_rsp_scatter, rd_rsp_wqe,
+                        rd_rsp_admin}),
       .wr_valid_i     (wr_valid),
       .wr_ready_o     (wr_ready),
       .wr_data_i      ({wr_atomic, wr_msix, wr_admin, wr_completion, wr_payload}),
@@ -113,11 +120,13 @@ module rnic_top (
       .event_o        (ev_pcie)
   );
 
-  // ---- Host interface ------------------------------------------------------------------------------------------
-  logic contexts_ready, send_ctx_ready, recv_ctx_ready, xlate_ready, completion_ready, srq_ready, device_enable;
+  // ---- Host interface ---------------------------------------------------------------------------
+  logic contexts_ready, send_ctx_ready, recv_ctx_ready, xlate_ready, completion_ready, srq_ready,
+      device_enable;
   logic [47:0] port_mac;
   logic [63:0] cycles;
-  logic sq_db_valid, sq_db_ready, rq_db_valid, rq_db_ready, cq_db_valid, cq_db_ready, eq_db_valid, eq_db_ready;
+  logic sq_db_valid, sq_db_ready, rq_db_valid, rq_db_ready, cq_db_valid, cq_db_ready, eq_db_valid,
+      eq_db_ready;
   rnic_pkg::doorbell_t sq_db_data, rq_db_data, cq_db_data, eq_db_data, srq_db_data;
   logic srq_db_valid, srq_db_ready;
   logic wqe_push_valid, wqe_push_ready;
@@ -142,7 +151,8 @@ module rnic_top (
   rnic_pkg::mem_op_t mem_op_data;
   rnic_pkg::mem_op_rsp_t mem_op_rsp_data;
   logic drain_valid, drain_ready, qp_reset_valid, qp_reset_ready, qp_error_valid, qp_error_ready;
-  logic qp_flushing, host_wake_valid, host_revive, device_eqe_valid, device_eqe_ready, drained_valid, established_valid;
+  logic qp_flushing, host_wake_valid, host_revive, device_eqe_valid, device_eqe_ready,
+      drained_valid, established_valid;
   rnic_pkg::eqe_req_t device_eqe_data;
   logic [7:0] qp_reset_qp, host_wake_qp, drained_qp, established_qp;
   rnic_pkg::qp_error_t qp_error_data;
@@ -171,7 +181,8 @@ module rnic_top (
       .completion_timeout_o(completion_timeout),
       .port_mac_o         (port_mac),
       .cycles_o           (cycles),
-      .event_i            (ev_pcie | ev_host | ev_xlate | ev_sq | ev_tx | ev_front | ev_engine | ev_cpl | ev_rsp),
+      .event_i            (ev_pcie | ev_host | ev_xlate | ev_sq | ev_tx | ev_front | ev_engine |
+                           ev_cpl | ev_rsp),
       .uar_req_valid_i    (uar_req_valid),
       .uar_req_ready_o    (uar_req_ready),
       .uar_req_data_i     (uar_req_data),
@@ -265,7 +276,8 @@ module rnic_top (
       .qp_event_qp_i      (qp_event_qp)
   );
 
-  // The send path forgets a QP last: packets that the queues had ready may still be on their way to it.
+  // The send path forgets a QP last: packets that the queues had ready may still be on their way to
+  // it.
   logic queues_reset_valid, queues_reset_ready, queues_reset_q;
 
   qp_reset_fan #(
@@ -289,16 +301,18 @@ module rnic_top (
     if (!rst_ni) queues_reset_q <= 1'b0;
   end
 
-  // ---- Contexts ------------------------------------------------------------------------------------------------
+  // ---- Contexts ---------------------------------------------------------------------------------
   // Send context clients: 0 admin, 1-4 send queue, 5 and 8 receive engine, 6-7 completion.
   // Receive context clients: 0 admin, 1 responder output, 2 and 6 receive engine, 3-5 completion.
-  logic [SendClients-1:0] send_acq_valid, send_acq_ready, send_ctx_valid, send_rel_valid, send_rel_ready, send_rel_write;
+  logic [SendClients-1:0] send_acq_valid, send_acq_ready, send_ctx_valid, send_rel_valid,
+      send_rel_ready, send_rel_write;
   logic [SendClients-1:0] send_contended;
   logic [RecvClients-1:0] recv_contended;
   // Only the receive engine keeps a context for its next packet.
   logic unused_contended;
   assign unused_contended = ^{send_contended, recv_contended};
-  logic [RecvClients-1:0] recv_acq_valid, recv_acq_ready, recv_ctx_valid, recv_rel_valid, recv_rel_ready, recv_rel_write;
+  logic [RecvClients-1:0] recv_acq_valid, recv_acq_ready, recv_ctx_valid, recv_rel_valid,
+      recv_rel_ready, recv_rel_write;
   logic [4*8-1:0] sq_acq_index;
   logic [3*8-1:0] cpl_recv_acq_index;
   logic [2*8-1:0] cpl_send_acq_index;
@@ -316,7 +330,8 @@ module rnic_top (
   assign recv_rel_valid[0] = admin_rel_valid[1];
   assign recv_rel_write[0] = admin_rel_write;
   assign {admin_acq_ready[1:0], admin_ctx_valid[1:0], admin_rel_ready[1:0]} = {
-    recv_acq_ready[0], send_acq_ready[0], recv_ctx_valid[0], send_ctx_valid[0], recv_rel_ready[0], send_rel_ready[0]
+    recv_acq_ready[0], send_acq_ready[0], recv_ctx_valid[0], send_ctx_valid[0],
+    recv_rel_ready[0], send_rel_ready[0]
   };
 
   ctx_manager #(
@@ -329,13 +344,15 @@ module rnic_top (
       .ready_o    (send_ctx_ready),
       .acq_valid_i(send_acq_valid),
       .acq_ready_o(send_acq_ready),
-      .acq_index_i({engine_send_index, cpl_send_acq_index, engine_send_index, sq_acq_index, admin_acq_index}),
+      .acq_index_i({engine_send_index, cpl_send_acq_index, engine_send_index, sq_acq_index,
+                    admin_acq_index}),
       .ctx_valid_o(send_ctx_valid),
       .ctx_data_o (send_ctx),
       .rel_valid_i(send_rel_valid),
       .rel_ready_o(send_rel_ready),
       .rel_write_i(send_rel_write),
-      .rel_data_i ({engine_send_rel_data, cpl_send_rel_data, engine_send_rel_data, sq_rel_data, admin_send_ctx}),
+      .rel_data_i ({engine_send_rel_data, cpl_send_rel_data, engine_send_rel_data, sq_rel_data,
+                    admin_send_ctx}),
       .contended_o(send_contended)
   );
 
@@ -349,13 +366,15 @@ module rnic_top (
       .ready_o    (recv_ctx_ready),
       .acq_valid_i(recv_acq_valid),
       .acq_ready_o(recv_acq_ready),
-      .acq_index_i({engine_recv_index, cpl_recv_acq_index, engine_recv_index, rsp_acq_index, admin_acq_index}),
+      .acq_index_i({engine_recv_index, cpl_recv_acq_index, engine_recv_index, rsp_acq_index,
+                    admin_acq_index}),
       .ctx_valid_o(recv_ctx_valid),
       .ctx_data_o (recv_ctx),
       .rel_valid_i(recv_rel_valid),
       .rel_ready_o(recv_rel_ready),
       .rel_write_i(recv_rel_write),
-      .rel_data_i ({engine_recv_rel_data, cpl_recv_rel_data, engine_recv_rel_data, rsp_rel_data, admin_recv_ctx}),
+      .rel_data_i ({engine_recv_rel_data, cpl_recv_rel_data, engine_recv_rel_data, rsp_rel_data,
+                    admin_recv_ctx}),
       .contended_o(recv_contended)
   );
 
@@ -376,13 +395,15 @@ module rnic_top (
       .rx_rd_data_o(rx_path_data)
   );
 
-  // ---- Translation (port 0: send path, 1: receive path) -------------------------------------------------------
-  logic [1:0] xlate_req_valid, xlate_req_ready, xlate_rsp_valid, xlate_rsp_ready, xlate_retire_valid, xlate_retire_epoch;
+  // ---- Translation (port 0: send path, 1: receive path) -----------------------------------------
+  logic [1:0] xlate_req_valid, xlate_req_ready, xlate_rsp_valid, xlate_rsp_ready,
+      xlate_retire_valid, xlate_retire_epoch;
   rnic_pkg::xlate_req_t tx_xlate_req, port_xlate_req, rx_xlate_req, atomic_xlate_req;
   rnic_pkg::xlate_rsp_t tx_xlate_rsp, rx_xlate_rsp;
 
   // Atomics share the port of the receive path.
-  logic [1:0] rx_req_valid, rx_req_ready, rx_rsp_valid, rx_rsp_ready, rx_retire_valid, rx_retire_epoch;
+  logic [1:0] rx_req_valid, rx_req_ready, rx_rsp_valid, rx_rsp_ready, rx_retire_valid,
+      rx_retire_epoch;
   xlate_share u_xlate_share (
       .clk_i,
       .rst_ni,
@@ -441,11 +462,12 @@ module rnic_top (
       .event_o            (ev_xlate)
   );
 
-  // ---- Send queues ---------------------------------------------------------------------------------------------
+  // ---- Send queues ------------------------------------------------------------------------------
   logic [1:0] desc_valid, desc_ready, piece_valid, piece_ready;
   rnic_pkg::tx_desc_t sq_desc, rsp_desc;
   rnic_pkg::sg_piece_t sq_piece, rsp_piece;
-  logic inflight_valid, sq_retire_valid, sq_retire_ready, flush_req_valid, flush_req_ready, sq_wake_valid, read_slot_en;
+  logic inflight_valid, sq_retire_valid, sq_retire_ready, flush_req_valid, flush_req_ready,
+      sq_wake_valid, read_slot_en;
   rnic_pkg::inflight_t inflight_data;
   rnic_pkg::retire_cmd_t sq_retire_data;
   logic [7:0] flush_req_qp, sq_wake_qp, revive_qp;
@@ -516,9 +538,11 @@ module rnic_top (
       .event_o            (ev_sq)
   );
 
-  // ---- Responder output ----------------------------------------------------------------------------------------
-  // A fault of a responder's packet goes to the responder and to the completion block, one after the other.
-  logic rsp_cmd_valid, rsp_cmd_ready, tx_fault_valid, tx_fault_ready, cpl_fault_ready, rsp_fault_ready, rsp_told_q;
+  // ---- Responder output -------------------------------------------------------------------------
+  // A fault of a responder's packet goes to the responder and to the completion block, one after
+  // the other.
+  logic rsp_cmd_valid, rsp_cmd_ready, tx_fault_valid, tx_fault_ready, cpl_fault_ready,
+      rsp_fault_ready, rsp_told_q;
   rnic_pkg::rsp_cmd_t rsp_cmd_data;
   rnic_pkg::tx_fault_t tx_fault_data;
   logic rsp_fault_valid, cpl_fault_valid, unused_fault_last, unused_fault_source;
@@ -619,7 +643,7 @@ module rnic_top (
       .qp_event_qp_o  (qp_event_qp)
   );
 
-  // ---- Send path -----------------------------------------------------------------------------------------------
+  // ---- Send path --------------------------------------------------------------------------------
   // Recovery lets the send path send for a QP again, and so does the host's way out of SQE, which
   // waits for its turn.
   logic revive_due_q;
@@ -677,8 +701,9 @@ module rnic_top (
       .event_o             (ev_tx)
   );
 
-  // ---- Receive path --------------------------------------------------------------------------------------------
-  logic rx_desc_valid, rx_desc_ready, rx_payload_valid, rx_payload_ready, rx_done_valid, rx_done_ready;
+  // ---- Receive path -----------------------------------------------------------------------------
+  logic rx_desc_valid, rx_desc_ready, rx_payload_valid, rx_payload_ready, rx_done_valid,
+      rx_done_ready;
   rnic_pkg::rx_desc_t rx_desc_data;
   rnic_pkg::payload_beat_t rx_payload_data;
   rnic_pkg::rx_done_t rx_done_data;
@@ -816,7 +841,7 @@ module rnic_top (
       .place_fault_qp_o    (place_fault_qp)
   );
 
-  // ---- Shared receive queues -------------------------------------------------------------------------------------
+  // ---- Shared receive queues --------------------------------------------------------------------
   logic srq_error_valid, srq_eqe_valid, srq_eqe_ready, srq_taken, srq_refused;
   logic [7:0] srq_error;
   rnic_pkg::eqe_req_t srq_eqe_data;
@@ -847,9 +872,10 @@ module rnic_top (
       .event_taken_o   (srq_taken),
       .event_refused_o (srq_refused)
   );
-  assign {admin_acq_ready[4], admin_ctx_valid[4], admin_rel_ready[4]} = {srq_acq_ready[0], srq_ctx_valid[0], srq_rel_ready[0]};
+  assign {admin_acq_ready[4], admin_ctx_valid[4], admin_rel_ready[4]} =
+      {srq_acq_ready[0], srq_ctx_valid[0], srq_rel_ready[0]};
 
-  // ---- Completion ----------------------------------------------------------------------------------------------
+  // ---- Completion -------------------------------------------------------------------------------
   completion u_completion (
       .clk_i,
       .rst_ni,
@@ -961,7 +987,8 @@ module rnic_top (
   );
 
   `ASSERT_HOLD(HostCplHold, host_cpl_valid_o, host_cpl_ready_i, {host_cpl_hdr_o, host_cpl_data_o})
-  `ASSERT_HOLD(DmaReqHold, dma_req_valid_o, dma_req_ready_i, {dma_req_hdr_o, dma_req_data_o, dma_req_last_o})
+  `ASSERT_HOLD(DmaReqHold, dma_req_valid_o, dma_req_ready_i, {dma_req_hdr_o, dma_req_data_o,
+                                                              dma_req_last_o})
   `ASSERT_HOLD(EthTxHold, eth_tx_valid_o, eth_tx_ready_i, eth_tx_data_o)
 endmodule
 

@@ -48,7 +48,8 @@ void AppRunner::supervise() {
     for (auto& app : apps_) {
       sc_core::sc_spawn_options options;
       options.set_stack_size(kStackBytes);
-      app->process = sc_core::sc_spawn([this, one = app.get()] { execute(*one); }, sc_core::sc_gen_unique_name("app"), &options);
+      app->process =
+          sc_core::sc_spawn([this, one = app.get()] { execute(*one); }, sc_core::sc_gen_unique_name("app"), &options);
     }
     wait_for_apps();
     if ((timed_out_ || stuck_) && at_stop_) at_stop_();

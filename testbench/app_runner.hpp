@@ -25,8 +25,8 @@ class Hang : public SimulationTimeout {
 
 /// Runs functions as SystemC threads, beside whatever else the kernel simulates, until they have ended.
 ///
-/// An application that must stop early (another one threw, or time is over) is unwound where it waits: its destructors run, and
-/// must not wait for simulated time (sc_core::sc_is_unwinding tells them). run can be called again and again.
+/// An application that must stop early (another one threw, or time is over) is unwound where it waits: its destructors
+/// run, and must not wait for simulated time (sc_core::sc_is_unwinding tells them). run can be called again and again.
 class AppRunner : public sc_core::sc_module {
  public:
   explicit AppRunner(const sc_core::sc_module_name& name);
@@ -36,14 +36,14 @@ class AppRunner : public sc_core::sc_module {
 
   /// Looks at the world now and then while applications run.
   struct Watch {
-    sc_core::sc_time period;       ///< Zero: nobody looks
-    std::function<bool()> stuck;   ///< True: the run is over
+    sc_core::sc_time period;      ///< Zero: nobody looks
+    std::function<bool()> stuck;  ///< True: the run is over
   };
 
-  /// Runs the kernel until all applications have ended. Rethrows the first exception that leaves one of them, after all others
-  /// have been stopped. Throws SimulationTimeout, naming those that had not ended, after `limit`; Hang when `watch` says so; and
-  /// what the kernel reports. `at_stop` is called before applications are stopped for one of these two reasons.
-  /// Called from outside the kernel.
+  /// Runs the kernel until all applications have ended. Rethrows the first exception that leaves one of them, after all
+  /// others have been stopped. Throws SimulationTimeout, naming those that had not ended, after `limit`; Hang when
+  /// `watch` says so; and what the kernel reports. `at_stop` is called before applications are stopped for one of these
+  /// two reasons. Called from outside the kernel.
   void run(const sc_core::sc_time& limit, const Watch& watch = {}, const std::function<void()>& at_stop = {});
 
   /// Runs the kernel for `time` with no application. Called from outside the kernel.

@@ -65,7 +65,8 @@ Endpoint::Endpoint(Host& host, const kmd::KernelOptions& options) : host_(host) 
   kmd::KernelOptions with_mac = options;
   with_mac.mac = mac_of(host.index());
   auto kernel = kmd::KernelDevice::open(host.device(), with_mac);
-  if (!kernel.ok()) throw EndpointError(fmt::format("host {}: bringing up the device: {}", host.index(), describe(kernel.error())));
+  if (!kernel.ok())
+    throw EndpointError(fmt::format("host {}: bringing up the device: {}", host.index(), describe(kernel.error())));
   kernel_ = kernel.take();
   reopen();
   require_success(adapter_->CreateOverlappedFile(&file_), "CreateOverlappedFile");
@@ -80,14 +81,17 @@ Endpoint::~Endpoint() { nd2::close_handle(file_); }
 
 ComPtr<IND2CompletionQueue> Endpoint::create_cq(ULONG depth) {
   ComPtr<IND2CompletionQueue> cq;
-  require_success(adapter_->CreateCompletionQueue(IID_IND2CompletionQueue, file_, depth, 0, 0, cq.put()), "CreateCompletionQueue");
+  require_success(adapter_->CreateCompletionQueue(IID_IND2CompletionQueue, file_, depth, 0, 0, cq.put()),
+                  "CreateCompletionQueue");
   return cq;
 }
 
-ComPtr<IND2QueuePair> Endpoint::create_qp(IND2CompletionQueue& receive_cq, IND2CompletionQueue& initiator_cq, const QpSpec& spec) {
+ComPtr<IND2QueuePair> Endpoint::create_qp(IND2CompletionQueue& receive_cq, IND2CompletionQueue& initiator_cq,
+                                          const QpSpec& spec) {
   ComPtr<IND2QueuePair> qp;
-  require_success(adapter_->CreateQueuePair(IID_IND2QueuePair, &receive_cq, &initiator_cq, spec.context, spec.receive_depth, spec.initiator_depth,
-                                            spec.receive_sge, spec.initiator_sge, spec.inline_bytes, qp.put()),
+  require_success(adapter_->CreateQueuePair(IID_IND2QueuePair, &receive_cq, &initiator_cq, spec.context,
+                                            spec.receive_depth, spec.initiator_depth, spec.receive_sge,
+                                            spec.initiator_sge, spec.inline_bytes, qp.put()),
                   "CreateQueuePair");
   return qp;
 }
@@ -163,11 +167,13 @@ umd::AddressHandle::Spec address_of(Endpoint& to, bool ipv6) {
   return {.dest_ip = ip_of(to.host().index(), ipv6), .dest_mac = mac_of(to.host().index()), .second_source = ipv6};
 }
 
-void connect_pair(Endpoint& a, IND2QueuePair& qp_a, Endpoint& b, IND2QueuePair& qp_b, const ConnectParameters& parameters) {
+void connect_pair(Endpoint& a, IND2QueuePair& qp_a, Endpoint& b, IND2QueuePair& qp_b,
+                  const ConnectParameters& parameters) {
   connect_pair(a, core_of(qp_a), b, core_of(qp_b), parameters);
 }
 
-void connect_pair(Endpoint& a, umd::QueuePair& qp_a, Endpoint& b, umd::QueuePair& qp_b, const ConnectParameters& parameters) {
+void connect_pair(Endpoint& a, umd::QueuePair& qp_a, Endpoint& b, umd::QueuePair& qp_b,
+                  const ConnectParameters& parameters) {
   auto to_b = connection_to(a, b, qp_b.qpn(), parameters);
   auto to_a = connection_to(b, a, qp_a.qpn(), parameters);
   to_b.send_psn = to_a.receive_psn = parameters.first_psn.value_or(a.kernel().random_psn());

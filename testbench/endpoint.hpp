@@ -24,7 +24,8 @@ class EndpointError : public std::runtime_error {
 
 /// What an application on one host works with: the kernel driver brought up, an adapter, and an overlapped file.
 ///
-/// Host i has MAC 02:00:00:00:00:0(i+1), addresses 10.0.0.(i+1) and fd00::(i+1). Made and destroyed in a thread of simulated time.
+/// Host i has MAC 02:00:00:00:00:0(i+1), addresses 10.0.0.(i+1) and fd00::(i+1). Made and destroyed in a thread of
+/// simulated time.
 class Endpoint {
  public:
   /// Throws EndpointError.
@@ -48,7 +49,8 @@ class Endpoint {
   };
   /// Throw EndpointError.
   ComPtr<IND2CompletionQueue> create_cq(ULONG depth);
-  ComPtr<IND2QueuePair> create_qp(IND2CompletionQueue& receive_cq, IND2CompletionQueue& initiator_cq, const QpSpec& spec);
+  ComPtr<IND2QueuePair> create_qp(IND2CompletionQueue& receive_cq, IND2CompletionQueue& initiator_cq,
+                                  const QpSpec& spec);
   ComPtr<IND2MemoryRegion> create_region();
   /// Registers and waits.
   ComPtr<IND2MemoryRegion> register_memory(const void* pointer, std::size_t bytes, ULONG flags);
@@ -74,10 +76,10 @@ struct ConnectParameters {
   bool ipv6 = false;
   std::uint32_t read_limit = 16;  ///< Outstanding Reads and atomics, both directions
   bool remote_read = true, remote_write = true, remote_atomic = true;  ///< What the peer may do, both directions
-  std::uint8_t ack_timeout = 8;    ///< 4.096 us * 2^n; 0: none. About 1 ms
-  std::uint8_t retry_count = 7;    ///< Without progress
-  std::uint8_t rnr_retry = 6;      ///< 7: without end
-  std::uint8_t min_rnr_timer = 4;  ///< AETH timer code (InfiniBand specification 9.7.5.2.8): 0.04 ms
+  std::uint8_t ack_timeout = 8;                                        ///< 4.096 us * 2^n; 0: none. About 1 ms
+  std::uint8_t retry_count = 7;                                        ///< Without progress
+  std::uint8_t rnr_retry = 6;                                          ///< 7: without end
+  std::uint8_t min_rnr_timer = 4;            ///< AETH timer code (InfiniBand specification 9.7.5.2.8): 0.04 ms
   std::optional<std::uint32_t> first_psn{};  ///< Of both sides; otherwise random
 };
 
@@ -85,7 +87,8 @@ struct ConnectParameters {
 umd::QueuePair& core_of(IND2QueuePair& qp);
 
 /// How a queue pair of `from` reaches queue pair `dest_qpn` of `to`; the PSNs are left at 0.
-kmd::QpConnection connection_to(Endpoint& from, Endpoint& to, std::uint32_t dest_qpn, const ConnectParameters& parameters);
+kmd::QpConnection connection_to(Endpoint& from, Endpoint& to, std::uint32_t dest_qpn,
+                                const ConnectParameters& parameters);
 /// What a UD queue pair of `at` has instead: its IPv4 address, as its second one the IPv6 address, and its Q_Key.
 kmd::QpConnection datagram_attributes(Endpoint& at, std::uint32_t qkey, std::uint32_t mtu = 4096);
 /// The way to `to` from a queue pair with those.
@@ -93,11 +96,13 @@ umd::AddressHandle::Spec address_of(Endpoint& to, bool ipv6);
 /// MAC address of the port of `endpoint`.
 std::uint64_t mac_of(Endpoint& endpoint);
 
-/// Takes two queue pairs (of IND2Adapter::CreateQueuePair) to RTS through the kernel driver, as a connection manager would.
-/// Throws EndpointError.
-void connect_pair(Endpoint& a, IND2QueuePair& qp_a, Endpoint& b, IND2QueuePair& qp_b, const ConnectParameters& parameters);
+/// Takes two queue pairs (of IND2Adapter::CreateQueuePair) to RTS through the kernel driver, as a connection manager
+/// would. Throws EndpointError.
+void connect_pair(Endpoint& a, IND2QueuePair& qp_a, Endpoint& b, IND2QueuePair& qp_b,
+                  const ConnectParameters& parameters);
 /// The same for queue pairs without an API on top.
-void connect_pair(Endpoint& a, umd::QueuePair& qp_a, Endpoint& b, umd::QueuePair& qp_b, const ConnectParameters& parameters);
+void connect_pair(Endpoint& a, umd::QueuePair& qp_a, Endpoint& b, umd::QueuePair& qp_b,
+                  const ConnectParameters& parameters);
 
 /// Throws EndpointError "<what>: <status>" unless `status` is ND_SUCCESS.
 void require_success(HRESULT status, const std::string& what);

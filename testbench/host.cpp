@@ -8,7 +8,9 @@
 namespace rnic::testbench {
 namespace {
 
-std::uint64_t host_seed(std::uint64_t seed, std::size_t index) { return model::Random(seed, "host" + std::to_string(index)).next(); }
+std::uint64_t host_seed(std::uint64_t seed, std::size_t index) {
+  return model::Random(seed, "host" + std::to_string(index)).next();
+}
 
 model::RootComplexOptions seeded(model::RootComplexOptions options, std::uint64_t seed) {
   options.seed = seed;

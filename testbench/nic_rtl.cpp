@@ -2,7 +2,8 @@
 
 namespace rnic::testbench {
 
-NicRtl::NicRtl(const sc_core::sc_module_name& name, model::PcieLink& pcie, model::EthernetLink& ethernet, const NicOptions& options)
+NicRtl::NicRtl(const sc_core::sc_module_name& name, model::PcieLink& pcie, model::EthernetLink& ethernet,
+               const NicOptions& options)
     : sc_module(name), pcie_(pcie), ethernet_(ethernet), options_(options) {
   power_cycle(options.seed);
   SC_HAS_PROCESS(NicRtl);

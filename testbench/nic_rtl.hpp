@@ -19,21 +19,24 @@ struct NicOptions {
   std::uint64_t seed = 1;  ///< What registers and memories hold before reset
 };
 
-/// The Verilated NIC in SystemC. One method runs each clock cycle; the links are called directly, with no SystemC signal between.
+/// The Verilated NIC in SystemC. One method runs each clock cycle; the links are called directly, with no SystemC
+/// signal between.
 ///
-/// At the edge at time t it takes what its links have for it by t, and what the NIC offered during the cycle that ends at t goes
-/// out at t. An assertion of the RTL that fails, or a malformed TLP, stops the simulation: sc_start throws an sc_report that
-/// names it.
+/// At the edge at time t it takes what its links have for it by t, and what the NIC offered during the cycle that ends
+/// at t goes out at t. An assertion of the RTL that fails, or a malformed TLP, stops the simulation: sc_start throws an
+/// sc_report that names it.
 class NicRtl : public sc_core::sc_module {
  public:
-  NicRtl(const sc_core::sc_module_name& name, model::PcieLink& pcie, model::EthernetLink& ethernet, const NicOptions& options);
+  NicRtl(const sc_core::sc_module_name& name, model::PcieLink& pcie, model::EthernetLink& ethernet,
+         const NicOptions& options);
 
   /// Resets the NIC through its pin for reset_cycles, from the next clock edge on.
   void reset() { reset_left_ = options_.reset_cycles; }
   [[nodiscard]] std::uint64_t reset_ns() const {
     return (options_.reset_cycles + 1) * options_.clock_period / model::kPicosecondsPerNanosecond + 1;
   }
-  /// A new chip, in reset: nothing is left of the old one, registers and memories hold what `seed` says. Ends the trace.
+  /// A new chip, in reset: nothing is left of the old one, registers and memories hold what `seed` says. Ends the
+  /// trace.
   void power_cycle(std::uint64_t seed);
 
   /// As VerilatedNic.

@@ -17,8 +17,11 @@ constexpr std::string_view kReady = "_ready";
 /// A wider state_q is data: the remainder of a CRC.
 constexpr int kStateBits = 8;
 
-/// State in which the machine of an instance rests. These two clear their memory first, and rest in the state after that.
-std::uint64_t rest_of(std::string_view scope) { return scope.ends_with(".u_refs") || scope.ends_with(".u_mpt") ? 1 : 0; }
+/// State in which the machine of an instance rests. These two clear their memory first, and rest in the state after
+/// that.
+std::uint64_t rest_of(std::string_view scope) {
+  return scope.ends_with(".u_refs") || scope.ends_with(".u_mpt") ? 1 : 0;
+}
 
 std::uint64_t value_of(const VerilatedVar& variable) {
   switch (variable.vltype()) {

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-/// RoCEv2 frames byte by byte, written from the specification and not from the RTL or the generated headers, so that tests have a second opinion and the fuzzer can lie.
+/// RoCEv2 frames byte by byte, written from the specification and not from the RTL or the generated headers, so that
+/// tests have a second opinion and the fuzzer can lie.
 namespace rnic::roce {
 
 using Bytes = std::vector<std::uint8_t>;
@@ -25,7 +26,8 @@ inline std::size_t ipv4_header_bytes(std::span<const std::uint8_t> header) {
   return bytes < 20 || bytes > header.size() ? 20 : bytes;
 }
 
-/// ICRC of an IP packet without ICRC (InfiniBand specification 7.8.1, A17.3.3), as the number whose low byte goes first on the wire.
+/// ICRC of an IP packet without ICRC (InfiniBand specification 7.8.1, A17.3.3), as the number whose low byte goes first
+/// on the wire.
 inline std::uint32_t icrc(std::span<const std::uint8_t> ip) {
   Bytes b(ip.begin(), ip.end());
   const auto ones = [&](std::size_t at, std::uint8_t bits = 0xff) {
@@ -57,7 +59,8 @@ inline std::uint64_t read_big(std::span<const std::uint8_t> from, std::size_t at
 
 inline std::uint16_t ipv4_checksum(std::span<const std::uint8_t> header) {
   std::uint32_t sum = 0;
-  for (std::size_t i = 0; i < ipv4_header_bytes(header); i += 2) sum += static_cast<std::uint32_t>(read_big(header, i, 2));
+  for (std::size_t i = 0; i < ipv4_header_bytes(header); i += 2)
+    sum += static_cast<std::uint32_t>(read_big(header, i, 2));
   while (sum >> 16) sum = (sum & 0xffff) + (sum >> 16);
   return static_cast<std::uint16_t>(~sum);
 }
@@ -85,8 +88,9 @@ inline Bytes reth(std::uint64_t va, std::uint32_t rkey, std::uint32_t length) {
   return b;
 }
 /// Receive WQEs that the credit codes 0 to 30 of an AETH stand for (InfiniBand specification 9.7.7.2.2, table 46).
-inline constexpr std::array<std::uint16_t, 31> kCredits = {0,   1,   2,   3,   4,    6,    8,    12,   16,   24,   32,   48,    64,    96,    128,  192,
-                                                           256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768};
+inline constexpr std::array<std::uint16_t, 31> kCredits = {
+    0,   1,   2,   3,   4,    6,    8,    12,   16,   24,   32,   48,    64,    96,    128,  192,
+    256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768};
 /// The code of a responder that does not count.
 inline constexpr std::uint8_t kNoCredits = 31;
 
@@ -109,12 +113,13 @@ inline Bytes atomic_eth(std::uint64_t va, std::uint32_t rkey, std::uint64_t swap
 /// A congestion notification (annex A17.9.3): BTH, then 16 reserved bytes, and no payload.
 inline constexpr std::uint8_t kCongestionNotification = 0x81;
 
-/// Bytes between BTH and payload of an opcode, none for a reserved one of RC, or -1 for one that is neither of RC, UC or UD (9.2.1, table 38) nor a congestion notification. An AtomicAckETH (0x12)
-/// counts as payload.
+/// Bytes between BTH and payload of an opcode, none for a reserved one of RC, or -1 for one that is neither of RC, UC
+/// or UD (9.2.1, table 38) nor a congestion notification. An AtomicAckETH (0x12) counts as payload.
 inline int extended_bytes(std::uint8_t opcode) {
   constexpr int kReth = 16, kAeth = 4, kAtomic = 28, kImm = 4, kInvalidate = 4, kDeth = 8;
-  static const std::array<int, 24> rc = {0, 0, 0, kImm, 0, kImm, kReth, 0, 0, kImm, kReth, kReth + kImm, kReth, kAeth, 0, kAeth, kAeth, kAeth,
-                                         kAeth, kAtomic, kAtomic, 0, kInvalidate, kInvalidate};
+  static const std::array<int, 24> rc = {0,     0,     0,     kImm,         0,       kImm,  kReth,       0,
+                                         0,     kImm,  kReth, kReth + kImm, kReth,   kAeth, 0,           kAeth,
+                                         kAeth, kAeth, kAeth, kAtomic,      kAtomic, 0,     kInvalidate, kInvalidate};
   if (opcode < rc.size()) return rc[opcode];
   if (opcode < 0x20) return 0;
   if (opcode >= 0x20 && opcode <= 0x2b) return rc[opcode - 0x20u];
@@ -170,7 +175,8 @@ inline Bytes roce_frame(const RoceFields& f) {
   return b;
 }
 
-/// Sets the ICRC (and the IPv4 header checksum, unless told not to) right again after a field of a frame without trailing bytes was changed.
+/// Sets the ICRC (and the IPv4 header checksum, unless told not to) right again after a field of a frame without
+/// trailing bytes was changed.
 inline void repair(Bytes& frame, bool checksum = true) {
   if (checksum && frame[12] == 0x08) {
     frame[24] = frame[25] = 0;
@@ -184,7 +190,8 @@ inline void repair(Bytes& frame, bool checksum = true) {
 
 inline Bytes from_hex(const std::string& text) {
   Bytes b;
-  for (std::size_t i = 0; i + 1 < text.size(); i += 2) b.push_back(static_cast<std::uint8_t>(std::stoi(text.substr(i, 2), nullptr, 16)));
+  for (std::size_t i = 0; i + 1 < text.size(); i += 2)
+    b.push_back(static_cast<std::uint8_t>(std::stoi(text.substr(i, 2), nullptr, 16)));
   return b;
 }
 

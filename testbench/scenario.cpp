@@ -36,7 +36,8 @@ void check_options(const Options& options, const ScenarioObject& from) {
   }
 }
 
-// ---- Wire --------------------------------------------------------------------------------------------------------------
+// ---- Wire
+// --------------------------------------------------------------------------------------------------------------
 
 void read_fcs(ScenarioObject& from, bool& bad) {
   if (const auto choice = from.choice("fcs", {"good", "bad"})) bad = *choice == 1;
@@ -74,7 +75,9 @@ void read_opcode(ScenarioObject& from, std::optional<std::uint8_t>& to) {
   if (!value) return;
   if (value->is_string()) to = model::opcode_by_name(value->get<std::string>());
   if (value->is_number_unsigned() && value->get<std::uint64_t>() <= 0xFF) to = value->get<std::uint8_t>();
-  if (!to) from.fail("opcode", fmt::format("is {}; known are numbers from 0 to 255, {}", value->dump(), fmt::join(model::opcode_names(), ", ")));
+  if (!to)
+    from.fail("opcode", fmt::format("is {}; known are numbers from 0 to 255, {}", value->dump(),
+                                    fmt::join(model::opcode_names(), ", ")));
 }
 
 model::WireRule read_wire_rule(ScenarioObject& from) {
@@ -113,7 +116,8 @@ void read_direction(ScenarioObject& from, model::WireFaultOptions& to) {
 }
 
 void read_wire(ScenarioObject from, model::WireOptions& to) {
-  for (const auto& [key, directions] : {std::pair{"both", std::vector<std::size_t>{0, 1}}, {"a_to_b", {0}}, {"b_to_a", {1}}}) {
+  for (const auto& [key, directions] :
+       {std::pair{"both", std::vector<std::size_t>{0, 1}}, {"a_to_b", {0}}, {"b_to_a", {1}}}) {
     for (const std::size_t direction : directions) {
       if (auto object = from.object(key)) read_direction(*object, to.faults[direction]);
     }
@@ -121,7 +125,8 @@ void read_wire(ScenarioObject from, model::WireOptions& to) {
   from.finish();
 }
 
-// ---- PCI Express -------------------------------------------------------------------------------------------------------
+// ---- PCI Express
+// -------------------------------------------------------------------------------------------------------
 
 model::PcieRule read_pcie_rule(ScenarioObject& from) {
   model::PcieRule rule;
@@ -207,7 +212,8 @@ void parse_scenario(const std::string& text, const std::string& name, WorldOptio
 void load_scenario(const std::filesystem::path& file, WorldOptions& options) {
   std::error_code error;
   std::ifstream in(file, std::ios::binary);
-  if (std::filesystem::is_directory(file, error) || !in) throw ScenarioError(fmt::format("cannot read scenario '{}'", file.string()));
+  if (std::filesystem::is_directory(file, error) || !in)
+    throw ScenarioError(fmt::format("cannot read scenario '{}'", file.string()));
   parse_scenario({std::istreambuf_iterator<char>(in), {}}, file.string(), options);
 }
 

@@ -14,8 +14,8 @@ class ScenarioError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Adds the faults of a scenario file (docs/scenarios.md) to `options`, which stay as they are where the file says nothing.
-/// Throws ScenarioError; `options` are then unchanged.
+/// Adds the faults of a scenario file (docs/scenarios.md) to `options`, which stay as they are where the file says
+/// nothing. Throws ScenarioError; `options` are then unchanged.
 void load_scenario(const std::filesystem::path& file, WorldOptions& options);
 /// The same from text; `name` stands for the file in messages.
 void parse_scenario(const std::string& text, const std::string& name, WorldOptions& options);

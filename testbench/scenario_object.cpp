@@ -15,10 +15,16 @@ ScenarioObject::ScenarioObject(const json& value, std::string place) : value_(va
   if (!value.is_object()) fail("must be an object");
 }
 
-void ScenarioObject::fail(const std::string& message) const { throw ScenarioError(place_ + (place_.ends_with(": ") ? "" : ": ") + message); }
-void ScenarioObject::fail(const char* key, const std::string& message) const { throw ScenarioError(fmt::format("{}: {}", place(key), message)); }
+void ScenarioObject::fail(const std::string& message) const {
+  throw ScenarioError(place_ + (place_.ends_with(": ") ? "" : ": ") + message);
+}
+void ScenarioObject::fail(const char* key, const std::string& message) const {
+  throw ScenarioError(fmt::format("{}: {}", place(key), message));
+}
 
-std::string ScenarioObject::place(const std::string& key) const { return place_ + (place_.ends_with(": ") ? "" : ".") + key; }
+std::string ScenarioObject::place(const std::string& key) const {
+  return place_ + (place_.ends_with(": ") ? "" : ".") + key;
+}
 
 const json* ScenarioObject::find(const char* key) {
   known_.insert(key);
@@ -31,7 +37,8 @@ void ScenarioObject::number(const char* key, double& to, double least, double mo
   if (!value) return;
   if (!value->is_number()) fail(key, "must be a number");
   const double number = value->get<double>();
-  if (!(number >= least && number <= most)) fail(key, fmt::format("is {}, which is not from {} to {}", number, least, most));
+  if (!(number >= least && number <= most))
+    fail(key, fmt::format("is {}, which is not from {} to {}", number, least, most));
   to = number;
 }
 
@@ -75,7 +82,8 @@ void ScenarioObject::boolean(const char* key, bool& to) {
 std::optional<std::size_t> ScenarioObject::choice(const char* key, const std::vector<std::string>& names) {
   const json* value = find(key);
   if (!value) return std::nullopt;
-  const auto found = value->is_string() ? std::find(names.begin(), names.end(), value->get<std::string>()) : names.end();
+  const auto found =
+      value->is_string() ? std::find(names.begin(), names.end(), value->get<std::string>()) : names.end();
   if (found == names.end()) fail(key, fmt::format("is {}; known are {}", value->dump(), fmt::join(names, ", ")));
   return static_cast<std::size_t>(found - names.begin());
 }

@@ -10,8 +10,8 @@
 
 namespace rnic::testbench {
 
-/// A JSON object of a scenario file. Every key must be asked for before `finish`; messages name the place as "file: wire.both.drop".
-/// Everything throws ScenarioError.
+/// A JSON object of a scenario file. Every key must be asked for before `finish`; messages name the place as "file:
+/// wire.both.drop". Everything throws ScenarioError.
 class ScenarioObject {
  public:
   ScenarioObject(const nlohmann::json& value, std::string place);

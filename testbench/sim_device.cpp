@@ -19,7 +19,12 @@ bool time_can_pass() {
 
 SimDevice::SimDevice(const sc_core::sc_module_name& name, model::HostMemory& memory, model::Iommu& iommu,
                      model::InterruptController& interrupts, std::uint64_t seed)
-    : sc_module(name), mmio("mmio"), memory_(memory), iommu_(iommu), interrupts_(interrupts), random_(seed, "entropy") {}
+    : sc_module(name),
+      mmio("mmio"),
+      memory_(memory),
+      iommu_(iommu),
+      interrupts_(interrupts),
+      random_(seed, "entropy") {}
 
 void SimDevice::reset(std::uint64_t seed) {
   random_ = model::Random(seed, "entropy");
@@ -29,7 +34,8 @@ void SimDevice::reset(std::uint64_t seed) {
   misuse_.clear();
 }
 
-tlm::tlm_response_status SimDevice::transport(tlm::tlm_command command, std::uint64_t offset, std::uint8_t* data, unsigned length) {
+tlm::tlm_response_status SimDevice::transport(tlm::tlm_command command, std::uint64_t offset, std::uint8_t* data,
+                                              unsigned length) {
   tlm::tlm_generic_payload payload;
   payload.set_command(command);
   payload.set_address(offset);
@@ -67,7 +73,8 @@ void SimDevice::write_burst64(std::uint64_t offset, std::span<const std::uint8_t
 Result<DmaBuffer> SimDevice::dma_alloc(std::size_t bytes) {
   void* const pointer = memory_.allocate(bytes);
   if (pointer == nullptr) return Error::kOutOfMemory;
-  const std::size_t size = (std::max<std::size_t>(bytes, 1) + model::kPageBytes - 1) / model::kPageBytes * model::kPageBytes;
+  const std::size_t size =
+      (std::max<std::size_t>(bytes, 1) + model::kPageBytes - 1) / model::kPageBytes * model::kPageBytes;
   return DmaBuffer{pointer, iommu_.map_range(pointer, size, model::Iommu::Rights::kReadWrite), size};
 }
 
@@ -132,6 +139,8 @@ void SimDevice::elapse(std::uint64_t ns) {
   skipped_ns_ += ns;
 }
 
-std::uint64_t SimDevice::now_ns() { return (model::now_ps() - epoch_) / model::kPicosecondsPerNanosecond + skipped_ns_; }
+std::uint64_t SimDevice::now_ns() {
+  return (model::now_ps() - epoch_) / model::kPicosecondsPerNanosecond + skipped_ns_;
+}
 
 }  // namespace rnic::testbench

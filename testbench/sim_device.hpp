@@ -58,8 +58,8 @@ class SimDevice : public sc_core::sc_module, public Device {
   /// What the driver did that no correct driver does (freed or unmapped what it does not have), in words.
   [[nodiscard]] const std::vector<std::string>& misuse() const { return misuse_; }
 
-  /// Until when the last of the waits in elapse of at least `time` lasts. An application that asked for one is not stuck before;
-  /// one that polls is.
+  /// Until when the last of the waits in elapse of at least `time` lasts. An application that asked for one is not
+  /// stuck before; one that polls is.
   void set_long_sleep(model::Picoseconds time) { long_sleep_ = time; }
   [[nodiscard]] model::Picoseconds asleep_until() const { return asleep_until_; }
 
@@ -67,7 +67,8 @@ class SimDevice : public sc_core::sc_module, public Device {
   void reset(std::uint64_t seed);
 
  private:
-  [[nodiscard]] tlm::tlm_response_status transport(tlm::tlm_command command, std::uint64_t offset, std::uint8_t* data, unsigned length);
+  [[nodiscard]] tlm::tlm_response_status transport(tlm::tlm_command command, std::uint64_t offset, std::uint8_t* data,
+                                                   unsigned length);
 
   model::HostMemory& memory_;
   model::Iommu& iommu_;

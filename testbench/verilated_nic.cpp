@@ -139,7 +139,8 @@ std::vector<std::string> VerilatedNic::state() const {
   return lines;
 }
 
-// ---- Into the NIC ------------------------------------------------------------------------------------------------------
+// ---- Into the NIC
+// ------------------------------------------------------------------------------------------------------
 
 void VerilatedNic::drive() {
   drive_config();
@@ -172,8 +173,8 @@ void VerilatedNic::drive_host_request() {
     top_->host_req_valid_i = pcie_.take_host_request(request);
     if (!top_->host_req_valid_i) return;
     const auto type = static_cast<std::uint8_t>(to_rtl(request.kind));
-    put(top_->host_req_hdr_i, rtl::HostReqHdr{type, request.poisoned, request.address, request.length_dw, request.first_be,
-                                              request.last_be, request.tag, request.requester});
+    put(top_->host_req_hdr_i, rtl::HostReqHdr{type, request.poisoned, request.address, request.length_dw,
+                                              request.first_be, request.last_be, request.tag, request.requester});
     host_request_.start(request.address, std::move(request.data));
   }
   host_request_.write_lanes(lanes(top_->host_req_data_i));
@@ -185,16 +186,17 @@ void VerilatedNic::drive_dma_completion() {
     model::DmaCompletion completion;
     top_->dma_cpl_valid_i = pcie_.take_dma_completion(completion);
     if (!top_->dma_cpl_valid_i) return;
-    put(top_->dma_cpl_hdr_i,
-        rtl::DmaCplHdr{static_cast<std::uint8_t>(completion.status), completion.poisoned, completion.tag, completion.byte_count,
-                       completion.lower_address, static_cast<std::uint16_t>(completion.data.size() / 4)});
+    put(top_->dma_cpl_hdr_i, rtl::DmaCplHdr{static_cast<std::uint8_t>(completion.status), completion.poisoned,
+                                            completion.tag, completion.byte_count, completion.lower_address,
+                                            static_cast<std::uint16_t>(completion.data.size() / 4)});
     dma_completion_.start(completion.lower_address & ~3u, std::move(completion.data));
   }
   dma_completion_.write_lanes(lanes(top_->dma_cpl_data_i));
   top_->dma_cpl_last_i = dma_completion_.last();
 }
 
-// ---- Out of the NIC ----------------------------------------------------------------------------------------------------
+// ---- Out of the NIC
+// ----------------------------------------------------------------------------------------------------
 
 void VerilatedNic::sample() {
   if (top_->host_req_valid_i && top_->host_req_ready_o) {
@@ -206,9 +208,10 @@ void VerilatedNic::sample() {
     const auto header = get<rtl::HostCplHdr>(top_->host_cpl_hdr_o);
     BeatJoiner joiner;
     joiner.start(header.lower_addr & ~3u, std::size_t{header.length_dw} * 4);
-    if (!joiner.take(lanes(top_->host_cpl_data_o))) throw model::PcieProtocolError("completion of a host read exceeds one beat");
-    pcie_.host_completion({static_cast<model::CompletionStatus>(header.status), header.tag, header.requester, header.byte_count,
-                           header.lower_addr, joiner.finish()});
+    if (!joiner.take(lanes(top_->host_cpl_data_o)))
+      throw model::PcieProtocolError("completion of a host read exceeds one beat");
+    pcie_.host_completion({static_cast<model::CompletionStatus>(header.status), header.tag, header.requester,
+                           header.byte_count, header.lower_addr, joiner.finish()});
   }
   if (top_->dma_req_valid_o && top_->dma_req_ready_i) sample_dma_request();
   if (top_->eth_tx_valid_o && top_->eth_tx_ready_i) {
@@ -224,12 +227,20 @@ void VerilatedNic::sample_dma_request() {
     const auto header = get<rtl::DmaReqHdr>(top_->dma_req_hdr_o);
     const bool write = header.tlp_type == static_cast<std::uint8_t>(rtl::TlpType::kMemWrite);
     const bool read = header.tlp_type == static_cast<std::uint8_t>(rtl::TlpType::kMemRead);
-    dma_request_ = {write ? model::TlpKind::kMemoryWrite : read ? model::TlpKind::kMemoryRead : model::TlpKind::kOther,
-                    header.addr, header.length_dw, header.first_be, header.last_be, header.tag, {}};
+    dma_request_ = {write  ? model::TlpKind::kMemoryWrite
+                    : read ? model::TlpKind::kMemoryRead
+                           : model::TlpKind::kOther,
+                    header.addr,
+                    header.length_dw,
+                    header.first_be,
+                    header.last_be,
+                    header.tag,
+                    {}};
     dma_data_.start(header.addr, write ? std::size_t{header.length_dw} * 4 : 0);
   }
   const bool complete = dma_data_.take(lanes(top_->dma_req_data_o));
-  if (complete != (top_->dma_req_last_o != 0)) throw model::PcieProtocolError("last beat of a DMA TLP does not agree with its length");
+  if (complete != (top_->dma_req_last_o != 0))
+    throw model::PcieProtocolError("last beat of a DMA TLP does not agree with its length");
   if (!complete) return;
   dma_request_.data = dma_data_.finish();
   pcie_.dma_request(std::move(dma_request_));

@@ -22,8 +22,8 @@ struct PortActivity {
   std::uint64_t last_frame_start = 0;   ///< First beat of a frame handed to the wire
 };
 
-/// The Verilated NIC (rnic_top) with its links, one clock cycle at a time. Knows nothing of SystemC, whose headers and those of
-/// Verilator do not go together in one file.
+/// The Verilated NIC (rnic_top) with its links, one clock cycle at a time. Knows nothing of SystemC, whose headers and
+/// those of Verilator do not go together in one file.
 class VerilatedNic {
  public:
   /// A new chip, in reset; registers and memories hold what `seed` says.
@@ -32,13 +32,13 @@ class VerilatedNic {
   VerilatedNic(const VerilatedNic&) = delete;
   VerilatedNic& operator=(const VerilatedNic&) = delete;
 
-  /// One cycle: takes what the links have, lets it settle, hands over what the NIC offers, and makes the clock edge. In reset
-  /// nothing moves, and what was half way through a port is lost. Times, in picoseconds, are for the trace.
+  /// One cycle: takes what the links have, lets it settle, hands over what the NIC offers, and makes the clock edge. In
+  /// reset nothing moves, and what was half way through a port is lost. Times, in picoseconds, are for the trace.
   /// Throws std::runtime_error when an assertion of the RTL fails, model::PcieProtocolError for a malformed TLP.
   void cycle(bool reset, std::uint64_t settle_time, std::uint64_t edge_time);
 
-  /// Records all signals to the FST file `path` from now on. Throws std::runtime_error when it cannot be written, or a trace
-  /// is already on.
+  /// Records all signals to the FST file `path` from now on. Throws std::runtime_error when it cannot be written, or a
+  /// trace is already on.
   void start_trace(const std::string& path);
   void stop_trace();
 

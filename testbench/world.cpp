@@ -13,7 +13,8 @@
 namespace rnic::testbench {
 namespace {
 
-/// A reset happens at a multiple of this time: a whole number of clock cycles, so that runs do not depend on what was before.
+/// A reset happens at a multiple of this time: a whole number of clock cycles, so that runs do not depend on what was
+/// before.
 constexpr model::Picoseconds kResetGrid = 1'000'000;
 
 bool enabled(const char* variable) {
@@ -21,8 +22,8 @@ bool enabled(const char* variable) {
   return value != nullptr && std::string_view(value) != "" && std::string_view(value) != "0";
 }
 
-/// Longest time for which a NIC may wait for the answer to a DMA read (base specification 2.8: 50 ms in the default range), with
-/// some time to act on it.
+/// Longest time for which a NIC may wait for the answer to a DMA read (base specification 2.8: 50 ms in the default
+/// range), with some time to act on it.
 constexpr model::Picoseconds kCompletionTimeout = 55'000'000'000;
 
 /// waves.fst for host 0, waves.host1.fst for host 1.
@@ -65,12 +66,16 @@ HostOptions World::host_options(std::size_t index) const {
 }
 
 World::World(const WorldOptions& options)
-    : sc_module(sc_core::sc_module_name("world")), options_(options), wire_("wire", seeded(options.wire, options.seed)), runner_("runner") {
+    : sc_module(sc_core::sc_module_name("world")),
+      options_(options),
+      wire_("wire", seeded(options.wire, options.seed)),
+      runner_("runner") {
   for (std::size_t i = 0; i < kHosts; ++i) {
     const std::string name = "host" + std::to_string(i);
     hosts_[i] = std::make_unique<Host>(name.c_str(), i, host_options(i), options.seed, wire_.port(i));
   }
-  if (kResetGrid % options.host.nic.clock_period != 0) throw std::invalid_argument("clock_period does not divide one microsecond");
+  if (kResetGrid % options.host.nic.clock_period != 0)
+    throw std::invalid_argument("clock_period does not divide one microsecond");
   wire_.set_tap([this](const model::FrameRecord& frame) {
     if (capture_ && !frame.bad) capture_->write(frame.end - epoch_, frame.bytes);
     if (observer_) observer_(frame);
@@ -104,8 +109,8 @@ void World::run(std::uint64_t limit_ns) {
   const model::Picoseconds period = options_.hang_ns * model::kPicosecondsPerNanosecond / kLooks;
   for (auto& host : hosts_) host->device().set_long_sleep(options_.hang_ns * model::kPicosecondsPerNanosecond);
   try {
-    runner_.run(model::to_sc_time(limit_ns * model::kPicosecondsPerNanosecond), {model::to_sc_time(period), [this] { return stuck(); }},
-                [&] { state = describe(); });
+    runner_.run(model::to_sc_time(limit_ns * model::kPicosecondsPerNanosecond),
+                {model::to_sc_time(period), [this] { return stuck(); }}, [&] { state = describe(); });
   } catch (const Hang& hang) {
     finish_files();
     throw Hang(hang.what() + state);
@@ -153,7 +158,8 @@ bool World::stuck() {
 void World::check_misuse() const {
   for (const auto& host : hosts_) {
     if (host->device().misuse().empty()) continue;
-    throw std::logic_error(std::string(host->basename()) + ": the driver misused its device: " + host->device().misuse().front());
+    throw std::logic_error(std::string(host->basename()) +
+                           ": the driver misused its device: " + host->device().misuse().front());
   }
 }
 
@@ -165,8 +171,10 @@ std::string World::describe() const {
          << hosts_[i]->root_complex().outstanding_reads() << "), writes " << statistics.dma_writes << ", interrupts "
          << statistics.interrupts << ", IOMMU faults " << hosts_[i]->iommu().fault_count() << ", frames sent "
          << wire_.statistics(i).frames << ", clock cycles " << hosts_[i]->nic().cycles();
-    append_faults(text, "PCI Express", hosts_[i]->root_complex().faults(), [](std::size_t kind) { return model::name(static_cast<model::PcieFault>(kind)); });
-    append_faults(text, "wire", wire_.direction(i).faults(), [](std::size_t kind) { return model::name(static_cast<model::WireFault>(kind)); });
+    append_faults(text, "PCI Express", hosts_[i]->root_complex().faults(),
+                  [](std::size_t kind) { return model::name(static_cast<model::PcieFault>(kind)); });
+    append_faults(text, "wire", wire_.direction(i).faults(),
+                  [](std::size_t kind) { return model::name(static_cast<model::WireFault>(kind)); });
     const auto state = hosts_[i]->nic().state();
     if (state.empty()) text << "\n    every engine of the NIC rests, and no stream waits";
     for (const auto& line : state) text << "\n    " << line;

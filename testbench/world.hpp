@@ -35,15 +35,15 @@ struct WorldOptions {
 
 /// Two hosts and the wire between their NICs.
 ///
-/// SystemC elaborates once a process, so there is one World a process; reset makes it as good as new. Results depend on the
-/// options alone, not on what ran before the reset.
+/// SystemC elaborates once a process, so there is one World a process; reset makes it as good as new. Results depend on
+/// the options alone, not on what ran before the reset.
 class World : public sc_core::sc_module {
  public:
   static constexpr std::size_t kHosts = 2;
   using App = std::function<void(Host&)>;
 
-  /// Throws as its parts do: std::invalid_argument for an option out of range, std::system_error when the memory range of a host
-  /// is taken, std::runtime_error for a file that cannot be written.
+  /// Throws as its parts do: std::invalid_argument for an option out of range, std::system_error when the memory range
+  /// of a host is taken, std::runtime_error for a file that cannot be written.
   explicit World(const WorldOptions& options = {});
   ~World() override;
 
@@ -52,14 +52,15 @@ class World : public sc_core::sc_module {
 
   /// Adds an application of host `index` to the next run. It is a thread of simulated time.
   void add_app(std::size_t index, std::string name, App app);
-  /// Runs until all applications have ended. Rethrows the first exception that leaves one of them, after the others have been
-  /// unwound. Throws SimulationTimeout after `limit_ns` of simulated time, and Hang when nothing has moved on PCI Express and on the
-  /// wire for hang_ns, both naming the applications that wait, what the hosts did, and what each engine of the NICs does;
-  /// std::logic_error when a driver misused its device; sc_core::sc_report when the RTL or the kernel reports an error, after
-  /// which the world cannot go on.
+  /// Runs until all applications have ended. Rethrows the first exception that leaves one of them, after the others
+  /// have been unwound. Throws SimulationTimeout after `limit_ns` of simulated time, and Hang when nothing has moved on
+  /// PCI Express and on the wire for hang_ns, both naming the applications that wait, what the hosts did, and what each
+  /// engine of the NICs does; std::logic_error when a driver misused its device; sc_core::sc_report when the RTL or the
+  /// kernel reports an error, after which the world cannot go on.
   ///
-  /// It is no hang while an application waits in one Device::elapse of hang_ns or more, a frame is on the wire or held there, a
-  /// fault keeps a NIC from sending, or a NIC may still wait for the time-out of a DMA read that was withheld from it.
+  /// It is no hang while an application waits in one Device::elapse of hang_ns or more, a frame is on the wire or held
+  /// there, a fault keeps a NIC from sending, or a NIC may still wait for the time-out of a DMA read that was withheld
+  /// from it.
   void run(std::uint64_t limit_ns = 1'000'000'000);
   /// Lets simulated time pass without applications.
   void idle(std::uint64_t ns);
@@ -67,7 +68,8 @@ class World : public sc_core::sc_module {
   /// `observer` sees every frame on the wire, as model::Wire::set_tap says. Empty: nobody.
   void observe_frames(model::Wire::Tap observer) { observer_ = std::move(observer); }
 
-  /// Power cycle: hosts and wire as new, with `options` (memory size and clock stay as constructed). Called between runs.
+  /// Power cycle: hosts and wire as new, with `options` (memory size and clock stay as constructed). Called between
+  /// runs.
   void reset(const WorldOptions& options);
   void reset() { reset(options_); }
 

@@ -108,8 +108,7 @@ bool AdminQueue::post(hw::AdminOpcode opcode, std::uint32_t number, const Body& 
 
   ++producer_;
   dma_write_barrier();
-  device_.write64(registers_.admin(hw::reg::kAdminDoorbell),
-                  hw::RegAdminDoorbell{.producer_index = producer_}.word());
+  device_.write64(registers_.admin(hw::reg::kAdminDoorbell), hw::RegAdminDoorbell{.producer_index = producer_}.word());
   return true;
 }
 

@@ -7,8 +7,7 @@
 
 namespace rnic::kmd {
 
-EventQueue::EventQueue(Device& device, std::uint32_t eqn, std::uint32_t vector, unsigned log_depth,
-                       DmaMemory ring)
+EventQueue::EventQueue(Device& device, std::uint32_t eqn, std::uint32_t vector, unsigned log_depth, DmaMemory ring)
     : device_(device), eqn_(eqn), vector_(vector), log_depth_(log_depth), ring_(std::move(ring)) {}
 
 unsigned EventQueue::drain(const std::function<void(const hw::Eqe&)>& handle) {

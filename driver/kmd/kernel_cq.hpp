@@ -15,7 +15,8 @@ struct CqSpec {
   std::uint32_t uar{};      ///< UAR that may ring its doorbell
 };
 
-/// Ring of a completion queue: entry i (modulo 2^24) is in slot (i - origin) modulo its size, and its phase is 1 on the first pass.
+/// Ring of a completion queue: entry i (modulo 2^24) is in slot (i - origin) modulo its size, and its phase is 1 on the
+/// first pass.
 struct CqRing {
   DmaMemory memory;
   unsigned log_depth{};
@@ -41,8 +42,8 @@ class KernelCq {
   /// Takes the new ring and gives the present one back; its entries have all been taken.
   void adopt() noexcept;
 
-  /// An event that is due waits for `count` new entries, or until `period_us` microseconds have passed, whatever comes first; 0: not
-  /// counted, no limit. Both 0, as at the beginning: at once. Errors: those of the admin queue.
+  /// An event that is due waits for `count` new entries, or until `period_us` microseconds have passed, whatever comes
+  /// first; 0: not counted, no limit. Both 0, as at the beginning: at once. Errors: those of the admin queue.
   [[nodiscard]] Result<void> moderate(std::uint16_t count, std::uint16_t period_us);
 
   /// Errors: those of the admin queue.

@@ -12,8 +12,9 @@ namespace {
 
 constexpr std::uint64_t kReadyTimeoutNs = 10'000'000;
 constexpr std::uint64_t kMaxRegionBytes = 1ULL << 47;  // admin_create_mr.length
-// Of each CQ, QP and SRQ, of the device and of its port at most one entry is in an event queue that has not been consumed (the device keeps
-// the next back): with 256 of each of the three, 770. So this many are never all in use, whatever processes do.
+// Of each CQ, QP and SRQ, of the device and of its port at most one entry is in an event queue that has not been
+// consumed (the device keeps the next back): with 256 of each of the three, 770. So this many are never all in use,
+// whatever processes do.
 constexpr unsigned kLogEqDepth = 11;
 // What names a queue to the device and in its events: a late one of a queue that is gone fits no other.
 constexpr unsigned kQpTagBits = 24 - hw::kQpIndexBits;
@@ -178,8 +179,7 @@ void KernelDevice::check_health(DeviceLife& life) {
 Result<void> KernelDevice::wait_ready() {
   const std::uint64_t deadline = device_.now_ns() + kReadyTimeoutNs;
   for (;;) {
-    const auto status =
-        hw::RegDeviceStatus::from_word(device_.read64(registers_.identity(hw::reg::kDeviceStatus)));
+    const auto status = hw::RegDeviceStatus::from_word(device_.read64(registers_.identity(hw::reg::kDeviceStatus)));
     if (status.fatal != 0) return Error::kDeviceFailed;
     if (status.ready != 0) return {};
     if (device_.now_ns() >= deadline) return Error::kTimeout;

@@ -52,8 +52,8 @@ struct Limits {
   std::uint32_t msix_vectors{};
   std::uint32_t max_message{};
   std::uint32_t clock_mhz{};
-  std::uint64_t max_region{};      ///< Bytes of one memory region
-  std::uint32_t max_mw{};          ///< Memory windows; they share the keys with the regions
+  std::uint64_t max_region{};  ///< Bytes of one memory region
+  std::uint32_t max_mw{};      ///< Memory windows; they share the keys with the regions
   bool window_type1{};
   bool window_type2{};             ///< Type 2B
   std::uint32_t max_fast_pages{};  ///< Pages of a fast-register memory region; 0: there are none

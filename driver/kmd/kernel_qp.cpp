@@ -32,7 +32,8 @@ Result<std::unique_ptr<KernelQp>> KernelDevice::make_qp(const QpSpec& spec) {
   }
   // What UC drops gives its receives back, which a shared receive queue cannot take.
   if (spec.srqn && spec.type == hw::QpType::kUc) return Error::kNotSupported;
-  if (spec.general_service && (spec.type != hw::QpType::kUd || spec.uar != hw::kKernelUar)) return Error::kInvalidParameter;
+  if (spec.general_service && (spec.type != hw::QpType::kUd || spec.uar != hw::kKernelUar))
+    return Error::kInvalidParameter;
   auto send_ring = DmaMemory::allocate(device_, 1ULL << (spec.sq_log_depth + spec.sq_log_stride));
   if (!send_ring) return send_ring.error();
   Result<DmaMemory> receive_ring = DmaMemory{};
@@ -204,7 +205,8 @@ Result<QpCounters> KernelQp::counters(bool clear) {
     auto reply = kernel_.execute(*life_, hw::AdminOpcode::kQueryQpCounters, qpn_, body);
     if (!reply) return reply.error();
     for (std::size_t i = 0; i < kHalf; ++i) {
-      for (std::size_t byte = 0; byte < 4; ++byte) all.counts[half * kHalf + i] |= std::uint32_t{(*reply)[4 * i + byte]} << 8 * byte;
+      for (std::size_t byte = 0; byte < 4; ++byte)
+        all.counts[half * kHalf + i] |= std::uint32_t{(*reply)[4 * i + byte]} << 8 * byte;
     }
   }
   return all;

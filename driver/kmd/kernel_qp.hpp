@@ -14,7 +14,8 @@ namespace rnic::kmd {
 /// Queue pairs 0 and 1 are the management interfaces (InfiniBand specification 10.2.4.1); RoCE has no 0.
 inline constexpr std::uint32_t kGeneralServiceQpn = 1;
 inline constexpr std::uint32_t kGeneralServiceQkey = 0x80010000;
-/// A Q_Key with this bit belongs to privileged software (10.2.5): a process sends with such a one only if its queue pair has it.
+/// A Q_Key with this bit belongs to privileged software (10.2.5): a process sends with such a one only if its queue
+/// pair has it.
 inline constexpr std::uint32_t kPrivilegedQkey = 0x80000000;
 
 struct QpSpec {
@@ -27,13 +28,15 @@ struct QpSpec {
   unsigned rq_log_depth{};
   unsigned rq_log_stride{};
   std::optional<std::uint32_t> srqn{};  ///< Receives come from this shared receive queue; rq_* are not used
-  bool fast_register{};  ///< FastRegister requests are executed: the kernel's own queue pairs only, for they name DMA addresses
+  bool fast_register{};  ///< FastRegister requests are executed: the kernel's own queue pairs only, for they name DMA
+                         ///< addresses
   hw::QpType type = hw::QpType::kRc;
   bool general_service{};  ///< QP1: type UD, on the kernel driver's UAR
 };
 
-/// Where a queue pair sends. Addresses in network order, first byte on the wire first; IPv4 addresses IPv4-mapped. A UD queue pair
-/// takes from here its P_Key and its own addresses, a second one in `dest_ip`; where it sends, each request says.
+/// Where a queue pair sends. Addresses in network order, first byte on the wire first; IPv4 addresses IPv4-mapped. A UD
+/// queue pair takes from here its P_Key and its own addresses, a second one in `dest_ip`; where it sends, each request
+/// says.
 struct QpPath {
   std::array<std::uint8_t, 16> source_ip{};
   std::array<std::uint8_t, 16> dest_ip{};
@@ -50,21 +53,21 @@ struct QpPath {
 struct QpConnection {
   QpPath path{};
   std::uint32_t dest_qpn{};
-  std::uint32_t qkey{};             ///< UD
-  std::uint32_t send_psn{};         ///< First PSN of this side
-  std::uint32_t receive_psn{};      ///< First PSN of the peer
-  std::uint8_t path_mtu = 5;        ///< ibv_mtu
-  std::uint8_t inbound_reads{};     ///< max_dest_rd_atomic
-  std::uint8_t outbound_reads{};    ///< max_rd_atomic
-  std::uint8_t min_rnr_timer = 4;   ///< AETH timer code: 0.04 ms (InfiniBand specification 9.7.5.2.8)
-  std::uint8_t ack_timeout = 14;    ///< 4.096 us * 2^n
+  std::uint32_t qkey{};            ///< UD
+  std::uint32_t send_psn{};        ///< First PSN of this side
+  std::uint32_t receive_psn{};     ///< First PSN of the peer
+  std::uint8_t path_mtu = 5;       ///< ibv_mtu
+  std::uint8_t inbound_reads{};    ///< max_dest_rd_atomic
+  std::uint8_t outbound_reads{};   ///< max_rd_atomic
+  std::uint8_t min_rnr_timer = 4;  ///< AETH timer code: 0.04 ms (InfiniBand specification 9.7.5.2.8)
+  std::uint8_t ack_timeout = 14;   ///< 4.096 us * 2^n
   std::uint8_t retry_count = 7;
   std::uint8_t rnr_retry = 6;
   bool remote_read = true;
   bool remote_write = true;
   bool remote_atomic = true;
-  bool sqd_notify{};                             ///< To SQD: event SqDrained when the send queue is drained
-  hw::QpState cur_state = hw::QpState::kReset;   ///< hw::QpAttr::kCurState: the state that the queue pair must be in
+  bool sqd_notify{};                            ///< To SQD: event SqDrained when the send queue is drained
+  hw::QpState cur_state = hw::QpState::kReset;  ///< hw::QpAttr::kCurState: the state that the queue pair must be in
 };
 
 /// What happened to a queue pair, by hw::QpCounter. Each count stays at 2^32 - 1.
@@ -88,17 +91,19 @@ class KernelQp {
   [[nodiscard]] std::uint64_t* retired_record() const { return reinterpret_cast<std::uint64_t*>(retired_.data()); }
 
   /// State transitions (InfiniBand specification 10.3.1). `connection` gives what the transition takes; the device
-  /// ignores the rest. Errors: kInvalidState, kInvalidParameter (also a privileged Q_Key for a process), those of the admin queue.
+  /// ignores the rest. Errors: kInvalidState, kInvalidParameter (also a privileged Q_Key for a process), those of the
+  /// admin queue.
   [[nodiscard]] Result<void> to_init(const QpConnection& connection);
   [[nodiscard]] Result<void> to_rtr(const QpConnection& connection);
   [[nodiscard]] Result<void> to_rts(const QpConnection& connection);
   /// RTS to SQD: nothing new is started; `notify`: an event SqDrained when everything that was started is complete.
   [[nodiscard]] Result<void> to_sqd(bool notify);
-  /// SQD, or SQE, to RTS: the send queue goes on. In SQE it waits until what was posted is flushed. Errors: also kTimeout.
+  /// SQD, or SQE, to RTS: the send queue goes on. In SQE it waits until what was posted is flushed. Errors: also
+  /// kTimeout.
   [[nodiscard]] Result<void> resume();
-  /// Any transition, with the attributes named. Errors: kInvalidState (not legal from the state in which the driver or the device
-  /// knows the queue pair, or from cur_state), kInvalidParameter (an attribute is missing, not taken, or out of range), those of the
-  /// admin queue.
+  /// Any transition, with the attributes named. Errors: kInvalidState (not legal from the state in which the driver or
+  /// the device knows the queue pair, or from cur_state), kInvalidParameter (an attribute is missing, not taken, or out
+  /// of range), those of the admin queue.
   [[nodiscard]] Result<void> modify(hw::QpState next, QpAttributes given, const QpConnection& attributes);
   /// Flushes both queues; the flush CQEs may come after the return.
   [[nodiscard]] Result<void> to_error();
@@ -108,8 +113,9 @@ class KernelQp {
   /// Errors: those of the admin queue.
   [[nodiscard]] Result<hw::AdminQpState> query();
 
-  /// Counts since its creation, or since they were cleared last; a reset leaves them. `clear`: they begin at 0 again, and no event is lost or
-  /// counted twice. The two halves (hw::AdminQueryQpCounters) are of two moments. Errors: those of the admin queue.
+  /// Counts since its creation, or since they were cleared last; a reset leaves them. `clear`: they begin at 0 again,
+  /// and no event is lost or counted twice. The two halves (hw::AdminQueryQpCounters) are of two moments. Errors: those
+  /// of the admin queue.
   [[nodiscard]] Result<QpCounters> counters(bool clear = false);
 
   /// Destroys it now, flushing both queues; all CQEs are written when it returns. The destructor then does nothing.
@@ -142,9 +148,10 @@ class KernelQp {
   DmaMemory send_ring_;
   DmaMemory receive_ring_;
   PoolMemory retired_;
-  QpConnection connection_;                   ///< Attributes that the device has
-  hw::QpState state_ = hw::QpState::kReset;   ///< As the driver moved it last; the device may have gone to SQE or ERR since
-  bool live_ = false;                         ///< The device has it
+  QpConnection connection_;  ///< Attributes that the device has
+  hw::QpState state_ =
+      hw::QpState::kReset;  ///< As the driver moved it last; the device may have gone to SQE or ERR since
+  bool live_ = false;       ///< The device has it
 };
 
 }  // namespace rnic::kmd

@@ -13,14 +13,16 @@ constexpr QpAttributes kDrained =
                QpAttr::kMaxDestRdAtomic, QpAttr::kAccessFlags, QpAttr::kPkeyIndex, QpAttr::kMinRnrTimer);
 
 /// What only RC has, and what UD has not either.
-constexpr QpAttributes kReliable = attributes(QpAttr::kTimeout, QpAttr::kRetryCnt, QpAttr::kRnrRetry, QpAttr::kMaxRdAtomic,
-                                              QpAttr::kMaxDestRdAtomic, QpAttr::kMinRnrTimer);
+constexpr QpAttributes kReliable = attributes(QpAttr::kTimeout, QpAttr::kRetryCnt, QpAttr::kRnrRetry,
+                                              QpAttr::kMaxRdAtomic, QpAttr::kMaxDestRdAtomic, QpAttr::kMinRnrTimer);
 constexpr QpAttributes kConnected = kReliable | attributes(QpAttr::kAccessFlags, QpAttr::kDestQpn, QpAttr::kRqPsn);
 
 QpTransition to_rts(QpState from) {
   switch (from) {
     case QpState::kRtr:
-      return {true, attributes(QpAttr::kTimeout, QpAttr::kRetryCnt, QpAttr::kRnrRetry, QpAttr::kSqPsn, QpAttr::kMaxRdAtomic), kRunning};
+      return {true,
+              attributes(QpAttr::kTimeout, QpAttr::kRetryCnt, QpAttr::kRnrRetry, QpAttr::kSqPsn, QpAttr::kMaxRdAtomic),
+              kRunning};
     case QpState::kRts:
     case QpState::kSqd: return {true, 0, kRunning};
     case QpState::kSqe: return {true, 0, attributes(QpAttr::kCurState, QpAttr::kAccessFlags)};
@@ -37,7 +39,8 @@ QpTransition of_rc(QpState from, QpState to) {
       return {from == QpState::kInit, 0, kInit};
     case QpState::kRtr:
       return {from == QpState::kInit,
-              attributes(QpAttr::kAv, QpAttr::kPathMtu, QpAttr::kDestQpn, QpAttr::kRqPsn, QpAttr::kMaxDestRdAtomic, QpAttr::kMinRnrTimer),
+              attributes(QpAttr::kAv, QpAttr::kPathMtu, QpAttr::kDestQpn, QpAttr::kRqPsn, QpAttr::kMaxDestRdAtomic,
+                         QpAttr::kMinRnrTimer),
               attributes(QpAttr::kAccessFlags, QpAttr::kPkeyIndex)};
     case QpState::kRts: return to_rts(from);
     case QpState::kSqd:
@@ -57,8 +60,10 @@ QpTransition qp_transition(QpState from, QpState to, hw::QpType type) {
   transition.optional &= ~(ud ? kConnected : kReliable);
   if (!ud || !transition.legal || to == QpState::kReset || to == QpState::kErr) return transition;
   if (to == QpState::kSqd) transition.optional &= ~attributes(QpAttr::kAv, QpAttr::kPort);
-  if (from == QpState::kReset) transition.required |= attribute(QpAttr::kQkey);
-  else if (to != QpState::kSqd || from == QpState::kSqd) transition.optional |= attribute(QpAttr::kQkey);
+  if (from == QpState::kReset)
+    transition.required |= attribute(QpAttr::kQkey);
+  else if (to != QpState::kSqd || from == QpState::kSqd)
+    transition.optional |= attribute(QpAttr::kQkey);
   return transition;
 }
 

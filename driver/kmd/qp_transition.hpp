@@ -15,8 +15,8 @@ constexpr QpAttributes attributes(Rest... attrs) {
   return (attribute(attrs) | ... | 0U);
 }
 
-/// What a transition takes (InfiniBand specification 10.3.1, 11.2.5.2; ibv_modify_qp): without `required` it is not done, `optional`
-/// may be given too, nothing else.
+/// What a transition takes (InfiniBand specification 10.3.1, 11.2.5.2; ibv_modify_qp): without `required` it is not
+/// done, `optional` may be given too, nothing else.
 struct QpTransition {
   bool legal{};
   QpAttributes required{};
@@ -28,8 +28,8 @@ struct QpTransition {
   }
 };
 
-/// The transition of a queue pair of that transport service. Of UD, Av stands for its own addresses, and RTR takes them and the MTU,
-/// which the verbs have elsewhere.
+/// The transition of a queue pair of that transport service. Of UD, Av stands for its own addresses, and RTR takes them
+/// and the MTU, which the verbs have elsewhere.
 [[nodiscard]] QpTransition qp_transition(hw::QpState from, hw::QpState to, hw::QpType type = hw::QpType::kRc);
 
 }  // namespace rnic::kmd

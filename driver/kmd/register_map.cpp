@@ -30,14 +30,19 @@ Result<RegisterMap> RegisterMap::discover(Device& device) {
     const auto block = hw::RegIdentityHeader::from_word(device.read64(offset));
     switch (block.block_type) {
       case hw::kBlockTypeIdentity: map.identity_ = offset; break;
-      case hw::kBlockTypeAdmin: map.admin_ = offset; has_admin = true; break;
-      case hw::kBlockTypePort: map.port_ = offset; has_port = true; break;
+      case hw::kBlockTypeAdmin:
+        map.admin_ = offset;
+        has_admin = true;
+        break;
+      case hw::kBlockTypePort:
+        map.port_ = offset;
+        has_port = true;
+        break;
       case hw::kBlockTypeMsix: map.has_msix_ = true; break;
       case hw::kBlockTypeCounters: map.has_counters_ = true; break;
       default: break;  // a block of a later device that this driver does not need
     }
-    const bool known = block.block_type >= hw::kBlockTypeIdentity &&
-                       block.block_type <= hw::kBlockTypeCounters;
+    const bool known = block.block_type >= hw::kBlockTypeIdentity && block.block_type <= hw::kBlockTypeCounters;
     if (known && block.version != hw::kBlockVersion) return Error::kVersionMismatch;
     if (block.next_offset == 0) break;
     offset = block.next_offset;
@@ -46,9 +51,7 @@ Result<RegisterMap> RegisterMap::discover(Device& device) {
   return map;
 }
 
-std::uint64_t RegisterMap::identity(std::uint32_t reg) const {
-  return identity_ + reg - hw::reg::kIdentityHeader;
-}
+std::uint64_t RegisterMap::identity(std::uint32_t reg) const { return identity_ + reg - hw::reg::kIdentityHeader; }
 std::uint64_t RegisterMap::admin(std::uint32_t reg) const { return admin_ + reg - hw::reg::kAdminHeader; }
 std::uint64_t RegisterMap::port(std::uint32_t reg) const { return port_ + reg - hw::reg::kPortHeader; }
 

@@ -149,8 +149,8 @@ HRESULT Adapter::CreateMemoryRegion(REFIID iid, HANDLE file, VOID** region) {
 }
 
 HRESULT Adapter::CreateQueuePair(REFIID iid, IUnknown* receive_cq, IUnknown* initiator_cq, VOID* context,
-                                 ULONG receive_depth, ULONG initiator_depth, ULONG receive_sges,
-                                 ULONG initiator_sges, ULONG inline_bytes, VOID** pair) {
+                                 ULONG receive_depth, ULONG initiator_depth, ULONG receive_sges, ULONG initiator_sges,
+                                 ULONG inline_bytes, VOID** pair) {
   return guarded([&] {
     if (pair == nullptr) return E_POINTER;
     *pair = nullptr;
@@ -218,8 +218,8 @@ HRESULT Adapter::CreateSharedReceiveQueue(REFIID iid, HANDLE file, ULONG depth, 
 }
 
 HRESULT Adapter::CreateQueuePairWithSrq(REFIID iid, IUnknown* receive_cq, IUnknown* initiator_cq, IUnknown* srq,
-                                        VOID* context, ULONG initiator_depth, ULONG initiator_sges,
-                                        ULONG inline_bytes, VOID** pair) {
+                                        VOID* context, ULONG initiator_depth, ULONG initiator_sges, ULONG inline_bytes,
+                                        VOID** pair) {
   return guarded([&] {
     if (pair == nullptr) return E_POINTER;
     *pair = nullptr;
@@ -236,13 +236,13 @@ HRESULT Adapter::CreateQueuePairWithSrq(REFIID iid, IUnknown* receive_cq, IUnkno
     if (initiator_sges > limits.max_sge) return ND_INVALID_PARAMETER_7;
     if (inline_bytes > limits.max_inline) return ND_INVALID_PARAMETER_8;
     if (!process_->usable()) return ND_DEVICE_REMOVED;
-    auto core = umd::QueuePair::create(process_, {.send_cq = initiator->core(),
-                                                  .receive_cq = receive->core(),
-                                                  .shared_receives = shared->core(),
-                                                  .capacity = {.send_depth = initiator_depth,
-                                                               .send_segments = initiator_sges,
-                                                               .inline_bytes = inline_bytes},
-                                                  .context = context});
+    auto core = umd::QueuePair::create(
+        process_,
+        {.send_cq = initiator->core(),
+         .receive_cq = receive->core(),
+         .shared_receives = shared->core(),
+         .capacity = {.send_depth = initiator_depth, .send_segments = initiator_sges, .inline_bytes = inline_bytes},
+         .context = context});
     if (!core) return control_status(core.error());
     return QueuePair::hand_out(std::make_shared<QueuePair>(core.take()), iid, pair);
   });

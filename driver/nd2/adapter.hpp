@@ -26,14 +26,13 @@ class Adapter final : public ComObject<IND2Adapter, Adapter> {
                                 VOID** queue) override;
   HRESULT CreateMemoryRegion(REFIID iid, HANDLE file, VOID** region) override;
   HRESULT CreateMemoryWindow(REFIID iid, VOID** window) override;
-  HRESULT CreateSharedReceiveQueue(REFIID iid, HANDLE file, ULONG depth, ULONG sges, ULONG threshold,
-                                   USHORT group, KAFFINITY affinity, VOID** queue) override;
-  HRESULT CreateQueuePair(REFIID iid, IUnknown* receive_cq, IUnknown* initiator_cq, VOID* context,
-                          ULONG receive_depth, ULONG initiator_depth, ULONG receive_sges,
-                          ULONG initiator_sges, ULONG inline_bytes, VOID** pair) override;
-  HRESULT CreateQueuePairWithSrq(REFIID iid, IUnknown* receive_cq, IUnknown* initiator_cq, IUnknown* srq,
-                                 VOID* context, ULONG initiator_depth, ULONG initiator_sges,
-                                 ULONG inline_bytes, VOID** pair) override;
+  HRESULT CreateSharedReceiveQueue(REFIID iid, HANDLE file, ULONG depth, ULONG sges, ULONG threshold, USHORT group,
+                                   KAFFINITY affinity, VOID** queue) override;
+  HRESULT CreateQueuePair(REFIID iid, IUnknown* receive_cq, IUnknown* initiator_cq, VOID* context, ULONG receive_depth,
+                          ULONG initiator_depth, ULONG receive_sges, ULONG initiator_sges, ULONG inline_bytes,
+                          VOID** pair) override;
+  HRESULT CreateQueuePairWithSrq(REFIID iid, IUnknown* receive_cq, IUnknown* initiator_cq, IUnknown* srq, VOID* context,
+                                 ULONG initiator_depth, ULONG initiator_sges, ULONG inline_bytes, VOID** pair) override;
   HRESULT CreateConnector(REFIID iid, HANDLE file, VOID** connector) override;
   HRESULT CreateListener(REFIID iid, HANDLE file, VOID** listener) override;
 

@@ -20,8 +20,7 @@ hw::CqArm arm_of(ULONG type) {
 }
 
 ND2_RESULT result_of(const umd::Completion& completion) {
-  const bool received = completion.kind == umd::RequestKind::kReceive &&
-                        completion.status == hw::CqeStatus::kSuccess;
+  const bool received = completion.kind == umd::RequestKind::kReceive && completion.status == hw::CqeStatus::kSuccess;
   return {.Status = completion_status(completion.status, completion.kind),
           .BytesTransferred = received ? completion.byte_count : 0,
           .QueuePairContext = completion.qp_context,

@@ -18,9 +18,7 @@ HandleTable& table() {
   return instance;
 }
 
-std::uintptr_t number_of(HANDLE handle) {
-  return reinterpret_cast<std::uintptr_t>(handle) & ~(HandleTable::kStep - 1);
-}
+std::uintptr_t number_of(HANDLE handle) { return reinterpret_cast<std::uintptr_t>(handle) & ~(HandleTable::kStep - 1); }
 
 }  // namespace
 

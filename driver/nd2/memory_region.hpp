@@ -31,8 +31,8 @@ class MemoryRegion final : public ComObject<IND2MemoryRegion, MemoryRegion> {
 
   [[nodiscard]] const std::shared_ptr<umd::ProcessContext>& process() const { return process_; }
 
-  /// Judges a bind to this region, and gives its key. ND_ACCESS_VIOLATION: nothing is registered, the range is not inside it, or
-  /// `write` without ND_MR_FLAG_ALLOW_LOCAL_WRITE (decisions 21: no remote right is needed).
+  /// Judges a bind to this region, and gives its key. ND_ACCESS_VIOLATION: nothing is registered, the range is not
+  /// inside it, or `write` without ND_MR_FLAG_ALLOW_LOCAL_WRITE (decisions 21: no remote right is needed).
   HRESULT check_bind(const VOID* buffer, SIZE_T length, bool write, std::uint32_t& key);
 
  private:

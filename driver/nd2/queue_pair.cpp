@@ -27,9 +27,7 @@ umd::MemoryOptions options_of(VOID* context, ULONG flags) {
           .fence = (flags & ND_OP_FLAG_READ_FENCE) != 0};
 }
 
-HRESULT status_of(const Result<void>& posted) {
-  return posted.ok() ? ND_SUCCESS : posting_status(posted.error());
-}
+HRESULT status_of(const Result<void>& posted) { return posted.ok() ? ND_SUCCESS : posting_status(posted.error()); }
 
 }  // namespace
 
@@ -45,26 +43,21 @@ HRESULT QueuePair::Send(VOID* context, const ND2_SGE sge[], ULONG count, ULONG f
   return post({.opcode = hw::WqeOpcode::kSend}, context, sge, count, flags);
 }
 
-HRESULT QueuePair::Write(VOID* context, const ND2_SGE sge[], ULONG count, UINT64 remote_address,
-                         UINT32 remote_token, ULONG flags) {
+HRESULT QueuePair::Write(VOID* context, const ND2_SGE sge[], ULONG count, UINT64 remote_address, UINT32 remote_token,
+                         ULONG flags) {
   if ((flags & ~kWriteFlags) != 0) return ND_INVALID_PARAMETER_6;
-  return post({.opcode = hw::WqeOpcode::kWrite,
-               .remote_address = remote_address,
-               .remote_key = ntohl(remote_token)},
+  return post({.opcode = hw::WqeOpcode::kWrite, .remote_address = remote_address, .remote_key = ntohl(remote_token)},
               context, sge, count, flags);
 }
 
-HRESULT QueuePair::Read(VOID* context, const ND2_SGE sge[], ULONG count, UINT64 remote_address,
-                        UINT32 remote_token, ULONG flags) {
-  if ((flags & ~kReadFlags) != 0) return ND_INVALID_PARAMETER_6;
-  return post({.opcode = hw::WqeOpcode::kRead,
-               .remote_address = remote_address,
-               .remote_key = ntohl(remote_token)},
-              context, sge, count, flags);
-}
-
-HRESULT QueuePair::post(umd::SendRequest request, VOID* context, const ND2_SGE sge[], ULONG count,
+HRESULT QueuePair::Read(VOID* context, const ND2_SGE sge[], ULONG count, UINT64 remote_address, UINT32 remote_token,
                         ULONG flags) {
+  if ((flags & ~kReadFlags) != 0) return ND_INVALID_PARAMETER_6;
+  return post({.opcode = hw::WqeOpcode::kRead, .remote_address = remote_address, .remote_key = ntohl(remote_token)},
+              context, sge, count, flags);
+}
+
+HRESULT QueuePair::post(umd::SendRequest request, VOID* context, const ND2_SGE sge[], ULONG count, ULONG flags) {
   return guarded([&] {
     if (sge == nullptr && count != 0) return ND_INVALID_PARAMETER_2;
     request.id = reinterpret_cast<std::uintptr_t>(context);
@@ -108,8 +101,10 @@ HRESULT QueuePair::Receive(VOID* context, const ND2_SGE sge[], ULONG count) {
   });
 }
 
-// Decisions 17 to 21 and 23; section 8 of the interface reference. No access flag at all is accepted: nothing may be accessed then.
-HRESULT QueuePair::Bind(VOID* context, IUnknown* region, IUnknown* window, const VOID* buffer, SIZE_T length, ULONG flags) {
+// Decisions 17 to 21 and 23; section 8 of the interface reference. No access flag at all is accepted: nothing may be
+// accessed then.
+HRESULT QueuePair::Bind(VOID* context, IUnknown* region, IUnknown* window, const VOID* buffer, SIZE_T length,
+                        ULONG flags) {
   return guarded([&] {
     const auto from = MemoryRegion::find(region);
     if (from == nullptr || from->process() != core_->process()) return ND_INVALID_PARAMETER_2;
@@ -118,7 +113,8 @@ HRESULT QueuePair::Bind(VOID* context, IUnknown* region, IUnknown* window, const
     if ((flags & ~kBindFlags) != 0) return ND_INVALID_PARAMETER_6;
     const bool write = (flags & ND_OP_FLAG_ALLOW_WRITE) != 0;
     umd::WindowRange range;
-    if (const HRESULT status = from->check_bind(buffer, length, write, range.region_key); status != ND_SUCCESS) return status;
+    if (const HRESULT status = from->check_bind(buffer, length, write, range.region_key); status != ND_SUCCESS)
+      return status;
     range.address = reinterpret_cast<std::uintptr_t>(buffer);
     range.length = length;
     range.remote_read = (flags & ND_OP_FLAG_ALLOW_READ) != 0;

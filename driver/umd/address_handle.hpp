@@ -8,8 +8,8 @@
 
 namespace rnic::umd {
 
-/// Where datagrams go: a port of the network, as an address handle of the verbs. Which queue pair there, and with which Q_Key, each
-/// request says. The device keeps nothing of it; it travels in each request. Copies freely, never changes.
+/// Where datagrams go: a port of the network, as an address handle of the verbs. Which queue pair there, and with which
+/// Q_Key, each request says. The device keeps nothing of it; it travels in each request. Copies freely, never changes.
 class AddressHandle {
  public:
   struct Spec {
@@ -17,8 +17,9 @@ class AddressHandle {
     std::uint64_t dest_mac{};                ///< As a number: the first byte on the wire is bits 47:40
     std::uint8_t traffic_class{};
     std::uint8_t hop_limit = 64;
-    std::uint32_t flow_label{};  ///< 20 bits; 0: one that depends on both queue pairs. The UDP source port comes from it
-    bool second_source{};        ///< Send from the second address of the queue pair
+    std::uint32_t
+        flow_label{};      ///< 20 bits; 0: one that depends on both queue pairs. The UDP source port comes from it
+    bool second_source{};  ///< Send from the second address of the queue pair
   };
 
   /// Errors: kInvalidParameter (a flow label of more than 20 bits, a MAC address of more than 48, hop limit 0).

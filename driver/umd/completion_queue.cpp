@@ -17,9 +17,7 @@ constexpr std::uint64_t kRingTimeoutNs = 10'000'000;
 
 }  // namespace
 
-std::uint32_t CompletionQueue::max_entries(const kmd::Limits& limits) {
-  return limits.max_cq_depth - kSpareEntries;
-}
+std::uint32_t CompletionQueue::max_entries(const kmd::Limits& limits) { return limits.max_cq_depth - kSpareEntries; }
 
 Result<std::shared_ptr<CompletionQueue>> CompletionQueue::create(std::shared_ptr<ProcessContext> process,
                                                                  std::uint32_t entries) {
@@ -178,10 +176,9 @@ void CompletionQueue::arm(hw::CqArm kind) {
 
 void CompletionQueue::ring(hw::CqArm kind) {
   dma_release_barrier();
-  process_->ring(hw::uar::kCqDoorbell, hw::CqDoorbell{.cqn = cqn(),
-                                                      .arm = static_cast<std::uint8_t>(kind),
-                                                      .consumer_index = consumer_}
-                                           .word());
+  process_->ring(
+      hw::uar::kCqDoorbell,
+      hw::CqDoorbell{.cqn = cqn(), .arm = static_cast<std::uint8_t>(kind), .consumer_index = consumer_}.word());
 }
 
 void CompletionQueue::attach(std::uint32_t qpn, SendQueue* send, ReceiveSource* receive, void* qp_context) {

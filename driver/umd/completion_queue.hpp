@@ -40,12 +40,14 @@ class CompletionQueue {
   /// Entries granted; one more overruns the queue.
   [[nodiscard]] std::uint32_t depth() const;
 
-  /// Grants what create would, while traffic goes on: no entry is lost, and a pending arm stays (decisions 28). Errors: kTooSmall
-  /// (more entries wait to be polled; nothing has changed), kInvalidState (overrun), kTimeout (an entry does not come), those of
-  /// KernelCq::resize.
+  /// Grants what create would, while traffic goes on: no entry is lost, and a pending arm stays (decisions 28). Errors:
+  /// kTooSmall (more entries wait to be polled; nothing has changed), kInvalidState (overrun), kTimeout (an entry does
+  /// not come), those of KernelCq::resize.
   [[nodiscard]] Result<void> resize(std::uint32_t entries);
   /// See KernelCq::moderate.
-  [[nodiscard]] Result<void> moderate(std::uint16_t count, std::uint16_t period_us) { return kernel_cq_->moderate(count, period_us); }
+  [[nodiscard]] Result<void> moderate(std::uint16_t count, std::uint16_t period_us) {
+    return kernel_cq_->moderate(count, period_us);
+  }
 
   /// Takes up to completions.size() entries, oldest first; returns how many. Never blocks; charges its cost. Needs no
   /// memory.
@@ -116,8 +118,8 @@ class CompletionQueue {
   SleepLock resize_lock_;
   std::unordered_map<std::uint32_t, Client> clients_;
   Backlog backlog_;
-  std::uint32_t consumer_{};     ///< Polled
-  std::uint32_t decoded_{};      ///< Decoded; consumer_ + backlog_.size()
+  std::uint32_t consumer_{};  ///< Polled
+  std::uint32_t decoded_{};   ///< Decoded; consumer_ + backlog_.size()
 };
 
 }  // namespace rnic::umd

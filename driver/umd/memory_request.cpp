@@ -18,7 +18,8 @@ MemoryRequest request_for(hw::WqeOpcode opcode, std::uint32_t key, const MemoryO
 
 Result<void> post_bind(QueuePair& qp, kmd::KernelMw& window, const WindowRange& range, const MemoryOptions& options) {
   const bool type1 = window.type() == hw::MptType::kWindow1;
-  auto request = request_for(type1 ? hw::WqeOpcode::kBindWindow1 : hw::WqeOpcode::kBindWindow2, window.draw_key(), options);
+  auto request =
+      request_for(type1 ? hw::WqeOpcode::kBindWindow1 : hw::WqeOpcode::kBindWindow2, window.draw_key(), options);
   request.region_key = range.region_key;
   request.address = range.address;
   request.length = range.length;
@@ -30,7 +31,8 @@ Result<void> post_bind(QueuePair& qp, kmd::KernelMw& window, const WindowRange& 
   return posted;
 }
 
-Result<void> post_fast_register(QueuePair& qp, kmd::KernelFastMr& region, const kmd::FastRange& range, const MemoryOptions& options) {
+Result<void> post_fast_register(QueuePair& qp, kmd::KernelFastMr& region, const kmd::FastRange& range,
+                                const MemoryOptions& options) {
   const auto prepared = region.prepare(range);
   if (!prepared) return prepared.error();
   auto request = request_for(hw::WqeOpcode::kFastRegister, prepared->key, options);

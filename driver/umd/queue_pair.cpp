@@ -41,19 +41,19 @@ Result<void> QueuePair::build(const Spec& spec) {
   const unsigned rq_log_depth = log_depth_for(granted_.receive_depth);
   const unsigned sq_log_stride = SendQueue::log_stride_for(granted_.send_segments, granted_.inline_bytes, type_);
   const unsigned rq_log_stride = ReceiveQueue::log_stride_for(granted_.receive_segments);
-  auto kernel_qp = kernel().create_qp({.pd = process_->pd(),
-                                       .uar = process_->uar(),
-                                       .send_cqn = send_cq_->cqn(),
-                                       .receive_cqn = receive_cq_->cqn(),
-                                       .sq_log_depth = sq_log_depth,
-                                       .sq_log_stride = sq_log_stride,
-                                       .rq_log_depth = rq_log_depth,
-                                       .rq_log_stride = rq_log_stride,
-                                       .srqn = shared_receives_ ? std::optional(shared_receives_->srqn())
-                                                                : std::nullopt,
-                                       .fast_register = spec.fast_register,
-                                       .type = type_,
-                                       .general_service = spec.general_service});
+  auto kernel_qp =
+      kernel().create_qp({.pd = process_->pd(),
+                          .uar = process_->uar(),
+                          .send_cqn = send_cq_->cqn(),
+                          .receive_cqn = receive_cq_->cqn(),
+                          .sq_log_depth = sq_log_depth,
+                          .sq_log_stride = sq_log_stride,
+                          .rq_log_depth = rq_log_depth,
+                          .rq_log_stride = rq_log_stride,
+                          .srqn = shared_receives_ ? std::optional(shared_receives_->srqn()) : std::nullopt,
+                          .fast_register = spec.fast_register,
+                          .type = type_,
+                          .general_service = spec.general_service});
   if (!kernel_qp) return kernel_qp.error();
   kernel_qp_ = kernel_qp.take();
   const std::uint32_t max_message = kernel().limits().max_message;

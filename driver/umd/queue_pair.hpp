@@ -32,9 +32,9 @@ class QueuePair final : public kmd::EventSink {
     std::shared_ptr<CompletionQueue> receive_cq{};
     std::shared_ptr<SharedReceiveQueue> shared_receives{};  ///< Receives come from it; the receive capacity is not used
     hw::QpType type = hw::QpType::kRc;
-    bool general_service{};  ///< QP1: type UD, in the kernel driver's own context
+    bool general_service{};    ///< QP1: type UD, in the kernel driver's own context
     QueueCapacity capacity{};  ///< Exact, except at least 4 segments (decisions 37)
-    void* context{};         ///< Comes back in the completions
+    void* context{};           ///< Comes back in the completions
     /// Called with every event of the queue pair, as kmd::EventSink.
     std::function<void(const hw::Eqe&)> on_event{};
     /// Fast registrations may be posted. They name DMA addresses, so this is for the kernel's own queue pairs only.
@@ -70,20 +70,22 @@ class QueuePair final : public kmd::EventSink {
   /// Rings for what was posted with `defer`.
   void ring_deferred();
 
-  /// Idle to ready, ready to connected, and both. A UD queue pair has no peer: `connection` has its own addresses, P_Key, Q_Key. Errors: kInvalidState, those of KernelQp.
+  /// Idle to ready, ready to connected, and both. A UD queue pair has no peer: `connection` has its own addresses,
+  /// P_Key, Q_Key. Errors: kInvalidState, those of KernelQp.
   [[nodiscard]] Result<void> to_ready(const kmd::QpConnection& connection);
   [[nodiscard]] Result<void> to_connected(const kmd::QpConnection& connection);
   [[nodiscard]] Result<void> connect(const kmd::QpConnection& connection);
 
-  /// Stops the send queue behind what it has started (SQD), and lets it go on. Sends may be posted meanwhile. `notify`: an event
-  /// SqDrained when what was started is complete. Errors: kInvalidState (not connected), those of KernelQp.
+  /// Stops the send queue behind what it has started (SQD), and lets it go on. Sends may be posted meanwhile. `notify`:
+  /// an event SqDrained when what was started is complete. Errors: kInvalidState (not connected), those of KernelQp.
   [[nodiscard]] Result<void> drain(bool notify);
   [[nodiscard]] Result<void> resume();
 
   /// Cancels everything posted (decisions 9): an idle queue pair stays usable, any other goes to the error state.
   [[nodiscard]] Result<void> flush();
 
-  /// As new (RESET, then INIT): everything posted is flushed, and it is idle. Nobody may post sends meanwhile. Errors: kInvalidState (closed), those of KernelQp.
+  /// As new (RESET, then INIT): everything posted is flushed, and it is idle. Nobody may post sends meanwhile. Errors:
+  /// kInvalidState (closed), those of KernelQp.
   [[nodiscard]] Result<void> reset();
 
   /// Flushes both queues and leaves the device. Completions not polled can still be polled. Nothing may be posted

@@ -13,7 +13,9 @@ unsigned ReceiveQueue::log_stride_for(std::uint32_t segments) {
 }
 
 ReceiveQueue::ReceiveQueue(ProcessContext& process, const Layout& layout)
-    : process_(process), layout_(layout), mask_(static_cast<std::uint16_t>((1U << layout.log_depth) - 1)),
+    : process_(process),
+      layout_(layout),
+      mask_(static_cast<std::uint16_t>((1U << layout.log_depth) - 1)),
       ids_(std::size_t{1} << layout.log_depth) {}
 
 Result<void> ReceiveQueue::post(const ReceiveRequest& request) {
@@ -41,8 +43,7 @@ Result<void> ReceiveQueue::check(const ReceiveRequest& request) const {
 
 void ReceiveQueue::build(const ReceiveRequest& request) {
   std::uint8_t* wqe = layout_.ring + (static_cast<std::size_t>(producer_ & mask_) << layout_.log_stride);
-  const hw::WqeReceive head{.sge_count = static_cast<std::uint8_t>(request.segments.size()),
-                            .wqe_index = producer_};
+  const hw::WqeReceive head{.sge_count = static_cast<std::uint8_t>(request.segments.size()), .wqe_index = producer_};
   head.encode(std::span<std::uint8_t, 16>(wqe, 16));
   for (const auto& segment : request.segments) {
     wqe += 16;
@@ -59,8 +60,7 @@ void ReceiveQueue::ring_deferred() {
 void ReceiveQueue::ring() {
   if (rung_ == producer_) return;
   dma_write_barrier();
-  process_.ring(hw::uar::kReceiveDoorbell,
-                hw::ReceiveDoorbell{.qpn = layout_.qpn, .producer_index = producer_}.word());
+  process_.ring(hw::uar::kReceiveDoorbell, hw::ReceiveDoorbell{.qpn = layout_.qpn, .producer_index = producer_}.word());
   rung_ = producer_;
 }
 

@@ -27,7 +27,7 @@ struct SendRequest {
   std::uint64_t compare{};         ///< Compare and swap: write only if this is there
   const AddressHandle* address{};  ///< UD: where to. Read during the call only
   std::uint32_t dest_qpn{};        ///< UD
-  std::uint32_t qkey{};            ///< UD; with the top bit set, that of the queue pair is sent (InfiniBand specification 10.2.5)
+  std::uint32_t qkey{};  ///< UD; with the top bit set, that of the queue pair is sent (InfiniBand specification 10.2.5)
   bool silent{};
   bool fence{};
   bool solicited{};
@@ -35,7 +35,8 @@ struct SendRequest {
   bool defer{};  ///< Hold the doorbell back until a later request or ring_deferred
 };
 
-/// A request of a send queue about keys. It moves no data, and is executed when everything posted before it has completed.
+/// A request of a send queue about keys. It moves no data, and is executed when everything posted before it has
+/// completed.
 struct MemoryRequest {
   hw::WqeOpcode opcode{};      ///< kBindWindow1, kBindWindow2, kLocalInvalidate, kFastRegister
   std::uint64_t id{};          ///< Comes back in the completion
@@ -64,7 +65,18 @@ struct ReceiveRequest {
 };
 
 /// kReceiveWrite: a Receive that a Write with immediate data has used up; its buffers are untouched.
-enum class RequestKind : std::uint8_t { kSend, kWrite, kRead, kCompareSwap, kFetchAdd, kReceive, kReceiveWrite, kBind, kInvalidate, kFastRegister };
+enum class RequestKind : std::uint8_t {
+  kSend,
+  kWrite,
+  kRead,
+  kCompareSwap,
+  kFetchAdd,
+  kReceive,
+  kReceiveWrite,
+  kBind,
+  kInvalidate,
+  kFastRegister
+};
 
 /// A finished request.
 struct Completion {
@@ -76,10 +88,10 @@ struct Completion {
   std::uint32_t qpn{};
   std::uint8_t syndrome{};
   bool solicited{};
-  bool with_immediate{};      ///< Receives: `immediate` came with the message
-  bool with_invalidate{};     ///< Receives: `immediate` is the local key that the message invalidated
+  bool with_immediate{};   ///< Receives: `immediate` came with the message
+  bool with_invalidate{};  ///< Receives: `immediate` is the local key that the message invalidated
   std::uint32_t immediate{};
-  bool grh{};                 ///< Datagrams received: the first 40 bytes hold the IPv6 header, or from byte 20 on the IPv4 header
+  bool grh{};  ///< Datagrams received: the first 40 bytes hold the IPv6 header, or from byte 20 on the IPv4 header
   std::uint32_t source_qpn{};  ///< Datagrams received: who sent it
   std::uint64_t timestamp{};
 };

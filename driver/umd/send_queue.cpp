@@ -52,7 +52,9 @@ unsigned SendQueue::log_stride_for(std::uint32_t segments, std::uint32_t inline_
 }
 
 SendQueue::SendQueue(ProcessContext& process, const Layout& layout)
-    : process_(process), layout_(layout), mask_(static_cast<std::uint16_t>((1U << layout.log_depth) - 1)),
+    : process_(process),
+      layout_(layout),
+      mask_(static_cast<std::uint16_t>((1U << layout.log_depth) - 1)),
       slots_(std::size_t{1} << layout.log_depth) {}
 
 Result<void> SendQueue::post(const SendRequest& request) {
@@ -96,7 +98,8 @@ Result<std::uint32_t> SendQueue::check(const SendRequest& request) const {
   std::uint64_t length = 0;
   for (const auto& segment : request.segments) length += segment.length;
   if (length > (request.inline_data ? layout_.max_inline : layout_.max_message)) return Error::kMessageTooLong;
-  if (is_atomic(kind_of(request.opcode)) && (request.segments.size() != 1 || length != kAtomicBytes || request.inline_data)) {
+  if (is_atomic(kind_of(request.opcode)) &&
+      (request.segments.size() != 1 || length != kAtomicBytes || request.inline_data)) {
     return Error::kInvalidParameter;
   }
   if (!has_operation(layout_.type, request.opcode) || (layout_.type == hw::QpType::kUd && request.address == nullptr)) {
@@ -216,8 +219,7 @@ void SendQueue::ring_deferred() {
 void SendQueue::ring() {
   if (rung_ == producer_) return;
   dma_write_barrier();
-  process_.ring(hw::uar::kSendDoorbell,
-                hw::SendDoorbell{.qpn = layout_.qpn, .producer_index = producer_}.word());
+  process_.ring(hw::uar::kSendDoorbell, hw::SendDoorbell{.qpn = layout_.qpn, .producer_index = producer_}.word());
   rung_ = producer_;
 }
 

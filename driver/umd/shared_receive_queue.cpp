@@ -120,9 +120,8 @@ Result<void> SharedReceiveQueue::check(const ReceiveRequest& request) const {
 void SharedReceiveQueue::build(const ReceiveRequest& request, std::uint16_t tag) {
   const std::uint32_t slot = producer_ & ((1U << kernel_srq_->log_depth()) - 1);
   std::uint8_t* wqe = kernel_srq_->ring() + (static_cast<std::size_t>(slot) << kernel_srq_->log_stride());
-  const hw::WqeReceive head{.sge_count = static_cast<std::uint8_t>(request.segments.size()),
-                            .wqe_index = producer_,
-                            .tag = tag};
+  const hw::WqeReceive head{
+      .sge_count = static_cast<std::uint8_t>(request.segments.size()), .wqe_index = producer_, .tag = tag};
   head.encode(std::span<std::uint8_t, 16>(wqe, 16));
   for (const auto& segment : request.segments) {
     wqe += 16;

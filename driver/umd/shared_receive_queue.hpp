@@ -26,8 +26,8 @@ class SharedReceiveQueue final : public ReceiveSource {
  public:
   /// `segments`: at least 4 are granted (decisions 37). Errors: kInvalidParameter (beyond the limits), those of
   /// KernelDevice::create_srq.
-  static Result<std::shared_ptr<SharedReceiveQueue>> create(std::shared_ptr<ProcessContext> process, std::uint32_t depth,
-                                                            std::uint32_t segments);
+  static Result<std::shared_ptr<SharedReceiveQueue>> create(std::shared_ptr<ProcessContext> process,
+                                                            std::uint32_t depth, std::uint32_t segments);
   SharedReceiveQueue(const SharedReceiveQueue&) = delete;
   SharedReceiveQueue& operator=(const SharedReceiveQueue&) = delete;
 
@@ -93,8 +93,8 @@ class SharedReceiveQueue final : public ReceiveSource {
   SleepLock resize_lock_;
   std::mutex mutex_;
   std::uint32_t depth_;
-  std::vector<Posted> posted_;             ///< By tag
-  std::vector<std::uint16_t> free_tags_;   ///< Has room for all tags
+  std::vector<Posted> posted_;            ///< By tag
+  std::vector<std::uint16_t> free_tags_;  ///< Has room for all tags
   std::uint32_t outstanding_{};
   std::uint16_t producer_{};
   std::uint16_t rung_{};

@@ -3,15 +3,17 @@
 
 /// Keeps Entries contexts of Width bits and lends each to one client at a time.
 ///
-/// A client offers acq_valid with an index. acq_ready accepts it once no other client holds that context; a client that
-/// waits for a held context does not hold up the others. Two cycles after the acceptance ctx_valid pulses for that client,
-/// with the context on ctx_data (shared by all clients, valid in that cycle only). The client then owns the context until
-/// its rel_valid / rel_ready handshake, with which it writes rel_data back (rel_write) or leaves it as it was.
-/// A client holds at most one context. contended_o: another client asked, a cycle ago, for the context that this one holds; who keeps a context
-/// for its next use gives it back then. Contexts are zero after reset: `ready_o` rises when they have been cleared, nothing
-/// is accepted before.
+/// A client offers acq_valid with an index. acq_ready accepts it once no other client holds that
+/// context; a client that waits for a held context does not hold up the others. Two cycles after
+/// the acceptance ctx_valid pulses for that client, with the context on ctx_data (shared by all
+/// clients, valid in that cycle only). The client then owns the context until its rel_valid /
+/// rel_ready handshake, with which it writes rel_data back (rel_write) or leaves it as it was.
+/// A client holds at most one context. contended_o: another client asked, a cycle ago, for the
+/// context that this one holds; who keeps a context for its next use gives it back then. Contexts
+/// are zero after reset: `ready_o` rises when they have been cleared, nothing is accepted before.
 ///
-/// Client i: bit i of the valid/ready vectors, bits i*AddrBits +: AddrBits and i*Width +: Width of the buses.
+/// Client i: bit i of the valid/ready vectors, bits i*AddrBits +: AddrBits and i*Width +: Width of
+/// the buses.
 module ctx_manager #(
     parameter int unsigned Width   = 32,
     parameter int unsigned Entries = 16,
@@ -41,13 +43,15 @@ module ctx_manager #(
 
   assign ready_o = !clearing_q;
 
-  // A context is free when no client holds it. The release of this cycle frees it from the next cycle on.
+  // A context is free when no client holds it. The release of this cycle frees it from the next
+  // cycle on.
   always_comb begin
     wanted = '0;
     for (int unsigned i = 0; i < Clients; i++) begin
       eligible[i] = acq_valid_i[i] && !held_q[i] && !clearing_q;
       for (int unsigned j = 0; j < Clients; j++) begin
-        if (held_q[j] && held_index_q[j*AddrBits+:AddrBits] == acq_index_i[i*AddrBits+:AddrBits]) begin
+        if (held_q[j] &&
+            held_index_q[j*AddrBits+:AddrBits] == acq_index_i[i*AddrBits+:AddrBits]) begin
           eligible[i] = 1'b0;
           if (acq_valid_i[i]) wanted[j] = 1'b1;
         end

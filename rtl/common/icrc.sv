@@ -56,7 +56,8 @@ module icrc (
   logic [1:0] rewind3_q;
   logic [31:0] block, state_q, word3_q, word4_q;
 
-  // The register after the block is the sum of what its groups and the register before it contribute.
+  // The register after the block is the sum of what its groups and the register before it
+  // contribute.
   always_comb begin
     block = '0;
     for (int unsigned i = 0; i < 8; i++) block = block ^ partial_q[32*i+:32];

@@ -1,7 +1,8 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Hands one request to N blocks and answers when every block has answered. Each block sees its request until its own ready.
+/// Hands one request to N blocks and answers when every block has answered. Each block sees its
+/// request until its own ready.
 module qp_reset_fan #(
     parameter int unsigned N = 2
 ) (

@@ -1,7 +1,8 @@
 `default_nettype none
 
-/// RAM with one write port and one registered read port. Reading an address in the cycle in which it is written gives
-/// the old word. Data appears one cycle after rd_en_i and stays until the next read.
+/// RAM with one write port and one registered read port. Reading an address in the cycle in which
+/// it is written gives the old word. Data appears one cycle after rd_en_i and stays until the next
+/// read.
 module ram_1r1w #(
     parameter int unsigned Width = 8,
     parameter int unsigned Depth = 16,

@@ -1,8 +1,8 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Round-robin choice among N requests. `grant_o` is one-hot (or zero) and combinational; the priority moves past the
-/// winner when `advance_i` says that the grant was used.
+/// Round-robin choice among N requests. `grant_o` is one-hot (or zero) and combinational; the
+/// priority moves past the winner when `advance_i` says that the grant was used.
 module rr_arbiter #(
     parameter int unsigned N = 4
 ) (

@@ -1,7 +1,8 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Two-entry stream buffer: cuts the path from ready to valid and ready. Full throughput, one cycle of latency.
+/// Two-entry stream buffer: cuts the path from ready to valid and ready. Full throughput, one cycle
+/// of latency.
 module skid_buffer #(
     parameter int unsigned Width = 8
 ) (

@@ -1,8 +1,9 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Merges N streams into one, round robin, a packet at a time: a stream keeps the output until it sends a word with its
-/// `last` bit. Input i is bits i*Width +: Width of in_data_i. Output is a skid buffer. `out_source_o` is the input that won.
+/// Merges N streams into one, round robin, a packet at a time: a stream keeps the output until it
+/// sends a word with its `last` bit. Input i is bits i*Width +: Width of in_data_i. Output is a
+/// skid buffer. `out_source_o` is the input that won.
 module stream_arbiter #(
     parameter int unsigned N = 2,
     parameter int unsigned Width = 8,

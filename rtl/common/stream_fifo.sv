@@ -1,8 +1,9 @@
 `default_nettype none
 `include "assert.svh"
 
-/// FIFO of a stream: Depth words (a power of two, at least 2) in a RAM behind an output register. Two cycles from input to
-/// output when empty, one word a cycle. `count_o` is the number of words inside, output register included.
+/// FIFO of a stream: Depth words (a power of two, at least 2) in a RAM behind an output register.
+/// Two cycles from input to output when empty, one word a cycle. `count_o` is the number of words
+/// inside, output register included.
 module stream_fifo #(
     parameter int unsigned Width = 8,
     parameter int unsigned Depth = 16,

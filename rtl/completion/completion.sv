@@ -12,14 +12,15 @@
 /// if silent, once all before it have retired, and then the QP goes to the error state.
 /// error_path sets both contexts to ERR, writes an event (unless quiet) and flushes: a CQE
 /// WrFlushErr for every posted send WQE from retire_idx on and every receive WQE from rq_done on,
-/// silent or not, in order; doorbells that come later (flush_req) are flushed as well. It also makes
-/// the events of QPs that are not errors: drained_*, established_*.
+/// silent or not, in order; doorbells that come later (flush_req) are flushed as well. It also
+/// makes the events of QPs that are not errors: drained_*, established_*.
 /// The CQ engine checks for overrun (a CQ that is exactly full is legal), writes the CQE, and makes
 /// the event that an arm asks for: an arm fires at once for entries newer than the last event. An
 /// overrun stops the CQ, makes a CqError event, and puts the QP that hit it in the error state.
 /// The EQ engine writes the EQE, then asks for the MSI-X message. A full EQ loses the event and
-/// counts it. Receive doorbells are taken here: rq_pi, and a flush for a QP in the error state. Events of
-/// SRQs (srq_eqe_*) pass through to the EQ engine, refused and taken SRQ doorbells are counted here.
+/// counts it. Receive doorbells are taken here: rq_pi, and a flush for a QP in the error state.
+/// Events of SRQs (srq_eqe_*) pass through to the EQ engine, refused and taken SRQ doorbells are
+/// counted here.
 /// Send context clients: 0 retire, 1 error and flush. Receive context clients: 0 rx_post, 1 error
 /// and flush, 2 receive doorbells. CQ and EQ contexts live here; the admin queue has a client of
 /// each (bit 0 CQ, bit 1 EQ of the admin_* vectors).

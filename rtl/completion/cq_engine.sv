@@ -2,8 +2,8 @@
 `include "assert.svh"
 
 /// Completion queues: their contexts, the CQE writer, CQ doorbells, and the events of both on one
-/// stream to the EQ engine; the timers of event moderation. The event of an entry is offered only after the write of the entry has
-/// been accepted by wr.
+/// stream to the EQ engine; the timers of event moderation. The event of an entry is offered only
+/// after the write of the entry has been accepted by wr.
 module cq_engine (
     input  wire logic                clk_i,
     input  wire logic                rst_ni,

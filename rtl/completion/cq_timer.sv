@@ -4,9 +4,10 @@
 /// Timers of event moderation, one for each CQ, in microseconds of the nominal clock.
 ///
 /// A start (a pulse; at most one port a cycle) sets the timer of a CQ, whatever it was. It is named
-/// on expired_* once, no earlier than `period`, and about 2 us later at most when few expire together
-/// (all are looked at once in 256 cycles, and one that finds expired_* taken waits for the next
-/// round). A timer is not stopped: whoever takes an expiry knows whether it still waits for one.
+/// on expired_* once, no earlier than `period`, and about 2 us later at most when few expire
+/// together (all are looked at once in 256 cycles, and one that finds expired_* taken waits for the
+/// next round). A timer is not stopped: whoever takes an expiry knows whether it still waits for
+/// one.
 module cq_timer #(
     parameter int unsigned Ports               = 2,
     parameter int unsigned CyclesPerMicrosecond = 250

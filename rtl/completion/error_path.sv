@@ -254,7 +254,8 @@ module error_path (
       .busy_qp_o       (flush_busy_qp)
   );
 
-  assign reset_busy = dead_member || flush_member || drained_member || established_member || (join_valid && join_qp == qp_reset_qp_i) ||
+  assign reset_busy = dead_member || flush_member || drained_member || established_member ||
+                      (join_valid && join_qp == qp_reset_qp_i) ||
                       (error_busy && error_busy_qp == qp_reset_qp_i) ||
                       (flush_busy && flush_busy_qp == qp_reset_qp_i);
 

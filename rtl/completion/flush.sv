@@ -1,9 +1,9 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Carries out a job of qp_error: an event (EqeType in `opcode`), then a CQE WrFlushErr for each send
-/// WQE and each receive WQE of the job, in order, then the LastWqeReached event. Other QPs' CQEs go
-/// between these: this block is one
+/// Carries out a job of qp_error: an event (EqeType in `opcode`), then a CQE WrFlushErr for each
+/// send WQE and each receive WQE of the job, in order, then the LastWqeReached event. Other QPs'
+/// CQEs go between these: this block is one
 /// source of many.
 module flush (
     input  wire logic               clk_i,

@@ -6,17 +6,17 @@
 ///
 /// The ACK timer runs while an answer is awaited (9.7.6.1.3, C9-139): whenever a packet that asks
 /// for one has left the port, and the newest PSN that its answer acknowledges is not acknowledged,
-/// the timer runs or has expired. It does not run for what still waits in the NIC: what has not left
-/// starts it when it leaves. Everything that is sent ends with a packet that asks, so none is lost
-/// without a timer that runs.
+/// the timer runs or has expired. It does not run for what still waits in the NIC: what has not
+/// left starts it when it leaves. Everything that is sent ends with a packet that asks, so none is
+/// lost without a timer that runs.
 ///
 /// left_*: such a packet has left; psn: the newest PSN that its answer acknowledges. Starts a timer
-/// that does not run, and one for an older PSN, which is sent again. ack_valid_i, pulses, at most one
-/// every third cycle on port 0 and every fifth on port 1: psn is the oldest PSN not acknowledged now;
-/// the timer starts again if an answer is still awaited, else it stops. It expires after 2^exponent
-/// units, or never if the exponent is 0. stop_valid_i, a pulse: the queue has gone back, and what
-/// has left awaits no answer any more. wait_valid_i, a pulse: an RNR NAK; the timer expires after
-/// wait_units_i, and until then only clear touches it.
+/// that does not run, and one for an older PSN, which is sent again. ack_valid_i, pulses, at most
+/// one every third cycle on port 0 and every fifth on port 1: psn is the oldest PSN not
+/// acknowledged now; the timer starts again if an answer is still awaited, else it stops. It
+/// expires after 2^exponent units, or never if the exponent is 0. stop_valid_i, a pulse: the queue
+/// has gone back, and what has left awaits no answer any more. wait_valid_i, a pulse: an RNR NAK;
+/// the timer expires after wait_units_i, and until then only clear touches it.
 ///
 /// A sweep looks at each timer once in 1024 cycles: a timer expires at most two units late, or one
 /// more for each time that the sweep finds an expiry of another QP still waiting; never early.
@@ -104,7 +104,7 @@ module qp_timer #(
     if (!rst_ni) held_q <= '0;
   end
 
-  // ---- A cycle later: what the newest packet that has left asks for is here ----------------------
+  // ---- A cycle later: what the newest packet that has left asks for is here ---------------------
   logic valid_q, same_q, set, stop, known, awaited, older, store, touch;
   logic [1:0] kind_q;
   logic [17:0] units_q;
@@ -166,7 +166,7 @@ module qp_timer #(
   assign set_deadline = now_q + UnitBits'(1) + ((kind_q == KindWait) ? UnitBits'(units_q) :
                                                 UnitBits'(1) << data_q.exponent);
 
-  // ---- Sweep: four cycles a QP; a timer that is set meanwhile has not expired --------------------
+  // ---- Sweep: four cycles a QP; a timer that is set meanwhile has not expired -------------------
   logic [7:0] sweep_qp;
   logic [1:0] phase;
   logic [UnitBits-1:0] deadline, age;
@@ -226,7 +226,7 @@ module qp_timer #(
     end
   end
 
-  // ---- The expiry that is being judged; what is still on its way to this timer counts ------------
+  // ---- The expiry that is being judged; what is still on its way to this timer counts -----------
   always_comb begin
     outdated = (touch && qp == judged_qp_q) || (from_recovery && wait_qp_i == judged_qp_q);
     for (int unsigned i = 0; i < Ports; i++) begin

@@ -94,7 +94,7 @@ module recovery (
   logic [15:0] since, steps, to_sent;
   logic [23:0] psn, behind, ahead, to_last, from_first, to_max;
 
-  // ---- Work ---------------------------------------------------------------------------------------
+  // ---- Work -------------------------------------------------------------------------------------
   // An expiry waits until retire is idle, and keeps it so: a command under way may end in work.
   assign take_timer      = !work_valid_q && expired_valid_i && retire_idle_i && !clear_valid_i;
   assign expired_ready_o = take_timer;
@@ -116,7 +116,7 @@ module recovery (
     if (!rst_ni) work_valid_q <= 1'b0;
   end
 
-  // ---- Judgement ----------------------------------------------------------------------------------
+  // ---- Judgement --------------------------------------------------------------------------------
   assign is_timer = work_q.cause == rnic_pkg::RecoverCauseTimer;
   assign is_rnr   = work_q.cause == rnic_pkg::RecoverCauseRnr;
   assign is_fault = work_q.cause == rnic_pkg::RecoverCauseFault;
@@ -143,7 +143,7 @@ module recovery (
   assign rnr_exhausted = again && is_rnr && ctx_q.rnr_left == '0;
   assign go_back       = again && !exhausted && !rnr_exhausted;
 
-  // ---- Search: the WQE that holds psn -------------------------------------------------------------
+  // ---- Search: the WQE that holds psn -----------------------------------------------------------
   logic [3:0] log_mtu;
   logic [23:0] first, packets;
   logic is_read;
@@ -205,7 +205,7 @@ module recovery (
     failing.fault_syndrome = work_q.syndrome;
   end
 
-  // ---- Control ------------------------------------------------------------------------------------
+  // ---- Control ----------------------------------------------------------------------------------
   always_comb begin
     state_d = state_q;
     unique case (state_q)

@@ -113,7 +113,7 @@ module retire_path (
   assign stage_enter_o = ({fault_valid, cmd_valid_i} & {fault_ready, cmd_ready_o}) != '0;
   assign stage_leave_o = cmd_valid && cmd_ready;
 
-  // ---- Retire and recovery ------------------------------------------------------------------------
+  // ---- Retire and recovery ----------------------------------------------------------------------
   // A failure that recovery reports goes before all other commands: retire is idle then.
   logic retire_valid, retire_ready, fail_valid, fail_ready, hold, idle;
   logic retire_acq, recovery_acq, retire_rel, recovery_rel, retire_write, recovery_write;

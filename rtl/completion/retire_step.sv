@@ -4,9 +4,9 @@
 /// Judges the oldest send WQE of a QP while a retire command is worked on: finished, failed, or
 /// neither. Combinational.
 ///
-/// A Read or atomic finishes when its last response has been placed, anything else when its last PSN is
-/// acknowledged (InfiniBand specification 9.7.2: ACKs cover all earlier requests; 9.7.5.1.3 for
-/// Reads). A WQE behind an unfinished Read waits for it.
+/// A Read or atomic finishes when its last response has been placed, anything else when its last
+/// PSN is acknowledged (InfiniBand specification 9.7.2: ACKs cover all earlier requests; 9.7.5.1.3
+/// for Reads). A WQE behind an unfinished Read waits for it.
 module retire_step (
     input  wire rnic_pkg::retire_cmd_t cmd_i,
     input  wire rnic_pkg::send_ctx_t   ctx_i,

@@ -2,9 +2,9 @@
 `include "assert.svh"
 
 /// Receive doorbells: moves the producer index of a receive queue. Refused when the QP does not
-/// exist, is on an SRQ, is not the UAR's, or when the index would go back or make more WQEs outstanding than the
-/// queue holds. Receives are accepted in every state; those of a QP in the error state are flushed
-/// (InfiniBand specification 10.3.1).
+/// exist, is on an SRQ, is not the UAR's, or when the index would go back or make more WQEs
+/// outstanding than the queue holds. Receives are accepted in every state; those of a QP in the
+/// error state are flushed (InfiniBand specification 10.3.1).
 module rq_doorbell (
     input  wire logic                clk_i,
     input  wire logic                rst_ni,
@@ -52,7 +52,8 @@ module rq_doorbell (
   assign depth       = 16'd1 << ctx_q.log_depth;
   assign posted      = ctx_q.rq_pi - ctx_q.rq_done;
   assign outstanding = doorbell_q.producer_index - ctx_q.rq_done;
-  assign accept      = ctx_q.in_use && !ctx_q.srq && ctx_q.qpn == doorbell_q.qpn && ctx_q.uar == {1'b0, uar_q} &&
+  assign accept      = ctx_q.in_use && !ctx_q.srq && ctx_q.qpn == doorbell_q.qpn &&
+                       ctx_q.uar == {1'b0, uar_q} &&
                        outstanding >= posted && outstanding <= depth;
 
   always_comb begin

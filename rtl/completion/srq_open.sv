@@ -4,8 +4,8 @@
 /// Which QPs have taken a WQE of an SRQ for a message that is still under way, and the tag of that
 /// WQE. A QP has one at most: its messages do not interleave.
 ///
-/// open_i, close_i are pulses for set_qp_i. rd_open_o, rd_tag_o belong to rd_qp_i, the tag as of one
-/// cycle ago. clear_i closes rd_qp_i.
+/// open_i, close_i are pulses for set_qp_i. rd_open_o, rd_tag_o belong to rd_qp_i, the tag as of
+/// one cycle ago. clear_i closes rd_qp_i.
 module srq_open (
     input  wire logic        clk_i,
     input  wire logic        rst_ni,

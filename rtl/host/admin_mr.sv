@@ -7,8 +7,8 @@
 /// (BadParameter); the entry is free (Exists). A query names a key in use, of windows and
 /// fast-register regions by its index alone (BadNumber). Entries in use belong to the memory
 /// operations, so a destroy is one: xlate says whether there is such a key of this type (BadNumber)
-/// and whether windows are bound to it (InUse), unbinds a window, and answers when no DMA for the key
-/// can be under way. exec_valid_i is held with the command until exec_done_o.
+/// and whether windows are bound to it (InUse), unbinds a window, and answers when no DMA for the
+/// key can be under way. exec_valid_i is held with the command until exec_done_o.
 module admin_mr (
     input  wire logic                         clk_i,
     input  wire logic                         rst_ni,

@@ -4,9 +4,10 @@
 /// Admin verbs of event queues and completion queues: create, destroy, query; modify, resize (CQ).
 ///
 /// Checks, in this order: the number is in range (BadNumber); fields (BadParameter); the index is
-/// free, or the object there (Exists, BadNumber); for a CQ, its EQ is there (BadNumber); for a destroy,
-/// nothing refers to the object (InUse); for a resize, the CQ has not overrun (BadState) and its
-/// entries fit (TooSmall): that is judged on the context, which otherwise stays. exec_valid_i is held with the command until exec_done_o.
+/// free, or the object there (Exists, BadNumber); for a CQ, its EQ is there (BadNumber); for a
+/// destroy, nothing refers to the object (InUse); for a resize, the CQ has not overrun (BadState)
+/// and its entries fit (TooSmall): that is judged on the context, which otherwise stays.
+/// exec_valid_i is held with the command until exec_done_o.
 module admin_object (
     input  wire logic                         clk_i,
     input  wire logic                         rst_ni,
@@ -43,7 +44,8 @@ module admin_object (
   state_e state_q, state_d;
 
   logic [7:0] status_q, status_d;
-  logic is_eq, create, destroy, query, modify, resize, number_ok, fields_ok, resize_ok, uar_ok, fits;
+  logic is_eq, create, destroy, query, modify, resize, number_ok, fields_ok, resize_ok, uar_ok,
+      fits;
   logic [23:0] fill;
   rnic_pkg::admin_create_eq_t eq_body;
   rnic_pkg::admin_create_cq_t cq_body;
@@ -196,7 +198,8 @@ module admin_object (
   end
 
   logic unused_bits;
-  assign unused_bits = &{1'b0, command_i, eq_body, cq_body, modify_body, resize_body, view_cq_i, view_eq_i};
+  assign unused_bits = &{1'b0, command_i, eq_body, cq_body, modify_body, resize_body, view_cq_i,
+                         view_eq_i};
 
   `ASSERT(CommandHeld, state_q == Idle || exec_valid_i)
 endmodule

@@ -4,9 +4,9 @@
 /// Admin verbs of queue pairs: create, modify, query, destroy, query of the counters.
 ///
 /// Checks, in this order: the number is in range (BadNumber); for a create the fields
-/// (BadParameter), the index is free (Exists), both CQs and the SRQ are there (BadNumber); for the others the
-/// whole QPN is that of the context (BadNumber), then the transition (BadState) and its fields
-/// (BadParameter).
+/// (BadParameter), the index is free (Exists), both CQs and the SRQ are there (BadNumber); for the
+/// others the whole QPN is that of the context (BadNumber), then the transition (BadState) and its
+/// fields (BadParameter).
 /// The NIC itself may put the QP into the error state at any time. So every context that a
 /// transition writes must still be in the state that was judged; otherwise it is left alone and the
 /// command ends with BadState. exec_valid_i is held with the command until exec_done_o.

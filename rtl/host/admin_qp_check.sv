@@ -3,7 +3,8 @@
 /// What CreateQp and ModifyQp may ask for: fields, state transitions, attributes. Combinational.
 ///
 /// A transition that is not legal (admin_qp_attrs), an attribute that it does not take and a wrong
-/// cur_state are BadState, and so is SQE to RTS while the send queue is being flushed; a missing attribute and one that is out of range are BadParameter.
+/// cur_state are BadState, and so is SQE to RTS while the send queue is being flushed; a missing
+/// attribute and one that is out of range are BadParameter.
 /// Fields of attributes that are not given are not looked at.
 module admin_qp_check (
     input  wire rnic_pkg::admin_command_t command_i,

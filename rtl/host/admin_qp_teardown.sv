@@ -46,7 +46,8 @@ module admin_qp_teardown (
 
   // Idle: waits for start. QuietSend, QuietRecv: take the UAR out. Raise: ask for the error state.
   // PollSend, PollRecv: look; Pause: before the next look. Drain. ClearSend, ClearRecv: empty the
-  // contexts. Forget: qp_reset. Unbind, Unbinding: the windows. LastSend, LastRecv: their last form. Done: done_o.
+  // contexts. Forget: qp_reset. Unbind, Unbinding: the windows. LastSend, LastRecv: their last
+  // form. Done: done_o.
   typedef enum logic [3:0] {
     Idle,
     QuietSend,

@@ -4,9 +4,9 @@
 /// Admin verbs of shared receive queues: create, destroy, query, modify.
 ///
 /// Checks, in this order: the number is in range (BadNumber); fields (BadParameter); the SRQ is
-/// absent, or there (Exists, BadNumber); for a create, its EQ is there (BadNumber); for a destroy, no
-/// QP uses it (InUse); for a new ring, that what is posted fits (BadParameter). exec_valid_i is held
-/// with the command until exec_done_o.
+/// absent, or there (Exists, BadNumber); for a create, its EQ is there (BadNumber); for a destroy,
+/// no QP uses it (InUse); for a new ring, that what is posted fits (BadParameter). exec_valid_i is
+/// held with the command until exec_done_o.
 module admin_srq (
     input  wire logic                         clk_i,
     input  wire logic                         rst_ni,
@@ -29,8 +29,8 @@ module admin_srq (
   localparam logic [7:0] MaxDepth = rnic_pkg::MaxLogQueueDepth[7:0];
 
   // Idle: check the command itself. LookSelf, LookEq: is the SRQ there, is its EQ. Access: write or
-  // read its context. MarkSelf, MarkEq: enter it in the table of references, or strike it out. Done:
-  // exec_done_o.
+  // read its context. MarkSelf, MarkEq: enter it in the table of references, or strike it out.
+  // Done: exec_done_o.
   typedef enum logic [2:0] {
     Idle,
     LookSelf,

@@ -90,7 +90,8 @@ module bar_regs (
       // Kept bits come from the register, the others from the bus.
       unique case (addr)
         rnic_pkg::RegDeviceControl: if (bits[0]) enable_q <= reg_req_data_i.data[0];
-        rnic_pkg::RegCompletionTimeout: if (bits[0] && range_known) range_q <= reg_req_data_i.data[3:0];
+        rnic_pkg::RegCompletionTimeout:
+        if (bits[0] && range_known) range_q <= reg_req_data_i.data[3:0];
         rnic_pkg::RegAdminCommandBase:
         command_base_q <= (command_base_q & ~bits) | (reg_req_data_i.data & bits);
         rnic_pkg::RegAdminCompletionBase:

@@ -74,7 +74,8 @@ module host_if (
     input  wire logic                      msix_wr_ready_i,
     output rnic_pkg::dma_wr_t              msix_wr_data_o,
     input  wire logic                      msix_wr_done_i,
-    // Context managers: bit 0 send, 1 receive, 2 CQ, 3 EQ, 4 SRQ. One index bus for all; data buses apart.
+    // Context managers: bit 0 send, 1 receive, 2 CQ, 3 EQ, 4 SRQ. One index bus for all; data buses
+    // apart.
     output logic [4:0]                     acq_valid_o,
     input  wire logic [4:0]                acq_ready_i,
     output logic [7:0]                     acq_index_o,

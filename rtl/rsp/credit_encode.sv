@@ -2,8 +2,8 @@
 
 /// Credit code of an ACK for a number of receive WQEs: the largest that promises no more than there
 /// are (InfiniBand specification 9.7.7.2.2, table 46). Powers of two from 1 on, and one and a half
-/// of each from 2 on; code 31, for a queue that is shared, says that nothing is counted (a responder
-/// with an SRQ must not count, 9.7.7.2.4). Combinational.
+/// of each from 2 on; code 31, for a queue that is shared, says that nothing is counted (a
+/// responder with an SRQ must not count, 9.7.7.2.4). Combinational.
 module credit_encode (
     input  wire logic        counted_i,
     input  wire logic [15:0] wqes_i,

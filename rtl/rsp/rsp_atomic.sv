@@ -11,8 +11,8 @@
 /// first.
 ///
 /// The results of the last 16 atomics of a QP are kept with their PSNs. A repeated operation is not
-/// executed again: it is answered from there, the newest of that PSN (PSNs come round again), or, if
-/// it is not there, not answered (9.7.5.1.2).
+/// executed again: it is answered from there, the newest of that PSN (PSNs come round again), or,
+/// if it is not there, not answered (9.7.5.1.2).
 /// Answer: answer_en_i reads that of a QP, data in the next cycle. A refused translation or a
 /// failed read ends in a tx_fault_t of the responder (status Ok: the read) and leaves no answer.
 ///
@@ -111,7 +111,7 @@ module rsp_atomic (
   assign pop     = dropped || state_q == StSave || (state_q == StFault && fault_ready_i);
   assign forget_busy_o = here_q[forget_qp_i];
 
-  // ---- Results: per QP a ring, how many there are, and where the next one goes -------------------
+  // ---- Results: per QP a ring, how many there are, and where the next one goes ------------------
   logic [4:0] count, new_count;
   logic [3:0] next, newest, index_q;
   logic save, match, last_result;
@@ -164,7 +164,7 @@ module rsp_atomic (
       .rd_data_o({answer_found_o, answer_value_o})
   );
 
-  // ---- The 8 bytes: in one line, at a multiple of 8 ----------------------------------------------
+  // ---- The 8 bytes: in one line, at a multiple of 8 ---------------------------------------------
   logic [63:0] addr_q, read_value;
   logic [3:0] status_q;
   logic epoch_q, granted_q, granted, writes;
@@ -261,8 +261,8 @@ module rsp_atomic (
   end
 
   logic unused_bits;
-  assign unused_bits = ^{xlate_rsp_data_i.contiguous, rd_rsp_data_i.offset[2:0], rd_rsp_data_i.bytes,
-                         rd_rsp_data_i.last};
+  assign unused_bits = ^{xlate_rsp_data_i.contiguous, rd_rsp_data_i.offset[2:0],
+                         rd_rsp_data_i.bytes, rd_rsp_data_i.last};
 
   `ASSERT_HOLD(FaultHold, fault_valid_o, fault_ready_i, fault_data_o)
   `ASSERT_HOLD(XlateReqHold, xlate_req_valid_o, xlate_req_ready_i, xlate_req_data_o)

@@ -109,7 +109,7 @@ module rsp_engine (
   logic choose_run, choose_fault, fire;
   rnic_pkg::recv_ctx_t ctx_q;
 
-  // ---- ACK or NAK due, a bit a QP. Set by the intake; taken together with the queue word ---------
+  // ---- ACK or NAK due, a bit a QP. Set by the intake; taken together with the queue word --------
   logic [255:0] due_bits_q, due_bits_d, answered_bits_q, answered_bits_d;
   logic due_back;
   always_comb begin

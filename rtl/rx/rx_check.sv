@@ -16,8 +16,8 @@
 /// packet is taken only when there is room for its plan (room_i), because room may come only after
 /// the completion block has had the same context. plan_valid_o and fetch_valid_o are pulses, in
 /// wire order, no later than the context can be seen by others. A packet that is dropped and has no
-/// payload makes no plan, one that must wait (held_o) neither. limit_valid_o: the SRQ's limit was hit. clear_valid_i: forget that the QP
-/// clear_qp_i has failed.
+/// payload makes no plan, one that must wait (held_o) neither. limit_valid_o: the SRQ's limit was
+/// hit. clear_valid_i: forget that the QP clear_qp_i has failed.
 module rx_check (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
@@ -66,7 +66,8 @@ module rx_check (
     output rnic_pkg::rx_plan_t             plan_data_o,
     output logic                           fetch_valid_o,
     output rnic_pkg::rx_sgl_fetch_t        fetch_data_o,
-    // Packets taken and not finished; one finishes, a pulse: with its plan, or it comes again (held)
+    // Packets taken and not finished; one finishes, a pulse: with its plan, or it comes again
+    // (held)
     output logic [1:0]                     inside_o,
     output logic                           finish_o,
     output logic                           held_o,

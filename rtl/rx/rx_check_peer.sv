@@ -7,8 +7,8 @@
 /// for the address that the QP uses (annex A17: the IP addresses stand for the GIDs), the P_Key
 /// must match (10.9.3: the low 15 bits are equal and not zero, and one side at least is a full
 /// member), and the QP must be of the packet's transport service, in a state that takes such
-/// packets: RTS and SQD, for requests RTR too. In SQE only the send side has stopped, and the receive
-/// side is in RTS. A datagram may come from anywhere, to
+/// packets: RTS and SQD, for requests RTR too. In SQE only the send side has stopped, and the
+/// receive side is in RTS. A datagram may come from anywhere, to
 /// either address of its QP, with the QP's Q_Key (10.2.5).
 module rx_check_peer (
     input  wire logic               clk_i,

@@ -25,8 +25,8 @@
 /// data are expected one cycle after their enables, and hold until the next.
 ///
 /// rx_entered_o, rx_left_o: packets, modulo 2^20, that the protocol checks have passed on, and that
-/// have left the done stage. All packets of a QP that were inside at a time have left when rx_left_o
-/// has reached what rx_entered_o was.
+/// have left the done stage. All packets of a QP that were inside at a time have left when
+/// rx_left_o has reached what rx_entered_o was.
 module rx_engine (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,

@@ -9,7 +9,8 @@
 /// have, because a packet's pieces wait there for its verdict. A packet is taken only when the done
 /// stage has a place for it: what has been translated can then be written and handed back although
 /// done_ready_i is low. clear_valid_i: faults of the QP
-/// clear_qp_i are forgotten. fault_event_o: a packet of QP fault_qp_o had no place. left_o pulses for every plan that has left.
+/// clear_qp_i are forgotten. fault_event_o: a packet of QP fault_qp_o had no place. left_o pulses
+/// for every plan that has left.
 module rx_place (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,

@@ -6,9 +6,9 @@
 ///
 /// start_i (a pulse, while idle) says what WQE it must be; done_o is a pulse, with count_o and
 /// bad_o valid in that cycle. Bad: the read failed, the index is not the one expected, more
-/// segments than MaxSge or than the slot holds, or (send queue) not a Read or an atomic. tag_o is the
-/// tag of a receive WQE; lost_o: it is not known, because the read failed or this is another WQE. The
-/// rest of the slot is thrown away.
+/// segments than MaxSge or than the slot holds, or (send queue) not a Read or an atomic. tag_o is
+/// the tag of a receive WQE; lost_o: it is not known, because the read failed or this is another
+/// WQE. The rest of the slot is thrown away.
 module rx_place_wqe (
     input  wire logic                    clk_i,
     input  wire logic                    rst_ni,
@@ -56,7 +56,8 @@ module rx_place_wqe (
     header_bad = header_count > 8'(rnic_pkg::MaxSge);
     if (is_send_wqe_i) begin
       if ((control.opcode != rnic_pkg::WqeOpcodeRead && !is_atomic) || control.inline_data
-          || control.size < 8'(first_data) || control.wqe_index != wqe_idx_i || control.qpn != qpn_i) header_bad = 1'b1;
+          || control.size < 8'(first_data) || control.wqe_index != wqe_idx_i
+          || control.qpn != qpn_i) header_bad = 1'b1;
     end else if (receive.wqe_index != wqe_idx_i) begin
       header_bad = 1'b1;
     end

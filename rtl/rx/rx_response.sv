@@ -75,7 +75,8 @@ module rx_response (
 
   // An opcode at the start of a Read, in its middle; for one that is not, or is, its last response.
   logic legal_final, legal_other;
-  assign legal_final = slot_i.atomic ? is_atomic : slot_i.replayed ? is_only || is_last : at_start ? is_only : is_last;
+  assign legal_final = slot_i.atomic ? is_atomic :
+                       slot_i.replayed ? is_only || is_last : at_start ? is_only : is_last;
   assign legal_other = slot_i.replayed ? is_first || is_middle : at_start ? is_first : is_middle;
 
   // ---- Credits ----

@@ -5,8 +5,8 @@
 /// segment a cycle, and one more for each line of the WQE that is read.
 ///
 /// start_i is a pulse, while idle. The line of rd_line_o is on line_i in the cycle after rd_en_o,
-/// and stays. The sum of the segments must be larger than offset_i; then done_o, a pulse, comes with
-/// the segment's index and the bytes of it that are used up.
+/// and stays. The sum of the segments must be larger than offset_i; then done_o, a pulse, comes
+/// with the segment's index and the bytes of it that are used up.
 module sge_seek (
     input  wire logic         clk_i,
     input  wire logic         rst_ni,

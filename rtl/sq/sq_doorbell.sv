@@ -6,8 +6,8 @@
 /// Each moves the producer index of its QP, if the QP exists, is not in RESET, belongs to the UAR,
 /// and its queue has that many slots; otherwise it is refused and counted. An index behind the
 /// present one is stale (doorbells of two threads may pass each other) and moves nothing. The QP is
-/// then woken, or in the error state, or SQE, handed to the flush. A window WQE goes into the WQE buffer
-/// while the context is held, if it is the next to execute and nothing is buffered or being
+/// then woken, or in the error state, or SQE, handed to the flush. A window WQE goes into the WQE
+/// buffer while the context is held, if it is the next to execute and nothing is buffered or being
 /// fetched: nobody else then touches the lines. Otherwise its bytes are dropped; the copy in the
 /// ring is fetched.
 module sq_doorbell (

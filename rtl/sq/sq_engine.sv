@@ -8,9 +8,9 @@
 /// unacknowledged, fence, Read limit, RNR wait, fault, not RTS, in SQD what is new. At the start of
 /// a message, and where recovery makes it go on in the middle, the whole WQE is judged first,
 /// lengths of all data segments included, so that a malformed one sends nothing. A memory operation
-/// sends nothing either: it is handed over (mem_valid_o, a pulse) and the QP steps aside. The packet
-/// queue has room before the context is asked for (room_i), so the context is never held for the
-/// wire.
+/// sends nothing either: it is handed over (mem_valid_o, a pulse) and the QP steps aside. The
+/// packet queue has room before the context is asked for (room_i), so the context is never held for
+/// the wire.
 module sq_engine (
     input  wire logic                   clk_i,
     input  wire logic                   rst_ni,
@@ -68,9 +68,9 @@ module sq_engine (
   // StContext  waiting for the context; its arrival reads the first line of the WQE
   // StHead     context and first line are here: anything to do?
   // StSum      start of a message: adding up the data segments, a line a cycle
-  // StPlan     judging the WQE; the descriptor leaves, or its place in the scatter list is looked for
+  // StPlan     judging the WQE; the descriptor leaves, or its place in the list is looked for
   // StSeek     looking for it
-  // StWalk     the pieces leave; with the last one of a message the context may be given back at once
+  // StWalk     the pieces leave; with the last one of a message the context may go back at once
   // StRelease  giving the context back; a fetch may start
   // StFail     reporting a malformed WQE
   typedef enum logic [3:0] {

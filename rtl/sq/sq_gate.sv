@@ -4,8 +4,8 @@
 ///
 /// runnable_o: it has a WQE in the buffer and nothing stops it; in SQD it goes on only with what it
 /// has started, sent again or not. WQEs before the one that failed here (fault_idx) still run:
-/// recovery may go back to them. drained_o: in SQD, the event is to be made. judged_o: the whole WQE
-/// is to be judged, because it starts or because recovery makes it go on in the middle.
+/// recovery may go back to them. drained_o: in SQD, the event is to be made. judged_o: the whole
+/// WQE is to be judged, because it starts or because recovery makes it go on in the middle.
 /// step_aside_o: not this turn; for a malformed WQE, not at all. Only a start waits for the fence
 /// (InfiniBand specification 10.8.3.3), the limit of outstanding Reads and atomics, and SqWindow. A
 /// memory operation starts when everything in front of it has retired, so that nothing can be sent

@@ -10,10 +10,11 @@
 /// in the order in which they came. The context is looked at before (a QP that has left its working
 /// states executes nothing) and after the operation, never held meanwhile. Then the queue goes on
 /// behind the WQE and retires it (an Ack of what is acknowledged already), or its fault is recorded
-/// and reported (FailWqe). An operation that succeeded is marked (mem_done) until it has retired: if
-/// the QP fails before, it still completes with success, because its key is valid. If the QP has failed meanwhile, its WQE will be flushed, and the key of
-/// a flushed WQE must open nothing: what it did is undone first, unless somebody else has. Then the
-/// flush is asked for (flush_valid_o, a pulse).
+/// and reported (FailWqe). An operation that succeeded is marked (mem_done) until it has retired:
+/// if the QP fails before, it still completes with success, because its key is valid. If the QP has
+/// failed meanwhile, its WQE will be flushed, and the key of a flushed WQE must open nothing: what
+/// it did is undone first, unless somebody else has. Then the flush is asked for (flush_valid_o, a
+/// pulse).
 module sq_memop (
     input  wire logic                    clk_i,
     input  wire logic                    rst_ni,

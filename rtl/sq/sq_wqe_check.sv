@@ -1,11 +1,11 @@
 `default_nettype none
 
 /// Judges a send WQE: `bad_o` says that it is malformed, bad_status_o with what it completes. sum_i
-/// is the sum of its data segment lengths. A WQE that is to go on in the middle must still be longer
-/// than what was sent of it. Also where its data segments (or inline bytes) start: after one segment
-/// for a Send, two for a Write or Read, three for an atomic, four for a Send of a UD queue pair. A
-/// memory operation has its segments and no data, and is neither solicited nor inline; FastRegister
-/// names DMA addresses and is for the QPs that may do so.
+/// is the sum of its data segment lengths. A WQE that is to go on in the middle must still be
+/// longer than what was sent of it. Also where its data segments (or inline bytes) start: after one
+/// segment for a Send, two for a Write or Read, three for an atomic, four for a Send of a UD queue
+/// pair. A memory operation has its segments and no data, and is neither solicited nor inline;
+/// FastRegister names DMA addresses and is for the QPs that may do so.
 ///
 /// UC has no Reads, atomics and remote invalidations, UD no Writes and no memory operations either
 /// (InfiniBand specification 9.4, table 37); a datagram is one packet (9.8.3), a longer one a local

@@ -4,11 +4,11 @@
 /// Shared receive queues: their contexts, doorbells and events.
 ///
 /// An SRQ is a ring of receive WQEs that are taken in order, by any QP on it, and finish in any
-/// order: a WQE says in its CQE with which tag it was posted, not where it stood. The receive engine
-/// borrows the context to take a WQE (rx_*), while it holds that of the QP: nobody who holds the
-/// context of an SRQ waits for another one. It tells when the limit was hit (limit_*) and
-/// the completion block when a WQE could not be read (error_*). The admin queue's client: what it has
-/// written is looked at, whether a limit is due.
+/// order: a WQE says in its CQE with which tag it was posted, not where it stood. The receive
+/// engine borrows the context to take a WQE (rx_*), while it holds that of the QP: nobody who holds
+/// the context of an SRQ waits for another one. It tells when the limit was hit (limit_*) and
+/// the completion block when a WQE could not be read (error_*). The admin queue's client: what it
+/// has written is looked at, whether a limit is due.
 module srq_engine (
     input  wire logic                clk_i,
     input  wire logic                rst_ni,

@@ -3,10 +3,11 @@
 
 /// Events of shared receive queues: SrqLimit and SrqError.
 ///
-/// Whoever notices something joins a set, which always has room, so nobody waits for an event queue.
-/// Then the context says what is due. A limit: fewer WQEs are left than its limit says, or were when
-/// one was taken (limit_hit); the event disarms it (InfiniBand specification 10.2.9.4, 11.6.3.2). An
-/// error: the SRQ gives no more WQEs; told once. An SRQ that is gone has no events.
+/// Whoever notices something joins a set, which always has room, so nobody waits for an event
+/// queue.
+/// Then the context says what is due. A limit: fewer WQEs are left than its limit says, or were
+/// when one was taken (limit_hit); the event disarms it (InfiniBand specification 10.2.9.4,
+/// 11.6.3.2). An error: the SRQ gives no more WQEs; told once. An SRQ that is gone has no events.
 module srq_events (
     input  wire logic                clk_i,
     input  wire logic                rst_ni,

@@ -1,6 +1,7 @@
 `default_nettype none
 
-/// Paths of all QPs: one write port, one registered read port for the send path and one for the receive path.
+/// Paths of all QPs: one write port, one registered read port for the send path and one for the
+/// receive path.
 module path_table (
     input  wire logic              clk_i,
     input  wire logic              wr_valid_i,

@@ -3,8 +3,9 @@
 
 /// Two clients on one port of the translation block: requests in turn, answers to whoever asked, in
 /// order. Adds no cycle. The port answers two cycles after a request at the earliest. A client that
-/// does not take its answer holds up the other's: client 1 must take its answers at once. A hand-back (retire_*) of client 1 waits for a cycle in which client 0
-/// has none; it may come once its last one has left.
+/// does not take its answer holds up the other's: client 1 must take its answers at once. A
+/// hand-back (retire_*) of client 1 waits for a cycle in which client 0 has none; it may come once
+/// its last one has left.
 module xlate_share (
     input  wire logic       clk_i,
     input  wire logic       rst_ni,

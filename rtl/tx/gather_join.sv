@@ -7,8 +7,8 @@
 /// A packet of a killed side of a QP gives no run at all, but for a fatal NAK: it is how the peer
 /// of a killed responder learns of the fault. One whose payload fails ends with a run
 /// of no bytes with err and last; what is left of its parts is consumed, and tx_fault is reported.
-/// So is a packet with head_tell_i, when all of it has left (tx_fault_t sent). One with head_quiet_i
-/// whose payload fails is dropped, but neither reported nor the end of its side.
+/// So is a packet with head_tell_i, when all of it has left (tx_fault_t sent). One with
+/// head_quiet_i whose payload fails is dropped, but neither reported nor the end of its side.
 /// Each translation is handed back (xlate_retire) when its data is here.
 module gather_join (
     input  wire logic                   clk_i,

@@ -8,7 +8,8 @@
 /// go what the stages behind need: the destination MAC, the event it counts as when sent (bit 0
 /// request, 1 Read response, 2 ACK, 3 NAK, 4 RNR NAK), and the tx_fault_t to report when its
 /// payload fails (status to be filled in), whether it is a fatal NAK, whether it tells when it
-/// leaves, whether it asks for an answer and what the timer is to know of it then. Packets keep their order; Depth may wait.
+/// leaves, whether it asks for an answer and what the timer is to know of it then. Packets keep
+/// their order; Depth may wait.
 module tx_build #(
     parameter int unsigned Depth = 32
 ) (

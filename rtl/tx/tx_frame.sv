@@ -6,8 +6,9 @@
 ///
 /// packet stream: IP packets without ICRC, packed, zero past the last byte. frame stream:
 /// destination MAC and event bits (as in tx_build) of each packet, offered when its first beat is
-/// or before; what the timer is to know of it comes out with its last word. The output is written to a packet_buffer with room for room_i words: the pipe inside
-/// does not stop, so a packet beat is taken only while there is room for all that may be in it.
+/// or before; what the timer is to know of it comes out with its last word. The output is written
+/// to a packet_buffer with room for room_i words: the pipe inside does not stop, so a packet beat
+/// is taken only while there is room for all that may be in it.
 /// commit_o comes with the last word; drop_o instead for a packet with err.
 module tx_frame #(
     parameter int unsigned RoomBits = 9

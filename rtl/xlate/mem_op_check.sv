@@ -6,8 +6,8 @@
 /// than nothing look at the region's entry, all others at the target's only. The first check that
 /// fails decides, in this order: the target is there and in the protection domain (BadKey), its
 /// type (BadRequest), its state (BadState), its own tag or the region's key (BadKey), fields
-/// (BadRequest), rights and QP (BadAccess), range (BadRange). Destroy asks for no protection domain,
-/// and takes another type or tag for a key that is not there.
+/// (BadRequest), rights and QP (BadAccess), range (BadRange). Destroy asks for no protection
+/// domain, and takes another type or tag for a key that is not there.
 /// A window gets the part of its region's page list that begins with its first page.
 module mem_op_check (
     input  wire logic              clk_i,

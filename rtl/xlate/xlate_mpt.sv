@@ -5,9 +5,9 @@
 ///
 /// Each entry has a generation, which every write to it advances, but for one with mpt_req_keep_i,
 /// which leaves range and page list as they are. The generation is part of the tag of what is kept
-/// elsewhere of the entry's page list, so a write drops all of that at once. When a generation comes
-/// round, `flush_o` drops everything; it lasts until look-ups that saw the old entry are through the
-/// pipeline.
+/// elsewhere of the entry's page list, so a write drops all of that at once. When a generation
+/// comes round, `flush_o` drops everything; it lasts until look-ups that saw the old entry are
+/// through the pipeline.
 /// The administrative port has the read port for one cycle of each access (`busy_o`: no look-up
 /// then). A write is accepted in the cycle in which it is done: a look-up of a later cycle sees it.
 module xlate_mpt #(
@@ -88,7 +88,8 @@ module xlate_mpt #(
     clear_q         <= clear_q + 1'b1;
     mpt_rsp_valid_o <= state_q == Access && !mpt_req_write_i;
     mpt_rsp_data_o  <= entry_o;
-    flush_q         <= {flush_q[FlushCycles-2:0], state_q == Access && wr && !mpt_req_keep_i && next_gen == '0};
+    flush_q         <= {flush_q[FlushCycles-2:0],
+                        state_q == Access && wr && !mpt_req_keep_i && next_gen == '0};
     if (!rst_ni) begin
       state_q         <= Clear;
       clear_q         <= '0;

@@ -5,12 +5,12 @@
 ///
 /// Two ports (0: send path, 1: receive path), each a stream of xlate_req_t and, in the order of its
 /// requests, xlate_rsp_t.
-/// Checks, in this order, each for every request: index, tag, state, PD, QP (type 2B window), right,
-/// range (65-bit arithmetic: no wrap).
-/// LocalRead needs nothing but a live key of a region. A live entry translates through its page list
-/// in host memory: page i of the region is the 64-bit word at page_list + 8 i. A TLB keeps 64-byte
-/// lines of page lists (8 pages); a miss reads one line; the use of a line fetches the next one
-/// ahead.
+/// Checks, in this order, each for every request: index, tag, state, PD, QP (type 2B window),
+/// right, range (65-bit arithmetic: no wrap).
+/// LocalRead needs nothing but a live key of a region. A live entry translates through its page
+/// list in host memory: page i of the region is the 64-bit word at page_list + 8 i. A TLB keeps
+/// 64-byte lines of page lists (8 pages); a miss reads one line; the use of a line fetches the next
+/// one ahead.
 /// Several misses may be outstanding; hits of one port do not wait for misses of the other.
 /// Throughput: one answer every 4 cycles a port on hits.
 ///

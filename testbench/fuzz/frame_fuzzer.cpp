@@ -16,9 +16,12 @@ constexpr std::uint8_t kStranger = 66;  ///< Last byte of an address that nobody
 constexpr std::uint32_t kPsnMask = 0xffffff;
 
 // RC opcodes (InfiniBand specification 9.2.1, table 38).
-constexpr std::uint8_t kSendFirst = 0x00, kSendMiddle = 0x01, kSendLast = 0x02, kSendOnly = 0x04, kSendOnlyImmediate = 0x05, kWriteFirst = 0x06, kWriteMiddle = 0x07, kWriteLast = 0x08;
-constexpr std::uint8_t kWriteOnly = 0x0a, kWriteOnlyImmediate = 0x0b, kReadRequest = 0x0c, kReadResponseFirst = 0x0d, kReadResponseLast = 0x0f, kReadResponseOnly = 0x10;
-constexpr std::uint8_t kAcknowledge = 0x11, kAtomicAcknowledge = 0x12, kCompareSwap = 0x13, kFetchAdd = 0x14, kLastRc = 0x17;
+constexpr std::uint8_t kSendFirst = 0x00, kSendMiddle = 0x01, kSendLast = 0x02, kSendOnly = 0x04,
+                       kSendOnlyImmediate = 0x05, kWriteFirst = 0x06, kWriteMiddle = 0x07, kWriteLast = 0x08;
+constexpr std::uint8_t kWriteOnly = 0x0a, kWriteOnlyImmediate = 0x0b, kReadRequest = 0x0c, kReadResponseFirst = 0x0d,
+                       kReadResponseLast = 0x0f, kReadResponseOnly = 0x10;
+constexpr std::uint8_t kAcknowledge = 0x11, kAtomicAcknowledge = 0x12, kCompareSwap = 0x13, kFetchAdd = 0x14,
+                       kLastRc = 0x17;
 
 /// Where the parts of a frame are, as its first bytes say; nothing is sure about a frame that was tampered with.
 struct Layout {
@@ -63,7 +66,8 @@ void repair_at(Bytes& frame, const Layout& layout, bool checksum) {
 }
 
 void put_big(Bytes& frame, std::size_t at, std::uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i) frame[at + static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(value >> (8 * (bytes - 1 - i)));
+  for (int i = 0; i < bytes; ++i)
+    frame[at + static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(value >> (8 * (bytes - 1 - i)));
 }
 
 }  // namespace
@@ -116,14 +120,18 @@ void FrameFuzzer::build(FuzzFrame& made, FuzzTarget& target) {
   fields.ack_req = random_.chance(0.5);
   fields.solicited = random_.chance(0.2);
   std::uint32_t psns = 0;
-  if (!target.victim && random_.chance(0.08)) response(fields, target);
-  else psns = valid_request(fields, after);
+  if (!target.victim && random_.chance(0.08))
+    response(fields, target);
+  else
+    psns = valid_request(fields, after);
   const auto lie = choose_lie(target.victim);
   if (lie == Lie::kHarmless) harmless_lie(fields, target);
   if (lie == Lie::kDeadly) deadly_lie(fields, target);
   for (std::uint64_t count = lie == Lie::kSeveral ? 2 + random_.below(3) : 0; count > 0; --count) {
-    if (random_.chance(0.5)) harmless_lie(fields, target);
-    else deadly_lie(fields, target);
+    if (random_.chance(0.5))
+      harmless_lie(fields, target);
+    else
+      deadly_lie(fields, target);
   }
   made.bytes = roce::roce_frame(fields);
   if (lie == Lie::kBelow) mutate_bytes(made.bytes);
@@ -141,10 +149,15 @@ void FrameFuzzer::build(FuzzFrame& made, FuzzTarget& target) {
 FrameFuzzer::Lie FrameFuzzer::choose_lie(bool victim) {
   const auto dice = random_.below(100);
   if (victim) return dice < 15 ? Lie::kNone : dice < 55 ? Lie::kSeveral : dice < 75 ? Lie::kHarmless : Lie::kBelow;
-  return dice < 14 ? Lie::kHarmless : dice < 22 ? Lie::kBelow : dice < 24 ? Lie::kSeveral : dice < 32 ? Lie::kDeadly : Lie::kNone;
+  return dice < 14   ? Lie::kHarmless
+         : dice < 22 ? Lie::kBelow
+         : dice < 24 ? Lie::kSeveral
+         : dice < 32 ? Lie::kDeadly
+                     : Lie::kNone;
 }
 
-/// Mostly those that are sacrificed, because there frames get furthest, and of these those that are alive. Null when there is none.
+/// Mostly those that are sacrificed, because there frames get furthest, and of these those that are alive. Null when
+/// there is none.
 FuzzTarget* FrameFuzzer::choose(std::span<FuzzTarget> targets) {
   const bool victim = random_.chance(0.08);
   std::size_t count = 0;
@@ -157,20 +170,25 @@ FuzzTarget* FrameFuzzer::choose(std::span<FuzzTarget> targets) {
   }
   return nullptr;
 }
-/// A packet that its target takes, if there is nothing against it that the attacker cannot know. Returns the PSNs that it has.
+/// A packet that its target takes, if there is nothing against it that the attacker cannot know. Returns the PSNs that
+/// it has.
 std::uint32_t FrameFuzzer::valid_request(RoceFields& fields, FuzzTarget& target) {
   if (target.left != 0) {
     go_on(fields, target);
     return 1;
   }
-  static constexpr std::array<std::uint8_t, 16> kOpcodes = {kWriteOnly, kWriteOnly, kWriteOnly, kWriteOnly, kWriteFirst, kWriteFirst, kWriteFirst, kReadRequest,
-                                                            kReadRequest, kSendOnly, kSendOnly, kSendFirst, kSendOnlyImmediate, kWriteOnlyImmediate, kCompareSwap, kFetchAdd};
+  static constexpr std::array<std::uint8_t, 16> kOpcodes = {
+      kWriteOnly,         kWriteOnly,          kWriteOnly,   kWriteOnly, kWriteFirst, kWriteFirst,
+      kWriteFirst,        kReadRequest,        kReadRequest, kSendOnly,  kSendOnly,   kSendFirst,
+      kSendOnlyImmediate, kWriteOnlyImmediate, kCompareSwap, kFetchAdd};
   fields.opcode = kOpcodes[random_.below(kOpcodes.size())];
   if (fields.opcode == kWriteFirst || fields.opcode == kSendFirst) {
-    const auto message = static_cast<std::uint32_t>(std::min<std::uint64_t>(target.bytes, target.mtu + 1 + random_.below(3 * target.mtu)));
+    const auto message = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(target.bytes, target.mtu + 1 + random_.below(3 * target.mtu)));
     if (message > target.mtu) {
       target.is_write = fields.opcode == kWriteFirst;
-      if (target.is_write) fields.ext = roce::reth(target.va + random_.below(target.bytes - message + 1), target.rkey, message);
+      if (target.is_write)
+        fields.ext = roce::reth(target.va + random_.below(target.bytes - message + 1), target.rkey, message);
       fields.payload = random_bytes(target.mtu);
       target.left = message - target.mtu;
       return 1;
@@ -178,7 +196,8 @@ std::uint32_t FrameFuzzer::valid_request(RoceFields& fields, FuzzTarget& target)
     fields.opcode = fields.opcode == kWriteFirst ? kWriteOnly : kSendOnly;
   }
   const bool read = fields.opcode == kReadRequest;
-  const auto length = static_cast<std::uint32_t>(std::min<std::size_t>({random_payload(), target.bytes, read ? 4 * target.mtu : target.mtu}));
+  const auto length = static_cast<std::uint32_t>(
+      std::min<std::size_t>({random_payload(), target.bytes, read ? 4 * target.mtu : target.mtu}));
   const std::uint64_t va = target.va + random_.below(target.bytes - length + 1);
   if (read) {
     fields.ext = roce::reth(va, target.rkey, length);
@@ -186,11 +205,14 @@ std::uint32_t FrameFuzzer::valid_request(RoceFields& fields, FuzzTarget& target)
   }
   if (fields.opcode == kCompareSwap || fields.opcode == kFetchAdd) {
     const std::uint64_t first = (target.va + 7) & ~std::uint64_t{7};
-    fields.ext = roce::atomic_eth(first + 8 * random_.below((target.va + target.bytes - first) / 8), target.rkey, random_.next(), random_.next());
+    fields.ext = roce::atomic_eth(first + 8 * random_.below((target.va + target.bytes - first) / 8), target.rkey,
+                                  random_.next(), random_.next());
     return 1;
   }
-  if (fields.opcode == kWriteOnly || fields.opcode == kWriteOnlyImmediate) fields.ext = roce::reth(va, target.rkey, length);
-  if (fields.opcode == kWriteOnlyImmediate || fields.opcode == kSendOnlyImmediate) roce::append_big(fields.ext, random_.next() & 0xffffffff, 4);
+  if (fields.opcode == kWriteOnly || fields.opcode == kWriteOnlyImmediate)
+    fields.ext = roce::reth(va, target.rkey, length);
+  if (fields.opcode == kWriteOnlyImmediate || fields.opcode == kSendOnlyImmediate)
+    roce::append_big(fields.ext, random_.next() & 0xffffffff, 4);
   fields.payload = random_bytes(length);
   return 1;
 }
@@ -199,23 +221,34 @@ std::uint32_t FrameFuzzer::valid_request(RoceFields& fields, FuzzTarget& target)
 void FrameFuzzer::go_on(RoceFields& fields, FuzzTarget& target) {
   const bool last = target.left <= target.mtu;
   const auto length = std::min(target.left, target.mtu);
-  if (target.is_write) fields.opcode = last ? kWriteLast : kWriteMiddle;
-  else fields.opcode = last ? kSendLast : kSendMiddle;
+  if (target.is_write)
+    fields.opcode = last ? kWriteLast : kWriteMiddle;
+  else
+    fields.opcode = last ? kSendLast : kSendMiddle;
   fields.payload = random_bytes(length);
   target.left -= length;
 }
 
 /// An answer to what the target has asked for, or not: near the PSNs that it has sent.
 void FrameFuzzer::response(RoceFields& fields, const FuzzTarget& target) {
-  static constexpr std::array<std::uint8_t, 8> kOpcodes = {kAcknowledge, kAcknowledge, kAcknowledge, kReadResponseFirst, kReadResponseFirst + 1, kReadResponseLast, kReadResponseOnly, kAtomicAcknowledge};
+  static constexpr std::array<std::uint8_t, 8> kOpcodes = {
+      kAcknowledge,           kAcknowledge,      kAcknowledge,      kReadResponseFirst,
+      kReadResponseFirst + 1, kReadResponseLast, kReadResponseOnly, kAtomicAcknowledge};
   fields.opcode = kOpcodes[random_.below(kOpcodes.size())];
-  fields.psn = random_.chance(0.7) ? (target.sent_psn + 2 - static_cast<std::uint32_t>(random_.below(6))) & kPsnMask : wrong_psn(target.sent_psn);
+  fields.psn = random_.chance(0.7) ? (target.sent_psn + 2 - static_cast<std::uint32_t>(random_.below(6))) & kPsnMask
+                                   : wrong_psn(target.sent_psn);
   const bool nak = random_.chance(0.1);
-  static constexpr std::array<std::uint8_t, 5> kNaks = {0x61, 0x62, 0x63, 0x64, 0x7f}, kHarmless = {0x00, 0x1f, 0x21, 0x60, 0x1f};
-  const auto syndrome = random_.chance(0.05) ? static_cast<std::uint8_t>(random_.next()) : nak ? kNaks[random_.below(kNaks.size())] : kHarmless[random_.below(kHarmless.size())];
-  if (fields.opcode != kReadResponseFirst + 1) fields.ext = roce::aeth(syndrome, static_cast<std::uint32_t>(random_.next() & kPsnMask));
-  if (fields.opcode == kAtomicAcknowledge) fields.payload = random_bytes(8);
-  else if (fields.opcode != kAcknowledge) fields.payload = random_bytes(random_.chance(0.5) ? target.mtu : random_.below(target.mtu + 1));
+  static constexpr std::array<std::uint8_t, 5> kNaks = {0x61, 0x62, 0x63, 0x64, 0x7f},
+                                               kHarmless = {0x00, 0x1f, 0x21, 0x60, 0x1f};
+  const auto syndrome = random_.chance(0.05) ? static_cast<std::uint8_t>(random_.next())
+                        : nak                ? kNaks[random_.below(kNaks.size())]
+                                             : kHarmless[random_.below(kHarmless.size())];
+  if (fields.opcode != kReadResponseFirst + 1)
+    fields.ext = roce::aeth(syndrome, static_cast<std::uint32_t>(random_.next() & kPsnMask));
+  if (fields.opcode == kAtomicAcknowledge)
+    fields.payload = random_bytes(8);
+  else if (fields.opcode != kAcknowledge)
+    fields.payload = random_bytes(random_.chance(0.5) ? target.mtu : random_.below(target.mtu + 1));
 }
 
 /// The target drops it, or treats it as a duplicate.
@@ -225,27 +258,35 @@ void FrameFuzzer::harmless_lie(RoceFields& fields, const FuzzTarget& target) {
     case 1:
     case 2: fields.psn = wrong_psn(target.psn); break;
     case 3: fields.psn = (target.psn - 1 - static_cast<std::uint32_t>(random_.below(8))) & kPsnMask; break;
-    case 4: fields.dest_qpn = random_.chance(0.5) ? fields.dest_qpn ^ 1u << random_.below(24) : static_cast<std::uint32_t>(random_.next() & 0xffffff); break;
+    case 4:
+      fields.dest_qpn = random_.chance(0.5) ? fields.dest_qpn ^ 1u << random_.below(24)
+                                            : static_cast<std::uint32_t>(random_.next() & 0xffffff);
+      break;
     case 5: {
       static constexpr std::array<std::uint32_t, 4> kSpecial = {0, 1, 0xffffff, 0xfffffe};
       fields.dest_qpn = kSpecial[random_.below(kSpecial.size())];
       break;
     }
-    case 6: fields.pkey = static_cast<std::uint16_t>(random_.chance(0.5) ? fields.pkey ^ 1u << random_.below(16) : random_.next()); break;
+    case 6:
+      fields.pkey =
+          static_cast<std::uint16_t>(random_.chance(0.5) ? fields.pkey ^ 1u << random_.below(16) : random_.next());
+      break;
     case 7:
       if (random_.chance(0.5)) {  // from somebody else
         fields.source_ip[15] = random_.chance(0.5) ? kStranger : static_cast<std::uint8_t>(random_.next());
       } else if (random_.chance(0.5)) {  // from itself, broadcast, loop-back, multicast
         fields.source_ip = fields.dest_ip;
       } else {
-        for (std::size_t i = fields.ipv6 ? 0 : 12; i < 16; ++i) fields.source_ip[i] = random_.chance(0.5) ? 0xff : static_cast<std::uint8_t>(random_.next());
+        for (std::size_t i = fields.ipv6 ? 0 : 12; i < 16; ++i)
+          fields.source_ip[i] = random_.chance(0.5) ? 0xff : static_cast<std::uint8_t>(random_.next());
       }
       break;
     default: fields.dest_ip[12 + random_.below(4)] ^= static_cast<std::uint8_t>(1u << random_.below(8)); break;
   }
 }
 
-/// The target refuses it and fails, unless a check is missing. Lies about memory need a packet that names some: not inside a message.
+/// The target refuses it and fails, unless a check is missing. Lies about memory need a packet that names some: not
+/// inside a message.
 void FrameFuzzer::deadly_lie(RoceFields& fields, const FuzzTarget& target) {
   const auto kind = random_.below(target.left != 0 ? 5 : 16);
   if (kind >= 5) return address_lie(fields, target);
@@ -253,7 +294,9 @@ void FrameFuzzer::deadly_lie(RoceFields& fields, const FuzzTarget& target) {
     case 0:
     case 1: fields.opcode = static_cast<std::uint8_t>(random_.below(kLastRc + 1)); break;
     case 2: fields.payload = random_bytes(random_payload()); break;
-    case 3: fields.payload = random_bytes(random_.chance(0.1) ? 4000 + random_.below(4900) : 256u << random_.below(4)); break;
+    case 3:
+      fields.payload = random_bytes(random_.chance(0.1) ? 4000 + random_.below(4900) : 256u << random_.below(4));
+      break;
     default: fields.ext = random_bytes(random_.below(33)); break;
   }
 }
@@ -262,18 +305,24 @@ void FrameFuzzer::deadly_lie(RoceFields& fields, const FuzzTarget& target) {
 void FrameFuzzer::address_lie(RoceFields& fields, const FuzzTarget& target) {
   const auto dice = random_.below(10);
   const bool atomic = dice == 0, read = dice < 4 && !atomic;
-  std::uint32_t length = atomic ? 8 : static_cast<std::uint32_t>(random_.chance(0.7) ? 1 + random_.below(64) : 1 + random_.below(target.mtu));
+  std::uint32_t length =
+      atomic ? 8
+             : static_cast<std::uint32_t>(random_.chance(0.7) ? 1 + random_.below(64) : 1 + random_.below(target.mtu));
   std::uint64_t va = target.va + random_.below(target.bytes - length + 1);
   std::uint32_t rkey = target.rkey;
   const std::uint64_t end = target.va + target.bytes;
   switch (random_.below(13)) {
     case 0:
-    case 1: va = target.va - 1 - random_.below(std::min<std::uint64_t>(8, length)); break;                // a few bytes too early
+    case 1: va = target.va - 1 - random_.below(std::min<std::uint64_t>(8, length)); break;  // a few bytes too early
     case 2:
-    case 3: va = end + 1 + random_.below(8) - length; break;                                               // a few bytes too late
+    case 3: va = end + 1 + random_.below(8) - length; break;  // a few bytes too late
     case 4: va = random_.chance(0.5) ? target.va - 1 - random_.below(5000) : end + random_.below(5000); break;
     case 5: va = target.va + (std::uint64_t{1} << (12 + random_.below(50))); break;
-    case 6: va = random_.chance(0.5) ? std::numeric_limits<std::uint64_t>::max() - random_.below(5000) : random_.chance(0.5) ? 0 : random_.next(); break;
+    case 6:
+      va = random_.chance(0.5)   ? std::numeric_limits<std::uint64_t>::max() - random_.below(5000)
+           : random_.chance(0.5) ? 0
+                                 : random_.next();
+      break;
     case 7: rkey = wrong_key(rkey); break;
     case 8:
     case 9:
@@ -297,7 +346,8 @@ void FrameFuzzer::address_lie(RoceFields& fields, const FuzzTarget& target) {
   }
   std::uint32_t said = length;
   if (random_.chance(0.1)) {
-    const std::array<std::uint32_t, 7> kLies = {0, 1, target.bytes + 1, 0x7fffffff, 0x80000000, 0xffffffff, static_cast<std::uint32_t>(random_.next())};
+    const std::array<std::uint32_t, 7> kLies = {
+        0, 1, target.bytes + 1, 0x7fffffff, 0x80000000, 0xffffffff, static_cast<std::uint32_t>(random_.next())};
     said = kLies[random_.below(kLies.size())];
   }
   fields.opcode = read ? kReadRequest : kWriteOnly;
@@ -305,25 +355,28 @@ void FrameFuzzer::address_lie(RoceFields& fields, const FuzzTarget& target) {
   fields.payload = read ? Bytes{} : random_bytes(length);
 }
 
-/// Below the fields: what a builder of right packets would not produce. The ICRC is made right again more often than not.
+/// Below the fields: what a builder of right packets would not produce. The ICRC is made right again more often than
+/// not.
 void FrameFuzzer::mutate_bytes(Bytes& frame) {
   const auto layout = layout_of(frame);
   if (!layout) return;
   const auto headers = std::min(frame.size(), layout->bth + kBth + 16);
   const bool right = random_.chance(0.7);
   switch (random_.below(12)) {
-    case 0: frame.resize(1 + random_.below(frame.size())); break;                        // cut anywhere
-    case 1: frame.resize(std::min(frame.size(), 14 + random_.below(80))); break;         // cut in the headers
-    case 2: {                                                                            // bytes behind the packet
+    case 0: frame.resize(1 + random_.below(frame.size())); break;                 // cut anywhere
+    case 1: frame.resize(std::min(frame.size(), 14 + random_.below(80))); break;  // cut in the headers
+    case 2: {                                                                     // bytes behind the packet
       const auto more = random_bytes(1 + random_.below(random_.chance(0.05) ? 4000 : 100));
       frame.insert(frame.end(), more.begin(), more.end());
       break;
     }
-    case 3: put_big(frame, layout->udp + 4, random_.chance(0.5) ? random_.below(100) : random_.next() & 0xffff, 2); break;  // UDP length
-    case 4: put_big(frame, layout->udp + 2, random_.next() & 0xffff, 2); break;                                             // UDP port
-    case 5: frame[layout->bth + 1] = static_cast<std::uint8_t>(random_.next()); break;   // pad count, transport version
-    case 6: frame[layout->bth + 4] = static_cast<std::uint8_t>(random_.next()); break;   // reserved, FECN, BECN
-    case 7: frame[layout->bth + 8] = static_cast<std::uint8_t>(random_.next()); break;   // reserved, AckReq
+    case 3:
+      put_big(frame, layout->udp + 4, random_.chance(0.5) ? random_.below(100) : random_.next() & 0xffff, 2);
+      break;                                                                            // UDP length
+    case 4: put_big(frame, layout->udp + 2, random_.next() & 0xffff, 2); break;         // UDP port
+    case 5: frame[layout->bth + 1] = static_cast<std::uint8_t>(random_.next()); break;  // pad count, transport version
+    case 6: frame[layout->bth + 4] = static_cast<std::uint8_t>(random_.next()); break;  // reserved, FECN, BECN
+    case 7: frame[layout->bth + 8] = static_cast<std::uint8_t>(random_.next()); break;  // reserved, AckReq
     case 8: frame[12 + random_.below(2)] ^= static_cast<std::uint8_t>(1u << random_.below(8)); break;  // EtherType
     case 9: frame[random_.below(headers)] ^= static_cast<std::uint8_t>(1u << random_.below(8)); break;
     case 10: frame[random_.below(frame.size())] = static_cast<std::uint8_t>(random_.next()); break;
@@ -339,12 +392,14 @@ void FrameFuzzer::lie_in_ip(Bytes& frame) {
   switch (random_.below(layout->ipv6 ? 4 : 9)) {
     case 0: put_big(frame, length_at, random_.next() & 0xffff, 2); break;
     case 1: put_big(frame, length_at, roce::read_big(frame, length_at, 2) + random_.below(9) - 4, 2); break;
-    case 2: frame[kEthernet + (layout->ipv6 ? 6 : 9)] = static_cast<std::uint8_t>(random_.next()); break;  // next header, protocol
-    case 3: frame[kEthernet] = static_cast<std::uint8_t>(random_.next()); break;                           // version, header length
-    case 4: put_big(frame, kEthernet + 6, random_.next() & 0xffff, 2); break;                              // fragment
-    case 5: frame[kEthernet + 8] = 0; break;                                                               // time to live
-    case 6: frame[kEthernet + 10] ^= static_cast<std::uint8_t>(1 + random_.below(255)); break;             // checksum
-    case 7: {                                                                                              // options
+    case 2:
+      frame[kEthernet + (layout->ipv6 ? 6 : 9)] = static_cast<std::uint8_t>(random_.next());
+      break;                                                                      // next header, protocol
+    case 3: frame[kEthernet] = static_cast<std::uint8_t>(random_.next()); break;  // version, header length
+    case 4: put_big(frame, kEthernet + 6, random_.next() & 0xffff, 2); break;     // fragment
+    case 5: frame[kEthernet + 8] = 0; break;                                      // time to live
+    case 6: frame[kEthernet + 10] ^= static_cast<std::uint8_t>(1 + random_.below(255)); break;  // checksum
+    case 7: {                                                                                   // options
       const std::size_t words = 1 + random_.below(10);
       const auto options = random_bytes(4 * words);
       frame.insert(frame.begin() + kEthernet + 20, options.begin(), options.end());
@@ -352,7 +407,7 @@ void FrameFuzzer::lie_in_ip(Bytes& frame) {
       put_big(frame, length_at, roce::read_big(frame, length_at, 2) + options.size(), 2);
       break;
     }
-    default: frame[kEthernet] = static_cast<std::uint8_t>(0x40 + random_.below(16)); break;                // header length alone
+    default: frame[kEthernet] = static_cast<std::uint8_t>(0x40 + random_.below(16)); break;  // header length alone
   }
 }
 
@@ -360,7 +415,8 @@ Bytes FrameFuzzer::random_bytes(std::size_t count) {
   Bytes bytes(count);
   for (std::size_t i = 0; i < count; i += 8) {
     const std::uint64_t word = random_.next();
-    for (std::size_t j = i; j < std::min(count, i + 8); ++j) bytes[j] = static_cast<std::uint8_t>(word >> (8 * (j - i)));
+    for (std::size_t j = i; j < std::min(count, i + 8); ++j)
+      bytes[j] = static_cast<std::uint8_t>(word >> (8 * (j - i)));
   }
   return bytes;
 }
@@ -403,7 +459,8 @@ bool could_be_peer(std::span<const std::uint8_t> frame, std::span<const FuzzTarg
   return std::any_of(targets.begin(), targets.end(), [&](const FuzzTarget& target) {
     if (!target.victim || target.path.dest_qpn != qpn || target.path.ipv6 != layout->ipv6) return false;
     const std::size_t bytes = layout->ipv6 ? 16 : 4, at = kEthernet + (layout->ipv6 ? 8 : 12);
-    return std::equal(target.path.source_ip.end() - static_cast<std::ptrdiff_t>(bytes), target.path.source_ip.end(), frame.begin() + static_cast<std::ptrdiff_t>(at));
+    return std::equal(target.path.source_ip.end() - static_cast<std::ptrdiff_t>(bytes), target.path.source_ip.end(),
+                      frame.begin() + static_cast<std::ptrdiff_t>(at));
   });
 }
 
@@ -424,7 +481,8 @@ Bytes rebind(Bytes frame, const FuzzTarget& seen, const FuzzTarget& now) {
   const auto layout = layout_of(frame);
   if (!layout) return frame;
   const bool right = icrc_right(frame, *layout);
-  if (roce::read_big(frame, layout->bth + 5, 3) == seen.path.dest_qpn) put_big(frame, layout->bth + 5, now.path.dest_qpn, 3);
+  if (roce::read_big(frame, layout->bth + 5, 3) == seen.path.dest_qpn)
+    put_big(frame, layout->bth + 5, now.path.dest_qpn, 3);
   put_big(frame, layout->bth + 9, (roce::read_big(frame, layout->bth + 9, 3) - seen.psn + now.psn) & 0xffffff, 3);
   const std::size_t reth = layout->bth + kBth;
   if (frame.size() >= reth + 16) {

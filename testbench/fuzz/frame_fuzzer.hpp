@@ -16,13 +16,13 @@ namespace rnic::testbench {
 
 /// What an attacker knows of a queue pair: how its real peer reaches it, and memory that it grants.
 struct FuzzTarget {
-  roce::RoceFields path;    ///< Addresses and QPN of a packet of its real peer
-  std::uint32_t psn = 0;    ///< Next one that it expects, as far as the attacker knows
-  std::uint32_t rkey = 0;   ///< Key of the memory, as a number
+  roce::RoceFields path;   ///< Addresses and QPN of a packet of its real peer
+  std::uint32_t psn = 0;   ///< Next one that it expects, as far as the attacker knows
+  std::uint32_t rkey = 0;  ///< Key of the memory, as a number
   std::uint64_t va = 0;
   std::uint32_t bytes = 0;
   std::uint32_t mtu = 256;
-  bool victim = false;      ///< Nothing that the attacker sends may have any effect on it
+  bool victim = false;  ///< Nothing that the attacker sends may have any effect on it
   /// Of the message that the attacker is in the middle of: bytes still to come, 0 when there is none.
   std::uint32_t left = 0;
   bool is_write = false;
@@ -56,17 +56,19 @@ struct FuzzFrame {
   roce::Bytes bytes;
   bool bad_fcs = false;
   FuzzTarget target;  ///< Whom it was made for, as known then
-  bool live = false;  ///< A request for one that is sacrificed and alive, with the PSN that it expects: it gets past the check of the PSN
+  bool live = false;  ///< A request for one that is sacrificed and alive, with the PSN that it expects: it gets past
+                      ///< the check of the PSN
 };
 
-/// Makes malformed and misleading frames for the queue pairs of one host: builds a right packet, or takes one that was seen on the wire, and
-/// lies in some of its fields. Most have a right ICRC, so that they get past the first check.
+/// Makes malformed and misleading frames for the queue pairs of one host: builds a right packet, or takes one that was
+/// seen on the wire, and lies in some of its fields. Most have a right ICRC, so that they get past the first check.
 ///
-/// Most frames are for those that are sacrificed and alive, with the PSN that is expected, and many tell one lie only: so they reach the check that this
-/// lie is for. Lies that cost a queue pair its life are rarer than the others, because it takes time to make it anew.
+/// Most frames are for those that are sacrificed and alive, with the PSN that is expected, and many tell one lie only:
+/// so they reach the check that this lie is for. Lies that cost a queue pair its life are rarer than the others,
+/// because it takes time to make it anew.
 ///
-/// A frame that a real peer of a victim could have sent is never made: such a frame is no attack that a NIC could see. Its sender is then a
-/// stranger. Towards other queue pairs, those that are sacrificed, the attacker plays the peer.
+/// A frame that a real peer of a victim could have sent is never made: such a frame is no attack that a NIC could see.
+/// Its sender is then a stranger. Towards other queue pairs, those that are sacrificed, the attacker plays the peer.
 class FrameFuzzer {
  public:
   FrameFuzzer(std::uint64_t seed, std::string_view part) : random_(seed, part) {}
@@ -75,7 +77,8 @@ class FrameFuzzer {
   /// A frame that was sent towards this host. The newest few are kept.
   void observe(std::span<const std::uint8_t> frame);
 
-  /// `targets` is not empty. Moves the PSN of the target on when the frame looks like one that it takes. Nothing: all that are sacrificed have failed; wait.
+  /// `targets` is not empty. Moves the PSN of the target on when the frame looks like one that it takes. Nothing: all
+  /// that are sacrificed have failed; wait.
   std::optional<FuzzFrame> next(std::span<FuzzTarget> targets);
 
  private:
@@ -105,11 +108,13 @@ class FrameFuzzer {
 
 /// True when `frame` could be a packet of the real peer of a victim: from its address, to its QPN, with a right ICRC.
 [[nodiscard]] bool could_be_peer(std::span<const std::uint8_t> frame, std::span<const FuzzTarget> targets);
-/// Makes the sender of the frame somebody that no queue pair is connected to; the rest, ICRC included, stays as right or wrong as it was.
+/// Makes the sender of the frame somebody that no queue pair is connected to; the rest, ICRC included, stays as right
+/// or wrong as it was.
 void make_stranger(roce::Bytes& frame);
 /// The frame's PSN is the one that its target expected when it was made.
 [[nodiscard]] bool has_expected_psn(const FuzzFrame& frame);
-/// The frame made for `seen`, made for `now`: QPN, PSN, key and address are carried over where they are those of `seen` or near them.
+/// The frame made for `seen`, made for `now`: QPN, PSN, key and address are carried over where they are those of `seen`
+/// or near them.
 [[nodiscard]] roce::Bytes rebind(roce::Bytes frame, const FuzzTarget& seen, const FuzzTarget& now);
 
 }  // namespace rnic::testbench

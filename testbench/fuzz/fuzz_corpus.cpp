@@ -18,14 +18,21 @@ std::string to_hex(const roce::Bytes& bytes) {
 }
 
 roce::Bytes from_hex(const std::string& text) {
-  if (text.empty() || text.size() % 2 != 0 || text.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos) throw CorpusError("\"frame\" is no hexadecimal text");
+  if (text.empty() || text.size() % 2 != 0 || text.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos)
+    throw CorpusError("\"frame\" is no hexadecimal text");
   return roce::from_hex(text);
 }
 
 Json to_json(const CorpusEntry::Frame& one) {
   const auto& target = one.frame.target;
   return {{"host", one.host},
-          {"target", {{"victim", target.victim}, {"ipv6", target.path.ipv6}, {"qpn", target.path.dest_qpn}, {"psn", target.psn}, {"rkey", target.rkey}, {"va", target.va}}},
+          {"target",
+           {{"victim", target.victim},
+            {"ipv6", target.path.ipv6},
+            {"qpn", target.path.dest_qpn},
+            {"psn", target.psn},
+            {"rkey", target.rkey},
+            {"va", target.va}}},
           {"bad_fcs", one.frame.bad_fcs},
           {"frame", to_hex(one.frame.bytes)}};
 }
@@ -75,7 +82,8 @@ std::vector<CorpusEntry> read_corpus(const std::filesystem::path& folder) {
 
 std::filesystem::path write_corpus(const std::filesystem::path& folder, const CorpusEntry& entry) {
   std::filesystem::path path;
-  for (unsigned number = 0; path.empty() || std::filesystem::exists(path); ++number) path = folder / fmt::format("violation_{}_{}.json", entry.seed, number);
+  for (unsigned number = 0; path.empty() || std::filesystem::exists(path); ++number)
+    path = folder / fmt::format("violation_{}_{}.json", entry.seed, number);
   Json json{{"note", entry.note}, {"seed", entry.seed}, {"frames", Json::array()}, {"actions", entry.actions}};
   for (const auto& frame : entry.frames) json["frames"].push_back(to_json(frame));
   std::ofstream out(path);

@@ -22,8 +22,8 @@ struct CorpusEntry {
     std::size_t host = 0;  ///< To which it goes
     FuzzFrame frame;
   };
-  std::string note;                  ///< What it is about, or what went wrong
-  std::uint64_t seed = 0;            ///< Of the run that found it; 0: made by hand
+  std::string note;        ///< What it is about, or what went wrong
+  std::uint64_t seed = 0;  ///< Of the run that found it; 0: made by hand
   std::vector<Frame> frames;
   std::vector<std::string> actions;  ///< What the attacking processes did before; for readers, not replayed
 };

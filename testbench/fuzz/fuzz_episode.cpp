@@ -13,14 +13,15 @@ namespace {
 constexpr std::size_t kPairs = FuzzProcess::kQps, kPairsPerKeeper = 4;  ///< Of the attackers
 constexpr std::uint64_t kLookNs = 30'000;  ///< Between two looks at a pair that seems to live
 constexpr std::size_t kHistory = 64;
-constexpr std::size_t kLeakRun = 8;       ///< So many secret bytes in a row are no accident
+constexpr std::size_t kLeakRun = 8;  ///< So many secret bytes in a row are no accident
 constexpr std::uint64_t kSettleNs = 20'000;
 constexpr std::uint64_t kPollNs = 5'000;
 constexpr std::uint64_t kLimitNs = 10'000'000'000;
-constexpr std::uint64_t kWaitNs = 300;    ///< When all that could be attacked have failed
-constexpr double kByteNs = 0.16;          ///< Half the rate of the wire: the victims have the other half
+constexpr std::uint64_t kWaitNs = 300;  ///< When all that could be attacked have failed
+constexpr double kByteNs = 0.16;        ///< Half the rate of the wire: the victims have the other half
 
-/// The victims: short messages, without haste, so that most of the time on the wire and in the simulator is the attackers'.
+/// The victims: short messages, without haste, so that most of the time on the wire and in the simulator is the
+/// attackers'.
 TrafficOptions victim_options() {
   TrafficOptions options;
   options.pairs = 6;
@@ -47,8 +48,16 @@ ConnectParameters sacrifice_parameters(std::size_t pair) {
 
 }  // namespace
 
-FuzzEpisode::FuzzEpisode(World& world, const Spec& spec, const std::vector<CorpusEntry>& corpus, FuzzReport& report, std::function<void(std::uint64_t)> progress)
-    : world_(world), seed_(spec.seed), frames_(spec.frames), planted_(spec.planted), corpus_(corpus), report_(report), progress_(std::move(progress)), random_(seed_, "fuzz") {}
+FuzzEpisode::FuzzEpisode(World& world, const Spec& spec, const std::vector<CorpusEntry>& corpus, FuzzReport& report,
+                         std::function<void(std::uint64_t)> progress)
+    : world_(world),
+      seed_(spec.seed),
+      frames_(spec.frames),
+      planted_(spec.planted),
+      corpus_(corpus),
+      report_(report),
+      progress_(std::move(progress)),
+      random_(seed_, "fuzz") {}
 
 FuzzEpisode::~FuzzEpisode() { world_.observe_frames({}); }
 
@@ -118,9 +127,11 @@ void FuzzEpisode::set_up() {
   for (std::size_t host = 0; host < 2; ++host) sides_[host].endpoint = std::make_unique<Endpoint>(world_.host(host));
   victims_ = std::make_unique<Traffic>(*sides_[0].endpoint, *sides_[1].endpoint, victim_options(), seed_);
   for (auto& side : sides_) {
-    side.process = std::make_unique<FuzzProcess>(*side.endpoint, planted_, [this](const std::string& text) { violation(text); });
+    side.process =
+        std::make_unique<FuzzProcess>(*side.endpoint, planted_, [this](const std::string& text) { violation(text); });
     side.targets.resize(kPairs);
-    for (std::size_t pair = 0; pair < kPairs; ++pair) require_success(side.process->qp(pair).qp->to_init({}), "INIT of a queue pair");
+    for (std::size_t pair = 0; pair < kPairs; ++pair)
+      require_success(side.process->qp(pair).qp->to_init({}), "INIT of a queue pair");
   }
   for (std::size_t pair = 0; pair < kPairs; ++pair) connect(pair);
   for (std::size_t host = 0; host < 2; ++host) {
@@ -139,10 +150,12 @@ void FuzzEpisode::set_up() {
       others.push_back(qp.qpn());
     }
     side.frames = std::make_unique<FrameFuzzer>(seed_, fmt::format("frames{}", host));
-    side.frames->set_foreign_memory({{side.process->foreign_key(), side.process->foreign(), FuzzProcess::kOtherBytes},
-                                     {side.process->read_only_key(), side.process->read_only(), FuzzProcess::kOtherBytes},
-                                     {side.targets.back().rkey, side.targets.back().va, side.targets.back().bytes}});
-    side.wqes = std::make_unique<WqeFuzzer>(seed_, fmt::format("wqes{}", host), *side.process, *sides_[1 - host].process, others);
+    side.frames->set_foreign_memory(
+        {{side.process->foreign_key(), side.process->foreign(), FuzzProcess::kOtherBytes},
+         {side.process->read_only_key(), side.process->read_only(), FuzzProcess::kOtherBytes},
+         {side.targets.back().rkey, side.targets.back().va, side.targets.back().bytes}});
+    side.wqes = std::make_unique<WqeFuzzer>(seed_, fmt::format("wqes{}", host), *side.process,
+                                            *sides_[1 - host].process, others);
   }
 }
 
@@ -172,7 +185,8 @@ void FuzzEpisode::connect_side(std::size_t pair, std::size_t host, std::uint32_t
   const auto parameters = sacrifice_parameters(pair);
   auto& there = sides_[1 - host];
   auto& qp = sides_[host].process->qp(pair);
-  auto connection = connection_to(*sides_[host].endpoint, *there.endpoint, there.process->qp(pair).qp->qpn(), parameters);
+  auto connection =
+      connection_to(*sides_[host].endpoint, *there.endpoint, there.process->qp(pair).qp->qpn(), parameters);
   connection.send_psn = send_psn;
   connection.receive_psn = receive_psn;
   if (qp.kind == FuzzProcess::Kind::kUd) {
@@ -181,9 +195,11 @@ void FuzzEpisode::connect_side(std::size_t pair, std::size_t host, std::uint32_t
   }
   qp.mtu = parameters.mtu;
   require_success(qp.qp->to_rtr(connection), "RTR of an attacker's queue pair");
-  // A frame in the name of the peer may have brought it to the error state since RTR; it is then made anew at the next look.
+  // A frame in the name of the peer may have brought it to the error state since RTR; it is then made anew at the next
+  // look.
   const auto sending = qp.qp->to_rts(connection);
-  if (!sending.ok() && sending.error() != Error::kInvalidState) require_success(sending, "RTS of an attacker's queue pair");
+  if (!sending.ok() && sending.error() != Error::kInvalidState)
+    require_success(sending, "RTS of an attacker's queue pair");
   auto target = target_of(host, qp.qp->qpn(), parameters);
   target.psn = receive_psn;
   target.sent_psn = (send_psn - 1) & 0xffffff;
@@ -192,7 +208,8 @@ void FuzzEpisode::connect_side(std::size_t pair, std::size_t host, std::uint32_t
   target.bytes = FuzzProcess::kGrantedBytes;
   target.mtu = parameters.mtu;
   target.alive = sending.ok();
-  // A quarter of them, and those of special kinds, meet malformed requests alone: no third party disturbs them, so they get further.
+  // A quarter of them, and those of special kinds, meet malformed requests alone: no third party disturbs them, so they
+  // get further.
   qp.framed = pair < FuzzProcess::kPlainQps && pair % 4 != 3;
   target.victim = !qp.framed;
   sides_[host].targets[pair] = target;
@@ -275,7 +292,8 @@ void FuzzEpisode::inject(std::size_t host) {
   --injecting_;
 }
 
-/// The corpus. Each case (from a frame with the PSN that is expected, to the next such one) goes to another target of the kind it was made for.
+/// The corpus. Each case (from a frame with the PSN that is expected, to the next such one) goes to another target of
+/// the kind it was made for.
 void FuzzEpisode::replay() {
   std::size_t turn = 0;
   for (const auto& entry : corpus_) {
@@ -318,7 +336,8 @@ void FuzzEpisode::attack(std::size_t host) {
     for (std::uint64_t count = pace.below(4); count > 0; --count) report_.wqes += side.wqes->post();
     if (pace.chance(0.5)) {
       ++report_.accesses;
-      if (!side.wqes->access()) violation(fmt::format("host {}: a request to the page of a process was never answered", host));
+      if (!side.wqes->access())
+        violation(fmt::format("host {}: a request to the page of a process was never answered", host));
     }
     side.endpoint->device().elapse(200 + pace.below(1'500));
   }
@@ -336,7 +355,8 @@ void FuzzEpisode::monitor() {
       const auto& iommu = world_.host(host).iommu();
       if (iommu.fault_count() == 0) continue;
       const auto& fault = iommu.fault_log().front();
-      violation(fmt::format("host {}: DMA {} of {:#x}, which is not granted", host, fault.access == model::Iommu::Access::kWrite ? "write" : "read", fault.iova));
+      violation(fmt::format("host {}: DMA {} of {:#x}, which is not granted", host,
+                            fault.access == model::Iommu::Access::kWrite ? "write" : "read", fault.iova));
     }
     if (victims_->stopping() && !done_) violation("the victims' work has failed");
   };
@@ -356,7 +376,8 @@ void FuzzEpisode::watch(const model::FrameRecord& record) {
   auto& side = sides_[1 - record.from];
   if (!side.injected.empty()) {
     const auto& own = side.injected.front();
-    if (record.bytes.size() == std::max(own.size(), model::kMinFrameBytes) && std::equal(own.begin(), own.end(), record.bytes.begin())) {
+    if (record.bytes.size() == std::max(own.size(), model::kMinFrameBytes) &&
+        std::equal(own.begin(), own.end(), record.bytes.begin())) {
       side.injected.pop_front();
       return;
     }
@@ -370,12 +391,16 @@ void FuzzEpisode::watch(const model::FrameRecord& record) {
   learn(record);
 }
 
-/// What the queue pairs on both ends of a sacrificed connection say by it: what they expect, that they have failed, what they have sent.
+/// What the queue pairs on both ends of a sacrificed connection say by it: what they expect, that they have failed,
+/// what they have sent.
 void FuzzEpisode::learn(const model::FrameRecord& record) {
   const auto packet = model::find_roce_packet(record.bytes);
   if (!packet) return;
   const auto& receivers = sides_[1 - record.from].targets;
-  const auto pair = static_cast<std::size_t>(std::find_if(receivers.begin(), receivers.begin() + kPairs, [&](const FuzzTarget& target) { return target.path.dest_qpn == packet->dest_qpn; }) - receivers.begin());
+  const auto pair = static_cast<std::size_t>(
+      std::find_if(receivers.begin(), receivers.begin() + kPairs,
+                   [&](const FuzzTarget& target) { return target.path.dest_qpn == packet->dest_qpn; }) -
+      receivers.begin());
   if (pair == kPairs) return;
   auto& sender = sides_[record.from].targets[pair];
   auto& receiver = sides_[1 - record.from].targets[pair];
@@ -390,25 +415,38 @@ void FuzzEpisode::learn(const model::FrameRecord& record) {
   if (record.bytes.size() <= aeth) return;
   const std::uint8_t syndrome = record.bytes[aeth];
   const bool fatal = syndrome >> 5 == 3 && syndrome != 0x60;
-  if (fatal) sender.alive = false;
-  else if (syndrome >> 5 == 0) sender.expect((packet->psn + 1) & 0xffffff, false);
-  else sender.expect(packet->psn, true);
+  if (fatal)
+    sender.alive = false;
+  else if (syndrome >> 5 == 0)
+    sender.expect((packet->psn + 1) & 0xffffff, false);
+  else
+    sender.expect(packet->psn, true);
 }
 
 void FuzzEpisode::read_counters() {
   static constexpr std::pair<const char*, hw::Counter> kCounters[] = {
-      {"rx_frames", hw::Counter::kRxFrames},         {"rx_roce", hw::Counter::kRxRoce},
-      {"rx_not_roce", hw::Counter::kRxNotRoce},      {"rx_malformed", hw::Counter::kRxMalformed},
-      {"rx_bad_icrc", hw::Counter::kRxBadIcrc},      {"rx_overflow", hw::Counter::kRxOverflow},
-      {"rx_no_qp", hw::Counter::kRxNoQp},            {"rx_bad_peer", hw::Counter::kRxBadPeer},
-      {"rx_bad_state", hw::Counter::kRxBadState},    {"rx_duplicate", hw::Counter::kRxDuplicate},
-      {"rx_psn_error", hw::Counter::kRxPsnError},    {"rx_invalid_request", hw::Counter::kRxInvalidRequest},
-      {"rx_stray_responses", hw::Counter::kRxStrayResponses}, {"doorbells_refused", hw::Counter::kDoorbellsRefused},
-      {"memory_ops", hw::Counter::kMemoryOps},       {"memory_ops_refused", hw::Counter::kMemoryOpsRefused}, {"rx_bad_qkey", hw::Counter::kRxBadQkey},
+      {"rx_frames", hw::Counter::kRxFrames},
+      {"rx_roce", hw::Counter::kRxRoce},
+      {"rx_not_roce", hw::Counter::kRxNotRoce},
+      {"rx_malformed", hw::Counter::kRxMalformed},
+      {"rx_bad_icrc", hw::Counter::kRxBadIcrc},
+      {"rx_overflow", hw::Counter::kRxOverflow},
+      {"rx_no_qp", hw::Counter::kRxNoQp},
+      {"rx_bad_peer", hw::Counter::kRxBadPeer},
+      {"rx_bad_state", hw::Counter::kRxBadState},
+      {"rx_duplicate", hw::Counter::kRxDuplicate},
+      {"rx_psn_error", hw::Counter::kRxPsnError},
+      {"rx_invalid_request", hw::Counter::kRxInvalidRequest},
+      {"rx_stray_responses", hw::Counter::kRxStrayResponses},
+      {"doorbells_refused", hw::Counter::kDoorbellsRefused},
+      {"memory_ops", hw::Counter::kMemoryOps},
+      {"memory_ops_refused", hw::Counter::kMemoryOpsRefused},
+      {"rx_bad_qkey", hw::Counter::kRxBadQkey},
       {"window_wqes", hw::Counter::kWindowWqes}};
   for (auto& side : sides_) {
     for (const auto& [name, counter] : kCounters) {
-      if (const auto count = side.endpoint->kernel().counter(counter); count.ok()) report_.counters[name] += count.value();
+      if (const auto count = side.endpoint->kernel().counter(counter); count.ok())
+        report_.counters[name] += count.value();
     }
   }
 }
@@ -418,10 +456,12 @@ void FuzzEpisode::violation(const std::string& text) {
   if (failed_) return;
   failed_ = done_ = true;
   if (victims_) victims_->stop();
-  CorpusEntry entry{fmt::format("{} (after {} frames of this seed)", text, sent_), seed_, {history_.begin(), history_.end()}, {}};
+  CorpusEntry entry{
+      fmt::format("{} (after {} frames of this seed)", text, sent_), seed_, {history_.begin(), history_.end()}, {}};
   for (std::size_t host = 0; host < 2; ++host) {
     if (!sides_[host].wqes) continue;
-    for (const auto& line : sides_[host].wqes->history()) entry.actions.push_back(fmt::format("host {}: {}", host, line));
+    for (const auto& line : sides_[host].wqes->history())
+      entry.actions.push_back(fmt::format("host {}: {}", host, line));
   }
   report_.violations.push_back(std::move(entry));
 }

@@ -17,15 +17,16 @@
 
 namespace rnic::testbench {
 
-/// One run of the fuzzer on a world that is as new. Host h has a victim's endpoint, and an attacker's process whose queue pairs are connected
-/// to those of the attacker's process on the other host: the sacrifice.
+/// One run of the fuzzer on a world that is as new. Host h has a victim's endpoint, and an attacker's process whose
+/// queue pairs are connected to those of the attacker's process on the other host: the sacrifice.
 class FuzzEpisode {
  public:
   struct Spec {
     std::uint64_t seed = 1, frames = 0;
     PlantedFault planted = PlantedFault::kNone;
   };
-  FuzzEpisode(World& world, const Spec& spec, const std::vector<CorpusEntry>& corpus, FuzzReport& report, std::function<void(std::uint64_t)> progress);
+  FuzzEpisode(World& world, const Spec& spec, const std::vector<CorpusEntry>& corpus, FuzzReport& report,
+              std::function<void(std::uint64_t)> progress);
   ~FuzzEpisode();
   FuzzEpisode(const FuzzEpisode&) = delete;
   FuzzEpisode& operator=(const FuzzEpisode&) = delete;
@@ -39,8 +40,8 @@ class FuzzEpisode {
     std::unique_ptr<FuzzProcess> process;
     std::unique_ptr<FrameFuzzer> frames;  ///< Towards this host
     std::unique_ptr<WqeFuzzer> wqes;
-    std::vector<FuzzTarget> targets;      ///< Queue pairs of this host: first the sacrificed, then the victims'
-    std::deque<roce::Bytes> injected;     ///< Towards this host, not yet seen on the wire
+    std::vector<FuzzTarget> targets;   ///< Queue pairs of this host: first the sacrificed, then the victims'
+    std::deque<roce::Bytes> injected;  ///< Towards this host, not yet seen on the wire
   };
 
   void set_up();
@@ -49,7 +50,9 @@ class FuzzEpisode {
   [[nodiscard]] hw::AdminQpState query(std::size_t pair, std::size_t host);
   /// Looks whether a sacrificed connection lives, and learns its PSNs; makes it anew when it has failed.
   void refresh(std::size_t pair, bool anew);
-  [[nodiscard]] bool failed(std::size_t pair) const { return !sides_[0].targets[pair].alive || !sides_[1].targets[pair].alive; }
+  [[nodiscard]] bool failed(std::size_t pair) const {
+    return !sides_[0].targets[pair].alive || !sides_[1].targets[pair].alive;
+  }
   [[nodiscard]] FuzzTarget target_of(std::size_t host, std::uint32_t qpn, const ConnectParameters& parameters);
   void inject(std::size_t host);
   void send(std::size_t host, FuzzFrame frame);
@@ -61,7 +64,8 @@ class FuzzEpisode {
   void learn(const model::FrameRecord& record);
   void read_counters();
   void violation(const std::string& text);
-  /// Adds an application. What leaves it is a violation, upon which the others end of themselves: none is stopped inside the driver.
+  /// Adds an application. What leaves it is a violation, upon which the others end of themselves: none is stopped
+  /// inside the driver.
   void add_app(std::size_t host, const std::string& name, std::function<void()> body);
   /// Runs the applications that were added. False: there was a violation.
   bool simulate();

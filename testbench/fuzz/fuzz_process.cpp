@@ -39,10 +39,12 @@ bool known(std::uint8_t status) {
 std::uint16_t FuzzProcess::Qp::sends() const {
   // The device tells it in entries, and in the record when there was none for a while: the smaller rest is the newer.
   const auto recorded = static_cast<std::uint16_t>(load_word(qp->retired_record()));
-  return std::min(static_cast<std::uint16_t>(sq_producer - recorded), static_cast<std::uint16_t>(sq_producer - sq_retired));
+  return std::min(static_cast<std::uint16_t>(sq_producer - recorded),
+                  static_cast<std::uint16_t>(sq_producer - sq_retired));
 }
 
-FuzzProcess::FuzzProcess(Endpoint& endpoint, PlantedFault planted, Violation violation) : endpoint_(endpoint), violation_(std::move(violation)), planted_(planted) {
+FuzzProcess::FuzzProcess(Endpoint& endpoint, PlantedFault planted, Violation violation)
+    : endpoint_(endpoint), violation_(std::move(violation)), planted_(planted) {
   auto& memory = endpoint.host().memory();
   process_ = require_success(umd::ProcessContext::open(endpoint.kernel()), "opening the attacker's process");
   bystander_ = require_success(umd::ProcessContext::open(endpoint.kernel()), "opening the bystander's process");
@@ -56,7 +58,8 @@ FuzzProcess::FuzzProcess(Endpoint& endpoint, PlantedFault planted, Violation vio
   std::memset(granted_, 0x33, kGrantedBytes);
   region_ = make_region(granted_, kGrantedBytes + (planted == PlantedFault::kLongRegion ? 8 : 0), process_->pd(), true);
   read_only_region_ = make_region(read_only_, kPage, process_->pd(), planted == PlantedFault::kWritable);
-  foreign_region_ = make_region(foreign_, kPage, (planted == PlantedFault::kSharedDomain ? process_ : bystander_)->pd(), true);
+  foreign_region_ =
+      make_region(foreign_, kPage, (planted == PlantedFault::kSharedDomain ? process_ : bystander_)->pd(), true);
   fast_memory_ = static_cast<std::uint8_t*>(memory.allocate(kAllFastPages * kPage));
   list_ = static_cast<std::uint8_t*>(memory.allocate(kPage));
   std::memset(fast_memory_, kSecret, kAllFastPages * kPage);
@@ -71,15 +74,19 @@ FuzzProcess::FuzzProcess(Endpoint& endpoint, PlantedFault planted, Violation vio
   for (std::size_t i = 0; i < kQps; ++i) {
     auto& qp = qps_.emplace_back();
     qp.kind = kind_of(i);
-    qp.window1 = require_success(endpoint.kernel().create_mw({process_->pd(), hw::MptType::kWindow1}), "creating a window");
-    qp.window2 = require_success(endpoint.kernel().create_mw({process_->pd(), hw::MptType::kWindow2}), "creating a window");
+    qp.window1 =
+        require_success(endpoint.kernel().create_mw({process_->pd(), hw::MptType::kWindow1}), "creating a window");
+    qp.window2 =
+        require_success(endpoint.kernel().create_mw({process_->pd(), hw::MptType::kWindow2}), "creating a window");
     create(qp);
   }
 }
 
 void FuzzProcess::create_fast_region() {
   const std::uint32_t pages = planted_ == PlantedFault::kLongList ? 2 * kFastPages : kFastPages;
-  fast_region_ = require_success(endpoint_.kernel().create_fast_mr({.pd = process_->pd(), .max_pages = pages, .remote_access = true}), "creating a fast-register region");
+  fast_region_ = require_success(
+      endpoint_.kernel().create_fast_mr({.pd = process_->pd(), .max_pages = pages, .remote_access = true}),
+      "creating a fast-register region");
   registered = false;
 }
 
@@ -100,16 +107,27 @@ FuzzProcess::~FuzzProcess() {
   endpoint_.device().unmap_pages(fast_memory_, kAllFastPages * kPage, fast_pages_);
 }
 
-std::unique_ptr<kmd::KernelMr> FuzzProcess::make_region(const void* memory, std::size_t bytes, std::uint32_t pd, bool all_rights) {
-  return require_success(endpoint_.kernel().create_mr({.address = memory, .length = bytes, .pd = pd, .local_write = all_rights, .remote_read = all_rights, .remote_write = all_rights, .remote_atomic = all_rights, .window_bind = true}), "registering memory");
+std::unique_ptr<kmd::KernelMr> FuzzProcess::make_region(const void* memory, std::size_t bytes, std::uint32_t pd,
+                                                        bool all_rights) {
+  return require_success(endpoint_.kernel().create_mr({.address = memory,
+                                                       .length = bytes,
+                                                       .pd = pd,
+                                                       .local_write = all_rights,
+                                                       .remote_read = all_rights,
+                                                       .remote_write = all_rights,
+                                                       .remote_atomic = all_rights,
+                                                       .window_bind = true}),
+                         "registering memory");
 }
 
 void FuzzProcess::create(Qp& qp) {
   qp.cq = require_success(endpoint_.kernel().create_cq({kCqEntries, process_->uar()}), "creating a completion queue");
   qp.cq_consumer = 0;
-  kmd::QpSpec spec{process_->pd(), process_->uar(), qp.cq->cqn(), qp.cq->cqn(), kLogDepth, kLogStride, kLogDepth, kLogStride};
+  kmd::QpSpec spec{process_->pd(), process_->uar(), qp.cq->cqn(), qp.cq->cqn(),
+                   kLogDepth,      kLogStride,      kLogDepth,    kLogStride};
   if (qp.kind == Kind::kShared) {
-    qp.srq = require_success(endpoint_.kernel().create_srq({process_->pd(), process_->uar(), kLogDepth, kLogStride}), "creating a shared receive queue");
+    qp.srq = require_success(endpoint_.kernel().create_srq({process_->pd(), process_->uar(), kLogDepth, kLogStride}),
+                             "creating a shared receive queue");
     spec.srqn = qp.srq->srqn();
   }
   spec.fast_register = qp.kind == Kind::kFast;
@@ -135,7 +153,8 @@ void FuzzProcess::renew(std::size_t number, bool recreate) {
     require_success(fast_region_->destroy(), "destroying a fast-register region");
     create_fast_region();
   }
-  // A doorbell that lies may ask for requests that have not been written yet: those of the life before must not stand there, good as they were.
+  // A doorbell that lies may ask for requests that have not been written yet: those of the life before must not stand
+  // there, good as they were.
   std::memset(qp.qp->send_ring(), 0, std::size_t{1} << (kLogDepth + kLogStride));
   qp.must_fail.clear();
   qp.bound2 = qp.failed = false;
@@ -162,17 +181,24 @@ void FuzzProcess::poll(Qp& qp) {
     ++completions_;
     successes_ += cqe.status == 0;
     qp.failed = qp.failed || cqe.status != 0;
-    if (cqe.is_receive != 0) ++qp.rq_completed;
-    else qp.sq_retired = cqe.retired_index;
-    if (cqe.qpn != qp.qp->qpn()) violation_(fmt::format("host {}: completion of queue pair {:#x} in the queue of {:#x}", endpoint_.host().index(), cqe.qpn, qp.qp->qpn()));
-    if (!known(cqe.status)) violation_(fmt::format("host {}: completion with status {:#x}", endpoint_.host().index(), cqe.status));
+    if (cqe.is_receive != 0)
+      ++qp.rq_completed;
+    else
+      qp.sq_retired = cqe.retired_index;
+    if (cqe.qpn != qp.qp->qpn())
+      violation_(fmt::format("host {}: completion of queue pair {:#x} in the queue of {:#x}", endpoint_.host().index(),
+                             cqe.qpn, qp.qp->qpn()));
+    if (!known(cqe.status))
+      violation_(fmt::format("host {}: completion with status {:#x}", endpoint_.host().index(), cqe.status));
     const auto written = qp.must_fail.find(cqe.wqe_index);
     if (cqe.is_receive == 0 && cqe.status == 0 && written != qp.must_fail.end() && written->second) {
-      violation_(fmt::format("host {}: queue pair {:#x}, request {}: success of a malformed or forbidden request", endpoint_.host().index(), cqe.qpn, cqe.wqe_index));
+      violation_(fmt::format("host {}: queue pair {:#x}, request {}: success of a malformed or forbidden request",
+                             endpoint_.host().index(), cqe.qpn, cqe.wqe_index));
     }
   }
   if (qp.cq_consumer == first) return;
-  process_->ring(hw::uar::kCqDoorbell, hw::CqDoorbell{.cqn = qp.cq->cqn(), .arm = 0, .consumer_index = qp.cq_consumer & 0xffffff}.word());
+  process_->ring(hw::uar::kCqDoorbell,
+                 hw::CqDoorbell{.cqn = qp.cq->cqn(), .arm = 0, .consumer_index = qp.cq_consumer & 0xffffff}.word());
 }
 
 void FuzzProcess::check_memory() {
@@ -187,7 +213,8 @@ void FuzzProcess::check_memory() {
 void FuzzProcess::check(const std::uint8_t* memory, std::size_t bytes, std::uint8_t expected, const char* what) {
   const auto* const changed = std::find_if(memory, memory + bytes, [&](std::uint8_t byte) { return byte != expected; });
   if (changed == memory + bytes) return;
-  violation_(fmt::format("host {}: byte {} {} changed to {:#04x}", endpoint_.host().index(), changed - memory, what, *changed));
+  violation_(fmt::format("host {}: byte {} {} changed to {:#04x}", endpoint_.host().index(), changed - memory, what,
+                         *changed));
 }
 
 }  // namespace rnic::testbench

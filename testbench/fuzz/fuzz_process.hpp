@@ -28,13 +28,14 @@ enum class PlantedFault : std::uint8_t {
   kLongList,      ///< The fast-register region takes a longer page list than all checks are told
 };
 
-/// An attacker's process on one host: what the kernel driver gave it (a user access region, a protection domain, queue pairs with a
-/// completion queue each, and memory), and the memory round it that it must never reach. It writes its rings itself.
+/// An attacker's process on one host: what the kernel driver gave it (a user access region, a protection domain, queue
+/// pairs with a completion queue each, and memory), and the memory round it that it must never reach. It writes its
+/// rings itself.
 ///
 /// Made and destroyed in a thread of simulated time.
 class FuzzProcess {
  public:
-  static constexpr std::uint8_t kSecret = 0xEE;        ///< Every byte that is another's
+  static constexpr std::uint8_t kSecret = 0xEE;  ///< Every byte that is another's
   static constexpr std::uint32_t kGrantedBytes = 6'000;
   static constexpr unsigned kLogDepth = 4, kLogStride = 8;
   static constexpr std::uint32_t kQkey = 0x0F0F'1234;  ///< Of the datagram queue pairs
@@ -45,10 +46,12 @@ class FuzzProcess {
     kShared,  ///< RC, on a shared receive queue
     kUc,
     kUd,
-    kFast,    ///< RC; fast registrations are executed
+    kFast,  ///< RC; fast registrations are executed
   };
   static constexpr std::size_t kPlainQps = 16, kQps = kPlainQps + 4;
-  [[nodiscard]] static constexpr Kind kind_of(std::size_t number) { return static_cast<Kind>(number < kPlainQps ? 0 : number - kPlainQps + 1); }
+  [[nodiscard]] static constexpr Kind kind_of(std::size_t number) {
+    return static_cast<Kind>(number < kPlainQps ? 0 : number - kPlainQps + 1);
+  }
 
   /// A key that a WQE asked for, lies included, and what it would open.
   struct Opening {
@@ -61,15 +64,16 @@ class FuzzProcess {
     std::uint32_t mtu = 0;
     std::unique_ptr<kmd::KernelSrq> srq;  ///< kShared
     std::unique_ptr<kmd::KernelMw> window1, window2;
-    bool bound2 = false;                  ///< window2 is, if everything has gone as posted
+    bool bound2 = false;  ///< window2 is, if everything has gone as posted
     std::unique_ptr<kmd::KernelCq> cq;
     std::unique_ptr<kmd::KernelQp> qp;
     std::uint32_t cq_consumer = 0;
     std::uint16_t sq_producer = 0, rq_producer = 0;
-    std::map<std::uint16_t, bool> must_fail;  ///< Send WQEs written, by index: no part of them can be executed with success
-    bool changing = false;                    ///< Under the hands of the kernel driver: nothing may be posted
-    bool failed = false;                      ///< A completion says so
-    bool framed = false;                      ///< A third party sends in the name of its peer, so few of its own requests get through
+    std::map<std::uint16_t, bool>
+        must_fail;          ///< Send WQEs written, by index: no part of them can be executed with success
+    bool changing = false;  ///< Under the hands of the kernel driver: nothing may be posted
+    bool failed = false;    ///< A completion says so
+    bool framed = false;    ///< A third party sends in the name of its peer, so few of its own requests get through
     std::uint16_t rq_completed = 0, sq_retired = 0;
     [[nodiscard]] std::uint16_t receives() const { return static_cast<std::uint16_t>(rq_producer - rq_completed); }
     /// Send WQEs that have not retired, as the device last said.
@@ -88,7 +92,8 @@ class FuzzProcess {
   [[nodiscard]] Qp& qp(std::size_t number) { return qps_.at(number); }
   [[nodiscard]] std::size_t qps() const { return qps_.size(); }
 
-  /// Makes queue pair `number` anew, in INIT: by a reset, or by destroying and creating it. Throws EndpointError when the driver fails.
+  /// Makes queue pair `number` anew, in INIT: by a reset, or by destroying and creating it. Throws EndpointError when
+  /// the driver fails.
   void renew(std::size_t number, bool recreate);
 
   /// Takes and checks completions: they are of its own queue pairs, known, and no success of what cannot succeed.
@@ -99,11 +104,12 @@ class FuzzProcess {
   /// Memory of the process that it and its peers may read and write.
   [[nodiscard]] std::uint64_t granted() const { return reinterpret_cast<std::uint64_t>(granted_); }
   [[nodiscard]] std::uint32_t key() const { return region_->key(); }
-  /// Keys that exist and give no right: of another domain, and without the right to write or to be reached from outside.
+  /// Keys that exist and give no right: of another domain, and without the right to write or to be reached from
+  /// outside.
   [[nodiscard]] std::uint32_t foreign_key() const { return foreign_region_->key(); }
   [[nodiscard]] std::uint32_t read_only_key() const { return read_only_region_->key(); }
-  /// A page list for FastRegister requests: kFastPages pages of the process, and behind them in the list pages that are not. Keys of its
-  /// region have the index of fast_key().
+  /// A page list for FastRegister requests: kFastPages pages of the process, and behind them in the list pages that are
+  /// not. Keys of its region have the index of fast_key().
   static constexpr std::uint32_t kFastPages = 4;
   [[nodiscard]] std::uint64_t page_list() const { return list_pages_.front(); }
   [[nodiscard]] std::uint32_t fast_key() const { return fast_region_->key(); }
@@ -126,12 +132,13 @@ class FuzzProcess {
   void create(Qp& qp);
   void create_fast_region();
   void check(const std::uint8_t* memory, std::size_t bytes, std::uint8_t expected, const char* what);
-  [[nodiscard]] std::unique_ptr<kmd::KernelMr> make_region(const void* memory, std::size_t bytes, std::uint32_t pd, bool all_rights);
+  [[nodiscard]] std::unique_ptr<kmd::KernelMr> make_region(const void* memory, std::size_t bytes, std::uint32_t pd,
+                                                           bool all_rights);
 
   Endpoint& endpoint_;
   Violation violation_;
   std::shared_ptr<umd::ProcessContext> process_, bystander_;
-  std::uint8_t* arena_;      ///< The granted memory, with guards round it in the same pages
+  std::uint8_t* arena_;  ///< The granted memory, with guards round it in the same pages
   std::uint8_t* granted_;
   std::uint8_t* read_only_;  ///< A page
   std::uint8_t* foreign_;    ///< A page

@@ -6,7 +6,8 @@
 
 namespace rnic::testbench {
 
-FuzzReport run_fuzz(World& world, const WorldOptions& world_options, const FuzzOptions& options, const std::function<void(std::uint64_t)>& progress) {
+FuzzReport run_fuzz(World& world, const WorldOptions& world_options, const FuzzOptions& options,
+                    const std::function<void(std::uint64_t)>& progress) {
   FuzzReport report;
   const std::vector<CorpusEntry> nothing;
   while (report.frames < options.frames && !report.stopped) {
@@ -15,7 +16,9 @@ FuzzReport run_fuzz(World& world, const WorldOptions& world_options, const FuzzO
     if (report.episodes != 0) world.reset(episode_options);
     const auto frames = std::min(options.episode_frames, options.frames - report.frames);
     const std::uint64_t before = report.frames;
-    FuzzEpisode(world, {episode_options.seed, frames, options.planted}, report.episodes == 0 ? options.corpus : nothing, report, progress).run();
+    FuzzEpisode(world, {episode_options.seed, frames, options.planted}, report.episodes == 0 ? options.corpus : nothing,
+                report, progress)
+        .run();
     ++report.episodes;
     if (report.violations.size() >= options.most_violations || report.frames == before) break;
   }

@@ -17,7 +17,8 @@ bool WqeFuzzer::post() {
   // There is one queue pair for fast registrations; its share is that of five others.
   auto& qp = here_.qp(random_.chance(0.2) ? FuzzProcess::kQps - 1 : random_.below(here_.qps()));
   if (qp.changing) return false;
-  lying_ = random_.chance(0.3);  // many requests are right, so that a queue pair lives long enough to get into a state worth attacking
+  lying_ = random_.chance(
+      0.3);  // many requests are right, so that a queue pair lives long enough to get into a state worth attacking
   constexpr std::uint16_t kDepth = 1u << FuzzProcess::kLogDepth;
   const bool receive = random_.chance(qp.framed ? 0.9 : 0.4);
   // A queue that is overfull once is refused every doorbell from then on, so it is seldom filled up.
@@ -29,14 +30,20 @@ bool WqeFuzzer::post() {
     std::memcpy(ring + std::size_t{index & ((1u << FuzzProcess::kLogDepth) - 1)} * wqe.size(), wqe.data(), wqe.size());
     note("receive WQE", wqe);
     if (random_.chance(0.1)) return true;  // a later doorbell will cover it
-    if (qp.srq) here_.process().ring(hw::uar::kSrqDoorbell, hw::SrqDoorbell{.srqn = qp.srq->srqn(), .producer_index = qp.rq_producer}.word());
-    else here_.process().ring(hw::uar::kReceiveDoorbell, hw::ReceiveDoorbell{.qpn = qp.qp->qpn(), .producer_index = qp.rq_producer}.word());
+    if (qp.srq)
+      here_.process().ring(hw::uar::kSrqDoorbell,
+                           hw::SrqDoorbell{.srqn = qp.srq->srqn(), .producer_index = qp.rq_producer}.word());
+    else
+      here_.process().ring(hw::uar::kReceiveDoorbell,
+                           hw::ReceiveDoorbell{.qpn = qp.qp->qpn(), .producer_index = qp.rq_producer}.word());
     return true;
   }
   const auto index = qp.sq_producer++;
-  const bool memory = qp.kind != FuzzProcess::Kind::kUd && random_.chance(qp.kind == FuzzProcess::Kind::kFast ? 0.9 : 0.12);
+  const bool memory =
+      qp.kind != FuzzProcess::Kind::kUd && random_.chance(qp.kind == FuzzProcess::Kind::kFast ? 0.9 : 0.12);
   const auto wqe = memory ? memory_wqe(qp, index) : send_wqe(qp, index);
-  std::uint8_t* const slot = qp.qp->send_ring() + std::size_t{index & ((1u << FuzzProcess::kLogDepth) - 1)} * wqe.size();
+  std::uint8_t* const slot =
+      qp.qp->send_ring() + std::size_t{index & ((1u << FuzzProcess::kLogDepth) - 1)} * wqe.size();
   std::memcpy(slot, wqe.data(), wqe.size());
   qp.must_fail[index] = must_fail(qp, wqe, index);
   note("send WQE", wqe);
@@ -54,12 +61,17 @@ WqeFuzzer::Wqe WqeFuzzer::send_wqe(FuzzProcess::Qp& qp, std::uint16_t index) {
   Wqe wqe{};
   hw::WqeControl control;
   const bool datagram = qp.kind == FuzzProcess::Kind::kUd;
-  control.opcode = static_cast<std::uint8_t>(scribbles(qp, 0.15) ? random_.next() : random_.below(datagram ? 1 : qp.kind == FuzzProcess::Kind::kUc ? 2 : 3));
+  control.opcode =
+      static_cast<std::uint8_t>(scribbles(qp, 0.15) ? random_.next()
+                                                    : random_.below(datagram                            ? 1
+                                                                    : qp.kind == FuzzProcess::Kind::kUc ? 2
+                                                                                                        : 3));
   if (lies(0.05)) control.opcode = static_cast<std::uint8_t>(random_.below(3));
   control.silent = random_.chance(0.2);
   control.fence = random_.chance(0.2);
   control.solicited = random_.chance(0.2);
-  control.inline_data = random_.chance(0.2) && (control.opcode != static_cast<std::uint8_t>(hw::WqeOpcode::kRead) || lies(0.5));
+  control.inline_data =
+      random_.chance(0.2) && (control.opcode != static_cast<std::uint8_t>(hw::WqeOpcode::kRead) || lies(0.5));
   control.wqe_index = lies(0.07) ? static_cast<std::uint16_t>(random_.next()) : index;
   control.qpn = lies(0.05) ? others_[random_.below(others_.size())] : qp.qp->qpn();
   std::size_t used = hw::WqeControl::kBytes;
@@ -79,7 +91,9 @@ WqeFuzzer::Wqe WqeFuzzer::send_wqe(FuzzProcess::Qp& qp, std::uint16_t index) {
     used += segments(std::span(wqe).subspan(used), random_.below(random_.chance(0.1) ? 15 : 4), total);
   }
   control.size = static_cast<std::uint8_t>(lies(0.1) ? random_.next() : (used + kUnit - 1) / kUnit);
-  control.length = lies(0.15) ? static_cast<std::uint32_t>(random_.chance(0.5) ? random_.next() : total + random_.below(40) - 20) : total;
+  control.length =
+      lies(0.15) ? static_cast<std::uint32_t>(random_.chance(0.5) ? random_.next() : total + random_.below(40) - 20)
+                 : total;
   control.encode(std::span<std::uint8_t, hw::WqeControl::kBytes>(wqe.data(), hw::WqeControl::kBytes));
   if (scribbles(qp, 0.1)) wqe[random_.below(wqe.size())] = static_cast<std::uint8_t>(random_.next());
   return wqe;
@@ -87,11 +101,14 @@ WqeFuzzer::Wqe WqeFuzzer::send_wqe(FuzzProcess::Qp& qp, std::uint16_t index) {
 
 /// Memory of the peers' process, through its region or through a key that was opened there.
 hw::WqeRemote WqeFuzzer::remote() {
-  hw::WqeRemote remote{.va = there_.granted() + random_.below(FuzzProcess::kGrantedBytes / (lying_ ? 1 : 3)), .rkey = there_.key()};
+  hw::WqeRemote remote{.va = there_.granted() + random_.below(FuzzProcess::kGrantedBytes / (lying_ ? 1 : 3)),
+                       .rkey = there_.key()};
   if (!there_.openings().empty() && random_.chance(0.15)) {
     const auto& opening = there_.openings()[random_.below(there_.openings().size())];
     remote = {.va = opening.va + random_.below(opening.length / 2 + 1), .rkey = opening.key};
-    if (lies(0.3)) remote.va = random_.chance(0.5) ? opening.va - 1 - random_.below(8) : opening.va + opening.length - random_.below(8);
+    if (lies(0.3))
+      remote.va =
+          random_.chance(0.5) ? opening.va - 1 - random_.below(8) : opening.va + opening.length - random_.below(8);
   }
   if (lies(0.2)) remote.rkey = random_.chance(0.5) ? there_.foreign_key() : there_.read_only_key();
   if (lies(0.1)) remote.va = random_.chance(0.5) ? there_.foreign() : random_.next();
@@ -105,7 +122,8 @@ hw::WqeAddress WqeFuzzer::address(const FuzzProcess::Qp& qp) {
   if (lies(0.2)) to = others_[random_.below(others_.size())];
   const bool ipv6 = random_.chance(0.5);
   const auto handle = umd::AddressHandle::create(address_of(there_.endpoint(), ipv6));
-  auto address = handle.value().segment(qp.qp->qpn(), to, lies(0.2) ? static_cast<std::uint32_t>(random_.next()) : FuzzProcess::kQkey);
+  auto address = handle.value().segment(qp.qp->qpn(), to,
+                                        lies(0.2) ? static_cast<std::uint32_t>(random_.next()) : FuzzProcess::kQkey);
   if (lies(0.1)) address.second_source = static_cast<std::uint8_t>(random_.next());
   if (lies(0.1)) address.dest_ip[random_.below(16)] ^= static_cast<std::uint8_t>(1u << random_.below(8));
   if (lies(0.1)) address.dest_mac = random_.next();
@@ -128,7 +146,10 @@ WqeFuzzer::Wqe WqeFuzzer::memory_wqe(FuzzProcess::Qp& qp, std::uint16_t index) {
   if (open != lies(0.1) && random_.chance(0.7)) {
     control.opcode = static_cast<std::uint8_t>(hw::WqeOpcode::kLocalInvalidate);
     control.immediate = !fast ? qp.window2->key() : (here_.fast_key() & ~0xffu) | fast_tag_;
-    if (lies(0.2)) control.immediate = random_.chance(0.5) ? here_.key() : random_.chance(0.5) ? here_.foreign_key() : qp.window1->key();
+    if (lies(0.2))
+      control.immediate = random_.chance(0.5)   ? here_.key()
+                          : random_.chance(0.5) ? here_.foreign_key()
+                                                : qp.window1->key();
     control.size = 1;
     (fast ? here_.registered : qp.bound2) = false;
   } else if (fast) {
@@ -151,7 +172,8 @@ void WqeFuzzer::bind(FuzzProcess::Qp& qp, hw::WqeControl& control, Wqe& wqe) {
   control.opcode = static_cast<std::uint8_t>(type1 ? hw::WqeOpcode::kBindWindow1 : hw::WqeOpcode::kBindWindow2);
   control.immediate = window.draw_key();
   window.bind_posted(control.immediate);
-  hw::WqeRange range{.va = here_.granted() + random_.below(2'000), .length = 1 + random_.below(FuzzProcess::kGrantedBytes - 2'000)};
+  hw::WqeRange range{.va = here_.granted() + random_.below(2'000),
+                     .length = 1 + random_.below(FuzzProcess::kGrantedBytes - 2'000)};
   hw::WqeBind bind{.mr_key = here_.key()};
   bind.remote_read = random_.chance(0.8);
   bind.remote_write = random_.chance(0.8);
@@ -169,44 +191,60 @@ void WqeFuzzer::bind(FuzzProcess::Qp& qp, hw::WqeControl& control, Wqe& wqe) {
   }
   if (lies(0.1)) bind.mr_key ^= 1u << random_.below(32);
   if (lies(0.05)) bind.mr_key = control.immediate;
-  range.encode(std::span<std::uint8_t, hw::WqeRange::kBytes>(wqe.data() + hw::WqeControl::kBytes, hw::WqeRange::kBytes));
-  bind.encode(std::span<std::uint8_t, hw::WqeBind::kBytes>(wqe.data() + hw::WqeControl::kBytes + hw::WqeRange::kBytes, hw::WqeBind::kBytes));
+  range.encode(
+      std::span<std::uint8_t, hw::WqeRange::kBytes>(wqe.data() + hw::WqeControl::kBytes, hw::WqeRange::kBytes));
+  bind.encode(std::span<std::uint8_t, hw::WqeBind::kBytes>(wqe.data() + hw::WqeControl::kBytes + hw::WqeRange::kBytes,
+                                                           hw::WqeBind::kBytes));
   control.size = 3;
   here_.opened({control.immediate, range.va, range.length});
   if (!type1) qp.bound2 = true;
 }
 
-/// On a queue pair that may, page list and page size are the truth: they name DMA addresses, and whoever may do that is trusted with them.
+/// On a queue pair that may, page list and page size are the truth: they name DMA addresses, and whoever may do that is
+/// trusted with them.
 void WqeFuzzer::fast_register(FuzzProcess::Qp& qp, hw::WqeControl& control, Wqe& wqe) {
   constexpr std::uint64_t kPage = 4096;
   control.opcode = static_cast<std::uint8_t>(hw::WqeOpcode::kFastRegister);
   if (++fast_tag_ == 0) ++fast_tag_;
   control.immediate = (here_.fast_key() & ~0xffu) | fast_tag_;
-  hw::WqeFastRegister fast{.page_list = here_.page_list(), .page_count = static_cast<std::uint16_t>(1 + random_.below(FuzzProcess::kFastPages)), .log_page = 12, .local_write = 1};
+  hw::WqeFastRegister fast{.page_list = here_.page_list(),
+                           .page_count = static_cast<std::uint16_t>(1 + random_.below(FuzzProcess::kFastPages)),
+                           .log_page = 12,
+                           .local_write = 1};
   fast.first_offset = static_cast<std::uint32_t>(random_.below(kPage));
   fast.remote_read = random_.chance(0.8);
   fast.remote_write = random_.chance(0.8);
   fast.remote_atomic = random_.chance(0.3);
-  hw::WqeRange range{.va = kPage * (1 + random_.below(1u << 20)) + fast.first_offset, .length = 1 + random_.below(fast.page_count * kPage - fast.first_offset)};
+  hw::WqeRange range{.va = kPage * (1 + random_.below(1u << 20)) + fast.first_offset,
+                     .length = 1 + random_.below(fast.page_count * kPage - fast.first_offset)};
   if (lies(0.15)) range.length = fast.page_count * kPage - fast.first_offset + 1 + random_.below(8);
   if (lies(0.05)) range.length = random_.next() >> random_.below(64);
-  if (lies(0.6)) range.length = kPage * (fast.page_count = static_cast<std::uint16_t>(FuzzProcess::kFastPages + 1 + random_.below(4))) - fast.first_offset;
-  if (lies(0.05)) fast.page_count = static_cast<std::uint16_t>(random_.chance(0.5) ? 0 : 0x7fff + random_.below(0x8000));
+  if (lies(0.6))
+    range.length =
+        kPage * (fast.page_count = static_cast<std::uint16_t>(FuzzProcess::kFastPages + 1 + random_.below(4))) -
+        fast.first_offset;
+  if (lies(0.05))
+    fast.page_count = static_cast<std::uint16_t>(random_.chance(0.5) ? 0 : 0x7fff + random_.below(0x8000));
   if (lies(0.1)) fast.first_offset ^= 1u << random_.below(32);
   if (lies(0.05)) fast.local_write = 0;
-  if (lies(0.05)) fast.log_page = static_cast<std::uint8_t>(random_.chance(0.5) ? random_.below(12) : 31 + random_.below(200));
+  if (lies(0.05))
+    fast.log_page = static_cast<std::uint8_t>(random_.chance(0.5) ? random_.below(12) : 31 + random_.below(200));
   if (lies(0.05)) fast.page_list += 1 + random_.below(7);
   if (lies(0.1)) control.immediate = random_.chance(0.5) ? here_.key() : qp.window2->key();
-  range.encode(std::span<std::uint8_t, hw::WqeRange::kBytes>(wqe.data() + hw::WqeControl::kBytes, hw::WqeRange::kBytes));
-  fast.encode(std::span<std::uint8_t, hw::WqeFastRegister::kBytes>(wqe.data() + hw::WqeControl::kBytes + hw::WqeRange::kBytes, hw::WqeFastRegister::kBytes));
-  control.size = static_cast<std::uint8_t>((hw::WqeControl::kBytes + hw::WqeRange::kBytes + hw::WqeFastRegister::kBytes) / kUnit);
+  range.encode(
+      std::span<std::uint8_t, hw::WqeRange::kBytes>(wqe.data() + hw::WqeControl::kBytes, hw::WqeRange::kBytes));
+  fast.encode(std::span<std::uint8_t, hw::WqeFastRegister::kBytes>(
+      wqe.data() + hw::WqeControl::kBytes + hw::WqeRange::kBytes, hw::WqeFastRegister::kBytes));
+  control.size =
+      static_cast<std::uint8_t>((hw::WqeControl::kBytes + hw::WqeRange::kBytes + hw::WqeFastRegister::kBytes) / kUnit);
   here_.opened({control.immediate, range.va, range.length});
   here_.registered = true;
 }
 
 /// As the table of memory operations in docs/architecture.md says; what depends on what is bound now is left open.
 bool WqeFuzzer::memory_must_fail(const FuzzProcess::Qp& qp, const hw::WqeControl& control, const Wqe& wqe) const {
-  const auto range = hw::WqeRange::decode(std::span<const std::uint8_t, hw::WqeRange::kBytes>(wqe.data() + hw::WqeControl::kBytes, hw::WqeRange::kBytes));
+  const auto range = hw::WqeRange::decode(
+      std::span<const std::uint8_t, hw::WqeRange::kBytes>(wqe.data() + hw::WqeControl::kBytes, hw::WqeRange::kBytes));
   const auto names = [&](std::uint32_t key) { return control.immediate >> 8 == key >> 8; };
   if (qp.kind == FuzzProcess::Kind::kUd) return true;
   const auto opcode = static_cast<hw::WqeOpcode>(control.opcode);
@@ -216,19 +254,23 @@ bool WqeFuzzer::memory_must_fail(const FuzzProcess::Qp& qp, const hw::WqeControl
   if (opcode == hw::WqeOpcode::kFastRegister) {
     const auto fast = hw::WqeFastRegister::decode(third.first<hw::WqeFastRegister::kBytes>());
     const std::uint64_t room = std::uint64_t{fast.page_count} << 12;
-    return qp.kind != FuzzProcess::Kind::kFast || !names(here_.fast_key()) || fast.page_count == 0 || fast.page_count > FuzzProcess::kFastPages || fast.first_offset != (range.va & 0xfff) ||
-           range.length == 0 || range.length > room - fast.first_offset || fast.log_page != 12 || fast.page_list != here_.page_list() || (fast.local_write == 0 && (fast.remote_write != 0 || fast.remote_atomic != 0));
+    return qp.kind != FuzzProcess::Kind::kFast || !names(here_.fast_key()) || fast.page_count == 0 ||
+           fast.page_count > FuzzProcess::kFastPages || fast.first_offset != (range.va & 0xfff) || range.length == 0 ||
+           range.length > room - fast.first_offset || fast.log_page != 12 || fast.page_list != here_.page_list() ||
+           (fast.local_write == 0 && (fast.remote_write != 0 || fast.remote_atomic != 0));
   }
   const auto bind = hw::WqeBind::decode(third.first<hw::WqeBind::kBytes>());
   const bool type1 = opcode == hw::WqeOpcode::kBindWindow1;
   bool own_window = false;
-  for (std::size_t i = 0; i < here_.qps(); ++i) own_window = own_window || names(type1 ? here_.qp(i).window1->key() : here_.qp(i).window2->key());
+  for (std::size_t i = 0; i < here_.qps(); ++i)
+    own_window = own_window || names(type1 ? here_.qp(i).window1->key() : here_.qp(i).window2->key());
   if (!own_window) return true;
   if (type1 && range.length == 0) return false;
   // Through a fast registration no window can be bound: its region does not allow it.
   const bool whole = bind.mr_key == here_.key();
   if (!whole && bind.mr_key != here_.read_only_key()) return true;
-  const std::uint64_t first = whole ? here_.granted() : here_.read_only(), bytes = whole ? FuzzProcess::kGrantedBytes : FuzzProcess::kOtherBytes;
+  const std::uint64_t first = whole ? here_.granted() : here_.read_only(),
+                      bytes = whole ? FuzzProcess::kGrantedBytes : FuzzProcess::kOtherBytes;
   if (range.va < first || range.va - first > bytes || range.length > bytes - (range.va - first)) return true;
   return !whole && (bind.remote_write != 0 || bind.remote_atomic != 0);
 }
@@ -238,7 +280,8 @@ WqeFuzzer::Wqe WqeFuzzer::receive_wqe(std::uint16_t index) {
   const std::size_t count = random_.below(random_.chance(0.1) ? 16 : 4);
   std::uint32_t total = 0;
   segments(std::span(wqe).subspan(hw::WqeReceive::kBytes), count, total);
-  const hw::WqeReceive head{.sge_count = static_cast<std::uint8_t>(lies(0.15) ? random_.next() : count), .wqe_index = index};
+  const hw::WqeReceive head{.sge_count = static_cast<std::uint8_t>(lies(0.15) ? random_.next() : count),
+                            .wqe_index = index};
   head.encode(std::span<std::uint8_t, hw::WqeReceive::kBytes>(wqe.data(), hw::WqeReceive::kBytes));
   if (lies(0.1)) wqe[random_.below(wqe.size())] = static_cast<std::uint8_t>(random_.next());
   return wqe;
@@ -249,13 +292,18 @@ std::size_t WqeFuzzer::segments(std::span<std::uint8_t> to, std::size_t count, s
   std::size_t used = 0;
   for (std::size_t i = 0; i < count && used + hw::WqeData::kBytes <= to.size(); ++i, used += hw::WqeData::kBytes) {
     const auto length = static_cast<std::uint32_t>(random_.chance(0.2) ? 0 : random_.below(lies(0.2) ? 3'000 : 300));
-    hw::WqeData data{.va = here_.granted() + random_.below(FuzzProcess::kGrantedBytes - length), .length = length, .lkey = here_.key()};
+    hw::WqeData data{.va = here_.granted() + random_.below(FuzzProcess::kGrantedBytes - length),
+                     .length = length,
+                     .lkey = here_.key()};
     if (lies(0.05)) data.lkey = here_.foreign_key();
     if (lies(0.05)) data = {.va = here_.foreign(), .length = length, .lkey = here_.foreign_key()};
     if (lies(0.05)) data = {.va = here_.read_only(), .length = length, .lkey = here_.read_only_key()};
     if (lies(0.05)) data.lkey ^= 1u << random_.below(32);
-    if (lies(0.05)) data.va = random_.chance(0.5) ? random_.next() : here_.granted() + FuzzProcess::kGrantedBytes - length / 2;
-    if (lies(0.05)) data.va = random_.chance(0.5) ? here_.granted() - 1 - random_.below(8) : here_.granted() + FuzzProcess::kGrantedBytes + 1 + random_.below(8) - length;
+    if (lies(0.05))
+      data.va = random_.chance(0.5) ? random_.next() : here_.granted() + FuzzProcess::kGrantedBytes - length / 2;
+    if (lies(0.05))
+      data.va = random_.chance(0.5) ? here_.granted() - 1 - random_.below(8)
+                                    : here_.granted() + FuzzProcess::kGrantedBytes + 1 + random_.below(8) - length;
     if (lies(0.05)) data.length = static_cast<std::uint32_t>(random_.next());
     total += data.length;
     data.encode(std::span<std::uint8_t, hw::WqeData::kBytes>(to.data() + used, hw::WqeData::kBytes));
@@ -263,10 +311,11 @@ std::size_t WqeFuzzer::segments(std::span<std::uint8_t> to, std::size_t count, s
   return used;
 }
 
-/// Judged from the bytes, by what the host interface says of a send WQE: an opcode that does not exist, the index of another request, or
-/// bytes, among the first `length` of the message, in memory that the key does not give.
+/// Judged from the bytes, by what the host interface says of a send WQE: an opcode that does not exist, the index of
+/// another request, or bytes, among the first `length` of the message, in memory that the key does not give.
 bool WqeFuzzer::must_fail(const FuzzProcess::Qp& qp, const Wqe& wqe, std::uint16_t index) const {
-  const auto control = hw::WqeControl::decode(std::span<const std::uint8_t, hw::WqeControl::kBytes>(wqe.data(), hw::WqeControl::kBytes));
+  const auto control =
+      hw::WqeControl::decode(std::span<const std::uint8_t, hw::WqeControl::kBytes>(wqe.data(), hw::WqeControl::kBytes));
   if (control.opcode >= kNoOpcode || control.wqe_index != index || control.qpn != qp.qp->qpn()) return true;
   switch (static_cast<hw::WqeOpcode>(control.opcode)) {
     case hw::WqeOpcode::kBindWindow1:
@@ -275,22 +324,28 @@ bool WqeFuzzer::must_fail(const FuzzProcess::Qp& qp, const Wqe& wqe, std::uint16
     case hw::WqeOpcode::kFastRegister: return memory_must_fail(qp, control, wqe);
     default: break;
   }
-  const bool datagram = qp.kind == FuzzProcess::Kind::kUd, send = control.opcode == static_cast<std::uint8_t>(hw::WqeOpcode::kSend);
+  const bool datagram = qp.kind == FuzzProcess::Kind::kUd,
+             send = control.opcode == static_cast<std::uint8_t>(hw::WqeOpcode::kSend);
   // InfiniBand specification 9.4, table 37.
-  if (datagram && ((!send && control.opcode != static_cast<std::uint8_t>(hw::WqeOpcode::kSendImmediate)) || control.length > qp.mtu)) return true;
-  if (qp.kind == FuzzProcess::Kind::kUc && control.opcode == static_cast<std::uint8_t>(hw::WqeOpcode::kRead)) return true;
+  if (datagram && ((!send && control.opcode != static_cast<std::uint8_t>(hw::WqeOpcode::kSendImmediate)) ||
+                   control.length > qp.mtu))
+    return true;
+  if (qp.kind == FuzzProcess::Kind::kUc && control.opcode == static_cast<std::uint8_t>(hw::WqeOpcode::kRead))
+    return true;
   if (control.opcode > static_cast<std::uint8_t>(hw::WqeOpcode::kRead) || control.inline_data != 0) return false;
   const bool read = control.opcode == static_cast<std::uint8_t>(hw::WqeOpcode::kRead);
   std::size_t at = hw::WqeControl::kBytes + (datagram ? hw::WqeAddress::kBytes : send ? 0 : hw::WqeRemote::kBytes);
   const std::size_t end = std::min<std::size_t>(wqe.size(), control.size * kUnit);
   std::uint64_t before = 0;
   for (; at + hw::WqeData::kBytes <= end && before < control.length; at += hw::WqeData::kBytes) {
-    const auto data = hw::WqeData::decode(std::span<const std::uint8_t, hw::WqeData::kBytes>(wqe.data() + at, hw::WqeData::kBytes));
+    const auto data =
+        hw::WqeData::decode(std::span<const std::uint8_t, hw::WqeData::kBytes>(wqe.data() + at, hw::WqeData::kBytes));
     if (data.length == 0) continue;
-    const bool own = data.lkey == here_.key() && data.va >= here_.granted() && data.va - here_.granted() <= FuzzProcess::kGrantedBytes &&
+    const bool own = data.lkey == here_.key() && data.va >= here_.granted() &&
+                     data.va - here_.granted() <= FuzzProcess::kGrantedBytes &&
                      data.length <= FuzzProcess::kGrantedBytes - (data.va - here_.granted());
-    const bool readable = !read && data.lkey == here_.read_only_key() && data.va >= here_.read_only() && data.va - here_.read_only() <= 4096 &&
-                          data.length <= 4096 - (data.va - here_.read_only());
+    const bool readable = !read && data.lkey == here_.read_only_key() && data.va >= here_.read_only() &&
+                          data.va - here_.read_only() <= 4096 && data.length <= 4096 - (data.va - here_.read_only());
     if (!own && !readable) return true;
     before += data.length;
   }
@@ -323,28 +378,42 @@ void WqeFuzzer::push_window(std::span<const std::uint8_t> wqe, bool disorderly) 
 void WqeFuzzer::doorbell() {
   const bool own = random_.chance(0.2);
   auto& qp = here_.qp(random_.below(here_.qps()));
-  const std::uint32_t number = own ? qp.qp->qpn() : random_.chance(0.7) ? others_[random_.below(others_.size())] : static_cast<std::uint32_t>(random_.next() & 0xffffff);
+  const std::uint32_t number = own                   ? qp.qp->qpn()
+                               : random_.chance(0.7) ? others_[random_.below(others_.size())]
+                                                     : static_cast<std::uint32_t>(random_.next() & 0xffffff);
   const auto index = static_cast<std::uint32_t>(random_.next());
   const auto low = static_cast<std::uint16_t>(index & (random_.chance(0.5) ? 0x1f : 0xffff));
   std::uint64_t word = 0;
   std::uint32_t to = 0;
   switch (random_.below(5)) {
-    case 3: to = hw::uar::kSrqDoorbell, word = hw::SrqDoorbell{.srqn = number & 0xff, .producer_index = low}.word(); break;
+    case 3:
+      to = hw::uar::kSrqDoorbell, word = hw::SrqDoorbell{.srqn = number & 0xff, .producer_index = low}.word();
+      break;
     case 0: to = hw::uar::kSendDoorbell, word = hw::SendDoorbell{.qpn = number, .producer_index = low}.word(); break;
-    case 1: to = hw::uar::kReceiveDoorbell, word = hw::ReceiveDoorbell{.qpn = number, .producer_index = low}.word(); break;
+    case 1:
+      to = hw::uar::kReceiveDoorbell, word = hw::ReceiveDoorbell{.qpn = number, .producer_index = low}.word();
+      break;
     case 2: {
       // Its own completion queues are told the truth: what it did to itself there could not be told from a fault.
       if (qp.changing) return;
       const bool arm = random_.chance(0.3);
       to = hw::uar::kCqDoorbell;
-      word = arm ? hw::CqDoorbell{.cqn = qp.cq->cqn(), .arm = static_cast<std::uint8_t>(random_.below(4)), .consumer_index = qp.cq_consumer & 0xffffff}.word()
-                 : hw::CqDoorbell{.cqn = others_[random_.below(others_.size())] & 0xff, .arm = static_cast<std::uint8_t>(random_.below(4)), .consumer_index = index & 0xffffff}.word();
+      word = arm ? hw::CqDoorbell{.cqn = qp.cq->cqn(),
+                                  .arm = static_cast<std::uint8_t>(random_.below(4)),
+                                  .consumer_index = qp.cq_consumer & 0xffffff}
+                       .word()
+                 : hw::CqDoorbell{.cqn = others_[random_.below(others_.size())] & 0xff,
+                                  .arm = static_cast<std::uint8_t>(random_.below(4)),
+                                  .consumer_index = index & 0xffffff}
+                       .word();
       for (std::size_t i = 0; !arm && i < here_.qps(); ++i) {
         if (!here_.qp(i).cq || hw::CqDoorbell::from_word(word).cqn == here_.qp(i).cq->cqn()) return;
       }
       break;
     }
-    default: to = hw::uar::kEqDoorbell, word = hw::EqDoorbell{.eqn = number & 0x1f, .consumer_index = index & 0xffffff}.word(); break;
+    default:
+      to = hw::uar::kEqDoorbell, word = hw::EqDoorbell{.eqn = number & 0x1f, .consumer_index = index & 0xffffff}.word();
+      break;
   }
   here_.process().ring(to, word);
 }
@@ -353,14 +422,16 @@ bool WqeFuzzer::access() {
   if (random_.chance(0.5)) return doorbell(), true;
   auto& root = here_.endpoint().host().root_complex();
   model::HostRequest tlp;
-  static constexpr std::array<model::TlpKind, 6> kKinds = {model::TlpKind::kMemoryWrite, model::TlpKind::kMemoryWrite, model::TlpKind::kMemoryWrite,
-                                                           model::TlpKind::kMemoryRead,  model::TlpKind::kOther,       model::TlpKind::kMessage};
+  static constexpr std::array<model::TlpKind, 6> kKinds = {model::TlpKind::kMemoryWrite, model::TlpKind::kMemoryWrite,
+                                                           model::TlpKind::kMemoryWrite, model::TlpKind::kMemoryRead,
+                                                           model::TlpKind::kOther,       model::TlpKind::kMessage};
   tlp.kind = kKinds[random_.below(kKinds.size())];
   // Any range of dwords in the page that does not look like a doorbell of its own completion queues.
   const std::size_t most = root.options().config.max_payload / 4;
   tlp.length_dw = static_cast<std::uint16_t>(1 + random_.below(random_.chance(0.5) ? 4 : most));
   const std::uint64_t dwords = hw::kUarPageBytes / 4 - tlp.length_dw + 1;
-  const std::uint64_t offset = 4 * (random_.chance(0.5) ? random_.below(std::min<std::uint64_t>(16, dwords)) : random_.below(dwords));
+  const std::uint64_t offset =
+      4 * (random_.chance(0.5) ? random_.below(std::min<std::uint64_t>(16, dwords)) : random_.below(dwords));
   tlp.address = std::uint64_t{here_.process().uar()} * hw::kUarPageBytes + offset;
   const bool single = tlp.length_dw == 1;
   tlp.first_be = static_cast<std::uint8_t>(single ? random_.below(16) : 1 + random_.below(15));
@@ -372,7 +443,9 @@ bool WqeFuzzer::access() {
   }
   const bool hits_cq = offset <= hw::uar::kCqDoorbell + 7 && offset + 4u * tlp.length_dw > hw::uar::kCqDoorbell;
   if (hits_cq && !tlp.data.empty()) return true;
-  note(fmt::format("TLP kind {} at {:#x}, {} dwords, enables {:x} {:x}, poisoned {}", static_cast<int>(tlp.kind), offset, tlp.length_dw, tlp.first_be, tlp.last_be, tlp.poisoned), tlp.data);
+  note(fmt::format("TLP kind {} at {:#x}, {} dwords, enables {:x} {:x}, poisoned {}", static_cast<int>(tlp.kind),
+                   offset, tlp.length_dw, tlp.first_be, tlp.last_be, tlp.poisoned),
+       tlp.data);
   if (tlp.kind == model::TlpKind::kMemoryWrite || tlp.kind == model::TlpKind::kMessage) {
     root.post(std::move(tlp));
     return true;

@@ -11,12 +11,13 @@
 
 namespace rnic::testbench {
 
-/// What an attacker does through its own access region and rings: malformed WQEs, doorbells for what is not its own, writes to the WQE
-/// window that make no sense, and transaction layer packets of every size.
+/// What an attacker does through its own access region and rings: malformed WQEs, doorbells for what is not its own,
+/// writes to the WQE window that make no sense, and transaction layer packets of every size.
 class WqeFuzzer {
  public:
   /// `here` attacks; `there` is the process of its peers. `others`: queue pairs and completion queues of others.
-  WqeFuzzer(std::uint64_t seed, std::string_view part, FuzzProcess& here, FuzzProcess& there, std::vector<std::uint32_t> others)
+  WqeFuzzer(std::uint64_t seed, std::string_view part, FuzzProcess& here, FuzzProcess& there,
+            std::vector<std::uint32_t> others)
       : random_(seed, part), here_(here), there_(there), others_(std::move(others)) {}
 
   /// Writes one WQE, well formed or not, and mostly rings for it. False: no queue pair can take one now.
@@ -41,7 +42,9 @@ class WqeFuzzer {
   [[nodiscard]] hw::WqeAddress address(const FuzzProcess::Qp& qp);
   [[nodiscard]] bool memory_must_fail(const FuzzProcess::Qp& qp, const hw::WqeControl& control, const Wqe& wqe) const;
   /// Random bytes may stand for anything. On a queue pair that may name DMA addresses they could name any.
-  [[nodiscard]] bool scribbles(const FuzzProcess::Qp& qp, double probability) { return qp.kind != FuzzProcess::Kind::kFast && lies(probability); }
+  [[nodiscard]] bool scribbles(const FuzzProcess::Qp& qp, double probability) {
+    return qp.kind != FuzzProcess::Kind::kFast && lies(probability);
+  }
   Wqe receive_wqe(std::uint16_t index);
   std::size_t segments(std::span<std::uint8_t> to, std::size_t count, std::uint32_t& total);
   [[nodiscard]] bool must_fail(const FuzzProcess::Qp& qp, const Wqe& wqe, std::uint16_t index) const;

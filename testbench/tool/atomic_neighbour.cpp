@@ -23,18 +23,27 @@ constexpr std::uint64_t kPollNs = 50;
 
 /// A process on one host with two queue pairs: 0 for the stream, 1 for the atomics.
 struct Side {
-  explicit Side(Host& host) : endpoint(host), process(require_success(umd::ProcessContext::open(endpoint.kernel()), "process")) {
+  explicit Side(Host& host)
+      : endpoint(host), process(require_success(umd::ProcessContext::open(endpoint.kernel()), "process")) {
     memory = static_cast<std::uint8_t*>(host.memory().allocate(kBytes));
-    region = require_success(endpoint.kernel().create_mr({.address = memory, .length = kBytes, .pd = process->pd(),
-                                               .local_write = true, .remote_read = true, .remote_write = true,
-                                               .remote_atomic = true}), "region");
+    region = require_success(endpoint.kernel().create_mr({.address = memory,
+                                                          .length = kBytes,
+                                                          .pd = process->pd(),
+                                                          .local_write = true,
+                                                          .remote_read = true,
+                                                          .remote_write = true,
+                                                          .remote_atomic = true}),
+                             "region");
     for (std::size_t i = 0; i < 2; ++i) {
       send_cqs[i] = require_success(umd::CompletionQueue::create(process, 256), "completion queue");
       receive_cqs[i] = require_success(umd::CompletionQueue::create(process, 256), "completion queue");
-      qps[i] = require_success(umd::QueuePair::create(process, {.send_cq = send_cqs[i], .receive_cq = receive_cqs[i],
-                                                     .capacity = {.send_depth = 64, .receive_depth = 128,
-                                                                  .send_segments = 4, .receive_segments = 4}}),
-                    "queue pair");
+      qps[i] = require_success(
+          umd::QueuePair::create(
+              process,
+              {.send_cq = send_cqs[i],
+               .receive_cq = receive_cqs[i],
+               .capacity = {.send_depth = 64, .receive_depth = 128, .send_segments = 4, .receive_segments = 4}}),
+          "queue pair");
     }
   }
   [[nodiscard]] std::uint64_t at(std::uint64_t offset) const {
@@ -93,12 +102,17 @@ class Streams {
     while (done < kStreamBytes) {
       while (posted < kStreamBytes && posted - done < kStreamDepth * kMessage) {
         const auto data = a->segment(posted, kMessage);
-        require_success(a->qps[0]->post_send({.opcode = hw::WqeOpcode::kWrite, .segments = {&data, 1},
-                                   .remote_address = b->at(posted), .remote_key = b->region->key()}), "Write");
+        require_success(a->qps[0]->post_send({.opcode = hw::WqeOpcode::kWrite,
+                                              .segments = {&data, 1},
+                                              .remote_address = b->at(posted),
+                                              .remote_key = b->region->key()}),
+                        "Write");
         posted += kMessage;
       }
-      if (completed(*a->send_cqs[0])) done += kMessage;
-      else a->endpoint.device().elapse(kPollNs);
+      if (completed(*a->send_cqs[0]))
+        done += kMessage;
+      else
+        a->endpoint.device().elapse(kPollNs);
     }
     nanoseconds_ = a->endpoint.device().now_ns() - start;
     stream_over_ = true;
@@ -111,14 +125,19 @@ class Streams {
     while (!stream_over_ || done < posted) {
       while (!stream_over_ && posted - done < 2 * kAtomicPairs) {
         const auto result = a->segment(kResults + posted / 2 % kAtomicPairs * 8, 8);
-        require_success(a->qps[1]->post_send({.opcode = hw::WqeOpcode::kFetchAdd, .segments = {&result, 1},
-                                   .remote_address = b->at(kWord), .remote_key = b->region->key(), .swap_add = 1}),
-             "fetch and add");
+        require_success(a->qps[1]->post_send({.opcode = hw::WqeOpcode::kFetchAdd,
+                                              .segments = {&result, 1},
+                                              .remote_address = b->at(kWord),
+                                              .remote_key = b->region->key(),
+                                              .swap_add = 1}),
+                        "fetch and add");
         require_success(a->qps[1]->post_send({.opcode = hw::WqeOpcode::kSend, .segments = {&send, 1}}), "SEND");
         posted += 2;
       }
-      if (completed(*a->send_cqs[1])) ++done;
-      else a->endpoint.device().elapse(kPollNs);
+      if (completed(*a->send_cqs[1]))
+        ++done;
+      else
+        a->endpoint.device().elapse(kPollNs);
     }
     pairs_ = done / 2;
     atomics_over_ = true;
@@ -129,8 +148,10 @@ class Streams {
     const auto post = [&] { require_success(b.qps[1]->post_receive({.segments = {&into, 1}}), "Receive"); };
     for (std::uint32_t i = 0; i < 4 * kAtomicPairs; ++i) post();
     while (!atomics_over_) {
-      if (completed(*b.receive_cqs[1])) post();
-      else b.endpoint.device().elapse(kPollNs);
+      if (completed(*b.receive_cqs[1]))
+        post();
+      else
+        b.endpoint.device().elapse(kPollNs);
     }
   }
 

@@ -28,7 +28,8 @@ constexpr std::uint64_t kSmallMtuBytes = 4 << 20;
 /// Both hosts with `qps` connected queue pairs; each `per_cq` of them share a completion queue.
 class Pairs {
  public:
-  Pairs(World& world, std::uint32_t qps, std::uint32_t per_cq, ULONG depth, ULONG inline_bytes, const ConnectParameters& connection) {
+  Pairs(World& world, std::uint32_t qps, std::uint32_t per_cq, ULONG depth, ULONG inline_bytes,
+        const ConnectParameters& connection) {
     for (std::size_t h = 0; h < 2; ++h) {
       auto& side = sides_[h];
       side.endpoint = std::make_unique<Endpoint>(world.host(h));
@@ -38,9 +39,11 @@ class Pairs {
         side.qps.push_back(side.endpoint->create_qp(cq, cq, {16, depth, 1, 1, inline_bytes, nullptr}));
       }
       side.buffer = static_cast<std::uint8_t*>(world.host(h).memory().allocate(kBufferBytes));
-      side.region = side.endpoint->register_memory(side.buffer, kBufferBytes, ND_MR_FLAG_ALLOW_REMOTE_WRITE | ND_MR_FLAG_ALLOW_REMOTE_READ);
+      side.region = side.endpoint->register_memory(side.buffer, kBufferBytes,
+                                                   ND_MR_FLAG_ALLOW_REMOTE_WRITE | ND_MR_FLAG_ALLOW_REMOTE_READ);
     }
-    for (std::uint32_t i = 0; i < qps; ++i) connect_pair(*sides_[0].endpoint, *sides_[0].qps[i], *sides_[1].endpoint, *sides_[1].qps[i], connection);
+    for (std::uint32_t i = 0; i < qps; ++i)
+      connect_pair(*sides_[0].endpoint, *sides_[0].qps[i], *sides_[1].endpoint, *sides_[1].qps[i], connection);
   }
 
   struct Side {
@@ -55,7 +58,12 @@ class Pairs {
   [[nodiscard]] Transfer::Range range(std::size_t host, std::uint64_t offset, std::uint64_t bytes, ULONG flags = 0) {
     auto& here = sides_[host];
     auto& there = sides_[1 - host];
-    return {here.buffer + offset, here.region->GetLocalToken(), reinterpret_cast<std::uint64_t>(there.buffer) + offset, there.region->GetRemoteToken(), bytes, flags};
+    return {here.buffer + offset,
+            here.region->GetLocalToken(),
+            reinterpret_cast<std::uint64_t>(there.buffer) + offset,
+            there.region->GetRemoteToken(),
+            bytes,
+            flags};
   }
 
  private:
@@ -63,11 +71,13 @@ class Pairs {
 };
 
 /// Makes the pairs, runs the applications that `apps` adds, and takes the pairs down, all in simulated time.
-void with_pairs(World& world, const WorldOptions& options, std::uint32_t qps, std::uint32_t per_cq, ULONG depth, ULONG inline_bytes,
-                const std::function<void(Pairs&)>& apps, const ConnectParameters& connection = {kMtu}) {
+void with_pairs(World& world, const WorldOptions& options, std::uint32_t qps, std::uint32_t per_cq, ULONG depth,
+                ULONG inline_bytes, const std::function<void(Pairs&)>& apps,
+                const ConnectParameters& connection = {kMtu}) {
   world.reset(options);
   std::unique_ptr<Pairs> pairs;
-  world.add_app(0, "setup", [&](Host&) { pairs = std::make_unique<Pairs>(world, qps, per_cq, depth, inline_bytes, connection); });
+  world.add_app(0, "setup",
+                [&](Host&) { pairs = std::make_unique<Pairs>(world, qps, per_cq, depth, inline_bytes, connection); });
   world.run();
   apps(*pairs);
   world.run();
@@ -75,20 +85,23 @@ void with_pairs(World& world, const WorldOptions& options, std::uint32_t qps, st
   world.run();
 }
 
-double goodput_fraction(World& world, const WorldOptions& options, Transfer::Direction direction, double* cycles_per_second, std::uint32_t mtu = kMtu,
-                        std::uint64_t bytes = kBufferBytes) {
+double goodput_fraction(World& world, const WorldOptions& options, Transfer::Direction direction,
+                        double* cycles_per_second, std::uint32_t mtu = kMtu, std::uint64_t bytes = kBufferBytes) {
   constexpr std::uint64_t kMessage = 64 << 10;
   std::uint64_t nanoseconds = 0;
-  with_pairs(world, options, 1, 1, 32, 0, [&](Pairs& pairs) {
-    world.add_app(0, "stream", [&](Host& host) {
-      Transfer transfer(*pairs.side(0).endpoint, *pairs.side(0).cqs[0], {pairs.side(0).qps[0].get()}, 32);
-      const auto start = std::chrono::steady_clock::now();
-      const std::uint64_t cycles = host.nic().cycles();
-      nanoseconds = transfer.run(direction, pairs.range(0, 0, bytes), kMessage);
-      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-      if (cycles_per_second) *cycles_per_second = static_cast<double>(host.nic().cycles() - cycles) / seconds;
-    });
-  }, {mtu});
+  with_pairs(world, options, 1, 1, 32, 0,
+             [&](Pairs& pairs) {
+               world.add_app(0, "stream", [&](Host& host) {
+                 Transfer transfer(*pairs.side(0).endpoint, *pairs.side(0).cqs[0], {pairs.side(0).qps[0].get()}, 32);
+                 const auto start = std::chrono::steady_clock::now();
+                 const std::uint64_t cycles = host.nic().cycles();
+                 nanoseconds = transfer.run(direction, pairs.range(0, 0, bytes), kMessage);
+                 const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+                 if (cycles_per_second)
+                   *cycles_per_second = static_cast<double>(host.nic().cycles() - cycles) / seconds;
+               });
+             },
+             {mtu});
   const double gbps = 8.0 * static_cast<double>(bytes) / static_cast<double>(nanoseconds);
   return gbps / (options.wire.rate_gbps * wire_payload_share(kMessage, mtu, false));
 }
@@ -106,7 +119,8 @@ double small_write_rate(World& world, const WorldOptions& options) {
         for (std::uint32_t i = 0; i < kPerThread; ++i) qps.push_back(side.qps[t * kPerThread + i].get());
         Transfer transfer(*side.endpoint, *side.cqs[t], qps, 64);
         first = std::min(first, host.device().now_ns());
-        transfer.run(Transfer::Direction::kWrite, pairs.range(0, t * kMessages * kBytes, kMessages * kBytes, ND_OP_FLAG_INLINE), kBytes);
+        transfer.run(Transfer::Direction::kWrite,
+                     pairs.range(0, t * kMessages * kBytes, kMessages * kBytes, ND_OP_FLAG_INLINE), kBytes);
         last = std::max(last, host.device().now_ns());
       });
     }
@@ -118,7 +132,9 @@ double small_write_rate(World& world, const WorldOptions& options) {
 void put_word(Pairs& pairs, std::size_t host, std::uint64_t value) {
   const auto range = pairs.range(host, 0, sizeof value);
   const ND2_SGE sge{&value, sizeof value, 0};
-  require_success(pairs.side(host).qps[0]->Write(nullptr, &sge, 1, range.remote, range.remote_token, ND_OP_FLAG_INLINE | ND_OP_FLAG_SILENT_SUCCESS), "IND2QueuePair::Write");
+  require_success(pairs.side(host).qps[0]->Write(nullptr, &sge, 1, range.remote, range.remote_token,
+                                                 ND_OP_FLAG_INLINE | ND_OP_FLAG_SILENT_SUCCESS),
+                  "IND2QueuePair::Write");
 }
 
 void wait_word(Pairs& pairs, std::size_t host, std::uint64_t value) {
@@ -150,7 +166,8 @@ double half_round_trip(World& world, const WorldOptions& options) {
   return static_cast<double>(nanoseconds) / (2.0 * kRounds);
 }
 
-/// From the clock cycle in which the NIC accepts the TLP that posts an 8-byte inline Write to the one in which its frame starts.
+/// From the clock cycle in which the NIC accepts the TLP that posts an 8-byte inline Write to the one in which its
+/// frame starts.
 double doorbell_to_wire(World& world, const WorldOptions& options) {
   double cycles = 0;
   with_pairs(world, options, 1, 1, 64, 8, [&](Pairs& pairs) {
@@ -160,7 +177,8 @@ double doorbell_to_wire(World& world, const WorldOptions& options) {
       put_word(pairs, 0, 2);
       host.device().elapse(2'000);
       const auto& activity = host.nic().activity();
-      if (activity.last_frame_start < activity.last_host_request) throw std::runtime_error("the Write did not reach the wire");
+      if (activity.last_frame_start < activity.last_host_request)
+        throw std::runtime_error("the Write did not reach the wire");
       cycles = static_cast<double>(activity.last_frame_start - activity.last_host_request);
     });
   });
@@ -170,7 +188,8 @@ double doorbell_to_wire(World& world, const WorldOptions& options) {
 /// The wire of the figures with loss: 10 us there and back.
 constexpr double kLossDelayNs = 5'000;
 
-WorldOptions with_loss(const WorldOptions& options, const std::vector<model::WireRule>& rules, std::size_t from_host = 0) {
+WorldOptions with_loss(const WorldOptions& options, const std::vector<model::WireRule>& rules,
+                       std::size_t from_host = 0) {
   WorldOptions lossy = options;
   lossy.wire.delay_ns = kLossDelayNs;
   lossy.wire.faults[from_host].rules = rules;
@@ -185,11 +204,13 @@ model::WireRule drop(std::optional<std::uint8_t> opcode, std::uint64_t nth) {
   return rule;
 }
 
-/// Of the frames in which the data of `direction` travels, every `each`th is lost, from the middle of the first `each` on.
+/// Of the frames in which the data of `direction` travels, every `each`th is lost, from the middle of the first `each`
+/// on.
 double goodput_with_loss(World& world, const WorldOptions& options, Transfer::Direction direction, std::uint64_t each) {
   std::vector<model::WireRule> rules;
   for (std::uint64_t nth = each / 2; nth <= kBufferBytes / kMtu; nth += each) rules.push_back(drop({}, nth));
-  return goodput_fraction(world, with_loss(options, rules, direction == Transfer::Direction::kRead ? 1 : 0), direction, nullptr);
+  return goodput_fraction(world, with_loss(options, rules, direction == Transfer::Direction::kRead ? 1 : 0), direction,
+                          nullptr);
 }
 
 /// How long a 64 KiB Write takes with the loss that `rules` say, nanoseconds.
@@ -198,12 +219,15 @@ double write_time(World& world, const WorldOptions& options, const std::vector<m
   std::uint64_t nanoseconds = 0;
   ConnectParameters connection{kMtu};
   connection.ack_timeout = 2;  // 16 us: what the last packet waits for
-  with_pairs(world, with_loss(options, rules), 1, 1, 4, 0, [&](Pairs& pairs) {
-    world.add_app(0, "write", [&](Host&) {
-      Transfer transfer(*pairs.side(0).endpoint, *pairs.side(0).cqs[0], {pairs.side(0).qps[0].get()}, 4);
-      nanoseconds = transfer.run(Transfer::Direction::kWrite, pairs.range(0, 0, kMessage), kMessage);
-    });
-  }, connection);
+  with_pairs(
+      world, with_loss(options, rules), 1, 1, 4, 0,
+      [&](Pairs& pairs) {
+        world.add_app(0, "write", [&](Host&) {
+          Transfer transfer(*pairs.side(0).endpoint, *pairs.side(0).cqs[0], {pairs.side(0).qps[0].get()}, 4);
+          nanoseconds = transfer.run(Transfer::Direction::kWrite, pairs.range(0, 0, kMessage), kMessage);
+        });
+      },
+      connection);
   return static_cast<double>(nanoseconds);
 }
 
@@ -223,27 +247,41 @@ std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options, co
     std::function<double()> run;
   };
   std::vector<Measurement> all = {
-      {{"write_goodput_fraction", "RDMA Write, 64 KiB messages, MTU 4096, one QP: share of what the wire allows", ""}, write_goodput},
-      {{"read_goodput_fraction", "RDMA Read, the same", ""}, [&] { return goodput_fraction(world, options, Transfer::Direction::kRead, nullptr); }},
+      {{"write_goodput_fraction", "RDMA Write, 64 KiB messages, MTU 4096, one QP: share of what the wire allows", ""},
+       write_goodput},
+      {{"read_goodput_fraction", "RDMA Read, the same", ""},
+       [&] { return goodput_fraction(world, options, Transfer::Direction::kRead, nullptr); }},
       {{"write_goodput_fraction_mtu256", "RDMA Write, 4 MB in 64 KiB messages, MTU 256, one QP: share", ""},
-       [&] { return goodput_fraction(world, options, Transfer::Direction::kWrite, nullptr, kSmallMtu, kSmallMtuBytes); }},
+       [&] {
+         return goodput_fraction(world, options, Transfer::Direction::kWrite, nullptr, kSmallMtu, kSmallMtuBytes);
+       }},
       {{"read_goodput_fraction_mtu256", "RDMA Read, the same", ""},
-       [&] { return goodput_fraction(world, options, Transfer::Direction::kRead, nullptr, kSmallMtu, kSmallMtuBytes); }},
+       [&] {
+         return goodput_fraction(world, options, Transfer::Direction::kRead, nullptr, kSmallMtu, kSmallMtuBytes);
+       }},
       {{"small_write_mmps", "8-byte inline Writes, 16 QPs", "M/s"}, [&] { return small_write_rate(world, options); }},
-      {{"doorbell_to_wire_cycles", "doorbell TLP to first byte on the wire, 8-byte inline Write", "cycles"}, [&] { return doorbell_to_wire(world, options); }},
-      {{"write_half_rtt_ns", "8-byte Write ping-pong, half round trip, no wire delay", "ns"}, [&] { return half_round_trip(world, no_delay); }},
-      {{"write_goodput_fraction_loss_1e3", "RDMA Write as above, 10 us round trip, one frame in a thousand lost: share", ""},
+      {{"doorbell_to_wire_cycles", "doorbell TLP to first byte on the wire, 8-byte inline Write", "cycles"},
+       [&] { return doorbell_to_wire(world, options); }},
+      {{"write_half_rtt_ns", "8-byte Write ping-pong, half round trip, no wire delay", "ns"},
+       [&] { return half_round_trip(world, no_delay); }},
+      {{"write_goodput_fraction_loss_1e3", "RDMA Write as above, 10 us round trip, one frame in a thousand lost: share",
+        ""},
        [&] { return goodput_with_loss(world, options, Transfer::Direction::kWrite, 1000); }},
-      {{"read_goodput_fraction_loss_1e3", "RDMA Read, the same", ""}, [&] { return goodput_with_loss(world, options, Transfer::Direction::kRead, 1000); }},
+      {{"read_goodput_fraction_loss_1e3", "RDMA Read, the same", ""},
+       [&] { return goodput_with_loss(world, options, Transfer::Direction::kRead, 1000); }},
       {{"write_goodput_fraction_loss_1e2", "RDMA Write, one frame in a hundred lost: share", ""},
        [&] { return goodput_with_loss(world, options, Transfer::Direction::kWrite, 100); }},
-      {{"read_goodput_fraction_loss_1e2", "RDMA Read, the same", ""}, [&] { return goodput_with_loss(world, options, Transfer::Direction::kRead, 100); }},
-      {{"recovery_round_trips_middle", "one packet of a 64 KiB Write lost, in the middle: time lost", "round trips"}, [&] { return round_trips(drop(kWriteMiddle, 8)); }},
-      {{"recovery_round_trips_last", "the same, the last one; ACK time-out 16 us", "round trips"}, [&] { return round_trips(drop(kWriteLast, 1)); }},
-      {{"atomic_neighbour_goodput_fraction", "RDMA Write stream beside a queue pair that pipelines fetch-and-adds and SENDs, relative to the stream alone", ""},
+      {{"read_goodput_fraction_loss_1e2", "RDMA Read, the same", ""},
+       [&] { return goodput_with_loss(world, options, Transfer::Direction::kRead, 100); }},
+      {{"recovery_round_trips_middle", "one packet of a 64 KiB Write lost, in the middle: time lost", "round trips"},
+       [&] { return round_trips(drop(kWriteMiddle, 8)); }},
+      {{"recovery_round_trips_last", "the same, the last one; ACK time-out 16 us", "round trips"},
+       [&] { return round_trips(drop(kWriteLast, 1)); }},
+      {{"atomic_neighbour_goodput_fraction",
+        "RDMA Write stream beside a queue pair that pipelines fetch-and-adds and SENDs, relative to the stream alone",
+        ""},
        [&] { return atomic_neighbour_goodput_fraction(world, options); }},
-      {{"simulated_cycles_per_second", "simulator, two NICs busy, one core", "cycles/s", 0, true},
-       [&] {
+      {{"simulated_cycles_per_second", "simulator, two NICs busy, one core", "cycles/s", 0, true}, [&] {
          if (speed == 0) write_goodput();
          return speed;
        }}};

@@ -9,8 +9,8 @@ namespace rnic::testbench {
 
 /// One figure of the benchmark.
 struct BenchFigure {
-  std::string key;       ///< Name in the JSON file
-  std::string text;      ///< What was measured
+  std::string key;   ///< Name in the JSON file
+  std::string text;  ///< What was measured
   std::string unit;
   double value = 0;
   bool wall_clock = false;  ///< Depends on the machine; all others are exact for a seed

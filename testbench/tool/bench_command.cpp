@@ -39,8 +39,11 @@ void add_bench_command(CLI::App& tool, std::function<int()>& action) {
   auto options = std::make_shared<Options>();
   auto* command = tool.add_subcommand("bench", "Measures goodput, message rate and latency in simulated cycles");
   command->add_option("--json", options->json, "Write the figures to this file");
-  command->add_option("--figure", options->figures, "Measure this figure alone, by its name in the JSON file; may be repeated");
-  command->add_option("--trace", options->world.trace_path, "Write the waves of both NICs to this FST file; with one --figure (scripts/trace_usage.py says who waits for whom)");
+  command->add_option("--figure", options->figures,
+                      "Measure this figure alone, by its name in the JSON file; may be repeated");
+  command->add_option("--trace", options->world.trace_path,
+                      "Write the waves of both NICs to this FST file; with one --figure (scripts/trace_usage.py says "
+                      "who waits for whom)");
   add_world_options(*command, options->world);
   command->callback([options, &action] { action = [options] { return run(*options); }; });
 }

@@ -5,8 +5,8 @@
 
 namespace rnic::testbench {
 
-/// Adds one command to the tool: its options, and in `action` what runs when it was given. The action returns the exit code; it throws
-/// UsageError or VectorError for what the user did wrong (exit code 2).
+/// Adds one command to the tool: its options, and in `action` what runs when it was given. The action returns the exit
+/// code; it throws UsageError or VectorError for what the user did wrong (exit code 2).
 void add_copy_command(CLI::App& tool, std::function<int()>& action);
 void add_verify_command(CLI::App& tool, std::function<int()>& action);
 void add_bench_command(CLI::App& tool, std::function<int()>& action);

@@ -34,10 +34,13 @@ class Side {
   Side(Host& host, const CopyOptions& options, std::uint64_t buffer_bytes) : endpoint_(host) {
     cq_ = endpoint_.create_cq(kDepth * options.qps + 8);
     receive_cq_ = endpoint_.create_cq(8);
-    for (std::uint32_t i = 0; i < options.qps; ++i) qps_.push_back(endpoint_.create_qp(*receive_cq_, *cq_, {4, kDepth, 1, 1, 0, nullptr}));
+    for (std::uint32_t i = 0; i < options.qps; ++i)
+      qps_.push_back(endpoint_.create_qp(*receive_cq_, *cq_, {4, kDepth, 1, 1, 0, nullptr}));
     buffer_ = static_cast<std::uint8_t*>(host.memory().allocate(std::max<std::uint64_t>(buffer_bytes, 1)));
     messages_ = static_cast<Offer*>(host.memory().allocate(2 * sizeof(Offer)));
-    if (!buffer_ || !messages_) throw std::runtime_error(fmt::format("host {} has no memory for a round of {} bytes", host.index(), buffer_bytes));
+    if (!buffer_ || !messages_)
+      throw std::runtime_error(
+          fmt::format("host {} has no memory for a round of {} bytes", host.index(), buffer_bytes));
     messages_region_ = endpoint_.register_memory(messages_, 2 * sizeof(Offer), ND_MR_FLAG_ALLOW_LOCAL_WRITE);
   }
 
@@ -78,7 +81,8 @@ class Side {
 };
 
 /// Host A: has the file; writes it to B, then offers it for reading.
-void source(Side& side, std::ifstream& file, std::uint64_t size, std::uint64_t round, const CopyOptions& options, CopyReport& report, Progress& progress) {
+void source(Side& side, std::ifstream& file, std::uint64_t size, std::uint64_t round, const CopyOptions& options,
+            CopyReport& report, Progress& progress) {
   Sha256 hash;
   auto transfer = side.transfer();
   std::uint64_t done = 0;
@@ -86,13 +90,16 @@ void source(Side& side, std::ifstream& file, std::uint64_t size, std::uint64_t r
   Offer target = side.take_offer();
   while (!last) {
     const std::uint64_t bytes = std::min(round, size - done);
-    if (!file.read(reinterpret_cast<char*>(side.buffer_), static_cast<std::streamsize>(bytes))) throw std::runtime_error("the file changed while it was read");
+    if (!file.read(reinterpret_cast<char*>(side.buffer_), static_cast<std::streamsize>(bytes)))
+      throw std::runtime_error("the file changed while it was read");
     hash.add({side.buffer_, bytes});
     last = done + bytes == size;
-    const auto region = side.endpoint_.register_memory(side.buffer_, std::max<std::uint64_t>(bytes, 1), ND_MR_FLAG_ALLOW_REMOTE_READ);
+    const auto region =
+        side.endpoint_.register_memory(side.buffer_, std::max<std::uint64_t>(bytes, 1), ND_MR_FLAG_ALLOW_REMOTE_READ);
     side.expect_offer();
     const Transfer::Range range{side.buffer_, region->GetLocalToken(), target.address, target.token, bytes};
-    report.write.nanoseconds += transfer.run(Transfer::Direction::kWrite, range, options.message, [&](std::uint64_t n) { progress.update(2 * done + n); });
+    report.write.nanoseconds += transfer.run(Transfer::Direction::kWrite, range, options.message,
+                                             [&](std::uint64_t n) { progress.update(2 * done + n); });
     side.send_offer({reinterpret_cast<std::uint64_t>(side.buffer_), bytes, region->GetRemoteToken(), last});
     target = side.take_offer();  // B has read it back: the buffer is free
     done += bytes;
@@ -119,7 +126,8 @@ void target(Side& side, std::uint64_t round, const CopyOptions& options, CopyRep
     last = from.last != 0;
     if (!last) side.expect_offer();
     const Transfer::Range range{back, region->GetLocalToken(), from.address, from.token, from.bytes};
-    report.read.nanoseconds += transfer.run(Transfer::Direction::kRead, range, options.message, [&](std::uint64_t n) { progress.update(2 * done + from.bytes + n); });
+    report.read.nanoseconds += transfer.run(Transfer::Direction::kRead, range, options.message,
+                                            [&](std::uint64_t n) { progress.update(2 * done + from.bytes + n); });
     read.add({back, from.bytes});
     done += from.bytes;
   }
@@ -156,7 +164,8 @@ CopyReport run_copy(World& world, const CopyOptions& options) {
   world.add_app(0, "setup", [&](Host& host) {
     a = std::make_unique<Side>(host, options, round);
     b = std::make_unique<Side>(world.host(1), options, 2 * std::max<std::uint64_t>(round, 1));
-    for (std::uint32_t i = 0; i < options.qps; ++i) connect_pair(a->endpoint_, *a->qps_[i], b->endpoint_, *b->qps_[i], {options.mtu});
+    for (std::uint32_t i = 0; i < options.qps; ++i)
+      connect_pair(a->endpoint_, *a->qps_[i], b->endpoint_, *b->qps_[i], {options.mtu});
     a->expect_offer();
     b->expect_offer();
   });

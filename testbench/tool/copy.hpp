@@ -14,10 +14,10 @@ namespace rnic::testbench {
 
 struct CopyOptions {
   std::filesystem::path file;
-  std::uint64_t message = 65536;        ///< Bytes of one Write or Read
-  std::uint32_t qps = 1;                ///< Queue pairs
-  std::uint32_t mtu = 4096;             ///< Bytes
-  std::uint64_t round = 64ULL << 20;    ///< Most bytes of the file that are in memory at once
+  std::uint64_t message = 65536;      ///< Bytes of one Write or Read
+  std::uint32_t qps = 1;              ///< Queue pairs
+  std::uint32_t mtu = 4096;           ///< Bytes
+  std::uint64_t round = 64ULL << 20;  ///< Most bytes of the file that are in memory at once
 };
 
 /// One direction of the copy.
@@ -26,7 +26,9 @@ struct CopyPhase {
   std::uint64_t nanoseconds = 0;  ///< From the first request posted to the last completion, all rounds
   LatencySummary latency;         ///< Of one message, from posting to completion seen, nanoseconds
   /// Payload bits per nanosecond.
-  [[nodiscard]] double goodput_gbps() const { return nanoseconds == 0 ? 0 : 8.0 * static_cast<double>(bytes) / static_cast<double>(nanoseconds); }
+  [[nodiscard]] double goodput_gbps() const {
+    return nanoseconds == 0 ? 0 : 8.0 * static_cast<double>(bytes) / static_cast<double>(nanoseconds);
+  }
 };
 
 struct CopyReport {
@@ -36,10 +38,12 @@ struct CopyReport {
   struct Interval {
     std::uint64_t simulated_ns = 0, cycles = 0;
     double wall_seconds = 0;
-    [[nodiscard]] double cycles_per_second() const { return wall_seconds > 0 ? static_cast<double>(cycles) / wall_seconds : 0; }
+    [[nodiscard]] double cycles_per_second() const {
+      return wall_seconds > 0 ? static_cast<double>(cycles) / wall_seconds : 0;
+    }
   };
-  Interval setup;     ///< Queue pairs made and connected
-  Interval transfer;  ///< The file there and back
+  Interval setup;                                     ///< Queue pairs made and connected
+  Interval transfer;                                  ///< The file there and back
   std::array<NicCounters, World::kHosts> counters{};  ///< Of both NICs, at the end of the copy
   [[nodiscard]] bool equal() const { return file_sha256 == written_sha256 && file_sha256 == read_sha256; }
 };

@@ -40,19 +40,29 @@ int run(const Options& options) {
 
 void add_copy_command(CLI::App& tool, std::function<int()>& action) {
   auto options = std::make_shared<Options>();
-  auto* command = tool.add_subcommand("copy", "Moves FILE from host A to host B by RDMA Write and back by RDMA Read, and compares");
+  auto* command =
+      tool.add_subcommand("copy", "Moves FILE from host A to host B by RDMA Write and back by RDMA Read, and compares");
   command->add_option("file", options->copy.file, "File to copy")->required();
-  command->add_option("--message", options->copy.message, "Bytes of one Write or Read")->check(CLI::Range(std::uint64_t{1}, std::uint64_t{0x7fffffff}))->capture_default_str();
+  command->add_option("--message", options->copy.message, "Bytes of one Write or Read")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{0x7fffffff}))
+      ->capture_default_str();
   command->add_option("--qps", options->copy.qps, "Queue pairs")->check(CLI::Range(1u, 128u))->capture_default_str();
-  command->add_option("--mtu", options->copy.mtu, "Path MTU, bytes")->check(CLI::IsMember({256u, 512u, 1024u, 2048u, 4096u}))->capture_default_str();
+  command->add_option("--mtu", options->copy.mtu, "Path MTU, bytes")
+      ->check(CLI::IsMember({256u, 512u, 1024u, 2048u, 4096u}))
+      ->capture_default_str();
   command->add_option("--pcap", options->world.capture_path, "Write the frames on the wire to this capture file");
   command->add_option("--trace", options->world.trace_path, "Write the waves of both NICs to this FST file");
   command->add_option("--json", options->json, "Write the figures to this file");
   add_world_options(*command, options->world);
-  // Unlike the benchmark, the main job meets a memory system that is busy with others, so that every seed has a timing of its own.
+  // Unlike the benchmark, the main job meets a memory system that is busy with others, so that every seed has a timing
+  // of its own.
   auto& pcie = options->world.host.root_complex;
   pcie.reorder_probability = pcie.split_probability = 0.1;
-  command->add_option("--pcie-reorder", pcie.reorder_probability, "Chance that a DMA read is answered late and out of order")->check(CLI::Range(0.0, 1.0))->capture_default_str();
+  command
+      ->add_option("--pcie-reorder", pcie.reorder_probability,
+                   "Chance that a DMA read is answered late and out of order")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
   add_faults_option(*command, options->world);
   command->callback([options, &action] { action = [options] { return run(*options); }; });
 }

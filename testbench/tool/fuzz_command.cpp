@@ -54,7 +54,9 @@ nlohmann::ordered_json fuzz_json(const FuzzReport& report, const Options& option
           {"counters", report.counters},
           {"episodes", report.episodes},
           {"cycles", report.cycles},
-          {"wall_clock", {{"seconds", seconds}, {"simulated_cycles_per_second", seconds > 0 ? static_cast<double>(report.cycles) / seconds : 0.0}}}};
+          {"wall_clock",
+           {{"seconds", seconds},
+            {"simulated_cycles_per_second", seconds > 0 ? static_cast<double>(report.cycles) / seconds : 0.0}}}};
 }
 
 int run(Options options) {
@@ -73,14 +75,16 @@ int run(Options options) {
   FuzzReport report;
   {
     Progress progress("fuzz", options.fuzz.frames);
-    report = run_fuzz(world, options.world, options.fuzz, [&](std::uint64_t frames) { progress.update(std::min(frames, options.fuzz.frames)); });
+    report = run_fuzz(world, options.world, options.fuzz,
+                      [&](std::uint64_t frames) { progress.update(std::min(frames, options.fuzz.frames)); });
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   print(report, seconds);
   write_json(options.json, fuzz_json(report, options, seconds));
   for (const auto& one : report.violations) {
     fmt::print(stderr, "rnic: violation with seed {}: {}\n", one.seed, one.note);
-    if (!options.corpus.empty()) fmt::print(stderr, "rnic: written to {}\n", write_corpus(options.corpus, one).string());
+    if (!options.corpus.empty())
+      fmt::print(stderr, "rnic: written to {}\n", write_corpus(options.corpus, one).string());
   }
   return report.violations.empty() ? 0 : 1;
 }
@@ -89,11 +93,19 @@ int run(Options options) {
 
 void add_fuzz_command(CLI::App& tool, std::function<int()>& action) {
   auto options = std::make_shared<Options>();
-  auto* command = tool.add_subcommand("fuzz", "Malformed frames and requests from attackers, while others work on the same NICs");
-  command->add_option("--frames", options->fuzz.frames, "Frames to send")->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))->capture_default_str();
-  command->add_option("--episode", options->fuzz.episode_frames, "Frames until the world starts anew, with the next seed")->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))->capture_default_str();
-  command->add_option("--corpus", options->corpus, "Folder: what it holds is replayed first, violations are written to it");
-  command->add_option("--pcap", options->world.capture_path, "Write the frames on the wire of the last episode to this capture file");
+  auto* command =
+      tool.add_subcommand("fuzz", "Malformed frames and requests from attackers, while others work on the same NICs");
+  command->add_option("--frames", options->fuzz.frames, "Frames to send")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
+      ->capture_default_str();
+  command
+      ->add_option("--episode", options->fuzz.episode_frames, "Frames until the world starts anew, with the next seed")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
+      ->capture_default_str();
+  command->add_option("--corpus", options->corpus,
+                      "Folder: what it holds is replayed first, violations are written to it");
+  command->add_option("--pcap", options->world.capture_path,
+                      "Write the frames on the wire of the last episode to this capture file");
   command->add_option("--json", options->json, "Write the figures to this file");
   add_world_options(*command, options->world);
   command->callback([options, &action] { action = [options] { return run(*options); }; });

@@ -9,7 +9,8 @@
 #include "testbench/tool/report.hpp"
 #include "testbench/verify/vector.hpp"
 
-/// The tool `rnic`. Exit codes: 0 done, 1 the job failed (data differ, a vector fails, the simulation stops), 2 wrong use.
+/// The tool `rnic`. Exit codes: 0 done, 1 the job failed (data differ, a vector fails, the simulation stops), 2 wrong
+/// use.
 int main(int argc, char** argv) {
   using namespace rnic::testbench;
   sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);

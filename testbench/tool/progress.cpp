@@ -8,7 +8,8 @@
 
 namespace rnic::testbench {
 
-Progress::Progress(std::string label, std::uint64_t total) : label_(std::move(label)), total_(total), terminal_(isatty(STDERR_FILENO) != 0) {}
+Progress::Progress(std::string label, std::uint64_t total)
+    : label_(std::move(label)), total_(total), terminal_(isatty(STDERR_FILENO) != 0) {}
 
 Progress::~Progress() {
   if (terminal_ && shown_ >= 0) std::fputs("\r\033[K", stderr);

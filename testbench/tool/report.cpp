@@ -23,7 +23,9 @@ nlohmann::ordered_json phase_json(const CopyPhase& phase, const CopyOptions& opt
           {"latency_p99_ns", phase.latency.p99}};
 }
 
-void print_row(const char* name, const std::string& write, const std::string& read) { fmt::print("  {:<28}{:>16}{:>16}\n", name, write, read); }
+void print_row(const char* name, const std::string& write, const std::string& read) {
+  fmt::print("  {:<28}{:>16}{:>16}\n", name, write, read);
+}
 
 void print_interval(const char* name, const CopyReport::Interval& interval) {
   fmt::print("  {:<8} {:>10.2f} us simulated, {:>9} clock cycles of each NIC, {:>6.0f} cycles per second\n", name,
@@ -66,11 +68,14 @@ void print_copy(const CopyReport& report, const CopyOptions& options, double lin
   const auto& w = report.write;
   const auto& r = report.read;
   const auto two = [](double value) { return fmt::format("{:.2f}", value); };
-  const auto percent = [&](const CopyPhase& phase) { return fmt::format("{:.1f} %", 100 * share_of_wire(phase, options, link_gbps)); };
+  const auto percent = [&](const CopyPhase& phase) {
+    return fmt::format("{:.1f} %", 100 * share_of_wire(phase, options, link_gbps));
+  };
   print_row("", "RDMA Write", "RDMA Read");
   print_row("messages", std::to_string(w.messages), std::to_string(r.messages));
   print_row("bytes", std::to_string(w.bytes), std::to_string(r.bytes));
-  print_row("simulated time, us", two(static_cast<double>(w.nanoseconds) / 1000), two(static_cast<double>(r.nanoseconds) / 1000));
+  print_row("simulated time, us", two(static_cast<double>(w.nanoseconds) / 1000),
+            two(static_cast<double>(r.nanoseconds) / 1000));
   print_row("goodput, Gbit/s", two(w.goodput_gbps()), two(r.goodput_gbps()));
   print_row("share of what the wire allows", percent(w), percent(r));
   print_row("latency minimum, ns", std::to_string(w.latency.minimum), std::to_string(r.latency.minimum));
@@ -84,11 +89,12 @@ void print_copy(const CopyReport& report, const CopyOptions& options, double lin
       fmt::print("  {} {}: {}\n", host == 0 ? "A" : "B", what, fmt::join(counts, ", "));
     }
   }
-  fmt::print("  SHA-256 file    {}\n  SHA-256 written {}\n  SHA-256 read    {}\n  {}\n", report.file_sha256, report.written_sha256, report.read_sha256,
-             report.equal() ? "equal" : "DIFFERENT");
+  fmt::print("  SHA-256 file    {}\n  SHA-256 written {}\n  SHA-256 read    {}\n  {}\n", report.file_sha256,
+             report.written_sha256, report.read_sha256, report.equal() ? "equal" : "DIFFERENT");
 }
 
-nlohmann::ordered_json copy_json(const CopyReport& report, const CopyOptions& options, double link_gbps, std::uint64_t seed) {
+nlohmann::ordered_json copy_json(const CopyReport& report, const CopyOptions& options, double link_gbps,
+                                 std::uint64_t seed) {
   return {{"seed", seed},
           {"message", options.message},
           {"qps", options.qps},
@@ -102,15 +108,18 @@ nlohmann::ordered_json copy_json(const CopyReport& report, const CopyOptions& op
           {"sha256", {{"file", report.file_sha256}, {"written", report.written_sha256}, {"read", report.read_sha256}}},
           {"equal", report.equal()},
           {"counters", {{"a", counters_json(report.counters[0])}, {"b", counters_json(report.counters[1])}}},
-          {"wall_clock", {{"setup_seconds", report.setup.wall_seconds},
+          {"wall_clock",
+           {{"setup_seconds", report.setup.wall_seconds},
             {"seconds", report.transfer.wall_seconds},
             {"simulated_cycles_per_second", report.transfer.cycles_per_second()}}}};
 }
 
 nlohmann::ordered_json faults_json(World& world) {
   auto json = nlohmann::ordered_json::object();
-  for (std::size_t i = 0; i < World::kHosts; ++i) add_counts<model::WireFault>(json, "wire", i == 0 ? "a_to_b" : "b_to_a", world.wire().direction(i).faults());
-  for (std::size_t i = 0; i < World::kHosts; ++i) add_counts<model::PcieFault>(json, "pcie", i == 0 ? "a" : "b", world.host(i).root_complex().faults());
+  for (std::size_t i = 0; i < World::kHosts; ++i)
+    add_counts<model::WireFault>(json, "wire", i == 0 ? "a_to_b" : "b_to_a", world.wire().direction(i).faults());
+  for (std::size_t i = 0; i < World::kHosts; ++i)
+    add_counts<model::PcieFault>(json, "pcie", i == 0 ? "a" : "b", world.host(i).root_complex().faults());
   return json;
 }
 

@@ -18,7 +18,8 @@ constexpr std::uint64_t kClockNs = 10'000;
 
 }  // namespace
 
-SoakReport run_soak(World& world, const SoakOptions& options, std::uint64_t seed, const std::function<void(std::uint64_t)>& progress) {
+SoakReport run_soak(World& world, const SoakOptions& options, std::uint64_t seed,
+                    const std::function<void(std::uint64_t)>& progress) {
   std::array<std::unique_ptr<Endpoint>, 2> endpoints;
   std::unique_ptr<Traffic> traffic;
   world.add_app(0, "setup", [&](Host&) {
@@ -52,10 +53,12 @@ SoakReport run_soak(World& world, const SoakOptions& options, std::uint64_t seed
     report.traffic.note(fmt::format("{} DMA accesses to memory that is not mapped", report.iommu_faults));
   }
   std::uint64_t copies = 0;
-  for (std::size_t host = 0; host < 2; ++host) copies += world.wire().direction(host).faults()[static_cast<std::size_t>(model::WireFault::kDuplicate)];
+  for (std::size_t host = 0; host < 2; ++host)
+    copies += world.wire().direction(host).faults()[static_cast<std::size_t>(model::WireFault::kDuplicate)];
   if (report.traffic.mix.repeated > copies) {
     ++report.traffic.wrong;
-    report.traffic.note(fmt::format("{} messages came twice, and the wire repeated {} frames", report.traffic.mix.repeated, copies));
+    report.traffic.note(
+        fmt::format("{} messages came twice, and the wire repeated {} frames", report.traffic.mix.repeated, copies));
   }
   if (!report.good()) return report;  // what is stuck may never come down
   world.add_app(0, "close", [&](Host&) {

@@ -21,8 +21,9 @@ struct SoakReport {
   [[nodiscard]] bool good() const { return traffic.wrong == 0 && traffic.hung == 0; }
 };
 
-/// Random work on all queue pairs until the cycles have passed or something is wrong. `progress` is called with the cycles passed.
-/// Throws what World::run throws, and EndpointError.
-SoakReport run_soak(World& world, const SoakOptions& options, std::uint64_t seed, const std::function<void(std::uint64_t)>& progress = {});
+/// Random work on all queue pairs until the cycles have passed or something is wrong. `progress` is called with the
+/// cycles passed. Throws what World::run throws, and EndpointError.
+SoakReport run_soak(World& world, const SoakOptions& options, std::uint64_t seed,
+                    const std::function<void(std::uint64_t)>& progress = {});
 
 }  // namespace rnic::testbench

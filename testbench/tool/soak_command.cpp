@@ -35,7 +35,8 @@ nlohmann::ordered_json mix_json(const MixCounts& mix) {
 
 nlohmann::ordered_json soak_json(const SoakReport& report, const Options& options, double seconds) {
   nlohmann::ordered_json kinds;
-  for (std::size_t i = 0; i < kTrafficKinds; ++i) kinds[name(static_cast<TrafficKind>(i))] = report.traffic.completed[i];
+  for (std::size_t i = 0; i < kTrafficKinds; ++i)
+    kinds[name(static_cast<TrafficKind>(i))] = report.traffic.completed[i];
   return {{"seed", options.world.seed},
           {"qps", options.soak.traffic.pairs},
           {"completed", report.traffic.total()},
@@ -52,19 +53,26 @@ nlohmann::ordered_json soak_json(const SoakReport& report, const Options& option
           {"mix", mix_json(report.traffic.mix)},
           {"iommu_faults", report.iommu_faults},
           {"messages", report.traffic.messages},
-          {"wall_clock", {{"seconds", seconds}, {"simulated_cycles_per_second", seconds > 0 ? static_cast<double>(report.cycles) / seconds : 0.0}}}};
+          {"wall_clock",
+           {{"seconds", seconds},
+            {"simulated_cycles_per_second", seconds > 0 ? static_cast<double>(report.cycles) / seconds : 0.0}}}};
 }
 
 void print(const SoakReport& report, double seconds) {
   const auto& t = report.traffic;
   fmt::print("  {:<28}{:>14}\n", "requests completed", t.total());
-  for (std::size_t i = 0; i < kTrafficKinds; ++i) fmt::print("    {:<26}{:>14}\n", name(static_cast<TrafficKind>(i)), t.completed[i]);
-  fmt::print("  {:<28}{:>14}\n  {:<28}{:>14}\n  {:<28}{:>14}\n", "bytes", t.bytes, "receives", t.receives, "regions of their own", t.registrations);
+  for (std::size_t i = 0; i < kTrafficKinds; ++i)
+    fmt::print("    {:<26}{:>14}\n", name(static_cast<TrafficKind>(i)), t.completed[i]);
+  fmt::print("  {:<28}{:>14}\n  {:<28}{:>14}\n  {:<28}{:>14}\n", "bytes", t.bytes, "receives", t.receives,
+             "regions of their own", t.registrations);
   fmt::print("  {:<28}{:>14}\n  {:<28}{:>14}\n", "windows bound", t.binds, "windows invalidated", t.invalidations);
   const nlohmann::ordered_json mix = mix_json(t.mix);
-  for (const auto& [what, count] : mix.items()) fmt::print("  {:<28}{:>14}\n", "mix " + what, count.get<std::uint64_t>());
-  fmt::print("  {:<28}{:>14}\n  {:<28}{:>14}\n  {:<28}{:>14}\n", "wrong", t.wrong, "hung", t.hung, "cycles", report.cycles);
-  fmt::print("  {:<28}{:>14.0f}\n", "cycles per second", seconds > 0 ? static_cast<double>(report.cycles) / seconds : 0.0);
+  for (const auto& [what, count] : mix.items())
+    fmt::print("  {:<28}{:>14}\n", "mix " + what, count.get<std::uint64_t>());
+  fmt::print("  {:<28}{:>14}\n  {:<28}{:>14}\n  {:<28}{:>14}\n", "wrong", t.wrong, "hung", t.hung, "cycles",
+             report.cycles);
+  fmt::print("  {:<28}{:>14.0f}\n", "cycles per second",
+             seconds > 0 ? static_cast<double>(report.cycles) / seconds : 0.0);
   for (const auto& text : t.messages) fmt::print(stderr, "rnic: {}\n", text);
 }
 
@@ -90,7 +98,8 @@ int run(const Options& options) {
   SoakReport report;
   {
     Progress progress("soak", options.soak.cycles);
-    report = run_soak(world, soak, options.world.seed, [&](std::uint64_t cycles) { progress.update(std::min(cycles, options.soak.cycles)); });
+    report = run_soak(world, soak, options.world.seed,
+                      [&](std::uint64_t cycles) { progress.update(std::min(cycles, options.soak.cycles)); });
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   print(report, seconds);
@@ -105,17 +114,34 @@ void add_soak_command(CLI::App& tool, std::function<int()>& action) {
   auto& traffic = options->soak.traffic;
   traffic.pairs = 64;
   traffic.mixes = 2;
-  auto* command = tool.add_subcommand("soak", "Random work on many queue pairs in both directions; checks every request and every byte");
-  command->add_option("--cycles", options->soak.cycles, "Clock cycles with new work")->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))->capture_default_str();
-  command->add_option("--qps", traffic.pairs, "Queue pairs of each host")->check(CLI::Range(1u, 200u))->capture_default_str();
-  command->add_option("--mixes", traffic.mixes, "Threads with shared receive queues, keys that come and go, UC and UD")->check(CLI::Range(0u, 4u))->capture_default_str();
-  command->add_option("--late-receives", traffic.late_receive_chance, "Chance that a Receive is posted after its SEND")->check(CLI::Range(0.0, 1.0))->capture_default_str();
-  command->add_option("--hang-us", [&traffic](const CLI::results_t& text) {
-    std::uint64_t microseconds = 0;
-    if (!CLI::detail::lexical_cast(text.front(), microseconds) || microseconds == 0 || microseconds > 10'000'000) return false;
-    traffic.hang_ns = microseconds * 1'000;
-    return true;
-  }, "Simulated time without completion that counts as a hang, us")->type_name("UINT")->default_str(std::to_string(traffic.hang_ns / 1'000));
+  auto* command = tool.add_subcommand(
+      "soak", "Random work on many queue pairs in both directions; checks every request and every byte");
+  command->add_option("--cycles", options->soak.cycles, "Clock cycles with new work")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
+      ->capture_default_str();
+  command->add_option("--qps", traffic.pairs, "Queue pairs of each host")
+      ->check(CLI::Range(1u, 200u))
+      ->capture_default_str();
+  command->add_option("--mixes", traffic.mixes, "Threads with shared receive queues, keys that come and go, UC and UD")
+      ->check(CLI::Range(0u, 4u))
+      ->capture_default_str();
+  command->add_option("--late-receives", traffic.late_receive_chance, "Chance that a Receive is posted after its SEND")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  command
+      ->add_option(
+          "--hang-us",
+          [&traffic](const CLI::results_t& text) {
+            std::uint64_t microseconds = 0;
+            if (!CLI::detail::lexical_cast(text.front(), microseconds) || microseconds == 0 ||
+                microseconds > 10'000'000)
+              return false;
+            traffic.hang_ns = microseconds * 1'000;
+            return true;
+          },
+          "Simulated time without completion that counts as a hang, us")
+      ->type_name("UINT")
+      ->default_str(std::to_string(traffic.hang_ns / 1'000));
   command->add_option("--pcap", options->world.capture_path, "Write the frames on the wire to this capture file");
   command->add_option("--trace", options->world.trace_path, "Write the waves of both NICs to this FST file");
   command->add_option("--json", options->json, "Write the figures to this file");
@@ -129,7 +155,10 @@ void add_soak_command(CLI::App& tool, std::function<int()>& action) {
   }
   traffic.connection.ack_timeout = 6;  // 0.26 ms: the queues are long, and the world is small
   add_faults_option(*command, options->world);
-  command->add_flag_callback("--no-faults", [options] { options->world.wire.faults = {}; }, "Nothing goes wrong, so that nothing may be repaired either; otherwise, without --faults, 1 % of the frames are lost, 1 % late, 0.5 % twice, 0.1 % corrupt");
+  command->add_flag_callback(
+      "--no-faults", [options] { options->world.wire.faults = {}; },
+      "Nothing goes wrong, so that nothing may be repaired either; otherwise, without --faults, 1 % of the frames are "
+      "lost, 1 % late, 0.5 % twice, 0.1 % corrupt");
   command->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

@@ -16,7 +16,8 @@ constexpr std::uint64_t kPollNs = 50;
 Transfer::Transfer(Endpoint& endpoint, IND2CompletionQueue& cq, std::vector<IND2QueuePair*> qps, std::uint32_t depth)
     : endpoint_(endpoint), cq_(cq), qps_(std::move(qps)), depth_(depth) {}
 
-std::uint64_t Transfer::run(Direction direction, const Range& range, std::uint64_t message, const std::function<void(std::uint64_t)>& progress) {
+std::uint64_t Transfer::run(Direction direction, const Range& range, std::uint64_t message,
+                            const std::function<void(std::uint64_t)>& progress) {
   auto& device = endpoint_.device();
   const std::uint64_t start = device.now_ns();
   const std::uint64_t total = std::max<std::uint64_t>(1, (range.bytes + message - 1) / message);
@@ -35,8 +36,9 @@ std::uint64_t Transfer::run(Direction direction, const Range& range, std::uint64
       auto* const context = reinterpret_cast<void*>(static_cast<std::uintptr_t>(posted));
       const ULONG count = slot.bytes == 0 ? 0 : 1;
       auto& qp = *qps_[slot.qp];
-      const HRESULT status = direction == Direction::kWrite ? qp.Write(context, &sge, count, range.remote + at, range.remote_token, range.flags)
-                                                            : qp.Read(context, &sge, count, range.remote + at, range.remote_token, range.flags);
+      const HRESULT status = direction == Direction::kWrite
+                                 ? qp.Write(context, &sge, count, range.remote + at, range.remote_token, range.flags)
+                                 : qp.Read(context, &sge, count, range.remote + at, range.remote_token, range.flags);
       require_success(status, direction == Direction::kWrite ? "IND2QueuePair::Write" : "IND2QueuePair::Read");
       ++outstanding[slot.qp];
       ++posted;

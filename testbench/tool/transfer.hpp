@@ -25,10 +25,11 @@ class Transfer {
   /// `qps` report to `cq`; each takes `depth` requests.
   Transfer(Endpoint& endpoint, IND2CompletionQueue& cq, std::vector<IND2QueuePair*> qps, std::uint32_t depth);
 
-  /// Moves `range` in messages of `message` bytes (the last may be shorter), round robin over the queue pairs; one message of no bytes when
-  /// the range is empty. `progress` is called with the bytes done. Returns the simulated time it took, nanoseconds. Throws EndpointError
-  /// when a request fails.
-  std::uint64_t run(Direction direction, const Range& range, std::uint64_t message, const std::function<void(std::uint64_t)>& progress = {});
+  /// Moves `range` in messages of `message` bytes (the last may be shorter), round robin over the queue pairs; one
+  /// message of no bytes when the range is empty. `progress` is called with the bytes done. Returns the simulated time
+  /// it took, nanoseconds. Throws EndpointError when a request fails.
+  std::uint64_t run(Direction direction, const Range& range, std::uint64_t message,
+                    const std::function<void(std::uint64_t)>& progress = {});
 
   /// Latencies of all messages so far, nanoseconds.
   [[nodiscard]] const std::vector<std::uint64_t>& latencies() const { return latencies_; }

@@ -29,7 +29,8 @@ struct Line {
   VectorOutcome outcome;
 };
 
-/// Vectors of each clause, by document, and the clauses of the lists (kClauseFile of the folders given) that no vector names.
+/// Vectors of each clause, by document, and the clauses of the lists (kClauseFile of the folders given) that no vector
+/// names.
 void print_list(const Options& options, const std::vector<Vector>& vectors) {
   std::map<std::string, std::map<std::string, int>> documents;
   for (const auto& vector : vectors) ++documents[vector.document][vector.clause];
@@ -45,7 +46,8 @@ void print_list(const Options& options, const std::vector<Vector>& vectors) {
     fmt::print("clauses of {} without a vector\n", file.string());
     for (const auto& clause : load_clauses(file)) {
       ++listed;
-      if (std::any_of(vectors.begin(), vectors.end(), [&](const Vector& vector) { return covers(vector, clause); })) continue;
+      if (std::any_of(vectors.begin(), vectors.end(), [&](const Vector& vector) { return covers(vector, clause); }))
+        continue;
       ++missing;
       fmt::print("  {}, {}: {}\n", clause.document, clause.number, clause.subject);
     }
@@ -68,11 +70,16 @@ void write_junit(const std::string& path, const std::vector<Line>& lines) {
   if (path.empty()) return;
   std::ofstream out(path);
   const auto failed = std::count_if(lines.begin(), lines.end(), [](const Line& line) { return !line.outcome.passed; });
-  out << fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"rnic verify\" tests=\"{}\" failures=\"{}\">\n", lines.size(), failed);
+  out << fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"rnic verify\" tests=\"{}\" failures=\"{}\">\n",
+      lines.size(), failed);
   for (const auto& line : lines) {
     const auto& v = *line.vector;
-    out << fmt::format("  <testcase classname=\"{}\" name=\"{}\" time=\"{:.9f}\"", xml(v.document + ", " + v.clause), xml(v.file.string()), static_cast<double>(line.outcome.simulated_ns) * 1e-9);
-    out << (line.outcome.passed ? "/>\n" : fmt::format(">\n    <failure message=\"{}\"/>\n  </testcase>\n", xml(line.outcome.message)));
+    out << fmt::format("  <testcase classname=\"{}\" name=\"{}\" time=\"{:.9f}\"", xml(v.document + ", " + v.clause),
+                       xml(v.file.string()), static_cast<double>(line.outcome.simulated_ns) * 1e-9);
+    out << (line.outcome.passed
+                ? "/>\n"
+                : fmt::format(">\n    <failure message=\"{}\"/>\n  </testcase>\n", xml(line.outcome.message)));
   }
   out << "</testsuite>\n";
   out.close();
@@ -104,7 +111,8 @@ int run(const Options& options) {
   std::vector<Line> lines;
   run_vectors(vectors, options.world, options.jobs, [&](std::size_t index, const VectorOutcome& outcome) {
     lines.push_back({&vectors[index], outcome});
-    fmt::print("{} {}{}\n", outcome.passed ? "pass" : "FAIL", vectors[index].file.string(), outcome.passed ? "" : ": " + outcome.message);
+    fmt::print("{} {}{}\n", outcome.passed ? "pass" : "FAIL", vectors[index].file.string(),
+               outcome.passed ? "" : ": " + outcome.message);
     std::fflush(stdout);
   });
   print_clauses(lines);
@@ -121,7 +129,9 @@ void add_verify_command(CLI::App& tool, std::function<int()>& action) {
   auto* command = tool.add_subcommand("verify", "Runs test vectors (docs/vectors.md) on the RTL");
   command->add_option("paths", options->paths, "Vector files, or folders of them")->required();
   command->add_option("--junit", options->junit, "Write the results to this file as JUnit XML");
-  command->add_flag("--list", options->list, "Run nothing; print documents and clauses with their vectors, and the clauses of clauses.json that have none");
+  command->add_flag(
+      "--list", options->list,
+      "Run nothing; print documents and clauses with their vectors, and the clauses of clauses.json that have none");
   command->add_option("--jobs", options->jobs, "Vectors at a time")->check(CLI::Range(1u, 256u))->capture_default_str();
   add_world_options(*command, options->world);
   command->callback([options, &action] { action = [options] { return run(*options); }; });

@@ -23,10 +23,12 @@ namespace {
 using nlohmann::json;
 
 /// The vectors with the indexes first, first + step and so on.
-void run_some(const std::vector<Vector>& vectors, const WorldOptions& options, std::size_t first, std::size_t step, const VectorDone& done) {
+void run_some(const std::vector<Vector>& vectors, const WorldOptions& options, std::size_t first, std::size_t step,
+              const VectorDone& done) {
   World world(options);
   VectorRunner runner(world, options);
-  for (std::size_t i = first; i < vectors.size(); i += step) done(i, vectors[i].frame.empty() ? runner.run(vectors[i]) : check_frame(vectors[i]));
+  for (std::size_t i = first; i < vectors.size(); i += step)
+    done(i, vectors[i].frame.empty() ? runner.run(vectors[i]) : check_frame(vectors[i]));
 }
 
 /// A child process that runs some of the vectors and reports each with a line of JSON.
@@ -60,11 +62,13 @@ class Worker {
     if (line.empty()) throw std::runtime_error("a process that runs vectors has ended early");
     const json report = json::parse(line);
     if (report.contains("malformed")) throw VectorError(report.at("malformed").get<std::string>());
-    return {report.at("passed").get<bool>(), report.at("message").get<std::string>(), report.at("simulated_ns").get<std::uint64_t>()};
+    return {report.at("passed").get<bool>(), report.at("message").get<std::string>(),
+            report.at("simulated_ns").get<std::uint64_t>()};
   }
 
  private:
-  [[noreturn]] static void work(const std::vector<Vector>& vectors, const WorldOptions& options, std::size_t first, std::size_t step, int to) {
+  [[noreturn]] static void work(const std::vector<Vector>& vectors, const WorldOptions& options, std::size_t first,
+                                std::size_t step, int to) {
     const auto report = [to](const json& value) {
       const std::string line = value.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
       for (std::size_t at = 0; at < line.size();) {
@@ -92,7 +96,8 @@ class Worker {
 
 }  // namespace
 
-void run_vectors(const std::vector<Vector>& vectors, const WorldOptions& options, unsigned jobs, const VectorDone& done) {
+void run_vectors(const std::vector<Vector>& vectors, const WorldOptions& options, unsigned jobs,
+                 const VectorDone& done) {
   const std::size_t count = std::min<std::size_t>(jobs, vectors.size());
   if (count <= 1) return run_some(vectors, options, 0, 1, done);
   std::vector<std::unique_ptr<Worker>> workers;

@@ -12,8 +12,9 @@
 
 namespace rnic::testbench {
 
-/// A key that a queue pair of `owner` opens to its peer again and again, each time for another range: a fast registration, or a memory
-/// window of type 2B. What ends it is a SEND with invalidate of the peer, or an invalidation of the owner.
+/// A key that a queue pair of `owner` opens to its peer again and again, each time for another range: a fast
+/// registration, or a memory window of type 2B. What ends it is a SEND with invalidate of the peer, or an invalidation
+/// of the owner.
 class MixKey {
  public:
   enum class State : std::uint8_t { kIdle, kOpening, kOpen, kInUse, kClosing };
@@ -27,7 +28,9 @@ class MixKey {
   [[nodiscard]] State state() const { return state_; }
   [[nodiscard]] std::uint32_t key() const { return fast_ ? fast_->key() : window_->key(); }
   [[nodiscard]] std::uint64_t address() const { return address_; }
-  [[nodiscard]] std::span<const std::uint8_t> memory() const { return range_; }  ///< What the key opens, as long as it is open
+  [[nodiscard]] std::span<const std::uint8_t> memory() const {
+    return range_;
+  }  ///< What the key opens, as long as it is open
 
   /// Posts what opens the key for a random range. False: the queue is full.
   bool open(model::Random& random, std::uint64_t id);
@@ -35,7 +38,8 @@ class MixKey {
   void use(std::uint32_t users);
   /// One of them has completed at the peer.
   void used(TrafficReport& report);
-  /// The peer's message behind them has come; `invalidated`: the key with it. False: the key must still be closed, and the queue is full.
+  /// The peer's message behind them has come; `invalidated`: the key with it. False: the key must still be closed, and
+  /// the queue is full.
   bool message_came(bool invalidated, std::uint64_t id, TrafficReport& report);
   /// The owner's request has completed with success. False: there was none of that kind.
   bool on_request(umd::RequestKind kind, TrafficReport& report);

@@ -19,9 +19,10 @@ namespace rnic::testbench {
 
 /// Random messages of one queue pair to one on the other host, all of them checked.
 ///
-/// RC: every message arrives once and in order, every request completes; between them Writes and Reads through keys that the other end
-/// opens, and SENDs that invalidate them. UC: what is reported has arrived whole (InfiniBand specification 9.8.2); UD: the same of
-/// datagrams (9.8.3). What the wire loses is lost, and what it repeats may come twice.
+/// RC: every message arrives once and in order, every request completes; between them Writes and Reads through keys
+/// that the other end opens, and SENDs that invalidate them. UC: what is reported has arrived whole (InfiniBand
+/// specification 9.8.2); UD: the same of datagrams (9.8.3). What the wire loses is lost, and what it repeats may come
+/// twice.
 class MixLane {
  public:
   struct Spec {
@@ -38,7 +39,8 @@ class MixLane {
   static constexpr std::size_t kMostBytes = 5'000, kWindow = 8, kKeys = 2;
   static constexpr std::size_t kReceives = 24, kReceiveBytes = kMostBytes + hw::kGrhBytes;
   /// Memory that a lane takes of each side, at most.
-  static constexpr std::size_t kSideBytes = (kWindow + kReceives) * (kReceiveBytes + 64) + 16 * (kMostBytes + 64) + kKeys * 5 * 4096;
+  static constexpr std::size_t kSideBytes =
+      (kWindow + kReceives) * (kReceiveBytes + 64) + 16 * (kMostBytes + 64) + kKeys * 5 * 4096;
 
   /// Makes and connects the queue pairs. Throws EndpointError.
   MixLane(const Spec& spec, const TrafficOptions& options, std::uint64_t seed, TrafficReport& report);
@@ -65,7 +67,7 @@ class MixLane {
     std::uint64_t offset{};     ///< In the memory of the key
     std::uint64_t key_bytes{};  ///< The message behind a Write: what that has written
     std::uint64_t number{};
-    std::uint64_t contents{};   ///< The message whose bytes these are; kRead: those that must come
+    std::uint64_t contents{};  ///< The message whose bytes these are; kRead: those that must come
   };
   /// A message that the other end should hear of.
   struct Expected {
@@ -85,7 +87,8 @@ class MixLane {
   [[nodiscard]] Result<void> post_send(const Request& request);
   void complete(const Request& request);
   void arrived(const umd::Completion& completion);
-  void arrived_in(std::uint64_t number, Expected& expected, const umd::Completion& completion, std::span<const std::uint8_t> buffer);
+  void arrived_in(std::uint64_t number, Expected& expected, const umd::Completion& completion,
+                  std::span<const std::uint8_t> buffer);
   void check(std::span<const std::uint8_t> message, std::uint64_t contents, const char* what, std::uint64_t number);
   void watch();
   void wrong(const std::string& text);
@@ -100,8 +103,8 @@ class MixLane {
   std::vector<std::span<std::uint8_t>> slots_, write_slots_;
   std::deque<MixKey> keys_;
   std::deque<Request> planned_, outstanding_;
-  std::map<std::uint64_t, Expected> expected_;                            ///< By number; RC: those that have not come
-  std::deque<std::pair<std::size_t, bool>> closing_;                      ///< Keys whose last message has come
+  std::map<std::uint64_t, Expected> expected_;        ///< By number; RC: those that have not come
+  std::deque<std::pair<std::size_t, bool>> closing_;  ///< Keys whose last message has come
   std::uint64_t posted_ = 0, next_post_ns_ = 0, last_progress_ns_ = 0;
   std::uint32_t silent_run_ = 0;
   bool broken_ = false;

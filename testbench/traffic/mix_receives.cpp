@@ -5,7 +5,8 @@
 
 namespace rnic::testbench {
 
-MixReceives::MixReceives(MixSide& side, std::size_t count, std::size_t bytes, Post post) : side_(side), post_(std::move(post)) {
+MixReceives::MixReceives(MixSide& side, std::size_t count, std::size_t bytes, Post post)
+    : side_(side), post_(std::move(post)) {
   for (std::size_t i = 0; i < count; ++i) {
     buffers_.push_back({side.take(bytes)});
     free_.push_back(i);

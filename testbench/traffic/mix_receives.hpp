@@ -10,7 +10,8 @@
 
 namespace rnic::testbench {
 
-/// The buffers of one receive queue, shared or not, posted again and again. The id of a Receive is the number of its buffer.
+/// The buffers of one receive queue, shared or not, posted again and again. The id of a Receive is the number of its
+/// buffer.
 class MixReceives {
  public:
   using Post = std::function<Result<void>(const umd::ReceiveRequest&)>;

@@ -46,13 +46,21 @@ std::size_t compare_message(std::span<const std::uint8_t> message, std::uint32_t
   return different;
 }
 
-MixSide::MixSide(Endpoint& endpoint, bool kernel, std::size_t bytes, std::uint32_t entries) : endpoint_(endpoint), bytes_(bytes) {
+MixSide::MixSide(Endpoint& endpoint, bool kernel, std::size_t bytes, std::uint32_t entries)
+    : endpoint_(endpoint), bytes_(bytes) {
   auto& driver = endpoint.kernel();
-  process_ = require_success(kernel ? umd::ProcessContext::open_kernel(driver) : umd::ProcessContext::open(driver), "opening a process");
+  process_ = require_success(kernel ? umd::ProcessContext::open_kernel(driver) : umd::ProcessContext::open(driver),
+                             "opening a process");
   cq_ = require_success(umd::CompletionQueue::create(process_, entries), "creating a completion queue");
   memory_ = static_cast<std::uint8_t*>(endpoint.host().memory().allocate(bytes));
   std::memset(memory_, kUntouched, bytes);
-  region_ = require_success(driver.create_mr({.address = memory_, .length = bytes, .pd = process_->pd(), .local_write = true, .remote_write = true, .window_bind = true}), "registering memory");
+  region_ = require_success(driver.create_mr({.address = memory_,
+                                              .length = bytes,
+                                              .pd = process_->pd(),
+                                              .local_write = true,
+                                              .remote_write = true,
+                                              .window_bind = true}),
+                            "registering memory");
 }
 
 MixSide::~MixSide() {
@@ -71,7 +79,8 @@ std::span<std::uint8_t> MixSide::take(std::size_t bytes) {
 std::uint64_t MixSide::strays() const {
   std::uint64_t count = 0;
   const auto look = [&](std::size_t from, std::size_t to) {
-    count += static_cast<std::uint64_t>(std::count_if(memory_ + from, memory_ + to, [](std::uint8_t byte) { return byte != kUntouched; }));
+    count += static_cast<std::uint64_t>(
+        std::count_if(memory_ + from, memory_ + to, [](std::uint8_t byte) { return byte != kUntouched; }));
   };
   for (const auto guard : guards_) look(guard, guard + kGuard);
   look(used_, bytes_);

@@ -15,16 +15,19 @@ namespace rnic::testbench {
 /// Byte contents of message `number` of lane `lane`: its first eight bytes, if it has so many, are its number.
 void fill_message(std::span<std::uint8_t> message, std::uint32_t lane, std::uint64_t number);
 /// Where `message` differs from that; message.size() when nowhere.
-[[nodiscard]] std::size_t compare_message(std::span<const std::uint8_t> message, std::uint32_t lane, std::uint64_t number);
+[[nodiscard]] std::size_t compare_message(std::span<const std::uint8_t> message, std::uint32_t lane,
+                                          std::uint64_t number);
 
-/// What one host has in a TrafficMix: a process with memory, one region of it, and one completion queue for all of its queues.
+/// What one host has in a TrafficMix: a process with memory, one region of it, and one completion queue for all of its
+/// queues.
 ///
 /// Made and destroyed in a thread of simulated time.
 class MixSide {
  public:
   static constexpr std::uint8_t kUntouched = 0x5A;
 
-  /// `kernel`: in the kernel driver's own context, as fast registrations need. Throws EndpointError, and std::bad_alloc.
+  /// `kernel`: in the kernel driver's own context, as fast registrations need. Throws EndpointError, and
+  /// std::bad_alloc.
   MixSide(Endpoint& endpoint, bool kernel, std::size_t bytes, std::uint32_t entries);
   ~MixSide();
   MixSide(const MixSide&) = delete;
@@ -36,7 +39,8 @@ class MixSide {
   [[nodiscard]] const std::shared_ptr<umd::CompletionQueue>& cq() const { return cq_; }
   [[nodiscard]] std::uint32_t key() const { return region_->key(); }
 
-  /// The next `bytes` of the memory, with a guard on both sides. All bytes are kUntouched. Throws EndpointError when there is no more.
+  /// The next `bytes` of the memory, with a guard on both sides. All bytes are kUntouched. Throws EndpointError when
+  /// there is no more.
   [[nodiscard]] std::span<std::uint8_t> take(std::size_t bytes);
   /// Bytes of guards that have changed.
   [[nodiscard]] std::uint64_t strays() const;

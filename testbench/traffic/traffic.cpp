@@ -18,8 +18,10 @@ std::size_t arena_bytes(const TrafficOptions& options) {
 
 }  // namespace
 
-Traffic::Traffic(Endpoint& a, Endpoint& b, const TrafficOptions& options, std::uint64_t seed) : endpoints_{&a, &b}, options_(options), random_(seed, "traffic") {
-  for (std::size_t host = 0; host < 2; ++host) arenas_[host] = std::make_unique<TrafficArena>(*endpoints_[host], arena_bytes(options));
+Traffic::Traffic(Endpoint& a, Endpoint& b, const TrafficOptions& options, std::uint64_t seed)
+    : endpoints_{&a, &b}, options_(options), random_(seed, "traffic") {
+  for (std::size_t host = 0; host < 2; ++host)
+    arenas_[host] = std::make_unique<TrafficArena>(*endpoints_[host], arena_bytes(options));
   for (std::uint32_t first = 0; first < options.pairs; first += options.pairs_per_thread) {
     auto& group = groups_.emplace_back();
     const std::uint32_t count = std::min(options.pairs_per_thread, options.pairs - first);
@@ -27,10 +29,12 @@ Traffic::Traffic(Endpoint& a, Endpoint& b, const TrafficOptions& options, std::u
       group.sides[host].initiator_cq = endpoints_[host]->create_cq(count * options.window);
       group.sides[host].receive_cq = endpoints_[host]->create_cq(count * options.window);
     }
-    for (std::uint32_t i = 0; i < count; ++i) make_pair(group, first + i, static_cast<std::uint32_t>(1 + random_.below(options.window)));
+    for (std::uint32_t i = 0; i < count; ++i)
+      make_pair(group, first + i, static_cast<std::uint32_t>(1 + random_.below(options.window)));
   }
   for (std::uint32_t number = 0; number < options.mixes; ++number) {
-    mixes_.emplace_back(*endpoints_[number % 2], *endpoints_[1 - number % 2], number, options_, random_.next(), report_);
+    mixes_.emplace_back(*endpoints_[number % 2], *endpoints_[1 - number % 2], number, options_, random_.next(),
+                        report_);
   }
 }
 
@@ -38,7 +42,8 @@ void Traffic::make_pair(Group& group, std::size_t number, std::uint32_t depth) {
   auto& pair = pairs_.emplace_back();
   for (std::size_t host = 0; host < 2; ++host) {
     const Endpoint::QpSpec spec{options_.window, depth, kSges, kSges, kInline, reinterpret_cast<void*>(number)};
-    pair.ends[host].qp = endpoints_[host]->create_qp(*group.sides[host].receive_cq, *group.sides[host].initiator_cq, spec);
+    pair.ends[host].qp =
+        endpoints_[host]->create_qp(*group.sides[host].receive_cq, *group.sides[host].initiator_cq, spec);
   }
   auto& connection = pair.connection;
   connection = options_.connection;
@@ -47,7 +52,13 @@ void Traffic::make_pair(Group& group, std::size_t number, std::uint32_t depth) {
   connection.read_limit = static_cast<std::uint32_t>(1 + random_.below(16));
   connect_pair(*endpoints_[0], *pair.ends[0].qp, *endpoints_[1], *pair.ends[1].qp, connection);
   for (std::size_t host = 0; host < 2; ++host) {
-    const TrafficStream::Ends ends{fmt::format("pair {}, requests of host {}", number, host), *arenas_[host], *arenas_[1 - host], *pair.ends[host].qp, *pair.ends[1 - host].qp, kInline, kSges};
+    const TrafficStream::Ends ends{fmt::format("pair {}, requests of host {}", number, host),
+                                   *arenas_[host],
+                                   *arenas_[1 - host],
+                                   *pair.ends[host].qp,
+                                   *pair.ends[1 - host].qp,
+                                   kInline,
+                                   kSges};
     pair.ends[host].stream = std::make_unique<TrafficStream>(ends, options_, random_.next(), report_);
   }
   group.pairs.push_back(number);
@@ -99,10 +110,14 @@ void Traffic::take_results(Group& group, std::size_t host) {
     const ULONG count = cq.GetResults(results.data(), results.size());
     for (ULONG i = 0; i < count; ++i) {
       auto& pair = pairs_[reinterpret_cast<std::uintptr_t>(results[i].QueuePairContext)];
-      const bool window = results[i].RequestType == Nd2RequestTypeBind || results[i].RequestType == Nd2RequestTypeInvalidate;
-      if (!receive && window) pair.ends[1 - host].stream->on_window(results[i]);
-      else if (receive) pair.ends[1 - host].stream->on_receive(results[i]);
-      else pair.ends[host].stream->on_request(results[i]);
+      const bool window =
+          results[i].RequestType == Nd2RequestTypeBind || results[i].RequestType == Nd2RequestTypeInvalidate;
+      if (!receive && window)
+        pair.ends[1 - host].stream->on_window(results[i]);
+      else if (receive)
+        pair.ends[1 - host].stream->on_receive(results[i]);
+      else
+        pair.ends[host].stream->on_request(results[i]);
     }
   }
 }
@@ -119,14 +134,17 @@ void Traffic::check_orderly() {
       if (!counters.ok()) throw EndpointError(fmt::format("counters of a queue pair: {}", describe(counters.error())));
       for (std::size_t i = 0; i < hw::kQpCounters; ++i) {
         const auto which = static_cast<hw::QpCounter>(i);
-        const bool waits = which == hw::QpCounter::kNoReceive || which == hw::QpCounter::kRnrNaksSent || which == hw::QpCounter::kRnrNaksReceived;
+        const bool waits = which == hw::QpCounter::kNoReceive || which == hw::QpCounter::kRnrNaksSent ||
+                           which == hw::QpCounter::kRnrNaksReceived;
         if (waits && options_.late_receive_chance > 0) continue;
-        count(fmt::format("pair {}, host {}", number, host), fmt::format("queue pair counter {}", i), (*counters)[which]);
+        count(fmt::format("pair {}, host {}", number, host), fmt::format("queue pair counter {}", i),
+              (*counters)[which]);
       }
     }
   }
   for (std::size_t host = 0; host < 2; ++host) {
-    for (const auto which : {hw::Counter::kTxDropped, hw::Counter::kRxMalformed, hw::Counter::kRxBadIcrc, hw::Counter::kRxOverflow, hw::Counter::kRxNoQp}) {
+    for (const auto which : {hw::Counter::kTxDropped, hw::Counter::kRxMalformed, hw::Counter::kRxBadIcrc,
+                             hw::Counter::kRxOverflow, hw::Counter::kRxNoQp}) {
       const auto times = endpoints_[host]->kernel().counter(which);
       if (!times.ok()) throw EndpointError(fmt::format("counters of a host: {}", describe(times.error())));
       count(fmt::format("host {}", host), hw::kCounterNames[static_cast<std::size_t>(which)], *times);

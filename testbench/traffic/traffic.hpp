@@ -15,30 +15,32 @@
 
 namespace rnic::testbench {
 
-/// Random work on connected queue pairs between two hosts, in both directions, everything checked: every request completes once, in posting
-/// order, with success; every byte arrives; no byte beside it changes (InfiniBand specification volume 1, 9.5, 10.8.3.3).
+/// Random work on connected queue pairs between two hosts, in both directions, everything checked: every request
+/// completes once, in posting order, with success; every byte arrives; no byte beside it changes (InfiniBand
+/// specification volume 1, 9.5, 10.8.3.3).
 ///
-/// Made and destroyed in a thread of simulated time. Each thread number below threads() is run by an application of its own.
+/// Made and destroyed in a thread of simulated time. Each thread number below threads() is run by an application of its
+/// own.
 class Traffic {
  public:
-  /// Makes the queue pairs and connects them. Path MTU, IP version, Read limit and queue depths differ from pair to pair.
-  /// Throws EndpointError.
+  /// Makes the queue pairs and connects them. Path MTU, IP version, Read limit and queue depths differ from pair to
+  /// pair. Throws EndpointError.
   Traffic(Endpoint& a, Endpoint& b, const TrafficOptions& options, std::uint64_t seed);
   ~Traffic();
   Traffic(const Traffic&) = delete;
   Traffic& operator=(const Traffic&) = delete;
 
   [[nodiscard]] std::size_t threads() const { return groups_.size() + mixes_.size(); }
-  /// Works until `requests` of each direction are done, stop was called, or something is wrong; what was posted is waited for. A driver
-  /// call that fails is reported as wrong.
+  /// Works until `requests` of each direction are done, stop was called, or something is wrong; what was posted is
+  /// waited for. A driver call that fails is reported as wrong.
   void run(std::size_t thread);
   /// No new work.
   void stop() { report_.stopping = true; }
   [[nodiscard]] bool stopping() const { return report_.stopping; }
 
-  /// To be called when the work is done, over links that lose and delay nothing: recovery hides what the NICs themselves lose, so every retransmission, NAK,
-  /// time-out and drop of a queue pair, and everything that a port dropped, is wrong. RNR NAKs are not, where Receives may come late.
-  /// Throws EndpointError.
+  /// To be called when the work is done, over links that lose and delay nothing: recovery hides what the NICs
+  /// themselves lose, so every retransmission, NAK, time-out and drop of a queue pair, and everything that a port
+  /// dropped, is wrong. RNR NAKs are not, where Receives may come late. Throws EndpointError.
   void check_orderly();
 
   /// What happened so far. strays are counted as wrong when the arenas are looked at, at the end of the last thread.

@@ -16,7 +16,8 @@ TrafficArena::TrafficArena(Endpoint& endpoint, std::size_t bytes) : endpoint_(en
   base_ = static_cast<std::uint8_t*>(endpoint.host().memory().allocate(size_));
   if (base_ == nullptr) throw std::bad_alloc();
   std::memset(base_, kUntouched, size_);
-  region_ = endpoint.register_memory(base_, size_, ND_MR_FLAG_ALLOW_LOCAL_WRITE | ND_MR_FLAG_ALLOW_REMOTE_READ | ND_MR_FLAG_ALLOW_REMOTE_WRITE);
+  region_ = endpoint.register_memory(
+      base_, size_, ND_MR_FLAG_ALLOW_LOCAL_WRITE | ND_MR_FLAG_ALLOW_REMOTE_READ | ND_MR_FLAG_ALLOW_REMOTE_WRITE);
   free_.emplace(0, size_);
 }
 

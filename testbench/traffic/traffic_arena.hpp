@@ -12,8 +12,8 @@ namespace rnic::testbench {
 
 /// Memory of one host that random work uses again and again, all of it one registered region.
 ///
-/// Every byte that is not part of a piece holds kUntouched: free memory and the guards round each piece. It is checked when memory changes
-/// hands, so a byte that anything wrote where it may not is seen sooner or later.
+/// Every byte that is not part of a piece holds kUntouched: free memory and the guards round each piece. It is checked
+/// when memory changes hands, so a byte that anything wrote where it may not is seen sooner or later.
 class TrafficArena {
  public:
   static constexpr std::uint8_t kUntouched = 0x5A;

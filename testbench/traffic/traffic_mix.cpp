@@ -16,10 +16,18 @@ constexpr double kResizeChance = 0.002;
 
 }  // namespace
 
-TrafficMix::TrafficMix(Endpoint& from, Endpoint& to, std::uint32_t number, const TrafficOptions& options, std::uint64_t seed, TrafficReport& report)
-    : number_(number), report_(report), random_(seed), from_(from, false, kLanes * MixLane::kSideBytes, kEntries), to_(to, true, (kLanes + 1) * MixLane::kSideBytes, kEntries) {
-  shared_ = require_success(umd::SharedReceiveQueue::create(to_.process(), kSharedDepth, 4), "creating a shared receive queue");
-  receives_ = std::make_unique<MixReceives>(to_, kSharedDepth, MixLane::kReceiveBytes, [this](const umd::ReceiveRequest& request) { return shared_->post(request); });
+TrafficMix::TrafficMix(Endpoint& from, Endpoint& to, std::uint32_t number, const TrafficOptions& options,
+                       std::uint64_t seed, TrafficReport& report)
+    : number_(number),
+      report_(report),
+      random_(seed),
+      from_(from, false, kLanes * MixLane::kSideBytes, kEntries),
+      to_(to, true, (kLanes + 1) * MixLane::kSideBytes, kEntries) {
+  shared_ = require_success(umd::SharedReceiveQueue::create(to_.process(), kSharedDepth, 4),
+                            "creating a shared receive queue");
+  receives_ =
+      std::make_unique<MixReceives>(to_, kSharedDepth, MixLane::kReceiveBytes,
+                                    [this](const umd::ReceiveRequest& request) { return shared_->post(request); });
   constexpr std::array<const char*, kLanes> kNames = {"shared 0", "shared 1", "shared 2", "UC", "UD"};
   for (std::uint32_t i = 0; i < kLanes; ++i) {
     const bool shares = i < kSharedLanes;
@@ -29,8 +37,17 @@ TrafficMix::TrafficMix(Endpoint& from, Endpoint& to, std::uint32_t number, const
     connection.read_limit = static_cast<std::uint32_t>(1 + random_.below(16));
     connection.rnr_retry = 7;  // decisions 13: a peer on a shared receive queue is waited for
     connection.min_rnr_timer = 1;
-    const MixLane::Spec spec{.name = fmt::format("mix {}, {}", number, kNames[i]), .number = number * kLanes + i + 1, .type = shares ? hw::QpType::kRc : i == kSharedLanes ? hw::QpType::kUc : hw::QpType::kUd,
-                             .from = from_, .to = to_, .shared = shares ? shared_ : nullptr, .receives = shares ? receives_.get() : nullptr, .fast = shares, .connection = connection};
+    const MixLane::Spec spec{.name = fmt::format("mix {}, {}", number, kNames[i]),
+                             .number = number * kLanes + i + 1,
+                             .type = shares              ? hw::QpType::kRc
+                                     : i == kSharedLanes ? hw::QpType::kUc
+                                                         : hw::QpType::kUd,
+                             .from = from_,
+                             .to = to_,
+                             .shared = shares ? shared_ : nullptr,
+                             .receives = shares ? receives_.get() : nullptr,
+                             .fast = shares,
+                             .connection = connection};
     lanes_.emplace_back(spec, options, random_.next(), report);
   }
   receives_->refill(random_, true);
@@ -64,13 +81,16 @@ void TrafficMix::take_completions(MixSide& side) {
   const std::size_t count = side.cq()->poll(completions);
   for (std::size_t i = 0; i < count; ++i) {
     auto& lane = *static_cast<MixLane*>(completions[i].qp_context);
-    if (completions[i].qpn == lane.source().qpn() && &side == &from_) lane.on_source(completions[i]);
-    else lane.on_sink(completions[i]);
+    if (completions[i].qpn == lane.source().qpn() && &side == &from_)
+      lane.on_source(completions[i]);
+    else
+      lane.on_sink(completions[i]);
   }
 }
 
 void TrafficMix::resize(MixSide& side) {
-  require_success(side.cq()->resize(static_cast<std::uint32_t>(kEntries + random_.below(3 * kEntries))), "resizing a completion queue");
+  require_success(side.cq()->resize(static_cast<std::uint32_t>(kEntries + random_.below(3 * kEntries))),
+                  "resizing a completion queue");
   ++report_.mix.resizes;
 }
 

@@ -14,12 +14,14 @@
 
 namespace rnic::testbench {
 
-/// What the streams of a Traffic don't do, from one host to the other: RC queue pairs that share a receive queue, keys that come and go (MixKey),
-/// a UC and a UD queue pair, and completion queues that are resized meanwhile. One thread of simulated time serves it.
+/// What the streams of a Traffic don't do, from one host to the other: RC queue pairs that share a receive queue, keys
+/// that come and go (MixKey), a UC and a UD queue pair, and completion queues that are resized meanwhile. One thread of
+/// simulated time serves it.
 class TrafficMix {
  public:
   /// Throws EndpointError.
-  TrafficMix(Endpoint& from, Endpoint& to, std::uint32_t number, const TrafficOptions& options, std::uint64_t seed, TrafficReport& report);
+  TrafficMix(Endpoint& from, Endpoint& to, std::uint32_t number, const TrafficOptions& options, std::uint64_t seed,
+             TrafficReport& report);
   ~TrafficMix();
   TrafficMix(const TrafficMix&) = delete;
   TrafficMix& operator=(const TrafficMix&) = delete;

@@ -18,50 +18,52 @@ inline constexpr std::size_t kTrafficKinds = 5;
 }
 
 struct TrafficOptions {
-  std::uint32_t mixes = 0;            ///< Threads with a TrafficMix, by turns towards host 1 and host 0
+  std::uint32_t mixes = 0;  ///< Threads with a TrafficMix, by turns towards host 1 and host 0
   std::uint32_t pairs = 4;
   std::uint32_t pairs_per_thread = 8;
-  std::uint64_t requests = 0;         ///< Of each direction of each pair; 0: until stop
-  std::uint32_t window = 16;          ///< Most requests of a direction that are planned and not done
+  std::uint64_t requests = 0;  ///< Of each direction of each pair; 0: until stop
+  std::uint32_t window = 16;   ///< Most requests of a direction that are planned and not done
   std::uint32_t most_bytes = 20'000;
   std::uint32_t big_bytes = 300'000;  ///< The longest message
   double big_chance = 0.002;          ///< Of a message longer than most_bytes
-  double own_region_chance = 0.03;    ///< Of a request whose memory is registered for it alone and deregistered afterwards
-  double window_chance = 0.5;         ///< Of such a request, of Writes and Reads, that it goes through a memory window of its region
-  double late_receive_chance = 0;     ///< Of a Receive that is posted after its SEND, so that the sender meets RNR
-  std::uint64_t gap_ns = 0;           ///< Longest random pause between two requests of a direction
-  std::uint64_t hang_ns = 20'000'000; ///< A direction with work to do, and no completion in this time, hangs
-  ConnectParameters connection;       ///< Timers and retry counts; the rest is chosen for each pair
+  double own_region_chance =
+      0.03;  ///< Of a request whose memory is registered for it alone and deregistered afterwards
+  double window_chance =
+      0.5;  ///< Of such a request, of Writes and Reads, that it goes through a memory window of its region
+  double late_receive_chance = 0;      ///< Of a Receive that is posted after its SEND, so that the sender meets RNR
+  std::uint64_t gap_ns = 0;            ///< Longest random pause between two requests of a direction
+  std::uint64_t hang_ns = 20'000'000;  ///< A direction with work to do, and no completion in this time, hangs
+  ConnectParameters connection;        ///< Timers and retry counts; the rest is chosen for each pair
 };
 
 /// What was done beside the streams (TrafficMix).
 struct MixCounts {
-  std::uint64_t requests = 0;            ///< Completed, of all kinds
-  std::uint64_t shared_receives = 0;     ///< Messages that took their Receive from a shared receive queue
-  std::uint64_t send_invalidates = 0;    ///< Of these, those that invalidated a key
+  std::uint64_t requests = 0;          ///< Completed, of all kinds
+  std::uint64_t shared_receives = 0;   ///< Messages that took their Receive from a shared receive queue
+  std::uint64_t send_invalidates = 0;  ///< Of these, those that invalidated a key
   std::uint64_t fast_registrations = 0;
   std::uint64_t binds = 0;
-  std::uint64_t keys_ended = 0;          ///< Of both, by either end
+  std::uint64_t keys_ended = 0;                                ///< Of both, by either end
   std::uint64_t unreliable_sent = 0, unreliable_received = 0;  ///< UC messages
   std::uint64_t datagrams_sent = 0, datagrams_received = 0;
-  std::uint64_t repeated = 0;            ///< Of those of UC and UD: came again
-  std::uint64_t resizes = 0;             ///< Of completion queues
+  std::uint64_t repeated = 0;  ///< Of those of UC and UD: came again
+  std::uint64_t resizes = 0;   ///< Of completion queues
 };
 
 /// What all streams of a Traffic tell.
 struct TrafficReport {
   std::array<std::uint64_t, kTrafficKinds> completed{};  ///< Requests by kind, checked
-  std::uint64_t bytes = 0;          ///< Of their messages
+  std::uint64_t bytes = 0;                               ///< Of their messages
   std::uint64_t receives = 0;
-  std::uint64_t silent = 0;         ///< Of the requests, those without completion
+  std::uint64_t silent = 0;  ///< Of the requests, those without completion
   std::uint64_t registrations = 0;
   std::uint64_t binds = 0;          ///< Of windows through which a request went
   std::uint64_t invalidations = 0;  ///< Of such windows; the others are unbound by their release
   MixCounts mix;
-  std::uint64_t wrong = 0;          ///< Wrong status, order, byte, or a byte changed that nothing may change
-  std::uint64_t hung = 0;           ///< Requests that never completed
+  std::uint64_t wrong = 0;            ///< Wrong status, order, byte, or a byte changed that nothing may change
+  std::uint64_t hung = 0;             ///< Requests that never completed
   std::vector<std::string> messages;  ///< The first things that went wrong
-  bool stopping = false;            ///< No new work
+  bool stopping = false;              ///< No new work
 
   [[nodiscard]] std::uint64_t total() const {
     std::uint64_t sum = 0;

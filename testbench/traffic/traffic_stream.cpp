@@ -66,8 +66,10 @@ void TrafficStream::plan() {
   next.post_ns = now() + (options_.gap_ns == 0 ? 0 : random_.below(options_.gap_ns + 1));
   if (next.is_send()) {
     const bool late = random_.chance(options_.late_receive_chance);
-    if (late) next.receive_ns = next.post_ns + random_.below(kMostLateNs);
-    else next.post_ns = std::max(next.post_ns, now() + kReceiveLeadNs);
+    if (late)
+      next.receive_ns = next.post_ns + random_.below(kMostLateNs);
+    else
+      next.post_ns = std::max(next.post_ns, now() + kReceiveLeadNs);
     receives_to_post_.push_back(planned_);
   }
   works_.push_back(std::move(next));
@@ -87,17 +89,21 @@ bool TrafficStream::allocate(Work& work) {
     work.remote.push_back({*piece, {}, {}});
   }
   for (auto& segment : read ? work.remote : work.local) {
-    for (std::size_t i = 0; i < segment.piece.bytes; ++i) segment.piece.data[i] = static_cast<std::uint8_t>(random_.next());
+    for (std::size_t i = 0; i < segment.piece.bytes; ++i)
+      segment.piece.data[i] = static_cast<std::uint8_t>(random_.next());
   }
   if (!random_.chance(options_.own_region_chance)) return true;
   for (auto& segment : work.local) {
-    if (!work.is_inline()) register_segment(ends_.source, segment, read ? ND_MR_FLAG_ALLOW_LOCAL_WRITE | ND_MR_FLAG_RDMA_READ_SINK : 0);
+    if (!work.is_inline())
+      register_segment(ends_.source, segment, read ? ND_MR_FLAG_ALLOW_LOCAL_WRITE | ND_MR_FLAG_RDMA_READ_SINK : 0);
   }
   for (auto& segment : work.receive) register_segment(ends_.sink, segment, ND_MR_FLAG_ALLOW_LOCAL_WRITE);
   for (auto& segment : work.remote) {
     const bool windowed = segment.piece.bytes != 0 && random_.chance(options_.window_chance);
     // The window's rights are its own: the region needs none for the peer (decisions 21).
-    const ULONG rights = windowed ? ND_MR_FLAG_ALLOW_LOCAL_WRITE : read ? ND_MR_FLAG_ALLOW_REMOTE_READ : ND_MR_FLAG_ALLOW_REMOTE_WRITE;
+    const ULONG rights = windowed ? ND_MR_FLAG_ALLOW_LOCAL_WRITE
+                         : read   ? ND_MR_FLAG_ALLOW_REMOTE_READ
+                                  : ND_MR_FLAG_ALLOW_REMOTE_WRITE;
     register_segment(ends_.sink, segment, rights);
     if (windowed) {
       add_window(segment);
@@ -108,7 +114,8 @@ bool TrafficStream::allocate(Work& work) {
 }
 
 void TrafficStream::add_window(Segment& segment) {
-  require_success(ends_.sink.endpoint().adapter().CreateMemoryWindow(IID_IND2MemoryWindow, segment.window.put()), "CreateMemoryWindow");
+  require_success(ends_.sink.endpoint().adapter().CreateMemoryWindow(IID_IND2MemoryWindow, segment.window.put()),
+                  "CreateMemoryWindow");
 }
 
 /// Whether the request can be posted: it has no window, or that is bound.
@@ -116,7 +123,8 @@ bool TrafficStream::bind(Work& work, std::uint64_t number) {
   if (work.window == WindowState::kToBind) {
     auto& segment = work.remote[0];
     const ULONG right = work.kind == TrafficKind::kRead ? ND_OP_FLAG_ALLOW_READ : ND_OP_FLAG_ALLOW_WRITE;
-    const HRESULT status = ends_.responder.Bind(reinterpret_cast<void*>(number), segment.region.get(), segment.window.get(), segment.piece.data, segment.piece.bytes, right);
+    const HRESULT status = ends_.responder.Bind(reinterpret_cast<void*>(number), segment.region.get(),
+                                                segment.window.get(), segment.piece.data, segment.piece.bytes, right);
     if (status != ND_NO_MORE_ENTRIES) {
       require_success(status, "IND2QueuePair::Bind");
       work.window = WindowState::kBinding;
@@ -131,7 +139,8 @@ bool TrafficStream::close_window(Work& work, std::uint64_t number) {
     if (random_.chance(0.3)) {
       work.window = WindowState::kInvalid;
     } else {
-      const HRESULT status = ends_.responder.Invalidate(reinterpret_cast<void*>(number), work.remote[0].window.get(), 0);
+      const HRESULT status =
+          ends_.responder.Invalidate(reinterpret_cast<void*>(number), work.remote[0].window.get(), 0);
       if (status == ND_NO_MORE_ENTRIES) return false;
       require_success(status, "IND2QueuePair::Invalidate");
       work.window = WindowState::kInvalidating;
@@ -145,8 +154,11 @@ void TrafficStream::on_window(const ND2_RESULT& result) {
   const auto number = reinterpret_cast<std::uintptr_t>(result.RequestContext);
   const bool is_bind = result.RequestType == Nd2RequestTypeBind;
   const char* const what = is_bind ? "Bind" : "Invalidate";
-  if (result.Status != ND_SUCCESS) return wrong(fmt::format("{} for request {}: status {:#010x}", what, number, static_cast<std::uint32_t>(result.Status)));
-  if (number < first_ || number >= first_ + works_.size() || work(number).window != (is_bind ? WindowState::kBinding : WindowState::kInvalidating)) {
+  if (result.Status != ND_SUCCESS)
+    return wrong(
+        fmt::format("{} for request {}: status {:#010x}", what, number, static_cast<std::uint32_t>(result.Status)));
+  if (number < first_ || number >= first_ + works_.size() ||
+      work(number).window != (is_bind ? WindowState::kBinding : WindowState::kInvalidating)) {
     return wrong(fmt::format("{} for request {} that has none under way", what, number));
   }
   work(number).window = is_bind ? WindowState::kBound : WindowState::kInvalid;
@@ -156,7 +168,8 @@ void TrafficStream::on_window(const ND2_RESULT& result) {
 
 /// `bytes` cut into segments somewhere in `arena`; some of them may be empty.
 bool TrafficStream::cut(TrafficArena& arena, std::vector<Segment>& list, std::size_t bytes) {
-  const std::size_t count = bytes == 0 ? random_.below(2) : 1 + random_.below(random_.chance(0.5) ? 2 : ends_.most_sges);
+  const std::size_t count =
+      bytes == 0 ? random_.below(2) : 1 + random_.below(random_.chance(0.5) ? 2 : ends_.most_sges);
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t length = i + 1 == count ? bytes : random_.chance(0.1) ? 0 : random_.below(bytes + 1);
     auto piece = arena.take(length, random_);
@@ -178,9 +191,11 @@ void TrafficStream::post_receives() {
     const std::uint64_t number = receives_to_post_.front();
     std::vector<ND2_SGE> sges;
     for (auto& segment : work(number).receive) {
-      sges.push_back({segment.piece.data, static_cast<ULONG>(segment.piece.bytes), segment.region ? segment.region->GetLocalToken() : ends_.sink.local_token()});
+      sges.push_back({segment.piece.data, static_cast<ULONG>(segment.piece.bytes),
+                      segment.region ? segment.region->GetLocalToken() : ends_.sink.local_token()});
     }
-    const HRESULT status = ends_.responder.Receive(reinterpret_cast<void*>(number), sges.data(), static_cast<ULONG>(sges.size()));
+    const HRESULT status =
+        ends_.responder.Receive(reinterpret_cast<void*>(number), sges.data(), static_cast<ULONG>(sges.size()));
     if (status == ND_NO_MORE_ENTRIES) return;
     require_success(status, "IND2QueuePair::Receive");
     receives_to_post_.pop_front();
@@ -204,7 +219,8 @@ HRESULT TrafficStream::post(const Work& work, std::uint64_t number) {
   void* const context = reinterpret_cast<void*>(number);
   std::vector<ND2_SGE> sges;
   for (const auto& segment : work.local) {
-    sges.push_back({segment.piece.data, static_cast<ULONG>(segment.piece.bytes), segment.region ? segment.region->GetLocalToken() : ends_.source.local_token()});
+    sges.push_back({segment.piece.data, static_cast<ULONG>(segment.piece.bytes),
+                    segment.region ? segment.region->GetLocalToken() : ends_.source.local_token()});
   }
   const auto count = static_cast<ULONG>(sges.size());
   if (work.is_send()) return ends_.requester.Send(context, sges.data(), count, work.flags);
@@ -215,7 +231,8 @@ HRESULT TrafficStream::post(const Work& work, std::uint64_t number) {
     if (work.remote[0].region) token = work.remote[0].region->GetRemoteToken();
     if (work.remote[0].window) token = work.remote[0].window->GetRemoteToken();
   }
-  if (work.kind == TrafficKind::kRead) return ends_.requester.Read(context, sges.data(), count, remote, token, work.flags);
+  if (work.kind == TrafficKind::kRead)
+    return ends_.requester.Read(context, sges.data(), count, remote, token, work.flags);
   return ends_.requester.Write(context, sges.data(), count, remote, token, work.flags);
 }
 
@@ -223,10 +240,13 @@ void TrafficStream::on_request(const ND2_RESULT& result) {
   if (broken_) return;
   const auto number = reinterpret_cast<std::uintptr_t>(result.RequestContext);
   // Results in posting order; silent ones are left out.
-  while (requested_ < posted_ && work(requested_).silent() && (requested_ != number || result.Status == ND_SUCCESS)) request_done(requested_++);
-  if (requested_ >= posted_ || number != requested_) return wrong(fmt::format("result of request {} came when that of {} was due", number, requested_));
+  while (requested_ < posted_ && work(requested_).silent() && (requested_ != number || result.Status == ND_SUCCESS))
+    request_done(requested_++);
+  if (requested_ >= posted_ || number != requested_)
+    return wrong(fmt::format("result of request {} came when that of {} was due", number, requested_));
   if (result.Status != ND_SUCCESS) {
-    return wrong(fmt::format("request {} ({}, {} bytes): status {:#010x}", number, name(work(number).kind), work(number).bytes, static_cast<std::uint32_t>(result.Status)));
+    return wrong(fmt::format("request {} ({}, {} bytes): status {:#010x}", number, name(work(number).kind),
+                             work(number).bytes, static_cast<std::uint32_t>(result.Status)));
   }
   last_progress_ns_ = now();
   request_done(requested_++);
@@ -238,20 +258,26 @@ void TrafficStream::request_done(std::uint64_t number) {
   done.settled_ns = now();
   if (done.is_send()) return;  // its bytes are checked when the Receive reports them
   done.received = true;
-  if (done.kind == TrafficKind::kRead) check(done, number);
-  else done.settled_ns += kSettleNs;
+  if (done.kind == TrafficKind::kRead)
+    check(done, number);
+  else
+    done.settled_ns += kSettleNs;
 }
 
 void TrafficStream::on_receive(const ND2_RESULT& result) {
   if (broken_) return;
   const auto number = reinterpret_cast<std::uintptr_t>(result.RequestContext);
-  if (receives_posted_.empty() || receives_posted_.front() != number) return wrong(fmt::format("result of the Receive for request {} came out of order", number));
+  if (receives_posted_.empty() || receives_posted_.front() != number)
+    return wrong(fmt::format("result of the Receive for request {} came out of order", number));
   if (result.Status != ND_SUCCESS) {
-    return wrong(fmt::format("Receive for request {} ({} bytes): status {:#010x}", number, work(number).bytes, static_cast<std::uint32_t>(result.Status)));
+    return wrong(fmt::format("Receive for request {} ({} bytes): status {:#010x}", number, work(number).bytes,
+                             static_cast<std::uint32_t>(result.Status)));
   }
   auto& done = work(number);
   if (!done.posted) return wrong(fmt::format("Receive for request {} was used before that was posted", number));
-  if (result.BytesTransferred != done.bytes) return wrong(fmt::format("Receive for request {}: {} bytes, sent were {}", number, result.BytesTransferred, done.bytes));
+  if (result.BytesTransferred != done.bytes)
+    return wrong(
+        fmt::format("Receive for request {}: {} bytes, sent were {}", number, result.BytesTransferred, done.bytes));
   receives_posted_.pop_front();
   last_progress_ns_ = now();
   ++report_.receives;
@@ -270,7 +296,8 @@ void TrafficStream::check(const Work& work, std::uint64_t number) {
       while (from != source.end() && at == from->piece.bytes) ++from, at = 0;
       const std::uint8_t expected = done < work.bytes ? from->piece.data[at++] : TrafficArena::kUntouched;
       if (segment.piece.data[i] == expected) continue;
-      return wrong(fmt::format("request {} ({}, {} bytes): byte {} is {:#04x}, must be {:#04x}", number, name(work.kind), work.bytes, done, segment.piece.data[i], expected));
+      return wrong(fmt::format("request {} ({}, {} bytes): byte {} is {:#04x}, must be {:#04x}", number,
+                               name(work.kind), work.bytes, done, segment.piece.data[i], expected));
     }
   }
 }
@@ -308,13 +335,16 @@ void TrafficStream::give_back(Work& work) {
 void TrafficStream::watch() {
   if (broken_) return;
   const bool waits = requested_ < posted_ || (!receives_posted_.empty() && receives_posted_.front() < posted_);
-  const bool window_waits = std::any_of(works_.begin(), works_.end(), [](const Work& one) { return one.window == WindowState::kBinding || one.window == WindowState::kInvalidating; });
+  const bool window_waits = std::any_of(works_.begin(), works_.end(), [](const Work& one) {
+    return one.window == WindowState::kBinding || one.window == WindowState::kInvalidating;
+  });
   if (!waits && !window_waits) last_progress_ns_ = now();
   if (now() - last_progress_ns_ < options_.hang_ns) return;
   std::uint64_t outstanding = 0;
   for (const auto& one : works_) outstanding += one.posted && !(one.requested && one.received);
   report_.hung += std::max<std::uint64_t>(outstanding, 1);
-  report_.note(fmt::format("{}: no completion for {} us, {} requests outstanding, the oldest is {} ({})", ends_.name, options_.hang_ns / 1000, outstanding, requested_,
+  report_.note(fmt::format("{}: no completion for {} us, {} requests outstanding, the oldest is {} ({})", ends_.name,
+                           options_.hang_ns / 1000, outstanding, requested_,
                            requested_ < posted_ ? name(work(requested_).kind) : "done; its Receive is not"));
   broken_ = true;
 }

@@ -12,8 +12,8 @@
 
 namespace rnic::testbench {
 
-/// One direction of a connected pair: makes random requests on one queue pair, with the Receives they need at the other, and checks what
-/// comes of them.
+/// One direction of a connected pair: makes random requests on one queue pair, with the Receives they need at the
+/// other, and checks what comes of them.
 class TrafficStream {
  public:
   struct Ends {
@@ -39,7 +39,8 @@ class TrafficStream {
   [[nodiscard]] bool finished() const { return broken_ || (!may_plan() && works_.empty()); }
 
  private:
-  /// A segment of memory, of a region of its own or of the arena's. Remote: maybe with a window, bound on the responder's queue pair.
+  /// A segment of memory, of a region of its own or of the arena's. Remote: maybe with a window, bound on the
+  /// responder's queue pair.
   struct Segment {
     TrafficArena::Piece piece;
     ComPtr<IND2MemoryRegion> region;
@@ -60,13 +61,17 @@ class TrafficStream {
     bool posted{}, requested{};    ///< requested: done at the requester
     bool received{};               ///< Done at the responder, as far as it reports
     WindowState window{};
-    std::uint64_t settled_ns{};    ///< When all that it wrote must be visible
+    std::uint64_t settled_ns{};  ///< When all that it wrote must be visible
     [[nodiscard]] bool silent() const { return (flags & ND_OP_FLAG_SILENT_SUCCESS) != 0; }
     [[nodiscard]] bool is_send() const { return kind == TrafficKind::kSend || kind == TrafficKind::kInlineSend; }
-    [[nodiscard]] bool is_inline() const { return kind == TrafficKind::kInlineSend || kind == TrafficKind::kInlineWrite; }
+    [[nodiscard]] bool is_inline() const {
+      return kind == TrafficKind::kInlineSend || kind == TrafficKind::kInlineWrite;
+    }
   };
 
-  [[nodiscard]] bool may_plan() const { return !report_.stopping && (options_.requests == 0 || planned_ < options_.requests); }
+  [[nodiscard]] bool may_plan() const {
+    return !report_.stopping && (options_.requests == 0 || planned_ < options_.requests);
+  }
   [[nodiscard]] std::uint64_t now() { return ends_.source.endpoint().device().now_ns(); }
   [[nodiscard]] Work& work(std::uint64_t number) { return works_[static_cast<std::size_t>(number - first_)]; }
   void plan();
@@ -90,7 +95,7 @@ class TrafficStream {
   const TrafficOptions& options_;
   model::Random random_;
   TrafficReport& report_;
-  std::deque<Work> works_;      ///< Planned and not given back; their numbers start at first_
+  std::deque<Work> works_;  ///< Planned and not given back; their numbers start at first_
   std::uint64_t first_ = 0, planned_ = 0, posted_ = 0, requested_ = 0;
   std::deque<std::uint64_t> receives_to_post_, receives_posted_;
   std::uint32_t silent_run_ = 0;

@@ -50,13 +50,16 @@ std::vector<Clause> load_clauses(const std::filesystem::path& file) {
     for (std::size_t i = 0; i < entries.size(); ++i) {
       VectorReader entry = documents.element(entries[i], document.c_str(), i);
       clauses.push_back({document, entry.text("clause"), entry.text("about")});
-      if (!known.emplace(document, clauses.back().number).second) entry.fail(fmt::format("clause \"{}\" stands here twice", clauses.back().number));
+      if (!known.emplace(document, clauses.back().number).second)
+        entry.fail(fmt::format("clause \"{}\" stands here twice", clauses.back().number));
       entry.finish();
     }
   }
   return clauses;
 }
 
-bool covers(const Vector& vector, const Clause& clause) { return vector.document == clause.document && words(vector.clause).contains(clause.number); }
+bool covers(const Vector& vector, const Clause& clause) {
+  return vector.document == clause.document && words(vector.clause).contains(clause.number);
+}
 
 }  // namespace rnic::testbench

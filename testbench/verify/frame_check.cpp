@@ -112,12 +112,28 @@ std::array<std::uint8_t, 4> engine_icrc(Bytes packet) {
 }
 
 std::map<std::string, std::uint64_t> fields(const rtl::RxDesc& d) {
-  return {{"opcode", d.opcode}, {"solicited", d.solicited}, {"ack_req", d.ack_req}, {"pkey", d.pkey}, {"dest_qpn", d.dest_qpn}, {"psn", d.psn},
-          {"payload_length", d.payload_length}, {"va", d.va}, {"rkey", d.rkey}, {"dma_length", d.dma_length}, {"swap_add", d.swap_add}, {"compare", d.compare}, {"immediate", d.immediate}, {"syndrome", d.syndrome}, {"msn", d.msn},
-          {"qkey", d.qkey}, {"source_qpn", d.source_qpn}, {"ipv6", d.ipv6}};
+  return {{"opcode", d.opcode},
+          {"solicited", d.solicited},
+          {"ack_req", d.ack_req},
+          {"pkey", d.pkey},
+          {"dest_qpn", d.dest_qpn},
+          {"psn", d.psn},
+          {"payload_length", d.payload_length},
+          {"va", d.va},
+          {"rkey", d.rkey},
+          {"dma_length", d.dma_length},
+          {"swap_add", d.swap_add},
+          {"compare", d.compare},
+          {"immediate", d.immediate},
+          {"syndrome", d.syndrome},
+          {"msn", d.msn},
+          {"qkey", d.qkey},
+          {"source_qpn", d.source_qpn},
+          {"ipv6", d.ipv6}};
 }
 
-/// True for the bits that change on the way and are not covered (InfiniBand specification annex A17.3.3): `at` counts from the IP header.
+/// True for the bits that change on the way and are not covered (InfiniBand specification annex A17.3.3): `at` counts
+/// from the IP header.
 bool uncovered(std::size_t at, unsigned bit, bool ipv6) {
   const std::size_t bth = ipv6 ? 48 : 28;
   if (at == bth - 2 || at == bth - 1 || at == bth + 4) return true;  // UDP checksum; FECN, BECN
@@ -129,7 +145,8 @@ bool uncovered(std::size_t at, unsigned bit, bool ipv6) {
 
 VectorOutcome check_frame(const Vector& vector) {
   const Bytes frame = vector.frame;
-  if (frame.size() < kEthernet + 20 + 8 + 12 + kIcrc) throw VectorError(fmt::format("{}: \"frame\" is too short for a RoCEv2 frame", vector.file.string()));
+  if (frame.size() < kEthernet + 20 + 8 + 12 + kIcrc)
+    throw VectorError(fmt::format("{}: \"frame\" is too short for a RoCEv2 frame", vector.file.string()));
   const bool ipv6 = frame[kEthernet] >> 4 == 6;
   Parser parser(frame);
 
@@ -138,14 +155,17 @@ VectorOutcome check_frame(const Vector& vector) {
   const auto seen = fields(*desc);
   for (const auto& [name, value] : vector.header) {
     const auto it = seen.find(name);
-    if (it == seen.end()) throw VectorError(fmt::format("{}, header: no field \"{}\" in rx_desc", vector.file.string(), name));
+    if (it == seen.end())
+      throw VectorError(fmt::format("{}, header: no field \"{}\" in rx_desc", vector.file.string(), name));
     if (it->second != value) return {false, fmt::format("{} is {:#x}, expected {:#x}", name, it->second, value), 0};
   }
 
   const auto packet = frame.subspan(kEthernet, frame.size() - kEthernet - kIcrc);
   const auto icrc = engine_icrc(packet);
   if (!std::equal(icrc.begin(), icrc.end(), frame.end() - kIcrc)) {
-    return {false, fmt::format("ICRC {:02x}{:02x}{:02x}{:02x} differs from the frame's", icrc[0], icrc[1], icrc[2], icrc[3]), 0};
+    return {false,
+            fmt::format("ICRC {:02x}{:02x}{:02x}{:02x} differs from the frame's", icrc[0], icrc[1], icrc[2], icrc[3]),
+            0};
   }
 
   const std::size_t headers = (ipv6 ? 40u : 20u) + 8 + 12 + 28;
@@ -154,7 +174,8 @@ VectorOutcome check_frame(const Vector& vector) {
     for (unsigned bit = 0; bit < 8; ++bit) {
       if (uncovered(at - kEthernet, bit, ipv6) || (at - kEthernet >= headers && bit != at % 8)) continue;
       broken[at] ^= static_cast<std::uint8_t>(1u << bit);
-      if (parser.feed(broken)) return {false, fmt::format("the frame passes with bit {} of byte {} flipped", bit, at), 0};
+      if (parser.feed(broken))
+        return {false, fmt::format("the frame passes with bit {} of byte {} flipped", bit, at), 0};
       broken[at] ^= static_cast<std::uint8_t>(1u << bit);
     }
   }

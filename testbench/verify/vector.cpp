@@ -29,7 +29,8 @@ VectorPacket read_packet(const Reader& from, const json& packet) {
 
 PacketPatterns read_packet_list(const Reader& from, const json& list);
 
-/// A packet; one of several lists ({"either": [...]}, whose lists of one packet may be that packet alone); or several lists at once ({"mixed": [...]}).
+/// A packet; one of several lists ({"either": [...]}, whose lists of one packet may be that packet alone); or several
+/// lists at once ({"mixed": [...]}).
 PacketPattern read_pattern(const Reader& from, const json& value, std::size_t index) {
   if (!value.is_object()) return {PacketPattern::Kind::kPacket, read_packet(from, value), {}};
   Reader one = from.element(value, "packets", index);
@@ -71,7 +72,8 @@ void read_packets(Reader& from, Vector& to) {
     if (!list) continue;
     auto& expected = to.packets_from.at(static_cast<std::size_t>(index)).emplace(read_packet_list(directions, *list));
     for_each_packet(expected, [&, index = index, host = host](const VectorPacket& packet) {
-      if (packet.from != static_cast<std::size_t>(index)) directions.fail(fmt::format("\"{}\" is not a packet of host {}", packet.text, host));
+      if (packet.from != static_cast<std::size_t>(index))
+        directions.fail(fmt::format("\"{}\" is not a packet of host {}", packet.text, host));
     });
   }
   directions.finish();
@@ -79,13 +81,15 @@ void read_packets(Reader& from, Vector& to) {
 
 std::vector<std::uint8_t> read_hex(const Reader& from, const std::string& text) {
   std::vector<std::uint8_t> bytes;
-  if (text.size() % 2 || text.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos) from.fail("\"frame\" must be hexadecimal digits in pairs");
-  for (std::size_t i = 0; i < text.size(); i += 2) bytes.push_back(static_cast<std::uint8_t>(std::stoul(text.substr(i, 2), nullptr, 16)));
+  if (text.size() % 2 || text.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos)
+    from.fail("\"frame\" must be hexadecimal digits in pairs");
+  for (std::size_t i = 0; i < text.size(); i += 2)
+    bytes.push_back(static_cast<std::uint8_t>(std::stoul(text.substr(i, 2), nullptr, 16)));
   return bytes;
 }
 
-/// Every region and window that a step names must exist, so that a typing mistake is found before anything runs. A window exists from its
-/// first bind or invalidation on.
+/// Every region and window that a step names must exist, so that a typing mistake is found before anything runs. A
+/// window exists from its first bind or invalidation on.
 void check_regions(const Vector& vector, const Reader& from) {
   std::set<std::string> names, windows;
   for (const auto& region : vector.setup.regions) names.insert(region.name);
@@ -100,8 +104,10 @@ void check_regions(const Vector& vector, const Reader& from) {
   };
   const auto check_place = [&](const VectorStep& step, const VectorPlace& place) {
     check(step, place.region);
-    if (place.token == TokenChange::kWindow || place.token == TokenChange::kStaleWindow) check_window(step, place.token_of);
-    else check(step, place.token_of);
+    if (place.token == TokenChange::kWindow || place.token == TokenChange::kStaleWindow)
+      check_window(step, place.token_of);
+    else
+      check(step, place.token_of);
   };
   for (const auto& step : vector.steps) {
     if (step.kind == StepKind::kRegister) names.insert(step.name);
@@ -112,7 +118,9 @@ void check_regions(const Vector& vector, const Reader& from) {
     check_window(step, step.window);
     for (const auto& result : step.results) check_either(step, result.invalidated);
     check_either(step, step.invalidate);
-    if (step.kind == StepKind::kMemory || step.kind == StepKind::kStore || step.kind == StepKind::kDeregister || step.kind == StepKind::kRevoke) check(step, step.name);
+    if (step.kind == StepKind::kMemory || step.kind == StepKind::kStore || step.kind == StepKind::kDeregister ||
+        step.kind == StepKind::kRevoke)
+      check(step, step.name);
     for (const auto& place : step.sge) check_place(step, place);
     check_place(step, step.remote);
     if (step.equals) check(step, step.equals->region);
@@ -148,7 +156,8 @@ Vector load_vector(const std::filesystem::path& file) {
   if (from.find("frame")) {
     vector.frame = read_hex(from, from.text("frame"));
     Reader header = from.object("header");
-    for (const auto& [key, value] : from.need("header").items()) vector.header[key] = header.number<std::uint64_t>(key.c_str());
+    for (const auto& [key, value] : from.need("header").items())
+      vector.header[key] = header.number<std::uint64_t>(key.c_str());
     from.finish();
     return vector;
   }
@@ -156,7 +165,8 @@ Vector load_vector(const std::filesystem::path& file) {
   vector.setup = read_vector_setup(from.find("setup") ? from.object("setup") : Reader(none, file.string()));
   const json& steps = from.list(from.need("steps"), "steps");
   if (steps.empty()) from.fail("\"steps\" is empty");
-  for (std::size_t i = 0; i < steps.size(); ++i) vector.steps.push_back(read_vector_step(from.element(steps[i], "step", i), vector.setup, i + 1));
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    vector.steps.push_back(read_vector_step(from.element(steps[i], "step", i), vector.setup, i + 1));
   read_packets(from, vector);
   if (const json* none_of = from.find("no_packets")) {
     for (const json& packet : from.list(*none_of, "no_packets")) vector.no_packets.push_back(read_packet(from, packet));
@@ -173,10 +183,12 @@ std::vector<Vector> load_vectors(const std::vector<std::filesystem::path>& paths
     if (std::filesystem::is_directory(path, error)) {
       const auto before = files.size();
       for (const auto& entry : std::filesystem::recursive_directory_iterator(path)) {
-        if (entry.path().extension() == ".json" && entry.path().filename() != kClauseFile) files.push_back(entry.path());
+        if (entry.path().extension() == ".json" && entry.path().filename() != kClauseFile)
+          files.push_back(entry.path());
       }
       std::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end());
-      if (files.size() == before) throw VectorError(fmt::format("{}: no vector (*.json) in this folder", path.string()));
+      if (files.size() == before)
+        throw VectorError(fmt::format("{}: no vector (*.json) in this folder", path.string()));
     } else {
       files.push_back(path);
     }
@@ -199,9 +211,13 @@ std::uint64_t pattern_number(const std::string& text) {
 
 }  // namespace
 
-std::uint64_t region_pattern(std::size_t host, const std::string& region) { return pattern_number(fmt::format("region {} {}", host, region)); }
+std::uint64_t region_pattern(std::size_t host, const std::string& region) {
+  return pattern_number(fmt::format("region {} {}", host, region));
+}
 
-std::uint64_t payload_pattern(std::size_t sender, std::size_t qp, std::uint32_t psn) { return pattern_number(fmt::format("frame {} {} {}", sender, qp, psn)); }
+std::uint64_t payload_pattern(std::size_t sender, std::size_t qp, std::uint32_t psn) {
+  return pattern_number(fmt::format("frame {} {} {}", sender, qp, psn));
+}
 
 std::string kind_name(umd::RequestKind kind) {
   for (const auto& [name, value] : kRequestKinds) {

@@ -44,7 +44,8 @@ struct VectorSrq {
 struct VectorHostSetup {
   std::uint32_t mtu = 1024;
   std::uint32_t initiator_depth = 16, receive_depth = 16, initiator_sge = 4, receive_sge = 4, inline_size = 64;
-  std::uint32_t initiator_reads = 4, responder_reads = 4;  ///< Outstanding Reads and atomics: its own, those of its peer
+  std::uint32_t initiator_reads = 4,
+                responder_reads = 4;  ///< Outstanding Reads and atomics: its own, those of its peer
   std::uint32_t cq_depth = 64;
   std::uint8_t ack_timeout = 8, retry_count = 7, rnr_retry = 6, min_rnr_timer = 4;
   bool remote_read = true, remote_write = true, remote_atomic = true;  ///< What the peer may do
@@ -62,7 +63,7 @@ struct VectorSetup {
   std::optional<VectorSrq> srq;
   bool connected = true;
   bool ipv6 = false;
-  bool iommu_faults = false;     ///< DMA that the IOMMU refuses is part of the vector
+  bool iommu_faults = false;  ///< DMA that the IOMMU refuses is part of the vector
   std::optional<double> link_gbps, link_delay_ns;
   std::array<VectorHostSetup, 2> hosts;
   std::vector<VectorRegion> regions;
@@ -77,21 +78,22 @@ struct VectorPlace {
   std::int64_t offset = 0;
   std::uint32_t length = 0;
   TokenChange token = TokenChange::kNone;
-  std::string token_of;  ///< kOther: region whose token is used; kWindow, kStaleWindow: window, its newest token or the one before
-  std::optional<std::uint64_t> address;    ///< Replaces the region's address
+  std::string token_of;  ///< kOther: region whose token is used; kWindow, kStaleWindow: window, its newest token or the
+                         ///< one before
+  std::optional<std::uint64_t> address;  ///< Replaces the region's address
 };
 
 /// A completion: as NetworkDirect reports it, or, with `cqe_statuses`, as the NIC does.
 struct VectorResult {
   umd::RequestKind kind{};
   std::uint64_t context = 0;
-  std::vector<std::int32_t> statuses;          ///< Any of these
-  std::vector<hw::CqeStatus> cqe_statuses;     ///< Instead
+  std::vector<std::int32_t> statuses;       ///< Any of these
+  std::vector<hw::CqeStatus> cqe_statuses;  ///< Instead
   std::optional<std::uint32_t> bytes;
   std::optional<std::uint32_t> immediate;  ///< With cqe_statuses only
-  std::string invalidated;                 ///< With cqe_statuses only: window or region whose token the message has invalidated
-  std::optional<std::size_t> qp;           ///< Whose request it was
-  std::optional<std::size_t> source_qp;    ///< With cqe_statuses only: the peer's queue pair that sent the datagram
+  std::string invalidated;        ///< With cqe_statuses only: window or region whose token the message has invalidated
+  std::optional<std::size_t> qp;  ///< Whose request it was
+  std::optional<std::size_t> source_qp;  ///< With cqe_statuses only: the peer's queue pair that sent the datagram
 };
 
 /// Where a datagram goes.
@@ -135,8 +137,8 @@ struct VectorFrame {
     std::uint8_t value = 0;
   };
   std::uint8_t opcode = 0;
-  std::uint32_t psn = 0;  ///< Counted from the first one of the requests that it belongs to, modulo 2^24
-  std::uint32_t payload = 0;  ///< Bytes
+  std::uint32_t psn = 0;                ///< Counted from the first one of the requests that it belongs to, modulo 2^24
+  std::uint32_t payload = 0;            ///< Bytes
   std::optional<std::uint32_t> length;  ///< Of the RETH; otherwise that of the payload
   std::uint64_t swap_add = 0, compare = 0;
   std::uint32_t immediate = 0, msn = 0;
@@ -158,9 +160,46 @@ struct VectorFrame {
 };
 
 enum class StepKind : std::uint8_t {
-  kSend, kReceive, kWrite, kRead, kCompareSwap, kFetchAdd, kFlush, kComplete, kNoCompletion, kNotify, kNotified, kNotNotified, kMemory, kStore, kRegister, kDeregister, kWait,
-  kFault, kFrame, kCounter, kState, kBind, kInvalidate, kReleaseWindow, kModify, kClose, kRing, kEvent, kNoEvent, kLink, kResizeCq, kModerateCq, kModifySrq, kSrqDoorbell, kFastRegister,
-  kEndRegistration, kQueryAdapter, kReset, kMake, kRevoke,
+  kSend,
+  kReceive,
+  kWrite,
+  kRead,
+  kCompareSwap,
+  kFetchAdd,
+  kFlush,
+  kComplete,
+  kNoCompletion,
+  kNotify,
+  kNotified,
+  kNotNotified,
+  kMemory,
+  kStore,
+  kRegister,
+  kDeregister,
+  kWait,
+  kFault,
+  kFrame,
+  kCounter,
+  kState,
+  kBind,
+  kInvalidate,
+  kReleaseWindow,
+  kModify,
+  kClose,
+  kRing,
+  kEvent,
+  kNoEvent,
+  kLink,
+  kResizeCq,
+  kModerateCq,
+  kModifySrq,
+  kSrqDoorbell,
+  kFastRegister,
+  kEndRegistration,
+  kQueryAdapter,
+  kReset,
+  kMake,
+  kRevoke,
 };
 
 /// The queue of a host that a step is about.
@@ -174,40 +213,41 @@ struct VectorStep {
   std::uint64_t context = 0;
   std::vector<VectorPlace> sge;
   VectorPlace remote;
-  std::uint32_t flags = 0;  ///< ND_OP_FLAG_*, ND_MR_FLAG_* or ND_CQ_NOTIFY_*
-  std::int32_t status = 0;  ///< What the call returns, or what the notification ends with
+  std::uint32_t flags = 0;           ///< ND_OP_FLAG_*, ND_MR_FLAG_* or ND_CQ_NOTIFY_*
+  std::int32_t status = 0;           ///< What the call returns, or what the notification ends with
   std::optional<std::int32_t> call;  ///< What an overlapped call returns by itself
-  bool defer = false;       ///< Requests: without the doorbell
+  bool defer = false;                ///< Requests: without the doorbell
   VectorQueue queue = VectorQueue::kInitiator;
-  VectorAddress to;         ///< kSend of a datagram
+  VectorAddress to;  ///< kSend of a datagram
   std::vector<VectorResult> results;
   std::uint64_t within_ns = 0, not_before_ns = 0;
-  std::string name;  ///< Notification, or region
+  std::string name;         ///< Notification, or region
   std::string fast_region;  ///< kFastRegister, kEndRegistration
-  std::string window;  ///< kBind, kInvalidate, kReleaseWindow
-  std::string invalidate;  ///< kSend: window or region of the peer whose token it invalidates
+  std::string window;       ///< kBind, kInvalidate, kReleaseWindow
+  std::string invalidate;   ///< kSend: window or region of the peer whose token it invalidates
   std::uint64_t offset = 0, length = 0, size = 0;
   std::optional<VectorPlace> equals;
-  std::set<bool> fills;  ///< kMemory: all bytes are zero (false) or the pattern (true). Any of these, `equals` and `payload_of`
+  std::set<bool>
+      fills;  ///< kMemory: all bytes are zero (false) or the pattern (true). Any of these, `equals` and `payload_of`
   struct Payload {
     std::size_t qp = 0;
     std::uint32_t psn = 0;
     std::uint64_t byte = 0;
   };
-  std::optional<Payload> payload_of;  ///< kMemory: of a hand-made frame
+  std::optional<Payload> payload_of;               ///< kMemory: of a hand-made frame
   std::vector<std::optional<std::uint8_t>> bytes;  ///< kMemory: what stands there; any byte where there is none
-  /// kMemory, kStore: 8 bytes. kCounter: how often. kState, kModify: hw::QpState. kEvent: hw::EqeType. kFastRegister: virtual address.
-  /// kModerateCq: time in us. kModifySrq: threshold. kQueryAdapter: version
+  /// kMemory, kStore: 8 bytes. kCounter: how often. kState, kModify: hw::QpState. kEvent: hw::EqeType. kFastRegister:
+  /// virtual address. kModerateCq: time in us. kModifySrq: threshold. kQueryAdapter: version
   std::optional<std::uint64_t> value;
-  std::optional<hw::CqeStatus> cause;      ///< kEvent
+  std::optional<hw::CqeStatus> cause;               ///< kEvent
   std::map<std::string, std::uint64_t> attributes;  ///< kModify
-  bool notify = false;                     ///< kModify: the end of the drain is an event
-  bool link_up = true;                     ///< kLink
-  bool exact = true;                       ///< kCounter: `value` times; otherwise at least so often, and at most `most` times
-  std::optional<std::uint64_t> most;       ///< kCounter
-  bool only_qp = false;                    ///< kFault: frames to `qp` alone
-  bool remote_access = true;               ///< kFastRegister: the region may be registered with remote rights
-  std::uint64_t swap_add = 0, compare = 0; ///< Atomics
+  bool notify = false;                              ///< kModify: the end of the drain is an event
+  bool link_up = true;                              ///< kLink
+  bool exact = true;  ///< kCounter: `value` times; otherwise at least so often, and at most `most` times
+  std::optional<std::uint64_t> most;        ///< kCounter
+  bool only_qp = false;                     ///< kFault: frames to `qp` alone
+  bool remote_access = true;                ///< kFastRegister: the region may be registered with remote rights
+  std::uint64_t swap_add = 0, compare = 0;  ///< Atomics
   std::optional<std::uint32_t> immediate;
   model::WireRule rule;  ///< kFault; its PSN counts as that of VectorFrame
   VectorFrame frame;     ///< kFrame; `remote` is what its RETH or AtomicETH names
@@ -222,8 +262,8 @@ struct Vector {
   std::optional<PacketPatterns> packets;                      ///< Of both directions, in order
   std::array<std::optional<PacketPatterns>, 2> packets_from;  ///< Of one direction
   std::vector<VectorPacket> no_packets;                       ///< None such may be among them
-  std::vector<std::uint8_t> frame;               ///< Frame vectors only
-  std::map<std::string, std::uint64_t> header;   ///< Frame vectors only: fields of rx_desc
+  std::vector<std::uint8_t> frame;                            ///< Frame vectors only
+  std::map<std::string, std::uint64_t> header;                ///< Frame vectors only: fields of rx_desc
 };
 
 /// How a vector ended.
@@ -239,11 +279,12 @@ Vector load_vector(const std::filesystem::path& file);
 /// The list of clauses in a folder of vectors; it is no vector.
 inline constexpr const char* kClauseFile = "clauses.json";
 
-/// All vectors of the given files and folders (recursively, *.json but kClauseFile, sorted by path). Throws VectorError, also when a path does not
-/// exist or no vector is found.
+/// All vectors of the given files and folders (recursively, *.json but kClauseFile, sorted by path). Throws
+/// VectorError, also when a path does not exist or no vector is found.
 std::vector<Vector> load_vectors(const std::vector<std::filesystem::path>& paths);
 
-/// Byte i of the pattern of that number: never 0, and no two places are alike for longer than by chance, so that bytes of another place, packet or region show.
+/// Byte i of the pattern of that number: never 0, and no two places are alike for longer than by chance, so that bytes
+/// of another place, packet or region show.
 constexpr std::uint8_t pattern_byte(std::uint64_t pattern, std::uint64_t i) {
   std::uint64_t mixed = (pattern + i + 1) * 0x9e3779b97f4a7c15;
   mixed = (mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9;

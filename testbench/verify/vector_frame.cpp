@@ -52,7 +52,8 @@ Bytes extended_headers(const VectorFrame& frame, const FrameTarget& target) {
 /// `byte`: with a part of the frame, and where in it.
 template <typename T>
 std::size_t position(const T& byte, const roce::RoceFields& fields) {
-  const std::size_t extended = fields.ext.size(), udp = kEthernet + (fields.ipv6 ? 40 : 20), bth = udp + kUdpBytes, ext = bth + kBthBytes;
+  const std::size_t extended = fields.ext.size(), udp = kEthernet + (fields.ipv6 ? 40 : 20), bth = udp + kUdpBytes,
+                    ext = bth + kBthBytes;
   switch (byte.part) {
     case VectorFrame::Part::kEthernet: return byte.at;
     case VectorFrame::Part::kIp: return kEthernet + byte.at;
@@ -80,21 +81,25 @@ Bytes build_frame(const VectorFrame& frame, const FrameTarget& target) {
   Bytes bytes = roce::roce_frame(fields);
   for (const auto& byte : frame.set) {
     const auto at = position(byte, fields);
-    if (at >= bytes.size()) throw VectorError(fmt::format("\"set\": byte {} is behind the end of the frame ({} bytes)", at, bytes.size()));
+    if (at >= bytes.size())
+      throw VectorError(fmt::format("\"set\": byte {} is behind the end of the frame ({} bytes)", at, bytes.size()));
     bytes[at] = byte.value;
   }
   // From behind, so that the places before stay what they were.
   auto insertions = frame.insert;
-  std::stable_sort(insertions.begin(), insertions.end(), [&](const auto& a, const auto& b) { return position(a, fields) > position(b, fields); });
+  std::stable_sort(insertions.begin(), insertions.end(),
+                   [&](const auto& a, const auto& b) { return position(a, fields) > position(b, fields); });
   for (const auto& more : insertions) {
     const auto at = position(more, fields);
-    if (at > bytes.size()) throw VectorError(fmt::format("\"insert\": byte {} is behind the end of the frame ({} bytes)", at, bytes.size()));
+    if (at > bytes.size())
+      throw VectorError(fmt::format("\"insert\": byte {} is behind the end of the frame ({} bytes)", at, bytes.size()));
     bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(at), more.bytes.begin(), more.bytes.end());
   }
   roce::repair(bytes);
   if (frame.wrong_icrc) bytes.back() ^= 1;
   if (frame.wrong_checksum) bytes[kEthernet + 11] ^= 1;
-  if (frame.cut >= bytes.size()) throw VectorError(fmt::format("\"cut\" leaves nothing of the frame ({} bytes)", bytes.size()));
+  if (frame.cut >= bytes.size())
+    throw VectorError(fmt::format("\"cut\" leaves nothing of the frame ({} bytes)", bytes.size()));
   bytes.resize(bytes.size() - frame.cut);
   bytes.resize(bytes.size() + frame.append, 0xa5);
   return bytes;

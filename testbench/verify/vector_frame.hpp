@@ -13,8 +13,8 @@ struct FrameTarget {
   std::uint32_t first_psn = 0;  ///< Of the requests that the frame belongs to
   std::uint64_t va = 0;
   std::uint32_t rkey = 0;
-  std::uint32_t source_qpn = 0; ///< Of the DETH
-  std::uint64_t payload = 0;    ///< Pattern of the payload
+  std::uint32_t source_qpn = 0;  ///< Of the DETH
+  std::uint64_t payload = 0;     ///< Pattern of the payload
 };
 
 /// The frame, without frame check sequence.

@@ -17,14 +17,43 @@ constexpr std::size_t kEthernet = 14, kUdp = 8, kBth = 12, kIcrc = 4;
 
 /// InfiniBand specification 9.2.1, table 38.
 const std::map<std::string_view, std::uint8_t>& opcodes() {
-  static const std::map<std::string_view, std::uint8_t> kOpcodes = {
-      {"SendFirst", 0x00}, {"SendMiddle", 0x01}, {"SendLast", 0x02}, {"SendLastImmediate", 0x03}, {"SendOnly", 0x04}, {"SendOnlyImmediate", 0x05},
-      {"WriteFirst", 0x06}, {"WriteMiddle", 0x07}, {"WriteLast", 0x08}, {"WriteLastImmediate", 0x09}, {"WriteOnly", 0x0a}, {"WriteOnlyImmediate", 0x0b},
-      {"ReadRequest", 0x0c}, {"ReadResponseFirst", 0x0d}, {"ReadResponseMiddle", 0x0e}, {"ReadResponseLast", 0x0f}, {"ReadResponseOnly", 0x10},
-      {"Acknowledge", 0x11}, {"AtomicAcknowledge", 0x12}, {"CompareSwap", 0x13}, {"FetchAdd", 0x14}, {"SendLastInvalidate", 0x16}, {"SendOnlyInvalidate", 0x17},
-      {"UcSendFirst", 0x20}, {"UcSendMiddle", 0x21}, {"UcSendLast", 0x22}, {"UcSendLastImmediate", 0x23}, {"UcSendOnly", 0x24}, {"UcSendOnlyImmediate", 0x25},
-      {"UcWriteFirst", 0x26}, {"UcWriteMiddle", 0x27}, {"UcWriteLast", 0x28}, {"UcWriteLastImmediate", 0x29}, {"UcWriteOnly", 0x2a}, {"UcWriteOnlyImmediate", 0x2b},
-      {"UdSendOnly", 0x64}, {"UdSendOnlyImmediate", 0x65}};
+  static const std::map<std::string_view, std::uint8_t> kOpcodes = {{"SendFirst", 0x00},
+                                                                    {"SendMiddle", 0x01},
+                                                                    {"SendLast", 0x02},
+                                                                    {"SendLastImmediate", 0x03},
+                                                                    {"SendOnly", 0x04},
+                                                                    {"SendOnlyImmediate", 0x05},
+                                                                    {"WriteFirst", 0x06},
+                                                                    {"WriteMiddle", 0x07},
+                                                                    {"WriteLast", 0x08},
+                                                                    {"WriteLastImmediate", 0x09},
+                                                                    {"WriteOnly", 0x0a},
+                                                                    {"WriteOnlyImmediate", 0x0b},
+                                                                    {"ReadRequest", 0x0c},
+                                                                    {"ReadResponseFirst", 0x0d},
+                                                                    {"ReadResponseMiddle", 0x0e},
+                                                                    {"ReadResponseLast", 0x0f},
+                                                                    {"ReadResponseOnly", 0x10},
+                                                                    {"Acknowledge", 0x11},
+                                                                    {"AtomicAcknowledge", 0x12},
+                                                                    {"CompareSwap", 0x13},
+                                                                    {"FetchAdd", 0x14},
+                                                                    {"SendLastInvalidate", 0x16},
+                                                                    {"SendOnlyInvalidate", 0x17},
+                                                                    {"UcSendFirst", 0x20},
+                                                                    {"UcSendMiddle", 0x21},
+                                                                    {"UcSendLast", 0x22},
+                                                                    {"UcSendLastImmediate", 0x23},
+                                                                    {"UcSendOnly", 0x24},
+                                                                    {"UcSendOnlyImmediate", 0x25},
+                                                                    {"UcWriteFirst", 0x26},
+                                                                    {"UcWriteMiddle", 0x27},
+                                                                    {"UcWriteLast", 0x28},
+                                                                    {"UcWriteLastImmediate", 0x29},
+                                                                    {"UcWriteOnly", 0x2a},
+                                                                    {"UcWriteOnlyImmediate", 0x2b},
+                                                                    {"UdSendOnly", 0x64},
+                                                                    {"UdSendOnlyImmediate", 0x65}};
   return kOpcodes;
 }
 
@@ -35,8 +64,11 @@ constexpr std::uint64_t kAnyAck = 0x100;
 
 /// AETH syndromes (9.7.5.2, table 44).
 const std::map<std::string_view, std::uint64_t>& syndromes() {
-  static const std::map<std::string_view, std::uint64_t> kSyndromes = {
-      {"Ack", kAnyAck}, {"NakPsn", 0x60}, {"NakInvalidRequest", 0x61}, {"NakRemoteAccess", 0x62}, {"NakRemoteOperational", 0x63}};
+  static const std::map<std::string_view, std::uint64_t> kSyndromes = {{"Ack", kAnyAck},
+                                                                       {"NakPsn", 0x60},
+                                                                       {"NakInvalidRequest", 0x61},
+                                                                       {"NakRemoteAccess", 0x62},
+                                                                       {"NakRemoteOperational", 0x63}};
   return kSyndromes;
 }
 
@@ -71,13 +103,15 @@ std::uint64_t parse_value(const std::string& key, const std::string& value) {
   const bool hexadecimal = value.starts_with("0x");
   const char* const first = value.data() + (hexadecimal ? 2 : 0);
   const auto [end, error] = std::from_chars(first, value.data() + value.size(), number, hexadecimal ? 16 : 10);
-  if (error != std::errc() || end != value.data() + value.size()) throw VectorError(fmt::format("\"{}\" of \"{}\" is no number", value, key));
+  if (error != std::errc() || end != value.data() + value.size())
+    throw VectorError(fmt::format("\"{}\" of \"{}\" is no number", value, key));
   return number;
 }
 
 /// Number of the queue pair with that QPN, from 1; 0 if there is none.
 std::size_t number_of(const std::vector<PacketNumbers::QueuePair>& qps, std::uint32_t qpn) {
-  const auto it = std::find_if(qps.begin(), qps.end(), [&](const auto& qp) { return qp.qpn == qpn || qp.earlier_qpns.contains(qpn); });
+  const auto it = std::find_if(qps.begin(), qps.end(),
+                               [&](const auto& qp) { return qp.qpn == qpn || qp.earlier_qpns.contains(qpn); });
   return it == qps.end() ? 0 : static_cast<std::size_t>(it - qps.begin()) + 1;
 }
 
@@ -104,15 +138,18 @@ std::uint32_t PacketNumbers::first_psn(std::size_t from, std::uint8_t opcode, st
 }
 
 VectorPacket parse_packet(const std::string& text) {
-  static constexpr std::array<std::string_view, 26> kKeys = {"opcode", "psn", "bytes", "ack_req", "solicited", "length", "syndrome", "credits", "msn", "immediate", "pad", "qp", "pkey", "qkey",
-                                                             "source_qp", "ipv6", "traffic_class", "hop_limit", "flow_label", "source_port",
-                                                             "dest_port", "udp_checksum", "mig_req", "tver", "fecn", "becn"};
+  static constexpr std::array<std::string_view, 26> kKeys = {
+      "opcode",       "psn",     "bytes",         "ack_req",   "solicited",  "length",      "syndrome",
+      "credits",      "msn",     "immediate",     "pad",       "qp",         "pkey",        "qkey",
+      "source_qp",    "ipv6",    "traffic_class", "hop_limit", "flow_label", "source_port", "dest_port",
+      "udp_checksum", "mig_req", "tver",          "fecn",      "becn"};
   std::istringstream words(text);
   std::string direction, word;
   VectorPacket packet;
   packet.text = text;
   words >> direction;
-  if (direction != "A>B" && direction != "B>A") throw VectorError(fmt::format("packet \"{}\" does not begin with A>B or B>A", text));
+  if (direction != "A>B" && direction != "B>A")
+    throw VectorError(fmt::format("packet \"{}\" does not begin with A>B or B>A", text));
   packet.from = direction == "B>A";
   while (words >> word) {
     const auto equals = word.find('=');
@@ -128,7 +165,8 @@ VectorPacket parse_packet(const std::string& text) {
         packet.rkey_of = value;
         continue;
       }
-      if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) throw VectorError(fmt::format("packet \"{}\": no field \"{}\"", text, key));
+      if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end())
+        throw VectorError(fmt::format("packet \"{}\": no field \"{}\"", text, key));
       packet.fields[key] = parse_value(key, value);
     }
   }
@@ -169,7 +207,8 @@ VectorPacket describe_packet(const model::FrameRecord& frame, const PacketNumber
   fields["pkey"] = roce::read_big(bytes, bth + 2, 2);
   fields["qp"] = number_of(numbers.hosts[1 - frame.from], roce->dest_qpn);
   const auto extended = static_cast<std::size_t>(std::max(0, roce::extended_bytes(roce->opcode)));
-  const std::size_t overhead = kUdp + kBth + extended + fields["pad"] + kIcrc, total = roce::read_big(bytes, udp + 4, 2);
+  const std::size_t overhead = kUdp + kBth + extended + fields["pad"] + kIcrc,
+                    total = roce::read_big(bytes, udp + 4, 2);
   fields["bytes"] = total > overhead ? total - overhead : 0;
   std::size_t by = 0;
   if (bytes.size() >= ext + extended) {
@@ -180,7 +219,8 @@ VectorPacket describe_packet(const model::FrameRecord& frame, const PacketNumber
     if (has_aeth(opcode)) {
       fields["syndrome"] = bytes[ext];
       fields["msn"] = roce::read_big(bytes, ext + 1, 3);
-      if (bytes[ext] <= roce::kNoCredits) fields["credits"] = bytes[ext] == roce::kNoCredits ? kNotCounted : roce::kCredits[bytes[ext]];
+      if (bytes[ext] <= roce::kNoCredits)
+        fields["credits"] = bytes[ext] == roce::kNoCredits ? kNotCounted : roce::kCredits[bytes[ext]];
     }
     if (is_datagram(opcode)) {
       fields["qkey"] = roce::read_big(bytes, ext, 4);
@@ -203,9 +243,11 @@ VectorPacket describe_packet(const model::FrameRecord& frame, const PacketNumber
 }
 
 bool agrees(const VectorPacket& expected, const VectorPacket& seen) {
-  return expected.from == seen.from && (!expected.lost || seen.lost) && std::all_of(expected.fields.begin(), expected.fields.end(), [&](const auto& field) {
+  return expected.from == seen.from && (!expected.lost || seen.lost) &&
+         std::all_of(expected.fields.begin(), expected.fields.end(), [&](const auto& field) {
            const auto it = seen.fields.find(field.first);
-           if (it != seen.fields.end() && field.first == "syndrome" && field.second == kAnyAck) return it->second <= roce::kNoCredits;
+           if (it != seen.fields.end() && field.first == "syndrome" && field.second == kAnyAck)
+             return it->second <= roce::kNoCredits;
            return it != seen.fields.end() && it->second == field.second;
          });
 }
@@ -217,7 +259,9 @@ std::string difference(const VectorPacket& expected, const VectorPacket& seen) {
   std::string text;
   for (const auto& [key, value] : expected.fields) {
     const auto it = seen.fields.find(key);
-    if (key == "opcode" || it == seen.fields.end() || it->second == value || seen.text.find(" " + key + "=") != std::string::npos) continue;
+    if (key == "opcode" || it == seen.fields.end() || it->second == value ||
+        seen.text.find(" " + key + "=") != std::string::npos)
+      continue;
     text += fmt::format(" {}={:#x}", key, it->second);
   }
   return text;
@@ -235,7 +279,8 @@ std::string describe(const PacketPattern& pattern) {
   return "[" + all + "]";
 }
 
-/// What may still come. A list that is matched packet by packet: each packet turns a rest into the rests behind it, none if it does not fit.
+/// What may still come. A list that is matched packet by packet: each packet turns a rest into the rests behind it,
+/// none if it does not fit.
 using Rests = std::vector<PacketPatterns>;
 
 bool may_be_over(const PacketPatterns& rest) {
@@ -303,8 +348,8 @@ std::string compare_packets(const PacketPatterns& expected, const std::vector<Ve
     }
     if (next.empty()) {
       const bool one = rests.size() == 1 && !rests[0].empty() && rests[0][0].kind == PacketPattern::Kind::kPacket;
-      return fmt::format("packets: packet {} is {}{}, expected {}; all: {}", at + 1, seen[at].text, one ? difference(rests[0][0].packet, seen[at]) : "",
-                         expected_first(rests), join(seen));
+      return fmt::format("packets: packet {} is {}{}, expected {}; all: {}", at + 1, seen[at].text,
+                         one ? difference(rests[0][0].packet, seen[at]) : "", expected_first(rests), join(seen));
     }
     rests = std::move(next);
   }
@@ -315,7 +360,9 @@ std::string compare_packets(const PacketPatterns& expected, const std::vector<Ve
 std::string find_forbidden(const std::vector<VectorPacket>& forbidden, const std::vector<VectorPacket>& seen) {
   for (const auto& packet : forbidden) {
     const auto it = std::find_if(seen.begin(), seen.end(), [&](const auto& one) { return agrees(packet, one); });
-    if (it != seen.end()) return fmt::format("packets: packet {} is {}, which no_packets forbids ({}); all: {}", it - seen.begin() + 1, it->text, packet.text, join(seen));
+    if (it != seen.end())
+      return fmt::format("packets: packet {} is {}, which no_packets forbids ({}); all: {}", it - seen.begin() + 1,
+                         it->text, packet.text, join(seen));
   }
   return {};
 }

@@ -23,7 +23,8 @@ struct PacketNumbers {
   };
   std::array<std::vector<QueuePair>, 2> hosts;
 
-  /// First PSN of the requests that a packet belongs to, from host `from` to queue pair `to` of its peer. Datagrams: to `by`, who sent it.
+  /// First PSN of the requests that a packet belongs to, from host `from` to queue pair `to` of its peer. Datagrams: to
+  /// `by`, who sent it.
   [[nodiscard]] std::uint32_t first_psn(std::size_t from, std::uint8_t opcode, std::size_t to, std::size_t by) const;
 };
 
@@ -45,6 +46,7 @@ struct PacketNumbers {
 /// Empty when what was seen is as expected; otherwise what is different, in words.
 [[nodiscard]] std::string compare_packets(const PacketPatterns& expected, const std::vector<VectorPacket>& seen);
 /// Empty when none of the packets agrees with one that is forbidden; otherwise which, in words.
-[[nodiscard]] std::string find_forbidden(const std::vector<VectorPacket>& forbidden, const std::vector<VectorPacket>& seen);
+[[nodiscard]] std::string find_forbidden(const std::vector<VectorPacket>& forbidden,
+                                         const std::vector<VectorPacket>& seen);
 
 }  // namespace rnic::testbench

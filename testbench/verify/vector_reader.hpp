@@ -25,7 +25,9 @@ class VectorReader {
   VectorReader(const json& value, std::string place) : value_(value), place_(std::move(place)) {
     if (!value.is_object()) fail("must be an object");
   }
-  [[noreturn]] void fail(const std::string& message) const { throw VectorError(fmt::format("{}: {}", place_, message)); }
+  [[noreturn]] void fail(const std::string& message) const {
+    throw VectorError(fmt::format("{}: {}", place_, message));
+  }
 
   const json* find(const char* key) {
     known_.insert(key);
@@ -39,7 +41,8 @@ class VectorReader {
   }
   std::string text(const char* key) {
     const json& value = need(key);
-    if (!value.is_string() || value.get_ref<const std::string&>().empty()) fail(fmt::format("\"{}\" must be a non-empty string", key));
+    if (!value.is_string() || value.get_ref<const std::string&>().empty())
+      fail(fmt::format("\"{}\" must be a non-empty string", key));
     return value.get<std::string>();
   }
   template <typename T>
@@ -52,8 +55,10 @@ class VectorReader {
   template <typename T>
   T to_number(const json& value, const char* key) const {
     const bool negative = value.is_number_integer() && !value.is_number_unsigned() && value.get<std::int64_t>() < 0;
-    if (!value.is_number_integer() || (negative && !std::is_signed_v<T>)) fail(fmt::format("\"{}\" must be a whole number{}", key, std::is_signed_v<T> ? "" : ", not negative"));
-    const bool fits = std::is_signed_v<T> ? value.get<std::int64_t>() == static_cast<std::int64_t>(value.get<T>()) : value.get<std::uint64_t>() == static_cast<std::uint64_t>(value.get<T>());
+    if (!value.is_number_integer() || (negative && !std::is_signed_v<T>))
+      fail(fmt::format("\"{}\" must be a whole number{}", key, std::is_signed_v<T> ? "" : ", not negative"));
+    const bool fits = std::is_signed_v<T> ? value.get<std::int64_t>() == static_cast<std::int64_t>(value.get<T>())
+                                          : value.get<std::uint64_t>() == static_cast<std::uint64_t>(value.get<T>());
     if (!fits) fail(fmt::format("\"{}\" is too large", key));
     return value.get<T>();
   }
@@ -88,7 +93,9 @@ class VectorReader {
     return value;
   }
   [[nodiscard]] VectorReader object(const char* key) { return {need(key), fmt::format("{}, {}", place_, key)}; }
-  [[nodiscard]] VectorReader element(const json& value, const char* key, std::size_t index) const { return {value, fmt::format("{}, {} {}", place_, key, index + 1)}; }
+  [[nodiscard]] VectorReader element(const json& value, const char* key, std::size_t index) const {
+    return {value, fmt::format("{}, {} {}", place_, key, index + 1)};
+  }
   void finish() const {
     for (const auto& [key, value] : value_.items()) {
       if (!known_.contains(key)) fail(fmt::format("unknown key \"{}\"", key));

@@ -16,12 +16,14 @@ constexpr std::uint64_t kLimitNs = 3'000'000'000;
 void check_packets(const Vector& vector, const VectorSession& session, const std::vector<VectorPacket>& seen) {
   const auto check = [&](const std::optional<PacketPatterns>& expected, const std::vector<VectorPacket>& of) {
     if (!expected) return;
-    if (const auto difference = compare_packets(session.resolved(*expected), of); !difference.empty()) throw VectorFailure(difference);
+    if (const auto difference = compare_packets(session.resolved(*expected), of); !difference.empty())
+      throw VectorFailure(difference);
   };
   check(vector.packets, seen);
   for (std::size_t host = 0; host < vector.packets_from.size(); ++host) {
     std::vector<VectorPacket> own;
-    std::copy_if(seen.begin(), seen.end(), std::back_inserter(own), [&](const VectorPacket& packet) { return packet.from == host; });
+    std::copy_if(seen.begin(), seen.end(), std::back_inserter(own),
+                 [&](const VectorPacket& packet) { return packet.from == host; });
     check(vector.packets_from[host], own);
   }
   std::vector<VectorPacket> forbidden;
@@ -34,7 +36,8 @@ void check_iommu(World& world) {
   for (std::size_t host = 0; host < World::kHosts; ++host) {
     const auto& iommu = world.host(host).iommu();
     if (iommu.fault_count() == 0) continue;
-    throw VectorFailure(fmt::format("the IOMMU of host {} refused {} accesses, the last to {:#x}", host == 0 ? 'A' : 'B', iommu.fault_count(), iommu.fault_log().back().iova));
+    throw VectorFailure(fmt::format("the IOMMU of host {} refused {} accesses, the last to {:#x}",
+                                    host == 0 ? 'A' : 'B', iommu.fault_count(), iommu.fault_log().back().iova));
   }
 }
 

@@ -7,7 +7,8 @@
 namespace rnic::testbench {
 namespace {
 
-/// Tokens have the key's tag in the low byte of the host-order value (decisions 16); remote ones are in network order (25).
+/// Tokens have the key's tag in the low byte of the host-order value (decisions 16); remote ones are in network order
+/// (25).
 UINT32 corrupt(UINT32 token, TokenChange change, bool remote) {
   UINT32 key = remote ? __builtin_bswap32(token) : token;
   if (change == TokenChange::kCorruptIndex) key ^= 0x00155500;
@@ -41,76 +42,45 @@ void VectorSession::run(const VectorStep& step) {
     case StepKind::kWrite:
     case StepKind::kRead:
     case StepKind::kCompareSwap:
-    case StepKind::kFetchAdd:
-      return post(step);
-    case StepKind::kFlush:
-      return expect_status(step, flush(step));
-    case StepKind::kComplete:
-      return complete(step);
-    case StepKind::kNoCompletion:
-      return no_completion(step);
-    case StepKind::kNotify:
-      return notify(step);
-    case StepKind::kNotified:
-      return notified(step, true);
-    case StepKind::kNotNotified:
-      return notified(step, false);
-    case StepKind::kMemory:
-      return memory(step);
-    case StepKind::kRegister:
-      return register_region(step);
-    case StepKind::kDeregister:
-      return deregister_region(step);
-    case StepKind::kWait:
-      return sides_[step.host].endpoint->device().elapse(step.within_ns);
-    case StepKind::kStore:
-      return store(step);
-    case StepKind::kFault:
-      return fault(step);
-    case StepKind::kFrame:
-      return frame(step);
-    case StepKind::kCounter:
-      return counter(step);
-    case StepKind::kState:
-      return state(step);
-    case StepKind::kBind:
-      return bind(step);
-    case StepKind::kInvalidate:
-      return invalidate(step);
-    case StepKind::kReleaseWindow:
-      return windows_.at(step.window).window.reset();
-    case StepKind::kModify:
-      return modify(step);
-    case StepKind::kClose:
-      return expect_status(step, control_status(pair(step).core().close()));
-    case StepKind::kRing:
-      return pair(step).core().ring_deferred();
-    case StepKind::kEvent:
-      return event(step);
-    case StepKind::kNoEvent:
-      return no_event(step);
-    case StepKind::kLink:
-      return world_.wire().set_link(step.link_up);
-    case StepKind::kResizeCq:
-      return resize_cq(step);
+    case StepKind::kFetchAdd: return post(step);
+    case StepKind::kFlush: return expect_status(step, flush(step));
+    case StepKind::kComplete: return complete(step);
+    case StepKind::kNoCompletion: return no_completion(step);
+    case StepKind::kNotify: return notify(step);
+    case StepKind::kNotified: return notified(step, true);
+    case StepKind::kNotNotified: return notified(step, false);
+    case StepKind::kMemory: return memory(step);
+    case StepKind::kRegister: return register_region(step);
+    case StepKind::kDeregister: return deregister_region(step);
+    case StepKind::kWait: return sides_[step.host].endpoint->device().elapse(step.within_ns);
+    case StepKind::kStore: return store(step);
+    case StepKind::kFault: return fault(step);
+    case StepKind::kFrame: return frame(step);
+    case StepKind::kCounter: return counter(step);
+    case StepKind::kState: return state(step);
+    case StepKind::kBind: return bind(step);
+    case StepKind::kInvalidate: return invalidate(step);
+    case StepKind::kReleaseWindow: return windows_.at(step.window).window.reset();
+    case StepKind::kModify: return modify(step);
+    case StepKind::kClose: return expect_status(step, control_status(pair(step).core().close()));
+    case StepKind::kRing: return pair(step).core().ring_deferred();
+    case StepKind::kEvent: return event(step);
+    case StepKind::kNoEvent: return no_event(step);
+    case StepKind::kLink: return world_.wire().set_link(step.link_up);
+    case StepKind::kResizeCq: return resize_cq(step);
     case StepKind::kModerateCq:
-      return expect_status(step, control_status(core_cq(step).moderate(static_cast<std::uint16_t>(step.size), static_cast<std::uint16_t>(*step.value))));
+      return expect_status(step, control_status(core_cq(step).moderate(static_cast<std::uint16_t>(step.size),
+                                                                       static_cast<std::uint16_t>(*step.value))));
     case StepKind::kModifySrq:
-      return expect_status(step, side(step).srq->Modify(static_cast<ULONG>(step.size), static_cast<ULONG>(*step.value)));
-    case StepKind::kSrqDoorbell:
-      return srq_doorbell(step);
-    case StepKind::kFastRegister:
-      return fast_register(step);
-    case StepKind::kEndRegistration:
-      return end_registration(step);
-    case StepKind::kQueryAdapter:
-      return query_adapter(step);
-    case StepKind::kReset:
-      return reset(step);
-    case StepKind::kMake:
-      return make(step);
-    case StepKind::kRevoke:
-      return revoke(step);
+      return expect_status(step,
+                           side(step).srq->Modify(static_cast<ULONG>(step.size), static_cast<ULONG>(*step.value)));
+    case StepKind::kSrqDoorbell: return srq_doorbell(step);
+    case StepKind::kFastRegister: return fast_register(step);
+    case StepKind::kEndRegistration: return end_registration(step);
+    case StepKind::kQueryAdapter: return query_adapter(step);
+    case StepKind::kReset: return reset(step);
+    case StepKind::kMake: return make(step);
+    case StepKind::kRevoke: return revoke(step);
   }
 }
 
@@ -129,12 +99,15 @@ UINT32 VectorSession::remote_token(const std::string& name) const {
 
 std::uint64_t VectorSession::address(const VectorPlace& place) {
   const auto& of = region(place.region);
-  return place.address.value_or(of.base.value_or(reinterpret_cast<std::uint64_t>(of.memory)) + static_cast<std::uint64_t>(place.offset));
+  return place.address.value_or(of.base.value_or(reinterpret_cast<std::uint64_t>(of.memory)) +
+                                static_cast<std::uint64_t>(place.offset));
 }
 
 VectorSession::Region& VectorSession::region(const std::string& name) { return regions_.at(name); }
 
-umd::CompletionQueue& VectorSession::core_cq(const VectorStep& step) { return step.queue == VectorQueue::kReceive ? *side(step).receive_core : *side(step).initiator_core; }
+umd::CompletionQueue& VectorSession::core_cq(const VectorStep& step) {
+  return step.queue == VectorQueue::kReceive ? *side(step).receive_core : *side(step).initiator_core;
+}
 
 IND2CompletionQueue& VectorSession::cq(const VectorStep& step) {
   const auto& of = step.queue == VectorQueue::kReceive ? side(step).receive_cq : side(step).initiator_cq;
@@ -143,16 +116,21 @@ IND2CompletionQueue& VectorSession::cq(const VectorStep& step) {
 }
 
 IND2QueuePair& VectorSession::face(const VectorStep& step) {
-  if (!pair(step).face) throw VectorFailure(fmt::format("{}: a queue pair of this type is not of NetworkDirect", step.text));
+  if (!pair(step).face)
+    throw VectorFailure(fmt::format("{}: a queue pair of this type is not of NetworkDirect", step.text));
   return *pair(step).face;
 }
 
 void VectorSession::expect_status(const VectorStep& step, HRESULT status) const {
-  if (status != step.status) throw VectorFailure(fmt::format("{}: status {}, expected {}", step.text, status_name(status), status_name(step.status)));
+  if (status != step.status)
+    throw VectorFailure(
+        fmt::format("{}: status {}, expected {}", step.text, status_name(status), status_name(step.status)));
 }
 
 void VectorSession::expect_call(const VectorStep& step, HRESULT status) const {
-  if (step.call && status != *step.call) throw VectorFailure(fmt::format("{}: the call returned {}, expected {}", step.text, status_name(status), status_name(*step.call)));
+  if (step.call && status != *step.call)
+    throw VectorFailure(
+        fmt::format("{}: the call returned {}, expected {}", step.text, status_name(status), status_name(*step.call)));
 }
 
 VectorPacket VectorSession::resolved(VectorPacket packet) const {

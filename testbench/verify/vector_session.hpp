@@ -37,8 +37,12 @@ T take_or_fail(Result<T> result, const std::string& what) {
 }
 
 /// Status that NetworkDirect has for what a call below it gave: of control, of posting.
-inline HRESULT control_status(const Result<void>& done) { return done.ok() ? ND_SUCCESS : nd2::control_status(done.error()); }
-inline HRESULT posting_status(const Result<void>& posted) { return posted.ok() ? ND_SUCCESS : nd2::posting_status(posted.error()); }
+inline HRESULT control_status(const Result<void>& done) {
+  return done.ok() ? ND_SUCCESS : nd2::control_status(done.error());
+}
+inline HRESULT posting_status(const Result<void>& posted) {
+  return posted.ok() ? ND_SUCCESS : nd2::posting_status(posted.error());
+}
 
 /// The remote right alone; the flag of NetworkDirect includes that to write locally.
 inline constexpr ULONG kRemoteWriteBit = ND_MR_FLAG_ALLOW_REMOTE_WRITE & ~ND_MR_FLAG_ALLOW_LOCAL_WRITE;
@@ -76,12 +80,13 @@ class VectorSession {
     ComPtr<IND2SharedReceiveQueue> srq;
     std::vector<Pair> pairs;
     std::map<std::uint64_t, std::uint64_t> counters;  ///< Those of the steps, at the start, by hw::Counter
-    std::deque<hw::Eqe> events;           ///< Of queues, queue pairs and the port; not of completions
-    std::vector<std::uint32_t> domains;   ///< More than that of the process
+    std::deque<hw::Eqe> events;                       ///< Of queues, queue pairs and the port; not of completions
+    std::vector<std::uint32_t> domains;               ///< More than that of the process
   };
   /// Keeps events for a side, and passes them on to the driver's object.
   struct Recorder final : kmd::EventSink {
-    Recorder(std::deque<hw::Eqe>& to, std::function<void(const hw::Eqe&)> next) : events(to), pass_on(std::move(next)) {}
+    Recorder(std::deque<hw::Eqe>& to, std::function<void(const hw::Eqe&)> next)
+        : events(to), pass_on(std::move(next)) {}
     void on_event(const hw::Eqe& eqe) override;
     std::deque<hw::Eqe>& events;
     std::function<void(const hw::Eqe&)> pass_on;
@@ -90,13 +95,14 @@ class VectorSession {
     std::size_t host = 0;
     std::uint8_t* memory = nullptr;
     std::uint64_t size = 0;
-    std::uint64_t pattern = 0;  ///< What its bytes are with the fill `pattern`
+    std::uint64_t pattern = 0;          ///< What its bytes are with the fill `pattern`
     std::optional<std::uint64_t> base;  ///< Virtual address, when it is not that of the memory
     ComPtr<IND2MemoryRegion> region;
-    std::unique_ptr<kmd::KernelMr> kernel_region;  ///< Instead, where NetworkDirect has none: of atomics, of another domain, of QP1
+    std::unique_ptr<kmd::KernelMr>
+        kernel_region;  ///< Instead, where NetworkDirect has none: of atomics, of another domain, of QP1
     std::unique_ptr<kmd::KernelFastMr> fast_region;  ///< Instead
     std::vector<std::uint64_t> pages;                ///< Of fast_region
-    UINT32 local_token = 0, remote_token = 0;  ///< Kept after Deregister, to try them
+    UINT32 local_token = 0, remote_token = 0;        ///< Kept after Deregister, to try them
   };
   struct Window {
     ComPtr<IND2MemoryWindow> window;

@@ -20,18 +20,26 @@ void VectorSession::add_region(const VectorRegion& spec) {
     for (std::uint64_t i = 0; spec.pattern && i < spec.size; ++i) region.memory[i] = pattern_byte(region.pattern, i);
   } else {
     const auto& shared = this->region(spec.memory_of);
-    if (shared.host != spec.host || shared.size < spec.size) throw VectorFailure(fmt::format("region \"{}\" cannot have the memory of \"{}\"", spec.name, spec.memory_of));
+    if (shared.host != spec.host || shared.size < spec.size)
+      throw VectorFailure(fmt::format("region \"{}\" cannot have the memory of \"{}\"", spec.name, spec.memory_of));
     region.memory = shared.memory;
     region.pattern = shared.pattern;
   }
   auto& side = sides_[spec.host];
   if (spec.remote_atomic || spec.other_domain || !side.initiator_cq) {
     std::uint32_t pd = side.process->pd();
-    if (spec.other_domain) pd = side.domains.emplace_back(take_or_fail(endpoint.kernel().acquire_pd(), "another protection domain"));
+    if (spec.other_domain)
+      pd = side.domains.emplace_back(take_or_fail(endpoint.kernel().acquire_pd(), "another protection domain"));
     const bool local_write = spec.remote_atomic || (spec.flags & ND_MR_FLAG_ALLOW_LOCAL_WRITE) != 0;
-    region.kernel_region = take_or_fail(endpoint.kernel().create_mr({.address = region.memory, .length = spec.size, .pd = pd, .local_write = local_write,
-                                                                     .remote_read = (spec.flags & ND_MR_FLAG_ALLOW_REMOTE_READ) != 0,
-                                                                     .remote_write = (spec.flags & kRemoteWriteBit) != 0, .remote_atomic = spec.remote_atomic}), "registering memory");
+    region.kernel_region =
+        take_or_fail(endpoint.kernel().create_mr({.address = region.memory,
+                                                  .length = spec.size,
+                                                  .pd = pd,
+                                                  .local_write = local_write,
+                                                  .remote_read = (spec.flags & ND_MR_FLAG_ALLOW_REMOTE_READ) != 0,
+                                                  .remote_write = (spec.flags & kRemoteWriteBit) != 0,
+                                                  .remote_atomic = spec.remote_atomic}),
+                     "registering memory");
     region.local_token = region.kernel_region->key();
     region.remote_token = __builtin_bswap32(region.kernel_region->key());
   } else {
@@ -46,18 +54,23 @@ void VectorSession::memory(const VectorStep& step) {
   const auto& here = region(step.name);
   if (step.value) {
     std::uint64_t word = 0;
-    if (step.offset + sizeof word > here.size) throw VectorFailure(fmt::format("{}: outside region \"{}\"", step.text, step.name));
+    if (step.offset + sizeof word > here.size)
+      throw VectorFailure(fmt::format("{}: outside region \"{}\"", step.text, step.name));
     std::memcpy(&word, here.memory + step.offset, sizeof word);
-    if (word != *step.value) throw VectorFailure(fmt::format("{}: {:#x} at byte {} of region \"{}\", expected {:#x}", step.text, word, step.offset, step.name, *step.value));
+    if (word != *step.value)
+      throw VectorFailure(fmt::format("{}: {:#x} at byte {} of region \"{}\", expected {:#x}", step.text, word,
+                                      step.offset, step.name, *step.value));
     return;
   }
   if (!step.bytes.empty()) return memory_bytes(step);
-  if (step.offset + step.length > here.size) throw VectorFailure(fmt::format("{}: outside region \"{}\"", step.text, step.name));
+  if (step.offset + step.length > here.size)
+    throw VectorFailure(fmt::format("{}: outside region \"{}\"", step.text, step.name));
   std::vector<Expectation> expectations;
   if (step.equals) {
     const auto& there = region(step.equals->region);
     const auto from = static_cast<std::uint64_t>(step.equals->offset);
-    if (from + step.length > there.size) throw VectorFailure(fmt::format("{}: outside region \"{}\"", step.text, step.equals->region));
+    if (from + step.length > there.size)
+      throw VectorFailure(fmt::format("{}: outside region \"{}\"", step.text, step.equals->region));
     expectations.emplace_back([&there, from](std::uint64_t i) { return there.memory[from + i]; });
   }
   if (step.payload_of) {
@@ -66,7 +79,9 @@ void VectorSession::memory(const VectorStep& step) {
     expectations.emplace_back([pattern, &of](std::uint64_t i) { return pattern_byte(pattern, of.byte + i); });
   }
   for (const bool with_pattern : step.fills) {
-    expectations.emplace_back([&here, &step, with_pattern](std::uint64_t i) { return with_pattern ? pattern_byte(here.pattern, step.offset + i) : std::uint8_t{0}; });
+    expectations.emplace_back([&here, &step, with_pattern](std::uint64_t i) {
+      return with_pattern ? pattern_byte(here.pattern, step.offset + i) : std::uint8_t{0};
+    });
   }
   expect_bytes(step, expectations);
 }
@@ -79,33 +94,38 @@ void VectorSession::expect_bytes(const VectorStep& step, const std::vector<Expec
     std::uint64_t i = 0;
     while (i < step.length && here.memory[step.offset + i] == expected(i)) ++i;
     if (i == step.length) return;
-    failure += fmt::format("{}byte {} of region \"{}\" is {:#04x}, expected {:#04x}", failure.empty() ? "" : "; or: ", step.offset + i, step.name,
-                           here.memory[step.offset + i], expected(i));
+    failure += fmt::format("{}byte {} of region \"{}\" is {:#04x}, expected {:#04x}",
+                           failure.empty() ? "" : "; or: ", step.offset + i, step.name, here.memory[step.offset + i],
+                           expected(i));
   }
   throw VectorFailure(fmt::format("{}: {}", step.text, failure));
 }
 
 void VectorSession::memory_bytes(const VectorStep& step) {
   const auto& here = region(step.name);
-  if (step.offset + step.bytes.size() > here.size) throw VectorFailure(fmt::format("{}: outside region \"{}\"", step.text, step.name));
+  if (step.offset + step.bytes.size() > here.size)
+    throw VectorFailure(fmt::format("{}: outside region \"{}\"", step.text, step.name));
   for (std::size_t i = 0; i < step.bytes.size(); ++i) {
     const auto& expected = step.bytes[i];
     if (expected && here.memory[step.offset + i] != *expected) {
-      throw VectorFailure(fmt::format("{}: byte {} of region \"{}\" is {:#04x}, expected {:#04x}", step.text, step.offset + i, step.name, here.memory[step.offset + i], *expected));
+      throw VectorFailure(fmt::format("{}: byte {} of region \"{}\" is {:#04x}, expected {:#04x}", step.text,
+                                      step.offset + i, step.name, here.memory[step.offset + i], *expected));
     }
   }
 }
 
 void VectorSession::store(const VectorStep& step) {
   auto& here = region(step.name);
-  if (step.offset + sizeof *step.value > here.size) throw VectorFailure(fmt::format("{}: outside region \"{}\"", step.text, step.name));
+  if (step.offset + sizeof *step.value > here.size)
+    throw VectorFailure(fmt::format("{}: outside region \"{}\"", step.text, step.name));
   std::memcpy(here.memory + step.offset, &*step.value, sizeof *step.value);
 }
 
 void VectorSession::revoke(const VectorStep& step) {
   const auto& here = region(step.name);
   if (step.offset >= here.size) throw VectorFailure(fmt::format("{}: outside region \"{}\"", step.text, step.name));
-  if (world_.host(here.host).iommu().revoke(here.memory + step.offset) == 0) throw VectorFailure(fmt::format("{}: that page is mapped nowhere", step.text));
+  if (world_.host(here.host).iommu().revoke(here.memory + step.offset) == 0)
+    throw VectorFailure(fmt::format("{}: that page is mapped nowhere", step.text));
 }
 
 void VectorSession::register_region(const VectorStep& step) {
@@ -121,7 +141,8 @@ void VectorSession::register_region(const VectorStep& step) {
   const void* buffer = step.buffer == VectorStep::Buffer::kNull ? nullptr : entry.memory;
   if (step.buffer == VectorStep::Buffer::kUnmapped) {
     // Past the end of what the host has: reserved address space that nobody may touch.
-    buffer = reinterpret_cast<const void*>(endpoint.host().memory().base() + endpoint.host().memory().size() - (64 << 10));
+    buffer =
+        reinterpret_cast<const void*>(endpoint.host().memory().base() + endpoint.host().memory().size() - (64 << 10));
   }
   OVERLAPPED overlapped = endpoint.open_event();
   const HRESULT called = entry.region->Register(buffer, step.size, step.flags, &overlapped);

@@ -39,7 +39,8 @@ kmd::QpAttributes apply(const std::map<std::string, std::uint64_t>& attributes, 
 
 }  // namespace
 
-VectorSession::VectorSession(World& world, const Vector& vector) : world_(world), setup_(vector.setup), ipv6_(vector.setup.ipv6) {
+VectorSession::VectorSession(World& world, const Vector& vector)
+    : world_(world), setup_(vector.setup), ipv6_(vector.setup.ipv6) {
   for (std::size_t host = 0; host < sides_.size(); ++host) {
     add_side(host);
     for (std::size_t i = 0; i < setup_.queue_pairs; ++i) sides_[host].pairs.push_back(make_pair(host, i));
@@ -54,9 +55,12 @@ void VectorSession::add_side(std::size_t host) {
   auto& side = sides_[host];
   side.endpoint = std::make_unique<Endpoint>(world_.host(host));
   if (setup_.general_service) {
-    side.process = take_or_fail(umd::ProcessContext::open_kernel(side.endpoint->kernel()), "the kernel driver's context");
-    side.initiator_core = take_or_fail(umd::CompletionQueue::create(side.process, setup_.hosts[host].cq_depth), "completion queue");
-    side.receive_core = take_or_fail(umd::CompletionQueue::create(side.process, setup_.hosts[host].cq_depth), "completion queue");
+    side.process =
+        take_or_fail(umd::ProcessContext::open_kernel(side.endpoint->kernel()), "the kernel driver's context");
+    side.initiator_core =
+        take_or_fail(umd::CompletionQueue::create(side.process, setup_.hosts[host].cq_depth), "completion queue");
+    side.receive_core =
+        take_or_fail(umd::CompletionQueue::create(side.process, setup_.hosts[host].cq_depth), "completion queue");
     return;
   }
   side.initiator_cq = side.endpoint->create_cq(setup_.hosts[host].cq_depth);
@@ -65,7 +69,8 @@ void VectorSession::add_side(std::size_t host) {
   side.receive_core = static_cast<nd2::CompletionQueue&>(*side.receive_cq).core();
   side.process = static_cast<nd2::CompletionQueue&>(*side.initiator_cq).process();
   if (setup_.srq) {
-    require_success(side.endpoint->adapter().CreateSharedReceiveQueue(IID_IND2SharedReceiveQueue, side.endpoint->file(), setup_.srq->depth, setup_.srq->sge,
+    require_success(side.endpoint->adapter().CreateSharedReceiveQueue(IID_IND2SharedReceiveQueue, side.endpoint->file(),
+                                                                      setup_.srq->depth, setup_.srq->sge,
                                                                       setup_.srq->threshold, 0, 0, side.srq.put()),
                     "CreateSharedReceiveQueue");
   }
@@ -78,19 +83,27 @@ VectorSession::Pair VectorSession::make_pair(std::size_t host, std::size_t index
   Pair pair;
   void* const context = reinterpret_cast<void*>(static_cast<std::uintptr_t>(index + 1));
   if (setup_.type != hw::QpType::kRc || setup_.fast_register) {
-    pair.below = take_or_fail(umd::QueuePair::create(side.process, {.send_cq = side.initiator_core, .receive_cq = side.receive_core, .type = setup_.type,
+    pair.below = take_or_fail(umd::QueuePair::create(side.process, {.send_cq = side.initiator_core,
+                                                                    .receive_cq = side.receive_core,
+                                                                    .type = setup_.type,
                                                                     .general_service = setup_.general_service,
-                                                                    .capacity = {.send_depth = own.initiator_depth, .receive_depth = own.receive_depth,
-                                                                                 .send_segments = own.initiator_sge, .receive_segments = own.receive_sge,
+                                                                    .capacity = {.send_depth = own.initiator_depth,
+                                                                                 .receive_depth = own.receive_depth,
+                                                                                 .send_segments = own.initiator_sge,
+                                                                                 .receive_segments = own.receive_sge,
                                                                                  .inline_bytes = own.inline_size},
-                                                                    .context = context, .fast_register = setup_.fast_register}), "queue pair");
+                                                                    .context = context,
+                                                                    .fast_register = setup_.fast_register}),
+                              "queue pair");
   } else if (side.srq) {
-    require_success(side.endpoint->adapter().CreateQueuePairWithSrq(IID_IND2QueuePair, side.receive_cq.get(), side.initiator_cq.get(), side.srq.get(), context,
-                                                                    own.initiator_depth, own.initiator_sge, own.inline_size, pair.face.put()),
+    require_success(side.endpoint->adapter().CreateQueuePairWithSrq(
+                        IID_IND2QueuePair, side.receive_cq.get(), side.initiator_cq.get(), side.srq.get(), context,
+                        own.initiator_depth, own.initiator_sge, own.inline_size, pair.face.put()),
                     "CreateQueuePairWithSrq");
   } else {
-    pair.face = side.endpoint->create_qp(*side.receive_cq, *side.initiator_cq,
-                                         {own.receive_depth, own.initiator_depth, own.receive_sge, own.initiator_sge, own.inline_size, context});
+    pair.face = side.endpoint->create_qp(
+        *side.receive_cq, *side.initiator_cq,
+        {own.receive_depth, own.initiator_depth, own.receive_sge, own.initiator_sge, own.inline_size, context});
   }
   return pair;
 }
@@ -98,7 +111,9 @@ VectorSession::Pair VectorSession::make_pair(std::size_t host, std::size_t index
 void VectorSession::watch_events(std::size_t host) {
   auto& side = sides_[host];
   auto& kernel = side.endpoint->kernel();
-  const auto recorder = [&](std::function<void(const hw::Eqe&)> pass_on) { return recorders_.emplace_back(std::make_shared<Recorder>(side.events, std::move(pass_on))); };
+  const auto recorder = [&](std::function<void(const hw::Eqe&)> pass_on) {
+    return recorders_.emplace_back(std::make_shared<Recorder>(side.events, std::move(pass_on)));
+  };
   for (auto& pair : side.pairs) watch_pair(host, pair);
   for (auto* cq : {side.initiator_cq.get(), side.receive_cq.get()}) {
     if (cq == nullptr) continue;
@@ -135,7 +150,8 @@ void VectorSession::connect() {
   const auto all = [&](const char* what, const std::function<Result<void>(Pair&)>& change) {
     for (auto& side : sides_) {
       for (auto& pair : side.pairs) {
-        if (const auto done = change(pair); !done) throw VectorFailure(fmt::format("{} of a queue pair: {}", what, describe(done.error())));
+        if (const auto done = change(pair); !done)
+          throw VectorFailure(fmt::format("{} of a queue pair: {}", what, describe(done.error())));
       }
     }
   };
@@ -151,10 +167,19 @@ kmd::QpConnection VectorSession::connection_of(std::size_t host, std::size_t ind
   if (setup_.type == hw::QpType::kUd) {
     connection = datagram_attributes(endpoint, own.qkey, own.mtu);
   } else {
-    const ConnectParameters parameters{.mtu = own.mtu, .ipv6 = ipv6_, .read_limit = own.initiator_reads, .remote_read = own.remote_read, .remote_write = own.remote_write,
-                                       .remote_atomic = own.remote_atomic, .ack_timeout = own.ack_timeout, .retry_count = own.retry_count, .rnr_retry = own.rnr_retry,
-                                       .min_rnr_timer = own.min_rnr_timer, .first_psn = std::nullopt};
-    connection = connection_to(endpoint, *sides_[1 - host].endpoint, sides_[1 - host].pairs.at(index).core().qpn(), parameters);
+    const ConnectParameters parameters{.mtu = own.mtu,
+                                       .ipv6 = ipv6_,
+                                       .read_limit = own.initiator_reads,
+                                       .remote_read = own.remote_read,
+                                       .remote_write = own.remote_write,
+                                       .remote_atomic = own.remote_atomic,
+                                       .ack_timeout = own.ack_timeout,
+                                       .retry_count = own.retry_count,
+                                       .rnr_retry = own.rnr_retry,
+                                       .min_rnr_timer = own.min_rnr_timer,
+                                       .first_psn = std::nullopt};
+    connection =
+        connection_to(endpoint, *sides_[1 - host].endpoint, sides_[1 - host].pairs.at(index).core().qpn(), parameters);
     connection.inbound_reads = static_cast<std::uint8_t>(own.responder_reads);
   }
   connection.path.pkey = own.pkey;
@@ -177,13 +202,15 @@ void VectorSession::reset(const VectorStep& step) {
 /// In the place of one that was closed, with another QPN, which its peer must be told: by RTR and RTS of both.
 void VectorSession::make(const VectorStep& step) {
   auto& place = pair(step);
-  if (place.core().state() != umd::QueuePair::State::kClosed) throw VectorFailure(fmt::format("{}: queue pair {} is not closed", step.text, step.qp + 1));
+  if (place.core().state() != umd::QueuePair::State::kClosed)
+    throw VectorFailure(fmt::format("{}: queue pair {} is not closed", step.text, step.qp + 1));
   gone_.push_back(std::move(place));
   place = make_pair(step.host, step.qp);
   watch_pair(step.host, place);
   auto& numbers = numbers_.hosts[step.host].at(step.qp);
   numbers.earlier_qpns.insert(std::exchange(numbers.qpn, place.core().qpn()));
-  for (std::size_t host = 0; host < sides_.size(); ++host) sides_[host].pairs.at(step.qp).connection = connection_of(host, step.qp);
+  for (std::size_t host = 0; host < sides_.size(); ++host)
+    sides_[host].pairs.at(step.qp).connection = connection_of(host, step.qp);
 }
 
 void VectorSession::modify(const VectorStep& step) {
@@ -201,7 +228,9 @@ HRESULT VectorSession::change_state(Pair& pair, hw::QpState next, bool notify) {
   auto& core = pair.core();
   switch (next) {
     case hw::QpState::kRtr: return control_status(core.to_ready(pair.connection));
-    case hw::QpState::kRts: return control_status(core.state() == umd::QueuePair::State::kReady ? core.to_connected(pair.connection) : core.resume());
+    case hw::QpState::kRts:
+      return control_status(core.state() == umd::QueuePair::State::kReady ? core.to_connected(pair.connection)
+                                                                          : core.resume());
     case hw::QpState::kSqd: return control_status(core.drain(notify));
     default: return control_status(core.kernel_qp().modify(next, 0, pair.connection));
   }
@@ -209,15 +238,20 @@ HRESULT VectorSession::change_state(Pair& pair, hw::QpState next, bool notify) {
 
 void VectorSession::state(const VectorStep& step) {
   const auto now = take_or_fail(pair(step).core().kernel_qp().query(), step.text).state;
-  if (now != *step.value) throw VectorFailure(fmt::format("{}: the state is {}, expected {} ({})", step.text, now, step.name, *step.value));
+  if (now != *step.value)
+    throw VectorFailure(fmt::format("{}: the state is {}, expected {} ({})", step.text, now, step.name, *step.value));
 }
 
-void VectorSession::resize_cq(const VectorStep& step) { expect_status(step, cq(step).Resize(static_cast<ULONG>(step.size))); }
+void VectorSession::resize_cq(const VectorStep& step) {
+  expect_status(step, cq(step).Resize(static_cast<ULONG>(step.size)));
+}
 
 /// For requests that are not there.
 void VectorSession::srq_doorbell(const VectorStep& step) {
   auto& core = *static_cast<nd2::SharedReceiveQueue&>(*side(step).srq).core();
-  core.process()->ring(hw::uar::kSrqDoorbell, hw::SrqDoorbell{.srqn = core.srqn(), .producer_index = static_cast<std::uint16_t>(step.size)}.word());
+  core.process()->ring(
+      hw::uar::kSrqDoorbell,
+      hw::SrqDoorbell{.srqn = core.srqn(), .producer_index = static_cast<std::uint16_t>(step.size)}.word());
 }
 
 void VectorSession::query_adapter(const VectorStep& step) {
@@ -225,7 +259,8 @@ void VectorSession::query_adapter(const VectorStep& step) {
   info.InfoVersion = static_cast<ULONG>(*step.value);
   ULONG size = sizeof info;
   expect_status(step, side(step).endpoint->adapter().Query(&info, &size));
-  if (step.status == ND_SUCCESS && info.InfoVersion != *step.value) throw VectorFailure(fmt::format("{}: version {:#x} came back", step.text, info.InfoVersion));
+  if (step.status == ND_SUCCESS && info.InfoVersion != *step.value)
+    throw VectorFailure(fmt::format("{}: version {:#x} came back", step.text, info.InfoVersion));
 }
 
 }  // namespace rnic::testbench

@@ -16,7 +16,8 @@ void* context_pointer(std::uint64_t context) { return reinterpret_cast<void*>(st
 
 std::vector<umd::Segment> segments_of(const std::vector<ND2_SGE>& list) {
   std::vector<umd::Segment> segments;
-  for (const auto& sge : list) segments.push_back({reinterpret_cast<std::uint64_t>(sge.Buffer), sge.BufferLength, sge.MemoryRegionToken});
+  for (const auto& sge : list)
+    segments.push_back({reinterpret_cast<std::uint64_t>(sge.Buffer), sge.BufferLength, sge.MemoryRegionToken});
   return segments;
 }
 
@@ -37,7 +38,8 @@ hw::WqeOpcode opcode_of(const VectorStep& step) {
 void VectorSession::post(const VectorStep& step) {
   const auto list = sges(step);
   if (step.kind == StepKind::kReceive) return expect_status(step, post_receive(step, list));
-  const bool below = step.immediate || step.defer || !step.invalidate.empty() || step.kind == StepKind::kCompareSwap || step.kind == StepKind::kFetchAdd;
+  const bool below = step.immediate || step.defer || !step.invalidate.empty() || step.kind == StepKind::kCompareSwap ||
+                     step.kind == StepKind::kFetchAdd;
   if (below || !pair(step).face) return expect_status(step, post_to_core(step, list));
   auto& qp = *pair(step).face;
   void* context = context_pointer(step.context);
@@ -45,8 +47,10 @@ void VectorSession::post(const VectorStep& step) {
   const ND2_SGE* sge = list.empty() ? nullptr : list.data();
   HRESULT status = ND_SUCCESS;
   if (step.kind == StepKind::kSend) status = qp.Send(context, sge, count, step.flags);
-  if (step.kind == StepKind::kWrite) status = qp.Write(context, sge, count, address(step.remote), token(step.remote, true), step.flags);
-  if (step.kind == StepKind::kRead) status = qp.Read(context, sge, count, address(step.remote), token(step.remote, true), step.flags);
+  if (step.kind == StepKind::kWrite)
+    status = qp.Write(context, sge, count, address(step.remote), token(step.remote, true), step.flags);
+  if (step.kind == StepKind::kRead)
+    status = qp.Read(context, sge, count, address(step.remote), token(step.remote, true), step.flags);
   expect_status(step, status);
 }
 
@@ -65,9 +69,17 @@ HRESULT VectorSession::post_receive(const VectorStep& step, const std::vector<ND
 /// What NetworkDirect has not goes to the queue pair below it.
 HRESULT VectorSession::post_to_core(const VectorStep& step, const std::vector<ND2_SGE>& list) {
   const auto segments = segments_of(list);
-  umd::SendRequest request{.opcode = opcode_of(step), .id = step.context, .segments = segments, .immediate = step.immediate.value_or(0), .swap_add = step.swap_add,
-                           .compare = step.compare, .silent = (step.flags & ND_OP_FLAG_SILENT_SUCCESS) != 0, .fence = (step.flags & ND_OP_FLAG_READ_FENCE) != 0,
-                           .solicited = (step.flags & ND_OP_FLAG_SEND_AND_SOLICIT_EVENT) != 0, .inline_data = (step.flags & ND_OP_FLAG_INLINE) != 0, .defer = step.defer};
+  umd::SendRequest request{.opcode = opcode_of(step),
+                           .id = step.context,
+                           .segments = segments,
+                           .immediate = step.immediate.value_or(0),
+                           .swap_add = step.swap_add,
+                           .compare = step.compare,
+                           .silent = (step.flags & ND_OP_FLAG_SILENT_SUCCESS) != 0,
+                           .fence = (step.flags & ND_OP_FLAG_READ_FENCE) != 0,
+                           .solicited = (step.flags & ND_OP_FLAG_SEND_AND_SOLICIT_EVENT) != 0,
+                           .inline_data = (step.flags & ND_OP_FLAG_INLINE) != 0,
+                           .defer = step.defer};
   if (!step.invalidate.empty()) request.immediate = __builtin_bswap32(remote_token(step.invalidate));
   if (step.kind != StepKind::kSend) {
     request.remote_address = address(step.remote);
@@ -92,18 +104,22 @@ HRESULT VectorSession::post_to_core(const VectorStep& step, const std::vector<ND
   return posting_status(posted);
 }
 
-HRESULT VectorSession::flush(const VectorStep& step) { return pair(step).face ? pair(step).face->Flush() : control_status(pair(step).core().flush()); }
+HRESULT VectorSession::flush(const VectorStep& step) {
+  return pair(step).face ? pair(step).face->Flush() : control_status(pair(step).core().flush());
+}
 
 std::vector<ND2_SGE> VectorSession::sges(const VectorStep& step) {
   std::vector<ND2_SGE> list;
-  for (const auto& place : step.sge) list.push_back({reinterpret_cast<void*>(address(place)), place.length, token(place, false)});
+  for (const auto& place : step.sge)
+    list.push_back({reinterpret_cast<void*>(address(place)), place.length, token(place, false)});
   return list;
 }
 
 VectorSession::Window& VectorSession::window(const VectorStep& step) {
   auto& entry = windows_[step.window];
   if (!entry.window) {
-    require_success(sides_[step.host].endpoint->adapter().CreateMemoryWindow(IID_IND2MemoryWindow, entry.window.put()), "CreateMemoryWindow");
+    require_success(sides_[step.host].endpoint->adapter().CreateMemoryWindow(IID_IND2MemoryWindow, entry.window.put()),
+                    "CreateMemoryWindow");
     entry.token = entry.window->GetRemoteToken();
   }
   return entry;
@@ -112,8 +128,10 @@ VectorSession::Window& VectorSession::window(const VectorStep& step) {
 void VectorSession::bind(const VectorStep& step) {
   auto& entry = window(step);
   auto& from = region(step.name);
-  const HRESULT status = face(step).Bind(context_pointer(step.context), from.region.get(), entry.window.get(), from.memory + step.offset, step.length, step.flags);
-  if (const UINT32 token = entry.window->GetRemoteToken(); token != entry.token) entry.stale_token = std::exchange(entry.token, token);
+  const HRESULT status = face(step).Bind(context_pointer(step.context), from.region.get(), entry.window.get(),
+                                         from.memory + step.offset, step.length, step.flags);
+  if (const UINT32 token = entry.window->GetRemoteToken(); token != entry.token)
+    entry.stale_token = std::exchange(entry.token, token);
   expect_status(step, status);
 }
 
@@ -126,22 +144,32 @@ void VectorSession::invalidate(const VectorStep& step) {
 void VectorSession::fast_register(const VectorStep& step) {
   auto& endpoint = *side(step).endpoint;
   const auto& from = region(step.name);
-  if (step.length == 0 || step.offset + step.length > from.size) throw VectorFailure(fmt::format("{}: outside region \"{}\"", step.text, step.name));
+  if (step.length == 0 || step.offset + step.length > from.size)
+    throw VectorFailure(fmt::format("{}: outside region \"{}\"", step.text, step.name));
   auto& entry = regions_[step.fast_region];
   if (!entry.fast_region) {
     entry.host = step.host;
-    entry.fast_region = take_or_fail(endpoint.kernel().create_fast_mr({.pd = side(step).process->pd(), .max_pages = static_cast<std::uint32_t>(step.size),
-                                                                       .remote_access = step.remote_access, .window_bind = false}), step.text);
+    entry.fast_region =
+        take_or_fail(endpoint.kernel().create_fast_mr({.pd = side(step).process->pd(),
+                                                       .max_pages = static_cast<std::uint32_t>(step.size),
+                                                       .remote_access = step.remote_access,
+                                                       .window_bind = false}),
+                     step.text);
     entry.memory = from.memory + step.offset;
     entry.size = step.length;
     entry.pattern = region_pattern(step.host, step.fast_region);
     entry.pages = take_or_fail(endpoint.device().map_pages(entry.memory, entry.size, true), step.text);
   }
-  if (entry.memory != from.memory + step.offset || entry.size != step.length) throw VectorFailure(fmt::format("{}: \"{}\" has another range", step.text, step.fast_region));
+  if (entry.memory != from.memory + step.offset || entry.size != step.length)
+    throw VectorFailure(fmt::format("{}: \"{}\" has another range", step.text, step.fast_region));
   const std::uint64_t address = reinterpret_cast<std::uint64_t>(entry.memory);
   const std::uint64_t base = step.value.value_or(address);
-  const kmd::FastRange range{.pages = entry.pages, .first_offset = static_cast<std::uint32_t>(address % kPageBytes), .length = step.length, .base = base,
-                             .local_write = (step.flags & ND_MR_FLAG_ALLOW_LOCAL_WRITE) != 0, .remote_read = (step.flags & ND_MR_FLAG_ALLOW_REMOTE_READ) != 0,
+  const kmd::FastRange range{.pages = entry.pages,
+                             .first_offset = static_cast<std::uint32_t>(address % kPageBytes),
+                             .length = step.length,
+                             .base = base,
+                             .local_write = (step.flags & ND_MR_FLAG_ALLOW_LOCAL_WRITE) != 0,
+                             .remote_read = (step.flags & ND_MR_FLAG_ALLOW_REMOTE_READ) != 0,
                              .remote_write = (step.flags & kRemoteWriteBit) != 0};
   const auto posted = umd::post_fast_register(pair(step).core(), *entry.fast_region, range, {.id = step.context});
   if (posted) entry.base = base;
@@ -151,7 +179,8 @@ void VectorSession::fast_register(const VectorStep& step) {
 }
 
 void VectorSession::end_registration(const VectorStep& step) {
-  const auto posted = umd::post_invalidate(pair(step).core(), region(step.fast_region).local_token, {.id = step.context});
+  const auto posted =
+      umd::post_invalidate(pair(step).core(), region(step.fast_region).local_token, {.id = step.context});
   expect_status(step, posting_status(posted));
 }
 

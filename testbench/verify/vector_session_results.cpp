@@ -21,7 +21,9 @@ std::string type_name(std::uint32_t type) {
 }
 
 template <typename T>
-bool is_one_of(const std::vector<T>& all, T one) { return std::find(all.begin(), all.end(), one) != all.end(); }
+bool is_one_of(const std::vector<T>& all, T one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
 
 /// "a or b".
 template <typename T, typename Name>
@@ -39,14 +41,17 @@ void VectorSession::complete(const VectorStep& step) {
   for (std::size_t i = 0; i < step.results.size(); ++i) {
     const auto& expected = step.results[i];
     const std::uint64_t end = device.now_ns() + step.within_ns;
-    while (!(!expected.cqe_statuses.empty() ? take_completion(step, i + 1, expected) : take_result(step, i + 1, expected))) {
+    while (!(!expected.cqe_statuses.empty() ? take_completion(step, i + 1, expected)
+                                            : take_result(step, i + 1, expected))) {
       if (device.now_ns() >= end) {
-        throw VectorFailure(fmt::format("{}: result {} ({} {}) did not come within {} us", step.text, i + 1, kind_name(expected.kind), expected.context, step.within_ns / 1000));
+        throw VectorFailure(fmt::format("{}: result {} ({} {}) did not come within {} us", step.text, i + 1,
+                                        kind_name(expected.kind), expected.context, step.within_ns / 1000));
       }
       device.elapse(kPollNs);
     }
     if (device.now_ns() < begin + step.not_before_ns) {
-      throw VectorFailure(fmt::format("{}: result {} came after {} ns, not before {} us expected", step.text, i + 1, device.now_ns() - begin, step.not_before_ns / 1000));
+      throw VectorFailure(fmt::format("{}: result {} came after {} ns, not before {} us expected", step.text, i + 1,
+                                      device.now_ns() - begin, step.not_before_ns / 1000));
     }
   }
 }
@@ -55,12 +60,17 @@ bool VectorSession::take_result(const VectorStep& step, std::size_t number, cons
   ND2_RESULT result{};
   if (cq(step).GetResults(&result, 1) == 0) return false;
   const auto context = reinterpret_cast<std::uintptr_t>(result.RequestContext);
-  const bool same = result.RequestType == nd2::request_type(expected.kind) && context == expected.context && is_one_of(expected.statuses, result.Status) &&
-                    (!expected.bytes || *expected.bytes == result.BytesTransferred) && (!expected.qp || context_pointer(*expected.qp + 1) == result.QueuePairContext);
+  const bool same = result.RequestType == nd2::request_type(expected.kind) && context == expected.context &&
+                    is_one_of(expected.statuses, result.Status) &&
+                    (!expected.bytes || *expected.bytes == result.BytesTransferred) &&
+                    (!expected.qp || context_pointer(*expected.qp + 1) == result.QueuePairContext);
   if (!same) {
-    throw VectorFailure(fmt::format("{}: result {} is {} {} {} ({} bytes, queue pair {}), expected {} {} {}{}{}", step.text, number, type_name(static_cast<std::uint32_t>(result.RequestType)), context,
-                                    status_name(result.Status), result.BytesTransferred, reinterpret_cast<std::uintptr_t>(result.QueuePairContext), kind_name(expected.kind), expected.context,
-                                    names_of(expected.statuses, status_name), expected.bytes ? fmt::format(" ({} bytes)", *expected.bytes) : "",
+    throw VectorFailure(fmt::format("{}: result {} is {} {} {} ({} bytes, queue pair {}), expected {} {} {}{}{}",
+                                    step.text, number, type_name(static_cast<std::uint32_t>(result.RequestType)),
+                                    context, status_name(result.Status), result.BytesTransferred,
+                                    reinterpret_cast<std::uintptr_t>(result.QueuePairContext), kind_name(expected.kind),
+                                    expected.context, names_of(expected.statuses, status_name),
+                                    expected.bytes ? fmt::format(" ({} bytes)", *expected.bytes) : "",
                                     expected.qp ? fmt::format(" of queue pair {}", *expected.qp + 1) : ""));
   }
   return true;
@@ -69,19 +79,31 @@ bool VectorSession::take_result(const VectorStep& step, std::size_t number, cons
 bool VectorSession::take_completion(const VectorStep& step, std::size_t number, const VectorResult& expected) {
   umd::Completion result;
   if (core_cq(step).poll({&result, 1}) == 0) return false;
-  bool with_expected = expected.immediate ? result.with_immediate && result.immediate == *expected.immediate : !result.with_immediate;
-  if (!expected.invalidated.empty()) with_expected = result.with_invalidate && result.immediate == __builtin_bswap32(remote_token(expected.invalidated));
-  else if (result.with_invalidate) with_expected = false;
-  const bool same = result.kind == expected.kind && result.id == expected.context && is_one_of(expected.cqe_statuses, result.status) && (!expected.bytes || *expected.bytes == result.byte_count) &&
-                    with_expected && (!expected.qp || result.qpn == side(step).pairs.at(*expected.qp).core().qpn()) &&
-                    (!expected.source_qp || (result.grh && result.source_qpn == sides_[1 - step.host].pairs.at(*expected.source_qp).core().qpn()));
+  bool with_expected =
+      expected.immediate ? result.with_immediate && result.immediate == *expected.immediate : !result.with_immediate;
+  if (!expected.invalidated.empty())
+    with_expected = result.with_invalidate && result.immediate == __builtin_bswap32(remote_token(expected.invalidated));
+  else if (result.with_invalidate)
+    with_expected = false;
+  const bool same =
+      result.kind == expected.kind && result.id == expected.context &&
+      is_one_of(expected.cqe_statuses, result.status) && (!expected.bytes || *expected.bytes == result.byte_count) &&
+      with_expected && (!expected.qp || result.qpn == side(step).pairs.at(*expected.qp).core().qpn()) &&
+      (!expected.source_qp ||
+       (result.grh && result.source_qpn == sides_[1 - step.host].pairs.at(*expected.source_qp).core().qpn()));
   if (!same) {
-    const auto with = [](bool there, std::uint32_t value) { return there ? fmt::format(", immediate {:#x}", value) : std::string(); };
-    throw VectorFailure(fmt::format("{}: result {} is {} {} {} ({} bytes{}{}), QPN {:#x}, expected {} {} {}{}{}{}", step.text, number, kind_name(result.kind), result.id,
-                                    cqe_status_name(result.status), result.byte_count, with(result.with_immediate, result.immediate),
-                                    result.grh ? fmt::format(", from QPN {:#x}", result.source_qpn) : "", result.qpn, kind_name(expected.kind), expected.context,
-                                    names_of(expected.cqe_statuses, cqe_status_name), expected.bytes ? fmt::format(" ({} bytes)", *expected.bytes) : "",
-                                    with(expected.immediate.has_value(), expected.immediate.value_or(0)), expected.qp ? fmt::format(", queue pair {}", *expected.qp + 1) : ""));
+    const auto with = [](bool there, std::uint32_t value) {
+      return there ? fmt::format(", immediate {:#x}", value) : std::string();
+    };
+    throw VectorFailure(
+        fmt::format("{}: result {} is {} {} {} ({} bytes{}{}), QPN {:#x}, expected {} {} {}{}{}{}", step.text, number,
+                    kind_name(result.kind), result.id, cqe_status_name(result.status), result.byte_count,
+                    with(result.with_immediate, result.immediate),
+                    result.grh ? fmt::format(", from QPN {:#x}", result.source_qpn) : "", result.qpn,
+                    kind_name(expected.kind), expected.context, names_of(expected.cqe_statuses, cqe_status_name),
+                    expected.bytes ? fmt::format(" ({} bytes)", *expected.bytes) : "",
+                    with(expected.immediate.has_value(), expected.immediate.value_or(0)),
+                    expected.qp ? fmt::format(", queue pair {}", *expected.qp + 1) : ""));
   }
   return true;
 }
@@ -90,7 +112,8 @@ void VectorSession::no_completion(const VectorStep& step) {
   sides_[step.host].endpoint->device().elapse(step.within_ns);
   umd::Completion result;
   if (core_cq(step).poll({&result, 1}) != 0) {
-    throw VectorFailure(fmt::format("{}: a completion came: {} {} {}", step.text, kind_name(result.kind), result.id, cqe_status_name(result.status)));
+    throw VectorFailure(fmt::format("{}: a completion came: {} {} {}", step.text, kind_name(result.kind), result.id,
+                                    cqe_status_name(result.status)));
   }
 }
 
@@ -107,7 +130,8 @@ void VectorSession::notify(const VectorStep& step) {
     notification.status = cq(step).Notify(step.flags, &notification.overlapped);
   }
   if (step.call) return expect_call(step, notification.status);
-  if (FAILED(notification.status)) throw VectorFailure(fmt::format("{}: Notify returned {}", step.text, status_name(notification.status)));
+  if (FAILED(notification.status))
+    throw VectorFailure(fmt::format("{}: Notify returned {}", step.text, status_name(notification.status)));
 }
 
 void VectorSession::notified(const VectorStep& step, bool expected) {
@@ -116,11 +140,14 @@ void VectorSession::notified(const VectorStep& step, bool expected) {
   auto& notification = it->second;
   auto& endpoint = *sides_[step.host].endpoint;
   const auto done = [&] {
-    if (notification.status == ND_PENDING) notification.status = notification.object->GetOverlappedResult(&notification.overlapped, FALSE);
+    if (notification.status == ND_PENDING)
+      notification.status = notification.object->GetOverlappedResult(&notification.overlapped, FALSE);
     return notification.status != ND_PENDING;
   };
   endpoint.kernel().wait_until(done, step.within_ns);
-  if (expected != done()) throw VectorFailure(fmt::format("{}: notification \"{}\" is {}", step.text, step.name, expected ? "still pending" : "complete"));
+  if (expected != done())
+    throw VectorFailure(
+        fmt::format("{}: notification \"{}\" is {}", step.text, step.name, expected ? "still pending" : "complete"));
   if (expected) expect_status(step, notification.status);
 }
 
@@ -148,12 +175,16 @@ void VectorSession::event(const VectorStep& step) {
   const hw::Eqe eqe = of.events.front();
   of.events.pop_front();
   std::uint32_t number = 1;  // the port
-  if (type == hw::EqeType::kCqError) number = core_cq(step).cqn();
-  else if (type == hw::EqeType::kSrqLimit || type == hw::EqeType::kSrqError) number = of.srq ? static_cast<nd2::SharedReceiveQueue&>(*of.srq).core()->srqn() : 0;
-  else if (type != hw::EqeType::kPortActive && type != hw::EqeType::kPortError && type != hw::EqeType::kDeviceFatal) number = pair(step).core().qpn();
+  if (type == hw::EqeType::kCqError)
+    number = core_cq(step).cqn();
+  else if (type == hw::EqeType::kSrqLimit || type == hw::EqeType::kSrqError)
+    number = of.srq ? static_cast<nd2::SharedReceiveQueue&>(*of.srq).core()->srqn() : 0;
+  else if (type != hw::EqeType::kPortActive && type != hw::EqeType::kPortError && type != hw::EqeType::kDeviceFatal)
+    number = pair(step).core().qpn();
   const bool right_cause = !step.cause || eqe.detail == static_cast<std::uint32_t>(*step.cause);
   if (eqe.event_type != static_cast<std::uint8_t>(type) || eqe.number != number || !right_cause) {
-    throw VectorFailure(fmt::format("{}: the event is {}, expected {} of {:#x}{}", step.text, describe_event(step.host, eqe), event_name(type), number,
+    throw VectorFailure(fmt::format("{}: the event is {}, expected {} of {:#x}{}", step.text,
+                                    describe_event(step.host, eqe), event_name(type), number,
                                     step.cause ? ", cause " + cqe_status_name(*step.cause) : ""));
   }
 }
@@ -161,7 +192,8 @@ void VectorSession::event(const VectorStep& step) {
 void VectorSession::no_event(const VectorStep& step) {
   auto& of = side(step);
   of.endpoint->kernel().wait_until([&] { return !of.events.empty(); }, step.within_ns);
-  if (!of.events.empty()) throw VectorFailure(fmt::format("{}: an event came: {}", step.text, describe_event(step.host, of.events.front())));
+  if (!of.events.empty())
+    throw VectorFailure(fmt::format("{}: an event came: {}", step.text, describe_event(step.host, of.events.front())));
 }
 
 }  // namespace rnic::testbench

@@ -9,7 +9,9 @@ namespace rnic::testbench {
 
 void VectorSession::fault(const VectorStep& step) {
   auto rule = step.rule;
-  if (rule.match.psn) rule.match.psn = (*rule.match.psn + numbers_.first_psn(step.host, rule.match.opcode.value_or(0), step.qp, step.qp)) & 0xffffff;
+  if (rule.match.psn)
+    rule.match.psn =
+        (*rule.match.psn + numbers_.first_psn(step.host, rule.match.opcode.value_or(0), step.qp, step.qp)) & 0xffffff;
   if (step.only_qp) rule.match.dest_qpn = sides_[1 - step.host].pairs.at(step.qp).core().qpn();
   world_.wire().arm(step.host, rule);
 }
@@ -48,16 +50,20 @@ void VectorSession::read_counters(const std::vector<VectorStep>& steps) {
     if (step.kind != StepKind::kCounter) continue;
     auto& of = side(step);
     if (of.counters.contains(step.offset)) continue;
-    of.counters[step.offset] = take_or_fail(of.endpoint->kernel().counter(static_cast<hw::Counter>(step.offset)), "counter");
+    of.counters[step.offset] =
+        take_or_fail(of.endpoint->kernel().counter(static_cast<hw::Counter>(step.offset)), "counter");
   }
 }
 
 void VectorSession::counter(const VectorStep& step) {
   auto& side = sides_[step.host];
-  const auto now = take_or_fail(side.endpoint->kernel().counter(static_cast<hw::Counter>(step.offset)), step.text) - side.counters.at(step.offset);
+  const auto now = take_or_fail(side.endpoint->kernel().counter(static_cast<hw::Counter>(step.offset)), step.text) -
+                   side.counters.at(step.offset);
   const bool right = step.exact ? now == *step.value : now >= *step.value && now <= step.most.value_or(now);
   if (right) return;
-  const std::string expected = step.exact ? fmt::format("{}", *step.value) : step.most ? fmt::format("{} to {}", *step.value, *step.most) : fmt::format("at least {}", *step.value);
+  const std::string expected = step.exact  ? fmt::format("{}", *step.value)
+                               : step.most ? fmt::format("{} to {}", *step.value, *step.most)
+                                           : fmt::format("at least {}", *step.value);
   throw VectorFailure(fmt::format("{}: {} has counted {}, expected {}", step.text, step.name, now, expected));
 }
 

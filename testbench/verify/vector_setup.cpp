@@ -14,7 +14,8 @@ using nlohmann::json;
 using Reader = VectorReader;
 
 void read_regions(Reader& setup, VectorSetup& to) {
-  constexpr std::uint32_t kAll = ND_MR_FLAG_ALLOW_LOCAL_WRITE | ND_MR_FLAG_ALLOW_REMOTE_READ | ND_MR_FLAG_ALLOW_REMOTE_WRITE;
+  constexpr std::uint32_t kAll =
+      ND_MR_FLAG_ALLOW_LOCAL_WRITE | ND_MR_FLAG_ALLOW_REMOTE_READ | ND_MR_FLAG_ALLOW_REMOTE_WRITE;
   const json* regions = setup.find("regions");
   if (!regions) {
     to.regions = {VectorRegion{.host = 0, .name = "a", .size = 65536, .flags = kAll, .pattern = true, .memory_of = {}},
@@ -62,27 +63,31 @@ void read_type(Reader& from, VectorSetup& to) {
   if (to.queue_pairs == 0 || to.queue_pairs > 8) from.fail("\"queue_pairs\" is 1 to 8");
   if (to.general_service && to.queue_pairs != 1) from.fail("there is one QP1");
   if (from.find("srq")) read_srq(from.object("srq"), to);
-  if (to.srq && (to.type != hw::QpType::kRc || to.fast_register)) from.fail("\"srq\" is for queue pairs of type RC without \"fast_register\"");
+  if (to.srq && (to.type != hw::QpType::kRc || to.fast_register))
+    from.fail("\"srq\" is for queue pairs of type RC without \"fast_register\"");
 }
 
 /// A number that need not be whole; nothing if the key is missing.
 std::optional<double> read_amount(Reader& from, const char* key) {
   const json* value = from.find(key);
   if (!value) return std::nullopt;
-  if (!value->is_number() || value->get<double>() < 0) from.fail(fmt::format("\"{}\" must be a number, not negative", key));
+  if (!value->is_number() || value->get<double>() < 0)
+    from.fail(fmt::format("\"{}\" must be a number, not negative", key));
   return value->get<double>();
 }
 
 /// What both hosts have alike or one has by itself.
 void read_host(Reader& from, VectorHostSetup& to) {
   to.mtu = from.number<std::uint32_t>("mtu", to.mtu);
-  if (to.mtu != 256 && to.mtu != 512 && to.mtu != 1024 && to.mtu != 2048 && to.mtu != 4096) from.fail("\"mtu\" must be 256, 512, 1024, 2048 or 4096");
+  if (to.mtu != 256 && to.mtu != 512 && to.mtu != 1024 && to.mtu != 2048 && to.mtu != 4096)
+    from.fail("\"mtu\" must be 256, 512, 1024, 2048 or 4096");
   to.initiator_depth = from.number<std::uint32_t>("initiator_depth", to.initiator_depth);
   to.receive_depth = from.number<std::uint32_t>("receive_depth", to.receive_depth);
   to.initiator_sge = from.number<std::uint32_t>("initiator_sge", to.initiator_sge);
   to.receive_sge = from.number<std::uint32_t>("receive_sge", to.receive_sge);
   to.inline_size = from.number<std::uint32_t>("inline_size", to.inline_size);
-  if (const json* limit = from.find("read_limit")) to.initiator_reads = to.responder_reads = from.to_number<std::uint32_t>(*limit, "read_limit");
+  if (const json* limit = from.find("read_limit"))
+    to.initiator_reads = to.responder_reads = from.to_number<std::uint32_t>(*limit, "read_limit");
   to.initiator_reads = from.number<std::uint32_t>("initiator_reads", to.initiator_reads);
   to.responder_reads = from.number<std::uint32_t>("responder_reads", to.responder_reads);
   to.cq_depth = from.number<std::uint32_t>("cq_depth", to.cq_depth);

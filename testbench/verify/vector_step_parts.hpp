@@ -13,12 +13,17 @@
 /// Parts of steps, and steps of many keys (docs/vectors.md). All throw VectorError.
 namespace rnic::testbench {
 
-inline const VectorReader::Names kQueues = {{"initiator", number_of(VectorQueue::kInitiator)}, {"receive", number_of(VectorQueue::kReceive)}};
+inline const VectorReader::Names kQueues = {{"initiator", number_of(VectorQueue::kInitiator)},
+                                            {"receive", number_of(VectorQueue::kReceive)}};
 
 inline constexpr std::uint32_t kDefer = 1u << 31;  // a flag of NDK, not of NetworkDirect
-inline const VectorReader::Names kOpFlags = {{"SILENT_SUCCESS", ND_OP_FLAG_SILENT_SUCCESS}, {"READ_FENCE", ND_OP_FLAG_READ_FENCE}, {"SOLICIT", ND_OP_FLAG_SEND_AND_SOLICIT_EVENT},
-    {"ALLOW_READ", ND_OP_FLAG_ALLOW_READ}, {"ALLOW_WRITE", ND_OP_FLAG_ALLOW_WRITE}, {"INLINE", ND_OP_FLAG_INLINE},
-    {"DEFER", kDefer}};
+inline const VectorReader::Names kOpFlags = {{"SILENT_SUCCESS", ND_OP_FLAG_SILENT_SUCCESS},
+                                             {"READ_FENCE", ND_OP_FLAG_READ_FENCE},
+                                             {"SOLICIT", ND_OP_FLAG_SEND_AND_SOLICIT_EVENT},
+                                             {"ALLOW_READ", ND_OP_FLAG_ALLOW_READ},
+                                             {"ALLOW_WRITE", ND_OP_FLAG_ALLOW_WRITE},
+                                             {"INLINE", ND_OP_FLAG_INLINE},
+                                             {"DEFER", kDefer}};
 
 VectorPlace read_place(VectorReader from, bool with_length);
 /// Number of a queue pair, from 1 in the file and from 0 here.

@@ -14,34 +14,73 @@ using nlohmann::json;
 using Names = VectorReader::Names;
 using Reader = VectorReader;
 
-const Names kNotifyTypes = {{"ANY", ND_CQ_NOTIFY_ANY}, {"SOLICITED", ND_CQ_NOTIFY_SOLICITED}, {"ERRORS", ND_CQ_NOTIFY_ERRORS}};
-const Names kQpStates = {{"RESET", number_of(hw::QpState::kReset)}, {"INIT", number_of(hw::QpState::kInit)}, {"RTR", number_of(hw::QpState::kRtr)}, {"RTS", number_of(hw::QpState::kRts)},
-    {"SQD", number_of(hw::QpState::kSqd)}, {"SQE", number_of(hw::QpState::kSqe)}, {"ERR", number_of(hw::QpState::kErr)}};
-const Names kNotifyQueues = {{"initiator", number_of(VectorQueue::kInitiator)}, {"receive", number_of(VectorQueue::kReceive)}, {"shared", number_of(VectorQueue::kShared)}};
-const Names kNextStates = {{"INIT", number_of(hw::QpState::kInit)}, {"RTR", number_of(hw::QpState::kRtr)}, {"RTS", number_of(hw::QpState::kRts)}, {"SQD", number_of(hw::QpState::kSqd)},
-    {"ERR", number_of(hw::QpState::kErr)}};
+const Names kNotifyTypes = {
+    {"ANY", ND_CQ_NOTIFY_ANY}, {"SOLICITED", ND_CQ_NOTIFY_SOLICITED}, {"ERRORS", ND_CQ_NOTIFY_ERRORS}};
+const Names kQpStates = {{"RESET", number_of(hw::QpState::kReset)}, {"INIT", number_of(hw::QpState::kInit)},
+                         {"RTR", number_of(hw::QpState::kRtr)},     {"RTS", number_of(hw::QpState::kRts)},
+                         {"SQD", number_of(hw::QpState::kSqd)},     {"SQE", number_of(hw::QpState::kSqe)},
+                         {"ERR", number_of(hw::QpState::kErr)}};
+const Names kNotifyQueues = {{"initiator", number_of(VectorQueue::kInitiator)},
+                             {"receive", number_of(VectorQueue::kReceive)},
+                             {"shared", number_of(VectorQueue::kShared)}};
+const Names kNextStates = {{"INIT", number_of(hw::QpState::kInit)},
+                           {"RTR", number_of(hw::QpState::kRtr)},
+                           {"RTS", number_of(hw::QpState::kRts)},
+                           {"SQD", number_of(hw::QpState::kSqd)},
+                           {"ERR", number_of(hw::QpState::kErr)}};
 const Names kBuffers = {{"valid", 0}, {"null", 1}, {"unmapped", 2}};
-const Names kSteps = {{"send", number_of(StepKind::kSend)}, {"receive", number_of(StepKind::kReceive)}, {"write", number_of(StepKind::kWrite)}, {"read", number_of(StepKind::kRead)},
-    {"compare_swap", number_of(StepKind::kCompareSwap)}, {"fetch_add", number_of(StepKind::kFetchAdd)}, {"flush", number_of(StepKind::kFlush)},
-    {"complete", number_of(StepKind::kComplete)}, {"no_completion", number_of(StepKind::kNoCompletion)}, {"notify", number_of(StepKind::kNotify)},
-    {"notified", number_of(StepKind::kNotified)}, {"not_notified", number_of(StepKind::kNotNotified)}, {"memory", number_of(StepKind::kMemory)}, {"store", number_of(StepKind::kStore)},
-    {"register", number_of(StepKind::kRegister)}, {"deregister", number_of(StepKind::kDeregister)}, {"wait", number_of(StepKind::kWait)}, {"fault", number_of(StepKind::kFault)},
-    {"frame", number_of(StepKind::kFrame)}, {"counter", number_of(StepKind::kCounter)}, {"state", number_of(StepKind::kState)},
-    {"bind", number_of(StepKind::kBind)}, {"invalidate", number_of(StepKind::kInvalidate)}, {"release_window", number_of(StepKind::kReleaseWindow)},
-    {"modify", number_of(StepKind::kModify)}, {"close", number_of(StepKind::kClose)}, {"ring", number_of(StepKind::kRing)}, {"event", number_of(StepKind::kEvent)},
-    {"no_event", number_of(StepKind::kNoEvent)}, {"link", number_of(StepKind::kLink)}, {"resize_cq", number_of(StepKind::kResizeCq)}, {"moderate_cq", number_of(StepKind::kModerateCq)},
-    {"modify_srq", number_of(StepKind::kModifySrq)}, {"srq_doorbell", number_of(StepKind::kSrqDoorbell)}, {"fast_register", number_of(StepKind::kFastRegister)}, {"end_registration", number_of(StepKind::kEndRegistration)},
-    {"query_adapter", number_of(StepKind::kQueryAdapter)}, {"reset", number_of(StepKind::kReset)}, {"make", number_of(StepKind::kMake)},
-    {"revoke", number_of(StepKind::kRevoke)}};
+const Names kSteps = {{"send", number_of(StepKind::kSend)},
+                      {"receive", number_of(StepKind::kReceive)},
+                      {"write", number_of(StepKind::kWrite)},
+                      {"read", number_of(StepKind::kRead)},
+                      {"compare_swap", number_of(StepKind::kCompareSwap)},
+                      {"fetch_add", number_of(StepKind::kFetchAdd)},
+                      {"flush", number_of(StepKind::kFlush)},
+                      {"complete", number_of(StepKind::kComplete)},
+                      {"no_completion", number_of(StepKind::kNoCompletion)},
+                      {"notify", number_of(StepKind::kNotify)},
+                      {"notified", number_of(StepKind::kNotified)},
+                      {"not_notified", number_of(StepKind::kNotNotified)},
+                      {"memory", number_of(StepKind::kMemory)},
+                      {"store", number_of(StepKind::kStore)},
+                      {"register", number_of(StepKind::kRegister)},
+                      {"deregister", number_of(StepKind::kDeregister)},
+                      {"wait", number_of(StepKind::kWait)},
+                      {"fault", number_of(StepKind::kFault)},
+                      {"frame", number_of(StepKind::kFrame)},
+                      {"counter", number_of(StepKind::kCounter)},
+                      {"state", number_of(StepKind::kState)},
+                      {"bind", number_of(StepKind::kBind)},
+                      {"invalidate", number_of(StepKind::kInvalidate)},
+                      {"release_window", number_of(StepKind::kReleaseWindow)},
+                      {"modify", number_of(StepKind::kModify)},
+                      {"close", number_of(StepKind::kClose)},
+                      {"ring", number_of(StepKind::kRing)},
+                      {"event", number_of(StepKind::kEvent)},
+                      {"no_event", number_of(StepKind::kNoEvent)},
+                      {"link", number_of(StepKind::kLink)},
+                      {"resize_cq", number_of(StepKind::kResizeCq)},
+                      {"moderate_cq", number_of(StepKind::kModerateCq)},
+                      {"modify_srq", number_of(StepKind::kModifySrq)},
+                      {"srq_doorbell", number_of(StepKind::kSrqDoorbell)},
+                      {"fast_register", number_of(StepKind::kFastRegister)},
+                      {"end_registration", number_of(StepKind::kEndRegistration)},
+                      {"query_adapter", number_of(StepKind::kQueryAdapter)},
+                      {"reset", number_of(StepKind::kReset)},
+                      {"make", number_of(StepKind::kMake)},
+                      {"revoke", number_of(StepKind::kRevoke)}};
 /// Attributes that `modify` takes, and their largest values.
-const Names kAttributes = {{"ack_timeout", 31}, {"retry_count", 7}, {"rnr_retry", 7}, {"min_rnr_timer", 31}, {"traffic_class", 255}, {"hop_limit", 255}, {"flow_label", 0xfffff},
-    {"pkey", 0xffff}, {"qkey", 0xffffffff}, {"send_psn", 0xffffff}, {"remote_read", 1}, {"remote_write", 1}, {"remote_atomic", 1}};
+const Names kAttributes = {
+    {"ack_timeout", 31}, {"retry_count", 7},      {"rnr_retry", 7},    {"min_rnr_timer", 31}, {"traffic_class", 255},
+    {"hop_limit", 255},  {"flow_label", 0xfffff}, {"pkey", 0xffff},    {"qkey", 0xffffffff},  {"send_psn", 0xffffff},
+    {"remote_read", 1},  {"remote_write", 1},     {"remote_atomic", 1}};
 
 /// Counters of the host interface.
 const Names& counter_names() {
   static const Names kNames = [] {
     Names names;
-    for (std::size_t i = 0; i < hw::kCounterNames.size(); ++i) names[hw::kCounterNames[i]] = static_cast<std::int64_t>(i);
+    for (std::size_t i = 0; i < hw::kCounterNames.size(); ++i)
+      names[hw::kCounterNames[i]] = static_cast<std::int64_t>(i);
     return names;
   }();
   return kNames;
@@ -78,9 +117,7 @@ void read_event(Reader& from, const VectorSetup& setup, VectorStep& to) {
   to.value = static_cast<std::uint64_t>(type);
   to.within_ns = from.number<std::uint64_t>("within_us", 100) * 1000;
   switch (type) {
-    case hw::EqeType::kCqError:
-      to.queue = static_cast<VectorQueue>(from.name("queue", kQueues));
-      break;
+    case hw::EqeType::kCqError: to.queue = static_cast<VectorQueue>(from.name("queue", kQueues)); break;
     case hw::EqeType::kQpFatal:
     case hw::EqeType::kQpRequestError:
     case hw::EqeType::kQpAccessError:
@@ -88,18 +125,17 @@ void read_event(Reader& from, const VectorSetup& setup, VectorStep& to) {
       [[fallthrough]];
     case hw::EqeType::kCommEstablished:
     case hw::EqeType::kSqDrained:
-    case hw::EqeType::kLastWqeReached:
-      to.qp = read_qp(from, setup, "qp");
-      break;
-    default:
-      break;
+    case hw::EqeType::kLastWqeReached: to.qp = read_qp(from, setup, "qp"); break;
+    default: break;
   }
 }
 
 void read_notify(Reader& from, const VectorSetup& setup, VectorStep& to) {
   to.queue = static_cast<VectorQueue>(from.name("queue", kNotifyQueues, 0));
-  if (to.queue != VectorQueue::kShared) to.flags = static_cast<std::uint32_t>(from.name("type", kNotifyTypes));
-  else if (!setup.srq) from.fail("the setup has no \"srq\"");
+  if (to.queue != VectorQueue::kShared)
+    to.flags = static_cast<std::uint32_t>(from.name("type", kNotifyTypes));
+  else if (!setup.srq)
+    from.fail("the setup has no \"srq\"");
   to.name = from.text("name");
   read_call(from, to);
 }
@@ -117,9 +153,7 @@ VectorStep read_vector_step(VectorReader from, const VectorSetup& setup, std::si
     case StepKind::kWrite:
     case StepKind::kRead:
     case StepKind::kCompareSwap:
-    case StepKind::kFetchAdd:
-      read_request_step(from, setup, to);
-      break;
+    case StepKind::kFetchAdd: read_request_step(from, setup, to); break;
     case StepKind::kBind:
       to.name = from.text("region");
       to.offset = from.number<std::uint64_t>("offset");
@@ -132,23 +166,17 @@ VectorStep read_vector_step(VectorReader from, const VectorSetup& setup, std::si
       to.flags = from.flags("flags", kOpFlags);
       to.status = read_status(from);
       break;
-    case StepKind::kReleaseWindow:
-      to.window = from.text("window");
-      break;
+    case StepKind::kReleaseWindow: to.window = from.text("window"); break;
     case StepKind::kFlush:
       to.qp = read_qp(from, setup, "qp");
       to.status = read_status(from);
       break;
-    case StepKind::kComplete:
-      read_complete_step(from, setup, to);
-      break;
+    case StepKind::kComplete: read_complete_step(from, setup, to); break;
     case StepKind::kNoCompletion:
       to.queue = static_cast<VectorQueue>(from.name("queue", kQueues, 0));
       to.within_ns = from.number<std::uint64_t>("for_us", 20) * 1000;
       break;
-    case StepKind::kNotify:
-      read_notify(from, setup, to);
-      break;
+    case StepKind::kNotify: read_notify(from, setup, to); break;
     case StepKind::kNotified:
       to.name = from.text("name");
       to.status = static_cast<std::int32_t>(from.name("status", kStatuses));
@@ -159,9 +187,7 @@ VectorStep read_vector_step(VectorReader from, const VectorSetup& setup, std::si
       to.within_ns = from.number<std::uint64_t>("for_us", 20) * 1000;
       break;
     case StepKind::kMemory:
-    case StepKind::kStore:
-      read_memory_step(from, setup, to);
-      break;
+    case StepKind::kStore: read_memory_step(from, setup, to); break;
     case StepKind::kRegister:
       to.size = from.number<std::uint64_t>("size");
       to.flags = from.flags("flags", kRegionFlags);
@@ -176,41 +202,23 @@ VectorStep read_vector_step(VectorReader from, const VectorSetup& setup, std::si
       to.name = from.text("region");
       to.offset = from.number<std::uint64_t>("offset");
       break;
-    case StepKind::kWait:
-      to.within_ns = from.number<std::uint64_t>("us") * 1000;
-      break;
-    case StepKind::kFault:
-      read_fault_step(from, setup, to);
-      break;
-    case StepKind::kFrame:
-      read_frame_step(from, setup, to);
-      break;
-    case StepKind::kCounter:
-      read_counter(from, to);
-      break;
+    case StepKind::kWait: to.within_ns = from.number<std::uint64_t>("us") * 1000; break;
+    case StepKind::kFault: read_fault_step(from, setup, to); break;
+    case StepKind::kFrame: read_frame_step(from, setup, to); break;
+    case StepKind::kCounter: read_counter(from, to); break;
     case StepKind::kState:
       to.value = static_cast<std::uint64_t>(from.name("is", kQpStates));
       to.name = from.text("is");
       to.qp = read_qp(from, setup, "qp");
       break;
-    case StepKind::kModify:
-      read_modify(from, setup, to);
-      break;
+    case StepKind::kModify: read_modify(from, setup, to); break;
     case StepKind::kClose:
     case StepKind::kRing:
     case StepKind::kReset:
-    case StepKind::kMake:
-      to.qp = read_qp(from, setup, "qp");
-      break;
-    case StepKind::kEvent:
-      read_event(from, setup, to);
-      break;
-    case StepKind::kNoEvent:
-      to.within_ns = from.number<std::uint64_t>("for_us", 20) * 1000;
-      break;
-    case StepKind::kLink:
-      to.link_up = from.name("is", {{"down", 0}, {"up", 1}}) != 0;
-      break;
+    case StepKind::kMake: to.qp = read_qp(from, setup, "qp"); break;
+    case StepKind::kEvent: read_event(from, setup, to); break;
+    case StepKind::kNoEvent: to.within_ns = from.number<std::uint64_t>("for_us", 20) * 1000; break;
+    case StepKind::kLink: to.link_up = from.name("is", {{"down", 0}, {"up", 1}}) != 0; break;
     case StepKind::kResizeCq:
       to.queue = static_cast<VectorQueue>(from.name("queue", kQueues, 0));
       to.size = from.number<std::uint32_t>("depth");

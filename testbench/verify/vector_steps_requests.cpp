@@ -18,7 +18,8 @@ const Names kReceiveFlags = {{"DEFER", kDefer}};
 /// Where a datagram goes: to the queue pair of the same number, as the setup says, unless told otherwise.
 void read_datagram(Reader& from, const VectorSetup& setup, VectorStep& to) {
   const auto& own = setup.hosts.at(to.host);
-  to.to = {.ipv6 = setup.ipv6, .traffic_class = own.traffic_class, .hop_limit = own.hop_limit, .flow_label = own.flow_label};
+  to.to = {
+      .ipv6 = setup.ipv6, .traffic_class = own.traffic_class, .hop_limit = own.hop_limit, .flow_label = own.flow_label};
   to.to.qp = read_qp(from, setup, "to_qp", to.qp);
   to.to.qpn_xor = from.number<std::uint32_t>("qpn_xor", 0);
   to.to.qkey = from.number<std::uint32_t>("qkey", setup.hosts[1 - to.host].qkey);
@@ -58,21 +59,28 @@ VectorResult read_result(Reader one, const VectorSetup& setup) {
   const json& status = one.need("status");
   const json list = status.is_array() ? status : json::array({status});
   if (list.empty()) one.fail("\"status\" is an empty list");
-  const auto of_networkdirect = [](const json& name) { return name.is_string() && name.get_ref<const std::string&>().starts_with("ND_"); };
+  const auto of_networkdirect = [](const json& name) {
+    return name.is_string() && name.get_ref<const std::string&>().starts_with("ND_");
+  };
   for (const json& name : list) {
-    if (of_networkdirect(name)) result.statuses.push_back(static_cast<std::int32_t>(one.to_name(name, "status", kStatuses)));
-    else if (name == "AnyError") add_any_error(result);
-    else result.cqe_statuses.push_back(static_cast<hw::CqeStatus>(one.to_name(name, "status", kCqeStatuses)));
+    if (of_networkdirect(name))
+      result.statuses.push_back(static_cast<std::int32_t>(one.to_name(name, "status", kStatuses)));
+    else if (name == "AnyError")
+      add_any_error(result);
+    else
+      result.cqe_statuses.push_back(static_cast<hw::CqeStatus>(one.to_name(name, "status", kCqeStatuses)));
   }
-  if (!result.statuses.empty() && !result.cqe_statuses.empty()) one.fail("\"status\" mixes those of NetworkDirect and of CQEs");
+  if (!result.statuses.empty() && !result.cqe_statuses.empty())
+    one.fail("\"status\" mixes those of NetworkDirect and of CQEs");
   if (!result.cqe_statuses.empty()) {
-    if (const json* immediate = one.find("immediate")) result.immediate = one.to_number<std::uint32_t>(*immediate, "immediate");
+    if (const json* immediate = one.find("immediate"))
+      result.immediate = one.to_number<std::uint32_t>(*immediate, "immediate");
     if (one.find("invalidated")) result.invalidated = one.text("invalidated");
     if (one.find("source_qp")) result.source_qp = read_qp(one, setup, "source_qp");
   } else {
     using umd::RequestKind;
-    if (result.kind == RequestKind::kCompareSwap || result.kind == RequestKind::kFetchAdd || result.kind == RequestKind::kReceiveWrite ||
-        result.kind == RequestKind::kFastRegister) {
+    if (result.kind == RequestKind::kCompareSwap || result.kind == RequestKind::kFetchAdd ||
+        result.kind == RequestKind::kReceiveWrite || result.kind == RequestKind::kFastRegister) {
       one.fail("NetworkDirect has no such \"type\": give the \"status\" of the CQE");
     }
   }
@@ -101,7 +109,8 @@ VectorPlace read_place(Reader from, bool with_length) {
         place.token = change.find("window") ? TokenChange::kWindow : TokenChange::kStaleWindow;
         place.token_of = change.text(place.token == TokenChange::kWindow ? "window" : "stale");
       } else {
-        place.token = change.name("corrupt", {{"index", 0}, {"tag", 1}}) ? TokenChange::kCorruptTag : TokenChange::kCorruptIndex;
+        place.token =
+            change.name("corrupt", {{"index", 0}, {"tag", 1}}) ? TokenChange::kCorruptTag : TokenChange::kCorruptIndex;
       }
       change.finish();
     }
@@ -112,13 +121,16 @@ VectorPlace read_place(Reader from, bool with_length) {
 
 std::size_t read_qp(Reader& from, const VectorSetup& setup, const char* key, std::size_t fallback) {
   const auto number = from.number<std::size_t>(key, fallback + 1);
-  if (number == 0 || number > setup.queue_pairs) from.fail(fmt::format("\"{}\" is {}; there are {} queue pairs (\"queue_pairs\")", key, number, setup.queue_pairs));
+  if (number == 0 || number > setup.queue_pairs)
+    from.fail(fmt::format("\"{}\" is {}; there are {} queue pairs (\"queue_pairs\")", key, number, setup.queue_pairs));
   return number - 1;
 }
 
 std::uint32_t read_psn(Reader& from) { return static_cast<std::uint32_t>(from.number<std::int64_t>("psn")) & 0xffffff; }
 
-std::int32_t read_status(Reader& from) { return static_cast<std::int32_t>(from.name("returns", kStatuses, ND_SUCCESS)); }
+std::int32_t read_status(Reader& from) {
+  return static_cast<std::int32_t>(from.name("returns", kStatuses, ND_SUCCESS));
+}
 
 void read_call(Reader& from, VectorStep& to) {
   if (from.find("call")) to.call = static_cast<std::int32_t>(from.name("call", kStatuses));
@@ -133,7 +145,8 @@ std::vector<std::optional<std::uint8_t>> read_pattern_bytes(const Reader& from, 
       bytes.emplace_back();
       continue;
     }
-    if (pair.size() != 2 || pair.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos) from.fail("\"bytes\" must be hexadecimal digits in pairs, or ?\?");
+    if (pair.size() != 2 || pair.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos)
+      from.fail("\"bytes\" must be hexadecimal digits in pairs, or ?\?");
     bytes.emplace_back(static_cast<std::uint8_t>(std::stoul(pair, nullptr, 16)));
   }
   return bytes;
@@ -146,14 +159,16 @@ void read_request_step(Reader& from, const VectorSetup& setup, VectorStep& to) {
   for (std::size_t i = 0; i < list.size(); ++i) to.sge.push_back(read_place(from.element(list[i], "sge", i), true));
   to.flags = read_flags(from, to, to.kind == StepKind::kReceive ? kReceiveFlags : kOpFlags);
   const bool atomic = to.kind == StepKind::kCompareSwap || to.kind == StepKind::kFetchAdd;
-  if (to.kind == StepKind::kRead || to.kind == StepKind::kWrite || atomic) to.remote = read_place(from.object("remote"), false);
+  if (to.kind == StepKind::kRead || to.kind == StepKind::kWrite || atomic)
+    to.remote = read_place(from.object("remote"), false);
   if (to.kind == StepKind::kFetchAdd) to.swap_add = from.number<std::uint64_t>("add");
   if (to.kind == StepKind::kCompareSwap) {
     to.swap_add = from.number<std::uint64_t>("swap");
     to.compare = from.number<std::uint64_t>("compare");
   }
   if (to.kind == StepKind::kSend || to.kind == StepKind::kWrite) {
-    if (const json* immediate = from.find("immediate")) to.immediate = from.to_number<std::uint32_t>(*immediate, "immediate");
+    if (const json* immediate = from.find("immediate"))
+      to.immediate = from.to_number<std::uint32_t>(*immediate, "immediate");
   }
   if (to.kind == StepKind::kSend && from.find("invalidate")) {
     to.invalidate = from.text("invalidate");
@@ -168,7 +183,8 @@ void read_complete_step(Reader& from, const VectorSetup& setup, VectorStep& to) 
   to.within_ns = from.number<std::uint64_t>("within_us", 100) * 1000;
   to.not_before_ns = from.number<std::uint64_t>("not_before_us", 0) * 1000;
   const json& list = from.list(from.need("results"), "results");
-  for (std::size_t i = 0; i < list.size(); ++i) to.results.push_back(read_result(from.element(list[i], "results", i), setup));
+  for (std::size_t i = 0; i < list.size(); ++i)
+    to.results.push_back(read_result(from.element(list[i], "results", i), setup));
 }
 
 void read_fast_register_step(Reader& from, VectorStep& to) {
@@ -199,7 +215,8 @@ void read_memory_step(Reader& from, const VectorSetup& setup, VectorStep& to) {
   to.length = from.number<std::uint64_t>("length");
   if (from.find("equals")) {
     to.equals = read_place(from.object("equals"), false);
-    if (from.find("fill") || from.find("payload_of")) from.fail("\"equals\", \"payload_of\" and \"fill\" exclude each other");
+    if (from.find("fill") || from.find("payload_of"))
+      from.fail("\"equals\", \"payload_of\" and \"fill\" exclude each other");
     read_or_fill(from, to);
   } else if (from.find("payload_of")) {
     Reader payload = from.object("payload_of");
@@ -212,7 +229,8 @@ void read_memory_step(Reader& from, const VectorSetup& setup, VectorStep& to) {
     read_or_fill(from, to);
   } else {
     const json& fill = from.need("fill");
-    for (const json& one : fill.is_array() ? fill : json::array({fill})) to.fills.insert(from.to_name(one, "fill", kFills) != 0);
+    for (const json& one : fill.is_array() ? fill : json::array({fill}))
+      to.fills.insert(from.to_name(one, "fill", kFills) != 0);
     if (to.fills.empty()) from.fail("\"fill\" is an empty list");
   }
 }

@@ -16,12 +16,15 @@ using nlohmann::json;
 using Names = VectorReader::Names;
 using Reader = VectorReader;
 
-const Names kParts = {{"ethernet", number_of(VectorFrame::Part::kEthernet)}, {"ip", number_of(VectorFrame::Part::kIp)}, {"udp", number_of(VectorFrame::Part::kUdp)},
-    {"bth", number_of(VectorFrame::Part::kBth)}, {"extended", number_of(VectorFrame::Part::kExtended)}, {"payload", number_of(VectorFrame::Part::kPayload)}};
+const Names kParts = {
+    {"ethernet", number_of(VectorFrame::Part::kEthernet)}, {"ip", number_of(VectorFrame::Part::kIp)},
+    {"udp", number_of(VectorFrame::Part::kUdp)},           {"bth", number_of(VectorFrame::Part::kBth)},
+    {"extended", number_of(VectorFrame::Part::kExtended)}, {"payload", number_of(VectorFrame::Part::kPayload)}};
 const Names& fault_names() {
   static const Names kNames = [] {
     Names names;
-    for (std::size_t i = 0; i < model::kWireFaults; ++i) names[model::name(static_cast<model::WireFault>(i))] = static_cast<std::int64_t>(i);
+    for (std::size_t i = 0; i < model::kWireFaults; ++i)
+      names[model::name(static_cast<model::WireFault>(i))] = static_cast<std::int64_t>(i);
     return names;
   }();
   return kNames;
@@ -48,9 +51,11 @@ void read_fault_step(Reader& from, const VectorSetup& setup, VectorStep& to) {
   to.rule.count = from.number<std::uint64_t>("count", 1);
   auto& parameters = to.rule.parameters;
   if (const json* bit = from.find("bit")) parameters.corrupt_bit = from.to_number<std::uint32_t>(*bit, "bit");
-  if (const json* bytes = from.find("bytes")) parameters.truncate_bytes = from.to_number<std::uint32_t>(*bytes, "bytes");
+  if (const json* bytes = from.find("bytes"))
+    parameters.truncate_bytes = from.to_number<std::uint32_t>(*bytes, "bytes");
   parameters.duplicate_frames = from.number<std::uint32_t>("frames", 0);
-  if (to.rule.fault == model::WireFault::kReorder) parameters.reorder_frames = std::max(1u, parameters.duplicate_frames);
+  if (to.rule.fault == model::WireFault::kReorder)
+    parameters.reorder_frames = std::max(1u, parameters.duplicate_frames);
   parameters.duplicate_hold_ns = parameters.reorder_hold_ns = from.number<std::uint32_t>("hold_ns", 10'000);
   parameters.delay_ns = from.number<std::uint32_t>("ns", 1'000);
   try {
@@ -86,14 +91,16 @@ void read_frame_step(Reader& from, const VectorSetup& setup, VectorStep& to) {
   if (const json* set = from.find("set")) {
     for (std::size_t i = 0; i < from.list(*set, "set").size(); ++i) {
       Reader byte = from.element((*set)[i], "set", i);
-      frame.set.push_back({static_cast<VectorFrame::Part>(byte.name("part", kParts)), byte.number<std::size_t>("byte"), byte.number<std::uint8_t>("value")});
+      frame.set.push_back({static_cast<VectorFrame::Part>(byte.name("part", kParts)), byte.number<std::size_t>("byte"),
+                           byte.number<std::uint8_t>("value")});
       byte.finish();
     }
   }
   if (const json* insert = from.find("insert")) {
     for (std::size_t i = 0; i < from.list(*insert, "insert").size(); ++i) {
       Reader more = from.element((*insert)[i], "insert", i);
-      VectorFrame::Insertion insertion{static_cast<VectorFrame::Part>(more.name("part", kParts)), more.number<std::size_t>("byte"), {}};
+      VectorFrame::Insertion insertion{
+          static_cast<VectorFrame::Part>(more.name("part", kParts)), more.number<std::size_t>("byte"), {}};
       for (const auto& byte : read_pattern_bytes(more, more.text("bytes"))) {
         if (!byte) more.fail("\"bytes\" of a frame are all known");
         insertion.bytes.push_back(*byte);

@@ -37,7 +37,10 @@ struct DriverFixture {
 
   static umd::SendRequest write_request(std::uint64_t id) {
     static const umd::Segment segment{.address = 0x1000, .length = 64, .key = 7};
-    return {.opcode = hw::WqeOpcode::kWrite, .id = id, .segments = std::span(&segment, 1), .remote_address = 0x2000,
+    return {.opcode = hw::WqeOpcode::kWrite,
+            .id = id,
+            .segments = std::span(&segment, 1),
+            .remote_address = 0x2000,
             .remote_key = 9};
   }
 

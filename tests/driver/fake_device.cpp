@@ -137,10 +137,10 @@ void FakeDevice::run_admin(std::uint16_t producer) {
   const std::uint64_t commands_base = registers[hw::reg::kAdminCommandBase];
   const std::uint64_t completions_base = registers[hw::reg::kAdminCompletionBase];
   const unsigned log_depth = hw::RegAdminConfig::from_word(registers[hw::reg::kAdminConfig]).log_depth;
-  for (; admin_consumer_ != producer; ) {
+  for (; admin_consumer_ != producer;) {
     const unsigned slot = admin_consumer_ % (1U << log_depth);
-    const auto command = hw::AdminCommand::decode(
-        std::span<const std::uint8_t, 128>(pointer(commands_base) + slot * 128, 128));
+    const auto command =
+        hw::AdminCommand::decode(std::span<const std::uint8_t, 128>(pointer(commands_base) + slot * 128, 128));
     commands.push_back(command);
     hw::AdminCompletion completion;
     if (!next_status.empty()) {
@@ -193,7 +193,8 @@ hw::AdminStatus FakeDevice::execute(const hw::AdminCommand& command, std::array<
       auto& srq = shared_queues[command.number];
       srq.last_modify = body_of<hw::AdminModifySrq>(command);
       if (srq.last_modify.set_limit) srq.create.limit = srq.last_modify.limit;
-      if (srq.last_modify.set_ring) srq.create.base = srq.last_modify.base, srq.create.log_depth = srq.last_modify.log_depth;
+      if (srq.last_modify.set_ring)
+        srq.create.base = srq.last_modify.base, srq.create.log_depth = srq.last_modify.log_depth;
       break;
     }
     case hw::AdminOpcode::kDestroySrq:
@@ -224,9 +225,11 @@ hw::AdminStatus FakeDevice::execute(const hw::AdminCommand& command, std::array<
     case hw::AdminOpcode::kQueryQpCounters: {
       if (!pairs.contains(command.number)) return hw::AdminStatus::kBadNumber;
       const auto body = body_of<hw::AdminQueryQpCounters>(command);
-      auto half = std::span(pairs.at(command.number).counters).subspan(body.upper ? hw::kQpCounters / 2 : 0, hw::kQpCounters / 2);
+      auto half = std::span(pairs.at(command.number).counters)
+                      .subspan(body.upper ? hw::kQpCounters / 2 : 0, hw::kQpCounters / 2);
       for (std::size_t i = 0; i < half.size(); ++i) {
-        for (std::size_t byte = 0; byte < 4; ++byte) result[4 * i + byte] = static_cast<std::uint8_t>(half[i] >> 8 * byte);
+        for (std::size_t byte = 0; byte < 4; ++byte)
+          result[4 * i + byte] = static_cast<std::uint8_t>(half[i] >> 8 * byte);
         if (body.clear) half[i] = 0;
       }
       break;
@@ -237,7 +240,8 @@ hw::AdminStatus FakeDevice::execute(const hw::AdminCommand& command, std::array<
   return hw::AdminStatus::kSuccess;
 }
 
-hw::AdminStatus FakeDevice::resize(std::uint32_t cqn, const hw::AdminResizeCq& body, std::array<std::uint8_t, 48>& result) {
+hw::AdminStatus FakeDevice::resize(std::uint32_t cqn, const hw::AdminResizeCq& body,
+                                   std::array<std::uint8_t, 48>& result) {
   const auto found = completion_queues.find(cqn);
   if (found == completion_queues.end()) return hw::AdminStatus::kBadNumber;
   auto& cq = found->second;
@@ -325,8 +329,10 @@ hw::AdminStatus FakeDevice::modify(std::uint32_t qpn, const hw::AdminModifyQp& b
   // RTS to RTS and SQD; SQD to both; INIT to INIT; otherwise the next state of the life of a queue pair.
   const auto number = [](hw::QpState state) { return static_cast<int>(state); };
   const bool stays = next == pair.state && next != hw::QpState::kRtr;
-  const bool resumes = next == hw::QpState::kRts && number(pair.state) > number(next) && pair.state != hw::QpState::kErr;
-  if (!any && !stays && !resumes && (number(next) != number(pair.state) + 1 || next == hw::QpState::kSqe)) return hw::AdminStatus::kBadState;
+  const bool resumes =
+      next == hw::QpState::kRts && number(pair.state) > number(next) && pair.state != hw::QpState::kErr;
+  if (!any && !stays && !resumes && (number(next) != number(pair.state) + 1 || next == hw::QpState::kSqe))
+    return hw::AdminStatus::kBadState;
   pair.last_modify = body;
   pair.state = next;
   if (any) flush(qpn);

@@ -49,7 +49,7 @@ class FakeDevice final : public Device {
   std::atomic<bool> taken_away = false;  ///< The machine knows that it is gone; see take_away
   bool threads = false;                  ///< Real threads: time is real, and waits block
   unsigned resets = 0;                   ///< Calls of reset_function
-  bool cqes_late = false;  ///< CQEs are on their way until release_cqes
+  bool cqes_late = false;                ///< CQEs are on their way until release_cqes
   std::deque<hw::AdminStatus> next_status;
   std::size_t dma_allocations_left = ~std::size_t{0};
   std::function<void()> on_time;  ///< Called when time passes, without the device's lock
@@ -102,7 +102,7 @@ class FakeDevice final : public Device {
   std::map<std::uint32_t, hw::AdminCreateMr> regions;           ///< By key
   std::map<std::uint32_t, hw::AdminCreateMw> windows;           ///< By index of the key
   std::map<std::uint32_t, hw::AdminCreateFastMr> fast_regions;  ///< By index of the key
-  std::map<std::uint32_t, std::uint32_t> bound;                 ///< Window that is bound, region it is bound to: indexes
+  std::map<std::uint32_t, std::uint32_t> bound;  ///< Window that is bound, region it is bound to: indexes
   std::size_t mapped_pages = 0;
 
   // What the device does
@@ -118,7 +118,8 @@ class FakeDevice final : public Device {
                       bool solicited = false, std::optional<std::uint32_t> datagram_from = {});
   /// A message of `qpn` takes the next request of its shared receive queue; its tag, which a CQE must bring back.
   std::uint16_t take_shared(std::uint32_t qpn);
-  void finish_shared(std::uint32_t qpn, std::uint16_t tag, std::uint32_t bytes, hw::CqeStatus status = hw::CqeStatus::kSuccess);
+  void finish_shared(std::uint32_t qpn, std::uint16_t tag, std::uint32_t bytes,
+                     hw::CqeStatus status = hw::CqeStatus::kSuccess);
   void raise(std::uint32_t vector);
   /// While admin_hangs: answers the oldest command after all, if there is one.
   void answer_one_command();

@@ -158,7 +158,8 @@ TEST_CASE_METHOD(CqFixture, "calls cost their stated time") {
   CHECK(device.now_ns() - start == 2 * cost::kPollNs + cost::kPollEntryNs + cost::kPostReceiveNs);
 }
 
-TEST_CASE_METHOD(CqFixture, "the ring is replaced among entries: none is lost, doubled or out of order (decisions 28)") {
+TEST_CASE_METHOD(CqFixture,
+                 "the ring is replaced among entries: none is lost, doubled or out of order (decisions 28)") {
   std::mt19937 random(7);
   std::uint64_t posted = 0, finished = 0, reaped = 0;
   unsigned resizes = 0, refused = 0;
@@ -178,8 +179,10 @@ TEST_CASE_METHOD(CqFixture, "the ring is replaced among entries: none is lost, d
       const auto entries = static_cast<std::uint32_t>(1 + random() % 40);
       const auto done = cq->resize(entries);
       ++(done.ok() ? resizes : refused);
-      if (done.ok()) CHECK(cq->depth() == std::bit_ceil(entries + 8));
-      else CHECK(done.error() == Error::kTooSmall);
+      if (done.ok())
+        CHECK(cq->depth() == std::bit_ceil(entries + 8));
+      else
+        CHECK(done.error() == Error::kTooSmall);
     }
     if (random() % 6 == 0) {
       const std::size_t got = cq->poll(std::span(batch).first(random() % 33));

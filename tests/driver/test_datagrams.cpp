@@ -17,16 +17,24 @@ constexpr std::array<std::uint8_t, 16> kPeerIp = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 
 struct DatagramFixture : DriverFixture {
   std::shared_ptr<umd::QueuePair> open(hw::QpType type, umd::QueueCapacity capacity = {8, 8, 4, 4, 64}) {
     cq = make_cq();
-    auto qp = umd::QueuePair::create(process, {.send_cq = cq, .receive_cq = cq, .type = type, .capacity = capacity}).take();
+    auto qp =
+        umd::QueuePair::create(process, {.send_cq = cq, .receive_cq = cq, .type = type, .capacity = capacity}).take();
     REQUIRE(qp->connect({.qkey = 0x1234}).ok());
     return qp;
   }
   umd::SendRequest datagram(std::uint64_t id) {
-    return {.opcode = hw::WqeOpcode::kSendImmediate, .id = id, .segments = {&segment, 1}, .immediate = 0xCAFE, .address = &peer, .dest_qpn = 0x654321,
+    return {.opcode = hw::WqeOpcode::kSendImmediate,
+            .id = id,
+            .segments = {&segment, 1},
+            .immediate = 0xCAFE,
+            .address = &peer,
+            .dest_qpn = 0x654321,
             .qkey = 0x11111111};
   }
   const umd::Segment segment{.address = 0x1000, .length = 64, .key = 7};
-  const AddressHandle peer = AddressHandle::create({.dest_ip = kPeerIp, .dest_mac = 0x0200'0000'0002, .traffic_class = 0x28, .hop_limit = 9}).take();
+  const AddressHandle peer =
+      AddressHandle::create({.dest_ip = kPeerIp, .dest_mac = 0x0200'0000'0002, .traffic_class = 0x28, .hop_limit = 9})
+          .take();
   std::shared_ptr<umd::CompletionQueue> cq;
 };
 
@@ -82,7 +90,8 @@ TEST_CASE("strides of a UD queue pair have room for the address") {
   CHECK(Q::log_stride_for(16, 224, hw::QpType::kUd) == 9);
 }
 
-TEST_CASE_METHOD(DatagramFixture, "operations that a transport service does not have are refused when posted (9.4, table 37)") {
+TEST_CASE_METHOD(DatagramFixture,
+                 "operations that a transport service does not have are refused when posted (9.4, table 37)") {
   using Op = hw::WqeOpcode;
   const umd::Segment word{.address = 0x1000, .length = 8, .key = 7};
   const auto tried = [&](umd::QueuePair& qp, Op opcode) {
@@ -146,7 +155,11 @@ TEST_CASE_METHOD(DatagramFixture, "QP1 belongs to the kernel driver (10.2.4.1, 1
     CHECK(of(own, spec).error() == Error::kExists);
   }
   CHECK(of(own, spec).ok());  // it can be made again
-  const auto qp = umd::QueuePair::create(process, {.send_cq = make_cq(), .receive_cq = make_cq(), .type = hw::QpType::kUd, .capacity = {8, 8, 1, 1, 0}}).take();
+  const auto qp =
+      umd::QueuePair::create(
+          process,
+          {.send_cq = make_cq(), .receive_cq = make_cq(), .type = hw::QpType::kUd, .capacity = {8, 8, 1, 1, 0}})
+          .take();
   CHECK(qp->to_ready({.qkey = kmd::kPrivilegedQkey}).error() == Error::kInvalidParameter);
   CHECK(qp->to_ready({.qkey = 0x7FFFFFFF}).ok());
 }
@@ -167,7 +180,8 @@ TEST_CASE("flow labels and source ports spread connections and stay in their ran
 
 TEST_CASE_METHOD(DatagramFixture, "a connection without a source port gets one from its flow label or its QPNs") {
   const auto qp = open(hw::QpType::kUc);
-  CHECK(device.pairs.at(qp->qpn()).last_modify.udp_source_port == kmd::udp_source_port_for(kmd::flow_label_for(qp->qpn(), 0)));
+  CHECK(device.pairs.at(qp->qpn()).last_modify.udp_source_port ==
+        kmd::udp_source_port_for(kmd::flow_label_for(qp->qpn(), 0)));
   const auto other = make_qp(cq);
   kmd::QpConnection connection;
   connection.path.flow_label = 0x54321;

@@ -123,9 +123,9 @@ TEST_CASE("admin ring wraps and keeps its phase") {
 TEST_CASE("every admin status has its error") {
   using S = hw::AdminStatus;
   const std::vector<std::pair<S, Error>> table = {
-      {S::kBadOpcode, Error::kNotSupported}, {S::kBadParameter, Error::kInvalidParameter},
-      {S::kBadNumber, Error::kNotFound},     {S::kExists, Error::kExists},
-      {S::kBadState, Error::kInvalidState},  {S::kInUse, Error::kBusy},
+      {S::kBadOpcode, Error::kNotSupported},      {S::kBadParameter, Error::kInvalidParameter},
+      {S::kBadNumber, Error::kNotFound},          {S::kExists, Error::kExists},
+      {S::kBadState, Error::kInvalidState},       {S::kInUse, Error::kBusy},
       {static_cast<S>(200), Error::kDeviceFailed}};
   DriverFixture fixture;
   for (const auto& [status, error] : table) {
@@ -202,9 +202,8 @@ TEST_CASE("events reach their sinks in order, across wraps of the ring") {
   std::uint32_t sent = 0;
   for (int round = 0; round < 300; ++round) {
     for (int i = 0; i < 10; ++i) {
-      fixture.device.write_eqe(0, {.event_type = static_cast<std::uint8_t>(hw::EqeType::kCompletion),
-                                   .number = 5,
-                                   .detail = sent++});
+      fixture.device.write_eqe(
+          0, {.event_type = static_cast<std::uint8_t>(hw::EqeType::kCompletion), .number = 5, .detail = sent++});
     }
     CHECK(fixture.kernel->dispatch_events() == 10);
   }
@@ -232,7 +231,8 @@ TEST_CASE("an event queue that was full may have lost events: every completion q
   fixture.kernel->subscribe_cq(6, loud);
   const unsigned depth = 1U << fixture.device.event_queues.at(0).log_depth;
   const auto write = [&](unsigned events) {
-    for (unsigned i = 0; i < events; ++i) fixture.device.write_eqe(0, {.event_type = static_cast<std::uint8_t>(hw::EqeType::kCompletion), .number = 6});
+    for (unsigned i = 0; i < events; ++i)
+      fixture.device.write_eqe(0, {.event_type = static_cast<std::uint8_t>(hw::EqeType::kCompletion), .number = 6});
   };
   write(depth - 1);
   CHECK(fixture.kernel->dispatch_events() == depth - 1);
@@ -257,8 +257,10 @@ TEST_CASE("a late event of a queue that is gone does not reach the next one with
     type = shared ? hw::EqeType::kSrqError : hw::EqeType::kCqError;
     std::unique_ptr<kmd::KernelCq> cq;
     std::unique_ptr<kmd::KernelSrq> srq;
-    if (shared) srq = kernel->create_srq({.pd = 1, .uar = 1, .log_depth = 4, .log_stride = 6}).take();
-    else cq = kernel->create_cq({.entries = 16, .uar = 1}).take();
+    if (shared)
+      srq = kernel->create_srq({.pd = 1, .uar = 1, .log_depth = 4, .log_stride = 6}).take();
+    else
+      cq = kernel->create_cq({.entries = 16, .uar = 1}).take();
     const std::uint32_t number = shared ? srq->srqn() : cq->cqn();
     CHECK((number & 0xff) == 0);
     CHECK(number != before);

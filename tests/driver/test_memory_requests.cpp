@@ -18,7 +18,8 @@ struct WindowFixture : Nd2Fixture {
   WindowFixture() {
     open_pair(true);
     region = make_region();
-    REQUIRE(region->Register(g_memory.data(), g_memory.size(), ND_MR_FLAG_ALLOW_LOCAL_WRITE, &overlapped) == ND_PENDING);
+    REQUIRE(region->Register(g_memory.data(), g_memory.size(), ND_MR_FLAG_ALLOW_LOCAL_WRITE, &overlapped) ==
+            ND_PENDING);
     window = make_window();
   }
   ~WindowFixture() {
@@ -47,11 +48,13 @@ struct WindowFixture : Nd2Fixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(WindowFixture, "Bind: range, rights and a new token reach the WQE; the token is told at once (decisions 17)") {
+TEST_CASE_METHOD(WindowFixture,
+                 "Bind: range, rights and a new token reach the WQE; the token is told at once (decisions 17)") {
   const UINT32 before = window->GetRemoteToken();
   CHECK(before != 0);
   int number = 7;
-  REQUIRE(pair->Bind(&number, region, window, g_memory.data() + 100, 5000, kAllowBoth | ND_OP_FLAG_READ_FENCE) == ND_SUCCESS);
+  REQUIRE(pair->Bind(&number, region, window, g_memory.data() + 100, 5000, kAllowBoth | ND_OP_FLAG_READ_FENCE) ==
+          ND_SUCCESS);
   const UINT32 token = window->GetRemoteToken();
   CHECK(token != before);
   CHECK((ntohl(token) ^ ntohl(before)) < 256);  // the index stays, the tag changes
@@ -105,7 +108,8 @@ TEST_CASE_METHOD(WindowFixture, "Bind and Invalidate refuse what they can know i
   CHECK(pair->Invalidate(nullptr, nullptr, 0) == ND_INVALID_PARAMETER_2);
   CHECK(pair->Invalidate(nullptr, region, 0) == ND_INVALID_PARAMETER_2);
   for (unsigned bit = 0; bit < 32; ++bit) {
-    if ((0x1BU >> bit & 1) == 0) CHECK(pair->Bind(nullptr, region, window, start, 1, 1U << bit) == ND_INVALID_PARAMETER_6);
+    if ((0x1BU >> bit & 1) == 0)
+      CHECK(pair->Bind(nullptr, region, window, start, 1, 1U << bit) == ND_INVALID_PARAMETER_6);
     if ((0x03U >> bit & 1) == 0) CHECK(pair->Invalidate(nullptr, window, 1U << bit) == ND_INVALID_PARAMETER_3);
   }
   // The range is not inside the region.
@@ -135,7 +139,8 @@ TEST_CASE_METHOD(WindowFixture, "Bind and Invalidate refuse what they can know i
   read_only->Release();
 }
 
-TEST_CASE_METHOD(WindowFixture, "a region with a bound window is busy; the last release of the window ends that (decisions 23)") {
+TEST_CASE_METHOD(WindowFixture,
+                 "a region with a bound window is busy; the last release of the window ends that (decisions 23)") {
   REQUIRE(pair->Bind(nullptr, region, window, g_memory.data(), 1, 0) == ND_SUCCESS);
   device.bound[ntohl(window->GetRemoteToken()) >> 8] = region->GetLocalToken() >> 8;
   CHECK(region->Deregister(&overlapped) == ND_DEVICE_BUSY);
@@ -160,11 +165,18 @@ TEST_CASE_METHOD(Nd2Fixture, "CreateMemoryWindow") {
   CHECK(device.windows.empty());
 }
 
-TEST_CASE_METHOD(WindowFixture, "fast registration: list, first byte offset, rights and a new key reach the WQE; what is not posted is given back") {
+TEST_CASE_METHOD(WindowFixture,
+                 "fast registration: list, first byte offset, rights and a new key reach the WQE; what is not posted "
+                 "is given back") {
   auto fast = kernel->create_fast_mr({.pd = 1, .max_pages = 300, .remote_access = true}).take();
   std::vector<std::uint64_t> pages(300);
   for (std::size_t i = 0; i < pages.size(); ++i) pages[i] = 0x7000'0000 + (299 - i) * 4096;
-  const kmd::FastRange range{.pages = pages, .first_offset = 0x321, .length = 300 * 4096 - 0x321, .base = 0x5'0000'0321, .local_write = true, .remote_write = true};
+  const kmd::FastRange range{.pages = pages,
+                             .first_offset = 0x321,
+                             .length = 300 * 4096 - 0x321,
+                             .base = 0x5'0000'0321,
+                             .local_write = true,
+                             .remote_write = true};
   const auto before = fast->key();
   REQUIRE(umd::post_fast_register(*core, *fast, range, {.id = 9, .silent = true}).ok());
   CHECK(fast->key() != before);
@@ -205,7 +217,9 @@ TEST_CASE_METHOD(WindowFixture, "binds of windows of type 1, deferred, and as co
   auto mw = kernel->create_mw({.pd = 1, .type = hw::MptType::kWindow1}).take();
   const auto doorbells = device.doorbells.size();
   const auto pushed = device.window.size();
-  REQUIRE(umd::post_bind(*core, *mw, {.region_key = 5, .address = 6, .length = 7, .remote_atomic = true}, {.id = 1, .defer = true}).ok());
+  REQUIRE(umd::post_bind(*core, *mw, {.region_key = 5, .address = 6, .length = 7, .remote_atomic = true},
+                         {.id = 1, .defer = true})
+              .ok());
   CHECK(device.doorbells.size() == doorbells);
   CHECK(device.window.size() == pushed);
   core->ring_deferred();

@@ -97,7 +97,8 @@ TEST_CASE("windows are refused what they cannot be") {
 
 TEST_CASE("a region is busy while a window is bound to it, and its window's end frees it") {
   DriverFixture fixture;
-  auto region = fixture.kernel->create_mr({.address = g_memory.data(), .length = 4096, .pd = 1, .window_bind = true}).take();
+  auto region =
+      fixture.kernel->create_mr({.address = g_memory.data(), .length = 4096, .pd = 1, .window_bind = true}).take();
   auto window = fixture.kernel->create_mw({.pd = 1}).take();
   window->bind_posted(window->draw_key());
   fixture.device.bound[window->key() >> 8] = region->key() >> 8;
@@ -131,7 +132,8 @@ TEST_CASE("regions, windows and fast-register regions share the keys") {
 TEST_CASE("a fast registration has its own key and its own page list") {
   DriverFixture fixture;
   const std::uint32_t most = GENERATE(1U, 256U, hw::kMaxFastPages);
-  auto region = fixture.kernel->create_fast_mr({.pd = 9, .max_pages = most, .remote_access = true, .window_bind = true}).take();
+  auto region =
+      fixture.kernel->create_fast_mr({.pd = 9, .max_pages = most, .remote_access = true, .window_bind = true}).take();
   const std::uint32_t index = region->key() >> 8;
   const auto& body = fixture.device.fast_regions.at(index);
   CHECK(body.pd == 9);
@@ -198,7 +200,8 @@ TEST_CASE("no two registrations that have their list share a key") {
 TEST_CASE("fast registrations are checked before they are posted (decisions 21, 39)") {
   DriverFixture fixture;
   CHECK(fixture.kernel->create_fast_mr({.pd = 1, .max_pages = 0}).error() == Error::kInvalidParameter);
-  CHECK(fixture.kernel->create_fast_mr({.pd = 1, .max_pages = hw::kMaxFastPages + 1}).error() == Error::kInvalidParameter);
+  CHECK(fixture.kernel->create_fast_mr({.pd = 1, .max_pages = hw::kMaxFastPages + 1}).error() ==
+        Error::kInvalidParameter);
   auto region = fixture.kernel->create_fast_mr({.pd = 1, .max_pages = 4, .remote_access = true}).take();
   const auto pages = some_pages(5);
   const auto four = std::span(pages).first(4);

@@ -29,11 +29,10 @@ HRESULT call(IUnknown* object, std::size_t slot, Args... args) {
   return function(object, args...);
 }
 
-
 // Each function of these answers its place in the table.
 #define SLOT(number, name, ...) \
   HRESULT name(__VA_ARGS__) override { return number; }
-#define UNKNOWN_SLOTS                                          \
+#define UNKNOWN_SLOTS                                           \
   HRESULT QueryInterface(REFIID, void**) override { return 0; } \
   ULONG AddRef() override { return 1; }                         \
   ULONG Release() override { return 2; }

@@ -283,7 +283,8 @@ TEST_CASE_METHOD(NotifyFixture, "an overrun fires every Notify and refuses later
   CHECK(result.BytesTransferred == 3);
 }
 
-TEST_CASE_METHOD(NotifyFixture, "Resize: entries and pending notifications stay; too small and too large change nothing") {
+TEST_CASE_METHOD(NotifyFixture,
+                 "Resize: entries and pending notifications stay; too small and too large change nothing") {
   for (int i = 0; i < 5; ++i) {
     REQUIRE(pair->Receive(nullptr, nullptr, 0) == ND_SUCCESS);
     device.finish_receive(core->qpn(), static_cast<std::uint32_t>(i + 1));

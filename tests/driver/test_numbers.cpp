@@ -179,8 +179,9 @@ TEST_CASE("a registration that fails leaves nothing behind") {
           Error::kInvalidParameter);
   }
   SECTION("atomics without local write") {
-    CHECK(fixture.kernel->create_mr({.address = g_memory.data(), .length = 1, .pd = 1, .remote_atomic = true}).error() ==
-          Error::kInvalidParameter);
+    CHECK(
+        fixture.kernel->create_mr({.address = g_memory.data(), .length = 1, .pd = 1, .remote_atomic = true}).error() ==
+        Error::kInvalidParameter);
   }
   CHECK(fixture.device.mapped_pages == 0);
   CHECK(fixture.device.regions.empty());

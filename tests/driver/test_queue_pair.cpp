@@ -139,7 +139,8 @@ TEST_CASE_METHOD(PairFixture, "a flush that fails leaves the receives in place")
   CHECK(hardware().rq_producer == 2);
 }
 
-TEST_CASE_METHOD(PairFixture, "flushing a connected queue pair moves it to the error state; later requests are flushed") {
+TEST_CASE_METHOD(PairFixture,
+                 "flushing a connected queue pair moves it to the error state; later requests are flushed") {
   REQUIRE(qp->connect({}).ok());
   REQUIRE(qp->post_receive({.id = 1}).ok());
   REQUIRE(qp->post_send(write_request(2)).ok());

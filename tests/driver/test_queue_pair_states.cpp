@@ -16,7 +16,9 @@ struct StateFixture : DriverFixture {
                                                     .receive_cq = cq,
                                                     .capacity = {8, 8, 4, 4, 64},
                                                     .context = nullptr,
-                                                    .on_event = [this](const hw::Eqe& eqe) { seen.push_back(static_cast<hw::EqeType>(eqe.event_type)); }});
+                                                    .on_event = [this](const hw::Eqe& eqe) {
+                                                      seen.push_back(static_cast<hw::EqeType>(eqe.event_type));
+                                                    }});
     qp = created.take();
   }
   [[nodiscard]] test::FakeDevice::Pair& hardware() { return device.pairs.at(qp->qpn()); }
@@ -67,7 +69,8 @@ TEST_CASE_METHOD(StateFixture, "the driver asks the device for what is legal onl
   const auto commands = device.commands.size();
   CHECK(kernel_qp.modify(hw::QpState::kRts, 0, {}).error() == Error::kInvalidState);
   CHECK(kernel_qp.modify(hw::QpState::kRtr, 0, {}).error() == Error::kInvalidParameter);
-  CHECK(kernel_qp.modify(hw::QpState::kInit, kmd::attribute(hw::QpAttr::kPathMtu), {}).error() == Error::kInvalidParameter);
+  CHECK(kernel_qp.modify(hw::QpState::kInit, kmd::attribute(hw::QpAttr::kPathMtu), {}).error() ==
+        Error::kInvalidParameter);
   CHECK(kernel_qp.resume().error() == Error::kInvalidState);
   CHECK(kernel_qp.to_sqd(true).error() == Error::kInvalidState);
   CHECK(device.commands.size() == commands);
@@ -108,11 +111,13 @@ TEST_CASE_METHOD(StateFixture, "attributes that are not named keep their values"
   CHECK(hardware().state == hw::QpState::kRts);
 
   changed.cur_state = hw::QpState::kRts;
-  CHECK(kernel_qp.modify(hw::QpState::kRts, kmd::attributes(hw::QpAttr::kCurState, hw::QpAttr::kAccessFlags), changed).ok());
+  CHECK(kernel_qp.modify(hw::QpState::kRts, kmd::attributes(hw::QpAttr::kCurState, hw::QpAttr::kAccessFlags), changed)
+            .ok());
   CHECK(hardware().last_modify.cur_state == static_cast<std::uint8_t>(hw::QpState::kRts));
   // A wrong cur_state is what the transition is judged by.
   changed.cur_state = hw::QpState::kInit;
-  CHECK(kernel_qp.modify(hw::QpState::kRts, kmd::attribute(hw::QpAttr::kCurState), changed).error() == Error::kInvalidState);
+  CHECK(kernel_qp.modify(hw::QpState::kRts, kmd::attribute(hw::QpAttr::kCurState), changed).error() ==
+        Error::kInvalidState);
 }
 
 TEST_CASE_METHOD(StateFixture, "a queue pair that is not connected is not drained") {

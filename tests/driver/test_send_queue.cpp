@@ -121,8 +121,8 @@ TEST_CASE_METHOD(SendFixture, "an idle queue uses the window, whole and in order
   for (std::size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<std::uint8_t>(i + 1);
   const auto length = static_cast<std::uint32_t>(GENERATE(8, 32, 33, 224));
   const umd::Segment segment{reinterpret_cast<std::uintptr_t>(payload.data()), length, 0};
-  REQUIRE(qp->post_send({.opcode = hw::WqeOpcode::kWrite, .segments = std::span(&segment, 1), .inline_data = true})
-              .ok());
+  REQUIRE(
+      qp->post_send({.opcode = hw::WqeOpcode::kWrite, .segments = std::span(&segment, 1), .inline_data = true}).ok());
   const std::size_t bursts = (32 + length + 63) / 64;
   REQUIRE(device.window.size() == bursts);
   CHECK(bells(hw::uar::kSendDoorbell) == 0);

@@ -20,7 +20,9 @@ struct SharedFixture : DriverFixture {
     cq = make_cq();
     srq = umd::SharedReceiveQueue::create(process, depth, 1).take();
     for (auto& qp : qps) {
-      qp = umd::QueuePair::create(process, {.send_cq = cq, .receive_cq = cq, .shared_receives = srq, .capacity = {8, 0, 4, 0, 64}}).take();
+      qp = umd::QueuePair::create(
+               process, {.send_cq = cq, .receive_cq = cq, .shared_receives = srq, .capacity = {8, 0, 4, 0, 64}})
+               .take();
     }
   }
   Result<void> post(std::uint64_t id, bool defer = false) {
@@ -29,7 +31,9 @@ struct SharedFixture : DriverFixture {
   }
   [[nodiscard]] test::FakeDevice::SharedQueue& queue() { return device.shared_queues.at(srq->srqn()); }
   std::uint16_t take(std::size_t qp) { return device.take_shared(qps[qp]->qpn()); }
-  void finish(std::size_t qp, std::uint16_t tag, hw::CqeStatus status = hw::CqeStatus::kSuccess) { device.finish_shared(qps[qp]->qpn(), tag, 64, status); }
+  void finish(std::size_t qp, std::uint16_t tag, hw::CqeStatus status = hw::CqeStatus::kSuccess) {
+    device.finish_shared(qps[qp]->qpn(), tag, 64, status);
+  }
 
   std::shared_ptr<umd::CompletionQueue> cq;
   std::shared_ptr<umd::SharedReceiveQueue> srq;
@@ -43,7 +47,8 @@ struct NotifyFixture : Nd2Fixture {
   }
   HRESULT create(ULONG depth, ULONG sges, ULONG threshold) {
     void* object = nullptr;
-    const HRESULT status = adapter->CreateSharedReceiveQueue(IID_IND2SharedReceiveQueue, file, depth, sges, threshold, 0, 0, &object);
+    const HRESULT status =
+        adapter->CreateSharedReceiveQueue(IID_IND2SharedReceiveQueue, file, depth, sges, threshold, 0, 0, &object);
     if (status == ND_SUCCESS) {
       if (srq != nullptr) srq->Release();
       srq = static_cast<IND2SharedReceiveQueue*>(object);
@@ -118,24 +123,35 @@ TEST_CASE("a deferred request is rung for with the next one, or by an error") {
 TEST_CASE("random traffic over a shared receive queue, growing and shrinking on the way") {
   SharedFixture f(3);
   std::mt19937_64 rng(7);
-  const auto uniform = [&](std::uint64_t low, std::uint64_t high) { return std::uniform_int_distribution<std::uint64_t>(low, high)(rng); };
+  const auto uniform = [&](std::uint64_t low, std::uint64_t high) {
+    return std::uniform_int_distribution<std::uint64_t>(low, high)(rng);
+  };
   std::uint64_t next = 0;
   std::vector<std::pair<std::size_t, std::uint16_t>> taken;  // queue pair, tag
   std::set<std::uint64_t> posted, seen;
   for (int i = 0; i < 20000; ++i) {
     switch (uniform(0, 9)) {
-      case 0: case 1: case 2: case 3:
-        if (auto done = f.post(next); done.ok()) posted.insert(next++);
-        else REQUIRE((done.error() == Error::kQueueFull && f.srq->outstanding() == f.srq->depth()));
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+        if (auto done = f.post(next); done.ok())
+          posted.insert(next++);
+        else
+          REQUIRE((done.error() == Error::kQueueFull && f.srq->outstanding() == f.srq->depth()));
         break;
-      case 4: case 5: case 6: {
+      case 4:
+      case 5:
+      case 6: {
         const std::size_t qp = uniform(0, 1);
         const std::uint16_t tag = f.take(qp);
-        if (f.queue().head != f.queue().producer || tag != 0xFFFF) REQUIRE(tag != 0xFFFF);  // the ring had it where the device looks
+        if (f.queue().head != f.queue().producer || tag != 0xFFFF)
+          REQUIRE(tag != 0xFFFF);  // the ring had it where the device looks
         if (tag != 0xFFFF) taken.emplace_back(qp, tag);
         break;
       }
-      case 7: case 8:
+      case 7:
+      case 8:
         if (!taken.empty()) {
           const auto pick = taken.begin() + static_cast<long>(uniform(0, taken.size() - 1));
           f.finish(pick->first, pick->second);
@@ -148,8 +164,10 @@ TEST_CASE("random traffic over a shared receive queue, growing and shrinking on 
           const auto depth = static_cast<std::uint32_t>(uniform(1, 40));
           const auto outstanding = f.srq->outstanding();
           auto done = f.srq->resize(depth);
-          if (outstanding > depth) REQUIRE(done.error() == Error::kMessageTooLong);
-          else REQUIRE((done.ok() && f.srq->depth() == depth));
+          if (outstanding > depth)
+            REQUIRE(done.error() == Error::kMessageTooLong);
+          else
+            REQUIRE((done.ok() && f.srq->depth() == depth));
         }
     }
   }
@@ -181,7 +199,9 @@ TEST_CASE("a shared receive queue goes with its last user; its own memory with i
   const auto before = memory(f);
   auto srq = umd::SharedReceiveQueue::create(f.process, 8, 1).take();
   CHECK(srq->resize(1000).ok());
-  auto qp = umd::QueuePair::create(f.process, {.send_cq = cq, .receive_cq = cq, .shared_receives = srq, .capacity = {8, 0, 4, 0, 64}}).take();
+  auto qp = umd::QueuePair::create(
+                f.process, {.send_cq = cq, .receive_cq = cq, .shared_receives = srq, .capacity = {8, 0, 4, 0, 64}})
+                .take();
   CHECK(qp->post_receive({}).error() == Error::kNotSupported);
   CHECK(qp->flush().ok());  // idle: RESET and back
   CHECK(srq->kernel_srq().destroy().error() == Error::kBusy);
@@ -211,7 +231,8 @@ TEST_CASE("a queue pair tells the last WQE from a failure") {
   CHECK_FALSE(f.qps[1]->last_wqe_reached());
 }
 
-TEST_CASE_METHOD(NotifyFixture, "CreateSharedReceiveQueue and CreateQueuePairWithSrq check their arguments in their order") {
+TEST_CASE_METHOD(NotifyFixture,
+                 "CreateSharedReceiveQueue and CreateQueuePairWithSrq check their arguments in their order") {
   CHECK(create(0, 1, 0) == ND_INVALID_PARAMETER_3);
   CHECK(create(32769, 1, 0) == ND_INVALID_PARAMETER_3);
   CHECK(create(8, 17, 0) == ND_INVALID_PARAMETER_4);
@@ -219,10 +240,13 @@ TEST_CASE_METHOD(NotifyFixture, "CreateSharedReceiveQueue and CreateQueuePairWit
   CHECK(create(32768, 16, 32768) == ND_SUCCESS);
   void* object = nullptr;
   CHECK(adapter->CreateSharedReceiveQueue(IID_IND2QueuePair, file, 8, 1, 0, 0, 0, &object) == E_NOINTERFACE);
-  CHECK(adapter->CreateSharedReceiveQueue(IID_IND2SharedReceiveQueue, nullptr, 8, 1, 0, 0, 0, &object) == ND_INVALID_HANDLE);
+  CHECK(adapter->CreateSharedReceiveQueue(IID_IND2SharedReceiveQueue, nullptr, 8, 1, 0, 0, 0, &object) ==
+        ND_INVALID_HANDLE);
   auto* cq = make_queue();
-  const auto pair_with = [&](IUnknown* receive, IUnknown* initiator, IUnknown* shared, ULONG depth, ULONG sges, ULONG bytes) {
-    return adapter->CreateQueuePairWithSrq(IID_IND2QueuePair, receive, initiator, shared, this, depth, sges, bytes, &object);
+  const auto pair_with = [&](IUnknown* receive, IUnknown* initiator, IUnknown* shared, ULONG depth, ULONG sges,
+                             ULONG bytes) {
+    return adapter->CreateQueuePairWithSrq(IID_IND2QueuePair, receive, initiator, shared, this, depth, sges, bytes,
+                                           &object);
   };
   CHECK(pair_with(nullptr, cq, srq, 8, 1, 0) == ND_INVALID_PARAMETER_2);
   CHECK(pair_with(cq, srq, srq, 8, 1, 0) == ND_INVALID_PARAMETER_3);
@@ -234,8 +258,10 @@ TEST_CASE_METHOD(NotifyFixture, "CreateSharedReceiveQueue and CreateQueuePairWit
   void* other = nullptr;
   REQUIRE(nd2::open_adapter(*kernel, addresses, IID_IND2Adapter, &other) == ND_SUCCESS);
   void* foreign = nullptr;
-  REQUIRE(static_cast<IND2Adapter*>(other)->CreateSharedReceiveQueue(IID_IND2SharedReceiveQueue, file, 8, 1, 0, 0, 0, &foreign) == ND_SUCCESS);
-  CHECK(pair_with(cq, cq, static_cast<IUnknown*>(static_cast<IND2SharedReceiveQueue*>(foreign)), 8, 1, 0) == ND_INVALID_PARAMETER_4);
+  REQUIRE(static_cast<IND2Adapter*>(other)->CreateSharedReceiveQueue(IID_IND2SharedReceiveQueue, file, 8, 1, 0, 0, 0,
+                                                                     &foreign) == ND_SUCCESS);
+  CHECK(pair_with(cq, cq, static_cast<IUnknown*>(static_cast<IND2SharedReceiveQueue*>(foreign)), 8, 1, 0) ==
+        ND_INVALID_PARAMETER_4);
   static_cast<IND2SharedReceiveQueue*>(foreign)->Release();
   static_cast<IND2Adapter*>(other)->Release();
   REQUIRE(pair_with(cq, cq, srq, 8, 1, 0) == ND_SUCCESS);
@@ -264,7 +290,8 @@ TEST_CASE_METHOD(NotifyFixture, "a device without shared receive queues says so"
   REQUIRE(bare->Query(&info, &size) == ND_SUCCESS);
   CHECK(info.MaxSharedReceiveQueueDepth == 0);
   CHECK(bare->CreateSharedReceiveQueue(IID_IND2SharedReceiveQueue, file, 8, 1, 0, 0, 0, &object) == ND_NOT_SUPPORTED);
-  CHECK(bare->CreateQueuePairWithSrq(IID_IND2QueuePair, nullptr, nullptr, nullptr, nullptr, 1, 1, 0, &object) == ND_NOT_SUPPORTED);
+  CHECK(bare->CreateQueuePairWithSrq(IID_IND2QueuePair, nullptr, nullptr, nullptr, nullptr, 1, 1, 0, &object) ==
+        ND_NOT_SUPPORTED);
   bare->Release();
 }
 
@@ -319,7 +346,8 @@ TEST_CASE_METHOD(NotifyFixture, "the limit event completes every pending Notify 
   CHECK(state(requests[0]) == ND_CANCELED);
 }
 
-TEST_CASE_METHOD(NotifyFixture, "an error of the queue completes every Notify, now and later; threshold 0 waits for nothing else") {
+TEST_CASE_METHOD(NotifyFixture,
+                 "an error of the queue completes every Notify, now and later; threshold 0 waits for nothing else") {
   REQUIRE(create(8, 1, 0) == ND_SUCCESS);
   device.commands.clear();
   CHECK(srq->Notify(&requests[0]) == ND_PENDING);
@@ -333,7 +361,8 @@ TEST_CASE("datagram queue pairs may share receives, those of an unreliable conne
   DriverFixture f;
   const auto cq = f.make_cq();
   const auto srq = umd::SharedReceiveQueue::create(f.process, 8, 2).take();
-  umd::QueuePair::Spec spec{.send_cq = cq, .receive_cq = cq, .shared_receives = srq, .type = hw::QpType::kUd, .capacity = {8, 0, 4, 0, 64}};
+  umd::QueuePair::Spec spec{
+      .send_cq = cq, .receive_cq = cq, .shared_receives = srq, .type = hw::QpType::kUd, .capacity = {8, 0, 4, 0, 64}};
   const auto qp = umd::QueuePair::create(f.process, spec).take();
   CHECK(f.device.pairs.at(qp->qpn()).create.use_srq == 1);
   f.device.commands.clear();

@@ -11,7 +11,8 @@ namespace {
 /// A job of `length` bytes at `address`, whose bytes say where they are.
 ReadJob job_of(std::uint64_t address, std::uint32_t length) {
   ReadJob job{CompletionStatus::kSuccess, 9, address, length, {}, 0};
-  for (std::uint64_t at = address & ~3ULL; at < ((address + length + 3) & ~3ULL); ++at) job.data.push_back(static_cast<std::uint8_t>(at * 7));
+  for (std::uint64_t at = address & ~3ULL; at < ((address + length + 3) & ~3ULL); ++at)
+    job.data.push_back(static_cast<std::uint8_t>(at * 7));
   return job;
 }
 
@@ -32,7 +33,8 @@ std::size_t check_all(CompletionSplitter& splitter, std::uint64_t address, std::
     REQUIRE(completion.data.size() % 4 == 0);
     const std::size_t skip = at % 4;
     const auto bytes = std::min<std::size_t>(left, completion.data.size() - skip);
-    for (std::size_t i = 0; i < bytes; ++i) REQUIRE(completion.data[skip + i] == static_cast<std::uint8_t>((at + i) * 7));
+    for (std::size_t i = 0; i < bytes; ++i)
+      REQUIRE(completion.data[skip + i] == static_cast<std::uint8_t>((at + i) * 7));
     at += bytes;
     left -= static_cast<std::uint32_t>(bytes);
     if (left != 0) REQUIRE(at % boundary == 0);

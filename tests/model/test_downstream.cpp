@@ -8,7 +8,9 @@ using namespace rnic::model;
 
 namespace {
 
-ReadJob job_of(std::uint16_t tag) { return {CompletionStatus::kSuccess, tag, 0, 512, std::vector<std::uint8_t>(512), 0}; }
+ReadJob job_of(std::uint16_t tag) {
+  return {CompletionStatus::kSuccess, tag, 0, 512, std::vector<std::uint8_t>(512), 0};
+}
 
 struct Arrival {
   Picoseconds time;

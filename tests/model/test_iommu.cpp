@@ -38,7 +38,8 @@ TEST_CASE("a range is contiguous with holes around it") {
   Iommu iommu(1);
   const auto first = iommu.map_range(pointer(0x20'0000), 3 * kPage, Rights::kReadWrite);
   const auto second = iommu.map_range(pointer(0x30'0000), kPage, Rights::kRead);
-  for (std::uint64_t i = 0; i < 3 * kPage; i += 512) CHECK(iommu.translate(first + i, Access::kRead) == pointer(0x20'0000 + i));
+  for (std::uint64_t i = 0; i < 3 * kPage; i += 512)
+    CHECK(iommu.translate(first + i, Access::kRead) == pointer(0x20'0000 + i));
   CHECK(iommu.translate(first - 1, Access::kRead) == nullptr);
   CHECK(iommu.translate(first + 3 * kPage, Access::kRead) == nullptr);
   CHECK(second >= first + 4 * kPage);

@@ -35,8 +35,8 @@ std::vector<std::uint8_t> frame_of(std::size_t bytes) {
 
 TEST_CASE("libpcap reads back what was written, to the nanosecond") {
   PcapWriter writer(kPath);
-  writer.write(1'234'567'999, frame_of(60));                  // 1234567.999 ns
-  writer.write(5'000'000'000'000 + 42'000, frame_of(4200));   // 5 s and 42 ns
+  writer.write(1'234'567'999, frame_of(60));                 // 1234567.999 ns
+  writer.write(5'000'000'000'000 + 42'000, frame_of(4200));  // 5 s and 42 ns
   writer.flush();
   CHECK(writer.frames() == 2);
 

@@ -7,9 +7,12 @@ using namespace rnic::model;
 
 TEST_CASE("byte count and lower address follow the byte enables (base specification 2.3.1.1)") {
   // One dword: first byte enables -> offset, count, as the table lists them.
-  const struct { std::uint8_t be; unsigned offset, count; } table[] = {
-      {0b1001, 0, 4}, {0b1101, 0, 4}, {0b0101, 0, 3}, {0b0111, 0, 3}, {0b1010, 1, 3}, {0b1110, 1, 3}, {0b0011, 0, 2},
-      {0b0110, 1, 2}, {0b1100, 2, 2}, {0b0001, 0, 1}, {0b0010, 1, 1}, {0b0100, 2, 1}, {0b1000, 3, 1}, {0b0000, 0, 1}};
+  const struct {
+    std::uint8_t be;
+    unsigned offset, count;
+  } table[] = {{0b1001, 0, 4}, {0b1101, 0, 4}, {0b0101, 0, 3}, {0b0111, 0, 3}, {0b1010, 1, 3},
+               {0b1110, 1, 3}, {0b0011, 0, 2}, {0b0110, 1, 2}, {0b1100, 2, 2}, {0b0001, 0, 1},
+               {0b0010, 1, 1}, {0b0100, 2, 1}, {0b1000, 3, 1}, {0b0000, 0, 1}};
   for (const auto& row : table) {
     const auto range = enabled_range(0x100, 1, row.be, 0);
     CHECK(range.address == 0x100 + row.offset);
@@ -29,7 +32,8 @@ TEST_CASE("covering dwords are the inverse of the enabled range") {
       CHECK(range.length == length);
       for (std::size_t i = 0; i < std::size_t{dwords.length_dw} * 4; ++i) {
         const std::uint64_t at = dwords.address + i;
-        CHECK(byte_enabled(i, dwords.length_dw, dwords.first_be, dwords.last_be) == (at >= address && at < address + length));
+        CHECK(byte_enabled(i, dwords.length_dw, dwords.first_be, dwords.last_be) ==
+              (at >= address && at < address + length));
       }
     }
   }

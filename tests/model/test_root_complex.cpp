@@ -45,7 +45,8 @@ TEST_CASE("only enabled bytes are written") {
         std::memset(machine().buffer, 0, 64);
         machine().rc.dma_request(write_of(machine().iova + offset, length, 0xCC));
         wait_ns(300);
-        for (std::uint32_t i = 0; i < 64; ++i) CHECK((machine().buffer[i] == 0xCC) == (i >= offset && i < offset + length));
+        for (std::uint32_t i = 0; i < 64; ++i)
+          CHECK((machine().buffer[i] == 0xCC) == (i >= offset && i < offset + length));
       }
     }
     DmaRequest holes = write_of(machine().iova + 1024, 8, 0xCC);
@@ -53,7 +54,8 @@ TEST_CASE("only enabled bytes are written") {
     holes.last_be = 0b0000 | 0b1010;
     machine().rc.dma_request(holes);
     wait_ns(300);
-    for (std::uint32_t i = 0; i < 8; ++i) CHECK((machine().buffer[1024 + i] == 0xCC) == (i == 0 || i == 2 || i == 5 || i == 7));
+    for (std::uint32_t i = 0; i < 8; ++i)
+      CHECK((machine().buffer[1024 + i] == 0xCC) == (i == 0 || i == 2 || i == 5 || i == 7));
   });
 }
 
@@ -84,7 +86,8 @@ TEST_CASE("completions are cut at the maximum payload, reads of many tags arrive
     CHECK(all.order == std::vector<unsigned>{0, 1, 2, 3, 4, 5, 6, 7});
     CHECK(all.done == all.order);
     for (unsigned tag = 0; tag < 8; ++tag) {
-      CHECK(all.data.at(tag) == std::vector<std::uint8_t>(machine().buffer + tag * 512, machine().buffer + (tag + 1) * 512));
+      CHECK(all.data.at(tag) ==
+            std::vector<std::uint8_t>(machine().buffer + tag * 512, machine().buffer + (tag + 1) * 512));
     }
   });
 }
@@ -132,7 +135,8 @@ TEST_CASE("results do not depend on how often the NIC looks") {
       for (int t = 0; t < 8000; t += step) {
         wait_ns(step);
         DmaCompletion completion;
-        while (machine().rc.take_dma_completion(completion)) tags.push_back(completion.tag * 10000u + completion.byte_count);
+        while (machine().rc.take_dma_completion(completion))
+          tags.push_back(completion.tag * 10000u + completion.byte_count);
       }
       orders.push_back(tags);
     });
@@ -247,7 +251,11 @@ TEST_CASE("an MMIO read waits for its completion, which pushes earlier DMA write
     const HostRequest tlp = next_request();
     CHECK(tlp.kind == TlpKind::kMemoryRead);
     machine().rc.dma_request(write_of(machine().iova, 4, 0x99));
-    machine().rc.host_completion({CompletionStatus::kSuccess, tlp.tag, tlp.requester, 8, static_cast<std::uint8_t>(tlp.address & 0x7F),
+    machine().rc.host_completion({CompletionStatus::kSuccess,
+                                  tlp.tag,
+                                  tlp.requester,
+                                  8,
+                                  static_cast<std::uint8_t>(tlp.address & 0x7F),
                                   {1, 2, 3, 4, 5, 6, 7, 8}});
   });
   run([] {
@@ -271,7 +279,8 @@ TEST_CASE("MMIO reads that fail: error completion, no completion, late completio
     machine().rc.host_completion({CompletionStatus::kSuccess, late.tag, late.requester, 8, 0, data});
     const HostRequest good = next_request();
     CHECK(good.tag != late.tag);
-    machine().rc.host_completion({CompletionStatus::kSuccess, good.tag, good.requester, 8, 0, std::vector<std::uint8_t>(8, 0x22)});
+    machine().rc.host_completion(
+        {CompletionStatus::kSuccess, good.tag, good.requester, 8, 0, std::vector<std::uint8_t>(8, 0x22)});
   });
   run([] {
     CHECK(machine().device.read64(0) == ~0ULL);

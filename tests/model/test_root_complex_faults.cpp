@@ -20,7 +20,9 @@ PcieRule rule(PcieFault fault, std::uint64_t nth = 1, PcieMatch match = {}) {
   rule.nth = nth;
   return rule;
 }
-PcieMatch match(PcieAccess access, std::uint32_t min_bytes = 0, std::optional<std::uint64_t> address = {}) { return {access, min_bytes, address}; }
+PcieMatch match(PcieAccess access, std::uint32_t min_bytes = 0, std::optional<std::uint64_t> address = {}) {
+  return {access, min_bytes, address};
+}
 
 RootComplexOptions with(const PcieRule& rule) {
   RootComplexOptions options;
@@ -43,7 +45,8 @@ std::uint64_t host_address(std::size_t offset) { return reinterpret_cast<std::ui
 }  // namespace
 
 TEST_CASE("an exact read of so many bytes is refused, aborted, poisoned or lost") {
-  for (const auto fault : {PcieFault::kUnsupportedRequest, PcieFault::kCompleterAbort, PcieFault::kPoisoned, PcieFault::kTimeout}) {
+  for (const auto fault :
+       {PcieFault::kUnsupportedRequest, PcieFault::kCompleterAbort, PcieFault::kPoisoned, PcieFault::kTimeout}) {
     machine().reset(with(rule(fault, 2, match(PcieAccess::kDmaRead, 100))));
     run([&] {
       for (std::uint32_t i = 0; i < 6; ++i) {
@@ -63,10 +66,12 @@ TEST_CASE("an exact read of so many bytes is refused, aborted, poisoned or lost"
           CHECK(got->poisoned);
           CHECK(got->status == CompletionStatus::kSuccess);
           REQUIRE(got->data.size() == bytes);
-          for (std::size_t at = 0; at < bytes; ++at) CHECK(got->data[at] == static_cast<std::uint8_t>(~Machine::pattern(at)));
+          for (std::size_t at = 0; at < bytes; ++at)
+            CHECK(got->data[at] == static_cast<std::uint8_t>(~Machine::pattern(at)));
         } else {
           REQUIRE(got);
-          CHECK(got->status == (fault == PcieFault::kCompleterAbort ? CompletionStatus::kCompleterAbort : CompletionStatus::kUnsupportedRequest));
+          CHECK(got->status == (fault == PcieFault::kCompleterAbort ? CompletionStatus::kCompleterAbort
+                                                                    : CompletionStatus::kUnsupportedRequest));
           CHECK(got->data.empty());
           CHECK(got->byte_count == bytes);
         }
@@ -121,7 +126,8 @@ TEST_CASE("the next read that touches an address, armed in the middle of a run")
     CHECK(completion_or_none()->status == CompletionStatus::kCompleterAbort);
     read(machine().iova + 1000, 51);
     CHECK(completion_or_none()->status == CompletionStatus::kSuccess);
-    CHECK_THROWS_AS(machine().rc.arm(rule(PcieFault::kPoisoned, 1, match(PcieAccess::kDmaWrite))), std::invalid_argument);
+    CHECK_THROWS_AS(machine().rc.arm(rule(PcieFault::kPoisoned, 1, match(PcieAccess::kDmaWrite))),
+                    std::invalid_argument);
   });
 }
 
@@ -145,7 +151,8 @@ TEST_CASE("faults by chance: each about as often as asked, reads that suffer non
         outcome.push_back(completion.tag * 16u + static_cast<unsigned>(completion.status) * 2u + completion.poisoned);
         if (completion.status != CompletionStatus::kSuccess || completion.poisoned) continue;
         const std::size_t start = (400 - completion.byte_count + completion.tag % 512u) & ~3u;
-        const std::vector<std::uint8_t> expected(machine().buffer + start, machine().buffer + start + completion.data.size());
+        const std::vector<std::uint8_t> expected(machine().buffer + start,
+                                                 machine().buffer + start + completion.data.size());
         // The ends of a read that are not aligned have bytes that were not enabled.
         for (std::size_t at = 4; at + 4 < expected.size(); ++at) REQUIRE(completion.data[at] == expected[at]);
       }
@@ -153,7 +160,8 @@ TEST_CASE("faults by chance: each about as often as asked, reads that suffer non
     return outcome;
   };
   const auto first = round(1);
-  for (const auto fault : {PcieFault::kUnsupportedRequest, PcieFault::kCompleterAbort, PcieFault::kPoisoned, PcieFault::kTimeout}) {
+  for (const auto fault :
+       {PcieFault::kUnsupportedRequest, PcieFault::kCompleterAbort, PcieFault::kPoisoned, PcieFault::kTimeout}) {
     CHECK(hits(fault) > 25);
     CHECK(hits(fault) < 80);
   }
@@ -198,7 +206,8 @@ TEST_CASE("a page is unmapped before the nth access to it, or at a time; its own
         const auto address = pages[0] + (i == 1 ? 512u : 0u);  // another place of the page does not count
         if (access == PcieAccess::kDmaRead) {
           read(address, 64);
-          CHECK(completion_or_none()->status == (i < 3 ? CompletionStatus::kSuccess : CompletionStatus::kUnsupportedRequest));
+          CHECK(completion_or_none()->status ==
+                (i < 3 ? CompletionStatus::kSuccess : CompletionStatus::kUnsupportedRequest));
         } else {
           machine().rc.dma_request(write_of(address, 64, static_cast<std::uint8_t>(i)));
           wait_ns(400);
@@ -244,7 +253,8 @@ TEST_CASE("host reads get lost or are refused, as often as one likes; host write
       CHECK(tlp.data == std::vector<std::uint8_t>(8, poisoned ? 0xEE : 0x11));
     }
     const HostRequest good = next_request();
-    machine().rc.host_completion({CompletionStatus::kSuccess, good.tag, good.requester, 8, 0, std::vector<std::uint8_t>(8, 0x22)});
+    machine().rc.host_completion(
+        {CompletionStatus::kSuccess, good.tag, good.requester, 8, 0, std::vector<std::uint8_t>(8, 0x22)});
   });
   run([] {
     for (int i = 0; i < 51; ++i) {
@@ -271,8 +281,10 @@ TEST_CASE("options that are out of range or do not go together are refused, by n
   refused("back_pressure_ns", [](auto& f) { f.back_pressure_ns = -1; });
   refused("stall", [](auto& f) { f.stalls = {{-1, 1}}; });
   refused("nth", [](auto& f) { f.rules = {rule(PcieFault::kTimeout, 0)}; });
-  refused("timeout does not happen to a dma_write", [](auto& f) { f.rules = {rule(PcieFault::kTimeout, 1, match(PcieAccess::kDmaWrite))}; });
-  refused("unmap does not happen to a host_read", [](auto& f) { f.rules = {rule(PcieFault::kUnmap, 1, match(PcieAccess::kHostRead))}; });
+  refused("timeout does not happen to a dma_write",
+          [](auto& f) { f.rules = {rule(PcieFault::kTimeout, 1, match(PcieAccess::kDmaWrite))}; });
+  refused("unmap does not happen to a host_read",
+          [](auto& f) { f.rules = {rule(PcieFault::kUnmap, 1, match(PcieAccess::kHostRead))}; });
   refused("at_ns", [](auto& f) {
     f.rules = {rule(PcieFault::kUnmap)};
     f.rules[0].at_ns = 5;

@@ -9,7 +9,12 @@ using Catch::Matchers::Contains;
 namespace {
 
 DmaRequest write_of(std::size_t bytes) {
-  return {TlpKind::kMemoryWrite, 0x1000, static_cast<std::uint16_t>(bytes / 4), 0xF, static_cast<std::uint8_t>(bytes > 4 ? 0xF : 0), 0,
+  return {TlpKind::kMemoryWrite,
+          0x1000,
+          static_cast<std::uint16_t>(bytes / 4),
+          0xF,
+          static_cast<std::uint8_t>(bytes > 4 ? 0xF : 0),
+          0,
           std::vector<std::uint8_t>(bytes)};
 }
 DmaRequest read_of(std::size_t bytes) {
@@ -50,7 +55,11 @@ TEST_CASE("each rule has a TLP that breaks it") {
       {"needs byte enables", write_of(8), [](auto& r) { r.first_be = 0; }},
       {"hole", write_of(16), [](auto& r) { r.first_be = 0b0111; }},
       {"hole", write_of(16), [](auto& r) { r.last_be = 0b0101; }},
-      {"hole", write_of(8), [](auto& r) { r.address += 4; r.first_be = 0b0101; }},
+      {"hole", write_of(8),
+       [](auto& r) {
+         r.address += 4;
+         r.first_be = 0b0101;
+       }},
       {"maximum payload", write_of(260), [](auto&) {}},
       {"length of the header", write_of(64), [](auto& r) { r.data.pop_back(); }},
       {"maximum read request", read_of(516), [](auto&) {}},

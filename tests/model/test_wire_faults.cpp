@@ -29,7 +29,9 @@ Bytes frame(std::uint32_t number, std::size_t payload = 100, std::uint8_t opcode
   return rnic::test::roce_frame(f);
 }
 /// All ones for a frame that was cut before its PSN.
-std::uint32_t number_of(const Bytes& bytes) { return bytes.size() < 54 ? ~0u : static_cast<std::uint32_t>(rnic::test::read_big(bytes, 51, 3)); }
+std::uint32_t number_of(const Bytes& bytes) {
+  return bytes.size() < 54 ? ~0u : static_cast<std::uint32_t>(rnic::test::read_big(bytes, 51, 3));
+}
 
 struct Arrival {
   Picoseconds time;
@@ -144,7 +146,8 @@ TEST_CASE("drop: the chance holds, nothing else is lost, and the record says whi
 
 TEST_CASE("a rule hits the nth frame that matches, and count of them") {
   WireFaultOptions faults;
-  faults.rules = {rule(WireFault::kDrop, 3, 1, {.opcode = 8}), rule(WireFault::kDrop, 2, 2, {.dest_qpn = 5}), rule(WireFault::kDrop, 1, 100, {.psn = 77})};
+  faults.rules = {rule(WireFault::kDrop, 3, 1, {.opcode = 8}), rule(WireFault::kDrop, 2, 2, {.dest_qpn = 5}),
+                  rule(WireFault::kDrop, 1, 100, {.psn = 77})};
   Link link(faults);
   std::vector<std::uint32_t> expected;
   for (std::uint32_t i = 0; i < 40; ++i) {
@@ -238,7 +241,9 @@ TEST_CASE("a frame whose time is over goes before frames that are sent later") {
   CHECK(link.numbers() == std::vector<std::uint32_t>{2, 1, 3});
 }
 
-TEST_CASE("corrupt: so many bits, all different, or the one that is asked for; the MAC sees it only with a bad check sequence") {
+TEST_CASE(
+    "corrupt: so many bits, all different, or the one that is asked for; the MAC sees it only with a bad check "
+    "sequence") {
   WireFaultOptions faults;
   for (std::uint64_t i = 1; i <= 3; ++i) faults.rules.push_back(rule(WireFault::kCorrupt, i));
   faults.rules[0].parameters.corrupt_bits = 60;
@@ -252,7 +257,8 @@ TEST_CASE("corrupt: so many bits, all different, or the one that is asked for; t
   const Bytes original = frame(1);
   const auto changed = [&](std::size_t i) {
     int bits = 0;
-    for (std::size_t at = 0; at < original.size(); ++at) bits += std::popcount(static_cast<unsigned>(original[at] ^ link.arrivals[i].bytes.at(at)));
+    for (std::size_t at = 0; at < original.size(); ++at)
+      bits += std::popcount(static_cast<unsigned>(original[at] ^ link.arrivals[i].bytes.at(at)));
     return bits;
   };
   CHECK(changed(0) == 60);
@@ -334,7 +340,8 @@ TEST_CASE("one kind of fault does not change which frames the others hit") {
   };
   for (int i = 1; i < static_cast<int>(kWireFaults); ++i) {
     WireFaultOptions alone;
-    double* const chances[] = {&alone.drop, &alone.duplicate, &alone.reorder, &alone.corrupt, &alone.delay, &alone.truncate, &alone.ecn};
+    double* const chances[] = {&alone.drop,  &alone.duplicate, &alone.reorder, &alone.corrupt,
+                               &alone.delay, &alone.truncate,  &alone.ecn};
     *chances[i] = 0.05;
     WireFaultOptions together = alone;
     together.drop = 0.02;
@@ -370,7 +377,8 @@ TEST_CASE("all faults together: every frame is accounted for, and a seed repeats
     REQUIRE(first.arrivals.size() == again.arrivals.size());
     bool equal = true;
     for (std::size_t i = 0; i < first.arrivals.size(); ++i) {
-      equal = equal && first.arrivals[i].time == again.arrivals[i].time && first.arrivals[i].bytes == again.arrivals[i].bytes;
+      equal = equal && first.arrivals[i].time == again.arrivals[i].time &&
+              first.arrivals[i].bytes == again.arrivals[i].bytes;
     }
     CHECK(equal);
     CHECK(first.numbers() != other.numbers());
@@ -406,7 +414,9 @@ TEST_CASE("a rule can spare the frames that are injected, and does not count the
     rule.match.spare_injected = spare;
     faults.rules.push_back(rule);
     Link link(faults);
-    const auto dropped = [&](std::uint32_t number, bool injected) { return link.send(frame(number), false, injected).faults != 0; };
+    const auto dropped = [&](std::uint32_t number, bool injected) {
+      return link.send(frame(number), false, injected).faults != 0;
+    };
     CHECK_FALSE(dropped(0, false));
     CHECK(dropped(1, true) == !spare);
     CHECK(dropped(2, false) == spare);

@@ -1,7 +1,7 @@
 `default_nettype none
 
-/// The admin queue with real context managers. Client 0 of each is the admin queue, client 1 the test, which plays
-/// the rest of the NIC.
+/// The admin queue with real context managers. Client 0 of each is the admin queue, client 1 the
+/// test, which plays the rest of the NIC.
 module admin_bench (
     input  wire logic                         clk_i,
     input  wire logic                         rst_ni,

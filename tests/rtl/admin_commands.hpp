@@ -16,16 +16,26 @@ class AdminCommands {
 
   hw::AdminCommand next(const AdminModel& model) {
     static constexpr AdminOpcode kOpcodes[] = {
-        AdminOpcode::kCreateEq, AdminOpcode::kDestroyEq, AdminOpcode::kQueryEq,  AdminOpcode::kCreateCq, AdminOpcode::kCreateCq, AdminOpcode::kDestroyCq, AdminOpcode::kQueryCq, AdminOpcode::kModifyCq, AdminOpcode::kResizeCq,
-        AdminOpcode::kCreateMr, AdminOpcode::kDestroyMr, AdminOpcode::kQueryMr,  AdminOpcode::kCreateQp, AdminOpcode::kCreateQp, AdminOpcode::kCreateQp,  AdminOpcode::kDestroyQp,
-        AdminOpcode::kModifyQp, AdminOpcode::kModifyQp,  AdminOpcode::kModifyQp, AdminOpcode::kModifyQp, AdminOpcode::kModifyQp, AdminOpcode::kModifyQp,  AdminOpcode::kQueryQp, AdminOpcode::kQueryQpCounters, AdminOpcode::kQueryQpCounters,
-        AdminOpcode::kQueryCapabilities, AdminOpcode::kCreateMw, AdminOpcode::kCreateMw, AdminOpcode::kDestroyMw, AdminOpcode::kCreateFastMr, AdminOpcode::kDestroyFastMr,
-        AdminOpcode::kCreateSrq, AdminOpcode::kCreateSrq, AdminOpcode::kDestroySrq, AdminOpcode::kQuerySrq, AdminOpcode::kModifySrq};
+        AdminOpcode::kCreateEq,        AdminOpcode::kDestroyEq,         AdminOpcode::kQueryEq,
+        AdminOpcode::kCreateCq,        AdminOpcode::kCreateCq,          AdminOpcode::kDestroyCq,
+        AdminOpcode::kQueryCq,         AdminOpcode::kModifyCq,          AdminOpcode::kResizeCq,
+        AdminOpcode::kCreateMr,        AdminOpcode::kDestroyMr,         AdminOpcode::kQueryMr,
+        AdminOpcode::kCreateQp,        AdminOpcode::kCreateQp,          AdminOpcode::kCreateQp,
+        AdminOpcode::kDestroyQp,       AdminOpcode::kModifyQp,          AdminOpcode::kModifyQp,
+        AdminOpcode::kModifyQp,        AdminOpcode::kModifyQp,          AdminOpcode::kModifyQp,
+        AdminOpcode::kModifyQp,        AdminOpcode::kQueryQp,           AdminOpcode::kQueryQpCounters,
+        AdminOpcode::kQueryQpCounters, AdminOpcode::kQueryCapabilities, AdminOpcode::kCreateMw,
+        AdminOpcode::kCreateMw,        AdminOpcode::kDestroyMw,         AdminOpcode::kCreateFastMr,
+        AdminOpcode::kDestroyFastMr,   AdminOpcode::kCreateSrq,         AdminOpcode::kCreateSrq,
+        AdminOpcode::kDestroySrq,      AdminOpcode::kQuerySrq,          AdminOpcode::kModifySrq};
     if (chance(0.02)) return command(static_cast<AdminOpcode>(rng_()), any());
-    static constexpr AdminOpcode kDestroys[] = {AdminOpcode::kDestroyQp, AdminOpcode::kDestroyCq, AdminOpcode::kDestroyEq, AdminOpcode::kDestroySrq};
+    static constexpr AdminOpcode kDestroys[] = {AdminOpcode::kDestroyQp, AdminOpcode::kDestroyCq,
+                                                AdminOpcode::kDestroyEq, AdminOpcode::kDestroySrq};
     const bool destroy = shrinks && chance(0.7);
     if (destroy && !model.qps.empty() && chance(0.3)) {
-      return command(AdminOpcode::kDestroyQp, std::next(model.qps.begin(), static_cast<long>(uniform(0, model.qps.size() - 1)))->second.send.qpn);
+      return command(
+          AdminOpcode::kDestroyQp,
+          std::next(model.qps.begin(), static_cast<long>(uniform(0, model.qps.size() - 1)))->second.send.qpn);
     }
     switch (const auto opcode = destroy ? kDestroys[uniform(0, 3)] : kOpcodes[uniform(0, std::size(kOpcodes) - 1)]) {
       case AdminOpcode::kCreateEq: return create_eq(number(3, 32));
@@ -117,7 +127,8 @@ class AdminCommands {
     body.va = rng_();
     body.length = spoil(uniform(1, 1ULL << uniform(1, 47)));
     if (chance(0.1)) body.length = chance(0.5) ? 1ULL << 47 : (1ULL << 47) + 1;
-    if (chance(0.2)) body.va = std::uint64_t{0} - body.length + uniform(0, 1);  // to the end of the address space, or round it
+    if (chance(0.2))
+      body.va = std::uint64_t{0} - body.length + uniform(0, 1);  // to the end of the address space, or round it
     body.page_list = spoil(rng_() & ~0x3fULL);
     body.pd = static_cast<std::uint32_t>(rng_() & 0xffffff);
     body.log_page = static_cast<std::uint8_t>(spoil(uniform(12, 30)));
@@ -187,12 +198,14 @@ class AdminCommands {
     if (found != model.qps.end() && chance(0.6)) next = from < 4 ? from + 1u : 3;
     return modify_qp_to(number, next, from, found != model.qps.end() ? found->second.send.qp_type : 0);
   }
-  /// With the attributes that a legal transition takes: those that it needs, and some of the others; `from` is the present state.
+  /// With the attributes that a legal transition takes: those that it needs, and some of the others; `from` is the
+  /// present state.
   hw::AdminCommand modify_qp_to(std::uint32_t number, unsigned next, unsigned from, unsigned type = 0) {
     auto c = command(AdminOpcode::kModifyQp, number);
     hw::AdminModifyQp body;
     body.next_state = static_cast<std::uint8_t>(next);
-    if (const auto* row = transition_row(from, next, static_cast<hw::QpType>(type))) body.attr_mask = row->required | (row->optional & any());
+    if (const auto* row = transition_row(from, next, static_cast<hw::QpType>(type)))
+      body.attr_mask = row->required | (row->optional & any());
     body.attr_mask |= any() & 1;
     if (spoils && chance(0.15)) body.attr_mask ^= 1u << uniform(0, 20);
     body.cur_state = static_cast<std::uint8_t>(spoil(from));
@@ -235,7 +248,9 @@ class AdminCommands {
 
  private:
   bool chance(double probability) { return std::uniform_real_distribution<>(0, 1)(rng_) < probability; }
-  std::uint64_t uniform(std::uint64_t low, std::uint64_t high) { return std::uniform_int_distribution<std::uint64_t>(low, high)(rng_); }
+  std::uint64_t uniform(std::uint64_t low, std::uint64_t high) {
+    return std::uniform_int_distribution<std::uint64_t>(low, high)(rng_);
+  }
   std::uint32_t any() { return static_cast<std::uint32_t>(rng_()); }
   std::uint64_t spoil(std::uint64_t value) {
     if (!spoils || !chance(0.03)) return value;
@@ -258,18 +273,21 @@ class AdminCommands {
   }
   /// The same command, mostly, or one that destroys another type of key.
   AdminOpcode destroys(AdminOpcode opcode) {
-    static constexpr AdminOpcode kAll[] = {AdminOpcode::kDestroyMr, AdminOpcode::kDestroyMw, AdminOpcode::kDestroyFastMr};
+    static constexpr AdminOpcode kAll[] = {AdminOpcode::kDestroyMr, AdminOpcode::kDestroyMw,
+                                           AdminOpcode::kDestroyFastMr};
     return chance(0.5) ? opcode : kAll[uniform(0, 2)];
   }
   std::uint32_t key(const AdminModel& model) {
     std::uint32_t index = number(10, 1 << 14);
     if (chance(0.03)) index = (1u << 14) + (index & 0xff);
     const auto found = model.regions.find(index);
-    const auto tag = found != model.regions.end() && chance(0.8) ? found->second.tag : static_cast<std::uint32_t>(rng_() & 0xff);
+    const auto tag =
+        found != model.regions.end() && chance(0.8) ? found->second.tag : static_cast<std::uint32_t>(rng_() & 0xff);
     return index << 8 | tag;
   }
   std::uint32_t qpn(const AdminModel& model) {
-    const std::uint32_t index = chance(0.9) ? static_cast<std::uint32_t>(uniform(0, 3)) : static_cast<std::uint32_t>(uniform(0, 255));
+    const std::uint32_t index =
+        chance(0.9) ? static_cast<std::uint32_t>(uniform(0, 3)) : static_cast<std::uint32_t>(uniform(0, 255));
     const auto found = model.qps.find(index);
     if (found != model.qps.end() && chance(0.85)) return found->second.send.qpn;
     if (chance(0.03)) return any();

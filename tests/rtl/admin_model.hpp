@@ -9,7 +9,8 @@
 #include "testbench/generated/rtl_streams.hpp"
 #include "tests/support/qp_attributes.hpp"
 
-/// What the admin commands mean, written from the tables of the host interface: the objects that exist and the contexts they should have.
+/// What the admin commands mean, written from the tables of the host interface: the objects that exist and the contexts
+/// they should have.
 namespace rnic::test {
 
 using hw::AdminOpcode;
@@ -37,7 +38,8 @@ struct AdminModel {
   std::map<std::uint32_t, rtl::Mpt> regions;
   std::map<std::uint32_t, Qp> qps;
   std::map<std::uint32_t, rtl::Path> paths;
-  std::map<std::uint32_t, std::array<std::uint32_t, hw::kQpCounters>> counters;  // by index; of one that was never created: nothing is known
+  std::map<std::uint32_t, std::array<std::uint32_t, hw::kQpCounters>>
+      counters;  // by index; of one that was never created: nothing is known
   Result result{};
 
   /// CQs and SRQs are kept by index; a number names one when it has its tag too.
@@ -116,7 +118,8 @@ struct AdminModel {
   AdminStatus create_eq(const hw::AdminCommand& command) {
     const auto body = body_of<hw::AdminCreateEq>(command);
     if (command.number >= 1u << hw::kEqIndexBits) return AdminStatus::kBadNumber;
-    if (body.base % 4096 || body.log_depth > hw::kMaxLogEqDepth || body.msix_vector >= hw::kMsixVectors) return AdminStatus::kBadParameter;
+    if (body.base % 4096 || body.log_depth > hw::kMaxLogEqDepth || body.msix_vector >= hw::kMsixVectors)
+      return AdminStatus::kBadParameter;
     if (eqs.contains(command.number)) return AdminStatus::kExists;
     auto& eq = eqs[command.number];
     eq.in_use = 1;
@@ -184,8 +187,10 @@ struct AdminModel {
   AdminStatus create_srq(const hw::AdminCommand& command) {
     const auto body = body_of<hw::AdminCreateSrq>(command);
     if (command.number >> 24) return AdminStatus::kBadNumber;
-    if (body.base % 4096 || body.log_depth > hw::kMaxLogQueueDepth || !uar_ok(body.uar)) return AdminStatus::kBadParameter;
-    if (body.log_stride < hw::kMinLogReceiveStride || body.log_stride > hw::kMaxLogStride) return AdminStatus::kBadParameter;
+    if (body.base % 4096 || body.log_depth > hw::kMaxLogQueueDepth || !uar_ok(body.uar))
+      return AdminStatus::kBadParameter;
+    if (body.log_stride < hw::kMinLogReceiveStride || body.log_stride > hw::kMaxLogStride)
+      return AdminStatus::kBadParameter;
     if (srqs.contains(command.number & 0xff)) return AdminStatus::kExists;
     if (!eqs.contains(body.eqn)) return AdminStatus::kBadNumber;
     auto& srq = srqs[command.number & 0xff];
@@ -222,10 +227,12 @@ struct AdminModel {
   AdminStatus modify_srq(const hw::AdminCommand& command) {
     const auto body = body_of<hw::AdminModifySrq>(command);
     if (command.number >> 24) return AdminStatus::kBadNumber;
-    if (body.set_ring && (body.base % 4096 || body.log_depth > hw::kMaxLogQueueDepth)) return AdminStatus::kBadParameter;
+    if (body.set_ring && (body.base % 4096 || body.log_depth > hw::kMaxLogQueueDepth))
+      return AdminStatus::kBadParameter;
     if (!named(srqs, command.number)) return AdminStatus::kBadNumber;
     auto& srq = srqs[command.number & 0xff];
-    if (body.set_ring && static_cast<std::uint16_t>(srq.pi - srq.head) > 1u << body.log_depth) return AdminStatus::kBadParameter;
+    if (body.set_ring && static_cast<std::uint16_t>(srq.pi - srq.head) > 1u << body.log_depth)
+      return AdminStatus::kBadParameter;
     if (body.set_limit) srq.limit = body.limit, srq.limit_hit = 0;
     if (body.set_ring) srq.base = body.base, srq.log_depth = body.log_depth;
     return AdminStatus::kSuccess;
@@ -305,10 +312,13 @@ struct AdminModel {
     entry.window_bind = body.window_bind;
     return status;
   }
-  static bool is_region(const rtl::Mpt& entry) { return entry.mpt_type == static_cast<std::uint8_t>(hw::MptType::kRegion); }
+  static bool is_region(const rtl::Mpt& entry) {
+    return entry.mpt_type == static_cast<std::uint8_t>(hw::MptType::kRegion);
+  }
   static bool is_bound(const rtl::Mpt& entry) {
     const auto type = static_cast<hw::MptType>(entry.mpt_type);
-    return (type == hw::MptType::kWindow1 || type == hw::MptType::kWindow2) && entry.state == static_cast<std::uint8_t>(rtl::MptState::kValid);
+    return (type == hw::MptType::kWindow1 || type == hw::MptType::kWindow2) &&
+           entry.state == static_cast<std::uint8_t>(rtl::MptState::kValid);
   }
   /// The tag counts for plain regions only.
   bool has_key(std::uint32_t key) const {
@@ -329,7 +339,8 @@ struct AdminModel {
   }
   void unbind_windows(unsigned qp) {
     for (auto& [index, entry] : regions) {
-      if (!is_bound(entry) || entry.mpt_type != static_cast<std::uint8_t>(hw::MptType::kWindow2) || entry.qp != qp) continue;
+      if (!is_bound(entry) || entry.mpt_type != static_cast<std::uint8_t>(hw::MptType::kWindow2) || entry.qp != qp)
+        continue;
       entry.state = static_cast<std::uint8_t>(rtl::MptState::kInvalid);
       --regions[entry.mr_index].bound;
     }
@@ -364,10 +375,12 @@ struct AdminModel {
     if (command.number >> 24) return AdminStatus::kBadNumber;
     if (body.sq_base % 4096 || body.retired_address % 8 || !uar_ok(body.uar)) return AdminStatus::kBadParameter;
     if (!depth_ok(body.sq_log_depth)) return AdminStatus::kBadParameter;
-    if (body.sq_log_stride < hw::kMinLogSendStride || body.sq_log_stride > hw::kMaxLogStride) return AdminStatus::kBadParameter;
+    if (body.sq_log_stride < hw::kMinLogSendStride || body.sq_log_stride > hw::kMaxLogStride)
+      return AdminStatus::kBadParameter;
     if (!body.use_srq) {
       if (body.rq_base % 4096 || !depth_ok(body.rq_log_depth)) return AdminStatus::kBadParameter;
-      if (body.rq_log_stride < hw::kMinLogReceiveStride || body.rq_log_stride > hw::kMaxLogStride) return AdminStatus::kBadParameter;
+      if (body.rq_log_stride < hw::kMinLogReceiveStride || body.rq_log_stride > hw::kMaxLogStride)
+        return AdminStatus::kBadParameter;
     }
     if (body.qp_type != 0 && body.qp_type != 1 && body.qp_type != 3) return AdminStatus::kBadParameter;
     if (body.use_srq && body.qp_type == 1) return AdminStatus::kBadParameter;
@@ -451,17 +464,22 @@ struct AdminModel {
     // What is still to be flushed in SQE has to be, before anything new can be sent.
     const auto to = static_cast<QpState>(body.next_state);
     const bool leaves = to == QpState::kErr || to == QpState::kReset;
-    if (send.state == static_cast<std::uint8_t>(QpState::kSqe) && send.retire_idx != send.pi && !leaves) return AdminStatus::kBadState;
+    if (send.state == static_cast<std::uint8_t>(QpState::kSqe) && send.retire_idx != send.pi && !leaves)
+      return AdminStatus::kBadState;
     const auto has = [&](hw::QpAttr attr) { return (given & static_cast<std::uint32_t>(attr)) != 0; };
     if (has(hw::QpAttr::kCurState) && body.cur_state != from) return AdminStatus::kBadState;
     if ((row->required & ~given) != 0) return AdminStatus::kBadParameter;
-    if (has(hw::QpAttr::kAv) && type != hw::QpType::kUd && !body.ipv6 && !(is_ipv4(body.source_ip) && is_ipv4(body.dest_ip))) return AdminStatus::kBadParameter;
+    if (has(hw::QpAttr::kAv) && type != hw::QpType::kUd && !body.ipv6 &&
+        !(is_ipv4(body.source_ip) && is_ipv4(body.dest_ip)))
+      return AdminStatus::kBadParameter;
     if (has(hw::QpAttr::kPathMtu) && (body.path_mtu < 1 || body.path_mtu > 5)) return AdminStatus::kBadParameter;
     if (has(hw::QpAttr::kTimeout) && body.ack_timeout > 31) return AdminStatus::kBadParameter;
     if (has(hw::QpAttr::kRetryCnt) && body.retry_count > 7) return AdminStatus::kBadParameter;
     if (has(hw::QpAttr::kRnrRetry) && body.rnr_retry > 7) return AdminStatus::kBadParameter;
-    if (has(hw::QpAttr::kMaxRdAtomic) && body.max_rd_atomic > hw::kMaxReadsOutstanding) return AdminStatus::kBadParameter;
-    if (has(hw::QpAttr::kMaxDestRdAtomic) && body.max_dest_rd_atomic > hw::kMaxReadsOutstanding) return AdminStatus::kBadParameter;
+    if (has(hw::QpAttr::kMaxRdAtomic) && body.max_rd_atomic > hw::kMaxReadsOutstanding)
+      return AdminStatus::kBadParameter;
+    if (has(hw::QpAttr::kMaxDestRdAtomic) && body.max_dest_rd_atomic > hw::kMaxReadsOutstanding)
+      return AdminStatus::kBadParameter;
     if (has(hw::QpAttr::kMinRnrTimer) && body.min_rnr_timer > 31) return AdminStatus::kBadParameter;
     return AdminStatus::kSuccess;
   }
@@ -497,9 +515,16 @@ struct AdminModel {
     }
     const auto has = [&](hw::QpAttr attr) { return (body.attr_mask & static_cast<std::uint32_t>(attr)) != 0; };
     if (has(hw::QpAttr::kPkeyIndex) || has(hw::QpAttr::kAv) || has(hw::QpAttr::kDestQpn)) {
-      paths[command.number & 0xff] = {.ipv6 = body.ipv6, .dest_qpn = body.dest_qpn, .pkey = body.pkey, .traffic_class = body.traffic_class, .hop_limit = body.hop_limit,
-                                      .udp_source_port = body.udp_source_port, .flow_label = body.flow_label & 0xfffff, .dest_mac = body.dest_mac,
-                                      .source_ip = body.source_ip, .dest_ip = body.dest_ip};
+      paths[command.number & 0xff] = {.ipv6 = body.ipv6,
+                                      .dest_qpn = body.dest_qpn,
+                                      .pkey = body.pkey,
+                                      .traffic_class = body.traffic_class,
+                                      .hop_limit = body.hop_limit,
+                                      .udp_source_port = body.udp_source_port,
+                                      .flow_label = body.flow_label & 0xfffff,
+                                      .dest_mac = body.dest_mac,
+                                      .source_ip = body.source_ip,
+                                      .dest_ip = body.dest_ip};
     }
     if (has(hw::QpAttr::kAccessFlags)) {
       recv.remote_write = body.remote_write;

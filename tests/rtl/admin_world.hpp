@@ -11,8 +11,9 @@
 
 namespace rnic::test {
 
-/// Everything around the admin queue: host memory with the rings, the MPT, and the rest of the NIC, which flushes QPs in the
-/// error state and takes doorbells. It works on the contexts through a client of the managers, and keeps the model up to date.
+/// Everything around the admin queue: host memory with the rings, the MPT, and the rest of the NIC, which flushes QPs
+/// in the error state and takes doorbells. It works on the contexts through a client of the managers, and keeps the
+/// model up to date.
 class AdminWorld : public Agent {
  public:
   explicit AdminWorld(std::uint64_t seed_value) : bench(seed_value) {
@@ -23,7 +24,8 @@ class AdminWorld : public Agent {
     dut.rd_rsp_valid_i = dut.wr_done_i = dut.mpt_rsp_valid_i = 0;
     dut.mem_op_ready_i = dut.mem_op_rsp_valid_i = 0;
     dut.query_done_i = 0;
-    for (auto& all : counters) for (auto& one : all) one = static_cast<std::uint32_t>(bench.rng());
+    for (auto& all : counters)
+      for (auto& one : all) one = static_cast<std::uint32_t>(bench.rng());
     dut.drain_ready_i = dut.qp_reset_ready_i = dut.flushing_i = 0;
     dut.nic_acq_valid_i = dut.nic_rel_valid_i = 0;
     command_base = (bench.rng() & ~0xfffULL) | 0x123;  // the low 12 bits do not count
@@ -43,7 +45,8 @@ class AdminWorld : public Agent {
     put(bench.dut->config_i, config);
   }
 
-  // ---- Commands --------------------------------------------------------------------------------------------------------
+  // ---- Commands
+  // --------------------------------------------------------------------------------------------------------
   void post(const hw::AdminCommand& command) {
     std::array<std::uint8_t, 128> bytes{};
     command.encode(bytes);
@@ -53,7 +56,8 @@ class AdminWorld : public Agent {
   }
   void ring() { bench.dut->producer_index_i = producer; }
   hw::AdminCompletion slot() {
-    return hw::AdminCompletion::decode(std::span<const std::uint8_t, 64>(memory[(completion_base & ~0xfffULL) + 64 * (consumer % depth)]));
+    return hw::AdminCompletion::decode(
+        std::span<const std::uint8_t, 64>(memory[(completion_base & ~0xfffULL) + 64 * (consumer % depth)]));
   }
   /// Waits for the next completion.
   hw::AdminCompletion reap(std::uint64_t limit = 20000) {
@@ -76,14 +80,17 @@ class AdminWorld : public Agent {
     return completion;
   }
 
-  // ---- The rest of the NIC ---------------------------------------------------------------------------------------------
+  // ---- The rest of the NIC
+  // ---------------------------------------------------------------------------------------------
   struct Op {
     unsigned kind, index;
     std::function<bool()> body;  // looks at and changes send, recv, cq, eq, srq; true: write back
   };
   void nic(unsigned kind, unsigned index, std::function<bool()> body) { ops.push_back({kind, index, std::move(body)}); }
   bool nic_idle() const { return ops.empty() && stage == Stage::kIdle; }
-  void settle() { bench.run_until([&] { return nic_idle(); }, 1000, "end of the NIC's work"); }
+  void settle() {
+    bench.run_until([&] { return nic_idle(); }, 1000, "end of the NIC's work");
+  }
 
   void set_error(unsigned qp, bool send_first) {
     auto do_send = [this, qp] {
@@ -97,7 +104,8 @@ class AdminWorld : public Agent {
       if (write) recv.state = static_cast<std::uint8_t>(QpState::kErr);
       // Nothing of it is in the receive engine; of some, a flush finds that only later.
       if (write && recv.srq && qp > 3) recv.rx_gone = 1;
-      if (model.qps.contains(qp)) model.qps[qp].recv.state = static_cast<std::uint8_t>(QpState::kErr), model.qps[qp].recv.rx_gone = recv.rx_gone;
+      if (model.qps.contains(qp))
+        model.qps[qp].recv.state = static_cast<std::uint8_t>(QpState::kErr), model.qps[qp].recv.rx_gone = recv.rx_gone;
       return write;
     };
     if (send_first) nic(0, qp, do_send);
@@ -107,7 +115,9 @@ class AdminWorld : public Agent {
   /// An error that the NIC finds by itself, in any state but RESET and ERR.
   void inject_error(unsigned qp) {
     nic(0, qp, [this, qp] {
-      if (!send.in_use || send.state == static_cast<std::uint8_t>(QpState::kReset) || send.state == static_cast<std::uint8_t>(QpState::kErr)) return false;
+      if (!send.in_use || send.state == static_cast<std::uint8_t>(QpState::kReset) ||
+          send.state == static_cast<std::uint8_t>(QpState::kErr))
+        return false;
       errors.insert(qp);
       set_error(qp, bench.chance(0.5));
       return false;
@@ -154,8 +164,14 @@ class AdminWorld : public Agent {
   /// The contexts as the managers have them.
   AdminModel::Qp contexts(unsigned qp) {
     AdminModel::Qp seen;
-    nic(0, qp, [&] { seen.send = send; return false; });
-    nic(1, qp, [&] { seen.recv = recv; return false; });
+    nic(0, qp, [&] {
+      seen.send = send;
+      return false;
+    });
+    nic(1, qp, [&] {
+      seen.recv = recv;
+      return false;
+    });
     settle();
     return seen;
   }
@@ -173,10 +189,10 @@ class AdminWorld : public Agent {
 
   Bench<Vadmin_bench> bench;
   AdminModel model;
-  hw::AdminCommand current;           // under way
-  std::vector<std::string> log;       // what the other blocks were asked for, in order
-  std::set<unsigned> errors;          // QPs that inject_error moved to the error state
-  std::function<void()> background;   // called when the NIC has nothing to do
+  hw::AdminCommand current;          // under way
+  std::vector<std::string> log;      // what the other blocks were asked for, in order
+  std::set<unsigned> errors;         // QPs that inject_error moved to the error state
+  std::function<void()> background;  // called when the NIC has nothing to do
   std::map<std::uint32_t, rtl::Mpt> mpt;
   std::map<std::uint32_t, rtl::Path> paths;
   std::array<std::array<std::uint32_t, hw::kQpCounters>, 256> counters;
@@ -199,7 +215,8 @@ class AdminWorld : public Agent {
 
   bool chance() { return bench.chance(rate); }
 
-  // ---- DMA and interrupts ----------------------------------------------------------------------------------------------
+  // ---- DMA and interrupts
+  // ----------------------------------------------------------------------------------------------
   void drive_dma() {
     auto& dut = *bench.dut;
     dut.command_base_i = command_base;
@@ -249,7 +266,8 @@ class AdminWorld : public Agent {
     }
   }
 
-  // ---- Other blocks ----------------------------------------------------------------------------------------------------
+  // ---- Other blocks
+  // ----------------------------------------------------------------------------------------------------
   void drive_blocks() {
     auto& dut = *bench.dut;
     dut.mpt_req_ready_i = chance();
@@ -343,7 +361,8 @@ class AdminWorld : public Agent {
     return status;
   }
 
-  // ---- Contexts --------------------------------------------------------------------------------------------------------
+  // ---- Contexts
+  // --------------------------------------------------------------------------------------------------------
   void drive_nic() {
     auto& dut = *bench.dut;
     if (stage == Stage::kIdle) {

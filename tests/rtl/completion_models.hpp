@@ -26,8 +26,8 @@ class Monitor : public Agent {
   std::function<void()> look_;
 };
 
-/// A context manager (rtl/common/ctx_manager.sv) in C++: the test reads and writes contexts directly, as one more client.
-/// Add it to the bench after everything that drives inputs: it looks at the settled requests of the block.
+/// A context manager (rtl/common/ctx_manager.sv) in C++: the test reads and writes contexts directly, as one more
+/// client. Add it to the bench after everything that drives inputs: it looks at the settled requests of the block.
 template <typename T>
 class ContextModel : public Agent {
  public:
@@ -39,7 +39,8 @@ class ContextModel : public Agent {
     std::function<void(const T&)> ctx_data;
     std::function<void()> settle;
   };
-  ContextModel(unsigned clients, Ports ports, std::mt19937_64& rng) : contexts(256), clients_(clients), ports_(std::move(ports)), rng_(rng) {}
+  ContextModel(unsigned clients, Ports ports, std::mt19937_64& rng)
+      : contexts(256), clients_(clients), ports_(std::move(ports)), rng_(rng) {}
 
   /// Whether no client holds the context; only then may the test touch it.
   bool is_free(unsigned index) const {

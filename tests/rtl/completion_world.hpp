@@ -5,14 +5,15 @@
 #include "tests/rtl/completion_models.hpp"
 #include "tests/rtl/mem_op_server.hpp"
 
-/// The completion block in its surroundings: context managers, host memory behind two write clients, event queue consumer.
+/// The completion block in its surroundings: context managers, host memory behind two write clients, event queue
+/// consumer.
 namespace rnic::test {
 
 /// Host memory as DMA writes make it, in order per client; a write is visible when its done pulse has been given.
 class WriteClient : public Agent {
  public:
-  WriteClient(std::function<bool()> valid, std::function<void(bool)> ready, std::function<void(bool)> done, std::function<rtl::DmaWr()> read,
-              std::mt19937_64& rng)
+  WriteClient(std::function<bool()> valid, std::function<void(bool)> ready, std::function<void(bool)> done,
+              std::function<rtl::DmaWr()> read, std::mt19937_64& rng)
       : valid_(std::move(valid)), ready_(std::move(ready)), done_(std::move(done)), read_(std::move(read)), rng_(rng) {}
   void drive() override {
     taking_ = std::uniform_real_distribution<>(0, 1)(rng_) < rate;
@@ -111,8 +112,8 @@ struct CompletionWorld {
   std::map<std::uint64_t, hw::Eqe> eq_memory;
   std::map<unsigned, Ring> cqs, eqs;
   std::array<std::uint16_t, 256> rq_posted{};
-  std::deque<hw::Eqe> events;                                // in the order in which they became visible
-  std::deque<std::pair<std::uint64_t, unsigned>> records;    // address, index
+  std::deque<hw::Eqe> events;                                    // in the order in which they became visible
+  std::deque<std::pair<std::uint64_t, unsigned>> records;        // address, index
   std::array<std::uint64_t, hw::kCounterNames.size()> counts{};  // by counter
   std::array<unsigned, 256> wakes{};
   unsigned eqes_done = 0, cqes_done = 0;
@@ -120,7 +121,7 @@ struct CompletionWorld {
 
 inline CompletionWorld::CompletionWorld(std::uint64_t s)
     : bench(s),
-#define RNIC_IN(name, Type)                                                                                       \
+#define RNIC_IN(name, Type)                                                                           \
   name##s([this](bool v) { dut().name##_valid_i = v; }, [this] { return dut().name##_ready_o != 0; }, \
           [this](const Type& x) { put(dut().name##_data_i, x); }, bench.rng)
       dones([this](bool v) { dut().done_valid_i = v; }, [this] { return dut().done_ready_o != 0; },
@@ -141,20 +142,24 @@ inline CompletionWorld::CompletionWorld(std::uint64_t s)
            [this] { return static_cast<unsigned>(dut().msix_vector_o); }, bench.rng),
 #define RNIC_BIT(port, bit, on) port = static_cast<std::uint8_t>((port & ~(1u << bit)) | ((on) ? 1u << bit : 0))
       queue_writes([this] { return dut().wr_valid_o & 1; }, [this](bool r) { RNIC_BIT(dut().wr_ready_i, 0, r); },
-                   [this](bool d) { RNIC_BIT(dut().wr_done_i, 0, d); }, [this] { return get_slice<rtl::DmaWr>(dut().wr_data_o, 0); }, bench.rng),
-      record_writes([this] { return (dut().wr_valid_o & 2) != 0; }, [this](bool r) { RNIC_BIT(dut().wr_ready_i, 1, r); },
-                    [this](bool d) { RNIC_BIT(dut().wr_done_i, 1, d); }, [this] { return get_slice<rtl::DmaWr>(dut().wr_data_o, 1); }, bench.rng),
+                   [this](bool d) { RNIC_BIT(dut().wr_done_i, 0, d); },
+                   [this] { return get_slice<rtl::DmaWr>(dut().wr_data_o, 0); }, bench.rng),
+      record_writes([this] { return (dut().wr_valid_o & 2) != 0; },
+                    [this](bool r) { RNIC_BIT(dut().wr_ready_i, 1, r); },
+                    [this](bool d) { RNIC_BIT(dut().wr_done_i, 1, d); },
+                    [this] { return get_slice<rtl::DmaWr>(dut().wr_data_o, 1); }, bench.rng),
 #undef RNIC_BIT
       mem_ops(dut(), bench.rng),
-#define RNIC_CONTEXT(side, Type)                                                                                                             \
-  {                                                                                                                                          \
-    [this] { return dut().side##_acq_valid_o; }, [this] { return dut().side##_rel_valid_o; }, [this] { return dut().side##_rel_write_o; },     \
-        [this](unsigned i) { return static_cast<unsigned>(dut().side##_acq_index_o >> (8 * i) & 0xff); },                                     \
-        [this](unsigned i) { return get_slice<Type>(dut().side##_rel_data_o, i); },                                                           \
-        [this](std::uint32_t b) { dut().side##_acq_ready_i = static_cast<std::uint8_t>(b); },                                                 \
-        [this](std::uint32_t b) { dut().side##_ctx_valid_i = static_cast<std::uint8_t>(b); },                                                 \
-        [this](std::uint32_t b) { dut().side##_rel_ready_i = static_cast<std::uint8_t>(b); },                                                 \
-        [this](const Type& c) { put(dut().side##_ctx_data_i, c); }, [this] { dut().eval(); }                                                  \
+#define RNIC_CONTEXT(side, Type)                                                                          \
+  {                                                                                                       \
+    [this] { return dut().side##_acq_valid_o; }, [this] { return dut().side##_rel_valid_o; },             \
+        [this] { return dut().side##_rel_write_o; },                                                      \
+        [this](unsigned i) { return static_cast<unsigned>(dut().side##_acq_index_o >> (8 * i) & 0xff); }, \
+        [this](unsigned i) { return get_slice<Type>(dut().side##_rel_data_o, i); },                       \
+        [this](std::uint32_t b) { dut().side##_acq_ready_i = static_cast<std::uint8_t>(b); },             \
+        [this](std::uint32_t b) { dut().side##_ctx_valid_i = static_cast<std::uint8_t>(b); },             \
+        [this](std::uint32_t b) { dut().side##_rel_ready_i = static_cast<std::uint8_t>(b); },             \
+        [this](const Type& c) { put(dut().side##_ctx_data_i, c); }, [this] { dut().eval(); }              \
   }
       send(2, RNIC_CONTEXT(send, rtl::SendCtx), bench.rng),
       recv(3, RNIC_CONTEXT(recv, rtl::RecvCtx), bench.rng),
@@ -163,8 +168,9 @@ inline CompletionWorld::CompletionWorld(std::uint64_t s)
         for (std::size_t i = 0; i < counts.size(); ++i) counts[i] += port_bit(dut().event_o, i);
         if (dut().sq_wake_valid_o) ++wakes[dut().sq_wake_qp_o];
       }) {
-  for (Agent* a : std::initializer_list<Agent*>{&dones, &tx_faults, &retire_cmds, &errors, &flushes, &rq_doorbells, &cq_doorbells, &eq_doorbells, &rsps,
-                                                &msix, &queue_writes, &record_writes, &mem_ops, &monitor, &send, &recv})
+  for (Agent* a : std::initializer_list<Agent*>{&dones, &tx_faults, &retire_cmds, &errors, &flushes, &rq_doorbells,
+                                                &cq_doorbells, &eq_doorbells, &rsps, &msix, &queue_writes,
+                                                &record_writes, &mem_ops, &monitor, &send, &recv})
     bench.add(*a);
   queue_writes.on_done = [this](const rtl::DmaWr& w) {
     if (w.addr < kEqBase) {
@@ -181,7 +187,9 @@ inline CompletionWorld::CompletionWorld(std::uint64_t s)
       eq_doorbells.push(ring(1, d));
     }
   };
-  record_writes.on_done = [this](const rtl::DmaWr& w) { records.push_back({w.addr, written_as<hw::RetiredRecord>(w).retired_index}); };
+  record_writes.on_done = [this](const rtl::DmaWr& w) {
+    records.push_back({w.addr, written_as<hw::RetiredRecord>(w).retired_index});
+  };
   // A message never precedes its event.
   msix.on_item = [this](const unsigned&) { REQUIRE(msix.items.size() <= eqes_done); };
   dut().timer_valid_i = dut().begun_valid_i = dut().left_valid_i = 0;
@@ -198,8 +206,9 @@ inline void CompletionWorld::settle(int quiet_cycles) {
   for (int quiet = 0; quiet < quiet_cycles; ++quiet) {
     const auto before = cqes_done + eqes_done + records.size() + rsps.items.size() + msix.items.size();
     tick();
-    const bool idle = dones.idle() && tx_faults.idle() && retire_cmds.idle() && errors.idle() && flushes.idle() && rq_doorbells.idle() &&
-                      cq_doorbells.idle() && eq_doorbells.idle() && mem_ops.idle() && queue_writes.idle() && record_writes.idle();
+    const bool idle = dones.idle() && tx_faults.idle() && retire_cmds.idle() && errors.idle() && flushes.idle() &&
+                      rq_doorbells.idle() && cq_doorbells.idle() && eq_doorbells.idle() && mem_ops.idle() &&
+                      queue_writes.idle() && record_writes.idle();
     if (!idle || before != cqes_done + eqes_done + records.size() + rsps.items.size() + msix.items.size()) quiet = 0;
   }
 }
@@ -243,7 +252,8 @@ inline void CompletionWorld::create_eq(unsigned eqn, unsigned vector) {
   dut().admin_rel_valid_i = 0;
 }
 
-inline void CompletionWorld::create_qp(unsigned index, std::uint32_t qpn, unsigned send_cqn, unsigned recv_cqn, unsigned log_depth) {
+inline void CompletionWorld::create_qp(unsigned index, std::uint32_t qpn, unsigned send_cqn, unsigned recv_cqn,
+                                       unsigned log_depth) {
   REQUIRE(send.is_free(index));
   REQUIRE(recv.is_free(index));
   auto& s = send.contexts[index] = {};
@@ -261,7 +271,8 @@ inline void CompletionWorld::create_qp(unsigned index, std::uint32_t qpn, unsign
   r.rq_pi = r.rq_head = r.rq_done = rq_posted[index] = static_cast<std::uint16_t>(bench.uniform(65530, 65535));
 }
 
-inline void CompletionWorld::sent(unsigned qp, hw::WqeOpcode opcode, bool silent, unsigned packets, std::uint32_t length) {
+inline void CompletionWorld::sent(unsigned qp, hw::WqeOpcode opcode, bool silent, unsigned packets,
+                                  std::uint32_t length) {
   auto& c = send.contexts[qp];
   rtl::Inflight f;
   f.qp = static_cast<std::uint8_t>(qp);

@@ -7,7 +7,8 @@
 #include "driver/generated/host_interface.hpp"
 #include "testbench/generated/rtl_streams.hpp"
 
-/// What memory operations mean (docs/architecture.md "Memory operations"; InfiniBand specification 10.6.7), on a table of entries.
+/// What memory operations mean (docs/architecture.md "Memory operations"; InfiniBand specification 10.6.7), on a table
+/// of entries.
 namespace rnic::test {
 
 using hw::MptType;
@@ -63,7 +64,8 @@ struct MemOpModel {
           if (e.qp != op.qp) return MemOpStatus::kBadAccess;
           unbind(e);
         } else {
-          if (code == MemOpCode::kInvalidateRemote && !e.remote_read && !e.remote_write && !e.remote_atomic) return MemOpStatus::kBadAccess;
+          if (code == MemOpCode::kInvalidateRemote && !e.remote_read && !e.remote_write && !e.remote_atomic)
+            return MemOpStatus::kBadAccess;
           e.state = static_cast<std::uint8_t>(MptState::kInvalid);
         }
         return MemOpStatus::kOk;
@@ -88,11 +90,13 @@ struct MemOpModel {
     const auto found = entries.find(op.mr_key >> 8);
     if (found == entries.end()) return MemOpStatus::kBadKey;  // decisions 14
     auto& region = found->second;
-    if (is_window(region) || !is_valid(region) || region.tag != (op.mr_key & 0xff) || region.pd != op.pd) return MemOpStatus::kBadKey;
+    if (is_window(region) || !is_valid(region) || region.tag != (op.mr_key & 0xff) || region.pd != op.pd)
+      return MemOpStatus::kBadKey;
     if (!region.window_bind) return MemOpStatus::kBadAccess;
     if ((op.remote_write || op.remote_atomic) && !region.local_write) return MemOpStatus::kBadAccess;  // decisions 21
     const Wide end = Wide(op.va) + op.length;
-    if (op.va < region.va || end > Wide(region.va) + region.length || end > Wide(1) << 64) return MemOpStatus::kBadRange;
+    if (op.va < region.va || end > Wide(region.va) + region.length || end > Wide(1) << 64)
+      return MemOpStatus::kBadRange;
     if (is_valid(e)) unbind(e);
     ++region.bound;
     e.state = static_cast<std::uint8_t>(MptState::kValid);
@@ -117,8 +121,10 @@ struct MemOpModel {
     if (op.page_count == 0 || op.page_count > e.max_pages) return MemOpStatus::kBadRequest;
     if (op.first_offset != (op.va & ((1ull << op.log_page) - 1))) return MemOpStatus::kBadRequest;
     if ((op.remote_write || op.remote_atomic) && !op.local_write) return MemOpStatus::kBadRequest;
-    if ((op.remote_read || op.remote_write || op.remote_atomic) && !e.remote_ok) return MemOpStatus::kBadAccess;  // decisions 21
-    if (op.length == 0 || op.length > 1ull << 47 || Wide(op.va) + op.length > Wide(1) << 64) return MemOpStatus::kBadRange;
+    if ((op.remote_read || op.remote_write || op.remote_atomic) && !e.remote_ok)
+      return MemOpStatus::kBadAccess;  // decisions 21
+    if (op.length == 0 || op.length > 1ull << 47 || Wide(op.va) + op.length > Wide(1) << 64)
+      return MemOpStatus::kBadRange;
     if (Wide(op.first_offset) + op.length > Wide(op.page_count) << op.log_page) return MemOpStatus::kBadRange;
     e.state = static_cast<std::uint8_t>(MptState::kValid);
     e.tag = static_cast<std::uint8_t>(op.key);
@@ -137,7 +143,8 @@ struct MemOpModel {
 /// Random entries and operations on few indexes, so that they meet; mostly legal, with a field spoilt now and then.
 class MemOpMaker {
  public:
-  /// Entries 0 to 3 are regions, 4 and 5 fast-register regions, 6 to 9 windows of type 1, 10 to 19 of type 2B. They lie all over the table.
+  /// Entries 0 to 3 are regions, 4 and 5 fast-register regions, 6 to 9 windows of type 1, 10 to 19 of type 2B. They lie
+  /// all over the table.
   static constexpr std::uint32_t kEntries = 20;
   explicit MemOpMaker(std::mt19937_64& rng) : rng_(rng) {}
 
@@ -173,8 +180,9 @@ class MemOpMaker {
   }
 
   rtl::MemOp next(const MemOpModel& model) {
-    static constexpr MemOpCode kCodes[] = {MemOpCode::kBindWindow1,  MemOpCode::kBindWindow2,      MemOpCode::kBindWindow2, MemOpCode::kBindWindow2, MemOpCode::kInvalidate,
-                                           MemOpCode::kInvalidate,   MemOpCode::kInvalidateRemote, MemOpCode::kFastRegister};
+    static constexpr MemOpCode kCodes[] = {
+        MemOpCode::kBindWindow1, MemOpCode::kBindWindow2, MemOpCode::kBindWindow2,      MemOpCode::kBindWindow2,
+        MemOpCode::kInvalidate,  MemOpCode::kInvalidate,  MemOpCode::kInvalidateRemote, MemOpCode::kFastRegister};
     return make(kCodes[uniform(0, std::size(kCodes) - 1)], model);
   }
   rtl::MemOp make(MemOpCode code, const MemOpModel& model) {
@@ -183,7 +191,9 @@ class MemOpMaker {
     op.qp = static_cast<std::uint8_t>(uniform(0, 2));
     std::uint32_t n = static_cast<std::uint32_t>(uniform(10, 19));
     if (code == MemOpCode::kBindWindow1) n = static_cast<std::uint32_t>(uniform(6, 9));
-    if (code == MemOpCode::kFastRegister || (code != MemOpCode::kBindWindow2 && code != MemOpCode::kBindWindow1 && chance(0.3))) n = static_cast<std::uint32_t>(uniform(4, 5));
+    if (code == MemOpCode::kFastRegister ||
+        (code != MemOpCode::kBindWindow2 && code != MemOpCode::kBindWindow1 && chance(0.3)))
+      n = static_cast<std::uint32_t>(uniform(4, 5));
     if (chance(0.05)) n = static_cast<std::uint32_t>(uniform(0, kEntries - 1));
     const auto target = model.at(index(n));
     op.pd = chance(0.95) ? target.pd : pd();
@@ -203,7 +213,9 @@ class MemOpMaker {
 
  private:
   bool chance(double probability) { return std::uniform_real_distribution<>(0, 1)(rng_) < probability; }
-  std::uint64_t uniform(std::uint64_t low, std::uint64_t high) { return std::uniform_int_distribution<std::uint64_t>(low, high)(rng_); }
+  std::uint64_t uniform(std::uint64_t low, std::uint64_t high) {
+    return std::uniform_int_distribution<std::uint64_t>(low, high)(rng_);
+  }
   std::uint32_t pd() { return static_cast<std::uint32_t>(chance(0.9) ? 1 : 2); }
 
   void bind(rtl::MemOp& op, const MemOpModel& model) {
@@ -234,7 +246,8 @@ class MemOpMaker {
     op.first_offset = static_cast<std::uint32_t>(chance(0.3) ? 0 : uniform(0, page - 1));
     op.length = chance(0.3) ? room - op.first_offset : uniform(1, room - op.first_offset);
     op.va = uniform(0, ~0ull >> 1) / page * page + op.first_offset;
-    if (chance(0.05)) op.va = std::uint64_t{0} - (op.length + op.first_offset + page - 1) / page * page + op.first_offset;
+    if (chance(0.05))
+      op.va = std::uint64_t{0} - (op.length + op.first_offset + page - 1) / page * page + op.first_offset;
     switch (chance(0.25) ? uniform(0, 7) : 8) {
       case 0: op.length = room - op.first_offset + 1; break;
       case 1: op.length = chance(0.5) ? 0 : rng_(); break;

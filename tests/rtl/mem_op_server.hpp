@@ -10,8 +10,8 @@
 
 namespace rnic::test {
 
-/// The translation block as one client of its memory operations sees it (mem_op_* ports of `Dut`): takes an operation, and answers it
-/// with what `judge` says, some cycles later.
+/// The translation block as one client of its memory operations sees it (mem_op_* ports of `Dut`): takes an operation,
+/// and answers it with what `judge` says, some cycles later.
 template <typename Dut>
 class MemOpServer : public Agent {
  public:

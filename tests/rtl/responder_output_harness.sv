@@ -1,6 +1,7 @@
 `default_nettype none
 
-/// responder_output with the receive contexts behind it; host_* is a second client of them, for the test.
+/// responder_output with the receive contexts behind it; host_* is a second client of them, for the
+/// test.
 module responder_output_harness (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,

@@ -8,7 +8,8 @@
 #include "testbench/generated/rtl_streams.hpp"
 #include "tests/support/rtl_bench.hpp"
 
-/// What surrounds the receive engine in its unit tests: translation, DMA writes, DMA reads, payload; and a model of where payload goes.
+/// What surrounds the receive engine in its unit tests: translation, DMA writes, DMA reads, payload; and a model of
+/// where payload goes.
 namespace rnic::test {
 
 using Bytes = std::vector<std::uint8_t>;
@@ -19,7 +20,9 @@ inline Bytes random_bytes(std::mt19937_64& rng, std::size_t size) {
   return bytes;
 }
 
-inline bool toss(std::mt19937_64& rng, double probability) { return std::uniform_real_distribution<>(0, 1)(rng) < probability; }
+inline bool toss(std::mt19937_64& rng, double probability) {
+  return std::uniform_real_distribution<>(0, 1)(rng) < probability;
+}
 
 /// Sparse memory; remembers only bytes that were written.
 struct ByteMemory {
@@ -57,14 +60,17 @@ class RegionTable {
     bool local_write = true, remote_read = true, remote_write = true, remote_atomic = true, page_list_error = false;
   };
   void add(const Region& region) { regions_[region.key >> 8] = region; }
-  rtl::XlateStatus check(std::uint32_t key, std::uint64_t va, std::uint64_t length, std::uint32_t pd, rtl::Access access) const {
+  rtl::XlateStatus check(std::uint32_t key, std::uint64_t va, std::uint64_t length, std::uint32_t pd,
+                         rtl::Access access) const {
     const auto found = regions_.find(key >> 8);
     if (found == regions_.end()) return rtl::XlateStatus::kBadIndex;
     const auto& r = found->second;
     if (r.key != key) return rtl::XlateStatus::kBadTag;
     if (r.pd != pd) return rtl::XlateStatus::kBadPd;
-    if ((access == rtl::Access::kLocalWrite && !r.local_write) || (access == rtl::Access::kRemoteRead && !r.remote_read) ||
-        (access == rtl::Access::kRemoteWrite && !r.remote_write) || (access == rtl::Access::kRemoteAtomic && !r.remote_atomic))
+    if ((access == rtl::Access::kLocalWrite && !r.local_write) ||
+        (access == rtl::Access::kRemoteRead && !r.remote_read) ||
+        (access == rtl::Access::kRemoteWrite && !r.remote_write) ||
+        (access == rtl::Access::kRemoteAtomic && !r.remote_atomic))
       return rtl::XlateStatus::kBadAccess;
     if (va < r.va || va - r.va > r.length || length > r.length - (va - r.va)) return rtl::XlateStatus::kBadRange;
     return r.page_list_error ? rtl::XlateStatus::kPageListError : rtl::XlateStatus::kOk;
@@ -115,11 +121,13 @@ class XlatePort : public Agent {
       const auto request = get<rtl::XlateReq>(bench_.dut->xlate_req_data_o);
       REQUIRE(request.length > 0);
       rtl::XlateRsp answer;
-      const auto status = regions_.check(request.key, request.va, request.length, request.pd, static_cast<rtl::Access>(request.access));
+      const auto status =
+          regions_.check(request.key, request.va, request.length, request.pd, static_cast<rtl::Access>(request.access));
       answer.status = static_cast<std::uint8_t>(status);
       if (status == rtl::XlateStatus::kOk) {
         answer.addr = regions_.translate(request.key, request.va);
-        answer.contiguous = static_cast<std::uint32_t>(std::min<std::uint64_t>(request.length, regions_.page_left(request.key, request.va)));
+        answer.contiguous = static_cast<std::uint32_t>(
+            std::min<std::uint64_t>(request.length, regions_.page_left(request.key, request.va)));
         answer.epoch = static_cast<std::uint8_t>(bench_.rng() & 1);
       }
       // One answer every 4 cycles at best, as the real block.
@@ -142,7 +150,8 @@ class XlatePort : public Agent {
   bool offering_ = false;
 };
 
-/// A DMA write client port: checks the shape of every request, keeps the bytes, and reports wr_done in order after a random time.
+/// A DMA write client port: checks the shape of every request, keeps the bytes, and reports wr_done in order after a
+/// random time.
 template <typename Model>
 class WritePort : public Agent {
  public:
@@ -275,7 +284,14 @@ class MemoryWorld {
       good.push_back(r);
     }
     regions.add({.key = 100 << 8, .pd = kPd + 1, .va = 0, .length = 1u << 20});
-    regions.add({.key = 101 << 8, .pd = kPd, .va = 0, .length = 1u << 20, .local_write = false, .remote_read = false, .remote_write = false, .remote_atomic = false});
+    regions.add({.key = 101 << 8,
+                 .pd = kPd,
+                 .va = 0,
+                 .length = 1u << 20,
+                 .local_write = false,
+                 .remote_read = false,
+                 .remote_write = false,
+                 .remote_atomic = false});
     regions.add({.key = 102 << 8, .pd = kPd, .va = 0, .length = 1u << 20, .page_list_error = true});
   }
 
@@ -296,14 +312,16 @@ class MemoryWorld {
     }
   }
 
-  /// A WQE in a slot of `slot` bytes whose list takes a message of `length` bytes, unless it is one of the bad ones. Of the send queue: a Read,
-  /// or an atomic.
-  Wqe wqe(bool send, std::uint64_t length, std::size_t slot, std::uint16_t idx, std::uint32_t qpn, double fault_rate, bool atomic = false) {
+  /// A WQE in a slot of `slot` bytes whose list takes a message of `length` bytes, unless it is one of the bad ones. Of
+  /// the send queue: a Read, or an atomic.
+  Wqe wqe(bool send, std::uint64_t length, std::size_t slot, std::uint16_t idx, std::uint32_t qpn, double fault_rate,
+          bool atomic = false) {
     Wqe made;
     const auto asked = idx;
     const std::size_t head = send ? (atomic ? 3 : 2) : 1;
     const std::size_t limit = std::min<std::size_t>(16, slot / 16 - head);
-    std::uint64_t left = toss(rng_, fault_rate) ? length - std::min<std::uint64_t>(length, uniform(1, 200)) : length + uniform(0, 100);
+    std::uint64_t left =
+        toss(rng_, fault_rate) ? length - std::min<std::uint64_t>(length, uniform(1, 200)) : length + uniform(0, 100);
     const auto count = toss(rng_, 0.1) ? limit : std::min<std::uint64_t>(limit, uniform(left ? 1 : 0, 6));
     for (std::uint64_t i = 0; i < count; ++i) {
       hw::WqeData entry;
@@ -355,7 +373,9 @@ class MemoryWorld {
   std::vector<RegionTable::Region> good;
 
  private:
-  std::uint64_t uniform(std::uint64_t low, std::uint64_t high) { return std::uniform_int_distribution<std::uint64_t>(low, high)(rng_); }
+  std::uint64_t uniform(std::uint64_t low, std::uint64_t high) {
+    return std::uniform_int_distribution<std::uint64_t>(low, high)(rng_);
+  }
   std::mt19937_64& rng_;
 };
 
@@ -407,7 +427,8 @@ class PlaceModel {
     std::vector<std::pair<std::uint64_t, std::uint8_t>> bytes;
     auto status = rtl::XlateStatus::kOk;
     bool overflow = false, bad_wqe = false;
-    const auto run = [&](std::uint32_t key, std::uint64_t va, std::size_t from, std::size_t length, std::uint64_t checked, rtl::Access access) {
+    const auto run = [&](std::uint32_t key, std::uint64_t va, std::size_t from, std::size_t length,
+                         std::uint64_t checked, rtl::Access access) {
       if (status == rtl::XlateStatus::kOk) status = regions_.check(key, va, checked, plan.pd, access);
       if (status != rtl::XlateStatus::kOk) return;
       // The answer to an atomic comes most significant byte first.
@@ -416,9 +437,12 @@ class PlaceModel {
     };
     // A WQE of an SRQ is read for its tag, whatever the message does to its buffers.
     if (plan.takes && fresh && fresh->bad) bad_wqe = true;
-    if (target == rtl::PlaceTarget::kWrite && !bad_wqe) run(plan.key, plan.va, 0, payload.size(), plan.check_length, rtl::Access::kRemoteWrite);
-    if (target == rtl::PlaceTarget::kCheckRead) run(plan.key, plan.va, 0, 0, plan.check_length, rtl::Access::kRemoteRead);
-    if (target == rtl::PlaceTarget::kCheckAtomic) run(plan.key, plan.va, 0, 0, plan.check_length, rtl::Access::kRemoteAtomic);
+    if (target == rtl::PlaceTarget::kWrite && !bad_wqe)
+      run(plan.key, plan.va, 0, payload.size(), plan.check_length, rtl::Access::kRemoteWrite);
+    if (target == rtl::PlaceTarget::kCheckRead)
+      run(plan.key, plan.va, 0, 0, plan.check_length, rtl::Access::kRemoteRead);
+    if (target == rtl::PlaceTarget::kCheckAtomic)
+      run(plan.key, plan.va, 0, 0, plan.check_length, rtl::Access::kRemoteAtomic);
     if (target == rtl::PlaceTarget::kReceive || target == rtl::PlaceTarget::kResponse) {
       const auto& list = lists_[side];
       bad_wqe = list.bad && fresh;
@@ -459,11 +483,16 @@ class PlaceModel {
       done.bad_wqe = bad_wqe;
       done.msg_last = 0;
       done.action = static_cast<std::uint8_t>(requester ? rtl::RxAction::kBadResponse : rtl::RxAction::kNak);
-      // Decisions 11 and 12: what the peer did wrong is an access or request error, what is wrong here is an operational one.
-      if (requester) done.syndrome = 0;
-      else if (overflow) done.syndrome = 0x61;
-      else if (bad_wqe || target == rtl::PlaceTarget::kReceive || status == rtl::XlateStatus::kPageListError) done.syndrome = 0x63;
-      else done.syndrome = 0x62;
+      // Decisions 11 and 12: what the peer did wrong is an access or request error, what is wrong here is an
+      // operational one.
+      if (requester)
+        done.syndrome = 0;
+      else if (overflow)
+        done.syndrome = 0x61;
+      else if (bad_wqe || target == rtl::PlaceTarget::kReceive || status == rtl::XlateStatus::kPageListError)
+        done.syndrome = 0x63;
+      else
+        done.syndrome = 0x62;
       ++faults;
       return done;
     }

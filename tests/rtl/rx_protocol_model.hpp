@@ -3,8 +3,9 @@
 #include "tests/rtl/rx_models.hpp"
 #include "tests/support/credits.hpp"
 
-/// What a queue pair must make of the packets it receives, written from InfiniBand specification 9.7 (responder 9.7.4 and
-/// 9.7.5, requester 9.7.6), 9.8.2.2 (UC), 9.8.3.2 (UD) and rtl/streams.toml. One packet at a time, memory left to PlaceModel.
+/// What a queue pair must make of the packets it receives, written from InfiniBand specification 9.7 (responder 9.7.4
+/// and 9.7.5, requester 9.7.6), 9.8.2.2 (UC), 9.8.3.2 (UD) and rtl/streams.toml. One packet at a time, memory left to
+/// PlaceModel.
 namespace rnic::test {
 
 /// A Read that the QP has sent and whose data has not all arrived.
@@ -60,9 +61,12 @@ class ProtocolModel {
     held_ = false;
     if (auto* qp = admit(d, response)) {
       plan.pd = response ? qp->send.pd : qp->recv.pd;
-      if (response) result.executed = requester(*qp, d, payload.size(), plan, list);
-      else if (qp->recv.qp_type != 0) result.executed = unreliable(*qp, d, payload.size(), plan, list);
-      else result.executed = responder(*qp, d, payload.size(), plan, list);
+      if (response)
+        result.executed = requester(*qp, d, payload.size(), plan, list);
+      else if (qp->recv.qp_type != 0)
+        result.executed = unreliable(*qp, d, payload.size(), plan, list);
+      else
+        result.executed = responder(*qp, d, payload.size(), plan, list);
     }
     // What must wait leaves nothing here but its number.
     result.held = held_;
@@ -80,11 +84,21 @@ class ProtocolModel {
   /// Of the NIC, and of the QP that the packet names.
   void count(hw::Counter counter) {
     static const std::map<hw::Counter, hw::QpCounter> kOfQp{
-        {hw::Counter::kRxBadPeer, hw::QpCounter::kBadPeer}, {hw::Counter::kRxBadQkey, hw::QpCounter::kBadQkey}, {hw::Counter::kRxBadState, hw::QpCounter::kBadState},
-        {hw::Counter::kRxDuplicate, hw::QpCounter::kDuplicates}, {hw::Counter::kRxPsnError, hw::QpCounter::kPsnErrors}, {hw::Counter::kRxBehindAtomic, hw::QpCounter::kBehindAtomic},
-        {hw::Counter::kRxInvalidRequest, hw::QpCounter::kInvalidRequests}, {hw::Counter::kRxForbidden, hw::QpCounter::kForbidden}, {hw::Counter::kRxRnr, hw::QpCounter::kNoReceive},
-        {hw::Counter::kRxBrokenMessages, hw::QpCounter::kBrokenMessages}, {hw::Counter::kRxPlaceFaults, hw::QpCounter::kPlaceFaults}, {hw::Counter::kRxNoRoom, hw::QpCounter::kNoRoom},
-        {hw::Counter::kRxGaps, hw::QpCounter::kGaps}, {hw::Counter::kRxStrayResponses, hw::QpCounter::kStrayResponses}, {hw::Counter::kRxBadResponses, hw::QpCounter::kBadResponses},
+        {hw::Counter::kRxBadPeer, hw::QpCounter::kBadPeer},
+        {hw::Counter::kRxBadQkey, hw::QpCounter::kBadQkey},
+        {hw::Counter::kRxBadState, hw::QpCounter::kBadState},
+        {hw::Counter::kRxDuplicate, hw::QpCounter::kDuplicates},
+        {hw::Counter::kRxPsnError, hw::QpCounter::kPsnErrors},
+        {hw::Counter::kRxBehindAtomic, hw::QpCounter::kBehindAtomic},
+        {hw::Counter::kRxInvalidRequest, hw::QpCounter::kInvalidRequests},
+        {hw::Counter::kRxForbidden, hw::QpCounter::kForbidden},
+        {hw::Counter::kRxRnr, hw::QpCounter::kNoReceive},
+        {hw::Counter::kRxBrokenMessages, hw::QpCounter::kBrokenMessages},
+        {hw::Counter::kRxPlaceFaults, hw::QpCounter::kPlaceFaults},
+        {hw::Counter::kRxNoRoom, hw::QpCounter::kNoRoom},
+        {hw::Counter::kRxGaps, hw::QpCounter::kGaps},
+        {hw::Counter::kRxStrayResponses, hw::QpCounter::kStrayResponses},
+        {hw::Counter::kRxBadResponses, hw::QpCounter::kBadResponses},
         {hw::Counter::kRxSrqErrors, hw::QpCounter::kSrqErrors}};
     ++counters[index(counter)];
     if (const auto found = kOfQp.find(counter); found != kOfQp.end()) count(found->second);
@@ -94,19 +108,22 @@ class ProtocolModel {
 
   QpModel* admit(const rtl::RxDesc& d, bool response) {
     const auto found = qps.find(static_cast<std::uint8_t>(d.dest_qpn));
-    if (found == qps.end() || !found->second.recv.in_use || found->second.recv.qpn != d.dest_qpn) return count(hw::Counter::kRxNoQp), nullptr;
+    if (found == qps.end() || !found->second.recv.in_use || found->second.recv.qpn != d.dest_qpn)
+      return count(hw::Counter::kRxNoQp), nullptr;
     auto& qp = found->second;
     const auto& path = qp.path;
     const bool ud = qp.recv.qp_type == 3;
     // 10.9.3: the same partition, and not both limited members.
-    const bool pkey_ok = ((path.pkey ^ d.pkey) & 0x7fff) == 0 && (d.pkey & 0x7fff) != 0 && ((path.pkey | d.pkey) & 0x8000) != 0;
+    const bool pkey_ok =
+        ((path.pkey ^ d.pkey) & 0x7fff) == 0 && (d.pkey & 0x7fff) != 0 && ((path.pkey | d.pkey) & 0x8000) != 0;
     const bool own = (d.dest_ip == path.source_ip || d.dest_ip == path.dest_ip) && d.ipv6 != mapped(d.dest_ip);
     const bool peer = path.ipv6 == d.ipv6 && path.dest_ip == d.source_ip && path.source_ip == d.dest_ip;
     if (!pkey_ok || !(ud ? own : peer)) return count(hw::Counter::kRxBadPeer), nullptr;
     if (ud && d.opcode >> 5 == 3 && d.qkey != qp.recv.qkey) return count(hw::Counter::kRxBadQkey), nullptr;
     const auto state = static_cast<hw::QpState>(response ? qp.send.state : qp.recv.state);
     const bool killed = response ? qp.responses_killed : qp.requests_killed;
-    if (d.opcode >> 5 != qp.recv.qp_type || killed || !(state == hw::QpState::kRts || state == hw::QpState::kSqd || (state == hw::QpState::kRtr && !response)))
+    if (d.opcode >> 5 != qp.recv.qp_type || killed ||
+        !(state == hw::QpState::kRts || state == hw::QpState::kSqd || (state == hw::QpState::kRtr && !response)))
       return count(hw::Counter::kRxBadState), nullptr;
     if (state == hw::QpState::kRtr && !qp.recv.established) {
       qp.recv.established = 1;
@@ -143,14 +160,17 @@ class ProtocolModel {
     const int operation = d.opcode & 0x1f;
     const bool supported = operation <= 0x0b;
     const bool write = operation >= 0x06;
-    const int position = write ? operation - 6 : operation;  // First, Middle, Last, Last with immediate, Only, Only with immediate
+    const int position =
+        write ? operation - 6 : operation;  // First, Middle, Last, Last with immediate, Only, Only with immediate
     const bool starts = supported && (position == 0 || position >= 4), ends = supported && position >= 2;
     const bool immediate = supported && (position == 3 || position == 5);
     const bool follows = supported && !starts && d.psn == c.epsn && c.msg == (write ? 2 : 1);
     const bool in_place = starts || follows;
     const bool under_way = c.msg == 1 || c.msg == 2;
-    if ((under_way && (starts || !in_place)) || (c.msg == 0 && supported && !in_place)) count(hw::Counter::kRxBrokenMessages);
-    // 9.8.2.2: any packet sets the PSN that is expected next; one that is not executed takes the rest of its message with it.
+    if ((under_way && (starts || !in_place)) || (c.msg == 0 && supported && !in_place))
+      count(hw::Counter::kRxBrokenMessages);
+    // 9.8.2.2: any packet sets the PSN that is expected next; one that is not executed takes the rest of its message
+    // with it.
     if (!ud) {
       c.epsn = psn24(d.psn + 1);
       c.msg = ends ? 0 : 3;
@@ -159,8 +179,10 @@ class ProtocolModel {
     const std::uint64_t mtu = qp.mtu(), total = starts ? d.dma_length : c.remain;
     bool length_ok = size == mtu;
     if (ends) length_ok = size <= mtu + (ud ? 40 : 0) && (starts || size > 0);
-    if (write) length_ok = length_ok && total <= 1ULL << 31 && (ends ? size == total : size < total);
-    else length_ok = length_ok && (starts ? 0 : c.received) + std::uint64_t{size} <= 1ULL << 31;
+    if (write)
+      length_ok = length_ok && total <= 1ULL << 31 && (ends ? size == total : size < total);
+    else
+      length_ok = length_ok && (starts ? 0 : c.received) + std::uint64_t{size} <= 1ULL << 31;
     if (!length_ok || (write && !c.remote_write)) return count(hw::Counter::kRxInvalidRequest), false;
     const bool wants = (!write && starts) || (write && immediate);
     // An SRQ in error is the responder's own fault.
@@ -251,7 +273,8 @@ class ProtocolModel {
       default: supported = false;
     }
 
-    // 9.5, C9-28: what comes behind a request that waits waits too; of those that come again each is judged as the first time.
+    // 9.5, C9-28: what comes behind a request that waits waits too; of those that come again each is judged as the
+    // first time.
     const std::uint32_t age = psn24(c.epsn - d.psn);
     const bool duplicate = age != 0 && age <= 0x800000;
     const std::uint8_t waiting = c.parked;
@@ -268,20 +291,24 @@ class ProtocolModel {
     if (d.psn != c.epsn) {
       if (duplicate) {
         count(hw::Counter::kRxDuplicate);
-        // C9-105: a Read or an atomic is answered by its data alone, so the ACK names the newest SEND or WRITE; behind 2^23 PSNs of Reads there is none to name.
+        // C9-105: a Read or an atomic is answered by its data alone, so the ACK names the newest SEND or WRITE; behind
+        // 2^23 PSNs of Reads there is none to name.
         if (supported && kind != Kind::kRead && c.reads_since < 0x800000) {
           plan.action = static_cast<std::uint8_t>(rtl::RxAction::kExecuted);
           plan.psn = psn24(c.epsn - 1 - c.reads_since);
           plan.ack_req = 1;
         }
         // 9.7.5.1.3: answered again, if it is a Read that may have been executed, and there is room.
-        const std::uint64_t packets = std::max<std::uint64_t>(1, (std::uint64_t{d.dma_length} + qp.mtu() - 1) / qp.mtu());
+        const std::uint64_t packets =
+            std::max<std::uint64_t>(1, (std::uint64_t{d.dma_length} + qp.mtu() - 1) / qp.mtu());
         // An atomic is answered from its saved result (9.7.5.1.2).
         const bool allowed = atomic ? c.remote_atomic && d.va % 8 == 0 : c.remote_read && d.dma_length <= 1u << 31;
-        if (supported && kind == Kind::kRead && size == 0 && allowed && packets <= age && c.rd_inflight + c.rp_inflight < 32 && c.rp_inflight < 31) {
+        if (supported && kind == Kind::kRead && size == 0 && allowed && packets <= age &&
+            c.rd_inflight + c.rp_inflight < 32 && c.rp_inflight < 31) {
           ++c.rp_inflight;
           read_plan(qp, d, plan);
-          plan.target = static_cast<std::uint8_t>(rtl::PlaceTarget::kNone);  // what is left of its key shows when the answer leaves
+          plan.target = static_cast<std::uint8_t>(
+              rtl::PlaceTarget::kNone);  // what is left of its key shows when the answer leaves
           plan.psn = d.psn;
           return true;
         }
@@ -315,12 +342,14 @@ class ProtocolModel {
     }
     if (!length_ok) return fatal(0x61);
     // 9.7.4.1.3: what the QP is not set up for is an invalid request.
-    if ((kind == Kind::kWrite && !c.remote_write) || (kind == Kind::kRead && !(atomic ? c.remote_atomic : c.remote_read))) {
+    if ((kind == Kind::kWrite && !c.remote_write) ||
+        (kind == Kind::kRead && !(atomic ? c.remote_atomic : c.remote_read))) {
       return fatal(0x61, hw::Counter::kRxForbidden);
     }
     // Resources
     if (kind == Kind::kRead && c.rd_inflight >= c.max_dest_rd) return fatal(0x61);
-    if (kind == Kind::kRead && (c.rd_inflight + c.rp_inflight >= 32 || c.rp_inflight == 31)) return hold(hw::Counter::kRxNoRoom);  // beside repeated ones
+    if (kind == Kind::kRead && (c.rd_inflight + c.rp_inflight >= 32 || c.rp_inflight == 31))
+      return hold(hw::Counter::kRxNoRoom);  // beside repeated ones
     // SENDs, WRITEs and atomics are executed in their order; what is in sequence is not NAKed for that (9.7.5.2.2).
     if (kind != Kind::kRead && c.atomics_due != 0) return hold(hw::Counter::kRxBehindAtomic);
     // 9.4.3: a WRITE with immediate data needs its receive WQE at its last packet.
@@ -352,7 +381,8 @@ class ProtocolModel {
       ++c.rd_inflight;
       c.atomics_due += atomic;
       const std::uint32_t taken = psn24(c.epsn - first);
-      c.reads_since = c.reads_since + taken >= 0x800000 ? (c.reads_since + taken) % 0x800000 | 0x800000 : c.reads_since + taken;
+      c.reads_since =
+          c.reads_since + taken >= 0x800000 ? (c.reads_since + taken) % 0x800000 | 0x800000 : c.reads_since + taken;
       read_plan(qp, d, plan);
     } else if (kind == Kind::kWrite) {
       c.reads_since = 0;
@@ -391,7 +421,8 @@ class ProtocolModel {
   }
 
   static void read_plan(const QpModel& qp, const rtl::RxDesc& d, rtl::RxPlan& plan) {
-    plan.immediate = psn24(d.psn + std::max(1u, static_cast<std::uint32_t>((std::uint64_t{d.dma_length} + qp.mtu() - 1) / qp.mtu())) - 1);
+    plan.immediate = psn24(
+        d.psn + std::max(1u, static_cast<std::uint32_t>((std::uint64_t{d.dma_length} + qp.mtu() - 1) / qp.mtu())) - 1);
     plan.action = static_cast<std::uint8_t>(rtl::RxAction::kReadRequest);
     plan.ack_req = d.ack_req;
     plan.key = d.rkey;
@@ -412,8 +443,10 @@ class ProtocolModel {
   bool requester(QpModel& qp, const rtl::RxDesc& d, std::size_t size, rtl::RxPlan& plan, const ScatterList*& list) {
     auto& c = qp.send;
     const auto stray = [&] { return count(hw::Counter::kRxStrayResponses), false; };
-    // Where the PSN stands: from the oldest unacknowledged to the newest ever sent, and beyond the awaited response or not.
-    const std::uint32_t distance = psn24(d.psn - c.una_psn), sent = psn24(c.next_psn - c.una_psn), window = psn24(c.max_psn - c.una_psn);
+    // Where the PSN stands: from the oldest unacknowledged to the newest ever sent, and beyond the awaited response or
+    // not.
+    const std::uint32_t distance = psn24(d.psn - c.una_psn), sent = psn24(c.next_psn - c.una_psn),
+                        window = psn24(c.max_psn - c.una_psn);
     const int kind = d.opcode == 0x11 ? d.syndrome >> 5 : 0;
     // 9.7.7.2: every AETH with an ACK has credits, those in the middle of a Read's responses have no AETH.
     plan.with_imm = d.opcode != 0x0e && d.syndrome >> 5 == 0;
@@ -454,7 +487,10 @@ class ProtocolModel {
     const std::uint32_t left = read.length - read.offset;
     const bool last = left <= qp.mtu();
     const std::uint8_t opcode = read.offset == 0 ? (last ? 0x10 : 0x0d) : (last ? 0x0f : 0x0e);
-    const bool legal = read.atomic ? d.opcode == 0x12 : d.opcode == opcode || (read.replayed && (last ? d.opcode == 0x0f || d.opcode == 0x10 : d.opcode == 0x0d || d.opcode == 0x0e));
+    const bool legal = read.atomic
+                           ? d.opcode == 0x12
+                           : d.opcode == opcode || (read.replayed && (last ? d.opcode == 0x0f || d.opcode == 0x10
+                                                                           : d.opcode == 0x0d || d.opcode == 0x0e));
     // Settled point 44: an AETH that is no ACK is a bad response. Middle ones have none.
     const bool positive = d.opcode == 0x0e || d.syndrome >> 5 == 0;
     if (!legal || !positive || size != std::min(left, qp.mtu())) {
@@ -492,7 +528,8 @@ class ProtocolModel {
 /// Only what the contract gives a meaning for this action.
 inline rtl::RxDone meaningful(rtl::RxDone d) {
   const auto action = static_cast<rtl::RxAction>(d.action);
-  const bool executed = action == rtl::RxAction::kExecuted || action == rtl::RxAction::kReceiveDone || action == rtl::RxAction::kReadRequest;
+  const bool executed = action == rtl::RxAction::kExecuted || action == rtl::RxAction::kReceiveDone ||
+                        action == rtl::RxAction::kReadRequest;
   if (action != rtl::RxAction::kReadRequest) d.key = 0, d.va = 0;
   if (action != rtl::RxAction::kReadRequest && action != rtl::RxAction::kReceiveDone) d.byte_count = 0;
   if (action != rtl::RxAction::kReceiveDone) d.solicited = 0;

@@ -7,18 +7,24 @@ namespace rnic::test {
 World::World(std::uint64_t seed_value) : bench(seed_value) {
   auto& dut = *bench.dut;
   auto& rng = bench.rng;
-  dut.host_acq_valid_i = dut.host_rel_valid_i = dut.sq_wake_valid_i = dut.host_wake_valid_i = dut.read_slot_en_i = dut.qp_reset_valid_i = 0;
+  dut.host_acq_valid_i = dut.host_rel_valid_i = dut.sq_wake_valid_i = dut.host_wake_valid_i = dut.read_slot_en_i =
+      dut.qp_reset_valid_i = 0;
   dut.rd_rsp_valid_i = dut.rd_req_ready_i = dut.flush_req_ready_i = 0;
   dut.sq_doorbell_valid_i = dut.wqe_push_valid_i = dut.desc_ready_i = dut.piece_ready_i = dut.retire_cmd_ready_i = 0;
-  doorbells_ = std::make_unique<Source<rtl::Doorbell>>([&](bool v) { dut.sq_doorbell_valid_i = v; }, [&] { return dut.sq_doorbell_ready_o != 0; },
-                                                       [&](const rtl::Doorbell& d) { put(dut.sq_doorbell_data_i, d); }, rng);
-  pushes_ = std::make_unique<Source<rtl::WqePush>>([&](bool v) { dut.wqe_push_valid_i = v; }, [&] { return dut.wqe_push_ready_o != 0; },
+  doorbells_ = std::make_unique<Source<rtl::Doorbell>>(
+      [&](bool v) { dut.sq_doorbell_valid_i = v; }, [&] { return dut.sq_doorbell_ready_o != 0; },
+      [&](const rtl::Doorbell& d) { put(dut.sq_doorbell_data_i, d); }, rng);
+  pushes_ = std::make_unique<Source<rtl::WqePush>>([&](bool v) { dut.wqe_push_valid_i = v; },
+                                                   [&] { return dut.wqe_push_ready_o != 0; },
                                                    [&](const rtl::WqePush& d) { put(dut.wqe_push_data_i, d); }, rng);
-  descs_ = std::make_unique<Sink<rtl::TxDesc>>([&] { return dut.desc_valid_o != 0; }, [&](bool r) { dut.desc_ready_i = r; },
-                                               [&] { return get<rtl::TxDesc>(dut.desc_data_o); }, rng);
-  pieces_ = std::make_unique<Sink<rtl::SgPiece>>([&] { return dut.piece_valid_o != 0; }, [&](bool r) { dut.piece_ready_i = r; },
+  descs_ =
+      std::make_unique<Sink<rtl::TxDesc>>([&] { return dut.desc_valid_o != 0; }, [&](bool r) { dut.desc_ready_i = r; },
+                                          [&] { return get<rtl::TxDesc>(dut.desc_data_o); }, rng);
+  pieces_ = std::make_unique<Sink<rtl::SgPiece>>([&] { return dut.piece_valid_o != 0; },
+                                                 [&](bool r) { dut.piece_ready_i = r; },
                                                  [&] { return get<rtl::SgPiece>(dut.piece_data_o); }, rng);
-  fails_ = std::make_unique<Sink<rtl::RetireCmd>>([&] { return dut.retire_cmd_valid_o != 0; }, [&](bool r) { dut.retire_cmd_ready_i = r; },
+  fails_ = std::make_unique<Sink<rtl::RetireCmd>>([&] { return dut.retire_cmd_valid_o != 0; },
+                                                  [&](bool r) { dut.retire_cmd_ready_i = r; },
                                                   [&] { return get<rtl::RetireCmd>(dut.retire_cmd_data_o); }, rng);
   descs_->on_item = [&](const rtl::TxDesc& desc) { take_desc(desc); };
   pieces_->on_item = [&](const rtl::SgPiece&) {
@@ -45,7 +51,8 @@ World::World(std::uint64_t seed_value) : bench(seed_value) {
   bench.run_until([&] { return dut.contexts_ready_o != 0; }, 300, "contexts ready");
 }
 
-// ---- Driver ------------------------------------------------------------------------------------------------------------
+// ---- Driver
+// ------------------------------------------------------------------------------------------------------------
 
 void World::set_up(int qp, const std::function<void(rtl::SendCtx&)>& adjust) {
   auto& queue = queues[qp];
@@ -104,7 +111,8 @@ Bytes World::encode(int qp, std::uint16_t index, const Work& work) const {
     remote.encode(std::span<std::uint8_t, 16>(bytes.data() + 16, 16));
   }
   std::size_t at = 16 * work.header();
-  if (work.inlined) std::copy(work.inline_bytes.begin(), work.inline_bytes.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at));
+  if (work.inlined)
+    std::copy(work.inline_bytes.begin(), work.inline_bytes.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at));
   for (const auto& sge : work.sges) {
     sge.encode(std::span<std::uint8_t, 16>(bytes.data() + at, 16));
     at += 16;
@@ -140,7 +148,8 @@ void World::push(std::uint8_t uar, std::span<const std::uint8_t> wqe) {
   for (std::size_t at = 0; at < wqe.size(); at += 64) {
     rtl::WqePush beat;
     beat.uar = uar;
-    for (std::size_t i = 0; i < 64; ++i) beat.data[i] = at + i < wqe.size() ? wqe[at + i] : static_cast<std::uint8_t>(bench.rng());
+    for (std::size_t i = 0; i < 64; ++i)
+      beat.data[i] = at + i < wqe.size() ? wqe[at + i] : static_cast<std::uint8_t>(bench.rng());
     beat.last = at + 64 >= wqe.size();
     pushes_->push(beat);
   }
@@ -153,8 +162,10 @@ Work World::random_work(int qp) {
   const std::uint32_t mtu = 128u << queue.setup.mtu;
   Work work;
   // Those that need the peer's data last.
-  static constexpr std::array kOpcodes = {WqeOpcode::kSend,      WqeOpcode::kWrite, WqeOpcode::kSendImmediate, WqeOpcode::kWriteImmediate, WqeOpcode::kSendInvalidate,
-                                          WqeOpcode::kRead,      WqeOpcode::kRead,  WqeOpcode::kFetchAdd,      WqeOpcode::kCompareSwap};
+  static constexpr std::array kOpcodes = {
+      WqeOpcode::kSend,           WqeOpcode::kWrite,          WqeOpcode::kSendImmediate,
+      WqeOpcode::kWriteImmediate, WqeOpcode::kSendInvalidate, WqeOpcode::kRead,
+      WqeOpcode::kRead,           WqeOpcode::kFetchAdd,       WqeOpcode::kCompareSwap};
   work.opcode = kOpcodes[bench.uniform(0, queue.setup.max_rd ? kOpcodes.size() - 1 : 4)];
   // Table 37: UC has SENDs and WRITEs without invalidate, UD SENDs only.
   if (queue.setup.qp_type == static_cast<std::uint8_t>(QpType::kUc)) work.opcode = kOpcodes[bench.uniform(0, 3)];
@@ -196,12 +207,16 @@ Work World::random_work(int qp) {
     case 0: total = bench.uniform(0, 64); break;
     case 1: total = mtu * bench.uniform(1, 5) + bench.uniform(0, 2) - 1; break;
     case 2: total = bench.uniform(0, 6 * mtu); break;
-    default: total = work.opcode == WqeOpcode::kRead ? bench.uniform(0, 0x7fffffff) : mtu * bench.uniform(14, 18) + bench.uniform(0, 2) - 1; break;
+    default:
+      total = work.opcode == WqeOpcode::kRead ? bench.uniform(0, 0x7fffffff)
+                                              : mtu * bench.uniform(14, 18) + bench.uniform(0, 2) - 1;
+      break;
   }
   if (datagram) total = bench.chance(0.3) ? mtu : bench.uniform(0, mtu);
   if (count == 0) total = 0;
   std::vector<std::uint64_t> cuts = {0, total};
-  for (std::size_t i = 1; i < count; ++i) cuts.push_back(bench.chance(0.2) ? cuts[bench.uniform(0, cuts.size() - 1)] : bench.uniform(0, total));
+  for (std::size_t i = 1; i < count; ++i)
+    cuts.push_back(bench.chance(0.2) ? cuts[bench.uniform(0, cuts.size() - 1)] : bench.uniform(0, total));
   std::sort(cuts.begin(), cuts.end());
   for (std::size_t i = 0; i < count; ++i) {
     WqeData sge;
@@ -224,10 +239,11 @@ void World::expect(Queue& queue, int qp, std::uint16_t index, const Work& work) 
   rtl::Inflight inflight;
   inflight.qp = static_cast<std::uint8_t>(qp);
   inflight.wqe_idx = index;
-  inflight.opcode = static_cast<std::uint8_t>(work.atomic() ? (work.opcode == WqeOpcode::kFetchAdd ? CqeOpcode::kFetchAdd : CqeOpcode::kCompareSwap)
-                                              : read        ? CqeOpcode::kRead
-                                              : write       ? CqeOpcode::kWrite
-                                                            : CqeOpcode::kSend);
+  inflight.opcode = static_cast<std::uint8_t>(
+      work.atomic() ? (work.opcode == WqeOpcode::kFetchAdd ? CqeOpcode::kFetchAdd : CqeOpcode::kCompareSwap)
+      : read        ? CqeOpcode::kRead
+      : write       ? CqeOpcode::kWrite
+                    : CqeOpcode::kSend);
   inflight.silent = work.silent;
   inflight.first_psn = first_psn;
   inflight.last_psn = (first_psn + packets - 1) & 0xffffff;
@@ -255,15 +271,22 @@ void World::expect(Queue& queue, int qp, std::uint16_t index, const Work& work) 
     desc.last_psn = read ? inflight.last_psn : desc.psn;  // what an answer to it acknowledges
     RcOpcode opcode = RcOpcode::kReadRequest;
     if (!read) {
-      if (packet.first && packet.last) opcode = write ? RcOpcode::kWriteOnly : RcOpcode::kSendOnly;
-      else if (packet.first) opcode = write ? RcOpcode::kWriteFirst : RcOpcode::kSendFirst;
-      else if (packet.last) opcode = write ? RcOpcode::kWriteLast : RcOpcode::kSendLast;
-      else opcode = write ? RcOpcode::kWriteMiddle : RcOpcode::kSendMiddle;
+      if (packet.first && packet.last)
+        opcode = write ? RcOpcode::kWriteOnly : RcOpcode::kSendOnly;
+      else if (packet.first)
+        opcode = write ? RcOpcode::kWriteFirst : RcOpcode::kSendFirst;
+      else if (packet.last)
+        opcode = write ? RcOpcode::kWriteLast : RcOpcode::kSendLast;
+      else
+        opcode = write ? RcOpcode::kWriteMiddle : RcOpcode::kSendMiddle;
       desc.payload_length = static_cast<std::uint16_t>(std::min(mtu, length - i * mtu));
       // ImmDt and IETH are in the last packet (9.3.6, 9.3.7).
-      if (packet.last && immediate && packet.first) opcode = write ? RcOpcode::kWriteOnlyImmediate : RcOpcode::kSendOnlyImmediate;
-      else if (packet.last && immediate) opcode = write ? RcOpcode::kWriteLastImmediate : RcOpcode::kSendLastImmediate;
-      if (packet.last && invalidate) opcode = packet.first ? RcOpcode::kSendOnlyInvalidate : RcOpcode::kSendLastInvalidate;
+      if (packet.last && immediate && packet.first)
+        opcode = write ? RcOpcode::kWriteOnlyImmediate : RcOpcode::kSendOnlyImmediate;
+      else if (packet.last && immediate)
+        opcode = write ? RcOpcode::kWriteLastImmediate : RcOpcode::kSendLastImmediate;
+      if (packet.last && invalidate)
+        opcode = packet.first ? RcOpcode::kSendOnlyInvalidate : RcOpcode::kSendLastInvalidate;
       if (packet.last && (immediate || invalidate)) desc.immediate = work.immediate;
     }
     if (work.atomic()) {
@@ -286,7 +309,8 @@ void World::expect(Queue& queue, int qp, std::uint16_t index, const Work& work) 
       desc.rkey = work.rkey;
       if (!work.atomic()) desc.dma_length = length;
     }
-    if (read) packet.read = rtl::ReadSlot{.wqe_idx = index, .first_psn = first_psn, .length = length, .atomic = work.atomic()};
+    if (read)
+      packet.read = rtl::ReadSlot{.wqe_idx = index, .first_psn = first_psn, .length = length, .atomic = work.atomic()};
     if (packet.last) packet.inflight = inflight;
     if (work.inlined) packet.inline_bytes = work.inline_bytes;
     std::uint32_t left = work.inlined ? 0 : desc.payload_length;
@@ -314,7 +338,8 @@ void World::expect(Queue& queue, int qp, std::uint16_t index, const Work& work) 
   }
 }
 
-// ---- Scoreboard ----------------------------------------------------------------------------------------------------------
+// ---- Scoreboard
+// ----------------------------------------------------------------------------------------------------------
 
 void World::take_desc(const rtl::TxDesc& desc) {
   if (!desc_count++) first_desc_cycle = bench.cycle;
@@ -370,7 +395,8 @@ void World::match() {
       REQUIRE(piece.inline_data == 1);
       REQUIRE(piece.length <= packet.inline_bytes.size());
       REQUIRE(piece.offset + piece.length <= 64);
-      REQUIRE(std::equal(packet.inline_bytes.begin(), packet.inline_bytes.begin() + piece.length, piece.data.begin() + piece.offset));
+      REQUIRE(std::equal(packet.inline_bytes.begin(), packet.inline_bytes.begin() + piece.length,
+                         piece.data.begin() + piece.offset));
       packet.inline_bytes.erase(packet.inline_bytes.begin(), packet.inline_bytes.begin() + piece.length);
       REQUIRE((piece.last == 1) == packet.inline_bytes.empty());
     } else {
@@ -383,14 +409,17 @@ void World::match() {
 }
 
 bool World::idle() const {
-  if (!to_match_.empty() || !pieces_->items.empty() || !doorbells_->idle() || !pushes_->idle() || !steps_.empty() || host_ != HostState::kIdle) return false;
+  if (!to_match_.empty() || !pieces_->items.empty() || !doorbells_->idle() || !pushes_->idle() || !steps_.empty() ||
+      host_ != HostState::kIdle)
+    return false;
   for (const auto& [qp, queue] : queues) {
     if (!queue.expected.empty() || (answer && (!queue.sent.empty() || !queue.reads.empty()))) return false;
   }
   return true;
 }
 
-// ---- Host memory -----------------------------------------------------------------------------------------------------------
+// ---- Host memory
+// -----------------------------------------------------------------------------------------------------------
 
 void World::drive_dma() {
   auto& dut = *bench.dut;
@@ -399,7 +428,8 @@ void World::drive_dma() {
     const auto request = fetches_.front().request;
     fetches_.pop_front();
     bool bad = false;
-    for (std::uint64_t line = request.addr / 64; line <= (request.addr + request.length - 1) / 64; ++line) bad |= bad_addresses.count(line) != 0;
+    for (std::uint64_t line = request.addr / 64; line <= (request.addr + request.length - 1) / 64; ++line)
+      bad |= bad_addresses.count(line) != 0;
     for (std::uint32_t at = 0; at < request.length; at += 64) {
       rtl::DmaRdRsp beat;
       beat.err = bad;
@@ -442,9 +472,12 @@ void World::sample_dma() {
   }
 }
 
-// ---- Context client: set-up, the peer's answers ------------------------------------------------------------------------------
+// ---- Context client: set-up, the peer's answers
+// ------------------------------------------------------------------------------
 
-void World::change(int qp, std::function<void(rtl::SendCtx&)> action, bool wake) { steps_.push_back({qp, std::move(action), wake}); }
+void World::change(int qp, std::function<void(rtl::SendCtx&)> action, bool wake) {
+  steps_.push_back({qp, std::move(action), wake});
+}
 
 rtl::SendCtx World::context(int qp) {
   std::optional<rtl::SendCtx> seen;
@@ -494,34 +527,47 @@ void World::peer() {
     if (queue.setup.credits && bench.chance(0.3)) {
       // Receives are posted; or the peer takes the first packets of a message, whose last one has not left.
       const bool taken = queue.partly && queue.sent.empty() && bench.chance(0.5);
-      change(qp, [&queue, taken, partly = queue.partly.value_or(0), more = static_cast<std::uint32_t>(bench.uniform(0, 3))](rtl::SendCtx& ctx) {
-        if (taken) ctx.una_psn = queue.una_psn = (partly + 1) & 0xffffff;
-        else ctx.lsn = queue.lsn = (queue.lsn + more) & 0xffffff;
-      }, true);
+      change(
+          qp,
+          [&queue, taken, partly = queue.partly.value_or(0),
+           more = static_cast<std::uint32_t>(bench.uniform(0, 3))](rtl::SendCtx& ctx) {
+            if (taken)
+              ctx.una_psn = queue.una_psn = (partly + 1) & 0xffffff;
+            else
+              ctx.lsn = queue.lsn = (queue.lsn + more) & 0xffffff;
+          },
+          true);
       return;
     }
     if (!queue.unanswered.empty() && bench.chance(0.6)) {
       const auto index = queue.unanswered.front();
       queue.unanswered.pop_front();
-      change(qp, [&queue, index](rtl::SendCtx& ctx) {
-        --ctx.rd_outstanding;
-        queue.reads.erase(index);
-      }, true);
+      change(
+          qp,
+          [&queue, index](rtl::SendCtx& ctx) {
+            --ctx.rd_outstanding;
+            queue.reads.erase(index);
+          },
+          true);
       return;
     }
     if (queue.sent.empty() || queue.reads.count(queue.sent.front())) continue;
     const auto retired = queue.last_psns.extract(queue.sent.front());
     queue.sent.pop_front();
-    change(qp, [&queue, psn = retired.mapped()](rtl::SendCtx& ctx) {
-      ctx.una_psn = queue.una_psn = (psn + 1) & 0xffffff;
-      ++ctx.retire_idx;
-      ++queue.retired;
-    }, true);
+    change(
+        qp,
+        [&queue, psn = retired.mapped()](rtl::SendCtx& ctx) {
+          ctx.una_psn = queue.una_psn = (psn + 1) & 0xffffff;
+          ++ctx.retire_idx;
+          ++queue.retired;
+        },
+        true);
     return;
   }
 }
 
-// ---- The rest ----------------------------------------------------------------------------------------------------------------
+// ---- The rest
+// ----------------------------------------------------------------------------------------------------------------
 
 void World::drive_misc() {
   auto& dut = *bench.dut;

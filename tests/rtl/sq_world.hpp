@@ -11,8 +11,8 @@
 #include "tests/rtl/mem_op_server.hpp"
 #include "tests/support/rtl_bench.hpp"
 
-/// What surrounds the send queue in its unit test: host memory behind DMA, a driver that posts, a peer that answers; and a scoreboard that
-/// derives every packet from the WQE posted.
+/// What surrounds the send queue in its unit test: host memory behind DMA, a driver that posts, a peer that answers;
+/// and a scoreboard that derives every packet from the WQE posted.
 namespace rnic::test {
 
 using namespace rnic::hw;
@@ -33,7 +33,9 @@ struct Work {
     for (const auto& sge : sges) sum += sge.length;
     return sum;
   }
-  bool send() const { return opcode == WqeOpcode::kSend || opcode == WqeOpcode::kSendImmediate || opcode == WqeOpcode::kSendInvalidate; }
+  bool send() const {
+    return opcode == WqeOpcode::kSend || opcode == WqeOpcode::kSendImmediate || opcode == WqeOpcode::kSendInvalidate;
+  }
   bool write() const { return opcode == WqeOpcode::kWrite || opcode == WqeOpcode::kWriteImmediate; }
   bool atomic() const { return opcode == WqeOpcode::kCompareSwap || opcode == WqeOpcode::kFetchAdd; }
   bool read() const { return opcode == WqeOpcode::kRead || atomic(); }
@@ -59,18 +61,20 @@ struct Queue {
   std::uint8_t read_slot = 0;
   std::deque<Packet> expected;
   std::deque<rtl::Inflight> inflight_seen;
-  std::deque<std::uint16_t> sent;  // WQEs whose last packet was seen, not retired
+  std::deque<std::uint16_t> sent;                    // WQEs whose last packet was seen, not retired
   std::map<std::uint16_t, std::uint32_t> last_psns;  // of WQEs not retired
-  std::set<std::uint16_t> reads;         // Reads not finished
-  std::deque<std::uint16_t> unanswered;  // those of them that the peer has not begun to answer
-  std::uint16_t started = 0;       // next WQE to start
+  std::set<std::uint16_t> reads;                     // Reads not finished
+  std::deque<std::uint16_t> unanswered;              // those of them that the peer has not begun to answer
+  std::uint16_t started = 0;                         // next WQE to start
   std::uint64_t packets = 0, beyond_limit = 0;
-  std::uint32_t ssn = 0;           // of the newest request written
-  std::uint32_t lsn = 0, una_psn = 0;  // as the peer has made them last
+  std::uint32_t ssn = 0;                // of the newest request written
+  std::uint32_t lsn = 0, una_psn = 0;   // as the peer has made them last
   std::optional<std::uint32_t> partly;  // PSN of the newest packet, if it does not end its message
   std::uint16_t depth() const { return static_cast<std::uint16_t>(1u << setup.log_depth); }
   std::uint32_t stride() const { return 1u << setup.log_stride; }
-  std::uint16_t free_slots() const { return static_cast<std::uint16_t>(depth() - static_cast<std::uint16_t>(pi - retired)); }
+  std::uint16_t free_slots() const {
+    return static_cast<std::uint16_t>(depth() - static_cast<std::uint16_t>(pi - retired));
+  }
 };
 
 class World {
@@ -110,7 +114,7 @@ class World {
   std::set<std::uint64_t> bad_addresses;  // 64-byte lines whose read fails
   double output_rate = 1.0;
   std::uint64_t dma_latency_low = 20, dma_latency_high = 80;
-  bool answer = true;          // the peer answers: WQEs retire, Reads finish
+  bool answer = true;  // the peer answers: WQEs retire, Reads finish
   double answer_rate = 0.05;
   std::uint64_t first_desc_cycle = 0, desc_count = 0, last_desc_cycle = 0, first_piece_cycle = 0;
   std::function<void(const rtl::TxDesc&)> on_desc;
@@ -118,8 +122,12 @@ class World {
  private:
   struct Part : Agent {
     std::function<void()> on_drive, on_sample;
-    void drive() override { if (on_drive) on_drive(); }
-    void sample() override { if (on_sample) on_sample(); }
+    void drive() override {
+      if (on_drive) on_drive();
+    }
+    void sample() override {
+      if (on_sample) on_sample();
+    }
   };
   struct Fetch {
     rtl::DmaRdReq request;

@@ -13,7 +13,9 @@ constexpr auto kErr = static_cast<std::uint8_t>(QpState::kErr);
 /// Runs a command on the NIC and on the model; status and result must agree.
 std::uint8_t both(AdminWorld& world, const hw::AdminCommand& command) {
   // A query is compared with the model: nothing may move while it runs.
-  const bool query = command.opcode == static_cast<std::uint8_t>(AdminOpcode::kQueryQp) || command.opcode == static_cast<std::uint8_t>(AdminOpcode::kQueryQpCounters) || command.opcode >> 4 == 3 || command.opcode >> 4 == 2;
+  const bool query = command.opcode == static_cast<std::uint8_t>(AdminOpcode::kQueryQp) ||
+                     command.opcode == static_cast<std::uint8_t>(AdminOpcode::kQueryQpCounters) ||
+                     command.opcode >> 4 == 3 || command.opcode >> 4 == 2;
   const auto background = world.background;
   if (query) {
     world.background = nullptr;
@@ -48,31 +50,45 @@ void compare_qp(AdminWorld& world, unsigned qp) {
 void compare_queues(AdminWorld& world) {
   for (unsigned n = 0; n < 6; ++n) {
     rnic::rtl::CqCtx cq;
-    world.nic(2, n, [&] { cq = world.cq; return false; });
+    world.nic(2, n, [&] {
+      cq = world.cq;
+      return false;
+    });
     world.settle();
     REQUIRE(cq == (world.model.cqs.contains(n) ? world.model.cqs[n] : rnic::rtl::CqCtx{}));
   }
   for (unsigned n = 0; n < 3; ++n) {
     rnic::rtl::EqCtx eq;
-    world.nic(3, n, [&] { eq = world.eq; return false; });
+    world.nic(3, n, [&] {
+      eq = world.eq;
+      return false;
+    });
     world.settle();
     REQUIRE(eq == (world.model.eqs.contains(n) ? world.model.eqs[n] : rnic::rtl::EqCtx{}));
   }
   for (unsigned n = 0; n < 4; ++n) {
     rnic::rtl::SrqCtx srq;
-    world.nic(4, n, [&] { srq = world.srq; return false; });
+    world.nic(4, n, [&] {
+      srq = world.srq;
+      return false;
+    });
     world.settle();
     REQUIRE(srq == (world.model.srqs.contains(n) ? world.model.srqs[n] : rnic::rtl::SrqCtx{}));
   }
-  for (unsigned n = 0; n < 10; ++n) REQUIRE(world.mpt[n] == (world.model.regions.contains(n) ? world.model.regions[n] : rnic::rtl::Mpt{}));
+  for (unsigned n = 0; n < 10; ++n)
+    REQUIRE(world.mpt[n] == (world.model.regions.contains(n) ? world.model.regions[n] : rnic::rtl::Mpt{}));
 }
 
 /// Binds a random window to a random region, in the table and in the model.
 void bind_window(AdminWorld& world, unsigned window, unsigned region, unsigned qp) {
   auto& keys = world.model.regions;
-  if (!keys.contains(window) || !keys.contains(region) || world.mpt[window] != keys[window] || world.mpt[region] != keys[region]) return;
+  if (!keys.contains(window) || !keys.contains(region) || world.mpt[window] != keys[window] ||
+      world.mpt[region] != keys[region])
+    return;
   const auto type = static_cast<rnic::hw::MptType>(keys[window].mpt_type);
-  if ((type != MptType::kWindow1 && type != MptType::kWindow2) || MemOpModel::is_valid(keys[window]) || MemOpModel::is_window(keys[region])) return;
+  if ((type != MptType::kWindow1 && type != MptType::kWindow2) || MemOpModel::is_valid(keys[window]) ||
+      MemOpModel::is_window(keys[region]))
+    return;
   keys[window].state = static_cast<std::uint8_t>(MptState::kValid);
   keys[window].qp = static_cast<std::uint8_t>(qp);
   keys[window].mr_index = static_cast<std::uint16_t>(region);
@@ -91,11 +107,13 @@ void make_objects(AdminWorld& world, AdminCommands& commands, std::uint32_t qpn,
   set_body(create, body);
   REQUIRE(both(world, create) == kSuccess);
 }
-/// Puts a QP in a state that the host does not choose: SQE comes from the NIC, which stops the send side only. `left` WQEs are not retired yet.
+/// Puts a QP in a state that the host does not choose: SQE comes from the NIC, which stops the send side only. `left`
+/// WQEs are not retired yet.
 void force_state(AdminWorld& world, unsigned qp, unsigned state, unsigned left = 0) {
   const auto background = std::exchange(world.background, nullptr);
   world.settle();
-  const auto recv_state = static_cast<std::uint8_t>(state == static_cast<unsigned>(QpState::kSqe) ? static_cast<unsigned>(QpState::kRts) : state);
+  const auto recv_state = static_cast<std::uint8_t>(
+      state == static_cast<unsigned>(QpState::kSqe) ? static_cast<unsigned>(QpState::kRts) : state);
   world.nic(0, qp, [&] {
     world.send.state = static_cast<std::uint8_t>(state);
     world.send.exec_idx = static_cast<std::uint16_t>(world.send.retire_idx + left);
@@ -103,7 +121,10 @@ void force_state(AdminWorld& world, unsigned qp, unsigned state, unsigned left =
     world.model.qps[qp].send = world.send;
     return true;
   });
-  world.nic(1, qp, [&] { world.recv.state = recv_state, world.model.qps[qp].recv = world.recv; return true; });
+  world.nic(1, qp, [&] {
+    world.recv.state = recv_state, world.model.qps[qp].recv = world.recv;
+    return true;
+  });
   world.settle();
   world.background = background;
 }
@@ -138,7 +159,8 @@ TEST_CASE("admin: random commands agree with the model", "[rtl]") {
     world.rate = world.bench.chance(0.5) ? 0.9 : 0.4;
     commands.shrinks = i / 100 % 3 == 2;
     if (world.bench.chance(0.3)) {
-      bind_window(world, static_cast<unsigned>(world.bench.uniform(0, 9)), static_cast<unsigned>(world.bench.uniform(0, 9)), static_cast<unsigned>(world.bench.uniform(0, 3)));
+      bind_window(world, static_cast<unsigned>(world.bench.uniform(0, 9)),
+                  static_cast<unsigned>(world.bench.uniform(0, 9)), static_cast<unsigned>(world.bench.uniform(0, 3)));
     }
     if (world.bench.chance(0.3)) {
       const auto background = std::exchange(world.background, nullptr);
@@ -146,7 +168,8 @@ TEST_CASE("admin: random commands agree with the model", "[rtl]") {
       world.background = background;
     }
     if (world.bench.chance(0.3)) {  // something happens to a QP
-      const auto qp = static_cast<unsigned>(world.bench.uniform(0, 3)), which = static_cast<unsigned>(world.bench.uniform(0, hw::kQpCounters - 1));
+      const auto qp = static_cast<unsigned>(world.bench.uniform(0, 3)),
+                 which = static_cast<unsigned>(world.bench.uniform(0, hw::kQpCounters - 1));
       ++world.counters[qp][which];
       ++world.model.counters[qp][which];
     }
@@ -154,7 +177,9 @@ TEST_CASE("admin: random commands agree with the model", "[rtl]") {
     const auto status = both(world, command);
     ++statuses[status];
     if (status == kSuccess) ++successes[command.opcode];
-    if (i % 4 == 0) compare_qp(world, world.bench.chance(0.8) ? command.number & 0xff : static_cast<unsigned>(world.bench.uniform(0, 255)));
+    if (i % 4 == 0)
+      compare_qp(world,
+                 world.bench.chance(0.8) ? command.number & 0xff : static_cast<unsigned>(world.bench.uniform(0, 255)));
     if (i % 50 == 0) compare_queues(world);
   }
   for (unsigned s = 0; s <= 7; ++s) CHECK(statuses[s] > 5);
@@ -180,7 +205,11 @@ TEST_CASE("admin: the NIC's own errors race with transitions", "[rtl]") {
   for (int i = 0; i < 3000; ++i) {
     // Through the states one by one; from the error state back to RESET.
     const unsigned state = world.model.qps[2].send.state;
-    const auto command = commands.modify_qp_to(0x12302, state == kErr || world.bench.chance(0.1) ? 0u : state == 4 ? 3 : state + 1, state);
+    const auto command = commands.modify_qp_to(0x12302,
+                                               state == kErr || world.bench.chance(0.1) ? 0u
+                                               : state == 4                             ? 3
+                                                                                        : state + 1,
+                                               state);
     const auto next = static_cast<QpState>(command.body[0]);
     const bool simple = next != QpState::kReset && next != QpState::kErr;
     AdminModel before = world.model;
@@ -223,7 +252,8 @@ TEST_CASE("admin: a queue pair's life, and what the other blocks are asked for",
   CHECK(world.log == Log{"reset"});
   world.background = [&] { world.flush(7, 2); };
   auto step = [&](QpState state) {
-    REQUIRE(both(world, commands.modify_qp_to(qpn, static_cast<unsigned>(state), world.model.qps[7].send.state)) == kSuccess);
+    REQUIRE(both(world, commands.modify_qp_to(qpn, static_cast<unsigned>(state), world.model.qps[7].send.state)) ==
+            kSuccess);
     compare_qp(world, 7);
     return world.log;
   };
@@ -234,7 +264,8 @@ TEST_CASE("admin: a queue pair's life, and what the other blocks are asked for",
   world.doorbell(7, 9);  // receives may be posted now
   CHECK(step(QpState::kRtr) == Log{"path", "wake"});
   CHECK(world.model.qps[7].recv.rq_pi == 9);
-  for (const auto state : {QpState::kRts, QpState::kRts, QpState::kSqd, QpState::kRts}) CHECK(step(state) == Log{"wake"});
+  for (const auto state : {QpState::kRts, QpState::kRts, QpState::kSqd, QpState::kRts})
+    CHECK(step(state) == Log{"wake"});
   world.doorbell(7, 5);
   world.settle();
   CHECK(step(QpState::kErr) == Log{"error", "unbind"});
@@ -246,13 +277,15 @@ TEST_CASE("admin: a queue pair's life, and what the other blocks are asked for",
   CHECK(step(QpState::kReset) == Log{"error", "drain", "reset", "unbind"});
   CHECK(step(QpState::kReset) == Log{"error", "drain", "reset", "unbind"});
   step(QpState::kInit);
-  CHECK(both(world, commands.command(AdminOpcode::kDestroyQp, qpn ^ 0x100)) == static_cast<std::uint8_t>(AdminStatus::kBadNumber));
+  CHECK(both(world, commands.command(AdminOpcode::kDestroyQp, qpn ^ 0x100)) ==
+        static_cast<std::uint8_t>(AdminStatus::kBadNumber));
   CHECK(world.log == Log{});
   CHECK(both(world, commands.command(AdminOpcode::kDestroyQp, qpn)) == kSuccess);
   CHECK(world.log == Log{"error", "drain", "reset", "unbind"});
   compare_qp(world, 7);
   // All CQs are free again, then all EQs.
-  for (unsigned n = 0; n < 6; ++n) CHECK(both(world, commands.command(AdminOpcode::kDestroyCq, AdminCommands::usual(n))) == kSuccess);
+  for (unsigned n = 0; n < 6; ++n)
+    CHECK(both(world, commands.command(AdminOpcode::kDestroyCq, AdminCommands::usual(n))) == kSuccess);
   for (unsigned n = 0; n < 3; ++n) CHECK(both(world, commands.command(AdminOpcode::kDestroyEq, n)) == kSuccess);
 }
 
@@ -277,7 +310,8 @@ TEST_CASE("admin: an SRQ stays while a QP uses it, its EQ while it is there (Inf
     set_body(command, body);
     return both(world, command);
   };
-  const auto in_use = static_cast<std::uint8_t>(AdminStatus::kInUse), bad_number = static_cast<std::uint8_t>(AdminStatus::kBadNumber);
+  const auto in_use = static_cast<std::uint8_t>(AdminStatus::kInUse),
+             bad_number = static_cast<std::uint8_t>(AdminStatus::kBadNumber);
   world.background = [&] { world.flush(7, 2), world.flush(8, 2); };
   // UC gives receive WQEs back, which an SRQ does not take.
   CHECK(create_qp(0x1107, 200, hw::QpType::kUc) == static_cast<std::uint8_t>(AdminStatus::kBadParameter));
@@ -307,7 +341,8 @@ TEST_CASE("admin: an SRQ stays while a QP uses it, its EQ while it is there (Inf
   compare_queues(world);
 }
 
-TEST_CASE("admin: each pair of states takes its attributes and no others (InfiniBand specification 10.3.1, 11.2.5.2)", "[rtl]") {
+TEST_CASE("admin: each pair of states takes its attributes and no others (InfiniBand specification 10.3.1, 11.2.5.2)",
+          "[rtl]") {
   const auto type = GENERATE(hw::QpType::kRc, hw::QpType::kUc, hw::QpType::kUd);
   AdminWorld world(seed());
   world.rate = 1;
@@ -348,7 +383,10 @@ TEST_CASE("admin: each pair of states takes its attributes and no others (Infini
   CHECK(statuses[static_cast<std::uint8_t>(AdminStatus::kBadParameter)] > 5);
 }
 
-TEST_CASE("admin: attributes at the ends of their ranges; one that is not given is not looked at (InfiniBand specification 11.2.5.2)", "[rtl]") {
+TEST_CASE(
+    "admin: attributes at the ends of their ranges; one that is not given is not looked at (InfiniBand specification "
+    "11.2.5.2)",
+    "[rtl]") {
   AdminWorld world(seed());
   world.rate = 1;
   AdminCommands commands(world.bench.rng);
@@ -358,11 +396,13 @@ TEST_CASE("admin: attributes at the ends of their ranges; one that is not given 
   world.background = [&] { world.flush(3, 4); };
   constexpr auto kBadParameter = static_cast<std::uint8_t>(AdminStatus::kBadParameter);
   const auto bits = [](hw::QpAttr attr) { return static_cast<std::uint32_t>(attr); };
-  auto attempt = [&](QpState from, QpState to, std::uint32_t more, const std::function<void(hw::AdminModifyQp&)>& change) {
+  auto attempt = [&](QpState from, QpState to, std::uint32_t more,
+                     const std::function<void(hw::AdminModifyQp&)>& change) {
     force_state(world, 3, static_cast<unsigned>(from));
     auto command = commands.modify_qp_to(qpn, static_cast<unsigned>(to), static_cast<unsigned>(from));
     auto body = body_of<hw::AdminModifyQp>(command);
-    body.attr_mask = transition_row(static_cast<unsigned>(from), static_cast<unsigned>(to), hw::QpType::kRc)->required | more | 1;
+    body.attr_mask =
+        transition_row(static_cast<unsigned>(from), static_cast<unsigned>(to), hw::QpType::kRc)->required | more | 1;
     change(body);
     set_body(command, body);
     const auto status = both(world, command);
@@ -378,18 +418,61 @@ TEST_CASE("admin: attributes at the ends of their ranges; one that is not given 
     std::function<void(hw::AdminModifyQp&, unsigned)> set;
   };
   const std::vector<Range> ranges = {
-      {"path_mtu", QpState::kInit, bits(hw::QpAttr::kPathMtu), 1, 5, {0, 6, 0x81, 0xff}, [](auto& b, unsigned v) { b.path_mtu = static_cast<std::uint8_t>(v); }},
-      {"max_dest_rd_atomic", QpState::kInit, bits(hw::QpAttr::kMaxDestRdAtomic), 0, 16, {17, 32, 0x81, 0xff}, [](auto& b, unsigned v) { b.max_dest_rd_atomic = static_cast<std::uint8_t>(v); }},
-      {"min_rnr_timer", QpState::kInit, bits(hw::QpAttr::kMinRnrTimer), 0, 31, {32, 64, 0x80, 0xff}, [](auto& b, unsigned v) { b.min_rnr_timer = static_cast<std::uint8_t>(v); }},
-      {"max_rd_atomic", QpState::kRtr, bits(hw::QpAttr::kMaxRdAtomic), 0, 16, {17, 32, 0x81, 0xff}, [](auto& b, unsigned v) { b.max_rd_atomic = static_cast<std::uint8_t>(v); }},
-      {"ack_timeout", QpState::kRtr, bits(hw::QpAttr::kTimeout), 0, 31, {32, 64, 0x80, 0xff}, [](auto& b, unsigned v) { b.ack_timeout = static_cast<std::uint8_t>(v); }},
-      {"retry_count", QpState::kRtr, bits(hw::QpAttr::kRetryCnt), 0, 7, {8, 15}, [](auto& b, unsigned v) { b.retry_count = static_cast<std::uint8_t>(v); }},
-      {"rnr_retry", QpState::kRtr, bits(hw::QpAttr::kRnrRetry), 0, 7, {8, 15}, [](auto& b, unsigned v) { b.rnr_retry = static_cast<std::uint8_t>(v); }},
+      {"path_mtu",
+       QpState::kInit,
+       bits(hw::QpAttr::kPathMtu),
+       1,
+       5,
+       {0, 6, 0x81, 0xff},
+       [](auto& b, unsigned v) { b.path_mtu = static_cast<std::uint8_t>(v); }},
+      {"max_dest_rd_atomic",
+       QpState::kInit,
+       bits(hw::QpAttr::kMaxDestRdAtomic),
+       0,
+       16,
+       {17, 32, 0x81, 0xff},
+       [](auto& b, unsigned v) { b.max_dest_rd_atomic = static_cast<std::uint8_t>(v); }},
+      {"min_rnr_timer",
+       QpState::kInit,
+       bits(hw::QpAttr::kMinRnrTimer),
+       0,
+       31,
+       {32, 64, 0x80, 0xff},
+       [](auto& b, unsigned v) { b.min_rnr_timer = static_cast<std::uint8_t>(v); }},
+      {"max_rd_atomic",
+       QpState::kRtr,
+       bits(hw::QpAttr::kMaxRdAtomic),
+       0,
+       16,
+       {17, 32, 0x81, 0xff},
+       [](auto& b, unsigned v) { b.max_rd_atomic = static_cast<std::uint8_t>(v); }},
+      {"ack_timeout",
+       QpState::kRtr,
+       bits(hw::QpAttr::kTimeout),
+       0,
+       31,
+       {32, 64, 0x80, 0xff},
+       [](auto& b, unsigned v) { b.ack_timeout = static_cast<std::uint8_t>(v); }},
+      {"retry_count",
+       QpState::kRtr,
+       bits(hw::QpAttr::kRetryCnt),
+       0,
+       7,
+       {8, 15},
+       [](auto& b, unsigned v) { b.retry_count = static_cast<std::uint8_t>(v); }},
+      {"rnr_retry",
+       QpState::kRtr,
+       bits(hw::QpAttr::kRnrRetry),
+       0,
+       7,
+       {8, 15},
+       [](auto& b, unsigned v) { b.rnr_retry = static_cast<std::uint8_t>(v); }},
   };
   for (const auto& range : ranges) {
     INFO(range.what);
     const auto to = range.from == QpState::kInit ? QpState::kRtr : QpState::kRts;
-    for (const unsigned value : {range.low, range.high}) CHECK(attempt(range.from, to, 0, [&](auto& b) { range.set(b, value); }) == kSuccess);
+    for (const unsigned value : {range.low, range.high})
+      CHECK(attempt(range.from, to, 0, [&](auto& b) { range.set(b, value); }) == kSuccess);
     for (const unsigned value : range.beyond) {
       INFO(value);
       CHECK(attempt(range.from, to, 0, [&](auto& b) { range.set(b, value); }) == kBadParameter);
@@ -411,12 +494,15 @@ TEST_CASE("admin: attributes at the ends of their ranges; one that is not given 
   // The current state, if it is named, is that in which the QP is.
   for (unsigned state = 0; state < 9; ++state) {
     const bool right = state == static_cast<unsigned>(QpState::kRts);
-    CHECK(attempt(QpState::kRts, QpState::kRts, bits(hw::QpAttr::kCurState), [&](auto& b) { b.cur_state = static_cast<std::uint8_t>(state); }) == (right ? kSuccess : kBadState));
-    CHECK(attempt(QpState::kRts, QpState::kRts, 0, [&](auto& b) { b.cur_state = static_cast<std::uint8_t>(state); }) == kSuccess);
+    CHECK(attempt(QpState::kRts, QpState::kRts, bits(hw::QpAttr::kCurState),
+                  [&](auto& b) { b.cur_state = static_cast<std::uint8_t>(state); }) == (right ? kSuccess : kBadState));
+    CHECK(attempt(QpState::kRts, QpState::kRts, 0, [&](auto& b) { b.cur_state = static_cast<std::uint8_t>(state); }) ==
+          kSuccess);
   }
 }
 
-TEST_CASE("admin: SQE is left for RTS when its send queue has been flushed, for ERR and RESET at once (10.3.1)", "[rtl]") {
+TEST_CASE("admin: SQE is left for RTS when its send queue has been flushed, for ERR and RESET at once (10.3.1)",
+          "[rtl]") {
   AdminWorld world(seed());
   world.rate = 1;
   AdminCommands commands(world.bench.rng);
@@ -426,10 +512,14 @@ TEST_CASE("admin: SQE is left for RTS when its send queue has been flushed, for 
   const auto sqe = static_cast<unsigned>(QpState::kSqe);
   for (const unsigned left : {3u, 1u, 0u}) {
     force_state(world, 3, sqe, left);
-    CHECK(both(world, commands.modify_qp_to(qpn, static_cast<unsigned>(QpState::kRts), sqe, static_cast<unsigned>(hw::QpType::kUc))) == (left ? kBadState : kSuccess));
+    CHECK(both(world, commands.modify_qp_to(qpn, static_cast<unsigned>(QpState::kRts), sqe,
+                                            static_cast<unsigned>(hw::QpType::kUc))) == (left ? kBadState : kSuccess));
     compare_qp(world, 3);
   }
-  const auto resume = [&] { return commands.modify_qp_to(qpn, static_cast<unsigned>(QpState::kRts), sqe, static_cast<unsigned>(hw::QpType::kUc)); };
+  const auto resume = [&] {
+    return commands.modify_qp_to(qpn, static_cast<unsigned>(QpState::kRts), sqe,
+                                 static_cast<unsigned>(hw::QpType::kUc));
+  };
   /// What the NIC does with the send context while the QP is in SQE.
   const auto in_sqe = [&](const std::function<void(rnic::rtl::SendCtx&)>& change) {
     world.nic(0, 3, [&world, change] {
@@ -454,11 +544,15 @@ TEST_CASE("admin: SQE is left for RTS when its send queue has been flushed, for 
   world.bench.dut->flushing_i = 0;
   // Nothing is left of the message that failed.
   force_state(world, 3, sqe);
-  in_sqe([](auto& s) { s.msg_active = s.resume = 1, s.msg_off = 4096, s.sge_idx = 3, s.sge_off = 77, s.buf_count = 5, s.exec_idx = static_cast<std::uint16_t>(s.exec_idx - 1); });
+  in_sqe([](auto& s) {
+    s.msg_active = s.resume = 1, s.msg_off = 4096, s.sge_idx = 3, s.sge_off = 77, s.buf_count = 5,
+    s.exec_idx = static_cast<std::uint16_t>(s.exec_idx - 1);
+  });
   CHECK(both(world, resume()) == kSuccess);
   compare_qp(world, 3);
   const auto& left = world.model.qps[3].send;
-  CHECK((left.msg_active == 0 && left.msg_off == 0 && left.resume == 0 && left.sge_idx == 0 && left.sge_off == 0 && left.buf_count == 0 && left.exec_idx == left.pi));
+  CHECK((left.msg_active == 0 && left.msg_off == 0 && left.resume == 0 && left.sge_idx == 0 && left.sge_off == 0 &&
+         left.buf_count == 0 && left.exec_idx == left.pi));
   // A doorbell between the judgement and the writing: whatever comes first, no WQE of SQE is left in RTS.
   unsigned refused = 0, taken = 0;
   for (int round = 0; round < 60; ++round) {
@@ -490,7 +584,8 @@ TEST_CASE("admin: SQE is left for RTS when its send queue has been flushed, for 
   world.background = [&] { world.flush(3, 4); };
   for (const auto to : {QpState::kErr, QpState::kReset}) {
     force_state(world, 3, sqe, 2);
-    CHECK(both(world, commands.modify_qp_to(qpn, static_cast<unsigned>(to), sqe, static_cast<unsigned>(hw::QpType::kUc))) == kSuccess);
+    CHECK(both(world, commands.modify_qp_to(qpn, static_cast<unsigned>(to), sqe,
+                                            static_cast<unsigned>(hw::QpType::kUc))) == kSuccess);
   }
 }
 
@@ -500,7 +595,8 @@ TEST_CASE("admin: a process that rings for ever does not hold up the destruction
   commands.spoils = false;
   make_objects(world, commands, 0x000103);
   for (const auto state : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
-    REQUIRE(both(world, commands.modify_qp_to(0x103, static_cast<unsigned>(state), world.model.qps[3].send.state)) == kSuccess);
+    REQUIRE(both(world, commands.modify_qp_to(0x103, static_cast<unsigned>(state), world.model.qps[3].send.state)) ==
+            kSuccess);
   }
   // More is posted than the flush takes away.
   world.background = [&] {
@@ -525,15 +621,20 @@ TEST_CASE("admin: a region is destroyed by a memory operation; bound windows kee
   REQUIRE(both(world, create) == kSuccess);
   CHECK(world.log == Log{"mpt"});
   world.mpt[5].bound = world.model.regions[5].bound = 2;
-  CHECK(both(world, commands.command(AdminOpcode::kDestroyMr, 5 << 8 | 0x33)) == static_cast<std::uint8_t>(AdminStatus::kInUse));
+  CHECK(both(world, commands.command(AdminOpcode::kDestroyMr, 5 << 8 | 0x33)) ==
+        static_cast<std::uint8_t>(AdminStatus::kInUse));
   world.mpt[5].bound = world.model.regions[5].bound = 0;
-  CHECK(both(world, commands.command(AdminOpcode::kDestroyMr, 5 << 8 | 0x34)) == static_cast<std::uint8_t>(AdminStatus::kBadNumber));
+  CHECK(both(world, commands.command(AdminOpcode::kDestroyMr, 5 << 8 | 0x34)) ==
+        static_cast<std::uint8_t>(AdminStatus::kBadNumber));
   CHECK(both(world, commands.command(AdminOpcode::kDestroyMr, 5 << 8 | 0x33)) == kSuccess);
   CHECK(world.log == Log{"destroy"});
   CHECK(world.mpt[5] == rnic::rtl::Mpt{});
 }
 
-TEST_CASE("admin: windows and fast-register regions go by their index; a window's end, and its QP's, free the region (decisions 23)", "[rtl]") {
+TEST_CASE(
+    "admin: windows and fast-register regions go by their index; a window's end, and its QP's, free the region "
+    "(decisions 23)",
+    "[rtl]") {
   AdminWorld world(seed());
   AdminCommands commands(world.bench.rng);
   commands.spoils = false;
@@ -553,7 +654,8 @@ TEST_CASE("admin: windows and fast-register regions go by their index; a window'
   set_body(fast, hw::AdminCreateFastMr{.pd = 9, .remote_access = 1, .max_pages = hw::kMaxFastPages});
   REQUIRE(both(world, fast) == kSuccess);
   CHECK(both(world, commands.create_fast_mr(2 << 8 | 0x66)) == static_cast<std::uint8_t>(AdminStatus::kExists));
-  const auto bad_number = static_cast<std::uint8_t>(AdminStatus::kBadNumber), in_use = static_cast<std::uint8_t>(AdminStatus::kInUse);
+  const auto bad_number = static_cast<std::uint8_t>(AdminStatus::kBadNumber),
+             in_use = static_cast<std::uint8_t>(AdminStatus::kInUse);
   CHECK(both(world, commands.command(AdminOpcode::kDestroyMr, 2 << 8 | 0x44)) == bad_number);
   CHECK(both(world, commands.command(AdminOpcode::kDestroyFastMr, 2 << 8 | 0x44)) == bad_number);
   CHECK(both(world, commands.command(AdminOpcode::kDestroyMw, 1 << 8 | 0x33)) == bad_number);
@@ -563,7 +665,8 @@ TEST_CASE("admin: windows and fast-register regions go by their index; a window'
     CHECK(both(world, commands.command(AdminOpcode::kQueryMr, 2 << 8)) == kSuccess);
     CHECK(both(world, commands.command(AdminOpcode::kQueryMr, 1 << 8 | 0x33)) == kSuccess);
     CHECK(both(world, commands.command(AdminOpcode::kDestroyMr, 1 << 8 | 0x33)) == in_use);
-    if (opcode == AdminOpcode::kModifyQp) REQUIRE(both(world, commands.modify_qp_to(0x4202, static_cast<unsigned>(QpState::kErr), 0)) == kSuccess);
+    if (opcode == AdminOpcode::kModifyQp)
+      REQUIRE(both(world, commands.modify_qp_to(0x4202, static_cast<unsigned>(QpState::kErr), 0)) == kSuccess);
     if (opcode == AdminOpcode::kDestroyQp) REQUIRE(both(world, commands.command(opcode, 0x4202)) == kSuccess);
     if (opcode == AdminOpcode::kDestroyQp) REQUIRE(both(world, commands.create_qp(0x4202)) == kSuccess);
     if (opcode == AdminOpcode::kDestroyMw) REQUIRE(both(world, commands.command(opcode, 2 << 8 | 0x99)) == kSuccess);
@@ -582,7 +685,9 @@ TEST_CASE("admin: queries show what the NIC has moved", "[rtl]") {
   REQUIRE(both(world, commands.create_srq(AdminCommands::usual(2))) == kSuccess);
   auto& rng = world.bench.rng;
   for (int round = 0; round < 20; ++round) {
-    auto random = [&](auto& raw) { for (auto& b : raw) b = static_cast<std::uint8_t>(rng()); };
+    auto random = [&](auto& raw) {
+      for (auto& b : raw) b = static_cast<std::uint8_t>(rng());
+    };
     world.nic(0, 9, [&] {
       std::array<std::uint8_t, rnic::rtl::SendCtx::kBytes> raw{};
       random(raw);
@@ -600,7 +705,8 @@ TEST_CASE("admin: queries show what the NIC has moved", "[rtl]") {
       return true;
     });
     world.nic(2, 4, [&] {
-      world.cq.pi = rng() & 0xffffff, world.cq.ci = rng() & 0xffffff, world.cq.arm = rng() & 3, world.cq.overrun = rng() & 1;
+      world.cq.pi = rng() & 0xffffff, world.cq.ci = rng() & 0xffffff, world.cq.arm = rng() & 3,
+      world.cq.overrun = rng() & 1;
       world.model.cqs[4] = world.cq;
       return true;
     });
@@ -610,7 +716,8 @@ TEST_CASE("admin: queries show what the NIC has moved", "[rtl]") {
       return true;
     });
     world.nic(4, 2, [&] {
-      world.srq.head = static_cast<std::uint16_t>(rng()), world.srq.pi = static_cast<std::uint16_t>(world.srq.head + world.bench.uniform(0, 1u << world.srq.log_depth));
+      world.srq.head = static_cast<std::uint16_t>(rng()),
+      world.srq.pi = static_cast<std::uint16_t>(world.srq.head + world.bench.uniform(0, 1u << world.srq.log_depth));
       world.srq.limit = static_cast<std::uint16_t>(rng()), world.srq.error = rng() & 1, world.srq.limit_hit = rng() & 1;
       world.model.srqs[2] = world.srq;
       return true;

@@ -119,11 +119,13 @@ TEST_CASE("bar_regs: registers keep their bytes, read-only ones do not change", 
   auto& dut = *world.bench.dut;
   // Writable bits of each register; what is not listed reads as it did before any write.
   const std::map<std::uint32_t, std::uint64_t> writable = {
-      {reg::kDeviceControl, 1},         {reg::kAdminCommandBase, ~0ULL},  {reg::kAdminCompletionBase, ~0ULL},
-      {reg::kAdminConfig, 0x1fff},      {reg::kAdminDoorbell, 0xffff},    {reg::kPortMac, 0xffffffffffffULL},
+      {reg::kDeviceControl, 1},      {reg::kAdminCommandBase, ~0ULL}, {reg::kAdminCompletionBase, ~0ULL},
+      {reg::kAdminConfig, 0x1fff},   {reg::kAdminDoorbell, 0xffff},   {reg::kPortMac, 0xffffffffffffULL},
       {reg::kCompletionTimeout, 0xf}};
   // Time-out ranges of PCI Express Device Control 2, in cycles of 4 ns; others are not taken.
-  const std::map<std::uint64_t, std::uint32_t> ranges = {{0, 12'500'000}, {1, 25'000}, {2, 2'500'000}, {5, 12'500'000}, {6, 50'000'000}, {9, 200'000'000}, {10, 750'000'000}};
+  const std::map<std::uint64_t, std::uint32_t> ranges = {{0, 12'500'000},  {1, 25'000},     {2, 2'500'000},
+                                                         {5, 12'500'000},  {6, 50'000'000}, {9, 200'000'000},
+                                                         {10, 750'000'000}};
   std::set<std::uint64_t> ranges_seen;
   std::map<std::uint32_t, std::uint64_t> expected;
   auto dynamic = [](std::uint32_t a) { return a == reg::kCycleCounter || a >= reg::kMsixTable; };
@@ -133,7 +135,8 @@ TEST_CASE("bar_regs: registers keep their bytes, read-only ones do not change", 
   std::uint64_t restarts = 0;
   for (int round = 0; round < 6000; ++round) {
     std::uint32_t address = static_cast<std::uint32_t>(world.bench.uniform(0, 0x7f)) * 8;
-    if (world.bench.chance(0.5)) address = std::next(writable.begin(), static_cast<long>(world.bench.uniform(0, writable.size() - 1)))->first;
+    if (world.bench.chance(0.5))
+      address = std::next(writable.begin(), static_cast<long>(world.bench.uniform(0, writable.size() - 1)))->first;
     if (dynamic(address)) continue;
     if (world.bench.chance(0.5)) {
       const std::uint64_t data = world.bench.rng();

@@ -2,8 +2,8 @@
 
 #include <set>
 
-// rtl/completion/completion.sv: what follows each kind of packet, error and flush, CQ overrun, events, QP reset, and all of it
-// at once under random load.
+// rtl/completion/completion.sv: what follows each kind of packet, error and flush, CQ overrun, events, QP reset, and
+// all of it at once under random load.
 using namespace rnic;
 using namespace rnic::test;
 
@@ -27,8 +27,8 @@ struct Row {
   bool overflow, bad_wqe;
   Target target;
   unsigned syndrome;
-  int rsp, rsp_syndrome;         // command to the responder's output
-  int receive, send, qp_error;   // CqeStatus of the CQEs and of the error that ends the QP
+  int rsp, rsp_syndrome;        // command to the responder's output
+  int receive, send, qp_error;  // CqeStatus of the CQEs and of the error that ends the QP
 };
 constexpr int kNone = -1;
 constexpr auto kOk = rtl::XlateStatus::kOk;
@@ -36,37 +36,53 @@ constexpr auto kBad = rtl::XlateStatus::kBadRange, kOurs = rtl::XlateStatus::kPa
 constexpr int kExecuted = 0, kRead = 1, kNak = 2;
 const Row kRows[] = {
     {"executed", Action::kExecuted, false, kOk, false, false, Target::kWrite, 0, kExecuted, 0, kNone, kNone, kNone},
-    {"receive done", Action::kReceiveDone, false, kOk, false, false, Target::kReceive, 0, kExecuted, 0, 0, kNone, kNone},
-    {"receive done, no payload", Action::kReceiveDone, false, kOk, false, false, Target::kNone, 0, kExecuted, 0, 0, kNone, kNone},
-    {"Read request", Action::kReadRequest, false, kOk, false, false, Target::kCheckRead, 0, kRead, 0, kNone, kNone, kNone},
+    {"receive done", Action::kReceiveDone, false, kOk, false, false, Target::kReceive, 0, kExecuted, 0, 0, kNone,
+     kNone},
+    {"receive done, no payload", Action::kReceiveDone, false, kOk, false, false, Target::kNone, 0, kExecuted, 0, 0,
+     kNone, kNone},
+    {"Read request", Action::kReadRequest, false, kOk, false, false, Target::kCheckRead, 0, kRead, 0, kNone, kNone,
+     kNone},
     {"NAK sequence", Action::kNak, false, kOk, false, false, Target::kNone, 0x60, kNak, 0x60, kNone, kNone, kNone},
     {"RNR NAK", Action::kNak, false, kOk, false, false, Target::kNone, 0x2a, kNak, 0x2a, kNone, kNone, kNone},
     {"NAK invalid request", Action::kNak, false, kOk, false, false, Target::kNone, 0x61, kNak, 0x61, kNone, kNone, 9},
     {"NAK remote access", Action::kNak, false, kOk, false, false, Target::kNone, 0x62, kNak, 0x62, kNone, kNone, 10},
-    {"NAK remote operational", Action::kNak, false, kOk, false, false, Target::kNone, 0x63, kNak, 0x63, kNone, kNone, 11},
+    {"NAK remote operational", Action::kNak, false, kOk, false, false, Target::kNone, 0x63, kNak, 0x63, kNone, kNone,
+     11},
     {"acknowledged", Action::kAck, false, kOk, false, false, Target::kNone, 0x1f, kNone, 0, kNone, 0, kNone},
     {"Read data", Action::kReadData, false, kOk, false, false, Target::kResponse, 0, kNone, 0, kNone, kNone, kNone},
     {"nothing", Action::kNone, false, kOk, false, false, Target::kNone, 0, kNone, 0, kNone, kNone, kNone},
     {"got NAK sequence", Action::kNakReceived, false, kOk, false, false, Target::kNone, 0x60, kNone, 0, kNone, 12, 12},
     {"got RNR NAK", Action::kNakReceived, false, kOk, false, false, Target::kNone, 0x3f, kNone, 0, kNone, 13, 13},
-    {"got NAK invalid request", Action::kNakReceived, false, kOk, false, false, Target::kNone, 0x61, kNone, 0, kNone, 9, 9},
-    {"got NAK remote access", Action::kNakReceived, false, kOk, false, false, Target::kNone, 0x62, kNone, 0, kNone, 10, 10},
-    {"got NAK remote operational", Action::kNakReceived, false, kOk, false, false, Target::kNone, 0x63, kNone, 0, kNone, 11, 11},
+    {"got NAK invalid request", Action::kNakReceived, false, kOk, false, false, Target::kNone, 0x61, kNone, 0, kNone, 9,
+     9},
+    {"got NAK remote access", Action::kNakReceived, false, kOk, false, false, Target::kNone, 0x62, kNone, 0, kNone, 10,
+     10},
+    {"got NAK remote operational", Action::kNakReceived, false, kOk, false, false, Target::kNone, 0x63, kNone, 0, kNone,
+     11, 11},
     {"got unknown NAK", Action::kNakReceived, false, kOk, false, false, Target::kNone, 0x65, kNone, 0, kNone, 7, 7},
     {"bad response", Action::kBadResponse, false, kOk, false, false, Target::kNone, 0, kNone, 0, kNone, 7, 7},
     {"WRITE fault", Action::kExecuted, true, kBad, false, false, Target::kWrite, 0, kNak, 0x62, kNone, kNone, 10},
     {"READ fault", Action::kReadRequest, true, kBad, false, false, Target::kCheckRead, 0, kNak, 0x62, kNone, kNone, 10},
-    {"WRITE, our page list fails", Action::kExecuted, true, kOurs, false, false, Target::kWrite, 0, kNak, 0x63, kNone, kNone, 19},
-    {"READ, our page list fails", Action::kReadRequest, true, kOurs, false, false, Target::kCheckRead, 0, kNak, 0x63, kNone, kNone, 19},
-    {"atomic, our page list fails", Action::kReadRequest, true, kOurs, false, false, Target::kCheckAtomic, 0, kNak, 0x63, kNone, kNone, 19},
-    {"atomic fault", Action::kReadRequest, true, kBad, false, false, Target::kCheckAtomic, 0, kNak, 0x62, kNone, kNone, 10},
+    {"WRITE, our page list fails", Action::kExecuted, true, kOurs, false, false, Target::kWrite, 0, kNak, 0x63, kNone,
+     kNone, 19},
+    {"READ, our page list fails", Action::kReadRequest, true, kOurs, false, false, Target::kCheckRead, 0, kNak, 0x63,
+     kNone, kNone, 19},
+    {"atomic, our page list fails", Action::kReadRequest, true, kOurs, false, false, Target::kCheckAtomic, 0, kNak,
+     0x63, kNone, kNone, 19},
+    {"atomic fault", Action::kReadRequest, true, kBad, false, false, Target::kCheckAtomic, 0, kNak, 0x62, kNone, kNone,
+     10},
     {"SEND too long", Action::kReceiveDone, true, kOk, true, false, Target::kReceive, 0, kNak, 0x61, 1, kNone, 1},
-    {"SEND too long, not the last packet", Action::kExecuted, true, kOk, true, false, Target::kReceive, 0, kNak, 0x61, 1, kNone, 1},
-    {"SEND, bad local key", Action::kReceiveDone, true, kBad, false, false, Target::kReceive, 0, kNak, 0x63, 4, kNone, 4},
-    {"SEND, malformed receive WQE", Action::kExecuted, true, kOk, false, true, Target::kReceive, 0, kNak, 0x63, 2, kNone, 2},
-    {"Read data, bad local key", Action::kReadData, true, kBad, false, false, Target::kResponse, 0, kNone, 0, kNone, 4, 4},
+    {"SEND too long, not the last packet", Action::kExecuted, true, kOk, true, false, Target::kReceive, 0, kNak, 0x61,
+     1, kNone, 1},
+    {"SEND, bad local key", Action::kReceiveDone, true, kBad, false, false, Target::kReceive, 0, kNak, 0x63, 4, kNone,
+     4},
+    {"SEND, malformed receive WQE", Action::kExecuted, true, kOk, false, true, Target::kReceive, 0, kNak, 0x63, 2,
+     kNone, 2},
+    {"Read data, bad local key", Action::kReadData, true, kBad, false, false, Target::kResponse, 0, kNone, 0, kNone, 4,
+     4},
     {"Read data, too long", Action::kReadDone, true, kOk, true, false, Target::kResponse, 0, kNone, 0, kNone, 1, 1},
-    {"Read data, malformed WQE", Action::kReadDone, true, kOk, false, true, Target::kResponse, 0, kNone, 0, kNone, 2, 2},
+    {"Read data, malformed WQE", Action::kReadDone, true, kOk, false, true, Target::kResponse, 0, kNone, 0, kNone, 2,
+     2},
 };
 
 /// InfiniBand specification 11.6.3.2: an error that a completion tells needs no event.
@@ -319,13 +335,16 @@ TEST_CASE("completion: a long flush does not hold up others, and a QP reset wait
   w.errors.push({7, 10, 0});
   const auto start = w.bench.cycle;
   while (w.events.empty()) w.tick();
-  std::printf("completion: CQE of another QP during a flush within %llu cycles, QpFatal event within %llu\n", static_cast<unsigned long long>(worst),
-              static_cast<unsigned long long>(w.bench.cycle - start));
+  std::printf("completion: CQE of another QP during a flush within %llu cycles, QpFatal event within %llu\n",
+              static_cast<unsigned long long>(worst), static_cast<unsigned long long>(w.bench.cycle - start));
   CHECK(worst < 250);
   CHECK(w.bench.cycle - start < 800);
   CHECK(w.cqes_done < 1400);
-  // As the host interface does: the contexts show that all is flushed, then the reset. After it nothing more is written.
-  while (!w.send.is_free(5) || !w.recv.is_free(5) || s.retire_idx != s.pi || w.recv.contexts[5].rq_done != w.recv.contexts[5].rq_pi) w.tick();
+  // As the host interface does: the contexts show that all is flushed, then the reset. After it nothing more is
+  // written.
+  while (!w.send.is_free(5) || !w.recv.is_free(5) || s.retire_idx != s.pi ||
+         w.recv.contexts[5].rq_done != w.recv.contexts[5].rq_pi)
+    w.tick();
   w.reset_qp(5);
   const auto seen = take(w, 1, 0x50005);
   REQUIRE(seen.send.size() == 1000);
@@ -407,8 +426,9 @@ TEST_CASE("completion: events of queue pairs, the device and the port", "[rtl]")
   w.settle();
   std::multiset<std::pair<unsigned, unsigned>> seen;
   for (const auto& e : w.events) seen.insert({e.event_type, e.number});
-  CHECK(seen == std::multiset<std::pair<unsigned, unsigned>>{
-                    {raw(hw::EqeType::kSqDrained), 0x4028}, {raw(hw::EqeType::kCommEstablished), 0x4028}, {raw(hw::EqeType::kCommEstablished), 0x4129}});
+  CHECK(seen == std::multiset<std::pair<unsigned, unsigned>>{{raw(hw::EqeType::kSqDrained), 0x4028},
+                                                             {raw(hw::EqeType::kCommEstablished), 0x4028},
+                                                             {raw(hw::EqeType::kCommEstablished), 0x4129}});
   for (const auto& e : w.events) CHECK(e.detail == 0);
   CHECK(w.eqs[4].seen == 3);
   CHECK(w.send.contexts[40].state == raw(hw::QpState::kRts));
@@ -457,11 +477,11 @@ TEST_CASE("completion: receive doorbells are checked", "[rtl]") {
     return static_cast<std::uint16_t>(r.rq_pi - start);
   };
   CHECK(post(0x771e, r.uar, start + 2) == 2);
-  CHECK(post(0x771f, r.uar, start + 3) == 2);      // no such QP
-  CHECK(post(0x881e, r.uar, start + 3) == 2);      // the tag of the QPN differs
-  CHECK(post(0x771e, r.uar + 1u, start + 3) == 2); // not this UAR's
-  CHECK(post(0x771e, r.uar, start + 1) == 2);      // back
-  CHECK(post(0x771e, r.uar, start + 9) == 2);      // more than the queue holds
+  CHECK(post(0x771f, r.uar, start + 3) == 2);       // no such QP
+  CHECK(post(0x881e, r.uar, start + 3) == 2);       // the tag of the QPN differs
+  CHECK(post(0x771e, r.uar + 1u, start + 3) == 2);  // not this UAR's
+  CHECK(post(0x771e, r.uar, start + 1) == 2);       // back
+  CHECK(post(0x771e, r.uar, start + 9) == 2);       // more than the queue holds
   CHECK(post(0x771e, r.uar, start + 8) == 8);
   r.in_use = 0;
   CHECK(post(0x771e, r.uar, start + 8) == 8);
@@ -483,8 +503,8 @@ TEST_CASE("completion: receive doorbells are checked", "[rtl]") {
   CHECK(count(w, hw::Counter::kDoorbellsRefused) == 66);
 }
 
-// InfiniBand specification o9-5.2: the key is invalidated, then the Receive completes; if it may not be, the Receive fails and the peer
-// gets a NAK (remote access error), and nothing of what it sent behind is acknowledged.
+// InfiniBand specification o9-5.2: the key is invalidated, then the Receive completes; if it may not be, the Receive
+// fails and the peer gets a NAK (remote access error), and nothing of what it sent behind is acknowledged.
 TEST_CASE("completion: a SEND with invalidate invalidates before its CQE, or fails", "[rtl]") {
   CompletionWorld w(seed(31));
   w.create_eq(2, 17);
@@ -494,7 +514,8 @@ TEST_CASE("completion: a SEND with invalidate invalidates before its CQE, or fai
     return static_cast<rtl::MemOpStatus>(op.key >> 24);
   };
   unsigned index = 40;
-  for (const auto status : {rtl::MemOpStatus::kOk, rtl::MemOpStatus::kBadKey, rtl::MemOpStatus::kBadAccess, rtl::MemOpStatus::kBadState, rtl::MemOpStatus::kBadRequest}) {
+  for (const auto status : {rtl::MemOpStatus::kOk, rtl::MemOpStatus::kBadKey, rtl::MemOpStatus::kBadAccess,
+                            rtl::MemOpStatus::kBadState, rtl::MemOpStatus::kBadRequest}) {
     const unsigned qp = index++;
     const std::uint32_t qpn = 0x77700 + qp;
     w.create_cq(qp, 4, 2);
@@ -592,7 +613,10 @@ TEST_CASE("completion: a send queue with a memory operation under way is flushed
 }
 
 // Decisions 17: a request that completes as flushed has left no key that opens anything.
-TEST_CASE("completion: a queue pair fails between the end of a memory operation and its retirement: it completes, then the rest is flushed", "[rtl]") {
+TEST_CASE(
+    "completion: a queue pair fails between the end of a memory operation and its retirement: it completes, then the "
+    "rest is flushed",
+    "[rtl]") {
   for (const auto type : {hw::QpType::kRc, hw::QpType::kUc}) {
     CompletionWorld w(seed(33));
     w.create_eq(2, 17);
@@ -743,7 +767,10 @@ TEST_CASE("completion: a failed request of UC or UD stops and flushes the send q
   w.settle(20);
   // The first leaves; the second cannot.
   w.tx_faults.push({.qp = 5, .psn = (s.next_psn - 2) & 0xffffff, .wqe_idx = first, .sent = 1});
-  w.tx_faults.push({.qp = 5, .psn = (s.next_psn - 1) & 0xffffff, .wqe_idx = static_cast<std::uint16_t>(first + 1), .status = raw(kBad)});
+  w.tx_faults.push({.qp = 5,
+                    .psn = (s.next_psn - 1) & 0xffffff,
+                    .wqe_idx = static_cast<std::uint16_t>(first + 1),
+                    .status = raw(kBad)});
   w.settle();
   auto seen = take(w, 5, 0x700105);
   REQUIRE(seen.send.size() == 40);
@@ -759,7 +786,8 @@ TEST_CASE("completion: a failed request of UC or UD stops and flushes the send q
   CHECK(r.state == raw(hw::QpState::kRts));
   CHECK((s.retire_idx == s.pi && s.exec_idx == s.pi));
   CHECK((s.msg_active == 0 && s.resume == 0 && s.msg_off == 0 && s.sge_idx == 0 && s.sge_off == 0 && s.buf_count == 0));
-  // What is posted now is flushed too, and the receive side goes on. Until the last of its CQEs has been handed over the flush is under way.
+  // What is posted now is flushed too, and the receive side goes on. Until the last of its CQEs has been handed over
+  // the flush is under way.
   s.pi = static_cast<std::uint16_t>(first + 100);
   const auto done_before = w.cqes_done;
   w.bench.dut->qp_reset_qp_i = 5;
@@ -786,7 +814,8 @@ TEST_CASE("completion: a failed request of UC or UD stops and flushes the send q
   CHECK(take(w, 5, 0x700105).receive.size() == 4);
 }
 
-TEST_CASE("completion: while no write leaves nobody holds a context, and doorbells are taken (PCI Express 2.4.1)", "[rtl]") {
+TEST_CASE("completion: while no write leaves nobody holds a context, and doorbells are taken (PCI Express 2.4.1)",
+          "[rtl]") {
   constexpr unsigned kQps = 4, kSends = 12, kReceives = 10, kCqn = 9;
   CompletionWorld w(seed());
   w.create_eq(2, 17);

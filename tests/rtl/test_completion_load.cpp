@@ -2,8 +2,8 @@
 
 #include <set>
 
-// rtl/completion/completion.sv under random load: a driver that sleeps until events, a network that acknowledges and fails,
-// QPs that die and are made anew. Whatever is posted has exactly one outcome, in order.
+// rtl/completion/completion.sv under random load: a driver that sleeps until events, a network that acknowledges and
+// fails, QPs that die and are made anew. Whatever is posted has exactly one outcome, in order.
 using namespace rnic;
 using namespace rnic::test;
 
@@ -27,13 +27,13 @@ struct Life {
   std::uint64_t next_send = 0, next_receive = 0;  // next outcome
   std::uint64_t sent = 0, acked = 0;
   std::uint16_t send_base = 0, recv_base = 0;
-  std::deque<SendWqe> wqes;                       // all that were sent
-  std::deque<std::uint32_t> lengths;              // of the SENDs that arrived, in order
-  bool broken = false;                            // something that ends this life was done
-  bool unanswered = false;                        // the peer acknowledges nothing more
-  bool recv_faulted = false;                      // the receive engine drops what follows a fault
+  std::deque<SendWqe> wqes;           // all that were sent
+  std::deque<std::uint32_t> lengths;  // of the SENDs that arrived, in order
+  bool broken = false;                // something that ends this life was done
+  bool unanswered = false;            // the peer acknowledges nothing more
+  bool recv_faulted = false;          // the receive engine drops what follows a fault
   bool send_flushing = false, recv_flushing = false, send_failed = false;
-  unsigned late = 0, patience = 5;                // posts after the end; looks at the end
+  unsigned late = 0, patience = 5;  // posts after the end; looks at the end
 };
 
 struct Load {
@@ -61,7 +61,8 @@ struct Load {
     while (!w.events.empty()) {
       const auto e = w.events.front();
       w.events.pop_front();
-      if (e.event_type == raw(hw::EqeType::kQpFatal) || e.event_type == raw(hw::EqeType::kQpRequestError) || e.event_type == raw(hw::EqeType::kQpAccessError)) {
+      if (e.event_type == raw(hw::EqeType::kQpFatal) || e.event_type == raw(hw::EqeType::kQpRequestError) ||
+          e.event_type == raw(hw::EqeType::kQpAccessError)) {
         ++fatal;
         continue;
       }
@@ -328,9 +329,11 @@ TEST_CASE("completion: under random load every WQE has one outcome, in order", "
     CHECK(s.rd_outstanding == 0);
     CHECK(s.silent_run == 0);  // the host knows of every retirement
   }
-  std::printf("completion: %llu outcomes, %llu lives ended (%llu quietly), %llu QpFatal events, %llu wake-ups, %zu records\n",
-              static_cast<unsigned long long>(x.outcomes), static_cast<unsigned long long>(x.ended), static_cast<unsigned long long>(x.quiet),
-              static_cast<unsigned long long>(x.fatal), static_cast<unsigned long long>(x.wakeups), w.records.size());
+  std::printf(
+      "completion: %llu outcomes, %llu lives ended (%llu quietly), %llu QpFatal events, %llu wake-ups, %zu records\n",
+      static_cast<unsigned long long>(x.outcomes), static_cast<unsigned long long>(x.ended),
+      static_cast<unsigned long long>(x.quiet), static_cast<unsigned long long>(x.fatal),
+      static_cast<unsigned long long>(x.wakeups), w.records.size());
   CHECK(x.outcomes > 5000);
   CHECK(x.ended > 50);
   CHECK(x.errors > 10);
@@ -399,9 +402,11 @@ TEST_CASE("completion: cycles from a packet to its consequences", "[rtl]") {
   const double each_ack = static_cast<double>(until([&] { return w.dones.idle(); })) / static_cast<double>(left);
   w.settle(20);
   CHECK(w.queue_writes.accepted > before);
-  std::printf("completion: WRITE to ACK command %llu, SEND to CQE %llu (ACK command no later than +%llu), ACK to CQE %llu, wake +%llu; "
-              "cycles each: SEND %.1f, WRITE %.1f, ACK %.1f\n",
-              ack, cqe, ack_after, retired, woken, each_receive, each_write, each_ack);
+  std::printf(
+      "completion: WRITE to ACK command %llu, SEND to CQE %llu (ACK command no later than +%llu), ACK to CQE %llu, "
+      "wake +%llu; "
+      "cycles each: SEND %.1f, WRITE %.1f, ACK %.1f\n",
+      ack, cqe, ack_after, retired, woken, each_receive, each_write, each_ack);
   CHECK(ack <= 4);
   CHECK(cqe <= 20);
   CHECK(retired <= 20);

@@ -1,7 +1,7 @@
 #include "tests/rtl/completion_world.hpp"
 
-// rtl/completion/completion.sv: queue pairs on a shared receive queue. Their receive WQEs go by tags, and whoever has one completes it.
-// InfiniBand specification 10.2.9 (SRQ), 10.3.1 (error state), 11.6.3.1 (last WQE reached).
+// rtl/completion/completion.sv: queue pairs on a shared receive queue. Their receive WQEs go by tags, and whoever has
+// one completes it. InfiniBand specification 10.2.9 (SRQ), 10.3.1 (error state), 11.6.3.1 (last WQE reached).
 using namespace rnic;
 using namespace rnic::test;
 
@@ -26,7 +26,9 @@ struct SrqWorld : CompletionWorld {
     create_qp(kOther, 0x123029, kCq, kCq);
     recv.contexts[kQp].srq = 1;
     recv.contexts[kQp].srqn = kSrq;
-    watch.look = [this] { if (dut().srq_error_valid_o) lost.push_back(dut().srq_error_srq_o); };
+    watch.look = [this] {
+      if (dut().srq_error_valid_o) lost.push_back(dut().srq_error_srq_o);
+    };
     bench.add(watch);
   }
   static rtl::RxDone packet(Action action, std::uint16_t tag, bool takes) {
@@ -51,7 +53,9 @@ struct SrqWorld : CompletionWorld {
     dut().rx_entered_i = entered & 0xfffff;
     dut().rx_left_i = left & 0xfffff;
   }
-  bool is_err(unsigned qp = kQp) { return recv.contexts[qp].state == raw(hw::QpState::kErr) && send.contexts[qp].state == raw(hw::QpState::kErr); }
+  bool is_err(unsigned qp = kQp) {
+    return recv.contexts[qp].state == raw(hw::QpState::kErr) && send.contexts[qp].state == raw(hw::QpState::kErr);
+  }
 
   struct Watch : Agent {
     void drive() override {}
@@ -75,7 +79,8 @@ TEST_CASE("completion: a receive from an SRQ completes with its tag, in the orde
   CHECK(cqes[0].wqe_index == 700);
   CHECK(cqes[1].wqe_index == 0xffff);
   CHECK(cqes[2].wqe_index == 3);
-  for (const auto& c : cqes) CHECK((c.status == 0 && c.byte_count == 55 && c.is_receive == 1 && c.qpn == SrqWorld::kQpn));
+  for (const auto& c : cqes)
+    CHECK((c.status == 0 && c.byte_count == 55 && c.is_receive == 1 && c.qpn == SrqWorld::kQpn));
   CHECK(w.recv.contexts[SrqWorld::kQp].rq_done == done);
   CHECK(w.rsps.items.size() == 4);
   w.fail_qp();
@@ -84,7 +89,9 @@ TEST_CASE("completion: a receive from an SRQ completes with its tag, in the orde
   CHECK(w.events[1].event_type == raw(hw::EqeType::kLastWqeReached));
 }
 
-TEST_CASE("completion: a QP in the error state flushes the one WQE it had taken, then says that it was the last (11.6.3.1)", "[rtl]") {
+TEST_CASE(
+    "completion: a QP in the error state flushes the one WQE it had taken, then says that it was the last (11.6.3.1)",
+    "[rtl]") {
   SrqWorld w;
   w.dones.push(SrqWorld::packet(Action::kExecuted, 4711, true));
   w.settle();
@@ -117,7 +124,9 @@ TEST_CASE("completion: a QP in the error state flushes the one WQE it had taken,
   CHECK(w.poll(SrqWorld::kCq).empty());
 }
 
-TEST_CASE("completion: a datagram too long for its receive from an SRQ fails that receive and nothing else (9.9.3, class E)", "[rtl]") {
+TEST_CASE(
+    "completion: a datagram too long for its receive from an SRQ fails that receive and nothing else (9.9.3, class E)",
+    "[rtl]") {
   SrqWorld w;
   auto d = SrqWorld::packet(Action::kNak, 21, true);
   d.unreliable = d.fault = d.overflow = d.grh = 1;
@@ -234,7 +243,8 @@ TEST_CASE("completion: a fault completes the WQE of its message, and nobody else
   CHECK(w.events[0].event_type == raw(hw::EqeType::kLastWqeReached));
 }
 
-// Whoever takes a WQE of an SRQ completes it, also when the WRITE that took it for its immediate data is refused (settled point 11).
+// Whoever takes a WQE of an SRQ completes it, also when the WRITE that took it for its immediate data is refused
+// (settled point 11).
 TEST_CASE("completion: a refused WRITE with immediate data flushes the WQE of an SRQ that it took", "[rtl]") {
   for (const auto status : {rtl::XlateStatus::kBadTag, rtl::XlateStatus::kPageListError}) {
     SrqWorld w;
@@ -257,7 +267,8 @@ TEST_CASE("completion: a refused WRITE with immediate data flushes the WQE of an
   }
 }
 
-TEST_CASE("completion: a bad WQE of an SRQ fails its QP even where its buffers are not used; a lost one fails the SRQ", "[rtl]") {
+TEST_CASE("completion: a bad WQE of an SRQ fails its QP even where its buffers are not used; a lost one fails the SRQ",
+          "[rtl]") {
   for (const bool lost : {false, true}) {
     SrqWorld w;
     auto fault = SrqWorld::packet(Action::kNak, 30, true);
@@ -289,7 +300,8 @@ TEST_CASE("completion: a QP that is taken away makes no last-WQE event; its WQE 
   CHECK(cqes[0].wqe_index == 5);
 }
 
-TEST_CASE("completion: receives of a queue of its own too are flushed when nothing can write to them any more", "[rtl]") {
+TEST_CASE("completion: receives of a queue of its own too are flushed when nothing can write to them any more",
+          "[rtl]") {
   SrqWorld w;
   w.post_receives(SrqWorld::kOther, 40);
   w.settle(20);
@@ -308,7 +320,8 @@ TEST_CASE("completion: receives of a queue of its own too are flushed when nothi
   CHECK(w.events.size() == 1);
 }
 
-TEST_CASE("completion: doorbells for the receive queue of a QP on an SRQ are refused; SRQ events reach their EQ", "[rtl]") {
+TEST_CASE("completion: doorbells for the receive queue of a QP on an SRQ are refused; SRQ events reach their EQ",
+          "[rtl]") {
   SrqWorld w;
   hw::ReceiveDoorbell d;
   d.qpn = SrqWorld::kQpn;

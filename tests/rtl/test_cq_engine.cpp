@@ -44,9 +44,10 @@ struct World {
               bench.rng),
         doorbells([this](bool v) { dut().doorbell_valid_i = v; }, [this] { return dut().doorbell_ready_o != 0; },
                   [this](const rtl::Doorbell& d) { put(dut().doorbell_data_i, d); }, bench.rng),
-        writes([this] { return dut().wr_valid_o != 0; }, [this](bool r) { dut().wr_ready_i = r; }, [this] { return get<rtl::DmaWr>(dut().wr_data_o); }, bench.rng),
-        eqes([this] { return dut().eqe_valid_o != 0; }, [this](bool r) { dut().eqe_ready_i = r; }, [this] { return get<rtl::EqeReq>(dut().eqe_data_o); },
-             bench.rng),
+        writes([this] { return dut().wr_valid_o != 0; }, [this](bool r) { dut().wr_ready_i = r; },
+               [this] { return get<rtl::DmaWr>(dut().wr_data_o); }, bench.rng),
+        eqes([this] { return dut().eqe_valid_o != 0; }, [this](bool r) { dut().eqe_ready_i = r; },
+             [this] { return get<rtl::EqeReq>(dut().eqe_data_o); }, bench.rng),
         monitor([this] {
           if (dut().qp_dead_valid_o) dead.push_back(dut().qp_dead_qp_o);
           refused += dut().event_refused_o;
@@ -64,7 +65,9 @@ struct World {
   }
   /// The admin queue's client: reads the context, and writes it when `to` is given.
   rtl::CqCtx admin(unsigned cqn, const rtl::CqCtx* to = nullptr) {
-    return turn(cqn, to != nullptr, [to](rtl::CqCtx& ctx) { if (to) ctx = *to; });
+    return turn(cqn, to != nullptr, [to](rtl::CqCtx& ctx) {
+      if (to) ctx = *to;
+    });
   }
   /// Changes the context in one turn; the context as it was.
   rtl::CqCtx modify(unsigned cqn, const std::function<void(rtl::CqCtx&)>& change) { return turn(cqn, true, change); }
@@ -105,7 +108,8 @@ struct World {
     cq.ctx.tag = static_cast<std::uint16_t>(tags ? bench.uniform(0, 0xffff) : 0);
     cq.ctx.pi = cq.ctx.ci = cq.ctx.notified_pi = cq.ctx.solicited_pi = start & 0xffffff;
     // Some events wait for several entries; rings begin anywhere.
-    cq.ctx.moderate_count = static_cast<std::uint16_t>(moderation && bench.chance(0.5) ? bench.uniform(0, 1U << log_depth) : 0);
+    cq.ctx.moderate_count =
+        static_cast<std::uint16_t>(moderation && bench.chance(0.5) ? bench.uniform(0, 1U << log_depth) : 0);
     cq.ctx.origin = static_cast<std::uint32_t>(origins ? bench.uniform(0, 0xffffff) : 0);
     admin(cqn, &cq.ctx);
   }
@@ -186,7 +190,7 @@ TEST_CASE("cq_engine: random CQEs and doorbells follow the rules", "[rtl]") {
   std::deque<Write> writes;
   std::deque<unsigned> dead;
   std::array<std::deque<rtl::EqeReq>, 32> eqes;  // by EQ: the order between CQs is not promised
-  std::array<int, kCqs> pending{};              // items not yet taken
+  std::array<int, kCqs> pending{};               // items not yet taken
   std::deque<unsigned> taken_order;
   unsigned refused = 0, overruns = 0, fired = 0;
   int ringing = -1;
@@ -245,7 +249,10 @@ TEST_CASE("cq_engine: random CQEs and doorbells follow the rules", "[rtl]") {
         }
       }
     } else if (ringing < 0 && pending[which] == 0 && bench.chance(0.7)) {
-      const std::uint64_t ci = bench.chance(0.5) ? cq.pi : bench.chance(0.9) ? bench.uniform(cq.ci, cq.pi) : bench.chance(0.5) ? cq.pi + bench.uniform(1, 9) : cq.ci + 0xffffff;
+      const std::uint64_t ci = bench.chance(0.5)   ? cq.pi
+                               : bench.chance(0.9) ? bench.uniform(cq.ci, cq.pi)
+                               : bench.chance(0.5) ? cq.pi + bench.uniform(1, 9)
+                                                   : cq.ci + 0xffffff;
       const unsigned arm = static_cast<unsigned>(bench.uniform(0, 3));
       unsigned uar = cq.ctx.uar;
       hw::CqDoorbell d = cq_doorbell(number[which] | unsigned{cq.ctx.tag} << 8, ci, arm);
@@ -310,7 +317,8 @@ TEST_CASE("cq_engine: random CQEs and doorbells follow the rules", "[rtl]") {
   CHECK(writes.size() > 3000);
 }
 
-TEST_CASE("cq_engine: doorbells of a CQ that has been destroyed are refused, whatever its context still holds", "[rtl]") {
+TEST_CASE("cq_engine: doorbells of a CQ that has been destroyed are refused, whatever its context still holds",
+          "[rtl]") {
   World w(seed());
   Cq cq;
   w.create(12, cq, 4);
@@ -341,7 +349,8 @@ TEST_CASE("cq_engine: arms racing with entries never lose the last event", "[rtl
     w.items.push(item);
     for (auto n = bench.uniform(0, 12); n > 0; --n) w.tick();
     w.doorbells.push(ring(cq.ctx.uar, cq_doorbell(3, cq.ci, solicited ? 2 : 3)));
-    bench.run_until([&] { return w.eqes.items.size() == 1 && w.writes.items.size() == before + 1; }, 200, "event of an arm that races with its entry");
+    bench.run_until([&] { return w.eqes.items.size() == 1 && w.writes.items.size() == before + 1; }, 200,
+                    "event of an arm that races with its entry");
     for (int i = 0; i < 20; ++i) w.tick();
     REQUIRE(w.eqes.items.size() == 1);  // exactly one
     ++cq.pi;
@@ -400,13 +409,14 @@ TEST_CASE("cq_engine: a CQE takes few cycles", "[rtl]") {
   while (w.writes.items.empty()) w.tick();
   const auto first = w.bench.cycle - start;
   while (w.writes.items.size() < 100) w.tick();
-  std::printf("cq_engine: first CQE after %llu cycles, then %.1f cycles a CQE\n", static_cast<unsigned long long>(first),
-              static_cast<double>(w.bench.cycle - start - first) / 99);
+  std::printf("cq_engine: first CQE after %llu cycles, then %.1f cycles a CQE\n",
+              static_cast<unsigned long long>(first), static_cast<double>(w.bench.cycle - start - first) / 99);
   CHECK(first <= 6);
   CHECK(w.bench.cycle - start - first <= 99 * 8);
 }
 
-TEST_CASE("cq_engine: the ring is replaced under traffic; nothing is lost, doubled or out of order (decisions 28)", "[rtl]") {
+TEST_CASE("cq_engine: the ring is replaced under traffic; nothing is lost, doubled or out of order (decisions 28)",
+          "[rtl]") {
   World w(seed(5));
   auto& bench = w.bench;
   Cq cq;
@@ -478,7 +488,9 @@ TEST_CASE("cq_engine: an event waits for its count, or for its period", "[rtl]")
   Cq cq;
   w.create(200, cq, 6);
   const auto moderate = [&](unsigned count, unsigned period) {
-    w.modify(200, [&](rtl::CqCtx& ctx) { ctx.moderate_count = static_cast<std::uint16_t>(count), ctx.moderate_period = static_cast<std::uint16_t>(period); });
+    w.modify(200, [&](rtl::CqCtx& ctx) {
+      ctx.moderate_count = static_cast<std::uint16_t>(count), ctx.moderate_period = static_cast<std::uint16_t>(period);
+    });
   };
   const auto add = [&](unsigned count, bool solicited = false) {
     for (unsigned i = 0; i < count; ++i, ++cq.pi) {
@@ -553,7 +565,8 @@ TEST_CASE("cq_engine: an event waits for its count, or for its period", "[rtl]")
   CHECK(w.eqes.items[0].event_type == static_cast<std::uint8_t>(hw::EqeType::kCqError));
 }
 
-TEST_CASE("cq_engine: without a place for an entry no CQ is held: its doorbells are answered (PCI Express 2.4.1)", "[rtl]") {
+TEST_CASE("cq_engine: without a place for an entry no CQ is held: its doorbells are answered (PCI Express 2.4.1)",
+          "[rtl]") {
   World w(seed());
   Cq cq;
   w.create(9, cq, 4);

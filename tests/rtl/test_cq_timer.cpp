@@ -4,7 +4,8 @@
 
 #include "tests/support/rtl_bench.hpp"
 
-// rtl/completion/cq_timer.sv with 20 cycles a microsecond: every start is answered once, not before its period, and not much later.
+// rtl/completion/cq_timer.sv with 20 cycles a microsecond: every start is answered once, not before its period, and not
+// much later.
 using namespace rnic::test;
 
 namespace {
@@ -43,7 +44,8 @@ TEST_CASE("cq_timer: random starts expire once, in time", "[rtl]") {
       const unsigned cqn = dut.expired_cqn_o;
       const auto found = running.find(cqn);
       // One that had expired when it was started again may be named for the old start.
-      const bool old = found != running.end() && bench.cycle - found->second.begin < found->second.period * kMicrosecond;
+      const bool old =
+          found != running.end() && bench.cycle - found->second.begin < found->second.period * kMicrosecond;
       if (!old) {
         REQUIRE(found != running.end());
         const auto passed = bench.cycle - found->second.begin;

@@ -14,7 +14,8 @@ namespace {
 struct World {
   explicit World(std::uint64_t s)
       : bench(s),
-        eqes([this] { return dut().eqe_valid_o != 0; }, [this](bool r) { dut().eqe_ready_i = r; }, [this] { return get<rtl::EqeReq>(dut().eqe_data_o); }, bench.rng) {
+        eqes([this] { return dut().eqe_valid_o != 0; }, [this](bool r) { dut().eqe_ready_i = r; },
+             [this] { return get<rtl::EqeReq>(dut().eqe_data_o); }, bench.rng) {
     dut().enable_i = dut().fatal_i = 0;
     dut().link_up_i = 1;
     bench.add(eqes);

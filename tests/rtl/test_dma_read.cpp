@@ -4,8 +4,8 @@
 
 #include "tests/support/dma_host.hpp"
 
-// rtl/pcie/dma_read.sv: every byte of every request once and in order, legal TLPs, errors, time-outs, independence of clients, rate.
-// Built with -GClients=5 -GPayload=4; reads time out after 3000 cycles.
+// rtl/pcie/dma_read.sv: every byte of every request once and in order, legal TLPs, errors, time-outs, independence of
+// clients, rate. Built with -GClients=5 -GPayload=4; reads time out after 3000 cycles.
 using namespace rnic;
 using namespace rnic::test;
 
@@ -254,7 +254,8 @@ TEST_CASE("dma_read: 64 lost reads cost no more than their time, late completion
   CHECK(clients.timeouts == 200);
 }
 
-TEST_CASE("dma_read: without extended tags a tag has five bits, and 32 reads are under way at once (2.2.6.2)", "[rtl]") {
+TEST_CASE("dma_read: without extended tags a tag has five bits, and 32 reads are under way at once (2.2.6.2)",
+          "[rtl]") {
   Bench<Vdma_read> bench(seed());
   Clients clients(bench, false);
   clients.completer.min_latency = clients.completer.max_latency = 400;
@@ -320,7 +321,8 @@ TEST_CASE("dma_read: rate, latency, fair shares", "[rtl]") {
     bench.run_until([&] { return clients.completer.beats == 1; }, 100, "completion");
     const auto completed = bench.cycle;
     bench.run_until([&] { return clients.done[0] == 1; }, 100, "data");
-    std::printf("dma_read: request to TLP %llu cycles, completion to data %llu cycles\n", static_cast<unsigned long long>(asked - start - 1),
+    std::printf("dma_read: request to TLP %llu cycles, completion to data %llu cycles\n",
+                static_cast<unsigned long long>(asked - start - 1),
                 static_cast<unsigned long long>(bench.cycle - completed));
     CHECK(asked - start - 1 <= 2);
     CHECK(bench.cycle - completed <= 5);
@@ -335,7 +337,8 @@ TEST_CASE("dma_read: rate, latency, fair shares", "[rtl]") {
     const auto start = bench.cycle;
     bench.run_until([&] { return clients.done[4] == 250; }, 60000, "end");
     const double rate = 200.0 * 64 / static_cast<double>(bench.cycle - start);
-    std::printf("dma_read: payload client, 4 KiB requests, round trip %llu cycles: %.3f lines a cycle\n", static_cast<unsigned long long>(latency), rate);
+    std::printf("dma_read: payload client, 4 KiB requests, round trip %llu cycles: %.3f lines a cycle\n",
+                static_cast<unsigned long long>(latency), rate);
     CHECK(rate > (latency == 125 ? 0.98 : 0.95));
   }
   {
@@ -347,6 +350,7 @@ TEST_CASE("dma_read: rate, latency, fair shares", "[rtl]") {
     }
     bench.run_until([&] { return clients.done[0] == 1000; }, 60000, "requests");
     for (auto done : clients.done) CHECK(done > 900);
-    std::printf("dma_read: five clients, 64-byte requests: %.2f requests a cycle\n", 5000.0 / static_cast<double>(bench.cycle));
+    std::printf("dma_read: five clients, 64-byte requests: %.2f requests a cycle\n",
+                5000.0 / static_cast<double>(bench.cycle));
   }
 }

@@ -2,8 +2,8 @@
 
 #include "tests/support/dma_host.hpp"
 
-// rtl/pcie/dma_write.sv: every byte once, legal TLPs, a request never interleaved with another, done with its last beat, full rate.
-// Built with -GClients=3.
+// rtl/pcie/dma_write.sv: every byte once, legal TLPs, a request never interleaved with another, done with its last
+// beat, full rate. Built with -GClients=3.
 using namespace rnic;
 using namespace rnic::test;
 
@@ -80,7 +80,8 @@ struct Clients : Agent {
     const auto& expect = r.lines[(base - (r.addr & ~63ull)) / 64];
     std::array<std::uint8_t, 64> data;
     port_to_bytes(dut.tlp_data_o, data);
-    for (std::uint64_t a = std::max(base, range.addr); a < std::min(base + 64, range.addr + range.bytes); ++a, ++written) {
+    for (std::uint64_t a = std::max(base, range.addr); a < std::min(base + 64, range.addr + range.bytes);
+         ++a, ++written) {
       REQUIRE(data[a - base] == expect[a - base]);
     }
     REQUIRE(dut.tlp_last_o == (base + 64 >= range.addr + range.bytes));
@@ -125,7 +126,8 @@ TEST_CASE("dma_write: random requests at every maximum payload", "[rtl]") {
     clients.tlp_rate = lines == 2 ? 0.7 : 0.95;
     for (int i = 0; i < 150; ++i) {
       for (int c = 0; c < kClients; ++c) {
-        clients.ask(c, bench.uniform(0, 8191), static_cast<std::uint32_t>(bench.uniform(1, bench.chance(0.5) ? 200 : 4096)));
+        clients.ask(c, bench.uniform(0, 8191),
+                    static_cast<std::uint32_t>(bench.uniform(1, bench.chance(0.5) ? 200 : 4096)));
       }
     }
     bench.run_until([&] { return clients.idle(); }, 60000, "end of all requests");

@@ -26,7 +26,10 @@ TEST_CASE("eq_engine: random events and doorbells follow the rules", "[rtl]") {
   RNIC_SOURCE(events, rtl::EqeReq, bench, eqe, 1.0);
   RNIC_SOURCE(doorbells, rtl::Doorbell, bench, doorbell, 1.0);
   Sink<Write> writes([&] { return dut.wr_valid_o != 0; }, [&](bool r) { dut.wr_ready_i = r; },
-                     [&] { return Write{get<rtl::DmaWr>(dut.wr_data_o), dut.wr_vector_o}; }, bench.rng);
+                     [&] {
+                       return Write{get<rtl::DmaWr>(dut.wr_data_o), dut.wr_vector_o};
+                     },
+                     bench.rng);
   bench.add(writes);
   unsigned refused = 0, lost = 0;
   Monitor monitor([&] {

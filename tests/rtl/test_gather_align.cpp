@@ -4,7 +4,8 @@
 #include "tests/support/roce_frame.hpp"
 #include "tests/support/rtl_bench.hpp"
 
-// rtl/tx/gather_align.sv: runs at any lane become packed lines; nothing lost, nothing left from other packets; full rate.
+// rtl/tx/gather_align.sv: runs at any lane become packed lines; nothing lost, nothing left from other packets; full
+// rate.
 using namespace rnic::test;
 using rnic::rtl::DmaRdRsp;
 using rnic::rtl::PayloadBeat;
@@ -101,7 +102,8 @@ TEST_CASE("gather_align: random packets, errors and back-pressure", "[rtl]") {
       const auto runs = align.bench.uniform(1, 8);
       for (std::uint64_t r = 0; r < runs; ++r) {
         const auto offset = align.bench.chance(0.4) ? 0u : static_cast<unsigned>(align.bench.uniform(0, 63));
-        const auto length = align.bench.chance(0.4) ? 64 - offset : static_cast<unsigned>(align.bench.uniform(1, 64 - offset));
+        const auto length =
+            align.bench.chance(0.4) ? 64 - offset : static_cast<unsigned>(align.bench.uniform(1, 64 - offset));
         align.run(packet, offset, length, r + 1 == runs && !packet.err);
       }
       align.finish(std::move(packet));

@@ -6,7 +6,8 @@
 #include "testbench/generated/rtl_streams.hpp"
 #include "tests/support/rtl_bench.hpp"
 
-// rtl/host/host_if.sv as a driver sees it: bring-up by registers, an admin command with its interrupt, doorbells, counters.
+// rtl/host/host_if.sv as a driver sees it: bring-up by registers, an admin command with its interrupt, doorbells,
+// counters.
 using namespace rnic::test;
 namespace hw = rnic::hw;
 namespace reg = rnic::hw::reg;
@@ -25,7 +26,8 @@ struct World : Agent {
     dut.mpt_req_ready_i = dut.mpt_rsp_valid_i = 0;
     dut.mem_op_ready_i = dut.mem_op_rsp_valid_i = 0;
     dut.drain_ready_i = dut.qp_reset_ready_i = dut.qp_error_ready_i = dut.flushing_i = 0;
-    dut.sq_doorbell_ready_i = dut.rq_doorbell_ready_i = dut.cq_doorbell_ready_i = dut.eq_doorbell_ready_i = dut.srq_doorbell_ready_i = 1;
+    dut.sq_doorbell_ready_i = dut.rq_doorbell_ready_i = dut.cq_doorbell_ready_i = dut.eq_doorbell_ready_i =
+        dut.srq_doorbell_ready_i = 1;
     dut.wqe_push_ready_i = 1;
     set_port_bits(dut.event_i, std::bitset<hw::kCounterNames.size()>{});
     set_port_bits(dut.qp_event_i, std::bitset<5 * hw::kQpCounters>{});
@@ -67,8 +69,9 @@ struct World : Agent {
       std::memcpy(&data, write.data.data() + write.addr % 64, 4);
       messages.emplace_back(write.addr, data);
     }
-    for (const bool valid : {dut.sq_doorbell_valid_o != 0, dut.rq_doorbell_valid_o != 0, dut.cq_doorbell_valid_o != 0, dut.eq_doorbell_valid_o != 0,
-                             dut.srq_doorbell_valid_o != 0}) doorbells += valid;
+    for (const bool valid : {dut.sq_doorbell_valid_o != 0, dut.rq_doorbell_valid_o != 0, dut.cq_doorbell_valid_o != 0,
+                             dut.eq_doorbell_valid_o != 0, dut.srq_doorbell_valid_o != 0})
+      doorbells += valid;
   }
   void access(const rtl::RegReq& request) {
     auto& dut = *bench.dut;
@@ -81,7 +84,9 @@ struct World : Agent {
     }
     dut.reg_req_valid_i = 0;
   }
-  void write(std::uint32_t address, std::uint64_t data) { access({.write = 1, .addr = static_cast<std::uint16_t>(address), .data = data, .be = 0xff}); }
+  void write(std::uint32_t address, std::uint64_t data) {
+    access({.write = 1, .addr = static_cast<std::uint16_t>(address), .data = data, .be = 0xff});
+  }
   std::uint64_t read(std::uint32_t address) {
     access({.write = 0, .addr = static_cast<std::uint16_t>(address), .data = 0, .be = 0xff});
     bench.run_until([&] { return bench.dut->reg_rsp_valid_o != 0; }, 20, "answer");
@@ -114,7 +119,8 @@ struct World : Agent {
     write(reg::kMsixTable + 16 * 3, kMessageAddress);
     write(reg::kMsixTable + 16 * 3 + 8, kMessageData);  // and not masked
   }
-  static constexpr std::uint64_t kCommands = 0x10000, kCompletions = 0x20000, kMessageAddress = 0xfee01004, kMessageData = 0x4321;
+  static constexpr std::uint64_t kCommands = 0x10000, kCompletions = 0x20000, kMessageAddress = 0xfee01004,
+                                 kMessageData = 0x4321;
   Bench<Vhost_if> bench;
   std::map<std::uint64_t, std::array<std::uint8_t, 64>> memory;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> messages;
@@ -148,7 +154,8 @@ TEST_CASE("host_if: an admin command from doorbell to interrupt", "[rtl]") {
   CHECK(world.messages.empty());  // the device is not enabled
   world.write(reg::kDeviceControl, 1);
   world.bench.run_until([&] { return !world.messages.empty(); }, 200, "interrupt");
-  const auto completion = hw::AdminCompletion::decode(std::span<const std::uint8_t, 64>(world.memory[World::kCompletions]));
+  const auto completion =
+      hw::AdminCompletion::decode(std::span<const std::uint8_t, 64>(world.memory[World::kCompletions]));
   CHECK(completion.phase == 1);
   CHECK(completion.status == static_cast<std::uint8_t>(hw::AdminStatus::kSuccess));
   CHECK(completion.command_id == 0x55aa);

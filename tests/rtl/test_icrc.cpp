@@ -34,7 +34,8 @@ struct Expected {
 };
 
 /// Plays messages with gaps between beats (probability 1 - rate), checks value and time of each answer.
-void play(Bench<Vicrc>& bench, const std::vector<Bytes>& messages, double rate, std::vector<std::uint32_t>* answers = nullptr) {
+void play(Bench<Vicrc>& bench, const std::vector<Bytes>& messages, double rate,
+          std::vector<std::uint32_t>* answers = nullptr) {
   auto& dut = *bench.dut;
   std::deque<Expected> expected;
   const auto tick = [&](const Beat* beat) {
@@ -104,7 +105,8 @@ TEST_CASE("icrc: random lengths with gaps; a message with its own ICRC leaves th
   bench.dut->in_valid_i = 0;
   bench.reset();
   std::vector<Bytes> messages;
-  for (int i = 0; i < 400; ++i) messages.push_back(random_message(bench, bench.uniform(kMinIpv4Words, bench.chance(0.2) ? 1040 : 40)));
+  for (int i = 0; i < 400; ++i)
+    messages.push_back(random_message(bench, bench.uniform(kMinIpv4Words, bench.chance(0.2) ? 1040 : 40)));
   play(bench, messages, 0.7);
 
   std::vector<Bytes> complete;

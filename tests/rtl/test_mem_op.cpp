@@ -7,7 +7,8 @@
 #include "tests/rtl/mem_op_model.hpp"
 #include "tests/support/rtl_bench.hpp"
 
-// rtl/xlate/mem_op.sv: every operation and every status against the model, the drain, sweeps with other work between, the order of writes.
+// rtl/xlate/mem_op.sv: every operation and every status against the model, the drain, sweeps with other work between,
+// the order of writes.
 using namespace rnic;
 using namespace rnic::test;
 
@@ -19,10 +20,12 @@ struct Done {
   rtl::MemOp op;
   MemOpStatus status{};
   unsigned client = 0;
-  std::uint64_t began = 0, ended = 0, drained = 0;  // drained: cycle of the last end of a drain before the answer, 0: none
+  std::uint64_t began = 0, ended = 0,
+                drained = 0;  // drained: cycle of the last end of a drain before the answer, 0: none
 };
 
-/// The protection table, the drain and three clients. The model is brought up to date when an operation is answered; a sweep's windows when they go.
+/// The protection table, the drain and three clients. The model is brought up to date when an operation is answered; a
+/// sweep's windows when they go.
 struct World : Agent {
   explicit World(std::uint64_t s) : bench(s), maker(bench.rng) {
     auto& d = *bench.dut;
@@ -120,7 +123,8 @@ struct World : Agent {
   void finish(Done done) {
     const auto before = model.at(done.op.key >> 8);
     if (sweeps(done)) {
-      for (const auto& [index, e] : model.entries) REQUIRE_FALSE((MemOpModel::is(e, MptType::kWindow2) && MemOpModel::is_valid(e) && e.qp == done.op.qp));
+      for (const auto& [index, e] : model.entries)
+        REQUIRE_FALSE((MemOpModel::is(e, MptType::kWindow2) && MemOpModel::is_valid(e) && e.qp == done.op.qp));
       REQUIRE(done.status == MemOpStatus::kOk);
       if (swept) REQUIRE(done.drained > last_write);
       swept = 0;
@@ -216,7 +220,8 @@ rtl::MemOp fast(std::uint32_t key) {
 }
 }  // namespace
 
-TEST_CASE("mem_op: a type 2B window, from bind to invalidate (InfiniBand specification 10.6.7.2, decisions 17 to 23)", "[rtl]") {
+TEST_CASE("mem_op: a type 2B window, from bind to invalidate (InfiniBand specification 10.6.7.2, decisions 17 to 23)",
+          "[rtl]") {
   World w(seed());
   const auto mr = region();
   w.set(5, mr);
@@ -229,14 +234,14 @@ TEST_CASE("mem_op: a type 2B window, from bind to invalidate (InfiniBand specifi
   };
   using S = MemOpStatus;
   refused([](auto& op) { op.key |= 1u << 22; }, S::kBadKey);
-  refused([](auto& op) { op.key += 256; }, S::kBadKey);                        // free entry
+  refused([](auto& op) { op.key += 256; }, S::kBadKey);  // free entry
   refused([](auto& op) { op.pd = 8; }, S::kBadKey);
-  refused([](auto& op) { op.key = 5 << 8 | 0x22; }, S::kBadRequest);           // a region is no window
+  refused([](auto& op) { op.key = 5 << 8 | 0x22; }, S::kBadRequest);  // a region is no window
   refused([](auto& op) { op.op = int(MemOpCode::kBindWindow1); }, S::kBadRequest);
-  refused([](auto& op) { op.mr_key ^= 1; }, S::kBadKey);                       // decisions 14
+  refused([](auto& op) { op.mr_key ^= 1; }, S::kBadKey);  // decisions 14
   refused([](auto& op) { op.mr_key += 256; }, S::kBadKey);
   refused([](auto& op) { op.mr_key |= 1u << 31; }, S::kBadKey);
-  refused([](auto& op) { op.mr_key = 900 << 8 | 0x11; }, S::kBadKey);          // a window on a window
+  refused([](auto& op) { op.mr_key = 900 << 8 | 0x11; }, S::kBadKey);  // a window on a window
   refused([](auto& op) { op.va = 0x100007ff; }, S::kBadRange);
   refused([](auto& op) { op.length = 0x4001; }, S::kBadRange);
   refused([](auto& op) { op.length = ~0ull; }, S::kBadRange);
@@ -245,7 +250,7 @@ TEST_CASE("mem_op: a type 2B window, from bind to invalidate (InfiniBand specifi
   CHECK(w.one(good) == S::kOk);
   CHECK(w.table[5].bound == 1);
   CHECK(w.table[900].page_list == (1ull << 40) + 8);
-  refused([](auto&) {}, S::kBadState);  // decisions 19
+  refused([](auto&) {}, S::kBadState);                                          // decisions 19
   CHECK(w.one(operation(MemOpCode::kDestroy, 5 << 8 | 0x11)) == S::kBadState);  // decisions 23
   auto inv = operation(MemOpCode::kInvalidate, 900 << 8 | 0x22, 3);
   inv.key ^= 0x33;
@@ -291,7 +296,9 @@ TEST_CASE("mem_op: a type 2B window, from bind to invalidate (InfiniBand specifi
   refused([](auto&) {}, S::kBadKey);
 }
 
-TEST_CASE("mem_op: a type 1 window is bound again and unbound by a bind of nothing (InfiniBand specification 10.6.7.2.1)", "[rtl]") {
+TEST_CASE(
+    "mem_op: a type 1 window is bound again and unbound by a bind of nothing (InfiniBand specification 10.6.7.2.1)",
+    "[rtl]") {
   World w(seed());
   const auto mr = region();
   w.set(5, mr);
@@ -368,7 +375,10 @@ TEST_CASE("mem_op: fast registration (NDK FastRegister, decisions 16, 19, 21, 22
   CHECK(w.drains == 4);
 }
 
-TEST_CASE("mem_op: windows of a QP are unbound, everywhere in the table; others stay, and others work meanwhile (decisions 23)", "[rtl]") {
+TEST_CASE(
+    "mem_op: windows of a QP are unbound, everywhere in the table; others stay, and others work meanwhile (decisions "
+    "23)",
+    "[rtl]") {
   World w(seed());
   w.rate = 1;
   const auto mr = region();
@@ -390,11 +400,13 @@ TEST_CASE("mem_op: windows of a QP are unbound, everywhere in the table; others 
   w.set(7, entry(MptType::kFastRegion, MptState::kInvalid));
   unsigned asked = 0;
   w.refill = [&] {
-    if (w.todo[0].empty() && (w.busy[kAdmin] || w.offering[kAdmin])) w.todo[0].push_back(operation(MemOpCode::kInvalidate, 7 << 8)), ++asked;
+    if (w.todo[0].empty() && (w.busy[kAdmin] || w.offering[kAdmin]))
+      w.todo[0].push_back(operation(MemOpCode::kInvalidate, 7 << 8)), ++asked;
   };
   w.bench.run_until([&] { return w.idle(); }, 20000, "end of the sweep");
   const auto& sweep = *std::find_if(w.results.begin(), w.results.end(), World::sweeps);
-  std::printf("mem_op: %zu windows unbound in %llu cycles, %u operations between\n", own.size(), static_cast<unsigned long long>(sweep.ended - sweep.began), asked);
+  std::printf("mem_op: %zu windows unbound in %llu cycles, %u operations between\n", own.size(),
+              static_cast<unsigned long long>(sweep.ended - sweep.began), asked);
   CHECK(asked > 20);
   CHECK(w.drains == drains + 1);
   CHECK(w.table[5].bound == others.size());
@@ -410,7 +422,8 @@ TEST_CASE("mem_op: windows of a QP are unbound, everywhere in the table; others 
 TEST_CASE("mem_op: random operations of three clients agree with the model", "[rtl]") {
   World w(seed());
   for (std::uint32_t n = 0; n < MemOpMaker::kEntries; ++n) w.set(MemOpMaker::index(n), w.maker.fresh(n));
-  // Clients 0 and 1 never bind on a QP that is being swept: the admin queue sees to that. Operations are made when they can be offered, so that most of them fit.
+  // Clients 0 and 1 never bind on a QP that is being swept: the admin queue sees to that. Operations are made when they
+  // can be offered, so that most of them fit.
   unsigned sweeping = ~0u;
   const auto binds = [](const rtl::MemOp& op) { return op.op == static_cast<std::uint8_t>(MemOpCode::kBindWindow2); };
   w.refill = [&] {
@@ -443,7 +456,8 @@ TEST_CASE("mem_op: random operations of three clients agree with the model", "[r
   };
   w.bench.run_until([&] { return w.results.size() >= 12000; }, 3'000'000, "operations");
   using C = MemOpCode;
-  for (const auto code : {C::kBindWindow1, C::kBindWindow2, C::kInvalidate, C::kInvalidateRemote, C::kFastRegister, C::kDestroy, C::kUnbindQp}) {
+  for (const auto code : {C::kBindWindow1, C::kBindWindow2, C::kInvalidate, C::kInvalidateRemote, C::kFastRegister,
+                          C::kDestroy, C::kUnbindQp}) {
     CHECK(w.statuses[{int(code), 0}] > 20);
   }
   for (const auto code : {C::kBindWindow1, C::kBindWindow2, C::kFastRegister}) {

@@ -90,9 +90,7 @@ struct World : Agent {
     dut.table_rd_en_i = 0;
     return dut.table_rd_data_o;
   }
-  void mask(unsigned vector, bool on) {
-    write(2 * vector + 1, std::uint64_t{on} << 32, 0x10);
-  }
+  void mask(unsigned vector, bool on) { write(2 * vector + 1, std::uint64_t{on} << 32, 0x10); }
   void fill_table(bool mask_all) {
     for (unsigned v = 0; v < kVectors; ++v) {
       const std::uint64_t address = (bench.rng() & ~0xfffULL) | (v << 2) | (bench.rng() & 0xf80);
@@ -144,7 +142,8 @@ TEST_CASE("msix: an open vector sends one message a request", "[rtl]") {
   world.rate = 0.6;
   world.ready_rate = 0.4;
   for (int i = 0; i < 1500; ++i) {
-    world.queue[world.bench.uniform(0, 1)].push_back(static_cast<std::uint8_t>(world.bench.uniform(0, world.bench.chance(0.5) ? 2 : 40)));
+    world.queue[world.bench.uniform(0, 1)].push_back(
+        static_cast<std::uint8_t>(world.bench.uniform(0, world.bench.chance(0.5) ? 2 : 40)));
   }
   for (int i = 0; i < 30000; ++i) {
     if (world.bench.chance(0.2)) {

@@ -2,7 +2,8 @@
 
 #include "tests/support/rtl_bench.hpp"
 
-// rtl/common/packet_buffer.sv: words come out in order, only those of committed packets, and none is lost unless refused.
+// rtl/common/packet_buffer.sv: words come out in order, only those of committed packets, and none is lost unless
+// refused.
 using namespace rnic::test;
 
 TEST_CASE("packet_buffer: commit, drop, full", "[rtl]") {

@@ -5,8 +5,8 @@
 #include "driver/generated/host_interface.hpp"
 #include "tests/support/dma_host.hpp"
 
-// rtl/pcie/pcie_edge.sv: decoding of host requests and their completions; order of DMA reads and writes; bus master enable; counters.
-// Built with -GRdClients=3 -GWrClients=2; reads time out after 3000 cycles.
+// rtl/pcie/pcie_edge.sv: decoding of host requests and their completions; order of DMA reads and writes; bus master
+// enable; counters. Built with -GRdClients=3 -GWrClients=2; reads time out after 3000 cycles.
 using namespace rnic;
 using namespace rnic::test;
 
@@ -56,7 +56,8 @@ struct Edge {
     d.cfg_max_read_req_i = 2;
     d.cfg_bus_master_i = 1;
     d.cfg_ext_tag_i = 1;
-    d.host_req_valid_i = d.dma_cpl_valid_i = d.reg_rsp_valid_i = d.rd_req_valid_i = d.rd_rsp_ready_i = d.wr_valid_i = d.dma_req_ready_i = 0;
+    d.host_req_valid_i = d.dma_cpl_valid_i = d.reg_rsp_valid_i = d.rd_req_valid_i = d.rd_rsp_ready_i = d.wr_valid_i =
+        d.dma_req_ready_i = 0;
     bench.reset();
     bench.add(host);
     bench.add(cpl);
@@ -69,7 +70,8 @@ struct Edge {
       HostBeat b{t.hdr, {}, line + 64 >= to};
       for (unsigned i = 0; i < 64; ++i) {
         const std::uint64_t at = line + i;
-        b.data[i] = at >= from && at - from < t.bytes.size() ? t.bytes[at - from] : static_cast<std::uint8_t>(bench.uniform(0, 255));
+        b.data[i] = at >= from && at - from < t.bytes.size() ? t.bytes[at - from]
+                                                             : static_cast<std::uint8_t>(bench.uniform(0, 255));
       }
       host.push(b);
     }
@@ -106,8 +108,16 @@ struct Registers : Agent {
   std::uint64_t unsupported = 0;
 };
 
-unsigned lowest(unsigned be) { unsigned n = 0; while (n < 3 && !(be >> n & 1)) ++n; return be ? n : 0; }
-unsigned highest(unsigned be) { unsigned n = 3; while (n > 0 && !(be >> n & 1)) --n; return n; }
+unsigned lowest(unsigned be) {
+  unsigned n = 0;
+  while (n < 3 && !(be >> n & 1)) ++n;
+  return be ? n : 0;
+}
+unsigned highest(unsigned be) {
+  unsigned n = 3;
+  while (n > 0 && !(be >> n & 1)) --n;
+  return n;
+}
 }  // namespace
 
 TEST_CASE("pcie_edge: host requests go where the contract says, completions are exact", "[rtl]") {
@@ -123,16 +133,21 @@ TEST_CASE("pcie_edge: host requests go where the contract says, completions are 
   for (int n = 0; n < 6000; ++n) {
     HostTlp t;
     auto& h = t.hdr;
-    const std::uint64_t page = bench.chance(0.4) ? 0 : bench.chance(0.9) ? bench.uniform(1, 127) : bench.uniform(128, 1u << 20);
+    const std::uint64_t page = bench.chance(0.4)   ? 0
+                               : bench.chance(0.9) ? bench.uniform(1, 127)
+                                                   : bench.uniform(128, 1u << 20);
     const std::uint64_t window = bench.chance(0.4) ? 0x780 + 16 * bench.uniform(0, 31) : 4 * bench.uniform(0, 1023);
     h.addr = page * 4096 + window;
     h.tlp_type = static_cast<std::uint8_t>(bench.chance(0.9) ? bench.uniform(0, 1) : bench.uniform(2, 3));
     h.poisoned = bench.chance(0.05);
     constexpr std::array<unsigned, 8> kLengths = {1, 2, 2, 4, 4, 8, 16, 16};
     const auto most = static_cast<unsigned>((4096 - h.addr % 4096) / 4);
-    h.length_dw = static_cast<std::uint16_t>(std::min(most, bench.chance(0.8) ? kLengths[bench.uniform(0, 7)] : static_cast<unsigned>(bench.uniform(1, 200))));
+    h.length_dw = static_cast<std::uint16_t>(std::min(
+        most, bench.chance(0.8) ? kLengths[bench.uniform(0, 7)] : static_cast<unsigned>(bench.uniform(1, 200))));
     h.first_be = static_cast<std::uint8_t>(bench.chance(0.7) ? 15 : bench.uniform(0, 15));
-    h.last_be = static_cast<std::uint8_t>(h.length_dw == 1 ? (bench.chance(0.05) ? 15 : 0) : bench.chance(0.8) ? 15 : bench.uniform(0, 15));
+    h.last_be = static_cast<std::uint8_t>(h.length_dw == 1    ? (bench.chance(0.05) ? 15 : 0)
+                                          : bench.chance(0.8) ? 15
+                                                              : bench.uniform(0, 15));
     h.tag = static_cast<std::uint16_t>(bench.uniform(0, 1023));
     h.requester = static_cast<std::uint16_t>(bench.uniform(0, 65535));
     const bool read = h.tlp_type == 0, write = h.tlp_type == 1, other = h.tlp_type == 2;
@@ -147,8 +162,9 @@ TEST_CASE("pcie_edge: host requests go where the contract says, completions are 
     const bool two = h.length_dw == 2 && h.addr % 8 == 0 && h.first_be && h.last_be;
     const bool word = two && h.first_be == 15 && h.last_be == 15;
     // What a processor's write combining may make of a line: 16, 32 or 64 bytes, naturally aligned.
-    const bool piece = (h.length_dw == 4 || h.length_dw == 8 || h.length_dw == 16) && h.addr % (4u * h.length_dw) == 0 && h.addr % 4096 >= 0x800 &&
-                       h.addr % 4096 < 0x900 && h.first_be == 15 && h.last_be == 15;
+    const bool piece = (h.length_dw == 4 || h.length_dw == 8 || h.length_dw == 16) &&
+                       h.addr % (4u * h.length_dw) == 0 && h.addr % 4096 >= 0x800 && h.addr % 4096 < 0x900 &&
+                       h.first_be == 15 && h.last_be == 15;
     HostCpl c;
     c.hdr.tag = h.tag;
     c.hdr.requester = h.requester;
@@ -172,7 +188,8 @@ TEST_CASE("pcie_edge: host requests go where the contract says, completions are 
       }
     } else if (in_uar && read) {
       for (std::uint32_t left = c.hdr.byte_count, dwords = h.length_dw; dwords > 0;) {
-        const std::uint32_t now = std::min(dwords, 16u - (c.hdr.lower_addr & 63) / 4), bytes = 4 * now - (c.hdr.lower_addr & 3);
+        const std::uint32_t now = std::min(dwords, 16u - (c.hdr.lower_addr & 63) / 4),
+                            bytes = 4 * now - (c.hdr.lower_addr & 3);
         c.hdr.byte_count = static_cast<std::uint16_t>(left);
         c.hdr.length_dw = static_cast<std::uint16_t>(now);
         cpl.push_back(c);
@@ -194,7 +211,9 @@ TEST_CASE("pcie_edge: host requests go where the contract says, completions are 
       if (read || other) cpl.push_back(c);
     }
   }
-  bench.run_until([&] { return edge.host.idle() && edge.cpl.items.size() == cpl.size() && edge.reg.items.size() == reg.size(); }, 200000, "end of all requests");
+  bench.run_until(
+      [&] { return edge.host.idle() && edge.cpl.items.size() == cpl.size() && edge.reg.items.size() == reg.size(); },
+      200000, "end of all requests");
   bench.run(50);
   CHECK(registers.unsupported == unsupported);
   REQUIRE(edge.reg.items.size() == reg.size());
@@ -268,7 +287,8 @@ struct Dma : Agent {
     std::array<std::uint8_t, 64> data;
     port_to_bytes(d.dma_req_data_o, data);
     const std::uint64_t base = (range.addr & ~63ull) + 64 * beat++;
-    for (std::uint64_t a = std::max(base, range.addr); a < std::min(base + 64, range.addr + range.bytes); ++a) completer.memory.write(a, data[a - base]);
+    for (std::uint64_t a = std::max(base, range.addr); a < std::min(base + 64, range.addr + range.bytes); ++a)
+      completer.memory.write(a, data[a - base]);
     if (d.dma_req_last_o) {
       beat = 0;
       bytes_gone += range.bytes;
@@ -318,7 +338,8 @@ TEST_CASE("pcie_edge: a read asked for after wr_done sees the write", "[rtl]") {
     bench.run_until([&] { return !dma.answers.empty() && dma.answers.back().last; }, 1000, "data");
     std::uint32_t got = 0;
     for (const auto& b : dma.answers) {
-      for (unsigned k = b.offset; k < b.offset + b.bytes; ++k, ++got) REQUIRE(b.data[k] == static_cast<std::uint8_t>(i));
+      for (unsigned k = b.offset; k < b.offset + b.bytes; ++k, ++got)
+        REQUIRE(b.data[k] == static_cast<std::uint8_t>(i));
     }
     REQUIRE(got == length);
     dma.answers.clear();
@@ -339,7 +360,8 @@ TEST_CASE("pcie_edge: nothing leaves while bus mastering is off", "[rtl]") {
   CHECK(dma.offered == 0);
   bench.run(4000);  // longer than a completion time-out
   bench.dut->cfg_bus_master_i = 1;
-  bench.run_until([&] { return dma.done == 1 && !dma.answers.empty() && dma.answers.back().last; }, 1000, "write and read");
+  bench.run_until([&] { return dma.done == 1 && !dma.answers.empty() && dma.answers.back().last; }, 1000,
+                  "write and read");
   CHECK(dma.answers.back().err == 0);
   for (int i = 0; i < 200; ++i) dma.write(0x4000, 1024, 9);
   for (int i = 0; i < 200; ++i) {
@@ -376,7 +398,8 @@ TEST_CASE("pcie_edge: latency of doorbells and DMA", "[rtl]") {
   dma.read(0x1000, 64);
   bench.run_until([&] { return dma.rd_tlps == 1; }, 20, "read TLP");
   const auto read = bench.cycle - start - 1;
-  std::printf("pcie_edge: host_req to uar_req %d, wr to dma_req %d, rd_req to dma_req %d cycles\n", static_cast<int>(doorbell), static_cast<int>(write), static_cast<int>(read));
+  std::printf("pcie_edge: host_req to uar_req %d, wr to dma_req %d, rd_req to dma_req %d cycles\n",
+              static_cast<int>(doorbell), static_cast<int>(write), static_cast<int>(read));
   CHECK(doorbell <= 1);
   CHECK(write <= 2);
   CHECK(read <= 3);

@@ -3,7 +3,8 @@
 #include "driver/generated/host_interface.hpp"
 #include "tests/support/rtl_bench.hpp"
 
-// rtl/host/qp_counters.sv: no event of a QP is lost, none is counted twice, and none for another QP; a query gives the counts of its moment.
+// rtl/host/qp_counters.sv: no event of a QP is lost, none is counted twice, and none for another QP; a query gives the
+// counts of its moment.
 using namespace rnic;
 using namespace rnic::test;
 
@@ -42,8 +43,10 @@ struct World {
       }
     }
   }
-  /// Asks for half of a QP's counters while `events` gives the events of each cycle. The counts are those of a cycle between question and answer.
-  std::array<std::uint32_t, kHalf> query(std::uint8_t qp, bool upper, bool clear, const std::function<Events()>& events, int limit = 400) {
+  /// Asks for half of a QP's counters while `events` gives the events of each cycle. The counts are those of a cycle
+  /// between question and answer.
+  std::array<std::uint32_t, kHalf> query(std::uint8_t qp, bool upper, bool clear, const std::function<Events()>& events,
+                                         int limit = 400) {
     auto& dut = *bench.dut;
     dut.query_valid_i = 1;
     dut.query_qp_i = qp;
@@ -58,7 +61,8 @@ struct World {
       dut.clk_i = 0;
       dut.eval();
       const bool done = dut.query_done_o;
-      if (done) port_to_bytes(dut.query_counts_o, std::span(reinterpret_cast<std::uint8_t*>(counts.data()), sizeof counts));
+      if (done)
+        port_to_bytes(dut.query_counts_o, std::span(reinterpret_cast<std::uint8_t*>(counts.data()), sizeof counts));
       cycle(now);
       history.push_back(expected[qp]);
       if (done) break;
@@ -70,7 +74,8 @@ struct World {
     if (known[qp][upper]) REQUIRE(at != history.end());
     if (clear) {
       // What came later counts from then on; what was read does not any more.
-      for (std::size_t i = 0; i < kHalf; ++i) expected[qp][upper * kHalf + i] -= known[qp][upper] ? counts[i] : expected[qp][upper * kHalf + i];
+      for (std::size_t i = 0; i < kHalf; ++i)
+        expected[qp][upper * kHalf + i] -= known[qp][upper] ? counts[i] : expected[qp][upper * kHalf + i];
       known[qp][upper] = true;
     }
     return counts;
@@ -89,7 +94,8 @@ TEST_CASE("qp_counters: random events of a few QPs agree with a plain count", "[
   for (const auto qp : qps) {
     for (const bool upper : {false, true}) world.query(qp, upper, true, none);
   }
-  // As often as the contract says: a packet in six cycles, of up to two counters, and what follows it; in bursts when they come from a queue.
+  // As often as the contract says: a packet in six cycles, of up to two counters, and what follows it; in bursts when
+  // they come from a queue.
   unsigned next_packet = 0, next_retry = 0, owed = 0;
   bool busy = true;
   const auto traffic = [&] {

@@ -5,8 +5,8 @@
 
 #include "tests/rtl/completion_models.hpp"
 
-// rtl/completion/qp_timer.sv: InfiniBand specification 9.7.6.1.3, C9-139 (the timer runs while an answer to what has left is awaited; a time-out is
-// never early, and at most so much late), decisions 45.
+// rtl/completion/qp_timer.sv: InfiniBand specification 9.7.6.1.3, C9-139 (the timer runs while an answer to what has
+// left is awaited; a time-out is never early, and at most so much late), decisions 45.
 using namespace rnic;
 using namespace rnic::test;
 
@@ -30,7 +30,10 @@ struct World {
     bench.reset();
   }
   Vqp_timer& dut() { return *bench.dut; }
-  void quiet() { dut().begun_valid_i = dut().left_valid_i = dut().ack_valid_i = dut().wait_valid_i = dut().stop_valid_i = dut().clear_valid_i = 0; }
+  void quiet() {
+    dut().begun_valid_i = dut().left_valid_i = dut().ack_valid_i = dut().wait_valid_i = dut().stop_valid_i =
+        dut().clear_valid_i = 0;
+  }
   /// One cycle: events as given, an expiry accepted if `ready`.
   void tick(bool ready = false) {
     dut().expired_ready_i = ready;
@@ -78,7 +81,8 @@ struct World {
     if (pending && pending->first == qp && !pending->second) withdraw();
   }
   static rtl::TimerEvent event(unsigned qp, unsigned exponent, std::uint32_t psn) {
-    return {.qp = static_cast<std::uint8_t>(qp), .exponent = static_cast<std::uint8_t>(exponent), .psn = psn & 0xffffff};
+    return {
+        .qp = static_cast<std::uint8_t>(qp), .exponent = static_cast<std::uint8_t>(exponent), .psn = psn & 0xffffff};
   }
   void begun(unsigned qp) {
     dut().begun_valid_i = 1;
@@ -104,8 +108,10 @@ struct World {
     taken_back(qp);
     auto& t = timers[qp];
     if (!t.waiting) {
-      if (t.known && !before(t.left, una) && exponent != 0) set(t, 1ull << exponent);
-      else t.running = t.known = false;
+      if (t.known && !before(t.left, una) && exponent != 0)
+        set(t, 1ull << exponent);
+      else
+        t.running = t.known = false;
     }
     tick();
   }
@@ -138,7 +144,8 @@ struct World {
 
   Bench<Vqp_timer> bench;
   std::map<unsigned, Timer> timers;
-  std::optional<std::pair<unsigned, bool>> pending;  // the QP of the expiry that is out, and whether it is the end of a wait
+  std::optional<std::pair<unsigned, bool>>
+      pending;  // the QP of the expiry that is out, and whether it is the end of a wait
   bool withdrawn = false;
   bool watching = true;  // the rules above hold for events that do not come as a timer expires
   std::uint64_t expired = 0, accepted = 0;
@@ -158,12 +165,19 @@ TEST_CASE("qp_timer: runs while an answer to what has left is awaited; never ear
     const auto exponent = static_cast<unsigned>(bench.uniform(0, 4));
     if (!close && bench.chance(0.1)) {
       switch (bench.uniform(0, 12)) {
-        case 0: case 1: w.begun(qp); break;
-        case 2: case 3: case 4: case 5: w.left(qp, exponent, psn); break;
-        case 6: case 7: case 8: w.ack(static_cast<unsigned>(bench.uniform(0, 1)), qp, exponent, psn); break;
+        case 0:
+        case 1: w.begun(qp); break;
+        case 2:
+        case 3:
+        case 4:
+        case 5: w.left(qp, exponent, psn); break;
+        case 6:
+        case 7:
+        case 8: w.ack(static_cast<unsigned>(bench.uniform(0, 1)), qp, exponent, psn); break;
         case 9: w.stop(qp); break;
         case 10: w.wait(qp, bench.uniform(1, 20)); break;
-        default: if (bench.chance(0.2)) w.clear(qp);
+        default:
+          if (bench.chance(0.2)) w.clear(qp);
       }
       w.settle();
       w.look();
@@ -196,7 +210,9 @@ TEST_CASE("qp_timer: one timer alone is at most two units late", "[rtl]") {
   }
 }
 
-TEST_CASE("qp_timer: an expiry that progress has overtaken is taken back, or does not stand, whatever the sweep is doing", "[rtl]") {
+TEST_CASE(
+    "qp_timer: an expiry that progress has overtaken is taken back, or does not stand, whatever the sweep is doing",
+    "[rtl]") {
   World w(seed(3));
   auto& dut = w.dut();
   constexpr unsigned kQp = 77;
@@ -285,7 +301,8 @@ TEST_CASE("qp_timer: events of all sources at their highest rate, none is lost",
   World w(seed(4));
   auto& dut = w.dut();
   auto& bench = w.bench;
-  // Every QP sends and is acknowledged all but the last packet: its timer has to expire. Reports of what has left never pause.
+  // Every QP sends and is acknowledged all but the last packet: its timer has to expire. Reports of what has left never
+  // pause.
   std::array<bool, 256> seen{};
   for (unsigned qp = 0; qp < 256; ++qp) w.begun(qp);
   unsigned next_left = 0, next_port[2] = {0, 0};

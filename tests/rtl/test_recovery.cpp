@@ -18,13 +18,16 @@ struct Wqe {
 struct World {
   explicit World(std::uint64_t s)
       : bench(s),
-        fails([this] { return dut().fail_valid_o != 0; }, [this](bool r) { dut().fail_ready_i = r; }, [this] { return get<rtl::RetireCmd>(dut().fail_data_o); }, bench.rng),
+        fails([this] { return dut().fail_valid_o != 0; }, [this](bool r) { dut().fail_ready_i = r; },
+              [this] { return get<rtl::RetireCmd>(dut().fail_data_o); }, bench.rng),
         contexts(1,
-                 {[this] { return dut().acq_valid_o; }, [this] { return dut().rel_valid_o; }, [this] { return dut().rel_write_o; },
-                  [this](unsigned) { return dut().acq_index_o; }, [this](unsigned) { return get<rtl::SendCtx>(dut().rel_data_o); },
-                  [this](std::uint32_t b) { dut().acq_ready_i = b & 1; }, [this](std::uint32_t b) { dut().ctx_valid_i = b & 1; },
-                  [this](std::uint32_t b) { dut().rel_ready_i = b & 1; }, [this](const rtl::SendCtx& c) { put(dut().ctx_data_i, c); },
-                  [this] { dut().eval(); }},
+                 {[this] { return dut().acq_valid_o; }, [this] { return dut().rel_valid_o; },
+                  [this] { return dut().rel_write_o; }, [this](unsigned) { return dut().acq_index_o; },
+                  [this](unsigned) { return get<rtl::SendCtx>(dut().rel_data_o); },
+                  [this](std::uint32_t b) { dut().acq_ready_i = b & 1; },
+                  [this](std::uint32_t b) { dut().ctx_valid_i = b & 1; },
+                  [this](std::uint32_t b) { dut().rel_ready_i = b & 1; },
+                  [this](const rtl::SendCtx& c) { put(dut().ctx_data_i, c); }, [this] { dut().eval(); }},
                  bench.rng),
         monitor([this] {
           if (dut().wake_valid_o) ++wakes;
@@ -151,7 +154,8 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
     const bool none_left = cause == Cause::kRnr ? c.rnr_left == 0 : cause != Cause::kFault && c.retry_left == 0;
     rtl::SendCtx want = c;
     bool back = act && !none_left;
-    if (c.rnr_wait && cause == Cause::kTimer && !outdated && c.state == static_cast<std::uint8_t>(hw::QpState::kRts)) want.rnr_wait = 0;
+    if (c.rnr_wait && cause == Cause::kTimer && !outdated && c.state == static_cast<std::uint8_t>(hw::QpState::kRts))
+      want.rnr_wait = 0;
     if (back) {
       Wqe wqe{false, partial_first, partial};
       std::size_t at = w.wqes.size();
@@ -222,12 +226,15 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
       CHECK(f.qp == qp);
       CHECK(f.command == static_cast<std::uint8_t>(rtl::RetireCommand::kFail));
       CHECK(f.psn == target);
-      CHECK(f.status == static_cast<std::uint8_t>(cause == Cause::kRnr ? hw::CqeStatus::kRnrRetryExcErr : hw::CqeStatus::kRetryExcErr));
+      CHECK(f.status == static_cast<std::uint8_t>(cause == Cause::kRnr ? hw::CqeStatus::kRnrRetryExcErr
+                                                                       : hw::CqeStatus::kRetryExcErr));
     }
     if (back && cause == Cause::kRnr) {
       // Table 45, in units of 4.096 us, rounded up.
-      constexpr double kMilliseconds[] = {655.36, 0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.12, 0.16, 0.24, 0.32, 0.48, 0.64, 0.96, 1.28, 1.92,
-                                          2.56, 3.84, 5.12, 7.68, 10.24, 15.36, 20.48, 30.72, 40.96, 61.44, 81.92, 122.88, 163.84, 245.76, 327.68, 491.52};
+      constexpr double kMilliseconds[] = {655.36, 0.01,  0.02,  0.03,   0.04,   0.06,   0.08,   0.12,
+                                          0.16,   0.24,  0.32,  0.48,   0.64,   0.96,   1.28,   1.92,
+                                          2.56,   3.84,  5.12,  7.68,   10.24,  15.36,  20.48,  30.72,
+                                          40.96,  61.44, 81.92, 122.88, 163.84, 245.76, 327.68, 491.52};
       const double units = kMilliseconds[cmd.syndrome & 31] * 1000 / 4.096;
       CHECK(w.wait_units >= units - 1e-6);
       CHECK(w.wait_units < units + 1);
@@ -241,8 +248,8 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
   CHECK(resumed > 100);
 }
 
-// 9.9.2: the request that a NAK names fails, those before it have been executed. 9.7.5.2.3: but a Read or an atomic before it
-// that has no answer is repeated first.
+// 9.9.2: the request that a NAK names fails, those before it have been executed. 9.7.5.2.3: but a Read or an atomic
+// before it that has no answer is repeated first.
 TEST_CASE("recovery: a refusal finds its request, sent or still to be sent again", "[rtl]") {
   World w(seed(3));
   auto& bench = w.bench;

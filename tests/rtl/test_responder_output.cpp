@@ -9,7 +9,8 @@
 #include "tests/support/credits.hpp"
 #include "tests/support/rtl_bench.hpp"
 
-// rtl/rsp/responder_output.sv with its contexts: Read responses, ACKs and NAKs of each QP in order, MSNs, faults, reset.
+// rtl/rsp/responder_output.sv with its contexts: Read responses, ACKs and NAKs of each QP in order, MSNs, faults,
+// reset.
 using namespace rnic::test;
 using namespace rnic::hw;
 namespace rtl = rnic::rtl;
@@ -24,7 +25,8 @@ struct Given {
   bool ended = false;  // a repeated Read has PSNs of it: nothing more of it need come, once that one is known
 };
 
-/// Checks what comes out for one QP against the commands that went in. Which ACKs coalesce depends on time; everything else is fixed.
+/// Checks what comes out for one QP against the commands that went in. Which ACKs coalesce depends on time; everything
+/// else is fixed.
 struct Monitor {
   rtl::RecvCtx setup;
   std::uint32_t psn = 0, msn = 0;  // of the next command
@@ -33,14 +35,17 @@ struct Monitor {
   bool closed = false;             // a fatal NAK was seen
   std::optional<rtl::TxFault> fault;
   std::uint64_t acks = 0, naks = 0, responses = 0, atomics = 0;
-  std::uint64_t useless = 0;                                 // responses of ended answers
-  std::uint64_t memory = 0;                                  // the 8 bytes that the atomics of this QP work on
-  std::map<std::uint32_t, std::uint64_t> results;            // of the atomics answered, by PSN
+  std::uint64_t useless = 0;                       // responses of ended answers
+  std::uint64_t memory = 0;                        // the 8 bytes that the atomics of this QP work on
+  std::map<std::uint32_t, std::uint64_t> results;  // of the atomics answered, by PSN
 
-  static bool is(const Given& g, rtl::RspCommand command) { return g.command.command == static_cast<std::uint8_t>(command); }
+  static bool is(const Given& g, rtl::RspCommand command) {
+    return g.command.command == static_cast<std::uint8_t>(command);
+  }
 
   void take(const rtl::TxDesc& desc, std::deque<rtl::SgPiece>& pieces) {
-    INFO("QP " << int{desc.qp} << " opcode " << int{desc.opcode} << " psn " << desc.psn << " syndrome " << int{desc.syndrome});
+    INFO("QP " << int{desc.qp} << " opcode " << int{desc.opcode} << " psn " << desc.psn << " syndrome "
+               << int{desc.syndrome});
     REQUIRE(desc.responder == 1);
     REQUIRE_FALSE(closed);
     rtl::TxDesc expected;
@@ -51,8 +56,9 @@ struct Monitor {
     if (desc.opcode != static_cast<std::uint8_t>(RcOpcode::kAcknowledge)) {
       response(desc, expected, pieces);
     } else if (fault && desc.psn == fault->psn && desc.syndrome >= 0x61) {
-      expected.syndrome = static_cast<std::uint8_t>(fault->status == 0 || fault->status == 6 ? AethSyndrome::kNakRemoteOperational
-                                                                                             : AethSyndrome::kNakRemoteAccess);
+      expected.syndrome =
+          static_cast<std::uint8_t>(fault->status == 0 || fault->status == 6 ? AethSyndrome::kNakRemoteOperational
+                                                                             : AethSyndrome::kNakRemoteAccess);
       expected.msn = desc.msn;
       closed = true;
       ++naks;
@@ -68,14 +74,17 @@ struct Monitor {
   }
   static bool in_ring(const Given& g) { return is(g, rtl::RspCommand::kRead) || is(g, rtl::RspCommand::kAtomic); }
 
-  /// Read response (InfiniBand specification 9.7.5.1): the oldest Read not answered; whatever precedes it is thereby acknowledged.
+  /// Read response (InfiniBand specification 9.7.5.1): the oldest Read not answered; whatever precedes it is thereby
+  /// acknowledged.
   void response(const rtl::TxDesc& desc, rtl::TxDesc& expected, std::deque<rtl::SgPiece>& pieces) {
     auto next = std::find_if(given.begin(), given.end(), in_ring);
     REQUIRE(next != given.end());
     // What is on its way of an answer that has been ended may come, and then the next one.
     const auto is_next = [&] {
-      const bool starts = desc.opcode == static_cast<std::uint8_t>(RcOpcode::kReadResponseFirst) || desc.opcode == static_cast<std::uint8_t>(RcOpcode::kReadResponseOnly);
-      return desc.psn == ((next->command.psn + sent / (128u << setup.mtu)) & kPsnMask) && desc.quiet == !next->command.msg_last && starts == (sent == 0);
+      const bool starts = desc.opcode == static_cast<std::uint8_t>(RcOpcode::kReadResponseFirst) ||
+                          desc.opcode == static_cast<std::uint8_t>(RcOpcode::kReadResponseOnly);
+      return desc.psn == ((next->command.psn + sent / (128u << setup.mtu)) & kPsnMask) &&
+             desc.quiet == !next->command.msg_last && starts == (sent == 0);
     };
     while (next->ended && !is_next()) {
       next = next->command.msg_last ? given.erase(given.begin(), next + 1) : given.erase(next);
@@ -103,8 +112,9 @@ struct Monitor {
     }
     const std::uint32_t mtu = 128u << setup.mtu, left = read.length - sent;
     const bool first = sent == 0, last = left <= mtu;
-    expected.opcode = static_cast<std::uint8_t>(first ? (last ? RcOpcode::kReadResponseOnly : RcOpcode::kReadResponseFirst)
-                                                      : (last ? RcOpcode::kReadResponseLast : RcOpcode::kReadResponseMiddle));
+    expected.opcode =
+        static_cast<std::uint8_t>(first ? (last ? RcOpcode::kReadResponseOnly : RcOpcode::kReadResponseFirst)
+                                        : (last ? RcOpcode::kReadResponseLast : RcOpcode::kReadResponseMiddle));
     expected.psn = (read.psn + sent / mtu) & kPsnMask;
     expected.payload_length = static_cast<std::uint16_t>(std::min(left, mtu));
     if (first || last) {
@@ -136,8 +146,10 @@ struct Monitor {
     std::uint64_t value = 0;
     if (op.msg_last) {
       value = results[op.psn] = memory;
-      if (op.fetch_add) memory += op.swap_add;
-      else if (memory == op.compare) memory = op.swap_add;
+      if (op.fetch_add)
+        memory += op.swap_add;
+      else if (memory == op.compare)
+        memory = op.swap_add;
     } else {
       REQUIRE(results.count(op.psn));
       value = results[op.psn];
@@ -182,12 +194,14 @@ struct Monitor {
   static bool apart(const Given& g, std::uint32_t first, std::uint32_t last) {
     return ((g.command.last_psn - first) & 0x800000) != 0 || ((last - g.command.psn) & 0x800000) != 0;
   }
-  /// A repeated answer that has not begun, with any of these PSNs: its packets could not be told from those of another repetition.
+  /// A repeated answer that has not begun, with any of these PSNs: its packets could not be told from those of another
+  /// repetition.
   bool ambiguous(std::uint32_t first, std::uint32_t last) const {
     bool oldest = true;
     for (const auto& g : given) {
       if (!in_ring(g)) continue;
-      if (is(g, rtl::RspCommand::kRead) && !g.command.msg_last && !(oldest && sent != 0) && !apart(g, first, last)) return true;
+      if (is(g, rtl::RspCommand::kRead) && !g.command.msg_last && !(oldest && sent != 0) && !apart(g, first, last))
+        return true;
       oldest = false;
     }
     return false;
@@ -208,7 +222,8 @@ struct Monitor {
     return true;
   }
   std::size_t reads() const {
-    return static_cast<std::size_t>(std::count_if(given.begin(), given.end(), [](const Given& g) { return in_ring(g); }));
+    return static_cast<std::size_t>(
+        std::count_if(given.begin(), given.end(), [](const Given& g) { return in_ring(g); }));
   }
 };
 
@@ -269,7 +284,8 @@ class Rig {
     ctx.mtu = static_cast<std::uint8_t>(bench.uniform(1, 5));
     ctx.epsn = 0x123456;
     // Some receive WQEs, around a number that has a code of its own; those that messages under way have taken count.
-    const std::uint32_t around = kCredits[bench.uniform(0, kCredits.size() - 1)] + static_cast<std::uint32_t>(bench.uniform(0, 2));
+    const std::uint32_t around =
+        kCredits[bench.uniform(0, kCredits.size() - 1)] + static_cast<std::uint32_t>(bench.uniform(0, 2));
     ctx.rq_done = static_cast<std::uint16_t>(bench.rng());
     ctx.rq_pi = static_cast<std::uint16_t>(ctx.rq_done + std::clamp(around, 1u, 32769u) - 1);
     ctx.rq_head = static_cast<std::uint16_t>(ctx.rq_done + bench.uniform(0, 1));
@@ -353,8 +369,10 @@ class Rig {
       c.ack_req = 1;
       if (repeat) c.psn = *repeat;
       c.last_psn = (c.psn + std::max(1u, (length + mtu - 1) / mtu) - 1) & kPsnMask;
-      if (repeat) monitors.at(qp).end(c.psn, c.last_psn);
-      else history[qp].push_back({c.psn, length});
+      if (repeat)
+        monitors.at(qp).end(c.psn, c.last_psn);
+      else
+        history[qp].push_back({c.psn, length});
     });
     return true;
   }
@@ -366,7 +384,8 @@ class Rig {
     const std::uint32_t mtu = 128u << monitors.at(qp).setup.mtu;
     from = std::min(from, length == 0 ? 0 : (length - 1) / mtu);
     const std::uint32_t last = (psn + std::max(1u, (length + mtu - 1) / mtu) - 1) & kPsnMask;
-    return !monitors.at(qp).ambiguous((psn + from) & kPsnMask, last) && read(qp, length - from * mtu, (psn + from) & kPsnMask);
+    return !monitors.at(qp).ambiguous((psn + from) & kPsnMask, last) &&
+           read(qp, length - from * mtu, (psn + from) & kPsnMask);
   }
   /// An atomic on the 8 bytes of the QP; or, as the receive side asks for a duplicate, the one of `repeat` again.
   void atomic(int qp, std::optional<std::uint32_t> repeat = {}) {
@@ -389,7 +408,8 @@ class Rig {
   void nak(int qp, std::uint8_t syndrome) {
     give(qp, rtl::RspCommand::kNak, [&](rtl::RspCmd& c) { c.syndrome = syndrome; });
   }
-  /// An executed request of the PSN `behind` before the next once more, as the receive side has it acknowledged. `answered`: with an ACK of its own.
+  /// An executed request of the PSN `behind` before the next once more, as the receive side has it acknowledged.
+  /// `answered`: with an ACK of its own.
   void duplicate(int qp, bool answered, std::uint32_t behind = 1) {
     auto& monitor = monitors.at(qp);
     rtl::RspCmd c;
@@ -462,7 +482,8 @@ class Rig {
         rsp.offset = static_cast<std::uint8_t>(req.addr % 64);
         rsp.bytes = 8;
         rsp.last = 1;
-        for (std::size_t i = 0; i < 8; ++i) rsp.data[req.addr % 64 + i] = static_cast<std::uint8_t>(words[static_cast<int>(req.addr / 64)] >> (8 * i));
+        for (std::size_t i = 0; i < 8; ++i)
+          rsp.data[req.addr % 64 + i] = static_cast<std::uint8_t>(words[static_cast<int>(req.addr / 64)] >> (8 * i));
         r.read_rsps.push(rsp);
       }
       if (!r.write_reqs.items.empty()) {
@@ -476,15 +497,20 @@ class Rig {
     }
   };
   Memory memory;
-  Sink<rtl::XlateReq> xlate_reqs{[this] { return bench.dut->xlate_req_valid_o != 0; }, [this](bool r) { bench.dut->xlate_req_ready_i = r; },
+  Sink<rtl::XlateReq> xlate_reqs{[this] { return bench.dut->xlate_req_valid_o != 0; },
+                                 [this](bool r) { bench.dut->xlate_req_ready_i = r; },
                                  [this] { return get<rtl::XlateReq>(bench.dut->xlate_req_data_o); }, bench.rng, 0.5};
-  Source<rtl::XlateRsp> xlate_rsps{[this](bool v) { bench.dut->xlate_rsp_valid_i = v; }, [this] { return bench.dut->xlate_rsp_ready_o != 0; },
-                                   [this](const rtl::XlateRsp& r) { put(bench.dut->xlate_rsp_data_i, r); }, bench.rng, 0.5};
-  Sink<rtl::DmaRdReq> read_reqs{[this] { return bench.dut->rd_req_valid_o != 0; }, [this](bool r) { bench.dut->rd_req_ready_i = r; },
+  Source<rtl::XlateRsp> xlate_rsps{
+      [this](bool v) { bench.dut->xlate_rsp_valid_i = v; }, [this] { return bench.dut->xlate_rsp_ready_o != 0; },
+      [this](const rtl::XlateRsp& r) { put(bench.dut->xlate_rsp_data_i, r); }, bench.rng, 0.5};
+  Sink<rtl::DmaRdReq> read_reqs{[this] { return bench.dut->rd_req_valid_o != 0; },
+                                [this](bool r) { bench.dut->rd_req_ready_i = r; },
                                 [this] { return get<rtl::DmaRdReq>(bench.dut->rd_req_data_o); }, bench.rng, 0.5};
-  Source<rtl::DmaRdRsp> read_rsps{[this](bool v) { bench.dut->rd_rsp_valid_i = v; }, [this] { return bench.dut->rd_rsp_ready_o != 0; },
+  Source<rtl::DmaRdRsp> read_rsps{[this](bool v) { bench.dut->rd_rsp_valid_i = v; },
+                                  [this] { return bench.dut->rd_rsp_ready_o != 0; },
                                   [this](const rtl::DmaRdRsp& r) { put(bench.dut->rd_rsp_data_i, r); }, bench.rng};
-  Sink<rtl::DmaWr> write_reqs{[this] { return bench.dut->wr_valid_o != 0; }, [this](bool r) { bench.dut->wr_ready_i = r; },
+  Sink<rtl::DmaWr> write_reqs{[this] { return bench.dut->wr_valid_o != 0; },
+                              [this](bool r) { bench.dut->wr_ready_i = r; },
                               [this] { return get<rtl::DmaWr>(bench.dut->wr_data_o); }, bench.rng, 0.5};
   std::function<void(const rtl::TxDesc&)> on_desc;
 
@@ -528,11 +554,16 @@ TEST_CASE("responder_output: random commands of many QPs are answered in order",
     const int qp = qps[rig.bench.uniform(0, qps.size() - 1)];
     const auto dice = rig.bench.uniform(0, 99);
     // A Read stays in the ring of the block until it has been answered; the receive side never lets in more than 16.
-    if (dice < 20 && rig.monitors[qp].reads() < kMaxReadsOutstanding) rig.read(qp, rig.random_length(qp));
-    else if (dice < 30 && rig.monitors[qp].reads() < kMaxReadsOutstanding) rig.atomic(qp);
-    else if (dice < 35) rig.nak(qp, static_cast<std::uint8_t>(rig.bench.chance(0.5) ? 0x60 : 0x20 + rig.bench.uniform(0, 31)));
-    else if (dice < 45) rig.repeat_read(qp, rig.bench.uniform(0, 5), static_cast<std::uint32_t>(rig.bench.uniform(0, 6)));
-    else rig.executed(qp, rig.bench.chance(0.3), rig.bench.chance(0.5));
+    if (dice < 20 && rig.monitors[qp].reads() < kMaxReadsOutstanding)
+      rig.read(qp, rig.random_length(qp));
+    else if (dice < 30 && rig.monitors[qp].reads() < kMaxReadsOutstanding)
+      rig.atomic(qp);
+    else if (dice < 35)
+      rig.nak(qp, static_cast<std::uint8_t>(rig.bench.chance(0.5) ? 0x60 : 0x20 + rig.bench.uniform(0, 31)));
+    else if (dice < 45)
+      rig.repeat_read(qp, rig.bench.uniform(0, 5), static_cast<std::uint32_t>(rig.bench.uniform(0, 6)));
+    else
+      rig.executed(qp, rig.bench.chance(0.3), rig.bench.chance(0.5));
     // After a NAK the requester sends the same PSN again, once it knows.
     if (dice >= 30 && dice < 35) rig.finish();
     if (rig.bench.chance(0.3)) rig.bench.run(rig.bench.uniform(0, 40));
@@ -566,7 +597,8 @@ TEST_CASE("responder_output: ACKs coalesce while the QP waits, and none is sent 
   CHECK(rig.desc_count <= 20);  // the output queue's worth, and one
 }
 
-TEST_CASE("responder_output: an ACK waits for the Reads before it, and a Read response replaces an older ACK", "[rtl]") {
+TEST_CASE("responder_output: an ACK waits for the Reads before it, and a Read response replaces an older ACK",
+          "[rtl]") {
   Rig rig(seed(3));
   rig.set_up(7, [](rtl::RecvCtx& ctx) { ctx.mtu = 1; });
   rig.rates(0);
@@ -656,7 +688,8 @@ TEST_CASE("responder_output: a repeated Read is answered in its turn, and says s
   rig.change(7, [&](rtl::RecvCtx& ctx) { CHECK(ctx == monitor.setup); });
 }
 
-// 9.7.5.1.3: the requester has gone back to the first response that it misses; what is left of the older answer is for nothing.
+// 9.7.5.1.3: the requester has gone back to the first response that it misses; what is left of the older answer is for
+// nothing.
 TEST_CASE("responder_output: a repeated Read ends the answers under way that have PSNs of it", "[rtl]") {
   constexpr std::uint64_t kOnTheirWay = 20;  // in the output queue, and the packet that is being made
   Rig rig(seed(16));
@@ -743,7 +776,8 @@ TEST_CASE("responder_output: a repeated atomic gets the saved result, in its tur
     CHECK(rig.memory.words[5] == rig.monitors[5].memory);
   }
   CHECK(rig.monitors[5].atomics == 30 * 20);
-  rig.change(5, [&](rtl::RecvCtx& ctx) { CHECK((ctx.rd_inflight == 0 && ctx.rp_inflight == 0 && ctx.atomics_due == 0)); });
+  rig.change(5,
+             [&](rtl::RecvCtx& ctx) { CHECK((ctx.rd_inflight == 0 && ctx.rp_inflight == 0 && ctx.atomics_due == 0)); });
 }
 
 // A repeated Read or atomic is older than what is due (9.7.5.1.3): the ACK or NAK comes all the same, behind it.
@@ -756,8 +790,10 @@ TEST_CASE("responder_output: a repeated atomic leaves the ACK or NAK that is due
     rig.finish();
     rig.memory.hold = rig.bench.cycle + 500;
     rig.atomic(5);  // keeps what follows waiting
-    if (nak) rig.nak(5, 0x60);
-    else rig.executed(5, true, true);
+    if (nak)
+      rig.nak(5, 0x60);
+    else
+      rig.executed(5, true, true);
     rig.atomic(5, first);
     rig.finish();
     CHECK(rig.monitors[5].naks == (nak ? 1u : 0u));
@@ -780,8 +816,10 @@ TEST_CASE("responder_output: an ACK of what precedes a NAK does not take its pla
   CHECK(rig.monitors[5].acks == 0);
 }
 
-// 9.7.5.2.2, 9.7.5.2.8: while a NAK or RNR NAK is outstanding duplicates are acknowledged as always, and no second NAK is sent.
-TEST_CASE("responder_output: a duplicate behind a NAK that has left gets an ACK, and the NAK does not come again", "[rtl]") {
+// 9.7.5.2.2, 9.7.5.2.8: while a NAK or RNR NAK is outstanding duplicates are acknowledged as always, and no second NAK
+// is sent.
+TEST_CASE("responder_output: a duplicate behind a NAK that has left gets an ACK, and the NAK does not come again",
+          "[rtl]") {
   Rig rig(seed(16));
   for (const std::uint8_t syndrome : {0x60, 0x2a}) {
     for (const bool busy : {false, true}) {
@@ -810,7 +848,8 @@ TEST_CASE("responder_output: a duplicate behind a NAK that has left gets an ACK,
   }
 }
 
-// Duplicates come at any time: before the NAK's turn, in it, behind it. It leaves once, and each duplicate is acknowledged by it or behind it.
+// Duplicates come at any time: before the NAK's turn, in it, behind it. It leaves once, and each duplicate is
+// acknowledged by it or behind it.
 TEST_CASE("responder_output: a duplicate at any time around a NAK costs the NAK no second turn", "[rtl]") {
   Rig rig(seed(17));
   for (std::uint64_t wait = 0; wait < 24; ++wait) {
@@ -897,14 +936,16 @@ TEST_CASE("responder_output: latency and rate", "[rtl]") {
   rig.desc_count = 0;
   rig.read(1, 65536);
   rig.finish();
-  std::printf("cycles per response packet of one Read: %.2f\n", static_cast<double>(rig.last_desc - rig.first_desc) / 63);
+  std::printf("cycles per response packet of one Read: %.2f\n",
+              static_cast<double>(rig.last_desc - rig.first_desc) / 63);
   CHECK(rig.last_desc - rig.first_desc <= 63 * 8);
   rig.desc_count = 0;
   for (int i = 0; i < 20; ++i) {
     for (int qp = 0; qp < 16; ++qp) rig.executed(qp, true, true);
   }
   rig.finish();
-  std::printf("cycles per ACK, 16 QPs: %.2f (%llu ACKs)\n", static_cast<double>(rig.last_desc - rig.first_desc) / static_cast<double>(rig.desc_count - 1),
+  std::printf("cycles per ACK, 16 QPs: %.2f (%llu ACKs)\n",
+              static_cast<double>(rig.last_desc - rig.first_desc) / static_cast<double>(rig.desc_count - 1),
               static_cast<unsigned long long>(rig.desc_count));
   CHECK(rig.last_desc - rig.first_desc <= rig.desc_count * 8);
 }

@@ -22,20 +22,20 @@ struct Wqe {
 struct Qp {
   unsigned index = 0;
   rtl::SendCtx* ctx = nullptr;
-  std::deque<Wqe> sent;                      // in the in-flight table, oldest first
-  std::uint64_t retired = 0;                 // WQEs retired; also the index of sent.front()
+  std::deque<Wqe> sent;       // in the in-flight table, oldest first
+  std::uint64_t retired = 0;  // WQEs retired; also the index of sent.front()
   std::uint64_t posted = 0;
-  std::uint64_t next_psn = 0, una = 0;       // unwrapped
+  std::uint64_t next_psn = 0, una = 0;  // unwrapped
   std::uint64_t partial_first = 0;
-  bool partial = false;                      // the WQE after `sent` is partly sent
-  std::uint64_t repeated = 20;               // packets that are still to be sent again
+  bool partial = false;         // the WQE after `sent` is partly sent
+  std::uint64_t repeated = 20;  // packets that are still to be sent again
   unsigned silent_run = 0, reads = 0;
   bool dead = false, fault = false, progress = false;
-  bool credits = false;                      // the peer counts, up to `lsn`
+  bool credits = false;  // the peer counts, up to `lsn`
   std::uint32_t lsn = 0;
   std::uint64_t fault_idx = 0;
   unsigned fault_status = 0, fault_syndrome = 0;
-  int pending = 0;                           // commands given and not finished
+  int pending = 0;  // commands given and not finished
   std::uint64_t executed() const { return retired + sent.size(); }
 };
 
@@ -90,8 +90,8 @@ void carry_out(Qp& q, Cmd command, std::uint64_t psn, std::uint64_t idx, unsigne
     if (!counted || ((credits.lsn - q.lsn) & 0x800000) == 0) q.lsn = credits.lsn;
     moved |= counted && (!q.credits || q.lsn != lsn);
   }
-  // 9.7.6: sent again, once what is acknowledged has retired; so is what a stale fault has kept from being sent. Whose a
-  // refusal is, recovery finds out: here it acknowledges nothing and fails nothing.
+  // 9.7.6: sent again, once what is acknowledged has retired; so is what a stale fault has kept from being sent. Whose
+  // a refusal is, recovery finds out: here it acknowledges nothing and fails nothing.
   const bool stale = command == Cmd::kFailWqe && idx < q.retired;
   if (command == Cmd::kRetry || command == Cmd::kRefuse || stale) {
     rtl::RecoverCmd r;
@@ -99,7 +99,10 @@ void carry_out(Qp& q, Cmd command, std::uint64_t psn, std::uint64_t idx, unsigne
     r.psn = psn & 0xffffff;
     r.syndrome = static_cast<std::uint8_t>(syndrome);
     r.status = static_cast<std::uint8_t>(status);
-    r.cause = static_cast<std::uint8_t>(command == Cmd::kRefuse ? rtl::RecoverCause::kRefused : stale ? rtl::RecoverCause::kFault : (syndrome >> 5) == 1 ? rtl::RecoverCause::kRnr : rtl::RecoverCause::kNak);
+    r.cause = static_cast<std::uint8_t>(command == Cmd::kRefuse ? rtl::RecoverCause::kRefused
+                                        : stale                 ? rtl::RecoverCause::kFault
+                                        : (syndrome >> 5) == 1  ? rtl::RecoverCause::kRnr
+                                                                : rtl::RecoverCause::kNak);
     e.recovers.push_back(r);
   }
   if (command == Cmd::kReadDone) {
@@ -135,8 +138,10 @@ void carry_out(Qp& q, Cmd command, std::uint64_t psn, std::uint64_t idx, unsigne
   }
   if (failed) {
     report(q, q.sent.empty() ? nullptr : &q.sent.front(), cause, detail, e);
-    if (q.sent.empty()) q.partial = false;
-    else q.sent.pop_front();
+    if (q.sent.empty())
+      q.partial = false;
+    else
+      q.sent.pop_front();
     ++q.retired;
     moved = true;
     q.dead = true;
@@ -173,18 +178,20 @@ struct World {
         places(bench),
         cmds([this](bool v) { dut().cmd_valid_i = v; }, [this] { return dut().cmd_ready_o != 0; },
              [this](const rtl::RetireCmd& c) { put(dut().cmd_data_i, c); }, bench.rng),
-        cqes([this] { return dut().cqe_valid_o != 0; }, [this](bool r) { dut().cqe_ready_i = r; }, [this] { return get<rtl::CqeReq>(dut().cqe_data_o); },
-             bench.rng),
+        cqes([this] { return dut().cqe_valid_o != 0; }, [this](bool r) { dut().cqe_ready_i = r; },
+             [this] { return get<rtl::CqeReq>(dut().cqe_data_o); }, bench.rng),
         errors([this] { return dut().error_valid_o != 0; }, [this](bool r) { dut().error_ready_i = r; },
                [this] { return get<rtl::QpError>(dut().error_data_o); }, bench.rng),
         records([this] { return dut().record_valid_o != 0; }, [this](bool r) { dut().record_ready_i = r; },
                 [this] { return get<rtl::DmaWr>(dut().record_data_o); }, bench.rng),
         contexts(1,
-                 {[this] { return dut().acq_valid_o; }, [this] { return dut().rel_valid_o; }, [this] { return dut().rel_write_o; },
-                  [this](unsigned) { return dut().acq_index_o; }, [this](unsigned) { return get<rtl::SendCtx>(dut().rel_data_o); },
-                  [this](std::uint32_t b) { dut().acq_ready_i = b & 1; }, [this](std::uint32_t b) { dut().ctx_valid_i = b & 1; },
-                  [this](std::uint32_t b) { dut().rel_ready_i = b & 1; }, [this](const rtl::SendCtx& c) { put(dut().ctx_data_i, c); },
-                  [this] { dut().eval(); }},
+                 {[this] { return dut().acq_valid_o; }, [this] { return dut().rel_valid_o; },
+                  [this] { return dut().rel_write_o; }, [this](unsigned) { return dut().acq_index_o; },
+                  [this](unsigned) { return get<rtl::SendCtx>(dut().rel_data_o); },
+                  [this](std::uint32_t b) { dut().acq_ready_i = b & 1; },
+                  [this](std::uint32_t b) { dut().ctx_valid_i = b & 1; },
+                  [this](std::uint32_t b) { dut().rel_ready_i = b & 1; },
+                  [this](const rtl::SendCtx& c) { put(dut().ctx_data_i, c); }, [this] { dut().eval(); }},
                  bench.rng),
         monitor([this] {
           if (dut().sq_wake_valid_o) ++wakes[dut().sq_wake_qp_o];
@@ -194,7 +201,8 @@ struct World {
           }
           if (dut().recover_valid_o) recovers.push_back(get<rtl::RecoverCmd>(dut().recover_data_o));
         }) {
-    for (Agent* a : std::initializer_list<Agent*>{&cmds, &cqes, &errors, &records, &monitor, &contexts, &places}) bench.add(*a);
+    for (Agent* a : std::initializer_list<Agent*>{&cmds, &cqes, &errors, &records, &monitor, &contexts, &places})
+      bench.add(*a);
     dut().inflight_valid_i = 0;
     dut().hold_i = dut().peek_en_i = 0;
     bench.reset();
@@ -333,7 +341,9 @@ TEST_CASE("retire: random work, acknowledgements and failures follow the rules",
   std::array<Qp, kQps> qps;
   const std::array<unsigned, kQps> index{0, 1, 100, 254, 255};
   // Half of the lives cross the end of the PSN space early.
-  const auto start = [&] { return (2ULL << 24) - (bench.chance(0.5) ? bench.uniform(1, 300) : bench.uniform(1, 0xffffff)); };
+  const auto start = [&] {
+    return (2ULL << 24) - (bench.chance(0.5) ? bench.uniform(1, 300) : bench.uniform(1, 0xffffff));
+  };
   for (unsigned i = 0; i < kQps; ++i) w.create(qps[i], index[i], start(), (1ULL << 16) + bench.uniform(0, 65535));
   unsigned failures = 0, reads_done = 0, stale = 0, retries = 0, refusals = 0;
 
@@ -385,14 +395,17 @@ TEST_CASE("retire: random work, acknowledgements and failures follow the rules",
     }
     if (w.cmds.items.size() < 4 && !q.dead) {
       const double what = std::uniform_real_distribution<>(0, 1)(bench.rng);
-      const auto status = static_cast<unsigned>(bench.uniform(1, 19)), syndrome = static_cast<unsigned>(bench.uniform(0, 255));
+      const auto status = static_cast<unsigned>(bench.uniform(1, 19)),
+                 syndrome = static_cast<unsigned>(bench.uniform(0, 255));
       const Wqe* read = nullptr;
       for (const auto& x : q.sent)
         if (!read && x.opcode == 2) read = &x;
       if (what < 0.55 && q.next_psn > q.una) {
         // An ACK may be a duplicate, but not be ahead of what was sent.
         const auto open = q.next_psn - q.una;
-        w.command(q, Cmd::kAck, q.una - 1 + (bench.chance(0.2) ? open : bench.uniform(0, std::min<std::uint64_t>(open, 60))), 0, 0, 0);
+        w.command(q, Cmd::kAck,
+                  q.una - 1 + (bench.chance(0.2) ? open : bench.uniform(0, std::min<std::uint64_t>(open, 60))), 0, 0,
+                  0);
       } else if (what < 0.9) {
         if (read) {
           ++reads_done;
@@ -410,7 +423,8 @@ TEST_CASE("retire: random work, acknowledgements and failures follow the rules",
         if (idx < q.posted) w.command(q, Cmd::kFailWqe, 0, idx, status, syndrome);
       } else if (what < 0.966) {
         ++retries;
-        w.command(q, Cmd::kRetry, bench.uniform(q.una, q.next_psn), 0, status, bench.chance(0.5) ? 0x20 + syndrome % 32 : 0x60);
+        w.command(q, Cmd::kRetry, bench.uniform(q.una, q.next_psn), 0, status,
+                  bench.chance(0.5) ? 0x20 + syndrome % 32 : 0x60);
       } else if (what < 0.97) {
         ++refusals;
         w.command(q, Cmd::kRefuse, bench.uniform(q.una, q.next_psn + 5), 0, status, syndrome);
@@ -424,7 +438,8 @@ TEST_CASE("retire: random work, acknowledgements and failures follow the rules",
   w.settle();
   for (const auto& q : qps) w.check_context(q);
   w.check_outputs();
-  std::printf("retire: %zu CQEs, %zu records, %zu errors\n", w.expect.cqes.size(), w.expect.records.size(), w.expect.errors.size());
+  std::printf("retire: %zu CQEs, %zu records, %zu errors\n", w.expect.cqes.size(), w.expect.records.size(),
+              w.expect.errors.size());
   CHECK(w.expect.cqes.size() > 5000);
   CHECK(w.expect.records.size() > 200);
   CHECK(w.expect.errors.size() > 300);
@@ -449,7 +464,8 @@ TEST_CASE("retire: commands for a QP that may not retire do nothing", "[rtl]") {
     q.ctx->state = static_cast<std::uint8_t>(state);
     const auto before = *q.ctx;
     q.dead = true;
-    for (const auto c : {Cmd::kAck, Cmd::kReadDone, Cmd::kFail, Cmd::kFailWqe, Cmd::kRefuse}) w.command(q, c, 100, 5, 9, 0x61);
+    for (const auto c : {Cmd::kAck, Cmd::kReadDone, Cmd::kFail, Cmd::kFailWqe, Cmd::kRefuse})
+      w.command(q, c, 100, 5, 9, 0x61);
     w.settle();
     CHECK(*q.ctx == before);
     q.ctx->state = static_cast<std::uint8_t>(hw::QpState::kRts);
@@ -486,7 +502,9 @@ TEST_CASE("retire: an acknowledgement beyond the next PSN counts up to it", "[rt
   w.check_context(q);
 }
 
-TEST_CASE("retire: 2^23 PSNs may be out at once (9.7.2): an acknowledgement of all, of some, and an old one are told apart", "[rtl]") {
+TEST_CASE(
+    "retire: 2^23 PSNs may be out at once (9.7.2): an acknowledgement of all, of some, and an old one are told apart",
+    "[rtl]") {
   constexpr std::uint64_t kMost = 1 << 23;
   World w(seed(6));
   for (const std::uint64_t first : {std::uint64_t{100}, std::uint64_t{0x1000000 - 5}}) {
@@ -518,7 +536,9 @@ TEST_CASE("retire: 2^23 PSNs may be out at once (9.7.2): an acknowledgement of a
 }
 
 // Decisions 17: what completes as flushed has not been executed; so what has been executed completes, before the flush.
-TEST_CASE("retire: a memory operation that was executed completes in the error state, and the flush is asked for behind it", "[rtl]") {
+TEST_CASE(
+    "retire: a memory operation that was executed completes in the error state, and the flush is asked for behind it",
+    "[rtl]") {
   World w(seed(7));
   for (const auto state : {hw::QpState::kErr, hw::QpState::kSqe}) {
     for (const bool silent : {false, true}) {
@@ -627,8 +647,8 @@ TEST_CASE("retire: an acknowledgement takes few cycles", "[rtl]") {
   w.command(q, Cmd::kAck, 49, 0, 0, 0);
   while (!w.cmds.idle()) w.tick();
   const auto all = w.bench.cycle - burst;
-  std::printf("retire: CQE after %llu cycles; %.1f cycles an ACK of one WQE; %llu cycles for an ACK of 30\n", static_cast<unsigned long long>(first), each,
-              static_cast<unsigned long long>(all));
+  std::printf("retire: CQE after %llu cycles; %.1f cycles an ACK of one WQE; %llu cycles for an ACK of 30\n",
+              static_cast<unsigned long long>(first), each, static_cast<unsigned long long>(all));
   w.settle();
   w.check_outputs();
   CHECK(each <= 8);

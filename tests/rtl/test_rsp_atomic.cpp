@@ -8,7 +8,8 @@
 #include "testbench/generated/rtl_streams.hpp"
 #include "tests/support/rtl_bench.hpp"
 
-// rtl/rsp/rsp_atomic.sv: atomics of many QPs against one memory; saved results; faults; reset. InfiniBand specification 9.4.5, 9.7.5.1.2.
+// rtl/rsp/rsp_atomic.sv: atomics of many QPs against one memory; saved results; faults; reset. InfiniBand
+// specification 9.4.5, 9.7.5.1.2.
 using namespace rnic::test;
 using namespace rnic::rtl;
 
@@ -28,7 +29,8 @@ struct Answer {
 struct World : Agent {
   explicit World(std::uint64_t seed_value) : bench(seed_value) {
     auto& dut = *bench.dut;
-    dut.op_valid_i = dut.answer_en_i = dut.fault_ready_i = dut.xlate_req_ready_i = dut.xlate_rsp_valid_i = dut.rd_req_ready_i = 0;
+    dut.op_valid_i = dut.answer_en_i = dut.fault_ready_i = dut.xlate_req_ready_i = dut.xlate_rsp_valid_i =
+        dut.rd_req_ready_i = 0;
     dut.rd_rsp_valid_i = dut.wr_ready_i = dut.wr_done_i = dut.forget_valid_i = dut.clear_valid_i = 0;
     bench.reset();
     for (int qp = 0; qp < 256; ++qp) clear(qp);
@@ -134,7 +136,8 @@ struct World : Agent {
       } else {
         data.offset = static_cast<std::uint8_t>(req.addr % 64);
         data.bytes = 8;
-        for (std::size_t i = 0; i < 8; ++i) data.data[req.addr % 64 + i] = static_cast<std::uint8_t>(memory[req.addr] >> (8 * i));
+        for (std::size_t i = 0; i < 8; ++i)
+          data.data[req.addr % 64 + i] = static_cast<std::uint8_t>(memory[req.addr] >> (8 * i));
       }
       data_at = bench.cycle + bench.uniform(1, latency);
     }
@@ -154,15 +157,18 @@ struct World : Agent {
     REQUIRE(running->qp == qp);
     auto& results = saved[qp];
     if (running->repeated) {
-      const auto found = std::find_if(results.rbegin(), results.rend(), [&](const auto& r) { return r.first == running->psn; });
+      const auto found =
+          std::find_if(results.rbegin(), results.rend(), [&](const auto& r) { return r.first == running->psn; });
       expected[qp] = found == results.rend() ? Answer{} : Answer{true, found->second};
     } else {
       auto& word = shadow[running->va];
       expected[qp] = {true, word};
       results.push_back({running->psn, word});
       if (results.size() > 16) results.pop_front();
-      if (running->fetch_add) word += running->swap_add;
-      else if (word == running->compare) word = running->swap_add;
+      if (running->fetch_add)
+        word += running->swap_add;
+      else if (word == running->compare)
+        word = running->swap_add;
     }
     running.reset();
     reading = qp;
@@ -203,13 +209,16 @@ struct World : Agent {
   }
 
   Bench<Vrsp_atomic> bench;
-  Sink<XlateReq> xlate{[this] { return bench.dut->xlate_req_valid_o != 0; }, [this](bool r) { bench.dut->xlate_req_ready_i = r; },
+  Sink<XlateReq> xlate{[this] { return bench.dut->xlate_req_valid_o != 0; },
+                       [this](bool r) { bench.dut->xlate_req_ready_i = r; },
                        [this] { return get<XlateReq>(bench.dut->xlate_req_data_o); }, bench.rng};
-  Sink<DmaRdReq> reads{[this] { return bench.dut->rd_req_valid_o != 0; }, [this](bool r) { bench.dut->rd_req_ready_i = r; },
+  Sink<DmaRdReq> reads{[this] { return bench.dut->rd_req_valid_o != 0; },
+                       [this](bool r) { bench.dut->rd_req_ready_i = r; },
                        [this] { return get<DmaRdReq>(bench.dut->rd_req_data_o); }, bench.rng};
   Sink<DmaWr> writes{[this] { return bench.dut->wr_valid_o != 0; }, [this](bool r) { bench.dut->wr_ready_i = r; },
                      [this] { return get<DmaWr>(bench.dut->wr_data_o); }, bench.rng};
-  Sink<TxFault> faults{[this] { return bench.dut->fault_valid_o != 0; }, [this](bool r) { bench.dut->fault_ready_i = r; },
+  Sink<TxFault> faults{[this] { return bench.dut->fault_valid_o != 0; },
+                       [this](bool r) { bench.dut->fault_ready_i = r; },
                        [this] { return get<TxFault>(bench.dut->fault_data_o); }, bench.rng};
   std::uint64_t latency = 20, executed = 0, repeated = 0, answered = 0;
   std::map<std::uint64_t, std::uint64_t> memory, shadow;
@@ -245,7 +254,8 @@ TEST_CASE("rsp_atomic: random atomics of many QPs, in their order, each one whol
   CHECK(w.executed == w.answered);
 }
 
-TEST_CASE("rsp_atomic: a repeated operation gets its old result and changes nothing; the last 16 of a QP are kept", "[rtl]") {
+TEST_CASE("rsp_atomic: a repeated operation gets its old result and changes nothing; the last 16 of a QP are kept",
+          "[rtl]") {
   World w(seed(2));
   for (const std::uint8_t qp : {std::uint8_t{0}, std::uint8_t{7}, std::uint8_t{255}}) {
     // PSNs that wrap, with gaps as Reads and Writes between make them.
@@ -275,7 +285,8 @@ TEST_CASE("rsp_atomic: a repeated operation gets its old result and changes noth
   CHECK(w.repeated > 3000);
 }
 
-// A QP that uses few atomics between many other packets meets a PSN again while the result of the one before is still kept.
+// A QP that uses few atomics between many other packets meets a PSN again while the result of the one before is still
+// kept.
 TEST_CASE("rsp_atomic: of two results of one PSN the newer one is given", "[rtl]") {
   World w(seed(6));
   for (int round = 0; round < 24; ++round) {
@@ -292,7 +303,8 @@ TEST_CASE("rsp_atomic: of two results of one PSN the newer one is given", "[rtl]
   }
 }
 
-TEST_CASE("rsp_atomic: a refused translation and a failed read are faults of that QP only, and nothing is written", "[rtl]") {
+TEST_CASE("rsp_atomic: a refused translation and a failed read are faults of that QP only, and nothing is written",
+          "[rtl]") {
   World w(seed(3));
   w.faults.rate = 0.3;
   for (unsigned kind = 1; kind <= 16; ++kind) {
@@ -303,7 +315,8 @@ TEST_CASE("rsp_atomic: a refused translation and a failed read are faults of tha
     w.give(good);
     w.drain();
     REQUIRE(w.got_faults.size() == 1);
-    CHECK(w.got_faults.front() == TxFault{.qp = 3, .responder = 1, .psn = psn, .wqe_idx = 0, .status = static_cast<std::uint8_t>(kind & 15)});
+    CHECK(w.got_faults.front() ==
+          TxFault{.qp = 3, .responder = 1, .psn = psn, .wqe_idx = 0, .status = static_cast<std::uint8_t>(kind & 15)});
     w.got_faults.clear();
     // It left no result.
     bad.repeated = 1;

@@ -2,15 +2,17 @@
 
 #include "tests/rtl/rx_protocol_model.hpp"
 
-// rtl/rx/rx_engine.sv with real context managers: random traffic of several QPs, most of it legal, some of it broken in every way
-// a packet can be, against a model written from the specification: results, memory, contexts and counters must agree.
+// rtl/rx/rx_engine.sv with real context managers: random traffic of several QPs, most of it legal, some of it broken in
+// every way a packet can be, against a model written from the specification: results, memory, contexts and counters
+// must agree.
 using namespace rnic;
 using namespace rnic::test;
 using Dut = Vrx_engine_harness;
 
 namespace {
 struct Hooks : Agent {
-  Hooks(Bench<Dut>& bench, std::function<void()> on_drive, std::function<void()> on_sample) : drive_(std::move(on_drive)), sample_(std::move(on_sample)) {
+  Hooks(Bench<Dut>& bench, std::function<void()> on_drive, std::function<void()> on_sample)
+      : drive_(std::move(on_drive)), sample_(std::move(on_sample)) {
     bench.add(*this);
   }
   void drive() override { drive_(); }
@@ -63,7 +65,13 @@ struct Intent {
 
 struct Bed {
   explicit Bed(std::uint64_t value)
-      : bench(value), world(bench.rng), xlate(bench, world.regions), writes(bench), reads(bench), place(world.regions), model(place) {
+      : bench(value),
+        world(bench.rng),
+        xlate(bench, world.regions),
+        writes(bench),
+        reads(bench),
+        place(world.regions),
+        model(place) {
     for (Agent* agent : std::initializer_list<Agent*>{&descs, &payload, &done}) bench.add(*agent);
     done.on_item = [this](const rtl::RxDone& item) { check(item); };
     bench.reset();
@@ -72,7 +80,8 @@ struct Bed {
   std::uint64_t uniform(std::uint64_t low, std::uint64_t high) { return bench.uniform(low, high); }
 
   // ---- Queue pairs ----
-  void create(std::uint8_t qp, hw::QpState recv_state, hw::QpState send_state, std::uint8_t mtu = 0, hw::QpType type = hw::QpType::kRc) {
+  void create(std::uint8_t qp, hw::QpState recv_state, hw::QpState send_state, std::uint8_t mtu = 0,
+              hw::QpType type = hw::QpType::kRc) {
     QpModel m;
     m.recv.qp_type = m.send.qp_type = static_cast<std::uint8_t>(type);
     m.recv.qkey = static_cast<std::uint32_t>(bench.rng());
@@ -103,7 +112,8 @@ struct Bed {
     m.recv.remote_atomic = !bench.chance(0.1);
     m.recv.rq_pi = m.recv.rq_head = m.recv.rq_done = static_cast<std::uint16_t>(uniform(0xfff0, 0x1000f));
     m.recv.epsn = static_cast<std::uint32_t>(uniform(0xffffc0, 0x1000010) & 0xffffff);
-    m.send.next_psn = m.send.una_psn = m.send.max_psn = static_cast<std::uint32_t>(uniform(0xffffc0, 0x1000010) & 0xffffff);
+    m.send.next_psn = m.send.una_psn = m.send.max_psn =
+        static_cast<std::uint32_t>(uniform(0xffffc0, 0x1000010) & 0xffffff);
     m.path.ipv6 = bench.chance(0.5);
     m.path.dest_qpn = static_cast<std::uint32_t>(uniform(0, 0xffffff));
     m.path.pkey = static_cast<std::uint16_t>(bench.rng() | 1);
@@ -111,7 +121,8 @@ struct Bed {
       *ip = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
       for (std::size_t i = m.path.ipv6 ? 0 : 12; i < 16; ++i) (*ip)[i] = static_cast<std::uint8_t>(bench.rng());
     }
-    if (srqs != 0 && ((type == hw::QpType::kRc && bench.chance(0.6)) || (type == hw::QpType::kUd && bench.chance(0.5)))) {
+    if (srqs != 0 &&
+        ((type == hw::QpType::kRc && bench.chance(0.6)) || (type == hw::QpType::kUd && bench.chance(0.5)))) {
       m.recv.srq = 1;
       m.recv.srqn = static_cast<std::uint8_t>(255 - uniform(0, srqs - 1));
     }
@@ -170,7 +181,8 @@ struct Bed {
     const std::uint16_t idx = m.recv.rq_pi++;
     const std::size_t slot = std::size_t{1} << m.recv.log_stride;
     const bool reliable = m.recv.qp_type == 0;
-    const auto made = world.wqe(false, reliable ? uniform(1, 4) * m.mtu() : 8 * m.mtu() + 40, slot, idx, m.recv.qpn, reliable ? fault_rate : 0);
+    const auto made = world.wqe(false, reliable ? uniform(1, 4) * m.mtu() : 8 * m.mtu() + 40, slot, idx, m.recv.qpn,
+                                reliable ? fault_rate : 0);
     m.receive_lists[idx] = made.list;
     store(m.recv.rq_base + (idx % (1u << m.recv.log_depth)) * slot, made);
     recv.change(qp, [](rtl::RecvCtx& ctx) { ++ctx.rq_pi; });
@@ -189,7 +201,11 @@ struct Bed {
     auto& m = model.qps[qp];
     read.replayed = m.send.next_psn != m.send.max_psn;
     m.awaited.push_back(read);
-    slots[qp * 16u + m.send.rd_tail % 16] = {.wqe_idx = read.wqe_idx, .first_psn = read.first_psn, .length = read.length, .replayed = read.replayed, .atomic = read.atomic};
+    slots[qp * 16u + m.send.rd_tail % 16] = {.wqe_idx = read.wqe_idx,
+                                             .first_psn = read.first_psn,
+                                             .length = read.length,
+                                             .replayed = read.replayed,
+                                             .atomic = read.atomic};
     const std::uint32_t left = read.length - read.offset;
     const auto sent = [](rtl::SendCtx& ctx) { ctx.rd_tail = (ctx.rd_tail + 1) % 32, ++ctx.rd_outstanding; };
     sent(m.send);
@@ -202,7 +218,8 @@ struct Bed {
     auto old = std::move(m.awaited);
     m.awaited.clear();
     const std::uint32_t limit = old.empty() ? m.send.next_psn : old.front().expected(m.mtu());
-    std::uint32_t psn = (m.send.una_psn + static_cast<std::uint32_t>(uniform(0, (limit - m.send.una_psn) & 0xffffff))) & 0xffffff;
+    std::uint32_t psn =
+        (m.send.una_psn + static_cast<std::uint32_t>(uniform(0, (limit - m.send.una_psn) & 0xffffff))) & 0xffffff;
     if (!old.empty() && old.front().offset != 0) psn = limit;
     const auto back = [psn, count = old.size(), told = bench.chance(0.5)](rtl::SendCtx& ctx) {
       ctx.next_psn = ctx.rec_psn = psn;
@@ -241,7 +258,8 @@ struct Bed {
       if (bench.chance(0.7)) {
         const auto answered = static_cast<std::uint8_t>(uniform(0, m.recv.rd_inflight));
         const auto repeated = static_cast<std::uint8_t>(uniform(0, m.recv.rp_inflight));
-        const auto atomics = static_cast<std::uint8_t>(m.recv.atomics_due - std::min<unsigned>(m.recv.atomics_due, m.recv.rd_inflight - answered));
+        const auto atomics = static_cast<std::uint8_t>(
+            m.recv.atomics_due - std::min<unsigned>(m.recv.atomics_due, m.recv.rd_inflight - answered));
         const auto answer_them = [answered, repeated, atomics](rtl::RecvCtx& ctx) {
           ctx.rd_inflight -= answered, ctx.rp_inflight -= repeated, ctx.atomics_due -= atomics;
         };
@@ -345,8 +363,10 @@ struct Bed {
     left -= size;
     d.opcode = static_cast<std::uint8_t>((write ? 6 : 0) + (starts ? (left ? 0 : 4) : (left ? 1 : 2)));
     if (left == 0 && bench.chance(0.3)) {
-      if (uc || write || bench.chance(0.5)) ++d.opcode;  // with immediate data
-      else d.opcode = starts ? 0x17 : 0x16;        // with invalidate
+      if (uc || write || bench.chance(0.5))
+        ++d.opcode;  // with immediate data
+      else
+        d.opcode = starts ? 0x17 : 0x16;  // with invalidate
     }
     if (uc) d.opcode |= 0x20;
     return d;
@@ -370,8 +390,11 @@ struct Bed {
       return d;
     }
     d.opcode = 0x11;
-    d.psn = (m.send.una_psn - 2 + static_cast<std::uint32_t>(uniform(0, ((m.send.max_psn - m.send.una_psn) & 0xffffff) + 3))) & 0xffffff;
-    const std::array syndromes{0x1f, 0x00, 0x60, 0x61, 0x20 + static_cast<int>(uniform(0, 31)), static_cast<int>(bench.rng() & 0xff)};
+    d.psn = (m.send.una_psn - 2 +
+             static_cast<std::uint32_t>(uniform(0, ((m.send.max_psn - m.send.una_psn) & 0xffffff) + 3))) &
+            0xffffff;
+    const std::array syndromes{
+        0x1f, 0x00, 0x60, 0x61, 0x20 + static_cast<int>(uniform(0, 31)), static_cast<int>(bench.rng() & 0xff)};
     d.syndrome = static_cast<std::uint8_t>(syndromes[uniform(0, syndromes.size() - 1)]);
     return d;
   }
@@ -383,23 +406,36 @@ struct Bed {
     switch (bench.chance(0.5) ? uniform(0, 2) : uniform(0, 13)) {
       case 0: d.psn = (d.psn + 1) & 0xffffff; break;
       case 1: d.psn = (d.psn - 1) & 0xffffff; break;
-      case 2: d.psn = static_cast<std::uint32_t>((d.psn + (std::array{0x7fffff, 0x800000, 0x800001, 3}[uniform(0, 3)])) & 0xffffff); break;
-      case 3: if (d.opcode < 0x40) d.opcode = static_cast<std::uint8_t>((d.opcode & 0x60) | uniform(0, 0x1f)); break;
+      case 2:
+        d.psn = static_cast<std::uint32_t>((d.psn + (std::array{0x7fffff, 0x800000, 0x800001, 3}[uniform(0, 3)])) &
+                                           0xffffff);
+        break;
+      case 3:
+        if (d.opcode < 0x40) d.opcode = static_cast<std::uint8_t>((d.opcode & 0x60) | uniform(0, 0x1f));
+        break;
       case 4: d.opcode = static_cast<std::uint8_t>(uniform(0x20, 0xff)); break;
       case 5: size = bench.chance(0.5) ? size + 1 : size ? size - 1 : 0; break;
       case 6: size = uniform(0, 4096); break;
-      case 7: if (d.opcode == 0x26) break; bench.chance(0.5) ? ++d.dma_length : d.dma_length |= 0x80000000; break;
+      case 7:
+        if (d.opcode == 0x26) break;
+        bench.chance(0.5) ? ++d.dma_length : d.dma_length |= 0x80000000;
+        break;
       case 8: d.pkey ^= static_cast<std::uint16_t>(1u << uniform(0, 14)); break;
       case 9: d.dest_qpn ^= 1u << uniform(0, 23); break;
       case 10: (bench.chance(0.5) ? d.source_ip : d.dest_ip)[uniform(12, 15)] ^= 1; break;
       case 11: {  // ends where it must not, or the other way round
-        static const std::map<int, int> twins{{0, 4}, {4, 0}, {1, 2}, {2, 1}, {6, 10}, {10, 6}, {7, 8}, {8, 7}, {13, 16}, {16, 13}, {14, 15}, {15, 14}};
+        static const std::map<int, int> twins{{0, 4}, {4, 0}, {1, 2},   {2, 1},   {6, 10},  {10, 6},
+                                              {7, 8}, {8, 7}, {13, 16}, {16, 13}, {14, 15}, {15, 14}};
         if (twins.contains(d.opcode)) d.opcode = static_cast<std::uint8_t>(twins.at(d.opcode));
         break;
       }
       case 13: d.syndrome = static_cast<std::uint8_t>(bench.rng()); break;
       case 12: d.pkey &= bench.chance(0.5) ? 0x7fff : 0x8000; break;
-      default: if (d.ipv6) d.source_ip[uniform(0, 11)] ^= 4; else d.ipv6 ^= 1;
+      default:
+        if (d.ipv6)
+          d.source_ip[uniform(0, 11)] ^= 4;
+        else
+          d.ipv6 ^= 1;
     }
     size = std::min<std::uint64_t>(size, 4096);
   }
@@ -440,7 +476,9 @@ struct Bed {
     REQUIRE(!expected.empty());
     const auto& [want, bytes] = expected.front();
     const auto shape = [](const rtl::RxDone& d) {
-      return std::vector<std::uint64_t>{d.qp, d.qpn, d.srq, d.takes, d.srqn, d.wqe_lost, d.wqe_idx, d.action, d.fault, d.status, d.overflow, d.bad_wqe, d.psn, d.syndrome, d.target};
+      return std::vector<std::uint64_t>{d.qp,       d.qpn,     d.srq,    d.takes,    d.srqn,
+                                        d.wqe_lost, d.wqe_idx, d.action, d.fault,    d.status,
+                                        d.overflow, d.bad_wqe, d.psn,    d.syndrome, d.target};
     };
     REQUIRE(shape(item) == shape(want));
     REQUIRE(item == want);
@@ -448,7 +486,8 @@ struct Bed {
     expected.pop_front();
   }
   bool idle() const {
-    return descs.idle() && payload.idle() && expected.empty() && recv.idle() && send.idle() && srq.idle() && xlate.idle() && writes.idle() && reads.idle() && reset_step == 0;
+    return descs.idle() && payload.idle() && expected.empty() && recv.idle() && send.idle() && srq.idle() &&
+           xlate.idle() && writes.idle() && reads.idle() && reset_step == 0;
   }
   void settle(std::uint64_t limit) {
     bench.run_until([&] { return idle(); }, limit, "end of the traffic");
@@ -502,87 +541,100 @@ struct Bed {
   ReadPort<Dut> reads;
   PlaceModel place;
   ProtocolModel model;
-  CtxClient<rtl::RecvCtx> recv{bench,
-                               {[this](bool v, std::uint8_t i) { bench.dut->test_recv_acq_valid_i = v, bench.dut->test_recv_acq_index_i = i; },
-                                [this] { return bench.dut->test_recv_acq_ready_o != 0; }, [this] { return bench.dut->test_recv_ctx_valid_o != 0; },
-                                [this] { return get<rtl::RecvCtx>(bench.dut->test_recv_ctx_data_o); },
-                                [this](bool v, const rtl::RecvCtx& c) {
-                                  bench.dut->test_recv_rel_valid_i = v;
-                                  if (v) put(bench.dut->test_recv_rel_data_i, c);
-                                },
-                                [this] { return bench.dut->test_recv_rel_ready_o != 0; }}};
-  CtxClient<rtl::SendCtx> send{bench,
-                               {[this](bool v, std::uint8_t i) { bench.dut->test_send_acq_valid_i = v, bench.dut->test_send_acq_index_i = i; },
-                                [this] { return bench.dut->test_send_acq_ready_o != 0; }, [this] { return bench.dut->test_send_ctx_valid_o != 0; },
-                                [this] { return get<rtl::SendCtx>(bench.dut->test_send_ctx_data_o); },
-                                [this](bool v, const rtl::SendCtx& c) {
-                                  bench.dut->test_send_rel_valid_i = v;
-                                  if (v) put(bench.dut->test_send_rel_data_i, c);
-                                },
-                                [this] { return bench.dut->test_send_rel_ready_o != 0; }}};
-  CtxClient<rtl::SrqCtx> srq{bench,
-                             {[this](bool v, std::uint8_t i) { bench.dut->test_srq_acq_valid_i = v, bench.dut->test_srq_acq_index_i = i; },
-                              [this] { return bench.dut->test_srq_acq_ready_o != 0; }, [this] { return bench.dut->test_srq_ctx_valid_o != 0; },
-                              [this] { return get<rtl::SrqCtx>(bench.dut->test_srq_ctx_data_o); },
-                              [this](bool v, const rtl::SrqCtx& c) {
-                                bench.dut->test_srq_rel_valid_i = v;
-                                if (v) put(bench.dut->test_srq_rel_data_i, c);
-                              },
-                              [this] { return bench.dut->test_srq_rel_ready_o != 0; }}};
-  Source<rtl::RxDesc> descs{[this](bool v) { bench.dut->desc_valid_i = v; }, [this] { return bench.dut->desc_ready_o != 0; },
+  CtxClient<rtl::RecvCtx> recv{
+      bench,
+      {[this](bool v, std::uint8_t i) { bench.dut->test_recv_acq_valid_i = v, bench.dut->test_recv_acq_index_i = i; },
+       [this] { return bench.dut->test_recv_acq_ready_o != 0; },
+       [this] { return bench.dut->test_recv_ctx_valid_o != 0; },
+       [this] { return get<rtl::RecvCtx>(bench.dut->test_recv_ctx_data_o); },
+       [this](bool v, const rtl::RecvCtx& c) {
+         bench.dut->test_recv_rel_valid_i = v;
+         if (v) put(bench.dut->test_recv_rel_data_i, c);
+       },
+       [this] { return bench.dut->test_recv_rel_ready_o != 0; }}};
+  CtxClient<rtl::SendCtx> send{
+      bench,
+      {[this](bool v, std::uint8_t i) { bench.dut->test_send_acq_valid_i = v, bench.dut->test_send_acq_index_i = i; },
+       [this] { return bench.dut->test_send_acq_ready_o != 0; },
+       [this] { return bench.dut->test_send_ctx_valid_o != 0; },
+       [this] { return get<rtl::SendCtx>(bench.dut->test_send_ctx_data_o); },
+       [this](bool v, const rtl::SendCtx& c) {
+         bench.dut->test_send_rel_valid_i = v;
+         if (v) put(bench.dut->test_send_rel_data_i, c);
+       },
+       [this] { return bench.dut->test_send_rel_ready_o != 0; }}};
+  CtxClient<rtl::SrqCtx> srq{
+      bench,
+      {[this](bool v, std::uint8_t i) { bench.dut->test_srq_acq_valid_i = v, bench.dut->test_srq_acq_index_i = i; },
+       [this] { return bench.dut->test_srq_acq_ready_o != 0; }, [this] { return bench.dut->test_srq_ctx_valid_o != 0; },
+       [this] { return get<rtl::SrqCtx>(bench.dut->test_srq_ctx_data_o); },
+       [this](bool v, const rtl::SrqCtx& c) {
+         bench.dut->test_srq_rel_valid_i = v;
+         if (v) put(bench.dut->test_srq_rel_data_i, c);
+       },
+       [this] { return bench.dut->test_srq_rel_ready_o != 0; }}};
+  Source<rtl::RxDesc> descs{[this](bool v) { bench.dut->desc_valid_i = v; },
+                            [this] { return bench.dut->desc_ready_o != 0; },
                             [this](const rtl::RxDesc& item) { put(bench.dut->desc_data_i, item); }, bench.rng};
-  Source<rtl::PayloadBeat> payload{[this](bool v) { bench.dut->payload_valid_i = v; }, [this] { return bench.dut->payload_ready_o != 0; },
-                                   [this](const rtl::PayloadBeat& item) { put(bench.dut->payload_data_i, item); }, bench.rng};
-  Sink<rtl::RxDone> done{[this] { return bench.dut->done_valid_o != 0; }, [this](bool r) { bench.dut->done_ready_i = r; },
+  Source<rtl::PayloadBeat> payload{
+      [this](bool v) { bench.dut->payload_valid_i = v; }, [this] { return bench.dut->payload_ready_o != 0; },
+      [this](const rtl::PayloadBeat& item) { put(bench.dut->payload_data_i, item); }, bench.rng};
+  Sink<rtl::RxDone> done{[this] { return bench.dut->done_valid_o != 0; },
+                         [this](bool r) { bench.dut->done_ready_i = r; },
                          [this] { return get<rtl::RxDone>(bench.dut->done_data_o); }, bench.rng};
 
   // Path table and Read ring (data the cycle after the enable), WQE reads, event counters, other users of the contexts.
-  Hooks surroundings{bench, [this] {
-    auto& dut = *bench.dut;
-    if (next_path) put(dut.path_rd_data_i, *next_path);
-    if (next_slot) put(dut.read_slot_data_i, *next_slot);
-    next_path.reset();
-    next_slot.reset();
-    dut.rd_req_ready_i = bench.chance(read_rate);
-    dut.qp_reset_valid_i = reset_step == 3;
-    dut.qp_reset_qp_i = reset_index;
-  }, [this] {
-    auto& dut = *bench.dut;
-    if (dut.path_rd_en_o) next_path = model.qps.contains(dut.path_rd_qp_o) ? model.qps[dut.path_rd_qp_o].path : rtl::Path{};
-    if (dut.read_slot_en_o) next_slot = slots[dut.read_slot_addr_o];
-    if (dut.rd_req_valid_o && dut.rd_req_ready_i) {
-      const auto request = get<rtl::DmaRdReq>(dut.rd_req_data_o);
-      Bytes data(request.length);
-      for (std::size_t i = 0; i < data.size(); ++i) data[i] = host.read(request.addr + i);
-      reads.push(request.addr, data, failing[request.addr]);
-    }
-    if (dut.judged_valid_o) {
-      REQUIRE(!judged.empty());
-      REQUIRE(judged.front() == (dut.held_o != 0));
-      judged.pop_front();
-    }
-    limits += dut.limit_valid_o;
-    if (dut.limit_valid_o) REQUIRE(model.srqs.contains(dut.limit_srq_o));
-    if (dut.established_valid_o) ++established[dut.established_qp_o];
-    for (std::size_t i = 0; i < counters.size(); ++i) counters[i] += port_bit(dut.event_o, i);
-    for (std::size_t i = 0; i < hw::kQpCounters; ++i) {
-      if (dut.qp_event_o >> i & 1) ++qp_counters[dut.qp_event_qp_o][i];
-    }
-    if (dut.place_fault_o) ++qp_counters[dut.place_fault_qp_o][static_cast<std::size_t>(hw::QpCounter::kPlaceFaults)];
-    if (busy_neighbours && !descs.idle() && bench.chance(0.05)) {
-      auto at = model.qps.begin();
-      std::advance(at, static_cast<long>(uniform(0, model.qps.size() - 1)));
-      const auto qp = at->first;
-      if (bench.chance(0.5)) {
-        ++model.qps[qp].recv.rq_done;
-        recv.change(qp, [](rtl::RecvCtx& ctx) { ++ctx.rq_done; });
-      } else {
-        ++model.qps[qp].send.silent_run;
-        send.change(qp, [](rtl::SendCtx& ctx) { ++ctx.silent_run; });
-      }
-    }
-    reset_machine();
-  }};
+  Hooks surroundings{bench,
+                     [this] {
+                       auto& dut = *bench.dut;
+                       if (next_path) put(dut.path_rd_data_i, *next_path);
+                       if (next_slot) put(dut.read_slot_data_i, *next_slot);
+                       next_path.reset();
+                       next_slot.reset();
+                       dut.rd_req_ready_i = bench.chance(read_rate);
+                       dut.qp_reset_valid_i = reset_step == 3;
+                       dut.qp_reset_qp_i = reset_index;
+                     },
+                     [this] {
+                       auto& dut = *bench.dut;
+                       if (dut.path_rd_en_o)
+                         next_path =
+                             model.qps.contains(dut.path_rd_qp_o) ? model.qps[dut.path_rd_qp_o].path : rtl::Path{};
+                       if (dut.read_slot_en_o) next_slot = slots[dut.read_slot_addr_o];
+                       if (dut.rd_req_valid_o && dut.rd_req_ready_i) {
+                         const auto request = get<rtl::DmaRdReq>(dut.rd_req_data_o);
+                         Bytes data(request.length);
+                         for (std::size_t i = 0; i < data.size(); ++i) data[i] = host.read(request.addr + i);
+                         reads.push(request.addr, data, failing[request.addr]);
+                       }
+                       if (dut.judged_valid_o) {
+                         REQUIRE(!judged.empty());
+                         REQUIRE(judged.front() == (dut.held_o != 0));
+                         judged.pop_front();
+                       }
+                       limits += dut.limit_valid_o;
+                       if (dut.limit_valid_o) REQUIRE(model.srqs.contains(dut.limit_srq_o));
+                       if (dut.established_valid_o) ++established[dut.established_qp_o];
+                       for (std::size_t i = 0; i < counters.size(); ++i) counters[i] += port_bit(dut.event_o, i);
+                       for (std::size_t i = 0; i < hw::kQpCounters; ++i) {
+                         if (dut.qp_event_o >> i & 1) ++qp_counters[dut.qp_event_qp_o][i];
+                       }
+                       if (dut.place_fault_o)
+                         ++qp_counters[dut.place_fault_qp_o][static_cast<std::size_t>(hw::QpCounter::kPlaceFaults)];
+                       if (busy_neighbours && !descs.idle() && bench.chance(0.05)) {
+                         auto at = model.qps.begin();
+                         std::advance(at, static_cast<long>(uniform(0, model.qps.size() - 1)));
+                         const auto qp = at->first;
+                         if (bench.chance(0.5)) {
+                           ++model.qps[qp].recv.rq_done;
+                           recv.change(qp, [](rtl::RecvCtx& ctx) { ++ctx.rq_done; });
+                         } else {
+                           ++model.qps[qp].send.silent_run;
+                           send.change(qp, [](rtl::SendCtx& ctx) { ++ctx.silent_run; });
+                         }
+                       }
+                       reset_machine();
+                     }};
 
   std::map<std::uint8_t, Intent> intents;
   ByteMemory host;
@@ -611,7 +663,9 @@ struct Bed {
 TEST_CASE("rx_engine: random traffic against the rules of the specification", "[rtl]") {
   Bed bed(seed());
   const std::array<std::uint8_t, 10> live{0, 1, 77, 128, 200, 255, 30, 31, 32, 33};
-  const auto type_of = [](std::uint8_t qp) { return qp == 30 || qp == 31 ? hw::QpType::kUc : qp >= 32 && qp <= 33 ? hw::QpType::kUd : hw::QpType::kRc; };
+  const auto type_of = [](std::uint8_t qp) {
+    return qp == 30 || qp == 31 ? hw::QpType::kUc : qp >= 32 && qp <= 33 ? hw::QpType::kUd : hw::QpType::kRc;
+  };
   bed.srqs = 2;
   for (std::uint8_t i = 0; i < bed.srqs; ++i) bed.create_srq(static_cast<std::uint8_t>(255 - i));
   for (const auto qp : live) bed.create(qp, hw::QpState::kRts, hw::QpState::kRts, 0, type_of(qp));
@@ -625,7 +679,8 @@ TEST_CASE("rx_engine: random traffic against the rules of the specification", "[
   for (int round = 0; round < 80; ++round) {
     bed.fault_rate = round % 4 == 0 ? 0 : 0.01;
     bed.spoil_rate = round % 4 == 1 ? 0 : 0.08;
-    for (double* rate : {&bed.descs.rate, &bed.payload.rate, &bed.done.rate, &bed.xlate.rate, &bed.writes.rate, &bed.reads.rate, &bed.read_rate})
+    for (double* rate : {&bed.descs.rate, &bed.payload.rate, &bed.done.rate, &bed.xlate.rate, &bed.writes.rate,
+                         &bed.reads.rate, &bed.read_rate})
       *rate = bed.bench.chance(0.6) ? 1.0 : static_cast<double>(bed.uniform(1, 10)) / 10.0;
     bed.xlate.slow = bed.bench.chance(0.3);
     bed.writes.slow = bed.bench.chance(0.3);
@@ -634,7 +689,10 @@ TEST_CASE("rx_engine: random traffic against the rules of the specification", "[
     bed.fill_srqs();
     bed.settle(20000);
 
-    const auto any = [&] { return bed.bench.chance(0.05) ? static_cast<std::uint8_t>(bed.uniform(5, 8)) : live[bed.uniform(0, live.size() - 1)]; };
+    const auto any = [&] {
+      return bed.bench.chance(0.05) ? static_cast<std::uint8_t>(bed.uniform(5, 8))
+                                    : live[bed.uniform(0, live.size() - 1)];
+    };
     for (int i = 0; i < 40; ++i) bed.packet(any());
     // One QP is reset in the middle of the traffic of the others.
     const auto victim = live[bed.uniform(0, live.size() - 1)];
@@ -647,7 +705,8 @@ TEST_CASE("rx_engine: random traffic against the rules of the specification", "[
     // Most of those that have failed are reset now; the others must stay silent for a while.
     for (const auto qp : live) {
       const auto& m = bed.model.qps[qp];
-      const bool failed = m.requests_killed || m.responses_killed || bed.place.dead(false, qp) || bed.place.dead(true, qp);
+      const bool failed =
+          m.requests_killed || m.responses_killed || bed.place.dead(false, qp) || bed.place.dead(true, qp);
       if (qp != victim && !(failed && bed.bench.chance(0.8))) continue;
       if (qp != victim) {
         bed.reset_qp(qp);
@@ -659,7 +718,8 @@ TEST_CASE("rx_engine: random traffic against the rules of the specification", "[
     bed.settle(2000);
   }
   for (const auto& [number, m] : bed.model.srqs) {
-    std::printf("rx_engine: SRQ %d: %zu WQEs posted, limit hit %llu times\n", number, m.lists.size(), static_cast<unsigned long long>(m.limits));
+    std::printf("rx_engine: SRQ %d: %zu WQEs posted, limit hit %llu times\n", number, m.lists.size(),
+                static_cast<unsigned long long>(m.limits));
   }
   // The first packet in RTR, once.
   CHECK(bed.established == bed.model.established);
@@ -667,16 +727,21 @@ TEST_CASE("rx_engine: random traffic against the rules of the specification", "[
   CHECK(bed.limits > 0);
   std::printf("rx_engine: %llu packets, %llu bytes placed\n", static_cast<unsigned long long>(bed.submitted),
               static_cast<unsigned long long>(bed.place.placed_bytes));
-  for (auto i = static_cast<std::size_t>(hw::Counter::kRxNoQp); i <= static_cast<std::size_t>(hw::Counter::kRxPlaceFaults); ++i) {
-    std::printf("  %s: %llu\n", std::string(hw::kCounterNames[i]).c_str(), static_cast<unsigned long long>(bed.counters[i]));
+  for (auto i = static_cast<std::size_t>(hw::Counter::kRxNoQp);
+       i <= static_cast<std::size_t>(hw::Counter::kRxPlaceFaults); ++i) {
+    std::printf("  %s: %llu\n", std::string(hw::kCounterNames[i]).c_str(),
+                static_cast<unsigned long long>(bed.counters[i]));
     // An SRQ fails in a test of its own.
-    const bool elsewhere = i == static_cast<std::size_t>(hw::Counter::kRxSrqErrors) || i == static_cast<std::size_t>(hw::Counter::kRxNoRoom);
-    const bool of_responder = elsewhere || i == static_cast<std::size_t>(hw::Counter::kRxAtomics) || i == static_cast<std::size_t>(hw::Counter::kRxAtomicRepeats);
+    const bool elsewhere = i == static_cast<std::size_t>(hw::Counter::kRxSrqErrors) ||
+                           i == static_cast<std::size_t>(hw::Counter::kRxNoRoom);
+    const bool of_responder = elsewhere || i == static_cast<std::size_t>(hw::Counter::kRxAtomics) ||
+                              i == static_cast<std::size_t>(hw::Counter::kRxAtomicRepeats);
     if (!of_responder) CHECK(bed.counters[i] > 0);
   }
 }
 
-// 9.7.5.1.2: what an ACK says of packets that recovery is about to send again is true of those that have been sent again.
+// 9.7.5.1.2: what an ACK says of packets that recovery is about to send again is true of those that have been sent
+// again.
 TEST_CASE("rx_engine: an ACK of a packet that is still to be sent again", "[rtl]") {
   Bed bed(seed());
   bed.busy_neighbours = false;
@@ -778,7 +843,9 @@ TEST_CASE("rx_engine: every opcode with lengths at their limits", "[rtl]") {
 }
 
 // Annex A17: the IP addresses stand for the GIDs. What differs in one bit is for somebody else.
-TEST_CASE("rx_engine: a packet reaches its QP with every field of it right, or not at all (9.6.1, 10.2.5, 10.9.3, annex A17)", "[rtl]") {
+TEST_CASE(
+    "rx_engine: a packet reaches its QP with every field of it right, or not at all (9.6.1, 10.2.5, 10.9.3, annex A17)",
+    "[rtl]") {
   Bed bed(seed());
   bed.busy_neighbours = false;
   std::uint8_t qp = 40;
@@ -824,8 +891,10 @@ TEST_CASE("rx_engine: a packet reaches its QP with every field of it right, or n
       }
       wrong([](rtl::RxDesc& d) { d.ipv6 ^= 1; });
       for (int bit = 0; bit < 24; ++bit) wrong([&](rtl::RxDesc& d) { d.dest_qpn ^= 1u << bit; });
-      for (int bit = 0; bit < 15; ++bit) wrong([&](rtl::RxDesc& d) { d.pkey ^= static_cast<std::uint16_t>(1u << bit); });
-      for (int service = 1; service < 8; ++service) wrong([&](rtl::RxDesc& d) { d.opcode ^= static_cast<std::uint8_t>(service << 5); });
+      for (int bit = 0; bit < 15; ++bit)
+        wrong([&](rtl::RxDesc& d) { d.pkey ^= static_cast<std::uint16_t>(1u << bit); });
+      for (int service = 1; service < 8; ++service)
+        wrong([&](rtl::RxDesc& d) { d.opcode ^= static_cast<std::uint8_t>(service << 5); });
       for (int bit = 0; ud && bit < 32; ++bit) wrong([&](rtl::RxDesc& d) { d.qkey ^= 1u << bit; });
       right();
       // A datagram is for either address of its QP.
@@ -849,7 +918,8 @@ TEST_CASE("rx_engine: a packet reaches its QP with every field of it right, or n
       bed.settle(20000);
       m.path.pkey = 0x8123;
       // The states that take requests and responses (10.3.1).
-      for (const auto state : {hw::QpState::kReset, hw::QpState::kInit, hw::QpState::kRtr, hw::QpState::kRts, hw::QpState::kSqd, hw::QpState::kErr}) {
+      for (const auto state : {hw::QpState::kReset, hw::QpState::kInit, hw::QpState::kRtr, hw::QpState::kRts,
+                               hw::QpState::kSqd, hw::QpState::kErr}) {
         INFO("state " << static_cast<int>(state));
         m.recv.state = m.send.state = static_cast<std::uint8_t>(state);
         bed.recv.change(qp, [&](rtl::RecvCtx& ctx) { ctx.state = m.recv.state; });
@@ -857,7 +927,9 @@ TEST_CASE("rx_engine: a packet reaches its QP with every field of it right, or n
         bed.settle(1000);
         const bool works = state == hw::QpState::kRts || state == hw::QpState::kSqd;
         if (!ud) REQUIRE(packet([](rtl::RxDesc&) {}) == (works || state == hw::QpState::kRtr));
-        const auto response = [&](rtl::RxDesc& d) { d.opcode = 0x11, d.syndrome = 0x1f, d.psn = (m.send.una_psn - 1) & 0xffffff; };
+        const auto response = [&](rtl::RxDesc& d) {
+          d.opcode = 0x11, d.syndrome = 0x1f, d.psn = (m.send.una_psn - 1) & 0xffffff;
+        };
         if (type == hw::QpType::kRc) REQUIRE(packet(response) == works);
         bed.settle(20000);
       }
@@ -892,7 +964,8 @@ TEST_CASE("rx_engine: UC, every opcode with lengths at their limits, alone and i
     for (int i = 0; i < 16; ++i) bed.post_receive(qp);
     bed.settle(5000);
   };
-  // What is inside a message of the other kind, or of none, drops it; so does a wrong length. A First or Only begins anew.
+  // What is inside a message of the other kind, or of none, drops it; so does a wrong length. A First or Only begins
+  // anew.
   for (const int begins : {0, 0x20, 0x26}) {
     for (int opcode = 0x20; opcode < 0x40; ++opcode) {
       const bool known = opcode < 0x2c, write = known && opcode >= 0x26;
@@ -920,14 +993,18 @@ TEST_CASE("rx_engine: UC, every opcode with lengths at their limits, alone and i
   }
 }
 
-TEST_CASE("rx_engine: what RC does not know, lengths beyond 2^31, answers of the wrong kind (9.7.4.1.3, 9.7.4.1.6, 9.7.5.2)", "[rtl]") {
+TEST_CASE(
+    "rx_engine: what RC does not know, lengths beyond 2^31, answers of the wrong kind (9.7.4.1.3, 9.7.4.1.6, 9.7.5.2)",
+    "[rtl]") {
   Bed bed(seed());
   bed.busy_neighbours = false;
   std::uint8_t next = 0;
   const auto fresh = [&]() -> QpModel& {
     const auto qp = next++;
     bed.create(qp, hw::QpState::kRts, hw::QpState::kRts, 1);
-    const auto allow = [](rtl::RecvCtx& ctx) { ctx.remote_write = ctx.remote_read = ctx.remote_atomic = 1, ctx.max_dest_rd = 16; };
+    const auto allow = [](rtl::RecvCtx& ctx) {
+      ctx.remote_write = ctx.remote_read = ctx.remote_atomic = 1, ctx.max_dest_rd = 16;
+    };
     allow(bed.model.qps[qp].recv);
     bed.recv.change(qp, allow);
     return bed.model.qps[qp];
@@ -961,7 +1038,8 @@ TEST_CASE("rx_engine: what RC does not know, lengths beyond 2^31, answers of the
     REQUIRE_FALSE(request(m, opcode, static_cast<std::uint64_t>(size), 0, m.recv.epsn));
     REQUIRE(m.requests_killed);
   }
-  // Thirty-two answers wait, most of them of repeated requests: one more that is repeated is as if lost, a new one waits.
+  // Thirty-two answers wait, most of them of repeated requests: one more that is repeated is as if lost, a new one
+  // waits.
   for (const int opcode : {0x0c, 0x13}) {
     auto& m = fresh();
     bed.settle(1000);
@@ -1027,7 +1105,8 @@ TEST_CASE("rx_engine: what RC does not know, lengths beyond 2^31, answers of the
       bed.settle(20000);
     }
   }
-  // 9.5, C9-28: behind an atomic requests wait, without a NAK, and whatever comes behind them; they come again in their order. Duplicates do not wait.
+  // 9.5, C9-28: behind an atomic requests wait, without a NAK, and whatever comes behind them; they come again in their
+  // order. Duplicates do not wait.
   {
     auto& m = fresh();
     bed.settle(1000);
@@ -1204,8 +1283,9 @@ TEST_CASE("rx_engine: a scatter list is that of its own WQE, and needs local wri
     bed.settle(1000);
     const std::uint16_t idx = m.recv.rq_pi;
     bed.post_receive(static_cast<std::uint8_t>(next - 1));
-    edit.operator()<hw::WqeReceive>(m.recv.rq_base + ((idx % (1ull << m.recv.log_depth)) << log_stride),
-                                    [=](hw::WqeReceive& r) { r.sge_count = static_cast<std::uint8_t>((1u << log_stride) / 16); });
+    edit.operator()<hw::WqeReceive>(
+        m.recv.rq_base + ((idx % (1ull << m.recv.log_depth)) << log_stride),
+        [=](hw::WqeReceive& r) { r.sge_count = static_cast<std::uint8_t>((1u << log_stride) / 16); });
     m.receive_lists[idx] = {.bad = true, .tag = {}, .entries = {}};
     bed.settle(5000);
     REQUIRE(send(m, 0x04, 100, 0, 0));
@@ -1213,7 +1293,13 @@ TEST_CASE("rx_engine: a scatter list is that of its own WQE, and needs local wri
     bed.settle(20000);
   }
   // ---- A region without remote rights takes Receives, and no WRITE ----
-  bed.world.regions.add({.key = 103 << 8, .pd = MemoryWorld::kPd, .va = 0, .length = 1u << 20, .remote_read = false, .remote_write = false, .remote_atomic = false});
+  bed.world.regions.add({.key = 103 << 8,
+                         .pd = MemoryWorld::kPd,
+                         .va = 0,
+                         .length = 1u << 20,
+                         .remote_read = false,
+                         .remote_write = false,
+                         .remote_atomic = false});
   auto& m = fresh();
   m.recv.remote_write = 1;
   bed.recv.change(static_cast<std::uint8_t>(next - 1), [](rtl::RecvCtx& ctx) { ctx.remote_write = 1; });
@@ -1233,7 +1319,10 @@ TEST_CASE("rx_engine: a scatter list is that of its own WQE, and needs local wri
   bed.settle(20000);
 }
 
-TEST_CASE("rx_engine: what a peer of UC or UD does wrong drops its message, and its receive WQEs serve the next (9.9.3, class D)", "[rtl]") {
+TEST_CASE(
+    "rx_engine: what a peer of UC or UD does wrong drops its message, and its receive WQEs serve the next (9.9.3, "
+    "class D)",
+    "[rtl]") {
   Bed bed(seed());
   bed.busy_neighbours = false;
   for (int round = 0; round < 60; ++round) {
@@ -1268,7 +1357,8 @@ TEST_CASE("rx_engine: what a peer of UC or UD does wrong drops its message, and 
     };
     REQUIRE(message(200, true));
     REQUIRE(bed.expected.back().first.action == static_cast<std::uint8_t>(rtl::RxAction::kGiveBack));
-    for (int i = 0; i < 4; ++i) REQUIRE(message(50, false));  // checked before the receives are back: they are dropped with it
+    for (int i = 0; i < 4; ++i)
+      REQUIRE(message(50, false));  // checked before the receives are back: they are dropped with it
     bed.settle(20000);
     REQUIRE(bed.expected.empty());
     const auto give_back = [first](rtl::RecvCtx& ctx) {
@@ -1321,14 +1411,19 @@ TEST_CASE("rx_engine: sixteen Reads outstanding, all awaited or all arrived", "[
   }
 }
 
-TEST_CASE("rx_engine: QPs on one SRQ take its WQEs in the order of their messages; its protection domain counts (InfiniBand 10.2.9.1)", "[rtl]") {
+TEST_CASE(
+    "rx_engine: QPs on one SRQ take its WQEs in the order of their messages; its protection domain counts (InfiniBand "
+    "10.2.9.1)",
+    "[rtl]") {
   Bed bed(seed());
   bed.busy_neighbours = false;
   bed.create_srq(3);
   auto& srq = bed.model.srqs[3];
   for (std::uint8_t qp = 10; qp < 18; ++qp) {
     bed.create(qp, hw::QpState::kRts, hw::QpState::kRts, 1);
-    const auto join = [](rtl::RecvCtx& ctx) { ctx.srq = 1, ctx.srqn = 3, ctx.pd = MemoryWorld::kPd + 1, ctx.remote_write = 1; };
+    const auto join = [](rtl::RecvCtx& ctx) {
+      ctx.srq = 1, ctx.srqn = 3, ctx.pd = MemoryWorld::kPd + 1, ctx.remote_write = 1;
+    };
     join(bed.model.qps[qp].recv);
     bed.recv.change(qp, join);
   }
@@ -1461,7 +1556,8 @@ TEST_CASE("rx_engine: rates and latency", "[rtl]") {
   CHECK(run("one 8-byte WRITE, packet to rx_done", 0x0a, 8, 1) <= 45);
 }
 
-// A frame of 256 bytes of payload takes 342 byte times of the wire, 6.8 cycles at 100 Gb/s; one without payload 1.7 cycles.
+// A frame of 256 bytes of payload takes 342 byte times of the wire, 6.8 cycles at 100 Gb/s; one without payload 1.7
+// cycles.
 TEST_CASE("rx_engine: keeps up with the wire at path MTU 256, whatever comes behind what", "[rtl]") {
   Bed bed(seed());
   constexpr std::uint32_t kMtu = 256;
@@ -1541,8 +1637,11 @@ TEST_CASE("rx_engine: keeps up with the wire at path MTU 256, whatever comes beh
     CHECK(run("256-byte packets of WRITEs", 256, [&](int i) { part_of_write(qp_of(i), step_of(i)); }) <= 6.5);
     CHECK(run("256-byte packets of Reads", 192, [&](int i) { part_of_read(qp_of(i), step_of(i)); }) <= 6.5);
     // Wire: (6.8 + 1.7) cycles for two.
-    CHECK(run("WRITE packets and ACKs in turn", 512, [&](int i) { i % 2 == 0 ? part_of_write(qp_of(i / 2), step_of(i / 2)) : ack(qp_of(i / 2)); }) <= 4.2);
-    CHECK(run("packets of WRITEs and Reads in turn", 384, [&](int i) { i % 2 == 0 ? part_of_write(qp_of(i / 2), step_of(i / 2)) : part_of_read(qp_of(i / 2), step_of(i / 2)); }) <= 6.5);
+    CHECK(run("WRITE packets and ACKs in turn", 512,
+              [&](int i) { i % 2 == 0 ? part_of_write(qp_of(i / 2), step_of(i / 2)) : ack(qp_of(i / 2)); }) <= 4.2);
+    CHECK(run("packets of WRITEs and Reads in turn", 384, [&](int i) {
+            i % 2 == 0 ? part_of_write(qp_of(i / 2), step_of(i / 2)) : part_of_read(qp_of(i / 2), step_of(i / 2));
+          }) <= 6.5);
   }
   // Who asks for the context of a QP gets it in the midst of its packets, and soon.
   for (int i = 0; i < 600; ++i) ack(0);

@@ -9,7 +9,8 @@
 #include "tests/support/roce_frame.hpp"
 #include "tests/support/rtl_bench.hpp"
 
-// rtl/rx/rx_front.sv: which frames become packets, with which fields and payload. The judge below reads frames from the specification.
+// rtl/rx/rx_front.sv: which frames become packets, with which fields and payload. The judge below reads frames from the
+// specification.
 using namespace rnic::test;
 using namespace rnic::rtl;
 using rnic::hw::Counter;
@@ -46,7 +47,9 @@ Judgement judge(Bytes f, bool err, std::uint64_t port_mac = kPortMac) {
   const auto total = v6 ? 40 + read_big(f, ip + 4, 2) : read_big(f, ip + 2, 2);
   if (err || real < 14 + total || total % 4 != 0) return j;
   if (f[ip] >> 4 != (v6 ? 6 : 4)) return j;
-  if (!v6 && ((f[ip] & 15) != 5 || (read_big(f, ip + 6, 2) & 0x3fff) != 0 || ipv4_checksum(std::span(f).subspan(ip)) != 0)) return j;
+  if (!v6 &&
+      ((f[ip] & 15) != 5 || (read_big(f, ip + 6, 2) & 0x3fff) != 0 || ipv4_checksum(std::span(f).subspan(ip)) != 0))
+    return j;
   if (read_big(f, udp + 4, 2) + (v6 ? 40 : 20) != total) return j;
   const auto pad = static_cast<std::size_t>(f[bth + 1] >> 4 & 3);
   const int ext = extended_bytes(f[bth]);
@@ -91,7 +94,8 @@ Judgement judge(Bytes f, bool err, std::uint64_t port_mac = kPortMac) {
     d.compare = read_big(f, bth + 32, 8);
   }
   // RC and UC: with immediate data; RC: with invalidate. It is the last extended header.
-  if (d.opcode < 0x40 && (operation == 0x03 || operation == 0x05 || operation == 0x09 || operation == 0x0b || operation == 0x16 || operation == 0x17)) {
+  if (d.opcode < 0x40 && (operation == 0x03 || operation == 0x05 || operation == 0x09 || operation == 0x0b ||
+                          operation == 0x16 || operation == 0x17)) {
     d.immediate = static_cast<std::uint32_t>(read_big(f, start - 4, 4));
   }
   if (d.opcode == 0x0d || (d.opcode >= 0x0f && d.opcode <= 0x12)) {
@@ -114,7 +118,8 @@ Judgement judge(Bytes f, bool err, std::uint64_t port_mac = kPortMac) {
     payload.insert(payload.end(), f.begin() + 14, f.begin() + (v6 ? 54 : 34));
     d.payload_length = static_cast<std::uint16_t>(length + 40);
   }
-  payload.insert(payload.end(), f.begin() + static_cast<std::ptrdiff_t>(start), f.begin() + static_cast<std::ptrdiff_t>(start + length));
+  payload.insert(payload.end(), f.begin() + static_cast<std::ptrdiff_t>(start),
+                 f.begin() + static_cast<std::ptrdiff_t>(start + length));
   return j;
 }
 
@@ -215,7 +220,8 @@ struct Front : Agent {
   Bench<Vrx_front> bench;
   Sink<RxDesc> descs{[this] { return bench.dut->desc_valid_o != 0; }, [this](bool r) { bench.dut->desc_ready_i = r; },
                      [this] { return get<RxDesc>(bench.dut->desc_data_o); }, bench.rng};
-  Sink<PayloadBeat> payloads{[this] { return bench.dut->payload_valid_o != 0; }, [this](bool r) { bench.dut->payload_ready_i = r; },
+  Sink<PayloadBeat> payloads{[this] { return bench.dut->payload_valid_o != 0; },
+                             [this](bool r) { bench.dut->payload_ready_i = r; },
                              [this] { return get<PayloadBeat>(bench.dut->payload_data_o); }, bench.rng};
   double rate = 1;
   std::uint64_t port_mac = kPortMac, sent = 0;
@@ -254,7 +260,10 @@ RoceFields random_fields(Front& t, std::size_t max_payload) {
   f.psn = static_cast<std::uint32_t>(t.bench.uniform(0, 0xffffff));
   f.ext.resize(static_cast<std::size_t>(extended_bytes(f.opcode)));
   for (auto& b : f.ext) b = static_cast<std::uint8_t>(t.bench.rng());
-  f.payload.resize(t.bench.chance(0.2) ? 0 : t.bench.uniform(0, t.bench.chance(0.7) ? std::min<std::size_t>(max_payload, 200) : max_payload));
+  f.payload.resize(
+      t.bench.chance(0.2)
+          ? 0
+          : t.bench.uniform(0, t.bench.chance(0.7) ? std::min<std::size_t>(max_payload, 200) : max_payload));
   if (f.opcode == kCongestionNotification) f.payload.clear();
   for (auto& b : f.payload) b = static_cast<std::uint8_t>(t.bench.rng());
   f.migreq = t.bench.chance(0.5);
@@ -264,7 +273,8 @@ RoceFields random_fields(Front& t, std::size_t max_payload) {
 /// Ethernet padding, or a trailer that switches leave behind.
 Bytes padded(Front& t, Bytes frame) {
   if (frame.size() < 60) frame.resize(60);
-  if (t.bench.chance(0.2)) frame.resize(frame.size() + t.bench.uniform(1, 80), static_cast<std::uint8_t>(t.bench.rng()));
+  if (t.bench.chance(0.2))
+    frame.resize(frame.size() + t.bench.uniform(1, 80), static_cast<std::uint8_t>(t.bench.rng()));
   return frame;
 }
 
@@ -285,11 +295,26 @@ Frame mutilated(Front& t) {
     case 2: b.resize(bench.uniform(1, b.size() - 1)); break;  // cut anywhere
     case 3: b[bench.uniform(0, b.size() - 1)] ^= static_cast<std::uint8_t>(1u << bench.uniform(0, 7)); break;
     case 4: result.err = true; break;
-    case 5: b[bth] = static_cast<std::uint8_t>(bench.rng()); repair(b); break;  // another opcode
-    case 6: b[bth + 1] ^= static_cast<std::uint8_t>(bench.uniform(1, 3) << 4); repair(b); break;  // pad count
-    case 7: b[bth + 1] |= static_cast<std::uint8_t>(bench.uniform(1, 15)); repair(b); break;  // BTH version
-    case 8: b[udp + 2 + bench.uniform(0, 1)] ^= static_cast<std::uint8_t>(1u << bench.uniform(0, 7)); repair(b); break;  // port
-    case 9: b[udp + 4 + bench.uniform(0, 1)] ^= static_cast<std::uint8_t>(1u << bench.uniform(0, 7)); repair(b); break;  // UDP length
+    case 5:
+      b[bth] = static_cast<std::uint8_t>(bench.rng());
+      repair(b);
+      break;  // another opcode
+    case 6:
+      b[bth + 1] ^= static_cast<std::uint8_t>(bench.uniform(1, 3) << 4);
+      repair(b);
+      break;  // pad count
+    case 7:
+      b[bth + 1] |= static_cast<std::uint8_t>(bench.uniform(1, 15));
+      repair(b);
+      break;  // BTH version
+    case 8:
+      b[udp + 2 + bench.uniform(0, 1)] ^= static_cast<std::uint8_t>(1u << bench.uniform(0, 7));
+      repair(b);
+      break;  // port
+    case 9:
+      b[udp + 4 + bench.uniform(0, 1)] ^= static_cast<std::uint8_t>(1u << bench.uniform(0, 7));
+      repair(b);
+      break;  // UDP length
     case 10:  // IP length and UDP length, together: the frame is longer or shorter than both say
     {
       const auto delta = static_cast<int>(bench.uniform(0, 160)) - 80;
@@ -302,12 +327,32 @@ Frame mutilated(Front& t) {
       repair(b);
       break;
     }
-    case 11: b[14] ^= static_cast<std::uint8_t>(1u << bench.uniform(0, 7)); repair(b); break;  // version, header length
-    case 12: if (!f.ipv6) { b[20] ^= static_cast<std::uint8_t>(1u << bench.uniform(0, 7)); repair(b); } break;  // flags, fragment offset
-    case 13: if (!f.ipv6) { b[21] ^= static_cast<std::uint8_t>(1u << bench.uniform(0, 7)); repair(b); } break;
-    case 14: if (!f.ipv6) { b[24 + bench.uniform(0, 1)] ^= static_cast<std::uint8_t>(1u << bench.uniform(0, 7)); } break;  // header checksum
+    case 11:
+      b[14] ^= static_cast<std::uint8_t>(1u << bench.uniform(0, 7));
+      repair(b);
+      break;  // version, header length
+    case 12:
+      if (!f.ipv6) {
+        b[20] ^= static_cast<std::uint8_t>(1u << bench.uniform(0, 7));
+        repair(b);
+      }
+      break;  // flags, fragment offset
+    case 13:
+      if (!f.ipv6) {
+        b[21] ^= static_cast<std::uint8_t>(1u << bench.uniform(0, 7));
+        repair(b);
+      }
+      break;
+    case 14:
+      if (!f.ipv6) {
+        b[24 + bench.uniform(0, 1)] ^= static_cast<std::uint8_t>(1u << bench.uniform(0, 7));
+      }
+      break;                                                                                          // header checksum
     case 15: b[bench.uniform(0, 13)] ^= static_cast<std::uint8_t>(1u << bench.uniform(0, 7)); break;  // Ethernet header
-    case 16: b[f.ipv6 ? 20 : 23] = static_cast<std::uint8_t>(bench.rng()); repair(b); break;  // protocol
+    case 16:
+      b[f.ipv6 ? 20 : 23] = static_cast<std::uint8_t>(bench.rng());
+      repair(b);
+      break;  // protocol
     case 17:  // nothing but noise
       b.resize(bench.uniform(1, 700));
       for (auto& byte : b) byte = static_cast<std::uint8_t>(bench.rng());
@@ -332,7 +377,8 @@ std::vector<Capture> captures() {
     std::istringstream words(line);
     std::string version, opcode, length, hex;
     words >> version >> opcode >> length >> hex;
-    list.push_back({version == "IPv6", static_cast<unsigned>(std::stoul(opcode.substr(3), nullptr, 16)), from_hex(hex)});
+    list.push_back(
+        {version == "IPv6", static_cast<unsigned>(std::stoul(opcode.substr(3), nullptr, 16)), from_hex(hex)});
   }
   return list;
 }
@@ -354,7 +400,9 @@ TEST_CASE("rx_front: frames of Linux Soft-RoCE", "[rtl]") {
     CHECK(d.pkey == 0xffff);
     // Whole frame, headers and ICRC off.
     const unsigned grh = d.opcode >= 0x60 ? 40 : 0;
-    CHECK((d.payload_length - grh + 3u) / 4 * 4 + 14u + (capture.ipv6 ? 40u : 20u) + 8 + 12 + static_cast<unsigned>(extended_bytes(d.opcode)) + 4 == capture.frame.size());
+    CHECK((d.payload_length - grh + 3u) / 4 * 4 + 14u + (capture.ipv6 ? 40u : 20u) + 8 + 12 +
+              static_cast<unsigned>(extended_bytes(d.opcode)) + 4 ==
+          capture.frame.size());
     t.compare();
   }
   // By hand from the capture: SEND Only of 16 bytes and WRITE First of 1024.
@@ -364,7 +412,9 @@ TEST_CASE("rx_front: frames of Linux Soft-RoCE", "[rtl]") {
   CHECK(judge(list[3].frame, false).packet.desc.rkey == 0x0000051b);
   CHECK(judge(list[3].frame, false).packet.desc.dma_length == 0x1388);
   // FETCH & ADD of 1, and its answer.
-  const auto with_opcode = [&](unsigned opcode) { return *std::find_if(list.begin(), list.end(), [&](const Capture& c) { return c.opcode == opcode; }); };
+  const auto with_opcode = [&](unsigned opcode) {
+    return *std::find_if(list.begin(), list.end(), [&](const Capture& c) { return c.opcode == opcode; });
+  };
   const auto add = judge(with_opcode(0x14).frame, false).packet.desc;
   CHECK(add.va == 0x0000563891208000);
   CHECK(add.rkey == 0x8f2);
@@ -386,11 +436,13 @@ TEST_CASE("rx_front: any flipped bit that the ICRC covers drops the frame, any o
       frame[bit / 8] ^= static_cast<std::uint8_t>(1u << (bit % 8));
       const auto verdict = t.send(frame);
       if (verdict != Verdict::kGood) ++dropped;
-      // What may change without notice: source MAC, and the fields that routers change (IPv4: they break the header checksum instead).
+      // What may change without notice: source MAC, and the fields that routers change (IPv4: they break the header
+      // checksum instead).
       const auto byte = bit / 8;
-      const bool free = (byte >= 6 && byte < 12) ||
-                        (capture.ipv6 ? (byte == 14 && bit % 8 < 4) || (byte >= 15 && byte <= 17) || byte == 21 || byte == 60 || byte == 61 || byte == 66
-                                      : byte == 40 || byte == 41 || byte == 46);
+      const bool free =
+          (byte >= 6 && byte < 12) || (capture.ipv6 ? (byte == 14 && bit % 8 < 4) || (byte >= 15 && byte <= 17) ||
+                                                          byte == 21 || byte == 60 || byte == 61 || byte == 66
+                                                    : byte == 40 || byte == 41 || byte == 46);
       REQUIRE((verdict == Verdict::kGood) == free);
     }
     t.check();
@@ -405,7 +457,8 @@ TEST_CASE("rx_front: random packets of every opcode", "[rtl]") {
     t.descs.rate = t.payloads.rate = 0.9;
     for (int i = 0; i < 400; ++i) {
       const auto fields = random_fields(t, kMaxPayload);
-      REQUIRE(t.send(padded(t, roce_frame(fields))) == (fields.opcode == kCongestionNotification ? Verdict::kCongestion : Verdict::kGood));
+      REQUIRE(t.send(padded(t, roce_frame(fields))) ==
+              (fields.opcode == kCongestionNotification ? Verdict::kCongestion : Verdict::kGood));
     }
     t.check();
   }

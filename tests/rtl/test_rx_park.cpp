@@ -75,8 +75,10 @@ struct World : Agent {
     ++judged;
     REQUIRE(d.dest_qpn == (0x123400 | qp));
     if (held) {
-      if (d.parked) ++asked_in_vain;
-      else ++parked[qp], ++total_parked;
+      if (d.parked)
+        ++asked_in_vain;
+      else
+        ++parked[qp], ++total_parked;
       return;
     }
     if (d.immediate != life[qp]) {
@@ -102,11 +104,14 @@ struct World : Agent {
   }
   bool idle() const { return descs.idle() && payload.idle() && checking.empty() && expected.empty(); }
   void drain(std::uint64_t limit = 100000) {
-    bench.run_until([&] {
-      if (!idle()) return false;
-      for (unsigned qp = 0; qp < kQps; ++qp) if (wanted[qp] != next_psn[qp]) return false;
-      return true;
-    }, limit, "all packets");
+    bench.run_until(
+        [&] {
+          if (!idle()) return false;
+          for (unsigned qp = 0; qp < kQps; ++qp)
+            if (wanted[qp] != next_psn[qp]) return false;
+          return true;
+        },
+        limit, "all packets");
     bench.run(300);
     REQUIRE(idle());
   }
@@ -115,10 +120,9 @@ struct World : Agent {
   Source<rtl::RxDesc> descs{[this](bool v) { bench.dut->desc_valid_i = v; },
                             [this] { return bench.dut->desc_ready_o != 0; },
                             [this](const rtl::RxDesc& item) { put(bench.dut->desc_data_i, item); }, bench.rng};
-  Source<rtl::PayloadBeat> payload{[this](bool v) { bench.dut->payload_valid_i = v; },
-                                   [this] { return bench.dut->payload_ready_o != 0; },
-                                   [this](const rtl::PayloadBeat& item) { put(bench.dut->payload_data_i, item); },
-                                   bench.rng};
+  Source<rtl::PayloadBeat> payload{
+      [this](bool v) { bench.dut->payload_valid_i = v; }, [this] { return bench.dut->payload_ready_o != 0; },
+      [this](const rtl::PayloadBeat& item) { put(bench.dut->payload_data_i, item); }, bench.rng};
   Sink<rtl::RxDesc> offered{[this] { return bench.dut->desc_valid_o != 0; },
                             [this](bool r) { bench.dut->desc_ready_i = r; },
                             [this] { return get<rtl::RxDesc>(bench.dut->desc_data_o); }, bench.rng};

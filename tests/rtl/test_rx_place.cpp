@@ -2,8 +2,9 @@
 
 #include "tests/rtl/rx_models.hpp"
 
-// rtl/rx/rx_place.sv: payload of interleaved messages lands where the scatter lists and keys say, byte for byte; a packet that
-// faults leaves nothing in memory; what is done is reported in order and not before its writes; translations are handed back.
+// rtl/rx/rx_place.sv: payload of interleaved messages lands where the scatter lists and keys say, byte for byte; a
+// packet that faults leaves nothing in memory; what is done is reported in order and not before its writes;
+// translations are handed back.
 using namespace rnic;
 using namespace rnic::test;
 
@@ -19,7 +20,13 @@ struct LeftCounter : Agent {
 
 struct Bed {
   explicit Bed(std::uint64_t value)
-      : bench(value), world(bench.rng), xlate(bench, world.regions), writes(bench), reads(bench), left(bench), model(world.regions) {
+      : bench(value),
+        world(bench.rng),
+        xlate(bench, world.regions),
+        writes(bench),
+        reads(bench),
+        left(bench),
+        model(world.regions) {
     bench.add(plans);
     bench.add(payload);
     bench.add(done);
@@ -64,8 +71,10 @@ struct Bed {
     plan.key = static_cast<std::uint32_t>(bench.rng());
     Bytes data;
     if (bench.chance(0.2)) {
-      const std::array responder{rtl::RxAction::kNak, rtl::RxAction::kExecuted, rtl::RxAction::kNone, rtl::RxAction::kReadRequest};
-      const std::array initiator{rtl::RxAction::kAck, rtl::RxAction::kNakReceived, rtl::RxAction::kReadDone, rtl::RxAction::kBadResponse};
+      const std::array responder{rtl::RxAction::kNak, rtl::RxAction::kExecuted, rtl::RxAction::kNone,
+                                 rtl::RxAction::kReadRequest};
+      const std::array initiator{rtl::RxAction::kAck, rtl::RxAction::kNakReceived, rtl::RxAction::kReadDone,
+                                 rtl::RxAction::kBadResponse};
       plan.action = static_cast<std::uint8_t>((requester ? initiator : responder)[bench.uniform(0, 3)]);
       plan.wqe_idx = static_cast<std::uint16_t>(bench.rng());
       if (plan.action == static_cast<std::uint8_t>(rtl::RxAction::kReadRequest) && bench.chance(0.8)) {
@@ -83,11 +92,15 @@ struct Bed {
     const bool starts = !slot;
     if (starts) {
       Message m;
-      m.target = requester ? rtl::PlaceTarget::kResponse : bench.chance(0.5) ? rtl::PlaceTarget::kReceive : rtl::PlaceTarget::kWrite;
+      m.target = requester           ? rtl::PlaceTarget::kResponse
+                 : bench.chance(0.5) ? rtl::PlaceTarget::kReceive
+                                     : rtl::PlaceTarget::kWrite;
       m.length = bench.chance(0.5) ? bench.uniform(1, 300) : bench.uniform(1, 12000);
       m.wqe_idx = static_cast<std::uint16_t>(bench.rng());
-      if (m.target == rtl::PlaceTarget::kWrite) std::tie(m.key, m.va) = world.range(m.length, bench.chance(fault_rate));
-      else fetch(m, qp, plan.qpn);
+      if (m.target == rtl::PlaceTarget::kWrite)
+        std::tie(m.key, m.va) = world.range(m.length, bench.chance(fault_rate));
+      else
+        fetch(m, qp, plan.qpn);
       slot = m;
     }
     auto& m = *slot;
@@ -106,8 +119,9 @@ struct Bed {
       plan.check_length = static_cast<std::uint32_t>(starts ? m.length : length);
     } else {
       plan.sgl_fetch = starts;
-      plan.action = static_cast<std::uint8_t>(requester ? (last ? rtl::RxAction::kReadDone : rtl::RxAction::kReadData)
-                                                        : (last ? rtl::RxAction::kReceiveDone : rtl::RxAction::kExecuted));
+      plan.action =
+          static_cast<std::uint8_t>(requester ? (last ? rtl::RxAction::kReadDone : rtl::RxAction::kReadData)
+                                              : (last ? rtl::RxAction::kReceiveDone : rtl::RxAction::kExecuted));
     }
     m.at += length;
     submit(plan, data, plan.sgl_fetch ? &m.list : nullptr);
@@ -125,14 +139,18 @@ struct Bed {
     REQUIRE(!expected.empty());
     const auto& [want, bytes] = expected.front();
     const auto shape = [](const rtl::RxDone& d) {
-      return std::vector<std::uint64_t>{d.qp, d.qpn, d.action, d.fault, d.status, d.overflow, d.bad_wqe, d.psn, d.syndrome};
+      return std::vector<std::uint64_t>{d.qp,       d.qpn,     d.action, d.fault,   d.status,
+                                        d.overflow, d.bad_wqe, d.psn,    d.syndrome};
     };
     REQUIRE(shape(item) == shape(want));
     REQUIRE(item == want);
     REQUIRE(writes.done_bytes >= bytes);
     expected.pop_front();
   }
-  bool idle() const { return plans.idle() && payload.idle() && expected.empty() && left.count == submitted && xlate.idle() && writes.idle() && reads.idle(); }
+  bool idle() const {
+    return plans.idle() && payload.idle() && expected.empty() && left.count == submitted && xlate.idle() &&
+           writes.idle() && reads.idle();
+  }
   void settle(std::uint64_t limit) {
     const std::uint64_t end = bench.cycle + limit;
     while (!idle()) {
@@ -159,11 +177,14 @@ struct Bed {
   ReadPort<Vrx_place> reads;
   LeftCounter left;
   PlaceModel model;
-  Source<rtl::RxPlan> plans{[this](bool v) { bench.dut->plan_valid_i = v; }, [this] { return bench.dut->plan_ready_o != 0; },
+  Source<rtl::RxPlan> plans{[this](bool v) { bench.dut->plan_valid_i = v; },
+                            [this] { return bench.dut->plan_ready_o != 0; },
                             [this](const rtl::RxPlan& item) { put(bench.dut->plan_data_i, item); }, bench.rng};
-  Source<rtl::PayloadBeat> payload{[this](bool v) { bench.dut->payload_valid_i = v; }, [this] { return bench.dut->payload_ready_o != 0; },
-                                   [this](const rtl::PayloadBeat& item) { put(bench.dut->payload_data_i, item); }, bench.rng};
-  Sink<rtl::RxDone> done{[this] { return bench.dut->done_valid_o != 0; }, [this](bool r) { bench.dut->done_ready_i = r; },
+  Source<rtl::PayloadBeat> payload{
+      [this](bool v) { bench.dut->payload_valid_i = v; }, [this] { return bench.dut->payload_ready_o != 0; },
+      [this](const rtl::PayloadBeat& item) { put(bench.dut->payload_data_i, item); }, bench.rng};
+  Sink<rtl::RxDone> done{[this] { return bench.dut->done_valid_o != 0; },
+                         [this](bool r) { bench.dut->done_ready_i = r; },
                          [this] { return get<rtl::RxDone>(bench.dut->done_data_o); }, bench.rng};
   std::map<std::pair<bool, std::uint8_t>, std::optional<Message>> active;
   std::deque<std::pair<rtl::RxDone, std::uint64_t>> expected;
@@ -176,7 +197,8 @@ TEST_CASE("rx_place: random messages of both sides, random faults, random stalls
   Bed bed(seed());
   for (int round = 0; round < 60; ++round) {
     bed.fault_rate = round % 3 == 0 ? 0 : 0.02;
-    for (double* rate : {&bed.plans.rate, &bed.payload.rate, &bed.done.rate, &bed.xlate.rate, &bed.writes.rate, &bed.reads.rate})
+    for (double* rate :
+         {&bed.plans.rate, &bed.payload.rate, &bed.done.rate, &bed.xlate.rate, &bed.writes.rate, &bed.reads.rate})
       *rate = bed.bench.chance(0.5) ? 1.0 : bed.bench.uniform(1, 10) / 10.0;
     bed.xlate.slow = bed.bench.chance(0.3);
     bed.writes.slow = bed.bench.chance(0.3);
@@ -184,14 +206,17 @@ TEST_CASE("rx_place: random messages of both sides, random faults, random stalls
     for (int i = 0; i < 60; ++i) bed.step();
     bed.settle(200000);
     for (const int qp : {0, 100, 200})
-      if (bed.model.dead(false, static_cast<std::uint8_t>(qp)) || bed.model.dead(true, static_cast<std::uint8_t>(qp))) bed.clear(static_cast<std::uint8_t>(qp));
+      if (bed.model.dead(false, static_cast<std::uint8_t>(qp)) || bed.model.dead(true, static_cast<std::uint8_t>(qp)))
+        bed.clear(static_cast<std::uint8_t>(qp));
   }
   std::printf("rx_place: %llu packets, %llu bytes, %llu faults\n", static_cast<unsigned long long>(bed.submitted),
-              static_cast<unsigned long long>(bed.model.placed_bytes), static_cast<unsigned long long>(bed.model.faults));
+              static_cast<unsigned long long>(bed.model.placed_bytes),
+              static_cast<unsigned long long>(bed.model.faults));
   CHECK(bed.model.faults > 30);
 }
 
-// Whoever takes the packets may wait for a drain of the translation block: an invalidation for a SEND. The drain must not wait for him.
+// Whoever takes the packets may wait for a drain of the translation block: an invalidation for a SEND. The drain must
+// not wait for him.
 TEST_CASE("rx_place: all translations are handed back although nobody takes the packets", "[rtl]") {
   Bed bed(seed(7));
   for (int round = 0; round < 12; ++round) {

@@ -8,8 +8,7 @@ using namespace rnic::test;
 
 namespace {
 struct Bed {
-  explicit Bed(std::uint64_t value)
-      : bench(value), writes(bench) {
+  explicit Bed(std::uint64_t value) : bench(value), writes(bench) {
     bench.add(pieces);
     bench.add(payload);
     bench.reset();
@@ -45,10 +44,12 @@ struct Bed {
   }
   Bench<Vscatter_align> bench;
   WritePort<Vscatter_align> writes;
-  Source<rtl::ScatterPiece> pieces{[this](bool v) { bench.dut->piece_valid_i = v; }, [this] { return bench.dut->piece_ready_o != 0; },
-                                   [this](const rtl::ScatterPiece& item) { put(bench.dut->piece_data_i, item); }, bench.rng};
-  Source<rtl::PayloadBeat> payload{[this](bool v) { bench.dut->payload_valid_i = v; }, [this] { return bench.dut->payload_ready_o != 0; },
-                                   [this](const rtl::PayloadBeat& item) { put(bench.dut->payload_data_i, item); }, bench.rng};
+  Source<rtl::ScatterPiece> pieces{
+      [this](bool v) { bench.dut->piece_valid_i = v; }, [this] { return bench.dut->piece_ready_o != 0; },
+      [this](const rtl::ScatterPiece& item) { put(bench.dut->piece_data_i, item); }, bench.rng};
+  Source<rtl::PayloadBeat> payload{
+      [this](bool v) { bench.dut->payload_valid_i = v; }, [this] { return bench.dut->payload_ready_o != 0; },
+      [this](const rtl::PayloadBeat& item) { put(bench.dut->payload_data_i, item); }, bench.rng};
   std::vector<WritePort<Vscatter_align>::Write> expected;
 };
 }  // namespace
@@ -67,7 +68,8 @@ TEST_CASE("scatter_align: random pieces and payloads, random back-pressure", "[r
 TEST_CASE("scatter_align: every lane and every offset in the payload", "[rtl]") {
   Bed bed(seed());
   for (std::uint64_t lane = 0; lane < 64; ++lane) {
-    for (std::size_t offset = 0; offset < 64; offset += 1 + lane % 3) bed.packet(offset + 130, {offset ? offset : 1, 65, 1}, 4096 * 64 + lane - offset);
+    for (std::size_t offset = 0; offset < 64; offset += 1 + lane % 3)
+      bed.packet(offset + 130, {offset ? offset : 1, 65, 1}, 4096 * 64 + lane - offset);
   }
   bed.finish(200000);
 }
@@ -78,7 +80,8 @@ TEST_CASE("scatter_align: a line a cycle", "[rtl]") {
   for (int i = 0; i < 20; ++i) bed.packet(4096, {}, 0x10000 + lane);
   bed.expected.clear();
   const auto start = bed.bench.cycle;
-  bed.bench.run_until([&] { return bed.writes.lines >= 20 * 64 && bed.pieces.idle() && bed.payload.idle(); }, 3000, "20 packets");
+  bed.bench.run_until([&] { return bed.writes.lines >= 20 * 64 && bed.pieces.idle() && bed.payload.idle(); }, 3000,
+                      "20 packets");
   bed.bench.run(10);
   const double per_packet = static_cast<double>(bed.writes.last_line - start) / 20;
   std::printf("scatter_align: lane %u, random pieces: %.1f cycles, %.1f lines for 4096 bytes\n", lane, per_packet,

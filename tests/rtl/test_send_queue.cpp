@@ -18,7 +18,8 @@ void traffic(World& world, const std::vector<int>& qps, int left_each, double wi
     auto& queue = world.queues.at(qp);
     if (left[qp] > 0 && queue.free_slots() > 0 && world.bench.chance(0.3)) {
       quiet = 0;
-      auto batch = std::min<std::uint64_t>({queue.free_slots(), static_cast<std::uint64_t>(left[qp]), world.bench.uniform(1, 6)});
+      auto batch = std::min<std::uint64_t>(
+          {queue.free_slots(), static_cast<std::uint64_t>(left[qp]), world.bench.uniform(1, 6)});
       const bool pushed = world.bench.chance(window);
       if (pushed) batch = 1;
       bool small = true;
@@ -109,7 +110,8 @@ TEST_CASE("send_queue: random requests on many QPs become exactly their packets"
   CHECK(world.count(Counter::kCreditStalls) > 20);
 }
 
-TEST_CASE("send_queue: credits hold back what takes a receive WQE, but for one request beyond the limit (9.7.7.2.5)", "[rtl]") {
+TEST_CASE("send_queue: credits hold back what takes a receive WQE, but for one request beyond the limit (9.7.7.2.5)",
+          "[rtl]") {
   World world(seed(12));
   world.answer = false;
   const auto set_up = [&](std::uint32_t credits, bool unacknowledged) {
@@ -134,7 +136,8 @@ TEST_CASE("send_queue: credits hold back what takes a receive WQE, but for one r
   };
   const auto credit = [&](std::uint32_t more) {
     auto& queue = world.queues.at(5);
-    world.change(5, [&queue, more](rtl::SendCtx& ctx) { ctx.lsn = queue.lsn = (queue.lsn + more) & 0xffffff; }, true);
+    world.change(
+        5, [&queue, more](rtl::SendCtx& ctx) { ctx.lsn = queue.lsn = (queue.lsn + more) & 0xffffff; }, true);
   };
   SECTION("two credits let three SENDs go; every further one lets one go") {
     set_up(2, true);
@@ -166,7 +169,8 @@ TEST_CASE("send_queue: credits hold back what takes a receive WQE, but for one r
     CHECK(packets() == 1);
     auto& queue = world.queues.at(5);
     const auto taken = [&] {
-      world.change(5, [&](rtl::SendCtx& ctx) { ctx.una_psn = queue.una_psn = ctx.next_psn; }, true);
+      world.change(
+          5, [&](rtl::SendCtx& ctx) { ctx.una_psn = queue.una_psn = ctx.next_psn; }, true);
     };
     taken();
     CHECK(packets() == 2);  // a peer that does not count the WQE under way: packet by packet
@@ -236,14 +240,18 @@ TEST_CASE("send_queue: every length around multiples of the MTU, every number of
 
 TEST_CASE("send_queue: a WQE pushed through the window is sent without a fetch, in few cycles", "[rtl]") {
   World world(seed(5));
-  world.set_up(3, [](rtl::SendCtx& ctx) { ctx.log_stride = 8; ctx.log_depth = 4; });
+  world.set_up(3, [](rtl::SendCtx& ctx) {
+    ctx.log_stride = 8;
+    ctx.log_depth = 4;
+  });
   world.write_wqe(3, inline_write(8));
   const auto start = world.bench.cycle;
   world.push_last(3);
   world.finish();
   CHECK(world.count(Counter::kWqeFetches) == 0);
   CHECK(world.count(Counter::kWindowWqes) == 1);
-  std::printf("window WQE to descriptor: %llu cycles, to inline piece: %llu cycles\n", static_cast<unsigned long long>(world.first_desc_cycle - start),
+  std::printf("window WQE to descriptor: %llu cycles, to inline piece: %llu cycles\n",
+              static_cast<unsigned long long>(world.first_desc_cycle - start),
               static_cast<unsigned long long>(world.first_piece_cycle - start));
   CHECK(world.first_desc_cycle - start <= 16);
   // A long one, over four lines.
@@ -275,7 +283,10 @@ TEST_CASE("send_queue: small inline Writes of 16 QPs follow each other closely",
   world.dma_latency_low = world.dma_latency_high = 125;
   world.answer = false;
   for (int qp = 0; qp < 16; ++qp) {
-    world.set_up(qp, [](rtl::SendCtx& ctx) { ctx.log_stride = 6; ctx.log_depth = 6; });
+    world.set_up(qp, [](rtl::SendCtx& ctx) {
+      ctx.log_stride = 6;
+      ctx.log_depth = 6;
+    });
     for (int i = 0; i < 32; ++i) world.write_wqe(qp, inline_write(8));
   }
   for (int qp = 0; qp < 16; ++qp) world.ring(qp);
@@ -289,7 +300,11 @@ TEST_CASE("send_queue: small inline Writes of 16 QPs follow each other closely",
 TEST_CASE("send_queue: one QP streams packets at less than a packet's wire time", "[rtl]") {
   World world(seed(7));
   world.answer = false;
-  world.set_up(1, [](rtl::SendCtx& ctx) { ctx.log_stride = 8; ctx.log_depth = 4; ctx.mtu = 3; });
+  world.set_up(1, [](rtl::SendCtx& ctx) {
+    ctx.log_stride = 8;
+    ctx.log_depth = 4;
+    ctx.mtu = 3;
+  });
   world.write_wqe(1, plain(WqeOpcode::kWrite, {65536}));
   world.ring(1);
   world.finish();
@@ -301,7 +316,10 @@ TEST_CASE("send_queue: one QP streams packets at less than a packet's wire time"
 TEST_CASE("send_queue: at most SqWindow WQEs wait for retirement", "[rtl]") {
   World world(seed(8));
   world.answer = false;
-  world.set_up(40, [](rtl::SendCtx& ctx) { ctx.log_depth = 8; ctx.log_stride = 7; });
+  world.set_up(40, [](rtl::SendCtx& ctx) {
+    ctx.log_depth = 8;
+    ctx.log_stride = 7;
+  });
   for (int i = 0; i < 100; ++i) world.write_wqe(40, inline_write(16));
   world.ring(40);
   world.bench.run(4000);
@@ -315,7 +333,10 @@ TEST_CASE("send_queue: at most SqWindow WQEs wait for retirement", "[rtl]") {
 TEST_CASE("send_queue: the Read limit holds Reads back, and all that follows them", "[rtl]") {
   World world(seed(9));
   world.answer = false;
-  world.set_up(77, [](rtl::SendCtx& ctx) { ctx.log_depth = 6; ctx.max_rd = 3; });
+  world.set_up(77, [](rtl::SendCtx& ctx) {
+    ctx.log_depth = 6;
+    ctx.max_rd = 3;
+  });
   for (int i = 0; i < 5; ++i) world.write_wqe(77, plain(WqeOpcode::kRead, {1000}));
   world.write_wqe(77, inline_write(1));
   world.ring(77);
@@ -345,7 +366,11 @@ TEST_CASE("send_queue: a Write passes an unfinished Read, a fenced one waits", "
 TEST_CASE("send_queue: Reads never have more than half of the PSNs outstanding", "[rtl]") {
   World world(seed(11));
   world.answer = false;
-  world.set_up(5, [](rtl::SendCtx& ctx) { ctx.log_depth = 4; ctx.mtu = 1; ctx.max_rd = 16; });
+  world.set_up(5, [](rtl::SendCtx& ctx) {
+    ctx.log_depth = 4;
+    ctx.mtu = 1;
+    ctx.max_rd = 16;
+  });
   world.write_wqe(5, plain(WqeOpcode::kRead, {0x40000000}));
   world.write_wqe(5, plain(WqeOpcode::kRead, {0x40000000}));
   world.write_wqe(5, plain(WqeOpcode::kRead, {1}));
@@ -360,7 +385,7 @@ TEST_CASE("send_queue: Reads never have more than half of the PSNs outstanding",
 TEST_CASE("send_queue: a malformed WQE sends nothing and stops its queue only", "[rtl]") {
   struct Bad {
     const char* what;
-    std::function<void(Work&)> work;             // before it is encoded
+    std::function<void(Work&)> work;                // before it is encoded
     std::function<void(rnic::test::Bytes&)> bytes;  // in the ring
   };
   const auto control = [](auto change) {
@@ -372,23 +397,49 @@ TEST_CASE("send_queue: a malformed WQE sends nothing and stops its queue only", 
   };
   const std::vector<Bad> kinds = {
       {"opcode", {}, control([](WqeControl& c) { c.opcode = 7; })},
-      {"bind with data", [](Work& w) { w = plain(WqeOpcode::kWrite, {0, 0}); }, control([](WqeControl& c) { c.opcode = 0x45; })},
-      {"bind with a length", [](Work& w) { w = plain(WqeOpcode::kWrite, {0}); }, control([](WqeControl& c) { c.opcode = 0x05, c.length = 1; })},
-      {"bind without its second segment", [](Work& w) { w = plain(WqeOpcode::kWrite, {}); }, control([](WqeControl& c) { c.opcode = 0x45; })},
-      {"inline bind", [](Work& w) { w = plain(WqeOpcode::kWrite, {0}); }, control([](WqeControl& c) { c.opcode = 0x45, c.inline_data = 1; })},
-      {"solicited invalidation", [](Work& w) { w = plain(WqeOpcode::kSend, {}); }, control([](WqeControl& c) { c.opcode = 0x06, c.solicited = 1; })},
-      {"invalidation with a segment", [](Work& w) { w = plain(WqeOpcode::kSend, {0}); }, control([](WqeControl& c) { c.opcode = 0x06; })},
-      {"fast registration by a process", [](Work& w) { w = plain(WqeOpcode::kWrite, {0}); }, control([](WqeControl& c) { c.opcode = 0x08; })},
-      {"fast registration without its second segment", [](Work& w) { w = plain(WqeOpcode::kWrite, {}); }, control([](WqeControl& c) { c.opcode = 0x08; })},
-      {"Read with immediate", [](Work& w) { w = plain(WqeOpcode::kRead, {8}); }, control([](WqeControl& c) { c.opcode = 0x12; })},
+      {"bind with data",
+       [](Work& w) {
+         w = plain(WqeOpcode::kWrite, {0, 0});
+       },
+       control([](WqeControl& c) { c.opcode = 0x45; })},
+      {"bind with a length", [](Work& w) { w = plain(WqeOpcode::kWrite, {0}); },
+       control([](WqeControl& c) { c.opcode = 0x05, c.length = 1; })},
+      {"bind without its second segment", [](Work& w) { w = plain(WqeOpcode::kWrite, {}); },
+       control([](WqeControl& c) { c.opcode = 0x45; })},
+      {"inline bind", [](Work& w) { w = plain(WqeOpcode::kWrite, {0}); },
+       control([](WqeControl& c) { c.opcode = 0x45, c.inline_data = 1; })},
+      {"solicited invalidation", [](Work& w) { w = plain(WqeOpcode::kSend, {}); },
+       control([](WqeControl& c) { c.opcode = 0x06, c.solicited = 1; })},
+      {"invalidation with a segment", [](Work& w) { w = plain(WqeOpcode::kSend, {0}); },
+       control([](WqeControl& c) { c.opcode = 0x06; })},
+      {"fast registration by a process", [](Work& w) { w = plain(WqeOpcode::kWrite, {0}); },
+       control([](WqeControl& c) { c.opcode = 0x08; })},
+      {"fast registration without its second segment", [](Work& w) { w = plain(WqeOpcode::kWrite, {}); },
+       control([](WqeControl& c) { c.opcode = 0x08; })},
+      {"Read with immediate", [](Work& w) { w = plain(WqeOpcode::kRead, {8}); },
+       control([](WqeControl& c) { c.opcode = 0x12; })},
       {"Write with invalidate", {}, control([](WqeControl& c) { c.opcode = 0x21; })},
       {"immediate and invalidate", {}, control([](WqeControl& c) { c.opcode = 0x30; })},
       {"atomic of 4 bytes", [](Work& w) { w = plain(WqeOpcode::kFetchAdd, {4}); }, {}},
       {"atomic of 16 bytes", [](Work& w) { w = plain(WqeOpcode::kFetchAdd, {16}); }, {}},
-      {"atomic in two segments", [](Work& w) { w = plain(WqeOpcode::kCompareSwap, {4, 4}); }, {}},
+      {"atomic in two segments",
+       [](Work& w) {
+         w = plain(WqeOpcode::kCompareSwap, {4, 4});
+       },
+       {}},
       {"atomic without a segment", [](Work& w) { w = plain(WqeOpcode::kCompareSwap, {}); }, {}},
-      {"inline atomic", [](Work& w) { w = inline_write(8); w.opcode = WqeOpcode::kCompareSwap; }, {}},
-      {"solicited atomic", [](Work& w) { w = plain(WqeOpcode::kFetchAdd, {8}); w.solicited = true; }, {}},
+      {"inline atomic",
+       [](Work& w) {
+         w = inline_write(8);
+         w.opcode = WqeOpcode::kCompareSwap;
+       },
+       {}},
+      {"solicited atomic",
+       [](Work& w) {
+         w = plain(WqeOpcode::kFetchAdd, {8});
+         w.solicited = true;
+       },
+       {}},
       {"atomic when none are allowed", [](Work& w) { w = plain(WqeOpcode::kFetchAdd, {8}); }, {}},
       {"qpn", {}, control([](WqeControl& c) { c.qpn ^= 0x100; })},
       {"index", {}, control([](WqeControl& c) { ++c.wqe_index; })},
@@ -398,16 +449,33 @@ TEST_CASE("send_queue: a malformed WQE sends nothing and stops its queue only", 
       {"size below the data", {}, control([](WqeControl& c) { --c.size; })},
       {"length above the data", {}, control([](WqeControl& c) { ++c.length; })},
       {"length below the data", {}, control([](WqeControl& c) { --c.length; })},
-      {"length 2^31", [](Work& w) { w.sges = {sge(0x7fffffff), sge(1)}; }, {}},
-      {"length wraps", [](Work& w) { w.sges = {sge(0x80000000), sge(0x80000000), sge(100)}; }, control([](WqeControl& c) { c.length = 100; })},
+      {"length 2^31",
+       [](Work& w) {
+         w.sges = {sge(0x7fffffff), sge(1)};
+       },
+       {}},
+      {"length wraps",
+       [](Work& w) {
+         w.sges = {sge(0x80000000), sge(0x80000000), sge(100)};
+       },
+       control([](WqeControl& c) { c.length = 100; })},
       {"17 segments", [](Work& w) { w.sges.assign(17, sge(1)); }, {}},
       {"solicited Write", [](Work& w) { w.solicited = true; }, {}},
-      {"inline Read", [](Work& w) { w = inline_write(8); w.opcode = WqeOpcode::kRead; }, {}},
-      {"inline longer than its size", [](Work& w) { w = inline_write(16); }, control([](WqeControl& c) { c.length = 17; })},
+      {"inline Read",
+       [](Work& w) {
+         w = inline_write(8);
+         w.opcode = WqeOpcode::kRead;
+       },
+       {}},
+      {"inline longer than its size", [](Work& w) { w = inline_write(16); },
+       control([](WqeControl& c) { c.length = 17; })},
       {"inline of 225 bytes", [](Work& w) { w = inline_write(225); }, {}},
-      {"inline Write without its remote segment", [](Work& w) { w = inline_write(0); }, control([](WqeControl& c) { c.size = 1; })},
-      {"inline Write larger than its slot", [](Work& w) { w = inline_write(16); }, control([](WqeControl& c) { c.size = 33; })},
-      {"Read without remote segment", [](Work& w) { w = plain(WqeOpcode::kRead, {}); }, control([](WqeControl& c) { c.size = 1; })},
+      {"inline Write without its remote segment", [](Work& w) { w = inline_write(0); },
+       control([](WqeControl& c) { c.size = 1; })},
+      {"inline Write larger than its slot", [](Work& w) { w = inline_write(16); },
+       control([](WqeControl& c) { c.size = 33; })},
+      {"Read without remote segment", [](Work& w) { w = plain(WqeOpcode::kRead, {}); },
+       control([](WqeControl& c) { c.size = 1; })},
       {"Read when none are allowed", [](Work& w) { w = plain(WqeOpcode::kRead, {5}); }, {}},
   };
   World world(seed(12));
@@ -457,7 +525,11 @@ TEST_CASE("send_queue: a WQE that cannot be read fails when all before it have b
   for (int good = 0; good < 20; good += 3) {
     const int qp = good;
     world.failures.clear();
-    world.set_up(qp, [](rtl::SendCtx& ctx) { ctx.log_depth = 6; ctx.log_stride = 6; ctx.pi = ctx.exec_idx = ctx.retire_idx = 0; });
+    world.set_up(qp, [](rtl::SendCtx& ctx) {
+      ctx.log_depth = 6;
+      ctx.log_stride = 6;
+      ctx.pi = ctx.exec_idx = ctx.retire_idx = 0;
+    });
     for (int i = 0; i < good; ++i) world.write_wqe(qp, inline_write(8));
     auto& queue = world.queues.at(qp);
     if (good > 0) {
@@ -560,7 +632,8 @@ TEST_CASE("send_queue: doorbells that are not the owner's are refused", "[rtl]")
 TEST_CASE("send_queue: doorbells of a QP in the error state ask for a flush and hold up nobody", "[rtl]") {
   World world(seed(15));
   for (int qp = 0; qp < 8; ++qp) world.set_up(qp, [](rtl::SendCtx& ctx) { ctx.log_depth = 6; });
-  for (int qp = 0; qp < 7; ++qp) world.change(qp, [](rtl::SendCtx& ctx) { ctx.state = static_cast<std::uint8_t>(QpState::kErr); });
+  for (int qp = 0; qp < 7; ++qp)
+    world.change(qp, [](rtl::SendCtx& ctx) { ctx.state = static_cast<std::uint8_t>(QpState::kErr); });
   world.bench.run(200);
   world.output_rate = 0.02;
   for (int round = 0; round < 3; ++round) {
@@ -588,7 +661,10 @@ TEST_CASE("send_queue: qp_reset forgets a QP in the midst of its traffic", "[rtl
     const int qp = 12;
     world.output_rate = round % 2 ? 0.05 : 1.0;
     world.dma_latency_high = round % 3 ? 80 : 600;
-    world.set_up(qp, [](rtl::SendCtx& ctx) { ctx.log_depth = 5; ctx.log_stride = 7; });
+    world.set_up(qp, [](rtl::SendCtx& ctx) {
+      ctx.log_depth = 5;
+      ctx.log_stride = 7;
+    });
     for (int i = 0; i < 20; ++i) world.write_wqe(qp, world.random_work(qp));
     for (int i = 0; i < 4 && world.queues.at(11).free_slots() > 0; ++i) world.write_wqe(11, inline_write(20));
     world.ring(qp);
@@ -613,20 +689,27 @@ TEST_CASE("send_queue: qp_reset forgets a QP in the midst of its traffic", "[rtl
   world.finish();
 }
 
-// What recovery does to a context (rtl/completion/recovery.sv), and what must be sent then: the packets from there on, as they were.
+// What recovery does to a context (rtl/completion/recovery.sv), and what must be sent then: the packets from there on,
+// as they were.
 TEST_CASE("send_queue: goes on from any packet where recovery puts it", "[rtl]") {
   World world(seed(14));
   world.answer = false;
   for (int round = 0; round < 40; ++round) {
     const int qp = round;
-    world.set_up(qp, [&](rtl::SendCtx& ctx) { ctx.mtu = static_cast<std::uint8_t>(world.bench.uniform(1, 3)), ctx.max_rd = 16, ctx.log_stride = 9, ctx.log_depth = 4; });
+    world.set_up(qp, [&](rtl::SendCtx& ctx) {
+      ctx.mtu = static_cast<std::uint8_t>(world.bench.uniform(1, 3)), ctx.max_rd = 16, ctx.log_stride = 9,
+      ctx.log_depth = 4;
+    });
     const std::uint32_t mtu = 128u << world.queues[qp].setup.mtu;
     std::vector<std::uint16_t> index;
     std::vector<Packet> packets;
     for (int i = 0; i < 3; ++i) {
-      Work work = plain(std::array{WqeOpcode::kSend, WqeOpcode::kWrite, WqeOpcode::kRead}[world.bench.uniform(0, 2)], {});
+      Work work =
+          plain(std::array{WqeOpcode::kSend, WqeOpcode::kWrite, WqeOpcode::kRead}[world.bench.uniform(0, 2)], {});
       const auto segments = world.bench.uniform(1, 16);
-      for (std::uint64_t s = 0; s < segments; ++s) work.sges.push_back(sge(static_cast<std::uint32_t>(world.bench.chance(0.2) ? 0 : world.bench.uniform(1, mtu)), world.bench.rng()));
+      for (std::uint64_t s = 0; s < segments; ++s)
+        work.sges.push_back(sge(static_cast<std::uint32_t>(world.bench.chance(0.2) ? 0 : world.bench.uniform(1, mtu)),
+                                world.bench.rng()));
       index.push_back(world.write_wqe(qp, work));
     }
     auto& queue = world.queues[qp];
@@ -640,7 +723,9 @@ TEST_CASE("send_queue: goes on from any packet where recovery puts it", "[rtl]")
     Packet first = packets[at];
     std::uint32_t skipped = 0;
     if (first.read) {
-      skipped = static_cast<std::uint32_t>(world.bench.uniform(0, (first.desc.dma_length + mtu - 1) / mtu - (first.desc.dma_length != 0))) * (first.desc.dma_length > mtu);
+      skipped = static_cast<std::uint32_t>(
+                    world.bench.uniform(0, (first.desc.dma_length + mtu - 1) / mtu - (first.desc.dma_length != 0))) *
+                (first.desc.dma_length > mtu);
       first.desc.psn = (first.desc.psn + skipped) & 0xffffff;
       first.desc.va += skipped * mtu;
       first.desc.dma_length -= skipped * mtu;
@@ -656,19 +741,22 @@ TEST_CASE("send_queue: goes on from any packet where recovery puts it", "[rtl]")
     queue.read_slot = static_cast<std::uint8_t>(queue.read_slot - reads);
     queue.reads.clear();
     queue.unanswered.clear();
-    world.change(qp, [&](rtl::SendCtx& ctx) {
-      ctx.exec_idx = first.desc.wqe_idx;
-      ctx.next_psn = first.desc.psn;
-      ctx.msg_off = sent_of_it * mtu;
-      ctx.msg_active = sent_of_it != 0 && !first.read;
-      ctx.resume = sent_of_it != 0;
-      ctx.sge_idx = 0;
-      ctx.sge_off = 0;
-      ctx.buf_count = 0;
-      ctx.fetch_gen = (ctx.fetch_gen + 1) & 15;
-      ctx.rd_tail = static_cast<std::uint8_t>((ctx.rd_tail - reads) & 31);
-      ctx.rd_outstanding = static_cast<std::uint8_t>(ctx.rd_outstanding - reads);
-    }, true);
+    world.change(
+        qp,
+        [&](rtl::SendCtx& ctx) {
+          ctx.exec_idx = first.desc.wqe_idx;
+          ctx.next_psn = first.desc.psn;
+          ctx.msg_off = sent_of_it * mtu;
+          ctx.msg_active = sent_of_it != 0 && !first.read;
+          ctx.resume = sent_of_it != 0;
+          ctx.sge_idx = 0;
+          ctx.sge_off = 0;
+          ctx.buf_count = 0;
+          ctx.fetch_gen = (ctx.fetch_gen + 1) & 15;
+          ctx.rd_tail = static_cast<std::uint8_t>((ctx.rd_tail - reads) & 31);
+          ctx.rd_outstanding = static_cast<std::uint8_t>(ctx.rd_outstanding - reads);
+        },
+        true);
     world.bench.run_until([&] { return queue.expected.empty(); }, 20000, "second pass");
     world.bench.run(200);
     const auto after = world.context(qp);
@@ -681,7 +769,9 @@ TEST_CASE("send_queue: goes on from any packet where recovery puts it", "[rtl]")
   }
 }
 
-TEST_CASE("send_queue: a Read of 2^23 responses takes all PSNs that may be out, and is drained as any other (9.7.2, 10.3.1)", "[rtl]") {
+TEST_CASE(
+    "send_queue: a Read of 2^23 responses takes all PSNs that may be out, and is drained as any other (9.7.2, 10.3.1)",
+    "[rtl]") {
   World world(seed(23));
   world.answer = false;
   world.set_up(5, [](rtl::SendCtx& ctx) { ctx.mtu = 1, ctx.log_depth = 4, ctx.max_rd = 4; });
@@ -694,10 +784,13 @@ TEST_CASE("send_queue: a Read of 2^23 responses takes all PSNs that may be out, 
   const auto after = world.context(5);
   CHECK(after.next_psn == ((first + 0x800000) & 0xffffff));
   CHECK(after.max_psn == after.next_psn);
-  world.change(5, [](rtl::SendCtx& ctx) {
-    ctx.state = static_cast<std::uint8_t>(QpState::kSqd);
-    ctx.sqd_notify = 1;
-  }, true);
+  world.change(
+      5,
+      [](rtl::SendCtx& ctx) {
+        ctx.state = static_cast<std::uint8_t>(QpState::kSqd);
+        ctx.sqd_notify = 1;
+      },
+      true);
   world.answer = true;
   world.bench.run_until([&] { return !world.drained.empty(); }, 5000, "drained");
 }
@@ -711,17 +804,21 @@ TEST_CASE("send_queue: WQEs that were on their way when recovery went back are d
   auto& queue = world.queues[5];
   const std::vector<Packet> packets(queue.expected.begin(), queue.expected.end());
   world.ring(5);
-  world.bench.run_until([&] { return world.desc_count != 0 && world.count(Counter::kWqeFetches) == 2; }, 3000, "second fetch");
+  world.bench.run_until([&] { return world.desc_count != 0 && world.count(Counter::kWqeFetches) == 2; }, 3000,
+                        "second fetch");
   world.bench.run(150);
   REQUIRE(world.desc_count < 12);
   REQUIRE(world.context(5).fetching == 1);
   queue.expected.assign(packets.begin() + 1, packets.end());
-  world.change(5, [&](rtl::SendCtx& ctx) {
-    ctx.exec_idx = packets[1].desc.wqe_idx;
-    ctx.next_psn = packets[1].desc.psn;
-    ctx.buf_count = 0;
-    ctx.fetch_gen = (ctx.fetch_gen + 1) & 15;
-  }, true);
+  world.change(
+      5,
+      [&](rtl::SendCtx& ctx) {
+        ctx.exec_idx = packets[1].desc.wqe_idx;
+        ctx.next_psn = packets[1].desc.psn;
+        ctx.buf_count = 0;
+        ctx.fetch_gen = (ctx.fetch_gen + 1) & 15;
+      },
+      true);
   world.bench.run_until([&] { return queue.expected.empty(); }, 5000, "second pass");
   world.bench.run(500);
   CHECK(world.context(5).exec_idx == queue.pi);
@@ -743,18 +840,22 @@ TEST_CASE("send_queue: a WQE that is shorter than what was sent of it fails", "[
       world.bench.run(200);
       const auto sent = world.desc_count;
       world.failures.clear();
-      world.write_memory(queue.setup.sq_base + std::uint64_t{queue.stride()} * (index % queue.depth()), world.encode(qp, index, plain(opcode, {length})));
-      world.change(qp, [&](rtl::SendCtx& ctx) {
-        ctx.exec_idx = index;
-        ctx.next_psn = (ctx.next_psn - 1) & 0xffffff;  // the third packet is to be sent again
-        ctx.msg_off = 512;
-        ctx.msg_active = opcode != WqeOpcode::kRead;
-        ctx.resume = 1;
-        ctx.buf_count = 0;
-        ctx.fetch_gen = (ctx.fetch_gen + 1) & 15;
-        ctx.rd_tail = ctx.rd_head;
-        ctx.rd_outstanding = 0;
-      }, true);
+      world.write_memory(queue.setup.sq_base + std::uint64_t{queue.stride()} * (index % queue.depth()),
+                         world.encode(qp, index, plain(opcode, {length})));
+      world.change(
+          qp,
+          [&](rtl::SendCtx& ctx) {
+            ctx.exec_idx = index;
+            ctx.next_psn = (ctx.next_psn - 1) & 0xffffff;  // the third packet is to be sent again
+            ctx.msg_off = 512;
+            ctx.msg_active = opcode != WqeOpcode::kRead;
+            ctx.resume = 1;
+            ctx.buf_count = 0;
+            ctx.fetch_gen = (ctx.fetch_gen + 1) & 15;
+            ctx.rd_tail = ctx.rd_head;
+            ctx.rd_outstanding = 0;
+          },
+          true);
       world.bench.run(1000);
       CHECK(world.desc_count == sent);
       REQUIRE(world.failures.size() == 1);
@@ -772,7 +873,8 @@ TEST_CASE("send_queue: nothing is sent while an RNR NAK makes it wait", "[rtl]")
   world.ring(3);
   world.bench.run(2000);
   CHECK(world.desc_count == 0);
-  world.change(3, [](rtl::SendCtx& ctx) { ctx.rnr_wait = 0; }, true);
+  world.change(
+      3, [](rtl::SendCtx& ctx) { ctx.rnr_wait = 0; }, true);
   world.finish();
   CHECK(world.desc_count == 1);
 }
@@ -787,10 +889,13 @@ TEST_CASE("send_queue: nothing is sent in any state but RTS", "[rtl]") {
     world.write_wqe(qp, plain(WqeOpcode::kSend, {100}));
     world.ring(qp);
     world.bench.run(2000);
-    world.change(qp, [state](rtl::SendCtx& ctx) {
-      ctx.rnr_wait = 0;
-      ctx.state = static_cast<std::uint8_t>(state);
-    }, true);
+    world.change(
+        qp,
+        [state](rtl::SendCtx& ctx) {
+          ctx.rnr_wait = 0;
+          ctx.state = static_cast<std::uint8_t>(state);
+        },
+        true);
     world.bench.run(2000);
     CHECK(world.desc_count == 0);
     CHECK(world.context(qp).exec_idx == world.queues.at(qp).setup.exec_idx);
@@ -799,7 +904,8 @@ TEST_CASE("send_queue: nothing is sent in any state but RTS", "[rtl]") {
   }
 }
 
-// A fault stops the queue at its WQE and behind it. Recovery may go back to WQEs in front of it, whose packets were lost.
+// A fault stops the queue at its WQE and behind it. Recovery may go back to WQEs in front of it, whose packets were
+// lost.
 TEST_CASE("send_queue: WQEs in front of one that failed here are fetched and sent, none from it on", "[rtl]") {
   World world(seed(16));
   world.answer = false;
@@ -817,8 +923,10 @@ TEST_CASE("send_queue: WQEs in front of one that failed here are fetched and sen
     auto& queue = world.queues[qp];
     const auto setup = queue.setup;
     for (int i = 0; i < 20; ++i) {
-      if (fetched || i < before) world.write_wqe(qp, inline_write(16));
-      else ++queue.pi;  // not in memory: nothing may come of it
+      if (fetched || i < before)
+        world.write_wqe(qp, inline_write(16));
+      else
+        ++queue.pi;  // not in memory: nothing may come of it
     }
     const auto sent = world.desc_count;
     world.ring(qp);
@@ -861,12 +969,16 @@ std::uint16_t write_memory_wqe(World& world, int qp, WqeOpcode opcode, std::uint
 }  // namespace
 
 // Decisions 1, 4, 17, 18: in order, and with nothing in front that may be sent again or fail.
-TEST_CASE("send_queue: a memory operation starts when all in front has retired, and holds up its own QP only", "[rtl]") {
-  for (const auto opcode : {WqeOpcode::kBindWindow1, WqeOpcode::kBindWindow2, WqeOpcode::kLocalInvalidate, WqeOpcode::kFastRegister}) {
+TEST_CASE("send_queue: a memory operation starts when all in front has retired, and holds up its own QP only",
+          "[rtl]") {
+  for (const auto opcode :
+       {WqeOpcode::kBindWindow1, WqeOpcode::kBindWindow2, WqeOpcode::kLocalInvalidate, WqeOpcode::kFastRegister}) {
     World world(seed(17));
     world.answer = false;
     world.mem_ops.open = false;
-    const auto set = [](rtl::SendCtx& ctx) { ctx.log_depth = 6, ctx.log_stride = 7, ctx.fast_register = 1, ctx.max_rd = 16; };
+    const auto set = [](rtl::SendCtx& ctx) {
+      ctx.log_depth = 6, ctx.log_stride = 7, ctx.fast_register = 1, ctx.max_rd = 16;
+    };
     world.set_up(8, set);
     world.set_up(9, set);
     auto& queue = world.queues.at(8);
@@ -880,10 +992,12 @@ TEST_CASE("send_queue: a memory operation starts when all in front has retired, 
     CHECK(world.count(Counter::kFenceStalls) >= 1);
     CHECK(world.mem_ops.taken.empty());
     // The Read ends, then the Write: only then is it its turn.
-    world.change(8, [](rtl::SendCtx& ctx) { ctx.rd_outstanding = 0, ++ctx.retire_idx; }, true);
+    world.change(
+        8, [](rtl::SendCtx& ctx) { ctx.rd_outstanding = 0, ++ctx.retire_idx; }, true);
     world.bench.run(500);
     CHECK(world.context(8).mem_busy == 0);
-    world.change(8, [](rtl::SendCtx& ctx) { ctx.una_psn = ctx.next_psn, ++ctx.retire_idx; }, true);
+    world.change(
+        8, [](rtl::SendCtx& ctx) { ctx.una_psn = ctx.next_psn, ++ctx.retire_idx; }, true);
     world.bench.run_until([&] { return world.bench.dut->mem_op_valid_o != 0; }, 500, "operation");
     // Under way: its neighbour goes on, and nothing behind it.
     for (int i = 0; i < 20; ++i) world.write_wqe(9, inline_write(20));
@@ -944,14 +1058,16 @@ TEST_CASE("send_queue: drained is not before a memory operation is over (10.3.1)
   const auto index = write_memory_wqe(world, 4, WqeOpcode::kLocalInvalidate, 5);
   world.ring(4);
   world.bench.run_until([&] { return world.bench.dut->mem_op_valid_o != 0; }, 1000, "operation");
-  world.change(4, [](rtl::SendCtx& ctx) { ctx.state = static_cast<std::uint8_t>(QpState::kSqd), ctx.sqd_notify = 1; }, true);
+  world.change(
+      4, [](rtl::SendCtx& ctx) { ctx.state = static_cast<std::uint8_t>(QpState::kSqd), ctx.sqd_notify = 1; }, true);
   world.bench.run(300);
   CHECK(world.drained.empty());
   world.mem_ops.open = true;
   world.bench.run(300);
   CHECK(world.context(4).mem_busy == 0);
   CHECK(world.drained.empty());
-  world.change(4, [&](rtl::SendCtx& ctx) { ctx.retire_idx = static_cast<std::uint16_t>(index + 1); }, true);
+  world.change(
+      4, [&](rtl::SendCtx& ctx) { ctx.retire_idx = static_cast<std::uint16_t>(index + 1); }, true);
   world.bench.run(300);
   CHECK(world.drained == std::deque<int>{4});
 }
@@ -979,7 +1095,10 @@ TEST_CASE("send_queue: qp_reset and a flush wait for a memory operation", "[rtl]
   CHECK(world.context(4).mem_busy == 0);
 }
 
-TEST_CASE("send_queue: in SQD what has been started ends, nothing starts, and the host is told (InfiniBand specification 10.3.1)", "[rtl]") {
+TEST_CASE(
+    "send_queue: in SQD what has been started ends, nothing starts, and the host is told (InfiniBand specification "
+    "10.3.1)",
+    "[rtl]") {
   World world(seed(16));
   const auto state = [](QpState to) { return static_cast<std::uint8_t>(to); };
   unsigned in_the_middle = 0;
@@ -990,18 +1109,23 @@ TEST_CASE("send_queue: in SQD what has been started ends, nothing starts, and th
     world.drained.clear();
     world.set_up(qp, [&](rtl::SendCtx& ctx) { ctx.mtu = 1, ctx.max_rd = 16, ctx.log_depth = 4; });
     std::vector<std::uint16_t> index;
-    for (int i = 0; i < 5; ++i) index.push_back(world.write_wqe(qp, plain(i == 2 ? WqeOpcode::kRead : WqeOpcode::kWrite, {400, 300})));
+    for (int i = 0; i < 5; ++i)
+      index.push_back(world.write_wqe(qp, plain(i == 2 ? WqeOpcode::kRead : WqeOpcode::kWrite, {400, 300})));
     auto& queue = world.queues[qp];
     world.ring(qp);
     const auto before = world.desc_count;
-    world.bench.run_until([&] { return world.desc_count - before >= static_cast<std::uint64_t>(round % 13); }, 5000, "some packets");
+    world.bench.run_until([&] { return world.desc_count - before >= static_cast<std::uint64_t>(round % 13); }, 5000,
+                          "some packets");
     unsigned started = 0;
-    world.change(qp, [&](rtl::SendCtx& ctx) {
-      started = static_cast<std::uint16_t>(ctx.exec_idx - index[0]) + ctx.msg_active;
-      in_the_middle += ctx.msg_active;
-      ctx.state = state(QpState::kSqd);
-      ctx.sqd_notify = notify;
-    }, true);
+    world.change(
+        qp,
+        [&](rtl::SendCtx& ctx) {
+          started = static_cast<std::uint16_t>(ctx.exec_idx - index[0]) + ctx.msg_active;
+          in_the_middle += ctx.msg_active;
+          ctx.state = state(QpState::kSqd);
+          ctx.sqd_notify = notify;
+        },
+        true);
     world.bench.run(600);
     auto at = world.context(qp);
     CHECK(static_cast<std::uint16_t>(at.exec_idx - index[0]) == started);
@@ -1010,13 +1134,15 @@ TEST_CASE("send_queue: in SQD what has been started ends, nothing starts, and th
     CHECK(world.drained.empty() == (started != 0 || !notify));
     world.answer = true;
     world.answer_rate = 0.5;
-    world.bench.run_until([&] { return queue.sent.empty() && queue.reads.empty(); }, 20000, "retirement of what was started");
+    world.bench.run_until([&] { return queue.sent.empty() && queue.reads.empty(); }, 20000,
+                          "retirement of what was started");
     world.bench.run(300);
     at = world.context(qp);
     CHECK(static_cast<std::uint16_t>(at.retire_idx - index[0]) == started);
     CHECK(world.drained == std::deque<int>(notify ? 1 : 0, qp));
     CHECK(at.sqd_notify == 0);
-    world.change(qp, [&](rtl::SendCtx& ctx) { ctx.state = state(QpState::kRts); }, true);
+    world.change(
+        qp, [&](rtl::SendCtx& ctx) { ctx.state = state(QpState::kRts); }, true);
     world.finish();
     CHECK(world.drained.size() == (notify ? 1 : 0));
   }
@@ -1040,16 +1166,19 @@ TEST_CASE("send_queue: lost packets are sent again in SQD; drained is not before
   for (int i = 0; i < 2; ++i) world.write_wqe(9, plain(WqeOpcode::kWrite, {700}));
   const std::deque<Packet> new_ones = queue.expected;
   queue.expected.assign(packets.begin() + static_cast<std::ptrdiff_t>(from), packets.end());
-  world.change(9, [&](rtl::SendCtx& ctx) {
-    ctx.state = static_cast<std::uint8_t>(QpState::kSqd);
-    ctx.sqd_notify = 1;
-    ctx.exec_idx = index[0];
-    ctx.next_psn = packets[from].desc.psn;
-    ctx.msg_off = static_cast<std::uint32_t>(256 * from);
-    ctx.msg_active = ctx.resume = from != 0;
-    ctx.buf_count = 0;
-    ctx.fetch_gen = (ctx.fetch_gen + 1) & 15;
-  }, true);
+  world.change(
+      9,
+      [&](rtl::SendCtx& ctx) {
+        ctx.state = static_cast<std::uint8_t>(QpState::kSqd);
+        ctx.sqd_notify = 1;
+        ctx.exec_idx = index[0];
+        ctx.next_psn = packets[from].desc.psn;
+        ctx.msg_off = static_cast<std::uint32_t>(256 * from);
+        ctx.msg_active = ctx.resume = from != 0;
+        ctx.buf_count = 0;
+        ctx.fetch_gen = (ctx.fetch_gen + 1) & 15;
+      },
+      true);
   world.ring(9);
   world.bench.run_until([&] { return queue.expected.empty(); }, 5000, "second pass");
   world.bench.run(500);
@@ -1064,11 +1193,15 @@ TEST_CASE("send_queue: lost packets are sent again in SQD; drained is not before
   world.bench.run_until([&] { return !world.drained.empty(); }, 5000, "drained");
   CHECK(world.context(9).retire_idx == static_cast<std::uint16_t>(index[0] + 3));
   CHECK(queue.expected.size() == new_ones.size());
-  world.change(9, [&](rtl::SendCtx& ctx) { ctx.state = static_cast<std::uint8_t>(QpState::kRts); }, true);
+  world.change(
+      9, [&](rtl::SendCtx& ctx) { ctx.state = static_cast<std::uint8_t>(QpState::kRts); }, true);
   world.finish();
 }
 
-TEST_CASE("send_queue: what UC and UD do not have is malformed, a datagram beyond the MTU a length error (9.4 table 37, 11.6.2)", "[rtl]") {
+TEST_CASE(
+    "send_queue: what UC and UD do not have is malformed, a datagram beyond the MTU a length error (9.4 table 37, "
+    "11.6.2)",
+    "[rtl]") {
   struct Bad {
     QpType type;
     Work work;
@@ -1081,7 +1214,8 @@ TEST_CASE("send_queue: what UC and UD do not have is malformed, a datagram beyon
   auto inline_send = inline_write(200);
   inline_send.opcode = WqeOpcode::kSend;
   std::vector<Bad> kinds;
-  for (const auto opcode : {WqeOpcode::kRead, WqeOpcode::kFetchAdd, WqeOpcode::kCompareSwap, WqeOpcode::kSendInvalidate}) {
+  for (const auto opcode :
+       {WqeOpcode::kRead, WqeOpcode::kFetchAdd, WqeOpcode::kCompareSwap, WqeOpcode::kSendInvalidate}) {
     kinds.push_back({QpType::kUc, plain(opcode, {8}), CqeStatus::kLocQpOpErr});
     kinds.push_back({QpType::kUd, datagram(plain(opcode, {8})), CqeStatus::kLocQpOpErr});
   }
@@ -1104,7 +1238,8 @@ TEST_CASE("send_queue: what UC and UD do not have is malformed, a datagram beyon
     });
     auto& queue = world.queues.at(qp);
     // A full packet goes before it.
-    world.write_wqe(qp, kind.type == QpType::kUd ? datagram(plain(WqeOpcode::kSend, {256})) : plain(WqeOpcode::kSend, {256}));
+    world.write_wqe(
+        qp, kind.type == QpType::kUd ? datagram(plain(WqeOpcode::kSend, {256})) : plain(WqeOpcode::kSend, {256}));
     const std::uint16_t bad = queue.pi++;
     world.write_memory(queue.setup.sq_base + std::uint64_t{bad & 7u} * 512, world.encode(qp, bad, kind.work));
     world.ring(qp);

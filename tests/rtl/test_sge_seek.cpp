@@ -22,7 +22,9 @@ TEST_CASE("sge_seek: the byte that comes next, past empty entries and over line 
     std::uint64_t total = 0;
     for (unsigned i = 0; i < count; ++i) {
       auto& length = words[header + i];
-      length = static_cast<std::uint32_t>(bench.chance(0.25) ? 0 : bench.chance(0.2) ? 0x40000000 : bench.uniform(1, 5000));
+      length = static_cast<std::uint32_t>(bench.chance(0.25)  ? 0
+                                          : bench.chance(0.2) ? 0x40000000
+                                                              : bench.uniform(1, 5000));
       if (total + length > 0x7fffffff) length = 0;
       total += length;
     }
@@ -31,7 +33,8 @@ TEST_CASE("sge_seek: the byte that comes next, past empty entries and over line 
     std::uint64_t offset = bench.uniform(0, total - 1);
     if (at_border) {  // the first byte of an entry, or the last
       offset = 0;
-      for (unsigned i = 0, stop = static_cast<unsigned>(bench.uniform(0, count - 1)); i < stop; ++i) offset += words[header + i];
+      for (unsigned i = 0, stop = static_cast<unsigned>(bench.uniform(0, count - 1)); i < stop; ++i)
+        offset += words[header + i];
       if (offset > 0 && (offset == total || bench.chance(0.5))) --offset;
     }
     // The same by counting bytes.

@@ -3,7 +3,8 @@
 #include "tests/rtl/completion_models.hpp"
 #include "tests/rtl/mem_op_server.hpp"
 
-// rtl/sq/sq_memop.sv: each WQE becomes its memory operation, once, in the order in which they came; its queue goes on, fails, or is flushed.
+// rtl/sq/sq_memop.sv: each WQE becomes its memory operation, once, in the order in which they came; its queue goes on,
+// fails, or is flushed.
 using namespace rnic;
 using namespace rnic::test;
 
@@ -25,11 +26,13 @@ struct World {
   explicit World(std::uint64_t s)
       : bench(s),
         ops(*bench.dut, bench.rng),
-        commands([this] { return bench.dut->retire_cmd_valid_o != 0; }, [this](bool r) { bench.dut->retire_cmd_ready_i = r; },
+        commands([this] { return bench.dut->retire_cmd_valid_o != 0; },
+                 [this](bool r) { bench.dut->retire_cmd_ready_i = r; },
                  [this] { return get<rtl::RetireCmd>(bench.dut->retire_cmd_data_o); }, bench.rng),
         monitor([this] { look(); }),
         contexts(1,
-                 {[this] { return bench.dut->acq_valid_o; }, [this] { return bench.dut->rel_valid_o; }, [this] { return bench.dut->rel_write_o; },
+                 {[this] { return bench.dut->acq_valid_o; }, [this] { return bench.dut->rel_valid_o; },
+                  [this] { return bench.dut->rel_write_o; },
                   [this](unsigned) { return static_cast<unsigned>(bench.dut->acq_index_o); },
                   [this](unsigned) { return get<rtl::SendCtx>(bench.dut->rel_data_o); },
                   [this](std::uint32_t b) { bench.dut->acq_ready_i = static_cast<std::uint8_t>(b); },
@@ -69,8 +72,10 @@ struct World {
     dut.start_pd_i = ctx.pd;
     put(dut.start_control_i, wqe.control);
     put(dut.start_second_i, wqe.range);
-    if (wqe.control.opcode == raw(hw::WqeOpcode::kFastRegister)) put(dut.start_third_i, wqe.fast);
-    else put(dut.start_third_i, wqe.bind);
+    if (wqe.control.opcode == raw(hw::WqeOpcode::kFastRegister))
+      put(dut.start_third_i, wqe.fast);
+    else
+      put(dut.start_third_i, wqe.bind);
     dut.start_valid_i = 1;
     bench.tick();
     dut.start_valid_i = 0;
@@ -85,7 +90,8 @@ struct World {
     bench.run(3);
   }
   Wqe random_wqe() {
-    static constexpr std::array kOpcodes = {hw::WqeOpcode::kBindWindow1, hw::WqeOpcode::kBindWindow2, hw::WqeOpcode::kLocalInvalidate, hw::WqeOpcode::kFastRegister};
+    static constexpr std::array kOpcodes = {hw::WqeOpcode::kBindWindow1, hw::WqeOpcode::kBindWindow2,
+                                            hw::WqeOpcode::kLocalInvalidate, hw::WqeOpcode::kFastRegister};
     const auto bit = [&] { return static_cast<std::uint8_t>(bench.chance(0.5)); };
     Wqe wqe;
     wqe.control.opcode = raw(kOpcodes[bench.uniform(0, 3)]);
@@ -97,7 +103,8 @@ struct World {
     wqe.fast.first_offset = static_cast<std::uint32_t>(bench.rng());
     wqe.fast.page_count = static_cast<std::uint16_t>(bench.rng());
     wqe.fast.log_page = static_cast<std::uint8_t>(bench.rng());
-    wqe.fast.local_write = bit(), wqe.fast.remote_read = bit(), wqe.fast.remote_write = bit(), wqe.fast.remote_atomic = bit();
+    wqe.fast.local_write = bit(), wqe.fast.remote_read = bit(), wqe.fast.remote_write = bit(),
+    wqe.fast.remote_atomic = bit();
     return wqe;
   }
   rtl::MemOp expected(unsigned qp, const Wqe& wqe) const {
@@ -144,7 +151,8 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("sq_memop: operations of many QPs are executed once each, in order, and their queues go on or fail", "[rtl]") {
+TEST_CASE("sq_memop: operations of many QPs are executed once each, in order, and their queues go on or fail",
+          "[rtl]") {
   World w(seed());
   w.commands.rate = 0.4;
   // The status that each operation gets, by its key.
@@ -199,14 +207,17 @@ TEST_CASE("sq_memop: operations of many QPs are executed once each, in order, an
   CHECK(w.events[raw(hw::Counter::kMemoryOpsRefused)] > 0);
 }
 
-// A flushed request leaves a key that opens nothing (decisions 17): one that has not begun is not executed, one that has is undone.
+// A flushed request leaves a key that opens nothing (decisions 17): one that has not begun is not executed, one that
+// has is undone.
 TEST_CASE("sq_memop: a QP that fails meanwhile executes nothing more, and what it did is undone", "[rtl]") {
   World w(seed(2));
   for (int round = 0; round < 300; ++round) {
     const unsigned qp = static_cast<unsigned>(w.bench.uniform(0, 255));
     const auto wqe = w.random_wqe();
     const bool refused = w.bench.chance(0.3);
-    w.ops.judge = [&](const rtl::MemOp&) { return refused && w.ops.taken.size() == 1 ? rtl::MemOpStatus::kBadRange : rtl::MemOpStatus::kOk; };
+    w.ops.judge = [&](const rtl::MemOp&) {
+      return refused && w.ops.taken.size() == 1 ? rtl::MemOpStatus::kBadRange : rtl::MemOpStatus::kOk;
+    };
     w.ops.taken.clear();
     w.start(qp, wqe);
     const auto state = w.bench.chance(0.7) ? hw::QpState::kErr : hw::QpState::kSqe;
@@ -244,15 +255,18 @@ TEST_CASE("sq_memop: a QP that fails meanwhile executes nothing more, and what i
     CHECK(undo.key == wqe.control.immediate);
     CHECK(undo.qp == qp);
     CHECK(undo.pd == 0x10000 + qp);
-    CHECK(undo.op == raw(opcode == hw::WqeOpcode::kBindWindow1 ? rtl::MemOpCode::kBindWindow1 : rtl::MemOpCode::kInvalidate));
+    CHECK(undo.op ==
+          raw(opcode == hw::WqeOpcode::kBindWindow1 ? rtl::MemOpCode::kBindWindow1 : rtl::MemOpCode::kInvalidate));
     CHECK(undo.length == 0);
   }
 }
 
-// Decisions 17: a request that completes as flushed has not been executed. (InfiniBand specification 10.3.1: ERR, SQE; 9.9.2.1.)
+// Decisions 17: a request that completes as flushed has not been executed. (InfiniBand specification 10.3.1: ERR,
+// SQE; 9.9.2.1.)
 TEST_CASE("sq_memop: a QP that has failed before its operation begins executes nothing", "[rtl]") {
   World w(seed(4));
-  for (const auto opcode : {hw::WqeOpcode::kBindWindow1, hw::WqeOpcode::kBindWindow2, hw::WqeOpcode::kLocalInvalidate, hw::WqeOpcode::kFastRegister}) {
+  for (const auto opcode : {hw::WqeOpcode::kBindWindow1, hw::WqeOpcode::kBindWindow2, hw::WqeOpcode::kLocalInvalidate,
+                            hw::WqeOpcode::kFastRegister}) {
     for (const auto state : {hw::QpState::kErr, hw::QpState::kSqe, hw::QpState::kReset}) {
       auto wqe = w.random_wqe();
       wqe.control.opcode = raw(opcode);

@@ -15,7 +15,7 @@ constexpr unsigned kSegments = 32;  // of the largest slot
 
 struct Wqe {
   hw::WqeControl control;
-  unsigned header = 0;                       // segments in front of the data segments, control included
+  unsigned header = 0;                           // segments in front of the data segments, control included
   std::array<std::uint32_t, kSegments> words{};  // what stands where a data segment has its length
 };
 
@@ -62,7 +62,8 @@ TEST_CASE("sq_sum: data segments add up, whatever stands before and behind them"
     wqe.control.opcode = static_cast<std::uint8_t>(bench.rng());
     std::uint64_t expected = 0;
     for (unsigned i = 0; i < kSegments; ++i) {
-      wqe.words[i] = bench.chance(0.3) ? 0xffffffff - static_cast<std::uint32_t>(bench.uniform(0, 3)) : static_cast<std::uint32_t>(bench.rng());
+      wqe.words[i] = bench.chance(0.3) ? 0xffffffff - static_cast<std::uint32_t>(bench.uniform(0, 3))
+                                       : static_cast<std::uint32_t>(bench.rng());
       if (i >= wqe.header && i < wqe.control.size) expected += wqe.words[i];
     }
     int lines = 0;

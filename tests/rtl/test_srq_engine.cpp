@@ -4,8 +4,8 @@
 
 #include "tests/rtl/completion_models.hpp"
 
-// rtl/srq/srq_engine.sv: doorbells, limit and error events against a model, with the receive engine taking WQEs all the while.
-// InfiniBand specification 10.2.9 (SRQ), 11.6.3.2 and 11.6.3.3 (its events).
+// rtl/srq/srq_engine.sv: doorbells, limit and error events against a model, with the receive engine taking WQEs all the
+// while. InfiniBand specification 10.2.9 (SRQ), 11.6.3.2 and 11.6.3.3 (its events).
 using namespace rnic;
 using namespace rnic::test;
 using Dut = Vsrq_engine;
@@ -16,7 +16,8 @@ struct World {
       : bench(s),
         doorbells([this](bool v) { dut().doorbell_valid_i = v; }, [this] { return dut().doorbell_ready_o != 0; },
                   [this](const rtl::Doorbell& d) { put(dut().doorbell_data_i, d); }, bench.rng),
-        eqes([this] { return dut().eqe_valid_o != 0; }, [this](bool r) { dut().eqe_ready_i = r; }, [this] { return get<rtl::EqeReq>(dut().eqe_data_o); }, bench.rng),
+        eqes([this] { return dut().eqe_valid_o != 0; }, [this](bool r) { dut().eqe_ready_i = r; },
+             [this] { return get<rtl::EqeReq>(dut().eqe_data_o); }, bench.rng),
         monitor([this] {
           taken += dut().event_taken_o;
           refused += dut().event_refused_o;
@@ -118,11 +119,11 @@ TEST_CASE("srq_engine: doorbells are checked (o10-18: a consumer reaches its own
     return static_cast<std::uint16_t>(w.access(0, 200).pi - 65530);
   };
   CHECK(post(200, 5, 65530 + 2) == 2);
-  CHECK(post(201, 5, 65530 + 3) == 2);         // no such SRQ
+  CHECK(post(201, 5, 65530 + 3) == 2);              // no such SRQ
   CHECK(post(200 | 0x8302'00, 5, 65530 + 3) == 2);  // nor this one: another tag
-  CHECK(post(200, 6, 65530 + 3) == 2);         // not this UAR's
-  CHECK(post(200, 5, 65530 + 1) == 2);         // back
-  CHECK(post(200, 5, 65530 + 9) == 2);         // more than the ring holds
+  CHECK(post(200, 6, 65530 + 3) == 2);              // not this UAR's
+  CHECK(post(200, 5, 65530 + 1) == 2);              // back
+  CHECK(post(200, 5, 65530 + 9) == 2);              // more than the ring holds
   // One that has been destroyed, whatever its context still holds.
   w.create(202, {.uar = 5, .log_depth = 3, .tag = kTag >> 8});
   w.access(0, 202, [](rtl::SrqCtx& c) { return c.in_use = 0, true; });

@@ -8,8 +8,8 @@
 #include "tests/support/roce_frame.hpp"
 #include "tests/support/rtl_bench.hpp"
 
-// rtl/tx/tx_path.sv: descriptors and pieces of two sources become frames. Translation, memory, path table and wire are models here; the frames
-// expected are built byte by byte by roce_frame.hpp.
+// rtl/tx/tx_path.sv: descriptors and pieces of two sources become frames. Translation, memory, path table and wire are
+// models here; the frames expected are built byte by byte by roce_frame.hpp.
 using namespace rnic::test;
 using namespace rnic::rtl;
 
@@ -23,15 +23,19 @@ std::uint64_t mix(std::uint64_t x) {
   return x ^ x >> 32;
 }
 
-// A key says how its pages behave: bits 3:0 status of the translation; bit 4: the DMA read fails; bit 5: both on odd pages only. Pages: 4 KiB, or 64 KiB with bit 6.
+// A key says how its pages behave: bits 3:0 status of the translation; bit 4: the DMA read fails; bit 5: both on odd
+// pages only. Pages: 4 KiB, or 64 KiB with bit 6.
 bool page_bad(std::uint32_t key, std::uint64_t va) { return !(key & 32) || (va / kPage & 1); }
-std::uint8_t page_status(std::uint32_t key, std::uint64_t va) { return page_bad(key, va) ? static_cast<std::uint8_t>(key & 15) : 0; }
+std::uint8_t page_status(std::uint32_t key, std::uint64_t va) {
+  return page_bad(key, va) ? static_cast<std::uint8_t>(key & 15) : 0;
+}
 bool read_fails(std::uint32_t key, std::uint64_t va) { return (key & 16) && page_bad(key, va); }
 std::uint64_t page_bytes(std::uint32_t key) { return key & 64 ? 16 * kPage : kPage; }
 std::uint64_t dma_address(std::uint32_t key, std::uint64_t va) {
   const auto size = page_bytes(key);
   // Bit 63 tells the memory that the read fails.
-  return (mix(key ^ va / size * 0x10001) & 0x7fffffffffffffffull & ~(size - 1)) | va % size | static_cast<std::uint64_t>(read_fails(key, va)) << 63;
+  return (mix(key ^ va / size * 0x10001) & 0x7fffffffffffffffull & ~(size - 1)) | va % size |
+         static_cast<std::uint64_t>(read_fails(key, va)) << 63;
 }
 std::uint8_t memory_byte(std::uint64_t address) { return static_cast<std::uint8_t>(mix(address) >> 13); }
 
@@ -256,7 +260,9 @@ struct World : Agent {
     }
     frames.push_back(frame_of(d, paths[d.qp], payload.bytes));
     // 9.7.6.1.3: a request that asks for an answer.
-    asking.push_back(d.ack_req && !d.responder ? std::optional(TimerEvent{.qp = d.qp, .exponent = d.ack_timeout, .psn = d.last_psn}) : std::nullopt);
+    asking.push_back(d.ack_req && !d.responder
+                         ? std::optional(TimerEvent{.qp = d.qp, .exponent = d.ack_timeout, .psn = d.last_psn})
+                         : std::nullopt);
     if (d.tell) expected_faults.push_back({d.qp, d.responder, d.psn, d.wqe_idx, 0, 1});
     using rnic::hw::Counter;
     auto kind = Counter::kTxRequests;
@@ -285,7 +291,8 @@ struct World : Agent {
     XlateRsp rsp;
     rsp.status = page_status(req.key, req.va);
     rsp.addr = rsp.status ? bench.rng() : dma_address(req.key, req.va);
-    rsp.contiguous = static_cast<std::uint32_t>(std::min<std::uint64_t>(req.length, page_bytes(req.key) - req.va % page_bytes(req.key)));
+    rsp.contiguous = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(req.length, page_bytes(req.key) - req.va % page_bytes(req.key)));
     rsp.epoch = bench.chance(0.5);
     xlate_queue.push_back({bench.cycle + 4 + bench.uniform(0, latency), rsp});
   }
@@ -332,12 +339,11 @@ struct World : Agent {
     }
   }
 
-  bool sources_idle() const {
-    return descs[0].idle() && descs[1].idle() && pieces[0].idle() && pieces[1].idle();
-  }
+  bool sources_idle() const { return descs[0].idle() && descs[1].idle() && pieces[0].idle() && pieces[1].idle(); }
   void drain() {
     bench.run_until([&] { return sources_idle(); }, 2000000, "packets taken");
-    bench.run_until([&] { return frames.empty() && faults.items.size() == expected_faults.size(); }, 200000, "last frame");
+    bench.run_until([&] { return frames.empty() && faults.items.size() == expected_faults.size(); }, 200000,
+                    "last frame");
     bench.run(500);
     bench.run_until([&] { return expected_left.empty(); }, 20000, "report of the last request");
     CHECK(to_translate.empty());
@@ -352,8 +358,8 @@ struct World : Agent {
     }
     CHECK(counters[static_cast<std::size_t>(rnic::hw::Counter::kTxFrames)] == sent);
     CHECK(counters[static_cast<std::size_t>(rnic::hw::Counter::kTxDropped)] == expected_drops);
-    for (const auto kind : {rnic::hw::Counter::kTxRequests, rnic::hw::Counter::kTxReadResponses, rnic::hw::Counter::kTxAcks, rnic::hw::Counter::kTxNaks,
-                            rnic::hw::Counter::kTxRnrNaks}) {
+    for (const auto kind : {rnic::hw::Counter::kTxRequests, rnic::hw::Counter::kTxReadResponses,
+                            rnic::hw::Counter::kTxAcks, rnic::hw::Counter::kTxNaks, rnic::hw::Counter::kTxRnrNaks}) {
       CHECK(counters[static_cast<std::size_t>(kind)] == expected_counts[static_cast<std::size_t>(kind)]);
     }
   }
@@ -383,11 +389,14 @@ struct World : Agent {
   std::array<std::deque<Packet>, 2> program;
   std::array<Source<TxDesc>, 2> descs{desc_source(0), desc_source(1)};
   std::array<Source<SgPiece>, 2> pieces{piece_source(0), piece_source(1)};
-  Sink<TxFault> faults{[this] { return bench.dut->tx_fault_valid_o != 0; }, [this](bool r) { bench.dut->tx_fault_ready_i = r; },
+  Sink<TxFault> faults{[this] { return bench.dut->tx_fault_valid_o != 0; },
+                       [this](bool r) { bench.dut->tx_fault_ready_i = r; },
                        [this] { return get<TxFault>(bench.dut->tx_fault_data_o); }, bench.rng};
-  Sink<FrameBeat> wire{[this] { return bench.dut->eth_tx_valid_o != 0; }, [this](bool r) { bench.dut->eth_tx_ready_i = r; },
+  Sink<FrameBeat> wire{[this] { return bench.dut->eth_tx_valid_o != 0; },
+                       [this](bool r) { bench.dut->eth_tx_ready_i = r; },
                        [this] { return get<FrameBeat>(bench.dut->eth_tx_data_o); }, bench.rng};
-  Sink<TimerEvent> lefts{[this] { return bench.dut->left_valid_o != 0; }, [this](bool r) { bench.dut->left_ready_i = r; },
+  Sink<TimerEvent> lefts{[this] { return bench.dut->left_valid_o != 0; },
+                         [this](bool r) { bench.dut->left_ready_i = r; },
                          [this] { return get<TimerEvent>(bench.dut->left_data_o); }, bench.rng};
   double xlate_rate = 1, read_rate = 1;
   std::uint64_t latency = 0, read_delay = 0;
@@ -410,14 +419,20 @@ struct World : Agent {
   Bytes frame;
 
  private:
-  static void set_bit(CData& port, int bit, bool value) { port = static_cast<CData>((port & ~(1 << bit)) | value << bit); }
+  static void set_bit(CData& port, int bit, bool value) {
+    port = static_cast<CData>((port & ~(1 << bit)) | value << bit);
+  }
   Source<TxDesc> desc_source(int s) {
-    return {[this, s](bool v) { set_bit(bench.dut->desc_valid_i, s, v); }, [this, s] { return (bench.dut->desc_ready_o >> s & 1) != 0; },
-            [this, s](const TxDesc& d) { put_slice(bench.dut->desc_data_i, static_cast<std::size_t>(s), d); }, bench.rng};
+    return {[this, s](bool v) { set_bit(bench.dut->desc_valid_i, s, v); },
+            [this, s] { return (bench.dut->desc_ready_o >> s & 1) != 0; },
+            [this, s](const TxDesc& d) { put_slice(bench.dut->desc_data_i, static_cast<std::size_t>(s), d); },
+            bench.rng};
   }
   Source<SgPiece> piece_source(int s) {
-    return {[this, s](bool v) { set_bit(bench.dut->piece_valid_i, s, v); }, [this, s] { return (bench.dut->piece_ready_o >> s & 1) != 0; },
-            [this, s](const SgPiece& p) { put_slice(bench.dut->piece_data_i, static_cast<std::size_t>(s), p); }, bench.rng};
+    return {[this, s](bool v) { set_bit(bench.dut->piece_valid_i, s, v); },
+            [this, s] { return (bench.dut->piece_ready_o >> s & 1) != 0; },
+            [this, s](const SgPiece& p) { put_slice(bench.dut->piece_data_i, static_cast<std::size_t>(s), p); },
+            bench.rng};
   }
 };
 
@@ -439,7 +454,8 @@ SgPiece memory_piece(World& w, unsigned length, std::uint32_t behaviour, bool re
   SgPiece p;
   p.key = static_cast<std::uint32_t>(w.bench.rng() & ~0x7full) | behaviour;
   p.va = w.bench.rng() >> w.bench.uniform(0, 40);
-  if (w.bench.chance(0.3)) p.va = p.va / kPage * kPage + kPage - w.bench.uniform(1, std::min(length + 1, 4096u));  // near the end of a page
+  if (w.bench.chance(0.3))
+    p.va = p.va / kPage * kPage + kPage - w.bench.uniform(1, std::min(length + 1, 4096u));  // near the end of a page
   if (w.bench.chance(0.2)) p.va = p.va / 64 * 64;
   p.length = static_cast<std::uint16_t>(length);
   p.pd = static_cast<std::uint32_t>(w.bench.uniform(0, 0xffffff));
@@ -449,13 +465,26 @@ SgPiece memory_piece(World& w, unsigned length, std::uint32_t behaviour, bool re
 
 Packet random_packet(World& w, bool responder, double fault_rate, unsigned qps) {
   using rnic::hw::RcOpcode;
-  static const std::vector<RcOpcode> requests = {RcOpcode::kSendFirst, RcOpcode::kSendMiddle, RcOpcode::kSendLast, RcOpcode::kSendOnly, RcOpcode::kWriteFirst,
-                                                 RcOpcode::kWriteMiddle, RcOpcode::kWriteLast, RcOpcode::kWriteOnly, RcOpcode::kReadRequest,
-                                                 RcOpcode::kSendLastImmediate, RcOpcode::kSendOnlyImmediate, RcOpcode::kSendLastInvalidate,
-                                                 RcOpcode::kSendOnlyInvalidate, RcOpcode::kWriteLastImmediate, RcOpcode::kWriteOnlyImmediate,
-                                                 RcOpcode::kCompareSwap, RcOpcode::kFetchAdd};
-  static const std::vector<RcOpcode> responses = {RcOpcode::kReadResponseFirst, RcOpcode::kReadResponseMiddle, RcOpcode::kReadResponseLast,
-                                                  RcOpcode::kReadResponseOnly, RcOpcode::kAcknowledge, RcOpcode::kAtomicAcknowledge};
+  static const std::vector<RcOpcode> requests = {RcOpcode::kSendFirst,
+                                                 RcOpcode::kSendMiddle,
+                                                 RcOpcode::kSendLast,
+                                                 RcOpcode::kSendOnly,
+                                                 RcOpcode::kWriteFirst,
+                                                 RcOpcode::kWriteMiddle,
+                                                 RcOpcode::kWriteLast,
+                                                 RcOpcode::kWriteOnly,
+                                                 RcOpcode::kReadRequest,
+                                                 RcOpcode::kSendLastImmediate,
+                                                 RcOpcode::kSendOnlyImmediate,
+                                                 RcOpcode::kSendLastInvalidate,
+                                                 RcOpcode::kSendOnlyInvalidate,
+                                                 RcOpcode::kWriteLastImmediate,
+                                                 RcOpcode::kWriteOnlyImmediate,
+                                                 RcOpcode::kCompareSwap,
+                                                 RcOpcode::kFetchAdd};
+  static const std::vector<RcOpcode> responses = {RcOpcode::kReadResponseFirst, RcOpcode::kReadResponseMiddle,
+                                                  RcOpcode::kReadResponseLast,  RcOpcode::kReadResponseOnly,
+                                                  RcOpcode::kAcknowledge,       RcOpcode::kAtomicAcknowledge};
   Packet packet;
   auto& d = packet.desc;
   const auto opcode = pick(w, responder ? responses : requests);
@@ -487,7 +516,8 @@ Packet random_packet(World& w, bool responder, double fault_rate, unsigned qps) 
     d.opcode |= 0x20;
     d.tell = w.bench.chance(0.5);
   }
-  const bool bare = d.opcode == static_cast<std::uint8_t>(RcOpcode::kReadRequest) || d.opcode == static_cast<std::uint8_t>(RcOpcode::kAcknowledge);
+  const bool bare = d.opcode == static_cast<std::uint8_t>(RcOpcode::kReadRequest) ||
+                    d.opcode == static_cast<std::uint8_t>(RcOpcode::kAcknowledge);
   if (bare || w.bench.chance(0.1)) return packet;
   unsigned left = static_cast<unsigned>(w.bench.uniform(1, w.bench.chance(0.5) ? 80 : 4096));
   if (w.bench.chance(0.1)) left = 4096;
@@ -575,8 +605,10 @@ TEST_CASE("tx_path: latency of a small inline packet", "[rtl]") {
     w.send(0, small_write(w, 1));
     const auto from = w.bench.cycle;
     w.bench.run_until([&] { return w.bench.dut->eth_tx_valid_o != 0; }, 100, "frame");
-    // run_until sees the output after the clock edge: `cycle` counts edges from the cycle in which the descriptor was offered.
-    std::printf("descriptor and inline piece to first wire beat: %d cycles (IPv%d)\n", static_cast<int>(w.bench.cycle - from), ipv6 ? 6 : 4);
+    // run_until sees the output after the clock edge: `cycle` counts edges from the cycle in which the descriptor was
+    // offered.
+    std::printf("descriptor and inline piece to first wire beat: %d cycles (IPv%d)\n",
+                static_cast<int>(w.bench.cycle - from), ipv6 ? 6 : 4);
     CHECK(w.bench.cycle - from <= 16);
     w.drain();
   }
@@ -602,7 +634,8 @@ TEST_CASE("tx_path: rate of small and of large packets", "[rtl]") {
   }
   from = w.bench.cycle;
   w.bench.run_until([&] { return w.sent == 2 * kPackets; }, 20000, "all frames");
-  std::printf("8-byte writes from memory: %.2f cycles a packet\n", static_cast<double>(w.bench.cycle - from) / kPackets);
+  std::printf("8-byte writes from memory: %.2f cycles a packet\n",
+              static_cast<double>(w.bench.cycle - from) / kPackets);
   CHECK(w.bench.cycle - from <= 8 * kPackets);
 
   // 4 KiB at the worst alignment; the wire needs 65 or 66 cycles for each.
@@ -616,7 +649,8 @@ TEST_CASE("tx_path: rate of small and of large packets", "[rtl]") {
   }
   from = w.bench.cycle;
   w.bench.run_until([&] { return w.sent == 3 * kPackets; }, 40000, "all frames");
-  std::printf("4096-byte unaligned writes: %.2f cycles a packet\n", static_cast<double>(w.bench.cycle - from) / kPackets);
+  std::printf("4096-byte unaligned writes: %.2f cycles a packet\n",
+              static_cast<double>(w.bench.cycle - from) / kPackets);
   CHECK(w.bench.cycle - from <= 69 * kPackets);
   w.drain();
 }

@@ -32,7 +32,9 @@ UarReq piece_write(unsigned uar, std::uint32_t address, const std::uint8_t* byte
   std::memcpy(request.data.data() + address % 64, bytes, 8u << log_words);
   return request;
 }
-UarReq burst_write(unsigned uar, std::uint32_t address, const std::uint8_t* bytes) { return piece_write(uar, address, bytes, 3); }
+UarReq burst_write(unsigned uar, std::uint32_t address, const std::uint8_t* bytes) {
+  return piece_write(uar, address, bytes, 3);
+}
 
 struct World {
   explicit World(std::uint64_t seed_value, double rate = 1.0)
@@ -44,7 +46,10 @@ struct World {
     for (unsigned i = 0; i < 5; ++i) {
       doorbells.push_back(std::make_unique<Sink<Doorbell>>(
           [this, i] { return (bench.dut->doorbell_valid_o >> i & 1) != 0; },
-          [this, i](bool r) { bench.dut->doorbell_ready_i = static_cast<std::uint8_t>((bench.dut->doorbell_ready_i & ~(1u << i)) | unsigned{r} << i); },
+          [this, i](bool r) {
+            bench.dut->doorbell_ready_i =
+                static_cast<std::uint8_t>((bench.dut->doorbell_ready_i & ~(1u << i)) | unsigned{r} << i);
+          },
           [this, i] { return get_slice<Doorbell>(bench.dut->doorbell_data_o, i); }, bench.rng, rate));
     }
     bench.dut->uar_req_valid_i = 0;
@@ -95,7 +100,8 @@ TEST_CASE("uar_pages: doorbells reach their owners in order, other writes nobody
     if (address / 256 == hw::uar::kWqeWindow / 256) continue;
     const std::uint64_t value = world.bench.rng();
     world.requests.push(word_write(uar, address, value));
-    if (address < 0x28) expected[address / 8].push_back(Doorbell{.uar = static_cast<std::uint8_t>(uar), .value = value});
+    if (address < 0x28)
+      expected[address / 8].push_back(Doorbell{.uar = static_cast<std::uint8_t>(uar), .value = value});
   }
   world.settle();
   for (unsigned i = 0; i < 5; ++i) CHECK(world.doorbells[i]->items == expected[i]);
@@ -180,11 +186,11 @@ TEST_CASE("uar_pages: a gap, a step back or a bad size drops the WQE and nothing
     }
   };
   const Wqe two = world.wqe(2), none = world.wqe(0), big = world.wqe(17), huge = world.wqe(34), eight = world.wqe(8);
-  words(5, two, {0, 8, 24, 16, 24});          // a gap
-  words(5, two, {8, 16, 24});                 // no beginning
-  words(5, two, {0, 8, 8, 16, 24});           // a word twice
-  words(5, none, {0, 8});                     // no size
-  words(5, big, {0, 8, 16, 24});              // larger than the window
+  words(5, two, {0, 8, 24, 16, 24});  // a gap
+  words(5, two, {8, 16, 24});         // no beginning
+  words(5, two, {0, 8, 8, 16, 24});   // a word twice
+  words(5, none, {0, 8});             // no size
+  words(5, big, {0, 8, 16, 24});      // larger than the window
   words(5, huge, {0, 8, 16, 24, 32, 40, 48, 56});
   world.requests.push(burst_write(5, window, none.data()));
   world.requests.push(burst_write(5, window, eight.data()));
@@ -194,7 +200,7 @@ TEST_CASE("uar_pages: a gap, a step back or a bad size drops the WQE and nothing
   world.requests.push(piece_write(5, window, eight.data(), 2));
   world.requests.push(piece_write(5, window + 48, eight.data(), 1));  // 16 bytes left out
   world.requests.push(piece_write(5, window + 32, eight.data(), 1));
-  words(6, two, {0, 8, 16});                  // not finished, then begun again
+  words(6, two, {0, 8, 16});  // not finished, then begun again
   words(6, eight, {0, 8, 16});
   words(6, two, {0, 8, 16, 24});
   world.settle();

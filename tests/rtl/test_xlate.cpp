@@ -1,6 +1,7 @@
 #include "tests/rtl/xlate_world.hpp"
 
-// rtl/xlate: every status at its boundary, pages of every size, order, invalidation, drain, prefetch, misses in parallel, rate.
+// rtl/xlate: every status at its boundary, pages of every size, order, invalidation, drain, prefetch, misses in
+// parallel, rate.
 using namespace rnic;
 using namespace rnic::test;
 using World = XlateWorld;
@@ -37,8 +38,12 @@ TEST_CASE("xlate: every status at its boundary, the first failing check wins", "
     rm.remote_read = rights >> 1 & 1;
     rm.remote_write = rights >> 2;
     w.write(5, rm);
-    for (const auto& [access, needs] : {std::pair{Access::kLocalRead, 0u}, {Access::kLocalWrite, 1u}, {Access::kRemoteRead, 2u}, {Access::kRemoteWrite, 4u}}) {
-      CHECK(w.one(request(5, m, m.va, 1, access)) == ((rights & needs) == needs ? XlateStatus::kOk : XlateStatus::kBadAccess));
+    for (const auto& [access, needs] : {std::pair{Access::kLocalRead, 0u},
+                                        {Access::kLocalWrite, 1u},
+                                        {Access::kRemoteRead, 2u},
+                                        {Access::kRemoteWrite, 4u}}) {
+      CHECK(w.one(request(5, m, m.va, 1, access)) ==
+            ((rights & needs) == needs ? XlateStatus::kOk : XlateStatus::kBadAccess));
     }
   }
 
@@ -80,7 +85,8 @@ TEST_CASE("xlate: ends of the address space", "[rtl]") {
   CHECK(w.one(request(3, most, most.va + (1ull << 47) - 1, 1)) == XlateStatus::kOk);
   CHECK(w.one(request(3, most, most.va + (1ull << 47) - 1, 2)) == XlateStatus::kBadRange);
   CHECK(w.one(request(3, most, most.va + (1ull << 46), 0x80000000)) == XlateStatus::kOk);
-  auto round = region(~0ull - 0xfff, 0x3000, 12, 4);  // no such region is ever made: what lies beyond the end stays out of reach
+  auto round =
+      region(~0ull - 0xfff, 0x3000, 12, 4);  // no such region is ever made: what lies beyond the end stays out of reach
   w.write(4, round);
   CHECK(w.one(request(4, round, round.va, 0x1000)) == XlateStatus::kOk);
   CHECK(w.one(request(4, round, round.va, 0x1001)) == XlateStatus::kBadRange);
@@ -136,7 +142,8 @@ TEST_CASE("xlate: random regions and accesses on both ports, with regions destro
     const auto i = static_cast<std::uint32_t>(b.uniform(0, kRegions - 1));
     const auto& m = regions[i];
     const std::uint64_t at = b.uniform(0, m.length - 1);
-    auto r = request(slot(i), m, m.va + at, b.uniform(1, std::min<std::uint64_t>(m.length - at, 1u << 20)), static_cast<Access>(b.uniform(0, 3)));
+    auto r = request(slot(i), m, m.va + at, b.uniform(1, std::min<std::uint64_t>(m.length - at, 1u << 20)),
+                     static_cast<Access>(b.uniform(0, 3)));
     if (b.chance(0.03)) r.va += b.uniform(0, 1ull << 20);
     if (b.chance(0.02)) r.key ^= 1u << b.uniform(0, 31);
     if (b.chance(0.02)) r.pd ^= 3;
@@ -168,14 +175,15 @@ TEST_CASE("xlate: random regions and accesses on both ports, with regions destro
   }
   w.finish();
   CHECK(drains == 150);
-  for (const auto status : {XlateStatus::kOk, XlateStatus::kBadIndex, XlateStatus::kBadTag, XlateStatus::kBadPd, XlateStatus::kBadAccess, XlateStatus::kBadRange}) {
+  for (const auto status : {XlateStatus::kOk, XlateStatus::kBadIndex, XlateStatus::kBadTag, XlateStatus::kBadPd,
+                            XlateStatus::kBadAccess, XlateStatus::kBadRange}) {
     CHECK(w.by_status[status] > 50);
   }
   b.run(100);
   CHECK(w.requests == w.answered[0] + w.answered[1]);
   CHECK(w.faults == w.requests - w.by_status[XlateStatus::kOk]);
-  std::printf("xlate: %llu requests, %llu misses, %llu prefetches\n", static_cast<unsigned long long>(w.requests), static_cast<unsigned long long>(w.misses),
-              static_cast<unsigned long long>(w.prefetches));
+  std::printf("xlate: %llu requests, %llu misses, %llu prefetches\n", static_cast<unsigned long long>(w.requests),
+              static_cast<unsigned long long>(w.misses), static_cast<unsigned long long>(w.prefetches));
 }
 
 TEST_CASE("xlate: an entry rewritten over and over never answers from an old page list", "[rtl]") {
@@ -231,7 +239,10 @@ TEST_CASE("xlate: lines of an entry do not come back to life after any number of
   }
 }
 
-TEST_CASE("xlate: a request at any moment of the prefetch of its line, answered when the place of the line has been used again", "[rtl]") {
+TEST_CASE(
+    "xlate: a request at any moment of the prefetch of its line, answered when the place of the line has been used "
+    "again",
+    "[rtl]") {
   World w(seed());
   const auto m = region(0x100000, 64 << 12, 12, 1), big = region(0, 1ull << 40, 12, 2);
   w.write(2, big);
@@ -352,8 +363,9 @@ TEST_CASE("xlate: rate and latency, misses in parallel, ports apart", "[rtl]") {
   w.bench.run(2200);
   CHECK(w.answered[0] - before == 2000);
   w.finish();
-  std::printf(", %.2f hits a cycle, a random miss every %.1f cycles at a round trip of 125, at most %zu lines under way\n", hits,
-              static_cast<double>(w.bench.cycle - start) / 200, w.most_reads);
+  std::printf(
+      ", %.2f hits a cycle, a random miss every %.1f cycles at a round trip of 125, at most %zu lines under way\n",
+      hits, static_cast<double>(w.bench.cycle - start) / 200, w.most_reads);
   CHECK(w.bench.cycle - start < 200 * 30);
   CHECK(w.most_reads >= 6);
   // A port that does not take its answers holds up only itself, misses or not.

@@ -78,12 +78,15 @@ TEST_CASE("xlate: what a window opens (InfiniBand specification 10.6.7, decision
       CHECK(w.one(access(kRegion << 8 | 0x5a, va, 1, wanted), port) == S::kBadAccess);
       CHECK(w.one(access(key, va, 1, wanted, 4), port) == (type == MptType::kWindow2 ? S::kBadQp : S::kOk));
     }
-    for (const auto wanted : {Access::kLocalRead, Access::kLocalWrite}) CHECK(w.one(access(key, va, 1, wanted), port) == S::kBadAccess);
-    for (const unsigned odd : {5u, 6u, 7u}) CHECK(w.one(access(key, va, 1, static_cast<Access>(odd)), port) == S::kBadAccess);
+    for (const auto wanted : {Access::kLocalRead, Access::kLocalWrite})
+      CHECK(w.one(access(key, va, 1, wanted), port) == S::kBadAccess);
+    for (const unsigned odd : {5u, 6u, 7u})
+      CHECK(w.one(access(key, va, 1, static_cast<Access>(odd)), port) == S::kBadAccess);
     auto other = access(key, va, 1, Access::kRemoteRead);
     other.pd = 8;
     CHECK(w.one(other, port) == S::kBadPd);
-    for (std::uint64_t at = va; at < va + length; at += 2048) CHECK(w.one(access(key, at, 1, Access::kRemoteRead), port) == S::kOk);
+    for (std::uint64_t at = va; at < va + length; at += 2048)
+      CHECK(w.one(access(key, at, 1, Access::kRemoteRead), port) == S::kOk);
   }
   // The region is busy as long as the window is bound (decisions 23).
   CHECK(w.operate(operation(MemOpCode::kDestroy, kRegion << 8 | 0x5a), kAdmin) == MemOpStatus::kBadState);
@@ -93,7 +96,9 @@ TEST_CASE("xlate: what a window opens (InfiniBand specification 10.6.7, decision
     CHECK(w.one(access(kWindow << 8 | 0x78, va, 1, Access::kRemoteRead)) == S::kBadState);
     CHECK(w.one(access(key, va, 1, Access::kRemoteRead)) == S::kBadTag);
   } else {
-    REQUIRE(w.operate(operation(GENERATE(MemOpCode::kInvalidate, MemOpCode::kInvalidateRemote, MemOpCode::kUnbindQp), key), 1) == MemOpStatus::kOk);
+    REQUIRE(
+        w.operate(operation(GENERATE(MemOpCode::kInvalidate, MemOpCode::kInvalidateRemote, MemOpCode::kUnbindQp), key),
+                  1) == MemOpStatus::kOk);
     CHECK(w.one(access(key, va, 1, Access::kRemoteRead)) == S::kBadState);
   }
   // Rights are those of each bind; none at all is legal.
@@ -103,7 +108,8 @@ TEST_CASE("xlate: what a window opens (InfiniBand specification 10.6.7, decision
     op.remote_write = rights >> 1 & 1;
     op.remote_atomic = rights >> 2;
     REQUIRE(w.operate(op) == MemOpStatus::kOk);
-    for (const auto& [wanted, needs] : {std::pair{Access::kRemoteRead, 1u}, {Access::kRemoteWrite, 2u}, {Access::kRemoteAtomic, 4u}}) {
+    for (const auto& [wanted, needs] :
+         {std::pair{Access::kRemoteRead, 1u}, {Access::kRemoteWrite, 2u}, {Access::kRemoteAtomic, 4u}}) {
       CHECK(w.one(access(op.key, va, 1, wanted)) == (rights & needs ? S::kOk : S::kBadAccess));
     }
     if (type == MptType::kWindow2) REQUIRE(w.operate(operation(MemOpCode::kInvalidate, op.key)) == MemOpStatus::kOk);
@@ -116,7 +122,10 @@ TEST_CASE("xlate: what a window opens (InfiniBand specification 10.6.7, decision
   w.drain();
 }
 
-TEST_CASE("xlate: a fast-register region serves its domain until it is invalidated, each time with its own page list (decisions 16 to 20)", "[rtl]") {
+TEST_CASE(
+    "xlate: a fast-register region serves its domain until it is invalidated, each time with its own page list "
+    "(decisions 16 to 20)",
+    "[rtl]") {
   World w(seed());
   w.write(kFast, allocated(MptType::kFastRegion));
   CHECK(w.one(access(kFast << 8 | 1, 0x7000, 1, Access::kLocalRead)) == S::kBadState);
@@ -138,14 +147,18 @@ TEST_CASE("xlate: a fast-register region serves its domain until it is invalidat
       CHECK(w.one(access(op.key, op.va + op.length - 1, 2, Access::kLocalWrite), port) == S::kBadRange);
       CHECK(w.one(access(op.key - 1, op.va, 1, Access::kLocalRead), port) == S::kBadTag);
     }
-    for (std::uint64_t page = 0; page < 256; page += 5) w.to_ask[page & 1].push_back(access(op.key, op.va + op.first_offset + (page << op.log_page) / 2, 1, Access::kLocalRead));
+    for (std::uint64_t page = 0; page < 256; page += 5)
+      w.to_ask[page & 1].push_back(
+          access(op.key, op.va + op.first_offset + (page << op.log_page) / 2, 1, Access::kLocalRead));
     w.finish();
-    REQUIRE(w.operate(operation(round % 2 ? MemOpCode::kInvalidate : MemOpCode::kInvalidateRemote, op.key), round % 2) == MemOpStatus::kOk);
+    REQUIRE(w.operate(operation(round % 2 ? MemOpCode::kInvalidate : MemOpCode::kInvalidateRemote, op.key),
+                      round % 2) == MemOpStatus::kOk);
     CHECK(w.one(access(op.key, op.va, 1, Access::kLocalRead)) == S::kBadState);
   }
 }
 
-TEST_CASE("xlate: an invalidation waits for what is under way under its key, and nobody waits for the invalidation", "[rtl]") {
+TEST_CASE("xlate: an invalidation waits for what is under way under its key, and nobody waits for the invalidation",
+          "[rtl]") {
   World w(seed());
   const auto mr = bindable(), other = bindable(3);
   w.write(kRegion, mr);
@@ -162,7 +175,9 @@ TEST_CASE("xlate: an invalidation waits for what is under way under its key, and
   CHECK(w.op_answered == 0);
   // The key opens nothing any more; translations of others go on, and their DMA is not waited for.
   w.to_ask[0].push_back(access(key, mr.va, 64, Access::kRemoteRead));
-  for (int i = 0; i < 50; ++i) w.to_ask[i & 1].push_back(access((kRegion + 1) << 8 | 0x5a, other.va + static_cast<std::uint64_t>(i) * 999, 1, Access::kLocalRead));
+  for (int i = 0; i < 50; ++i)
+    w.to_ask[i & 1].push_back(
+        access((kRegion + 1) << 8 | 0x5a, other.va + static_cast<std::uint64_t>(i) * 999, 1, Access::kLocalRead));
   w.finish();
   CHECK(w.by_status[S::kBadState] == 1);
   CHECK(w.op_answered == 0);
@@ -184,7 +199,13 @@ TEST_CASE("xlate: an invalidation waits for what is under way under its key, and
   CHECK(w.op_answered == 0);
   w.retire_rate = 1;
   bool drained = false;
-  w.bench.run_until([&] { drained |= w.drained; if (drained) w.bench.dut->drain_valid_i = 0; return w.op_answered != 0; }, 500, "answer");
+  w.bench.run_until(
+      [&] {
+        drained |= w.drained;
+        if (drained) w.bench.dut->drain_valid_i = 0;
+        return w.op_answered != 0;
+      },
+      500, "answer");
   CHECK(drained);
   w.end(1, 1);
   w.bench.dut->drain_valid_i = 0;
@@ -196,12 +217,14 @@ TEST_CASE("xlate: a bind does not drop the cached page list of its region", "[rt
   const auto mr = bindable();
   w.write(kRegion, mr);
   w.write(kWindow, allocated(MptType::kWindow2));
-  for (std::uint64_t page = 0; page < 60; ++page) w.one(access(kRegion << 8 | 0x5a, mr.va + page * 4096, 1, Access::kLocalRead));
+  for (std::uint64_t page = 0; page < 60; ++page)
+    w.one(access(kRegion << 8 | 0x5a, mr.va + page * 4096, 1, Access::kLocalRead));
   w.bench.run(300);
   const auto misses = w.misses;
   REQUIRE(w.operate(bind(MemOpCode::kBindWindow2, kWindow << 8 | 0x77, mr.va, 4096)) == MemOpStatus::kOk);
   REQUIRE(w.operate(operation(MemOpCode::kInvalidate, kWindow << 8 | 0x77)) == MemOpStatus::kOk);
-  for (std::uint64_t page = 0; page < 60; ++page) CHECK(w.one(access(kRegion << 8 | 0x5a, mr.va + page * 4096, 1, Access::kLocalRead)) == S::kOk);
+  for (std::uint64_t page = 0; page < 60; ++page)
+    CHECK(w.one(access(kRegion << 8 | 0x5a, mr.va + page * 4096, 1, Access::kLocalRead)) == S::kOk);
   CHECK(w.misses == misses);
 }
 
@@ -214,9 +237,11 @@ TEST_CASE("xlate: random memory operations under random traffic on both ports", 
     const auto index = MemOpMaker::index(static_cast<std::uint32_t>(b.uniform(0, MemOpMaker::kEntries - 1)));
     const auto& m = w.mpt[index];
     const std::uint64_t size = m.length ? m.length : 1, at = b.uniform(0, size - 1);
-    auto r = access(index << 8 | m.tag, m.va + at, b.uniform(1, std::min<std::uint64_t>(size - at, 1u << 20)), static_cast<Access>(b.uniform(0, 4)), m.qp);
+    auto r = access(index << 8 | m.tag, m.va + at, b.uniform(1, std::min<std::uint64_t>(size - at, 1u << 20)),
+                    static_cast<Access>(b.uniform(0, 4)), m.qp);
     r.pd = m.pd;
-    if (MemOpModel::is_window(m) && r.access < 2 && b.chance(0.9)) r.access = static_cast<std::uint8_t>(b.uniform(2, 4));
+    if (MemOpModel::is_window(m) && r.access < 2 && b.chance(0.9))
+      r.access = static_cast<std::uint8_t>(b.uniform(2, 4));
     if (b.chance(0.03)) r.va += b.uniform(0, 1ull << 20);
     if (b.chance(0.02)) r.key ^= 1u << b.uniform(0, 31);
     if (b.chance(0.02)) r.pd ^= 3;
@@ -235,12 +260,14 @@ TEST_CASE("xlate: random memory operations under random traffic on both ports", 
     if (b.chance(0.3)) b.run(b.uniform(1, 60));
     auto op = maker.next(w.keys());
     const auto target = w.mpt[(op.key >> 8) & 0x3fff];
-    if (op.op <= static_cast<std::uint8_t>(MemOpCode::kBindWindow2) || op.op == static_cast<std::uint8_t>(MemOpCode::kFastRegister)) {
+    if (op.op <= static_cast<std::uint8_t>(MemOpCode::kBindWindow2) ||
+        op.op == static_cast<std::uint8_t>(MemOpCode::kFastRegister)) {
       if ((op.key & 255) == target.tag) op.key ^= 1;  // the driver takes another tag each time
     }
     unsigned client = static_cast<unsigned>(b.uniform(0, 1));
     if (b.chance(0.04)) op = maker.make(MemOpCode::kDestroy, w.keys()), client = kAdmin;
-    if (b.chance(0.02)) op = operation(MemOpCode::kUnbindQp, 0, static_cast<unsigned>(b.uniform(0, 2))), client = kAdmin;
+    if (b.chance(0.02))
+      op = operation(MemOpCode::kUnbindQp, 0, static_cast<unsigned>(b.uniform(0, 2))), client = kAdmin;
     ++outcomes[{op.op, int(w.operate(op, client))}];
     for (std::uint32_t n = 0; n < MemOpMaker::kEntries; ++n) {
       const auto index = MemOpMaker::index(n);
@@ -250,15 +277,17 @@ TEST_CASE("xlate: random memory operations under random traffic on both ports", 
       w.write(index, maker.fresh(n));
     }
     if (round % 100 == 0) {
-      for (std::uint32_t n = 0; n < MemOpMaker::kEntries; ++n) REQUIRE(w.read(MemOpMaker::index(n)) == w.mpt[MemOpMaker::index(n)]);
+      for (std::uint32_t n = 0; n < MemOpMaker::kEntries; ++n)
+        REQUIRE(w.read(MemOpMaker::index(n)) == w.mpt[MemOpMaker::index(n)]);
     }
   }
   w.finish();
   for (int code = 0; code <= static_cast<int>(MemOpCode::kUnbindQp); ++code) CHECK(outcomes[{code, 0}] > 10);
-  for (const auto status : {S::kOk, S::kBadIndex, S::kBadTag, S::kBadState, S::kBadPd, S::kBadQp, S::kBadAccess, S::kBadRange}) {
+  for (const auto status :
+       {S::kOk, S::kBadIndex, S::kBadTag, S::kBadState, S::kBadPd, S::kBadQp, S::kBadAccess, S::kBadRange}) {
     INFO("status " << int(status));
     CHECK(w.by_status[status] > 50);
   }
-  std::printf("xlate: %llu requests, %llu granted, beside 4000 memory operations\n", static_cast<unsigned long long>(w.requests),
-              static_cast<unsigned long long>(w.by_status[S::kOk]));
+  std::printf("xlate: %llu requests, %llu granted, beside 4000 memory operations\n",
+              static_cast<unsigned long long>(w.requests), static_cast<unsigned long long>(w.by_status[S::kOk]));
 }

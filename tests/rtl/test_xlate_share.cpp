@@ -10,7 +10,8 @@
 using namespace rnic;
 using namespace rnic::test;
 
-TEST_CASE("xlate_share: each request reaches the port once, each answer its client, in order; hand-backs are not lost", "[rtl]") {
+TEST_CASE("xlate_share: each request reaches the port once, each answer its client, in order; hand-backs are not lost",
+          "[rtl]") {
   Bench<Vxlate_share> bench(seed());
   auto& dut = *bench.dut;
   dut.req_valid_i = dut.retire_valid_i = dut.port_req_ready_i = dut.port_rsp_valid_i = 0;
@@ -24,7 +25,7 @@ TEST_CASE("xlate_share: each request reaches the port once, each answer its clie
   std::array<Client, 2> clients;
   std::deque<std::pair<int, int>> port;  // client, and the cycle in which the port took its request
   bool answering = false;
-  std::array<std::deque<bool>, 2> owed;            // epochs handed back and not seen at the port
+  std::array<std::deque<bool>, 2> owed;  // epochs handed back and not seen at the port
   std::uint64_t next = 1, retired_at_port = 0;
 
   for (int cycle = 0; cycle < 40000; ++cycle) {

@@ -32,7 +32,8 @@ struct Expected {
   rtl::XlateReq req;
   rtl::Mpt mpt;
   std::uint64_t version = 0, accepted = 0;
-  std::optional<rtl::Mpt> next;  ///< What a memory operation that is under way makes of the entry: it may decide already
+  std::optional<rtl::Mpt>
+      next;  ///< What a memory operation that is under way makes of the entry: it may decide already
 };
 
 inline XlateStatus check(const rtl::XlateReq& r, const rtl::Mpt& m) {
@@ -54,7 +55,9 @@ inline XlateStatus check(const rtl::XlateReq& r, const rtl::Mpt& m) {
   if (r.va < m.va || end > Wide(m.va) + m.length || end > Wide(1) << 64) return XlateStatus::kBadRange;
   return XlateStatus::kOk;
 }
-inline std::uint64_t page_of(const rtl::XlateReq& r, const rtl::Mpt& m) { return (r.va >> m.log_page) - (m.va >> m.log_page); }
+inline std::uint64_t page_of(const rtl::XlateReq& r, const rtl::Mpt& m) {
+  return (r.va >> m.log_page) - (m.va >> m.log_page);
+}
 
 /// An Ok answer that has not been handed back.
 struct Held {
@@ -124,7 +127,8 @@ struct XlateWorld : Agent {
         const auto& r = to_ask[p].front();
         const auto& m = mpt[(r.key >> 8) & 0x3fff];
         asked[p].push_back({r, m, lists.version[list_of(m.page_list)], bench.cycle, {}});
-        if (const auto change = changes.find((r.key >> 8) & 0x3fff); change != changes.end()) asked[p].back().next = change->second;
+        if (const auto change = changes.find((r.key >> 8) & 0x3fff); change != changes.end())
+          asked[p].back().next = change->second;
         to_ask[p].pop_front();
         offering[p] = false;
       }
@@ -158,7 +162,8 @@ struct XlateWorld : Agent {
     const auto status = static_cast<XlateStatus>(a.status);
     ++by_status[status];
     if (!e.next || !agrees(a, e.req, *e.next, lists.version[list_of(e.next->page_list)])) {
-      INFO("status " << int(a.status) << " key " << e.req.key << " va " << e.req.va << " length " << e.req.length << " access " << int(e.req.access));
+      INFO("status " << int(a.status) << " key " << e.req.key << " va " << e.req.va << " length " << e.req.length
+                     << " access " << int(e.req.access));
       REQUIRE(agrees(a, e.req, e.mpt, e.version));
     }
     if (status == XlateStatus::kOk) held[p].push_back({e.req, e.accepted, a.epoch});
@@ -171,7 +176,8 @@ struct XlateWorld : Agent {
     if (a.status != static_cast<std::uint8_t>(status)) return false;
     if (status != XlateStatus::kOk) return true;
     const std::uint64_t size = 1ull << m.log_page, in_page = req.va & (size - 1);
-    return a.addr == (PageLists::entry(slot, list_version) | in_page) && a.contiguous == std::min<std::uint64_t>(req.length, size - in_page);
+    return a.addr == (PageLists::entry(slot, list_version) | in_page) &&
+           a.contiguous == std::min<std::uint64_t>(req.length, size - in_page);
   }
   /// Writes an MPT entry and waits until it has been taken.
   void write(std::uint32_t index, const rtl::Mpt& m) {
@@ -194,7 +200,8 @@ struct XlateWorld : Agent {
     return m.page_list + 8 * (static_cast<std::uint64_t>(last >> m.log_page) - (m.va >> m.log_page) + 1);
   }
 
-  // ---- Memory operations -----------------------------------------------------------------------------------------------
+  // ---- Memory operations
+  // -----------------------------------------------------------------------------------------------
   MemOpModel keys() const {
     MemOpModel model;
     for (const auto& [index, e] : mpt) {
@@ -210,7 +217,8 @@ struct XlateWorld : Agent {
       if (model.at(index) != e) changes[index] = model.at(index);
     }
     for (const auto& [index, e] : changes) {
-      if (MemOpModel::is(e, MptType::kFastRegion) && MemOpModel::is_valid(e)) list_end[list_of(e.page_list)] = end_of_list(e);
+      if (MemOpModel::is(e, MptType::kFastRegion) && MemOpModel::is_valid(e))
+        list_end[list_of(e.page_list)] = end_of_list(e);
     }
     // Requests on their way may meet the entry before the operation or after it.
     put_slice(bench.dut->mem_op_data_i, client, op);
@@ -230,7 +238,8 @@ struct XlateWorld : Agent {
       for (unsigned p = 0; p < 2; ++p) {
         // What would have been granted has been answered and handed back, or meets the new entry.
         for (auto& a : asked[p]) {
-          if (taken_away && ((a.req.key >> 8) & 0x3fff) == index && check(a.req, old) == XlateStatus::kOk) a.mpt = e, a.next.reset();
+          if (taken_away && ((a.req.key >> 8) & 0x3fff) == index && check(a.req, old) == XlateStatus::kOk)
+            a.mpt = e, a.next.reset();
         }
         for (const auto& h : held[p]) REQUIRE_FALSE((taken_away && h.req.key == (index << 8 | old.tag)));
       }
@@ -280,7 +289,9 @@ struct XlateWorld : Agent {
     bench.tick();
   }
   bool idle() const { return to_ask[0].empty() && to_ask[1].empty() && asked[0].empty() && asked[1].empty(); }
-  void finish(std::uint64_t limit = 200000) { bench.run_until([&] { return idle(); }, limit, "all answers"); }
+  void finish(std::uint64_t limit = 200000) {
+    bench.run_until([&] { return idle(); }, limit, "all answers");
+  }
   XlateStatus one(const rtl::XlateReq& r, unsigned port = 0) {
     const auto counts = by_status;
     to_ask[port].push_back(r);
@@ -327,7 +338,8 @@ struct XlateWorld : Agent {
   unsigned op_taken = 0, op_answered = 0;
   bool line_offered = false, admin_taken = false, drained = false;
   double ask_rate = 1.0, retire_rate = 1.0;
-  std::uint64_t min_latency = 20, max_latency = 200, misses = 0, prefetches = 0, faults = 0, requests = 0, last_latency = 0;
+  std::uint64_t min_latency = 20, max_latency = 200, misses = 0, prefetches = 0, faults = 0, requests = 0,
+                last_latency = 0;
   std::size_t most_reads = 0;
 };
 
@@ -342,7 +354,8 @@ inline rtl::Mpt region(std::uint64_t va, std::uint64_t length, unsigned log_page
   m.page_list = list << 40;
   return m;
 }
-inline rtl::XlateReq request(std::uint32_t index, const rtl::Mpt& m, std::uint64_t va, std::uint64_t length, Access access = Access::kLocalRead) {
+inline rtl::XlateReq request(std::uint32_t index, const rtl::Mpt& m, std::uint64_t va, std::uint64_t length,
+                             Access access = Access::kLocalRead) {
   rtl::XlateReq r;
   r.key = index << 8 | m.tag;
   r.va = va;

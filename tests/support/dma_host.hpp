@@ -12,7 +12,8 @@
 #include "testbench/generated/rtl_streams.hpp"
 #include "tests/support/rtl_bench.hpp"
 
-/// The host's side of DMA for block tests: memory, a checker of request TLPs, and a completer that splits, reorders and breaks completions.
+/// The host's side of DMA for block tests: memory, a checker of request TLPs, and a completer that splits, reorders and
+/// breaks completions.
 namespace rnic::test {
 
 /// Memory whose bytes have a value before they are written: a hash of their address.
@@ -33,7 +34,8 @@ class DmaMemory {
   std::unordered_map<std::uint64_t, std::uint8_t> bytes_;
 };
 
-/// First byte and byte count that a request TLP asks for. Fails the test when the header is not legal (PCI Express base specification 2.2.5, 2.2.7).
+/// First byte and byte count that a request TLP asks for. Fails the test when the header is not legal (PCI Express base
+/// specification 2.2.5, 2.2.7).
 struct TlpRange {
   std::uint64_t addr = 0;
   std::uint32_t bytes = 0;
@@ -44,8 +46,16 @@ inline TlpRange check_request(const rtl::DmaReqHdr& h, std::uint32_t max_bytes) 
   REQUIRE(4u * h.length_dw <= max_bytes);
   REQUIRE((h.addr % 4096) + 4u * h.length_dw <= 4096);
   REQUIRE(h.first_be != 0);
-  const auto lead = [](unsigned be) { unsigned n = 0; while (!(be >> n & 1)) ++n; return n; };
-  const auto trail = [](unsigned be) { unsigned n = 0; while (!(be << n & 8)) ++n; return n; };
+  const auto lead = [](unsigned be) {
+    unsigned n = 0;
+    while (!(be >> n & 1)) ++n;
+    return n;
+  };
+  const auto trail = [](unsigned be) {
+    unsigned n = 0;
+    while (!(be << n & 8)) ++n;
+    return n;
+  };
   TlpRange range{h.addr + lead(h.first_be), 4u * h.length_dw - lead(h.first_be)};
   if (h.length_dw == 1) {
     REQUIRE(h.last_be == 0);
@@ -60,7 +70,21 @@ inline TlpRange check_request(const rtl::DmaReqHdr& h, std::uint32_t max_bytes) 
   return range;
 }
 
-enum class Fault { kNone, kUnsupported, kAbort, kAbortWithData, kPoison, kByteCount, kLowerAddr, kTooShort, kTooLong, kExtraBeat, kMissingBeat, kDrop, kLate };
+enum class Fault {
+  kNone,
+  kUnsupported,
+  kAbort,
+  kAbortWithData,
+  kPoison,
+  kByteCount,
+  kLowerAddr,
+  kTooShort,
+  kTooLong,
+  kExtraBeat,
+  kMissingBeat,
+  kDrop,
+  kLate
+};
 
 /// A read that has left the NIC.
 struct HostRead {
@@ -79,10 +103,10 @@ class DmaCompleter : public Agent {
   explicit DmaCompleter(Bench<Model>& bench) : bench_(bench) {}
 
   std::uint64_t min_latency = 20, max_latency = 200, late_by = 10000;
-  std::uint64_t quarantine = ~0ull >> 1;           ///< A tag whose completions are lost must not come back sooner
-  std::uint32_t rcb = 64;                          ///< Completions break at multiples of it
-  bool shuffle = true;                             ///< Reads overtake each other, completions are split at random
-  double rate = 1.0;                               ///< Chance that a beat is offered in a cycle
+  std::uint64_t quarantine = ~0ull >> 1;  ///< A tag whose completions are lost must not come back sooner
+  std::uint32_t rcb = 64;                 ///< Completions break at multiples of it
+  bool shuffle = true;                    ///< Reads overtake each other, completions are split at random
+  double rate = 1.0;                      ///< Chance that a beat is offered in a cycle
   std::function<Fault(const TlpRange&)> choose_fault;
   DmaMemory memory;
   std::uint64_t beats = 0;
@@ -91,7 +115,8 @@ class DmaCompleter : public Agent {
     for (const auto& r : reads_) REQUIRE(r.tag != tag);
     for (const auto& [lost, since] : lost_) REQUIRE((lost != tag || bench_.cycle > since + quarantine));
     REQUIRE(std::count_if(reads_.begin(), reads_.end(), [](const auto& r) { return r.fault == Fault::kNone; }) < 64);
-    HostRead r{tag, range.addr, range.bytes, 0, bench_.cycle + bench_.uniform(min_latency, max_latency), Fault::kNone, 0};
+    HostRead r{tag,          range.addr, range.bytes, 0, bench_.cycle + bench_.uniform(min_latency, max_latency),
+               Fault::kNone, 0};
     if (choose_fault) r.fault = choose_fault(range);
     r.fault_at = static_cast<std::uint32_t>(bench_.uniform(0, range.bytes - 1));
     if (r.fault == Fault::kLate) r.ready_at += late_by;
@@ -147,7 +172,8 @@ class DmaCompleter : public Agent {
     const std::uint64_t from = r.addr + r.sent;
     const std::uint32_t rest = r.bytes - r.sent;
     std::uint32_t n = rest;
-    if (shuffle && bench_.chance(0.7)) n = std::min<std::uint32_t>(rest, static_cast<std::uint32_t>(bench_.uniform(1, 4) * rcb - from % rcb));
+    if (shuffle && bench_.chance(0.7))
+      n = std::min<std::uint32_t>(rest, static_cast<std::uint32_t>(bench_.uniform(1, 4) * rcb - from % rcb));
     Fault fault = r.fault_at >= r.sent && r.fault_at < r.sent + n ? r.fault : Fault::kNone;
     if (fault == Fault::kTooLong) n = rest;  // a longer one in the middle would look like the end
     if (fault == Fault::kDrop) {
@@ -160,7 +186,8 @@ class DmaCompleter : public Agent {
     h.lower_addr = from & 0xfff;
     h.length_dw = static_cast<std::uint16_t>((from % 4 + n + 3) / 4);
     if (fault == Fault::kUnsupported || fault == Fault::kAbort) {
-      h.status = static_cast<std::uint8_t>(fault == Fault::kAbort ? rtl::CplStatus::kCompleterAbort : rtl::CplStatus::kUnsupportedRequest);
+      h.status = static_cast<std::uint8_t>(fault == Fault::kAbort ? rtl::CplStatus::kCompleterAbort
+                                                                  : rtl::CplStatus::kUnsupportedRequest);
       h.length_dw = 0;
       beats_.push_back({h, {}, true});
       return true;

@@ -19,14 +19,16 @@
 #include <type_traits>
 #include <vector>
 
-/// Bench for the unit test of one Verilated block: a clock, stream drivers and monitors with random back-pressure, one seed.
+/// Bench for the unit test of one Verilated block: a clock, stream drivers and monitors with random back-pressure, one
+/// seed.
 namespace rnic::test {
 
 /// Seed of a random test: RNIC_SEED, else `fallback`. Printed, so that a failure can be replayed with RNIC_SEED=value.
 inline std::uint64_t seed(std::uint64_t fallback = 1) {
   const char* text = std::getenv("RNIC_SEED");
   const std::uint64_t value = text ? std::strtoull(text, nullptr, 0) : fallback;
-  std::printf("seed %llu (replay: RNIC_SEED=%llu)\n", static_cast<unsigned long long>(value), static_cast<unsigned long long>(value));
+  std::printf("seed %llu (replay: RNIC_SEED=%llu)\n", static_cast<unsigned long long>(value),
+              static_cast<unsigned long long>(value));
   return value;
 }
 
@@ -86,11 +88,13 @@ void put_slice(Port& port, std::size_t index, const T& value) {
   for (std::size_t bit = 0; bit < T::kBits; ++bit) {
     const std::size_t to = index * T::kBits + bit;
     const auto one = static_cast<std::uint8_t>(1u << (to % 8));
-    all[to / 8] = static_cast<std::uint8_t>((raw[bit / 8] >> (bit % 8) & 1) ? (all[to / 8] | one) : (all[to / 8] & ~one));
+    all[to / 8] =
+        static_cast<std::uint8_t>((raw[bit / 8] >> (bit % 8) & 1) ? (all[to / 8] | one) : (all[to / 8] & ~one));
   }
 }
 
-/// Something that takes part in every clock cycle: drives inputs before the edge, looks at settled outputs before the edge.
+/// Something that takes part in every clock cycle: drives inputs before the edge, looks at settled outputs before the
+/// edge.
 struct Agent {
   virtual ~Agent() = default;
   virtual void drive() = 0;
@@ -118,10 +122,12 @@ class Bench {
     dut->rst_ni = 1;
   }
   void tick(bool agents = true) {
-    if (agents) for (auto* agent : agents_) agent->drive();
+    if (agents)
+      for (auto* agent : agents_) agent->drive();
     dut->clk_i = 0;
     dut->eval();
-    if (agents) for (auto* agent : agents_) agent->sample();
+    if (agents)
+      for (auto* agent : agents_) agent->sample();
     dut->clk_i = 1;
     dut->eval();
     ++cycle;
@@ -138,7 +144,9 @@ class Bench {
     for (std::uint64_t i = 0; i < cycles; ++i) tick();
   }
   bool chance(double probability) { return std::uniform_real_distribution<>(0, 1)(rng) < probability; }
-  std::uint64_t uniform(std::uint64_t low, std::uint64_t high) { return std::uniform_int_distribution<std::uint64_t>(low, high)(rng); }
+  std::uint64_t uniform(std::uint64_t low, std::uint64_t high) {
+    return std::uniform_int_distribution<std::uint64_t>(low, high)(rng);
+  }
 
   std::mt19937_64 rng;
   std::unique_ptr<Model> dut;
@@ -154,7 +162,8 @@ template <typename T>
 class Source : public Agent {
  public:
   /// `set` writes the payload port, `valid` is the valid port, `ready` reads the ready port.
-  Source(std::function<void(bool)> valid, std::function<bool()> ready, std::function<void(const T&)> set, std::mt19937_64& rng, double offers = 1.0)
+  Source(std::function<void(bool)> valid, std::function<bool()> ready, std::function<void(const T&)> set,
+         std::mt19937_64& rng, double offers = 1.0)
       : rate(offers), valid_(std::move(valid)), ready_(std::move(ready)), set_(std::move(set)), rng_(rng) {}
   void push(T item) { items.push_back(std::move(item)); }
   bool idle() const { return items.empty(); }
@@ -184,11 +193,13 @@ class Source : public Agent {
   bool offering_ = false;
 };
 
-/// Takes items from a stream, ready with probability `rate` a cycle; fails the test when valid drops or the payload changes before acceptance.
+/// Takes items from a stream, ready with probability `rate` a cycle; fails the test when valid drops or the payload
+/// changes before acceptance.
 template <typename T>
 class Sink : public Agent {
  public:
-  Sink(std::function<bool()> valid, std::function<void(bool)> ready, std::function<T()> read, std::mt19937_64& rng, double acceptance = 1.0)
+  Sink(std::function<bool()> valid, std::function<void(bool)> ready, std::function<T()> read, std::mt19937_64& rng,
+       double acceptance = 1.0)
       : rate(acceptance), valid_(std::move(valid)), ready_(std::move(ready)), read_(std::move(read)), rng_(rng) {}
   void drive() override {
     taking_ = std::uniform_real_distribution<>(0, 1)(rng_) < rate;
@@ -221,14 +232,17 @@ class Sink : public Agent {
   bool taking_ = false, waiting_ = false;
 };
 
-// Streams of a Verilated model by port name: valid `name##_valid_i`, ready `name##_ready_o`, payload `name##_data_i`, and the mirror image.
-#define RNIC_SOURCE(variable, Type, bench, name, rate)                                                                            \
-  ::rnic::test::Source<Type> variable([&](bool v) { (bench).dut->name##_valid_i = v; }, [&] { return (bench).dut->name##_ready_o != 0; }, \
-                                      [&](const Type& item) { ::rnic::test::put((bench).dut->name##_data_i, item); }, (bench).rng, rate);  \
+// Streams of a Verilated model by port name: valid `name##_valid_i`, ready `name##_ready_o`, payload `name##_data_i`,
+// and the mirror image.
+#define RNIC_SOURCE(variable, Type, bench, name, rate)                                                    \
+  ::rnic::test::Source<Type> variable(                                                                    \
+      [&](bool v) { (bench).dut->name##_valid_i = v; }, [&] { return (bench).dut->name##_ready_o != 0; }, \
+      [&](const Type& item) { ::rnic::test::put((bench).dut->name##_data_i, item); }, (bench).rng, rate); \
   (bench).add(variable)
-#define RNIC_SINK(variable, Type, bench, name, rate)                                                                              \
-  ::rnic::test::Sink<Type> variable([&] { return (bench).dut->name##_valid_o != 0; }, [&](bool r) { (bench).dut->name##_ready_i = r; },   \
-                                    [&] { return ::rnic::test::get<Type>((bench).dut->name##_data_o); }, (bench).rng, rate);              \
+#define RNIC_SINK(variable, Type, bench, name, rate)                                                      \
+  ::rnic::test::Sink<Type> variable(                                                                      \
+      [&] { return (bench).dut->name##_valid_o != 0; }, [&](bool r) { (bench).dut->name##_ready_i = r; }, \
+      [&] { return ::rnic::test::get<Type>((bench).dut->name##_data_o); }, (bench).rng, rate);            \
   (bench).add(variable)
 
 }  // namespace rnic::test

@@ -51,7 +51,8 @@ struct Pair {
 };
 
 /// Takes one result, waiting at most `limit_ns` of simulated time. False: none came.
-inline bool take_result(Endpoint& endpoint, IND2CompletionQueue& cq, ND2_RESULT& result, std::uint64_t limit_ns = 100'000) {
+inline bool take_result(Endpoint& endpoint, IND2CompletionQueue& cq, ND2_RESULT& result,
+                        std::uint64_t limit_ns = 100'000) {
   const std::uint64_t end = endpoint.device().now_ns() + limit_ns;
   while (cq.GetResults(&result, 1) == 0) {
     if (endpoint.device().now_ns() >= end) return false;
@@ -61,7 +62,8 @@ inline bool take_result(Endpoint& endpoint, IND2CompletionQueue& cq, ND2_RESULT&
 }
 
 /// Runs `body` in a thread of simulated time with both endpoints brought up.
-inline void with_endpoints(World& world, const std::function<void(Endpoint&, Endpoint&)>& body, std::uint64_t limit_ns = 1'000'000'000) {
+inline void with_endpoints(World& world, const std::function<void(Endpoint&, Endpoint&)>& body,
+                           std::uint64_t limit_ns = 1'000'000'000) {
   world.add_app(0, "test", [&](Host& host) {
     Endpoint a(host);
     Endpoint b(world.host(1));

@@ -1,4 +1,5 @@
-// UD queue pairs and QP1 (InfiniBand specification volume 1, 9.3.2, 9.8.3, 10.2.4, 10.2.5, 11.4.1.2; annex A17.4.5). RNIC_SEED=n replays a failure.
+// UD queue pairs and QP1 (InfiniBand specification volume 1, 9.3.2, 9.8.3, 10.2.4, 10.2.5, 11.4.1.2; annex A17.4.5).
+// RNIC_SEED=n replays a failure.
 #include <cstdio>
 #include <filesystem>
 #include <sstream>
@@ -22,12 +23,14 @@ constexpr std::uint32_t kQkey = 0x11223344;
 constexpr std::size_t kGrh = hw::kGrhBytes;
 
 SendRequest datagram(const AddressHandle& to, std::uint32_t qpn, const umd::Segment& segment, std::uint64_t id) {
-  return {.opcode = WqeOpcode::kSend, .id = id, .segments = {&segment, 1}, .address = &to, .dest_qpn = qpn, .qkey = kQkey};
+  return {
+      .opcode = WqeOpcode::kSend, .id = id, .segments = {&segment, 1}, .address = &to, .dest_qpn = qpn, .qkey = kQkey};
 }
 
 }  // namespace
 
-TEST_CASE("datagrams arrive behind their IP header, over IPv4 and IPv6, at every length up to the MTU (9.8.3, A17.4.5.1)") {
+TEST_CASE(
+    "datagrams arrive behind their IP header, over IPv4 and IPv6, at every length up to the MTU (9.8.3, A17.4.5.1)") {
   auto options = WorldOptions::from_environment("datagrams");
   auto& world = fresh_world(options);
   std::vector<std::vector<std::uint8_t>> frames;
@@ -131,8 +134,11 @@ TEST_CASE("tshark and the ICRC check agree with the frames of datagrams") {
     CHECK(pclose(pipe) == 0);
     return out;
   };
-  const auto out = run("tshark -r " + path + " -o ip.check_checksum:TRUE -T fields -E separator=' ' -e infiniband.bth.opcode -e infiniband.deth.q_key "
-                       "-e infiniband.deth.srcqp -e infiniband.bth.destqp -e infiniband.bth.padcnt -e udp.srcport -e ip.checksum.status 2>/dev/null");
+  const auto out =
+      run("tshark -r " + path +
+          " -o ip.check_checksum:TRUE -T fields -E separator=' ' -e infiniband.bth.opcode -e infiniband.deth.q_key "
+          "-e infiniband.deth.srcqp -e infiniband.bth.destqp -e infiniband.bth.padcnt -e udp.srcport -e "
+          "ip.checksum.status 2>/dev/null");
   std::istringstream lines(out);
   std::string line;
   const auto numbers = [](const std::string& text) {
@@ -374,11 +380,14 @@ TEST_CASE("a failed datagram stops the send queue alone, and RTS lets it go on (
     for (std::uint64_t round = 0; round < 3; ++round) {
       a.post_receive(left, 100 + round, 4096, 2048);
       b.post_receive(right, 200 + round, 4096, 2048);
-      for (std::uint64_t id = 1; id <= 20; ++id) must(left.post_send(datagram(to_b, right.qpn(), id == 2 ? bad : good, id)));
+      for (std::uint64_t id = 1; id <= 20; ++id)
+        must(left.post_send(datagram(to_b, right.qpn(), id == 2 ? bad : good, id)));
       for (std::uint64_t id = 1; id <= 20; ++id) {
         const auto done = a.sent();
         CHECK(done.id == id);
-        CHECK(done.status == (id == 1 ? CqeStatus::kSuccess : id == 2 ? CqeStatus::kLocProtErr : CqeStatus::kWrFlushErr));
+        CHECK(done.status == (id == 1   ? CqeStatus::kSuccess
+                              : id == 2 ? CqeStatus::kLocProtErr
+                                        : CqeStatus::kWrFlushErr));
       }
       CHECK(b.received().id == 200 + round);
       CHECK(state() == static_cast<std::uint8_t>(hw::QpState::kSqe));
@@ -398,7 +407,9 @@ TEST_CASE("a failed datagram stops the send queue alone, and RTS lets it go on (
   });
 }
 
-TEST_CASE("datagram queue pairs share receives: an empty queue drops, one that is too short fails its receive (10.2.9, 9.9.3 class E)") {
+TEST_CASE(
+    "datagram queue pairs share receives: an empty queue drops, one that is too short fails its receive (10.2.9, 9.9.3 "
+    "class E)") {
   const auto options = WorldOptions::from_environment("datagrams_shared");
   auto& world = fresh_world(options);
   with_endpoints(world, [&](Endpoint& endpoint_a, Endpoint& endpoint_b) {
@@ -406,8 +417,13 @@ TEST_CASE("datagram queue pairs share receives: an empty queue drops, one that i
     auto& from = a.add_datagram_qp(kQkey);
     const auto srq = must(umd::SharedReceiveQueue::create(b.process, 8, 2));
     std::vector<std::shared_ptr<umd::QueuePair>> to;
-    const umd::QueuePair::Spec spec{.send_cq = b.cq, .receive_cq = b.receive_cq, .shared_receives = srq, .type = QpType::kUd,
-                                    .capacity = {.send_depth = 8, .receive_depth = 0, .send_segments = 1, .receive_segments = 1, .inline_bytes = 0}};
+    const umd::QueuePair::Spec spec{
+        .send_cq = b.cq,
+        .receive_cq = b.receive_cq,
+        .shared_receives = srq,
+        .type = QpType::kUd,
+        .capacity = {
+            .send_depth = 8, .receive_depth = 0, .send_segments = 1, .receive_segments = 1, .inline_bytes = 0}};
     for (int i = 0; i < 3; ++i) {
       to.push_back(must(umd::QueuePair::create(b.process, spec)));
       must(to.back()->connect(testbench::datagram_attributes(endpoint_b, kQkey)));
@@ -425,7 +441,9 @@ TEST_CASE("datagram queue pairs share receives: an empty queue drops, one that i
       const auto place = b.segment(id * 1024, bytes);
       must(srq->post({.id = id, .segments = {&place, 1}}));
     };
-    const auto state = [&](std::size_t qp) { return static_cast<hw::QpState>(must(to[qp]->kernel_qp().query()).state); };
+    const auto state = [&](std::size_t qp) {
+      return static_cast<hw::QpState>(must(to[qp]->kernel_qp().query()).state);
+    };
     for (std::size_t i = 0; i < 1024; ++i) a.memory[i] = static_cast<std::uint8_t>(i * 5);
 
     send(1, 100);  // nothing is posted
@@ -463,7 +481,8 @@ TEST_CASE("datagram queue pairs share receives: an empty queue drops, one that i
     b.process->ring(hw::uar::kSrqDoorbell, hw::SrqDoorbell{.srqn = srq->srqn(), .producer_index = next}.word());
     send(1, 50);
     send(2, 50);
-    CHECK(endpoint_b.kernel().wait_until([&] { return to[1]->failed() && to[2]->failed() && to[2]->last_wqe_reached(); }, 1'000'000));
+    CHECK(endpoint_b.kernel().wait_until(
+        [&] { return to[1]->failed() && to[2]->failed() && to[2]->last_wqe_reached(); }, 1'000'000));
     CHECK(state(0) == hw::QpState::kRts);
     CHECK(state(1) == hw::QpState::kErr);
     CHECK(state(2) == hw::QpState::kErr);

@@ -1,5 +1,6 @@
-// The ends of what the device has: queues of one entry and of 32 Ki, every event queue with its MSI-X vector, one completion queue for many
-// queue pairs, and the order of a flush (InfiniBand specification volume 1, 10.2.6, 10.3.1, 10.8.3, 11.4.2; decisions 1, 26, 29). RNIC_SEED=n replays a failure.
+// The ends of what the device has: queues of one entry and of 32 Ki, every event queue with its MSI-X vector, one
+// completion queue for many queue pairs, and the order of a flush (InfiniBand specification volume
+// 1, 10.2.6, 10.3.1, 10.8.3, 11.4.2; decisions 1, 26, 29). RNIC_SEED=n replays a failure.
 #include <map>
 
 #include "driver/umd/shared_receive_queue.hpp"
@@ -12,7 +13,8 @@ using umd::SendRequest;
 
 namespace {
 
-/// A completion queue with exactly so many entries, a power of two; CompletionQueue::create grants more than it is asked for.
+/// A completion queue with exactly so many entries, a power of two; CompletionQueue::create grants more than it is
+/// asked for.
 std::shared_ptr<umd::CompletionQueue> exact_cq(UnreliableSide& side, std::uint32_t entries) {
   auto kernel_cq = must(side.endpoint.kernel().create_cq({.entries = entries, .uar = side.process->uar()}));
   auto cq = std::make_shared<umd::CompletionQueue>(side.process, std::move(kernel_cq));
@@ -26,13 +28,22 @@ struct Queues {
   std::shared_ptr<umd::SharedReceiveQueue> shared{};
 };
 std::shared_ptr<umd::QueuePair> make_qp(UnreliableSide& side, const Queues& queues) {
-  return must(umd::QueuePair::create(side.process, {.send_cq = queues.send_cq, .receive_cq = queues.receive_cq, .shared_receives = queues.shared,
-                                                    .capacity = {.send_depth = queues.send_depth, .receive_depth = queues.receive_depth, .send_segments = 1, .receive_segments = 1, .inline_bytes = 16}}));
+  return must(umd::QueuePair::create(side.process, {.send_cq = queues.send_cq,
+                                                    .receive_cq = queues.receive_cq,
+                                                    .shared_receives = queues.shared,
+                                                    .capacity = {.send_depth = queues.send_depth,
+                                                                 .receive_depth = queues.receive_depth,
+                                                                 .send_segments = 1,
+                                                                 .receive_segments = 1,
+                                                                 .inline_bytes = 16}}));
 }
 /// Numbers that come with an inline message.
-umd::Segment inline_words(const std::uint32_t (&words)[2]) { return {reinterpret_cast<std::uint64_t>(words), sizeof words, 0}; }
+umd::Segment inline_words(const std::uint32_t (&words)[2]) {
+  return {reinterpret_cast<std::uint64_t>(words), sizeof words, 0};
+}
 
-void experiment(const std::string& name, const std::function<void(Endpoint&, Endpoint&)>& body, std::uint64_t limit_ns = 1'000'000'000) {
+void experiment(const std::string& name, const std::function<void(Endpoint&, Endpoint&)>& body,
+                std::uint64_t limit_ns = 1'000'000'000) {
   auto options = WorldOptions::from_environment("extremes_" + name);
   INFO(name << ", seed " << options.seed);
   with_endpoints(fresh_world(options), body, limit_ns);
@@ -72,20 +83,36 @@ TEST_CASE("queues of one entry: send, receive, shared receive and completion que
   });
 }
 
-// What 32 Ki entries cost in cycles decides how they are used here: a flush is cheap, and so are messages of eight queue pairs side by side.
-TEST_CASE("send and receive queues of 32 Ki: filled to the last entry, flushed in order, and on from there (decisions 29)") {
+// What 32 Ki entries cost in cycles decides how they are used here: a flush is cheap, and so are messages of eight
+// queue pairs side by side.
+TEST_CASE(
+    "send and receive queues of 32 Ki: filled to the last entry, flushed in order, and on from there (decisions 29)") {
   experiment("most", [](Endpoint& endpoint_a, Endpoint& endpoint_b) {
     constexpr std::uint32_t kDepth = 1u << hw::kMaxLogQueueDepth, kQkey = 0x77, kDatagrams = 100;
     UnreliableSide a(endpoint_a), b(endpoint_b);
     // Completion queues that are exactly full at the end.
     const auto send_cq = exact_cq(a, kDepth), receive_cq = exact_cq(a, kDepth);
-    const auto qp = must(umd::QueuePair::create(a.process, {.send_cq = send_cq, .receive_cq = receive_cq, .type = QpType::kUd,
-                                                            .capacity = {.send_depth = kDepth, .receive_depth = kDepth, .send_segments = 1, .receive_segments = 1, .inline_bytes = 0}}));
+    const auto qp = must(umd::QueuePair::create(a.process, {.send_cq = send_cq,
+                                                            .receive_cq = receive_cq,
+                                                            .type = QpType::kUd,
+                                                            .capacity = {.send_depth = kDepth,
+                                                                         .receive_depth = kDepth,
+                                                                         .send_segments = 1,
+                                                                         .receive_segments = 1,
+                                                                         .inline_bytes = 0}}));
     must(qp->connect(testbench::datagram_attributes(endpoint_a, kQkey)));
     auto& peer = b.add_datagram_qp(kQkey);
-    const auto to_b = umd::AddressHandle::create(testbench::address_of(endpoint_b, false)).take(), to_a = umd::AddressHandle::create(testbench::address_of(endpoint_a, false)).take();
-    const auto datagram = [](const umd::AddressHandle& to, std::uint32_t qpn, const umd::Segment& segment, std::uint64_t id) {
-      return SendRequest{.opcode = WqeOpcode::kSend, .id = id, .segments = {&segment, 1}, .address = &to, .dest_qpn = qpn, .qkey = kQkey, .defer = true};
+    const auto to_b = umd::AddressHandle::create(testbench::address_of(endpoint_b, false)).take(),
+               to_a = umd::AddressHandle::create(testbench::address_of(endpoint_a, false)).take();
+    const auto datagram = [](const umd::AddressHandle& to, std::uint32_t qpn, const umd::Segment& segment,
+                             std::uint64_t id) {
+      return SendRequest{.opcode = WqeOpcode::kSend,
+                         .id = id,
+                         .segments = {&segment, 1},
+                         .address = &to,
+                         .dest_qpn = qpn,
+                         .qkey = kQkey,
+                         .defer = true};
     };
     std::vector<Completion> batch(256);
     /// The completions with numbers from `first` up to `last`.
@@ -94,8 +121,10 @@ TEST_CASE("send and receive queues of 32 Ki: filled to the last entry, flushed i
         REQUIRE(++idle < 1000);
         const auto got = cq.poll(std::span(batch).first(std::min<std::size_t>(batch.size(), last - first)));
         for (std::size_t k = 0; k < got; ++k, ++first) REQUIRE((batch[k].id == first && batch[k].status == status));
-        if (got != 0) idle = 0;
-        else endpoint_a.device().elapse(50'000);
+        if (got != 0)
+          idle = 0;
+        else
+          endpoint_a.device().elapse(50'000);
       }
     };
     // The first request has a wrong key: the others are flushed behind it (SQE), and the queue goes on where it stands.
@@ -122,7 +151,8 @@ TEST_CASE("send and receive queues of 32 Ki: filled to the last entry, flushed i
     // Receives: some are used, the rest is flushed behind them.
     const auto place = a.segment(4096, 100);
     const umd::Segment* receive = &place;
-    for (std::uint32_t i = 0; i < kDepth; ++i) must(qp->post_receive({.id = i, .segments = {receive, 1}, .defer = true}));
+    for (std::uint32_t i = 0; i < kDepth; ++i)
+      must(qp->post_receive({.id = i, .segments = {receive, 1}, .defer = true}));
     CHECK(qp->post_receive({.id = 0, .segments = {receive, 1}}).error() == Error::kQueueFull);
     qp->ring_deferred();
     const auto word = b.segment(0, 8);
@@ -136,7 +166,9 @@ TEST_CASE("send and receive queues of 32 Ki: filled to the last entry, flushed i
   });
 }
 
-TEST_CASE("a shared receive queue of 32 Ki: filled to the last entry, taken by eight queue pairs beyond the end of the ring (10.2.9)") {
+TEST_CASE(
+    "a shared receive queue of 32 Ki: filled to the last entry, taken by eight queue pairs beyond the end of the ring "
+    "(10.2.9)") {
   experiment("most_shared", [](Endpoint& endpoint_a, Endpoint& endpoint_b) {
     constexpr std::uint32_t kDepth = 1u << hw::kMaxLogQueueDepth, kQps = 8, kEach = kDepth / kQps;
     UnreliableSide a(endpoint_a), b(endpoint_b);
@@ -156,7 +188,8 @@ TEST_CASE("a shared receive queue of 32 Ki: filled to the last entry, taken by e
       srq->ring_deferred();
       // The last of each says that all are done.
       for (const auto& qp : from) {
-        for (std::uint32_t i = 0; i < each; ++i) must(qp->post_send({.opcode = WqeOpcode::kSend, .id = i, .silent = i + 1 != each, .defer = true}));
+        for (std::uint32_t i = 0; i < each; ++i)
+          must(qp->post_send({.opcode = WqeOpcode::kSend, .id = i, .silent = i + 1 != each, .defer = true}));
       }
       for (const auto& qp : from) qp->ring_deferred();
       for (std::uint32_t q = 0; q < kQps; ++q) {
@@ -170,7 +203,8 @@ TEST_CASE("a shared receive queue of 32 Ki: filled to the last entry, taken by e
       while (taken < posted) {
         const auto got = receive_cq->poll(batch);
         REQUIRE(got != 0);
-        for (std::size_t k = 0; k < got; ++k, ++taken) REQUIRE((batch[k].id == taken && batch[k].status == CqeStatus::kSuccess && batch[k].byte_count == 0));
+        for (std::size_t k = 0; k < got; ++k, ++taken)
+          REQUIRE((batch[k].id == taken && batch[k].status == CqeStatus::kSuccess && batch[k].byte_count == 0));
       }
     }
     CHECK(b.counter(Counter::kCqOverruns) == 0);
@@ -236,7 +270,9 @@ TEST_CASE("every event queue signals its own MSI-X vector, and no other (11.4.2.
   world.run();
 }
 
-TEST_CASE("one completion queue for both queues of 64 queue pairs: nothing is lost, each queue in its order (10.8.5, decisions 1)") {
+TEST_CASE(
+    "one completion queue for both queues of 64 queue pairs: nothing is lost, each queue in its order (10.8.5, "
+    "decisions 1)") {
   experiment("shared_cq", [](Endpoint& endpoint_a, Endpoint& endpoint_b) {
     constexpr std::uint32_t kQps = 64, kMessages = 12, kWindow = 4;
     UnreliableSide a(endpoint_a), b(endpoint_b);
@@ -310,7 +346,8 @@ TEST_CASE("one completion queue for both queues of 64 queue pairs: nothing is lo
   });
 }
 
-TEST_CASE("a completion queue that is full keeps what it has; one more, and its queue pairs fail (10.2.6.3, decisions 26)") {
+TEST_CASE(
+    "a completion queue that is full keeps what it has; one more, and its queue pairs fail (10.2.6.3, decisions 26)") {
   experiment("overrun", [](Endpoint& endpoint_a, Endpoint& endpoint_b) {
     constexpr std::uint32_t kEntries = 64, kQps = 8;
     UnreliableSide a(endpoint_a), b(endpoint_b);
@@ -322,7 +359,8 @@ TEST_CASE("a completion queue that is full keeps what it has; one more, and its 
       testbench::connect_pair(endpoint_a, *from[q], endpoint_b, *to[q], {});
     }
     std::uint32_t posted = 0;
-    for (; posted < kEntries; ++posted) must(from[posted % kQps]->post_send({.opcode = WqeOpcode::kWrite, .id = posted}));
+    for (; posted < kEntries; ++posted)
+      must(from[posted % kQps]->post_send({.opcode = WqeOpcode::kWrite, .id = posted}));
     endpoint_a.device().elapse(50'000);
     CHECK(a.counter(Counter::kCqOverruns) == 0);
     CHECK(a.counter(Counter::kCqes) == kEntries);
@@ -366,9 +404,20 @@ TEST_CASE("a flush completes both queues in posting order, behind the request in
     for (std::uint32_t i = 0; i < kSends; ++i) {
       segment.key = a.region->key() ^ (i == kBad ? 1 : 0);
       // Silent ones say nothing when they succeed, and do when they are flushed (decisions 2).
-      must(bad->post_send({.opcode = WqeOpcode::kWrite, .id = i, .segments = {&segment, 1}, .remote_address = b.at(0), .remote_key = b.region->key(), .silent = i % 3 == 1, .defer = true}));
+      must(bad->post_send({.opcode = WqeOpcode::kWrite,
+                           .id = i,
+                           .segments = {&segment, 1},
+                           .remote_address = b.at(0),
+                           .remote_key = b.region->key(),
+                           .silent = i % 3 == 1,
+                           .defer = true}));
       segment.key = a.region->key();
-      must(neighbour->post_send({.opcode = WqeOpcode::kWrite, .id = i, .segments = {&segment, 1}, .remote_address = b.at(0), .remote_key = b.region->key(), .defer = true}));
+      must(neighbour->post_send({.opcode = WqeOpcode::kWrite,
+                                 .id = i,
+                                 .segments = {&segment, 1},
+                                 .remote_address = b.at(0),
+                                 .remote_key = b.region->key(),
+                                 .defer = true}));
     }
     bad->ring_deferred();
     neighbour->ring_deferred();
@@ -385,7 +434,9 @@ TEST_CASE("a flush completes both queues in posting order, behind the request in
       } else {
         while (send < kBad && send % 3 == 1) ++send;
         REQUIRE(c.id == send);
-        CHECK(c.status == (send < kBad ? CqeStatus::kSuccess : send == kBad ? CqeStatus::kLocProtErr : CqeStatus::kWrFlushErr));
+        CHECK(c.status == (send < kBad    ? CqeStatus::kSuccess
+                           : send == kBad ? CqeStatus::kLocProtErr
+                                          : CqeStatus::kWrFlushErr));
         ++send;
       }
     }
@@ -397,8 +448,10 @@ TEST_CASE("a flush completes both queues in posting order, behind the request in
     for (int i = 0; i < 3; ++i) {
       const auto c = a.take(*cq);
       CHECK(c.status == CqeStatus::kWrFlushErr);
-      if (c.kind == umd::RequestKind::kReceive) CHECK(c.id == 600);
-      else sends.push_back(c.id);
+      if (c.kind == umd::RequestKind::kReceive)
+        CHECK(c.id == 600);
+      else
+        sends.push_back(c.id);
     }
     CHECK(sends == std::vector<std::uint64_t>{500, 501});
     CHECK(a.quiet());

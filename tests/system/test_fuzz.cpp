@@ -14,23 +14,29 @@ TEST_CASE("a planted fault is reported within a few thousand frames; without one
   const auto options = WorldOptions::from_environment("fuzz");
   INFO("seed " << options.seed);
   static World world(options);
-  const std::pair<PlantedFault, const char*> kinds[] = {{PlantedFault::kNone, ""},
-                                                        {PlantedFault::kLongRegion, "the granted memory changed"},
-                                                        {PlantedFault::kWritable, "in memory without the right to write changed"},
-                                                        {PlantedFault::kSharedDomain, "in memory of another domain changed"},
-                                                        {PlantedFault::kLongList, "those of the page list changed"}};
+  const std::pair<PlantedFault, const char*> kinds[] = {
+      {PlantedFault::kNone, ""},
+      {PlantedFault::kLongRegion, "the granted memory changed"},
+      {PlantedFault::kWritable, "in memory without the right to write changed"},
+      {PlantedFault::kSharedDomain, "in memory of another domain changed"},
+      {PlantedFault::kLongList, "those of the page list changed"}};
   for (const auto& [planted, what] : kinds) {
     DYNAMIC_SECTION("fault " << static_cast<int>(planted)) {
       world.reset(options);
       FuzzOptions fuzz;
       // Fast registrations are rare among all that the attackers do.
-      fuzz.frames = fuzz.episode_frames = planted == PlantedFault::kNone ? 1'500 : planted == PlantedFault::kLongList ? 3 * kFrames : kFrames;
+      fuzz.frames = fuzz.episode_frames = planted == PlantedFault::kNone       ? 1'500
+                                          : planted == PlantedFault::kLongList ? 3 * kFrames
+                                                                               : kFrames;
       fuzz.planted = planted;
       fuzz.most_violations = 1;
       const auto report = run_fuzz(world, options, fuzz);
-      std::printf("planted fault %d: %llu frames, %llu of them live, %zu violations%s%s\n", static_cast<int>(planted), static_cast<unsigned long long>(report.frames),
-                  static_cast<unsigned long long>(report.live), report.violations.size(), report.violations.empty() ? "" : ": ", report.violations.empty() ? "" : report.violations[0].note.c_str());
-      // About half of the frames get past the check of the PSN; the others are those of strangers, damaged ones, and those that lie in their PSN.
+      std::printf("planted fault %d: %llu frames, %llu of them live, %zu violations%s%s\n", static_cast<int>(planted),
+                  static_cast<unsigned long long>(report.frames), static_cast<unsigned long long>(report.live),
+                  report.violations.size(), report.violations.empty() ? "" : ": ",
+                  report.violations.empty() ? "" : report.violations[0].note.c_str());
+      // About half of the frames get past the check of the PSN; the others are those of strangers, damaged ones, and
+      // those that lie in their PSN.
       std::fflush(stdout);
       if (report.frames >= 1'000) CHECK(report.live * 5 > report.frames * 2);
       if (planted == PlantedFault::kNone) {
@@ -41,7 +47,8 @@ TEST_CASE("a planted fault is reported within a few thousand frames; without one
       REQUIRE(report.violations.size() == 1);
       const std::string& note = report.violations[0].note;
       // Seen from outside as changed or leaked bytes, or as a success of a request that cannot succeed.
-      const bool found = note.find(what) != std::string::npos || note.find("secret bytes") != std::string::npos || note.find("success of a malformed or forbidden request") != std::string::npos;
+      const bool found = note.find(what) != std::string::npos || note.find("secret bytes") != std::string::npos ||
+                         note.find("success of a malformed or forbidden request") != std::string::npos;
       INFO(note);
       CHECK(found);
     }

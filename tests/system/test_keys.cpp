@@ -1,6 +1,6 @@
-// Windows and fast-register regions, as the kernel driver allocates them on the NIC: what they are, and that they open nothing
-// before a work request has bound or registered them. InfiniBand specification volume 1: 10.6.7 (windows), 10.6.4.4 (fast
-// registration), 11.6.2 (completion status).
+// Windows and fast-register regions, as the kernel driver allocates them on the NIC: what they are, and that they open
+// nothing before a work request has bound or registered them. InfiniBand specification volume 1: 10.6.7
+// (windows), 10.6.4.4 (fast registration), 11.6.2 (completion status).
 #include <catch2/catch.hpp>
 #include <cstring>
 
@@ -15,7 +15,8 @@ using namespace rnic::test;
 namespace {
 
 constexpr std::size_t kBytes = 4096;
-constexpr ULONG kAllRights = ND_MR_FLAG_ALLOW_LOCAL_WRITE | ND_MR_FLAG_ALLOW_REMOTE_READ | ND_MR_FLAG_ALLOW_REMOTE_WRITE;
+constexpr ULONG kAllRights =
+    ND_MR_FLAG_ALLOW_LOCAL_WRITE | ND_MR_FLAG_ALLOW_REMOTE_READ | ND_MR_FLAG_ALLOW_REMOTE_WRITE;
 
 /// What the NIC has of the key of a region.
 hw::AdminMrState query(Endpoint& endpoint, std::uint32_t key) {
@@ -47,10 +48,15 @@ TEST_CASE("windows and fast-register regions on the NIC: allocated, described, d
       CHECK(window->query()->tag != (window->key() & 0xFF));
       const std::uint32_t key = window->key();
       CHECK(window->destroy().ok());
-      CHECK(a.kernel().admin().execute(hw::AdminOpcode::kQueryMr, key, kmd::AdminQueue::Body{}).error() == Error::kNotFound);
-      CHECK(a.kernel().admin().execute(hw::AdminOpcode::kDestroyMw, key, kmd::AdminQueue::Body{}).error() == Error::kNotFound);
+      CHECK(a.kernel().admin().execute(hw::AdminOpcode::kQueryMr, key, kmd::AdminQueue::Body{}).error() ==
+            Error::kNotFound);
+      CHECK(a.kernel().admin().execute(hw::AdminOpcode::kDestroyMw, key, kmd::AdminQueue::Body{}).error() ==
+            Error::kNotFound);
     }
-    auto region = a.kernel().create_fast_mr({.pd = 7, .max_pages = hw::kMaxFastPages, .remote_access = true, .window_bind = true}).take();
+    auto region =
+        a.kernel()
+            .create_fast_mr({.pd = 7, .max_pages = hw::kMaxFastPages, .remote_access = true, .window_bind = true})
+            .take();
     const auto state = region->query();
     REQUIRE(state.ok());
     CHECK(state->mpt_type == static_cast<std::uint8_t>(hw::MptType::kFastRegion));
@@ -94,8 +100,10 @@ TEST_CASE("a window that is not bound and a fast-register region that is not reg
     const std::uint32_t pd = query(owner, regions[remote ? 1 : 0]->GetLocalToken()).pd;
     std::unique_ptr<kmd::KernelMw> window;
     std::unique_ptr<kmd::KernelFastMr> region;
-    if (fast) region = owner.kernel().create_fast_mr({.pd = pd, .max_pages = 1, .remote_access = true}).take();
-    else window = owner.kernel().create_mw({.pd = pd}).take();
+    if (fast)
+      region = owner.kernel().create_fast_mr({.pd = pd, .max_pages = 1, .remote_access = true}).take();
+    else
+      window = owner.kernel().create_mw({.pd = pd}).take();
     const std::uint32_t key = fast ? region->key() : window->key();
 
     const ND2_SGE sge{memory[0], 64, remote ? regions[0]->GetLocalToken() : key};

@@ -1,4 +1,5 @@
-// A link that loses nothing, at every rate: nothing is ever repaired (InfiniBand specification 9.7.6.1.3, C9-139; decisions 45). RNIC_SEED=n replays a failure.
+// A link that loses nothing, at every rate: nothing is ever repaired (InfiniBand specification 9.7.6.1.3, C9-139;
+// decisions 45). RNIC_SEED=n replays a failure.
 #include <cstdio>
 
 #include "tests/system/unreliable_world.hpp"
@@ -26,11 +27,16 @@ void run_writes(double gbps, std::size_t pairs, std::uint32_t bytes, std::uint32
     std::vector<Flow> flows;
     for (std::size_t i = 0; i < pairs; ++i) {
       flows.push_back({a.add_qp(QpType::kRc), b.add_qp(QpType::kRc)});
-      testbench::connect_pair(endpoint_a, flows.back().from, endpoint_b, flows.back().to, {.mtu = mtu, .ack_timeout = exponent, .retry_count = 1});
+      testbench::connect_pair(endpoint_a, flows.back().from, endpoint_b, flows.back().to,
+                              {.mtu = mtu, .ack_timeout = exponent, .retry_count = 1});
     }
     for (std::size_t i = 0; i < pairs; ++i) {
       const auto segment = a.segment(0, bytes);
-      must(flows[i].from.post_send({.opcode = WqeOpcode::kWrite, .id = i, .segments = {&segment, 1}, .remote_address = b.at(0), .remote_key = b.region->key()}));
+      must(flows[i].from.post_send({.opcode = WqeOpcode::kWrite,
+                                    .id = i,
+                                    .segments = {&segment, 1},
+                                    .remote_address = b.at(0),
+                                    .remote_key = b.region->key()}));
     }
     const auto limit = static_cast<std::uint64_t>(4 * 8.0 * bytes * static_cast<double>(pairs) / gbps) + 1'000'000;
     for (std::size_t i = 0; i < pairs; ++i) {
@@ -54,8 +60,9 @@ void run_writes(double gbps, std::size_t pairs, std::uint32_t bytes, std::uint32
 
 }  // namespace
 
-// The round trip of a packet and its ACK is its own way (at 1 Gb/s a frame of 4 KiB takes 33 us), the ACK's, and some 2 us in the NICs: each exponent is
-// beyond that, so 9.7.6.1.3 forbids a time-out. What waits in the NIC's own port does not count.
+// The round trip of a packet and its ACK is its own way (at 1 Gb/s a frame of 4 KiB takes 33 us), the ACK's, and some 2
+// us in the NICs: each exponent is beyond that, so 9.7.6.1.3 forbids a time-out. What waits in the NIC's own port does
+// not count.
 TEST_CASE("a Write of 256 KiB over a link that loses nothing is sent once, from 1 to 400 Gb/s") {
   for (const std::uint32_t mtu : {1024u, 4096u}) run_writes(1, 1, 256 << 10, mtu, 5);
   run_writes(10, 1, 256 << 10, 1024, 2);

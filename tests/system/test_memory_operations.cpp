@@ -1,5 +1,6 @@
-// Memory windows, fast registration and invalidation, end to end. InfiniBand specification volume 1: 10.6.7 (windows), 10.6.4 and 10.6.5
-// (fast registration, local invalidation), 9.4.1.1.3 and o9-5.2 (SEND with invalidate); on a good wire and on one that loses packets.
+// Memory windows, fast registration and invalidation, end to end. InfiniBand specification volume 1: 10.6.7
+// (windows), 10.6.4 and 10.6.5 (fast registration, local invalidation), 9.4.1.1.3 and o9-5.2 (SEND with invalidate); on
+// a good wire and on one that loses packets.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <string>
@@ -27,15 +28,21 @@ struct End {
     cq = umd::CompletionQueue::create(process, 200).take();
     qp = umd::QueuePair::create(process, {.send_cq = cq,
                                           .receive_cq = cq,
-                                          .capacity = {.send_depth = 64, .receive_depth = 64, .send_segments = 4, .receive_segments = 4, .inline_bytes = 0},
+                                          .capacity = {.send_depth = 64,
+                                                       .receive_depth = 64,
+                                                       .send_segments = 4,
+                                                       .receive_segments = 4,
+                                                       .inline_bytes = 0},
                                           .context = nullptr,
                                           .fast_register = fast})
              .take();
     memory = static_cast<std::uint8_t*>(at.host().memory().allocate(kBytes));
     std::memset(memory, at.host().index() ? 0xBB : 0xAA, kBytes);
-    region = at.kernel()
-                 .create_mr({.address = memory, .length = kBytes, .pd = process->pd(), .local_write = true, .window_bind = true})
-                 .take();
+    region =
+        at.kernel()
+            .create_mr(
+                {.address = memory, .length = kBytes, .pd = process->pd(), .local_write = true, .window_bind = true})
+            .take();
   }
   umd::Completion take(std::uint64_t limit_ns = 3'000'000) {
     umd::Completion completion;
@@ -49,7 +56,8 @@ struct End {
   hw::CqeStatus status() { return take().status; }
   Result<void> rdma(hw::WqeOpcode opcode, std::uint64_t address, std::uint32_t key, std::uint32_t bytes) {
     const umd::Segment segment{address_of(memory), bytes, region->key()};
-    return qp->post_send({.opcode = opcode, .id = 77, .segments = std::span(&segment, 1), .remote_address = address, .remote_key = key});
+    return qp->post_send(
+        {.opcode = opcode, .id = 77, .segments = std::span(&segment, 1), .remote_address = address, .remote_key = key});
   }
   hw::CqeStatus write(std::uint64_t address, std::uint32_t key, std::uint32_t bytes = 3000) {
     REQUIRE(rdma(hw::WqeOpcode::kWrite, address, key, bytes).ok());
@@ -98,7 +106,8 @@ void experiment(const std::string& name, bool lossy, const std::function<void(Wo
   }
   INFO(name << (lossy ? ", lossy" : "") << ", seed " << options.seed);
   World& world = fresh_world(options);
-  with_endpoints(world, [&](Endpoint& a, Endpoint& b) { body(world, a, b); }, 4'000'000'000);
+  with_endpoints(
+      world, [&](Endpoint& a, Endpoint& b) { body(world, a, b); }, 4'000'000'000);
 }
 
 std::unique_ptr<kmd::KernelMw> window_of(End& end, hw::MptType type = hw::MptType::kWindow2) {
@@ -106,9 +115,15 @@ std::unique_ptr<kmd::KernelMw> window_of(End& end, hw::MptType type = hw::MptTyp
 }
 
 /// Binds `window` to [offset, offset + length) of the end's memory, and gives the status of the request.
-hw::CqeStatus bind(End& end, kmd::KernelMw& window, std::size_t offset, std::size_t length, bool read = true, bool write = true) {
+hw::CqeStatus bind(End& end, kmd::KernelMw& window, std::size_t offset, std::size_t length, bool read = true,
+                   bool write = true) {
   REQUIRE(umd::post_bind(*end.qp, window,
-                         {.region_key = end.region->key(), .address = address_of(end.memory + offset), .length = length, .remote_read = read, .remote_write = write, .remote_atomic = false},
+                         {.region_key = end.region->key(),
+                          .address = address_of(end.memory + offset),
+                          .length = length,
+                          .remote_read = read,
+                          .remote_write = write,
+                          .remote_atomic = false},
                          {.id = 1})
               .ok());
   const auto completion = end.take();
@@ -162,8 +177,10 @@ TEST_CASE("bind, access through the window, invalidate, no more access (10.6.7.2
     CHECK(peer.read(address_of(owner.memory + 12'999), key, 1) == kOk);
     CHECK(owner.region->destroy().error() == Error::kBusy);  // decisions 23
     // Type 1 is unbound by a bind of no bytes.
-    if (type == hw::MptType::kWindow2) CHECK(invalidate(owner, key) == kOk);
-    else CHECK(bind(owner, *window, 0, 0) == kOk);
+    if (type == hw::MptType::kWindow2)
+      CHECK(invalidate(owner, key) == kOk);
+    else
+      CHECK(bind(owner, *window, 0, 0) == kOk);
     CHECK(owner.query(key).valid == 0);
     CHECK(owner.count(hw::Counter::kMemoryOps) == 2);
     std::memset(peer.memory, 0xCC, 100);
@@ -236,15 +253,22 @@ TEST_CASE("what a window does not open (10.6.7.2.4, 9.7.4.1.5)", "[system]") {
   });
 }
 
-TEST_CASE("requests about keys that fail: earlier ones complete, later ones are flushed (decisions 1, 7, 14, 18, 19)", "[system]") {
+TEST_CASE("requests about keys that fail: earlier ones complete, later ones are flushed (decisions 1, 7, 14, 18, 19)",
+          "[system]") {
   const bool lossy = GENERATE(false, true);
   experiment("errors", lossy, [=](World&, Endpoint& a, Endpoint& b) {
-    const auto fails = [&](const std::string& what, hw::CqeStatus expected, bool fast, const std::function<std::uint32_t(Lab&)>& post) {
+    const auto fails = [&](const std::string& what, hw::CqeStatus expected, bool fast,
+                           const std::function<std::uint32_t(Lab&)>& post) {
       INFO(what);
       Lab lab(a, b, fast);
       auto& owner = lab.owner;
       auto target = lab.peer.endpoint.kernel()
-                        .create_mr({.address = lab.peer.memory, .length = kBytes, .pd = lab.peer.process->pd(), .local_write = true, .remote_read = true, .remote_write = true})
+                        .create_mr({.address = lab.peer.memory,
+                                    .length = kBytes,
+                                    .pd = lab.peer.process->pd(),
+                                    .local_write = true,
+                                    .remote_read = true,
+                                    .remote_write = true})
                         .take();
       REQUIRE(owner.rdma(hw::WqeOpcode::kRead, address_of(lab.peer.memory), target->key(), 5000).ok());
       REQUIRE(owner.rdma(hw::WqeOpcode::kWrite, address_of(lab.peer.memory + 8000), target->key(), 5000).ok());
@@ -265,7 +289,8 @@ TEST_CASE("requests about keys that fail: earlier ones complete, later ones are 
     std::unique_ptr<kmd::KernelFastMr> region;
     fails("bind of a window that is bound", hw::CqeStatus::kLocQpOpErr, false, [&](Lab& lab) {
       window = window_of(lab.owner);
-      const umd::WindowRange range{.region_key = lab.owner.region->key(), .address = address_of(lab.owner.memory), .length = 9};
+      const umd::WindowRange range{
+          .region_key = lab.owner.region->key(), .address = address_of(lab.owner.memory), .length = 9};
       REQUIRE(umd::post_bind(*lab.owner.qp, *window, range, {.silent = true}).ok());
       post(lab, *window, range);
       return 0;
@@ -277,15 +302,19 @@ TEST_CASE("requests about keys that fail: earlier ones complete, later ones are 
     });
     fails("bind to a region that is gone", hw::CqeStatus::kLocProtErr, false, [&](Lab& lab) {
       window = window_of(lab.owner);
-      return post(lab, *window, {.region_key = lab.owner.region->key() ^ 1, .address = address_of(lab.owner.memory), .length = 9});
+      return post(lab, *window,
+                  {.region_key = lab.owner.region->key() ^ 1, .address = address_of(lab.owner.memory), .length = 9});
     });
     fails("bind beyond the region", hw::CqeStatus::kLocProtErr, false, [&](Lab& lab) {
       window = window_of(lab.owner);
-      return post(lab, *window, {.region_key = lab.owner.region->key(), .address = address_of(lab.owner.memory) + kBytes - 8, .length = 9});
+      return post(
+          lab, *window,
+          {.region_key = lab.owner.region->key(), .address = address_of(lab.owner.memory) + kBytes - 8, .length = 9});
     });
     fails("bind of a window of another protection domain", hw::CqeStatus::kLocProtErr, false, [&](Lab& lab) {
       window = b.kernel().create_mw({.pd = lab.owner.process->pd() + 1}).take();
-      return post(lab, *window, {.region_key = lab.owner.region->key(), .address = address_of(lab.owner.memory), .length = 9});
+      return post(lab, *window,
+                  {.region_key = lab.owner.region->key(), .address = address_of(lab.owner.memory), .length = 9});
     });
     const std::vector<std::uint64_t> pages(4, 0x1000);
     const kmd::FastRange range{.pages = pages, .length = 100, .base = 0x10000};
@@ -303,7 +332,10 @@ TEST_CASE("requests about keys that fail: earlier ones complete, later ones are 
   });
 }
 
-TEST_CASE("fast registration of more than 256 pages with a first byte offset; its key locally and for the peer (10.6.4, 10.6.5)", "[system]") {
+TEST_CASE(
+    "fast registration of more than 256 pages with a first byte offset; its key locally and for the peer (10.6.4, "
+    "10.6.5)",
+    "[system]") {
   const bool lossy = GENERATE(false, true);
   experiment("fast", lossy, [=](World&, Endpoint& a, Endpoint& b) {
     constexpr std::size_t kPages = 300, kOffset = 0x123, kPage = 4096;
@@ -318,9 +350,18 @@ TEST_CASE("fast registration of more than 256 pages with a first byte offset; it
       const auto in_list = (offset + kOffset) / kPage;
       return memory + (kPages - 1 - in_list) * kPage + (offset + kOffset) % kPage;
     };
-    auto region = b.kernel().create_fast_mr({.pd = owner.process->pd(), .max_pages = kPages, .remote_access = true, .window_bind = true}).take();
+    auto region = b.kernel()
+                      .create_fast_mr(
+                          {.pd = owner.process->pd(), .max_pages = kPages, .remote_access = true, .window_bind = true})
+                      .take();
     const std::uint64_t base = 0x4000'0000 + kOffset, length = kPages * kPage - kOffset - 5;
-    const kmd::FastRange range{.pages = pages, .first_offset = kOffset, .length = length, .base = base, .local_write = true, .remote_read = true, .remote_write = true};
+    const kmd::FastRange range{.pages = pages,
+                               .first_offset = kOffset,
+                               .length = length,
+                               .base = base,
+                               .local_write = true,
+                               .remote_read = true,
+                               .remote_write = true};
     for (int round = 0; round < 2; ++round) {
       REQUIRE(umd::post_fast_register(*owner.qp, *region, range, {.id = 8}).ok());
       const auto registered = owner.take();
@@ -328,14 +369,18 @@ TEST_CASE("fast registration of more than 256 pages with a first byte offset; it
       CHECK(registered.kind == umd::RequestKind::kFastRegister);
       const auto key = region->key();
       std::memset(peer.memory, 0x10 + round, 3000);
-      for (const std::uint64_t offset : {std::uint64_t{0}, std::uint64_t{4096 - kOffset - 1}, std::uint64_t{256 * kPage}, length - 3000}) {
+      for (const std::uint64_t offset :
+           {std::uint64_t{0}, std::uint64_t{4096 - kOffset - 1}, std::uint64_t{256 * kPage}, length - 3000}) {
         CHECK(peer.write(base + offset, key) == kOk);
         for (std::uint64_t i = 0; i < 3000; ++i) REQUIRE(*at(offset + i) == 0x10 + round);
       }
       // Locally: SENDs from it, which lose packets and are sent again, with the invalidation behind them.
       for (int i = 0; i < 4; ++i) peer.receive();
       const umd::Segment segment{base + 256 * kPage, 3000, key};
-      for (int i = 0; i < 4; ++i) REQUIRE(owner.qp->post_send({.opcode = hw::WqeOpcode::kSend, .segments = std::span(&segment, 1), .silent = i != 2}).ok());
+      for (int i = 0; i < 4; ++i)
+        REQUIRE(
+            owner.qp->post_send({.opcode = hw::WqeOpcode::kSend, .segments = std::span(&segment, 1), .silent = i != 2})
+                .ok());
       CHECK(invalidate_behind(owner, key) == kOk);
       for (int i = 0; i < 4; ++i) CHECK(peer.status() == kOk);
       CHECK(all_are(peer.memory, 3000, static_cast<std::uint8_t>(0x10 + round)));
@@ -350,7 +395,8 @@ TEST_CASE("fast registration of more than 256 pages with a first byte offset; it
   });
 }
 
-TEST_CASE("SEND with invalidate: the key is dead when the Receive completes; a refused one fails both ends (o9-5.2)", "[system]") {
+TEST_CASE("SEND with invalidate: the key is dead when the Receive completes; a refused one fails both ends (o9-5.2)",
+          "[system]") {
   const bool lossy = GENERATE(false, true);
   experiment("send", lossy, [=](World& world, Endpoint& a, Endpoint& b) {
     {
@@ -411,7 +457,15 @@ TEST_CASE("binds and invalidations of many queue pairs at once, with traffic thr
     for (int round = 0; round < 5; ++round) {
       for (std::size_t i = 0; i < labs.size(); ++i) {
         auto& owner = labs[i]->owner;
-        REQUIRE(umd::post_bind(*owner.qp, *windows[i], {.region_key = owner.region->key(), .address = address_of(owner.memory), .length = kBytes, .remote_read = true, .remote_write = true, .remote_atomic = false}, {}).ok());
+        REQUIRE(umd::post_bind(*owner.qp, *windows[i],
+                               {.region_key = owner.region->key(),
+                                .address = address_of(owner.memory),
+                                .length = kBytes,
+                                .remote_read = true,
+                                .remote_write = true,
+                                .remote_atomic = false},
+                               {})
+                    .ok());
       }
       for (auto& lab : labs) CHECK(lab->owner.status() == kOk);
       for (std::size_t i = 0; i < labs.size(); ++i) {
@@ -433,7 +487,8 @@ TEST_CASE("binds and invalidations of many queue pairs at once, with traffic thr
   });
 }
 
-TEST_CASE("a copy of a Read request that comes when its key has been invalidated does no harm (9.7.5.1.3)", "[system]") {
+TEST_CASE("a copy of a Read request that comes when its key has been invalidated does no harm (9.7.5.1.3)",
+          "[system]") {
   experiment("late_copy", false, [](World& world, Endpoint& a, Endpoint& b) {
     Lab lab(a, b);
     auto& [peer, owner] = lab;

@@ -1,5 +1,5 @@
-// Operations that NetworkDirect has not, through the queues of a process: immediate data, invalidate, atomics (InfiniBand specification volume 1,
-// 9.4.1, 9.4.3, 9.4.5, 9.7.5.1.2). RNIC_SEED=n replays a failure.
+// Operations that NetworkDirect has not, through the queues of a process: immediate data, invalidate, atomics
+// (InfiniBand specification volume 1, 9.4.1, 9.4.3, 9.4.5, 9.7.5.1.2). RNIC_SEED=n replays a failure.
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
@@ -52,13 +52,18 @@ struct Side {
     receive_cq = must(umd::CompletionQueue::create(process, 1024));
   }
   umd::QueuePair& add_qp() {
-    qps.push_back(must(umd::QueuePair::create(process, {.send_cq = cq, .receive_cq = receive_cq,
-                                                        .capacity = {.send_depth = 64, .receive_depth = 64, .send_segments = 4, .receive_segments = 4,
-                                                                     .inline_bytes = 200}})));
+    qps.push_back(must(umd::QueuePair::create(
+        process,
+        {.send_cq = cq,
+         .receive_cq = receive_cq,
+         .capacity = {
+             .send_depth = 64, .receive_depth = 64, .send_segments = 4, .receive_segments = 4, .inline_bytes = 200}})));
     return *qps.back();
   }
   [[nodiscard]] std::uint64_t at(std::size_t offset) const { return reinterpret_cast<std::uint64_t>(memory) + offset; }
-  [[nodiscard]] Segment segment(std::size_t offset, std::size_t bytes) const { return {at(offset), static_cast<std::uint32_t>(bytes), region->key()}; }
+  [[nodiscard]] Segment segment(std::size_t offset, std::size_t bytes) const {
+    return {at(offset), static_cast<std::uint32_t>(bytes), region->key()};
+  }
   [[nodiscard]] std::uint64_t word(std::size_t offset) const {
     std::uint64_t value = 0;
     std::memcpy(&value, memory + offset, sizeof value);
@@ -87,24 +92,33 @@ struct Side {
   std::vector<std::shared_ptr<umd::QueuePair>> qps;
 };
 
-constexpr kmd::MrSpec kAllRights{.local_write = true, .remote_read = true, .remote_write = true, .remote_atomic = true, .window_bind = true};
+constexpr kmd::MrSpec kAllRights{
+    .local_write = true, .remote_read = true, .remote_write = true, .remote_atomic = true, .window_bind = true};
 
 struct Pair2 {
-  Pair2(Endpoint& endpoint_a, Endpoint& endpoint_b, std::size_t pairs = 1, const ConnectParameters& parameters = {}, const kmd::MrSpec& rights = kAllRights)
+  Pair2(Endpoint& endpoint_a, Endpoint& endpoint_b, std::size_t pairs = 1, const ConnectParameters& parameters = {},
+        const kmd::MrSpec& rights = kAllRights)
       : a(endpoint_a, rights), b(endpoint_b, rights) {
-    for (std::size_t i = 0; i < pairs; ++i) testbench::connect_pair(endpoint_a, a.add_qp(), endpoint_b, b.add_qp(), parameters);
+    for (std::size_t i = 0; i < pairs; ++i)
+      testbench::connect_pair(endpoint_a, a.add_qp(), endpoint_b, b.add_qp(), parameters);
   }
   Side a, b;
 };
 
-SendRequest atomic(const Side& to, std::size_t remote, std::size_t id, const Segment& segment, bool add, std::uint64_t value, std::uint64_t compare = 0) {
-  return {.opcode = add ? WqeOpcode::kFetchAdd : WqeOpcode::kCompareSwap, .id = id, .segments = {&segment, 1}, .remote_address = to.at(remote),
-          .remote_key = to.region->key(), .swap_add = value, .compare = compare};
+SendRequest atomic(const Side& to, std::size_t remote, std::size_t id, const Segment& segment, bool add,
+                   std::uint64_t value, std::uint64_t compare = 0) {
+  return {.opcode = add ? WqeOpcode::kFetchAdd : WqeOpcode::kCompareSwap,
+          .id = id,
+          .segments = {&segment, 1},
+          .remote_address = to.at(remote),
+          .remote_key = to.region->key(),
+          .swap_add = value,
+          .compare = compare};
 }
 
 /// Posts one atomic and waits: its status, and what it fetched.
-std::pair<CqeStatus, std::uint64_t> do_atomic(Side& from, const Side& to, std::size_t remote, std::size_t local, bool add, std::uint64_t value,
-                                              std::uint64_t compare = 0) {
+std::pair<CqeStatus, std::uint64_t> do_atomic(Side& from, const Side& to, std::size_t remote, std::size_t local,
+                                              bool add, std::uint64_t value, std::uint64_t compare = 0) {
   const Segment segment = from.segment(local, 8);
   must(from.qps[0]->post_send(atomic(to, remote, local, segment, add, value, compare)));
   const auto completion = from.sent();
@@ -129,14 +143,17 @@ TEST_CASE("immediate data and invalidate arrive with the message, whole, for eve
     std::uint64_t id = 0;
     const std::array<std::pair<Side*, Side*>, 2> directions{{{&pair.a, &pair.b}, {&pair.b, &pair.a}}};
     for (const auto& [from, to] : directions) {
-      for (const auto opcode : {WqeOpcode::kSend, WqeOpcode::kSendImmediate, WqeOpcode::kSendInvalidate, WqeOpcode::kWrite, WqeOpcode::kWriteImmediate}) {
+      for (const auto opcode : {WqeOpcode::kSend, WqeOpcode::kSendImmediate, WqeOpcode::kSendInvalidate,
+                                WqeOpcode::kWrite, WqeOpcode::kWriteImmediate}) {
         for (const std::size_t length : {0, 1, 3, 4, 8, 61, 200, 1023, 1024, 1025, 2048, 5000}) {
           const bool inlined = length <= 200 && random.chance(0.5);
           INFO("opcode " << static_cast<int>(opcode) << " length " << length << " inline " << inlined);
-          const std::size_t source = 100 + random.below(64), target = 20000 + random.below(64), receive = 40000 + random.below(64);
+          const std::size_t source = 100 + random.below(64), target = 20000 + random.below(64),
+                            receive = 40000 + random.below(64);
           std::memset(to->memory, kUntouched, kBytes);
           for (std::size_t i = 0; i < length; ++i) from->memory[source + i] = static_cast<std::uint8_t>(random.next());
-          const bool is_send = opcode == WqeOpcode::kSend || opcode == WqeOpcode::kSendImmediate || opcode == WqeOpcode::kSendInvalidate;
+          const bool is_send =
+              opcode == WqeOpcode::kSend || opcode == WqeOpcode::kSendImmediate || opcode == WqeOpcode::kSendInvalidate;
           const bool uses_receive = opcode != WqeOpcode::kWrite;
           const Segment into = to->segment(receive, 6000);
           if (uses_receive) must(to->qps[0]->post_receive({.id = ++id, .segments = {&into, 1}}));
@@ -145,13 +162,20 @@ TEST_CASE("immediate data and invalidate arrive with the message, whole, for eve
           std::unique_ptr<kmd::KernelMw> window;
           if (opcode == WqeOpcode::kSendInvalidate) {
             window = must(to->endpoint.kernel().create_mw({.pd = to->process->pd()}));
-            must(umd::post_bind(*to->qps[0], *window, {.region_key = to->region->key(), .address = to->at(target), .length = 100}, {}));
+            must(umd::post_bind(*to->qps[0], *window,
+                                {.region_key = to->region->key(), .address = to->at(target), .length = 100}, {}));
             CHECK(to->sent().status == CqeStatus::kSuccess);
             immediate = window->key();
           }
           const bool solicited = uses_receive && random.chance(0.5);
-          must(from->qps[0]->post_send({.opcode = opcode, .id = 1000 + id, .segments = {&data, 1}, .remote_address = to->at(target),
-                                        .remote_key = to->region->key(), .immediate = immediate, .fence = random.chance(0.3), .solicited = solicited,
+          must(from->qps[0]->post_send({.opcode = opcode,
+                                        .id = 1000 + id,
+                                        .segments = {&data, 1},
+                                        .remote_address = to->at(target),
+                                        .remote_key = to->region->key(),
+                                        .immediate = immediate,
+                                        .fence = random.chance(0.3),
+                                        .solicited = solicited,
                                         .inline_data = inlined}));
           if (uses_receive) {
             const auto got = to->received();
@@ -194,21 +218,28 @@ TEST_CASE("a WRITE with immediate data waits for a Receive before its last packe
       std::memset(pair.b.memory, kUntouched, kBytes);
       std::memset(pair.a.memory, 0x11, length);
       const Segment data = pair.a.segment(0, length);
-      must(pair.a.qps[0]->post_send({.opcode = WqeOpcode::kWriteImmediate, .id = length, .segments = {&data, 1}, .remote_address = pair.b.at(1000),
-                                     .remote_key = pair.b.region->key(), .immediate = 77}));
+      must(pair.a.qps[0]->post_send({.opcode = WqeOpcode::kWriteImmediate,
+                                     .id = length,
+                                     .segments = {&data, 1},
+                                     .remote_address = pair.b.at(1000),
+                                     .remote_key = pair.b.region->key(),
+                                     .immediate = 77}));
       endpoint_a.device().elapse(200'000);
       Completion none;
       CHECK(pair.a.cq->poll({&none, 1}) == 0);
       CHECK(pair.b.receive_cq->poll({&none, 1}) == 0);
-      CHECK(std::all_of(pair.b.memory + 1000, pair.b.memory + 1000 + last, [](std::uint8_t byte) { return byte == 0x11; }));
-      CHECK(std::all_of(pair.b.memory + 1000 + last, pair.b.memory + kBytes, [](std::uint8_t byte) { return byte == kUntouched; }));
+      CHECK(std::all_of(pair.b.memory + 1000, pair.b.memory + 1000 + last,
+                        [](std::uint8_t byte) { return byte == 0x11; }));
+      CHECK(std::all_of(pair.b.memory + 1000 + last, pair.b.memory + kBytes,
+                        [](std::uint8_t byte) { return byte == kUntouched; }));
       must(pair.b.qps[0]->post_receive({.id = 5, .segments = {}}));
       const auto got = pair.b.received();
       CHECK(got.kind == RequestKind::kReceiveWrite);
       CHECK(got.byte_count == length);
       CHECK(got.immediate == 77);
       CHECK(pair.a.sent().status == CqeStatus::kSuccess);
-      CHECK(std::all_of(pair.b.memory + 1000, pair.b.memory + 1000 + length, [](std::uint8_t byte) { return byte == 0x11; }));
+      CHECK(std::all_of(pair.b.memory + 1000, pair.b.memory + 1000 + length,
+                        [](std::uint8_t byte) { return byte == 0x11; }));
     }
   });
 }
@@ -239,7 +270,8 @@ TEST_CASE("atomics: results, every alignment of the answer, wrap") {
           // Nothing beside the 8 bytes, on either side.
           const auto clean = [](const Side& side, std::size_t from) {
             return std::all_of(side.memory, side.memory + from, [](std::uint8_t x) { return x == kUntouched; }) &&
-                   std::all_of(side.memory + from + 8, side.memory + kBytes, [](std::uint8_t x) { return x == kUntouched; });
+                   std::all_of(side.memory + from + 8, side.memory + kBytes,
+                               [](std::uint8_t x) { return x == kUntouched; });
           };
           CHECK(clean(a, local));
           CHECK(clean(b, remote));
@@ -249,7 +281,11 @@ TEST_CASE("atomics: results, every alignment of the answer, wrap") {
       b.set_word(64, 5);
       const Segment result = a.segment(0, 8), read = a.segment(8, 8);
       must(a.qps[0]->post_send(atomic(b, 64, 0, result, true, 37)));
-      must(a.qps[0]->post_send({.opcode = WqeOpcode::kRead, .id = 2, .segments = {&read, 1}, .remote_address = b.at(64), .remote_key = b.region->key()}));
+      must(a.qps[0]->post_send({.opcode = WqeOpcode::kRead,
+                                .id = 2,
+                                .segments = {&read, 1},
+                                .remote_address = b.at(64),
+                                .remote_key = b.region->key()}));
       CHECK(a.sent().kind == RequestKind::kFetchAdd);
       CHECK(a.sent().kind == RequestKind::kRead);
       CHECK(a.word(0) == 5);
@@ -265,17 +301,26 @@ TEST_CASE("a SEND or WRITE behind an atomic is executed behind it, without a fen
     auto& [a, b] = pair;
     std::memset(a.memory, 0x33, kBytes);
     const std::uint64_t written = a.word(0);
-    const Segment result = a.segment(8192, 8), value = a.segment(0, 8), data = a.segment(0, 8), read = a.segment(16384, 32768);
+    const Segment result = a.segment(8192, 8), value = a.segment(0, 8), data = a.segment(0, 8),
+                  read = a.segment(16384, 32768);
     // Behind a Read of many packets the atomics have to wait for their turn.
     for (const bool behind_read : {false, true}) {
       for (int round = 0; round < 4; ++round) {
         b.set_word(64, 1000);
         b.set_word(128, 1000);
         if (behind_read) {
-          must(a.qps[0]->post_send({.opcode = WqeOpcode::kRead, .id = 9, .segments = {&read, 1}, .remote_address = b.at(4096), .remote_key = b.region->key()}));
+          must(a.qps[0]->post_send({.opcode = WqeOpcode::kRead,
+                                    .id = 9,
+                                    .segments = {&read, 1},
+                                    .remote_address = b.at(4096),
+                                    .remote_key = b.region->key()}));
         }
         must(a.qps[0]->post_send(atomic(b, 64, 1, result, true, 7)));
-        must(a.qps[0]->post_send({.opcode = WqeOpcode::kWrite, .id = 2, .segments = {&value, 1}, .remote_address = b.at(64), .remote_key = b.region->key()}));
+        must(a.qps[0]->post_send({.opcode = WqeOpcode::kWrite,
+                                  .id = 2,
+                                  .segments = {&value, 1},
+                                  .remote_address = b.at(64),
+                                  .remote_key = b.region->key()}));
         must(a.qps[0]->post_send(atomic(b, 128, 3, result, true, 7)));
         const Segment buffer = b.segment(128, 8);
         must(b.qps[0]->post_receive({.id = 4, .segments = {&buffer, 1}}));
@@ -298,7 +343,8 @@ TEST_CASE("a SEND or WRITE behind an atomic is executed behind it, without a fen
 TEST_CASE("atomics that may not be: alignment, rights, keys, ranges, limits") {
   auto& world = fresh_world(WorldOptions::from_environment("operations_refused"));
   with_endpoints(world, [&](Endpoint& endpoint_a, Endpoint& endpoint_b) {
-    const auto refused = [&](const std::string& what, CqeStatus wanted, const ConnectParameters& parameters, const kmd::MrSpec& rights,
+    const auto refused = [&](const std::string& what, CqeStatus wanted, const ConnectParameters& parameters,
+                             const kmd::MrSpec& rights,
                              const std::function<void(SendRequest&, Segment&, Pair2&)>& spoil) {
       for (const bool add : {true, false}) {
         INFO(what << (add ? ", fetch and add" : ", compare and swap"));
@@ -325,14 +371,19 @@ TEST_CASE("atomics that may not be: alignment, rights, keys, ranges, limits") {
     auto no_atomic = kAllRights;
     no_atomic.remote_atomic = false;
     refused("region without the right", CqeStatus::kRemAccessErr, {}, no_atomic, nothing);
-    refused("another tag", CqeStatus::kRemAccessErr, {}, kAllRights, [](SendRequest& r, Segment&, Pair2&) { r.remote_key ^= 1; });
-    refused("no such key", CqeStatus::kRemAccessErr, {}, kAllRights, [](SendRequest& r, Segment&, Pair2&) { r.remote_key ^= 0x00ABC000; });
-    refused("in front of the region", CqeStatus::kRemAccessErr, {}, kAllRights, [](SendRequest& r, Segment&, Pair2& p) { r.remote_address = p.b.at(0) - 8; });
-    refused("behind the region", CqeStatus::kRemAccessErr, {}, kAllRights, [](SendRequest& r, Segment&, Pair2& p) { r.remote_address = p.b.at(kBytes); });
-    refused("answer with a wrong local key", CqeStatus::kLocProtErr, {}, kAllRights, [](SendRequest& r, Segment& s, Pair2&) {
-      s.key ^= 1;
-      r.swap_add = 0;  // it is executed all the same, and must not show
-    });
+    refused("another tag", CqeStatus::kRemAccessErr, {}, kAllRights,
+            [](SendRequest& r, Segment&, Pair2&) { r.remote_key ^= 1; });
+    refused("no such key", CqeStatus::kRemAccessErr, {}, kAllRights,
+            [](SendRequest& r, Segment&, Pair2&) { r.remote_key ^= 0x00ABC000; });
+    refused("in front of the region", CqeStatus::kRemAccessErr, {}, kAllRights,
+            [](SendRequest& r, Segment&, Pair2& p) { r.remote_address = p.b.at(0) - 8; });
+    refused("behind the region", CqeStatus::kRemAccessErr, {}, kAllRights,
+            [](SendRequest& r, Segment&, Pair2& p) { r.remote_address = p.b.at(kBytes); });
+    refused("answer with a wrong local key", CqeStatus::kLocProtErr, {}, kAllRights,
+            [](SendRequest& r, Segment& s, Pair2&) {
+              s.key ^= 1;
+              r.swap_add = 0;  // it is executed all the same, and must not show
+            });
     ConnectParameters no_reads;
     no_reads.read_limit = 0;
     refused("no atomic may be outstanding", CqeStatus::kLocQpOpErr, no_reads, kAllRights, nothing);
@@ -351,8 +402,10 @@ TEST_CASE("atomics that may not be: alignment, rights, keys, ranges, limits") {
 
 namespace {
 
-/// All queue pairs of both hosts add to a few words of both hosts, many at a time, with Reads and Writes between. Each addition counts once.
-void add_from_everywhere(const WorldOptions& options, std::size_t pairs, unsigned rounds, const ConnectParameters& parameters) {
+/// All queue pairs of both hosts add to a few words of both hosts, many at a time, with Reads and Writes between. Each
+/// addition counts once.
+void add_from_everywhere(const WorldOptions& options, std::size_t pairs, unsigned rounds,
+                         const ConnectParameters& parameters) {
   auto& world = fresh_world(options);
   with_endpoints(world, [&](Endpoint& endpoint_a, Endpoint& endpoint_b) {
     model::Random random(options.seed);
@@ -365,7 +418,8 @@ void add_from_everywhere(const WorldOptions& options, std::size_t pairs, unsigne
     std::array<std::set<std::uint64_t>, 2> tickets;
     const std::array<std::pair<Side*, Side*>, 2> directions{{{&pair.a, &pair.b}, {&pair.b, &pair.a}}};
     for (unsigned round = 0; round < rounds; ++round) {
-      // Each host also adds to its own peer's words over every queue pair; results of request i of pair q at a slot of its own.
+      // Each host also adds to its own peer's words over every queue pair; results of request i of pair q at a slot of
+      // its own.
       for (std::size_t d = 0; d < 2; ++d) {
         auto& [from, to] = directions[d];
         for (std::size_t q = 0; q < pairs; ++q) {
@@ -374,7 +428,10 @@ void add_from_everywhere(const WorldOptions& options, std::size_t pairs, unsigne
             const Segment segment = from->segment(slot, 8);
             SendRequest request;
             if (i % 6 == 5) {
-              request = {.opcode = WqeOpcode::kRead, .segments = {&segment, 1}, .remote_address = to->at(0), .remote_key = to->region->key()};
+              request = {.opcode = WqeOpcode::kRead,
+                         .segments = {&segment, 1},
+                         .remote_address = to->at(0),
+                         .remote_key = to->region->key()};
             } else if (i % 3 == 0) {
               request = atomic(*to, kTicket, slot, segment, true, 1);
               ++drawn[d];

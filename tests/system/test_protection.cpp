@@ -1,7 +1,8 @@
-// Every wrong access, local and remote, at the first and at the last packet of a message, through the driver and over the wire.
-// InfiniBand specification volume 1: 10.6 (memory management), 9.7.4.1.5 and 9.7.5.2.4 (R_Key, remote access errors),
-// 11.6.2 (completion status). What must hold, whatever was wrong: the request fails with its status, no byte outside what was
-// granted changes, none leaves its host, no DMA misses what the IOMMU maps, and other queue pairs go on.
+// Every wrong access, local and remote, at the first and at the last packet of a message, through the driver and over
+// the wire. InfiniBand specification volume 1: 10.6 (memory management), 9.7.4.1.5 and 9.7.5.2.4 (R_Key, remote access
+// errors), 11.6.2 (completion status). What must hold, whatever was wrong: the request fails with its status, no byte
+// outside what was granted changes, none leaves its host, no DMA misses what the IOMMU maps, and other queue pairs go
+// on.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <limits>
@@ -19,28 +20,46 @@ namespace {
 constexpr std::uint32_t kMtu = 256;
 constexpr std::uint32_t kLastPiece = 100;
 constexpr std::uint32_t kMessage = 2 * kMtu + kLastPiece;  // three packets
-constexpr std::uint8_t kSecret = 0xEE;              // every byte that may not be touched
+constexpr std::uint8_t kSecret = 0xEE;                     // every byte that may not be touched
 constexpr std::size_t kArenaBytes = 3 * 4096;
 constexpr std::size_t kGrantedAt = 4096 - 301;  // neither start nor end is aligned; crosses pages
-constexpr ULONG kAllRights = ND_MR_FLAG_ALLOW_LOCAL_WRITE | ND_MR_FLAG_ALLOW_REMOTE_READ | ND_MR_FLAG_ALLOW_REMOTE_WRITE;
+constexpr ULONG kAllRights =
+    ND_MR_FLAG_ALLOW_LOCAL_WRITE | ND_MR_FLAG_ALLOW_REMOTE_READ | ND_MR_FLAG_ALLOW_REMOTE_WRITE;
 
 enum class Access { kSendGather, kWriteGather, kReceiveScatter, kReadScatter, kRemoteWrite, kRemoteRead };
-enum class Fault { kZeroKey, kIndex, kIndexOutOfRange, kTag, kDomain, kRights, kBefore, kAfter, kFar, kWrap, kDeregistered };
+enum class Fault {
+  kZeroKey,
+  kIndex,
+  kIndexOutOfRange,
+  kTag,
+  kDomain,
+  kRights,
+  kBefore,
+  kAfter,
+  kFar,
+  kWrap,
+  kDeregistered
+};
 enum class Position { kFirst, kLast };
 
 const char* name(Access a) {
-  constexpr const char* kNames[] = {"SEND gather", "WRITE gather", "RECEIVE scatter", "READ scatter", "remote WRITE", "remote READ"};
+  constexpr const char* kNames[] = {"SEND gather",  "WRITE gather", "RECEIVE scatter",
+                                    "READ scatter", "remote WRITE", "remote READ"};
   return kNames[static_cast<int>(a)];
 }
 const char* name(Fault f) {
-  constexpr const char* kNames[] = {"zero key", "index", "index out of range", "tag", "domain", "rights", "before the start", "past the end", "far", "wrap", "deregistered"};
+  constexpr const char* kNames[] = {"zero key", "index",  "index out of range", "tag",
+                                    "domain",   "rights", "before the start",   "past the end",
+                                    "far",      "wrap",   "deregistered"};
   return kNames[static_cast<int>(f)];
 }
 
 bool is_remote(Access a) { return a == Access::kRemoteWrite || a == Access::kRemoteRead; }
 /// The host whose memory is accessed wrongly; requests come from host 0.
 std::size_t victim(Access a) { return is_remote(a) || a == Access::kReceiveScatter ? 1 : 0; }
-bool reads_victim(Access a) { return a == Access::kSendGather || a == Access::kWriteGather || a == Access::kRemoteRead; }
+bool reads_victim(Access a) {
+  return a == Access::kSendGather || a == Access::kWriteGather || a == Access::kRemoteRead;
+}
 
 /// Memory with a granted piece in the middle; everything round it is secret.
 struct Arena {
@@ -78,9 +97,11 @@ class Forbidden {
       if (access == Access::kReceiveScatter || access == Access::kReadScatter) flags = ND_MR_FLAG_ALLOW_REMOTE_READ;
     }
     if (fault == Fault::kDomain) {
-      testbench::require_success(nd2::open_adapter(endpoint.kernel(), {}, IID_IND2Adapter, other_adapter_.put()), "a second adapter");
+      testbench::require_success(nd2::open_adapter(endpoint.kernel(), {}, IID_IND2Adapter, other_adapter_.put()),
+                                 "a second adapter");
       testbench::require_success(other_adapter_->CreateOverlappedFile(&other_file_), "CreateOverlappedFile");
-      testbench::require_success(other_adapter_->CreateMemoryRegion(IID_IND2MemoryRegion, other_file_, region_.put()), "CreateMemoryRegion");
+      testbench::require_success(other_adapter_->CreateMemoryRegion(IID_IND2MemoryRegion, other_file_, region_.put()),
+                                 "CreateMemoryRegion");
       OVERLAPPED overlapped = endpoint.open_event();
       const HRESULT status = endpoint.finish(*region_, overlapped, region_->Register(start, bytes, flags, &overlapped));
       Endpoint::close_event(overlapped);
@@ -168,9 +189,11 @@ class Neighbour {
     for (std::size_t i = 0; i < kMessage; ++i) from_[i] = static_cast<std::uint8_t>(i % 200 + round_ % 30);
     const ND2_SGE sge{from_, kMessage, from_region_->GetLocalToken()};
     auto& end = pair_.ends[0];
-    if (end.qp->Write(nullptr, &sge, 1, reinterpret_cast<UINT64>(to_), to_region_->GetRemoteToken(), 0) != ND_SUCCESS) return false;
+    if (end.qp->Write(nullptr, &sge, 1, reinterpret_cast<UINT64>(to_), to_region_->GetRemoteToken(), 0) != ND_SUCCESS)
+      return false;
     ND2_RESULT result{};
-    return take_result(a_, *end.initiator_cq, result) && result.Status == ND_SUCCESS && std::memcmp(from_, to_, kMessage) == 0;
+    return take_result(a_, *end.initiator_cq, result) && result.Status == ND_SUCCESS &&
+           std::memcmp(from_, to_, kMessage) == 0;
   }
 
  private:
@@ -182,14 +205,19 @@ class Neighbour {
   std::size_t round_ = 0;
 };
 
-/// One wrong access on a pair of its own. The message has three packets; at kLast only what the last packet carries is wrong.
+/// One wrong access on a pair of its own. The message has three packets; at kLast only what the last packet carries is
+/// wrong.
 class Attempt {
  public:
   Attempt(Endpoint& a, Endpoint& b, Access access, Fault fault, Position position)
-      : hosts_{&a, &b}, access_(access), position_(position), pair_(a, b, {{4, 4, 2, 2, 0, nullptr}, {kMtu}}),
+      : hosts_{&a, &b},
+        access_(access),
+        position_(position),
+        pair_(a, b, {{4, 4, 2, 2, 0, nullptr}, {kMtu}}),
         good_{Arena(a, kMessage, 0x11), Arena(b, kMessage, 0x22)},
         forbidden_(*hosts_[victim(access)], access, fault, position) {
-    for (std::size_t i = 0; i < 2; ++i) regions_[i] = hosts_[i]->register_memory(good_[i].granted(), kMessage, kAllRights);
+    for (std::size_t i = 0; i < 2; ++i)
+      regions_[i] = hosts_[i]->register_memory(good_[i].granted(), kMessage, kAllRights);
   }
 
   void run() {
@@ -206,10 +234,18 @@ class Attempt {
     switch (access_) {
       case Access::kSendGather:
       case Access::kReceiveScatter: REQUIRE(request.Send(nullptr, local.data(), count, 0) == ND_SUCCESS); break;
-      case Access::kWriteGather: REQUIRE(request.Write(nullptr, local.data(), count, peer, peer_token, 0) == ND_SUCCESS); break;
-      case Access::kReadScatter: REQUIRE(request.Read(nullptr, local.data(), count, peer, peer_token, 0) == ND_SUCCESS); break;
-      case Access::kRemoteWrite: REQUIRE(request.Write(nullptr, local.data(), count, wrong.address, wrong.remote_token, 0) == ND_SUCCESS); break;
-      case Access::kRemoteRead: REQUIRE(request.Read(nullptr, local.data(), count, wrong.address, wrong.remote_token, 0) == ND_SUCCESS); break;
+      case Access::kWriteGather:
+        REQUIRE(request.Write(nullptr, local.data(), count, peer, peer_token, 0) == ND_SUCCESS);
+        break;
+      case Access::kReadScatter:
+        REQUIRE(request.Read(nullptr, local.data(), count, peer, peer_token, 0) == ND_SUCCESS);
+        break;
+      case Access::kRemoteWrite:
+        REQUIRE(request.Write(nullptr, local.data(), count, wrong.address, wrong.remote_token, 0) == ND_SUCCESS);
+        break;
+      case Access::kRemoteRead:
+        REQUIRE(request.Read(nullptr, local.data(), count, wrong.address, wrong.remote_token, 0) == ND_SUCCESS);
+        break;
     }
     check_completions();
     check_memory();
@@ -229,8 +265,8 @@ class Attempt {
   void check_completions() {
     ND2_RESULT result{};
     REQUIRE(take_result(*hosts_[0], *pair_.ends[0].initiator_cq, result));
-    // 11.6.2: local protection errors and remote access errors are ND_ACCESS_VIOLATION at the requester; what went wrong in the
-    // responder's own Receive is its own fault, and an operational error for the requester.
+    // 11.6.2: local protection errors and remote access errors are ND_ACCESS_VIOLATION at the requester; what went
+    // wrong in the responder's own Receive is its own fault, and an operational error for the requester.
     CHECK(result.Status == (access_ == Access::kReceiveScatter ? ND_REMOTE_ERROR : ND_ACCESS_VIOLATION));
     if (access_ == Access::kReceiveScatter) {
       REQUIRE(take_result(*hosts_[1], *pair_.ends[1].receive_cq, result));
@@ -244,7 +280,9 @@ class Attempt {
   void check_memory() {
     CHECK(forbidden_.untouched());
     // Bytes of packets before the wrong one may have arrived where they were granted.
-    const std::size_t sink = reads_victim(access_) && access_ != Access::kRemoteRead ? 1 : access_ == Access::kReceiveScatter ? 1 : 0;
+    const std::size_t sink = reads_victim(access_) && access_ != Access::kRemoteRead ? 1
+                             : access_ == Access::kReceiveScatter                    ? 1
+                                                                                     : 0;
     const bool may_arrive = position_ == Position::kLast && !is_remote(access_);
     for (std::size_t host = 0; host < 2; ++host) {
       const auto& arena = good_[host];
@@ -279,9 +317,11 @@ bool applies(Access access, Fault fault, Position position) {
 }  // namespace
 
 TEST_CASE("a wrong access fails, and nothing outside what was granted moves") {
-  constexpr Access kAccesses[] = {Access::kSendGather, Access::kWriteGather, Access::kReceiveScatter, Access::kReadScatter, Access::kRemoteWrite, Access::kRemoteRead};
-  constexpr Fault kFaults[] = {Fault::kZeroKey, Fault::kIndex, Fault::kIndexOutOfRange, Fault::kTag, Fault::kDomain, Fault::kRights,
-                               Fault::kBefore, Fault::kAfter, Fault::kFar, Fault::kWrap, Fault::kDeregistered};
+  constexpr Access kAccesses[] = {Access::kSendGather,  Access::kWriteGather, Access::kReceiveScatter,
+                                  Access::kReadScatter, Access::kRemoteWrite, Access::kRemoteRead};
+  constexpr Fault kFaults[] = {Fault::kZeroKey, Fault::kIndex,  Fault::kIndexOutOfRange, Fault::kTag,
+                               Fault::kDomain,  Fault::kRights, Fault::kBefore,          Fault::kAfter,
+                               Fault::kFar,     Fault::kWrap,   Fault::kDeregistered};
   const auto options = WorldOptions::from_environment("protection");
   World& world = fresh_world(options);
   LeakWatch watch(world);
@@ -291,7 +331,8 @@ TEST_CASE("a wrong access fails, and nothing outside what was granted moves") {
       for (const Fault fault : kFaults) {
         for (const Position position : {Position::kFirst, Position::kLast}) {
           if (!applies(access, fault, position)) continue;
-          INFO(name(access) << ", " << name(fault) << ", at the " << (position == Position::kFirst ? "first" : "last") << " packet; seed " << options.seed);
+          INFO(name(access) << ", " << name(fault) << ", at the " << (position == Position::kFirst ? "first" : "last")
+                            << " packet; seed " << options.seed);
           Attempt(a, b, access, fault, position).run();
           CHECK(watch.leaks == 0);
           CHECK(neighbour.works());
@@ -326,7 +367,8 @@ TEST_CASE("a region that is deregistered under a message is not touched from the
         const auto remote = reinterpret_cast<UINT64>(memory[1]);
         const bool write = access == Access::kRemoteWrite || access == Access::kWriteGather;
         auto& qp = *pair.ends[0].qp;
-        REQUIRE((write ? qp.Write(nullptr, &sge, 1, remote, region[1]->GetRemoteToken(), 0) : qp.Read(nullptr, &sge, 1, remote, region[1]->GetRemoteToken(), 0)) == ND_SUCCESS);
+        REQUIRE((write ? qp.Write(nullptr, &sge, 1, remote, region[1]->GetRemoteToken(), 0)
+                       : qp.Read(nullptr, &sge, 1, remote, region[1]->GetRemoteToken(), 0)) == ND_SUCCESS);
         a.device().elapse(1 + delay * kStepNs);
         const std::size_t cut = victim(access);
         OVERLAPPED overlapped = hosts[cut]->open_event();

@@ -1,4 +1,5 @@
-// Counters of a queue pair (QueryQpCounters): each is provoked, counts for the queue pair concerned, and for no other. RNIC_SEED=n replays a failure.
+// Counters of a queue pair (QueryQpCounters): each is provoked, counts for the queue pair concerned, and for no other.
+// RNIC_SEED=n replays a failure.
 #include <map>
 
 #include "testbench/roce_frame.hpp"
@@ -43,7 +44,12 @@ struct Lab {
     }
   }
   umd::SendRequest request(WqeOpcode opcode, const umd::Segment& segment) {
-    return {.opcode = opcode, .id = 1, .segments = {&segment, 1}, .remote_address = b.at(1024), .remote_key = b.region->key(), .swap_add = 1};
+    return {.opcode = opcode,
+            .id = 1,
+            .segments = {&segment, 1},
+            .remote_address = b.at(1024),
+            .remote_key = b.region->key(),
+            .swap_add = 1};
   }
   CqeStatus run(Pair& pair, WqeOpcode opcode, std::size_t bytes) {
     const auto segment = a.segment(0, bytes);
@@ -129,7 +135,11 @@ TEST_CASE("what is lost, repeated or not ready counts for both ends of its conne
     lab.expect(pair.a, {{QpCounter::kRnrNaksReceived, b[QpCounter::kNoReceive]}});
     // A Write that comes before the atomic in front of it is executed waits, and nobody repeats anything (9.7.5.2.2).
     const auto word = lab.a.segment(64, 8);
-    const auto atomics = must(lab.b.endpoint.kernel().create_mr({.address = lab.b.memory, .length = 4096, .pd = lab.b.process->pd(), .local_write = true, .remote_atomic = true}));
+    const auto atomics = must(lab.b.endpoint.kernel().create_mr({.address = lab.b.memory,
+                                                                 .length = 4096,
+                                                                 .pd = lab.b.process->pd(),
+                                                                 .local_write = true,
+                                                                 .remote_atomic = true}));
     auto atomic = lab.request(WqeOpcode::kFetchAdd, word);
     atomic.remote_key = atomics->key();
     must(pair.a.post_send(atomic));

@@ -1,5 +1,5 @@
-// The life of queue pairs on the NIC: SQD, attributes, asynchronous events, the end of queue pairs in the midst of their work.
-// InfiniBand specification volume 1: 10.3.1 (states), 11.2.5.2 (attributes), 11.6.3 (asynchronous events).
+// The life of queue pairs on the NIC: SQD, attributes, asynchronous events, the end of queue pairs in the midst of
+// their work. InfiniBand specification volume 1: 10.3.1 (states), 11.2.5.2 (attributes), 11.6.3 (asynchronous events).
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <random>
@@ -68,11 +68,13 @@ struct Lab {
   void write(std::size_t offset, std::size_t bytes, bool bad_token = false) {
     const ND2_SGE sge{sides[0].memory + offset, static_cast<ULONG>(bytes), sides[0].region->GetLocalToken()};
     const UINT32 token = sides[1].region->GetRemoteToken() ^ (bad_token ? 0x01000000U : 0U);
-    REQUIRE(sides[0].qp->Write(nullptr, &sge, 1, reinterpret_cast<UINT64>(sides[1].memory + offset), token, 0) == ND_SUCCESS);
+    REQUIRE(sides[0].qp->Write(nullptr, &sge, 1, reinterpret_cast<UINT64>(sides[1].memory + offset), token, 0) ==
+            ND_SUCCESS);
   }
   void read(std::size_t bytes) {
     const ND2_SGE sge{sides[0].memory, static_cast<ULONG>(bytes), sides[0].region->GetLocalToken()};
-    REQUIRE(sides[0].qp->Read(nullptr, &sge, 1, reinterpret_cast<UINT64>(sides[1].memory), sides[1].region->GetRemoteToken(), 0) == ND_SUCCESS);
+    REQUIRE(sides[0].qp->Read(nullptr, &sge, 1, reinterpret_cast<UINT64>(sides[1].memory),
+                              sides[1].region->GetRemoteToken(), 0) == ND_SUCCESS);
   }
   HRESULT result(std::size_t side = 0) {
     ND2_RESULT result{};
@@ -89,7 +91,8 @@ struct Lab {
 };
 
 /// A run with `rules` for the PCI Express of host 0, whose NIC waits 100 us for a completion.
-void with_pcie_faults(const std::vector<model::PcieRule>& rules, const std::function<void(World&, Endpoint&, Endpoint&)>& body) {
+void with_pcie_faults(const std::vector<model::PcieRule>& rules,
+                      const std::function<void(World&, Endpoint&, Endpoint&)>& body) {
   auto options = WorldOptions::from_environment("life_pcie");
   INFO("seed " << options.seed);
   model::PcieFaultOptions faults;
@@ -149,15 +152,20 @@ TEST_CASE("SQD: what was started ends, lost packets and all; then the event; att
       ND2_RESULT results[16];
       CHECK(lab.sides[0].cq->GetResults(results, 16) == done);
       CHECK(std::memcmp(lab.sides[0].memory, lab.sides[1].memory, done * kLength) == 0);
-      if (done < kWrites) CHECK(std::memcmp(lab.sides[0].memory + done * kLength, lab.sides[1].memory + done * kLength, 64) != 0);
+      if (done < kWrites)
+        CHECK(std::memcmp(lab.sides[0].memory + done * kLength, lab.sides[1].memory + done * kLength, 64) != 0);
 
       kmd::QpConnection changed = lab.connection(0);
       changed.ack_timeout = 9;
       changed.retry_count = 3;
       changed.path.traffic_class = 0x20;
       auto& kernel_qp = lab.core(0).kernel_qp();
-      CHECK(kernel_qp.modify(QpState::kSqd, kmd::attributes(hw::QpAttr::kTimeout, hw::QpAttr::kRetryCnt, hw::QpAttr::kAv), changed).ok());
-      CHECK(kernel_qp.modify(QpState::kSqd, kmd::attribute(hw::QpAttr::kSqPsn), changed).error() == Error::kInvalidParameter);
+      CHECK(kernel_qp
+                .modify(QpState::kSqd, kmd::attributes(hw::QpAttr::kTimeout, hw::QpAttr::kRetryCnt, hw::QpAttr::kAv),
+                        changed)
+                .ok());
+      CHECK(kernel_qp.modify(QpState::kSqd, kmd::attribute(hw::QpAttr::kSqPsn), changed).error() ==
+            Error::kInvalidParameter);
       REQUIRE(lab.core(0).resume().ok());
       for (std::size_t i = done; i < kWrites + 1; ++i) CHECK(lab.result() == ND_SUCCESS);
       CHECK(std::memcmp(lab.sides[0].memory, lab.sides[1].memory, kWrites * kLength + 64) == 0);
@@ -180,7 +188,8 @@ TEST_CASE("an empty queue is drained at once; its end in SQD flushes what never 
     lab.pass(20'000);
     // The responder side goes on in SQD.
     const ND2_SGE sge{lab.sides[1].memory, 4096, lab.sides[1].region->GetLocalToken()};
-    REQUIRE(lab.sides[1].qp->Write(nullptr, &sge, 1, reinterpret_cast<UINT64>(lab.sides[0].memory), lab.sides[0].region->GetRemoteToken(), 0) == ND_SUCCESS);
+    REQUIRE(lab.sides[1].qp->Write(nullptr, &sge, 1, reinterpret_cast<UINT64>(lab.sides[0].memory),
+                                   lab.sides[0].region->GetRemoteToken(), 0) == ND_SUCCESS);
     CHECK(lab.result(1) == ND_SUCCESS);
     CHECK(std::memcmp(lab.sides[0].memory, lab.sides[1].memory, 4096) == 0);
     REQUIRE(lab.core(0).flush().ok());
@@ -218,8 +227,10 @@ TEST_CASE("events of the responder: access error, request error; of the requeste
       inbound.inbound_reads = 0;  // one Read is one too many: NAK invalid request
       REQUIRE(lab.core(1).connect(inbound).ok());
       REQUIRE(lab.core(0).connect(lab.connection(0)).ok());
-      if (access) lab.write(0, 64, true);
-      else lab.read(64);
+      if (access)
+        lab.write(0, 64, true);
+      else
+        lab.read(64);
       CHECK(lab.result() == (access ? ND_ACCESS_VIOLATION : ND_REMOTE_ERROR));
       lab.pass(20'000);
       lab.dispatch();
@@ -266,11 +277,14 @@ TEST_CASE("queue pairs that end in the midst of their work leave no DMA behind (
       lab.connect();
       const std::size_t reads = random() % 8;
       for (std::size_t i = 0; i < 24; ++i) {
-        if (random() % 24 < reads) lab.read(1 + random() % 20'000);
-        else lab.write(0, 1 + random() % 20'000);
+        if (random() % 24 < reads)
+          lab.read(1 + random() % 20'000);
+        else
+          lab.write(0, 1 + random() % 20'000);
       }
       lab.pass(random() % 25'000);
-      // When the destroy has completed, the rings are given back, and then the memory: a DMA that is late hits the IOMMU.
+      // When the destroy has completed, the rings are given back, and then the memory: a DMA that is late hits the
+      // IOMMU.
       const std::size_t first = random() % 2;
       for (const std::size_t i : {first, 1 - first}) {
         REQUIRE(lab.core(i).close().ok());
@@ -287,7 +301,9 @@ TEST_CASE("queue pairs that end in the midst of their work leave no DMA behind (
   });
 }
 
-TEST_CASE("a read completion that never comes fails its request, in time, and nothing hangs (PCI Express base specification 2.8)") {
+TEST_CASE(
+    "a read completion that never comes fails its request, in time, and nothing hangs (PCI Express base specification "
+    "2.8)") {
   // The 20,000 bytes are read in TLPs of at most 4 KiB: one of the payload is never answered.
   model::PcieRule rule;
   rule.fault = model::PcieFault::kTimeout;
@@ -328,8 +344,11 @@ TEST_CASE("a completion queue is resized again and again among traffic (decision
     ND2_RESULT results[64];
     while (finished < kWrites) {
       for (auto n = random() % 8; n > 0 && posted < kWrites && posted - finished < 30; --n, ++posted) {
-        const ND2_SGE sge{lab.sides[0].memory, static_cast<ULONG>(random() % 300), lab.sides[0].region->GetLocalToken()};
-        REQUIRE(lab.sides[0].qp->Write(reinterpret_cast<void*>(posted + 1), &sge, 1, reinterpret_cast<UINT64>(lab.sides[1].memory), lab.sides[1].region->GetRemoteToken(), 0) == ND_SUCCESS);
+        const ND2_SGE sge{lab.sides[0].memory, static_cast<ULONG>(random() % 300),
+                          lab.sides[0].region->GetLocalToken()};
+        REQUIRE(lab.sides[0].qp->Write(reinterpret_cast<void*>(posted + 1), &sge, 1,
+                                       reinterpret_cast<UINT64>(lab.sides[1].memory),
+                                       lab.sides[1].region->GetRemoteToken(), 0) == ND_SUCCESS);
       }
       lab.pass(random() % 3'000);
       if (random() % 3 == 0) {
@@ -365,7 +384,10 @@ TEST_CASE("moderation: one event for several entries, or after the time") {
     auto sink = std::make_shared<Sink>();
     a.kernel().subscribe_cq(queue.cqn(), sink);
     REQUIRE(queue.moderate(4, 50).ok());
-    const auto eqes = [&] { lab.dispatch(); return sink->events.size(); };
+    const auto eqes = [&] {
+      lab.dispatch();
+      return sink->events.size();
+    };
     queue.arm(hw::CqArm::kAny);
     for (int i = 0; i < 3; ++i) lab.write(0, 64);
     lab.pass(20'000);

@@ -1,6 +1,6 @@
-// Random work on many queue pairs in both directions, over links that split and reorder completions (testbench/traffic). Every byte
-// must arrive, no byte beside it may change, and results come in posting order (InfiniBand specification volume 1, 9.5, 10.8.3.3).
-// RNIC_SEED=n replays a failure.
+// Random work on many queue pairs in both directions, over links that split and reorder completions
+// (testbench/traffic). Every byte must arrive, no byte beside it may change, and results come in posting order
+// (InfiniBand specification volume 1, 9.5, 10.8.3.3). RNIC_SEED=n replays a failure.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -15,7 +15,8 @@ using testbench::TrafficOptions;
 
 namespace {
 
-/// All kinds of the mixed work were done, all of it arrived but what the wire lost, and only what the wire repeated came twice.
+/// All kinds of the mixed work were done, all of it arrived but what the wire lost, and only what the wire repeated
+/// came twice.
 void check_mix(World& world, const WorldOptions& options, const testbench::MixCounts& mix) {
   CHECK(mix.shared_receives != 0);
   CHECK(mix.send_invalidates != 0);
@@ -26,7 +27,8 @@ void check_mix(World& world, const WorldOptions& options, const testbench::MixCo
   CHECK(mix.unreliable_received != 0);
   CHECK(mix.datagrams_received != 0);
   std::uint64_t copies = 0;
-  for (std::size_t host = 0; host < World::kHosts; ++host) copies += world.wire().direction(host).faults()[static_cast<std::size_t>(model::WireFault::kDuplicate)];
+  for (std::size_t host = 0; host < World::kHosts; ++host)
+    copies += world.wire().direction(host).faults()[static_cast<std::size_t>(model::WireFault::kDuplicate)];
   CHECK(mix.repeated <= copies);
   if (options.wire.faults[0].drop != 0) return;
   CHECK(mix.unreliable_received == mix.unreliable_sent);
@@ -50,7 +52,8 @@ void run(const WorldOptions& world_options, const TrafficOptions& options) {
   }
   world.run();
   // Recovery would hide what the NICs lose by themselves.
-  const bool orderly = std::all_of(world_options.wire.faults.begin(), world_options.wire.faults.end(), [](const auto& faults) { return faults.drop == 0; });
+  const bool orderly = std::all_of(world_options.wire.faults.begin(), world_options.wire.faults.end(),
+                                   [](const auto& faults) { return faults.drop == 0; });
   if (orderly) {
     world.add_app(0, "counters", [&](Host&) { traffic->check_orderly(); });
     world.run();
@@ -125,7 +128,8 @@ TEST_CASE("random transfers over a wire that loses, repeats, reorders and corrup
   run(options, traffic);
 }
 
-// Shared receive queues (10.2.9), SEND with invalidate and fast registration (10.6.4, 10.6.5, 9.4.1.1.3), UC (9.8.2) and UD (9.8.3), CQ resize (11.2.8.3).
+// Shared receive queues (10.2.9), SEND with invalidate and fast registration (10.6.4, 10.6.5, 9.4.1.1.3), UC (9.8.2)
+// and UD (9.8.3), CQ resize (11.2.8.3).
 TEST_CASE("mixed work: shared receives, keys that come and go, UC, UD, and completion queues that are resized") {
   for (const bool lossy : {false, true}) {
     auto options = WorldOptions::from_environment(lossy ? "random_mix_lossy" : "random_mix");

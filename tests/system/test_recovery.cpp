@@ -1,6 +1,6 @@
 // Loss recovery of the RC transport, packet by packet: exactly this frame is lost, and this must follow.
-// InfiniBand specification volume 1: 9.7.5 (responder: duplicates, NAK, RNR NAK), 9.7.6 (requester: time-out, retries, implied NAK),
-// 9.9.2 (errors after the last retry).
+// InfiniBand specification volume 1: 9.7.5 (responder: duplicates, NAK, RNR NAK), 9.7.6 (requester: time-out, retries,
+// implied NAK), 9.9.2 (errors after the last retry).
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <map>
@@ -16,7 +16,8 @@ using model::WireFault;
 namespace {
 
 constexpr ULONG kRights = ND_MR_FLAG_ALLOW_LOCAL_WRITE | ND_MR_FLAG_ALLOW_REMOTE_READ | ND_MR_FLAG_ALLOW_REMOTE_WRITE;
-constexpr std::uint8_t kSendOnly = 4, kWriteMiddle = 7, kWriteLast = 8, kWriteOnly = 10, kReadRequest = 12, kReadFirst = 13, kReadMiddle = 14, kReadLast = 15, kAck = 17;
+constexpr std::uint8_t kSendOnly = 4, kWriteMiddle = 7, kWriteLast = 8, kWriteOnly = 10, kReadRequest = 12,
+                       kReadFirst = 13, kReadMiddle = 14, kReadLast = 15, kAck = 17;
 constexpr std::size_t kBytes = 64 << 10;
 constexpr double kDelayNs = 2'000;
 
@@ -44,7 +45,9 @@ struct Lab {
       const auto packet = model::find_roce_packet(record.bytes);
       if (!packet) return;
       const bool lost = (record.faults & 1u << static_cast<unsigned>(WireFault::kDrop)) != 0;
-      frames.push_back({record.from, packet->opcode, packet->psn, record.bytes.size() > 54 ? record.bytes[54] : std::uint8_t{0}, static_cast<double>(record.end) / 1000, lost});
+      frames.push_back({record.from, packet->opcode, packet->psn,
+                        record.bytes.size() > 54 ? record.bytes[54] : std::uint8_t{0},
+                        static_cast<double>(record.end) / 1000, lost});
     });
   }
   ~Lab() { world.observe_frames({}); }
@@ -59,11 +62,13 @@ struct Lab {
   }
   void write(std::size_t bytes, std::size_t offset = 0, ULONG flags = 0) {
     const ND2_SGE sge{memory[0] + offset, static_cast<ULONG>(bytes), region[0]->GetLocalToken()};
-    REQUIRE(pair.ends[0].qp->Write(nullptr, &sge, 1, reinterpret_cast<UINT64>(memory[1] + offset), region[1]->GetRemoteToken(), flags) == ND_SUCCESS);
+    REQUIRE(pair.ends[0].qp->Write(nullptr, &sge, 1, reinterpret_cast<UINT64>(memory[1] + offset),
+                                   region[1]->GetRemoteToken(), flags) == ND_SUCCESS);
   }
   void read(std::size_t bytes) {
     const ND2_SGE sge{memory[0], static_cast<ULONG>(bytes), region[0]->GetLocalToken()};
-    REQUIRE(pair.ends[0].qp->Read(nullptr, &sge, 1, reinterpret_cast<UINT64>(memory[1]), region[1]->GetRemoteToken(), 0) == ND_SUCCESS);
+    REQUIRE(pair.ends[0].qp->Read(nullptr, &sge, 1, reinterpret_cast<UINT64>(memory[1]), region[1]->GetRemoteToken(),
+                                  0) == ND_SUCCESS);
   }
   void send(std::size_t bytes) {
     const ND2_SGE sge{memory[0], static_cast<ULONG>(bytes), region[0]->GetLocalToken()};
@@ -103,7 +108,9 @@ struct Lab {
   /// Acknowledgements of B with this syndrome; RNR NAKs by their kind alone.
   std::size_t naks(std::uint8_t syndrome) const {
     std::size_t n = 0;
-    for (const auto& frame : frames) n += frame.from == 1 && frame.opcode == kAck && (syndrome == 0x20 ? (frame.syndrome & 0xe0) == 0x20 : frame.syndrome == syndrome);
+    for (const auto& frame : frames)
+      n += frame.from == 1 && frame.opcode == kAck &&
+           (syndrome == 0x20 ? (frame.syndrome & 0xe0) == 0x20 : frame.syndrome == syndrome);
     return n;
   }
 
@@ -116,7 +123,8 @@ struct Lab {
   std::vector<Seen> frames;
 };
 
-void experiment(const std::string& name, const std::function<void(World&, Endpoint&, Endpoint&)>& body, double delay_ns = kDelayNs) {
+void experiment(const std::string& name, const std::function<void(World&, Endpoint&, Endpoint&)>& body,
+                double delay_ns = kDelayNs) {
   auto options = WorldOptions::from_environment("recovery_" + name);
   options.wire.delay_ns = delay_ns;
   INFO(name << ", seed " << options.seed);
@@ -154,15 +162,19 @@ TEST_CASE("a lost packet of a Write: NAK, and all from there on again (9.7.5.2.2
   });
 }
 
-TEST_CASE("the last packet of a request lost, or its ACK: time-out; a duplicate is not executed again (9.7.6.1.3, 9.7.5.1)") {
+TEST_CASE(
+    "the last packet of a request lost, or its ACK: time-out; a duplicate is not executed again (9.7.6.1.3, 9.7.5.1)") {
   experiment("last", [](World& world, Endpoint& a, Endpoint& b) {
     for (const bool ack : {false, true}) {
       Lab lab(world, a, b, {.mtu = 1024, .ack_timeout = 4});  // 65 us
-      const auto timeouts = lab.count(a, hw::Counter::kAckTimeouts), duplicates = lab.count(b, hw::Counter::kRxDuplicate);
+      const auto timeouts = lab.count(a, hw::Counter::kAckTimeouts),
+                 duplicates = lab.count(b, hw::Counter::kRxDuplicate);
       lab.receive();
       lab.receive();
-      if (ack) lab.lose(1, kAck);
-      else lab.lose(0, kSendOnly);
+      if (ack)
+        lab.lose(1, kAck);
+      else
+        lab.lose(0, kSendOnly);
       lab.send(100);
       const auto start = a.device().now_ns();
       CHECK(lab.result() == ND_SUCCESS);
@@ -186,7 +198,8 @@ TEST_CASE("a lost Read request or response: the rest is asked for again, by an i
       bool timeout;
       std::uint32_t arrived;  ///< Responses in front of what is lost
     };
-    for (const Row row : {Row{0, kReadRequest, 1, false, 0}, Row{1, kReadFirst, 1, false, 0}, Row{1, kReadMiddle, 7, false, 7}, Row{1, kReadLast, 1, true, 31}}) {
+    for (const Row row : {Row{0, kReadRequest, 1, false, 0}, Row{1, kReadFirst, 1, false, 0},
+                          Row{1, kReadMiddle, 7, false, 7}, Row{1, kReadLast, 1, true, 31}}) {
       INFO("opcode " << int{row.opcode});
       Lab lab(world, a, b, {.mtu = 1024, .ack_timeout = 4});
       const auto timeouts = lab.count(a, hw::Counter::kAckTimeouts), gaps = lab.count(a, hw::Counter::kRxGaps);
@@ -209,14 +222,18 @@ TEST_CASE("a lost Read request or response: the rest is asked for again, by an i
   });
 }
 
-TEST_CASE("Reads one behind the other: a lost response costs a round trip of responses, and one going back (9.7.5.1.3, 9.7.5.2.3)") {
+TEST_CASE(
+    "Reads one behind the other: a lost response costs a round trip of responses, and one going back (9.7.5.1.3, "
+    "9.7.5.2.3)") {
   experiment("reads", [](World& world, Endpoint& a, Endpoint& b) {
     constexpr std::size_t kReads = 8, kResponses = kReads * kBytes / 1024;
-    // What is on its way when the loss is seen and until the repeated requests arrive: 4 us of wire, as much in the NICs.
+    // What is on its way when the loss is seen and until the repeated requests arrive: 4 us of wire, as much in the
+    // NICs.
     constexpr std::size_t kOnTheirWay = 200;
     for (const std::uint64_t nth : {20, 150}) {
       Lab lab(world, a, b, {.mtu = 1024, .ack_timeout = 8}, 16);
-      const auto timeouts = lab.count(a, hw::Counter::kAckTimeouts), retries = lab.count(a, hw::Counter::kSequenceRetries);
+      const auto timeouts = lab.count(a, hw::Counter::kAckTimeouts),
+                 retries = lab.count(a, hw::Counter::kSequenceRetries);
       lab.lose(1, kReadMiddle, nth);
       for (std::size_t i = 0; i < kReads; ++i) lab.read(kBytes);
       for (std::size_t i = 0; i < kReads; ++i) CHECK(lab.result() == ND_SUCCESS);
@@ -224,7 +241,8 @@ TEST_CASE("Reads one behind the other: a lost response costs a round trip of res
       CHECK(lab.count(a, hw::Counter::kAckTimeouts) == timeouts);
       CHECK(lab.count(a, hw::Counter::kSequenceRetries) == retries + 1);
       std::size_t responses = 0;
-      for (const auto& frame : lab.frames) responses += frame.from == 1 && frame.opcode >= kReadFirst && frame.opcode <= kReadLast + 1;
+      for (const auto& frame : lab.frames)
+        responses += frame.from == 1 && frame.opcode >= kReadFirst && frame.opcode <= kReadLast + 1;
       INFO(responses << " responses");
       CHECK(responses <= kResponses + kOnTheirWay);
       CHECK(lab.sent(0, kReadRequest) <= 2 * kReads);
@@ -330,26 +348,33 @@ TEST_CASE("loss round the end of the PSN space (9.2.1, A24)") {
 
 TEST_CASE("packets sent again for nothing: their memory may be gone, and the queue goes on") {
   // The time-out is shorter than the round trip, so every Write is sent again while its ACK is on the way.
-  experiment("stale", [](World& world, Endpoint& a, Endpoint& b) {
-    Lab lab(world, a, b, {.mtu = 1024, .ack_timeout = 1, .retry_count = 7});
-    for (int round = 0; round < 12; ++round) {
-      auto* const source = static_cast<std::uint8_t*>(a.host().memory().allocate(kBytes));
-      std::memset(source, round + 1, kBytes);
-      auto region = a.register_memory(source, kBytes, ND_MR_FLAG_ALLOW_LOCAL_WRITE);
-      const ND2_SGE sge{source, static_cast<ULONG>(kBytes), region->GetLocalToken()};
-      REQUIRE(lab.pair.ends[0].qp->Write(nullptr, &sge, 1, reinterpret_cast<UINT64>(lab.memory[1]), lab.region[1]->GetRemoteToken(), 0) == ND_SUCCESS);
-      REQUIRE(lab.result() == ND_SUCCESS);
-      region.reset();
-      a.host().memory().release(source);
-      for (std::size_t i = 0; i < kBytes; i += 997) REQUIRE(lab.memory[1][i] == round + 1);
-      CHECK(a.host().iommu().fault_count() == 0);
-    }
-    CHECK(lab.count(a, hw::Counter::kAckTimeouts) > 5);
-  }, 10'000);
+  experiment(
+      "stale",
+      [](World& world, Endpoint& a, Endpoint& b) {
+        Lab lab(world, a, b, {.mtu = 1024, .ack_timeout = 1, .retry_count = 7});
+        for (int round = 0; round < 12; ++round) {
+          auto* const source = static_cast<std::uint8_t*>(a.host().memory().allocate(kBytes));
+          std::memset(source, round + 1, kBytes);
+          auto region = a.register_memory(source, kBytes, ND_MR_FLAG_ALLOW_LOCAL_WRITE);
+          const ND2_SGE sge{source, static_cast<ULONG>(kBytes), region->GetLocalToken()};
+          REQUIRE(lab.pair.ends[0].qp->Write(nullptr, &sge, 1, reinterpret_cast<UINT64>(lab.memory[1]),
+                                             lab.region[1]->GetRemoteToken(), 0) == ND_SUCCESS);
+          REQUIRE(lab.result() == ND_SUCCESS);
+          region.reset();
+          a.host().memory().release(source);
+          for (std::size_t i = 0; i < kBytes; i += 997) REQUIRE(lab.memory[1][i] == round + 1);
+          CHECK(a.host().iommu().fault_count() == 0);
+        }
+        CHECK(lab.count(a, hw::Counter::kAckTimeouts) > 5);
+      },
+      10'000);
 }
 
-// The request that fails here has been tried already when the NAK, the gap or the time-out makes the queue go back in front of it.
-TEST_CASE("a request that fails here behind a lost packet: those in front complete, it fails, the rest is flushed (9.9.2.3; decisions 1, 7)") {
+// The request that fails here has been tried already when the NAK, the gap or the time-out makes the queue go back in
+// front of it.
+TEST_CASE(
+    "a request that fails here behind a lost packet: those in front complete, it fails, the rest is flushed (9.9.2.3; "
+    "decisions 1, 7)") {
   experiment("behind", [](World& world, Endpoint& a, Endpoint& b) {
     constexpr std::size_t kFront = 9000;
     for (const bool malformed : {false, true}) {
@@ -359,15 +384,21 @@ TEST_CASE("a request that fails here behind a lost packet: those in front comple
         std::memset(lab.memory[1], 0, kFront);
         const std::uint32_t key = lab.region[0]->GetLocalToken();
         // A middle packet (NAK), the last one (time-out), a Read's response (time-out, nothing follows it).
-        if (loss == 0) lab.lose(0, kWriteMiddle, 3);
-        else if (loss == 1) lab.lose(0, kWriteLast);
-        else lab.lose(1, kReadMiddle, 2, 6);
-        if (loss == 2) std::memset(lab.memory[1], 0x3C, kFront), lab.read(kFront);
-        else lab.write_deferred(kFront, key, true);
+        if (loss == 0)
+          lab.lose(0, kWriteMiddle, 3);
+        else if (loss == 1)
+          lab.lose(0, kWriteLast);
+        else
+          lab.lose(1, kReadMiddle, 2, 6);
+        if (loss == 2)
+          std::memset(lab.memory[1], 0x3C, kFront), lab.read(kFront);
+        else
+          lab.write_deferred(kFront, key, true);
         lab.write_deferred(5000, malformed ? key : key ^ 0x40, true);
         if (malformed) {
           auto& core = testbench::core_of(*lab.pair.ends[0].qp);
-          core.kernel_qp().send_ring()[std::size_t{1} << umd::SendQueue::log_stride_for(core.granted().send_segments, core.granted().inline_bytes)] = 0x7F;
+          core.kernel_qp().send_ring()[std::size_t{1} << umd::SendQueue::log_stride_for(
+                                           core.granted().send_segments, core.granted().inline_bytes)] = 0x7F;
         }
         lab.write_deferred(100, key, true);
         lab.write_deferred(100, key, false);

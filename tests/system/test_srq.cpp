@@ -1,5 +1,6 @@
-// Shared receive queues through the driver and over the wire: InfiniBand specification volume 1, 10.2.9 (SRQ), 9.7.5.2.8 (RNR NAK),
-// 10.3.1 (error state), 11.6.3.1 to 11.6.3.3 (last WQE reached, limit, catastrophic error); section 11 of NetworkDirect version 2.
+// Shared receive queues through the driver and over the wire: InfiniBand specification volume 1, 10.2.9
+// (SRQ), 9.7.5.2.8 (RNR NAK), 10.3.1 (error state), 11.6.3.1 to 11.6.3.3 (last WQE reached, limit, catastrophic error);
+// section 11 of NetworkDirect version 2.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <deque>
@@ -21,8 +22,10 @@ constexpr std::uint8_t kSendLast = 2;
 
 /// Queue pairs from A to B; all those of B share one receive queue.
 struct Lab {
-  Lab(World& of, Endpoint& end_a, Endpoint& end_b, std::size_t count, ULONG depth, ULONG threshold = 0) : world(of), a(end_a), b(end_b) {
-    require_ok(b.adapter().CreateSharedReceiveQueue(IID_IND2SharedReceiveQueue, b.file(), depth, 2, threshold, 0, 0, srq.put()));
+  Lab(World& of, Endpoint& end_a, Endpoint& end_b, std::size_t count, ULONG depth, ULONG threshold = 0)
+      : world(of), a(end_a), b(end_b) {
+    require_ok(b.adapter().CreateSharedReceiveQueue(IID_IND2SharedReceiveQueue, b.file(), depth, 2, threshold, 0, 0,
+                                                    srq.put()));
     cq = b.create_cq(kSlots);
     ConnectParameters connection{512};
     connection.rnr_retry = 7;  // decisions 13: a peer on an SRQ is waited for
@@ -31,7 +34,8 @@ struct Lab {
       auto& end = ends.emplace_back();
       end.cq_a = a.create_cq(64);
       end.a = a.create_qp(*end.cq_a, *end.cq_a, {4, 32, 1, 2, 0, nullptr});
-      require_ok(b.adapter().CreateQueuePairWithSrq(IID_IND2QueuePair, cq.get(), cq.get(), srq.get(), reinterpret_cast<void*>(i), 8, 1, 0, end.b.put()));
+      require_ok(b.adapter().CreateQueuePairWithSrq(IID_IND2QueuePair, cq.get(), cq.get(), srq.get(),
+                                                    reinterpret_cast<void*>(i), 8, 1, 0, end.b.put()));
       testbench::connect_pair(a, *end.a, b, *end.b, connection);
     }
     for (std::size_t i = 0; i < 2; ++i) {
@@ -81,7 +85,8 @@ struct Lab {
   ComPtr<IND2MemoryRegion> region[2];
 };
 
-void experiment(const std::string& name, const std::function<void(World&, Endpoint&, Endpoint&)>& body, double loss = 0) {
+void experiment(const std::string& name, const std::function<void(World&, Endpoint&, Endpoint&)>& body,
+                double loss = 0) {
   auto options = WorldOptions::from_environment("srq_" + name);
   options.wire.delay_ns = 1000;
   for (auto& faults : options.wire.faults) faults.drop = faults.duplicate = faults.reorder = loss;
@@ -93,70 +98,77 @@ void experiment(const std::string& name, const std::function<void(World&, Endpoi
 }  // namespace
 
 TEST_CASE("eight queue pairs share one SRQ under loss: no receive is lost, none is used twice (10.2.9)") {
-  experiment("share", [](World& world, Endpoint& a, Endpoint& b) {
-    constexpr std::size_t kQps = 8, kMessages = 40, kDepth = 24;
-    Lab lab(world, a, b, kQps, kDepth);
-    std::mt19937 rng(static_cast<unsigned>(a.device().random64()));
-    std::array<std::uint32_t, kQps> next{}, seen{}, finished{};
-    std::array<std::uint32_t, kQps> outstanding{};
-    std::deque<std::size_t> free_slots;
-    for (std::size_t slot = 0; slot < kDepth; ++slot) REQUIRE(lab.receive(slot) == ND_SUCCESS);
-    CHECK(lab.receive(99) == ND_NO_MORE_ENTRIES);
-    std::size_t total = 0;
-    for (int idle = 0; total < kQps * kMessages || std::any_of(outstanding.begin(), outstanding.end(), [](auto n) { return n != 0; });) {
-      bool moved = false;
-      for (std::size_t qp = 0; qp < kQps; ++qp) {
-        if (next[qp] < kMessages && outstanding[qp] < 4) {
-          // Who, which, and a pattern; up to five packets.
-          const std::size_t slot = qp * 4 + next[qp] % 4, bytes = 8 + rng() % 2500;
-          const std::uint32_t head[] = {static_cast<std::uint32_t>(qp), next[qp]};
-          for (std::size_t k = 0; k < bytes; ++k) lab.sent(slot)[k] = static_cast<std::uint8_t>(k * 3 + qp * 17 + next[qp]);
-          std::memcpy(lab.sent(slot), head, sizeof head);
-          lab.send(qp, slot, bytes);
-          ++next[qp], ++outstanding[qp];
-          moved = true;
+  experiment(
+      "share",
+      [](World& world, Endpoint& a, Endpoint& b) {
+        constexpr std::size_t kQps = 8, kMessages = 40, kDepth = 24;
+        Lab lab(world, a, b, kQps, kDepth);
+        std::mt19937 rng(static_cast<unsigned>(a.device().random64()));
+        std::array<std::uint32_t, kQps> next{}, seen{}, finished{};
+        std::array<std::uint32_t, kQps> outstanding{};
+        std::deque<std::size_t> free_slots;
+        for (std::size_t slot = 0; slot < kDepth; ++slot) REQUIRE(lab.receive(slot) == ND_SUCCESS);
+        CHECK(lab.receive(99) == ND_NO_MORE_ENTRIES);
+        std::size_t total = 0;
+        for (int idle = 0; total < kQps * kMessages ||
+                           std::any_of(outstanding.begin(), outstanding.end(), [](auto n) { return n != 0; });) {
+          bool moved = false;
+          for (std::size_t qp = 0; qp < kQps; ++qp) {
+            if (next[qp] < kMessages && outstanding[qp] < 4) {
+              // Who, which, and a pattern; up to five packets.
+              const std::size_t slot = qp * 4 + next[qp] % 4, bytes = 8 + rng() % 2500;
+              const std::uint32_t head[] = {static_cast<std::uint32_t>(qp), next[qp]};
+              for (std::size_t k = 0; k < bytes; ++k)
+                lab.sent(slot)[k] = static_cast<std::uint8_t>(k * 3 + qp * 17 + next[qp]);
+              std::memcpy(lab.sent(slot), head, sizeof head);
+              lab.send(qp, slot, bytes);
+              ++next[qp], ++outstanding[qp];
+              moved = true;
+            }
+            ND2_RESULT result{};
+            if (lab.ends[qp].cq_a->GetResults(&result, 1) == 1) {
+              REQUIRE(result.Status == ND_SUCCESS);
+              --outstanding[qp], ++finished[qp];
+              moved = true;
+            }
+          }
+          ND2_RESULT results[4];
+          const std::size_t got = lab.cq->GetResults(results, 4);
+          for (std::size_t i = 0; i < got; ++i) {
+            REQUIRE(results[i].Status == ND_SUCCESS);
+            const auto qp = reinterpret_cast<std::size_t>(results[i].QueuePairContext);
+            const auto slot = reinterpret_cast<std::size_t>(results[i].RequestContext);
+            std::uint32_t head[2];
+            std::memcpy(head, lab.received(slot), sizeof head);
+            REQUIRE(head[0] == qp);
+            REQUIRE(head[1] == seen[qp]++);  // each sender's messages in their order
+            for (std::size_t k = 8; k < results[i].BytesTransferred; ++k)
+              REQUIRE(lab.received(slot)[k] == static_cast<std::uint8_t>(k * 3 + qp * 17 + head[1]));
+            free_slots.push_back(slot);
+            ++total;
+            moved = true;
+          }
+          // Given back late and in any order, so that the queue is empty now and then.
+          while (free_slots.size() > 20 || (!free_slots.empty() && idle > 20)) {
+            const std::size_t pick = rng() % free_slots.size();
+            REQUIRE(lab.receive(free_slots[pick]) == ND_SUCCESS);
+            free_slots.erase(free_slots.begin() + static_cast<long>(pick));
+            moved = true;
+          }
+          idle = moved ? 0 : idle + 1;
+          lab.wait(500);
         }
-        ND2_RESULT result{};
-        if (lab.ends[qp].cq_a->GetResults(&result, 1) == 1) {
-          REQUIRE(result.Status == ND_SUCCESS);
-          --outstanding[qp], ++finished[qp];
-          moved = true;
-        }
-      }
-      ND2_RESULT results[4];
-      const std::size_t got = lab.cq->GetResults(results, 4);
-      for (std::size_t i = 0; i < got; ++i) {
-        REQUIRE(results[i].Status == ND_SUCCESS);
-        const auto qp = reinterpret_cast<std::size_t>(results[i].QueuePairContext);
-        const auto slot = reinterpret_cast<std::size_t>(results[i].RequestContext);
-        std::uint32_t head[2];
-        std::memcpy(head, lab.received(slot), sizeof head);
-        REQUIRE(head[0] == qp);
-        REQUIRE(head[1] == seen[qp]++);  // each sender's messages in their order
-        for (std::size_t k = 8; k < results[i].BytesTransferred; ++k) REQUIRE(lab.received(slot)[k] == static_cast<std::uint8_t>(k * 3 + qp * 17 + head[1]));
-        free_slots.push_back(slot);
-        ++total;
-        moved = true;
-      }
-      // Given back late and in any order, so that the queue is empty now and then.
-      while (free_slots.size() > 20 || (!free_slots.empty() && idle > 20)) {
-        const std::size_t pick = rng() % free_slots.size();
-        REQUIRE(lab.receive(free_slots[pick]) == ND_SUCCESS);
-        free_slots.erase(free_slots.begin() + static_cast<long>(pick));
-        moved = true;
-      }
-      idle = moved ? 0 : idle + 1;
-      lab.wait(500);
-    }
-    for (std::size_t qp = 0; qp < kQps; ++qp) CHECK((seen[qp] == kMessages && finished[qp] == kMessages));
-    for (const auto slot : free_slots) REQUIRE(lab.receive(slot) == ND_SUCCESS);
-    CHECK(lab.core().outstanding() == kDepth);
-    const auto state = lab.core().kernel_srq().query().take();
-    CHECK(static_cast<std::uint16_t>(state.producer_index - state.head) == kDepth);  // taken: those of the messages, no other
-    CHECK(state.head == kQps * kMessages);
-    CHECK(lab.count(hw::Counter::kRxRnr) > 0);
-    CHECK(lab.count(hw::Counter::kRxDuplicate) > 0);
-  }, 0.02);
+        for (std::size_t qp = 0; qp < kQps; ++qp) CHECK((seen[qp] == kMessages && finished[qp] == kMessages));
+        for (const auto slot : free_slots) REQUIRE(lab.receive(slot) == ND_SUCCESS);
+        CHECK(lab.core().outstanding() == kDepth);
+        const auto state = lab.core().kernel_srq().query().take();
+        CHECK(static_cast<std::uint16_t>(state.producer_index - state.head) ==
+              kDepth);  // taken: those of the messages, no other
+        CHECK(state.head == kQps * kMessages);
+        CHECK(lab.count(hw::Counter::kRxRnr) > 0);
+        CHECK(lab.count(hw::Counter::kRxDuplicate) > 0);
+      },
+      0.02);
 }
 
 TEST_CASE("an empty SRQ answers RNR NAK for as long as it takes (9.7.5.2.8; decisions 13)") {
@@ -206,7 +218,9 @@ TEST_CASE("the limit event comes once, when fewer receives are left than the thr
   });
 }
 
-TEST_CASE("a failed queue pair gives back the one receive it had taken, and no other; then it says it was the last (10.3.1, 11.6.3.1)") {
+TEST_CASE(
+    "a failed queue pair gives back the one receive it had taken, and no other; then it says it was the last (10.3.1, "
+    "11.6.3.1)") {
   experiment("last", [](World& world, Endpoint& a, Endpoint& b) {
     Lab lab(world, a, b, 3, 8);
     for (std::size_t i = 0; i < 6; ++i) REQUIRE(lab.receive(10 + i) == ND_SUCCESS);
@@ -276,7 +290,8 @@ TEST_CASE("an SRQ is not destroyed while a queue pair uses it; other processes c
       CHECK(kernel_srq.query().take().producer_index == 0);
       CHECK(lab.count(hw::Counter::kDoorbellsRefused) == 1);
       // Beyond the ring: refused as well, whoever rings.
-      lab.core().process()->ring(hw::uar::kSrqDoorbell, hw::SrqDoorbell{.srqn = lab.core().srqn(), .producer_index = 9}.word());
+      lab.core().process()->ring(hw::uar::kSrqDoorbell,
+                                 hw::SrqDoorbell{.srqn = lab.core().srqn(), .producer_index = 9}.word());
       lab.wait(10'000);
       CHECK(kernel_srq.query().take().producer_index == 0);
       CHECK(lab.count(hw::Counter::kDoorbellsRefused) == 2);
@@ -295,7 +310,8 @@ TEST_CASE("a request that was rung for and never written fails the SRQ, and whoe
     REQUIRE(lab.receive(0) == ND_SUCCESS);
     OVERLAPPED notify = b.open_event();
     REQUIRE(lab.srq->Notify(&notify) == ND_PENDING);
-    lab.core().process()->ring(hw::uar::kSrqDoorbell, hw::SrqDoorbell{.srqn = lab.core().srqn(), .producer_index = 3}.word());
+    lab.core().process()->ring(hw::uar::kSrqDoorbell,
+                               hw::SrqDoorbell{.srqn = lab.core().srqn(), .producer_index = 3}.word());
     lab.send(0, 0, 100);
     CHECK(lab.send_result(0) == ND_SUCCESS);
     lab.send(0, 1, 100);
@@ -305,7 +321,8 @@ TEST_CASE("a request that was rung for and never written fails the SRQ, and whoe
     CHECK(lab.srq->Notify(&notify) == ND_INTERNAL_ERROR);
     lab.send(1, 2, 100);
     CHECK(lab.send_result(1) == ND_REMOTE_ERROR);
-    CHECK(b.kernel().wait_until([&] { return lab.core_b(0).last_wqe_reached() && lab.core_b(1).last_wqe_reached(); }, 1'000'000));
+    CHECK(b.kernel().wait_until([&] { return lab.core_b(0).last_wqe_reached() && lab.core_b(1).last_wqe_reached(); },
+                                1'000'000));
     Endpoint::close_event(notify);
   });
 }
@@ -351,7 +368,9 @@ TEST_CASE("a Write with immediate data takes a receive of the SRQ and leaves its
     std::memset(lab.received(0), 0x5A, 3 * kSlot);
     std::memset(lab.sent(0), 0xC3, kSlot);
     std::uint32_t token = lab.region[1]->GetRemoteToken();
-    const umd::Segment segment{.address = reinterpret_cast<std::uintptr_t>(lab.sent(0)), .length = 1300, .key = lab.region[0]->GetLocalToken()};
+    const umd::Segment segment{.address = reinterpret_cast<std::uintptr_t>(lab.sent(0)),
+                               .length = 1300,
+                               .key = lab.region[0]->GetLocalToken()};
     const auto write = [&](std::size_t qp, std::size_t bytes, std::uint32_t immediate) {
       const auto segments = bytes != 0 ? std::span(&segment, 1) : std::span<const umd::Segment>{};
       REQUIRE(testbench::core_of(*lab.ends[qp].a)

@@ -13,15 +13,23 @@ namespace {
 
 /// A connected pair of UC queue pairs, one on each side.
 struct UcPair {
-  UcPair(Endpoint& endpoint_a, Endpoint& endpoint_b, std::uint32_t mtu = 1024) : a(endpoint_a), b(endpoint_b), from(a.add_qp(QpType::kUc)), to(b.add_qp(QpType::kUc)) {
+  UcPair(Endpoint& endpoint_a, Endpoint& endpoint_b, std::uint32_t mtu = 1024)
+      : a(endpoint_a), b(endpoint_b), from(a.add_qp(QpType::kUc)), to(b.add_qp(QpType::kUc)) {
     testbench::connect_pair(endpoint_a, from, endpoint_b, to, {.mtu = mtu});
   }
   SendRequest write(std::size_t remote, const umd::Segment& segment, std::uint64_t id, bool immediate = false) {
-    return {.opcode = immediate ? WqeOpcode::kWriteImmediate : WqeOpcode::kWrite, .id = id, .segments = {&segment, 1}, .remote_address = b.at(remote),
-            .remote_key = b.region->key(), .immediate = static_cast<std::uint32_t>(id)};
+    return {.opcode = immediate ? WqeOpcode::kWriteImmediate : WqeOpcode::kWrite,
+            .id = id,
+            .segments = {&segment, 1},
+            .remote_address = b.at(remote),
+            .remote_key = b.region->key(),
+            .immediate = static_cast<std::uint32_t>(id)};
   }
   SendRequest send(const umd::Segment& segment, std::uint64_t id, bool immediate = true) {
-    return {.opcode = immediate ? WqeOpcode::kSendImmediate : WqeOpcode::kSend, .id = id, .segments = {&segment, 1}, .immediate = static_cast<std::uint32_t>(id)};
+    return {.opcode = immediate ? WqeOpcode::kSendImmediate : WqeOpcode::kSend,
+            .id = id,
+            .segments = {&segment, 1},
+            .immediate = static_cast<std::uint32_t>(id)};
   }
   UnreliableSide a, b;
   umd::QueuePair &from, &to;
@@ -29,7 +37,8 @@ struct UcPair {
 
 }  // namespace
 
-TEST_CASE("UC moves SENDs and WRITEs of every length, completes them when they have left, and sends no answer (9.8.2)") {
+TEST_CASE(
+    "UC moves SENDs and WRITEs of every length, completes them when they have left, and sends no answer (9.8.2)") {
   const auto options = WorldOptions::from_environment("unreliable");
   auto& world = fresh_world(options);
   with_endpoints(world, [&](Endpoint& endpoint_a, Endpoint& endpoint_b) {
@@ -103,7 +112,8 @@ TEST_CASE("a message that loses a packet vanishes, and its receive serves the ne
   });
 }
 
-TEST_CASE("a wrong key, a short receive and no receive drop a message of UC, and the queue pairs live on (9.9.3, class D)") {
+TEST_CASE(
+    "a wrong key, a short receive and no receive drop a message of UC, and the queue pairs live on (9.9.3, class D)") {
   const auto options = WorldOptions::from_environment("unreliable_errors");
   auto& world = fresh_world(options);
   with_endpoints(world, [&](Endpoint& endpoint_a, Endpoint& endpoint_b) {

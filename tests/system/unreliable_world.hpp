@@ -40,16 +40,26 @@ struct UnreliableSide {
   UnreliableSide(Endpoint& at, std::shared_ptr<umd::ProcessContext> owner) : endpoint(at), process(std::move(owner)) {
     memory = static_cast<std::uint8_t*>(at.host().memory().allocate(kBytes));
     std::memset(memory, kUntouched, kBytes);
-    region = must(at.kernel().create_mr(
-        {.address = memory, .length = kBytes, .pd = process->pd(), .local_write = true, .remote_read = true, .remote_write = true}));
+    region = must(at.kernel().create_mr({.address = memory,
+                                         .length = kBytes,
+                                         .pd = process->pd(),
+                                         .local_write = true,
+                                         .remote_read = true,
+                                         .remote_write = true}));
     cq = must(umd::CompletionQueue::create(process, 1024));
     receive_cq = must(umd::CompletionQueue::create(process, 1024));
   }
 
   umd::QueuePair& add_qp(QpType type, bool general_service = false) {
-    qps.push_back(must(umd::QueuePair::create(
-        process, {.send_cq = cq, .receive_cq = receive_cq, .type = type, .general_service = general_service,
-                  .capacity = {.send_depth = 64, .receive_depth = 256, .send_segments = 4, .receive_segments = 4, .inline_bytes = 128}})));
+    qps.push_back(must(umd::QueuePair::create(process, {.send_cq = cq,
+                                                        .receive_cq = receive_cq,
+                                                        .type = type,
+                                                        .general_service = general_service,
+                                                        .capacity = {.send_depth = 64,
+                                                                     .receive_depth = 256,
+                                                                     .send_segments = 4,
+                                                                     .receive_segments = 4,
+                                                                     .inline_bytes = 128}})));
     return *qps.back();
   }
   umd::QueuePair& add_datagram_qp(std::uint32_t qkey, std::uint32_t mtu = 4096, bool general_service = false) {

@@ -22,7 +22,8 @@ enum EchoRegister : std::uint64_t {
 };
 
 /// Reads whole dwords at `source` and writes them at `target` (equal modulo 4096); they must fit one TLP.
-inline void copy(Device& device, std::uint64_t source, std::uint64_t target, std::uint32_t dwords, std::uint32_t tag = 3) {
+inline void copy(Device& device, std::uint64_t source, std::uint64_t target, std::uint32_t dwords,
+                 std::uint32_t tag = 3) {
   device.write64(kSource, source);
   device.write64(kTarget, target);
   const std::uint64_t enables = dwords == 1 ? 0x0F : 0xFF;

@@ -35,9 +35,13 @@ FuzzTarget target(bool ipv6, bool victim, std::uint32_t qpn) {
   return t;
 }
 
-std::vector<FuzzTarget> targets() { return {target(false, false, 0x101), target(true, false, 0x202), target(false, true, 0x303), target(true, true, 0x404)}; }
+std::vector<FuzzTarget> targets() {
+  return {target(false, false, 0x101), target(true, false, 0x202), target(false, true, 0x303),
+          target(true, true, 0x404)};
+}
 
-/// What a receiver would check first, written apart from the fuzzer: a right ICRC where the IP header says that the packet ends.
+/// What a receiver would check first, written apart from the fuzzer: a right ICRC where the IP header says that the
+/// packet ends.
 bool right_icrc(const roce::Bytes& frame) {
   if (frame.size() < 14 + 20 + 8 + 12 + 4) return false;
   const auto type = roce::read_big(frame, 12, 2);
@@ -45,13 +49,17 @@ bool right_icrc(const roce::Bytes& frame) {
   const std::size_t end = type == 0x0800 ? 14 + roce::read_big(frame, 16, 2) : 54 + roce::read_big(frame, 18, 2);
   if (end > frame.size() || end < 14 + 20 + 8 + 12 + 4) return false;
   const auto crc = roce::icrc(std::span(frame).subspan(14, end - 18));
-  return (crc & 0xff) == frame[end - 4] && (crc >> 8 & 0xff) == frame[end - 3] && (crc >> 16 & 0xff) == frame[end - 2] && crc >> 24 == frame[end - 1];
+  return (crc & 0xff) == frame[end - 4] && (crc >> 8 & 0xff) == frame[end - 3] &&
+         (crc >> 16 & 0xff) == frame[end - 2] && crc >> 24 == frame[end - 1];
 }
 
 }  // namespace
 
-TEST_CASE("no frame of the fuzzer is one that a victim's peer could have sent; most have a right ICRC; opcodes and sizes vary") {
-  const std::uint64_t seed = std::getenv("RNIC_SEED") != nullptr ? std::strtoull(std::getenv("RNIC_SEED"), nullptr, 0) : 1;
+TEST_CASE(
+    "no frame of the fuzzer is one that a victim's peer could have sent; most have a right ICRC; opcodes and sizes "
+    "vary") {
+  const std::uint64_t seed =
+      std::getenv("RNIC_SEED") != nullptr ? std::strtoull(std::getenv("RNIC_SEED"), nullptr, 0) : 1;
   INFO("seed " << seed);
   FrameFuzzer fuzzer(seed, "test");
   auto at = targets();
@@ -74,7 +82,9 @@ TEST_CASE("no frame of the fuzzer is one that a victim's peer could have sent; m
     opcodes.insert(made.bytes[bth]);
     const auto qpn = roce::read_big(made.bytes, bth + 5, 3);
     const bool to_victim = qpn == (ipv6 ? 0x404 : 0x303);
-    const bool from_peer = ipv6 ? roce::read_big(made.bytes, 22, 8) == 0xfd00000000000000 && roce::read_big(made.bytes, 30, 8) == 1 : roce::read_big(made.bytes, 26, 4) == 0x0a000001;
+    const bool from_peer =
+        ipv6 ? roce::read_big(made.bytes, 22, 8) == 0xfd00000000000000 && roce::read_big(made.bytes, 30, 8) == 1
+             : roce::read_big(made.bytes, 26, 4) == 0x0a000001;
     if (to_victim && from_peer) CHECK_FALSE(right_icrc(made.bytes));
   }
   CHECK(right > kFrames * 2 / 3);
@@ -150,7 +160,8 @@ TEST_CASE("a corpus file says the same after it was written and read; a malforme
     CHECK(read[1].frames[i].frame.target.psn == entry.frames[i].frame.target.psn);
     CHECK(read[1].frames[i].frame.target.path.dest_qpn == entry.frames[i].frame.target.path.dest_qpn);
   }
-  for (const char* text : {"", "{}", R"({"note":"","seed":0,"frames":[{}]})", R"({"note":"","seed":0,"frames":[{"host":2}]})"}) {
+  for (const char* text :
+       {"", "{}", R"({"note":"","seed":0,"frames":[{}]})", R"({"note":"","seed":0,"frames":[{"host":2}]})"}) {
     std::ofstream(first) << text;
     CHECK_THROWS_WITH(read_corpus(folder), Catch::Contains(first.filename().string()));
   }

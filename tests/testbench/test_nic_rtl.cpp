@@ -57,27 +57,31 @@ TEST_CASE("DMA of every length and alignment, completions split at random") {
   WorldOptions options;
   options.host.root_complex.split_probability = 0.5;
   options.host.root_complex.config.max_payload = 512;
-  run([](Host& host) {
-    Device& device = host.device();
-    const DmaBuffer from = device.dma_alloc(4096).take();
-    const DmaBuffer to = device.dma_alloc(4096).take();
-    auto* source = static_cast<std::uint8_t*>(from.pointer);
-    auto* target = static_cast<std::uint8_t*>(to.pointer);
-    model::Random random(1);
-    for (std::size_t i = 0; i < 4096; ++i) source[i] = static_cast<std::uint8_t>(random.next());
-    for (int i = 0; i < 200; ++i) {
-      const std::uint64_t offset = 4 * random.below(1024);
-      const auto dwords = static_cast<std::uint32_t>(1 + random.below(std::min<std::uint64_t>(128, 1024 - offset / 4)));
-      std::memset(target, 0, 4096);
-      copy(device, from.iova + offset, to.iova + offset, dwords, static_cast<std::uint32_t>(random.below(1024)));
-      for (std::size_t at = 0; at < 4096; ++at) {
-        const bool inside = at >= offset && at < offset + 4 * dwords;
-        if (target[at] != (inside ? source[at] : 0)) FAIL("byte " << at << " of " << dwords << " dwords at " << offset);
-      }
-    }
-    copy(device, 0x1000, to.iova, 1);
-    CHECK(device.read64(kStatus) == 1);  // Unsupported Request
-  }, options);
+  run(
+      [](Host& host) {
+        Device& device = host.device();
+        const DmaBuffer from = device.dma_alloc(4096).take();
+        const DmaBuffer to = device.dma_alloc(4096).take();
+        auto* source = static_cast<std::uint8_t*>(from.pointer);
+        auto* target = static_cast<std::uint8_t*>(to.pointer);
+        model::Random random(1);
+        for (std::size_t i = 0; i < 4096; ++i) source[i] = static_cast<std::uint8_t>(random.next());
+        for (int i = 0; i < 200; ++i) {
+          const std::uint64_t offset = 4 * random.below(1024);
+          const auto dwords =
+              static_cast<std::uint32_t>(1 + random.below(std::min<std::uint64_t>(128, 1024 - offset / 4)));
+          std::memset(target, 0, 4096);
+          copy(device, from.iova + offset, to.iova + offset, dwords, static_cast<std::uint32_t>(random.below(1024)));
+          for (std::size_t at = 0; at < 4096; ++at) {
+            const bool inside = at >= offset && at < offset + 4 * dwords;
+            if (target[at] != (inside ? source[at] : 0))
+              FAIL("byte " << at << " of " << dwords << " dwords at " << offset);
+          }
+        }
+        copy(device, 0x1000, to.iova, 1);
+        CHECK(device.read64(kStatus) == 1);  // Unsupported Request
+      },
+      options);
 }
 
 TEST_CASE("frames cross the wire in both directions") {
@@ -119,5 +123,6 @@ TEST_CASE("a trace is written on demand") {
   });
   CHECK(std::filesystem::file_size(path) > 1000);
   std::filesystem::remove(path);
-  CHECK_THROWS_WITH(world().host(0).nic().start_trace("/nonexistent/x.fst"), Catch::Matchers::Contains("/nonexistent/x.fst"));
+  CHECK_THROWS_WITH(world().host(0).nic().start_trace("/nonexistent/x.fst"),
+                    Catch::Matchers::Contains("/nonexistent/x.fst"));
 }

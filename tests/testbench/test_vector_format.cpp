@@ -61,26 +61,35 @@ TEST_CASE("vector format: a list of packets is met by these packets in this orde
 }
 
 TEST_CASE("vector format: either of several lists") {
-  const std::string list = R"(["A>B ReadRequest psn=0", {"either": ["A>B ReadRequest psn=2", ["A>B ReadRequest psn=0", "A>B ReadRequest psn=1"], []]}, "A>B SendOnly"])";
+  const std::string list =
+      R"(["A>B ReadRequest psn=0", {"either": ["A>B ReadRequest psn=2", ["A>B ReadRequest psn=0", "A>B ReadRequest psn=1"], []]}, "A>B SendOnly"])";
   CHECK(fits(list, {"A>B ReadRequest psn=0", "A>B ReadRequest psn=2", "A>B SendOnly"}));
   CHECK(fits(list, {"A>B ReadRequest psn=0", "A>B ReadRequest psn=0", "A>B ReadRequest psn=1", "A>B SendOnly"}));
   CHECK(fits(list, {"A>B ReadRequest psn=0", "A>B SendOnly"}));
   CHECK_FALSE(fits(list, {"A>B ReadRequest psn=0", "A>B ReadRequest psn=0", "A>B SendOnly"}));
-  CHECK_FALSE(fits(list, {"A>B ReadRequest psn=0", "A>B ReadRequest psn=2", "A>B ReadRequest psn=0", "A>B ReadRequest psn=1", "A>B SendOnly"}));
+  CHECK_FALSE(fits(list, {"A>B ReadRequest psn=0", "A>B ReadRequest psn=2", "A>B ReadRequest psn=0",
+                          "A>B ReadRequest psn=1", "A>B SendOnly"}));
   CHECK_FALSE(fits(list, {"A>B ReadRequest psn=0", "A>B ReadRequest psn=2"}));
   // The longer alternative is found although the shorter begins alike.
-  CHECK(fits(R"([{"either": ["A>B SendOnly", ["A>B SendOnly", "A>B WriteOnly"]]}])", {"A>B SendOnly", "A>B WriteOnly"}));
+  CHECK(
+      fits(R"([{"either": ["A>B SendOnly", ["A>B SendOnly", "A>B WriteOnly"]]}])", {"A>B SendOnly", "A>B WriteOnly"}));
 }
 
 TEST_CASE("vector format: several lists mixed") {
-  const std::string list = R"([{"mixed": [["B>A ReadResponseFirst", "B>A ReadResponseLast"], ["B>A Acknowledge psn=5"]]}, "B>A Acknowledge psn=6"])";
-  CHECK(fits(list, {"B>A ReadResponseFirst", "B>A Acknowledge psn=5", "B>A ReadResponseLast", "B>A Acknowledge psn=6"}));
-  CHECK(fits(list, {"B>A Acknowledge psn=5", "B>A ReadResponseFirst", "B>A ReadResponseLast", "B>A Acknowledge psn=6"}));
-  CHECK_FALSE(fits(list, {"B>A ReadResponseLast", "B>A ReadResponseFirst", "B>A Acknowledge psn=5", "B>A Acknowledge psn=6"}));
+  const std::string list =
+      R"([{"mixed": [["B>A ReadResponseFirst", "B>A ReadResponseLast"], ["B>A Acknowledge psn=5"]]}, "B>A Acknowledge psn=6"])";
+  CHECK(
+      fits(list, {"B>A ReadResponseFirst", "B>A Acknowledge psn=5", "B>A ReadResponseLast", "B>A Acknowledge psn=6"}));
+  CHECK(
+      fits(list, {"B>A Acknowledge psn=5", "B>A ReadResponseFirst", "B>A ReadResponseLast", "B>A Acknowledge psn=6"}));
+  CHECK_FALSE(
+      fits(list, {"B>A ReadResponseLast", "B>A ReadResponseFirst", "B>A Acknowledge psn=5", "B>A Acknowledge psn=6"}));
   CHECK_FALSE(fits(list, {"B>A ReadResponseFirst", "B>A ReadResponseLast", "B>A Acknowledge psn=6"}));
-  CHECK_FALSE(fits(list, {"B>A ReadResponseFirst", "B>A ReadResponseLast", "B>A Acknowledge psn=6", "B>A Acknowledge psn=5"}));
+  CHECK_FALSE(
+      fits(list, {"B>A ReadResponseFirst", "B>A ReadResponseLast", "B>A Acknowledge psn=6", "B>A Acknowledge psn=5"}));
   // One that may be absent, anywhere among the others.
-  const std::string notice = R"([{"mixed": [["B>A Acknowledge psn=0", "B>A Acknowledge psn=1"], [{"either": [[], ["B>A opcode=0x81"]]}]]}])";
+  const std::string notice =
+      R"([{"mixed": [["B>A Acknowledge psn=0", "B>A Acknowledge psn=1"], [{"either": [[], ["B>A opcode=0x81"]]}]]}])";
   CHECK(fits(notice, {"B>A Acknowledge psn=0", "B>A Acknowledge psn=1"}));
   CHECK(fits(notice, {"B>A Acknowledge psn=0", "B>A opcode=0x81", "B>A Acknowledge psn=1"}));
   CHECK_FALSE(fits(notice, {"B>A opcode=0x81", "B>A Acknowledge psn=0", "B>A opcode=0x81", "B>A Acknowledge psn=1"}));
@@ -89,11 +98,16 @@ TEST_CASE("vector format: several lists mixed") {
 TEST_CASE("vector format: a packet that must not appear") {
   const auto vector = load(std::string(kWait) + R"(, "no_packets": ["B>A Acknowledge psn=3"])");
   CHECK(find_forbidden(vector.no_packets, packets({"B>A Acknowledge psn=2", "A>B SendOnly psn=3"})).empty());
-  CHECK_FALSE(find_forbidden(vector.no_packets, packets({"A>B SendOnly psn=3", "B>A Acknowledge psn=3 msn=1"})).empty());
+  CHECK_FALSE(
+      find_forbidden(vector.no_packets, packets({"A>B SendOnly psn=3", "B>A Acknowledge psn=3 msn=1"})).empty());
 }
 
 TEST_CASE("vector format: both sides, and each its own") {
-  const auto setup = load(std::string(kWait) + R"(, "setup": {"mtu": 512, "retry_count": 3, "initiator_reads": 2, "A": {"mtu": 4096, "responder_reads": 7}, "B": {"read_limit": 1}, "link_gbps": 2.5})").setup;
+  const auto setup =
+      load(
+          std::string(kWait) +
+          R"(, "setup": {"mtu": 512, "retry_count": 3, "initiator_reads": 2, "A": {"mtu": 4096, "responder_reads": 7}, "B": {"read_limit": 1}, "link_gbps": 2.5})")
+          .setup;
   CHECK(setup.hosts[0].mtu == 4096);
   CHECK(setup.hosts[1].mtu == 512);
   CHECK(setup.hosts[0].retry_count == 3);
@@ -111,31 +125,44 @@ TEST_CASE("vector format: what is wrong is refused") {
   CHECK(with(R"("setup": {"A": {"type": "UD"}})").find("unknown key \"type\"") != std::string::npos);
   CHECK(with(R"("setup": {"B": {"mtu": 300}})").find("mtu") != std::string::npos);
   CHECK(with(R"("setup": {"link_gbps": 0})").find("link_gbps") != std::string::npos);
-  CHECK(with(R"("setup": {"regions": [{"host": "A", "name": "a", "size": 8, "memory_of": "b"}]})").find("no region \"b\"") != std::string::npos);
+  CHECK(with(R"("setup": {"regions": [{"host": "A", "name": "a", "size": 8, "memory_of": "b"}]})")
+            .find("no region \"b\"") != std::string::npos);
   CHECK(with(R"("packets": [{"either": [[]]}])").find("two lists") != std::string::npos);
   CHECK(with(R"("packets": [{"any": [[], []]}])").find("mixed") != std::string::npos);
-  CHECK(with(R"("packets": {"A": [{"either": ["B>A SendOnly", []]}]})").find("not a packet of host A") != std::string::npos);
+  CHECK(with(R"("packets": {"A": [{"either": ["B>A SendOnly", []]}]})").find("not a packet of host A") !=
+        std::string::npos);
   CHECK(with(R"("no_packets": ["A>B Send"])").find("no opcode") != std::string::npos);
   CHECK(with(R"("no_packets": ["A>B WriteOnly rkey=x"])").find("no region or window \"x\"") != std::string::npos);
-  CHECK(step(R"("do": "complete", "results": [{"type": "Send", "context": 1, "status": ["Success", "ND_SUCCESS"]}])").find("mixes") != std::string::npos);
-  CHECK(step(R"("do": "complete", "results": [{"type": "Send", "context": 1, "status": []}])").find("empty") != std::string::npos);
+  CHECK(step(R"("do": "complete", "results": [{"type": "Send", "context": 1, "status": ["Success", "ND_SUCCESS"]}])")
+            .find("mixes") != std::string::npos);
+  CHECK(step(R"("do": "complete", "results": [{"type": "Send", "context": 1, "status": []}])").find("empty") !=
+        std::string::npos);
   CHECK(step(R"("do": "counter", "name": "TxNaks", "equals": 1, "at_most": 2)").find("equals") != std::string::npos);
   CHECK(step(R"("do": "counter", "name": "TxNaks")").find("equals") != std::string::npos);
-  CHECK(step(R"("do": "memory", "region": "a", "offset": 0, "length": 8, "payload_of": {"psn": 0}, "fill": "zero")").find("exclude") != std::string::npos);
-  CHECK(step(R"("do": "memory", "region": "a", "offset": 0, "length": 8, "fill": "zero", "or_fill": "pattern")").find("or_fill") != std::string::npos);
-  CHECK(step(R"("do": "frame", "opcode": "SendOnly", "psn": 0, "insert": [{"part": "ip", "byte": 20, "bytes": "??"}])").find("all known") != std::string::npos);
-  CHECK(step(R"("do": "send", "context": 1, "sge": [], "invalidate": "x")").find("no region \"x\"") != std::string::npos);
+  CHECK(step(R"("do": "memory", "region": "a", "offset": 0, "length": 8, "payload_of": {"psn": 0}, "fill": "zero")")
+            .find("exclude") != std::string::npos);
+  CHECK(step(R"("do": "memory", "region": "a", "offset": 0, "length": 8, "fill": "zero", "or_fill": "pattern")")
+            .find("or_fill") != std::string::npos);
+  CHECK(step(R"("do": "frame", "opcode": "SendOnly", "psn": 0, "insert": [{"part": "ip", "byte": 20, "bytes": "??"}])")
+            .find("all known") != std::string::npos);
+  CHECK(step(R"("do": "send", "context": 1, "sge": [], "invalidate": "x")").find("no region \"x\"") !=
+        std::string::npos);
 }
 
 TEST_CASE("vector format: statuses, one or several") {
   const auto statuses = [](const std::string& status) {
-    return load(R"("steps": [{"host": "A", "do": "complete", "results": [{"type": "Send", "context": 1, "status": )" + status + "}]}]").steps[0].results[0];
+    return load(R"("steps": [{"host": "A", "do": "complete", "results": [{"type": "Send", "context": 1, "status": )" +
+                status + "}]}]")
+        .steps[0]
+        .results[0];
   };
   CHECK(statuses(R"("ND_SUCCESS")").statuses == std::vector<std::int32_t>{ND_SUCCESS});
   CHECK(statuses(R"(["ND_SUCCESS", "ND_CANCELED"])").statuses.size() == 2);
   const auto any = statuses(R"("AnyError")").cqe_statuses;
   CHECK(any.size() == 10);
-  CHECK(std::count(any.begin(), any.end(), hw::CqeStatus::kSuccess) + std::count(any.begin(), any.end(), hw::CqeStatus::kWrFlushErr) == 0);
+  CHECK(std::count(any.begin(), any.end(), hw::CqeStatus::kSuccess) +
+            std::count(any.begin(), any.end(), hw::CqeStatus::kWrFlushErr) ==
+        0);
   CHECK(statuses(R"(["WrFlushErr", "AnyError"])").cqe_statuses.size() == 11);
 }
 
@@ -154,10 +181,12 @@ TEST_CASE("vector format: patterns depend on host, region and the whole offset")
   CHECK(same(payload_pattern(0, 0, 1), 0, payload_pattern(0, 0, 2), 0) < 8);
   CHECK(same(payload_pattern(0, 0, 1), 0, payload_pattern(0, 1, 1), 0) < 8);
   CHECK(same(payload_pattern(0, 0, 1), 0, payload_pattern(1, 0, 1), 0) < 8);
-  for (std::uint64_t i = 0; i < 4096; ++i) REQUIRE(pattern_byte(a, i) != 0);  // memory that was filled with zeros shows every byte that lands there
+  for (std::uint64_t i = 0; i < 4096; ++i)
+    REQUIRE(pattern_byte(a, i) != 0);  // memory that was filled with zeros shows every byte that lands there
 }
 
-TEST_CASE("vector format: bytes put into a hand-made frame move what is behind them, and ICRC and checksum are right again") {
+TEST_CASE(
+    "vector format: bytes put into a hand-made frame move what is behind them, and ICRC and checksum are right again") {
   VectorFrame frame;
   frame.opcode = 0x0a;
   frame.payload = 8;
@@ -177,7 +206,8 @@ TEST_CASE("vector format: bytes put into a hand-made frame move what is behind t
   CHECK((sum & 0xffff) + (sum >> 16) == 0xffff);
   auto icrc = roce::icrc(std::span(bytes).subspan(14, bytes.size() - 18));
   for (std::size_t i = 0; i < 4; ++i) CHECK(bytes[bytes.size() - 4 + i] == static_cast<std::uint8_t>(icrc >> (8 * i)));
-  // The ICRC of a packet with options leaves out the same fields as without: time to live, UDP checksum, the reserved byte of the BTH.
+  // The ICRC of a packet with options leaves out the same fields as without: time to live, UDP checksum, the reserved
+  // byte of the BTH.
   auto varied = bytes;
   for (const std::size_t at : {22u, 44u, 45u, 50u}) varied[at] ^= 0xff;
   CHECK(roce::icrc(std::span(varied).subspan(14, varied.size() - 18)) == icrc);

@@ -11,11 +11,11 @@
 
 using namespace rnic;
 using namespace rnic::test;
+using Catch::Matchers::Contains;
 using model::Picoseconds;
 using testbench::Host;
 using testbench::World;
 using testbench::WorldOptions;
-using Catch::Matchers::Contains;
 
 namespace {
 
@@ -82,7 +82,8 @@ TEST_CASE("the capture file holds the frames of both hosts") {
   }
   world().run();
   char error[PCAP_ERRBUF_SIZE];
-  pcap_t* file = pcap_open_offline_with_tstamp_precision(options.capture_path.c_str(), PCAP_TSTAMP_PRECISION_NANO, error);
+  pcap_t* file =
+      pcap_open_offline_with_tstamp_precision(options.capture_path.c_str(), PCAP_TSTAMP_PRECISION_NANO, error);
   REQUIRE(file != nullptr);
   std::size_t bytes = 0, frames = 0;
   pcap_pkthdr* header = nullptr;
@@ -114,7 +115,8 @@ TEST_CASE("the watchdog names who waits and what the hosts did") {
   world().add_app(1, "stuck", [](Host& host) {
     for (;;) host.device().elapse(100);
   });
-  CHECK_THROWS_WITH(world().run(20'000), Contains("20 us") && Contains("host1/stuck") && Contains("host0: DMA reads 0") && Contains("IOMMU faults"));
+  CHECK_THROWS_WITH(world().run(20'000), Contains("20 us") && Contains("host1/stuck") &&
+                                             Contains("host0: DMA reads 0") && Contains("IOMMU faults"));
 }
 
 TEST_CASE("a file that cannot be written is an error") {
@@ -176,7 +178,8 @@ TEST_CASE("a hang names who waits, what was done to the hosts, and which engine 
     const std::string text = hang.what();
     INFO(text);
     CHECK_THAT(text, Contains("nothing moves") && Contains("host0/stuck") && Contains("PCI Express timeout 1"));
-    const auto host0 = text.find("host0: DMA"), host1 = text.find("host1: DMA"), state = text.find("rnic_top.state_q = 1");
+    const auto host0 = text.find("host0: DMA"), host1 = text.find("host1: DMA"),
+               state = text.find("rnic_top.state_q = 1");
     CHECK(host0 < state);
     CHECK(state < host1);
     CHECK(text.find("state_q", host1) == std::string::npos);
@@ -212,7 +215,8 @@ TEST_CASE("the port that waits is named: requests held back by PCI Express") {
   CHECK_THROWS_WITH(world().run(20'000), Contains("rnic_top.dma_req: valid, not ready"));
 }
 
-TEST_CASE("no hang: a long sleep, a frame that is held on the wire, a NIC that may not send, polling that reaches the NIC") {
+TEST_CASE(
+    "no hang: a long sleep, a frame that is held on the wire, a NIC that may not send, polling that reaches the NIC") {
   WorldOptions options;
   options.hang_ns = 20'000;
   world().reset(options);

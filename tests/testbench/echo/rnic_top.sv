@@ -1,11 +1,16 @@
 `default_nettype none
 
 /// Stand-in for the NIC in the test of its wrapper: the same ports, simple registers behind them.
-///   0x00 scratch                      0x08 DMA read address, 0x10 DMA write address (equal modulo 4096)
-///   0x18 start: dwords in 10:0, byte enables in 23:16 (first, last), tag in 41:32: reads, then writes the data to 0x10
+///   0x00 scratch
+///   0x08 DMA read address, 0x10 DMA write address (equal modulo 4096)
+///   0x18 start: dwords in 10:0, byte enables in 23:16 (first, last), tag in 41:32: reads, then
+///        writes the data to 0x10
 ///   0x20 start: sends a frame of this many bytes, each byte its index
-///   0x28 {bytes, frames} received     0x30 limits of the configuration     0x38 status of the last completion
-///   0x40 start: writes these 4 bytes to 0xFEE0_0000                         0x48 start: an assertion fails
+///   0x28 {bytes, frames} received
+///   0x30 limits of the configuration
+///   0x38 status of the last completion
+///   0x40 start: writes these 4 bytes to 0xFEE0_0000
+///   0x48 start: an assertion fails
 /// state_q: 0 nothing to do, 1 waits for the completion of its read.
 module rnic_top (
     input  wire logic                    clk_i,
@@ -61,7 +66,8 @@ module rnic_top (
     case (host_req_hdr_i.addr[7:0])
       8'h00: answer = scratch_q;
       8'h28: answer = {bytes_q, frames_q};
-      8'h30: answer = {54'b0, cfg_ext_tag_i, cfg_msix_mask_i, cfg_msix_enable_i, cfg_bus_master_i, cfg_max_read_req_i, cfg_max_payload_i};
+      8'h30: answer = {54'b0, cfg_ext_tag_i, cfg_msix_mask_i, cfg_msix_enable_i, cfg_bus_master_i,
+                      cfg_max_read_req_i, cfg_max_payload_i};
       8'h38: answer = {61'b0, status_q};
       default: answer = '0;
     endcase
@@ -171,9 +177,11 @@ module rnic_top (
     end
   end
 
-  NoFail: assert property (@(posedge clk_i) disable iff (!rst_ni) !fail_q) else $error("asked to fail");
+  NoFail: assert property (@(posedge clk_i) disable iff (!rst_ni) !fail_q)
+  else $error("asked to fail");
 
-  wire logic unused_inputs = ^{eth_rx_data_i.data, dma_cpl_hdr_i, host_req_hdr_i, command_q, message_q, state_q, eth_link_up_i};
+  wire logic unused_inputs = ^{eth_rx_data_i.data, dma_cpl_hdr_i, host_req_hdr_i, command_q,
+                                    message_q, state_q, eth_link_up_i};
 endmodule
 
 `default_nettype wire
