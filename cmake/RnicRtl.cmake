@@ -40,6 +40,14 @@ function(rnic_verilate target file)
     list(FILTER copy_cpp INCLUDE REGEX "[.]cpp$")
     target_sources(${target} PRIVATE ${copy_cpp})
     list(APPEND arguments -Wno-lint -Wno-fatal)
+  else()
+    # Generated code names its sources. Verilator runs in this folder; with names relative to it two checkouts generate
+    # the same, and share the compiler's cache.
+    file(RELATIVE_PATH root ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR})
+    list(APPEND arguments ${ARGN})
+    list(TRANSFORM sources REPLACE "^${PROJECT_SOURCE_DIR}/" "${root}")
+    list(TRANSFORM arguments REPLACE "${PROJECT_SOURCE_DIR}/" "${root}")
+    set(ARGN)
   endif()
   verilate(${target} SOURCES ${sources} TOP_MODULE ${module} PREFIX V${module}
            DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${target}_${module} VERILATOR_ARGS ${arguments} ${ARGN}
