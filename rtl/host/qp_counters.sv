@@ -82,7 +82,7 @@ module qp_counters #(
   // done_q: counters of the entry that have gone up.
   logic [N-1:0] left, lowest, done_q;
   logic [4:0] lowest_index, count_q;
-  logic querying_q, start, step, last_left;
+  logic querying_q, reading_q, ended_q, start, step, last_left;
   assign left      = entry[N-1:0] & ~done_q;
   assign lowest    = left & (~left + 1'b1);
   assign last_left = left == lowest;
@@ -98,7 +98,7 @@ module qp_counters #(
                        waits == '0 && !entry_valid;
 
   // ---- Fetch, then update -----------------------------------------------------------------------
-  logic fetch, update_q, counting_q, reading_q, ended_q;
+  logic fetch, update_q, counting_q;
   logic [12:0] addr, addr_q, written_addr_q;
   logic [31:0] stored, value, next, written_q;
   logic written_valid_q;

@@ -111,7 +111,7 @@ module rsp_engine (
 
   // ---- ACK or NAK due, a bit a QP. Set by the intake; taken together with the queue word --------
   logic [255:0] due_bits_q, due_bits_d, answered_bits_q, answered_bits_d;
-  logic due_back;
+  logic due_back, send_atomic;
   always_comb begin
     due_bits_d = due_bits_q;
     if (choose_run) due_bits_d[run_qp_i] = 1'b0;
@@ -166,7 +166,7 @@ module rsp_engine (
   // ---- Packet -----------------------------------------------------------------------------------
   rnic_pkg::tx_desc_t read_desc;
   logic last, gone, reads, send_read, send_nak, send_ack, fatal;
-  logic turn_atomic, send_atomic, skip;
+  logic turn_atomic, skip;
   logic [3:0] ended_reads, ended_repeats, skipped_q, skipped_repeats_q;
   logic [7:0] ack_syndrome;
   assign ack_syndrome[7:5] = 3'd0;

@@ -85,7 +85,9 @@ module rx_request (
   logic [12:0] mtu;
   logic [31:0] payload, total, sum, remain, read_packets;
   logic [3:0] mtu_shift;
-  logic [23:0] psn_ahead, read_psns;
+  logic [23:0] psn_ahead, read_psns, reads_since;
+  logic [5:0] in_ring;
+  logic too_long;
   assign mtu          = 13'd128 << ctx_i.mtu;
   assign mtu_shift    = 4'd7 + 4'(ctx_i.mtu);
   assign payload      = 32'(desc_i.payload_length);
@@ -105,10 +107,9 @@ module rx_request (
 
   logic ahead_q, behind_q, bad_sequence_q, bad_length_q, forbidden_q, read_full_q;
   logic atomics_due_q, all_old_q, ring_full_q;
-  logic [5:0] in_ring;
-  logic bad_payload, bad_total, too_long;
+  logic bad_payload, bad_total;
   logic [31:0] sum_q, remain_q;
-  logic [23:0] next_epsn_q, last_psn_q, newest_q, reads_since, reads_since_q;
+  logic [23:0] next_epsn_q, last_psn_q, newest_q, reads_since_q;
   logic [63:0] next_va_q;
 
   always_comb begin : lengths

@@ -114,6 +114,7 @@ module tx_frame #(
   logic [6:0] extra_bytes_q;
   logic [31:0] extra_crc_q;
 
+  logic [5:0] unused_count;
   stream_fifo #(
       .Width(54 + rnic_pkg::TimerEventBits),
       .Depth(16)
@@ -128,7 +129,6 @@ module tx_frame #(
       .out_data_o ({out_asks_o, out_left_o, count, mac}),
       .count_o    (unused_count)
   );
-  logic [5:0] unused_count;
 
   always_comb begin
     eth.dest      = mac;

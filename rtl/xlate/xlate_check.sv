@@ -82,6 +82,7 @@ module xlate_check #(
   logic [31:0] bytes_q;
   logic [4:0] log_page_q;
   logic [GenBits-1:0] gen_q;
+  logic [2:0] first_word_q;
   logic [IndexBits-1:0] index_q;
   always_ff @(posedge clk_i) begin
     out_status_o <= status;
@@ -100,7 +101,6 @@ module xlate_check #(
 
   // ---- Second stage -----------------------------------------------------------------------------
   logic [48:0] from_start, last_byte, page, last_page;
-  logic [2:0] first_word_q;
   logic [31:0] room;
 
   assign from_start = {1'b0, distance_q} + {18'd0, base_q};
