@@ -143,6 +143,13 @@ def run(command, log, **options):
         raise Problem(f"{' '.join(str(word) for word in command[:3])} ... failed, log in {log}:\n{log.read_text()[-3000:]}")
 
 
+def check_syntax():
+    """Verilator must accept the RTL with all mutants in it."""
+    folders = [argument for folder in sorted(RTL.iterdir()) if folder.is_dir() for argument in ("-y", str(folder))]
+    run(["verilator", "--lint-only", "--assert", "-Wno-lint", "-Wno-fatal", f"-I{RTL}/include", *folders, "--top-module", "rnic_top", str(WORK / "mutate_pkg.sv"),
+         str(RTL / "generated/rnic_pkg.sv"), str(RTL / "rnic_top.sv")], WORK / "syntax.log")
+
+
 def environment():
     """For compilers: paths relative to the checkout, so that another checkout finds what this one compiled."""
     return {**os.environ, "CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1"}
@@ -291,7 +298,7 @@ def arguments():
     parser.add_argument("name", nargs="*", help="mutants to try, or with --vectors folders of tests/vectors (default: all)")
     parser.add_argument("--vectors", action="store_true", help="run vectors instead of unit tests, and print how many mutants each folder kills")
     parser.add_argument("--most", type=int, default=8, help="with --vectors: mutants a folder, from all over its blocks (default 8)")
-    parser.add_argument("--list", action="store_true", help="print the mutants and their rules, and check that their texts are found")
+    parser.add_argument("--list", action="store_true", help="print the mutants and their rules, and check that their texts are found and that Verilator reads what they make")
     parser.add_argument("--json", metavar="FILE", type=pathlib.Path, help="write the result: mutants, survived, errors, list")
     parser.add_argument("-j", "--jobs", type=int, default=1, help="programs and compilers at a time (default 1)")
     args = parser.parse_args()
@@ -356,6 +363,7 @@ def main():
     if args.list:
         for mutant in chosen:
             print(f"{mutant['name']:32} {mutant['file']:32} {mutant['rule']}")
+        check_syntax()
         print("\n".join(problems), file=sys.stderr)
         return 1 if problems else 0
     lost = {problem.split(":")[0] for problem in problems}
