@@ -34,7 +34,9 @@ module event_gate (
     input  wire logic               eqe_written_i,
     input  wire logic [23:0]        eqe_index_i
 );
-  localparam int unsigned Slots = 1024;
+  // Three kinds of queues with 256 of each, the device and its port (event_kind)
+  localparam int unsigned Slots = 3 * 256 + 2;
+  localparam logic [9:0] LastSlot = 10'(Slots - 1);
   localparam logic [2:0] RoundSteps = 3'd7;
 
   // Clear  empties the slots
@@ -150,7 +152,7 @@ module event_gate (
   always_comb begin
     state_d = state_q;
     unique case (state_q)
-      StClear: if (clear_q == '1) state_d = StRound;
+      StClear: if (clear_q == LastSlot) state_d = StRound;
       StRound: if (taken || found) state_d = StRead;
       StRead:  state_d = StLook;
       StLook:  state_d = StJudge;
@@ -171,7 +173,7 @@ module event_gate (
     look1_slot_q <= round_q;
     look2_q      <= look1_q && state_d == StRound;
     look2_slot_q <= look1_slot_q;
-    if (state_q == StRound) round_q <= round_q + 1'b1;
+    if (state_q == StRound) round_q <= (round_q == LastSlot) ? '0 : round_q + 1'b1;
     if (taken || found) begin
       round_q <= look1_q ? look1_slot_q : round_q;
       if (taken && found) round_q <= look2_slot_q;

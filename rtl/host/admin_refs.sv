@@ -20,6 +20,8 @@ module admin_refs (
 );
   // Every QP may use one CQ twice, and every CQ and SRQ one EQ: 10 bits hold them.
   localparam int unsigned CountBits = 10;
+  // CQs, EQs, SRQs; 256 numbers each
+  localparam int unsigned Objects = 3 * 256;
 
   // Clear: after reset. Fetch: waits for an operation and reads its object. Apply: writes it back,
   // done.
@@ -41,7 +43,7 @@ module admin_refs (
 
   ram_1r1w #(
       .Width(1 + 16 + CountBits),
-      .Depth(1024)
+      .Depth(Objects)
   ) u_counts (
       .clk_i,
       .wr_en_i  (state_q == Clear || state_q == Apply),
@@ -72,7 +74,7 @@ module admin_refs (
   always_comb begin
     state_d = state_q;
     unique case (state_q)
-      Clear:   if (clear_q == '1) state_d = Fetch;
+      Clear:   if (clear_q == 10'(Objects - 1)) state_d = Fetch;
       Fetch:   if (op_valid_i) state_d = Apply;
       Apply:   state_d = Fetch;
       default: state_d = Clear;
@@ -97,6 +99,7 @@ module admin_refs (
   `ASSERT(DestroyUnused, !(op_done_o && op == rnic_pkg::RefOpDestroy && (!exists || count != '0)))
   `ASSERT(AddToExisting, !(op_done_o && op == rnic_pkg::RefOpAdd && !exists))
   `ASSERT(DropCounted, !(op_done_o && op == rnic_pkg::RefOpDrop && count == '0))
+  `ASSERT(OneKind, !op_valid_i || !op_i.srq || !op_i.eq)
   `ASSERT(OpHeld, !op_done_o || op_valid_i)
 endmodule
 

@@ -40,10 +40,9 @@ module mem_op_owner #(
     $fatal(1, "mem_op_owner: Pause must be a power of two");
   end
 
-  // Clear: after reset. Idle: waits. Modify: the row of a set is here, write it back. Scan: the row
-  // before row_q is here, look at it and read row_q.
+  // Idle: waits. Modify: the row of a set is here, write it back. Scan: the row before row_q is
+  // here, look at it and read row_q.
   typedef enum logic [1:0] {
-    Clear,
     Idle,
     Modify,
     Scan
@@ -51,20 +50,22 @@ module mem_op_owner #(
   state_e state_q, state_d;
 
   logic [RowBits:0] row_q, row_d, last_row;
-  logic [RowBits-1:0] rd_row, wr_row;
+  logic [RowBits-1:0] rd_row;
   logic [Lanes*EntryBits-1:0] word, changed;
   logic [Lanes-1:0] mine;
   logic [LaneBits-1:0] lane;
   logic rd, wr, found, ended, pause;
 
-  ram_1r1w #(
+  ram_zeroed #(
       .Width(Lanes * EntryBits),
       .Depth(1 << RowBits)
   ) u_rows (
       .clk_i,
+      .rst_ni,
+      .ready_o,
       .wr_en_i  (wr),
-      .wr_addr_i(wr_row),
-      .wr_data_i((state_q == Clear) ? '0 : changed),
+      .wr_addr_i(set_index_i[IndexBits-1:LaneBits]),
+      .wr_data_i(changed),
       .rd_en_i  (rd),
       .rd_addr_i(rd_row),
       .rd_data_o(word)
@@ -93,20 +94,13 @@ module mem_op_owner #(
     rd           = 1'b0;
     rd_row       = row_q[RowBits-1:0];
     wr           = 1'b0;
-    wr_row       = row_q[RowBits-1:0];
     set_ready_o  = 1'b0;
     scan_ready_o = 1'b0;
     unique case (state_q)
-      Clear: begin
-        wr    = 1'b1;
-        row_d = row_q + 1'b1;
-        if (row_d[RowBits]) begin
-          row_d   = '0;
-          state_d = Idle;
-        end
-      end
       Idle: begin
-        if (set_valid_i) begin
+        if (!ready_o) begin
+          state_d = Idle;
+        end else if (set_valid_i) begin
           rd      = 1'b1;
           rd_row  = set_index_i[IndexBits-1:LaneBits];
           state_d = Modify;
@@ -118,7 +112,6 @@ module mem_op_owner #(
       end
       Modify: begin
         wr          = 1'b1;
-        wr_row      = set_index_i[IndexBits-1:LaneBits];
         set_ready_o = 1'b1;
         state_d     = Idle;
       end
@@ -139,12 +132,11 @@ module mem_op_owner #(
     state_q <= state_d;
     row_q   <= row_d;
     if (!rst_ni) begin
-      state_q <= Clear;
+      state_q <= Idle;
       row_q   <= '0;
     end
   end
 
-  assign ready_o      = state_q != Clear;
   assign scan_found_o = found;
   assign scan_end_o   = ended && !found;
   assign scan_index_o = {last_row[RowBits-1:0], lane};

@@ -10,6 +10,7 @@
 /// through the pipeline.
 /// The administrative port has the read port for one cycle of each access (`busy_o`: no look-up
 /// then). A write is accepted in the cycle in which it is done: a look-up of a later cycle sees it.
+/// After reset every entry reads as zero.
 module xlate_mpt #(
     parameter int unsigned GenBits = 8
 ) (
@@ -35,17 +36,14 @@ module xlate_mpt #(
   localparam int unsigned FlushCycles = 6;
   localparam int unsigned Width = GenBits + rnic_pkg::MptBits;
 
-  // Clear: zero every entry. Idle: look-ups; read the entry of an access. Access: write it, or hand
-  // it out.
-  typedef enum logic [1:0] {
-    Clear,
+  // Idle: look-ups; read the entry of an access. Access: write it, or hand it out.
+  typedef enum logic {
     Idle,
     Access
   } state_e;
   state_e state_q, state_d;
 
-  logic [IndexBits-1:0] clear_q, wr_index;
-  logic [Width-1:0] rd_word, wr_word;
+  logic [Width-1:0] rd_word;
   logic [GenBits-1:0] next_gen;
   logic wr;
   logic [FlushCycles-1:0] flush_q;
@@ -58,54 +56,45 @@ module xlate_mpt #(
     busy_o          = 1'b1;
     mpt_req_ready_o = 1'b0;
     wr              = 1'b0;
-    wr_index        = clear_q;
-    wr_word         = '0;
     unique case (state_q)
-      Clear: begin
-        wr = 1'b1;
-        if (clear_q == '1) state_d = Idle;
-      end
       Idle: begin
-        busy_o = mpt_req_valid_i;
-        if (mpt_req_valid_i) state_d = Access;
+        busy_o = mpt_req_valid_i || !ready_o;
+        if (mpt_req_valid_i && ready_o) state_d = Access;
       end
       Access: begin
         busy_o          = 1'b0;
         mpt_req_ready_o = 1'b1;
         wr              = mpt_req_write_i;
-        wr_index        = mpt_req_index_i;
-        wr_word         = {next_gen, mpt_req_data_i};
         state_d         = Idle;
       end
       default: state_d = Idle;
     endcase
   end
-  assign ready_o = state_q != Clear;
   assign flush_o = flush_q != '0;
 
   always_ff @(posedge clk_i) begin
     state_q         <= state_d;
-    clear_q         <= clear_q + 1'b1;
     mpt_rsp_valid_o <= state_q == Access && !mpt_req_write_i;
     mpt_rsp_data_o  <= entry_o;
     flush_q         <= {flush_q[FlushCycles-2:0],
-                        state_q == Access && wr && !mpt_req_keep_i && next_gen == '0};
+                        wr && !mpt_req_keep_i && next_gen == '0};
     if (!rst_ni) begin
-      state_q         <= Clear;
-      clear_q         <= '0;
+      state_q         <= Idle;
       flush_q         <= '0;
       mpt_rsp_valid_o <= 1'b0;
     end
   end
 
-  ram_1r1w #(
+  ram_zeroed #(
       .Width(Width),
       .Depth(1 << IndexBits)
   ) u_table (
       .clk_i,
+      .rst_ni,
+      .ready_o,
       .wr_en_i  (wr),
-      .wr_addr_i(wr_index),
-      .wr_data_i(wr_word),
+      .wr_addr_i(mpt_req_index_i),
+      .wr_data_i({next_gen, mpt_req_data_i}),
       .rd_en_i  (1'b1),
       .rd_addr_i(busy_o ? mpt_req_index_i : lookup_index_i),
       .rd_data_o(rd_word)

@@ -1,5 +1,6 @@
 rnic_rtl_test(${RTL}/common/ctx_manager.sv -GWidth=40 -GEntries=16 -GClients=4)
 rnic_rtl_test(${RTL}/common/skid_buffer.sv)
+rnic_rtl_test(${RTL}/common/ram_zeroed.sv -GWidth=16 -GDepth=512 -GMarkAddrBits=4)
 rnic_rtl_test(${RTL}/common/stream_fifo.sv -GWidth=32)
 rnic_rtl_test(${RTL}/common/stream_arbiter.sv -GN=3)
 rnic_rtl_test(${RTL}/common/rr_arbiter.sv)

@@ -11,7 +11,7 @@ using namespace rnic;
 using namespace rnic::test;
 
 namespace {
-constexpr unsigned kRound = 1024;  // slots
+constexpr unsigned kRound = 3 * 256 + 2;  // slots
 
 /// What makes events, and the kinds that it tells apart, in the order in which they are written.
 struct Source_ {

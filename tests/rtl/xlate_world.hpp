@@ -74,7 +74,7 @@ struct XlateWorld : Agent {
     d.mem_op_rsp_ready_i = 7;
     bench.reset();
     bench.add(*this);
-    bench.run_until([&] { return d.ready_o != 0; }, 20000, "ready");
+    bench.run_until([&] { return d.ready_o != 0; }, 1000, "ready");
   }
   void drive() override {
     auto& d = *bench.dut;
