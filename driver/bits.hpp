@@ -1,94 +1,72 @@
 #pragma once
 
-#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <type_traits>
-#include <utility>
 
-/// Bit fields in byte buffers. `Offset` counts from bit 0 of byte 0 (Little) or from the last bit of the buffer (Big,
-/// so that the first byte holds the most significant bits). Integers hold fields up to 64 bits; wider fields are byte
-/// arrays in memory order.
+/// Layouts in byte buffers, a 64-bit word at a time. Word w of a buffer is the number in its bits 64 w to 64 w + 63,
+/// counted from bit 0 of byte 0 (kLittle), or from the last bit of the last byte (kBig: the first byte holds the most
+/// significant bits). The last word may be shorter. With the offsets known to the compiler a field costs a shift and a
+/// mask, a word one load or store.
 namespace rnic::bits {
 
-template <typename T>
-inline constexpr bool kIsArray = !std::is_integral_v<T>;
+enum class Order : std::uint8_t { kLittle, kBig };
 
 constexpr std::uint64_t mask(std::size_t width) { return width >= 64 ? ~0ULL : (1ULL << width) - 1; }
 
-template <std::size_t Offset, std::size_t Width, std::size_t Bytes>
-constexpr void put_integer(std::span<std::uint8_t, Bytes> to, std::uint64_t value, bool big) {
-  value &= mask(Width);
-  for (std::size_t done = 0; done < Width;) {
-    const std::size_t bit = Offset + done;
-    const std::size_t index = big ? Bytes - 1 - bit / 8 : bit / 8;
-    const std::size_t shift = bit % 8;
-    const std::size_t count = Width - done < 8 - shift ? Width - done : 8 - shift;
-    const auto field = static_cast<std::uint8_t>(mask(count) << shift);
-    to[index] = static_cast<std::uint8_t>((to[index] & ~field) | (((value >> done) << shift) & field));
-    done += count;
+/// Bytes of a word, where they are.
+template <Order order, std::size_t Word, std::size_t Bytes>
+struct Place {
+  static_assert(8 * Word < Bytes);
+  static constexpr std::size_t kCount = Bytes - 8 * Word < 8 ? Bytes - 8 * Word : 8;
+  static constexpr std::size_t kFirst = order == Order::kLittle ? 8 * Word : Bytes - 8 * Word - kCount;
+  /// Byte i in memory holds bits kShift(i) to kShift(i) + 7 of the word.
+  static constexpr std::size_t shift(std::size_t i) { return 8 * (order == Order::kLittle ? i : kCount - 1 - i); }
+  static constexpr bool kSwapped = (order == Order::kLittle) != (std::endian::native == std::endian::little);
+  /// A word in the byte order of the other kind of processor.
+  static constexpr std::uint64_t swap(std::uint64_t word) { return kSwapped ? __builtin_bswap64(word) : word; }
+  /// A word that is copied from memory, or to it, with its first byte first, has these bits too many at its low end.
+  static constexpr std::size_t kSpare = order == Order::kLittle ? 0 : 64 - 8 * kCount;
+};
+
+template <Order order, std::size_t Word, std::size_t Bytes>
+constexpr std::uint64_t load(std::span<const std::uint8_t, Bytes> from) {
+  using At = Place<order, Word, Bytes>;
+  std::uint64_t word = 0;
+  if (std::is_constant_evaluated()) {
+    for (std::size_t i = 0; i < At::kCount; ++i) word |= std::uint64_t{from[At::kFirst + i]} << At::shift(i);
+    return word;
   }
+  std::memcpy(&word, from.data() + At::kFirst, At::kCount);
+  return At::swap(word) >> At::kSpare;
 }
 
-template <std::size_t Offset, std::size_t Width, std::size_t Bytes>
-constexpr std::uint64_t get_integer(std::span<const std::uint8_t, Bytes> from, bool big) {
-  std::uint64_t value = 0;
-  for (std::size_t done = 0; done < Width;) {
-    const std::size_t bit = Offset + done;
-    const std::size_t index = big ? Bytes - 1 - bit / 8 : bit / 8;
-    const std::size_t shift = bit % 8;
-    const std::size_t count = Width - done < 8 - shift ? Width - done : 8 - shift;
-    value |= static_cast<std::uint64_t>((from[index] >> shift) & mask(count)) << done;
-    done += count;
+template <Order order, std::size_t Word, std::size_t Bytes>
+constexpr void store(std::span<std::uint8_t, Bytes> to, std::uint64_t word) {
+  using At = Place<order, Word, Bytes>;
+  if (std::is_constant_evaluated()) {
+    for (std::size_t i = 0; i < At::kCount; ++i) to[At::kFirst + i] = static_cast<std::uint8_t>(word >> At::shift(i));
+    return;
   }
-  return value;
+  word = At::swap(word << At::kSpare);
+  std::memcpy(to.data() + At::kFirst, &word, At::kCount);
 }
 
-template <std::size_t Offset, std::size_t Width, std::size_t Bytes, typename T, bool Big, std::size_t... I>
-constexpr void put_array(std::span<std::uint8_t, Bytes> to, const T& value, std::index_sequence<I...>) {
-  (put_integer<Offset + 8 * (Big ? Width / 8 - 1 - I : I), 8>(to, value[I], Big), ...);
+/// The low `Width` bits of a value, at bit `Shift` of a word.
+template <std::size_t Shift, std::size_t Width>
+constexpr std::uint64_t put(std::uint64_t value) {
+  static_assert(Width > 0 && Shift + Width <= 64);
+  return (value & mask(Width)) << Shift;
 }
 
-template <std::size_t Offset, std::size_t Width, std::size_t Bytes, typename T, bool Big, std::size_t... I>
-constexpr void get_array(std::span<const std::uint8_t, Bytes> from, T& value, std::index_sequence<I...>) {
-  ((value[I] = static_cast<std::uint8_t>(get_integer<Offset + 8 * (Big ? Width / 8 - 1 - I : I), 8>(from, Big))), ...);
-}
-
-template <std::size_t Offset, std::size_t Width, std::size_t Bytes, typename T>
-constexpr void put_little(std::span<std::uint8_t, Bytes> to, const T& value) {
-  if constexpr (kIsArray<T>) {
-    put_array<Offset, Width, Bytes, T, false>(to, value, std::make_index_sequence<Width / 8>{});
-  } else {
-    put_integer<Offset, Width>(to, value, false);
-  }
-}
-
-template <std::size_t Offset, std::size_t Width, std::size_t Bytes, typename T>
-constexpr void put_big(std::span<std::uint8_t, Bytes> to, const T& value) {
-  if constexpr (kIsArray<T>) {
-    put_array<Offset, Width, Bytes, T, true>(to, value, std::make_index_sequence<Width / 8>{});
-  } else {
-    put_integer<Offset, Width>(to, value, true);
-  }
-}
-
-template <std::size_t Offset, std::size_t Width, std::size_t Bytes, typename T>
-constexpr void get_little(std::span<const std::uint8_t, Bytes> from, T& value) {
-  if constexpr (kIsArray<T>) {
-    get_array<Offset, Width, Bytes, T, false>(from, value, std::make_index_sequence<Width / 8>{});
-  } else {
-    value = static_cast<T>(get_integer<Offset, Width>(from, false));
-  }
-}
-
-template <std::size_t Offset, std::size_t Width, std::size_t Bytes, typename T>
-constexpr void get_big(std::span<const std::uint8_t, Bytes> from, T& value) {
-  if constexpr (kIsArray<T>) {
-    get_array<Offset, Width, Bytes, T, true>(from, value, std::make_index_sequence<Width / 8>{});
-  } else {
-    value = static_cast<T>(get_integer<Offset, Width>(from, true));
-  }
+/// Bits `Shift` to `Shift + Width - 1` of a word.
+template <std::size_t Shift, std::size_t Width>
+constexpr std::uint64_t get(std::uint64_t word) {
+  static_assert(Width > 0 && Shift + Width <= 64);
+  return word >> Shift & mask(Width);
 }
 
 }  // namespace rnic::bits

@@ -110,25 +110,69 @@ def c_type(width):
     return next(f"std::uint{n}_t" for n in (8, 16, 32, 64) if width <= n)
 
 
+def shifted(text, by):
+    return text if by == 0 else f"{text} {'<<' if by > 0 else '>>'} {abs(by)}"
+
+
+def cpp_pieces(layout):
+    """What of each field lies in which 64-bit word: (word, bit in it, width, field, its 64-bit part or None for a field
+    that is an integer, bit in that part). A field above 64 bits has parts of 64 bits, from its lowest bit on."""
+    pieces = []
+    for name, width, _, offset in layout.fields:
+        for part in range(0, width, 64):
+            done, part_width = 0, min(64, width - part)
+            while done < part_width:
+                at = offset + part + done
+                count = min(part_width - done, 64 - at % 64)
+                pieces.append((at // 64, at % 64, count, name, part // 64 if width > 64 else None, done))
+                done += count
+    return pieces
+
+
 def cpp_layout(layout):
-    order = "big" if layout.kind == "wire" else "little"
-    out = [f"/// {layout.doc} {layout.width} bits.", f"struct {camel(layout.name)} {{",
+    order = "bits::Order::kBig" if layout.kind == "wire" else "bits::Order::kLittle"
+    name, pieces = camel(layout.name), cpp_pieces(layout)
+    words = range((layout.width + 63) // 64)
+    out = [f"/// {layout.doc} {layout.width} bits.", f"struct {name} {{",
            f"  static constexpr std::size_t kBits = {layout.width};", f"  static constexpr std::size_t kBytes = {layout.bytes};"]
-    for name, width, doc, _ in layout.fields:
-        out.append(f"  {c_type(width)} {name}{{}};" + (f"  ///< {doc}" if doc else ""))
+    for field, width, doc, _ in layout.fields:
+        out.append(f"  {c_type(width)} {field}{{}};" + (f"  ///< {doc}" if doc else ""))
+
+    def packed(word):
+        terms = []
+        for at, shift, width, field, part, done in pieces:
+            if at == word:
+                value = field if part is None else f"bits::load<{order}, {part}>(std::span({field}))"
+                terms.append(f"bits::put<{shift}, {width}>({shifted(value, -done)})")
+        return " |\n        ".join(terms)
+
+    def unpacked(indent):
+        """Statements that fill `v` from word0, word1, ..."""
+        values = {}
+        for word, shift, width, field, part, done in pieces:
+            values.setdefault((field, part), []).append(shifted(f"bits::get<{shift}, {width}>(word{word})", done))
+        for (field, part), terms in values.items():
+            value = " | ".join(terms)
+            if part is None:
+                kind = c_type(next(w for n, w, _, _ in layout.fields if n == field))
+                out.append(f"{indent}v.{field} = static_cast<{kind}>({value});")
+            else:
+                out.append(f"{indent}bits::store<{order}, {part}>(std::span(v.{field}), {value});")
+
     out.append("  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {")
-    out.append("    for (auto& byte : to) byte = 0;")
-    out += [f"    bits::put_{order}<{offset}, {width}>(to, {name});" for name, width, _, offset in layout.fields]
-    out += ["  }", f"  static constexpr {camel(layout.name)} decode(std::span<const std::uint8_t, kBytes> from) {{",
-            f"    {camel(layout.name)} v;"]
-    out += [f"    bits::get_{order}<{offset}, {width}>(from, v.{name});" for name, width, _, offset in layout.fields]
-    out += ["    return v;", "  }"]
-    if layout.width == 64 and layout.kind in ("struct", "register"):
-        out += ["  constexpr std::uint64_t word() const {", "    std::array<std::uint8_t, 8> raw{};", "    encode(raw);",
-                "    std::uint64_t packed = 0;", "    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);", "    return packed;", "  }",
-                f"  static constexpr {camel(layout.name)} from_word(std::uint64_t value) {{", "    std::array<std::uint8_t, 8> raw{};",
-                "    bits::put_little<0, 64>(std::span<std::uint8_t, 8>(raw), value);", "    return decode(raw);", "  }"]
-    out.append(f"  bool operator==(const {camel(layout.name)}&) const = default;\n}};\n")
+    is_word = layout.width == 64 and layout.kind in ("struct", "register")
+    for word in words:
+        value = "word()" if is_word else f"\n        {packed(word)}"
+        out.append(f"    bits::store<{order}, {word}>(to,{' ' if is_word else ''}{value});")
+    out += ["  }", f"  static constexpr {name} decode(std::span<const std::uint8_t, kBytes> from) {{"]
+    if is_word:
+        out += [f"    return from_word(bits::load<{order}, 0>(from));", "  }", "  constexpr std::uint64_t word() const {",
+                f"    return {packed(0)};", "  }", f"  static constexpr {name} from_word(std::uint64_t word0) {{"]
+    else:
+        out += [f"    const std::uint64_t word{word} = bits::load<{order}, {word}>(from);" for word in words]
+    out.append(f"    {name} v;")
+    unpacked("    ")
+    out += ["    return v;", "  }", f"  bool operator==(const {name}&) const = default;\n}};\n"]
     return out
 
 
@@ -194,14 +238,21 @@ def sv_probe(tables):
     return "\n".join(out + ["      default: value_o = '0;", "    endcase", "  end", "endmodule", "", "`default_nettype wire", ""])
 
 
-def cpp_probe(tables):
-    width = max(layout.bytes for layout in tables.layouts)
-    out = cpp_head("rnic::test", ["#include <array>", "#include <span>", "", '#include "driver/generated/host_interface.hpp"', '#include "tests/support/field_probe.hpp"'])
-    out += [f"inline constexpr std::size_t kProbeBytes = {width};", f"inline constexpr std::array<FieldProbe, {len(probed(tables))}> kFieldProbes = {{{{"]
-    for layout, field in probed(tables):
-        swap = "true" if layout.kind == "wire" else "false"
-        kind = f"hw::{camel(layout.name)}"
-        out.append(f'    {{"{layout.name}.{field[0]}", [](std::span<const std::uint8_t> b) {{ return field_bytes({kind}::decode(b.first<{kind}::kBytes>()).{field[0]}, {swap}); }}}},')
+def cpp_probe(tables, space, header, prefix):
+    """For each layout: every bit of it decoded and encoded again; for each field: its place, and what decode makes of it."""
+    out = cpp_head("rnic::test", ["#include <array>", "#include <span>", "", f'#include "{header}"', '#include "tests/support/field_probe.hpp"'])
+    fields = probed(tables)
+    if space == "hw":
+        out.append(f"inline constexpr std::size_t kProbeBytes = {max(layout.bytes for layout in tables.layouts)};")
+    out.append(f"inline constexpr std::array<FieldProbe, {len(fields)}> k{prefix}FieldProbes = {{{{")
+    for layout, (name, width, _, offset) in fields:
+        big, kind = str(layout.kind == "wire").lower(), f"{space}::{camel(layout.name)}"
+        out.append(f'    {{"{layout.name}.{name}", {layout.bytes}, {offset}, {width}, {big}, [](std::span<const std::uint8_t> b) '
+                   f"{{ return field_bytes({kind}::decode(b.first<{kind}::kBytes>()).{name}, {big}); }}}},")
+    out += ["}};", "", f"inline constexpr std::array<LayoutProbe, {len(tables.layouts)}> k{prefix}LayoutProbes = {{{{"]
+    for layout in tables.layouts:
+        big, kind = str(layout.kind == "wire").lower(), f"{space}::{camel(layout.name)}"
+        out.append(f'    {{"{layout.name}", {layout.width}, {big}, recode_layout<{kind}>}},')
     return "\n".join(out + ["}};", "", "}  // namespace rnic::test", ""])
 
 
@@ -253,7 +304,8 @@ def main():
         "driver/generated/host_interface.hpp": cpp_host(host),
         "testbench/generated/rtl_streams.hpp": cpp_streams(streams),
         "tests/generated/host_interface_probe.sv": sv_probe(host),
-        "tests/generated/host_interface_probe.hpp": cpp_probe(host),
+        "tests/generated/host_interface_probe.hpp": cpp_probe(host, "hw", "driver/generated/host_interface.hpp", ""),
+        "tests/generated/rtl_streams_probe.hpp": cpp_probe(streams, "rtl", "testbench/generated/rtl_streams.hpp", "Stream"),
         "docs/host_interface.md": markdown(host),
     }
     stale = []

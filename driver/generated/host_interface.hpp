@@ -535,29 +535,22 @@ struct RegIdentityHeader {
   std::uint16_t version{};  ///< BlockVersion
   std::uint32_t next_offset{};  ///< Offset of the next block header, 0 at the end
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 16>(to, block_type);
-    bits::put_little<16, 16>(to, version);
-    bits::put_little<32, 32>(to, next_offset);
+    bits::store<bits::Order::kLittle, 0>(to, word());
   }
   static constexpr RegIdentityHeader decode(std::span<const std::uint8_t, kBytes> from) {
-    RegIdentityHeader v;
-    bits::get_little<0, 16>(from, v.block_type);
-    bits::get_little<16, 16>(from, v.version);
-    bits::get_little<32, 32>(from, v.next_offset);
-    return v;
+    return from_word(bits::load<bits::Order::kLittle, 0>(from));
   }
   constexpr std::uint64_t word() const {
-    std::array<std::uint8_t, 8> raw{};
-    encode(raw);
-    std::uint64_t packed = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
-    return packed;
+    return bits::put<0, 16>(block_type) |
+        bits::put<16, 16>(version) |
+        bits::put<32, 32>(next_offset);
   }
-  static constexpr RegIdentityHeader from_word(std::uint64_t value) {
-    std::array<std::uint8_t, 8> raw{};
-    bits::put_little<0, 64>(std::span<std::uint8_t, 8>(raw), value);
-    return decode(raw);
+  static constexpr RegIdentityHeader from_word(std::uint64_t word0) {
+    RegIdentityHeader v;
+    v.block_type = static_cast<std::uint16_t>(bits::get<0, 16>(word0));
+    v.version = static_cast<std::uint16_t>(bits::get<16, 16>(word0));
+    v.next_offset = static_cast<std::uint32_t>(bits::get<32, 32>(word0));
+    return v;
   }
   bool operator==(const RegIdentityHeader&) const = default;
 };
@@ -570,29 +563,22 @@ struct RegIdentity {
   std::uint16_t vendor_id{};  ///< PCI vendor
   std::uint16_t device_id{};  ///< PCI device
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 32>(to, magic);
-    bits::put_little<32, 16>(to, vendor_id);
-    bits::put_little<48, 16>(to, device_id);
+    bits::store<bits::Order::kLittle, 0>(to, word());
   }
   static constexpr RegIdentity decode(std::span<const std::uint8_t, kBytes> from) {
-    RegIdentity v;
-    bits::get_little<0, 32>(from, v.magic);
-    bits::get_little<32, 16>(from, v.vendor_id);
-    bits::get_little<48, 16>(from, v.device_id);
-    return v;
+    return from_word(bits::load<bits::Order::kLittle, 0>(from));
   }
   constexpr std::uint64_t word() const {
-    std::array<std::uint8_t, 8> raw{};
-    encode(raw);
-    std::uint64_t packed = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
-    return packed;
+    return bits::put<0, 32>(magic) |
+        bits::put<32, 16>(vendor_id) |
+        bits::put<48, 16>(device_id);
   }
-  static constexpr RegIdentity from_word(std::uint64_t value) {
-    std::array<std::uint8_t, 8> raw{};
-    bits::put_little<0, 64>(std::span<std::uint8_t, 8>(raw), value);
-    return decode(raw);
+  static constexpr RegIdentity from_word(std::uint64_t word0) {
+    RegIdentity v;
+    v.magic = static_cast<std::uint32_t>(bits::get<0, 32>(word0));
+    v.vendor_id = static_cast<std::uint16_t>(bits::get<32, 16>(word0));
+    v.device_id = static_cast<std::uint16_t>(bits::get<48, 16>(word0));
+    return v;
   }
   bool operator==(const RegIdentity&) const = default;
 };
@@ -604,27 +590,20 @@ struct RegDeviceControl {
   std::uint8_t enable{};  ///< 1: DMA, doorbells and frames are processed. Reset value 0
   std::uint64_t reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 1>(to, enable);
-    bits::put_little<1, 63>(to, reserved);
+    bits::store<bits::Order::kLittle, 0>(to, word());
   }
   static constexpr RegDeviceControl decode(std::span<const std::uint8_t, kBytes> from) {
-    RegDeviceControl v;
-    bits::get_little<0, 1>(from, v.enable);
-    bits::get_little<1, 63>(from, v.reserved);
-    return v;
+    return from_word(bits::load<bits::Order::kLittle, 0>(from));
   }
   constexpr std::uint64_t word() const {
-    std::array<std::uint8_t, 8> raw{};
-    encode(raw);
-    std::uint64_t packed = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
-    return packed;
+    return bits::put<0, 1>(enable) |
+        bits::put<1, 63>(reserved);
   }
-  static constexpr RegDeviceControl from_word(std::uint64_t value) {
-    std::array<std::uint8_t, 8> raw{};
-    bits::put_little<0, 64>(std::span<std::uint8_t, 8>(raw), value);
-    return decode(raw);
+  static constexpr RegDeviceControl from_word(std::uint64_t word0) {
+    RegDeviceControl v;
+    v.enable = static_cast<std::uint8_t>(bits::get<0, 1>(word0));
+    v.reserved = static_cast<std::uint64_t>(bits::get<1, 63>(word0));
+    return v;
   }
   bool operator==(const RegDeviceControl&) const = default;
 };
@@ -637,29 +616,22 @@ struct RegDeviceStatus {
   std::uint8_t fatal{};  ///< An internal error stopped the admin queue (its DMA failed)
   std::uint64_t reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 1>(to, ready);
-    bits::put_little<1, 1>(to, fatal);
-    bits::put_little<2, 62>(to, reserved);
+    bits::store<bits::Order::kLittle, 0>(to, word());
   }
   static constexpr RegDeviceStatus decode(std::span<const std::uint8_t, kBytes> from) {
-    RegDeviceStatus v;
-    bits::get_little<0, 1>(from, v.ready);
-    bits::get_little<1, 1>(from, v.fatal);
-    bits::get_little<2, 62>(from, v.reserved);
-    return v;
+    return from_word(bits::load<bits::Order::kLittle, 0>(from));
   }
   constexpr std::uint64_t word() const {
-    std::array<std::uint8_t, 8> raw{};
-    encode(raw);
-    std::uint64_t packed = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
-    return packed;
+    return bits::put<0, 1>(ready) |
+        bits::put<1, 1>(fatal) |
+        bits::put<2, 62>(reserved);
   }
-  static constexpr RegDeviceStatus from_word(std::uint64_t value) {
-    std::array<std::uint8_t, 8> raw{};
-    bits::put_little<0, 64>(std::span<std::uint8_t, 8>(raw), value);
-    return decode(raw);
+  static constexpr RegDeviceStatus from_word(std::uint64_t word0) {
+    RegDeviceStatus v;
+    v.ready = static_cast<std::uint8_t>(bits::get<0, 1>(word0));
+    v.fatal = static_cast<std::uint8_t>(bits::get<1, 1>(word0));
+    v.reserved = static_cast<std::uint64_t>(bits::get<2, 62>(word0));
+    return v;
   }
   bool operator==(const RegDeviceStatus&) const = default;
 };
@@ -670,25 +642,18 @@ struct RegCycleCounter {
   static constexpr std::size_t kBytes = 8;
   std::uint64_t cycles{};  ///< Cycles
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 64>(to, cycles);
+    bits::store<bits::Order::kLittle, 0>(to, word());
   }
   static constexpr RegCycleCounter decode(std::span<const std::uint8_t, kBytes> from) {
-    RegCycleCounter v;
-    bits::get_little<0, 64>(from, v.cycles);
-    return v;
+    return from_word(bits::load<bits::Order::kLittle, 0>(from));
   }
   constexpr std::uint64_t word() const {
-    std::array<std::uint8_t, 8> raw{};
-    encode(raw);
-    std::uint64_t packed = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
-    return packed;
+    return bits::put<0, 64>(cycles);
   }
-  static constexpr RegCycleCounter from_word(std::uint64_t value) {
-    std::array<std::uint8_t, 8> raw{};
-    bits::put_little<0, 64>(std::span<std::uint8_t, 8>(raw), value);
-    return decode(raw);
+  static constexpr RegCycleCounter from_word(std::uint64_t word0) {
+    RegCycleCounter v;
+    v.cycles = static_cast<std::uint64_t>(bits::get<0, 64>(word0));
+    return v;
   }
   bool operator==(const RegCycleCounter&) const = default;
 };
@@ -700,27 +665,20 @@ struct RegCompletionTimeout {
   std::uint8_t range{};  ///< CompletionTimeoutRange; others are ignored. Reset value 0
   std::uint64_t reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 4>(to, range);
-    bits::put_little<4, 60>(to, reserved);
+    bits::store<bits::Order::kLittle, 0>(to, word());
   }
   static constexpr RegCompletionTimeout decode(std::span<const std::uint8_t, kBytes> from) {
-    RegCompletionTimeout v;
-    bits::get_little<0, 4>(from, v.range);
-    bits::get_little<4, 60>(from, v.reserved);
-    return v;
+    return from_word(bits::load<bits::Order::kLittle, 0>(from));
   }
   constexpr std::uint64_t word() const {
-    std::array<std::uint8_t, 8> raw{};
-    encode(raw);
-    std::uint64_t packed = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
-    return packed;
+    return bits::put<0, 4>(range) |
+        bits::put<4, 60>(reserved);
   }
-  static constexpr RegCompletionTimeout from_word(std::uint64_t value) {
-    std::array<std::uint8_t, 8> raw{};
-    bits::put_little<0, 64>(std::span<std::uint8_t, 8>(raw), value);
-    return decode(raw);
+  static constexpr RegCompletionTimeout from_word(std::uint64_t word0) {
+    RegCompletionTimeout v;
+    v.range = static_cast<std::uint8_t>(bits::get<0, 4>(word0));
+    v.reserved = static_cast<std::uint64_t>(bits::get<4, 60>(word0));
+    return v;
   }
   bool operator==(const RegCompletionTimeout&) const = default;
 };
@@ -733,29 +691,22 @@ struct RegAdminHeader {
   std::uint16_t version{};  ///< BlockVersion
   std::uint32_t next_offset{};  ///< Offset of the next block header
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 16>(to, block_type);
-    bits::put_little<16, 16>(to, version);
-    bits::put_little<32, 32>(to, next_offset);
+    bits::store<bits::Order::kLittle, 0>(to, word());
   }
   static constexpr RegAdminHeader decode(std::span<const std::uint8_t, kBytes> from) {
-    RegAdminHeader v;
-    bits::get_little<0, 16>(from, v.block_type);
-    bits::get_little<16, 16>(from, v.version);
-    bits::get_little<32, 32>(from, v.next_offset);
-    return v;
+    return from_word(bits::load<bits::Order::kLittle, 0>(from));
   }
   constexpr std::uint64_t word() const {
-    std::array<std::uint8_t, 8> raw{};
-    encode(raw);
-    std::uint64_t packed = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
-    return packed;
+    return bits::put<0, 16>(block_type) |
+        bits::put<16, 16>(version) |
+        bits::put<32, 32>(next_offset);
   }
-  static constexpr RegAdminHeader from_word(std::uint64_t value) {
-    std::array<std::uint8_t, 8> raw{};
-    bits::put_little<0, 64>(std::span<std::uint8_t, 8>(raw), value);
-    return decode(raw);
+  static constexpr RegAdminHeader from_word(std::uint64_t word0) {
+    RegAdminHeader v;
+    v.block_type = static_cast<std::uint16_t>(bits::get<0, 16>(word0));
+    v.version = static_cast<std::uint16_t>(bits::get<16, 16>(word0));
+    v.next_offset = static_cast<std::uint32_t>(bits::get<32, 32>(word0));
+    return v;
   }
   bool operator==(const RegAdminHeader&) const = default;
 };
@@ -766,25 +717,18 @@ struct RegAdminCommandBase {
   static constexpr std::size_t kBytes = 8;
   std::uint64_t address{};  ///< DMA address
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 64>(to, address);
+    bits::store<bits::Order::kLittle, 0>(to, word());
   }
   static constexpr RegAdminCommandBase decode(std::span<const std::uint8_t, kBytes> from) {
-    RegAdminCommandBase v;
-    bits::get_little<0, 64>(from, v.address);
-    return v;
+    return from_word(bits::load<bits::Order::kLittle, 0>(from));
   }
   constexpr std::uint64_t word() const {
-    std::array<std::uint8_t, 8> raw{};
-    encode(raw);
-    std::uint64_t packed = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
-    return packed;
+    return bits::put<0, 64>(address);
   }
-  static constexpr RegAdminCommandBase from_word(std::uint64_t value) {
-    std::array<std::uint8_t, 8> raw{};
-    bits::put_little<0, 64>(std::span<std::uint8_t, 8>(raw), value);
-    return decode(raw);
+  static constexpr RegAdminCommandBase from_word(std::uint64_t word0) {
+    RegAdminCommandBase v;
+    v.address = static_cast<std::uint64_t>(bits::get<0, 64>(word0));
+    return v;
   }
   bool operator==(const RegAdminCommandBase&) const = default;
 };
@@ -795,25 +739,18 @@ struct RegAdminCompletionBase {
   static constexpr std::size_t kBytes = 8;
   std::uint64_t address{};  ///< DMA address
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 64>(to, address);
+    bits::store<bits::Order::kLittle, 0>(to, word());
   }
   static constexpr RegAdminCompletionBase decode(std::span<const std::uint8_t, kBytes> from) {
-    RegAdminCompletionBase v;
-    bits::get_little<0, 64>(from, v.address);
-    return v;
+    return from_word(bits::load<bits::Order::kLittle, 0>(from));
   }
   constexpr std::uint64_t word() const {
-    std::array<std::uint8_t, 8> raw{};
-    encode(raw);
-    std::uint64_t packed = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
-    return packed;
+    return bits::put<0, 64>(address);
   }
-  static constexpr RegAdminCompletionBase from_word(std::uint64_t value) {
-    std::array<std::uint8_t, 8> raw{};
-    bits::put_little<0, 64>(std::span<std::uint8_t, 8>(raw), value);
-    return decode(raw);
+  static constexpr RegAdminCompletionBase from_word(std::uint64_t word0) {
+    RegAdminCompletionBase v;
+    v.address = static_cast<std::uint64_t>(bits::get<0, 64>(word0));
+    return v;
   }
   bool operator==(const RegAdminCompletionBase&) const = default;
 };
@@ -827,31 +764,24 @@ struct RegAdminConfig {
   std::uint8_t interrupt_enable{};  ///< Send that MSI-X message after each completion
   std::uint64_t reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 4>(to, log_depth);
-    bits::put_little<4, 8>(to, interrupt_vector);
-    bits::put_little<12, 1>(to, interrupt_enable);
-    bits::put_little<13, 51>(to, reserved);
+    bits::store<bits::Order::kLittle, 0>(to, word());
   }
   static constexpr RegAdminConfig decode(std::span<const std::uint8_t, kBytes> from) {
-    RegAdminConfig v;
-    bits::get_little<0, 4>(from, v.log_depth);
-    bits::get_little<4, 8>(from, v.interrupt_vector);
-    bits::get_little<12, 1>(from, v.interrupt_enable);
-    bits::get_little<13, 51>(from, v.reserved);
-    return v;
+    return from_word(bits::load<bits::Order::kLittle, 0>(from));
   }
   constexpr std::uint64_t word() const {
-    std::array<std::uint8_t, 8> raw{};
-    encode(raw);
-    std::uint64_t packed = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
-    return packed;
+    return bits::put<0, 4>(log_depth) |
+        bits::put<4, 8>(interrupt_vector) |
+        bits::put<12, 1>(interrupt_enable) |
+        bits::put<13, 51>(reserved);
   }
-  static constexpr RegAdminConfig from_word(std::uint64_t value) {
-    std::array<std::uint8_t, 8> raw{};
-    bits::put_little<0, 64>(std::span<std::uint8_t, 8>(raw), value);
-    return decode(raw);
+  static constexpr RegAdminConfig from_word(std::uint64_t word0) {
+    RegAdminConfig v;
+    v.log_depth = static_cast<std::uint8_t>(bits::get<0, 4>(word0));
+    v.interrupt_vector = static_cast<std::uint8_t>(bits::get<4, 8>(word0));
+    v.interrupt_enable = static_cast<std::uint8_t>(bits::get<12, 1>(word0));
+    v.reserved = static_cast<std::uint64_t>(bits::get<13, 51>(word0));
+    return v;
   }
   bool operator==(const RegAdminConfig&) const = default;
 };
@@ -863,27 +793,20 @@ struct RegAdminDoorbell {
   std::uint16_t producer_index{};  ///< Commands posted, modulo 2^16
   std::uint64_t reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 16>(to, producer_index);
-    bits::put_little<16, 48>(to, reserved);
+    bits::store<bits::Order::kLittle, 0>(to, word());
   }
   static constexpr RegAdminDoorbell decode(std::span<const std::uint8_t, kBytes> from) {
-    RegAdminDoorbell v;
-    bits::get_little<0, 16>(from, v.producer_index);
-    bits::get_little<16, 48>(from, v.reserved);
-    return v;
+    return from_word(bits::load<bits::Order::kLittle, 0>(from));
   }
   constexpr std::uint64_t word() const {
-    std::array<std::uint8_t, 8> raw{};
-    encode(raw);
-    std::uint64_t packed = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
-    return packed;
+    return bits::put<0, 16>(producer_index) |
+        bits::put<16, 48>(reserved);
   }
-  static constexpr RegAdminDoorbell from_word(std::uint64_t value) {
-    std::array<std::uint8_t, 8> raw{};
-    bits::put_little<0, 64>(std::span<std::uint8_t, 8>(raw), value);
-    return decode(raw);
+  static constexpr RegAdminDoorbell from_word(std::uint64_t word0) {
+    RegAdminDoorbell v;
+    v.producer_index = static_cast<std::uint16_t>(bits::get<0, 16>(word0));
+    v.reserved = static_cast<std::uint64_t>(bits::get<16, 48>(word0));
+    return v;
   }
   bool operator==(const RegAdminDoorbell&) const = default;
 };
@@ -896,29 +819,22 @@ struct RegPortHeader {
   std::uint16_t version{};  ///< BlockVersion
   std::uint32_t next_offset{};  ///< Offset of the next block header
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 16>(to, block_type);
-    bits::put_little<16, 16>(to, version);
-    bits::put_little<32, 32>(to, next_offset);
+    bits::store<bits::Order::kLittle, 0>(to, word());
   }
   static constexpr RegPortHeader decode(std::span<const std::uint8_t, kBytes> from) {
-    RegPortHeader v;
-    bits::get_little<0, 16>(from, v.block_type);
-    bits::get_little<16, 16>(from, v.version);
-    bits::get_little<32, 32>(from, v.next_offset);
-    return v;
+    return from_word(bits::load<bits::Order::kLittle, 0>(from));
   }
   constexpr std::uint64_t word() const {
-    std::array<std::uint8_t, 8> raw{};
-    encode(raw);
-    std::uint64_t packed = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
-    return packed;
+    return bits::put<0, 16>(block_type) |
+        bits::put<16, 16>(version) |
+        bits::put<32, 32>(next_offset);
   }
-  static constexpr RegPortHeader from_word(std::uint64_t value) {
-    std::array<std::uint8_t, 8> raw{};
-    bits::put_little<0, 64>(std::span<std::uint8_t, 8>(raw), value);
-    return decode(raw);
+  static constexpr RegPortHeader from_word(std::uint64_t word0) {
+    RegPortHeader v;
+    v.block_type = static_cast<std::uint16_t>(bits::get<0, 16>(word0));
+    v.version = static_cast<std::uint16_t>(bits::get<16, 16>(word0));
+    v.next_offset = static_cast<std::uint32_t>(bits::get<32, 32>(word0));
+    return v;
   }
   bool operator==(const RegPortHeader&) const = default;
 };
@@ -930,27 +846,20 @@ struct RegPortMac {
   std::uint64_t mac{};  ///< MAC address as a number: the first byte on the wire is bits 47:40
   std::uint16_t reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 48>(to, mac);
-    bits::put_little<48, 16>(to, reserved);
+    bits::store<bits::Order::kLittle, 0>(to, word());
   }
   static constexpr RegPortMac decode(std::span<const std::uint8_t, kBytes> from) {
-    RegPortMac v;
-    bits::get_little<0, 48>(from, v.mac);
-    bits::get_little<48, 16>(from, v.reserved);
-    return v;
+    return from_word(bits::load<bits::Order::kLittle, 0>(from));
   }
   constexpr std::uint64_t word() const {
-    std::array<std::uint8_t, 8> raw{};
-    encode(raw);
-    std::uint64_t packed = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
-    return packed;
+    return bits::put<0, 48>(mac) |
+        bits::put<48, 16>(reserved);
   }
-  static constexpr RegPortMac from_word(std::uint64_t value) {
-    std::array<std::uint8_t, 8> raw{};
-    bits::put_little<0, 64>(std::span<std::uint8_t, 8>(raw), value);
-    return decode(raw);
+  static constexpr RegPortMac from_word(std::uint64_t word0) {
+    RegPortMac v;
+    v.mac = static_cast<std::uint64_t>(bits::get<0, 48>(word0));
+    v.reserved = static_cast<std::uint16_t>(bits::get<48, 16>(word0));
+    return v;
   }
   bool operator==(const RegPortMac&) const = default;
 };
@@ -962,27 +871,20 @@ struct RegPortStatus {
   std::uint8_t link_up{};  ///< Ethernet link
   std::uint64_t reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 1>(to, link_up);
-    bits::put_little<1, 63>(to, reserved);
+    bits::store<bits::Order::kLittle, 0>(to, word());
   }
   static constexpr RegPortStatus decode(std::span<const std::uint8_t, kBytes> from) {
-    RegPortStatus v;
-    bits::get_little<0, 1>(from, v.link_up);
-    bits::get_little<1, 63>(from, v.reserved);
-    return v;
+    return from_word(bits::load<bits::Order::kLittle, 0>(from));
   }
   constexpr std::uint64_t word() const {
-    std::array<std::uint8_t, 8> raw{};
-    encode(raw);
-    std::uint64_t packed = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
-    return packed;
+    return bits::put<0, 1>(link_up) |
+        bits::put<1, 63>(reserved);
   }
-  static constexpr RegPortStatus from_word(std::uint64_t value) {
-    std::array<std::uint8_t, 8> raw{};
-    bits::put_little<0, 64>(std::span<std::uint8_t, 8>(raw), value);
-    return decode(raw);
+  static constexpr RegPortStatus from_word(std::uint64_t word0) {
+    RegPortStatus v;
+    v.link_up = static_cast<std::uint8_t>(bits::get<0, 1>(word0));
+    v.reserved = static_cast<std::uint64_t>(bits::get<1, 63>(word0));
+    return v;
   }
   bool operator==(const RegPortStatus&) const = default;
 };
@@ -995,29 +897,22 @@ struct RegMsixHeader {
   std::uint16_t version{};  ///< BlockVersion
   std::uint32_t next_offset{};  ///< Offset of the next block header
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 16>(to, block_type);
-    bits::put_little<16, 16>(to, version);
-    bits::put_little<32, 32>(to, next_offset);
+    bits::store<bits::Order::kLittle, 0>(to, word());
   }
   static constexpr RegMsixHeader decode(std::span<const std::uint8_t, kBytes> from) {
-    RegMsixHeader v;
-    bits::get_little<0, 16>(from, v.block_type);
-    bits::get_little<16, 16>(from, v.version);
-    bits::get_little<32, 32>(from, v.next_offset);
-    return v;
+    return from_word(bits::load<bits::Order::kLittle, 0>(from));
   }
   constexpr std::uint64_t word() const {
-    std::array<std::uint8_t, 8> raw{};
-    encode(raw);
-    std::uint64_t packed = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
-    return packed;
+    return bits::put<0, 16>(block_type) |
+        bits::put<16, 16>(version) |
+        bits::put<32, 32>(next_offset);
   }
-  static constexpr RegMsixHeader from_word(std::uint64_t value) {
-    std::array<std::uint8_t, 8> raw{};
-    bits::put_little<0, 64>(std::span<std::uint8_t, 8>(raw), value);
-    return decode(raw);
+  static constexpr RegMsixHeader from_word(std::uint64_t word0) {
+    RegMsixHeader v;
+    v.block_type = static_cast<std::uint16_t>(bits::get<0, 16>(word0));
+    v.version = static_cast<std::uint16_t>(bits::get<16, 16>(word0));
+    v.next_offset = static_cast<std::uint32_t>(bits::get<32, 32>(word0));
+    return v;
   }
   bool operator==(const RegMsixHeader&) const = default;
 };
@@ -1030,29 +925,22 @@ struct RegCountersHeader {
   std::uint16_t version{};  ///< BlockVersion
   std::uint32_t next_offset{};  ///< Offset of the next block header, 0: this is the last
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 16>(to, block_type);
-    bits::put_little<16, 16>(to, version);
-    bits::put_little<32, 32>(to, next_offset);
+    bits::store<bits::Order::kLittle, 0>(to, word());
   }
   static constexpr RegCountersHeader decode(std::span<const std::uint8_t, kBytes> from) {
-    RegCountersHeader v;
-    bits::get_little<0, 16>(from, v.block_type);
-    bits::get_little<16, 16>(from, v.version);
-    bits::get_little<32, 32>(from, v.next_offset);
-    return v;
+    return from_word(bits::load<bits::Order::kLittle, 0>(from));
   }
   constexpr std::uint64_t word() const {
-    std::array<std::uint8_t, 8> raw{};
-    encode(raw);
-    std::uint64_t packed = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
-    return packed;
+    return bits::put<0, 16>(block_type) |
+        bits::put<16, 16>(version) |
+        bits::put<32, 32>(next_offset);
   }
-  static constexpr RegCountersHeader from_word(std::uint64_t value) {
-    std::array<std::uint8_t, 8> raw{};
-    bits::put_little<0, 64>(std::span<std::uint8_t, 8>(raw), value);
-    return decode(raw);
+  static constexpr RegCountersHeader from_word(std::uint64_t word0) {
+    RegCountersHeader v;
+    v.block_type = static_cast<std::uint16_t>(bits::get<0, 16>(word0));
+    v.version = static_cast<std::uint16_t>(bits::get<16, 16>(word0));
+    v.next_offset = static_cast<std::uint32_t>(bits::get<32, 32>(word0));
+    return v;
   }
   bool operator==(const RegCountersHeader&) const = default;
 };
@@ -1063,25 +951,18 @@ struct RegMsixTable {
   static constexpr std::size_t kBytes = 8;
   std::uint64_t value{};  ///< Address, or {vector control, data}
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 64>(to, value);
+    bits::store<bits::Order::kLittle, 0>(to, word());
   }
   static constexpr RegMsixTable decode(std::span<const std::uint8_t, kBytes> from) {
-    RegMsixTable v;
-    bits::get_little<0, 64>(from, v.value);
-    return v;
+    return from_word(bits::load<bits::Order::kLittle, 0>(from));
   }
   constexpr std::uint64_t word() const {
-    std::array<std::uint8_t, 8> raw{};
-    encode(raw);
-    std::uint64_t packed = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
-    return packed;
+    return bits::put<0, 64>(value);
   }
-  static constexpr RegMsixTable from_word(std::uint64_t value) {
-    std::array<std::uint8_t, 8> raw{};
-    bits::put_little<0, 64>(std::span<std::uint8_t, 8>(raw), value);
-    return decode(raw);
+  static constexpr RegMsixTable from_word(std::uint64_t word0) {
+    RegMsixTable v;
+    v.value = static_cast<std::uint64_t>(bits::get<0, 64>(word0));
+    return v;
   }
   bool operator==(const RegMsixTable&) const = default;
 };
@@ -1092,25 +973,18 @@ struct RegMsixPending {
   static constexpr std::size_t kBytes = 8;
   std::uint64_t pending{};  ///< Bit i: vector i has a message that its mask holds back
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 64>(to, pending);
+    bits::store<bits::Order::kLittle, 0>(to, word());
   }
   static constexpr RegMsixPending decode(std::span<const std::uint8_t, kBytes> from) {
-    RegMsixPending v;
-    bits::get_little<0, 64>(from, v.pending);
-    return v;
+    return from_word(bits::load<bits::Order::kLittle, 0>(from));
   }
   constexpr std::uint64_t word() const {
-    std::array<std::uint8_t, 8> raw{};
-    encode(raw);
-    std::uint64_t packed = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
-    return packed;
+    return bits::put<0, 64>(pending);
   }
-  static constexpr RegMsixPending from_word(std::uint64_t value) {
-    std::array<std::uint8_t, 8> raw{};
-    bits::put_little<0, 64>(std::span<std::uint8_t, 8>(raw), value);
-    return decode(raw);
+  static constexpr RegMsixPending from_word(std::uint64_t word0) {
+    RegMsixPending v;
+    v.pending = static_cast<std::uint64_t>(bits::get<0, 64>(word0));
+    return v;
   }
   bool operator==(const RegMsixPending&) const = default;
 };
@@ -1121,25 +995,18 @@ struct RegCounterBase {
   static constexpr std::size_t kBytes = 8;
   std::uint64_t count{};  ///< Events since reset
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 64>(to, count);
+    bits::store<bits::Order::kLittle, 0>(to, word());
   }
   static constexpr RegCounterBase decode(std::span<const std::uint8_t, kBytes> from) {
-    RegCounterBase v;
-    bits::get_little<0, 64>(from, v.count);
-    return v;
+    return from_word(bits::load<bits::Order::kLittle, 0>(from));
   }
   constexpr std::uint64_t word() const {
-    std::array<std::uint8_t, 8> raw{};
-    encode(raw);
-    std::uint64_t packed = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
-    return packed;
+    return bits::put<0, 64>(count);
   }
-  static constexpr RegCounterBase from_word(std::uint64_t value) {
-    std::array<std::uint8_t, 8> raw{};
-    bits::put_little<0, 64>(std::span<std::uint8_t, 8>(raw), value);
-    return decode(raw);
+  static constexpr RegCounterBase from_word(std::uint64_t word0) {
+    RegCounterBase v;
+    v.count = static_cast<std::uint64_t>(bits::get<0, 64>(word0));
+    return v;
   }
   bool operator==(const RegCounterBase&) const = default;
 };
@@ -1153,31 +1020,24 @@ struct SendDoorbell {
   std::uint16_t producer_index{};  ///< WQEs posted, modulo 2^16
   std::uint16_t reserved1{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 24>(to, qpn);
-    bits::put_little<24, 8>(to, reserved0);
-    bits::put_little<32, 16>(to, producer_index);
-    bits::put_little<48, 16>(to, reserved1);
+    bits::store<bits::Order::kLittle, 0>(to, word());
   }
   static constexpr SendDoorbell decode(std::span<const std::uint8_t, kBytes> from) {
-    SendDoorbell v;
-    bits::get_little<0, 24>(from, v.qpn);
-    bits::get_little<24, 8>(from, v.reserved0);
-    bits::get_little<32, 16>(from, v.producer_index);
-    bits::get_little<48, 16>(from, v.reserved1);
-    return v;
+    return from_word(bits::load<bits::Order::kLittle, 0>(from));
   }
   constexpr std::uint64_t word() const {
-    std::array<std::uint8_t, 8> raw{};
-    encode(raw);
-    std::uint64_t packed = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
-    return packed;
+    return bits::put<0, 24>(qpn) |
+        bits::put<24, 8>(reserved0) |
+        bits::put<32, 16>(producer_index) |
+        bits::put<48, 16>(reserved1);
   }
-  static constexpr SendDoorbell from_word(std::uint64_t value) {
-    std::array<std::uint8_t, 8> raw{};
-    bits::put_little<0, 64>(std::span<std::uint8_t, 8>(raw), value);
-    return decode(raw);
+  static constexpr SendDoorbell from_word(std::uint64_t word0) {
+    SendDoorbell v;
+    v.qpn = static_cast<std::uint32_t>(bits::get<0, 24>(word0));
+    v.reserved0 = static_cast<std::uint8_t>(bits::get<24, 8>(word0));
+    v.producer_index = static_cast<std::uint16_t>(bits::get<32, 16>(word0));
+    v.reserved1 = static_cast<std::uint16_t>(bits::get<48, 16>(word0));
+    return v;
   }
   bool operator==(const SendDoorbell&) const = default;
 };
@@ -1191,31 +1051,24 @@ struct ReceiveDoorbell {
   std::uint16_t producer_index{};  ///< WQEs posted, modulo 2^16
   std::uint16_t reserved1{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 24>(to, qpn);
-    bits::put_little<24, 8>(to, reserved0);
-    bits::put_little<32, 16>(to, producer_index);
-    bits::put_little<48, 16>(to, reserved1);
+    bits::store<bits::Order::kLittle, 0>(to, word());
   }
   static constexpr ReceiveDoorbell decode(std::span<const std::uint8_t, kBytes> from) {
-    ReceiveDoorbell v;
-    bits::get_little<0, 24>(from, v.qpn);
-    bits::get_little<24, 8>(from, v.reserved0);
-    bits::get_little<32, 16>(from, v.producer_index);
-    bits::get_little<48, 16>(from, v.reserved1);
-    return v;
+    return from_word(bits::load<bits::Order::kLittle, 0>(from));
   }
   constexpr std::uint64_t word() const {
-    std::array<std::uint8_t, 8> raw{};
-    encode(raw);
-    std::uint64_t packed = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
-    return packed;
+    return bits::put<0, 24>(qpn) |
+        bits::put<24, 8>(reserved0) |
+        bits::put<32, 16>(producer_index) |
+        bits::put<48, 16>(reserved1);
   }
-  static constexpr ReceiveDoorbell from_word(std::uint64_t value) {
-    std::array<std::uint8_t, 8> raw{};
-    bits::put_little<0, 64>(std::span<std::uint8_t, 8>(raw), value);
-    return decode(raw);
+  static constexpr ReceiveDoorbell from_word(std::uint64_t word0) {
+    ReceiveDoorbell v;
+    v.qpn = static_cast<std::uint32_t>(bits::get<0, 24>(word0));
+    v.reserved0 = static_cast<std::uint8_t>(bits::get<24, 8>(word0));
+    v.producer_index = static_cast<std::uint16_t>(bits::get<32, 16>(word0));
+    v.reserved1 = static_cast<std::uint16_t>(bits::get<48, 16>(word0));
+    return v;
   }
   bool operator==(const ReceiveDoorbell&) const = default;
 };
@@ -1229,31 +1082,24 @@ struct SrqDoorbell {
   std::uint16_t producer_index{};  ///< WQEs posted, modulo 2^16
   std::uint16_t reserved1{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 24>(to, srqn);
-    bits::put_little<24, 8>(to, reserved0);
-    bits::put_little<32, 16>(to, producer_index);
-    bits::put_little<48, 16>(to, reserved1);
+    bits::store<bits::Order::kLittle, 0>(to, word());
   }
   static constexpr SrqDoorbell decode(std::span<const std::uint8_t, kBytes> from) {
-    SrqDoorbell v;
-    bits::get_little<0, 24>(from, v.srqn);
-    bits::get_little<24, 8>(from, v.reserved0);
-    bits::get_little<32, 16>(from, v.producer_index);
-    bits::get_little<48, 16>(from, v.reserved1);
-    return v;
+    return from_word(bits::load<bits::Order::kLittle, 0>(from));
   }
   constexpr std::uint64_t word() const {
-    std::array<std::uint8_t, 8> raw{};
-    encode(raw);
-    std::uint64_t packed = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
-    return packed;
+    return bits::put<0, 24>(srqn) |
+        bits::put<24, 8>(reserved0) |
+        bits::put<32, 16>(producer_index) |
+        bits::put<48, 16>(reserved1);
   }
-  static constexpr SrqDoorbell from_word(std::uint64_t value) {
-    std::array<std::uint8_t, 8> raw{};
-    bits::put_little<0, 64>(std::span<std::uint8_t, 8>(raw), value);
-    return decode(raw);
+  static constexpr SrqDoorbell from_word(std::uint64_t word0) {
+    SrqDoorbell v;
+    v.srqn = static_cast<std::uint32_t>(bits::get<0, 24>(word0));
+    v.reserved0 = static_cast<std::uint8_t>(bits::get<24, 8>(word0));
+    v.producer_index = static_cast<std::uint16_t>(bits::get<32, 16>(word0));
+    v.reserved1 = static_cast<std::uint16_t>(bits::get<48, 16>(word0));
+    return v;
   }
   bool operator==(const SrqDoorbell&) const = default;
 };
@@ -1268,33 +1114,26 @@ struct CqDoorbell {
   std::uint32_t consumer_index{};  ///< Entries consumed, modulo 2^24
   std::uint8_t reserved1{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 24>(to, cqn);
-    bits::put_little<24, 2>(to, arm);
-    bits::put_little<26, 6>(to, reserved0);
-    bits::put_little<32, 24>(to, consumer_index);
-    bits::put_little<56, 8>(to, reserved1);
+    bits::store<bits::Order::kLittle, 0>(to, word());
   }
   static constexpr CqDoorbell decode(std::span<const std::uint8_t, kBytes> from) {
-    CqDoorbell v;
-    bits::get_little<0, 24>(from, v.cqn);
-    bits::get_little<24, 2>(from, v.arm);
-    bits::get_little<26, 6>(from, v.reserved0);
-    bits::get_little<32, 24>(from, v.consumer_index);
-    bits::get_little<56, 8>(from, v.reserved1);
-    return v;
+    return from_word(bits::load<bits::Order::kLittle, 0>(from));
   }
   constexpr std::uint64_t word() const {
-    std::array<std::uint8_t, 8> raw{};
-    encode(raw);
-    std::uint64_t packed = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
-    return packed;
+    return bits::put<0, 24>(cqn) |
+        bits::put<24, 2>(arm) |
+        bits::put<26, 6>(reserved0) |
+        bits::put<32, 24>(consumer_index) |
+        bits::put<56, 8>(reserved1);
   }
-  static constexpr CqDoorbell from_word(std::uint64_t value) {
-    std::array<std::uint8_t, 8> raw{};
-    bits::put_little<0, 64>(std::span<std::uint8_t, 8>(raw), value);
-    return decode(raw);
+  static constexpr CqDoorbell from_word(std::uint64_t word0) {
+    CqDoorbell v;
+    v.cqn = static_cast<std::uint32_t>(bits::get<0, 24>(word0));
+    v.arm = static_cast<std::uint8_t>(bits::get<24, 2>(word0));
+    v.reserved0 = static_cast<std::uint8_t>(bits::get<26, 6>(word0));
+    v.consumer_index = static_cast<std::uint32_t>(bits::get<32, 24>(word0));
+    v.reserved1 = static_cast<std::uint8_t>(bits::get<56, 8>(word0));
+    return v;
   }
   bool operator==(const CqDoorbell&) const = default;
 };
@@ -1308,31 +1147,24 @@ struct EqDoorbell {
   std::uint32_t consumer_index{};  ///< Entries consumed, modulo 2^24
   std::uint8_t reserved1{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 24>(to, eqn);
-    bits::put_little<24, 8>(to, reserved0);
-    bits::put_little<32, 24>(to, consumer_index);
-    bits::put_little<56, 8>(to, reserved1);
+    bits::store<bits::Order::kLittle, 0>(to, word());
   }
   static constexpr EqDoorbell decode(std::span<const std::uint8_t, kBytes> from) {
-    EqDoorbell v;
-    bits::get_little<0, 24>(from, v.eqn);
-    bits::get_little<24, 8>(from, v.reserved0);
-    bits::get_little<32, 24>(from, v.consumer_index);
-    bits::get_little<56, 8>(from, v.reserved1);
-    return v;
+    return from_word(bits::load<bits::Order::kLittle, 0>(from));
   }
   constexpr std::uint64_t word() const {
-    std::array<std::uint8_t, 8> raw{};
-    encode(raw);
-    std::uint64_t packed = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
-    return packed;
+    return bits::put<0, 24>(eqn) |
+        bits::put<24, 8>(reserved0) |
+        bits::put<32, 24>(consumer_index) |
+        bits::put<56, 8>(reserved1);
   }
-  static constexpr EqDoorbell from_word(std::uint64_t value) {
-    std::array<std::uint8_t, 8> raw{};
-    bits::put_little<0, 64>(std::span<std::uint8_t, 8>(raw), value);
-    return decode(raw);
+  static constexpr EqDoorbell from_word(std::uint64_t word0) {
+    EqDoorbell v;
+    v.eqn = static_cast<std::uint32_t>(bits::get<0, 24>(word0));
+    v.reserved0 = static_cast<std::uint8_t>(bits::get<24, 8>(word0));
+    v.consumer_index = static_cast<std::uint32_t>(bits::get<32, 24>(word0));
+    v.reserved1 = static_cast<std::uint8_t>(bits::get<56, 8>(word0));
+    return v;
   }
   bool operator==(const EqDoorbell&) const = default;
 };
@@ -1353,32 +1185,35 @@ struct WqeControl {
   std::uint32_t immediate{};  ///< Immediate data, or the key (R_Key) that SEND with invalidate invalidates at the peer; as a number, most significant byte first on the wire. Binds, FastRegister: the new key; LocalInvalidate: the key
   std::uint32_t length{};  ///< Message bytes: the sum of the data segments, or the inline bytes; atomics: 8; binds, FastRegister, LocalInvalidate: 0
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 8>(to, opcode);
-    bits::put_little<8, 1>(to, silent);
-    bits::put_little<9, 1>(to, fence);
-    bits::put_little<10, 1>(to, solicited);
-    bits::put_little<11, 1>(to, inline_data);
-    bits::put_little<12, 4>(to, reserved0);
-    bits::put_little<16, 16>(to, wqe_index);
-    bits::put_little<32, 24>(to, qpn);
-    bits::put_little<56, 8>(to, size);
-    bits::put_little<64, 32>(to, immediate);
-    bits::put_little<96, 32>(to, length);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 8>(opcode) |
+        bits::put<8, 1>(silent) |
+        bits::put<9, 1>(fence) |
+        bits::put<10, 1>(solicited) |
+        bits::put<11, 1>(inline_data) |
+        bits::put<12, 4>(reserved0) |
+        bits::put<16, 16>(wqe_index) |
+        bits::put<32, 24>(qpn) |
+        bits::put<56, 8>(size));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 32>(immediate) |
+        bits::put<32, 32>(length));
   }
   static constexpr WqeControl decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
     WqeControl v;
-    bits::get_little<0, 8>(from, v.opcode);
-    bits::get_little<8, 1>(from, v.silent);
-    bits::get_little<9, 1>(from, v.fence);
-    bits::get_little<10, 1>(from, v.solicited);
-    bits::get_little<11, 1>(from, v.inline_data);
-    bits::get_little<12, 4>(from, v.reserved0);
-    bits::get_little<16, 16>(from, v.wqe_index);
-    bits::get_little<32, 24>(from, v.qpn);
-    bits::get_little<56, 8>(from, v.size);
-    bits::get_little<64, 32>(from, v.immediate);
-    bits::get_little<96, 32>(from, v.length);
+    v.opcode = static_cast<std::uint8_t>(bits::get<0, 8>(word0));
+    v.silent = static_cast<std::uint8_t>(bits::get<8, 1>(word0));
+    v.fence = static_cast<std::uint8_t>(bits::get<9, 1>(word0));
+    v.solicited = static_cast<std::uint8_t>(bits::get<10, 1>(word0));
+    v.inline_data = static_cast<std::uint8_t>(bits::get<11, 1>(word0));
+    v.reserved0 = static_cast<std::uint8_t>(bits::get<12, 4>(word0));
+    v.wqe_index = static_cast<std::uint16_t>(bits::get<16, 16>(word0));
+    v.qpn = static_cast<std::uint32_t>(bits::get<32, 24>(word0));
+    v.size = static_cast<std::uint8_t>(bits::get<56, 8>(word0));
+    v.immediate = static_cast<std::uint32_t>(bits::get<0, 32>(word1));
+    v.length = static_cast<std::uint32_t>(bits::get<32, 32>(word1));
     return v;
   }
   bool operator==(const WqeControl&) const = default;
@@ -1392,16 +1227,19 @@ struct WqeRemote {
   std::uint32_t rkey{};  ///< Remote key
   std::uint32_t reserved0{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 64>(to, va);
-    bits::put_little<64, 32>(to, rkey);
-    bits::put_little<96, 32>(to, reserved0);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 64>(va));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 32>(rkey) |
+        bits::put<32, 32>(reserved0));
   }
   static constexpr WqeRemote decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
     WqeRemote v;
-    bits::get_little<0, 64>(from, v.va);
-    bits::get_little<64, 32>(from, v.rkey);
-    bits::get_little<96, 32>(from, v.reserved0);
+    v.va = static_cast<std::uint64_t>(bits::get<0, 64>(word0));
+    v.rkey = static_cast<std::uint32_t>(bits::get<0, 32>(word1));
+    v.reserved0 = static_cast<std::uint32_t>(bits::get<32, 32>(word1));
     return v;
   }
   bool operator==(const WqeRemote&) const = default;
@@ -1414,14 +1252,17 @@ struct WqeAtomic {
   std::uint64_t swap_add{};  ///< Value to write, or to add
   std::uint64_t compare{};  ///< Compare and swap: write only if this is there
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 64>(to, swap_add);
-    bits::put_little<64, 64>(to, compare);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 64>(swap_add));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 64>(compare));
   }
   static constexpr WqeAtomic decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
     WqeAtomic v;
-    bits::get_little<0, 64>(from, v.swap_add);
-    bits::get_little<64, 64>(from, v.compare);
+    v.swap_add = static_cast<std::uint64_t>(bits::get<0, 64>(word0));
+    v.compare = static_cast<std::uint64_t>(bits::get<0, 64>(word1));
     return v;
   }
   bool operator==(const WqeAtomic&) const = default;
@@ -1434,14 +1275,17 @@ struct WqeRange {
   std::uint64_t va{};  ///< Virtual address of the first byte
   std::uint64_t length{};  ///< Bytes
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 64>(to, va);
-    bits::put_little<64, 64>(to, length);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 64>(va));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 64>(length));
   }
   static constexpr WqeRange decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
     WqeRange v;
-    bits::get_little<0, 64>(from, v.va);
-    bits::get_little<64, 64>(from, v.length);
+    v.va = static_cast<std::uint64_t>(bits::get<0, 64>(word0));
+    v.length = static_cast<std::uint64_t>(bits::get<0, 64>(word1));
     return v;
   }
   bool operator==(const WqeRange&) const = default;
@@ -1459,24 +1303,27 @@ struct WqeBind {
   std::uint32_t reserved1{};
   std::uint64_t reserved2{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 32>(to, mr_key);
-    bits::put_little<32, 1>(to, reserved0);
-    bits::put_little<33, 1>(to, remote_read);
-    bits::put_little<34, 1>(to, remote_write);
-    bits::put_little<35, 1>(to, remote_atomic);
-    bits::put_little<36, 28>(to, reserved1);
-    bits::put_little<64, 64>(to, reserved2);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 32>(mr_key) |
+        bits::put<32, 1>(reserved0) |
+        bits::put<33, 1>(remote_read) |
+        bits::put<34, 1>(remote_write) |
+        bits::put<35, 1>(remote_atomic) |
+        bits::put<36, 28>(reserved1));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 64>(reserved2));
   }
   static constexpr WqeBind decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
     WqeBind v;
-    bits::get_little<0, 32>(from, v.mr_key);
-    bits::get_little<32, 1>(from, v.reserved0);
-    bits::get_little<33, 1>(from, v.remote_read);
-    bits::get_little<34, 1>(from, v.remote_write);
-    bits::get_little<35, 1>(from, v.remote_atomic);
-    bits::get_little<36, 28>(from, v.reserved1);
-    bits::get_little<64, 64>(from, v.reserved2);
+    v.mr_key = static_cast<std::uint32_t>(bits::get<0, 32>(word0));
+    v.reserved0 = static_cast<std::uint8_t>(bits::get<32, 1>(word0));
+    v.remote_read = static_cast<std::uint8_t>(bits::get<33, 1>(word0));
+    v.remote_write = static_cast<std::uint8_t>(bits::get<34, 1>(word0));
+    v.remote_atomic = static_cast<std::uint8_t>(bits::get<35, 1>(word0));
+    v.reserved1 = static_cast<std::uint32_t>(bits::get<36, 28>(word0));
+    v.reserved2 = static_cast<std::uint64_t>(bits::get<0, 64>(word1));
     return v;
   }
   bool operator==(const WqeBind&) const = default;
@@ -1498,32 +1345,45 @@ struct WqeAddress {
   std::uint64_t reserved1{};
   std::uint64_t reserved2{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 128>(to, dest_ip);
-    bits::put_little<128, 48>(to, dest_mac);
-    bits::put_little<176, 8>(to, traffic_class);
-    bits::put_little<184, 8>(to, hop_limit);
-    bits::put_little<192, 24>(to, dest_qpn);
-    bits::put_little<216, 1>(to, second_source);
-    bits::put_little<217, 7>(to, reserved0);
-    bits::put_little<224, 32>(to, qkey);
-    bits::put_little<256, 24>(to, flow_label);
-    bits::put_little<280, 40>(to, reserved1);
-    bits::put_little<320, 64>(to, reserved2);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 0>(std::span(dest_ip))));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 1>(std::span(dest_ip))));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 48>(dest_mac) |
+        bits::put<48, 8>(traffic_class) |
+        bits::put<56, 8>(hop_limit));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 24>(dest_qpn) |
+        bits::put<24, 1>(second_source) |
+        bits::put<25, 7>(reserved0) |
+        bits::put<32, 32>(qkey));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 24>(flow_label) |
+        bits::put<24, 40>(reserved1));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 64>(reserved2));
   }
   static constexpr WqeAddress decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
     WqeAddress v;
-    bits::get_little<0, 128>(from, v.dest_ip);
-    bits::get_little<128, 48>(from, v.dest_mac);
-    bits::get_little<176, 8>(from, v.traffic_class);
-    bits::get_little<184, 8>(from, v.hop_limit);
-    bits::get_little<192, 24>(from, v.dest_qpn);
-    bits::get_little<216, 1>(from, v.second_source);
-    bits::get_little<217, 7>(from, v.reserved0);
-    bits::get_little<224, 32>(from, v.qkey);
-    bits::get_little<256, 24>(from, v.flow_label);
-    bits::get_little<280, 40>(from, v.reserved1);
-    bits::get_little<320, 64>(from, v.reserved2);
+    bits::store<bits::Order::kLittle, 0>(std::span(v.dest_ip), bits::get<0, 64>(word0));
+    bits::store<bits::Order::kLittle, 1>(std::span(v.dest_ip), bits::get<0, 64>(word1));
+    v.dest_mac = static_cast<std::uint64_t>(bits::get<0, 48>(word2));
+    v.traffic_class = static_cast<std::uint8_t>(bits::get<48, 8>(word2));
+    v.hop_limit = static_cast<std::uint8_t>(bits::get<56, 8>(word2));
+    v.dest_qpn = static_cast<std::uint32_t>(bits::get<0, 24>(word3));
+    v.second_source = static_cast<std::uint8_t>(bits::get<24, 1>(word3));
+    v.reserved0 = static_cast<std::uint8_t>(bits::get<25, 7>(word3));
+    v.qkey = static_cast<std::uint32_t>(bits::get<32, 32>(word3));
+    v.flow_label = static_cast<std::uint32_t>(bits::get<0, 24>(word4));
+    v.reserved1 = static_cast<std::uint64_t>(bits::get<24, 40>(word4));
+    v.reserved2 = static_cast<std::uint64_t>(bits::get<0, 64>(word5));
     return v;
   }
   bool operator==(const WqeAddress&) const = default;
@@ -1543,28 +1403,31 @@ struct WqeFastRegister {
   std::uint8_t remote_atomic{};  ///< Needs local_write
   std::uint8_t reserved0{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 64>(to, page_list);
-    bits::put_little<64, 32>(to, first_offset);
-    bits::put_little<96, 16>(to, page_count);
-    bits::put_little<112, 8>(to, log_page);
-    bits::put_little<120, 1>(to, local_write);
-    bits::put_little<121, 1>(to, remote_read);
-    bits::put_little<122, 1>(to, remote_write);
-    bits::put_little<123, 1>(to, remote_atomic);
-    bits::put_little<124, 4>(to, reserved0);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 64>(page_list));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 32>(first_offset) |
+        bits::put<32, 16>(page_count) |
+        bits::put<48, 8>(log_page) |
+        bits::put<56, 1>(local_write) |
+        bits::put<57, 1>(remote_read) |
+        bits::put<58, 1>(remote_write) |
+        bits::put<59, 1>(remote_atomic) |
+        bits::put<60, 4>(reserved0));
   }
   static constexpr WqeFastRegister decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
     WqeFastRegister v;
-    bits::get_little<0, 64>(from, v.page_list);
-    bits::get_little<64, 32>(from, v.first_offset);
-    bits::get_little<96, 16>(from, v.page_count);
-    bits::get_little<112, 8>(from, v.log_page);
-    bits::get_little<120, 1>(from, v.local_write);
-    bits::get_little<121, 1>(from, v.remote_read);
-    bits::get_little<122, 1>(from, v.remote_write);
-    bits::get_little<123, 1>(from, v.remote_atomic);
-    bits::get_little<124, 4>(from, v.reserved0);
+    v.page_list = static_cast<std::uint64_t>(bits::get<0, 64>(word0));
+    v.first_offset = static_cast<std::uint32_t>(bits::get<0, 32>(word1));
+    v.page_count = static_cast<std::uint16_t>(bits::get<32, 16>(word1));
+    v.log_page = static_cast<std::uint8_t>(bits::get<48, 8>(word1));
+    v.local_write = static_cast<std::uint8_t>(bits::get<56, 1>(word1));
+    v.remote_read = static_cast<std::uint8_t>(bits::get<57, 1>(word1));
+    v.remote_write = static_cast<std::uint8_t>(bits::get<58, 1>(word1));
+    v.remote_atomic = static_cast<std::uint8_t>(bits::get<59, 1>(word1));
+    v.reserved0 = static_cast<std::uint8_t>(bits::get<60, 4>(word1));
     return v;
   }
   bool operator==(const WqeFastRegister&) const = default;
@@ -1578,16 +1441,19 @@ struct WqeData {
   std::uint32_t length{};  ///< Bytes
   std::uint32_t lkey{};  ///< Local key
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 64>(to, va);
-    bits::put_little<64, 32>(to, length);
-    bits::put_little<96, 32>(to, lkey);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 64>(va));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 32>(length) |
+        bits::put<32, 32>(lkey));
   }
   static constexpr WqeData decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
     WqeData v;
-    bits::get_little<0, 64>(from, v.va);
-    bits::get_little<64, 32>(from, v.length);
-    bits::get_little<96, 32>(from, v.lkey);
+    v.va = static_cast<std::uint64_t>(bits::get<0, 64>(word0));
+    v.length = static_cast<std::uint32_t>(bits::get<0, 32>(word1));
+    v.lkey = static_cast<std::uint32_t>(bits::get<32, 32>(word1));
     return v;
   }
   bool operator==(const WqeData&) const = default;
@@ -1604,22 +1470,25 @@ struct WqeReceive {
   std::uint16_t reserved1{};
   std::uint64_t reserved2{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 8>(to, sge_count);
-    bits::put_little<8, 8>(to, reserved0);
-    bits::put_little<16, 16>(to, wqe_index);
-    bits::put_little<32, 16>(to, tag);
-    bits::put_little<48, 16>(to, reserved1);
-    bits::put_little<64, 64>(to, reserved2);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 8>(sge_count) |
+        bits::put<8, 8>(reserved0) |
+        bits::put<16, 16>(wqe_index) |
+        bits::put<32, 16>(tag) |
+        bits::put<48, 16>(reserved1));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 64>(reserved2));
   }
   static constexpr WqeReceive decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
     WqeReceive v;
-    bits::get_little<0, 8>(from, v.sge_count);
-    bits::get_little<8, 8>(from, v.reserved0);
-    bits::get_little<16, 16>(from, v.wqe_index);
-    bits::get_little<32, 16>(from, v.tag);
-    bits::get_little<48, 16>(from, v.reserved1);
-    bits::get_little<64, 64>(from, v.reserved2);
+    v.sge_count = static_cast<std::uint8_t>(bits::get<0, 8>(word0));
+    v.reserved0 = static_cast<std::uint8_t>(bits::get<8, 8>(word0));
+    v.wqe_index = static_cast<std::uint16_t>(bits::get<16, 16>(word0));
+    v.tag = static_cast<std::uint16_t>(bits::get<32, 16>(word0));
+    v.reserved1 = static_cast<std::uint16_t>(bits::get<48, 16>(word0));
+    v.reserved2 = static_cast<std::uint64_t>(bits::get<0, 64>(word1));
     return v;
   }
   bool operator==(const WqeReceive&) const = default;
@@ -1653,56 +1522,71 @@ struct Cqe {
   std::uint8_t phase{};  ///< Valid bit
   std::uint8_t reserved7{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 8>(to, status);
-    bits::put_little<8, 8>(to, opcode);
-    bits::put_little<16, 16>(to, wqe_index);
-    bits::put_little<32, 24>(to, qpn);
-    bits::put_little<56, 1>(to, is_receive);
-    bits::put_little<57, 1>(to, solicited);
-    bits::put_little<58, 1>(to, with_imm);
-    bits::put_little<59, 1>(to, with_invalidate);
-    bits::put_little<60, 1>(to, grh);
-    bits::put_little<61, 3>(to, reserved0);
-    bits::put_little<64, 32>(to, byte_count);
-    bits::put_little<96, 32>(to, immediate);
-    bits::put_little<128, 16>(to, retired_index);
-    bits::put_little<144, 8>(to, syndrome);
-    bits::put_little<152, 24>(to, source_qpn);
-    bits::put_little<176, 16>(to, reserved2);
-    bits::put_little<192, 64>(to, timestamp);
-    bits::put_little<256, 64>(to, reserved3);
-    bits::put_little<320, 64>(to, reserved4);
-    bits::put_little<384, 64>(to, reserved5);
-    bits::put_little<448, 56>(to, reserved6);
-    bits::put_little<504, 1>(to, phase);
-    bits::put_little<505, 7>(to, reserved7);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 8>(status) |
+        bits::put<8, 8>(opcode) |
+        bits::put<16, 16>(wqe_index) |
+        bits::put<32, 24>(qpn) |
+        bits::put<56, 1>(is_receive) |
+        bits::put<57, 1>(solicited) |
+        bits::put<58, 1>(with_imm) |
+        bits::put<59, 1>(with_invalidate) |
+        bits::put<60, 1>(grh) |
+        bits::put<61, 3>(reserved0));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 32>(byte_count) |
+        bits::put<32, 32>(immediate));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 16>(retired_index) |
+        bits::put<16, 8>(syndrome) |
+        bits::put<24, 24>(source_qpn) |
+        bits::put<48, 16>(reserved2));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 64>(timestamp));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 64>(reserved3));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 64>(reserved4));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 64>(reserved5));
+    bits::store<bits::Order::kLittle, 7>(to,
+        bits::put<0, 56>(reserved6) |
+        bits::put<56, 1>(phase) |
+        bits::put<57, 7>(reserved7));
   }
   static constexpr Cqe decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
+    const std::uint64_t word7 = bits::load<bits::Order::kLittle, 7>(from);
     Cqe v;
-    bits::get_little<0, 8>(from, v.status);
-    bits::get_little<8, 8>(from, v.opcode);
-    bits::get_little<16, 16>(from, v.wqe_index);
-    bits::get_little<32, 24>(from, v.qpn);
-    bits::get_little<56, 1>(from, v.is_receive);
-    bits::get_little<57, 1>(from, v.solicited);
-    bits::get_little<58, 1>(from, v.with_imm);
-    bits::get_little<59, 1>(from, v.with_invalidate);
-    bits::get_little<60, 1>(from, v.grh);
-    bits::get_little<61, 3>(from, v.reserved0);
-    bits::get_little<64, 32>(from, v.byte_count);
-    bits::get_little<96, 32>(from, v.immediate);
-    bits::get_little<128, 16>(from, v.retired_index);
-    bits::get_little<144, 8>(from, v.syndrome);
-    bits::get_little<152, 24>(from, v.source_qpn);
-    bits::get_little<176, 16>(from, v.reserved2);
-    bits::get_little<192, 64>(from, v.timestamp);
-    bits::get_little<256, 64>(from, v.reserved3);
-    bits::get_little<320, 64>(from, v.reserved4);
-    bits::get_little<384, 64>(from, v.reserved5);
-    bits::get_little<448, 56>(from, v.reserved6);
-    bits::get_little<504, 1>(from, v.phase);
-    bits::get_little<505, 7>(from, v.reserved7);
+    v.status = static_cast<std::uint8_t>(bits::get<0, 8>(word0));
+    v.opcode = static_cast<std::uint8_t>(bits::get<8, 8>(word0));
+    v.wqe_index = static_cast<std::uint16_t>(bits::get<16, 16>(word0));
+    v.qpn = static_cast<std::uint32_t>(bits::get<32, 24>(word0));
+    v.is_receive = static_cast<std::uint8_t>(bits::get<56, 1>(word0));
+    v.solicited = static_cast<std::uint8_t>(bits::get<57, 1>(word0));
+    v.with_imm = static_cast<std::uint8_t>(bits::get<58, 1>(word0));
+    v.with_invalidate = static_cast<std::uint8_t>(bits::get<59, 1>(word0));
+    v.grh = static_cast<std::uint8_t>(bits::get<60, 1>(word0));
+    v.reserved0 = static_cast<std::uint8_t>(bits::get<61, 3>(word0));
+    v.byte_count = static_cast<std::uint32_t>(bits::get<0, 32>(word1));
+    v.immediate = static_cast<std::uint32_t>(bits::get<32, 32>(word1));
+    v.retired_index = static_cast<std::uint16_t>(bits::get<0, 16>(word2));
+    v.syndrome = static_cast<std::uint8_t>(bits::get<16, 8>(word2));
+    v.source_qpn = static_cast<std::uint32_t>(bits::get<24, 24>(word2));
+    v.reserved2 = static_cast<std::uint16_t>(bits::get<48, 16>(word2));
+    v.timestamp = static_cast<std::uint64_t>(bits::get<0, 64>(word3));
+    v.reserved3 = static_cast<std::uint64_t>(bits::get<0, 64>(word4));
+    v.reserved4 = static_cast<std::uint64_t>(bits::get<0, 64>(word5));
+    v.reserved5 = static_cast<std::uint64_t>(bits::get<0, 64>(word6));
+    v.reserved6 = static_cast<std::uint64_t>(bits::get<0, 56>(word7));
+    v.phase = static_cast<std::uint8_t>(bits::get<56, 1>(word7));
+    v.reserved7 = static_cast<std::uint8_t>(bits::get<57, 7>(word7));
     return v;
   }
   bool operator==(const Cqe&) const = default;
@@ -1727,38 +1611,53 @@ struct Eqe {
   std::uint8_t phase{};  ///< Valid bit
   std::uint8_t reserved8{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 8>(to, event_type);
-    bits::put_little<8, 24>(to, reserved0);
-    bits::put_little<32, 24>(to, number);
-    bits::put_little<56, 8>(to, reserved1);
-    bits::put_little<64, 32>(to, detail);
-    bits::put_little<96, 32>(to, reserved2);
-    bits::put_little<128, 64>(to, reserved3);
-    bits::put_little<192, 64>(to, timestamp);
-    bits::put_little<256, 64>(to, reserved4);
-    bits::put_little<320, 64>(to, reserved5);
-    bits::put_little<384, 64>(to, reserved6);
-    bits::put_little<448, 56>(to, reserved7);
-    bits::put_little<504, 1>(to, phase);
-    bits::put_little<505, 7>(to, reserved8);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 8>(event_type) |
+        bits::put<8, 24>(reserved0) |
+        bits::put<32, 24>(number) |
+        bits::put<56, 8>(reserved1));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 32>(detail) |
+        bits::put<32, 32>(reserved2));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 64>(reserved3));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 64>(timestamp));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 64>(reserved4));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 64>(reserved5));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 64>(reserved6));
+    bits::store<bits::Order::kLittle, 7>(to,
+        bits::put<0, 56>(reserved7) |
+        bits::put<56, 1>(phase) |
+        bits::put<57, 7>(reserved8));
   }
   static constexpr Eqe decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
+    const std::uint64_t word7 = bits::load<bits::Order::kLittle, 7>(from);
     Eqe v;
-    bits::get_little<0, 8>(from, v.event_type);
-    bits::get_little<8, 24>(from, v.reserved0);
-    bits::get_little<32, 24>(from, v.number);
-    bits::get_little<56, 8>(from, v.reserved1);
-    bits::get_little<64, 32>(from, v.detail);
-    bits::get_little<96, 32>(from, v.reserved2);
-    bits::get_little<128, 64>(from, v.reserved3);
-    bits::get_little<192, 64>(from, v.timestamp);
-    bits::get_little<256, 64>(from, v.reserved4);
-    bits::get_little<320, 64>(from, v.reserved5);
-    bits::get_little<384, 64>(from, v.reserved6);
-    bits::get_little<448, 56>(from, v.reserved7);
-    bits::get_little<504, 1>(from, v.phase);
-    bits::get_little<505, 7>(from, v.reserved8);
+    v.event_type = static_cast<std::uint8_t>(bits::get<0, 8>(word0));
+    v.reserved0 = static_cast<std::uint32_t>(bits::get<8, 24>(word0));
+    v.number = static_cast<std::uint32_t>(bits::get<32, 24>(word0));
+    v.reserved1 = static_cast<std::uint8_t>(bits::get<56, 8>(word0));
+    v.detail = static_cast<std::uint32_t>(bits::get<0, 32>(word1));
+    v.reserved2 = static_cast<std::uint32_t>(bits::get<32, 32>(word1));
+    v.reserved3 = static_cast<std::uint64_t>(bits::get<0, 64>(word2));
+    v.timestamp = static_cast<std::uint64_t>(bits::get<0, 64>(word3));
+    v.reserved4 = static_cast<std::uint64_t>(bits::get<0, 64>(word4));
+    v.reserved5 = static_cast<std::uint64_t>(bits::get<0, 64>(word5));
+    v.reserved6 = static_cast<std::uint64_t>(bits::get<0, 64>(word6));
+    v.reserved7 = static_cast<std::uint64_t>(bits::get<0, 56>(word7));
+    v.phase = static_cast<std::uint8_t>(bits::get<56, 1>(word7));
+    v.reserved8 = static_cast<std::uint8_t>(bits::get<57, 7>(word7));
     return v;
   }
   bool operator==(const Eqe&) const = default;
@@ -1771,27 +1670,20 @@ struct RetiredRecord {
   std::uint16_t retired_index{};  ///< All WQEs before this index have retired
   std::uint64_t reserved0{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 16>(to, retired_index);
-    bits::put_little<16, 48>(to, reserved0);
+    bits::store<bits::Order::kLittle, 0>(to, word());
   }
   static constexpr RetiredRecord decode(std::span<const std::uint8_t, kBytes> from) {
-    RetiredRecord v;
-    bits::get_little<0, 16>(from, v.retired_index);
-    bits::get_little<16, 48>(from, v.reserved0);
-    return v;
+    return from_word(bits::load<bits::Order::kLittle, 0>(from));
   }
   constexpr std::uint64_t word() const {
-    std::array<std::uint8_t, 8> raw{};
-    encode(raw);
-    std::uint64_t packed = 0;
-    bits::get_little<0, 64>(std::span<const std::uint8_t, 8>(raw), packed);
-    return packed;
+    return bits::put<0, 16>(retired_index) |
+        bits::put<16, 48>(reserved0);
   }
-  static constexpr RetiredRecord from_word(std::uint64_t value) {
-    std::array<std::uint8_t, 8> raw{};
-    bits::put_little<0, 64>(std::span<std::uint8_t, 8>(raw), value);
-    return decode(raw);
+  static constexpr RetiredRecord from_word(std::uint64_t word0) {
+    RetiredRecord v;
+    v.retired_index = static_cast<std::uint16_t>(bits::get<0, 16>(word0));
+    v.reserved0 = static_cast<std::uint64_t>(bits::get<16, 48>(word0));
+    return v;
   }
   bool operator==(const RetiredRecord&) const = default;
 };
@@ -1806,20 +1698,79 @@ struct AdminCommand {
   std::uint32_t number{};  ///< Object: EQN, CQN, SRQN, QPN or key
   std::array<std::uint8_t, 120> body{};  ///< By opcode
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 8>(to, opcode);
-    bits::put_little<8, 8>(to, reserved0);
-    bits::put_little<16, 16>(to, command_id);
-    bits::put_little<32, 32>(to, number);
-    bits::put_little<64, 960>(to, body);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 8>(opcode) |
+        bits::put<8, 8>(reserved0) |
+        bits::put<16, 16>(command_id) |
+        bits::put<32, 32>(number));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 0>(std::span(body))));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 1>(std::span(body))));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 2>(std::span(body))));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 3>(std::span(body))));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 4>(std::span(body))));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 5>(std::span(body))));
+    bits::store<bits::Order::kLittle, 7>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 6>(std::span(body))));
+    bits::store<bits::Order::kLittle, 8>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 7>(std::span(body))));
+    bits::store<bits::Order::kLittle, 9>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 8>(std::span(body))));
+    bits::store<bits::Order::kLittle, 10>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 9>(std::span(body))));
+    bits::store<bits::Order::kLittle, 11>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 10>(std::span(body))));
+    bits::store<bits::Order::kLittle, 12>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 11>(std::span(body))));
+    bits::store<bits::Order::kLittle, 13>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 12>(std::span(body))));
+    bits::store<bits::Order::kLittle, 14>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 13>(std::span(body))));
+    bits::store<bits::Order::kLittle, 15>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 14>(std::span(body))));
   }
   static constexpr AdminCommand decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
+    const std::uint64_t word7 = bits::load<bits::Order::kLittle, 7>(from);
+    const std::uint64_t word8 = bits::load<bits::Order::kLittle, 8>(from);
+    const std::uint64_t word9 = bits::load<bits::Order::kLittle, 9>(from);
+    const std::uint64_t word10 = bits::load<bits::Order::kLittle, 10>(from);
+    const std::uint64_t word11 = bits::load<bits::Order::kLittle, 11>(from);
+    const std::uint64_t word12 = bits::load<bits::Order::kLittle, 12>(from);
+    const std::uint64_t word13 = bits::load<bits::Order::kLittle, 13>(from);
+    const std::uint64_t word14 = bits::load<bits::Order::kLittle, 14>(from);
+    const std::uint64_t word15 = bits::load<bits::Order::kLittle, 15>(from);
     AdminCommand v;
-    bits::get_little<0, 8>(from, v.opcode);
-    bits::get_little<8, 8>(from, v.reserved0);
-    bits::get_little<16, 16>(from, v.command_id);
-    bits::get_little<32, 32>(from, v.number);
-    bits::get_little<64, 960>(from, v.body);
+    v.opcode = static_cast<std::uint8_t>(bits::get<0, 8>(word0));
+    v.reserved0 = static_cast<std::uint8_t>(bits::get<8, 8>(word0));
+    v.command_id = static_cast<std::uint16_t>(bits::get<16, 16>(word0));
+    v.number = static_cast<std::uint32_t>(bits::get<32, 32>(word0));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.body), bits::get<0, 64>(word1));
+    bits::store<bits::Order::kLittle, 1>(std::span(v.body), bits::get<0, 64>(word2));
+    bits::store<bits::Order::kLittle, 2>(std::span(v.body), bits::get<0, 64>(word3));
+    bits::store<bits::Order::kLittle, 3>(std::span(v.body), bits::get<0, 64>(word4));
+    bits::store<bits::Order::kLittle, 4>(std::span(v.body), bits::get<0, 64>(word5));
+    bits::store<bits::Order::kLittle, 5>(std::span(v.body), bits::get<0, 64>(word6));
+    bits::store<bits::Order::kLittle, 6>(std::span(v.body), bits::get<0, 64>(word7));
+    bits::store<bits::Order::kLittle, 7>(std::span(v.body), bits::get<0, 64>(word8));
+    bits::store<bits::Order::kLittle, 8>(std::span(v.body), bits::get<0, 64>(word9));
+    bits::store<bits::Order::kLittle, 9>(std::span(v.body), bits::get<0, 64>(word10));
+    bits::store<bits::Order::kLittle, 10>(std::span(v.body), bits::get<0, 64>(word11));
+    bits::store<bits::Order::kLittle, 11>(std::span(v.body), bits::get<0, 64>(word12));
+    bits::store<bits::Order::kLittle, 12>(std::span(v.body), bits::get<0, 64>(word13));
+    bits::store<bits::Order::kLittle, 13>(std::span(v.body), bits::get<0, 64>(word14));
+    bits::store<bits::Order::kLittle, 14>(std::span(v.body), bits::get<0, 64>(word15));
     return v;
   }
   bool operator==(const AdminCommand&) const = default;
@@ -1839,28 +1790,53 @@ struct AdminCompletion {
   std::uint8_t phase{};  ///< Valid bit
   std::uint8_t reserved2{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 8>(to, status);
-    bits::put_little<8, 8>(to, opcode);
-    bits::put_little<16, 16>(to, command_id);
-    bits::put_little<32, 16>(to, consumer_index);
-    bits::put_little<48, 16>(to, reserved0);
-    bits::put_little<64, 384>(to, result);
-    bits::put_little<448, 56>(to, reserved1);
-    bits::put_little<504, 1>(to, phase);
-    bits::put_little<505, 7>(to, reserved2);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 8>(status) |
+        bits::put<8, 8>(opcode) |
+        bits::put<16, 16>(command_id) |
+        bits::put<32, 16>(consumer_index) |
+        bits::put<48, 16>(reserved0));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 0>(std::span(result))));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 1>(std::span(result))));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 2>(std::span(result))));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 3>(std::span(result))));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 4>(std::span(result))));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 5>(std::span(result))));
+    bits::store<bits::Order::kLittle, 7>(to,
+        bits::put<0, 56>(reserved1) |
+        bits::put<56, 1>(phase) |
+        bits::put<57, 7>(reserved2));
   }
   static constexpr AdminCompletion decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
+    const std::uint64_t word7 = bits::load<bits::Order::kLittle, 7>(from);
     AdminCompletion v;
-    bits::get_little<0, 8>(from, v.status);
-    bits::get_little<8, 8>(from, v.opcode);
-    bits::get_little<16, 16>(from, v.command_id);
-    bits::get_little<32, 16>(from, v.consumer_index);
-    bits::get_little<48, 16>(from, v.reserved0);
-    bits::get_little<64, 384>(from, v.result);
-    bits::get_little<448, 56>(from, v.reserved1);
-    bits::get_little<504, 1>(from, v.phase);
-    bits::get_little<505, 7>(from, v.reserved2);
+    v.status = static_cast<std::uint8_t>(bits::get<0, 8>(word0));
+    v.opcode = static_cast<std::uint8_t>(bits::get<8, 8>(word0));
+    v.command_id = static_cast<std::uint16_t>(bits::get<16, 16>(word0));
+    v.consumer_index = static_cast<std::uint16_t>(bits::get<32, 16>(word0));
+    v.reserved0 = static_cast<std::uint16_t>(bits::get<48, 16>(word0));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.result), bits::get<0, 64>(word1));
+    bits::store<bits::Order::kLittle, 1>(std::span(v.result), bits::get<0, 64>(word2));
+    bits::store<bits::Order::kLittle, 2>(std::span(v.result), bits::get<0, 64>(word3));
+    bits::store<bits::Order::kLittle, 3>(std::span(v.result), bits::get<0, 64>(word4));
+    bits::store<bits::Order::kLittle, 4>(std::span(v.result), bits::get<0, 64>(word5));
+    bits::store<bits::Order::kLittle, 5>(std::span(v.result), bits::get<0, 64>(word6));
+    v.reserved1 = static_cast<std::uint64_t>(bits::get<0, 56>(word7));
+    v.phase = static_cast<std::uint8_t>(bits::get<56, 1>(word7));
+    v.reserved2 = static_cast<std::uint8_t>(bits::get<57, 7>(word7));
     return v;
   }
   bool operator==(const AdminCompletion&) const = default;
@@ -1876,20 +1852,73 @@ struct AdminCreateEq {
   std::uint64_t reserved0{};
   std::array<std::uint8_t, 104> reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 64>(to, base);
-    bits::put_little<64, 8>(to, log_depth);
-    bits::put_little<72, 8>(to, msix_vector);
-    bits::put_little<80, 48>(to, reserved0);
-    bits::put_little<128, 832>(to, reserved);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 64>(base));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 8>(log_depth) |
+        bits::put<8, 8>(msix_vector) |
+        bits::put<16, 48>(reserved0));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 0>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 1>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 2>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 3>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 4>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 7>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 5>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 8>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 6>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 9>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 7>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 10>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 8>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 11>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 9>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 12>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 10>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 13>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 11>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 14>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 12>(std::span(reserved))));
   }
   static constexpr AdminCreateEq decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
+    const std::uint64_t word7 = bits::load<bits::Order::kLittle, 7>(from);
+    const std::uint64_t word8 = bits::load<bits::Order::kLittle, 8>(from);
+    const std::uint64_t word9 = bits::load<bits::Order::kLittle, 9>(from);
+    const std::uint64_t word10 = bits::load<bits::Order::kLittle, 10>(from);
+    const std::uint64_t word11 = bits::load<bits::Order::kLittle, 11>(from);
+    const std::uint64_t word12 = bits::load<bits::Order::kLittle, 12>(from);
+    const std::uint64_t word13 = bits::load<bits::Order::kLittle, 13>(from);
+    const std::uint64_t word14 = bits::load<bits::Order::kLittle, 14>(from);
     AdminCreateEq v;
-    bits::get_little<0, 64>(from, v.base);
-    bits::get_little<64, 8>(from, v.log_depth);
-    bits::get_little<72, 8>(from, v.msix_vector);
-    bits::get_little<80, 48>(from, v.reserved0);
-    bits::get_little<128, 832>(from, v.reserved);
+    v.base = static_cast<std::uint64_t>(bits::get<0, 64>(word0));
+    v.log_depth = static_cast<std::uint8_t>(bits::get<0, 8>(word1));
+    v.msix_vector = static_cast<std::uint8_t>(bits::get<8, 8>(word1));
+    v.reserved0 = static_cast<std::uint64_t>(bits::get<16, 48>(word1));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.reserved), bits::get<0, 64>(word2));
+    bits::store<bits::Order::kLittle, 1>(std::span(v.reserved), bits::get<0, 64>(word3));
+    bits::store<bits::Order::kLittle, 2>(std::span(v.reserved), bits::get<0, 64>(word4));
+    bits::store<bits::Order::kLittle, 3>(std::span(v.reserved), bits::get<0, 64>(word5));
+    bits::store<bits::Order::kLittle, 4>(std::span(v.reserved), bits::get<0, 64>(word6));
+    bits::store<bits::Order::kLittle, 5>(std::span(v.reserved), bits::get<0, 64>(word7));
+    bits::store<bits::Order::kLittle, 6>(std::span(v.reserved), bits::get<0, 64>(word8));
+    bits::store<bits::Order::kLittle, 7>(std::span(v.reserved), bits::get<0, 64>(word9));
+    bits::store<bits::Order::kLittle, 8>(std::span(v.reserved), bits::get<0, 64>(word10));
+    bits::store<bits::Order::kLittle, 9>(std::span(v.reserved), bits::get<0, 64>(word11));
+    bits::store<bits::Order::kLittle, 10>(std::span(v.reserved), bits::get<0, 64>(word12));
+    bits::store<bits::Order::kLittle, 11>(std::span(v.reserved), bits::get<0, 64>(word13));
+    bits::store<bits::Order::kLittle, 12>(std::span(v.reserved), bits::get<0, 64>(word14));
     return v;
   }
   bool operator==(const AdminCreateEq&) const = default;
@@ -1906,22 +1935,75 @@ struct AdminCreateCq {
   std::uint64_t reserved0{};
   std::array<std::uint8_t, 104> reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 64>(to, base);
-    bits::put_little<64, 8>(to, log_depth);
-    bits::put_little<72, 8>(to, eqn);
-    bits::put_little<80, 8>(to, uar);
-    bits::put_little<88, 40>(to, reserved0);
-    bits::put_little<128, 832>(to, reserved);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 64>(base));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 8>(log_depth) |
+        bits::put<8, 8>(eqn) |
+        bits::put<16, 8>(uar) |
+        bits::put<24, 40>(reserved0));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 0>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 1>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 2>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 3>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 4>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 7>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 5>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 8>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 6>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 9>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 7>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 10>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 8>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 11>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 9>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 12>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 10>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 13>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 11>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 14>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 12>(std::span(reserved))));
   }
   static constexpr AdminCreateCq decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
+    const std::uint64_t word7 = bits::load<bits::Order::kLittle, 7>(from);
+    const std::uint64_t word8 = bits::load<bits::Order::kLittle, 8>(from);
+    const std::uint64_t word9 = bits::load<bits::Order::kLittle, 9>(from);
+    const std::uint64_t word10 = bits::load<bits::Order::kLittle, 10>(from);
+    const std::uint64_t word11 = bits::load<bits::Order::kLittle, 11>(from);
+    const std::uint64_t word12 = bits::load<bits::Order::kLittle, 12>(from);
+    const std::uint64_t word13 = bits::load<bits::Order::kLittle, 13>(from);
+    const std::uint64_t word14 = bits::load<bits::Order::kLittle, 14>(from);
     AdminCreateCq v;
-    bits::get_little<0, 64>(from, v.base);
-    bits::get_little<64, 8>(from, v.log_depth);
-    bits::get_little<72, 8>(from, v.eqn);
-    bits::get_little<80, 8>(from, v.uar);
-    bits::get_little<88, 40>(from, v.reserved0);
-    bits::get_little<128, 832>(from, v.reserved);
+    v.base = static_cast<std::uint64_t>(bits::get<0, 64>(word0));
+    v.log_depth = static_cast<std::uint8_t>(bits::get<0, 8>(word1));
+    v.eqn = static_cast<std::uint8_t>(bits::get<8, 8>(word1));
+    v.uar = static_cast<std::uint8_t>(bits::get<16, 8>(word1));
+    v.reserved0 = static_cast<std::uint64_t>(bits::get<24, 40>(word1));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.reserved), bits::get<0, 64>(word2));
+    bits::store<bits::Order::kLittle, 1>(std::span(v.reserved), bits::get<0, 64>(word3));
+    bits::store<bits::Order::kLittle, 2>(std::span(v.reserved), bits::get<0, 64>(word4));
+    bits::store<bits::Order::kLittle, 3>(std::span(v.reserved), bits::get<0, 64>(word5));
+    bits::store<bits::Order::kLittle, 4>(std::span(v.reserved), bits::get<0, 64>(word6));
+    bits::store<bits::Order::kLittle, 5>(std::span(v.reserved), bits::get<0, 64>(word7));
+    bits::store<bits::Order::kLittle, 6>(std::span(v.reserved), bits::get<0, 64>(word8));
+    bits::store<bits::Order::kLittle, 7>(std::span(v.reserved), bits::get<0, 64>(word9));
+    bits::store<bits::Order::kLittle, 8>(std::span(v.reserved), bits::get<0, 64>(word10));
+    bits::store<bits::Order::kLittle, 9>(std::span(v.reserved), bits::get<0, 64>(word11));
+    bits::store<bits::Order::kLittle, 10>(std::span(v.reserved), bits::get<0, 64>(word12));
+    bits::store<bits::Order::kLittle, 11>(std::span(v.reserved), bits::get<0, 64>(word13));
+    bits::store<bits::Order::kLittle, 12>(std::span(v.reserved), bits::get<0, 64>(word14));
     return v;
   }
   bool operator==(const AdminCreateCq&) const = default;
@@ -1942,30 +2024,81 @@ struct AdminCreateSrq {
   std::uint64_t reserved1{};
   std::array<std::uint8_t, 96> reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 64>(to, base);
-    bits::put_little<64, 24>(to, pd);
-    bits::put_little<88, 8>(to, log_depth);
-    bits::put_little<96, 8>(to, log_stride);
-    bits::put_little<104, 8>(to, eqn);
-    bits::put_little<112, 8>(to, uar);
-    bits::put_little<120, 8>(to, reserved0);
-    bits::put_little<128, 16>(to, limit);
-    bits::put_little<144, 48>(to, reserved1);
-    bits::put_little<192, 768>(to, reserved);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 64>(base));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 24>(pd) |
+        bits::put<24, 8>(log_depth) |
+        bits::put<32, 8>(log_stride) |
+        bits::put<40, 8>(eqn) |
+        bits::put<48, 8>(uar) |
+        bits::put<56, 8>(reserved0));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 16>(limit) |
+        bits::put<16, 48>(reserved1));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 0>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 1>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 2>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 3>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 7>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 4>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 8>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 5>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 9>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 6>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 10>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 7>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 11>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 8>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 12>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 9>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 13>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 10>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 14>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 11>(std::span(reserved))));
   }
   static constexpr AdminCreateSrq decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
+    const std::uint64_t word7 = bits::load<bits::Order::kLittle, 7>(from);
+    const std::uint64_t word8 = bits::load<bits::Order::kLittle, 8>(from);
+    const std::uint64_t word9 = bits::load<bits::Order::kLittle, 9>(from);
+    const std::uint64_t word10 = bits::load<bits::Order::kLittle, 10>(from);
+    const std::uint64_t word11 = bits::load<bits::Order::kLittle, 11>(from);
+    const std::uint64_t word12 = bits::load<bits::Order::kLittle, 12>(from);
+    const std::uint64_t word13 = bits::load<bits::Order::kLittle, 13>(from);
+    const std::uint64_t word14 = bits::load<bits::Order::kLittle, 14>(from);
     AdminCreateSrq v;
-    bits::get_little<0, 64>(from, v.base);
-    bits::get_little<64, 24>(from, v.pd);
-    bits::get_little<88, 8>(from, v.log_depth);
-    bits::get_little<96, 8>(from, v.log_stride);
-    bits::get_little<104, 8>(from, v.eqn);
-    bits::get_little<112, 8>(from, v.uar);
-    bits::get_little<120, 8>(from, v.reserved0);
-    bits::get_little<128, 16>(from, v.limit);
-    bits::get_little<144, 48>(from, v.reserved1);
-    bits::get_little<192, 768>(from, v.reserved);
+    v.base = static_cast<std::uint64_t>(bits::get<0, 64>(word0));
+    v.pd = static_cast<std::uint32_t>(bits::get<0, 24>(word1));
+    v.log_depth = static_cast<std::uint8_t>(bits::get<24, 8>(word1));
+    v.log_stride = static_cast<std::uint8_t>(bits::get<32, 8>(word1));
+    v.eqn = static_cast<std::uint8_t>(bits::get<40, 8>(word1));
+    v.uar = static_cast<std::uint8_t>(bits::get<48, 8>(word1));
+    v.reserved0 = static_cast<std::uint8_t>(bits::get<56, 8>(word1));
+    v.limit = static_cast<std::uint16_t>(bits::get<0, 16>(word2));
+    v.reserved1 = static_cast<std::uint64_t>(bits::get<16, 48>(word2));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.reserved), bits::get<0, 64>(word3));
+    bits::store<bits::Order::kLittle, 1>(std::span(v.reserved), bits::get<0, 64>(word4));
+    bits::store<bits::Order::kLittle, 2>(std::span(v.reserved), bits::get<0, 64>(word5));
+    bits::store<bits::Order::kLittle, 3>(std::span(v.reserved), bits::get<0, 64>(word6));
+    bits::store<bits::Order::kLittle, 4>(std::span(v.reserved), bits::get<0, 64>(word7));
+    bits::store<bits::Order::kLittle, 5>(std::span(v.reserved), bits::get<0, 64>(word8));
+    bits::store<bits::Order::kLittle, 6>(std::span(v.reserved), bits::get<0, 64>(word9));
+    bits::store<bits::Order::kLittle, 7>(std::span(v.reserved), bits::get<0, 64>(word10));
+    bits::store<bits::Order::kLittle, 8>(std::span(v.reserved), bits::get<0, 64>(word11));
+    bits::store<bits::Order::kLittle, 9>(std::span(v.reserved), bits::get<0, 64>(word12));
+    bits::store<bits::Order::kLittle, 10>(std::span(v.reserved), bits::get<0, 64>(word13));
+    bits::store<bits::Order::kLittle, 11>(std::span(v.reserved), bits::get<0, 64>(word14));
     return v;
   }
   bool operator==(const AdminCreateSrq&) const = default;
@@ -1984,26 +2117,79 @@ struct AdminModifySrq {
   std::uint64_t base{};  ///< As in admin_create_srq
   std::array<std::uint8_t, 104> reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 1>(to, set_limit);
-    bits::put_little<1, 1>(to, set_ring);
-    bits::put_little<2, 14>(to, reserved0);
-    bits::put_little<16, 16>(to, limit);
-    bits::put_little<32, 8>(to, log_depth);
-    bits::put_little<40, 24>(to, reserved1);
-    bits::put_little<64, 64>(to, base);
-    bits::put_little<128, 832>(to, reserved);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 1>(set_limit) |
+        bits::put<1, 1>(set_ring) |
+        bits::put<2, 14>(reserved0) |
+        bits::put<16, 16>(limit) |
+        bits::put<32, 8>(log_depth) |
+        bits::put<40, 24>(reserved1));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 64>(base));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 0>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 1>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 2>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 3>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 4>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 7>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 5>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 8>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 6>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 9>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 7>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 10>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 8>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 11>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 9>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 12>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 10>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 13>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 11>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 14>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 12>(std::span(reserved))));
   }
   static constexpr AdminModifySrq decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
+    const std::uint64_t word7 = bits::load<bits::Order::kLittle, 7>(from);
+    const std::uint64_t word8 = bits::load<bits::Order::kLittle, 8>(from);
+    const std::uint64_t word9 = bits::load<bits::Order::kLittle, 9>(from);
+    const std::uint64_t word10 = bits::load<bits::Order::kLittle, 10>(from);
+    const std::uint64_t word11 = bits::load<bits::Order::kLittle, 11>(from);
+    const std::uint64_t word12 = bits::load<bits::Order::kLittle, 12>(from);
+    const std::uint64_t word13 = bits::load<bits::Order::kLittle, 13>(from);
+    const std::uint64_t word14 = bits::load<bits::Order::kLittle, 14>(from);
     AdminModifySrq v;
-    bits::get_little<0, 1>(from, v.set_limit);
-    bits::get_little<1, 1>(from, v.set_ring);
-    bits::get_little<2, 14>(from, v.reserved0);
-    bits::get_little<16, 16>(from, v.limit);
-    bits::get_little<32, 8>(from, v.log_depth);
-    bits::get_little<40, 24>(from, v.reserved1);
-    bits::get_little<64, 64>(from, v.base);
-    bits::get_little<128, 832>(from, v.reserved);
+    v.set_limit = static_cast<std::uint8_t>(bits::get<0, 1>(word0));
+    v.set_ring = static_cast<std::uint8_t>(bits::get<1, 1>(word0));
+    v.reserved0 = static_cast<std::uint16_t>(bits::get<2, 14>(word0));
+    v.limit = static_cast<std::uint16_t>(bits::get<16, 16>(word0));
+    v.log_depth = static_cast<std::uint8_t>(bits::get<32, 8>(word0));
+    v.reserved1 = static_cast<std::uint32_t>(bits::get<40, 24>(word0));
+    v.base = static_cast<std::uint64_t>(bits::get<0, 64>(word1));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.reserved), bits::get<0, 64>(word2));
+    bits::store<bits::Order::kLittle, 1>(std::span(v.reserved), bits::get<0, 64>(word3));
+    bits::store<bits::Order::kLittle, 2>(std::span(v.reserved), bits::get<0, 64>(word4));
+    bits::store<bits::Order::kLittle, 3>(std::span(v.reserved), bits::get<0, 64>(word5));
+    bits::store<bits::Order::kLittle, 4>(std::span(v.reserved), bits::get<0, 64>(word6));
+    bits::store<bits::Order::kLittle, 5>(std::span(v.reserved), bits::get<0, 64>(word7));
+    bits::store<bits::Order::kLittle, 6>(std::span(v.reserved), bits::get<0, 64>(word8));
+    bits::store<bits::Order::kLittle, 7>(std::span(v.reserved), bits::get<0, 64>(word9));
+    bits::store<bits::Order::kLittle, 8>(std::span(v.reserved), bits::get<0, 64>(word10));
+    bits::store<bits::Order::kLittle, 9>(std::span(v.reserved), bits::get<0, 64>(word11));
+    bits::store<bits::Order::kLittle, 10>(std::span(v.reserved), bits::get<0, 64>(word12));
+    bits::store<bits::Order::kLittle, 11>(std::span(v.reserved), bits::get<0, 64>(word13));
+    bits::store<bits::Order::kLittle, 12>(std::span(v.reserved), bits::get<0, 64>(word14));
     return v;
   }
   bool operator==(const AdminModifySrq&) const = default;
@@ -2018,18 +2204,73 @@ struct AdminModifyCq {
   std::uint32_t reserved0{};
   std::array<std::uint8_t, 112> reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 16>(to, count);
-    bits::put_little<16, 16>(to, period);
-    bits::put_little<32, 32>(to, reserved0);
-    bits::put_little<64, 896>(to, reserved);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 16>(count) |
+        bits::put<16, 16>(period) |
+        bits::put<32, 32>(reserved0));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 0>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 1>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 2>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 3>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 4>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 5>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 7>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 6>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 8>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 7>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 9>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 8>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 10>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 9>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 11>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 10>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 12>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 11>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 13>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 12>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 14>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 13>(std::span(reserved))));
   }
   static constexpr AdminModifyCq decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
+    const std::uint64_t word7 = bits::load<bits::Order::kLittle, 7>(from);
+    const std::uint64_t word8 = bits::load<bits::Order::kLittle, 8>(from);
+    const std::uint64_t word9 = bits::load<bits::Order::kLittle, 9>(from);
+    const std::uint64_t word10 = bits::load<bits::Order::kLittle, 10>(from);
+    const std::uint64_t word11 = bits::load<bits::Order::kLittle, 11>(from);
+    const std::uint64_t word12 = bits::load<bits::Order::kLittle, 12>(from);
+    const std::uint64_t word13 = bits::load<bits::Order::kLittle, 13>(from);
+    const std::uint64_t word14 = bits::load<bits::Order::kLittle, 14>(from);
     AdminModifyCq v;
-    bits::get_little<0, 16>(from, v.count);
-    bits::get_little<16, 16>(from, v.period);
-    bits::get_little<32, 32>(from, v.reserved0);
-    bits::get_little<64, 896>(from, v.reserved);
+    v.count = static_cast<std::uint16_t>(bits::get<0, 16>(word0));
+    v.period = static_cast<std::uint16_t>(bits::get<16, 16>(word0));
+    v.reserved0 = static_cast<std::uint32_t>(bits::get<32, 32>(word0));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.reserved), bits::get<0, 64>(word1));
+    bits::store<bits::Order::kLittle, 1>(std::span(v.reserved), bits::get<0, 64>(word2));
+    bits::store<bits::Order::kLittle, 2>(std::span(v.reserved), bits::get<0, 64>(word3));
+    bits::store<bits::Order::kLittle, 3>(std::span(v.reserved), bits::get<0, 64>(word4));
+    bits::store<bits::Order::kLittle, 4>(std::span(v.reserved), bits::get<0, 64>(word5));
+    bits::store<bits::Order::kLittle, 5>(std::span(v.reserved), bits::get<0, 64>(word6));
+    bits::store<bits::Order::kLittle, 6>(std::span(v.reserved), bits::get<0, 64>(word7));
+    bits::store<bits::Order::kLittle, 7>(std::span(v.reserved), bits::get<0, 64>(word8));
+    bits::store<bits::Order::kLittle, 8>(std::span(v.reserved), bits::get<0, 64>(word9));
+    bits::store<bits::Order::kLittle, 9>(std::span(v.reserved), bits::get<0, 64>(word10));
+    bits::store<bits::Order::kLittle, 10>(std::span(v.reserved), bits::get<0, 64>(word11));
+    bits::store<bits::Order::kLittle, 11>(std::span(v.reserved), bits::get<0, 64>(word12));
+    bits::store<bits::Order::kLittle, 12>(std::span(v.reserved), bits::get<0, 64>(word13));
+    bits::store<bits::Order::kLittle, 13>(std::span(v.reserved), bits::get<0, 64>(word14));
     return v;
   }
   bool operator==(const AdminModifyCq&) const = default;
@@ -2044,18 +2285,71 @@ struct AdminResizeCq {
   std::uint64_t reserved0{};
   std::array<std::uint8_t, 104> reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 64>(to, base);
-    bits::put_little<64, 8>(to, log_depth);
-    bits::put_little<72, 56>(to, reserved0);
-    bits::put_little<128, 832>(to, reserved);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 64>(base));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 8>(log_depth) |
+        bits::put<8, 56>(reserved0));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 0>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 1>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 2>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 3>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 4>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 7>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 5>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 8>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 6>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 9>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 7>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 10>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 8>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 11>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 9>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 12>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 10>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 13>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 11>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 14>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 12>(std::span(reserved))));
   }
   static constexpr AdminResizeCq decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
+    const std::uint64_t word7 = bits::load<bits::Order::kLittle, 7>(from);
+    const std::uint64_t word8 = bits::load<bits::Order::kLittle, 8>(from);
+    const std::uint64_t word9 = bits::load<bits::Order::kLittle, 9>(from);
+    const std::uint64_t word10 = bits::load<bits::Order::kLittle, 10>(from);
+    const std::uint64_t word11 = bits::load<bits::Order::kLittle, 11>(from);
+    const std::uint64_t word12 = bits::load<bits::Order::kLittle, 12>(from);
+    const std::uint64_t word13 = bits::load<bits::Order::kLittle, 13>(from);
+    const std::uint64_t word14 = bits::load<bits::Order::kLittle, 14>(from);
     AdminResizeCq v;
-    bits::get_little<0, 64>(from, v.base);
-    bits::get_little<64, 8>(from, v.log_depth);
-    bits::get_little<72, 56>(from, v.reserved0);
-    bits::get_little<128, 832>(from, v.reserved);
+    v.base = static_cast<std::uint64_t>(bits::get<0, 64>(word0));
+    v.log_depth = static_cast<std::uint8_t>(bits::get<0, 8>(word1));
+    v.reserved0 = static_cast<std::uint64_t>(bits::get<8, 56>(word1));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.reserved), bits::get<0, 64>(word2));
+    bits::store<bits::Order::kLittle, 1>(std::span(v.reserved), bits::get<0, 64>(word3));
+    bits::store<bits::Order::kLittle, 2>(std::span(v.reserved), bits::get<0, 64>(word4));
+    bits::store<bits::Order::kLittle, 3>(std::span(v.reserved), bits::get<0, 64>(word5));
+    bits::store<bits::Order::kLittle, 4>(std::span(v.reserved), bits::get<0, 64>(word6));
+    bits::store<bits::Order::kLittle, 5>(std::span(v.reserved), bits::get<0, 64>(word7));
+    bits::store<bits::Order::kLittle, 6>(std::span(v.reserved), bits::get<0, 64>(word8));
+    bits::store<bits::Order::kLittle, 7>(std::span(v.reserved), bits::get<0, 64>(word9));
+    bits::store<bits::Order::kLittle, 8>(std::span(v.reserved), bits::get<0, 64>(word10));
+    bits::store<bits::Order::kLittle, 9>(std::span(v.reserved), bits::get<0, 64>(word11));
+    bits::store<bits::Order::kLittle, 10>(std::span(v.reserved), bits::get<0, 64>(word12));
+    bits::store<bits::Order::kLittle, 11>(std::span(v.reserved), bits::get<0, 64>(word13));
+    bits::store<bits::Order::kLittle, 12>(std::span(v.reserved), bits::get<0, 64>(word14));
     return v;
   }
   bool operator==(const AdminResizeCq&) const = default;
@@ -2078,34 +2372,83 @@ struct AdminCreateMr {
   std::uint32_t reserved0{};
   std::array<std::uint8_t, 88> reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 64>(to, va);
-    bits::put_little<64, 64>(to, length);
-    bits::put_little<128, 64>(to, page_list);
-    bits::put_little<192, 24>(to, pd);
-    bits::put_little<216, 8>(to, log_page);
-    bits::put_little<224, 1>(to, local_write);
-    bits::put_little<225, 1>(to, remote_read);
-    bits::put_little<226, 1>(to, remote_write);
-    bits::put_little<227, 1>(to, remote_atomic);
-    bits::put_little<228, 1>(to, window_bind);
-    bits::put_little<229, 27>(to, reserved0);
-    bits::put_little<256, 704>(to, reserved);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 64>(va));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 64>(length));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 64>(page_list));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 24>(pd) |
+        bits::put<24, 8>(log_page) |
+        bits::put<32, 1>(local_write) |
+        bits::put<33, 1>(remote_read) |
+        bits::put<34, 1>(remote_write) |
+        bits::put<35, 1>(remote_atomic) |
+        bits::put<36, 1>(window_bind) |
+        bits::put<37, 27>(reserved0));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 0>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 1>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 2>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 7>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 3>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 8>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 4>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 9>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 5>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 10>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 6>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 11>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 7>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 12>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 8>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 13>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 9>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 14>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 10>(std::span(reserved))));
   }
   static constexpr AdminCreateMr decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
+    const std::uint64_t word7 = bits::load<bits::Order::kLittle, 7>(from);
+    const std::uint64_t word8 = bits::load<bits::Order::kLittle, 8>(from);
+    const std::uint64_t word9 = bits::load<bits::Order::kLittle, 9>(from);
+    const std::uint64_t word10 = bits::load<bits::Order::kLittle, 10>(from);
+    const std::uint64_t word11 = bits::load<bits::Order::kLittle, 11>(from);
+    const std::uint64_t word12 = bits::load<bits::Order::kLittle, 12>(from);
+    const std::uint64_t word13 = bits::load<bits::Order::kLittle, 13>(from);
+    const std::uint64_t word14 = bits::load<bits::Order::kLittle, 14>(from);
     AdminCreateMr v;
-    bits::get_little<0, 64>(from, v.va);
-    bits::get_little<64, 64>(from, v.length);
-    bits::get_little<128, 64>(from, v.page_list);
-    bits::get_little<192, 24>(from, v.pd);
-    bits::get_little<216, 8>(from, v.log_page);
-    bits::get_little<224, 1>(from, v.local_write);
-    bits::get_little<225, 1>(from, v.remote_read);
-    bits::get_little<226, 1>(from, v.remote_write);
-    bits::get_little<227, 1>(from, v.remote_atomic);
-    bits::get_little<228, 1>(from, v.window_bind);
-    bits::get_little<229, 27>(from, v.reserved0);
-    bits::get_little<256, 704>(from, v.reserved);
+    v.va = static_cast<std::uint64_t>(bits::get<0, 64>(word0));
+    v.length = static_cast<std::uint64_t>(bits::get<0, 64>(word1));
+    v.page_list = static_cast<std::uint64_t>(bits::get<0, 64>(word2));
+    v.pd = static_cast<std::uint32_t>(bits::get<0, 24>(word3));
+    v.log_page = static_cast<std::uint8_t>(bits::get<24, 8>(word3));
+    v.local_write = static_cast<std::uint8_t>(bits::get<32, 1>(word3));
+    v.remote_read = static_cast<std::uint8_t>(bits::get<33, 1>(word3));
+    v.remote_write = static_cast<std::uint8_t>(bits::get<34, 1>(word3));
+    v.remote_atomic = static_cast<std::uint8_t>(bits::get<35, 1>(word3));
+    v.window_bind = static_cast<std::uint8_t>(bits::get<36, 1>(word3));
+    v.reserved0 = static_cast<std::uint32_t>(bits::get<37, 27>(word3));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.reserved), bits::get<0, 64>(word4));
+    bits::store<bits::Order::kLittle, 1>(std::span(v.reserved), bits::get<0, 64>(word5));
+    bits::store<bits::Order::kLittle, 2>(std::span(v.reserved), bits::get<0, 64>(word6));
+    bits::store<bits::Order::kLittle, 3>(std::span(v.reserved), bits::get<0, 64>(word7));
+    bits::store<bits::Order::kLittle, 4>(std::span(v.reserved), bits::get<0, 64>(word8));
+    bits::store<bits::Order::kLittle, 5>(std::span(v.reserved), bits::get<0, 64>(word9));
+    bits::store<bits::Order::kLittle, 6>(std::span(v.reserved), bits::get<0, 64>(word10));
+    bits::store<bits::Order::kLittle, 7>(std::span(v.reserved), bits::get<0, 64>(word11));
+    bits::store<bits::Order::kLittle, 8>(std::span(v.reserved), bits::get<0, 64>(word12));
+    bits::store<bits::Order::kLittle, 9>(std::span(v.reserved), bits::get<0, 64>(word13));
+    bits::store<bits::Order::kLittle, 10>(std::span(v.reserved), bits::get<0, 64>(word14));
     return v;
   }
   bool operator==(const AdminCreateMr&) const = default;
@@ -2120,18 +2463,73 @@ struct AdminCreateMw {
   std::uint32_t reserved0{};
   std::array<std::uint8_t, 112> reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 24>(to, pd);
-    bits::put_little<24, 8>(to, window_type);
-    bits::put_little<32, 32>(to, reserved0);
-    bits::put_little<64, 896>(to, reserved);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 24>(pd) |
+        bits::put<24, 8>(window_type) |
+        bits::put<32, 32>(reserved0));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 0>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 1>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 2>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 3>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 4>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 5>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 7>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 6>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 8>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 7>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 9>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 8>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 10>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 9>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 11>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 10>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 12>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 11>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 13>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 12>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 14>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 13>(std::span(reserved))));
   }
   static constexpr AdminCreateMw decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
+    const std::uint64_t word7 = bits::load<bits::Order::kLittle, 7>(from);
+    const std::uint64_t word8 = bits::load<bits::Order::kLittle, 8>(from);
+    const std::uint64_t word9 = bits::load<bits::Order::kLittle, 9>(from);
+    const std::uint64_t word10 = bits::load<bits::Order::kLittle, 10>(from);
+    const std::uint64_t word11 = bits::load<bits::Order::kLittle, 11>(from);
+    const std::uint64_t word12 = bits::load<bits::Order::kLittle, 12>(from);
+    const std::uint64_t word13 = bits::load<bits::Order::kLittle, 13>(from);
+    const std::uint64_t word14 = bits::load<bits::Order::kLittle, 14>(from);
     AdminCreateMw v;
-    bits::get_little<0, 24>(from, v.pd);
-    bits::get_little<24, 8>(from, v.window_type);
-    bits::get_little<32, 32>(from, v.reserved0);
-    bits::get_little<64, 896>(from, v.reserved);
+    v.pd = static_cast<std::uint32_t>(bits::get<0, 24>(word0));
+    v.window_type = static_cast<std::uint8_t>(bits::get<24, 8>(word0));
+    v.reserved0 = static_cast<std::uint32_t>(bits::get<32, 32>(word0));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.reserved), bits::get<0, 64>(word1));
+    bits::store<bits::Order::kLittle, 1>(std::span(v.reserved), bits::get<0, 64>(word2));
+    bits::store<bits::Order::kLittle, 2>(std::span(v.reserved), bits::get<0, 64>(word3));
+    bits::store<bits::Order::kLittle, 3>(std::span(v.reserved), bits::get<0, 64>(word4));
+    bits::store<bits::Order::kLittle, 4>(std::span(v.reserved), bits::get<0, 64>(word5));
+    bits::store<bits::Order::kLittle, 5>(std::span(v.reserved), bits::get<0, 64>(word6));
+    bits::store<bits::Order::kLittle, 6>(std::span(v.reserved), bits::get<0, 64>(word7));
+    bits::store<bits::Order::kLittle, 7>(std::span(v.reserved), bits::get<0, 64>(word8));
+    bits::store<bits::Order::kLittle, 8>(std::span(v.reserved), bits::get<0, 64>(word9));
+    bits::store<bits::Order::kLittle, 9>(std::span(v.reserved), bits::get<0, 64>(word10));
+    bits::store<bits::Order::kLittle, 10>(std::span(v.reserved), bits::get<0, 64>(word11));
+    bits::store<bits::Order::kLittle, 11>(std::span(v.reserved), bits::get<0, 64>(word12));
+    bits::store<bits::Order::kLittle, 12>(std::span(v.reserved), bits::get<0, 64>(word13));
+    bits::store<bits::Order::kLittle, 13>(std::span(v.reserved), bits::get<0, 64>(word14));
     return v;
   }
   bool operator==(const AdminCreateMw&) const = default;
@@ -2148,22 +2546,77 @@ struct AdminCreateFastMr {
   std::uint32_t max_pages{};  ///< Longest page list, 1 to MaxFastPages
   std::array<std::uint8_t, 112> reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 24>(to, pd);
-    bits::put_little<24, 1>(to, remote_access);
-    bits::put_little<25, 1>(to, window_bind);
-    bits::put_little<26, 6>(to, reserved0);
-    bits::put_little<32, 32>(to, max_pages);
-    bits::put_little<64, 896>(to, reserved);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 24>(pd) |
+        bits::put<24, 1>(remote_access) |
+        bits::put<25, 1>(window_bind) |
+        bits::put<26, 6>(reserved0) |
+        bits::put<32, 32>(max_pages));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 0>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 1>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 2>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 3>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 4>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 5>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 7>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 6>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 8>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 7>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 9>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 8>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 10>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 9>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 11>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 10>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 12>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 11>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 13>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 12>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 14>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 13>(std::span(reserved))));
   }
   static constexpr AdminCreateFastMr decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
+    const std::uint64_t word7 = bits::load<bits::Order::kLittle, 7>(from);
+    const std::uint64_t word8 = bits::load<bits::Order::kLittle, 8>(from);
+    const std::uint64_t word9 = bits::load<bits::Order::kLittle, 9>(from);
+    const std::uint64_t word10 = bits::load<bits::Order::kLittle, 10>(from);
+    const std::uint64_t word11 = bits::load<bits::Order::kLittle, 11>(from);
+    const std::uint64_t word12 = bits::load<bits::Order::kLittle, 12>(from);
+    const std::uint64_t word13 = bits::load<bits::Order::kLittle, 13>(from);
+    const std::uint64_t word14 = bits::load<bits::Order::kLittle, 14>(from);
     AdminCreateFastMr v;
-    bits::get_little<0, 24>(from, v.pd);
-    bits::get_little<24, 1>(from, v.remote_access);
-    bits::get_little<25, 1>(from, v.window_bind);
-    bits::get_little<26, 6>(from, v.reserved0);
-    bits::get_little<32, 32>(from, v.max_pages);
-    bits::get_little<64, 896>(from, v.reserved);
+    v.pd = static_cast<std::uint32_t>(bits::get<0, 24>(word0));
+    v.remote_access = static_cast<std::uint8_t>(bits::get<24, 1>(word0));
+    v.window_bind = static_cast<std::uint8_t>(bits::get<25, 1>(word0));
+    v.reserved0 = static_cast<std::uint8_t>(bits::get<26, 6>(word0));
+    v.max_pages = static_cast<std::uint32_t>(bits::get<32, 32>(word0));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.reserved), bits::get<0, 64>(word1));
+    bits::store<bits::Order::kLittle, 1>(std::span(v.reserved), bits::get<0, 64>(word2));
+    bits::store<bits::Order::kLittle, 2>(std::span(v.reserved), bits::get<0, 64>(word3));
+    bits::store<bits::Order::kLittle, 3>(std::span(v.reserved), bits::get<0, 64>(word4));
+    bits::store<bits::Order::kLittle, 4>(std::span(v.reserved), bits::get<0, 64>(word5));
+    bits::store<bits::Order::kLittle, 5>(std::span(v.reserved), bits::get<0, 64>(word6));
+    bits::store<bits::Order::kLittle, 6>(std::span(v.reserved), bits::get<0, 64>(word7));
+    bits::store<bits::Order::kLittle, 7>(std::span(v.reserved), bits::get<0, 64>(word8));
+    bits::store<bits::Order::kLittle, 8>(std::span(v.reserved), bits::get<0, 64>(word9));
+    bits::store<bits::Order::kLittle, 9>(std::span(v.reserved), bits::get<0, 64>(word10));
+    bits::store<bits::Order::kLittle, 10>(std::span(v.reserved), bits::get<0, 64>(word11));
+    bits::store<bits::Order::kLittle, 11>(std::span(v.reserved), bits::get<0, 64>(word12));
+    bits::store<bits::Order::kLittle, 12>(std::span(v.reserved), bits::get<0, 64>(word13));
+    bits::store<bits::Order::kLittle, 13>(std::span(v.reserved), bits::get<0, 64>(word14));
     return v;
   }
   bool operator==(const AdminCreateFastMr&) const = default;
@@ -2192,46 +2645,103 @@ struct AdminCreateQp {
   std::uint8_t reserved1{};
   std::array<std::uint8_t, 76> reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 64>(to, sq_base);
-    bits::put_little<64, 64>(to, rq_base);
-    bits::put_little<128, 64>(to, retired_address);
-    bits::put_little<192, 24>(to, pd);
-    bits::put_little<216, 8>(to, uar);
-    bits::put_little<224, 24>(to, send_cqn);
-    bits::put_little<248, 24>(to, receive_cqn);
-    bits::put_little<272, 8>(to, sq_log_depth);
-    bits::put_little<280, 8>(to, sq_log_stride);
-    bits::put_little<288, 8>(to, rq_log_depth);
-    bits::put_little<296, 8>(to, rq_log_stride);
-    bits::put_little<304, 1>(to, fast_register);
-    bits::put_little<305, 7>(to, reserved0);
-    bits::put_little<312, 8>(to, qp_type);
-    bits::put_little<320, 24>(to, srqn);
-    bits::put_little<344, 1>(to, use_srq);
-    bits::put_little<345, 7>(to, reserved1);
-    bits::put_little<352, 608>(to, reserved);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 64>(sq_base));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 64>(rq_base));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 64>(retired_address));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 24>(pd) |
+        bits::put<24, 8>(uar) |
+        bits::put<32, 24>(send_cqn) |
+        bits::put<56, 8>(receive_cqn));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 16>(receive_cqn >> 8) |
+        bits::put<16, 8>(sq_log_depth) |
+        bits::put<24, 8>(sq_log_stride) |
+        bits::put<32, 8>(rq_log_depth) |
+        bits::put<40, 8>(rq_log_stride) |
+        bits::put<48, 1>(fast_register) |
+        bits::put<49, 7>(reserved0) |
+        bits::put<56, 8>(qp_type));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 24>(srqn) |
+        bits::put<24, 1>(use_srq) |
+        bits::put<25, 7>(reserved1) |
+        bits::put<32, 32>(bits::load<bits::Order::kLittle, 0>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 32>(bits::load<bits::Order::kLittle, 0>(std::span(reserved)) >> 32) |
+        bits::put<32, 32>(bits::load<bits::Order::kLittle, 1>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 7>(to,
+        bits::put<0, 32>(bits::load<bits::Order::kLittle, 1>(std::span(reserved)) >> 32) |
+        bits::put<32, 32>(bits::load<bits::Order::kLittle, 2>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 8>(to,
+        bits::put<0, 32>(bits::load<bits::Order::kLittle, 2>(std::span(reserved)) >> 32) |
+        bits::put<32, 32>(bits::load<bits::Order::kLittle, 3>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 9>(to,
+        bits::put<0, 32>(bits::load<bits::Order::kLittle, 3>(std::span(reserved)) >> 32) |
+        bits::put<32, 32>(bits::load<bits::Order::kLittle, 4>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 10>(to,
+        bits::put<0, 32>(bits::load<bits::Order::kLittle, 4>(std::span(reserved)) >> 32) |
+        bits::put<32, 32>(bits::load<bits::Order::kLittle, 5>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 11>(to,
+        bits::put<0, 32>(bits::load<bits::Order::kLittle, 5>(std::span(reserved)) >> 32) |
+        bits::put<32, 32>(bits::load<bits::Order::kLittle, 6>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 12>(to,
+        bits::put<0, 32>(bits::load<bits::Order::kLittle, 6>(std::span(reserved)) >> 32) |
+        bits::put<32, 32>(bits::load<bits::Order::kLittle, 7>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 13>(to,
+        bits::put<0, 32>(bits::load<bits::Order::kLittle, 7>(std::span(reserved)) >> 32) |
+        bits::put<32, 32>(bits::load<bits::Order::kLittle, 8>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 14>(to,
+        bits::put<0, 32>(bits::load<bits::Order::kLittle, 8>(std::span(reserved)) >> 32) |
+        bits::put<32, 32>(bits::load<bits::Order::kLittle, 9>(std::span(reserved))));
   }
   static constexpr AdminCreateQp decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
+    const std::uint64_t word7 = bits::load<bits::Order::kLittle, 7>(from);
+    const std::uint64_t word8 = bits::load<bits::Order::kLittle, 8>(from);
+    const std::uint64_t word9 = bits::load<bits::Order::kLittle, 9>(from);
+    const std::uint64_t word10 = bits::load<bits::Order::kLittle, 10>(from);
+    const std::uint64_t word11 = bits::load<bits::Order::kLittle, 11>(from);
+    const std::uint64_t word12 = bits::load<bits::Order::kLittle, 12>(from);
+    const std::uint64_t word13 = bits::load<bits::Order::kLittle, 13>(from);
+    const std::uint64_t word14 = bits::load<bits::Order::kLittle, 14>(from);
     AdminCreateQp v;
-    bits::get_little<0, 64>(from, v.sq_base);
-    bits::get_little<64, 64>(from, v.rq_base);
-    bits::get_little<128, 64>(from, v.retired_address);
-    bits::get_little<192, 24>(from, v.pd);
-    bits::get_little<216, 8>(from, v.uar);
-    bits::get_little<224, 24>(from, v.send_cqn);
-    bits::get_little<248, 24>(from, v.receive_cqn);
-    bits::get_little<272, 8>(from, v.sq_log_depth);
-    bits::get_little<280, 8>(from, v.sq_log_stride);
-    bits::get_little<288, 8>(from, v.rq_log_depth);
-    bits::get_little<296, 8>(from, v.rq_log_stride);
-    bits::get_little<304, 1>(from, v.fast_register);
-    bits::get_little<305, 7>(from, v.reserved0);
-    bits::get_little<312, 8>(from, v.qp_type);
-    bits::get_little<320, 24>(from, v.srqn);
-    bits::get_little<344, 1>(from, v.use_srq);
-    bits::get_little<345, 7>(from, v.reserved1);
-    bits::get_little<352, 608>(from, v.reserved);
+    v.sq_base = static_cast<std::uint64_t>(bits::get<0, 64>(word0));
+    v.rq_base = static_cast<std::uint64_t>(bits::get<0, 64>(word1));
+    v.retired_address = static_cast<std::uint64_t>(bits::get<0, 64>(word2));
+    v.pd = static_cast<std::uint32_t>(bits::get<0, 24>(word3));
+    v.uar = static_cast<std::uint8_t>(bits::get<24, 8>(word3));
+    v.send_cqn = static_cast<std::uint32_t>(bits::get<32, 24>(word3));
+    v.receive_cqn = static_cast<std::uint32_t>(bits::get<56, 8>(word3) | bits::get<0, 16>(word4) << 8);
+    v.sq_log_depth = static_cast<std::uint8_t>(bits::get<16, 8>(word4));
+    v.sq_log_stride = static_cast<std::uint8_t>(bits::get<24, 8>(word4));
+    v.rq_log_depth = static_cast<std::uint8_t>(bits::get<32, 8>(word4));
+    v.rq_log_stride = static_cast<std::uint8_t>(bits::get<40, 8>(word4));
+    v.fast_register = static_cast<std::uint8_t>(bits::get<48, 1>(word4));
+    v.reserved0 = static_cast<std::uint8_t>(bits::get<49, 7>(word4));
+    v.qp_type = static_cast<std::uint8_t>(bits::get<56, 8>(word4));
+    v.srqn = static_cast<std::uint32_t>(bits::get<0, 24>(word5));
+    v.use_srq = static_cast<std::uint8_t>(bits::get<24, 1>(word5));
+    v.reserved1 = static_cast<std::uint8_t>(bits::get<25, 7>(word5));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.reserved), bits::get<32, 32>(word5) | bits::get<0, 32>(word6) << 32);
+    bits::store<bits::Order::kLittle, 1>(std::span(v.reserved), bits::get<32, 32>(word6) | bits::get<0, 32>(word7) << 32);
+    bits::store<bits::Order::kLittle, 2>(std::span(v.reserved), bits::get<32, 32>(word7) | bits::get<0, 32>(word8) << 32);
+    bits::store<bits::Order::kLittle, 3>(std::span(v.reserved), bits::get<32, 32>(word8) | bits::get<0, 32>(word9) << 32);
+    bits::store<bits::Order::kLittle, 4>(std::span(v.reserved), bits::get<32, 32>(word9) | bits::get<0, 32>(word10) << 32);
+    bits::store<bits::Order::kLittle, 5>(std::span(v.reserved), bits::get<32, 32>(word10) | bits::get<0, 32>(word11) << 32);
+    bits::store<bits::Order::kLittle, 6>(std::span(v.reserved), bits::get<32, 32>(word11) | bits::get<0, 32>(word12) << 32);
+    bits::store<bits::Order::kLittle, 7>(std::span(v.reserved), bits::get<32, 32>(word12) | bits::get<0, 32>(word13) << 32);
+    bits::store<bits::Order::kLittle, 8>(std::span(v.reserved), bits::get<32, 32>(word13) | bits::get<0, 32>(word14) << 32);
+    bits::store<bits::Order::kLittle, 9>(std::span(v.reserved), bits::get<32, 32>(word14));
     return v;
   }
   bool operator==(const AdminCreateQp&) const = default;
@@ -2275,76 +2785,126 @@ struct AdminModifyQp {
   std::uint8_t cur_state{};  ///< QpState
   std::array<std::uint8_t, 44> reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 8>(to, next_state);
-    bits::put_little<8, 8>(to, path_mtu);
-    bits::put_little<16, 8>(to, max_dest_rd_atomic);
-    bits::put_little<24, 8>(to, max_rd_atomic);
-    bits::put_little<32, 8>(to, min_rnr_timer);
-    bits::put_little<40, 8>(to, ack_timeout);
-    bits::put_little<48, 4>(to, retry_count);
-    bits::put_little<52, 4>(to, rnr_retry);
-    bits::put_little<56, 1>(to, remote_write);
-    bits::put_little<57, 1>(to, remote_read);
-    bits::put_little<58, 1>(to, ipv6);
-    bits::put_little<59, 1>(to, remote_atomic);
-    bits::put_little<60, 1>(to, sqd_notify);
-    bits::put_little<61, 3>(to, reserved0);
-    bits::put_little<64, 24>(to, rq_psn);
-    bits::put_little<88, 24>(to, dest_qpn);
-    bits::put_little<112, 8>(to, reserved1);
-    bits::put_little<120, 16>(to, pkey);
-    bits::put_little<136, 24>(to, sq_psn);
-    bits::put_little<160, 8>(to, traffic_class);
-    bits::put_little<168, 8>(to, hop_limit);
-    bits::put_little<176, 8>(to, reserved2);
-    bits::put_little<184, 16>(to, udp_source_port);
-    bits::put_little<200, 24>(to, flow_label);
-    bits::put_little<224, 32>(to, qkey);
-    bits::put_little<256, 48>(to, dest_mac);
-    bits::put_little<304, 16>(to, reserved4);
-    bits::put_little<320, 128>(to, source_ip);
-    bits::put_little<448, 128>(to, dest_ip);
-    bits::put_little<576, 21>(to, attr_mask);
-    bits::put_little<597, 3>(to, reserved6);
-    bits::put_little<600, 8>(to, cur_state);
-    bits::put_little<608, 352>(to, reserved);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 8>(next_state) |
+        bits::put<8, 8>(path_mtu) |
+        bits::put<16, 8>(max_dest_rd_atomic) |
+        bits::put<24, 8>(max_rd_atomic) |
+        bits::put<32, 8>(min_rnr_timer) |
+        bits::put<40, 8>(ack_timeout) |
+        bits::put<48, 4>(retry_count) |
+        bits::put<52, 4>(rnr_retry) |
+        bits::put<56, 1>(remote_write) |
+        bits::put<57, 1>(remote_read) |
+        bits::put<58, 1>(ipv6) |
+        bits::put<59, 1>(remote_atomic) |
+        bits::put<60, 1>(sqd_notify) |
+        bits::put<61, 3>(reserved0));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 24>(rq_psn) |
+        bits::put<24, 24>(dest_qpn) |
+        bits::put<48, 8>(reserved1) |
+        bits::put<56, 8>(pkey));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 8>(pkey >> 8) |
+        bits::put<8, 24>(sq_psn) |
+        bits::put<32, 8>(traffic_class) |
+        bits::put<40, 8>(hop_limit) |
+        bits::put<48, 8>(reserved2) |
+        bits::put<56, 8>(udp_source_port));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 8>(udp_source_port >> 8) |
+        bits::put<8, 24>(flow_label) |
+        bits::put<32, 32>(qkey));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 48>(dest_mac) |
+        bits::put<48, 16>(reserved4));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 0>(std::span(source_ip))));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 1>(std::span(source_ip))));
+    bits::store<bits::Order::kLittle, 7>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 0>(std::span(dest_ip))));
+    bits::store<bits::Order::kLittle, 8>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 1>(std::span(dest_ip))));
+    bits::store<bits::Order::kLittle, 9>(to,
+        bits::put<0, 21>(attr_mask) |
+        bits::put<21, 3>(reserved6) |
+        bits::put<24, 8>(cur_state) |
+        bits::put<32, 32>(bits::load<bits::Order::kLittle, 0>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 10>(to,
+        bits::put<0, 32>(bits::load<bits::Order::kLittle, 0>(std::span(reserved)) >> 32) |
+        bits::put<32, 32>(bits::load<bits::Order::kLittle, 1>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 11>(to,
+        bits::put<0, 32>(bits::load<bits::Order::kLittle, 1>(std::span(reserved)) >> 32) |
+        bits::put<32, 32>(bits::load<bits::Order::kLittle, 2>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 12>(to,
+        bits::put<0, 32>(bits::load<bits::Order::kLittle, 2>(std::span(reserved)) >> 32) |
+        bits::put<32, 32>(bits::load<bits::Order::kLittle, 3>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 13>(to,
+        bits::put<0, 32>(bits::load<bits::Order::kLittle, 3>(std::span(reserved)) >> 32) |
+        bits::put<32, 32>(bits::load<bits::Order::kLittle, 4>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 14>(to,
+        bits::put<0, 32>(bits::load<bits::Order::kLittle, 4>(std::span(reserved)) >> 32) |
+        bits::put<32, 32>(bits::load<bits::Order::kLittle, 5>(std::span(reserved))));
   }
   static constexpr AdminModifyQp decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
+    const std::uint64_t word7 = bits::load<bits::Order::kLittle, 7>(from);
+    const std::uint64_t word8 = bits::load<bits::Order::kLittle, 8>(from);
+    const std::uint64_t word9 = bits::load<bits::Order::kLittle, 9>(from);
+    const std::uint64_t word10 = bits::load<bits::Order::kLittle, 10>(from);
+    const std::uint64_t word11 = bits::load<bits::Order::kLittle, 11>(from);
+    const std::uint64_t word12 = bits::load<bits::Order::kLittle, 12>(from);
+    const std::uint64_t word13 = bits::load<bits::Order::kLittle, 13>(from);
+    const std::uint64_t word14 = bits::load<bits::Order::kLittle, 14>(from);
     AdminModifyQp v;
-    bits::get_little<0, 8>(from, v.next_state);
-    bits::get_little<8, 8>(from, v.path_mtu);
-    bits::get_little<16, 8>(from, v.max_dest_rd_atomic);
-    bits::get_little<24, 8>(from, v.max_rd_atomic);
-    bits::get_little<32, 8>(from, v.min_rnr_timer);
-    bits::get_little<40, 8>(from, v.ack_timeout);
-    bits::get_little<48, 4>(from, v.retry_count);
-    bits::get_little<52, 4>(from, v.rnr_retry);
-    bits::get_little<56, 1>(from, v.remote_write);
-    bits::get_little<57, 1>(from, v.remote_read);
-    bits::get_little<58, 1>(from, v.ipv6);
-    bits::get_little<59, 1>(from, v.remote_atomic);
-    bits::get_little<60, 1>(from, v.sqd_notify);
-    bits::get_little<61, 3>(from, v.reserved0);
-    bits::get_little<64, 24>(from, v.rq_psn);
-    bits::get_little<88, 24>(from, v.dest_qpn);
-    bits::get_little<112, 8>(from, v.reserved1);
-    bits::get_little<120, 16>(from, v.pkey);
-    bits::get_little<136, 24>(from, v.sq_psn);
-    bits::get_little<160, 8>(from, v.traffic_class);
-    bits::get_little<168, 8>(from, v.hop_limit);
-    bits::get_little<176, 8>(from, v.reserved2);
-    bits::get_little<184, 16>(from, v.udp_source_port);
-    bits::get_little<200, 24>(from, v.flow_label);
-    bits::get_little<224, 32>(from, v.qkey);
-    bits::get_little<256, 48>(from, v.dest_mac);
-    bits::get_little<304, 16>(from, v.reserved4);
-    bits::get_little<320, 128>(from, v.source_ip);
-    bits::get_little<448, 128>(from, v.dest_ip);
-    bits::get_little<576, 21>(from, v.attr_mask);
-    bits::get_little<597, 3>(from, v.reserved6);
-    bits::get_little<600, 8>(from, v.cur_state);
-    bits::get_little<608, 352>(from, v.reserved);
+    v.next_state = static_cast<std::uint8_t>(bits::get<0, 8>(word0));
+    v.path_mtu = static_cast<std::uint8_t>(bits::get<8, 8>(word0));
+    v.max_dest_rd_atomic = static_cast<std::uint8_t>(bits::get<16, 8>(word0));
+    v.max_rd_atomic = static_cast<std::uint8_t>(bits::get<24, 8>(word0));
+    v.min_rnr_timer = static_cast<std::uint8_t>(bits::get<32, 8>(word0));
+    v.ack_timeout = static_cast<std::uint8_t>(bits::get<40, 8>(word0));
+    v.retry_count = static_cast<std::uint8_t>(bits::get<48, 4>(word0));
+    v.rnr_retry = static_cast<std::uint8_t>(bits::get<52, 4>(word0));
+    v.remote_write = static_cast<std::uint8_t>(bits::get<56, 1>(word0));
+    v.remote_read = static_cast<std::uint8_t>(bits::get<57, 1>(word0));
+    v.ipv6 = static_cast<std::uint8_t>(bits::get<58, 1>(word0));
+    v.remote_atomic = static_cast<std::uint8_t>(bits::get<59, 1>(word0));
+    v.sqd_notify = static_cast<std::uint8_t>(bits::get<60, 1>(word0));
+    v.reserved0 = static_cast<std::uint8_t>(bits::get<61, 3>(word0));
+    v.rq_psn = static_cast<std::uint32_t>(bits::get<0, 24>(word1));
+    v.dest_qpn = static_cast<std::uint32_t>(bits::get<24, 24>(word1));
+    v.reserved1 = static_cast<std::uint8_t>(bits::get<48, 8>(word1));
+    v.pkey = static_cast<std::uint16_t>(bits::get<56, 8>(word1) | bits::get<0, 8>(word2) << 8);
+    v.sq_psn = static_cast<std::uint32_t>(bits::get<8, 24>(word2));
+    v.traffic_class = static_cast<std::uint8_t>(bits::get<32, 8>(word2));
+    v.hop_limit = static_cast<std::uint8_t>(bits::get<40, 8>(word2));
+    v.reserved2 = static_cast<std::uint8_t>(bits::get<48, 8>(word2));
+    v.udp_source_port = static_cast<std::uint16_t>(bits::get<56, 8>(word2) | bits::get<0, 8>(word3) << 8);
+    v.flow_label = static_cast<std::uint32_t>(bits::get<8, 24>(word3));
+    v.qkey = static_cast<std::uint32_t>(bits::get<32, 32>(word3));
+    v.dest_mac = static_cast<std::uint64_t>(bits::get<0, 48>(word4));
+    v.reserved4 = static_cast<std::uint16_t>(bits::get<48, 16>(word4));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.source_ip), bits::get<0, 64>(word5));
+    bits::store<bits::Order::kLittle, 1>(std::span(v.source_ip), bits::get<0, 64>(word6));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.dest_ip), bits::get<0, 64>(word7));
+    bits::store<bits::Order::kLittle, 1>(std::span(v.dest_ip), bits::get<0, 64>(word8));
+    v.attr_mask = static_cast<std::uint32_t>(bits::get<0, 21>(word9));
+    v.reserved6 = static_cast<std::uint8_t>(bits::get<21, 3>(word9));
+    v.cur_state = static_cast<std::uint8_t>(bits::get<24, 8>(word9));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.reserved), bits::get<32, 32>(word9) | bits::get<0, 32>(word10) << 32);
+    bits::store<bits::Order::kLittle, 1>(std::span(v.reserved), bits::get<32, 32>(word10) | bits::get<0, 32>(word11) << 32);
+    bits::store<bits::Order::kLittle, 2>(std::span(v.reserved), bits::get<32, 32>(word11) | bits::get<0, 32>(word12) << 32);
+    bits::store<bits::Order::kLittle, 3>(std::span(v.reserved), bits::get<32, 32>(word12) | bits::get<0, 32>(word13) << 32);
+    bits::store<bits::Order::kLittle, 4>(std::span(v.reserved), bits::get<32, 32>(word13) | bits::get<0, 32>(word14) << 32);
+    bits::store<bits::Order::kLittle, 5>(std::span(v.reserved), bits::get<32, 32>(word14));
     return v;
   }
   bool operator==(const AdminModifyQp&) const = default;
@@ -2359,18 +2919,73 @@ struct AdminQueryQpCounters {
   std::uint64_t reserved0{};
   std::array<std::uint8_t, 112> reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 1>(to, upper);
-    bits::put_little<1, 1>(to, clear);
-    bits::put_little<2, 62>(to, reserved0);
-    bits::put_little<64, 896>(to, reserved);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 1>(upper) |
+        bits::put<1, 1>(clear) |
+        bits::put<2, 62>(reserved0));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 0>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 1>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 2>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 3>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 4>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 5>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 7>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 6>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 8>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 7>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 9>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 8>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 10>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 9>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 11>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 10>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 12>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 11>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 13>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 12>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 14>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 13>(std::span(reserved))));
   }
   static constexpr AdminQueryQpCounters decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
+    const std::uint64_t word7 = bits::load<bits::Order::kLittle, 7>(from);
+    const std::uint64_t word8 = bits::load<bits::Order::kLittle, 8>(from);
+    const std::uint64_t word9 = bits::load<bits::Order::kLittle, 9>(from);
+    const std::uint64_t word10 = bits::load<bits::Order::kLittle, 10>(from);
+    const std::uint64_t word11 = bits::load<bits::Order::kLittle, 11>(from);
+    const std::uint64_t word12 = bits::load<bits::Order::kLittle, 12>(from);
+    const std::uint64_t word13 = bits::load<bits::Order::kLittle, 13>(from);
+    const std::uint64_t word14 = bits::load<bits::Order::kLittle, 14>(from);
     AdminQueryQpCounters v;
-    bits::get_little<0, 1>(from, v.upper);
-    bits::get_little<1, 1>(from, v.clear);
-    bits::get_little<2, 62>(from, v.reserved0);
-    bits::get_little<64, 896>(from, v.reserved);
+    v.upper = static_cast<std::uint8_t>(bits::get<0, 1>(word0));
+    v.clear = static_cast<std::uint8_t>(bits::get<1, 1>(word0));
+    v.reserved0 = static_cast<std::uint64_t>(bits::get<2, 62>(word0));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.reserved), bits::get<0, 64>(word1));
+    bits::store<bits::Order::kLittle, 1>(std::span(v.reserved), bits::get<0, 64>(word2));
+    bits::store<bits::Order::kLittle, 2>(std::span(v.reserved), bits::get<0, 64>(word3));
+    bits::store<bits::Order::kLittle, 3>(std::span(v.reserved), bits::get<0, 64>(word4));
+    bits::store<bits::Order::kLittle, 4>(std::span(v.reserved), bits::get<0, 64>(word5));
+    bits::store<bits::Order::kLittle, 5>(std::span(v.reserved), bits::get<0, 64>(word6));
+    bits::store<bits::Order::kLittle, 6>(std::span(v.reserved), bits::get<0, 64>(word7));
+    bits::store<bits::Order::kLittle, 7>(std::span(v.reserved), bits::get<0, 64>(word8));
+    bits::store<bits::Order::kLittle, 8>(std::span(v.reserved), bits::get<0, 64>(word9));
+    bits::store<bits::Order::kLittle, 9>(std::span(v.reserved), bits::get<0, 64>(word10));
+    bits::store<bits::Order::kLittle, 10>(std::span(v.reserved), bits::get<0, 64>(word11));
+    bits::store<bits::Order::kLittle, 11>(std::span(v.reserved), bits::get<0, 64>(word12));
+    bits::store<bits::Order::kLittle, 12>(std::span(v.reserved), bits::get<0, 64>(word13));
+    bits::store<bits::Order::kLittle, 13>(std::span(v.reserved), bits::get<0, 64>(word14));
     return v;
   }
   bool operator==(const AdminQueryQpCounters&) const = default;
@@ -2404,56 +3019,73 @@ struct AdminCapabilities {
   std::uint8_t log_max_srq_depth{};
   std::array<std::uint8_t, 20> reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 8>(to, log_max_qp);
-    bits::put_little<8, 8>(to, log_max_cq);
-    bits::put_little<16, 8>(to, log_max_eq);
-    bits::put_little<24, 8>(to, log_max_mr);
-    bits::put_little<32, 8>(to, log_max_queue_depth);
-    bits::put_little<40, 8>(to, log_max_cq_depth);
-    bits::put_little<48, 8>(to, log_max_eq_depth);
-    bits::put_little<56, 8>(to, max_sge);
-    bits::put_little<64, 16>(to, max_inline);
-    bits::put_little<80, 8>(to, max_rd_atomic);
-    bits::put_little<88, 8>(to, max_mtu);
-    bits::put_little<96, 16>(to, uar_count);
-    bits::put_little<112, 16>(to, msix_vectors);
-    bits::put_little<128, 32>(to, max_message);
-    bits::put_little<160, 16>(to, clock_mhz);
-    bits::put_little<176, 16>(to, max_fast_pages);
-    bits::put_little<192, 8>(to, log_max_mw);
-    bits::put_little<200, 1>(to, window_type1);
-    bits::put_little<201, 1>(to, window_type2);
-    bits::put_little<202, 6>(to, reserved0);
-    bits::put_little<208, 8>(to, log_max_srq);
-    bits::put_little<216, 8>(to, log_max_srq_depth);
-    bits::put_little<224, 160>(to, reserved);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 8>(log_max_qp) |
+        bits::put<8, 8>(log_max_cq) |
+        bits::put<16, 8>(log_max_eq) |
+        bits::put<24, 8>(log_max_mr) |
+        bits::put<32, 8>(log_max_queue_depth) |
+        bits::put<40, 8>(log_max_cq_depth) |
+        bits::put<48, 8>(log_max_eq_depth) |
+        bits::put<56, 8>(max_sge));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 16>(max_inline) |
+        bits::put<16, 8>(max_rd_atomic) |
+        bits::put<24, 8>(max_mtu) |
+        bits::put<32, 16>(uar_count) |
+        bits::put<48, 16>(msix_vectors));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 32>(max_message) |
+        bits::put<32, 16>(clock_mhz) |
+        bits::put<48, 16>(max_fast_pages));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 8>(log_max_mw) |
+        bits::put<8, 1>(window_type1) |
+        bits::put<9, 1>(window_type2) |
+        bits::put<10, 6>(reserved0) |
+        bits::put<16, 8>(log_max_srq) |
+        bits::put<24, 8>(log_max_srq_depth) |
+        bits::put<32, 32>(bits::load<bits::Order::kLittle, 0>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 32>(bits::load<bits::Order::kLittle, 0>(std::span(reserved)) >> 32) |
+        bits::put<32, 32>(bits::load<bits::Order::kLittle, 1>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 32>(bits::load<bits::Order::kLittle, 1>(std::span(reserved)) >> 32) |
+        bits::put<32, 32>(bits::load<bits::Order::kLittle, 2>(std::span(reserved))));
   }
   static constexpr AdminCapabilities decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
     AdminCapabilities v;
-    bits::get_little<0, 8>(from, v.log_max_qp);
-    bits::get_little<8, 8>(from, v.log_max_cq);
-    bits::get_little<16, 8>(from, v.log_max_eq);
-    bits::get_little<24, 8>(from, v.log_max_mr);
-    bits::get_little<32, 8>(from, v.log_max_queue_depth);
-    bits::get_little<40, 8>(from, v.log_max_cq_depth);
-    bits::get_little<48, 8>(from, v.log_max_eq_depth);
-    bits::get_little<56, 8>(from, v.max_sge);
-    bits::get_little<64, 16>(from, v.max_inline);
-    bits::get_little<80, 8>(from, v.max_rd_atomic);
-    bits::get_little<88, 8>(from, v.max_mtu);
-    bits::get_little<96, 16>(from, v.uar_count);
-    bits::get_little<112, 16>(from, v.msix_vectors);
-    bits::get_little<128, 32>(from, v.max_message);
-    bits::get_little<160, 16>(from, v.clock_mhz);
-    bits::get_little<176, 16>(from, v.max_fast_pages);
-    bits::get_little<192, 8>(from, v.log_max_mw);
-    bits::get_little<200, 1>(from, v.window_type1);
-    bits::get_little<201, 1>(from, v.window_type2);
-    bits::get_little<202, 6>(from, v.reserved0);
-    bits::get_little<208, 8>(from, v.log_max_srq);
-    bits::get_little<216, 8>(from, v.log_max_srq_depth);
-    bits::get_little<224, 160>(from, v.reserved);
+    v.log_max_qp = static_cast<std::uint8_t>(bits::get<0, 8>(word0));
+    v.log_max_cq = static_cast<std::uint8_t>(bits::get<8, 8>(word0));
+    v.log_max_eq = static_cast<std::uint8_t>(bits::get<16, 8>(word0));
+    v.log_max_mr = static_cast<std::uint8_t>(bits::get<24, 8>(word0));
+    v.log_max_queue_depth = static_cast<std::uint8_t>(bits::get<32, 8>(word0));
+    v.log_max_cq_depth = static_cast<std::uint8_t>(bits::get<40, 8>(word0));
+    v.log_max_eq_depth = static_cast<std::uint8_t>(bits::get<48, 8>(word0));
+    v.max_sge = static_cast<std::uint8_t>(bits::get<56, 8>(word0));
+    v.max_inline = static_cast<std::uint16_t>(bits::get<0, 16>(word1));
+    v.max_rd_atomic = static_cast<std::uint8_t>(bits::get<16, 8>(word1));
+    v.max_mtu = static_cast<std::uint8_t>(bits::get<24, 8>(word1));
+    v.uar_count = static_cast<std::uint16_t>(bits::get<32, 16>(word1));
+    v.msix_vectors = static_cast<std::uint16_t>(bits::get<48, 16>(word1));
+    v.max_message = static_cast<std::uint32_t>(bits::get<0, 32>(word2));
+    v.clock_mhz = static_cast<std::uint16_t>(bits::get<32, 16>(word2));
+    v.max_fast_pages = static_cast<std::uint16_t>(bits::get<48, 16>(word2));
+    v.log_max_mw = static_cast<std::uint8_t>(bits::get<0, 8>(word3));
+    v.window_type1 = static_cast<std::uint8_t>(bits::get<8, 1>(word3));
+    v.window_type2 = static_cast<std::uint8_t>(bits::get<9, 1>(word3));
+    v.reserved0 = static_cast<std::uint8_t>(bits::get<10, 6>(word3));
+    v.log_max_srq = static_cast<std::uint8_t>(bits::get<16, 8>(word3));
+    v.log_max_srq_depth = static_cast<std::uint8_t>(bits::get<24, 8>(word3));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.reserved), bits::get<32, 32>(word3) | bits::get<0, 32>(word4) << 32);
+    bits::store<bits::Order::kLittle, 1>(std::span(v.reserved), bits::get<32, 32>(word4) | bits::get<0, 32>(word5) << 32);
+    bits::store<bits::Order::kLittle, 2>(std::span(v.reserved), bits::get<32, 32>(word5));
     return v;
   }
   bool operator==(const AdminCapabilities&) const = default;
@@ -2471,24 +3103,43 @@ struct AdminQueueState {
   std::uint8_t reserved0{};
   std::array<std::uint8_t, 40> reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 24>(to, producer_index);
-    bits::put_little<24, 8>(to, log_depth);
-    bits::put_little<32, 24>(to, consumer_index);
-    bits::put_little<56, 2>(to, arm);
-    bits::put_little<58, 1>(to, overrun);
-    bits::put_little<59, 5>(to, reserved0);
-    bits::put_little<64, 320>(to, reserved);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 24>(producer_index) |
+        bits::put<24, 8>(log_depth) |
+        bits::put<32, 24>(consumer_index) |
+        bits::put<56, 2>(arm) |
+        bits::put<58, 1>(overrun) |
+        bits::put<59, 5>(reserved0));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 0>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 1>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 2>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 3>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 4>(std::span(reserved))));
   }
   static constexpr AdminQueueState decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
     AdminQueueState v;
-    bits::get_little<0, 24>(from, v.producer_index);
-    bits::get_little<24, 8>(from, v.log_depth);
-    bits::get_little<32, 24>(from, v.consumer_index);
-    bits::get_little<56, 2>(from, v.arm);
-    bits::get_little<58, 1>(from, v.overrun);
-    bits::get_little<59, 5>(from, v.reserved0);
-    bits::get_little<64, 320>(from, v.reserved);
+    v.producer_index = static_cast<std::uint32_t>(bits::get<0, 24>(word0));
+    v.log_depth = static_cast<std::uint8_t>(bits::get<24, 8>(word0));
+    v.consumer_index = static_cast<std::uint32_t>(bits::get<32, 24>(word0));
+    v.arm = static_cast<std::uint8_t>(bits::get<56, 2>(word0));
+    v.overrun = static_cast<std::uint8_t>(bits::get<58, 1>(word0));
+    v.reserved0 = static_cast<std::uint8_t>(bits::get<59, 5>(word0));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.reserved), bits::get<0, 64>(word1));
+    bits::store<bits::Order::kLittle, 1>(std::span(v.reserved), bits::get<0, 64>(word2));
+    bits::store<bits::Order::kLittle, 2>(std::span(v.reserved), bits::get<0, 64>(word3));
+    bits::store<bits::Order::kLittle, 3>(std::span(v.reserved), bits::get<0, 64>(word4));
+    bits::store<bits::Order::kLittle, 4>(std::span(v.reserved), bits::get<0, 64>(word5));
     return v;
   }
   bool operator==(const AdminQueueState&) const = default;
@@ -2506,24 +3157,43 @@ struct AdminSrqState {
   std::uint8_t reserved0{};
   std::array<std::uint8_t, 40> reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 16>(to, producer_index);
-    bits::put_little<16, 16>(to, head);
-    bits::put_little<32, 16>(to, limit);
-    bits::put_little<48, 8>(to, log_depth);
-    bits::put_little<56, 1>(to, error);
-    bits::put_little<57, 7>(to, reserved0);
-    bits::put_little<64, 320>(to, reserved);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 16>(producer_index) |
+        bits::put<16, 16>(head) |
+        bits::put<32, 16>(limit) |
+        bits::put<48, 8>(log_depth) |
+        bits::put<56, 1>(error) |
+        bits::put<57, 7>(reserved0));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 0>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 1>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 2>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 3>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 4>(std::span(reserved))));
   }
   static constexpr AdminSrqState decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
     AdminSrqState v;
-    bits::get_little<0, 16>(from, v.producer_index);
-    bits::get_little<16, 16>(from, v.head);
-    bits::get_little<32, 16>(from, v.limit);
-    bits::get_little<48, 8>(from, v.log_depth);
-    bits::get_little<56, 1>(from, v.error);
-    bits::get_little<57, 7>(from, v.reserved0);
-    bits::get_little<64, 320>(from, v.reserved);
+    v.producer_index = static_cast<std::uint16_t>(bits::get<0, 16>(word0));
+    v.head = static_cast<std::uint16_t>(bits::get<16, 16>(word0));
+    v.limit = static_cast<std::uint16_t>(bits::get<32, 16>(word0));
+    v.log_depth = static_cast<std::uint8_t>(bits::get<48, 8>(word0));
+    v.error = static_cast<std::uint8_t>(bits::get<56, 1>(word0));
+    v.reserved0 = static_cast<std::uint8_t>(bits::get<57, 7>(word0));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.reserved), bits::get<0, 64>(word1));
+    bits::store<bits::Order::kLittle, 1>(std::span(v.reserved), bits::get<0, 64>(word2));
+    bits::store<bits::Order::kLittle, 2>(std::span(v.reserved), bits::get<0, 64>(word3));
+    bits::store<bits::Order::kLittle, 3>(std::span(v.reserved), bits::get<0, 64>(word4));
+    bits::store<bits::Order::kLittle, 4>(std::span(v.reserved), bits::get<0, 64>(word5));
     return v;
   }
   bool operator==(const AdminSrqState&) const = default;
@@ -2555,52 +3225,63 @@ struct AdminMrState {
   std::uint64_t reserved2{};
   std::uint64_t reserved3{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 64>(to, va);
-    bits::put_little<64, 64>(to, length);
-    bits::put_little<128, 24>(to, pd);
-    bits::put_little<152, 8>(to, log_page);
-    bits::put_little<160, 1>(to, local_write);
-    bits::put_little<161, 1>(to, remote_read);
-    bits::put_little<162, 1>(to, remote_write);
-    bits::put_little<163, 1>(to, remote_atomic);
-    bits::put_little<164, 1>(to, window_bind);
-    bits::put_little<165, 1>(to, remote_access);
-    bits::put_little<166, 1>(to, valid);
-    bits::put_little<167, 1>(to, reserved0);
-    bits::put_little<168, 8>(to, mpt_type);
-    bits::put_little<176, 8>(to, tag);
-    bits::put_little<184, 8>(to, bound_qp);
-    bits::put_little<192, 16>(to, bound_windows);
-    bits::put_little<208, 16>(to, max_pages);
-    bits::put_little<224, 24>(to, mr_index);
-    bits::put_little<248, 8>(to, reserved1);
-    bits::put_little<256, 64>(to, reserved2);
-    bits::put_little<320, 64>(to, reserved3);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 64>(va));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 64>(length));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 24>(pd) |
+        bits::put<24, 8>(log_page) |
+        bits::put<32, 1>(local_write) |
+        bits::put<33, 1>(remote_read) |
+        bits::put<34, 1>(remote_write) |
+        bits::put<35, 1>(remote_atomic) |
+        bits::put<36, 1>(window_bind) |
+        bits::put<37, 1>(remote_access) |
+        bits::put<38, 1>(valid) |
+        bits::put<39, 1>(reserved0) |
+        bits::put<40, 8>(mpt_type) |
+        bits::put<48, 8>(tag) |
+        bits::put<56, 8>(bound_qp));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 16>(bound_windows) |
+        bits::put<16, 16>(max_pages) |
+        bits::put<32, 24>(mr_index) |
+        bits::put<56, 8>(reserved1));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 64>(reserved2));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 64>(reserved3));
   }
   static constexpr AdminMrState decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
     AdminMrState v;
-    bits::get_little<0, 64>(from, v.va);
-    bits::get_little<64, 64>(from, v.length);
-    bits::get_little<128, 24>(from, v.pd);
-    bits::get_little<152, 8>(from, v.log_page);
-    bits::get_little<160, 1>(from, v.local_write);
-    bits::get_little<161, 1>(from, v.remote_read);
-    bits::get_little<162, 1>(from, v.remote_write);
-    bits::get_little<163, 1>(from, v.remote_atomic);
-    bits::get_little<164, 1>(from, v.window_bind);
-    bits::get_little<165, 1>(from, v.remote_access);
-    bits::get_little<166, 1>(from, v.valid);
-    bits::get_little<167, 1>(from, v.reserved0);
-    bits::get_little<168, 8>(from, v.mpt_type);
-    bits::get_little<176, 8>(from, v.tag);
-    bits::get_little<184, 8>(from, v.bound_qp);
-    bits::get_little<192, 16>(from, v.bound_windows);
-    bits::get_little<208, 16>(from, v.max_pages);
-    bits::get_little<224, 24>(from, v.mr_index);
-    bits::get_little<248, 8>(from, v.reserved1);
-    bits::get_little<256, 64>(from, v.reserved2);
-    bits::get_little<320, 64>(from, v.reserved3);
+    v.va = static_cast<std::uint64_t>(bits::get<0, 64>(word0));
+    v.length = static_cast<std::uint64_t>(bits::get<0, 64>(word1));
+    v.pd = static_cast<std::uint32_t>(bits::get<0, 24>(word2));
+    v.log_page = static_cast<std::uint8_t>(bits::get<24, 8>(word2));
+    v.local_write = static_cast<std::uint8_t>(bits::get<32, 1>(word2));
+    v.remote_read = static_cast<std::uint8_t>(bits::get<33, 1>(word2));
+    v.remote_write = static_cast<std::uint8_t>(bits::get<34, 1>(word2));
+    v.remote_atomic = static_cast<std::uint8_t>(bits::get<35, 1>(word2));
+    v.window_bind = static_cast<std::uint8_t>(bits::get<36, 1>(word2));
+    v.remote_access = static_cast<std::uint8_t>(bits::get<37, 1>(word2));
+    v.valid = static_cast<std::uint8_t>(bits::get<38, 1>(word2));
+    v.reserved0 = static_cast<std::uint8_t>(bits::get<39, 1>(word2));
+    v.mpt_type = static_cast<std::uint8_t>(bits::get<40, 8>(word2));
+    v.tag = static_cast<std::uint8_t>(bits::get<48, 8>(word2));
+    v.bound_qp = static_cast<std::uint8_t>(bits::get<56, 8>(word2));
+    v.bound_windows = static_cast<std::uint16_t>(bits::get<0, 16>(word3));
+    v.max_pages = static_cast<std::uint16_t>(bits::get<16, 16>(word3));
+    v.mr_index = static_cast<std::uint32_t>(bits::get<32, 24>(word3));
+    v.reserved1 = static_cast<std::uint8_t>(bits::get<56, 8>(word3));
+    v.reserved2 = static_cast<std::uint64_t>(bits::get<0, 64>(word4));
+    v.reserved3 = static_cast<std::uint64_t>(bits::get<0, 64>(word5));
     return v;
   }
   bool operator==(const AdminMrState&) const = default;
@@ -2623,34 +3304,45 @@ struct AdminQpCounters {
   std::uint32_t count_10{};
   std::uint32_t count_11{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 32>(to, count_0);
-    bits::put_little<32, 32>(to, count_1);
-    bits::put_little<64, 32>(to, count_2);
-    bits::put_little<96, 32>(to, count_3);
-    bits::put_little<128, 32>(to, count_4);
-    bits::put_little<160, 32>(to, count_5);
-    bits::put_little<192, 32>(to, count_6);
-    bits::put_little<224, 32>(to, count_7);
-    bits::put_little<256, 32>(to, count_8);
-    bits::put_little<288, 32>(to, count_9);
-    bits::put_little<320, 32>(to, count_10);
-    bits::put_little<352, 32>(to, count_11);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 32>(count_0) |
+        bits::put<32, 32>(count_1));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 32>(count_2) |
+        bits::put<32, 32>(count_3));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 32>(count_4) |
+        bits::put<32, 32>(count_5));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 32>(count_6) |
+        bits::put<32, 32>(count_7));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 32>(count_8) |
+        bits::put<32, 32>(count_9));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 32>(count_10) |
+        bits::put<32, 32>(count_11));
   }
   static constexpr AdminQpCounters decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
     AdminQpCounters v;
-    bits::get_little<0, 32>(from, v.count_0);
-    bits::get_little<32, 32>(from, v.count_1);
-    bits::get_little<64, 32>(from, v.count_2);
-    bits::get_little<96, 32>(from, v.count_3);
-    bits::get_little<128, 32>(from, v.count_4);
-    bits::get_little<160, 32>(from, v.count_5);
-    bits::get_little<192, 32>(from, v.count_6);
-    bits::get_little<224, 32>(from, v.count_7);
-    bits::get_little<256, 32>(from, v.count_8);
-    bits::get_little<288, 32>(from, v.count_9);
-    bits::get_little<320, 32>(from, v.count_10);
-    bits::get_little<352, 32>(from, v.count_11);
+    v.count_0 = static_cast<std::uint32_t>(bits::get<0, 32>(word0));
+    v.count_1 = static_cast<std::uint32_t>(bits::get<32, 32>(word0));
+    v.count_2 = static_cast<std::uint32_t>(bits::get<0, 32>(word1));
+    v.count_3 = static_cast<std::uint32_t>(bits::get<32, 32>(word1));
+    v.count_4 = static_cast<std::uint32_t>(bits::get<0, 32>(word2));
+    v.count_5 = static_cast<std::uint32_t>(bits::get<32, 32>(word2));
+    v.count_6 = static_cast<std::uint32_t>(bits::get<0, 32>(word3));
+    v.count_7 = static_cast<std::uint32_t>(bits::get<32, 32>(word3));
+    v.count_8 = static_cast<std::uint32_t>(bits::get<0, 32>(word4));
+    v.count_9 = static_cast<std::uint32_t>(bits::get<32, 32>(word4));
+    v.count_10 = static_cast<std::uint32_t>(bits::get<0, 32>(word5));
+    v.count_11 = static_cast<std::uint32_t>(bits::get<32, 32>(word5));
     return v;
   }
   bool operator==(const AdminQpCounters&) const = default;
@@ -2677,42 +3369,57 @@ struct AdminQpState {
   std::uint8_t reserved2{};
   std::array<std::uint8_t, 24> reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 8>(to, state);
-    bits::put_little<8, 5>(to, outstanding_reads);
-    bits::put_little<13, 1>(to, sq_draining);
-    bits::put_little<14, 2>(to, reserved3);
-    bits::put_little<16, 16>(to, sq_producer);
-    bits::put_little<32, 16>(to, sq_executed);
-    bits::put_little<48, 16>(to, sq_retired);
-    bits::put_little<64, 16>(to, rq_producer);
-    bits::put_little<80, 16>(to, rq_head);
-    bits::put_little<96, 24>(to, sq_psn);
-    bits::put_little<120, 8>(to, reserved0);
-    bits::put_little<128, 24>(to, una_psn);
-    bits::put_little<152, 8>(to, reserved1);
-    bits::put_little<160, 24>(to, rq_psn);
-    bits::put_little<184, 8>(to, reserved2);
-    bits::put_little<192, 192>(to, reserved);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 8>(state) |
+        bits::put<8, 5>(outstanding_reads) |
+        bits::put<13, 1>(sq_draining) |
+        bits::put<14, 2>(reserved3) |
+        bits::put<16, 16>(sq_producer) |
+        bits::put<32, 16>(sq_executed) |
+        bits::put<48, 16>(sq_retired));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 16>(rq_producer) |
+        bits::put<16, 16>(rq_head) |
+        bits::put<32, 24>(sq_psn) |
+        bits::put<56, 8>(reserved0));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 24>(una_psn) |
+        bits::put<24, 8>(reserved1) |
+        bits::put<32, 24>(rq_psn) |
+        bits::put<56, 8>(reserved2));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 0>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 1>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 2>(std::span(reserved))));
   }
   static constexpr AdminQpState decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
     AdminQpState v;
-    bits::get_little<0, 8>(from, v.state);
-    bits::get_little<8, 5>(from, v.outstanding_reads);
-    bits::get_little<13, 1>(from, v.sq_draining);
-    bits::get_little<14, 2>(from, v.reserved3);
-    bits::get_little<16, 16>(from, v.sq_producer);
-    bits::get_little<32, 16>(from, v.sq_executed);
-    bits::get_little<48, 16>(from, v.sq_retired);
-    bits::get_little<64, 16>(from, v.rq_producer);
-    bits::get_little<80, 16>(from, v.rq_head);
-    bits::get_little<96, 24>(from, v.sq_psn);
-    bits::get_little<120, 8>(from, v.reserved0);
-    bits::get_little<128, 24>(from, v.una_psn);
-    bits::get_little<152, 8>(from, v.reserved1);
-    bits::get_little<160, 24>(from, v.rq_psn);
-    bits::get_little<184, 8>(from, v.reserved2);
-    bits::get_little<192, 192>(from, v.reserved);
+    v.state = static_cast<std::uint8_t>(bits::get<0, 8>(word0));
+    v.outstanding_reads = static_cast<std::uint8_t>(bits::get<8, 5>(word0));
+    v.sq_draining = static_cast<std::uint8_t>(bits::get<13, 1>(word0));
+    v.reserved3 = static_cast<std::uint8_t>(bits::get<14, 2>(word0));
+    v.sq_producer = static_cast<std::uint16_t>(bits::get<16, 16>(word0));
+    v.sq_executed = static_cast<std::uint16_t>(bits::get<32, 16>(word0));
+    v.sq_retired = static_cast<std::uint16_t>(bits::get<48, 16>(word0));
+    v.rq_producer = static_cast<std::uint16_t>(bits::get<0, 16>(word1));
+    v.rq_head = static_cast<std::uint16_t>(bits::get<16, 16>(word1));
+    v.sq_psn = static_cast<std::uint32_t>(bits::get<32, 24>(word1));
+    v.reserved0 = static_cast<std::uint8_t>(bits::get<56, 8>(word1));
+    v.una_psn = static_cast<std::uint32_t>(bits::get<0, 24>(word2));
+    v.reserved1 = static_cast<std::uint8_t>(bits::get<24, 8>(word2));
+    v.rq_psn = static_cast<std::uint32_t>(bits::get<32, 24>(word2));
+    v.reserved2 = static_cast<std::uint8_t>(bits::get<56, 8>(word2));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.reserved), bits::get<0, 64>(word3));
+    bits::store<bits::Order::kLittle, 1>(std::span(v.reserved), bits::get<0, 64>(word4));
+    bits::store<bits::Order::kLittle, 2>(std::span(v.reserved), bits::get<0, 64>(word5));
     return v;
   }
   bool operator==(const AdminQpState&) const = default;
@@ -2726,16 +3433,19 @@ struct EthHeader {
   std::uint64_t source{};
   std::uint16_t ethertype{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_big<64, 48>(to, dest);
-    bits::put_big<16, 48>(to, source);
-    bits::put_big<0, 16>(to, ethertype);
+    bits::store<bits::Order::kBig, 0>(to,
+        bits::put<16, 48>(source) |
+        bits::put<0, 16>(ethertype));
+    bits::store<bits::Order::kBig, 1>(to,
+        bits::put<0, 48>(dest));
   }
   static constexpr EthHeader decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kBig, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kBig, 1>(from);
     EthHeader v;
-    bits::get_big<64, 48>(from, v.dest);
-    bits::get_big<16, 48>(from, v.source);
-    bits::get_big<0, 16>(from, v.ethertype);
+    v.dest = static_cast<std::uint64_t>(bits::get<0, 48>(word1));
+    v.source = static_cast<std::uint64_t>(bits::get<16, 48>(word0));
+    v.ethertype = static_cast<std::uint16_t>(bits::get<0, 16>(word0));
     return v;
   }
   bool operator==(const EthHeader&) const = default;
@@ -2758,34 +3468,39 @@ struct Ipv4Header {
   std::uint32_t source{};
   std::uint32_t dest{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_big<156, 4>(to, version);
-    bits::put_big<152, 4>(to, ihl);
-    bits::put_big<144, 8>(to, tos);
-    bits::put_big<128, 16>(to, total_length);
-    bits::put_big<112, 16>(to, identification);
-    bits::put_big<109, 3>(to, flags);
-    bits::put_big<96, 13>(to, fragment_offset);
-    bits::put_big<88, 8>(to, ttl);
-    bits::put_big<80, 8>(to, protocol);
-    bits::put_big<64, 16>(to, checksum);
-    bits::put_big<32, 32>(to, source);
-    bits::put_big<0, 32>(to, dest);
+    bits::store<bits::Order::kBig, 0>(to,
+        bits::put<32, 32>(source) |
+        bits::put<0, 32>(dest));
+    bits::store<bits::Order::kBig, 1>(to,
+        bits::put<48, 16>(identification) |
+        bits::put<45, 3>(flags) |
+        bits::put<32, 13>(fragment_offset) |
+        bits::put<24, 8>(ttl) |
+        bits::put<16, 8>(protocol) |
+        bits::put<0, 16>(checksum));
+    bits::store<bits::Order::kBig, 2>(to,
+        bits::put<28, 4>(version) |
+        bits::put<24, 4>(ihl) |
+        bits::put<16, 8>(tos) |
+        bits::put<0, 16>(total_length));
   }
   static constexpr Ipv4Header decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kBig, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kBig, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kBig, 2>(from);
     Ipv4Header v;
-    bits::get_big<156, 4>(from, v.version);
-    bits::get_big<152, 4>(from, v.ihl);
-    bits::get_big<144, 8>(from, v.tos);
-    bits::get_big<128, 16>(from, v.total_length);
-    bits::get_big<112, 16>(from, v.identification);
-    bits::get_big<109, 3>(from, v.flags);
-    bits::get_big<96, 13>(from, v.fragment_offset);
-    bits::get_big<88, 8>(from, v.ttl);
-    bits::get_big<80, 8>(from, v.protocol);
-    bits::get_big<64, 16>(from, v.checksum);
-    bits::get_big<32, 32>(from, v.source);
-    bits::get_big<0, 32>(from, v.dest);
+    v.version = static_cast<std::uint8_t>(bits::get<28, 4>(word2));
+    v.ihl = static_cast<std::uint8_t>(bits::get<24, 4>(word2));
+    v.tos = static_cast<std::uint8_t>(bits::get<16, 8>(word2));
+    v.total_length = static_cast<std::uint16_t>(bits::get<0, 16>(word2));
+    v.identification = static_cast<std::uint16_t>(bits::get<48, 16>(word1));
+    v.flags = static_cast<std::uint8_t>(bits::get<45, 3>(word1));
+    v.fragment_offset = static_cast<std::uint16_t>(bits::get<32, 13>(word1));
+    v.ttl = static_cast<std::uint8_t>(bits::get<24, 8>(word1));
+    v.protocol = static_cast<std::uint8_t>(bits::get<16, 8>(word1));
+    v.checksum = static_cast<std::uint16_t>(bits::get<0, 16>(word1));
+    v.source = static_cast<std::uint32_t>(bits::get<32, 32>(word0));
+    v.dest = static_cast<std::uint32_t>(bits::get<0, 32>(word0));
     return v;
   }
   bool operator==(const Ipv4Header&) const = default;
@@ -2804,26 +3519,39 @@ struct Ipv6Header {
   std::array<std::uint8_t, 16> source{};
   std::array<std::uint8_t, 16> dest{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_big<316, 4>(to, version);
-    bits::put_big<308, 8>(to, traffic_class);
-    bits::put_big<288, 20>(to, flow_label);
-    bits::put_big<272, 16>(to, payload_length);
-    bits::put_big<264, 8>(to, next_header);
-    bits::put_big<256, 8>(to, hop_limit);
-    bits::put_big<128, 128>(to, source);
-    bits::put_big<0, 128>(to, dest);
+    bits::store<bits::Order::kBig, 0>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kBig, 0>(std::span(dest))));
+    bits::store<bits::Order::kBig, 1>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kBig, 1>(std::span(dest))));
+    bits::store<bits::Order::kBig, 2>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kBig, 0>(std::span(source))));
+    bits::store<bits::Order::kBig, 3>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kBig, 1>(std::span(source))));
+    bits::store<bits::Order::kBig, 4>(to,
+        bits::put<60, 4>(version) |
+        bits::put<52, 8>(traffic_class) |
+        bits::put<32, 20>(flow_label) |
+        bits::put<16, 16>(payload_length) |
+        bits::put<8, 8>(next_header) |
+        bits::put<0, 8>(hop_limit));
   }
   static constexpr Ipv6Header decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kBig, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kBig, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kBig, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kBig, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kBig, 4>(from);
     Ipv6Header v;
-    bits::get_big<316, 4>(from, v.version);
-    bits::get_big<308, 8>(from, v.traffic_class);
-    bits::get_big<288, 20>(from, v.flow_label);
-    bits::get_big<272, 16>(from, v.payload_length);
-    bits::get_big<264, 8>(from, v.next_header);
-    bits::get_big<256, 8>(from, v.hop_limit);
-    bits::get_big<128, 128>(from, v.source);
-    bits::get_big<0, 128>(from, v.dest);
+    v.version = static_cast<std::uint8_t>(bits::get<60, 4>(word4));
+    v.traffic_class = static_cast<std::uint8_t>(bits::get<52, 8>(word4));
+    v.flow_label = static_cast<std::uint32_t>(bits::get<32, 20>(word4));
+    v.payload_length = static_cast<std::uint16_t>(bits::get<16, 16>(word4));
+    v.next_header = static_cast<std::uint8_t>(bits::get<8, 8>(word4));
+    v.hop_limit = static_cast<std::uint8_t>(bits::get<0, 8>(word4));
+    bits::store<bits::Order::kBig, 0>(std::span(v.source), bits::get<0, 64>(word2));
+    bits::store<bits::Order::kBig, 1>(std::span(v.source), bits::get<0, 64>(word3));
+    bits::store<bits::Order::kBig, 0>(std::span(v.dest), bits::get<0, 64>(word0));
+    bits::store<bits::Order::kBig, 1>(std::span(v.dest), bits::get<0, 64>(word1));
     return v;
   }
   bool operator==(const Ipv6Header&) const = default;
@@ -2838,18 +3566,19 @@ struct UdpHeader {
   std::uint16_t length{};
   std::uint16_t checksum{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_big<48, 16>(to, source_port);
-    bits::put_big<32, 16>(to, dest_port);
-    bits::put_big<16, 16>(to, length);
-    bits::put_big<0, 16>(to, checksum);
+    bits::store<bits::Order::kBig, 0>(to,
+        bits::put<48, 16>(source_port) |
+        bits::put<32, 16>(dest_port) |
+        bits::put<16, 16>(length) |
+        bits::put<0, 16>(checksum));
   }
   static constexpr UdpHeader decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kBig, 0>(from);
     UdpHeader v;
-    bits::get_big<48, 16>(from, v.source_port);
-    bits::get_big<32, 16>(from, v.dest_port);
-    bits::get_big<16, 16>(from, v.length);
-    bits::get_big<0, 16>(from, v.checksum);
+    v.source_port = static_cast<std::uint16_t>(bits::get<48, 16>(word0));
+    v.dest_port = static_cast<std::uint16_t>(bits::get<32, 16>(word0));
+    v.length = static_cast<std::uint16_t>(bits::get<16, 16>(word0));
+    v.checksum = static_cast<std::uint16_t>(bits::get<0, 16>(word0));
     return v;
   }
   bool operator==(const UdpHeader&) const = default;
@@ -2873,36 +3602,39 @@ struct Bth {
   std::uint8_t reserved7b{};
   std::uint32_t psn{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_big<88, 8>(to, opcode);
-    bits::put_big<87, 1>(to, solicited);
-    bits::put_big<86, 1>(to, migreq);
-    bits::put_big<84, 2>(to, pad_count);
-    bits::put_big<80, 4>(to, version);
-    bits::put_big<64, 16>(to, pkey);
-    bits::put_big<63, 1>(to, fecn);
-    bits::put_big<62, 1>(to, becn);
-    bits::put_big<56, 6>(to, reserved8a);
-    bits::put_big<32, 24>(to, dest_qpn);
-    bits::put_big<31, 1>(to, ack_req);
-    bits::put_big<24, 7>(to, reserved7b);
-    bits::put_big<0, 24>(to, psn);
+    bits::store<bits::Order::kBig, 0>(to,
+        bits::put<63, 1>(fecn) |
+        bits::put<62, 1>(becn) |
+        bits::put<56, 6>(reserved8a) |
+        bits::put<32, 24>(dest_qpn) |
+        bits::put<31, 1>(ack_req) |
+        bits::put<24, 7>(reserved7b) |
+        bits::put<0, 24>(psn));
+    bits::store<bits::Order::kBig, 1>(to,
+        bits::put<24, 8>(opcode) |
+        bits::put<23, 1>(solicited) |
+        bits::put<22, 1>(migreq) |
+        bits::put<20, 2>(pad_count) |
+        bits::put<16, 4>(version) |
+        bits::put<0, 16>(pkey));
   }
   static constexpr Bth decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kBig, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kBig, 1>(from);
     Bth v;
-    bits::get_big<88, 8>(from, v.opcode);
-    bits::get_big<87, 1>(from, v.solicited);
-    bits::get_big<86, 1>(from, v.migreq);
-    bits::get_big<84, 2>(from, v.pad_count);
-    bits::get_big<80, 4>(from, v.version);
-    bits::get_big<64, 16>(from, v.pkey);
-    bits::get_big<63, 1>(from, v.fecn);
-    bits::get_big<62, 1>(from, v.becn);
-    bits::get_big<56, 6>(from, v.reserved8a);
-    bits::get_big<32, 24>(from, v.dest_qpn);
-    bits::get_big<31, 1>(from, v.ack_req);
-    bits::get_big<24, 7>(from, v.reserved7b);
-    bits::get_big<0, 24>(from, v.psn);
+    v.opcode = static_cast<std::uint8_t>(bits::get<24, 8>(word1));
+    v.solicited = static_cast<std::uint8_t>(bits::get<23, 1>(word1));
+    v.migreq = static_cast<std::uint8_t>(bits::get<22, 1>(word1));
+    v.pad_count = static_cast<std::uint8_t>(bits::get<20, 2>(word1));
+    v.version = static_cast<std::uint8_t>(bits::get<16, 4>(word1));
+    v.pkey = static_cast<std::uint16_t>(bits::get<0, 16>(word1));
+    v.fecn = static_cast<std::uint8_t>(bits::get<63, 1>(word0));
+    v.becn = static_cast<std::uint8_t>(bits::get<62, 1>(word0));
+    v.reserved8a = static_cast<std::uint8_t>(bits::get<56, 6>(word0));
+    v.dest_qpn = static_cast<std::uint32_t>(bits::get<32, 24>(word0));
+    v.ack_req = static_cast<std::uint8_t>(bits::get<31, 1>(word0));
+    v.reserved7b = static_cast<std::uint8_t>(bits::get<24, 7>(word0));
+    v.psn = static_cast<std::uint32_t>(bits::get<0, 24>(word0));
     return v;
   }
   bool operator==(const Bth&) const = default;
@@ -2916,16 +3648,19 @@ struct Reth {
   std::uint32_t rkey{};
   std::uint32_t dma_length{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_big<64, 64>(to, va);
-    bits::put_big<32, 32>(to, rkey);
-    bits::put_big<0, 32>(to, dma_length);
+    bits::store<bits::Order::kBig, 0>(to,
+        bits::put<32, 32>(rkey) |
+        bits::put<0, 32>(dma_length));
+    bits::store<bits::Order::kBig, 1>(to,
+        bits::put<0, 64>(va));
   }
   static constexpr Reth decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kBig, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kBig, 1>(from);
     Reth v;
-    bits::get_big<64, 64>(from, v.va);
-    bits::get_big<32, 32>(from, v.rkey);
-    bits::get_big<0, 32>(from, v.dma_length);
+    v.va = static_cast<std::uint64_t>(bits::get<0, 64>(word1));
+    v.rkey = static_cast<std::uint32_t>(bits::get<32, 32>(word0));
+    v.dma_length = static_cast<std::uint32_t>(bits::get<0, 32>(word0));
     return v;
   }
   bool operator==(const Reth&) const = default;
@@ -2939,16 +3674,17 @@ struct Deth {
   std::uint8_t reserved{};
   std::uint32_t source_qpn{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_big<32, 32>(to, qkey);
-    bits::put_big<24, 8>(to, reserved);
-    bits::put_big<0, 24>(to, source_qpn);
+    bits::store<bits::Order::kBig, 0>(to,
+        bits::put<32, 32>(qkey) |
+        bits::put<24, 8>(reserved) |
+        bits::put<0, 24>(source_qpn));
   }
   static constexpr Deth decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kBig, 0>(from);
     Deth v;
-    bits::get_big<32, 32>(from, v.qkey);
-    bits::get_big<24, 8>(from, v.reserved);
-    bits::get_big<0, 24>(from, v.source_qpn);
+    v.qkey = static_cast<std::uint32_t>(bits::get<32, 32>(word0));
+    v.reserved = static_cast<std::uint8_t>(bits::get<24, 8>(word0));
+    v.source_qpn = static_cast<std::uint32_t>(bits::get<0, 24>(word0));
     return v;
   }
   bool operator==(const Deth&) const = default;
@@ -2961,14 +3697,15 @@ struct Aeth {
   std::uint8_t syndrome{};
   std::uint32_t msn{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_big<24, 8>(to, syndrome);
-    bits::put_big<0, 24>(to, msn);
+    bits::store<bits::Order::kBig, 0>(to,
+        bits::put<24, 8>(syndrome) |
+        bits::put<0, 24>(msn));
   }
   static constexpr Aeth decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kBig, 0>(from);
     Aeth v;
-    bits::get_big<24, 8>(from, v.syndrome);
-    bits::get_big<0, 24>(from, v.msn);
+    v.syndrome = static_cast<std::uint8_t>(bits::get<24, 8>(word0));
+    v.msn = static_cast<std::uint32_t>(bits::get<0, 24>(word0));
     return v;
   }
   bool operator==(const Aeth&) const = default;
@@ -2983,18 +3720,26 @@ struct AtomicEth {
   std::uint64_t swap_add{};
   std::uint64_t compare{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_big<160, 64>(to, va);
-    bits::put_big<128, 32>(to, rkey);
-    bits::put_big<64, 64>(to, swap_add);
-    bits::put_big<0, 64>(to, compare);
+    bits::store<bits::Order::kBig, 0>(to,
+        bits::put<0, 64>(compare));
+    bits::store<bits::Order::kBig, 1>(to,
+        bits::put<0, 64>(swap_add));
+    bits::store<bits::Order::kBig, 2>(to,
+        bits::put<32, 32>(va) |
+        bits::put<0, 32>(rkey));
+    bits::store<bits::Order::kBig, 3>(to,
+        bits::put<0, 32>(va >> 32));
   }
   static constexpr AtomicEth decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kBig, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kBig, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kBig, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kBig, 3>(from);
     AtomicEth v;
-    bits::get_big<160, 64>(from, v.va);
-    bits::get_big<128, 32>(from, v.rkey);
-    bits::get_big<64, 64>(from, v.swap_add);
-    bits::get_big<0, 64>(from, v.compare);
+    v.va = static_cast<std::uint64_t>(bits::get<32, 32>(word2) | bits::get<0, 32>(word3) << 32);
+    v.rkey = static_cast<std::uint32_t>(bits::get<0, 32>(word2));
+    v.swap_add = static_cast<std::uint64_t>(bits::get<0, 64>(word1));
+    v.compare = static_cast<std::uint64_t>(bits::get<0, 64>(word0));
     return v;
   }
   bool operator==(const AtomicEth&) const = default;
@@ -3006,12 +3751,13 @@ struct AtomicAckEth {
   static constexpr std::size_t kBytes = 8;
   std::uint64_t original{};  ///< What was at the address before
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_big<0, 64>(to, original);
+    bits::store<bits::Order::kBig, 0>(to,
+        bits::put<0, 64>(original));
   }
   static constexpr AtomicAckEth decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kBig, 0>(from);
     AtomicAckEth v;
-    bits::get_big<0, 64>(from, v.original);
+    v.original = static_cast<std::uint64_t>(bits::get<0, 64>(word0));
     return v;
   }
   bool operator==(const AtomicAckEth&) const = default;
@@ -3023,12 +3769,13 @@ struct ImmDt {
   static constexpr std::size_t kBytes = 4;
   std::uint32_t immediate{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_big<0, 32>(to, immediate);
+    bits::store<bits::Order::kBig, 0>(to,
+        bits::put<0, 32>(immediate));
   }
   static constexpr ImmDt decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kBig, 0>(from);
     ImmDt v;
-    bits::get_big<0, 32>(from, v.immediate);
+    v.immediate = static_cast<std::uint32_t>(bits::get<0, 32>(word0));
     return v;
   }
   bool operator==(const ImmDt&) const = default;
@@ -3040,12 +3787,13 @@ struct Ieth {
   static constexpr std::size_t kBytes = 4;
   std::uint32_t rkey{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_big<0, 32>(to, rkey);
+    bits::store<bits::Order::kBig, 0>(to,
+        bits::put<0, 32>(rkey));
   }
   static constexpr Ieth decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kBig, 0>(from);
     Ieth v;
-    bits::get_big<0, 32>(from, v.rkey);
+    v.rkey = static_cast<std::uint32_t>(bits::get<0, 32>(word0));
     return v;
   }
   bool operator==(const Ieth&) const = default;

@@ -170,26 +170,30 @@ struct HostReqHdr {
   std::uint16_t tag{};
   std::uint16_t requester{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 3>(to, tlp_type);
-    bits::put_little<3, 1>(to, poisoned);
-    bits::put_little<4, 64>(to, addr);
-    bits::put_little<68, 11>(to, length_dw);
-    bits::put_little<79, 4>(to, first_be);
-    bits::put_little<83, 4>(to, last_be);
-    bits::put_little<87, 10>(to, tag);
-    bits::put_little<97, 16>(to, requester);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 3>(tlp_type) |
+        bits::put<3, 1>(poisoned) |
+        bits::put<4, 60>(addr));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 4>(addr >> 60) |
+        bits::put<4, 11>(length_dw) |
+        bits::put<15, 4>(first_be) |
+        bits::put<19, 4>(last_be) |
+        bits::put<23, 10>(tag) |
+        bits::put<33, 16>(requester));
   }
   static constexpr HostReqHdr decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
     HostReqHdr v;
-    bits::get_little<0, 3>(from, v.tlp_type);
-    bits::get_little<3, 1>(from, v.poisoned);
-    bits::get_little<4, 64>(from, v.addr);
-    bits::get_little<68, 11>(from, v.length_dw);
-    bits::get_little<79, 4>(from, v.first_be);
-    bits::get_little<83, 4>(from, v.last_be);
-    bits::get_little<87, 10>(from, v.tag);
-    bits::get_little<97, 16>(from, v.requester);
+    v.tlp_type = static_cast<std::uint8_t>(bits::get<0, 3>(word0));
+    v.poisoned = static_cast<std::uint8_t>(bits::get<3, 1>(word0));
+    v.addr = static_cast<std::uint64_t>(bits::get<4, 60>(word0) | bits::get<0, 4>(word1) << 60);
+    v.length_dw = static_cast<std::uint16_t>(bits::get<4, 11>(word1));
+    v.first_be = static_cast<std::uint8_t>(bits::get<15, 4>(word1));
+    v.last_be = static_cast<std::uint8_t>(bits::get<19, 4>(word1));
+    v.tag = static_cast<std::uint16_t>(bits::get<23, 10>(word1));
+    v.requester = static_cast<std::uint16_t>(bits::get<33, 16>(word1));
     return v;
   }
   bool operator==(const HostReqHdr&) const = default;
@@ -206,22 +210,23 @@ struct HostCplHdr {
   std::uint8_t lower_addr{};
   std::uint16_t length_dw{};  ///< 0: no data
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 3>(to, status);
-    bits::put_little<3, 10>(to, tag);
-    bits::put_little<13, 16>(to, requester);
-    bits::put_little<29, 13>(to, byte_count);
-    bits::put_little<42, 7>(to, lower_addr);
-    bits::put_little<49, 11>(to, length_dw);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 3>(status) |
+        bits::put<3, 10>(tag) |
+        bits::put<13, 16>(requester) |
+        bits::put<29, 13>(byte_count) |
+        bits::put<42, 7>(lower_addr) |
+        bits::put<49, 11>(length_dw));
   }
   static constexpr HostCplHdr decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
     HostCplHdr v;
-    bits::get_little<0, 3>(from, v.status);
-    bits::get_little<3, 10>(from, v.tag);
-    bits::get_little<13, 16>(from, v.requester);
-    bits::get_little<29, 13>(from, v.byte_count);
-    bits::get_little<42, 7>(from, v.lower_addr);
-    bits::get_little<49, 11>(from, v.length_dw);
+    v.status = static_cast<std::uint8_t>(bits::get<0, 3>(word0));
+    v.tag = static_cast<std::uint16_t>(bits::get<3, 10>(word0));
+    v.requester = static_cast<std::uint16_t>(bits::get<13, 16>(word0));
+    v.byte_count = static_cast<std::uint16_t>(bits::get<29, 13>(word0));
+    v.lower_addr = static_cast<std::uint8_t>(bits::get<42, 7>(word0));
+    v.length_dw = static_cast<std::uint16_t>(bits::get<49, 11>(word0));
     return v;
   }
   bool operator==(const HostCplHdr&) const = default;
@@ -238,22 +243,26 @@ struct DmaReqHdr {
   std::uint8_t last_be{};
   std::uint16_t tag{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 3>(to, tlp_type);
-    bits::put_little<3, 64>(to, addr);
-    bits::put_little<67, 11>(to, length_dw);
-    bits::put_little<78, 4>(to, first_be);
-    bits::put_little<82, 4>(to, last_be);
-    bits::put_little<86, 10>(to, tag);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 3>(tlp_type) |
+        bits::put<3, 61>(addr));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 3>(addr >> 61) |
+        bits::put<3, 11>(length_dw) |
+        bits::put<14, 4>(first_be) |
+        bits::put<18, 4>(last_be) |
+        bits::put<22, 10>(tag));
   }
   static constexpr DmaReqHdr decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
     DmaReqHdr v;
-    bits::get_little<0, 3>(from, v.tlp_type);
-    bits::get_little<3, 64>(from, v.addr);
-    bits::get_little<67, 11>(from, v.length_dw);
-    bits::get_little<78, 4>(from, v.first_be);
-    bits::get_little<82, 4>(from, v.last_be);
-    bits::get_little<86, 10>(from, v.tag);
+    v.tlp_type = static_cast<std::uint8_t>(bits::get<0, 3>(word0));
+    v.addr = static_cast<std::uint64_t>(bits::get<3, 61>(word0) | bits::get<0, 3>(word1) << 61);
+    v.length_dw = static_cast<std::uint16_t>(bits::get<3, 11>(word1));
+    v.first_be = static_cast<std::uint8_t>(bits::get<14, 4>(word1));
+    v.last_be = static_cast<std::uint8_t>(bits::get<18, 4>(word1));
+    v.tag = static_cast<std::uint16_t>(bits::get<22, 10>(word1));
     return v;
   }
   bool operator==(const DmaReqHdr&) const = default;
@@ -270,22 +279,23 @@ struct DmaCplHdr {
   std::uint16_t lower_addr{};  ///< Low bits of the address of the first byte (a TLP carries 7 of them)
   std::uint16_t length_dw{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 3>(to, status);
-    bits::put_little<3, 1>(to, poisoned);
-    bits::put_little<4, 10>(to, tag);
-    bits::put_little<14, 13>(to, byte_count);
-    bits::put_little<27, 12>(to, lower_addr);
-    bits::put_little<39, 11>(to, length_dw);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 3>(status) |
+        bits::put<3, 1>(poisoned) |
+        bits::put<4, 10>(tag) |
+        bits::put<14, 13>(byte_count) |
+        bits::put<27, 12>(lower_addr) |
+        bits::put<39, 11>(length_dw));
   }
   static constexpr DmaCplHdr decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
     DmaCplHdr v;
-    bits::get_little<0, 3>(from, v.status);
-    bits::get_little<3, 1>(from, v.poisoned);
-    bits::get_little<4, 10>(from, v.tag);
-    bits::get_little<14, 13>(from, v.byte_count);
-    bits::get_little<27, 12>(from, v.lower_addr);
-    bits::get_little<39, 11>(from, v.length_dw);
+    v.status = static_cast<std::uint8_t>(bits::get<0, 3>(word0));
+    v.poisoned = static_cast<std::uint8_t>(bits::get<3, 1>(word0));
+    v.tag = static_cast<std::uint16_t>(bits::get<4, 10>(word0));
+    v.byte_count = static_cast<std::uint16_t>(bits::get<14, 13>(word0));
+    v.lower_addr = static_cast<std::uint16_t>(bits::get<27, 12>(word0));
+    v.length_dw = static_cast<std::uint16_t>(bits::get<39, 11>(word0));
     return v;
   }
   bool operator==(const DmaCplHdr&) const = default;
@@ -298,14 +308,17 @@ struct DmaRdReq {
   std::uint64_t addr{};  ///< DMA address
   std::uint16_t length{};  ///< Bytes, 1 to 4096
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 64>(to, addr);
-    bits::put_little<64, 13>(to, length);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 64>(addr));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 13>(length));
   }
   static constexpr DmaRdReq decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
     DmaRdReq v;
-    bits::get_little<0, 64>(from, v.addr);
-    bits::get_little<64, 13>(from, v.length);
+    v.addr = static_cast<std::uint64_t>(bits::get<0, 64>(word0));
+    v.length = static_cast<std::uint16_t>(bits::get<0, 13>(word1));
     return v;
   }
   bool operator==(const DmaRdReq&) const = default;
@@ -321,20 +334,51 @@ struct DmaRdRsp {
   std::uint8_t last{};  ///< Last beat of the request
   std::uint8_t err{};  ///< Error completion, poisoned, or time-out
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 512>(to, data);
-    bits::put_little<512, 6>(to, offset);
-    bits::put_little<518, 7>(to, bytes);
-    bits::put_little<525, 1>(to, last);
-    bits::put_little<526, 1>(to, err);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 0>(std::span(data))));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 1>(std::span(data))));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 2>(std::span(data))));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 3>(std::span(data))));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 4>(std::span(data))));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 5>(std::span(data))));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 6>(std::span(data))));
+    bits::store<bits::Order::kLittle, 7>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 7>(std::span(data))));
+    bits::store<bits::Order::kLittle, 8>(to,
+        bits::put<0, 6>(offset) |
+        bits::put<6, 7>(bytes) |
+        bits::put<13, 1>(last) |
+        bits::put<14, 1>(err));
   }
   static constexpr DmaRdRsp decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
+    const std::uint64_t word7 = bits::load<bits::Order::kLittle, 7>(from);
+    const std::uint64_t word8 = bits::load<bits::Order::kLittle, 8>(from);
     DmaRdRsp v;
-    bits::get_little<0, 512>(from, v.data);
-    bits::get_little<512, 6>(from, v.offset);
-    bits::get_little<518, 7>(from, v.bytes);
-    bits::get_little<525, 1>(from, v.last);
-    bits::get_little<526, 1>(from, v.err);
+    bits::store<bits::Order::kLittle, 0>(std::span(v.data), bits::get<0, 64>(word0));
+    bits::store<bits::Order::kLittle, 1>(std::span(v.data), bits::get<0, 64>(word1));
+    bits::store<bits::Order::kLittle, 2>(std::span(v.data), bits::get<0, 64>(word2));
+    bits::store<bits::Order::kLittle, 3>(std::span(v.data), bits::get<0, 64>(word3));
+    bits::store<bits::Order::kLittle, 4>(std::span(v.data), bits::get<0, 64>(word4));
+    bits::store<bits::Order::kLittle, 5>(std::span(v.data), bits::get<0, 64>(word5));
+    bits::store<bits::Order::kLittle, 6>(std::span(v.data), bits::get<0, 64>(word6));
+    bits::store<bits::Order::kLittle, 7>(std::span(v.data), bits::get<0, 64>(word7));
+    v.offset = static_cast<std::uint8_t>(bits::get<0, 6>(word8));
+    v.bytes = static_cast<std::uint8_t>(bits::get<6, 7>(word8));
+    v.last = static_cast<std::uint8_t>(bits::get<13, 1>(word8));
+    v.err = static_cast<std::uint8_t>(bits::get<14, 1>(word8));
     return v;
   }
   bool operator==(const DmaRdRsp&) const = default;
@@ -349,18 +393,59 @@ struct DmaWr {
   std::array<std::uint8_t, 64> data{};  ///< Line
   std::uint8_t last{};  ///< Last line of the request
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 64>(to, addr);
-    bits::put_little<64, 13>(to, length);
-    bits::put_little<77, 512>(to, data);
-    bits::put_little<589, 1>(to, last);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 64>(addr));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 13>(length) |
+        bits::put<13, 51>(bits::load<bits::Order::kLittle, 0>(std::span(data))));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 13>(bits::load<bits::Order::kLittle, 0>(std::span(data)) >> 51) |
+        bits::put<13, 51>(bits::load<bits::Order::kLittle, 1>(std::span(data))));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 13>(bits::load<bits::Order::kLittle, 1>(std::span(data)) >> 51) |
+        bits::put<13, 51>(bits::load<bits::Order::kLittle, 2>(std::span(data))));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 13>(bits::load<bits::Order::kLittle, 2>(std::span(data)) >> 51) |
+        bits::put<13, 51>(bits::load<bits::Order::kLittle, 3>(std::span(data))));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 13>(bits::load<bits::Order::kLittle, 3>(std::span(data)) >> 51) |
+        bits::put<13, 51>(bits::load<bits::Order::kLittle, 4>(std::span(data))));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 13>(bits::load<bits::Order::kLittle, 4>(std::span(data)) >> 51) |
+        bits::put<13, 51>(bits::load<bits::Order::kLittle, 5>(std::span(data))));
+    bits::store<bits::Order::kLittle, 7>(to,
+        bits::put<0, 13>(bits::load<bits::Order::kLittle, 5>(std::span(data)) >> 51) |
+        bits::put<13, 51>(bits::load<bits::Order::kLittle, 6>(std::span(data))));
+    bits::store<bits::Order::kLittle, 8>(to,
+        bits::put<0, 13>(bits::load<bits::Order::kLittle, 6>(std::span(data)) >> 51) |
+        bits::put<13, 51>(bits::load<bits::Order::kLittle, 7>(std::span(data))));
+    bits::store<bits::Order::kLittle, 9>(to,
+        bits::put<0, 13>(bits::load<bits::Order::kLittle, 7>(std::span(data)) >> 51) |
+        bits::put<13, 1>(last));
   }
   static constexpr DmaWr decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
+    const std::uint64_t word7 = bits::load<bits::Order::kLittle, 7>(from);
+    const std::uint64_t word8 = bits::load<bits::Order::kLittle, 8>(from);
+    const std::uint64_t word9 = bits::load<bits::Order::kLittle, 9>(from);
     DmaWr v;
-    bits::get_little<0, 64>(from, v.addr);
-    bits::get_little<64, 13>(from, v.length);
-    bits::get_little<77, 512>(from, v.data);
-    bits::get_little<589, 1>(from, v.last);
+    v.addr = static_cast<std::uint64_t>(bits::get<0, 64>(word0));
+    v.length = static_cast<std::uint16_t>(bits::get<0, 13>(word1));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.data), bits::get<13, 51>(word1) | bits::get<0, 13>(word2) << 51);
+    bits::store<bits::Order::kLittle, 1>(std::span(v.data), bits::get<13, 51>(word2) | bits::get<0, 13>(word3) << 51);
+    bits::store<bits::Order::kLittle, 2>(std::span(v.data), bits::get<13, 51>(word3) | bits::get<0, 13>(word4) << 51);
+    bits::store<bits::Order::kLittle, 3>(std::span(v.data), bits::get<13, 51>(word4) | bits::get<0, 13>(word5) << 51);
+    bits::store<bits::Order::kLittle, 4>(std::span(v.data), bits::get<13, 51>(word5) | bits::get<0, 13>(word6) << 51);
+    bits::store<bits::Order::kLittle, 5>(std::span(v.data), bits::get<13, 51>(word6) | bits::get<0, 13>(word7) << 51);
+    bits::store<bits::Order::kLittle, 6>(std::span(v.data), bits::get<13, 51>(word7) | bits::get<0, 13>(word8) << 51);
+    bits::store<bits::Order::kLittle, 7>(std::span(v.data), bits::get<13, 51>(word8) | bits::get<0, 13>(word9) << 51);
+    v.last = static_cast<std::uint8_t>(bits::get<13, 1>(word9));
     return v;
   }
   bool operator==(const DmaWr&) const = default;
@@ -375,18 +460,22 @@ struct RegReq {
   std::uint64_t data{};
   std::uint8_t be{};  ///< Byte enables
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 1>(to, write);
-    bits::put_little<1, 12>(to, addr);
-    bits::put_little<13, 64>(to, data);
-    bits::put_little<77, 8>(to, be);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 1>(write) |
+        bits::put<1, 12>(addr) |
+        bits::put<13, 51>(data));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 13>(data >> 51) |
+        bits::put<13, 8>(be));
   }
   static constexpr RegReq decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
     RegReq v;
-    bits::get_little<0, 1>(from, v.write);
-    bits::get_little<1, 12>(from, v.addr);
-    bits::get_little<13, 64>(from, v.data);
-    bits::get_little<77, 8>(from, v.be);
+    v.write = static_cast<std::uint8_t>(bits::get<0, 1>(word0));
+    v.addr = static_cast<std::uint16_t>(bits::get<1, 12>(word0));
+    v.data = static_cast<std::uint64_t>(bits::get<13, 51>(word0) | bits::get<0, 13>(word1) << 51);
+    v.be = static_cast<std::uint8_t>(bits::get<13, 8>(word1));
     return v;
   }
   bool operator==(const RegReq&) const = default;
@@ -401,18 +490,57 @@ struct UarReq {
   std::uint8_t log_words{};  ///< log2 of the words
   std::array<std::uint8_t, 64> data{};  ///< Lane addr mod 64
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 7>(to, uar);
-    bits::put_little<7, 12>(to, addr);
-    bits::put_little<19, 2>(to, log_words);
-    bits::put_little<21, 512>(to, data);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 7>(uar) |
+        bits::put<7, 12>(addr) |
+        bits::put<19, 2>(log_words) |
+        bits::put<21, 43>(bits::load<bits::Order::kLittle, 0>(std::span(data))));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 21>(bits::load<bits::Order::kLittle, 0>(std::span(data)) >> 43) |
+        bits::put<21, 43>(bits::load<bits::Order::kLittle, 1>(std::span(data))));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 21>(bits::load<bits::Order::kLittle, 1>(std::span(data)) >> 43) |
+        bits::put<21, 43>(bits::load<bits::Order::kLittle, 2>(std::span(data))));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 21>(bits::load<bits::Order::kLittle, 2>(std::span(data)) >> 43) |
+        bits::put<21, 43>(bits::load<bits::Order::kLittle, 3>(std::span(data))));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 21>(bits::load<bits::Order::kLittle, 3>(std::span(data)) >> 43) |
+        bits::put<21, 43>(bits::load<bits::Order::kLittle, 4>(std::span(data))));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 21>(bits::load<bits::Order::kLittle, 4>(std::span(data)) >> 43) |
+        bits::put<21, 43>(bits::load<bits::Order::kLittle, 5>(std::span(data))));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 21>(bits::load<bits::Order::kLittle, 5>(std::span(data)) >> 43) |
+        bits::put<21, 43>(bits::load<bits::Order::kLittle, 6>(std::span(data))));
+    bits::store<bits::Order::kLittle, 7>(to,
+        bits::put<0, 21>(bits::load<bits::Order::kLittle, 6>(std::span(data)) >> 43) |
+        bits::put<21, 43>(bits::load<bits::Order::kLittle, 7>(std::span(data))));
+    bits::store<bits::Order::kLittle, 8>(to,
+        bits::put<0, 21>(bits::load<bits::Order::kLittle, 7>(std::span(data)) >> 43));
   }
   static constexpr UarReq decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
+    const std::uint64_t word7 = bits::load<bits::Order::kLittle, 7>(from);
+    const std::uint64_t word8 = bits::load<bits::Order::kLittle, 8>(from);
     UarReq v;
-    bits::get_little<0, 7>(from, v.uar);
-    bits::get_little<7, 12>(from, v.addr);
-    bits::get_little<19, 2>(from, v.log_words);
-    bits::get_little<21, 512>(from, v.data);
+    v.uar = static_cast<std::uint8_t>(bits::get<0, 7>(word0));
+    v.addr = static_cast<std::uint16_t>(bits::get<7, 12>(word0));
+    v.log_words = static_cast<std::uint8_t>(bits::get<19, 2>(word0));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.data), bits::get<21, 43>(word0) | bits::get<0, 21>(word1) << 43);
+    bits::store<bits::Order::kLittle, 1>(std::span(v.data), bits::get<21, 43>(word1) | bits::get<0, 21>(word2) << 43);
+    bits::store<bits::Order::kLittle, 2>(std::span(v.data), bits::get<21, 43>(word2) | bits::get<0, 21>(word3) << 43);
+    bits::store<bits::Order::kLittle, 3>(std::span(v.data), bits::get<21, 43>(word3) | bits::get<0, 21>(word4) << 43);
+    bits::store<bits::Order::kLittle, 4>(std::span(v.data), bits::get<21, 43>(word4) | bits::get<0, 21>(word5) << 43);
+    bits::store<bits::Order::kLittle, 5>(std::span(v.data), bits::get<21, 43>(word5) | bits::get<0, 21>(word6) << 43);
+    bits::store<bits::Order::kLittle, 6>(std::span(v.data), bits::get<21, 43>(word6) | bits::get<0, 21>(word7) << 43);
+    bits::store<bits::Order::kLittle, 7>(std::span(v.data), bits::get<21, 43>(word7) | bits::get<0, 21>(word8) << 43);
     return v;
   }
   bool operator==(const UarReq&) const = default;
@@ -425,14 +553,18 @@ struct Doorbell {
   std::uint8_t uar{};
   std::uint64_t value{};  ///< send_doorbell, receive_doorbell, cq_doorbell or eq_doorbell
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 7>(to, uar);
-    bits::put_little<7, 64>(to, value);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 7>(uar) |
+        bits::put<7, 57>(value));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 7>(value >> 57));
   }
   static constexpr Doorbell decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
     Doorbell v;
-    bits::get_little<0, 7>(from, v.uar);
-    bits::get_little<7, 64>(from, v.value);
+    v.uar = static_cast<std::uint8_t>(bits::get<0, 7>(word0));
+    v.value = static_cast<std::uint64_t>(bits::get<7, 57>(word0) | bits::get<0, 7>(word1) << 57);
     return v;
   }
   bool operator==(const Doorbell&) const = default;
@@ -446,16 +578,55 @@ struct WqePush {
   std::array<std::uint8_t, 64> data{};  ///< 64 bytes
   std::uint8_t last{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 7>(to, uar);
-    bits::put_little<7, 512>(to, data);
-    bits::put_little<519, 1>(to, last);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 7>(uar) |
+        bits::put<7, 57>(bits::load<bits::Order::kLittle, 0>(std::span(data))));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 7>(bits::load<bits::Order::kLittle, 0>(std::span(data)) >> 57) |
+        bits::put<7, 57>(bits::load<bits::Order::kLittle, 1>(std::span(data))));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 7>(bits::load<bits::Order::kLittle, 1>(std::span(data)) >> 57) |
+        bits::put<7, 57>(bits::load<bits::Order::kLittle, 2>(std::span(data))));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 7>(bits::load<bits::Order::kLittle, 2>(std::span(data)) >> 57) |
+        bits::put<7, 57>(bits::load<bits::Order::kLittle, 3>(std::span(data))));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 7>(bits::load<bits::Order::kLittle, 3>(std::span(data)) >> 57) |
+        bits::put<7, 57>(bits::load<bits::Order::kLittle, 4>(std::span(data))));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 7>(bits::load<bits::Order::kLittle, 4>(std::span(data)) >> 57) |
+        bits::put<7, 57>(bits::load<bits::Order::kLittle, 5>(std::span(data))));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 7>(bits::load<bits::Order::kLittle, 5>(std::span(data)) >> 57) |
+        bits::put<7, 57>(bits::load<bits::Order::kLittle, 6>(std::span(data))));
+    bits::store<bits::Order::kLittle, 7>(to,
+        bits::put<0, 7>(bits::load<bits::Order::kLittle, 6>(std::span(data)) >> 57) |
+        bits::put<7, 57>(bits::load<bits::Order::kLittle, 7>(std::span(data))));
+    bits::store<bits::Order::kLittle, 8>(to,
+        bits::put<0, 7>(bits::load<bits::Order::kLittle, 7>(std::span(data)) >> 57) |
+        bits::put<7, 1>(last));
   }
   static constexpr WqePush decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
+    const std::uint64_t word7 = bits::load<bits::Order::kLittle, 7>(from);
+    const std::uint64_t word8 = bits::load<bits::Order::kLittle, 8>(from);
     WqePush v;
-    bits::get_little<0, 7>(from, v.uar);
-    bits::get_little<7, 512>(from, v.data);
-    bits::get_little<519, 1>(from, v.last);
+    v.uar = static_cast<std::uint8_t>(bits::get<0, 7>(word0));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.data), bits::get<7, 57>(word0) | bits::get<0, 7>(word1) << 57);
+    bits::store<bits::Order::kLittle, 1>(std::span(v.data), bits::get<7, 57>(word1) | bits::get<0, 7>(word2) << 57);
+    bits::store<bits::Order::kLittle, 2>(std::span(v.data), bits::get<7, 57>(word2) | bits::get<0, 7>(word3) << 57);
+    bits::store<bits::Order::kLittle, 3>(std::span(v.data), bits::get<7, 57>(word3) | bits::get<0, 7>(word4) << 57);
+    bits::store<bits::Order::kLittle, 4>(std::span(v.data), bits::get<7, 57>(word4) | bits::get<0, 7>(word5) << 57);
+    bits::store<bits::Order::kLittle, 5>(std::span(v.data), bits::get<7, 57>(word5) | bits::get<0, 7>(word6) << 57);
+    bits::store<bits::Order::kLittle, 6>(std::span(v.data), bits::get<7, 57>(word6) | bits::get<0, 7>(word7) << 57);
+    bits::store<bits::Order::kLittle, 7>(std::span(v.data), bits::get<7, 57>(word7) | bits::get<0, 7>(word8) << 57);
+    v.last = static_cast<std::uint8_t>(bits::get<7, 1>(word8));
     return v;
   }
   bool operator==(const WqePush&) const = default;
@@ -470,18 +641,19 @@ struct AdminRef {
   std::uint8_t eq{};  ///< EQ
   std::uint8_t srq{};  ///< SRQ; neither: CQ
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 3>(to, op);
-    bits::put_little<3, 24>(to, number);
-    bits::put_little<27, 1>(to, eq);
-    bits::put_little<28, 1>(to, srq);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 3>(op) |
+        bits::put<3, 24>(number) |
+        bits::put<27, 1>(eq) |
+        bits::put<28, 1>(srq));
   }
   static constexpr AdminRef decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
     AdminRef v;
-    bits::get_little<0, 3>(from, v.op);
-    bits::get_little<3, 24>(from, v.number);
-    bits::get_little<27, 1>(from, v.eq);
-    bits::get_little<28, 1>(from, v.srq);
+    v.op = static_cast<std::uint8_t>(bits::get<0, 3>(word0));
+    v.number = static_cast<std::uint32_t>(bits::get<3, 24>(word0));
+    v.eq = static_cast<std::uint8_t>(bits::get<27, 1>(word0));
+    v.srq = static_cast<std::uint8_t>(bits::get<28, 1>(word0));
     return v;
   }
   bool operator==(const AdminRef&) const = default;
@@ -495,16 +667,17 @@ struct AdminAccess {
   std::uint8_t index{};
   std::uint8_t write{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 3>(to, kind);
-    bits::put_little<3, 8>(to, index);
-    bits::put_little<11, 1>(to, write);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 3>(kind) |
+        bits::put<3, 8>(index) |
+        bits::put<11, 1>(write));
   }
   static constexpr AdminAccess decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
     AdminAccess v;
-    bits::get_little<0, 3>(from, v.kind);
-    bits::get_little<3, 8>(from, v.index);
-    bits::get_little<11, 1>(from, v.write);
+    v.kind = static_cast<std::uint8_t>(bits::get<0, 3>(word0));
+    v.index = static_cast<std::uint8_t>(bits::get<3, 8>(word0));
+    v.write = static_cast<std::uint8_t>(bits::get<11, 1>(word0));
     return v;
   }
   bool operator==(const AdminAccess&) const = default;
@@ -569,118 +742,149 @@ struct SendCtx {
   std::uint8_t credits{};  ///< RC: the peer counts its receive WQEs: lsn holds
   std::uint32_t lsn{};  ///< Limit sequence number: SSN of the last request that may take a receive WQE
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 3>(to, state);
-    bits::put_little<3, 1>(to, in_use);
-    bits::put_little<4, 2>(to, qp_type);
-    bits::put_little<6, 32>(to, qkey);
-    bits::put_little<38, 24>(to, qpn);
-    bits::put_little<62, 24>(to, pd);
-    bits::put_little<86, 8>(to, uar);
-    bits::put_little<94, 8>(to, cqn);
-    bits::put_little<102, 64>(to, sq_base);
-    bits::put_little<166, 4>(to, log_depth);
-    bits::put_little<170, 4>(to, log_stride);
-    bits::put_little<174, 64>(to, retired_address);
-    bits::put_little<238, 3>(to, mtu);
-    bits::put_little<241, 5>(to, max_rd);
-    bits::put_little<246, 1>(to, fast_register);
-    bits::put_little<247, 3>(to, retry_count);
-    bits::put_little<250, 3>(to, rnr_retry);
-    bits::put_little<253, 5>(to, ack_timeout);
-    bits::put_little<258, 16>(to, pi);
-    bits::put_little<274, 16>(to, exec_idx);
-    bits::put_little<290, 16>(to, sent_idx);
-    bits::put_little<306, 16>(to, retire_idx);
-    bits::put_little<322, 24>(to, next_psn);
-    bits::put_little<346, 24>(to, una_psn);
-    bits::put_little<370, 24>(to, max_psn);
-    bits::put_little<394, 1>(to, msg_active);
-    bits::put_little<395, 32>(to, msg_off);
-    bits::put_little<427, 1>(to, resume);
-    bits::put_little<428, 5>(to, sge_idx);
-    bits::put_little<433, 32>(to, sge_off);
-    bits::put_little<465, 16>(to, buf_idx);
-    bits::put_little<481, 4>(to, buf_count);
-    bits::put_little<485, 1>(to, fetching);
-    bits::put_little<486, 4>(to, fetch_gen);
-    bits::put_little<490, 5>(to, rd_tail);
-    bits::put_little<495, 5>(to, rd_head);
-    bits::put_little<500, 5>(to, rd_outstanding);
-    bits::put_little<505, 32>(to, rd_off);
-    bits::put_little<537, 1>(to, mem_busy);
-    bits::put_little<538, 1>(to, mem_done);
-    bits::put_little<539, 1>(to, fault);
-    bits::put_little<540, 16>(to, fault_idx);
-    bits::put_little<556, 8>(to, fault_status);
-    bits::put_little<564, 8>(to, fault_syndrome);
-    bits::put_little<572, 8>(to, silent_run);
-    bits::put_little<580, 3>(to, retry_left);
-    bits::put_little<583, 3>(to, rnr_left);
-    bits::put_little<586, 1>(to, rnr_wait);
-    bits::put_little<587, 1>(to, recovering);
-    bits::put_little<588, 24>(to, rec_psn);
-    bits::put_little<612, 1>(to, sqd_notify);
-    bits::put_little<613, 24>(to, ssn);
-    bits::put_little<637, 1>(to, credits);
-    bits::put_little<638, 24>(to, lsn);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 3>(state) |
+        bits::put<3, 1>(in_use) |
+        bits::put<4, 2>(qp_type) |
+        bits::put<6, 32>(qkey) |
+        bits::put<38, 24>(qpn) |
+        bits::put<62, 2>(pd));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 22>(pd >> 2) |
+        bits::put<22, 8>(uar) |
+        bits::put<30, 8>(cqn) |
+        bits::put<38, 26>(sq_base));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 38>(sq_base >> 26) |
+        bits::put<38, 4>(log_depth) |
+        bits::put<42, 4>(log_stride) |
+        bits::put<46, 18>(retired_address));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 46>(retired_address >> 18) |
+        bits::put<46, 3>(mtu) |
+        bits::put<49, 5>(max_rd) |
+        bits::put<54, 1>(fast_register) |
+        bits::put<55, 3>(retry_count) |
+        bits::put<58, 3>(rnr_retry) |
+        bits::put<61, 3>(ack_timeout));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 2>(ack_timeout >> 3) |
+        bits::put<2, 16>(pi) |
+        bits::put<18, 16>(exec_idx) |
+        bits::put<34, 16>(sent_idx) |
+        bits::put<50, 14>(retire_idx));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 2>(retire_idx >> 14) |
+        bits::put<2, 24>(next_psn) |
+        bits::put<26, 24>(una_psn) |
+        bits::put<50, 14>(max_psn));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 10>(max_psn >> 14) |
+        bits::put<10, 1>(msg_active) |
+        bits::put<11, 32>(msg_off) |
+        bits::put<43, 1>(resume) |
+        bits::put<44, 5>(sge_idx) |
+        bits::put<49, 15>(sge_off));
+    bits::store<bits::Order::kLittle, 7>(to,
+        bits::put<0, 17>(sge_off >> 15) |
+        bits::put<17, 16>(buf_idx) |
+        bits::put<33, 4>(buf_count) |
+        bits::put<37, 1>(fetching) |
+        bits::put<38, 4>(fetch_gen) |
+        bits::put<42, 5>(rd_tail) |
+        bits::put<47, 5>(rd_head) |
+        bits::put<52, 5>(rd_outstanding) |
+        bits::put<57, 7>(rd_off));
+    bits::store<bits::Order::kLittle, 8>(to,
+        bits::put<0, 25>(rd_off >> 7) |
+        bits::put<25, 1>(mem_busy) |
+        bits::put<26, 1>(mem_done) |
+        bits::put<27, 1>(fault) |
+        bits::put<28, 16>(fault_idx) |
+        bits::put<44, 8>(fault_status) |
+        bits::put<52, 8>(fault_syndrome) |
+        bits::put<60, 4>(silent_run));
+    bits::store<bits::Order::kLittle, 9>(to,
+        bits::put<0, 4>(silent_run >> 4) |
+        bits::put<4, 3>(retry_left) |
+        bits::put<7, 3>(rnr_left) |
+        bits::put<10, 1>(rnr_wait) |
+        bits::put<11, 1>(recovering) |
+        bits::put<12, 24>(rec_psn) |
+        bits::put<36, 1>(sqd_notify) |
+        bits::put<37, 24>(ssn) |
+        bits::put<61, 1>(credits) |
+        bits::put<62, 2>(lsn));
+    bits::store<bits::Order::kLittle, 10>(to,
+        bits::put<0, 22>(lsn >> 2));
   }
   static constexpr SendCtx decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
+    const std::uint64_t word7 = bits::load<bits::Order::kLittle, 7>(from);
+    const std::uint64_t word8 = bits::load<bits::Order::kLittle, 8>(from);
+    const std::uint64_t word9 = bits::load<bits::Order::kLittle, 9>(from);
+    const std::uint64_t word10 = bits::load<bits::Order::kLittle, 10>(from);
     SendCtx v;
-    bits::get_little<0, 3>(from, v.state);
-    bits::get_little<3, 1>(from, v.in_use);
-    bits::get_little<4, 2>(from, v.qp_type);
-    bits::get_little<6, 32>(from, v.qkey);
-    bits::get_little<38, 24>(from, v.qpn);
-    bits::get_little<62, 24>(from, v.pd);
-    bits::get_little<86, 8>(from, v.uar);
-    bits::get_little<94, 8>(from, v.cqn);
-    bits::get_little<102, 64>(from, v.sq_base);
-    bits::get_little<166, 4>(from, v.log_depth);
-    bits::get_little<170, 4>(from, v.log_stride);
-    bits::get_little<174, 64>(from, v.retired_address);
-    bits::get_little<238, 3>(from, v.mtu);
-    bits::get_little<241, 5>(from, v.max_rd);
-    bits::get_little<246, 1>(from, v.fast_register);
-    bits::get_little<247, 3>(from, v.retry_count);
-    bits::get_little<250, 3>(from, v.rnr_retry);
-    bits::get_little<253, 5>(from, v.ack_timeout);
-    bits::get_little<258, 16>(from, v.pi);
-    bits::get_little<274, 16>(from, v.exec_idx);
-    bits::get_little<290, 16>(from, v.sent_idx);
-    bits::get_little<306, 16>(from, v.retire_idx);
-    bits::get_little<322, 24>(from, v.next_psn);
-    bits::get_little<346, 24>(from, v.una_psn);
-    bits::get_little<370, 24>(from, v.max_psn);
-    bits::get_little<394, 1>(from, v.msg_active);
-    bits::get_little<395, 32>(from, v.msg_off);
-    bits::get_little<427, 1>(from, v.resume);
-    bits::get_little<428, 5>(from, v.sge_idx);
-    bits::get_little<433, 32>(from, v.sge_off);
-    bits::get_little<465, 16>(from, v.buf_idx);
-    bits::get_little<481, 4>(from, v.buf_count);
-    bits::get_little<485, 1>(from, v.fetching);
-    bits::get_little<486, 4>(from, v.fetch_gen);
-    bits::get_little<490, 5>(from, v.rd_tail);
-    bits::get_little<495, 5>(from, v.rd_head);
-    bits::get_little<500, 5>(from, v.rd_outstanding);
-    bits::get_little<505, 32>(from, v.rd_off);
-    bits::get_little<537, 1>(from, v.mem_busy);
-    bits::get_little<538, 1>(from, v.mem_done);
-    bits::get_little<539, 1>(from, v.fault);
-    bits::get_little<540, 16>(from, v.fault_idx);
-    bits::get_little<556, 8>(from, v.fault_status);
-    bits::get_little<564, 8>(from, v.fault_syndrome);
-    bits::get_little<572, 8>(from, v.silent_run);
-    bits::get_little<580, 3>(from, v.retry_left);
-    bits::get_little<583, 3>(from, v.rnr_left);
-    bits::get_little<586, 1>(from, v.rnr_wait);
-    bits::get_little<587, 1>(from, v.recovering);
-    bits::get_little<588, 24>(from, v.rec_psn);
-    bits::get_little<612, 1>(from, v.sqd_notify);
-    bits::get_little<613, 24>(from, v.ssn);
-    bits::get_little<637, 1>(from, v.credits);
-    bits::get_little<638, 24>(from, v.lsn);
+    v.state = static_cast<std::uint8_t>(bits::get<0, 3>(word0));
+    v.in_use = static_cast<std::uint8_t>(bits::get<3, 1>(word0));
+    v.qp_type = static_cast<std::uint8_t>(bits::get<4, 2>(word0));
+    v.qkey = static_cast<std::uint32_t>(bits::get<6, 32>(word0));
+    v.qpn = static_cast<std::uint32_t>(bits::get<38, 24>(word0));
+    v.pd = static_cast<std::uint32_t>(bits::get<62, 2>(word0) | bits::get<0, 22>(word1) << 2);
+    v.uar = static_cast<std::uint8_t>(bits::get<22, 8>(word1));
+    v.cqn = static_cast<std::uint8_t>(bits::get<30, 8>(word1));
+    v.sq_base = static_cast<std::uint64_t>(bits::get<38, 26>(word1) | bits::get<0, 38>(word2) << 26);
+    v.log_depth = static_cast<std::uint8_t>(bits::get<38, 4>(word2));
+    v.log_stride = static_cast<std::uint8_t>(bits::get<42, 4>(word2));
+    v.retired_address = static_cast<std::uint64_t>(bits::get<46, 18>(word2) | bits::get<0, 46>(word3) << 18);
+    v.mtu = static_cast<std::uint8_t>(bits::get<46, 3>(word3));
+    v.max_rd = static_cast<std::uint8_t>(bits::get<49, 5>(word3));
+    v.fast_register = static_cast<std::uint8_t>(bits::get<54, 1>(word3));
+    v.retry_count = static_cast<std::uint8_t>(bits::get<55, 3>(word3));
+    v.rnr_retry = static_cast<std::uint8_t>(bits::get<58, 3>(word3));
+    v.ack_timeout = static_cast<std::uint8_t>(bits::get<61, 3>(word3) | bits::get<0, 2>(word4) << 3);
+    v.pi = static_cast<std::uint16_t>(bits::get<2, 16>(word4));
+    v.exec_idx = static_cast<std::uint16_t>(bits::get<18, 16>(word4));
+    v.sent_idx = static_cast<std::uint16_t>(bits::get<34, 16>(word4));
+    v.retire_idx = static_cast<std::uint16_t>(bits::get<50, 14>(word4) | bits::get<0, 2>(word5) << 14);
+    v.next_psn = static_cast<std::uint32_t>(bits::get<2, 24>(word5));
+    v.una_psn = static_cast<std::uint32_t>(bits::get<26, 24>(word5));
+    v.max_psn = static_cast<std::uint32_t>(bits::get<50, 14>(word5) | bits::get<0, 10>(word6) << 14);
+    v.msg_active = static_cast<std::uint8_t>(bits::get<10, 1>(word6));
+    v.msg_off = static_cast<std::uint32_t>(bits::get<11, 32>(word6));
+    v.resume = static_cast<std::uint8_t>(bits::get<43, 1>(word6));
+    v.sge_idx = static_cast<std::uint8_t>(bits::get<44, 5>(word6));
+    v.sge_off = static_cast<std::uint32_t>(bits::get<49, 15>(word6) | bits::get<0, 17>(word7) << 15);
+    v.buf_idx = static_cast<std::uint16_t>(bits::get<17, 16>(word7));
+    v.buf_count = static_cast<std::uint8_t>(bits::get<33, 4>(word7));
+    v.fetching = static_cast<std::uint8_t>(bits::get<37, 1>(word7));
+    v.fetch_gen = static_cast<std::uint8_t>(bits::get<38, 4>(word7));
+    v.rd_tail = static_cast<std::uint8_t>(bits::get<42, 5>(word7));
+    v.rd_head = static_cast<std::uint8_t>(bits::get<47, 5>(word7));
+    v.rd_outstanding = static_cast<std::uint8_t>(bits::get<52, 5>(word7));
+    v.rd_off = static_cast<std::uint32_t>(bits::get<57, 7>(word7) | bits::get<0, 25>(word8) << 7);
+    v.mem_busy = static_cast<std::uint8_t>(bits::get<25, 1>(word8));
+    v.mem_done = static_cast<std::uint8_t>(bits::get<26, 1>(word8));
+    v.fault = static_cast<std::uint8_t>(bits::get<27, 1>(word8));
+    v.fault_idx = static_cast<std::uint16_t>(bits::get<28, 16>(word8));
+    v.fault_status = static_cast<std::uint8_t>(bits::get<44, 8>(word8));
+    v.fault_syndrome = static_cast<std::uint8_t>(bits::get<52, 8>(word8));
+    v.silent_run = static_cast<std::uint8_t>(bits::get<60, 4>(word8) | bits::get<0, 4>(word9) << 4);
+    v.retry_left = static_cast<std::uint8_t>(bits::get<4, 3>(word9));
+    v.rnr_left = static_cast<std::uint8_t>(bits::get<7, 3>(word9));
+    v.rnr_wait = static_cast<std::uint8_t>(bits::get<10, 1>(word9));
+    v.recovering = static_cast<std::uint8_t>(bits::get<11, 1>(word9));
+    v.rec_psn = static_cast<std::uint32_t>(bits::get<12, 24>(word9));
+    v.sqd_notify = static_cast<std::uint8_t>(bits::get<36, 1>(word9));
+    v.ssn = static_cast<std::uint32_t>(bits::get<37, 24>(word9));
+    v.credits = static_cast<std::uint8_t>(bits::get<61, 1>(word9));
+    v.lsn = static_cast<std::uint32_t>(bits::get<62, 2>(word9) | bits::get<0, 22>(word10) << 2);
     return v;
   }
   bool operator==(const SendCtx&) const = default;
@@ -729,86 +933,108 @@ struct RecvCtx {
   std::uint32_t reads_since{};  ///< PSNs of Reads and atomics behind the newest SEND or WRITE; bit 23 stays set
   std::uint8_t parked{};  ///< Requests that wait in rx_park
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 3>(to, state);
-    bits::put_little<3, 1>(to, in_use);
-    bits::put_little<4, 2>(to, qp_type);
-    bits::put_little<6, 32>(to, qkey);
-    bits::put_little<38, 24>(to, qpn);
-    bits::put_little<62, 24>(to, pd);
-    bits::put_little<86, 8>(to, uar);
-    bits::put_little<94, 8>(to, cqn);
-    bits::put_little<102, 64>(to, rq_base);
-    bits::put_little<166, 4>(to, log_depth);
-    bits::put_little<170, 4>(to, log_stride);
-    bits::put_little<174, 3>(to, mtu);
-    bits::put_little<177, 5>(to, max_dest_rd);
-    bits::put_little<182, 5>(to, min_rnr_timer);
-    bits::put_little<187, 1>(to, remote_write);
-    bits::put_little<188, 1>(to, remote_read);
-    bits::put_little<189, 1>(to, remote_atomic);
-    bits::put_little<190, 16>(to, rq_pi);
-    bits::put_little<206, 16>(to, rq_head);
-    bits::put_little<222, 16>(to, rq_done);
-    bits::put_little<238, 24>(to, epsn);
-    bits::put_little<262, 2>(to, msg);
-    bits::put_little<264, 64>(to, va);
-    bits::put_little<328, 32>(to, rkey);
-    bits::put_little<360, 32>(to, remain);
-    bits::put_little<392, 32>(to, received);
-    bits::put_little<424, 5>(to, rd_inflight);
-    bits::put_little<429, 5>(to, rp_inflight);
-    bits::put_little<434, 5>(to, atomics_due);
-    bits::put_little<439, 1>(to, nak_sent);
-    bits::put_little<440, 1>(to, srq);
-    bits::put_little<441, 8>(to, srqn);
-    bits::put_little<449, 20>(to, rx_mark);
-    bits::put_little<469, 1>(to, rx_gone);
-    bits::put_little<470, 1>(to, take);
-    bits::put_little<471, 1>(to, established);
-    bits::put_little<472, 24>(to, reads_since);
-    bits::put_little<496, 8>(to, parked);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 3>(state) |
+        bits::put<3, 1>(in_use) |
+        bits::put<4, 2>(qp_type) |
+        bits::put<6, 32>(qkey) |
+        bits::put<38, 24>(qpn) |
+        bits::put<62, 2>(pd));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 22>(pd >> 2) |
+        bits::put<22, 8>(uar) |
+        bits::put<30, 8>(cqn) |
+        bits::put<38, 26>(rq_base));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 38>(rq_base >> 26) |
+        bits::put<38, 4>(log_depth) |
+        bits::put<42, 4>(log_stride) |
+        bits::put<46, 3>(mtu) |
+        bits::put<49, 5>(max_dest_rd) |
+        bits::put<54, 5>(min_rnr_timer) |
+        bits::put<59, 1>(remote_write) |
+        bits::put<60, 1>(remote_read) |
+        bits::put<61, 1>(remote_atomic) |
+        bits::put<62, 2>(rq_pi));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 14>(rq_pi >> 2) |
+        bits::put<14, 16>(rq_head) |
+        bits::put<30, 16>(rq_done) |
+        bits::put<46, 18>(epsn));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 6>(epsn >> 18) |
+        bits::put<6, 2>(msg) |
+        bits::put<8, 56>(va));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 8>(va >> 56) |
+        bits::put<8, 32>(rkey) |
+        bits::put<40, 24>(remain));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 8>(remain >> 24) |
+        bits::put<8, 32>(received) |
+        bits::put<40, 5>(rd_inflight) |
+        bits::put<45, 5>(rp_inflight) |
+        bits::put<50, 5>(atomics_due) |
+        bits::put<55, 1>(nak_sent) |
+        bits::put<56, 1>(srq) |
+        bits::put<57, 7>(srqn));
+    bits::store<bits::Order::kLittle, 7>(to,
+        bits::put<0, 1>(srqn >> 7) |
+        bits::put<1, 20>(rx_mark) |
+        bits::put<21, 1>(rx_gone) |
+        bits::put<22, 1>(take) |
+        bits::put<23, 1>(established) |
+        bits::put<24, 24>(reads_since) |
+        bits::put<48, 8>(parked));
   }
   static constexpr RecvCtx decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
+    const std::uint64_t word7 = bits::load<bits::Order::kLittle, 7>(from);
     RecvCtx v;
-    bits::get_little<0, 3>(from, v.state);
-    bits::get_little<3, 1>(from, v.in_use);
-    bits::get_little<4, 2>(from, v.qp_type);
-    bits::get_little<6, 32>(from, v.qkey);
-    bits::get_little<38, 24>(from, v.qpn);
-    bits::get_little<62, 24>(from, v.pd);
-    bits::get_little<86, 8>(from, v.uar);
-    bits::get_little<94, 8>(from, v.cqn);
-    bits::get_little<102, 64>(from, v.rq_base);
-    bits::get_little<166, 4>(from, v.log_depth);
-    bits::get_little<170, 4>(from, v.log_stride);
-    bits::get_little<174, 3>(from, v.mtu);
-    bits::get_little<177, 5>(from, v.max_dest_rd);
-    bits::get_little<182, 5>(from, v.min_rnr_timer);
-    bits::get_little<187, 1>(from, v.remote_write);
-    bits::get_little<188, 1>(from, v.remote_read);
-    bits::get_little<189, 1>(from, v.remote_atomic);
-    bits::get_little<190, 16>(from, v.rq_pi);
-    bits::get_little<206, 16>(from, v.rq_head);
-    bits::get_little<222, 16>(from, v.rq_done);
-    bits::get_little<238, 24>(from, v.epsn);
-    bits::get_little<262, 2>(from, v.msg);
-    bits::get_little<264, 64>(from, v.va);
-    bits::get_little<328, 32>(from, v.rkey);
-    bits::get_little<360, 32>(from, v.remain);
-    bits::get_little<392, 32>(from, v.received);
-    bits::get_little<424, 5>(from, v.rd_inflight);
-    bits::get_little<429, 5>(from, v.rp_inflight);
-    bits::get_little<434, 5>(from, v.atomics_due);
-    bits::get_little<439, 1>(from, v.nak_sent);
-    bits::get_little<440, 1>(from, v.srq);
-    bits::get_little<441, 8>(from, v.srqn);
-    bits::get_little<449, 20>(from, v.rx_mark);
-    bits::get_little<469, 1>(from, v.rx_gone);
-    bits::get_little<470, 1>(from, v.take);
-    bits::get_little<471, 1>(from, v.established);
-    bits::get_little<472, 24>(from, v.reads_since);
-    bits::get_little<496, 8>(from, v.parked);
+    v.state = static_cast<std::uint8_t>(bits::get<0, 3>(word0));
+    v.in_use = static_cast<std::uint8_t>(bits::get<3, 1>(word0));
+    v.qp_type = static_cast<std::uint8_t>(bits::get<4, 2>(word0));
+    v.qkey = static_cast<std::uint32_t>(bits::get<6, 32>(word0));
+    v.qpn = static_cast<std::uint32_t>(bits::get<38, 24>(word0));
+    v.pd = static_cast<std::uint32_t>(bits::get<62, 2>(word0) | bits::get<0, 22>(word1) << 2);
+    v.uar = static_cast<std::uint8_t>(bits::get<22, 8>(word1));
+    v.cqn = static_cast<std::uint8_t>(bits::get<30, 8>(word1));
+    v.rq_base = static_cast<std::uint64_t>(bits::get<38, 26>(word1) | bits::get<0, 38>(word2) << 26);
+    v.log_depth = static_cast<std::uint8_t>(bits::get<38, 4>(word2));
+    v.log_stride = static_cast<std::uint8_t>(bits::get<42, 4>(word2));
+    v.mtu = static_cast<std::uint8_t>(bits::get<46, 3>(word2));
+    v.max_dest_rd = static_cast<std::uint8_t>(bits::get<49, 5>(word2));
+    v.min_rnr_timer = static_cast<std::uint8_t>(bits::get<54, 5>(word2));
+    v.remote_write = static_cast<std::uint8_t>(bits::get<59, 1>(word2));
+    v.remote_read = static_cast<std::uint8_t>(bits::get<60, 1>(word2));
+    v.remote_atomic = static_cast<std::uint8_t>(bits::get<61, 1>(word2));
+    v.rq_pi = static_cast<std::uint16_t>(bits::get<62, 2>(word2) | bits::get<0, 14>(word3) << 2);
+    v.rq_head = static_cast<std::uint16_t>(bits::get<14, 16>(word3));
+    v.rq_done = static_cast<std::uint16_t>(bits::get<30, 16>(word3));
+    v.epsn = static_cast<std::uint32_t>(bits::get<46, 18>(word3) | bits::get<0, 6>(word4) << 18);
+    v.msg = static_cast<std::uint8_t>(bits::get<6, 2>(word4));
+    v.va = static_cast<std::uint64_t>(bits::get<8, 56>(word4) | bits::get<0, 8>(word5) << 56);
+    v.rkey = static_cast<std::uint32_t>(bits::get<8, 32>(word5));
+    v.remain = static_cast<std::uint32_t>(bits::get<40, 24>(word5) | bits::get<0, 8>(word6) << 24);
+    v.received = static_cast<std::uint32_t>(bits::get<8, 32>(word6));
+    v.rd_inflight = static_cast<std::uint8_t>(bits::get<40, 5>(word6));
+    v.rp_inflight = static_cast<std::uint8_t>(bits::get<45, 5>(word6));
+    v.atomics_due = static_cast<std::uint8_t>(bits::get<50, 5>(word6));
+    v.nak_sent = static_cast<std::uint8_t>(bits::get<55, 1>(word6));
+    v.srq = static_cast<std::uint8_t>(bits::get<56, 1>(word6));
+    v.srqn = static_cast<std::uint8_t>(bits::get<57, 7>(word6) | bits::get<0, 1>(word7) << 7);
+    v.rx_mark = static_cast<std::uint32_t>(bits::get<1, 20>(word7));
+    v.rx_gone = static_cast<std::uint8_t>(bits::get<21, 1>(word7));
+    v.take = static_cast<std::uint8_t>(bits::get<22, 1>(word7));
+    v.established = static_cast<std::uint8_t>(bits::get<23, 1>(word7));
+    v.reads_since = static_cast<std::uint32_t>(bits::get<24, 24>(word7));
+    v.parked = static_cast<std::uint8_t>(bits::get<48, 8>(word7));
     return v;
   }
   bool operator==(const RecvCtx&) const = default;
@@ -832,36 +1058,43 @@ struct SrqCtx {
   std::uint8_t error{};  ///< A WQE could not be read: none is given any more
   std::uint16_t tag{};  ///< SRQN without the index
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 1>(to, in_use);
-    bits::put_little<1, 5>(to, eqn);
-    bits::put_little<6, 8>(to, uar);
-    bits::put_little<14, 24>(to, pd);
-    bits::put_little<38, 64>(to, base);
-    bits::put_little<102, 4>(to, log_depth);
-    bits::put_little<106, 4>(to, log_stride);
-    bits::put_little<110, 16>(to, pi);
-    bits::put_little<126, 16>(to, head);
-    bits::put_little<142, 16>(to, limit);
-    bits::put_little<158, 1>(to, limit_hit);
-    bits::put_little<159, 1>(to, error);
-    bits::put_little<160, 16>(to, tag);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 1>(in_use) |
+        bits::put<1, 5>(eqn) |
+        bits::put<6, 8>(uar) |
+        bits::put<14, 24>(pd) |
+        bits::put<38, 26>(base));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 38>(base >> 26) |
+        bits::put<38, 4>(log_depth) |
+        bits::put<42, 4>(log_stride) |
+        bits::put<46, 16>(pi) |
+        bits::put<62, 2>(head));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 14>(head >> 2) |
+        bits::put<14, 16>(limit) |
+        bits::put<30, 1>(limit_hit) |
+        bits::put<31, 1>(error) |
+        bits::put<32, 16>(tag));
   }
   static constexpr SrqCtx decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
     SrqCtx v;
-    bits::get_little<0, 1>(from, v.in_use);
-    bits::get_little<1, 5>(from, v.eqn);
-    bits::get_little<6, 8>(from, v.uar);
-    bits::get_little<14, 24>(from, v.pd);
-    bits::get_little<38, 64>(from, v.base);
-    bits::get_little<102, 4>(from, v.log_depth);
-    bits::get_little<106, 4>(from, v.log_stride);
-    bits::get_little<110, 16>(from, v.pi);
-    bits::get_little<126, 16>(from, v.head);
-    bits::get_little<142, 16>(from, v.limit);
-    bits::get_little<158, 1>(from, v.limit_hit);
-    bits::get_little<159, 1>(from, v.error);
-    bits::get_little<160, 16>(from, v.tag);
+    v.in_use = static_cast<std::uint8_t>(bits::get<0, 1>(word0));
+    v.eqn = static_cast<std::uint8_t>(bits::get<1, 5>(word0));
+    v.uar = static_cast<std::uint8_t>(bits::get<6, 8>(word0));
+    v.pd = static_cast<std::uint32_t>(bits::get<14, 24>(word0));
+    v.base = static_cast<std::uint64_t>(bits::get<38, 26>(word0) | bits::get<0, 38>(word1) << 26);
+    v.log_depth = static_cast<std::uint8_t>(bits::get<38, 4>(word1));
+    v.log_stride = static_cast<std::uint8_t>(bits::get<42, 4>(word1));
+    v.pi = static_cast<std::uint16_t>(bits::get<46, 16>(word1));
+    v.head = static_cast<std::uint16_t>(bits::get<62, 2>(word1) | bits::get<0, 14>(word2) << 2);
+    v.limit = static_cast<std::uint16_t>(bits::get<14, 16>(word2));
+    v.limit_hit = static_cast<std::uint8_t>(bits::get<30, 1>(word2));
+    v.error = static_cast<std::uint8_t>(bits::get<31, 1>(word2));
+    v.tag = static_cast<std::uint16_t>(bits::get<32, 16>(word2));
     return v;
   }
   bool operator==(const SrqCtx&) const = default;
@@ -882,30 +1115,53 @@ struct Path {
   std::array<std::uint8_t, 16> source_ip{};
   std::array<std::uint8_t, 16> dest_ip{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 1>(to, ipv6);
-    bits::put_little<1, 24>(to, dest_qpn);
-    bits::put_little<25, 16>(to, pkey);
-    bits::put_little<41, 8>(to, traffic_class);
-    bits::put_little<49, 8>(to, hop_limit);
-    bits::put_little<57, 16>(to, udp_source_port);
-    bits::put_little<73, 20>(to, flow_label);
-    bits::put_little<93, 48>(to, dest_mac);
-    bits::put_little<141, 128>(to, source_ip);
-    bits::put_little<269, 128>(to, dest_ip);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 1>(ipv6) |
+        bits::put<1, 24>(dest_qpn) |
+        bits::put<25, 16>(pkey) |
+        bits::put<41, 8>(traffic_class) |
+        bits::put<49, 8>(hop_limit) |
+        bits::put<57, 7>(udp_source_port));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 9>(udp_source_port >> 7) |
+        bits::put<9, 20>(flow_label) |
+        bits::put<29, 35>(dest_mac));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 13>(dest_mac >> 35) |
+        bits::put<13, 51>(bits::load<bits::Order::kLittle, 0>(std::span(source_ip))));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 13>(bits::load<bits::Order::kLittle, 0>(std::span(source_ip)) >> 51) |
+        bits::put<13, 51>(bits::load<bits::Order::kLittle, 1>(std::span(source_ip))));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 13>(bits::load<bits::Order::kLittle, 1>(std::span(source_ip)) >> 51) |
+        bits::put<13, 51>(bits::load<bits::Order::kLittle, 0>(std::span(dest_ip))));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 13>(bits::load<bits::Order::kLittle, 0>(std::span(dest_ip)) >> 51) |
+        bits::put<13, 51>(bits::load<bits::Order::kLittle, 1>(std::span(dest_ip))));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 13>(bits::load<bits::Order::kLittle, 1>(std::span(dest_ip)) >> 51));
   }
   static constexpr Path decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
     Path v;
-    bits::get_little<0, 1>(from, v.ipv6);
-    bits::get_little<1, 24>(from, v.dest_qpn);
-    bits::get_little<25, 16>(from, v.pkey);
-    bits::get_little<41, 8>(from, v.traffic_class);
-    bits::get_little<49, 8>(from, v.hop_limit);
-    bits::get_little<57, 16>(from, v.udp_source_port);
-    bits::get_little<73, 20>(from, v.flow_label);
-    bits::get_little<93, 48>(from, v.dest_mac);
-    bits::get_little<141, 128>(from, v.source_ip);
-    bits::get_little<269, 128>(from, v.dest_ip);
+    v.ipv6 = static_cast<std::uint8_t>(bits::get<0, 1>(word0));
+    v.dest_qpn = static_cast<std::uint32_t>(bits::get<1, 24>(word0));
+    v.pkey = static_cast<std::uint16_t>(bits::get<25, 16>(word0));
+    v.traffic_class = static_cast<std::uint8_t>(bits::get<41, 8>(word0));
+    v.hop_limit = static_cast<std::uint8_t>(bits::get<49, 8>(word0));
+    v.udp_source_port = static_cast<std::uint16_t>(bits::get<57, 7>(word0) | bits::get<0, 9>(word1) << 7);
+    v.flow_label = static_cast<std::uint32_t>(bits::get<9, 20>(word1));
+    v.dest_mac = static_cast<std::uint64_t>(bits::get<29, 35>(word1) | bits::get<0, 13>(word2) << 35);
+    bits::store<bits::Order::kLittle, 0>(std::span(v.source_ip), bits::get<13, 51>(word2) | bits::get<0, 13>(word3) << 51);
+    bits::store<bits::Order::kLittle, 1>(std::span(v.source_ip), bits::get<13, 51>(word3) | bits::get<0, 13>(word4) << 51);
+    bits::store<bits::Order::kLittle, 0>(std::span(v.dest_ip), bits::get<13, 51>(word4) | bits::get<0, 13>(word5) << 51);
+    bits::store<bits::Order::kLittle, 1>(std::span(v.dest_ip), bits::get<13, 51>(word5) | bits::get<0, 13>(word6) << 51);
     return v;
   }
   bool operator==(const Path&) const = default;
@@ -934,46 +1190,59 @@ struct Mpt {
   std::uint8_t qp{};  ///< Window: QP on which it was bound
   std::uint16_t mr_index{};  ///< Window: entry of the region that it is bound to
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 2>(to, state);
-    bits::put_little<2, 2>(to, mpt_type);
-    bits::put_little<4, 8>(to, tag);
-    bits::put_little<12, 24>(to, pd);
-    bits::put_little<36, 5>(to, log_page);
-    bits::put_little<41, 1>(to, local_write);
-    bits::put_little<42, 1>(to, remote_read);
-    bits::put_little<43, 1>(to, remote_write);
-    bits::put_little<44, 1>(to, remote_atomic);
-    bits::put_little<45, 1>(to, window_bind);
-    bits::put_little<46, 1>(to, remote_ok);
-    bits::put_little<47, 64>(to, va);
-    bits::put_little<111, 48>(to, length);
-    bits::put_little<159, 64>(to, page_list);
-    bits::put_little<223, 16>(to, bound);
-    bits::put_little<239, 16>(to, max_pages);
-    bits::put_little<255, 8>(to, qp);
-    bits::put_little<263, 14>(to, mr_index);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 2>(state) |
+        bits::put<2, 2>(mpt_type) |
+        bits::put<4, 8>(tag) |
+        bits::put<12, 24>(pd) |
+        bits::put<36, 5>(log_page) |
+        bits::put<41, 1>(local_write) |
+        bits::put<42, 1>(remote_read) |
+        bits::put<43, 1>(remote_write) |
+        bits::put<44, 1>(remote_atomic) |
+        bits::put<45, 1>(window_bind) |
+        bits::put<46, 1>(remote_ok) |
+        bits::put<47, 17>(va));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 47>(va >> 17) |
+        bits::put<47, 17>(length));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 31>(length >> 17) |
+        bits::put<31, 33>(page_list));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 31>(page_list >> 33) |
+        bits::put<31, 16>(bound) |
+        bits::put<47, 16>(max_pages) |
+        bits::put<63, 1>(qp));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 7>(qp >> 1) |
+        bits::put<7, 14>(mr_index));
   }
   static constexpr Mpt decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
     Mpt v;
-    bits::get_little<0, 2>(from, v.state);
-    bits::get_little<2, 2>(from, v.mpt_type);
-    bits::get_little<4, 8>(from, v.tag);
-    bits::get_little<12, 24>(from, v.pd);
-    bits::get_little<36, 5>(from, v.log_page);
-    bits::get_little<41, 1>(from, v.local_write);
-    bits::get_little<42, 1>(from, v.remote_read);
-    bits::get_little<43, 1>(from, v.remote_write);
-    bits::get_little<44, 1>(from, v.remote_atomic);
-    bits::get_little<45, 1>(from, v.window_bind);
-    bits::get_little<46, 1>(from, v.remote_ok);
-    bits::get_little<47, 64>(from, v.va);
-    bits::get_little<111, 48>(from, v.length);
-    bits::get_little<159, 64>(from, v.page_list);
-    bits::get_little<223, 16>(from, v.bound);
-    bits::get_little<239, 16>(from, v.max_pages);
-    bits::get_little<255, 8>(from, v.qp);
-    bits::get_little<263, 14>(from, v.mr_index);
+    v.state = static_cast<std::uint8_t>(bits::get<0, 2>(word0));
+    v.mpt_type = static_cast<std::uint8_t>(bits::get<2, 2>(word0));
+    v.tag = static_cast<std::uint8_t>(bits::get<4, 8>(word0));
+    v.pd = static_cast<std::uint32_t>(bits::get<12, 24>(word0));
+    v.log_page = static_cast<std::uint8_t>(bits::get<36, 5>(word0));
+    v.local_write = static_cast<std::uint8_t>(bits::get<41, 1>(word0));
+    v.remote_read = static_cast<std::uint8_t>(bits::get<42, 1>(word0));
+    v.remote_write = static_cast<std::uint8_t>(bits::get<43, 1>(word0));
+    v.remote_atomic = static_cast<std::uint8_t>(bits::get<44, 1>(word0));
+    v.window_bind = static_cast<std::uint8_t>(bits::get<45, 1>(word0));
+    v.remote_ok = static_cast<std::uint8_t>(bits::get<46, 1>(word0));
+    v.va = static_cast<std::uint64_t>(bits::get<47, 17>(word0) | bits::get<0, 47>(word1) << 17);
+    v.length = static_cast<std::uint64_t>(bits::get<47, 17>(word1) | bits::get<0, 31>(word2) << 17);
+    v.page_list = static_cast<std::uint64_t>(bits::get<31, 33>(word2) | bits::get<0, 31>(word3) << 33);
+    v.bound = static_cast<std::uint16_t>(bits::get<31, 16>(word3));
+    v.max_pages = static_cast<std::uint16_t>(bits::get<47, 16>(word3));
+    v.qp = static_cast<std::uint8_t>(bits::get<63, 1>(word3) | bits::get<0, 7>(word4) << 1);
+    v.mr_index = static_cast<std::uint16_t>(bits::get<7, 14>(word4));
     return v;
   }
   bool operator==(const Mpt&) const = default;
@@ -1000,42 +1269,52 @@ struct CqCtx {
   std::uint8_t timing{};  ///< An event is due and waits; its timer runs
   std::uint16_t tag{};  ///< CQN without the index
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 1>(to, in_use);
-    bits::put_little<1, 64>(to, base);
-    bits::put_little<65, 5>(to, log_depth);
-    bits::put_little<70, 5>(to, eqn);
-    bits::put_little<75, 8>(to, uar);
-    bits::put_little<83, 24>(to, pi);
-    bits::put_little<107, 24>(to, ci);
-    bits::put_little<131, 2>(to, arm);
-    bits::put_little<133, 24>(to, notified_pi);
-    bits::put_little<157, 24>(to, solicited_pi);
-    bits::put_little<181, 1>(to, overrun);
-    bits::put_little<182, 24>(to, origin);
-    bits::put_little<206, 16>(to, moderate_count);
-    bits::put_little<222, 16>(to, moderate_period);
-    bits::put_little<238, 1>(to, timing);
-    bits::put_little<239, 16>(to, tag);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 1>(in_use) |
+        bits::put<1, 63>(base));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 1>(base >> 63) |
+        bits::put<1, 5>(log_depth) |
+        bits::put<6, 5>(eqn) |
+        bits::put<11, 8>(uar) |
+        bits::put<19, 24>(pi) |
+        bits::put<43, 21>(ci));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 3>(ci >> 21) |
+        bits::put<3, 2>(arm) |
+        bits::put<5, 24>(notified_pi) |
+        bits::put<29, 24>(solicited_pi) |
+        bits::put<53, 1>(overrun) |
+        bits::put<54, 10>(origin));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 14>(origin >> 10) |
+        bits::put<14, 16>(moderate_count) |
+        bits::put<30, 16>(moderate_period) |
+        bits::put<46, 1>(timing) |
+        bits::put<47, 16>(tag));
   }
   static constexpr CqCtx decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
     CqCtx v;
-    bits::get_little<0, 1>(from, v.in_use);
-    bits::get_little<1, 64>(from, v.base);
-    bits::get_little<65, 5>(from, v.log_depth);
-    bits::get_little<70, 5>(from, v.eqn);
-    bits::get_little<75, 8>(from, v.uar);
-    bits::get_little<83, 24>(from, v.pi);
-    bits::get_little<107, 24>(from, v.ci);
-    bits::get_little<131, 2>(from, v.arm);
-    bits::get_little<133, 24>(from, v.notified_pi);
-    bits::get_little<157, 24>(from, v.solicited_pi);
-    bits::get_little<181, 1>(from, v.overrun);
-    bits::get_little<182, 24>(from, v.origin);
-    bits::get_little<206, 16>(from, v.moderate_count);
-    bits::get_little<222, 16>(from, v.moderate_period);
-    bits::get_little<238, 1>(from, v.timing);
-    bits::get_little<239, 16>(from, v.tag);
+    v.in_use = static_cast<std::uint8_t>(bits::get<0, 1>(word0));
+    v.base = static_cast<std::uint64_t>(bits::get<1, 63>(word0) | bits::get<0, 1>(word1) << 63);
+    v.log_depth = static_cast<std::uint8_t>(bits::get<1, 5>(word1));
+    v.eqn = static_cast<std::uint8_t>(bits::get<6, 5>(word1));
+    v.uar = static_cast<std::uint8_t>(bits::get<11, 8>(word1));
+    v.pi = static_cast<std::uint32_t>(bits::get<19, 24>(word1));
+    v.ci = static_cast<std::uint32_t>(bits::get<43, 21>(word1) | bits::get<0, 3>(word2) << 21);
+    v.arm = static_cast<std::uint8_t>(bits::get<3, 2>(word2));
+    v.notified_pi = static_cast<std::uint32_t>(bits::get<5, 24>(word2));
+    v.solicited_pi = static_cast<std::uint32_t>(bits::get<29, 24>(word2));
+    v.overrun = static_cast<std::uint8_t>(bits::get<53, 1>(word2));
+    v.origin = static_cast<std::uint32_t>(bits::get<54, 10>(word2) | bits::get<0, 14>(word3) << 10);
+    v.moderate_count = static_cast<std::uint16_t>(bits::get<14, 16>(word3));
+    v.moderate_period = static_cast<std::uint16_t>(bits::get<30, 16>(word3));
+    v.timing = static_cast<std::uint8_t>(bits::get<46, 1>(word3));
+    v.tag = static_cast<std::uint16_t>(bits::get<47, 16>(word3));
     return v;
   }
   bool operator==(const CqCtx&) const = default;
@@ -1052,22 +1331,26 @@ struct EqCtx {
   std::uint32_t pi{};
   std::uint32_t ci{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 1>(to, in_use);
-    bits::put_little<1, 64>(to, base);
-    bits::put_little<65, 4>(to, log_depth);
-    bits::put_little<69, 8>(to, msix_vector);
-    bits::put_little<77, 24>(to, pi);
-    bits::put_little<101, 24>(to, ci);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 1>(in_use) |
+        bits::put<1, 63>(base));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 1>(base >> 63) |
+        bits::put<1, 4>(log_depth) |
+        bits::put<5, 8>(msix_vector) |
+        bits::put<13, 24>(pi) |
+        bits::put<37, 24>(ci));
   }
   static constexpr EqCtx decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
     EqCtx v;
-    bits::get_little<0, 1>(from, v.in_use);
-    bits::get_little<1, 64>(from, v.base);
-    bits::get_little<65, 4>(from, v.log_depth);
-    bits::get_little<69, 8>(from, v.msix_vector);
-    bits::get_little<77, 24>(from, v.pi);
-    bits::get_little<101, 24>(from, v.ci);
+    v.in_use = static_cast<std::uint8_t>(bits::get<0, 1>(word0));
+    v.base = static_cast<std::uint64_t>(bits::get<1, 63>(word0) | bits::get<0, 1>(word1) << 63);
+    v.log_depth = static_cast<std::uint8_t>(bits::get<1, 4>(word1));
+    v.msix_vector = static_cast<std::uint8_t>(bits::get<5, 8>(word1));
+    v.pi = static_cast<std::uint32_t>(bits::get<13, 24>(word1));
+    v.ci = static_cast<std::uint32_t>(bits::get<37, 24>(word1));
     return v;
   }
   bool operator==(const EqCtx&) const = default;
@@ -1084,22 +1367,28 @@ struct XlateReq {
   std::uint8_t access{};  ///< Access
   std::uint8_t qp{};  ///< QP on whose behalf
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 32>(to, key);
-    bits::put_little<32, 64>(to, va);
-    bits::put_little<96, 32>(to, length);
-    bits::put_little<128, 24>(to, pd);
-    bits::put_little<152, 3>(to, access);
-    bits::put_little<155, 8>(to, qp);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 32>(key) |
+        bits::put<32, 32>(va));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 32>(va >> 32) |
+        bits::put<32, 32>(length));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 24>(pd) |
+        bits::put<24, 3>(access) |
+        bits::put<27, 8>(qp));
   }
   static constexpr XlateReq decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
     XlateReq v;
-    bits::get_little<0, 32>(from, v.key);
-    bits::get_little<32, 64>(from, v.va);
-    bits::get_little<96, 32>(from, v.length);
-    bits::get_little<128, 24>(from, v.pd);
-    bits::get_little<152, 3>(from, v.access);
-    bits::get_little<155, 8>(from, v.qp);
+    v.key = static_cast<std::uint32_t>(bits::get<0, 32>(word0));
+    v.va = static_cast<std::uint64_t>(bits::get<32, 32>(word0) | bits::get<0, 32>(word1) << 32);
+    v.length = static_cast<std::uint32_t>(bits::get<32, 32>(word1));
+    v.pd = static_cast<std::uint32_t>(bits::get<0, 24>(word2));
+    v.access = static_cast<std::uint8_t>(bits::get<24, 3>(word2));
+    v.qp = static_cast<std::uint8_t>(bits::get<27, 8>(word2));
     return v;
   }
   bool operator==(const XlateReq&) const = default;
@@ -1114,18 +1403,22 @@ struct XlateRsp {
   std::uint32_t contiguous{};  ///< min(length, bytes to the end of the page)
   std::uint8_t epoch{};  ///< Hand back when the DMA for this answer is issued
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 4>(to, status);
-    bits::put_little<4, 64>(to, addr);
-    bits::put_little<68, 32>(to, contiguous);
-    bits::put_little<100, 1>(to, epoch);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 4>(status) |
+        bits::put<4, 60>(addr));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 4>(addr >> 60) |
+        bits::put<4, 32>(contiguous) |
+        bits::put<36, 1>(epoch));
   }
   static constexpr XlateRsp decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
     XlateRsp v;
-    bits::get_little<0, 4>(from, v.status);
-    bits::get_little<4, 64>(from, v.addr);
-    bits::get_little<68, 32>(from, v.contiguous);
-    bits::get_little<100, 1>(from, v.epoch);
+    v.status = static_cast<std::uint8_t>(bits::get<0, 4>(word0));
+    v.addr = static_cast<std::uint64_t>(bits::get<4, 60>(word0) | bits::get<0, 4>(word1) << 60);
+    v.contiguous = static_cast<std::uint32_t>(bits::get<4, 32>(word1));
+    v.epoch = static_cast<std::uint8_t>(bits::get<36, 1>(word1));
     return v;
   }
   bool operator==(const XlateRsp&) const = default;
@@ -1152,42 +1445,58 @@ struct MemOp {
   std::uint8_t log_page{};  ///< FastRegister: log2 of the page size, 12 to 30
   std::uint32_t page_count{};  ///< FastRegister: entries of the page list
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 3>(to, op);
-    bits::put_little<3, 2>(to, mpt_type);
-    bits::put_little<5, 8>(to, qp);
-    bits::put_little<13, 24>(to, pd);
-    bits::put_little<37, 32>(to, key);
-    bits::put_little<69, 32>(to, mr_key);
-    bits::put_little<101, 64>(to, va);
-    bits::put_little<165, 64>(to, length);
-    bits::put_little<229, 1>(to, local_write);
-    bits::put_little<230, 1>(to, remote_read);
-    bits::put_little<231, 1>(to, remote_write);
-    bits::put_little<232, 1>(to, remote_atomic);
-    bits::put_little<233, 64>(to, page_list);
-    bits::put_little<297, 32>(to, first_offset);
-    bits::put_little<329, 8>(to, log_page);
-    bits::put_little<337, 32>(to, page_count);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 3>(op) |
+        bits::put<3, 2>(mpt_type) |
+        bits::put<5, 8>(qp) |
+        bits::put<13, 24>(pd) |
+        bits::put<37, 27>(key));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 5>(key >> 27) |
+        bits::put<5, 32>(mr_key) |
+        bits::put<37, 27>(va));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 37>(va >> 27) |
+        bits::put<37, 27>(length));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 37>(length >> 27) |
+        bits::put<37, 1>(local_write) |
+        bits::put<38, 1>(remote_read) |
+        bits::put<39, 1>(remote_write) |
+        bits::put<40, 1>(remote_atomic) |
+        bits::put<41, 23>(page_list));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 41>(page_list >> 23) |
+        bits::put<41, 23>(first_offset));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 9>(first_offset >> 23) |
+        bits::put<9, 8>(log_page) |
+        bits::put<17, 32>(page_count));
   }
   static constexpr MemOp decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
     MemOp v;
-    bits::get_little<0, 3>(from, v.op);
-    bits::get_little<3, 2>(from, v.mpt_type);
-    bits::get_little<5, 8>(from, v.qp);
-    bits::get_little<13, 24>(from, v.pd);
-    bits::get_little<37, 32>(from, v.key);
-    bits::get_little<69, 32>(from, v.mr_key);
-    bits::get_little<101, 64>(from, v.va);
-    bits::get_little<165, 64>(from, v.length);
-    bits::get_little<229, 1>(from, v.local_write);
-    bits::get_little<230, 1>(from, v.remote_read);
-    bits::get_little<231, 1>(from, v.remote_write);
-    bits::get_little<232, 1>(from, v.remote_atomic);
-    bits::get_little<233, 64>(from, v.page_list);
-    bits::get_little<297, 32>(from, v.first_offset);
-    bits::get_little<329, 8>(from, v.log_page);
-    bits::get_little<337, 32>(from, v.page_count);
+    v.op = static_cast<std::uint8_t>(bits::get<0, 3>(word0));
+    v.mpt_type = static_cast<std::uint8_t>(bits::get<3, 2>(word0));
+    v.qp = static_cast<std::uint8_t>(bits::get<5, 8>(word0));
+    v.pd = static_cast<std::uint32_t>(bits::get<13, 24>(word0));
+    v.key = static_cast<std::uint32_t>(bits::get<37, 27>(word0) | bits::get<0, 5>(word1) << 27);
+    v.mr_key = static_cast<std::uint32_t>(bits::get<5, 32>(word1));
+    v.va = static_cast<std::uint64_t>(bits::get<37, 27>(word1) | bits::get<0, 37>(word2) << 27);
+    v.length = static_cast<std::uint64_t>(bits::get<37, 27>(word2) | bits::get<0, 37>(word3) << 27);
+    v.local_write = static_cast<std::uint8_t>(bits::get<37, 1>(word3));
+    v.remote_read = static_cast<std::uint8_t>(bits::get<38, 1>(word3));
+    v.remote_write = static_cast<std::uint8_t>(bits::get<39, 1>(word3));
+    v.remote_atomic = static_cast<std::uint8_t>(bits::get<40, 1>(word3));
+    v.page_list = static_cast<std::uint64_t>(bits::get<41, 23>(word3) | bits::get<0, 41>(word4) << 23);
+    v.first_offset = static_cast<std::uint32_t>(bits::get<41, 23>(word4) | bits::get<0, 9>(word5) << 23);
+    v.log_page = static_cast<std::uint8_t>(bits::get<9, 8>(word5));
+    v.page_count = static_cast<std::uint32_t>(bits::get<17, 32>(word5));
     return v;
   }
   bool operator==(const MemOp&) const = default;
@@ -1199,12 +1508,13 @@ struct MemOpRsp {
   static constexpr std::size_t kBytes = 1;
   std::uint8_t status{};  ///< MemOpStatus
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 3>(to, status);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 3>(status));
   }
   static constexpr MemOpRsp decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
     MemOpRsp v;
-    bits::get_little<0, 3>(from, v.status);
+    v.status = static_cast<std::uint8_t>(bits::get<0, 3>(word0));
     return v;
   }
   bool operator==(const MemOpRsp&) const = default;
@@ -1238,56 +1548,106 @@ struct TxDesc {
   std::uint32_t source_qpn{};  ///< DETH
   std::array<std::uint8_t, 48> address{};  ///< UD: wqe_address
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 8>(to, qp);
-    bits::put_little<8, 1>(to, responder);
-    bits::put_little<9, 8>(to, opcode);
-    bits::put_little<17, 24>(to, psn);
-    bits::put_little<41, 1>(to, ack_req);
-    bits::put_little<42, 1>(to, solicited);
-    bits::put_little<43, 1>(to, tell);
-    bits::put_little<44, 1>(to, quiet);
-    bits::put_little<45, 13>(to, payload_length);
-    bits::put_little<58, 64>(to, va);
-    bits::put_little<122, 32>(to, rkey);
-    bits::put_little<154, 32>(to, dma_length);
-    bits::put_little<186, 64>(to, swap_add);
-    bits::put_little<250, 64>(to, compare);
-    bits::put_little<314, 32>(to, immediate);
-    bits::put_little<346, 8>(to, syndrome);
-    bits::put_little<354, 24>(to, msn);
-    bits::put_little<378, 16>(to, wqe_idx);
-    bits::put_little<394, 5>(to, ack_timeout);
-    bits::put_little<399, 24>(to, last_psn);
-    bits::put_little<423, 32>(to, qkey);
-    bits::put_little<455, 24>(to, source_qpn);
-    bits::put_little<479, 384>(to, address);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 8>(qp) |
+        bits::put<8, 1>(responder) |
+        bits::put<9, 8>(opcode) |
+        bits::put<17, 24>(psn) |
+        bits::put<41, 1>(ack_req) |
+        bits::put<42, 1>(solicited) |
+        bits::put<43, 1>(tell) |
+        bits::put<44, 1>(quiet) |
+        bits::put<45, 13>(payload_length) |
+        bits::put<58, 6>(va));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 58>(va >> 6) |
+        bits::put<58, 6>(rkey));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 26>(rkey >> 6) |
+        bits::put<26, 32>(dma_length) |
+        bits::put<58, 6>(swap_add));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 58>(swap_add >> 6) |
+        bits::put<58, 6>(compare));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 58>(compare >> 6) |
+        bits::put<58, 6>(immediate));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 26>(immediate >> 6) |
+        bits::put<26, 8>(syndrome) |
+        bits::put<34, 24>(msn) |
+        bits::put<58, 6>(wqe_idx));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 10>(wqe_idx >> 6) |
+        bits::put<10, 5>(ack_timeout) |
+        bits::put<15, 24>(last_psn) |
+        bits::put<39, 25>(qkey));
+    bits::store<bits::Order::kLittle, 7>(to,
+        bits::put<0, 7>(qkey >> 25) |
+        bits::put<7, 24>(source_qpn) |
+        bits::put<31, 33>(bits::load<bits::Order::kLittle, 0>(std::span(address))));
+    bits::store<bits::Order::kLittle, 8>(to,
+        bits::put<0, 31>(bits::load<bits::Order::kLittle, 0>(std::span(address)) >> 33) |
+        bits::put<31, 33>(bits::load<bits::Order::kLittle, 1>(std::span(address))));
+    bits::store<bits::Order::kLittle, 9>(to,
+        bits::put<0, 31>(bits::load<bits::Order::kLittle, 1>(std::span(address)) >> 33) |
+        bits::put<31, 33>(bits::load<bits::Order::kLittle, 2>(std::span(address))));
+    bits::store<bits::Order::kLittle, 10>(to,
+        bits::put<0, 31>(bits::load<bits::Order::kLittle, 2>(std::span(address)) >> 33) |
+        bits::put<31, 33>(bits::load<bits::Order::kLittle, 3>(std::span(address))));
+    bits::store<bits::Order::kLittle, 11>(to,
+        bits::put<0, 31>(bits::load<bits::Order::kLittle, 3>(std::span(address)) >> 33) |
+        bits::put<31, 33>(bits::load<bits::Order::kLittle, 4>(std::span(address))));
+    bits::store<bits::Order::kLittle, 12>(to,
+        bits::put<0, 31>(bits::load<bits::Order::kLittle, 4>(std::span(address)) >> 33) |
+        bits::put<31, 33>(bits::load<bits::Order::kLittle, 5>(std::span(address))));
+    bits::store<bits::Order::kLittle, 13>(to,
+        bits::put<0, 31>(bits::load<bits::Order::kLittle, 5>(std::span(address)) >> 33));
   }
   static constexpr TxDesc decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
+    const std::uint64_t word7 = bits::load<bits::Order::kLittle, 7>(from);
+    const std::uint64_t word8 = bits::load<bits::Order::kLittle, 8>(from);
+    const std::uint64_t word9 = bits::load<bits::Order::kLittle, 9>(from);
+    const std::uint64_t word10 = bits::load<bits::Order::kLittle, 10>(from);
+    const std::uint64_t word11 = bits::load<bits::Order::kLittle, 11>(from);
+    const std::uint64_t word12 = bits::load<bits::Order::kLittle, 12>(from);
+    const std::uint64_t word13 = bits::load<bits::Order::kLittle, 13>(from);
     TxDesc v;
-    bits::get_little<0, 8>(from, v.qp);
-    bits::get_little<8, 1>(from, v.responder);
-    bits::get_little<9, 8>(from, v.opcode);
-    bits::get_little<17, 24>(from, v.psn);
-    bits::get_little<41, 1>(from, v.ack_req);
-    bits::get_little<42, 1>(from, v.solicited);
-    bits::get_little<43, 1>(from, v.tell);
-    bits::get_little<44, 1>(from, v.quiet);
-    bits::get_little<45, 13>(from, v.payload_length);
-    bits::get_little<58, 64>(from, v.va);
-    bits::get_little<122, 32>(from, v.rkey);
-    bits::get_little<154, 32>(from, v.dma_length);
-    bits::get_little<186, 64>(from, v.swap_add);
-    bits::get_little<250, 64>(from, v.compare);
-    bits::get_little<314, 32>(from, v.immediate);
-    bits::get_little<346, 8>(from, v.syndrome);
-    bits::get_little<354, 24>(from, v.msn);
-    bits::get_little<378, 16>(from, v.wqe_idx);
-    bits::get_little<394, 5>(from, v.ack_timeout);
-    bits::get_little<399, 24>(from, v.last_psn);
-    bits::get_little<423, 32>(from, v.qkey);
-    bits::get_little<455, 24>(from, v.source_qpn);
-    bits::get_little<479, 384>(from, v.address);
+    v.qp = static_cast<std::uint8_t>(bits::get<0, 8>(word0));
+    v.responder = static_cast<std::uint8_t>(bits::get<8, 1>(word0));
+    v.opcode = static_cast<std::uint8_t>(bits::get<9, 8>(word0));
+    v.psn = static_cast<std::uint32_t>(bits::get<17, 24>(word0));
+    v.ack_req = static_cast<std::uint8_t>(bits::get<41, 1>(word0));
+    v.solicited = static_cast<std::uint8_t>(bits::get<42, 1>(word0));
+    v.tell = static_cast<std::uint8_t>(bits::get<43, 1>(word0));
+    v.quiet = static_cast<std::uint8_t>(bits::get<44, 1>(word0));
+    v.payload_length = static_cast<std::uint16_t>(bits::get<45, 13>(word0));
+    v.va = static_cast<std::uint64_t>(bits::get<58, 6>(word0) | bits::get<0, 58>(word1) << 6);
+    v.rkey = static_cast<std::uint32_t>(bits::get<58, 6>(word1) | bits::get<0, 26>(word2) << 6);
+    v.dma_length = static_cast<std::uint32_t>(bits::get<26, 32>(word2));
+    v.swap_add = static_cast<std::uint64_t>(bits::get<58, 6>(word2) | bits::get<0, 58>(word3) << 6);
+    v.compare = static_cast<std::uint64_t>(bits::get<58, 6>(word3) | bits::get<0, 58>(word4) << 6);
+    v.immediate = static_cast<std::uint32_t>(bits::get<58, 6>(word4) | bits::get<0, 26>(word5) << 6);
+    v.syndrome = static_cast<std::uint8_t>(bits::get<26, 8>(word5));
+    v.msn = static_cast<std::uint32_t>(bits::get<34, 24>(word5));
+    v.wqe_idx = static_cast<std::uint16_t>(bits::get<58, 6>(word5) | bits::get<0, 10>(word6) << 6);
+    v.ack_timeout = static_cast<std::uint8_t>(bits::get<10, 5>(word6));
+    v.last_psn = static_cast<std::uint32_t>(bits::get<15, 24>(word6));
+    v.qkey = static_cast<std::uint32_t>(bits::get<39, 25>(word6) | bits::get<0, 7>(word7) << 25);
+    v.source_qpn = static_cast<std::uint32_t>(bits::get<7, 24>(word7));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.address), bits::get<31, 33>(word7) | bits::get<0, 31>(word8) << 33);
+    bits::store<bits::Order::kLittle, 1>(std::span(v.address), bits::get<31, 33>(word8) | bits::get<0, 31>(word9) << 33);
+    bits::store<bits::Order::kLittle, 2>(std::span(v.address), bits::get<31, 33>(word9) | bits::get<0, 31>(word10) << 33);
+    bits::store<bits::Order::kLittle, 3>(std::span(v.address), bits::get<31, 33>(word10) | bits::get<0, 31>(word11) << 33);
+    bits::store<bits::Order::kLittle, 4>(std::span(v.address), bits::get<31, 33>(word11) | bits::get<0, 31>(word12) << 33);
+    bits::store<bits::Order::kLittle, 5>(std::span(v.address), bits::get<31, 33>(word12) | bits::get<0, 31>(word13) << 33);
     return v;
   }
   bool operator==(const TxDesc&) const = default;
@@ -1307,28 +1667,73 @@ struct SgPiece {
   std::uint8_t offset{};  ///< Inline: lane of the first byte
   std::array<std::uint8_t, 64> data{};  ///< Inline: bytes at offset .. offset + length - 1
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 1>(to, inline_data);
-    bits::put_little<1, 1>(to, last);
-    bits::put_little<2, 32>(to, key);
-    bits::put_little<34, 64>(to, va);
-    bits::put_little<98, 13>(to, length);
-    bits::put_little<111, 24>(to, pd);
-    bits::put_little<135, 3>(to, access);
-    bits::put_little<138, 6>(to, offset);
-    bits::put_little<144, 512>(to, data);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 1>(inline_data) |
+        bits::put<1, 1>(last) |
+        bits::put<2, 32>(key) |
+        bits::put<34, 30>(va));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 34>(va >> 30) |
+        bits::put<34, 13>(length) |
+        bits::put<47, 17>(pd));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 7>(pd >> 17) |
+        bits::put<7, 3>(access) |
+        bits::put<10, 6>(offset) |
+        bits::put<16, 48>(bits::load<bits::Order::kLittle, 0>(std::span(data))));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 16>(bits::load<bits::Order::kLittle, 0>(std::span(data)) >> 48) |
+        bits::put<16, 48>(bits::load<bits::Order::kLittle, 1>(std::span(data))));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 16>(bits::load<bits::Order::kLittle, 1>(std::span(data)) >> 48) |
+        bits::put<16, 48>(bits::load<bits::Order::kLittle, 2>(std::span(data))));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 16>(bits::load<bits::Order::kLittle, 2>(std::span(data)) >> 48) |
+        bits::put<16, 48>(bits::load<bits::Order::kLittle, 3>(std::span(data))));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 16>(bits::load<bits::Order::kLittle, 3>(std::span(data)) >> 48) |
+        bits::put<16, 48>(bits::load<bits::Order::kLittle, 4>(std::span(data))));
+    bits::store<bits::Order::kLittle, 7>(to,
+        bits::put<0, 16>(bits::load<bits::Order::kLittle, 4>(std::span(data)) >> 48) |
+        bits::put<16, 48>(bits::load<bits::Order::kLittle, 5>(std::span(data))));
+    bits::store<bits::Order::kLittle, 8>(to,
+        bits::put<0, 16>(bits::load<bits::Order::kLittle, 5>(std::span(data)) >> 48) |
+        bits::put<16, 48>(bits::load<bits::Order::kLittle, 6>(std::span(data))));
+    bits::store<bits::Order::kLittle, 9>(to,
+        bits::put<0, 16>(bits::load<bits::Order::kLittle, 6>(std::span(data)) >> 48) |
+        bits::put<16, 48>(bits::load<bits::Order::kLittle, 7>(std::span(data))));
+    bits::store<bits::Order::kLittle, 10>(to,
+        bits::put<0, 16>(bits::load<bits::Order::kLittle, 7>(std::span(data)) >> 48));
   }
   static constexpr SgPiece decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
+    const std::uint64_t word7 = bits::load<bits::Order::kLittle, 7>(from);
+    const std::uint64_t word8 = bits::load<bits::Order::kLittle, 8>(from);
+    const std::uint64_t word9 = bits::load<bits::Order::kLittle, 9>(from);
+    const std::uint64_t word10 = bits::load<bits::Order::kLittle, 10>(from);
     SgPiece v;
-    bits::get_little<0, 1>(from, v.inline_data);
-    bits::get_little<1, 1>(from, v.last);
-    bits::get_little<2, 32>(from, v.key);
-    bits::get_little<34, 64>(from, v.va);
-    bits::get_little<98, 13>(from, v.length);
-    bits::get_little<111, 24>(from, v.pd);
-    bits::get_little<135, 3>(from, v.access);
-    bits::get_little<138, 6>(from, v.offset);
-    bits::get_little<144, 512>(from, v.data);
+    v.inline_data = static_cast<std::uint8_t>(bits::get<0, 1>(word0));
+    v.last = static_cast<std::uint8_t>(bits::get<1, 1>(word0));
+    v.key = static_cast<std::uint32_t>(bits::get<2, 32>(word0));
+    v.va = static_cast<std::uint64_t>(bits::get<34, 30>(word0) | bits::get<0, 34>(word1) << 30);
+    v.length = static_cast<std::uint16_t>(bits::get<34, 13>(word1));
+    v.pd = static_cast<std::uint32_t>(bits::get<47, 17>(word1) | bits::get<0, 7>(word2) << 17);
+    v.access = static_cast<std::uint8_t>(bits::get<7, 3>(word2));
+    v.offset = static_cast<std::uint8_t>(bits::get<10, 6>(word2));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.data), bits::get<16, 48>(word2) | bits::get<0, 16>(word3) << 48);
+    bits::store<bits::Order::kLittle, 1>(std::span(v.data), bits::get<16, 48>(word3) | bits::get<0, 16>(word4) << 48);
+    bits::store<bits::Order::kLittle, 2>(std::span(v.data), bits::get<16, 48>(word4) | bits::get<0, 16>(word5) << 48);
+    bits::store<bits::Order::kLittle, 3>(std::span(v.data), bits::get<16, 48>(word5) | bits::get<0, 16>(word6) << 48);
+    bits::store<bits::Order::kLittle, 4>(std::span(v.data), bits::get<16, 48>(word6) | bits::get<0, 16>(word7) << 48);
+    bits::store<bits::Order::kLittle, 5>(std::span(v.data), bits::get<16, 48>(word7) | bits::get<0, 16>(word8) << 48);
+    bits::store<bits::Order::kLittle, 6>(std::span(v.data), bits::get<16, 48>(word8) | bits::get<0, 16>(word9) << 48);
+    bits::store<bits::Order::kLittle, 7>(std::span(v.data), bits::get<16, 48>(word9) | bits::get<0, 16>(word10) << 48);
     return v;
   }
   bool operator==(const SgPiece&) const = default;
@@ -1343,18 +1748,49 @@ struct PayloadBeat {
   std::uint8_t last{};  ///< Last beat of the packet
   std::uint8_t err{};  ///< With last: the payload is incomplete, drop the packet
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 512>(to, data);
-    bits::put_little<512, 7>(to, bytes);
-    bits::put_little<519, 1>(to, last);
-    bits::put_little<520, 1>(to, err);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 0>(std::span(data))));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 1>(std::span(data))));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 2>(std::span(data))));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 3>(std::span(data))));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 4>(std::span(data))));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 5>(std::span(data))));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 6>(std::span(data))));
+    bits::store<bits::Order::kLittle, 7>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 7>(std::span(data))));
+    bits::store<bits::Order::kLittle, 8>(to,
+        bits::put<0, 7>(bytes) |
+        bits::put<7, 1>(last) |
+        bits::put<8, 1>(err));
   }
   static constexpr PayloadBeat decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
+    const std::uint64_t word7 = bits::load<bits::Order::kLittle, 7>(from);
+    const std::uint64_t word8 = bits::load<bits::Order::kLittle, 8>(from);
     PayloadBeat v;
-    bits::get_little<0, 512>(from, v.data);
-    bits::get_little<512, 7>(from, v.bytes);
-    bits::get_little<519, 1>(from, v.last);
-    bits::get_little<520, 1>(from, v.err);
+    bits::store<bits::Order::kLittle, 0>(std::span(v.data), bits::get<0, 64>(word0));
+    bits::store<bits::Order::kLittle, 1>(std::span(v.data), bits::get<0, 64>(word1));
+    bits::store<bits::Order::kLittle, 2>(std::span(v.data), bits::get<0, 64>(word2));
+    bits::store<bits::Order::kLittle, 3>(std::span(v.data), bits::get<0, 64>(word3));
+    bits::store<bits::Order::kLittle, 4>(std::span(v.data), bits::get<0, 64>(word4));
+    bits::store<bits::Order::kLittle, 5>(std::span(v.data), bits::get<0, 64>(word5));
+    bits::store<bits::Order::kLittle, 6>(std::span(v.data), bits::get<0, 64>(word6));
+    bits::store<bits::Order::kLittle, 7>(std::span(v.data), bits::get<0, 64>(word7));
+    v.bytes = static_cast<std::uint8_t>(bits::get<0, 7>(word8));
+    v.last = static_cast<std::uint8_t>(bits::get<7, 1>(word8));
+    v.err = static_cast<std::uint8_t>(bits::get<8, 1>(word8));
     return v;
   }
   bool operator==(const PayloadBeat&) const = default;
@@ -1369,18 +1805,49 @@ struct FrameBeat {
   std::uint8_t last{};
   std::uint8_t err{};  ///< With last: bad frame
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 512>(to, data);
-    bits::put_little<512, 7>(to, bytes);
-    bits::put_little<519, 1>(to, last);
-    bits::put_little<520, 1>(to, err);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 0>(std::span(data))));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 1>(std::span(data))));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 2>(std::span(data))));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 3>(std::span(data))));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 4>(std::span(data))));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 5>(std::span(data))));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 6>(std::span(data))));
+    bits::store<bits::Order::kLittle, 7>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 7>(std::span(data))));
+    bits::store<bits::Order::kLittle, 8>(to,
+        bits::put<0, 7>(bytes) |
+        bits::put<7, 1>(last) |
+        bits::put<8, 1>(err));
   }
   static constexpr FrameBeat decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
+    const std::uint64_t word7 = bits::load<bits::Order::kLittle, 7>(from);
+    const std::uint64_t word8 = bits::load<bits::Order::kLittle, 8>(from);
     FrameBeat v;
-    bits::get_little<0, 512>(from, v.data);
-    bits::get_little<512, 7>(from, v.bytes);
-    bits::get_little<519, 1>(from, v.last);
-    bits::get_little<520, 1>(from, v.err);
+    bits::store<bits::Order::kLittle, 0>(std::span(v.data), bits::get<0, 64>(word0));
+    bits::store<bits::Order::kLittle, 1>(std::span(v.data), bits::get<0, 64>(word1));
+    bits::store<bits::Order::kLittle, 2>(std::span(v.data), bits::get<0, 64>(word2));
+    bits::store<bits::Order::kLittle, 3>(std::span(v.data), bits::get<0, 64>(word3));
+    bits::store<bits::Order::kLittle, 4>(std::span(v.data), bits::get<0, 64>(word4));
+    bits::store<bits::Order::kLittle, 5>(std::span(v.data), bits::get<0, 64>(word5));
+    bits::store<bits::Order::kLittle, 6>(std::span(v.data), bits::get<0, 64>(word6));
+    bits::store<bits::Order::kLittle, 7>(std::span(v.data), bits::get<0, 64>(word7));
+    v.bytes = static_cast<std::uint8_t>(bits::get<0, 7>(word8));
+    v.last = static_cast<std::uint8_t>(bits::get<7, 1>(word8));
+    v.err = static_cast<std::uint8_t>(bits::get<8, 1>(word8));
     return v;
   }
   bool operator==(const FrameBeat&) const = default;
@@ -1397,22 +1864,23 @@ struct TxFault {
   std::uint8_t status{};  ///< XlateStatus; Ok: the DMA read failed
   std::uint8_t sent{};  ///< It has left; no fault
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 8>(to, qp);
-    bits::put_little<8, 1>(to, responder);
-    bits::put_little<9, 24>(to, psn);
-    bits::put_little<33, 16>(to, wqe_idx);
-    bits::put_little<49, 4>(to, status);
-    bits::put_little<53, 1>(to, sent);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 8>(qp) |
+        bits::put<8, 1>(responder) |
+        bits::put<9, 24>(psn) |
+        bits::put<33, 16>(wqe_idx) |
+        bits::put<49, 4>(status) |
+        bits::put<53, 1>(sent));
   }
   static constexpr TxFault decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
     TxFault v;
-    bits::get_little<0, 8>(from, v.qp);
-    bits::get_little<8, 1>(from, v.responder);
-    bits::get_little<9, 24>(from, v.psn);
-    bits::get_little<33, 16>(from, v.wqe_idx);
-    bits::get_little<49, 4>(from, v.status);
-    bits::get_little<53, 1>(from, v.sent);
+    v.qp = static_cast<std::uint8_t>(bits::get<0, 8>(word0));
+    v.responder = static_cast<std::uint8_t>(bits::get<8, 1>(word0));
+    v.psn = static_cast<std::uint32_t>(bits::get<9, 24>(word0));
+    v.wqe_idx = static_cast<std::uint16_t>(bits::get<33, 16>(word0));
+    v.status = static_cast<std::uint8_t>(bits::get<49, 4>(word0));
+    v.sent = static_cast<std::uint8_t>(bits::get<53, 1>(word0));
     return v;
   }
   bool operator==(const TxFault&) const = default;
@@ -1430,24 +1898,28 @@ struct Inflight {
   std::uint32_t last_psn{};  ///< Read: PSN of the last response
   std::uint32_t length{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 8>(to, qp);
-    bits::put_little<8, 16>(to, wqe_idx);
-    bits::put_little<24, 8>(to, opcode);
-    bits::put_little<32, 1>(to, silent);
-    bits::put_little<33, 24>(to, first_psn);
-    bits::put_little<57, 24>(to, last_psn);
-    bits::put_little<81, 32>(to, length);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 8>(qp) |
+        bits::put<8, 16>(wqe_idx) |
+        bits::put<24, 8>(opcode) |
+        bits::put<32, 1>(silent) |
+        bits::put<33, 24>(first_psn) |
+        bits::put<57, 7>(last_psn));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 17>(last_psn >> 7) |
+        bits::put<17, 32>(length));
   }
   static constexpr Inflight decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
     Inflight v;
-    bits::get_little<0, 8>(from, v.qp);
-    bits::get_little<8, 16>(from, v.wqe_idx);
-    bits::get_little<24, 8>(from, v.opcode);
-    bits::get_little<32, 1>(from, v.silent);
-    bits::get_little<33, 24>(from, v.first_psn);
-    bits::get_little<57, 24>(from, v.last_psn);
-    bits::get_little<81, 32>(from, v.length);
+    v.qp = static_cast<std::uint8_t>(bits::get<0, 8>(word0));
+    v.wqe_idx = static_cast<std::uint16_t>(bits::get<8, 16>(word0));
+    v.opcode = static_cast<std::uint8_t>(bits::get<24, 8>(word0));
+    v.silent = static_cast<std::uint8_t>(bits::get<32, 1>(word0));
+    v.first_psn = static_cast<std::uint32_t>(bits::get<33, 24>(word0));
+    v.last_psn = static_cast<std::uint32_t>(bits::get<57, 7>(word0) | bits::get<0, 17>(word1) << 7);
+    v.length = static_cast<std::uint32_t>(bits::get<17, 32>(word1));
     return v;
   }
   bool operator==(const Inflight&) const = default;
@@ -1465,24 +1937,28 @@ struct WqeFetchReq {
   std::uint64_t base{};  ///< sq_base
   std::uint32_t offset{};  ///< Of the first WQE from base
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 8>(to, qp);
-    bits::put_little<8, 16>(to, index);
-    bits::put_little<24, 4>(to, count);
-    bits::put_little<28, 4>(to, log_stride);
-    bits::put_little<32, 4>(to, gen);
-    bits::put_little<36, 64>(to, base);
-    bits::put_little<100, 24>(to, offset);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 8>(qp) |
+        bits::put<8, 16>(index) |
+        bits::put<24, 4>(count) |
+        bits::put<28, 4>(log_stride) |
+        bits::put<32, 4>(gen) |
+        bits::put<36, 28>(base));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 36>(base >> 28) |
+        bits::put<36, 24>(offset));
   }
   static constexpr WqeFetchReq decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
     WqeFetchReq v;
-    bits::get_little<0, 8>(from, v.qp);
-    bits::get_little<8, 16>(from, v.index);
-    bits::get_little<24, 4>(from, v.count);
-    bits::get_little<28, 4>(from, v.log_stride);
-    bits::get_little<32, 4>(from, v.gen);
-    bits::get_little<36, 64>(from, v.base);
-    bits::get_little<100, 24>(from, v.offset);
+    v.qp = static_cast<std::uint8_t>(bits::get<0, 8>(word0));
+    v.index = static_cast<std::uint16_t>(bits::get<8, 16>(word0));
+    v.count = static_cast<std::uint8_t>(bits::get<24, 4>(word0));
+    v.log_stride = static_cast<std::uint8_t>(bits::get<28, 4>(word0));
+    v.gen = static_cast<std::uint8_t>(bits::get<32, 4>(word0));
+    v.base = static_cast<std::uint64_t>(bits::get<36, 28>(word0) | bits::get<0, 36>(word1) << 28);
+    v.offset = static_cast<std::uint32_t>(bits::get<36, 24>(word1));
     return v;
   }
   bool operator==(const WqeFetchReq&) const = default;
@@ -1498,20 +1974,24 @@ struct ReadSlot {
   std::uint8_t replayed{};  ///< Asked for again, maybe from the middle: First and Last may come as Only, Middle as First
   std::uint8_t atomic{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 16>(to, wqe_idx);
-    bits::put_little<16, 24>(to, first_psn);
-    bits::put_little<40, 32>(to, length);
-    bits::put_little<72, 1>(to, replayed);
-    bits::put_little<73, 1>(to, atomic);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 16>(wqe_idx) |
+        bits::put<16, 24>(first_psn) |
+        bits::put<40, 24>(length));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 8>(length >> 24) |
+        bits::put<8, 1>(replayed) |
+        bits::put<9, 1>(atomic));
   }
   static constexpr ReadSlot decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
     ReadSlot v;
-    bits::get_little<0, 16>(from, v.wqe_idx);
-    bits::get_little<16, 24>(from, v.first_psn);
-    bits::get_little<40, 32>(from, v.length);
-    bits::get_little<72, 1>(from, v.replayed);
-    bits::get_little<73, 1>(from, v.atomic);
+    v.wqe_idx = static_cast<std::uint16_t>(bits::get<0, 16>(word0));
+    v.first_psn = static_cast<std::uint32_t>(bits::get<16, 24>(word0));
+    v.length = static_cast<std::uint32_t>(bits::get<40, 24>(word0) | bits::get<0, 8>(word1) << 24);
+    v.replayed = static_cast<std::uint8_t>(bits::get<8, 1>(word1));
+    v.atomic = static_cast<std::uint8_t>(bits::get<9, 1>(word1));
     return v;
   }
   bool operator==(const ReadSlot&) const = default;
@@ -1543,52 +2023,90 @@ struct RxDesc {
   std::array<std::uint8_t, 16> dest_ip{};
   std::uint8_t parked{};  ///< A request that has waited in rx_park
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 8>(to, opcode);
-    bits::put_little<8, 1>(to, solicited);
-    bits::put_little<9, 1>(to, ack_req);
-    bits::put_little<10, 16>(to, pkey);
-    bits::put_little<26, 24>(to, dest_qpn);
-    bits::put_little<50, 24>(to, psn);
-    bits::put_little<74, 13>(to, payload_length);
-    bits::put_little<87, 64>(to, va);
-    bits::put_little<151, 32>(to, rkey);
-    bits::put_little<183, 32>(to, dma_length);
-    bits::put_little<215, 64>(to, swap_add);
-    bits::put_little<279, 64>(to, compare);
-    bits::put_little<343, 32>(to, immediate);
-    bits::put_little<375, 8>(to, syndrome);
-    bits::put_little<383, 24>(to, msn);
-    bits::put_little<407, 32>(to, qkey);
-    bits::put_little<439, 24>(to, source_qpn);
-    bits::put_little<463, 1>(to, ipv6);
-    bits::put_little<464, 128>(to, source_ip);
-    bits::put_little<592, 128>(to, dest_ip);
-    bits::put_little<720, 1>(to, parked);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 8>(opcode) |
+        bits::put<8, 1>(solicited) |
+        bits::put<9, 1>(ack_req) |
+        bits::put<10, 16>(pkey) |
+        bits::put<26, 24>(dest_qpn) |
+        bits::put<50, 14>(psn));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 10>(psn >> 14) |
+        bits::put<10, 13>(payload_length) |
+        bits::put<23, 41>(va));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 23>(va >> 41) |
+        bits::put<23, 32>(rkey) |
+        bits::put<55, 9>(dma_length));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 23>(dma_length >> 9) |
+        bits::put<23, 41>(swap_add));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 23>(swap_add >> 41) |
+        bits::put<23, 41>(compare));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 23>(compare >> 41) |
+        bits::put<23, 32>(immediate) |
+        bits::put<55, 8>(syndrome) |
+        bits::put<63, 1>(msn));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 23>(msn >> 1) |
+        bits::put<23, 32>(qkey) |
+        bits::put<55, 9>(source_qpn));
+    bits::store<bits::Order::kLittle, 7>(to,
+        bits::put<0, 15>(source_qpn >> 9) |
+        bits::put<15, 1>(ipv6) |
+        bits::put<16, 48>(bits::load<bits::Order::kLittle, 0>(std::span(source_ip))));
+    bits::store<bits::Order::kLittle, 8>(to,
+        bits::put<0, 16>(bits::load<bits::Order::kLittle, 0>(std::span(source_ip)) >> 48) |
+        bits::put<16, 48>(bits::load<bits::Order::kLittle, 1>(std::span(source_ip))));
+    bits::store<bits::Order::kLittle, 9>(to,
+        bits::put<0, 16>(bits::load<bits::Order::kLittle, 1>(std::span(source_ip)) >> 48) |
+        bits::put<16, 48>(bits::load<bits::Order::kLittle, 0>(std::span(dest_ip))));
+    bits::store<bits::Order::kLittle, 10>(to,
+        bits::put<0, 16>(bits::load<bits::Order::kLittle, 0>(std::span(dest_ip)) >> 48) |
+        bits::put<16, 48>(bits::load<bits::Order::kLittle, 1>(std::span(dest_ip))));
+    bits::store<bits::Order::kLittle, 11>(to,
+        bits::put<0, 16>(bits::load<bits::Order::kLittle, 1>(std::span(dest_ip)) >> 48) |
+        bits::put<16, 1>(parked));
   }
   static constexpr RxDesc decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
+    const std::uint64_t word7 = bits::load<bits::Order::kLittle, 7>(from);
+    const std::uint64_t word8 = bits::load<bits::Order::kLittle, 8>(from);
+    const std::uint64_t word9 = bits::load<bits::Order::kLittle, 9>(from);
+    const std::uint64_t word10 = bits::load<bits::Order::kLittle, 10>(from);
+    const std::uint64_t word11 = bits::load<bits::Order::kLittle, 11>(from);
     RxDesc v;
-    bits::get_little<0, 8>(from, v.opcode);
-    bits::get_little<8, 1>(from, v.solicited);
-    bits::get_little<9, 1>(from, v.ack_req);
-    bits::get_little<10, 16>(from, v.pkey);
-    bits::get_little<26, 24>(from, v.dest_qpn);
-    bits::get_little<50, 24>(from, v.psn);
-    bits::get_little<74, 13>(from, v.payload_length);
-    bits::get_little<87, 64>(from, v.va);
-    bits::get_little<151, 32>(from, v.rkey);
-    bits::get_little<183, 32>(from, v.dma_length);
-    bits::get_little<215, 64>(from, v.swap_add);
-    bits::get_little<279, 64>(from, v.compare);
-    bits::get_little<343, 32>(from, v.immediate);
-    bits::get_little<375, 8>(from, v.syndrome);
-    bits::get_little<383, 24>(from, v.msn);
-    bits::get_little<407, 32>(from, v.qkey);
-    bits::get_little<439, 24>(from, v.source_qpn);
-    bits::get_little<463, 1>(from, v.ipv6);
-    bits::get_little<464, 128>(from, v.source_ip);
-    bits::get_little<592, 128>(from, v.dest_ip);
-    bits::get_little<720, 1>(from, v.parked);
+    v.opcode = static_cast<std::uint8_t>(bits::get<0, 8>(word0));
+    v.solicited = static_cast<std::uint8_t>(bits::get<8, 1>(word0));
+    v.ack_req = static_cast<std::uint8_t>(bits::get<9, 1>(word0));
+    v.pkey = static_cast<std::uint16_t>(bits::get<10, 16>(word0));
+    v.dest_qpn = static_cast<std::uint32_t>(bits::get<26, 24>(word0));
+    v.psn = static_cast<std::uint32_t>(bits::get<50, 14>(word0) | bits::get<0, 10>(word1) << 14);
+    v.payload_length = static_cast<std::uint16_t>(bits::get<10, 13>(word1));
+    v.va = static_cast<std::uint64_t>(bits::get<23, 41>(word1) | bits::get<0, 23>(word2) << 41);
+    v.rkey = static_cast<std::uint32_t>(bits::get<23, 32>(word2));
+    v.dma_length = static_cast<std::uint32_t>(bits::get<55, 9>(word2) | bits::get<0, 23>(word3) << 9);
+    v.swap_add = static_cast<std::uint64_t>(bits::get<23, 41>(word3) | bits::get<0, 23>(word4) << 41);
+    v.compare = static_cast<std::uint64_t>(bits::get<23, 41>(word4) | bits::get<0, 23>(word5) << 41);
+    v.immediate = static_cast<std::uint32_t>(bits::get<23, 32>(word5));
+    v.syndrome = static_cast<std::uint8_t>(bits::get<55, 8>(word5));
+    v.msn = static_cast<std::uint32_t>(bits::get<63, 1>(word5) | bits::get<0, 23>(word6) << 1);
+    v.qkey = static_cast<std::uint32_t>(bits::get<23, 32>(word6));
+    v.source_qpn = static_cast<std::uint32_t>(bits::get<55, 9>(word6) | bits::get<0, 15>(word7) << 9);
+    v.ipv6 = static_cast<std::uint8_t>(bits::get<15, 1>(word7));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.source_ip), bits::get<16, 48>(word7) | bits::get<0, 16>(word8) << 48);
+    bits::store<bits::Order::kLittle, 1>(std::span(v.source_ip), bits::get<16, 48>(word8) | bits::get<0, 16>(word9) << 48);
+    bits::store<bits::Order::kLittle, 0>(std::span(v.dest_ip), bits::get<16, 48>(word9) | bits::get<0, 16>(word10) << 48);
+    bits::store<bits::Order::kLittle, 1>(std::span(v.dest_ip), bits::get<16, 48>(word10) | bits::get<0, 16>(word11) << 48);
+    v.parked = static_cast<std::uint8_t>(bits::get<16, 1>(word11));
     return v;
   }
   bool operator==(const RxDesc&) const = default;
@@ -1633,78 +2151,103 @@ struct RxPlan {
   std::uint8_t grh{};  ///< ReceiveDone: a datagram
   std::uint32_t source_qpn{};  ///< ReceiveDone: a datagram
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 8>(to, qp);
-    bits::put_little<8, 24>(to, qpn);
-    bits::put_little<32, 3>(to, target);
-    bits::put_little<35, 4>(to, action);
-    bits::put_little<39, 1>(to, drop_payload);
-    bits::put_little<40, 1>(to, sgl_fetch);
-    bits::put_little<41, 32>(to, first_byte);
-    bits::put_little<73, 13>(to, payload_length);
-    bits::put_little<86, 32>(to, key);
-    bits::put_little<118, 64>(to, va);
-    bits::put_little<182, 32>(to, check_length);
-    bits::put_little<214, 24>(to, pd);
-    bits::put_little<238, 24>(to, psn);
-    bits::put_little<262, 8>(to, syndrome);
-    bits::put_little<270, 1>(to, ack_req);
-    bits::put_little<271, 1>(to, msg_last);
-    bits::put_little<272, 1>(to, solicited);
-    bits::put_little<273, 16>(to, wqe_idx);
-    bits::put_little<289, 32>(to, byte_count);
-    bits::put_little<321, 1>(to, write_imm);
-    bits::put_little<322, 1>(to, with_imm);
-    bits::put_little<323, 1>(to, with_invalidate);
-    bits::put_little<324, 32>(to, immediate);
-    bits::put_little<356, 1>(to, atomic);
-    bits::put_little<357, 1>(to, fetch_add);
-    bits::put_little<358, 64>(to, swap_add);
-    bits::put_little<422, 64>(to, compare);
-    bits::put_little<486, 1>(to, srq);
-    bits::put_little<487, 1>(to, takes);
-    bits::put_little<488, 8>(to, srqn);
-    bits::put_little<496, 1>(to, unreliable);
-    bits::put_little<497, 1>(to, take);
-    bits::put_little<498, 1>(to, grh);
-    bits::put_little<499, 24>(to, source_qpn);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 8>(qp) |
+        bits::put<8, 24>(qpn) |
+        bits::put<32, 3>(target) |
+        bits::put<35, 4>(action) |
+        bits::put<39, 1>(drop_payload) |
+        bits::put<40, 1>(sgl_fetch) |
+        bits::put<41, 23>(first_byte));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 9>(first_byte >> 23) |
+        bits::put<9, 13>(payload_length) |
+        bits::put<22, 32>(key) |
+        bits::put<54, 10>(va));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 54>(va >> 10) |
+        bits::put<54, 10>(check_length));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 22>(check_length >> 10) |
+        bits::put<22, 24>(pd) |
+        bits::put<46, 18>(psn));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 6>(psn >> 18) |
+        bits::put<6, 8>(syndrome) |
+        bits::put<14, 1>(ack_req) |
+        bits::put<15, 1>(msg_last) |
+        bits::put<16, 1>(solicited) |
+        bits::put<17, 16>(wqe_idx) |
+        bits::put<33, 31>(byte_count));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 1>(byte_count >> 31) |
+        bits::put<1, 1>(write_imm) |
+        bits::put<2, 1>(with_imm) |
+        bits::put<3, 1>(with_invalidate) |
+        bits::put<4, 32>(immediate) |
+        bits::put<36, 1>(atomic) |
+        bits::put<37, 1>(fetch_add) |
+        bits::put<38, 26>(swap_add));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 38>(swap_add >> 26) |
+        bits::put<38, 26>(compare));
+    bits::store<bits::Order::kLittle, 7>(to,
+        bits::put<0, 38>(compare >> 26) |
+        bits::put<38, 1>(srq) |
+        bits::put<39, 1>(takes) |
+        bits::put<40, 8>(srqn) |
+        bits::put<48, 1>(unreliable) |
+        bits::put<49, 1>(take) |
+        bits::put<50, 1>(grh) |
+        bits::put<51, 13>(source_qpn));
+    bits::store<bits::Order::kLittle, 8>(to,
+        bits::put<0, 11>(source_qpn >> 13));
   }
   static constexpr RxPlan decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
+    const std::uint64_t word7 = bits::load<bits::Order::kLittle, 7>(from);
+    const std::uint64_t word8 = bits::load<bits::Order::kLittle, 8>(from);
     RxPlan v;
-    bits::get_little<0, 8>(from, v.qp);
-    bits::get_little<8, 24>(from, v.qpn);
-    bits::get_little<32, 3>(from, v.target);
-    bits::get_little<35, 4>(from, v.action);
-    bits::get_little<39, 1>(from, v.drop_payload);
-    bits::get_little<40, 1>(from, v.sgl_fetch);
-    bits::get_little<41, 32>(from, v.first_byte);
-    bits::get_little<73, 13>(from, v.payload_length);
-    bits::get_little<86, 32>(from, v.key);
-    bits::get_little<118, 64>(from, v.va);
-    bits::get_little<182, 32>(from, v.check_length);
-    bits::get_little<214, 24>(from, v.pd);
-    bits::get_little<238, 24>(from, v.psn);
-    bits::get_little<262, 8>(from, v.syndrome);
-    bits::get_little<270, 1>(from, v.ack_req);
-    bits::get_little<271, 1>(from, v.msg_last);
-    bits::get_little<272, 1>(from, v.solicited);
-    bits::get_little<273, 16>(from, v.wqe_idx);
-    bits::get_little<289, 32>(from, v.byte_count);
-    bits::get_little<321, 1>(from, v.write_imm);
-    bits::get_little<322, 1>(from, v.with_imm);
-    bits::get_little<323, 1>(from, v.with_invalidate);
-    bits::get_little<324, 32>(from, v.immediate);
-    bits::get_little<356, 1>(from, v.atomic);
-    bits::get_little<357, 1>(from, v.fetch_add);
-    bits::get_little<358, 64>(from, v.swap_add);
-    bits::get_little<422, 64>(from, v.compare);
-    bits::get_little<486, 1>(from, v.srq);
-    bits::get_little<487, 1>(from, v.takes);
-    bits::get_little<488, 8>(from, v.srqn);
-    bits::get_little<496, 1>(from, v.unreliable);
-    bits::get_little<497, 1>(from, v.take);
-    bits::get_little<498, 1>(from, v.grh);
-    bits::get_little<499, 24>(from, v.source_qpn);
+    v.qp = static_cast<std::uint8_t>(bits::get<0, 8>(word0));
+    v.qpn = static_cast<std::uint32_t>(bits::get<8, 24>(word0));
+    v.target = static_cast<std::uint8_t>(bits::get<32, 3>(word0));
+    v.action = static_cast<std::uint8_t>(bits::get<35, 4>(word0));
+    v.drop_payload = static_cast<std::uint8_t>(bits::get<39, 1>(word0));
+    v.sgl_fetch = static_cast<std::uint8_t>(bits::get<40, 1>(word0));
+    v.first_byte = static_cast<std::uint32_t>(bits::get<41, 23>(word0) | bits::get<0, 9>(word1) << 23);
+    v.payload_length = static_cast<std::uint16_t>(bits::get<9, 13>(word1));
+    v.key = static_cast<std::uint32_t>(bits::get<22, 32>(word1));
+    v.va = static_cast<std::uint64_t>(bits::get<54, 10>(word1) | bits::get<0, 54>(word2) << 10);
+    v.check_length = static_cast<std::uint32_t>(bits::get<54, 10>(word2) | bits::get<0, 22>(word3) << 10);
+    v.pd = static_cast<std::uint32_t>(bits::get<22, 24>(word3));
+    v.psn = static_cast<std::uint32_t>(bits::get<46, 18>(word3) | bits::get<0, 6>(word4) << 18);
+    v.syndrome = static_cast<std::uint8_t>(bits::get<6, 8>(word4));
+    v.ack_req = static_cast<std::uint8_t>(bits::get<14, 1>(word4));
+    v.msg_last = static_cast<std::uint8_t>(bits::get<15, 1>(word4));
+    v.solicited = static_cast<std::uint8_t>(bits::get<16, 1>(word4));
+    v.wqe_idx = static_cast<std::uint16_t>(bits::get<17, 16>(word4));
+    v.byte_count = static_cast<std::uint32_t>(bits::get<33, 31>(word4) | bits::get<0, 1>(word5) << 31);
+    v.write_imm = static_cast<std::uint8_t>(bits::get<1, 1>(word5));
+    v.with_imm = static_cast<std::uint8_t>(bits::get<2, 1>(word5));
+    v.with_invalidate = static_cast<std::uint8_t>(bits::get<3, 1>(word5));
+    v.immediate = static_cast<std::uint32_t>(bits::get<4, 32>(word5));
+    v.atomic = static_cast<std::uint8_t>(bits::get<36, 1>(word5));
+    v.fetch_add = static_cast<std::uint8_t>(bits::get<37, 1>(word5));
+    v.swap_add = static_cast<std::uint64_t>(bits::get<38, 26>(word5) | bits::get<0, 38>(word6) << 26);
+    v.compare = static_cast<std::uint64_t>(bits::get<38, 26>(word6) | bits::get<0, 38>(word7) << 26);
+    v.srq = static_cast<std::uint8_t>(bits::get<38, 1>(word7));
+    v.takes = static_cast<std::uint8_t>(bits::get<39, 1>(word7));
+    v.srqn = static_cast<std::uint8_t>(bits::get<40, 8>(word7));
+    v.unreliable = static_cast<std::uint8_t>(bits::get<48, 1>(word7));
+    v.take = static_cast<std::uint8_t>(bits::get<49, 1>(word7));
+    v.grh = static_cast<std::uint8_t>(bits::get<50, 1>(word7));
+    v.source_qpn = static_cast<std::uint32_t>(bits::get<51, 13>(word7) | bits::get<0, 11>(word8) << 13);
     return v;
   }
   bool operator==(const RxPlan&) const = default;
@@ -1718,16 +2261,19 @@ struct RxSglFetch {
   std::uint16_t length{};  ///< Slot size
   std::uint8_t is_send_wqe{};  ///< 1: wqe_control + wqe_remote + data segments; 0: wqe_receive + data segments
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 64>(to, addr);
-    bits::put_little<64, 13>(to, length);
-    bits::put_little<77, 1>(to, is_send_wqe);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 64>(addr));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 13>(length) |
+        bits::put<13, 1>(is_send_wqe));
   }
   static constexpr RxSglFetch decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
     RxSglFetch v;
-    bits::get_little<0, 64>(from, v.addr);
-    bits::get_little<64, 13>(from, v.length);
-    bits::get_little<77, 1>(from, v.is_send_wqe);
+    v.addr = static_cast<std::uint64_t>(bits::get<0, 64>(word0));
+    v.length = static_cast<std::uint16_t>(bits::get<0, 13>(word1));
+    v.is_send_wqe = static_cast<std::uint8_t>(bits::get<13, 1>(word1));
     return v;
   }
   bool operator==(const RxSglFetch&) const = default;
@@ -1742,18 +2288,21 @@ struct ScatterPiece {
   std::uint8_t epoch{};  ///< From xlate_rsp
   std::uint8_t last{};  ///< Last piece of the packet
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 64>(to, addr);
-    bits::put_little<64, 13>(to, length);
-    bits::put_little<77, 1>(to, epoch);
-    bits::put_little<78, 1>(to, last);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 64>(addr));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 13>(length) |
+        bits::put<13, 1>(epoch) |
+        bits::put<14, 1>(last));
   }
   static constexpr ScatterPiece decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
     ScatterPiece v;
-    bits::get_little<0, 64>(from, v.addr);
-    bits::get_little<64, 13>(from, v.length);
-    bits::get_little<77, 1>(from, v.epoch);
-    bits::get_little<78, 1>(from, v.last);
+    v.addr = static_cast<std::uint64_t>(bits::get<0, 64>(word0));
+    v.length = static_cast<std::uint16_t>(bits::get<0, 13>(word1));
+    v.epoch = static_cast<std::uint8_t>(bits::get<13, 1>(word1));
+    v.last = static_cast<std::uint8_t>(bits::get<14, 1>(word1));
     return v;
   }
   bool operator==(const ScatterPiece&) const = default;
@@ -1798,78 +2347,100 @@ struct RxDone {
   std::uint8_t grh{};
   std::uint32_t source_qpn{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 8>(to, qp);
-    bits::put_little<8, 24>(to, qpn);
-    bits::put_little<32, 4>(to, action);
-    bits::put_little<36, 1>(to, fault);
-    bits::put_little<37, 4>(to, status);
-    bits::put_little<41, 1>(to, overflow);
-    bits::put_little<42, 1>(to, bad_wqe);
-    bits::put_little<43, 24>(to, psn);
-    bits::put_little<67, 8>(to, syndrome);
-    bits::put_little<75, 1>(to, ack_req);
-    bits::put_little<76, 1>(to, msg_last);
-    bits::put_little<77, 1>(to, solicited);
-    bits::put_little<78, 16>(to, wqe_idx);
-    bits::put_little<94, 32>(to, byte_count);
-    bits::put_little<126, 32>(to, key);
-    bits::put_little<158, 64>(to, va);
-    bits::put_little<222, 3>(to, target);
-    bits::put_little<225, 1>(to, write_imm);
-    bits::put_little<226, 1>(to, with_imm);
-    bits::put_little<227, 1>(to, with_invalidate);
-    bits::put_little<228, 32>(to, immediate);
-    bits::put_little<260, 1>(to, atomic);
-    bits::put_little<261, 1>(to, fetch_add);
-    bits::put_little<262, 64>(to, swap_add);
-    bits::put_little<326, 64>(to, compare);
-    bits::put_little<390, 1>(to, srq);
-    bits::put_little<391, 1>(to, takes);
-    bits::put_little<392, 8>(to, srqn);
-    bits::put_little<400, 1>(to, wqe_lost);
-    bits::put_little<401, 24>(to, pd);
-    bits::put_little<425, 1>(to, unreliable);
-    bits::put_little<426, 1>(to, take);
-    bits::put_little<427, 1>(to, grh);
-    bits::put_little<428, 24>(to, source_qpn);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 8>(qp) |
+        bits::put<8, 24>(qpn) |
+        bits::put<32, 4>(action) |
+        bits::put<36, 1>(fault) |
+        bits::put<37, 4>(status) |
+        bits::put<41, 1>(overflow) |
+        bits::put<42, 1>(bad_wqe) |
+        bits::put<43, 21>(psn));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 3>(psn >> 21) |
+        bits::put<3, 8>(syndrome) |
+        bits::put<11, 1>(ack_req) |
+        bits::put<12, 1>(msg_last) |
+        bits::put<13, 1>(solicited) |
+        bits::put<14, 16>(wqe_idx) |
+        bits::put<30, 32>(byte_count) |
+        bits::put<62, 2>(key));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 30>(key >> 2) |
+        bits::put<30, 34>(va));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 30>(va >> 34) |
+        bits::put<30, 3>(target) |
+        bits::put<33, 1>(write_imm) |
+        bits::put<34, 1>(with_imm) |
+        bits::put<35, 1>(with_invalidate) |
+        bits::put<36, 28>(immediate));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 4>(immediate >> 28) |
+        bits::put<4, 1>(atomic) |
+        bits::put<5, 1>(fetch_add) |
+        bits::put<6, 58>(swap_add));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 6>(swap_add >> 58) |
+        bits::put<6, 58>(compare));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 6>(compare >> 58) |
+        bits::put<6, 1>(srq) |
+        bits::put<7, 1>(takes) |
+        bits::put<8, 8>(srqn) |
+        bits::put<16, 1>(wqe_lost) |
+        bits::put<17, 24>(pd) |
+        bits::put<41, 1>(unreliable) |
+        bits::put<42, 1>(take) |
+        bits::put<43, 1>(grh) |
+        bits::put<44, 20>(source_qpn));
+    bits::store<bits::Order::kLittle, 7>(to,
+        bits::put<0, 4>(source_qpn >> 20));
   }
   static constexpr RxDone decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
+    const std::uint64_t word7 = bits::load<bits::Order::kLittle, 7>(from);
     RxDone v;
-    bits::get_little<0, 8>(from, v.qp);
-    bits::get_little<8, 24>(from, v.qpn);
-    bits::get_little<32, 4>(from, v.action);
-    bits::get_little<36, 1>(from, v.fault);
-    bits::get_little<37, 4>(from, v.status);
-    bits::get_little<41, 1>(from, v.overflow);
-    bits::get_little<42, 1>(from, v.bad_wqe);
-    bits::get_little<43, 24>(from, v.psn);
-    bits::get_little<67, 8>(from, v.syndrome);
-    bits::get_little<75, 1>(from, v.ack_req);
-    bits::get_little<76, 1>(from, v.msg_last);
-    bits::get_little<77, 1>(from, v.solicited);
-    bits::get_little<78, 16>(from, v.wqe_idx);
-    bits::get_little<94, 32>(from, v.byte_count);
-    bits::get_little<126, 32>(from, v.key);
-    bits::get_little<158, 64>(from, v.va);
-    bits::get_little<222, 3>(from, v.target);
-    bits::get_little<225, 1>(from, v.write_imm);
-    bits::get_little<226, 1>(from, v.with_imm);
-    bits::get_little<227, 1>(from, v.with_invalidate);
-    bits::get_little<228, 32>(from, v.immediate);
-    bits::get_little<260, 1>(from, v.atomic);
-    bits::get_little<261, 1>(from, v.fetch_add);
-    bits::get_little<262, 64>(from, v.swap_add);
-    bits::get_little<326, 64>(from, v.compare);
-    bits::get_little<390, 1>(from, v.srq);
-    bits::get_little<391, 1>(from, v.takes);
-    bits::get_little<392, 8>(from, v.srqn);
-    bits::get_little<400, 1>(from, v.wqe_lost);
-    bits::get_little<401, 24>(from, v.pd);
-    bits::get_little<425, 1>(from, v.unreliable);
-    bits::get_little<426, 1>(from, v.take);
-    bits::get_little<427, 1>(from, v.grh);
-    bits::get_little<428, 24>(from, v.source_qpn);
+    v.qp = static_cast<std::uint8_t>(bits::get<0, 8>(word0));
+    v.qpn = static_cast<std::uint32_t>(bits::get<8, 24>(word0));
+    v.action = static_cast<std::uint8_t>(bits::get<32, 4>(word0));
+    v.fault = static_cast<std::uint8_t>(bits::get<36, 1>(word0));
+    v.status = static_cast<std::uint8_t>(bits::get<37, 4>(word0));
+    v.overflow = static_cast<std::uint8_t>(bits::get<41, 1>(word0));
+    v.bad_wqe = static_cast<std::uint8_t>(bits::get<42, 1>(word0));
+    v.psn = static_cast<std::uint32_t>(bits::get<43, 21>(word0) | bits::get<0, 3>(word1) << 21);
+    v.syndrome = static_cast<std::uint8_t>(bits::get<3, 8>(word1));
+    v.ack_req = static_cast<std::uint8_t>(bits::get<11, 1>(word1));
+    v.msg_last = static_cast<std::uint8_t>(bits::get<12, 1>(word1));
+    v.solicited = static_cast<std::uint8_t>(bits::get<13, 1>(word1));
+    v.wqe_idx = static_cast<std::uint16_t>(bits::get<14, 16>(word1));
+    v.byte_count = static_cast<std::uint32_t>(bits::get<30, 32>(word1));
+    v.key = static_cast<std::uint32_t>(bits::get<62, 2>(word1) | bits::get<0, 30>(word2) << 2);
+    v.va = static_cast<std::uint64_t>(bits::get<30, 34>(word2) | bits::get<0, 30>(word3) << 34);
+    v.target = static_cast<std::uint8_t>(bits::get<30, 3>(word3));
+    v.write_imm = static_cast<std::uint8_t>(bits::get<33, 1>(word3));
+    v.with_imm = static_cast<std::uint8_t>(bits::get<34, 1>(word3));
+    v.with_invalidate = static_cast<std::uint8_t>(bits::get<35, 1>(word3));
+    v.immediate = static_cast<std::uint32_t>(bits::get<36, 28>(word3) | bits::get<0, 4>(word4) << 28);
+    v.atomic = static_cast<std::uint8_t>(bits::get<4, 1>(word4));
+    v.fetch_add = static_cast<std::uint8_t>(bits::get<5, 1>(word4));
+    v.swap_add = static_cast<std::uint64_t>(bits::get<6, 58>(word4) | bits::get<0, 6>(word5) << 58);
+    v.compare = static_cast<std::uint64_t>(bits::get<6, 58>(word5) | bits::get<0, 6>(word6) << 58);
+    v.srq = static_cast<std::uint8_t>(bits::get<6, 1>(word6));
+    v.takes = static_cast<std::uint8_t>(bits::get<7, 1>(word6));
+    v.srqn = static_cast<std::uint8_t>(bits::get<8, 8>(word6));
+    v.wqe_lost = static_cast<std::uint8_t>(bits::get<16, 1>(word6));
+    v.pd = static_cast<std::uint32_t>(bits::get<17, 24>(word6));
+    v.unreliable = static_cast<std::uint8_t>(bits::get<41, 1>(word6));
+    v.take = static_cast<std::uint8_t>(bits::get<42, 1>(word6));
+    v.grh = static_cast<std::uint8_t>(bits::get<43, 1>(word6));
+    v.source_qpn = static_cast<std::uint32_t>(bits::get<44, 20>(word6) | bits::get<0, 4>(word7) << 20);
     return v;
   }
   bool operator==(const RxDone&) const = default;
@@ -1893,36 +2464,52 @@ struct RspCmd {
   std::uint64_t swap_add{};  ///< Atomic
   std::uint64_t compare{};  ///< Atomic
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 8>(to, qp);
-    bits::put_little<8, 2>(to, command);
-    bits::put_little<10, 24>(to, psn);
-    bits::put_little<34, 1>(to, ack_req);
-    bits::put_little<35, 1>(to, msg_last);
-    bits::put_little<36, 8>(to, syndrome);
-    bits::put_little<44, 64>(to, va);
-    bits::put_little<108, 32>(to, key);
-    bits::put_little<140, 32>(to, length);
-    bits::put_little<172, 24>(to, last_psn);
-    bits::put_little<196, 1>(to, fetch_add);
-    bits::put_little<197, 64>(to, swap_add);
-    bits::put_little<261, 64>(to, compare);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 8>(qp) |
+        bits::put<8, 2>(command) |
+        bits::put<10, 24>(psn) |
+        bits::put<34, 1>(ack_req) |
+        bits::put<35, 1>(msg_last) |
+        bits::put<36, 8>(syndrome) |
+        bits::put<44, 20>(va));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 44>(va >> 20) |
+        bits::put<44, 20>(key));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 12>(key >> 20) |
+        bits::put<12, 32>(length) |
+        bits::put<44, 20>(last_psn));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 4>(last_psn >> 20) |
+        bits::put<4, 1>(fetch_add) |
+        bits::put<5, 59>(swap_add));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 5>(swap_add >> 59) |
+        bits::put<5, 59>(compare));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 5>(compare >> 59));
   }
   static constexpr RspCmd decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
     RspCmd v;
-    bits::get_little<0, 8>(from, v.qp);
-    bits::get_little<8, 2>(from, v.command);
-    bits::get_little<10, 24>(from, v.psn);
-    bits::get_little<34, 1>(from, v.ack_req);
-    bits::get_little<35, 1>(from, v.msg_last);
-    bits::get_little<36, 8>(from, v.syndrome);
-    bits::get_little<44, 64>(from, v.va);
-    bits::get_little<108, 32>(from, v.key);
-    bits::get_little<140, 32>(from, v.length);
-    bits::get_little<172, 24>(from, v.last_psn);
-    bits::get_little<196, 1>(from, v.fetch_add);
-    bits::get_little<197, 64>(from, v.swap_add);
-    bits::get_little<261, 64>(from, v.compare);
+    v.qp = static_cast<std::uint8_t>(bits::get<0, 8>(word0));
+    v.command = static_cast<std::uint8_t>(bits::get<8, 2>(word0));
+    v.psn = static_cast<std::uint32_t>(bits::get<10, 24>(word0));
+    v.ack_req = static_cast<std::uint8_t>(bits::get<34, 1>(word0));
+    v.msg_last = static_cast<std::uint8_t>(bits::get<35, 1>(word0));
+    v.syndrome = static_cast<std::uint8_t>(bits::get<36, 8>(word0));
+    v.va = static_cast<std::uint64_t>(bits::get<44, 20>(word0) | bits::get<0, 44>(word1) << 20);
+    v.key = static_cast<std::uint32_t>(bits::get<44, 20>(word1) | bits::get<0, 12>(word2) << 20);
+    v.length = static_cast<std::uint32_t>(bits::get<12, 32>(word2));
+    v.last_psn = static_cast<std::uint32_t>(bits::get<44, 20>(word2) | bits::get<0, 4>(word3) << 20);
+    v.fetch_add = static_cast<std::uint8_t>(bits::get<4, 1>(word3));
+    v.swap_add = static_cast<std::uint64_t>(bits::get<5, 59>(word3) | bits::get<0, 5>(word4) << 59);
+    v.compare = static_cast<std::uint64_t>(bits::get<5, 59>(word4) | bits::get<0, 5>(word5) << 59);
     return v;
   }
   bool operator==(const RspCmd&) const = default;
@@ -1942,28 +2529,41 @@ struct AtomicOp {
   std::uint64_t compare{};
   std::uint8_t repeated{};  ///< Not to be executed: answer with the saved result
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 8>(to, qp);
-    bits::put_little<8, 24>(to, psn);
-    bits::put_little<32, 24>(to, pd);
-    bits::put_little<56, 32>(to, key);
-    bits::put_little<88, 64>(to, va);
-    bits::put_little<152, 1>(to, fetch_add);
-    bits::put_little<153, 64>(to, swap_add);
-    bits::put_little<217, 64>(to, compare);
-    bits::put_little<281, 1>(to, repeated);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 8>(qp) |
+        bits::put<8, 24>(psn) |
+        bits::put<32, 24>(pd) |
+        bits::put<56, 8>(key));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 24>(key >> 8) |
+        bits::put<24, 40>(va));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 24>(va >> 40) |
+        bits::put<24, 1>(fetch_add) |
+        bits::put<25, 39>(swap_add));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 25>(swap_add >> 39) |
+        bits::put<25, 39>(compare));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 25>(compare >> 39) |
+        bits::put<25, 1>(repeated));
   }
   static constexpr AtomicOp decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
     AtomicOp v;
-    bits::get_little<0, 8>(from, v.qp);
-    bits::get_little<8, 24>(from, v.psn);
-    bits::get_little<32, 24>(from, v.pd);
-    bits::get_little<56, 32>(from, v.key);
-    bits::get_little<88, 64>(from, v.va);
-    bits::get_little<152, 1>(from, v.fetch_add);
-    bits::get_little<153, 64>(from, v.swap_add);
-    bits::get_little<217, 64>(from, v.compare);
-    bits::get_little<281, 1>(from, v.repeated);
+    v.qp = static_cast<std::uint8_t>(bits::get<0, 8>(word0));
+    v.psn = static_cast<std::uint32_t>(bits::get<8, 24>(word0));
+    v.pd = static_cast<std::uint32_t>(bits::get<32, 24>(word0));
+    v.key = static_cast<std::uint32_t>(bits::get<56, 8>(word0) | bits::get<0, 24>(word1) << 8);
+    v.va = static_cast<std::uint64_t>(bits::get<24, 40>(word1) | bits::get<0, 24>(word2) << 40);
+    v.fetch_add = static_cast<std::uint8_t>(bits::get<24, 1>(word2));
+    v.swap_add = static_cast<std::uint64_t>(bits::get<25, 39>(word2) | bits::get<0, 25>(word3) << 39);
+    v.compare = static_cast<std::uint64_t>(bits::get<25, 39>(word3) | bits::get<0, 25>(word4) << 39);
+    v.repeated = static_cast<std::uint8_t>(bits::get<25, 1>(word4));
     return v;
   }
   bool operator==(const AtomicOp&) const = default;
@@ -1983,28 +2583,32 @@ struct RetireCmd {
   std::uint8_t limited{};  ///< They are a limit, lsn; or the peer does not count
   std::uint32_t lsn{};  ///< MSN + credits of the packet
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 8>(to, qp);
-    bits::put_little<8, 3>(to, command);
-    bits::put_little<11, 24>(to, psn);
-    bits::put_little<35, 16>(to, wqe_idx);
-    bits::put_little<51, 8>(to, status);
-    bits::put_little<59, 8>(to, syndrome);
-    bits::put_little<67, 1>(to, with_credits);
-    bits::put_little<68, 1>(to, limited);
-    bits::put_little<69, 24>(to, lsn);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 8>(qp) |
+        bits::put<8, 3>(command) |
+        bits::put<11, 24>(psn) |
+        bits::put<35, 16>(wqe_idx) |
+        bits::put<51, 8>(status) |
+        bits::put<59, 5>(syndrome));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 3>(syndrome >> 5) |
+        bits::put<3, 1>(with_credits) |
+        bits::put<4, 1>(limited) |
+        bits::put<5, 24>(lsn));
   }
   static constexpr RetireCmd decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
     RetireCmd v;
-    bits::get_little<0, 8>(from, v.qp);
-    bits::get_little<8, 3>(from, v.command);
-    bits::get_little<11, 24>(from, v.psn);
-    bits::get_little<35, 16>(from, v.wqe_idx);
-    bits::get_little<51, 8>(from, v.status);
-    bits::get_little<59, 8>(from, v.syndrome);
-    bits::get_little<67, 1>(from, v.with_credits);
-    bits::get_little<68, 1>(from, v.limited);
-    bits::get_little<69, 24>(from, v.lsn);
+    v.qp = static_cast<std::uint8_t>(bits::get<0, 8>(word0));
+    v.command = static_cast<std::uint8_t>(bits::get<8, 3>(word0));
+    v.psn = static_cast<std::uint32_t>(bits::get<11, 24>(word0));
+    v.wqe_idx = static_cast<std::uint16_t>(bits::get<35, 16>(word0));
+    v.status = static_cast<std::uint8_t>(bits::get<51, 8>(word0));
+    v.syndrome = static_cast<std::uint8_t>(bits::get<59, 5>(word0) | bits::get<0, 3>(word1) << 5);
+    v.with_credits = static_cast<std::uint8_t>(bits::get<3, 1>(word1));
+    v.limited = static_cast<std::uint8_t>(bits::get<4, 1>(word1));
+    v.lsn = static_cast<std::uint32_t>(bits::get<5, 24>(word1));
     return v;
   }
   bool operator==(const RetireCmd&) const = default;
@@ -2020,20 +2624,21 @@ struct RecoverCmd {
   std::uint8_t syndrome{};  ///< Rnr: 4:0 the timer code. Refused
   std::uint8_t status{};  ///< Refused: CqeStatus
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 8>(to, qp);
-    bits::put_little<8, 3>(to, cause);
-    bits::put_little<11, 24>(to, psn);
-    bits::put_little<35, 8>(to, syndrome);
-    bits::put_little<43, 8>(to, status);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 8>(qp) |
+        bits::put<8, 3>(cause) |
+        bits::put<11, 24>(psn) |
+        bits::put<35, 8>(syndrome) |
+        bits::put<43, 8>(status));
   }
   static constexpr RecoverCmd decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
     RecoverCmd v;
-    bits::get_little<0, 8>(from, v.qp);
-    bits::get_little<8, 3>(from, v.cause);
-    bits::get_little<11, 24>(from, v.psn);
-    bits::get_little<35, 8>(from, v.syndrome);
-    bits::get_little<43, 8>(from, v.status);
+    v.qp = static_cast<std::uint8_t>(bits::get<0, 8>(word0));
+    v.cause = static_cast<std::uint8_t>(bits::get<8, 3>(word0));
+    v.psn = static_cast<std::uint32_t>(bits::get<11, 24>(word0));
+    v.syndrome = static_cast<std::uint8_t>(bits::get<35, 8>(word0));
+    v.status = static_cast<std::uint8_t>(bits::get<43, 8>(word0));
     return v;
   }
   bool operator==(const RecoverCmd&) const = default;
@@ -2047,16 +2652,17 @@ struct TimerEvent {
   std::uint8_t exponent{};  ///< ack_timeout; 0: never
   std::uint32_t psn{};  ///< It has left: the newest PSN that its answer acknowledges. Acknowledged: the oldest PSN that is not
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 8>(to, qp);
-    bits::put_little<8, 5>(to, exponent);
-    bits::put_little<13, 24>(to, psn);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 8>(qp) |
+        bits::put<8, 5>(exponent) |
+        bits::put<13, 24>(psn));
   }
   static constexpr TimerEvent decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
     TimerEvent v;
-    bits::get_little<0, 8>(from, v.qp);
-    bits::get_little<8, 5>(from, v.exponent);
-    bits::get_little<13, 24>(from, v.psn);
+    v.qp = static_cast<std::uint8_t>(bits::get<0, 8>(word0));
+    v.exponent = static_cast<std::uint8_t>(bits::get<8, 5>(word0));
+    v.psn = static_cast<std::uint32_t>(bits::get<13, 24>(word0));
     return v;
   }
   bool operator==(const TimerEvent&) const = default;
@@ -2082,40 +2688,46 @@ struct CqeReq {
   std::uint8_t grh{};
   std::uint32_t source_qpn{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 8>(to, cqn);
-    bits::put_little<8, 8>(to, status);
-    bits::put_little<16, 8>(to, opcode);
-    bits::put_little<24, 16>(to, wqe_index);
-    bits::put_little<40, 24>(to, qpn);
-    bits::put_little<64, 1>(to, is_receive);
-    bits::put_little<65, 1>(to, solicited);
-    bits::put_little<66, 32>(to, byte_count);
-    bits::put_little<98, 16>(to, retired_index);
-    bits::put_little<114, 8>(to, syndrome);
-    bits::put_little<122, 1>(to, with_imm);
-    bits::put_little<123, 1>(to, with_invalidate);
-    bits::put_little<124, 32>(to, immediate);
-    bits::put_little<156, 1>(to, grh);
-    bits::put_little<157, 24>(to, source_qpn);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 8>(cqn) |
+        bits::put<8, 8>(status) |
+        bits::put<16, 8>(opcode) |
+        bits::put<24, 16>(wqe_index) |
+        bits::put<40, 24>(qpn));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 1>(is_receive) |
+        bits::put<1, 1>(solicited) |
+        bits::put<2, 32>(byte_count) |
+        bits::put<34, 16>(retired_index) |
+        bits::put<50, 8>(syndrome) |
+        bits::put<58, 1>(with_imm) |
+        bits::put<59, 1>(with_invalidate) |
+        bits::put<60, 4>(immediate));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 28>(immediate >> 4) |
+        bits::put<28, 1>(grh) |
+        bits::put<29, 24>(source_qpn));
   }
   static constexpr CqeReq decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
     CqeReq v;
-    bits::get_little<0, 8>(from, v.cqn);
-    bits::get_little<8, 8>(from, v.status);
-    bits::get_little<16, 8>(from, v.opcode);
-    bits::get_little<24, 16>(from, v.wqe_index);
-    bits::get_little<40, 24>(from, v.qpn);
-    bits::get_little<64, 1>(from, v.is_receive);
-    bits::get_little<65, 1>(from, v.solicited);
-    bits::get_little<66, 32>(from, v.byte_count);
-    bits::get_little<98, 16>(from, v.retired_index);
-    bits::get_little<114, 8>(from, v.syndrome);
-    bits::get_little<122, 1>(from, v.with_imm);
-    bits::get_little<123, 1>(from, v.with_invalidate);
-    bits::get_little<124, 32>(from, v.immediate);
-    bits::get_little<156, 1>(from, v.grh);
-    bits::get_little<157, 24>(from, v.source_qpn);
+    v.cqn = static_cast<std::uint8_t>(bits::get<0, 8>(word0));
+    v.status = static_cast<std::uint8_t>(bits::get<8, 8>(word0));
+    v.opcode = static_cast<std::uint8_t>(bits::get<16, 8>(word0));
+    v.wqe_index = static_cast<std::uint16_t>(bits::get<24, 16>(word0));
+    v.qpn = static_cast<std::uint32_t>(bits::get<40, 24>(word0));
+    v.is_receive = static_cast<std::uint8_t>(bits::get<0, 1>(word1));
+    v.solicited = static_cast<std::uint8_t>(bits::get<1, 1>(word1));
+    v.byte_count = static_cast<std::uint32_t>(bits::get<2, 32>(word1));
+    v.retired_index = static_cast<std::uint16_t>(bits::get<34, 16>(word1));
+    v.syndrome = static_cast<std::uint8_t>(bits::get<50, 8>(word1));
+    v.with_imm = static_cast<std::uint8_t>(bits::get<58, 1>(word1));
+    v.with_invalidate = static_cast<std::uint8_t>(bits::get<59, 1>(word1));
+    v.immediate = static_cast<std::uint32_t>(bits::get<60, 4>(word1) | bits::get<0, 28>(word2) << 4);
+    v.grh = static_cast<std::uint8_t>(bits::get<28, 1>(word2));
+    v.source_qpn = static_cast<std::uint32_t>(bits::get<29, 24>(word2));
     return v;
   }
   bool operator==(const CqeReq&) const = default;
@@ -2130,18 +2742,22 @@ struct EqeReq {
   std::uint32_t number{};
   std::uint32_t detail{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 5>(to, eqn);
-    bits::put_little<5, 8>(to, event_type);
-    bits::put_little<13, 24>(to, number);
-    bits::put_little<37, 32>(to, detail);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 5>(eqn) |
+        bits::put<5, 8>(event_type) |
+        bits::put<13, 24>(number) |
+        bits::put<37, 27>(detail));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 5>(detail >> 27));
   }
   static constexpr EqeReq decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
     EqeReq v;
-    bits::get_little<0, 5>(from, v.eqn);
-    bits::get_little<5, 8>(from, v.event_type);
-    bits::get_little<13, 24>(from, v.number);
-    bits::get_little<37, 32>(from, v.detail);
+    v.eqn = static_cast<std::uint8_t>(bits::get<0, 5>(word0));
+    v.event_type = static_cast<std::uint8_t>(bits::get<5, 8>(word0));
+    v.number = static_cast<std::uint32_t>(bits::get<13, 24>(word0));
+    v.detail = static_cast<std::uint32_t>(bits::get<37, 27>(word0) | bits::get<0, 5>(word1) << 27);
     return v;
   }
   bool operator==(const EqeReq&) const = default;
@@ -2162,30 +2778,34 @@ struct EventSlot {
   std::uint8_t newest{};  ///< EqeType of bit 2
   std::uint8_t detail{};  ///< Its detail
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 1>(to, out);
-    bits::put_little<1, 5>(to, out_eqn);
-    bits::put_little<6, 4>(to, out_gen);
-    bits::put_little<10, 24>(to, index);
-    bits::put_little<34, 4>(to, due);
-    bits::put_little<38, 5>(to, eqn);
-    bits::put_little<43, 4>(to, gen);
-    bits::put_little<47, 24>(to, number);
-    bits::put_little<71, 8>(to, newest);
-    bits::put_little<79, 8>(to, detail);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 1>(out) |
+        bits::put<1, 5>(out_eqn) |
+        bits::put<6, 4>(out_gen) |
+        bits::put<10, 24>(index) |
+        bits::put<34, 4>(due) |
+        bits::put<38, 5>(eqn) |
+        bits::put<43, 4>(gen) |
+        bits::put<47, 17>(number));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 7>(number >> 17) |
+        bits::put<7, 8>(newest) |
+        bits::put<15, 8>(detail));
   }
   static constexpr EventSlot decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
     EventSlot v;
-    bits::get_little<0, 1>(from, v.out);
-    bits::get_little<1, 5>(from, v.out_eqn);
-    bits::get_little<6, 4>(from, v.out_gen);
-    bits::get_little<10, 24>(from, v.index);
-    bits::get_little<34, 4>(from, v.due);
-    bits::get_little<38, 5>(from, v.eqn);
-    bits::get_little<43, 4>(from, v.gen);
-    bits::get_little<47, 24>(from, v.number);
-    bits::get_little<71, 8>(from, v.newest);
-    bits::get_little<79, 8>(from, v.detail);
+    v.out = static_cast<std::uint8_t>(bits::get<0, 1>(word0));
+    v.out_eqn = static_cast<std::uint8_t>(bits::get<1, 5>(word0));
+    v.out_gen = static_cast<std::uint8_t>(bits::get<6, 4>(word0));
+    v.index = static_cast<std::uint32_t>(bits::get<10, 24>(word0));
+    v.due = static_cast<std::uint8_t>(bits::get<34, 4>(word0));
+    v.eqn = static_cast<std::uint8_t>(bits::get<38, 5>(word0));
+    v.gen = static_cast<std::uint8_t>(bits::get<43, 4>(word0));
+    v.number = static_cast<std::uint32_t>(bits::get<47, 17>(word0) | bits::get<0, 7>(word1) << 17);
+    v.newest = static_cast<std::uint8_t>(bits::get<7, 8>(word1));
+    v.detail = static_cast<std::uint8_t>(bits::get<15, 8>(word1));
     return v;
   }
   bool operator==(const EventSlot&) const = default;
@@ -2202,22 +2822,23 @@ struct QpError {
   std::uint8_t responder{};  ///< The peer's request is at fault: event QpRequestError or QpAccessError
   std::uint8_t send_only{};  ///< UC, UD: the send queue alone has stopped (SQE); it is flushed
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
-    for (auto& byte : to) byte = 0;
-    bits::put_little<0, 8>(to, qp);
-    bits::put_little<8, 8>(to, status);
-    bits::put_little<16, 1>(to, quiet);
-    bits::put_little<17, 1>(to, told);
-    bits::put_little<18, 1>(to, responder);
-    bits::put_little<19, 1>(to, send_only);
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 8>(qp) |
+        bits::put<8, 8>(status) |
+        bits::put<16, 1>(quiet) |
+        bits::put<17, 1>(told) |
+        bits::put<18, 1>(responder) |
+        bits::put<19, 1>(send_only));
   }
   static constexpr QpError decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
     QpError v;
-    bits::get_little<0, 8>(from, v.qp);
-    bits::get_little<8, 8>(from, v.status);
-    bits::get_little<16, 1>(from, v.quiet);
-    bits::get_little<17, 1>(from, v.told);
-    bits::get_little<18, 1>(from, v.responder);
-    bits::get_little<19, 1>(from, v.send_only);
+    v.qp = static_cast<std::uint8_t>(bits::get<0, 8>(word0));
+    v.status = static_cast<std::uint8_t>(bits::get<8, 8>(word0));
+    v.quiet = static_cast<std::uint8_t>(bits::get<16, 1>(word0));
+    v.told = static_cast<std::uint8_t>(bits::get<17, 1>(word0));
+    v.responder = static_cast<std::uint8_t>(bits::get<18, 1>(word0));
+    v.send_only = static_cast<std::uint8_t>(bits::get<19, 1>(word0));
     return v;
   }
   bool operator==(const QpError&) const = default;

@@ -10,11 +10,31 @@
 
 namespace rnic::test {
 
-/// Reads one field of a layout out of a byte buffer with the C++ accessors.
+/// One field of a layout: its place, and how the C++ accessors read it out of a byte buffer.
 struct FieldProbe {
   std::string_view name;
+  std::size_t layout_bytes;
+  std::size_t offset;  ///< Of its lowest bit
+  std::size_t width;
+  bool big;
   std::vector<std::uint8_t> (*read)(std::span<const std::uint8_t>);
 };
+
+/// A layout as the C++ accessors read and write it.
+struct LayoutProbe {
+  std::string_view name;
+  std::size_t bits;
+  bool big;
+  /// What comes out when `bytes` are decoded and encoded again.
+  std::vector<std::uint8_t> (*recode)(std::span<const std::uint8_t> bytes);
+};
+
+template <typename Layout>
+std::vector<std::uint8_t> recode_layout(std::span<const std::uint8_t> bytes) {
+  std::vector<std::uint8_t> out(Layout::kBytes, 0xA5);
+  Layout::decode(bytes.first<Layout::kBytes>()).encode(std::span(out).template first<Layout::kBytes>());
+  return out;
+}
 
 inline std::vector<std::uint8_t> field_bytes(std::uint64_t value, bool) {
   std::vector<std::uint8_t> bytes(8);
