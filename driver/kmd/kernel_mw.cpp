@@ -13,7 +13,7 @@ Result<std::unique_ptr<KernelMw>> KernelDevice::create_mw(const MwSpec& spec) {
     hw::AdminCreateMw body;
     body.pd = spec.pd;
     body.window_type = static_cast<std::uint8_t>(spec.type);
-    if (auto reply = execute(*window->life_, hw::AdminOpcode::kCreateMw, window->key_, body); !reply)
+    if (auto reply = execute(*window->life_, hw::AdminOpcode::kCreateMw, window->key(), body); !reply)
       return reply.error();
     window->live_ = true;
     return window;
@@ -26,23 +26,23 @@ KernelMw::~KernelMw() {
 
 std::uint32_t KernelMw::draw_key() {
   // A key that was drawn and not used has taken the place of the one in use as the last of the pool.
-  const std::uint32_t in_use = key_;
+  const std::uint32_t in_use = key();
   std::uint32_t key{};
   do {
     key = (in_use & ~0xFFU) | kernel_.mrs_->renew(in_use >> 8);
-  } while (key == in_use);
+  } while (keys_->contains(key));
   return key;
 }
 
 Result<hw::AdminMrState> KernelMw::query() {
-  auto reply = kernel_.execute(*life_, hw::AdminOpcode::kQueryMr, key_, AdminQueue::Body{});
+  auto reply = kernel_.execute(*life_, hw::AdminOpcode::kQueryMr, key(), AdminQueue::Body{});
   if (!reply) return reply.error();
   return hw::AdminMrState::decode(*reply);
 }
 
 Result<void> KernelMw::destroy() {
   if (!live_) return {};
-  if (auto done = kernel_.destroy(*life_, hw::AdminOpcode::kDestroyMw, key_); !done) return done;
+  if (auto done = kernel_.destroy(*life_, hw::AdminOpcode::kDestroyMw, key()); !done) return done;
   live_ = false;
   kernel_.reap_orphans();
   return {};

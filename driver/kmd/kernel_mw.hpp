@@ -1,11 +1,11 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 
 #include "driver/generated/host_interface.hpp"
 #include "driver/kmd/kernel_device.hpp"
+#include "driver/kmd/window_keys.hpp"
 
 namespace rnic::kmd {
 
@@ -19,7 +19,8 @@ struct MwSpec {
 /// A memory window. It is bound and unbound by work requests; what this class owns is its index, and the tags.
 ///
 /// Each bind gets a key of its own, which the driver fixes when the request is posted and the device accepts only once
-/// it has executed (decisions 17): draw a key, post the bind with it, and say so. Thread safe.
+/// it has executed (decisions 17): draw a key, note it in keys(), post the bind with it, and note what became of it.
+/// Thread safe.
 class KernelMw {
  public:
   ~KernelMw();
@@ -28,14 +29,15 @@ class KernelMw {
 
   [[nodiscard]] hw::MptType type() const { return spec_.type; }
 
-  /// Key of the newest bind that was posted. Before the first: one that opens nothing. Never 0.
-  [[nodiscard]] std::uint32_t key() const { return key_; }
+  /// Key of the newest bind that was posted and has not failed. Before the first: one that opens nothing. Never 0.
+  [[nodiscard]] std::uint32_t key() const { return keys_->newest(); }
 
-  /// A key for the next bind, with another tag than the last. A key that is not used in the end opens nothing.
+  /// A key for the next bind, with another tag than those that the window has or may get. A key that is not used in the
+  /// end opens nothing.
   [[nodiscard]] std::uint32_t draw_key();
 
-  /// The bind with that key has been posted: key() from now on.
-  void bind_posted(std::uint32_t key) { key_ = key; }
+  /// Outlives the window where binds are under way.
+  [[nodiscard]] const std::shared_ptr<WindowKeys>& keys() const { return keys_; }
 
   /// What the device has of it. Errors: those of the admin queue.
   [[nodiscard]] Result<hw::AdminMrState> query();
@@ -51,13 +53,13 @@ class KernelMw {
         life_(kernel.life()),
         spec_(spec),
         number_(std::move(number)),
-        key_((number_.index() << 8) | number_.tag()) {}
+        keys_(std::make_shared<WindowKeys>((number_.index() << 8) | number_.tag())) {}
 
   KernelDevice& kernel_;
   const std::shared_ptr<DeviceLife> life_;
   const MwSpec spec_;
   OwnedNumber number_;
-  std::atomic<std::uint32_t> key_;
+  const std::shared_ptr<WindowKeys> keys_;
   bool live_ = false;  ///< The device has it
 };
 

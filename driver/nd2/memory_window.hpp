@@ -16,7 +16,7 @@ class MemoryWindow final : public ComObject<IND2MemoryWindow, MemoryWindow> {
   MemoryWindow(std::shared_ptr<umd::ProcessContext> process, std::unique_ptr<kmd::KernelMw> window)
       : process_(std::move(process)), window_(std::move(window)) {}
 
-  /// Of the newest Bind that was posted, in network order.
+  /// Of the newest Bind that was posted and has not failed (decisions 54), in network order.
   UINT32 GetRemoteToken() override;
 
   void on_final_release();

@@ -34,7 +34,8 @@ HRESULT completion_status(hw::CqeStatus status, umd::RequestKind kind) {
     case hw::CqeStatus::kSuccess: return ND_SUCCESS;
     case hw::CqeStatus::kLocLenErr: return kind == umd::RequestKind::kReceive ? ND_BUFFER_OVERFLOW : ND_DATA_OVERRUN;
     case hw::CqeStatus::kLocQpOpErr: return ND_INVALID_DEVICE_REQUEST;
-    case hw::CqeStatus::kLocProtErr: return ND_ACCESS_VIOLATION;
+    case hw::CqeStatus::kLocProtErr:  // decisions 53
+      return kind == umd::RequestKind::kInvalidate ? ND_INVALID_DEVICE_REQUEST : ND_ACCESS_VIOLATION;
     case hw::CqeStatus::kWrFlushErr: return ND_CANCELED;
     case hw::CqeStatus::kBadRespErr: return ND_REMOTE_ERROR;
     case hw::CqeStatus::kRemInvReqErr: return kind == umd::RequestKind::kSend ? ND_DATA_OVERRUN : ND_REMOTE_ERROR;

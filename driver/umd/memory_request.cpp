@@ -26,8 +26,14 @@ Result<void> post_bind(QueuePair& qp, kmd::KernelMw& window, const WindowRange& 
   request.remote_read = range.remote_read;
   request.remote_write = range.remote_write;
   request.remote_atomic = range.remote_atomic;
-  auto posted = qp.post_memory(request);
-  if (posted) window.bind_posted(request.key);
+  request.window = window.keys();
+  auto noted = or_out_of_memory([&]() -> Result<void> {
+    request.window->posted(request.key);
+    return {};
+  });
+  if (!noted) return noted;
+  auto posted = or_out_of_memory([&] { return qp.post_memory(request); });
+  if (!posted) request.window->refused(request.key);
   return posted;
 }
 

@@ -81,6 +81,8 @@ Result<void> SendQueue::post(const MemoryRequest& request) {
     ring();
     return Error::kQueueFull;
   }
+  settle_binds();
+  if (request.window) binds_.push_back({producer_, request.key, request.window});
   alignas(64) std::array<std::uint8_t, kMaxWqeBytes> wqe;
   const std::size_t bytes = build(request, wqe);
   slot(producer_) = {.id = request.id, .kind = kind_of(request.opcode), .silent = request.silent, .decoded = false};
@@ -230,9 +232,26 @@ std::optional<SendQueue::Posted> SendQueue::complete(const hw::Cqe& cqe) {
   if (entry.decoded) return std::nullopt;
   entry.decoded = true;
   const Posted posted{entry.id, entry.kind};
+  if (entry.kind == RequestKind::kBind && cqe.status != static_cast<std::uint8_t>(hw::CqeStatus::kSuccess))
+    refuse_bind(cqe.wqe_index);
   read_retired_record();
   retire_to(cqe.retired_index);
   return posted;
+}
+
+void SendQueue::settle_binds() {
+  const auto outstanding = std::partition(binds_.begin(), binds_.end(), [this](const Bind& bind) {
+    return static_cast<std::uint16_t>(bind.index - oldest_) >= taken();
+  });
+  for (auto bind = binds_.begin(); bind != outstanding; ++bind) bind->window->accepted(bind->key);
+  binds_.erase(binds_.begin(), outstanding);
+}
+
+void SendQueue::refuse_bind(std::uint16_t index) {
+  const auto bind = std::find_if(binds_.begin(), binds_.end(), [index](const Bind& b) { return b.index == index; });
+  if (bind == binds_.end()) return;
+  bind->window->refused(bind->key);
+  binds_.erase(bind);
 }
 
 void SendQueue::retire_to(std::uint16_t index) {
@@ -254,6 +273,9 @@ void SendQueue::read_retired_record() {
 
 void SendQueue::reset() {
   const std::lock_guard lock(mutex_);
+  settle_binds();
+  for (const auto& bind : binds_) bind.window->refused(bind.key);
+  binds_.clear();
   producer_ = rung_ = retired_ = oldest_ = 0;
   last_record_ = 0;
 }

@@ -79,6 +79,13 @@ class SendQueue {
     bool decoded{};
   };
 
+  /// A bind that has not been seen to end.
+  struct Bind {
+    std::uint16_t index{};
+    std::uint32_t key{};
+    std::shared_ptr<kmd::WindowKeys> window;
+  };
+
   Result<std::uint32_t> check(const SendRequest& request) const;
   std::size_t build(const SendRequest& request, std::uint32_t length, std::span<std::uint8_t, kMaxWqeBytes> wqe);
   std::size_t build(const MemoryRequest& request, std::span<std::uint8_t, kMaxWqeBytes> wqe);
@@ -86,6 +93,9 @@ class SendQueue {
   void publish(std::span<const std::uint8_t> wqe, bool defer);
   void ring();
   void retire_to(std::uint16_t index);
+  /// The binds whose slots are free again, and that have not failed, have executed.
+  void settle_binds();
+  void refuse_bind(std::uint16_t index);
   void read_retired_record();
   [[nodiscard]] std::uint16_t taken() const { return static_cast<std::uint16_t>(producer_ - oldest_); }
   [[nodiscard]] Slot& slot(std::uint16_t index) { return slots_[index & mask_]; }
@@ -95,6 +105,7 @@ class SendQueue {
   const std::uint16_t mask_;
   std::mutex mutex_;
   std::vector<Slot> slots_;
+  std::vector<Bind> binds_;
   std::uint16_t producer_{};  ///< Next index to post
   std::uint16_t rung_{};      ///< The device has been told of everything before
   std::uint16_t retired_{};   ///< Retired index as far as known

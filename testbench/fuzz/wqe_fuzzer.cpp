@@ -171,7 +171,7 @@ void WqeFuzzer::bind(FuzzProcess::Qp& qp, hw::WqeControl& control, Wqe& wqe) {
   auto& window = type1 ? *qp.window1 : *qp.window2;
   control.opcode = static_cast<std::uint8_t>(type1 ? hw::WqeOpcode::kBindWindow1 : hw::WqeOpcode::kBindWindow2);
   control.immediate = window.draw_key();
-  window.bind_posted(control.immediate);
+  window.keys()->posted(control.immediate);
   hw::WqeRange range{.va = here_.granted() + random_.below(2'000),
                      .length = 1 + random_.below(FuzzProcess::kGrantedBytes - 2'000)};
   hw::WqeBind bind{.mr_key = here_.key()};

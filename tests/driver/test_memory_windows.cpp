@@ -71,7 +71,7 @@ TEST_CASE("a window is allocated unbound and draws another key for each bind") {
     CHECK(drawn != last);
     CHECK((drawn & 0xFF) != 0);
     CHECK(window->key() == last);  // until the bind has been posted
-    window->bind_posted(drawn);
+    window->keys()->posted(drawn);
     CHECK(window->key() == drawn);
     tags.insert(drawn & 0xFF);
     last = drawn;
@@ -100,7 +100,7 @@ TEST_CASE("a region is busy while a window is bound to it, and its window's end 
   auto region =
       fixture.kernel->create_mr({.address = g_memory.data(), .length = 4096, .pd = 1, .window_bind = true}).take();
   auto window = fixture.kernel->create_mw({.pd = 1}).take();
-  window->bind_posted(window->draw_key());
+  window->keys()->posted(window->draw_key());
   fixture.device.bound[window->key() >> 8] = region->key() >> 8;
   CHECK(window->query()->valid == 1);
   CHECK(window->query()->mr_index == region->key() >> 8);

@@ -44,7 +44,7 @@ TEST_CASE("windows and fast-register regions on the NIC: allocated, described, d
       CHECK(state->tag == (window->key() & 0xFF));
       CHECK(state->valid == 0);
       // A key that is drawn is the driver's affair until the bind executes.
-      window->bind_posted(window->draw_key());
+      window->keys()->posted(window->draw_key());
       CHECK(window->query()->tag != (window->key() & 0xFF));
       const std::uint32_t key = window->key();
       CHECK(window->destroy().ok());
