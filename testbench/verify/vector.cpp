@@ -104,7 +104,8 @@ void check_regions(const Vector& vector, const Reader& from) {
   };
   const auto check_place = [&](const VectorStep& step, const VectorPlace& place) {
     check(step, place.region);
-    if (place.token == TokenChange::kWindow || place.token == TokenChange::kStaleWindow)
+    if (place.token == TokenChange::kWindow || place.token == TokenChange::kStaleWindow ||
+        place.token == TokenChange::kCurrentWindow)
       check_window(step, place.token_of);
     else
       check(step, place.token_of);

@@ -70,7 +70,15 @@ struct VectorSetup {
 };
 
 /// How the token of a place differs from the token of its region.
-enum class TokenChange : std::uint8_t { kNone, kCorruptIndex, kCorruptTag, kOther, kWindow, kStaleWindow };
+enum class TokenChange : std::uint8_t {
+  kNone,
+  kCorruptIndex,
+  kCorruptTag,
+  kOther,
+  kWindow,
+  kStaleWindow,
+  kCurrentWindow
+};
 
 /// Bytes of a region: an SGE, or the remote side of a Read or Write.
 struct VectorPlace {
@@ -78,7 +86,7 @@ struct VectorPlace {
   std::int64_t offset = 0;
   std::uint32_t length = 0;
   TokenChange token = TokenChange::kNone;
-  std::string token_of;  ///< kOther: region whose token is used; kWindow, kStaleWindow: window, its newest token or the
+  std::string token_of;  ///< kOther: region whose token is used; k*Window: window, its newest token, the
                          ///< one before
   std::optional<std::uint64_t> address;  ///< Replaces the region's address
 };

@@ -87,6 +87,7 @@ void VectorSession::run(const VectorStep& step) {
 UINT32 VectorSession::token(const VectorPlace& place, bool remote) {
   const auto in_order = [remote](UINT32 of_window) { return remote ? of_window : __builtin_bswap32(of_window); };
   if (place.token == TokenChange::kWindow) return in_order(windows_.at(place.token_of).token);
+  if (place.token == TokenChange::kCurrentWindow) return in_order(windows_.at(place.token_of).window->GetRemoteToken());
   if (place.token == TokenChange::kStaleWindow) return in_order(windows_.at(place.token_of).stale_token);
   const auto& of = region(place.token == TokenChange::kOther ? place.token_of : place.region);
   return corrupt(remote ? of.remote_token : of.local_token, place.token, remote);

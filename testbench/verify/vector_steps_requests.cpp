@@ -105,9 +105,15 @@ VectorPlace read_place(Reader from, bool with_length) {
       place.token_of = from.text("of");
     } else {
       Reader change = from.object("token");
-      if (change.find("window") || change.find("stale")) {
-        place.token = change.find("window") ? TokenChange::kWindow : TokenChange::kStaleWindow;
-        place.token_of = change.text(place.token == TokenChange::kWindow ? "window" : "stale");
+      if (change.find("window")) {
+        place.token = TokenChange::kWindow;
+        place.token_of = change.text("window");
+      } else if (change.find("stale")) {
+        place.token = TokenChange::kStaleWindow;
+        place.token_of = change.text("stale");
+      } else if (change.find("current")) {
+        place.token = TokenChange::kCurrentWindow;
+        place.token_of = change.text("current");
       } else {
         place.token =
             change.name("corrupt", {{"index", 0}, {"tag", 1}}) ? TokenChange::kCorruptTag : TokenChange::kCorruptIndex;
