@@ -11,7 +11,7 @@ from rtl_tools import ROOT, modules
 
 PAGE = ROOT / "docs/rtl.md"
 FOLDERS = [("rtl", "Top"), ("pcie", "PCIe edge"), ("host", "Host interface"), ("xlate", "Translation"), ("sq", "Send queues"), ("rsp", "Responder output"),
-           ("tx", "Send path"), ("rx", "Receive path"), ("srq", "Shared receive queues"), ("completion", "Completion"), ("top", "Tables of the top"), ("common", "Common blocks")]
+           ("tx", "Send path"), ("rx", "Receive path"), ("srq", "Shared receive queues"), ("completion", "Completion"), ("top", "Rooms and tables of the top"), ("common", "Common blocks")]
 
 
 def contract(file):
@@ -61,7 +61,7 @@ def main():
         chosen = {name: file for name, file in names.items() if file.parent.name == folder}
         if not chosen:
             continue
-        first = [name for name in chosen if name in ("pcie_edge", "host_if", "xlate", "send_queue", "responder_output", "tx_path", "rx_front", "rx_engine", "srq_engine", "completion", "rnic_top")]
+        first = [name for name in chosen if name in ("pcie_edge", "host_if", "xlate", "send_queue", "responder_output", "tx_path", "rx_front", "rx_engine", "srq_engine", "completion", "rnic_top", "memory_side", "send_side", "receive_side", "completion_side", "qp_contexts")]
         out += [f"## {title}", ""]
         for name in first + [name for name in sorted(chosen) if name not in first]:
             out += section(name, chosen[name])

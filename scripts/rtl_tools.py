@@ -31,6 +31,13 @@ def closure(top, names):
     return found
 
 
+def subsystems(names):
+    """What rnic_top is made of: its modules, and those inside of its rooms (the ones of rtl/top)."""
+    found = instances(names["rnic_top"], names)
+    rooms = {name for name in found if names[name].parent.name == "top"}
+    return found.union(*(instances(names[room], names) for room in rooms))
+
+
 def yosys(commands, log, top, names, timeout=1800, source=ROOT):
     """Runs Yosys on `top` and what it needs, of the checkout `source`; returns its log. Exits with the end of the log when it fails, or does not
     end within `timeout` seconds."""

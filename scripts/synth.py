@@ -2,7 +2,7 @@
 """Synthesize blocks of the NIC with Yosys.
 
 usage: synth.py [--check] [--below] [--json FILE] [--source DIR] [--out DIR] [BLOCK...]
-  BLOCK    modules to report; default: the subsystems of rnic_top
+  BLOCK    modules to report; default: the subsystems of rnic_top, its rooms and what is in them
   --check  only: the whole rnic_top elaborates, `check -assert` passes, no latch (quick; no table)
   --below  report every module below the blocks too (with no BLOCK: every module of the NIC, rnic_top among them; takes some ten minutes of processor time)
   --json   write the figures, for scripts/synth_table.py
@@ -19,7 +19,7 @@ import pathlib
 import re
 import sys
 
-from rtl_tools import ROOT, instances, modules, yosys
+from rtl_tools import ROOT, modules, subsystems, yosys
 
 COARSE = "proc; opt; memory -nomap; opt_clean; check -assert; select -assert-none t:$dlatch t:$adlatch t:$dlatchsr"
 # ABC's default script saves area at any price: it turns every carry look-ahead into a ripple, so that depth says nothing.
@@ -134,7 +134,7 @@ def main():
         yosys(COARSE, out / "rnic_top.check.log", "rnic_top", names, source=source)
         print("rnic_top: elaborated, check -assert passed, no latch")
         return
-    blocks = options.blocks or (["rnic_top"] if options.below else sorted(instances(names["rnic_top"], names)))
+    blocks = options.blocks or (["rnic_top"] if options.below else sorted(subsystems(names)))
     found = {}
     print(f"{'block':<24}{'gates':>10}{'flip-flops':>12}{'memories':>10}{'memory bits':>13}{'depth':>7}", flush=True)
     for block in blocks:

@@ -11,7 +11,7 @@ import json
 import pathlib
 import sys
 
-from rtl_tools import ROOT, instances, modules
+from rtl_tools import ROOT, modules, subsystems
 
 BEGIN, END = "<!-- table: scripts/synth_table.py -->", "<!-- end of table -->"
 COLUMNS = (("gates", "gates"), ("flops", "flip-flops"), ("bits", "memory bits"), ("depth", "depth"))
@@ -36,7 +36,7 @@ def page(then, now):
     """The tables: the NIC and its subsystems, then the blocks by folder."""
     sources = modules()
     known = set(then) | set(now)
-    large = ["rnic_top", *sorted(instances(sources["rnic_top"], sources) & known)]
+    large = ["rnic_top", *sorted(subsystems(sources) & known)]
     lines = ["", *table("the NIC, its subsystems", large, then, now)]
     folders = {}
     for name in sorted(known - set(large)):

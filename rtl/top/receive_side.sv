@@ -1,0 +1,187 @@
+`default_nettype none
+
+/// The receive side: from frames on the wire to payload in memory and a record of each packet.
+///
+/// Inside: rx_front lets good packets in, rx_park keeps those that wait for an atomic before them,
+/// rx_engine judges each against its queue pair and places its payload.
+///
+/// - eth_rx: frames, without back-pressure, from device_enable on.
+/// - rx_done: what became of a packet that was not dropped, in wire order, when its payload has
+///   been handed to PCIe. rx_entered, rx_left: packets, modulo 2^20, that the check stage has
+///   passed on, and that have left: all packets of a QP that were inside at a time have left when
+///   rx_left has reached what rx_entered was.
+/// - rx_send, rx_recv: two clients each of the send and of the receive contexts. Both of a pair
+///   share index and data; contended says that another block asks for the context that is kept.
+///   rx_srq: client of the SRQ contexts, borrowed while a receive context is held. srq_limit: a
+///   pulse, an SRQ has reached its limit.
+/// - rx_rd, rx_wr, rx_xlate: clients of the memory side. rx_path_rd: port of the path table, the
+///   data comes a cycle after en. read_slot: the same, of the Read ring of the send queue.
+/// - established: a pulse, the first packet of a QP in RTR. rx_timer: a pulse, Read data has come,
+///   for the timer of its QP.
+/// - atomic_over: a pulse, an atomic has been answered; what waits in the park is judged again.
+/// - rx_qp_event, place_fault: pulses for the counters of a QP.
+/// - rx_reset: forget a QP, also what is parked of it.
+module receive_side (
+    input  wire logic                                        clk_i,
+    input  wire logic                                        rst_ni,
+    input  wire logic [47:0]                                 port_mac_i,
+    input  wire logic                                        device_enable_i,
+    input  wire logic                                        eth_rx_valid_i,
+    input  wire rnic_pkg::frame_beat_t                       eth_rx_data_i,
+    input  wire logic                                        atomic_over_i,
+    input  wire logic                                        rx_reset_valid_i,
+    output logic                                             rx_reset_ready_o,
+    input  wire logic [7:0]                                  qp_reset_qp_i,
+    output logic [1:0]                                       rx_send_acq_valid_o,
+    input  wire logic [1:0]                                  rx_send_acq_ready_i,
+    output logic [7:0]                                       rx_send_acq_index_o,
+    input  wire logic [1:0]                                  rx_send_ctx_valid_i,
+    input  wire rnic_pkg::send_ctx_t                         send_ctx_i,
+    output logic [1:0]                                       rx_send_rel_valid_o,
+    input  wire logic [1:0]                                  rx_send_rel_ready_i,
+    output rnic_pkg::send_ctx_t                              rx_send_rel_data_o,
+    output logic [1:0]                                       rx_send_rel_write_o,
+    input  wire logic [1:0]                                  rx_send_contended_i,
+    output logic [1:0]                                       rx_recv_acq_valid_o,
+    input  wire logic [1:0]                                  rx_recv_acq_ready_i,
+    output logic [7:0]                                       rx_recv_acq_index_o,
+    input  wire logic [1:0]                                  rx_recv_ctx_valid_i,
+    input  wire rnic_pkg::recv_ctx_t                         recv_ctx_i,
+    output logic [1:0]                                       rx_recv_rel_valid_o,
+    input  wire logic [1:0]                                  rx_recv_rel_ready_i,
+    output rnic_pkg::recv_ctx_t                              rx_recv_rel_data_o,
+    output logic [1:0]                                       rx_recv_rel_write_o,
+    input  wire logic [1:0]                                  rx_recv_contended_i,
+    output logic                                             rx_srq_acq_valid_o,
+    input  wire logic                                        rx_srq_acq_ready_i,
+    output logic [7:0]                                       rx_srq_acq_index_o,
+    input  wire logic                                        rx_srq_ctx_valid_i,
+    input  wire rnic_pkg::srq_ctx_t                          srq_ctx_i,
+    output logic                                             rx_srq_rel_valid_o,
+    input  wire logic                                        rx_srq_rel_ready_i,
+    output rnic_pkg::srq_ctx_t                               rx_srq_rel_data_o,
+    output logic                                             rx_srq_rel_write_o,
+    output logic [7:0]                                       srq_limit_o,
+    output logic                                             srq_limit_valid_o,
+    output logic [19:0]                                      rx_entered_o,
+    output logic [19:0]                                      rx_left_o,
+    input  wire rnic_pkg::read_slot_t                        read_slot_data_i,
+    output logic                                             read_slot_en_o,
+    output logic [11:0]                                      read_slot_addr_o,
+    output logic                                             rx_path_rd_en_o,
+    output logic [7:0]                                       rx_path_rd_qp_o,
+    input  wire rnic_pkg::path_t                             rx_path_data_i,
+    output logic                                             rx_xlate_req_valid_o,
+    input  wire logic                                        rx_xlate_req_ready_i,
+    output rnic_pkg::xlate_req_t                             rx_xlate_req_data_o,
+    input  wire logic                                        rx_xlate_rsp_valid_i,
+    output logic                                             rx_xlate_rsp_ready_o,
+    input  wire rnic_pkg::xlate_rsp_t                        rx_xlate_rsp_data_i,
+    output logic                                             rx_xlate_retire_valid_o,
+    output logic                                             rx_xlate_retire_epoch_o,
+    output logic                                             rx_rd_req_valid_o,
+    input  wire logic                                        rx_rd_req_ready_i,
+    output rnic_pkg::dma_rd_req_t                            rx_rd_req_data_o,
+    input  wire logic                                        rx_rd_rsp_valid_i,
+    output logic                                             rx_rd_rsp_ready_o,
+    input  wire rnic_pkg::dma_rd_rsp_t                       rx_rd_rsp_data_i,
+    output logic                                             rx_wr_valid_o,
+    input  wire logic                                        rx_wr_ready_i,
+    output rnic_pkg::dma_wr_t                                rx_wr_data_o,
+    input  wire logic                                        rx_wr_done_i,
+    output logic                                             rx_done_valid_o,
+    input  wire logic                                        rx_done_ready_i,
+    output rnic_pkg::rx_done_t                               rx_done_data_o,
+    output logic                                             established_valid_o,
+    output logic [7:0]                                       established_qp_o,
+    output logic                                             rx_timer_valid_o,
+    output rnic_pkg::timer_event_t                           rx_timer_data_o,
+    output logic [rnic_pkg::QpCounters-1:0]                  rx_qp_event_o,
+    output logic [7:0]                                       rx_qp_event_qp_o,
+    output logic                                             place_fault_o,
+    output logic [7:0]                                       place_fault_qp_o,
+    output logic [rnic_pkg::NumCounters-1:0]                 ev_rx_o
+);
+  logic front_desc_valid, front_desc_ready, front_payload_valid, front_payload_ready, rx_desc_valid,
+      rx_desc_ready, rx_payload_valid, rx_payload_ready, rx_judged, rx_held;
+  rnic_pkg::rx_desc_t front_desc_data, rx_desc_data;
+  rnic_pkg::payload_beat_t front_payload_data, rx_payload_data;
+  logic [rnic_pkg::NumCounters-1:0] ev_front, ev_engine;
+
+  rx_front u_rx_front (
+      .clk_i, .rst_ni,
+      .port_mac_i, .enable_i(device_enable_i),
+      .eth_rx_valid_i, .eth_rx_data_i,
+      .desc_valid_o(front_desc_valid), .desc_ready_i(front_desc_ready),
+      .desc_data_o(front_desc_data),
+      .payload_valid_o(front_payload_valid), .payload_ready_i(front_payload_ready),
+      .payload_data_o(front_payload_data),
+      .event_o(ev_front)
+  );
+
+  rx_park u_rx_park (
+      .clk_i, .rst_ni,
+      .desc_valid_i(front_desc_valid), .desc_ready_o(front_desc_ready),
+      .desc_data_i(front_desc_data),
+      .payload_valid_i(front_payload_valid), .payload_ready_o(front_payload_ready),
+      .payload_data_i(front_payload_data),
+      .desc_valid_o(rx_desc_valid), .desc_ready_i(rx_desc_ready), .desc_data_o(rx_desc_data),
+      .payload_valid_o(rx_payload_valid), .payload_ready_i(rx_payload_ready),
+      .payload_data_o(rx_payload_data),
+      .judged_valid_i(rx_judged), .held_i(rx_held), .retry_i(atomic_over_i),
+      .clear_valid_i(rx_reset_ready_o), .clear_qp_i(qp_reset_qp_i)
+  );
+
+  rx_engine u_rx_engine (
+      .clk_i, .rst_ni,
+      .desc_valid_i(rx_desc_valid), .desc_ready_o(rx_desc_ready), .desc_data_i(rx_desc_data),
+      .payload_valid_i(rx_payload_valid), .payload_ready_o(rx_payload_ready),
+      .payload_data_i(rx_payload_data),
+      .judged_valid_o(rx_judged), .held_o(rx_held),
+      .send_acq_valid_o(rx_send_acq_valid_o), .send_acq_ready_i(rx_send_acq_ready_i),
+      .send_acq_index_o(rx_send_acq_index_o),
+      .send_ctx_valid_i(rx_send_ctx_valid_i), .send_ctx_data_i(send_ctx_i),
+      .send_rel_valid_o(rx_send_rel_valid_o), .send_rel_ready_i(rx_send_rel_ready_i),
+      .send_rel_write_o(rx_send_rel_write_o), .send_rel_data_o(rx_send_rel_data_o),
+      .send_contended_i(rx_send_contended_i),
+      .recv_acq_valid_o(rx_recv_acq_valid_o), .recv_acq_ready_i(rx_recv_acq_ready_i),
+      .recv_acq_index_o(rx_recv_acq_index_o),
+      .recv_ctx_valid_i(rx_recv_ctx_valid_i), .recv_ctx_data_i(recv_ctx_i),
+      .recv_rel_valid_o(rx_recv_rel_valid_o), .recv_rel_ready_i(rx_recv_rel_ready_i),
+      .recv_rel_write_o(rx_recv_rel_write_o), .recv_rel_data_o(rx_recv_rel_data_o),
+      .recv_contended_i(rx_recv_contended_i),
+      .srq_acq_valid_o(rx_srq_acq_valid_o), .srq_acq_ready_i(rx_srq_acq_ready_i),
+      .srq_acq_index_o(rx_srq_acq_index_o),
+      .srq_ctx_valid_i(rx_srq_ctx_valid_i), .srq_ctx_data_i(srq_ctx_i),
+      .srq_rel_valid_o(rx_srq_rel_valid_o), .srq_rel_ready_i(rx_srq_rel_ready_i),
+      .srq_rel_write_o(rx_srq_rel_write_o), .srq_rel_data_o(rx_srq_rel_data_o),
+      .limit_valid_o(srq_limit_valid_o), .limit_srq_o(srq_limit_o),
+      .rx_entered_o, .rx_left_o,
+      .read_slot_en_o, .read_slot_addr_o, .read_slot_data_i,
+      .path_rd_en_o(rx_path_rd_en_o), .path_rd_qp_o(rx_path_rd_qp_o),
+      .path_rd_data_i(rx_path_data_i),
+      .xlate_req_valid_o(rx_xlate_req_valid_o), .xlate_req_ready_i(rx_xlate_req_ready_i),
+      .xlate_req_data_o(rx_xlate_req_data_o),
+      .xlate_rsp_valid_i(rx_xlate_rsp_valid_i), .xlate_rsp_ready_o(rx_xlate_rsp_ready_o),
+      .xlate_rsp_data_i(rx_xlate_rsp_data_i),
+      .xlate_retire_valid_o(rx_xlate_retire_valid_o),
+      .xlate_retire_epoch_o(rx_xlate_retire_epoch_o),
+      .rd_req_valid_o(rx_rd_req_valid_o), .rd_req_ready_i(rx_rd_req_ready_i),
+      .rd_req_data_o(rx_rd_req_data_o),
+      .rd_rsp_valid_i(rx_rd_rsp_valid_i), .rd_rsp_ready_o(rx_rd_rsp_ready_o),
+      .rd_rsp_data_i(rx_rd_rsp_data_i),
+      .wr_valid_o(rx_wr_valid_o), .wr_ready_i(rx_wr_ready_i), .wr_data_o(rx_wr_data_o),
+      .wr_done_i(rx_wr_done_i),
+      .done_valid_o(rx_done_valid_o), .done_ready_i(rx_done_ready_i), .done_data_o(rx_done_data_o),
+      .established_valid_o, .established_qp_o,
+      .timer_valid_o(rx_timer_valid_o), .timer_data_o(rx_timer_data_o),
+      .qp_reset_valid_i(rx_reset_valid_i), .qp_reset_ready_o(rx_reset_ready_o), .qp_reset_qp_i,
+      .event_o(ev_engine),
+      .qp_event_o(rx_qp_event_o), .qp_event_qp_o(rx_qp_event_qp_o),
+      .place_fault_o, .place_fault_qp_o
+  );
+
+  assign ev_rx_o = ev_front | ev_engine;
+endmodule
+
+`default_nettype wire
