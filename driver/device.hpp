@@ -24,12 +24,16 @@ inline constexpr std::uint64_t kForever = ~std::uint64_t{0};  ///< No time limit
 /// Whoever implements it (a PCI function, a simulated machine) keeps these ordering rules; driver/mmio.hpp
 /// has the named functions that rely on them.
 ///
-/// 1. write64 is a posted write. Writes to the device, by write64 and write_burst64 alike, reach it in program
-///    order of the thread that makes them, and none is merged, split or repeated.
-/// 2. write_burst64 reaches the device as one 64-byte write; `offset` is a multiple of 64.
+/// 1. write64 is a posted write to uncached memory. Those of a thread reach the device in program order, and none is
+///    merged, split or repeated.
+/// 2. write_burst64 writes 64 bytes to memory that the processor may combine writes to; `offset` is a multiple of 64.
+/// Its
+///    order against other writes to the device, and how long it takes to leave the processor, are left to
+///    window_write_barrier and window_flush_barrier.
 /// 3. A posted write is not done when the call returns. read64 is not posted: it returns after every earlier
 ///    write of the same thread has taken effect, and it flushes them.
-/// 4. Stores to DMA memory are not ordered before a later write64 unless dma_write_barrier stands between.
+/// 4. Stores to DMA memory are not ordered before a later write64 unless dma_write_barrier stands between, nor before a
+///    later write_burst64 unless window_write_barrier does.
 /// 5. The device writes a completion entry after the payload that it reports, and the last byte of the entry (with
 ///    the phase bit) never before its other bytes. Loads of the entry's other bytes, or of the payload, are
 ///    ordered after the load of the phase only if dma_read_barrier stands between.
@@ -57,7 +61,7 @@ class Device {
   [[nodiscard]] virtual std::uint64_t read64(std::uint64_t offset) = 0;
   /// Posts a write to the 64-bit register at `offset` (multiple of 8) of BAR0.
   virtual void write64(std::uint64_t offset, std::uint64_t value) = 0;
-  /// Posts one 64-byte write at `offset` (multiple of 64) of BAR0 (write combining).
+  /// Posts 64 bytes at `offset` (multiple of 64) of BAR0 (write combining).
   virtual void write_burst64(std::uint64_t offset, std::span<const std::uint8_t, 64> data) = 0;
 
   /// Allocates zeroed memory of at least `bytes` (rounded up to 4 KiB) that the device may read and write.

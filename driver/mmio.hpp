@@ -1,42 +1,79 @@
 #pragma once
 
-#include <atomic>
-#include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 
 #include "driver/device.hpp"
 
 /// Barriers and accesses to memory that the device shares. The driver uses these names only, never a naked fence.
-/// Rule numbers are those of Device (driver/device.hpp).
+/// Rule numbers are those of Device (driver/device.hpp). Each barrier orders what its comment says, for the compiler
+/// and for the processor, and no more; docs/driver.md (Barriers) says why each processor needs what is here.
 ///
-/// Posting a request:
-///     copy the WQE to the ring;
+/// Posting a request by its doorbell:
+///     build the WQE in the ring;
 ///     dma_write_barrier();              // rule 4: the device fetches what was written
 ///     device.write64(doorbell);         // rule 1: after earlier doorbells
 ///
-/// Posting through the WQE window:
-///     copy the WQE to the ring;
-///     dma_write_barrier();              // rule 4: the device may fetch the copy in memory instead
-///     device.write_burst64(...);        // rules 1 and 2: ascending bursts, none between them (a lock for each UAR)
+/// Posting through the WQE window (a lock for each UAR):
+///     build the WQE in the ring;
+///     window_write_barrier();           // rules 2 and 4: the device may fetch the WQE from memory instead
+///     device.write_burst64(...);
+///     window_flush_barrier();           // rule 2: this burst before the next, and before a doorbell
 ///
 /// Reaping a completion:
 ///     if (load_phase(entry) != expected) return;
 ///     dma_read_barrier();               // rule 5: fields and payload are loaded after the phase
-///     copy the entry;
-///     device.write64(consumer index);   // after the copy: the device may overwrite the entry from now on
+///     decode the entry;
+///     dma_release_barrier();            // the device may overwrite the entry from now on
+///     device.write64(consumer index);
 namespace rnic {
 
-/// Rule 4. Stores to DMA memory that come before are visible to the device before any later write64 or
-/// write_burst64 reaches it.
-inline void dma_write_barrier() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+#if defined(__x86_64__)
+
+// Loads pass no loads, stores pass no stores and no earlier loads, as long as no write combining has a part in it
+// (Intel SDM volume 3, memory ordering). A doorbell is a store to uncached memory.
+namespace barrier {
+inline void compiler() { asm volatile("" ::: "memory"); }
+inline void stores_before_doorbell() { compiler(); }
+inline void stores_before_combined() { asm volatile("sfence" ::: "memory"); }
+inline void combined_before_all() { asm volatile("sfence" ::: "memory"); }
+inline void load_before_loads() { compiler(); }
+inline void loads_before_doorbell() { compiler(); }
+}  // namespace barrier
+
+#elif defined(__aarch64__)
+
+// Nothing is ordered by itself. A device is an observer in the outer shareable domain, which the inner shareable
+// barriers of C++ fences do not cover (Arm ARM, B2.3). `oshld` orders earlier loads before later loads and stores.
+namespace barrier {
+inline void stores_before_doorbell() { asm volatile("dmb oshst" ::: "memory"); }
+inline void stores_before_combined() { asm volatile("dmb oshst" ::: "memory"); }
+inline void combined_before_all() { asm volatile("dsb st" ::: "memory"); }  // also empties the buffer now
+inline void load_before_loads() { asm volatile("dmb oshld" ::: "memory"); }
+inline void loads_before_doorbell() { asm volatile("dmb oshld" ::: "memory"); }
+}  // namespace barrier
+
+#else
+// A C++ fence orders memory between threads. It promises nothing of what a device sees, nor of uncached stores.
+#error "driver/mmio.hpp: say what orders memory against a device on this processor"
+#endif
+
+/// Rule 4. Stores to DMA memory that come before are visible to the device before any later write64 reaches it.
+inline void dma_write_barrier() { barrier::stores_before_doorbell(); }
+
+/// Rules 2 and 4. Stores to DMA memory that come before are visible to the device before any later write_burst64
+/// reaches it, and so are earlier writes to the device.
+inline void window_write_barrier() { barrier::stores_before_combined(); }
+
+/// Rule 2. Bursts that come before reach the device before any later write to it, of this thread or of one that takes a
+/// lock from it, and leave the processor at once.
+inline void window_flush_barrier() { barrier::combined_before_all(); }
 
 /// Rule 5. Loads that come after see what the device wrote before the value that an earlier load returned.
-inline void dma_read_barrier() { std::atomic_thread_fence(std::memory_order_acquire); }
+inline void dma_read_barrier() { barrier::load_before_loads(); }
 
 /// Orders the loads of an entry before the consumer index that gives its slot back.
-inline void dma_release_barrier() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+inline void dma_release_barrier() { barrier::loads_before_doorbell(); }
 
 /// Loads the byte that holds the phase bit (bit 0 of the last byte) of an `entry`, once.
 inline std::uint8_t load_phase(std::span<const std::uint8_t> entry) {
@@ -46,11 +83,5 @@ inline std::uint8_t load_phase(std::span<const std::uint8_t> entry) {
 
 /// Loads an aligned 64-bit word that the device writes in one piece (rule 5 applies to what it announces).
 inline std::uint64_t load_word(const std::uint64_t* word) { return __atomic_load_n(word, __ATOMIC_RELAXED); }
-
-/// Copies an entry out of shared memory. The caller has seen its phase and passed dma_read_barrier.
-template <std::size_t Bytes>
-void copy_entry(std::span<std::uint8_t, Bytes> to, const std::uint8_t* from) {
-  std::memcpy(to.data(), from, Bytes);
-}
 
 }  // namespace rnic

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <new>
-#include <optional>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -62,13 +61,15 @@ class [[nodiscard]] Result<void> {
   Result() = default;
   Result(Error error) : error_(error) {}
 
-  [[nodiscard]] bool ok() const { return !error_.has_value(); }
+  [[nodiscard]] bool ok() const { return error_ == kNone; }
   explicit operator bool() const { return ok(); }
   /// Precondition: !ok().
-  [[nodiscard]] Error error() const { return *error_; }
+  [[nodiscard]] Error error() const { return error_; }
 
  private:
-  std::optional<Error> error_;
+  static constexpr auto kNone = static_cast<Error>(0xFF);
+
+  Error error_ = kNone;  ///< One byte, so that it travels in a register
 };
 
 /// Runs `body`, which returns a Result; a lack of memory inside becomes kOutOfMemory.

@@ -2,7 +2,7 @@
 # Installs the Debian 12 packages that the project builds with, those that are missing, as root or through sudo.
 set -euo pipefail
 
-packages=(g++ cmake make ninja-build ccache clang-format git verilator libsystemc-dev catch2 libcli11-dev libfmt-dev nlohmann-json3-dev
+packages=(g++ cmake make ninja-build ccache clang-format git valgrind verilator libsystemc-dev catch2 libcli11-dev libfmt-dev nlohmann-json3-dev
   libpcap-dev libssl-dev libibverbs-dev zlib1g-dev yosys z3 tshark gtkwave python3 python3-venv)
 
 missing=()

@@ -1,8 +1,5 @@
 #include "driver/kmd/admin_queue.hpp"
 
-#include <algorithm>
-#include <cstring>
-
 #include "driver/costs.hpp"
 #include "driver/mmio.hpp"
 
@@ -101,10 +98,9 @@ bool AdminQueue::post(hw::AdminOpcode opcode, std::uint32_t number, const Body& 
   command.opcode = static_cast<std::uint8_t>(opcode);
   command.command_id = command_id;
   command.number = number;
-  std::array<std::uint8_t, hw::AdminCommand::kBytes> raw{};
-  command.encode(raw);
-  std::copy(body.begin(), body.end(), raw.begin() + (raw.size() - body.size()));
-  std::memcpy(commands_.data() + (producer_ % kDepth) * raw.size(), raw.data(), raw.size());
+  command.body = body;
+  constexpr auto kBytes = hw::AdminCommand::kBytes;
+  command.encode(std::span<std::uint8_t, kBytes>(commands_.data() + (producer_ % kDepth) * kBytes, kBytes));
 
   ++producer_;
   dma_write_barrier();
@@ -115,13 +111,11 @@ bool AdminQueue::post(hw::AdminOpcode opcode, std::uint32_t number, const Body& 
 void AdminQueue::collect(std::uint64_t now) {
   constexpr auto kBytes = hw::AdminCompletion::kBytes;
   while (!failed_ && consumer_ != producer_) {
-    const std::uint8_t* entry = completions_.data() + (consumer_ % kDepth) * kBytes;
+    const std::span<const std::uint8_t, kBytes> entry(completions_.data() + (consumer_ % kDepth) * kBytes, kBytes);
     const std::uint8_t expected = (consumer_ / kDepth) % 2 == 0 ? 1 : 0;
-    if (load_phase({entry, kBytes}) != expected) return;
+    if (load_phase(entry) != expected) return;
     dma_read_barrier();
-    std::array<std::uint8_t, kBytes> raw{};
-    copy_entry(std::span(raw), entry);
-    const auto completion = hw::AdminCompletion::decode(raw);
+    const auto completion = hw::AdminCompletion::decode(entry);
     auto& slot = slots_[consumer_ % kDepth];
     // Commands complete in order, so this must be the oldest; anything else is a device that lost its mind.
     if (slot.command_id != completion.command_id || slot.done ||

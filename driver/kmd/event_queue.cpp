@@ -1,7 +1,5 @@
 #include "driver/kmd/event_queue.hpp"
 
-#include <array>
-
 #include "driver/bits.hpp"
 #include "driver/mmio.hpp"
 
@@ -21,13 +19,11 @@ bool EventQueue::take(hw::Eqe& eqe) {
   if (closed_) return false;
   constexpr auto kBytes = hw::Eqe::kBytes;
   const std::uint32_t index = consumer_ & static_cast<std::uint32_t>(bits::mask(log_depth_));
-  const std::uint8_t* entry = ring_.data() + index * kBytes;
+  const std::span<const std::uint8_t, kBytes> entry(ring_.data() + index * kBytes, kBytes);
   const std::uint8_t expected = (consumer_ >> log_depth_) % 2 == 0 ? 1 : 0;
-  if (load_phase({entry, kBytes}) != expected) return false;
+  if (load_phase(entry) != expected) return false;
   dma_read_barrier();
-  std::array<std::uint8_t, kBytes> raw{};
-  copy_entry(std::span(raw), entry);
-  eqe = hw::Eqe::decode(raw);
+  eqe = hw::Eqe::decode(entry);
   ++consumer_;
   dma_release_barrier();
   device_.write64(hw::kKernelUar * hw::kUarPageBytes + hw::uar::kEqDoorbell,

@@ -1,14 +1,9 @@
 #include "driver/nd2/completion_queue.hpp"
 
-#include <algorithm>
-#include <array>
-
 #include "driver/nd2/status.hpp"
 
 namespace rnic::nd2 {
 namespace {
-
-constexpr std::size_t kPollBatch = 32;
 
 hw::CqArm arm_of(ULONG type) {
   switch (type) {
@@ -20,8 +15,9 @@ hw::CqArm arm_of(ULONG type) {
 }
 
 ND2_RESULT result_of(const umd::Completion& completion) {
-  const bool received = completion.kind == umd::RequestKind::kReceive && completion.status == hw::CqeStatus::kSuccess;
-  return {.Status = completion_status(completion.status, completion.kind),
+  const HRESULT status = completion_status(completion.status, completion.kind);
+  const bool received = status == ND_SUCCESS && completion.kind == umd::RequestKind::kReceive;
+  return {.Status = status,
           .BytesTransferred = received ? completion.byte_count : 0,
           .QueuePairContext = completion.qp_context,
           .RequestContext = reinterpret_cast<void*>(completion.id),
@@ -134,18 +130,8 @@ void CompletionQueue::finish_all(HRESULT status) {
 }
 
 ULONG CompletionQueue::GetResults(ND2_RESULT results[], ULONG count) {
-  ULONG filled = 0;
-  static_cast<void>(guarded([&] {
-    std::array<umd::Completion, kPollBatch> batch;
-    while (filled < count) {
-      const std::size_t wanted = std::min<std::size_t>(count - filled, batch.size());
-      const std::size_t got = core_->poll(std::span(batch).first(wanted));
-      for (std::size_t i = 0; i < got; ++i) results[filled++] = result_of(batch[i]);
-      if (got < wanted) break;
-    }
-    return ND_SUCCESS;
-  }));
-  return filled;
+  return static_cast<ULONG>(
+      core_->poll(count, [&](const umd::Completion& completion) { *results++ = result_of(completion); }));
 }
 
 void CompletionQueue::on_final_release() {

@@ -2,15 +2,12 @@
 
 #include <arpa/inet.h>
 
-#include <algorithm>
-#include <array>
-#include <cstring>
-
 #include "driver/nd2/memory_region.hpp"
 #include "driver/nd2/memory_window.hpp"
-#include "driver/nd2/segment_list.hpp"
+#include "driver/nd2/segments.hpp"
 #include "driver/nd2/status.hpp"
 #include "driver/umd/memory_request.hpp"
+#include "driver/umd/post_send.hpp"
 
 namespace rnic::nd2 {
 namespace {
@@ -40,64 +37,42 @@ HRESULT QueuePair::Flush() {
 
 HRESULT QueuePair::Send(VOID* context, const ND2_SGE sge[], ULONG count, ULONG flags) {
   if ((flags & ~kSendFlags) != 0) return ND_INVALID_PARAMETER_4;
-  return post({.opcode = hw::WqeOpcode::kSend}, context, sge, count, flags);
+  return post(hw::WqeOpcode::kSend, context, sge, count, 0, 0, flags);
 }
 
 HRESULT QueuePair::Write(VOID* context, const ND2_SGE sge[], ULONG count, UINT64 remote_address, UINT32 remote_token,
                          ULONG flags) {
   if ((flags & ~kWriteFlags) != 0) return ND_INVALID_PARAMETER_6;
-  return post({.opcode = hw::WqeOpcode::kWrite, .remote_address = remote_address, .remote_key = ntohl(remote_token)},
-              context, sge, count, flags);
+  return post(hw::WqeOpcode::kWrite, context, sge, count, remote_address, remote_token, flags);
 }
 
 HRESULT QueuePair::Read(VOID* context, const ND2_SGE sge[], ULONG count, UINT64 remote_address, UINT32 remote_token,
                         ULONG flags) {
   if ((flags & ~kReadFlags) != 0) return ND_INVALID_PARAMETER_6;
-  return post({.opcode = hw::WqeOpcode::kRead, .remote_address = remote_address, .remote_key = ntohl(remote_token)},
-              context, sge, count, flags);
+  return post(hw::WqeOpcode::kRead, context, sge, count, remote_address, remote_token, flags);
 }
 
-HRESULT QueuePair::post(umd::SendRequest request, VOID* context, const ND2_SGE sge[], ULONG count, ULONG flags) {
-  return guarded([&] {
-    if (sge == nullptr && count != 0) return ND_INVALID_PARAMETER_2;
-    request.id = reinterpret_cast<std::uintptr_t>(context);
-    request.silent = (flags & ND_OP_FLAG_SILENT_SUCCESS) != 0;
-    request.fence = (flags & ND_OP_FLAG_READ_FENCE) != 0;
-    request.solicited = (flags & ND_OP_FLAG_SEND_AND_SOLICIT_EVENT) != 0;
-    request.inline_data = (flags & ND_OP_FLAG_INLINE) != 0;
-    if (request.inline_data) return post_inline(request, sge, count);
-    const SegmentList segments(sge, count);
-    request.segments = segments.span();
-    return status_of(core_->post_send(request));
-  });
-}
-
-/// Any number of segments, gathered into one; only their bytes are limited (decisions 15).
-HRESULT QueuePair::post_inline(umd::SendRequest& request, const ND2_SGE sge[], ULONG count) {
-  std::uint64_t length = 0;
-  for (ULONG i = 0; i < count; ++i) length += sge[i].BufferLength;
-  std::array<std::uint8_t, hw::kMaxInlineBytes> data;
-  if (length <= data.size()) {
-    std::uint8_t* to = data.data();
-    for (ULONG i = 0; i < count; ++i) {
-      if (sge[i].BufferLength == 0) continue;
-      std::memcpy(to, sge[i].Buffer, sge[i].BufferLength);
-      to += sge[i].BufferLength;
-    }
-  }
-  // Longer data is not gathered: the queue refuses the length before it looks at the bytes.
-  const umd::Segment segment{.address = reinterpret_cast<std::uintptr_t>(data.data()),
-                             .length = static_cast<std::uint32_t>(std::min<std::uint64_t>(length, ~0U))};
-  request.segments = std::span(&segment, 1);
-  return status_of(core_->post_send(request));
+/// Inline data may have any number of segments; only their bytes are limited (decisions 15).
+[[gnu::always_inline]] inline HRESULT QueuePair::post(hw::WqeOpcode opcode, VOID* context, const ND2_SGE sge[],
+                                                      ULONG count, UINT64 remote_address, UINT32 remote_token,
+                                                      ULONG flags) {
+  if (sge == nullptr && count != 0) return ND_INVALID_PARAMETER_2;
+  return status_of(core_->post_here({.opcode = opcode,
+                                     .id = reinterpret_cast<std::uintptr_t>(context),
+                                     .segments = segments_of(sge, count),
+                                     .remote_address = remote_address,
+                                     .remote_key = ntohl(remote_token),
+                                     .silent = (flags & ND_OP_FLAG_SILENT_SUCCESS) != 0,
+                                     .fence = (flags & ND_OP_FLAG_READ_FENCE) != 0,
+                                     .solicited = (flags & ND_OP_FLAG_SEND_AND_SOLICIT_EVENT) != 0,
+                                     .inline_data = (flags & ND_OP_FLAG_INLINE) != 0}));
 }
 
 HRESULT QueuePair::Receive(VOID* context, const ND2_SGE sge[], ULONG count) {
   return guarded([&] {
     if (sge == nullptr && count != 0) return ND_INVALID_PARAMETER_2;
-    const SegmentList segments(sge, count);
     return status_of(
-        core_->post_receive({.id = reinterpret_cast<std::uintptr_t>(context), .segments = segments.span()}));
+        core_->post_receive({.id = reinterpret_cast<std::uintptr_t>(context), .segments = segments_of(sge, count)}));
   });
 }
 

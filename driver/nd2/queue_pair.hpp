@@ -31,8 +31,8 @@ class QueuePair final : public ComObject<IND2QueuePair, QueuePair> {
   [[nodiscard]] const std::shared_ptr<umd::QueuePair>& core() const { return core_; }
 
  private:
-  HRESULT post(umd::SendRequest request, VOID* context, const ND2_SGE sge[], ULONG count, ULONG flags);
-  HRESULT post_inline(umd::SendRequest& request, const ND2_SGE sge[], ULONG count);
+  HRESULT post(hw::WqeOpcode opcode, VOID* context, const ND2_SGE sge[], ULONG count, UINT64 remote_address,
+               UINT32 remote_token, ULONG flags);
 
   const std::shared_ptr<umd::QueuePair> core_;
 };

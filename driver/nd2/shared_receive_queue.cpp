@@ -1,6 +1,6 @@
 #include "driver/nd2/shared_receive_queue.hpp"
 
-#include "driver/nd2/segment_list.hpp"
+#include "driver/nd2/segments.hpp"
 #include "driver/nd2/status.hpp"
 
 namespace rnic::nd2 {
@@ -78,8 +78,7 @@ HRESULT SharedReceiveQueue::Notify(OVERLAPPED* overlapped) {
 HRESULT SharedReceiveQueue::Receive(VOID* context, const ND2_SGE sge[], ULONG count) {
   return guarded([&] {
     if (sge == nullptr && count != 0) return ND_INVALID_PARAMETER_2;
-    const SegmentList segments(sge, count);
-    auto posted = core_->post({.id = reinterpret_cast<std::uintptr_t>(context), .segments = segments.span()});
+    auto posted = core_->post({.id = reinterpret_cast<std::uintptr_t>(context), .segments = segments_of(sge, count)});
     return posted.ok() ? ND_SUCCESS : posting_status(posted.error());
   });
 }

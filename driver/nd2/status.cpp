@@ -29,7 +29,7 @@ HRESULT posting_status(Error error) {
   return error == Error::kInvalidState ? ND_CONNECTION_INVALID : control_status(error);
 }
 
-HRESULT completion_status(hw::CqeStatus status, umd::RequestKind kind) {
+HRESULT failure_status(hw::CqeStatus status, umd::RequestKind kind) {
   switch (status) {
     case hw::CqeStatus::kSuccess: return ND_SUCCESS;
     case hw::CqeStatus::kLocLenErr: return kind == umd::RequestKind::kReceive ? ND_BUFFER_OVERFLOW : ND_DATA_OVERRUN;
@@ -46,22 +46,6 @@ HRESULT completion_status(hw::CqeStatus status, umd::RequestKind kind) {
     case hw::CqeStatus::kFatalErr: return ND_INTERNAL_ERROR;
   }
   return ND_INTERNAL_ERROR;
-}
-
-ND2_REQUEST_TYPE request_type(umd::RequestKind kind) {
-  switch (kind) {
-    case umd::RequestKind::kSend: return Nd2RequestTypeSend;
-    case umd::RequestKind::kWrite: return Nd2RequestTypeWrite;
-    case umd::RequestKind::kRead: return Nd2RequestTypeRead;
-    case umd::RequestKind::kReceive:
-    case umd::RequestKind::kReceiveWrite: return Nd2RequestTypeReceive;
-    case umd::RequestKind::kBind: return Nd2RequestTypeBind;
-    case umd::RequestKind::kInvalidate: return Nd2RequestTypeInvalidate;
-    case umd::RequestKind::kCompareSwap:
-    case umd::RequestKind::kFetchAdd:
-    case umd::RequestKind::kFastRegister: break;  // ND2 queue pairs have no atomics and no fast registration
-  }
-  return Nd2RequestTypeSend;
 }
 
 }  // namespace rnic::nd2

@@ -12,7 +12,25 @@ namespace rnic::nd2 {
 /// Status of a posting function that failed (decisions 8, 15, 32).
 [[nodiscard]] HRESULT posting_status(Error error);
 /// ND2_RESULT::Status of a completion (decisions 11 to 14, 40).
-[[nodiscard]] HRESULT completion_status(hw::CqeStatus status, umd::RequestKind kind);
-[[nodiscard]] ND2_REQUEST_TYPE request_type(umd::RequestKind kind);
+[[nodiscard]] HRESULT failure_status(hw::CqeStatus status, umd::RequestKind kind);
+[[nodiscard]] inline HRESULT completion_status(hw::CqeStatus status, umd::RequestKind kind) {
+  return status == hw::CqeStatus::kSuccess ? ND_SUCCESS : failure_status(status, kind);
+}
+
+[[nodiscard]] constexpr ND2_REQUEST_TYPE request_type(umd::RequestKind kind) {
+  switch (kind) {
+    case umd::RequestKind::kSend: return Nd2RequestTypeSend;
+    case umd::RequestKind::kWrite: return Nd2RequestTypeWrite;
+    case umd::RequestKind::kRead: return Nd2RequestTypeRead;
+    case umd::RequestKind::kReceive:
+    case umd::RequestKind::kReceiveWrite: return Nd2RequestTypeReceive;
+    case umd::RequestKind::kBind: return Nd2RequestTypeBind;
+    case umd::RequestKind::kInvalidate: return Nd2RequestTypeInvalidate;
+    case umd::RequestKind::kCompareSwap:
+    case umd::RequestKind::kFetchAdd:
+    case umd::RequestKind::kFastRegister: break;  // ND2 queue pairs have no atomics and no fast registration
+  }
+  return Nd2RequestTypeSend;
+}
 
 }  // namespace rnic::nd2

@@ -7,7 +7,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "driver/costs.hpp"
 #include "driver/kmd/kernel_cq.hpp"
+#include "driver/mmio.hpp"
+#include "driver/spin_lock.hpp"
 #include "driver/umd/process_context.hpp"
 #include "driver/umd/receive_source.hpp"
 #include "driver/umd/request.hpp"
@@ -49,9 +52,15 @@ class CompletionQueue {
     return kernel_cq_->moderate(count, period_us);
   }
 
-  /// Takes up to completions.size() entries, oldest first; returns how many. Never blocks; charges its cost. Needs no
-  /// memory.
-  [[nodiscard]] std::size_t poll(std::span<Completion> completions);
+  /// Takes up to `most` entries, oldest first, and gives each to `sink` (a function of const Completion&, which must
+  /// not call the queue and should be short); returns how many. Never blocks; charges its cost. Needs no memory.
+  template <typename Sink>
+  std::size_t poll(std::size_t most, Sink&& sink);
+  /// The same, into completions.
+  [[nodiscard]] std::size_t poll(std::span<Completion> completions) {
+    auto to = completions.begin();
+    return poll(completions.size(), [&](const Completion& completion) { *to++ = completion; });
+  }
 
   /// Decodes what has arrived. Lets no time pass. Needs no memory.
   void decode();
@@ -73,11 +82,12 @@ class CompletionQueue {
     ReceiveSource* receive{};
     void* qp_context{};
   };
-  /// Nothing, if the CQE is of no request that is known.
+  using Clients = std::unordered_map<std::uint32_t, Client>;
   struct Decoded {
     Completion completion;
-    bool known{};
+    bool known;  ///< False: the CQE is of no request that is known
   };
+  static constexpr std::uint32_t kIndexMask = 0xFFFFFF;
 
   /// Entries decoded and not polled, oldest first, in room for as many as the ring has; only what was used is ever
   /// touched.
@@ -87,10 +97,10 @@ class CompletionQueue {
     explicit Backlog(std::uint32_t room) : room_(room) { entries_.reserve(room); }
     [[nodiscard]] std::uint32_t room() const { return room_; }
     [[nodiscard]] std::uint32_t size() const { return last_ - first_; }
-    [[nodiscard]] const Decoded& operator[](std::uint32_t i) const { return entries_[(first_ + i) % room_]; }
+    [[nodiscard]] const Decoded& operator[](std::uint32_t i) const { return entries_[(first_ + i) & (room_ - 1)]; }
     /// Precondition: size() < room().
     void push(const Decoded& entry) {
-      const std::uint32_t place = last_++ % room_;
+      const std::uint32_t place = last_++ & (room_ - 1);
       if (place == entries_.size())
         entries_.push_back(entry);
       else
@@ -105,21 +115,117 @@ class CompletionQueue {
     std::uint32_t last_{};
   };
 
-  bool next_cqe(hw::Cqe& cqe);
+  enum class Decoding : std::uint8_t { kNothingThere, kUnknown, kDone };
+
   void decode_locked();
-  [[nodiscard]] Decoded resolve(const hw::Cqe& cqe);
+  Decoding decode_next(Completion& completion);
+  [[nodiscard]] bool resolve(const hw::Cqe& cqe, Completion& completion);
+  [[nodiscard]] const Client* client_of(std::uint32_t qpn);
   void ring(hw::CqArm kind);
   [[nodiscard]] Result<void> replace_ring(std::uint32_t entries);
   bool adopt(std::uint32_t origin, Backlog& larger);
 
   const std::shared_ptr<ProcessContext> process_;
   const std::unique_ptr<kmd::KernelCq> kernel_cq_;
-  mutable std::mutex mutex_;
+  mutable SpinLock lock_;
   SleepLock resize_lock_;
-  std::unordered_map<std::uint32_t, Client> clients_;
+  Clients clients_;
+  const Clients::value_type* last_client_{};  ///< Of the newest CQE
   Backlog backlog_;
   std::uint32_t consumer_{};  ///< Polled
   std::uint32_t decoded_{};   ///< Decoded; consumer_ + backlog_.size()
 };
+
+// Here, so that whoever polls pays only for the fields that it takes.
+
+template <typename Sink>
+std::size_t CompletionQueue::poll(std::size_t most, Sink&& sink) {
+  Device& device = process_->device();
+  device.elapse(cost::kPollNs);
+  std::size_t taken = 0;
+  std::uint32_t consumed = 0;
+  {
+    const std::lock_guard lock(lock_);
+    for (; backlog_.size() != 0 && taken < most; backlog_.pop(), ++consumed) {
+      if (backlog_[0].known) sink(backlog_[0].completion), ++taken;
+    }
+    for (Completion completion; taken < most; ++consumed) {
+      const Decoding decoding = decode_next(completion);
+      if (decoding == Decoding::kNothingThere) break;
+      if (decoding == Decoding::kDone) sink(completion), ++taken;
+    }
+    if (consumed == 0) return 0;
+    consumer_ += consumed;
+    ring(hw::CqArm::kNone);
+  }
+  device.elapse(consumed * cost::kPollEntryNs);
+  return taken;
+}
+
+inline CompletionQueue::Decoding CompletionQueue::decode_next(Completion& completion) {
+  constexpr auto kBytes = hw::Cqe::kBytes;
+  const auto& ring = kernel_cq_->ring();
+  const std::uint32_t place = (decoded_ - ring.origin) & kIndexMask;
+  const auto slot = static_cast<std::size_t>(place & ((1U << ring.log_depth) - 1));
+  const std::span<const std::uint8_t, kBytes> entry(ring.memory.data() + slot * kBytes, kBytes);
+  // The first pass writes phase 1.
+  if (load_phase(entry) == (place >> ring.log_depth & 1)) return Decoding::kNothingThere;
+  dma_read_barrier();
+  ++decoded_;
+  return resolve(hw::Cqe::decode(entry), completion) ? Decoding::kDone : Decoding::kUnknown;
+}
+
+/// False if it is of no request that is known.
+inline bool CompletionQueue::resolve(const hw::Cqe& cqe, Completion& completion) {
+  completion = {.id = 0,
+                .qp_context = nullptr,
+                .kind = RequestKind::kSend,
+                .status = static_cast<hw::CqeStatus>(cqe.status),
+                .byte_count = cqe.byte_count,
+                .qpn = cqe.qpn,
+                .syndrome = cqe.syndrome,
+                .solicited = cqe.solicited != 0,
+                .with_immediate = cqe.with_imm != 0,
+                .with_invalidate = cqe.with_invalidate != 0,
+                .immediate = cqe.immediate,
+                .grh = cqe.grh != 0,
+                .source_qpn = cqe.source_qpn,
+                .timestamp = cqe.timestamp};
+  const Client* const client = client_of(cqe.qpn);
+  if (client == nullptr) return false;
+  completion.qp_context = client->qp_context;
+  if (cqe.is_receive != 0) {
+    if (client->receive == nullptr) return false;
+    const auto id = client->receive->complete(cqe.wqe_index);
+    if (!id) return false;
+    completion.id = *id;
+    const bool write = cqe.opcode == static_cast<std::uint8_t>(hw::CqeOpcode::kReceiveWrite);
+    completion.kind = write ? RequestKind::kReceiveWrite : RequestKind::kReceive;
+  } else {
+    if (client->send == nullptr) return false;
+    const auto posted =
+        client->send->complete(cqe.wqe_index, cqe.retired_index, completion.status != hw::CqeStatus::kSuccess);
+    if (!posted) return false;
+    completion.id = posted->id;
+    completion.kind = posted->kind;
+  }
+  return true;
+}
+
+inline const CompletionQueue::Client* CompletionQueue::client_of(std::uint32_t qpn) {
+  if (last_client_ == nullptr || last_client_->first != qpn) {
+    const auto found = clients_.find(qpn);
+    if (found == clients_.end()) return nullptr;
+    last_client_ = &*found;
+  }
+  return &last_client_->second;
+}
+
+inline void CompletionQueue::ring(hw::CqArm kind) {
+  dma_release_barrier();
+  process_->ring(
+      hw::uar::kCqDoorbell,
+      hw::CqDoorbell{.cqn = cqn(), .arm = static_cast<std::uint8_t>(kind), .consumer_index = consumer_}.word());
+}
 
 }  // namespace rnic::umd

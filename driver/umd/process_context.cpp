@@ -30,16 +30,4 @@ ProcessContext::~ProcessContext() {
   if (uar_ && *uar_ != hw::kKernelUar) kernel_.release_uar(*uar_);
 }
 
-void ProcessContext::ring(std::uint32_t doorbell, std::uint64_t value) {
-  device().write64(std::uint64_t{uar()} * hw::kUarPageBytes + doorbell, value);
-}
-
-void ProcessContext::push_wqe(std::span<const std::uint8_t> wqe) {
-  const std::lock_guard lock(window_mutex_);
-  const std::uint64_t window = std::uint64_t{uar()} * hw::kUarPageBytes + hw::uar::kWqeWindow;
-  for (std::size_t offset = 0; offset < wqe.size(); offset += 64) {
-    device().write_burst64(window + offset, wqe.subspan(offset).first<64>());
-  }
-}
-
 }  // namespace rnic::umd

@@ -7,7 +7,10 @@
 #include <span>
 
 #include "driver/device.hpp"
+#include "driver/generated/host_interface.hpp"
 #include "driver/kmd/kernel_device.hpp"
+#include "driver/mmio.hpp"
+#include "driver/spin_lock.hpp"
 
 namespace rnic::umd {
 
@@ -37,21 +40,33 @@ class ProcessContext {
   [[nodiscard]] std::uint32_t pd() const { return *pd_; }
 
   /// Writes a doorbell (offset of hw::uar). Lets no time pass.
-  void ring(std::uint32_t doorbell, std::uint64_t value);
+  void ring(std::uint32_t doorbell, std::uint64_t value) { device().write64(page() + doorbell, value); }
 
-  /// Writes a whole WQE, padded to 64 bytes, to the window: the request with its doorbell. One at a time, because the
-  /// queue pairs of the process share the window. Lets no time pass.
-  void push_wqe(std::span<const std::uint8_t> wqe);
+  /// Writes a whole WQE, padded to 64 bytes, to the window: the request with its doorbell. What was stored to DMA
+  /// memory before, the device sees first. One at a time, because the queue pairs of the process share the window. Lets
+  /// no time pass.
+  void push_wqe(std::span<const std::uint8_t> wqe) {
+    const std::lock_guard lock(window_lock_);
+    window_write_barrier();
+    std::size_t offset = 0;
+    do {
+      device().write_burst64(page() + hw::uar::kWqeWindow + offset, wqe.subspan(offset).first<64>());
+      window_flush_barrier();
+      offset += 64;
+    } while (offset < wqe.size());
+  }
 
  private:
   explicit ProcessContext(kmd::KernelDevice& kernel) : kernel_(kernel) {}
   static Result<std::shared_ptr<ProcessContext>> open(kmd::KernelDevice& kernel, bool of_kernel);
 
+  [[nodiscard]] std::uint64_t page() const { return std::uint64_t{*uar_} * hw::kUarPageBytes; }
+
   kmd::KernelDevice& kernel_;
   std::shared_ptr<kmd::DeviceLife> life_;
   std::optional<std::uint32_t> uar_;
   std::optional<std::uint32_t> pd_;
-  std::mutex window_mutex_;
+  SpinLock window_lock_;
 };
 
 }  // namespace rnic::umd

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "driver/costs.hpp"
+#include "driver/umd/post_send.hpp"
 
 namespace rnic::umd {
 namespace {
@@ -89,23 +90,28 @@ QueuePair::~QueuePair() {
   if (!close() && kernel_qp_ != nullptr) leave_queues();
 }
 
-Result<void> QueuePair::post_send(const SendRequest& request) { return post_to_send_queue(request); }
+Result<void> QueuePair::post_send(const SendRequest& request) { return post_here(request); }
 
-Result<void> QueuePair::post_memory(const MemoryRequest& request) { return post_to_send_queue(request); }
-
-template <typename Request>
-Result<void> QueuePair::post_to_send_queue(const Request& request) {
+Result<void> QueuePair::post_memory(const MemoryRequest& request) {
   process_->device().elapse(cost::kPostSendNs);
-  if (!process_->alive()) return Error::kDeviceFailed;
-  if (state() != State::kConnected) {
-    send_->ring_deferred();
-    return Error::kInvalidState;
-  }
-  auto posted = send_->post(request);
-  if (posted.ok() || posted.error() != Error::kQueueFull) return posted;
-  // Completions that nobody has reaped may have freed slots.
+  if (!process_->alive() || state() != State::kConnected) return refuse_to_post();
+  const auto posted = send_->post(request);
+  return posted.ok() || posted.error() != Error::kQueueFull ? posted : post_after_decoding(request);
+}
+
+/// Completions that nobody has reaped may have freed slots.
+template <typename Request>
+[[gnu::noinline]] Result<void> QueuePair::post_after_decoding(const Request& request) {
   send_cq_->decode();
   return send_->post(request);
+}
+
+template Result<void> QueuePair::post_after_decoding(const SendRequest& request);
+
+Result<void> QueuePair::refuse_to_post() {
+  if (!process_->alive()) return Error::kDeviceFailed;
+  send_->ring_deferred();
+  return Error::kInvalidState;
 }
 
 Result<void> QueuePair::post_receive(const ReceiveRequest& request) {

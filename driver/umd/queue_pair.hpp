@@ -62,6 +62,8 @@ class QueuePair final : public kmd::EventSink {
 
   /// Errors: kInvalidState (not connected), kDeviceFailed, those of SendQueue::post.
   [[nodiscard]] Result<void> post_send(const SendRequest& request);
+  /// The same, compiled into the caller (driver/umd/post_send.hpp).
+  [[nodiscard]] Result<void> post_here(const SendRequest& request);
   /// The same for binds, invalidations, fast registrations.
   [[nodiscard]] Result<void> post_memory(const MemoryRequest& request);
   /// Errors: kInvalidState (closed), kDeviceFailed, kNotSupported (receives are shared), those of ReceiveQueue::post
@@ -105,8 +107,9 @@ class QueuePair final : public kmd::EventSink {
         granted_(granted),
         change_lock_(process_->device()) {}
 
+  Result<void> refuse_to_post();
   template <typename Request>
-  Result<void> post_to_send_queue(const Request& request);
+  Result<void> post_after_decoding(const Request& request);
   Result<void> build(const Spec& spec);
   Result<void> flush_idle();
   [[nodiscard]] ReceiveSource* receive_source() const;

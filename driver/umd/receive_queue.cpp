@@ -19,7 +19,7 @@ ReceiveQueue::ReceiveQueue(ProcessContext& process, const Layout& layout)
       ids_(std::size_t{1} << layout.log_depth) {}
 
 Result<void> ReceiveQueue::post(const ReceiveRequest& request) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   if (paused_) return Error::kBusy;
   if (auto checked = check(request); !checked) {
     ring();
@@ -34,9 +34,7 @@ Result<void> ReceiveQueue::post(const ReceiveRequest& request) {
 
 Result<void> ReceiveQueue::check(const ReceiveRequest& request) const {
   if (request.segments.size() > layout_.max_segments) return Error::kTooManySegments;
-  std::uint64_t length = 0;
-  for (const auto& segment : request.segments) length += segment.length;
-  if (length > layout_.max_message) return Error::kMessageTooLong;
+  if (request.segments.bytes() > layout_.max_message) return Error::kMessageTooLong;
   if (static_cast<std::uint16_t>(producer_ - oldest_) >= layout_.depth) return Error::kQueueFull;
   return {};
 }
@@ -45,15 +43,16 @@ void ReceiveQueue::build(const ReceiveRequest& request) {
   std::uint8_t* wqe = layout_.ring + (static_cast<std::size_t>(producer_ & mask_) << layout_.log_stride);
   const hw::WqeReceive head{.sge_count = static_cast<std::uint8_t>(request.segments.size()), .wqe_index = producer_};
   head.encode(std::span<std::uint8_t, 16>(wqe, 16));
-  for (const auto& segment : request.segments) {
+  for (std::size_t i = 0; i < request.segments.size(); ++i) {
     wqe += 16;
+    const Segment segment = request.segments[i];
     const hw::WqeData data{.va = segment.address, .length = segment.length, .lkey = segment.key};
     data.encode(std::span<std::uint8_t, 16>(wqe, 16));
   }
 }
 
 void ReceiveQueue::ring_deferred() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   ring();
 }
 
@@ -64,36 +63,36 @@ void ReceiveQueue::ring() {
   rung_ = producer_;
 }
 
-std::optional<std::uint64_t> ReceiveQueue::complete(const hw::Cqe& cqe) {
-  const std::lock_guard lock(mutex_);
+std::optional<std::uint64_t> ReceiveQueue::complete(std::uint16_t index) {
+  const std::lock_guard lock(lock_);
   // Receive CQEs come in posting order (decisions 1), one each.
-  if (oldest_ == producer_ || cqe.wqe_index != oldest_) return std::nullopt;
+  if (oldest_ == producer_ || index != oldest_) return std::nullopt;
   ++oldest_;
-  return ids_[cqe.wqe_index & mask_];
+  return ids_[index & mask_];
 }
 
 ReceiveQueue::Pause::Pause(ReceiveQueue* queue) : queue_(queue) {
   if (queue_ == nullptr) return;
-  const std::lock_guard lock(queue_->mutex_);
+  const std::lock_guard lock(queue_->lock_);
   queue_->paused_ = true;
 }
 
 ReceiveQueue::Pause::~Pause() {
   if (queue_ == nullptr) return;
   {
-    const std::lock_guard lock(queue_->mutex_);
+    const std::lock_guard lock(queue_->lock_);
     queue_->paused_ = false;
   }
   queue_->process_.device().wake();
 }
 
 void ReceiveQueue::reset() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   producer_ = rung_ = oldest_ = 0;
 }
 
 std::uint32_t ReceiveQueue::outstanding() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   return static_cast<std::uint16_t>(producer_ - oldest_);
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "driver/result.hpp"
+#include "driver/spin_lock.hpp"
 #include "driver/umd/process_context.hpp"
 #include "driver/umd/receive_source.hpp"
 #include "driver/umd/request.hpp"
@@ -36,7 +37,7 @@ class ReceiveQueue final : public ReceiveSource {
   [[nodiscard]] Result<void> post(const ReceiveRequest& request);
   void ring_deferred();
 
-  [[nodiscard]] std::optional<std::uint64_t> complete(const hw::Cqe& cqe) override;
+  [[nodiscard]] std::optional<std::uint64_t> complete(std::uint16_t index) override;
 
   /// Refuses requests with kBusy in a scope, and then wakes those who wait for that. One at a time; null: nothing to
   /// refuse.
@@ -63,7 +64,7 @@ class ReceiveQueue final : public ReceiveSource {
   ProcessContext& process_;
   const Layout layout_;
   const std::uint16_t mask_;
-  std::mutex mutex_;
+  SpinLock lock_;
   std::vector<std::uint64_t> ids_;
   std::uint16_t producer_{};
   std::uint16_t rung_{};

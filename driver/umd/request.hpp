@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
+#include <type_traits>
 
 #include "driver/generated/host_interface.hpp"
 #include "driver/kmd/window_keys.hpp"
@@ -17,11 +20,49 @@ struct Segment {
   std::uint32_t key{};
 };
 
+/// The segments of a request, where the caller keeps them: as Segments, or in a struct of an API that has the same
+/// three members in the same places, which is read as it is.
+class SegmentList {
+ public:
+  SegmentList() = default;
+  SegmentList(const Segment segments[], std::size_t count) : SegmentList(static_cast<const void*>(segments), count) {}
+  template <typename Range>
+  requires std::is_convertible_v<const Range&, std::span<const Segment>> SegmentList(const Range& range)
+      : SegmentList(std::span<const Segment>(range)) {}
+  SegmentList(std::span<const Segment> segments) : SegmentList(segments.data(), segments.size()) {}
+
+  /// `Like` has the layout of Segment; the API says so by static_assert.
+  template <typename Like>
+  [[nodiscard]] static SegmentList of(const Like segments[], std::size_t count) {
+    static_assert(sizeof(Like) == sizeof(Segment) && std::is_trivially_copyable_v<Like>);
+    return SegmentList(static_cast<const void*>(segments), count);
+  }
+
+  [[nodiscard]] std::size_t size() const { return count_; }
+  [[nodiscard]] Segment operator[](std::size_t i) const {
+    Segment segment;
+    std::memcpy(&segment, static_cast<const std::byte*>(first_) + i * sizeof segment, sizeof segment);
+    return segment;
+  }
+  /// Sum of the lengths.
+  [[nodiscard]] std::uint64_t bytes() const {
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < count_; ++i) sum += (*this)[i].length;
+    return sum;
+  }
+
+ private:
+  SegmentList(const void* first, std::size_t count) : first_(first), count_(count) {}
+
+  const void* first_{};
+  std::size_t count_{};
+};
+
 /// A request for a send queue. The segments are read during the call only; inline payload too.
 struct SendRequest {
   hw::WqeOpcode opcode{};
   std::uint64_t id{};  ///< Comes back in the completion
-  std::span<const Segment> segments{};
+  SegmentList segments{};
   std::uint64_t remote_address{};  ///< All but Sends. Atomics: a multiple of 8
   std::uint32_t remote_key{};      ///< All but Sends
   std::uint32_t immediate{};       ///< With immediate data: the data. With invalidate: the peer's key
@@ -63,7 +104,7 @@ struct MemoryRequest {
 /// A request for a receive queue.
 struct ReceiveRequest {
   std::uint64_t id{};
-  std::span<const Segment> segments{};
+  SegmentList segments{};
   bool defer{};
 };
 
@@ -81,22 +122,22 @@ enum class RequestKind : std::uint8_t {
   kFastRegister
 };
 
-/// A finished request.
+/// A finished request. Without initial values, so that room for many of them costs nothing: polling fills all of it.
 struct Completion {
-  std::uint64_t id{};
-  void* qp_context{};
-  RequestKind kind{};
-  hw::CqeStatus status{};
-  std::uint32_t byte_count{};
-  std::uint32_t qpn{};
-  std::uint8_t syndrome{};
-  bool solicited{};
-  bool with_immediate{};   ///< Receives: `immediate` came with the message
-  bool with_invalidate{};  ///< Receives: `immediate` is the local key that the message invalidated
-  std::uint32_t immediate{};
-  bool grh{};  ///< Datagrams received: the first 40 bytes hold the IPv6 header, or from byte 20 on the IPv4 header
-  std::uint32_t source_qpn{};  ///< Datagrams received: who sent it
-  std::uint64_t timestamp{};
+  std::uint64_t id;
+  void* qp_context;
+  RequestKind kind;
+  hw::CqeStatus status;
+  std::uint32_t byte_count;
+  std::uint32_t qpn;
+  std::uint8_t syndrome;
+  bool solicited;
+  bool with_immediate;   ///< Receives: `immediate` came with the message
+  bool with_invalidate;  ///< Receives: `immediate` is the local key that the message invalidated
+  std::uint32_t immediate;
+  bool grh;  ///< Datagrams received: the first 40 bytes hold the IPv6 header, or from byte 20 on the IPv4 header
+  std::uint32_t source_qpn;  ///< Datagrams received: who sent it
+  std::uint64_t timestamp;
 };
 
 /// What a queue pair is asked for, and what it was granted.

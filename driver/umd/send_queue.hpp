@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "driver/result.hpp"
+#include "driver/spin_lock.hpp"
 #include "driver/umd/process_context.hpp"
 #include "driver/umd/request.hpp"
 
@@ -54,12 +55,13 @@ class SendQueue {
   /// Rings for the requests that were posted with `defer`.
   void ring_deferred();
 
-  /// Takes note of a CQE: returns what was posted at its index, or nothing if nothing is outstanding there.
+  /// Takes note of a CQE with these fields (`failed`: another status than Success): returns what was posted at its
+  /// index, or nothing if nothing is outstanding there.
   struct Posted {
     std::uint64_t id{};
     RequestKind kind{};
   };
-  [[nodiscard]] std::optional<Posted> complete(const hw::Cqe& cqe);
+  [[nodiscard]] std::optional<Posted> complete(std::uint16_t index, std::uint16_t retired_index, bool failed);
 
   /// Forgets everything: the device's indexes are 0 again.
   void reset();
@@ -70,7 +72,6 @@ class SendQueue {
   /// Requests not retired up to which a WQE goes through the window. The device takes the copy only if it is about to
   /// execute it; with more requests ahead the copy would most likely be wasted PCIe bandwidth.
   static constexpr std::uint16_t kWindowOutstanding = 8;
-  static constexpr std::size_t kMaxWqeBytes = 1U << hw::kMaxLogStride;
 
   struct Slot {
     std::uint64_t id{};
@@ -86,11 +87,17 @@ class SendQueue {
     std::shared_ptr<kmd::WindowKeys> window;
   };
 
-  Result<std::uint32_t> check(const SendRequest& request) const;
-  std::size_t build(const SendRequest& request, std::uint32_t length, std::span<std::uint8_t, kMaxWqeBytes> wqe);
-  std::size_t build(const MemoryRequest& request, std::span<std::uint8_t, kMaxWqeBytes> wqe);
+  [[nodiscard]] Result<void> check(const SendRequest& request, RequestKind kind, std::uint64_t length);
+  [[nodiscard]] std::size_t build(const SendRequest& request, RequestKind kind, std::uint32_t length,
+                                  std::uint8_t* wqe) const;
+  [[nodiscard]] std::size_t build(const MemoryRequest& request, RequestKind kind, std::uint8_t* wqe) const;
   [[nodiscard]] bool has_slot();
-  void publish(std::span<const std::uint8_t> wqe, bool defer);
+  [[nodiscard]] std::uint8_t* next_wqe() const {
+    return layout_.ring + (static_cast<std::size_t>(producer_ & mask_) << layout_.log_stride);
+  }
+  template <typename Request>
+  void publish(const Request& request, RequestKind kind, std::span<const std::uint8_t> wqe);
+  [[nodiscard]] bool few_outstanding();
   void ring();
   void retire_to(std::uint16_t index);
   /// The binds whose slots are free again, and that have not failed, have executed.
@@ -103,7 +110,7 @@ class SendQueue {
   ProcessContext& process_;
   const Layout layout_;
   const std::uint16_t mask_;
-  std::mutex mutex_;
+  SpinLock lock_;
   std::vector<Slot> slots_;
   std::vector<Bind> binds_;
   std::uint16_t producer_{};  ///< Next index to post
@@ -112,5 +119,36 @@ class SendQueue {
   std::uint16_t oldest_{};    ///< Oldest slot not free; at or behind retired_
   std::uint64_t last_record_{};
 };
+
+inline std::optional<SendQueue::Posted> SendQueue::complete(std::uint16_t index, std::uint16_t retired_index,
+                                                            bool failed) {
+  const std::lock_guard lock(lock_);
+  if (static_cast<std::uint16_t>(index - oldest_) >= taken()) return std::nullopt;
+  auto& entry = slot(index);
+  if (entry.decoded) return std::nullopt;
+  entry.decoded = true;
+  const Posted posted{entry.id, entry.kind};
+  if (failed && entry.kind == RequestKind::kBind) refuse_bind(index);
+  read_retired_record();
+  retire_to(retired_index);
+  return posted;
+}
+
+inline void SendQueue::retire_to(std::uint16_t index) {
+  const auto known = static_cast<std::uint16_t>(retired_ - oldest_);
+  const auto offered = static_cast<std::uint16_t>(index - oldest_);
+  if (offered > known && offered <= taken()) retired_ = index;
+  while (oldest_ != retired_ && (slot(oldest_).silent || slot(oldest_).decoded)) ++oldest_;
+}
+
+/// The record stands still while CQEs report progress, so an old value could, 2^16 requests later, look like one that
+/// is ahead. Only a value not seen before counts, and it is looked at with every CQE.
+inline void SendQueue::read_retired_record() {
+  const std::uint64_t record = load_word(layout_.retired_record);
+  if (record == last_record_) return;
+  last_record_ = record;
+  dma_read_barrier();
+  retire_to(hw::RetiredRecord::from_word(record).retired_index);
+}
 
 }  // namespace rnic::umd

@@ -63,12 +63,12 @@ void SharedReceiveQueue::grow_tags() {
 }
 
 std::uint32_t SharedReceiveQueue::depth() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   return depth_;
 }
 
 std::uint32_t SharedReceiveQueue::outstanding() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   return outstanding_;
 }
 
@@ -92,7 +92,7 @@ Result<void> SharedReceiveQueue::post(const ReceiveRequest& request) {
 }
 
 Result<void> SharedReceiveQueue::try_post(const ReceiveRequest& request) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   if (paused_) return Error::kBusy;
   if (auto checked = check(request); !checked) {
     ring();
@@ -110,9 +110,7 @@ Result<void> SharedReceiveQueue::try_post(const ReceiveRequest& request) {
 
 Result<void> SharedReceiveQueue::check(const ReceiveRequest& request) const {
   if (request.segments.size() > max_segments_) return Error::kTooManySegments;
-  std::uint64_t length = 0;
-  for (const auto& segment : request.segments) length += segment.length;
-  if (length > process_->kernel().limits().max_message) return Error::kMessageTooLong;
+  if (request.segments.bytes() > process_->kernel().limits().max_message) return Error::kMessageTooLong;
   if (outstanding_ >= depth_) return Error::kQueueFull;
   return {};
 }
@@ -123,8 +121,9 @@ void SharedReceiveQueue::build(const ReceiveRequest& request, std::uint16_t tag)
   const hw::WqeReceive head{
       .sge_count = static_cast<std::uint8_t>(request.segments.size()), .wqe_index = producer_, .tag = tag};
   head.encode(std::span<std::uint8_t, 16>(wqe, 16));
-  for (const auto& segment : request.segments) {
+  for (std::size_t i = 0; i < request.segments.size(); ++i) {
     wqe += 16;
+    const Segment segment = request.segments[i];
     const hw::WqeData data{.va = segment.address, .length = segment.length, .lkey = segment.key};
     data.encode(std::span<std::uint8_t, 16>(wqe, 16));
   }
@@ -132,7 +131,7 @@ void SharedReceiveQueue::build(const ReceiveRequest& request, std::uint16_t tag)
 
 void SharedReceiveQueue::ring_deferred() {
   process_->device().elapse(cost::kDoorbellNs);
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   ring();
 }
 
@@ -143,22 +142,22 @@ void SharedReceiveQueue::ring() {
   rung_ = producer_;
 }
 
-std::optional<std::uint64_t> SharedReceiveQueue::complete(const hw::Cqe& cqe) {
-  const std::lock_guard lock(mutex_);
-  if (cqe.wqe_index >= posted_.size() || !posted_[cqe.wqe_index].live) return std::nullopt;
-  posted_[cqe.wqe_index].live = false;
-  free_tags_.push_back(cqe.wqe_index);
+std::optional<std::uint64_t> SharedReceiveQueue::complete(std::uint16_t index) {
+  const std::lock_guard lock(lock_);
+  if (index >= posted_.size() || !posted_[index].live) return std::nullopt;
+  posted_[index].live = false;
+  free_tags_.push_back(index);
   --outstanding_;
-  return posted_[cqe.wqe_index].id;
+  return posted_[index].id;
 }
 
 void SharedReceiveQueue::attach(const std::shared_ptr<CompletionQueue>& cq) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   completion_queues_.push_back(cq);
 }
 
 void SharedReceiveQueue::detach(const std::shared_ptr<CompletionQueue>& cq) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   const auto found = std::find(completion_queues_.begin(), completion_queues_.end(), cq);
   if (found != completion_queues_.end()) completion_queues_.erase(found);
 }
@@ -169,7 +168,7 @@ void SharedReceiveQueue::decode() {
   for (std::size_t next = ~std::size_t{0}; next != 0;) {
     std::shared_ptr<CompletionQueue> queue;
     {
-      const std::lock_guard lock(mutex_);
+      const std::lock_guard lock(lock_);
       next = std::min(next, completion_queues_.size());
       if (next == 0) return;
       queue = completion_queues_[--next];
@@ -188,7 +187,7 @@ Result<void> SharedReceiveQueue::resize(std::uint32_t depth) {
 
 Result<void> SharedReceiveQueue::change_depth(std::uint32_t depth) {
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(lock_);
     if (depth < outstanding_) return Error::kMessageTooLong;
     reserve_tags(depth);
     if (depth <= 1U << kernel_srq_->log_depth()) {
@@ -205,25 +204,25 @@ Result<void> SharedReceiveQueue::change_ring(std::uint32_t depth, unsigned log_d
   if (!ring) return ring.error();
   const Pause pause(*this);
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(lock_);
     copy_to(ring->data(), log_depth);
   }
   dma_write_barrier();
   if (auto moved = kernel_srq_->move_to(ring.take(), log_depth); !moved) return moved;
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   depth_ = depth;
   grow_tags();
   return {};
 }
 
 SharedReceiveQueue::Pause::Pause(SharedReceiveQueue& queue) : queue_(queue) {
-  const std::lock_guard lock(queue_.mutex_);
+  const std::lock_guard lock(queue_.lock_);
   queue_.paused_ = true;
 }
 
 SharedReceiveQueue::Pause::~Pause() {
   {
-    const std::lock_guard lock(queue_.mutex_);
+    const std::lock_guard lock(queue_.lock_);
     queue_.paused_ = false;
   }
   queue_.process_->device().wake();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "driver/kmd/kernel_srq.hpp"
+#include "driver/spin_lock.hpp"
 #include "driver/umd/process_context.hpp"
 #include "driver/umd/receive_source.hpp"
 #include "driver/umd/request.hpp"
@@ -50,7 +51,7 @@ class SharedReceiveQueue final : public ReceiveSource {
   /// As KernelSrq::arm.
   [[nodiscard]] Result<void> arm(std::uint16_t limit) { return kernel_srq_->arm(limit); }
 
-  [[nodiscard]] std::optional<std::uint64_t> complete(const hw::Cqe& cqe) override;
+  [[nodiscard]] std::optional<std::uint64_t> complete(std::uint16_t index) override;
 
   /// Completions of a queue pair on this queue go to `cq` from now on; once for each queue pair. Throws std::bad_alloc.
   void attach(const std::shared_ptr<CompletionQueue>& cq);
@@ -91,7 +92,7 @@ class SharedReceiveQueue final : public ReceiveSource {
   const std::unique_ptr<kmd::KernelSrq> kernel_srq_;
   const std::uint32_t max_segments_;
   SleepLock resize_lock_;
-  std::mutex mutex_;
+  SpinLock lock_;
   std::uint32_t depth_;
   std::vector<Posted> posted_;            ///< By tag
   std::vector<std::uint16_t> free_tags_;  ///< Has room for all tags
