@@ -83,19 +83,17 @@ module admin (
     input  wire rnic_pkg::admin_qp_counters_t     query_counts_i
 );
   // Verbs, by the upper half of the opcode.
-  localparam int unsigned Capabilities = 0, Object = 1, Mr = 2, Qp = 3, Srq = 4;
+  localparam int unsigned Capabilities = 0, Object = 1, Mr = 2, Qp = 3;
 
   logic exec_valid, exec_done;
-  logic [4:0] verb, verb_valid;
-  logic [7:0] exec_status, object_status, mr_status, qp_status, srq_status;
-  logic [383:0] exec_result;
-  logic object_done, mr_done, qp_done, srq_done, qp_counts;
+  logic [3:0] verb, verb_valid;
+  logic [7:0] exec_status, object_status, mr_status, qp_status;
+  logic [383:0] exec_result, object_result;
+  logic object_done, mr_done, qp_done, qp_counts;
   rnic_pkg::admin_command_t command;
   rnic_pkg::admin_capabilities_t capabilities;
-  rnic_pkg::admin_queue_state_t object_result;
   rnic_pkg::admin_mr_state_t mr_result;
   rnic_pkg::admin_qp_state_t qp_result;
-  rnic_pkg::admin_srq_state_t srq_result;
 
   admin_queue u_queue (
       .clk_i,
@@ -134,10 +132,10 @@ module admin (
       rnic_pkg::AdminOpcodeQueryCapabilities[7:4]: begin
         verb[Capabilities] = command.opcode == rnic_pkg::AdminOpcodeQueryCapabilities;
       end
-      rnic_pkg::AdminOpcodeCreateEq[7:4], rnic_pkg::AdminOpcodeCreateCq[7:4]: verb[Object] = 1'b1;
+      rnic_pkg::AdminOpcodeCreateEq[7:4], rnic_pkg::AdminOpcodeCreateCq[7:4],
+      rnic_pkg::AdminOpcodeCreateSrq[7:4]: verb[Object] = 1'b1;
       rnic_pkg::AdminOpcodeCreateMr[7:4]: verb[Mr] = 1'b1;
       rnic_pkg::AdminOpcodeCreateQp[7:4]: verb[Qp] = 1'b1;
-      rnic_pkg::AdminOpcodeCreateSrq[7:4]: verb[Srq] = 1'b1;
       default: ;
     endcase
   end
@@ -169,18 +167,13 @@ module admin (
       exec_status = qp_status;
       exec_result = qp_counts ? query_counts_i : qp_result;
     end
-    if (verb[Srq]) begin
-      exec_done   = srq_done;
-      exec_status = srq_status;
-      exec_result = srq_result;
-    end
   end
 
   // ---- What the verbs share -------------------------------------------------------------------
-  logic object_access, qp_access, srq_access, access, access_done;
-  logic object_ref, qp_ref, srq_ref, ref_op, ref_done, ref_exists, ref_in_use;
-  rnic_pkg::admin_access_t object_access_data, qp_access_data, srq_access_data, access_data;
-  rnic_pkg::admin_ref_t object_ref_data, qp_ref_data, srq_ref_data, ref_data;
+  logic object_access, qp_access, access, access_done;
+  logic object_ref, qp_ref, ref_op, ref_done, ref_exists, ref_in_use;
+  rnic_pkg::admin_access_t object_access_data, qp_access_data, access_data;
+  rnic_pkg::admin_ref_t object_ref_data, qp_ref_data, ref_data;
   rnic_pkg::srq_ctx_t view_srq;
   rnic_pkg::send_ctx_t view_send;
   rnic_pkg::recv_ctx_t view_recv;
@@ -195,9 +188,6 @@ module admin (
     };
     if (verb[Qp]) {access, access_data, ref_op, ref_data} = {
       qp_access, qp_access_data, qp_ref, qp_ref_data
-    };
-    if (verb[Srq]) {access, access_data, ref_op, ref_data} = {
-      srq_access, srq_access_data, srq_ref, srq_ref_data
     };
   end
 
@@ -258,8 +248,10 @@ module admin (
       .access_done_i (access_done),
       .view_cq_i     (view_cq),
       .view_eq_i     (view_eq),
+      .view_srq_i    (view_srq),
       .cq_ctx_o,
       .eq_ctx_o,
+      .srq_ctx_o,
       .ref_valid_o   (object_ref),
       .ref_o         (object_ref_data),
       .ref_done_i    (ref_done),
@@ -329,26 +321,6 @@ module admin (
       .query_clear_o,
       .query_done_i,
       .result_is_counts_o(qp_counts)
-  );
-
-  admin_srq u_srq (
-      .clk_i,
-      .rst_ni,
-      .exec_valid_i  (verb_valid[Srq]),
-      .command_i     (command),
-      .exec_done_o   (srq_done),
-      .status_o      (srq_status),
-      .result_o      (srq_result),
-      .access_valid_o(srq_access),
-      .access_o      (srq_access_data),
-      .access_done_i (access_done),
-      .view_srq_i    (view_srq),
-      .srq_ctx_o,
-      .ref_valid_o   (srq_ref),
-      .ref_o         (srq_ref_data),
-      .ref_done_i    (ref_done),
-      .ref_exists_i  (ref_exists),
-      .ref_in_use_i  (ref_in_use)
   );
 
   logic unused_valid;
