@@ -3,6 +3,8 @@
 
 /// Completion: what follows a placed packet, retirement in order, error state and flush, CQs, EQs.
 ///
+/// qp_completion has what belongs to queue pairs, queue_engines what belongs to CQs and EQs.
+///
 /// rx_post turns each rx_done_t into responder commands, receive CQEs, retire commands, QP errors.
 /// For a SEND with invalidate it first has the key invalidated (mem_op_*).
 /// Recovery makes a send queue go back when packets are lost or not ready to be taken.
@@ -141,214 +143,79 @@ module completion (
     output logic                           flushing_o,
     output logic [rnic_pkg::NumCounters-1:0] event_o
 );
-  localparam int unsigned SendBits = rnic_pkg::SendCtxBits;
-  localparam int unsigned RecvBits = rnic_pkg::RecvCtxBits;
   localparam int unsigned WrBits = rnic_pkg::DmaWrBits;
 
-  // Errors: 0 retire, 1 rx_post, 2 send path, 3 host. CQEs: 0 retire, 1 rx_post, 2 flush.
-  // Stages through which a QP's work passes: 0 retire commands, 1 CQEs, 2 their writes, 3 records.
-  logic [2:0] item_valid, item_ready, error_valid, error_ready;
-  logic [1:0] item_kept;
-  logic unused_kept;  // the flush holds no context
-  logic [3:0] enter, leave;
-  rnic_pkg::retire_cmd_t post_retire;
-  rnic_pkg::qp_error_t retire_error, post_error, fault_error;
-  rnic_pkg::cqe_req_t retire_cqe, post_cqe, flush_cqe;
-
-  logic post_busy, post_invalidated, post_refused, post_retire_valid, post_retire_ready;
-  logic clear_valid, clear_ready;
-  logic [rnic_pkg::NumCounters-1:0] retire_event;
-  logic [7:0] post_busy_qp, open_qp;
-  logic open, open_clear;
-  logic [15:0] open_tag;
-
-  rx_post u_rx_post (
-      .clk_i,
-      .rst_ni,
-      .done_valid_i,
-      .done_ready_o,
-      .done_data_i,
-      .acq_valid_o   (recv_acq_valid_o[0]),
-      .acq_ready_i   (recv_acq_ready_i[0]),
-      .acq_index_o   (recv_acq_index_o[0+:8]),
-      .ctx_valid_i   (recv_ctx_valid_i[0]),
-      .ctx_data_i    (recv_ctx_data_i),
-      .rel_valid_o   (recv_rel_valid_o[0]),
-      .rel_ready_i   (recv_rel_ready_i[0]),
-      .rel_write_o   (recv_rel_write_o[0]),
-      .rel_data_o    (recv_rel_data_o[0+:RecvBits]),
-      .cqe_kept_i    (item_kept[1]),
-      .cqe_valid_o   (item_valid[1]),
-      .cqe_ready_i   (item_ready[1]),
-      .cqe_data_o    (post_cqe),
-      .rsp_cmd_valid_o,
-      .rsp_cmd_ready_i,
-      .rsp_cmd_data_o,
-      .retire_valid_o(post_retire_valid),
-      .retire_ready_i(post_retire_ready),
-      .retire_data_o (post_retire),
-      .open_qp_i     (open_qp),
-      .open_o        (open),
-      .open_tag_o    (open_tag),
-      .open_clear_i  (open_clear),
-      .srq_error_valid_o,
-      .srq_error_srq_o,
-      .error_valid_o (error_valid[1]),
-      .error_ready_i (error_ready[1]),
-      .error_data_o  (post_error),
-      .mem_op_valid_o,
-      .mem_op_ready_i,
-      .mem_op_data_o,
-      .mem_op_rsp_valid_i,
-      .mem_op_rsp_ready_o,
-      .mem_op_rsp_data_i,
-      .clear_valid_i (clear_valid),
-      .clear_qp_i    (qp_reset_qp_i),
-      .invalidated_o (post_invalidated),
-      .refused_o     (post_refused),
-      .busy_o        (post_busy),
-      .busy_qp_o     (post_busy_qp)
-  );
-
-  retire_path u_retire (
-      .clk_i,
-      .rst_ni,
-      .inflight_valid_i,
-      .inflight_data_i,
-      .cmd_valid_i     ({retire_cmd_valid_i, post_retire_valid}),
-      .cmd_ready_o     ({retire_cmd_ready_o, post_retire_ready}),
-      .cmd_data_i      ({retire_cmd_data_i, post_retire}),
-      .tx_fault_valid_i,
-      .tx_fault_ready_o,
-      .tx_fault_data_i,
-      .acq_valid_o     (send_acq_valid_o[0]),
-      .acq_ready_i     (send_acq_ready_i[0]),
-      .acq_index_o     (send_acq_index_o[0+:8]),
-      .ctx_valid_i     (send_ctx_valid_i[0]),
-      .ctx_data_i      (send_ctx_data_i),
-      .rel_valid_o     (send_rel_valid_o[0]),
-      .rel_ready_i     (send_rel_ready_i[0]),
-      .rel_write_o     (send_rel_write_o[0]),
-      .rel_data_o      (send_rel_data_o[0+:SendBits]),
-      .cqe_kept_i      (item_kept[0]),
-      .cqe_valid_o     (item_valid[0]),
-      .cqe_ready_i     (item_ready[0]),
-      .cqe_data_o      (retire_cqe),
-      .error_valid_o   ({error_valid[2], error_valid[0]}),
-      .error_ready_i   ({error_ready[2], error_ready[0]}),
-      .error_data_o    ({fault_error, retire_error}),
-      .record_valid_o  (wr_valid_o[1]),
-      .record_ready_i  (wr_ready_i[1]),
-      .record_data_o   (wr_data_o[WrBits+:WrBits]),
-      .sq_wake_valid_o,
-      .sq_wake_qp_o,
-      .begun_valid_i,
-      .begun_qp_i,
-      .left_valid_i,
-      .left_ready_o,
-      .left_data_i,
-      .timer_valid_i,
-      .timer_data_i,
-      .revive_valid_o,
-      .revive_qp_o,
-      .clear_valid_i   (clear_valid),
-      .clear_ready_o   (clear_ready),
-      .clear_qp_i      (qp_reset_qp_i),
-      .stage_enter_o   (enter[0]),
-      .stage_leave_o   (leave[0]),
-      .event_o         (retire_event)
-  );
-
-  // A qp_reset clears recovery first, which may still have a failure to report.
-  logic cleared_q;
-  assign clear_valid = qp_reset_valid_i && !cleared_q;
-  always_ff @(posedge clk_i) begin
-    if (clear_valid && clear_ready) cleared_q <= 1'b1;
-    if (qp_reset_ready_o) cleared_q <= 1'b0;
-    if (!rst_ni) cleared_q <= 1'b0;
-  end
-  assign enter[3] = wr_valid_o[1] && wr_ready_i[1];
-  assign leave[3] = wr_done_i[1];
-
-  logic rq_flush_valid, rq_flush_ready, rq_taken, rq_refused;
-  logic [7:0] rq_flush_qp;
-
-  rq_doorbell u_rq_doorbell (
-      .clk_i,
-      .rst_ni,
-      .doorbell_valid_i(rq_doorbell_valid_i),
-      .doorbell_ready_o(rq_doorbell_ready_o),
-      .doorbell_data_i (rq_doorbell_data_i),
-      .acq_valid_o     (recv_acq_valid_o[2]),
-      .acq_ready_i     (recv_acq_ready_i[2]),
-      .acq_index_o     (recv_acq_index_o[16+:8]),
-      .ctx_valid_i     (recv_ctx_valid_i[2]),
-      .ctx_data_i      (recv_ctx_data_i),
-      .rel_valid_o     (recv_rel_valid_o[2]),
-      .rel_ready_i     (recv_rel_ready_i[2]),
-      .rel_write_o     (recv_rel_write_o[2]),
-      .rel_data_o      (recv_rel_data_o[2*RecvBits+:RecvBits]),
-      .flush_valid_o   (rq_flush_valid),
-      .flush_ready_i   (rq_flush_ready),
-      .flush_qp_o      (rq_flush_qp),
-      .event_taken_o   (rq_taken),
-      .event_refused_o (rq_refused)
-  );
-
-  logic dead_valid, flush_is_event;
+  logic [2:0] item_kept, item_valid, item_ready, item_is_event;
+  logic [3*rnic_pkg::CqeReqBits-1:0] item_data;
+  logic [1:0] enter, leave;
+  logic dead_valid, rq_taken, rq_refused;
   logic [7:0] dead_qp;
+  logic [rnic_pkg::NumCounters-1:0] qp_event, queue_event;
 
-  error_path u_errors (
-      .clk_i,
-      .rst_ni,
-      .error_valid_i   ({qp_error_valid_i, error_valid}),
-      .error_ready_o   ({qp_error_ready_o, error_ready}),
-      .error_data_i    ({qp_error_data_i, fault_error, post_error, retire_error}),
-      .dead_valid_i    (dead_valid),
-      .dead_qp_i       (dead_qp),
-      .drained_valid_i,
-      .drained_qp_i,
-      .established_valid_i,
-      .established_qp_i,
-      .flush_valid_i   ({flush_req_valid_i, rq_flush_valid}),
-      .flush_ready_o   ({flush_req_ready_o, rq_flush_ready}),
-      .flush_qp_i      ({flush_req_qp_i, rq_flush_qp}),
-      .send_acq_valid_o(send_acq_valid_o[1]),
-      .send_acq_ready_i(send_acq_ready_i[1]),
-      .send_acq_index_o(send_acq_index_o[8+:8]),
-      .send_ctx_valid_i(send_ctx_valid_i[1]),
-      .send_ctx_data_i,
-      .send_rel_valid_o(send_rel_valid_o[1]),
-      .send_rel_ready_i(send_rel_ready_i[1]),
-      .send_rel_write_o(send_rel_write_o[1]),
-      .send_rel_data_o (send_rel_data_o[SendBits+:SendBits]),
-      .recv_acq_valid_o(recv_acq_valid_o[1]),
-      .recv_acq_ready_i(recv_acq_ready_i[1]),
-      .recv_acq_index_o(recv_acq_index_o[8+:8]),
-      .recv_ctx_valid_i(recv_ctx_valid_i[1]),
-      .recv_ctx_data_i,
-      .recv_rel_valid_o(recv_rel_valid_o[1]),
-      .recv_rel_ready_i(recv_rel_ready_i[1]),
-      .recv_rel_write_o(recv_rel_write_o[1]),
-      .recv_rel_data_o (recv_rel_data_o[RecvBits+:RecvBits]),
-      .rx_entered_i,
-      .rx_left_i,
-      .open_qp_o       (open_qp),
-      .open_i          (open),
-      .open_tag_i      (open_tag),
-      .open_clear_o    (open_clear),
-      .cqe_valid_o     (item_valid[2]),
-      .cqe_ready_i     (item_ready[2]),
-      .cqe_is_event_o  (flush_is_event),
-      .cqe_data_o      (flush_cqe),
-      .qp_reset_valid_i(qp_reset_valid_i && cleared_q),
-      .qp_reset_ready_o,
-      .qp_reset_qp_i,
+  qp_completion u_qp (
+      .clk_i, .rst_ni,
+      .done_valid_i, .done_ready_o, .done_data_i,
+      .tx_fault_valid_i, .tx_fault_ready_o, .tx_fault_data_i,
+      .retire_cmd_valid_i, .retire_cmd_ready_o, .retire_cmd_data_i,
+      .inflight_valid_i, .inflight_data_i,
+      .flush_req_valid_i, .flush_req_ready_o, .flush_req_qp_i,
+      .qp_error_valid_i, .qp_error_ready_o, .qp_error_data_i,
+      .rx_entered_i, .rx_left_i,
+      .srq_error_valid_o, .srq_error_srq_o,
+      .drained_valid_i, .drained_qp_i,
+      .established_valid_i, .established_qp_i,
+      .rsp_cmd_valid_o, .rsp_cmd_ready_i, .rsp_cmd_data_o,
+      .mem_op_valid_o, .mem_op_ready_i, .mem_op_data_o,
+      .mem_op_rsp_valid_i, .mem_op_rsp_ready_o, .mem_op_rsp_data_i,
+      .sq_wake_valid_o, .sq_wake_qp_o,
+      .begun_valid_i, .begun_qp_i,
+      .left_valid_i, .left_ready_o, .left_data_i,
+      .timer_valid_i, .timer_data_i,
+      .revive_valid_o, .revive_qp_o,
+      .rq_doorbell_valid_i, .rq_doorbell_ready_o, .rq_doorbell_data_i,
+      .send_acq_valid_o, .send_acq_ready_i, .send_acq_index_o,
+      .send_ctx_valid_i, .send_ctx_data_i,
+      .send_rel_valid_o, .send_rel_ready_i, .send_rel_write_o, .send_rel_data_o,
+      .recv_acq_valid_o, .recv_acq_ready_i, .recv_acq_index_o,
+      .recv_ctx_valid_i, .recv_ctx_data_i,
+      .recv_rel_valid_o, .recv_rel_ready_i, .recv_rel_write_o, .recv_rel_data_o,
+      .qp_reset_valid_i, .qp_reset_ready_o, .qp_reset_qp_i,
       .flushing_o,
-      .stage_enter_i   (enter),
-      .stage_leave_i   (leave),
-      .receive_busy_i  (post_busy),
-      .receive_busy_qp_i(post_busy_qp)
+      .record_valid_o(wr_valid_o[1]), .record_ready_i(wr_ready_i[1]),
+      .record_data_o(wr_data_o[WrBits+:WrBits]), .record_done_i(wr_done_i[1]),
+      .item_kept_i(item_kept),
+      .item_valid_o(item_valid), .item_ready_i(item_ready),
+      .item_is_event_o(item_is_event),
+      .item_data_o(item_data),
+      .stage_enter_i(enter), .stage_leave_i(leave),
+      .dead_valid_i(dead_valid), .dead_qp_i(dead_qp),
+      .rq_taken_o(rq_taken), .rq_refused_o(rq_refused), .event_o(qp_event)
+  );
+
+  queue_engines u_queues (
+      .clk_i, .rst_ni,
+      .ready_o, .cycles_i, .item_kept_o(item_kept),
+      .item_valid_i(item_valid), .item_ready_o(item_ready),
+      .item_is_event_i(item_is_event),
+      .item_data_i(item_data),
+      .srq_eqe_valid_i, .srq_eqe_ready_o, .srq_eqe_data_i,
+      .cq_doorbell_valid_i, .cq_doorbell_ready_o, .cq_doorbell_data_i,
+      .eq_doorbell_valid_i, .eq_doorbell_ready_o, .eq_doorbell_data_i,
+      .admin_acq_valid_i, .admin_acq_ready_o, .admin_acq_index_i,
+      .admin_ctx_valid_o,
+      .admin_cq_ctx_o,
+      .admin_eq_ctx_o,
+      .admin_rel_valid_i, .admin_rel_ready_o, .admin_rel_write_i,
+      .admin_cq_ctx_i,
+      .admin_eq_ctx_i,
+      .wr_valid_o(wr_valid_o[0]), .wr_ready_i(wr_ready_i[0]), .wr_data_o(wr_data_o[0+:WrBits]),
+      .wr_done_i(wr_done_i[0]),
+      .msix_valid_o, .msix_ready_i,
+      .msix_vector_o,
+      .device_eqe_valid_i, .device_eqe_ready_o, .device_eqe_data_i,
+      .dead_valid_o(dead_valid), .dead_qp_o(dead_qp),
+      .stage_enter_o(enter), .stage_leave_o(leave), .refused_i({srq_refused_i, rq_refused}),
+      .event_o(queue_event)
   );
 
   // A doorbell of each kind in one cycle: the SRQ's is counted in the next.
@@ -358,62 +225,9 @@ module completion (
     if (!rst_ni) taken_left_q <= 1'b0;
   end
 
-  logic [rnic_pkg::NumCounters-1:0] queue_event;
-
-  queue_engines u_queues (
-      .clk_i,
-      .rst_ni,
-      .ready_o,
-      .cycles_i,
-      .item_kept_o        ({unused_kept, item_kept}),
-      .item_valid_i       (item_valid),
-      .item_ready_o       (item_ready),
-      .item_is_event_i    ({flush_is_event, 2'b00}),
-      .item_data_i        ({flush_cqe, post_cqe, retire_cqe}),
-      .srq_eqe_valid_i,
-      .srq_eqe_ready_o,
-      .srq_eqe_data_i,
-      .cq_doorbell_valid_i,
-      .cq_doorbell_ready_o,
-      .cq_doorbell_data_i,
-      .eq_doorbell_valid_i,
-      .eq_doorbell_ready_o,
-      .eq_doorbell_data_i,
-      .admin_acq_valid_i,
-      .admin_acq_ready_o,
-      .admin_acq_index_i,
-      .admin_ctx_valid_o,
-      .admin_cq_ctx_o,
-      .admin_eq_ctx_o,
-      .admin_rel_valid_i,
-      .admin_rel_ready_o,
-      .admin_rel_write_i,
-      .admin_cq_ctx_i,
-      .admin_eq_ctx_i,
-      .wr_valid_o         (wr_valid_o[0]),
-      .wr_ready_i         (wr_ready_i[0]),
-      .wr_data_o          (wr_data_o[0+:WrBits]),
-      .wr_done_i          (wr_done_i[0]),
-      .msix_valid_o,
-      .msix_ready_i,
-      .msix_vector_o,
-      .device_eqe_valid_i,
-      .device_eqe_ready_o,
-      .device_eqe_data_i,
-      .dead_valid_o       (dead_valid),
-      .dead_qp_o          (dead_qp),
-      .stage_enter_o      (enter[2:1]),
-      .stage_leave_o      (leave[2:1]),
-      .refused_i          ({srq_refused_i, rq_refused}),
-      .event_o            (queue_event)
-  );
-
   always_comb begin
-    event_o                                    = queue_event | retire_event;
+    event_o                                    = queue_event | qp_event;
     event_o[rnic_pkg::CounterReceiveDoorbells] = rq_taken || taken_left_q;
-    event_o[rnic_pkg::CounterRetiredRecords]   = enter[3];
-    event_o[rnic_pkg::CounterMemoryOps]        = post_invalidated;
-    event_o[rnic_pkg::CounterMemoryOpsRefused] = post_refused;
   end
 endmodule
 

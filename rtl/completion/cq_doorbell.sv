@@ -35,44 +35,32 @@ module cq_doorbell (
     output logic                     event_taken_o,
     output logic                     event_refused_o
 );
-  // Idle     ready for a doorbell, or an expiry
-  // Acquire  asks for the context
-  // Wait     for the context
-  // Release  gives it back
-  // Event    hands the event to the EQ engine
-  typedef enum logic [2:0] {
-    StIdle,
-    StAcquire,
-    StWait,
-    StRelease,
-    StEvent
-  } state_e;
-  state_e state_q, state_d;
-
-  rnic_pkg::cq_doorbell_t doorbell_q;
-  rnic_pkg::cq_ctx_t ctx_q, moved;
-  logic [6:0] uar_q;
-  logic accept, fire, start, due, held, expired_q, take_expired, take_doorbell;
+  rnic_pkg::doorbell_t item;
+  rnic_pkg::cq_doorbell_t doorbell, expiry;
+  rnic_pkg::cq_ctx_t ctx, moved;
+  logic accept, fire, start, due, held, expired_q, take_expired, take, ready;
   logic [23:0] consumed, available;
   logic [1:0] arm;
   logic [13:0] unused_reserved;
 
-  assign unused_reserved = {doorbell_q.reserved1, doorbell_q.reserved0};
+  assign expiry          = {56'd0, expired_cqn_i};
+  assign doorbell        = item.value;
+  assign unused_reserved = {doorbell.reserved1, doorbell.reserved0};
 
-  assign consumed  = doorbell_q.consumer_index - ctx_q.ci;
-  assign available = ctx_q.pi - ctx_q.ci;
-  assign accept    = ctx_q.in_use && (expired_q || (doorbell_q.cqn[23:8] == ctx_q.tag &&
-                     ctx_q.uar == {1'b0, uar_q} && consumed <= available));
-  assign arm       = (ctx_q.arm > doorbell_q.arm) ? ctx_q.arm : doorbell_q.arm;
+  assign consumed  = doorbell.consumer_index - ctx.ci;
+  assign available = ctx.pi - ctx.ci;
+  assign accept    = ctx.in_use && (expired_q || (doorbell.cqn[23:8] == ctx.tag &&
+                     ctx.uar == {1'b0, item.uar} && consumed <= available));
+  assign arm       = (ctx.arm > doorbell.arm) ? ctx.arm : doorbell.arm;
 
   // The context with the doorbell in it.
   always_comb begin
-    moved = ctx_q;
+    moved = ctx;
     if (expired_q) begin
       moved.timing = 1'b0;
     end else begin
-      moved.ci = doorbell_q.consumer_index;
-      if (!ctx_q.overrun) moved.arm = arm;
+      moved.ci = doorbell.consumer_index;
+      if (!ctx.overrun) moved.arm = arm;
     end
   end
   cq_due u_due (
@@ -80,72 +68,66 @@ module cq_doorbell (
       .due_o (due),
       .held_o(held)
   );
-  assign fire  = accept && due && (expired_q ? ctx_q.timing : !held);
-  assign start = accept && held && !expired_q && ctx_q.moderate_period != '0 && !ctx_q.timing;
+  assign fire  = accept && due && (expired_q ? ctx.timing : !held);
+  assign start = accept && held && !expired_q && ctx.moderate_period != '0 && !ctx.timing;
 
   always_comb begin
     rel_data_o = moved;
     if (start) rel_data_o.timing = 1'b1;
     if (fire) begin
       rel_data_o.arm          = rnic_pkg::CqArmNone;
-      rel_data_o.notified_pi  = ctx_q.pi;
-      rel_data_o.solicited_pi = ctx_q.pi;
+      rel_data_o.notified_pi  = ctx.pi;
+      rel_data_o.solicited_pi = ctx.pi;
       rel_data_o.timing       = 1'b0;
     end
   end
   assign timer_valid_o  = rel_valid_o && rel_ready_i && start;
-  assign timer_cqn_o    = doorbell_q.cqn[7:0];
-  assign timer_period_o = ctx_q.moderate_period;
+  assign timer_cqn_o    = doorbell.cqn[7:0];
+  assign timer_period_o = ctx.moderate_period;
 
   always_comb begin
     eqe_data_o            = '0;
-    eqe_data_o.eqn        = ctx_q.eqn;
+    eqe_data_o.eqn        = ctx.eqn;
     eqe_data_o.event_type = rnic_pkg::EqeTypeCompletion;
-    eqe_data_o.number     = {ctx_q.tag, doorbell_q.cqn[7:0]};
+    eqe_data_o.number     = {ctx.tag, doorbell.cqn[7:0]};
   end
-  assign acq_valid_o      = state_q == StAcquire;
-  assign acq_index_o      = doorbell_q.cqn[7:0];
-  assign rel_valid_o      = state_q == StRelease;
+  assign acq_index_o      = doorbell.cqn[7:0];
   assign rel_write_o      = accept;
-  assign eqe_valid_o      = state_q == StEvent;
   // Whoever had the last turn (expired_q) lets the other go first.
-  assign take_expired     = state_q == StIdle && expired_valid_i &&
-                            !(doorbell_valid_i && expired_q);
-  assign take_doorbell    = doorbell_valid_i && doorbell_ready_o;
+  assign take_expired     = ready && expired_valid_i && !(doorbell_valid_i && expired_q);
+  assign take             = ready && (doorbell_valid_i || expired_valid_i);
   assign expired_ready_o  = take_expired;
-  assign doorbell_ready_o = state_q == StIdle && !take_expired;
+  assign doorbell_ready_o = ready && !take_expired;
   assign event_taken_o    = doorbell_valid_i && doorbell_ready_o;
   assign event_refused_o  = rel_valid_o && rel_ready_i && !accept && !expired_q;
 
-  always_comb begin
-    state_d = state_q;
-    unique case (state_q)
-      StIdle: if (take_doorbell || take_expired) state_d = StAcquire;
-      StAcquire: if (acq_ready_i) state_d = StWait;
-      StWait: if (ctx_valid_i) state_d = StRelease;
-      StRelease: if (rel_ready_i) state_d = fire ? StEvent : StIdle;
-      StEvent: if (eqe_ready_i) state_d = StIdle;
-      default: state_d = StIdle;
-    endcase
+  always_ff @(posedge clk_i) begin
+    if (take) expired_q <= take_expired;
+    if (!rst_ni) expired_q <= 1'b0;
   end
 
-  always_ff @(posedge clk_i) begin
-    state_q <= state_d;
-    if (take_doorbell) begin
-      doorbell_q <= doorbell_data_i.value;
-      uar_q      <= doorbell_data_i.uar;
-      expired_q  <= 1'b0;
-    end
-    if (take_expired) begin
-      doorbell_q <= {40'd0, 16'd0, expired_cqn_i};
-      expired_q  <= 1'b1;
-    end
-    if (ctx_valid_i) ctx_q <= ctx_data_i;
-    if (!rst_ni) begin
-      state_q   <= StIdle;
-      expired_q <= 1'b0;
-    end
-  end
+  // An expiry is like a doorbell that names its CQ.
+  ctx_turn #(
+      .ItemWidth(rnic_pkg::DoorbellBits),
+      .CtxWidth (rnic_pkg::CqCtxBits)
+  ) u_turn (
+      .clk_i,
+      .rst_ni,
+      .item_valid_i  (doorbell_valid_i || expired_valid_i),
+      .item_ready_o  (ready),
+      .item_data_i   (take_expired ? {expiry, 7'd0} : doorbell_data_i),
+      .item_o        (item),
+      .acq_valid_o,
+      .acq_ready_i,
+      .ctx_valid_i,
+      .ctx_data_i,
+      .rel_valid_o,
+      .rel_ready_i,
+      .ctx_o         (ctx),
+      .follow_i      (fire),
+      .follow_valid_o(eqe_valid_o),
+      .follow_ready_i(eqe_ready_i)
+  );
 
   `ASSERT_HOLD(EqeHold, eqe_valid_o, eqe_ready_i, eqe_data_o)
 endmodule

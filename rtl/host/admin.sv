@@ -1,9 +1,7 @@
 `default_nettype none
-`include "assert.svh"
 
-/// Admin queue with its verbs: admin_queue hands each command to the verb module of its opcode's
-/// group (upper four bits); one verb works at a time, so contexts (admin_access) and the table of
-/// references (admin_refs) are simply switched.
+/// Admin queue with its verbs: admin_queue fetches commands and writes completions, admin_verbs
+/// executes them, one after the other.
 module admin (
     input  wire logic                             clk_i,
     input  wire logic                             rst_ni,
@@ -82,20 +80,10 @@ module admin (
     input  wire logic                             query_done_i,
     input  wire rnic_pkg::admin_qp_counters_t     query_counts_i
 );
-  // Verbs, by the upper half of the opcode.
-  localparam int unsigned Capabilities = 0, Object = 1, Mr = 2, Qp = 3, Srq = 4;
-
   logic exec_valid, exec_done;
-  logic [4:0] verb, verb_valid;
-  logic [7:0] exec_status, object_status, mr_status, qp_status, srq_status;
+  logic [7:0] exec_status;
   logic [383:0] exec_result;
-  logic object_done, mr_done, qp_done, srq_done, qp_counts;
   rnic_pkg::admin_command_t command;
-  rnic_pkg::admin_capabilities_t capabilities;
-  rnic_pkg::admin_queue_state_t object_result;
-  rnic_pkg::admin_mr_state_t mr_result;
-  rnic_pkg::admin_qp_state_t qp_result;
-  rnic_pkg::admin_srq_state_t srq_result;
 
   admin_queue u_queue (
       .clk_i,
@@ -128,231 +116,43 @@ module admin (
       .irq_vector_o
   );
 
-  always_comb begin
-    verb = '0;
-    unique case (command.opcode[7:4])
-      rnic_pkg::AdminOpcodeQueryCapabilities[7:4]: begin
-        verb[Capabilities] = command.opcode == rnic_pkg::AdminOpcodeQueryCapabilities;
-      end
-      rnic_pkg::AdminOpcodeCreateEq[7:4], rnic_pkg::AdminOpcodeCreateCq[7:4]: verb[Object] = 1'b1;
-      rnic_pkg::AdminOpcodeCreateMr[7:4]: verb[Mr] = 1'b1;
-      rnic_pkg::AdminOpcodeCreateQp[7:4]: verb[Qp] = 1'b1;
-      rnic_pkg::AdminOpcodeCreateSrq[7:4]: verb[Srq] = 1'b1;
-      default: ;
-    endcase
-  end
-  assign verb_valid = exec_valid ? verb : '0;
-
-  admin_capabilities u_capabilities (.capabilities_o(capabilities));
-
-  // A command of no verb ends at once.
-  always_comb begin
-    exec_done   = 1'b1;
-    exec_status = rnic_pkg::AdminStatusBadOpcode;
-    exec_result = '0;
-    if (verb[Capabilities]) begin
-      exec_status = rnic_pkg::AdminStatusSuccess;
-      exec_result = capabilities;
-    end
-    if (verb[Object]) begin
-      exec_done   = object_done;
-      exec_status = object_status;
-      exec_result = object_result;
-    end
-    if (verb[Mr]) begin
-      exec_done   = mr_done;
-      exec_status = mr_status;
-      exec_result = mr_result;
-    end
-    if (verb[Qp]) begin
-      exec_done   = qp_done;
-      exec_status = qp_status;
-      exec_result = qp_counts ? query_counts_i : qp_result;
-    end
-    if (verb[Srq]) begin
-      exec_done   = srq_done;
-      exec_status = srq_status;
-      exec_result = srq_result;
-    end
-  end
-
-  // ---- What the verbs share -------------------------------------------------------------------
-  logic object_access, qp_access, srq_access, access, access_done;
-  logic object_ref, qp_ref, srq_ref, ref_op, ref_done, ref_exists, ref_in_use;
-  rnic_pkg::admin_access_t object_access_data, qp_access_data, srq_access_data, access_data;
-  rnic_pkg::admin_ref_t object_ref_data, qp_ref_data, srq_ref_data, ref_data;
-  rnic_pkg::srq_ctx_t view_srq;
-  rnic_pkg::send_ctx_t view_send;
-  rnic_pkg::recv_ctx_t view_recv;
-  rnic_pkg::cq_ctx_t view_cq;
-  rnic_pkg::eq_ctx_t view_eq;
-  logic mr_mem_op, qp_mem_op;
-  rnic_pkg::mem_op_t mr_mem_op_data, qp_mem_op_data;
-
-  always_comb begin
-    {access, access_data, ref_op, ref_data} = {
-      object_access, object_access_data, object_ref, object_ref_data
-    };
-    if (verb[Qp]) {access, access_data, ref_op, ref_data} = {
-      qp_access, qp_access_data, qp_ref, qp_ref_data
-    };
-    if (verb[Srq]) {access, access_data, ref_op, ref_data} = {
-      srq_access, srq_access_data, srq_ref, srq_ref_data
-    };
-  end
-
-  admin_access u_access (
-      .clk_i,
-      .rst_ni,
-      .valid_i    (access),
-      .access_i   (access_data),
-      .done_o     (access_done),
-      .view_send_o(view_send),
-      .view_recv_o(view_recv),
-      .view_cq_o  (view_cq),
-      .view_eq_o  (view_eq),
-      .view_srq_o (view_srq),
-      .acq_valid_o,
-      .acq_ready_i,
-      .acq_index_o,
+  admin_verbs u_verbs (
+      .clk_i, .rst_ni,
+      .ready_o,
+      .exec_valid_i(exec_valid),
+      .command_i(command),
+      .exec_done_o(exec_done),
+      .exec_status_o(exec_status), .exec_result_o(exec_result),
+      .acq_valid_o, .acq_ready_i, .acq_index_o,
       .ctx_valid_i,
       .send_ctx_i,
       .recv_ctx_i,
       .cq_ctx_i,
       .eq_ctx_i,
       .srq_ctx_i,
-      .rel_valid_o,
-      .rel_ready_i,
-      .rel_write_o
-  );
-
-  admin_refs u_refs (
-      .clk_i,
-      .rst_ni,
-      .ready_o,
-      .op_valid_i(ref_op),
-      .op_i      (ref_data),
-      .op_done_o (ref_done),
-      .exists_o  (ref_exists),
-      .in_use_o  (ref_in_use)
-  );
-
-  assign mem_op_valid_o = verb[Qp] ? qp_mem_op : mr_mem_op;
-  assign mem_op_data_o  = verb[Qp] ? qp_mem_op_data : mr_mem_op_data;
-  assign path_wr_qp_o   = command.number[7:0];
-  assign sq_wake_qp_o   = command.number[7:0];
-  assign qp_reset_qp_o  = command.number[7:0];
-  assign query_qp_o     = command.number[7:0];
-
-  // ---- Verbs ----------------------------------------------------------------------------------
-  admin_object u_object (
-      .clk_i,
-      .rst_ni,
-      .exec_valid_i  (verb_valid[Object]),
-      .command_i     (command),
-      .exec_done_o   (object_done),
-      .status_o      (object_status),
-      .result_o      (object_result),
-      .access_valid_o(object_access),
-      .access_o      (object_access_data),
-      .access_done_i (access_done),
-      .view_cq_i     (view_cq),
-      .view_eq_i     (view_eq),
-      .cq_ctx_o,
-      .eq_ctx_o,
-      .ref_valid_o   (object_ref),
-      .ref_o         (object_ref_data),
-      .ref_done_i    (ref_done),
-      .ref_exists_i  (ref_exists),
-      .ref_in_use_i  (ref_in_use)
-  );
-
-  admin_mr u_mr (
-      .clk_i,
-      .rst_ni,
-      .exec_valid_i  (verb_valid[Mr]),
-      .command_i     (command),
-      .exec_done_o   (mr_done),
-      .status_o      (mr_status),
-      .result_o      (mr_result),
-      .mpt_req_valid_o,
-      .mpt_req_ready_i,
-      .mpt_req_write_o,
-      .mpt_req_index_o,
-      .mpt_req_data_o,
-      .mpt_rsp_valid_i,
-      .mpt_rsp_data_i,
-      .mem_op_valid_o(mr_mem_op),
-      .mem_op_ready_i,
-      .mem_op_data_o (mr_mem_op_data),
-      .mem_op_rsp_valid_i,
-      .mem_op_rsp_data_i
-  );
-
-  admin_qp u_qp (
-      .clk_i,
-      .rst_ni,
-      .exec_valid_i  (verb_valid[Qp]),
-      .command_i     (command),
-      .exec_done_o   (qp_done),
-      .status_o      (qp_status),
-      .result_o      (qp_result),
-      .access_valid_o(qp_access),
-      .access_o      (qp_access_data),
-      .access_done_i (access_done),
-      .view_send_i   (view_send),
-      .view_recv_i   (view_recv),
+      .rel_valid_o, .rel_ready_i, .rel_write_o,
       .send_ctx_o,
       .recv_ctx_o,
-      .ref_valid_o   (qp_ref),
-      .ref_o         (qp_ref_data),
-      .ref_done_i    (ref_done),
-      .ref_exists_i  (ref_exists),
-      .sq_wake_o     (sq_wake_valid_o),
-      .sq_revive_o,
-      .path_wr_valid_o,
-      .path_wr_data_o,
-      .drain_valid_o,
-      .drain_ready_i,
-      .qp_reset_valid_o,
-      .qp_reset_ready_i,
-      .flushing_i,
-      .qp_error_valid_o,
-      .qp_error_ready_i,
-      .qp_error_data_o,
-      .mem_op_valid_o(qp_mem_op),
-      .mem_op_ready_i,
-      .mem_op_data_o (qp_mem_op_data),
-      .mem_op_rsp_valid_i,
-      .query_valid_o,
-      .query_upper_o,
-      .query_clear_o,
-      .query_done_i,
-      .result_is_counts_o(qp_counts)
-  );
-
-  admin_srq u_srq (
-      .clk_i,
-      .rst_ni,
-      .exec_valid_i  (verb_valid[Srq]),
-      .command_i     (command),
-      .exec_done_o   (srq_done),
-      .status_o      (srq_status),
-      .result_o      (srq_result),
-      .access_valid_o(srq_access),
-      .access_o      (srq_access_data),
-      .access_done_i (access_done),
-      .view_srq_i    (view_srq),
+      .cq_ctx_o,
+      .eq_ctx_o,
       .srq_ctx_o,
-      .ref_valid_o   (srq_ref),
-      .ref_o         (srq_ref_data),
-      .ref_done_i    (ref_done),
-      .ref_exists_i  (ref_exists),
-      .ref_in_use_i  (ref_in_use)
+      .sq_wake_valid_o,
+      .sq_revive_o,
+      .sq_wake_qp_o,
+      .path_wr_valid_o, .path_wr_qp_o, .path_wr_data_o,
+      .mpt_req_valid_o, .mpt_req_ready_i, .mpt_req_write_o, .mpt_req_index_o, .mpt_req_data_o,
+      .mpt_rsp_valid_i, .mpt_rsp_data_i,
+      .mem_op_valid_o, .mem_op_ready_i, .mem_op_data_o,
+      .mem_op_rsp_valid_i, .mem_op_rsp_data_i,
+      .drain_valid_o, .drain_ready_i,
+      .qp_reset_valid_o, .qp_reset_ready_i, .qp_reset_qp_o,
+      .flushing_i,
+      .qp_error_valid_o, .qp_error_ready_i, .qp_error_data_o,
+      .query_valid_o, .query_qp_o,
+      .query_upper_o, .query_clear_o,
+      .query_done_i,
+      .query_counts_i
   );
-
-  logic unused_valid;
-  assign unused_valid = verb_valid[Capabilities];
 endmodule
 
 `default_nettype wire

@@ -1,12 +1,14 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Admin verbs of event queues and completion queues: create, destroy, query; modify, resize (CQ).
+/// Admin verbs of event queues, completion queues and shared receive queues: create, destroy,
+/// query; modify (CQ, SRQ), resize (CQ). One walk for all; admin_object_queue and admin_object_srq
+/// know the kinds.
 ///
-/// Checks, in this order: the number is in range (BadNumber); fields (BadParameter); the index is
-/// free, or the object there (Exists, BadNumber); for a CQ, its EQ is there (BadNumber); for a
-/// destroy, nothing refers to the object (InUse); for a resize, the CQ has not overrun (BadState)
-/// and its entries fit (TooSmall): that is judged on the context, which otherwise stays.
+/// Checks, in this order: the opcode (BadOpcode); the number is in range (BadNumber); fields
+/// (BadParameter); the index is free, or the object there (Exists, BadNumber); for a new CQ or
+/// SRQ, its EQ is there (BadNumber); for a destroy, nothing refers to the object (InUse); what
+/// only its context shows (TooSmall, BadState, BadParameter), which then stays as it is.
 /// exec_valid_i is held with the command until exec_done_o.
 module admin_object (
     input  wire logic                         clk_i,
@@ -15,14 +17,16 @@ module admin_object (
     input  wire rnic_pkg::admin_command_t     command_i,
     output logic                              exec_done_o,
     output logic [7:0]                        status_o,
-    output rnic_pkg::admin_queue_state_t      result_o,
+    output logic [383:0]                      result_o,
     output logic                              access_valid_o,
     output rnic_pkg::admin_access_t           access_o,
     input  wire logic                         access_done_i,
     input  wire rnic_pkg::cq_ctx_t            view_cq_i,
     input  wire rnic_pkg::eq_ctx_t            view_eq_i,
+    input  wire rnic_pkg::srq_ctx_t           view_srq_i,
     output rnic_pkg::cq_ctx_t                 cq_ctx_o,
     output rnic_pkg::eq_ctx_t                 eq_ctx_o,
+    output rnic_pkg::srq_ctx_t                srq_ctx_o,
     output logic                              ref_valid_o,
     output rnic_pkg::admin_ref_t              ref_o,
     input  wire logic                         ref_done_i,
@@ -43,43 +47,48 @@ module admin_object (
   } state_e;
   state_e state_q, state_d;
 
-  logic [7:0] status_q, status_d;
-  logic is_eq, create, destroy, query, modify, resize, number_ok, fields_ok, resize_ok, uar_ok,
-      fits;
-  logic [23:0] fill;
-  rnic_pkg::admin_create_eq_t eq_body;
-  rnic_pkg::admin_create_cq_t cq_body;
-  rnic_pkg::admin_modify_cq_t modify_body;
-  rnic_pkg::admin_resize_cq_t resize_body;
+  // Of the kinds: 0 EQ and CQ, 1 SRQ.
+  logic [1:0] known, number_ok, fields_ok, write;
+  logic [7:0] status_q, status_d, queue_eqn, srq_eqn, eqn, queue_refused, srq_refused, refused;
+  logic is_eq, is_srq, create, destroy;
+  rnic_pkg::admin_queue_state_t queue_result;
+  rnic_pkg::admin_srq_state_t srq_result;
 
-  assign eq_body = command_i.body;
-  assign cq_body = command_i.body;
-  assign modify_body = command_i.body;
-  assign resize_body = command_i.body;
+  // The verbs that all kinds have, have the same lower half of the opcode.
   assign is_eq   = command_i.opcode[7:4] == rnic_pkg::AdminOpcodeCreateEq[7:4];
+  assign is_srq  = command_i.opcode[7:4] == rnic_pkg::AdminOpcodeCreateSrq[7:4];
   assign create  = command_i.opcode[3:0] == rnic_pkg::AdminOpcodeCreateEq[3:0];
   assign destroy = command_i.opcode[3:0] == rnic_pkg::AdminOpcodeDestroyEq[3:0];
-  assign query   = command_i.opcode[3:0] == rnic_pkg::AdminOpcodeQueryEq[3:0];
-  assign modify  = command_i.opcode == rnic_pkg::AdminOpcodeModifyCq;
-  assign resize  = command_i.opcode == rnic_pkg::AdminOpcodeResizeCq;
+  assign eqn     = is_srq ? srq_eqn : queue_eqn;
+  assign refused = is_srq ? srq_refused : queue_refused;
 
-  assign resize_ok = resize_body.base[11:0] == '0 &&
-      resize_body.log_depth <= rnic_pkg::MaxLogCqDepth[7:0];
-  assign fill      = view_cq_i.pi - view_cq_i.ci;
-  assign fits      = fill <= (24'd1 << resize_body.log_depth[4:0]);
+  admin_object_queue u_queue (
+      .command_i,
+      .view_cq_i,
+      .view_eq_i,
+      .known_o    (known[0]),
+      .number_ok_o(number_ok[0]),
+      .fields_ok_o(fields_ok[0]),
+      .eqn_o      (queue_eqn),
+      .refused_o  (queue_refused),
+      .write_o    (write[0]),
+      .cq_ctx_o,
+      .eq_ctx_o,
+      .result_o   (queue_result)
+  );
 
-  assign uar_ok  = cq_body.uar != '0 && !cq_body.uar[7];
-  always_comb begin
-    if (is_eq) begin
-      number_ok = command_i.number < (32'd1 << rnic_pkg::EqIndexBits);
-      fields_ok = eq_body.base[11:0] == '0 && eq_body.log_depth <= rnic_pkg::MaxLogEqDepth[7:0] &&
-          eq_body.msix_vector < rnic_pkg::MsixVectors[7:0];
-    end else begin
-      number_ok = command_i.number[31:24] == '0;
-      fields_ok = cq_body.base[11:0] == '0 && uar_ok &&
-          cq_body.log_depth <= rnic_pkg::MaxLogCqDepth[7:0];
-    end
-  end
+  admin_object_srq u_srq (
+      .command_i,
+      .view_srq_i,
+      .known_o    (known[1]),
+      .number_ok_o(number_ok[1]),
+      .fields_ok_o(fields_ok[1]),
+      .eqn_o      (srq_eqn),
+      .refused_o  (srq_refused),
+      .write_o    (write[1]),
+      .srq_ctx_o,
+      .result_o   (srq_result)
+  );
 
   always_comb begin
     state_d  = state_q;
@@ -89,12 +98,9 @@ module admin_object (
       if (exec_valid_i) begin
         state_d  = LookSelf;
         status_d = rnic_pkg::AdminStatusSuccess;
-        if (!number_ok) status_d = rnic_pkg::AdminStatusBadNumber;
-        else if (create && !fields_ok) status_d = rnic_pkg::AdminStatusBadParameter;
-        else if (resize && !resize_ok) status_d = rnic_pkg::AdminStatusBadParameter;
-        if (!create && !destroy && !query && !modify && !resize) begin
-          status_d = rnic_pkg::AdminStatusBadOpcode;
-        end
+        if (!number_ok[is_srq]) status_d = rnic_pkg::AdminStatusBadNumber;
+        else if (!fields_ok[is_srq]) status_d = rnic_pkg::AdminStatusBadParameter;
+        if (!known[is_srq]) status_d = rnic_pkg::AdminStatusBadOpcode;
         if (status_d != rnic_pkg::AdminStatusSuccess) state_d = Done;
       end
       LookSelf:
@@ -108,16 +114,15 @@ module admin_object (
       LookEq:
       if (ref_done_i) begin
         state_d = Access;
-        if (!ref_exists_i || cq_body.eqn[7:5] != '0) begin
+        if (!ref_exists_i || eqn[7:5] != '0) begin
           status_d = rnic_pkg::AdminStatusBadNumber;
           state_d  = Done;
         end
       end
       Access:
       if (access_done_i) begin
-        state_d = (create || destroy) ? MarkSelf : Done;
-        if (resize && !fits) status_d = rnic_pkg::AdminStatusTooSmall;
-        if (resize && view_cq_i.overrun) status_d = rnic_pkg::AdminStatusBadState;
+        state_d  = (create || destroy) ? MarkSelf : Done;
+        status_d = refused;
       end
       MarkSelf: if (ref_done_i) state_d = is_eq ? Done : MarkEq;
       MarkEq:   if (ref_done_i) state_d = Done;
@@ -133,73 +138,34 @@ module admin_object (
   end
 
   // ---- Table of references --------------------------------------------------------------------
+  logic self;
+  assign self = state_q == LookSelf || state_q == MarkSelf;
   always_comb begin
-    ref_valid_o  = state_q == LookSelf || state_q == LookEq || state_q == MarkSelf ||
-        state_q == MarkEq;
-    ref_o.srq    = 1'b0;
-    ref_o.eq     = is_eq;
-    ref_o.number = command_i.number[23:0];
+    ref_valid_o  = self || state_q == LookEq || state_q == MarkEq;
+    ref_o.srq    = self && is_srq;
+    ref_o.eq     = !self || is_eq;
+    ref_o.number = self ? command_i.number[23:0] : {19'd0, eqn[4:0]};
     ref_o.op     = create ? rnic_pkg::RefOpLookIndex : rnic_pkg::RefOpLook;
     if (state_q == MarkSelf) ref_o.op = create ? rnic_pkg::RefOpCreate : rnic_pkg::RefOpDestroy;
     if (state_q == MarkEq) ref_o.op = create ? rnic_pkg::RefOpAdd : rnic_pkg::RefOpDrop;
-    if (state_q == LookEq || state_q == MarkEq) begin
-      ref_o.eq     = 1'b1;
-      ref_o.number = {19'd0, create ? cq_body.eqn[4:0] : view_cq_i.eqn};
-    end
   end
 
-  // ---- Contexts -------------------------------------------------------------------------------
+  // ---- Context --------------------------------------------------------------------------------
   assign access_valid_o = state_q == Access;
-  assign access_o.kind  = is_eq ? rnic_pkg::CtxKindEq : rnic_pkg::CtxKindCq;
   assign access_o.index = command_i.number[7:0];
-  assign access_o.write = create || destroy || modify || (resize && fits && !view_cq_i.overrun);
-
+  assign access_o.write = write[is_srq];
   always_comb begin
-    eq_ctx_o = '0;
-    cq_ctx_o = '0;
-    if (create) begin
-      eq_ctx_o.in_use      = 1'b1;
-      eq_ctx_o.base        = eq_body.base;
-      eq_ctx_o.log_depth   = eq_body.log_depth[3:0];
-      eq_ctx_o.msix_vector = eq_body.msix_vector;
-      cq_ctx_o.in_use      = 1'b1;
-      cq_ctx_o.base        = cq_body.base;
-      cq_ctx_o.log_depth   = cq_body.log_depth[4:0];
-      cq_ctx_o.eqn         = cq_body.eqn[4:0];
-      cq_ctx_o.uar         = cq_body.uar;
-      cq_ctx_o.tag         = command_i.number[23:8];
-    end
-    if (modify) begin
-      cq_ctx_o                 = view_cq_i;
-      cq_ctx_o.moderate_count  = modify_body.count;
-      cq_ctx_o.moderate_period = modify_body.period;
-    end
-    if (resize) begin
-      cq_ctx_o           = view_cq_i;
-      cq_ctx_o.base      = resize_body.base;
-      cq_ctx_o.log_depth = resize_body.log_depth[4:0];
-      cq_ctx_o.origin    = view_cq_i.pi;
-    end
+    access_o.kind = is_eq ? rnic_pkg::CtxKindEq : rnic_pkg::CtxKindCq;
+    if (is_srq) access_o.kind = rnic_pkg::CtxKindSrq;
   end
 
   // ---- Answer ---------------------------------------------------------------------------------
   assign exec_done_o = state_q == Done;
   assign status_o    = status_q;
   always_comb begin
-    result_o = '0;
-    if ((query || resize) && status_q == rnic_pkg::AdminStatusSuccess) begin
-      result_o.producer_index = is_eq ? view_eq_i.pi : view_cq_i.pi;
-      result_o.consumer_index = is_eq ? view_eq_i.ci : view_cq_i.ci;
-      result_o.log_depth      = is_eq ? {4'd0, view_eq_i.log_depth} : {3'd0, view_cq_i.log_depth};
-      if (resize) result_o.log_depth = resize_body.log_depth;
-      result_o.arm            = is_eq ? 2'd0 : view_cq_i.arm;
-      result_o.overrun        = !is_eq && view_cq_i.overrun;
-    end
+    result_o = is_srq ? srq_result : queue_result;
+    if (status_q != rnic_pkg::AdminStatusSuccess) result_o = '0;
   end
-
-  logic unused_bits;
-  assign unused_bits = &{1'b0, command_i, eq_body, cq_body, modify_body, resize_body, view_cq_i,
-                         view_eq_i};
 
   `ASSERT(CommandHeld, state_q == Idle || exec_valid_i)
 endmodule

@@ -85,16 +85,11 @@ module admin_qp (
   logic [2:0] judged_q, step, tear_step;
   logic create, destroy, modify, query, counters, known, is_this, same_state, flushed;
   logic [7:0] create_status, modify_status;
-  logic to_err, to_reset, takes_path, send_cq, use_srq, look_srq;
-  logic [23:0] object;
+  logic to_err, to_reset, takes_path, use_srq;
   logic tear_access, tear_done, tear_reset, tear_last;
   rnic_pkg::admin_access_t tear_access_data;
-  rnic_pkg::admin_create_qp_t create_body;
-  rnic_pkg::admin_modify_qp_t modify_body;
   rnic_pkg::admin_query_qp_counters_t counters_body;
 
-  assign create_body = command_i.body;
-  assign modify_body = command_i.body;
   assign counters_body = command_i.body;
   assign create      = command_i.opcode == rnic_pkg::AdminOpcodeCreateQp;
   assign destroy     = command_i.opcode == rnic_pkg::AdminOpcodeDestroyQp;
@@ -199,23 +194,21 @@ module admin_qp (
   end
 
   // ---- References to CQs and the SRQ ----------------------------------------------------------
-  // A destroy takes them from the contexts as they were just before their end.
-  assign send_cq  = state_q == LookSendCq || state_q == CountSendCq;
-  assign look_srq = state_q == LookSrq || state_q == CountSrq;
-  assign use_srq  = create ? create_body.use_srq : view_recv_i.srq;
-  always_comb begin
-    if (create) object = send_cq ? create_body.send_cqn : create_body.receive_cqn;
-    else object = {16'd0, send_cq ? view_send_i.cqn : view_recv_i.cqn};
-    if (look_srq) object = create ? create_body.srqn : {16'd0, view_recv_i.srqn};
-    ref_valid_o  = send_cq || look_srq || state_q == LookRecvCq || state_q == CountRecvCq;
-    ref_o.eq     = 1'b0;
-    ref_o.srq    = look_srq;
-    ref_o.number = object;
-    ref_o.op     = rnic_pkg::RefOpLook;
-    if (state_q == CountSendCq || state_q == CountRecvCq || state_q == CountSrq) begin
-      ref_o.op = create ? rnic_pkg::RefOpAdd : rnic_pkg::RefOpDrop;
-    end
-  end
+  logic count;
+  assign count       = state_q == CountSendCq || state_q == CountRecvCq || state_q == CountSrq;
+  assign ref_valid_o = count || state_q == LookSendCq || state_q == LookRecvCq ||
+      state_q == LookSrq;
+  admin_qp_refs u_objects (
+      .command_i,
+      .view_send_i,
+      .view_recv_i,
+      .create_i (create),
+      .send_cq_i(state_q == LookSendCq || state_q == CountSendCq),
+      .srq_i    (state_q == LookSrq || state_q == CountSrq),
+      .count_i  (count),
+      .use_srq_o(use_srq),
+      .ref_o
+  );
 
   // ---- Contexts and path ----------------------------------------------------------------------
   admin_qp_teardown u_teardown (
@@ -259,7 +252,8 @@ module admin_qp (
       .send_i(view_send_i),
       .recv_i(view_recv_i),
       .send_o(send_ctx_o),
-      .recv_o(recv_ctx_o)
+      .recv_o(recv_ctx_o),
+      .path_o(path_wr_data_o)
   );
 
   always_comb begin
@@ -279,24 +273,13 @@ module admin_qp (
   assign sq_revive_o      = judged_q == rnic_pkg::QpStateSqe;
   assign qp_reset_valid_o = tear_reset || state_q == Forget;
   assign path_wr_valid_o  = state_q == Path;
-  always_comb begin
-    path_wr_data_o.ipv6            = modify_body.ipv6;
-    path_wr_data_o.dest_qpn        = modify_body.dest_qpn;
-    path_wr_data_o.pkey            = modify_body.pkey;
-    path_wr_data_o.traffic_class   = modify_body.traffic_class;
-    path_wr_data_o.hop_limit       = modify_body.hop_limit;
-    path_wr_data_o.udp_source_port = modify_body.udp_source_port;
-    path_wr_data_o.flow_label      = modify_body.flow_label[19:0];
-    path_wr_data_o.dest_mac        = modify_body.dest_mac;
-    path_wr_data_o.source_ip       = modify_body.source_ip;
-    path_wr_data_o.dest_ip         = modify_body.dest_ip;
-  end
 
   // ---- Answer ---------------------------------------------------------------------------------
-  logic drained;
-  sq_drained u_drained (
-      .ctx_i    (view_send_i),
-      .drained_o(drained)
+  rnic_pkg::admin_qp_state_t answer;
+  admin_qp_answer u_answer (
+      .send_i  (view_send_i),
+      .recv_i  (view_recv_i),
+      .result_o(answer)
   );
 
   assign query_valid_o      = state_q == Lower || state_q == Upper;
@@ -306,28 +289,10 @@ module admin_qp (
 
   assign exec_done_o = state_q == Done;
   assign status_o    = status_q;
-  always_comb begin
-    result_o = '0;
-    if (query && status_q == rnic_pkg::AdminStatusSuccess) begin
-      // On its way to the error state a QP shows it in one context first.
-      result_o.state = {5'd0, view_send_i.state};
-      if (view_recv_i.state == rnic_pkg::QpStateErr) result_o.state = {5'd0, rnic_pkg::QpStateErr};
-      result_o.sq_draining       = view_send_i.state == rnic_pkg::QpStateSqd && !drained;
-      result_o.outstanding_reads = view_send_i.rd_outstanding;
-      result_o.sq_producer       = view_send_i.pi;
-      result_o.sq_executed       = view_send_i.exec_idx;
-      result_o.sq_retired        = view_send_i.retire_idx;
-      result_o.rq_producer       = view_recv_i.rq_pi;
-      result_o.rq_head           = view_recv_i.rq_head;
-      result_o.sq_psn            = view_send_i.next_psn;
-      result_o.una_psn           = view_send_i.una_psn;
-      result_o.rq_psn            = view_recv_i.epsn;
-    end
-  end
+  assign result_o    = (query && status_q == rnic_pkg::AdminStatusSuccess) ? answer : '0;
 
   logic unused_bits;
-  assign unused_bits = &{1'b0, command_i, create_body, modify_body, counters_body, view_send_i,
-                         view_recv_i};
+  assign unused_bits = &{1'b0, command_i, counters_body, view_send_i, view_recv_i};
 
   `ASSERT(CommandHeld, state_q == Idle || exec_valid_i)
 endmodule

@@ -1,7 +1,7 @@
 `default_nettype none
 
-/// New contexts of a QP for each step of the admin queue, from the old ones and the command.
-/// Combinational.
+/// New contexts of a QP for each step of the admin queue, from the old ones and the command; and
+/// the path that ModifyQp names. Combinational.
 ///
 /// uar_i is the UAR that a reset QP gets. `state` is kept in both contexts. What a step does not
 /// name stays as it is: doorbells and engines may have moved the dynamic part since the last step.
@@ -12,7 +12,8 @@ module admin_qp_next (
     input  wire rnic_pkg::send_ctx_t      send_i,
     input  wire rnic_pkg::recv_ctx_t      recv_i,
     output rnic_pkg::send_ctx_t           send_o,
-    output rnic_pkg::recv_ctx_t           recv_o
+    output rnic_pkg::recv_ctx_t           recv_o,
+    output rnic_pkg::path_t               path_o
 );
   rnic_pkg::admin_create_qp_t create;
   rnic_pkg::admin_modify_qp_t modify;
@@ -146,6 +147,19 @@ module admin_qp_next (
         recv_o = '0;
       end
     endcase
+  end
+
+  always_comb begin
+    path_o.ipv6            = modify.ipv6;
+    path_o.dest_qpn        = modify.dest_qpn;
+    path_o.pkey            = modify.pkey;
+    path_o.traffic_class   = modify.traffic_class;
+    path_o.hop_limit       = modify.hop_limit;
+    path_o.udp_source_port = modify.udp_source_port;
+    path_o.flow_label      = modify.flow_label[19:0];
+    path_o.dest_mac        = modify.dest_mac;
+    path_o.source_ip       = modify.source_ip;
+    path_o.dest_ip         = modify.dest_ip;
   end
 
   logic unused_bits;

@@ -136,59 +136,28 @@ module host_if (
     input  wire logic [5*8-1:0]            qp_event_qp_i
 );
   logic counters_ready, admin_ready, ready, fatal, executed, sent;
-  logic [63:0] command_base, completion_base, table_wr_data, table_rd_data, counter_data;
+  logic [63:0] command_base, completion_base;
   rnic_pkg::reg_admin_config_t admin_config;
-  logic restart, table_wr_en, table_rd_en, counter_valid, counter_done, irq_valid, irq_ready;
+  logic restart, irq_valid, irq_ready;
   logic [15:0] producer_index;
-  logic [5:0] table_index;
-  logic [6:0] counter_index;
-  logic [7:0] table_be, irq_vector;
-  logic [rnic_pkg::MsixVectors-1:0] pending;
+  logic [7:0] irq_vector;
 
   assign ready = contexts_ready_i && counters_ready && admin_ready;
 
-  bar_regs u_bar_regs (
-      .clk_i,
-      .rst_ni,
-      .ready_i          (ready),
-      .fatal_i          (fatal),
-      .link_up_i,
-      .reg_req_valid_i,
-      .reg_req_ready_o,
-      .reg_req_data_i,
-      .reg_rsp_valid_o,
-      .reg_rsp_data_o,
-      .device_enable_o,
-      .completion_timeout_o,
-      .port_mac_o,
-      .cycles_o,
-      .command_base_o   (command_base),
-      .completion_base_o(completion_base),
-      .admin_config_o   (admin_config),
-      .admin_restart_o  (restart),
-      .producer_index_o (producer_index),
-      .table_wr_en_o    (table_wr_en),
-      .table_rd_en_o    (table_rd_en),
-      .table_index_o    (table_index),
-      .table_wr_data_o  (table_wr_data),
-      .table_be_o       (table_be),
-      .table_rd_data_i  (table_rd_data),
-      .pending_i        (pending),
-      .counter_valid_o  (counter_valid),
-      .counter_index_o  (counter_index),
-      .counter_done_i   (counter_done),
-      .counter_data_i   (counter_data)
-  );
-
-  counter_bank u_counter_bank (
-      .clk_i,
-      .rst_ni,
-      .ready_o   (counters_ready),
-      .event_i,
-      .rd_valid_i(counter_valid),
-      .rd_index_i(counter_index),
-      .rd_done_o (counter_done),
-      .rd_count_o(counter_data)
+  host_regs u_regs (
+      .clk_i, .rst_ni,
+      .ready_i(ready), .fatal_i(fatal), .link_up_i,
+      .reg_req_valid_i, .reg_req_ready_o, .reg_req_data_i,
+      .reg_rsp_valid_o, .reg_rsp_data_o,
+      .device_enable_o, .completion_timeout_o, .port_mac_o, .cycles_o,
+      .command_base_o(command_base), .completion_base_o(completion_base),
+      .admin_config_o(admin_config), .restart_o(restart), .producer_index_o(producer_index),
+      .counters_ready_o(counters_ready), .event_i, .cfg_msix_enable_i, .cfg_msix_mask_i,
+      .msix_valid_i, .msix_ready_o,
+      .irq_valid_i(irq_valid), .irq_ready_o(irq_ready),
+      .msix_vector_i, .irq_vector_i(irq_vector),
+      .msix_wr_valid_o, .msix_wr_ready_i, .msix_wr_data_o,
+      .sent_o(sent)
   );
 
   logic query_valid, query_upper, query_clear, query_done;
@@ -209,20 +178,6 @@ module host_if (
       .query_counts_o(query_counts)
   );
 
-  logic [4:0] doorbell_valid, doorbell_ready;
-  logic [5*rnic_pkg::DoorbellBits-1:0] doorbell_data;
-  assign srq_doorbell_valid_o = doorbell_valid[4];
-  assign doorbell_ready[4]    = srq_doorbell_ready_i;
-  assign srq_doorbell_data_o  = doorbell_data[4*rnic_pkg::DoorbellBits+:rnic_pkg::DoorbellBits];
-  assign {eq_doorbell_valid_o, cq_doorbell_valid_o} = doorbell_valid[3:2];
-  assign {rq_doorbell_valid_o, sq_doorbell_valid_o} = doorbell_valid[1:0];
-  assign doorbell_ready[3:2] = {eq_doorbell_ready_i, cq_doorbell_ready_i};
-  assign doorbell_ready[1:0] = {rq_doorbell_ready_i, sq_doorbell_ready_i};
-  assign sq_doorbell_data_o  = doorbell_data[0*rnic_pkg::DoorbellBits+:rnic_pkg::DoorbellBits];
-  assign rq_doorbell_data_o  = doorbell_data[1*rnic_pkg::DoorbellBits+:rnic_pkg::DoorbellBits];
-  assign cq_doorbell_data_o  = doorbell_data[2*rnic_pkg::DoorbellBits+:rnic_pkg::DoorbellBits];
-  assign eq_doorbell_data_o  = doorbell_data[3*rnic_pkg::DoorbellBits+:rnic_pkg::DoorbellBits];
-
   uar_pages u_uar_pages (
       .clk_i,
       .rst_ni,
@@ -230,33 +185,15 @@ module host_if (
       .uar_req_valid_i,
       .uar_req_ready_o,
       .uar_req_data_i,
-      .doorbell_valid_o(doorbell_valid),
-      .doorbell_ready_i(doorbell_ready),
-      .doorbell_data_o (doorbell_data),
+      .doorbell_valid_o({srq_doorbell_valid_o, eq_doorbell_valid_o, cq_doorbell_valid_o,
+                         rq_doorbell_valid_o, sq_doorbell_valid_o}),
+      .doorbell_ready_i({srq_doorbell_ready_i, eq_doorbell_ready_i, cq_doorbell_ready_i,
+                         rq_doorbell_ready_i, sq_doorbell_ready_i}),
+      .doorbell_data_o ({srq_doorbell_data_o, eq_doorbell_data_o, cq_doorbell_data_o,
+                         rq_doorbell_data_o, sq_doorbell_data_o}),
       .push_valid_o    (wqe_push_valid_o),
       .push_ready_i    (wqe_push_ready_i),
       .push_data_o     (wqe_push_data_o)
-  );
-
-  msix u_msix (
-      .clk_i,
-      .rst_ni,
-      .cfg_enable_i   (cfg_msix_enable_i),
-      .cfg_mask_i     (cfg_msix_mask_i),
-      .table_wr_en_i  (table_wr_en),
-      .table_rd_en_i  (table_rd_en),
-      .table_index_i  (table_index),
-      .table_wr_data_i(table_wr_data),
-      .table_be_i     (table_be),
-      .table_rd_data_o(table_rd_data),
-      .pending_o      (pending),
-      .req_valid_i    ({msix_valid_i, irq_valid}),
-      .req_ready_o    ({msix_ready_o, irq_ready}),
-      .req_vector_i   ({msix_vector_i, irq_vector}),
-      .wr_valid_o     (msix_wr_valid_o),
-      .wr_ready_i     (msix_wr_ready_i),
-      .wr_data_o      (msix_wr_data_o),
-      .sent_o         (sent)
   );
 
   admin u_admin (

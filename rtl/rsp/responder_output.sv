@@ -273,33 +273,20 @@ module responder_output (
       .event_o
   );
 
-  // Inline are at most the 8 bytes of an AtomicAckETH: the rest of the data of a piece (its highest
-  // bits) is not stored.
-  localparam int unsigned PieceBits = rnic_pkg::SgPieceBits - 448;
-  logic [rnic_pkg::SgPieceBits-1:0] piece_bits;
-  logic [PieceBits-1:0] piece_queued;
-  logic unused_data;
-  assign piece_bits   = piece_data;
-  assign unused_data  = ^piece_bits[rnic_pkg::SgPieceBits-1:PieceBits];
-  assign piece_data_o = {448'd0, piece_queued};
-  packet_queue #(
-      .PieceWidth     (PieceBits),
-      .PieceDepth     (16),
-      .PiecesPerPacket(1)
-  ) u_packets (
+  rsp_packets u_packets (
       .clk_i,
       .rst_ni,
       .room_o       (room),
       .desc_valid_i (desc_valid),
       .desc_data_i  (desc_data),
       .piece_valid_i(piece_valid),
-      .piece_data_i (piece_bits[PieceBits-1:0]),
+      .piece_data_i (piece_data),
       .desc_valid_o,
       .desc_ready_i,
       .desc_data_o,
       .piece_valid_o,
       .piece_ready_i,
-      .piece_data_o (piece_queued),
+      .piece_data_o,
       .mark_i       (mark),
       .drained_o    (drained)
   );

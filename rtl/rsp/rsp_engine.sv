@@ -16,10 +16,6 @@
 ///
 /// Answers that a repeated Read has ended (queue_ended_i) are passed over: a turn that meets some
 /// sends nothing.
-///
-/// Every positive answer has the credits of the moment (InfiniBand specification 9.7.7.2): the
-/// receive WQEs posted that no finished message has used up. They may be newer than the MSN beside
-/// them, and then promise less than there is.
 module rsp_engine (
     input  wire logic                   clk_i,
     input  wire logic                   rst_ni,
@@ -106,27 +102,32 @@ module rsp_engine (
 
   logic [7:0] qp_q;
   logic is_fault_q, asking_q, due_q, answered_q;
-  logic choose_run, choose_fault, fire;
+  logic choose_run, choose_fault, fire, turn_atomic, send_atomic, skip;
   rnic_pkg::recv_ctx_t ctx_q;
 
-  // ---- ACK or NAK due, a bit a QP. Set by the intake; taken together with the queue word --------
-  logic [255:0] due_bits_q, due_bits_d, answered_bits_q, answered_bits_d;
-  logic due_back, send_atomic;
-  always_comb begin
-    due_bits_d = due_bits_q;
-    if (choose_run) due_bits_d[run_qp_i] = 1'b0;
-    if (due_back) due_bits_d[qp_q] = 1'b1;
-    if (due_valid_i) due_bits_d[due_qp_i] = 1'b1;
-    if (clear_valid_i) due_bits_d[clear_qp_i] = 1'b0;
-    // The atomic of a QP has its answer.
-    answered_bits_d = answered_bits_q;
-    if (fire && send_atomic) answered_bits_d[qp_q] = 1'b0;
-    if (atomic_done_valid_i) answered_bits_d[atomic_done_qp_i] = 1'b1;
-    if (clear_valid_i) answered_bits_d[clear_qp_i] = 1'b0;
-  end
+  // ---- ACK or NAK due, atomic executed: a bit a QP, taken together with the queue word ----------
+  logic due, answered, due_waits, due_back;
+  rsp_due u_due (
+      .clk_i,
+      .rst_ni,
+      .take_i      (choose_run),
+      .turn_qp_i   (run_qp_i),
+      .due_o       (due),
+      .answered_o  (answered),
+      .due_back_i  (due_back),
+      .sent_i      (fire && send_atomic),
+      .back_qp_i   (qp_q),
+      .due_valid_i,
+      .due_qp_i,
+      .waits_o     (due_waits),
+      .done_valid_i(atomic_done_valid_i),
+      .done_qp_i   (atomic_done_qp_i),
+      .clear_valid_i,
+      .clear_qp_i
+  );
 
   // It still waits, or the turn of its QP is under way.
-  assign due_waits_o = due_bits_q[due_qp_i] ||
+  assign due_waits_o = due_waits ||
                        (state_q != StIdle && !is_fault_q && due_q && qp_q == due_qp_i);
 
   // ---- Progress of a QP: Reads answered, bytes of the oldest one sent, nothing more to send -----
@@ -164,40 +165,37 @@ module rsp_engine (
   assign acq_index_o   = asking_q ? qp_q : run_qp_i;
 
   // ---- Packet -----------------------------------------------------------------------------------
-  rnic_pkg::tx_desc_t read_desc;
-  logic last, gone, reads, send_read, send_nak, send_ack, fatal;
-  logic turn_atomic, skip;
+  logic last, send_read, send_nak, send_ack;
   logic [3:0] ended_reads, ended_repeats, skipped_q, skipped_repeats_q;
-  logic [7:0] ack_syndrome;
-  assign ack_syndrome[7:5] = 3'd0;
-  credit_encode u_credits (
-      .counted_i(!ctx_q.srq),
-      .wqes_i   (ctx_q.rq_pi - ctx_q.rq_done),
-      .code_o   (ack_syndrome[4:0])
+  rsp_answer u_answer (
+      .qp_i            (qp_q),
+      .ctx_i           (ctx_q),
+      .read_i          (send_read),
+      .atomic_i        (turn_atomic),
+      .nak_i           (send_nak),
+      .fault_i         (state_q == StFault),
+      .fault_data_i,
+      .queue_psn_i,
+      .queue_syndrome_i,
+      .queue_msn_i,
+      .slot_va_i,
+      .slot_key_i,
+      .slot_length_i,
+      .slot_psn_i,
+      .slot_msn_i,
+      .slot_atomic_i,
+      .slot_repeated_i,
+      .slot_fetch_add_i,
+      .slot_swap_add_i,
+      .slot_compare_i,
+      .sent_i          (sent),
+      .answer_i        (answer_value_i),
+      .last_o          (last),
+      .sent_o          (packet_sent),
+      .desc_o          (desc_data_o),
+      .piece_o         (piece_data_o),
+      .atomic_o        (atomic_data_o)
   );
-  rsp_packet u_packet (
-      .qp_i    (qp_q),
-      .mtu_i   (ctx_q.mtu),
-      .pd_i    (ctx_q.pd),
-      .va_i    (slot_va_i),
-      .key_i   (slot_key_i),
-      .length_i(slot_length_i),
-      .psn_i   (slot_psn_i),
-      .msn_i   (slot_msn_i),
-      .syndrome_i(ack_syndrome),
-      .sent_i  (sent),
-      .atomic_i(slot_atomic_i),
-      .answer_i(answer_value_i),
-      .last_o  (last),
-      .sent_o  (packet_sent),
-      .desc_o  (read_desc),
-      .piece_o (piece_data_o)
-  );
-  // In the error state what was executed before is still answered: the NAK that tells the peer
-  // comes last.
-  assign gone  = !ctx_q.in_use || ctx_q.state == rnic_pkg::QpStateReset ||
-                 ctx_q.state == rnic_pkg::QpStateInit;
-  assign reads = queue_tail_i != head && !skip;
   rsp_skip u_skip (
       .head_i    (head),
       .tail_i    (queue_tail_i),
@@ -206,38 +204,37 @@ module rsp_engine (
       .count_o   (ended_reads),
       .repeated_o(ended_repeats)
   );
-  assign skip = !gone && !stopped && skipped_q != '0;
-  assign fatal = queue_syndrome_i >= rnic_pkg::AethSyndromeNakInvalidRequest &&
-                 queue_syndrome_i <= rnic_pkg::AethSyndromeNakRemoteOperational;
-  assign send_read    = !gone && !stopped && reads && !slot_atomic_i;
-  assign turn_atomic  = !gone && !stopped && reads && slot_atomic_i;
-  assign send_atomic  = turn_atomic && sent != '0 && answered_q;
-  assign send_nak  = !gone && !stopped && !reads && !skip && due_q && queue_is_nak_i;
-  assign send_ack  = !gone && !stopped && !reads && !skip && due_q && queue_is_ack_i;
-
-  always_comb begin
-    desc_data_o       = read_desc;
-    desc_data_o.quiet = send_read && slot_repeated_i;
-    if ((!send_read && !turn_atomic) || state_q == StFault) begin
-      desc_data_o           = '0;
-      desc_data_o.qp        = qp_q;
-      desc_data_o.responder = 1'b1;
-      desc_data_o.opcode    = rnic_pkg::RcOpcodeAcknowledge;
-      desc_data_o.psn       = queue_psn_i;
-      desc_data_o.syndrome  = send_nak ? queue_syndrome_i : ack_syndrome;
-      desc_data_o.msn       = queue_msn_i;
-    end
-    // A key or range that no longer grants access, or memory that failed (InfiniBand specification
-    // 9.7.4.1.4, 9.7.4.1.5).
-    if (state_q == StFault) begin
-      desc_data_o.psn      = fault_data_i.psn;
-      desc_data_o.syndrome = rnic_pkg::AethSyndromeNakRemoteAccess;
-      if (fault_data_i.status == rnic_pkg::XlateStatusOk ||
-          fault_data_i.status == rnic_pkg::XlateStatusPageListError) begin
-        desc_data_o.syndrome = rnic_pkg::AethSyndromeNakRemoteOperational;
-      end
-    end
-  end
+  rsp_turn u_turn (
+      .ctx_i            (ctx_q),
+      .fault_i          (state_q == StFault),
+      .head_i           (head),
+      .sent_i           (sent),
+      .stopped_i        (stopped),
+      .tail_i           (queue_tail_i),
+      .skipped_i        (skipped_q),
+      .skipped_repeats_i(skipped_repeats_q),
+      .due_i            (due_q),
+      .due_is_nak_i     (queue_is_nak_i),
+      .due_is_ack_i     (queue_is_ack_i),
+      .nak_syndrome_i   (queue_syndrome_i),
+      .answered_i       (answered_q),
+      .slot_atomic_i,
+      .slot_repeated_i,
+      .last_i           (last),
+      .packet_sent_i    (packet_sent),
+      .skip_o           (skip),
+      .read_o           (send_read),
+      .atomic_o         (turn_atomic),
+      .answer_o         (send_atomic),
+      .nak_o            (send_nak),
+      .ack_o            (send_ack),
+      .head_o           (new_head),
+      .sent_o           (new_sent),
+      .stopped_o        (new_stopped),
+      .write_o          (rel_write_o),
+      .ctx_o            (rel_data_o),
+      .again_o          (done_again_o)
+  );
 
   assign fire          = state_q == StSend && rel_ready_i;
   assign desc_valid_o  = (fire && (send_read || send_nak || send_ack ||
@@ -247,62 +244,10 @@ module rsp_engine (
                          desc_data_o.payload_length != '0;
 
   assign atomic_valid_o = fire && turn_atomic && sent == '0;
-  always_comb begin
-    atomic_data_o.qp        = qp_q;
-    atomic_data_o.psn       = slot_psn_i;
-    atomic_data_o.pd        = ctx_q.pd;
-    atomic_data_o.key       = slot_key_i;
-    atomic_data_o.va        = slot_va_i;
-    atomic_data_o.fetch_add = slot_fetch_add_i;
-    atomic_data_o.swap_add  = slot_swap_add_i;
-    atomic_data_o.compare   = slot_compare_i;
-    atomic_data_o.repeated  = slot_repeated_i;
-  end
-
-  always_comb begin
-    new_head    = head;
-    new_sent    = sent;
-    new_stopped = stopped;
-    if (state_q == StFault || gone) begin
-      new_head    = queue_tail_i;
-      new_sent    = '0;
-      new_stopped = stopped || state_q == StFault;
-    end else if (skip) begin
-      new_head = head + 6'(skipped_q);
-      new_sent = '0;
-    end else if (send_read) begin
-      new_head = head + 6'(last);
-      new_sent = packet_sent;
-    end else if (turn_atomic) begin
-      new_head = head + 6'(send_atomic);
-      new_sent = send_atomic ? '0 : 32'd1;
-    end else if (send_nak && fatal) begin
-      new_stopped = 1'b1;
-    end
-  end
-  assign progress_wr = fire || state_q == StFault;
-  assign due_back    = fire && (send_read || turn_atomic || skip) && due_q;
-
-  // ---- Context: a Read that has been answered makes room for another ----------------------------
-  logic [3:0] skipped_first;
-  assign skipped_first = skipped_q - skipped_repeats_q;
-  always_comb begin
-    rel_data_o = ctx_q;
-    if (skip) begin
-      rel_data_o.rp_inflight = ctx_q.rp_inflight - 5'(skipped_repeats_q);
-      rel_data_o.rd_inflight = ctx_q.rd_inflight - 5'(skipped_first);
-    end else if (slot_repeated_i) begin
-      if (ctx_q.rp_inflight != '0) rel_data_o.rp_inflight = ctx_q.rp_inflight - 1'b1;
-    end else if (ctx_q.rd_inflight != '0) begin
-      rel_data_o.rd_inflight = ctx_q.rd_inflight - 1'b1;
-      if (send_atomic && ctx_q.atomics_due != '0) begin
-        rel_data_o.atomics_due = ctx_q.atomics_due - 1'b1;
-      end
-    end
-  end
-  assign atomic_over_o = fire && send_atomic;
-  assign rel_valid_o = state_q == StSend;
-  assign rel_write_o = (send_read && last) || send_atomic || skip;
+  assign progress_wr    = fire || state_q == StFault;
+  assign due_back       = fire && (send_read || turn_atomic || skip) && due_q;
+  assign atomic_over_o  = fire && send_atomic;
+  assign rel_valid_o    = state_q == StSend;
 
   // ---- Control ----------------------------------------------------------------------------------
   always_comb begin
@@ -318,15 +263,13 @@ module rsp_engine (
   end
 
   always_ff @(posedge clk_i) begin
-    state_q    <= state_d;
-    due_bits_q <= due_bits_d;
-    answered_bits_q <= answered_bits_d;
-    asking_q   <= acq_valid_o && !acq_ready_i;
+    state_q  <= state_d;
+    asking_q <= acq_valid_o && !acq_ready_i;
     if (queue_en_o) begin
       qp_q       <= progress_qp;
       is_fault_q <= choose_fault;
-      due_q      <= due_bits_q[run_qp_i];
-      answered_q <= answered_bits_q[run_qp_i];
+      due_q      <= due;
+      answered_q <= answered;
     end
     if (state_q == StRead) begin
       skipped_q         <= ended_reads;
@@ -334,18 +277,14 @@ module rsp_engine (
     end
     if (ctx_valid_i) ctx_q <= ctx_data_i;
     if (!rst_ni) begin
-      state_q    <= StIdle;
-      due_bits_q <= '0;
-      answered_bits_q <= '0;
-      asking_q   <= 1'b0;
+      state_q  <= StIdle;
+      asking_q <= 1'b0;
     end
   end
 
   assign fault_ready_o = state_q == StFault;
   assign done_valid_o  = fire;
   assign done_qp_o     = qp_q;
-  assign done_again_o  = skip || (send_read && (!last || new_head != queue_tail_i || due_q)) ||
-                         (send_atomic && (new_head != queue_tail_i || due_q));
 
   logic unused_bits;
   assign unused_bits = ^{fault_data_i.sent, fault_data_i.responder, fault_data_i.wqe_idx};

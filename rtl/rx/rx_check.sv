@@ -99,7 +99,6 @@ module rx_check (
   logic is_response_q, lane_q, with_srq_q, srq_asked_q, srq_asks, needs_srq, changed_q;
   logic follows, fetch_ready, fetch_lane, fetch_is_response, taken, take_fetched, take_follower;
   logic next_packet, decide, keep, releasing, contended, wants, killed;
-  logic [255:0] killed_request_q, killed_response_q;
   logic [7:0] qp, acq_index;
   logic [rnic_pkg::SendCtxBits-1:0] fetch_ctx;
   assign qp = desc_q.dest_qpn[7:0];
@@ -152,7 +151,6 @@ module rx_check (
   assign path_rd_qp_o     = fetch_desc.dest_qpn[7:0];
   assign read_slot_en_o   = state_q == Compare;
   assign read_slot_addr_o = {qp, send_ctx_q.rd_head[3:0]};
-  assign killed           = is_response_q ? killed_response_q[qp] : killed_request_q[qp];
 
   always_comb begin : control
     state_d = state_q;
@@ -196,6 +194,17 @@ module rx_check (
       .read_response_o(read_response),
       .event_o        (event_d),
       .qp_event_o     (qp_event_d)
+  );
+
+  rx_check_failed u_failed (
+      .clk_i,
+      .rst_ni,
+      .is_response_i(is_response_q),
+      .qp_i         (qp),
+      .fail_i       (decide && kill),
+      .failed_o     (killed),
+      .clear_valid_i,
+      .clear_qp_i
   );
 
   // ---- The contexts are given back; what has been decided leaves ----
@@ -276,20 +285,10 @@ module rx_check (
     srq_asked_q <= srq_acq_ready_i || (state_q == SrqWait && srq_asked_q);
     if (srq_ctx_valid_i) srq_ctx_q <= srq_ctx_data_i;
     if (srq_ctx_valid_i) with_srq_q <= 1'b1;
-    if (decide && kill) begin
-      if (is_response_q) killed_response_q[qp] <= 1'b1;
-      else killed_request_q[qp] <= 1'b1;
-    end
-    if (clear_valid_i) begin
-      killed_request_q[clear_qp_i]  <= 1'b0;
-      killed_response_q[clear_qp_i] <= 1'b0;
-    end
     if (!rst_ni) begin
       state_q <= Empty;
       {finish_o, plan_valid_o, fetch_valid_o, timer_valid_o, established_valid_o} <= 5'd0;
       {event_o, qp_event_o} <= '0;
-      killed_request_q  <= '0;
-      killed_response_q <= '0;
       {inside_o, with_srq_q, lane_q} <= 4'd0;
     end
   end

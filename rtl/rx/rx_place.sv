@@ -47,10 +47,9 @@ module rx_place (
   localparam int unsigned RunBits = 17;  // end, overflow, bad WQE, last, length
   localparam int unsigned PacketBits = rnic_pkg::RxDoneBits + 1;  // has payload
   localparam int unsigned VerdictBits = rnic_pkg::RxDoneBits + 8;  // has payload, write, pieces
-  localparam int unsigned DoneBits = rnic_pkg::RxDoneBits + 6;  // pieces
 
   // ---- Packets inside ----
-  localparam int unsigned MaxPackets = 64;  // places of u_done_packets
+  localparam int unsigned MaxPackets = 64;  // places of u_done
   logic [6:0] inside_q;
   logic place_free, plan_in_valid, walk_ready;
   assign place_free    = inside_q != MaxPackets[6:0];
@@ -207,10 +206,9 @@ module rx_place (
   logic scatter_piece_valid, scatter_piece_ready, scatter_payload_valid, scatter_payload_ready;
   rnic_pkg::scatter_piece_t scatter_piece;
   rnic_pkg::payload_beat_t scatter_payload;
-  logic done_in_valid, done_in_ready, done_valid, done_ready;
-  logic issued_in_valid, issued_in_ready, issued_valid, issued_ready;
-  logic [DoneBits-1:0] done_in, done;
-  logic [1:0] issued_in, issued;
+  logic done_valid, done_ready, issued_valid, issued_ready, issued_epoch, issued_write;
+  rnic_pkg::rx_done_t done;
+  logic [5:0] done_pieces;
   rx_place_write u_write (
       .clk_i,
       .rst_ni,
@@ -232,14 +230,14 @@ module rx_place (
       .scatter_payload_valid_o(scatter_payload_valid),
       .scatter_payload_ready_i(scatter_payload_ready),
       .scatter_payload_data_o (scatter_payload),
-      .packet_valid_o         (done_in_valid),
-      .packet_ready_i         (done_in_ready),
-      .packet_data_o          (done_in[DoneBits-1:6]),
-      .packet_pieces_o        (done_in[5:0]),
-      .issued_valid_o         (issued_in_valid),
-      .issued_ready_i         (issued_in_ready),
-      .issued_epoch_o         (issued_in[1]),
-      .issued_write_o         (issued_in[0])
+      .packet_valid_o         (done_valid),
+      .packet_ready_i         (done_ready),
+      .packet_data_o          (done),
+      .packet_pieces_o        (done_pieces),
+      .issued_valid_o         (issued_valid),
+      .issued_ready_i         (issued_ready),
+      .issued_epoch_o         (issued_epoch),
+      .issued_write_o         (issued_write)
   );
   scatter_align u_align (
       .clk_i,
@@ -256,50 +254,22 @@ module rx_place (
   );
 
   // ---- Done ----
-  logic [7:0] unused_done_count;
-  logic [8:0] unused_issued_count;
-  stream_fifo #(
-      .Width(DoneBits),
-      .Depth(MaxPackets)
-  ) u_done_packets (
-      .clk_i,
-      .rst_ni,
-      .in_valid_i (done_in_valid),
-      .in_ready_o (done_in_ready),
-      .in_data_i  (done_in),
-      .out_valid_o(done_valid),
-      .out_ready_i(done_ready),
-      .out_data_o (done),
-      .count_o    (unused_done_count)
-  );
-  stream_fifo #(
-      .Width(2),
-      .Depth(128)
-  ) u_issued (
-      .clk_i,
-      .rst_ni,
-      .in_valid_i (issued_in_valid),
-      .in_ready_o (issued_in_ready),
-      .in_data_i  (issued_in),
-      .out_valid_o(issued_valid),
-      .out_ready_i(issued_ready),
-      .out_data_o (issued),
-      .count_o    (unused_issued_count)
-  );
-  rx_done u_done (
+  rx_place_done #(
+      .MaxPackets(MaxPackets)
+  ) u_done (
       .clk_i,
       .rst_ni,
       .packet_valid_i (done_valid),
       .packet_ready_o (done_ready),
-      .packet_data_i  (done[DoneBits-1:6]),
-      .packet_pieces_i(done[5:0]),
+      .packet_data_i  (done),
+      .packet_pieces_i(done_pieces),
       .issued_valid_i (issued_valid),
       .issued_ready_o (issued_ready),
-      .issued_epoch_i (issued[1]),
-      .issued_write_i (issued[0]),
+      .issued_epoch_i (issued_epoch),
+      .issued_write_i (issued_write),
       .wr_done_i,
-      .retire_valid_o (xlate_retire_valid_o),
-      .retire_epoch_o (xlate_retire_epoch_o),
+      .xlate_retire_valid_o,
+      .xlate_retire_epoch_o,
       .done_valid_o,
       .done_ready_i,
       .done_data_o,

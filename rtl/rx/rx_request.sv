@@ -50,35 +50,21 @@ module rx_request (
   localparam logic [1:0] MsgNone = 2'd0, MsgSend = 2'd1, MsgWrite = 2'd2;
 
   // ---- Opcode ----
-  // is_read: READ and atomics.
   logic is_send, is_write, is_read, is_atomic, is_write_imm, immediate, invalidate;
   logic starts, ends, known;
-  always_comb begin : decode
-    {is_send, is_write, is_read, starts, ends} = 5'b00000;
-    {is_atomic, immediate, invalidate} = 3'b000;
-    unique case (desc_i.opcode)
-      rnic_pkg::RcOpcodeSendFirst:   {is_send, starts} = 2'b11;
-      rnic_pkg::RcOpcodeSendMiddle:  is_send = 1'b1;
-      rnic_pkg::RcOpcodeSendLast:    {is_send, ends} = 2'b11;
-      rnic_pkg::RcOpcodeSendOnly:    {is_send, starts, ends} = 3'b111;
-      rnic_pkg::RcOpcodeWriteFirst:  {is_write, starts} = 2'b11;
-      rnic_pkg::RcOpcodeWriteMiddle: is_write = 1'b1;
-      rnic_pkg::RcOpcodeWriteLast:   {is_write, ends} = 2'b11;
-      rnic_pkg::RcOpcodeWriteOnly:   {is_write, starts, ends} = 3'b111;
-      rnic_pkg::RcOpcodeReadRequest: {is_read, starts, ends} = 3'b111;
-      rnic_pkg::RcOpcodeSendLastImmediate:  {is_send, ends, immediate} = 3'b111;
-      rnic_pkg::RcOpcodeSendOnlyImmediate:  {is_send, starts, ends, immediate} = 4'b1111;
-      rnic_pkg::RcOpcodeSendLastInvalidate: {is_send, ends, invalidate} = 3'b111;
-      rnic_pkg::RcOpcodeSendOnlyInvalidate: {is_send, starts, ends, invalidate} = 4'b1111;
-      rnic_pkg::RcOpcodeWriteLastImmediate: {is_write, ends, immediate} = 3'b111;
-      rnic_pkg::RcOpcodeWriteOnlyImmediate: {is_write, starts, ends, immediate} = 4'b1111;
-      rnic_pkg::RcOpcodeCompareSwap,
-      rnic_pkg::RcOpcodeFetchAdd: {is_read, is_atomic, starts, ends} = 4'b1111;
-      default: ;
-    endcase
-    is_write_imm = is_write && immediate;
-    known = is_send || is_write || is_read;
-  end
+  rx_request_opcode u_opcode (
+      .opcode_i    (desc_i.opcode),
+      .is_send_o   (is_send),
+      .is_write_o  (is_write),
+      .is_read_o   (is_read),
+      .is_atomic_o (is_atomic),
+      .immediate_o (immediate),
+      .invalidate_o(invalidate),
+      .starts_o    (starts),
+      .ends_o      (ends)
+  );
+  assign is_write_imm = is_write && immediate;
+  assign known        = is_send || is_write || is_read;
   assign wants_o = (is_send && starts) || is_write_imm;
 
   // ---- Comparisons, registered ----

@@ -120,124 +120,30 @@ module tx_path (
       .head_left_o  (head_left)
   );
 
-  logic order_valid, order_ready, order_inline, order_read, order_last;
-  logic inline_valid, inline_ready, result_valid, result_ready, result_epoch;
-  logic [6:0] inline_bytes;
-  logic [5:0] inline_offset;
-  logic [511:0] inline_data;
-  logic [3:0] result_status;
-
-  tx_gather u_gather (
-      .clk_i,
-      .rst_ni,
-      .desc_valid_i   (desc_valid && build_ready),
-      .desc_ready_o   (gather_ready),
-      .desc_qp_i      (desc.qp),
-      .desc_payload_i (desc.payload_length != '0),
-      .piece_valid_i  (piece_valid),
-      .piece_ready_o  (piece_ready),
-      .piece_data_i   (piece),
-      .xlate_req_valid_o,
-      .xlate_req_ready_i,
-      .xlate_req_data_o,
-      .xlate_rsp_valid_i,
-      .xlate_rsp_ready_o,
-      .xlate_rsp_data_i,
-      .rd_req_valid_o,
-      .rd_req_ready_i,
-      .rd_req_data_o,
-      .order_valid_o  (order_valid),
-      .order_ready_i  (order_ready),
-      .order_inline_o (order_inline),
-      .order_read_o   (order_read),
-      .order_last_o   (order_last),
-      .inline_valid_o (inline_valid),
-      .inline_ready_i (inline_ready),
-      .inline_bytes_o (inline_bytes),
-      .inline_offset_o(inline_offset),
-      .inline_data_o  (inline_data),
-      .result_valid_o (result_valid),
-      .result_ready_i (result_ready),
-      .result_status_o(result_status),
-      .result_epoch_o (result_epoch)
-  );
-
   // ---- Header and payload become packets ----
-  logic frame_valid, frame_ready, run_valid, run_ready, packet_valid, packet_ready;
-  logic killed, kill, packet_out, dropped;
-  logic [8:0] kill_index;
-  rnic_pkg::dma_rd_rsp_t run;
+  logic frame_valid, frame_ready, packet_valid, packet_ready, dropped;
   rnic_pkg::payload_beat_t packet;
 
-  tx_kill u_kill (
-      .clk_i,
-      .rst_ni,
-      .packet_in_i (accepted),
-      .packet_out_i(packet_out),
-      .index_i     (kill_index),
-      .killed_o    (killed),
-      .kill_i      (kill),
-      .revive_valid_i,
-      .revive_qp_i,
-      .qp_reset_valid_i,
-      .qp_reset_ready_o,
-      .qp_reset_qp_i
-  );
-
-  gather_join u_join (
-      .clk_i,
-      .rst_ni,
-      .order_valid_i  (order_valid),
-      .order_ready_o  (order_ready),
-      .order_inline_i (order_inline),
-      .order_read_i   (order_read),
-      .order_last_i   (order_last),
-      .head_valid_i   (head_valid),
-      .head_ready_o   (head_ready),
-      .head_bytes_i   (head_bytes),
-      .head_length_i  (head_length),
-      .head_fault_i   (head_fault),
-      .head_nak_i     (head_nak),
-      .head_tell_i    (head_tell),
-      .head_quiet_i   (head_quiet),
-      .inline_valid_i (inline_valid),
-      .inline_ready_o (inline_ready),
-      .inline_bytes_i (inline_bytes),
-      .inline_offset_i(inline_offset),
-      .inline_data_i  (inline_data),
-      .result_valid_i (result_valid),
-      .result_ready_o (result_ready),
-      .result_status_i(result_status),
-      .result_epoch_i (result_epoch),
-      .rd_rsp_valid_i,
-      .rd_rsp_ready_o,
-      .rd_rsp_data_i,
-      .xlate_retire_valid_o,
-      .xlate_retire_epoch_o,
-      .frame_valid_o  (frame_valid),
-      .frame_ready_i  (frame_ready),
-      .run_valid_o    (run_valid),
-      .run_ready_i    (run_ready),
-      .run_data_o     (run),
-      .kill_index_o   (kill_index),
-      .killed_i       (killed),
-      .kill_o         (kill),
-      .packet_out_o   (packet_out),
-      .dropped_o      (dropped),
-      .fault_valid_o  (tx_fault_valid_o),
-      .fault_ready_i  (tx_fault_ready_i),
-      .fault_data_o   (tx_fault_data_o)
-  );
-
-  gather_align u_align (
-      .clk_i,
-      .rst_ni,
-      .in_valid_i (run_valid),
-      .in_ready_o (run_ready),
-      .in_data_i  (run),
-      .out_valid_o(packet_valid),
-      .out_ready_i(packet_ready),
-      .out_data_o (packet)
+  tx_payload u_payload (
+      .clk_i, .rst_ni,
+      .desc_valid_i(desc_valid && build_ready), .desc_ready_o(gather_ready), .desc_qp_i(desc.qp),
+      .desc_payload_i(desc.payload_length != '0),
+      .piece_valid_i(piece_valid), .piece_ready_o(piece_ready), .piece_data_i(piece),
+      .xlate_req_valid_o, .xlate_req_ready_i, .xlate_req_data_o,
+      .xlate_rsp_valid_i, .xlate_rsp_ready_o, .xlate_rsp_data_i,
+      .rd_req_valid_o, .rd_req_ready_i, .rd_req_data_o,
+      .accepted_i(accepted),
+      .revive_valid_i, .revive_qp_i,
+      .qp_reset_valid_i, .qp_reset_ready_o, .qp_reset_qp_i,
+      .head_valid_i(head_valid), .head_ready_o(head_ready),
+      .head_bytes_i(head_bytes), .head_length_i(head_length), .head_fault_i(head_fault),
+      .head_nak_i(head_nak), .head_tell_i(head_tell), .head_quiet_i(head_quiet),
+      .rd_rsp_valid_i, .rd_rsp_ready_o, .rd_rsp_data_i,
+      .xlate_retire_valid_o, .xlate_retire_epoch_o,
+      .frame_valid_o(frame_valid), .frame_ready_i(frame_ready),
+      .dropped_o(dropped),
+      .tx_fault_valid_o, .tx_fault_ready_i, .tx_fault_data_o,
+      .packet_valid_o(packet_valid), .packet_ready_i(packet_ready), .packet_data_o(packet)
   );
 
   // ---- Packets become frames, sent when they are whole ----

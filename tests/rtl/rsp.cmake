@@ -4,3 +4,4 @@ rnic_verilate(test_responder_output ${CMAKE_CURRENT_SOURCE_DIR}/responder_output
 add_test(NAME rtl/responder_output COMMAND test_responder_output)
 rnic_label(rtl/responder_output rtl 300)
 rnic_rtl_test(${RTL}/rsp/rsp_atomic.sv)
+rnic_rtl_test(${RTL}/rsp/rsp_due.sv)
