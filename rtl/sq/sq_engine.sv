@@ -5,12 +5,13 @@
 ///
 /// A turn acquires the context, reads the WQE under way (or the next one) from the WQE buffer, and
 /// either makes one packet or steps aside: no WQE in the buffer, SqWindow WQEs or half of the PSNs
-/// unacknowledged, fence, Read limit, RNR wait, fault, not RTS, in SQD what is new. At the start of
-/// a message, and where recovery makes it go on in the middle, the whole WQE is judged first,
-/// lengths of all data segments included, so that a malformed one sends nothing. A memory operation
-/// sends nothing either: it is handed over (mem_valid_o, a pulse) and the QP steps aside. The
-/// packet queue has room before the context is asked for (room_i), so the context is never held for
-/// the wire.
+/// unacknowledged, fence, Read limit, RNR wait, fault, not RTS, in SQD what is new. What retirement
+/// may end (sq_gate) leaves the mark `stalled` in the context, with the same release: whoever
+/// changes the context later sees it, and what changed before has been seen. At the start of a
+/// message, and where recovery makes it go on in the middle, the whole WQE is judged first, lengths
+/// of all data segments included, so that a malformed one sends nothing. A memory operation sends
+/// nothing either: it is handed over (mem_valid_o, a pulse) and the QP steps aside. The packet
+/// queue has room before the context is asked for (room_i), so it is never held for the wire.
 module sq_engine (
     input  wire logic                   clk_i,
     input  wire logic                   rst_ni,
@@ -299,6 +300,8 @@ module sq_engine (
       found_q      <= 1'b0;
       drained_q    <= 1'b0;
     end
+    if (state_q == StHead) ctx_q.stalled <= 1'b0;
+    if (state_q == StPlan && step_aside && !(judged && bad)) ctx_q.stalled <= 1'b1;
     if (state_q == StHead && drained) begin
       ctx_q.sqd_notify <= 1'b0;
       drained_q        <= 1'b1;

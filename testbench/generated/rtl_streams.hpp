@@ -510,9 +510,9 @@ struct AdminAccess {
   bool operator==(const AdminAccess&) const = default;
 };
 
-/// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 662 bits.
+/// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 663 bits.
 struct SendCtx {
-  static constexpr std::size_t kBits = 662;
+  static constexpr std::size_t kBits = 663;
   static constexpr std::size_t kBytes = 83;
   std::uint8_t state{};  ///< QpState
   std::uint8_t in_use{};  ///< Created
@@ -565,6 +565,7 @@ struct SendCtx {
   std::uint8_t recovering{};  ///< Went back to rec_psn for a NAK or a gap, and nothing has been acknowledged since
   std::uint32_t rec_psn{};
   std::uint8_t sqd_notify{};  ///< SQD: event SqDrained when the queue is drained
+  std::uint8_t stalled{};  ///< The send queue stepped aside from a WQE for what retirement brings: places, PSNs, Reads, credits; who retires wakes it
   std::uint32_t ssn{};  ///< SSN of the newest request that was wholly sent; the first request of a connection has 1
   std::uint8_t credits{};  ///< RC: the peer counts its receive WQEs: lsn holds
   std::uint32_t lsn{};  ///< Limit sequence number: SSN of the last request that may take a receive WQE
@@ -621,9 +622,10 @@ struct SendCtx {
     bits::put_little<587, 1>(to, recovering);
     bits::put_little<588, 24>(to, rec_psn);
     bits::put_little<612, 1>(to, sqd_notify);
-    bits::put_little<613, 24>(to, ssn);
-    bits::put_little<637, 1>(to, credits);
-    bits::put_little<638, 24>(to, lsn);
+    bits::put_little<613, 1>(to, stalled);
+    bits::put_little<614, 24>(to, ssn);
+    bits::put_little<638, 1>(to, credits);
+    bits::put_little<639, 24>(to, lsn);
   }
   static constexpr SendCtx decode(std::span<const std::uint8_t, kBytes> from) {
     SendCtx v;
@@ -678,9 +680,10 @@ struct SendCtx {
     bits::get_little<587, 1>(from, v.recovering);
     bits::get_little<588, 24>(from, v.rec_psn);
     bits::get_little<612, 1>(from, v.sqd_notify);
-    bits::get_little<613, 24>(from, v.ssn);
-    bits::get_little<637, 1>(from, v.credits);
-    bits::get_little<638, 24>(from, v.lsn);
+    bits::get_little<613, 1>(from, v.stalled);
+    bits::get_little<614, 24>(from, v.ssn);
+    bits::get_little<638, 1>(from, v.credits);
+    bits::get_little<639, 24>(from, v.lsn);
     return v;
   }
   bool operator==(const SendCtx&) const = default;
