@@ -46,7 +46,7 @@ module rnic_top (
       RdPayload = 5, RdClients = 6;
   localparam int unsigned WrPayload = 0, WrCqe = 1, WrRetired = 2, WrAdmin = 3, WrMsix = 4,
       WrAtomic = 5, WrClients = 6;
-  localparam int unsigned SendClients = 9, RecvClients = 7;
+  localparam int unsigned SendClients = 10, RecvClients = 7;
   localparam int unsigned ResetBlocks = 5;
   localparam int unsigned Counters = rnic_pkg::NumCounters;
 
@@ -313,11 +313,11 @@ module rnic_top (
   assign unused_contended = ^{send_contended, recv_contended};
   logic [RecvClients-1:0] recv_acq_valid, recv_acq_ready, recv_ctx_valid, recv_rel_valid,
       recv_rel_ready, recv_rel_write;
-  logic [4*8-1:0] sq_acq_index;
+  logic [5*8-1:0] sq_acq_index;
   logic [3*8-1:0] cpl_recv_acq_index;
   logic [2*8-1:0] cpl_send_acq_index;
   logic [7:0] engine_send_index, engine_recv_index, rsp_acq_index;
-  logic [4*rnic_pkg::SendCtxBits-1:0] sq_rel_data;
+  logic [5*rnic_pkg::SendCtxBits-1:0] sq_rel_data;
   logic [2*rnic_pkg::SendCtxBits-1:0] cpl_send_rel_data;
   logic [3*rnic_pkg::RecvCtxBits-1:0] cpl_recv_rel_data;
   rnic_pkg::send_ctx_t engine_send_rel_data;
@@ -486,14 +486,15 @@ module rnic_top (
       .wqe_push_valid_i   (wqe_push_valid),
       .wqe_push_ready_o   (wqe_push_ready),
       .wqe_push_data_i    (wqe_push_data),
-      .acq_valid_o        (send_acq_valid[4:1]),
-      .acq_ready_i        (send_acq_ready[4:1]),
+      .acq_valid_o        (send_acq_valid[5:1]),
+      .acq_ready_i        (send_acq_ready[5:1]),
       .acq_index_o        (sq_acq_index),
-      .ctx_valid_i        (send_ctx_valid[4:1]),
+      .ctx_valid_i        (send_ctx_valid[5:1]),
       .ctx_data_i         (send_ctx),
-      .rel_valid_o        (send_rel_valid[4:1]),
-      .rel_ready_i        (send_rel_ready[4:1]),
-      .rel_write_o        (send_rel_write[4:1]),
+      .contended_i        (send_contended[4:3]),
+      .rel_valid_o        (send_rel_valid[5:1]),
+      .rel_ready_i        (send_rel_ready[5:1]),
+      .rel_write_o        (send_rel_write[5:1]),
       .rel_data_o         (sq_rel_data),
       .mem_op_valid_o     (work_op_valid[0]),
       .mem_op_ready_i     (work_op_ready[0]),
@@ -767,16 +768,16 @@ module rnic_top (
       .payload_data_i      (rx_payload_data),
       .judged_valid_o      (rx_judged),
       .held_o              (rx_held),
-      .send_acq_valid_o    ({send_acq_valid[8], send_acq_valid[5]}),
-      .send_acq_ready_i    ({send_acq_ready[8], send_acq_ready[5]}),
+      .send_acq_valid_o    ({send_acq_valid[9], send_acq_valid[6]}),
+      .send_acq_ready_i    ({send_acq_ready[9], send_acq_ready[6]}),
       .send_acq_index_o    (engine_send_index),
-      .send_ctx_valid_i    ({send_ctx_valid[8], send_ctx_valid[5]}),
+      .send_ctx_valid_i    ({send_ctx_valid[9], send_ctx_valid[6]}),
       .send_ctx_data_i     (send_ctx),
-      .send_rel_valid_o    ({send_rel_valid[8], send_rel_valid[5]}),
-      .send_rel_ready_i    ({send_rel_ready[8], send_rel_ready[5]}),
-      .send_rel_write_o    ({send_rel_write[8], send_rel_write[5]}),
+      .send_rel_valid_o    ({send_rel_valid[9], send_rel_valid[6]}),
+      .send_rel_ready_i    ({send_rel_ready[9], send_rel_ready[6]}),
+      .send_rel_write_o    ({send_rel_write[9], send_rel_write[6]}),
       .send_rel_data_o     (engine_send_rel_data),
-      .send_contended_i    ({send_contended[8], send_contended[5]}),
+      .send_contended_i    ({send_contended[9], send_contended[6]}),
       .recv_acq_valid_o    ({recv_acq_valid[6], recv_acq_valid[2]}),
       .recv_acq_ready_i    ({recv_acq_ready[6], recv_acq_ready[2]}),
       .recv_acq_index_o    (engine_recv_index),
@@ -943,14 +944,14 @@ module rnic_top (
       .eq_doorbell_valid_i(eq_db_valid),
       .eq_doorbell_ready_o(eq_db_ready),
       .eq_doorbell_data_i (eq_db_data),
-      .send_acq_valid_o   (send_acq_valid[7:6]),
-      .send_acq_ready_i   (send_acq_ready[7:6]),
+      .send_acq_valid_o   (send_acq_valid[8:7]),
+      .send_acq_ready_i   (send_acq_ready[8:7]),
       .send_acq_index_o   (cpl_send_acq_index),
-      .send_ctx_valid_i   (send_ctx_valid[7:6]),
+      .send_ctx_valid_i   (send_ctx_valid[8:7]),
       .send_ctx_data_i    (send_ctx),
-      .send_rel_valid_o   (send_rel_valid[7:6]),
-      .send_rel_ready_i   (send_rel_ready[7:6]),
-      .send_rel_write_o   (send_rel_write[7:6]),
+      .send_rel_valid_o   (send_rel_valid[8:7]),
+      .send_rel_ready_i   (send_rel_ready[8:7]),
+      .send_rel_write_o   (send_rel_write[8:7]),
       .send_rel_data_o    (cpl_send_rel_data),
       .recv_acq_valid_o   (recv_acq_valid[5:3]),
       .recv_acq_ready_i   (recv_acq_ready[5:3]),
