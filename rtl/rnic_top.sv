@@ -115,10 +115,11 @@ module rnic_top (
   logic [5*rnic_pkg::QpCounters-1:0] qp_event;
   logic [5*8-1:0] qp_event_qp;
   logic [2*8-1:0] cpl_send_acq_index;
-  logic [3:0] sq_acq_valid, sq_acq_ready, sq_ctx_valid, sq_rel_valid, sq_rel_ready, sq_rel_write;
-  logic [4*8-1:0] sq_acq_index;
+  logic [4:0] sq_acq_valid, sq_acq_ready, sq_ctx_valid, sq_rel_valid, sq_rel_ready, sq_rel_write;
+  logic [1:0] sq_contended;
+  logic [5*8-1:0] sq_acq_index;
   logic [2*rnic_pkg::SendCtxBits-1:0] cpl_send_rel_data;
-  logic [4*rnic_pkg::SendCtxBits-1:0] sq_rel_data;
+  logic [5*rnic_pkg::SendCtxBits-1:0] sq_rel_data;
   logic [3*8-1:0] cpl_recv_acq_index;
   logic [3*rnic_pkg::RecvCtxBits-1:0] cpl_recv_rel_data;
   rnic_pkg::inflight_t inflight_data;
@@ -316,7 +317,8 @@ module rnic_top (
       .tx_path_rd_en_i(tx_path_rd_en), .tx_path_rd_qp_i(tx_path_rd_qp),
       .tx_path_data_o(tx_path_data),
       .rx_path_rd_en_i(rx_path_rd_en), .rx_path_rd_qp_i(rx_path_rd_qp),
-      .rx_path_data_o(rx_path_data), .rx_send_contended_o(rx_send_contended),
+      .rx_path_data_o(rx_path_data), .sq_contended_o(sq_contended),
+      .rx_send_contended_o(rx_send_contended),
       .rx_recv_contended_o(rx_recv_contended), .qp_contexts_ready_o(qp_contexts_ready)
   );
 
@@ -326,7 +328,7 @@ module rnic_top (
       .wqe_push_valid_i(wqe_push_valid), .wqe_push_ready_o(wqe_push_ready),
       .wqe_push_data_i(wqe_push_data),
       .sq_acq_valid_o(sq_acq_valid), .sq_acq_ready_i(sq_acq_ready), .sq_acq_index_o(sq_acq_index),
-      .sq_ctx_valid_i(sq_ctx_valid), .send_ctx_i(send_ctx),
+      .sq_ctx_valid_i(sq_ctx_valid), .sq_contended_i(sq_contended), .send_ctx_i(send_ctx),
       .sq_rel_valid_o(sq_rel_valid), .sq_rel_ready_i(sq_rel_ready), .sq_rel_data_o(sq_rel_data),
       .sq_rel_write_o(sq_rel_write),
       .sq_mem_op_valid_o(sq_mem_op_valid), .sq_mem_op_ready_i(sq_mem_op_ready),

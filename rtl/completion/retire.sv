@@ -24,6 +24,9 @@
 /// WQEs of the peer (InfiniBand specification 9.7.7.2.5). A limit never goes back: what the peer
 /// has promised it has posted.
 ///
+/// A send queue that waits for what retires (send_ctx_t stalled), or for its end in SQD, is woken
+/// by every command that finds the QP alive; no other is, so that its turns are for packets.
+///
 /// Whenever the oldest unacknowledged PSN moves, the retry counts start again, and so does the
 /// timer (timer_valid_o, a pulse). Retry commands are passed on to recovery (recover_valid_o, a
 /// pulse) once all that they acknowledge has retired; so is a refusal, and a fault of a WQE that
@@ -96,7 +99,7 @@ module retire (
   state_e state_q, state_d;
 
   rnic_pkg::send_ctx_t ctx_q, loaded, restarted;
-  logic live, psn_open, psn_open_q, changed_q, moved_q, failed_q, progress, stale, retry_q;
+  logic live, psn_open, psn_open_q, changed_q, wanted, failed_q, progress, stale, retry_q;
   logic is_retry, is_refusal, owed, owed_q;
   logic in_table, finished, failed, silent, step, no_place, pause_q, again_q;
   logic [7:0] fail_status, fail_syndrome, slot_opcode;
@@ -235,7 +238,11 @@ module retire (
   always_comb begin
     rel_data_o = ctx_q;
     if (record_due && !pause_q) rel_data_o.silent_run = '0;
+    if (!pause_q) rel_data_o.stalled = 1'b0;
   end
+
+  // The send queue waits for what this command may have brought; in SQD, to see that it is drained.
+  assign wanted = changed_q && (ctx_q.stalled || ctx_q.state == rnic_pkg::QpStateSqd);
 
   // The record lies within one line: its address is 8-byte aligned.
   rnic_pkg::retired_record_t record;
@@ -332,13 +339,6 @@ module retire (
       psn_open_q <= psn_open;
       changed_q  <= live || owed;
       owed_q     <= owed;
-      // A queue that has used up its PSNs or its credits waits for this.
-      moved_q    <= live && ((again_q && moved_q) ||
-                             cmd_data_i.command == rnic_pkg::RetireCommandReadDone ||
-                             (progress && (window[22] ||
-                                           (ctx_data_i.credits && ctx_data_i.msg_active))) ||
-                             (ctx_data_i.credits && (!loaded.credits ||
-                                                     loaded.lsn != ctx_data_i.lsn)));
       retry_q    <= live && (is_retry || is_refusal || stale);
       failed_q   <= 1'b0;
     end
@@ -346,7 +346,6 @@ module retire (
     if (state_q == StPause) again_q <= 1'b1;
     pause_q <= (state_q == StWalk) ? no_place : (pause_q && state_q == StRelease);
     if (step) begin
-      moved_q          <= 1'b1;
       if (failed && !in_table) ctx_q <= restarted;
       ctx_q.retire_idx <= next_idx;
       ctx_q.mem_done   <= 1'b0;
@@ -358,7 +357,7 @@ module retire (
         ctx_q.fault_status <= fail_status;
       end
     end
-    sq_wake_valid_o <= rel_valid_o && rel_ready_i && moved_q && !pause_q;
+    sq_wake_valid_o <= rel_valid_o && rel_ready_i && wanted && !pause_q;
     sq_wake_qp_o    <= cmd_data_i.qp;
     if (!rst_ni) begin
       state_q         <= StIdle;

@@ -1398,11 +1398,12 @@ package rnic_pkg;
   } admin_access_t;
 
   /// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic.
-  localparam int unsigned SendCtxBits = 662;
+  localparam int unsigned SendCtxBits = 663;
   typedef struct packed {
     logic [23:0] lsn;  // Limit sequence number: SSN of the last request that may take a receive WQE
     logic credits;  // RC: the peer counts its receive WQEs: lsn holds
     logic [23:0] ssn;  // SSN of the newest request that was wholly sent; the first request of a connection has 1
+    logic stalled;  // The send queue stepped aside from a WQE for what retirement brings: places, PSNs, Reads, credits; who retires wakes it
     logic sqd_notify;  // SQD: event SqDrained when the queue is drained
     logic [23:0] rec_psn;
     logic recovering;  // Went back to rec_psn for a NAK or a gap, and nothing has been acknowledged since

@@ -6,9 +6,10 @@
 /// A doorbell (or a WQE from a UAR window) is checked against the QP's UAR, moves its producer
 /// index and wakes the scheduler. A window WQE whose index is the next to execute, on a queue with
 /// nothing buffered behind it, goes into the WQE buffer and needs no fetch; otherwise it counts as
-/// a doorbell only. The scheduler picks one runnable QP after the other; each turn makes at most
-/// one packet, so QPs share the wire fairly. A QP that cannot go on (no WQE in the buffer, fence,
-/// Read limit, SqWindow full, fault, not RTS) is put aside until an event wakes it: fetch done,
+/// a doorbell only. The scheduler picks one runnable QP after the other; each turn is worth 1 KiB
+/// of payload (sq_issue), so QPs share the wire fairly. A QP that cannot go on (no WQE in the
+/// buffer, fence, Read limit, SqWindow full, fault, not RTS) is put aside until an event wakes it:
+/// fetch done,
 /// sq_wake_valid_i, host_wake_valid_i, a doorbell. In SQD a QP finishes what it has started, lost
 /// packets included, and starts nothing (InfiniBand specification 10.3.1); drained_valid_o then.
 ///
@@ -24,7 +25,7 @@
 /// all in front of it has retired, and is executed by the translation block (mem_op_*) while the QP
 /// is aside. A doorbell for a QP in the error state sends its QP index to flush_req; so does the
 /// end of a memory operation that a flush waits for. Send context clients: 0 doorbells, 1 WQE
-/// fetch, 2 engine, 3 memory operations.
+/// fetch, 2 and 3 engine, 4 memory operations.
 module send_queue (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
@@ -34,15 +35,17 @@ module send_queue (
     input  wire logic                      wqe_push_valid_i,
     output logic                           wqe_push_ready_o,
     input  wire rnic_pkg::wqe_push_t       wqe_push_data_i,
-    output logic [3:0]                     acq_valid_o,
-    input  wire logic [3:0]                acq_ready_i,
-    output logic [4*8-1:0]                 acq_index_o,
-    input  wire logic [3:0]                ctx_valid_i,
+    output logic [4:0]                     acq_valid_o,
+    input  wire logic [4:0]                acq_ready_i,
+    output logic [5*8-1:0]                 acq_index_o,
+    input  wire logic [4:0]                ctx_valid_i,
     input  wire rnic_pkg::send_ctx_t       ctx_data_i,
-    output logic [3:0]                     rel_valid_o,
-    input  wire logic [3:0]                rel_ready_i,
-    output logic [3:0]                     rel_write_o,
-    output logic [4*rnic_pkg::SendCtxBits-1:0] rel_data_o,
+    // Of clients 2 and 3
+    input  wire logic [1:0]                contended_i,
+    output logic [4:0]                     rel_valid_o,
+    input  wire logic [4:0]                rel_ready_i,
+    output logic [4:0]                     rel_write_o,
+    output logic [5*rnic_pkg::SendCtxBits-1:0] rel_data_o,
     output logic                           mem_op_valid_o,
     input  wire logic                      mem_op_ready_i,
     output rnic_pkg::mem_op_t              mem_op_data_o,
@@ -94,14 +97,16 @@ module send_queue (
 );
   localparam int unsigned Counters = rnic_pkg::NumCounters;
 
-  rnic_pkg::send_ctx_t rel_doorbell, rel_fetch, rel_engine, rel_memop;
-  logic [7:0] acq_doorbell, acq_fetch, acq_engine, acq_memop;
-  logic [Counters-1:0] ev_doorbell, ev_fetch, ev_engine, ev_memop;
-  assign acq_index_o = {acq_memop, acq_engine, acq_fetch, acq_doorbell};
-  assign rel_data_o  = {rel_memop, rel_engine, rel_fetch, rel_doorbell};
-  assign event_o     = ev_doorbell | ev_fetch | ev_engine | ev_memop;
+  rnic_pkg::send_ctx_t rel_doorbell, rel_memop;
+  logic [3*rnic_pkg::SendCtxBits-1:0] rel_turns;
+  logic [7:0] acq_doorbell, acq_memop;
+  logic [3*8-1:0] acq_turns;
+  logic [Counters-1:0] ev_doorbell, ev_turns, ev_memop;
+  assign acq_index_o = {acq_memop, acq_turns, acq_doorbell};
+  assign rel_data_o  = {rel_memop, rel_turns, rel_doorbell};
+  assign event_o     = ev_doorbell | ev_turns | ev_memop;
 
-  logic forget_valid, turn_busy, flush_busy, fetch_busy, memop_busy, clear_valid, mark, drained;
+  logic forget_valid, turn_busy, flush_busy, memop_busy, clear_valid, mark, drained;
   logic [7:0] forget_qp;
   qp_reset_seq u_reset (
       .clk_i,
@@ -111,7 +116,7 @@ module send_queue (
       .qp_reset_qp_i,
       .forget_valid_o(forget_valid),
       .forget_qp_o   (forget_qp),
-      .active_i      (turn_busy || flush_busy || fetch_busy || memop_busy),
+      .active_i      (turn_busy || flush_busy || memop_busy),
       .clear_valid_o (clear_valid),
       .clear_ready_i (clear_valid),
       .mark_o        (mark),
@@ -121,8 +126,8 @@ module send_queue (
   // ---- Doorbells --------------------------------------------------------------------------------
   logic window_valid, db_wake, memop_flush, memop_wake;
   logic [7:0] memop_flush_qp, memop_wake_qp;
-  logic [10:0] window_addr, buf_rd_addr;
-  logic [511:0] window_data, buf_rd_data;
+  logic [10:0] window_addr;
+  logic [511:0] window_data;
   logic [7:0] db_qp;
   sq_doorbell u_doorbell (
       .clk_i,
@@ -159,137 +164,70 @@ module send_queue (
   );
 
   // ---- Turns ------------------------------------------------------------------------------------
-  logic run_valid, run_ready, done_valid, done_again, fetch_wake, room;
-  logic [7:0] run_qp, done_qp, fetch_wake_qp;
-  qp_scheduler #(
-      .Wakes(5)
-  ) u_scheduler (
-      .clk_i,
-      .rst_ni,
-      .wake_valid_i  ({host_wake_valid_i, memop_wake, sq_wake_valid_i, fetch_wake, db_wake}),
-      .wake_qp_i     ({host_wake_qp_i, memop_wake_qp, sq_wake_qp_i, fetch_wake_qp, db_qp}),
-      .run_valid_o   (run_valid),
-      .run_ready_i   (run_ready),
-      .run_qp_o      (run_qp),
-      .done_valid_i  (done_valid),
-      .done_qp_i     (done_qp),
-      .done_again_i  (done_again),
-      .forget_valid_i(forget_valid),
-      .forget_qp_i   (forget_qp),
-      .forget_busy_o (turn_busy)
-  );
-
-  // ---- WQE fetch and buffer ---------------------------------------------------------------------
-  logic fetch_valid, buf_rd_en;
-  rnic_pkg::wqe_fetch_req_t fetch_data;
   logic [2:0] fail_valid, fail_ready;
-  rnic_pkg::retire_cmd_t fail_fetch, fail_engine, memop_cmd;
-  wqe_fetch u_fetch (
+  logic [2*rnic_pkg::RetireCmdBits-1:0] fail_turns;
+  rnic_pkg::retire_cmd_t memop_cmd;
+  logic mem_valid;
+  logic [7:0] mem_qp;
+  logic [23:0] mem_pd;
+  rnic_pkg::wqe_control_t mem_control;
+  logic [127:0] mem_second, mem_third;
+  sq_turns #(
+      .Wakes(4)
+  ) u_turns (
       .clk_i,
       .rst_ni,
-      .req_valid_i       (fetch_valid),
-      .req_data_i        (fetch_data),
-      .busy_qp_i         (forget_qp),
-      .busy_o            (fetch_busy),
+      .wake_valid_i  ({host_wake_valid_i, memop_wake, sq_wake_valid_i, db_wake}),
+      .wake_qp_i     ({host_wake_qp_i, memop_wake_qp, sq_wake_qp_i, db_qp}),
+      .acq_valid_o   (acq_valid_o[3:1]),
+      .acq_ready_i   (acq_ready_i[3:1]),
+      .acq_index_o   (acq_turns),
+      .ctx_valid_i   (ctx_valid_i[3:1]),
+      .ctx_data_i,
+      .contended_i   (contended_i),
+      .rel_valid_o   (rel_valid_o[3:1]),
+      .rel_ready_i   (rel_ready_i[3:1]),
+      .rel_write_o   (rel_write_o[3:1]),
+      .rel_data_o    (rel_turns),
       .rd_req_valid_o,
       .rd_req_ready_i,
       .rd_req_data_o,
       .rd_rsp_valid_i,
       .rd_rsp_ready_o,
       .rd_rsp_data_i,
-      .window_valid_i    (window_valid),
-      .window_addr_i     (window_addr),
-      .window_data_i     (window_data),
-      .buf_rd_en_i       (buf_rd_en),
-      .buf_rd_addr_i     (buf_rd_addr),
-      .buf_rd_data_o     (buf_rd_data),
-      .acq_valid_o       (acq_valid_o[1]),
-      .acq_ready_i       (acq_ready_i[1]),
-      .acq_index_o       (acq_fetch),
-      .ctx_valid_i       (ctx_valid_i[1]),
-      .ctx_data_i,
-      .rel_valid_o       (rel_valid_o[1]),
-      .rel_ready_i       (rel_ready_i[1]),
-      .rel_write_o       (rel_write_o[1]),
-      .rel_data_o        (rel_fetch),
-      .wake_valid_o      (fetch_wake),
-      .wake_qp_o         (fetch_wake_qp),
-      .retire_cmd_valid_o(fail_valid[0]),
-      .retire_cmd_ready_i(fail_ready[0]),
-      .retire_cmd_data_o (fail_fetch),
-      .event_o           (ev_fetch)
-  );
-
-  // ---- Engine -----------------------------------------------------------------------------------
-  logic desc_valid, piece_valid, read_slot_valid;
-  rnic_pkg::tx_desc_t desc_data;
-  rnic_pkg::sg_piece_t piece_data;
-  rnic_pkg::read_slot_t read_slot_data;
-  logic [11:0] read_slot_addr;
-  logic mem_valid;
-  logic [7:0] mem_qp;
-  logic [23:0] mem_pd;
-  rnic_pkg::wqe_control_t mem_control;
-  logic [127:0] mem_second, mem_third;
-  sq_engine u_engine (
-      .clk_i,
-      .rst_ni,
-      .run_valid_i       (run_valid),
-      .run_ready_o       (run_ready),
-      .run_qp_i          (run_qp),
-      .done_valid_o      (done_valid),
-      .done_qp_o         (done_qp),
-      .done_again_o      (done_again),
-      .room_i            (room),
-      .acq_valid_o       (acq_valid_o[2]),
-      .acq_ready_i       (acq_ready_i[2]),
-      .acq_index_o       (acq_engine),
-      .ctx_valid_i       (ctx_valid_i[2]),
-      .ctx_data_i,
-      .rel_valid_o       (rel_valid_o[2]),
-      .rel_ready_i       (rel_ready_i[2]),
-      .rel_write_o       (rel_write_o[2]),
-      .rel_data_o        (rel_engine),
-      .buf_rd_en_o       (buf_rd_en),
-      .buf_rd_addr_o     (buf_rd_addr),
-      .buf_rd_data_i     (buf_rd_data),
-      .fetch_valid_o     (fetch_valid),
-      .fetch_data_o      (fetch_data),
-      .desc_valid_o      (desc_valid),
-      .desc_data_o       (desc_data),
-      .piece_valid_o     (piece_valid),
-      .piece_data_o      (piece_data),
+      .window_valid_i(window_valid),
+      .window_addr_i (window_addr),
+      .window_data_i (window_data),
+      .desc_valid_o,
+      .desc_ready_i,
+      .desc_data_o,
+      .piece_valid_o,
+      .piece_ready_i,
+      .piece_data_o,
       .inflight_valid_o,
       .inflight_data_o,
-      .read_slot_valid_o (read_slot_valid),
-      .read_slot_addr_o  (read_slot_addr),
-      .read_slot_data_o  (read_slot_data),
-      .mem_valid_o       (mem_valid),
-      .mem_qp_o          (mem_qp),
-      .mem_pd_o          (mem_pd),
-      .mem_control_o     (mem_control),
-      .mem_second_o      (mem_second),
-      .mem_third_o       (mem_third),
-      .retire_cmd_valid_o(fail_valid[1]),
-      .retire_cmd_ready_i(fail_ready[1]),
-      .retire_cmd_data_o (fail_engine),
+      .mem_valid_o   (mem_valid),
+      .mem_qp_o      (mem_qp),
+      .mem_pd_o      (mem_pd),
+      .mem_control_o (mem_control),
+      .mem_second_o  (mem_second),
+      .mem_third_o   (mem_third),
+      .fail_valid_o  (fail_valid[1:0]),
+      .fail_ready_i  (fail_ready[1:0]),
+      .fail_data_o   (fail_turns),
+      .drained_valid_o,
+      .drained_qp_o,
       .begun_valid_o,
       .begun_qp_o,
-      .drained_valid_o,
-      .event_o           (ev_engine)
-  );
-  assign drained_qp_o = done_qp;
-  ram_1r1w #(
-      .Width(rnic_pkg::ReadSlotBits),
-      .Depth(256 * rnic_pkg::MaxReadsOutstanding)
-  ) u_read_ring (
-      .clk_i,
-      .wr_en_i  (read_slot_valid),
-      .wr_addr_i(read_slot_addr),
-      .wr_data_i(read_slot_data),
-      .rd_en_i  (read_slot_en_i),
-      .rd_addr_i(read_slot_addr_i),
-      .rd_data_o(read_slot_data_o)
+      .read_slot_en_i,
+      .read_slot_addr_i,
+      .read_slot_data_o,
+      .forget_valid_i(forget_valid),
+      .forget_qp_i   (forget_qp),
+      .forget_busy_o (turn_busy),
+      .mark_i        (mark),
+      .drained_o     (drained),
+      .event_o       (ev_turns)
   );
 
   // ---- Memory operations ------------------------------------------------------------------------
@@ -304,14 +242,14 @@ module send_queue (
       .start_third_i     (mem_third),
       .busy_qp_i         (forget_qp),
       .busy_o            (memop_busy),
-      .acq_valid_o       (acq_valid_o[3]),
-      .acq_ready_i       (acq_ready_i[3]),
+      .acq_valid_o       (acq_valid_o[4]),
+      .acq_ready_i       (acq_ready_i[4]),
       .acq_index_o       (acq_memop),
-      .ctx_valid_i       (ctx_valid_i[3]),
+      .ctx_valid_i       (ctx_valid_i[4]),
       .ctx_data_i,
-      .rel_valid_o       (rel_valid_o[3]),
-      .rel_ready_i       (rel_ready_i[3]),
-      .rel_write_o       (rel_write_o[3]),
+      .rel_valid_o       (rel_valid_o[4]),
+      .rel_ready_i       (rel_ready_i[4]),
+      .rel_write_o       (rel_write_o[4]),
       .rel_data_o        (rel_memop),
       .mem_op_valid_o,
       .mem_op_ready_i,
@@ -329,28 +267,6 @@ module send_queue (
       .event_o           (ev_memop)
   );
 
-  // ---- Outputs ----------------------------------------------------------------------------------
-  packet_queue #(
-      .PieceWidth     (rnic_pkg::SgPieceBits),
-      .PieceDepth     (32),
-      .PiecesPerPacket(rnic_pkg::MaxSge)
-  ) u_packets (
-      .clk_i,
-      .rst_ni,
-      .room_o       (room),
-      .desc_valid_i (desc_valid),
-      .desc_data_i  (desc_data),
-      .piece_valid_i(piece_valid),
-      .piece_data_i (piece_data),
-      .desc_valid_o,
-      .desc_ready_i,
-      .desc_data_o,
-      .piece_valid_o,
-      .piece_ready_i,
-      .piece_data_o,
-      .mark_i       (mark),
-      .drained_o    (drained)
-  );
   logic unused_last;
   logic [1:0] unused_source;
   stream_arbiter #(
@@ -362,7 +278,7 @@ module send_queue (
       .in_valid_i  (fail_valid),
       .in_ready_o  (fail_ready),
       .in_last_i   (3'b111),
-      .in_data_i   ({memop_cmd, fail_engine, fail_fetch}),
+      .in_data_i   ({memop_cmd, fail_turns}),
       .out_valid_o (retire_cmd_valid_o),
       .out_ready_i (retire_cmd_ready_i),
       .out_last_o  (unused_last),

@@ -1,9 +1,11 @@
 `default_nettype none
 
-/// Adds up the lengths of a WQE's data segments, a line of four segments a cycle, while run_i.
+/// Adds up the lengths of a WQE's data segments, a line of four segments a cycle: the first line is
+/// on line_i with start_i, the others with run_i.
 ///
-/// start_i comes in the cycle before the first line is on line_i. more_o asks for line
-/// next_line_o, to be there in the next cycle. sum_o is right when run_i has ended.
+/// In a cycle with start_i or run_i, more_o asks for line next_line_o, to be there in the next
+/// cycle with run_i. sum_o is right in the cycle after the last line. Of inline data it says
+/// nothing.
 module sq_sum (
     input  wire logic                   clk_i,
     input  wire logic                   start_i,
@@ -17,7 +19,7 @@ module sq_sum (
 );
   logic [36:0] line_sum;
   logic [7:0] line_segment, segment;
-  logic [2:0] line_q;
+  logic [2:0] line, line_q;
 
   // Data segments are segments [header, size) of the WQE.
   always_comb begin
@@ -30,17 +32,15 @@ module sq_sum (
       end
     end
   end
-  assign line_segment = 8'({line_q, 2'd0});
-  assign more_o       = !control_i.inline_data && line_q != 3'd7 &&
+  assign line         = start_i ? 3'd0 : line_q;
+  assign line_segment = 8'({line, 2'd0});
+  assign more_o       = !control_i.inline_data && line != 3'd7 &&
                         line_segment + 8'd4 < control_i.size;
-  assign next_line_o  = line_q + 3'd1;
+  assign next_line_o  = line + 3'd1;
 
   always_ff @(posedge clk_i) begin
-    if (start_i) begin
-      sum_o  <= '0;
-      line_q <= '0;
-    end else if (run_i) begin
-      sum_o  <= sum_o + line_sum;
+    if (start_i || run_i) begin
+      sum_o  <= (start_i ? 37'd0 : sum_o) + line_sum;
       line_q <= next_line_o;
     end
   end

@@ -2,10 +2,8 @@
 
 /// Judges a send WQE: `bad_o` says that it is malformed, bad_status_o with what it completes. sum_i
 /// is the sum of its data segment lengths. A WQE that is to go on in the middle must still be
-/// longer than what was sent of it. Also where its data segments (or inline bytes) start: after one
-/// segment for a Send, two for a Write or Read, three for an atomic, four for a Send of a UD queue
-/// pair. A memory operation has its segments and no data, and is neither solicited nor inline;
-/// FastRegister names DMA addresses and is for the QPs that may do so.
+/// longer than what was sent of it. A memory operation has its segments and no data, and is neither
+/// solicited nor inline; FastRegister names DMA addresses and is for the QPs that may do so.
 ///
 /// UC has no Reads, atomics and remote invalidations, UD no Writes and no memory operations either
 /// (InfiniBand specification 9.4, table 37); a datagram is one packet (9.8.3), a longer one a local
@@ -14,12 +12,13 @@ module sq_wqe_check (
     input  wire rnic_pkg::wqe_control_t control_i,
     input  wire rnic_pkg::send_ctx_t    ctx_i,
     input  wire logic [36:0]            sum_i,
-    output logic [2:0]                  header_segments_o,
+    // As sq_header says
+    input  wire logic [2:0]             header_segments_i,
     output logic                        bad_o,
     output logic [7:0]                  bad_status_o
 );
   logic known, is_send, is_write, is_read, is_atomic, is_memory, immediate, invalidate;
-  logic is_local_invalidate, is_ud, bad_service, too_long, malformed;
+  logic is_ud, bad_service, too_long, malformed;
   logic [7:0] stride_segments, data_segments;
   logic bad_header, bad_size, bad_data, bad_inline, bad_resume, bad_memory;
 
@@ -34,19 +33,16 @@ module sq_wqe_check (
       .immediate_o (immediate),
       .invalidate_o(invalidate)
   );
-  assign is_local_invalidate = control_i.opcode == rnic_pkg::WqeOpcodeLocalInvalidate;
-  assign is_ud               = ctx_i.qp_type == rnic_pkg::QpTypeUd;
-  assign header_segments_o   = is_ud ? 3'd4 : (is_send || is_local_invalidate) ? 3'd1 :
-                               (is_atomic || is_memory) ? 3'd3 : 3'd2;
-  assign stride_segments     = 8'd4 << (ctx_i.log_stride - 4'd6);
-  assign data_segments       = control_i.size - 8'(header_segments_o);
+  assign is_ud           = ctx_i.qp_type == rnic_pkg::QpTypeUd;
+  assign stride_segments = 8'd4 << (ctx_i.log_stride - 4'd6);
+  assign data_segments   = control_i.size - 8'(header_segments_i);
 
   assign bad_header = !known || control_i.qpn != ctx_i.qpn ||
                       control_i.wqe_index != ctx_i.exec_idx ||
                       (control_i.solicited && !is_send && !(is_write && immediate)) ||
                       (is_read && ctx_i.max_rd == '0) ||
                       control_i.length > rnic_pkg::MaxMessageBytes;
-  assign bad_size   = control_i.size < 8'(header_segments_o) || control_i.size > stride_segments;
+  assign bad_size   = control_i.size < 8'(header_segments_i) || control_i.size > stride_segments;
   assign bad_data   = data_segments > rnic_pkg::MaxSge[7:0] || sum_i != 37'(control_i.length) ||
                       (is_atomic && (data_segments != 8'd1 || control_i.length != 32'd8));
   assign bad_inline = is_read || control_i.length > rnic_pkg::MaxInlineBytes ||

@@ -5,8 +5,8 @@
 /// The contexts are borrowed (ctx_manager): acq until taken, then one ctx_valid with the context,
 /// then rel, with new contents or without. All clients of a kind see one data bus.
 ///
-/// Send contexts, in the order of the clients' turns: 0 admin queue, 1-4 send queue (sq), 5 and 8
-/// receive side (rx_send), 6-7 completion side (cpl_send). Receive contexts: 0 admin queue, 1
+/// Send contexts, in the order of the clients' turns: 0 admin queue, 1-5 send queue (sq), 6 and 9
+/// receive side (rx_send), 7-8 completion side (cpl_send). Receive contexts: 0 admin queue, 1
 /// responder (rsp), 2 and 6 receive side (rx_recv), 3-5 completion side (cpl_recv). Bit 0 of
 /// admin_* is the send context, bit 1 the receive context. The receive side keeps a context for
 /// its next packet as long as nobody else asks for it (contended).
@@ -24,15 +24,15 @@ module qp_contexts (
     input  wire logic [1:0]                                  cpl_send_acq_valid_i,
     output logic [1:0]                                       cpl_send_acq_ready_o,
     input  wire logic [2*8-1:0]                              cpl_send_acq_index_i,
-    input  wire logic [3:0]                                  sq_acq_valid_i,
-    output logic [3:0]                                       sq_acq_ready_o,
-    input  wire logic [4*8-1:0]                              sq_acq_index_i,
+    input  wire logic [4:0]                                  sq_acq_valid_i,
+    output logic [4:0]                                       sq_acq_ready_o,
+    input  wire logic [5*8-1:0]                              sq_acq_index_i,
     input  wire logic [1:0]                                  admin_acq_valid_i,
     output logic [1:0]                                       admin_acq_ready_o,
     input  wire logic [7:0]                                  admin_acq_index_i,
     output logic [1:0]                                       rx_send_ctx_valid_o,
     output logic [1:0]                                       cpl_send_ctx_valid_o,
-    output logic [3:0]                                       sq_ctx_valid_o,
+    output logic [4:0]                                       sq_ctx_valid_o,
     output logic [1:0]                                       admin_ctx_valid_o,
     output rnic_pkg::send_ctx_t                              send_ctx_o,
     input  wire logic [1:0]                                  rx_send_rel_valid_i,
@@ -43,10 +43,10 @@ module qp_contexts (
     output logic [1:0]                                       cpl_send_rel_ready_o,
     input  wire logic [2*rnic_pkg::SendCtxBits-1:0]          cpl_send_rel_data_i,
     input  wire logic [1:0]                                  cpl_send_rel_write_i,
-    input  wire logic [3:0]                                  sq_rel_valid_i,
-    output logic [3:0]                                       sq_rel_ready_o,
-    input  wire logic [4*rnic_pkg::SendCtxBits-1:0]          sq_rel_data_i,
-    input  wire logic [3:0]                                  sq_rel_write_i,
+    input  wire logic [4:0]                                  sq_rel_valid_i,
+    output logic [4:0]                                       sq_rel_ready_o,
+    input  wire logic [5*rnic_pkg::SendCtxBits-1:0]          sq_rel_data_i,
+    input  wire logic [4:0]                                  sq_rel_write_i,
     input  wire logic [1:0]                                  admin_rel_valid_i,
     output logic [1:0]                                       admin_rel_ready_o,
     input  wire logic                                        admin_rel_write_i,
@@ -86,11 +86,12 @@ module qp_contexts (
     input  wire logic                                        rx_path_rd_en_i,
     input  wire logic [7:0]                                  rx_path_rd_qp_i,
     output rnic_pkg::path_t                                  rx_path_data_o,
+    output logic [1:0]                                       sq_contended_o,
     output logic [1:0]                                       rx_send_contended_o,
     output logic [1:0]                                       rx_recv_contended_o,
     output logic                                             qp_contexts_ready_o
 );
-  localparam int unsigned SendClients = 9, RecvClients = 7;
+  localparam int unsigned SendClients = 10, RecvClients = 7;
   logic send_ctx_ready, recv_ctx_ready, unused_contended;
   logic [SendClients-1:0] send_contended;
   logic [RecvClients-1:0] recv_contended;
@@ -140,7 +141,8 @@ module qp_contexts (
   );
 
   assign qp_contexts_ready_o = send_ctx_ready && recv_ctx_ready;
-  assign rx_send_contended_o = {send_contended[8], send_contended[5]};
+  assign sq_contended_o      = send_contended[4:3];
+  assign rx_send_contended_o = {send_contended[9], send_contended[6]};
   assign rx_recv_contended_o = {recv_contended[6], recv_contended[2]};
   assign unused_contended  = ^{send_contended, recv_contended};
 

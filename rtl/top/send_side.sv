@@ -7,7 +7,7 @@
 /// and results of atomics; tx_path gathers their payload and makes frames of both.
 ///
 /// - sq_db, wqe_push: the host rings; taken within the time of some context turns.
-/// - sq_*: the send queue's four clients of the send contexts. rsp_*: the responder's client of
+/// - sq_*: the send queue's five clients of the send contexts. rsp_*: the responder's client of
 ///   the receive contexts.
 /// - send_rd, send_wr, send_xlate, sq_mem_op: clients of the memory side, numbered there.
 /// - inflight: the PSNs of a WQE, before its last packet; always taken. sq_retire: WQEs that fail
@@ -37,15 +37,16 @@ module send_side (
     input  wire logic                                        wqe_push_valid_i,
     output logic                                             wqe_push_ready_o,
     input  wire rnic_pkg::wqe_push_t                         wqe_push_data_i,
-    output logic [3:0]                                       sq_acq_valid_o,
-    input  wire logic [3:0]                                  sq_acq_ready_i,
-    output logic [4*8-1:0]                                   sq_acq_index_o,
-    input  wire logic [3:0]                                  sq_ctx_valid_i,
+    output logic [4:0]                                       sq_acq_valid_o,
+    input  wire logic [4:0]                                  sq_acq_ready_i,
+    output logic [5*8-1:0]                                   sq_acq_index_o,
+    input  wire logic [4:0]                                  sq_ctx_valid_i,
+    input  wire logic [1:0]                                  sq_contended_i,
     input  wire rnic_pkg::send_ctx_t                         send_ctx_i,
-    output logic [3:0]                                       sq_rel_valid_o,
-    input  wire logic [3:0]                                  sq_rel_ready_i,
-    output logic [4*rnic_pkg::SendCtxBits-1:0]               sq_rel_data_o,
-    output logic [3:0]                                       sq_rel_write_o,
+    output logic [4:0]                                       sq_rel_valid_o,
+    input  wire logic [4:0]                                  sq_rel_ready_i,
+    output logic [5*rnic_pkg::SendCtxBits-1:0]               sq_rel_data_o,
+    output logic [4:0]                                       sq_rel_write_o,
     output logic                                             sq_mem_op_valid_o,
     input  wire logic                                        sq_mem_op_ready_i,
     output rnic_pkg::mem_op_t                                sq_mem_op_data_o,
@@ -141,7 +142,7 @@ module send_side (
       .sq_doorbell_data_i(sq_db_data_i),
       .wqe_push_valid_i, .wqe_push_ready_o, .wqe_push_data_i,
       .acq_valid_o(sq_acq_valid_o), .acq_ready_i(sq_acq_ready_i), .acq_index_o(sq_acq_index_o),
-      .ctx_valid_i(sq_ctx_valid_i), .ctx_data_i(send_ctx_i),
+      .ctx_valid_i(sq_ctx_valid_i), .ctx_data_i(send_ctx_i), .contended_i(sq_contended_i),
       .rel_valid_o(sq_rel_valid_o), .rel_ready_i(sq_rel_ready_i), .rel_write_o(sq_rel_write_o),
       .rel_data_o(sq_rel_data_o),
       .mem_op_valid_o(sq_mem_op_valid_o), .mem_op_ready_i(sq_mem_op_ready_i),

@@ -683,9 +683,9 @@ struct AdminAccess {
   bool operator==(const AdminAccess&) const = default;
 };
 
-/// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 662 bits.
+/// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 663 bits.
 struct SendCtx {
-  static constexpr std::size_t kBits = 662;
+  static constexpr std::size_t kBits = 663;
   static constexpr std::size_t kBytes = 83;
   std::uint8_t state{};  ///< QpState
   std::uint8_t in_use{};  ///< Created
@@ -738,6 +738,7 @@ struct SendCtx {
   std::uint8_t recovering{};  ///< Went back to rec_psn for a NAK or a gap, and nothing has been acknowledged since
   std::uint32_t rec_psn{};
   std::uint8_t sqd_notify{};  ///< SQD: event SqDrained when the queue is drained
+  std::uint8_t stalled{};  ///< The send queue stepped aside from a WQE for what retirement brings: places, PSNs, Reads, credits; who retires wakes it
   std::uint32_t ssn{};  ///< SSN of the newest request that was wholly sent; the first request of a connection has 1
   std::uint8_t credits{};  ///< RC: the peer counts its receive WQEs: lsn holds
   std::uint32_t lsn{};  ///< Limit sequence number: SSN of the last request that may take a receive WQE
@@ -812,11 +813,12 @@ struct SendCtx {
         bits::put<11, 1>(recovering) |
         bits::put<12, 24>(rec_psn) |
         bits::put<36, 1>(sqd_notify) |
-        bits::put<37, 24>(ssn) |
-        bits::put<61, 1>(credits) |
-        bits::put<62, 2>(lsn));
+        bits::put<37, 1>(stalled) |
+        bits::put<38, 24>(ssn) |
+        bits::put<62, 1>(credits) |
+        bits::put<63, 1>(lsn));
     bits::store<bits::Order::kLittle, 10>(to,
-        bits::put<0, 22>(lsn >> 2));
+        bits::put<0, 23>(lsn >> 1));
   }
   static constexpr SendCtx decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -882,9 +884,10 @@ struct SendCtx {
     v.recovering = static_cast<std::uint8_t>(bits::get<11, 1>(word9));
     v.rec_psn = static_cast<std::uint32_t>(bits::get<12, 24>(word9));
     v.sqd_notify = static_cast<std::uint8_t>(bits::get<36, 1>(word9));
-    v.ssn = static_cast<std::uint32_t>(bits::get<37, 24>(word9));
-    v.credits = static_cast<std::uint8_t>(bits::get<61, 1>(word9));
-    v.lsn = static_cast<std::uint32_t>(bits::get<62, 2>(word9) | bits::get<0, 22>(word10) << 2);
+    v.stalled = static_cast<std::uint8_t>(bits::get<37, 1>(word9));
+    v.ssn = static_cast<std::uint32_t>(bits::get<38, 24>(word9));
+    v.credits = static_cast<std::uint8_t>(bits::get<62, 1>(word9));
+    v.lsn = static_cast<std::uint32_t>(bits::get<63, 1>(word9) | bits::get<0, 23>(word10) << 1);
     return v;
   }
   bool operator==(const SendCtx&) const = default;

@@ -106,8 +106,9 @@ double goodput_fraction(World& world, const WorldOptions& options, Transfer::Dir
   return gbps / (options.wire.rate_gbps * wire_payload_share(kMessage, mtu, false));
 }
 
-/// 8-byte inline Writes over 16 queue pairs, four threads: messages per microsecond.
-double small_write_rate(World& world, const WorldOptions& options) {
+/// 8-byte inline Writes over 16 queue pairs, four threads, each queue pair with up to `outstanding`: messages per
+/// microsecond.
+double small_write_rate(World& world, const WorldOptions& options, std::uint32_t outstanding) {
   constexpr std::uint32_t kThreads = 4, kPerThread = 4;
   constexpr std::uint64_t kMessages = 2000, kBytes = 8;
   std::uint64_t first = ~0ULL, last = 0;
@@ -117,7 +118,7 @@ double small_write_rate(World& world, const WorldOptions& options) {
         auto& side = pairs.side(0);
         std::vector<IND2QueuePair*> qps;
         for (std::uint32_t i = 0; i < kPerThread; ++i) qps.push_back(side.qps[t * kPerThread + i].get());
-        Transfer transfer(*side.endpoint, *side.cqs[t], qps, 64);
+        Transfer transfer(*side.endpoint, *side.cqs[t], qps, outstanding);
         first = std::min(first, host.device().now_ns());
         transfer.run(Transfer::Direction::kWrite,
                      pairs.range(0, t * kMessages * kBytes, kMessages * kBytes, ND_OP_FLAG_INLINE), kBytes);
@@ -259,7 +260,10 @@ std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options, co
        [&] {
          return goodput_fraction(world, options, Transfer::Direction::kRead, nullptr, kSmallMtu, kSmallMtuBytes);
        }},
-      {{"small_write_mmps", "8-byte inline Writes, 16 QPs", "M/s"}, [&] { return small_write_rate(world, options); }},
+      {{"small_write_mmps", "8-byte inline Writes, 16 QPs", "M/s"},
+       [&] { return small_write_rate(world, options, 64); }},
+      {{"small_write_mmps_unbatched", "the same, 8 outstanding on each: every one through the UAR's window", "M/s"},
+       [&] { return small_write_rate(world, options, 8); }},
       {{"doorbell_to_wire_cycles", "doorbell TLP to first byte on the wire, 8-byte inline Write", "cycles"},
        [&] { return doorbell_to_wire(world, options); }},
       {{"write_half_rtt_ns", "8-byte Write ping-pong, half round trip, no wire delay", "ns"},

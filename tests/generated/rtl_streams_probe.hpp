@@ -9,7 +9,7 @@
 
 namespace rnic::test {
 
-inline constexpr std::array<FieldProbe, 474> kStreamFieldProbes = {{
+inline constexpr std::array<FieldProbe, 475> kStreamFieldProbes = {{
     {"host_req_hdr.tlp_type", 15, 0, 3, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostReqHdr::decode(b.first<rtl::HostReqHdr::kBytes>()).tlp_type, false); }},
     {"host_req_hdr.poisoned", 15, 3, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostReqHdr::decode(b.first<rtl::HostReqHdr::kBytes>()).poisoned, false); }},
     {"host_req_hdr.addr", 15, 4, 64, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostReqHdr::decode(b.first<rtl::HostReqHdr::kBytes>()).addr, false); }},
@@ -118,9 +118,10 @@ inline constexpr std::array<FieldProbe, 474> kStreamFieldProbes = {{
     {"send_ctx.recovering", 83, 587, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::SendCtx::decode(b.first<rtl::SendCtx::kBytes>()).recovering, false); }},
     {"send_ctx.rec_psn", 83, 588, 24, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::SendCtx::decode(b.first<rtl::SendCtx::kBytes>()).rec_psn, false); }},
     {"send_ctx.sqd_notify", 83, 612, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::SendCtx::decode(b.first<rtl::SendCtx::kBytes>()).sqd_notify, false); }},
-    {"send_ctx.ssn", 83, 613, 24, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::SendCtx::decode(b.first<rtl::SendCtx::kBytes>()).ssn, false); }},
-    {"send_ctx.credits", 83, 637, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::SendCtx::decode(b.first<rtl::SendCtx::kBytes>()).credits, false); }},
-    {"send_ctx.lsn", 83, 638, 24, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::SendCtx::decode(b.first<rtl::SendCtx::kBytes>()).lsn, false); }},
+    {"send_ctx.stalled", 83, 613, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::SendCtx::decode(b.first<rtl::SendCtx::kBytes>()).stalled, false); }},
+    {"send_ctx.ssn", 83, 614, 24, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::SendCtx::decode(b.first<rtl::SendCtx::kBytes>()).ssn, false); }},
+    {"send_ctx.credits", 83, 638, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::SendCtx::decode(b.first<rtl::SendCtx::kBytes>()).credits, false); }},
+    {"send_ctx.lsn", 83, 639, 24, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::SendCtx::decode(b.first<rtl::SendCtx::kBytes>()).lsn, false); }},
     {"recv_ctx.state", 63, 0, 3, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::RecvCtx::decode(b.first<rtl::RecvCtx::kBytes>()).state, false); }},
     {"recv_ctx.in_use", 63, 3, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::RecvCtx::decode(b.first<rtl::RecvCtx::kBytes>()).in_use, false); }},
     {"recv_ctx.qp_type", 63, 4, 2, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::RecvCtx::decode(b.first<rtl::RecvCtx::kBytes>()).qp_type, false); }},
@@ -500,7 +501,7 @@ inline constexpr std::array<LayoutProbe, 46> kStreamLayoutProbes = {{
     {"wqe_push", 520, false, recode_layout<rtl::WqePush>},
     {"admin_ref", 29, false, recode_layout<rtl::AdminRef>},
     {"admin_access", 12, false, recode_layout<rtl::AdminAccess>},
-    {"send_ctx", 662, false, recode_layout<rtl::SendCtx>},
+    {"send_ctx", 663, false, recode_layout<rtl::SendCtx>},
     {"recv_ctx", 504, false, recode_layout<rtl::RecvCtx>},
     {"srq_ctx", 176, false, recode_layout<rtl::SrqCtx>},
     {"path", 397, false, recode_layout<rtl::Path>},

@@ -1,6 +1,6 @@
 `default_nettype none
 
-/// send_queue with the send contexts behind it; host_* is a fifth client of them, for the test.
+/// send_queue with the send contexts behind it; host_* is a sixth client of them, for the test.
 module send_queue_harness (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
@@ -61,17 +61,17 @@ module send_queue_harness (
     output logic [7:0]                   begun_qp_o,
     output logic [rnic_pkg::NumCounters-1:0] event_o
 );
-  logic [3:0] acq_valid, acq_ready, ctx_valid, rel_valid, rel_ready, rel_write;
-  logic [4*8-1:0] acq_index;
-  logic [4*rnic_pkg::SendCtxBits-1:0] rel_data;
+  logic [4:0] acq_valid, acq_ready, ctx_valid, rel_valid, rel_ready, rel_write;
+  logic [5*8-1:0] acq_index;
+  logic [5*rnic_pkg::SendCtxBits-1:0] rel_data;
   rnic_pkg::send_ctx_t ctx_data;
 
   assign host_ctx_data_o = ctx_data;
-  logic [4:0] unused_contended;
+  logic [5:0] contended;
   ctx_manager #(
       .Width  (rnic_pkg::SendCtxBits),
       .Entries(256),
-      .Clients(5)
+      .Clients(6)
   ) u_contexts (
       .clk_i,
       .rst_ni,
@@ -85,8 +85,11 @@ module send_queue_harness (
       .rel_ready_o({host_rel_ready_o, rel_ready}),
       .rel_write_i({1'b1, rel_write}),
       .rel_data_i ({host_rel_data_i, rel_data}),
-      .contended_o(unused_contended)
+      .contended_o(contended)
   );
+
+  logic unused_bits;
+  assign unused_bits = ^{contended[5:4], contended[1:0]};
 
   send_queue u_send_queue (
       .acq_valid_o(acq_valid),
@@ -94,6 +97,7 @@ module send_queue_harness (
       .acq_index_o(acq_index),
       .ctx_valid_i(ctx_valid),
       .ctx_data_i (ctx_data),
+      .contended_i(contended[3:2]),
       .rel_valid_o(rel_valid),
       .rel_ready_i(rel_ready),
       .rel_write_o(rel_write),

@@ -1,5 +1,6 @@
 rnic_rtl_test(${RTL}/sq/qp_scheduler.sv -GWakes=3)
 rnic_rtl_test(${RTL}/sq/sq_sum.sv)
+rnic_rtl_test(${RTL}/sq/sq_room.sv)
 rnic_rtl_test(${RTL}/sq/sge_seek.sv)
 rnic_rtl_test(${RTL}/sq/sq_memop.sv)
 add_executable(test_send_queue test_send_queue.cpp sq_world.cpp)

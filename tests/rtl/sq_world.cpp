@@ -1,6 +1,7 @@
 #include "tests/rtl/sq_world.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace rnic::test {
 
@@ -506,7 +507,10 @@ void World::sample_host() {
   if (dut.host_acq_valid_i && dut.host_acq_ready_o) host_ = HostState::kWaiting;
   if (host_ == HostState::kWaiting && dut.host_ctx_valid_o) {
     held_ = get<rtl::SendCtx>(dut.host_ctx_data_o);
-    steps_.front().action(held_);
+    auto& step = steps_.front();
+    step.action(held_);
+    if (step.retires)
+      step.wake = std::exchange(held_.stalled, 0) != 0 || held_.state == static_cast<std::uint8_t>(QpState::kSqd);
     host_ = HostState::kReleasing;
   } else if (dut.host_rel_valid_i && dut.host_rel_ready_o) {
     if (steps_.front().wake) wake_ = steps_.front().qp;
@@ -514,6 +518,10 @@ void World::sample_host() {
     host_ = HostState::kIdle;
   }
   peer();
+}
+
+void World::answer_to(int qp, std::function<void(rtl::SendCtx&)> action) {
+  steps_.push_back({qp, std::move(action), false, true});
 }
 
 /// Retires the oldest sent WQE of some QP, or finishes one of its Reads; Reads finish in order, WQEs retire in order.
@@ -527,41 +535,33 @@ void World::peer() {
     if (queue.setup.credits && bench.chance(0.3)) {
       // Receives are posted; or the peer takes the first packets of a message, whose last one has not left.
       const bool taken = queue.partly && queue.sent.empty() && bench.chance(0.5);
-      change(
-          qp,
-          [&queue, taken, partly = queue.partly.value_or(0),
-           more = static_cast<std::uint32_t>(bench.uniform(0, 3))](rtl::SendCtx& ctx) {
-            if (taken)
-              ctx.una_psn = queue.una_psn = (partly + 1) & 0xffffff;
-            else
-              ctx.lsn = queue.lsn = (queue.lsn + more) & 0xffffff;
-          },
-          true);
+      const bool short_of = ((queue.lsn - queue.ssn) & 0x800000) != 0;  // of credits for what is posted
+      answer_to(qp, [&queue, taken, partly = queue.partly.value_or(0),
+                     more = static_cast<std::uint32_t>(bench.uniform(0, short_of ? 3 : 0))](rtl::SendCtx& ctx) {
+        if (taken)
+          ctx.una_psn = queue.una_psn = (partly + 1) & 0xffffff;
+        else
+          ctx.lsn = queue.lsn = (queue.lsn + more) & 0xffffff;
+      });
       return;
     }
     if (!queue.unanswered.empty() && bench.chance(0.6)) {
       const auto index = queue.unanswered.front();
       queue.unanswered.pop_front();
-      change(
-          qp,
-          [&queue, index](rtl::SendCtx& ctx) {
-            --ctx.rd_outstanding;
-            queue.reads.erase(index);
-          },
-          true);
+      answer_to(qp, [&queue, index](rtl::SendCtx& ctx) {
+        --ctx.rd_outstanding;
+        queue.reads.erase(index);
+      });
       return;
     }
     if (queue.sent.empty() || queue.reads.count(queue.sent.front())) continue;
     const auto retired = queue.last_psns.extract(queue.sent.front());
     queue.sent.pop_front();
-    change(
-        qp,
-        [&queue, psn = retired.mapped()](rtl::SendCtx& ctx) {
-          ctx.una_psn = queue.una_psn = (psn + 1) & 0xffffff;
-          ++ctx.retire_idx;
-          ++queue.retired;
-        },
-        true);
+    answer_to(qp, [&queue, psn = retired.mapped()](rtl::SendCtx& ctx) {
+      ctx.una_psn = queue.una_psn = (psn + 1) & 0xffffff;
+      ++ctx.retire_idx;
+      ++queue.retired;
+    });
     return;
   }
 }

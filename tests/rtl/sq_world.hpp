@@ -137,6 +137,7 @@ class World {
     int qp;
     std::function<void(rtl::SendCtx&)> action;
     bool wake;
+    bool retires = false;  // wakes only a queue that has stalled, as the completion block does
   };
   void drive_dma();
   void sample_dma();
@@ -145,6 +146,7 @@ class World {
   void drive_misc();
   void sample_misc();
   void peer();
+  void answer_to(int qp, std::function<void(rtl::SendCtx&)> action);
   void take_desc(const rtl::TxDesc& desc);
   void match();
   void expect(Queue& queue, int qp, std::uint16_t index, const Work& work);

@@ -375,6 +375,7 @@ TEST_CASE("completion: cycles from a packet to its consequences", "[rtl]") {
   const auto ack_after = until([&] { return !w.rsps.items.empty(); });
   w.settle(20);
   const auto psn = w.send.contexts[1].next_psn;
+  w.send.contexts[1].stalled = 1;
   w.sent(1, hw::WqeOpcode::kWrite, false, 1);
   auto d = rtl::RxDone{};
   d.qp = 1;

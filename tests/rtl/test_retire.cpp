@@ -31,7 +31,8 @@ struct Qp {
   std::uint64_t repeated = 20;  // packets that are still to be sent again
   unsigned silent_run = 0, reads = 0;
   bool dead = false, fault = false, progress = false;
-  bool credits = false;  // the peer counts, up to `lsn`
+  bool stalled = false, drains = false;  // its send queue waits for what retires; for its end, in SQD
+  bool credits = false;                  // the peer counts, up to `lsn`
   std::uint32_t lsn = 0;
   std::uint64_t fault_idx = 0;
   unsigned fault_status = 0, fault_syndrome = 0;
@@ -73,22 +74,21 @@ void carry_out(Qp& q, Cmd command, std::uint64_t psn, std::uint64_t idx, unsigne
                const Credits& credits, Expect& e) {
   if (q.dead) return;
   const std::uint64_t una_before = q.una;
-  bool moved = false;
+  // Whoever waits is woken by whatever comes, and nobody else.
+  const bool waits = q.stalled;
+  q.stalled = false;
   // What is still to be sent again cannot be acknowledged yet.
   if (command == Cmd::kAck || command == Cmd::kReadDone) q.una = std::max(q.una, std::min(psn + 1, q.next_psn));
   if (command == Cmd::kFail || command == Cmd::kRetry) q.una = std::max(q.una, psn);
   if (q.una != una_before) {
     e.timers.push_back({q.index, q.una & 0xffffff});
     q.progress = true;
-    moved = q.credits && q.partial;  // of a SEND beyond the limit one packet has gone, and has its answer
   }
   // 9.7.7.2: MSN + credits; the limit of an ACK that is older than the newest one says nothing.
   if (credits.come && std::min(psn + 1, q.next_psn) >= una_before) {
     const bool counted = q.credits;
-    const std::uint32_t lsn = q.lsn;
     q.credits = credits.limited;
     if (!counted || ((credits.lsn - q.lsn) & 0x800000) == 0) q.lsn = credits.lsn;
-    moved |= counted && (!q.credits || q.lsn != lsn);
   }
   // 9.7.6: sent again, once what is acknowledged has retired; so is what a stale fault has kept from being sent. Whose
   // a refusal is, recovery finds out: here it acknowledges nothing and fails nothing.
@@ -105,10 +105,7 @@ void carry_out(Qp& q, Cmd command, std::uint64_t psn, std::uint64_t idx, unsigne
                                                                 : rtl::RecoverCause::kNak);
     e.recovers.push_back(r);
   }
-  if (command == Cmd::kReadDone) {
-    moved = true;
-    if (q.reads) --q.reads;
-  }
+  if (command == Cmd::kReadDone && q.reads) --q.reads;
   if (command == Cmd::kFailWqe && idx >= q.retired && (!q.fault || idx <= q.fault_idx)) {
     q.fault = true;
     q.fault_idx = idx;
@@ -127,7 +124,6 @@ void carry_out(Qp& q, Cmd command, std::uint64_t psn, std::uint64_t idx, unsigne
     }
     q.sent.pop_front();
     ++q.retired;
-    moved = true;
   }
   bool failed = faulted();
   unsigned cause = q.fault_status, detail = q.fault_syndrome;
@@ -143,7 +139,6 @@ void carry_out(Qp& q, Cmd command, std::uint64_t psn, std::uint64_t idx, unsigne
     else
       q.sent.pop_front();
     ++q.retired;
-    moved = true;
     q.dead = true;
     rtl::QpError x;
     x.qp = static_cast<std::uint8_t>(q.index);
@@ -155,7 +150,7 @@ void carry_out(Qp& q, Cmd command, std::uint64_t psn, std::uint64_t idx, unsigne
     e.records.push_back({q.ctx->retired_address, static_cast<std::uint16_t>(q.retired)});
     q.silent_run = 0;
   }
-  if (moved) ++e.wakes[q.index];
+  if (waits || (q.drains && !failed)) ++e.wakes[q.index];
 }
 
 /// The queue of CQEs (place_queue): a place, once there, stays until it is used.
@@ -228,7 +223,8 @@ struct World {
     q.ctx = &contexts.contexts[index];
     *q.ctx = rtl::SendCtx{};
     q.ctx->in_use = 1;
-    q.ctx->state = static_cast<std::uint8_t>(hw::QpState::kRts);
+    q.drains = bench.chance(0.1);
+    q.ctx->state = static_cast<std::uint8_t>(q.drains ? hw::QpState::kSqd : hw::QpState::kRts);
     q.ctx->qpn = static_cast<std::uint32_t>(bench.uniform(0, 0xffff) << 8 | index);
     q.ctx->cqn = static_cast<std::uint8_t>(bench.uniform(0, 255));
     q.ctx->retry_count = 5;
@@ -250,6 +246,7 @@ struct World {
     c.max_psn = (q.next_psn + q.repeated) & 0xffffff;
     c.msg_active = q.partial;
     c.rd_outstanding = static_cast<std::uint8_t>(q.reads);
+    c.stalled = q.stalled = bench.chance(0.4);
   }
   void command(Qp& q, Cmd command, std::uint64_t psn, std::uint64_t idx, unsigned status, unsigned syndrome) {
     rtl::RetireCmd c;
@@ -291,8 +288,11 @@ struct World {
     const auto& c = *q.ctx;
     REQUIRE(c.retire_idx == static_cast<std::uint16_t>(q.retired));
     REQUIRE(c.exec_idx == static_cast<std::uint16_t>(q.executed()));
-    REQUIRE(c.state == static_cast<std::uint8_t>(q.dead ? hw::QpState::kErr : hw::QpState::kRts));
+    REQUIRE(c.state == static_cast<std::uint8_t>(q.dead     ? hw::QpState::kErr
+                                                 : q.drains ? hw::QpState::kSqd
+                                                            : hw::QpState::kRts));
     if (q.dead) return;
+    REQUIRE(c.stalled == q.stalled);
     REQUIRE(c.una_psn == (q.una & 0xffffff));
     REQUIRE(c.rd_outstanding == q.reads);
     REQUIRE(c.silent_run == q.silent_run);
@@ -575,6 +575,7 @@ TEST_CASE(
         // The host is told of a silent one if no other completion follows.
         CHECK(w.records.items.size() == (silent && behind == 0 ? 1u : 0u));
         if (silent && behind != 0) want.silent_run = 1;
+        want.stalled = 0;
         CHECK((*q.ctx == want));
         REQUIRE(w.errors.items.size() == 1);
         rtl::QpError flush;

@@ -313,6 +313,62 @@ TEST_CASE("send_queue: one QP streams packets at less than a packet's wire time"
   CHECK(gap <= 12);
 }
 
+TEST_CASE("send_queue: queue pairs share the wire by turns of 1 KiB, small packets four to a turn", "[rtl]") {
+  const auto mtu = GENERATE(as<std::uint8_t>{}, 1, 2, 3, 0);  // 256, 512, 1024; 0: messages of 8 bytes
+  World world(seed(18));
+  world.answer = false;
+  world.dma_latency_low = world.dma_latency_high = 5;
+  const unsigned at_once = mtu <= 1 ? 4 : mtu == 2 ? 2 : 1;
+  for (int qp = 0; qp < 3; ++qp) {
+    world.set_up(qp, [&](rtl::SendCtx& ctx) {
+      ctx.log_stride = 6;
+      ctx.log_depth = 6;
+      ctx.mtu = mtu == 0 ? 1 : mtu;
+    });
+    for (int i = 0; i < (mtu == 0 ? 32 : 4); ++i)
+      world.write_wqe(qp, mtu == 0 ? inline_write(8) : plain(WqeOpcode::kWrite, {8192}));
+  }
+  for (int qp = 0; qp < 3; ++qp) world.ring(qp);
+  const std::uint64_t all = mtu == 0 ? 32 : 4 * 8192 / (128u << mtu);
+  std::array<std::uint64_t, 3> sent{};
+  unsigned run = 0, longest = 0, last = 3;
+  world.on_desc = [&](const rtl::TxDesc& desc) {
+    ++sent[desc.qp];
+    run = desc.qp == last ? run + 1 : 1;
+    last = desc.qp;
+    const auto [least, most] = std::minmax_element(sent.begin(), sent.end());
+    if (*least > at_once && *most + at_once < all) longest = std::max(longest, run);  // all have something to send
+  };
+  world.finish();
+  CHECK(longest == at_once);
+}
+
+TEST_CASE("send_queue: a queue that steps aside is marked until it goes on", "[rtl]") {
+  World world(seed(19));
+  world.answer = false;
+  world.set_up(3, [](rtl::SendCtx& ctx) {
+    ctx.log_stride = 7;
+    ctx.log_depth = 4;
+    ctx.max_rd = 2;
+  });
+  world.write_wqe(3, plain(WqeOpcode::kRead, {100}));
+  auto fenced = inline_write(8);
+  fenced.fence = true;
+  world.write_wqe(3, fenced);
+  world.ring(3);
+  world.bench.run(400);
+  CHECK(world.desc_count == 1);
+  CHECK(world.context(3).stalled == 1);
+  CHECK(world.context(3).rd_outstanding == 1);
+  world.queues.at(3).reads.clear();
+  world.queues.at(3).unanswered.clear();
+  world.change(
+      3, [](rtl::SendCtx& ctx) { ctx.rd_outstanding = 0; }, true);
+  world.bench.run(400);
+  CHECK(world.desc_count == 2);
+  CHECK(world.context(3).stalled == 0);
+}
+
 TEST_CASE("send_queue: at most SqWindow WQEs wait for retirement", "[rtl]") {
   World world(seed(8));
   world.answer = false;

@@ -19,25 +19,19 @@ struct Wqe {
   std::array<std::uint32_t, kSegments> words{};  // what stands where a data segment has its length
 };
 
-/// The sum as the engine asks for it: a line in the cycle after it was named.
+/// The sum as the engine asks for it: the first line with the start, the others in the cycle after they were named.
 std::uint64_t sum_of(Vsq_sum& dut, const Wqe& wqe, Bench<Vsq_sum>& bench, int& lines) {
-  const auto show = [&](unsigned line) {
-    for (unsigned i = 0; i < 16; ++i) dut.line_i[i] = static_cast<std::uint32_t>(bench.rng());
-    for (unsigned i = 0; i < 4; ++i) dut.line_i[i * 4 + 2] = wqe.words[line * 4 + i];
-  };
   put(dut.control_i, wqe.control);
   dut.header_segments_i = static_cast<CData>(wqe.header);
-  dut.start_i = 1;
-  dut.run_i = 0;
-  bench.tick();
-  dut.start_i = 0;
-  dut.run_i = 1;
   lines = 0;
   bool more = true;
   unsigned line = 0;
   while (more) {
     REQUIRE(line < kSegments / 4);
-    show(line);
+    for (unsigned i = 0; i < 16; ++i) dut.line_i[i] = static_cast<std::uint32_t>(bench.rng());
+    for (unsigned i = 0; i < 4; ++i) dut.line_i[i * 4 + 2] = wqe.words[line * 4 + i];
+    dut.start_i = lines == 0;
+    dut.run_i = lines != 0;
     ++lines;
     dut.clk_i = 0;
     dut.eval();
@@ -45,7 +39,7 @@ std::uint64_t sum_of(Vsq_sum& dut, const Wqe& wqe, Bench<Vsq_sum>& bench, int& l
     line = dut.next_line_o;
     bench.tick();
   }
-  dut.run_i = 0;
+  dut.start_i = dut.run_i = 0;
   return dut.sum_o;
 }
 
