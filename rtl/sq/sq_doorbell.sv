@@ -48,7 +48,7 @@ module sq_doorbell (
   // StIdle     taking the next doorbell or window WQE; its context is asked for at once
   // StAcquire  waiting for the grant
   // StContext  waiting for the context
-  // StBeats    taking the bytes of a window WQE
+  // StBeats    taking the bytes of a window WQE; with the last ones the context may go back at once
   // StRelease  giving the context back
   typedef enum logic [2:0] {
     StIdle,
@@ -66,7 +66,7 @@ module sq_doorbell (
   logic [23:0] qpn, qpn_q;
   logic [6:0] uar_q;
   logic [15:0] index_q, target, posted, present, depth;
-  logic refused_q, refused, use_q, use_window, flush_q, released;
+  logic refused_q, refused, use_q, use_window, flush_q, last_beat, released;
   logic [2:0] first_line, line_q;
 
   assign doorbell    = sq_doorbell_data_i.value;
@@ -108,7 +108,7 @@ module sq_doorbell (
       StIdle:    if (take) state_d = acq_ready_i ? StContext : StAcquire;
       StAcquire: if (acq_ready_i) state_d = StContext;
       StContext: if (ctx_valid_i) state_d = is_push_q ? StBeats : StRelease;
-      StBeats:   if (wqe_push_valid_i && wqe_push_data_i.last) state_d = StRelease;
+      StBeats:   if (last_beat) state_d = rel_ready_i ? StIdle : StRelease;
       StRelease: if (rel_ready_i) state_d = StIdle;
       default:   state_d = StIdle;
     endcase
@@ -142,7 +142,8 @@ module sq_doorbell (
   assign wqe_push_ready_o    = state_q == StBeats;
   assign acq_valid_o         = take || state_q == StAcquire;
   assign acq_index_o         = state_q == StAcquire ? qpn_q[7:0] : qpn[7:0];
-  assign rel_valid_o         = state_q == StRelease;
+  assign last_beat           = state_q == StBeats && wqe_push_valid_i && wqe_push_data_i.last;
+  assign rel_valid_o         = last_beat || state_q == StRelease;
   assign released            = rel_valid_o && rel_ready_i;
   assign rel_write_o         = !refused_q;
   assign rel_data_o          = ctx_q;
@@ -150,10 +151,10 @@ module sq_doorbell (
   assign window_addr_o       = {qpn_q[7:0], line_q};
   assign window_data_o       = wqe_push_data_i.data;
 
-  // The turn of a window WQE may be prepared while the context is given back: the engine waits for
-  // it.
+  // The turn of a window WQE may be prepared while its bytes come, which are all here: the engine
+  // waits for the context.
   assign wake_qp_o    = qpn_q[7:0];
-  assign wake_valid_o = !refused_q && (use_q ? window_valid_o && wqe_push_data_i.last : released);
+  assign wake_valid_o = (ctx_valid_i && use_window) || (released && !refused_q && !use_q);
 
   // Flush requests wait per QP: a long flush of one never holds up the doorbells of others.
   qp_scheduler #(
