@@ -1,48 +1,63 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <vector>
 
 namespace rnic::kmd {
 
 /// The keys of a memory window that binds under way may leave it with: the one that it has, and those of the binds that
 /// have been posted since. A bind that is refused or flushed leaves the window with the key before (decisions 54).
-/// Thread safe.
+/// Thread safe; allocates nothing.
 class WindowKeys {
  public:
-  explicit WindowKeys(std::uint32_t first) : keys_{first} {}
+  explicit WindowKeys(std::uint32_t first) : base_(first) { posted(first); }
 
   /// Of the newest bind that was posted and has not failed.
   [[nodiscard]] std::uint32_t newest() const {
     const std::lock_guard lock(mutex_);
-    return keys_.back();
+    return count_ != 0 ? keys_[count_ - 1] : base_;
   }
   [[nodiscard]] bool contains(std::uint32_t key) const {
     const std::lock_guard lock(mutex_);
-    return std::find(keys_.begin(), keys_.end(), key) != keys_.end();
+    return key == base_ || std::find(keys_.begin(), end(), key) != end();
   }
-  /// Throws std::bad_alloc; then nothing has changed.
   void posted(std::uint32_t key) {
     const std::lock_guard lock(mutex_);
-    keys_.push_back(key);
+    if (count_ == keys_.size()) erase(keys_.begin(), keys_.begin() + 1);
+    keys_[count_++] = key;
   }
   /// The bind has executed: the keys before are gone.
   void accepted(std::uint32_t key) {
     const std::lock_guard lock(mutex_);
-    const auto found = std::find(keys_.begin(), keys_.end(), key);
-    if (found != keys_.end()) keys_.erase(keys_.begin(), found);
+    base_ = key;
+    const auto found = std::find(keys_.begin(), end(), key);
+    if (found != end()) erase(keys_.begin(), found);
   }
   void refused(std::uint32_t key) {
     const std::lock_guard lock(mutex_);
-    const auto found = std::find(keys_.begin() + 1, keys_.end(), key);
-    if (found != keys_.end()) keys_.erase(found);
+    const auto found = std::find(keys_.begin(), end(), key);
+    if (found != end()) erase(found, found + 1);
   }
 
  private:
+  /// Binds of one window that are under way at a time; of more, the last that is known to have executed is kept.
+  static constexpr std::size_t kUnderWay = 16;
+  using Keys = std::array<std::uint32_t, kUnderWay>;
+
+  [[nodiscard]] Keys::const_iterator end() const { return keys_.begin() + count_; }
+  void erase(Keys::const_iterator first, Keys::const_iterator last) {
+    const auto to = keys_.begin() + (first - keys_.cbegin());
+    std::copy(last, end(), to);
+    count_ -= static_cast<std::size_t>(last - first);
+  }
+
   mutable std::mutex mutex_;
-  std::vector<std::uint32_t> keys_;  ///< Oldest first, never empty
+  std::uint32_t base_;  ///< Of the last bind that is known to have executed
+  Keys keys_{};         ///< Of binds that have not failed, oldest first
+  std::size_t count_ = 0;
 };
 
 }  // namespace rnic::kmd

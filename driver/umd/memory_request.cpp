@@ -27,12 +27,8 @@ Result<void> post_bind(QueuePair& qp, kmd::KernelMw& window, const WindowRange& 
   request.remote_write = range.remote_write;
   request.remote_atomic = range.remote_atomic;
   request.window = window.keys();
-  auto noted = or_out_of_memory([&]() -> Result<void> {
-    request.window->posted(request.key);
-    return {};
-  });
-  if (!noted) return noted;
-  auto posted = or_out_of_memory([&] { return qp.post_memory(request); });
+  request.window->posted(request.key);
+  auto posted = qp.post_memory(request);
   if (!posted) request.window->refused(request.key);
   return posted;
 }

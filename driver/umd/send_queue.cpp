@@ -18,7 +18,9 @@ SendQueue::SendQueue(ProcessContext& process, const Layout& layout)
     : process_(process),
       layout_(layout),
       mask_(static_cast<std::uint16_t>((1U << layout.log_depth) - 1)),
-      slots_(std::size_t{1} << layout.log_depth) {}
+      slots_(std::size_t{1} << layout.log_depth) {
+  binds_.reserve(layout.depth);
+}
 
 Result<void> SendQueue::post(const MemoryRequest& request) {
   const std::lock_guard lock(lock_);
@@ -78,18 +80,19 @@ void SendQueue::ring_deferred() {
 }
 
 void SendQueue::settle_binds() {
-  const auto outstanding = std::partition(binds_.begin(), binds_.end(), [this](const Bind& bind) {
-    return static_cast<std::uint16_t>(bind.index - oldest_) >= taken();
-  });
-  for (auto bind = binds_.begin(); bind != outstanding; ++bind) bind->window->accepted(bind->key);
-  binds_.erase(binds_.begin(), outstanding);
+  auto bind = binds_.begin();
+  for (; bind != binds_.end() && static_cast<std::uint16_t>(bind->index - oldest_) >= taken(); ++bind)
+    bind->window->accepted(bind->key);
+  binds_.erase(binds_.begin(), bind);
 }
 
 void SendQueue::refuse_bind(std::uint16_t index) {
   const auto bind = std::find_if(binds_.begin(), binds_.end(), [index](const Bind& b) { return b.index == index; });
   if (bind == binds_.end()) return;
+  // Requests end in their order: the binds before have executed.
+  for (auto before = binds_.begin(); before != bind; ++before) before->window->accepted(before->key);
   bind->window->refused(bind->key);
-  binds_.erase(bind);
+  binds_.erase(binds_.begin(), bind + 1);
 }
 
 void SendQueue::reset() {

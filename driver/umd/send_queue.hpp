@@ -113,7 +113,7 @@ class SendQueue {
   const std::uint16_t mask_;
   SpinLock lock_;
   std::vector<Slot> slots_;
-  std::vector<Bind> binds_;
+  std::vector<Bind> binds_;   ///< In the order of posting; room for all that may be outstanding
   std::uint16_t producer_{};  ///< Next index to post
   std::uint16_t rung_{};      ///< The device has been told of everything before
   std::uint16_t retired_{};   ///< Retired index as far as known
@@ -129,7 +129,7 @@ inline std::optional<SendQueue::Posted> SendQueue::complete(std::uint16_t index,
   if (entry.decoded) return std::nullopt;
   entry.decoded = true;
   const Posted posted{entry.id, entry.kind};
-  if (failed && entry.kind == RequestKind::kBind) refuse_bind(index);
+  if (entry.kind == RequestKind::kBind && failed) refuse_bind(index);
   read_retired_record();
   retire_to(retired_index);
   return posted;
