@@ -22,23 +22,23 @@ class WindowKeys {
   }
   [[nodiscard]] bool contains(std::uint32_t key) const {
     const std::lock_guard lock(mutex_);
-    return key == base_ || std::find(keys_.begin(), end(), key) != end();
+    return key == base_ || std::find(keys_.cbegin(), end(), key) != end();
   }
   void posted(std::uint32_t key) {
     const std::lock_guard lock(mutex_);
-    if (count_ == keys_.size()) erase(keys_.begin(), keys_.begin() + 1);
+    if (count_ == keys_.size()) erase(keys_.cbegin(), keys_.cbegin() + 1);
     keys_[count_++] = key;
   }
   /// The bind has executed: the keys before are gone.
   void accepted(std::uint32_t key) {
     const std::lock_guard lock(mutex_);
     base_ = key;
-    const auto found = std::find(keys_.begin(), end(), key);
-    if (found != end()) erase(keys_.begin(), found);
+    const auto found = std::find(keys_.cbegin(), end(), key);
+    if (found != end()) erase(keys_.cbegin(), found);
   }
   void refused(std::uint32_t key) {
     const std::lock_guard lock(mutex_);
-    const auto found = std::find(keys_.begin(), end(), key);
+    const auto found = std::find(keys_.cbegin(), end(), key);
     if (found != end()) erase(found, found + 1);
   }
 
@@ -47,7 +47,7 @@ class WindowKeys {
   static constexpr std::size_t kUnderWay = 16;
   using Keys = std::array<std::uint32_t, kUnderWay>;
 
-  [[nodiscard]] Keys::const_iterator end() const { return keys_.begin() + count_; }
+  [[nodiscard]] Keys::const_iterator end() const { return keys_.cbegin() + count_; }
   void erase(Keys::const_iterator first, Keys::const_iterator last) {
     const auto to = keys_.begin() + (first - keys_.cbegin());
     std::copy(last, end(), to);
