@@ -21,6 +21,22 @@ set(RNIC_RTL_COPY_SOURCES "" CACHE STRING "SystemVerilog and C++ files that go w
 
 set(RNIC_MODELS "" CACHE STRING "Regular expression of the targets to Verilate, all when empty: the others can't be built, and an edit is soon tested")
 
+# Forgets what was Verilated from a file that is no longer there: the list of sources of an earlier build would ask for it for ever.
+function(rnic_forget_stale folder prefix)
+  if(NOT EXISTS ${folder}/${prefix}_copy.cmake)
+    return()
+  endif()
+  include(${folder}/${prefix}_copy.cmake)
+  foreach(source ${${prefix}_DEPS})
+    get_filename_component(path ${source} ABSOLUTE BASE_DIR ${CMAKE_CURRENT_SOURCE_DIR})
+    if(NOT EXISTS ${path})
+      message(STATUS "${path} is gone: Verilating ${prefix} again")
+      file(REMOVE ${folder}/${prefix}_copy.cmake)
+      return()
+    endif()
+  endforeach()
+endfunction()
+
 # rnic_verilate(TARGET FILE [MODULE] [ARGS...]): Verilates the module of FILE into TARGET as class V<module>.
 function(rnic_verilate target file)
   if(NOT target MATCHES "${RNIC_MODELS}")
@@ -49,8 +65,10 @@ function(rnic_verilate target file)
     list(TRANSFORM arguments REPLACE "${PROJECT_SOURCE_DIR}/" "${root}")
     set(ARGN)
   endif()
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/${target}_${module})
+  rnic_forget_stale(${folder} V${module})
   verilate(${target} SOURCES ${sources} TOP_MODULE ${module} PREFIX V${module}
-           DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${target}_${module} VERILATOR_ARGS ${arguments} ${ARGN}
+           DIRECTORY ${folder} VERILATOR_ARGS ${arguments} ${ARGN}
            OPT_FAST ${RNIC_MODEL_OPT} ${RNIC_MODEL_FLAGS} OPT_SLOW -O0 ${RNIC_MODEL_FLAGS} OPT_GLOBAL -O1)
   target_compile_options(${target} PRIVATE -Wno-unused-parameter -Wno-unused-but-set-variable)
   # What writes waves is a third of the compiler's work and runs only when somebody asks for waves. The last option counts.
