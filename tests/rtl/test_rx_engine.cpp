@@ -763,6 +763,43 @@ TEST_CASE("rx_engine: an ACK of a packet that is still to be sent again", "[rtl]
   }
 }
 
+// Decision 46: a fatal NAK belongs to the request whose PSN it names. In front of it all has been executed: what an
+// awaited Read lacks is an implied NAK (9.7.5.1.4).
+TEST_CASE("rx_engine: a fatal NAK refuses the awaited Read whose PSNs it names, any of them", "[rtl]") {
+  constexpr std::uint8_t kQp = 3;
+  constexpr std::uint32_t kPackets = 3, kBehind = 4;
+  for (const std::uint32_t arrived : {0u, 1u, 2u}) {
+    Bed bed(seed());
+    bed.busy_neighbours = false;
+    bed.create(kQp, hw::QpState::kRts, hw::QpState::kRts, 1);
+    bed.send_read(kQp, kPackets * 256 - 1);
+    bed.advance(kQp, kBehind);
+    bed.settle(2000);
+    auto& m = bed.model.qps[kQp];
+    const std::uint32_t first = m.awaited.front().first_psn;
+    for (std::uint32_t i = 0; i < arrived; ++i) {
+      auto d = bed.header(m);
+      d.opcode = i == 0 ? 0x0d : 0x0e;
+      d.psn = (first + i) & 0xffffff;
+      REQUIRE(bed.submit(d, 256));
+      bed.settle(4000);
+    }
+    for (std::uint32_t named = arrived; named < kPackets + kBehind; ++named) {
+      for (const std::uint8_t syndrome : {0x61, 0x62, 0x63}) {
+        INFO("of three responses " << arrived << " have arrived, syndrome " << int{syndrome} << " names PSN " << named);
+        auto d = bed.header(m);
+        d.opcode = 0x11;
+        d.psn = (first + named) & 0xffffff;
+        d.syndrome = syndrome;
+        bed.submit(d, 0);
+        REQUIRE(bed.expected.back().first.action ==
+                static_cast<std::uint8_t>(named < kPackets ? rtl::RxAction::kNakReceived : rtl::RxAction::kGap));
+        bed.settle(4000);
+      }
+    }
+  }
+}
+
 TEST_CASE("rx_engine: every opcode with lengths at their limits", "[rtl]") {
   Bed bed(seed());
   bed.busy_neighbours = false;
@@ -1317,6 +1354,57 @@ TEST_CASE("rx_engine: a scatter list is that of its own WQE, and needs local wri
   send(m, 0x0a, 100, 103 << 8, 0x3210);
   REQUIRE(bed.expected.back().first.status == static_cast<std::uint8_t>(rtl::XlateStatus::kBadAccess));
   bed.settle(20000);
+}
+
+// Architecture, Shared receive queues: the tag of a WQE says which Receive it is. Of one that cannot be read, or is
+// another one, nobody knows it.
+TEST_CASE("rx_engine: a shared Receive that is not the one expected is lost", "[rtl]") {
+  constexpr std::uint8_t kSrq = 255;
+  struct Kind {
+    const char* name;
+    std::function<void(hw::WqeReceive&)> change;
+    bool unreadable, lost;
+  };
+  const std::vector<Kind> kinds = {
+      {"too many segments", [](hw::WqeReceive& r) { r.sge_count = 17; }, false, false},
+      {"the next index", [](hw::WqeReceive& r) { ++r.wqe_index; }, false, true},
+      {"the index of another round", [](hw::WqeReceive& r) { r.wqe_index ^= 0x8000; }, false, true},
+      {"unreadable", [](hw::WqeReceive&) {}, true, true},
+  };
+  Bed bed(seed());
+  bed.busy_neighbours = false;
+  bed.create_srq(kSrq);
+  std::uint8_t qp = 0;
+  for (const auto& kind : kinds) {
+    INFO(kind.name);
+    bed.create(qp, hw::QpState::kRts, hw::QpState::kRts, 1);
+    auto& m = bed.model.qps[qp];
+    const auto shares = [](rtl::RecvCtx& ctx) { ctx.srq = 1, ctx.srqn = kSrq; };
+    shares(m.recv);
+    bed.recv.change(qp, shares);
+    auto& shared = bed.model.srqs[kSrq];
+    const std::uint16_t idx = shared.ctx.pi;
+    bed.post_shared(kSrq);
+    const std::uint64_t slot =
+        shared.ctx.base + (std::uint64_t{idx % (1u << shared.ctx.log_depth)} << shared.ctx.log_stride);
+    std::array<std::uint8_t, 16> header{};
+    for (std::size_t i = 0; i < header.size(); ++i) header[i] = bed.host.read(slot + i);
+    auto receive = hw::WqeReceive::decode(header);
+    kind.change(receive);
+    receive.encode(header);
+    bed.host.write(slot, header);
+    bed.failing[slot] = kind.unreadable;
+    shared.lists[idx] = {.bad = true, .lost = kind.lost, .tag = receive.tag, .entries = {}};
+    bed.settle(2000);
+    auto d = bed.header(m);
+    d.opcode = 0x04;
+    d.psn = m.recv.epsn;
+    bed.submit(d, 100);
+    REQUIRE(bed.expected.back().first.bad_wqe == 1);
+    REQUIRE((bed.expected.back().first.wqe_lost == 1) == kind.lost);
+    bed.settle(20000);
+    ++qp;
+  }
 }
 
 TEST_CASE(
