@@ -1,9 +1,9 @@
 `default_nettype none
 
 /// The responder's packets that are ready for the send path (packet_queue): each a descriptor and
-/// at most one piece. room_o promises places for a whole packet. Inline a piece has at most the 8
-/// bytes of an AtomicAckETH, so the rest of its data (the highest bits) is not kept and comes out
-/// as zero.
+/// at most one piece. room_o promises places for a whole packet; there is none while much payload
+/// waits. Inline a piece has at most the 8 bytes of an AtomicAckETH, so the rest of its data (the
+/// highest bits) is not kept and comes out as zero.
 module rsp_packets (
     input  wire logic                 clk_i,
     input  wire logic                 rst_ni,
@@ -31,6 +31,8 @@ module rsp_packets (
   assign unused_data  = ^piece_bits[rnic_pkg::SgPieceBits-1:PieceBits];
   assign piece_data_o = {448'd0, piece_queued};
 
+  logic room, few;
+  assign room_o = room && few;
   packet_queue #(
       .PieceWidth     (PieceBits),
       .PieceDepth     (16),
@@ -38,7 +40,8 @@ module rsp_packets (
   ) u_queue (
       .clk_i,
       .rst_ni,
-      .room_o,
+      .room_o(room),
+      .few_o (few),
       .desc_valid_i,
       .desc_data_i,
       .piece_valid_i,

@@ -5,20 +5,24 @@
 /// and its pieces.
 ///
 /// `room_o` promises a whole packet (one descriptor, PiecesPerPacket pieces), so that the engine
-/// never waits for the wire with a context in hand. `drained_o`: everything that was inside at the
-/// last `mark_i` has left.
+/// never waits for the wire with a context in hand. few_o: less than PayloadLimit bytes wait. No
+/// engine should begin a packet without: what waits here can't be taken back when the peer asks for
+/// something else, and what another queue pair has to say waits behind it. `drained_o`: everything
+/// that was inside at the last `mark_i` has left.
 module packet_queue #(
     parameter int unsigned PieceWidth = 8,
     parameter int unsigned PieceDepth = 32,
     parameter int unsigned PiecesPerPacket = 16,
     localparam int unsigned DescDepth = 16,
     localparam int unsigned DescWidth = rnic_pkg::TxDescBits,
+    localparam int unsigned PayloadLimit = 8192,
     localparam int unsigned DescCountBits = $clog2(DescDepth) + 2,
     localparam int unsigned PieceCountBits = $clog2(PieceDepth) + 2
 ) (
     input  wire logic                  clk_i,
     input  wire logic                  rst_ni,
     output logic                       room_o,
+    output logic                       few_o,
     input  wire logic                  desc_valid_i,
     input  wire rnic_pkg::tx_desc_t    desc_data_i,
     input  wire logic                  piece_valid_i,
@@ -65,6 +69,17 @@ module packet_queue #(
       .count_o    (piece_count)
   );
 
+  payload_limit #(
+      .Limit(PayloadLimit)
+  ) u_payload (
+      .clk_i,
+      .rst_ni,
+      .in_valid_i  (desc_valid_i),
+      .in_bytes_i  (desc_data_i.payload_length),
+      .out_valid_i (desc_pop),
+      .out_bytes_i (desc_data_o.payload_length),
+      .below_o     (few_o)
+  );
   assign room_o = desc_count < DescCountBits'(DescDepth) &&
                   piece_count <= PieceCountBits'(PieceDepth - PiecesPerPacket);
 

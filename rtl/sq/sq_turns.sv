@@ -142,7 +142,7 @@ module sq_turns #(
   );
 
   // ---- Engine -----------------------------------------------------------------------------------
-  logic room, more, take, give, desc_valid, piece_valid, read_slot_valid;
+  logic room, few, more, take, give, desc_valid, piece_valid, read_slot_valid;
   rnic_pkg::tx_desc_t desc_data;
   rnic_pkg::sg_piece_t piece_data;
   rnic_pkg::read_slot_t read_slot_data;
@@ -156,7 +156,7 @@ module sq_turns #(
       .done_valid_o      (done_valid),
       .done_qp_o         (done_qp),
       .done_again_o      (done_again),
-      .room_i            (room),
+      .room_i            (room && few),
       .more_i            (more),
       .take_o            (take),
       .give_o            (give),
@@ -237,6 +237,7 @@ module sq_turns #(
       .clk_i,
       .rst_ni,
       .room_o       (unused_room),
+      .few_o        (few),
       .desc_valid_i (desc_valid),
       .desc_data_i  (desc_data),
       .piece_valid_i(piece_valid),

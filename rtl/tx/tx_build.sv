@@ -8,8 +8,8 @@
 /// go what the stages behind need: the destination MAC, the event it counts as when sent (bit 0
 /// request, 1 Read response, 2 ACK, 3 NAK, 4 RNR NAK), and the tx_fault_t to report when its
 /// payload fails (status to be filled in), whether it is a fatal NAK, whether it tells when it
-/// leaves, whether it asks for an answer and what the timer is to know of it then. Packets keep
-/// their order; Depth may wait.
+/// leaves, how much payload it has, whether it asks for an answer and what the timer is to know of
+/// it then. Packets keep their order; Depth may wait.
 module tx_build #(
     parameter int unsigned Depth = 32
 ) (
@@ -31,11 +31,13 @@ module tx_build #(
     output logic                     head_nak_o,
     output logic                     head_tell_o,
     output logic                     head_quiet_o,
+    output logic [12:0]              head_payload_o,
     output logic                     head_asks_o,
     output rnic_pkg::timer_event_t   head_left_o
 );
   localparam int unsigned FaultBits = rnic_pkg::TxFaultBits;
-  localparam int unsigned Width = 704 + 7 + 48 + 5 + FaultBits + 3 + 1 + rnic_pkg::TimerEventBits;
+  localparam int unsigned Width = 704 + 7 + 48 + 5 + FaultBits + 3 + 1 + rnic_pkg::TimerEventBits +
+                                  13;
   localparam int unsigned CountBits = $clog2(Depth) + 2;
 
   // ---- Stage a: the path is being read. Stage b: all that the header needs is in registers. ----
@@ -235,12 +237,12 @@ module tx_build #(
       .rst_ni,
       .in_valid_i (b_valid_q),
       .in_ready_o (fifo_ready),
-      .in_data_i  ({asks, left, b_desc_q.quiet, b_desc_q.tell, nak, fault, count,
-                     b_path_q.dest_mac, length, bytes}),
+      .in_data_i  ({b_desc_q.payload_length, asks, left, b_desc_q.quiet, b_desc_q.tell, nak, fault,
+                     count, b_path_q.dest_mac, length, bytes}),
       .out_valid_o(head_valid_o),
       .out_ready_i(head_ready_i),
-      .out_data_o ({head_asks_o, head_left_o, head_quiet_o, head_tell_o, head_nak_o, head_fault_o,
-                     head_count_o, head_mac_o, head_length_o, head_bytes_o}),
+      .out_data_o ({head_payload_o, head_asks_o, head_left_o, head_quiet_o, head_tell_o, head_nak_o,
+                     head_fault_o, head_count_o, head_mac_o, head_length_o, head_bytes_o}),
       .count_o    (waiting)
   );
 

@@ -4,6 +4,7 @@ rnic_rtl_test(${RTL}/common/ram_zeroed.sv -GWidth=16 -GDepth=512 -GMarkAddrBits=
 rnic_rtl_test(${RTL}/common/stream_fifo.sv -GWidth=32)
 rnic_rtl_test(${RTL}/common/stream_arbiter.sv -GN=3)
 rnic_rtl_test(${RTL}/common/rr_arbiter.sv)
+rnic_rtl_test(${RTL}/common/payload_limit.sv)
 rnic_rtl_test(${RTL}/common/place_queue.sv -GN=3 -GWidth=16 -GDepth=4)
 rnic_rtl_test(${RTL}/common/qp_reset_fan.sv -GN=5)
 rnic_rtl_test(${RTL}/top/qp_reset_order.sv)

@@ -725,7 +725,7 @@ TEST_CASE("admin: queries show what the NIC has moved", "[rtl]") {
     world.settle();
     REQUIRE(both(world, commands.command(AdminOpcode::kQuerySrq, AdminCommands::usual(2))) == kSuccess);
     // A ring that holds what is posted, and one that may not.
-    for (int i = 0; i < 4; ++i) both(world, commands.modify_srq(2));
+    for (int i = 0; i < 4; ++i) both(world, commands.modify_srq(AdminCommands::usual(2)));
     compare_queues(world);
     REQUIRE(both(world, commands.command(AdminOpcode::kQueryQp, 9)) == kSuccess);
     REQUIRE(both(world, commands.command(AdminOpcode::kQueryCq, AdminCommands::usual(4))) == kSuccess);

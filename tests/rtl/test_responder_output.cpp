@@ -712,6 +712,22 @@ TEST_CASE("responder_output: a repeated Read ends the answers under way that hav
     CHECK(monitor.useless <= 16 * 90);
     CHECK(monitor.responses < 16 * 90 + 100);
   }
+  SECTION("before a wire that stands still: little of it is made into packets") {
+    constexpr std::uint64_t kWait = 8192 / 4096;
+    rig.set_up(9, [](rtl::RecvCtx& ctx) { ctx.mtu = 5; });
+    const auto& large = rig.monitors[9];
+    rig.read(9, 4096 * 200);
+    rig.bench.run_until([&] { return large.responses >= 20; }, 10000, "responses");
+    rig.rates(0);
+    rig.bench.run(2000);
+    const auto at = large.responses;
+    rig.repeat_read(9, 0, 100);
+    rig.bench.run(200);
+    rig.rates(1);
+    rig.finish();
+    CHECK(large.responses - at <= kWait + 100 + 2);
+    CHECK(large.responses - at >= kWait + 100);
+  }
   SECTION("sixteen that wait, all repeated") {
     for (std::uint32_t i = 0; i < kMaxReadsOutstanding; ++i) rig.read(7, 256 * 50);
     rig.read(8, 256 * 50);

@@ -187,6 +187,28 @@ struct World : Agent {
     saved[static_cast<std::uint8_t>(qp)].clear();
   }
 
+  /// As qp_reset does: what has not begun is dropped, what has begun ends, then results are thrown away.
+  void forget(std::uint8_t qp) {
+    auto& dut = *bench.dut;
+    dut.forget_qp_i = qp;
+    dut.forget_valid_i = 1;
+    dut.eval();
+    // Dropped unless it has begun: the reference must not run it.
+    const auto waiting = std::find_if(given.begin(), given.end(), [qp](const AtomicOp& op) { return op.qp == qp; });
+    if (waiting != given.end()) {
+      given.erase(waiting);
+      busy.erase(qp);
+    }
+    bench.run_until([&] { return !dut.forget_busy_o; }, 2000, "forgotten");
+    if (running && running->qp == qp) {
+      running.reset();
+      busy.erase(qp);
+    }
+    bench.run(3);
+    clear(qp);
+    dut.forget_valid_i = 0;
+  }
+
   bool idle() const { return busy.empty() && given.empty() && to_give.empty() && !running; }
   void drain() {
     bench.run_until([&] { return idle(); }, 1000000, "operations done");
@@ -332,24 +354,7 @@ TEST_CASE("rsp_atomic: a QP that is forgotten drops what has not begun, and its 
     w.latency = w.bench.uniform(1, 60);
     for (const std::uint8_t qp : {std::uint8_t{1}, std::uint8_t{2}, std::uint8_t{3}}) w.give(w.random_op(qp));
     w.bench.run(w.bench.uniform(4, 120));
-    auto& dut = *w.bench.dut;
-    dut.forget_qp_i = 2;
-    dut.forget_valid_i = 1;
-    dut.eval();
-    // Dropped unless it has begun: the reference must not run it.
-    const auto waiting = std::find_if(w.given.begin(), w.given.end(), [](const AtomicOp& op) { return op.qp == 2; });
-    if (waiting != w.given.end()) {
-      w.given.erase(waiting);
-      w.busy.erase(2);
-    }
-    w.bench.run_until([&] { return !dut.forget_busy_o; }, 2000, "forgotten");
-    if (w.running && w.running->qp == 2) {
-      w.running.reset();
-      w.busy.erase(2);
-    }
-    w.bench.run(3);
-    w.clear(2);
-    dut.forget_valid_i = 0;
+    w.forget(2);
     w.drain();
     auto old = w.random_op(2);
     --w.next_psn[2];
@@ -358,6 +363,27 @@ TEST_CASE("rsp_atomic: a QP that is forgotten drops what has not begun, and its 
     w.give(old);
     w.drain();
     CHECK_FALSE(w.expected[2].found);
+  }
+}
+
+// What a life before has left in the memory of the results is none of the next one's, in whichever place it is.
+TEST_CASE("rsp_atomic: no result of a life before is given, however many there were", "[rtl]") {
+  constexpr std::uint8_t kQp = 5;
+  World w(seed(7));
+  for (std::size_t before = 1; before <= 40; ++before) {
+    std::vector<AtomicOp> done;
+    for (std::size_t i = 0; i < before; ++i) {
+      done.push_back(w.random_op(kQp));
+      w.give(done.back());
+      w.drain();
+    }
+    w.forget(kQp);
+    for (auto op : done) {
+      op.repeated = 1;
+      w.give(op);
+      w.drain();
+      CHECK_FALSE(w.expected[kQp].found);
+    }
   }
 }
 

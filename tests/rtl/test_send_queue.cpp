@@ -343,6 +343,58 @@ TEST_CASE("send_queue: queue pairs share the wire by turns of 1 KiB, small packe
   CHECK(longest == at_once);
 }
 
+// The engine gives its contexts back whether the wire moves or not; what it makes always has a place.
+TEST_CASE("send_queue: a wire that stands still fills the queue of packets, and nothing is lost", "[rtl]") {
+  World world(seed(24));
+  world.answer = false;
+  world.dma_latency_low = world.dma_latency_high = 5;
+  constexpr int kQps = 8, kWqes = 32;
+  for (int qp = 0; qp < kQps; ++qp) {
+    world.set_up(qp, [&](rtl::SendCtx& ctx) {
+      ctx.log_stride = 6;
+      ctx.log_depth = 6;
+      ctx.mtu = 1;
+    });
+    for (int i = 0; i < kWqes; ++i)
+      world.write_wqe(qp, world.bench.chance(0.5) ? inline_write(8) : plain(WqeOpcode::kWrite, {100, 100}));
+    world.ring(qp);
+  }
+  while (world.desc_count < kQps * kWqes) {
+    world.output_rate = world.output_rate == 0 ? 1 : 0;
+    world.bench.run(world.bench.uniform(1, world.output_rate == 0 ? 150 : 60));
+  }
+  world.output_rate = 1;
+  world.finish();
+  CHECK(world.desc_count == kQps * kWqes);
+}
+
+// What waits for the wire can't be taken back: a peer that asks for something again, and every other queue pair, waits
+// behind it (docs/architecture.md, Turns of the send queues).
+TEST_CASE("send_queue: of a message that waits for the wire little is made into packets", "[rtl]") {
+  constexpr std::uint32_t kLimit = 8192, kPackets = 16;
+  const auto mtu = GENERATE(as<std::uint8_t>{}, 1, 3, 5);
+  World world(seed(25));
+  world.answer = false;
+  world.set_up(1, [&](rtl::SendCtx& ctx) {
+    ctx.log_stride = 6;
+    ctx.log_depth = 4;
+    ctx.mtu = mtu;
+  });
+  world.write_wqe(1, plain(WqeOpcode::kWrite, {200'000}));
+  world.ring(1);
+  world.bench.run_until([&] { return world.desc_count > 0; }, 2000, "first packet");
+  world.output_rate = 0;
+  world.bench.run(20);  // what the sinks of this test were about to take
+  const auto taken = static_cast<std::uint32_t>(world.desc_count);
+  world.bench.run(2000);
+  const std::uint32_t bytes = 128u << mtu;
+  const std::uint32_t made = (world.context(1).next_psn - world.queues.at(1).setup.next_psn) & 0xffffff;
+  CHECK((made - taken) * bytes >= std::min(kLimit, kPackets * bytes));
+  CHECK((made - taken) * bytes <= kLimit + 2 * std::max(bytes, 1024u) + bytes);
+  world.output_rate = 1;
+  world.finish();
+}
+
 TEST_CASE("send_queue: a queue that steps aside is marked until it goes on", "[rtl]") {
   World world(seed(19));
   world.answer = false;

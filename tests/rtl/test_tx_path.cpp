@@ -597,6 +597,31 @@ TEST_CASE("tx_path: a slow wire and slow memory lose nothing", "[rtl]") {
   CHECK(w.sent == 200);
 }
 
+// What has been taken can't be taken back, and everything else waits behind it (docs/architecture.md, Turns of the send
+// queues).
+TEST_CASE("tx_path: before a wire that stands still 32 KiB are fetched ahead, and what the frame buffer holds",
+          "[rtl]") {
+  constexpr std::uint64_t kAhead = 32768, kFrames = 256 * 64;
+  const auto size = GENERATE(as<std::uint16_t>{}, 1024, 4096);
+  World w(seed(9));
+  w.wire.rate = 0;
+  const auto packets = 4 * (kAhead + kFrames) / size;
+  for (std::uint64_t i = 0; i < packets; ++i) {
+    Packet packet = small_write(w, static_cast<std::uint8_t>(i));
+    packet.desc.payload_length = size;
+    packet.pieces = {memory_piece(w, size, 0, false)};
+    packet.pieces[0].last = 1;
+    w.send(static_cast<int>(i % 2), packet);
+  }
+  w.bench.run(6000);
+  const auto taken = (w.descs[0].accepted + w.descs[1].accepted) * size;
+  CHECK(taken >= kAhead);
+  CHECK(taken <= kAhead + kFrames + 2 * size);  // one becomes a frame, one is offered
+  w.wire.rate = 1;
+  w.drain();
+  CHECK(w.sent == packets);
+}
+
 TEST_CASE("tx_path: latency of a small inline packet", "[rtl]") {
   World w(seed(7));
   for (const bool ipv6 : {false, true}) {
