@@ -18,8 +18,9 @@
 /// has gone back, and what has left awaits no answer any more. wait_valid_i, a pulse: an RNR NAK;
 /// the timer expires after wait_units_i, and until then only clear touches it.
 ///
-/// A sweep looks at each timer once in 1024 cycles: a timer expires at most two units late, or one
-/// more for each time that the sweep finds an expiry of another QP still waiting; never early.
+/// A sweep looks at each timer once in 1024 cycles, and a deadline is one of these looks: a timer
+/// expires at most one unit late, or one more for each time that the sweep finds an expiry of
+/// another QP still waiting; never early.
 /// expired_* then has the QP, once. An expiry is out of date when the queue pair is acknowledged
 /// something, goes back or has to wait: it is taken back if it has not been accepted; if it has,
 /// stands_o goes low. That of a wait always stands. clear_valid_i stops the timer of clear_qp_i and
@@ -162,8 +163,10 @@ module qp_timer #(
     endcase
   end
   assign touch        = valid_q && kind_q != KindLeft;
-  // The present unit has begun: one more, so that no timer is early.
-  assign set_deadline = now_q + UnitBits'(1) + ((kind_q == KindWait) ? UnitBits'(units_q) :
+  // Counted from the next look at the timer, so that it is never early: in the next unit, unless
+  // that of the present one is still to come.
+  assign set_deadline = now_q + UnitBits'(cycle_q[9:2] >= qp) +
+                        ((kind_q == KindWait) ? UnitBits'(units_q) :
                                                 UnitBits'(1) << data_q.exponent);
 
   // ---- Sweep: four cycles a QP; a timer that is set meanwhile has not expired -------------------
