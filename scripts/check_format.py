@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks how the sources are written: C++ as clang-format does it (.clang-format), RTL within 100 columns, no tabs, no blanks at line ends.
+"""Checks how the sources are written: C++ as clang-format does it (.clang-format), RTL within 100 columns and 300 lines a module, no tabs, no blanks at line
+ends.
 
 usage: check_format.py [--fix]
 
@@ -13,6 +14,9 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDERS = ("driver", "model", "testbench", "tests")
 RTL_COLUMNS = 100
+RTL_LINES = 300
+# Has nothing to split: it joins the rooms, a stream a line.
+JOINS = "rnic_top.sv"
 
 
 def sources(folders, suffixes):
@@ -42,6 +46,9 @@ def check_rtl(fix):
         if fix:
             path.write_text("".join(line.rstrip() + "\n" for line in text.splitlines()))
             text = path.read_text()
+        lines = len(text.splitlines())
+        if lines > RTL_LINES and path.suffix == ".sv" and path.name != JOINS:
+            problems.append(f"{path}: {lines} lines, at most {RTL_LINES}: look for the two modules in it")
         for number, line in enumerate(text.splitlines(), 1):
             place = f"{path}:{number}"
             if len(line) > RTL_COLUMNS:

@@ -91,7 +91,7 @@ module recovery (
   logic outdated;
   logic blocked, belongs, refused, whole, unsent;
   logic [15:0] idx_q;
-  logic [15:0] since, steps, to_sent;
+  logic [15:0] since, to_sent;
   logic [23:0] psn, behind, ahead, to_last, from_first, to_max;
 
   // ---- Work -------------------------------------------------------------------------------------
@@ -156,9 +156,6 @@ module recovery (
   assign is_read      = in_table && slot_is_read_i;
   assign first        = in_table ? slot_first_i : ctx_q.next_psn - 24'(ctx_q.msg_off >> log_mtu);
   assign packets      = psn - first;
-  // There is no memory operation, which has no SSN, between a packet and those behind it that are
-  // not acknowledged.
-  assign steps        = ctx_q.exec_idx - idx_q;
   // A refusal may name a WQE that was sent before the queue went back: its entry is still there.
   assign to_sent      = idx_q - ctx_q.sent_idx;
   assign whole        = is_refusal ? to_sent[15] : in_table;
@@ -171,39 +168,18 @@ module recovery (
   // Behind a WQE that has failed nothing is sent any more.
   assign since        = idx_q - ctx_q.fault_idx;
 
-  always_comb begin
-    back                = ctx_q;
-    back.exec_idx       = idx_q;
-    back.next_psn       = psn;
-    back.ssn            = ctx_q.ssn - 24'(steps);
-    back.msg_off        = 32'(packets) << log_mtu;
-    back.msg_active     = packets != '0 && !is_read;
-    back.resume         = packets != '0;
-    back.sge_idx        = '0;
-    back.sge_off        = '0;
-    back.buf_count      = '0;
-    back.fetch_gen      = ctx_q.fetch_gen + 1'b1;
-    back.rd_tail        = ctx_q.rd_head;
-    back.rd_outstanding = ctx_q.rd_outstanding - (ctx_q.rd_tail - ctx_q.rd_head);
-    back.rec_psn        = psn;
-    back.recovering     = !is_timer && !is_rnr;
-    back.rnr_wait       = is_rnr || ctx_q.rnr_wait;
-    if (is_rnr && ctx_q.rnr_retry != '1) back.rnr_left = ctx_q.rnr_left - 1'b1;
-    if (!is_rnr && !is_fault) back.retry_left = ctx_q.retry_left - 1'b1;
-  end
-
-  // The WQE of a refusal that is still to be sent again; nothing of it is.
-  always_comb begin
-    failing                = ctx_q;
-    failing.una_psn        = psn;
-    failing.next_psn       = whole ? slot_last_i + 24'd1 : psn + 24'd1;
-    failing.exec_idx       = whole ? idx_q + 16'd1 : idx_q;
-    failing.msg_active     = !whole;
-    failing.fault          = 1'b1;
-    failing.fault_idx      = idx_q;
-    failing.fault_status   = work_q.status;
-    failing.fault_syndrome = work_q.syndrome;
-  end
+  recovery_ctx u_ctx (
+      .work_i     (work_q),
+      .ctx_i      (ctx_q),
+      .index_i    (idx_q),
+      .psn_i      (psn),
+      .packets_i  (packets),
+      .is_read_i  (is_read),
+      .whole_i    (whole),
+      .last_psn_i (slot_last_i),
+      .back_o     (back),
+      .failing_o  (failing)
+  );
 
   // ---- Control ----------------------------------------------------------------------------------
   always_comb begin

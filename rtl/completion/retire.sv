@@ -105,7 +105,6 @@ module retire (
   logic [7:0] fail_status, fail_syndrome, slot_opcode;
   logic [23:0] slot_first, slot_last;
   logic [31:0] slot_length;
-  logic [23:0] bound, named, ahead, window, ever, since_una, lsn_gain;
   logic slot_silent, slot_read, record_due;
   logic [15:0] slot_index, next_idx;
   logic [SlotBits-1:0] slot;
@@ -139,61 +138,17 @@ module retire (
   assign is_retry   = cmd_data_i.command == rnic_pkg::RetireCommandRetry;
   assign is_refusal = cmd_data_i.command == rnic_pkg::RetireCommandRefuse;
 
-  // What the command itself says about the QP, as the context arrives.
-  always_comb begin : p_load
-    logic [15:0] command_age, recorded_age;
-    lsn_gain  = cmd_data_i.lsn - ctx_data_i.lsn;
-    live      = ctx_data_i.in_use && ctx_data_i.state != rnic_pkg::QpStateReset &&
-                ctx_data_i.state != rnic_pkg::QpStateErr &&
-                ctx_data_i.state != rnic_pkg::QpStateSqe;
-    named     = cmd_data_i.psn + 24'd1;
-    if (cmd_data_i.command == rnic_pkg::RetireCommandFail || is_retry) named = cmd_data_i.psn;
-    // As many as 2^23 PSNs are out (9.7.2), so distances from the oldest of them are compared, not
-    // signs. The queue may have gone back since the command was made: it counts up to next_psn.
-    ahead     = named - ctx_data_i.una_psn;
-    window    = ctx_data_i.next_psn - ctx_data_i.una_psn;
-    ever      = ctx_data_i.max_psn - ctx_data_i.una_psn;
-    bound     = (ahead > window) ? ctx_data_i.next_psn : named;
-    progress  = 1'b0;
-    stale     = 1'b0;
-    since_una = cmd_data_i.psn - ctx_data_i.una_psn;
-    psn_open  = since_una < window;
-    loaded    = ctx_data_i;
-
-    command_age  = cmd_data_i.wqe_idx - ctx_data_i.retire_idx;
-    recorded_age = ctx_data_i.fault_idx - ctx_data_i.retire_idx;
-    if (cmd_data_i.command == rnic_pkg::RetireCommandFailWqe) begin
-      // The oldest failure is the one that ends the queue; one of a WQE that has retired is stale.
-      if (!command_age[15] && (!ctx_data_i.fault || command_age <= recorded_age)) begin
-        loaded.fault          = 1'b1;
-        loaded.fault_idx      = cmd_data_i.wqe_idx;
-        loaded.fault_status   = cmd_data_i.status;
-        loaded.fault_syndrome = cmd_data_i.syndrome;
-      end
-      stale = command_age[15];
-    end else if (ahead <= ever && !is_refusal) begin
-      progress       = bound != ctx_data_i.una_psn;
-      loaded.una_psn = bound;
-      if (cmd_data_i.with_credits) begin
-        loaded.credits = cmd_data_i.limited;
-        if (!ctx_data_i.credits || !lsn_gain[23]) loaded.lsn = cmd_data_i.lsn;
-      end
-    end
-    // A memory operation that was executed completes as such in the error state too; nothing else
-    // does.
-    owed = ctx_data_i.in_use && ctx_data_i.mem_done && (ctx_data_i.state == rnic_pkg::QpStateErr ||
-                                                        ctx_data_i.state == rnic_pkg::QpStateSqe);
-    if (progress) begin
-      loaded.recovering = 1'b0;
-      loaded.retry_left = ctx_data_i.retry_count;
-      loaded.rnr_left   = ctx_data_i.rnr_retry;
-    end
-    if (cmd_data_i.command == rnic_pkg::RetireCommandReadDone && !again_q &&
-        ctx_data_i.rd_outstanding != '0) begin
-      loaded.rd_outstanding = ctx_data_i.rd_outstanding - 1'b1;
-    end
-    if (!live) loaded = ctx_data_i;
-  end
+  retire_load u_load (
+      .cmd_i     (cmd_data_i),
+      .ctx_i     (ctx_data_i),
+      .again_i   (again_q),
+      .live_o    (live),
+      .owed_o    (owed),
+      .progress_o(progress),
+      .stale_o   (stale),
+      .psn_open_o(psn_open),
+      .ctx_o     (loaded)
+  );
 
   retire_step u_step (
       .cmd_i          (cmd_data_i),
@@ -220,19 +175,6 @@ module retire (
                   (silent || (cqe_kept_i && cqe_ready_i));
   assign no_place = (finished || failed) && !silent && !cqe_kept_i;
 
-  // The opcode and length of a WQE that is not in the table are not known here.
-  always_comb begin
-    cqe_data_o               = '0;
-    cqe_data_o.cqn           = ctx_q.cqn;
-    cqe_data_o.status        = failed ? fail_status : rnic_pkg::CqeStatusSuccess;
-    cqe_data_o.opcode        = in_table ? slot_opcode : rnic_pkg::CqeOpcodeFlush;
-    cqe_data_o.wqe_index     = ctx_q.retire_idx;
-    cqe_data_o.qpn           = ctx_q.qpn;
-    cqe_data_o.byte_count    = in_table ? slot_length : '0;
-    cqe_data_o.retired_index = next_idx;
-    cqe_data_o.syndrome      = failed ? fail_syndrome : '0;
-  end
-
   assign record_due = !failed_q && (ctx_q.silent_run >= SilentLimit ||
                                     (ctx_q.silent_run != '0 && ctx_q.retire_idx == ctx_q.pi));
   always_comb begin
@@ -244,54 +186,27 @@ module retire (
   // The send queue waits for what this command may have brought; in SQD, to see that it is drained.
   assign wanted = changed_q && (ctx_q.stalled || ctx_q.state == rnic_pkg::QpStateSqd);
 
-  // The record lies within one line: its address is 8-byte aligned.
-  rnic_pkg::retired_record_t record;
-  always_comb begin
-    record               = '0;
-    record.retired_index = ctx_q.retire_idx;
-    record_data_o        = '0;
-    record_data_o.addr   = ctx_q.retired_address;
-    record_data_o.length = 13'd8;
-    record_data_o.data   = {448'd0, record} << {ctx_q.retired_address[5:3], 6'd0};
-    record_data_o.last   = 1'b1;
-  end
-
-  always_comb begin
-    error_data_o           = '0;
-    error_data_o.qp        = cmd_data_i.qp;
-    error_data_o.status    = ctx_q.fault_status;
-    error_data_o.told      = 1'b1;
-    error_data_o.send_only = ctx_q.qp_type != rnic_pkg::QpTypeRc;
-    // Nothing new: the flush that has waited for the memory operation.
-    if (owed_q) begin
-      error_data_o.told      = 1'b0;
-      error_data_o.status    = rnic_pkg::CqeStatusWrFlushErr;
-      error_data_o.send_only = 1'b1;
-      error_data_o.quiet     = 1'b1;
-    end
-  end
-
   // Read data moves una_psn by itself, and the timer with it.
   assign timer_valid_o         = state_q == StWait && ctx_valid_i && live && progress;
   assign timer_data_o.qp       = cmd_data_i.qp;
   assign timer_data_o.exponent = ctx_data_i.ack_timeout;
   assign timer_data_o.psn      = loaded.una_psn;
 
-  always_comb begin
-    recover_data_o       = '0;
-    recover_data_o.qp    = cmd_data_i.qp;
-    recover_data_o.psn   = cmd_data_i.psn;
-    recover_data_o.syndrome = cmd_data_i.syndrome;
-    recover_data_o.status   = cmd_data_i.status;
-    recover_data_o.cause = rnic_pkg::RecoverCauseNak;
-    if (is_refusal) begin
-      recover_data_o.cause = rnic_pkg::RecoverCauseRefused;
-    end else if (cmd_data_i.command == rnic_pkg::RetireCommandFailWqe) begin
-      recover_data_o.cause = rnic_pkg::RecoverCauseFault;
-    end else if (cmd_data_i.syndrome[7:5] == rnic_pkg::AethSyndromeRnrNak[7:5]) begin
-      recover_data_o.cause = rnic_pkg::RecoverCauseRnr;
-    end
-  end
+  retire_told u_told (
+      .cmd_i          (cmd_data_i),
+      .ctx_i          (ctx_q),
+      .in_table_i     (in_table),
+      .opcode_i       (slot_opcode),
+      .length_i       (slot_length),
+      .failed_i       (failed),
+      .fail_status_i  (fail_status),
+      .fail_syndrome_i(fail_syndrome),
+      .owed_i         (owed_q),
+      .cqe_o          (cqe_data_o),
+      .record_o       (record_data_o),
+      .error_o        (error_data_o),
+      .recover_o      (recover_data_o)
+  );
   assign recover_valid_o = rel_valid_o && rel_ready_i && retry_q && !failed_q && !pause_q;
   assign idle_o          = state_q == StIdle;
 
@@ -367,7 +282,7 @@ module retire (
   end
 
   logic unused_bits;
-  assign unused_bits = ^{inflight_data_i.wqe_idx, slot_index, lsn_gain[22:0], peek_index_i};
+  assign unused_bits = ^{inflight_data_i.wqe_idx, slot_index, peek_index_i};
 
   `ASSERT_HOLD(CqeHold, cqe_valid_o, cqe_ready_i, cqe_data_o)
   `ASSERT_HOLD(ErrorHold, error_valid_o, error_ready_i, error_data_o)
