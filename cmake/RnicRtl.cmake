@@ -71,6 +71,9 @@ function(rnic_verilate target file)
            DIRECTORY ${folder} VERILATOR_ARGS ${arguments} ${ARGN}
            OPT_FAST ${RNIC_MODEL_OPT} ${RNIC_MODEL_FLAGS} OPT_SLOW -O0 ${RNIC_MODEL_FLAGS} OPT_GLOBAL -O1)
   target_compile_options(${target} PRIVATE -Wno-unused-parameter -Wno-unused-but-set-variable)
+  get_target_property(verilated ${target} SOURCES)
+  list(FILTER verilated INCLUDE REGEX "/(V${module}|verilated)[^/]*[.]cpp$")
+  set_source_files_properties(${verilated} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   # What writes waves is a third of the compiler's work and runs only when somebody asks for waves. The last option counts.
   get_target_property(wave_writers ${target} SOURCES)
   list(FILTER wave_writers INCLUDE REGEX "__Trace__")

@@ -16,7 +16,8 @@ struct DmaBuffer {
   std::size_t size{};    ///< Bytes, a multiple of 4 KiB
 };
 
-inline constexpr std::size_t kDevicePageBytes = 4096;
+inline constexpr unsigned kLogDevicePage = 12;
+inline constexpr std::size_t kDevicePageBytes = std::size_t{1} << kLogDevicePage;
 inline constexpr std::uint64_t kForever = ~std::uint64_t{0};  ///< No time limit
 
 /// The driver's only way to a device: its registers (BAR0), memory it can DMA, its interrupts, and time.

@@ -13,6 +13,10 @@ namespace rnic::roce {
 
 using Bytes = std::vector<std::uint8_t>;
 
+/// Bytes of the headers that have one size (IEEE 802.3, RFC 768, InfiniBand specification 9.2), and of the ICRC.
+inline constexpr std::size_t kEthernetBytes = 14, kUdpBytes = 8, kBthBytes = 12, kIcrcBytes = 4;
+inline constexpr std::uint32_t kPsnMask = 0xffffff;
+
 /// Bitwise CRC-32 (IEEE 802.3, reflected); `state` is the register, ones at the start.
 inline std::uint32_t crc32_step(std::uint32_t state, std::uint8_t byte) {
   state ^= byte;

@@ -1,13 +1,13 @@
 #include "driver/kmd/kernel_cq.hpp"
 
-#include <bit>
+#include "driver/ring_size.hpp"
 
 namespace rnic::kmd {
 
 Result<std::unique_ptr<KernelCq>> KernelDevice::create_cq(const CqSpec& spec) {
   return or_out_of_memory([&]() -> Result<std::unique_ptr<KernelCq>> {
     if (spec.entries == 0 || spec.entries > limits_.max_cq_depth) return Error::kInvalidParameter;
-    const auto log_depth = static_cast<unsigned>(std::bit_width(spec.entries - 1));
+    const auto log_depth = ring_log_depth(spec.entries);
     auto number = OwnedNumber::acquire(*cqs_);
     if (!number) return number.error();
     auto ring = DmaMemory::allocate(device_, hw::Cqe::kBytes << log_depth);
@@ -35,7 +35,7 @@ KernelCq::~KernelCq() {
 Result<std::uint32_t> KernelCq::resize(std::uint32_t entries) {
   if (entries == 0 || entries > kernel_.limits_.max_cq_depth) return Error::kInvalidParameter;
   CqRing ring;
-  ring.log_depth = static_cast<unsigned>(std::bit_width(entries - 1));
+  ring.log_depth = ring_log_depth(entries);
   auto memory = DmaMemory::allocate(kernel_.device_, hw::Cqe::kBytes << ring.log_depth);
   if (!memory) return memory.error();
   ring.memory = memory.take();

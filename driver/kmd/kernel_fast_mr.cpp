@@ -6,8 +6,6 @@
 namespace rnic::kmd {
 namespace {
 
-constexpr std::uint8_t kLogPage = 12;  // kDevicePageBytes
-static_assert(1U << kLogPage == kDevicePageBytes);
 // Of the 255 tags, so that a free one is found soon.
 constexpr std::size_t kMaxRegistrations = 128;
 
@@ -89,7 +87,7 @@ Result<FastRegistration> KernelFastMr::prepare(const FastRange& range) {
     return FastRegistration{.key = key,
                             .page_list = list.memory.iova(),
                             .page_count = static_cast<std::uint32_t>(range.pages.size()),
-                            .log_page = kLogPage};
+                            .log_page = kLogDevicePage};
   });
 }
 

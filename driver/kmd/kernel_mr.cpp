@@ -5,12 +5,6 @@
 #include "driver/costs.hpp"
 
 namespace rnic::kmd {
-namespace {
-
-constexpr unsigned kLogPage = 12;  // kDevicePageBytes
-static_assert(1U << kLogPage == kDevicePageBytes);
-
-}  // namespace
 
 Result<PinnedPages> PinnedPages::pin(Device& device, const void* address, std::size_t length, bool writable) {
   auto pages = device.map_pages(address, length, writable);
@@ -48,7 +42,7 @@ Result<std::unique_ptr<KernelMr>> KernelDevice::create_mr(const MrSpec& spec) {
     body.length = spec.length;
     body.page_list = region->list_.iova();
     body.pd = spec.pd;
-    body.log_page = kLogPage;
+    body.log_page = kLogDevicePage;
     body.local_write = spec.local_write;
     body.remote_read = spec.remote_read;
     body.remote_write = spec.remote_write;

@@ -1,17 +1,13 @@
 #include "driver/umd/queue_pair.hpp"
 
 #include <algorithm>
-#include <bit>
 
 #include "driver/costs.hpp"
+#include "driver/ring_size.hpp"
 #include "driver/umd/post_send.hpp"
 
 namespace rnic::umd {
 namespace {
-
-constexpr std::uint32_t kMinSegments = 4;  // decisions 37
-
-unsigned log_depth_for(std::uint32_t depth) { return std::bit_width(std::max(depth, 1U) - 1); }
 
 bool within(const QueueCapacity& wanted, const kmd::Limits& limits) {
   return wanted.send_depth <= limits.max_queue_depth && wanted.receive_depth <= limits.max_queue_depth &&
@@ -38,8 +34,8 @@ Result<std::shared_ptr<QueuePair>> QueuePair::create(std::shared_ptr<ProcessCont
 }
 
 Result<void> QueuePair::build(const Spec& spec) {
-  const unsigned sq_log_depth = log_depth_for(granted_.send_depth);
-  const unsigned rq_log_depth = log_depth_for(granted_.receive_depth);
+  const unsigned sq_log_depth = ring_log_depth(granted_.send_depth);
+  const unsigned rq_log_depth = ring_log_depth(granted_.receive_depth);
   const unsigned sq_log_stride = SendQueue::log_stride_for(granted_.send_segments, granted_.inline_bytes, type_);
   const unsigned rq_log_stride = ReceiveQueue::log_stride_for(granted_.receive_segments);
   auto kernel_qp =

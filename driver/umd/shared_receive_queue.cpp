@@ -1,22 +1,15 @@
 #include "driver/umd/shared_receive_queue.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "driver/costs.hpp"
 #include "driver/mmio.hpp"
+#include "driver/ring_size.hpp"
 #include "driver/umd/completion_queue.hpp"
 #include "driver/umd/receive_queue.hpp"
 
 namespace rnic::umd {
-namespace {
-
-constexpr std::uint32_t kMinSegments = 4;  // decisions 37
-
-unsigned log_depth_for(std::uint32_t depth) { return static_cast<unsigned>(std::bit_width(depth - 1)); }
-
-}  // namespace
 
 Result<std::shared_ptr<SharedReceiveQueue>> SharedReceiveQueue::create(std::shared_ptr<ProcessContext> process,
                                                                        std::uint32_t depth, std::uint32_t segments) {
@@ -30,7 +23,7 @@ Result<std::shared_ptr<SharedReceiveQueue>> SharedReceiveQueue::create(std::shar
   return or_out_of_memory([&]() -> Result<std::shared_ptr<SharedReceiveQueue>> {
     auto kernel_srq = kernel.create_srq({.pd = process->pd(),
                                          .uar = process->uar(),
-                                         .log_depth = log_depth_for(depth),
+                                         .log_depth = ring_log_depth(depth),
                                          .log_stride = ReceiveQueue::log_stride_for(granted)});
     if (!kernel_srq) return kernel_srq.error();
     return std::shared_ptr<SharedReceiveQueue>(
@@ -196,7 +189,7 @@ Result<void> SharedReceiveQueue::change_depth(std::uint32_t depth) {
       return {};
     }
   }
-  return change_ring(depth, log_depth_for(depth));
+  return change_ring(depth, ring_log_depth(depth));
 }
 
 Result<void> SharedReceiveQueue::change_ring(std::uint32_t depth, unsigned log_depth) {

@@ -14,20 +14,20 @@
 namespace rnic::testbench {
 namespace {
 
-constexpr std::uint64_t kStreamBytes = 4 << 20, kMessage = 64 << 10, kSendBytes = 64;
-constexpr std::uint32_t kMtu = 4096, kStreamDepth = 32, kAtomicPairs = 16;
+constexpr std::uint64_t kStreamBytes = 4 << 20, kStreamMessage = 64 << 10, kSendBytes = 64;
+constexpr std::uint32_t kNeighbourMtu = 4096, kStreamDepth = 32, kAtomicPairs = 16;
 /// Behind the stream's: the word that is added to, results, and what is sent.
-constexpr std::uint64_t kWord = kStreamBytes, kResults = kWord + 64, kMessages = kResults + 4096;
-constexpr std::uint64_t kBytes = kMessages + 4096;
-constexpr std::uint64_t kPollNs = 50;
+constexpr std::uint64_t kWord = kStreamBytes, kResults = kWord + 64, kMessageArea = kResults + 4096;
+constexpr std::uint64_t kArenaBytes = kMessageArea + 4096;
+constexpr std::uint64_t kNeighbourPollNs = 50;
 
 /// A process on one host with two queue pairs: 0 for the stream, 1 for the atomics.
-struct Side {
-  explicit Side(Host& host)
+struct NeighbourSide {
+  explicit NeighbourSide(Host& host)
       : endpoint(host), process(require_success(umd::ProcessContext::open(endpoint.kernel()), "process")) {
-    memory = static_cast<std::uint8_t*>(host.memory().allocate(kBytes));
+    memory = static_cast<std::uint8_t*>(host.memory().allocate(kArenaBytes));
     region = require_success(endpoint.kernel().create_mr({.address = memory,
-                                                          .length = kBytes,
+                                                          .length = kArenaBytes,
                                                           .pd = process->pd(),
                                                           .local_write = true,
                                                           .remote_read = true,
@@ -77,9 +77,10 @@ class Streams {
   std::uint64_t run(const WorldOptions& options) {
     world_.reset(options);
     world_.add_app(0, "setup", [this](Host&) {
-      for (std::size_t i = 0; i < 2; ++i) sides_[i] = std::make_unique<Side>(world_.host(i));
+      for (std::size_t i = 0; i < 2; ++i) sides_[i] = std::make_unique<NeighbourSide>(world_.host(i));
       auto& [a, b] = sides_;
-      for (std::size_t i = 0; i < 2; ++i) connect_pair(a->endpoint, *a->qps[i], b->endpoint, *b->qps[i], {kMtu});
+      for (std::size_t i = 0; i < 2; ++i)
+        connect_pair(a->endpoint, *a->qps[i], b->endpoint, *b->qps[i], {kNeighbourMtu});
     });
     world_.run();
     world_.add_app(0, "stream", [this](Host&) { stream(); });
@@ -100,19 +101,19 @@ class Streams {
     std::uint64_t posted = 0, done = 0;
     const std::uint64_t start = a->endpoint.device().now_ns();
     while (done < kStreamBytes) {
-      while (posted < kStreamBytes && posted - done < kStreamDepth * kMessage) {
-        const auto data = a->segment(posted, kMessage);
+      while (posted < kStreamBytes && posted - done < kStreamDepth * kStreamMessage) {
+        const auto data = a->segment(posted, kStreamMessage);
         require_success(a->qps[0]->post_send({.opcode = hw::WqeOpcode::kWrite,
                                               .segments = {&data, 1},
                                               .remote_address = b->at(posted),
                                               .remote_key = b->region->key()}),
                         "Write");
-        posted += kMessage;
+        posted += kStreamMessage;
       }
       if (completed(*a->send_cqs[0]))
-        done += kMessage;
+        done += kStreamMessage;
       else
-        a->endpoint.device().elapse(kPollNs);
+        a->endpoint.device().elapse(kNeighbourPollNs);
     }
     nanoseconds_ = a->endpoint.device().now_ns() - start;
     stream_over_ = true;
@@ -121,7 +122,7 @@ class Streams {
   void atomics() {
     auto& [a, b] = sides_;
     std::uint64_t posted = 0, done = 0;
-    const auto send = a->segment(kMessages, kSendBytes);
+    const auto send = a->segment(kMessageArea, kSendBytes);
     while (!stream_over_ || done < posted) {
       while (!stream_over_ && posted - done < 2 * kAtomicPairs) {
         const auto result = a->segment(kResults + posted / 2 % kAtomicPairs * 8, 8);
@@ -137,27 +138,27 @@ class Streams {
       if (completed(*a->send_cqs[1]))
         ++done;
       else
-        a->endpoint.device().elapse(kPollNs);
+        a->endpoint.device().elapse(kNeighbourPollNs);
     }
     pairs_ = done / 2;
     atomics_over_ = true;
   }
   void receives() {
     auto& b = *sides_[1];
-    const auto into = b.segment(kMessages, kSendBytes);
+    const auto into = b.segment(kMessageArea, kSendBytes);
     const auto post = [&] { require_success(b.qps[1]->post_receive({.segments = {&into, 1}}), "Receive"); };
     for (std::uint32_t i = 0; i < 4 * kAtomicPairs; ++i) post();
     while (!atomics_over_) {
       if (completed(*b.receive_cqs[1]))
         post();
       else
-        b.endpoint.device().elapse(kPollNs);
+        b.endpoint.device().elapse(kNeighbourPollNs);
     }
   }
 
   World& world_;
   const bool beside_;
-  std::array<std::unique_ptr<Side>, 2> sides_;
+  std::array<std::unique_ptr<NeighbourSide>, 2> sides_;
   std::uint64_t nanoseconds_ = 0, pairs_ = 0;
   bool stream_over_ = false, atomics_over_ = false;
 };

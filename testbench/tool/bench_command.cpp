@@ -10,13 +10,13 @@
 namespace rnic::testbench {
 namespace {
 
-struct Options {
+struct BenchArguments {
   WorldOptions world;
   std::string json;
   std::vector<std::string> figures;
 };
 
-int run(const Options& options) {
+int run_bench_command(const BenchArguments& options) {
   check_writable(options.json, "--json");
   check_writable(options.world.trace_path, "--trace");
   if (!options.world.trace_path.empty() && options.figures.size() != 1) {
@@ -36,7 +36,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_bench_command(CLI::App& tool, std::function<int()>& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchArguments>();
   auto* command = tool.add_subcommand("bench", "Measures goodput, message rate and latency in simulated cycles");
   command->add_option("--json", options->json, "Write the figures to this file");
   command->add_option("--figure", options->figures,
@@ -45,7 +45,7 @@ void add_bench_command(CLI::App& tool, std::function<int()>& action) {
                       "Write the waves of both NICs to this FST file; with one --figure (scripts/trace_usage.py says "
                       "who waits for whom)");
   add_world_options(*command, options->world);
-  command->callback([options, &action] { action = [options] { return run(*options); }; });
+  command->callback([options, &action] { action = [options] { return run_bench_command(*options); }; });
 }
 
 }  // namespace rnic::testbench

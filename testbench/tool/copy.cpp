@@ -18,7 +18,7 @@ namespace rnic::testbench {
 namespace {
 
 constexpr std::uint32_t kDepth = 16;
-constexpr std::uint64_t kPollNs = 200;
+constexpr std::uint64_t kOfferPollNs = 200;
 
 /// What one side tells the other by SEND: memory it offers, and how much of the file the round has.
 struct Offer {
@@ -29,9 +29,9 @@ struct Offer {
 };
 
 /// One host of the copy: its queue pairs and a pair of message buffers.
-class Side {
+class CopySide {
  public:
-  Side(Host& host, const CopyOptions& options, std::uint64_t buffer_bytes) : endpoint_(host) {
+  CopySide(Host& host, const CopyOptions& options, std::uint64_t buffer_bytes) : endpoint_(host) {
     cq_ = endpoint_.create_cq(kDepth * options.qps + 8);
     receive_cq_ = endpoint_.create_cq(8);
     for (std::uint32_t i = 0; i < options.qps; ++i)
@@ -72,7 +72,7 @@ class Side {
  private:
   void wait(IND2CompletionQueue& cq) {
     ND2_RESULT result{};
-    while (cq.GetResults(&result, 1) == 0) endpoint_.device().elapse(kPollNs);
+    while (cq.GetResults(&result, 1) == 0) endpoint_.device().elapse(kOfferPollNs);
     require_success(result.Status, "completion of a control message");
   }
 
@@ -81,7 +81,7 @@ class Side {
 };
 
 /// Host A: has the file; writes it to B, then offers it for reading.
-void source(Side& side, std::ifstream& file, std::uint64_t size, std::uint64_t round, const CopyOptions& options,
+void source(CopySide& side, std::ifstream& file, std::uint64_t size, std::uint64_t round, const CopyOptions& options,
             CopyReport& report, Progress& progress) {
   Sha256 hash;
   auto transfer = side.transfer();
@@ -111,7 +111,7 @@ void source(Side& side, std::ifstream& file, std::uint64_t size, std::uint64_t r
 }
 
 /// Host B: is written to; then reads the same bytes back from A's memory into a second buffer.
-void target(Side& side, std::uint64_t round, const CopyOptions& options, CopyReport& report, Progress& progress) {
+void target(CopySide& side, std::uint64_t round, const CopyOptions& options, CopyReport& report, Progress& progress) {
   Sha256 written, read;
   auto transfer = side.transfer();
   const auto room = std::max<std::uint64_t>(round, 1);
@@ -159,11 +159,11 @@ CopyReport run_copy(World& world, const CopyOptions& options) {
   const std::uint64_t round = std::min(options.round, size);
   CopyReport report;
   Progress progress("copying", 2 * size);
-  std::unique_ptr<Side> a, b;
+  std::unique_ptr<CopySide> a, b;
 
   world.add_app(0, "setup", [&](Host& host) {
-    a = std::make_unique<Side>(host, options, round);
-    b = std::make_unique<Side>(world.host(1), options, 2 * std::max<std::uint64_t>(round, 1));
+    a = std::make_unique<CopySide>(host, options, round);
+    b = std::make_unique<CopySide>(world.host(1), options, 2 * std::max<std::uint64_t>(round, 1));
     for (std::uint32_t i = 0; i < options.qps; ++i)
       connect_pair(a->endpoint_, *a->qps_[i], b->endpoint_, *b->qps_[i], {options.mtu});
     a->expect_offer();

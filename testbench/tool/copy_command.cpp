@@ -11,13 +11,13 @@
 namespace rnic::testbench {
 namespace {
 
-struct Options {
+struct CopyArguments {
   CopyOptions copy;
   WorldOptions world;
   std::string json;
 };
 
-int run(const Options& options) {
+int run_copy_command(const CopyArguments& options) {
   if (!std::filesystem::is_regular_file(options.copy.file) || !std::ifstream(options.copy.file)) {
     throw UsageError(fmt::format("cannot read file '{}'", options.copy.file.string()));
   }
@@ -39,7 +39,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_copy_command(CLI::App& tool, std::function<int()>& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CopyArguments>();
   auto* command =
       tool.add_subcommand("copy", "Moves FILE from host A to host B by RDMA Write and back by RDMA Read, and compares");
   command->add_option("file", options->copy.file, "File to copy")->required();
@@ -64,7 +64,7 @@ void add_copy_command(CLI::App& tool, std::function<int()>& action) {
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   add_faults_option(*command, options->world);
-  command->callback([options, &action] { action = [options] { return run(*options); }; });
+  command->callback([options, &action] { action = [options] { return run_copy_command(*options); }; });
 }
 
 }  // namespace rnic::testbench

@@ -13,7 +13,7 @@
 namespace rnic::testbench {
 namespace {
 
-struct Options {
+struct FuzzArguments {
   FuzzOptions fuzz;
   WorldOptions world;
   std::string json;
@@ -37,7 +37,7 @@ void print(const FuzzReport& report, double seconds) {
   row("violations", report.violations.size());
 }
 
-nlohmann::ordered_json fuzz_json(const FuzzReport& report, const Options& options, double seconds) {
+nlohmann::ordered_json fuzz_json(const FuzzReport& report, const FuzzArguments& options, double seconds) {
   nlohmann::ordered_json notes = nlohmann::ordered_json::array();
   for (const auto& one : report.violations) notes.push_back({{"seed", one.seed}, {"note", one.note}});
   return {{"seed", options.world.seed},
@@ -59,7 +59,7 @@ nlohmann::ordered_json fuzz_json(const FuzzReport& report, const Options& option
             {"simulated_cycles_per_second", seconds > 0 ? static_cast<double>(report.cycles) / seconds : 0.0}}}};
 }
 
-int run(Options options) {
+int run_fuzz_command(FuzzArguments options) {
   check_writable(options.json, "--json");
   check_writable(options.world.capture_path, "--pcap");
   try {
@@ -92,7 +92,7 @@ int run(Options options) {
 }  // namespace
 
 void add_fuzz_command(CLI::App& tool, std::function<int()>& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<FuzzArguments>();
   auto* command =
       tool.add_subcommand("fuzz", "Malformed frames and requests from attackers, while others work on the same NICs");
   command->add_option("--frames", options->fuzz.frames, "Frames to send")
@@ -108,7 +108,7 @@ void add_fuzz_command(CLI::App& tool, std::function<int()>& action) {
                       "Write the frames on the wire of the last episode to this capture file");
   command->add_option("--json", options->json, "Write the figures to this file");
   add_world_options(*command, options->world);
-  command->callback([options, &action] { action = [options] { return run(*options); }; });
+  command->callback([options, &action] { action = [options] { return run_fuzz_command(*options); }; });
 }
 
 }  // namespace rnic::testbench

@@ -12,7 +12,7 @@
 namespace rnic::testbench {
 namespace {
 
-struct Options {
+struct SoakArguments {
   SoakOptions soak;
   WorldOptions world;
   std::string json;
@@ -33,7 +33,7 @@ nlohmann::ordered_json mix_json(const MixCounts& mix) {
           {"resizes", mix.resizes}};
 }
 
-nlohmann::ordered_json soak_json(const SoakReport& report, const Options& options, double seconds) {
+nlohmann::ordered_json soak_json(const SoakReport& report, const SoakArguments& options, double seconds) {
   nlohmann::ordered_json kinds;
   for (std::size_t i = 0; i < kTrafficKinds; ++i)
     kinds[name(static_cast<TrafficKind>(i))] = report.traffic.completed[i];
@@ -87,7 +87,7 @@ bool is_orderly(const WorldOptions& world) {
   return !world.pcie_faults[0] && !world.pcie_faults[1];
 }
 
-int run(const Options& options) {
+int run_soak_command(const SoakArguments& options) {
   check_writable(options.world.capture_path, "--pcap");
   check_writable(options.world.trace_path, "--trace");
   check_writable(options.json, "--json");
@@ -110,7 +110,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_soak_command(CLI::App& tool, std::function<int()>& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SoakArguments>();
   auto& traffic = options->soak.traffic;
   traffic.pairs = 64;
   traffic.mixes = 2;
@@ -159,7 +159,7 @@ void add_soak_command(CLI::App& tool, std::function<int()>& action) {
       "--no-faults", [options] { options->world.wire.faults = {}; },
       "Nothing goes wrong, so that nothing may be repaired either; otherwise, without --faults, 1 % of the frames are "
       "lost, 1 % late, 0.5 % twice, 0.1 % corrupt");
-  command->callback([options, &action] { action = [options] { return run(*options); }; });
+  command->callback([options, &action] { action = [options] { return run_soak_command(*options); }; });
 }
 
 }  // namespace rnic::testbench

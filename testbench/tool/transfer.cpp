@@ -9,7 +9,7 @@ namespace rnic::testbench {
 namespace {
 
 /// Between two looks at an empty completion queue: the granularity of a latency figure.
-constexpr std::uint64_t kPollNs = 50;
+constexpr std::uint64_t kResultPollNs = 50;
 
 }  // namespace
 
@@ -53,7 +53,7 @@ std::uint64_t Transfer::run(Direction direction, const Range& range, std::uint64
       ++done;
       bytes_done += slot.bytes;
     }
-    if (count == 0) device.elapse(kPollNs);
+    if (count == 0) device.elapse(kResultPollNs);
     if (count != 0 && progress) progress(bytes_done);
   }
   return device.now_ns() - start;

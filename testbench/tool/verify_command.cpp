@@ -16,7 +16,7 @@
 namespace rnic::testbench {
 namespace {
 
-struct Options {
+struct VerifyArguments {
   std::vector<std::filesystem::path> paths;
   std::string junit;
   bool list = false;
@@ -31,7 +31,7 @@ struct Line {
 
 /// Vectors of each clause, by document, and the clauses of the lists (kClauseFile of the folders given) that no vector
 /// names.
-void print_list(const Options& options, const std::vector<Vector>& vectors) {
+void print_list(const VerifyArguments& options, const std::vector<Vector>& vectors) {
   std::map<std::string, std::map<std::string, int>> documents;
   for (const auto& vector : vectors) ++documents[vector.document][vector.clause];
   for (const auto& [document, clauses] : documents) {
@@ -101,7 +101,7 @@ void print_clauses(const std::vector<Line>& lines) {
   }
 }
 
-int run(const Options& options) {
+int run_verify_command(const VerifyArguments& options) {
   check_writable(options.junit, "--junit");
   const auto vectors = load_vectors(options.paths);
   if (options.list) {
@@ -125,7 +125,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_verify_command(CLI::App& tool, std::function<int()>& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<VerifyArguments>();
   auto* command = tool.add_subcommand("verify", "Runs test vectors (docs/vectors.md) on the RTL");
   command->add_option("paths", options->paths, "Vector files, or folders of them")->required();
   command->add_option("--junit", options->junit, "Write the results to this file as JUnit XML");
@@ -134,7 +134,7 @@ void add_verify_command(CLI::App& tool, std::function<int()>& action) {
       "Run nothing; print documents and clauses with their vectors, and the clauses of clauses.json that have none");
   command->add_option("--jobs", options->jobs, "Vectors at a time")->check(CLI::Range(1u, 256u))->capture_default_str();
   add_world_options(*command, options->world);
-  command->callback([options, &action] { action = [options] { return run(*options); }; });
+  command->callback([options, &action] { action = [options] { return run_verify_command(*options); }; });
 }
 
 }  // namespace rnic::testbench

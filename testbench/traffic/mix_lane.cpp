@@ -8,7 +8,7 @@
 namespace rnic::testbench {
 namespace {
 
-constexpr std::uint32_t kInline = 128, kSegments = 4, kMostSilent = 3;
+constexpr std::uint32_t kLaneInline = 128, kLaneSegments = 4, kLaneSilent = 3;
 constexpr std::size_t kWriteSlots = 16;
 constexpr std::uint64_t kGapNs = 3'000;
 /// So long after the last request of a lane without acknowledgements nothing more arrives.
@@ -17,7 +17,7 @@ constexpr std::uint64_t kQuietNs = 40'000;
 constexpr std::uint64_t kRemembered = 1'000;
 constexpr std::uint32_t kQkey = 0x1234'5678;
 
-hw::WqeOpcode opcode_of(std::uint8_t what) {
+hw::WqeOpcode request_opcode(std::uint8_t what) {
   constexpr hw::WqeOpcode kOpcodes[] = {hw::WqeOpcode::kSend,           hw::WqeOpcode::kSendImmediate,
                                         hw::WqeOpcode::kSendInvalidate, hw::WqeOpcode::kWriteImmediate,
                                         hw::WqeOpcode::kWrite,          hw::WqeOpcode::kRead};
@@ -35,9 +35,9 @@ MixLane::MixLane(const Spec& spec, const TrafficOptions& options, std::uint64_t 
                             .type = spec.type,
                             .capacity = {.send_depth = kWindow,
                                          .receive_depth = kReceives,
-                                         .send_segments = kSegments,
-                                         .receive_segments = kSegments,
-                                         .inline_bytes = kInline}};
+                                         .send_segments = kLaneSegments,
+                                         .receive_segments = kLaneSegments,
+                                         .inline_bytes = kLaneInline}};
     qp.context = this;
     qp.fast_register = sink && spec.fast;
     return require_success(umd::QueuePair::create(side.process(), qp), "creating a queue pair");
@@ -107,11 +107,11 @@ void MixLane::plan() {
   // Without acknowledgements its number says which message it is; the others come in order.
   const std::size_t least = reliable() ? 0 : 8;
   next.inline_data = random_.chance(0.3);
-  next.bytes = least + random_.below((next.inline_data      ? kInline
+  next.bytes = least + random_.below((next.inline_data      ? kLaneInline
                                       : random_.chance(0.5) ? std::min<std::size_t>(most, 600)
                                                             : most) -
                                      least + 1);
-  next.silent = !report_.stopping && silent_run_ < kMostSilent && random_.chance(0.3);
+  next.silent = !report_.stopping && silent_run_ < kLaneSilent && random_.chance(0.3);
   silent_run_ = next.silent ? silent_run_ + 1 : 0;
   planned_.push_back(next);
 }
@@ -179,7 +179,7 @@ Result<void> MixLane::post_send(const Request& request) {
       {address, static_cast<std::uint32_t>(first), spec_.from.key()},
       {address + first, static_cast<std::uint32_t>(request.bytes - first), spec_.from.key()}};
   umd::SendRequest send{
-      .opcode = opcode_of(static_cast<std::uint8_t>(request.what)), .id = request.number, .segments = segments};
+      .opcode = request_opcode(static_cast<std::uint8_t>(request.what)), .id = request.number, .segments = segments};
   send.silent = request.silent;
   send.fence = request.fence;
   send.inline_data = request.inline_data;

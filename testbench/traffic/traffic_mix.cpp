@@ -7,7 +7,7 @@
 namespace rnic::testbench {
 namespace {
 
-constexpr std::uint64_t kPollNs = 200;
+constexpr std::uint64_t kMixPollNs = 200;
 /// Of the shared queue: fewer than its queue pairs can have under way, so that some of them meet RNR.
 constexpr std::uint32_t kSharedDepth = 12;
 /// Completions that can wait in a queue at the same time, with room to spare.
@@ -68,7 +68,7 @@ void TrafficMix::work() {
       take_completions(*side);
       if (random_.chance(kResizeChance)) resize(*side);
     }
-    from_.endpoint().device().elapse(kPollNs);
+    from_.endpoint().device().elapse(kMixPollNs);
   }
   const auto strays = from_.strays() + to_.strays();
   if (strays == 0) return;

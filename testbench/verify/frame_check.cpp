@@ -11,13 +11,11 @@
 #include <span>
 
 #include "testbench/generated/rtl_streams.hpp"
+#include "testbench/roce_frame.hpp"
 
 namespace rnic::testbench {
 namespace {
 
-using Bytes = std::span<const std::uint8_t>;
-constexpr std::size_t kEthernet = 14;
-constexpr std::size_t kIcrc = 4;
 constexpr std::size_t kBeat = 64;
 
 template <typename Model>
@@ -31,7 +29,7 @@ void tick(Model& model) {
 /// The receive front end, fed with one frame after the other.
 class Parser {
  public:
-  explicit Parser(Bytes mac) : dut_(std::make_unique<Vrx_front>(&context_)) {
+  explicit Parser(std::span<const std::uint8_t> mac) : dut_(std::make_unique<Vrx_front>(&context_)) {
     dut_->eth_rx_valid_i = 0;
     dut_->desc_ready_i = 1;
     dut_->payload_ready_i = 1;
@@ -48,7 +46,7 @@ class Parser {
   }
 
   /// The descriptor of the packet, or nothing when the frame was dropped.
-  std::optional<rtl::RxDesc> feed(Bytes frame) {
+  std::optional<rtl::RxDesc> feed(std::span<const std::uint8_t> frame) {
     constexpr int kLatency = 60;
     std::optional<rtl::RxDesc> found;
     for (std::size_t at = 0; at < frame.size() + kBeat * kLatency; at += kBeat) {
@@ -82,7 +80,7 @@ class Parser {
 };
 
 /// ICRC of an IP packet (without its ICRC) by the RTL's engine, as on the wire.
-std::array<std::uint8_t, 4> engine_icrc(Bytes packet) {
+std::array<std::uint8_t, 4> engine_icrc(std::span<const std::uint8_t> packet) {
   VerilatedContext context;
   Vicrc dut(&context);
   dut.in_valid_i = 0;
@@ -144,10 +142,10 @@ bool uncovered(std::size_t at, unsigned bit, bool ipv6) {
 }  // namespace
 
 VectorOutcome check_frame(const Vector& vector) {
-  const Bytes frame = vector.frame;
-  if (frame.size() < kEthernet + 20 + 8 + 12 + kIcrc)
+  const std::span<const std::uint8_t> frame = vector.frame;
+  if (frame.size() < roce::kEthernetBytes + 20 + 8 + 12 + roce::kIcrcBytes)
     throw VectorError(fmt::format("{}: \"frame\" is too short for a RoCEv2 frame", vector.file.string()));
-  const bool ipv6 = frame[kEthernet] >> 4 == 6;
+  const bool ipv6 = frame[roce::kEthernetBytes] >> 4 == 6;
   Parser parser(frame);
 
   const auto desc = parser.feed(frame);
@@ -160,9 +158,9 @@ VectorOutcome check_frame(const Vector& vector) {
     if (it->second != value) return {false, fmt::format("{} is {:#x}, expected {:#x}", name, it->second, value), 0};
   }
 
-  const auto packet = frame.subspan(kEthernet, frame.size() - kEthernet - kIcrc);
+  const auto packet = frame.subspan(roce::kEthernetBytes, frame.size() - roce::kEthernetBytes - roce::kIcrcBytes);
   const auto icrc = engine_icrc(packet);
-  if (!std::equal(icrc.begin(), icrc.end(), frame.end() - kIcrc)) {
+  if (!std::equal(icrc.begin(), icrc.end(), frame.end() - roce::kIcrcBytes)) {
     return {false,
             fmt::format("ICRC {:02x}{:02x}{:02x}{:02x} differs from the frame's", icrc[0], icrc[1], icrc[2], icrc[3]),
             0};
@@ -170,9 +168,10 @@ VectorOutcome check_frame(const Vector& vector) {
 
   const std::size_t headers = (ipv6 ? 40u : 20u) + 8 + 12 + 28;
   std::vector<std::uint8_t> broken(frame.begin(), frame.end());
-  for (std::size_t at = kEthernet; at < frame.size(); ++at) {
+  for (std::size_t at = roce::kEthernetBytes; at < frame.size(); ++at) {
     for (unsigned bit = 0; bit < 8; ++bit) {
-      if (uncovered(at - kEthernet, bit, ipv6) || (at - kEthernet >= headers && bit != at % 8)) continue;
+      if (uncovered(at - roce::kEthernetBytes, bit, ipv6) || (at - roce::kEthernetBytes >= headers && bit != at % 8))
+        continue;
       broken[at] ^= static_cast<std::uint8_t>(1u << bit);
       if (parser.feed(broken))
         return {false, fmt::format("the frame passes with bit {} of byte {} flipped", bit, at), 0};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "testbench/roce_frame.hpp"
 #include "testbench/verify/vector_packets.hpp"
 
 namespace rnic::testbench {
@@ -11,9 +12,7 @@ namespace {
 
 using roce::Bytes;
 
-constexpr std::size_t kEthernet = 14, kUdpBytes = 8, kBthBytes = 12;
 constexpr std::uint8_t kStranger = 66;  ///< Last byte of an address that nobody has
-constexpr std::uint32_t kPsnMask = 0xffffff;
 
 Bytes extended_headers(const VectorFrame& frame, const FrameTarget& target) {
   const std::uint32_t length = frame.length.value_or(frame.payload);
@@ -52,11 +51,11 @@ Bytes extended_headers(const VectorFrame& frame, const FrameTarget& target) {
 /// `byte`: with a part of the frame, and where in it.
 template <typename T>
 std::size_t position(const T& byte, const roce::RoceFields& fields) {
-  const std::size_t extended = fields.ext.size(), udp = kEthernet + (fields.ipv6 ? 40 : 20), bth = udp + kUdpBytes,
-                    ext = bth + kBthBytes;
+  const std::size_t extended = fields.ext.size(), udp = roce::kEthernetBytes + (fields.ipv6 ? 40 : 20),
+                    bth = udp + roce::kUdpBytes, ext = bth + roce::kBthBytes;
   switch (byte.part) {
     case VectorFrame::Part::kEthernet: return byte.at;
-    case VectorFrame::Part::kIp: return kEthernet + byte.at;
+    case VectorFrame::Part::kIp: return roce::kEthernetBytes + byte.at;
     case VectorFrame::Part::kUdp: return udp + byte.at;
     case VectorFrame::Part::kBth: return bth + byte.at;
     case VectorFrame::Part::kExtended: return ext + byte.at;
@@ -70,7 +69,7 @@ std::size_t position(const T& byte, const roce::RoceFields& fields) {
 Bytes build_frame(const VectorFrame& frame, const FrameTarget& target) {
   auto fields = target.path;
   fields.opcode = frame.opcode;
-  fields.psn = (target.first_psn + frame.psn) & kPsnMask;
+  fields.psn = (target.first_psn + frame.psn) & roce::kPsnMask;
   fields.ack_req = frame.ack_req;
   fields.solicited = frame.solicited;
   fields.pkey = frame.pkey;
@@ -97,7 +96,7 @@ Bytes build_frame(const VectorFrame& frame, const FrameTarget& target) {
   }
   roce::repair(bytes);
   if (frame.wrong_icrc) bytes.back() ^= 1;
-  if (frame.wrong_checksum) bytes[kEthernet + 11] ^= 1;
+  if (frame.wrong_checksum) bytes[roce::kEthernetBytes + 11] ^= 1;
   if (frame.cut >= bytes.size())
     throw VectorError(fmt::format("\"cut\" leaves nothing of the frame ({} bytes)", bytes.size()));
   bytes.resize(bytes.size() - frame.cut);

@@ -12,9 +12,6 @@
 namespace rnic::testbench {
 namespace {
 
-constexpr std::uint32_t kPsnMask = 0xffffff;
-constexpr std::size_t kEthernet = 14, kUdp = 8, kBth = 12, kIcrc = 4;
-
 /// InfiniBand specification 9.2.1, table 38.
 const std::map<std::string_view, std::uint8_t>& opcodes() {
   static const std::map<std::string_view, std::uint8_t> kOpcodes = {{"SendFirst", 0x00},
@@ -98,7 +95,7 @@ std::uint64_t parse_value(const std::string& key, const std::string& value) {
     if (const auto it = syndromes().find(value); it != syndromes().end()) return it->second;
   }
   if (key == "credits" && value == "none") return kNotCounted;
-  if (key == "psn" && value.starts_with("-")) return (0 - parse_value(key, value.substr(1))) & kPsnMask;
+  if (key == "psn" && value.starts_with("-")) return (0 - parse_value(key, value.substr(1))) & roce::kPsnMask;
   std::uint64_t number = 0;
   const bool hexadecimal = value.starts_with("0x");
   const char* const first = value.data() + (hexadecimal ? 2 : 0);
@@ -186,7 +183,8 @@ VectorPacket describe_packet(const model::FrameRecord& frame, const PacketNumber
   }
   const std::span<const std::uint8_t> bytes = frame.bytes;
   const bool ipv6 = bytes[12] == 0x86;
-  const std::size_t ip = kEthernet, udp = ip + (ipv6 ? 40 : 4u * (bytes[ip] & 15u)), bth = udp + kUdp, ext = bth + kBth;
+  const std::size_t ip = roce::kEthernetBytes, udp = ip + (ipv6 ? 40 : 4u * (bytes[ip] & 15u)),
+                    bth = udp + roce::kUdpBytes, ext = bth + roce::kBthBytes;
   const std::uint8_t opcode = as_reliable(roce->opcode);
   auto& fields = packet.fields;
   fields["opcode"] = roce->opcode;
@@ -207,7 +205,7 @@ VectorPacket describe_packet(const model::FrameRecord& frame, const PacketNumber
   fields["pkey"] = roce::read_big(bytes, bth + 2, 2);
   fields["qp"] = number_of(numbers.hosts[1 - frame.from], roce->dest_qpn);
   const auto extended = static_cast<std::size_t>(std::max(0, roce::extended_bytes(roce->opcode)));
-  const std::size_t overhead = kUdp + kBth + extended + fields["pad"] + kIcrc,
+  const std::size_t overhead = roce::kUdpBytes + roce::kBthBytes + extended + fields["pad"] + roce::kIcrcBytes,
                     total = roce::read_big(bytes, udp + 4, 2);
   fields["bytes"] = total > overhead ? total - overhead : 0;
   std::size_t by = 0;
@@ -229,7 +227,8 @@ VectorPacket describe_packet(const model::FrameRecord& frame, const PacketNumber
     }
   }
   const auto index = [](std::size_t number) { return number == 0 ? 0 : number - 1; };
-  fields["psn"] = (roce->psn - numbers.first_psn(frame.from, roce->opcode, index(fields["qp"]), index(by))) & kPsnMask;
+  fields["psn"] =
+      (roce->psn - numbers.first_psn(frame.from, roce->opcode, index(fields["qp"]), index(by))) & roce::kPsnMask;
   packet.text.append(" ").append(opcode_name(roce->opcode));
   for (const char* const key : {"psn", "bytes", "length", "msn"}) {
     if (const auto it = fields.find(key); it != fields.end()) packet.text += fmt::format(" {}={}", key, it->second);

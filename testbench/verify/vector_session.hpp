@@ -23,6 +23,11 @@
 
 namespace rnic::testbench {
 
+/// A context of a vector as the applications of NetworkDirect have them.
+inline void* context_pointer(std::uint64_t context) {
+  return reinterpret_cast<void*>(static_cast<std::uintptr_t>(context));
+}
+
 /// A vector's expectation was not met; what() says which.
 class VectorFailure : public std::runtime_error {
  public:

@@ -12,8 +12,6 @@ namespace {
 
 constexpr std::uint64_t kPageBytes = 4096;
 
-void* context_pointer(std::uint64_t context) { return reinterpret_cast<void*>(static_cast<std::uintptr_t>(context)); }
-
 std::vector<umd::Segment> segments_of(const std::vector<ND2_SGE>& list) {
   std::vector<umd::Segment> segments;
   for (const auto& sge : list)
@@ -21,7 +19,7 @@ std::vector<umd::Segment> segments_of(const std::vector<ND2_SGE>& list) {
   return segments;
 }
 
-hw::WqeOpcode opcode_of(const VectorStep& step) {
+hw::WqeOpcode wqe_opcode(const VectorStep& step) {
   switch (step.kind) {
     case StepKind::kWrite: return step.immediate ? hw::WqeOpcode::kWriteImmediate : hw::WqeOpcode::kWrite;
     case StepKind::kRead: return hw::WqeOpcode::kRead;
@@ -69,7 +67,7 @@ HRESULT VectorSession::post_receive(const VectorStep& step, const std::vector<ND
 /// What NetworkDirect has not goes to the queue pair below it.
 HRESULT VectorSession::post_to_core(const VectorStep& step, const std::vector<ND2_SGE>& list) {
   const auto segments = segments_of(list);
-  umd::SendRequest request{.opcode = opcode_of(step),
+  umd::SendRequest request{.opcode = wqe_opcode(step),
                            .id = step.context,
                            .segments = segments,
                            .immediate = step.immediate.value_or(0),

@@ -13,8 +13,6 @@ namespace {
 
 constexpr std::uint64_t kPollNs = 100;
 
-void* context_pointer(std::uint64_t context) { return reinterpret_cast<void*>(static_cast<std::uintptr_t>(context)); }
-
 std::string type_name(std::uint32_t type) {
   constexpr const char* kNames[] = {"Receive", "Send", "Bind", "Invalidate", "Read", "Write"};
   return type < std::size(kNames) ? kNames[type] : fmt::format("type {}", type);

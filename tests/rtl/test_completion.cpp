@@ -12,10 +12,6 @@ using Status = hw::CqeStatus;
 using Action = rtl::RxAction;
 using Target = rtl::PlaceTarget;
 
-template <typename E>
-constexpr auto raw(E e) {
-  return static_cast<std::underlying_type_t<E>>(e);
-}
 std::uint64_t count(const CompletionWorld& w, hw::Counter c) { return w.counts[raw(c)]; }
 
 /// One line of the table "a placed packet and what follows". -1: nothing of the kind.

@@ -10,11 +10,6 @@ using namespace rnic::test;
 namespace {
 using Status = hw::CqeStatus;
 using Action = rtl::RxAction;
-template <typename E>
-constexpr auto raw(E e) {
-  return static_cast<std::underlying_type_t<E>>(e);
-}
-
 struct SendWqe {
   bool silent, read;
   std::uint32_t last_psn;

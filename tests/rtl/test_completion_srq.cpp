@@ -9,11 +9,6 @@ namespace {
 using Status = hw::CqeStatus;
 using Action = rtl::RxAction;
 
-template <typename E>
-constexpr auto raw(E e) {
-  return static_cast<std::underlying_type_t<E>>(e);
-}
-
 /// A queue pair on SRQ 9, and one with a receive queue of its own.
 struct SrqWorld : CompletionWorld {
   static constexpr unsigned kQp = 40, kOther = 41, kSrq = 9, kCq = 3;

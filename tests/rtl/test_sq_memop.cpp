@@ -10,11 +10,6 @@ using namespace rnic::test;
 
 namespace {
 
-template <typename E>
-constexpr auto raw(E e) {
-  return static_cast<std::underlying_type_t<E>>(e);
-}
-
 struct Wqe {
   hw::WqeControl control;
   hw::WqeRange range;

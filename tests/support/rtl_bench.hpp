@@ -23,6 +23,12 @@
 /// seed.
 namespace rnic::test {
 
+/// Number of an enumerator, as a port has it.
+template <typename E>
+constexpr auto raw(E e) {
+  return static_cast<std::underlying_type_t<E>>(e);
+}
+
 /// Seed of a random test: RNIC_SEED, else `fallback`. Printed, so that a failure can be replayed with RNIC_SEED=value.
 inline std::uint64_t seed(std::uint64_t fallback = 1) {
   const char* text = std::getenv("RNIC_SEED");
