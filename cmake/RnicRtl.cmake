@@ -75,7 +75,7 @@ function(rnic_verilate target file)
   list(FILTER verilated INCLUDE REGEX "/(V${module}|verilated)[^/]*[.]cpp$")
   set_source_files_properties(${verilated} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   # What writes waves is a third of the compiler's work and runs only when somebody asks for waves. The last option counts.
-  get_target_property(wave_writers ${target} SOURCES)
+  set(wave_writers ${verilated})
   list(FILTER wave_writers INCLUDE REGEX "__Trace__")
   foreach(source ${wave_writers})
     set_property(SOURCE ${source} APPEND_STRING PROPERTY COMPILE_FLAGS " -O1")

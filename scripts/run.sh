@@ -20,7 +20,9 @@ fi
 "$root/scripts/setup.sh"
 cd "$root"
 # A build folder that has the tests keeps them; a new one gets the tool alone, which is built much sooner.
-[ -f build/release/build.ninja ] || cmake --preset release -DBUILD_TESTING=OFF
+tests=()
+[ -f build/release/build.ninja ] || tests=(-DBUILD_TESTING=OFF)
+cmake --preset release "${tests[@]}"
 cmake --build --preset release --target rnic
 build/release/bin/rnic copy "$file" "$@"
 cat <<'NEXT'

@@ -7,6 +7,10 @@ namespace rnic::testbench {
 namespace {
 
 using roce::Bytes;
+using roce::kBthBytes;
+using roce::kEthernetBytes;
+using roce::kIcrcBytes;
+using roce::kPsnMask;
 using roce::RoceFields;
 
 constexpr std::size_t kMostSeen = 32, kMostFrame = 9000;
@@ -23,29 +27,28 @@ constexpr std::uint8_t kAcknowledge = 0x11, kAtomicAcknowledge = 0x12, kCompareS
 /// Where the parts of a frame are, as its first bytes say; nothing is sure about a frame that was tampered with.
 struct Layout {
   bool ipv6;
-  std::size_t ip = roce::kEthernetBytes, udp, bth, end;  ///< end: of the ICRC, as the IP header says
+  std::size_t ip = kEthernetBytes, udp, bth, end;  ///< end: of the ICRC, as the IP header says
 };
 
 std::optional<Layout> layout_of(std::span<const std::uint8_t> frame) {
-  if (frame.size() < roce::kEthernetBytes + 1) return std::nullopt;
+  if (frame.size() < kEthernetBytes + 1) return std::nullopt;
   const auto type = roce::read_big(frame, 12, 2);
   if (type != 0x0800 && type != 0x86DD) return std::nullopt;
   Layout layout{};
-  layout.ip = roce::kEthernetBytes;
+  layout.ip = kEthernetBytes;
   layout.ipv6 = type == 0x86DD;
-  layout.udp = roce::kEthernetBytes + (layout.ipv6 ? 40 : 20);
+  layout.udp = kEthernetBytes + (layout.ipv6 ? 40 : 20);
   layout.bth = layout.udp + 8;
-  if (frame.size() < layout.bth + roce::kBthBytes) return std::nullopt;
-  layout.end =
-      layout.ipv6 ? layout.udp + roce::read_big(frame, 18, 2) : roce::kEthernetBytes + roce::read_big(frame, 16, 2);
+  if (frame.size() < layout.bth + kBthBytes) return std::nullopt;
+  layout.end = layout.ipv6 ? layout.udp + roce::read_big(frame, 18, 2) : kEthernetBytes + roce::read_big(frame, 16, 2);
   return layout;
 }
 
 bool icrc_right(std::span<const std::uint8_t> frame, const Layout& layout) {
-  if (layout.end > frame.size() || layout.end < layout.bth + roce::kBthBytes + roce::kIcrcBytes) return false;
-  const auto crc = roce::icrc(frame.subspan(layout.ip, layout.end - roce::kIcrcBytes - layout.ip));
-  for (std::size_t i = 0; i < roce::kIcrcBytes; ++i) {
-    if (frame[layout.end - roce::kIcrcBytes + i] != static_cast<std::uint8_t>(crc >> (8 * i))) return false;
+  if (layout.end > frame.size() || layout.end < layout.bth + kBthBytes + kIcrcBytes) return false;
+  const auto crc = roce::icrc(frame.subspan(layout.ip, layout.end - kIcrcBytes - layout.ip));
+  for (std::size_t i = 0; i < kIcrcBytes; ++i) {
+    if (frame[layout.end - kIcrcBytes + i] != static_cast<std::uint8_t>(crc >> (8 * i))) return false;
   }
   return true;
 }
@@ -54,14 +57,14 @@ bool icrc_right(std::span<const std::uint8_t> frame, const Layout& layout) {
 void repair_at(Bytes& frame, const Layout& layout, bool checksum) {
   if (checksum && !layout.ipv6) {
     frame[24] = frame[25] = 0;
-    const auto sum = roce::ipv4_checksum(std::span(frame).subspan(roce::kEthernetBytes));
+    const auto sum = roce::ipv4_checksum(std::span(frame).subspan(kEthernetBytes));
     frame[24] = static_cast<std::uint8_t>(sum >> 8);
     frame[25] = static_cast<std::uint8_t>(sum);
   }
-  if (layout.end > frame.size() || layout.end < layout.bth + roce::kBthBytes + roce::kIcrcBytes) return;
-  const auto crc = roce::icrc(std::span(frame).subspan(layout.ip, layout.end - roce::kIcrcBytes - layout.ip));
-  for (std::size_t i = 0; i < roce::kIcrcBytes; ++i)
-    frame[layout.end - roce::kIcrcBytes + i] = static_cast<std::uint8_t>(crc >> (8 * i));
+  if (layout.end > frame.size() || layout.end < layout.bth + kBthBytes + kIcrcBytes) return;
+  const auto crc = roce::icrc(std::span(frame).subspan(layout.ip, layout.end - kIcrcBytes - layout.ip));
+  for (std::size_t i = 0; i < kIcrcBytes; ++i)
+    frame[layout.end - kIcrcBytes + i] = static_cast<std::uint8_t>(crc >> (8 * i));
 }
 
 void put_big(Bytes& frame, std::size_t at, std::uint64_t value, int bytes) {
@@ -80,11 +83,11 @@ void FuzzTarget::take(std::uint32_t psns) {
   constexpr std::size_t kMostTaken = 64;
   taken.push_back({psn, left, is_write});
   if (taken.size() > kMostTaken) taken.erase(taken.begin());
-  psn = (psn + psns) & roce::kPsnMask;
+  psn = (psn + psns) & kPsnMask;
 }
 
 void FuzzTarget::expect(std::uint32_t next, bool back) {
-  const std::uint32_t ahead = (next - psn) & roce::kPsnMask;
+  const std::uint32_t ahead = (next - psn) & kPsnMask;
   if (ahead == 0 || (!back && ahead >= 0x800000)) return;
   const auto at = std::find_if(taken.begin(), taken.end(), [next](const Taken& one) { return one.psn == next; });
   left = at == taken.end() ? 0 : at->left;
@@ -234,9 +237,8 @@ void FrameFuzzer::response(RoceFields& fields, const FuzzTarget& target) {
       kAcknowledge,           kAcknowledge,      kAcknowledge,      kReadResponseFirst,
       kReadResponseFirst + 1, kReadResponseLast, kReadResponseOnly, kAtomicAcknowledge};
   fields.opcode = kOpcodes[random_.below(kOpcodes.size())];
-  fields.psn = random_.chance(0.7)
-                   ? (target.sent_psn + 2 - static_cast<std::uint32_t>(random_.below(6))) & roce::kPsnMask
-                   : wrong_psn(target.sent_psn);
+  fields.psn = random_.chance(0.7) ? (target.sent_psn + 2 - static_cast<std::uint32_t>(random_.below(6))) & kPsnMask
+                                   : wrong_psn(target.sent_psn);
   const bool nak = random_.chance(0.1);
   static constexpr std::array<std::uint8_t, 5> kNaks = {0x61, 0x62, 0x63, 0x64, 0x7f},
                                                kHarmless = {0x00, 0x1f, 0x21, 0x60, 0x1f};
@@ -244,7 +246,7 @@ void FrameFuzzer::response(RoceFields& fields, const FuzzTarget& target) {
                         : nak                ? kNaks[random_.below(kNaks.size())]
                                              : kHarmless[random_.below(kHarmless.size())];
   if (fields.opcode != kReadResponseFirst + 1)
-    fields.ext = roce::aeth(syndrome, static_cast<std::uint32_t>(random_.next() & roce::kPsnMask));
+    fields.ext = roce::aeth(syndrome, static_cast<std::uint32_t>(random_.next() & kPsnMask));
   if (fields.opcode == kAtomicAcknowledge)
     fields.payload = random_bytes(8);
   else if (fields.opcode != kAcknowledge)
@@ -257,7 +259,7 @@ void FrameFuzzer::harmless_lie(RoceFields& fields, const FuzzTarget& target) {
     case 0: fields.opcode = static_cast<std::uint8_t>(0x20 + random_.below(0xe0)); break;
     case 1:
     case 2: fields.psn = wrong_psn(target.psn); break;
-    case 3: fields.psn = (target.psn - 1 - static_cast<std::uint32_t>(random_.below(8))) & roce::kPsnMask; break;
+    case 3: fields.psn = (target.psn - 1 - static_cast<std::uint32_t>(random_.below(8))) & kPsnMask; break;
     case 4:
       fields.dest_qpn = random_.chance(0.5) ? fields.dest_qpn ^ 1u << random_.below(24)
                                             : static_cast<std::uint32_t>(random_.next() & 0xffffff);
@@ -360,7 +362,7 @@ void FrameFuzzer::address_lie(RoceFields& fields, const FuzzTarget& target) {
 void FrameFuzzer::mutate_bytes(Bytes& frame) {
   const auto layout = layout_of(frame);
   if (!layout) return;
-  const auto headers = std::min(frame.size(), layout->bth + roce::kBthBytes + 16);
+  const auto headers = std::min(frame.size(), layout->bth + kBthBytes + 16);
   const bool right = random_.chance(0.7);
   switch (random_.below(12)) {
     case 0: frame.resize(1 + random_.below(frame.size())); break;                 // cut anywhere
@@ -393,23 +395,21 @@ void FrameFuzzer::lie_in_ip(Bytes& frame) {
     case 0: put_big(frame, length_at, random_.next() & 0xffff, 2); break;
     case 1: put_big(frame, length_at, roce::read_big(frame, length_at, 2) + random_.below(9) - 4, 2); break;
     case 2:
-      frame[roce::kEthernetBytes + (layout->ipv6 ? 6 : 9)] = static_cast<std::uint8_t>(random_.next());
-      break;                                                                                 // next header, protocol
-    case 3: frame[roce::kEthernetBytes] = static_cast<std::uint8_t>(random_.next()); break;  // version, header length
-    case 4: put_big(frame, roce::kEthernetBytes + 6, random_.next() & 0xffff, 2); break;     // fragment
-    case 5: frame[roce::kEthernetBytes + 8] = 0; break;                                      // time to live
-    case 6: frame[roce::kEthernetBytes + 10] ^= static_cast<std::uint8_t>(1 + random_.below(255)); break;  // checksum
-    case 7: {                                                                                              // options
+      frame[kEthernetBytes + (layout->ipv6 ? 6 : 9)] = static_cast<std::uint8_t>(random_.next());
+      break;                                                                           // next header, protocol
+    case 3: frame[kEthernetBytes] = static_cast<std::uint8_t>(random_.next()); break;  // version, header length
+    case 4: put_big(frame, kEthernetBytes + 6, random_.next() & 0xffff, 2); break;     // fragment
+    case 5: frame[kEthernetBytes + 8] = 0; break;                                      // time to live
+    case 6: frame[kEthernetBytes + 10] ^= static_cast<std::uint8_t>(1 + random_.below(255)); break;  // checksum
+    case 7: {                                                                                        // options
       const std::size_t words = 1 + random_.below(10);
       const auto options = random_bytes(4 * words);
-      frame.insert(frame.begin() + roce::kEthernetBytes + 20, options.begin(), options.end());
-      frame[roce::kEthernetBytes] = static_cast<std::uint8_t>(0x45 + words);
+      frame.insert(frame.begin() + kEthernetBytes + 20, options.begin(), options.end());
+      frame[kEthernetBytes] = static_cast<std::uint8_t>(0x45 + words);
       put_big(frame, length_at, roce::read_big(frame, length_at, 2) + options.size(), 2);
       break;
     }
-    default:
-      frame[roce::kEthernetBytes] = static_cast<std::uint8_t>(0x40 + random_.below(16));
-      break;  // header length alone
+    default: frame[kEthernetBytes] = static_cast<std::uint8_t>(0x40 + random_.below(16)); break;  // header length alone
   }
 }
 
@@ -460,7 +460,7 @@ bool could_be_peer(std::span<const std::uint8_t> frame, std::span<const FuzzTarg
   const auto qpn = roce::read_big(frame, layout->bth + 5, 3);
   return std::any_of(targets.begin(), targets.end(), [&](const FuzzTarget& target) {
     if (!target.victim || target.path.dest_qpn != qpn || target.path.ipv6 != layout->ipv6) return false;
-    const std::size_t bytes = layout->ipv6 ? 16 : 4, at = roce::kEthernetBytes + (layout->ipv6 ? 8 : 12);
+    const std::size_t bytes = layout->ipv6 ? 16 : 4, at = kEthernetBytes + (layout->ipv6 ? 8 : 12);
     return std::equal(target.path.source_ip.end() - static_cast<std::ptrdiff_t>(bytes), target.path.source_ip.end(),
                       frame.begin() + static_cast<std::ptrdiff_t>(at));
   });
@@ -470,7 +470,7 @@ void make_stranger(Bytes& frame) {
   const auto layout = layout_of(frame);
   if (!layout) return;
   const bool right = icrc_right(frame, *layout);
-  frame[roce::kEthernetBytes + (layout->ipv6 ? 23 : 15)] = kStranger;
+  frame[kEthernetBytes + (layout->ipv6 ? 23 : 15)] = kStranger;
   if (right) repair_at(frame, *layout, true);
 }
 
@@ -486,7 +486,7 @@ Bytes rebind(Bytes frame, const FuzzTarget& seen, const FuzzTarget& now) {
   if (roce::read_big(frame, layout->bth + 5, 3) == seen.path.dest_qpn)
     put_big(frame, layout->bth + 5, now.path.dest_qpn, 3);
   put_big(frame, layout->bth + 9, (roce::read_big(frame, layout->bth + 9, 3) - seen.psn + now.psn) & 0xffffff, 3);
-  const std::size_t reth = layout->bth + roce::kBthBytes;
+  const std::size_t reth = layout->bth + kBthBytes;
   if (frame.size() >= reth + 16) {
     constexpr std::uint64_t kNear = 1 << 20;
     const std::uint64_t va = roce::read_big(frame, reth, 8);
