@@ -1401,6 +1401,7 @@ struct WqeFastRegister {
   std::uint8_t remote_read{};
   std::uint8_t remote_write{};  ///< Needs local_write
   std::uint8_t remote_atomic{};  ///< Needs local_write
+  std::uint8_t read_sink{};  ///< Reads may write to it though local_write is 0; nothing else may
   std::uint8_t reserved0{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     bits::store<bits::Order::kLittle, 0>(to,
@@ -1413,7 +1414,8 @@ struct WqeFastRegister {
         bits::put<57, 1>(remote_read) |
         bits::put<58, 1>(remote_write) |
         bits::put<59, 1>(remote_atomic) |
-        bits::put<60, 4>(reserved0));
+        bits::put<60, 1>(read_sink) |
+        bits::put<61, 3>(reserved0));
   }
   static constexpr WqeFastRegister decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -1427,7 +1429,8 @@ struct WqeFastRegister {
     v.remote_read = static_cast<std::uint8_t>(bits::get<57, 1>(word1));
     v.remote_write = static_cast<std::uint8_t>(bits::get<58, 1>(word1));
     v.remote_atomic = static_cast<std::uint8_t>(bits::get<59, 1>(word1));
-    v.reserved0 = static_cast<std::uint8_t>(bits::get<60, 4>(word1));
+    v.read_sink = static_cast<std::uint8_t>(bits::get<60, 1>(word1));
+    v.reserved0 = static_cast<std::uint8_t>(bits::get<61, 3>(word1));
     return v;
   }
   bool operator==(const WqeFastRegister&) const = default;
@@ -2369,6 +2372,7 @@ struct AdminCreateMr {
   std::uint8_t remote_write{};  ///< Needs local_write
   std::uint8_t remote_atomic{};  ///< Needs local_write
   std::uint8_t window_bind{};  ///< Windows may be bound to it
+  std::uint8_t read_sink{};  ///< Reads may write to it though local_write is 0; nothing else may
   std::uint32_t reserved0{};
   std::array<std::uint8_t, 88> reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
@@ -2386,7 +2390,8 @@ struct AdminCreateMr {
         bits::put<34, 1>(remote_write) |
         bits::put<35, 1>(remote_atomic) |
         bits::put<36, 1>(window_bind) |
-        bits::put<37, 27>(reserved0));
+        bits::put<37, 1>(read_sink) |
+        bits::put<38, 26>(reserved0));
     bits::store<bits::Order::kLittle, 4>(to,
         bits::put<0, 64>(bits::load<bits::Order::kLittle, 0>(std::span(reserved))));
     bits::store<bits::Order::kLittle, 5>(to,
@@ -2437,7 +2442,8 @@ struct AdminCreateMr {
     v.remote_write = static_cast<std::uint8_t>(bits::get<34, 1>(word3));
     v.remote_atomic = static_cast<std::uint8_t>(bits::get<35, 1>(word3));
     v.window_bind = static_cast<std::uint8_t>(bits::get<36, 1>(word3));
-    v.reserved0 = static_cast<std::uint32_t>(bits::get<37, 27>(word3));
+    v.read_sink = static_cast<std::uint8_t>(bits::get<37, 1>(word3));
+    v.reserved0 = static_cast<std::uint32_t>(bits::get<38, 26>(word3));
     bits::store<bits::Order::kLittle, 0>(std::span(v.reserved), bits::get<0, 64>(word4));
     bits::store<bits::Order::kLittle, 1>(std::span(v.reserved), bits::get<0, 64>(word5));
     bits::store<bits::Order::kLittle, 2>(std::span(v.reserved), bits::get<0, 64>(word6));
@@ -3214,7 +3220,7 @@ struct AdminMrState {
   std::uint8_t window_bind{};
   std::uint8_t remote_access{};  ///< Fast-register region: may be registered with remote rights
   std::uint8_t valid{};  ///< Its key is live: registered, or bound
-  std::uint8_t reserved0{};
+  std::uint8_t read_sink{};
   std::uint8_t mpt_type{};  ///< MptType
   std::uint8_t tag{};  ///< Low byte of the key
   std::uint8_t bound_qp{};  ///< Window that is bound: index of the QP
@@ -3239,7 +3245,7 @@ struct AdminMrState {
         bits::put<36, 1>(window_bind) |
         bits::put<37, 1>(remote_access) |
         bits::put<38, 1>(valid) |
-        bits::put<39, 1>(reserved0) |
+        bits::put<39, 1>(read_sink) |
         bits::put<40, 8>(mpt_type) |
         bits::put<48, 8>(tag) |
         bits::put<56, 8>(bound_qp));
@@ -3272,7 +3278,7 @@ struct AdminMrState {
     v.window_bind = static_cast<std::uint8_t>(bits::get<36, 1>(word2));
     v.remote_access = static_cast<std::uint8_t>(bits::get<37, 1>(word2));
     v.valid = static_cast<std::uint8_t>(bits::get<38, 1>(word2));
-    v.reserved0 = static_cast<std::uint8_t>(bits::get<39, 1>(word2));
+    v.read_sink = static_cast<std::uint8_t>(bits::get<39, 1>(word2));
     v.mpt_type = static_cast<std::uint8_t>(bits::get<40, 8>(word2));
     v.tag = static_cast<std::uint8_t>(bits::get<48, 8>(word2));
     v.bound_qp = static_cast<std::uint8_t>(bits::get<56, 8>(word2));

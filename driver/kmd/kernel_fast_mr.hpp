@@ -29,6 +29,7 @@ struct FastRange {
   std::uint64_t length{};                ///< Bytes
   std::uint64_t base{};                  ///< Virtual address of the first byte: first_offset modulo 4 KiB
   bool local_write{};
+  bool read_sink{};  ///< As in MrSpec
   bool remote_read{};
   bool remote_write{};   ///< Needs local_write
   bool remote_atomic{};  ///< Needs local_write

@@ -25,7 +25,7 @@ Result<std::unique_ptr<KernelMr>> KernelDevice::create_mr(const MrSpec& spec) {
     const auto va = reinterpret_cast<std::uintptr_t>(spec.address);
     if (va + spec.length < va) return Error::kAccessViolation;
 
-    auto pages = PinnedPages::pin(device_, spec.address, spec.length, spec.local_write);
+    auto pages = PinnedPages::pin(device_, spec.address, spec.length, spec.local_write || spec.read_sink);
     if (!pages) return pages.error();
     const auto& iovas = pages->iovas();
     device_.elapse(iovas.size() * cost::kPinPageNs);
@@ -44,6 +44,7 @@ Result<std::unique_ptr<KernelMr>> KernelDevice::create_mr(const MrSpec& spec) {
     body.pd = spec.pd;
     body.log_page = kLogDevicePage;
     body.local_write = spec.local_write;
+    body.read_sink = spec.read_sink;
     body.remote_read = spec.remote_read;
     body.remote_write = spec.remote_write;
     body.remote_atomic = spec.remote_atomic;

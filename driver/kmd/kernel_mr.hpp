@@ -16,6 +16,7 @@ struct MrSpec {
   std::size_t length{};   ///< 1 to Limits::max_region
   std::uint32_t pd{};
   bool local_write{};
+  bool read_sink{};  ///< Reads may write to it though local_write is false; nothing else may (decisions 57)
   bool remote_read{};
   bool remote_write{};   ///< Needs local_write
   bool remote_atomic{};  ///< Needs local_write

@@ -9,9 +9,9 @@ namespace {
 
 constexpr ULONG kKnownFlags = ND_MR_FLAG_ALLOW_LOCAL_WRITE | ND_MR_FLAG_ALLOW_REMOTE_READ |
                               ND_MR_FLAG_ALLOW_REMOTE_WRITE | ND_MR_FLAG_RDMA_READ_SINK | ND_MR_FLAG_DO_NOT_SECURE_VM;
+// Either of its bits: the remote right needs the local one.
+constexpr ULONG kLocalWriteBits = ND_MR_FLAG_ALLOW_REMOTE_WRITE;
 constexpr ULONG kRemoteWriteBit = ND_MR_FLAG_ALLOW_REMOTE_WRITE & ~ND_MR_FLAG_ALLOW_LOCAL_WRITE;
-// A Read writes its data locally, so a sink needs that right, and no other on this transport.
-constexpr ULONG kLocalWriteBits = ND_MR_FLAG_ALLOW_REMOTE_WRITE | ND_MR_FLAG_RDMA_READ_SINK;
 
 }  // namespace
 
@@ -56,6 +56,7 @@ HRESULT MemoryRegion::map(const VOID* buffer, SIZE_T length, ULONG flags) {
                                               .length = length,
                                               .pd = process_->pd(),
                                               .local_write = (flags & kLocalWriteBits) != 0,
+                                              .read_sink = (flags & ND_MR_FLAG_RDMA_READ_SINK) != 0,
                                               .remote_read = (flags & ND_MR_FLAG_ALLOW_REMOTE_READ) != 0,
                                               .remote_write = (flags & kRemoteWriteBit) != 0,
                                               .window_bind = true});  // NetworkDirect knows no region without

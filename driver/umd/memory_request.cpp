@@ -41,6 +41,7 @@ Result<void> post_fast_register(QueuePair& qp, kmd::KernelFastMr& region, const 
   request.address = range.base;
   request.length = range.length;
   request.local_write = range.local_write;
+  request.read_sink = range.read_sink;
   request.remote_read = range.remote_read;
   request.remote_write = range.remote_write;
   request.remote_atomic = range.remote_atomic;

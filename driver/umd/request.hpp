@@ -89,6 +89,7 @@ struct MemoryRequest {
   std::uint64_t address{};                    ///< First byte of what the key opens; not for kLocalInvalidate
   std::uint64_t length{};                     ///< Bytes
   bool local_write{};                         ///< kFastRegister
+  bool read_sink{};                           ///< kFastRegister
   bool remote_read{};
   bool remote_write{};
   bool remote_atomic{};

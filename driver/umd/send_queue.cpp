@@ -66,6 +66,7 @@ std::size_t SendQueue::build(const MemoryRequest& request, RequestKind kind, std
     fast.page_count = static_cast<std::uint16_t>(request.page_count);
     fast.log_page = request.log_page;
     fast.local_write = request.local_write;
+    fast.read_sink = request.read_sink;
     fast.remote_read = request.remote_read;
     fast.remote_write = request.remote_write;
     fast.remote_atomic = request.remote_atomic;

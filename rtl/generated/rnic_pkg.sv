@@ -335,6 +335,7 @@ package rnic_pkg;
   localparam logic [2:0] AccessRemoteRead = 3'd2;
   localparam logic [2:0] AccessRemoteWrite = 3'd3;
   localparam logic [2:0] AccessRemoteAtomic = 3'd4;
+  localparam logic [2:0] AccessLocalSink = 3'd5;  // A local write of what a Read brought
 
   // XlateStatus: Answer of the translation block: the first check that fails, in the order BadIndex, BadTag, BadState, BadPd, BadQp, BadAccess, BadRange, PageListError.
   localparam logic [3:0] XlateStatusOk = 4'd0;
@@ -762,7 +763,8 @@ package rnic_pkg;
   /// Fast-register segment. The page list lies in host memory, as that of CreateMr, and stays in use until the region is invalidated.
   localparam int unsigned WqeFastRegisterBits = 128;
   typedef struct packed {
-    logic [3:0] reserved0;
+    logic [2:0] reserved0;
+    logic read_sink;  // Reads may write to it though local_write is 0; nothing else may
     logic remote_atomic;  // Needs local_write
     logic remote_write;  // Needs local_write
     logic remote_read;
@@ -941,7 +943,8 @@ package rnic_pkg;
   localparam int unsigned AdminCreateMrBits = 960;
   typedef struct packed {
     logic [703:0] reserved;
-    logic [26:0] reserved0;
+    logic [25:0] reserved0;
+    logic read_sink;  // Reads may write to it though local_write is 0; nothing else may
     logic window_bind;  // Windows may be bound to it
     logic remote_atomic;  // Needs local_write
     logic remote_write;  // Needs local_write
@@ -1108,7 +1111,7 @@ package rnic_pkg;
     logic [7:0] bound_qp;  // Window that is bound: index of the QP
     logic [7:0] tag;  // Low byte of the key
     logic [7:0] mpt_type;  // MptType
-    logic reserved0;
+    logic read_sink;
     logic valid;  // Its key is live: registered, or bound
     logic remote_access;  // Fast-register region: may be registered with remote rights
     logic window_bind;
@@ -1534,7 +1537,7 @@ package rnic_pkg;
   } path_t;
 
   /// Memory protection table entry.
-  localparam int unsigned MptBits = 277;
+  localparam int unsigned MptBits = 278;
   typedef struct packed {
     logic [13:0] mr_index;  // Window: entry of the region that it is bound to
     logic [7:0] qp;  // Window: QP on which it was bound
@@ -1548,6 +1551,7 @@ package rnic_pkg;
     logic remote_atomic;
     logic remote_write;
     logic remote_read;
+    logic read_sink;  // Data of Reads may be written
     logic local_write;
     logic [4:0] log_page;
     logic [23:0] pd;
@@ -1609,7 +1613,7 @@ package rnic_pkg;
   } xlate_rsp_t;
 
   /// A memory operation. Bind and FastRegister name the new key: index of the entry, tag from now on.
-  localparam int unsigned MemOpBits = 369;
+  localparam int unsigned MemOpBits = 370;
   typedef struct packed {
     logic [31:0] page_count;  // FastRegister: entries of the page list
     logic [7:0] log_page;  // FastRegister: log2 of the page size, 12 to 30
@@ -1618,6 +1622,7 @@ package rnic_pkg;
     logic remote_atomic;
     logic remote_write;
     logic remote_read;
+    logic read_sink;  // FastRegister
     logic local_write;  // FastRegister
     logic [63:0] length;  // Bind, FastRegister: bytes
     logic [63:0] va;  // Bind, FastRegister: first byte

@@ -182,6 +182,7 @@ module admin_mr (
       mpt_req_data_o.state         = rnic_pkg::MptStateValid;
       mpt_req_data_o.log_page      = body.log_page[4:0];
       mpt_req_data_o.local_write   = body.local_write;
+      mpt_req_data_o.read_sink     = body.read_sink;
       mpt_req_data_o.remote_read   = body.remote_read;
       mpt_req_data_o.remote_write  = body.remote_write;
       mpt_req_data_o.remote_atomic = body.remote_atomic;
@@ -217,6 +218,7 @@ module admin_mr (
       result_o.pd            = entry_q.pd;
       result_o.log_page      = {3'd0, entry_q.log_page};
       result_o.local_write   = entry_q.local_write;
+      result_o.read_sink     = entry_q.read_sink;
       result_o.remote_read   = entry_q.remote_read;
       result_o.remote_write  = entry_q.remote_write;
       result_o.remote_atomic = entry_q.remote_atomic;

@@ -49,13 +49,14 @@ module rx_place_walk (
   state_e state_q, state_d;
 
   rnic_pkg::rx_plan_t plan_q;
-  logic is_list, is_send_side, load_done, load_bad, load_lost, lost_q;
+  logic is_list, is_send_side, is_sink, load_done, load_bad, load_lost, lost_q;
   logic [8:0] list;
   logic [4:0] load_count;
   logic [15:0] load_tag;
   assign is_send_side = plan_q.target == rnic_pkg::PlaceTargetResponse;
   assign is_list      = is_send_side || plan_q.target == rnic_pkg::PlaceTargetReceive;
   assign list         = {is_send_side, plan_q.qp};
+  assign is_sink      = is_send_side && !plan_q.atomic;  // decisions 57
 
   // ---- Scatter lists: {side, QP, entry}; cursors: protection domain, tag, entries, next entry,
   // bytes of it that are used ----
@@ -156,7 +157,8 @@ module rx_place_walk (
     xlate_data_o.pd  = plan_q.pd;
     xlate_data_o.qp  = plan_q.qp;
     xlate_data_o.length = (!is_list && first_run_q) ? plan_q.check_length : 32'(run_length);
-    xlate_data_o.access = is_list ? rnic_pkg::AccessLocalWrite
+    xlate_data_o.access = is_sink ? rnic_pkg::AccessLocalSink
+        : is_list ? rnic_pkg::AccessLocalWrite
         : is_check_atomic ? rnic_pkg::AccessRemoteAtomic
         : is_check_read ? rnic_pkg::AccessRemoteRead : rnic_pkg::AccessRemoteWrite;
   end

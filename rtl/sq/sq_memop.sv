@@ -100,6 +100,7 @@ module sq_memop (
       asked.page_count    = 32'(fast.page_count);
       asked.log_page      = fast.log_page;
       asked.local_write   = fast.local_write;
+      asked.read_sink     = fast.read_sink;
       asked.remote_read   = fast.remote_read;
       asked.remote_write  = fast.remote_write;
       asked.remote_atomic = fast.remote_atomic;

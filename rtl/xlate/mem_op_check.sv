@@ -158,6 +158,7 @@ module mem_op_check (
       next_o.state         = rnic_pkg::MptStateValid;
       next_o.tag           = op.key[7:0];
       next_o.local_write   = fast && op.local_write;
+      next_o.read_sink     = fast && op.read_sink;
       next_o.remote_read   = op.remote_read;
       next_o.remote_write  = op.remote_write;
       next_o.remote_atomic = op.remote_atomic;

@@ -56,6 +56,7 @@ module xlate_check #(
     unique case (req.access)
       rnic_pkg::AccessLocalRead: right = !window;
       rnic_pkg::AccessLocalWrite: right = !window && entry.local_write;
+      rnic_pkg::AccessLocalSink: right = !window && (entry.local_write || entry.read_sink);
       rnic_pkg::AccessRemoteRead: right = entry.remote_read;
       rnic_pkg::AccessRemoteWrite: right = entry.remote_write;
       rnic_pkg::AccessRemoteAtomic: right = entry.remote_atomic;

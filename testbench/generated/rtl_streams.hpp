@@ -67,6 +67,7 @@ enum class Access : std::uint8_t {
   kRemoteRead = 2,
   kRemoteWrite = 3,
   kRemoteAtomic = 4,
+  kLocalSink = 5,  ///< A local write of what a Read brought
 };
 
 /// Answer of the translation block: the first check that fails, in the order BadIndex, BadTag, BadState, BadPd, BadQp, BadAccess, BadRange, PageListError.
@@ -1170,9 +1171,9 @@ struct Path {
   bool operator==(const Path&) const = default;
 };
 
-/// Memory protection table entry. 277 bits.
+/// Memory protection table entry. 278 bits.
 struct Mpt {
-  static constexpr std::size_t kBits = 277;
+  static constexpr std::size_t kBits = 278;
   static constexpr std::size_t kBytes = 35;
   std::uint8_t state{};  ///< MptState
   std::uint8_t mpt_type{};  ///< MptType
@@ -1180,6 +1181,7 @@ struct Mpt {
   std::uint32_t pd{};
   std::uint8_t log_page{};
   std::uint8_t local_write{};
+  std::uint8_t read_sink{};  ///< Data of Reads may be written
   std::uint8_t remote_read{};
   std::uint8_t remote_write{};
   std::uint8_t remote_atomic{};
@@ -1200,26 +1202,26 @@ struct Mpt {
         bits::put<12, 24>(pd) |
         bits::put<36, 5>(log_page) |
         bits::put<41, 1>(local_write) |
-        bits::put<42, 1>(remote_read) |
-        bits::put<43, 1>(remote_write) |
-        bits::put<44, 1>(remote_atomic) |
-        bits::put<45, 1>(window_bind) |
-        bits::put<46, 1>(remote_ok) |
-        bits::put<47, 17>(va));
+        bits::put<42, 1>(read_sink) |
+        bits::put<43, 1>(remote_read) |
+        bits::put<44, 1>(remote_write) |
+        bits::put<45, 1>(remote_atomic) |
+        bits::put<46, 1>(window_bind) |
+        bits::put<47, 1>(remote_ok) |
+        bits::put<48, 16>(va));
     bits::store<bits::Order::kLittle, 1>(to,
-        bits::put<0, 47>(va >> 17) |
-        bits::put<47, 17>(length));
+        bits::put<0, 48>(va >> 16) |
+        bits::put<48, 16>(length));
     bits::store<bits::Order::kLittle, 2>(to,
-        bits::put<0, 31>(length >> 17) |
-        bits::put<31, 33>(page_list));
+        bits::put<0, 32>(length >> 16) |
+        bits::put<32, 32>(page_list));
     bits::store<bits::Order::kLittle, 3>(to,
-        bits::put<0, 31>(page_list >> 33) |
-        bits::put<31, 16>(bound) |
-        bits::put<47, 16>(max_pages) |
-        bits::put<63, 1>(qp));
+        bits::put<0, 32>(page_list >> 32) |
+        bits::put<32, 16>(bound) |
+        bits::put<48, 16>(max_pages));
     bits::store<bits::Order::kLittle, 4>(to,
-        bits::put<0, 7>(qp >> 1) |
-        bits::put<7, 14>(mr_index));
+        bits::put<0, 8>(qp) |
+        bits::put<8, 14>(mr_index));
   }
   static constexpr Mpt decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -1234,18 +1236,19 @@ struct Mpt {
     v.pd = static_cast<std::uint32_t>(bits::get<12, 24>(word0));
     v.log_page = static_cast<std::uint8_t>(bits::get<36, 5>(word0));
     v.local_write = static_cast<std::uint8_t>(bits::get<41, 1>(word0));
-    v.remote_read = static_cast<std::uint8_t>(bits::get<42, 1>(word0));
-    v.remote_write = static_cast<std::uint8_t>(bits::get<43, 1>(word0));
-    v.remote_atomic = static_cast<std::uint8_t>(bits::get<44, 1>(word0));
-    v.window_bind = static_cast<std::uint8_t>(bits::get<45, 1>(word0));
-    v.remote_ok = static_cast<std::uint8_t>(bits::get<46, 1>(word0));
-    v.va = static_cast<std::uint64_t>(bits::get<47, 17>(word0) | bits::get<0, 47>(word1) << 17);
-    v.length = static_cast<std::uint64_t>(bits::get<47, 17>(word1) | bits::get<0, 31>(word2) << 17);
-    v.page_list = static_cast<std::uint64_t>(bits::get<31, 33>(word2) | bits::get<0, 31>(word3) << 33);
-    v.bound = static_cast<std::uint16_t>(bits::get<31, 16>(word3));
-    v.max_pages = static_cast<std::uint16_t>(bits::get<47, 16>(word3));
-    v.qp = static_cast<std::uint8_t>(bits::get<63, 1>(word3) | bits::get<0, 7>(word4) << 1);
-    v.mr_index = static_cast<std::uint16_t>(bits::get<7, 14>(word4));
+    v.read_sink = static_cast<std::uint8_t>(bits::get<42, 1>(word0));
+    v.remote_read = static_cast<std::uint8_t>(bits::get<43, 1>(word0));
+    v.remote_write = static_cast<std::uint8_t>(bits::get<44, 1>(word0));
+    v.remote_atomic = static_cast<std::uint8_t>(bits::get<45, 1>(word0));
+    v.window_bind = static_cast<std::uint8_t>(bits::get<46, 1>(word0));
+    v.remote_ok = static_cast<std::uint8_t>(bits::get<47, 1>(word0));
+    v.va = static_cast<std::uint64_t>(bits::get<48, 16>(word0) | bits::get<0, 48>(word1) << 16);
+    v.length = static_cast<std::uint64_t>(bits::get<48, 16>(word1) | bits::get<0, 32>(word2) << 16);
+    v.page_list = static_cast<std::uint64_t>(bits::get<32, 32>(word2) | bits::get<0, 32>(word3) << 32);
+    v.bound = static_cast<std::uint16_t>(bits::get<32, 16>(word3));
+    v.max_pages = static_cast<std::uint16_t>(bits::get<48, 16>(word3));
+    v.qp = static_cast<std::uint8_t>(bits::get<0, 8>(word4));
+    v.mr_index = static_cast<std::uint16_t>(bits::get<8, 14>(word4));
     return v;
   }
   bool operator==(const Mpt&) const = default;
@@ -1427,9 +1430,9 @@ struct XlateRsp {
   bool operator==(const XlateRsp&) const = default;
 };
 
-/// A memory operation. Bind and FastRegister name the new key: index of the entry, tag from now on. 369 bits.
+/// A memory operation. Bind and FastRegister name the new key: index of the entry, tag from now on. 370 bits.
 struct MemOp {
-  static constexpr std::size_t kBits = 369;
+  static constexpr std::size_t kBits = 370;
   static constexpr std::size_t kBytes = 47;
   std::uint8_t op{};  ///< MemOpCode
   std::uint8_t mpt_type{};  ///< Destroy: MptType expected
@@ -1440,6 +1443,7 @@ struct MemOp {
   std::uint64_t va{};  ///< Bind, FastRegister: first byte
   std::uint64_t length{};  ///< Bind, FastRegister: bytes
   std::uint8_t local_write{};  ///< FastRegister
+  std::uint8_t read_sink{};  ///< FastRegister
   std::uint8_t remote_read{};
   std::uint8_t remote_write{};
   std::uint8_t remote_atomic{};
@@ -1464,17 +1468,18 @@ struct MemOp {
     bits::store<bits::Order::kLittle, 3>(to,
         bits::put<0, 37>(length >> 27) |
         bits::put<37, 1>(local_write) |
-        bits::put<38, 1>(remote_read) |
-        bits::put<39, 1>(remote_write) |
-        bits::put<40, 1>(remote_atomic) |
-        bits::put<41, 23>(page_list));
+        bits::put<38, 1>(read_sink) |
+        bits::put<39, 1>(remote_read) |
+        bits::put<40, 1>(remote_write) |
+        bits::put<41, 1>(remote_atomic) |
+        bits::put<42, 22>(page_list));
     bits::store<bits::Order::kLittle, 4>(to,
-        bits::put<0, 41>(page_list >> 23) |
-        bits::put<41, 23>(first_offset));
+        bits::put<0, 42>(page_list >> 22) |
+        bits::put<42, 22>(first_offset));
     bits::store<bits::Order::kLittle, 5>(to,
-        bits::put<0, 9>(first_offset >> 23) |
-        bits::put<9, 8>(log_page) |
-        bits::put<17, 32>(page_count));
+        bits::put<0, 10>(first_offset >> 22) |
+        bits::put<10, 8>(log_page) |
+        bits::put<18, 32>(page_count));
   }
   static constexpr MemOp decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -1493,13 +1498,14 @@ struct MemOp {
     v.va = static_cast<std::uint64_t>(bits::get<37, 27>(word1) | bits::get<0, 37>(word2) << 27);
     v.length = static_cast<std::uint64_t>(bits::get<37, 27>(word2) | bits::get<0, 37>(word3) << 27);
     v.local_write = static_cast<std::uint8_t>(bits::get<37, 1>(word3));
-    v.remote_read = static_cast<std::uint8_t>(bits::get<38, 1>(word3));
-    v.remote_write = static_cast<std::uint8_t>(bits::get<39, 1>(word3));
-    v.remote_atomic = static_cast<std::uint8_t>(bits::get<40, 1>(word3));
-    v.page_list = static_cast<std::uint64_t>(bits::get<41, 23>(word3) | bits::get<0, 41>(word4) << 23);
-    v.first_offset = static_cast<std::uint32_t>(bits::get<41, 23>(word4) | bits::get<0, 9>(word5) << 23);
-    v.log_page = static_cast<std::uint8_t>(bits::get<9, 8>(word5));
-    v.page_count = static_cast<std::uint32_t>(bits::get<17, 32>(word5));
+    v.read_sink = static_cast<std::uint8_t>(bits::get<38, 1>(word3));
+    v.remote_read = static_cast<std::uint8_t>(bits::get<39, 1>(word3));
+    v.remote_write = static_cast<std::uint8_t>(bits::get<40, 1>(word3));
+    v.remote_atomic = static_cast<std::uint8_t>(bits::get<41, 1>(word3));
+    v.page_list = static_cast<std::uint64_t>(bits::get<42, 22>(word3) | bits::get<0, 42>(word4) << 22);
+    v.first_offset = static_cast<std::uint32_t>(bits::get<42, 22>(word4) | bits::get<0, 10>(word5) << 22);
+    v.log_page = static_cast<std::uint8_t>(bits::get<10, 8>(word5));
+    v.page_count = static_cast<std::uint32_t>(bits::get<18, 32>(word5));
     return v;
   }
   bool operator==(const MemOp&) const = default;

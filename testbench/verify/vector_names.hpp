@@ -49,10 +49,12 @@ inline const VectorReader::Names kStatuses = {{"ND_SUCCESS", ND_SUCCESS},
 inline constexpr std::uint32_t kRemoteAtomic = 1u << 31;  // not a flag of NetworkDirect, which has no atomics
 inline const VectorReader::Names kRegionFlags = {{"LOCAL_WRITE", ND_MR_FLAG_ALLOW_LOCAL_WRITE},
                                                  {"REMOTE_READ", ND_MR_FLAG_ALLOW_REMOTE_READ},
-                                                 {"REMOTE_WRITE", ND_MR_FLAG_ALLOW_REMOTE_WRITE}};
+                                                 {"REMOTE_WRITE", ND_MR_FLAG_ALLOW_REMOTE_WRITE},
+                                                 {"READ_SINK", ND_MR_FLAG_RDMA_READ_SINK}};
 inline const VectorReader::Names kAtomicFlags = {{"LOCAL_WRITE", ND_MR_FLAG_ALLOW_LOCAL_WRITE},
                                                  {"REMOTE_READ", ND_MR_FLAG_ALLOW_REMOTE_READ},
                                                  {"REMOTE_WRITE", ND_MR_FLAG_ALLOW_REMOTE_WRITE},
+                                                 {"READ_SINK", ND_MR_FLAG_RDMA_READ_SINK},
                                                  {"REMOTE_ATOMIC", kRemoteAtomic}};
 inline const VectorReader::Names kCqeStatuses = {{"Success", number_of(hw::CqeStatus::kSuccess)},
                                                  {"LocLenErr", number_of(hw::CqeStatus::kLocLenErr)},

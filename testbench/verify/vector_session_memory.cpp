@@ -36,6 +36,7 @@ void VectorSession::add_region(const VectorRegion& spec) {
                                                   .length = spec.size,
                                                   .pd = pd,
                                                   .local_write = local_write,
+                                                  .read_sink = (spec.flags & ND_MR_FLAG_RDMA_READ_SINK) != 0,
                                                   .remote_read = (spec.flags & ND_MR_FLAG_ALLOW_REMOTE_READ) != 0,
                                                   .remote_write = (spec.flags & kRemoteWriteBit) != 0,
                                                   .remote_atomic = spec.remote_atomic}),

@@ -50,16 +50,17 @@ TEST_CASE_METHOD(RegionFixture, "rights") {
     REQUIRE(enter(memory.data(), 100, flags) == ND_PENDING);
     const auto body = hardware();
     REQUIRE(region->Deregister(&overlapped) == ND_PENDING);
-    return std::array<int, 3>{body.local_write, body.remote_read, body.remote_write};
+    return std::array<int, 4>{body.local_write, body.remote_read, body.remote_write, body.read_sink};
   };
-  using Rights = std::array<int, 3>;
-  CHECK(rights(0) == Rights{0, 0, 0});
-  CHECK(rights(ND_MR_FLAG_ALLOW_LOCAL_WRITE) == Rights{1, 0, 0});
-  CHECK(rights(ND_MR_FLAG_ALLOW_REMOTE_READ) == Rights{0, 1, 0});
-  CHECK(rights(ND_MR_FLAG_ALLOW_REMOTE_WRITE) == Rights{1, 0, 1});
-  CHECK(rights(4) == Rights{1, 0, 1});  // the remote bit alone
-  CHECK(rights(ND_MR_FLAG_RDMA_READ_SINK) == Rights{1, 0, 0});
-  CHECK(rights(ND_MR_FLAG_DO_NOT_SECURE_VM) == Rights{0, 0, 0});
+  using Rights = std::array<int, 4>;
+  CHECK(rights(0) == Rights{0, 0, 0, 0});
+  CHECK(rights(ND_MR_FLAG_ALLOW_LOCAL_WRITE) == Rights{1, 0, 0, 0});
+  CHECK(rights(ND_MR_FLAG_ALLOW_REMOTE_READ) == Rights{0, 1, 0, 0});
+  CHECK(rights(ND_MR_FLAG_ALLOW_REMOTE_WRITE) == Rights{1, 0, 1, 0});
+  CHECK(rights(4) == Rights{1, 0, 1, 0});                          // the remote bit alone
+  CHECK(rights(ND_MR_FLAG_RDMA_READ_SINK) == Rights{0, 0, 0, 1});  // decisions 57
+  CHECK(rights(ND_MR_FLAG_RDMA_READ_SINK | ND_MR_FLAG_ALLOW_LOCAL_WRITE) == Rights{1, 0, 0, 1});
+  CHECK(rights(ND_MR_FLAG_DO_NOT_SECURE_VM) == Rights{0, 0, 0, 0});
 }
 
 TEST_CASE_METHOD(RegionFixture, "errors are immediate, complete nothing, and leave the region empty") {

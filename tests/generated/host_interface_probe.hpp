@@ -10,7 +10,7 @@
 namespace rnic::test {
 
 inline constexpr std::size_t kProbeBytes = 128;
-inline constexpr std::array<FieldProbe, 424> kFieldProbes = {{
+inline constexpr std::array<FieldProbe, 426> kFieldProbes = {{
     {"reg_identity_header.block_type", 8, 0, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).block_type, false); }},
     {"reg_identity_header.version", 8, 16, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).version, false); }},
     {"reg_identity_header.next_offset", 8, 32, 32, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).next_offset, false); }},
@@ -117,7 +117,8 @@ inline constexpr std::array<FieldProbe, 424> kFieldProbes = {{
     {"wqe_fast_register.remote_read", 16, 121, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeFastRegister::decode(b.first<hw::WqeFastRegister::kBytes>()).remote_read, false); }},
     {"wqe_fast_register.remote_write", 16, 122, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeFastRegister::decode(b.first<hw::WqeFastRegister::kBytes>()).remote_write, false); }},
     {"wqe_fast_register.remote_atomic", 16, 123, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeFastRegister::decode(b.first<hw::WqeFastRegister::kBytes>()).remote_atomic, false); }},
-    {"wqe_fast_register.reserved0", 16, 124, 4, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeFastRegister::decode(b.first<hw::WqeFastRegister::kBytes>()).reserved0, false); }},
+    {"wqe_fast_register.read_sink", 16, 124, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeFastRegister::decode(b.first<hw::WqeFastRegister::kBytes>()).read_sink, false); }},
+    {"wqe_fast_register.reserved0", 16, 125, 3, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeFastRegister::decode(b.first<hw::WqeFastRegister::kBytes>()).reserved0, false); }},
     {"wqe_data.va", 16, 0, 64, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeData::decode(b.first<hw::WqeData::kBytes>()).va, false); }},
     {"wqe_data.length", 16, 64, 32, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeData::decode(b.first<hw::WqeData::kBytes>()).length, false); }},
     {"wqe_data.lkey", 16, 96, 32, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeData::decode(b.first<hw::WqeData::kBytes>()).lkey, false); }},
@@ -227,7 +228,8 @@ inline constexpr std::array<FieldProbe, 424> kFieldProbes = {{
     {"admin_create_mr.remote_write", 120, 226, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateMr::decode(b.first<hw::AdminCreateMr::kBytes>()).remote_write, false); }},
     {"admin_create_mr.remote_atomic", 120, 227, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateMr::decode(b.first<hw::AdminCreateMr::kBytes>()).remote_atomic, false); }},
     {"admin_create_mr.window_bind", 120, 228, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateMr::decode(b.first<hw::AdminCreateMr::kBytes>()).window_bind, false); }},
-    {"admin_create_mr.reserved0", 120, 229, 27, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateMr::decode(b.first<hw::AdminCreateMr::kBytes>()).reserved0, false); }},
+    {"admin_create_mr.read_sink", 120, 229, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateMr::decode(b.first<hw::AdminCreateMr::kBytes>()).read_sink, false); }},
+    {"admin_create_mr.reserved0", 120, 230, 26, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateMr::decode(b.first<hw::AdminCreateMr::kBytes>()).reserved0, false); }},
     {"admin_create_mr.reserved", 120, 256, 704, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateMr::decode(b.first<hw::AdminCreateMr::kBytes>()).reserved, false); }},
     {"admin_create_mw.pd", 120, 0, 24, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateMw::decode(b.first<hw::AdminCreateMw::kBytes>()).pd, false); }},
     {"admin_create_mw.window_type", 120, 24, 8, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateMw::decode(b.first<hw::AdminCreateMw::kBytes>()).window_type, false); }},
@@ -342,7 +344,7 @@ inline constexpr std::array<FieldProbe, 424> kFieldProbes = {{
     {"admin_mr_state.window_bind", 48, 164, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminMrState::decode(b.first<hw::AdminMrState::kBytes>()).window_bind, false); }},
     {"admin_mr_state.remote_access", 48, 165, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminMrState::decode(b.first<hw::AdminMrState::kBytes>()).remote_access, false); }},
     {"admin_mr_state.valid", 48, 166, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminMrState::decode(b.first<hw::AdminMrState::kBytes>()).valid, false); }},
-    {"admin_mr_state.reserved0", 48, 167, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminMrState::decode(b.first<hw::AdminMrState::kBytes>()).reserved0, false); }},
+    {"admin_mr_state.read_sink", 48, 167, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminMrState::decode(b.first<hw::AdminMrState::kBytes>()).read_sink, false); }},
     {"admin_mr_state.mpt_type", 48, 168, 8, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminMrState::decode(b.first<hw::AdminMrState::kBytes>()).mpt_type, false); }},
     {"admin_mr_state.tag", 48, 176, 8, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminMrState::decode(b.first<hw::AdminMrState::kBytes>()).tag, false); }},
     {"admin_mr_state.bound_qp", 48, 184, 8, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminMrState::decode(b.first<hw::AdminMrState::kBytes>()).bound_qp, false); }},

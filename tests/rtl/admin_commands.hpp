@@ -133,6 +133,7 @@ class AdminCommands {
     body.pd = static_cast<std::uint32_t>(rng_() & 0xffffff);
     body.log_page = static_cast<std::uint8_t>(spoil(uniform(12, 30)));
     body.local_write = chance(0.7);
+    body.read_sink = chance(0.3);
     body.remote_read = chance(0.5);
     body.remote_write = chance(0.9) ? body.local_write : 1;
     body.remote_atomic = body.local_write && chance(0.5);

@@ -274,6 +274,7 @@ struct AdminModel {
     region.pd = body.pd;
     region.log_page = body.log_page;
     region.local_write = body.local_write;
+    region.read_sink = body.read_sink;
     region.remote_read = body.remote_read;
     region.remote_write = body.remote_write;
     region.remote_atomic = body.remote_atomic;
@@ -354,6 +355,7 @@ struct AdminModel {
     state.pd = region.pd;
     state.log_page = region.log_page;
     state.local_write = region.local_write;
+    state.read_sink = region.read_sink;
     state.remote_read = region.remote_read;
     state.remote_write = region.remote_write;
     state.remote_atomic = region.remote_atomic;

@@ -103,6 +103,7 @@ struct MemOpModel {
     e.tag = static_cast<std::uint8_t>(op.key);
     e.log_page = region.log_page;
     e.local_write = 0;
+    e.read_sink = 0;
     e.remote_read = op.remote_read;
     e.remote_write = op.remote_write;
     e.remote_atomic = op.remote_atomic;
@@ -130,6 +131,7 @@ struct MemOpModel {
     e.tag = static_cast<std::uint8_t>(op.key);
     e.log_page = op.log_page;
     e.local_write = op.local_write;
+    e.read_sink = op.read_sink;
     e.remote_read = op.remote_read;
     e.remote_write = op.remote_write;
     e.remote_atomic = op.remote_atomic;
@@ -170,6 +172,7 @@ class MemOpMaker {
       e.length = uniform(1, 200ull << 12);
       e.va = chance(0.1) ? std::uint64_t{0} - e.length : chance(0.1) ? 0 : uniform(0, ~0ull >> 1);
       e.local_write = chance(0.8);
+      e.read_sink = chance(0.5);
       e.remote_read = chance(0.5);
       e.remote_write = e.local_write && chance(0.5);
       e.remote_atomic = e.local_write && chance(0.5);
@@ -238,6 +241,7 @@ class MemOpMaker {
     op.log_page = static_cast<std::uint8_t>(chance(0.7) ? 12 : uniform(12, 30));
     op.page_count = static_cast<std::uint32_t>(uniform(1, std::max<unsigned>(1, target.max_pages)));
     op.local_write = chance(0.8);
+    op.read_sink = chance(0.5);
     op.remote_read = chance(0.5);
     op.remote_write = op.local_write && chance(0.4);
     op.remote_atomic = op.local_write && chance(0.2);

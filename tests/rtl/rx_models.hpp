@@ -57,7 +57,8 @@ class RegionTable {
     std::uint32_t key = 0, pd = 0;
     std::uint64_t va = 0, length = 0;
     int log_page = 12;
-    bool local_write = true, remote_read = true, remote_write = true, remote_atomic = true, page_list_error = false;
+    bool local_write = true, read_sink = false, remote_read = true, remote_write = true, remote_atomic = true,
+         page_list_error = false;
   };
   void add(const Region& region) { regions_[region.key >> 8] = region; }
   rtl::XlateStatus check(std::uint32_t key, std::uint64_t va, std::uint64_t length, std::uint32_t pd,
@@ -68,6 +69,7 @@ class RegionTable {
     if (r.key != key) return rtl::XlateStatus::kBadTag;
     if (r.pd != pd) return rtl::XlateStatus::kBadPd;
     if ((access == rtl::Access::kLocalWrite && !r.local_write) ||
+        (access == rtl::Access::kLocalSink && !r.local_write && !r.read_sink) ||
         (access == rtl::Access::kRemoteRead && !r.remote_read) ||
         (access == rtl::Access::kRemoteWrite && !r.remote_write) ||
         (access == rtl::Access::kRemoteAtomic && !r.remote_atomic))
@@ -293,6 +295,14 @@ class MemoryWorld {
                  .remote_write = false,
                  .remote_atomic = false});
     regions.add({.key = 102 << 8, .pd = kPd, .va = 0, .length = 1u << 20, .page_list_error = true});
+    regions.add({.key = 103 << 8,
+                 .pd = kPd,
+                 .va = 0,
+                 .length = 1u << 20,
+                 .local_write = false,
+                 .read_sink = true,
+                 .remote_write = false,
+                 .remote_atomic = false});
   }
 
   /// Key and address of `length` bytes, often across a page boundary; with `fault`, of a range that must be refused.
@@ -308,7 +318,7 @@ class MemoryWorld {
       case 0: return {r.key + 1, r.va};
       case 1: return {r.key, r.va + r.length - length + 1};
       case 2: return {200 << 8, 0};
-      default: return {static_cast<std::uint32_t>(uniform(100, 102)) << 8, offset};
+      default: return {static_cast<std::uint32_t>(uniform(100, 103)) << 8, offset};
     }
   }
 
@@ -452,7 +462,9 @@ class PlaceModel {
         const std::uint64_t at = plan.first_byte + placed;
         if (placed < payload.size() && at < begin + entry.length) {
           const std::size_t length = std::min<std::uint64_t>(payload.size() - placed, begin + entry.length - at);
-          run(entry.lkey, entry.va + (at - begin), placed, length, length, rtl::Access::kLocalWrite);
+          const bool sink = target == rtl::PlaceTarget::kResponse && !plan.atomic;  // decisions 57
+          run(entry.lkey, entry.va + (at - begin), placed, length, length,
+              sink ? rtl::Access::kLocalSink : rtl::Access::kLocalWrite);
           placed += length;
         }
         begin += entry.length;

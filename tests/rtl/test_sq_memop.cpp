@@ -98,8 +98,8 @@ struct World {
     wqe.fast.first_offset = static_cast<std::uint32_t>(bench.rng());
     wqe.fast.page_count = static_cast<std::uint16_t>(bench.rng());
     wqe.fast.log_page = static_cast<std::uint8_t>(bench.rng());
-    wqe.fast.local_write = bit(), wqe.fast.remote_read = bit(), wqe.fast.remote_write = bit(),
-    wqe.fast.remote_atomic = bit();
+    wqe.fast.local_write = bit(), wqe.fast.read_sink = bit(), wqe.fast.remote_read = bit(),
+    wqe.fast.remote_write = bit(), wqe.fast.remote_atomic = bit();
     return wqe;
   }
   rtl::MemOp expected(unsigned qp, const Wqe& wqe) const {
@@ -121,6 +121,7 @@ struct World {
       op.page_count = wqe.fast.page_count;
       op.log_page = wqe.fast.log_page;
       op.local_write = wqe.fast.local_write;
+      op.read_sink = wqe.fast.read_sink;
       op.remote_read = wqe.fast.remote_read;
       op.remote_write = wqe.fast.remote_write;
       op.remote_atomic = wqe.fast.remote_atomic;

@@ -32,11 +32,12 @@ TEST_CASE("xlate: every status at its boundary, the first failing check wins", "
   r.va = 0;
   CHECK(w.one(r) == XlateStatus::kBadAccess);
 
-  for (unsigned rights = 0; rights < 8; ++rights) {
+  for (unsigned rights = 0; rights < 16; ++rights) {
     auto rm = m;
     rm.local_write = rights & 1;
     rm.remote_read = rights >> 1 & 1;
-    rm.remote_write = rights >> 2;
+    rm.remote_write = rights >> 2 & 1;
+    rm.read_sink = rights >> 3;
     w.write(5, rm);
     for (const auto& [access, needs] : {std::pair{Access::kLocalRead, 0u},
                                         {Access::kLocalWrite, 1u},
@@ -45,6 +46,9 @@ TEST_CASE("xlate: every status at its boundary, the first failing check wins", "
       CHECK(w.one(request(5, m, m.va, 1, access)) ==
             ((rights & needs) == needs ? XlateStatus::kOk : XlateStatus::kBadAccess));
     }
+    // decisions 57: data of Reads goes where either right is
+    CHECK(w.one(request(5, m, m.va, 1, Access::kLocalSink)) ==
+          ((rights & 9u) != 0 ? XlateStatus::kOk : XlateStatus::kBadAccess));
   }
 
   w.write(5, m);
@@ -130,6 +134,7 @@ TEST_CASE("xlate: random regions and accesses on both ports, with regions destro
     auto m = region(b.chance(0.1) ? 0 : b.uniform(0, ~0ull >> 1), b.uniform(1, 200ull << 12), log, i + 1);
     m.tag = static_cast<std::uint8_t>(b.uniform(0, 255));
     m.local_write = b.chance(0.8);
+    m.read_sink = b.chance(0.5);
     m.remote_read = b.chance(0.8);
     m.remote_write = b.chance(0.8);
     m.pd = static_cast<std::uint32_t>(b.uniform(1, 2));
@@ -143,7 +148,7 @@ TEST_CASE("xlate: random regions and accesses on both ports, with regions destro
     const auto& m = regions[i];
     const std::uint64_t at = b.uniform(0, m.length - 1);
     auto r = request(slot(i), m, m.va + at, b.uniform(1, std::min<std::uint64_t>(m.length - at, 1u << 20)),
-                     static_cast<Access>(b.uniform(0, 3)));
+                     static_cast<Access>(b.uniform(0, 5)));
     if (b.chance(0.03)) r.va += b.uniform(0, 1ull << 20);
     if (b.chance(0.02)) r.key ^= 1u << b.uniform(0, 31);
     if (b.chance(0.02)) r.pd ^= 3;

@@ -45,10 +45,12 @@ inline XlateStatus check(const rtl::XlateReq& r, const rtl::Mpt& m) {
   if (m.state != static_cast<int>(MptState::kValid)) return XlateStatus::kBadState;
   if (r.pd != m.pd) return XlateStatus::kBadPd;
   if (type == MptType::kWindow2 && r.qp != m.qp) return XlateStatus::kBadQp;
-  if (window && (access == Access::kLocalRead || access == Access::kLocalWrite)) return XlateStatus::kBadAccess;
-  if (access > Access::kRemoteAtomic) return XlateStatus::kBadAccess;
+  const bool local = access == Access::kLocalRead || access == Access::kLocalWrite || access == Access::kLocalSink;
+  if (window && local) return XlateStatus::kBadAccess;
+  if (access > Access::kLocalSink) return XlateStatus::kBadAccess;
   if (access == Access::kRemoteAtomic && !m.remote_atomic) return XlateStatus::kBadAccess;
   if (access == Access::kLocalWrite && !m.local_write) return XlateStatus::kBadAccess;
+  if (access == Access::kLocalSink && !m.local_write && !m.read_sink) return XlateStatus::kBadAccess;  // decisions 57
   if (access == Access::kRemoteRead && !m.remote_read) return XlateStatus::kBadAccess;
   if (access == Access::kRemoteWrite && !m.remote_write) return XlateStatus::kBadAccess;
   const Wide end = Wide(r.va) + r.length;
