@@ -148,8 +148,8 @@ module completion (
   logic [2:0] item_kept, item_valid, item_ready, item_is_event;
   logic [3*rnic_pkg::CqeReqBits-1:0] item_data;
   logic [1:0] enter, leave;
-  logic dead_valid, rq_taken, rq_refused;
-  logic [7:0] dead_qp;
+  logic dead_valid, probe_valid, probe_ready, rq_taken, rq_refused;
+  logic [7:0] dead_qp, probe_qp, probe_cqn;
   logic [rnic_pkg::NumCounters-1:0] qp_event, queue_event;
 
   qp_completion u_qp (
@@ -189,6 +189,8 @@ module completion (
       .item_data_o(item_data),
       .stage_enter_i(enter), .stage_leave_i(leave),
       .dead_valid_i(dead_valid), .dead_qp_i(dead_qp),
+      .probe_valid_i(probe_valid), .probe_ready_o(probe_ready),
+      .probe_qp_i(probe_qp), .probe_cqn_i(probe_cqn),
       .rq_taken_o(rq_taken), .rq_refused_o(rq_refused), .event_o(qp_event)
   );
 
@@ -214,6 +216,8 @@ module completion (
       .msix_vector_o,
       .device_eqe_valid_i, .device_eqe_ready_o, .device_eqe_data_i,
       .dead_valid_o(dead_valid), .dead_qp_o(dead_qp),
+      .probe_valid_o(probe_valid), .probe_ready_i(probe_ready),
+      .probe_qp_o(probe_qp), .probe_cqn_o(probe_cqn),
       .stage_enter_o(enter), .stage_leave_o(leave), .refused_i({srq_refused_i, rq_refused}),
       .event_o(queue_event)
   );

@@ -37,6 +37,11 @@ module cq_engine (
     // A QP whose CQE an overrun CQ has lost; always taken
     output logic                     qp_dead_valid_o,
     output logic [7:0]               qp_dead_qp_o,
+    // QPs that may be of a CQ that has overrun: as overrun_sweep
+    output logic                     probe_valid_o,
+    input  wire logic                probe_ready_i,
+    output logic [7:0]               probe_qp_o,
+    output logic [7:0]               probe_cqn_o,
     output logic                     event_cqe_o,
     output logic                     event_flushed_o,
     output logic                     event_overrun_o,
@@ -148,6 +153,23 @@ module cq_engine (
       .timer_period_o (timer_period[31:16]),
       .event_taken_o  (event_doorbell_o),
       .event_refused_o
+  );
+
+  // What the admin queue holds: one at a time.
+  logic [7:0] admin_index_q;
+  always_ff @(posedge clk_i) if (acq_valid[2] && acq_ready[2]) admin_index_q <= admin_acq_index_i;
+
+  overrun_sweep u_sweep (
+      .clk_i,
+      .rst_ni,
+      .overrun_valid_i(event_overrun_o),
+      .overrun_cqn_i  (item_data_i.cqn),
+      .cleared_valid_i(rel_valid[2] && rel_ready[2] && rel_write[2] && !admin_rel_data_i.overrun),
+      .cleared_cqn_i  (admin_index_q),
+      .probe_valid_o,
+      .probe_ready_i,
+      .probe_qp_o,
+      .probe_cqn_o
   );
 
   cq_timer u_timer (

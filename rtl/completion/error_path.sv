@@ -17,6 +17,11 @@ module error_path (
     // QPs whose CQE was lost to an overrun; always taken
     input  wire logic                dead_valid_i,
     input  wire logic [7:0]          dead_qp_i,
+    // QPs that may be of a CQ that has overrun: as overrun_sweep
+    input  wire logic                probe_valid_i,
+    output logic                     probe_ready_o,
+    input  wire logic [7:0]          probe_qp_i,
+    input  wire logic [7:0]          probe_cqn_i,
     // QPs whose send queue is drained (SQD), and to which the first packet has come (RTR): events
     input  wire logic                drained_valid_i,
     input  wire logic [7:0]          drained_qp_i,
@@ -176,6 +181,10 @@ module error_path (
       .dead_valid_i    (dead_valid),
       .dead_ready_o    (dead_ready),
       .dead_qp_i       (dead_qp),
+      .probe_valid_i,
+      .probe_ready_o,
+      .probe_qp_i,
+      .probe_cqn_i,
       .flush_valid_i   (flush_valid),
       .flush_ready_o   (flush_ready),
       .flush_qp_i      (flush_qp),

@@ -103,6 +103,11 @@ module qp_completion (
     // A QP whose CQ has overrun
     input  wire logic                      dead_valid_i,
     input  wire logic [7:0]                dead_qp_i,
+    // One that may be on a CQ that has overrun
+    input  wire logic                      probe_valid_i,
+    output logic                           probe_ready_o,
+    input  wire logic [7:0]                probe_qp_i,
+    input  wire logic [7:0]                probe_cqn_i,
     // Retired records
     output logic                           record_valid_o,
     input  wire logic                      record_ready_i,
@@ -220,6 +225,7 @@ module qp_completion (
       .error_ready_o({qp_error_ready_o, error_ready}),
       .error_data_i({qp_error_data_i, fault_error, post_error, retire_error}),
       .dead_valid_i, .dead_qp_i,
+      .probe_valid_i, .probe_ready_o, .probe_qp_i, .probe_cqn_i,
       .drained_valid_i, .drained_qp_i,
       .established_valid_i, .established_qp_i,
       .flush_valid_i({flush_req_valid_i, rq_flush_valid}),

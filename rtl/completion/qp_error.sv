@@ -3,18 +3,20 @@
 
 /// Puts QPs in the error state and plans their flush.
 ///
-/// Four kinds of work, in turn: an error (with its cause), a QP whose CQE an overrun CQ has lost, a
-/// QP in the error state with WQEs to flush, a QP of which the host is to be told something
-/// (notice, EqeType) and nothing else. Each turn borrows the send context, then the receive
-/// context; an error sets both to ERR, and every side in ERR gives up to Chunk of its WQEs as a job
-/// to the flush block. What is left joins the flush queue again, so that a long queue does not hold
-/// up another QP. A send queue with a memory operation under way is not flushed: the send queue
-/// asks for that when it is over; nor is one whose memory operation is over and has not retired:
-/// retire completes it and asks. The event is asked for when the receive side was not in ERR yet:
-/// it is only ever set here, while retire sets the send side by itself. What failed a request of
-/// the QP has its CQE and needs no event (told; InfiniBand specification 11.6.3.2). An error with
-/// send_only, and a QP in SQE in the flush queue, flush the send queue of a QP whose receive side
-/// goes on; it stays in SQE. An error of a QP in RESET is stale, unless the host asks (quiet).
+/// Five kinds of work, in turn: an error (with its cause), a QP whose CQE an overrun CQ has lost,
+/// a QP in the error state with WQEs to flush, a QP of which the host is to be told something
+/// (notice, EqeType) and nothing else, a QP that may be of an overrun CQ (probe): it is looked at,
+/// and if it is of that CQ and not in ERR yet, its turn begins again as that of a lost CQE. Each
+/// turn borrows the send context, then the receive context; an error sets both to ERR, and every
+/// side in ERR gives up to Chunk of its WQEs as a job to the flush block. What is left joins the
+/// flush queue again, so that a long queue does not hold up another QP. A send queue with a memory
+/// operation under way is not flushed: the send queue asks for that when it is over; nor is one
+/// whose memory operation is over and has not retired: retire completes it and asks. The event is
+/// asked for when the receive side was not in ERR yet: it is only ever set here, while retire sets
+/// the send side by itself. What failed a request of the QP has its CQE and needs no event (told;
+/// InfiniBand specification 11.6.3.2). An error with send_only, and a QP in SQE in the flush
+/// queue, flush the send queue of a QP whose receive side goes on; it stays in SQE. An error of a
+/// QP in RESET is stale, unless the host asks (quiet).
 ///
 /// Receive WQEs are given up only when the packets of the QP that were in the receive engine have
 /// left it (rx_mark, rx_gone): before that, it may still write to their buffers. Until then the QP
@@ -30,6 +32,10 @@ module qp_error (
     input  wire logic                dead_valid_i,
     output logic                     dead_ready_o,
     input  wire logic [7:0]          dead_qp_i,
+    input  wire logic                probe_valid_i,
+    output logic                     probe_ready_o,
+    input  wire logic [7:0]          probe_qp_i,
+    input  wire logic [7:0]          probe_cqn_i,
     input  wire logic                flush_valid_i,
     output logic                     flush_ready_o,
     input  wire logic [7:0]          flush_qp_i,
@@ -108,8 +114,9 @@ module qp_error (
   rnic_pkg::qp_error_t work, work_q;
   rnic_pkg::send_ctx_t send_q, restarted;
   rnic_pkg::recv_ctx_t recv_q;
-  logic [3:0] grant;
-  logic [7:0] notice_type_q;
+  logic [4:0] grant;
+  logic [7:0] notice_type_q, probe_cqn_q;
+  logic probe_q, probe_hit;
   logic exists, is_notice_q, is_error_q, send_err, send_flush, recv_err, take, more;
   logic job_sent_q, again_sent_q, gone_q;
   logic [15:0] send_left, recv_left, recv_first;
@@ -117,11 +124,11 @@ module qp_error (
   logic [4:0] send_count, recv_count;
 
   rr_arbiter #(
-      .N(4)
+      .N(5)
   ) u_choice (
       .clk_i,
       .rst_ni,
-      .request_i({notice_valid_i, flush_valid_i, dead_valid_i, error_valid_i}),
+      .request_i({probe_valid_i, notice_valid_i, flush_valid_i, dead_valid_i, error_valid_i}),
       .advance_i(state_q == StIdle),
       .grant_o  (grant)
   );
@@ -130,26 +137,24 @@ module qp_error (
   assign dead_ready_o  = state_q == StIdle && grant[1];
   assign flush_ready_o = state_q == StIdle && grant[2];
   assign notice_ready_o = state_q == StIdle && grant[3];
+  assign probe_ready_o  = state_q == StIdle && grant[4];
 
   always_comb begin
-    work = error_data_i;
-    if (grant[1]) begin
-      work.qp     = dead_qp_i;
-      work.status = rnic_pkg::CqeStatusFatalErr;
-      work.quiet  = 1'b0;
-      work.told   = 1'b0;
-      work.send_only = 1'b0;
-      work.responder = 1'b0;
-    end else if (grant[2]) begin
+    work        = '0;
+    work.status = rnic_pkg::CqeStatusFatalErr;
+    if (grant[0]) work = error_data_i;
+    if (grant[1]) work.qp = dead_qp_i;
+    if (grant[2]) begin
       work.qp     = flush_qp_i;
       work.status = rnic_pkg::CqeStatusWrFlushErr;
       work.quiet  = 1'b1;
-    end else if (grant[3]) begin
-      work        = '0;
-      work.qp     = notice_qp_i;
-      work.quiet  = 1'b1;
     end
+    if (grant[3]) {work.qp, work.status, work.quiet} = {notice_qp_i, 8'd0, 1'b1};
+    if (grant[4]) work.qp = probe_qp_i;
   end
+  assign probe_hit = (send_q.in_use && send_q.cqn == probe_cqn_q &&
+                      send_q.state != rnic_pkg::QpStateErr) ||
+      (recv_q.in_use && recv_q.cqn == probe_cqn_q && recv_q.state != rnic_pkg::QpStateErr);
 
   // Side in the error state after this turn, and the WQEs that this turn takes from it.
   assign send_err   = send_q.in_use && (send_q.state == rnic_pkg::QpStateErr ||
@@ -198,11 +203,11 @@ module qp_error (
   assign send_acq_valid_o = state_q == StSendAcquire;
   assign send_acq_index_o = work_q.qp;
   assign send_rel_valid_o = state_q == StSendRelease;
-  assign send_rel_write_o = send_err;
+  assign send_rel_write_o = send_err && !probe_q;
   assign recv_acq_valid_o = state_q == StRecvAcquire;
   assign recv_acq_index_o = work_q.qp;
   assign recv_rel_valid_o = state_q == StRecvRelease;
-  assign recv_rel_write_o = recv_err;
+  assign recv_rel_write_o = recv_err && !probe_q;
 
   assign job_valid_o      = state_q == StJob && !job_sent_q;
   assign job_qp_o         = work_q.qp;
@@ -246,7 +251,9 @@ module qp_error (
       StSendRelease: if (send_rel_ready_i) state_d = StRecvAcquire;
       StRecvAcquire: if (recv_acq_ready_i) state_d = StRecvWait;
       StRecvWait: if (recv_ctx_valid_i) state_d = StRecvRelease;
-      StRecvRelease: if (recv_rel_ready_i) state_d = StJob;
+      StRecvRelease: begin
+        if (recv_rel_ready_i) state_d = !probe_q ? StJob : probe_hit ? StSendAcquire : StIdle;
+      end
       StJob:
       if ((job_sent_q || job_ready_i) && (again_sent_q || again_ready_i || !more)) begin
         state_d = StIdle;
@@ -262,8 +269,13 @@ module qp_error (
       is_error_q <= grant[1] || (grant[0] && !work.send_only);
       is_notice_q <= grant[3];
       notice_type_q <= notice_type_i;
+      probe_q       <= grant[4];
+      probe_cqn_q   <= probe_cqn_i;
     end
     if (send_ctx_valid_i) send_q <= send_ctx_data_i;
+    if (probe_q && state_q == StRecvRelease && recv_rel_ready_i) begin
+      {probe_q, is_error_q} <= 2'b01;
+    end
     if (recv_ctx_valid_i) begin
       recv_q <= recv_ctx_data_i;
       mark_q <= mark;

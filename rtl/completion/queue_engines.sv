@@ -50,6 +50,11 @@ module queue_engines (
     input  wire rnic_pkg::eqe_req_t  device_eqe_data_i,
     output logic                     dead_valid_o,
     output logic [7:0]               dead_qp_o,
+    // QPs that may be of a CQ that has overrun
+    output logic                     probe_valid_o,
+    input  wire logic                probe_ready_i,
+    output logic [7:0]               probe_qp_o,
+    output logic [7:0]               probe_cqn_o,
     // Stages CQEs (0) and writes (1)
     output logic [1:0]               stage_enter_o,
     output logic [1:0]               stage_leave_o,
@@ -133,6 +138,10 @@ module queue_engines (
       .eqe_data_o       (cq_eqe),
       .qp_dead_valid_o  (dead_valid_o),
       .qp_dead_qp_o     (dead_qp_o),
+      .probe_valid_o,
+      .probe_ready_i,
+      .probe_qp_o,
+      .probe_cqn_o,
       .event_cqe_o      (event_cqe),
       .event_flushed_o  (event_flushed),
       .event_overrun_o  (event_cq_overrun),

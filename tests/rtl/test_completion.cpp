@@ -358,10 +358,15 @@ TEST_CASE("completion: a CQ overrun stops the CQ and its QPs", "[rtl]") {
   w.create_eq(0, 1);
   w.create_cq(1, 2, 0);
   w.create_cq(2, 6, 0);
-  for (const unsigned qp : {20u, 21u}) {
-    w.create_qp(qp, 0x1000 + qp, qp == 20 ? 1 : 2, 1);
-    w.post_receives(qp, 10);
-  }
+  w.create_cq(3, 6, 0);
+  // On CQ 1: the receives of 20 and 21, the send queue of 22; of 23 nothing, and 24 is in RESET.
+  w.create_qp(20, 0x1000 + 20, 1, 1);
+  w.create_qp(21, 0x1000 + 21, 2, 1);
+  w.create_qp(22, 0x1000 + 22, 1, 2);
+  w.create_qp(23, 0x1000 + 23, 2, 3);
+  w.create_qp(24, 0x1000 + 24, 1, 1);
+  for (const unsigned qp : {20u, 21u, 22u, 23u}) w.post_receives(qp, 10);
+  w.send.contexts[24].state = w.recv.contexts[24].state = raw(hw::QpState::kReset);
   w.settle(20);
   const auto receive = [&](unsigned qp) {
     rtl::RxDone d;
@@ -380,23 +385,34 @@ TEST_CASE("completion: a CQ overrun stops the CQ and its QPs", "[rtl]") {
   CHECK(w.events.empty());
   receive(20);
   w.settle();
-  REQUIRE(w.events.size() == 2);
+  w.settle(12'000);  // 256 queue pairs are looked at
+  REQUIRE(w.events.size() == 4);
   CHECK(w.events[0].event_type == raw(hw::EqeType::kCqError));
   CHECK(w.events[0].number == 1);
-  CHECK(w.events[1].event_type == raw(hw::EqeType::kQpFatal));
-  CHECK(w.events[1].number == 0x1000 + 20);
-  CHECK(w.send.contexts[20].state == raw(hw::QpState::kErr));
-  CHECK(w.recv.contexts[20].state == raw(hw::QpState::kErr));
-  CHECK(w.recv.contexts[20].rq_done == w.recv.contexts[20].rq_pi);
-  CHECK(w.send.contexts[21].state == raw(hw::QpState::kRts));
-  CHECK(w.poll(1).size() == 4);  // what was queued can be read
+  // decisions 55: every queue pair of that CQ, in both roles, whether or not it needs an entry there.
+  for (const unsigned i : {1u, 2u, 3u}) {
+    const unsigned qp = 19 + i;
+    CHECK(w.events[i].event_type == raw(hw::EqeType::kQpFatal));
+    CHECK(w.events[i].number == 0x1000 + qp);
+    CHECK(w.send.contexts[qp].state == raw(hw::QpState::kErr));
+    CHECK(w.recv.contexts[qp].state == raw(hw::QpState::kErr));
+    CHECK(w.recv.contexts[qp].rq_done == w.recv.contexts[qp].rq_pi);
+  }
+  CHECK(w.send.contexts[23].state == raw(hw::QpState::kRts));
+  CHECK(w.recv.contexts[23].state == raw(hw::QpState::kRts));
+  CHECK(w.send.contexts[24].state == raw(hw::QpState::kReset));
+  CHECK(w.recv.contexts[24].state == raw(hw::QpState::kReset));
+  CHECK(w.poll(1).size() == 4);   // what was queued can be read
+  CHECK(w.poll(2).size() == 10);  // the Receives of 22 are flushed to their own CQ
+  w.create_qp(25, 0x1000 + 25, 2, 1);
+  w.post_receives(25, 10);
   w.ring_cq(1, 3);
-  receive(21);  // the CQ stays dead though it has room again
+  receive(25);  // the CQ stays dead though it has room again
   w.settle();
   CHECK(w.poll(1).empty());
-  REQUIRE(w.events.size() == 3);
-  CHECK(w.events[2].number == 0x1000 + 21);
-  CHECK(w.send.contexts[21].state == raw(hw::QpState::kErr));
+  REQUIRE(w.events.size() == 5);
+  CHECK(w.events[4].number == 0x1000 + 25);
+  CHECK(w.send.contexts[25].state == raw(hw::QpState::kErr));
   CHECK(count(w, hw::Counter::kCqOverruns) == 1);
 }
 

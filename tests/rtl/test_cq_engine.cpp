@@ -50,17 +50,20 @@ struct World {
              [this] { return get<rtl::EqeReq>(dut().eqe_data_o); }, bench.rng),
         monitor([this] {
           if (dut().qp_dead_valid_o) dead.push_back(dut().qp_dead_qp_o);
+          if (dut().probe_valid_o && dut().probe_ready_i) probes.emplace_back(dut().probe_cqn_o, dut().probe_qp_o);
           refused += dut().event_refused_o;
         }) {
     for (Agent* a : std::initializer_list<Agent*>{&items, &doorbells, &writes, &eqes, &monitor}) bench.add(*a);
     dut().admin_acq_valid_i = dut().admin_rel_valid_i = 0;
     dut().wr_kept_i = 1;
+    dut().probe_ready_i = 0;
     bench.reset();
     bench.run_until([&] { return dut().ready_o != 0; }, 1000, "ready");
   }
   Dut& dut() { return *bench.dut; }
   void tick() {
     dut().cycles_i = bench.cycle;
+    dut().probe_ready_i = bench.chance(0.7);
     bench.tick();
   }
   /// The admin queue's client: reads the context, and writes it when `to` is given.
@@ -140,6 +143,7 @@ struct World {
   Sink<rtl::EqeReq> eqes;
   Monitor monitor;
   std::deque<unsigned> dead;
+  std::vector<std::pair<unsigned, unsigned>> probes;  ///< CQ that has overrun, QP that may be of it
   unsigned refused = 0;
   bool moderation = false, origins = false, tags = false;
 };
@@ -331,6 +335,59 @@ TEST_CASE("cq_engine: doorbells of a CQ that has been destroyed are refused, wha
   CHECK(w.admin(12) == before);
 }
 
+TEST_CASE("cq_engine: an overrun names every queue pair once, unless the CQ is gone before that (decisions 55)",
+          "[rtl]") {
+  World w(seed());
+  Cq first, second;
+  w.create(3, first, 1);
+  w.create(7, second, 1);
+  const auto fill = [&w](std::uint8_t cqn, unsigned entries) {
+    for (unsigned i = 0; i < entries; ++i) {
+      Item item;
+      item.req.cqn = cqn;
+      w.items.push(item);
+    }
+    w.settle();
+  };
+  const auto pass = [&w](std::size_t probes) {
+    for (int i = 0; i < 2000 && w.probes.size() < probes; ++i) w.tick();
+    for (int i = 0; i < 50; ++i) w.tick();
+  };
+  fill(3, 2);
+  fill(7, 2);
+  pass(1);
+  CHECK(w.probes.empty());  // exactly full is legal
+  fill(3, 2);               // the second finds it overrun: nothing new
+  fill(7, 1);
+  pass(512);
+  std::vector<std::pair<unsigned, unsigned>> all;
+  for (const unsigned cqn : {3u, 7u})
+    for (unsigned qp = 0; qp < 256; ++qp) all.emplace_back(cqn, qp);
+  CHECK(w.probes == all);
+
+  // A new CQ in the place of one whose sweep is under way: its queue pairs are left alone.
+  w.probes.clear();
+  Cq third;
+  w.create(3, third, 1);
+  fill(3, 3);
+  while (w.probes.size() < 20) w.tick();
+  Cq fourth;
+  w.create(3, fourth, 1);
+  const auto then = w.probes.size();
+  pass(256);
+  CHECK(w.probes.size() <= then + 1);
+  // And one that had to wait for its sweep.
+  w.probes.clear();
+  Cq fifth, sixth;
+  w.create(7, fifth, 1);
+  fill(3, 3);
+  fill(7, 3);
+  w.create(7, sixth, 1);
+  pass(512);
+  CHECK(w.probes.size() == 256);
+  CHECK(std::all_of(w.probes.begin(), w.probes.end(), [](const auto& probe) { return probe.first == 3; }));
+}
+
 TEST_CASE("cq_engine: arms racing with entries never lose the last event", "[rtl]") {
   World w(seed(2));
   auto& bench = w.bench;
@@ -449,7 +506,8 @@ TEST_CASE("cq_engine: the ring is replaced under traffic; nothing is lost, doubl
     }
     if (bench.chance(0.01)) {
       // As the admin queue does it, in one turn with the context: entries go on meanwhile.
-      const unsigned log_depth = static_cast<unsigned>(bench.uniform(3, 7));
+      // 8 entries may be under way, and the doorbell that gives 8 others back.
+      const unsigned log_depth = static_cast<unsigned>(bench.uniform(4, 7));
       const std::uint64_t base = 0x40000000ULL + 0x10000 * rings.size();
       const auto now = w.modify(9, [&](rtl::CqCtx& ctx) {
         ctx.origin = ctx.pi;

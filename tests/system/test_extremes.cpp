@@ -371,11 +371,9 @@ TEST_CASE(
     CHECK(must(cq->kernel_cq().query()).overrun == 1);
     CHECK(must(from[0]->kernel_qp().query()).state == static_cast<std::uint8_t>(hw::QpState::kErr));
     CHECK(from[0]->failed());
-    // The others fail when they need an entry.
-    must(from[1]->post_send({.opcode = WqeOpcode::kWrite, .id = 999}));
-    endpoint_a.device().elapse(50'000);
-    CHECK(must(from[1]->kernel_qp().query()).state == static_cast<std::uint8_t>(hw::QpState::kErr));
-    CHECK(must(from[2]->kernel_qp().query()).state == static_cast<std::uint8_t>(hw::QpState::kRts));
+    // decisions 55: so do all others of that CQ, though they need no entry there.
+    for (const auto& qp : from)
+      CHECK(must(qp->kernel_qp().query()).state == static_cast<std::uint8_t>(hw::QpState::kErr));
     // What was there can still be read.
     std::map<std::uint32_t, std::uint64_t> next;
     for (std::uint32_t i = 0; i < kEntries; ++i) {
