@@ -1,6 +1,9 @@
 #include "testbench/tool/atomic_neighbour.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,6 +13,7 @@
 #include "driver/umd/process_context.hpp"
 #include "driver/umd/queue_pair.hpp"
 #include "testbench/endpoint.hpp"
+#include "testbench/tool/bench_data.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -20,12 +24,16 @@ constexpr std::uint32_t kNeighbourMtu = 4096, kStreamDepth = 32, kAtomicPairs = 
 constexpr std::uint64_t kWord = kStreamBytes, kResults = kWord + 64, kMessageArea = kResults + 4096;
 constexpr std::uint64_t kArenaBytes = kMessageArea + 4096;
 constexpr std::uint64_t kNeighbourPollNs = 50;
+/// What the NIC has written when a request completes may be on its way through PCI Express so long.
+constexpr std::uint64_t kNeighbourInFlightNs = 5'000;
 
 /// A process on one host with two queue pairs: 0 for the stream, 1 for the atomics.
 struct NeighbourSide {
-  explicit NeighbourSide(Host& host)
+  NeighbourSide(Host& host, std::uint64_t number)
       : endpoint(host), process(require_success(umd::ProcessContext::open(endpoint.kernel()), "process")) {
     memory = static_cast<std::uint8_t*>(host.memory().allocate(kArenaBytes));
+    fill_bench_data({memory, kArenaBytes}, number);
+    std::memset(memory + kWord, 0, sizeof(std::uint64_t));
     region = require_success(endpoint.kernel().create_mr({.address = memory,
                                                           .length = kArenaBytes,
                                                           .pd = process->pd(),
@@ -77,7 +85,7 @@ class Streams {
   std::uint64_t run(const WorldOptions& options) {
     world_.reset(options);
     world_.add_app(0, "setup", [this](Host&) {
-      for (std::size_t i = 0; i < 2; ++i) sides_[i] = std::make_unique<NeighbourSide>(world_.host(i));
+      for (std::size_t i = 0; i < 2; ++i) sides_[i] = std::make_unique<NeighbourSide>(world_.host(i), i);
       auto& [a, b] = sides_;
       for (std::size_t i = 0; i < 2; ++i)
         connect_pair(a->endpoint, *a->qps[i], b->endpoint, *b->qps[i], {kNeighbourMtu});
@@ -89,13 +97,27 @@ class Streams {
       world_.add_app(0, "atomics", [this](Host&) { atomics(); });
     }
     world_.run();
-    world_.add_app(0, "close", [this](Host&) { sides_ = {}; });
+    world_.add_app(0, "close", [this](Host& host) {
+      host.device().elapse(kNeighbourInFlightNs);
+      check();
+      sides_ = {};
+    });
     world_.run();
     if (beside_ && pairs_ == 0) throw EndpointError("no atomic was executed beside the stream");
     return nanoseconds_;
   }
 
  private:
+  /// The stream is at the peer, the last message too, and every addition has been done once.
+  void check() const {
+    const auto& [a, b] = sides_;
+    require_moved({a->memory, kStreamBytes}, {b->memory, kStreamBytes});
+    if (!beside_) return;
+    require_moved({a->memory + kMessageArea, kSendBytes}, {b->memory + kMessageArea, kSendBytes});
+    std::uint64_t sum = 0;
+    std::memcpy(&sum, b->memory + kWord, sizeof sum);
+    if (sum != pairs_) throw EndpointError(fmt::format("{} additions of the benchmark made {}", pairs_, sum));
+  }
   void stream() {
     auto& [a, b] = sides_;
     std::uint64_t posted = 0, done = 0;

@@ -12,6 +12,7 @@
 
 #include "testbench/endpoint.hpp"
 #include "testbench/tool/atomic_neighbour.hpp"
+#include "testbench/tool/bench_data.hpp"
 #include "testbench/tool/report.hpp"
 #include "testbench/tool/statistics.hpp"
 #include "testbench/tool/transfer.hpp"
@@ -21,6 +22,8 @@ namespace {
 
 constexpr std::uint32_t kMtu = 4096;
 constexpr std::size_t kBufferBytes = 8 << 20;
+/// What the NIC has written when a request completes may be on its way through PCI Express so long.
+constexpr std::uint64_t kInFlightNs = 5'000;
 /// The smallest packets that a stream has, and enough of them that no buffer hides who cannot keep up.
 constexpr std::uint32_t kSmallMtu = 256;
 constexpr std::uint64_t kSmallMtuBytes = 4 << 20;
@@ -39,6 +42,7 @@ class Pairs {
         side.qps.push_back(side.endpoint->create_qp(cq, cq, {16, depth, 1, 1, inline_bytes, nullptr}));
       }
       side.buffer = static_cast<std::uint8_t*>(world.host(h).memory().allocate(kBufferBytes));
+      fill_bench_data({side.buffer, kBufferBytes}, h);
       side.region = side.endpoint->register_memory(side.buffer, kBufferBytes,
                                                    ND_MR_FLAG_ALLOW_REMOTE_WRITE | ND_MR_FLAG_ALLOW_REMOTE_READ);
     }
@@ -70,9 +74,10 @@ class Pairs {
   std::array<Side, 2> sides_;
 };
 
-/// Makes the pairs, runs the applications that `apps` adds, and takes the pairs down, all in simulated time.
+/// Makes the pairs, runs the applications that `apps` adds, and takes the pairs down, all in simulated time. The first
+/// `moved` bytes of both buffers must be equal then, wherever they came from.
 void with_pairs(World& world, const WorldOptions& options, std::uint32_t qps, std::uint32_t per_cq, ULONG depth,
-                ULONG inline_bytes, const std::function<void(Pairs&)>& apps,
+                ULONG inline_bytes, std::uint64_t moved, const std::function<void(Pairs&)>& apps,
                 const ConnectParameters& connection = {kMtu}) {
   world.reset(options);
   std::unique_ptr<Pairs> pairs;
@@ -81,7 +86,11 @@ void with_pairs(World& world, const WorldOptions& options, std::uint32_t qps, st
   world.run();
   apps(*pairs);
   world.run();
-  world.add_app(0, "close", [&](Host&) { pairs.reset(); });
+  world.add_app(0, "close", [&](Host& host) {
+    host.device().elapse(kInFlightNs);
+    require_moved({pairs->side(0).buffer, moved}, {pairs->side(1).buffer, moved});
+    pairs.reset();
+  });
   world.run();
 }
 
@@ -89,7 +98,7 @@ double goodput_fraction(World& world, const WorldOptions& options, Transfer::Dir
                         double* cycles_per_second, std::uint32_t mtu = kMtu, std::uint64_t bytes = kBufferBytes) {
   constexpr std::uint64_t kMessage = 64 << 10;
   std::uint64_t nanoseconds = 0;
-  with_pairs(world, options, 1, 1, 32, 0,
+  with_pairs(world, options, 1, 1, 32, 0, bytes,
              [&](Pairs& pairs) {
                world.add_app(0, "stream", [&](Host& host) {
                  Transfer transfer(*pairs.side(0).endpoint, *pairs.side(0).cqs[0], {pairs.side(0).qps[0].get()}, 32);
@@ -112,7 +121,8 @@ double small_write_rate(World& world, const WorldOptions& options, std::uint32_t
   constexpr std::uint32_t kThreads = 4, kPerThread = 4;
   constexpr std::uint64_t kMessages = 2000, kBytes = 8;
   std::uint64_t first = ~0ULL, last = 0;
-  with_pairs(world, options, kThreads * kPerThread, kPerThread, 64, kBytes, [&](Pairs& pairs) {
+  constexpr std::uint64_t kMoved = kThreads * kMessages * kBytes;
+  with_pairs(world, options, kThreads * kPerThread, kPerThread, 64, kBytes, kMoved, [&](Pairs& pairs) {
     for (std::uint32_t t = 0; t < kThreads; ++t) {
       world.add_app(0, "writer" + std::to_string(t), [&, t](Host& host) {
         auto& side = pairs.side(0);
@@ -148,7 +158,7 @@ void wait_word(Pairs& pairs, std::size_t host, std::uint64_t value) {
 double half_round_trip(World& world, const WorldOptions& options) {
   constexpr std::uint64_t kRounds = 50;
   std::uint64_t nanoseconds = 0;
-  with_pairs(world, options, 1, 1, 64, 8, [&](Pairs& pairs) {
+  with_pairs(world, options, 1, 1, 64, 8, 0, [&](Pairs& pairs) {
     world.add_app(0, "ping", [&](Host& host) {
       const std::uint64_t start = host.device().now_ns();
       for (std::uint64_t i = 1; i <= kRounds; ++i) {
@@ -171,7 +181,7 @@ double half_round_trip(World& world, const WorldOptions& options) {
 /// frame starts.
 double doorbell_to_wire(World& world, const WorldOptions& options) {
   double cycles = 0;
-  with_pairs(world, options, 1, 1, 64, 8, [&](Pairs& pairs) {
+  with_pairs(world, options, 1, 1, 64, 8, 0, [&](Pairs& pairs) {
     world.add_app(0, "write", [&](Host& host) {
       put_word(pairs, 0, 1);
       host.device().elapse(20'000);
@@ -221,7 +231,7 @@ double write_time(World& world, const WorldOptions& options, const std::vector<m
   ConnectParameters connection{kMtu};
   connection.ack_timeout = 2;  // 16 us: what the last packet waits for
   with_pairs(
-      world, with_loss(options, rules), 1, 1, 4, 0,
+      world, with_loss(options, rules), 1, 1, 4, 0, kMessage,
       [&](Pairs& pairs) {
         world.add_app(0, "write", [&](Host&) {
           Transfer transfer(*pairs.side(0).endpoint, *pairs.side(0).cqs[0], {pairs.side(0).qps[0].get()}, 4);

@@ -99,8 +99,8 @@ Bytes build_frame(const VectorFrame& frame, const FrameTarget& target) {
   if (frame.wrong_checksum) bytes[roce::kEthernetBytes + 11] ^= 1;
   if (frame.cut >= bytes.size())
     throw VectorError(fmt::format("\"cut\" leaves nothing of the frame ({} bytes)", bytes.size()));
-  bytes.resize(bytes.size() - frame.cut);
-  bytes.resize(bytes.size() + frame.append, 0xa5);
+  bytes.erase(bytes.end() - static_cast<std::ptrdiff_t>(frame.cut), bytes.end());
+  bytes.insert(bytes.end(), frame.append, 0xa5);
   return bytes;
 }
 
