@@ -24,8 +24,6 @@ constexpr std::uint32_t kNeighbourMtu = 4096, kStreamDepth = 32, kAtomicPairs = 
 constexpr std::uint64_t kWord = kStreamBytes, kResults = kWord + 64, kMessageArea = kResults + 4096;
 constexpr std::uint64_t kArenaBytes = kMessageArea + 4096;
 constexpr std::uint64_t kNeighbourPollNs = 50;
-/// What the NIC has written when a request completes may be on its way through PCI Express so long.
-constexpr std::uint64_t kNeighbourInFlightNs = 5'000;
 
 /// A process on one host with two queue pairs: 0 for the stream, 1 for the atomics.
 struct NeighbourSide {
@@ -98,7 +96,7 @@ class Streams {
     }
     world_.run();
     world_.add_app(0, "close", [this](Host& host) {
-      host.device().elapse(kNeighbourInFlightNs);
+      host.device().elapse(kInFlightNs);
       check();
       sides_ = {};
     });

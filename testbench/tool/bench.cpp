@@ -22,8 +22,6 @@ namespace {
 
 constexpr std::uint32_t kMtu = 4096;
 constexpr std::size_t kBufferBytes = 8 << 20;
-/// What the NIC has written when a request completes may be on its way through PCI Express so long.
-constexpr std::uint64_t kInFlightNs = 5'000;
 /// The smallest packets that a stream has, and enough of them that no buffer hides who cannot keep up.
 constexpr std::uint32_t kSmallMtu = 256;
 constexpr std::uint64_t kSmallMtuBytes = 4 << 20;

@@ -18,7 +18,7 @@ WALL_CLOCK = {"simulated_cycles_per_second"}
 LESS_IS_BETTER = ("_cycles", "_ns", "recovery_round_trips_middle", "recovery_round_trips_last")
 
 
-def measure(program, names=()):
+def measure(program, names):
     """Figures by name, those of `names` or all."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "figures.json"
@@ -42,10 +42,11 @@ def main():
     parser.add_argument("program", help="rnic")
     parser.add_argument("figures", type=pathlib.Path, help="the file")
     args = parser.parse_args()
-    held = json.loads(args.figures.read_text()) if args.figures.exists() else measure(args.program)
-    # Each in a process of its own: what was measured before it leaves its traces (addresses, phases), of a percent or two.
+    # Written down is every figure that there is; which, says a whole run.
+    held = measure(args.program, []) if args.write else json.loads(args.figures.read_text())
+    # Each in a process of its own: what was measured before it leaves its traces, of a percent or two.
     now = {name: value for figure in held for name, value in measure(args.program, [figure]).items()}
-    if args.write or not args.figures.exists():
+    if args.write:
         args.figures.write_text(json.dumps(now, indent=2) + "\n")
         return 0
     problems = [text for name in held if (text := verdict(name, held[name], now[name]))]
