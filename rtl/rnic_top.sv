@@ -56,6 +56,7 @@ module rnic_top (
   `STREAM(rnic_pkg::doorbell_t, rq_db); `STREAM(rnic_pkg::doorbell_t, sq_db);
   `STREAM(rnic_pkg::doorbell_t, srq_db); `STREAM(rnic_pkg::eqe_req_t, device_eqe);
   `STREAM(rnic_pkg::mem_op_t, admin_mem_op); `STREAM(rnic_pkg::mem_op_t, rx_mem_op);
+  `STREAM(rnic_pkg::mem_op_t, unbind_mem_op);
   `STREAM(rnic_pkg::mem_op_t, sq_mem_op); `STREAM(rnic_pkg::mpt_t, mpt_req);
   `STREAM(rnic_pkg::qp_error_t, qp_error); `STREAM(rnic_pkg::recv_ctx_t, rsp_rel);
   `STREAM(rnic_pkg::reg_req_t, reg_req); `STREAM(rnic_pkg::retire_cmd_t, sq_retire);
@@ -67,7 +68,8 @@ module rnic_top (
   logic [29:0] completion_timeout;
   logic reg_rsp_valid, send_wr_done, msix_wr_done, admin_wr_done, rx_wr_done, rx_xlate_retire_valid,
       rx_xlate_retire_epoch, memory_ready, admin_mem_op_rsp_valid, rx_mem_op_rsp_valid,
-      rx_mem_op_rsp_ready, sq_mem_op_rsp_valid, sq_mem_op_rsp_ready, mpt_req_write, mpt_rsp_valid,
+      unbind_mem_op_rsp_valid, unbinding, rx_mem_op_rsp_ready, sq_mem_op_rsp_valid,
+      sq_mem_op_rsp_ready, mpt_req_write, mpt_rsp_valid,
       drain_valid, drain_ready, qp_contexts_ready, completion_ready, device_enable, msix_valid,
       msix_ready, admin_rel_write, host_wake_valid, host_revive, path_wr_valid, qp_reset_valid,
       qp_reset_ready, qp_flushing, cpl_reset_valid, rx_reset_valid, cpl_reset_ready, rx_reset_ready,
@@ -146,6 +148,8 @@ module rnic_top (
       .rx_xlate_retire_epoch_i(rx_xlate_retire_epoch), .memory_ready_o(memory_ready),
       .tx_xlate_rsp_data_o(tx_xlate_rsp_data),
       `STREAM_IN(admin_mem_op), `STREAM_IN(rx_mem_op), `STREAM_IN(sq_mem_op),
+      `STREAM_IN(unbind_mem_op), .unbind_mem_op_rsp_valid_o(unbind_mem_op_rsp_valid),
+      .unbinding_i(unbinding),
       .admin_mem_op_rsp_valid_o(admin_mem_op_rsp_valid), `HANDSHAKE_OUT(rx_mem_op_rsp),
       `HANDSHAKE_OUT(sq_mem_op_rsp), .mem_op_rsp_data_o(mem_op_rsp_data),
       `STREAM_IN(mpt_req), .mpt_req_index_i(mpt_req_index), .mpt_req_write_i(mpt_req_write),
@@ -258,6 +262,8 @@ module rnic_top (
       `STREAM_QP_IN(flush_req), `STREAM_IN(qp_error), .rx_entered_i(rx_entered),
       .rx_left_i(rx_left), `NOTICE_QP_IN(drained), `NOTICE_QP_IN(established),
       `STREAM_IN(device_eqe), `STREAM_OUT(rsp_cmd), `STREAM_OUT(rx_mem_op),
+      `STREAM_OUT(unbind_mem_op), .unbind_mem_op_rsp_valid_i(unbind_mem_op_rsp_valid),
+      .unbinding_o(unbinding),
       `HANDSHAKE_IN(rx_mem_op_rsp), .mem_op_rsp_data_i(mem_op_rsp_data),
       `NOTICE_QP_OUT(sq_wake), `NOTICE_QP_IN(begun), `STREAM_IN(left), `NOTICE_IN(rx_timer),
       `NOTICE_QP_OUT(revive),

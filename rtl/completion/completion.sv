@@ -76,6 +76,12 @@ module completion (
     input  wire logic                      mem_op_rsp_valid_i,
     output logic                           mem_op_rsp_ready_o,
     input  wire rnic_pkg::mem_op_rsp_t     mem_op_rsp_data_i,
+    // Windows of QPs that have failed; unbinding: such a QP may still have some
+    output logic                           unbind_mem_op_valid_o,
+    input  wire logic                      unbind_mem_op_ready_i,
+    output rnic_pkg::mem_op_t              unbind_mem_op_data_o,
+    input  wire logic                      unbind_mem_op_rsp_valid_i,
+    output logic                           unbinding_o,
     output logic                           sq_wake_valid_o,
     output logic [7:0]                     sq_wake_qp_o,
     // As in qp_timer: a QP begins to send; a packet that asks for an answer has left; Read data has
@@ -167,6 +173,8 @@ module completion (
       .rsp_cmd_valid_o, .rsp_cmd_ready_i, .rsp_cmd_data_o,
       .mem_op_valid_o, .mem_op_ready_i, .mem_op_data_o,
       .mem_op_rsp_valid_i, .mem_op_rsp_ready_o, .mem_op_rsp_data_i,
+      .unbind_mem_op_valid_o, .unbind_mem_op_ready_i, .unbind_mem_op_data_o,
+      .unbind_mem_op_rsp_valid_i, .unbinding_o,
       .sq_wake_valid_o, .sq_wake_qp_o,
       .begun_valid_i, .begun_qp_i,
       .left_valid_i, .left_ready_o, .left_data_i,

@@ -2,7 +2,8 @@
 `include "assert.svh"
 
 /// Errors, flushes and resets: gathers the causes of errors, puts QPs in the error state, makes the
-/// CQEs of their flush, makes the events of QPs, and tells when nothing of a QP is left.
+/// CQEs of their flush, makes the events of QPs, has the windows of failed QPs unbound, and tells
+/// when nothing of a QP is left.
 ///
 /// The CQ engine and the flush requests join sets that always have room: the CQ engine must never
 /// wait for this block, because this block waits for the CQ engine and for contexts whose holders
@@ -14,6 +15,8 @@ module error_path (
     input  wire logic [3:0]          error_valid_i,
     output logic [3:0]               error_ready_o,
     input  wire logic [4*rnic_pkg::QpErrorBits-1:0] error_data_i,
+    // An error is on its way to error_valid_i, its CQE may be on its way to the host
+    input  wire logic                failing_i,
     // QPs whose CQE was lost to an overrun; always taken
     input  wire logic                dead_valid_i,
     input  wire logic [7:0]          dead_qp_i,
@@ -60,6 +63,12 @@ module error_path (
     input  wire logic                cqe_ready_i,
     output logic                     cqe_is_event_o,
     output rnic_pkg::cqe_req_t       cqe_data_o,
+    // Windows of QPs that have failed; unbinding: such a QP may still have some
+    output logic                     mem_op_valid_o,
+    input  wire logic                mem_op_ready_i,
+    output rnic_pkg::mem_op_t        mem_op_data_o,
+    input  wire logic                mem_op_rsp_valid_i,
+    output logic                     unbinding_o,
     // QP reset, and what it must wait for: the stages retire commands (0), CQEs (1), their writes
     // (2), retired records (3), and the packet that rx_post works on
     input  wire logic                qp_reset_valid_i,
@@ -84,7 +93,7 @@ module error_path (
   logic again_valid, again_ready, join_valid, flush_valid, flush_ready, flush_member;
   logic [7:0] again_qp, join_qp, flush_qp;
   logic job_valid, job_ready, job_last, job_event, error_busy, flush_busy, reset_busy;
-  logic error_enter, error_leave;
+  logic error_enter, error_leave, failed, failing, unbind_busy, unbind_member;
   logic [7:0] job_qp, job_status, job_send_cqn, job_recv_cqn, error_busy_qp, flush_busy_qp;
   logic [23:0] job_qpn;
   logic [15:0] job_send_first, job_recv_first;
@@ -173,70 +182,49 @@ module error_path (
   );
 
   qp_error u_error (
+      .clk_i, .rst_ni,
+      .error_valid_i(error_valid), .error_ready_o(error_ready), .error_data_i(error_data),
+      .dead_valid_i(dead_valid), .dead_ready_o(dead_ready), .dead_qp_i(dead_qp),
+      .probe_valid_i, .probe_ready_o, .probe_qp_i, .probe_cqn_i,
+      .flush_valid_i(flush_valid), .flush_ready_o(flush_ready), .flush_qp_i(flush_qp),
+      .notice_valid_i(drained_valid || established_valid), .notice_ready_o(notice_ready),
+      .notice_qp_i(drained_valid ? drained_qp : established_qp),
+      .notice_type_i(drained_valid ? rnic_pkg::EqeTypeSqDrained : rnic_pkg::EqeTypeCommEstablished),
+      .again_valid_o(again_valid), .again_ready_i(again_ready), .again_qp_o(again_qp),
+      .send_acq_valid_o, .send_acq_ready_i, .send_acq_index_o,
+      .send_ctx_valid_i, .send_ctx_data_i,
+      .send_rel_valid_o, .send_rel_ready_i, .send_rel_write_o, .send_rel_data_o,
+      .recv_acq_valid_o, .recv_acq_ready_i, .recv_acq_index_o,
+      .recv_ctx_valid_i, .recv_ctx_data_i,
+      .recv_rel_valid_o, .recv_rel_ready_i, .recv_rel_write_o, .recv_rel_data_o,
+      .rx_entered_i, .rx_left_i,
+      .open_qp_o, .open_i, .open_tag_i, .open_clear_o,
+      .job_valid_o(job_valid), .job_ready_i(job_ready),
+      .job_qp_o(job_qp), .job_qpn_o(job_qpn),
+      .job_event_o(job_event), .job_event_type_o(job_event_type), .job_status_o(job_status),
+      .job_send_cqn_o(job_send_cqn), .job_send_first_o(job_send_first),
+      .job_send_count_o(job_send_count),
+      .job_recv_cqn_o(job_recv_cqn), .job_recv_first_o(job_recv_first),
+      .job_recv_count_o(job_recv_count),
+      .job_last_o(job_last),
+      .failed_o(failed), .failing_o(failing), .busy_o(error_busy), .busy_qp_o(error_busy_qp)
+  );
+
+  qp_unbind u_unbind (
       .clk_i,
       .rst_ni,
-      .error_valid_i   (error_valid),
-      .error_ready_o   (error_ready),
-      .error_data_i    (error_data),
-      .dead_valid_i    (dead_valid),
-      .dead_ready_o    (dead_ready),
-      .dead_qp_i       (dead_qp),
-      .probe_valid_i,
-      .probe_ready_o,
-      .probe_qp_i,
-      .probe_cqn_i,
-      .flush_valid_i   (flush_valid),
-      .flush_ready_o   (flush_ready),
-      .flush_qp_i      (flush_qp),
-      .notice_valid_i  (drained_valid || established_valid),
-      .notice_ready_o  (notice_ready),
-      .notice_qp_i     (drained_valid ? drained_qp : established_qp),
-      .notice_type_i   (drained_valid ? rnic_pkg::EqeTypeSqDrained :
-                                        rnic_pkg::EqeTypeCommEstablished),
-      .again_valid_o   (again_valid),
-      .again_ready_i   (again_ready),
-      .again_qp_o      (again_qp),
-      .send_acq_valid_o,
-      .send_acq_ready_i,
-      .send_acq_index_o,
-      .send_ctx_valid_i,
-      .send_ctx_data_i,
-      .send_rel_valid_o,
-      .send_rel_ready_i,
-      .send_rel_write_o,
-      .send_rel_data_o,
-      .recv_acq_valid_o,
-      .recv_acq_ready_i,
-      .recv_acq_index_o,
-      .recv_ctx_valid_i,
-      .recv_ctx_data_i,
-      .recv_rel_valid_o,
-      .recv_rel_ready_i,
-      .recv_rel_write_o,
-      .recv_rel_data_o,
-      .rx_entered_i,
-      .rx_left_i,
-      .open_qp_o,
-      .open_i,
-      .open_tag_i,
-      .open_clear_o,
-      .job_valid_o     (job_valid),
-      .job_ready_i     (job_ready),
-      .job_qp_o        (job_qp),
-      .job_qpn_o       (job_qpn),
-      .job_event_o     (job_event),
-      .job_event_type_o(job_event_type),
-      .job_status_o    (job_status),
-      .job_send_cqn_o  (job_send_cqn),
-      .job_send_first_o(job_send_first),
-      .job_send_count_o(job_send_count),
-      .job_recv_cqn_o  (job_recv_cqn),
-      .job_recv_first_o(job_recv_first),
-      .job_recv_count_o(job_recv_count),
-      .job_last_o      (job_last),
-      .busy_o          (error_busy),
-      .busy_qp_o       (error_busy_qp)
+      .failed_valid_i(failed),
+      .failed_qp_i   (error_busy_qp),
+      .mem_op_valid_o,
+      .mem_op_ready_i,
+      .mem_op_data_o,
+      .mem_op_rsp_valid_i,
+      .query_qp_i    (qp_reset_qp_i),
+      .query_busy_o  (unbind_member),
+      .busy_o        (unbind_busy)
   );
+  assign unbinding_o = failing_i || error_valid_i[2:0] != '0 || error_valid || dead_valid_i ||
+                       dead_valid || probe_valid_i || failing || unbind_busy;
 
   flush u_flush (
       .clk_i,
@@ -264,6 +252,7 @@ module error_path (
   );
 
   assign reset_busy = dead_member || flush_member || drained_member || established_member ||
+                      unbind_member ||
                       (join_valid && join_qp == qp_reset_qp_i) ||
                       (error_busy && error_busy_qp == qp_reset_qp_i) ||
                       (flush_busy && flush_busy_qp == qp_reset_qp_i);

@@ -52,6 +52,12 @@ module qp_completion (
     input  wire logic                      mem_op_rsp_valid_i,
     output logic                           mem_op_rsp_ready_o,
     input  wire rnic_pkg::mem_op_rsp_t     mem_op_rsp_data_i,
+    // Windows of QPs that have failed; unbinding: such a QP may still have some
+    output logic                           unbind_mem_op_valid_o,
+    input  wire logic                      unbind_mem_op_ready_i,
+    output rnic_pkg::mem_op_t              unbind_mem_op_data_o,
+    input  wire logic                      unbind_mem_op_rsp_valid_i,
+    output logic                           unbinding_o,
     output logic                           sq_wake_valid_o,
     output logic [7:0]                     sq_wake_qp_o,
     // As in qp_timer: a QP begins to send; a packet that asks for an answer has left; Read data has
@@ -125,7 +131,7 @@ module qp_completion (
   // Errors: 0 retire, 1 rx_post, 2 send path, 3 host. Stages through which a QP's work passes:
   // 0 retire commands, 1 records, and outside CQEs and their writes.
   logic [2:0] error_valid, error_ready;
-  logic [1:0] enter, leave;
+  logic [1:0] enter, leave, failing;
   rnic_pkg::retire_cmd_t post_retire;
   rnic_pkg::qp_error_t retire_error, post_error, fault_error;
 
@@ -157,6 +163,7 @@ module qp_completion (
       .open_qp_i(open_qp), .open_o(open),
       .open_tag_o(open_tag), .open_clear_i(open_clear),
       .srq_error_valid_o, .srq_error_srq_o,
+      .failing_o(failing[1]),
       .error_valid_o(error_valid[1]), .error_ready_i(error_ready[1]), .error_data_o(post_error),
       .mem_op_valid_o, .mem_op_ready_i, .mem_op_data_o,
       .mem_op_rsp_valid_i, .mem_op_rsp_ready_o, .mem_op_rsp_data_i,
@@ -180,7 +187,7 @@ module qp_completion (
       .cqe_kept_i(item_kept_i[0]),
       .cqe_valid_o(item_valid_o[0]), .cqe_ready_i(item_ready_i[0]),
       .cqe_data_o(item_data_o[0+:CqeBits]),
-      .error_valid_o({error_valid[2], error_valid[0]}),
+      .failing_o(failing[0]), .error_valid_o({error_valid[2], error_valid[0]}),
       .error_ready_i({error_ready[2], error_ready[0]}), .error_data_o({fault_error, retire_error}),
       .record_valid_o, .record_ready_i, .record_data_o,
       .sq_wake_valid_o, .sq_wake_qp_o,
@@ -224,7 +231,7 @@ module qp_completion (
       .error_valid_i({qp_error_valid_i, error_valid}),
       .error_ready_o({qp_error_ready_o, error_ready}),
       .error_data_i({qp_error_data_i, fault_error, post_error, retire_error}),
-      .dead_valid_i, .dead_qp_i,
+      .failing_i(failing != '0), .dead_valid_i, .dead_qp_i,
       .probe_valid_i, .probe_ready_o, .probe_qp_i, .probe_cqn_i,
       .drained_valid_i, .drained_qp_i,
       .established_valid_i, .established_qp_i,
@@ -244,6 +251,9 @@ module qp_completion (
       .rx_entered_i, .rx_left_i,
       .open_qp_o(open_qp), .open_i(open),
       .open_tag_i(open_tag), .open_clear_o(open_clear),
+      .mem_op_valid_o(unbind_mem_op_valid_o), .mem_op_ready_i(unbind_mem_op_ready_i),
+      .mem_op_data_o(unbind_mem_op_data_o), .mem_op_rsp_valid_i(unbind_mem_op_rsp_valid_i),
+      .unbinding_o,
       .cqe_valid_o(item_valid_o[2]), .cqe_ready_i(item_ready_i[2]),
       .cqe_is_event_o(item_is_event_o[2]),
       .cqe_data_o(item_data_o[2*CqeBits+:CqeBits]),

@@ -8,7 +8,7 @@
 /// (notice, EqeType) and nothing else, a QP that may be of an overrun CQ (probe): it is looked at,
 /// and if it is of that CQ and not in ERR yet, its turn begins again as that of a lost CQE. Each
 /// turn borrows the send context, then the receive context; an error sets both to ERR, and every
-/// side in ERR gives up to Chunk of its WQEs as a job to the flush block. What is left joins the
+/// side in ERR gives up some of its WQEs as a job to the flush block. What is left joins the
 /// flush queue again, so that a long queue does not hold up another QP. A send queue with a memory
 /// operation under way is not flushed: the send queue asks for that when it is over; nor is one
 /// whose memory operation is over and has not retired: retire completes it and asks. The event is
@@ -86,11 +86,12 @@ module qp_error (
     output logic [15:0]              job_recv_first_o,
     output logic [4:0]               job_recv_count_o,
     output logic                     job_last_o,
+    // busy_qp_o has failed by itself: a pulse, when both contexts say so. Failing: that may come
+    output logic                     failed_o,
+    output logic                     failing_o,
     output logic                     busy_o,
     output logic [7:0]               busy_qp_o
 );
-  localparam logic [15:0] Chunk = 16'd16;
-
   // Idle         takes work
   // SendAcquire  asks for the send context
   // SendWait     for it
@@ -117,9 +118,9 @@ module qp_error (
   logic [4:0] grant;
   logic [7:0] notice_type_q, probe_cqn_q;
   logic probe_q, probe_hit;
-  logic exists, is_notice_q, is_error_q, send_err, send_flush, recv_err, take, more;
+  logic exists, is_notice_q, is_error_q, send_err, recv_err, take, more;
   logic job_sent_q, again_sent_q, gone_q;
-  logic [15:0] send_left, recv_left, recv_first;
+  logic [15:0] recv_first;
   logic [19:0] mark, mark_q, ahead;
   logic [4:0] send_count, recv_count;
 
@@ -156,24 +157,20 @@ module qp_error (
                       send_q.state != rnic_pkg::QpStateErr) ||
       (recv_q.in_use && recv_q.cqn == probe_cqn_q && recv_q.state != rnic_pkg::QpStateErr);
 
-  // Side in the error state after this turn, and the WQEs that this turn takes from it.
-  assign send_err   = send_q.in_use && (send_q.state == rnic_pkg::QpStateErr ||
-                      send_q.state == rnic_pkg::QpStateSqe ||
-                      (is_error_q && (work_q.quiet || send_q.state != rnic_pkg::QpStateReset)));
-  assign recv_err   = recv_q.in_use && (recv_q.state == rnic_pkg::QpStateErr ||
-                      (is_error_q && (work_q.quiet || recv_q.state != rnic_pkg::QpStateReset)));
-  assign send_left  = send_q.pi - send_q.retire_idx;
-  assign recv_left  = recv_q.rq_pi - recv_q.rq_done;
-  assign send_flush = send_err && !send_q.mem_busy && !send_q.mem_done;
-  assign send_count = !send_flush ? '0 : (send_left > Chunk) ? Chunk[4:0] : send_left[4:0];
+  qp_error_sides u_sides (
+      .send_i      (send_q),
+      .recv_i      (recv_q),
+      .is_error_i  (is_error_q),
+      .quiet_i     (work_q.quiet),
+      .gone_i      (gone_q),
+      .open_i,
+      .send_err_o  (send_err),
+      .recv_err_o  (recv_err),
+      .send_count_o(send_count),
+      .recv_count_o(recv_count),
+      .more_o      (more)
+  );
   assign recv_first = recv_q.srq ? open_tag_i : recv_q.rq_done;
-  always_comb begin
-    recv_count = (recv_left > Chunk) ? Chunk[4:0] : recv_left[4:0];
-    if (recv_q.srq) recv_count = {4'd0, open_i && !recv_q.rx_gone};
-    if (!recv_err || !gone_q) recv_count = '0;
-  end
-  assign more       = (send_flush && send_left > Chunk) ||
-                      (recv_err && (!gone_q || (!recv_q.srq && recv_left > Chunk)));
   // Packets that came before the QP was in the error state are in the count of this moment.
   assign mark       = (recv_ctx_data_i.state == rnic_pkg::QpStateErr) ? recv_ctx_data_i.rx_mark
                                                                       : rx_entered_i;
@@ -240,6 +237,7 @@ module qp_error (
   assign again_valid_o    = state_q == StJob && more && !again_sent_q;
   assign again_qp_o       = work_q.qp;
   assign busy_o           = state_q != StIdle;
+  assign failing_o        = busy_o && (is_error_q || probe_q);
   assign busy_qp_o        = work_q.qp;
 
   always_comb begin
@@ -287,7 +285,9 @@ module qp_error (
       job_sent_q   <= 1'b0;
       again_sent_q <= 1'b0;
     end
-    if (!rst_ni) state_q <= StIdle;
+    failed_o     <= recv_rel_valid_o && recv_rel_ready_i && recv_rel_write_o && is_error_q &&
+                    recv_q.state != rnic_pkg::QpStateErr && !work_q.quiet;
+    if (!rst_ni) {state_q, failed_o} <= {StIdle, 1'b0};
   end
 
   logic unused_bits;

@@ -54,6 +54,8 @@ module retire (
     output logic                       cqe_valid_o,
     input  wire logic                  cqe_ready_i,
     output rnic_pkg::cqe_req_t         cqe_data_o,
+    // Failing: an error is coming, its CQE may be on its way
+    output logic                       failing_o,
     output logic                       error_valid_o,
     input  wire logic                  error_ready_i,
     output rnic_pkg::qp_error_t        error_data_o,
@@ -218,6 +220,7 @@ module retire (
   assign cqe_valid_o    = state_q == StWalk && (finished || failed) && !silent && cqe_kept_i;
   assign record_valid_o = state_q == StRecord;
   assign error_valid_o  = state_q == StError;
+  assign failing_o      = failed_q && (state_q == StRelease || state_q == StError);
   assign cmd_ready_o    = (state_q == StRelease && rel_ready_i && !record_due && !failed_q &&
                            !owed_q && !pause_q) ||
                           (state_q == StRecord && record_ready_i && !owed_q) ||

@@ -53,6 +53,8 @@ module rx_post (
     input  wire logic                  open_clear_i,
     output logic                       srq_error_valid_o,
     output logic [7:0]                 srq_error_srq_o,
+    // Failing: an error is coming, its CQE may be on its way
+    output logic                       failing_o,
     output logic                       error_valid_o,
     input  wire logic                  error_ready_i,
     output rnic_pkg::qp_error_t        error_data_o,
@@ -188,6 +190,7 @@ module rx_post (
   assign rsp_cmd_valid_o = emit && need_rsp && rsp_due_q;
   assign retire_valid_o  = emit && need_retire && retire_due_q;
   assign error_valid_o   = emit && need_error && error_due_q && !(need_rsp && rsp_due_q);
+  assign failing_o       = busy_o && need_error && error_due_q;
   assign rel_left        = rel_valid_o && !rel_ready_i;
   assign rsp_left        = rsp_cmd_valid_o && !rsp_cmd_ready_i;
   assign retire_left     = retire_valid_o && !retire_ready_i;

@@ -355,7 +355,7 @@ package rnic_pkg;
   localparam logic [2:0] MemOpCodeInvalidateRemote = 3'd3;  // The same for the peer (SEND with invalidate)
   localparam logic [2:0] MemOpCodeFastRegister = 3'd4;  // Register a fast-register region
   localparam logic [2:0] MemOpCodeDestroy = 3'd5;  // Admin queue: free the entry; it must be of mpt_type, a plain region must have this very key
-  localparam logic [2:0] MemOpCodeUnbindQp = 3'd6;  // Admin queue: unbind all type 2B windows of the QP
+  localparam logic [2:0] MemOpCodeUnbindQp = 3'd6;  // Unbind all type 2B windows of the QP: the admin queue takes it out of service, or it has failed
 
   // MemOpStatus: Outcome of a memory operation. A work request with BadKey, BadAccess or BadRange completes with LocProtErr, with BadState or BadRequest with LocQpOpErr.
   localparam logic [2:0] MemOpStatusOk = 3'd0;

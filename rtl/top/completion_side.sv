@@ -18,8 +18,9 @@
 /// - cpl_send, cpl_recv: two clients of the send contexts, three of the receive contexts; rx_srq:
 ///   the receive side's client of the SRQ contexts. admin_*: the admin queue's clients of the
 ///   contexts of 0 CQs, 1 EQs, 2 SRQs.
-/// - rx_mem_op: what peers invalidate. cpl_wr: 0 CQEs and EQEs, 1 retired records. msix: an EQE
-///   has been written, its vector.
+/// - rx_mem_op: what peers invalidate. unbind_mem_op: the windows of queue pairs that have failed
+///   are unbound; unbinding: one may still have some. cpl_wr: 0 CQEs and EQEs, 1 retired records.
+///   msix: an EQE has been written, its vector.
 /// - device_eqe, drained, established: events for the EQ.
 /// - qp_event: what the counters of a QP are told (qp_event_taps); rx_qp_event, place_fault and
 ///   rsp_desc_sent are where they come from outside.
@@ -64,6 +65,11 @@ module completion_side (
     output rnic_pkg::mem_op_t                                rx_mem_op_data_o,
     input  wire logic                                        rx_mem_op_rsp_valid_i,
     output logic                                             rx_mem_op_rsp_ready_o,
+    output logic                                             unbind_mem_op_valid_o,
+    input  wire logic                                        unbind_mem_op_ready_i,
+    output rnic_pkg::mem_op_t                                unbind_mem_op_data_o,
+    input  wire logic                                        unbind_mem_op_rsp_valid_i,
+    output logic                                             unbinding_o,
     input  wire rnic_pkg::mem_op_rsp_t                       mem_op_rsp_data_i,
     output logic                                             sq_wake_valid_o,
     output logic [7:0]                                       sq_wake_qp_o,
@@ -179,6 +185,8 @@ module completion_side (
       .mem_op_valid_o(rx_mem_op_valid_o), .mem_op_ready_i(rx_mem_op_ready_i),
       .mem_op_data_o(rx_mem_op_data_o),
       .mem_op_rsp_valid_i(rx_mem_op_rsp_valid_i), .mem_op_rsp_ready_o(rx_mem_op_rsp_ready_o),
+      .unbind_mem_op_valid_o, .unbind_mem_op_ready_i, .unbind_mem_op_data_o,
+      .unbind_mem_op_rsp_valid_i, .unbinding_o,
       .mem_op_rsp_data_i,
       .sq_wake_valid_o, .sq_wake_qp_o,
       .begun_valid_i, .begun_qp_i,

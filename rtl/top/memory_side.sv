@@ -1,4 +1,5 @@
 `default_nettype none
+`include "stream.svh"
 
 /// The memory side: the way to the host's memory and registers, and the translation of the
 /// addresses by which processes and peers name that memory.
@@ -23,7 +24,9 @@
 ///   the send path, 1 atomics. Atomics share a port with the receive side, so they take their
 ///   answers (of rx_xlate_rsp_data) at once.
 /// - mem_op: changes of what is granted, one under way for each client: the send queue (sq), what
-///   peers invalidate (rx), the admin queue, which always takes its answer.
+///   peers invalidate (rx), the admin queue, the windows of queue pairs that have failed (unbind);
+///   the last two always take their answer. While unbinding_i is high, such a queue pair may still
+///   have some: what something bound refuses to sq and admin waits for its end (mem_op_again).
 /// - mpt: reads entries of the protection table, and writes free ones, for the admin queue. drain:
 ///   held until answers to all that was asked before are handed back.
 ///
@@ -127,6 +130,11 @@ module memory_side (
     input  wire logic                                        sq_mem_op_valid_i,
     output logic                                             sq_mem_op_ready_o,
     input  wire rnic_pkg::mem_op_t                           sq_mem_op_data_i,
+    input  wire logic                                        unbind_mem_op_valid_i,
+    output logic                                             unbind_mem_op_ready_o,
+    input  wire rnic_pkg::mem_op_t                           unbind_mem_op_data_i,
+    output logic                                             unbind_mem_op_rsp_valid_o,
+    input  wire logic                                        unbinding_i,
     output logic                                             admin_mem_op_rsp_valid_o,
     output logic                                             rx_mem_op_rsp_valid_o,
     input  wire logic                                        rx_mem_op_rsp_ready_i,
@@ -206,6 +214,26 @@ module memory_side (
       .port_retire_valid_o(port_retire_valid), .port_retire_epoch_o(port_retire_epoch)
   );
 
+  // What something bound may refuse.
+  `STREAM(rnic_pkg::mem_op_t, admin_op);
+  `STREAM(rnic_pkg::mem_op_t, sq_op);
+  logic admin_op_rsp_valid, admin_op_rsp_ready, sq_op_rsp_valid, sq_op_rsp_ready;
+  mem_op_again u_admin_again (
+      .clk_i, .rst_ni, .unbinding_i,
+      .in_valid_i(admin_mem_op_valid_i), .in_ready_o(admin_mem_op_ready_o),
+      .in_data_i(admin_mem_op_data_i),
+      .in_rsp_valid_o(admin_mem_op_rsp_valid_o), .in_rsp_ready_i(1'b1),
+      `STREAM_OUT_AS(out, admin_op), `HANDSHAKE_IN_AS(out_rsp, admin_op_rsp),
+      .rsp_status_i(mem_op_rsp_data_o.status)
+  );
+  mem_op_again u_sq_again (
+      .clk_i, .rst_ni, .unbinding_i,
+      .in_valid_i(sq_mem_op_valid_i), .in_ready_o(sq_mem_op_ready_o), .in_data_i(sq_mem_op_data_i),
+      .in_rsp_valid_o(sq_mem_op_rsp_valid_o), .in_rsp_ready_i(sq_mem_op_rsp_ready_i),
+      `STREAM_OUT_AS(out, sq_op), `HANDSHAKE_IN_AS(out_rsp, sq_op_rsp),
+      .rsp_status_i(mem_op_rsp_data_o.status)
+  );
+
   xlate u_xlate (
       .clk_i, .rst_ni,
       .ready_o(memory_ready_o),
@@ -217,11 +245,13 @@ module memory_side (
       .rsp_data_o({rx_xlate_rsp_data_o, tx_xlate_rsp_data_o}),
       .retire_valid_i({port_retire_valid, send_xlate_retire_valid_i[0]}),
       .retire_epoch_i({port_retire_epoch, send_xlate_retire_epoch_i[0]}),
-      .mem_op_valid_i({admin_mem_op_valid_i, rx_mem_op_valid_i, sq_mem_op_valid_i}),
-      .mem_op_ready_o({admin_mem_op_ready_o, rx_mem_op_ready_o, sq_mem_op_ready_o}),
-      .mem_op_data_i({admin_mem_op_data_i, rx_mem_op_data_i, sq_mem_op_data_i}),
-      .mem_op_rsp_valid_o({admin_mem_op_rsp_valid_o, rx_mem_op_rsp_valid_o, sq_mem_op_rsp_valid_o}),
-      .mem_op_rsp_ready_i({1'b1, rx_mem_op_rsp_ready_i, sq_mem_op_rsp_ready_i}), .mem_op_rsp_data_o,
+      .mem_op_valid_i({unbind_mem_op_valid_i, admin_op_valid, rx_mem_op_valid_i, sq_op_valid}),
+      .mem_op_ready_o({unbind_mem_op_ready_o, admin_op_ready, rx_mem_op_ready_o, sq_op_ready}),
+      .mem_op_data_i({unbind_mem_op_data_i, admin_op_data, rx_mem_op_data_i, sq_op_data}),
+      .mem_op_rsp_valid_o({unbind_mem_op_rsp_valid_o, admin_op_rsp_valid, rx_mem_op_rsp_valid_o,
+          sq_op_rsp_valid}),
+      .mem_op_rsp_ready_i({1'b1, admin_op_rsp_ready, rx_mem_op_rsp_ready_i, sq_op_rsp_ready}),
+      .mem_op_rsp_data_o,
       .mpt_req_valid_i, .mpt_req_ready_o, .mpt_req_write_i, .mpt_req_index_i, .mpt_req_data_i,
       .mpt_rsp_valid_o, .mpt_rsp_data_o,
       .drain_valid_i, .drain_ready_o,

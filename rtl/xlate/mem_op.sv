@@ -6,12 +6,13 @@
 ///
 /// One client a bit of the vectors: a client offers an operation, and when its answer has been
 /// taken, the next. One operation is executed at a time, but for UnbindQp: its search lets others
-/// in between any two windows, and every few rows of the owner table.
+/// in between any two windows, and every few rows of the owner table. A second UnbindQp waits for
+/// the end of the first.
 /// An operation is judged first, and changes nothing unless it succeeds. Then the entry is written;
 /// then the regions that lose and gain a window count it (without losing their cached page lists);
 /// then, if access was taken away, `drain` passes; then it is answered.
 module mem_op #(
-    parameter int unsigned Clients = 3
+    parameter int unsigned Clients = 4
 ) (
     input  wire logic                                    clk_i,
     input  wire logic                                    rst_ni,
@@ -62,7 +63,7 @@ module mem_op #(
   rnic_pkg::mem_op_t op_q, offered;
   rnic_pkg::mpt_t target_q, region_q, next_entry;
   rnic_pkg::mem_op_rsp_t answer_q;
-  logic [Clients-1:0] grant, client_q, sweep_client_q;
+  logic [Clients-1:0] sweeps, request, grant, client_q, sweep_client_q;
   logic [rnic_pkg::QpIndexBits-1:0] sweep_qp_q;
   logic sweep_q, sweep_turn_q, dirty_q, adding_q, accept, offered_sweep;
   logic [2:0] judge_q, status;
@@ -72,16 +73,25 @@ module mem_op #(
 
   // ---- Accept -----------------------------------------------------------------------------------
   // A sweep and the other operations take turns.
+  for (genvar i = 0; i < Clients; i++) begin : gen_sweeps
+    rnic_pkg::mem_op_t asked;
+    logic unused_asked;
+    assign asked        = op_data_i[i*rnic_pkg::MemOpBits+:rnic_pkg::MemOpBits];
+    assign sweeps[i]    = asked.op == rnic_pkg::MemOpCodeUnbindQp;
+    assign unused_asked = ^asked;
+  end
+  assign request = op_valid_i & ~(sweep_q ? sweeps : '0);
+
   rr_arbiter #(
       .N(Clients)
   ) u_clients (
       .clk_i,
       .rst_ni,
-      .request_i(op_valid_i),
+      .request_i(request),
       .advance_i(accept),
       .grant_o  (grant)
   );
-  assign accept     = state_q == Idle && op_valid_i != '0 && !(sweep_q && sweep_turn_q);
+  assign accept     = state_q == Idle && request != '0 && !(sweep_q && sweep_turn_q);
   assign op_ready_o = accept ? grant : '0;
 
   always_comb begin

@@ -9,9 +9,10 @@
 /// when the DMA of that answer has been issued (a write: wr_done; a read: its data has arrived) or
 /// dropped. drain_valid_i held: waits until the answers to all requests accepted before are handed
 /// back, then pulses drain_ready_o.
-/// Memory operations (mem_op): three clients (0: send queue, 1: receive path, 2: admin queue), each
-/// with one operation under way, offered by mem_op_valid and answered by mem_op_rsp. The answer to
-/// one that takes access away comes when no DMA under that key can start or is under way.
+/// Memory operations (mem_op): four clients (0: send queue, 1: receive path, 2: admin queue,
+/// 3: windows of queue pairs that have failed), each with one operation under way, offered by
+/// mem_op_valid and answered by mem_op_rsp. The answer to one that takes access away comes when no
+/// DMA under that key can start or is under way.
 /// The administrative port reads entries and writes free ones; entries in use belong to the memory
 /// operations.
 module xlate (
@@ -27,11 +28,11 @@ module xlate (
     input  wire logic [1:0]                           retire_valid_i,
     input  wire logic [1:0]                           retire_epoch_i,
     // Memory operations
-    input  wire logic [2:0]                           mem_op_valid_i,
-    output logic [2:0]                                mem_op_ready_o,
-    input  wire logic [3*rnic_pkg::MemOpBits-1:0]     mem_op_data_i,
-    output logic [2:0]                                mem_op_rsp_valid_o,
-    input  wire logic [2:0]                           mem_op_rsp_ready_i,
+    input  wire logic [3:0]                           mem_op_valid_i,
+    output logic [3:0]                                mem_op_ready_o,
+    input  wire logic [4*rnic_pkg::MemOpBits-1:0]     mem_op_data_i,
+    output logic [3:0]                                mem_op_rsp_valid_o,
+    input  wire logic [3:0]                           mem_op_rsp_ready_i,
     output rnic_pkg::mem_op_rsp_t                     mem_op_rsp_data_o,   // For all clients
     // Administrative port
     input  wire logic                                 mpt_req_valid_i,
@@ -62,7 +63,7 @@ module xlate (
   assign ready_o = pages_ready && op_ready;
 
   mem_op #(
-      .Clients(3)
+      .Clients(4)
   ) u_mem_op (
       .clk_i,
       .rst_ni,

@@ -91,7 +91,7 @@ enum class MemOpCode : std::uint8_t {
   kInvalidateRemote = 3,  ///< The same for the peer (SEND with invalidate)
   kFastRegister = 4,  ///< Register a fast-register region
   kDestroy = 5,  ///< Admin queue: free the entry; it must be of mpt_type, a plain region must have this very key
-  kUnbindQp = 6,  ///< Admin queue: unbind all type 2B windows of the QP
+  kUnbindQp = 6,  ///< Unbind all type 2B windows of the QP: the admin queue takes it out of service, or it has failed
 };
 
 /// Outcome of a memory operation. A work request with BadKey, BadAccess or BadRange completes with LocProtErr, with BadState or BadRequest with LocQpOpErr.

@@ -48,6 +48,42 @@ class WriteClient : public Agent {
   bool taking_ = false, finishing_ = false;
 };
 
+/// The translation block as the client that unbinds the windows of failed QPs sees it: one operation at a time, and
+/// `unbinding_o` from before it is asked until it is answered.
+class UnbindServer : public Agent {
+ public:
+  UnbindServer(Vcompletion& dut, std::mt19937_64& rng) : dut_(dut), rng_(rng) {
+    dut.unbind_mem_op_ready_i = dut.unbind_mem_op_rsp_valid_i = 0;
+  }
+  void drive() override {
+    taking_ = !under_way_ && open && std::uniform_real_distribution<>(0, 1)(rng_) < 0.3;
+    dut_.unbind_mem_op_ready_i = taking_;
+    answering_ = under_way_ && open && --left_ <= 0;
+    dut_.unbind_mem_op_rsp_valid_i = answering_;
+  }
+  void sample() override {
+    if (under_way_ || dut_.unbind_mem_op_valid_o) REQUIRE(dut_.unbinding_o);
+    if (answering_) under_way_ = false;
+    if (taking_ && dut_.unbind_mem_op_valid_o) {
+      const auto op = get<rtl::MemOp>(dut_.unbind_mem_op_data_o);
+      REQUIRE(op.op == static_cast<std::uint8_t>(rtl::MemOpCode::kUnbindQp));
+      taken.push_back(op.qp);
+      left_ = std::uniform_int_distribution<int>(1, 60)(rng_);
+      under_way_ = true;
+    }
+  }
+  bool idle() const { return !under_way_ && !dut_.unbinding_o; }
+
+  std::vector<unsigned> taken;  ///< QPs
+  bool open = true;             ///< Takes and answers
+
+ private:
+  Vcompletion& dut_;
+  std::mt19937_64& rng_;
+  bool taking_ = false, answering_ = false, under_way_ = false;
+  int left_ = 0;
+};
+
 struct CompletionWorld {
   static constexpr unsigned kEqLog = 8;
   static constexpr std::uint64_t kCqBase = 0x10000000, kCqStep = 0x100000, kEqBase = 0x80000000, kEqStep = 0x10000;
@@ -104,6 +140,7 @@ struct CompletionWorld {
   Sink<unsigned> msix;
   WriteClient queue_writes, record_writes;
   MemOpServer<Vcompletion> mem_ops;
+  UnbindServer unbinds;
   ContextModel<rtl::SendCtx> send;
   ContextModel<rtl::RecvCtx> recv;
   Monitor monitor;
@@ -150,6 +187,7 @@ inline CompletionWorld::CompletionWorld(std::uint64_t s)
                     [this] { return get_slice<rtl::DmaWr>(dut().wr_data_o, 1); }, bench.rng),
 #undef RNIC_BIT
       mem_ops(dut(), bench.rng),
+      unbinds(dut(), bench.rng),
 #define RNIC_CONTEXT(side, Type)                                                                          \
   {                                                                                                       \
     [this] { return dut().side##_acq_valid_o; }, [this] { return dut().side##_rel_valid_o; },             \
@@ -170,7 +208,7 @@ inline CompletionWorld::CompletionWorld(std::uint64_t s)
       }) {
   for (Agent* a : std::initializer_list<Agent*>{&dones, &tx_faults, &retire_cmds, &errors, &flushes, &rq_doorbells,
                                                 &cq_doorbells, &eq_doorbells, &rsps, &msix, &queue_writes,
-                                                &record_writes, &mem_ops, &monitor, &send, &recv})
+                                                &record_writes, &mem_ops, &unbinds, &monitor, &send, &recv})
     bench.add(*a);
   queue_writes.on_done = [this](const rtl::DmaWr& w) {
     if (w.addr < kEqBase) {

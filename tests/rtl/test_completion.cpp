@@ -353,6 +353,95 @@ TEST_CASE("completion: a long flush does not hold up others, and a QP reset wait
   CHECK(count(w, hw::Counter::kFlushedWqes) == 1500);
 }
 
+TEST_CASE("completion: the windows of a QP that fails by itself are unbound (decisions 56)", "[rtl]") {
+  CompletionWorld w(seed(12));
+  w.create_eq(0, 1);
+  unsigned qp = 30;
+  std::vector<unsigned> failed;
+  const auto fail = [&](const char* how, auto&& cause) {
+    INFO(how);
+    ++qp;
+    w.create_cq(qp, 4, 0);
+    w.create_qp(qp, 0x3000 + qp, qp, qp);
+    w.post_receives(qp, 2);
+    w.settle(20);
+    w.unbinds.open = false;
+    const auto told = w.cqes_done + w.eqes_done;
+    cause();
+    // The host knows of the failure only while the NIC holds back what a bound window would refuse.
+    for (int i = 0; i < 2000; ++i) {
+      w.tick();
+      if (w.cqes_done + w.eqes_done > told) REQUIRE(w.dut().unbinding_o);
+      if (i == 1000) w.rsps.rate = 1;
+    }
+    CHECK(w.cqes_done + w.eqes_done > told);
+    CHECK(w.send.contexts[qp].state == raw(hw::QpState::kErr));
+    w.unbinds.open = true;
+    for (int i = 0; i < 1000 && !w.unbinds.idle(); ++i) w.tick();
+    failed.push_back(qp);
+    CHECK(w.unbinds.taken == failed);  // each once
+    CHECK_FALSE(w.dut().unbinding_o);
+  };
+  rtl::RxDone d;
+  fail("its request is refused by the peer", [&] {
+    d.qp = static_cast<std::uint8_t>(qp);
+    d.psn = w.send.contexts[qp].next_psn;
+    w.sent(qp, hw::WqeOpcode::kWrite, false, 1);
+    d.action = raw(Action::kNakReceived);
+    d.syndrome = 0x62;
+    w.dones.push(d);
+  });
+  fail("a Receive is too short", [&] {
+    d = {};
+    d.qp = static_cast<std::uint8_t>(qp);
+    d.action = raw(Action::kReceiveDone);
+    d.fault = d.overflow = 1;
+    d.target = raw(Target::kReceive);
+    d.wqe_idx = w.recv.contexts[qp].rq_head++;
+    w.rsps.rate = 0;  // its CQE is there long before the NAK can leave, which goes before the error
+    w.dones.push(d);
+  });
+  fail("the peer asks for what it may not", [&] {
+    d = {};
+    d.qp = static_cast<std::uint8_t>(qp);
+    d.action = raw(Action::kNak);
+    d.syndrome = 0x61;
+    w.dones.push(d);
+  });
+  fail("a response cannot be read", [&] {
+    rtl::TxFault f;
+    f.qp = static_cast<std::uint8_t>(qp);
+    f.responder = 1;
+    w.tx_faults.push(f);
+  });
+  // Not when the host takes it out of service: the admin queue unbinds its windows by itself.
+  w.create_cq(9, 4, 0);
+  w.create_qp(9, 0x3009, 9, 9);
+  w.errors.push({9, 5, 1});
+  w.settle();
+  CHECK(w.unbinds.taken == failed);
+  // And not again when it has failed already.
+  w.errors.push({static_cast<std::uint8_t>(qp), 10, 0});
+  w.settle();
+  CHECK(w.unbinds.taken == failed);
+  // A QP is not reset before its windows are unbound: the next life would lose its own.
+  w.create_cq(10, 4, 0);
+  w.create_qp(10, 0x300a, 10, 10);
+  w.unbinds.open = false;
+  w.errors.push({10, 10, 0});
+  w.run(400);
+  w.dut().qp_reset_qp_i = 10;
+  w.dut().qp_reset_valid_i = 1;
+  for (int i = 0; i < 2000; ++i) {
+    w.tick();
+    REQUIRE_FALSE(w.dut().qp_reset_ready_o);
+  }
+  w.unbinds.open = true;
+  w.reset_qp(10);
+  CHECK(w.unbinds.idle());
+  CHECK(w.unbinds.taken.back() == 10);
+}
+
 TEST_CASE("completion: a CQ overrun stops the CQ and its QPs", "[rtl]") {
   CompletionWorld w(seed(4));
   w.create_eq(0, 1);
@@ -385,7 +474,17 @@ TEST_CASE("completion: a CQ overrun stops the CQ and its QPs", "[rtl]") {
   CHECK(w.events.empty());
   receive(20);
   w.settle();
+  REQUIRE(w.events.size() >= 1);
+  // decisions 56: from the event until all of them have ended, none may be thought to keep a window.
+  const auto in_error = [&](unsigned qp) { return w.recv.contexts[qp].state == raw(hw::QpState::kErr); };
+  for (int i = 0; !(in_error(20) && in_error(21) && in_error(22)); ++i) {
+    REQUIRE(i < 12'000);
+    REQUIRE(w.dut().unbinding_o);
+    w.tick();
+  }
   w.settle(12'000);  // 256 queue pairs are looked at
+  CHECK_FALSE(w.dut().unbinding_o);
+  CHECK(std::set(w.unbinds.taken.begin(), w.unbinds.taken.end()) == std::set<unsigned>{20, 21, 22});
   REQUIRE(w.events.size() == 4);
   CHECK(w.events[0].event_type == raw(hw::EqeType::kCqError));
   CHECK(w.events[0].number == 1);

@@ -13,8 +13,8 @@ using namespace rnic;
 using namespace rnic::test;
 
 namespace {
-constexpr unsigned kClients = 3;
-constexpr unsigned kAdmin = 2;
+constexpr unsigned kClients = 4;
+constexpr unsigned kAdmin = 2, kFailed = 3;
 
 struct Done {
   rtl::MemOp op;
@@ -47,7 +47,7 @@ struct World : Agent {
       valid |= static_cast<std::uint32_t>(offering[c]) << c;
     }
     d.op_valid_i = static_cast<std::uint8_t>(valid);
-    d.rsp_ready_i = static_cast<std::uint8_t>(bench.uniform(0, 7));
+    d.rsp_ready_i = static_cast<std::uint8_t>(bench.uniform(0, 15));
     d.mpt_req_ready_i = bench.chance(rate);
     d.mpt_rsp_valid_i = reading && bench.chance(rate);
     if (d.mpt_rsp_valid_i) {
@@ -66,6 +66,7 @@ struct World : Agent {
         todo[c].pop_front();
         order.push_back(c);
         REQUIRE(running() <= 1);
+        REQUIRE(std::count_if(current.begin(), current.end(), [&](const Done& x) { return sweep_of(x); }) <= 1);
       }
     }
     if (d.mpt_req_valid_o && d.mpt_req_ready_i) access();
@@ -85,6 +86,12 @@ struct World : Agent {
     }
   }
   static bool sweeps(const Done& done) { return done.op.op == static_cast<std::uint8_t>(MemOpCode::kUnbindQp); }
+  bool sweep_of(const Done& done) const { return busy[done.client] && sweeps(done); }
+  /// The sweep that is under way.
+  const Done* sweep() const {
+    const auto found = std::find_if(current.begin(), current.end(), [&](const Done& x) { return sweep_of(x); });
+    return found == current.end() ? nullptr : &*found;
+  }
   /// Operations under way, but for a sweep.
   unsigned running() const {
     unsigned n = 0;
@@ -108,11 +115,11 @@ struct World : Agent {
     if (d.mpt_req_keep_o) REQUIRE(counted == after);
     // What a sweep unbinds while nothing else is under way.
     if (!d.mpt_req_keep_o && running() == 0) {
-      REQUIRE((busy[kAdmin] && sweeps(current[kAdmin])));
+      REQUIRE(sweep() != nullptr);
       auto& e = model.entries.at(index);
       REQUIRE(MemOpModel::is(e, MptType::kWindow2));
       REQUIRE(MemOpModel::is_valid(e));
-      REQUIRE(e.qp == current[kAdmin].op.qp);
+      REQUIRE(e.qp == sweep()->op.qp);
       model.unbind(e);
       ++swept;
     }
@@ -136,7 +143,7 @@ struct World : Agent {
       if (expected == MemOpStatus::kOk && MemOpModel::is_valid(before)) REQUIRE(done.drained > last_write);
       if (expected != MemOpStatus::kOk || !MemOpModel::is_valid(before)) REQUIRE(done.drained == 0);
     }
-    if (!(busy[kAdmin] && sweeps(current[kAdmin])) || sweeps(done)) REQUIRE(table == model.entries);
+    if (sweep() == nullptr) REQUIRE(table == model.entries);
     ++statuses[{done.op.op, int(done.status)}];
     results.push_back(done);
   }
@@ -417,6 +424,34 @@ TEST_CASE(
   CHECK(w.one(operation(MemOpCode::kUnbindQp, 0, 254), kAdmin) == MemOpStatus::kOk);  // none left: no drain
   CHECK(w.drains == drains + 1);
   CHECK(w.bench.cycle - start < 1200);
+}
+
+TEST_CASE("mem_op: of two searches for windows the second waits for the first, and work goes on (decisions 56)",
+          "[rtl]") {
+  World w(seed());
+  w.rate = 1;
+  const auto mr = region();
+  w.set(5, mr);
+  for (std::uint32_t index = 100; index < 160; ++index) {
+    w.set(index * 97, entry(MptType::kWindow2, MptState::kInvalid));
+    const auto op = bind(MemOpCode::kBindWindow2, index * 97 << 8 | 9, 5, mr, index % 3);
+    REQUIRE(w.one(op) == MemOpStatus::kOk);
+  }
+  const auto drains = w.drains;
+  w.todo[kFailed].push_back(operation(MemOpCode::kUnbindQp, 0, 1));
+  w.todo[kAdmin].push_back(operation(MemOpCode::kUnbindQp, 0, 2));
+  w.todo[kFailed].push_back(operation(MemOpCode::kUnbindQp, 0, 0));
+  w.set(7, entry(MptType::kFastRegion, MptState::kInvalid));
+  unsigned asked = 0;
+  w.refill = [&] {
+    if (w.todo[0].empty() && w.sweep() != nullptr)
+      w.todo[0].push_back(operation(MemOpCode::kInvalidate, 7 << 8)), ++asked;
+  };
+  w.bench.run_until([&] { return w.idle(); }, 20000, "end of the searches");
+  CHECK(w.drains == drains + 3);
+  CHECK(asked > 20);
+  CHECK(w.table[5].bound == 0);
+  CHECK(w.one(operation(MemOpCode::kDestroy, 5 << 8 | 0x11), kAdmin) == MemOpStatus::kOk);
 }
 
 TEST_CASE("mem_op: random operations of three clients agree with the model", "[rtl]") {

@@ -73,7 +73,7 @@ struct XlateWorld : Agent {
     auto& d = *bench.dut;
     d.req_valid_i = d.rsp_ready_i = d.retire_valid_i = d.mpt_req_valid_i = d.drain_valid_i = d.rd_rsp_valid_i = 0;
     d.rd_req_ready_i = d.mem_op_valid_i = 0;
-    d.mem_op_rsp_ready_i = 7;
+    d.mem_op_rsp_ready_i = 15;
     bench.reset();
     bench.add(*this);
     bench.run_until([&] { return d.ready_o != 0; }, 1000, "ready");
