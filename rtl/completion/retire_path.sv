@@ -64,17 +64,19 @@ module retire_path (
 
   rnic_pkg::retire_cmd_t fault_cmd, cmd;
   rnic_pkg::qp_error_t retire_error, fault_error;
-  logic cmd_valid, cmd_ready, fault_valid, fault_ready, unused_last;
+  logic cmd_valid, cmd_ready, fault_valid, fault_ready, own_fault, unused_last;
   logic [1:0] unused_source;
 
+  // Our own memory failed: what was asked for was allowed.
+  assign own_fault = tx_fault_data_i.status == rnic_pkg::XlateStatusOk ||
+                     tx_fault_data_i.status == rnic_pkg::XlateStatusPageListError;
   always_comb begin
     fault_cmd          = '0;
     fault_cmd.qp       = tx_fault_data_i.qp;
     fault_cmd.command  = rnic_pkg::RetireCommandFailWqe;
     fault_cmd.psn      = tx_fault_data_i.psn;
     fault_cmd.wqe_idx  = tx_fault_data_i.wqe_idx;
-    fault_cmd.status   = (tx_fault_data_i.status == rnic_pkg::XlateStatusOk) ?
-                         rnic_pkg::CqeStatusFatalErr : rnic_pkg::CqeStatusLocProtErr;
+    fault_cmd.status   = own_fault ? rnic_pkg::CqeStatusFatalErr : rnic_pkg::CqeStatusLocProtErr;
     fault_cmd.syndrome = {4'd0, tx_fault_data_i.status};
     // Of UC and UD a message is done when it has left: as if it were acknowledged.
     if (tx_fault_data_i.sent) begin
@@ -84,10 +86,7 @@ module retire_path (
     end
     fault_error        = '0;
     fault_error.qp     = tx_fault_data_i.qp;
-    // Our own memory failed: the peer asked for what it may.
-    fault_error.status = (tx_fault_data_i.status == rnic_pkg::XlateStatusOk ||
-                          tx_fault_data_i.status == rnic_pkg::XlateStatusPageListError) ?
-                         rnic_pkg::CqeStatusFatalErr : rnic_pkg::CqeStatusRemAccessErr;
+    fault_error.status = own_fault ? rnic_pkg::CqeStatusFatalErr : rnic_pkg::CqeStatusRemAccessErr;
     fault_error.responder = 1'b1;
   end
   assign fault_valid      = tx_fault_valid_i && !tx_fault_data_i.responder;

@@ -34,9 +34,10 @@ module rx_verdict (
   logic [7:0] local_status, nak_status, nak_syndrome, fault_detail;
 
   // The requester's own fault at a Read's data, or the responder's at a SEND's: what it is called
-  // locally.
+  // locally. Memory that the host's side of PCIe does not give us is fatal, whatever lay in it.
   always_comb begin
     if (done_i.overflow) local_status = rnic_pkg::CqeStatusLocLenErr;
+    else if (done_i.wqe_unread || own_fault) local_status = rnic_pkg::CqeStatusFatalErr;
     else if (done_i.bad_wqe) local_status = rnic_pkg::CqeStatusLocQpOpErr;
     else local_status = rnic_pkg::CqeStatusLocProtErr;
   end

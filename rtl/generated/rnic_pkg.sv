@@ -1828,7 +1828,7 @@ package rnic_pkg;
   } scatter_piece_t;
 
   /// A packet whose payload writes have been handed to PCIe, in wire order. A fault turns its action into Nak, or BadResponse for a Response.
-  localparam int unsigned RxDoneBits = 452;
+  localparam int unsigned RxDoneBits = 453;
   typedef struct packed {
     logic [23:0] source_qpn;
     logic grh;
@@ -1857,6 +1857,7 @@ package rnic_pkg;
     logic ack_req;
     logic [7:0] syndrome;
     logic [23:0] psn;
+    logic wqe_unread;  // With bad_wqe: it could not be read
     logic bad_wqe;  // The receive WQE is malformed or could not be read
     logic overflow;  // The scatter list was too short
     logic [3:0] status;  // XlateStatus

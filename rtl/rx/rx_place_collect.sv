@@ -105,7 +105,8 @@ module rx_place_collect (
   end
 
   always_comb begin : verdict
-    verdict_data_o = packet_data_i;
+    verdict_data_o            = packet_data_i;
+    verdict_data_o.wqe_unread = 1'b0;
     if (is_dead) begin
       verdict_data_o.action = (packet_data_i.srq && packet_data_i.takes)
           ? rnic_pkg::RxActionReceiveFlush : rnic_pkg::RxActionNone;
@@ -116,6 +117,7 @@ module rx_place_collect (
       verdict_data_o.status   = status_q;
       verdict_data_o.overflow = too_long;
       verdict_data_o.bad_wqe  = run_bad_wqe_i;
+      verdict_data_o.wqe_unread = packet_data_i.wqe_unread;
       verdict_data_o.action   = is_requester ? rnic_pkg::RxActionBadResponse
           : rnic_pkg::RxActionNak;
       verdict_data_o.syndrome = is_requester ? 8'd0 : nak;

@@ -1,9 +1,10 @@
 `default_nettype none
 
-/// What the plan of a packet tells the done stage. lost_i: the tag of the WQE of an SRQ that it
-/// takes is not known. Combinational.
+/// What the plan of a packet tells the done stage. unread_i: its WQE could not be read. lost_i: the
+/// tag of the WQE of an SRQ that it takes is not known. Combinational.
 module rx_place_packet (
     input  wire rnic_pkg::rx_plan_t plan_i,
+    input  wire logic               unread_i,
     input  wire logic               lost_i,
     output rnic_pkg::rx_done_t      done_o
 );
@@ -21,6 +22,7 @@ module rx_place_packet (
     done_o.srq        = plan_i.srq;
     done_o.takes      = plan_i.takes;
     done_o.srqn       = plan_i.srqn;
+    done_o.wqe_unread = unread_i;
     done_o.wqe_lost   = lost_i;
     done_o.byte_count = plan_i.byte_count;
     done_o.key        = plan_i.key;

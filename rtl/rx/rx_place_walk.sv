@@ -49,7 +49,8 @@ module rx_place_walk (
   state_e state_q, state_d;
 
   rnic_pkg::rx_plan_t plan_q;
-  logic is_list, is_send_side, is_sink, load_done, load_bad, load_lost, lost_q;
+  logic is_list, is_send_side, is_sink, load_done, load_bad, load_unread, load_lost;
+  logic unread_q, lost_q;
   logic [8:0] list;
   logic [4:0] load_count;
   logic [15:0] load_tag;
@@ -98,6 +99,7 @@ module rx_place_walk (
       .done_o        (load_done),
       .count_o       (load_count),
       .bad_o         (load_bad),
+      .unread_o      (load_unread),
       .lost_o        (load_lost),
       .tag_o         (load_tag),
       .rd_rsp_valid_i,
@@ -176,6 +178,7 @@ module rx_place_walk (
   assign packet_has_payload_o = plan_q.payload_length != 13'd0;
   rx_place_packet u_packet (
       .plan_i(plan_q),
+      .unread_i(unread_q),
       .lost_i(lost_q),
       .done_o(packet_data_o)
   );
@@ -221,6 +224,7 @@ module rx_place_walk (
       if (load_done) begin
         count_q    <= load_bad ? 5'd0 : load_count;
         bad_wqe_q  <= load_bad;
+        unread_q   <= load_unread;
         lost_q     <= plan_q.srq && load_lost;
         overflow_q <= is_list && !load_bad && load_count == 5'd0;
         if (plan_q.srq) plan_q.wqe_idx <= load_tag;
@@ -264,6 +268,7 @@ module rx_place_walk (
       first_run_q <= 1'b1;
       overflow_q  <= continues && list_ends;
       bad_wqe_q   <= 1'b0;
+      unread_q    <= 1'b0;
       lost_q      <= 1'b0;
       if (continues && plan_data_i.srq) {plan_q.pd, plan_q.wqe_idx} <= {hand_pd_q, hand_tag_q};
       if (!continues && !keeps) begin

@@ -6,7 +6,8 @@
 ///
 /// start_i (a pulse, while idle) says what WQE it must be; done_o is a pulse, with count_o and
 /// bad_o valid in that cycle. Bad: the read failed, the index is not the one expected, more
-/// segments than MaxSge or than the slot holds, or (send queue) not a Read or an atomic. tag_o is
+/// segments than MaxSge or than the slot holds, or (send queue) not a Read or an atomic. unread_o:
+/// bad because the read failed. tag_o is
 /// the tag of a receive WQE; lost_o: it is not known, because the read failed or this is another
 /// WQE. The rest of the slot is thrown away.
 module rx_place_wqe (
@@ -20,6 +21,7 @@ module rx_place_wqe (
     output logic                         done_o,
     output logic [4:0]                   count_o,
     output logic                         bad_o,
+    output logic                         unread_o,
     output logic                         lost_o,
     output logic [15:0]                  tag_o,
     input  wire logic                    rd_rsp_valid_i,
@@ -86,6 +88,7 @@ module rx_place_wqe (
   // At the end of the slot the last data segment must have been seen.
   assign bad_o   = bad_q || rd_rsp_data_i.err || !header_done_q
       || (count_q != 5'd0 && index_q < last_index);
+  assign unread_o = rd_rsp_data_i.err;
   assign count_o = count_q;
   assign lost_o  = lost_q || rd_rsp_data_i.err || !header_done_q;
 

@@ -2317,9 +2317,9 @@ struct ScatterPiece {
   bool operator==(const ScatterPiece&) const = default;
 };
 
-/// A packet whose payload writes have been handed to PCIe, in wire order. A fault turns its action into Nak, or BadResponse for a Response. 452 bits.
+/// A packet whose payload writes have been handed to PCIe, in wire order. A fault turns its action into Nak, or BadResponse for a Response. 453 bits.
 struct RxDone {
-  static constexpr std::size_t kBits = 452;
+  static constexpr std::size_t kBits = 453;
   static constexpr std::size_t kBytes = 57;
   std::uint8_t qp{};
   std::uint32_t qpn{};
@@ -2328,6 +2328,7 @@ struct RxDone {
   std::uint8_t status{};  ///< XlateStatus
   std::uint8_t overflow{};  ///< The scatter list was too short
   std::uint8_t bad_wqe{};  ///< The receive WQE is malformed or could not be read
+  std::uint8_t wqe_unread{};  ///< With bad_wqe: it could not be read
   std::uint32_t psn{};
   std::uint8_t syndrome{};
   std::uint8_t ack_req{};
@@ -2364,47 +2365,48 @@ struct RxDone {
         bits::put<37, 4>(status) |
         bits::put<41, 1>(overflow) |
         bits::put<42, 1>(bad_wqe) |
-        bits::put<43, 21>(psn));
+        bits::put<43, 1>(wqe_unread) |
+        bits::put<44, 20>(psn));
     bits::store<bits::Order::kLittle, 1>(to,
-        bits::put<0, 3>(psn >> 21) |
-        bits::put<3, 8>(syndrome) |
-        bits::put<11, 1>(ack_req) |
-        bits::put<12, 1>(msg_last) |
-        bits::put<13, 1>(solicited) |
-        bits::put<14, 16>(wqe_idx) |
-        bits::put<30, 32>(byte_count) |
-        bits::put<62, 2>(key));
+        bits::put<0, 4>(psn >> 20) |
+        bits::put<4, 8>(syndrome) |
+        bits::put<12, 1>(ack_req) |
+        bits::put<13, 1>(msg_last) |
+        bits::put<14, 1>(solicited) |
+        bits::put<15, 16>(wqe_idx) |
+        bits::put<31, 32>(byte_count) |
+        bits::put<63, 1>(key));
     bits::store<bits::Order::kLittle, 2>(to,
-        bits::put<0, 30>(key >> 2) |
-        bits::put<30, 34>(va));
+        bits::put<0, 31>(key >> 1) |
+        bits::put<31, 33>(va));
     bits::store<bits::Order::kLittle, 3>(to,
-        bits::put<0, 30>(va >> 34) |
-        bits::put<30, 3>(target) |
-        bits::put<33, 1>(write_imm) |
-        bits::put<34, 1>(with_imm) |
-        bits::put<35, 1>(with_invalidate) |
-        bits::put<36, 28>(immediate));
+        bits::put<0, 31>(va >> 33) |
+        bits::put<31, 3>(target) |
+        bits::put<34, 1>(write_imm) |
+        bits::put<35, 1>(with_imm) |
+        bits::put<36, 1>(with_invalidate) |
+        bits::put<37, 27>(immediate));
     bits::store<bits::Order::kLittle, 4>(to,
-        bits::put<0, 4>(immediate >> 28) |
-        bits::put<4, 1>(atomic) |
-        bits::put<5, 1>(fetch_add) |
-        bits::put<6, 58>(swap_add));
+        bits::put<0, 5>(immediate >> 27) |
+        bits::put<5, 1>(atomic) |
+        bits::put<6, 1>(fetch_add) |
+        bits::put<7, 57>(swap_add));
     bits::store<bits::Order::kLittle, 5>(to,
-        bits::put<0, 6>(swap_add >> 58) |
-        bits::put<6, 58>(compare));
+        bits::put<0, 7>(swap_add >> 57) |
+        bits::put<7, 57>(compare));
     bits::store<bits::Order::kLittle, 6>(to,
-        bits::put<0, 6>(compare >> 58) |
-        bits::put<6, 1>(srq) |
-        bits::put<7, 1>(takes) |
-        bits::put<8, 8>(srqn) |
-        bits::put<16, 1>(wqe_lost) |
-        bits::put<17, 24>(pd) |
-        bits::put<41, 1>(unreliable) |
-        bits::put<42, 1>(take) |
-        bits::put<43, 1>(grh) |
-        bits::put<44, 20>(source_qpn));
+        bits::put<0, 7>(compare >> 57) |
+        bits::put<7, 1>(srq) |
+        bits::put<8, 1>(takes) |
+        bits::put<9, 8>(srqn) |
+        bits::put<17, 1>(wqe_lost) |
+        bits::put<18, 24>(pd) |
+        bits::put<42, 1>(unreliable) |
+        bits::put<43, 1>(take) |
+        bits::put<44, 1>(grh) |
+        bits::put<45, 19>(source_qpn));
     bits::store<bits::Order::kLittle, 7>(to,
-        bits::put<0, 4>(source_qpn >> 20));
+        bits::put<0, 5>(source_qpn >> 19));
   }
   static constexpr RxDone decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -2423,33 +2425,34 @@ struct RxDone {
     v.status = static_cast<std::uint8_t>(bits::get<37, 4>(word0));
     v.overflow = static_cast<std::uint8_t>(bits::get<41, 1>(word0));
     v.bad_wqe = static_cast<std::uint8_t>(bits::get<42, 1>(word0));
-    v.psn = static_cast<std::uint32_t>(bits::get<43, 21>(word0) | bits::get<0, 3>(word1) << 21);
-    v.syndrome = static_cast<std::uint8_t>(bits::get<3, 8>(word1));
-    v.ack_req = static_cast<std::uint8_t>(bits::get<11, 1>(word1));
-    v.msg_last = static_cast<std::uint8_t>(bits::get<12, 1>(word1));
-    v.solicited = static_cast<std::uint8_t>(bits::get<13, 1>(word1));
-    v.wqe_idx = static_cast<std::uint16_t>(bits::get<14, 16>(word1));
-    v.byte_count = static_cast<std::uint32_t>(bits::get<30, 32>(word1));
-    v.key = static_cast<std::uint32_t>(bits::get<62, 2>(word1) | bits::get<0, 30>(word2) << 2);
-    v.va = static_cast<std::uint64_t>(bits::get<30, 34>(word2) | bits::get<0, 30>(word3) << 34);
-    v.target = static_cast<std::uint8_t>(bits::get<30, 3>(word3));
-    v.write_imm = static_cast<std::uint8_t>(bits::get<33, 1>(word3));
-    v.with_imm = static_cast<std::uint8_t>(bits::get<34, 1>(word3));
-    v.with_invalidate = static_cast<std::uint8_t>(bits::get<35, 1>(word3));
-    v.immediate = static_cast<std::uint32_t>(bits::get<36, 28>(word3) | bits::get<0, 4>(word4) << 28);
-    v.atomic = static_cast<std::uint8_t>(bits::get<4, 1>(word4));
-    v.fetch_add = static_cast<std::uint8_t>(bits::get<5, 1>(word4));
-    v.swap_add = static_cast<std::uint64_t>(bits::get<6, 58>(word4) | bits::get<0, 6>(word5) << 58);
-    v.compare = static_cast<std::uint64_t>(bits::get<6, 58>(word5) | bits::get<0, 6>(word6) << 58);
-    v.srq = static_cast<std::uint8_t>(bits::get<6, 1>(word6));
-    v.takes = static_cast<std::uint8_t>(bits::get<7, 1>(word6));
-    v.srqn = static_cast<std::uint8_t>(bits::get<8, 8>(word6));
-    v.wqe_lost = static_cast<std::uint8_t>(bits::get<16, 1>(word6));
-    v.pd = static_cast<std::uint32_t>(bits::get<17, 24>(word6));
-    v.unreliable = static_cast<std::uint8_t>(bits::get<41, 1>(word6));
-    v.take = static_cast<std::uint8_t>(bits::get<42, 1>(word6));
-    v.grh = static_cast<std::uint8_t>(bits::get<43, 1>(word6));
-    v.source_qpn = static_cast<std::uint32_t>(bits::get<44, 20>(word6) | bits::get<0, 4>(word7) << 20);
+    v.wqe_unread = static_cast<std::uint8_t>(bits::get<43, 1>(word0));
+    v.psn = static_cast<std::uint32_t>(bits::get<44, 20>(word0) | bits::get<0, 4>(word1) << 20);
+    v.syndrome = static_cast<std::uint8_t>(bits::get<4, 8>(word1));
+    v.ack_req = static_cast<std::uint8_t>(bits::get<12, 1>(word1));
+    v.msg_last = static_cast<std::uint8_t>(bits::get<13, 1>(word1));
+    v.solicited = static_cast<std::uint8_t>(bits::get<14, 1>(word1));
+    v.wqe_idx = static_cast<std::uint16_t>(bits::get<15, 16>(word1));
+    v.byte_count = static_cast<std::uint32_t>(bits::get<31, 32>(word1));
+    v.key = static_cast<std::uint32_t>(bits::get<63, 1>(word1) | bits::get<0, 31>(word2) << 1);
+    v.va = static_cast<std::uint64_t>(bits::get<31, 33>(word2) | bits::get<0, 31>(word3) << 33);
+    v.target = static_cast<std::uint8_t>(bits::get<31, 3>(word3));
+    v.write_imm = static_cast<std::uint8_t>(bits::get<34, 1>(word3));
+    v.with_imm = static_cast<std::uint8_t>(bits::get<35, 1>(word3));
+    v.with_invalidate = static_cast<std::uint8_t>(bits::get<36, 1>(word3));
+    v.immediate = static_cast<std::uint32_t>(bits::get<37, 27>(word3) | bits::get<0, 5>(word4) << 27);
+    v.atomic = static_cast<std::uint8_t>(bits::get<5, 1>(word4));
+    v.fetch_add = static_cast<std::uint8_t>(bits::get<6, 1>(word4));
+    v.swap_add = static_cast<std::uint64_t>(bits::get<7, 57>(word4) | bits::get<0, 7>(word5) << 57);
+    v.compare = static_cast<std::uint64_t>(bits::get<7, 57>(word5) | bits::get<0, 7>(word6) << 57);
+    v.srq = static_cast<std::uint8_t>(bits::get<7, 1>(word6));
+    v.takes = static_cast<std::uint8_t>(bits::get<8, 1>(word6));
+    v.srqn = static_cast<std::uint8_t>(bits::get<9, 8>(word6));
+    v.wqe_lost = static_cast<std::uint8_t>(bits::get<17, 1>(word6));
+    v.pd = static_cast<std::uint32_t>(bits::get<18, 24>(word6));
+    v.unreliable = static_cast<std::uint8_t>(bits::get<42, 1>(word6));
+    v.take = static_cast<std::uint8_t>(bits::get<43, 1>(word6));
+    v.grh = static_cast<std::uint8_t>(bits::get<44, 1>(word6));
+    v.source_qpn = static_cast<std::uint32_t>(bits::get<45, 19>(word6) | bits::get<0, 5>(word7) << 19);
     return v;
   }
   bool operator==(const RxDone&) const = default;

@@ -262,7 +262,8 @@ class ReadPort : public Agent {
 /// Scatter list of a message as it stands in its WQE.
 struct ScatterList {
   bool bad = false;
-  bool lost = false;  ///< Bad, and its tag can't be known either
+  bool unread = false;  ///< Bad, because it can't be read
+  bool lost = false;    ///< Bad, and its tag can't be known either
   std::uint16_t tag = 0;
   std::vector<hw::WqeData> entries;
 };
@@ -355,6 +356,7 @@ class MemoryWorld {
         default: send ? (toss(rng_, 0.5) ? inline_data = 1 : ++qpn) : segments = head + 255; break;
       }
       made.list.entries.clear();
+      made.list.unread = made.err;
       made.list.lost = made.err || idx != asked;
     }
     made.bytes = random_bytes(rng_, slot);
@@ -493,6 +495,7 @@ class PlaceModel {
       done.status = static_cast<std::uint8_t>(status);
       done.overflow = overflow;
       done.bad_wqe = bad_wqe;
+      done.wqe_unread = bad_wqe && fresh && fresh->unread;
       done.msg_last = 0;
       done.action = static_cast<std::uint8_t>(requester ? rtl::RxAction::kBadResponse : rtl::RxAction::kNak);
       // Decisions 11 and 12: what the peer did wrong is an access or request error, what is wrong here is an

@@ -20,7 +20,7 @@ struct Row {
   Action action;
   bool fault;
   rtl::XlateStatus status;
-  bool overflow, bad_wqe;
+  bool overflow, bad_wqe, unread;
   Target target;
   unsigned syndrome;
   int rsp, rsp_syndrome;        // command to the responder's output
@@ -31,54 +31,74 @@ constexpr auto kOk = rtl::XlateStatus::kOk;
 constexpr auto kBad = rtl::XlateStatus::kBadRange, kOurs = rtl::XlateStatus::kPageListError;
 constexpr int kExecuted = 0, kRead = 1, kNak = 2;
 const Row kRows[] = {
-    {"executed", Action::kExecuted, false, kOk, false, false, Target::kWrite, 0, kExecuted, 0, kNone, kNone, kNone},
-    {"receive done", Action::kReceiveDone, false, kOk, false, false, Target::kReceive, 0, kExecuted, 0, 0, kNone,
+    {"executed", Action::kExecuted, false, kOk, false, false, false, Target::kWrite, 0, kExecuted, 0, kNone, kNone,
      kNone},
-    {"receive done, no payload", Action::kReceiveDone, false, kOk, false, false, Target::kNone, 0, kExecuted, 0, 0,
+    {"receive done", Action::kReceiveDone, false, kOk, false, false, false, Target::kReceive, 0, kExecuted, 0, 0, kNone,
+     kNone},
+    {"receive done, no payload", Action::kReceiveDone, false, kOk, false, false, false, Target::kNone, 0, kExecuted, 0,
+     0, kNone, kNone},
+    {"Read request", Action::kReadRequest, false, kOk, false, false, false, Target::kCheckRead, 0, kRead, 0, kNone,
      kNone, kNone},
-    {"Read request", Action::kReadRequest, false, kOk, false, false, Target::kCheckRead, 0, kRead, 0, kNone, kNone,
+    {"NAK sequence", Action::kNak, false, kOk, false, false, false, Target::kNone, 0x60, kNak, 0x60, kNone, kNone,
      kNone},
-    {"NAK sequence", Action::kNak, false, kOk, false, false, Target::kNone, 0x60, kNak, 0x60, kNone, kNone, kNone},
-    {"RNR NAK", Action::kNak, false, kOk, false, false, Target::kNone, 0x2a, kNak, 0x2a, kNone, kNone, kNone},
-    {"NAK invalid request", Action::kNak, false, kOk, false, false, Target::kNone, 0x61, kNak, 0x61, kNone, kNone, 9},
-    {"NAK remote access", Action::kNak, false, kOk, false, false, Target::kNone, 0x62, kNak, 0x62, kNone, kNone, 10},
-    {"NAK remote operational", Action::kNak, false, kOk, false, false, Target::kNone, 0x63, kNak, 0x63, kNone, kNone,
-     11},
-    {"acknowledged", Action::kAck, false, kOk, false, false, Target::kNone, 0x1f, kNone, 0, kNone, 0, kNone},
-    {"Read data", Action::kReadData, false, kOk, false, false, Target::kResponse, 0, kNone, 0, kNone, kNone, kNone},
-    {"nothing", Action::kNone, false, kOk, false, false, Target::kNone, 0, kNone, 0, kNone, kNone, kNone},
-    {"got NAK sequence", Action::kNakReceived, false, kOk, false, false, Target::kNone, 0x60, kNone, 0, kNone, 12, 12},
-    {"got RNR NAK", Action::kNakReceived, false, kOk, false, false, Target::kNone, 0x3f, kNone, 0, kNone, 13, 13},
-    {"got NAK invalid request", Action::kNakReceived, false, kOk, false, false, Target::kNone, 0x61, kNone, 0, kNone, 9,
-     9},
-    {"got NAK remote access", Action::kNakReceived, false, kOk, false, false, Target::kNone, 0x62, kNone, 0, kNone, 10,
+    {"RNR NAK", Action::kNak, false, kOk, false, false, false, Target::kNone, 0x2a, kNak, 0x2a, kNone, kNone, kNone},
+    {"NAK invalid request", Action::kNak, false, kOk, false, false, false, Target::kNone, 0x61, kNak, 0x61, kNone,
+     kNone, 9},
+    {"NAK remote access", Action::kNak, false, kOk, false, false, false, Target::kNone, 0x62, kNak, 0x62, kNone, kNone,
      10},
-    {"got NAK remote operational", Action::kNakReceived, false, kOk, false, false, Target::kNone, 0x63, kNone, 0, kNone,
-     11, 11},
-    {"got unknown NAK", Action::kNakReceived, false, kOk, false, false, Target::kNone, 0x65, kNone, 0, kNone, 7, 7},
-    {"bad response", Action::kBadResponse, false, kOk, false, false, Target::kNone, 0, kNone, 0, kNone, 7, 7},
-    {"WRITE fault", Action::kExecuted, true, kBad, false, false, Target::kWrite, 0, kNak, 0x62, kNone, kNone, 10},
-    {"READ fault", Action::kReadRequest, true, kBad, false, false, Target::kCheckRead, 0, kNak, 0x62, kNone, kNone, 10},
-    {"WRITE, our page list fails", Action::kExecuted, true, kOurs, false, false, Target::kWrite, 0, kNak, 0x63, kNone,
-     kNone, 19},
-    {"READ, our page list fails", Action::kReadRequest, true, kOurs, false, false, Target::kCheckRead, 0, kNak, 0x63,
+    {"NAK remote operational", Action::kNak, false, kOk, false, false, false, Target::kNone, 0x63, kNak, 0x63, kNone,
+     kNone, 11},
+    {"acknowledged", Action::kAck, false, kOk, false, false, false, Target::kNone, 0x1f, kNone, 0, kNone, 0, kNone},
+    {"Read data", Action::kReadData, false, kOk, false, false, false, Target::kResponse, 0, kNone, 0, kNone, kNone,
+     kNone},
+    {"nothing", Action::kNone, false, kOk, false, false, false, Target::kNone, 0, kNone, 0, kNone, kNone, kNone},
+    {"got NAK sequence", Action::kNakReceived, false, kOk, false, false, false, Target::kNone, 0x60, kNone, 0, kNone,
+     12, 12},
+    {"got RNR NAK", Action::kNakReceived, false, kOk, false, false, false, Target::kNone, 0x3f, kNone, 0, kNone, 13,
+     13},
+    {"got NAK invalid request", Action::kNakReceived, false, kOk, false, false, false, Target::kNone, 0x61, kNone, 0,
+     kNone, 9, 9},
+    {"got NAK remote access", Action::kNakReceived, false, kOk, false, false, false, Target::kNone, 0x62, kNone, 0,
+     kNone, 10, 10},
+    {"got NAK remote operational", Action::kNakReceived, false, kOk, false, false, false, Target::kNone, 0x63, kNone, 0,
+     kNone, 11, 11},
+    {"got unknown NAK", Action::kNakReceived, false, kOk, false, false, false, Target::kNone, 0x65, kNone, 0, kNone, 7,
+     7},
+    {"bad response", Action::kBadResponse, false, kOk, false, false, false, Target::kNone, 0, kNone, 0, kNone, 7, 7},
+    {"WRITE fault", Action::kExecuted, true, kBad, false, false, false, Target::kWrite, 0, kNak, 0x62, kNone, kNone,
+     10},
+    {"READ fault", Action::kReadRequest, true, kBad, false, false, false, Target::kCheckRead, 0, kNak, 0x62, kNone,
+     kNone, 10},
+    {"WRITE, our page list fails", Action::kExecuted, true, kOurs, false, false, false, Target::kWrite, 0, kNak, 0x63,
      kNone, kNone, 19},
-    {"atomic, our page list fails", Action::kReadRequest, true, kOurs, false, false, Target::kCheckAtomic, 0, kNak,
+    {"READ, our page list fails", Action::kReadRequest, true, kOurs, false, false, false, Target::kCheckRead, 0, kNak,
      0x63, kNone, kNone, 19},
-    {"atomic fault", Action::kReadRequest, true, kBad, false, false, Target::kCheckAtomic, 0, kNak, 0x62, kNone, kNone,
-     10},
-    {"SEND too long", Action::kReceiveDone, true, kOk, true, false, Target::kReceive, 0, kNak, 0x61, 1, kNone, 1},
-    {"SEND too long, not the last packet", Action::kExecuted, true, kOk, true, false, Target::kReceive, 0, kNak, 0x61,
-     1, kNone, 1},
-    {"SEND, bad local key", Action::kReceiveDone, true, kBad, false, false, Target::kReceive, 0, kNak, 0x63, 4, kNone,
-     4},
-    {"SEND, malformed receive WQE", Action::kExecuted, true, kOk, false, true, Target::kReceive, 0, kNak, 0x63, 2,
-     kNone, 2},
-    {"Read data, bad local key", Action::kReadData, true, kBad, false, false, Target::kResponse, 0, kNone, 0, kNone, 4,
-     4},
-    {"Read data, too long", Action::kReadDone, true, kOk, true, false, Target::kResponse, 0, kNone, 0, kNone, 1, 1},
-    {"Read data, malformed WQE", Action::kReadDone, true, kOk, false, true, Target::kResponse, 0, kNone, 0, kNone, 2,
-     2},
+    {"atomic, our page list fails", Action::kReadRequest, true, kOurs, false, false, false, Target::kCheckAtomic, 0,
+     kNak, 0x63, kNone, kNone, 19},
+    {"atomic fault", Action::kReadRequest, true, kBad, false, false, false, Target::kCheckAtomic, 0, kNak, 0x62, kNone,
+     kNone, 10},
+    {"SEND too long", Action::kReceiveDone, true, kOk, true, false, false, Target::kReceive, 0, kNak, 0x61, 1, kNone,
+     1},
+    {"SEND too long, not the last packet", Action::kExecuted, true, kOk, true, false, false, Target::kReceive, 0, kNak,
+     0x61, 1, kNone, 1},
+    {"SEND, bad local key", Action::kReceiveDone, true, kBad, false, false, false, Target::kReceive, 0, kNak, 0x63, 4,
+     kNone, 4},
+    {"SEND, malformed receive WQE", Action::kExecuted, true, kOk, false, true, false, Target::kReceive, 0, kNak, 0x63,
+     2, kNone, 2},
+    {"Read data, bad local key", Action::kReadData, true, kBad, false, false, false, Target::kResponse, 0, kNone, 0,
+     kNone, 4, 4},
+    {"Read data, too long", Action::kReadDone, true, kOk, true, false, false, Target::kResponse, 0, kNone, 0, kNone, 1,
+     1},
+    {"Read data, malformed WQE", Action::kReadDone, true, kOk, false, true, false, Target::kResponse, 0, kNone, 0,
+     kNone, 2, 2},
+    {"SEND, receive WQE can't be read", Action::kReceiveDone, true, kOk, false, true, true, Target::kReceive, 0, kNak,
+     0x63, 19, kNone, 19},
+    {"SEND, our page list fails", Action::kReceiveDone, true, kOurs, false, false, false, Target::kReceive, 0, kNak,
+     0x63, 19, kNone, 19},
+    {"Read data, WQE can't be read", Action::kReadDone, true, kOk, false, true, true, Target::kResponse, 0, kNone, 0,
+     kNone, 19, 19},
+    {"Read data, our page list fails", Action::kReadData, true, kOurs, false, false, false, Target::kResponse, 0, kNone,
+     0, kNone, 19, 19},
 };
 
 /// InfiniBand specification 11.6.3.2: an error that a completion tells needs no event.
@@ -137,6 +157,7 @@ TEST_CASE("completion: each kind of packet has its consequences", "[rtl]") {
     d.status = raw(row.status);
     d.overflow = row.overflow;
     d.bad_wqe = row.bad_wqe;
+    d.wqe_unread = row.unread;
     d.target = raw(row.target);
     d.syndrome = static_cast<std::uint8_t>(row.syndrome);
     d.psn = psn;
@@ -284,7 +305,8 @@ TEST_CASE("completion: faults of the send path", "[rtl]") {
       }
       const auto seen = take(w, qp, 0x4400 + qp).send;
       REQUIRE(seen.size() == (responder ? 3 : 2));
-      const auto status = responder ? Status::kWrFlushErr : dma ? Status::kFatalErr : Status::kLocProtErr;
+      const bool own = cause != 5;  // our memory failed, whatever lay in it
+      const auto status = responder ? Status::kWrFlushErr : own ? Status::kFatalErr : Status::kLocProtErr;
       CHECK(seen[0].status == raw(status));
       CHECK(seen[0].wqe_index == static_cast<std::uint16_t>(first + !responder));
       if (!responder) CHECK(seen[0].syndrome == f.status);

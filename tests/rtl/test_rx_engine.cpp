@@ -1394,7 +1394,7 @@ TEST_CASE("rx_engine: a shared Receive that is not the one expected is lost", "[
     receive.encode(header);
     bed.host.write(slot, header);
     bed.failing[slot] = kind.unreadable;
-    shared.lists[idx] = {.bad = true, .lost = kind.lost, .tag = receive.tag, .entries = {}};
+    shared.lists[idx] = {.bad = true, .unread = kind.unreadable, .lost = kind.lost, .tag = receive.tag, .entries = {}};
     bed.settle(2000);
     auto d = bed.header(m);
     d.opcode = 0x04;
@@ -1464,7 +1464,7 @@ TEST_CASE(
     bed.settle(20000);
     // A fault of our own fails the queue pair.
     if (!write) {
-      m.receive_lists[m.recv.rq_head].bad = true;
+      m.receive_lists[m.recv.rq_head].bad = m.receive_lists[m.recv.rq_head].unread = true;
       const std::size_t slot = std::size_t{1} << m.recv.log_stride;
       bed.failing[m.recv.rq_base + (m.recv.rq_head % (1u << m.recv.log_depth)) * slot] = true;
       REQUIRE(message(60, false));
