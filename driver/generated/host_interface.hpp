@@ -587,7 +587,7 @@ struct RegIdentity {
 struct RegDeviceControl {
   static constexpr std::size_t kBits = 64;
   static constexpr std::size_t kBytes = 8;
-  std::uint8_t enable{};  ///< 1: DMA, doorbells and frames are processed. Reset value 0
+  std::uint8_t enable{};  ///< 1: DMA, doorbells and frames are processed. 0: none of them, see Quiescing. Reset value 0
   std::uint64_t reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     bits::store<bits::Order::kLittle, 0>(to, word());
@@ -614,6 +614,7 @@ struct RegDeviceStatus {
   static constexpr std::size_t kBytes = 8;
   std::uint8_t ready{};  ///< Reset is done, contexts are cleared
   std::uint8_t fatal{};  ///< An internal error stopped the admin queue (its DMA failed)
+  std::uint8_t quiet{};  ///< Nothing of ours is on its way: no DMA read without its answer, no TLP and no frame under way
   std::uint64_t reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     bits::store<bits::Order::kLittle, 0>(to, word());
@@ -624,13 +625,15 @@ struct RegDeviceStatus {
   constexpr std::uint64_t word() const {
     return bits::put<0, 1>(ready) |
         bits::put<1, 1>(fatal) |
-        bits::put<2, 62>(reserved);
+        bits::put<2, 1>(quiet) |
+        bits::put<3, 61>(reserved);
   }
   static constexpr RegDeviceStatus from_word(std::uint64_t word0) {
     RegDeviceStatus v;
     v.ready = static_cast<std::uint8_t>(bits::get<0, 1>(word0));
     v.fatal = static_cast<std::uint8_t>(bits::get<1, 1>(word0));
-    v.reserved = static_cast<std::uint64_t>(bits::get<2, 62>(word0));
+    v.quiet = static_cast<std::uint8_t>(bits::get<2, 1>(word0));
+    v.reserved = static_cast<std::uint64_t>(bits::get<3, 61>(word0));
     return v;
   }
   bool operator==(const RegDeviceStatus&) const = default;

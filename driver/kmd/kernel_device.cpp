@@ -11,6 +11,7 @@ namespace rnic::kmd {
 namespace {
 
 constexpr std::uint64_t kReadyTimeoutNs = 10'000'000;
+constexpr std::uint64_t kQuietPollNs = 1000;
 constexpr std::uint64_t kMaxRegionBytes = 1ULL << 47;  // admin_create_mr.length
 // Of each CQ, QP and SRQ, of the device and of its port at most one entry is in an event queue that has not been
 // consumed (the device keeps the next back): with 256 of each of the three, 770. So this many are never all in use,
@@ -97,8 +98,14 @@ void KernelDevice::make_pools() {
 
 void KernelDevice::stop() {
   device_.write64(registers_.identity(hw::reg::kDeviceControl), hw::RegDeviceControl{.enable = 0}.word());
-  // Not posted: when the read has been answered, the device has seen the write and starts no more DMA.
+  // Not posted: when the read has been answered, the device has seen the write and touches memory no more.
   static_cast<void>(device_.read64(registers_.identity(hw::reg::kDeviceControl)));
+  // Reads that it has asked for may not be answered yet: until then what they read must stay. It gives each up in time.
+  const std::uint64_t end = device_.now_ns() + AdminQueue::timeout_for(options_.completion_timeout);
+  const auto quiet = [this] {
+    return hw::RegDeviceStatus::from_word(device_.read64(registers_.identity(hw::reg::kDeviceStatus))).quiet != 0;
+  };
+  while (!quiet() && device_.now_ns() < end) device_.elapse(kQuietPollNs);
 }
 
 KernelDevice::~KernelDevice() {

@@ -532,13 +532,14 @@ package rnic_pkg;
   localparam int unsigned RegDeviceControlBits = 64;
   typedef struct packed {
     logic [62:0] reserved;
-    logic enable;  // 1: DMA, doorbells and frames are processed. Reset value 0
+    logic enable;  // 1: DMA, doorbells and frames are processed. 0: none of them, see Quiescing. Reset value 0
   } reg_device_control_t;
 
   /// Register DeviceStatus.
   localparam int unsigned RegDeviceStatusBits = 64;
   typedef struct packed {
-    logic [61:0] reserved;
+    logic [60:0] reserved;
+    logic quiet;  // Nothing of ours is on its way: no DMA read without its answer, no TLP and no frame under way
     logic fatal;  // An internal error stopped the admin queue (its DMA failed)
     logic ready;  // Reset is done, contexts are cleared
   } reg_device_status_t;

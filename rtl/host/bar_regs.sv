@@ -6,14 +6,18 @@
 ///
 /// One access at a time. A write takes effect in the cycle in which it is accepted, byte by byte;
 /// unknown offsets read zero and ignore writes. A read is answered after 2 cycles, a counter after
-/// at most 6 (its bank takes turns). The admin queue's indexes belong to admin_queue; writing
-/// AdminConfig clears the producer index here and pulses admin_restart_o.
+/// at most 6 (its bank takes turns); DeviceControl, when the device is off, not before the TLP that
+/// is under way has left (leaving_i): then nothing of ours touches memory any more. The admin
+/// queue's indexes belong to admin_queue; writing AdminConfig clears the producer index here and
+/// pulses admin_restart_o.
 module bar_regs (
     input  wire logic        clk_i,
     input  wire logic        rst_ni,
     input  wire logic        ready_i,
     input  wire logic        fatal_i,
     input  wire logic        link_up_i,
+    input  wire logic        leaving_i,
+    input  wire logic        quiet_i,
     input  wire logic        reg_req_valid_i,
     output logic             reg_req_ready_o,
     input  wire rnic_pkg::reg_req_t reg_req_data_i,
@@ -52,7 +56,7 @@ module bar_regs (
   } state_e;
   state_e state_q, state_d;
 
-  logic accept, write;
+  logic accept, write, stopping;
   logic [63:0] bits;
   logic [11:0] addr, addr_q;
   logic is_table, read_table, read_counter;
@@ -168,7 +172,7 @@ module bar_regs (
       answer_d = {20'd0, rnic_pkg::RegAdminHeader, Version, rnic_pkg::BlockTypeIdentity[15:0]};
       rnic_pkg::RegIdentity: answer_d = identity;
       rnic_pkg::RegDeviceControl: answer_d = {63'd0, enable_q};
-      rnic_pkg::RegDeviceStatus: answer_d = {62'd0, fatal_i, ready_i};
+      rnic_pkg::RegDeviceStatus: answer_d = {61'd0, quiet_i, fatal_i, ready_i};
       rnic_pkg::RegCompletionTimeout: answer_d = {60'd0, range_q};
       rnic_pkg::RegCycleCounter: answer_d = cycles_q;
       rnic_pkg::RegAdminHeader:
@@ -199,11 +203,12 @@ module bar_regs (
       {1'b0, addr_q[9:3]} < 8'(rnic_pkg::NumCounters);
   assign counter_index_o = addr_q[9:3];
 
+  assign stopping = addr_q == rnic_pkg::RegDeviceControl && !enable_q && leaving_i;
   always_comb begin
     state_d = state_q;
     unique case (state_q)
       Idle:    if (accept && !reg_req_data_i.write) state_d = Read;
-      Read:    if (!counter_valid_o || counter_done_i) state_d = Answer;
+      Read:    if ((!counter_valid_o || counter_done_i) && !stopping) state_d = Answer;
       Answer:  state_d = Idle;
       default: state_d = Idle;
     endcase

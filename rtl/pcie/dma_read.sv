@@ -34,6 +34,8 @@ module dma_read #(
     input  wire rnic_pkg::dma_cpl_hdr_t dma_cpl_hdr_i,
     input  wire logic [511:0]           dma_cpl_data_i,
     input  wire logic                   dma_cpl_last_i,
+    // A read has left and is not answered
+    output logic                        pending_o,
     output logic                        event_error_o,
     output logic                        event_timeout_o
 );
@@ -143,6 +145,8 @@ module dma_read #(
       .expire_slot_o (expire_slot),
       .parked_o      (parked)
   );
+
+  assign pending_o = outstanding != '0;
 
   dma_read_complete #(
       .Clients (Clients),

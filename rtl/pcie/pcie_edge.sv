@@ -24,7 +24,7 @@
 /// has been accepted by dma_req.
 /// Writes are cut at the maximum payload and at 4 KiB. Reads and writes leave in one stream; a read
 /// that a client asks for after wr_done of a write leaves behind that write.
-/// Nothing leaves dma_req while cfg_bus_master_i is 0.
+/// Nothing leaves dma_req while cfg_bus_master_i is 0. pending_o: a read waits for its completions.
 module pcie_edge #(
     parameter int unsigned RdClients = 5,
     parameter int unsigned WrClients = 5,
@@ -83,6 +83,7 @@ module pcie_edge #(
     output logic [WrClients-1:0]          wr_ready_o,
     input  wire logic [WrClients*rnic_pkg::DmaWrBits-1:0] wr_data_i,
     output logic [WrClients-1:0]          wr_done_o,
+    output logic                          pending_o,
     output logic [rnic_pkg::NumCounters-1:0] event_o
 );
   // ---- Limits: 128 << value bytes, values above 5 are reserved and taken as 0 -------------------
@@ -189,6 +190,7 @@ module pcie_edge #(
       .dma_cpl_hdr_i,
       .dma_cpl_data_i,
       .dma_cpl_last_i,
+      .pending_o,
       .event_error_o  (read_error),
       .event_timeout_o(read_timeout)
   );

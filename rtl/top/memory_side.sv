@@ -30,6 +30,8 @@
 /// - mpt: reads entries of the protection table, and writes free ones, for the admin queue. drain:
 ///   held until answers to all that was asked before are handed back.
 ///
+/// pending_o: a DMA read waits for its completions.
+///
 /// memory_ready_o: the tables are cleared. Nothing may be asked before.
 module memory_side (
     input  wire logic                                        clk_i,
@@ -120,6 +122,7 @@ module memory_side (
     input  wire logic                                        rx_xlate_retire_valid_i,
     input  wire logic                                        rx_xlate_retire_epoch_i,
     output logic                                             memory_ready_o,
+    output logic                                             pending_o,
     output rnic_pkg::xlate_rsp_t                             tx_xlate_rsp_data_o,
     input  wire logic                                        admin_mem_op_valid_i,
     output logic                                             admin_mem_op_ready_o,
@@ -191,7 +194,7 @@ module memory_side (
           rx_wr_ready_o}),
       .wr_data_i({send_wr_data_i, msix_wr_data_i, admin_wr_data_i, cpl_wr_data_i, rx_wr_data_i}),
       .wr_done_o({send_wr_done_o, msix_wr_done_o, admin_wr_done_o, cpl_wr_done_o, rx_wr_done_o}),
-      .event_o(ev_pcie)
+      .pending_o, .event_o(ev_pcie)
   );
 
 

@@ -27,7 +27,8 @@
 ///   data comes a cycle after en.
 /// - send_reset: forget a QP: 0 send queue and 1 responder first, then 2 the send path, which may
 ///   still get packets of it until they have.
-/// - eth_tx: frames without a gap; valid stays from the first beat of a frame to its last.
+/// - eth_tx: frames without a gap; valid stays from the first beat of a frame to its last. None
+///   begins while device_enable_i is 0.
 module send_side (
     input  wire logic                                        clk_i,
     input  wire logic                                        rst_ni,
@@ -110,6 +111,7 @@ module send_side (
     output rnic_pkg::dma_wr_t                                send_wr_data_o,
     input  wire logic                                        send_wr_done_i,
     output logic                                             atomic_over_o,
+    input  wire logic                                        device_enable_i,
     input  wire logic [47:0]                                 port_mac_i,
     input  wire rnic_pkg::xlate_rsp_t                        tx_xlate_rsp_data_i,
     output logic                                             tx_path_rd_en_o,
@@ -236,7 +238,7 @@ module send_side (
 
   tx_path u_tx_path (
       .clk_i, .rst_ni,
-      .port_mac_i,
+      .enable_i(device_enable_i), .port_mac_i,
       .desc_valid_i(desc_valid), .desc_ready_o(desc_ready),
       .desc_data_i({rsp_desc_data_o, sq_desc}),
       .piece_valid_i(piece_valid), .piece_ready_o(piece_ready),

@@ -16,6 +16,8 @@
 module tx_path (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
+    // Frames may begin
+    input  wire logic                      enable_i,
     input  wire logic [47:0]               port_mac_i,
     input  wire logic [1:0]                desc_valid_i,
     output logic [1:0]                     desc_ready_o,
@@ -205,6 +207,7 @@ module tx_path (
   ) u_port (
       .clk_i,
       .rst_ni,
+      .enable_i,
       .in_valid_i(word_valid),
       .in_data_i (word_data),
       .in_bytes_i(word_bytes),

@@ -2,7 +2,8 @@
 `include "assert.svh"
 
 /// The frames that wait for the port: a frame is offered when all of it is here, and then without a
-/// gap. One that asks for an answer is reported on left_* when the port has taken its last word.
+/// gap. While enable_i is 0 none begins. One that asks for an answer is reported on left_* when the
+/// port has taken its last word.
 ///
 /// Whoever takes the reports takes one in four cycles at least, and requests come slower than that
 /// on average; as many as there are words in the buffer may leave in a row.
@@ -12,6 +13,7 @@ module tx_port #(
 ) (
     input  wire logic                   clk_i,
     input  wire logic                   rst_ni,
+    input  wire logic                   enable_i,
     input  wire logic                   in_valid_i,
     input  wire logic [511:0]           in_data_i,
     input  wire logic [6:0]             in_bytes_i,
@@ -29,7 +31,7 @@ module tx_port #(
     input  wire logic                   eth_tx_ready_i,
     output rnic_pkg::frame_beat_t       eth_tx_data_o
 );
-  logic in_ready, asks, left, left_ready;
+  logic in_ready, asks, left, left_ready, frame_valid, open, inside_q;
   rnic_pkg::timer_event_t left_data;
   logic [RoomBits:0] unused_left_count;
 
@@ -45,12 +47,20 @@ module tx_port #(
       .commit_i,
       .drop_i,
       .room_o,
-      .out_valid_o(eth_tx_valid_o),
-      .out_ready_i(eth_tx_ready_i),
+      .out_valid_o(frame_valid),
+      .out_ready_i(eth_tx_ready_i && open),
       .out_data_o ({asks, left_data, eth_tx_data_o.last, eth_tx_data_o.bytes,
                     eth_tx_data_o.data})
   );
   assign eth_tx_data_o.err = 1'b0;
+
+  // A frame that has been offered is sent to its end.
+  assign open           = enable_i || inside_q;
+  assign eth_tx_valid_o = frame_valid && open;
+  always_ff @(posedge clk_i) begin
+    if (eth_tx_valid_o) inside_q <= !(eth_tx_ready_i && eth_tx_data_o.last);
+    if (!rst_ni) inside_q <= 1'b0;
+  end
 
   assign left = eth_tx_valid_o && eth_tx_ready_i && eth_tx_data_o.last && asks;
   stream_fifo #(

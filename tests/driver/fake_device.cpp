@@ -59,7 +59,7 @@ void FakeDevice::power_on() {
   registers[hw::reg::kIdentityHeader] = header(hw::kBlockTypeIdentity, hw::reg::kAdminHeader);
   registers[hw::reg::kIdentity] =
       hw::RegIdentity{.magic = hw::kDeviceMagic, .vendor_id = 0x1AF4, .device_id = 0x0E1C}.word();
-  registers[hw::reg::kDeviceStatus] = hw::RegDeviceStatus{.ready = 1}.word();
+  registers[hw::reg::kDeviceStatus] = hw::RegDeviceStatus{.ready = 1, .quiet = 1}.word();
   registers[hw::reg::kAdminHeader] = header(hw::kBlockTypeAdmin, hw::reg::kPortHeader);
   registers[hw::reg::kPortHeader] = header(hw::kBlockTypePort, hw::reg::kMsixHeader);
   registers[hw::reg::kMsixHeader] = header(hw::kBlockTypeMsix, hw::reg::kCountersHeader);

@@ -10,7 +10,7 @@
 namespace rnic::test {
 
 inline constexpr std::size_t kProbeBytes = 128;
-inline constexpr std::array<FieldProbe, 426> kFieldProbes = {{
+inline constexpr std::array<FieldProbe, 427> kFieldProbes = {{
     {"reg_identity_header.block_type", 8, 0, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).block_type, false); }},
     {"reg_identity_header.version", 8, 16, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).version, false); }},
     {"reg_identity_header.next_offset", 8, 32, 32, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).next_offset, false); }},
@@ -21,7 +21,8 @@ inline constexpr std::array<FieldProbe, 426> kFieldProbes = {{
     {"reg_device_control.reserved", 8, 1, 63, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegDeviceControl::decode(b.first<hw::RegDeviceControl::kBytes>()).reserved, false); }},
     {"reg_device_status.ready", 8, 0, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegDeviceStatus::decode(b.first<hw::RegDeviceStatus::kBytes>()).ready, false); }},
     {"reg_device_status.fatal", 8, 1, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegDeviceStatus::decode(b.first<hw::RegDeviceStatus::kBytes>()).fatal, false); }},
-    {"reg_device_status.reserved", 8, 2, 62, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegDeviceStatus::decode(b.first<hw::RegDeviceStatus::kBytes>()).reserved, false); }},
+    {"reg_device_status.quiet", 8, 2, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegDeviceStatus::decode(b.first<hw::RegDeviceStatus::kBytes>()).quiet, false); }},
+    {"reg_device_status.reserved", 8, 3, 61, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegDeviceStatus::decode(b.first<hw::RegDeviceStatus::kBytes>()).reserved, false); }},
     {"reg_cycle_counter.cycles", 8, 0, 64, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegCycleCounter::decode(b.first<hw::RegCycleCounter::kBytes>()).cycles, false); }},
     {"reg_completion_timeout.range", 8, 0, 4, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegCompletionTimeout::decode(b.first<hw::RegCompletionTimeout::kBytes>()).range, false); }},
     {"reg_completion_timeout.reserved", 8, 4, 60, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegCompletionTimeout::decode(b.first<hw::RegCompletionTimeout::kBytes>()).reserved, false); }},

@@ -258,6 +258,8 @@ struct Dma : Agent {
     d.rd_req_valid_i = reads.empty() ? 0 : 2;
     d.wr_valid_i = writes.empty() ? 0 : 2;
     d.rd_rsp_ready_i = (1u << kRd) - 1;
+    // What is offered stays until it is taken (ports, Rules of a stream).
+    if (held) REQUIRE(d.dma_req_valid_o);
     d.dma_req_ready_i = edge.bench.chance(ready_rate);
   }
   void sample() override {
@@ -274,6 +276,7 @@ struct Dma : Agent {
       REQUIRE(d.rd_rsp_valid_o == 2);
       answers.push_back(get_slice<rtl::DmaRdRsp>(d.rd_rsp_data_o, 1));
     }
+    held = d.dma_req_valid_o && !d.dma_req_ready_i;
     if (!d.dma_req_valid_o || !d.dma_req_ready_i) return;
     const auto h = get<rtl::DmaReqHdr>(d.dma_req_hdr_o);
     const bool read = h.tlp_type == static_cast<std::uint8_t>(rtl::TlpType::kMemRead);
@@ -319,6 +322,7 @@ struct Dma : Agent {
   std::uint64_t bytes_gone = 0, requests_gone = 0;
   std::uint64_t done = 0, rd_tlps = 0, wr_tlps = 0, events_rd = 0, events_wr = 0, beat = 0, offered = 0;
   double ready_rate = 1.0;
+  bool held = false;
 };
 }  // namespace
 
@@ -358,18 +362,22 @@ TEST_CASE("pcie_edge: nothing leaves while bus mastering is off", "[rtl]") {
   dma.read(0x2000, 1024);
   bench.run(200);
   CHECK(dma.offered == 0);
+  CHECK_FALSE(bench.dut->pending_o);
   bench.run(4000);  // longer than a completion time-out
   bench.dut->cfg_bus_master_i = 1;
   bench.run_until([&] { return dma.done == 1 && !dma.answers.empty() && dma.answers.back().last; }, 1000,
                   "write and read");
   CHECK(dma.answers.back().err == 0);
+  CHECK_FALSE(bench.dut->pending_o);
   for (int i = 0; i < 200; ++i) dma.write(0x4000, 1024, 9);
+  dma.ready_rate = 0.5;
   for (int i = 0; i < 200; ++i) {
     bench.run(bench.uniform(1, 9));
     bench.dut->cfg_bus_master_i = 0;
     const auto before = dma.wr_tlps;
-    bench.run(20);
+    bench.run(40);
     CHECK(dma.wr_tlps <= before + 1);
+    CHECK_FALSE(bench.dut->dma_req_valid_o);
     bench.dut->cfg_bus_master_i = 1;
   }
   bench.run_until([&] { return dma.done == 201; }, 10000, "all writes");
@@ -398,6 +406,7 @@ TEST_CASE("pcie_edge: latency of doorbells and DMA", "[rtl]") {
   dma.read(0x1000, 64);
   bench.run_until([&] { return dma.rd_tlps == 1; }, 20, "read TLP");
   const auto read = bench.cycle - start - 1;
+  CHECK(bench.dut->pending_o);  // Transactions Pending (7.5.3.5)
   std::printf("pcie_edge: host_req to uar_req %d, wr to dma_req %d, rd_req to dma_req %d cycles\n",
               static_cast<int>(doorbell), static_cast<int>(write), static_cast<int>(read));
   CHECK(doorbell <= 1);

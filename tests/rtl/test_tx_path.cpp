@@ -130,6 +130,7 @@ struct World : Agent {
   explicit World(std::uint64_t seed_value) : bench(seed_value) {
     auto& dut = *bench.dut;
     dut.port_mac_i = kPortMac;
+    dut.enable_i = 1;
     dut.qp_reset_valid_i = dut.desc_valid_i = dut.piece_valid_i = 0;
     dut.xlate_req_ready_i = dut.xlate_rsp_valid_i = dut.rd_req_ready_i = dut.rd_rsp_valid_i = 0;
     dut.tx_fault_ready_i = dut.eth_tx_ready_i = dut.left_ready_i = 0;
@@ -560,6 +561,32 @@ TEST_CASE("tx_path: random packets from both sources, no faults", "[rtl]") {
   }
   w.drain();
   CHECK(w.sent == 600);
+}
+
+TEST_CASE("tx_path: while the device is off no frame begins, and one that has begun ends", "[rtl]") {
+  World w(seed(8));
+  w.latency = 30;
+  w.wire.rate = 0.5;
+  for (int i = 0; i < 200; ++i) {
+    for (int s = 0; s < 2; ++s) w.send(s, random_packet(w, s == 1, 0, 256));
+  }
+  auto& dut = *w.bench.dut;
+  unsigned inside = 0;
+  for (int i = 0; i < 60; ++i) {
+    w.bench.run(w.bench.uniform(20, 200));
+    dut.enable_i = 0;
+    const auto sent = w.sent;
+    const bool begun = w.in_frame || dut.eth_tx_valid_o;
+    w.bench.run(400);
+    CHECK(w.sent <= sent + begun);
+    CHECK_FALSE(dut.eth_tx_valid_o);
+    CHECK_FALSE(w.in_frame);
+    inside += w.sent > sent;
+    dut.enable_i = 1;
+  }
+  CHECK(inside > 5);
+  w.drain();
+  CHECK(w.sent == 400);
 }
 
 TEST_CASE("tx_path: faults kill one side of one QP until qp_reset", "[rtl]") {

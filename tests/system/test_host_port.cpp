@@ -20,11 +20,13 @@ void experiment(const std::string& name, const std::function<void(World&, Endpoi
 
 /// Queue pairs of two processes, connected one to one.
 struct Pairs {
-  Pairs(UnreliableSide& here, UnreliableSide& there, unsigned count) : a(here), b(there) {
+  Pairs(UnreliableSide& here, UnreliableSide& there, unsigned count,
+        const testbench::ConnectParameters& parameters = {})
+      : a(here), b(there) {
     for (unsigned i = 0; i < count; ++i) {
       auto& from = a.add_qp(QpType::kRc);
       auto& to = b.add_qp(QpType::kRc);
-      testbench::connect_pair(a.endpoint, from, b.endpoint, to, {});
+      testbench::connect_pair(a.endpoint, from, b.endpoint, to, parameters);
       qps.push_back(&from);
     }
   }
@@ -130,6 +132,48 @@ TEST_CASE("registers answer and doorbells are taken while none of the NIC's requ
     }
     CHECK(a.counter(Counter::kCqOverruns) + a.counter(Counter::kEqOverruns) + a.counter(Counter::kDoorbellsRefused) ==
           0);
+  });
+}
+
+TEST_CASE("a device that is switched off at work touches no memory and begins no frame, until it is on again") {
+  experiment("switched_off", [&](World& world, Endpoint& endpoint_a, Endpoint& endpoint_b) {
+    constexpr unsigned kPairs = 16;
+    UnreliableSide a(endpoint_a), b(endpoint_b);
+    Pairs pairs(a, b, kPairs, {.ack_timeout = 4});  // 66 us: ACKs that come meanwhile are lost
+    auto& device = endpoint_a.device();
+    const auto& root = world.host(0).root_complex().statistics();
+    const auto& sent = world.wire().statistics(0);
+    const auto quiet = [&] { return hw::RegDeviceStatus::from_word(device.read64(hw::reg::kDeviceStatus)).quiet != 0; };
+    const auto enable = [&](bool on) {
+      device.write64(hw::reg::kDeviceControl, hw::RegDeviceControl{.enable = on}.word());
+      CHECK(hw::RegDeviceControl::from_word(device.read64(hw::reg::kDeviceControl)).enable == on);
+    };
+    std::uint64_t id = 0;
+    for (int round = 0; round < 8; ++round) {
+      a.cq->arm(hw::CqArm::kAny);
+      for (unsigned i = 0; i < 4 * kPairs; ++i) pairs.post(i % kPairs, id++);
+      device.elapse(static_cast<std::uint64_t>(300 * round));
+      enable(false);
+      const auto before = root;
+      device.elapse(2000);  // the frame that had begun has ended
+      const auto frames = sent.frames;
+      CHECK(quiet());
+      // As long as nobody gives up on an answer.
+      device.elapse(20'000);
+      CHECK(root.dma_reads == before.dma_reads);
+      CHECK(root.dma_writes == before.dma_writes);
+      CHECK(root.interrupts == before.interrupts);
+      CHECK(sent.frames == frames);
+      CHECK(quiet());
+      enable(true);
+      // Doorbells that had not been taken are lost.
+      for (const auto* qp : pairs.qps) {
+        const auto posted = static_cast<std::uint16_t>(4 * (round + 1));
+        a.process->ring(hw::uar::kSendDoorbell, hw::SendDoorbell{.qpn = qp->qpn(), .producer_index = posted}.word());
+      }
+      pairs.finish();
+      endpoint_a.kernel().dispatch_events();
+    }
   });
 }
 
