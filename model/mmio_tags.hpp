@@ -11,23 +11,26 @@ namespace rnic::model {
 
 /// Tags of the host's non-posted requests, and the threads that wait for their completions.
 ///
-/// A request that was given up keeps its tag until its completion comes after all, so that a late completion is never
-/// taken for that of a later request (base specification 2.8).
+/// The completions of a read are put together, and must be what 2.2.9 and 2.3.1.1 of the base specification ask for: in
+/// order, with the byte count that is left and the address where they begin, each but the last to a multiple of 128.
+///
+/// A request that was given up keeps its tag until its last completion comes after all, so that a late completion is
+/// never taken for that of a later request (2.8).
 class MmioTags {
  public:
   static constexpr std::size_t kTags = 32;
 
-  /// A tag for one request, given back at the end of its scope. Takes one from a SystemC thread; waits while none is
-  /// free.
+  /// A tag for one request, of the bytes `range`, given back at the end of its scope. Takes one from a SystemC thread;
+  /// waits while none is free.
   class Lease {
    public:
-    explicit Lease(MmioTags& tags);
+    Lease(MmioTags& tags, const ByteRange& range);
     ~Lease();
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
     [[nodiscard]] std::uint16_t tag() const { return tag_; }
-    /// Waits for the completion, at most `timeout`. Null when the time is over. The completion lives as long as the
-    /// lease.
+    /// Waits for the completion with all of the data, at most `timeout`. Null when the time is over. The completion
+    /// lives as long as the lease.
     [[nodiscard]] const HostCompletion* wait(const sc_core::sc_time& timeout);
 
    private:
@@ -36,7 +39,8 @@ class MmioTags {
     std::uint64_t epoch_;
   };
 
-  /// Hands a completion to its request. False when no request has that tag, or it was given up.
+  /// Hands a completion to its request. False when no request has that tag, or it was given up. Throws
+  /// PcieProtocolError, naming the rule, for one that does not fit.
   bool complete(HostCompletion completion);
   /// Forgets all requests.
   void reset();
@@ -45,6 +49,7 @@ class MmioTags {
   enum class State : std::uint8_t { kFree, kWaiting, kDone, kAbandoned };
   struct Slot {
     State state = State::kFree;
+    ByteRange left;  ///< What is still to come
     HostCompletion completion;
     sc_core::sc_event event;
   };

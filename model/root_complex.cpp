@@ -76,8 +76,8 @@ void RootComplex::set_config(const PcieConfig& config) {
 void RootComplex::post(HostRequest request) { downstream_.push_request(std::move(request), now_ps()); }
 
 std::optional<HostCompletion> RootComplex::request(HostRequest request) {
+  const ByteRange range = enabled_range(request.address, request.length_dw, request.first_be, request.last_be);
   if (request.kind == TlpKind::kMemoryRead) {
-    const ByteRange range = enabled_range(request.address, request.length_dw, request.first_be, request.last_be);
     if (const auto hit = faults_.judge(PcieAccess::kHostRead, range).hit) {
       // Something between host and NIC took the request.
       faults_.count(hit->fault);
@@ -88,7 +88,7 @@ std::optional<HostCompletion> RootComplex::request(HostRequest request) {
           status_of(hit->fault), 0, request.requester, static_cast<std::uint16_t>(range.length), 0, {}};
     }
   }
-  MmioTags::Lease lease(tags_);
+  MmioTags::Lease lease(tags_, range);
   request.tag = lease.tag();
   post(std::move(request));
   const HostCompletion* completion = lease.wait(to_sc_time(from_ns(options_.mmio_timeout_ns)));

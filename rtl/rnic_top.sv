@@ -32,6 +32,7 @@ module rnic_top (
     input  wire logic                    host_cpl_ready_i,
     output rnic_pkg::host_cpl_hdr_t      host_cpl_hdr_o,
     output logic [511:0]                 host_cpl_data_o,
+    output logic                         host_cpl_last_o,
     output logic                         dma_req_valid_o,
     input  wire logic                    dma_req_ready_i,
     output rnic_pkg::dma_req_hdr_t       dma_req_hdr_o,
@@ -133,9 +134,9 @@ module rnic_top (
       .cfg_bus_master_i(cfg_bus_master_i && device_enable), .pending_o(transactions_pending_o),
       .completion_timeout_i(completion_timeout),
       .host_req_valid_i, .host_req_ready_o, .host_req_hdr_i, .host_req_data_i, .host_req_last_i,
-      .host_cpl_valid_o, .host_cpl_ready_i, .host_cpl_hdr_o, .host_cpl_data_o, .dma_req_valid_o,
-      .dma_req_ready_i, .dma_req_hdr_o, .dma_req_data_o, .dma_req_last_o, .dma_cpl_valid_i,
-      .dma_cpl_ready_o, .dma_cpl_hdr_i, .dma_cpl_data_i, .dma_cpl_last_i,
+      .host_cpl_valid_o, .host_cpl_ready_i, .host_cpl_hdr_o, .host_cpl_data_o, .host_cpl_last_o,
+      .dma_req_valid_o, .dma_req_ready_i, .dma_req_hdr_o, .dma_req_data_o, .dma_req_last_o,
+      .dma_cpl_valid_i, .dma_cpl_ready_o, .dma_cpl_hdr_i, .dma_cpl_data_i, .dma_cpl_last_i,
       `STREAM_OUT(reg_req), `NOTICE_IN(reg_rsp), `STREAM_OUT(uar_req),
       `STREAM_IN(send_rd_req), `STREAM_IN(rx_rd_req), `STREAM_IN(admin_rd_req),
       `STREAM_OUT(send_rd_rsp), `STREAM_OUT(rx_rd_rsp), `STREAM_OUT(admin_rd_rsp),
@@ -178,7 +179,6 @@ module rnic_top (
       .rel_write_o(admin_rel_write), .send_ctx_o(admin_send_ctx), .recv_ctx_o(admin_recv_ctx),
       .cq_ctx_o(admin_cq_ctx), .eq_ctx_o(admin_eq_ctx), .srq_ctx_o(admin_srq_ctx),
       `NOTICE_QP_OUT_AS(sq_wake, host_wake), .sq_revive_o(host_revive), .link_up_i(eth_link_up_i),
-      .leaving_i(dma_req_valid_o),
       .quiet_i(!(dma_req_valid_o || transactions_pending_o || eth_tx_valid_o)),
       `STREAM_OUT_AS(eqe, device_eqe), `NOTICE_OUT(path_wr), .path_wr_qp_o(path_wr_qp),
       `STREAM_OUT(mpt_req), .mpt_req_write_o(mpt_req_write), .mpt_req_index_o(mpt_req_index),
@@ -290,7 +290,8 @@ module rnic_top (
       .rsp_desc_data_i(rsp_desc_data), .qp_event_o(qp_event), .qp_event_qp_o(qp_event_qp),
       .completion_ready_o(completion_ready)
   );
-  `ASSERT_HOLD(HostCplHold, host_cpl_valid_o, host_cpl_ready_i, {host_cpl_hdr_o, host_cpl_data_o})
+  `ASSERT_HOLD(HostCplHold, host_cpl_valid_o, host_cpl_ready_i, {host_cpl_hdr_o, host_cpl_data_o,
+                                                                host_cpl_last_o})
   `ASSERT_HOLD(DmaReqHold, dma_req_valid_o, dma_req_ready_i, {dma_req_hdr_o, dma_req_data_o,
                                                               dma_req_last_o})
   `ASSERT_HOLD(EthTxHold, eth_tx_valid_o, eth_tx_ready_i, eth_tx_data_o)

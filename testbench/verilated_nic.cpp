@@ -111,6 +111,7 @@ void VerilatedNic::hold_reset() {
   host_request_.reset();
   dma_completion_.reset();
   dma_data_.reset();
+  host_completion_.reset();
   drive_config();
 }
 
@@ -206,12 +207,13 @@ void VerilatedNic::sample() {
   if (top_->dma_cpl_valid_i && top_->dma_cpl_ready_o) dma_completion_.advance();
   if (top_->host_cpl_valid_o) {
     const auto header = get<rtl::HostCplHdr>(top_->host_cpl_hdr_o);
-    BeatJoiner joiner;
-    joiner.start(header.lower_addr & ~3u, std::size_t{header.length_dw} * 4);
-    if (!joiner.take(lanes(top_->host_cpl_data_o)))
-      throw model::PcieProtocolError("completion of a host read exceeds one beat");
-    pcie_.host_completion({static_cast<model::CompletionStatus>(header.status), header.tag, header.requester,
-                           header.byte_count, header.lower_addr, joiner.finish()});
+    if (!host_completion_.active()) host_completion_.start(header.lower_addr & ~3u, std::size_t{header.length_dw} * 4);
+    if (host_completion_.take(lanes(top_->host_cpl_data_o)) != (top_->host_cpl_last_o != 0))
+      throw model::PcieProtocolError("completion of a host read: its last beat is not where its length ends");
+    if (top_->host_cpl_last_o) {
+      pcie_.host_completion({static_cast<model::CompletionStatus>(header.status), header.tag, header.requester,
+                             header.byte_count, header.lower_addr, host_completion_.finish()});
+    }
   }
   if (top_->dma_req_valid_o && top_->dma_req_ready_i) sample_dma_request();
   if (top_->eth_tx_valid_o && top_->eth_tx_ready_i) {

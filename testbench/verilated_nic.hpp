@@ -69,6 +69,7 @@ class VerilatedNic {
   std::optional<model::PcieConfig> config_;
   BeatCutter host_request_;
   BeatCutter dma_completion_;
+  BeatJoiner host_completion_;
   BeatJoiner dma_data_;
   model::DmaRequest dma_request_;  ///< Whose beats are being joined
 };

@@ -1292,7 +1292,7 @@ package rnic_pkg;
     logic [2:0] tlp_type;  // TlpType
   } host_req_hdr_t;
 
-  /// Header of the completion of a host request; one beat.
+  /// Header of a completion of a host request; valid with every beat of its data.
   localparam int unsigned HostCplHdrBits = 60;
   typedef struct packed {
     logic [10:0] length_dw;  // 0: no data

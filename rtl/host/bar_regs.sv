@@ -6,17 +6,14 @@
 ///
 /// One access at a time. A write takes effect in the cycle in which it is accepted, byte by byte;
 /// unknown offsets read zero and ignore writes. A read is answered after 2 cycles, a counter after
-/// at most 6 (its bank takes turns); DeviceControl, when the device is off, not before the TLP that
-/// is under way has left (leaving_i): then nothing of ours touches memory any more. The admin
-/// queue's indexes belong to admin_queue; writing AdminConfig clears the producer index here and
-/// pulses admin_restart_o.
+/// at most 6 (its bank takes turns). The admin queue's indexes belong to admin_queue; writing
+/// AdminConfig clears the producer index here and pulses admin_restart_o.
 module bar_regs (
     input  wire logic        clk_i,
     input  wire logic        rst_ni,
     input  wire logic        ready_i,
     input  wire logic        fatal_i,
     input  wire logic        link_up_i,
-    input  wire logic        leaving_i,
     input  wire logic        quiet_i,
     input  wire logic        reg_req_valid_i,
     output logic             reg_req_ready_o,
@@ -56,7 +53,7 @@ module bar_regs (
   } state_e;
   state_e state_q, state_d;
 
-  logic accept, write, stopping;
+  logic accept, write;
   logic [63:0] bits;
   logic [11:0] addr, addr_q;
   logic is_table, read_table, read_counter;
@@ -203,12 +200,11 @@ module bar_regs (
       {1'b0, addr_q[9:3]} < 8'(rnic_pkg::NumCounters);
   assign counter_index_o = addr_q[9:3];
 
-  assign stopping = addr_q == rnic_pkg::RegDeviceControl && !enable_q && leaving_i;
   always_comb begin
     state_d = state_q;
     unique case (state_q)
       Idle:    if (accept && !reg_req_data_i.write) state_d = Read;
-      Read:    if ((!counter_valid_o || counter_done_i) && !stopping) state_d = Answer;
+      Read:    if (!counter_valid_o || counter_done_i) state_d = Answer;
       Answer:  state_d = Idle;
       default: state_d = Idle;
     endcase

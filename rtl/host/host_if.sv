@@ -100,8 +100,7 @@ module host_if (
     output logic [7:0]                     sq_wake_qp_o,
     // Link of the Ethernet port; events of the device and of the port
     input  wire logic                      link_up_i,
-    input  wire logic                      leaving_i,
-    input  wire logic                      quiet_i,
+    input  wire logic                      quiet_i,  // Nothing of ours is on its way
     output logic                           eqe_valid_o,
     input  wire logic                      eqe_ready_i,
     output rnic_pkg::eqe_req_t             eqe_data_o,
@@ -148,7 +147,7 @@ module host_if (
 
   host_regs u_regs (
       .clk_i, .rst_ni,
-      .ready_i(ready), .fatal_i(fatal), .link_up_i, .leaving_i, .quiet_i,
+      .ready_i(ready), .fatal_i(fatal), .link_up_i, .quiet_i,
       .reg_req_valid_i, .reg_req_ready_o, .reg_req_data_i,
       .reg_rsp_valid_o, .reg_rsp_data_o,
       .device_enable_o, .completion_timeout_o, .port_mac_o, .cycles_o,

@@ -24,7 +24,9 @@
 /// has been accepted by dma_req.
 /// Writes are cut at the maximum payload and at 4 KiB. Reads and writes leave in one stream; a read
 /// that a client asks for after wr_done of a write leaves behind that write.
-/// Nothing leaves dma_req while cfg_bus_master_i is 0. pending_o: a read waits for its completions.
+/// Nothing begins on dma_req while cfg_bus_master_i is 0, and no completion passes what had begun:
+/// when the write that switched us off is read back, nothing of ours touches memory. pending_o: a
+/// read waits for its completions.
 module pcie_edge #(
     parameter int unsigned RdClients = 5,
     parameter int unsigned WrClients = 5,
@@ -50,6 +52,7 @@ module pcie_edge #(
     input  wire logic                     host_cpl_ready_i,
     output rnic_pkg::host_cpl_hdr_t       host_cpl_hdr_o,
     output logic [511:0]                  host_cpl_data_o,
+    output logic                          host_cpl_last_o,
     output logic                          dma_req_valid_o,
     input  wire logic                     dma_req_ready_i,
     output rnic_pkg::dma_req_hdr_t        dma_req_hdr_o,
@@ -134,10 +137,12 @@ module pcie_edge #(
       .order_hdr_i  (order_hdr),
       .reg_rsp_valid_i,
       .reg_rsp_data_i,
+      .hold_i       (!cfg_bus_master_i && dma_req_valid_o),
       .host_cpl_valid_o,
       .host_cpl_ready_i,
       .host_cpl_hdr_o,
-      .host_cpl_data_o
+      .host_cpl_data_o,
+      .host_cpl_last_o
   );
 
   // ---- DMA --------------------------------------------------------------------------------------

@@ -200,7 +200,7 @@ struct HostReqHdr {
   bool operator==(const HostReqHdr&) const = default;
 };
 
-/// Header of the completion of a host request; one beat. 60 bits.
+/// Header of a completion of a host request; valid with every beat of its data. 60 bits.
 struct HostCplHdr {
   static constexpr std::size_t kBits = 60;
   static constexpr std::size_t kBytes = 8;

@@ -266,6 +266,38 @@ TEST_CASE("an MMIO read waits for its completion, which pushes earlier DMA write
   });
 }
 
+TEST_CASE("a long MMIO read may be answered in parts, each but the last to a multiple of 128 bytes (2.3.1.1)") {
+  MmioTags tags;
+  const auto part = [](std::uint16_t tag, unsigned left, unsigned lower, std::size_t bytes, std::uint8_t value) {
+    return HostCompletion{CompletionStatus::kSuccess,
+                          tag,
+                          0,
+                          static_cast<std::uint16_t>(left),
+                          static_cast<std::uint8_t>(lower),
+                          std::vector<std::uint8_t>(bytes, value)};
+  };
+  // Bytes 0x1041 to 0x1110, whole dwords.
+  MmioTags::Lease lease(tags, {0x1041, 0xd0});
+  const auto tag = lease.tag();
+  CHECK_THROWS_AS(tags.complete(part(tag, 0xd1, 0x41, 64, 0)), PcieProtocolError);
+  CHECK_THROWS_AS(tags.complete(part(tag, 0xd0, 0x40, 64, 0)), PcieProtocolError);
+  CHECK_THROWS_AS(tags.complete(part(tag, 0xd0, 0x41, 60, 0)), PcieProtocolError);
+  CHECK_THROWS_AS(tags.complete(part(tag, 0xd0, 0x41, 0, 0)), PcieProtocolError);
+  CHECK_THROWS_AS(tags.complete(part(tag, 0xd0, 0x41, 0xd8, 0)), PcieProtocolError);
+  CHECK(tags.complete(part(tag, 0xd0, 0x41, 64, 1)));
+  CHECK_THROWS_AS(tags.complete(part(tag, 0xd0, 0x41, 64, 1)), PcieProtocolError);
+  CHECK_THROWS_AS(tags.complete(part(tag, 0x91, 0, 64, 2)), PcieProtocolError);  // the boundary is not 64
+  CHECK(tags.complete(part(tag, 0x91, 0, 128, 2)));
+  CHECK(tags.complete(part(tag, 0x11, 0, 20, 3)));
+  CHECK_FALSE(tags.complete(part(tag, 0x11, 0, 20, 3)));  // nobody waits
+  const auto* whole = lease.wait(sc_core::SC_ZERO_TIME);
+  REQUIRE(whole != nullptr);
+  std::vector<std::uint8_t> expected(64, 1);
+  expected.resize(192, 2);
+  expected.resize(212, 3);
+  CHECK(whole->data == expected);
+}
+
 TEST_CASE("MMIO reads that fail: error completion, no completion, late completion") {
   RootComplexOptions options;
   options.mmio_timeout_ns = 2000;

@@ -254,7 +254,7 @@ TEST_CASE("host reads get lost or are refused, as often as one likes; host write
     }
     const HostRequest good = next_request();
     machine().rc.host_completion(
-        {CompletionStatus::kSuccess, good.tag, good.requester, 8, 0, std::vector<std::uint8_t>(8, 0x22)});
+        {CompletionStatus::kSuccess, good.tag, good.requester, 8, 0x20, std::vector<std::uint8_t>(8, 0x22)});
   });
   run([] {
     for (int i = 0; i < 51; ++i) {
