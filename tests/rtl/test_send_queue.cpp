@@ -278,6 +278,23 @@ TEST_CASE("send_queue: a WQE pushed through the window is sent without a fetch, 
   world.finish();
 }
 
+TEST_CASE("send_queue: a WQE that comes through the window while it is being fetched is sent once", "[rtl]") {
+  World world(seed(15));
+  world.dma_latency_low = world.dma_latency_high = 125;
+  world.set_up(3, [](rtl::SendCtx& ctx) {
+    ctx.log_stride = 8;
+    ctx.log_depth = 4;
+  });
+  world.write_wqe(3, inline_write(8));
+  world.ring(3);
+  world.bench.run(60);
+  world.push_last(3);
+  world.finish();
+  CHECK(world.count(Counter::kWqeFetches) == 1);
+  CHECK(world.count(Counter::kWindowFallbacks) == 1);
+  CHECK(world.count(Counter::kWindowWqes) == 0);
+}
+
 TEST_CASE("send_queue: small inline Writes of 16 QPs follow each other closely", "[rtl]") {
   World world(seed(6));
   world.dma_latency_low = world.dma_latency_high = 125;
