@@ -130,8 +130,8 @@ module rnic_top (
 
   memory_side u_memory_side (
       .clk_i, .rst_ni,
-      .cfg_max_payload_i, .cfg_max_read_req_i, .cfg_ext_tag_i,
-      .cfg_bus_master_i(cfg_bus_master_i && device_enable), .pending_o(transactions_pending_o),
+      .cfg_max_payload_i, .cfg_max_read_req_i, .cfg_bus_master_i, .cfg_ext_tag_i,
+      .device_enable_i(device_enable), .pending_o(transactions_pending_o),
       .completion_timeout_i(completion_timeout),
       .host_req_valid_i, .host_req_ready_o, .host_req_hdr_i, .host_req_data_i, .host_req_last_i,
       .host_cpl_valid_o, .host_cpl_ready_i, .host_cpl_hdr_o, .host_cpl_data_o, .host_cpl_last_o,

@@ -3,8 +3,7 @@
 
 /// Merges the TLPs of the two DMA engines into the request stream, one TLP after the other in turn.
 ///
-/// While bus mastering is off no TLP is begun; one that has been offered stays until it is
-/// accepted.
+/// While open_i is 0 no TLP is begun; one that has been offered stays until it is accepted.
 /// A write is done, and a read is on its way, when its TLP has been accepted here: reads and writes
 /// keep this order.
 module dma_req_mux #(
@@ -12,7 +11,7 @@ module dma_req_mux #(
 ) (
     input  wire logic                    clk_i,
     input  wire logic                    rst_ni,
-    input  wire logic                    cfg_bus_master_i,
+    input  wire logic                    open_i,
     input  wire logic                    wr_valid_i,
     output logic                         wr_ready_o,
     input  wire rnic_pkg::dma_req_hdr_t  wr_hdr_i,
@@ -55,7 +54,7 @@ module dma_req_mux #(
       .out_source_o(source)
   );
 
-  assign open            = cfg_bus_master_i || locked_q;
+  assign open            = open_i || locked_q;
   assign dma_req_valid_o = out_valid && open;
   assign sent            = dma_req_valid_o && dma_req_ready_i && dma_req_last_o;
   assign wr_sent_o       = sent && !source;

@@ -24,9 +24,9 @@
 /// has been accepted by dma_req.
 /// Writes are cut at the maximum payload and at 4 KiB. Reads and writes leave in one stream; a read
 /// that a client asks for after wr_done of a write leaves behind that write.
-/// Nothing begins on dma_req while cfg_bus_master_i is 0, and no completion passes what had begun:
-/// when the write that switched us off is read back, nothing of ours touches memory. pending_o: a
-/// read waits for its completions.
+/// Nothing begins on dma_req while cfg_bus_master_i or enable_i is 0. While enable_i is 0, no
+/// completion passes what had begun: when the write that switched us off has been read back,
+/// nothing of ours touches memory. pending_o: a read waits for its completions.
 module pcie_edge #(
     parameter int unsigned RdClients = 5,
     parameter int unsigned WrClients = 5,
@@ -40,6 +40,8 @@ module pcie_edge #(
     input  wire logic                     cfg_bus_master_i,
     // Extended Tag Field Enable
     input  wire logic                     cfg_ext_tag_i,
+    // The driver has switched us on
+    input  wire logic                     enable_i,
     // Cycles that a read may stay without its completion
     input  wire logic [29:0]              completion_timeout_i,
     // TLPs
@@ -137,7 +139,7 @@ module pcie_edge #(
       .order_hdr_i  (order_hdr),
       .reg_rsp_valid_i,
       .reg_rsp_data_i,
-      .hold_i       (!cfg_bus_master_i && dma_req_valid_o),
+      .hold_i       (!enable_i && dma_req_valid_o),
       .host_cpl_valid_o,
       .host_cpl_ready_i,
       .host_cpl_hdr_o,
@@ -205,7 +207,7 @@ module pcie_edge #(
   ) u_mux (
       .clk_i,
       .rst_ni,
-      .cfg_bus_master_i,
+      .open_i       (cfg_bus_master_i && enable_i),
       .wr_valid_i   (wr_tlp_valid),
       .wr_ready_o   (wr_tlp_ready),
       .wr_hdr_i     (wr_tlp_hdr),

@@ -30,7 +30,7 @@
 /// - mpt: reads entries of the protection table, and writes free ones, for the admin queue. drain:
 ///   held until answers to all that was asked before are handed back.
 ///
-/// pending_o: a DMA read waits for its completions.
+/// pending_o: a DMA read waits for its completions. device_enable_i 0: no TLP begins.
 ///
 /// memory_ready_o: the tables are cleared. Nothing may be asked before.
 module memory_side (
@@ -40,6 +40,7 @@ module memory_side (
     input  wire logic [2:0]                                  cfg_max_read_req_i,
     input  wire logic                                        cfg_bus_master_i,
     input  wire logic                                        cfg_ext_tag_i,
+    input  wire logic                                        device_enable_i,
     input  wire logic [29:0]                                 completion_timeout_i,
     input  wire logic                                        host_req_valid_i,
     output logic                                             host_req_ready_o,
@@ -167,6 +168,7 @@ module memory_side (
   pcie_edge #(.RdClients(RdClients), .WrClients(WrClients)) u_pcie_edge (
       .clk_i, .rst_ni,
       .cfg_max_payload_i, .cfg_max_read_req_i, .cfg_bus_master_i, .cfg_ext_tag_i,
+      .enable_i(device_enable_i),
       .completion_timeout_i,
       .host_req_valid_i, .host_req_ready_o, .host_req_hdr_i, .host_req_data_i, .host_req_last_i,
       .host_cpl_valid_o, .host_cpl_ready_i, .host_cpl_hdr_o, .host_cpl_data_o,

@@ -56,7 +56,7 @@ struct Edge {
     d.cfg_max_payload_i = 1;
     d.completion_timeout_i = 3000;
     d.cfg_max_read_req_i = 2;
-    d.cfg_bus_master_i = 1;
+    d.cfg_bus_master_i = d.enable_i = 1;
     d.cfg_ext_tag_i = 1;
     d.host_req_valid_i = d.dma_cpl_valid_i = d.reg_rsp_valid_i = d.rd_req_valid_i = d.rd_rsp_ready_i = d.wr_valid_i =
         d.dma_req_ready_i = 0;
@@ -405,7 +405,7 @@ TEST_CASE("pcie_edge: what was switched off and read back touches memory no more
   for (int i = 0; i < 100; ++i) {
     dma.ready_rate = 0.2;
     bench.run(bench.uniform(1, 9));
-    bench.dut->cfg_bus_master_i = 0;
+    bench.dut->enable_i = 0;
     const auto before = edge.cpl.items.size();
     edge.send(read);
     bench.run_until(
@@ -416,7 +416,7 @@ TEST_CASE("pcie_edge: what was switched off and read back touches memory no more
         },
         2000, "completion");
     CHECK_FALSE(bench.dut->dma_req_valid_o);
-    bench.dut->cfg_bus_master_i = 1;
+    bench.dut->enable_i = 1;
   }
   CHECK(waited > 100);
   dma.ready_rate = 1;
