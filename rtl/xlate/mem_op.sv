@@ -60,7 +60,7 @@ module mem_op #(
   } state_e;
   state_e state_q, state_d, after_count;
 
-  rnic_pkg::mem_op_t op_q, offered;
+  rnic_pkg::mem_op_t op_q, offered, asked;
   rnic_pkg::mpt_t target_q, region_q, next_entry;
   rnic_pkg::mem_op_rsp_t answer_q;
   logic [Clients-1:0] sweeps, request, grant, client_q, sweep_client_q;
@@ -73,12 +73,12 @@ module mem_op #(
 
   // ---- Accept -----------------------------------------------------------------------------------
   // A sweep and the other operations take turns.
-  for (genvar i = 0; i < Clients; i++) begin : gen_sweeps
-    rnic_pkg::mem_op_t asked;
-    logic unused_asked;
-    assign asked        = op_data_i[i*rnic_pkg::MemOpBits+:rnic_pkg::MemOpBits];
-    assign sweeps[i]    = asked.op == rnic_pkg::MemOpCodeUnbindQp;
-    assign unused_asked = ^asked;
+  always_comb begin
+    asked = '0;
+    for (int unsigned i = 0; i < Clients; i++) begin
+      asked     = op_data_i[i*rnic_pkg::MemOpBits+:rnic_pkg::MemOpBits];
+      sweeps[i] = asked.op == rnic_pkg::MemOpCodeUnbindQp;
+    end
   end
   assign request = op_valid_i & ~(sweep_q ? sweeps : '0);
 
@@ -233,6 +233,9 @@ module mem_op #(
       mpt_req_data_o.bound = adding_q ? region_q.bound + 16'd1 : region_q.bound - 16'd1;
     end
   end
+
+  logic unused_bits;
+  assign unused_bits = ^asked;
 
   assign drain_valid_o = state_q == Drain;
   assign rsp_valid_o   = (state_q == Answer) ? client_q : '0;
