@@ -1377,8 +1377,9 @@ package rnic_pkg;
   } doorbell_t;
 
   /// A WQE that came through a UAR window: 1 to 4 beats. The first beat starts with wqe_control.
-  localparam int unsigned WqePushBits = 520;
+  localparam int unsigned WqePushBits = 521;
   typedef struct packed {
+    logic whole;  // 0: of the one beat only the first 8 bytes mean anything
     logic last;
     logic [511:0] data;  // 64 bytes
     logic [6:0] uar;

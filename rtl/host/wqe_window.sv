@@ -5,10 +5,11 @@
 /// segment is there.
 ///
 /// A write at offset 0 begins a WQE: its first word tells the size (wqe_control.size, 1 to 16 units
-/// of 16 bytes). Every further write must continue where the one before ended; anything else gives
-/// the WQE up without a trace, and the next one begins with the next write at offset 0. What is
-/// written beyond the size is ignored. A process that stops half way holds up nobody: each UAR has
-/// its own 256 bytes.
+/// of 16 bytes). Every further write continues where the one before ended. A processor may send the
+/// pieces of a line in any order, so a WQE whose pieces come otherwise is told by its first word
+/// alone (whole 0; docs/decisions.md 52): as soon as a write does not continue it, and at once if
+/// pieces came before its beginning. These pieces, and what is written beyond the size, are
+/// ignored. A process that stops half way holds up nobody: each UAR has its own 256 bytes.
 /// in: writes to the window only, of 1, 2, 4 or 8 words (in_log_words_i), naturally aligned
 /// (in_addr_i is the offset in the window), at most one every 2 cycles. A WQE that arrives as one
 /// write is offered 2 cycles after it was accepted; others come out of the RAM, 2 cycles a line.
@@ -28,8 +29,8 @@ module wqe_window (
   localparam int unsigned Uars = 32'd1 << rnic_pkg::UarIndexBits;
   localparam int unsigned MaxUnits = rnic_pkg::UarWqeWindowBytes / 16;
 
-  // Idle: takes a write. Look: the UAR's progress is known; store the write. Fetch: read a stored
-  // line. Give: pass it on.
+  // Idle: takes a write. Look: the UAR's progress is known; store the write, if no WQE has to be
+  // told first that it does not continue. Fetch: read a stored line. Give: pass it on.
   typedef enum logic [1:0] {
     Idle,
     Look,
@@ -45,14 +46,14 @@ module wqe_window (
   logic [511:0] data_q, line;
 
   // Progress of a UAR: words there so far and the units wanted; `open` says that they mean
-  // something.
-  logic [Uars-1:0] open_q;
+  // something. `stray`: pieces came that continued nothing, since the last beginning.
+  logic [Uars-1:0] open_q, stray_q;
   logic [9:0] progress;
   logic [4:0] have;
   logic [5:0] reached;
   logic [4:0] stored_units, units, units_q;
   logic [7:0] size;
-  logic begins, follows, complete, direct, looking;
+  logic begins, follows, complete, direct, early, lost, looking, looked, lost_q;
   logic [1:0] line_q, last_line;
 
   logic mid_valid, mid_ready;
@@ -66,7 +67,7 @@ module wqe_window (
       .Depth(Uars)
   ) u_progress (
       .clk_i,
-      .wr_en_i  (looking),
+      .wr_en_i  (looking && !lost),
       .wr_addr_i(uar_q),
       .wr_data_i({units, reached[4:0]}),
       .rd_en_i  (in_valid_i && in_ready_o),
@@ -82,6 +83,9 @@ module wqe_window (
   assign reached  = {1'b0, at_q} + (6'd1 << log_words_q);
   assign complete = (begins || follows) && reached >= {units, 1'b0};
   assign direct   = complete && at_q == '0;
+  assign early    = begins && !complete && stray_q[uar_q];
+  assign lost     = open_q[uar_q] && !follows;
+  assign looked   = looking && state_d != Look;
 
   always_comb begin
     unique case (log_words_q)
@@ -99,7 +103,7 @@ module wqe_window (
         .Depth(4 * Uars)
     ) u_lane (
         .clk_i,
-        .wr_en_i  (looking && lanes[g]),
+        .wr_en_i  (looking && !lost && lanes[g]),
         .wr_addr_i({uar_q, at_q[4:3]}),
         .wr_data_i(data_q[64*g+:64]),
         .rd_en_i  (state_q == Fetch),
@@ -117,22 +121,25 @@ module wqe_window (
     mid_valid     = 1'b0;
     mid_data.uar  = uar_q;
     mid_data.data = line;
-    mid_data.last = line_q == last_line;
+    mid_data.last = lost_q || line_q == last_line;
+    mid_data.whole = !lost_q;
     unique case (state_q)
       Idle: if (in_valid_i) state_d = Look;
       Look: begin
-        state_d = complete ? Fetch : Idle;
-        if (direct) begin
-          mid_valid     = 1'b1;
-          mid_data.data = data_q;
-          mid_data.last = 1'b1;
-          state_d       = mid_ready ? Idle : Look;
+        state_d = (complete || lost) ? Fetch : Idle;
+        if (!lost && (direct || early)) begin
+          mid_valid      = 1'b1;
+          mid_data.data  = data_q;
+          mid_data.last  = 1'b1;
+          mid_data.whole = direct;
+          state_d        = mid_ready ? Idle : Look;
         end
       end
       Fetch: state_d = Give;
       Give: begin
         mid_valid = 1'b1;
         if (mid_ready) state_d = mid_data.last ? Idle : Fetch;
+        if (mid_ready && lost_q && at_q == '0) state_d = Look;
       end
       default: state_d = Idle;
     endcase
@@ -159,15 +166,18 @@ module wqe_window (
       log_words_q <= in_log_words_i;
       data_q  <= in_data_i;
     end
-    if (looking) begin
-      units_q       <= units;
-      line_q        <= '0;
-      open_q[uar_q] <= (begins || follows) && !complete;
+    if (looked) begin
+      units_q        <= units;
+      line_q         <= '0;
+      lost_q         <= lost;
+      open_q[uar_q]  <= !lost && !early && (begins || follows) && !complete;
+      stray_q[uar_q] <= at_q != '0 && !follows;
     end
     if (state_q == Give && mid_ready) line_q <= line_q + 1'b1;
     if (!rst_ni) begin
       state_q <= Idle;
       open_q  <= '0;
+      stray_q <= '0;
     end
   end
 

@@ -7,9 +7,9 @@
 /// and its queue has that many slots; otherwise it is refused and counted. An index behind the
 /// present one is stale (doorbells of two threads may pass each other) and moves nothing. The QP is
 /// then woken, or in the error state, or SQE, handed to the flush. A window WQE goes into the WQE
-/// buffer while the context is held, if it is the next to execute and nothing is buffered or being
-/// fetched: nobody else then touches the lines. Otherwise its bytes are dropped; the copy in the
-/// ring is fetched.
+/// buffer while the context is held, if it is whole and the next to execute and nothing is buffered
+/// or being fetched: nobody else then touches the lines. Otherwise its bytes are dropped; the copy
+/// in the ring is fetched.
 module sq_doorbell (
     input  wire logic                   clk_i,
     input  wire logic                   rst_ni,
@@ -83,8 +83,9 @@ module sq_doorbell (
   assign depth   = 16'd1 << ctx_data_i.log_depth;
   assign refused = !ctx_data_i.in_use || ctx_data_i.state == rnic_pkg::QpStateReset ||
                    ctx_data_i.qpn != qpn_q || ctx_data_i.uar != {1'b0, uar_q} || posted > depth;
-  assign use_window = is_push_q && !refused && ctx_data_i.state == rnic_pkg::QpStateRts &&
-                      !ctx_data_i.fault && !ctx_data_i.msg_active && !ctx_data_i.fetching &&
+  assign use_window = is_push_q && wqe_push_data_i.whole && !refused &&
+                      ctx_data_i.state == rnic_pkg::QpStateRts && !ctx_data_i.fault &&
+                      !ctx_data_i.msg_active && !ctx_data_i.fetching &&
                       index_q == ctx_data_i.exec_idx && ctx_data_i.buf_count == '0;
 
   wqe_line u_line (

@@ -571,13 +571,14 @@ struct Doorbell {
   bool operator==(const Doorbell&) const = default;
 };
 
-/// A WQE that came through a UAR window: 1 to 4 beats. The first beat starts with wqe_control. 520 bits.
+/// A WQE that came through a UAR window: 1 to 4 beats. The first beat starts with wqe_control. 521 bits.
 struct WqePush {
-  static constexpr std::size_t kBits = 520;
-  static constexpr std::size_t kBytes = 65;
+  static constexpr std::size_t kBits = 521;
+  static constexpr std::size_t kBytes = 66;
   std::uint8_t uar{};
   std::array<std::uint8_t, 64> data{};  ///< 64 bytes
   std::uint8_t last{};
+  std::uint8_t whole{};  ///< 0: of the one beat only the first 8 bytes mean anything
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     bits::store<bits::Order::kLittle, 0>(to,
         bits::put<0, 7>(uar) |
@@ -605,7 +606,8 @@ struct WqePush {
         bits::put<7, 57>(bits::load<bits::Order::kLittle, 7>(std::span(data))));
     bits::store<bits::Order::kLittle, 8>(to,
         bits::put<0, 7>(bits::load<bits::Order::kLittle, 7>(std::span(data)) >> 57) |
-        bits::put<7, 1>(last));
+        bits::put<7, 1>(last) |
+        bits::put<8, 1>(whole));
   }
   static constexpr WqePush decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -628,6 +630,7 @@ struct WqePush {
     bits::store<bits::Order::kLittle, 6>(std::span(v.data), bits::get<7, 57>(word6) | bits::get<0, 7>(word7) << 57);
     bits::store<bits::Order::kLittle, 7>(std::span(v.data), bits::get<7, 57>(word7) | bits::get<0, 7>(word8) << 57);
     v.last = static_cast<std::uint8_t>(bits::get<7, 1>(word8));
+    v.whole = static_cast<std::uint8_t>(bits::get<8, 1>(word8));
     return v;
   }
   bool operator==(const WqePush&) const = default;

@@ -152,10 +152,19 @@ void World::push(std::uint8_t uar, std::span<const std::uint8_t> wqe) {
     for (std::size_t i = 0; i < 64; ++i)
       beat.data[i] = at + i < wqe.size() ? wqe[at + i] : static_cast<std::uint8_t>(bench.rng());
     beat.last = at + 64 >= wqe.size();
+    beat.whole = 1;
     pushes_->push(beat);
   }
 }
 void World::push_last(int qp) { push(queues.at(qp).setup.uar, last_wqe_.at(qp)); }
+void World::push_first_word(int qp) {
+  const auto& wqe = last_wqe_.at(qp);
+  rtl::WqePush beat;
+  beat.uar = queues.at(qp).setup.uar;
+  for (std::size_t i = 0; i < 64; ++i) beat.data[i] = i < 8 ? wqe[i] : static_cast<std::uint8_t>(bench.rng());
+  beat.last = 1;
+  pushes_->push(beat);
+}
 
 Work World::random_work(int qp) {
   const auto& queue = queues.at(qp);

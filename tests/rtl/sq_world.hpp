@@ -89,6 +89,8 @@ class World {
   void ring(int qp);
   void ring(std::uint8_t uar, std::uint32_t qpn, std::uint16_t pi);
   void push(std::uint8_t uar, std::span<const std::uint8_t> wqe);
+  /// The last write_wqe came through the window in no order, so that its first word alone is told.
+  void push_first_word(int qp);
   /// Posts through the window: what the last write_wqe wrote.
   void push_last(int qp);
   Work random_work(int qp);

@@ -31,7 +31,7 @@ void traffic(World& world, const std::vector<int>& qps, int left_each, double wi
       }
       // Window, doorbell, or both: then the WQE may already be on its way from memory.
       if (!pushed || !small || world.bench.chance(0.2)) world.ring(qp);
-      if (pushed && small) world.push_last(qp);
+      if (pushed && small) world.bench.chance(0.8) ? world.push_last(qp) : world.push_first_word(qp);
     }
     world.bench.tick();
     REQUIRE(++quiet < 100000);
@@ -254,11 +254,17 @@ TEST_CASE("send_queue: a WQE pushed through the window is sent without a fetch, 
               static_cast<unsigned long long>(world.first_desc_cycle - start),
               static_cast<unsigned long long>(world.first_piece_cycle - start));
   CHECK(world.first_desc_cycle - start <= 16);
+  // Told by its first word, it is fetched.
+  world.write_wqe(3, inline_write(8));
+  world.push_first_word(3);
+  world.finish();
+  CHECK(world.count(Counter::kWqeFetches) == 1);
+  CHECK(world.count(Counter::kWindowFallbacks) == 1);
   // A long one, over four lines.
   world.write_wqe(3, inline_write(224));
   world.push_last(3);
   world.finish();
-  CHECK(world.count(Counter::kWqeFetches) == 0);
+  CHECK(world.count(Counter::kWqeFetches) == 1);
   // Behind another WQE that is not sent yet: the ring is used.
   world.answer = false;
   world.write_wqe(3, plain(WqeOpcode::kRead, {10}));
@@ -271,7 +277,7 @@ TEST_CASE("send_queue: a WQE pushed through the window is sent without a fetch, 
   world.write_wqe(3, inline_write(5));
   world.push_last(3);
   world.bench.run(400);
-  CHECK(world.count(Counter::kWindowFallbacks) >= 1);
+  CHECK(world.count(Counter::kWindowFallbacks) >= 2);
   CHECK(world.count(Counter::kFenceStalls) >= 1);
   CHECK(world.queues.at(3).expected.size() == 2);
   world.answer = true;
