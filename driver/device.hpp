@@ -20,6 +20,12 @@ inline constexpr unsigned kLogDevicePage = 12;
 inline constexpr std::size_t kDevicePageBytes = std::size_t{1} << kLogDevicePage;
 inline constexpr std::uint64_t kForever = ~std::uint64_t{0};  ///< No time limit
 
+/// What no sound device does. The driver throws it away and goes on.
+enum class DeviceOddity : std::uint8_t {
+  kUnknownCompletion,  ///< A CQE of no queue pair that is known, or of no request that waits for one
+  kUnknownEvent,       ///< An EQE of a type that there is not
+};
+
 /// The driver's only way to a device: its registers (BAR0), memory it can DMA, its interrupts, and time.
 ///
 /// Whoever implements it (a PCI function, a simulated machine) keeps these ordering rules; driver/mmio.hpp
@@ -96,6 +102,10 @@ class Device {
   /// Resets the function (PCI Express base specification 6.6.2). When it returns the device reaches no memory on behalf
   /// of what it was told before, it sends no more interrupts, and its registers have their reset values, or it is gone.
   virtual void reset_function() = 0;
+
+  /// Takes note of an oddity, for a log: the number is that of the queue pair, or the type of the event. Lets no time
+  /// pass.
+  virtual void report(DeviceOddity oddity, std::uint32_t number) = 0;
 
   /// What the driver must write to the MSI-X table entry of `vector` so that its messages count in wake_count.
   struct MsixMessage {

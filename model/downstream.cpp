@@ -23,6 +23,7 @@ Downstream::Downstream(const RootComplexOptions& options)
     : options_(options),
       half_latency_(from_ns(options.read_latency_ns / 2)),
       random_(options.seed, "downstream"),
+      jitter_(options.seed, "downstream/jitter"),
       splitter_(options),
       line_(options.bandwidth_gbytes),
       next_start_(kNever) {}
@@ -63,19 +64,24 @@ void Downstream::advance(Picoseconds now) {
     const Picoseconds start = next_start_;
     if (!requests_.empty() && requests_.front().time <= start) {
       const std::size_t bytes = requests_.front().packet.data.size();
-      const Picoseconds arrival = line_.send(start, bytes) + half_latency_;
-      arriving_requests_.push_back({arrival, std::move(requests_.front().packet)});
+      last_request_ = std::max(last_request_, arrival(start, bytes));
+      arriving_requests_.push_back({last_request_, std::move(requests_.front().packet)});
       requests_.pop_front();
     } else {
       const std::size_t index = choose_job(start);
       if (auto completion = splitter_.next(jobs_[index].packet)) {
-        const Picoseconds arrival = line_.send(start, completion->data.size()) + half_latency_;
-        arriving_completions_.push_back({arrival, std::move(*completion)});
+        const Picoseconds own = arrival(start, completion->data.size());
+        last_completion_ = std::max({last_completion_, last_request_, own});
+        arriving_completions_.push_back({last_completion_, std::move(*completion)});
       }
       if (jobs_[index].packet.left == 0) jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(index));
     }
     plan();
   }
+}
+
+Picoseconds Downstream::arrival(Picoseconds start, std::size_t payload_bytes) {
+  return line_.send(start, payload_bytes) + half_latency_ + jitter_.below(from_ns(options_.jitter_ns) + 1);
 }
 
 std::size_t Downstream::choose_job(Picoseconds start) {

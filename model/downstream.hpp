@@ -44,12 +44,14 @@ class Downstream {
   };
 
   void advance(Picoseconds now);
+  [[nodiscard]] Picoseconds arrival(Picoseconds start, std::size_t payload_bytes);
   void plan();
   [[nodiscard]] std::size_t choose_job(Picoseconds start);
 
   RootComplexOptions options_;
   Picoseconds half_latency_;
   Random random_;
+  Random jitter_;
   CompletionSplitter splitter_;
   TlpLine line_;
   std::deque<Timed<HostRequest>> requests_;  ///< Waiting, with the time they were pushed
@@ -57,6 +59,8 @@ class Downstream {
   Picoseconds next_start_;            ///< When the next packet starts, as far as is known
   std::deque<Timed<HostRequest>> arriving_requests_;
   std::deque<Timed<DmaCompletion>> arriving_completions_;
+  Picoseconds last_request_ = 0;     ///< When the newest request arrives
+  Picoseconds last_completion_ = 0;  ///< The newest completion
 };
 
 }  // namespace rnic::model

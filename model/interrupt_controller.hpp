@@ -14,6 +14,10 @@ class InterruptController {
   static constexpr std::uint64_t kAddress = 0xFEE0'0000;
   static constexpr std::uint64_t kAddressEnd = 0xFEF0'0000;
 
+  [[nodiscard]] static constexpr bool is_message(std::uint64_t address) {
+    return address >= kAddress && address < kAddressEnd;
+  }
+
   explicit InterruptController(std::size_t vectors);
 
   [[nodiscard]] std::size_t vectors() const { return lines_.size(); }

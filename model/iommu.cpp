@@ -8,9 +8,16 @@
 namespace rnic::model {
 namespace {
 
-// Pages lie in [4 GiB, 64 TiB), above every legacy and interrupt address; contiguous ranges follow from 64 TiB on.
+// Pages lie from 4 GiB on, above every legacy and interrupt address, to the middle of the address space; contiguous
+// ranges follow from there.
 constexpr std::uint64_t kFirstPage = 0x1'0000'0000 / kPageBytes;
-constexpr std::uint64_t kEndPage = 0x4000'0000'0000 / kPageBytes;
+constexpr unsigned kLogPage = 12;
+constexpr unsigned kLeastBits = 34;
+
+std::uint64_t middle_page(unsigned address_bits) {
+  if (address_bits < kLeastBits || address_bits > 64) throw std::invalid_argument("IOVAs have 34 to 64 bits");
+  return std::uint64_t{1} << (address_bits - 1 - kLogPage);
+}
 
 [[noreturn]] void not_mapped(std::uint64_t iova) {
   std::ostringstream text;
@@ -20,12 +27,13 @@ constexpr std::uint64_t kEndPage = 0x4000'0000'0000 / kPageBytes;
 
 }  // namespace
 
-Iommu::Iommu(std::uint64_t seed) : random_(seed, "iommu"), next_range_(kEndPage) {}
+Iommu::Iommu(std::uint64_t seed, unsigned address_bits)
+    : random_(seed, "iommu"), end_page_(middle_page(address_bits)), next_range_(end_page_) {}
 
 std::uint64_t Iommu::scattered_page() {
   // A free page with free neighbours: two pages mapped one after the other never look contiguous.
   for (;;) {
-    const std::uint64_t page = kFirstPage + random_.below(kEndPage - kFirstPage - 1);
+    const std::uint64_t page = kFirstPage + random_.below(end_page_ - kFirstPage - 1);
     if (!pages_.contains(page) && !pages_.contains(page - 1) && !pages_.contains(page + 1)) return page;
   }
 }
@@ -112,10 +120,11 @@ std::uint8_t* Iommu::translate(std::uint64_t iova, Access access) {
   return nullptr;
 }
 
-void Iommu::clear(std::uint64_t seed) {
+void Iommu::clear(std::uint64_t seed, unsigned address_bits) {
+  end_page_ = middle_page(address_bits);
   random_ = Random(seed, "iommu");
   pages_.clear();
-  next_range_ = kEndPage;
+  next_range_ = end_page_;
   fault_count_ = 0;
   fault_log_.clear();
 }

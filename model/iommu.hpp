@@ -15,8 +15,8 @@ namespace rnic::model {
 /// I/O memory management unit of one host: which pages of the process the device can reach, under which device address
 /// (IOVA).
 ///
-/// Device addresses of pages are scattered at random over 46 bits, so that a device that takes pages for contiguous, or
-/// uses an address after it was unmapped, meets a fault and not somebody's data.
+/// Device addresses of pages are scattered at random over half of the address space, so that a device that takes pages
+/// for contiguous, or uses an address after it was unmapped, meets a fault and not somebody's data.
 class Iommu {
  public:
   enum class Rights : std::uint8_t { kRead = 1, kReadWrite = 3 };
@@ -30,7 +30,10 @@ class Iommu {
     Reason reason{};
   };
 
-  explicit Iommu(std::uint64_t seed = 0);
+  static constexpr unsigned kAddressBits = 47;
+
+  /// Device addresses have `address_bits`, 34 to 64; otherwise throws std::invalid_argument.
+  explicit Iommu(std::uint64_t seed = 0, unsigned address_bits = kAddressBits);
 
   /// Maps each 4 KiB page that [start, start + length) touches; length 0 counts as 1. Returns their device addresses in
   /// order. Mappings of one page are independent of each other.
@@ -62,8 +65,8 @@ class Iommu {
   [[nodiscard]] const std::deque<Fault>& fault_log() const { return fault_log_; }
   [[nodiscard]] std::size_t mapped_pages() const { return pages_.size(); }
 
-  /// Unmaps everything, forgets the faults, and starts again from `seed`. The fault handler stays.
-  void clear(std::uint64_t seed);
+  /// Unmaps everything, forgets the faults, and starts again as the constructor says. The fault handler stays.
+  void clear(std::uint64_t seed, unsigned address_bits = kAddressBits);
 
   static constexpr std::size_t kFaultLogDepth = 64;
 
@@ -79,6 +82,7 @@ class Iommu {
 
   Random random_;
   std::unordered_map<std::uint64_t, Page> pages_;  ///< By page number
+  std::uint64_t end_page_;                         ///< Of the scattered pages
   std::uint64_t next_range_;
   std::uint64_t fault_count_ = 0;
   std::deque<Fault> fault_log_;

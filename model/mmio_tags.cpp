@@ -49,10 +49,10 @@ const HostCompletion* MmioTags::Lease::wait(const sc_core::sc_time& timeout) {
   return slot.state == State::kDone ? &slot.completion : nullptr;
 }
 
-bool MmioTags::complete(HostCompletion completion) {
-  if (completion.tag >= kTags) return false;
+MmioTags::Taken MmioTags::complete(HostCompletion completion) {
+  if (completion.tag >= kTags) return Taken::kByNobody;
   Slot& slot = slots_[completion.tag];
-  if (slot.state != State::kWaiting && slot.state != State::kAbandoned) return false;
+  if (slot.state != State::kWaiting && slot.state != State::kAbandoned) return Taken::kByNobody;
   if (completion.status == CompletionStatus::kSuccess) {
     const std::uint64_t begin = slot.left.address;
     require(completion.byte_count == slot.left.length, "byte count is not what is left (2.2.9)");
@@ -69,18 +69,18 @@ bool MmioTags::complete(HostCompletion completion) {
     completion.data.insert(completion.data.begin(), data.begin(), data.end());
     if (!last) {
       data = std::move(completion.data);
-      return slot.state == State::kWaiting;
+      return slot.state == State::kWaiting ? Taken::kByItsRequest : Taken::kTooLate;
     }
   }
   if (slot.state == State::kAbandoned) {
     slot.state = State::kFree;
     freed_.notify();
-    return false;
+    return Taken::kTooLate;
   }
   slot.completion = std::move(completion);
   slot.state = State::kDone;
   slot.event.notify();
-  return true;
+  return Taken::kByItsRequest;
 }
 
 void MmioTags::reset() {

@@ -39,9 +39,13 @@ class MmioTags {
     std::uint64_t epoch_;
   };
 
-  /// Hands a completion to its request. False when no request has that tag, or it was given up. Throws
-  /// PcieProtocolError, naming the rule, for one that does not fit.
-  bool complete(HostCompletion completion);
+  enum class Taken : std::uint8_t {
+    kByItsRequest,
+    kTooLate,   ///< The request was given up
+    kByNobody,  ///< No request has that tag
+  };
+  /// Hands a completion to its request. Throws PcieProtocolError, naming the rule, for one that does not fit.
+  Taken complete(HostCompletion completion);
   /// Forgets all requests.
   void reset();
 

@@ -15,6 +15,11 @@ constexpr std::size_t kTransmitBufferBytes = 1024;
 /// recognize.
 constexpr std::uint8_t kUndefinedByte = 0xA5;
 
+/// Time for messages that a NIC had begun before it was told to send none.
+constexpr Picoseconds kInterruptGrace = 2'000'000;
+
+bool may_interrupt(const PcieConfig& config) { return config.msix_enable && !config.msix_mask; }
+
 CompletionStatus status_of(PcieFault fault) {
   if (fault == PcieFault::kUnsupportedRequest) return CompletionStatus::kUnsupportedRequest;
   return fault == PcieFault::kCompleterAbort ? CompletionStatus::kCompleterAbort : CompletionStatus::kSuccess;
@@ -28,6 +33,7 @@ RootComplex::RootComplex(const sc_core::sc_module_name& name, Iommu& iommu, cons
       iommu_(iommu),
       options_((check(options), options)),
       upstream_line_(options.bandwidth_gbytes),
+      upstream_random_(options.seed, "upstream"),
       downstream_(options),
       faults_(options.faults, options.seed, now_ps()) {
   mmio.register_b_transport(this, &RootComplex::b_transport);
@@ -44,12 +50,16 @@ void RootComplex::reset(const RootComplexOptions& options) {
   checker_.reset();
   upstream_line_ = TlpLine(options.bandwidth_gbytes);
   upstream_.clear();
+  last_arrival_ = 0;
+  late_reads_.clear();
   upstream_event_.cancel();
+  upstream_random_ = Random(options.seed, "upstream");
   downstream_ = Downstream(options);
   tags_.reset();
   faults_ = PcieFaultInjector(options.faults, options.seed, now_ps());
   paused_until_ = 0;
   held_ = last_request_ = false;
+  silent_from_ = 0;
 }
 
 void RootComplex::reset_function() {
@@ -57,6 +67,7 @@ void RootComplex::reset_function() {
     const auto* request = std::get_if<DmaRequest>(&next.packet);
     return request != nullptr && request->kind == TlpKind::kMemoryRead;
   });
+  late_reads_.clear();
   downstream_ = Downstream(options_);
   checker_.reset();
 }
@@ -66,14 +77,23 @@ void RootComplex::set_config(const PcieConfig& config) {
   changed.config = config;
   check(changed);
   if (options_.config.bus_master != config.bus_master) last_request_ = !config.bus_master;
+  if (may_interrupt(options_.config) && !may_interrupt(config)) silent_from_ = now_ps() + kInterruptGrace;
   options_ = changed;
   downstream_.set_max_payload(config.max_payload);
+}
+
+void RootComplex::hold_requests(bool hold) {
+  if (held_ && !hold) silent_from_ = std::max(silent_from_, now_ps() + kInterruptGrace);
+  held_ = hold;
 }
 
 // ---- Processor to NIC
 // --------------------------------------------------------------------------------------------------
 
-void RootComplex::post(HostRequest request) { downstream_.push_request(std::move(request), now_ps()); }
+void RootComplex::post(HostRequest request) {
+  if (request_tap_) request_tap_(request);
+  downstream_.push_request(std::move(request), now_ps());
+}
 
 std::optional<HostCompletion> RootComplex::request(HostRequest request) {
   const ByteRange range = enabled_range(request.address, request.length_dw, request.first_be, request.last_be);
@@ -156,6 +176,8 @@ void RootComplex::dma_request(DmaRequest request) {
   config.bus_master = config.bus_master || last_request_;
   last_request_ = false;
   checker_.check_request(request, config);
+  if (InterruptController::is_message(request.address) && !may_interrupt(config) && now_ps() > silent_from_)
+    ++statistics_.forbidden_interrupts;
   const std::size_t bytes = request.data.size();
   send_upstream(std::move(request), bytes);
   if (const Picoseconds pause = faults_.pause()) paused_until_ = now_ps() + pause;
@@ -168,29 +190,46 @@ void RootComplex::host_completion(HostCompletion completion) {
 
 void RootComplex::send_upstream(std::variant<DmaRequest, HostCompletion> packet, std::size_t payload_bytes) {
   ++statistics_.packets;
+  const Picoseconds arrival = upstream_line_.send(now_ps(), payload_bytes) + from_ns(options_.read_latency_ns / 2) +
+                              upstream_random_.below(from_ns(options_.jitter_ns) + 1);
+  last_arrival_ = std::max(last_arrival_, arrival);
+  upstream_.push_back({last_arrival_, std::move(packet)});
+  if (upstream_.size() == 1) expect_delivery();
+}
+
+/// An event keeps the earliest time that it was notified with.
+void RootComplex::expect_delivery() {
   const Picoseconds now = now_ps();
-  const Picoseconds arrival = upstream_line_.send(now, payload_bytes) + from_ns(options_.read_latency_ns / 2);
-  if (upstream_.empty()) upstream_event_.notify(to_sc_time(arrival - now));
-  upstream_.push_back({arrival, std::move(packet)});
+  if (!upstream_.empty()) upstream_event_.notify(to_sc_time(upstream_.front().arrival - now));
+  if (!late_reads_.empty()) upstream_event_.notify(to_sc_time(late_reads_.begin()->first - now));
 }
 
 void RootComplex::deliver() {
   const Picoseconds now = now_ps();
+  for (; !late_reads_.empty() && late_reads_.begin()->first <= now; late_reads_.erase(late_reads_.begin()))
+    read_memory(late_reads_.begin()->second);
   while (!upstream_.empty() && upstream_.front().arrival <= now) {
     Upstream next = std::move(upstream_.front());
     upstream_.pop_front();
     if (auto* completion = std::get_if<HostCompletion>(&next.packet)) {
-      if (!tags_.complete(std::move(*completion))) ++statistics_.unexpected_completions;
+      switch (tags_.complete(std::move(*completion))) {
+        case MmioTags::Taken::kByItsRequest: break;
+        case MmioTags::Taken::kTooLate: ++statistics_.late_completions; break;
+        case MmioTags::Taken::kByNobody: ++statistics_.unexpected_completions; break;
+      }
       continue;
     }
-    const DmaRequest& request = std::get<DmaRequest>(next.packet);
-    if (request.kind == TlpKind::kMemoryRead) {
-      read_memory(request);
-    } else {
+    DmaRequest& request = std::get<DmaRequest>(next.packet);
+    if (request.kind != TlpKind::kMemoryRead) {
       write_memory(request);
+    } else if (upstream_random_.chance(options_.pass_probability)) {
+      const Picoseconds delay = 1 + upstream_random_.below(from_ns(options_.reorder_window_ns) + 1);
+      late_reads_.emplace(now + delay, std::move(request));
+    } else {
+      read_memory(request);
     }
   }
-  if (!upstream_.empty()) upstream_event_.notify(to_sc_time(upstream_.front().arrival - now));
+  expect_delivery();
 }
 
 std::optional<PcieFaultInjector::Hit> RootComplex::judge_dma(PcieAccess access, const DmaRequest& request) {
@@ -241,7 +280,7 @@ void RootComplex::read_memory(const DmaRequest& request) {
 }
 
 void RootComplex::write_memory(const DmaRequest& request) {
-  if (request.address >= InterruptController::kAddress && request.address < InterruptController::kAddressEnd) {
+  if (InterruptController::is_message(request.address)) {
     std::uint32_t data = 0;
     for (std::size_t i = 0; i < 4; ++i) data |= std::uint32_t{request.data[i]} << (8 * i);
     ++statistics_.interrupts;

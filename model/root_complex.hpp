@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <optional>
 #include <systemc>
 #include <variant>
@@ -15,6 +16,7 @@
 #include "model/mmio_tags.hpp"
 #include "model/pcie.hpp"
 #include "model/pcie_fault_injector.hpp"
+#include "model/random.hpp"
 #include "model/root_complex_options.hpp"
 #include "model/time.hpp"
 #include "model/tlp_checker.hpp"
@@ -28,9 +30,11 @@ struct RootComplexStatistics {
   std::uint64_t dma_writes = 0;
   std::uint64_t dma_write_bytes = 0;
   std::uint64_t interrupts = 0;
+  std::uint64_t forbidden_interrupts = 0;    ///< While MSI-X is off or the function masked
   std::uint64_t unsupported_reads = 0;       ///< Reads the IOMMU refused, answered with Unsupported Request
   std::uint64_t dropped_writes = 0;          ///< Writes the IOMMU refused
-  std::uint64_t unexpected_completions = 0;  ///< Completions of no host request, or too late
+  std::uint64_t unexpected_completions = 0;  ///< Completions of no host request
+  std::uint64_t late_completions = 0;        ///< Of a host request that was given up
   std::uint64_t packets = 0;                 ///< TLPs that have passed the NIC's ports, both ways
   Picoseconds last_withheld = 0;             ///< When a DMA read was last left without an answer
 };
@@ -57,6 +61,9 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   /// Called with the data of each interrupt message.
   void set_interrupt_handler(std::function<void(std::uint32_t)> handler) { on_interrupt_ = std::move(handler); }
 
+  /// `tap` sees every request that is sent to the NIC. One tap; empty: none.
+  void set_request_tap(std::function<void(const HostRequest&)> tap) { request_tap_ = std::move(tap); }
+
   /// Sends a TLP of any form to the NIC; posted, so no answer is waited for.
   void post(HostRequest request);
   /// Sends a TLP that expects a completion, with a tag of its own, and waits for it. Called from a SystemC thread.
@@ -78,7 +85,7 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   /// that it had offered by then is still taken.
   void set_config(const PcieConfig& config);
   /// From now on the NIC can send no request (no credits), until it is let go on. Its completions leave.
-  void hold_requests(bool hold) { held_ = hold; }
+  void hold_requests(bool hold);
   [[nodiscard]] const RootComplexOptions& options() const { return options_; }
   [[nodiscard]] const RootComplexStatistics& statistics() const { return statistics_; }
   /// True while the NIC is kept from sending requests.
@@ -102,6 +109,7 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   void b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay);
   void send_upstream(std::variant<DmaRequest, HostCompletion> packet, std::size_t payload_bytes);
   void deliver();
+  void expect_delivery();
   [[nodiscard]] std::optional<PcieFaultInjector::Hit> judge_dma(PcieAccess access, const DmaRequest& request);
   void read_memory(const DmaRequest& request);
   void write_memory(const DmaRequest& request);
@@ -110,16 +118,21 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   RootComplexOptions options_;
   RootComplexStatistics statistics_;
   std::function<void(std::uint32_t)> on_interrupt_;
+  std::function<void(const HostRequest&)> request_tap_;
   TlpChecker checker_;
   TlpLine upstream_line_;
   std::deque<Upstream> upstream_;
+  Picoseconds last_arrival_ = 0;                       ///< Of upstream_
+  std::multimap<Picoseconds, DmaRequest> late_reads_;  ///< In front of the memory, until that time
   sc_core::sc_event upstream_event_;
+  Random upstream_random_;
   Downstream downstream_;
   MmioTags tags_;
   PcieFaultInjector faults_;
   Picoseconds paused_until_ = 0;  ///< The NIC may send no request before
   bool held_ = false;             ///< Nor while this is so
   bool last_request_ = false;     ///< One more is taken although bus mastering is off
+  Picoseconds silent_from_ = 0;   ///< With interrupts forbidden, those of before have all come by then
 };
 
 }  // namespace rnic::model

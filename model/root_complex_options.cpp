@@ -17,6 +17,8 @@ void check(const RootComplexOptions& options) {
   require(options.read_completion_boundary == 64 || options.read_completion_boundary == 128,
           "read_completion_boundary is neither 64 nor 128");
   require(options.reorder_window_ns >= 0, "reorder_window_ns is negative");
+  require(options.pass_probability >= 0 && options.pass_probability <= 1, "pass_probability is no probability");
+  require(options.jitter_ns >= 0, "jitter_ns is negative");
   require(options.mmio_timeout_ns > 0, "mmio_timeout_ns is not positive");
   check(options.faults);
   static_cast<void>(size_code(options.config.max_payload));

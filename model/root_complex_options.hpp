@@ -23,6 +23,11 @@ struct RootComplexOptions {
   /// not that of the oldest read. 0: completions come in the order of the reads.
   double reorder_probability = 0;
   double reorder_window_ns = 200;
+  /// Chance that a DMA read waits in front of the memory, by up to reorder_window_ns: posted writes and other reads
+  /// behind it pass (base specification 2.4.1, column B), and it sees the memory late.
+  double pass_probability = 0;
+  /// Every TLP takes up to this longer, as far as the order of its direction lets it.
+  double jitter_ns = 0;
   /// A host read that is not answered in this time fails.
   double mmio_timeout_ns = 1'000'000;
   PcieFaultOptions faults{};

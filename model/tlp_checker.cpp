@@ -3,6 +3,8 @@
 #include <bit>
 #include <sstream>
 
+#include "model/interrupt_controller.hpp"
+
 namespace rnic::model {
 namespace {
 
@@ -42,6 +44,10 @@ void TlpChecker::check_request(const DmaRequest& request, const PcieConfig& conf
     require(quadword || ((request.first_be & 8) && contiguous(request.first_be) && (request.last_be & 1) &&
                          contiguous(request.last_be)),
             "byte enables have a hole (2.2.5)");
+  }
+  if (InterruptController::is_message(request.address)) {
+    require(request.kind == TlpKind::kMemoryWrite && request.length_dw == 1 && request.first_be == 0xF,
+            "an interrupt message is a write of one dword (6.1.4)");
   }
   if (request.kind == TlpKind::kMemoryWrite) {
     require(bytes <= config.max_payload, "exceeds the maximum payload (2.2.2)");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace rnic::model {
@@ -12,6 +13,7 @@ constexpr std::size_t kBufferBytes = 2 * kBeatBytes;
 
 const WireOptions& checked(const WireOptions& options) {
   if (!(options.rate_gbps > 0)) throw std::invalid_argument("rate_gbps is not positive");
+  if (!(options.jitter_ns >= 0)) throw std::invalid_argument("jitter_ns is negative");
   if (!(options.delay_ns >= 0)) throw std::invalid_argument("delay_ns is negative");
   return options;
 }
@@ -23,6 +25,8 @@ WireDirection::WireDirection(std::size_t from, const WireOptions& options)
       line_(8000 / checked(options).rate_gbps),
       injector_(options.faults.at(from), options.seed, from),
       delay_(from_ns(options.delay_ns)),
+      jitter_(from_ns(options.jitter_ns)),
+      random_(options.seed, "wire/jitter" + std::to_string(from)),
       buffer_(line_.duration(kBufferBytes)) {}
 
 std::optional<FrameRecord> WireDirection::transmit(const FrameBeat& beat, Picoseconds now, bool injected) {
@@ -34,7 +38,7 @@ std::optional<FrameRecord> WireDirection::transmit(const FrameBeat& beat, Picose
     frame_.injected = injected;
     position_ = frame_.start + line_.duration(kPreambleBytes);
     in_frame_ = true;
-    judged_ = injector_.active();
+    judged_ = injector_.active() || jitter_ != 0;
   } else if (now > position_) {
     ++statistics_.underruns;
     position_ = now;
@@ -55,7 +59,7 @@ std::optional<FrameRecord> WireDirection::transmit(const FrameBeat& beat, Picose
   position_ += line_.duration(kInterFrameGapBytes);
   if (statistics_.frames++ == 0) statistics_.first_start = frame_.start;
   statistics_.bytes += frame_.bytes.size();
-  statistics_.bad_frames += frame_.bad;
+  statistics_.bad_frames += frame_.bad && !injected;
   statistics_.last_end = frame_.end;
   if (judged_) judge();
   return std::move(frame_);
@@ -68,7 +72,8 @@ void WireDirection::judge() {
   FrameFate fate = injector_.judge(bytes, frame_.injected);
   fate.bad = fate.bad || frame_.bad;
   frame_.faults = fate.faults;
-  if (!fate.dropped) line_.push_frame(bytes, fate, std::max(start, frame_.end));
+  last_start_ = std::max({last_start_, start + random_.below(jitter_ + 1), frame_.end});
+  if (!fate.dropped) line_.push_frame(bytes, fate, last_start_);
 }
 
 }  // namespace rnic::model

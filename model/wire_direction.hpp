@@ -8,6 +8,7 @@
 
 #include "model/ethernet.hpp"
 #include "model/frame_line.hpp"
+#include "model/random.hpp"
 #include "model/time.hpp"
 #include "model/wire_fault_injector.hpp"
 #include "model/wire_faults.hpp"
@@ -18,7 +19,8 @@ struct WireOptions {
   double rate_gbps = 100;                    ///< 10^9 bits per second, of the data bits
   double delay_ns = 0;                       ///< From the last bit sent to the last bit received
   std::array<WireFaultOptions, 2> faults{};  ///< By the port that sends
-  std::uint64_t seed = 1;                    ///< Of the faults
+  std::uint64_t seed = 1;                    ///< Of the faults and the jitter
+  double jitter_ns = 0;                      ///< Every frame takes up to this longer; their order stays
 };
 
 /// A frame that has left a port.
@@ -34,11 +36,11 @@ struct FrameRecord {
 
 struct WireStatistics {
   std::uint64_t frames = 0;
-  std::uint64_t bytes = 0;  ///< Without frame check sequence
-  std::uint64_t bad_frames = 0;
-  std::uint64_t underruns = 0;  ///< Beats that came too late to follow the one before without a gap
-  Picoseconds first_start = 0;  ///< Of the first frame
-  Picoseconds last_end = 0;     ///< Of the last frame
+  std::uint64_t bytes = 0;       ///< Without frame check sequence
+  std::uint64_t bad_frames = 0;  ///< Of the NIC; those of Wire::inject are meant so
+  std::uint64_t underruns = 0;   ///< Beats that came too late to follow the one before without a gap
+  Picoseconds first_start = 0;   ///< Of the first frame
+  Picoseconds last_end = 0;      ///< Of the last frame
 };
 
 /// One direction of the wire, with the MAC at each end: preamble, padding to the smallest frame, frame check sequence
@@ -78,11 +80,14 @@ class WireDirection {
   FrameLine line_;
   WireFaultInjector injector_;
   Picoseconds delay_;
+  Picoseconds jitter_;
+  Random random_;             ///< Of the jitter
   Picoseconds buffer_;        ///< How far ahead of the wire the MAC accepts beats
   Picoseconds position_ = 0;  ///< When all that was accepted has left, inter-frame gap included
   FrameRecord frame_;         ///< Under way
   bool in_frame_ = false;
-  bool judged_ = false;  ///< The frame under way waits for its end
+  Picoseconds last_start_ = 0;  ///< At the far end, of the newest frame that was judged
+  bool judged_ = false;         ///< The frame under way waits for its end
   WireStatistics statistics_;
 };
 

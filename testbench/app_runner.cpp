@@ -8,6 +8,8 @@ namespace {
 
 /// Applications and test frameworks need more than the 64 KiB that SystemC gives a thread.
 constexpr int kStackBytes = 1 << 20;
+/// More than the longest read of a register, which nothing cuts short.
+constexpr double kGraceNs = 5'000'000;
 
 }  // namespace
 
@@ -23,16 +25,16 @@ void AppRunner::add(std::string name, std::function<void()> body) {
   apps_.push_back(std::move(app));
 }
 
-void AppRunner::run(const sc_core::sc_time& limit, const Watch& watch, const std::function<void()>& at_stop) {
+void AppRunner::run(const sc_core::sc_time& limit, const Watch& watch, const Stop& stop) {
   failure_ = nullptr;
   timed_out_ = stuck_ = false;
   watch_ = watch;
-  at_stop_ = at_stop;
+  stop_ = stop;
   deadline_ = sc_core::sc_time_stamp() + limit;
   requested_ = true;
   start_event_.notify(sc_core::SC_ZERO_TIME);  // has no effect before the first sc_start; the flag has
   sc_core::sc_start();
-  const std::string names = unfinished();
+  const std::string names = std::exchange(unfinished_, {});
   apps_.clear();
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
   if (stuck_) throw Hang("nothing moves any more, and these wait: " + names);
@@ -52,7 +54,9 @@ void AppRunner::supervise() {
           sc_core::sc_spawn([this, one = app.get()] { execute(*one); }, sc_core::sc_gen_unique_name("app"), &options);
     }
     wait_for_apps();
-    if ((timed_out_ || stuck_) && at_stop_) at_stop_();
+    if ((timed_out_ || stuck_) && stop_.late) stop_.late();
+    unfinished_ = unfinished();
+    if (stop_.ask && !all_ended()) ask_all();
     stop_all();
     sc_core::sc_pause();
   }
@@ -79,10 +83,17 @@ void AppRunner::execute(App& app) {
   } catch (const sc_core::sc_unwind_exception&) {
     throw;
   } catch (...) {
-    if (!failure_) failure_ = std::current_exception();
+    // What comes of being asked to stop is no reason for it.
+    if (!failure_ && !timed_out_ && !stuck_) failure_ = std::current_exception();
   }
   app.ended = true;
   end_event_.notify(sc_core::SC_ZERO_TIME);
+}
+
+void AppRunner::ask_all() {
+  stop_.ask();
+  const sc_core::sc_time end = sc_core::sc_time_stamp() + sc_core::sc_time(kGraceNs, sc_core::SC_NS);
+  while (!all_ended() && sc_core::sc_time_stamp() < end) wait(end - sc_core::sc_time_stamp(), end_event_);
 }
 
 void AppRunner::stop_all() {

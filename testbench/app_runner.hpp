@@ -25,8 +25,9 @@ class Hang : public SimulationTimeout {
 
 /// Runs functions as SystemC threads, beside whatever else the kernel simulates, until they have ended.
 ///
-/// An application that must stop early (another one threw, or time is over) is unwound where it waits: its destructors
-/// run, and must not wait for simulated time (sc_core::sc_is_unwinding tells them). run can be called again and again.
+/// Applications that must stop early (another one threw, or time is over) are asked to, and have some simulated time to
+/// come to their end. One that does not is unwound where it waits: its destructors run, and must not wait for simulated
+/// time (sc_core::sc_is_unwinding tells them). run can be called again and again.
 class AppRunner : public sc_core::sc_module {
  public:
   explicit AppRunner(const sc_core::sc_module_name& name);
@@ -40,11 +41,16 @@ class AppRunner : public sc_core::sc_module {
     std::function<bool()> stuck;  ///< True: the run is over
   };
 
+  /// How applications are stopped.
+  struct Stop {
+    std::function<void()> late;  ///< Called first, when it is for the time or because they are stuck
+    std::function<void()> ask;   ///< Makes them end. Empty: they are unwound at once
+  };
+
   /// Runs the kernel until all applications have ended. Rethrows the first exception that leaves one of them, after all
   /// others have been stopped. Throws SimulationTimeout, naming those that had not ended, after `limit`; Hang when
-  /// `watch` says so; and what the kernel reports. `at_stop` is called before applications are stopped for one of these
-  /// two reasons. Called from outside the kernel.
-  void run(const sc_core::sc_time& limit, const Watch& watch = {}, const std::function<void()>& at_stop = {});
+  /// `watch` says so; and what the kernel reports. Called from outside the kernel.
+  void run(const sc_core::sc_time& limit, const Watch& watch = {}, const Stop& stop = {});
 
   /// Runs the kernel for `time` with no application. Called from outside the kernel.
   void idle(const sc_core::sc_time& time) { sc_core::sc_start(time, sc_core::SC_RUN_TO_TIME); }
@@ -59,6 +65,7 @@ class AppRunner : public sc_core::sc_module {
 
   void execute(App& app);
   void supervise();
+  void ask_all();
   void stop_all();
   void wait_for_apps();
   [[nodiscard]] bool all_ended() const;
@@ -71,7 +78,8 @@ class AppRunner : public sc_core::sc_module {
   bool stuck_ = false;
   sc_core::sc_time deadline_;
   Watch watch_;
-  std::function<void()> at_stop_;
+  Stop stop_;
+  std::string unfinished_;  ///< Who had not ended when they were asked to
   sc_core::sc_event start_event_;
   sc_core::sc_event end_event_;
 };

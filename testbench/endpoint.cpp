@@ -79,6 +79,15 @@ void Endpoint::reopen() {
 
 Endpoint::~Endpoint() { nd2::close_handle(file_); }
 
+std::uint32_t Endpoint::first_psn() {
+  constexpr std::uint32_t kLastPsn = 0xffffff, kNear = 64;
+  const std::uint32_t psn = kernel_->random_psn();
+  const double chance = host_.psn_near_wrap();
+  if (chance <= 0) return psn;
+  const auto die = static_cast<double>(device().random64() >> 11) / static_cast<double>(1ULL << 53);
+  return die < chance ? kLastPsn - psn % kNear : psn;
+}
+
 ComPtr<IND2CompletionQueue> Endpoint::create_cq(ULONG depth) {
   ComPtr<IND2CompletionQueue> cq;
   require_success(adapter_->CreateCompletionQueue(IID_IND2CompletionQueue, file_, depth, 0, 0, cq.put()),
@@ -176,8 +185,8 @@ void connect_pair(Endpoint& a, umd::QueuePair& qp_a, Endpoint& b, umd::QueuePair
                   const ConnectParameters& parameters) {
   auto to_b = connection_to(a, b, qp_b.qpn(), parameters);
   auto to_a = connection_to(b, a, qp_a.qpn(), parameters);
-  to_b.send_psn = to_a.receive_psn = parameters.first_psn.value_or(a.kernel().random_psn());
-  to_a.send_psn = to_b.receive_psn = parameters.first_psn.value_or(b.kernel().random_psn());
+  to_b.send_psn = to_a.receive_psn = parameters.first_psn.value_or(a.first_psn());
+  to_a.send_psn = to_b.receive_psn = parameters.first_psn.value_or(b.first_psn());
   require(qp_a.to_ready(to_b), "RTR of host A's queue pair");
   require(qp_b.to_ready(to_a), "RTR of host B's queue pair");
   require(qp_a.to_connected(to_b), "RTS of host A's queue pair");

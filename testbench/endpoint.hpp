@@ -43,6 +43,9 @@ class Endpoint {
   [[nodiscard]] IND2Adapter& adapter() { return *adapter_; }
   [[nodiscard]] HANDLE file() const { return file_; }
 
+  /// A PSN to begin with: random, and near its wrap as often as the host's options say.
+  [[nodiscard]] std::uint32_t first_psn();
+
   struct QpSpec {
     ULONG receive_depth = 16, initiator_depth = 16, receive_sge = 1, initiator_sge = 1, inline_bytes = 0;
     void* context = nullptr;

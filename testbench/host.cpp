@@ -29,11 +29,13 @@ Host::Host(const sc_core::sc_module_name& name, std::size_t index, const HostOpt
     : sc_module(name),
       index_(index),
       memory_(index, options.memory_bytes),
-      iommu_(host_seed(seed, index)),
+      iommu_(host_seed(seed, index), options.iova_bits),
       interrupts_(hw::kMsixVectors),
       root_complex_("root_complex", iommu_, seeded(options.root_complex, host_seed(seed, index))),
       nic_("nic", root_complex_, ethernet, seeded(options.nic, host_seed(seed, index))),
-      device_("device", memory_, iommu_, interrupts_, host_seed(seed, index)) {
+      device_("device", memory_, iommu_, interrupts_, host_seed(seed, index)),
+      psn_near_wrap_(options.psn_near_wrap) {
+  device_.set_write_combining_split(options.write_combining_split);
   root_complex_.set_interrupt_handler([this](std::uint32_t data) { interrupts_.signal(data); });
   device_.mmio.bind(root_complex_.mmio);
   device_.set_function_reset(
@@ -46,12 +48,14 @@ Host::Host(const sc_core::sc_module_name& name, std::size_t index, const HostOpt
 
 void Host::reset(const HostOptions& options, std::uint64_t seed) {
   const std::uint64_t own = host_seed(seed, index_);
-  iommu_.clear(own);
+  iommu_.clear(own, options.iova_bits);
   memory_.clear();
   interrupts_.clear();
   root_complex_.reset(seeded(options.root_complex, own));
-  nic_.power_cycle(own);
+  nic_.power_cycle(seeded(options.nic, own));
   device_.reset(own);
+  device_.set_write_combining_split(options.write_combining_split);
+  psn_near_wrap_ = options.psn_near_wrap;
 }
 
 }  // namespace rnic::testbench

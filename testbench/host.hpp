@@ -18,6 +18,11 @@ struct HostOptions {
   std::size_t memory_bytes = model::HostMemory::kDefaultBytes;
   model::RootComplexOptions root_complex;
   NicOptions nic;
+  unsigned iova_bits = model::Iommu::kAddressBits;  ///< Width of device addresses, 34 to 64
+  /// Chance that the processor flushes a write-combining buffer in pieces (SimDevice::write_burst64).
+  double write_combining_split = 0;
+  /// Chance that a first PSN is one of the last 64 before 2^24, so that it wraps early.
+  double psn_near_wrap = 0;
 };
 
 /// One machine: memory behind an IOMMU, a PCI Express root complex, a NIC, and the device that its driver uses.
@@ -35,8 +40,11 @@ class Host : public sc_core::sc_module {
   [[nodiscard]] model::RootComplex& root_complex() { return root_complex_; }
   [[nodiscard]] NicRtl& nic() { return nic_; }
 
-  /// As after power-on, with the root complex options and the seed given: memory free, nothing mapped, NIC in reset.
-  /// Memory size, clock and reset length stay.
+  /// Chance that a first PSN is near its wrap, for whoever draws one.
+  [[nodiscard]] double psn_near_wrap() const { return psn_near_wrap_; }
+
+  /// As after power-on, with the options and the seed given: memory free, nothing mapped, NIC in reset. The memory size
+  /// stays.
   void reset(const HostOptions& options, std::uint64_t seed);
 
  private:
@@ -47,6 +55,7 @@ class Host : public sc_core::sc_module {
   model::RootComplex root_complex_;
   NicRtl nic_;
   SimDevice device_;
+  double psn_near_wrap_;
 };
 
 }  // namespace rnic::testbench

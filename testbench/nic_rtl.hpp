@@ -15,6 +15,8 @@ namespace rnic::testbench {
 
 struct NicOptions {
   model::Picoseconds clock_period = 4000;  ///< 250 MHz
+  double clock_ppm = 0;                    ///< The clock is so much slower than clock_period says
+  model::Picoseconds clock_phase = 0;      ///< Of the first edge, below clock_period
   std::uint64_t reset_cycles = 16;
   std::uint64_t seed = 1;  ///< What registers and memories hold before reset
 };
@@ -35,9 +37,9 @@ class NicRtl : public sc_core::sc_module {
   [[nodiscard]] std::uint64_t reset_ns() const {
     return (options_.reset_cycles + 1) * options_.clock_period / model::kPicosecondsPerNanosecond + 1;
   }
-  /// A new chip, in reset: nothing is left of the old one, registers and memories hold what `seed` says. Ends the
-  /// trace.
-  void power_cycle(std::uint64_t seed);
+  /// A new chip, in reset, with a clock that begins now: nothing is left of the old one, registers and memories hold
+  /// what the options' seed says. Ends the trace.
+  void power_cycle(const NicOptions& options);
 
   /// As VerilatedNic.
   void start_trace(const std::string& path) { nic_->start_trace(path); }
@@ -51,13 +53,16 @@ class NicRtl : public sc_core::sc_module {
 
  private:
   void cycle();
+  [[nodiscard]] model::Picoseconds edge(std::uint64_t number) const;
 
   model::PcieLink& pcie_;
   model::EthernetLink& ethernet_;
   NicOptions options_;
   std::unique_ptr<VerilatedNic> nic_;
+  model::Picoseconds epoch_ = 0;  ///< Power-on
   std::uint64_t cycles_ = 0;
   std::uint64_t reset_left_ = 0;
+  sc_core::sc_event edge_event_;
 };
 
 }  // namespace rnic::testbench

@@ -1,19 +1,21 @@
 #include "testbench/sim_device.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <stdexcept>
+#include <utility>
 
 #include "model/pcie.hpp"
 
 namespace rnic::testbench {
 namespace {
 
-/// Whether the caller can wait for simulated time.
-bool time_can_pass() {
-  const sc_core::sc_process_handle process = sc_core::sc_get_current_process_handle();
-  return process.valid() && process.proc_kind() == sc_core::SC_THREAD_PROC_ && !process.is_unwinding();
-}
+/// How often an application may ask for time in vain. More than a driver with thousands of objects does on its way
+/// down.
+constexpr std::uint64_t kPatience = 1'000'000;
 
 }  // namespace
 
@@ -24,14 +26,39 @@ SimDevice::SimDevice(const sc_core::sc_module_name& name, model::HostMemory& mem
       memory_(memory),
       iommu_(iommu),
       interrupts_(interrupts),
-      random_(seed, "entropy") {}
+      random_(seed, "entropy"),
+      combining_(seed, "write_combining") {}
+
+/// Whether the caller can wait for simulated time.
+bool SimDevice::time_can_pass() const {
+  const sc_core::sc_process_handle process = sc_core::sc_get_current_process_handle();
+  return !stopping_ && process.valid() && process.proc_kind() == sc_core::SC_THREAD_PROC_ && !process.is_unwinding();
+}
+
+void SimDevice::stop() {
+  stopping_ = true;
+  skips_ = 0;
+  stop_event_.notify(sc_core::SC_ZERO_TIME);
+  interrupts_.wake();
+}
+
+/// `ns` that cannot pass.
+void SimDevice::skip(std::uint64_t ns) {
+  skipped_ns_ += ns;
+  if (!stopping_ || ++skips_ < kPatience || std::uncaught_exceptions() != 0) return;
+  skips_ = 0;
+  throw Stopped{};
+}
 
 void SimDevice::reset(std::uint64_t seed) {
   random_ = model::Random(seed, "entropy");
+  combining_ = model::Random(seed, "write_combining");
   epoch_ = model::now_ps();
   skipped_ns_ = 0;
   asleep_until_ = 0;
+  stopping_ = false;
   misuse_.clear();
+  oddities_.clear();
 }
 
 tlm::tlm_response_status SimDevice::transport(tlm::tlm_command command, std::uint64_t offset, std::uint8_t* data,
@@ -67,7 +94,27 @@ void SimDevice::write64(std::uint64_t offset, std::uint64_t value) {
 void SimDevice::write_burst64(std::uint64_t offset, std::span<const std::uint8_t, 64> data) {
   std::array<std::uint8_t, 64> copy{};
   std::copy(data.begin(), data.end(), copy.begin());
-  static_cast<void>(transport(tlm::TLM_WRITE_COMMAND, offset, copy.data(), copy.size()));
+  for (const auto& [from, bytes] : pieces_of_burst())
+    static_cast<void>(
+        transport(tlm::TLM_WRITE_COMMAND, offset + from, copy.data() + from, static_cast<unsigned>(bytes)));
+}
+
+std::vector<SimDevice::Piece> SimDevice::pieces_of_burst() {
+  constexpr std::size_t kBurst = 64, kLeast = 8;
+  std::vector<Piece> pieces{{0, kBurst}};
+  if (!combining_.chance(combining_split_)) return pieces;
+  // Halves of halves, as often as a coin says; the whole is always cut.
+  for (std::size_t i = 0; i < pieces.size();) {
+    const std::size_t half = pieces[i].bytes / 2;
+    if (half < kLeast || (half != kBurst / 2 && combining_.chance(0.5))) {
+      ++i;
+      continue;
+    }
+    pieces[i].bytes = half;
+    pieces.push_back({pieces[i].offset + half, half});
+  }
+  for (std::size_t i = pieces.size(); i > 1; --i) std::swap(pieces[i - 1], pieces[combining_.below(i)]);
+  return pieces;
 }
 
 Result<DmaBuffer> SimDevice::dma_alloc(std::size_t bytes) {
@@ -108,7 +155,7 @@ bool SimDevice::wait(std::uint64_t seen, std::uint64_t timeout_ns) {
     if (timeout_ns == kForever) return interrupts_.wait_for_wake(seen);
     return interrupts_.wait_for_wake(seen, model::to_sc_time(timeout_ns * model::kPicosecondsPerNanosecond));
   }
-  if (timeout_ns != kForever) skipped_ns_ += timeout_ns;
+  skip(timeout_ns == kForever ? 0 : timeout_ns);
   return false;
 }
 
@@ -125,6 +172,15 @@ void SimDevice::reset_function() {
   elapse(function_reset_ns_);
 }
 
+void SimDevice::report(DeviceOddity oddity, std::uint32_t number) {
+  switch (oddity) {
+    case DeviceOddity::kUnknownCompletion:
+      return oddities_.push_back(fmt::format("a CQE of queue pair {:#x} that no request waits for", number));
+    case DeviceOddity::kUnknownEvent:
+      return oddities_.push_back(fmt::format("an EQE of type {:#x}, which there is not", number));
+  }
+}
+
 Device::MsixMessage SimDevice::msix_message(std::uint32_t vector) {
   return {model::InterruptController::kAddress, model::InterruptController::data(vector)};
 }
@@ -134,9 +190,9 @@ void SimDevice::elapse(std::uint64_t ns) {
   if (time_can_pass()) {
     const model::Picoseconds time = ns * model::kPicosecondsPerNanosecond;
     if (time >= long_sleep_) asleep_until_ = std::max(asleep_until_, model::now_ps() + time);
-    return sc_core::wait(model::to_sc_time(time));
+    return sc_core::wait(model::to_sc_time(time), stop_event_);
   }
-  skipped_ns_ += ns;
+  skip(ns);
 }
 
 std::uint64_t SimDevice::now_ns() {

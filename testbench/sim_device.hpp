@@ -22,9 +22,12 @@ namespace rnic::testbench {
 /// behind its IOMMU, interrupts, and simulated time.
 ///
 /// Time passes in read64 (the round trip), wait, elapse and reset_function, and nowhere else. Where none can pass,
-/// because the calling thread is being unwound or is no SystemC thread at all, the device counts as gone: read64 gives
-/// all ones, removed is true, wait is over at once, and now_ns advances by what it and elapse were asked for, so that
-/// loops with a time limit end.
+/// because the applications are to stop, the calling thread is being unwound, or it is no SystemC thread at all, the
+/// device counts as gone: read64 gives all ones, removed is true, wait is over at once, and now_ns advances by what it
+/// and elapse were asked for, so that loops with a time limit end.
+///
+/// An application that is to stop, and goes on to ask for time all the same, gets a Stopped out of wait or elapse; none
+/// comes out of a destructor of the driver, whose loops all have a limit.
 ///
 /// Memory outside of HostMemory (stack, heap) may be mapped too, but its addresses differ from run to run.
 class SimDevice : public sc_core::sc_module, public Device {
@@ -47,16 +50,32 @@ class SimDevice : public sc_core::sc_module, public Device {
   [[nodiscard]] bool wait(std::uint64_t seen, std::uint64_t timeout_ns) override;
   [[nodiscard]] bool removed() override;
   void reset_function() override;
+  void report(DeviceOddity oddity, std::uint32_t number) override;
   [[nodiscard]] MsixMessage msix_message(std::uint32_t vector) override;
   void elapse(std::uint64_t ns) override;
   [[nodiscard]] std::uint64_t now_ns() override;
   [[nodiscard]] std::uint64_t random64() override { return random_.next(); }
 
+  /// Chance that a burst leaves the processor in pieces of 8, 16 and 32 bytes, in any order, as a write-combining
+  /// buffer may that is flushed before it is full. All of them have left when write_burst64 returns: the driver's flush
+  /// barrier follows at once.
+  void set_write_combining_split(double chance) { combining_split_ = chance; }
+
   /// What resets the function of the device: the machine's own, which lets no time pass, and how long it then takes.
   void set_function_reset(std::function<void()> reset, std::uint64_t takes_ns);
 
+  /// Out of an application that does not end by itself. Not a std::exception, so that it is not taken for a failure.
+  struct Stopped {};
+  /// From now on no time passes, and every wait that is under way ends, so that applications come to their end by their
+  /// own way, destructors and all. Until go_on.
+  void stop();
+  void go_on() { stopping_ = false; }
+
   /// What the driver did that no correct driver does (freed or unmapped what it does not have), in words.
   [[nodiscard]] const std::vector<std::string>& misuse() const { return misuse_; }
+
+  /// What the driver reported of its device, in words.
+  [[nodiscard]] const std::vector<std::string>& oddities() const { return oddities_; }
 
   /// Until when the last of the waits in elapse of at least `time` lasts. An application that asked for one is not
   /// stuck before; one that polls is.
@@ -67,6 +86,12 @@ class SimDevice : public sc_core::sc_module, public Device {
   void reset(std::uint64_t seed);
 
  private:
+  struct Piece {
+    std::size_t offset, bytes;
+  };
+  [[nodiscard]] std::vector<Piece> pieces_of_burst();
+  [[nodiscard]] bool time_can_pass() const;
+  void skip(std::uint64_t ns);
   [[nodiscard]] tlm::tlm_response_status transport(tlm::tlm_command command, std::uint64_t offset, std::uint8_t* data,
                                                    unsigned length);
 
@@ -76,11 +101,17 @@ class SimDevice : public sc_core::sc_module, public Device {
   std::function<void()> function_reset_;
   std::uint64_t function_reset_ns_ = 0;
   model::Random random_;
+  model::Random combining_;
+  double combining_split_ = 0;
   model::Picoseconds epoch_ = 0;
   model::Picoseconds long_sleep_ = ~model::Picoseconds{0};
   model::Picoseconds asleep_until_ = 0;
   std::uint64_t skipped_ns_ = 0;  ///< Asked for where no time could pass
+  bool stopping_ = false;
+  std::uint64_t skips_ = 0;  ///< While stopping, since a Stopped was thrown
+  sc_core::sc_event stop_event_;
   std::vector<std::string> misuse_;
+  std::vector<std::string> oddities_;
 };
 
 }  // namespace rnic::testbench

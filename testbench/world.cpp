@@ -60,7 +60,7 @@ WorldOptions WorldOptions::from_environment(const std::string& name) {
 }
 
 HostOptions World::host_options(std::size_t index) const {
-  HostOptions options = options_.host;
+  HostOptions options = options_.each_host.at(index).value_or(options_.host);
   if (options_.pcie_faults.at(index)) options.root_complex.faults = *options_.pcie_faults[index];
   return options;
 }
@@ -107,10 +107,16 @@ void World::run(std::uint64_t limit_ns) {
   // Often enough that a hang is seen soon after its time.
   constexpr std::uint64_t kLooks = 8;
   const model::Picoseconds period = options_.hang_ns * model::kPicosecondsPerNanosecond / kLooks;
-  for (auto& host : hosts_) host->device().set_long_sleep(options_.hang_ns * model::kPicosecondsPerNanosecond);
+  for (auto& host : hosts_) {
+    host->device().set_long_sleep(options_.hang_ns * model::kPicosecondsPerNanosecond);
+    host->device().go_on();
+  }
+  const auto ask = [this] {
+    for (auto& host : hosts_) host->device().stop();
+  };
   try {
     runner_.run(model::to_sc_time(limit_ns * model::kPicosecondsPerNanosecond),
-                {model::to_sc_time(period), [this] { return stuck(); }}, [&] { state = describe(); });
+                {model::to_sc_time(period), [this] { return stuck(); }}, {[&] { state = describe(); }, ask});
   } catch (const Hang& hang) {
     finish_files();
     throw Hang(hang.what() + state);
@@ -123,6 +129,7 @@ void World::run(std::uint64_t limit_ns) {
   }
   finish_files();
   check_misuse();
+  check_violations();
 }
 
 void World::idle(std::uint64_t ns) { runner_.idle(model::to_sc_time(ns * model::kPicosecondsPerNanosecond)); }
@@ -163,6 +170,17 @@ void World::check_misuse() const {
   }
 }
 
+void World::check_violations() {
+  constexpr double kBitsPerBeat = 8.0 * model::kBeatBytes, kPicosecondsPerNanosecond = 1000, kSlowest = 0.999;
+  for (auto& host : hosts_) {
+    const auto period = static_cast<double>(host_options(host->index()).nic.clock_period);
+    const WireSpeed speed{options_.wire.rate_gbps, kSlowest * kBitsPerBeat * kPicosecondsPerNanosecond / period};
+    for (const auto& [violation, text] : violations_of(*host, wire_.statistics(host->index()), speed)) {
+      if (!declared_[static_cast<std::size_t>(violation)]) throw ViolationError(text);
+    }
+  }
+}
+
 std::string World::describe() const {
   std::ostringstream text;
   for (std::size_t i = 0; i < kHosts; ++i) {
@@ -191,6 +209,7 @@ void World::reset(const WorldOptions& options) {
   if (past_grid != 0) sc_core::sc_start(model::to_sc_time(kResetGrid - past_grid), sc_core::SC_RUN_TO_TIME);
   epoch_ = model::now_ps();
   options_ = options;
+  declared_.reset();
   for (std::size_t i = 0; i < kHosts; ++i) hosts_[i]->reset(host_options(i), options.seed);
   wire_.reset(seeded(options.wire, options.seed));
   open_files();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -14,11 +15,14 @@
 #include "model/wire.hpp"
 #include "testbench/app_runner.hpp"
 #include "testbench/host.hpp"
+#include "testbench/violations.hpp"
 
 namespace rnic::testbench {
 
 struct WorldOptions {
   HostOptions host;  ///< Of both hosts
+  /// Of each host, instead of `host`.
+  std::array<std::optional<HostOptions>, 2> each_host{};
   model::WireOptions wire;
   /// Faults of each host's PCI Express, instead of those in `host`.
   std::array<std::optional<model::PcieFaultOptions>, 2> pcie_faults{};
@@ -55,21 +59,23 @@ class World : public sc_core::sc_module {
   /// Runs until all applications have ended. Rethrows the first exception that leaves one of them, after the others
   /// have been unwound. Throws SimulationTimeout after `limit_ns` of simulated time, and Hang when nothing has moved on
   /// PCI Express and on the wire for hang_ns, both naming the applications that wait, what the hosts did, and what each
-  /// engine of the NICs does; std::logic_error when a driver misused its device; sc_core::sc_report when the RTL or the
-  /// kernel reports an error, after which the world cannot go on.
+  /// engine of the NICs does; std::logic_error when a driver misused its device; ViolationError when a NIC did what no
+  /// sound one does, and it was not declared; sc_core::sc_report when the RTL or the kernel reports an error, after
+  /// which the world cannot go on.
   ///
   /// It is no hang while an application waits in one Device::elapse of hang_ns or more, a frame is on the wire or held
   /// there, a fault keeps a NIC from sending, or a NIC may still wait for the time-out of a DMA read that was withheld
   /// from it.
   void run(std::uint64_t limit_ns = 1'000'000'000);
+  /// `violation` is what the run is about, or is judged elsewhere, until the next reset.
+  void declare(Violation violation) { declared_.set(static_cast<std::size_t>(violation)); }
   /// Lets simulated time pass without applications.
   void idle(std::uint64_t ns);
 
   /// `observer` sees every frame on the wire, as model::Wire::set_tap says. Empty: nobody.
   void observe_frames(model::Wire::Tap observer) { observer_ = std::move(observer); }
 
-  /// Power cycle: hosts and wire as new, with `options` (memory size and clock stay as constructed). Called between
-  /// runs.
+  /// Power cycle: hosts and wire as new, with `options` (the memory size stays as constructed). Called between runs.
   void reset(const WorldOptions& options);
   void reset() { reset(options_); }
 
@@ -80,6 +86,7 @@ class World : public sc_core::sc_module {
   void open_files();
   void finish_files();
   void check_misuse() const;
+  void check_violations();
   [[nodiscard]] HostOptions host_options(std::size_t index) const;
   [[nodiscard]] std::uint64_t movements() const;
   [[nodiscard]] bool stuck();
@@ -89,6 +96,7 @@ class World : public sc_core::sc_module {
   model::Wire wire_;
   std::array<std::unique_ptr<Host>, kHosts> hosts_;
   AppRunner runner_;
+  std::bitset<kViolations> declared_;
   std::unique_ptr<model::PcapWriter> capture_;
   model::Wire::Tap observer_;
   model::Picoseconds epoch_ = 0;

@@ -84,6 +84,7 @@ void KernelDevice::hand_out(DeviceLife& life, const hw::Eqe& eqe) {
     case hw::EqeType::kPortActive:
     case hw::EqeType::kPortError: return tell_all(device_sinks_, eqe);
   }
+  device_.report(DeviceOddity::kUnknownEvent, eqe.event_type);
 }
 
 /// In the order of their numbers, without the lock while one of them is told, and without memory of its own. One that

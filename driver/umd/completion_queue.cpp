@@ -88,8 +88,13 @@ void CompletionQueue::decode_locked() {
     const Decoding decoding = decode_next(entry.completion);
     if (decoding == Decoding::kNothingThere) return;
     entry.known = decoding == Decoding::kDone;
+    if (!entry.known) report_unknown(entry.completion.qpn);
     backlog_.push(entry);
   }
+}
+
+void CompletionQueue::report_unknown(std::uint32_t qpn) {
+  process_->device().report(DeviceOddity::kUnknownCompletion, qpn);
 }
 
 bool CompletionQueue::solicited_waits() {

@@ -121,6 +121,7 @@ class CompletionQueue {
   Decoding decode_next(Completion& completion);
   [[nodiscard]] bool resolve(const hw::Cqe& cqe, Completion& completion);
   [[nodiscard]] const Client* client_of(std::uint32_t qpn);
+  [[gnu::cold]] void report_unknown(std::uint32_t qpn);
   void ring(hw::CqArm kind);
   [[nodiscard]] Result<void> replace_ring(std::uint32_t entries);
   bool adopt(std::uint32_t origin, Backlog& larger);
@@ -152,7 +153,11 @@ std::size_t CompletionQueue::poll(std::size_t most, Sink&& sink) {
     for (Completion completion; taken < most; ++consumed) {
       const Decoding decoding = decode_next(completion);
       if (decoding == Decoding::kNothingThere) break;
-      if (decoding == Decoding::kDone) sink(completion), ++taken;
+      if (decoding == Decoding::kDone) {
+        sink(completion), ++taken;
+      } else {
+        report_unknown(completion.qpn);
+      }
     }
     if (consumed == 0) return 0;
     consumer_ += consumed;
@@ -175,7 +180,7 @@ inline CompletionQueue::Decoding CompletionQueue::decode_next(Completion& comple
   return resolve(hw::Cqe::decode(entry), completion) ? Decoding::kDone : Decoding::kUnknown;
 }
 
-/// False if it is of no request that is known.
+/// False if it is of no request that is known; the queue pair is told all the same.
 inline bool CompletionQueue::resolve(const hw::Cqe& cqe, Completion& completion) {
   completion = {.id = 0,
                 .qp_context = nullptr,

@@ -177,7 +177,7 @@ FuzzTarget FuzzEpisode::target_of(std::size_t host, std::uint32_t qpn, const Con
 /// Takes the two queue pairs of a sacrificed connection from INIT to RTS.
 void FuzzEpisode::connect(std::size_t pair) {
   std::array<std::uint32_t, 2> psns{};
-  for (std::size_t host = 0; host < 2; ++host) psns[host] = sides_[host].endpoint->kernel().random_psn();
+  for (std::size_t host = 0; host < 2; ++host) psns[host] = sides_[host].endpoint->first_psn();
   for (std::size_t host = 0; host < 2; ++host) connect_side(pair, host, psns[host], psns[1 - host]);
 }
 

@@ -11,21 +11,22 @@ namespace rnic::testbench {
 namespace {
 
 struct BenchArguments {
-  WorldOptions world;
+  WorldArguments world;
   std::string json;
   std::vector<std::string> figures;
 };
 
 int run_bench_command(const BenchArguments& options) {
   check_writable(options.json, "--json");
-  check_writable(options.world.trace_path, "--trace");
-  if (!options.world.trace_path.empty() && options.figures.size() != 1) {
+  check_writable(options.world.options.trace_path, "--trace");
+  if (!options.world.options.trace_path.empty() && options.figures.size() != 1) {
     throw UsageError("--trace records one measurement: name it with --figure");
   }
-  World world(options.world);
+  const DrawnWorld drawn = options.world.draw();
+  World world(drawn.options);
   nlohmann::ordered_json json;
   fmt::print("{:<84}{:>14}\n", "figure", "value");
-  for (const auto& figure : run_bench(world, options.world, options.figures)) {
+  for (const auto& figure : run_bench(world, drawn.options, options.figures)) {
     fmt::print("{:<84}{:>14.3f} {}\n", figure.text, figure.value, figure.unit);
     json[figure.key] = figure.value;
   }
@@ -41,7 +42,7 @@ void add_bench_command(CLI::App& tool, std::function<int()>& action) {
   command->add_option("--json", options->json, "Write the figures to this file");
   command->add_option("--figure", options->figures,
                       "Measure this figure alone, by its name in the JSON file; may be repeated");
-  command->add_option("--trace", options->world.trace_path,
+  command->add_option("--trace", options->world.options.trace_path,
                       "Write the waves of both NICs to this FST file; with one --figure (scripts/trace_usage.py says "
                       "who waits for whom)");
   add_world_options(*command, options->world);

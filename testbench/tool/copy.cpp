@@ -164,8 +164,10 @@ CopyReport run_copy(World& world, const CopyOptions& options) {
   world.add_app(0, "setup", [&](Host& host) {
     a = std::make_unique<CopySide>(host, options, round);
     b = std::make_unique<CopySide>(world.host(1), options, 2 * std::max<std::uint64_t>(round, 1));
+    ConnectParameters parameters{options.mtu};
+    parameters.ack_timeout = options.ack_timeout;
     for (std::uint32_t i = 0; i < options.qps; ++i)
-      connect_pair(a->endpoint_, *a->qps_[i], b->endpoint_, *b->qps_[i], {options.mtu});
+      connect_pair(a->endpoint_, *a->qps_[i], b->endpoint_, *b->qps_[i], parameters);
     a->expect_offer();
     b->expect_offer();
   });

@@ -17,6 +17,7 @@ struct CopyOptions {
   std::uint64_t message = 65536;      ///< Bytes of one Write or Read
   std::uint32_t qps = 1;              ///< Queue pairs
   std::uint32_t mtu = 4096;           ///< Bytes
+  std::uint8_t ack_timeout = 8;       ///< 4.096 us * 2^n
   std::uint64_t round = 64ULL << 20;  ///< Most bytes of the file that are in memory at once
 };
 

@@ -13,21 +13,25 @@ namespace {
 
 struct CopyArguments {
   CopyOptions copy;
-  WorldOptions world;
+  WorldArguments world;
   std::string json;
 };
 
-int run_copy_command(const CopyArguments& options) {
+int run_copy_command(CopyArguments options) {
   if (!std::filesystem::is_regular_file(options.copy.file) || !std::ifstream(options.copy.file)) {
     throw UsageError(fmt::format("cannot read file '{}'", options.copy.file.string()));
   }
-  check_writable(options.world.capture_path, "--pcap");
-  check_writable(options.world.trace_path, "--trace");
+  check_writable(options.world.options.capture_path, "--pcap");
+  check_writable(options.world.options.trace_path, "--trace");
   check_writable(options.json, "--json");
-  World world(options.world);
+  const DrawnWorld drawn = options.world.draw();
+  options.copy.mtu = drawn.mtu.value_or(options.copy.mtu);
+  options.copy.ack_timeout = static_cast<std::uint8_t>(options.copy.ack_timeout + drawn.timeout_shift);
+  const double link_gbps = drawn.options.wire.rate_gbps;
+  World world(drawn.options);
   const CopyReport report = run_copy(world, options.copy);
-  print_copy(report, options.copy, options.world.wire.rate_gbps);
-  auto json = copy_json(report, options.copy, options.world.wire.rate_gbps, options.world.seed);
+  print_copy(report, options.copy, link_gbps);
+  auto json = copy_json(report, options.copy, link_gbps, options.world.options.seed);
   if (const auto faults = faults_json(world); !faults.empty()) {
     fmt::print("  faults {}\n", faults.dump());
     json["faults"] = faults;
@@ -50,20 +54,21 @@ void add_copy_command(CLI::App& tool, std::function<int()>& action) {
   command->add_option("--mtu", options->copy.mtu, "Path MTU, bytes")
       ->check(CLI::IsMember({256u, 512u, 1024u, 2048u, 4096u}))
       ->capture_default_str();
-  command->add_option("--pcap", options->world.capture_path, "Write the frames on the wire to this capture file");
-  command->add_option("--trace", options->world.trace_path, "Write the waves of both NICs to this FST file");
+  command->add_option("--pcap", options->world.options.capture_path,
+                      "Write the frames on the wire to this capture file");
+  command->add_option("--trace", options->world.options.trace_path, "Write the waves of both NICs to this FST file");
   command->add_option("--json", options->json, "Write the figures to this file");
   add_world_options(*command, options->world);
   // Unlike the benchmark, the main job meets a memory system that is busy with others, so that every seed has a timing
   // of its own.
-  auto& pcie = options->world.host.root_complex;
+  auto& pcie = options->world.options.host.root_complex;
   pcie.reorder_probability = pcie.split_probability = 0.1;
   command
       ->add_option("--pcie-reorder", pcie.reorder_probability,
                    "Chance that a DMA read is answered late and out of order")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  add_faults_option(*command, options->world);
+  add_faults_option(*command, options->world.options);
   command->callback([options, &action] { action = [options] { return run_copy_command(*options); }; });
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 struct FuzzArguments {
   FuzzOptions fuzz;
-  WorldOptions world;
+  WorldArguments world;
   std::string json;
   std::string corpus;
 };
@@ -40,7 +40,7 @@ void print(const FuzzReport& report, double seconds) {
 nlohmann::ordered_json fuzz_json(const FuzzReport& report, const FuzzArguments& options, double seconds) {
   nlohmann::ordered_json notes = nlohmann::ordered_json::array();
   for (const auto& one : report.violations) notes.push_back({{"seed", one.seed}, {"note", one.note}});
-  return {{"seed", options.world.seed},
+  return {{"seed", options.world.options.seed},
           {"frames", report.frames},
           {"live", report.live},
           {"wqes", report.wqes},
@@ -61,7 +61,7 @@ nlohmann::ordered_json fuzz_json(const FuzzReport& report, const FuzzArguments& 
 
 int run_fuzz_command(FuzzArguments options) {
   check_writable(options.json, "--json");
-  check_writable(options.world.capture_path, "--pcap");
+  check_writable(options.world.options.capture_path, "--pcap");
   try {
     if (!options.corpus.empty()) {
       options.fuzz.corpus = read_corpus(options.corpus);
@@ -71,11 +71,12 @@ int run_fuzz_command(FuzzArguments options) {
     throw UsageError(fmt::format("--corpus: {}", error.what()));
   }
   const auto start = std::chrono::steady_clock::now();
-  World world(options.world);
+  const DrawnWorld drawn = options.world.draw();
+  World world(drawn.options);
   FuzzReport report;
   {
     Progress progress("fuzz", options.fuzz.frames);
-    report = run_fuzz(world, options.world, options.fuzz,
+    report = run_fuzz(world, drawn.options, options.fuzz,
                       [&](std::uint64_t frames) { progress.update(std::min(frames, options.fuzz.frames)); });
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -104,7 +105,7 @@ void add_fuzz_command(CLI::App& tool, std::function<int()>& action) {
       ->capture_default_str();
   command->add_option("--corpus", options->corpus,
                       "Folder: what it holds is replayed first, violations are written to it");
-  command->add_option("--pcap", options->world.capture_path,
+  command->add_option("--pcap", options->world.options.capture_path,
                       "Write the frames on the wire of the last episode to this capture file");
   command->add_option("--json", options->json, "Write the figures to this file");
   add_world_options(*command, options->world);

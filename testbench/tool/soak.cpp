@@ -20,6 +20,7 @@ constexpr std::uint64_t kClockNs = 10'000;
 
 SoakReport run_soak(World& world, const SoakOptions& options, std::uint64_t seed,
                     const std::function<void(std::uint64_t)>& progress) {
+  world.declare(Violation::kIommuFault);  // counted below
   std::array<std::unique_ptr<Endpoint>, 2> endpoints;
   std::unique_ptr<Traffic> traffic;
   world.add_app(0, "setup", [&](Host&) {

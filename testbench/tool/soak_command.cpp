@@ -14,7 +14,7 @@ namespace {
 
 struct SoakArguments {
   SoakOptions soak;
-  WorldOptions world;
+  WorldArguments world;
   std::string json;
 };
 
@@ -37,7 +37,7 @@ nlohmann::ordered_json soak_json(const SoakReport& report, const SoakArguments& 
   nlohmann::ordered_json kinds;
   for (std::size_t i = 0; i < kTrafficKinds; ++i)
     kinds[name(static_cast<TrafficKind>(i))] = report.traffic.completed[i];
-  return {{"seed", options.world.seed},
+  return {{"seed", options.world.options.seed},
           {"qps", options.soak.traffic.pairs},
           {"completed", report.traffic.total()},
           {"wrong", report.traffic.wrong},
@@ -88,17 +88,20 @@ bool is_orderly(const WorldOptions& world) {
 }
 
 int run_soak_command(const SoakArguments& options) {
-  check_writable(options.world.capture_path, "--pcap");
-  check_writable(options.world.trace_path, "--trace");
+  check_writable(options.world.options.capture_path, "--pcap");
+  check_writable(options.world.options.trace_path, "--trace");
   check_writable(options.json, "--json");
   const auto start = std::chrono::steady_clock::now();
-  World world(options.world);
+  const DrawnWorld drawn = options.world.draw();
+  World world(drawn.options);
   SoakOptions soak = options.soak;
-  soak.orderly = is_orderly(options.world);
+  soak.orderly = is_orderly(drawn.options);
+  auto& ack_timeout = soak.traffic.connection.ack_timeout;
+  ack_timeout = static_cast<std::uint8_t>(ack_timeout + drawn.timeout_shift);
   SoakReport report;
   {
     Progress progress("soak", options.soak.cycles);
-    report = run_soak(world, soak, options.world.seed,
+    report = run_soak(world, soak, options.world.options.seed,
                       [&](std::uint64_t cycles) { progress.update(std::min(cycles, options.soak.cycles)); });
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -142,21 +145,22 @@ void add_soak_command(CLI::App& tool, std::function<int()>& action) {
           "Simulated time without completion that counts as a hang, us")
       ->type_name("UINT")
       ->default_str(std::to_string(traffic.hang_ns / 1'000));
-  command->add_option("--pcap", options->world.capture_path, "Write the frames on the wire to this capture file");
-  command->add_option("--trace", options->world.trace_path, "Write the waves of both NICs to this FST file");
+  command->add_option("--pcap", options->world.options.capture_path,
+                      "Write the frames on the wire to this capture file");
+  command->add_option("--trace", options->world.options.trace_path, "Write the waves of both NICs to this FST file");
   command->add_option("--json", options->json, "Write the figures to this file");
   add_world_options(*command, options->world);
-  auto& pcie = options->world.host.root_complex;
+  auto& pcie = options->world.options.host.root_complex;
   pcie.reorder_probability = pcie.split_probability = 0.1;
-  for (auto& faults : options->world.wire.faults) {
+  for (auto& faults : options->world.options.wire.faults) {
     faults.drop = faults.reorder = 0.01;
     faults.duplicate = 0.005;
     faults.corrupt = 0.001;
   }
   traffic.connection.ack_timeout = 6;  // 0.26 ms: the queues are long, and the world is small
-  add_faults_option(*command, options->world);
+  add_faults_option(*command, options->world.options);
   command->add_flag_callback(
-      "--no-faults", [options] { options->world.wire.faults = {}; },
+      "--no-faults", [options] { options->world.options.wire.faults = {}; },
       "Nothing goes wrong, so that nothing may be repaired either; otherwise, without --faults, 1 % of the frames are "
       "lost, 1 % late, 0.5 % twice, 0.1 % corrupt");
   command->callback([options, &action] { action = [options] { return run_soak_command(*options); }; });

@@ -21,7 +21,7 @@ struct VerifyArguments {
   std::string junit;
   bool list = false;
   unsigned jobs = std::max(1u, std::thread::hardware_concurrency());
-  WorldOptions world;
+  WorldArguments world;
 };
 
 struct Line {
@@ -109,12 +109,13 @@ int run_verify_command(const VerifyArguments& options) {
     return 0;
   }
   std::vector<Line> lines;
-  run_vectors(vectors, options.world, options.jobs, [&](std::size_t index, const VectorOutcome& outcome) {
-    lines.push_back({&vectors[index], outcome});
-    fmt::print("{} {}{}\n", outcome.passed ? "pass" : "FAIL", vectors[index].file.string(),
-               outcome.passed ? "" : ": " + outcome.message);
-    std::fflush(stdout);
-  });
+  run_vectors(vectors, options.world.draw().options, options.jobs,
+              [&](std::size_t index, const VectorOutcome& outcome) {
+                lines.push_back({&vectors[index], outcome});
+                fmt::print("{} {}{}\n", outcome.passed ? "pass" : "FAIL", vectors[index].file.string(),
+                           outcome.passed ? "" : ": " + outcome.message);
+                std::fflush(stdout);
+              });
   print_clauses(lines);
   const auto passed = std::count_if(lines.begin(), lines.end(), [](const Line& line) { return line.outcome.passed; });
   fmt::print("\n{} passed, {} failed\n", passed, static_cast<std::ptrdiff_t>(lines.size()) - passed);

@@ -1,11 +1,25 @@
 #include "testbench/tool/world_options.hpp"
 
+#include <fmt/format.h>
+
 #include "testbench/scenario.hpp"
 
 namespace rnic::testbench {
 
-void add_world_options(CLI::App& command, WorldOptions& options) {
+DrawnWorld WorldArguments::draw() const {
+  if (!drawn_from) return {options, {}, {}, {}};
+  DrawnWorld drawn = draw_world(*drawn_from, options);
+  for (const auto& line : drawn.text) fmt::print("  {}\n", line);
+  return drawn;
+}
+
+void add_world_options(CLI::App& command, WorldArguments& world) {
+  WorldOptions& options = world.options;
   command.add_option("--seed", options.seed, "Seed of everything random")->capture_default_str();
+  command.add_option(
+      "--world", world.drawn_from,
+      "Draw the machines and the wire from this seed: sizes, order and timing of PCI Express, clocks, rate, "
+      "path MTU, first PSNs; instead of the options that say them");
   command.add_option("--link-gbps", options.wire.rate_gbps, "Rate of the wire, 10^9 bits per second")
       ->check(CLI::Range(0.1, 400.0))
       ->capture_default_str();

@@ -62,6 +62,9 @@ class VectorSession {
   /// Throws VectorFailure.
   void run(const VectorStep& step);
 
+  /// Throws VectorFailure for a completion or an event that no step has taken.
+  void expect_nothing_left();
+
   /// Of all queue pairs, connected or not.
   [[nodiscard]] const PacketNumbers& numbers() const { return numbers_; }
   /// The packets with the R_Keys of the regions that they name.

@@ -139,7 +139,7 @@ void VectorSession::connect() {
   for (std::size_t host = 0; host < sides_.size(); ++host) {
     const auto& first_psn = setup_.hosts.at(host).first_psn;
     for (auto& pair : sides_[host].pairs) {
-      const auto psn = first_psn ? *first_psn : sides_[host].endpoint->kernel().random_psn();
+      const auto psn = first_psn ? *first_psn : sides_[host].endpoint->first_psn();
       numbers_.hosts[host].push_back({.qpn = pair.core().qpn(), .first_psn = psn, .earlier_qpns = {}});
     }
   }

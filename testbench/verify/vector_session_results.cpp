@@ -115,6 +115,25 @@ void VectorSession::no_completion(const VectorStep& step) {
   }
 }
 
+void VectorSession::expect_nothing_left() {
+  std::string left;
+  const auto note = [&left](std::size_t host, const std::string& what) {
+    left += fmt::format("{}host {}: {}", left.empty() ? "" : "; ", host == 0 ? 'A' : 'B', what);
+  };
+  for (std::size_t host = 0; host < sides_.size(); ++host) {
+    auto& side = sides_[host];
+    for (const auto& cq : {side.initiator_core, side.receive_core}) {
+      for (umd::Completion result; cq && cq->poll({&result, 1}) != 0;) {
+        note(host, fmt::format("{} {} {}", kind_name(result.kind), result.id, cqe_status_name(result.status)));
+      }
+    }
+    // Events that wait in their queues are handed out.
+    static_cast<void>(side.endpoint->kernel().wait_until([] { return true; }, 0));
+    for (const auto& eqe : side.events) note(host, describe_event(host, eqe));
+  }
+  if (!left.empty()) throw VectorFailure("ends with what no step takes: " + left);
+}
+
 void VectorSession::notify(const VectorStep& step) {
   auto [it, added] = notifications_.try_emplace(step.name);
   if (!added) throw VectorFailure(fmt::format("{}: a second notification \"{}\"", step.text, step.name));

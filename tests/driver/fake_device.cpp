@@ -534,6 +534,11 @@ void FakeDevice::take_away() {
   wake();
 }
 
+void FakeDevice::report(DeviceOddity oddity, std::uint32_t number) {
+  const std::lock_guard lock(mutex_);
+  oddities.emplace_back(oddity, number);
+}
+
 void FakeDevice::reset_function() {
   const Inside inside_device;
   const std::lock_guard lock(mutex_);

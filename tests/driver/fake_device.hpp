@@ -36,6 +36,7 @@ class FakeDevice final : public Device {
   bool wait(std::uint64_t seen, std::uint64_t timeout_ns) override;
   bool removed() override;
   void reset_function() override;
+  void report(DeviceOddity oddity, std::uint32_t number) override;
   MsixMessage msix_message(std::uint32_t vector) override;
   void elapse(std::uint64_t ns) override;
   std::uint64_t now_ns() override;
@@ -104,6 +105,8 @@ class FakeDevice final : public Device {
   std::map<std::uint32_t, hw::AdminCreateFastMr> fast_regions;  ///< By index of the key
   std::map<std::uint32_t, std::uint32_t> bound;  ///< Window that is bound, region it is bound to: indexes
   std::size_t mapped_pages = 0;
+
+  std::vector<std::pair<DeviceOddity, std::uint32_t>> oddities;  ///< Reported
 
   // What the device does
   void write_cqe(std::uint32_t cqn, hw::Cqe cqe);

@@ -9,7 +9,7 @@
 
 namespace rnic::test {
 
-inline constexpr std::array<FieldProbe, 478> kStreamFieldProbes = {{
+inline constexpr std::array<FieldProbe, 479> kStreamFieldProbes = {{
     {"host_req_hdr.tlp_type", 15, 0, 3, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostReqHdr::decode(b.first<rtl::HostReqHdr::kBytes>()).tlp_type, false); }},
     {"host_req_hdr.poisoned", 15, 3, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostReqHdr::decode(b.first<rtl::HostReqHdr::kBytes>()).poisoned, false); }},
     {"host_req_hdr.addr", 15, 4, 64, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostReqHdr::decode(b.first<rtl::HostReqHdr::kBytes>()).addr, false); }},
@@ -57,9 +57,10 @@ inline constexpr std::array<FieldProbe, 478> kStreamFieldProbes = {{
     {"uar_req.data", 67, 21, 512, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::UarReq::decode(b.first<rtl::UarReq::kBytes>()).data, false); }},
     {"doorbell.uar", 9, 0, 7, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::Doorbell::decode(b.first<rtl::Doorbell::kBytes>()).uar, false); }},
     {"doorbell.value", 9, 7, 64, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::Doorbell::decode(b.first<rtl::Doorbell::kBytes>()).value, false); }},
-    {"wqe_push.uar", 65, 0, 7, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::WqePush::decode(b.first<rtl::WqePush::kBytes>()).uar, false); }},
-    {"wqe_push.data", 65, 7, 512, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::WqePush::decode(b.first<rtl::WqePush::kBytes>()).data, false); }},
-    {"wqe_push.last", 65, 519, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::WqePush::decode(b.first<rtl::WqePush::kBytes>()).last, false); }},
+    {"wqe_push.uar", 66, 0, 7, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::WqePush::decode(b.first<rtl::WqePush::kBytes>()).uar, false); }},
+    {"wqe_push.data", 66, 7, 512, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::WqePush::decode(b.first<rtl::WqePush::kBytes>()).data, false); }},
+    {"wqe_push.last", 66, 519, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::WqePush::decode(b.first<rtl::WqePush::kBytes>()).last, false); }},
+    {"wqe_push.whole", 66, 520, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::WqePush::decode(b.first<rtl::WqePush::kBytes>()).whole, false); }},
     {"admin_ref.op", 4, 0, 3, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::AdminRef::decode(b.first<rtl::AdminRef::kBytes>()).op, false); }},
     {"admin_ref.number", 4, 3, 24, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::AdminRef::decode(b.first<rtl::AdminRef::kBytes>()).number, false); }},
     {"admin_ref.eq", 4, 27, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::AdminRef::decode(b.first<rtl::AdminRef::kBytes>()).eq, false); }},
@@ -501,7 +502,7 @@ inline constexpr std::array<LayoutProbe, 46> kStreamLayoutProbes = {{
     {"reg_req", 85, false, recode_layout<rtl::RegReq>},
     {"uar_req", 533, false, recode_layout<rtl::UarReq>},
     {"doorbell", 71, false, recode_layout<rtl::Doorbell>},
-    {"wqe_push", 520, false, recode_layout<rtl::WqePush>},
+    {"wqe_push", 521, false, recode_layout<rtl::WqePush>},
     {"admin_ref", 29, false, recode_layout<rtl::AdminRef>},
     {"admin_access", 12, false, recode_layout<rtl::AdminAccess>},
     {"send_ctx", 663, false, recode_layout<rtl::SendCtx>},

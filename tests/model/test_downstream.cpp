@@ -72,6 +72,33 @@ TEST_CASE("a late memory delays a read by up to the window") {
   CHECK(most <= soonest + 100'100);
 }
 
+TEST_CASE("with jitter requests keep their order, and no completion passes an earlier request") {
+  RootComplexOptions options;
+  options.jitter_ns = 300;
+  Picoseconds most = 0;
+  for (options.seed = 0; options.seed < 50; ++options.seed) {
+    Downstream link(options);
+    for (std::uint16_t i = 0; i < 10; ++i) {
+      link.push_request({TlpKind::kMemoryWrite, false, 8U * i, 2, 0xF, 0xF, 0, 0, std::vector<std::uint8_t>(8)}, 1000);
+      link.push_read(job_of(i), 1000);
+    }
+    Picoseconds now = 1000;
+    std::uint64_t requests = 0;
+    for (std::uint64_t completions = 0; completions < 20; now += 1000) {
+      HostRequest request;
+      while (link.take_request(request, now)) CHECK(request.address == 8 * requests++);
+      DmaCompletion completion;
+      while (link.take_completion(completion, now)) {
+        CHECK(requests == 10);  // they were there when it started
+        ++completions;
+      }
+    }
+    most = std::max(most, now);
+  }
+  CHECK(most > 1000 + 250'000 + 250'000);
+  CHECK(most < 1000 + 250'000 + 300'000 + 200'000);
+}
+
 TEST_CASE("a host request goes before completions that could start at the same time") {
   Downstream link(RootComplexOptions{});
   link.push_read(job_of(0), 1000);

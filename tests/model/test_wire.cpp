@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <stdexcept>
 #include <vector>
@@ -78,6 +79,29 @@ TEST_CASE("beats of a long frame stream, each arriving with its last byte") {
   });
   CHECK(bench().wire.statistics(1).bad_frames == 1);
   CHECK(bench().wire.statistics(1).underruns == 0);
+}
+
+TEST_CASE("with jitter frames come late by up to it, and in order") {
+  Picoseconds most = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    WireOptions options{100, 25};
+    options.jitter_ns = 200;
+    options.seed = seed;
+    bench().wire.reset(options);
+    run([&] {
+      const Picoseconds start = now_ps();
+      for (std::uint8_t i = 0; i < 3; ++i) bench().wire.port(0).transmit(beat_of(i, 60, true));
+      for (std::uint8_t i = 0; i < 3; ++i) {
+        FrameBeat got;
+        const Picoseconds time = receive(1, got) - start;
+        CHECK(got.data[0] == i);
+        CHECK(time >= 72 * 80 + 25'000);
+        most = std::max(most, time);
+      }
+    });
+  }
+  CHECK(most > 150'000);
+  CHECK(most < 25'000 + 200'000 + 3 * 84 * 80 + 1'000);
 }
 
 TEST_CASE("the rate holds for frames back to back, in both directions at once") {

@@ -78,6 +78,7 @@ TEST_CASE("DMA of every length and alignment, completions split at random") {
               FAIL("byte " << at << " of " << dwords << " dwords at " << offset);
           }
         }
+        world().declare(testbench::Violation::kIommuFault);
         copy(device, 0x1000, to.iova, 1);
         CHECK(device.read64(kStatus) == 1);  // Unsupported Request
       },

@@ -110,6 +110,78 @@ TEST_CASE("an exception of an application comes out; the next case is not affect
   world().run();
 }
 
+TEST_CASE("DMA to memory that the NIC may not have fails the run, unless it was declared") {
+  const auto stray = [](Host& host) {
+    const DmaBuffer buffer = host.device().dma_alloc(4096).take();
+    copy(host.device(), buffer.iova, 0x5000, 1);
+  };
+  world().reset();
+  world().add_app(1, "stray", stray);
+  CHECK_THROWS_AS(world().run(), testbench::ViolationError);
+  world().reset();
+  world().declare(testbench::Violation::kIommuFault);
+  world().add_app(1, "stray", stray);
+  world().run();
+  world().reset();  // and ends with a reset
+  world().add_app(1, "stray", stray);
+  CHECK_THROWS_WITH(world().run(), Contains("host1") && Contains("write of 0x5000"));
+}
+
+TEST_CASE("an interrupt that names no vector, and one while the function is masked, fail the run") {
+  const auto signal = [](std::uint32_t data, bool masked) {
+    world().reset();
+    world().add_app(0, "signal", [=](Host& host) {
+      model::PcieConfig config;
+      config.msix_mask = masked;
+      host.root_complex().set_config(config);
+      host.device().elapse(5'000);
+      host.device().write64(kSignal, data);
+      host.device().elapse(2'000);
+    });
+    world().run();
+  };
+  CHECK_NOTHROW(signal(31, false));
+  CHECK_THROWS_WITH(signal(32, false), Contains("name no vector"));
+  CHECK_THROWS_WITH(signal(31, true), Contains("masked"));
+}
+
+TEST_CASE("what the driver throws away fails the run") {
+  world().reset();
+  world().add_app(0, "driver", [](Host& host) { host.device().report(DeviceOddity::kUnknownCompletion, 0x1234); });
+  CHECK_THROWS_WITH(world().run(), Contains("host0") && Contains("0x1234"));
+}
+
+TEST_CASE("applications that must stop come to their end by their own way, destructors and all") {
+  struct Object {
+    Object(Host& h, bool& e) : host(h), ended(e) {}
+    ~Object() {
+      host.device().elapse(1'000);  // as a driver's that waits for its device
+      ended = host.device().removed();
+    }
+    Host& host;
+    bool& ended;
+  };
+  bool ended[2]{};
+  world().reset();
+  bool after = false;
+  world().add_app(0, "in a destructor", [&](Host& host) {
+    { const Object object(host, ended[0]); }
+    after = true;
+  });
+  world().add_app(0, "polls for ever", [&](Host& host) {
+    const Object object(host, ended[1]);
+    for (;;) host.device().elapse(100);
+  });
+  world().add_app(1, "throws", [](Host& host) {
+    host.device().elapse(500);
+    throw std::runtime_error("application failed");
+  });
+  CHECK_THROWS_WITH(world().run(), "application failed");
+  CHECK(after);
+  CHECK(ended[0]);
+  CHECK(ended[1]);
+}
+
 TEST_CASE("the watchdog names who waits and what the hosts did") {
   world().reset();
   world().add_app(1, "stuck", [](Host& host) {
