@@ -88,15 +88,15 @@ inline constexpr std::uint32_t kEtherTypeIpv4 = 0x800;
 /// EtherType of IPv6.
 inline constexpr std::uint32_t kEtherTypeIpv6 = 0x86dd;
 
-/// Completion time-out, by the encoding of PCI Express Device Control 2 (base specification 7.5.3.16), ranges A to C, with what the NIC takes of each range at its nominal clock.
+/// Completion time-out, by the encoding of PCI Express Device Control 2 (base specification 7.5.3.16), ranges A to C, with what the NIC takes of each range at its nominal clock: the middle, at most 2 us more until it is noticed. A driver reckons with the end of the range.
 enum class CompletionTimeoutRange : std::uint8_t {
-  kDefault = 0,  ///< 50 ms
-  kA1 = 1,  ///< 50 us to 100 us: 100 us
-  kA2 = 2,  ///< 1 ms to 10 ms: 10 ms
-  kB1 = 5,  ///< 16 ms to 55 ms: 50 ms
-  kB2 = 6,  ///< 65 ms to 210 ms: 200 ms
-  kC1 = 9,  ///< 260 ms to 900 ms: 800 ms
-  kC2 = 10,  ///< 1 s to 3.5 s: 3 s
+  kDefault = 0,  ///< 50 us to 50 ms, of which the specification recommends what is not below 10 ms: 30 ms
+  kA1 = 1,  ///< 50 us to 100 us: 75 us
+  kA2 = 2,  ///< 1 ms to 10 ms: 5.5 ms
+  kB1 = 5,  ///< 16 ms to 55 ms: 35.5 ms
+  kB2 = 6,  ///< 65 ms to 210 ms: 137.5 ms
+  kC1 = 9,  ///< 260 ms to 900 ms: 580 ms
+  kC2 = 10,  ///< 1 s to 3.5 s: 2.25 s
 };
 
 

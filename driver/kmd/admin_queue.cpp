@@ -13,19 +13,20 @@ constexpr std::uint64_t kOwnWorkNs = 10'000'000;
 // of a queue pair that must fall silent before it is answered.
 constexpr std::uint64_t kReadsInARow = 4;
 
-/// The nominal time of each range (host interface, CompletionTimeoutRange).
+/// The longest that a device may wait in each range (PCI Express base specification 7.5.3.16; host interface,
+/// CompletionTimeoutRange): where in the range it gives up is its own affair.
 std::uint64_t completion_timeout_ns(hw::CompletionTimeoutRange range) {
   constexpr std::uint64_t kMillisecond = 1'000'000;
   switch (range) {
     case hw::CompletionTimeoutRange::kDefault: return 50 * kMillisecond;
     case hw::CompletionTimeoutRange::kA1: return kMillisecond / 10;
     case hw::CompletionTimeoutRange::kA2: return 10 * kMillisecond;
-    case hw::CompletionTimeoutRange::kB1: return 50 * kMillisecond;
-    case hw::CompletionTimeoutRange::kB2: return 200 * kMillisecond;
-    case hw::CompletionTimeoutRange::kC1: return 800 * kMillisecond;
-    case hw::CompletionTimeoutRange::kC2: return 3000 * kMillisecond;
+    case hw::CompletionTimeoutRange::kB1: return 55 * kMillisecond;
+    case hw::CompletionTimeoutRange::kB2: return 210 * kMillisecond;
+    case hw::CompletionTimeoutRange::kC1: return 900 * kMillisecond;
+    case hw::CompletionTimeoutRange::kC2: return 3500 * kMillisecond;
   }
-  return 3000 * kMillisecond;
+  return 3500 * kMillisecond;
 }
 
 }  // namespace

@@ -80,14 +80,14 @@ package rnic_pkg;
   /// EtherType of IPv6.
   localparam logic [31:0] EtherTypeIpv6 = 32'd34525;
 
-  // CompletionTimeoutRange: Completion time-out, by the encoding of PCI Express Device Control 2 (base specification 7.5.3.16), ranges A to C, with what the NIC takes of each range at its nominal clock.
-  localparam logic [3:0] CompletionTimeoutRangeDefault = 4'd0;  // 50 ms
-  localparam logic [3:0] CompletionTimeoutRangeA1 = 4'd1;  // 50 us to 100 us: 100 us
-  localparam logic [3:0] CompletionTimeoutRangeA2 = 4'd2;  // 1 ms to 10 ms: 10 ms
-  localparam logic [3:0] CompletionTimeoutRangeB1 = 4'd5;  // 16 ms to 55 ms: 50 ms
-  localparam logic [3:0] CompletionTimeoutRangeB2 = 4'd6;  // 65 ms to 210 ms: 200 ms
-  localparam logic [3:0] CompletionTimeoutRangeC1 = 4'd9;  // 260 ms to 900 ms: 800 ms
-  localparam logic [3:0] CompletionTimeoutRangeC2 = 4'd10;  // 1 s to 3.5 s: 3 s
+  // CompletionTimeoutRange: Completion time-out, by the encoding of PCI Express Device Control 2 (base specification 7.5.3.16), ranges A to C, with what the NIC takes of each range at its nominal clock: the middle, at most 2 us more until it is noticed. A driver reckons with the end of the range.
+  localparam logic [3:0] CompletionTimeoutRangeDefault = 4'd0;  // 50 us to 50 ms, of which the specification recommends what is not below 10 ms: 30 ms
+  localparam logic [3:0] CompletionTimeoutRangeA1 = 4'd1;  // 50 us to 100 us: 75 us
+  localparam logic [3:0] CompletionTimeoutRangeA2 = 4'd2;  // 1 ms to 10 ms: 5.5 ms
+  localparam logic [3:0] CompletionTimeoutRangeB1 = 4'd5;  // 16 ms to 55 ms: 35.5 ms
+  localparam logic [3:0] CompletionTimeoutRangeB2 = 4'd6;  // 65 ms to 210 ms: 137.5 ms
+  localparam logic [3:0] CompletionTimeoutRangeC1 = 4'd9;  // 260 ms to 900 ms: 580 ms
+  localparam logic [3:0] CompletionTimeoutRangeC2 = 4'd10;  // 1 s to 3.5 s: 2.25 s
 
   // WqeOpcode: Operation of a send WQE. Bits 3:0 are the CqeOpcode with which it completes, bit 4 says with immediate data, bit 5 with invalidate, bit 6 of a bind that the window is of type 2B.
   localparam logic [7:0] WqeOpcodeSend = 8'd0;  // SEND
