@@ -99,7 +99,8 @@ struct PcieConfig {
   std::size_t max_payload = 256;       ///< Bytes, 128 to 4096
   std::size_t max_read_request = 512;  ///< Bytes, 128 to 4096
   bool bus_master = true;
-  bool extended_tags = true;  ///< Extended Tag Field Enable: tags of reads have 8 bits, else 5
+  bool extended_tags = true;                ///< Extended Tag Field Enable: tags of reads have 8 bits, else 5
+  bool completion_timeout_disable = false;  ///< No DMA read times out
   bool msix_enable = true;
   bool msix_mask = false;
   bool operator==(const PcieConfig&) const = default;

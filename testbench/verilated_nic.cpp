@@ -164,6 +164,7 @@ void VerilatedNic::drive_config() {
   top_->cfg_max_read_req_i = model::size_code(config.max_read_request);
   top_->cfg_bus_master_i = config.bus_master;
   top_->cfg_ext_tag_i = config.extended_tags;
+  top_->cfg_cpl_timeout_disable_i = config.completion_timeout_disable;
   top_->cfg_msix_enable_i = config.msix_enable;
   top_->cfg_msix_mask_i = config.msix_mask;
 }

@@ -72,7 +72,8 @@ class EventSink {
 struct KernelOptions {
   std::uint64_t mac{};             ///< Station address; 0 keeps what the device has
   std::uint32_t event_queues = 1;  ///< Event queues, each with an MSI-X vector of its own
-  /// How long a DMA read of the device may stay without its completion.
+  /// How long a DMA read of the device may stay without its completion: the range of Device Control 2. The driver's
+  /// patience with a command goes by it, even while Completion Timeout Disable is set.
   hw::CompletionTimeoutRange completion_timeout = hw::CompletionTimeoutRange::kDefault;
 };
 

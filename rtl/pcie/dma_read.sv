@@ -17,7 +17,8 @@ module dma_read #(
     input  wire logic                   rst_ni,
     input  wire logic [6:0]             max_lines_i,
     input  wire logic [29:0]            timeout_i,    // In cycles
-    input  wire logic                 ext_tag_i,
+    input  wire logic                   timeout_disable_i,
+    input  wire logic                   ext_tag_i,
     input  wire logic [Clients-1:0]     rd_req_valid_i,
     output logic [Clients-1:0]          rd_req_ready_o,
     input  wire logic [Clients*rnic_pkg::DmaRdReqBits-1:0] rd_req_data_i,
@@ -128,6 +129,7 @@ module dma_read #(
       .clk_i,
       .rst_ni,
       .timeout_i,
+      .timeout_disable_i,
       .ext_tag_i,
       .tag_valid_o   (tag_valid),
       .tag_ready_i   (tag_ready),

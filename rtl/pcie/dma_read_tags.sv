@@ -16,13 +16,16 @@
 /// parked. ext_tag_i changes only while no read is on its way (7.5.3.4).
 ///
 /// Each read's time of departure is kept; one slot is looked at in a cycle, so a time-out is seen
-/// within a few hundred cycles.
+/// within a few hundred cycles. While timeout_disable_i is 1 (Completion Timeout Disable, 7.5.3.16)
+/// none is, and the clock of time-outs and quarantine stands still: a read that was on its way has
+/// the rest of its time afterwards.
 module dma_read_tags #(
     parameter int unsigned Quarantine = 16
 ) (
     input  wire logic         clk_i,
     input  wire logic         rst_ni,
     input  wire logic [29:0]  timeout_i,        // In cycles; at most 2^30 - 1024, at least 1000
+    input  wire logic         timeout_disable_i,
     input  wire logic         ext_tag_i,        // Extended Tag Field Enable
     output logic              tag_valid_o,
     input  wire logic         tag_ready_i,
@@ -144,10 +147,10 @@ module dma_read_tags #(
   // A slot sent in the very cycle of the look still shows its old time: it was not outstanding
   // then.
   assign age     = time_q - stamp;
-  assign overdue = was_out_q && outstanding_q[look_q] && age > timeout_i;
+  assign overdue = was_out_q && outstanding_q[look_q] && age > timeout_i && !timeout_disable_i;
 
   always_ff @(posedge clk_i) begin
-    time_q    <= time_q + 1'b1;
+    if (!timeout_disable_i) time_q <= time_q + 1'b1;
     scan_q    <= scan_q + 6'd1;
     look_q    <= scan_q;
     was_out_q <= outstanding_q[scan_q];
@@ -192,10 +195,9 @@ module dma_read_tags #(
 
   always_ff @(posedge clk_i) begin
     was_parked_q <= parked_q[scan_q];
-    divide_q     <= divide_q + 1'b1;
-    if (divide_q >= timeout_i) begin
-      divide_q <= '0;
-      tick_q   <= tick_q + 1'b1;
+    if (!timeout_disable_i) begin
+      divide_q <= divide_q >= timeout_i ? '0 : divide_q + 1'b1;
+      tick_q   <= tick_q + TickBits'(divide_q >= timeout_i);
     end
     if (!rst_ni) begin
       was_parked_q <= 1'b0;

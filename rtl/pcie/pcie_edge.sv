@@ -18,7 +18,8 @@
 /// order, split anywhere at the read completion boundary. An error status, a poisoned completion, a
 /// wrong length or a time-out (completion_timeout_i) makes the whole request err; a tag whose
 /// read timed out is not used again until its late completions can be told apart (dma_read_tags;
-/// tags are 8 bits: extended tags). Without cfg_ext_tag_i: tags of 5 bits, 32 reads at once.
+/// tags are 8 bits: extended tags). Without cfg_ext_tag_i: tags of 5 bits, 32 reads at once. While
+/// cfg_cpl_timeout_disable_i is 1 no read times out.
 ///
 /// DMA writes: client i sends dma_wr_t beats; wr_done_o[i] pulses when the last TLP of a request
 /// has been accepted by dma_req.
@@ -40,6 +41,8 @@ module pcie_edge #(
     input  wire logic                     cfg_bus_master_i,
     // Extended Tag Field Enable
     input  wire logic                     cfg_ext_tag_i,
+    // Completion Timeout Disable
+    input  wire logic                     cfg_cpl_timeout_disable_i,
     // The driver has switched us on
     input  wire logic                     enable_i,
     // Cycles that a read may stay without its completion
@@ -180,6 +183,7 @@ module pcie_edge #(
       .rst_ni,
       .max_lines_i    (rd_lines_q),
       .timeout_i      (completion_timeout_i),
+      .timeout_disable_i(cfg_cpl_timeout_disable_i),
       .ext_tag_i      (cfg_ext_tag_i),
       .rd_req_valid_i,
       .rd_req_ready_o,

@@ -40,6 +40,7 @@ module memory_side (
     input  wire logic [2:0]                                  cfg_max_read_req_i,
     input  wire logic                                        cfg_bus_master_i,
     input  wire logic                                        cfg_ext_tag_i,
+    input  wire logic                                        cfg_cpl_timeout_disable_i,
     input  wire logic                                        device_enable_i,
     input  wire logic [29:0]                                 completion_timeout_i,
     input  wire logic                                        host_req_valid_i,
@@ -168,8 +169,7 @@ module memory_side (
   pcie_edge #(.RdClients(RdClients), .WrClients(WrClients)) u_pcie_edge (
       .clk_i, .rst_ni,
       .cfg_max_payload_i, .cfg_max_read_req_i, .cfg_bus_master_i, .cfg_ext_tag_i,
-      .enable_i(device_enable_i),
-      .completion_timeout_i,
+      .enable_i(device_enable_i), .completion_timeout_i, .cfg_cpl_timeout_disable_i,
       .host_req_valid_i, .host_req_ready_o, .host_req_hdr_i, .host_req_data_i, .host_req_last_i,
       .host_cpl_valid_o, .host_cpl_ready_i, .host_cpl_hdr_o, .host_cpl_data_o,
       .host_cpl_last_o,

@@ -27,7 +27,8 @@ struct Clients : Agent {
     bench.add(completer);
     ready_rate.fill(1.0);
     bench.dut->max_lines_i = 8;
-    bench.dut->timeout_i = 3000;
+    bench.dut->timeout_i = kTimeout;
+    bench.dut->timeout_disable_i = 0;
     bench.dut->sent_i = 0;
     bench.dut->rd_req_valid_i = bench.dut->rd_rsp_ready_i = bench.dut->dma_cpl_valid_i = 0;
     bench.reset();
@@ -234,6 +235,68 @@ TEST_CASE("dma_read: a read just within the time-out is good, one just beyond is
   clients.completer.choose_fault = nullptr;
   for (int i = 0; i < 300; ++i) clients.ask(1, 0, 64);
   bench.run_until([&] { return clients.idle(); }, 100000, "later reads");
+}
+
+TEST_CASE("dma_read: no read times out while that is disabled, and after it each has the rest of its time (7.5.3.16)",
+          "[rtl]") {
+  Bench<Vdma_read> bench(seed());
+  Clients clients(bench);
+  auto& dut = *bench.dut;
+  const auto lose = [&](const TlpRange& range) {
+    clients.fail(range);
+    return Fault::kDrop;
+  };
+  clients.completer.choose_fault = lose;
+  dut.timeout_disable_i = 1;
+  for (int c = 0; c < kClients; ++c) clients.ask(c, 0, 64);
+  bench.run(10 * kTimeout);
+  CHECK(clients.timeouts == 0);
+  CHECK(dut.pending_o);
+  // Nor those that are overdue by a new range.
+  dut.timeout_disable_i = 0;
+  bench.run(1500);
+  dut.timeout_disable_i = 1;
+  dut.timeout_i = 1000;
+  bench.run(5000);
+  CHECK(clients.timeouts == 0);
+  dut.timeout_i = kTimeout;
+  // They have waited half of their time while it counted.
+  dut.timeout_disable_i = 0;
+  auto start = bench.cycle;
+  bench.run_until([&] { return clients.timeouts != 0; }, kTimeout, "the first time-out");
+  CHECK(bench.cycle - start > kTimeout - 1500 - 20);
+  bench.run_until([&] { return clients.idle(); }, 300, "the others");
+  CHECK(clients.timeouts == kClients);
+  CHECK_FALSE(dut.pending_o);
+  // An answer that takes longer than the time-out is good.
+  dut.timeout_disable_i = 1;
+  clients.completer.late_by = 5 * kTimeout;
+  clients.completer.choose_fault = [&](const TlpRange&) { return Fault::kLate; };
+  for (int c = 0; c < kClients; ++c) clients.ask(c, bench.uniform(0, 8191), any_length(bench));
+  bench.run_until([&] { return clients.idle(); }, 7 * kTimeout, "late answers");
+  CHECK(clients.timeouts == kClients);
+  CHECK(clients.errors == 0);
+}
+
+TEST_CASE("dma_read: what may still come is not taken to be lost while time-outs are disabled", "[rtl]") {
+  Bench<Vdma_read> bench(seed());
+  Clients clients(bench, false);
+  clients.completer.choose_fault = [&](const TlpRange& range) {
+    clients.fail(range);
+    return Fault::kDrop;
+  };
+  for (int c = 0; c < kClients; ++c) {
+    for (int i = 0; i < 8; ++i) clients.ask(c, 0, 64);
+  }
+  bench.run_until([&] { return clients.timeouts == 32; }, 3 * kTimeout, "time-outs of all tags");
+  bench.dut->timeout_disable_i = 1;
+  const auto before = clients.tlps;
+  bench.run(40 * kTimeout);
+  CHECK(clients.tlps == before);
+  clients.completer.choose_fault = nullptr;
+  clients.completer.quarantine = 16 * kTimeout;
+  bench.dut->timeout_disable_i = 0;
+  bench.run_until([&] { return clients.idle(); }, 20 * kTimeout, "the others");
 }
 
 TEST_CASE("dma_read: 64 lost reads cost no more than their time, late completions are told apart", "[rtl]") {

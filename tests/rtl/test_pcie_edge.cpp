@@ -58,6 +58,7 @@ struct Edge {
     d.cfg_max_read_req_i = 2;
     d.cfg_bus_master_i = d.enable_i = 1;
     d.cfg_ext_tag_i = 1;
+    d.cfg_cpl_timeout_disable_i = 0;
     d.host_req_valid_i = d.dma_cpl_valid_i = d.reg_rsp_valid_i = d.rd_req_valid_i = d.rd_rsp_ready_i = d.wr_valid_i =
         d.dma_req_ready_i = 0;
     bench.reset();
@@ -389,6 +390,21 @@ TEST_CASE("pcie_edge: nothing leaves while bus mastering is off", "[rtl]") {
     bench.dut->cfg_bus_master_i = 1;
   }
   bench.run_until([&] { return dma.done == 201; }, 10000, "all writes");
+}
+
+TEST_CASE("pcie_edge: a read times out unless Completion Timeout Disable is set (2.8, 7.5.3.16)", "[rtl]") {
+  Edge edge(seed());
+  Dma dma(edge);
+  auto& bench = edge.bench;
+  dma.completer.choose_fault = [](const TlpRange&) { return Fault::kDrop; };
+  bench.dut->cfg_cpl_timeout_disable_i = 1;
+  dma.read(0x2000, 64);
+  bench.run(20'000);  // several time-outs
+  CHECK(dma.rd_tlps == 1);
+  CHECK(dma.answers.empty());
+  bench.dut->cfg_cpl_timeout_disable_i = 0;
+  bench.run_until([&] { return !dma.answers.empty(); }, 3300, "time-out");
+  CHECK(dma.answers.back().err == 1);
 }
 
 TEST_CASE("pcie_edge: what was switched off and read back touches memory no more (host interface, Quiescing)",

@@ -1,6 +1,6 @@
 // The host's side of the NIC: what a host writes and reads does not wait for the NIC's own requests to leave (PCI
-// Express base specification 2.4.1), nobody loses events to another process, tags and write combining are as the host
-// has them. RNIC_SEED=n replays a failure.
+// Express base specification 2.4.1), nobody loses events to another process; tags, write combining, completion
+// time-outs are as the host has them. RNIC_SEED=n replays a failure.
 #include "tests/system/unreliable_world.hpp"
 
 using namespace rnic;
@@ -223,6 +223,80 @@ TEST_CASE("a process that asks for events without end, and takes none, costs no 
       CHECK(for_sleeper->events == i);
     }
   });
+}
+
+TEST_CASE(
+    "a completion that is withheld ends in an error near the middle of its range, and never while Completion Timeout "
+    "Disable is set (2.8, 7.5.3.16)") {
+  const auto options = WorldOptions::from_environment("host_port_timeout");
+  INFO("seed " << options.seed);
+  World& world = fresh_world(options);
+  world.add_app(0, "test", [&](Host& host) {
+    // Range A: 50 us to 100 us. In the middle half of it, with the time that the host needs to see it.
+    constexpr std::uint64_t kFromNs = 62'500, kToNs = 87'500 + 2500, kFarNs = 500'000;
+    Endpoint endpoint_a(host, {.completion_timeout = hw::CompletionTimeoutRange::kA1});
+    Endpoint endpoint_b(world.host(1));
+    UnreliableSide a(endpoint_a), b(endpoint_b);
+    Pairs pairs(a, b, 3);
+    auto& root = host.root_complex();
+    auto& device = endpoint_a.device();
+    const auto disable = [&](bool on) {
+      auto config = root.options().config;
+      config.completion_timeout_disable = on;
+      root.set_config(config);
+    };
+    const auto post = [&](unsigned i, std::size_t offset) {
+      const auto from = a.segment(offset, 64);
+      must(pairs.qps[i]->post_send({.opcode = WqeOpcode::kWrite,
+                                    .id = i,
+                                    .segments = {&from, 1},
+                                    .remote_address = b.at(offset),
+                                    .remote_key = b.region->key()}));
+    };
+    /// A Write whose payload never comes; returns when it has been asked for.
+    const auto withhold = [&](unsigned i) {
+      model::PcieRule rule;
+      rule.fault = model::PcieFault::kTimeout;
+      rule.match.address = a.at(0);
+      root.arm(rule);
+      const auto before = root.statistics().last_withheld;
+      post(i, 0);
+      for (int steps = 0; root.statistics().last_withheld == before; ++steps) {
+        REQUIRE(steps < 1000);
+        device.elapse(100);
+      }
+      return device.now_ns();
+    };
+    const auto ends_in_error = [&](unsigned i, std::uint64_t since) {
+      const auto done = a.sent();
+      CHECK(done.id == i);
+      CHECK(done.status == CqeStatus::kFatalErr);
+      CHECK(device.now_ns() - since > kFromNs);
+      CHECK(device.now_ns() - since < kToNs);
+    };
+    const auto quiet = [&] { return hw::RegDeviceStatus::from_word(device.read64(hw::reg::kDeviceStatus)).quiet != 0; };
+
+    ends_in_error(0, withhold(0));
+    CHECK(a.counter(Counter::kDmaReadTimeouts) == 1);
+
+    disable(true);
+    withhold(1);
+    umd::Completion completion;
+    CHECK_FALSE(a.poll(*a.cq, completion, kFarNs));
+    CHECK_FALSE(quiet());
+    CHECK(a.counter(Counter::kDmaReadTimeouts) == 1);
+    must(umd::CompletionQueue::create(a.process, 16));  // other readers go on
+
+    disable(false);
+    ends_in_error(1, device.now_ns());
+    CHECK(a.counter(Counter::kDmaReadTimeouts) == 2);
+    post(2, 4096);
+    const auto other = a.sent();
+    CHECK(other.id == 2);
+    CHECK(other.status == CqeStatus::kSuccess);
+    CHECK(quiet());
+  });
+  world.run();
 }
 
 TEST_CASE("without Extended Tag Field Enable reads have tags of five bits (2.2.6.2)") {
