@@ -18,13 +18,15 @@ void require(bool holds, const std::string& rule) {
 
 }  // namespace
 
-MmioTags::Lease::Lease(MmioTags& tags, const ByteRange& range) : tags_(tags), epoch_(tags.epoch_) {
+MmioTags::Lease::Lease(MmioTags& tags, const ByteRange& range, TlpHandling handling)
+    : tags_(tags), epoch_(tags.epoch_) {
   for (;;) {
     const auto slot =
         std::find_if(tags_.slots_.begin(), tags_.slots_.end(), [](const Slot& s) { return s.state == State::kFree; });
     if (slot != tags_.slots_.end()) {
       slot->state = State::kWaiting;
       slot->left = range;
+      slot->handling = handling;
       slot->completion = {};
       tag_ = static_cast<std::uint16_t>(slot - tags_.slots_.begin());
       return;
@@ -53,6 +55,11 @@ MmioTags::Taken MmioTags::complete(HostCompletion completion) {
   if (completion.tag >= kTags) return Taken::kByNobody;
   Slot& slot = slots_[completion.tag];
   if (slot.state != State::kWaiting && slot.state != State::kAbandoned) return Taken::kByNobody;
+  require(completion.handling.traffic_class == slot.handling.traffic_class,
+          "traffic class is not that of the request (2.2.9)");
+  // ID-based ordering would be the completer's own choice (2.2.6.4); the NIC's contract is to have that of the request.
+  require(completion.handling.attributes == slot.handling.attributes,
+          "attributes are not those of the request (2.2.9)");
   if (completion.status == CompletionStatus::kSuccess) {
     const std::uint64_t begin = slot.left.address;
     require(completion.byte_count == slot.left.length, "byte count is not what is left (2.2.9)");

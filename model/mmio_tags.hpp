@@ -12,7 +12,8 @@ namespace rnic::model {
 /// Tags of the host's non-posted requests, and the threads that wait for their completions.
 ///
 /// The completions of a read are put together, and must be what 2.2.9 and 2.3.1.1 of the base specification ask for: in
-/// order, with the byte count that is left and the address where they begin, each but the last to a multiple of 128.
+/// order, with the byte count that is left and the address where they begin, each but the last to a multiple of 128,
+/// all with the traffic class and the attributes of the request.
 ///
 /// A request that was given up keeps its tag until its last completion comes after all, so that a late completion is
 /// never taken for that of a later request (2.8).
@@ -20,11 +21,11 @@ class MmioTags {
  public:
   static constexpr std::size_t kTags = 32;
 
-  /// A tag for one request, of the bytes `range`, given back at the end of its scope. Takes one from a SystemC thread;
-  /// waits while none is free.
+  /// A tag for one request, of the bytes `range`, sent with `handling`, given back at the end of its scope. Takes one
+  /// from a SystemC thread; waits while none is free.
   class Lease {
    public:
-    Lease(MmioTags& tags, const ByteRange& range);
+    Lease(MmioTags& tags, const ByteRange& range, TlpHandling handling = {});
     ~Lease();
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
@@ -54,6 +55,7 @@ class MmioTags {
   struct Slot {
     State state = State::kFree;
     ByteRange left;  ///< What is still to come
+    TlpHandling handling;
     HostCompletion completion;
     sc_core::sc_event event;
   };

@@ -50,6 +50,13 @@ struct DwordRange {
   return dword + 1u < length_dw || (last_be >> (index % 4) & 1);
 }
 
+/// What a request says of its own way, and its completions of theirs (base specification 2.2.6.3 to 2.2.6.6).
+struct TlpHandling {
+  std::uint8_t traffic_class{};  ///< 0 to 7
+  std::uint8_t attributes{};     ///< Bit 0: no snoop, 1: relaxed ordering, 2: ID-based ordering
+  bool operator==(const TlpHandling&) const = default;
+};
+
 /// Request of the host to BAR0 of the NIC.
 struct HostRequest {
   TlpKind kind{};
@@ -61,6 +68,7 @@ struct HostRequest {
   std::uint16_t tag{};
   std::uint16_t requester{};
   std::vector<std::uint8_t> data;  ///< Write: 4 * length_dw bytes
+  TlpHandling handling{};
 };
 
 /// Answer of the NIC to a HostRequest.
@@ -71,6 +79,7 @@ struct HostCompletion {
   std::uint16_t byte_count{};
   std::uint8_t lower_address{};
   std::vector<std::uint8_t> data;  ///< Dwords from that of lower_address on
+  TlpHandling handling{};
 };
 
 /// Request of the NIC to host memory.

@@ -35,7 +35,8 @@ RootComplex::RootComplex(const sc_core::sc_module_name& name, Iommu& iommu, cons
       upstream_line_(options.bandwidth_gbytes),
       upstream_random_(options.seed, "upstream"),
       downstream_(options),
-      faults_(options.faults, options.seed, now_ps()) {
+      faults_(options.faults, options.seed, now_ps()),
+      handling_(options.seed, "handling of host reads") {
   mmio.register_b_transport(this, &RootComplex::b_transport);
   SC_HAS_PROCESS(RootComplex);
   SC_METHOD(deliver);
@@ -57,6 +58,7 @@ void RootComplex::reset(const RootComplexOptions& options) {
   downstream_ = Downstream(options);
   tags_.reset();
   faults_ = PcieFaultInjector(options.faults, options.seed, now_ps());
+  handling_ = Random(options.seed, "handling of host reads");
   paused_until_ = 0;
   held_ = last_request_ = false;
   silent_from_ = 0;
@@ -108,7 +110,7 @@ std::optional<HostCompletion> RootComplex::request(HostRequest request) {
           status_of(hit->fault), 0, request.requester, static_cast<std::uint16_t>(range.length), 0, {}};
     }
   }
-  MmioTags::Lease lease(tags_, range);
+  MmioTags::Lease lease(tags_, range, request.handling);
   request.tag = lease.tag();
   post(std::move(request));
   const HostCompletion* completion = lease.wait(to_sc_time(from_ns(options_.mmio_timeout_ns)));
@@ -145,6 +147,7 @@ void RootComplex::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_tim
     post(std::move(tlp));
     return payload.set_response_status(tlm::TLM_OK_RESPONSE);
   }
+  tlp.handling = {static_cast<std::uint8_t>(handling_.below(8)), static_cast<std::uint8_t>(handling_.below(8))};
   const auto completion = request(std::move(tlp));
   const bool success =
       completion && completion->status == CompletionStatus::kSuccess && completion->data.size() == bytes;

@@ -44,9 +44,9 @@ struct RootComplexStatistics {
 ///
 /// The processor's accesses to BAR0 come through the TLM socket `mmio` (blocking transport): address is the offset in
 /// BAR0, length 1 to the maximum payload, within 4 KiB, without TLM byte enables. Each is one TLP. A write returns at
-/// once (it is posted). A read waits for its completion; it fills its data with ones and answers
-/// TLM_ADDRESS_ERROR_RESPONSE for an error completion, TLM_GENERIC_ERROR_RESPONSE for a time-out. Accesses out of these
-/// limits: TLM_BURST_ERROR_RESPONSE, or TLM_BYTE_ENABLE_ERROR_RESPONSE.
+/// once (it is posted). A read has a random traffic class and random attributes, and waits for its completion; it fills
+/// its data with ones and answers TLM_ADDRESS_ERROR_RESPONSE for an error completion, TLM_GENERIC_ERROR_RESPONSE for a
+/// time-out. Accesses out of these limits: TLM_BURST_ERROR_RESPONSE, or TLM_BYTE_ENABLE_ERROR_RESPONSE.
 ///
 /// Towards the host, TLPs keep their order: a read sees every earlier write, an interrupt and a completion arrive after
 /// every earlier write (base specification 2.4.1). Memory is read when the request arrives, half the read latency after
@@ -129,6 +129,7 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   Downstream downstream_;
   MmioTags tags_;
   PcieFaultInjector faults_;
+  Random handling_;               ///< Of reads that come through `mmio`
   Picoseconds paused_until_ = 0;  ///< The NIC may send no request before
   bool held_ = false;             ///< Nor while this is so
   bool last_request_ = false;     ///< One more is taken although bus mastering is off

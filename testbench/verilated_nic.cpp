@@ -175,8 +175,9 @@ void VerilatedNic::drive_host_request() {
     top_->host_req_valid_i = pcie_.take_host_request(request);
     if (!top_->host_req_valid_i) return;
     const auto type = static_cast<std::uint8_t>(to_rtl(request.kind));
-    put(top_->host_req_hdr_i, rtl::HostReqHdr{type, request.poisoned, request.address, request.length_dw,
-                                              request.first_be, request.last_be, request.tag, request.requester});
+    put(top_->host_req_hdr_i,
+        rtl::HostReqHdr{type, request.poisoned, request.address, request.length_dw, request.first_be, request.last_be,
+                        request.tag, request.requester, request.handling.traffic_class, request.handling.attributes});
     host_request_.start(request.address, std::move(request.data));
   }
   host_request_.write_lanes(lanes(top_->host_req_data_i));
@@ -212,8 +213,13 @@ void VerilatedNic::sample() {
     if (host_completion_.take(lanes(top_->host_cpl_data_o)) != (top_->host_cpl_last_o != 0))
       throw model::PcieProtocolError("completion of a host read: its last beat is not where its length ends");
     if (top_->host_cpl_last_o) {
-      pcie_.host_completion({static_cast<model::CompletionStatus>(header.status), header.tag, header.requester,
-                             header.byte_count, header.lower_addr, host_completion_.finish()});
+      pcie_.host_completion({static_cast<model::CompletionStatus>(header.status),
+                             header.tag,
+                             header.requester,
+                             header.byte_count,
+                             header.lower_addr,
+                             host_completion_.finish(),
+                             {header.tc, header.attr}});
     }
   }
   if (top_->dma_req_valid_o && top_->dma_req_ready_i) sample_dma_request();

@@ -1280,8 +1280,10 @@ package rnic_pkg;
   } ieth_t;
 
   /// Header of a request of the host; valid with every beat of its data.
-  localparam int unsigned HostReqHdrBits = 113;
+  localparam int unsigned HostReqHdrBits = 119;
   typedef struct packed {
+    logic [2:0] attr;  // 0 no snoop, 1 relaxed ordering, 2 ID-based ordering (2.2.6.3, 2.2.6.4)
+    logic [2:0] tc;  // Traffic class
     logic [15:0] requester;
     logic [9:0] tag;
     logic [3:0] last_be;
@@ -1293,8 +1295,10 @@ package rnic_pkg;
   } host_req_hdr_t;
 
   /// Header of a completion of a host request; valid with every beat of its data.
-  localparam int unsigned HostCplHdrBits = 60;
+  localparam int unsigned HostCplHdrBits = 66;
   typedef struct packed {
+    logic [2:0] attr;  // Those of the request (2.2.9)
+    logic [2:0] tc;  // That of the request (2.2.9)
     logic [10:0] length_dw;  // 0: no data
     logic [6:0] lower_addr;
     logic [12:0] byte_count;

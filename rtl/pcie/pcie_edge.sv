@@ -7,7 +7,8 @@
 /// 8-byte aligned 8-byte writes to a UAR page, and naturally aligned writes of 16, 32 and 64 bytes
 /// to its WQE window, become uar_req; reads of a UAR page give zero. Anything else: a non-posted
 /// request is completed as Unsupported Request, a posted one is dropped; both are counted. Poisoned
-/// writes are dropped and counted likewise.
+/// writes are dropped and counted likewise. Each completion has traffic class and attributes of its
+/// request.
 ///
 /// DMA reads: client i asks with rd_req (dma_rd_req_t) and gets its data in the order of its
 /// requests; clients are independent (data of one that does not take it never holds up another:

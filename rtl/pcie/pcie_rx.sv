@@ -123,7 +123,8 @@ module pcie_rx (
   end
 
   // Completion fields (PCI Express base specification 2.2.9, tables 2-38 and 2-39): byte count from
-  // the first to the last enabled byte; a read without enabled bytes counts as one byte.
+  // the first to the last enabled byte; a read without enabled bytes counts as one byte. Tag,
+  // requester, traffic class and attributes are those of the request.
   logic [1:0] lead, trail;
   logic [3:1] end_be;
   always_comb begin
@@ -137,6 +138,8 @@ module pcie_rx (
     order_hdr_o.byte_count = {hdr.length_dw, 2'b00} - {11'd0, lead} - {11'd0, trail};
     order_hdr_o.lower_addr = {hdr.addr[6:2], lead};
     order_hdr_o.length_dw  = hdr.length_dw;
+    order_hdr_o.tc         = hdr.tc;
+    order_hdr_o.attr       = hdr.attr;
     if (route == Refuse) begin
       order_hdr_o.status    = rnic_pkg::CplStatusUnsupportedRequest;
       order_hdr_o.length_dw = '0;

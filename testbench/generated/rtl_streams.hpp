@@ -158,9 +158,9 @@ enum class RecoverCause : std::uint8_t {
   kRefused = 4,  ///< It does not: the WQE that holds psn has failed with `status`
 };
 
-/// Header of a request of the host; valid with every beat of its data. 113 bits.
+/// Header of a request of the host; valid with every beat of its data. 119 bits.
 struct HostReqHdr {
-  static constexpr std::size_t kBits = 113;
+  static constexpr std::size_t kBits = 119;
   static constexpr std::size_t kBytes = 15;
   std::uint8_t tlp_type{};  ///< TlpType
   std::uint8_t poisoned{};
@@ -170,6 +170,8 @@ struct HostReqHdr {
   std::uint8_t last_be{};
   std::uint16_t tag{};
   std::uint16_t requester{};
+  std::uint8_t tc{};  ///< Traffic class
+  std::uint8_t attr{};  ///< 0 no snoop, 1 relaxed ordering, 2 ID-based ordering (2.2.6.3, 2.2.6.4)
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     bits::store<bits::Order::kLittle, 0>(to,
         bits::put<0, 3>(tlp_type) |
@@ -181,7 +183,9 @@ struct HostReqHdr {
         bits::put<15, 4>(first_be) |
         bits::put<19, 4>(last_be) |
         bits::put<23, 10>(tag) |
-        bits::put<33, 16>(requester));
+        bits::put<33, 16>(requester) |
+        bits::put<49, 3>(tc) |
+        bits::put<52, 3>(attr));
   }
   static constexpr HostReqHdr decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -195,21 +199,25 @@ struct HostReqHdr {
     v.last_be = static_cast<std::uint8_t>(bits::get<19, 4>(word1));
     v.tag = static_cast<std::uint16_t>(bits::get<23, 10>(word1));
     v.requester = static_cast<std::uint16_t>(bits::get<33, 16>(word1));
+    v.tc = static_cast<std::uint8_t>(bits::get<49, 3>(word1));
+    v.attr = static_cast<std::uint8_t>(bits::get<52, 3>(word1));
     return v;
   }
   bool operator==(const HostReqHdr&) const = default;
 };
 
-/// Header of a completion of a host request; valid with every beat of its data. 60 bits.
+/// Header of a completion of a host request; valid with every beat of its data. 66 bits.
 struct HostCplHdr {
-  static constexpr std::size_t kBits = 60;
-  static constexpr std::size_t kBytes = 8;
+  static constexpr std::size_t kBits = 66;
+  static constexpr std::size_t kBytes = 9;
   std::uint8_t status{};  ///< CplStatus
   std::uint16_t tag{};
   std::uint16_t requester{};
   std::uint16_t byte_count{};
   std::uint8_t lower_addr{};
   std::uint16_t length_dw{};  ///< 0: no data
+  std::uint8_t tc{};  ///< That of the request (2.2.9)
+  std::uint8_t attr{};  ///< Those of the request (2.2.9)
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     bits::store<bits::Order::kLittle, 0>(to,
         bits::put<0, 3>(status) |
@@ -217,10 +225,15 @@ struct HostCplHdr {
         bits::put<13, 16>(requester) |
         bits::put<29, 13>(byte_count) |
         bits::put<42, 7>(lower_addr) |
-        bits::put<49, 11>(length_dw));
+        bits::put<49, 11>(length_dw) |
+        bits::put<60, 3>(tc) |
+        bits::put<63, 1>(attr));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 2>(attr >> 1));
   }
   static constexpr HostCplHdr decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
     HostCplHdr v;
     v.status = static_cast<std::uint8_t>(bits::get<0, 3>(word0));
     v.tag = static_cast<std::uint16_t>(bits::get<3, 10>(word0));
@@ -228,6 +241,8 @@ struct HostCplHdr {
     v.byte_count = static_cast<std::uint16_t>(bits::get<29, 13>(word0));
     v.lower_addr = static_cast<std::uint8_t>(bits::get<42, 7>(word0));
     v.length_dw = static_cast<std::uint16_t>(bits::get<49, 11>(word0));
+    v.tc = static_cast<std::uint8_t>(bits::get<60, 3>(word0));
+    v.attr = static_cast<std::uint8_t>(bits::get<63, 1>(word0) | bits::get<0, 2>(word1) << 1);
     return v;
   }
   bool operator==(const HostCplHdr&) const = default;

@@ -9,7 +9,7 @@
 
 namespace rnic::test {
 
-inline constexpr std::array<FieldProbe, 479> kStreamFieldProbes = {{
+inline constexpr std::array<FieldProbe, 483> kStreamFieldProbes = {{
     {"host_req_hdr.tlp_type", 15, 0, 3, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostReqHdr::decode(b.first<rtl::HostReqHdr::kBytes>()).tlp_type, false); }},
     {"host_req_hdr.poisoned", 15, 3, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostReqHdr::decode(b.first<rtl::HostReqHdr::kBytes>()).poisoned, false); }},
     {"host_req_hdr.addr", 15, 4, 64, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostReqHdr::decode(b.first<rtl::HostReqHdr::kBytes>()).addr, false); }},
@@ -18,12 +18,16 @@ inline constexpr std::array<FieldProbe, 479> kStreamFieldProbes = {{
     {"host_req_hdr.last_be", 15, 83, 4, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostReqHdr::decode(b.first<rtl::HostReqHdr::kBytes>()).last_be, false); }},
     {"host_req_hdr.tag", 15, 87, 10, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostReqHdr::decode(b.first<rtl::HostReqHdr::kBytes>()).tag, false); }},
     {"host_req_hdr.requester", 15, 97, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostReqHdr::decode(b.first<rtl::HostReqHdr::kBytes>()).requester, false); }},
-    {"host_cpl_hdr.status", 8, 0, 3, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostCplHdr::decode(b.first<rtl::HostCplHdr::kBytes>()).status, false); }},
-    {"host_cpl_hdr.tag", 8, 3, 10, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostCplHdr::decode(b.first<rtl::HostCplHdr::kBytes>()).tag, false); }},
-    {"host_cpl_hdr.requester", 8, 13, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostCplHdr::decode(b.first<rtl::HostCplHdr::kBytes>()).requester, false); }},
-    {"host_cpl_hdr.byte_count", 8, 29, 13, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostCplHdr::decode(b.first<rtl::HostCplHdr::kBytes>()).byte_count, false); }},
-    {"host_cpl_hdr.lower_addr", 8, 42, 7, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostCplHdr::decode(b.first<rtl::HostCplHdr::kBytes>()).lower_addr, false); }},
-    {"host_cpl_hdr.length_dw", 8, 49, 11, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostCplHdr::decode(b.first<rtl::HostCplHdr::kBytes>()).length_dw, false); }},
+    {"host_req_hdr.tc", 15, 113, 3, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostReqHdr::decode(b.first<rtl::HostReqHdr::kBytes>()).tc, false); }},
+    {"host_req_hdr.attr", 15, 116, 3, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostReqHdr::decode(b.first<rtl::HostReqHdr::kBytes>()).attr, false); }},
+    {"host_cpl_hdr.status", 9, 0, 3, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostCplHdr::decode(b.first<rtl::HostCplHdr::kBytes>()).status, false); }},
+    {"host_cpl_hdr.tag", 9, 3, 10, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostCplHdr::decode(b.first<rtl::HostCplHdr::kBytes>()).tag, false); }},
+    {"host_cpl_hdr.requester", 9, 13, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostCplHdr::decode(b.first<rtl::HostCplHdr::kBytes>()).requester, false); }},
+    {"host_cpl_hdr.byte_count", 9, 29, 13, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostCplHdr::decode(b.first<rtl::HostCplHdr::kBytes>()).byte_count, false); }},
+    {"host_cpl_hdr.lower_addr", 9, 42, 7, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostCplHdr::decode(b.first<rtl::HostCplHdr::kBytes>()).lower_addr, false); }},
+    {"host_cpl_hdr.length_dw", 9, 49, 11, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostCplHdr::decode(b.first<rtl::HostCplHdr::kBytes>()).length_dw, false); }},
+    {"host_cpl_hdr.tc", 9, 60, 3, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostCplHdr::decode(b.first<rtl::HostCplHdr::kBytes>()).tc, false); }},
+    {"host_cpl_hdr.attr", 9, 63, 3, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostCplHdr::decode(b.first<rtl::HostCplHdr::kBytes>()).attr, false); }},
     {"dma_req_hdr.tlp_type", 12, 0, 3, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::DmaReqHdr::decode(b.first<rtl::DmaReqHdr::kBytes>()).tlp_type, false); }},
     {"dma_req_hdr.addr", 12, 3, 64, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::DmaReqHdr::decode(b.first<rtl::DmaReqHdr::kBytes>()).addr, false); }},
     {"dma_req_hdr.length_dw", 12, 67, 11, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::DmaReqHdr::decode(b.first<rtl::DmaReqHdr::kBytes>()).length_dw, false); }},
@@ -492,8 +496,8 @@ inline constexpr std::array<FieldProbe, 479> kStreamFieldProbes = {{
 }};
 
 inline constexpr std::array<LayoutProbe, 46> kStreamLayoutProbes = {{
-    {"host_req_hdr", 113, false, recode_layout<rtl::HostReqHdr>},
-    {"host_cpl_hdr", 60, false, recode_layout<rtl::HostCplHdr>},
+    {"host_req_hdr", 119, false, recode_layout<rtl::HostReqHdr>},
+    {"host_cpl_hdr", 66, false, recode_layout<rtl::HostCplHdr>},
     {"dma_req_hdr", 96, false, recode_layout<rtl::DmaReqHdr>},
     {"dma_cpl_hdr", 50, false, recode_layout<rtl::DmaCplHdr>},
     {"dma_rd_req", 77, false, recode_layout<rtl::DmaRdReq>},

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "tests/model/root_complex_machine.hpp"
@@ -277,7 +278,8 @@ TEST_CASE("an MMIO read waits for its completion, which pushes earlier DMA write
                                   tlp.requester,
                                   8,
                                   static_cast<std::uint8_t>(tlp.address & 0x7F),
-                                  {1, 2, 3, 4, 5, 6, 7, 8}});
+                                  {1, 2, 3, 4, 5, 6, 7, 8},
+                                  tlp.handling});
   });
   run([] {
     const Picoseconds start = now_ps();
@@ -319,21 +321,69 @@ TEST_CASE("a long MMIO read may be answered in parts, each but the last to a mul
   CHECK(whole->data == expected);
 }
 
+TEST_CASE("a completion has traffic class and attributes of its request, also one with an error (2.2.9)") {
+  MmioTags tags;
+  const TlpHandling asked{5, 0b011};
+  const auto answer = [](std::uint16_t tag, CompletionStatus status, TlpHandling handling) {
+    const bool data = status == CompletionStatus::kSuccess;
+    return HostCompletion{status, tag, 0, 8, 0, std::vector<std::uint8_t>(data ? 8 : 0, 1), handling};
+  };
+  for (const auto status : {CompletionStatus::kSuccess, CompletionStatus::kUnsupportedRequest}) {
+    MmioTags::Lease lease(tags, {0x1000, 8}, asked);
+    for (const TlpHandling wrong : {TlpHandling{4, 0b011}, TlpHandling{0, 0b011}, TlpHandling{5, 0b010},
+                                    TlpHandling{5, 0b001}, TlpHandling{5, 0b111}, TlpHandling{}}) {
+      CHECK_THROWS_WITH(tags.complete(answer(lease.tag(), status, wrong)), Catch::Contains("2.2.9"));
+    }
+    CHECK(tags.complete(answer(lease.tag(), status, asked)));
+    CHECK(lease.wait(sc_core::SC_ZERO_TIME) != nullptr);
+  }
+}
+
+TEST_CASE("reads of the host have every traffic class and every attribute, as the seed says") {
+  constexpr int kReads = 100;
+  const auto draw = [](std::uint64_t seed) {
+    RootComplexOptions options;
+    options.seed = seed;
+    machine().reset(options);
+    auto drawn = std::make_shared<std::vector<TlpHandling>>();
+    machine().runner.add("nic", [drawn] {
+      for (int i = 0; i < kReads; ++i) {
+        const HostRequest tlp = next_request();
+        drawn->push_back(tlp.handling);
+        machine().rc.host_completion({CompletionStatus::kSuccess, tlp.tag, tlp.requester, 8, 0,
+                                      std::vector<std::uint8_t>(8, 0x22), tlp.handling});
+      }
+    });
+    run([] {
+      for (int i = 0; i < kReads; ++i) CHECK(machine().device.read64(0) == 0x2222222222222222);
+    });
+    return *drawn;
+  };
+  const auto first = draw(1);
+  unsigned classes = 0, attributes = 0;
+  for (const auto& handling : first) classes |= 1u << handling.traffic_class, attributes |= 1u << handling.attributes;
+  CHECK(classes == 0xFF);
+  CHECK(attributes == 0xFF);
+  CHECK(draw(1) == first);
+  CHECK(draw(2) != first);
+}
+
 TEST_CASE("MMIO reads that fail: error completion, no completion, late completion") {
   RootComplexOptions options;
   options.mmio_timeout_ns = 2000;
   machine().reset(options);
   machine().runner.add("nic", [] {
     const HostRequest refused = next_request();
-    machine().rc.host_completion({CompletionStatus::kUnsupportedRequest, refused.tag, refused.requester, 8, 0, {}});
+    machine().rc.host_completion(
+        {CompletionStatus::kUnsupportedRequest, refused.tag, refused.requester, 8, 0, {}, refused.handling});
     const HostRequest late = next_request();
     wait_ns(3000);
     const std::vector<std::uint8_t> data(8, 0x11);
-    machine().rc.host_completion({CompletionStatus::kSuccess, late.tag, late.requester, 8, 0, data});
+    machine().rc.host_completion({CompletionStatus::kSuccess, late.tag, late.requester, 8, 0, data, late.handling});
     const HostRequest good = next_request();
     CHECK(good.tag != late.tag);
-    machine().rc.host_completion(
-        {CompletionStatus::kSuccess, good.tag, good.requester, 8, 0, std::vector<std::uint8_t>(8, 0x22)});
+    machine().rc.host_completion({CompletionStatus::kSuccess, good.tag, good.requester, 8, 0,
+                                  std::vector<std::uint8_t>(8, 0x22), good.handling});
   });
   run([] {
     CHECK(machine().device.read64(0) == ~0ULL);

@@ -253,8 +253,8 @@ TEST_CASE("host reads get lost or are refused, as often as one likes; host write
       CHECK(tlp.data == std::vector<std::uint8_t>(8, poisoned ? 0xEE : 0x11));
     }
     const HostRequest good = next_request();
-    machine().rc.host_completion(
-        {CompletionStatus::kSuccess, good.tag, good.requester, 8, 0x20, std::vector<std::uint8_t>(8, 0x22)});
+    machine().rc.host_completion({CompletionStatus::kSuccess, good.tag, good.requester, 8, 0x20,
+                                  std::vector<std::uint8_t>(8, 0x22), good.handling});
   });
   run([] {
     for (int i = 0; i < 51; ++i) {

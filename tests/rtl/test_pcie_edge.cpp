@@ -153,6 +153,8 @@ TEST_CASE("pcie_edge: host requests go where the contract says, completions are 
                                                               : bench.uniform(0, 15));
     h.tag = static_cast<std::uint16_t>(bench.uniform(0, 1023));
     h.requester = static_cast<std::uint16_t>(bench.uniform(0, 65535));
+    h.tc = static_cast<std::uint8_t>(bench.uniform(0, 7));
+    h.attr = static_cast<std::uint8_t>(bench.uniform(0, 7));
     const bool read = h.tlp_type == 0, write = h.tlp_type == 1, other = h.tlp_type == 2;
     if (!read && !other) {
       t.bytes.resize(4u * h.length_dw);
@@ -171,6 +173,8 @@ TEST_CASE("pcie_edge: host requests go where the contract says, completions are 
     HostCpl c;
     c.hdr.tag = h.tag;
     c.hdr.requester = h.requester;
+    c.hdr.tc = h.tc;  // 2.2.9, in each part and with an error too
+    c.hdr.attr = h.attr;
     const unsigned end_be = h.length_dw == 1 ? h.first_be : h.last_be;
     c.hdr.byte_count = static_cast<std::uint16_t>(4u * h.length_dw - lowest(h.first_be) - (3 - highest(end_be)));
     c.hdr.lower_addr = (h.addr & 0x7c) + lowest(h.first_be);

@@ -1,6 +1,6 @@
 // The host's side of the NIC: what a host writes and reads does not wait for the NIC's own requests to leave (PCI
 // Express base specification 2.4.1), nobody loses events to another process; tags, write combining, completion
-// time-outs are as the host has them. RNIC_SEED=n replays a failure.
+// time-outs, traffic classes and attributes are as the host has them. RNIC_SEED=n replays a failure.
 #include "tests/system/unreliable_world.hpp"
 
 using namespace rnic;
@@ -297,6 +297,40 @@ TEST_CASE(
     CHECK(quiet());
   });
   world.run();
+}
+
+TEST_CASE("every part of a completion has traffic class and attributes of its request (2.2.9)") {
+  // The root complex of the test bench refuses any other, here and behind every register that is read.
+  experiment("handling", [](World& world, Endpoint& endpoint_a, Endpoint&) {
+    const auto process = must(umd::ProcessContext::open(endpoint_a.kernel()));
+    auto& root = world.host(0).root_complex();
+    struct Row {
+      model::TlpKind kind;
+      std::uint64_t address;
+      std::uint16_t length_dw;
+      model::CompletionStatus status;
+    };
+    const std::uint64_t uar = std::uint64_t{process->uar()} * hw::kUarPageBytes;
+    const Row rows[] = {{model::TlpKind::kMemoryRead, hw::reg::kIdentity, 2, model::CompletionStatus::kSuccess},
+                        {model::TlpKind::kMemoryRead, uar + 40, 200, model::CompletionStatus::kSuccess},  // in parts
+                        {model::TlpKind::kMemoryRead, 0, 4, model::CompletionStatus::kUnsupportedRequest},
+                        {model::TlpKind::kOther, 0, 1, model::CompletionStatus::kUnsupportedRequest}};
+    for (const auto& row : rows) {
+      for (unsigned bits = 0; bits < 64; ++bits) {
+        model::HostRequest tlp;
+        tlp.kind = row.kind;
+        tlp.address = row.address;
+        tlp.length_dw = row.length_dw;
+        tlp.first_be = 0xF;
+        tlp.last_be = row.length_dw == 1 ? 0 : 0xF;
+        tlp.handling = {static_cast<std::uint8_t>(bits & 7), static_cast<std::uint8_t>(bits >> 3)};
+        const auto completion = root.request(tlp);
+        REQUIRE(completion.has_value());
+        CHECK(completion->status == row.status);
+        CHECK(completion->handling == tlp.handling);
+      }
+    }
+  });
 }
 
 TEST_CASE("without Extended Tag Field Enable reads have tags of five bits (2.2.6.2)") {

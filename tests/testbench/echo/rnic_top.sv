@@ -136,6 +136,8 @@ module rnic_top (
         host_cpl_hdr_o <= '0;
         host_cpl_hdr_o.tag <= host_req_hdr_i.tag;
         host_cpl_hdr_o.requester <= host_req_hdr_i.requester;
+        host_cpl_hdr_o.tc <= host_req_hdr_i.tc;
+        host_cpl_hdr_o.attr <= host_req_hdr_i.attr;
         if (host_req_hdr_i.addr[11:0] < 12'h80) begin
           host_cpl_hdr_o.byte_count <= 13'd8;
           host_cpl_hdr_o.lower_addr <= host_req_hdr_i.addr[6:0];
