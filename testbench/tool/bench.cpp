@@ -8,11 +8,13 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 
 #include "testbench/endpoint.hpp"
 #include "testbench/tool/atomic_neighbour.hpp"
 #include "testbench/tool/bench_data.hpp"
+#include "testbench/tool/bench_regions.hpp"
 #include "testbench/tool/report.hpp"
 #include "testbench/tool/statistics.hpp"
 #include "testbench/tool/transfer.hpp"
@@ -137,6 +139,76 @@ double small_write_rate(World& world, const WorldOptions& options, std::uint32_t
   return static_cast<double>(kThreads * kMessages) * 1000.0 / static_cast<double>(last - first);
 }
 
+/// 8-byte Reads over 16 queue pairs, four threads, each queue pair with as many as it may have: messages per
+/// microsecond.
+double small_read_rate(World& world, const WorldOptions& options) {
+  constexpr std::uint32_t kThreads = 4, kPerThread = 4, kOutstanding = 16;
+  constexpr std::uint64_t kMessages = 2000, kBytes = 8;
+  std::uint64_t first = ~0ULL, last = 0;
+  with_pairs(world, options, kThreads * kPerThread, kPerThread, 64, 0, kThreads * kMessages * kBytes,
+             [&](Pairs& pairs) {
+               for (std::uint32_t t = 0; t < kThreads; ++t) {
+                 world.add_app(0, "reader" + std::to_string(t), [&, t](Host& host) {
+                   auto& side = pairs.side(0);
+                   std::vector<IND2QueuePair*> qps;
+                   for (std::uint32_t i = 0; i < kPerThread; ++i) qps.push_back(side.qps[t * kPerThread + i].get());
+                   Transfer transfer(*side.endpoint, *side.cqs[t], qps, kOutstanding);
+                   first = std::min(first, host.device().now_ns());
+                   transfer.run(Transfer::Direction::kRead, pairs.range(0, t * kMessages * kBytes, kMessages * kBytes),
+                                kBytes);
+                   last = std::max(last, host.device().now_ns());
+                 });
+               }
+             });
+  return static_cast<double>(kThreads * kMessages) * 1000.0 / static_cast<double>(last - first);
+}
+
+/// Both hosts stream Writes at once, over one queue pair: share of what the wire allows, the mean of both directions.
+double bidirectional_goodput_fraction(World& world, const WorldOptions& options) {
+  constexpr std::uint64_t kMessage = 64 << 10, kHalf = kBufferBytes / 2;
+  double bits_per_ns = 0;
+  with_pairs(world, options, 1, 1, 32, 0, kBufferBytes, [&](Pairs& pairs) {
+    for (std::size_t h = 0; h < 2; ++h) {
+      world.add_app(h, "stream" + std::to_string(h), [&, h](Host&) {
+        auto& side = pairs.side(h);
+        Transfer transfer(*side.endpoint, *side.cqs[0], {side.qps[0].get()}, 32);
+        const auto nanoseconds = transfer.run(Transfer::Direction::kWrite, pairs.range(h, h * kHalf, kHalf), kMessage);
+        bits_per_ns += 8.0 * static_cast<double>(kHalf) / static_cast<double>(nanoseconds);
+      });
+    }
+  });
+  return bits_per_ns / 2 / (options.wire.rate_gbps * wire_payload_share(kMessage, kMtu, false));
+}
+
+/// 64-byte Writes from posting to completion, eight at once on queue pairs of their own, beside a stream of 64 KiB
+/// Writes.
+LatencySummary write_latency(World& world, const WorldOptions& options) {
+  constexpr std::uint32_t kProbes = 8;
+  constexpr std::uint64_t kBytes = 64, kProbeBytes = 2048 * kBytes, kMessage = 64 << 10, kStream = 2 << 20;
+  LatencySummary latency;
+  bool over = false;
+  // The second completion queue is the stream's, which needs one queue pair of its eight.
+  with_pairs(world, options, 2 * kProbes, kProbes, 32, 0, kProbeBytes + kStream, [&](Pairs& pairs) {
+    world.add_app(0, "stream", [&](Host&) {
+      auto& side = pairs.side(0);
+      Transfer transfer(*side.endpoint, *side.cqs[1], {side.qps[kProbes].get()}, 32);
+      do transfer.run(Transfer::Direction::kWrite, pairs.range(0, kProbeBytes, kStream), kMessage);
+      while (!over);
+    });
+    world.add_app(0, "probes", [&](Host& host) {
+      host.device().elapse(20'000);  // the stream has begun
+      auto& side = pairs.side(0);
+      std::vector<IND2QueuePair*> qps;
+      for (std::uint32_t i = 0; i < kProbes; ++i) qps.push_back(side.qps[i].get());
+      Transfer transfer(*side.endpoint, *side.cqs[0], qps, 1);
+      transfer.run(Transfer::Direction::kWrite, pairs.range(0, 0, kProbeBytes), kBytes);
+      latency = summarize(transfer.latencies());
+      over = true;
+    });
+  });
+  return latency;
+}
+
 /// Writes `value` to the peer's first word, inline and silent.
 void put_word(Pairs& pairs, std::size_t host, std::uint64_t value) {
   const auto range = pairs.range(host, 0, sizeof value);
@@ -242,7 +314,8 @@ double write_time(World& world, const WorldOptions& options, const std::vector<m
 
 }  // namespace
 
-std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options, const std::vector<std::string>& only) {
+std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options, const std::vector<std::string>& only,
+                                   bool list) {
   WorldOptions no_delay = options;
   no_delay.wire.delay_ns = 0;
   constexpr std::uint8_t kWriteMiddle = 7, kWriteLast = 8;
@@ -251,6 +324,17 @@ std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options, co
   };
   double speed = 0;
   const auto write_goodput = [&] { return goodput_fraction(world, options, Transfer::Direction::kWrite, &speed); };
+  // What is measured once for several figures.
+  std::optional<LatencySummary> latency;
+  const auto latency_of = [&](std::uint64_t LatencySummary::*which) {
+    if (!latency) latency = write_latency(world, options);
+    return static_cast<double>((*latency).*which);
+  };
+  std::optional<TouchTimes> touch;
+  const auto touch_of = [&](double TouchTimes::*which) {
+    if (!touch) touch = write_touch_times(world, options);
+    return (*touch).*which;
+  };
   struct Measurement {
     BenchFigure figure;
     std::function<double()> run;
@@ -293,6 +377,23 @@ std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options, co
         "RDMA Write stream beside a queue pair that pipelines fetch-and-adds and SENDs, relative to the stream alone",
         ""},
        [&] { return atomic_neighbour_goodput_fraction(world, options); }},
+      {{"bidirectional_goodput_fraction",
+        "RDMA Write, 64 KiB messages, both hosts at once over one QP: share of each direction", ""},
+       [&] { return bidirectional_goodput_fraction(world, options); }},
+      {{"small_read_mmps", "8-byte Reads, 16 QPs, 16 outstanding on each", "M/s"},
+       [&] { return small_read_rate(world, options); }},
+      {{"random_address_write_mmps",
+        "64-byte Writes, 16 QPs, each from and to a random place of 256 regions of 512 KiB", "M/s"},
+       [&] { return random_address_write_rate(world, options); }},
+      {{"write_latency_p50_ns", "64-byte Write beside a stream, posting to completion, 8 at once: median", "ns"},
+       [&] { return latency_of(&LatencySummary::median); }},
+      {{"write_latency_p99_ns", "the same: 99 of a hundred take no longer", "ns"},
+       [&] { return latency_of(&LatencySummary::p99); }},
+      {{"write_latency_p999_ns", "the same: 999 of a thousand", "ns"},
+       [&] { return latency_of(&LatencySummary::p999); }},
+      {{"first_touch_write_ns", "64-byte Write, posting to completion, first to and from its regions", "ns"},
+       [&] { return touch_of(&TouchTimes::first_ns); }},
+      {{"warm_write_ns", "the same once more", "ns"}, [&] { return touch_of(&TouchTimes::warm_ns); }},
       {{"simulated_cycles_per_second", "simulator, two NICs busy, one core", "cycles/s", 0, true}, [&] {
          if (speed == 0) write_goodput();
          return speed;
@@ -307,6 +408,10 @@ std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options, co
   std::vector<BenchFigure> figures;
   for (auto& [figure, run] : all) {
     if (!only.empty() && std::find(only.begin(), only.end(), figure.key) == only.end()) continue;
+    if (list) {
+      figures.push_back(figure);
+      continue;
+    }
     figure.value = run();
     figures.push_back(figure);
   }

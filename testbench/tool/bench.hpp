@@ -17,7 +17,9 @@ struct BenchFigure {
 };
 
 /// Measures everything, or the figures with the keys of `only`, each on hosts as new. Simulated time only, but for
-/// simulated_cycles_per_second. Throws what World::run throws, EndpointError, and UsageError for a key that is none.
-std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options, const std::vector<std::string>& only);
+/// simulated_cycles_per_second. With `list` nothing is measured, and every value is 0. Throws what World::run throws,
+/// EndpointError, and UsageError for a key that is none.
+std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options, const std::vector<std::string>& only,
+                                   bool list = false);
 
 }  // namespace rnic::testbench

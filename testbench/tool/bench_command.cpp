@@ -14,6 +14,7 @@ struct BenchArguments {
   WorldArguments world;
   std::string json;
   std::vector<std::string> figures;
+  bool list = false;
 };
 
 int run_bench_command(const BenchArguments& options) {
@@ -24,6 +25,10 @@ int run_bench_command(const BenchArguments& options) {
   }
   const DrawnWorld drawn = options.world.draw();
   World world(drawn.options);
+  if (options.list) {
+    for (const auto& figure : run_bench(world, drawn.options, options.figures, true)) fmt::print("{}\n", figure.key);
+    return 0;
+  }
   nlohmann::ordered_json json;
   fmt::print("{:<84}{:>14}\n", "figure", "value");
   for (const auto& figure : run_bench(world, drawn.options, options.figures)) {
@@ -42,6 +47,7 @@ void add_bench_command(CLI::App& tool, std::function<int()>& action) {
   command->add_option("--json", options->json, "Write the figures to this file");
   command->add_option("--figure", options->figures,
                       "Measure this figure alone, by its name in the JSON file; may be repeated");
+  command->add_flag("--list", options->list, "Print the names of the figures and measure nothing");
   command->add_option("--trace", options->world.options.trace_path,
                       "Write the waves of both NICs to this FST file; with one --figure (scripts/trace_usage.py says "
                       "who waits for whom)");

@@ -7,8 +7,8 @@ namespace rnic::testbench {
 LatencySummary summarize(std::vector<std::uint64_t> samples) {
   if (samples.empty()) return {};
   std::sort(samples.begin(), samples.end());
-  const auto rank = [&](std::uint64_t percent) { return samples[(samples.size() * percent + 99) / 100 - 1]; };
-  return {samples.front(), rank(50), rank(99)};
+  const auto rank = [&](std::uint64_t permille) { return samples[(samples.size() * permille + 999) / 1000 - 1]; };
+  return {samples.front(), rank(500), rank(990), rank(999)};
 }
 
 double wire_payload_share(std::uint64_t message, std::uint32_t mtu, bool ipv6) {

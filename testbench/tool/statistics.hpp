@@ -7,7 +7,7 @@ namespace rnic::testbench {
 
 /// Order statistics of latencies, nanoseconds of simulated time.
 struct LatencySummary {
-  std::uint64_t minimum = 0, median = 0, p99 = 0;
+  std::uint64_t minimum = 0, median = 0, p99 = 0, p999 = 0;
 };
 
 /// Nearest-rank percentiles. All zero for an empty list.

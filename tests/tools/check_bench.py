@@ -4,7 +4,8 @@
 usage: check_bench.py [--write] PROGRAM FIGURES    PROGRAM: rnic, FIGURES: the file
 
 Simulated time is exact, so a figure that differs has a reason. One that is worse fails. One that is better fails too, until
-it is written down with --write: otherwise nobody would notice when it is lost again.
+it is written down with --write: otherwise nobody would notice when it is lost again. A figure that is measured and not in
+the file fails like one that is in the file and not measured.
 """
 import argparse
 import json
@@ -18,14 +19,18 @@ WALL_CLOCK = {"simulated_cycles_per_second"}
 LESS_IS_BETTER = ("_cycles", "_ns", "recovery_round_trips_middle", "recovery_round_trips_last")
 
 
-def measure(program, names):
-    """Figures by name, those of `names` or all."""
+def names(program):
+    """Figures that there are, but for those that depend on the machine."""
+    run = subprocess.run([program, "bench", "--list"], check=True, capture_output=True, text=True)
+    return [name for name in run.stdout.split() if name not in WALL_CLOCK]
+
+
+def measure(program, name):
+    """One figure, in a process of its own: what was measured before it leaves its traces, of a percent or two."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "figures.json"
-        only = [word for name in names for word in ("--figure", name)]
-        subprocess.run([program, "bench", "--json", path, *only], check=True, stdout=subprocess.DEVNULL)
-        figures = json.loads(path.read_text())
-    return {name: value for name, value in figures.items() if name not in WALL_CLOCK}
+        subprocess.run([program, "bench", "--json", path, "--figure", name], check=True, stdout=subprocess.DEVNULL)
+        return json.loads(path.read_text())[name]
 
 
 def verdict(name, was, now):
@@ -42,14 +47,14 @@ def main():
     parser.add_argument("program", help="rnic")
     parser.add_argument("figures", type=pathlib.Path, help="the file")
     args = parser.parse_args()
-    # Written down is every figure that there is; which, says a whole run.
-    held = measure(args.program, []) if args.write else json.loads(args.figures.read_text())
-    # Each in a process of its own: what was measured before it leaves its traces, of a percent or two.
-    now = {name: value for figure in held for name, value in measure(args.program, [figure]).items()}
+    now = {name: measure(args.program, name) for name in names(args.program)}
     if args.write:
         args.figures.write_text(json.dumps(now, indent=2) + "\n")
         return 0
-    problems = [text for name in held if (text := verdict(name, held[name], now[name]))]
+    held = json.loads(args.figures.read_text())
+    problems = [f"{name}: {value}, not written down yet: do so with --write" for name, value in now.items() if name not in held]
+    problems += [f"{name}: there is no such figure any more" for name in held if name not in now]
+    problems += [text for name in held if name in now and (text := verdict(name, held[name], now[name]))]
     for problem in problems:
         print(problem)
     return 1 if problems else 0
