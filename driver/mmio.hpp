@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 
+#include "driver/barrier_hook.hpp"
 #include "driver/device.hpp"
 
 /// Barriers and accesses to memory that the device shares. The driver uses these names only, never a naked fence.
@@ -26,6 +27,8 @@
 ///     decode the entry;
 ///     dma_release_barrier();            // the device may overwrite the entry from now on
 ///     device.write64(consumer index);
+///
+/// `site` is for tests (driver/barrier_hook.hpp); nobody gives it.
 namespace rnic {
 
 #if defined(__x86_64__)
@@ -59,21 +62,36 @@ inline void loads_before_doorbell() { asm volatile("dmb oshld" ::: "memory"); }
 #endif
 
 /// Rule 4. Stores to DMA memory that come before are visible to the device before any later write64 reaches it.
-inline void dma_write_barrier() { barrier::stores_before_doorbell(); }
+inline void dma_write_barrier(BarrierSite site = BarrierSite::current()) {
+  barrier::stores_before_doorbell();
+  barrier_hook(Barrier::kDmaWrite, site);
+}
 
 /// Rules 2 and 4. Stores to DMA memory that come before are visible to the device before any later write_burst64
 /// reaches it, and so are earlier writes to the device.
-inline void window_write_barrier() { barrier::stores_before_combined(); }
+inline void window_write_barrier(BarrierSite site = BarrierSite::current()) {
+  barrier::stores_before_combined();
+  barrier_hook(Barrier::kWindowWrite, site);
+}
 
 /// Rule 2. Bursts that come before reach the device before any later write to it, of this thread or of one that takes a
 /// lock from it, and leave the processor at once.
-inline void window_flush_barrier() { barrier::combined_before_all(); }
+inline void window_flush_barrier(BarrierSite site = BarrierSite::current()) {
+  barrier::combined_before_all();
+  barrier_hook(Barrier::kWindowFlush, site);
+}
 
 /// Rule 5. Loads that come after see what the device wrote before the value that an earlier load returned.
-inline void dma_read_barrier() { barrier::load_before_loads(); }
+inline void dma_read_barrier(BarrierSite site = BarrierSite::current()) {
+  barrier::load_before_loads();
+  barrier_hook(Barrier::kDmaRead, site);
+}
 
 /// Orders the loads of an entry before the consumer index that gives its slot back.
-inline void dma_release_barrier() { barrier::loads_before_doorbell(); }
+inline void dma_release_barrier(BarrierSite site = BarrierSite::current()) {
+  barrier::loads_before_doorbell();
+  barrier_hook(Barrier::kDmaRelease, site);
+}
 
 /// Loads the byte that holds the phase bit (bit 0 of the last byte) of an `entry`, once.
 inline std::uint8_t load_phase(std::span<const std::uint8_t> entry) {

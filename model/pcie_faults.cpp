@@ -11,7 +11,7 @@ constexpr std::array<const char*, kPcieFaults> kNames{"timeout", "unsupported_re
                                                       "unmap"};
 constexpr std::array<const char*, kPcieAccesses> kAccessNames{"dma_read", "dma_write", "host_read", "host_write"};
 
-void require(bool ok, const std::string& what) {
+void require_option(bool ok, const std::string& what) {
   if (!ok) throw std::invalid_argument(what);
 }
 
@@ -34,15 +34,16 @@ const char* name(PcieFault fault) { return kNames.at(static_cast<std::size_t>(fa
 const char* name(PcieAccess access) { return kAccessNames.at(static_cast<std::size_t>(access)); }
 
 void check(const PcieRule& rule) {
-  require(go_together(rule.fault, rule.match.access),
-          std::string(name(rule.fault)) + " does not happen to a " + name(rule.match.access));
-  require(rule.nth > 0, "nth is 0: the first access is number 1");
-  require(rule.count > 0, "count is 0");
-  require(rule.after_bytes == 0 || (rule.match.access == PcieAccess::kDmaRead && rule.fault != PcieFault::kUnmap),
-          "after_bytes is for a dma_read that is not answered as it should be");
+  require_option(go_together(rule.fault, rule.match.access),
+                 std::string(name(rule.fault)) + " does not happen to a " + name(rule.match.access));
+  require_option(rule.nth > 0, "nth is 0: the first access is number 1");
+  require_option(rule.count > 0, "count is 0");
+  require_option(
+      rule.after_bytes == 0 || (rule.match.access == PcieAccess::kDmaRead && rule.fault != PcieFault::kUnmap),
+      "after_bytes is for a dma_read that is not answered as it should be");
   if (!rule.at_ns) return;
-  require(is_time(*rule.at_ns), "at_ns is not from 0 to 1e12");
-  require(rule.fault == PcieFault::kUnmap && rule.match.address, "at_ns is for unmap with an address");
+  require_option(is_time(*rule.at_ns), "at_ns is not from 0 to 1e12");
+  require_option(rule.fault == PcieFault::kUnmap && rule.match.address, "at_ns is for unmap with an address");
 }
 
 void check(const PcieFaultOptions& options) {
@@ -55,10 +56,10 @@ void check(const PcieFaultOptions& options) {
                                                     {"host_read_timeout", options.host_read_timeout},
                                                     {"host_write_poisoned", options.host_write_poisoned}};
   for (const auto& [what, chance] : chances)
-    require(chance >= 0 && chance <= 1, std::string(what) + " is no probability");
-  require(is_time(options.back_pressure_ns), "back_pressure_ns is not from 0 to 1e12");
+    require_option(chance >= 0 && chance <= 1, std::string(what) + " is no probability");
+  require_option(is_time(options.back_pressure_ns), "back_pressure_ns is not from 0 to 1e12");
   for (const auto& stall : options.stalls)
-    require(is_time(stall.at_ns) && is_time(stall.for_ns), "a stall is not from 0 to 1e12 ns");
+    require_option(is_time(stall.at_ns) && is_time(stall.for_ns), "a stall is not from 0 to 1e12 ns");
   for (const auto& rule : options.rules) check(rule);
 }
 

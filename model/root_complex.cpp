@@ -259,6 +259,7 @@ void RootComplex::read_memory(const DmaRequest& request) {
     job.status = CompletionStatus::kUnsupportedRequest;
   } else {
     job.data.assign(from, from + std::size_t{request.length_dw} * 4);
+    if (weak_order()) order_->read(from, job.data);
     const auto blank = [&](std::size_t dword) {
       for (std::size_t i = 4 * dword; i < 4 * dword + 4; ++i) {
         if (!byte_enabled(i, request.length_dw, request.first_be, request.last_be)) job.data[i] = kUndefinedByte;
@@ -295,6 +296,10 @@ void RootComplex::write_memory(const DmaRequest& request) {
   std::uint8_t* to = iommu_.translate(request.address, Iommu::Access::kWrite);
   if (to == nullptr) {
     ++statistics_.dropped_writes;
+    return;
+  }
+  if (weak_order()) {
+    statistics_.dma_write_bytes += order_->write(to, request);
     return;
   }
   const std::size_t size = request.data.size();

@@ -13,6 +13,7 @@
 
 #include "model/downstream.hpp"
 #include "model/iommu.hpp"
+#include "model/memory_order.hpp"
 #include "model/mmio_tags.hpp"
 #include "model/pcie.hpp"
 #include "model/pcie_fault_injector.hpp"
@@ -63,6 +64,8 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
 
   /// `tap` sees every request that is sent to the NIC. One tap; empty: none.
   void set_request_tap(std::function<void(const HostRequest&)> tap) { request_tap_ = std::move(tap); }
+  /// Memory is read and written as `order` has it, from now on. It outlives the root complex.
+  void set_memory_order(MemoryOrder& order) { order_ = &order; }
 
   /// Sends a TLP of any form to the NIC; posted, so no answer is waited for.
   void post(HostRequest request);
@@ -113,8 +116,10 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   [[nodiscard]] std::optional<PcieFaultInjector::Hit> judge_dma(PcieAccess access, const DmaRequest& request);
   void read_memory(const DmaRequest& request);
   void write_memory(const DmaRequest& request);
+  [[nodiscard]] bool weak_order() const { return order_ != nullptr && order_->weak(); }
 
   Iommu& iommu_;
+  MemoryOrder* order_ = nullptr;
   RootComplexOptions options_;
   RootComplexStatistics statistics_;
   std::function<void(std::uint32_t)> on_interrupt_;

@@ -8,6 +8,7 @@
 #include "model/host_memory.hpp"
 #include "model/interrupt_controller.hpp"
 #include "model/iommu.hpp"
+#include "model/memory_order.hpp"
 #include "model/root_complex.hpp"
 #include "testbench/nic_rtl.hpp"
 #include "testbench/sim_device.hpp"
@@ -23,14 +24,20 @@ struct HostOptions {
   double write_combining_split = 0;
   /// Chance that a first PSN is one of the last 64 before 2^24, so that it wraps early.
   double psn_near_wrap = 0;
+  model::MemoryOrderOptions memory_order;
 };
 
 /// One machine: memory behind an IOMMU, a PCI Express root complex, a NIC, and the device that its driver uses.
+///
+/// With a weak memory order the driver must be compiled with RNIC_BARRIER_HOOK (driver/barrier_hook.hpp), or no barrier
+/// has an effect. Nobody knows which host passes a barrier, so each takes it for its own; what the driver of the other
+/// has stored since then is not covered by it.
 class Host : public sc_core::sc_module {
  public:
   /// Seeds in `options` are replaced by ones derived from `seed` and `index`. Throws as its parts do.
   Host(const sc_core::sc_module_name& name, std::size_t index, const HostOptions& options, std::uint64_t seed,
        model::EthernetLink& ethernet);
+  ~Host() override;
 
   [[nodiscard]] std::size_t index() const { return index_; }
   [[nodiscard]] SimDevice& device() { return device_; }
@@ -52,6 +59,7 @@ class Host : public sc_core::sc_module {
   model::HostMemory memory_;
   model::Iommu iommu_;
   model::InterruptController interrupts_;
+  model::MemoryOrder memory_order_;
   model::RootComplex root_complex_;
   NicRtl nic_;
   SimDevice device_;

@@ -79,6 +79,7 @@ std::uint64_t SimDevice::read64(std::uint64_t offset) {
   if (!time_can_pass()) return ~std::uint64_t{0};
   std::array<std::uint8_t, 8> data{};
   const auto status = transport(tlm::TLM_READ_COMMAND, offset, data.data(), data.size());
+  if (order_ != nullptr) order_->loads_barrier();  // rule 7
   if (status != tlm::TLM_OK_RESPONSE) return ~std::uint64_t{0};
   std::uint64_t value = 0;
   for (std::size_t i = 0; i < data.size(); ++i) value |= std::uint64_t{data[i]} << (8 * i);
@@ -88,12 +89,15 @@ std::uint64_t SimDevice::read64(std::uint64_t offset) {
 void SimDevice::write64(std::uint64_t offset, std::uint64_t value) {
   std::array<std::uint8_t, 8> data{};
   for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::uint8_t>(value >> (8 * i));
+  if (observer_) observer_(offset, value);
+  if (order_ != nullptr) order_->device_write();
   static_cast<void>(transport(tlm::TLM_WRITE_COMMAND, offset, data.data(), data.size()));
 }
 
 void SimDevice::write_burst64(std::uint64_t offset, std::span<const std::uint8_t, 64> data) {
   std::array<std::uint8_t, 64> copy{};
   std::copy(data.begin(), data.end(), copy.begin());
+  if (order_ != nullptr) order_->device_write();
   for (const auto& [from, bytes] : pieces_of_burst())
     static_cast<void>(
         transport(tlm::TLM_WRITE_COMMAND, offset + from, copy.data() + from, static_cast<unsigned>(bytes)));
@@ -122,12 +126,14 @@ Result<DmaBuffer> SimDevice::dma_alloc(std::size_t bytes) {
   if (pointer == nullptr) return Error::kOutOfMemory;
   const std::size_t size =
       (std::max<std::size_t>(bytes, 1) + model::kPageBytes - 1) / model::kPageBytes * model::kPageBytes;
+  if (order_ != nullptr) order_->share(pointer, size);
   return DmaBuffer{pointer, iommu_.map_range(pointer, size, model::Iommu::Rights::kReadWrite), size};
 }
 
 void SimDevice::dma_free(const DmaBuffer& buffer) {
   try {
     iommu_.unmap_range(buffer.iova, buffer.size);
+    if (order_ != nullptr) order_->unshare(buffer.pointer, buffer.size);
     memory_.release(buffer.pointer);
   } catch (const std::invalid_argument& error) {
     misuse_.push_back(std::string("dma_free: ") + error.what());
@@ -138,12 +144,14 @@ Result<std::vector<std::uint64_t>> SimDevice::map_pages(const void* p, std::size
   const std::size_t bytes = std::max<std::size_t>(length, 1);
   if (!model::HostMemory::accessible(p, bytes, writable)) return Error::kAccessViolation;
   memory_.pin(p, bytes);
+  if (order_ != nullptr) order_->share(p, bytes);
   return iommu_.map_pages(p, bytes, writable ? model::Iommu::Rights::kReadWrite : model::Iommu::Rights::kRead);
 }
 
 void SimDevice::unmap_pages(const void* p, std::size_t length, std::span<const std::uint64_t> iovas) {
   try {
     iommu_.unmap_pages(iovas);
+    if (order_ != nullptr) order_->unshare(p, std::max<std::size_t>(length, 1));
     memory_.unpin(p, std::max<std::size_t>(length, 1));
   } catch (const std::invalid_argument& error) {
     misuse_.push_back(std::string("unmap_pages: ") + error.what());
@@ -170,6 +178,7 @@ void SimDevice::reset_function() {
   if (!time_can_pass() || !function_reset_) return;
   function_reset_();
   elapse(function_reset_ns_);
+  if (order_ != nullptr) order_->settle();
 }
 
 void SimDevice::report(DeviceOddity oddity, std::uint32_t number) {

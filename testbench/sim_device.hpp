@@ -7,12 +7,14 @@
 #include <functional>
 #include <string>
 #include <systemc>
+#include <utility>
 #include <vector>
 
 #include "driver/device.hpp"
 #include "model/host_memory.hpp"
 #include "model/interrupt_controller.hpp"
 #include "model/iommu.hpp"
+#include "model/memory_order.hpp"
 #include "model/random.hpp"
 #include "model/time.hpp"
 
@@ -71,6 +73,11 @@ class SimDevice : public sc_core::sc_module, public Device {
   void stop();
   void go_on() { stopping_ = false; }
 
+  /// Memory is shared with the device in this order from now on. It outlives the device.
+  void set_memory_order(model::MemoryOrder& order) { order_ = &order; }
+  /// `observer` is told of each write64 before it leaves: offset and value. Empty: nobody.
+  void observe_writes(std::function<void(std::uint64_t, std::uint64_t)> observer) { observer_ = std::move(observer); }
+
   /// What the driver did that no correct driver does (freed or unmapped what it does not have), in words.
   [[nodiscard]] const std::vector<std::string>& misuse() const { return misuse_; }
 
@@ -98,6 +105,8 @@ class SimDevice : public sc_core::sc_module, public Device {
   model::HostMemory& memory_;
   model::Iommu& iommu_;
   model::InterruptController& interrupts_;
+  model::MemoryOrder* order_ = nullptr;
+  std::function<void(std::uint64_t, std::uint64_t)> observer_;
   std::function<void()> function_reset_;
   std::uint64_t function_reset_ns_ = 0;
   model::Random random_;

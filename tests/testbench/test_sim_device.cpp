@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "echo_nic.hpp"
+#include "testbench/barrier_switch.hpp"
 #include "testbench/world.hpp"
 
 using namespace rnic;
@@ -66,6 +67,44 @@ TEST_CASE("DMA memory is zeroed, reached by the NIC, and gone once it is freed")
     REQUIRE_FALSE(too_much.ok());
     CHECK(too_much.error() == Error::kOutOfMemory);
   });
+}
+
+TEST_CASE("in a weak memory order barriers, and reads of registers, bring about what is seen (rules 4, 5 and 7)") {
+  testbench::WorldOptions options;
+  options.host.memory_order = {.weak = true, .longest_ns = 100'000};
+  world().reset(options);
+  world().add_app(0, "test", [](Host& host) {
+    Device& device = host.device();
+    constexpr std::size_t kBytes = 256;
+    const DmaBuffer from = device.dma_alloc(kBytes).take(), to = device.dma_alloc(kBytes).take();
+    const std::vector<std::uint8_t> old(kBytes, 0), stored(kBytes, 1);
+    const auto there = [&] {
+      return std::vector<std::uint8_t>(static_cast<std::uint8_t*>(to.pointer),
+                                       static_cast<std::uint8_t*>(to.pointer) + kBytes);
+    };
+    const auto barrier = [](Barrier kind) { testbench::BarrierSwitch::instance().pass({"here", 1, kind}); };
+    std::memset(from.pointer, 1, kBytes);
+    copy(device, from.iova, to.iova, kBytes / 4);
+    static_cast<void>(device.read64(kScratch));
+    CHECK(there() != stored);
+    CHECK(there() != old);
+    barrier(Barrier::kDmaWrite);
+    copy(device, from.iova, to.iova, kBytes / 4);
+    CHECK(there() != stored);
+    static_cast<void>(device.read64(kScratch));
+    CHECK(there() == stored);
+    std::memset(from.pointer, 0, kBytes);
+    barrier(Barrier::kWindowWrite);
+    copy(device, from.iova, to.iova, kBytes / 4);
+    barrier(Barrier::kDmaRelease);
+    CHECK(there() != old);
+    barrier(Barrier::kDmaRead);
+    CHECK(there() == old);
+    device.dma_free(from);
+    device.dma_free(to);
+  });
+  world().run(100'000);
+  world().reset({});
 }
 
 TEST_CASE("application memory: pages mapped with their rights, errors for what cannot be mapped") {
