@@ -42,7 +42,6 @@ Result<void> AdminQueue::start() {
   if (!completions) return completions.error();
   commands_ = commands.take();
   completions_ = completions.take();
-  dma_write_barrier();
   device_.write64(registers_.admin(hw::reg::kAdminCommandBase), commands_.iova());
   device_.write64(registers_.admin(hw::reg::kAdminCompletionBase), completions_.iova());
   device_.write64(registers_.admin(hw::reg::kAdminConfig), hw::RegAdminConfig{.log_depth = kLogDepth}.word());
@@ -105,6 +104,7 @@ bool AdminQueue::post(hw::AdminOpcode opcode, std::uint32_t number, const Body& 
 
   ++producer_;
   dma_write_barrier();
+  dma_release_barrier();  // the answer of the command before in this slot has been read; the device may overwrite it
   device_.write64(registers_.admin(hw::reg::kAdminDoorbell), hw::RegAdminDoorbell{.producer_index = producer_}.word());
   return true;
 }

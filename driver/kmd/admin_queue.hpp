@@ -37,7 +37,8 @@ class AdminQueue {
   /// Allocates the rings and tells the device. Errors: kOutOfMemory.
   [[nodiscard]] Result<void> start();
 
-  /// Posts a command and waits for its completion. Lets time pass; call it without locks.
+  /// Posts a command and waits for its completion. What was stored to DMA memory before, the device sees first. Lets
+  /// time pass; call it without locks.
   /// Errors: kTimeout, kDeviceFailed, and what `map_status` says of the device's answer.
   [[nodiscard]] Result<Reply> execute(hw::AdminOpcode opcode, std::uint32_t number, const Body& body);
 

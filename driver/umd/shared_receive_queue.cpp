@@ -198,9 +198,8 @@ Result<void> SharedReceiveQueue::change_ring(std::uint32_t depth, unsigned log_d
   const Pause pause(*this);
   {
     const std::lock_guard lock(lock_);
-    copy_to(ring->data(), log_depth);
+    copy_to(ring->data(), log_depth);  // the device sees it first, as before any command
   }
-  dma_write_barrier();
   if (auto moved = kernel_srq_->move_to(ring.take(), log_depth); !moved) return moved;
   const std::lock_guard lock(lock_);
   depth_ = depth;

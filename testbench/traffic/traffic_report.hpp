@@ -30,8 +30,10 @@ struct TrafficOptions {
       0.03;  ///< Of a request whose memory is registered for it alone and deregistered afterwards
   double window_chance =
       0.5;  ///< Of such a request, of Writes and Reads, that it goes through a memory window of its region
-  double late_receive_chance = 0;      ///< Of a Receive that is posted after its SEND, so that the sender meets RNR
-  std::uint64_t gap_ns = 0;            ///< Longest random pause between two requests of a direction
+  double late_receive_chance = 0;  ///< Of a Receive that is posted after its SEND, so that the sender meets RNR
+  std::uint64_t gap_ns = 0;        ///< Longest random pause between two requests of a direction
+  /// From the filling of a Read's source to its posting: in a weak memory order the stores take their time.
+  std::uint64_t read_lead_ns = 0;
   std::uint64_t hang_ns = 20'000'000;  ///< A direction with work to do, and no completion in this time, hangs
   ConnectParameters connection;        ///< Timers and retry counts; the rest is chosen for each pair
 };

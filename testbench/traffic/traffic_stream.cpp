@@ -71,6 +71,8 @@ void TrafficStream::plan() {
     else
       next.post_ns = std::max(next.post_ns, now() + kReceiveLeadNs);
     receives_to_post_.push_back(planned_);
+  } else if (next.kind == TrafficKind::kRead) {
+    next.post_ns += options_.read_lead_ns;
   }
   works_.push_back(std::move(next));
   ++planned_;
