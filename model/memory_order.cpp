@@ -18,7 +18,8 @@ std::uint64_t address_of(const void* pointer) { return reinterpret_cast<std::uin
 std::uint8_t* pointer_to(std::uint64_t address) { return reinterpret_cast<std::uint8_t*>(address); }
 
 void check(const MemoryOrderOptions& options) {
-  if (!(options.longest_ns > 0)) throw std::invalid_argument("longest_ns of the memory order must be positive");
+  if (!(options.longest_store_ns > 0) || !(options.longest_arrival_ns > 0))
+    throw std::invalid_argument("a longest time of the memory order is not positive");
 }
 
 }  // namespace
@@ -51,14 +52,14 @@ MemoryOrder::Page* MemoryOrder::page_of(Address address) {
   return found == pages_.end() ? nullptr : &found->second;
 }
 
-Picoseconds MemoryOrder::some_time() { return now_ps() + random_.below(from_ns(options_.longest_ns)); }
+Picoseconds MemoryOrder::some_time() { return now_ps() + random_.below(from_ns(options_.longest_arrival_ns)); }
 
 // ---- Host software
 // -----------------------------------------------------------------------------------------------------
 
 void MemoryOrder::share(const void* start, std::size_t length) {
   if (!options_.weak || length == 0) return;
-  if (pages_.empty()) drain_event_.notify(to_sc_time(from_ns(options_.longest_ns / 2)));
+  if (pages_.empty()) drain_event_.notify(to_sc_time(from_ns(options_.longest_store_ns / 2)));
   const Address end = address_of(start) + length;
   for (Address at = start_of(address_of(start), kPageBytes); at < end; at += kPageBytes) {
     Page& page = pages_[at];
@@ -141,10 +142,10 @@ void MemoryOrder::device_write() {
   staged_.clear();
 }
 
-/// Twice in longest_ns: what was stored before the last time is seen.
+/// Twice in longest_store_ns: what was stored before the last time is seen.
 void MemoryOrder::drain() {
   if (pages_.empty()) return;
-  drain_event_.notify(to_sc_time(from_ns(options_.longest_ns / 2)));
+  drain_event_.notify(to_sc_time(from_ns(options_.longest_store_ns / 2)));
   for (auto& [address, page] : pages_) {
     if (std::memcmp(pointer_to(address), page.known.data(), kPageBytes) == 0) {
       page.old.reset();

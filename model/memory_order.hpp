@@ -19,8 +19,9 @@ namespace rnic::model {
 struct MemoryOrderOptions {
   /// False: processor and device see each other's stores at once, in their order.
   bool weak = false;
-  /// Longest time after which a store, a DMA write or an interrupt is seen although nothing orders it. Positive.
-  double longest_ns = 2'000;
+  /// Longest time after which the device sees a store, and the processor a DMA write or an interrupt, although nothing
+  /// orders it. Positive.
+  double longest_store_ns = 3'500, longest_arrival_ns = 2'000;
   std::uint64_t seed = 1;
 };
 
@@ -30,11 +31,11 @@ struct MemoryOrderOptions {
 ///
 /// Processor to device: what the processor has stored when stores_barrier is called the device sees before the next
 /// write of the processor to the device (device_write) reaches it. What no barrier orders it sees sooner or later: by
-/// chance when it reads the word, and after longest_ns at the latest.
+/// chance when it reads the word, and after longest_store_ns at the latest.
 ///
 /// Device to processor: what the device has written when loads_barrier is called the processor sees from then on.
-/// Without, each word appears at a random time, in any order. An interrupt, which takes a random time too, brings all
-/// that was written before it.
+/// Without, each word appears at a random time within longest_arrival_ns, in any order. An interrupt, which takes a
+/// random time too, brings all that was written before it.
 ///
 /// Memory that is shared lies in this process, and the processor's loads and stores are those of the program. So its
 /// view is the memory itself; of each page there is a copy as the device sees it. A load that the processor delays

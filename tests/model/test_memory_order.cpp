@@ -32,7 +32,7 @@ alignas(kPageBytes) std::array<std::uint64_t, 2 * kPageBytes / 8> g_memory;
 void run(const std::function<void(MemoryOrder&)>& body, std::uint64_t seed = 1) {
   INFO("seed " << seed);
   auto& order = machine().order;
-  order.reset({.weak = true, .longest_ns = kLongest, .seed = seed});
+  order.reset({.weak = true, .longest_store_ns = kLongest, .longest_arrival_ns = kLongest, .seed = seed});
   g_memory.fill(0);
   order.share(g_memory.data(), sizeof g_memory);
   machine().runner.add("test", [&] { body(order); });
@@ -196,5 +196,6 @@ TEST_CASE("an order that is not weak keeps nothing back") {
   bool came = false;
   order.interrupt([&] { came = true; });
   CHECK(came);
-  CHECK_THROWS_AS(order.reset({.weak = true, .longest_ns = 0}), std::invalid_argument);
+  CHECK_THROWS_AS(order.reset({.weak = true, .longest_store_ns = 0}), std::invalid_argument);
+  CHECK_THROWS_AS(order.reset({.weak = true, .longest_arrival_ns = 0}), std::invalid_argument);
 }

@@ -42,7 +42,7 @@ class SingleSteps {
     sent_ = a_.take(kMessage);
     for (auto& sink : sinks_) sink = a_.take(kMessage);
     source_ = b_.take(kReads * kMessage);
-    own_received_ = b_.take(kMessage);
+    own_received_ = b_.take(2 * kMessage);
     for (auto& buffer : received_) buffer = b_.take(kMessage);
     readable_ = require_success(
         b.kernel().create_mr(
@@ -72,7 +72,7 @@ class SingleSteps {
   }
 
  private:
-  static constexpr std::size_t kMessage = 1'000, kMessages = 60, kReads = 20, kBytes = 1 << 16, kEntries = 64;
+  static constexpr std::size_t kMessage = 1'000, kMessages = 30, kReads = 20, kBytes = 1 << 16, kEntries = 64;
   static constexpr std::array<std::uint32_t, 4> kDepths = {2, 4, 7, 16};
   struct Events : kmd::EventSink {
     void on_event(const hw::Eqe&) override { ++count; }
@@ -139,14 +139,15 @@ class SingleSteps {
 
   /// By the doorbell, to a Receive that has just been posted.
   void send() {
-    const umd::Segment to{reinterpret_cast<std::uint64_t>(own_received_.data()), kMessage, b_.key()};
+    const auto buffer = own_received_.subspan(random_.below(kMessage), kMessage);  // no Receive is like the one before
+    const umd::Segment to{reinterpret_cast<std::uint64_t>(buffer.data()), kMessage, b_.key()};
     require_success(read_->post_receive({.id = number_, .segments = std::span(&to, 1)}), "posting a Receive");
     const std::uint64_t id = number_;
     const umd::Segment from = message();
     require_success(reader_->post_send({.id = number_, .segments = std::span(&from, 1), .defer = true}),
                     "posting a Send");
     reader_->ring_deferred();
-    wait_for("a message", [&] { return take(own_received_, id); });
+    wait_for("a message", [&] { return take(buffer, id); });
     take_sent();
   }
 

@@ -71,7 +71,7 @@ TEST_CASE("DMA memory is zeroed, reached by the NIC, and gone once it is freed")
 
 TEST_CASE("in a weak memory order barriers, and reads of registers, bring about what is seen (rules 4, 5 and 7)") {
   testbench::WorldOptions options;
-  options.host.memory_order = {.weak = true, .longest_ns = 100'000};
+  options.host.memory_order = {.weak = true, .longest_store_ns = 100'000, .longest_arrival_ns = 100'000};
   world().reset(options);
   world().add_app(0, "test", [](Host& host) {
     Device& device = host.device();
