@@ -20,6 +20,12 @@ struct Inside {
   ~Inside() { --g_inside; }
 };
 
+/// The byte with the phase last (rule 5 of Device).
+void write_entry(std::uint8_t* entry, const std::array<std::uint8_t, 64>& raw) {
+  std::memcpy(entry, raw.data(), 63);
+  __atomic_store_n(entry + 63, raw[63], __ATOMIC_RELEASE);
+}
+
 template <typename T>
 T body_of(const hw::AdminCommand& command) {
   return T::decode(std::span<const std::uint8_t, 120>(command.body));
@@ -361,10 +367,7 @@ void FakeDevice::write_cqe(std::uint32_t cqn, hw::Cqe cqe) {
 
 void FakeDevice::release_cqes() {
   const std::lock_guard lock(mutex_);
-  for (const auto& [entry, raw] : late_cqes_) {
-    std::memcpy(entry, raw.data(), 63);
-    __atomic_store_n(entry + 63, raw[63], __ATOMIC_RELEASE);
-  }
+  for (const auto& [entry, raw] : late_cqes_) write_entry(entry, raw);
   late_cqes_.clear();
 }
 
@@ -373,7 +376,9 @@ void FakeDevice::write_eqe(std::uint32_t eqn, hw::Eqe eqe) {
   auto& eq = event_queues.at(eqn);
   eqe.phase = (eq.produced >> eq.log_depth) % 2 == 0;
   const std::uint32_t slot = eq.produced++ & static_cast<std::uint32_t>(bits::mask(eq.log_depth));
-  eqe.encode(std::span<std::uint8_t, 64>(pointer(eq.base) + slot * 64, 64));
+  std::array<std::uint8_t, 64> raw{};
+  eqe.encode(raw);
+  write_entry(pointer(eq.base) + slot * 64, raw);
   raise(eq.vector);
 }
 
@@ -398,7 +403,8 @@ void FakeDevice::write_retired_record(std::uint32_t qpn) {
   const std::lock_guard lock(mutex_);
   const auto& pair = pairs.at(qpn);
   const hw::RetiredRecord record{.retired_index = pair.sq_done, .reserved0 = 0};
-  record.encode(std::span<std::uint8_t, 8>(pointer(pair.create.retired_address), 8));
+  auto* const word = reinterpret_cast<std::uint64_t*>(pointer(pair.create.retired_address));
+  __atomic_store_n(word, record.word(), __ATOMIC_RELEASE);
 }
 
 void FakeDevice::finish_receive(std::uint32_t qpn, std::uint32_t bytes, hw::CqeStatus status, bool solicited,

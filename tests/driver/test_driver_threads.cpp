@@ -16,6 +16,7 @@ TEST_CASE("several posters, one device, several pollers") {
   constexpr int kPosters = 3;
   constexpr std::uint64_t kEach = 3000;
   DriverFixture fixture;
+  fixture.device.threads = true;  // time passes without a lock, which would order what the threads do
   auto cq = fixture.make_cq(1000);
   auto qp = fixture.make_connected_qp(cq, {32, 32, 4, 4, 0});
   std::atomic<std::uint64_t> posted{0};
@@ -65,6 +66,21 @@ TEST_CASE("several posters, one device, several pollers") {
   for (auto& thread : threads) thread.join();
   CHECK(ordered);
   for (const auto& count : seen) REQUIRE(count == 1);
+}
+
+TEST_CASE("an entry that the device writes while a thread polls is read behind its phase") {
+  DriverFixture fixture;
+  fixture.device.threads = true;
+  auto cq = fixture.make_cq();
+  auto qp = fixture.make_connected_qp(cq);
+  for (std::uint64_t id = 0; id < 100; ++id) {
+    REQUIRE(qp->post_send(DriverFixture::write_request(id)).ok());
+    std::thread device([&] { fixture.device.finish_send(qp->qpn()); });
+    umd::Completion completion;
+    while (cq->poll(std::span(&completion, 1)) == 0) std::this_thread::yield();
+    CHECK(completion.id == id);
+    device.join();
+  }
 }
 
 TEST_CASE("receives posted while an idle queue pair is flushed are neither lost nor doubled") {

@@ -110,7 +110,8 @@ TEST_CASE_METHOD(PairFixture, "a receive posted in the middle of a flush waits f
   std::atomic<bool> posted{false};
   std::thread poster;
   device.on_time = [&] {
-    if (hardware().state != hw::QpState::kReset || started.exchange(true)) return;
+    if (started || hardware().state != hw::QpState::kReset) return;  // the poster looks at nothing else
+    started = true;
     poster = std::thread([&] {
       static_cast<void>(qp->post_receive({.id = 2}).ok());
       posted = true;
