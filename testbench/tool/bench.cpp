@@ -27,6 +27,8 @@ constexpr std::size_t kBufferBytes = 8 << 20;
 /// The smallest packets that a stream has, and enough of them that no buffer hides who cannot keep up.
 constexpr std::uint32_t kSmallMtu = 256;
 constexpr std::uint64_t kSmallMtuBytes = 4 << 20;
+constexpr const char* kNanoseconds = "ns";
+constexpr const char* kPerMicrosecond = "M/s";
 
 /// Both hosts with `qps` connected queue pairs; each `per_cq` of them share a completion queue.
 class Pairs {
@@ -312,6 +314,15 @@ double write_time(World& world, const WorldOptions& options, const std::vector<m
   return static_cast<double>(nanoseconds);
 }
 
+/// BenchFigure::cycles of a figure with a value.
+double cycles_of(const BenchFigure& figure, const WorldOptions& options) {
+  const auto period = options.host.nic.clock_period;
+  const double period_ns = static_cast<double>(period) / static_cast<double>(model::kPicosecondsPerNanosecond);
+  if (figure.unit == kNanoseconds) return figure.value / period_ns;
+  if (figure.unit == kPerMicrosecond && figure.value > 0) return 1000.0 / (figure.value * period_ns);
+  return 0;
+}
+
 }  // namespace
 
 std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options, const std::vector<std::string>& only,
@@ -352,13 +363,14 @@ std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options, co
        [&] {
          return goodput_fraction(world, options, Transfer::Direction::kRead, nullptr, kSmallMtu, kSmallMtuBytes);
        }},
-      {{"small_write_mmps", "8-byte inline Writes, 16 QPs", "M/s"},
+      {{"small_write_mmps", "8-byte inline Writes, 16 QPs", kPerMicrosecond},
        [&] { return small_write_rate(world, options, 64); }},
-      {{"small_write_mmps_unbatched", "the same, 8 outstanding on each: every one through the UAR's window", "M/s"},
+      {{"small_write_mmps_unbatched", "the same, 8 outstanding on each: every one through the UAR's window",
+        kPerMicrosecond},
        [&] { return small_write_rate(world, options, 8); }},
       {{"doorbell_to_wire_cycles", "doorbell TLP to first byte on the wire, 8-byte inline Write", "cycles"},
        [&] { return doorbell_to_wire(world, options); }},
-      {{"write_half_rtt_ns", "8-byte Write ping-pong, half round trip, no wire delay", "ns"},
+      {{"write_half_rtt_ns", "8-byte Write ping-pong, half round trip, no wire delay", kNanoseconds},
        [&] { return half_round_trip(world, no_delay); }},
       {{"write_goodput_fraction_loss_1e3", "RDMA Write as above, 10 us round trip, one frame in a thousand lost: share",
         ""},
@@ -413,6 +425,7 @@ std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options, co
       continue;
     }
     figure.value = run();
+    figure.cycles = cycles_of(figure, options);
     figures.push_back(figure);
   }
   return figures;

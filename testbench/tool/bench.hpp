@@ -14,6 +14,8 @@ struct BenchFigure {
   std::string unit;
   double value = 0;
   bool wall_clock = false;  ///< Depends on the machine; all others are exact for a seed
+  /// A time, or what a rate leaves for each message, in cycles of the NIC's clock. 0: the figure is neither.
+  double cycles = 0;
 };
 
 /// Measures everything, or the figures with the keys of `only`, each on hosts as new. Simulated time only, but for
