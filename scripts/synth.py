@@ -35,7 +35,7 @@ GATES = f"proc; opt; wreduce; peepopt; alumacc; share; opt; memory -nomap; opt_c
 # What synth_xilinx does, its RAMs, carry chains, flip-flops and costs of LUTs among it, but for what takes long and makes nothing less deep: it searches
 # again for what can be shared when all is single gates, and puts LUTs and flip-flops into cells with names. Ports are those of a part of a chip, not pads.
 XILINX = "synth_xilinx -family xcup -flatten -noiopad -noclkbuf -top {top} -run"
-LUTS = (f"{XILINX} begin:prepare; proc; opt -nodffe -nosdff; wreduce; peepopt; opt_clean; flatten; opt_expr; opt_clean; opt_merge; "
+LUTS = (f"{XILINX} begin:prepare; proc; opt -nodffe -nosdff; opt; wreduce; peepopt; opt_clean; flatten; opt_expr; opt_clean; opt_merge; "
         f"techmap -map +/cmp2lut.v -map +/cmp2lcu.v -D LUT_WIDTH=6; alumacc; opt -nodffe -nosdff; memory -nomap; opt_clean; {XILINX} map_memory:fine; "
         f"opt_expr; techmap -map +/techmap.v -D LUT_SIZE=6 -map +/xilinx/arith_map.v; opt_expr; opt_clean; {XILINX} map_ffs:map_luts; "
         "abc -luts 2:2,3,6:5,10,20,40; opt_clean; attrmap -remove src; write_json {netlist}")
