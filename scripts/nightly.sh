@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What takes longer than CI has: mutants, soak and fuzz in drawn worlds, vectors in drawn worlds, sanitizers.
+# What takes longer than CI has: mutants, soak and fuzz in drawn worlds, vectors in drawn worlds, faults at
+# any TLP of PCI Express, sanitizers.
 # usage: scripts/nightly.sh [first seed, 1] [worlds, 20]
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -20,6 +21,9 @@ for ((world = first; world < first + worlds; ++world)); do
   try $rnic soak --world "$world" --seed "$world" --cycles 200000
   try $rnic soak --world "$world" --seed "$world" --cycles 50000 --no-faults
   try $rnic fuzz --world "$world" --seed "$world" --frames 50000 --corpus tests/fuzz_corpus
+done
+for ((seed = first; seed < first + worlds; ++seed)); do
+  try env RNIC_SEED="$seed" RNIC_SWEEP=200 build/release/bin/test_system_pcie_sweep
 done
 try scripts/mutate.sh
 try scripts/mutate.sh --vectors
