@@ -1,5 +1,6 @@
 #include <Vmsix.h>
 
+#include <array>
 #include <map>
 
 #include "driver/generated/host_interface.hpp"
@@ -184,6 +185,30 @@ TEST_CASE("msix: what is masked or disabled stays pending, merges, and leaves wh
   world.bench.run(50);
   CHECK(dut.pending_o == 0);
   CHECK(world.sent[9] == 1);
+}
+
+TEST_CASE("msix: each obstacle alone holds a message back (7.7.2.2, 7.7.3.4)", "[rtl]") {
+  World world(seed());
+  auto& dut = *world.bench.dut;
+  world.fill_table(false);
+  const auto open = [&](bool enabled, bool function_masked, bool vector_masked) {
+    dut.cfg_enable_i = enabled;
+    dut.cfg_mask_i = function_masked;
+    world.mask(5, vector_masked);
+  };
+  const std::array<std::array<bool, 3>, 3> obstacles{{{false, false, false}, {true, true, false}, {true, false, true}}};
+  std::uint64_t sent = 0;
+  for (const auto& [enabled, function_masked, vector_masked] : obstacles) {
+    open(enabled, function_masked, vector_masked);
+    world.queue[1].push_back(5);
+    world.bench.run(50);
+    CHECK(dut.pending_o == 1u << 5);
+    CHECK(world.sent[5] == sent);
+    open(true, false, false);
+    world.bench.run(50);
+    CHECK(dut.pending_o == 0);
+    CHECK(world.sent[5] == ++sent);
+  }
 }
 
 TEST_CASE("msix: random masking loses nothing", "[rtl]") {
