@@ -53,6 +53,8 @@ class World : public sc_core::sc_module {
 
   [[nodiscard]] Host& host(std::size_t index) { return *hosts_.at(index); }
   [[nodiscard]] model::Wire& wire() { return wire_; }
+  /// Those of the last reset.
+  [[nodiscard]] const WorldOptions& options() const { return options_; }
 
   /// Adds an application of host `index` to the next run. It is a thread of simulated time.
   void add_app(std::size_t index, std::string name, App app);

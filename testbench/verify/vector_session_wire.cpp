@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "testbench/verify/vector_frame.hpp"
 
 namespace rnic::testbench {
@@ -41,7 +43,18 @@ void VectorSession::frame(const VectorStep& step) {
   } catch (const VectorError& error) {
     throw VectorFailure(fmt::format("{}: {}", step.text, error.what()));
   }
-  here.endpoint->device().elapse(step.within_ns);
+  here.endpoint->device().elapse(step.within_ns + way_ns(step.host));
+}
+
+/// What a frame and the DMA for it take longer than in an ordinary world, in which the times of vectors are reckoned.
+std::uint64_t VectorSession::way_ns(std::size_t to) const {
+  const auto& options = world_.options();
+  const auto& root = options.each_host.at(to).value_or(options.host).root_complex;
+  const double late = root.reorder_probability > 0 || root.pass_probability > 0 ? 2 * root.reorder_window_ns : 0;
+  const double ways = options.wire.delay_ns + options.wire.jitter_ns + 2 * root.jitter_ns + late;
+  const double slower = std::max(0.0, root.read_latency_ns - model::RootComplexOptions{}.read_latency_ns);
+  constexpr double kReads = 3;  // of page lists, the WQE, the data
+  return static_cast<std::uint64_t>(ways + kReads * slower);
 }
 
 /// Each takes a round trip of PCI Express, so no others.
