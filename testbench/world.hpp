@@ -55,6 +55,8 @@ class World : public sc_core::sc_module {
   [[nodiscard]] model::Wire& wire() { return wire_; }
   /// Those of the last reset.
   [[nodiscard]] const WorldOptions& options() const { return options_; }
+  /// Those of host `index`, with its own faults.
+  [[nodiscard]] HostOptions host_options(std::size_t index) const;
 
   /// Adds an application of host `index` to the next run. It is a thread of simulated time.
   void add_app(std::size_t index, std::string name, App app);
@@ -89,7 +91,6 @@ class World : public sc_core::sc_module {
   void finish_files();
   void check_misuse() const;
   void check_violations();
-  [[nodiscard]] HostOptions host_options(std::size_t index) const;
   [[nodiscard]] std::uint64_t movements() const;
   [[nodiscard]] bool stuck();
   [[nodiscard]] std::string describe() const;

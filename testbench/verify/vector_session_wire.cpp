@@ -47,11 +47,13 @@ void VectorSession::frame(const VectorStep& step) {
 }
 
 /// What a frame and the DMA for it take longer than in an ordinary world, in which the times of vectors are reckoned.
+/// A vector that sets the delay of the wire has reckoned with it.
 std::uint64_t VectorSession::way_ns(std::size_t to) const {
-  const auto& options = world_.options();
-  const auto& root = options.each_host.at(to).value_or(options.host).root_complex;
+  const auto& wire = world_.options().wire;
+  const auto root = world_.host_options(to).root_complex;
   const double late = root.reorder_probability > 0 || root.pass_probability > 0 ? 2 * root.reorder_window_ns : 0;
-  const double ways = options.wire.delay_ns + options.wire.jitter_ns + 2 * root.jitter_ns + late;
+  const double delay = setup_.link_delay_ns ? 0 : wire.delay_ns;
+  const double ways = delay + wire.jitter_ns + 2 * root.jitter_ns + late;
   const double slower = std::max(0.0, root.read_latency_ns - model::RootComplexOptions{}.read_latency_ns);
   constexpr double kReads = 3;  // of page lists, the WQE, the data
   return static_cast<std::uint64_t>(ways + kReads * slower);
