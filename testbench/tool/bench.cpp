@@ -117,51 +117,31 @@ double goodput_fraction(World& world, const WorldOptions& options, Transfer::Dir
   return gbps / (options.wire.rate_gbps * wire_payload_share(kMessage, mtu, false));
 }
 
-/// 8-byte inline Writes over 16 queue pairs, four threads, each queue pair with up to `outstanding`: messages per
-/// microsecond.
-double small_write_rate(World& world, const WorldOptions& options, std::uint32_t outstanding) {
+/// 8-byte Reads or inline Writes over 16 queue pairs, four threads, each queue pair with up to `outstanding`: messages
+/// per microsecond.
+double small_message_rate(World& world, const WorldOptions& options, Transfer::Direction direction,
+                          std::uint32_t outstanding) {
   constexpr std::uint32_t kThreads = 4, kPerThread = 4;
   constexpr std::uint64_t kMessages = 2000, kBytes = 8;
+  const bool write = direction == Transfer::Direction::kWrite;
   std::uint64_t first = ~0ULL, last = 0;
   constexpr std::uint64_t kMoved = kThreads * kMessages * kBytes;
-  with_pairs(world, options, kThreads * kPerThread, kPerThread, 64, kBytes, kMoved, [&](Pairs& pairs) {
+  with_pairs(world, options, kThreads * kPerThread, kPerThread, 64, write ? kBytes : 0, kMoved, [&](Pairs& pairs) {
     for (std::uint32_t t = 0; t < kThreads; ++t) {
-      world.add_app(0, "writer" + std::to_string(t), [&, t](Host& host) {
+      world.add_app(0, "thread" + std::to_string(t), [&, t](Host& host) {
         auto& side = pairs.side(0);
         std::vector<IND2QueuePair*> qps;
         for (std::uint32_t i = 0; i < kPerThread; ++i) qps.push_back(side.qps[t * kPerThread + i].get());
         Transfer transfer(*side.endpoint, *side.cqs[t], qps, outstanding);
         first = std::min(first, host.device().now_ns());
-        transfer.run(Transfer::Direction::kWrite,
-                     pairs.range(0, t * kMessages * kBytes, kMessages * kBytes, ND_OP_FLAG_INLINE), kBytes);
+        transfer.run(
+            direction,
+            pairs.range(0, t * kMessages * kBytes, kMessages * kBytes, write ? ULONG{ND_OP_FLAG_INLINE} : ULONG{0}),
+            kBytes);
         last = std::max(last, host.device().now_ns());
       });
     }
   });
-  return static_cast<double>(kThreads * kMessages) * 1000.0 / static_cast<double>(last - first);
-}
-
-/// 8-byte Reads over 16 queue pairs, four threads, each queue pair with as many as it may have: messages per
-/// microsecond.
-double small_read_rate(World& world, const WorldOptions& options) {
-  constexpr std::uint32_t kThreads = 4, kPerThread = 4, kOutstanding = 16;
-  constexpr std::uint64_t kMessages = 2000, kBytes = 8;
-  std::uint64_t first = ~0ULL, last = 0;
-  with_pairs(world, options, kThreads * kPerThread, kPerThread, 64, 0, kThreads * kMessages * kBytes,
-             [&](Pairs& pairs) {
-               for (std::uint32_t t = 0; t < kThreads; ++t) {
-                 world.add_app(0, "reader" + std::to_string(t), [&, t](Host& host) {
-                   auto& side = pairs.side(0);
-                   std::vector<IND2QueuePair*> qps;
-                   for (std::uint32_t i = 0; i < kPerThread; ++i) qps.push_back(side.qps[t * kPerThread + i].get());
-                   Transfer transfer(*side.endpoint, *side.cqs[t], qps, kOutstanding);
-                   first = std::min(first, host.device().now_ns());
-                   transfer.run(Transfer::Direction::kRead, pairs.range(0, t * kMessages * kBytes, kMessages * kBytes),
-                                kBytes);
-                   last = std::max(last, host.device().now_ns());
-                 });
-               }
-             });
   return static_cast<double>(kThreads * kMessages) * 1000.0 / static_cast<double>(last - first);
 }
 
@@ -364,10 +344,10 @@ std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options, co
          return goodput_fraction(world, options, Transfer::Direction::kRead, nullptr, kSmallMtu, kSmallMtuBytes);
        }},
       {{"small_write_mmps", "8-byte inline Writes, 16 QPs", kPerMicrosecond},
-       [&] { return small_write_rate(world, options, 64); }},
+       [&] { return small_message_rate(world, options, Transfer::Direction::kWrite, 64); }},
       {{"small_write_mmps_unbatched", "the same, 8 outstanding on each: every one through the UAR's window",
         kPerMicrosecond},
-       [&] { return small_write_rate(world, options, 8); }},
+       [&] { return small_message_rate(world, options, Transfer::Direction::kWrite, 8); }},
       {{"doorbell_to_wire_cycles", "doorbell TLP to first byte on the wire, 8-byte inline Write", "cycles"},
        [&] { return doorbell_to_wire(world, options); }},
       {{"write_half_rtt_ns", "8-byte Write ping-pong, half round trip, no wire delay", kNanoseconds},
@@ -392,20 +372,21 @@ std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options, co
       {{"bidirectional_goodput_fraction",
         "RDMA Write, 64 KiB messages, both hosts at once over one QP: share of each direction", ""},
        [&] { return bidirectional_goodput_fraction(world, options); }},
-      {{"small_read_mmps", "8-byte Reads, 16 QPs, 16 outstanding on each", "M/s"},
-       [&] { return small_read_rate(world, options); }},
+      {{"small_read_mmps", "8-byte Reads, 16 QPs, 16 outstanding on each", kPerMicrosecond},
+       [&] { return small_message_rate(world, options, Transfer::Direction::kRead, 16); }},
       {{"random_address_write_mmps",
-        "64-byte Writes, 16 QPs, each from and to a random place of 256 regions of 512 KiB", "M/s"},
+        "64-byte Writes, 16 QPs, each from and to a random place of 256 regions of 512 KiB", kPerMicrosecond},
        [&] { return random_address_write_rate(world, options); }},
-      {{"write_latency_p50_ns", "64-byte Write beside a stream, posting to completion, 8 at once: median", "ns"},
+      {{"write_latency_p50_ns", "64-byte Write beside a stream, posting to completion, 8 at once: median",
+        kNanoseconds},
        [&] { return latency_of(&LatencySummary::median); }},
-      {{"write_latency_p99_ns", "the same: 99 of a hundred take no longer", "ns"},
+      {{"write_latency_p99_ns", "the same: 99 of a hundred take no longer", kNanoseconds},
        [&] { return latency_of(&LatencySummary::p99); }},
-      {{"write_latency_p999_ns", "the same: 999 of a thousand", "ns"},
+      {{"write_latency_p999_ns", "the same: 999 of a thousand", kNanoseconds},
        [&] { return latency_of(&LatencySummary::p999); }},
-      {{"first_touch_write_ns", "64-byte Write, posting to completion, first to and from its regions", "ns"},
+      {{"first_touch_write_ns", "64-byte Write, posting to completion, first to and from its regions", kNanoseconds},
        [&] { return touch_of(&TouchTimes::first_ns); }},
-      {{"warm_write_ns", "the same once more", "ns"}, [&] { return touch_of(&TouchTimes::warm_ns); }},
+      {{"warm_write_ns", "the same once more", kNanoseconds}, [&] { return touch_of(&TouchTimes::warm_ns); }},
       {{"simulated_cycles_per_second", "simulator, two NICs busy, one core", "cycles/s", 0, true}, [&] {
          if (speed == 0) write_goodput();
          return speed;
