@@ -6,8 +6,6 @@
 namespace rnic::testbench {
 namespace {
 
-/// Applications and test frameworks need more than the 64 KiB that SystemC gives a thread.
-constexpr int kStackBytes = 1 << 20;
 /// More than the longest read of a register, which nothing cuts short.
 constexpr double kGraceNs = 5'000'000;
 
@@ -49,7 +47,7 @@ void AppRunner::supervise() {
     requested_ = false;
     for (auto& app : apps_) {
       sc_core::sc_spawn_options options;
-      options.set_stack_size(kStackBytes);
+      options.set_stack_size(kAppStackBytes);
       app->process =
           sc_core::sc_spawn([this, one = app.get()] { execute(*one); }, sc_core::sc_gen_unique_name("app"), &options);
     }

@@ -11,6 +11,9 @@
 
 namespace rnic::testbench {
 
+/// Applications and test frameworks need more than the 64 KiB that SystemC gives a thread.
+inline constexpr int kAppStackBytes = 1 << 20;
+
 /// The applications did not end in the simulated time they were given.
 class SimulationTimeout : public std::runtime_error {
  public:

@@ -142,6 +142,24 @@ std::uint64_t World::movements() const {
   return all;
 }
 
+bool World::under_way() const {
+  for (std::size_t i = 0; i < kHosts; ++i) {
+    if (wire_.direction(i).under_way() != 0 || hosts_[i]->root_complex().outstanding_reads() != 0) return true;
+  }
+  return false;
+}
+
+void World::settle(std::uint64_t still_ns, std::uint64_t limit_ns) {
+  constexpr std::uint64_t kStepNs = 500;
+  std::uint64_t seen = movements();
+  for (std::uint64_t still = 0, passed = 0; still < still_ns && passed < limit_ns; passed += kStepNs) {
+    hosts_[0]->device().elapse(kStepNs);
+    const std::uint64_t now = movements();
+    still = now == seen && !under_way() ? still + kStepNs : 0;
+    seen = now;
+  }
+}
+
 bool World::stuck() {
   const model::Picoseconds now = model::now_ps();
   const std::uint64_t count = movements();

@@ -76,6 +76,10 @@ class World : public sc_core::sc_module {
   /// Lets simulated time pass without applications.
   void idle(std::uint64_t ns);
 
+  /// From an application: waits until nothing has been under way on the wire or on PCI Express for `still_ns`, or
+  /// `limit_ns` have passed.
+  void settle(std::uint64_t still_ns, std::uint64_t limit_ns);
+
   /// `observer` sees every frame on the wire, as model::Wire::set_tap says. Empty: nobody.
   void observe_frames(model::Wire::Tap observer) { observer_ = std::move(observer); }
 
@@ -92,6 +96,7 @@ class World : public sc_core::sc_module {
   void check_misuse() const;
   void check_violations();
   [[nodiscard]] std::uint64_t movements() const;
+  [[nodiscard]] bool under_way() const;
   [[nodiscard]] bool stuck();
   [[nodiscard]] std::string describe() const;
 

@@ -1,5 +1,7 @@
 #include "driver/kmd/admin_queue.hpp"
 
+#include <algorithm>
+
 #include "driver/costs.hpp"
 #include "driver/mmio.hpp"
 
@@ -49,38 +51,48 @@ Result<void> AdminQueue::start() {
 }
 
 Result<AdminQueue::Reply> AdminQueue::execute(hw::AdminOpcode opcode, std::uint32_t number, const Body& body) {
+  Result<Reply> answer = Error::kDeviceFailed;
+  const Command command{opcode, number, body};
+  execute(std::span(&command, 1), std::span(&answer, 1));
+  return answer;
+}
+
+void AdminQueue::execute(std::span<const Command> commands, std::span<Result<Reply>> answers) {
   device_.elapse(cost::kControlCallNs);
-  bool posted = false;
-  std::uint16_t command_id = 0;
-  for (unsigned polls = 1;; ++polls) {
+  // Commands are answered in their order, so of those that are posted the oldest is looked for.
+  std::array<std::uint16_t, kDepth> ids{};
+  std::size_t posted = 0, taken = 0;
+  for (unsigned looks = 1;; ++looks) {
     const std::uint64_t seen = device_.wake_count();
-    const bool polling = polls < kPollsBeforeSleep;
-    const bool dead =
-        device_.removed() || (polls % (polling ? kPollsPerStatusRead : kSleepsPerStatusRead) == 0 && device_is_dead());
+    const bool dead = looks_dead(looks);
     // Taken before the look at the ring: a thread that slept for too long still finds its answer.
     const std::uint64_t now = device_.now_ns();
     {
       const std::lock_guard lock(mutex_);
       collect(now);
       failed_ = failed_ || dead;
-      if (failed_) return Error::kDeviceFailed;
-      auto& slot = slots_[command_id % kDepth];
-      if (posted && slot.done) {
-        slot.busy = false;
-        if (slot.status != hw::AdminStatus::kSuccess) return map_status(slot.status);
-        return slot.reply;
+      while (!failed_ && taken < posted && take(ids[taken % kDepth], answers[taken])) {
+        ++taken;
+        looks = 0;
       }
-      // Commands are done one after the other, so the time of the oldest counts.
-      if (consumer_ != producer_ && now - oldest_since_ >= timeout_ns_ && now > oldest_since_) {
+      if (taken == commands.size()) return;
+      if (!failed_ && consumer_ != producer_ && now - oldest_since_ >= timeout_ns_ && now > oldest_since_) {
         failed_ = true;
-        return Error::kTimeout;
+        answers[taken++] = Error::kTimeout;
       }
-      if (!posted) {
+      if (failed_) {
+        std::fill(answers.begin() + static_cast<std::ptrdiff_t>(taken), answers.end(), Error::kDeviceFailed);
+        return;
+      }
+      const std::size_t before = posted;
+      while (posted < commands.size() && posted - taken < kDepth) {
         if (consumer_ == producer_) oldest_since_ = now;
-        posted = post(opcode, number, body, command_id);
+        if (!post(commands[posted], ids[posted % kDepth])) break;
+        ++posted;
       }
+      if (posted != before) ring();
     }
-    if (polling) {
+    if (looks < kPollsBeforeSleep) {
       device_.elapse(cost::kAdminPollNs);
     } else {
       static_cast<void>(device_.wait(seen, cost::kAdminSleepNs));
@@ -88,24 +100,40 @@ Result<AdminQueue::Reply> AdminQueue::execute(hw::AdminOpcode opcode, std::uint3
   }
 }
 
-bool AdminQueue::post(hw::AdminOpcode opcode, std::uint32_t number, const Body& body, std::uint16_t& command_id) {
+bool AdminQueue::post(const Command& command, std::uint16_t& command_id) {
   auto& slot = slots_[producer_ % kDepth];
   if (slot.busy) return false;
   command_id = producer_;
-  slot = {.busy = true, .done = false, .command_id = command_id, .opcode = opcode, .status = {}, .reply = {}};
+  slot = {.busy = true, .done = false, .command_id = command_id, .opcode = command.opcode, .status = {}, .reply = {}};
 
-  hw::AdminCommand command;
-  command.opcode = static_cast<std::uint8_t>(opcode);
-  command.command_id = command_id;
-  command.number = number;
-  command.body = body;
+  hw::AdminCommand entry;
+  entry.opcode = static_cast<std::uint8_t>(command.opcode);
+  entry.command_id = command_id;
+  entry.number = command.number;
+  entry.body = command.body;
   constexpr auto kBytes = hw::AdminCommand::kBytes;
-  command.encode(std::span<std::uint8_t, kBytes>(commands_.data() + (producer_ % kDepth) * kBytes, kBytes));
+  entry.encode(std::span<std::uint8_t, kBytes>(commands_.data() + (producer_ % kDepth) * kBytes, kBytes));
 
   ++producer_;
+  return true;
+}
+
+void AdminQueue::ring() {
   dma_write_barrier();
-  dma_release_barrier();  // the answer of the command before in this slot has been read; the device may overwrite it
+  dma_release_barrier();  // the answers of the commands before in these slots have been read; the device may overwrite
+                          // them
   device_.write64(registers_.admin(hw::reg::kAdminDoorbell), hw::RegAdminDoorbell{.producer_index = producer_}.word());
+}
+
+bool AdminQueue::take(std::uint16_t command_id, Result<Reply>& answer) {
+  auto& slot = slots_[command_id % kDepth];
+  if (!slot.done) return false;
+  slot.busy = false;
+  if (slot.status == hw::AdminStatus::kSuccess) {
+    answer = slot.reply;
+  } else {
+    answer = map_status(slot.status);
+  }
   return true;
 }
 
@@ -130,6 +158,12 @@ void AdminQueue::collect(std::uint64_t now) {
     ++consumer_;
     oldest_since_ = now;
   }
+}
+
+/// Now and then, for a caller that has looked `looks` times without an answer.
+bool AdminQueue::looks_dead(unsigned looks) {
+  if (device_.removed()) return true;
+  return looks % (looks < kPollsBeforeSleep ? kPollsPerStatusRead : kSleepsPerStatusRead) == 0 && device_is_dead();
 }
 
 bool AdminQueue::device_is_dead() {

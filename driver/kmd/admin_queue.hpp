@@ -37,10 +37,20 @@ class AdminQueue {
   /// Allocates the rings and tells the device. Errors: kOutOfMemory.
   [[nodiscard]] Result<void> start();
 
+  struct Command {
+    hw::AdminOpcode opcode{};
+    std::uint32_t number = 0;
+    Body body{};
+  };
+
   /// Posts a command and waits for its completion. What was stored to DMA memory before, the device sees first. Lets
   /// time pass; call it without locks.
   /// Errors: kTimeout, kDeviceFailed, and what `map_status` says of the device's answer.
   [[nodiscard]] Result<Reply> execute(hw::AdminOpcode opcode, std::uint32_t number, const Body& body);
+  /// The same for several: all are posted before the first is waited for, as far as the ring has room, so that the
+  /// device works on one while the next are on their way. Each is executed whatever becomes of those before. Gives the
+  /// answer to each in `answers`, which has their number.
+  void execute(std::span<const Command> commands, std::span<Result<Reply>> answers);
 
   /// The same with a typed body and reply.
   template <typename Request>
@@ -77,8 +87,11 @@ class AdminQueue {
     Reply reply{};
   };
 
-  bool post(hw::AdminOpcode opcode, std::uint32_t number, const Body& body, std::uint16_t& command_id);
+  bool post(const Command& command, std::uint16_t& command_id);
+  void ring();
+  bool take(std::uint16_t command_id, Result<Reply>& answer);
   void collect(std::uint64_t now);
+  bool looks_dead(unsigned looks);
   bool device_is_dead();
 
   Device& device_;

@@ -78,12 +78,7 @@ Result<void> KernelDevice::start(DeviceLife& life) {
     if (auto queried = query_limits(life); !queried) return queried;
     make_pools();
   }
-  const std::uint32_t most = std::min({options_.event_queues, limits_.msix_vectors, limits_.max_eq});
-  if (most == 0) return Error::kInvalidParameter;
-  for (std::uint32_t eqn = 0; eqn < most; ++eqn) {
-    if (auto created = create_event_queue(life, eqn); !created) return created;
-  }
-  return {};
+  return create_event_queues(life);
 }
 
 /// Numbers stay with their owners from one life of the device to the next.
@@ -172,6 +167,13 @@ Result<AdminQueue::Reply> KernelDevice::execute(DeviceLife& life, hw::AdminOpcod
   return error;
 }
 
+void KernelDevice::execute(DeviceLife& life, std::span<const AdminQueue::Command> commands,
+                           std::span<Result<AdminQueue::Reply>> answers) {
+  std::fill(answers.begin(), answers.end(), Error::kDeviceFailed);
+  if (life.alive()) life.admin.execute(commands, answers);
+  if (!life.alive() || life.admin.failed()) quiesce(life);
+}
+
 Result<void> KernelDevice::destroy(DeviceLife& life, hw::AdminOpcode opcode, std::uint32_t number) {
   auto reply = execute(life, opcode, number, AdminQueue::Body{});
   if (!reply && life.alive()) return reply.error();
@@ -225,7 +227,25 @@ Result<void> KernelDevice::query_limits(DeviceLife& life) {
   return {};
 }
 
-Result<void> KernelDevice::create_event_queue(DeviceLife& life, std::uint32_t eqn) {
+Result<void> KernelDevice::create_event_queues(DeviceLife& life) {
+  const std::uint32_t most = std::min({options_.event_queues, limits_.msix_vectors, limits_.max_eq});
+  if (most == 0) return Error::kInvalidParameter;
+  std::vector<AdminQueue::Command> commands;
+  for (std::uint32_t eqn = 0; eqn < most; ++eqn) {
+    auto command = add_event_queue(life, eqn);
+    if (!command) return command.error();
+    commands.push_back(command.take());
+  }
+  std::vector<Result<AdminQueue::Reply>> answers(most, Error::kDeviceFailed);
+  life.admin.execute(commands, answers);
+  for (const auto& answer : answers) {
+    if (!answer) return answer.error();
+  }
+  return {};
+}
+
+/// Gives the command that tells the device.
+Result<AdminQueue::Command> KernelDevice::add_event_queue(DeviceLife& life, std::uint32_t eqn) {
   const auto message = device_.msix_message(eqn);
   const std::uint64_t entry = hw::reg::kMsixTable + 16ULL * eqn;
   device_.write64(entry, message.address);
@@ -235,16 +255,15 @@ Result<void> KernelDevice::create_event_queue(DeviceLife& life, std::uint32_t eq
   auto ring = DmaMemory::allocate(device_, hw::Eqe::kBytes << log_depth);
   if (!ring) return ring.error();
   auto queue = std::make_unique<EventQueue>(device_, eqn, eqn, log_depth, ring.take());
-  life.event_queues.reserve(life.event_queues.size() + 1);
   hw::AdminCreateEq body;
   body.base = queue->base();
   body.log_depth = static_cast<std::uint8_t>(log_depth);
   body.msix_vector = static_cast<std::uint8_t>(eqn);
   // In the list first: its ring is given back with all that the device knows of this life.
   life.event_queues.push_back(std::move(queue));
-  auto reply = life.admin.execute(hw::AdminOpcode::kCreateEq, eqn, body);
-  if (!reply) return reply.error();
-  return {};
+  AdminQueue::Command command{.opcode = hw::AdminOpcode::kCreateEq, .number = eqn, .body = {}};
+  body.encode(command.body);
+  return command;
 }
 
 Result<std::uint32_t> KernelDevice::acquire_uar() {

@@ -181,7 +181,8 @@ class KernelDevice {
   Result<void> wait_ready();
   Result<void> query_limits(DeviceLife& life);
   void make_pools();
-  Result<void> create_event_queue(DeviceLife& life, std::uint32_t eqn);
+  Result<void> create_event_queues(DeviceLife& life);
+  Result<AdminQueue::Command> add_event_queue(DeviceLife& life, std::uint32_t eqn);
   /// Executes a command for what was made in `life`. After an error the device does nothing for the command any more;
   /// if that is because it has failed, it has been reset.
   Result<AdminQueue::Reply> execute(DeviceLife& life, hw::AdminOpcode opcode, std::uint32_t number,
@@ -194,6 +195,9 @@ class KernelDevice {
     request.encode(body);
     return execute(life, opcode, number, body);
   }
+  /// The same for several, which are under way together (AdminQueue::execute).
+  void execute(DeviceLife& life, std::span<const AdminQueue::Command> commands,
+               std::span<Result<AdminQueue::Reply>> answers);
   /// The same for a destruction, which succeeds with the end of the device.
   Result<void> destroy(DeviceLife& life, hw::AdminOpcode opcode, std::uint32_t number);
   /// Makes sure that the device, which has failed, touches no memory of `life` any more.

@@ -198,11 +198,18 @@ Result<void> KernelQp::to_reset() {
 Result<QpCounters> KernelQp::counters(bool clear) {
   QpCounters all;
   constexpr std::size_t kHalf = hw::kQpCounters / 2;
+  std::array<AdminQueue::Command, 2> commands;
   for (const std::size_t half : {0, 1}) {
     hw::AdminQueryQpCounters body;
     body.upper = half != 0;
     body.clear = clear;
-    auto reply = kernel_.execute(*life_, hw::AdminOpcode::kQueryQpCounters, qpn_, body);
+    commands[half] = {.opcode = hw::AdminOpcode::kQueryQpCounters, .number = qpn_, .body = {}};
+    body.encode(commands[half].body);
+  }
+  std::array<Result<AdminQueue::Reply>, 2> answers{Error::kDeviceFailed, Error::kDeviceFailed};
+  kernel_.execute(*life_, commands, answers);
+  for (const std::size_t half : {0, 1}) {
+    const auto& reply = answers[half];
     if (!reply) return reply.error();
     for (std::size_t i = 0; i < kHalf; ++i) {
       for (std::size_t byte = 0; byte < 4; ++byte)

@@ -8,7 +8,8 @@
 /// scan_valid_i is held with a QP until scan_ready_o, which comes with the next window of that QP
 /// (scan_found_o), or at the end of the table (scan_end_o), or after Pause rows with neither, to
 /// let other work in. The next scan goes on from there: a window that was found is found again
-/// until it is set to nobody. After the end a scan begins anew.
+/// until it is set to nobody. After the end a scan begins anew. That of a QP to which no window has
+/// been set since its last scan began is at its end at once: most QPs never bind one.
 /// The table is empty when ready_o rises.
 module mem_op_owner #(
     parameter int unsigned Pause = 128,
@@ -54,7 +55,10 @@ module mem_op_owner #(
   logic [Lanes*EntryBits-1:0] word, changed;
   logic [Lanes-1:0] mine;
   logic [LaneBits-1:0] lane;
-  logic rd, wr, found, ended, pause;
+  logic rd, wr, found, ended, pause, begins, under_way_q, none_q;
+  // May have a window: set with each, cleared as a scan begins, so that a window which comes while
+  // it goes on is found by the next.
+  logic [(1 << QpBits)-1:0] any_q;
 
   ram_zeroed #(
       .Width(Lanes * EntryBits),
@@ -84,8 +88,8 @@ module mem_op_owner #(
   end
 
   assign last_row = row_q - 1'b1;
-  assign found    = mine != '0;
-  assign ended    = row_q[RowBits];
+  assign found    = mine != '0 && !none_q;
+  assign ended    = row_q[RowBits] || none_q;
   assign pause    = row_q[PauseBits-1:0] == '0;
 
   always_comb begin
@@ -131,12 +135,20 @@ module mem_op_owner #(
   always_ff @(posedge clk_i) begin
     state_q <= state_d;
     row_q   <= row_d;
+    none_q  <= begins && !any_q[scan_qp_i];
+    if (begins) any_q[scan_qp_i] <= 1'b0;
+    if (begins) under_way_q <= 1'b1;
+    else if (scan_ready_o && scan_end_o) under_way_q <= 1'b0;
+    if (wr && set_bound_i) any_q[set_qp_i] <= 1'b1;
     if (!rst_ni) begin
-      state_q <= Idle;
-      row_q   <= '0;
+      state_q     <= Idle;
+      row_q       <= '0;
+      any_q       <= '0;
+      under_way_q <= 1'b0;
     end
   end
 
+  assign begins       = state_q == Idle && state_d == Scan && !under_way_q;
   assign scan_found_o = found;
   assign scan_end_o   = ended && !found;
   assign scan_index_o = {last_row[RowBits-1:0], lane};

@@ -6,6 +6,7 @@
 
 #include "driver/umd/queue_pair.hpp"
 #include "model/bth.hpp"
+#include "testbench/side_by_side.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -65,6 +66,7 @@ void FuzzEpisode::run() {
   add_app(0, "setup", [this] { set_up(); });
   if (!simulate()) return;
   const std::uint64_t start = world_.host(0).nic().cycles();
+  report_.set_up_cycles += start;
   world_.observe_frames([this](const model::FrameRecord& record) { watch(record); });
   for (std::size_t thread = 0; thread < victims_->threads(); ++thread) {
     add_app(thread % 2, fmt::format("victims{}", thread), [this, thread] { victims_->run(thread); });
@@ -87,16 +89,22 @@ void FuzzEpisode::run() {
     report_.successes += side.process->successes();
   }
   if (failed_) return;  // what is stuck may never come down
+  const std::uint64_t end = world_.host(0).nic().cycles();
   add_app(0, "close", [this] {
     read_counters();
     victims_.reset();
-    for (auto& side : sides_) {
-      side.wqes.reset();
+    for (auto& side : sides_) side.wqes.reset();
+    for_each_side([](Side& side) {
       side.process.reset();
       side.endpoint.reset();
-    }
+    });
   });
   simulate();
+  report_.tear_down_cycles += world_.host(0).nic().cycles() - end;
+}
+
+void FuzzEpisode::for_each_side(const std::function<void(Side&)>& task) {
+  side_by_side({[&] { task(sides_[0]); }, [&] { task(sides_[1]); }});
 }
 
 void FuzzEpisode::add_app(std::size_t host, const std::string& name, std::function<void()> body) {
@@ -124,16 +132,23 @@ bool FuzzEpisode::simulate() {
 }
 
 void FuzzEpisode::set_up() {
-  for (std::size_t host = 0; host < 2; ++host) sides_[host].endpoint = std::make_unique<Endpoint>(world_.host(host));
+  side_by_side({[&] { sides_[0].endpoint = std::make_unique<Endpoint>(world_.host(0)); },
+                [&] { sides_[1].endpoint = std::make_unique<Endpoint>(world_.host(1)); }});
   victims_ = std::make_unique<Traffic>(*sides_[0].endpoint, *sides_[1].endpoint, victim_options(), seed_);
-  for (auto& side : sides_) {
+  for_each_side([this](Side& side) {
     side.process =
         std::make_unique<FuzzProcess>(*side.endpoint, planted_, [this](const std::string& text) { violation(text); });
     side.targets.resize(kPairs);
-    for (std::size_t pair = 0; pair < kPairs; ++pair)
-      require_success(side.process->qp(pair).qp->to_init({}), "INIT of a queue pair");
-  }
-  for (std::size_t pair = 0; pair < kPairs; ++pair) connect(pair);
+    std::vector<std::function<void()>> tasks;
+    for (std::size_t pair = 0; pair < kPairs; ++pair) {
+      tasks.emplace_back(
+          [&side, pair] { require_success(side.process->qp(pair).qp->to_init({}), "INIT of a queue pair"); });
+    }
+    side_by_side(tasks);
+  });
+  std::vector<std::function<void()>> tasks;
+  for (std::size_t pair = 0; pair < kPairs; ++pair) tasks.emplace_back([this, pair] { connect(pair); });
+  side_by_side(tasks);
   for (std::size_t host = 0; host < 2; ++host) {
     auto& side = sides_[host];
     std::vector<std::uint32_t> others = {0, 1, 0xffffff};

@@ -45,6 +45,7 @@ class FuzzEpisode {
   };
 
   void set_up();
+  void for_each_side(const std::function<void(Side&)>& task);
   void connect(std::size_t pair);
   void connect_side(std::size_t pair, std::size_t host, std::uint32_t send_psn, std::uint32_t receive_psn);
   [[nodiscard]] hw::AdminQpState query(std::size_t pair, std::size_t host);

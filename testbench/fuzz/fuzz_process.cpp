@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "driver/mmio.hpp"
+#include "testbench/side_by_side.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -71,15 +72,17 @@ FuzzProcess::FuzzProcess(Endpoint& endpoint, PlantedFault planted, Violation vio
   std::rotate(listed.begin(), listed.begin() + kFastPages, listed.end());
   std::memcpy(list_, listed.data(), listed.size() * sizeof listed[0]);
   create_fast_region();
+  std::vector<std::function<void()>> tasks;
   for (std::size_t i = 0; i < kQps; ++i) {
     auto& qp = qps_.emplace_back();
     qp.kind = kind_of(i);
-    qp.window1 =
-        require_success(endpoint.kernel().create_mw({process_->pd(), hw::MptType::kWindow1}), "creating a window");
-    qp.window2 =
-        require_success(endpoint.kernel().create_mw({process_->pd(), hw::MptType::kWindow2}), "creating a window");
-    create(qp);
+    tasks.emplace_back([this, &qp] {
+      for (auto& [window, type] : {std::pair(&qp.window1, hw::MptType::kWindow1), {&qp.window2, hw::MptType::kWindow2}})
+        *window = require_success(endpoint_.kernel().create_mw({process_->pd(), type}), "creating a window");
+      create(qp);
+    });
   }
+  side_by_side(tasks);
 }
 
 void FuzzProcess::create_fast_region() {
@@ -96,11 +99,17 @@ void FuzzProcess::opened(const Opening& opening) {
 }
 
 FuzzProcess::~FuzzProcess() {
-  for (auto& qp : qps_) {
-    qp.qp.reset();
-    qp.srq.reset();
-    qp.cq.reset();
+  std::vector<std::function<void()>> tasks;
+  for (auto& one : qps_) {
+    tasks.emplace_back([&qp = one] {
+      qp.qp.reset();
+      qp.srq.reset();
+      qp.cq.reset();
+      qp.window1.reset();
+      qp.window2.reset();
+    });
   }
+  side_by_side(tasks);
   qps_.clear();
   fast_region_.reset();
   endpoint_.device().unmap_pages(list_, kPage, list_pages_);

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "testbench/endpoint.hpp"
+#include "testbench/side_by_side.hpp"
 #include "testbench/tool/progress.hpp"
 #include "testbench/tool/sha256.hpp"
 #include "testbench/tool/transfer.hpp"
@@ -34,8 +35,11 @@ class CopySide {
   CopySide(Host& host, const CopyOptions& options, std::uint64_t buffer_bytes) : endpoint_(host) {
     cq_ = endpoint_.create_cq(kDepth * options.qps + 8);
     receive_cq_ = endpoint_.create_cq(8);
-    for (std::uint32_t i = 0; i < options.qps; ++i)
-      qps_.push_back(endpoint_.create_qp(*receive_cq_, *cq_, {4, kDepth, 1, 1, 0, nullptr}));
+    qps_.resize(options.qps);
+    std::vector<std::function<void()>> tasks;
+    for (auto& qp : qps_)
+      tasks.emplace_back([&] { qp = endpoint_.create_qp(*receive_cq_, *cq_, {4, kDepth, 1, 1, 0, nullptr}); });
+    side_by_side(tasks);
     buffer_ = static_cast<std::uint8_t*>(host.memory().allocate(std::max<std::uint64_t>(buffer_bytes, 1)));
     messages_ = static_cast<Offer*>(host.memory().allocate(2 * sizeof(Offer)));
     if (!buffer_ || !messages_)
@@ -162,12 +166,15 @@ CopyReport run_copy(World& world, const CopyOptions& options) {
   std::unique_ptr<CopySide> a, b;
 
   world.add_app(0, "setup", [&](Host& host) {
-    a = std::make_unique<CopySide>(host, options, round);
-    b = std::make_unique<CopySide>(world.host(1), options, 2 * std::max<std::uint64_t>(round, 1));
+    const std::uint64_t both = 2 * std::max<std::uint64_t>(round, 1);
+    side_by_side({[&] { a = std::make_unique<CopySide>(host, options, round); },
+                  [&] { b = std::make_unique<CopySide>(world.host(1), options, both); }});
     ConnectParameters parameters{options.mtu};
     parameters.ack_timeout = options.ack_timeout;
+    std::vector<std::function<void()>> tasks;
     for (std::uint32_t i = 0; i < options.qps; ++i)
-      connect_pair(a->endpoint_, *a->qps_[i], b->endpoint_, *b->qps_[i], parameters);
+      tasks.emplace_back([&, i] { connect_pair(a->endpoint_, *a->qps_[i], b->endpoint_, *b->qps_[i], parameters); });
+    side_by_side(tasks);
     a->expect_offer();
     b->expect_offer();
   });
@@ -178,10 +185,9 @@ CopyReport run_copy(World& world, const CopyOptions& options) {
   report.transfer = timed_run(world, kNoLimitNs);
   world.add_app(0, "close", [&](Host&) {
     report.counters = {read_counters(a->endpoint_), read_counters(b->endpoint_)};
-    a.reset();
-    b.reset();
+    side_by_side({[&] { a.reset(); }, [&] { b.reset(); }});
   });
-  world.run();
+  report.tear_down = timed_run(world, kNoLimitNs);
   return report;
 }
 

@@ -45,6 +45,7 @@ struct CopyReport {
   };
   Interval setup;                                     ///< Queue pairs made and connected
   Interval transfer;                                  ///< The file there and back
+  Interval tear_down;                                 ///< Everything given back
   std::array<NicCounters, World::kHosts> counters{};  ///< Of both NICs, at the end of the copy
   [[nodiscard]] bool equal() const { return file_sha256 == written_sha256 && file_sha256 == read_sha256; }
 };

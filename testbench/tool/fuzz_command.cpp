@@ -20,6 +20,12 @@ struct FuzzArguments {
   std::string corpus;
 };
 
+/// Of the whole run, as `seconds` are.
+double cycles_per_second(const FuzzReport& report, double seconds) {
+  const auto cycles = static_cast<double>(report.set_up_cycles + report.cycles + report.tear_down_cycles);
+  return seconds > 0 ? cycles / seconds : 0.0;
+}
+
 void print(const FuzzReport& report, double seconds) {
   const auto row = [](const std::string& name, std::uint64_t value) { fmt::print("  {:<40}{:>14}\n", name, value); };
   row("frames", report.frames);
@@ -32,7 +38,10 @@ void print(const FuzzReport& report, double seconds) {
   row("requests of the victims, all right", report.victim_requests);
   for (const auto& [name, value] : report.counters) row("counter " + name, value);
   row("episodes", report.episodes);
-  row("cycles", report.cycles);
+  row("cycles of set-up", report.set_up_cycles);
+  row("cycles with frames", report.cycles);
+  row("cycles of tear-down", report.tear_down_cycles);
+  row("cycles per second", static_cast<std::uint64_t>(cycles_per_second(report, seconds)));
   row("frames per second", seconds > 0 ? static_cast<std::uint64_t>(static_cast<double>(report.frames) / seconds) : 0);
   row("violations", report.violations.size());
 }
@@ -53,10 +62,10 @@ nlohmann::ordered_json fuzz_json(const FuzzReport& report, const FuzzArguments& 
           {"victim_requests", report.victim_requests},
           {"counters", report.counters},
           {"episodes", report.episodes},
+          {"set_up_cycles", report.set_up_cycles},
           {"cycles", report.cycles},
-          {"wall_clock",
-           {{"seconds", seconds},
-            {"simulated_cycles_per_second", seconds > 0 ? static_cast<double>(report.cycles) / seconds : 0.0}}}};
+          {"tear_down_cycles", report.tear_down_cycles},
+          {"wall_clock", {{"seconds", seconds}, {"simulated_cycles_per_second", cycles_per_second(report, seconds)}}}};
 }
 
 int run_fuzz_command(FuzzArguments options) {

@@ -28,7 +28,7 @@ void print_row(const char* name, const std::string& write, const std::string& re
 }
 
 void print_interval(const char* name, const CopyReport::Interval& interval) {
-  fmt::print("  {:<8} {:>10.2f} us simulated, {:>9} clock cycles of each NIC, {:>6.0f} cycles per second\n", name,
+  fmt::print("  {:<9} {:>10.2f} us simulated, {:>9} clock cycles of each NIC, {:>6.0f} cycles per second\n", name,
              static_cast<double>(interval.simulated_ns) / 1000, interval.cycles, interval.cycles_per_second());
 }
 
@@ -84,6 +84,7 @@ void print_copy(const CopyReport& report, const CopyOptions& options, double lin
   fmt::print("\n");
   print_interval("set-up", report.setup);
   print_interval("transfer", report.transfer);
+  print_interval("tear-down", report.tear_down);
   for (std::size_t host = 0; host < report.counters.size(); ++host) {
     for (const auto& [what, counts] : trouble(report.counters[host])) {
       fmt::print("  {} {}: {}\n", host == 0 ? "A" : "B", what, fmt::join(counts, ", "));
@@ -103,6 +104,7 @@ nlohmann::ordered_json copy_json(const CopyReport& report, const CopyOptions& op
           {"write", phase_json(report.write, options, link_gbps)},
           {"read", phase_json(report.read, options, link_gbps)},
           {"setup", {{"simulated_ns", report.setup.simulated_ns}, {"cycles", report.setup.cycles}}},
+          {"tear_down", {{"simulated_ns", report.tear_down.simulated_ns}, {"cycles", report.tear_down.cycles}}},
           {"simulated_ns", report.transfer.simulated_ns},
           {"cycles", report.transfer.cycles},
           {"sha256", {{"file", report.file_sha256}, {"written", report.written_sha256}, {"read", report.read_sha256}}},

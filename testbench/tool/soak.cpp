@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "testbench/endpoint.hpp"
+#include "testbench/side_by_side.hpp"
 #include "testbench/traffic/traffic.hpp"
 
 namespace rnic::testbench {
@@ -24,7 +25,8 @@ SoakReport run_soak(World& world, const SoakOptions& options, std::uint64_t seed
   std::array<std::unique_ptr<Endpoint>, 2> endpoints;
   std::unique_ptr<Traffic> traffic;
   world.add_app(0, "setup", [&](Host&) {
-    for (std::size_t host = 0; host < 2; ++host) endpoints[host] = std::make_unique<Endpoint>(world.host(host));
+    side_by_side({[&] { endpoints[0] = std::make_unique<Endpoint>(world.host(0)); },
+                  [&] { endpoints[1] = std::make_unique<Endpoint>(world.host(1)); }});
     traffic = std::make_unique<Traffic>(*endpoints[0], *endpoints[1], options.traffic, seed);
   });
   world.run(kNoLimitNs);
@@ -47,7 +49,10 @@ SoakReport run_soak(World& world, const SoakOptions& options, std::uint64_t seed
     world.add_app(0, "counters", [&](Host&) { traffic->check_orderly(); });
     world.run(kNoLimitNs);
   }
-  SoakReport report{traffic->report(), cycles, 0};
+  SoakReport report;
+  report.traffic = traffic->report();
+  report.set_up_cycles = start;
+  report.cycles = cycles;
   for (std::size_t host = 0; host < 2; ++host) report.iommu_faults += world.host(host).iommu().fault_count();
   if (report.iommu_faults != 0) {
     ++report.traffic.wrong;
@@ -62,11 +67,13 @@ SoakReport run_soak(World& world, const SoakOptions& options, std::uint64_t seed
         fmt::format("{} messages came twice, and the wire repeated {} frames", report.traffic.mix.repeated, copies));
   }
   if (!report.good()) return report;  // what is stuck may never come down
+  const std::uint64_t end = world.host(0).nic().cycles();
   world.add_app(0, "close", [&](Host&) {
     traffic.reset();
-    for (auto& endpoint : endpoints) endpoint.reset();
+    side_by_side({[&] { endpoints[0].reset(); }, [&] { endpoints[1].reset(); }});
   });
   world.run(kNoLimitNs);
+  report.tear_down_cycles = world.host(0).nic().cycles() - end;
   return report;
 }
 

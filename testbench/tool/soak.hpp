@@ -16,7 +16,9 @@ struct SoakOptions {
 
 struct SoakReport {
   TrafficReport traffic;
-  std::uint64_t cycles = 0;  ///< From the first request to the last completion
+  std::uint64_t set_up_cycles = 0;  ///< From reset until all is connected
+  std::uint64_t cycles = 0;         ///< From the first request to the last completion
+  std::uint64_t tear_down_cycles = 0;
   std::uint64_t iommu_faults = 0;
   [[nodiscard]] bool good() const { return traffic.wrong == 0 && traffic.hung == 0; }
 };

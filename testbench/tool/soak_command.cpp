@@ -18,6 +18,12 @@ struct SoakArguments {
   std::string json;
 };
 
+/// Of the whole run, as `seconds` are.
+double cycles_per_second(const SoakReport& report, double seconds) {
+  const auto cycles = static_cast<double>(report.set_up_cycles + report.cycles + report.tear_down_cycles);
+  return seconds > 0 ? cycles / seconds : 0.0;
+}
+
 nlohmann::ordered_json mix_json(const MixCounts& mix) {
   return {{"requests", mix.requests},
           {"shared_receives", mix.shared_receives},
@@ -42,7 +48,9 @@ nlohmann::ordered_json soak_json(const SoakReport& report, const SoakArguments& 
           {"completed", report.traffic.total()},
           {"wrong", report.traffic.wrong},
           {"hung", report.traffic.hung},
+          {"set_up_cycles", report.set_up_cycles},
           {"cycles", report.cycles},
+          {"tear_down_cycles", report.tear_down_cycles},
           {"requests", kinds},
           {"silent", report.traffic.silent},
           {"receives", report.traffic.receives},
@@ -53,9 +61,7 @@ nlohmann::ordered_json soak_json(const SoakReport& report, const SoakArguments& 
           {"mix", mix_json(report.traffic.mix)},
           {"iommu_faults", report.iommu_faults},
           {"messages", report.traffic.messages},
-          {"wall_clock",
-           {{"seconds", seconds},
-            {"simulated_cycles_per_second", seconds > 0 ? static_cast<double>(report.cycles) / seconds : 0.0}}}};
+          {"wall_clock", {{"seconds", seconds}, {"simulated_cycles_per_second", cycles_per_second(report, seconds)}}}};
 }
 
 void print(const SoakReport& report, double seconds) {
@@ -69,10 +75,10 @@ void print(const SoakReport& report, double seconds) {
   const nlohmann::ordered_json mix = mix_json(t.mix);
   for (const auto& [what, count] : mix.items())
     fmt::print("  {:<28}{:>14}\n", "mix " + what, count.get<std::uint64_t>());
-  fmt::print("  {:<28}{:>14}\n  {:<28}{:>14}\n  {:<28}{:>14}\n", "wrong", t.wrong, "hung", t.hung, "cycles",
-             report.cycles);
-  fmt::print("  {:<28}{:>14.0f}\n", "cycles per second",
-             seconds > 0 ? static_cast<double>(report.cycles) / seconds : 0.0);
+  fmt::print("  {:<28}{:>14}\n  {:<28}{:>14}\n", "wrong", t.wrong, "hung", t.hung);
+  fmt::print("  {:<28}{:>14}\n  {:<28}{:>14}\n  {:<28}{:>14}\n", "cycles of set-up", report.set_up_cycles,
+             "cycles of traffic", report.cycles, "cycles of tear-down", report.tear_down_cycles);
+  fmt::print("  {:<28}{:>14.0f}\n", "cycles per second", cycles_per_second(report, seconds));
   for (const auto& text : t.messages) fmt::print(stderr, "rnic: {}\n", text);
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -101,6 +102,21 @@ void print_clauses(const std::vector<Line>& lines) {
   }
 }
 
+/// Clock cycles of a NIC that the vectors took together, and for what.
+void print_cycles(const std::vector<Line>& lines, double seconds) {
+  constexpr std::uint64_t kNsPerCycle = 4;
+  std::uint64_t set_up = 0, steps = 0, all = 0;
+  for (const auto& line : lines) {
+    set_up += line.outcome.set_up_ns / kNsPerCycle;
+    steps += line.outcome.simulated_ns / kNsPerCycle;
+    all += line.outcome.cycles;
+  }
+  fmt::print("\n{:<24}{:>14}\n", "cycles", all);
+  fmt::print("  {:<22}{:>14}\n  {:<22}{:>14}\n  {:<22}{:>14}\n", "set-up", set_up, "steps", steps, "rest, tear-down",
+             all - std::min(all, set_up + steps));
+  fmt::print("{:<24}{:>14.0f}\n", "cycles per second", seconds > 0 ? static_cast<double>(all) / seconds : 0.0);
+}
+
 int run_verify_command(const VerifyArguments& options) {
   check_writable(options.junit, "--junit");
   const auto vectors = load_vectors(options.paths);
@@ -109,6 +125,7 @@ int run_verify_command(const VerifyArguments& options) {
     return 0;
   }
   std::vector<Line> lines;
+  const auto start = std::chrono::steady_clock::now();
   run_vectors(vectors, options.world.draw().options, options.jobs,
               [&](std::size_t index, const VectorOutcome& outcome) {
                 lines.push_back({&vectors[index], outcome});
@@ -118,6 +135,7 @@ int run_verify_command(const VerifyArguments& options) {
               });
   print_clauses(lines);
   const auto passed = std::count_if(lines.begin(), lines.end(), [](const Line& line) { return line.outcome.passed; });
+  print_cycles(lines, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   fmt::print("\n{} passed, {} failed\n", passed, static_cast<std::ptrdiff_t>(lines.size()) - passed);
   write_junit(options.junit, lines);
   return passed == static_cast<std::ptrdiff_t>(lines.size()) ? 0 : 1;

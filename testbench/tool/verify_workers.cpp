@@ -63,7 +63,8 @@ class Worker {
     const json report = json::parse(line);
     if (report.contains("malformed")) throw VectorError(report.at("malformed").get<std::string>());
     return {report.at("passed").get<bool>(), report.at("message").get<std::string>(),
-            report.at("simulated_ns").get<std::uint64_t>()};
+            report.at("simulated_ns").get<std::uint64_t>(), report.at("set_up_ns").get<std::uint64_t>(),
+            report.at("cycles").get<std::uint64_t>()};
   }
 
  private:
@@ -79,7 +80,11 @@ class Worker {
     };
     try {
       run_some(vectors, options, first, step, [&](std::size_t, const VectorOutcome& outcome) {
-        report({{"passed", outcome.passed}, {"message", outcome.message}, {"simulated_ns", outcome.simulated_ns}});
+        report({{"passed", outcome.passed},
+                {"message", outcome.message},
+                {"simulated_ns", outcome.simulated_ns},
+                {"set_up_ns", outcome.set_up_ns},
+                {"cycles", outcome.cycles}});
       });
     } catch (const VectorError& error) {
       report({{"malformed", error.what()}});

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "testbench/side_by_side.hpp"
+
 namespace rnic::testbench {
 namespace {
 
@@ -20,37 +22,56 @@ std::size_t arena_bytes(const TrafficOptions& options) {
 
 Traffic::Traffic(Endpoint& a, Endpoint& b, const TrafficOptions& options, std::uint64_t seed)
     : endpoints_{&a, &b}, options_(options), random_(seed, "traffic") {
-  for (std::size_t host = 0; host < 2; ++host)
-    arenas_[host] = std::make_unique<TrafficArena>(*endpoints_[host], arena_bytes(options));
-  for (std::uint32_t first = 0; first < options.pairs; first += options.pairs_per_thread) {
-    auto& group = groups_.emplace_back();
-    const std::uint32_t count = std::min(options.pairs_per_thread, options.pairs - first);
-    for (std::size_t host = 0; host < 2; ++host) {
-      group.sides[host].initiator_cq = endpoints_[host]->create_cq(count * options.window);
-      group.sides[host].receive_cq = endpoints_[host]->create_cq(count * options.window);
+  plan();
+  std::vector<std::function<void()>> tasks;
+  for (std::size_t host = 0; host < 2; ++host) {
+    tasks.emplace_back(
+        [this, host] { arenas_[host] = std::make_unique<TrafficArena>(*endpoints_[host], arena_bytes(options_)); });
+    for (auto& group : groups_) {
+      const auto entries = static_cast<ULONG>(group.pairs.size() * options.window);
+      for (auto* const cq : {&group.sides[host].initiator_cq, &group.sides[host].receive_cq})
+        tasks.emplace_back([this, host, cq, entries] { *cq = endpoints_[host]->create_cq(entries); });
     }
-    for (std::uint32_t i = 0; i < count; ++i)
-      make_pair(group, first + i, static_cast<std::uint32_t>(1 + random_.below(options.window)));
   }
+  side_by_side(tasks);
+  tasks.clear();
+  for (auto& group : groups_) {
+    for (const auto number : group.pairs) tasks.emplace_back([this, &group, number] { make_pair(group, number); });
+  }
+  mixes_.resize(options.mixes);
   for (std::uint32_t number = 0; number < options.mixes; ++number) {
-    mixes_.emplace_back(*endpoints_[number % 2], *endpoints_[1 - number % 2], number, options_, random_.next(),
-                        report_);
+    tasks.emplace_back([this, number, seed_of_mix = random_.next()] {
+      mixes_[number] = std::make_unique<TrafficMix>(*endpoints_[number % 2], *endpoints_[1 - number % 2], number,
+                                                    options_, seed_of_mix, report_);
+    });
+  }
+  side_by_side(tasks);
+}
+
+/// Draws what each pair is like.
+void Traffic::plan() {
+  pairs_.resize(options_.pairs);
+  for (std::uint32_t number = 0; number < options_.pairs; ++number) {
+    if (number % options_.pairs_per_thread == 0) groups_.emplace_back();
+    groups_.back().pairs.push_back(number);
+    auto& pair = pairs_[number];
+    pair.depth = static_cast<std::uint32_t>(1 + random_.below(options_.window));
+    pair.connection = options_.connection;
+    pair.connection.mtu = 256u << random_.below(5);
+    pair.connection.ipv6 = random_.chance(0.5);
+    pair.connection.read_limit = static_cast<std::uint32_t>(1 + random_.below(16));
+    for (auto& end : pair.ends) end.seed = random_.next();
   }
 }
 
-void Traffic::make_pair(Group& group, std::size_t number, std::uint32_t depth) {
-  auto& pair = pairs_.emplace_back();
+void Traffic::make_pair(Group& group, std::size_t number) {
+  auto& pair = pairs_[number];
   for (std::size_t host = 0; host < 2; ++host) {
-    const Endpoint::QpSpec spec{options_.window, depth, kSges, kSges, kInline, reinterpret_cast<void*>(number)};
+    const Endpoint::QpSpec spec{options_.window, pair.depth, kSges, kSges, kInline, reinterpret_cast<void*>(number)};
     pair.ends[host].qp =
         endpoints_[host]->create_qp(*group.sides[host].receive_cq, *group.sides[host].initiator_cq, spec);
   }
-  auto& connection = pair.connection;
-  connection = options_.connection;
-  connection.mtu = 256u << random_.below(5);
-  connection.ipv6 = random_.chance(0.5);
-  connection.read_limit = static_cast<std::uint32_t>(1 + random_.below(16));
-  connect_pair(*endpoints_[0], *pair.ends[0].qp, *endpoints_[1], *pair.ends[1].qp, connection);
+  connect_pair(*endpoints_[0], *pair.ends[0].qp, *endpoints_[1], *pair.ends[1].qp, pair.connection);
   for (std::size_t host = 0; host < 2; ++host) {
     const TrafficStream::Ends ends{fmt::format("pair {}, requests of host {}", number, host),
                                    *arenas_[host],
@@ -59,23 +80,35 @@ void Traffic::make_pair(Group& group, std::size_t number, std::uint32_t depth) {
                                    *pair.ends[1 - host].qp,
                                    kInline,
                                    kSges};
-    pair.ends[host].stream = std::make_unique<TrafficStream>(ends, options_, random_.next(), report_);
+    pair.ends[host].stream = std::make_unique<TrafficStream>(ends, options_, pair.ends[host].seed, report_);
   }
-  group.pairs.push_back(number);
 }
 
 Traffic::~Traffic() {
+  std::vector<std::function<void()>> tasks;
   for (auto& pair : pairs_) {
-    for (auto& end : pair.ends) end.stream.reset();
-    for (auto& end : pair.ends) end.qp.reset();
+    tasks.emplace_back([&pair] {
+      for (auto& end : pair.ends) end.stream.reset();
+      for (auto& end : pair.ends) end.qp.reset();
+    });
   }
+  for (auto& mix : mixes_) tasks.emplace_back([&mix] { mix.reset(); });
+  side_by_side(tasks);
+  tasks.clear();
+  for (auto& group : groups_) {
+    for (auto& side : group.sides) {
+      for (auto* const cq : {&side.initiator_cq, &side.receive_cq}) tasks.emplace_back([cq] { cq->reset(); });
+    }
+  }
+  for (auto& arena : arenas_) tasks.emplace_back([&arena] { arena.reset(); });
+  side_by_side(tasks);
 }
 
 void Traffic::run(std::size_t thread) {
   ++running_;
   try {
     if (thread >= groups_.size()) {
-      mixes_[thread - groups_.size()].work();
+      mixes_[thread - groups_.size()]->work();
     } else {
       work(thread);
       if (++groups_done_ == groups_.size()) stop();  // the mixes have no number of requests of their own

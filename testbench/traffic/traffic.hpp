@@ -64,12 +64,15 @@ class Traffic {
     struct End {
       ComPtr<IND2QueuePair> qp;
       std::unique_ptr<TrafficStream> stream;  ///< Its requests
+      std::uint64_t seed = 0;                 ///< Of them
     };
     std::array<End, 2> ends;
     ConnectParameters connection;
+    std::uint32_t depth = 0;  ///< Of its initiator queues
   };
 
-  void make_pair(Group& group, std::size_t number, std::uint32_t depth);
+  void plan();
+  void make_pair(Group& group, std::size_t number);
   void work(std::size_t thread);
   void take_results(Group& group, std::size_t host);
   void finish();
@@ -81,7 +84,7 @@ class Traffic {
   std::deque<Group> groups_;
   std::vector<Pair> pairs_;
   TrafficReport report_;
-  std::deque<TrafficMix> mixes_;
+  std::vector<std::unique_ptr<TrafficMix>> mixes_;
   std::size_t running_ = 0, groups_done_ = 0;
 };
 

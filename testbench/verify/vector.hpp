@@ -277,8 +277,10 @@ struct Vector {
 /// How a vector ended.
 struct VectorOutcome {
   bool passed = false;
-  std::string message;  ///< Why it failed
-  std::uint64_t simulated_ns = 0;
+  std::string message;             ///< Why it failed
+  std::uint64_t simulated_ns = 0;  ///< Of its steps
+  std::uint64_t set_up_ns = 0;     ///< Of what is made before the first of them
+  std::uint64_t cycles = 0;        ///< Of a NIC, from its reset until all is torn down
 };
 
 /// Reads one file. Throws VectorError.

@@ -12,6 +12,7 @@ namespace rnic::testbench {
 namespace {
 
 constexpr std::uint64_t kLimitNs = 3'000'000'000;
+constexpr std::uint64_t kStillNs = 2'000, kSettleNs = 10'000;  // Longer than a NIC needs between any two of its moves
 
 void check_packets(const Vector& vector, const VectorSession& session, const std::vector<VectorPacket>& seen) {
   const auto check = [&](const std::optional<PacketPatterns>& expected, const std::vector<VectorPacket>& of) {
@@ -45,10 +46,11 @@ VectorOutcome VectorRunner::run(const Vector& vector) {
   world_.add_app(0, "vector", [&](Host& a) {
     VectorSession session(world_, vector);
     const std::uint64_t start = a.device().now_ns();
+    outcome.set_up_ns = start;
     for (const auto& step : vector.steps) session.run(step);
     outcome.simulated_ns = a.device().now_ns() - start;
     // What is under way reaches the wire before the packets are counted.
-    a.device().elapse(10'000);
+    world_.settle(kStillNs, kSettleNs);
     std::vector<VectorPacket> packets;
     for (const auto& frame : frames) packets.push_back(describe_packet(frame, session.numbers()));
     check_packets(vector, session, packets);
@@ -61,6 +63,7 @@ VectorOutcome VectorRunner::run(const Vector& vector) {
     outcome.message = error.what();
   }
   world_.observe_frames({});
+  outcome.cycles = world_.host(0).nic().cycles();
   return outcome;
 }
 

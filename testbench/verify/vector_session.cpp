@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "testbench/side_by_side.hpp"
+
 namespace rnic::testbench {
 namespace {
 
@@ -23,16 +25,35 @@ VectorSession::~VectorSession() {
     if (notification.status == ND_PENDING) notification.object->CancelOverlappedRequests();
     Endpoint::close_event(notification.overlapped);
   }
+  recorders_.clear();
   windows_.clear();
-  for (auto& [name, region] : regions_) {
-    auto& endpoint = *sides_[region.host].endpoint;
-    const bool gone = !region.fast_region || region.fast_region->destroy().ok();
-    if (gone && !region.pages.empty()) endpoint.device().unmap_pages(region.memory, region.size, region.pages);
+  gone_.clear();
+  for_each_host([this](std::size_t host) { close_side(host); });
+}
+
+void VectorSession::close_side(std::size_t host) {
+  auto& side = sides_[host];
+  if (!side.endpoint) return;
+  std::vector<std::function<void()>> tasks;
+  for (auto& [name, entry] : regions_) {
+    auto& region = entry;
+    if (region.host != host) continue;
+    tasks.emplace_back([&side, &region] {
+      const bool gone = !region.fast_region || region.fast_region->destroy().ok();
+      if (gone && !region.pages.empty()) side.endpoint->device().unmap_pages(region.memory, region.size, region.pages);
+      region = {};
+    });
   }
-  regions_.clear();
-  for (auto& side : sides_) {
-    for (const auto domain : side.domains) side.endpoint->kernel().release_pd(domain);
-  }
+  for (auto& pair : side.pairs) tasks.emplace_back([&pair] { pair = {}; });
+  side_by_side(tasks);
+  side.pairs.clear();
+  for (const auto domain : side.domains) side.endpoint->kernel().release_pd(domain);
+  // What is later in the list is made of what is before.
+  side.srq.reset();
+  side_by_side({[&side] { side.receive_core.reset(), side.receive_cq.reset(); },
+                [&side] { side.initiator_core.reset(), side.initiator_cq.reset(); }});
+  side.process.reset();
+  side.endpoint.reset();
 }
 
 void VectorSession::run(const VectorStep& step) {

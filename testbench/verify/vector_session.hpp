@@ -122,7 +122,10 @@ class VectorSession {
     HRESULT status = 0;
   };
 
+  /// Side by side.
+  void for_each_host(const std::function<void(std::size_t)>& task);
   void add_side(std::size_t host);
+  void close_side(std::size_t host);
   Pair make_pair(std::size_t host, std::size_t index);
   void watch_pair(std::size_t host, Pair& pair);
   void connect();
@@ -130,7 +133,8 @@ class VectorSession {
   void reset(const VectorStep& step);
   void make(const VectorStep& step);
   void watch_events(std::size_t host);
-  void read_counters(const std::vector<VectorStep>& steps);
+  void read_counters(const std::vector<VectorStep>& steps, std::size_t host);
+  void make_memory();
   void add_region(const VectorRegion& spec);
   void post(const VectorStep& step);
   HRESULT post_to_core(const VectorStep& step, const std::vector<ND2_SGE>& list);

@@ -8,24 +8,32 @@
 
 namespace rnic::testbench {
 
-void VectorSession::add_region(const VectorRegion& spec) {
-  auto& endpoint = *sides_[spec.host].endpoint;
-  Region region;
-  region.host = spec.host;
-  region.size = spec.size;
-  region.pattern = region_pattern(spec.host, spec.name);
-  if (spec.memory_of.empty()) {
-    region.memory = static_cast<std::uint8_t*>(endpoint.host().memory().allocate(spec.size));
-    if (!region.memory) throw VectorFailure(fmt::format("no memory for region \"{}\"", spec.name));
-    for (std::uint64_t i = 0; spec.pattern && i < spec.size; ++i) region.memory[i] = pattern_byte(region.pattern, i);
-  } else {
-    const auto& shared = this->region(spec.memory_of);
-    if (shared.host != spec.host || shared.size < spec.size)
-      throw VectorFailure(fmt::format("region \"{}\" cannot have the memory of \"{}\"", spec.name, spec.memory_of));
-    region.memory = shared.memory;
-    region.pattern = shared.pattern;
+/// Of all regions, which are then registered.
+void VectorSession::make_memory() {
+  for (const auto& spec : setup_.regions) {
+    Region region;
+    region.host = spec.host;
+    region.size = spec.size;
+    region.pattern = region_pattern(spec.host, spec.name);
+    if (spec.memory_of.empty()) {
+      region.memory = static_cast<std::uint8_t*>(world_.host(spec.host).memory().allocate(spec.size));
+      if (!region.memory) throw VectorFailure(fmt::format("no memory for region \"{}\"", spec.name));
+      for (std::uint64_t i = 0; spec.pattern && i < spec.size; ++i) region.memory[i] = pattern_byte(region.pattern, i);
+    } else {
+      const auto& shared = this->region(spec.memory_of);
+      if (shared.host != spec.host || shared.size < spec.size)
+        throw VectorFailure(fmt::format("region \"{}\" cannot have the memory of \"{}\"", spec.name, spec.memory_of));
+      region.memory = shared.memory;
+      region.pattern = shared.pattern;
+    }
+    regions_.emplace(spec.name, std::move(region));
   }
+}
+
+void VectorSession::add_region(const VectorRegion& spec) {
+  auto& region = this->region(spec.name);
   auto& side = sides_[spec.host];
+  auto& endpoint = *side.endpoint;
   if (spec.remote_atomic || spec.other_domain || !side.initiator_cq) {
     std::uint32_t pd = side.process->pd();
     if (spec.other_domain)
@@ -48,7 +56,6 @@ void VectorSession::add_region(const VectorRegion& spec) {
     region.local_token = region.region->GetLocalToken();
     region.remote_token = region.region->GetRemoteToken();
   }
-  regions_.emplace(spec.name, std::move(region));
 }
 
 void VectorSession::memory(const VectorStep& step) {

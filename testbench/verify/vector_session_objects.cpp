@@ -8,6 +8,7 @@
 
 #include "driver/nd2/completion_queue.hpp"
 #include "driver/nd2/shared_receive_queue.hpp"
+#include "testbench/side_by_side.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -41,14 +42,27 @@ kmd::QpAttributes apply(const std::map<std::string, std::uint64_t>& attributes, 
 
 VectorSession::VectorSession(World& world, const Vector& vector)
     : world_(world), setup_(vector.setup), ipv6_(vector.setup.ipv6) {
-  for (std::size_t host = 0; host < sides_.size(); ++host) {
+  for_each_host([this](std::size_t host) {
     add_side(host);
-    for (std::size_t i = 0; i < setup_.queue_pairs; ++i) sides_[host].pairs.push_back(make_pair(host, i));
-    watch_events(host);
+    sides_[host].pairs.resize(setup_.queue_pairs);
+  });
+  make_memory();
+  std::vector<std::function<void()>> tasks;
+  for (std::size_t host = 0; host < sides_.size(); ++host) {
+    for (std::size_t i = 0; i < setup_.queue_pairs; ++i)
+      tasks.emplace_back([this, host, i] { sides_[host].pairs[i] = make_pair(host, i); });
   }
+  for (const auto& spec : setup_.regions) tasks.emplace_back([this, &spec] { add_region(spec); });
+  side_by_side(tasks);
+  for (std::size_t host = 0; host < sides_.size(); ++host) watch_events(host);
   connect();
-  for (const auto& spec : setup_.regions) add_region(spec);
-  read_counters(vector.steps);
+  for_each_host([&](std::size_t host) { read_counters(vector.steps, host); });
+}
+
+void VectorSession::for_each_host(const std::function<void(std::size_t)>& task) {
+  std::vector<std::function<void()>> tasks;
+  for (std::size_t host = 0; host < sides_.size(); ++host) tasks.emplace_back([&task, host] { task(host); });
+  side_by_side(tasks);
 }
 
 void VectorSession::add_side(std::size_t host) {
@@ -63,8 +77,8 @@ void VectorSession::add_side(std::size_t host) {
         take_or_fail(umd::CompletionQueue::create(side.process, setup_.hosts[host].cq_depth), "completion queue");
     return;
   }
-  side.initiator_cq = side.endpoint->create_cq(setup_.hosts[host].cq_depth);
-  side.receive_cq = side.endpoint->create_cq(setup_.hosts[host].cq_depth);
+  side_by_side({[&] { side.initiator_cq = side.endpoint->create_cq(setup_.hosts[host].cq_depth); },
+                [&] { side.receive_cq = side.endpoint->create_cq(setup_.hosts[host].cq_depth); }});
   side.initiator_core = static_cast<nd2::CompletionQueue&>(*side.initiator_cq).core();
   side.receive_core = static_cast<nd2::CompletionQueue&>(*side.receive_cq).core();
   side.process = static_cast<nd2::CompletionQueue&>(*side.initiator_cq).process();
@@ -148,12 +162,16 @@ void VectorSession::connect() {
   }
   if (!setup_.connected) return;
   const auto all = [&](const char* what, const std::function<Result<void>(Pair&)>& change) {
+    std::vector<std::function<void()>> tasks;
     for (auto& side : sides_) {
       for (auto& pair : side.pairs) {
-        if (const auto done = change(pair); !done)
-          throw VectorFailure(fmt::format("{} of a queue pair: {}", what, describe(done.error())));
+        tasks.emplace_back([what, &change, &pair] {
+          if (const auto done = change(pair); !done)
+            throw VectorFailure(fmt::format("{} of a queue pair: {}", what, describe(done.error())));
+        });
       }
     }
+    side_by_side(tasks);
   };
   all("RTR", [](Pair& pair) { return pair.core().to_ready(pair.connection); });
   all("RTS", [](Pair& pair) { return pair.core().to_connected(pair.connection); });

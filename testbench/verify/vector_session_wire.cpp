@@ -60,10 +60,10 @@ std::uint64_t VectorSession::way_ns(std::size_t to) const {
 }
 
 /// Each takes a round trip of PCI Express, so no others.
-void VectorSession::read_counters(const std::vector<VectorStep>& steps) {
+void VectorSession::read_counters(const std::vector<VectorStep>& steps, std::size_t host) {
+  auto& of = sides_[host];
   for (const auto& step : steps) {
-    if (step.kind != StepKind::kCounter) continue;
-    auto& of = side(step);
+    if (step.kind != StepKind::kCounter || step.host != host) continue;
     if (of.counters.contains(step.offset)) continue;
     of.counters[step.offset] =
         take_or_fail(of.endpoint->kernel().counter(static_cast<hw::Counter>(step.offset)), "counter");

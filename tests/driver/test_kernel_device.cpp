@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "driver/costs.hpp"
 #include "driver/kmd/kernel_cq.hpp"
 #include "driver/kmd/kernel_device.hpp"
 #include "driver/kmd/kernel_srq.hpp"
@@ -118,6 +119,36 @@ TEST_CASE("admin ring wraps and keeps its phase") {
     REQUIRE(hw::AdminCapabilities::decode(*reply).max_sge == hw::kMaxSge);
   }
   CHECK(fixture.device.commands.size() == 1000);
+}
+
+TEST_CASE("many commands in one call: more than the ring holds, each with its own answer") {
+  DriverFixture fixture;
+  auto& admin = fixture.kernel->admin();
+  constexpr std::size_t kCount = 100;
+  std::vector<kmd::AdminQueue::Command> commands(kCount);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    commands[i].opcode = i % 7 == 3 ? hw::AdminOpcode::kDestroyCq : hw::AdminOpcode::kQueryCapabilities;
+    commands[i].number = static_cast<std::uint32_t>(i);
+    fixture.device.next_status.push_back(i % 7 == 3 ? hw::AdminStatus::kBadNumber : hw::AdminStatus::kSuccess);
+  }
+  std::vector<Result<kmd::AdminQueue::Reply>> answers(kCount, Error::kTimeout);
+  const auto start = fixture.device.now_ns();
+  admin.execute(commands, answers);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    INFO("command " << i);
+    REQUIRE(answers[i].ok() == (i % 7 != 3));
+    if (!answers[i].ok()) CHECK(answers[i].error() == Error::kNotFound);
+  }
+  CHECK(fixture.device.commands.size() == kCount);
+  // One look at the ring for each time that it was full.
+  CHECK(fixture.device.now_ns() - start < 10 * cost::kAdminPollNs);
+
+  SECTION("a device that stops answering fails those that are left") {
+    fixture.device.admin_hangs = true;
+    admin.execute(commands, answers);
+    CHECK(answers[0].error() == Error::kTimeout);
+    for (std::size_t i = 1; i < kCount; ++i) CHECK(answers[i].error() == Error::kDeviceFailed);
+  }
 }
 
 TEST_CASE("every admin status has its error") {

@@ -199,7 +199,7 @@ class AdminWorld : public Agent {
   std::vector<unsigned> interrupts;
   std::map<std::uint64_t, std::array<std::uint8_t, 64>> memory;
   std::uint64_t command_base = 0, completion_base = 0;
-  std::uint16_t producer = 0, consumer = 0;
+  std::uint16_t producer = 0, consumer = 0, fetched = 0, answered = 0;
   unsigned depth = 1, fetches = 0;
   bool fail_next_read = false;
   double rate = 0.5;
@@ -238,7 +238,7 @@ class AdminWorld : public Agent {
       const auto request = get<rtl::DmaRdReq>(dut.rd_req_data_o);
       ++fetches;
       REQUIRE(request.length == 128);
-      REQUIRE(request.addr == (command_base & ~0xfffULL) + 128 * (consumer % depth));
+      REQUIRE(request.addr == (command_base & ~0xfffULL) + 128 * (fetched++ % depth));
       for (unsigned i = 0; i < (fail_next_read ? 1 : 2); ++i) {
         rtl::DmaRdRsp beat;
         beat.data = memory[request.addr + 64 * i];
@@ -256,7 +256,7 @@ class AdminWorld : public Agent {
       const auto write = get<rtl::DmaWr>(dut.wr_data_o);
       REQUIRE(write.length == 64);
       REQUIRE(write.last == 1);
-      REQUIRE(write.addr == (completion_base & ~0xfffULL) + 64 * (consumer % depth));
+      REQUIRE(write.addr == (completion_base & ~0xfffULL) + 64 * (answered++ % depth));
       memory[write.addr] = write.data;
       writing = true;
     }

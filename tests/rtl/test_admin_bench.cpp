@@ -750,7 +750,7 @@ TEST_CASE("admin: rings wrap, the phase turns, interrupts follow completions, a 
     world.memory.clear();
     world.interrupts.clear();
     world.configure(log_depth, false, 7);
-    world.producer = world.consumer = 0;
+    world.producer = world.consumer = world.fetched = world.answered = 0;
     world.ring();
     world.bench.dut->restart_i = 1;
     world.bench.tick();
