@@ -73,7 +73,7 @@ void VectorSession::run(const VectorStep& step) {
     case StepKind::kMemory: return memory(step);
     case StepKind::kRegister: return register_region(step);
     case StepKind::kDeregister: return deregister_region(step);
-    case StepKind::kWait: return sides_[step.host].endpoint->device().elapse(step.within_ns);
+    case StepKind::kWait: return sides_[step.host].endpoint->device().elapse(step.within_ns + way_ns(step.host));
     case StepKind::kStore: return store(step);
     case StepKind::kFault: return fault(step);
     case StepKind::kFrame: return frame(step);
