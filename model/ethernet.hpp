@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace rnic::model {
 
@@ -20,6 +22,21 @@ struct FrameBeat {
   bool last{};
   bool err{};  ///< With last: bad frame check sequence
 };
+
+/// Cuts a frame (without frame check sequence) into its beats and gives each to `take`. `bad`: with a wrong frame check
+/// sequence.
+template <typename Take>
+void for_each_beat(std::span<const std::uint8_t> frame, bool bad, Take take) {
+  for (std::size_t done = 0; done < frame.size(); done += kBeatBytes) {
+    FrameBeat beat;
+    const auto part = frame.subspan(done, std::min(kBeatBytes, frame.size() - done));
+    std::copy(part.begin(), part.end(), beat.data.begin());
+    beat.bytes = static_cast<std::uint8_t>(part.size());
+    beat.last = done + part.size() == frame.size();
+    beat.err = beat.last && bad;
+    take(beat);
+  }
+}
 
 /// An Ethernet port as the NIC sees it. A NIC calls it at each of its clock edges, in simulated time; nothing here
 /// waits.

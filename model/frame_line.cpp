@@ -49,18 +49,21 @@ bool FrameLine::receive(FrameBeat& beat, Picoseconds now) {
   return true;
 }
 
+std::optional<Picoseconds> FrameLine::next_frame() const {
+  std::optional<Picoseconds> next;
+  const auto sooner = [&next](Picoseconds time) { next = std::min(next.value_or(time), time); };
+  const auto last = std::find_if(arriving_.begin(), arriving_.end(), [](const auto& it) { return it.beat.last; });
+  if (last != arriving_.end()) sooner(last->due);
+  for (const auto& frame : held_) sooner(frame.until);
+  return next;
+}
+
 void FrameLine::send(const std::vector<std::uint8_t>& bytes, bool bad, Picoseconds start) {
   Picoseconds due = std::max(start, free_at_) + duration(kPreambleBytes);
-  for (std::size_t done = 0; done < bytes.size(); done += kBeatBytes) {
-    FrameBeat beat;
-    const std::size_t part = std::min(kBeatBytes, bytes.size() - done);
-    std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(done), part, beat.data.begin());
-    beat.bytes = static_cast<std::uint8_t>(part);
-    beat.last = done + part == bytes.size();
-    beat.err = beat.last && bad;
-    due += duration(part + (beat.last ? kFcsBytes : 0));
+  for_each_beat(bytes, bad, [&](const FrameBeat& beat) {
+    due += duration(beat.bytes + (beat.last ? kFcsBytes : 0));
     push_beat(beat, due);
-  }
+  });
 }
 
 void FrameLine::release_until(Picoseconds time) {

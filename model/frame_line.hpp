@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "model/ethernet.hpp"
@@ -31,6 +32,9 @@ class FrameLine {
   void push_frame(const std::vector<std::uint8_t>& bytes, const FrameFate& fate, Picoseconds start);
   /// The next beat that has arrived by `now`. False: there is none.
   bool receive(FrameBeat& beat, Picoseconds now);
+  /// When receive can give the last beat of a frame, or a held frame goes on, at the earliest. Nothing: no frame is
+  /// under way.
+  [[nodiscard]] std::optional<Picoseconds> next_frame() const;
 
   /// Frames that have been pushed (or held, or copied), and not been received whole.
   [[nodiscard]] std::uint64_t under_way() const { return pushed_ + held_.size() - delivered_; }

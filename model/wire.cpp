@@ -14,6 +14,9 @@ Wire::Wire(const sc_core::sc_module_name& name, const WireOptions& options)
   SC_METHOD(report);
   sensitive << report_event_;
   dont_initialize();
+  SC_METHOD(arrive);
+  sensitive << arrive_event_;
+  dont_initialize();
 }
 
 void Wire::reset(const WireOptions& options) {
@@ -21,6 +24,7 @@ void Wire::reset(const WireOptions& options) {
   for (auto& queue : records_) queue.clear();
   for (auto& queue : injected_) queue.clear();
   report_event_.cancel();
+  arrive_event_.cancel();
   link_up_ = true;
   losing_ = {};
 }
@@ -28,14 +32,14 @@ void Wire::reset(const WireOptions& options) {
 void Wire::inject(std::size_t from, std::span<const std::uint8_t> frame, bool bad) {
   if (frame.empty()) throw std::invalid_argument("an empty frame");
   if (directions_.at(from).in_frame()) return injected_[from].push_back({{frame.begin(), frame.end()}, bad});
-  for (std::size_t done = 0; done < frame.size(); done += kBeatBytes) {
-    FrameBeat beat;
-    const std::size_t bytes = std::min(kBeatBytes, frame.size() - done);
-    std::copy_n(frame.begin() + static_cast<std::ptrdiff_t>(done), bytes, beat.data.begin());
-    beat.bytes = static_cast<std::uint8_t>(bytes);
-    beat.last = done + bytes == frame.size();
-    beat.err = beat.last && bad;
-    send(from, beat, true);
+  for_each_beat(frame, bad, [&](const FrameBeat& beat) { send(from, beat, true); });
+}
+
+void Wire::set_link(bool up) {
+  if (link_up_ == up) return;
+  link_up_ = up;
+  for (auto* const listener : listeners_) {
+    if (listener != nullptr) listener->link_changed();
   }
 }
 
@@ -53,7 +57,9 @@ void Wire::transmit(std::size_t from, const FrameBeat& beat) {
 
 void Wire::send(std::size_t from, const FrameBeat& beat, bool injected) {
   auto record = directions_.at(from).transmit(beat, now_ps(), injected);
-  if (!record || !tap_) return;
+  if (!record) return;
+  if (listeners_[1 - from] != nullptr) expect_frame(from);
+  if (!tap_) return;
   report_event_.notify(to_sc_time(record->end - now_ps()));  // keeps the earliest of several
   records_[from].push_back(std::move(*record));
 }
@@ -68,6 +74,21 @@ void Wire::report() {
     const FrameRecord record = std::move(records_[next].front());
     records_[next].pop_front();
     if (tap_) tap_(record);
+  }
+}
+
+void Wire::expect_frame(std::size_t from) {
+  const auto next = directions_[from].next_frame();
+  // Keeps the earliest of several.
+  if (next) arrive_event_.notify(to_sc_time(std::max(*next, now_ps()) - now_ps()));
+}
+
+void Wire::arrive() {
+  for (std::size_t at = 0; at < 2; ++at) {
+    if (listeners_[at] == nullptr) continue;
+    const auto next = directions_[1 - at].next_frame();
+    if (next && *next <= now_ps()) listeners_[at]->frame_came();
+    expect_frame(1 - at);
   }
 }
 

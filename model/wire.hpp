@@ -13,7 +13,17 @@
 
 namespace rnic::model {
 
-/// Full duplex Ethernet link between two NICs.
+/// What is at an end of a wire and has no clock at whose edges it could look: a switch.
+class WireListener {
+ public:
+  virtual ~WireListener() = default;
+  /// The last beat of a frame has come to its port, or a frame that was held has gone on. It takes all beats there are.
+  virtual void frame_came() = 0;
+  /// The link went down or came up.
+  virtual void link_changed() = 0;
+};
+
+/// Full duplex Ethernet link between two NICs, or a NIC and a switch.
 class Wire : public sc_core::sc_module {
  public:
   using Tap = std::function<void(const FrameRecord&)>;
@@ -30,6 +40,8 @@ class Wire : public sc_core::sc_module {
   /// `tap` is called once for each frame sent, at the time of its last bit, so in the order of these times. It sees the
   /// frame as it left its port, and which faults will hit it. One tap; empty: none.
   void set_tap(Tap tap) { tap_ = std::move(tap); }
+  /// `listener` is told what happens at port `at`. It outlives the wire. Throws std::out_of_range.
+  void set_listener(std::size_t at, WireListener& listener) { listeners_.at(at) = &listener; }
   /// Adds a fault for exact frames of port `from`. Throws std::invalid_argument when it is out of range.
   void arm(std::size_t from, const WireRule& rule) { directions_.at(from).arm(rule); }
   /// The direction in which port `from` sends: its faults, and what is under way.
@@ -39,9 +51,9 @@ class Wire : public sc_core::sc_module {
 
   /// Takes the link down, or up again: both ports see it at once. Frames that start while it is down are lost, before
   /// the tap; those under way arrive.
-  void set_link(bool up) { link_up_ = up; }
+  void set_link(bool up);
 
-  /// Drops everything under way and starts again with `options` and the link up; the tap stays.
+  /// Drops everything under way and starts again with `options` and the link up; tap and listeners stay.
   void reset(const WireOptions& options);
 
  private:
@@ -66,6 +78,8 @@ class Wire : public sc_core::sc_module {
   void transmit(std::size_t from, const FrameBeat& beat);
   void send(std::size_t from, const FrameBeat& beat, bool injected);
   void report();
+  void expect_frame(std::size_t from);
+  void arrive();
 
   std::array<WireDirection, 2> directions_;
   std::array<Port, 2> ports_;
@@ -73,6 +87,8 @@ class Wire : public sc_core::sc_module {
   Tap tap_;
   std::array<std::deque<FrameRecord>, 2> records_;  ///< Sent, not yet reported
   sc_core::sc_event report_event_;
+  std::array<WireListener*, 2> listeners_{};
+  sc_core::sc_event arrive_event_;  ///< The next frame comes to a listener
   bool link_up_ = true;
   std::array<bool, 2> losing_{};  ///< The frame that the port sends started while the link was down
 };

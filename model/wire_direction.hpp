@@ -59,12 +59,16 @@ class WireDirection {
   void arm(const WireRule& rule) { injector_.arm(rule); }
 
   [[nodiscard]] bool can_transmit(Picoseconds now) const { return position_ <= now + buffer_; }
+  /// When all that was accepted has left, and the gap behind it.
+  [[nodiscard]] Picoseconds free_at() const { return position_; }
   /// The last beat accepted was not the last of its frame.
   [[nodiscard]] bool in_frame() const { return in_frame_; }
   /// Accepts a beat; the last of a frame returns the frame. `injected`: of a frame of Wire::inject.
   std::optional<FrameRecord> transmit(const FrameBeat& beat, Picoseconds now, bool injected = false);
   /// The next beat that has arrived by `now`. False: there is none.
   bool receive(FrameBeat& beat, Picoseconds now) { return line_.receive(beat, now); }
+  /// As FrameLine::next_frame.
+  [[nodiscard]] std::optional<Picoseconds> next_frame() const { return line_.next_frame(); }
 
   [[nodiscard]] const WireStatistics& statistics() const { return statistics_; }
   [[nodiscard]] const WireFaultCounts& faults() const { return injector_.counts(); }
