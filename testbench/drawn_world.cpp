@@ -48,10 +48,10 @@ std::string describe(std::size_t index, const HostOptions& host) {
       "{:.0f} ns, jitter {:.0f} ns, late {:.2f} by up to {:.0f} ns, passed {:.2f}, cut {:.2f}, bursts in pieces "
       "{:.2f}; "
       "clock {:+.1f} ppm, phase {} ps",
-      index == 0 ? 'A' : 'B', root.config.max_payload, root.config.max_read_request, root.read_completion_boundary,
-      root.config.extended_tags ? 8 : 5, host.iova_bits, root.read_latency_ns, root.jitter_ns, root.reorder_probability,
-      root.reorder_window_ns, root.pass_probability, root.split_probability, host.write_combining_split,
-      host.nic.clock_ppm, host.nic.clock_phase);
+      static_cast<char>('A' + index), root.config.max_payload, root.config.max_read_request,
+      root.read_completion_boundary, root.config.extended_tags ? 8 : 5, host.iova_bits, root.read_latency_ns,
+      root.jitter_ns, root.reorder_probability, root.reorder_window_ns, root.pass_probability, root.split_probability,
+      host.write_combining_split, host.nic.clock_ppm, host.nic.clock_phase);
 }
 
 /// Each step of the code doubles the time-out.
@@ -76,8 +76,8 @@ DrawnWorld draw_world(std::uint64_t seed, const WorldOptions& base) {
   world.timeout_shift = timeout_shift(wire.rate_gbps);
   world.text.push_back(fmt::format("world {}: wire of {} Gb/s, delay {:.1f} ns, jitter {:.1f} ns; path MTU {}", seed,
                                    wire.rate_gbps, wire.delay_ns, wire.jitter_ns, *world.mtu));
-  for (std::size_t i = 0; i < World::kHosts; ++i) {
-    const auto& host = world.options.each_host[i].emplace(draw_host(random, base.host));
+  for (std::size_t i = 0; i < base.hosts; ++i) {
+    const auto& host = world.options.each_host.at(i).emplace(draw_host(random, base.host));
     world.text.push_back(describe(i, host));
   }
   return world;

@@ -40,8 +40,21 @@ void append_faults(std::ostream& text, const char* where, const Counts& counts, 
   }
 }
 
-model::WireOptions seeded(model::WireOptions options, std::uint64_t seed) {
-  options.seed = model::Random(seed, "wire").next();
+/// What the switch did with the frames of a port, and did not pass on.
+void append_switch_port(std::ostream& text, const model::EthernetSwitchStatistics& port) {
+  text << "; the switch sent it " << port.sent << " frames, dropped " << port.overflow << " for want of room, "
+       << port.unsent << " for want of a link";
+}
+
+model::WireOptions seeded(model::WireOptions options, std::uint64_t seed, const std::string& part) {
+  options.seed = model::Random(seed, part).next();
+  return options;
+}
+
+/// `options`, if there can be a world of so many hosts.
+const WorldOptions& with_hosts(const WorldOptions& options) {
+  if (options.hosts < 2 || options.hosts > WorldOptions::kMostHosts)
+    throw std::invalid_argument("a world has 2 to 16 hosts, not " + std::to_string(options.hosts));
   return options;
 }
 
@@ -65,25 +78,65 @@ HostOptions World::host_options(std::size_t index) const {
   return options;
 }
 
+model::WireOptions World::wire_options(std::size_t index) const {
+  return options_.has_switch() ? options_.each_wire.at(index).value_or(options_.wire) : options_.wire;
+}
+
+std::vector<model::WireOptions> World::cables() const {
+  std::vector<model::WireOptions> all;
+  for (std::size_t i = 0; i < options_.hosts; ++i)
+    all.push_back(seeded(wire_options(i), options_.seed, "wire" + std::to_string(i)));
+  return all;
+}
+
 World::World(const WorldOptions& options)
     : sc_module(sc_core::sc_module_name("world")),
-      options_(options),
-      wire_("wire", seeded(options.wire, options.seed)),
+      options_(with_hosts(options)),
+      wire_(options.has_switch() ? nullptr
+                                 : std::make_unique<model::Wire>("wire", seeded(options.wire, options.seed, "wire"))),
+      switch_(options.has_switch()
+                  ? std::make_unique<model::EthernetSwitch>("switch", cables(), options.ethernet_switch)
+                  : nullptr),
       runner_("runner") {
-  for (std::size_t i = 0; i < kHosts; ++i) {
+  for (std::size_t i = 0; i < options.hosts; ++i) {
     const std::string name = "host" + std::to_string(i);
-    hosts_[i] = std::make_unique<Host>(name.c_str(), i, host_options(i), options.seed, wire_.port(i));
+    auto& link = switch_ ? switch_->port(i) : wire_->port(i);
+    hosts_.push_back(std::make_unique<Host>(name.c_str(), i, host_options(i), options.seed, link));
   }
   if (kResetGrid % options.host.nic.clock_period != 0)
     throw std::invalid_argument("clock_period does not divide one microsecond");
-  wire_.set_tap([this](const model::FrameRecord& frame) {
-    if (capture_ && !frame.bad) capture_->write(frame.end - epoch_, frame.bytes);
-    if (observer_) observer_(frame);
-  });
+  if (wire_) wire_->set_tap([this](const model::FrameRecord& frame) { saw(frame); });
+  if (switch_) {
+    switch_->set_tap([this](std::size_t port, const model::FrameRecord& frame) {
+      if (cable_observer_) cable_observer_(port, frame);
+      if (frame.from != 0) return;
+      model::FrameRecord sent = frame;
+      sent.from = port;
+      saw(sent);
+    });
+  }
   open_files();
 }
 
 World::~World() = default;
+
+model::Wire& World::wire() {
+  if (!wire_) throw std::logic_error("this world has a switch, and a wire for each host");
+  return *wire_;
+}
+
+model::EthernetSwitch& World::ethernet_switch() {
+  if (!switch_) throw std::logic_error("this world has no switch");
+  return *switch_;
+}
+
+World::Plug World::plug(std::size_t host) const { return switch_ ? Plug{switch_->cable(host), 0} : Plug{*wire_, host}; }
+
+/// A frame that a host has sent.
+void World::saw(const model::FrameRecord& frame) {
+  if (capture_ && !frame.bad) capture_->write(frame.end - epoch_, frame.bytes);
+  if (observer_) observer_(frame);
+}
 
 void World::open_files() {
   if (!options_.capture_path.empty()) capture_ = std::make_unique<model::PcapWriter>(options_.capture_path);
@@ -136,15 +189,20 @@ void World::idle(std::uint64_t ns) { runner_.idle(model::to_sc_time(ns * model::
 
 std::uint64_t World::movements() const {
   std::uint64_t all = 0;
-  for (std::size_t i = 0; i < kHosts; ++i) {
-    all += hosts_[i]->root_complex().statistics().packets + wire_.statistics(i).frames + wire_.direction(i).delivered();
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    all += hosts_[i]->root_complex().statistics().packets;
+    for (const auto& way : ways(i))
+      all += way.wire.statistics(way.end).frames + way.wire.direction(way.end).delivered();
   }
   return all;
 }
 
 bool World::under_way() const {
-  for (std::size_t i = 0; i < kHosts; ++i) {
-    if (wire_.direction(i).under_way() != 0 || hosts_[i]->root_complex().outstanding_reads() != 0) return true;
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    if (hosts_[i]->root_complex().outstanding_reads() != 0) return true;
+    for (const auto& way : ways(i)) {
+      if (way.wire.direction(way.end).under_way() != 0) return true;
+    }
   }
   return false;
 }
@@ -160,14 +218,21 @@ void World::settle(std::uint64_t still_ns, std::uint64_t limit_ns) {
   }
 }
 
+/// The directions of the network that are counted with host `index`: each of them with one host.
+std::vector<World::Plug> World::ways(std::size_t index) const {
+  const Plug own = plug(index);
+  return switch_ ? std::vector<Plug>{own, {own.wire, 1 - own.end}} : std::vector<Plug>{own};
+}
+
 bool World::stuck() {
   const model::Picoseconds now = model::now_ps();
   const std::uint64_t count = movements();
-  bool moves = count != last_movements_;
+  bool moves = count != last_movements_ || (switch_ && switch_->waiting() != 0);
   model::Picoseconds since = last_movement_;
-  for (std::size_t i = 0; i < kHosts; ++i) {
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
     const auto& root_complex = hosts_[i]->root_complex();
-    moves = moves || wire_.direction(i).under_way() != 0 || root_complex.holds_back();
+    moves = moves || root_complex.holds_back();
+    for (const auto& way : ways(i)) moves = moves || way.wire.direction(way.end).under_way() != 0;
     since = std::max(since, hosts_[i]->device().asleep_until());
     const auto withheld = root_complex.statistics().last_withheld;
     if (withheld != 0) since = std::max(since, withheld + kCompletionTimeout);
@@ -192,8 +257,10 @@ void World::check_violations() {
   constexpr double kBitsPerBeat = 8.0 * model::kBeatBytes, kPicosecondsPerNanosecond = 1000, kSlowest = 0.999;
   for (auto& host : hosts_) {
     const auto period = static_cast<double>(host_options(host->index()).nic.clock_period);
-    const WireSpeed speed{options_.wire.rate_gbps, kSlowest * kBitsPerBeat * kPicosecondsPerNanosecond / period};
-    for (const auto& [violation, text] : violations_of(*host, wire_.statistics(host->index()), speed)) {
+    const Plug own = plug(host->index());
+    const WireSpeed speed{wire_options(host->index()).rate_gbps,
+                          kSlowest * kBitsPerBeat * kPicosecondsPerNanosecond / period};
+    for (const auto& [violation, text] : violations_of(*host, own.wire.statistics(own.end), speed)) {
       if (!declared_[static_cast<std::size_t>(violation)]) throw ViolationError(text);
     }
   }
@@ -201,16 +268,20 @@ void World::check_violations() {
 
 std::string World::describe() const {
   std::ostringstream text;
-  for (std::size_t i = 0; i < kHosts; ++i) {
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
     const auto& statistics = hosts_[i]->root_complex().statistics();
+    const Plug own = plug(i);
     text << "\n  " << hosts_[i]->basename() << ": DMA reads " << statistics.dma_reads << " (outstanding "
          << hosts_[i]->root_complex().outstanding_reads() << "), writes " << statistics.dma_writes << ", interrupts "
          << statistics.interrupts << ", IOMMU faults " << hosts_[i]->iommu().fault_count() << ", frames sent "
-         << wire_.statistics(i).frames << ", clock cycles " << hosts_[i]->nic().cycles();
+         << own.wire.statistics(own.end).frames << ", clock cycles " << hosts_[i]->nic().cycles();
     append_faults(text, "PCI Express", hosts_[i]->root_complex().faults(),
                   [](std::size_t kind) { return model::name(static_cast<model::PcieFault>(kind)); });
-    append_faults(text, "wire", wire_.direction(i).faults(),
-                  [](std::size_t kind) { return model::name(static_cast<model::WireFault>(kind)); });
+    for (const auto& way : ways(i)) {
+      append_faults(text, way.end == own.end ? "wire" : "wire from the switch", way.wire.direction(way.end).faults(),
+                    [](std::size_t kind) { return model::name(static_cast<model::WireFault>(kind)); });
+    }
+    if (switch_) append_switch_port(text, switch_->statistics(i));
     const auto state = hosts_[i]->nic().state();
     if (state.empty()) text << "\n    every engine of the NIC rests, and no stream waits";
     for (const auto& line : state) text << "\n    " << line;
@@ -219,6 +290,8 @@ std::string World::describe() const {
 }
 
 void World::reset(const WorldOptions& options) {
+  if (options.hosts != hosts_.size() || options.has_switch() != (switch_ != nullptr))
+    throw std::invalid_argument("a world keeps its number of hosts, and its switch if it has one");
   if (capture_) capture_->close();
   capture_.reset();
   for (auto& host : hosts_) host->nic().stop_trace();
@@ -228,8 +301,9 @@ void World::reset(const WorldOptions& options) {
   epoch_ = model::now_ps();
   options_ = options;
   declared_.reset();
-  for (std::size_t i = 0; i < kHosts; ++i) hosts_[i]->reset(host_options(i), options.seed);
-  wire_.reset(seeded(options.wire, options.seed));
+  for (std::size_t i = 0; i < hosts_.size(); ++i) hosts_[i]->reset(host_options(i), options.seed);
+  if (wire_) wire_->reset(seeded(options.wire, options.seed, "wire"));
+  if (switch_) switch_->reset(cables(), options.ethernet_switch);
   open_files();
 }
 

@@ -10,7 +10,9 @@
 #include <string>
 #include <systemc>
 #include <utility>
+#include <vector>
 
+#include "model/ethernet_switch.hpp"
 #include "model/pcap_writer.hpp"
 #include "model/wire.hpp"
 #include "testbench/app_runner.hpp"
@@ -20,30 +22,41 @@
 namespace rnic::testbench {
 
 struct WorldOptions {
-  HostOptions host;  ///< Of both hosts
+  static constexpr std::size_t kMostHosts = model::EthernetSwitch::kMaxPorts;
+
+  HostOptions host;  ///< Of all hosts
   /// Of each host, instead of `host`.
-  std::array<std::optional<HostOptions>, 2> each_host{};
+  std::array<std::optional<HostOptions>, kMostHosts> each_host{};
+  /// With a switch: of each host's cable. faults[0] hit what the host sends, faults[1] what the switch sends to it.
   model::WireOptions wire;
   /// Faults of each host's PCI Express, instead of those in `host`.
-  std::array<std::optional<model::PcieFaultOptions>, 2> pcie_faults{};
+  std::array<std::optional<model::PcieFaultOptions>, kMostHosts> pcie_faults{};
   std::uint64_t seed = 1;
   /// A run in which no TLP and no frame has moved for this simulated time is given up (see World::run). 0: never.
   std::uint64_t hang_ns = 20'000'000;
   std::string capture_path;  ///< Capture file of the wire; empty: none
-  std::string trace_path;    ///< FST file of host 0's NIC; host 1's gets ".host1" before the suffix. Empty: none
+  /// FST file of host 0's NIC; that of host i gets ".host<i>" before the suffix. Empty: none.
+  std::string trace_path;
+  std::size_t hosts = 2;  ///< 2 to kMostHosts. Three and more hang on a switch
+  bool switched = false;  ///< Two do so too
+  /// With a switch: of each host's cable, instead of `wire`.
+  std::array<std::optional<model::WireOptions>, kMostHosts> each_wire{};
+  model::EthernetSwitchOptions ethernet_switch;
+
+  [[nodiscard]] bool has_switch() const { return switched || hosts > 2; }
 
   /// Defaults, with what the environment asks for: RNIC_SEED=number; WAVES=1 writes <name>.fst; CAPTURE=1 writes
   /// <name>.pcap. Throws std::invalid_argument for a seed that is no number.
   [[nodiscard]] static WorldOptions from_environment(const std::string& name);
 };
 
-/// Two hosts and the wire between their NICs.
+/// Hosts and the network between their NICs: two and a wire, or any number on a switch.
 ///
 /// SystemC elaborates once a process, so there is one World a process; reset makes it as good as new. Results depend on
 /// the options alone, not on what ran before the reset.
 class World : public sc_core::sc_module {
  public:
-  static constexpr std::size_t kHosts = 2;
+  static constexpr std::size_t kHosts = 2;  ///< If the options say nothing else
   using App = std::function<void(Host&)>;
 
   /// Throws as its parts do: std::invalid_argument for an option out of range, std::system_error when the memory range
@@ -51,8 +64,18 @@ class World : public sc_core::sc_module {
   explicit World(const WorldOptions& options = {});
   ~World() override;
 
+  [[nodiscard]] std::size_t hosts() const { return hosts_.size(); }
   [[nodiscard]] Host& host(std::size_t index) { return *hosts_.at(index); }
-  [[nodiscard]] model::Wire& wire() { return wire_; }
+  /// What joins two hosts without a switch. Throws std::logic_error in a world with one.
+  [[nodiscard]] model::Wire& wire();
+  /// Throws std::logic_error in a world without one. Host i is at port i.
+  [[nodiscard]] model::EthernetSwitch& ethernet_switch();
+  /// The wire that a NIC is plugged in to, and the end of it that is the NIC's.
+  struct Plug {
+    model::Wire& wire;
+    std::size_t end;
+  };
+  [[nodiscard]] Plug plug(std::size_t host) const;
   /// Those of the last reset.
   [[nodiscard]] const WorldOptions& options() const { return options_; }
   /// Those of host `index`, with its own faults.
@@ -80,10 +103,15 @@ class World : public sc_core::sc_module {
   /// `limit_ns` have passed.
   void settle(std::uint64_t still_ns, std::uint64_t limit_ns);
 
-  /// `observer` sees every frame on the wire, as model::Wire::set_tap says. Empty: nobody.
+  /// `observer` sees every frame that a NIC sends, or that is injected in its place, as model::Wire::set_tap says;
+  /// `from` is the host. Empty: nobody.
   void observe_frames(model::Wire::Tap observer) { observer_ = std::move(observer); }
+  /// `observer` sees every frame on every cable of the switch, as model::EthernetSwitch::set_tap says: those that the
+  /// switch sends too. Empty: nobody.
+  void observe_cables(model::EthernetSwitch::Tap observer) { cable_observer_ = std::move(observer); }
 
-  /// Power cycle: hosts and wire as new, with `options` (the memory size stays as constructed). Called between runs.
+  /// Power cycle: hosts and wires as new, with `options` (the memory size stays as constructed). Called between runs.
+  /// Throws std::invalid_argument for another number of hosts, or a switch that was not there or is to go.
   void reset(const WorldOptions& options);
   void reset() { reset(options_); }
 
@@ -91,6 +119,10 @@ class World : public sc_core::sc_module {
   [[nodiscard]] model::Picoseconds epoch() const { return epoch_; }
 
  private:
+  [[nodiscard]] model::WireOptions wire_options(std::size_t host) const;
+  [[nodiscard]] std::vector<model::WireOptions> cables() const;
+  [[nodiscard]] std::vector<Plug> ways(std::size_t host) const;
+  void saw(const model::FrameRecord& frame);
   void open_files();
   void finish_files();
   void check_misuse() const;
@@ -101,12 +133,14 @@ class World : public sc_core::sc_module {
   [[nodiscard]] std::string describe() const;
 
   WorldOptions options_;
-  model::Wire wire_;
-  std::array<std::unique_ptr<Host>, kHosts> hosts_;
+  std::unique_ptr<model::Wire> wire_;              ///< Or
+  std::unique_ptr<model::EthernetSwitch> switch_;  ///< this
+  std::vector<std::unique_ptr<Host>> hosts_;
   AppRunner runner_;
   std::bitset<kViolations> declared_;
   std::unique_ptr<model::PcapWriter> capture_;
   model::Wire::Tap observer_;
+  model::EthernetSwitch::Tap cable_observer_;
   model::Picoseconds epoch_ = 0;
   std::uint64_t last_movements_ = 0;      ///< When stuck last looked
   model::Picoseconds last_movement_ = 0;  ///< When it last saw one

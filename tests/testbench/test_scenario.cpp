@@ -87,7 +87,7 @@ TEST_CASE("every key of a scenario file reaches its option") {
   CHECK(options.host.root_complex.split_probability == 0.2);
   REQUIRE(options.pcie_faults[0]);
   REQUIRE(options.pcie_faults[1]);
-  for (const auto& host : options.pcie_faults) {
+  for (const auto& host : {options.pcie_faults[0], options.pcie_faults[1]}) {
     CHECK(host->timeout == 0.001);
     CHECK(host->poisoned == 0.002);
     CHECK(host->partial == 0.5);

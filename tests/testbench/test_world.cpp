@@ -349,3 +349,20 @@ TEST_CASE("faults of the wire reach a NIC, and the next reset takes them away") 
     world().run();
   }
 }
+
+TEST_CASE("two hosts have a wire, and no switch unless they are to") {
+  world().reset();
+  CHECK(world().hosts() == 2);
+  CHECK_THROWS_WITH(world().ethernet_switch(), Contains("no switch"));
+  for (std::size_t index = 0; index < 2; ++index) {
+    CHECK(&world().plug(index).wire == &world().wire());
+    CHECK(world().plug(index).end == index);
+  }
+  WorldOptions options;
+  options.switched = true;
+  CHECK_THROWS_AS(world().reset(options), std::invalid_argument);
+  options = {};
+  options.hosts = 3;
+  CHECK_THROWS_AS(world().reset(options), std::invalid_argument);
+  world().reset();
+}
