@@ -16,7 +16,7 @@ namespace {
 std::uint64_t mac_of(std::size_t host) { return 0x0200'0000'0000ULL + host + 1; }
 
 /// IPv4 addresses as IPv4-mapped, network order.
-std::array<std::uint8_t, 16> ip_of(std::size_t host, bool ipv6) {
+std::array<std::uint8_t, 16> ip_of(std::size_t host, bool ipv6, std::uint8_t subnet = 0) {
   std::array<std::uint8_t, 16> ip{};
   if (ipv6) {
     ip[0] = 0xfd;
@@ -24,6 +24,7 @@ std::array<std::uint8_t, 16> ip_of(std::size_t host, bool ipv6) {
     ip[10] = ip[11] = 0xff;
     ip[12] = 10;
   }
+  ip[13] = subnet;
   ip[15] = static_cast<std::uint8_t>(host + 1);
   return ip;
 }
@@ -146,8 +147,8 @@ std::uint64_t mac_of(Endpoint& endpoint) { return mac_of(endpoint.host().index()
 kmd::QpConnection connection_to(Endpoint& from, Endpoint& to, std::uint32_t dest_qpn, const ConnectParameters& p) {
   kmd::QpConnection c;
   c.path.ipv6 = p.ipv6;
-  c.path.source_ip = ip_of(from.host().index(), p.ipv6);
-  c.path.dest_ip = ip_of(to.host().index(), p.ipv6);
+  c.path.source_ip = ip_of(from.host().index(), p.ipv6, p.subnet);
+  c.path.dest_ip = ip_of(to.host().index(), p.ipv6, p.subnet);
   c.path.dest_mac = mac_of(to.host().index());
   c.path.udp_source_port = static_cast<std::uint16_t>(0xC000 | (from.device().random64() & 0x3FFF));
   c.dest_qpn = dest_qpn;

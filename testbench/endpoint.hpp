@@ -24,8 +24,8 @@ class EndpointError : public std::runtime_error {
 
 /// What an application on one host works with: the kernel driver brought up, an adapter, and an overlapped file.
 ///
-/// Host i has MAC 02:00:00:00:00:0(i+1), addresses 10.0.0.(i+1) and fd00::(i+1). Made and destroyed in a thread of
-/// simulated time.
+/// Host i has MAC 02:00:00:00:00:(i+1), addresses 10.0.0.(i+1) and fd00::(i+1), and any others that queue pairs want
+/// (ConnectParameters::subnet). Made and destroyed in a thread of simulated time.
 class Endpoint {
  public:
   /// Throws EndpointError.
@@ -84,6 +84,9 @@ struct ConnectParameters {
   std::uint8_t rnr_retry = 6;                                          ///< 7: without end
   std::uint8_t min_rnr_timer = 4;            ///< AETH timer code (InfiniBand specification 9.7.5.2.8): 0.04 ms
   std::optional<std::uint32_t> first_psn{};  ///< Of both sides; otherwise random
+  /// Host i is 10.subnet.0.(i+1) or fd00::subnet:(i+1) to this pair. The device takes an address for its own because a
+  /// queue pair has it, so that each queue pair may have others.
+  std::uint8_t subnet = 0;
 };
 
 /// The driver's queue pair behind an object of IND2Adapter::CreateQueuePair.

@@ -36,6 +36,9 @@ struct TrafficOptions {
   std::uint64_t read_lead_ns = 0;
   std::uint64_t hang_ns = 20'000'000;  ///< A direction with work to do, and no completion in this time, hangs
   ConnectParameters connection;        ///< Timers and retry counts; the rest is chosen for each pair
+  /// Each pair has IP addresses of its own (ConnectParameters::subnet), from those of `connection` on. Otherwise all
+  /// pairs have these.
+  bool own_addresses = false;
 };
 
 /// What was done beside the streams (TrafficMix).
