@@ -89,7 +89,7 @@ class EthernetSwitch::Port : public WireListener {
   void advance() {
     while (!queue_.empty()) {
       const auto& first = queue_.front();
-      const Picoseconds next = leaving_until_.value_or(std::max(cable.direction(1).free_at(), first.ready));
+      const Picoseconds next = leaving_until_.value_or(first.ready);
       if (next > now_ps()) return owner_.serve_at(next);
       if (leaving_until_) {
         leaving_until_.reset();

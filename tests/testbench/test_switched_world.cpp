@@ -162,6 +162,26 @@ TEST_CASE("faults and times of the cables: of all, or of one host") {
   world().run();
 }
 
+TEST_CASE("each cable has random choices of its own") {
+  auto options = switched();
+  options.wire.faults[0].drop = 0.5;
+  world().reset(options);
+  std::vector<std::vector<bool>> lost(options.hosts);
+  world().observe_frames([&](const model::FrameRecord& record) { lost[record.from].push_back(record.faults != 0); });
+  for (std::size_t index = 0; index < options.hosts; ++index) {
+    world().add_app(index, "send", [](Host& host) {
+      for (int i = 0; i < 30; ++i) {
+        host.device().write64(kSend, 100);
+        host.device().elapse(1'000);
+      }
+    });
+  }
+  world().run();
+  for (const auto& of_host : lost) CHECK(of_host.size() == 30);
+  CHECK(std::set(lost.begin(), lost.end()).size() == options.hosts);
+  world().observe_frames({});
+}
+
 TEST_CASE("violations are looked for at every host") {
   const auto options = switched();
   for (const std::size_t index : {std::size_t{0}, options.hosts - 1}) {
@@ -202,6 +222,20 @@ TEST_CASE("a hang is found, and every host is in its message; frames in the swit
     CHECK(frames(host) == 1);
   });
   CHECK_NOTHROW(world().run());
+  // One is held on the cable from the switch.
+  model::WireRule hold;
+  hold.fault = model::WireFault::kReorder;
+  hold.parameters.reorder_hold_ns = 1'000'000;
+  options.ethernet_switch.latency_ns = 0;
+  options.wire.faults[1].rules = {hold};
+  world().reset(options);
+  world().add_app(0, "sends", [](Host& host) { host.device().write64(kSend, 200); });
+  world().add_app(1, "waits", [](Host& host) {
+    while (host.device().now_ns() < 1'050'000) host.device().elapse(1'000);
+    CHECK(frames(host) == 1);
+    while (host.device().now_ns() < 2'000'000) host.device().elapse(1'000);
+  });
+  CHECK_THROWS_WITH(world().run(), Contains("host1/waits") && Contains("wire from the switch reorder 1"));
 }
 
 TEST_CASE("the waves of each host have a file of their own") {
