@@ -26,6 +26,9 @@
 /// has been accepted by dma_req.
 /// Writes are cut at the maximum payload and at 4 KiB. Reads and writes leave in one stream; a read
 /// that a client asks for after wr_done of a write leaves behind that write.
+/// While dma_req_np_hold_i is 1 no read begins on dma_req, and writes pass those that wait (2.4.1);
+/// at most the one read that had been offered by then is still to be accepted. A read that waits
+/// here does not time out.
 /// Nothing begins on dma_req while cfg_bus_master_i or enable_i is 0. While enable_i is 0, no
 /// completion passes what had begun: when the write that switched us off has been read back,
 /// nothing of ours touches memory. pending_o: a read waits for its completions.
@@ -42,6 +45,8 @@ module pcie_edge #(
     input  wire logic                     cfg_bus_master_i,
     // Extended Tag Field Enable
     input  wire logic                     cfg_ext_tag_i,
+    // The link has no credits for non-posted requests
+    input  wire logic                     dma_req_np_hold_i,
     // Completion Timeout Disable
     input  wire logic                     cfg_cpl_timeout_disable_i,
     // The driver has switched us on
@@ -213,6 +218,7 @@ module pcie_edge #(
       .clk_i,
       .rst_ni,
       .open_i       (cfg_bus_master_i && enable_i),
+      .np_hold_i    (dma_req_np_hold_i),
       .wr_valid_i   (wr_tlp_valid),
       .wr_ready_o   (wr_tlp_ready),
       .wr_hdr_i     (wr_tlp_hdr),

@@ -31,6 +31,7 @@
 ///   held until answers to all that was asked before are handed back.
 ///
 /// pending_o: a DMA read waits for its completions. device_enable_i 0: no TLP begins.
+/// dma_req_np_hold_i: no read begins, and writes go on.
 ///
 /// memory_ready_o: the tables are cleared. Nothing may be asked before.
 module memory_side (
@@ -41,6 +42,7 @@ module memory_side (
     input  wire logic                                        cfg_bus_master_i,
     input  wire logic                                        cfg_ext_tag_i,
     input  wire logic                                        cfg_cpl_timeout_disable_i,
+    input  wire logic                                        dma_req_np_hold_i,
     input  wire logic                                        device_enable_i,
     input  wire logic [29:0]                                 completion_timeout_i,
     input  wire logic                                        host_req_valid_i,
@@ -170,6 +172,7 @@ module memory_side (
       .clk_i, .rst_ni,
       .cfg_max_payload_i, .cfg_max_read_req_i, .cfg_bus_master_i, .cfg_ext_tag_i,
       .enable_i(device_enable_i), .completion_timeout_i, .cfg_cpl_timeout_disable_i,
+      .dma_req_np_hold_i,
       .host_req_valid_i, .host_req_ready_o, .host_req_hdr_i, .host_req_data_i, .host_req_last_i,
       .host_cpl_valid_o, .host_cpl_ready_i, .host_cpl_hdr_o, .host_cpl_data_o,
       .host_cpl_last_o,
