@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/completion_splitter.hpp"
+#include "model/flow_control.hpp"
 #include "model/pcie.hpp"
 #include "model/random.hpp"
 #include "model/root_complex_options.hpp"
@@ -20,6 +21,10 @@ namespace rnic::model {
 /// specification 2.4.1, rows C and D). Completions of one read keep their order; those of different reads do so only
 /// without reordering.
 ///
+/// Kinds that are held wait, and what may not pass them waits behind them: nothing passes a posted request that was
+/// pushed before it; posted requests and completions pass non-posted requests that wait, posted requests pass
+/// completions (table 2-40).
+///
 /// The link is worked out when somebody looks. What starts at time t depends only on what was pushed up to t, so how
 /// often the NIC looks changes nothing.
 class Downstream {
@@ -28,6 +33,10 @@ class Downstream {
 
   /// A new maximum payload holds for completions that have not started.
   void set_max_payload(std::size_t bytes) { splitter_.set_max_payload(bytes); }
+
+  /// TLPs of these kinds have no credits from now on, those of the others enough.
+  void hold(const CreditKinds& kinds, Picoseconds now);
+  [[nodiscard]] const CreditKinds& held() const { return held_; }
 
   /// `now` never goes back.
   void push_request(HostRequest request, Picoseconds now);
@@ -46,6 +55,8 @@ class Downstream {
   void advance(Picoseconds now);
   [[nodiscard]] Picoseconds arrival(Picoseconds start, std::size_t payload_bytes);
   void plan();
+  [[nodiscard]] std::size_t next_request() const;
+  [[nodiscard]] bool may_go(const Timed<ReadJob>& job) const;
   [[nodiscard]] std::size_t choose_job(Picoseconds start);
 
   RootComplexOptions options_;
@@ -54,6 +65,8 @@ class Downstream {
   Random jitter_;
   CompletionSplitter splitter_;
   TlpLine line_;
+  CreditKinds held_;
+  Picoseconds held_since_ = 0;               ///< When that changed
   std::deque<Timed<HostRequest>> requests_;  ///< Waiting, with the time they were pushed
   std::vector<Timed<ReadJob>> jobs_;  ///< Waiting, in order of their reads, with the time the memory has answered
   Picoseconds next_start_;            ///< When the next packet starts, as far as is known

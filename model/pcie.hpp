@@ -129,7 +129,17 @@ class PcieLink {
   virtual void host_completion(HostCompletion completion) = 0;
   /// False while the transmit buffer is full; dma_request must then not be called.
   [[nodiscard]] virtual bool can_request() const = 0;
-  /// Throws PcieProtocolError for a malformed TLP, which on a real machine is a fatal error.
+  /// Flow control (base specification 2.6.1). False: all of the three below say yes.
+  [[nodiscard]] virtual bool flow_limited() const { return false; }
+  /// There are credits for this request: asked when can_request is true. A read that was offered before reads_held
+  /// became true is still taken.
+  [[nodiscard]] virtual bool has_credits(TlpKind, std::size_t /*payload_bytes*/) const { return true; }
+  /// No read may be begun.
+  [[nodiscard]] virtual bool reads_held() const { return false; }
+  /// False: host_completion must not be called.
+  [[nodiscard]] virtual bool can_complete() const { return true; }
+  /// Throws PcieProtocolError for a malformed TLP, which on a real machine is a fatal error, and for one without
+  /// credits.
   virtual void dma_request(DmaRequest request) = 0;
   /// Takes the next completion of a DMA read that has arrived. False: there is none yet.
   virtual bool take_dma_completion(DmaCompletion& completion) = 0;

@@ -33,6 +33,7 @@ RootComplex::RootComplex(const sc_core::sc_module_name& name, Iommu& iommu, cons
       iommu_(iommu),
       options_((check(options), options)),
       upstream_line_(options.bandwidth_gbytes),
+      credits_(options.credits),
       upstream_random_(options.seed, "upstream"),
       downstream_(options),
       faults_(options.faults, options.seed, now_ps()),
@@ -50,6 +51,7 @@ void RootComplex::reset(const RootComplexOptions& options) {
   statistics_ = {};
   checker_.reset();
   upstream_line_ = TlpLine(options.bandwidth_gbytes);
+  credits_ = CreditCounter(options.credits);
   upstream_.clear();
   last_arrival_ = 0;
   late_reads_.clear();
@@ -60,7 +62,9 @@ void RootComplex::reset(const RootComplexOptions& options) {
   faults_ = PcieFaultInjector(options.faults, options.seed, now_ps());
   handling_ = Random(options.seed, "handling of host reads");
   paused_until_ = 0;
-  held_ = last_request_ = false;
+  held_ = {};
+  last_of_ = {};
+  last_request_ = false;
   silent_from_ = 0;
 }
 
@@ -70,7 +74,9 @@ void RootComplex::reset_function() {
     return request != nullptr && request->kind == TlpKind::kMemoryRead;
   });
   late_reads_.clear();
+  const CreditKinds held = downstream_.held();
   downstream_ = Downstream(options_);
+  downstream_.hold(held, now_ps());
   checker_.reset();
 }
 
@@ -84,9 +90,14 @@ void RootComplex::set_config(const PcieConfig& config) {
   downstream_.set_max_payload(config.max_payload);
 }
 
-void RootComplex::hold_requests(bool hold) {
-  if (held_ && !hold) silent_from_ = std::max(silent_from_, now_ps() + kInterruptGrace);
-  held_ = hold;
+void RootComplex::hold(PcieWay way, const CreditKinds& kinds) {
+  if (way == PcieWay::kToNic) return downstream_.hold(kinds, now_ps());
+  if (held_.has(CreditKind::kPosted) && !kinds.has(CreditKind::kPosted))
+    silent_from_ = std::max(silent_from_, now_ps() + kInterruptGrace);
+  for (const CreditKind kind : {CreditKind::kPosted, CreditKind::kNonPosted, CreditKind::kCompletion}) {
+    if (kinds.has(kind) != held_.has(kind)) last_of_.set(kind, kinds.has(kind));
+  }
+  held_ = kinds;
 }
 
 // ---- Processor to NIC
@@ -166,12 +177,34 @@ void RootComplex::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_tim
 bool RootComplex::take_host_request(HostRequest& request) {
   if (!downstream_.take_request(request, now_ps())) return false;
   ++statistics_.packets;
+  if (tlp_tap_) tlp_tap_({PcieWay::kToNic, credit_kind(request.kind), request.address, request.tag});
   return true;
 }
 
 bool RootComplex::can_request() const {
-  if (holds_back()) return false;
+  if (held_.has(CreditKind::kPosted) && held_.has(CreditKind::kNonPosted)) return false;
+  if (now_ps() < paused_until_ || faults_.stalled(now_ps())) return false;
   return upstream_line_.free_at() <= now_ps() + upstream_line_.duration(kTransmitBufferBytes);
+}
+
+bool RootComplex::has_credits(TlpKind kind, std::size_t payload_bytes) const {
+  // A read that is offered has had its credit all along: nobody else takes one.
+  if (credit_kind(kind) == CreditKind::kNonPosted) return true;
+  return !held_.has(CreditKind::kPosted) && credits_.enough(CreditKind::kPosted, payload_bytes, now_ps());
+}
+
+bool RootComplex::reads_held() const {
+  return held_.has(CreditKind::kNonPosted) || !credits_.enough(CreditKind::kNonPosted, 0, now_ps());
+}
+
+bool RootComplex::can_complete() const {
+  return !held_.has(CreditKind::kCompletion) && credits_.enough(CreditKind::kCompletion, kNicCompletionBytes, now_ps());
+}
+
+void RootComplex::take_held(CreditKind kind) {
+  if (!held_.has(kind)) return;
+  if (!last_of_.has(kind)) throw PcieProtocolError("a TLP that its receiver has no credits for (2.6.1.2)");
+  last_of_.set(kind, false);
 }
 
 void RootComplex::dma_request(DmaRequest request) {
@@ -182,19 +215,27 @@ void RootComplex::dma_request(DmaRequest request) {
   if (InterruptController::is_message(request.address) && !may_interrupt(config) && now_ps() > silent_from_)
     ++statistics_.forbidden_interrupts;
   const std::size_t bytes = request.data.size();
-  send_upstream(std::move(request), bytes);
+  const CreditKind kind = credit_kind(request.kind);
+  take_held(kind);
+  if (tlp_tap_) tlp_tap_({PcieWay::kToHost, kind, request.address, request.tag});
+  send_upstream(std::move(request), kind, bytes);
   if (const Picoseconds pause = faults_.pause()) paused_until_ = now_ps() + pause;
 }
 
 void RootComplex::host_completion(HostCompletion completion) {
   const std::size_t bytes = completion.data.size();
-  send_upstream(std::move(completion), bytes);
+  take_held(CreditKind::kCompletion);
+  if (tlp_tap_) tlp_tap_({PcieWay::kToHost, CreditKind::kCompletion, 0, completion.tag});
+  send_upstream(std::move(completion), CreditKind::kCompletion, bytes);
 }
 
-void RootComplex::send_upstream(std::variant<DmaRequest, HostCompletion> packet, std::size_t payload_bytes) {
+void RootComplex::send_upstream(std::variant<DmaRequest, HostCompletion> packet, CreditKind kind,
+                                std::size_t payload_bytes) {
   ++statistics_.packets;
-  const Picoseconds arrival = upstream_line_.send(now_ps(), payload_bytes) + from_ns(options_.read_latency_ns / 2) +
-                              upstream_random_.below(from_ns(options_.jitter_ns) + 1);
+  const Picoseconds sent = upstream_line_.send(now_ps(), payload_bytes);
+  credits_.spend(kind, payload_bytes, now_ps(), sent);
+  const Picoseconds arrival =
+      sent + from_ns(options_.read_latency_ns / 2) + upstream_random_.below(from_ns(options_.jitter_ns) + 1);
   last_arrival_ = std::max(last_arrival_, arrival);
   upstream_.push_back({last_arrival_, std::move(packet)});
   if (upstream_.size() == 1) expect_delivery();
@@ -321,6 +362,7 @@ void RootComplex::write_memory(const DmaRequest& request) {
 bool RootComplex::take_dma_completion(DmaCompletion& completion) {
   if (!downstream_.take_completion(completion, now_ps())) return false;
   ++statistics_.packets;
+  if (tlp_tap_) tlp_tap_({PcieWay::kToNic, CreditKind::kCompletion, 0, completion.tag});
   checker_.note_completion(completion);
   return true;
 }

@@ -12,6 +12,7 @@
 #include <variant>
 
 #include "model/downstream.hpp"
+#include "model/flow_control.hpp"
 #include "model/iommu.hpp"
 #include "model/memory_order.hpp"
 #include "model/mmio_tags.hpp"
@@ -40,6 +41,16 @@ struct RootComplexStatistics {
   Picoseconds last_withheld = 0;             ///< When a DMA read was last left without an answer
 };
 
+enum class PcieWay : std::uint8_t { kToHost, kToNic };
+
+/// A TLP as it passes the NIC's ports.
+struct TlpSeen {
+  PcieWay way{};
+  CreditKind kind{};
+  std::uint64_t address{};  ///< Of a request: in host memory, or the offset in BAR0
+  std::uint16_t tag{};      ///< Of what has one
+};
+
 /// PCI Express root complex of one host: the NIC on one side (PcieLink), memory behind an IOMMU, interrupts and the
 /// processor on the other.
 ///
@@ -52,6 +63,9 @@ struct RootComplexStatistics {
 /// Towards the host, TLPs keep their order: a read sees every earlier write, an interrupt and a completion arrive after
 /// every earlier write (base specification 2.4.1). Memory is read when the request arrives, half the read latency after
 /// it was made.
+///
+/// Each kind of TLP has credits of its own, both ways (2.6.1). Of the NIC's TLPs one is taken when there are credits
+/// for it; what it says of the others is PcieLink's. Of the host's Downstream knows what passes what waits.
 class RootComplex : public sc_core::sc_module, public PcieLink {
  public:
   tlm_utils::simple_target_socket<RootComplex> mmio;
@@ -64,6 +78,8 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
 
   /// `tap` sees every request that is sent to the NIC. One tap; empty: none.
   void set_request_tap(std::function<void(const HostRequest&)> tap) { request_tap_ = std::move(tap); }
+  /// `tap` sees every TLP as it passes the NIC's ports, both ways. One tap; empty: none.
+  void set_tlp_tap(std::function<void(const TlpSeen&)> tap) { tlp_tap_ = std::move(tap); }
   /// Memory is read and written as `order` has it, from now on. It outlives the root complex.
   void set_memory_order(MemoryOrder& order) { order_ = &order; }
 
@@ -87,12 +103,16 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   /// Changes what the NIC sees of its configuration space. Of a NIC that may no longer be bus master the one request
   /// that it had offered by then is still taken.
   void set_config(const PcieConfig& config);
-  /// From now on the NIC can send no request (no credits), until it is let go on. Its completions leave.
-  void hold_requests(bool hold);
+  /// From now on there are no credits for TLPs of these kinds that go this way, and enough for the others. To the
+  /// host: what is half way through the NIC's port ends, and of reads the one that the NIC had offered is still taken,
+  /// unless posted requests are held too.
+  void hold(PcieWay way, const CreditKinds& kinds);
   [[nodiscard]] const RootComplexOptions& options() const { return options_; }
   [[nodiscard]] const RootComplexStatistics& statistics() const { return statistics_; }
-  /// True while the NIC is kept from sending requests.
-  [[nodiscard]] bool holds_back() const { return held_ || now_ps() < paused_until_ || faults_.stalled(now_ps()); }
+  /// True while something is kept from the link.
+  [[nodiscard]] bool holds_back() const {
+    return !held_.empty() || !downstream_.held().empty() || now_ps() < paused_until_ || faults_.stalled(now_ps());
+  }
   [[nodiscard]] std::size_t outstanding_reads() const { return checker_.outstanding_reads(); }
 
   // PcieLink
@@ -100,6 +120,10 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   bool take_host_request(HostRequest& request) override;
   void host_completion(HostCompletion completion) override;
   [[nodiscard]] bool can_request() const override;
+  [[nodiscard]] bool flow_limited() const override { return credits_.limited() || !held_.empty(); }
+  [[nodiscard]] bool has_credits(TlpKind kind, std::size_t payload_bytes) const override;
+  [[nodiscard]] bool reads_held() const override;
+  [[nodiscard]] bool can_complete() const override;
   void dma_request(DmaRequest request) override;
   bool take_dma_completion(DmaCompletion& completion) override;
 
@@ -110,7 +134,8 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   };
 
   void b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay);
-  void send_upstream(std::variant<DmaRequest, HostCompletion> packet, std::size_t payload_bytes);
+  void send_upstream(std::variant<DmaRequest, HostCompletion> packet, CreditKind kind, std::size_t payload_bytes);
+  void take_held(CreditKind kind);
   void deliver();
   void expect_delivery();
   [[nodiscard]] std::optional<PcieFaultInjector::Hit> judge_dma(PcieAccess access, const DmaRequest& request);
@@ -124,8 +149,10 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   RootComplexStatistics statistics_;
   std::function<void(std::uint32_t)> on_interrupt_;
   std::function<void(const HostRequest&)> request_tap_;
+  std::function<void(const TlpSeen&)> tlp_tap_;
   TlpChecker checker_;
   TlpLine upstream_line_;
+  CreditCounter credits_;  ///< Of the NIC's TLPs
   std::deque<Upstream> upstream_;
   Picoseconds last_arrival_ = 0;                       ///< Of upstream_
   std::multimap<Picoseconds, DmaRequest> late_reads_;  ///< In front of the memory, until that time
@@ -136,7 +163,8 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   PcieFaultInjector faults_;
   Random handling_;               ///< Of reads that come through `mmio`
   Picoseconds paused_until_ = 0;  ///< The NIC may send no request before
-  bool held_ = false;             ///< Nor while this is so
+  CreditKinds held_;              ///< Of the NIC's TLPs, by `hold`
+  CreditKinds last_of_;           ///< Kinds of which one more is taken although they are held
   bool last_request_ = false;     ///< One more is taken although bus mastering is off
   Picoseconds silent_from_ = 0;   ///< With interrupts forbidden, those of before have all come by then
 };

@@ -20,6 +20,7 @@ void check(const RootComplexOptions& options) {
   require(options.pass_probability >= 0 && options.pass_probability <= 1, "pass_probability is no probability");
   require(options.jitter_ns >= 0, "jitter_ns is negative");
   require(options.mmio_timeout_ns > 0, "mmio_timeout_ns is not positive");
+  check(options.credits, options.config.max_payload);
   check(options.faults);
   static_cast<void>(size_code(options.config.max_payload));
   static_cast<void>(size_code(options.config.max_read_request));

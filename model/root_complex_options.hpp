@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "model/flow_control.hpp"
 #include "model/pcie.hpp"
 #include "model/pcie_faults.hpp"
 
@@ -30,6 +31,9 @@ struct RootComplexOptions {
   double jitter_ns = 0;
   /// A host read that is not answered in this time fails.
   double mmio_timeout_ns = 1'000'000;
+  /// Of what the NIC sends. Posted credits are at least those of a maximum payload. A root complex advertises infinite
+  /// completion credits to its NIC; a switch with others behind it need not (base specification 2.6.1).
+  CreditOptions credits{};
   PcieFaultOptions faults{};
   std::uint64_t seed = 1;
 };

@@ -93,6 +93,7 @@ void VerilatedNic::cycle(bool reset, std::uint64_t settle_time, std::uint64_t ed
   } else {
     top_->rst_ni = 1;
     drive();
+    drive_flow_control();
     evaluate(false, settle_time);
     sample();
   }
@@ -133,6 +134,7 @@ std::vector<std::string> VerilatedNic::state() const {
   };
   port("host_req", top_->host_req_valid_i, top_->host_req_ready_o);
   port("dma_req", top_->dma_req_valid_o, top_->dma_req_ready_i);
+  port("host_cpl", top_->host_cpl_valid_o, top_->host_cpl_ready_i);
   port("dma_cpl", top_->dma_cpl_valid_i, top_->dma_cpl_ready_o);
   port("eth_tx", top_->eth_tx_valid_o, top_->eth_tx_ready_i);
   auto inside = busy_signals(*context_);
@@ -147,13 +149,25 @@ void VerilatedNic::drive() {
   drive_config();
   drive_host_request();
   drive_dma_completion();
-  top_->host_cpl_ready_i = 1;
+  top_->host_cpl_ready_i = host_completion_.active() || pcie_.can_complete();
+  top_->dma_req_np_hold_i = pcie_.reads_held();
   top_->dma_req_ready_i = dma_data_.active() || pcie_.can_request();
   top_->eth_tx_ready_i = ethernet_.can_transmit();
   top_->eth_link_up_i = ethernet_.link_up();
   model::FrameBeat beat;
   top_->eth_rx_valid_i = ethernet_.receive(beat);
   if (top_->eth_rx_valid_i) put(top_->eth_rx_data_i, rtl::FrameBeat{beat.data, beat.bytes, beat.last, beat.err});
+}
+
+/// Ready for what is offered, which is known once the other inputs have settled.
+void VerilatedNic::drive_flow_control() {
+  if (!pcie_.flow_limited() || dma_data_.active() || !top_->dma_req_ready_i) return;
+  top_->eval();
+  if (!top_->dma_req_valid_o) return;
+  const auto header = get<rtl::DmaReqHdr>(top_->dma_req_hdr_o);
+  const bool write = header.tlp_type == static_cast<std::uint8_t>(rtl::TlpType::kMemWrite);
+  top_->dma_req_ready_i = pcie_.has_credits(write ? model::TlpKind::kMemoryWrite : model::TlpKind::kMemoryRead,
+                                            write ? std::size_t{header.length_dw} * 4 : 0);
 }
 
 void VerilatedNic::drive_config() {
@@ -207,7 +221,7 @@ void VerilatedNic::sample() {
     host_request_.advance();
   }
   if (top_->dma_cpl_valid_i && top_->dma_cpl_ready_o) dma_completion_.advance();
-  if (top_->host_cpl_valid_o) {
+  if (top_->host_cpl_valid_o && top_->host_cpl_ready_i) {
     const auto header = get<rtl::HostCplHdr>(top_->host_cpl_hdr_o);
     if (!host_completion_.active()) host_completion_.start(header.lower_addr & ~3u, std::size_t{header.length_dw} * 4);
     if (host_completion_.take(lanes(top_->host_cpl_data_o)) != (top_->host_cpl_last_o != 0))

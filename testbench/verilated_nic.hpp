@@ -50,6 +50,7 @@ class VerilatedNic {
   void hold_reset();
   void evaluate(bool clock, std::uint64_t time);
   void drive();
+  void drive_flow_control();
   void drive_config();
   void drive_host_request();
   void drive_dma_completion();

@@ -89,7 +89,7 @@ TEST_CASE("registers answer and doorbells are taken while none of the NIC's requ
       for (unsigned i = 0; i < 2 * kPairs; ++i) pairs.post(i % kPairs, id++);
       if (round == 1) device.elapse(1000);
       if (bus_master) {
-        root.hold_requests(true);
+        root.hold(model::PcieWay::kToHost, {model::CreditKind::kPosted, model::CreditKind::kNonPosted});
       } else {
         auto config = root.options().config;
         config.bus_master = false;
@@ -121,7 +121,7 @@ TEST_CASE("registers answer and doorbells are taken while none of the NIC's requ
       answers("100 us");
       CHECK(must(endpoint_a.kernel().counter(Counter::kSendDoorbells)) > 0);
       if (bus_master) {
-        root.hold_requests(false);
+        root.hold(model::PcieWay::kToHost, {});
       } else {
         auto config = root.options().config;
         config.bus_master = true;

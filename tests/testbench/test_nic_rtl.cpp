@@ -51,6 +51,43 @@ TEST_CASE("the NIC sees its configuration, also when it changes") {
     config.completion_timeout_disable = true;
     host.root_complex().set_config(config);
     CHECK(host.device().read64(kLimits) == (3 | 5 << 3 | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 10));
+    host.root_complex().hold(model::PcieWay::kToHost, {model::CreditKind::kNonPosted});
+    CHECK(host.device().read64(kLimits) == (3 | 5 << 3 | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 10 | 1 << 11));
+  });
+}
+
+TEST_CASE("the NIC's TLPs wait for credits of their kind") {
+  run([](Host& host) {
+    using enum model::CreditKind;
+    Device& device = host.device();
+    auto& root = host.root_complex();
+    const auto& statistics = root.statistics();
+    const DmaBuffer from = device.dma_alloc(4096).take();
+    const DmaBuffer to = device.dma_alloc(4096).take();
+    root.hold(model::PcieWay::kToHost, {kPosted});
+    copy(device, from.iova, to.iova, 64);
+    CHECK(statistics.dma_reads == 1);
+    CHECK(statistics.dma_writes == 0);
+    root.hold(model::PcieWay::kToHost, {});
+    device.elapse(2000);
+    CHECK(statistics.dma_writes == 1);
+    root.hold(model::PcieWay::kToHost, {kPosted, kNonPosted});
+    copy(device, from.iova, to.iova, 64);
+    CHECK(statistics.dma_reads == 1);
+    root.hold(model::PcieWay::kToHost, {kCompletion});
+    device.elapse(2000);
+    CHECK(statistics.dma_writes == 2);
+    const auto start = device.now_ns();
+    device.write64(kScratch, 5);
+    root.hold(model::PcieWay::kToHost, {});
+    CHECK(device.read64(kScratch) == 5);
+    root.hold(model::PcieWay::kToHost, {kCompletion});
+    sc_core::sc_spawn([&root] {
+      sc_core::wait(3, sc_core::SC_US);
+      root.hold(model::PcieWay::kToHost, {});
+    });
+    CHECK(device.read64(kScratch) == 5);
+    CHECK(device.now_ns() - start > 3000);
   });
 }
 

@@ -20,6 +20,7 @@ module rnic_top (
     input  wire logic                    cfg_bus_master_i,
     input  wire logic                    cfg_ext_tag_i,
     input  wire logic                    cfg_cpl_timeout_disable_i,
+    input  wire logic                    dma_req_np_hold_i,
     input  wire logic                    cfg_msix_enable_i,
     input  wire logic                    cfg_msix_mask_i,
     output logic                         transactions_pending_o,
@@ -72,8 +73,9 @@ module rnic_top (
     case (host_req_hdr_i.addr[7:0])
       8'h00: answer = scratch_q;
       8'h28: answer = {bytes_q, frames_q};
-      8'h30: answer = {53'b0, cfg_cpl_timeout_disable_i, cfg_ext_tag_i, cfg_msix_mask_i,
-                      cfg_msix_enable_i, cfg_bus_master_i, cfg_max_read_req_i, cfg_max_payload_i};
+      8'h30: answer = {52'b0, dma_req_np_hold_i, cfg_cpl_timeout_disable_i, cfg_ext_tag_i,
+                      cfg_msix_mask_i, cfg_msix_enable_i, cfg_bus_master_i, cfg_max_read_req_i,
+                      cfg_max_payload_i};
       8'h38: answer = {61'b0, status_q};
       default: answer = '0;
     endcase
