@@ -9,6 +9,9 @@
 /// with a completion that does not continue it (byte count, lower address, length or beats wrong),
 /// or when it is overdue; a poisoned completion makes it an error, but its other completions are
 /// still awaited. Completions that match no read on its way are dropped.
+///
+/// Whether others follow for its tag (finish_dirty_o) is taken from a completion that is right or
+/// has an error status, never from one that does not continue its read: nothing in it is true.
 module dma_read_complete #(
     parameter int unsigned Clients = 2,
     parameter int unsigned Requests = 32,
@@ -58,7 +61,7 @@ module dma_read_complete #(
   // Stage A: the beat at the port; its slot's records are looked up. Stage B: the beat and its
   // records.
   // An overdue read takes the place of a beat: settle_q is its stage B.
-  logic b_valid_q, b_last_q, b_head_q, settle_q, forward_q;
+  logic b_valid_q, b_last_q, b_head_q, settle_q, forward_q, spoilt_q;
   rnic_pkg::dma_cpl_hdr_t b_hdr_q;
   logic [511:0] b_data_q;
   logic [5:0] look_slot, b_slot;
@@ -183,9 +186,10 @@ module dma_read_complete #(
   assign finish_err_o       = expired || !complete || poison;
   assign finish_tag_valid_o = finish_beat || expired;
   assign finish_tag_o       = {gen, expired ? expire_slot_i : b_slot};
-  assign finish_dirty_o     = expired || !(complete || ends_itself);
+  assign finish_dirty_o     = expired || !(complete || (refused && b_last_q));
   assign expire_ready_o     = settle_q;
-  assign late_o             = b_valid_q && !match && ends_itself && b_hdr_q.tag[9:8] == '0;
+  assign late_o             = b_valid_q && !match && ends_itself && !spoilt_q &&
+      b_hdr_q.tag[9:8] == '0;
   assign late_tag_o         = b_hdr_q.tag[7:0];
   assign event_error_o      = finish_beat && finish_err_o;
   assign event_timeout_o    = expired;
@@ -199,6 +203,8 @@ module dma_read_complete #(
     forward_q   <= progress_wr && look_slot == b_slot;
     forwarded_q <= progress_d;
     if (b_valid_q) begin
+      // The other beats of a completion that was wrong.
+      spoilt_q   <= (spoilt_q || bad) && !b_last_q;
       b_head_q   <= b_last_q;
       tlp_left_q <= tlp_left - beat_bytes;
     end
@@ -207,6 +213,7 @@ module dma_read_complete #(
     if (!rst_ni) begin
       b_valid_q <= 1'b0;
       b_head_q  <= 1'b1;
+      spoilt_q  <= 1'b0;
       settle_q  <= 1'b0;
     end
   end

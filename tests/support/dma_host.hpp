@@ -77,6 +77,8 @@ enum class Fault {
   kAbortWithData,
   kPoison,
   kByteCount,
+  kLooksLast,  ///< By its byte count; others follow all the same
+  kBoundary,   ///< Ends between two boundaries
   kLowerAddr,
   kTooShort,
   kTooLong,
@@ -175,7 +177,8 @@ class DmaCompleter : public Agent {
     if (shuffle && bench_.chance(0.7))
       n = std::min<std::uint32_t>(rest, static_cast<std::uint32_t>(bench_.uniform(1, 4) * rcb - from % rcb));
     Fault fault = r.fault_at >= r.sent && r.fault_at < r.sent + n ? r.fault : Fault::kNone;
-    if (fault == Fault::kTooLong) n = rest;  // a longer one in the middle would look like the end
+    const bool between = fault == Fault::kBoundary && n > 8 && from % 64 < 48;
+    if (between) n = static_cast<std::uint32_t>(8 - from % 4);
     if (fault == Fault::kDrop) {
       lost_.push_back({r.tag, bench_.cycle});
       return true;
@@ -196,6 +199,9 @@ class DmaCompleter : public Agent {
     if (fault == Fault::kAbortWithData) h.status = static_cast<std::uint8_t>(rtl::CplStatus::kCompleterAbort);
     h.poisoned = fault == Fault::kPoison;
     if (fault == Fault::kByteCount) h.byte_count = static_cast<std::uint16_t>(h.byte_count + 4);
+    if (fault == Fault::kLooksLast) h.byte_count = static_cast<std::uint16_t>(n == rest ? n / 2 : n);
+    // There is nothing wrong with so short a one.
+    if (fault == Fault::kBoundary && !between) h.byte_count ^= 1;
     if (fault == Fault::kLowerAddr) h.lower_addr ^= 1u << bench_.uniform(0, 6);
     if (fault == Fault::kTooShort) --h.length_dw;
     if (fault == Fault::kTooLong) ++h.length_dw;
