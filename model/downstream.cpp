@@ -104,6 +104,8 @@ void Downstream::advance(Picoseconds now) {
         const Picoseconds own = arrival(start, completion->data.size());
         last_completion_ = std::max({last_completion_, last_request_, own});
         arriving_completions_.push_back({last_completion_, std::move(*completion)});
+      } else if (jobs_[index].packet.left != 0) {
+        jobs_[index].time = start + std::exchange(jobs_[index].packet.late, 0);
       }
       if (jobs_[index].packet.left == 0) jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(index));
     }

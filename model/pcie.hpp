@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 /// Transaction layer packets between a root complex and a NIC, as a PCI Express hard block shows them
@@ -101,6 +102,12 @@ struct DmaCompletion {
   std::uint16_t byte_count{};      ///< Bytes left of the request, this TLP included
   std::uint16_t lower_address{};   ///< Low 12 bits of the address of the first byte
   std::vector<std::uint8_t> data;  ///< Dwords from that of lower_address on; empty with an error status
+  /// Of a completion that is wrong on purpose: what it was made of, of which its fields say nothing true.
+  struct Forged {
+    std::uint16_t tag{};
+    bool last{};  ///< No other of that read follows
+  };
+  std::optional<Forged> forged{};
 };
 
 /// What the configuration space of the NIC says.

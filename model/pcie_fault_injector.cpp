@@ -50,7 +50,7 @@ PcieFaultInjector::Fate PcieFaultInjector::judge(PcieAccess access, const ByteRa
     if (rule.fault == PcieFault::kUnmap) {
       fate.unmap = true;
     } else if (!fate.hit) {
-      fate.hit = {rule.fault, rule.after_bytes};
+      fate.hit = {rule.fault, rule.after_bytes, rule.late_ns};
     }
   }
   for (auto& chance : chances_) {

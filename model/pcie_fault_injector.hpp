@@ -24,6 +24,7 @@ class PcieFaultInjector {
   struct Hit {
     PcieFault fault;
     std::uint32_t after_bytes;
+    double late_ns = 0;
   };
   struct Fate {
     std::optional<Hit> hit;  ///< Anything but kUnmap

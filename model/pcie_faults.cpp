@@ -7,8 +7,9 @@
 namespace rnic::model {
 namespace {
 
-constexpr std::array<const char*, kPcieFaults> kNames{"timeout", "unsupported_request", "completer_abort", "poisoned",
-                                                      "unmap"};
+constexpr std::array<const char*, kPcieFaults> kNames{
+    "timeout",        "unsupported_request", "completer_abort",     "poisoned",      "unmap",           "late",
+    "wrong_boundary", "wrong_byte_count",    "wrong_lower_address", "too_much_data", "too_little_data", "unknown_tag"};
 constexpr std::array<const char*, kPcieAccesses> kAccessNames{"dma_read", "dma_write", "host_read", "host_write"};
 
 void require_option(bool ok, const std::string& what) {
@@ -19,6 +20,13 @@ bool go_together(PcieFault fault, PcieAccess access) {
   switch (fault) {
     case PcieFault::kPoisoned: return access == PcieAccess::kDmaRead || access == PcieAccess::kHostWrite;
     case PcieFault::kUnmap: return access == PcieAccess::kDmaRead || access == PcieAccess::kDmaWrite;
+    case PcieFault::kLate:
+    case PcieFault::kWrongBoundary:
+    case PcieFault::kWrongByteCount:
+    case PcieFault::kWrongLowerAddress:
+    case PcieFault::kTooMuchData:
+    case PcieFault::kTooLittleData:
+    case PcieFault::kUnknownTag: return access == PcieAccess::kDmaRead;
     case PcieFault::kTimeout:
     case PcieFault::kUnsupportedRequest:
     case PcieFault::kCompleterAbort: break;
@@ -41,6 +49,7 @@ void check(const PcieRule& rule) {
   require_option(
       rule.after_bytes == 0 || (rule.match.access == PcieAccess::kDmaRead && rule.fault != PcieFault::kUnmap),
       "after_bytes is for a dma_read that is not answered as it should be");
+  require_option(is_time(rule.late_ns) && rule.late_ns > 0, "late_ns is not above 0 and up to 1e12");
   if (!rule.at_ns) return;
   require_option(is_time(*rule.at_ns), "at_ns is not from 0 to 1e12");
   require_option(rule.fault == PcieFault::kUnmap && rule.match.address, "at_ns is for unmap with an address");

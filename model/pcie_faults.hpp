@@ -16,8 +16,16 @@ enum class PcieFault : std::uint8_t {
   kCompleterAbort,      ///< Answered with Completer Abort
   kPoisoned,            ///< Its data is marked as bad (and is: all bits are inverted)
   kUnmap,               ///< The IOMMU loses its page before the access
+  kLate,                ///< Answered, but only after `late_ns`
+  // A completion is not what 2.2.9 and 2.3.1.1 ask for: one part of the answer, the others are as they should be.
+  kWrongBoundary,      ///< It ends where no completion may: between two multiples of 64
+  kWrongByteCount,     ///< It says that more is left, or less
+  kWrongLowerAddress,  ///< It begins somewhere else
+  kTooMuchData,        ///< It is the last, and goes on behind the end of the request
+  kTooLittleData,      ///< It is the last by its byte count, and ends before
+  kUnknownTag,         ///< It has the tag of no request
 };
-inline constexpr std::size_t kPcieFaults = 5;
+inline constexpr std::size_t kPcieFaults = 12;
 /// As in scenario files: "timeout", "unsupported_request" and so on.
 [[nodiscard]] const char* name(PcieFault fault);
 
@@ -46,9 +54,11 @@ struct PcieRule {
   PcieMatch match;
   std::uint64_t nth = 1;
   std::uint64_t count = 1;
-  /// Time-out, Completer Abort, Unsupported Request, poisoned DMA read: completions with so many bytes come first, as
+  /// DMA read that is not unmapped: completions with so many bytes come first, as
   /// far as completions may be cut there.
   std::uint32_t after_bytes = 0;
+  /// Late: by so much. Unless the NIC has given up by then it is a slow answer, and nothing is wrong.
+  double late_ns = 200'000;
   /// Unmap: at this time after the reset, whatever is accessed. Needs an address; nth and count say nothing.
   std::optional<double> at_ns{};
 };
@@ -56,11 +66,13 @@ struct PcieRule {
 /// Faults of one host's root complex. Each kind has a random generator of its own. A request that the IOMMU refuses
 /// suffers nothing else; of several faults of one request, rules come first, then the order below.
 ///
-///            time-out, Unsupported Request, Completer Abort   poisoned   unmap
-/// DMA read                       yes                             yes      yes
+///            time-out, Unsupported Request, Completer Abort   poisoned   unmap   late, and what follows it
+/// DMA read                       yes                             yes      yes               yes
 /// DMA write                                                               yes
 /// host read                      yes
 /// host write                                                     yes
+///
+/// Late and what follows it come by rule only.
 struct PcieFaultOptions {
   /// Chance of each DMA read.
   double timeout = 0, unsupported_request = 0, completer_abort = 0, poisoned = 0;

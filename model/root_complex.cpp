@@ -314,6 +314,10 @@ void RootComplex::read_memory(const DmaRequest& request) {
       job.poisoned = hit->fault == PcieFault::kPoisoned;
       job.lost = hit->fault == PcieFault::kTimeout;
       job.fault_address = range.address + std::min(hit->after_bytes, range.length - 1);
+      if (hit->fault == PcieFault::kLate) job.late = from_ns(hit->late_ns);
+      if (hit->fault > PcieFault::kLate) job.forged = hit->fault;
+      // The NIC may wait for more.
+      if (hit->fault >= PcieFault::kLate) statistics_.last_withheld = now_ps() + job.late;
     }
   }
   if (job.lost) {

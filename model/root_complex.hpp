@@ -38,7 +38,7 @@ struct RootComplexStatistics {
   std::uint64_t unexpected_completions = 0;  ///< Completions of no host request
   std::uint64_t late_completions = 0;        ///< Of a host request that was given up
   std::uint64_t packets = 0;                 ///< TLPs that have passed the NIC's ports, both ways
-  Picoseconds last_withheld = 0;             ///< When a DMA read was last left without an answer
+  Picoseconds last_withheld = 0;             ///< When a DMA read was last left without the answer that it should have
 };
 
 enum class PcieWay : std::uint8_t { kToHost, kToNic };

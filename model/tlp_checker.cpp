@@ -63,6 +63,10 @@ void TlpChecker::check_request(const DmaRequest& request, const PcieConfig& conf
 }
 
 void TlpChecker::note_completion(const DmaCompletion& completion) {
+  if (completion.forged) {
+    if (completion.forged->last) outstanding_[completion.forged->tag] = false;
+    return;
+  }
   const bool last = completion.status != CompletionStatus::kSuccess ||
                     (completion.lower_address & 3u) + completion.byte_count <= completion.data.size();
   if (last && completion.tag < kTags) outstanding_[completion.tag] = false;

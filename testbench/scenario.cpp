@@ -140,6 +140,7 @@ model::PcieRule read_pcie_rule(ScenarioObject& from) {
   from.number("nth", rule.nth, 1);
   from.number("count", rule.count, 1);
   from.number("after_bytes", rule.after_bytes, 0);
+  from.number("late_ns", rule.late_ns, 1, kLongestNs);
   from.optional_number<double>("at_ns", rule.at_ns, 0, kLongestNs);
   from.finish();
   check_options(rule, from);

@@ -110,6 +110,95 @@ TEST_CASE("a read may go wrong after its first completions") {
   }
 }
 
+TEST_CASE("an answer comes late; until then its tag is not free") {
+  for (const std::uint32_t after : {0U, 256U}) {
+    auto late = rule(PcieFault::kLate);
+    late.late_ns = 5000;
+    late.after_bytes = after;
+    machine().reset(with(late));
+    run([&] {
+      const Picoseconds start = now_ps();
+      read(machine().iova, 512, 1);
+      if (after != 0) CHECK(next_completion().byte_count == 512);
+      CHECK_FALSE(completion_or_none());
+      CHECK_THROWS_AS(read(machine().iova, 512, 1), PcieProtocolError);
+      read(machine().iova, 64, 2);  // others go on
+      CHECK(next_completion().tag == 2);
+      std::uint32_t left = 512 - after;
+      while (left != 0) {
+        const auto completion = next_completion();
+        CHECK(completion.byte_count == left);
+        const std::size_t from = 512 - left;
+        CHECK(completion.data ==
+              std::vector<std::uint8_t>(machine().buffer + from, machine().buffer + from + completion.data.size()));
+        left -= static_cast<std::uint32_t>(completion.data.size());
+      }
+      CHECK(now_ps() - start > 5'000'000);
+      CHECK(now_ps() - start < 6'000'000);
+      read(machine().iova, 64, 1);
+      CHECK(next_completion().tag == 1);
+    });
+    CHECK(hits(PcieFault::kLate) == 1);
+  }
+}
+
+TEST_CASE("a completion is wrong in one way, at its place, and the others of its read are right") {
+  using enum PcieFault;
+  for (const auto fault :
+       {kWrongBoundary, kWrongByteCount, kWrongLowerAddress, kTooMuchData, kTooLittleData, kUnknownTag}) {
+    for (const std::uint32_t after : {0U, 300U}) {
+      INFO(name(fault) << " after " << after);
+      for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        auto wrong = rule(fault);
+        wrong.after_bytes = after;
+        auto options = with(wrong);
+        options.seed = seed;
+        machine().reset(options);
+        run([&] {
+          read(machine().iova, 512, 5);
+          std::uint32_t at = 0;  // what the completions so far were made of
+          bool met = false;
+          for (std::optional<DmaCompletion> got; (got = completion_or_none());) {
+            const auto size = static_cast<std::uint32_t>(got->data.size());
+            const std::vector<std::uint8_t> right(machine().buffer + at,
+                                                  machine().buffer + at + std::min(size, 512 - at));
+            const bool same_data = got->data == right;
+            if (!got->forged) {
+              CHECK(got->tag == 5);
+              CHECK(got->byte_count == 512 - at);
+              CHECK(got->lower_address % 128 == (machine().iova + at) % 128);
+              CHECK(same_data);
+              CHECK(((at + size) % 64 == 0));
+              at += size;
+              continue;
+            }
+            CHECK_FALSE(met);
+            met = true;
+            CHECK(got->forged->tag == 5);
+            CHECK(at <= after);
+            CHECK((got->tag != 5) == (fault == kUnknownTag));
+            CHECK((got->tag & 63) == 5);
+            CHECK((got->byte_count != 512 - at) == (fault == kWrongByteCount));
+            CHECK((got->lower_address % 128 != (machine().iova + at) % 128) == (fault == kWrongLowerAddress));
+            CHECK((size > 512 - at) == (fault == kTooMuchData));
+            if (fault == kTooLittleData) CHECK(size < 512 - at);
+            if (fault == kWrongBoundary) CHECK((at + size) % 64 != 0);
+            const bool last = fault == kTooMuchData || fault == kTooLittleData;
+            CHECK(got->forged->last == (last || at + size == 512));
+            at = got->forged->last ? 512 : at + size;
+          }
+          CHECK(met);
+          CHECK(at == 512);
+          read(machine().iova, 64, 5);
+          CHECK(next_completion().tag == 5);
+        });
+        CHECK(hits(fault) == 1);
+        CHECK(machine().rc.outstanding_reads() == 0);
+      }
+    }
+  }
+}
+
 TEST_CASE("the next read that touches an address, armed in the middle of a run") {
   machine().reset();
   run([] {
@@ -285,6 +374,12 @@ TEST_CASE("options that are out of range or do not go together are refused, by n
           [](auto& f) { f.rules = {rule(PcieFault::kTimeout, 1, match(PcieAccess::kDmaWrite))}; });
   refused("unmap does not happen to a host_read",
           [](auto& f) { f.rules = {rule(PcieFault::kUnmap, 1, match(PcieAccess::kHostRead))}; });
+  refused("late does not happen to a host_read",
+          [](auto& f) { f.rules = {rule(PcieFault::kLate, 1, match(PcieAccess::kHostRead))}; });
+  refused("late_ns", [](auto& f) {
+    f.rules = {rule(PcieFault::kLate)};
+    f.rules[0].late_ns = 0;
+  });
   refused("at_ns", [](auto& f) {
     f.rules = {rule(PcieFault::kUnmap)};
     f.rules[0].at_ns = 5;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "model/random.hpp"
-#include "tests/system/system_world.hpp"
+#include "tests/system/unreliable_world.hpp"
 
 using namespace rnic;
 using namespace rnic::test;
@@ -28,6 +28,7 @@ namespace {
 
 constexpr std::size_t kBytes = 6'000;
 constexpr int kRounds = 3;
+constexpr std::uint32_t kLongestRead = 512;
 constexpr std::uint64_t kLimitNs = 2'000'000;
 
 struct Point {
@@ -35,6 +36,7 @@ struct Point {
   PcieAccess access;
   std::uint64_t nth;
   std::size_t host;
+  std::uint32_t after_bytes;  ///< Of a read: so much of it is right
 };
 
 /// A posted write is lost.
@@ -43,7 +45,8 @@ bool is_silent(const Point& point) {
 }
 
 std::string describe(const Point& point) {
-  return fmt::format("{} at {} {} of host {}", name(point.fault), name(point.access), point.nth, point.host);
+  return fmt::format("{} at {} {} of host {}, after {} bytes", name(point.fault), name(point.access), point.nth,
+                     point.host, point.after_bytes);
 }
 
 /// Each kind of fault with a place that a run of this size reaches, mostly.
@@ -58,6 +61,13 @@ Point draw(model::Random& random) {
       Kind{PcieFault::kUnsupportedRequest, PcieAccess::kDmaRead, 200},
       Kind{PcieFault::kCompleterAbort, PcieAccess::kDmaRead, 200},
       Kind{PcieFault::kPoisoned, PcieAccess::kDmaRead, 200},
+      Kind{PcieFault::kLate, PcieAccess::kDmaRead, 200},
+      Kind{PcieFault::kWrongBoundary, PcieAccess::kDmaRead, 200},
+      Kind{PcieFault::kWrongByteCount, PcieAccess::kDmaRead, 200},
+      Kind{PcieFault::kWrongLowerAddress, PcieAccess::kDmaRead, 200},
+      Kind{PcieFault::kTooMuchData, PcieAccess::kDmaRead, 200},
+      Kind{PcieFault::kTooLittleData, PcieAccess::kDmaRead, 200},
+      Kind{PcieFault::kUnknownTag, PcieAccess::kDmaRead, 200},
       Kind{PcieFault::kUnmap, PcieAccess::kDmaRead, 200},
       Kind{PcieFault::kUnmap, PcieAccess::kDmaWrite, 150},
       Kind{PcieFault::kTimeout, PcieAccess::kHostRead, 40},
@@ -66,7 +76,10 @@ Point draw(model::Random& random) {
       Kind{PcieFault::kPoisoned, PcieAccess::kHostWrite, 100},
   };
   const auto& kind = kKinds[random.below(kKinds.size())];
-  return {kind.fault, kind.access, 1 + random.below(kind.last), random.below(2)};
+  Point point{kind.fault, kind.access, 1 + random.below(kind.last), random.below(2), 0};
+  if (kind.access == PcieAccess::kDmaRead && kind.fault != PcieFault::kUnmap && random.chance(0.5))
+    point.after_bytes = static_cast<std::uint32_t>(random.below(kLongestRead));
+  return point;
 }
 
 /// Memory of a pair: half of it is written to the peer, half read from it.
@@ -199,8 +212,10 @@ TEST_CASE("a fault at any TLP of PCI Express: no hang, no false success, the nei
     WorldOptions options = base;
     options.pcie_faults[point.host].emplace();
     options.pcie_faults[point.host]->rules.push_back(
-        {.fault = point.fault, .match = {.access = point.access}, .nth = point.nth});
+        {.fault = point.fault, .match = {.access = point.access}, .nth = point.nth, .after_bytes = point.after_bytes});
     World& world = fresh_world(options);
+    // An address register that was never written is 0, and nothing tells the NIC.
+    if (point.access == PcieAccess::kHostWrite) world.declare(testbench::Violation::kIommuFault);
     world.add_app(0, "meets it", [&](Host&) { meet(world, is_silent(point)); });
     try {
       world.run();
@@ -216,4 +231,88 @@ TEST_CASE("a fault at any TLP of PCI Express: no hang, no false success, the nei
       FAIL_CHECK(error.what());
     }
   }
+}
+
+TEST_CASE("an answer that comes late, or with a completion that is wrong, fails its request and nothing else (2.3.2)") {
+  // Payload of a Write of queue pair 0; queue pair 1 works beside it, and after it, on the same tags.
+  using enum PcieFault;
+  constexpr std::uint64_t kLateNs = 120'000;
+  constexpr std::uint32_t kLength = 1024;
+  const auto options = WorldOptions::from_environment("pcie_sweep_wrong");
+  const bool extended_tags = GENERATE(true, false);
+  INFO("seed " << options.seed << ", extended tags " << extended_tags);
+  WorldOptions changed = options;
+  changed.host.root_complex.config.extended_tags = extended_tags;
+  World& world = fresh_world(changed);
+  world.add_app(0, "test", [&](Host& host) {
+    Endpoint endpoint_a(host, kQuick), endpoint_b(world.host(1));
+    UnreliableSide a(endpoint_a), b(endpoint_b);
+    auto& root = host.root_complex();
+    for (std::size_t i = 0; i < UnreliableSide::kBytes; ++i) a.memory[i] = static_cast<std::uint8_t>(i * 7 + i / 256);
+    const auto connected = [&]() -> umd::QueuePair& {
+      auto& here = a.add_qp(QpType::kRc);
+      auto& there = b.add_qp(QpType::kRc);
+      testbench::connect_pair(endpoint_a, here, endpoint_b, there, {});
+      return here;
+    };
+    auto& neighbour = connected();
+    const auto post = [&](umd::QueuePair& qp, std::uint64_t id, std::size_t offset, std::uint32_t bytes) {
+      const auto from = a.segment(offset, bytes);
+      std::memset(b.memory + offset, UnreliableSide::kUntouched, bytes);
+      must(qp.post_send({.opcode = WqeOpcode::kWrite,
+                         .id = id,
+                         .segments = {&from, 1},
+                         .remote_address = b.at(offset),
+                         .remote_key = b.region->key()}));
+    };
+    /// So many Writes of the neighbour, right.
+    const auto works = [&](int count) {
+      for (int i = 0; i < count; ++i) {
+        const std::size_t offset = 64 << 10 | static_cast<std::size_t>(i % 16) << 12;
+        post(neighbour, 100, offset, 3000);
+        const auto done = a.sent();
+        REQUIRE(done.id == 100);
+        REQUIRE(done.status == CqeStatus::kSuccess);
+        REQUIRE(std::memcmp(a.memory + offset, b.memory + offset, 3000) == 0);
+      }
+    };
+    works(5);
+    std::uint64_t timeouts = a.counter(Counter::kDmaReadTimeouts), errors = a.counter(Counter::kDmaReadErrors);
+    for (const auto fault :
+         {kLate, kWrongBoundary, kWrongByteCount, kWrongLowerAddress, kTooMuchData, kTooLittleData, kUnknownTag}) {
+      for (const std::uint32_t after : {0U, 300U}) {
+        INFO(name(fault) << " after " << after);
+        auto& qp = connected();
+        model::PcieRule rule{.fault = fault, .match = {.address = a.at(0)}, .after_bytes = after, .late_ns = kLateNs};
+        root.arm(rule);
+        post(qp, 1, 0, kLength);
+        umd::Completion done = a.sent();
+        CHECK(done.id == 1);
+        CHECK(done.status == CqeStatus::kFatalErr);
+        CHECK(b.untouched(0, kLength));
+        works(10);
+        // Counted, once: as a time-out, or as a read that ended in an error.
+        const std::uint64_t now_timeouts = a.counter(Counter::kDmaReadTimeouts);
+        const std::uint64_t now_errors = a.counter(Counter::kDmaReadErrors);
+        CHECK(now_errors + now_timeouts == errors + timeouts + 1);
+        if (fault == kLate) CHECK(now_timeouts == timeouts + 1);
+        if (fault != kLate && fault != kTooLittleData && fault != kUnknownTag) CHECK(now_timeouts == timeouts);
+        errors = now_errors;
+        timeouts = now_timeouts;
+        if (fault == kLate) endpoint_a.device().elapse(kLateNs);  // by now they have come
+        works(10);
+        CHECK(b.untouched(0, kLength));
+        CHECK(a.quiet());
+      }
+    }
+    CHECK(a.counter(Counter::kDmaReadErrors) == errors);
+    // What comes in its time is only slow.
+    auto& qp = connected();
+    root.arm({.fault = kLate, .match = {.address = a.at(0)}, .late_ns = 20'000});
+    post(qp, 1, 0, kLength);
+    CHECK(a.sent().status == CqeStatus::kSuccess);
+    CHECK(std::memcmp(a.memory, b.memory, kLength) == 0);
+    CHECK(root.outstanding_reads() == 0);
+  });
+  world.run();
 }
