@@ -71,11 +71,11 @@ std::string describe(std::size_t index, const HostOptions& host) {
       "{:.0f} ns, jitter {:.0f} ns, late {:.2f} by up to {:.0f} ns, passed {:.2f}, cut {:.2f}, bursts in pieces "
       "{:.2f}; "
       "clock {:+.1f} ppm, phase {} ps; credits of posted {}, non-posted {}, completions {}, back after {:.0f} ns",
-      static_cast<char>('A' + index), root.config.max_payload, root.config.max_read_request, root.read_completion_boundary,
-      root.config.extended_tags ? 8 : 5, host.iova_bits, root.read_latency_ns, root.jitter_ns, root.reorder_probability,
-      root.reorder_window_ns, root.pass_probability, root.split_probability, host.write_combining_split,
-      host.nic.clock_ppm, host.nic.clock_phase, count(model::CreditKind::kPosted), count(model::CreditKind::kNonPosted),
-      count(model::CreditKind::kCompletion), root.credits.return_ns);
+      static_cast<char>('A' + index), root.config.max_payload, root.config.max_read_request,
+      root.read_completion_boundary, root.config.extended_tags ? 8 : 5, host.iova_bits, root.read_latency_ns,
+      root.jitter_ns, root.reorder_probability, root.reorder_window_ns, root.pass_probability, root.split_probability,
+      host.write_combining_split, host.nic.clock_ppm, host.nic.clock_phase, count(model::CreditKind::kPosted),
+      count(model::CreditKind::kNonPosted), count(model::CreditKind::kCompletion), root.credits.return_ns);
 }
 
 /// Each step of the code doubles the time-out.

@@ -57,8 +57,7 @@ void Traffic::plan() {
     auto& pair = pairs_[number];
     pair.depth = static_cast<std::uint32_t>(1 + random_.below(options_.window));
     pair.connection = options_.connection;
-    if (options_.own_addresses)
-      pair.connection.subnet = static_cast<std::uint8_t>(pair.connection.subnet + number);
+    if (options_.own_addresses) pair.connection.subnet = static_cast<std::uint8_t>(pair.connection.subnet + number);
     pair.connection.mtu = 256u << random_.below(5);
     pair.connection.ipv6 = random_.chance(0.5);
     pair.connection.read_limit = static_cast<std::uint32_t>(1 + random_.below(16));
