@@ -382,6 +382,31 @@ TEST_CASE("A3 to the host: payload of the peer, and CQEs of what was sent before
       [](WorldOptions& options) { options.wire.delay_ns = 4000; });
 }
 
+TEST_CASE("A3 to the host: posted requests pass reads that were about to leave when credits ended") {
+  experiment("a3_traffic", [](Scene& scene, Helpers& helpers) {
+    model::Random random(scene.world.options().seed, "flow_control/a3_traffic");
+    for (int round = 0; round < 40; ++round) {
+      std::vector<std::uint64_t> of_peer;
+      const auto last = scene.tap.up(CreditKind::kNonPosted) + 1 + random.below(kPairs * kSlot / 512);
+      scene.tap.on_tlp = [&](const model::TlpSeen&) {
+        if (scene.tap.up(CreditKind::kNonPosted) == last) scene.root.hold(PcieWay::kToHost, {CreditKind::kNonPosted});
+      };
+      for (unsigned i = 0; i < kPairs; ++i) scene.write(scene.a, i, kSlot);
+      REQUIRE(scene.within(kBound, [&] { return scene.root.holds_back(); }));
+      scene.tap.on_tlp = {};
+      for (unsigned i = 0; i < kPairs; ++i) of_peer.push_back(scene.write(scene.b, i, kSlot));
+      helpers.reader.ask();
+      CHECK(scene.within(kBound, [&] {
+        return std::all_of(of_peer.begin(), of_peer.end(),
+                           [&](auto id) { return scene.is_done(id) || scene.arrived(id, scene.under_way.at(id)); });
+      }));
+      CHECK(helpers.reader.ready());
+      CHECK(scene.tap.up(CreditKind::kNonPosted) <= last + 1);
+      scene.finish();
+    }
+  });
+}
+
 TEST_CASE("A3 to the host: payload of the peer is placed while a page list of the send path waits to be read") {
   experiment("a3_pages", [](Scene& scene, Helpers&) {
     constexpr std::size_t kCold = 64 << 10;
