@@ -72,6 +72,7 @@ VerilatedNic::~VerilatedNic() {
 
 void VerilatedNic::start_trace(const std::string& path) {
   if (trace_) throw std::runtime_error(name_ + ": a trace is already on");
+  Verilated::threadContextp(context_.get());  // where the trace looks; it may be that of a NIC that is gone
   auto trace = std::make_unique<VerilatedFstC>();
   top_->trace(trace.get(), 99);
   trace->open(path.c_str());
