@@ -141,9 +141,13 @@ class VectorSession {
   HRESULT post_receive(const VectorStep& step, const std::vector<ND2_SGE>& list);
   HRESULT flush(const VectorStep& step);
   void complete(const VectorStep& step);
-  /// Takes a result; false when there is none. Throws VectorFailure when it is another one than `expected`.
-  bool take_result(const VectorStep& step, std::size_t number, const VectorResult& expected);
-  bool take_completion(const VectorStep& step, std::size_t number, const VectorResult& expected);
+  /// Take a result, and what is expected of it out of `all`; false when there is none. Throw VectorFailure when it is
+  /// another one.
+  bool take_result(const VectorStep& step, std::size_t number, std::vector<VectorResult>& all);
+  bool take_completion(const VectorStep& step, std::size_t number, std::vector<VectorResult>& all);
+  /// The first that is expected of the queue pair of which there is a result: those of different queue pairs may come
+  /// in any order.
+  static VectorResult next_of(std::vector<VectorResult>& expected, const std::function<bool(std::size_t)>& is_of);
   void no_completion(const VectorStep& step);
   void notify(const VectorStep& step);
   void notified(const VectorStep& step, bool expected);

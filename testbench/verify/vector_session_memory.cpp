@@ -60,6 +60,8 @@ void VectorSession::add_region(const VectorRegion& spec) {
 
 void VectorSession::memory(const VectorStep& step) {
   const auto& here = region(step.name);
+  // A peer that is told of a write knows nothing of the way to this memory.
+  if (const std::uint64_t way = way_ns(here.host); way != 0) sides_[here.host].endpoint->device().elapse(way);
   if (step.value) {
     std::uint64_t word = 0;
     if (step.offset + sizeof word > here.size)

@@ -39,14 +39,15 @@ void VectorSession::complete(const VectorStep& step) {
   // Repairs take a few round trips, each longer in a world that is slower than the ordinary one.
   constexpr std::uint64_t kRoundTrips = 8;
   const std::uint64_t within_ns = step.within_ns + kRoundTrips * (way_ns(0) + way_ns(1));
+  std::vector<VectorResult> expected = step.results;
   for (std::size_t i = 0; i < step.results.size(); ++i) {
-    const auto& expected = step.results[i];
     const std::uint64_t end = device.now_ns() + within_ns;
-    while (!(!expected.cqe_statuses.empty() ? take_completion(step, i + 1, expected)
-                                            : take_result(step, i + 1, expected))) {
+    while (!(!expected.front().cqe_statuses.empty() ? take_completion(step, i + 1, expected)
+                                                    : take_result(step, i + 1, expected))) {
       if (device.now_ns() >= end) {
         throw VectorFailure(fmt::format("{}: result {} ({} {}) did not come within {} us", step.text, i + 1,
-                                        kind_name(expected.kind), expected.context, step.within_ns / 1000));
+                                        kind_name(expected.front().kind), expected.front().context,
+                                        step.within_ns / 1000));
       }
       device.elapse(kPollNs);
     }
@@ -57,9 +58,21 @@ void VectorSession::complete(const VectorStep& step) {
   }
 }
 
-bool VectorSession::take_result(const VectorStep& step, std::size_t number, const VectorResult& expected) {
+VectorResult VectorSession::next_of(std::vector<VectorResult>& expected,
+                                    const std::function<bool(std::size_t)>& is_of) {
+  const auto fits = [&](const VectorResult& one) { return !one.qp || is_of(*one.qp); };
+  auto it = std::find_if(expected.begin(), expected.end(), fits);
+  if (it == expected.end()) it = expected.begin();
+  const VectorResult taken = *it;
+  expected.erase(it);
+  return taken;
+}
+
+bool VectorSession::take_result(const VectorStep& step, std::size_t number, std::vector<VectorResult>& all) {
   ND2_RESULT result{};
   if (cq(step).GetResults(&result, 1) == 0) return false;
+  const auto expected =
+      next_of(all, [&](std::size_t qp) { return context_pointer(qp + 1) == result.QueuePairContext; });
   const auto context = reinterpret_cast<std::uintptr_t>(result.RequestContext);
   const bool same = result.RequestType == nd2::request_type(expected.kind) && context == expected.context &&
                     is_one_of(expected.statuses, result.Status) &&
@@ -77,9 +90,11 @@ bool VectorSession::take_result(const VectorStep& step, std::size_t number, cons
   return true;
 }
 
-bool VectorSession::take_completion(const VectorStep& step, std::size_t number, const VectorResult& expected) {
+bool VectorSession::take_completion(const VectorStep& step, std::size_t number, std::vector<VectorResult>& all) {
   umd::Completion result;
   if (core_cq(step).poll({&result, 1}) == 0) return false;
+  const auto expected =
+      next_of(all, [&](std::size_t qp) { return result.qpn == side(step).pairs.at(qp).core().qpn(); });
   bool with_expected =
       expected.immediate ? result.with_immediate && result.immediate == *expected.immediate : !result.with_immediate;
   if (!expected.invalidated.empty())
@@ -164,7 +179,7 @@ void VectorSession::notified(const VectorStep& step, bool expected) {
       notification.status = notification.object->GetOverlappedResult(&notification.overlapped, FALSE);
     return notification.status != ND_PENDING;
   };
-  endpoint.kernel().wait_until(done, step.within_ns);
+  endpoint.kernel().wait_until(done, step.within_ns + (expected ? way_ns(0) + way_ns(1) : 0));
   if (expected != done())
     throw VectorFailure(
         fmt::format("{}: notification \"{}\" is {}", step.text, step.name, expected ? "still pending" : "complete"));
