@@ -57,7 +57,7 @@ struct WireRule {
   FrameMatch match;
   std::uint64_t nth = 1;
   std::uint64_t count = 1;
-  WireFaultParameters parameters;
+  WireFaultParameters parameters{};
 };
 
 /// Faults of one direction: the chance of each for each frame, and rules. Every kind of fault has a random generator of

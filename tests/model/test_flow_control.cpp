@@ -239,7 +239,7 @@ TEST_CASE("the tap sees every TLP at the ports of the NIC, with its kind") {
         {CompletionStatus::kSuccess, tlp.tag, tlp.requester, 8, 0x20, std::vector<std::uint8_t>(8), tlp.handling});
   });
   run([] {
-    machine().device.read64(0x20);
+    static_cast<void>(machine().device.read64(0x20));
     machine().rc.dma_request(write_of(machine().iova, 64, 1));
     read(machine().iova, 64, 9);
     next_completion();

@@ -267,7 +267,6 @@ TEST_CASE("completion: faults of the send path", "[rtl]") {
   w.create_eq(0, 1);
   for (const bool responder : {false, true}) {
     for (const unsigned cause : {0u, 5u, 6u}) {  // the DMA, the range, our page list
-      const bool dma = cause == 0;
       const unsigned qp = 10 + responder * 8 + cause;
       w.create_cq(qp, 4, 0);
       w.create_qp(qp, 0x4400 + qp, qp, qp);

@@ -257,11 +257,11 @@ class ToolTest(unittest.TestCase):
         self.assertEqual(figures["faults"]["wire"]["b_to_a"], {"ecn": 1})
 
     def test_speed_is_that_of_the_transfer(self):
-        # Set-up of 64 queue pairs takes many more cycles than 1,000 bytes: neither its cycles nor its seconds are in the figure.
+        # Set-up of 64 queue pairs takes more cycles than 1,000 bytes: neither its cycles nor its seconds are in the figure.
         figures = self.copy_json(self.file(1000), "--qps", 64)
         wall = figures["wall_clock"]
         self.assertAlmostEqual(wall["simulated_cycles_per_second"], figures["cycles"] / wall["seconds"], delta=1)
-        self.assertGreater(figures["setup"]["cycles"], 10 * figures["cycles"])
+        self.assertGreater(figures["setup"]["cycles"], 2 * figures["cycles"])
         self.assertGreater(wall["setup_seconds"], wall["seconds"])
 
     def test_version(self):
