@@ -35,7 +35,12 @@ hw::WqeOpcode wqe_opcode(const VectorStep& step) {
 
 void VectorSession::post(const VectorStep& step) {
   const auto list = sges(step);
-  if (step.kind == StepKind::kReceive) return expect_status(step, post_receive(step, list));
+  if (step.kind == StepKind::kReceive) {
+    expect_status(step, post_receive(step, list));
+    // In an ordinary world its doorbell is there before a request that is posted at the peer from now on.
+    if (const std::uint64_t way = way_ns(step.host); way != 0) side(step).endpoint->device().elapse(way);
+    return;
+  }
   const bool below = step.immediate || step.defer || !step.invalidate.empty() || step.kind == StepKind::kCompareSwap ||
                      step.kind == StepKind::kFetchAdd;
   if (below || !pair(step).face) return expect_status(step, post_to_core(step, list));
