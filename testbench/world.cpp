@@ -197,14 +197,20 @@ std::uint64_t World::movements() const {
   return all;
 }
 
-bool World::under_way() const {
+bool World::frames_under_way() const {
+  if (switch_ && switch_->waiting() != 0) return true;
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
-    if (hosts_[i]->root_complex().outstanding_reads() != 0) return true;
     for (const auto& way : ways(i)) {
       if (way.wire.direction(way.end).under_way() != 0) return true;
     }
   }
   return false;
+}
+
+bool World::under_way() const {
+  return frames_under_way() || std::any_of(hosts_.begin(), hosts_.end(), [](const auto& host) {
+           return host->root_complex().outstanding_reads() != 0;
+         });
 }
 
 void World::settle(std::uint64_t still_ns, std::uint64_t limit_ns) {
@@ -227,12 +233,11 @@ std::vector<World::Plug> World::ways(std::size_t index) const {
 bool World::stuck() {
   const model::Picoseconds now = model::now_ps();
   const std::uint64_t count = movements();
-  bool moves = count != last_movements_ || (switch_ && switch_->waiting() != 0);
+  bool moves = count != last_movements_ || frames_under_way();
   model::Picoseconds since = last_movement_;
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     const auto& root_complex = hosts_[i]->root_complex();
     moves = moves || root_complex.holds_back();
-    for (const auto& way : ways(i)) moves = moves || way.wire.direction(way.end).under_way() != 0;
     since = std::max(since, hosts_[i]->device().asleep_until());
     const auto withheld = root_complex.statistics().last_withheld;
     if (withheld != 0) since = std::max(since, withheld + kCompletionTimeout);

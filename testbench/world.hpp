@@ -128,6 +128,7 @@ class World : public sc_core::sc_module {
   void check_misuse() const;
   void check_violations();
   [[nodiscard]] std::uint64_t movements() const;
+  [[nodiscard]] bool frames_under_way() const;
   [[nodiscard]] bool under_way() const;
   [[nodiscard]] bool stuck();
   [[nodiscard]] std::string describe() const;

@@ -76,6 +76,7 @@ void AdminQueue::execute(std::span<const Command> commands, std::span<Result<Rep
         looks = 0;
       }
       if (taken == commands.size()) return;
+      // Commands are done one after the other, so the time of the oldest counts.
       if (!failed_ && consumer_ != producer_ && now - oldest_since_ >= timeout_ns_ && now > oldest_since_) {
         failed_ = true;
         answers[taken++] = Error::kTimeout;
@@ -120,8 +121,8 @@ bool AdminQueue::post(const Command& command, std::uint16_t& command_id) {
 
 void AdminQueue::ring() {
   dma_write_barrier();
-  dma_release_barrier();  // the answers of the commands before in these slots have been read; the device may overwrite
-                          // them
+  // The answers of the commands before in these slots have been read; the device may overwrite them.
+  dma_release_barrier();
   device_.write64(registers_.admin(hw::reg::kAdminDoorbell), hw::RegAdminDoorbell{.producer_index = producer_}.word());
 }
 

@@ -37,6 +37,7 @@ class AdminQueue {
   /// Allocates the rings and tells the device. Errors: kOutOfMemory.
   [[nodiscard]] Result<void> start();
 
+  /// One of several in a call; the body is encoded as its opcode says (host interface, "Admin commands").
   struct Command {
     hw::AdminOpcode opcode{};
     std::uint32_t number = 0;

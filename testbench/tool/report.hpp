@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -13,6 +14,11 @@ class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+/// 0 when no time has passed.
+inline double per_second(std::uint64_t count, double seconds) {
+  return seconds > 0 ? static_cast<double>(count) / seconds : 0;
+}
 
 /// Throws UsageError when `path` cannot be written. An empty path is fine. An existing file keeps its content.
 void check_writable(const std::filesystem::path& path, const char* option);

@@ -20,8 +20,7 @@ struct SoakArguments {
 
 /// Of the whole run, as `seconds` are.
 double cycles_per_second(const SoakReport& report, double seconds) {
-  const auto cycles = static_cast<double>(report.set_up_cycles + report.cycles + report.tear_down_cycles);
-  return seconds > 0 ? cycles / seconds : 0.0;
+  return per_second(report.set_up_cycles + report.cycles + report.tear_down_cycles, seconds);
 }
 
 nlohmann::ordered_json mix_json(const MixCounts& mix) {

@@ -114,7 +114,7 @@ void print_cycles(const std::vector<Line>& lines, double seconds) {
   fmt::print("\n{:<24}{:>14}\n", "cycles", all);
   fmt::print("  {:<22}{:>14}\n  {:<22}{:>14}\n  {:<22}{:>14}\n", "set-up", set_up, "steps", steps, "rest, tear-down",
              all - std::min(all, set_up + steps));
-  fmt::print("{:<24}{:>14.0f}\n", "cycles per second", seconds > 0 ? static_cast<double>(all) / seconds : 0.0);
+  fmt::print("{:<24}{:>14.0f}\n", "cycles per second", per_second(all, seconds));
 }
 
 int run_verify_command(const VerifyArguments& options) {
