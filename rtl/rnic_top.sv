@@ -123,10 +123,9 @@ module rnic_top (
   logic [3*8-1:0] cpl_recv_acq_index;
   logic [3*rnic_pkg::RecvCtxBits-1:0] cpl_recv_rel_data;
   rnic_pkg::inflight_t inflight_data;
-  rnic_pkg::read_slot_t read_slot_data;
+  rnic_pkg::read_slot_t read_slot_data; rnic_pkg::reach_t rx_reach_data;
   logic [11:0] read_slot_addr;
-  rnic_pkg::tx_desc_t rsp_desc_data;
-  rnic_pkg::timer_event_t rx_timer_data;
+  rnic_pkg::tx_desc_t rsp_desc_data; rnic_pkg::timer_event_t rx_timer_data;
   logic [19:0] rx_entered, rx_left;
   logic [rnic_pkg::QpCounters-1:0] rx_qp_event;
 
@@ -157,8 +156,7 @@ module rnic_top (
       .admin_mem_op_rsp_valid_o(admin_mem_op_rsp_valid), `HANDSHAKE_OUT(rx_mem_op_rsp),
       `HANDSHAKE_OUT(sq_mem_op_rsp), .mem_op_rsp_data_o(mem_op_rsp_data),
       `STREAM_IN(mpt_req), .mpt_req_index_i(mpt_req_index), .mpt_req_write_i(mpt_req_write),
-      `NOTICE_OUT(mpt_rsp), `HANDSHAKE_IN(drain),
-      .ev_memory_o(ev_memory)
+      `NOTICE_OUT(mpt_rsp), `HANDSHAKE_IN(drain), .ev_memory_o(ev_memory)
   );
 
   host_if u_host_if (
@@ -221,8 +219,8 @@ module rnic_top (
       `STREAM_IN(sq_db), `STREAM_IN(wqe_push),
       `BORROW_OUT(sq), .sq_contended_i(sq_contended), .send_ctx_i(send_ctx),
       `STREAM_OUT(sq_mem_op), `HANDSHAKE_IN(sq_mem_op_rsp), .mem_op_rsp_data_i(mem_op_rsp_data),
-      `STREAM_OUT(send_rd_req), `STREAM_IN(send_rd_rsp),
-      `NOTICE_OUT(inflight), `STREAM_OUT(sq_retire), `STREAM_QP_OUT(flush_req),
+      `STREAM_OUT(send_rd_req), `STREAM_IN(send_rd_rsp), `NOTICE_OUT(inflight),
+      `STREAM_OUT(sq_retire), `STREAM_QP_OUT(flush_req),
       `NOTICE_QP_IN(sq_wake), `NOTICE_QP_IN(host_wake), `NOTICE_QP_OUT(drained),
       `NOTICE_QP_OUT(begun), .read_slot_data_o(read_slot_data), .read_slot_en_i(read_slot_en),
       .read_slot_addr_i(read_slot_addr),
@@ -235,9 +233,11 @@ module rnic_top (
       .send_wr_done_i(send_wr_done), .atomic_over_o(atomic_over), .port_mac_i(port_mac),
       .device_enable_i(device_enable), .tx_xlate_rsp_data_i(tx_xlate_rsp_data),
       .tx_path_rd_en_o(tx_path_rd_en), .tx_path_rd_qp_o(tx_path_rd_qp),
-      .tx_path_data_i(tx_path_data), .eth_tx_valid_o, .eth_tx_ready_i, .eth_tx_data_o,
-      `STREAM_OUT(left), `NOTICE_QP_IN(revive), .host_revive_i(host_revive),
-      .rsp_desc_sent_o(rsp_desc_sent), .ev_send_o(ev_send)
+      .tx_path_data_i(tx_path_data), .rx_path_rd_en_i(rx_path_rd_en),
+      .rx_path_rd_qp_i(rx_path_rd_qp), .rx_reach_data_o(rx_reach_data),
+      .eth_tx_valid_o, .eth_tx_ready_i, .eth_tx_data_o, `STREAM_OUT(left),
+      `NOTICE_QP_IN(revive), .host_revive_i(host_revive), .rsp_desc_sent_o(rsp_desc_sent),
+      .ev_send_o(ev_send)
   );
 
   receive_side u_receive_side (
@@ -251,7 +251,7 @@ module rnic_top (
       .rx_left_o(rx_left), .read_slot_data_i(read_slot_data), .read_slot_en_o(read_slot_en),
       .read_slot_addr_o(read_slot_addr), .rx_path_rd_en_o(rx_path_rd_en),
       .rx_path_rd_qp_o(rx_path_rd_qp), .rx_path_data_i(rx_path_data),
-      `STREAM_OUT(rx_xlate_req), `STREAM_IN(rx_xlate_rsp),
+      .rx_reach_data_i(rx_reach_data), `STREAM_OUT(rx_xlate_req), `STREAM_IN(rx_xlate_rsp),
       .rx_xlate_retire_valid_o(rx_xlate_retire_valid),
       .rx_xlate_retire_epoch_o(rx_xlate_retire_epoch), `STREAM_OUT(rx_rd_req),
       `STREAM_IN(rx_rd_rsp), `STREAM_OUT(rx_wr), .rx_wr_done_i(rx_wr_done),

@@ -1751,6 +1751,13 @@ package rnic_pkg;
     logic [15:0] wqe_idx;
   } read_slot_t;
 
+  /// How far the requests of a QP have been sent (tx_sent).
+  localparam int unsigned ReachBits = 25;
+  typedef struct packed {
+    logic [23:0] next_psn;  // The first PSN of which nothing has been sent
+    logic known;  // 0: nothing has been sent
+  } reach_t;
+
   /// A packet with valid ICRC. Its payload_beats follow on the payload stream when payload_length > 0. The payload of a datagram starts with its GRH (GrhBytes).
   localparam int unsigned RxDescBits = 721;
   typedef struct packed {

@@ -21,8 +21,9 @@
 /// and takes no payload.
 ///
 /// Send context clients: Read responses and ACKs. Receive context clients: requests. Two of each,
-/// which serve in turn. SRQ context client: requests that take a WQE of an SRQ. Read slot and path
-/// data are expected one cycle after their enables, and hold until the next.
+/// which serve in turn. SRQ context client: requests that take a WQE of an SRQ. Read slot, path and
+/// reach (what the QP of path_rd_qp_o has sent) are expected one cycle after their enables, and
+/// hold until the next.
 ///
 /// rx_entered_o, rx_left_o: packets, modulo 2^20, that the protocol checks have passed on, and that
 /// have left the done stage. All packets of a QP that were inside at a time have left when
@@ -76,6 +77,7 @@ module rx_engine (
     output logic                           path_rd_en_o,
     output logic [7:0]                     path_rd_qp_o,
     input  wire rnic_pkg::path_t           path_rd_data_i,
+    input  wire rnic_pkg::reach_t          reach_data_i,
     output logic                           xlate_req_valid_o,
     input  wire logic                      xlate_req_ready_i,
     output rnic_pkg::xlate_req_t           xlate_req_data_o,
@@ -124,48 +126,21 @@ module rx_engine (
   logic [rnic_pkg::NumCounters-1:0] check_event;
 
   rx_check u_check (
-      .clk_i,
-      .rst_ni,
-      .desc_valid_i,
-      .desc_ready_o,
-      .desc_data_i,
-      .send_acq_valid_o,
-      .send_acq_ready_i,
-      .send_acq_index_o,
-      .send_ctx_valid_i,
-      .send_ctx_data_i,
-      .send_rel_valid_o,
-      .send_rel_ready_i,
-      .send_rel_write_o,
-      .send_rel_data_o,
+      .clk_i, .rst_ni,
+      .desc_valid_i, .desc_ready_o, .desc_data_i,
+      .send_acq_valid_o, .send_acq_ready_i, .send_acq_index_o,
+      .send_ctx_valid_i, .send_ctx_data_i,
+      .send_rel_valid_o, .send_rel_ready_i, .send_rel_write_o, .send_rel_data_o,
       .send_contended_i,
-      .recv_acq_valid_o,
-      .recv_acq_ready_i,
-      .recv_acq_index_o,
-      .recv_ctx_valid_i,
-      .recv_ctx_data_i,
-      .recv_rel_valid_o,
-      .recv_rel_ready_i,
-      .recv_rel_write_o,
-      .recv_rel_data_o,
+      .recv_acq_valid_o, .recv_acq_ready_i, .recv_acq_index_o,
+      .recv_ctx_valid_i, .recv_ctx_data_i,
+      .recv_rel_valid_o, .recv_rel_ready_i, .recv_rel_write_o, .recv_rel_data_o,
       .recv_contended_i,
-      .srq_acq_valid_o,
-      .srq_acq_ready_i,
-      .srq_acq_index_o,
-      .srq_ctx_valid_i,
-      .srq_ctx_data_i,
-      .srq_rel_valid_o,
-      .srq_rel_ready_i,
-      .srq_rel_write_o,
-      .srq_rel_data_o,
-      .limit_valid_o,
-      .limit_srq_o,
-      .read_slot_en_o,
-      .read_slot_addr_o,
-      .read_slot_data_i,
-      .path_rd_en_o,
-      .path_rd_qp_o,
-      .path_rd_data_i,
+      .srq_acq_valid_o, .srq_acq_ready_i, .srq_acq_index_o, .srq_ctx_valid_i, .srq_ctx_data_i,
+      .srq_rel_valid_o, .srq_rel_ready_i, .srq_rel_write_o, .srq_rel_data_o,
+      .limit_valid_o, .limit_srq_o,
+      .read_slot_en_o, .read_slot_addr_o, .read_slot_data_i,
+      .path_rd_en_o, .path_rd_qp_o, .path_rd_data_i, .reach_data_i,
       .room_i       (room),
       .plan_valid_o (plan_in_valid),
       .plan_data_o  (plan_in),

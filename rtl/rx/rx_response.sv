@@ -4,9 +4,10 @@
 /// head of the Read ring; outputs are right one cycle after desc_i, ctx_i and slot_i are stable.
 ///
 /// An ACK may name any PSN from the newest acknowledged one to the newest ever sent, a NAK any that
-/// is sent and not acknowledged. While packets are sent again, an ACK of one that is still to be
-/// sent again counts for those that have been: what it says of them is true. A NAK that ends a
-/// request may name one that is still to be sent again, too. A Read response must be the next one
+/// is sent and not acknowledged. A packet that has its PSN and has not left (reach_i) is not sent:
+/// who answers it answers something else. While packets are sent again, an ACK of one that is still
+/// to be sent again counts for those that have been: what it says of them is true. A NAK that ends
+/// a request may name one that is still to be sent again, too. A Read response must be the next one
 /// of the oldest Read whose data is awaited; at that PSN a wrong opcode or length, or an AETH that
 /// is no ACK, fails the QP. It acknowledges itself and all before it (9.7.5.1.3). An atomic ACK is
 /// the Read response of an atomic, with its AtomicAckETH for data.
@@ -24,6 +25,7 @@ module rx_response (
     input  wire rnic_pkg::rx_desc_t    desc_i,
     input  wire rnic_pkg::send_ctx_t   ctx_i,
     input  wire rnic_pkg::read_slot_t  slot_i,
+    input  wire rnic_pkg::reach_t      reach_i,
     output rnic_pkg::rx_plan_t         plan_o,
     output rnic_pkg::send_ctx_t        ctx_o,
     output logic                       fetch_o,
@@ -51,7 +53,7 @@ module rx_response (
   logic [12:0] mtu;
   logic [3:0] mtu_shift;
   logic [31:0] left;
-  logic [23:0] distance, sent, window, expected, beyond, later;
+  logic [23:0] distance, repeated, reach, expected, beyond, later;
   logic [15:0] wqe_slot;
   assign awaited     = ctx_i.rd_tail != ctx_i.rd_head;
   assign mtu         = 13'd128 << ctx_i.mtu;
@@ -62,9 +64,9 @@ module rx_response (
   assign is_full     = desc_i.payload_length == mtu;
   assign expected    = slot_i.first_psn + 24'(ctx_i.rd_off >> mtu_shift);
   assign distance    = desc_i.psn - ctx_i.una_psn;
-  assign sent        = ctx_i.next_psn - ctx_i.una_psn;
-  assign window      = ctx_i.max_psn - ctx_i.una_psn;
-  assign is_psn_open = distance < window;
+  assign repeated    = ctx_i.next_psn - ctx_i.una_psn;
+  assign reach       = reach_i.known ? reach_i.next_psn - ctx_i.una_psn : 24'd0;
+  assign is_psn_open = distance < reach;
   assign beyond      = desc_i.psn - expected;
   // Responses that follow the awaited one
   assign later       = (left == 32'd0) ? 24'd0 : 24'((left - 32'd1) >> mtu_shift);
@@ -95,17 +97,17 @@ module rx_response (
   logic [63:0] wqe_addr_q;
 
   always_ff @(posedge clk_i) begin
-    acks_q     <= is_positive && (distance + 24'd1) <= window;
+    acks_q     <= is_positive && (distance + 24'd1) <= reach;
     naks_q     <= (desc_i.syndrome[7:5] == KindRnr || desc_i.syndrome[7:5] == KindNak) &&
-        distance < (fatal ? window : sent);
-    on_time_q  <= !is_ack && awaited && beyond == 24'd0;
+        is_psn_open && (fatal || distance < repeated);
+    on_time_q  <= !is_ack && awaited && beyond == 24'd0 && is_psn_open;
     late_q     <= awaited && is_psn_open && !beyond[23] && (beyond != 24'd0 || is_ack) &&
         !(fatal && beyond <= later);
     legal_q    <= (is_positive || !has_aeth) &&
         (is_final ? legal_final && 32'(desc_i.payload_length) == left : legal_other && is_full);
     at_start_q <= at_start;
     resent_q   <= ctx_i.recovering && ctx_i.rec_psn == expected;
-    ack_psn_q  <= (distance + 24'd1 <= sent) ? desc_i.psn : ctx_i.next_psn - 24'd1;
+    ack_psn_q  <= (distance + 24'd1 <= repeated) ? desc_i.psn : ctx_i.next_psn - 24'd1;
     expected_q <= expected;
     credits_q  <= positive;
     limited_q  <= limited;

@@ -18,6 +18,7 @@ module rx_rules (
     input  wire rnic_pkg::recv_ctx_t   recv_ctx_i,
     input  wire rnic_pkg::srq_ctx_t    srq_ctx_i,
     input  wire rnic_pkg::read_slot_t  slot_i,
+    input  wire rnic_pkg::reach_t      reach_i,
     // This side of the QP has failed already
     input  wire logic                  killed_i,
     output logic                       wants_o,
@@ -124,6 +125,7 @@ module rx_rules (
       .desc_i         (desc_i),
       .ctx_i          (send_ctx_i),
       .slot_i         (slot_i),
+      .reach_i        (reach_i),
       .plan_o         (response_plan),
       .ctx_o          (send_ctx_o),
       .fetch_o        (response_fetch),

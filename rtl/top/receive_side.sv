@@ -15,7 +15,8 @@
 ///   rx_srq: client of the SRQ contexts, borrowed while a receive context is held. srq_limit: a
 ///   pulse, an SRQ has reached its limit.
 /// - rx_rd, rx_wr, rx_xlate: clients of the memory side. rx_path_rd: port of the path table, the
-///   data comes a cycle after en. read_slot: the same, of the Read ring of the send queue.
+///   data comes a cycle after en, and with it rx_reach, what the QP has sent. read_slot: the same,
+///   of the Read ring of the send queue.
 /// - established: a pulse, the first packet of a QP in RTR. rx_timer: a pulse, Read data has come,
 ///   for the timer of its QP.
 /// - atomic_over: a pulse, an atomic has been answered; what waits in the park is judged again.
@@ -71,6 +72,7 @@ module receive_side (
     output logic                                             rx_path_rd_en_o,
     output logic [7:0]                                       rx_path_rd_qp_o,
     input  wire rnic_pkg::path_t                             rx_path_data_i,
+    input  wire rnic_pkg::reach_t                            rx_reach_data_i,
     output logic                                             rx_xlate_req_valid_o,
     input  wire logic                                        rx_xlate_req_ready_i,
     output rnic_pkg::xlate_req_t                             rx_xlate_req_data_o,
@@ -159,7 +161,7 @@ module receive_side (
       .rx_entered_o, .rx_left_o,
       .read_slot_en_o, .read_slot_addr_o, .read_slot_data_i,
       .path_rd_en_o(rx_path_rd_en_o), .path_rd_qp_o(rx_path_rd_qp_o),
-      .path_rd_data_i(rx_path_data_i),
+      .path_rd_data_i(rx_path_data_i), .reach_data_i(rx_reach_data_i),
       .xlate_req_valid_o(rx_xlate_req_valid_o), .xlate_req_ready_i(rx_xlate_req_ready_i),
       .xlate_req_data_o(rx_xlate_req_data_o),
       .xlate_rsp_valid_i(rx_xlate_rsp_valid_i), .xlate_rsp_ready_o(rx_xlate_rsp_ready_o),

@@ -25,6 +25,7 @@
 ///   told when it was the responder's.
 /// - read_slot: the Read that a response belongs to, read from the ring of the send queue: the
 ///   data comes a cycle after en.
+/// - rx_reach: what the QP of rx_path_rd has sent, a cycle after en.
 /// - send_reset: forget a QP: 0 send queue and 1 responder first, then 2 the send path, which may
 ///   still get packets of it until they have.
 /// - eth_tx: frames without a gap; valid stays from the first beat of a frame to its last. None
@@ -117,6 +118,9 @@ module send_side (
     output logic                                             tx_path_rd_en_o,
     output logic [7:0]                                       tx_path_rd_qp_o,
     input  wire rnic_pkg::path_t                             tx_path_data_i,
+    input  wire logic                                        rx_path_rd_en_i,
+    input  wire logic [7:0]                                  rx_path_rd_qp_i,
+    output rnic_pkg::reach_t                                 rx_reach_data_o,
     output logic                                             eth_tx_valid_o,
     input  wire logic                                        eth_tx_ready_i,
     output rnic_pkg::frame_beat_t                            eth_tx_data_o,
@@ -261,13 +265,14 @@ module send_side (
       .left_valid_o, .left_ready_i, .left_data_o,
       .revive_valid_i(revive_valid_i || revive_due_q),
       .revive_qp_i(revive_valid_i ? revive_qp_i : revive_due_qp_q),
+      .reach_rd_en_i(rx_path_rd_en_i), .reach_rd_qp_i(rx_path_rd_qp_i),
+      .reach_data_o(rx_reach_data_o),
       .qp_reset_valid_i(send_reset_valid_i[2]), .qp_reset_ready_o(send_reset_ready_o[2]),
       .qp_reset_qp_i,
       .event_o(ev_tx)
   );
 
   assign ev_send_o = ev_sq | ev_rsp | ev_tx;
-
 
   `ASSERT_HOLD(FaultHold, cpl_fault_valid_o, cpl_fault_ready_i, cpl_fault_data_o)
 endmodule

@@ -9,6 +9,7 @@
 /// of no bytes with err and last; what is left of its parts is consumed, and tx_fault is reported.
 /// So is a packet with head_tell_i, when all of it has left (tx_fault_t sent). One with
 /// head_quiet_i whose payload fails is dropped, but neither reported nor the end of its side.
+/// sent: a pulse, a request is whole, so that it will leave; the last PSN that it takes.
 /// Each translation is handed back (xlate_retire) when its data is here.
 module gather_join (
     input  wire logic                   clk_i,
@@ -23,6 +24,7 @@ module gather_join (
     input  wire logic [703:0]           head_bytes_i,
     input  wire logic [6:0]             head_length_i,
     input  wire rnic_pkg::tx_fault_t    head_fault_i,
+    input  wire logic [23:0]            head_last_psn_i,
     input  wire logic                   head_nak_i,
     input  wire logic                   head_tell_i,
     input  wire logic                   head_quiet_i,
@@ -51,6 +53,9 @@ module gather_join (
     output logic                        kill_o,
     output logic                        packet_out_o,
     output logic                        dropped_o,
+    output logic                        sent_valid_o,
+    output logic [7:0]                  sent_qp_o,
+    output logic [23:0]                 sent_psn_o,
     output logic                        fault_valid_o,
     input  wire logic                   fault_ready_i,
     output rnic_pkg::tx_fault_t         fault_data_o
@@ -70,7 +75,7 @@ module gather_join (
 
   // dead_q: the payload of this packet is thrown away. fault_q: how to report the packet of Body.
   logic dead_q, dead_d, barred, long_head, refused, pop, fault, fault_room;
-  logic tell_q, tells, clear, sent, quiet_q, ends;
+  logic tell_q, tells, clear, whole, sent, quiet_q, ends;
   logic [3:0] fault_status;
   rnic_pkg::tx_fault_t fault_q, fault_d;
 
@@ -84,7 +89,8 @@ module gather_join (
   // The last part of a packet leaves only when there is room to tell so.
   assign tells   = order_last_i && ((state_q == Body) ? tell_q : head_tell_i);
   assign clear   = fault_room || !tells;
-  assign sent    = pop && tells && !fault && !((state_q == Head) ? barred : dead_q);
+  assign whole   = pop && order_last_i && !fault && !((state_q == Head) ? barred : dead_q);
+  assign sent    = whole && tells;
 
   always_comb begin
     state_d              = state_q;
@@ -162,6 +168,10 @@ module gather_join (
 
   assign order_ready_o        = pop;
   assign packet_out_o         = pop && order_last_i;
+  assign sent_valid_o         = whole && !kill_index_o[8];
+  assign sent_qp_o            = kill_index_o[7:0];
+  // What has a payload takes one PSN.
+  assign sent_psn_o           = (state_q == Body) ? fault_q.psn : head_last_psn_i;
   assign xlate_retire_epoch_o = result_epoch_i;
 
   always_comb begin

@@ -12,7 +12,8 @@
 /// refused, DMA error) drops the packet, reports tx_fault once, and drops all later packets of that
 /// side of that QP until qp_reset, but for a fatal NAK. A descriptor with `tell` is reported there
 /// too, when its packet has left (UC, UD: its message is done). A request with ack_req is reported
-/// on left_* when the port has taken the last word of its frame (tx_port).
+/// on left_* when the port has taken the last word of its frame (tx_port). reach: what a QP has
+/// sent (tx_sent), a cycle after reach_rd_en_i.
 module tx_path (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
@@ -56,6 +57,9 @@ module tx_path (
     // Recovery goes back: after a fault the requester's side of the QP may send again; a pulse
     input  wire logic                      revive_valid_i,
     input  wire logic [7:0]                revive_qp_i,
+    input  wire logic                      reach_rd_en_i,
+    input  wire logic [7:0]                reach_rd_qp_i,
+    output rnic_pkg::reach_t               reach_data_o,
     input  wire logic                      qp_reset_valid_i,
     output logic                           qp_reset_ready_o,
     input  wire logic [7:0]                qp_reset_qp_i,
@@ -141,7 +145,9 @@ module tx_path (
   );
 
   // ---- Header and payload become packets ----
-  logic frame_valid, frame_ready, packet_valid, packet_ready, dropped;
+  logic frame_valid, frame_ready, packet_valid, packet_ready, dropped, request_valid;
+  logic [7:0] request_qp;
+  logic [23:0] request_psn;
   rnic_pkg::payload_beat_t packet;
 
   tx_payload u_payload (
@@ -158,13 +164,28 @@ module tx_path (
       .qp_reset_valid_i, .qp_reset_ready_o, .qp_reset_qp_i,
       .head_valid_i(head_valid), .head_ready_o(head_ready),
       .head_bytes_i(head_bytes), .head_length_i(head_length), .head_fault_i(head_fault),
+      .head_last_psn_i(head_left.psn),
       .head_nak_i(head_nak), .head_tell_i(head_tell), .head_quiet_i(head_quiet),
       .rd_rsp_valid_i, .rd_rsp_ready_o, .rd_rsp_data_i,
       .xlate_retire_valid_o, .xlate_retire_epoch_o,
       .frame_valid_o(frame_valid), .frame_ready_i(frame_ready),
       .dropped_o(dropped),
+      .sent_valid_o(request_valid), .sent_qp_o(request_qp), .sent_psn_o(request_psn),
       .tx_fault_valid_o, .tx_fault_ready_i, .tx_fault_data_o,
       .packet_valid_o(packet_valid), .packet_ready_i(packet_ready), .packet_data_o(packet)
+  );
+
+  tx_sent u_sent (
+      .clk_i,
+      .rst_ni,
+      .sent_valid_i (request_valid),
+      .sent_qp_i    (request_qp),
+      .sent_psn_i   (request_psn),
+      .clear_valid_i(qp_reset_ready_o),
+      .clear_qp_i   (qp_reset_qp_i),
+      .rd_en_i      (reach_rd_en_i),
+      .rd_qp_i      (reach_rd_qp_i),
+      .rd_data_o    (reach_data_o)
   );
 
   // ---- Packets become frames, sent when they are whole ----

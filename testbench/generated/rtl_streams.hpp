@@ -2024,6 +2024,27 @@ struct ReadSlot {
   bool operator==(const ReadSlot&) const = default;
 };
 
+/// How far the requests of a QP have been sent (tx_sent). 25 bits.
+struct Reach {
+  static constexpr std::size_t kBits = 25;
+  static constexpr std::size_t kBytes = 4;
+  std::uint8_t known{};  ///< 0: nothing has been sent
+  std::uint32_t next_psn{};  ///< The first PSN of which nothing has been sent
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 1>(known) |
+        bits::put<1, 24>(next_psn));
+  }
+  static constexpr Reach decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    Reach v;
+    v.known = static_cast<std::uint8_t>(bits::get<0, 1>(word0));
+    v.next_psn = static_cast<std::uint32_t>(bits::get<1, 24>(word0));
+    return v;
+  }
+  bool operator==(const Reach&) const = default;
+};
+
 /// A packet with valid ICRC. Its payload_beats follow on the payload stream when payload_length > 0. The payload of a datagram starts with its GRH (GrhBytes). 721 bits.
 struct RxDesc {
   static constexpr std::size_t kBits = 721;

@@ -1,7 +1,7 @@
 `default_nettype none
 
-/// The receive engine with its three context managers, each with a second client for the test. Path
-/// and Read ring are the test's.
+/// The receive engine with its three context managers, each with a second client for the test.
+/// Path, Read ring and what has been sent are the test's.
 module rx_engine_harness (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
@@ -48,6 +48,7 @@ module rx_engine_harness (
     output logic                           path_rd_en_o,
     output logic [7:0]                     path_rd_qp_o,
     input  wire rnic_pkg::path_t           path_rd_data_i,
+    input  wire rnic_pkg::reach_t          reach_data_i,
     output logic                           xlate_req_valid_o,
     input  wire logic                      xlate_req_ready_i,
     output rnic_pkg::xlate_req_t           xlate_req_data_o,
@@ -188,6 +189,7 @@ module rx_engine_harness (
       .path_rd_en_o,
       .path_rd_qp_o,
       .path_rd_data_i,
+      .reach_data_i,
       .xlate_req_valid_o,
       .xlate_req_ready_i,
       .xlate_req_data_o,

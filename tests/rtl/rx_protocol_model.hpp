@@ -20,6 +20,7 @@ struct QpModel {
   rtl::RecvCtx recv;
   rtl::SendCtx send;
   rtl::Path path;
+  rtl::Reach reach;
   std::deque<AwaitedRead> awaited;
   bool requests_killed = false, responses_killed = false;
   std::map<std::uint16_t, ScatterList> receive_lists, read_lists;
@@ -444,9 +445,10 @@ class ProtocolModel {
     auto& c = qp.send;
     const auto stray = [&] { return count(hw::Counter::kRxStrayResponses), false; };
     // Where the PSN stands: from the oldest unacknowledged to the newest ever sent, and beyond the awaited response or
-    // not.
-    const std::uint32_t distance = psn24(d.psn - c.una_psn), sent = psn24(c.next_psn - c.una_psn),
-                        window = psn24(c.max_psn - c.una_psn);
+    // not. A packet that has its PSN and has not left is not sent.
+    const std::uint32_t reach = qp.reach.known ? psn24(qp.reach.next_psn - c.una_psn) : 0;
+    const std::uint32_t distance = psn24(d.psn - c.una_psn), repeated = psn24(c.next_psn - c.una_psn),
+                        window = std::min(reach, psn24(c.max_psn - c.una_psn)), sent = std::min(reach, repeated);
     const int kind = d.opcode == 0x11 ? d.syndrome >> 5 : 0;
     // 9.7.7.2: every AETH with an ACK has credits, those in the middle of a Read's responses have no AETH.
     plan.with_imm = d.opcode != 0x0e && d.syndrome >> 5 == 0;
@@ -470,7 +472,7 @@ class ProtocolModel {
       if (kind == 0 && (distance < window || d.psn == psn24(c.una_psn - 1))) {
         count(hw::Counter::kRxAcks);
         plan.action = static_cast<std::uint8_t>(rtl::RxAction::kAck);
-        if (distance >= sent && distance < window) plan.psn = psn24(c.next_psn - 1);
+        if (distance >= repeated && distance < window) plan.psn = psn24(c.next_psn - 1);
       } else if ((kind == 1 || kind == 3) && distance < (is_fatal ? window : sent)) {
         count(hw::Counter::kRxNaks);
         count(kind == 1 ? hw::QpCounter::kRnrNaksReceived : hw::QpCounter::kNaksReceived);
@@ -483,7 +485,7 @@ class ProtocolModel {
     }
     if (qp.awaited.empty()) return stray();
     auto& read = qp.awaited.front();
-    if (d.psn != read.expected(qp.mtu())) return stray();
+    if (d.psn != read.expected(qp.mtu()) || distance >= reach) return stray();
     const std::uint32_t left = read.length - read.offset;
     const bool last = left <= qp.mtu();
     const std::uint8_t opcode = read.offset == 0 ? (last ? 0x10 : 0x0d) : (last ? 0x0f : 0x0e);

@@ -236,13 +236,14 @@ struct Bed {
       ask(qp, read);
     }
   }
-  /// The send queue has used `packets` PSNs.
+  /// The send queue has used `packets` PSNs, and their packets have left.
   void advance(std::uint8_t qp, std::uint32_t packets) {
     const auto sent = [packets](rtl::SendCtx& ctx) {
       ctx.next_psn = (ctx.next_psn + packets) & 0xffffff;
       if (((ctx.next_psn - ctx.max_psn) & 0xffffff) < 0x800000) ctx.max_psn = ctx.next_psn;
     };
     sent(model.qps[qp].send);
+    model.qps[qp].reach = {.known = 1, .next_psn = model.qps[qp].send.max_psn};
     send.change(qp, sent);
   }
   void store(std::uint64_t addr, const MemoryWorld::Wqe& wqe) {
@@ -273,6 +274,8 @@ struct Bed {
       m.send.rd_outstanding -= retired;
       send.change(qp, [retired](rtl::SendCtx& ctx) { ctx.rd_outstanding -= retired; });
     }
+    const auto left_before = m.reach;
+    const auto first = m.send.una_psn;
     if (bench.chance(0.2)) go_back(qp);
     const bool fill = bench.chance(0.4);
     while (m.send.rd_outstanding < 16 && (fill || bench.chance(0.6)))
@@ -283,6 +286,14 @@ struct Bed {
     const auto acked = static_cast<std::uint32_t>(uniform(0, (limit - m.send.una_psn) & 0xffffff));
     m.send.una_psn = (m.send.una_psn + acked) & 0xffffff;
     send.change(qp, [acked](rtl::SendCtx& ctx) { ctx.una_psn = (ctx.una_psn + acked) & 0xffffff; });
+    // The payload of the newest may still be under way: what had left has left, and what is acknowledged.
+    if (bench.chance(0.4)) {
+      const auto since = [first](std::uint32_t psn) { return (psn - first) & 0xffffff; };
+      const auto least = std::max(left_before.known ? since(left_before.next_psn) : 0, since(m.send.una_psn));
+      const auto most = since(m.reach.next_psn);
+      const auto left = static_cast<std::uint32_t>(bench.chance(0.3) ? least : uniform(least, most));
+      m.reach = {.known = left_before.known || left != 0, .next_psn = (first + left) & 0xffffff};
+    }
   }
 
   // ---- Packets ----
@@ -588,8 +599,10 @@ struct Bed {
                      [this] {
                        auto& dut = *bench.dut;
                        if (next_path) put(dut.path_rd_data_i, *next_path);
+                       if (next_reach) put(dut.reach_data_i, *next_reach);
                        if (next_slot) put(dut.read_slot_data_i, *next_slot);
                        next_path.reset();
+                       next_reach.reset();
                        next_slot.reset();
                        dut.rd_req_ready_i = bench.chance(read_rate);
                        dut.qp_reset_valid_i = reset_step == 3;
@@ -597,9 +610,11 @@ struct Bed {
                      },
                      [this] {
                        auto& dut = *bench.dut;
-                       if (dut.path_rd_en_o)
-                         next_path =
-                             model.qps.contains(dut.path_rd_qp_o) ? model.qps[dut.path_rd_qp_o].path : rtl::Path{};
+                       if (dut.path_rd_en_o) {
+                         const auto qp = model.qps.find(dut.path_rd_qp_o);
+                         next_path = qp != model.qps.end() ? qp->second.path : rtl::Path{};
+                         next_reach = qp != model.qps.end() ? qp->second.reach : rtl::Reach{};
+                       }
                        if (dut.read_slot_en_o) next_slot = slots[dut.read_slot_addr_o];
                        if (dut.rd_req_valid_o && dut.rd_req_ready_i) {
                          const auto request = get<rtl::DmaRdReq>(dut.rd_req_data_o);
@@ -641,6 +656,7 @@ struct Bed {
   std::map<std::uint64_t, bool> failing;
   std::array<rtl::ReadSlot, 4096> slots{};
   std::optional<rtl::Path> next_path;
+  std::optional<rtl::Reach> next_reach;
   std::optional<rtl::ReadSlot> next_slot;
   std::deque<std::pair<rtl::RxDone, std::uint64_t>> expected;
   std::array<std::uint64_t, hw::kCounterNames.size()> counters{};
@@ -761,6 +777,41 @@ TEST_CASE("rx_engine: an ACK of a packet that is still to be sent again", "[rtl]
       bed.settle(2000);
     }
   }
+}
+
+TEST_CASE("rx_engine: what answers a packet that has not left answers nothing (9.7.6)", "[rtl]") {
+  Bed bed(seed());
+  bed.busy_neighbours = false;
+  const auto kind = GENERATE(0, 1, 2, 3, 4);
+  constexpr std::uint8_t kQp = 3;
+  bed.create(kQp, hw::QpState::kRts, hw::QpState::kRts);
+  auto& m = bed.model.qps[kQp];
+  const auto first = m.send.una_psn;
+  bed.advance(kQp, 5);
+  if (kind >= 3) bed.send_read(kQp, 8);
+  bed.advance(kQp, 10);
+  bed.settle(1000);
+  const auto answer = [&](std::uint32_t distance) {
+    auto d = bed.header(m);
+    d.psn = (first + distance) & 0xffffff;
+    d.opcode = kind == 3 ? 0x10 : 0x11;
+    d.syndrome = std::array{0x1f, 0x60, 0x62, 0x1f, 0x1f}[static_cast<std::size_t>(kind)];
+    bed.submit(d, kind == 3 ? 8 : 0);
+    bed.settle(2000);
+  };
+  const auto strays = [&] { return bed.counters[static_cast<std::size_t>(hw::Counter::kRxStrayResponses)]; };
+  // ACK, NAK of a lost packet, fatal NAK; response to a Read that has PSN 5, implied NAK of it: nothing of it has left,
+  // then one packet too few, then it has.
+  const std::uint32_t named = kind == 4 ? 8 : 5;
+  m.reach = {};
+  answer(named);
+  CHECK(strays() == 1);
+  m.reach = {.known = 1, .next_psn = (first + named) & 0xffffff};
+  answer(named);
+  CHECK(strays() == 2);
+  m.reach.next_psn = (first + named + 1) & 0xffffff;
+  answer(named);
+  CHECK(strays() == 2);
 }
 
 // Decision 46: a fatal NAK belongs to the request whose PSN it names. In front of it all has been executed: what an

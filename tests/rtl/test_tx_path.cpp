@@ -125,6 +125,13 @@ Bytes frame_of(const TxDesc& d, const Path& path, Bytes payload) {
   return frame;
 }
 
+/// A moment in the life of a queue pair: so many of its requests are on the wire.
+struct ReachQuery {
+  std::uint8_t qp = 0;
+  unsigned life = 0;
+  std::size_t on_wire = 0;
+};
+
 /// The NIC's surroundings. What the block must do with each packet is decided when its descriptor is accepted.
 struct World : Agent {
   explicit World(std::uint64_t seed_value) : bench(seed_value) {
@@ -134,8 +141,10 @@ struct World : Agent {
     dut.qp_reset_valid_i = dut.desc_valid_i = dut.piece_valid_i = 0;
     dut.xlate_req_ready_i = dut.xlate_rsp_valid_i = dut.rd_req_ready_i = dut.rd_rsp_valid_i = 0;
     dut.tx_fault_ready_i = dut.eth_tx_ready_i = dut.left_ready_i = 0;
+    dut.reach_rd_en_i = 0;
     bench.reset();
     for (auto& path : paths) path = random_path();
+    for (auto& psns : reached) psns = {std::nullopt};
     bench.add(*this);
     for (int s = 0; s < 2; ++s) {
       bench.add(descs[s]);
@@ -201,11 +210,19 @@ struct World : Agent {
       put(dut.rd_rsp_data_i, read_queue.front().rsp);
     }
     dut.rd_rsp_valid_i = read_offer;
+
+    // Somebody always asks what the queue pair of the newest packet has sent.
+    reach_read = bench.chance(0.5);
+    dut.reach_rd_en_i = reach_read;
+    dut.reach_rd_qp_i = reach_read ? newest_qp : static_cast<std::uint8_t>(bench.rng());
+    if (reach_read) reach_query = {newest_qp, lives[newest_qp], on_wire_count[newest_qp]};
   }
 
   void sample() override {
     auto& dut = *bench.dut;
     for (std::size_t i = 0; i < counters.size(); ++i) counters[i] += port_bit(dut.event_o, i);
+    if (reach_answer && reach_answer->life == lives[reach_answer->qp]) check_reach(*reach_answer);
+    if (reach_read) reach_answer = reach_query;
     if (dut.path_rd_en_o) {
       path_read = true;
       path_qp = dut.path_rd_qp_o;
@@ -243,6 +260,23 @@ struct World : Agent {
     if (in_frame) REQUIRE(dut.eth_tx_valid_o);
   }
 
+  /// What a queue pair has sent: at least all that is on the wire, nothing that has not been asked for.
+  void check_reach(const ReachQuery& query) {
+    const auto reach = get<Reach>(bench.dut->reach_data_o);
+    const auto& may_be = reached[query.qp];
+    const auto fits = [&](const std::optional<std::uint32_t>& psn) {
+      return psn ? reach.known && reach.next_psn == *psn : !reach.known;
+    };
+    REQUIRE(std::any_of(may_be.begin() + static_cast<std::ptrdiff_t>(query.on_wire), may_be.end(), fits));
+  }
+  Reach reach_of(std::uint8_t qp) {
+    auto& dut = *bench.dut;
+    newest_qp = qp;
+    bench.run(1);
+    bench.run_until([&] { return reach_read; }, 100, "a read of what has been sent");
+    return get<Reach>(dut.reach_data_o);
+  }
+
   void accept(const Packet& packet) {
     const auto& d = packet.desc;
     for (const auto& piece : packet.pieces) {
@@ -260,6 +294,15 @@ struct World : Agent {
       return;
     }
     frames.push_back(frame_of(d, paths[d.qp], payload.bytes));
+    newest_qp = d.qp;
+    if (!d.responder) {
+      auto& psns = reached[d.qp];
+      // 9.7.2: what is sent again is older, by less than 2^23.
+      const auto next = (d.last_psn + 1) & 0xffffff;
+      const bool newer = !psns.back() || ((next - *psns.back()) & 0xffffff) <= 0x800000;
+      psns.push_back(newer ? next : psns.back());
+    }
+    reaches.push_back({d.qp, lives[d.qp], reached[d.qp].size() - 1});
     // 9.7.6.1.3: a request that asks for an answer.
     asking.push_back(d.ack_req && !d.responder
                          ? std::optional(TimerEvent{.qp = d.qp, .exponent = d.ack_timeout, .psn = d.last_psn})
@@ -335,6 +378,9 @@ struct World : Agent {
       frames.pop_front();
       if (asking.front()) expected_left.push_back(*asking.front());
       asking.pop_front();
+      const auto& at = reaches.front();
+      if (at.life == lives[at.qp]) on_wire_count[at.qp] = at.on_wire;
+      reaches.pop_front();
       frame.clear();
       ++sent;
     }
@@ -377,6 +423,9 @@ struct World : Agent {
     }
     dut.qp_reset_valid_i = 0;
     killed[0][qp] = killed[1][qp] = false;
+    reached[qp] = {std::nullopt};
+    on_wire_count[qp] = 0;
+    ++lives[qp];
   }
 
   template <typename T>
@@ -413,6 +462,15 @@ struct World : Agent {
   std::array<std::array<bool, 256>, 2> killed{};
   std::deque<Bytes> frames;
   std::deque<std::optional<TimerEvent>> asking;  // of each of them
+  std::deque<ReachQuery> reaches;                // of each of them
+  /// Of each queue pair, after each request of this life: the first PSN of which nothing was sent.
+  std::array<std::vector<std::optional<std::uint32_t>>, 256> reached;
+  std::array<unsigned, 256> lives{};
+  std::array<std::size_t, 256> on_wire_count{};
+  bool reach_read = false;
+  std::uint8_t newest_qp = 0;
+  ReachQuery reach_query;
+  std::optional<ReachQuery> reach_answer;
   std::deque<TimerEvent> expected_left;
   std::uint64_t reports = 0;
   std::vector<TxFault> expected_faults;
@@ -537,6 +595,7 @@ Packet random_packet(World& w, bool responder, double fault_rate, unsigned qps) 
     left -= packet.pieces.back().length;
   }
   packet.pieces.back().last = 1;
+  if (!responder) d.last_psn = d.psn;  // what has a payload takes one PSN
   return packet;
 }
 
@@ -610,6 +669,88 @@ TEST_CASE("tx_path: faults kill one side of one QP until qp_reset", "[rtl]") {
   w.drain();
   CHECK(w.sent > 300);
   CHECK(w.expected_faults.size() > 50);
+}
+
+TEST_CASE("tx_path: a request is sent when its payload is here, and not before (9.7.6)", "[rtl]") {
+  World w(seed(10));
+  const auto write = [&](std::uint32_t psn, std::uint32_t behaviour) {
+    Packet packet = small_write(w, 3);
+    packet.desc.psn = packet.desc.last_psn = psn;
+    packet.desc.payload_length = 512;
+    packet.pieces = {memory_piece(w, 512, behaviour, false)};
+    packet.pieces[0].va = 0x1000;
+    packet.pieces[0].last = 1;
+    w.send(0, packet);
+  };
+  const auto is = [&](std::uint32_t next) { return w.reach_of(3).known && w.reach_of(3).next_psn == next; };
+  CHECK_FALSE(w.reach_of(3).known);
+  w.read_delay = 400;
+  write(0xffffff, 0);
+  w.bench.run(300);
+  CHECK_FALSE(w.reach_of(3).known);
+  w.drain();
+  CHECK(is(0));
+  CHECK_FALSE(w.reach_of(4).known);
+  // Sent again: older, so that nothing new has been sent. A Read takes the PSNs of its responses.
+  write(0xfffffe, 0);
+  w.drain();
+  CHECK(is(0));
+  Packet read = small_write(w, 3);
+  read.desc.opcode = static_cast<std::uint8_t>(rnic::hw::RcOpcode::kReadRequest);
+  read.desc.payload_length = 0;
+  read.pieces.clear();
+  read.desc.psn = 0;
+  read.desc.last_psn = 6;
+  w.send(0, read);
+  w.drain();
+  CHECK(is(7));
+  // The farthest Read there is (9.7.2), and the oldest packet that may be sent again.
+  read.desc.psn = 7;
+  read.desc.last_psn = 7 + 0x7fffff;
+  w.send(0, read);
+  w.drain();
+  CHECK(is(7 + 0x800000));
+  write(7, 0);
+  w.drain();
+  CHECK(is(7 + 0x800000));
+  // A payload that is not there is not sent.
+  const auto fails = GENERATE(1u, 16u);  // its translation, its DMA read
+  write(8 + 0x800000, fails);
+  w.drain();
+  CHECK(is(7 + 0x800000));
+  w.reset_qp(3);
+  CHECK_FALSE(w.reach_of(3).known);
+  write(5, 0);
+  w.drain();
+  CHECK(is(6));
+}
+
+TEST_CASE("tx_path: of requests that leave in a row the newest counts", "[rtl]") {
+  World w(seed());
+  w.read_delay = 300;
+  for (int round = 0; round < 20; ++round) {
+    // Behind a payload that is awaited headers wait, and then leave one a cycle.
+    Packet slow = small_write(w, 9);
+    slow.pieces = {memory_piece(w, 8, 0, false)};
+    slow.pieces[0].va = 0x1000;
+    slow.pieces[0].last = 1;
+    w.send(0, slow);
+    std::optional<std::uint32_t> newest;
+    for (int i = 0; i < 12; ++i) {
+      Packet read = small_write(w, 3);
+      read.desc.opcode = static_cast<std::uint8_t>(rnic::hw::RcOpcode::kReadRequest);
+      read.desc.payload_length = 0;
+      read.pieces.clear();
+      read.desc.last_psn = static_cast<std::uint32_t>(w.bench.uniform(100, 1000));
+      newest = std::max(newest.value_or(0), read.desc.last_psn + 1);
+      w.send(0, read);
+    }
+    w.drain();
+    const auto reach = w.reach_of(3);
+    CHECK(reach.known);
+    CHECK(reach.next_psn == newest);
+    w.reset_qp(3);
+  }
 }
 
 TEST_CASE("tx_path: a slow wire and slow memory lose nothing", "[rtl]") {
