@@ -18,7 +18,8 @@ struct NicOptions {
   double clock_ppm = 0;                    ///< The clock is so much slower than clock_period says
   model::Picoseconds clock_phase = 0;      ///< Of the first edge, below clock_period
   std::uint64_t reset_cycles = 16;
-  std::uint64_t seed = 1;  ///< What registers and memories hold before reset
+  std::uint64_t seed = 1;   ///< What registers and memories hold before reset
+  bool own_thread = false;  ///< Its clock edges are computed in a thread of their own
 };
 
 /// The Verilated NIC in SystemC. One method runs each clock cycle; the links are called directly, with no SystemC
@@ -26,7 +27,7 @@ struct NicOptions {
 ///
 /// At the edge at time t it takes what its links have for it by t, and what the NIC offered during the cycle that ends
 /// at t goes out at t. An assertion of the RTL that fails, or a malformed TLP, stops the simulation: sc_start throws an
-/// sc_report that names it.
+/// sc_report that names it, or finish_edge does after the last cycle.
 class NicRtl : public sc_core::sc_module {
  public:
   NicRtl(const sc_core::sc_module_name& name, model::PcieLink& pcie, model::EthernetLink& ethernet,
@@ -45,8 +46,9 @@ class NicRtl : public sc_core::sc_module {
   void start_trace(const std::string& path) { nic_->start_trace(path); }
   void stop_trace() { nic_->stop_trace(); }
 
+  void finish_edge() { nic_->finish_edge(); }
   [[nodiscard]] const PortActivity& activity() const { return nic_->activity(); }
-  [[nodiscard]] std::vector<std::string> state() const { return nic_->state(); }
+  [[nodiscard]] std::vector<std::string> state() { return nic_->state(); }
 
   /// Clock cycles since power-on.
   [[nodiscard]] std::uint64_t cycles() const { return cycles_; }

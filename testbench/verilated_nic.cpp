@@ -52,7 +52,8 @@ rtl::TlpType to_rtl(model::TlpKind kind) {
 
 }  // namespace
 
-VerilatedNic::VerilatedNic(std::string name, model::PcieLink& pcie, model::EthernetLink& ethernet, std::uint64_t seed)
+VerilatedNic::VerilatedNic(std::string name, model::PcieLink& pcie, model::EthernetLink& ethernet, std::uint64_t seed,
+                           bool own_thread)
     : name_(std::move(name)), pcie_(pcie), ethernet_(ethernet), context_(std::make_unique<VerilatedContext>()) {
   context_->randReset(2);
   context_->randSeed(static_cast<int>(seed % 0x7FFF'FFFF) + 1);
@@ -61,9 +62,16 @@ VerilatedNic::VerilatedNic(std::string name, model::PcieLink& pcie, model::Ether
   top_ = std::make_unique<Vrnic_top>(context_.get(), name_.c_str());
   top_->clk_i = 0;
   hold_reset();
+  if (own_thread) {
+    edge_thread_.emplace([this] {
+      Verilated::threadContextp(context_.get());
+      evaluate(true, edge_time_);
+    });
+  }
 }
 
 VerilatedNic::~VerilatedNic() {
+  edge_thread_.reset();
   Verilated::threadContextp(context_.get());  // the destructor of the model looks there for its context
   stop_trace();
   top_->final();
@@ -72,6 +80,7 @@ VerilatedNic::~VerilatedNic() {
 
 void VerilatedNic::start_trace(const std::string& path) {
   if (trace_) throw std::runtime_error(name_ + ": a trace is already on");
+  join_edge();
   Verilated::threadContextp(context_.get());  // where the trace looks; it may be that of a NIC that is gone
   auto trace = std::make_unique<VerilatedFstC>();
   top_->trace(trace.get(), 99);
@@ -81,11 +90,13 @@ void VerilatedNic::start_trace(const std::string& path) {
 }
 
 void VerilatedNic::stop_trace() {
+  join_edge();
   if (trace_) trace_->close();
   trace_.reset();
 }
 
 void VerilatedNic::cycle(bool reset, std::uint64_t settle_time, std::uint64_t edge_time) {
+  finish_edge();
   Verilated::threadContextp(context_.get());
   ++cycles_;
   if (reset) {
@@ -96,9 +107,30 @@ void VerilatedNic::cycle(bool reset, std::uint64_t settle_time, std::uint64_t ed
     drive();
     drive_flow_control();
     evaluate(false, settle_time);
+    throw_if_failed();
     sample();
   }
-  evaluate(true, edge_time);
+  edge_time_ = edge_time;
+  if (edge_thread_) {
+    edge_thread_->start();
+  } else {
+    evaluate(true, edge_time);
+  }
+}
+
+void VerilatedNic::join_edge() {
+  if (edge_thread_) edge_thread_->join();
+}
+
+void VerilatedNic::finish_edge() {
+  join_edge();
+  throw_if_failed();
+}
+
+void VerilatedNic::throw_if_failed() {
+  if (!failed_at_) return;
+  stop_trace();
+  throw std::runtime_error(name_ + ": an assertion of the RTL failed at " + std::to_string(*failed_at_) + " ps");
 }
 
 void VerilatedNic::hold_reset() {
@@ -122,13 +154,11 @@ void VerilatedNic::evaluate(bool clock, std::uint64_t time) {
   context_->time(time);
   top_->eval();
   if (trace_ && time > traced_time_) trace_->dump(traced_time_ = time);
-  if (context_->gotError()) {
-    stop_trace();
-    throw std::runtime_error(name_ + ": an assertion of the RTL failed at " + std::to_string(time) + " ps");
-  }
+  if (context_->gotError() && !failed_at_) failed_at_ = time;
 }
 
-std::vector<std::string> VerilatedNic::state() const {
+std::vector<std::string> VerilatedNic::state() {
+  join_edge();
   std::vector<std::string> lines;
   const auto port = [&](const char* name, bool valid, bool ready) {
     if (valid && !ready) lines.push_back(std::string("rnic_top.") + name + ": valid, not ready");

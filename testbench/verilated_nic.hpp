@@ -9,6 +9,7 @@
 #include "model/ethernet.hpp"
 #include "model/pcie.hpp"
 #include "testbench/tlp_beats.hpp"
+#include "testbench/worker_thread.hpp"
 
 class VerilatedContext;
 class VerilatedFstC;
@@ -24,18 +25,25 @@ struct PortActivity {
 
 /// The Verilated NIC (rnic_top) with its links, one clock cycle at a time. Knows nothing of SystemC, whose headers and
 /// those of Verilator do not go together in one file.
+///
+/// Nine tenths of the work of a cycle follow its edge, and nobody sees what they make before the next cycle: a NIC with
+/// a thread of its own does them there while the rest of the world goes on. What it does is the same.
 class VerilatedNic {
  public:
   /// A new chip, in reset; registers and memories hold what `seed` says.
-  VerilatedNic(std::string name, model::PcieLink& pcie, model::EthernetLink& ethernet, std::uint64_t seed);
+  VerilatedNic(std::string name, model::PcieLink& pcie, model::EthernetLink& ethernet, std::uint64_t seed,
+               bool own_thread);
   ~VerilatedNic();
   VerilatedNic(const VerilatedNic&) = delete;
   VerilatedNic& operator=(const VerilatedNic&) = delete;
 
   /// One cycle: takes what the links have, lets it settle, hands over what the NIC offers, and makes the clock edge. In
   /// reset nothing moves, and what was half way through a port is lost. Times, in picoseconds, are for the trace.
-  /// Throws std::runtime_error when an assertion of the RTL fails, model::PcieProtocolError for a malformed TLP.
+  /// Throws std::runtime_error when an assertion of the RTL fails, at the edge before at the earliest;
+  /// model::PcieProtocolError for a malformed TLP.
   void cycle(bool reset, std::uint64_t settle_time, std::uint64_t edge_time);
+  /// Waits for what follows the last edge. Throws std::runtime_error when an assertion of the RTL has failed there.
+  void finish_edge();
 
   /// Records all signals to the FST file `path` from now on. Throws std::runtime_error when it cannot be written, or a
   /// trace is already on.
@@ -44,11 +52,13 @@ class VerilatedNic {
 
   [[nodiscard]] const PortActivity& activity() const { return activity_; }
   /// What holds: busy_signals, and the ports of the NIC where one side waits for the other.
-  [[nodiscard]] std::vector<std::string> state() const;
+  [[nodiscard]] std::vector<std::string> state();
 
  private:
   void hold_reset();
   void evaluate(bool clock, std::uint64_t time);
+  void join_edge();
+  void throw_if_failed();
   void drive();
   void drive_flow_control();
   void drive_config();
@@ -73,6 +83,9 @@ class VerilatedNic {
   BeatJoiner host_completion_;
   BeatJoiner dma_data_;
   model::DmaRequest dma_request_;  ///< Whose beats are being joined
+  std::uint64_t edge_time_ = 0;
+  std::optional<std::uint64_t> failed_at_;   ///< Time of the assertion that failed
+  std::optional<WorkerThread> edge_thread_;  ///< The last member: it must end before the rest does
 };
 
 }  // namespace rnic::testbench

@@ -75,6 +75,8 @@ WorldOptions WorldOptions::from_environment(const std::string& name) {
 HostOptions World::host_options(std::size_t index) const {
   HostOptions options = options_.each_host.at(index).value_or(options_.host);
   if (options_.pcie_faults.at(index)) options.root_complex.faults = *options_.pcie_faults[index];
+  // The last is that of the thread which does all the rest, when it has met all others.
+  options.nic.own_thread = index + 1 < options_.hosts && index + 1 < options_.threads;
   return options;
 }
 
@@ -181,6 +183,7 @@ void World::run(std::uint64_t limit_ns) {
     throw;
   }
   finish_files();
+  for (auto& host : hosts_) host->nic().finish_edge();
   check_misuse();
   check_violations();
 }

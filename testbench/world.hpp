@@ -32,6 +32,9 @@ struct WorldOptions {
   /// Faults of each host's PCI Express, instead of those in `host`.
   std::array<std::optional<model::PcieFaultOptions>, kMostHosts> pcie_faults{};
   std::uint64_t seed = 1;
+  /// That simulate, of this process: the clock edges of all NICs but one have each a thread of their own, as far as
+  /// there are threads. Nothing in the results depends on it.
+  unsigned threads = 1;
   /// A run in which no TLP and no frame has moved for this simulated time is given up (see World::run). 0: never.
   std::uint64_t hang_ns = 20'000'000;
   std::string capture_path;  ///< Capture file of the wire; empty: none
@@ -78,7 +81,7 @@ class World : public sc_core::sc_module {
   [[nodiscard]] Plug plug(std::size_t host) const;
   /// Those of the last reset.
   [[nodiscard]] const WorldOptions& options() const { return options_; }
-  /// Those of host `index`, with its own faults.
+  /// Those of host `index`, with its own faults, and its thread.
   [[nodiscard]] HostOptions host_options(std::size_t index) const;
 
   /// Adds an application of host `index` to the next run. It is a thread of simulated time.

@@ -394,9 +394,17 @@ std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options, co
       {{"first_touch_write_ns", "64-byte Write, posting to completion, first to and from its regions", kNanoseconds},
        [&] { return touch_of(&TouchTimes::first_ns); }},
       {{"warm_write_ns", "the same once more", kNanoseconds}, [&] { return touch_of(&TouchTimes::warm_ns); }},
-      {{"simulated_cycles_per_second", "simulator, two NICs busy, one core", "cycles/s", 0, true}, [&] {
+      {{"simulated_cycles_per_second", "simulator, two NICs busy", "cycles/s", 0, true},
+       [&] {
          if (speed == 0) write_goodput();
          return speed;
+       }},
+      {{"simulated_cycles_per_second_one_thread", "the same, one thread", "cycles/s", 0, true}, [&] {
+         WorldOptions one = options;
+         one.threads = 1;
+         double slower = 0;
+         goodput_fraction(world, one, Transfer::Direction::kWrite, &slower);
+         return slower;
        }}};
   std::string names;
   for (const auto& measurement : all) names.append(names.empty() ? "" : ", ").append(measurement.figure.key);

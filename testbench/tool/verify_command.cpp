@@ -126,13 +126,14 @@ int run_verify_command(const VerifyArguments& options) {
   }
   std::vector<Line> lines;
   const auto start = std::chrono::steady_clock::now();
-  run_vectors(vectors, options.world.draw().options, options.jobs,
-              [&](std::size_t index, const VectorOutcome& outcome) {
-                lines.push_back({&vectors[index], outcome});
-                fmt::print("{} {}{}\n", outcome.passed ? "pass" : "FAIL", vectors[index].file.string(),
-                           outcome.passed ? "" : ": " + outcome.message);
-                std::fflush(stdout);
-              });
+  WorldOptions world = options.world.draw().options;
+  if (options.jobs > 1) world.threads = 1;  // the cores have vectors of their own
+  run_vectors(vectors, world, options.jobs, [&](std::size_t index, const VectorOutcome& outcome) {
+    lines.push_back({&vectors[index], outcome});
+    fmt::print("{} {}{}\n", outcome.passed ? "pass" : "FAIL", vectors[index].file.string(),
+               outcome.passed ? "" : ": " + outcome.message);
+    std::fflush(stdout);
+  });
   print_clauses(lines);
   const auto passed = std::count_if(lines.begin(), lines.end(), [](const Line& line) { return line.outcome.passed; });
   print_cycles(lines, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <thread>
+
 #include "testbench/scenario.hpp"
 
 namespace rnic::testbench {
@@ -20,6 +23,12 @@ void add_world_options(CLI::App& command, WorldArguments& world) {
       "--world", world.drawn_from,
       "Draw the machines and the wire from this seed: sizes, order and timing of PCI Express, clocks, rate, "
       "path MTU, first PSNs; instead of the options that say them");
+  options.threads = std::max(1u, std::thread::hardware_concurrency());
+  command
+      .add_option("--threads", options.threads,
+                  "Threads that simulate, one a NIC at most: results are the same with any number [default: cores]")
+      ->envname("RNIC_THREADS")
+      ->check(CLI::Range(1u, 64u));
   command.add_option("--link-gbps", options.wire.rate_gbps, "Rate of the wire, 10^9 bits per second")
       ->check(CLI::Range(0.1, 400.0))
       ->capture_default_str();

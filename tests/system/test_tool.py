@@ -264,6 +264,29 @@ class ToolTest(unittest.TestCase):
         self.assertGreater(figures["setup"]["cycles"], 2 * figures["cycles"])
         self.assertGreater(wall["setup_seconds"], wall["seconds"])
 
+    def test_threads_change_nothing(self):
+        # Times are apart for each number of threads, so results show no difference only if there is none.
+        file = self.file(60_000)
+        captures, figures = [], []
+        for threads in (1, 2):
+            capture = self.folder / f"{threads}.pcap"
+            figures.append(self.copy_json(file, "--threads", threads, "--qps", 4, "--message", 3000, "--world", 3, "--pcap", capture))
+            captures.append(capture.read_bytes())
+        self.assertGreater(len(captures[0]), 60_000)
+        self.assertEqual(captures[0], captures[1])
+        for figure in figures:
+            del figure["wall_clock"]
+        self.assertEqual(figures[0], figures[1])
+        for command in (("soak", "--cycles", 4000, "--qps", 8), ("fuzz", "--frames", 300)):
+            results = []
+            for threads in (1, 2):
+                path = self.folder / "result.json"
+                rnic(*command, "--threads", threads, "--json", path)
+                results.append(json.loads(path.read_text()))
+                results[-1].pop("wall_clock")
+            self.assertEqual(results[0], results[1], command[0])
+        self.assertIn("--threads", self.refused("copy", file, "--threads", 0))
+
     def test_version(self):
         result = rnic("--version")
         self.assertEqual(result.returncode, 0, result.stderr)
