@@ -59,6 +59,13 @@ bool Downstream::take_completion(DmaCompletion& completion, Picoseconds now) {
   return take(arriving_completions_, completion, now);
 }
 
+std::optional<Picoseconds> Downstream::next_arrival() const {
+  Picoseconds next = next_start_;
+  if (!arriving_requests_.empty()) next = std::min(next, arriving_requests_.front().time);
+  if (!arriving_completions_.empty()) next = std::min(next, arriving_completions_.front().time);
+  return next == kNever ? std::nullopt : std::optional(next);
+}
+
 /// The first that does not wait for credits, unless it stands behind a posted one that does; else their number.
 std::size_t Downstream::next_request() const {
   for (std::size_t i = 0; i < requests_.size(); ++i) {

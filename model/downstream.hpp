@@ -44,6 +44,8 @@ class Downstream {
   /// The next packet that has arrived at the NIC by `now`. False: there is none.
   bool take_request(HostRequest& request, Picoseconds now);
   bool take_completion(DmaCompletion& completion, Picoseconds now);
+  /// No packet arrives before this time, of those pushed so far. Nothing: there is none, or credits hold them all.
+  [[nodiscard]] std::optional<Picoseconds> next_arrival() const;
 
  private:
   template <typename Packet>

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <span>
 
+#include "model/nic_link.hpp"
+
 namespace rnic::model {
 
 inline constexpr std::size_t kBeatBytes = 64;
@@ -40,9 +42,8 @@ void for_each_beat(std::span<const std::uint8_t> frame, bool bad, Take take) {
 
 /// An Ethernet port as the NIC sees it. A NIC calls it at each of its clock edges, in simulated time; nothing here
 /// waits.
-class EthernetLink {
+class EthernetLink : public NicLink {
  public:
-  virtual ~EthernetLink() = default;
   /// False while the transmit buffer is full; transmit must then not be called.
   [[nodiscard]] virtual bool can_transmit() const = 0;
   virtual void transmit(const FrameBeat& beat) = 0;

@@ -49,6 +49,13 @@ bool FrameLine::receive(FrameBeat& beat, Picoseconds now) {
   return true;
 }
 
+std::optional<Picoseconds> FrameLine::next_beat() const {
+  std::optional<Picoseconds> next;
+  if (!arriving_.empty()) next = arriving_.front().due;
+  for (const auto& frame : held_) next = std::min(next.value_or(frame.until), frame.until);
+  return next;
+}
+
 std::optional<Picoseconds> FrameLine::next_frame() const {
   std::optional<Picoseconds> next;
   const auto sooner = [&next](Picoseconds time) { next = std::min(next.value_or(time), time); };

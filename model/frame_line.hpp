@@ -32,6 +32,8 @@ class FrameLine {
   void push_frame(const std::vector<std::uint8_t>& bytes, const FrameFate& fate, Picoseconds start);
   /// The next beat that has arrived by `now`. False: there is none.
   bool receive(FrameBeat& beat, Picoseconds now);
+  /// When receive can give a beat, or a held frame goes on, at the earliest. Nothing: none is under way.
+  [[nodiscard]] std::optional<Picoseconds> next_beat() const;
   /// When receive can give the last beat of a frame, or a held frame goes on, at the earliest. Nothing: no frame is
   /// under way.
   [[nodiscard]] std::optional<Picoseconds> next_frame() const;

@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "model/nic_link.hpp"
+
 /// Transaction layer packets between a root complex and a NIC, as a PCI Express hard block shows them
 /// (PCI Express base specification, chapter 2). Payload bytes are those of the dwords that the packet carries, in
 /// address order.
@@ -127,9 +129,8 @@ struct PcieConfig {
 [[nodiscard]] std::uint8_t size_code(std::size_t bytes);
 
 /// PCI Express as the NIC sees it. A NIC calls it at each of its clock edges, in simulated time; nothing here waits.
-class PcieLink {
+class PcieLink : public NicLink {
  public:
-  virtual ~PcieLink() = default;
   [[nodiscard]] virtual const PcieConfig& config() const = 0;
   /// Takes the next request that has arrived from the host. False: there is none yet.
   virtual bool take_host_request(HostRequest& request) = 0;

@@ -77,6 +77,7 @@ void RootComplex::reset_function() {
   const CreditKinds held = downstream_.held();
   downstream_ = Downstream(options_);
   downstream_.hold(held, now_ps());
+  changed();
   checker_.reset();
 }
 
@@ -88,9 +89,11 @@ void RootComplex::set_config(const PcieConfig& config) {
   if (may_interrupt(options_.config) && !may_interrupt(config)) silent_from_ = now_ps() + kInterruptGrace;
   options_ = changed;
   downstream_.set_max_payload(config.max_payload);
+  NicLink::changed();
 }
 
 void RootComplex::hold(PcieWay way, const CreditKinds& kinds) {
+  changed();
   if (way == PcieWay::kToNic) return downstream_.hold(kinds, now_ps());
   if (held_.has(CreditKind::kPosted) && !kinds.has(CreditKind::kPosted))
     silent_from_ = std::max(silent_from_, now_ps() + kInterruptGrace);
@@ -106,6 +109,7 @@ void RootComplex::hold(PcieWay way, const CreditKinds& kinds) {
 void RootComplex::post(HostRequest request) {
   if (request_tap_) request_tap_(request);
   downstream_.push_request(std::move(request), now_ps());
+  pushed();
 }
 
 std::optional<HostCompletion> RootComplex::request(HostRequest request) {
@@ -326,6 +330,7 @@ void RootComplex::read_memory(const DmaRequest& request) {
     if (job.fault_address == job.address) return;
   }
   downstream_.push_read(std::move(job), now_ps());
+  pushed();
 }
 
 void RootComplex::write_memory(const DmaRequest& request) {

@@ -117,6 +117,7 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
 
   // PcieLink
   [[nodiscard]] const PcieConfig& config() const override { return options_.config; }
+  [[nodiscard]] std::optional<Picoseconds> next_arrival() const override { return downstream_.next_arrival(); }
   bool take_host_request(HostRequest& request) override;
   void host_completion(HostCompletion completion) override;
   [[nodiscard]] bool can_request() const override;

@@ -38,6 +38,7 @@ void Wire::inject(std::size_t from, std::span<const std::uint8_t> frame, bool ba
 void Wire::set_link(bool up) {
   if (link_up_ == up) return;
   link_up_ = up;
+  for (const auto& port : ports_) port.changed();
   for (auto* const listener : listeners_) {
     if (listener != nullptr) listener->link_changed();
   }
@@ -57,6 +58,7 @@ void Wire::transmit(std::size_t from, const FrameBeat& beat) {
 
 void Wire::send(std::size_t from, const FrameBeat& beat, bool injected) {
   auto record = directions_.at(from).transmit(beat, now_ps(), injected);
+  ports_[1 - from].pushed();
   if (!record) return;
   if (listeners_[1 - from] != nullptr) expect_frame(from);
   if (!tap_) return;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <span>
 #include <systemc>
 #include <vector>
@@ -64,6 +65,11 @@ class Wire : public sc_core::sc_module {
     void transmit(const FrameBeat& beat) override { wire_.transmit(index_, beat); }
     bool receive(FrameBeat& beat) override { return wire_.directions_[1 - index_].receive(beat, now_ps()); }
     [[nodiscard]] bool link_up() const override { return wire_.link_up_; }
+    [[nodiscard]] std::optional<Picoseconds> next_arrival() const override {
+      return wire_.directions_[1 - index_].next_beat();
+    }
+    using NicLink::changed;
+    using NicLink::pushed;
 
    private:
     Wire& wire_;

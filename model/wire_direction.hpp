@@ -67,7 +67,8 @@ class WireDirection {
   std::optional<FrameRecord> transmit(const FrameBeat& beat, Picoseconds now, bool injected = false);
   /// The next beat that has arrived by `now`. False: there is none.
   bool receive(FrameBeat& beat, Picoseconds now) { return line_.receive(beat, now); }
-  /// As FrameLine::next_frame.
+  /// As of FrameLine.
+  [[nodiscard]] std::optional<Picoseconds> next_beat() const { return line_.next_beat(); }
   [[nodiscard]] std::optional<Picoseconds> next_frame() const { return line_.next_frame(); }
 
   [[nodiscard]] const WireStatistics& statistics() const { return statistics_; }

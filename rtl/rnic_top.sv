@@ -12,10 +12,15 @@
 /// qp_contexts keeps the state of queue pairs, qp_reset_order has one forgotten.
 ///
 /// TLP streams are those of pcie_edge; cfg_* are what a PCIe hard block reports of the
-/// configuration space, eth_link_up_i what the Ethernet MAC says of its link.
+/// configuration space, eth_link_up_i what the Ethernet MAC says of its link. time_i counts cycles,
+/// those included in which clk_i stands still, as it may while quiet_o is 1 (nic_rest).
 module rnic_top (
     input  wire logic                    clk_i,
     input  wire logic                    rst_ni,
+    input  wire logic [63:0]             time_i,
+    output logic                         quiet_o,
+    output logic                         quiet_timed_o,
+    output logic [63:0]                  quiet_until_o,
     input  wire logic [2:0]              cfg_max_payload_i,
     input  wire logic [2:0]              cfg_max_read_req_i,
     input  wire logic                    cfg_bus_master_i,
@@ -81,8 +86,8 @@ module rnic_top (
       inflight_valid, flush_req_valid, flush_req_ready, sq_wake_valid, drained_valid, begun_valid,
       read_slot_en, atomic_over, revive_valid, rsp_desc_sent, rx_srq_acq_valid, rx_srq_acq_ready,
       rx_srq_ctx_valid, rx_srq_rel_write, srq_limit_valid, established_valid, rx_timer_valid,
-      place_fault;
-  logic [63:0] reg_rsp_data, cycles;
+      place_fault, memory_busy, stir;
+  logic [63:0] reg_rsp_data, cycles; rnic_pkg::rest_t cpl_rest;
   logic [2:0] send_rd_req_valid, send_rd_req_ready, send_rd_rsp_valid, send_rd_rsp_ready,
       send_reset_valid, send_reset_ready, cpl_recv_acq_valid, cpl_recv_acq_ready,
       cpl_recv_ctx_valid, cpl_recv_rel_valid, cpl_recv_rel_ready, cpl_recv_rel_write;
@@ -96,10 +101,8 @@ module rnic_top (
       rx_recv_acq_valid, rx_recv_acq_ready, rx_recv_ctx_valid, rx_recv_rel_valid, rx_recv_rel_ready,
       rx_recv_rel_write, rx_send_contended, rx_recv_contended, sq_contended;
   logic [2*rnic_pkg::DmaWrBits-1:0] cpl_wr_data;
-  logic [2*rnic_pkg::XlateReqBits-1:0] send_xlate_req_data;
-  rnic_pkg::xlate_rsp_t tx_xlate_rsp_data;
-  rnic_pkg::mem_op_rsp_t mem_op_rsp_data;
-  rnic_pkg::mpt_t mpt_rsp_data;
+  logic [2*rnic_pkg::XlateReqBits-1:0] send_xlate_req_data; rnic_pkg::xlate_rsp_t tx_xlate_rsp_data;
+  rnic_pkg::mem_op_rsp_t mem_op_rsp_data; rnic_pkg::mpt_t mpt_rsp_data;
   logic [rnic_pkg::MptIndexBits-1:0] mpt_req_index;
   logic [rnic_pkg::NumCounters-1:0] ev_memory, ev_host, ev_send, ev_rx, ev_cpl;
   logic [47:0] port_mac;
@@ -111,142 +114,144 @@ module rnic_top (
       sq_acq_valid, sq_acq_ready, sq_ctx_valid, sq_rel_valid, sq_rel_ready, sq_rel_write;
   rnic_pkg::send_ctx_t send_ctx, admin_send_ctx, rx_send_rel_data;
   rnic_pkg::recv_ctx_t recv_ctx, admin_recv_ctx, rx_recv_rel_data;
-  rnic_pkg::cq_ctx_t cq_ctx, admin_cq_ctx;
-  rnic_pkg::eq_ctx_t eq_ctx, admin_eq_ctx;
+  rnic_pkg::cq_ctx_t cq_ctx, admin_cq_ctx; rnic_pkg::eq_ctx_t eq_ctx, admin_eq_ctx;
   rnic_pkg::srq_ctx_t srq_ctx, admin_srq_ctx;
   rnic_pkg::path_t path_wr_data, tx_path_data, rx_path_data;
-  logic [5*rnic_pkg::QpCounters-1:0] qp_event;
-  logic [5*8-1:0] qp_event_qp, sq_acq_index;
-  logic [2*8-1:0] cpl_send_acq_index;
-  logic [2*rnic_pkg::SendCtxBits-1:0] cpl_send_rel_data;
-  logic [5*rnic_pkg::SendCtxBits-1:0] sq_rel_data;
-  logic [3*8-1:0] cpl_recv_acq_index;
-  logic [3*rnic_pkg::RecvCtxBits-1:0] cpl_recv_rel_data;
-  rnic_pkg::inflight_t inflight_data;
+  logic [5*rnic_pkg::QpCounters-1:0] qp_event; logic [5*8-1:0] qp_event_qp, sq_acq_index;
+  logic [2*8-1:0] cpl_send_acq_index; logic [2*rnic_pkg::SendCtxBits-1:0] cpl_send_rel_data;
+  logic [5*rnic_pkg::SendCtxBits-1:0] sq_rel_data; logic [3*8-1:0] cpl_recv_acq_index;
+  logic [3*rnic_pkg::RecvCtxBits-1:0] cpl_recv_rel_data; rnic_pkg::inflight_t inflight_data;
   rnic_pkg::read_slot_t read_slot_data; rnic_pkg::reach_t rx_reach_data;
   logic [11:0] read_slot_addr;
   rnic_pkg::tx_desc_t rsp_desc_data; rnic_pkg::timer_event_t rx_timer_data;
-  logic [19:0] rx_entered, rx_left;
-  logic [rnic_pkg::QpCounters-1:0] rx_qp_event;
+  logic [19:0] rx_entered, rx_left; logic [rnic_pkg::QpCounters-1:0] rx_qp_event;
+
+  // ---- What moves between the rooms and at the ports ----
+  assign stir = |{host_req_valid_i, host_cpl_valid_o, dma_req_valid_o, dma_cpl_valid_i,
+      eth_rx_valid_i, eth_tx_valid_o, reg_req_valid, uar_req_valid, wqe_push_valid, sq_db_valid,
+      rq_db_valid, srq_db_valid, cq_db_valid, eq_db_valid, device_eqe_valid, send_rd_req_valid,
+      rx_rd_req_valid, admin_rd_req_valid, send_rd_rsp_valid, rx_rd_rsp_valid, admin_rd_rsp_valid,
+      send_wr_valid, cpl_wr_valid, rx_wr_valid, admin_wr_valid, msix_wr_valid, msix_valid,
+      send_xlate_req_valid, rx_xlate_req_valid, send_xlate_rsp_valid, rx_xlate_rsp_valid,
+      admin_mem_op_valid, rx_mem_op_valid, sq_mem_op_valid, unbind_mem_op_valid, mpt_req_valid,
+      sq_acq_valid, rsp_acq_valid, rx_send_acq_valid, rx_recv_acq_valid, rx_srq_acq_valid,
+      cpl_send_acq_valid, cpl_recv_acq_valid, admin_acq_valid, rx_done_valid, rsp_cmd_valid,
+      sq_retire_valid, cpl_fault_valid, flush_req_valid, qp_error_valid, left_valid, sq_wake_valid,
+      host_wake_valid, drain_valid, qp_reset_valid, unbinding};
+
+  nic_rest u_rest (
+      .clk_i, .rst_ni, .time_i, .cycles_i(cycles), .stir_i(stir), .rest_i(cpl_rest),
+      .levels_i({cfg_max_payload_i, cfg_max_read_req_i, cfg_bus_master_i, cfg_ext_tag_i,
+          cfg_cpl_timeout_disable_i, cfg_msix_enable_i, cfg_msix_mask_i, eth_link_up_i}),
+      .busy_i(memory_busy), .quiet_o, .timed_o(quiet_timed_o), .deadline_o(quiet_until_o)
+  );
 
   memory_side u_memory_side (
-      .clk_i, .rst_ni,
-      .cfg_max_payload_i, .cfg_max_read_req_i, .cfg_bus_master_i, .cfg_ext_tag_i,
+      .clk_i, .rst_ni, .cfg_max_payload_i, .cfg_max_read_req_i, .cfg_bus_master_i, .cfg_ext_tag_i,
       .cfg_cpl_timeout_disable_i, .dma_req_np_hold_i, .device_enable_i(device_enable),
-      .pending_o(transactions_pending_o), .completion_timeout_i(completion_timeout),
-      .host_req_valid_i, .host_req_ready_o, .host_req_hdr_i, .host_req_data_i, .host_req_last_i,
-      .host_cpl_valid_o, .host_cpl_ready_i, .host_cpl_hdr_o, .host_cpl_data_o, .host_cpl_last_o,
-      .dma_req_valid_o, .dma_req_ready_i, .dma_req_hdr_o, .dma_req_data_o, .dma_req_last_o,
-      .dma_cpl_valid_i, .dma_cpl_ready_o, .dma_cpl_hdr_i, .dma_cpl_data_i, .dma_cpl_last_i,
-      `STREAM_OUT(reg_req), `NOTICE_IN(reg_rsp), `STREAM_OUT(uar_req),
-      `STREAM_IN(send_rd_req), `STREAM_IN(rx_rd_req), `STREAM_IN(admin_rd_req),
-      `STREAM_OUT(send_rd_rsp), `STREAM_OUT(rx_rd_rsp), `STREAM_OUT(admin_rd_rsp),
-      `STREAM_IN(send_wr), .send_wr_done_o(send_wr_done), `STREAM_IN(msix_wr),
-      .msix_wr_done_o(msix_wr_done), `STREAM_IN(admin_wr), .admin_wr_done_o(admin_wr_done),
-      `STREAM_IN(cpl_wr), .cpl_wr_done_o(cpl_wr_done), `STREAM_IN(rx_wr), .rx_wr_done_o(rx_wr_done),
-      `STREAM_IN(send_xlate_req), `STREAM_IN(rx_xlate_req), `HANDSHAKE_OUT(send_xlate_rsp),
-      `STREAM_OUT(rx_xlate_rsp), .send_xlate_retire_valid_i(send_xlate_retire_valid),
+      .pending_o(transactions_pending_o), .memory_busy_o(memory_busy),
+      .completion_timeout_i(completion_timeout), .host_req_valid_i, .host_req_ready_o,
+      .host_req_hdr_i, .host_req_data_i, .host_req_last_i, .host_cpl_valid_o, .host_cpl_ready_i,
+      .host_cpl_hdr_o, .host_cpl_data_o, .host_cpl_last_o, .dma_req_valid_o, .dma_req_ready_i,
+      .dma_req_hdr_o, .dma_req_data_o, .dma_req_last_o, .dma_cpl_valid_i, .dma_cpl_ready_o,
+      .dma_cpl_hdr_i, .dma_cpl_data_i, .dma_cpl_last_i, `STREAM_OUT(reg_req), `NOTICE_IN(reg_rsp),
+      `STREAM_OUT(uar_req), `STREAM_IN(send_rd_req), `STREAM_IN(rx_rd_req),
+      `STREAM_IN(admin_rd_req), `STREAM_OUT(send_rd_rsp), `STREAM_OUT(rx_rd_rsp),
+      `STREAM_OUT(admin_rd_rsp), `STREAM_IN(send_wr), .send_wr_done_o(send_wr_done),
+      `STREAM_IN(msix_wr), .msix_wr_done_o(msix_wr_done), `STREAM_IN(admin_wr),
+      .admin_wr_done_o(admin_wr_done), `STREAM_IN(cpl_wr), .cpl_wr_done_o(cpl_wr_done),
+      `STREAM_IN(rx_wr), .rx_wr_done_o(rx_wr_done), `STREAM_IN(send_xlate_req),
+      `STREAM_IN(rx_xlate_req), `HANDSHAKE_OUT(send_xlate_rsp), `STREAM_OUT(rx_xlate_rsp),
+      .send_xlate_retire_valid_i(send_xlate_retire_valid),
       .send_xlate_retire_epoch_i(send_xlate_retire_epoch),
       .rx_xlate_retire_valid_i(rx_xlate_retire_valid),
       .rx_xlate_retire_epoch_i(rx_xlate_retire_epoch), .memory_ready_o(memory_ready),
-      .tx_xlate_rsp_data_o(tx_xlate_rsp_data),
-      `STREAM_IN(admin_mem_op), `STREAM_IN(rx_mem_op), `STREAM_IN(sq_mem_op),
-      `STREAM_IN(unbind_mem_op), .unbind_mem_op_rsp_valid_o(unbind_mem_op_rsp_valid),
-      .unbinding_i(unbinding),
+      .tx_xlate_rsp_data_o(tx_xlate_rsp_data), `STREAM_IN(admin_mem_op), `STREAM_IN(rx_mem_op),
+      `STREAM_IN(sq_mem_op), `STREAM_IN(unbind_mem_op),
+      .unbind_mem_op_rsp_valid_o(unbind_mem_op_rsp_valid), .unbinding_i(unbinding),
       .admin_mem_op_rsp_valid_o(admin_mem_op_rsp_valid), `HANDSHAKE_OUT(rx_mem_op_rsp),
-      `HANDSHAKE_OUT(sq_mem_op_rsp), .mem_op_rsp_data_o(mem_op_rsp_data),
-      `STREAM_IN(mpt_req), .mpt_req_index_i(mpt_req_index), .mpt_req_write_i(mpt_req_write),
-      `NOTICE_OUT(mpt_rsp), `HANDSHAKE_IN(drain), .ev_memory_o(ev_memory)
+      `HANDSHAKE_OUT(sq_mem_op_rsp), .mem_op_rsp_data_o(mem_op_rsp_data), `STREAM_IN(mpt_req),
+      .mpt_req_index_i(mpt_req_index), .mpt_req_write_i(mpt_req_write), `NOTICE_OUT(mpt_rsp),
+      `HANDSHAKE_IN(drain), .ev_memory_o(ev_memory)
   );
 
   host_if u_host_if (
-      .clk_i, .rst_ni,
-      .contexts_ready_i(qp_contexts_ready && memory_ready && completion_ready),
+      .clk_i, .rst_ni, .contexts_ready_i(qp_contexts_ready && memory_ready && completion_ready),
       `STREAM_IN(reg_req), `NOTICE_OUT(reg_rsp), .device_enable_o(device_enable),
-      .completion_timeout_o(completion_timeout), .port_mac_o(port_mac), .cycles_o(cycles),
+      .completion_timeout_o(completion_timeout), .port_mac_o(port_mac), .time_i, .cycles_o(cycles),
       .event_i(ev_host | ev_memory | ev_send | ev_rx | ev_cpl), `STREAM_IN(uar_req),
       `STREAM_OUT_AS(sq_doorbell, sq_db), `STREAM_OUT_AS(rq_doorbell, rq_db),
       `STREAM_OUT_AS(cq_doorbell, cq_db), `STREAM_OUT_AS(eq_doorbell, eq_db),
-      `STREAM_OUT_AS(srq_doorbell, srq_db), `STREAM_OUT(wqe_push),
-      .cfg_msix_enable_i, .cfg_msix_mask_i, `HANDSHAKE_IN(msix), .msix_vector_i(msix_vector),
+      `STREAM_OUT_AS(srq_doorbell, srq_db), `STREAM_OUT(wqe_push), .cfg_msix_enable_i,
+      .cfg_msix_mask_i, `HANDSHAKE_IN(msix), .msix_vector_i(msix_vector),
       `STREAM_OUT_AS(rd_req, admin_rd_req), `STREAM_IN_AS(rd_rsp, admin_rd_rsp),
       `STREAM_OUT(admin_wr), .admin_wr_done_i(admin_wr_done), `STREAM_OUT(msix_wr),
-      .msix_wr_done_i(msix_wr_done),
-      `HANDSHAKE_OUT_AS(acq, admin_acq), .acq_index_o(admin_acq_index),
-      .ctx_valid_i(admin_ctx_valid), .send_ctx_i(send_ctx), .recv_ctx_i(recv_ctx),
-      .cq_ctx_i(cq_ctx), .eq_ctx_i(eq_ctx), .srq_ctx_i(srq_ctx), `HANDSHAKE_OUT_AS(rel, admin_rel),
-      .rel_write_o(admin_rel_write), .send_ctx_o(admin_send_ctx), .recv_ctx_o(admin_recv_ctx),
-      .cq_ctx_o(admin_cq_ctx), .eq_ctx_o(admin_eq_ctx), .srq_ctx_o(admin_srq_ctx),
-      `NOTICE_QP_OUT_AS(sq_wake, host_wake), .sq_revive_o(host_revive), .link_up_i(eth_link_up_i),
+      .msix_wr_done_i(msix_wr_done), `HANDSHAKE_OUT_AS(acq, admin_acq),
+      .acq_index_o(admin_acq_index), .ctx_valid_i(admin_ctx_valid), .send_ctx_i(send_ctx),
+      .recv_ctx_i(recv_ctx), .cq_ctx_i(cq_ctx), .eq_ctx_i(eq_ctx), .srq_ctx_i(srq_ctx),
+      `HANDSHAKE_OUT_AS(rel, admin_rel), .rel_write_o(admin_rel_write), .send_ctx_o(admin_send_ctx),
+      .recv_ctx_o(admin_recv_ctx), .cq_ctx_o(admin_cq_ctx), .eq_ctx_o(admin_eq_ctx),
+      .srq_ctx_o(admin_srq_ctx), `NOTICE_QP_OUT_AS(sq_wake, host_wake), .sq_revive_o(host_revive),
+      .link_up_i(eth_link_up_i),
       .quiet_i(!(dma_req_valid_o || transactions_pending_o || eth_tx_valid_o)),
       `STREAM_OUT_AS(eqe, device_eqe), `NOTICE_OUT(path_wr), .path_wr_qp_o(path_wr_qp),
       `STREAM_OUT(mpt_req), .mpt_req_write_o(mpt_req_write), .mpt_req_index_o(mpt_req_index),
-      `NOTICE_IN(mpt_rsp),
-      `STREAM_OUT_AS(mem_op, admin_mem_op), .mem_op_rsp_valid_i(admin_mem_op_rsp_valid),
-      .mem_op_rsp_data_i(mem_op_rsp_data),
+      `NOTICE_IN(mpt_rsp), `STREAM_OUT_AS(mem_op, admin_mem_op),
+      .mem_op_rsp_valid_i(admin_mem_op_rsp_valid), .mem_op_rsp_data_i(mem_op_rsp_data),
       `HANDSHAKE_OUT(drain), `STREAM_QP_OUT(qp_reset), .flushing_i(qp_flushing),
       `STREAM_OUT(qp_error), .event_o(ev_host), .qp_event_i(qp_event), .qp_event_qp_i(qp_event_qp)
   );
 
   qp_reset_order u_qp_reset_order (
-      .clk_i, .rst_ni,
-      `HANDSHAKE_IN_AS(in, qp_reset),
+      .clk_i, .rst_ni, `HANDSHAKE_IN_AS(in, qp_reset),
       .queues_valid_o({cpl_reset_valid, rx_reset_valid, send_reset_valid[1:0]}),
       .queues_ready_i({cpl_reset_ready, rx_reset_ready, send_reset_ready[1:0]}),
       .path_valid_o(send_reset_valid[2]), .path_ready_i(send_reset_ready[2])
   );
 
   qp_contexts u_qp_contexts (
-      .clk_i, .rst_ni,
-      `BORROW_IN(rx_send), `BORROW_IN(cpl_send), `BORROW_IN(sq),
+      .clk_i, .rst_ni, `BORROW_IN(rx_send), `BORROW_IN(cpl_send), `BORROW_IN(sq),
       .admin_acq_valid_i(admin_acq_valid[1:0]), .admin_acq_ready_o(admin_acq_ready[1:0]),
       .admin_acq_index_i(admin_acq_index), .admin_ctx_valid_o(admin_ctx_valid[1:0]),
       .send_ctx_o(send_ctx), .admin_rel_valid_i(admin_rel_valid[1:0]),
       .admin_rel_ready_o(admin_rel_ready[1:0]), .admin_rel_write_i(admin_rel_write),
-      .admin_send_ctx_i(admin_send_ctx),
-      `BORROW_IN(rx_recv), `BORROW_IN(cpl_recv), `BORROW_IN(rsp), .recv_ctx_o(recv_ctx),
-      .admin_recv_ctx_i(admin_recv_ctx),
-      `NOTICE_IN(path_wr), .path_wr_qp_i(path_wr_qp), .tx_path_rd_en_i(tx_path_rd_en),
-      .tx_path_rd_qp_i(tx_path_rd_qp), .tx_path_data_o(tx_path_data),
-      .rx_path_rd_en_i(rx_path_rd_en), .rx_path_rd_qp_i(rx_path_rd_qp),
-      .rx_path_data_o(rx_path_data), .sq_contended_o(sq_contended),
+      .admin_send_ctx_i(admin_send_ctx), `BORROW_IN(rx_recv), `BORROW_IN(cpl_recv), `BORROW_IN(rsp),
+      .recv_ctx_o(recv_ctx), .admin_recv_ctx_i(admin_recv_ctx), `NOTICE_IN(path_wr),
+      .path_wr_qp_i(path_wr_qp), .tx_path_rd_en_i(tx_path_rd_en), .tx_path_rd_qp_i(tx_path_rd_qp),
+      .tx_path_data_o(tx_path_data), .rx_path_rd_en_i(rx_path_rd_en),
+      .rx_path_rd_qp_i(rx_path_rd_qp), .rx_path_data_o(rx_path_data), .sq_contended_o(sq_contended),
       .rx_send_contended_o(rx_send_contended), .rx_recv_contended_o(rx_recv_contended),
       .qp_contexts_ready_o(qp_contexts_ready)
   );
 
   send_side u_send_side (
-      .clk_i, .rst_ni,
-      `STREAM_IN(sq_db), `STREAM_IN(wqe_push),
-      `BORROW_OUT(sq), .sq_contended_i(sq_contended), .send_ctx_i(send_ctx),
-      `STREAM_OUT(sq_mem_op), `HANDSHAKE_IN(sq_mem_op_rsp), .mem_op_rsp_data_i(mem_op_rsp_data),
-      `STREAM_OUT(send_rd_req), `STREAM_IN(send_rd_rsp), `NOTICE_OUT(inflight),
-      `STREAM_OUT(sq_retire), `STREAM_QP_OUT(flush_req),
-      `NOTICE_QP_IN(sq_wake), `NOTICE_QP_IN(host_wake), `NOTICE_QP_OUT(drained),
-      `NOTICE_QP_OUT(begun), .read_slot_data_o(read_slot_data), .read_slot_en_i(read_slot_en),
-      .read_slot_addr_i(read_slot_addr),
-      `HANDSHAKE_IN(send_reset), .qp_reset_qp_i(qp_reset_qp),
-      `STREAM_OUT(cpl_fault), `STREAM_IN(rsp_cmd), `BORROW_OUT(rsp), .recv_ctx_i(recv_ctx),
-      .rsp_desc_data_o(rsp_desc_data),
-      `STREAM_OUT(send_xlate_req), `HANDSHAKE_IN(send_xlate_rsp),
-      .rx_xlate_rsp_data_i(rx_xlate_rsp_data), .send_xlate_retire_valid_o(send_xlate_retire_valid),
+      .clk_i, .rst_ni, `STREAM_IN(sq_db), `STREAM_IN(wqe_push), `BORROW_OUT(sq),
+      .sq_contended_i(sq_contended), .send_ctx_i(send_ctx), `STREAM_OUT(sq_mem_op),
+      `HANDSHAKE_IN(sq_mem_op_rsp), .mem_op_rsp_data_i(mem_op_rsp_data), `STREAM_OUT(send_rd_req),
+      `STREAM_IN(send_rd_rsp), `NOTICE_OUT(inflight), `STREAM_OUT(sq_retire),
+      `STREAM_QP_OUT(flush_req), `NOTICE_QP_IN(sq_wake), `NOTICE_QP_IN(host_wake),
+      `NOTICE_QP_OUT(drained), `NOTICE_QP_OUT(begun), .read_slot_data_o(read_slot_data),
+      .read_slot_en_i(read_slot_en), .read_slot_addr_i(read_slot_addr), `HANDSHAKE_IN(send_reset),
+      .qp_reset_qp_i(qp_reset_qp), `STREAM_OUT(cpl_fault), `STREAM_IN(rsp_cmd), `BORROW_OUT(rsp),
+      .recv_ctx_i(recv_ctx), .rsp_desc_data_o(rsp_desc_data), `STREAM_OUT(send_xlate_req),
+      `HANDSHAKE_IN(send_xlate_rsp), .rx_xlate_rsp_data_i(rx_xlate_rsp_data),
+      .send_xlate_retire_valid_o(send_xlate_retire_valid),
       .send_xlate_retire_epoch_o(send_xlate_retire_epoch), `STREAM_OUT(send_wr),
       .send_wr_done_i(send_wr_done), .atomic_over_o(atomic_over), .port_mac_i(port_mac),
       .device_enable_i(device_enable), .tx_xlate_rsp_data_i(tx_xlate_rsp_data),
       .tx_path_rd_en_o(tx_path_rd_en), .tx_path_rd_qp_o(tx_path_rd_qp),
       .tx_path_data_i(tx_path_data), .rx_path_rd_en_i(rx_path_rd_en),
-      .rx_path_rd_qp_i(rx_path_rd_qp), .rx_reach_data_o(rx_reach_data),
-      .eth_tx_valid_o, .eth_tx_ready_i, .eth_tx_data_o, `STREAM_OUT(left),
-      `NOTICE_QP_IN(revive), .host_revive_i(host_revive), .rsp_desc_sent_o(rsp_desc_sent),
-      .ev_send_o(ev_send)
+      .rx_path_rd_qp_i(rx_path_rd_qp), .rx_reach_data_o(rx_reach_data), .eth_tx_valid_o,
+      .eth_tx_ready_i, .eth_tx_data_o, `STREAM_OUT(left), `NOTICE_QP_IN(revive),
+      .host_revive_i(host_revive), .rsp_desc_sent_o(rsp_desc_sent), .ev_send_o(ev_send)
   );
 
   receive_side u_receive_side (
-      .clk_i, .rst_ni,
-      .port_mac_i(port_mac), .device_enable_i(device_enable), .eth_rx_valid_i, .eth_rx_data_i,
-      .atomic_over_i(atomic_over), `HANDSHAKE_IN(rx_reset), .qp_reset_qp_i(qp_reset_qp),
-      `BORROW_OUT(rx_send), .send_ctx_i(send_ctx), .rx_send_contended_i(rx_send_contended),
-      `BORROW_OUT(rx_recv), .recv_ctx_i(recv_ctx), .rx_recv_contended_i(rx_recv_contended),
-      `BORROW_OUT(rx_srq), .srq_ctx_i(srq_ctx),
+      .clk_i, .rst_ni, .port_mac_i(port_mac), .device_enable_i(device_enable), .eth_rx_valid_i,
+      .eth_rx_data_i, .atomic_over_i(atomic_over), `HANDSHAKE_IN(rx_reset),
+      .qp_reset_qp_i(qp_reset_qp), `BORROW_OUT(rx_send), .send_ctx_i(send_ctx),
+      .rx_send_contended_i(rx_send_contended), `BORROW_OUT(rx_recv), .recv_ctx_i(recv_ctx),
+      .rx_recv_contended_i(rx_recv_contended), `BORROW_OUT(rx_srq), .srq_ctx_i(srq_ctx),
       .srq_limit_o(srq_limit), .srq_limit_valid_o(srq_limit_valid), .rx_entered_o(rx_entered),
       .rx_left_o(rx_left), .read_slot_data_i(read_slot_data), .read_slot_en_o(read_slot_en),
       .read_slot_addr_o(read_slot_addr), .rx_path_rd_en_o(rx_path_rd_en),
@@ -254,38 +259,33 @@ module rnic_top (
       .rx_reach_data_i(rx_reach_data), `STREAM_OUT(rx_xlate_req), `STREAM_IN(rx_xlate_rsp),
       .rx_xlate_retire_valid_o(rx_xlate_retire_valid),
       .rx_xlate_retire_epoch_o(rx_xlate_retire_epoch), `STREAM_OUT(rx_rd_req),
-      `STREAM_IN(rx_rd_rsp), `STREAM_OUT(rx_wr), .rx_wr_done_i(rx_wr_done),
-      `STREAM_OUT(rx_done), `NOTICE_QP_OUT(established), `NOTICE_OUT(rx_timer),
-      .rx_qp_event_o(rx_qp_event), .rx_qp_event_qp_o(rx_qp_event_qp), .place_fault_o(place_fault),
+      `STREAM_IN(rx_rd_rsp), `STREAM_OUT(rx_wr), .rx_wr_done_i(rx_wr_done), `STREAM_OUT(rx_done),
+      `NOTICE_QP_OUT(established), `NOTICE_OUT(rx_timer), .rx_qp_event_o(rx_qp_event),
+      .rx_qp_event_qp_o(rx_qp_event_qp), .place_fault_o(place_fault),
       .place_fault_qp_o(place_fault_qp), .ev_rx_o(ev_rx)
   );
 
   completion_side u_completion_side (
-      .clk_i, .rst_ni,
-      .cycles_i(cycles),
-      `STREAM_IN(rx_done), `STREAM_IN(cpl_fault), `STREAM_IN(sq_retire), `NOTICE_IN(inflight),
-      `STREAM_QP_IN(flush_req), `STREAM_IN(qp_error), .rx_entered_i(rx_entered),
-      .rx_left_i(rx_left), `NOTICE_QP_IN(drained), `NOTICE_QP_IN(established),
-      `STREAM_IN(device_eqe), `STREAM_OUT(rsp_cmd), `STREAM_OUT(rx_mem_op),
-      `STREAM_OUT(unbind_mem_op), .unbind_mem_op_rsp_valid_i(unbind_mem_op_rsp_valid),
-      .unbinding_o(unbinding),
-      `HANDSHAKE_IN(rx_mem_op_rsp), .mem_op_rsp_data_i(mem_op_rsp_data),
-      `NOTICE_QP_OUT(sq_wake), `NOTICE_QP_IN(begun), `STREAM_IN(left), `NOTICE_IN(rx_timer),
-      `NOTICE_QP_OUT(revive),
-      `STREAM_IN(rq_db), `STREAM_IN(cq_db), `STREAM_IN(eq_db),
-      `BORROW_OUT(cpl_send), .send_ctx_i(send_ctx), `BORROW_OUT(cpl_recv), .recv_ctx_i(recv_ctx),
+      .clk_i, .rst_ni, .cycles_i(cycles), .cpl_rest_o(cpl_rest), `STREAM_IN(rx_done),
+      `STREAM_IN(cpl_fault), `STREAM_IN(sq_retire), `NOTICE_IN(inflight), `STREAM_QP_IN(flush_req),
+      `STREAM_IN(qp_error), .rx_entered_i(rx_entered), .rx_left_i(rx_left), `NOTICE_QP_IN(drained),
+      `NOTICE_QP_IN(established), `STREAM_IN(device_eqe), `STREAM_OUT(rsp_cmd),
+      `STREAM_OUT(rx_mem_op), `STREAM_OUT(unbind_mem_op),
+      .unbind_mem_op_rsp_valid_i(unbind_mem_op_rsp_valid), .unbinding_o(unbinding),
+      `HANDSHAKE_IN(rx_mem_op_rsp), .mem_op_rsp_data_i(mem_op_rsp_data), `NOTICE_QP_OUT(sq_wake),
+      `NOTICE_QP_IN(begun), `STREAM_IN(left), `NOTICE_IN(rx_timer), `NOTICE_QP_OUT(revive),
+      `STREAM_IN(rq_db), `STREAM_IN(cq_db), `STREAM_IN(eq_db), `BORROW_OUT(cpl_send),
+      .send_ctx_i(send_ctx), `BORROW_OUT(cpl_recv), .recv_ctx_i(recv_ctx),
       .admin_acq_valid_i(admin_acq_valid[4:2]), .admin_acq_ready_o(admin_acq_ready[4:2]),
       .admin_acq_index_i(admin_acq_index), .admin_ctx_valid_o(admin_ctx_valid[4:2]),
       .cq_ctx_o(cq_ctx), .eq_ctx_o(eq_ctx), .admin_rel_valid_i(admin_rel_valid[4:2]),
       .admin_rel_ready_o(admin_rel_ready[4:2]), .admin_rel_write_i(admin_rel_write),
-      .admin_cq_ctx_i(admin_cq_ctx), .admin_eq_ctx_i(admin_eq_ctx),
-      `STREAM_OUT(cpl_wr), .cpl_wr_done_i(cpl_wr_done), `HANDSHAKE_OUT(msix),
-      .msix_vector_o(msix_vector),
+      .admin_cq_ctx_i(admin_cq_ctx), .admin_eq_ctx_i(admin_eq_ctx), `STREAM_OUT(cpl_wr),
+      .cpl_wr_done_i(cpl_wr_done), `HANDSHAKE_OUT(msix), .msix_vector_o(msix_vector),
       `HANDSHAKE_IN(cpl_reset), .qp_reset_qp_i(qp_reset_qp), .qp_flushing_o(qp_flushing),
-      .ev_cpl_o(ev_cpl),
-      `STREAM_IN(srq_db), `BORROW_IN(rx_srq), .srq_ctx_o(srq_ctx), .admin_srq_ctx_i(admin_srq_ctx),
-      .srq_limit_i(srq_limit), .srq_limit_valid_i(srq_limit_valid), .rx_qp_event_i(rx_qp_event),
-      .rx_qp_event_qp_i(rx_qp_event_qp), .place_fault_i(place_fault),
+      .ev_cpl_o(ev_cpl), `STREAM_IN(srq_db), `BORROW_IN(rx_srq), .srq_ctx_o(srq_ctx),
+      .admin_srq_ctx_i(admin_srq_ctx), .srq_limit_i(srq_limit), .srq_limit_valid_i(srq_limit_valid),
+      .rx_qp_event_i(rx_qp_event), .rx_qp_event_qp_i(rx_qp_event_qp), .place_fault_i(place_fault),
       .place_fault_qp_i(place_fault_qp), .rsp_desc_sent_i(rsp_desc_sent),
       .rsp_desc_data_i(rsp_desc_data), .qp_event_o(qp_event), .qp_event_qp_o(qp_event_qp),
       .completion_ready_o(completion_ready)

@@ -1,5 +1,6 @@
 #include "testbench/nic_rtl.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace rnic::testbench {
@@ -8,6 +9,8 @@ NicRtl::NicRtl(const sc_core::sc_module_name& name, model::PcieLink& pcie, model
                const NicOptions& options)
     : sc_module(name), pcie_(pcie), ethernet_(ethernet) {
   power_cycle(options);
+  for (model::NicLink* link : std::initializer_list<model::NicLink*>{&pcie_, &ethernet_})
+    link->set_waker([this](bool at_once) { wake(at_once); });
   SC_HAS_PROCESS(NicRtl);
   SC_METHOD(cycle);
   sensitive << edge_event_;
@@ -16,11 +19,12 @@ NicRtl::NicRtl(const sc_core::sc_module_name& name, model::PcieLink& pcie, model
 
 void NicRtl::power_cycle(const NicOptions& options) {
   options_ = options;
-  nic_ = std::make_unique<VerilatedNic>(name(), pcie_, ethernet_, options.seed, options.own_thread);
-  cycles_ = 0;
+  nic_ =
+      std::make_unique<VerilatedNic>(name(), pcie_, ethernet_, options.seed, options.own_thread, options.check_quiet);
+  clocked_ = 0;
+  asleep_ = false;
   epoch_ = model::now_ps();
-  edge_event_.cancel();
-  edge_event_.notify(model::to_sc_time(edge(0) - epoch_));
+  schedule(0);
   reset();
 }
 
@@ -34,14 +38,57 @@ model::Picoseconds NicRtl::edge(std::uint64_t number) const {
   return time;
 }
 
+/// The first edge at `time` or later.
+std::uint64_t NicRtl::first_edge_at(model::Picoseconds time) const {
+  const model::Picoseconds first = edge(0);
+  if (time <= first) return 0;
+  const double period = static_cast<double>(options_.clock_period) * (1 + options_.clock_ppm * 1e-6);
+  auto number = static_cast<std::uint64_t>(static_cast<double>(time - first) / period);
+  while (edge(number) < time) ++number;
+  while (number > 0 && edge(number - 1) >= time) --number;
+  return number;
+}
+
+std::uint64_t NicRtl::cycles() const { return asleep_ ? first_edge_at(model::now_ps() + 1) : cycles_; }
+
+void NicRtl::schedule(std::uint64_t number) {
+  cycles_ = number;
+  edge_event_.cancel();
+  edge_event_.notify(model::to_sc_time(edge(number) - model::now_ps()));
+}
+
 void NicRtl::cycle() {
   const bool in_reset = reset_left_ != 0;
   if (in_reset) --reset_left_;
   const model::Picoseconds now = model::now_ps();
+  asleep_ = false;
   // Inputs settle half a cycle before the edge.
-  nic_->cycle(in_reset, now - options_.clock_period / 2, now);
-  ++cycles_;
-  edge_event_.notify(model::to_sc_time(edge(cycles_) - now));
+  nic_->cycle(cycles_, in_reset, now - options_.clock_period / 2, now);
+  ++clocked_;
+  if (options_.clock_gating && nic_->quiet_until()) {
+    sleep();
+  } else {
+    schedule(cycles_ + 1);
+  }
+}
+
+/// The next cycle is that of the NIC's deadline, or the first in which something can have arrived.
+void NicRtl::sleep() {
+  const std::uint64_t next = first_edge_at(model::now_ps() + 1);
+  std::uint64_t number = *nic_->quiet_until();
+  for (const model::NicLink* link : std::initializer_list<const model::NicLink*>{&pcie_, &ethernet_}) {
+    if (const auto arrival = link->next_arrival()) number = std::min(number, first_edge_at(*arrival));
+  }
+  asleep_ = true;
+  edge_event_.cancel();
+  if (number != VerilatedNic::kNever) schedule(std::max(number, next));
+}
+
+/// Something may have changed that the clock waits for. An edge at this very time has been.
+void NicRtl::wake(bool at_once) {
+  if (!asleep_) return;
+  if (at_once) return schedule(first_edge_at(model::now_ps() + 1));
+  sleep();
 }
 
 }  // namespace rnic::testbench

@@ -18,12 +18,17 @@ struct NicOptions {
   double clock_ppm = 0;                    ///< The clock is so much slower than clock_period says
   model::Picoseconds clock_phase = 0;      ///< Of the first edge, below clock_period
   std::uint64_t reset_cycles = 16;
-  std::uint64_t seed = 1;   ///< What registers and memories hold before reset
-  bool own_thread = false;  ///< Its clock edges are computed in a thread of their own
+  std::uint64_t seed = 1;    ///< What registers and memories hold before reset
+  bool own_thread = false;   ///< Its clock edges are computed in a thread of their own
+  bool clock_gating = true;  ///< Its clock stands still while it is quiet
+  bool check_quiet = false;  ///< Stops the simulation if it says so and is not
 };
 
 /// The Verilated NIC in SystemC. One method runs each clock cycle; the links are called directly, with no SystemC
 /// signal between.
+///
+/// It is the NIC's clock controller, too: once the NIC is quiet there is no cycle until its deadline, the next arrival
+/// on a link, or a change that it sees at once. Nothing in the results depends on it.
 ///
 /// At the edge at time t it takes what its links have for it by t, and what the NIC offered during the cycle that ends
 /// at t goes out at t. An assertion of the RTL that fails, or a malformed TLP, stops the simulation: sc_start throws an
@@ -34,7 +39,10 @@ class NicRtl : public sc_core::sc_module {
          const NicOptions& options);
 
   /// Resets the NIC through its pin for reset_cycles, from the next clock edge on.
-  void reset() { reset_left_ = options_.reset_cycles; }
+  void reset() {
+    reset_left_ = options_.reset_cycles;
+    wake(true);
+  }
   [[nodiscard]] std::uint64_t reset_ns() const {
     return (options_.reset_cycles + 1) * options_.clock_period / model::kPicosecondsPerNanosecond + 1;
   }
@@ -50,11 +58,17 @@ class NicRtl : public sc_core::sc_module {
   [[nodiscard]] const PortActivity& activity() const { return nic_->activity(); }
   [[nodiscard]] std::vector<std::string> state() { return nic_->state(); }
 
-  /// Clock cycles since power-on.
-  [[nodiscard]] std::uint64_t cycles() const { return cycles_; }
+  /// Clock cycles since power-on, those included in which the clock stood still.
+  [[nodiscard]] std::uint64_t cycles() const;
+  /// Those that the NIC was clocked for.
+  [[nodiscard]] std::uint64_t clocked() const { return clocked_; }
 
  private:
   void cycle();
+  void wake(bool at_once);
+  void schedule(std::uint64_t number);
+  void sleep();
+  [[nodiscard]] std::uint64_t first_edge_at(model::Picoseconds time) const;
   [[nodiscard]] model::Picoseconds edge(std::uint64_t number) const;
 
   model::PcieLink& pcie_;
@@ -62,8 +76,10 @@ class NicRtl : public sc_core::sc_module {
   NicOptions options_;
   std::unique_ptr<VerilatedNic> nic_;
   model::Picoseconds epoch_ = 0;  ///< Power-on
-  std::uint64_t cycles_ = 0;
+  std::uint64_t cycles_ = 0;      ///< Number of the next
+  std::uint64_t clocked_ = 0;
   std::uint64_t reset_left_ = 0;
+  bool asleep_ = false;
   sc_core::sc_event edge_event_;
 };
 

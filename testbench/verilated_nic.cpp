@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "Vrnic_top.h"
+#include "Vrnic_top___024root.h"
 #include "model/tlp_checker.hpp"
 #include "testbench/generated/rtl_streams.hpp"
 #include "testbench/nic_state.hpp"
@@ -53,8 +54,12 @@ rtl::TlpType to_rtl(model::TlpKind kind) {
 }  // namespace
 
 VerilatedNic::VerilatedNic(std::string name, model::PcieLink& pcie, model::EthernetLink& ethernet, std::uint64_t seed,
-                           bool own_thread)
-    : name_(std::move(name)), pcie_(pcie), ethernet_(ethernet), context_(std::make_unique<VerilatedContext>()) {
+                           bool own_thread, bool check_quiet)
+    : name_(std::move(name)),
+      pcie_(pcie),
+      ethernet_(ethernet),
+      context_(std::make_unique<VerilatedContext>()),
+      check_quiet_(check_quiet) {
   context_->randReset(2);
   context_->randSeed(static_cast<int>(seed % 0x7FFF'FFFF) + 1);
   context_->traceEverOn(true);
@@ -95,10 +100,12 @@ void VerilatedNic::stop_trace() {
   trace_.reset();
 }
 
-void VerilatedNic::cycle(bool reset, std::uint64_t settle_time, std::uint64_t edge_time) {
+void VerilatedNic::cycle(std::uint64_t number, bool reset, std::uint64_t settle_time, std::uint64_t edge_time) {
   finish_edge();
   Verilated::threadContextp(context_.get());
-  ++cycles_;
+  cycle_ = number;
+  top_->time_i = number;
+  quiet_until_.reset();
   if (reset) {
     hold_reset();
     evaluate(false, settle_time);
@@ -109,6 +116,7 @@ void VerilatedNic::cycle(bool reset, std::uint64_t settle_time, std::uint64_t ed
     evaluate(false, settle_time);
     throw_if_failed();
     sample();
+    sample_quiet();
   }
   edge_time_ = edge_time;
   if (edge_thread_) {
@@ -116,6 +124,40 @@ void VerilatedNic::cycle(bool reset, std::uint64_t settle_time, std::uint64_t ed
   } else {
     evaluate(true, edge_time);
   }
+}
+
+void VerilatedNic::sample_quiet() {
+  if (!top_->quiet_o) return;
+  quiet_until_ = top_->quiet_timed_o ? top_->quiet_until_o : kNever;
+  if (check_quiet_) check_quiet();
+}
+
+/// One more edge at the same time must change nothing: the whole state of the model is compared. Seldom, because that
+/// is megabytes.
+void VerilatedNic::check_quiet() {
+  constexpr std::uint64_t kSeldom = 1000;
+  if (cycle_ < checked_at_ + kSeldom) return;
+  checked_at_ = cycle_;
+  const auto* state = reinterpret_cast<const std::uint8_t*>(top_->rootp);
+  const auto settle = [this] {
+    top_->clk_i = 1;
+    top_->eval();
+    top_->clk_i = 0;
+    top_->eval();
+  };
+  const std::vector<std::uint8_t> before(state, state + sizeof(*top_->rootp));
+  settle();
+  constexpr std::size_t kNamed = 40;
+  std::size_t named = 0;
+  std::string bytes;
+  for (std::size_t i = 0; i < before.size() && named < kNamed; ++i) {
+    if (state[i] == before[i]) continue;
+    bytes += ' ' + std::to_string(i);
+    ++named;
+  }
+  if (named == 0) return;
+  throw std::runtime_error(
+      name_ + ": it says that it is quiet, and its state changes with the clock: of Vrnic_top___024root byte" + bytes);
 }
 
 void VerilatedNic::join_edge() {
@@ -248,7 +290,7 @@ void VerilatedNic::drive_dma_completion() {
 
 void VerilatedNic::sample() {
   if (top_->host_req_valid_i && top_->host_req_ready_o) {
-    if (host_request_.last()) activity_.last_host_request = cycles_;
+    if (host_request_.last()) activity_.last_host_request = cycle_;
     host_request_.advance();
   }
   if (top_->dma_cpl_valid_i && top_->dma_cpl_ready_o) dma_completion_.advance();
@@ -270,7 +312,7 @@ void VerilatedNic::sample() {
   if (top_->dma_req_valid_o && top_->dma_req_ready_i) sample_dma_request();
   if (top_->eth_tx_valid_o && top_->eth_tx_ready_i) {
     const auto beat = get<rtl::FrameBeat>(top_->eth_tx_data_o);
-    if (!in_frame_) activity_.last_frame_start = cycles_;
+    if (!in_frame_) activity_.last_frame_start = cycle_;
     in_frame_ = beat.last == 0;
     ethernet_.transmit({beat.data, beat.bytes, beat.last != 0, beat.err != 0});
   }

@@ -32,7 +32,7 @@ class VerilatedNic {
  public:
   /// A new chip, in reset; registers and memories hold what `seed` says.
   VerilatedNic(std::string name, model::PcieLink& pcie, model::EthernetLink& ethernet, std::uint64_t seed,
-               bool own_thread);
+               bool own_thread, bool check_quiet);
   ~VerilatedNic();
   VerilatedNic(const VerilatedNic&) = delete;
   VerilatedNic& operator=(const VerilatedNic&) = delete;
@@ -41,7 +41,11 @@ class VerilatedNic {
   /// reset nothing moves, and what was half way through a port is lost. Times, in picoseconds, are for the trace.
   /// Throws std::runtime_error when an assertion of the RTL fails, at the edge before at the earliest;
   /// model::PcieProtocolError for a malformed TLP.
-  void cycle(bool reset, std::uint64_t settle_time, std::uint64_t edge_time);
+  /// `number`: of the cycle, which is the NIC's time. A NIC that is quiet need not see the next ones.
+  void cycle(std::uint64_t number, bool reset, std::uint64_t settle_time, std::uint64_t edge_time);
+  /// Without an input nothing happens in the NIC before this cycle, as of the last one. Nothing: it is not quiet.
+  [[nodiscard]] std::optional<std::uint64_t> quiet_until() const { return quiet_until_; }
+  static constexpr std::uint64_t kNever = ~0ULL;
   /// Waits for what follows the last edge. Throws std::runtime_error when an assertion of the RTL has failed there.
   void finish_edge();
 
@@ -58,6 +62,8 @@ class VerilatedNic {
   void hold_reset();
   void evaluate(bool clock, std::uint64_t time);
   void join_edge();
+  void sample_quiet();
+  void check_quiet();
   void throw_if_failed();
   void drive();
   void drive_flow_control();
@@ -74,7 +80,8 @@ class VerilatedNic {
   std::unique_ptr<Vrnic_top> top_;
   std::unique_ptr<VerilatedFstC> trace_;
   std::uint64_t traced_time_ = 0;  ///< Of the newest entry; a time can be recorded once
-  std::uint64_t cycles_ = 0;
+  std::uint64_t cycle_ = 0;
+  std::optional<std::uint64_t> quiet_until_;
   PortActivity activity_;
   bool in_frame_ = false;
   std::optional<model::PcieConfig> config_;
@@ -83,6 +90,8 @@ class VerilatedNic {
   BeatJoiner host_completion_;
   BeatJoiner dma_data_;
   model::DmaRequest dma_request_;  ///< Whose beats are being joined
+  bool check_quiet_;
+  std::uint64_t checked_at_ = 0;
   std::uint64_t edge_time_ = 0;
   std::optional<std::uint64_t> failed_at_;   ///< Time of the assertion that failed
   std::optional<WorkerThread> edge_thread_;  ///< The last member: it must end before the rest does

@@ -77,6 +77,8 @@ HostOptions World::host_options(std::size_t index) const {
   if (options_.pcie_faults.at(index)) options.root_complex.faults = *options_.pcie_faults[index];
   // The last is that of the thread which does all the rest, when it has met all others.
   options.nic.own_thread = index + 1 < options_.hosts && index + 1 < options_.threads;
+  options.nic.clock_gating = options_.clock_gating;
+  options.nic.check_quiet = options_.check_quiet;
   return options;
 }
 

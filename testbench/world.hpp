@@ -35,6 +35,8 @@ struct WorldOptions {
   /// That simulate, of this process: the clock edges of all NICs but one have each a thread of their own, as far as
   /// there are threads. Nothing in the results depends on it.
   unsigned threads = 1;
+  bool clock_gating = true;  ///< The clock of a NIC that is quiet stands still. Nothing in the results depends on it
+  bool check_quiet = false;  ///< A NIC that says so and is not stops the simulation. Slow
   /// A run in which no TLP and no frame has moved for this simulated time is given up (see World::run). 0: never.
   std::uint64_t hang_ns = 20'000'000;
   std::string capture_path;  ///< Capture file of the wire; empty: none

@@ -102,7 +102,7 @@ module ctx_manager #(
     rd_q       <= acq_grant;
     rd_qq      <= rd_q;
     contended_o <= wanted;
-    clear_q    <= clear_q + 1'b1;
+    if (clearing_q) clear_q <= clear_q + 1'b1;
     clearing_q <= clearing_q && clear_q != AddrBits'(Entries - 1);
     if (!rst_ni) begin
       held_q     <= '0;

@@ -91,7 +91,7 @@ module ram_zeroed #(
     last_q       <= set_q;
     last_row_q   <= set_row_q;
     last_marks_q <= new_marks;
-    clear_q      <= clear_q + 1'b1;
+    if (clearing_q) clear_q <= clear_q + 1'b1;
     if (clear_q == '1) clearing_q <= 1'b0;
     if (!rst_ni) begin
       clearing_q <= 1'b1;

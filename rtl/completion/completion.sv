@@ -31,6 +31,7 @@ module completion (
     input  wire logic                      rst_ni,
     output logic                           ready_o,
     input  wire logic [63:0]               cycles_i,
+    output rnic_pkg::rest_t                rest_o,
     input  wire logic                      done_valid_i,
     output logic                           done_ready_o,
     input  wire rnic_pkg::rx_done_t        done_data_i,
@@ -158,8 +159,11 @@ module completion (
   logic [7:0] dead_qp, probe_qp, probe_cqn;
   logic [rnic_pkg::NumCounters-1:0] qp_event, queue_event;
 
+  rnic_pkg::rest_t timers_rest, queues_rest;
+  rest_join u_rest (.cycles_i, .a_i(timers_rest), .b_i(queues_rest), .rest_o);
+
   qp_completion u_qp (
-      .clk_i, .rst_ni,
+      .clk_i, .rst_ni, .cycles_i, .timers_rest_o(timers_rest),
       .done_valid_i, .done_ready_o, .done_data_i,
       .tx_fault_valid_i, .tx_fault_ready_o, .tx_fault_data_i,
       .retire_cmd_valid_i, .retire_cmd_ready_o, .retire_cmd_data_i,
@@ -204,7 +208,7 @@ module completion (
 
   queue_engines u_queues (
       .clk_i, .rst_ni,
-      .ready_o, .cycles_i, .item_kept_o(item_kept),
+      .ready_o, .cycles_i, .rest_o(queues_rest), .item_kept_o(item_kept),
       .item_valid_i(item_valid), .item_ready_o(item_ready),
       .item_is_event_i(item_is_event),
       .item_data_i(item_data),

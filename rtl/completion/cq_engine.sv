@@ -9,6 +9,7 @@ module cq_engine (
     input  wire logic                rst_ni,
     output logic                     ready_o,
     input  wire logic [63:0]         cycles_i,
+    output rnic_pkg::rest_t          timers_rest_o,
     // CQEs, and events of QPs (is_event: `opcode` is the EqeType), in order
     input  wire logic                item_valid_i,
     output logic                     item_ready_o,
@@ -175,6 +176,8 @@ module cq_engine (
   cq_timer u_timer (
       .clk_i,
       .rst_ni,
+      .cycles_i,
+      .rest_o         (timers_rest_o),
       .start_valid_i  (timer_valid),
       .start_cqn_i    (timer_cqn),
       .start_period_i (timer_period),

@@ -5,15 +5,19 @@
 ///
 /// A start (a pulse; at most one port a cycle) sets the timer of a CQ, whatever it was. It is named
 /// on expired_* once, no earlier than `period`, and about 2 us later at most when few expire
-/// together (all are looked at once in 256 cycles, and one that finds expired_* taken waits for the
-/// next round). A timer is not stopped: whoever takes an expiry knows whether it still waits for
-/// one.
+/// together (all are looked at once in 256 cycles of cycles_i, and one that finds expired_* taken
+/// waits for the next round). A timer is not stopped: whoever takes an expiry knows whether it
+/// still waits for one.
+///
+/// There are rounds from the earliest deadline on alone: rest_o as of qp_timer.
 module cq_timer #(
     parameter int unsigned Ports               = 2,
     parameter int unsigned CyclesPerMicrosecond = 250
 ) (
     input  wire logic                 clk_i,
     input  wire logic                 rst_ni,
+    input  wire logic [63:0]          cycles_i,
+    output rnic_pkg::rest_t           rest_o,
     input  wire logic [Ports-1:0]     start_valid_i,
     input  wire logic [Ports*8-1:0]   start_cqn_i,
     input  wire logic [Ports*16-1:0]  start_period_i,
@@ -22,14 +26,16 @@ module cq_timer #(
     output logic [7:0]                expired_cqn_o
 );
   localparam int unsigned Cqs = 2 ** rnic_pkg::CqIndexBits;
-  localparam int unsigned TickBits = $clog2(CyclesPerMicrosecond);
+  /// Deadlines are in rounds of 256 cycles.
+  localparam int unsigned RoundBits = 17;
 
-  logic [TickBits-1:0] tick_q;
-  logic [16:0] now_q, deadline, looked;
+  logic [RoundBits-1:0] now, deadline, looked, since, awaits;
+  logic [7:0] slot, looking_q, cqn;
   logic [15:0] period;
+  logic [23:0] cycles;
   logic [Cqs-1:0] running_q;
-  logic [7:0] scan_q, looking_q, cqn;
-  logic start, look_valid_q, over;
+  logic start, look_valid_q, over, runs, sweeping;
+  assign {now, slot} = cycles_i[RoundBits+7:0];
 
   always_comb begin
     start  = 1'b0;
@@ -44,35 +50,69 @@ module cq_timer #(
     end
   end
 
-  // The microsecond under way is not counted.
-  assign deadline = now_q + {1'b0, period} + 17'd1;
+  // Rounded up, from the next look at the CQ.
+  assign cycles   = 24'(period) * 24'(CyclesPerMicrosecond) + 24'd255;
+  assign deadline = now + RoundBits'(cycles[23:8]) + RoundBits'(slot >= cqn);
 
   ram_1r1w #(
-      .Width(17),
+      .Width(RoundBits),
       .Depth(Cqs)
   ) u_deadlines (
       .clk_i,
       .wr_en_i  (start),
       .wr_addr_i(cqn),
       .wr_data_i(deadline),
-      .rd_en_i  (1'b1),
-      .rd_addr_i(scan_q),
+      .rd_en_i  (sweeping),
+      .rd_addr_i(slot),
       .rd_data_o(looked)
   );
 
   // A CQ a cycle; the deadline of one that is started in the meantime is looked at in the next
   // round. Differences modulo 2^17: bit 16 set is "not yet".
-  logic [16:0] since;
-  assign since = now_q - looked;
-  assign over  = look_valid_q && running_q[looking_q] && !since[16] &&
+  assign since = now_looked_q - looked;
+  assign over  = look_valid_q && running_q[looking_q] && !since[RoundBits-1] &&
                  !(start && cqn == looking_q) && !expired_valid_o;
 
+  // ---- When the next round begins: no deadline is older than earliest_q. A whole round finds the
+  // ---- oldest that is left; its last look falls into the next, to which a start of that cycle
+  // ---- belongs as well --------------------------------------------------------------------------
+  logic left, found_valid_q, found_valid, whole_q;
+  logic [RoundBits-1:0] now_looked_q, earliest_q, earliest, found_q, found;
+
+  function automatic logic older_than(input logic [RoundBits-1:0] a,
+                                      input logic [RoundBits-1:0] b);
+    logic [RoundBits-1:0] difference;
+    difference = a - b;
+    older_than = difference[RoundBits-1];
+  endfunction
+
+  assign runs     = running_q != '0;
+  assign awaits   = now - earliest_q;
+  assign sweeping = runs && !awaits[RoundBits-1];
+  assign left     = look_valid_q && running_q[looking_q] && !over;
+  always_comb begin
+    found_valid = found_valid_q || left;
+    found       = found_q;
+    if (left && (!found_valid_q || older_than(looked, found_q))) found = looked;
+    if (start && (!found_valid || older_than(deadline, found))) found = deadline;
+    earliest = earliest_q;
+    if (whole_q && look_valid_q && looking_q == 8'hff) earliest = found;
+    if (start && (!runs || older_than(deadline, earliest))) earliest = deadline;
+  end
+
   always_ff @(posedge clk_i) begin
-    tick_q       <= (tick_q == TickBits'(CyclesPerMicrosecond - 1)) ? '0 : tick_q + 1'b1;
-    if (tick_q == TickBits'(CyclesPerMicrosecond - 1)) now_q <= now_q + 1'b1;
-    scan_q       <= scan_q + 1'b1;
-    looking_q    <= scan_q;
-    look_valid_q <= !(start && cqn == scan_q);
+    if (sweeping) begin
+      looking_q    <= slot;
+      now_looked_q <= now;
+    end
+    // One that is started as it is read shows its old deadline.
+    look_valid_q <= sweeping && !(start && cqn == slot);
+    if (slot == '0 || !sweeping) whole_q <= sweeping && slot == '0;
+    if (sweeping || look_valid_q || start) begin
+      found_q       <= (slot == '0) ? deadline : found;
+      found_valid_q <= start || (slot != '0 && found_valid);
+    end
+    earliest_q   <= earliest;
     if (expired_ready_i) expired_valid_o <= 1'b0;
     if (over) begin
       expired_valid_o      <= 1'b1;
@@ -81,17 +121,19 @@ module cq_timer #(
     end
     if (start) running_q[cqn] <= 1'b1;
     if (!rst_ni) begin
-      tick_q          <= '0;
-      now_q           <= '0;
-      scan_q          <= '0;
       running_q       <= '0;
       look_valid_q    <= 1'b0;
+      whole_q         <= 1'b0;
       expired_valid_o <= 1'b0;
     end
   end
+  assign rest_o.busy     = sweeping || look_valid_q || expired_valid_o;
+  assign rest_o.timed    = runs;
+  assign rest_o.deadline = {cycles_i[42:8] - {{18{awaits[RoundBits-1]}}, awaits}, 8'd0};
 
-  logic unused_since;
-  assign unused_since = ^since[15:0];
+  logic unused_bits;
+  assign unused_bits = ^{since[RoundBits-2:0], awaits[RoundBits-2:0], cycles[7:0],
+                         cycles_i[63:RoundBits+8]};
 
   `ASSERT(OneStart, $onehot0(start_valid_i))
   `ASSERT_HOLD(ExpiredHold, expired_valid_o, expired_ready_i, expired_cqn_o)

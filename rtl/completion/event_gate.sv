@@ -11,7 +11,9 @@
 /// An event is taken within a few cycles, whatever happens to the writes of EQEs: an EQE is handed
 /// on only while a place for it is kept (wr_kept_i), else the event waits as well. Waiting ones are
 /// found by going round the slots, one a cycle; between two events a few slots are always looked
-/// at.
+/// at. All slots are looked at when something has happened that one may have waited for: the host
+/// has consumed, or a slot has changed; and again while one that is ready has no place. Then all
+/// rests here (busy_o 0) until something happens.
 ///
 /// ci_*: the consumer index of an EQ, whenever it moves. ci_renew_i with it: the EQ has been made
 /// or destroyed; its entries are gone, and what waits for it with them.
@@ -19,6 +21,7 @@ module event_gate (
     input  wire logic               clk_i,
     input  wire logic               rst_ni,
     output logic                    ready_o,
+    output logic                    busy_o,
     input  wire logic               event_valid_i,
     output logic                    event_ready_o,
     input  wire rnic_pkg::eqe_req_t event_data_i,
@@ -63,6 +66,8 @@ module event_gate (
   logic [9:0] clear_q, round_q, look1_slot_q, look2_slot_q, index_q, event_slot;
   logic [3:0] event_bit, bit_out;
   logic [2:0] steps_q;
+  logic [9:0] to_look_q;
+  logic moves, wants;
   logic [7:0] type_out;
   logic [23:0] ci, passed;
   logic [32*4-1:0] gen_q;
@@ -141,7 +146,8 @@ module event_gate (
     settled  = slot_q;
     if (consumed) settled.out = 1'b0;
     if (slot_q.gen != gen_q[{slot_q.eqn, 2'd0}+:4]) settled.due = '0;
-    ripe     = settled.due != '0 && !settled.out && wr_kept_i;
+    wants    = settled.due != '0 && !settled.out;
+    ripe     = wants && wr_kept_i;
   end
 
   // ---- Control ----------------------------------------------------------------------------------
@@ -165,21 +171,24 @@ module event_gate (
 
   always_ff @(posedge clk_i) begin
     state_q <= state_d;
-    clear_q <= clear_q + 1'b1;
+    if (state_q == StClear) clear_q <= clear_q + 1'b1;
 
     // The round: a slot is read, its EQ's consumer index, then it is looked at. What an
     // interruption leaves unseen is read again.
-    look1_q      <= state_q == StRound && state_d == StRound;
+    look1_q      <= state_q == StRound && state_d == StRound && moves;
     look1_slot_q <= round_q;
     look2_q      <= look1_q && state_d == StRound;
     look2_slot_q <= look1_slot_q;
-    if (state_q == StRound) round_q <= (round_q == LastSlot) ? '0 : round_q + 1'b1;
+    if (state_q == StRound && moves) round_q <= (round_q == LastSlot) ? '0 : round_q + 1'b1;
     if (taken || found) begin
       round_q <= look1_q ? look1_slot_q : round_q;
       if (taken && found) round_q <= look2_slot_q;
     end
     if (state_q == StRound && steps_q != '0) steps_q <= steps_q - 1'b1;
     if (state_q == StStore && with_event_q) steps_q <= RoundSteps;
+    if (state_q == StRound && moves) to_look_q <= to_look_q - 1'b1;
+    if (ci_valid_i || state_q == StStore || (look2_q && wants && !wr_kept_i))
+      to_look_q <= 10'(Slots);
 
     if (state_q == StRound) begin
       with_event_q <= taken;
@@ -203,11 +212,14 @@ module event_gate (
       clear_q <= '0;
       round_q <= '0;
       steps_q <= '0;
+      to_look_q <= '0;
       look1_q <= 1'b0;
       look2_q <= 1'b0;
     end
   end
 
+  assign moves       = to_look_q != '0;
+  assign busy_o      = state_q != StRound || moves || look1_q || look2_q || steps_q != '0;
   assign ready_o     = state_q != StClear;
   assign eqe_valid_o = state_q == StWrite;
   always_comb begin

@@ -16,6 +16,8 @@
 module qp_completion (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
+    input  wire logic [63:0]               cycles_i,
+    output rnic_pkg::rest_t                timers_rest_o,
     input  wire logic                      done_valid_i,
     output logic                           done_ready_o,
     input  wire rnic_pkg::rx_done_t        done_data_i,
@@ -173,7 +175,7 @@ module qp_completion (
   );
 
   retire_path u_retire (
-      .clk_i, .rst_ni,
+      .clk_i, .rst_ni, .cycles_i, .timers_rest_o,
       .inflight_valid_i, .inflight_data_i,
       .cmd_valid_i({retire_cmd_valid_i, post_retire_valid}),
       .cmd_ready_o({retire_cmd_ready_o, post_retire_ready}),

@@ -18,9 +18,10 @@
 /// has gone back, and what has left awaits no answer any more. wait_valid_i, a pulse: an RNR NAK;
 /// the timer expires after wait_units_i, and until then only clear touches it.
 ///
-/// A sweep looks at each timer once in 1024 cycles, and a deadline is one of these looks: a timer
-/// expires at most one unit late, or one more for each time that the sweep finds an expiry of
-/// another QP still waiting; never early.
+/// A sweep looks at each timer once in a unit of cycles_i, and a deadline is one of these looks: a
+/// timer expires at most one unit late, or one more for each time that the sweep finds an expiry of
+/// another QP still waiting; never early. There is a sweep in the units from the earliest deadline
+/// on alone: until that the clock may stand still (rest_o; maybe that of a timer that was stopped).
 /// expired_* then has the QP, once. An expiry is out of date when the queue pair is acknowledged
 /// something, goes back or has to wait: it is taken back if it has not been accepted; if it has,
 /// stands_o goes low. That of a wait always stands. clear_valid_i stops the timer of clear_qp_i and
@@ -31,6 +32,8 @@ module qp_timer #(
 ) (
     input  wire logic               clk_i,
     input  wire logic               rst_ni,
+    input  wire logic [63:0]        cycles_i,
+    output rnic_pkg::rest_t         rest_o,
     input  wire logic               begun_valid_i,
     input  wire logic [7:0]         begun_qp_i,
     input  wire logic               left_valid_i,
@@ -55,16 +58,9 @@ module qp_timer #(
   localparam int unsigned EventBits = rnic_pkg::TimerEventBits;
   localparam logic [1:0] KindLeft = 2'd0, KindAck = 2'd1, KindStop = 2'd2, KindWait = 2'd3;
 
-  logic [9:0] cycle_q;
-  logic [UnitBits-1:0] now_q;
-  always_ff @(posedge clk_i) begin
-    cycle_q <= cycle_q + 1'b1;
-    if (cycle_q == '1) now_q <= now_q + 1'b1;
-    if (!rst_ni) begin
-      cycle_q <= '0;
-      now_q   <= '0;
-    end
-  end
+  logic [9:0] cycle;
+  logic [UnitBits-1:0] now;
+  assign {now, cycle} = cycles_i[UnitBits+9:0];
 
   // ---- Events, one a cycle: recovery first, then every fourth cycle what has left, the ports in
   // ---- their order, and what has left when nothing else is there
@@ -79,7 +75,7 @@ module qp_timer #(
     take         = '0;
     event_data   = left_data_i;
     event_kind   = KindLeft;
-    left_ready_o = !from_recovery && (held_q == '0 || cycle_q[1:0] == 2'd0);
+    left_ready_o = !from_recovery && (held_q == '0 || cycle[1:0] == 2'd0);
     event_valid  = left_valid_i && left_ready_o;
     for (int unsigned i = 0; i < Ports; i++) begin
       if (!event_valid && !from_recovery && held_q[i]) begin
@@ -165,7 +161,7 @@ module qp_timer #(
   assign touch        = valid_q && kind_q != KindLeft;
   // Counted from the next look at the timer, so that it is never early: in the next unit, unless
   // that of the present one is still to come.
-  assign set_deadline = now_q + UnitBits'(cycle_q[9:2] >= qp) +
+  assign set_deadline = now + UnitBits'(cycle[9:2] >= qp) +
                         ((kind_q == KindWait) ? UnitBits'(units_q) :
                                                 UnitBits'(1) << data_q.exponent);
 
@@ -173,11 +169,11 @@ module qp_timer #(
   logic [7:0] sweep_qp;
   logic [1:0] phase;
   logic [UnitBits-1:0] deadline, age;
-  logic due, touched_q, fire;
-  assign sweep_qp = cycle_q[9:2];
-  assign phase    = cycle_q[1:0];
-  assign age      = now_q - deadline;
-  assign due      = phase == 2'd1 && running_q[sweep_qp] && !age[UnitBits-1];
+  logic sweeping, looked_q, due, touched_q, fire;
+  assign sweep_qp = cycle[9:2];
+  assign phase    = cycle[1:0];
+  assign age      = now - deadline;
+  assign due      = looked_q && running_q[sweep_qp] && !age[UnitBits-1];
   assign fire     = due && !touched_q && !(valid_q && qp == sweep_qp) && !expired_valid_o;
 
   ram_1r1w #(
@@ -188,7 +184,7 @@ module qp_timer #(
       .wr_en_i  (set),
       .wr_addr_i(qp),
       .wr_data_i(set_deadline),
-      .rd_en_i  (phase == 2'd0),
+      .rd_en_i  (phase == 2'd0 && sweeping),
       .rd_addr_i(sweep_qp),
       .rd_data_o(deadline)
   );
@@ -196,6 +192,48 @@ module qp_timer #(
   logic expired_wait_q, judged_wait_q, judged_good_q, taken_back, outdated;
   logic [7:0] judged_qp_q;
   assign taken_back = touch && qp == expired_qp_o && !expired_wait_q;
+
+  // ---- When the next sweep begins: no deadline is older than earliest_q. The sweep of a whole
+  // ---- unit finds the oldest that is left -------------------------------------------------------
+  logic runs, whole_q, ends, found_valid_q, found_before, found_valid, left;
+  logic [UnitBits-1:0] earliest_q, earliest, found_q, found, since;
+
+  function automatic logic older_than(input logic [UnitBits-1:0] a, input logic [UnitBits-1:0] b);
+    logic [UnitBits-1:0] difference;
+    difference = a - b;
+    older_than = difference[UnitBits-1];
+  endfunction
+
+  assign runs     = running_q != '0;
+  assign since    = now - earliest_q;
+  assign sweeping = runs && !since[UnitBits-1];
+  assign ends     = sweeping && whole_q && cycle == '1;
+  assign left     = looked_q && running_q[sweep_qp] && !fire;
+  always_comb begin
+    found_before = found_valid_q && cycle != '0;
+    found_valid  = found_before || left;
+    found        = found_q;
+    if (left && (!found_before || older_than(deadline, found_q))) found = deadline;
+    if (set && (!found_valid || older_than(set_deadline, found))) found = set_deadline;
+    earliest = ends ? found : earliest_q;
+    if (set && (!runs || older_than(set_deadline, earliest))) earliest = set_deadline;
+  end
+  always_ff @(posedge clk_i) begin
+    looked_q <= phase == 2'd0 && sweeping;
+    if (cycle == '0 || !sweeping) whole_q <= sweeping && cycle == '0;
+    if (sweeping || set) begin
+      found_q       <= found;
+      found_valid_q <= found_valid || set;
+    end
+    earliest_q <= earliest;
+    if (!rst_ni) begin
+      looked_q <= 1'b0;
+      whole_q  <= 1'b0;
+    end
+  end
+  assign rest_o.busy     = sweeping || held_q != '0 || valid_q || expired_valid_o;
+  assign rest_o.timed    = runs;
+  assign rest_o.deadline = {earliest_q, 10'd0};
 
   always_ff @(posedge clk_i) begin
     touched_q <= valid_q && qp == sweep_qp;
@@ -249,7 +287,7 @@ module qp_timer #(
   end
 
   logic unused_bits;
-  assign unused_bits = ^{to_left[22:0], from_left[22:0]};
+  assign unused_bits = ^{to_left[22:0], from_left[22:0], cycles_i[63:UnitBits+10]};
 
   for (genvar i = 0; i < Ports; i++) begin : gen_port
     `ASSERT(OneAtATime, !(ack_valid_i[i] && held_q[i] && !take[i]))

@@ -10,6 +10,7 @@ module queue_engines (
     input  wire logic                rst_ni,
     output logic                     ready_o,
     input  wire logic [63:0]         cycles_i,
+    output rnic_pkg::rest_t          rest_o,
     // CQEs: 0 retire, 1 rx_post, 2 flush, which also asks for events of QPs
     output logic [2:0]               item_kept_o,
     input  wire logic [2:0]          item_valid_i,
@@ -108,11 +109,19 @@ module queue_engines (
   assign stage_enter_o[0] = (item_valid_i & item_ready_o) != '0;
   assign stage_leave_o[0] = item_valid && item_ready;
 
+  logic gate_busy;
+  rnic_pkg::rest_t timers_rest;
+  always_comb begin
+    rest_o      = timers_rest;
+    rest_o.busy = timers_rest.busy || gate_busy;
+  end
+
   cq_engine u_cq (
       .clk_i,
       .rst_ni,
       .ready_o          (cq_ready),
       .cycles_i,
+      .timers_rest_o    (timers_rest),
       .item_valid_i     (item_valid),
       .item_ready_o     (item_ready),
       .item_is_event_i  (item_is_event),
@@ -170,6 +179,7 @@ module queue_engines (
       .clk_i,
       .rst_ni,
       .ready_o      (gate_ready),
+      .busy_o       (gate_busy),
       .event_valid_i(event_valid),
       .event_ready_o(event_ready),
       .event_data_i (event_data),

@@ -9,6 +9,8 @@
 module retire_path (
     input  wire logic                clk_i,
     input  wire logic                rst_ni,
+    input  wire logic [63:0]         cycles_i,
+    output rnic_pkg::rest_t          timers_rest_o,
     input  wire logic                inflight_valid_i,
     input  wire rnic_pkg::inflight_t inflight_data_i,
     // Commands (retire_cmd_t): 0 rx_post, 1 send queue
@@ -232,6 +234,8 @@ module retire_path (
   ) u_timer (
       .clk_i,
       .rst_ni,
+      .cycles_i,
+      .rest_o         (timers_rest_o),
       .begun_valid_i,
       .begun_qp_i,
       .left_valid_i,

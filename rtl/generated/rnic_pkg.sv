@@ -1751,6 +1751,14 @@ package rnic_pkg;
     logic [15:0] wqe_idx;
   } read_slot_t;
 
+  /// Whether a block may rest: while it is not busy and no input is valid, nothing changes in it until the deadline.
+  localparam int unsigned RestBits = 45;
+  typedef struct packed {
+    logic [42:0] deadline;  // Lower bits of cycles_i
+    logic timed;  // There is a deadline
+    logic busy;
+  } rest_t;
+
   /// How far the requests of a QP have been sent (tx_sent).
   localparam int unsigned ReachBits = 25;
   typedef struct packed {

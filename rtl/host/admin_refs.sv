@@ -83,7 +83,7 @@ module admin_refs (
 
   always_ff @(posedge clk_i) begin
     state_q <= state_d;
-    clear_q <= clear_q + 1'b1;
+    if (state_q == Clear) clear_q <= clear_q + 1'b1;
     if (!rst_ni) begin
       state_q <= Clear;
       clear_q <= '0;

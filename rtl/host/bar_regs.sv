@@ -23,6 +23,7 @@ module bar_regs (
     output logic             device_enable_o,
     output logic [29:0]      completion_timeout_o,
     output logic [47:0]      port_mac_o,
+    input  wire logic [63:0] time_i,
     output logic [63:0]      cycles_o,
     // Admin queue
     output logic [63:0]      command_base_o,
@@ -63,7 +64,7 @@ module bar_regs (
   logic [3:0] range_q;
   logic [29:0] unused_timeout;
   logic unused_known;
-  logic [63:0] cycles_q, command_base_q, completion_base_q;
+  logic [63:0] reset_time_q, command_base_q, completion_base_q;
   logic [47:0] mac_q;
   logic [3:0] log_depth_q;
   logic [7:0] irq_vector_q;
@@ -85,7 +86,6 @@ module bar_regs (
 
   // ---- Writes ---------------------------------------------------------------------------------
   always_ff @(posedge clk_i) begin
-    cycles_q        <= cycles_q + 1'b1;
     admin_restart_o <= write && addr == rnic_pkg::RegAdminConfig && reg_req_data_i.be != '0;
     if (write) begin
       // Kept bits come from the register, the others from the bus.
@@ -110,7 +110,7 @@ module bar_regs (
       endcase
     end
     if (!rst_ni) begin
-      cycles_q          <= '0;
+      reset_time_q      <= time_i + 64'd1;
       enable_q          <= 1'b0;
       range_q           <= rnic_pkg::CompletionTimeoutRangeDefault;
       command_base_q    <= '0;
@@ -142,7 +142,7 @@ module bar_regs (
   assign table_be_o        = reg_req_data_i.be;
   assign device_enable_o   = enable_q;
   assign port_mac_o        = mac_q;
-  assign cycles_o          = cycles_q;
+  assign cycles_o          = time_i - reset_time_q;
   assign command_base_o    = command_base_q;
   assign completion_base_o = completion_base_q;
   assign producer_index_o  = producer_q;
@@ -171,7 +171,7 @@ module bar_regs (
       rnic_pkg::RegDeviceControl: answer_d = {63'd0, enable_q};
       rnic_pkg::RegDeviceStatus: answer_d = {61'd0, quiet_i, fatal_i, ready_i};
       rnic_pkg::RegCompletionTimeout: answer_d = {60'd0, range_q};
-      rnic_pkg::RegCycleCounter: answer_d = cycles_q;
+      rnic_pkg::RegCycleCounter: answer_d = cycles_o;
       rnic_pkg::RegAdminHeader:
       answer_d = {20'd0, rnic_pkg::RegPortHeader, Version, rnic_pkg::BlockTypeAdmin[15:0]};
       rnic_pkg::RegAdminCommandBase: answer_d = command_base_q;

@@ -32,9 +32,12 @@ module counter_bank (
   logic clearing_q, fetch, update, reading_q;
   logic [N*W-1:0] accumulator_q;
   logic [W-1:0] taken, taken_q;
-  logic overflow_q;
+  logic overflow_q, moves;
+  logic [6:0] to_sweep_q;  // Accumulators that may hold something
   logic [63:0] stored, sum;
 
+  // An event that the sweep has just passed waits for the whole round.
+  assign moves   = clearing_q || to_sweep_q != '0 || rd_valid_i || turn_q != '0;
   assign ready_o = !clearing_q;
   assign index   = turn_q[1] ? rd_index_i : sweep_q;
   assign fetch   = !clearing_q && !turn_q[0] && (!turn_q[1] || rd_valid_i);
@@ -72,7 +75,9 @@ module counter_bank (
   );
 
   always_ff @(posedge clk_i) begin
-    turn_q    <= turn_q + 1'b1;
+    turn_q    <= moves ? turn_q + 1'b1 : 2'd0;
+    if (event_i != '0) to_sweep_q <= 7'(N);
+    else if (update && !turn_q[1] && to_sweep_q != '0) to_sweep_q <= to_sweep_q - 1'b1;
     reading_q <= fetch && turn_q[1];
     taken_q   <= taken;
     if (clearing_q) begin
@@ -93,6 +98,7 @@ module counter_bank (
       accumulator_q <= '0;
       overflow_q    <= 1'b0;
       turn_q        <= '0;
+      to_sweep_q    <= '0;
       reading_q     <= 1'b0;
       sweep_q       <= '0;
       clearing_q    <= 1'b1;

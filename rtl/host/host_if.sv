@@ -29,6 +29,7 @@ module host_if (
     output logic                           device_enable_o,
     output logic [29:0]                    completion_timeout_o,
     output logic [47:0]                    port_mac_o,
+    input  wire logic [63:0]               time_i,
     output logic [63:0]                    cycles_o,
     input  wire logic [rnic_pkg::NumCounters-1:0] event_i,
     // UAR
@@ -150,7 +151,7 @@ module host_if (
       .ready_i(ready), .fatal_i(fatal), .link_up_i, .quiet_i,
       .reg_req_valid_i, .reg_req_ready_o, .reg_req_data_i,
       .reg_rsp_valid_o, .reg_rsp_data_o,
-      .device_enable_o, .completion_timeout_o, .port_mac_o, .cycles_o,
+      .device_enable_o, .completion_timeout_o, .port_mac_o, .time_i, .cycles_o,
       .command_base_o(command_base), .completion_base_o(completion_base),
       .admin_config_o(admin_config), .restart_o(restart), .producer_index_o(producer_index),
       .counters_ready_o(counters_ready), .event_i, .cfg_msix_enable_i, .cfg_msix_mask_i,

@@ -37,6 +37,8 @@ module dma_read #(
     input  wire logic                   dma_cpl_last_i,
     // A read has left and is not answered
     output logic                        pending_o,
+    // One has, or may still be answered: its tag is not free
+    output logic                        busy_o,
     output logic                        event_error_o,
     output logic                        event_timeout_o
 );
@@ -136,6 +138,7 @@ module dma_read #(
       .tag_o         (tag),
       .sent_i,
       .sent_slot_i,
+      .busy_o,
       .outstanding_o (outstanding),
       .finish_i      (finish_tag_valid),
       .finish_tag_i  (finish_tag),

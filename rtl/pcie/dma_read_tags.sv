@@ -18,7 +18,8 @@
 /// Each read's time of departure is kept; one slot is looked at in a cycle, so a time-out is seen
 /// within a few hundred cycles. While timeout_disable_i is 1 (Completion Timeout Disable, 7.5.3.16)
 /// none is, and the clock of time-outs and quarantine stands still: a read that was on its way has
-/// the rest of its time afterwards.
+/// the rest of its time afterwards. So do they while no read is on its way and no slot is parked:
+/// then nothing happens here (busy_o 0).
 module dma_read_tags #(
     parameter int unsigned Quarantine = 16
 ) (
@@ -41,7 +42,8 @@ module dma_read_tags #(
     output logic              expire_valid_o,   // The read of this slot is overdue
     input  wire logic         expire_ready_i,
     output logic [5:0]        expire_slot_o,
-    output logic [6:0]        parked_o
+    output logic [6:0]        parked_o,
+    output logic              busy_o
 );
   localparam int unsigned Slots = 64;
   localparam int unsigned TimeBits = 30;
@@ -102,6 +104,7 @@ module dma_read_tags #(
   assign tag_valid_o = give != '0 && !filling;
   assign outstanding_o = outstanding_q;
   assign parked_o      = parked_count_q;
+  assign busy_o        = outstanding_q != '0 || parked_count_q != '0 || filling || was_out_q;
 
   always_ff @(posedge clk_i) begin
     if (filling) fill_q <= fill_q + 7'd1;
@@ -150,8 +153,8 @@ module dma_read_tags #(
   assign overdue = was_out_q && outstanding_q[look_q] && age > timeout_i && !timeout_disable_i;
 
   always_ff @(posedge clk_i) begin
-    if (!timeout_disable_i) time_q <= time_q + 1'b1;
-    scan_q    <= scan_q + 6'd1;
+    if (!timeout_disable_i && busy_o) time_q <= time_q + 1'b1;
+    if (busy_o) scan_q <= scan_q + 6'd1;
     look_q    <= scan_q;
     was_out_q <= outstanding_q[scan_q];
     if (expire_q) begin
@@ -195,7 +198,7 @@ module dma_read_tags #(
 
   always_ff @(posedge clk_i) begin
     was_parked_q <= parked_q[scan_q];
-    if (!timeout_disable_i) begin
+    if (!timeout_disable_i && busy_o) begin
       divide_q <= divide_q >= timeout_i ? '0 : divide_q + 1'b1;
       tick_q   <= tick_q + TickBits'(divide_q >= timeout_i);
     end

@@ -32,6 +32,7 @@
 /// Nothing begins on dma_req while cfg_bus_master_i or enable_i is 0. While enable_i is 0, no
 /// completion passes what had begun: when the write that switched us off has been read back,
 /// nothing of ours touches memory. pending_o: a read waits for its completions.
+/// reads_busy_o: or its tag is not free yet.
 module pcie_edge #(
     parameter int unsigned RdClients = 5,
     parameter int unsigned WrClients = 5,
@@ -98,6 +99,7 @@ module pcie_edge #(
     input  wire logic [WrClients*rnic_pkg::DmaWrBits-1:0] wr_data_i,
     output logic [WrClients-1:0]          wr_done_o,
     output logic                          pending_o,
+    output logic                          reads_busy_o,
     output logic [rnic_pkg::NumCounters-1:0] event_o
 );
   // ---- Limits: 128 << value bytes, values above 5 are reserved and taken as 0 -------------------
@@ -208,6 +210,7 @@ module pcie_edge #(
       .dma_cpl_data_i,
       .dma_cpl_last_i,
       .pending_o,
+      .busy_o         (reads_busy_o),
       .event_error_o  (read_error),
       .event_timeout_o(read_timeout)
   );

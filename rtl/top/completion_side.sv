@@ -31,6 +31,7 @@ module completion_side (
     input  wire logic                                        clk_i,
     input  wire logic                                        rst_ni,
     input  wire logic [63:0]                                 cycles_i,
+    output rnic_pkg::rest_t                                  cpl_rest_o,
     input  wire logic                                        rx_done_valid_i,
     output logic                                             rx_done_ready_o,
     input  wire rnic_pkg::rx_done_t                          rx_done_data_i,
@@ -164,7 +165,7 @@ module completion_side (
 
   completion u_completion (
       .clk_i, .rst_ni,
-      .ready_o(queues_ready), .cycles_i,
+      .ready_o(queues_ready), .cycles_i, .rest_o(cpl_rest_o),
       .done_valid_i(rx_done_valid_i), .done_ready_o(rx_done_ready_o), .done_data_i(rx_done_data_i),
       .tx_fault_valid_i(cpl_fault_valid_i), .tx_fault_ready_o(cpl_fault_ready_o),
       .tx_fault_data_i(cpl_fault_data_i),

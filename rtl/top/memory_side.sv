@@ -30,8 +30,9 @@
 /// - mpt: reads entries of the protection table, and writes free ones, for the admin queue. drain:
 ///   held until answers to all that was asked before are handed back.
 ///
-/// pending_o: a DMA read waits for its completions. device_enable_i 0: no TLP begins.
-/// dma_req_np_hold_i: no read begins, and writes go on.
+/// pending_o: a DMA read waits for its completions; memory_busy_o: or its tag is not free
+/// yet, or an operation on the tables is under way, or they are being cleared.
+/// device_enable_i 0: no TLP begins. dma_req_np_hold_i: no read begins, and writes go on.
 ///
 /// memory_ready_o: the tables are cleared. Nothing may be asked before.
 module memory_side (
@@ -128,6 +129,7 @@ module memory_side (
     input  wire logic                                        rx_xlate_retire_epoch_i,
     output logic                                             memory_ready_o,
     output logic                                             pending_o,
+    output logic                                             memory_busy_o,
     output rnic_pkg::xlate_rsp_t                             tx_xlate_rsp_data_o,
     input  wire logic                                        admin_mem_op_valid_i,
     output logic                                             admin_mem_op_ready_o,
@@ -166,6 +168,7 @@ module memory_side (
   rnic_pkg::dma_rd_req_t pages_req;
   rnic_pkg::dma_rd_rsp_t pages_rsp;
   logic [rnic_pkg::NumCounters-1:0] ev_pcie, ev_xlate;
+  logic reads_busy, xlate_busy;
   rnic_pkg::xlate_req_t port_req_data;
 
   pcie_edge #(.RdClients(RdClients), .WrClients(WrClients)) u_pcie_edge (
@@ -201,11 +204,12 @@ module memory_side (
           rx_wr_ready_o}),
       .wr_data_i({send_wr_data_i, msix_wr_data_i, admin_wr_data_i, cpl_wr_data_i, rx_wr_data_i}),
       .wr_done_o({send_wr_done_o, msix_wr_done_o, admin_wr_done_o, cpl_wr_done_o, rx_wr_done_o}),
-      .pending_o, .event_o(ev_pcie)
+      .pending_o, .reads_busy_o(reads_busy), .event_o(ev_pcie)
   );
 
 
-  assign ev_memory_o = ev_pcie | ev_xlate;
+  assign ev_memory_o   = ev_pcie | ev_xlate;
+  assign memory_busy_o = reads_busy || xlate_busy || !memory_ready_o;
 
   // Port 0 of the translation is the send path's, port 1 is shared.
   xlate_share u_xlate_share (
@@ -246,7 +250,7 @@ module memory_side (
 
   xlate u_xlate (
       .clk_i, .rst_ni,
-      .ready_o(memory_ready_o),
+      .ready_o(memory_ready_o), .busy_o(xlate_busy),
       .req_valid_i({port_req_valid, send_xlate_req_valid_i[0]}),
       .req_ready_o({port_req_ready, send_xlate_req_ready_o[0]}),
       .req_data_i({port_req_data, send_xlate_req_data_i[0+:rnic_pkg::XlateReqBits]}),

@@ -17,6 +17,7 @@ module mem_op #(
     input  wire logic                                    clk_i,
     input  wire logic                                    rst_ni,
     output logic                                         ready_o,
+    output logic                                         busy_o,
     input  wire logic [Clients-1:0]                      op_valid_i,
     output logic [Clients-1:0]                           op_ready_o,
     input  wire logic [Clients*rnic_pkg::MemOpBits-1:0]  op_data_i,
@@ -81,6 +82,7 @@ module mem_op #(
     end
   end
   assign request = op_valid_i & ~(sweep_q ? sweeps : '0);
+  assign busy_o  = state_q != Idle || sweep_q;
 
   rr_arbiter #(
       .N(Clients)

@@ -19,6 +19,7 @@ module xlate (
     input  wire logic                                 clk_i,
     input  wire logic                                 rst_ni,
     output logic                                      ready_o,
+    output logic                                      busy_o,   // An operation is under way
     input  wire logic [1:0]                           req_valid_i,
     output logic [1:0]                                req_ready_o,
     input  wire logic [2*rnic_pkg::XlateReqBits-1:0]  req_data_i,
@@ -68,6 +69,7 @@ module xlate (
       .clk_i,
       .rst_ni,
       .ready_o        (op_ready),
+      .busy_o,
       .op_valid_i     (mem_op_valid_i),
       .op_ready_o     (mem_op_ready_o),
       .op_data_i      (mem_op_data_i),

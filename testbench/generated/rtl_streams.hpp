@@ -2024,6 +2024,30 @@ struct ReadSlot {
   bool operator==(const ReadSlot&) const = default;
 };
 
+/// Whether a block may rest: while it is not busy and no input is valid, nothing changes in it until the deadline. 45 bits.
+struct Rest {
+  static constexpr std::size_t kBits = 45;
+  static constexpr std::size_t kBytes = 6;
+  std::uint8_t busy{};
+  std::uint8_t timed{};  ///< There is a deadline
+  std::uint64_t deadline{};  ///< Lower bits of cycles_i
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 1>(busy) |
+        bits::put<1, 1>(timed) |
+        bits::put<2, 43>(deadline));
+  }
+  static constexpr Rest decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    Rest v;
+    v.busy = static_cast<std::uint8_t>(bits::get<0, 1>(word0));
+    v.timed = static_cast<std::uint8_t>(bits::get<1, 1>(word0));
+    v.deadline = static_cast<std::uint64_t>(bits::get<2, 43>(word0));
+    return v;
+  }
+  bool operator==(const Rest&) const = default;
+};
+
 /// How far the requests of a QP have been sent (tx_sent). 25 bits.
 struct Reach {
   static constexpr std::size_t kBits = 25;

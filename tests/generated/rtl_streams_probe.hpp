@@ -9,7 +9,7 @@
 
 namespace rnic::test {
 
-inline constexpr std::array<FieldProbe, 485> kStreamFieldProbes = {{
+inline constexpr std::array<FieldProbe, 488> kStreamFieldProbes = {{
     {"host_req_hdr.tlp_type", 15, 0, 3, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostReqHdr::decode(b.first<rtl::HostReqHdr::kBytes>()).tlp_type, false); }},
     {"host_req_hdr.poisoned", 15, 3, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostReqHdr::decode(b.first<rtl::HostReqHdr::kBytes>()).poisoned, false); }},
     {"host_req_hdr.addr", 15, 4, 64, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostReqHdr::decode(b.first<rtl::HostReqHdr::kBytes>()).addr, false); }},
@@ -322,6 +322,9 @@ inline constexpr std::array<FieldProbe, 485> kStreamFieldProbes = {{
     {"read_slot.length", 10, 40, 32, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::ReadSlot::decode(b.first<rtl::ReadSlot::kBytes>()).length, false); }},
     {"read_slot.replayed", 10, 72, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::ReadSlot::decode(b.first<rtl::ReadSlot::kBytes>()).replayed, false); }},
     {"read_slot.atomic", 10, 73, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::ReadSlot::decode(b.first<rtl::ReadSlot::kBytes>()).atomic, false); }},
+    {"rest.busy", 6, 0, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::Rest::decode(b.first<rtl::Rest::kBytes>()).busy, false); }},
+    {"rest.timed", 6, 1, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::Rest::decode(b.first<rtl::Rest::kBytes>()).timed, false); }},
+    {"rest.deadline", 6, 2, 43, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::Rest::decode(b.first<rtl::Rest::kBytes>()).deadline, false); }},
     {"reach.known", 4, 0, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::Reach::decode(b.first<rtl::Reach::kBytes>()).known, false); }},
     {"reach.next_psn", 4, 1, 24, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::Reach::decode(b.first<rtl::Reach::kBytes>()).next_psn, false); }},
     {"rx_desc.opcode", 91, 0, 8, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::RxDesc::decode(b.first<rtl::RxDesc::kBytes>()).opcode, false); }},
@@ -497,7 +500,7 @@ inline constexpr std::array<FieldProbe, 485> kStreamFieldProbes = {{
     {"qp_error.send_only", 3, 19, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::QpError::decode(b.first<rtl::QpError::kBytes>()).send_only, false); }},
 }};
 
-inline constexpr std::array<LayoutProbe, 47> kStreamLayoutProbes = {{
+inline constexpr std::array<LayoutProbe, 48> kStreamLayoutProbes = {{
     {"host_req_hdr", 119, false, recode_layout<rtl::HostReqHdr>},
     {"host_cpl_hdr", 66, false, recode_layout<rtl::HostCplHdr>},
     {"dma_req_hdr", 96, false, recode_layout<rtl::DmaReqHdr>},
@@ -530,6 +533,7 @@ inline constexpr std::array<LayoutProbe, 47> kStreamLayoutProbes = {{
     {"inflight", 113, false, recode_layout<rtl::Inflight>},
     {"wqe_fetch_req", 124, false, recode_layout<rtl::WqeFetchReq>},
     {"read_slot", 74, false, recode_layout<rtl::ReadSlot>},
+    {"rest", 45, false, recode_layout<rtl::Rest>},
     {"reach", 25, false, recode_layout<rtl::Reach>},
     {"rx_desc", 721, false, recode_layout<rtl::RxDesc>},
     {"rx_plan", 523, false, recode_layout<rtl::RxPlan>},

@@ -91,7 +91,6 @@ struct CompletionWorld {
   explicit CompletionWorld(std::uint64_t s);
   Vcompletion& dut() { return *bench.dut; }
   void tick() {
-    dut().cycles_i = bench.cycle;
     bench.tick();
     dut().inflight_valid_i = 0;
   }

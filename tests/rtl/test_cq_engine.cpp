@@ -62,7 +62,6 @@ struct World {
   }
   Dut& dut() { return *bench.dut; }
   void tick() {
-    dut().cycles_i = bench.cycle;
     dut().probe_ready_i = bench.chance(0.7);
     bench.tick();
   }

@@ -1,7 +1,9 @@
 #include <Vcq_timer.h>
 
 #include <map>
+#include <optional>
 
+#include "testbench/generated/rtl_streams.hpp"
 #include "tests/support/rtl_bench.hpp"
 
 // rtl/completion/cq_timer.sv with 20 cycles a microsecond: every start is answered once, not before its period, and not
@@ -11,9 +13,21 @@ using namespace rnic::test;
 namespace {
 constexpr std::uint64_t kMicrosecond = 20;
 constexpr std::uint64_t kScan = 256;  // a CQ a cycle
+
+/// What it says of its rest: it may stand still until that cycle. Nothing: it may not.
+std::optional<std::uint64_t> rests_until(Vcq_timer& dut, std::uint64_t now) {
+  const auto rest = get<rnic::rtl::Rest>(dut.rest_o);
+  if (rest.busy) return {};
+  if (!rest.timed) return ~0ULL;
+  const std::uint64_t left = (rest.deadline - now) & ((1ULL << 43) - 1);
+  REQUIRE(left < 1ULL << 42);
+  return now + left;
+}
 }  // namespace
 
-TEST_CASE("cq_timer: random starts expire once, in time", "[rtl]") {
+TEST_CASE("cq_timer: random starts expire once, in time, also when the clock stands still meanwhile", "[rtl]") {
+  const bool stands_still = GENERATE(false, true);
+  std::uint64_t stood_still = 0;
   Bench<Vcq_timer> bench(seed());
   auto& dut = *bench.dut;
   dut.start_valid_i = 0;
@@ -38,7 +52,18 @@ TEST_CASE("cq_timer: random starts expire once, in time", "[rtl]") {
       running[cqn] = {bench.cycle, period};
     }
     dut.expired_ready_i = bench.chance(0.8);
+    dut.cycles_i = bench.cycle;
     dut.eval();
+    if (stands_still && dut.start_valid_i == 0) {
+      if (const auto until = rests_until(dut, bench.cycle)) {
+        const auto most = std::min<std::uint64_t>(*until - bench.cycle, 200);
+        const auto cycles = bench.chance(0.3) ? most : bench.uniform(0, most);
+        bench.cycle += cycles;
+        stood_still += cycles;
+        dut.cycles_i = bench.cycle;
+        dut.eval();
+      }
+    }
     if (dut.expired_valid_o && !dut.expired_ready_i) ++stalled;
     if (dut.expired_valid_o && dut.expired_ready_i) {
       const unsigned cqn = dut.expired_cqn_o;
@@ -69,4 +94,6 @@ TEST_CASE("cq_timer: random starts expire once, in time", "[rtl]") {
     bench.tick();
   }
   CHECK(running.empty());
+  CHECK((stood_still > 100000) == stands_still);
+  CHECK(rests_until(dut, bench.cycle) == ~0ULL);
 }

@@ -51,6 +51,20 @@ struct World {
     dut().left_valid_i = keep;
     dut().expired_ready_i = 0;
   }
+  /// The clock stands still for up to `most` cycles, if the timer may rest for so long.
+  void stand_still(std::uint64_t most) {
+    dut().cycles_i = bench.cycle;
+    dut().eval();
+    const auto rest = get<rtl::Rest>(dut().rest_o);
+    if (rest.busy) return;
+    const std::uint64_t left = rest.timed ? (rest.deadline - bench.cycle) & ((1ULL << 43) - 1) : most;
+    REQUIRE(left < 1ULL << 42);
+    const auto cycles = bench.chance(0.3) ? std::min(left, most) : bench.uniform(0, std::min(left, most));
+    bench.cycle += cycles;
+    stood_still += cycles;
+    dut().cycles_i = bench.cycle;
+    dut().eval();
+  }
   void settle() {
     for (unsigned i = 0; i < kSettled; ++i) tick();
     REQUIRE(dut().left_valid_i == 0);
@@ -148,12 +162,17 @@ struct World {
       pending;  // the QP of the expiry that is out, and whether it is the end of a wait
   bool withdrawn = false;
   bool watching = true;  // the rules above hold for events that do not come as a timer expires
-  std::uint64_t expired = 0, accepted = 0;
+  std::uint64_t expired = 0, accepted = 0, stood_still = 0;
 };
 
 }  // namespace
 
-TEST_CASE("qp_timer: runs while an answer to what has left is awaited; never early, at most so much late", "[rtl]") {
+TEST_CASE(
+    "qp_timer: runs while an answer to what has left is awaited; never early, at most so much late, also when the "
+    "clock "
+    "stands still meanwhile",
+    "[rtl]") {
+  const bool stands_still = GENERATE(false, true);
   World w(seed());
   auto& bench = w.bench;
   for (std::uint64_t step = 0; step < 60'000; ++step) {
@@ -186,6 +205,7 @@ TEST_CASE("qp_timer: runs while an answer to what has left is awaited; never ear
       REQUIRE(static_cast<bool>(w.dut().expired_valid_o) == w.pending.has_value());
     } else {
       for (auto n = bench.uniform(1, 20); n > 0; --n) w.tick(bench.chance(0.05));
+      if (stands_still) w.stand_still(40);
     }
     for (const auto& [index, timer] : w.timers) {
       INFO("QP " << index);
@@ -194,6 +214,7 @@ TEST_CASE("qp_timer: runs while an answer to what has left is awaited; never ear
   }
   CHECK(w.accepted > 150);
   CHECK(w.expired > w.accepted);
+  CHECK((w.stood_still > 10'000) == stands_still);
 }
 
 // 9.7.6.1.3: from the time-out to four of it. The sweep comes to a queue pair once a unit, wherever in it that is.

@@ -15,6 +15,10 @@
 module rnic_top (
     input  wire logic                    clk_i,
     input  wire logic                    rst_ni,
+    input  wire logic [63:0]             time_i,
+    output logic                         quiet_o,
+    output logic                         quiet_timed_o,
+    output logic [63:0]                  quiet_until_o,
     input  wire logic [2:0]              cfg_max_payload_i,
     input  wire logic [2:0]              cfg_max_read_req_i,
     input  wire logic                    cfg_bus_master_i,
@@ -61,6 +65,7 @@ module rnic_top (
 
   assign host_cpl_last_o        = 1'b1;
   assign transactions_pending_o = 1'b0;
+  assign {quiet_o, quiet_timed_o, quiet_until_o} = '0;
 
   // ---- Registers ----
   logic [2:0] toggle_q;  // Makes ready come and go
@@ -191,7 +196,7 @@ module rnic_top (
   else $error("asked to fail");
 
   wire logic unused_inputs = ^{eth_rx_data_i.data, dma_cpl_hdr_i, host_req_hdr_i, command_q,
-                                    message_q, state_q, eth_link_up_i};
+                                    message_q, state_q, eth_link_up_i, time_i};
 endmodule
 
 `default_nettype wire
