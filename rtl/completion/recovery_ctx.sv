@@ -39,6 +39,7 @@ module recovery_ctx (
     back_o.msg_off        = 32'(packets_i) << log_mtu;
     back_o.msg_active     = packets_i != '0 && !is_read_i;
     back_o.resume         = packets_i != '0;
+    back_o.asked          = 1'b0;
     back_o.sge_idx        = '0;
     back_o.sge_off        = '0;
     back_o.buf_count      = '0;

@@ -1407,7 +1407,7 @@ package rnic_pkg;
   } admin_access_t;
 
   /// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic.
-  localparam int unsigned SendCtxBits = 663;
+  localparam int unsigned SendCtxBits = 664;
   typedef struct packed {
     logic [23:0] lsn;  // Limit sequence number: SSN of the last request that may take a receive WQE
     logic credits;  // RC: the peer counts its receive WQEs: lsn holds
@@ -1436,6 +1436,7 @@ package rnic_pkg;
     logic [15:0] buf_idx;  // First WQE in the WQE buffer
     logic [31:0] sge_off;  // Bytes of it used
     logic [4:0] sge_idx;  // Next SGE
+    logic asked;  // The newest packet asked for an answer
     logic resume;  // Continue WQE exec_idx at msg_off: its place in the scatter list is not known
     logic [31:0] msg_off;  // Bytes of it sent, or of a Read arrived
     logic msg_active;  // WQE exec_idx is partly sent

@@ -12,7 +12,8 @@
 /// A SEND or a WRITE with immediate data waits for a credit, if the peer counts its receive WQEs
 /// (InfiniBand specification 9.7.7.2.5). One request beyond the limit may try: of a SEND the first
 /// packet only, which asks for an ACK (probe_o), and its answer has news of credits. So may one
-/// packet when nothing is unacknowledged, whatever the peer says: no answer could come otherwise.
+/// packet whatever the peer says when nothing is unacknowledged, or the newest one did not ask (the
+/// limit has become known in the middle of a SEND): no answer could come otherwise.
 module sq_gate (
     input  wire rnic_pkg::send_ctx_t    ctx_i,
     input  wire rnic_pkg::wqe_control_t control_i,
@@ -58,7 +59,7 @@ module sq_gate (
                        !over[23];
   assign one_over    = over == 24'd1;
   assign credit_full = over_limit && ctx_i.next_psn != ctx_i.una_psn && !(start && one_over) &&
-                       !(is_write && !start);
+                       !(!start && (is_write || !ctx_i.asked));
   assign probe_o     = over_limit && is_send;
 
   assign judged_o     = start || ctx_i.resume;

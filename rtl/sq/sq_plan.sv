@@ -30,6 +30,7 @@ module sq_plan (
   logic bad, judged, psn_room, probe;
   logic window_stall, fence_stall, read_stall, credit_stall;
   rnic_pkg::tx_desc_t packet;
+  rnic_pkg::send_ctx_t packet_ctx;
   sq_wqe_check u_check (
       .control_i,
       .ctx_i,
@@ -50,7 +51,7 @@ module sq_plan (
       .desc_o     (packet),
       .inflight_o,
       .read_slot_o,
-      .ctx_o
+      .ctx_o      (packet_ctx)
   );
   sq_gate u_gate (
       .ctx_i,
@@ -70,6 +71,8 @@ module sq_plan (
   always_comb begin
     desc_o         = packet;
     desc_o.ack_req = packet.ack_req || probe;
+    ctx_o          = packet_ctx;
+    ctx_o.asked    = desc_o.ack_req;
   end
   always_comb begin
     event_o = '0;

@@ -702,9 +702,9 @@ struct AdminAccess {
   bool operator==(const AdminAccess&) const = default;
 };
 
-/// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 663 bits.
+/// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 664 bits.
 struct SendCtx {
-  static constexpr std::size_t kBits = 663;
+  static constexpr std::size_t kBits = 664;
   static constexpr std::size_t kBytes = 83;
   std::uint8_t state{};  ///< QpState
   std::uint8_t in_use{};  ///< Created
@@ -734,6 +734,7 @@ struct SendCtx {
   std::uint8_t msg_active{};  ///< WQE exec_idx is partly sent
   std::uint32_t msg_off{};  ///< Bytes of it sent, or of a Read arrived
   std::uint8_t resume{};  ///< Continue WQE exec_idx at msg_off: its place in the scatter list is not known
+  std::uint8_t asked{};  ///< The newest packet asked for an answer
   std::uint8_t sge_idx{};  ///< Next SGE
   std::uint32_t sge_off{};  ///< Bytes of it used
   std::uint16_t buf_idx{};  ///< First WQE in the WQE buffer
@@ -803,41 +804,41 @@ struct SendCtx {
         bits::put<10, 1>(msg_active) |
         bits::put<11, 32>(msg_off) |
         bits::put<43, 1>(resume) |
-        bits::put<44, 5>(sge_idx) |
-        bits::put<49, 15>(sge_off));
+        bits::put<44, 1>(asked) |
+        bits::put<45, 5>(sge_idx) |
+        bits::put<50, 14>(sge_off));
     bits::store<bits::Order::kLittle, 7>(to,
-        bits::put<0, 17>(sge_off >> 15) |
-        bits::put<17, 16>(buf_idx) |
-        bits::put<33, 4>(buf_count) |
-        bits::put<37, 1>(fetching) |
-        bits::put<38, 4>(fetch_gen) |
-        bits::put<42, 5>(rd_tail) |
-        bits::put<47, 5>(rd_head) |
-        bits::put<52, 5>(rd_outstanding) |
-        bits::put<57, 7>(rd_off));
+        bits::put<0, 18>(sge_off >> 14) |
+        bits::put<18, 16>(buf_idx) |
+        bits::put<34, 4>(buf_count) |
+        bits::put<38, 1>(fetching) |
+        bits::put<39, 4>(fetch_gen) |
+        bits::put<43, 5>(rd_tail) |
+        bits::put<48, 5>(rd_head) |
+        bits::put<53, 5>(rd_outstanding) |
+        bits::put<58, 6>(rd_off));
     bits::store<bits::Order::kLittle, 8>(to,
-        bits::put<0, 25>(rd_off >> 7) |
-        bits::put<25, 1>(mem_busy) |
-        bits::put<26, 1>(mem_done) |
-        bits::put<27, 1>(fault) |
-        bits::put<28, 16>(fault_idx) |
-        bits::put<44, 8>(fault_status) |
-        bits::put<52, 8>(fault_syndrome) |
-        bits::put<60, 4>(silent_run));
+        bits::put<0, 26>(rd_off >> 6) |
+        bits::put<26, 1>(mem_busy) |
+        bits::put<27, 1>(mem_done) |
+        bits::put<28, 1>(fault) |
+        bits::put<29, 16>(fault_idx) |
+        bits::put<45, 8>(fault_status) |
+        bits::put<53, 8>(fault_syndrome) |
+        bits::put<61, 3>(silent_run));
     bits::store<bits::Order::kLittle, 9>(to,
-        bits::put<0, 4>(silent_run >> 4) |
-        bits::put<4, 3>(retry_left) |
-        bits::put<7, 3>(rnr_left) |
-        bits::put<10, 1>(rnr_wait) |
-        bits::put<11, 1>(recovering) |
-        bits::put<12, 24>(rec_psn) |
-        bits::put<36, 1>(sqd_notify) |
-        bits::put<37, 1>(stalled) |
-        bits::put<38, 24>(ssn) |
-        bits::put<62, 1>(credits) |
-        bits::put<63, 1>(lsn));
+        bits::put<0, 5>(silent_run >> 3) |
+        bits::put<5, 3>(retry_left) |
+        bits::put<8, 3>(rnr_left) |
+        bits::put<11, 1>(rnr_wait) |
+        bits::put<12, 1>(recovering) |
+        bits::put<13, 24>(rec_psn) |
+        bits::put<37, 1>(sqd_notify) |
+        bits::put<38, 1>(stalled) |
+        bits::put<39, 24>(ssn) |
+        bits::put<63, 1>(credits));
     bits::store<bits::Order::kLittle, 10>(to,
-        bits::put<0, 23>(lsn >> 1));
+        bits::put<0, 24>(lsn));
   }
   static constexpr SendCtx decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -880,33 +881,34 @@ struct SendCtx {
     v.msg_active = static_cast<std::uint8_t>(bits::get<10, 1>(word6));
     v.msg_off = static_cast<std::uint32_t>(bits::get<11, 32>(word6));
     v.resume = static_cast<std::uint8_t>(bits::get<43, 1>(word6));
-    v.sge_idx = static_cast<std::uint8_t>(bits::get<44, 5>(word6));
-    v.sge_off = static_cast<std::uint32_t>(bits::get<49, 15>(word6) | bits::get<0, 17>(word7) << 15);
-    v.buf_idx = static_cast<std::uint16_t>(bits::get<17, 16>(word7));
-    v.buf_count = static_cast<std::uint8_t>(bits::get<33, 4>(word7));
-    v.fetching = static_cast<std::uint8_t>(bits::get<37, 1>(word7));
-    v.fetch_gen = static_cast<std::uint8_t>(bits::get<38, 4>(word7));
-    v.rd_tail = static_cast<std::uint8_t>(bits::get<42, 5>(word7));
-    v.rd_head = static_cast<std::uint8_t>(bits::get<47, 5>(word7));
-    v.rd_outstanding = static_cast<std::uint8_t>(bits::get<52, 5>(word7));
-    v.rd_off = static_cast<std::uint32_t>(bits::get<57, 7>(word7) | bits::get<0, 25>(word8) << 7);
-    v.mem_busy = static_cast<std::uint8_t>(bits::get<25, 1>(word8));
-    v.mem_done = static_cast<std::uint8_t>(bits::get<26, 1>(word8));
-    v.fault = static_cast<std::uint8_t>(bits::get<27, 1>(word8));
-    v.fault_idx = static_cast<std::uint16_t>(bits::get<28, 16>(word8));
-    v.fault_status = static_cast<std::uint8_t>(bits::get<44, 8>(word8));
-    v.fault_syndrome = static_cast<std::uint8_t>(bits::get<52, 8>(word8));
-    v.silent_run = static_cast<std::uint8_t>(bits::get<60, 4>(word8) | bits::get<0, 4>(word9) << 4);
-    v.retry_left = static_cast<std::uint8_t>(bits::get<4, 3>(word9));
-    v.rnr_left = static_cast<std::uint8_t>(bits::get<7, 3>(word9));
-    v.rnr_wait = static_cast<std::uint8_t>(bits::get<10, 1>(word9));
-    v.recovering = static_cast<std::uint8_t>(bits::get<11, 1>(word9));
-    v.rec_psn = static_cast<std::uint32_t>(bits::get<12, 24>(word9));
-    v.sqd_notify = static_cast<std::uint8_t>(bits::get<36, 1>(word9));
-    v.stalled = static_cast<std::uint8_t>(bits::get<37, 1>(word9));
-    v.ssn = static_cast<std::uint32_t>(bits::get<38, 24>(word9));
-    v.credits = static_cast<std::uint8_t>(bits::get<62, 1>(word9));
-    v.lsn = static_cast<std::uint32_t>(bits::get<63, 1>(word9) | bits::get<0, 23>(word10) << 1);
+    v.asked = static_cast<std::uint8_t>(bits::get<44, 1>(word6));
+    v.sge_idx = static_cast<std::uint8_t>(bits::get<45, 5>(word6));
+    v.sge_off = static_cast<std::uint32_t>(bits::get<50, 14>(word6) | bits::get<0, 18>(word7) << 14);
+    v.buf_idx = static_cast<std::uint16_t>(bits::get<18, 16>(word7));
+    v.buf_count = static_cast<std::uint8_t>(bits::get<34, 4>(word7));
+    v.fetching = static_cast<std::uint8_t>(bits::get<38, 1>(word7));
+    v.fetch_gen = static_cast<std::uint8_t>(bits::get<39, 4>(word7));
+    v.rd_tail = static_cast<std::uint8_t>(bits::get<43, 5>(word7));
+    v.rd_head = static_cast<std::uint8_t>(bits::get<48, 5>(word7));
+    v.rd_outstanding = static_cast<std::uint8_t>(bits::get<53, 5>(word7));
+    v.rd_off = static_cast<std::uint32_t>(bits::get<58, 6>(word7) | bits::get<0, 26>(word8) << 6);
+    v.mem_busy = static_cast<std::uint8_t>(bits::get<26, 1>(word8));
+    v.mem_done = static_cast<std::uint8_t>(bits::get<27, 1>(word8));
+    v.fault = static_cast<std::uint8_t>(bits::get<28, 1>(word8));
+    v.fault_idx = static_cast<std::uint16_t>(bits::get<29, 16>(word8));
+    v.fault_status = static_cast<std::uint8_t>(bits::get<45, 8>(word8));
+    v.fault_syndrome = static_cast<std::uint8_t>(bits::get<53, 8>(word8));
+    v.silent_run = static_cast<std::uint8_t>(bits::get<61, 3>(word8) | bits::get<0, 5>(word9) << 3);
+    v.retry_left = static_cast<std::uint8_t>(bits::get<5, 3>(word9));
+    v.rnr_left = static_cast<std::uint8_t>(bits::get<8, 3>(word9));
+    v.rnr_wait = static_cast<std::uint8_t>(bits::get<11, 1>(word9));
+    v.recovering = static_cast<std::uint8_t>(bits::get<12, 1>(word9));
+    v.rec_psn = static_cast<std::uint32_t>(bits::get<13, 24>(word9));
+    v.sqd_notify = static_cast<std::uint8_t>(bits::get<37, 1>(word9));
+    v.stalled = static_cast<std::uint8_t>(bits::get<38, 1>(word9));
+    v.ssn = static_cast<std::uint32_t>(bits::get<39, 24>(word9));
+    v.credits = static_cast<std::uint8_t>(bits::get<63, 1>(word9));
+    v.lsn = static_cast<std::uint32_t>(bits::get<0, 24>(word10));
     return v;
   }
   bool operator==(const SendCtx&) const = default;

@@ -364,7 +364,9 @@ void World::take_desc(const rtl::TxDesc& desc) {
     // 9.7.7.2.5. The limit may have moved since the packet was made; it only grows.
     const auto over = static_cast<std::int32_t>((packet.ssn - queue.lsn) << 8) >> 8;
     const bool alone = desc.psn == queue.una_psn;
-    REQUIRE((over <= 0 || alone || (over == 1 && packet.first) || (!packet.send && !packet.first)));
+    // An answer must come: of one that has asked, or of this one.
+    const bool mute = !packet.first && !queue.asked;
+    REQUIRE((over <= 0 || alone || mute || (over == 1 && packet.first) || (!packet.send && !packet.first)));
     if (packet.send) {
       if (over > 0) REQUIRE(desc.ack_req);
       packet.desc.ack_req |= desc.ack_req;
@@ -372,6 +374,7 @@ void World::take_desc(const rtl::TxDesc& desc) {
     queue.beyond_limit += over > 0;
   }
   REQUIRE(desc == packet.desc);
+  queue.asked = desc.ack_req;
   queue.partly = packet.last ? std::nullopt : std::optional(desc.psn);
   ++queue.packets;
   if (packet.first) {

@@ -69,6 +69,7 @@ struct Queue {
   std::uint64_t packets = 0, beyond_limit = 0;
   std::uint32_t ssn = 0;                // of the newest request written
   std::uint32_t lsn = 0, una_psn = 0;   // as the peer has made them last
+  bool asked = false;                   // the newest packet asked for an answer
   std::optional<std::uint32_t> partly;  // PSN of the newest packet, if it does not end its message
   std::uint16_t depth() const { return static_cast<std::uint16_t>(1u << setup.log_depth); }
   std::uint32_t stride() const { return 1u << setup.log_stride; }

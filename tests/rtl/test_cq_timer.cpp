@@ -52,7 +52,6 @@ TEST_CASE("cq_timer: random starts expire once, in time, also when the clock sta
       running[cqn] = {bench.cycle, period};
     }
     dut.expired_ready_i = bench.chance(0.8);
-    dut.cycles_i = bench.cycle;
     dut.eval();
     if (stands_still && dut.start_valid_i == 0) {
       if (const auto until = rests_until(dut, bench.cycle)) {
@@ -60,7 +59,7 @@ TEST_CASE("cq_timer: random starts expire once, in time, also when the clock sta
         const auto cycles = bench.chance(0.3) ? most : bench.uniform(0, most);
         bench.cycle += cycles;
         stood_still += cycles;
-        dut.cycles_i = bench.cycle;
+        bench.show_time();
         dut.eval();
       }
     }
@@ -83,7 +82,7 @@ TEST_CASE("cq_timer: random starts expire once, in time, also when the clock sta
     }
     bench.tick();
   }
-  CHECK(expiries > 2000);
+  CHECK(expiries > 1500);
   CHECK(restarts > 50);
   CHECK(stalled > 100);
   dut.start_valid_i = 0;
@@ -94,6 +93,6 @@ TEST_CASE("cq_timer: random starts expire once, in time, also when the clock sta
     bench.tick();
   }
   CHECK(running.empty());
-  CHECK((stood_still > 100000) == stands_still);
+  CHECK((stood_still > 20000) == stands_still);
   CHECK(rests_until(dut, bench.cycle) == ~0ULL);
 }

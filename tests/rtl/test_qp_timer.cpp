@@ -53,7 +53,6 @@ struct World {
   }
   /// The clock stands still for up to `most` cycles, if the timer may rest for so long.
   void stand_still(std::uint64_t most) {
-    dut().cycles_i = bench.cycle;
     dut().eval();
     const auto rest = get<rtl::Rest>(dut().rest_o);
     if (rest.busy) return;
@@ -62,7 +61,7 @@ struct World {
     const auto cycles = bench.chance(0.3) ? std::min(left, most) : bench.uniform(0, std::min(left, most));
     bench.cycle += cycles;
     stood_still += cycles;
-    dut().cycles_i = bench.cycle;
+    bench.show_time();
     dut().eval();
   }
   void settle() {

@@ -179,6 +179,31 @@ TEST_CASE("send_queue: credits hold back what takes a receive WQE, but for one r
     credit(1);
     CHECK(packets() == 4);
   }
+  SECTION(
+      "a limit that becomes known in the middle of a SEND: one packet more, which asks, and its answer lets it go on") {
+    set_up(0, false);
+    auto& queue = world.queues.at(5);
+    queue.setup.credits = 0;
+    world.change(
+        5, [](rtl::SendCtx& ctx) { ctx.credits = 0; }, true);
+    post(WqeOpcode::kSend, 50 * 256);
+    world.bench.run_until([&] { return queue.packets >= 3; }, 4000, "the first packets");
+    world.change(
+        5,
+        [&](rtl::SendCtx& ctx) {
+          ctx.credits = queue.setup.credits = 1;
+          ctx.lsn = queue.lsn = ctx.ssn;
+        },
+        true);
+    const auto sent = packets();
+    CHECK(sent < 50);
+    CHECK(queue.asked);
+    world.change(
+        5, [&](rtl::SendCtx& ctx) { ctx.una_psn = queue.una_psn = ctx.next_psn; }, true);
+    CHECK(packets() == sent + 1);
+    credit(1);
+    CHECK(packets() == 50);
+  }
   SECTION("a WRITE with immediate data takes its receive WQE with the last packet: one beyond the limit goes whole") {
     set_up(0, true);
     post(WqeOpcode::kWriteImmediate, 1000);

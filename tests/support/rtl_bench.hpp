@@ -128,9 +128,7 @@ class Bench {
     dut->rst_ni = 1;
   }
   void tick(bool agents = true) {
-    // A block's time goes on with the clock; a test that lets it stand still moves `cycle` alone.
-    if constexpr (requires(Model & model) { model.cycles_i; }) dut->cycles_i = cycle;
-    if constexpr (requires(Model & model) { model.time_i; }) dut->time_i = cycle;
+    show_time();
     if (agents)
       for (auto* agent : agents_) agent->drive();
     dut->clk_i = 0;
@@ -140,6 +138,12 @@ class Bench {
     dut->clk_i = 1;
     dut->eval();
     ++cycle;
+    show_time();
+  }
+  /// The time of a block goes on with the clock; a test that lets the clock stand still moves `cycle` alone.
+  void show_time() {
+    if constexpr (requires(Model & model) { model.cycles_i; }) dut->cycles_i = cycle;
+    if constexpr (requires(Model & model) { model.time_i; }) dut->time_i = cycle;
   }
   /// Ticks until `done`; fails the test after `limit` cycles.
   void run_until(const std::function<bool()>& done, std::uint64_t limit, const std::string& what = "condition") {
