@@ -17,6 +17,7 @@ NicRtl::NicRtl(const sc_core::sc_module_name& name, model::PcieLink& pcie, model
 void NicRtl::power_cycle(const NicOptions& options) {
   options_ = options;
   nic_ = std::make_unique<VerilatedNic>(name(), pcie_, ethernet_, options.seed);
+  nic_->listen(listener_);
   cycles_ = 0;
   epoch_ = model::now_ps();
   edge_event_.cancel();

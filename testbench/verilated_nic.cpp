@@ -13,6 +13,7 @@
 #include "model/tlp_checker.hpp"
 #include "testbench/generated/rtl_streams.hpp"
 #include "testbench/nic_state.hpp"
+#include "testbench/timeline/nic_signals.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -85,18 +86,24 @@ void VerilatedNic::stop_trace() {
   trace_.reset();
 }
 
+void VerilatedNic::listen(NicListener* listener) {
+  signals_ = listener == nullptr ? nullptr : std::make_unique<NicSignals>(*context_, *listener);
+}
+
 void VerilatedNic::cycle(bool reset, std::uint64_t settle_time, std::uint64_t edge_time) {
   Verilated::threadContextp(context_.get());
   ++cycles_;
   if (reset) {
     hold_reset();
     evaluate(false, settle_time);
+    if (signals_) signals_->reset();
   } else {
     top_->rst_ni = 1;
     drive();
     drive_flow_control();
     evaluate(false, settle_time);
     sample();
+    if (signals_) signals_->sample(edge_time);
   }
   evaluate(true, edge_time);
 }

@@ -16,6 +16,9 @@ class Vrnic_top;
 
 namespace rnic::testbench {
 
+class NicListener;
+class NicSignals;
+
 /// When something last passed the NIC's ports, in clock cycles since power-on. For latencies in cycles.
 struct PortActivity {
   std::uint64_t last_host_request = 0;  ///< Last beat of a host request accepted
@@ -41,6 +44,8 @@ class VerilatedNic {
   /// trace is already on.
   void start_trace(const std::string& path);
   void stop_trace();
+  /// Tells `listener` what happens in each cycle; null: nobody. Throws as NicSignals.
+  void listen(NicListener* listener);
 
   [[nodiscard]] const PortActivity& activity() const { return activity_; }
   /// What holds: busy_signals, and the ports of the NIC where one side waits for the other.
@@ -63,7 +68,8 @@ class VerilatedNic {
   std::unique_ptr<VerilatedContext> context_;
   std::unique_ptr<Vrnic_top> top_;
   std::unique_ptr<VerilatedFstC> trace_;
-  std::uint64_t traced_time_ = 0;  ///< Of the newest entry; a time can be recorded once
+  std::unique_ptr<NicSignals> signals_;  ///< If anybody listens
+  std::uint64_t traced_time_ = 0;        ///< Of the newest entry; a time can be recorded once
   std::uint64_t cycles_ = 0;
   PortActivity activity_;
   bool in_frame_ = false;
