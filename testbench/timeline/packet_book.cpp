@@ -148,8 +148,13 @@ void PacketBook::planned() {
   writer_.begin_receive(*packet);
   placing_.push_back(packet);
   const auto qp = static_cast<std::uint8_t>(packet->dest_qpn);
-  if (is_response(packet->opcode)) return requests_.answered(qp, packet, judged_syndrome_, packet->checked);
-  if (packet->request && packet->request->ends_with(packet->psn))
+  if (is_response(packet->opcode)) {
+    // What has a gap in front is asked for again.
+    if (packet->reason == RxReason::kNone || packet->reason == RxReason::kNak)
+      requests_.answered(qp, packet, judged_syndrome_, packet->checked);
+    return;
+  }
+  if (packet->reason == RxReason::kNone && packet->request && packet->request->ends_with(packet->psn))
     packet->request->mark(Stage::kChecked, packet->checked);
 }
 
@@ -165,7 +170,8 @@ void PacketBook::placed(const rtl::RxDone* done, std::uint64_t now) {
     requests_.received(qp, done->wqe_idx, now);
   const bool response = is_response(packet->opcode);
   const RequestPtr& request = packet->request;
-  if (request && request->asks() == response && (response || request->ends_with(packet->psn)))
+  const bool good = packet->reason == RxReason::kNone && !packet->fault;
+  if (good && request && request->asks() == response && (response || request->ends_with(packet->psn)))
     request->mark(Stage::kPlaced, now);
   if (!response) executed_[qp] = {packet->id, packet->checked, packet->rx};
   writer_.write_receive(*packet);

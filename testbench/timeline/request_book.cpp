@@ -202,7 +202,7 @@ void RequestBook::retired(std::uint8_t qp, std::uint16_t index, bool failed, std
   known->mark(Stage::kRetired, now);
   if (failed || !known->started || !known->silent) return;
   writer_.end(*known);
-  drop(send_[qp], known);
+  std::erase(send_[qp].open, known);  // those in front may still wait for their CQEs
 }
 
 void RequestBook::cqe(const CqeWrite& cqe, std::uint64_t now) {

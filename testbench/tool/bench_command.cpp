@@ -41,6 +41,7 @@ int run_bench_command(const BenchArguments& options) {
     fmt::print("{:<84}{:>14.3f} {}\n", figure.text, figure.value, cycles);
     json[figure.key] = figure.value;
   }
+  world.close_timeline();
   fmt::print("cycles: of the NIC's clock, {} ps; of a rate, those for each message\n",
              drawn.options.host.nic.clock_period);
   write_json(options.json, json);

@@ -111,6 +111,7 @@ int run_soak_command(const SoakArguments& options) {
                       [&](std::uint64_t cycles) { progress.update(std::min(cycles, options.soak.cycles)); });
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  world.close_timeline();
   print(report, seconds);
   write_json(options.json, soak_json(report, options, seconds));
   return report.good() ? 0 : 1;

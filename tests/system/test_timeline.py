@@ -16,6 +16,7 @@ import tempfile
 import unittest
 
 RNIC = None
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Stages of a work request that sends, in the order in which they happen.
 FETCH = ["fetch asked", "fetch issued", "fetch answered"]
 ENDING = ["retired", "CQE made", "CQE written", "polled"]
@@ -234,6 +235,35 @@ class TimelineTest(unittest.TestCase):
         self.assertIn("NAK", {stall["stall"] for stall in timeline.stalls})
         refused = [event["args"] for event in timeline.slices if event["args"].get("verdict") == "PSN error"]
         self.assertGreater(len(refused), 0)
+
+    def test_soak_with_loss_has_every_request_in_rising_stages(self):
+        path = self.folder / "t.json"
+        result = rnic("soak", "--cycles", 60_000, "--qps", 8, "--timeline", path)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        timeline = Timeline(path)
+        self.assertGreater(len(timeline.requests), 500)
+        self.assertEqual(len(timeline.of("request")), 0)
+        self.assertIn("fence", {stall["stall"] for stall in timeline.stalls})
+        for request in timeline.requests:
+            stages, kind = request["stages"], request["request"]
+            if kind == "Receive" or request["status"] != 0:
+                continue
+            order = READ if kind in ("Read", "Compare and swap", "Fetch and add") else WRITE if "ACK back" in stages else ["posted", "doorbell", "turn", "judged", *ENDING]
+            if request["silent"]:
+                order = order[:-3]
+            self.assert_rising(stages, order, request)
+
+    def test_bench_and_verify_write_one_too(self):
+        vector = ROOT / "tests/vectors/credits/write_needs_none.json"
+        path = self.folder / "t.json"
+        for arguments in (["bench", "--figure", "warm_write_ns"], ["verify", vector]):
+            with self.subTest(arguments=arguments):
+                path.unlink(missing_ok=True)
+                result = rnic(*arguments, "--timeline", path)
+                self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+                self.assertGreater(len(Timeline(path).requests), 0)
+        self.assertEqual(rnic("bench", "--timeline", path).returncode, 2)
+        self.assertEqual(rnic("verify", ROOT / "tests/vectors", "--timeline", path).returncode, 2)
 
     def test_arrows_join_the_slices(self):
         timeline = self.copy(20_000, "--message", 5_000)
