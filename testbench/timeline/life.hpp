@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -48,6 +49,7 @@ struct Request {
   std::uint16_t index{};
   bool receive{};
   std::array<std::uint64_t, kStages> at{};  ///< Picoseconds; 0: has not happened
+  std::uint64_t piece{};                    ///< When a piece of it came for the window that did not post it
   bool started{};                           ///< All its packets are made: what follows is known
   std::uint8_t opcode{}, status{};
   bool silent{}, has_cqe{}, over{};
@@ -60,6 +62,8 @@ struct Request {
   void mark(Stage stage, std::uint64_t now) {
     auto& time = at[static_cast<std::size_t>(stage)];
     if (time == 0) time = now;
+    if (piece != 0 && (stage == Stage::kFetchAsked || stage == Stage::kTurn))
+      mark(Stage::kDoorbell, std::min(piece, now));
   }
   [[nodiscard]] std::uint64_t when(Stage stage) const { return at[static_cast<std::size_t>(stage)]; }
   /// A Read or an atomic: its answer has data.

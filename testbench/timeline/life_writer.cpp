@@ -232,7 +232,8 @@ void LifeWriter::write_send(Packet& packet) {
 
 void LifeWriter::write_receive(Packet& packet) {
   const std::uint64_t end = std::max(packet.placed, packet.checked);
-  file_.slice(packet.rx, packet.checked, end, title(packet),
+  const std::string verdict = packet.reason == RxReason::kNone ? "" : fmt::format(": {}", name(packet.reason));
+  file_.slice(packet.rx, packet.checked, end, title(packet) + verdict + (packet.fault ? ": fault" : ""),
               fmt::format(R"("received":{},"verdict":"{}","fault":{})", packet.id, name(packet.reason), packet.fault));
 }
 

@@ -22,7 +22,7 @@ T decode(const model::HostRequest& request) {
 
 void RequestBook::sent_to_nic(const model::HostRequest& request, std::uint64_t now) {
   if (request.kind != model::TlpKind::kMemoryWrite) return;
-  Write write{request.address, {}, false};
+  Write write{request.address, {}, {}};
   const std::uint64_t page = request.address & ~kPageMask, offset = request.address & kPageMask;
   const bool whole = page != 0 && request.data.size() >= sizeof(std::uint64_t);
   if (whole && offset == hw::uar::kSendDoorbell) {
@@ -35,19 +35,43 @@ void RequestBook::sent_to_nic(const model::HostRequest& request, std::uint64_t n
     const auto doorbell = decode<hw::CqDoorbell>(request);
     polled(doorbell.cqn & kCqIndexMask, doorbell.consumer_index, now);
   } else if (whole && offset >= hw::uar::kWqeWindow && offset < hw::uar::kWqeWindow + hw::kUarWqeWindowBytes) {
-    write.window = true;
-    if (offset == hw::uar::kWqeWindow) {
-      model::HostRequest head = request;
-      head.data.resize(hw::WqeControl::kBytes);
-      const auto control = decode<hw::WqeControl>(head);
-      Queue& queue = send_[control.qpn & 0xff];
-      post(queue, control.qpn, static_cast<std::uint16_t>(control.wqe_index + 1), false, now, write);
-      windows_[page] = write.posts.empty() ? nullptr : write.posts.back();
-    } else if (const auto& begun = windows_[page]) {
-      write.posts.push_back(begun);
-    }
+    write_window(windows_[page], offset - hw::uar::kWqeWindow, request, now, write);
   }
   writes_.push_back(std::move(write));
+}
+
+/// The piece that completes a WQE posts it; of one whose pieces come in another order the first word, or the piece that
+/// does not continue it (docs/host_interface.md, UarWqeWindow).
+void RequestBook::write_window(Window& window, std::size_t offset, const model::HostRequest& request, std::uint64_t now,
+                               Write& write) {
+  constexpr std::size_t kUnit = 16;
+  const bool continues = offset == window.next;
+  if (offset == 0) {
+    model::HostRequest head = request;
+    head.data.resize(hw::WqeControl::kBytes);
+    const auto control = decode<hw::WqeControl>(head);
+    Write posts{};
+    post(send_[control.qpn & 0xff], control.qpn, static_cast<std::uint16_t>(control.wqe_index + 1), false, now, posts);
+    write.posts = std::move(window.posts);  // one that was never completed
+    window.posts = std::move(posts.posts);
+    window.bytes = control.size * kUnit;
+    window.next = request.data.size();
+    if (!window.early && window.next < window.bytes) {
+      write.pieces = window.posts;
+      return;
+    }
+    window.early = false;
+  } else if (continues) {
+    window.next += request.data.size();
+    if (window.next < window.bytes) {
+      write.pieces = window.posts;
+      return;
+    }
+  } else if (window.posts.empty()) {
+    window.early = true;
+  }
+  write.posts.insert(write.posts.end(), window.posts.begin(), window.posts.end());
+  window.posts.clear();
 }
 
 void RequestBook::post(Queue& queue, std::uint32_t qpn, std::uint16_t producer, bool receive, std::uint64_t now,
@@ -80,10 +104,8 @@ void RequestBook::passed(const model::TlpSeen& tlp, std::uint64_t now) {
     const Write write = std::move(writes_.front());
     writes_.pop_front();
     if (write.address != tlp.address) continue;
-    for (const auto& request : write.posts) {
-      if (write.window) request->at[static_cast<std::size_t>(Stage::kDoorbell)] = 0;  // its last piece counts
-      request->mark(Stage::kDoorbell, now);
-    }
+    for (const auto& request : write.pieces) request->piece = now;
+    for (const auto& request : write.posts) request->mark(Stage::kDoorbell, now);
     return;
   }
 }

@@ -56,7 +56,13 @@ class RequestBook {
   struct Write {
     std::uint64_t address{};
     std::vector<RequestPtr> posts;
-    bool window{};
+    std::vector<RequestPtr> pieces;  ///< Of which it is a piece, and which others post
+  };
+  /// Of a UAR: what is being written to it.
+  struct Window {
+    std::vector<RequestPtr> posts;  ///< Not posted yet
+    std::size_t bytes{}, next{};    ///< Of the WQE; where the next piece continues it
+    bool early{};                   ///< A piece came before the beginning of its WQE
   };
   struct Entry {
     std::uint32_t end{};
@@ -66,6 +72,8 @@ class RequestBook {
   [[nodiscard]] RequestPtr find(Queue& queue, std::uint8_t qp, std::uint16_t index, bool receive);
   RequestPtr add(Queue& queue, std::uint32_t qpn, std::uint16_t index, bool receive);
   void post(Queue& queue, std::uint32_t qpn, std::uint16_t producer, bool receive, std::uint64_t now, Write& write);
+  void write_window(Window& window, std::size_t offset, const model::HostRequest& request, std::uint64_t now,
+                    Write& write);
   void polled(std::uint32_t cqn, std::uint32_t consumer, std::uint64_t now);
   void mark(const Fetch& fetch, Stage stage, std::uint64_t now);
   void drop(Queue& queue, const RequestPtr& request);
@@ -74,8 +82,8 @@ class RequestBook {
   LifeWriter& writer_;
   unsigned host_;
   std::array<Queue, 256> send_, receive_;
-  std::deque<Write> writes_;                     ///< Of the processor, not yet at the NIC
-  std::map<std::uint64_t, RequestPtr> windows_;  ///< What is being written to the window of a UAR
+  std::deque<Write> writes_;                 ///< Of the processor, not yet at the NIC
+  std::map<std::uint64_t, Window> windows_;  ///< By address of the UAR
   std::deque<Fetch> asked_, issued_;
   std::map<std::uint64_t, RequestPtr> cqe_writes_;  ///< CQEs that have not left, by address
   std::map<std::uint32_t, std::deque<Entry>> cqs_;  ///< CQEs that have not been polled, by index of the CQ
