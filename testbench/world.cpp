@@ -70,6 +70,7 @@ WorldOptions WorldOptions::from_environment(const std::string& name) {
   }
   if (enabled("WAVES")) options.trace_path = name + ".fst";
   if (enabled("CAPTURE")) options.capture_path = name + ".pcap";
+  if (enabled("TIMELINE")) options.timeline_path = name + ".timeline.json";
   return options;
 }
 

@@ -33,11 +33,13 @@ void PacketBook::taken(const rtl::TxDesc& head, std::uint64_t now) {
     packet->answers_track = executed.track;
   } else if (!made_.empty()) {
     packet->made = made_.front().at;
-    packet->request = requests_.request(head.qp, head.wqe_idx);
-    packet->request->mark(Stage::kTurn, made_.front().turn);
-    packet->request->mark(Stage::kJudged, made_.front().at);
-    ++packet->request->packets;
-    packet->request->repeated += packet->repeated;
+    if (const RequestPtr request = requests_.request(head.qp, head.wqe_idx)) {
+      request->mark(Stage::kTurn, made_.front().turn);
+      request->mark(Stage::kJudged, made_.front().at);
+      ++request->packets;
+      request->repeated += packet->repeated;
+      packet->request = request;
+    }
     made_.pop_front();
   }
   writer_.begin_send(*packet);

@@ -132,18 +132,22 @@ RequestPtr RequestBook::add(Queue& queue, std::uint32_t qpn, std::uint16_t index
   return request;
 }
 
-RequestPtr RequestBook::find(Queue& queue, std::uint8_t qp, std::uint16_t index, bool receive) {
-  auto& open = queue.open;
-  if (!open.empty()) {
-    const std::size_t at = static_cast<std::uint16_t>(index - open.front()->index);
-    if (at < open.size() && open[at]->index == index) return open[at];
-    const auto found = std::find_if(open.begin(), open.end(), [&](const auto& r) { return r->index == index; });
-    if (found != open.end()) return *found;
-  }
-  return add(queue, queue.qpn != 0 ? queue.qpn : qp, index, receive);
+RequestPtr RequestBook::find(const Queue& queue, std::uint16_t index) {
+  const auto& open = queue.open;
+  if (open.empty()) return nullptr;
+  const std::size_t at = static_cast<std::uint16_t>(index - open.front()->index);
+  if (at < open.size() && open[at]->index == index) return open[at];
+  const auto found = std::find_if(open.begin(), open.end(), [&](const auto& r) { return r->index == index; });
+  return found == open.end() ? nullptr : *found;
 }
 
-RequestPtr RequestBook::request(std::uint8_t qp, std::uint16_t index) { return find(send_[qp], qp, index, false); }
+/// One whose doorbell nobody has understood, of a shared receive queue, begins now.
+RequestPtr RequestBook::find_or_add(Queue& queue, std::uint8_t qp, std::uint16_t index, bool receive) {
+  const RequestPtr found = find(queue, index);
+  return found ? found : add(queue, queue.qpn != 0 ? queue.qpn : qp, index, receive);
+}
+
+RequestPtr RequestBook::request(std::uint8_t qp, std::uint16_t index) const { return find(send_[qp], index); }
 
 RequestPtr RequestBook::current(std::uint8_t qp) const {
   const auto& open = send_[qp].open;
@@ -154,8 +158,10 @@ RequestPtr RequestBook::current(std::uint8_t qp) const {
 // ---- The NIC
 
 void RequestBook::mark(const Fetch& fetch, Stage stage, std::uint64_t now) {
-  for (std::uint16_t i = 0; i < fetch.count; ++i)
-    request(fetch.qp, static_cast<std::uint16_t>(fetch.index + i))->mark(stage, now);
+  for (std::uint16_t i = 0; i < fetch.count; ++i) {
+    if (const RequestPtr known = request(fetch.qp, static_cast<std::uint16_t>(fetch.index + i)))
+      known->mark(stage, now);
+  }
 }
 
 void RequestBook::fetch_asked(const rtl::WqeFetchReq& fetch, std::uint64_t now) {
@@ -178,6 +184,7 @@ void RequestBook::fetch_answered(std::uint64_t now) {
 
 void RequestBook::inflight(const rtl::Inflight& wqe, std::uint64_t turn, std::uint64_t now) {
   const RequestPtr known = request(wqe.qp, wqe.wqe_idx);
+  if (!known) return;
   known->started = true;
   known->opcode = wqe.opcode;
   known->silent = wqe.silent != 0;
@@ -206,7 +213,7 @@ void RequestBook::answered(std::uint8_t qp, const PacketPtr& packet, std::uint8_
 }
 
 void RequestBook::received(std::uint8_t qp, std::uint16_t index, std::uint64_t now) {
-  find(receive_[qp], qp, index, true)->mark(Stage::kPlaced, now);
+  find_or_add(receive_[qp], qp, index, true)->mark(Stage::kPlaced, now);
 }
 
 void RequestBook::drop(Queue& queue, const RequestPtr& request) {
@@ -221,6 +228,7 @@ void RequestBook::drop(Queue& queue, const RequestPtr& request) {
 
 void RequestBook::retired(std::uint8_t qp, std::uint16_t index, bool failed, std::uint64_t now) {
   const RequestPtr known = request(qp, index);
+  if (!known) return;
   known->mark(Stage::kRetired, now);
   if (failed || !known->started || !known->silent) return;
   writer_.end(*known);
@@ -230,7 +238,7 @@ void RequestBook::retired(std::uint8_t qp, std::uint16_t index, bool failed, std
 void RequestBook::cqe(const CqeWrite& cqe, std::uint64_t now) {
   const auto qp = static_cast<std::uint8_t>(cqe.qpn);
   Queue& queue = (cqe.receive ? receive_ : send_)[qp];
-  const RequestPtr known = find(queue, qp, cqe.wqe_index, cqe.receive);
+  const RequestPtr known = find_or_add(queue, qp, cqe.wqe_index, cqe.receive);
   known->mark(Stage::kCqeMade, now);
   known->status = cqe.status;
   known->has_cqe = true;

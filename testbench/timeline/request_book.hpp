@@ -28,8 +28,8 @@ class RequestBook {
   void fetch_asked(const rtl::WqeFetchReq& fetch, std::uint64_t now);
   void fetch_issued(std::uint64_t now);
   void fetch_answered(std::uint64_t now);
-  /// The request of a send queue; one whose doorbell nobody has seen begins now.
-  [[nodiscard]] RequestPtr request(std::uint8_t qp, std::uint16_t index);
+  /// The request of a send queue; null: it is over, or its queue pair is gone.
+  [[nodiscard]] RequestPtr request(std::uint8_t qp, std::uint16_t index) const;
   /// The one that the queue pair works on.
   [[nodiscard]] RequestPtr current(std::uint8_t qp) const;
   void inflight(const rtl::Inflight& wqe, std::uint64_t turn, std::uint64_t now);
@@ -69,7 +69,8 @@ class RequestBook {
     RequestPtr request;
   };
 
-  [[nodiscard]] RequestPtr find(Queue& queue, std::uint8_t qp, std::uint16_t index, bool receive);
+  [[nodiscard]] static RequestPtr find(const Queue& queue, std::uint16_t index);
+  [[nodiscard]] RequestPtr find_or_add(Queue& queue, std::uint8_t qp, std::uint16_t index, bool receive);
   RequestPtr add(Queue& queue, std::uint32_t qpn, std::uint16_t index, bool receive);
   void post(Queue& queue, std::uint32_t qpn, std::uint16_t producer, bool receive, std::uint64_t now, Write& write);
   void write_window(Window& window, std::size_t offset, const model::HostRequest& request, std::uint64_t now,
