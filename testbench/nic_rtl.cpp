@@ -21,6 +21,7 @@ void NicRtl::power_cycle(const NicOptions& options) {
   options_ = options;
   nic_ =
       std::make_unique<VerilatedNic>(name(), pcie_, ethernet_, options.seed, options.own_thread, options.check_quiet);
+  nic_->listen(listener_);
   clocked_ = 0;
   asleep_ = false;
   epoch_ = model::now_ps();

@@ -53,6 +53,11 @@ class NicRtl : public sc_core::sc_module {
   /// As VerilatedNic.
   void start_trace(const std::string& path) { nic_->start_trace(path); }
   void stop_trace() { nic_->stop_trace(); }
+  /// As VerilatedNic; also of chips that a power_cycle brings.
+  void listen(NicListener* listener) {
+    listener_ = listener;
+    nic_->listen(listener);
+  }
 
   void finish_edge() { nic_->finish_edge(); }
   [[nodiscard]] const PortActivity& activity() const { return nic_->activity(); }
@@ -75,6 +80,7 @@ class NicRtl : public sc_core::sc_module {
   model::EthernetLink& ethernet_;
   NicOptions options_;
   std::unique_ptr<VerilatedNic> nic_;
+  NicListener* listener_ = nullptr;
   model::Picoseconds epoch_ = 0;  ///< Power-on
   std::uint64_t cycles_ = 0;      ///< Number of the next
   std::uint64_t clocked_ = 0;

@@ -14,6 +14,7 @@
 #include "model/tlp_checker.hpp"
 #include "testbench/generated/rtl_streams.hpp"
 #include "testbench/nic_state.hpp"
+#include "testbench/timeline/nic_signals.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -100,6 +101,11 @@ void VerilatedNic::stop_trace() {
   trace_.reset();
 }
 
+void VerilatedNic::listen(NicListener* listener) {
+  join_edge();
+  signals_ = listener == nullptr ? nullptr : std::make_unique<NicSignals>(*context_, *listener);
+}
+
 void VerilatedNic::cycle(std::uint64_t number, bool reset, std::uint64_t settle_time, std::uint64_t edge_time) {
   finish_edge();
   Verilated::threadContextp(context_.get());
@@ -109,6 +115,7 @@ void VerilatedNic::cycle(std::uint64_t number, bool reset, std::uint64_t settle_
   if (reset) {
     hold_reset();
     evaluate(false, settle_time);
+    if (signals_) signals_->reset();
   } else {
     top_->rst_ni = 1;
     drive();
@@ -117,6 +124,7 @@ void VerilatedNic::cycle(std::uint64_t number, bool reset, std::uint64_t settle_
     throw_if_failed();
     sample();
     sample_quiet();
+    if (signals_) signals_->sample(edge_time);
   }
   edge_time_ = edge_time;
   if (edge_thread_) {

@@ -17,6 +17,9 @@ class Vrnic_top;
 
 namespace rnic::testbench {
 
+class NicListener;
+class NicSignals;
+
 /// When something last passed the NIC's ports, in clock cycles since power-on. For latencies in cycles.
 struct PortActivity {
   std::uint64_t last_host_request = 0;  ///< Last beat of a host request accepted
@@ -53,6 +56,8 @@ class VerilatedNic {
   /// trace is already on.
   void start_trace(const std::string& path);
   void stop_trace();
+  /// Tells `listener` what happens in each cycle; null: nobody. Throws as NicSignals.
+  void listen(NicListener* listener);
 
   [[nodiscard]] const PortActivity& activity() const { return activity_; }
   /// What holds: busy_signals, and the ports of the NIC where one side waits for the other.
@@ -79,7 +84,8 @@ class VerilatedNic {
   std::unique_ptr<VerilatedContext> context_;
   std::unique_ptr<Vrnic_top> top_;
   std::unique_ptr<VerilatedFstC> trace_;
-  std::uint64_t traced_time_ = 0;  ///< Of the newest entry; a time can be recorded once
+  std::unique_ptr<NicSignals> signals_;  ///< If anybody listens
+  std::uint64_t traced_time_ = 0;        ///< Of the newest entry; a time can be recorded once
   std::uint64_t cycle_ = 0;
   std::optional<std::uint64_t> quiet_until_;
   PortActivity activity_;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/random.hpp"
+#include "testbench/timeline/timeline.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -69,6 +70,7 @@ WorldOptions WorldOptions::from_environment(const std::string& name) {
   }
   if (enabled("WAVES")) options.trace_path = name + ".fst";
   if (enabled("CAPTURE")) options.capture_path = name + ".pcap";
+  if (enabled("TIMELINE")) options.timeline_path = name + ".timeline.json";
   return options;
 }
 
@@ -139,17 +141,29 @@ World::Plug World::plug(std::size_t host) const { return switch_ ? Plug{switch_-
 /// A frame that a host has sent.
 void World::saw(const model::FrameRecord& frame) {
   if (capture_ && !frame.bad) capture_->write(frame.end - epoch_, frame.bytes);
+  if (timeline_) timeline_->frame(frame);
   if (observer_) observer_(frame);
 }
 
 void World::open_files() {
   if (!options_.capture_path.empty()) capture_ = std::make_unique<model::PcapWriter>(options_.capture_path);
+  if (!options_.timeline_path.empty()) {
+    std::vector<Host*> watched;
+    for (const auto& host : hosts_) watched.push_back(host.get());
+    timeline_ =
+        std::make_unique<Timeline>(options_.timeline_path, options_.timeline_window, epoch_, std::move(watched));
+  }
   if (options_.trace_path.empty()) return;
   for (auto& host : hosts_) host->nic().start_trace(trace_file(options_.trace_path, *host));
 }
 
 void World::finish_files() {
   if (capture_) capture_->flush();
+}
+
+void World::close_timeline() {
+  if (timeline_) timeline_->close();
+  timeline_.reset();
 }
 
 void World::add_app(std::size_t index, std::string name, App app) {
@@ -304,6 +318,7 @@ void World::reset(const WorldOptions& options) {
     throw std::invalid_argument("a world keeps its number of hosts, and its switch if it has one");
   if (capture_) capture_->close();
   capture_.reset();
+  close_timeline();
   for (auto& host : hosts_) host->nic().stop_trace();
   // A power-on world is at time 0 and on the grid already.
   const model::Picoseconds past_grid = model::now_ps() % kResetGrid;

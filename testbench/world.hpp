@@ -17,9 +17,12 @@
 #include "model/wire.hpp"
 #include "testbench/app_runner.hpp"
 #include "testbench/host.hpp"
+#include "testbench/timeline/trace_file.hpp"
 #include "testbench/violations.hpp"
 
 namespace rnic::testbench {
+
+class Timeline;
 
 struct WorldOptions {
   static constexpr std::size_t kMostHosts = model::EthernetSwitch::kMaxPorts;
@@ -42,6 +45,8 @@ struct WorldOptions {
   std::string capture_path;  ///< Capture file of the wire; empty: none
   /// FST file of host 0's NIC; that of host i gets ".host<i>" before the suffix. Empty: none.
   std::string trace_path;
+  std::string timeline_path;  ///< Life of each work request (docs/timeline.md); empty: none
+  TimelineWindow timeline_window;
   std::size_t hosts = 2;  ///< 2 to kMostHosts. Three and more hang on a switch
   bool switched = false;  ///< Two do so too
   /// With a switch: of each host's cable, instead of `wire`.
@@ -51,7 +56,7 @@ struct WorldOptions {
   [[nodiscard]] bool has_switch() const { return switched || hosts > 2; }
 
   /// Defaults, with what the environment asks for: RNIC_SEED=number; WAVES=1 writes <name>.fst; CAPTURE=1 writes
-  /// <name>.pcap. Throws std::invalid_argument for a seed that is no number.
+  /// <name>.pcap; TIMELINE=1 writes <name>.timeline.json. Throws std::invalid_argument for a seed that is no number.
   [[nodiscard]] static WorldOptions from_environment(const std::string& name);
 };
 
@@ -101,6 +106,8 @@ class World : public sc_core::sc_module {
   void run(std::uint64_t limit_ns = 1'000'000'000);
   /// `violation` is what the run is about, or is judged elsewhere, until the next reset.
   void declare(Violation violation) { declared_.set(static_cast<std::size_t>(violation)); }
+  /// Writes what the timeline still has, and ends it. Throws std::runtime_error when it could not be written.
+  void close_timeline();
   /// Lets simulated time pass without applications.
   void idle(std::uint64_t ns);
 
@@ -145,6 +152,7 @@ class World : public sc_core::sc_module {
   AppRunner runner_;
   std::bitset<kViolations> declared_;
   std::unique_ptr<model::PcapWriter> capture_;
+  std::unique_ptr<Timeline> timeline_;
   model::Wire::Tap observer_;
   model::EthernetSwitch::Tap cable_observer_;
   model::Picoseconds epoch_ = 0;

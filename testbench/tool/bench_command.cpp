@@ -20,8 +20,12 @@ struct BenchArguments {
 int run_bench_command(const BenchArguments& options) {
   check_writable(options.json, "--json");
   check_writable(options.world.options.trace_path, "--trace");
+  check_writable(options.world.options.timeline_path, "--timeline");
   if (!options.world.options.trace_path.empty() && options.figures.size() != 1) {
     throw UsageError("--trace records one measurement: name it with --figure");
+  }
+  if (!options.world.options.timeline_path.empty() && options.figures.size() != 1) {
+    throw UsageError("--timeline shows one measurement: name it with --figure");
   }
   const DrawnWorld drawn = options.world.draw();
   World world(drawn.options);
@@ -37,6 +41,7 @@ int run_bench_command(const BenchArguments& options) {
     fmt::print("{:<84}{:>14.3f} {}\n", figure.text, figure.value, cycles);
     json[figure.key] = figure.value;
   }
+  world.close_timeline();
   fmt::print("cycles: of the NIC's clock, {} ps; of a rate, those for each message\n",
              drawn.options.host.nic.clock_period);
   write_json(options.json, json);
@@ -55,6 +60,7 @@ void add_bench_command(CLI::App& tool, std::function<int()>& action) {
   command->add_option("--trace", options->world.options.trace_path,
                       "Write the waves of both NICs to this FST file; with one --figure (scripts/trace_usage.py says "
                       "who waits for whom)");
+  add_timeline_options(*command, options->world.options);
   add_world_options(*command, options->world);
   command->callback([options, &action] { action = [options] { return run_bench_command(*options); }; });
 }

@@ -23,6 +23,7 @@ int run_copy_command(CopyArguments options) {
   }
   check_writable(options.world.options.capture_path, "--pcap");
   check_writable(options.world.options.trace_path, "--trace");
+  check_writable(options.world.options.timeline_path, "--timeline");
   check_writable(options.json, "--json");
   const DrawnWorld drawn = options.world.draw();
   options.copy.mtu = drawn.mtu.value_or(options.copy.mtu);
@@ -30,6 +31,7 @@ int run_copy_command(CopyArguments options) {
   const double link_gbps = drawn.options.wire.rate_gbps;
   World world(drawn.options);
   const CopyReport report = run_copy(world, options.copy);
+  world.close_timeline();
   print_copy(report, options.copy, link_gbps);
   auto json = copy_json(report, options.copy, link_gbps, options.world.options.seed);
   if (const auto faults = faults_json(world); !faults.empty()) {
@@ -58,6 +60,7 @@ void add_copy_command(CLI::App& tool, std::function<int()>& action) {
                       "Write the frames on the wire to this capture file");
   command->add_option("--trace", options->world.options.trace_path, "Write the waves of both NICs to this FST file");
   command->add_option("--json", options->json, "Write the figures to this file");
+  add_timeline_options(*command, options->world.options);
   add_world_options(*command, options->world);
   // Unlike the benchmark, the main job meets a memory system that is busy with others, so that every seed has a timing
   // of its own.

@@ -95,6 +95,7 @@ bool is_orderly(const WorldOptions& world) {
 int run_soak_command(const SoakArguments& options) {
   check_writable(options.world.options.capture_path, "--pcap");
   check_writable(options.world.options.trace_path, "--trace");
+  check_writable(options.world.options.timeline_path, "--timeline");
   check_writable(options.json, "--json");
   const auto start = std::chrono::steady_clock::now();
   const DrawnWorld drawn = options.world.draw();
@@ -110,6 +111,7 @@ int run_soak_command(const SoakArguments& options) {
                       [&](std::uint64_t cycles) { progress.update(std::min(cycles, options.soak.cycles)); });
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  world.close_timeline();
   print(report, seconds);
   write_json(options.json, soak_json(report, options, seconds));
   return report.good() ? 0 : 1;
@@ -154,6 +156,7 @@ void add_soak_command(CLI::App& tool, std::function<int()>& action) {
                       "Write the frames on the wire to this capture file");
   command->add_option("--trace", options->world.options.trace_path, "Write the waves of both NICs to this FST file");
   command->add_option("--json", options->json, "Write the figures to this file");
+  add_timeline_options(*command, options->world.options);
   add_world_options(*command, options->world);
   auto& pcie = options->world.options.host.root_complex;
   pcie.reorder_probability = pcie.split_probability = 0.1;

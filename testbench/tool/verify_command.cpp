@@ -119,11 +119,14 @@ void print_cycles(const std::vector<Line>& lines, double seconds) {
 
 int run_verify_command(const VerifyArguments& options) {
   check_writable(options.junit, "--junit");
+  check_writable(options.world.options.timeline_path, "--timeline");
   const auto vectors = load_vectors(options.paths);
   if (options.list) {
     print_list(options, vectors);
     return 0;
   }
+  if (!options.world.options.timeline_path.empty() && vectors.size() != 1)
+    throw UsageError("--timeline shows one vector");
   std::vector<Line> lines;
   const auto start = std::chrono::steady_clock::now();
   WorldOptions world = options.world.draw().options;
@@ -153,6 +156,7 @@ void add_verify_command(CLI::App& tool, std::function<int()>& action) {
       "--list", options->list,
       "Run nothing; print documents and clauses with their vectors, and the clauses of clauses.json that have none");
   command->add_option("--jobs", options->jobs, "Vectors at a time")->check(CLI::Range(1u, 256u))->capture_default_str();
+  add_timeline_options(*command, options->world.options);
   add_world_options(*command, options->world);
   command->callback([options, &action] { action = [options] { return run_verify_command(*options); }; });
 }

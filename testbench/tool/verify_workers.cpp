@@ -29,6 +29,7 @@ void run_some(const std::vector<Vector>& vectors, const WorldOptions& options, s
   VectorRunner runner(world, options);
   for (std::size_t i = first; i < vectors.size(); i += step)
     done(i, vectors[i].frame.empty() ? runner.run(vectors[i]) : check_frame(vectors[i]));
+  world.close_timeline();
 }
 
 /// A child process that runs some of the vectors and reports each with a line of JSON.

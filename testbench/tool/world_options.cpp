@@ -43,6 +43,22 @@ void add_world_options(CLI::App& command, WorldArguments& world) {
       ->capture_default_str();
 }
 
+void add_timeline_options(CLI::App& command, WorldOptions& options) {
+  command.add_option("--timeline", options.timeline_path,
+                     "Write the life of each work request to this file, as Chrome trace events (docs/timeline.md)");
+  const auto parse = [&options](const std::string& text) {
+    const std::size_t colon = text.find(':');
+    TimelineWindow& window = options.timeline_window;
+    const bool good = colon != std::string::npos && CLI::detail::lexical_cast(text.substr(0, colon), window.from_ns) &&
+                      CLI::detail::lexical_cast(text.substr(colon + 1), window.to_ns) && window.from_ns <= window.to_ns;
+    if (!good) throw CLI::ValidationError("--timeline-window", "is no FROM:TO in nanoseconds: " + text);
+  };
+  command
+      .add_option_function<std::string>("--timeline-window", parse,
+                                        "Of the timeline only what touches this part of the simulated time, ns")
+      ->type_name("FROM:TO");
+}
+
 void add_faults_option(CLI::App& command, WorldOptions& options) {
   const auto load = [&options](const std::string& file) {
     try {

@@ -1,0 +1,62 @@
+#include "testbench/timeline/host_timeline.hpp"
+
+namespace rnic::testbench {
+
+void HostTimeline::finish() {
+  for (std::size_t qp = 0; qp < stalls_.size(); ++qp) end_stall(static_cast<std::uint8_t>(qp));
+  waits(false, false);
+  packets_.finish();
+  requests_.finish();
+}
+
+void HostTimeline::nic_reset() {
+  finish();
+  packets_.forget();
+}
+
+void HostTimeline::stalled(std::uint8_t qp, StallReason reason) {
+  Stall& stall = stalls_[qp];
+  if (stall.since != 0 && stall.reason == reason) return;
+  end_stall(qp);
+  stall = {now_, reason, requests_.current(qp)};
+}
+
+void HostTimeline::packet_made(std::uint8_t qp) {
+  end_stall(qp);
+  packets_.made(qp, now_);
+}
+
+void HostTimeline::went_back(std::uint8_t qp, StallReason cause) {
+  // That the wait after an RNR NAK is over is no reason of its own.
+  if (stalls_[qp].since != 0 && stalls_[qp].reason == StallReason::kRnr) return;
+  stalled(qp, cause);
+}
+
+void HostTimeline::end_stall(std::uint8_t qp) {
+  const Stall stall = stalls_[qp];
+  stalls_[qp] = {};
+  if (stall.since != 0) writer_.write_stall(qp, stall.reason, stall.since, now_, stall.request.get());
+}
+
+void HostTimeline::qp_forgotten(std::uint8_t qp) {
+  end_stall(qp);
+  requests_.forget(qp);
+}
+
+void HostTimeline::tlb_missed() {
+  packets_.tlb_missed();
+  writer_.write_instant("translation", now_, "TLB miss");
+}
+
+void HostTimeline::level(std::uint64_t& since, bool on, const char* what) {
+  if (on == (since != 0)) return;
+  if (!on) writer_.write_wait(what, since, now_);
+  since = on ? now_ : 0;
+}
+
+void HostTimeline::waits(bool for_tag, bool for_link) {
+  level(tag_wait_, for_tag, "DMA reads, no tag or place");
+  level(link_wait_, for_link, "PCI Express, no credits or room");
+}
+
+}  // namespace rnic::testbench
