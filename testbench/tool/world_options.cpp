@@ -7,6 +7,10 @@
 namespace rnic::testbench {
 
 DrawnWorld WorldArguments::draw() const {
+  if (pcie.chosen()) {
+    const auto& root = options.host.root_complex;
+    fmt::print("  both hosts: {}\n", drawn_from ? describe_link(pcie, root) : describe_pcie(pcie, root));
+  }
   if (!drawn_from) return {options, {}, {}, {}};
   DrawnWorld drawn = draw_world(*drawn_from, options);
   for (const auto& line : drawn.text) fmt::print("  {}\n", line);
@@ -16,7 +20,7 @@ DrawnWorld WorldArguments::draw() const {
 void add_world_options(CLI::App& command, WorldArguments& world) {
   WorldOptions& options = world.options;
   command.add_option("--seed", options.seed, "Seed of everything random")->capture_default_str();
-  command.add_option(
+  auto* drawn = command.add_option(
       "--world", world.drawn_from,
       "Draw the machines and the wire from this seed: sizes, order and timing of PCI Express, clocks, rate, "
       "path MTU, first PSNs; instead of the options that say them");
@@ -26,9 +30,7 @@ void add_world_options(CLI::App& command, WorldArguments& world) {
   command.add_option("--link-delay-ns", options.wire.delay_ns, "Delay of the wire")
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
-  command.add_option("--pcie-read-ns", options.host.root_complex.read_latency_ns, "Round trip of a DMA read")
-      ->check(CLI::Range(1.0, 1e6))
-      ->capture_default_str();
+  add_pcie_options(command, world.pcie, options.host.root_complex, drawn);
 }
 
 void add_faults_option(CLI::App& command, WorldOptions& options) {

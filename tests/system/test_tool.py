@@ -105,6 +105,28 @@ class ToolTest(unittest.TestCase):
             at += 16 + captured
         return times
 
+    def test_pcie_of_both_hosts(self):
+        file = self.file(60_000)
+        ordinary = self.copy(file, "--json", self.folder / "ordinary.json")
+        self.assertNotIn("PCI Express", ordinary.stdout)
+        chosen = ("--pcie-gen", 1, "--pcie-lanes", 2, "--pcie-payload", 128, "--pcie-read-request", 256, "--pcie-boundary", 128, "--pcie-tags", 5, "--pcie-read-ns", 900, "--pcie-jitter-ns", 20)
+        out = self.copy(file, *chosen, "--json", self.folder / "chosen.json").stdout
+        self.assertIn("both hosts: PCI Express 1.0 x2, 0.5 GB/s each way, payload 128, read request 256, boundary 128, tags of 5 bits; read latency 900 ns, jitter 20 ns\n", out)
+        goodput = [json.loads((self.folder / f"{name}.json").read_text())["write"]["goodput_gbps"] for name in ("ordinary", "chosen")]
+        self.assertLess(goodput[1], 4 * 128 / 152)  # 128 bytes of each 152 of the peer's TLPs
+        self.assertGreater(goodput[0], 4 * goodput[1])
+        # The ordinary world, said in words.
+        self.copy(file, "--pcie-gen", 4, "--pcie-lanes", 16, "--pcie-payload", 256, "--pcie-tags", 8, "--json", self.folder / "said.json")
+        figures = [json.loads((self.folder / f"{name}.json").read_text()) for name in ("ordinary", "said")]
+        for one in figures:
+            del one["wall_clock"]
+        self.assertEqual(*figures)
+        for option, value in (("--pcie-gen", 6), ("--pcie-lanes", 3), ("--pcie-payload", 100), ("--pcie-read-request", 8192), ("--pcie-boundary", 32), ("--pcie-tags", 10), ("--pcie-read-ns", 0),
+                              ("--pcie-jitter-ns", -1)):
+            self.assertIn(option, self.refused("copy", file, option, value))
+        self.assertIn("--world", self.refused("bench", "--world", 1, "--pcie-payload", 128))
+        self.assertIn("both hosts: PCI Express 3.0 x8, 7.877 GB/s each way\n", rnic("verify", "--world", 1, "--pcie-gen", 3, "--pcie-lanes", 8, VECTORS / "flush/empty.json").stdout)
+
     def test_one_seed_one_result(self):
         file = self.file(50_000)
         results = []
