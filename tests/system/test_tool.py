@@ -223,6 +223,38 @@ class ToolTest(unittest.TestCase):
             self.assertGreater(figures["counters"][counter], 0, counter)
         self.assertEqual(sorted(folder.iterdir()), kept)
 
+    def sweep(self, *arguments):
+        path = self.folder / "sweep.json"
+        result = rnic("bench", "--sweep", *arguments, "--json", path)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(path.read_text()), result.stdout
+
+    def test_sweeps_stay_below_what_wire_and_pcie_allow(self):
+        pcie = ("--pcie-gen", 3, "--pcie-lanes", 4, "--pcie-payload", 128, "--pcie-tags", 5)
+        for arguments, least in ((("message", "--at", "8,1024", "--qps", 4), 0.15), (("mtu", "--at", 256), 0.95), (("loss", "--at", 0.01), 0.3), (("rtt", "--at", 100_000), 0.5),
+                                 (("pcie-read", "--at", 4000), 0.5), (("qps", "--at", 2, "--message", 16384, *pcie), 0.8)):
+            with self.subTest(arguments=arguments):
+                curve, out = self.sweep(*arguments)
+                self.assertEqual(curve["sweep"], arguments[0])
+                for point in curve["points"]:
+                    for what in ("write", "read", "write_both_ways", "read_both_ways"):
+                        one = point[what]
+                        self.assertLessEqual(one["goodput_gbps"], one["limit_gbps"], (point["at"], what))
+                        self.assertLessEqual(one["rate_mmps"], one["limit_mmps"], (point["at"], what))
+                        self.assertGreater(one["goodput_gbps"], least * one["limit_gbps"], (point["at"], what))
+                        if "both_ways" not in what:
+                            self.assertGreaterEqual(one["latency_min_ns"], one["latency_limit_ns"])
+                            self.assertGreaterEqual(one["latency_median_ns"], one["latency_min_ns"])
+                    self.assertIn(point["write"]["limit_by"], out)
+                if arguments[0] == "loss":
+                    self.assertGreater(curve["points"][0]["write"]["lost"], 0)
+                if arguments[0] == "pcie-read":
+                    self.assertEqual(curve["points"][0]["write"]["limit_by"], "PCIe reads")
+        self.assertIn("--at", self.refused("bench", "--sweep", "mtu", "--at", 300))
+        self.assertIn("--at", self.refused("bench", "--sweep", "qps", "--at", 1.5))
+        self.assertIn("--sweep", self.refused("bench", "--sweep", "colour"))
+        self.assertIn("--world", self.refused("bench", "--sweep", "qps", "--world", 1))
+
     def test_wrong_use(self):
         file = self.file(10)
         self.assertIn("subcommand", self.refused())
