@@ -42,7 +42,7 @@ class NicRtl : public sc_core::sc_module {
   void power_cycle(const NicOptions& options);
 
   /// As VerilatedNic.
-  void start_trace(const std::string& path) { nic_->start_trace(path); }
+  void start_trace(const std::string& path, const TraceRange& range = {}) { nic_->start_trace(path, range, epoch_); }
   void stop_trace() { nic_->stop_trace(); }
 
   [[nodiscard]] const PortActivity& activity() const { return nic_->activity(); }

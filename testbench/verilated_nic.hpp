@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,20 @@ struct PortActivity {
   std::uint64_t last_frame_start = 0;   ///< First beat of a frame handed to the wire
 };
 
+/// What of a run a trace holds.
+struct TraceRange {
+  std::uint64_t from_ns = 0;  ///< Simulated time since power-on
+  std::uint64_t to_ns = ~0ULL;
+  std::string scope;   ///< Below rnic_top: "u_send_side.u_tx_path". Empty: everything
+  unsigned depth = 0;  ///< Of the scope and what is in it, so many levels. 0: all
+};
+
+/// TraceRange::scope is none of the NIC's.
+class NoSuchScope : public std::invalid_argument {
+ public:
+  using std::invalid_argument::invalid_argument;
+};
+
 /// The Verilated NIC (rnic_top) with its links, one clock cycle at a time. Knows nothing of SystemC, whose headers and
 /// those of Verilator do not go together in one file.
 class VerilatedNic {
@@ -37,9 +52,10 @@ class VerilatedNic {
   /// Throws std::runtime_error when an assertion of the RTL fails, model::PcieProtocolError for a malformed TLP.
   void cycle(bool reset, std::uint64_t settle_time, std::uint64_t edge_time);
 
-  /// Records all signals to the FST file `path` from now on. Throws std::runtime_error when it cannot be written, or a
-  /// trace is already on.
-  void start_trace(const std::string& path);
+  /// Records signals to the FST file `path` from now on, as far as `range` says; `power_on` is its time 0, picoseconds.
+  /// Throws std::runtime_error when the file cannot be written, or a trace is already on; NoSuchScope.
+  void start_trace(const std::string& path, const TraceRange& range = {}, std::uint64_t power_on = 0);
+  /// Writes what viewers open beside the file, too (write_wave_views).
   void stop_trace();
 
   [[nodiscard]] const PortActivity& activity() const { return activity_; }
@@ -47,6 +63,7 @@ class VerilatedNic {
   [[nodiscard]] std::vector<std::string> state() const;
 
  private:
+  void open_trace(const std::string& path, const TraceRange& range);
   void hold_reset();
   void evaluate(bool clock, std::uint64_t time);
   void drive();
@@ -63,7 +80,9 @@ class VerilatedNic {
   std::unique_ptr<VerilatedContext> context_;
   std::unique_ptr<Vrnic_top> top_;
   std::unique_ptr<VerilatedFstC> trace_;
-  std::uint64_t traced_time_ = 0;  ///< Of the newest entry; a time can be recorded once
+  std::string trace_path_;
+  std::uint64_t trace_from_ = 0, trace_to_ = 0;  ///< Picoseconds
+  std::uint64_t traced_time_ = 0;                ///< Of the newest entry; a time can be recorded once
   std::uint64_t cycles_ = 0;
   PortActivity activity_;
   bool in_frame_ = false;

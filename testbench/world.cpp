@@ -141,7 +141,7 @@ void World::saw(const model::FrameRecord& frame) {
 void World::open_files() {
   if (!options_.capture_path.empty()) capture_ = std::make_unique<model::PcapWriter>(options_.capture_path);
   if (options_.trace_path.empty()) return;
-  for (auto& host : hosts_) host->nic().start_trace(trace_file(options_.trace_path, *host));
+  for (auto& host : hosts_) host->nic().start_trace(trace_file(options_.trace_path, *host), options_.trace_range);
 }
 
 void World::finish_files() {

@@ -37,8 +37,9 @@ struct WorldOptions {
   std::string capture_path;  ///< Capture file of the wire; empty: none
   /// FST file of host 0's NIC; that of host i gets ".host<i>" before the suffix. Empty: none.
   std::string trace_path;
-  std::size_t hosts = 2;  ///< 2 to kMostHosts. Three and more hang on a switch
-  bool switched = false;  ///< Two do so too
+  TraceRange trace_range;  ///< Of them; power-on is the last reset
+  std::size_t hosts = 2;   ///< 2 to kMostHosts. Three and more hang on a switch
+  bool switched = false;   ///< Two do so too
   /// With a switch: of each host's cable, instead of `wire`.
   std::array<std::optional<model::WireOptions>, kMostHosts> each_wire{};
   model::EthernetSwitchOptions ethernet_switch;
@@ -117,6 +118,8 @@ class World : public sc_core::sc_module {
 
   /// Frames in the capture file have time stamps relative to the last reset; this is that time.
   [[nodiscard]] model::Picoseconds epoch() const { return epoch_; }
+  /// Simulated time since the last reset.
+  [[nodiscard]] std::uint64_t now_ns() const { return (model::now_ps() - epoch_) / model::kPicosecondsPerNanosecond; }
 
  private:
   [[nodiscard]] model::WireOptions wire_options(std::size_t host) const;

@@ -39,9 +39,10 @@ int run_sweep_command(const BenchArguments& options) {
 
 int run_bench_command(const BenchArguments& options) {
   check_writable(options.json, "--json");
-  check_writable(options.world.options.trace_path, "--trace");
-  if (!options.world.options.trace_path.empty() && options.figures.size() != 1) {
-    throw UsageError("--trace records one measurement: name it with --figure");
+  check_files(options.world.options);
+  const auto& files = options.world.options;
+  if (!(files.trace_path.empty() && files.capture_path.empty()) && options.figures.size() != 1) {
+    throw UsageError("--trace and --pcap record one measurement: name it with --figure");
   }
   const DrawnWorld drawn = options.world.draw();
   World world(drawn.options);
@@ -72,16 +73,15 @@ void add_bench_command(CLI::App& tool, std::function<int()>& action) {
   command->add_option("--figure", options->figures,
                       "Measure this figure alone, by its name in the JSON file; may be repeated");
   command->add_flag("--list", options->list, "Print the names of the figures and measure nothing");
-  command->add_option("--trace", options->world.options.trace_path,
-                      "Write the waves of both NICs to this FST file; with one --figure (scripts/trace_usage.py says "
-                      "who waits for whom)");
+  add_file_options(*command, options->world.options,
+                   "both NICs, with one --figure (scripts/trace_usage.py says who waits for whom),");
   add_world_options(*command, options->world);
   auto* sweep = command
                     ->add_option("--sweep", options->sweep.over,
                                  "Measure Writes and Reads, one way and both, over this, each beside what wire and PCI "
                                  "Express allow (docs/limits.md); with --json the curves")
                     ->check(CLI::IsMember(sweep_names()));
-  for (const auto* other : {"--figure", "--list", "--trace", "--world"})
+  for (const auto* other : {"--figure", "--list", "--trace", "--pcap", "--world"})
     sweep->excludes(command->get_option(other));
   command->add_option("--at", options->sweep.at, "Values of the sweep, instead of its own; separated by commas")
       ->delimiter(',')

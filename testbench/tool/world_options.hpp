@@ -24,6 +24,10 @@ struct WorldArguments {
 /// The options that every command which simulates has: --seed, --world, --link-gbps, --link-delay-ns, and those of
 /// add_pcie_options. `world` stays where it is until the command line has been read.
 void add_world_options(CLI::App& command, WorldArguments& world);
+/// --pcap, --trace, --trace-window, --trace-scope. `of` is what the trace is of: "both NICs".
+void add_file_options(CLI::App& command, WorldOptions& options, const std::string& of = "both NICs");
+/// Throws UsageError when they cannot be written.
+void check_files(const WorldOptions& options);
 /// --faults FILE: a scenario (docs/scenarios.md), added to `options` when the command line is read. A file that is
 /// wrong is wrong use.
 void add_faults_option(CLI::App& command, WorldOptions& options);

@@ -34,6 +34,8 @@ class ToolTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.folder)  # what failed runs leave goes with it
 
     def file(self, size, name="data"):
         path = self.folder / name
@@ -170,6 +172,56 @@ class ToolTest(unittest.TestCase):
         self.assertRegex(usage, r"u_send_queue\.u_turns\.u_engine\.u_issue\.state_q +0:[0-9.]+ [1-9]:[0-9.]+")
         self.assertRegex(usage, r"u_tx_path\.u_frame\.u_frames\.out +[0-9.]+ +[0-9.]+")
 
+    def signals(self, fst):
+        """Full names of an FST file, without ranges."""
+        scopes, names = [], set()
+        with subprocess.Popen(["fst2vcd", fst], stdout=subprocess.PIPE, text=True, errors="replace") as reader:
+            for line in reader.stdout:
+                words = line.split()
+                if words[:1] == ["$scope"]:
+                    scopes.append(words[2])
+                elif words[:1] == ["$upscope"]:
+                    scopes.pop()
+                elif words[:1] == ["$var"]:
+                    names.add(".".join([*scopes, words[4]]))
+                elif words[:1] == ["$enddefinitions"]:
+                    reader.terminate()
+        return names
+
+    def test_views_show_signals_that_are_there(self):
+        self.copy(self.file(100), "--trace", self.folder / "waves.fst")
+        stages = None
+        for name in ("waves", "waves.host1"):
+            signals = self.signals(self.folder / f"{name}.fst")
+            gtkwave = (self.folder / f"{name}.gtkw").read_text().splitlines()
+            shown = [line.split("[")[0] for line in gtkwave if line.startswith("host")]
+            self.assertGreater(len(shown), 100)
+            self.assertLessEqual(set(shown), signals)
+            surfer = (self.folder / f"{name}.sucl").read_text().splitlines()
+            self.assertEqual([line.removeprefix("variable_add ") for line in surfer if line.startswith("variable_add")], shown)
+            groups = [line.removeprefix("divider_add ") for line in surfer if line.startswith("divider_add")]
+            self.assertEqual([line[1:] for line in gtkwave if line.startswith("-")], [group for group in groups for _ in range(2)])
+            self.assertEqual([group[0] for group in groups], list("c12345678"))
+            self.assertIn(f'[dumpfile] "{self.folder / name}.fst"', gtkwave)
+
+    def test_window_and_scope_of_a_trace(self):
+        file = self.file(100)
+        waves = self.folder / "waves.fst"
+        self.copy(file, "--trace", waves, "--trace-window", "20000:21000", "--trace-scope", "rnic_top.u_send_side.u_tx_path:2")
+        start, end = struct.unpack_from(">QQ", waves.read_bytes(), 9)
+        self.assertGreaterEqual(start, 20_000_000)
+        self.assertLess(start, 20_010_000)
+        self.assertLessEqual(end, 21_000_000)
+        self.assertGreater(end, 20_990_000)
+        scopes = {name.rsplit(".", 1)[0].split("u_tx_path")[-1] for name in self.signals(waves)}
+        self.assertIn("", scopes)
+        self.assertIn(".u_merge", scopes)
+        self.assertEqual({scope.count(".") for scope in scopes}, {0, 1})
+        for option, value in (("--trace-window", "5"), ("--trace-window", "9:5"), ("--trace-window", "a:b"), ("--trace-scope", "u_send_side:0"), ("--trace-scope", "u_nothing")):
+            self.assertIn(option, self.refused("copy", file, "--trace", self.folder / "none.fst", option, value))
+        self.assertFalse((self.folder / "none.fst").exists())
+        self.assertIn("--trace", self.refused("copy", file, "--trace-window", "0:5"))
+
     def test_soak(self):
         path = self.folder / "soak.json"
         result = rnic("soak", "--cycles", 200_000, "--seed", 11, "--json", path)
@@ -222,38 +274,6 @@ class ToolTest(unittest.TestCase):
         for counter in ("rx_malformed", "rx_bad_icrc", "rx_bad_peer", "rx_no_qp", "rx_psn_error", "rx_invalid_request", "rx_stray_responses", "doorbells_refused"):
             self.assertGreater(figures["counters"][counter], 0, counter)
         self.assertEqual(sorted(folder.iterdir()), kept)
-
-    def sweep(self, *arguments):
-        path = self.folder / "sweep.json"
-        result = rnic("bench", "--sweep", *arguments, "--json", path)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        return json.loads(path.read_text()), result.stdout
-
-    def test_sweeps_stay_below_what_wire_and_pcie_allow(self):
-        pcie = ("--pcie-gen", 3, "--pcie-lanes", 4, "--pcie-payload", 128, "--pcie-tags", 5)
-        for arguments, least in ((("message", "--at", "8,1024", "--qps", 4), 0.15), (("mtu", "--at", 256), 0.95), (("loss", "--at", 0.01), 0.3), (("rtt", "--at", 100_000), 0.5),
-                                 (("pcie-read", "--at", 4000), 0.5), (("qps", "--at", 2, "--message", 16384, *pcie), 0.8)):
-            with self.subTest(arguments=arguments):
-                curve, out = self.sweep(*arguments)
-                self.assertEqual(curve["sweep"], arguments[0])
-                for point in curve["points"]:
-                    for what in ("write", "read", "write_both_ways", "read_both_ways"):
-                        one = point[what]
-                        self.assertLessEqual(one["goodput_gbps"], one["limit_gbps"], (point["at"], what))
-                        self.assertLessEqual(one["rate_mmps"], one["limit_mmps"], (point["at"], what))
-                        self.assertGreater(one["goodput_gbps"], least * one["limit_gbps"], (point["at"], what))
-                        if "both_ways" not in what:
-                            self.assertGreaterEqual(one["latency_min_ns"], one["latency_limit_ns"])
-                            self.assertGreaterEqual(one["latency_median_ns"], one["latency_min_ns"])
-                    self.assertIn(point["write"]["limit_by"], out)
-                if arguments[0] == "loss":
-                    self.assertGreater(curve["points"][0]["write"]["lost"], 0)
-                if arguments[0] == "pcie-read":
-                    self.assertEqual(curve["points"][0]["write"]["limit_by"], "PCIe reads")
-        self.assertIn("--at", self.refused("bench", "--sweep", "mtu", "--at", 300))
-        self.assertIn("--at", self.refused("bench", "--sweep", "qps", "--at", 1.5))
-        self.assertIn("--sweep", self.refused("bench", "--sweep", "colour"))
-        self.assertIn("--world", self.refused("bench", "--sweep", "qps", "--world", 1))
 
     def test_wrong_use(self):
         file = self.file(10)
@@ -521,6 +541,37 @@ class ToolTest(unittest.TestCase):
             with self.subTest(what=what):
                 self.assertIn(f"FAIL {path}: ", verdict.stdout)
 
+    def test_what_failed_runs_leave(self):
+        vector = json.loads((VECTORS / "write/success.json").read_text())
+        for step in vector["steps"]:
+            for result in step.get("results", []):
+                result["status"] = "ND_CANCELED"
+        (self.folder / "v").mkdir()
+        for name in ("one", "two", "three", "four"):
+            (self.folder / f"v/{name}.json").write_text(json.dumps(vector))
+        result = rnic("verify", "--seed", 3, "--jobs", 2, "--failures", "left", "--pcie-read-ns", 600, "v", VECTORS / "flush/empty.json")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        places = re.findall(r"failed at (\d+) ns; wire.pcap, waves.fst of (\d+) ns to (\d+) ns, log and command are in (\S+)", result.stdout)
+        self.assertEqual([place for *_, place in places], [f"left/v-{name}-3" for name in ("four", "one", "three")])
+        for failed, first, last, place in places:
+            place = self.folder / place
+            self.assertLess(int(first), int(failed))
+            self.assertLess(int(failed), int(last))
+            self.assertIn("ND_CANCELED", (place / "log").read_text())
+            self.assertIn("1 failed", (place / "log").read_text())
+            start, end = struct.unpack_from(">QQ", (place / "waves.fst").read_bytes(), 9)
+            self.assertLessEqual(abs(end // 1000 - start // 1000 - (int(failed) - int(first))), 2000)
+            self.assertGreater(len(self.arrivals(place / "wire.pcap")), 0)
+            self.assertTrue((place / "waves.gtkw").exists())
+            self.assertIn("--pcie-read-ns 600", (place / "command").read_text())
+        self.assertNotIn("left", rnic("verify", "--failures", "", "v/one.json").stdout)
+        # A soak whose requests take too long, every one.
+        result = rnic("soak", "--cycles", 20_000, "--qps", 4, "--hang-us", 1, "--seed", 5)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("command are in rnic-failures/soak-5", result.stdout)
+        self.assertIn("no completion for 1 us", (self.folder / "rnic-failures/soak-5/log").read_text())
+        self.assertGreater((self.folder / "rnic-failures/soak-5/waves.fst").stat().st_size, 10_000)
+
     def test_a_vector_that_fails(self):
         vector = json.loads((VECTORS / "write/success.json").read_text())
         for step in vector["steps"]:
@@ -537,5 +588,5 @@ class ToolTest(unittest.TestCase):
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    RNIC = sys.argv.pop(1)
+    RNIC = os.path.abspath(sys.argv.pop(1))
     unittest.main(verbosity=2)
