@@ -133,6 +133,13 @@ void add_fuzz_command(CLI::App& tool, std::function<int()>& action) {
       ->add_option("--episode", options->fuzz.episode_frames, "Frames until the world starts anew, with the next seed")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
       ->capture_default_str();
+  // For tests of what comes after a violation; not in the help.
+  command
+      ->add_option_function<std::string>(
+          "--planted", [options](const std::string&) { options->fuzz.planted = PlantedFault::kSharedDomain; },
+          "A fault of the kernel driver that the fuzzer must find")
+      ->check(CLI::IsMember({"shared-domain"}))
+      ->group("");
   command->add_option("--corpus", options->corpus,
                       "Folder: what it holds is replayed first, violations are written to it");
   options->failures.add_option(*command);

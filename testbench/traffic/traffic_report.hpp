@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/time.hpp"
 #include "testbench/endpoint.hpp"
 
 namespace rnic::testbench {

@@ -572,6 +572,18 @@ class ToolTest(unittest.TestCase):
         self.assertIn("no completion for 1 us", (self.folder / "rnic-failures/soak-5/log").read_text())
         self.assertGreater((self.folder / "rnic-failures/soak-5/waves.fst").stat().st_size, 10_000)
 
+    def test_a_fuzz_run_that_fails(self):
+        (self.folder / "corpus").mkdir()
+        shutil.copy(sorted(CORPUS.iterdir())[0], self.folder / "corpus")
+        result = rnic("fuzz", "--frames", 1_600, "--episode", 800, "--seed", 1, "--corpus", "corpus", "--planted", "shared-domain")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        violations = re.findall(r"violation with seed (\d+): (.*)", result.stderr)
+        self.assertEqual(re.findall(r"command are in rnic-failures/fuzz-(\d+)", result.stdout), [seed for seed, _ in violations[:3]])
+        self.assertGreater(len(violations), 1)
+        for seed, note in violations[:3]:  # the same one, alone
+            self.assertIn(f"violation with seed {seed}: {note}", (self.folder / f"rnic-failures/fuzz-{seed}/log").read_text())
+        self.assertEqual(len(list((self.folder / "corpus").iterdir())), 1 + len(violations))
+
     def test_a_vector_that_fails(self):
         vector = json.loads((VECTORS / "write/success.json").read_text())
         for step in vector["steps"]:
