@@ -139,7 +139,7 @@ SweepRow measure(World& world, double value, Point point) {
   if (!point.stream.both_ways) {
     Stream alone = point.stream;
     alone.qps = alone.outstanding = 1;
-    alone.messages = kLoneMessages;
+    alone.messages = std::min(kLoneMessages, kSweepBytes / alone.message);
     const auto latency = run_stream(world, point.options, alone).latency;
     row.latency_ns = latency.minimum;
     row.median_ns = latency.median;

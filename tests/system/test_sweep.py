@@ -44,6 +44,9 @@ class SweepTest(unittest.TestCase):
     def test_small_messages(self):
         self.points("message", "--at", 8, "--qps", 4, least=0.1)
 
+    def test_long_messages(self):
+        self.points("message", "--at", 1 << 20, "--qps", 1, least=0.9)
+
     def test_small_packets(self):
         self.points("mtu", "--at", 256, least=0.95)
 
