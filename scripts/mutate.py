@@ -224,7 +224,7 @@ def build_nic(jobs):
 def verify(program, number, folder, limit):
     """Runs the vectors of a folder with a mutant until one fails. Returns the name of that one (or how the run ended), nothing if all pass, and the
     processor time."""
-    command = ["prlimit", f"--cpu={int(limit)}", "stdbuf", "-oL", str(program), "verify", "--jobs", "1", str(ROOT / "tests/vectors" / folder)]
+    command = ["prlimit", f"--cpu={int(limit)}", "stdbuf", "-oL", str(program), "verify", "--jobs", "1", "--failures", "", str(ROOT / "tests/vectors" / folder)]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, errors="replace",
                                env={**os.environ, "RNIC_MUTANT": str(number)})

@@ -51,7 +51,7 @@ class NicRtl : public sc_core::sc_module {
   void power_cycle(const NicOptions& options);
 
   /// As VerilatedNic.
-  void start_trace(const std::string& path) { nic_->start_trace(path); }
+  void start_trace(const std::string& path, const TraceRange& range = {}) { nic_->start_trace(path, range, epoch_); }
   void stop_trace() { nic_->stop_trace(); }
   /// As VerilatedNic; also of chips that a power_cycle brings.
   void listen(NicListener* listener) {

@@ -3,8 +3,10 @@
 #include <verilated.h>
 #include <verilated_fst_c.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <iterator>
 #include <stdexcept>
 #include <utility>
@@ -15,6 +17,7 @@
 #include "testbench/generated/rtl_streams.hpp"
 #include "testbench/nic_state.hpp"
 #include "testbench/timeline/nic_signals.hpp"
+#include "testbench/wave_views.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -42,6 +45,12 @@ std::span<std::uint8_t, BeatCutter::kLanes> lanes(Port& port) {
   return std::span<std::uint8_t, BeatCutter::kLanes>(reinterpret_cast<std::uint8_t*>(&port), BeatCutter::kLanes);
 }
 
+/// Name of the model: viewers take a dot for the border of two scopes.
+std::string scope_name(std::string name) {
+  std::replace(name.begin(), name.end(), '.', '_');
+  return name;
+}
+
 rtl::TlpType to_rtl(model::TlpKind kind) {
   switch (kind) {
     case model::TlpKind::kMemoryRead: return rtl::TlpType::kMemRead;
@@ -65,7 +74,7 @@ VerilatedNic::VerilatedNic(std::string name, model::PcieLink& pcie, model::Ether
   context_->randSeed(static_cast<int>(seed % 0x7FFF'FFFF) + 1);
   context_->traceEverOn(true);
   context_->fatalOnError(false);  // thrown instead, so that traces are closed
-  top_ = std::make_unique<Vrnic_top>(context_.get(), name_.c_str());
+  top_ = std::make_unique<Vrnic_top>(context_.get(), scope_name(name_).c_str());
   top_->clk_i = 0;
   hold_reset();
   if (own_thread) {
@@ -84,12 +93,40 @@ VerilatedNic::~VerilatedNic() {
   top_.reset();
 }
 
-void VerilatedNic::start_trace(const std::string& path) {
+void VerilatedNic::start_trace(const std::string& path, const TraceRange& range, std::uint64_t power_on) {
   if (trace_) throw std::runtime_error(name_ + ": a trace is already on");
   join_edge();
+  open_trace(path, range);
+  if (!range.scope.empty()) {
+    // Nobody says which signals there are until the file is closed.
+    trace_->close();
+    trace_.reset();
+    if (traced_signals(path) == 0) {
+      std::filesystem::remove(path);
+      throw NoSuchScope("the NIC has no scope 'rnic_top." + range.scope + "'");
+    }
+    open_trace(path, range);
+  }
+  trace_path_ = path;
+  constexpr std::uint64_t kPicosecondsPerNanosecond = 1000, kEnd = ~0ULL;
+  trace_from_ = power_on + range.from_ns * kPicosecondsPerNanosecond;
+  const bool ends = range.to_ns < (kEnd - power_on) / kPicosecondsPerNanosecond;
+  trace_to_ = ends ? power_on + range.to_ns * kPicosecondsPerNanosecond : kEnd;
+}
+
+void VerilatedNic::open_trace(const std::string& path, const TraceRange& range) {
   Verilated::threadContextp(context_.get());  // where the trace looks; it may be that of a NIC that is gone
   auto trace = std::make_unique<VerilatedFstC>();
-  top_->trace(trace.get(), 99);
+  constexpr int kAllLevels = 99;
+  if (!range.scope.empty()) {
+    // Verilator separates scopes by blanks.
+    std::string scope = scope_name(name_) + ".rnic_top." + range.scope;
+    std::replace(scope.begin(), scope.end(), '.', ' ');
+    trace->dumpvars(range.depth == 0 ? kAllLevels : static_cast<int>(range.depth), scope);
+  } else if (range.depth != 0) {
+    trace->dumpvars(static_cast<int>(range.depth), scope_name(name_) + " rnic_top");
+  }
+  top_->trace(trace.get(), kAllLevels);
   trace->open(path.c_str());
   if (!trace->isOpen()) throw std::runtime_error("cannot write trace file '" + path + "'");
   trace_ = std::move(trace);
@@ -97,8 +134,10 @@ void VerilatedNic::start_trace(const std::string& path) {
 
 void VerilatedNic::stop_trace() {
   join_edge();
-  if (trace_) trace_->close();
+  if (!trace_) return;
+  trace_->close();
   trace_.reset();
+  write_wave_views(trace_path_);
 }
 
 void VerilatedNic::listen(NicListener* listener) {
@@ -203,7 +242,7 @@ void VerilatedNic::evaluate(bool clock, std::uint64_t time) {
   top_->clk_i = clock;
   context_->time(time);
   top_->eval();
-  if (trace_ && time > traced_time_) trace_->dump(traced_time_ = time);
+  if (trace_ && time > traced_time_ && time >= trace_from_ && time <= trace_to_) trace_->dump(traced_time_ = time);
   if (context_->gotError() && !failed_at_) failed_at_ = time;
 }
 

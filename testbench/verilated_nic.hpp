@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,20 @@ class NicSignals;
 struct PortActivity {
   std::uint64_t last_host_request = 0;  ///< Last beat of a host request accepted
   std::uint64_t last_frame_start = 0;   ///< First beat of a frame handed to the wire
+};
+
+/// What of a run a trace holds.
+struct TraceRange {
+  std::uint64_t from_ns = 0;  ///< Simulated time since power-on
+  std::uint64_t to_ns = ~0ULL;
+  std::string scope;   ///< Below rnic_top: "u_send_side.u_tx_path". Empty: everything
+  unsigned depth = 0;  ///< Of the scope and what is in it, so many levels. 0: all
+};
+
+/// TraceRange::scope is none of the NIC's.
+class NoSuchScope : public std::invalid_argument {
+ public:
+  using std::invalid_argument::invalid_argument;
 };
 
 /// The Verilated NIC (rnic_top) with its links, one clock cycle at a time. Knows nothing of SystemC, whose headers and
@@ -52,9 +67,10 @@ class VerilatedNic {
   /// Waits for what follows the last edge. Throws std::runtime_error when an assertion of the RTL has failed there.
   void finish_edge();
 
-  /// Records all signals to the FST file `path` from now on. Throws std::runtime_error when it cannot be written, or a
-  /// trace is already on.
-  void start_trace(const std::string& path);
+  /// Records signals to the FST file `path` from now on, as far as `range` says; `power_on` is its time 0, picoseconds.
+  /// Throws std::runtime_error when the file cannot be written, or a trace is already on; NoSuchScope.
+  void start_trace(const std::string& path, const TraceRange& range = {}, std::uint64_t power_on = 0);
+  /// Writes what viewers open beside the file, too (write_wave_views).
   void stop_trace();
   /// Tells `listener` what happens in each cycle; null: nobody. Throws as NicSignals.
   void listen(NicListener* listener);
@@ -64,6 +80,7 @@ class VerilatedNic {
   [[nodiscard]] std::vector<std::string> state();
 
  private:
+  void open_trace(const std::string& path, const TraceRange& range);
   void hold_reset();
   void evaluate(bool clock, std::uint64_t time);
   void join_edge();
@@ -85,7 +102,9 @@ class VerilatedNic {
   std::unique_ptr<Vrnic_top> top_;
   std::unique_ptr<VerilatedFstC> trace_;
   std::unique_ptr<NicSignals> signals_;  ///< If anybody listens
-  std::uint64_t traced_time_ = 0;        ///< Of the newest entry; a time can be recorded once
+  std::string trace_path_;
+  std::uint64_t trace_from_ = 0, trace_to_ = 0;  ///< Picoseconds
+  std::uint64_t traced_time_ = 0;                ///< Of the newest entry; a time can be recorded once
   std::uint64_t cycle_ = 0;
   std::optional<std::uint64_t> quiet_until_;
   PortActivity activity_;

@@ -154,7 +154,7 @@ void World::open_files() {
         std::make_unique<Timeline>(options_.timeline_path, options_.timeline_window, epoch_, std::move(watched));
   }
   if (options_.trace_path.empty()) return;
-  for (auto& host : hosts_) host->nic().start_trace(trace_file(options_.trace_path, *host));
+  for (auto& host : hosts_) host->nic().start_trace(trace_file(options_.trace_path, *host), options_.trace_range);
 }
 
 void World::finish_files() {

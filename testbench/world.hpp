@@ -45,6 +45,7 @@ struct WorldOptions {
   std::string capture_path;  ///< Capture file of the wire; empty: none
   /// FST file of host 0's NIC; that of host i gets ".host<i>" before the suffix. Empty: none.
   std::string trace_path;
+  TraceRange trace_range;     ///< Of them; power-on is the last reset
   std::string timeline_path;  ///< Life of each work request (docs/timeline.md); empty: none
   TimelineWindow timeline_window;
   std::size_t hosts = 2;  ///< 2 to kMostHosts. Three and more hang on a switch
@@ -129,6 +130,8 @@ class World : public sc_core::sc_module {
 
   /// Frames in the capture file have time stamps relative to the last reset; this is that time.
   [[nodiscard]] model::Picoseconds epoch() const { return epoch_; }
+  /// Simulated time since the last reset.
+  [[nodiscard]] std::uint64_t now_ns() const { return (model::now_ps() - epoch_) / model::kPicosecondsPerNanosecond; }
 
  private:
   [[nodiscard]] model::WireOptions wire_options(std::size_t host) const;

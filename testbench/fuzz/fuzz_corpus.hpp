@@ -26,6 +26,9 @@ struct CorpusEntry {
   std::uint64_t seed = 0;  ///< Of the run that found it; 0: made by hand
   std::vector<Frame> frames;
   std::vector<std::string> actions;  ///< What the attacking processes did before; for readers, not replayed
+  /// Of a violation that was found just now, not in the file: when, simulated time since the reset, and how many frames
+  /// its run was to send.
+  std::uint64_t at_ns = 0, run_frames = 0;
 };
 
 /// All *.json files of `folder`, by name. Throws CorpusError, naming the file.

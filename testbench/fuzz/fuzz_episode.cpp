@@ -473,6 +473,8 @@ void FuzzEpisode::violation(const std::string& text) {
   if (victims_) victims_->stop();
   CorpusEntry entry{
       fmt::format("{} (after {} frames of this seed)", text, sent_), seed_, {history_.begin(), history_.end()}, {}};
+  entry.at_ns = world_.now_ns();
+  entry.run_frames = frames_;
   for (std::size_t host = 0; host < 2; ++host) {
     if (!sides_[host].wqes) continue;
     for (const auto& line : sides_[host].wqes->history())

@@ -3,7 +3,10 @@
 #include <memory>
 
 #include "testbench/tool/bench.hpp"
+#include "testbench/tool/bench_sweep.hpp"
+#include "testbench/tool/bench_sweep_report.hpp"
 #include "testbench/tool/commands.hpp"
+#include "testbench/tool/progress.hpp"
 #include "testbench/tool/report.hpp"
 #include "testbench/tool/world_options.hpp"
 
@@ -15,14 +18,31 @@ struct BenchArguments {
   std::string json;
   std::vector<std::string> figures;
   bool list = false;
+  SweepOptions sweep;
 };
+
+int run_sweep_command(const BenchArguments& options) {
+  check_writable(options.json, "--json");
+  const DrawnWorld drawn = options.world.draw();
+  World world(drawn.options);
+  std::vector<SweepRow> rows;
+  {
+    Progress progress("sweep", 100);
+    rows = run_sweep(world, drawn.options, options.sweep,
+                     [&](std::size_t done, std::size_t of) { progress.update(done * 100 / of); });
+  }
+  print_sweep(options.sweep, rows);
+  const auto pcie = describe_pcie(options.world.pcie, drawn.options.host.root_complex);
+  write_json(options.json, sweep_json(options.sweep, rows, drawn.options, pcie));
+  return 0;
+}
 
 int run_bench_command(const BenchArguments& options) {
   check_writable(options.json, "--json");
-  check_writable(options.world.options.trace_path, "--trace");
-  check_writable(options.world.options.timeline_path, "--timeline");
-  if (!options.world.options.trace_path.empty() && options.figures.size() != 1) {
-    throw UsageError("--trace records one measurement: name it with --figure");
+  check_files(options.world.options);
+  const auto& files = options.world.options;
+  if (!(files.trace_path.empty() && files.capture_path.empty()) && options.figures.size() != 1) {
+    throw UsageError("--trace and --pcap record one measurement: name it with --figure");
   }
   if (!options.world.options.timeline_path.empty() && options.figures.size() != 1) {
     throw UsageError("--timeline shows one measurement: name it with --figure");
@@ -57,12 +77,34 @@ void add_bench_command(CLI::App& tool, std::function<int()>& action) {
   command->add_option("--figure", options->figures,
                       "Measure this figure alone, by its name in the JSON file; may be repeated");
   command->add_flag("--list", options->list, "Print the names of the figures and measure nothing");
-  command->add_option("--trace", options->world.options.trace_path,
-                      "Write the waves of both NICs to this FST file; with one --figure (scripts/trace_usage.py says "
-                      "who waits for whom)");
   add_timeline_options(*command, options->world.options);
+  add_file_options(*command, options->world.options,
+                   "both NICs, with one --figure (scripts/trace_usage.py says who waits for whom),");
   add_world_options(*command, options->world);
-  command->callback([options, &action] { action = [options] { return run_bench_command(*options); }; });
+  auto* sweep = command
+                    ->add_option("--sweep", options->sweep.over,
+                                 "Measure Writes and Reads, one way and both, over this, each beside what wire and PCI "
+                                 "Express allow (docs/limits.md); with --json the curves")
+                    ->check(CLI::IsMember(sweep_names()));
+  for (const auto* other : {"--figure", "--list", "--trace", "--pcap", "--world"})
+    sweep->excludes(command->get_option(other));
+  command->add_option("--at", options->sweep.at, "Values of the sweep, instead of its own; separated by commas")
+      ->delimiter(',')
+      ->needs(sweep);
+  command->add_option("--message", options->sweep.message, "Bytes of a message of the sweep")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 20))
+      ->needs(sweep);
+  command->add_option("--qps", options->sweep.qps, "Queue pairs of the sweep")
+      ->check(CLI::Range(1u, 128u))
+      ->needs(sweep);
+  command->add_option("--mtu", options->sweep.mtu, "Path MTU of the sweep, bytes")
+      ->check(CLI::IsMember({256u, 512u, 1024u, 2048u, 4096u}))
+      ->needs(sweep);
+  command->callback([options, &action] {
+    action = [options] {
+      return options->sweep.over.empty() ? run_bench_command(*options) : run_sweep_command(*options);
+    };
+  });
 }
 
 }  // namespace rnic::testbench

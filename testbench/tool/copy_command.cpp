@@ -21,9 +21,7 @@ int run_copy_command(CopyArguments options) {
   if (!std::filesystem::is_regular_file(options.copy.file) || !std::ifstream(options.copy.file)) {
     throw UsageError(fmt::format("cannot read file '{}'", options.copy.file.string()));
   }
-  check_writable(options.world.options.capture_path, "--pcap");
-  check_writable(options.world.options.trace_path, "--trace");
-  check_writable(options.world.options.timeline_path, "--timeline");
+  check_files(options.world.options);
   check_writable(options.json, "--json");
   const DrawnWorld drawn = options.world.draw();
   options.copy.mtu = drawn.mtu.value_or(options.copy.mtu);
@@ -56,9 +54,7 @@ void add_copy_command(CLI::App& tool, std::function<int()>& action) {
   command->add_option("--mtu", options->copy.mtu, "Path MTU, bytes")
       ->check(CLI::IsMember({256u, 512u, 1024u, 2048u, 4096u}))
       ->capture_default_str();
-  command->add_option("--pcap", options->world.options.capture_path,
-                      "Write the frames on the wire to this capture file");
-  command->add_option("--trace", options->world.options.trace_path, "Write the waves of both NICs to this FST file");
+  add_file_options(*command, options->world.options);
   command->add_option("--json", options->json, "Write the figures to this file");
   add_timeline_options(*command, options->world.options);
   add_world_options(*command, options->world);

@@ -6,6 +6,7 @@
 
 #include "testbench/fuzz/fuzz_run.hpp"
 #include "testbench/tool/commands.hpp"
+#include "testbench/tool/failure_folder.hpp"
 #include "testbench/tool/progress.hpp"
 #include "testbench/tool/report.hpp"
 #include "testbench/tool/world_options.hpp"
@@ -18,6 +19,7 @@ struct FuzzArguments {
   WorldArguments world;
   std::string json;
   std::string corpus;
+  FailureFolder failures;
 };
 
 /// Of the whole run, as `seconds` are.
@@ -67,9 +69,28 @@ nlohmann::ordered_json fuzz_json(const FuzzReport& report, const FuzzArguments& 
           {"wall_clock", {{"seconds", seconds}, {"simulated_cycles_per_second", cycles_per_second(report, seconds)}}}};
 }
 
+/// The episode of a violation alone, on a copy of the corpus if it was the first: what is found again is written to
+/// it.
+void leave_failure(FuzzArguments& options, const CorpusEntry& one) {
+  const bool first = one.seed == options.world.options.seed;
+  const auto name = fmt::format("fuzz-{}", one.seed);
+  auto arguments = command_line({"--seed", "--frames", "--episode", "--corpus"});
+  if (first && !options.corpus.empty() && options.failures.wanted()) {
+    const auto copy = options.failures.of(name) / "corpus";
+    std::error_code error;
+    std::filesystem::remove_all(copy, error);
+    std::filesystem::create_directories(copy, error);
+    std::filesystem::copy(options.corpus, copy, error);
+    arguments.insert(arguments.end(), {"--corpus", copy.string()});
+  }
+  const auto frames = std::to_string(one.run_frames);
+  arguments.insert(arguments.end(), {"--seed", std::to_string(one.seed), "--frames", frames, "--episode", frames});
+  options.failures.leave(name, std::move(arguments), one.at_ns);
+}
+
 int run_fuzz_command(FuzzArguments options) {
   check_writable(options.json, "--json");
-  check_writable(options.world.options.capture_path, "--pcap");
+  check_files(options.world.options);
   try {
     if (!options.corpus.empty()) {
       options.fuzz.corpus = read_corpus(options.corpus);
@@ -90,6 +111,7 @@ int run_fuzz_command(FuzzArguments options) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   print(report, seconds);
   write_json(options.json, fuzz_json(report, options, seconds));
+  for (const auto& one : report.violations) leave_failure(options, one);  // while the corpus is what it was
   for (const auto& one : report.violations) {
     fmt::print(stderr, "rnic: violation with seed {}: {}\n", one.seed, one.note);
     if (!options.corpus.empty())
@@ -111,10 +133,17 @@ void add_fuzz_command(CLI::App& tool, std::function<int()>& action) {
       ->add_option("--episode", options->fuzz.episode_frames, "Frames until the world starts anew, with the next seed")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
       ->capture_default_str();
+  // For tests of what comes after a violation; not in the help.
+  command
+      ->add_option_function<std::string>(
+          "--planted", [options](const std::string&) { options->fuzz.planted = PlantedFault::kSharedDomain; },
+          "A fault of the kernel driver that the fuzzer must find")
+      ->check(CLI::IsMember({"shared-domain"}))
+      ->group("");
   command->add_option("--corpus", options->corpus,
                       "Folder: what it holds is replayed first, violations are written to it");
-  command->add_option("--pcap", options->world.options.capture_path,
-                      "Write the frames on the wire of the last episode to this capture file");
+  options->failures.add_option(*command);
+  add_file_options(*command, options->world.options, "both NICs in the last episode");
   command->add_option("--json", options->json, "Write the figures to this file");
   add_world_options(*command, options->world);
   command->callback([options, &action] { action = [options] { return run_fuzz_command(*options); }; });

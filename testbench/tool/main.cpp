@@ -6,13 +6,16 @@
 #include <systemc>
 
 #include "testbench/tool/commands.hpp"
+#include "testbench/tool/failure_folder.hpp"
 #include "testbench/tool/report.hpp"
+#include "testbench/verilated_nic.hpp"
 #include "testbench/verify/vector.hpp"
 
 /// The tool `rnic`. Exit codes: 0 done, 1 the job failed (data differ, a vector fails, the simulation stops), 2 wrong
 /// use.
 int main(int argc, char** argv) {
   using namespace rnic::testbench;
+  remember_command_line(argc, argv);
   sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
   CLI::App tool("RDMA NIC: two cycle-accurate NICs, driven by the real driver", "rnic");
   tool.set_version_flag("--version", "rnic " RNIC_VERSION);
@@ -32,6 +35,9 @@ int main(int argc, char** argv) {
     return 2;
   } catch (const UsageError& error) {
     fmt::print(stderr, "rnic: {}\n", error.what());
+    return 2;
+  } catch (const NoSuchScope& error) {
+    fmt::print(stderr, "rnic: --trace-scope: {}\n", error.what());
     return 2;
   } catch (const VectorError& error) {
     fmt::print(stderr, "rnic: {}\n", error.what());

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "testbench/tool/commands.hpp"
+#include "testbench/tool/failure_folder.hpp"
 #include "testbench/tool/progress.hpp"
 #include "testbench/tool/report.hpp"
 #include "testbench/tool/soak.hpp"
@@ -15,6 +16,7 @@ namespace {
 struct SoakArguments {
   SoakOptions soak;
   WorldArguments world;
+  FailureFolder failures;
   std::string json;
 };
 
@@ -92,10 +94,8 @@ bool is_orderly(const WorldOptions& world) {
   return !world.pcie_faults[0] && !world.pcie_faults[1];
 }
 
-int run_soak_command(const SoakArguments& options) {
-  check_writable(options.world.options.capture_path, "--pcap");
-  check_writable(options.world.options.trace_path, "--trace");
-  check_writable(options.world.options.timeline_path, "--timeline");
+int run_soak_command(SoakArguments options) {
+  check_files(options.world.options);
   check_writable(options.json, "--json");
   const auto start = std::chrono::steady_clock::now();
   const DrawnWorld drawn = options.world.draw();
@@ -105,16 +105,25 @@ int run_soak_command(const SoakArguments& options) {
   auto& ack_timeout = soak.traffic.connection.ack_timeout;
   ack_timeout = static_cast<std::uint8_t>(ack_timeout + drawn.timeout_shift);
   SoakReport report;
-  {
+  const std::string name = fmt::format("soak-{}", options.world.options.seed);
+  try {
     Progress progress("soak", options.soak.cycles);
     report = run_soak(world, soak, options.world.options.seed,
                       [&](std::uint64_t cycles) { progress.update(std::min(cycles, options.soak.cycles)); });
+  } catch (const std::exception&) {
+    options.failures.leave(name, command_line(), world.now_ns());
+    throw;
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   world.close_timeline();
   print(report, seconds);
   write_json(options.json, soak_json(report, options, seconds));
-  return report.good() ? 0 : 1;
+  if (report.good()) return 0;
+  const auto wrong_at = report.traffic.wrong_at;
+  options.failures.leave(
+      name, command_line(),
+      wrong_at == 0 ? world.now_ns() : (wrong_at - world.epoch()) / model::kPicosecondsPerNanosecond);
+  return 1;
 }
 
 }  // namespace
@@ -152,9 +161,8 @@ void add_soak_command(CLI::App& tool, std::function<int()>& action) {
           "Simulated time without completion that counts as a hang, us")
       ->type_name("UINT")
       ->default_str(std::to_string(traffic.hang_ns / 1'000));
-  command->add_option("--pcap", options->world.options.capture_path,
-                      "Write the frames on the wire to this capture file");
-  command->add_option("--trace", options->world.options.trace_path, "Write the waves of both NICs to this FST file");
+  options->failures.add_option(*command);
+  add_file_options(*command, options->world.options);
   command->add_option("--json", options->json, "Write the figures to this file");
   add_timeline_options(*command, options->world.options);
   add_world_options(*command, options->world);

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "testbench/tool/commands.hpp"
+#include "testbench/tool/failure_folder.hpp"
 #include "testbench/tool/report.hpp"
 #include "testbench/tool/verify_workers.hpp"
 #include "testbench/tool/world_options.hpp"
@@ -23,6 +24,7 @@ struct VerifyArguments {
   bool list = false;
   unsigned jobs = std::max(1u, std::thread::hardware_concurrency());
   WorldArguments world;
+  FailureFolder failures;
 };
 
 struct Line {
@@ -117,10 +119,31 @@ void print_cycles(const std::vector<Line>& lines, double seconds) {
   fmt::print("{:<24}{:>14.0f}\n", "cycles per second", per_second(all, seconds));
 }
 
-int run_verify_command(const VerifyArguments& options) {
+/// The vectors that failed, run again one by one.
+void leave_failures(VerifyArguments& options, const std::vector<Line>& lines) {
+  std::vector<std::string> arguments = command_line({"--jobs"});
+  std::erase_if(arguments, [&](const std::string& argument) {
+    return std::find(options.paths.begin(), options.paths.end(), argument) != options.paths.end();
+  });
+  for (const auto& line : lines) {
+    if (line.outcome.passed || line.outcome.failed_ns == 0 || !options.failures.wanted()) continue;
+    fmt::print("\n{}\n", line.vector->file.string());
+    auto own = arguments;
+    own.insert(own.end(), {"--jobs", "1", line.vector->file.string()});
+    const auto& file = line.vector->file;
+    options.failures.leave(fmt::format("{}-{}-{}", file.parent_path().filename().string(), file.stem().string(),
+                                       options.world.options.seed),
+                           std::move(own), line.outcome.failed_ns);
+  }
+}
+
+int run_verify_command(VerifyArguments options) {
   check_writable(options.junit, "--junit");
-  check_writable(options.world.options.timeline_path, "--timeline");
+  check_files(options.world.options);
   const auto vectors = load_vectors(options.paths);
+  const auto& files = options.world.options;
+  if (!(files.trace_path.empty() && files.capture_path.empty()) && vectors.size() != 1)
+    throw UsageError("--trace and --pcap record one vector");
   if (options.list) {
     print_list(options, vectors);
     return 0;
@@ -142,6 +165,7 @@ int run_verify_command(const VerifyArguments& options) {
   print_cycles(lines, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   fmt::print("\n{} passed, {} failed\n", passed, static_cast<std::ptrdiff_t>(lines.size()) - passed);
   write_junit(options.junit, lines);
+  leave_failures(options, lines);
   return passed == static_cast<std::ptrdiff_t>(lines.size()) ? 0 : 1;
 }
 
@@ -157,6 +181,8 @@ void add_verify_command(CLI::App& tool, std::function<int()>& action) {
       "Run nothing; print documents and clauses with their vectors, and the clauses of clauses.json that have none");
   command->add_option("--jobs", options->jobs, "Vectors at a time")->check(CLI::Range(1u, 256u))->capture_default_str();
   add_timeline_options(*command, options->world.options);
+  options->failures.add_option(*command);
+  add_file_options(*command, options->world.options, "both NICs in one vector");
   add_world_options(*command, options->world);
   command->callback([options, &action] { action = [options] { return run_verify_command(*options); }; });
 }

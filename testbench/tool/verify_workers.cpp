@@ -63,9 +63,12 @@ class Worker {
     if (line.empty()) throw std::runtime_error("a process that runs vectors has ended early");
     const json report = json::parse(line);
     if (report.contains("malformed")) throw VectorError(report.at("malformed").get<std::string>());
-    return {report.at("passed").get<bool>(), report.at("message").get<std::string>(),
-            report.at("simulated_ns").get<std::uint64_t>(), report.at("set_up_ns").get<std::uint64_t>(),
-            report.at("cycles").get<std::uint64_t>()};
+    return {report.at("passed").get<bool>(),
+            report.at("message").get<std::string>(),
+            report.at("simulated_ns").get<std::uint64_t>(),
+            report.at("set_up_ns").get<std::uint64_t>(),
+            report.at("cycles").get<std::uint64_t>(),
+            report.at("failed_ns").get<std::uint64_t>()};
   }
 
  private:
@@ -85,7 +88,8 @@ class Worker {
                 {"message", outcome.message},
                 {"simulated_ns", outcome.simulated_ns},
                 {"set_up_ns", outcome.set_up_ns},
-                {"cycles", outcome.cycles}});
+                {"cycles", outcome.cycles},
+                {"failed_ns", outcome.failed_ns}});
       });
     } catch (const VectorError& error) {
       report({{"malformed", error.what()}});

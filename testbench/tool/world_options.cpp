@@ -6,10 +6,15 @@
 #include <thread>
 
 #include "testbench/scenario.hpp"
+#include "testbench/tool/report.hpp"
 
 namespace rnic::testbench {
 
 DrawnWorld WorldArguments::draw() const {
+  if (pcie.chosen()) {
+    const auto& root = options.host.root_complex;
+    fmt::print("  both hosts: {}\n", drawn_from ? describe_link(pcie, root) : describe_pcie(pcie, root));
+  }
   if (!drawn_from) return {options, {}, {}, {}};
   DrawnWorld drawn = draw_world(*drawn_from, options);
   for (const auto& line : drawn.text) fmt::print("  {}\n", line);
@@ -19,7 +24,7 @@ DrawnWorld WorldArguments::draw() const {
 void add_world_options(CLI::App& command, WorldArguments& world) {
   WorldOptions& options = world.options;
   command.add_option("--seed", options.seed, "Seed of everything random")->capture_default_str();
-  command.add_option(
+  auto* drawn = command.add_option(
       "--world", world.drawn_from,
       "Draw the machines and the wire from this seed: sizes, order and timing of PCI Express, clocks, rate, "
       "path MTU, first PSNs; instead of the options that say them");
@@ -38,9 +43,53 @@ void add_world_options(CLI::App& command, WorldArguments& world) {
   command.add_option("--link-delay-ns", options.wire.delay_ns, "Delay of the wire")
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
-  command.add_option("--pcie-read-ns", options.host.root_complex.read_latency_ns, "Round trip of a DMA read")
-      ->check(CLI::Range(1.0, 1e6))
-      ->capture_default_str();
+  add_pcie_options(command, world.pcie, options.host.root_complex, drawn);
+}
+
+void add_file_options(CLI::App& command, WorldOptions& options, const std::string& of) {
+  command.add_option("--pcap", options.capture_path, "Write the frames on the wire to this capture file");
+  auto* trace = command.add_option(
+      "--trace", options.trace_path,
+      "Write the waves of " + of + " to this FST file, and beside it what GTKWave (.gtkw) and Surfer (.sucl) show");
+  const auto window = [&options](const std::string& text) {
+    const std::size_t colon = text.find(':');
+    auto& range = options.trace_range;
+    const auto number = [](const std::string& part, std::uint64_t& to) {
+      return part.empty() || CLI::detail::lexical_cast(part, to);
+    };
+    if (colon == std::string::npos || !number(text.substr(0, colon), range.from_ns) ||
+        !number(text.substr(colon + 1), range.to_ns) || range.from_ns >= range.to_ns)
+      throw CLI::ValidationError("--trace-window", "'" + text + "' is not FROM:TO, two times in ns, the first below");
+  };
+  command
+      .add_option_function<std::string>("--trace-window", window,
+                                        "Only from this to that simulated time since the reset, ns; either may be left "
+                                        "out")
+      ->type_name("FROM:TO")
+      ->needs(trace);
+  const auto scope = [&options](const std::string& text) {
+    constexpr std::string_view kTop = "rnic_top";
+    const std::size_t colon = text.find(':');
+    auto& range = options.trace_range;
+    range.scope = text.substr(0, colon);
+    if (range.scope == kTop) range.scope.clear();
+    if (range.scope.starts_with(std::string(kTop) + ".")) range.scope.erase(0, kTop.size() + 1);
+    if (colon != std::string::npos &&
+        (!CLI::detail::lexical_cast(text.substr(colon + 1), range.depth) || range.depth == 0))
+      throw CLI::ValidationError("--trace-scope", "'" + text + "' is not SCOPE or SCOPE:LEVELS");
+  };
+  command
+      .add_option_function<std::string>("--trace-scope", scope,
+                                        "Only this scope and what is in it (rnic_top.u_send_side), or so many levels "
+                                        "of it")
+      ->type_name("SCOPE[:LEVELS]")
+      ->needs(trace);
+}
+
+void check_files(const WorldOptions& options) {
+  check_writable(options.capture_path, "--pcap");
+  check_writable(options.trace_path, "--trace");
+  check_writable(options.timeline_path, "--timeline");
 }
 
 void add_timeline_options(CLI::App& command, WorldOptions& options) {

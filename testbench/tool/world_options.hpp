@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "testbench/drawn_world.hpp"
+#include "testbench/tool/pcie_options.hpp"
 #include "testbench/world.hpp"
 
 namespace rnic::testbench {
@@ -14,15 +15,21 @@ namespace rnic::testbench {
 struct WorldArguments {
   WorldOptions options;
   std::optional<std::uint64_t> drawn_from;  ///< --world
+  PcieArguments pcie;
 
-  /// The options, or with --world what is drawn, which is printed.
+  /// The options, or with --world what is drawn. What is not the ordinary world is printed.
   [[nodiscard]] DrawnWorld draw() const;
 };
 
-/// The options that every command which simulates has: --seed, --world, --link-gbps, --link-delay-ns, --pcie-read-ns.
+/// The options that every command which simulates has: --seed, --world, --link-gbps, --link-delay-ns, and those of
+/// add_pcie_options. `world` stays where it is until the command line has been read.
 void add_world_options(CLI::App& command, WorldArguments& world);
 /// --timeline FILE, --timeline-window FROM:TO (docs/timeline.md). A window that is none is wrong use.
 void add_timeline_options(CLI::App& command, WorldOptions& options);
+/// --pcap, --trace, --trace-window, --trace-scope. `of` is what the trace is of: "both NICs".
+void add_file_options(CLI::App& command, WorldOptions& options, const std::string& of = "both NICs");
+/// Throws UsageError when they cannot be written.
+void check_files(const WorldOptions& options);
 /// --faults FILE: a scenario (docs/scenarios.md), added to `options` when the command line is read. A file that is
 /// wrong is wrong use.
 void add_faults_option(CLI::App& command, WorldOptions& options);

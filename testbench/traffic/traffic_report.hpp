@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/time.hpp"
 #include "testbench/endpoint.hpp"
 
 namespace rnic::testbench {
@@ -69,6 +70,7 @@ struct TrafficReport {
   std::uint64_t hung = 0;             ///< Requests that never completed
   std::vector<std::string> messages;  ///< The first things that went wrong
   bool stopping = false;              ///< No new work
+  model::Picoseconds wrong_at = 0;    ///< When the first of them was noted; 0: never
 
   [[nodiscard]] std::uint64_t total() const {
     std::uint64_t sum = 0;
@@ -78,6 +80,7 @@ struct TrafficReport {
   void note(std::string text) {
     constexpr std::size_t kMost = 10;
     stopping = true;
+    if (wrong_at == 0) wrong_at = model::now_ps();
     if (messages.size() < kMost) messages.push_back(std::move(text));
   }
 };

@@ -71,6 +71,7 @@ VectorOutcome VectorRunner::run(const Vector& vector) {
     outcome.passed = true;
   } catch (const std::exception& error) {
     outcome.message = error.what();
+    outcome.failed_ns = world_.now_ns();
   }
   world_.observe_frames({});
   outcome.cycles = world_.host(0).nic().cycles();

@@ -34,6 +34,8 @@ class ToolTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.folder)  # what failed runs leave goes with it
 
     def file(self, size, name="data"):
         path = self.folder / name
@@ -105,6 +107,28 @@ class ToolTest(unittest.TestCase):
             at += 16 + captured
         return times
 
+    def test_pcie_of_both_hosts(self):
+        file = self.file(60_000)
+        ordinary = self.copy(file, "--json", self.folder / "ordinary.json")
+        self.assertNotIn("PCI Express", ordinary.stdout)
+        chosen = ("--pcie-gen", 1, "--pcie-lanes", 2, "--pcie-payload", 128, "--pcie-read-request", 256, "--pcie-boundary", 128, "--pcie-tags", 5, "--pcie-read-ns", 900, "--pcie-jitter-ns", 20)
+        out = self.copy(file, *chosen, "--json", self.folder / "chosen.json").stdout
+        self.assertIn("both hosts: PCI Express 1.0 x2, 0.5 GB/s each way, payload 128, read request 256, boundary 128, tags of 5 bits; read latency 900 ns, jitter 20 ns\n", out)
+        goodput = [json.loads((self.folder / f"{name}.json").read_text())["write"]["goodput_gbps"] for name in ("ordinary", "chosen")]
+        self.assertLess(goodput[1], 4 * 128 / 152)  # 128 bytes of each 152 of the peer's TLPs
+        self.assertGreater(goodput[0], 4 * goodput[1])
+        # The ordinary world, said in words.
+        self.copy(file, "--pcie-gen", 4, "--pcie-lanes", 16, "--pcie-payload", 256, "--pcie-tags", 8, "--json", self.folder / "said.json")
+        figures = [json.loads((self.folder / f"{name}.json").read_text()) for name in ("ordinary", "said")]
+        for one in figures:
+            del one["wall_clock"]
+        self.assertEqual(*figures)
+        for option, value in (("--pcie-gen", 6), ("--pcie-lanes", 3), ("--pcie-payload", 100), ("--pcie-read-request", 8192), ("--pcie-boundary", 32), ("--pcie-tags", 10), ("--pcie-read-ns", 0),
+                              ("--pcie-jitter-ns", -1)):
+            self.assertIn(option, self.refused("copy", file, option, value))
+        self.assertIn("--world", self.refused("bench", "--world", 1, "--pcie-payload", 128))
+        self.assertIn("both hosts: PCI Express 3.0 x8, 7.877 GB/s each way\n", rnic("verify", "--world", 1, "--pcie-gen", 3, "--pcie-lanes", 8, VECTORS / "flush/empty.json").stdout)
+
     def test_one_seed_one_result(self):
         file = self.file(50_000)
         results = []
@@ -147,6 +171,56 @@ class ToolTest(unittest.TestCase):
         usage = subprocess.run([ROOT / "scripts/trace_usage.py", self.folder / "waves.fst"], capture_output=True, text=True, check=True).stdout
         self.assertRegex(usage, r"u_send_queue\.u_turns\.u_engine\.u_issue\.state_q +0:[0-9.]+ [1-9]:[0-9.]+")
         self.assertRegex(usage, r"u_tx_path\.u_frame\.u_frames\.out +[0-9.]+ +[0-9.]+")
+
+    def signals(self, fst):
+        """Full names of an FST file, without ranges."""
+        scopes, names = [], set()
+        with subprocess.Popen(["fst2vcd", fst], stdout=subprocess.PIPE, text=True, errors="replace") as reader:
+            for line in reader.stdout:
+                words = line.split()
+                if words[:1] == ["$scope"]:
+                    scopes.append(words[2])
+                elif words[:1] == ["$upscope"]:
+                    scopes.pop()
+                elif words[:1] == ["$var"]:
+                    names.add(".".join([*scopes, words[4]]))
+                elif words[:1] == ["$enddefinitions"]:
+                    reader.terminate()
+        return names
+
+    def test_views_show_signals_that_are_there(self):
+        self.copy(self.file(100), "--trace", self.folder / "waves.fst")
+        stages = None
+        for name in ("waves", "waves.host1"):
+            signals = self.signals(self.folder / f"{name}.fst")
+            gtkwave = (self.folder / f"{name}.gtkw").read_text().splitlines()
+            shown = [line.split("[")[0] for line in gtkwave if line.startswith("host")]
+            self.assertGreater(len(shown), 100)
+            self.assertLessEqual(set(shown), signals)
+            surfer = (self.folder / f"{name}.sucl").read_text().splitlines()
+            self.assertEqual([line.removeprefix("variable_add ") for line in surfer if line.startswith("variable_add")], shown)
+            groups = [line.removeprefix("divider_add ") for line in surfer if line.startswith("divider_add")]
+            self.assertEqual([line[1:] for line in gtkwave if line.startswith("-")], [group for group in groups for _ in range(2)])
+            self.assertEqual([group[0] for group in groups], list("c12345678"))
+            self.assertIn(f'[dumpfile] "{self.folder / name}.fst"', gtkwave)
+
+    def test_window_and_scope_of_a_trace(self):
+        file = self.file(100)
+        waves = self.folder / "waves.fst"
+        self.copy(file, "--trace", waves, "--trace-window", "20000:21000", "--trace-scope", "rnic_top.u_send_side.u_tx_path:2")
+        start, end = struct.unpack_from(">QQ", waves.read_bytes(), 9)
+        self.assertGreaterEqual(start, 20_000_000)
+        self.assertLess(start, 20_010_000)
+        self.assertLessEqual(end, 21_000_000)
+        self.assertGreater(end, 20_990_000)
+        scopes = {name.rsplit(".", 1)[0].split("u_tx_path")[-1] for name in self.signals(waves)}
+        self.assertIn("", scopes)
+        self.assertIn(".u_merge", scopes)
+        self.assertEqual({scope.count(".") for scope in scopes}, {0, 1})
+        for option, value in (("--trace-window", "5"), ("--trace-window", "9:5"), ("--trace-window", "a:b"), ("--trace-scope", "u_send_side:0"), ("--trace-scope", "u_nothing")):
+            self.assertIn(option, self.refused("copy", file, "--trace", self.folder / "none.fst", option, value))
+        self.assertFalse((self.folder / "none.fst").exists())
+        self.assertIn("--trace", self.refused("copy", file, "--trace-window", "0:5"))
 
     def test_soak(self):
         path = self.folder / "soak.json"
@@ -517,6 +591,49 @@ class ToolTest(unittest.TestCase):
             with self.subTest(what=what):
                 self.assertIn(f"FAIL {path}: ", verdict.stdout)
 
+    def test_what_failed_runs_leave(self):
+        vector = json.loads((VECTORS / "write/success.json").read_text())
+        for step in vector["steps"]:
+            for result in step.get("results", []):
+                result["status"] = "ND_CANCELED"
+        (self.folder / "v").mkdir()
+        for name in ("one", "two", "three", "four"):
+            (self.folder / f"v/{name}.json").write_text(json.dumps(vector))
+        result = rnic("verify", "--seed", 3, "--jobs", 2, "--failures", "left", "--pcie-read-ns", 600, "v", VECTORS / "flush/empty.json")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        places = re.findall(r"failed at (\d+) ns; wire.pcap, waves.fst of (\d+) ns to (\d+) ns, log and command are in (\S+)", result.stdout)
+        self.assertEqual([place for *_, place in places], [f"left/v-{name}-3" for name in ("four", "one", "three")])
+        for failed, first, last, place in places:
+            place = self.folder / place
+            self.assertLess(int(first), int(failed))
+            self.assertLess(int(failed), int(last))
+            self.assertIn("ND_CANCELED", (place / "log").read_text())
+            self.assertIn("1 failed", (place / "log").read_text())
+            start, end = struct.unpack_from(">QQ", (place / "waves.fst").read_bytes(), 9)
+            self.assertLessEqual(abs(end // 1000 - start // 1000 - (int(failed) - int(first))), 2000)
+            self.assertGreater(len(self.arrivals(place / "wire.pcap")), 0)
+            self.assertTrue((place / "waves.gtkw").exists())
+            self.assertIn("--pcie-read-ns 600", (place / "command").read_text())
+        self.assertNotIn("left", rnic("verify", "--failures", "", "v/one.json").stdout)
+        # A soak whose requests take too long, every one.
+        result = rnic("soak", "--cycles", 20_000, "--qps", 4, "--hang-us", 1, "--seed", 5)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("command are in rnic-failures/soak-5", result.stdout)
+        self.assertIn("no completion for 1 us", (self.folder / "rnic-failures/soak-5/log").read_text())
+        self.assertGreater((self.folder / "rnic-failures/soak-5/waves.fst").stat().st_size, 10_000)
+
+    def test_a_fuzz_run_that_fails(self):
+        (self.folder / "corpus").mkdir()
+        shutil.copy(sorted(CORPUS.iterdir())[0], self.folder / "corpus")
+        result = rnic("fuzz", "--frames", 1_600, "--episode", 800, "--seed", 1, "--corpus", "corpus", "--planted", "shared-domain")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        violations = re.findall(r"violation with seed (\d+): (.*)", result.stderr)
+        self.assertEqual(re.findall(r"command are in rnic-failures/fuzz-(\d+)", result.stdout), [seed for seed, _ in violations[:3]])
+        self.assertGreater(len(violations), 1)
+        for seed, note in violations[:3]:  # the same one, alone
+            self.assertIn(f"violation with seed {seed}: {note}", (self.folder / f"rnic-failures/fuzz-{seed}/log").read_text())
+        self.assertEqual(len(list((self.folder / "corpus").iterdir())), 1 + len(violations))
+
     def test_a_vector_that_fails(self):
         vector = json.loads((VECTORS / "write/success.json").read_text())
         for step in vector["steps"]:
@@ -533,5 +650,5 @@ class ToolTest(unittest.TestCase):
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    RNIC = sys.argv.pop(1)
+    RNIC = os.path.abspath(sys.argv.pop(1))
     unittest.main(verbosity=2)
