@@ -29,7 +29,7 @@ module cq_timer #(
   /// Deadlines are in rounds of 256 cycles.
   localparam int unsigned RoundBits = 17;
 
-  logic [RoundBits-1:0] now, deadline, looked, since, awaits;
+  logic [RoundBits-1:0] now, now_looked_q, deadline, looked, since, awaits;
   logic [7:0] slot, looking_q, cqn;
   logic [15:0] period;
   logic [23:0] cycles;
@@ -77,7 +77,7 @@ module cq_timer #(
   // ---- oldest that is left; its last look falls into the next, to which a start of that cycle
   // ---- belongs as well --------------------------------------------------------------------------
   logic left, found_valid_q, found_valid, whole_q;
-  logic [RoundBits-1:0] now_looked_q, earliest_q, earliest, found_q, found;
+  logic [RoundBits-1:0] earliest_q, earliest, found_q, found;
 
   function automatic logic older_than(input logic [RoundBits-1:0] a,
                                       input logic [RoundBits-1:0] b);

@@ -104,7 +104,6 @@ module dma_read_tags #(
   assign tag_valid_o = give != '0 && !filling;
   assign outstanding_o = outstanding_q;
   assign parked_o      = parked_count_q;
-  assign busy_o        = outstanding_q != '0 || parked_count_q != '0 || filling || was_out_q;
 
   always_ff @(posedge clk_i) begin
     if (filling) fill_q <= fill_q + 7'd1;
@@ -133,6 +132,7 @@ module dma_read_tags #(
   logic [5:0] scan_q, look_q;
   logic was_out_q, overdue, expire_q;
   logic [5:0] expire_slot_q;
+  assign busy_o = outstanding_q != '0 || parked_count_q != '0 || filling || was_out_q;
 
   ram_1r1w #(
       .Width(TimeBits),
