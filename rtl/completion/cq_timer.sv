@@ -29,7 +29,7 @@ module cq_timer #(
   /// Deadlines are in rounds of 256 cycles.
   localparam int unsigned RoundBits = 17;
 
-  logic [RoundBits-1:0] now, now_looked_q, deadline, looked, since, awaits;
+  logic [RoundBits-1:0] now, now_looked_q, deadline, looked, since;
   logic [7:0] slot, looking_q, cqn;
   logic [15:0] period;
   logic [23:0] cycles;
@@ -73,32 +73,26 @@ module cq_timer #(
   assign over  = look_valid_q && running_q[looking_q] && !since[RoundBits-1] &&
                  !(start && cqn == looking_q) && !expired_valid_o;
 
-  // ---- When the next round begins: no deadline is older than earliest_q. A whole round finds the
-  // ---- oldest that is left; its last look falls into the next, to which a start of that cycle
-  // ---- belongs as well --------------------------------------------------------------------------
-  logic left, found_valid_q, found_valid, whole_q;
-  logic [RoundBits-1:0] earliest_q, earliest, found_q, found;
-
-  function automatic logic older_than(input logic [RoundBits-1:0] a,
-                                      input logic [RoundBits-1:0] b);
-    logic [RoundBits-1:0] difference;
-    difference = a - b;
-    older_than = difference[RoundBits-1];
-  endfunction
-
-  assign runs     = running_q != '0;
-  assign awaits   = now - earliest_q;
-  assign sweeping = runs && !awaits[RoundBits-1];
-  assign left     = look_valid_q && running_q[looking_q] && !over;
-  always_comb begin
-    found_valid = found_valid_q || left;
-    found       = found_q;
-    if (left && (!found_valid_q || older_than(looked, found_q))) found = looked;
-    if (start && (!found_valid || older_than(deadline, found))) found = deadline;
-    earliest = earliest_q;
-    if (whole_q && look_valid_q && looking_q == 8'hff) earliest = found;
-    if (start && (!runs || older_than(deadline, earliest))) earliest = deadline;
-  end
+  // ---- When the next round begins; the last look of one falls into the next ---------------------
+  logic [RoundBits-1:0] earliest, awaits;
+  assign runs = running_q != '0;
+  earliest_deadline #(
+      .Bits(RoundBits)
+  ) u_earliest (
+      .clk_i,
+      .rst_ni,
+      .now_i          (now),
+      .runs_i         (runs),
+      .set_valid_i    (start),
+      .set_deadline_i (deadline),
+      .left_valid_i   (look_valid_q && running_q[looking_q] && !over),
+      .left_deadline_i(looked),
+      .first_i        (slot == '0),
+      .last_i         (slot == '0),
+      .sweeping_o     (sweeping),
+      .earliest_o     (earliest)
+  );
+  assign awaits = now - earliest;
 
   always_ff @(posedge clk_i) begin
     if (sweeping) begin
@@ -107,12 +101,6 @@ module cq_timer #(
     end
     // One that is started as it is read shows its old deadline.
     look_valid_q <= sweeping && !(start && cqn == slot);
-    if (slot == '0 || !sweeping) whole_q <= sweeping && slot == '0;
-    if (sweeping || look_valid_q || start) begin
-      found_q       <= (slot == '0) ? deadline : found;
-      found_valid_q <= start || (slot != '0 && found_valid);
-    end
-    earliest_q   <= earliest;
     if (expired_ready_i) expired_valid_o <= 1'b0;
     if (over) begin
       expired_valid_o      <= 1'b1;
@@ -123,7 +111,6 @@ module cq_timer #(
     if (!rst_ni) begin
       running_q       <= '0;
       look_valid_q    <= 1'b0;
-      whole_q         <= 1'b0;
       expired_valid_o <= 1'b0;
     end
   end

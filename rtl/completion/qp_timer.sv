@@ -193,47 +193,33 @@ module qp_timer #(
   logic [7:0] judged_qp_q;
   assign taken_back = touch && qp == expired_qp_o && !expired_wait_q;
 
-  // ---- When the next sweep begins: no deadline is older than earliest_q. The sweep of a whole
-  // ---- unit finds the oldest that is left -------------------------------------------------------
-  logic runs, whole_q, ends, found_valid_q, found_before, found_valid, left;
-  logic [UnitBits-1:0] earliest_q, earliest, found_q, found, since;
-
-  function automatic logic older_than(input logic [UnitBits-1:0] a, input logic [UnitBits-1:0] b);
-    logic [UnitBits-1:0] difference;
-    difference = a - b;
-    older_than = difference[UnitBits-1];
-  endfunction
-
-  assign runs     = running_q != '0;
-  assign since    = now - earliest_q;
-  assign sweeping = runs && !since[UnitBits-1];
-  assign ends     = sweeping && whole_q && cycle == '1;
-  assign left     = looked_q && running_q[sweep_qp] && !fire;
-  always_comb begin
-    found_before = found_valid_q && cycle != '0;
-    found_valid  = found_before || left;
-    found        = found_q;
-    if (left && (!found_before || older_than(deadline, found_q))) found = deadline;
-    if (set && (!found_valid || older_than(set_deadline, found))) found = set_deadline;
-    earliest = ends ? found : earliest_q;
-    if (set && (!runs || older_than(set_deadline, earliest))) earliest = set_deadline;
-  end
+  // ---- When the next sweep begins ---------------------------------------------------------------
+  logic runs;
+  logic [UnitBits-1:0] earliest;
+  assign runs = running_q != '0;
+  earliest_deadline #(
+      .Bits(UnitBits)
+  ) u_earliest (
+      .clk_i,
+      .rst_ni,
+      .now_i          (now),
+      .runs_i         (runs),
+      .set_valid_i    (set),
+      .set_deadline_i (set_deadline),
+      .left_valid_i   (looked_q && running_q[sweep_qp] && !fire),
+      .left_deadline_i(deadline),
+      .first_i        (cycle == '0),
+      .last_i         (cycle == '1),
+      .sweeping_o     (sweeping),
+      .earliest_o     (earliest)
+  );
   always_ff @(posedge clk_i) begin
     looked_q <= phase == 2'd0 && sweeping;
-    if (cycle == '0 || !sweeping) whole_q <= sweeping && cycle == '0;
-    if (sweeping || set) begin
-      found_q       <= found;
-      found_valid_q <= found_valid || set;
-    end
-    earliest_q <= earliest;
-    if (!rst_ni) begin
-      looked_q <= 1'b0;
-      whole_q  <= 1'b0;
-    end
+    if (!rst_ni) looked_q <= 1'b0;
   end
   assign rest_o.busy     = sweeping || held_q != '0 || valid_q || expired_valid_o;
   assign rest_o.timed    = runs;
-  assign rest_o.deadline = {earliest_q, 10'd0};
+  assign rest_o.deadline = {earliest, 10'd0};
 
   always_ff @(posedge clk_i) begin
     touched_q <= valid_q && qp == sweep_qp;

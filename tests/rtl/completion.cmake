@@ -1,6 +1,7 @@
 rnic_rtl_test(${RTL}/completion/cq_engine.sv)
 rnic_rtl_test(${RTL}/completion/cq_timer.sv -GCyclesPerMicrosecond=20)
 rnic_rtl_test(${RTL}/completion/eq_engine.sv)
+rnic_rtl_test(${RTL}/completion/earliest_deadline.sv)
 rnic_rtl_test(${RTL}/completion/event_gate.sv)
 rnic_rtl_test(${RTL}/completion/retire.sv)
 rnic_rtl_test(${RTL}/completion/qp_timer.sv)
