@@ -86,7 +86,7 @@ module rnic_top (
       inflight_valid, flush_req_valid, flush_req_ready, sq_wake_valid, drained_valid, begun_valid,
       read_slot_en, atomic_over, revive_valid, rsp_desc_sent, rx_srq_acq_valid, rx_srq_acq_ready,
       rx_srq_ctx_valid, rx_srq_rel_write, srq_limit_valid, established_valid, rx_timer_valid,
-      place_fault, memory_busy, stir;
+      place_fault, memory_busy, ready, stir;
   logic [63:0] reg_rsp_data, cycles; rnic_pkg::rest_t cpl_rest;
   logic [2:0] send_rd_req_valid, send_rd_req_ready, send_rd_rsp_valid, send_rd_rsp_ready,
       send_reset_valid, send_reset_ready, cpl_recv_acq_valid, cpl_recv_acq_ready,
@@ -143,7 +143,7 @@ module rnic_top (
       .clk_i, .rst_ni, .time_i, .cycles_i(cycles), .stir_i(stir), .rest_i(cpl_rest),
       .levels_i({cfg_max_payload_i, cfg_max_read_req_i, cfg_bus_master_i, cfg_ext_tag_i,
           cfg_cpl_timeout_disable_i, cfg_msix_enable_i, cfg_msix_mask_i, eth_link_up_i}),
-      .busy_i(memory_busy), .quiet_o, .timed_o(quiet_timed_o), .deadline_o(quiet_until_o)
+      .busy_i(memory_busy || !ready), .quiet_o, .timed_o(quiet_timed_o), .deadline_o(quiet_until_o)
   );
 
   memory_side u_memory_side (
@@ -177,7 +177,7 @@ module rnic_top (
 
   host_if u_host_if (
       .clk_i, .rst_ni, .contexts_ready_i(qp_contexts_ready && memory_ready && completion_ready),
-      `STREAM_IN(reg_req), `NOTICE_OUT(reg_rsp), .device_enable_o(device_enable),
+      .ready_o(ready), `STREAM_IN(reg_req), `NOTICE_OUT(reg_rsp), .device_enable_o(device_enable),
       .completion_timeout_o(completion_timeout), .port_mac_o(port_mac), .time_i, .cycles_o(cycles),
       .event_i(ev_host | ev_memory | ev_send | ev_rx | ev_cpl), `STREAM_IN(uar_req),
       `STREAM_OUT_AS(sq_doorbell, sq_db), `STREAM_OUT_AS(rq_doorbell, rq_db),

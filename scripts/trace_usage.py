@@ -9,32 +9,22 @@ Needs fst2vcd (GTKWave).
 """
 import argparse
 import collections
-import subprocess
 import sys
+
+import fst
 
 
 def read(path, scope, first, last):
     """Signals of interest by their full name, and their values at every rising edge of the clock, through a callback per edge."""
-    process = subprocess.Popen(["fst2vcd", path], stdout=subprocess.PIPE, text=True, errors="replace")
-    names, scopes, values, clock = {}, [], {}, None
-    for line in process.stdout:
-        words = line.split()
-        if not words:
-            continue
-        if words[0] == "$scope":
-            scopes.append(words[2])
-        elif words[0] == "$upscope":
-            scopes.pop()
-        elif words[0] == "$var":
-            name = words[4]
-            full = ".".join([*scopes, name])
-            if name == "clk_i" and clock is None:
-                clock = words[3]
-            wanted = name == "state_q" or "valid" in name or "ready" in name
-            if wanted and scope in full and int(words[2]) <= 8:
-                names.setdefault(words[3], []).append(full)
-        elif words[0] == "$enddefinitions":
-            break
+    process, signals = fst.open_trace(path)
+    names, values, clock = {}, {}, None
+    for full, code, bits in signals:
+        name = full.rpartition(".")[2]
+        if name == "clk_i" and clock is None:
+            clock = code
+        wanted = name == "state_q" or "valid" in name or "ready" in name
+        if wanted and scope in full and bits <= 8:
+            names.setdefault(code, []).append(full)
     time, edges, counts = 0, 0, {code: collections.Counter() for code in names}
     pairs = handshakes(names)
     streams = {pair: collections.Counter() for pair in pairs}

@@ -7,10 +7,9 @@ namespace rnic::testbench {
 
 NicRtl::NicRtl(const sc_core::sc_module_name& name, model::PcieLink& pcie, model::EthernetLink& ethernet,
                const NicOptions& options)
-    : sc_module(name), pcie_(pcie), ethernet_(ethernet) {
+    : sc_module(name), pcie_(pcie), ethernet_(ethernet), links_{&pcie, &ethernet} {
   power_cycle(options);
-  for (model::NicLink* link : std::initializer_list<model::NicLink*>{&pcie_, &ethernet_})
-    link->set_waker([this](bool at_once) { wake(at_once); });
+  for (model::NicLink* link : links_) link->set_waker([this](bool at_once) { wake(at_once); });
   SC_HAS_PROCESS(NicRtl);
   SC_METHOD(cycle);
   sensitive << edge_event_;
@@ -77,7 +76,7 @@ void NicRtl::cycle() {
 void NicRtl::sleep() {
   const std::uint64_t next = first_edge_at(model::now_ps() + 1);
   std::uint64_t number = *nic_->quiet_until();
-  for (const model::NicLink* link : std::initializer_list<const model::NicLink*>{&pcie_, &ethernet_}) {
+  for (const model::NicLink* link : links_) {
     if (const auto arrival = link->next_arrival()) number = std::min(number, first_edge_at(*arrival));
   }
   asleep_ = true;

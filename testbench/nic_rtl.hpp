@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -78,6 +79,7 @@ class NicRtl : public sc_core::sc_module {
 
   model::PcieLink& pcie_;
   model::EthernetLink& ethernet_;
+  std::array<model::NicLink*, 2> links_;  ///< Both
   NicOptions options_;
   std::unique_ptr<VerilatedNic> nic_;
   NicListener* listener_ = nullptr;

@@ -1,16 +1,14 @@
 #include "testbench/nic_state.hpp"
 
-#include <verilated.h>
-#include <verilated_syms.h>
-
 #include <cstdint>
 #include <sstream>
 #include <string_view>
 
+#include "testbench/nic_signal.hpp"
+
 namespace rnic::testbench {
 namespace {
 
-constexpr std::string_view kTop = "rnic_top";
 constexpr std::string_view kState = "state_q";
 constexpr std::string_view kValid = "_valid";
 constexpr std::string_view kReady = "_ready";
@@ -20,24 +18,10 @@ constexpr int kStateBits = 8;
 /// State in which the machine of an instance rests. These two clear their memory first, and rest in the state after
 /// that.
 std::uint64_t rest_of(std::string_view scope) {
-  return scope.ends_with(".u_refs") || scope.ends_with(".u_mpt") ? 1 : 0;
+  return scope.ends_with(".u_refs") || scope.ends_with(".u_queues.u_gate") ? 1 : 0;
 }
 
-std::uint64_t value_of(const VerilatedVar& variable) {
-  switch (variable.vltype()) {
-    case VLVT_UINT8: return *static_cast<const CData*>(variable.datap());
-    case VLVT_UINT16: return *static_cast<const SData*>(variable.datap());
-    case VLVT_UINT32: return *static_cast<const IData*>(variable.datap());
-    case VLVT_UINT64: return *static_cast<const QData*>(variable.datap());
-    default: return 0;
-  }
-}
-
-/// "world.host0.nic.rnic_top.u_x" without what is before rnic_top.
-std::string from_top(std::string_view scope) {
-  const std::size_t at = scope.find(kTop);
-  return std::string(at == std::string_view::npos ? scope : scope.substr(at));
-}
+std::uint64_t value_of(const VerilatedVar& variable) { return signal_value(variable.datap(), variable.vltype()); }
 
 std::string hex(std::uint64_t value) {
   std::ostringstream text;
@@ -66,7 +50,7 @@ void append_scope(const std::string& name, const VerilatedVarNameMap& variables,
 std::vector<std::string> busy_signals(VerilatedContext& context) {
   std::vector<std::string> lines;
   for (const auto& [name, scope] : *context.scopeNameMap()) {
-    if (const auto* variables = scope->varsp()) append_scope(from_top(name), *variables, lines);
+    if (const auto* variables = scope->varsp()) append_scope(std::string(from_top(name)), *variables, lines);
   }
   return lines;
 }

@@ -150,7 +150,7 @@ void VerilatedNic::cycle(std::uint64_t number, bool reset, std::uint64_t settle_
   Verilated::threadContextp(context_.get());
   cycle_ = number;
   top_->time_i = number;
-  quiet_until_.reset();
+  const bool was_quiet = std::exchange(quiet_until_, std::nullopt).has_value();
   if (reset) {
     hold_reset();
     evaluate(false, settle_time);
@@ -162,7 +162,7 @@ void VerilatedNic::cycle(std::uint64_t number, bool reset, std::uint64_t settle_
     evaluate(false, settle_time);
     throw_if_failed();
     sample();
-    sample_quiet();
+    sample_quiet(was_quiet);
     if (signals_) signals_->sample(edge_time);
   }
   edge_time_ = edge_time;
@@ -173,18 +173,18 @@ void VerilatedNic::cycle(std::uint64_t number, bool reset, std::uint64_t settle_
   }
 }
 
-void VerilatedNic::sample_quiet() {
+void VerilatedNic::sample_quiet(bool was_quiet) {
   if (!top_->quiet_o) return;
   quiet_until_ = top_->quiet_timed_o ? top_->quiet_until_o : kNever;
-  if (check_quiet_) check_quiet();
+  // The state is megabytes: when it says so first, and then seldom.
+  constexpr std::uint64_t kSeldom = 1000;
+  if (!check_quiet_ || (was_quiet && cycle_ < checked_at_ + kSeldom)) return;
+  checked_at_ = cycle_;
+  check_quiet();
 }
 
-/// One more edge at the same time must change nothing: the whole state of the model is compared. Seldom, because that
-/// is megabytes.
+/// One more edge at the same time must change nothing: the whole state of the model is compared.
 void VerilatedNic::check_quiet() {
-  constexpr std::uint64_t kSeldom = 1000;
-  if (cycle_ < checked_at_ + kSeldom) return;
-  checked_at_ = cycle_;
   const auto* state = reinterpret_cast<const std::uint8_t*>(top_->rootp);
   const auto settle = [this] {
     top_->clk_i = 1;

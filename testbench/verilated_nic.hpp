@@ -84,7 +84,7 @@ class VerilatedNic {
   void hold_reset();
   void evaluate(bool clock, std::uint64_t time);
   void join_edge();
-  void sample_quiet();
+  void sample_quiet(bool was_quiet);
   void check_quiet();
   void throw_if_failed();
   void drive();

@@ -8,10 +8,11 @@
 ///
 /// set: a timer is set, from whose deadline on it may be found. left: a look of the sweep leaves a
 /// timer running, with this deadline. first_i: the first cycle of a round; last_i: that of its last
-/// look, at which a whole round has found what is left. A timer that is set in that cycle counts for
-/// the next round, too: its look there may still have shown its old deadline. Both may be the same
-/// cycle, where the last look falls into the next round. A deadline that has been taken back since
-/// is found out by a round for nothing. Differences of times compare: the top bit says "before".
+/// look, at which a whole round has found what is left. A timer that is set in that cycle counts
+/// for the next round, too: its look there may still have shown its old deadline. Both may be the
+/// same cycle, where the last look falls into the next round. A deadline that has been taken back
+/// since is found out by a round for nothing. Differences of times compare: the top bit says
+/// "before".
 module earliest_deadline #(
     parameter int unsigned Bits = 8
 ) (

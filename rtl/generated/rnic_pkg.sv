@@ -1440,7 +1440,7 @@ package rnic_pkg;
     logic resume;  // Continue WQE exec_idx at msg_off: its place in the scatter list is not known
     logic [31:0] msg_off;  // Bytes of it sent, or of a Read arrived
     logic msg_active;  // WQE exec_idx is partly sent
-    logic [23:0] max_psn;  // One past the newest PSN ever sent; next_psn is behind it while packets are sent again
+    logic [23:0] max_psn;  // One past the newest PSN that a packet has had, left or not (tx_sent); next_psn is behind it while packets are sent again
     logic [23:0] una_psn;  // Oldest PSN not acknowledged
     logic [23:0] next_psn;
     logic [15:0] retire_idx;  // Oldest WQE not retired

@@ -6,7 +6,7 @@
 /// Doorbells and WQE windows pass on what was written with the UAR it came through; the owners of
 /// the objects check it. Until device_enable_o, doorbells are dropped. The admin queue fetches
 /// 128-byte commands one by one (RdClient), executes them through the context managers, and writes
-/// 64-byte completions (WrClient); an optional MSI-X message follows.
+/// 64-byte completions (WrClient); an optional MSI-X message follows. ready_o: tables are cleared.
 ///
 /// Creating or resetting a QP: its contexts are written, then qp_reset_valid_o is held until
 /// qp_reset_ready_i: every block drops what it keeps about that QP. DestroyQp and ModifyQp to RESET
@@ -20,6 +20,7 @@ module host_if (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
     input  wire logic                      contexts_ready_i,
+    output logic                           ready_o,
     // Register page
     input  wire logic                      reg_req_valid_i,
     output logic                           reg_req_ready_o,
@@ -137,26 +138,25 @@ module host_if (
     input  wire logic [5*rnic_pkg::QpCounters-1:0] qp_event_i,
     input  wire logic [5*8-1:0]            qp_event_qp_i
 );
-  logic counters_ready, admin_ready, ready, fatal, executed, sent;
+  logic counters_ready, admin_ready, fatal, executed, sent;
   logic [63:0] command_base, completion_base;
   rnic_pkg::reg_admin_config_t admin_config;
   logic restart, irq_valid, irq_ready;
   logic [15:0] producer_index;
   logic [7:0] irq_vector;
 
-  assign ready = contexts_ready_i && counters_ready && admin_ready;
+  assign ready_o = contexts_ready_i && counters_ready && admin_ready;
 
   host_regs u_regs (
       .clk_i, .rst_ni,
-      .ready_i(ready), .fatal_i(fatal), .link_up_i, .quiet_i,
+      .ready_i(ready_o), .fatal_i(fatal), .link_up_i, .quiet_i,
       .reg_req_valid_i, .reg_req_ready_o, .reg_req_data_i,
       .reg_rsp_valid_o, .reg_rsp_data_o,
       .device_enable_o, .completion_timeout_o, .port_mac_o, .time_i, .cycles_o,
       .command_base_o(command_base), .completion_base_o(completion_base),
       .admin_config_o(admin_config), .restart_o(restart), .producer_index_o(producer_index),
       .counters_ready_o(counters_ready), .event_i, .cfg_msix_enable_i, .cfg_msix_mask_i,
-      .msix_valid_i, .msix_ready_o,
-      .irq_valid_i(irq_valid), .irq_ready_o(irq_ready),
+      .msix_valid_i, .msix_ready_o, .irq_valid_i(irq_valid), .irq_ready_o(irq_ready),
       .msix_vector_i, .irq_vector_i(irq_vector),
       .msix_wr_valid_o, .msix_wr_ready_i, .msix_wr_data_o,
       .sent_o(sent)
@@ -202,7 +202,7 @@ module host_if (
       .clk_i,
       .rst_ni,
       .ready_o          (admin_ready),
-      .enable_i         (device_enable_o && ready),
+      .enable_i         (device_enable_o && ready_o),
       .command_base_i   (command_base),
       .completion_base_i(completion_base),
       .config_i         (admin_config),

@@ -31,7 +31,7 @@
 ///   held until answers to all that was asked before are handed back.
 ///
 /// pending_o: a DMA read waits for its completions; memory_busy_o: or its tag is not free
-/// yet, or an operation on the tables is under way, or they are being cleared.
+/// yet, or an operation on the tables is under way.
 /// device_enable_i 0: no TLP begins. dma_req_np_hold_i: no read begins, and writes go on.
 ///
 /// memory_ready_o: the tables are cleared. Nothing may be asked before.
@@ -209,7 +209,7 @@ module memory_side (
 
 
   assign ev_memory_o   = ev_pcie | ev_xlate;
-  assign memory_busy_o = reads_busy || xlate_busy || !memory_ready_o;
+  assign memory_busy_o = reads_busy || xlate_busy;
 
   // Port 0 of the translation is the send path's, port 1 is shared.
   xlate_share u_xlate_share (

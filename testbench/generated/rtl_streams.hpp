@@ -730,7 +730,7 @@ struct SendCtx {
   std::uint16_t retire_idx{};  ///< Oldest WQE not retired
   std::uint32_t next_psn{};
   std::uint32_t una_psn{};  ///< Oldest PSN not acknowledged
-  std::uint32_t max_psn{};  ///< One past the newest PSN ever sent; next_psn is behind it while packets are sent again
+  std::uint32_t max_psn{};  ///< One past the newest PSN that a packet has had, left or not (tx_sent); next_psn is behind it while packets are sent again
   std::uint8_t msg_active{};  ///< WQE exec_idx is partly sent
   std::uint32_t msg_off{};  ///< Bytes of it sent, or of a Read arrived
   std::uint8_t resume{};  ///< Continue WQE exec_idx at msg_off: its place in the scatter list is not known

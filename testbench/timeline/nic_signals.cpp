@@ -1,8 +1,5 @@
 #include "testbench/timeline/nic_signals.hpp"
 
-#include <verilated.h>
-#include <verilated_syms.h>
-
 #include <array>
 #include <cstring>
 #include <span>
@@ -12,11 +9,11 @@
 #include <utility>
 
 #include "driver/generated/host_interface.hpp"
+#include "testbench/nic_signal.hpp"
 
 namespace rnic::testbench {
 namespace {
 
-constexpr std::string_view kTop = "rnic_top";
 constexpr std::string_view kTurns = ".u_send_side.u_send_queue.u_turns",
                            kFetch = ".u_send_side.u_send_queue.u_turns.u_fetch", kTxPath = ".u_send_side.u_tx_path",
                            kPayload = ".u_send_side.u_tx_path.u_payload",
@@ -31,19 +28,11 @@ constexpr std::string_view kTurns = ".u_send_side.u_send_queue.u_turns",
 class Signal {
  public:
   explicit Signal(const VerilatedVar& variable) : at_(variable.datap()), type_(variable.vltype()) {}
-  [[nodiscard]] std::uint64_t value() const {
-    switch (type_) {
-      case VLVT_UINT8: return *static_cast<const CData*>(at_);
-      case VLVT_UINT16: return *static_cast<const SData*>(at_);
-      case VLVT_UINT32: return *static_cast<const IData*>(at_);
-      case VLVT_UINT64: return *static_cast<const QData*>(at_);
-      default: return *static_cast<const EData*>(at_) | std::uint64_t{static_cast<const EData*>(at_)[1]} << 32;
-    }
-  }
+  [[nodiscard]] std::uint64_t value() const { return signal_value(at_, type_); }
   explicit operator bool() const { return value() != 0; }
   [[nodiscard]] std::uint8_t byte() const { return static_cast<std::uint8_t>(value()); }
 
- protected:
+ private:
   const void* at_;
   VerilatedVarType type_;
 };
@@ -80,11 +69,9 @@ class Finder {
  public:
   explicit Finder(VerilatedContext& context) : context_(context) {}
   [[nodiscard]] const VerilatedVar& operator()(std::string_view path, const char* name) const {
-    const std::string wanted = std::string(kTop) + std::string(path);
+    const std::string wanted = std::string(kNicTop) + std::string(path);
     for (const auto& [text, scope] : *context_.scopeNameMap()) {
-      const std::string_view full(text);
-      const std::size_t at = full.find(kTop);
-      if (at == std::string_view::npos || full.substr(at) != wanted || scope->varsp() == nullptr) continue;
+      if (from_top(text) != wanted || scope->varsp() == nullptr) continue;
       const auto found = scope->varsp()->find(name);
       if (found != scope->varsp()->end()) return found->second;
     }

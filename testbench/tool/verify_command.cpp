@@ -179,7 +179,9 @@ void add_verify_command(CLI::App& tool, std::function<int()>& action) {
   command->add_flag(
       "--list", options->list,
       "Run nothing; print documents and clauses with their vectors, and the clauses of clauses.json that have none");
-  command->add_option("--jobs", options->jobs, "Vectors at a time")->check(CLI::Range(1u, 256u))->capture_default_str();
+  command->add_option("--jobs", options->jobs, "Vectors at a time; with more than one each has one thread")
+      ->check(CLI::Range(1u, 256u))
+      ->capture_default_str();
   add_timeline_options(*command, options->world.options);
   options->failures.add_option(*command);
   add_file_options(*command, options->world.options, "both NICs in one vector");

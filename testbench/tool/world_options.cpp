@@ -9,6 +9,18 @@
 #include "testbench/tool/report.hpp"
 
 namespace rnic::testbench {
+namespace {
+
+/// FROM:TO into two times; where `open_ends`, either may be left out and stays as it is. False: it is none.
+bool read_window(const std::string& text, bool open_ends, std::uint64_t& from, std::uint64_t& to) {
+  const std::size_t colon = text.find(':');
+  const auto number = [open_ends](const std::string& part, std::uint64_t& time) {
+    return (open_ends && part.empty()) || CLI::detail::lexical_cast(part, time);
+  };
+  return colon != std::string::npos && number(text.substr(0, colon), from) && number(text.substr(colon + 1), to);
+}
+
+}  // namespace
 
 DrawnWorld WorldArguments::draw() const {
   if (pcie.chosen()) {
@@ -54,13 +66,8 @@ void add_file_options(CLI::App& command, WorldOptions& options, const std::strin
       "--trace", options.trace_path,
       "Write the waves of " + of + " to this FST file, and beside it what GTKWave (.gtkw) and Surfer (.sucl) show");
   const auto window = [&options](const std::string& text) {
-    const std::size_t colon = text.find(':');
     auto& range = options.trace_range;
-    const auto number = [](const std::string& part, std::uint64_t& to) {
-      return part.empty() || CLI::detail::lexical_cast(part, to);
-    };
-    if (colon == std::string::npos || !number(text.substr(0, colon), range.from_ns) ||
-        !number(text.substr(colon + 1), range.to_ns) || range.from_ns >= range.to_ns)
+    if (!read_window(text, true, range.from_ns, range.to_ns) || range.from_ns >= range.to_ns)
       throw CLI::ValidationError("--trace-window", "'" + text + "' is not FROM:TO, two times in ns, the first below");
   };
   command
@@ -98,11 +105,9 @@ void add_timeline_options(CLI::App& command, WorldOptions& options) {
   command.add_option("--timeline", options.timeline_path,
                      "Write the life of each work request to this file, as Chrome trace events (docs/timeline.md)");
   const auto parse = [&options](const std::string& text) {
-    const std::size_t colon = text.find(':');
     TimelineWindow& window = options.timeline_window;
-    const bool good = colon != std::string::npos && CLI::detail::lexical_cast(text.substr(0, colon), window.from_ns) &&
-                      CLI::detail::lexical_cast(text.substr(colon + 1), window.to_ns) && window.from_ns <= window.to_ns;
-    if (!good) throw CLI::ValidationError("--timeline-window", "is no FROM:TO in nanoseconds: " + text);
+    if (!read_window(text, false, window.from_ns, window.to_ns) || window.from_ns > window.to_ns)
+      throw CLI::ValidationError("--timeline-window", "is no FROM:TO in nanoseconds: " + text);
   };
   command
       .add_option_function<std::string>("--timeline-window", parse,

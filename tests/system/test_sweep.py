@@ -3,20 +3,16 @@
 
 usage: test_sweep.py RNIC [TEST...]
 """
+import functools
 import json
-import os
 import pathlib
-import subprocess
-import sys
 import tempfile
 import unittest
 
-RNIC = None
+import rnic_tool
+
+rnic = functools.partial(rnic_tool.rnic, timeout=600)
 WAYS = ("write", "read", "write_both_ways", "read_both_ways")
-
-
-def bench(*arguments):
-    return subprocess.run([RNIC, "bench", *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
 
 
 class SweepTest(unittest.TestCase):
@@ -24,7 +20,7 @@ class SweepTest(unittest.TestCase):
         """Measures, holds every point between `least` of its limit and the limit, and gives the points."""
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "sweep.json"
-            result = bench("--sweep", *arguments, "--json", path)
+            result = rnic("bench", "--sweep", *arguments, "--json", path)
             self.assertEqual(result.returncode, 0, result.stderr)
             curve = json.loads(path.read_text())
         self.assertEqual(curve["sweep"], arguments[0])
@@ -65,13 +61,10 @@ class SweepTest(unittest.TestCase):
 
     def test_wrong_use(self):
         for word, *arguments in (("--at", "mtu", "--at", 300), ("--at", "qps", "--at", 1.5), ("--at", "loss", "--at", 0.5), ("--sweep", "colour"), ("--world", "qps", "--world", 1), ("--trace", "qps", "--trace", "x.fst")):
-            result = bench("--sweep", *arguments)
+            result = rnic("bench", "--sweep", *arguments)
             self.assertEqual(result.returncode, 2, arguments)
             self.assertIn(word, result.stderr)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    RNIC = os.path.abspath(sys.argv.pop(1))
-    unittest.main(verbosity=2)
+    rnic_tool.main(__doc__)

@@ -5,18 +5,23 @@ usage: test_timeline.py RNIC [TEST...]
 Needs fst2vcd (GTKWave). RNIC_SEED=number picks other requests for the waves.
 """
 import collections
+import functools
 import json
 import os
 import pathlib
 import random
 import struct
-import subprocess
 import sys
 import tempfile
 import unittest
 
-RNIC = None
+import rnic_tool
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+import fst  # noqa: E402
+
+rnic = functools.partial(rnic_tool.rnic, timeout=600)
 # Stages of a work request that sends, in the order in which they happen.
 FETCH = ["fetch asked", "fetch issued", "fetch answered"]
 ENDING = ["retired", "CQE made", "CQE written", "polled"]
@@ -26,11 +31,6 @@ RECEIVE = ["posted", "doorbell", "placed", "CQE made", "CQE written", "polled"]
 PACKET = ["made", "taken", "gathered", "wire", "sent", "checked", "placed"]
 ACKNOWLEDGE = 0x11
 PS_PER_NS = 1000
-
-
-def rnic(*arguments):
-    """Runs the tool; the result has returncode, stdout and stderr."""
-    return subprocess.run([RNIC, *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
 
 
 class Timeline:
@@ -67,21 +67,8 @@ class Waves:
     """Values that chosen signals of a trace have at chosen clock edges: those that the edge sees."""
 
     def __init__(self, trace, signals, times_ns):
-        process = subprocess.Popen(["fst2vcd", trace], stdout=subprocess.PIPE, text=True, errors="replace")
-        codes, scopes = {}, []
-        for line in process.stdout:
-            words = line.split()
-            if not words:
-                continue
-            if words[0] == "$scope":
-                scopes.append(words[2])
-            elif words[0] == "$upscope":
-                scopes.pop()
-            elif words[0] == "$var":
-                full = ".".join([*scopes, words[4]])
-                codes.update({name: words[3] for name in signals if full.endswith("." + name)})
-            elif words[0] == "$enddefinitions":
-                break
+        process, declared = fst.open_trace(trace)
+        codes = {name: code for full, code, _ in declared for name in signals if full.endswith("." + name)}
         missing = set(signals) - set(codes)
         assert not missing, f"{trace} has no {missing}"
         wanted, values, left = set(codes.values()), {}, sorted(set(times_ns), reverse=True)
@@ -330,5 +317,4 @@ class TimelineTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    RNIC = sys.argv.pop(1)
-    unittest.main(verbosity=2)
+    rnic_tool.main(__doc__)

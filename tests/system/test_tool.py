@@ -17,16 +17,15 @@ import tempfile
 import threading
 import unittest
 
-RNIC = None
+from rnic_tool import main, rnic
+
 ICRC_CHECK = pathlib.Path(__file__).resolve().parents[1] / "tools/icrc_check.py"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+import fst  # noqa: E402
+
 CORPUS = pathlib.Path(__file__).resolve().parents[1] / "fuzz_corpus"
 VECTORS = pathlib.Path(__file__).resolve().parents[1] / "vectors"
-
-
-def rnic(*arguments):
-    """Runs the tool; the result has returncode, stdout and stderr."""
-    return subprocess.run([RNIC, *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
 
 
 class ToolTest(unittest.TestCase):
@@ -172,21 +171,13 @@ class ToolTest(unittest.TestCase):
         self.assertRegex(usage, r"u_send_queue\.u_turns\.u_engine\.u_issue\.state_q +0:[0-9.]+ [1-9]:[0-9.]+")
         self.assertRegex(usage, r"u_tx_path\.u_frame\.u_frames\.out +[0-9.]+ +[0-9.]+")
 
-    def signals(self, fst):
+    def signals(self, trace):
         """Full names of an FST file, without ranges."""
-        scopes, names = [], set()
-        with subprocess.Popen(["fst2vcd", fst], stdout=subprocess.PIPE, text=True, errors="replace") as reader:
-            for line in reader.stdout:
-                words = line.split()
-                if words[:1] == ["$scope"]:
-                    scopes.append(words[2])
-                elif words[:1] == ["$upscope"]:
-                    scopes.pop()
-                elif words[:1] == ["$var"]:
-                    names.add(".".join([*scopes, words[4]]))
-                elif words[:1] == ["$enddefinitions"]:
-                    reader.terminate()
-        return names
+        process, declared = fst.open_trace(trace)
+        process.kill()
+        process.stdout.close()
+        process.wait()
+        return {full for full, _, _ in declared}
 
     def test_views_show_signals_that_are_there(self):
         self.copy(self.file(100), "--trace", self.folder / "waves.fst")
@@ -649,7 +640,4 @@ class ToolTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    RNIC = os.path.abspath(sys.argv.pop(1))
-    unittest.main(verbosity=2)
+    main(__doc__)
