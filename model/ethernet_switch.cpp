@@ -137,7 +137,7 @@ EthernetSwitch::EthernetSwitch(const sc_core::sc_module_name& name, const std::v
   for (const auto& wire : cables) ports_.push_back(std::make_unique<Port>(*this, ports_.size(), wire));
   SC_HAS_PROCESS(EthernetSwitch);
   SC_METHOD(serve);
-  sensitive << serve_event_;
+  sensitive << serve_event_.event();
   dont_initialize();
   SC_METHOD(report);
   sensitive << report_event_;

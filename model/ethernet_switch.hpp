@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "model/ethernet.hpp"
+#include "model/timed_event.hpp"
 #include "model/mac_table.hpp"
 #include "model/time.hpp"
 #include "model/wire.hpp"
@@ -90,14 +91,14 @@ class EthernetSwitch : public sc_core::sc_module {
   void take(Port& in, std::vector<std::uint8_t>&& bytes, bool bad);
   void flood(const Port& in, const Bytes& frame);
   void serve();
-  void serve_at(Picoseconds time) { serve_event_.notify(to_sc_time(time - now_ps())); }
+  void serve_at(Picoseconds time) { serve_event_.notify_at(time); }
   void saw(std::size_t port, const FrameRecord& record);
   void report();
 
   EthernetSwitchOptions options_;
   MacTable table_;
   std::vector<std::unique_ptr<Port>> ports_;
-  sc_core::sc_event serve_event_;  ///< Something can leave
+  TimedEvent serve_event_;  ///< Something can leave
   Tap tap_;
   std::map<std::size_t, FrameRecord> seen_;  ///< At this time, by 2 * port + from
   sc_core::sc_event report_event_;

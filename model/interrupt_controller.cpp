@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "model/timed_event.hpp"
+
 namespace rnic::model {
 
 InterruptController::InterruptController(std::size_t vectors) : lines_(vectors) {}
@@ -27,8 +29,8 @@ bool InterruptController::wait_for_wake(std::uint64_t seen) {
 }
 
 bool InterruptController::wait_for_wake(std::uint64_t seen, const sc_core::sc_time& timeout) {
-  const sc_core::sc_time end = sc_core::sc_time_stamp() + timeout;
-  while (wake_count_ == seen && sc_core::sc_time_stamp() < end) sc_core::wait(end - sc_core::sc_time_stamp(), woken_);
+  const Picoseconds end = time_in(timeout.value());
+  while (wake_count_ == seen && now_ps() < end) wait_until(end, woken_);
   return wake_count_ != seen;
 }
 
@@ -41,9 +43,8 @@ bool InterruptController::wait(std::uint32_t vector, const sc_core::sc_time& tim
   if (take(vector)) return true;
   Line& line = lines_[vector];
   const std::uint64_t before = line.count;
-  const sc_core::sc_time end = sc_core::sc_time_stamp() + timeout;
-  while (line.count == before && sc_core::sc_time_stamp() < end)
-    sc_core::wait(end - sc_core::sc_time_stamp(), line.event);
+  const Picoseconds end = time_in(timeout.value());
+  while (line.count == before && now_ps() < end) wait_until(end, line.event);
   if (line.count == before) return false;
   line.seen = line.count;
   return true;

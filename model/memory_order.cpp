@@ -28,10 +28,10 @@ MemoryOrder::MemoryOrder(const sc_core::sc_module_name& name, const MemoryOrderO
     : sc_module(name), options_((check(options), options)), random_(options.seed, "memory order") {
   SC_HAS_PROCESS(MemoryOrder);
   SC_METHOD(arrive);
-  sensitive << arrive_event_;
+  sensitive << arrive_event_.event();
   dont_initialize();
   SC_METHOD(drain);
-  sensitive << drain_event_;
+  sensitive << drain_event_.event();
   dont_initialize();
 }
 
@@ -59,7 +59,7 @@ Picoseconds MemoryOrder::some_time() { return now_ps() + random_.below(from_ns(o
 
 void MemoryOrder::share(const void* start, std::size_t length) {
   if (!options_.weak || length == 0) return;
-  if (pages_.empty()) drain_event_.notify(to_sc_time(from_ns(options_.longest_store_ns / 2)));
+  if (pages_.empty()) drain_event_.notify_at(time_in(from_ns(options_.longest_store_ns / 2)));
   const Address end = address_of(start) + length;
   for (Address at = start_of(address_of(start), kPageBytes); at < end; at += kPageBytes) {
     Page& page = pages_[at];
@@ -145,7 +145,7 @@ void MemoryOrder::device_write() {
 /// Twice in longest_store_ns: what was stored before the last time is seen.
 void MemoryOrder::drain() {
   if (pages_.empty()) return;
-  drain_event_.notify(to_sc_time(from_ns(options_.longest_store_ns / 2)));
+  drain_event_.notify_at(time_in(from_ns(options_.longest_store_ns / 2)));
   for (auto& [address, page] : pages_) {
     if (std::memcmp(pointer_to(address), page.known.data(), kPageBytes) == 0) {
       page.old.reset();
@@ -204,7 +204,7 @@ std::size_t MemoryOrder::write(std::uint8_t* at, const DmaRequest& request) {
     piece.data[address % kWord] = request.data[i];
     piece.mask = static_cast<std::uint8_t>(piece.mask | 1u << address % kWord);
   }
-  if (!under_way_.empty()) arrive_event_.notify(to_sc_time(kTick));
+  if (!under_way_.empty()) arrive_event_.notify_at(time_in(kTick));
   return bytes;
 }
 
@@ -212,7 +212,7 @@ void MemoryOrder::interrupt(std::function<void()> deliver) {
   if (!options_.weak) return deliver();
   const Picoseconds before = interrupts_.empty() ? 0 : interrupts_.back().due;
   interrupts_.push_back({std::max(before, some_time()), std::move(deliver)});
-  arrive_event_.notify(to_sc_time(kTick));
+  arrive_event_.notify_at(time_in(kTick));
 }
 
 void MemoryOrder::loads_barrier() {
@@ -236,7 +236,7 @@ void MemoryOrder::arrive() {
     show_processor(next.first, next.second);
     return true;
   });
-  if (!under_way_.empty() || !interrupts_.empty()) arrive_event_.notify(to_sc_time(kTick));
+  if (!under_way_.empty() || !interrupts_.empty()) arrive_event_.notify_at(time_in(kTick));
 }
 
 }  // namespace rnic::model

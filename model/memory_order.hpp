@@ -13,6 +13,7 @@
 #include "model/pcie.hpp"
 #include "model/random.hpp"
 #include "model/time.hpp"
+#include "model/timed_event.hpp"
 
 namespace rnic::model {
 
@@ -108,7 +109,7 @@ class MemoryOrder : public sc_core::sc_module {
   std::map<Address, Piece> staged_;     ///< Stores in front of the last barrier, by address of the word
   std::map<Address, Piece> under_way_;  ///< DMA writes that the processor has not seen, by address of the word
   std::deque<Interrupt> interrupts_;    ///< In the order of their arrival
-  sc_core::sc_event arrive_event_, drain_event_;
+  TimedEvent arrive_event_, drain_event_;
 };
 
 }  // namespace rnic::model

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "model/timed_event.hpp"
 #include "model/tlp_checker.hpp"
 
 namespace rnic::model {
@@ -42,12 +43,10 @@ MmioTags::Lease::~Lease() {
   if (slot.state == State::kFree) tags_.freed_.notify();
 }
 
-const HostCompletion* MmioTags::Lease::wait(const sc_core::sc_time& timeout) {
+const HostCompletion* MmioTags::Lease::wait(Picoseconds timeout) {
   Slot& slot = tags_.slots_[tag_];
-  const sc_core::sc_time end = sc_core::sc_time_stamp() + timeout;
-  while (slot.state == State::kWaiting && sc_core::sc_time_stamp() < end) {
-    sc_core::wait(end - sc_core::sc_time_stamp(), slot.event);
-  }
+  const Picoseconds end = time_in(timeout);
+  while (slot.state == State::kWaiting && now_ps() < end) wait_until(end, slot.event);
   return slot.state == State::kDone ? &slot.completion : nullptr;
 }
 

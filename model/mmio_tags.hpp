@@ -6,6 +6,7 @@
 #include <systemc>
 
 #include "model/pcie.hpp"
+#include "model/time.hpp"
 
 namespace rnic::model {
 
@@ -32,7 +33,7 @@ class MmioTags {
     [[nodiscard]] std::uint16_t tag() const { return tag_; }
     /// Waits for the completion with all of the data, at most `timeout`. Null when the time is over. The completion
     /// lives as long as the lease.
-    [[nodiscard]] const HostCompletion* wait(const sc_core::sc_time& timeout);
+    [[nodiscard]] const HostCompletion* wait(Picoseconds timeout);
 
    private:
     MmioTags& tags_;

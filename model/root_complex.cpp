@@ -41,7 +41,7 @@ RootComplex::RootComplex(const sc_core::sc_module_name& name, Iommu& iommu, cons
   mmio.register_b_transport(this, &RootComplex::b_transport);
   SC_HAS_PROCESS(RootComplex);
   SC_METHOD(deliver);
-  sensitive << upstream_event_;
+  sensitive << upstream_event_.event();
   dont_initialize();
 }
 
@@ -119,7 +119,7 @@ std::optional<HostCompletion> RootComplex::request(HostRequest request) {
       // Something between host and NIC took the request.
       faults_.count(hit->fault);
       const bool lost = hit->fault == PcieFault::kTimeout;
-      sc_core::wait(to_sc_time(from_ns(lost ? options_.mmio_timeout_ns : options_.read_latency_ns)));
+      wait_until(time_in(from_ns(lost ? options_.mmio_timeout_ns : options_.read_latency_ns)));
       if (lost) return std::nullopt;
       return HostCompletion{
           status_of(hit->fault), 0, request.requester, static_cast<std::uint16_t>(range.length), 0, {}};
@@ -128,7 +128,7 @@ std::optional<HostCompletion> RootComplex::request(HostRequest request) {
   MmioTags::Lease lease(tags_, range, request.handling);
   request.tag = lease.tag();
   post(std::move(request));
-  const HostCompletion* completion = lease.wait(to_sc_time(from_ns(options_.mmio_timeout_ns)));
+  const HostCompletion* completion = lease.wait(from_ns(options_.mmio_timeout_ns));
   if (completion == nullptr) return std::nullopt;
   return *completion;
 }
@@ -143,7 +143,7 @@ void RootComplex::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_tim
   const std::size_t bytes = std::size_t{range.length_dw} * 4;
   if (bytes > options_.config.max_payload) return payload.set_response_status(tlm::TLM_BURST_ERROR_RESPONSE);
   if (delay != sc_core::SC_ZERO_TIME) {
-    sc_core::wait(delay);
+    wait_until(time_in(delay.value()));
     delay = sc_core::SC_ZERO_TIME;
   }
 
@@ -247,9 +247,8 @@ void RootComplex::send_upstream(std::variant<DmaRequest, HostCompletion> packet,
 
 /// An event keeps the earliest time that it was notified with.
 void RootComplex::expect_delivery() {
-  const Picoseconds now = now_ps();
-  if (!upstream_.empty()) upstream_event_.notify(to_sc_time(upstream_.front().arrival - now));
-  if (!late_reads_.empty()) upstream_event_.notify(to_sc_time(late_reads_.begin()->first - now));
+  if (!upstream_.empty()) upstream_event_.notify_at(upstream_.front().arrival);
+  if (!late_reads_.empty()) upstream_event_.notify_at(late_reads_.begin()->first);
 }
 
 void RootComplex::deliver() {

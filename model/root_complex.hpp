@@ -21,6 +21,7 @@
 #include "model/random.hpp"
 #include "model/root_complex_options.hpp"
 #include "model/time.hpp"
+#include "model/timed_event.hpp"
 #include "model/tlp_checker.hpp"
 #include "model/tlp_line.hpp"
 
@@ -157,7 +158,7 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   std::deque<Upstream> upstream_;
   Picoseconds last_arrival_ = 0;                       ///< Of upstream_
   std::multimap<Picoseconds, DmaRequest> late_reads_;  ///< In front of the memory, until that time
-  sc_core::sc_event upstream_event_;
+  TimedEvent upstream_event_;
   Random upstream_random_;
   Downstream downstream_;
   MmioTags tags_;

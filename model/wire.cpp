@@ -12,10 +12,10 @@ Wire::Wire(const sc_core::sc_module_name& name, const WireOptions& options)
       ports_{Port(*this, 0), Port(*this, 1)} {
   SC_HAS_PROCESS(Wire);
   SC_METHOD(report);
-  sensitive << report_event_;
+  sensitive << report_event_.event();
   dont_initialize();
   SC_METHOD(arrive);
-  sensitive << arrive_event_;
+  sensitive << arrive_event_.event();
   dont_initialize();
 }
 
@@ -62,7 +62,7 @@ void Wire::send(std::size_t from, const FrameBeat& beat, bool injected) {
   if (!record) return;
   if (listeners_[1 - from] != nullptr) expect_frame(from);
   if (!tap_) return;
-  report_event_.notify(to_sc_time(record->end - now_ps()));  // keeps the earliest of several
+  report_event_.notify_at(record->end);  // keeps the earliest of several
   records_[from].push_back(std::move(*record));
 }
 
@@ -72,7 +72,7 @@ void Wire::report() {
     const auto end = [&](std::size_t i) { return records_[i].empty() ? ~Picoseconds{0} : records_[i].front().end; };
     const std::size_t next = end(1) < end(0) ? 1 : 0;
     if (records_[next].empty()) return;
-    if (end(next) > now) return report_event_.notify(to_sc_time(end(next) - now));
+    if (end(next) > now) return report_event_.notify_at(end(next));
     const FrameRecord record = std::move(records_[next].front());
     records_[next].pop_front();
     if (tap_) tap_(record);
@@ -82,7 +82,7 @@ void Wire::report() {
 void Wire::expect_frame(std::size_t from) {
   const auto next = directions_[from].next_frame();
   // Keeps the earliest of several.
-  if (next) arrive_event_.notify(to_sc_time(std::max(*next, now_ps()) - now_ps()));
+  if (next) arrive_event_.notify_at(std::max(*next, now_ps()));
 }
 
 void Wire::arrive() {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/ethernet.hpp"
+#include "model/timed_event.hpp"
 #include "model/wire_direction.hpp"
 
 namespace rnic::model {
@@ -92,9 +93,9 @@ class Wire : public sc_core::sc_module {
   std::array<std::deque<Injected>, 2> injected_;  ///< Wait for the end of the frame that their port sends
   Tap tap_;
   std::array<std::deque<FrameRecord>, 2> records_;  ///< Sent, not yet reported
-  sc_core::sc_event report_event_;
+  TimedEvent report_event_;
   std::array<WireListener*, 2> listeners_{};
-  sc_core::sc_event arrive_event_;  ///< The next frame comes to a listener
+  TimedEvent arrive_event_;  ///< The next frame comes to a listener
   bool link_up_ = true;
   std::array<bool, 2> losing_{};  ///< The frame that the port sends started while the link was down
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/timed_event.hpp"
+
 namespace rnic::testbench {
 namespace {
 
@@ -71,7 +73,7 @@ void AppRunner::wait_for_apps() {
       stuck_ = watch_.stuck();
     }
     if (timed_out_ || stuck_) return;
-    wait((watched && look < deadline_ ? look : deadline_) - now, end_event_);
+    model::wait_until((watched ? std::min(look, deadline_) : deadline_).value(), end_event_);
   }
 }
 
@@ -90,8 +92,8 @@ void AppRunner::execute(App& app) {
 
 void AppRunner::ask_all() {
   stop_.ask();
-  const sc_core::sc_time end = sc_core::sc_time_stamp() + sc_core::sc_time(kGraceNs, sc_core::SC_NS);
-  while (!all_ended() && sc_core::sc_time_stamp() < end) wait(end - sc_core::sc_time_stamp(), end_event_);
+  const model::Picoseconds end = model::time_in(model::from_ns(kGraceNs));
+  while (!all_ended() && model::now_ps() < end) model::wait_until(end, end_event_);
 }
 
 void AppRunner::stop_all() {

@@ -12,11 +12,12 @@ NicRtl::NicRtl(const sc_core::sc_module_name& name, model::PcieLink& pcie, model
   for (model::NicLink* link : links_) link->set_waker([this](bool at_once) { wake(at_once); });
   SC_HAS_PROCESS(NicRtl);
   SC_METHOD(cycle);
-  sensitive << edge_event_;
+  sensitive << edge_event_.event();
   dont_initialize();
 }
 
 void NicRtl::power_cycle(const NicOptions& options) {
+  if (nic_) stop_trace();
   options_ = options;
   nic_ =
       std::make_unique<VerilatedNic>(name(), pcie_, ethernet_, options.seed, options.own_thread, options.check_quiet);
@@ -54,7 +55,7 @@ std::uint64_t NicRtl::cycles() const { return asleep_ ? first_edge_at(model::now
 void NicRtl::schedule(std::uint64_t number) {
   cycles_ = number;
   edge_event_.cancel();
-  edge_event_.notify(model::to_sc_time(edge(number) - model::now_ps()));
+  edge_event_.notify_at(edge(number));
 }
 
 void NicRtl::cycle() {

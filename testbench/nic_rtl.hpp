@@ -10,6 +10,7 @@
 #include "model/ethernet.hpp"
 #include "model/pcie.hpp"
 #include "model/time.hpp"
+#include "model/timed_event.hpp"
 #include "testbench/verilated_nic.hpp"
 
 namespace rnic::testbench {
@@ -38,6 +39,7 @@ class NicRtl : public sc_core::sc_module {
  public:
   NicRtl(const sc_core::sc_module_name& name, model::PcieLink& pcie, model::EthernetLink& ethernet,
          const NicOptions& options);
+  ~NicRtl() override { stop_trace(); }
 
   /// Resets the NIC through its pin for reset_cycles, from the next clock edge on.
   void reset() {
@@ -53,7 +55,7 @@ class NicRtl : public sc_core::sc_module {
 
   /// As VerilatedNic.
   void start_trace(const std::string& path, const TraceRange& range = {}) { nic_->start_trace(path, range, epoch_); }
-  void stop_trace() { nic_->stop_trace(); }
+  void stop_trace() { nic_->stop_trace(model::now_ps()); }
   /// As VerilatedNic; also of chips that a power_cycle brings.
   void listen(NicListener* listener) {
     listener_ = listener;
@@ -88,7 +90,7 @@ class NicRtl : public sc_core::sc_module {
   std::uint64_t clocked_ = 0;
   std::uint64_t reset_left_ = 0;
   bool asleep_ = false;
-  sc_core::sc_event edge_event_;
+  model::TimedEvent edge_event_;
 };
 
 }  // namespace rnic::testbench

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/pcie.hpp"
+#include "model/timed_event.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -199,7 +200,7 @@ void SimDevice::elapse(std::uint64_t ns) {
   if (time_can_pass()) {
     const model::Picoseconds time = ns * model::kPicosecondsPerNanosecond;
     if (time >= long_sleep_) asleep_until_ = std::max(asleep_until_, model::now_ps() + time);
-    return sc_core::wait(model::to_sc_time(time), stop_event_);
+    return model::wait_until(model::time_in(time), stop_event_);
   }
   skip(ns);
 }

@@ -88,7 +88,7 @@ VerilatedNic::VerilatedNic(std::string name, model::PcieLink& pcie, model::Ether
 VerilatedNic::~VerilatedNic() {
   edge_thread_.reset();
   Verilated::threadContextp(context_.get());  // the destructor of the model looks there for its context
-  stop_trace();
+  close_trace();
   top_->final();
   top_.reset();
 }
@@ -132,8 +132,18 @@ void VerilatedNic::open_trace(const std::string& path, const TraceRange& range) 
   trace_ = std::move(trace);
 }
 
-void VerilatedNic::stop_trace() {
+void VerilatedNic::stop_trace(std::uint64_t now) {
   join_edge();
+  record(std::min(now, trace_to_));
+  close_trace();
+}
+
+/// Between two edges the state is what it was, and a clock may stand still for long: at the ends of a window too.
+void VerilatedNic::record(std::uint64_t time) {
+  if (trace_ && time > traced_time_ && time >= trace_from_ && time <= trace_to_) trace_->dump(traced_time_ = time);
+}
+
+void VerilatedNic::close_trace() {
   if (!trace_) return;
   trace_->close();
   trace_.reset();
@@ -148,6 +158,7 @@ void VerilatedNic::listen(NicListener* listener) {
 void VerilatedNic::cycle(std::uint64_t number, bool reset, std::uint64_t settle_time, std::uint64_t edge_time) {
   finish_edge();
   Verilated::threadContextp(context_.get());
+  if (settle_time > trace_from_) record(trace_from_);
   cycle_ = number;
   top_->time_i = number;
   const bool was_quiet = std::exchange(quiet_until_, std::nullopt).has_value();
@@ -218,7 +229,7 @@ void VerilatedNic::finish_edge() {
 
 void VerilatedNic::throw_if_failed() {
   if (!failed_at_) return;
-  stop_trace();
+  close_trace();
   throw std::runtime_error(name_ + ": an assertion of the RTL failed at " + std::to_string(*failed_at_) + " ps");
 }
 
@@ -242,7 +253,7 @@ void VerilatedNic::evaluate(bool clock, std::uint64_t time) {
   top_->clk_i = clock;
   context_->time(time);
   top_->eval();
-  if (trace_ && time > traced_time_ && time >= trace_from_ && time <= trace_to_) trace_->dump(traced_time_ = time);
+  record(time);
   if (context_->gotError() && !failed_at_) failed_at_ = time;
 }
 

@@ -70,8 +70,8 @@ class VerilatedNic {
   /// Records signals to the FST file `path` from now on, as far as `range` says; `power_on` is its time 0, picoseconds.
   /// Throws std::runtime_error when the file cannot be written, or a trace is already on; NoSuchScope.
   void start_trace(const std::string& path, const TraceRange& range = {}, std::uint64_t power_on = 0);
-  /// Writes what viewers open beside the file, too (write_wave_views).
-  void stop_trace();
+  /// The trace ends at `now`, picoseconds. Writes what viewers open beside the file, too (write_wave_views).
+  void stop_trace(std::uint64_t now);
   /// Tells `listener` what happens in each cycle; null: nobody. Throws as NicSignals.
   void listen(NicListener* listener);
 
@@ -81,6 +81,8 @@ class VerilatedNic {
 
  private:
   void open_trace(const std::string& path, const TraceRange& range);
+  void record(std::uint64_t time);
+  void close_trace();
   void hold_reset();
   void evaluate(bool clock, std::uint64_t time);
   void join_edge();

@@ -38,9 +38,8 @@ struct WorldOptions {
   /// That simulate, of this process: the clock edges of all NICs but one have each a thread of their own, as far as
   /// there are threads. Nothing in the results depends on it.
   unsigned threads = 1;
-  /// The clock of a NIC that is quiet stands still. Nothing that the NICs do depends on it; but applications that wake
-  /// at the same picosecond run in the order of SystemC's queue of events, which does.
-  bool clock_gating = false;
+  /// The clock of a NIC that is quiet stands still. Nothing in the results depends on it.
+  bool clock_gating = true;
   bool check_quiet = false;  ///< A NIC that says so and is not stops the simulation. Slow
   /// A run in which no TLP and no frame has moved for this simulated time is given up (see World::run). 0: never.
   std::uint64_t hang_ns = 20'000'000;

@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "model/timed_event.hpp"
 #include "model/host_memory.hpp"
 #include "model/root_complex.hpp"
 #include "testbench/app_runner.hpp"
@@ -52,7 +53,7 @@ inline void run(std::function<void()> body) {
   machine().runner.run(sc_core::sc_time(10, sc_core::SC_MS));
 }
 
-inline void wait_ns(double ns) { sc_core::wait(to_sc_time(from_ns(ns))); }
+inline void wait_ns(double ns) { wait_until(time_in(from_ns(ns))); }
 
 inline DmaRequest request(TlpKind kind, std::uint64_t address, std::uint32_t length, std::uint16_t tag = 0) {
   const DwordRange range = covering_dwords(address, length);

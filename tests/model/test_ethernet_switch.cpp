@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/timed_event.hpp"
 #include "model/ethernet_switch.hpp"
 #include "model/random.hpp"
 #include "testbench/app_runner.hpp"
@@ -42,7 +43,7 @@ void run(const std::function<void()>& body) {
   bench().runner.run(sc_core::sc_time(100, sc_core::SC_MS));
 }
 
-void wait_ns(double ns) { sc_core::wait(to_sc_time(from_ns(ns))); }
+void wait_ns(double ns) { wait_until(time_in(from_ns(ns))); }
 
 /// Station `number`, and groups.
 constexpr std::uint64_t station(std::uint64_t number) { return 0x0200'0000'0000 + number; }

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "model/timed_event.hpp"
 #include "model/memory_order.hpp"
 #include "testbench/app_runner.hpp"
 
@@ -39,7 +40,7 @@ void run(const std::function<void(MemoryOrder&)>& body, std::uint64_t seed = 1) 
   machine().runner.run(sc_core::sc_time(10, sc_core::SC_MS));
 }
 
-void wait_ns(double ns) { sc_core::wait(to_sc_time(from_ns(ns))); }
+void wait_ns(double ns) { wait_until(time_in(from_ns(ns))); }
 
 Words seen_by_device(MemoryOrder& order) {
   Words words;

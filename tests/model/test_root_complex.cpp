@@ -313,7 +313,7 @@ TEST_CASE("a long MMIO read may be answered in parts, each but the last to a mul
   CHECK(tags.complete(part(tag, 0x91, 0, 128, 2)) == MmioTags::Taken::kByItsRequest);
   CHECK(tags.complete(part(tag, 0x11, 0, 20, 3)) == MmioTags::Taken::kByItsRequest);
   CHECK(tags.complete(part(tag, 0x11, 0, 20, 3)) == MmioTags::Taken::kByNobody);
-  const auto* whole = lease.wait(sc_core::SC_ZERO_TIME);
+  const auto* whole = lease.wait(0);
   REQUIRE(whole != nullptr);
   std::vector<std::uint8_t> expected(64, 1);
   expected.resize(192, 2);
@@ -335,7 +335,7 @@ TEST_CASE("a completion has traffic class and attributes of its request, also on
       CHECK_THROWS_WITH(tags.complete(answer(lease.tag(), status, wrong)), Catch::Contains("2.2.9"));
     }
     CHECK(tags.complete(answer(lease.tag(), status, asked)) == MmioTags::Taken::kByItsRequest);
-    CHECK(lease.wait(sc_core::SC_ZERO_TIME) != nullptr);
+    CHECK(lease.wait(0) != nullptr);
   }
 }
 
