@@ -1,6 +1,6 @@
 // Assertions, once, with a body for each tool:
 //   simulation (the default)  immediate assertion in a clocked block, reports and stops
-//   SYNTHESIS                 nothing
+//   SYNTHESIS, RNIC_NO_ASSERTIONS  nothing
 // `ASSERT(Name, Expression)       holds at every clock edge outside reset
 // `ASSERT_HOLD(Name, Valid, Ready, Payload)  the stream rule: valid and payload stay until accepted
 // Both use clk_i and rst_ni of the module.
@@ -8,6 +8,10 @@
 `define ASSERT_SVH
 
 `ifdef SYNTHESIS
+`define RNIC_NO_ASSERTIONS
+`endif
+
+`ifdef RNIC_NO_ASSERTIONS
 `define ASSERT(Name, Expression)
 `define ASSERT_HOLD(Name, Valid, Ready, Payload)
 `else

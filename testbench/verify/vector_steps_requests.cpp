@@ -226,7 +226,7 @@ void read_memory_step(Reader& from, const VectorSetup& setup, VectorStep& to) {
     read_or_fill(from, to);
   } else if (from.find("payload_of")) {
     Reader payload = from.object("payload_of");
-    auto& of = to.payload_of.emplace();
+    auto& of = to.payload_of.emplace(VectorStep::Payload{});
     of.psn = read_psn(payload);
     of.qp = read_qp(payload, setup, "qp");
     of.byte = payload.number<std::uint64_t>("byte", 0);
