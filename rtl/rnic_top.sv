@@ -17,6 +17,7 @@
 module rnic_top (
     input  wire logic                    clk_i,
     input  wire logic                    rst_ni,
+    input  wire logic                    clk_open_i,
     input  wire logic [63:0]             time_i,
     output logic                         quiet_o,
     output logic                         quiet_timed_o,
@@ -86,8 +87,9 @@ module rnic_top (
       inflight_valid, flush_req_valid, flush_req_ready, sq_wake_valid, drained_valid, begun_valid,
       read_slot_en, atomic_over, revive_valid, rsp_desc_sent, rx_srq_acq_valid, rx_srq_acq_ready,
       rx_srq_ctx_valid, rx_srq_rel_write, srq_limit_valid, established_valid, rx_timer_valid,
-      place_fault, memory_busy, ready, stir;
-  logic [63:0] reg_rsp_data, cycles; rnic_pkg::rest_t cpl_rest;
+      place_fault, moved, ready;
+  logic [63:0] reg_rsp_data, cycles; rnic_pkg::rest_t cpl_rest, read_rest, rest;
+  logic [5:0] awake;
   logic [2:0] send_rd_req_valid, send_rd_req_ready, send_rd_rsp_valid, send_rd_rsp_ready,
       send_reset_valid, send_reset_ready, cpl_recv_acq_valid, cpl_recv_acq_ready,
       cpl_recv_ctx_valid, cpl_recv_rel_valid, cpl_recv_rel_ready, cpl_recv_rel_write;
@@ -126,30 +128,21 @@ module rnic_top (
   rnic_pkg::tx_desc_t rsp_desc_data; rnic_pkg::timer_event_t rx_timer_data;
   logic [19:0] rx_entered, rx_left; logic [rnic_pkg::QpCounters-1:0] rx_qp_event;
 
-  // ---- What moves between the rooms and at the ports ----
-  assign stir = |{host_req_valid_i, host_cpl_valid_o, dma_req_valid_o, dma_cpl_valid_i,
-      eth_rx_valid_i, eth_tx_valid_o, reg_req_valid, uar_req_valid, wqe_push_valid, sq_db_valid,
-      rq_db_valid, srq_db_valid, cq_db_valid, eq_db_valid, device_eqe_valid, send_rd_req_valid,
-      rx_rd_req_valid, admin_rd_req_valid, send_rd_rsp_valid, rx_rd_rsp_valid, admin_rd_rsp_valid,
-      send_wr_valid, cpl_wr_valid, rx_wr_valid, admin_wr_valid, msix_wr_valid, msix_valid,
-      send_xlate_req_valid, rx_xlate_req_valid, send_xlate_rsp_valid, rx_xlate_rsp_valid,
-      admin_mem_op_valid, rx_mem_op_valid, sq_mem_op_valid, unbind_mem_op_valid, mpt_req_valid,
-      sq_acq_valid, rsp_acq_valid, rx_send_acq_valid, rx_recv_acq_valid, rx_srq_acq_valid,
-      cpl_send_acq_valid, cpl_recv_acq_valid, admin_acq_valid, rx_done_valid, rsp_cmd_valid,
-      sq_retire_valid, cpl_fault_valid, flush_req_valid, qp_error_valid, left_valid, sq_wake_valid,
-      host_wake_valid, drain_valid, qp_reset_valid, unbinding};
-
-  nic_rest u_rest (
-      .clk_i, .rst_ni, .time_i, .cycles_i(cycles), .stir_i(stir), .rest_i(cpl_rest),
+  // ---- Rest ----
+  rest_join u_rest_join (.cycles_i(cycles), .a_i(cpl_rest), .b_i(read_rest), .rest_o(rest));
+  nic_rest #(.Rooms(6), .Levels(15)) u_rest (
+      .clk_i, .time_i, .cycles_i(cycles), .awake_i(awake), .moved_o(moved), .rest_i(rest),
       .levels_i({cfg_max_payload_i, cfg_max_read_req_i, cfg_bus_master_i, cfg_ext_tag_i,
-          cfg_cpl_timeout_disable_i, cfg_msix_enable_i, cfg_msix_mask_i, eth_link_up_i}),
-      .busy_i(memory_busy || !ready), .quiet_o, .timed_o(quiet_timed_o), .deadline_o(quiet_until_o)
+          cfg_cpl_timeout_disable_i, cfg_msix_enable_i, cfg_msix_mask_i, dma_req_np_hold_i,
+          eth_link_up_i, device_enable, ready}),
+      .quiet_o, .timed_o(quiet_timed_o), .deadline_o(quiet_until_o)
   );
 
   memory_side u_memory_side (
-      .clk_i, .rst_ni, .cfg_max_payload_i, .cfg_max_read_req_i, .cfg_bus_master_i, .cfg_ext_tag_i,
-      .cfg_cpl_timeout_disable_i, .dma_req_np_hold_i, .device_enable_i(device_enable),
-      .pending_o(transactions_pending_o), .memory_busy_o(memory_busy),
+      .clk_i, .rst_ni, .clk_open_i, .moved_i(moved), .awake_o(awake[0]), .cycles_i(cycles),
+      .rest_o(read_rest), .cfg_max_payload_i, .cfg_max_read_req_i, .cfg_bus_master_i,
+      .cfg_ext_tag_i, .cfg_cpl_timeout_disable_i, .dma_req_np_hold_i,
+      .device_enable_i(device_enable), .pending_o(transactions_pending_o),
       .completion_timeout_i(completion_timeout), .host_req_valid_i, .host_req_ready_o,
       .host_req_hdr_i, .host_req_data_i, .host_req_last_i, .host_cpl_valid_o, .host_cpl_ready_i,
       .host_cpl_hdr_o, .host_cpl_data_o, .host_cpl_last_o, .dma_req_valid_o, .dma_req_ready_i,
@@ -176,7 +169,8 @@ module rnic_top (
   );
 
   host_if u_host_if (
-      .clk_i, .rst_ni, .contexts_ready_i(qp_contexts_ready && memory_ready && completion_ready),
+      .clk_i, .rst_ni, .clk_open_i, .moved_i(moved), .awake_o(awake[1]),
+      .contexts_ready_i(qp_contexts_ready && memory_ready && completion_ready),
       .ready_o(ready), `STREAM_IN(reg_req), `NOTICE_OUT(reg_rsp), .device_enable_o(device_enable),
       .completion_timeout_o(completion_timeout), .port_mac_o(port_mac), .time_i, .cycles_o(cycles),
       .event_i(ev_host | ev_memory | ev_send | ev_rx | ev_cpl), `STREAM_IN(uar_req),
@@ -210,7 +204,8 @@ module rnic_top (
   );
 
   qp_contexts u_qp_contexts (
-      .clk_i, .rst_ni, `BORROW_IN(rx_send), `BORROW_IN(cpl_send), `BORROW_IN(sq),
+      .clk_i, .rst_ni, .clk_open_i, .awake_o(awake[2]),
+      `BORROW_IN(rx_send), `BORROW_IN(cpl_send), `BORROW_IN(sq),
       .admin_acq_valid_i(admin_acq_valid[1:0]), .admin_acq_ready_o(admin_acq_ready[1:0]),
       .admin_acq_index_i(admin_acq_index), .admin_ctx_valid_o(admin_ctx_valid[1:0]),
       .send_ctx_o(send_ctx), .admin_rel_valid_i(admin_rel_valid[1:0]),
@@ -225,7 +220,8 @@ module rnic_top (
   );
 
   send_side u_send_side (
-      .clk_i, .rst_ni, `STREAM_IN(sq_db), `STREAM_IN(wqe_push), `BORROW_OUT(sq),
+      .clk_i, .rst_ni, .clk_open_i, .moved_i(moved), .awake_o(awake[3]),
+      `STREAM_IN(sq_db), `STREAM_IN(wqe_push), `BORROW_OUT(sq),
       .sq_contended_i(sq_contended), .send_ctx_i(send_ctx), `STREAM_OUT(sq_mem_op),
       `HANDSHAKE_IN(sq_mem_op_rsp), .mem_op_rsp_data_i(mem_op_rsp_data), `STREAM_OUT(send_rd_req),
       `STREAM_IN(send_rd_rsp), `NOTICE_OUT(inflight), `STREAM_OUT(sq_retire),
@@ -247,7 +243,8 @@ module rnic_top (
   );
 
   receive_side u_receive_side (
-      .clk_i, .rst_ni, .port_mac_i(port_mac), .device_enable_i(device_enable), .eth_rx_valid_i,
+      .clk_i, .rst_ni, .clk_open_i, .moved_i(moved), .awake_o(awake[4]),
+      .port_mac_i(port_mac), .device_enable_i(device_enable), .eth_rx_valid_i,
       .eth_rx_data_i, .atomic_over_i(atomic_over), `HANDSHAKE_IN(rx_reset),
       .qp_reset_qp_i(qp_reset_qp), `BORROW_OUT(rx_send), .send_ctx_i(send_ctx),
       .rx_send_contended_i(rx_send_contended), `BORROW_OUT(rx_recv), .recv_ctx_i(recv_ctx),
@@ -266,7 +263,8 @@ module rnic_top (
   );
 
   completion_side u_completion_side (
-      .clk_i, .rst_ni, .cycles_i(cycles), .cpl_rest_o(cpl_rest), `STREAM_IN(rx_done),
+      .clk_i, .rst_ni, .clk_open_i, .awake_o(awake[5]),
+      .cycles_i(cycles), .cpl_rest_o(cpl_rest), `STREAM_IN(rx_done),
       `STREAM_IN(cpl_fault), `STREAM_IN(sq_retire), `NOTICE_IN(inflight), `STREAM_QP_IN(flush_req),
       `STREAM_IN(qp_error), .rx_entered_i(rx_entered), .rx_left_i(rx_left), `NOTICE_QP_IN(drained),
       `NOTICE_QP_IN(established), `STREAM_IN(device_eqe), `STREAM_OUT(rsp_cmd),

@@ -20,7 +20,7 @@ for ((world = first; world < first + worlds; ++world)); do
   try $rnic verify --world "$world" tests/vectors
   try $rnic soak --world "$world" --seed "$world" --cycles 200000
   try $rnic soak --world "$world" --seed "$world" --cycles 50000 --no-faults
-  try $rnic soak --world "$world" --seed "$world" --cycles 20000 --check-quiet
+  try $rnic soak --world "$world" --seed "$world" --cycles 20000 --check-rest
   try $rnic fuzz --world "$world" --seed "$world" --frames 50000 --corpus tests/fuzz_corpus
 done
 for ((seed = first; seed < first + worlds; ++seed)); do

@@ -19,8 +19,7 @@ NicRtl::NicRtl(const sc_core::sc_module_name& name, model::PcieLink& pcie, model
 void NicRtl::power_cycle(const NicOptions& options) {
   if (nic_) stop_trace();
   options_ = options;
-  nic_ =
-      std::make_unique<VerilatedNic>(name(), pcie_, ethernet_, options.seed, options.own_thread, options.check_quiet);
+  nic_ = std::make_unique<VerilatedNic>(name(), pcie_, ethernet_, options.seed, options.clock);
   nic_->listen(listener_);
   clocked_ = 0;
   asleep_ = false;
@@ -66,7 +65,7 @@ void NicRtl::cycle() {
   // Inputs settle half a cycle before the edge.
   nic_->cycle(cycles_, in_reset, now - options_.clock_period / 2, now);
   ++clocked_;
-  if (options_.clock_gating && nic_->quiet_until()) {
+  if (options_.clock.gating && nic_->quiet_until()) {
     sleep();
   } else {
     schedule(cycles_ + 1);

@@ -20,10 +20,8 @@ struct NicOptions {
   double clock_ppm = 0;                    ///< The clock is so much slower than clock_period says
   model::Picoseconds clock_phase = 0;      ///< Of the first edge, below clock_period
   std::uint64_t reset_cycles = 16;
-  std::uint64_t seed = 1;     ///< What registers and memories hold before reset
-  bool own_thread = false;    ///< Its clock edges are computed in a thread of their own
-  bool clock_gating = false;  ///< Its clock stands still while it is quiet
-  bool check_quiet = false;   ///< Stops the simulation if it says so and is not
+  std::uint64_t seed = 1;  ///< What registers and memories hold before reset
+  ClockOptions clock{};
 };
 
 /// The Verilated NIC in SystemC. One method runs each clock cycle; the links are called directly, with no SystemC

@@ -20,6 +20,7 @@ namespace rnic::testbench {
 
 class NicListener;
 class NicSignals;
+class StateCheck;
 
 /// When something last passed the NIC's ports, in clock cycles since power-on. For latencies in cycles.
 struct PortActivity {
@@ -41,6 +42,13 @@ class NoSuchScope : public std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
+/// How a NIC is clocked. Nothing in the results depends on it.
+struct ClockOptions {
+  bool own_thread = false;  ///< What follows an edge is computed in a thread of its own
+  bool gating = false;      ///< A clock stands still where nothing can change: of a room, and of a NIC that is quiet
+  bool check_rest = false;  ///< Throws std::runtime_error where something could have. Slow
+};
+
 /// The Verilated NIC (rnic_top) with its links, one clock cycle at a time. Knows nothing of SystemC, whose headers and
 /// those of Verilator do not go together in one file.
 ///
@@ -50,7 +58,7 @@ class VerilatedNic {
  public:
   /// A new chip, in reset; registers and memories hold what `seed` says.
   VerilatedNic(std::string name, model::PcieLink& pcie, model::EthernetLink& ethernet, std::uint64_t seed,
-               bool own_thread, bool check_quiet);
+               const ClockOptions& clock);
   ~VerilatedNic();
   VerilatedNic(const VerilatedNic&) = delete;
   VerilatedNic& operator=(const VerilatedNic&) = delete;
@@ -87,7 +95,8 @@ class VerilatedNic {
   void evaluate(bool clock, std::uint64_t time);
   void join_edge();
   void sample_quiet(bool was_quiet);
-  void check_quiet();
+  void make_edge();
+  void throw_if_restless(const std::vector<std::string>& signals, const char* what) const;
   void throw_if_failed();
   void drive();
   void drive_flow_control();
@@ -116,9 +125,10 @@ class VerilatedNic {
   BeatCutter dma_completion_;
   BeatJoiner host_completion_;
   BeatJoiner dma_data_;
-  model::DmaRequest dma_request_;  ///< Whose beats are being joined
-  bool check_quiet_;
-  std::uint64_t checked_at_ = 0;
+  model::DmaRequest dma_request_;            ///< Whose beats are being joined
+  std::unique_ptr<StateCheck> state_check_;  ///< If rest is checked
+  std::uint64_t quiet_checked_at_ = 0;
+  std::vector<std::string> restless_;  ///< What the last edge should have changed
   std::uint64_t edge_time_ = 0;
   std::optional<std::uint64_t> failed_at_;   ///< Time of the assertion that failed
   std::optional<WorkerThread> edge_thread_;  ///< The last member: it must end before the rest does

@@ -78,9 +78,9 @@ HostOptions World::host_options(std::size_t index) const {
   HostOptions options = options_.each_host.at(index).value_or(options_.host);
   if (options_.pcie_faults.at(index)) options.root_complex.faults = *options_.pcie_faults[index];
   // The last is that of the thread which does all the rest, when it has met all others.
-  options.nic.own_thread = index + 1 < options_.hosts && index + 1 < options_.threads;
-  options.nic.clock_gating = options_.clock_gating;
-  options.nic.check_quiet = options_.check_quiet;
+  options.nic.clock.own_thread = index + 1 < options_.hosts && index + 1 < options_.threads;
+  options.nic.clock.gating = options_.clock_gating;
+  options.nic.clock.check_rest = options_.check_rest;
   return options;
 }
 

@@ -40,7 +40,7 @@ struct WorldOptions {
   unsigned threads = 1;
   /// The clock of a NIC that is quiet stands still. Nothing in the results depends on it.
   bool clock_gating = true;
-  bool check_quiet = false;  ///< A NIC that says so and is not stops the simulation. Slow
+  bool check_rest = false;  ///< A NIC that says so and is not stops the simulation. Slow
   /// A run in which no TLP and no frame has moved for this simulated time is given up (see World::run). 0: never.
   std::uint64_t hang_ns = 20'000'000;
   std::string capture_path;  ///< Capture file of the wire; empty: none

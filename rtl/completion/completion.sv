@@ -29,6 +29,8 @@
 module completion (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
+    input  wire logic                      clk_open_i,
+    output logic                           awake_o,
     output logic                           ready_o,
     input  wire logic [63:0]               cycles_i,
     output rnic_pkg::rest_t                rest_o,
@@ -162,8 +164,40 @@ module completion (
   rnic_pkg::rest_t timers_rest, queues_rest;
   rest_join u_rest (.cycles_i, .a_i(timers_rest), .b_i(queues_rest), .rest_o);
 
+  // ---- Rooms: a deadline that has come is work --------------------------------------------------
+  logic qp_awake, queues_awake, timers_due, queues_due;
+  logic [42:0] timers_left, queues_left;
+  logic [19:0] rx_left_q;
+  assign awake_o     = qp_awake || queues_awake;
+  assign timers_left = timers_rest.deadline - cycles_i[42:0];
+  assign queues_left = queues_rest.deadline - cycles_i[42:0];
+  assign timers_due  = timers_rest.busy || (timers_rest.timed && $signed(timers_left) <= 0);
+  assign queues_due  = queues_rest.busy || (queues_rest.timed && $signed(queues_left) <= 0);
+  always_ff @(posedge clk_i) rx_left_q <= rx_left_i;
+  logic qp_clk;
+  room_clock u_qp_clock (
+      .clk_i, .rst_ni, .open_i(clk_open_i), .clk_o(qp_clk), .awake_o(qp_awake),
+      .stir_i(|{timers_due, done_valid_i, tx_fault_valid_i, retire_cmd_valid_i, inflight_valid_i,
+          flush_req_valid_i, qp_error_valid_i, rx_left_i != rx_left_q, srq_error_valid_o,
+          drained_valid_i, established_valid_i, rsp_cmd_valid_o, mem_op_valid_o,
+          mem_op_rsp_valid_i, unbind_mem_op_valid_o, unbind_mem_op_rsp_valid_i, unbinding_o,
+          sq_wake_valid_o, begun_valid_i, left_valid_i, timer_valid_i, revive_valid_o,
+          rq_doorbell_valid_i, send_acq_valid_o, send_ctx_valid_i, send_rel_valid_o,
+          recv_acq_valid_o, recv_ctx_valid_i, recv_rel_valid_o, qp_reset_valid_i, wr_valid_o[1],
+          wr_done_i[1], item_valid, enter, leave, dead_valid, probe_valid, rq_taken, rq_refused})
+  );
+
+  logic queues_clk;
+  room_clock u_queues_clock (
+      .clk_i, .rst_ni, .open_i(clk_open_i), .clk_o(queues_clk), .awake_o(queues_awake),
+      .stir_i(|{!ready_o, queues_due, item_valid, srq_eqe_valid_i, cq_doorbell_valid_i,
+          eq_doorbell_valid_i, admin_acq_valid_i, admin_ctx_valid_o, admin_rel_valid_i,
+          wr_valid_o[0], wr_done_i[0], msix_valid_o, device_eqe_valid_i, dead_valid, probe_valid,
+          enter, leave, srq_refused_i, rq_refused})
+  );
+
   qp_completion u_qp (
-      .clk_i, .rst_ni, .cycles_i, .timers_rest_o(timers_rest),
+      .clk_i(qp_clk), .rst_ni, .cycles_i, .timers_rest_o(timers_rest),
       .done_valid_i, .done_ready_o, .done_data_i,
       .tx_fault_valid_i, .tx_fault_ready_o, .tx_fault_data_i,
       .retire_cmd_valid_i, .retire_cmd_ready_o, .retire_cmd_data_i,
@@ -207,7 +241,7 @@ module completion (
   );
 
   queue_engines u_queues (
-      .clk_i, .rst_ni,
+      .clk_i(queues_clk), .rst_ni,
       .ready_o, .cycles_i, .rest_o(queues_rest), .item_kept_o(item_kept),
       .item_valid_i(item_valid), .item_ready_o(item_ready),
       .item_is_event_i(item_is_event),

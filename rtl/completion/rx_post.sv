@@ -226,7 +226,7 @@ module rx_post (
 
   always_ff @(posedge clk_i) begin
     state_q <= state_d;
-    if (done_ready_o) begin
+    if (done_valid_i && done_ready_o) begin
       done_q   <= done_data_i;
       killed_q <= dead && request;
     end

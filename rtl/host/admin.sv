@@ -1,10 +1,11 @@
 `default_nettype none
 
 /// Admin queue with its verbs: admin_queue fetches commands and writes completions, admin_verbs
-/// executes them, one after the other.
+/// executes them, one after the other. busy_o: one is being executed.
 module admin (
     input  wire logic                             clk_i,
     input  wire logic                             rst_ni,
+    output logic                                  busy_o,
     output logic                                  ready_o,
     input  wire logic                             enable_i,
     input  wire logic [63:0]                      command_base_i,
@@ -84,6 +85,8 @@ module admin (
   logic [7:0] exec_status;
   logic [383:0] exec_result;
   rnic_pkg::admin_command_t command;
+
+  assign busy_o = exec_valid;
 
   admin_queue u_queue (
       .clk_i,

@@ -3,16 +3,17 @@
 
 /// Event counters: 64 bits each, of which only the accumulators are flip-flops.
 ///
-/// Every event adds to its small accumulator; a sweep goes round the counters and moves the
-/// accumulators into a RAM. A read of a counter is such a move, out of turn, so that it gives the
-/// exact count. Sweep and reads take turns of two cycles each: neither starves the other, and an
-/// accumulator is emptied at least every 4 * NumCounters cycles, or 128 more after reset, while the
-/// RAM is cleared. An event every cycle therefore fits W bits. rd_valid_i is held with its index
-/// until rd_done_o, which comes with the count.
+/// Every event adds to its small accumulator. When one is half full a sweep goes round the counters
+/// and moves the accumulators into a RAM. A read of a counter is such a move, out of turn, so that
+/// it gives the exact count. Sweep and reads take turns of two cycles each: neither starves the
+/// other, and a sweep takes at most 4 * NumCounters cycles, or 128 more after reset, while the RAM
+/// is cleared. An event every cycle therefore fits W bits. rd_valid_i is held with its index until
+/// rd_done_o, which comes with the count. busy_o: it works without events and reads.
 module counter_bank (
     input  wire logic        clk_i,
     input  wire logic        rst_ni,
     output logic             ready_o,
+    output logic        busy_o,
     input  wire logic [rnic_pkg::NumCounters-1:0] event_i,
     input  wire logic        rd_valid_i,
     input  wire logic [6:0]  rd_index_i,
@@ -20,10 +21,10 @@ module counter_bank (
     output logic [63:0]      rd_count_o
 );
   localparam int unsigned N = rnic_pkg::NumCounters;
-  localparam int unsigned W = 9;
+  localparam int unsigned W = 10;
 
-  if (N > 128) begin : gen_too_many
-    $fatal(1, "counter_bank: the register page has room for 128 counters");
+  if (N > 128 || 4 * N + 4 >= (1 << (W - 1))) begin : gen_too_many
+    $fatal(1, "counter_bank: the register page has room for 128 counters, a half of W for a sweep");
   end
 
   // Turn: 0 fetch of the sweep (count and accumulator), 1 its update; 2 and 3 the same of a read.
@@ -32,15 +33,19 @@ module counter_bank (
   logic clearing_q, fetch, update, reading_q;
   logic [N*W-1:0] accumulator_q;
   logic [W-1:0] taken, taken_q;
-  logic overflow_q, moves;
-  logic [6:0] to_sweep_q;  // Accumulators that may hold something
+  logic overflow_q, moves, half;
+  logic [6:0] to_sweep_q;  // Accumulators that the sweep has before it
   logic [63:0] stored, sum;
 
-  // An event that the sweep has just passed waits for the whole round.
+  always_comb begin
+    half = 1'b0;
+    for (int unsigned i = 0; i < N; i++) half = half | accumulator_q[i*W+W-1];
+  end
+  assign busy_o  = moves || half;
   assign moves   = clearing_q || to_sweep_q != '0 || rd_valid_i || turn_q != '0;
   assign ready_o = !clearing_q;
   assign index   = turn_q[1] ? rd_index_i : sweep_q;
-  assign fetch   = !clearing_q && !turn_q[0] && (!turn_q[1] || rd_valid_i);
+  assign fetch   = moves && !clearing_q && !turn_q[0] && (!turn_q[1] || rd_valid_i);
   assign update  = !clearing_q && turn_q[0] && (!turn_q[1] || reading_q);
 
   always_comb begin
@@ -76,7 +81,7 @@ module counter_bank (
 
   always_ff @(posedge clk_i) begin
     turn_q    <= moves ? turn_q + 1'b1 : 2'd0;
-    if (event_i != '0) to_sweep_q <= 7'(N);
+    if (half && to_sweep_q == '0) to_sweep_q <= 7'(N);
     else if (update && !turn_q[1] && to_sweep_q != '0) to_sweep_q <= to_sweep_q - 1'b1;
     reading_q <= fetch && turn_q[1];
     taken_q   <= taken;

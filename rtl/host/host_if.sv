@@ -19,6 +19,9 @@
 module host_if (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
+    input  wire logic                      clk_open_i,
+    input  wire logic                      moved_i,
+    output logic                           awake_o,
     input  wire logic                      contexts_ready_i,
     output logic                           ready_o,
     // Register page
@@ -147,8 +150,36 @@ module host_if (
 
   assign ready_o = contexts_ready_i && counters_ready && admin_ready;
 
+  logic query_valid, query_upper, query_clear, query_done;
+  logic regs_awake, counts_awake, uar_awake, admin_awake, admin_busy;
+  logic [15:0] producer_index_q;
+  assign awake_o = regs_awake || counts_awake || uar_awake || admin_awake;
+  always_ff @(posedge clk_i) producer_index_q <= producer_index;
+  logic counts_clk;
+  room_clock u_counts_clock (
+      .clk_i, .rst_ni, .open_i(clk_open_i), .clk_o(counts_clk), .awake_o(counts_awake),
+      .stir_i(|{qp_event_i, query_valid, query_done})
+  );
+
+  logic uar_clk;
+  room_clock u_uar_clock (
+      .clk_i, .rst_ni, .open_i(clk_open_i), .clk_o(uar_clk), .awake_o(uar_awake),
+      .stir_i(|{uar_req_valid_i, sq_doorbell_valid_o, rq_doorbell_valid_o, cq_doorbell_valid_o,
+          eq_doorbell_valid_o, srq_doorbell_valid_o, wqe_push_valid_o, moved_i})
+  );
+
+  logic admin_clk;
+  room_clock u_admin_clock (
+      .clk_i, .rst_ni, .open_i(clk_open_i), .clk_o(admin_clk), .awake_o(admin_awake),
+      .stir_i(|{!ready_o, admin_busy, restart, producer_index != producer_index_q, executed,
+          rd_req_valid_o, rd_rsp_valid_i, admin_wr_valid_o, admin_wr_done_i, irq_valid,
+          acq_valid_o, ctx_valid_i, rel_valid_o, sq_wake_valid_o, path_wr_valid_o,
+          mpt_req_valid_o, mpt_rsp_valid_i, mem_op_valid_o, mem_op_rsp_valid_i, drain_valid_o,
+          qp_reset_valid_o, flushing_i, qp_error_valid_o, query_valid, query_done, moved_i})
+  );
+
   host_regs u_regs (
-      .clk_i, .rst_ni,
+      .clk_i, .rst_ni, .clk_open_i, .moved_i, .awake_o(regs_awake),
       .ready_i(ready_o), .fatal_i(fatal), .link_up_i, .quiet_i,
       .reg_req_valid_i, .reg_req_ready_o, .reg_req_data_i,
       .reg_rsp_valid_o, .reg_rsp_data_o,
@@ -162,13 +193,12 @@ module host_if (
       .sent_o(sent)
   );
 
-  logic query_valid, query_upper, query_clear, query_done;
   logic [7:0] query_qp;
   rnic_pkg::admin_qp_counters_t query_counts;
   qp_counters #(
       .Sources(5)
   ) u_qp_counters (
-      .clk_i,
+      .clk_i(counts_clk),
       .rst_ni,
       .event_i       (qp_event_i),
       .event_qp_i    (qp_event_qp_i),
@@ -181,7 +211,7 @@ module host_if (
   );
 
   uar_pages u_uar_pages (
-      .clk_i,
+      .clk_i(uar_clk),
       .rst_ni,
       .enable_i        (device_enable_o),
       .uar_req_valid_i,
@@ -199,80 +229,24 @@ module host_if (
   );
 
   admin u_admin (
-      .clk_i,
-      .rst_ni,
-      .ready_o          (admin_ready),
-      .enable_i         (device_enable_o && ready_o),
-      .command_base_i   (command_base),
-      .completion_base_i(completion_base),
-      .config_i         (admin_config),
-      .restart_i        (restart),
-      .producer_index_i (producer_index),
-      .fatal_o          (fatal),
-      .executed_o       (executed),
-      .rd_req_valid_o,
-      .rd_req_ready_i,
-      .rd_req_data_o,
-      .rd_rsp_valid_i,
-      .rd_rsp_ready_o,
-      .rd_rsp_data_i,
-      .wr_valid_o       (admin_wr_valid_o),
-      .wr_ready_i       (admin_wr_ready_i),
-      .wr_data_o        (admin_wr_data_o),
-      .wr_done_i        (admin_wr_done_i),
-      .irq_valid_o      (irq_valid),
-      .irq_ready_i      (irq_ready),
-      .irq_vector_o     (irq_vector),
-      .acq_valid_o,
-      .acq_ready_i,
-      .acq_index_o,
-      .ctx_valid_i,
-      .send_ctx_i,
-      .recv_ctx_i,
-      .cq_ctx_i,
-      .eq_ctx_i,
-      .srq_ctx_i,
-      .rel_valid_o,
-      .rel_ready_i,
-      .rel_write_o,
-      .send_ctx_o,
-      .recv_ctx_o,
-      .cq_ctx_o,
-      .eq_ctx_o,
-      .srq_ctx_o,
-      .sq_wake_valid_o,
-      .sq_revive_o,
-      .sq_wake_qp_o,
-      .path_wr_valid_o,
-      .path_wr_qp_o,
-      .path_wr_data_o,
-      .mpt_req_valid_o,
-      .mpt_req_ready_i,
-      .mpt_req_write_o,
-      .mpt_req_index_o,
-      .mpt_req_data_o,
-      .mpt_rsp_valid_i,
-      .mpt_rsp_data_i,
-      .mem_op_valid_o,
-      .mem_op_ready_i,
-      .mem_op_data_o,
-      .mem_op_rsp_valid_i,
-      .mem_op_rsp_data_i,
-      .drain_valid_o,
-      .drain_ready_i,
-      .qp_reset_valid_o,
-      .qp_reset_ready_i,
-      .qp_reset_qp_o,
-      .flushing_i,
-      .qp_error_valid_o,
-      .qp_error_ready_i,
-      .qp_error_data_o,
-      .query_valid_o    (query_valid),
-      .query_qp_o       (query_qp),
-      .query_upper_o    (query_upper),
-      .query_clear_o    (query_clear),
-      .query_done_i     (query_done),
-      .query_counts_i   (query_counts)
+      .clk_i(admin_clk), .rst_ni, .busy_o(admin_busy), .ready_o(admin_ready),
+      .enable_i(device_enable_o && ready_o), .command_base_i(command_base),
+      .completion_base_i(completion_base), .config_i(admin_config), .restart_i(restart),
+      .producer_index_i(producer_index), .fatal_o(fatal), .executed_o(executed), .rd_req_valid_o,
+      .rd_req_ready_i, .rd_req_data_o, .rd_rsp_valid_i, .rd_rsp_ready_o, .rd_rsp_data_i,
+      .wr_valid_o(admin_wr_valid_o), .wr_ready_i(admin_wr_ready_i), .wr_data_o(admin_wr_data_o),
+      .wr_done_i(admin_wr_done_i), .irq_valid_o(irq_valid), .irq_ready_i(irq_ready),
+      .irq_vector_o(irq_vector), .acq_valid_o, .acq_ready_i, .acq_index_o, .ctx_valid_i,
+      .send_ctx_i, .recv_ctx_i, .cq_ctx_i, .eq_ctx_i, .srq_ctx_i, .rel_valid_o, .rel_ready_i,
+      .rel_write_o, .send_ctx_o, .recv_ctx_o, .cq_ctx_o, .eq_ctx_o, .srq_ctx_o, .sq_wake_valid_o,
+      .sq_revive_o, .sq_wake_qp_o, .path_wr_valid_o, .path_wr_qp_o, .path_wr_data_o,
+      .mpt_req_valid_o, .mpt_req_ready_i, .mpt_req_write_o, .mpt_req_index_o, .mpt_req_data_o,
+      .mpt_rsp_valid_i, .mpt_rsp_data_i, .mem_op_valid_o, .mem_op_ready_i, .mem_op_data_o,
+      .mem_op_rsp_valid_i, .mem_op_rsp_data_i, .drain_valid_o, .drain_ready_i, .qp_reset_valid_o,
+      .qp_reset_ready_i, .qp_reset_qp_o, .flushing_i, .qp_error_valid_o, .qp_error_ready_i,
+      .qp_error_data_o, .query_valid_o(query_valid), .query_qp_o(query_qp),
+      .query_upper_o(query_upper), .query_clear_o(query_clear), .query_done_i(query_done),
+      .query_counts_i(query_counts)
   );
 
   device_events u_events (

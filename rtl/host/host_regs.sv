@@ -12,6 +12,9 @@
 module host_regs (
     input  wire logic                             clk_i,
     input  wire logic                             rst_ni,
+    input  wire logic                             clk_open_i,
+    input  wire logic                             moved_i,
+    output logic                                  awake_o,
     input  wire logic                             ready_i,
     input  wire logic                             fatal_i,
     input  wire logic                             link_up_i,
@@ -53,8 +56,29 @@ module host_regs (
   logic [rnic_pkg::MsixVectors-1:0] pending;
   logic [6:0] counter_index;
 
+  logic regs_awake, counters_awake, msix_awake, counters_busy;
+  assign awake_o = regs_awake || counters_awake || msix_awake;
+  logic regs_clk;
+  room_clock u_regs_clock (
+      .clk_i, .rst_ni, .open_i(clk_open_i), .clk_o(regs_clk), .awake_o(regs_awake),
+      .stir_i(|{reg_req_valid_i, reg_rsp_valid_o, counter_valid, counter_done, moved_i})
+  );
+
+  logic counters_clk;
+  room_clock u_counters_clock (
+      .clk_i, .rst_ni, .open_i(clk_open_i), .clk_o(counters_clk), .awake_o(counters_awake),
+      .stir_i(|{counters_busy, event_i, counter_valid})
+  );
+
+  logic msix_clk;
+  room_clock u_msix_clock (
+      .clk_i, .rst_ni, .open_i(clk_open_i), .clk_o(msix_clk), .awake_o(msix_awake),
+      .stir_i(|{table_wr_en, table_rd_en, msix_valid_i, irq_valid_i, msix_wr_valid_o, sent_o,
+          moved_i})
+  );
+
   bar_regs u_bar_regs (
-      .clk_i,
+      .clk_i(regs_clk),
       .rst_ni,
       .ready_i,
       .fatal_i,
@@ -89,9 +113,10 @@ module host_regs (
   );
 
   counter_bank u_counter_bank (
-      .clk_i,
+      .clk_i(counters_clk),
       .rst_ni,
       .ready_o   (counters_ready_o),
+      .busy_o    (counters_busy),
       .event_i,
       .rd_valid_i(counter_valid),
       .rd_index_i(counter_index),
@@ -100,7 +125,7 @@ module host_regs (
   );
 
   msix u_msix (
-      .clk_i,
+      .clk_i(msix_clk),
       .rst_ni,
       .cfg_enable_i   (cfg_msix_enable_i),
       .cfg_mask_i     (cfg_msix_mask_i),

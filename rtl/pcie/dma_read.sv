@@ -16,6 +16,7 @@ module dma_read #(
     input  wire logic                   clk_i,
     input  wire logic                   rst_ni,
     input  wire logic [6:0]             max_lines_i,
+    input  wire logic [63:0]            cycles_i,
     input  wire logic [29:0]            timeout_i,    // In cycles
     input  wire logic                   timeout_disable_i,
     input  wire logic                   ext_tag_i,
@@ -37,8 +38,8 @@ module dma_read #(
     input  wire logic                   dma_cpl_last_i,
     // A read has left and is not answered
     output logic                        pending_o,
-    // One has, or may still be answered: its tag is not free
-    output logic                        busy_o,
+    // Time-outs; busy: tags move by themselves
+    output rnic_pkg::rest_t             rest_o,
     output logic                        event_error_o,
     output logic                        event_timeout_o
 );
@@ -130,6 +131,7 @@ module dma_read #(
   dma_read_tags u_tags (
       .clk_i,
       .rst_ni,
+      .cycles_i,
       .timeout_i,
       .timeout_disable_i,
       .ext_tag_i,
@@ -138,7 +140,7 @@ module dma_read #(
       .tag_o         (tag),
       .sent_i,
       .sent_slot_i,
-      .busy_o,
+      .rest_o,
       .outstanding_o (outstanding),
       .finish_i      (finish_tag_valid),
       .finish_tag_i  (finish_tag),

@@ -15,16 +15,15 @@
 /// only the first 32 slots are used, in their first generation, and one whose tag is dirty is
 /// parked. ext_tag_i changes only while no read is on its way (7.5.3.4).
 ///
-/// Each read's time of departure is kept; one slot is looked at in a cycle, so a time-out is seen
-/// within a few hundred cycles. While timeout_disable_i is 1 (Completion Timeout Disable, 7.5.3.16)
-/// none is, and the clock of time-outs and quarantine stands still: a read that was on its way has
-/// the rest of its time afterwards. So do they while no read is on its way and no slot is parked:
-/// then nothing happens here (busy_o 0).
+/// dma_read_timeout says which read is overdue. While timeout_disable_i is 1 (Completion Timeout
+/// Disable, 7.5.3.16) none is, and the clock of time-outs and quarantine stands still. While no
+/// slot is parked nothing happens here by itself between the deadlines of rest_o.
 module dma_read_tags #(
     parameter int unsigned Quarantine = 16
 ) (
     input  wire logic         clk_i,
     input  wire logic         rst_ni,
+    input  wire logic [63:0]  cycles_i,
     input  wire logic [29:0]  timeout_i,        // In cycles; at most 2^30 - 1024, at least 1000
     input  wire logic         timeout_disable_i,
     input  wire logic         ext_tag_i,        // Extended Tag Field Enable
@@ -43,10 +42,9 @@ module dma_read_tags #(
     input  wire logic         expire_ready_i,
     output logic [5:0]        expire_slot_o,
     output logic [6:0]        parked_o,
-    output logic              busy_o
+    output rnic_pkg::rest_t   rest_o
 );
   localparam int unsigned Slots = 64;
-  localparam int unsigned TimeBits = 30;
 
   logic [Slots-1:0] outstanding_q, parked_q;
   logic [4*Slots-1:0] dirty_q;
@@ -127,53 +125,45 @@ module dma_read_tags #(
     end
   end
 
-  // Time-outs: look at one slot a cycle; the answer of the RAM is judged a cycle later.
-  logic [TimeBits-1:0] time_q, stamp, age;
-  logic [5:0] scan_q, look_q;
-  logic was_out_q, overdue, expire_q;
-  logic [5:0] expire_slot_q;
-  assign busy_o = outstanding_q != '0 || parked_count_q != '0 || filling || was_out_q;
+  // Time-outs, and the looks at the slots, which go on while one is parked.
+  logic scan_valid, overdue, expire_q;
+  logic [5:0] scan, look, expire_slot_q;
+  rnic_pkg::rest_t timeout_rest;
 
-  ram_1r1w #(
-      .Width(TimeBits),
-      .Depth(Slots)
-  ) u_stamps (
+  dma_read_timeout u_timeout (
       .clk_i,
-      .wr_en_i  (sent_i),
-      .wr_addr_i(sent_slot_i),
-      .wr_data_i(time_q),
-      .rd_en_i  (1'b1),
-      .rd_addr_i(scan_q),
-      .rd_data_o(stamp)
+      .rst_ni,
+      .cycles_i,
+      .timeout_i,
+      .disable_i    (timeout_disable_i),
+      .keep_i       (parked_count_q != '0),
+      .outstanding_i(outstanding_q),
+      .sent_i,
+      .sent_slot_i,
+      .scan_valid_o (scan_valid),
+      .scan_o       (scan),
+      .look_o       (look),
+      .overdue_o    (overdue),
+      .rest_o       (timeout_rest)
   );
-
-  // A slot sent in the very cycle of the look still shows its old time: it was not outstanding
-  // then.
-  assign age     = time_q - stamp;
-  assign overdue = was_out_q && outstanding_q[look_q] && age > timeout_i && !timeout_disable_i;
+  always_comb begin
+    rest_o      = timeout_rest;
+    rest_o.busy = timeout_rest.busy || filling || expire_q;
+  end
 
   always_ff @(posedge clk_i) begin
-    if (!timeout_disable_i && busy_o) time_q <= time_q + 1'b1;
-    if (busy_o) scan_q <= scan_q + 6'd1;
-    look_q    <= scan_q;
-    was_out_q <= outstanding_q[scan_q];
     if (expire_q) begin
       expire_q <= !expire_ready_i;
     end else begin
-      expire_q      <= overdue;
-      expire_slot_q <= look_q;
+      expire_q <= overdue;
+      if (overdue) expire_slot_q <= look;
     end
-    if (!rst_ni) begin
-      time_q    <= '0;
-      scan_q    <= '0;
-      was_out_q <= 1'b0;
-      expire_q  <= 1'b0;
-    end
+    if (!rst_ni) expire_q <= 1'b0;
   end
 
   // Quarantine: counted in time-outs. The slot keeps when it was parked and its oldest generation.
   localparam int unsigned TickBits = $clog2(Quarantine) + 1;
-  logic [TimeBits-1:0] divide_q;
+  logic [29:0] divide_q;
   logic [TickBits-1:0] tick_q, parked_tick, parked_for;
   logic [1:0] parked_gen;
   logic was_parked_q;
@@ -186,19 +176,19 @@ module dma_read_tags #(
       .wr_en_i  (park),
       .wr_addr_i(finish_tag_i[5:0]),
       .wr_data_i({next_tag[7:6], tick_q}),
-      .rd_en_i  (1'b1),
-      .rd_addr_i(scan_q),
+      .rd_en_i  (scan_valid),
+      .rd_addr_i(scan),
       .rd_data_o({parked_gen, parked_tick})
   );
 
   assign parked_for   = tick_q - parked_tick;
-  assign aged_tag     = {parked_gen, look_q};
-  assign release_aged = was_parked_q && parked_q[look_q] && parked_for > TickBits'(Quarantine) &&
+  assign aged_tag     = {parked_gen, look};
+  assign release_aged = was_parked_q && parked_q[look] && parked_for > TickBits'(Quarantine) &&
       !finish_i && !late_i && !filling;
 
   always_ff @(posedge clk_i) begin
-    was_parked_q <= parked_q[scan_q];
-    if (!timeout_disable_i && busy_o) begin
+    was_parked_q <= scan_valid && parked_q[scan];
+    if (!timeout_disable_i && parked_count_q != '0) begin
       divide_q <= divide_q >= timeout_i ? '0 : divide_q + 1'b1;
       tick_q   <= tick_q + TickBits'(divide_q >= timeout_i);
     end

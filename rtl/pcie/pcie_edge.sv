@@ -32,7 +32,7 @@
 /// Nothing begins on dma_req while cfg_bus_master_i or enable_i is 0. While enable_i is 0, no
 /// completion passes what had begun: when the write that switched us off has been read back,
 /// nothing of ours touches memory. pending_o: a read waits for its completions.
-/// reads_busy_o: or its tag is not free yet.
+/// reads_busy: or its tag is not free yet.
 module pcie_edge #(
     parameter int unsigned RdClients = 5,
     parameter int unsigned WrClients = 5,
@@ -40,6 +40,11 @@ module pcie_edge #(
 ) (
     input  wire logic                     clk_i,
     input  wire logic                     rst_ni,
+    input  wire logic                     clk_open_i,
+    input  wire logic                     moved_i,
+    output logic                          awake_o,
+    input  wire logic [63:0]              cycles_i,
+    output rnic_pkg::rest_t               rest_o,
     // Limits, as the root complex configured them: 128 << value bytes.
     input  wire logic [2:0]               cfg_max_payload_i,
     input  wire logic [2:0]               cfg_max_read_req_i,
@@ -99,7 +104,6 @@ module pcie_edge #(
     input  wire logic [WrClients*rnic_pkg::DmaWrBits-1:0] wr_data_i,
     output logic [WrClients-1:0]          wr_done_o,
     output logic                          pending_o,
-    output logic                          reads_busy_o,
     output logic [rnic_pkg::NumCounters-1:0] event_o
 );
   // ---- Limits: 128 << value bytes, values above 5 are reserved and taken as 0 -------------------
@@ -116,12 +120,38 @@ module pcie_edge #(
     end
   end
 
+  logic order_valid, order_ready, order_zeros, unsupported, hold;
+  assign hold = !enable_i && dma_req_valid_o;
+  logic wr_tlp_valid, wr_tlp_ready, wr_tlp_last, rd_tlp_valid, rd_tlp_ready;
+  logic wr_sent, rd_sent, read_error, read_timeout;
+  // ---- Rooms: reads, writes and what merges both, host requests ---------------------------------
+  logic read_awake, write_awake, host_awake;
+  assign awake_o = read_awake || write_awake || host_awake;
+  logic read_clk;
+  room_clock u_read_clock (
+      .clk_i, .rst_ni, .open_i(clk_open_i), .clk_o(read_clk), .awake_o(read_awake),
+      .stir_i(|{rd_req_valid_i, rd_rsp_valid_o, rd_tlp_valid, dma_cpl_valid_i, rest_o.busy,
+          read_error, read_timeout, moved_i})
+  );
+
+  logic write_clk;
+  room_clock u_write_clock (
+      .clk_i, .rst_ni, .open_i(clk_open_i), .clk_o(write_clk), .awake_o(write_awake),
+      .stir_i(|{wr_valid_i, wr_tlp_valid, rd_tlp_valid, dma_req_valid_o, wr_done_o, moved_i})
+  );
+
+  logic host_clk;
+  room_clock u_host_clock (
+      .clk_i, .rst_ni, .open_i(clk_open_i), .clk_o(host_clk), .awake_o(host_awake),
+      .stir_i(|{host_req_valid_i, order_valid, hold, reg_req_valid_o, uar_req_valid_o,
+          reg_rsp_valid_i, host_cpl_valid_o, unsupported, moved_i})
+  );
+
   // ---- Host requests ----------------------------------------------------------------------------
-  logic order_valid, order_ready, order_zeros, unsupported;
   rnic_pkg::host_cpl_hdr_t order_hdr;
 
   pcie_rx u_rx (
-      .clk_i,
+      .clk_i(host_clk),
       .rst_ni,
       .host_req_valid_i,
       .host_req_ready_o,
@@ -142,7 +172,7 @@ module pcie_edge #(
   );
 
   pcie_completer u_completer (
-      .clk_i,
+      .clk_i(host_clk),
       .rst_ni,
       .order_valid_i(order_valid),
       .order_ready_o(order_ready),
@@ -150,7 +180,7 @@ module pcie_edge #(
       .order_hdr_i  (order_hdr),
       .reg_rsp_valid_i,
       .reg_rsp_data_i,
-      .hold_i       (!enable_i && dma_req_valid_o),
+      .hold_i       (hold),
       .host_cpl_valid_o,
       .host_cpl_ready_i,
       .host_cpl_hdr_o,
@@ -159,8 +189,6 @@ module pcie_edge #(
   );
 
   // ---- DMA --------------------------------------------------------------------------------------
-  logic wr_tlp_valid, wr_tlp_ready, wr_tlp_last, rd_tlp_valid, rd_tlp_ready;
-  logic wr_sent, rd_sent, read_error, read_timeout;
   rnic_pkg::dma_req_hdr_t wr_tlp_hdr, rd_tlp_hdr;
   logic [511:0] wr_tlp_data;
   logic [WrClients-1:0] wr_tlp_done;
@@ -169,7 +197,7 @@ module pcie_edge #(
   dma_write #(
       .Clients(WrClients)
   ) u_write (
-      .clk_i,
+      .clk_i(write_clk),
       .rst_ni,
       .max_lines_i(wr_lines_q),
       .wr_valid_i,
@@ -187,9 +215,10 @@ module pcie_edge #(
       .Clients      (RdClients),
       .Payload      (RdPayload)
   ) u_read (
-      .clk_i,
+      .clk_i(read_clk),
       .rst_ni,
       .max_lines_i    (rd_lines_q),
+      .cycles_i,
       .timeout_i      (completion_timeout_i),
       .timeout_disable_i(cfg_cpl_timeout_disable_i),
       .ext_tag_i      (cfg_ext_tag_i),
@@ -210,7 +239,7 @@ module pcie_edge #(
       .dma_cpl_data_i,
       .dma_cpl_last_i,
       .pending_o,
-      .busy_o         (reads_busy_o),
+      .rest_o,
       .event_error_o  (read_error),
       .event_timeout_o(read_timeout)
   );
@@ -218,7 +247,7 @@ module pcie_edge #(
   dma_req_mux #(
       .WrClients(WrClients)
   ) u_mux (
-      .clk_i,
+      .clk_i(write_clk),
       .rst_ni,
       .open_i       (cfg_bus_master_i && enable_i),
       .np_hold_i    (dma_req_np_hold_i),

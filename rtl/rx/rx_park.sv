@@ -18,6 +18,7 @@
 /// clear_qp_i that wait belong to a life that is over; they are thrown away.
 ///
 /// desc_o is offered before its payload: the payload of a packet follows when it has been judged.
+/// busy_o: the lot is not empty.
 module rx_park #(
     /// Packets and lines of payload (64 bytes) that the lot has room for
     parameter int unsigned Packets = 128,
@@ -26,6 +27,7 @@ module rx_park #(
 ) (
     input  wire logic                    clk_i,
     input  wire logic                    rst_ni,
+    output logic                         busy_o,
     input  wire logic                    desc_valid_i,
     output logic                         desc_ready_o,
     input  wire rnic_pkg::rx_desc_t      desc_data_i,
@@ -57,6 +59,7 @@ module rx_park #(
   logic lot_valid, lot_pop, lot_dead, discard, waits_q, asked_q;
   logic offered_in_ready, judged_lot, moves_free;
   rnic_pkg::rx_desc_t offer_desc, lot_desc, judged_desc;
+  assign busy_o      = lot_valid || waits_q;
   assign again       = lot_valid && !lot_dead && !asked_q && !waits_q;
   assign offer_lot   = again && offered_in_ready && moves_free;
   assign offer_wire  = !again && desc_valid_i && room && offered_in_ready && moves_free;

@@ -46,7 +46,7 @@ module qp_reset_seq (
 
   always_ff @(posedge clk_i) begin
     state_q <= state_d;
-    if (state_q == StIdle) qp_q <= qp_reset_qp_i;
+    if (state_q == StIdle && qp_reset_valid_i) qp_q <= qp_reset_qp_i;
     if (!rst_ni) state_q <= StIdle;
   end
 

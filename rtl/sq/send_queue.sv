@@ -29,6 +29,7 @@
 module send_queue (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
+    output logic                           busy_o,
     input  wire logic                      sq_doorbell_valid_i,
     output logic                           sq_doorbell_ready_o,
     input  wire rnic_pkg::doorbell_t       sq_doorbell_data_i,
@@ -177,6 +178,7 @@ module send_queue (
   ) u_turns (
       .clk_i,
       .rst_ni,
+      .busy_o,
       .wake_valid_i  ({host_wake_valid_i, memop_wake, sq_wake_valid_i, db_wake}),
       .wake_qp_i     ({host_wake_qp_i, memop_wake_qp, sq_wake_qp_i, db_qp}),
       .acq_valid_o   (acq_valid_o[3:1]),

@@ -8,9 +8,11 @@
 /// context back. There is room for a packet of both before a context is asked for (room_i, take_o;
 /// more_i), so none is held for the wire. Nor is one held while the failure of a WQE waits to be
 /// told: no turn begins meanwhile, and there is a place for the failure of the turn that has begun.
+/// busy_o: it works on a WQE, which its ports may not show.
 module sq_engine (
     input  wire logic                   clk_i,
     input  wire logic                   rst_ni,
+    output logic                        busy_o,
     input  wire logic                   run_valid_i,
     output logic                        run_ready_o,
     input  wire logic [7:0]             run_qp_i,
@@ -72,6 +74,7 @@ module sq_engine (
   logic [511:0] turn_line;
   rnic_pkg::send_ctx_t turn_ctx, rel_data;
   logic load_rd, issue_rd, buf_busy;
+  assign busy_o = buf_busy;
   logic [10:0] load_addr, issue_addr;
 
   sq_load u_load (

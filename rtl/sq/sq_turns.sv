@@ -4,12 +4,13 @@
 /// buffer, and queues the packets that the engine makes, with the Read ring. Send context clients:
 /// 0 WQE fetch, 1 and 2 engine. wake_*: one event a port, in any cycle. fail_*: commands that fail
 /// a WQE, 0 of the fetch, 1 of the engine. forget_*: the QP gets no turn any more; forget_busy_o
-/// as long as something of it is under way.
+/// as long as something of it is under way. busy_o: as in sq_engine.
 module sq_turns #(
     parameter int unsigned Wakes = 4
 ) (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
+    output logic                           busy_o,
     input  wire logic [Wakes-1:0]          wake_valid_i,
     input  wire logic [Wakes*8-1:0]        wake_qp_i,
     output logic [2:0]                     acq_valid_o,
@@ -150,6 +151,7 @@ module sq_turns #(
   sq_engine u_engine (
       .clk_i,
       .rst_ni,
+      .busy_o,
       .run_valid_i       (run_valid),
       .run_ready_o       (run_ready),
       .run_qp_i          (run_qp),

@@ -30,6 +30,8 @@
 module completion_side (
     input  wire logic                                        clk_i,
     input  wire logic                                        rst_ni,
+    input  wire logic                                        clk_open_i,
+    output logic                                             awake_o,
     input  wire logic [63:0]                                 cycles_i,
     output rnic_pkg::rest_t                                  cpl_rest_o,
     input  wire logic                                        rx_done_valid_i,
@@ -163,8 +165,18 @@ module completion_side (
   logic [7:0] srq_error;
   rnic_pkg::eqe_req_t srq_eqe_data;
 
+  logic queues_awake, srq_awake;
+  assign awake_o = queues_awake || srq_awake;
+  logic srq_clk;
+  room_clock u_srq_clock (
+      .clk_i, .rst_ni, .open_i(clk_open_i), .clk_o(srq_clk), .awake_o(srq_awake),
+      .stir_i(|{!srq_ready, srq_db_valid_i, rx_srq_acq_valid_i, rx_srq_ctx_valid_o,
+          rx_srq_rel_valid_i, admin_acq_valid_i[2], admin_ctx_valid_o[2], admin_rel_valid_i[2],
+          srq_limit_valid_i, srq_error_valid, srq_eqe_valid, srq_taken, srq_refused})
+  );
+
   completion u_completion (
-      .clk_i, .rst_ni,
+      .clk_i, .rst_ni, .clk_open_i, .awake_o(queues_awake),
       .ready_o(queues_ready), .cycles_i, .rest_o(cpl_rest_o),
       .done_valid_i(rx_done_valid_i), .done_ready_o(rx_done_ready_o), .done_data_i(rx_done_data_i),
       .tx_fault_valid_i(cpl_fault_valid_i), .tx_fault_ready_o(cpl_fault_ready_o),
@@ -228,7 +240,7 @@ module completion_side (
   );
 
   srq_engine u_srq_engine (
-      .clk_i, .rst_ni,
+      .clk_i(srq_clk), .rst_ni,
       .ready_o(srq_ready),
       .doorbell_valid_i(srq_db_valid_i), .doorbell_ready_o(srq_db_ready_o),
       .doorbell_data_i(srq_db_data_i),

@@ -38,6 +38,11 @@
 module memory_side (
     input  wire logic                                        clk_i,
     input  wire logic                                        rst_ni,
+    input  wire logic                                        clk_open_i,
+    input  wire logic                                        moved_i,
+    output logic                                             awake_o,
+    input  wire logic [63:0]                                 cycles_i,
+    output rnic_pkg::rest_t                                  rest_o,
     input  wire logic [2:0]                                  cfg_max_payload_i,
     input  wire logic [2:0]                                  cfg_max_read_req_i,
     input  wire logic                                        cfg_bus_master_i,
@@ -129,7 +134,6 @@ module memory_side (
     input  wire logic                                        rx_xlate_retire_epoch_i,
     output logic                                             memory_ready_o,
     output logic                                             pending_o,
-    output logic                                             memory_busy_o,
     output rnic_pkg::xlate_rsp_t                             tx_xlate_rsp_data_o,
     input  wire logic                                        admin_mem_op_valid_i,
     output logic                                             admin_mem_op_ready_o,
@@ -168,11 +172,28 @@ module memory_side (
   rnic_pkg::dma_rd_req_t pages_req;
   rnic_pkg::dma_rd_rsp_t pages_rsp;
   logic [rnic_pkg::NumCounters-1:0] ev_pcie, ev_xlate;
-  logic reads_busy, xlate_busy;
+  logic xlate_busy;
   rnic_pkg::xlate_req_t port_req_data;
 
+  `STREAM(rnic_pkg::mem_op_t, admin_op);
+  `STREAM(rnic_pkg::mem_op_t, sq_op);
+  logic admin_op_rsp_valid, admin_op_rsp_ready, sq_op_rsp_valid, sq_op_rsp_ready;
+
+  logic edge_awake, xlate_awake;
+  assign awake_o = edge_awake || xlate_awake;
+  logic xlate_clk;
+  room_clock u_xlate_clock (
+      .clk_i, .rst_ni, .open_i(clk_open_i), .clk_o(xlate_clk), .awake_o(xlate_awake),
+      .stir_i(|{!memory_ready_o, xlate_busy, port_req_valid, send_xlate_req_valid_i[0],
+          port_rsp_valid, send_xlate_rsp_valid_o[0], port_retire_valid,
+          send_xlate_retire_valid_i[0], unbind_mem_op_valid_i, admin_op_valid, rx_mem_op_valid_i,
+          sq_op_valid, unbind_mem_op_rsp_valid_o, admin_op_rsp_valid, rx_mem_op_rsp_valid_o,
+          sq_op_rsp_valid, mpt_req_valid_i, mpt_rsp_valid_o, drain_valid_i, pages_req_valid,
+          pages_rsp_valid})
+  );
+
   pcie_edge #(.RdClients(RdClients), .WrClients(WrClients)) u_pcie_edge (
-      .clk_i, .rst_ni,
+      .clk_i, .rst_ni, .clk_open_i, .moved_i, .awake_o(edge_awake), .cycles_i, .rest_o,
       .cfg_max_payload_i, .cfg_max_read_req_i, .cfg_bus_master_i, .cfg_ext_tag_i,
       .enable_i(device_enable_i), .completion_timeout_i, .cfg_cpl_timeout_disable_i,
       .dma_req_np_hold_i,
@@ -204,12 +225,11 @@ module memory_side (
           rx_wr_ready_o}),
       .wr_data_i({send_wr_data_i, msix_wr_data_i, admin_wr_data_i, cpl_wr_data_i, rx_wr_data_i}),
       .wr_done_o({send_wr_done_o, msix_wr_done_o, admin_wr_done_o, cpl_wr_done_o, rx_wr_done_o}),
-      .pending_o, .reads_busy_o(reads_busy), .event_o(ev_pcie)
+      .pending_o, .event_o(ev_pcie)
   );
 
 
   assign ev_memory_o   = ev_pcie | ev_xlate;
-  assign memory_busy_o = reads_busy || xlate_busy;
 
   // Port 0 of the translation is the send path's, port 1 is shared.
   xlate_share u_xlate_share (
@@ -229,9 +249,6 @@ module memory_side (
   );
 
   // What something bound may refuse.
-  `STREAM(rnic_pkg::mem_op_t, admin_op);
-  `STREAM(rnic_pkg::mem_op_t, sq_op);
-  logic admin_op_rsp_valid, admin_op_rsp_ready, sq_op_rsp_valid, sq_op_rsp_ready;
   mem_op_again u_admin_again (
       .clk_i, .rst_ni, .unbinding_i,
       .in_valid_i(admin_mem_op_valid_i), .in_ready_o(admin_mem_op_ready_o),
@@ -249,7 +266,7 @@ module memory_side (
   );
 
   xlate u_xlate (
-      .clk_i, .rst_ni,
+      .clk_i(xlate_clk), .rst_ni,
       .ready_o(memory_ready_o), .busy_o(xlate_busy),
       .req_valid_i({port_req_valid, send_xlate_req_valid_i[0]}),
       .req_ready_o({port_req_ready, send_xlate_req_ready_o[0]}),

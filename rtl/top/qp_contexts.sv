@@ -18,6 +18,8 @@
 module qp_contexts (
     input  wire logic                                        clk_i,
     input  wire logic                                        rst_ni,
+    input  wire logic                                        clk_open_i,
+    output logic                                             awake_o,
     input  wire logic [1:0]                                  rx_send_acq_valid_i,
     output logic [1:0]                                       rx_send_acq_ready_o,
     input  wire logic [7:0]                                  rx_send_acq_index_i,
@@ -96,8 +98,26 @@ module qp_contexts (
   logic [SendClients-1:0] send_contended;
   logic [RecvClients-1:0] recv_contended;
 
+  logic send_awake, recv_awake;
+  assign awake_o = send_awake || recv_awake;
+  logic send_clk;
+  room_clock u_send_clock (
+      .clk_i, .rst_ni, .open_i(clk_open_i), .clk_o(send_clk), .awake_o(send_awake),
+      .stir_i(|{!send_ctx_ready, rx_send_acq_valid_i, cpl_send_acq_valid_i, sq_acq_valid_i,
+          admin_acq_valid_i[0], rx_send_rel_valid_i, cpl_send_rel_valid_i, sq_rel_valid_i,
+          admin_rel_valid_i[0]})
+  );
+
+  logic recv_clk;
+  room_clock u_recv_clock (
+      .clk_i, .rst_ni, .open_i(clk_open_i), .clk_o(recv_clk), .awake_o(recv_awake),
+      .stir_i(|{!recv_ctx_ready, rx_recv_acq_valid_i, cpl_recv_acq_valid_i, rsp_acq_valid_i,
+          admin_acq_valid_i[1], rx_recv_rel_valid_i, cpl_recv_rel_valid_i, rsp_rel_valid_i,
+          admin_rel_valid_i[1]})
+  );
+
   ctx_manager #(.Width (rnic_pkg::SendCtxBits), .Entries(256), .Clients(SendClients)) u_send_ctx (
-      .clk_i, .rst_ni,
+      .clk_i(send_clk), .rst_ni,
       .ready_o(send_ctx_ready),
       .acq_valid_i({rx_send_acq_valid_i[1], cpl_send_acq_valid_i, rx_send_acq_valid_i[0],
           sq_acq_valid_i, admin_acq_valid_i[0]}),
@@ -119,7 +139,7 @@ module qp_contexts (
   );
 
   ctx_manager #(.Width (rnic_pkg::RecvCtxBits), .Entries(256), .Clients(RecvClients)) u_recv_ctx (
-      .clk_i, .rst_ni,
+      .clk_i(recv_clk), .rst_ni,
       .ready_o(recv_ctx_ready),
       .acq_valid_i({rx_recv_acq_valid_i[1], cpl_recv_acq_valid_i, rx_recv_acq_valid_i[0],
           rsp_acq_valid_i, admin_acq_valid_i[1]}),

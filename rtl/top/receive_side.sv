@@ -25,6 +25,9 @@
 module receive_side (
     input  wire logic                                        clk_i,
     input  wire logic                                        rst_ni,
+    input  wire logic                                        clk_open_i,
+    input  wire logic                                        moved_i,
+    output logic                                             awake_o,
     input  wire logic [47:0]                                 port_mac_i,
     input  wire logic                                        device_enable_i,
     input  wire logic                                        eth_rx_valid_i,
@@ -110,8 +113,35 @@ module receive_side (
   rnic_pkg::payload_beat_t front_payload_data, rx_payload_data;
   logic [rnic_pkg::NumCounters-1:0] ev_front, ev_engine;
 
+  logic front_awake, park_awake, engine_awake, park_busy;
+  assign awake_o = front_awake || park_awake || engine_awake;
+  logic front_clk;
+  room_clock u_front_clock (
+      .clk_i, .rst_ni, .open_i(clk_open_i), .clk_o(front_clk), .awake_o(front_awake),
+      .stir_i(|{eth_rx_valid_i, front_desc_valid, front_payload_valid, moved_i})
+  );
+
+  logic park_clk;
+  room_clock u_park_clock (
+      .clk_i, .rst_ni, .open_i(clk_open_i), .clk_o(park_clk), .awake_o(park_awake),
+      .stir_i(|{park_busy, front_desc_valid, front_payload_valid, rx_desc_valid, rx_payload_valid,
+          rx_judged, atomic_over_i, rx_reset_ready_o})
+  );
+
+  logic engine_clk;
+  room_clock u_engine_clock (
+      .clk_i, .rst_ni, .open_i(clk_open_i), .clk_o(engine_clk), .awake_o(engine_awake),
+      .stir_i(|{rx_desc_valid, rx_payload_valid, rx_judged, rx_send_acq_valid_o,
+          rx_send_ctx_valid_i, rx_send_rel_valid_o, rx_send_contended_i, rx_recv_acq_valid_o,
+          rx_recv_ctx_valid_i, rx_recv_rel_valid_o, rx_recv_contended_i, rx_srq_acq_valid_o,
+          rx_srq_ctx_valid_i, rx_srq_rel_valid_o, srq_limit_valid_o, read_slot_en_o,
+          rx_path_rd_en_o, rx_xlate_req_valid_o, rx_xlate_rsp_valid_i, rx_xlate_retire_valid_o,
+          rx_rd_req_valid_o, rx_rd_rsp_valid_i, rx_wr_valid_o, rx_wr_done_i, rx_done_valid_o,
+          established_valid_o, rx_timer_valid_o, rx_reset_valid_i})
+  );
+
   rx_front u_rx_front (
-      .clk_i, .rst_ni,
+      .clk_i(front_clk), .rst_ni,
       .port_mac_i, .enable_i(device_enable_i),
       .eth_rx_valid_i, .eth_rx_data_i,
       .desc_valid_o(front_desc_valid), .desc_ready_i(front_desc_ready),
@@ -122,7 +152,7 @@ module receive_side (
   );
 
   rx_park u_rx_park (
-      .clk_i, .rst_ni,
+      .clk_i(park_clk), .rst_ni, .busy_o(park_busy),
       .desc_valid_i(front_desc_valid), .desc_ready_o(front_desc_ready),
       .desc_data_i(front_desc_data),
       .payload_valid_i(front_payload_valid), .payload_ready_o(front_payload_ready),
@@ -135,7 +165,7 @@ module receive_side (
   );
 
   rx_engine u_rx_engine (
-      .clk_i, .rst_ni,
+      .clk_i(engine_clk), .rst_ni,
       .desc_valid_i(rx_desc_valid), .desc_ready_o(rx_desc_ready), .desc_data_i(rx_desc_data),
       .payload_valid_i(rx_payload_valid), .payload_ready_o(rx_payload_ready),
       .payload_data_i(rx_payload_data),

@@ -33,6 +33,9 @@
 module send_side (
     input  wire logic                                        clk_i,
     input  wire logic                                        rst_ni,
+    input  wire logic                                        clk_open_i,
+    input  wire logic                                        moved_i,
+    output logic                                             awake_o,
     input  wire logic                                        sq_db_valid_i,
     output logic                                             sq_db_ready_o,
     input  wire rnic_pkg::doorbell_t                         sq_db_data_i,
@@ -142,37 +145,61 @@ module send_side (
       rsp_fault_ready, revive_due_q, rsp_told_q;
   logic [7:0] revive_due_qp_q;
 
+  logic sq_awake, rsp_awake, tx_awake, sq_busy, tx_busy;
+  assign awake_o = sq_awake || rsp_awake || tx_awake;
+  logic sq_clk;
+  room_clock u_sq_clock (
+      .clk_i, .rst_ni, .open_i(clk_open_i), .clk_o(sq_clk), .awake_o(sq_awake),
+      .stir_i(|{sq_busy, sq_db_valid_i, wqe_push_valid_i, sq_acq_valid_o, sq_ctx_valid_i,
+          sq_rel_valid_o, sq_contended_i, sq_mem_op_valid_o, sq_mem_op_rsp_valid_i,
+          send_rd_req_valid_o[0], send_rd_rsp_valid_i[0], desc_valid[0], piece_valid[0],
+          inflight_valid_o, sq_retire_valid_o, flush_req_valid_o, sq_wake_valid_i,
+          host_wake_valid_i, drained_valid_o, begun_valid_o, read_slot_en_i,
+          send_reset_valid_i[0]})
+  );
+
+  logic rsp_clk;
+  room_clock u_rsp_clock (
+      .clk_i, .rst_ni, .open_i(clk_open_i), .clk_o(rsp_clk), .awake_o(rsp_awake),
+      .stir_i(|{rsp_cmd_valid_i, rsp_fault_valid, rsp_acq_valid_o, rsp_ctx_valid_i,
+          rsp_rel_valid_o, desc_valid[1], piece_valid[1], fault_valid[1],
+          send_xlate_req_valid_o[1], send_xlate_rsp_valid_i[1], send_xlate_retire_valid_o[1],
+          send_rd_req_valid_o[1], send_rd_rsp_valid_i[1], send_wr_valid_o, send_wr_done_i,
+          atomic_over_o, send_reset_valid_i[1]})
+  );
+
+  logic tx_clk;
+  room_clock u_tx_clock (
+      .clk_i, .rst_ni, .open_i(clk_open_i), .clk_o(tx_clk), .awake_o(tx_awake),
+      .stir_i(|{tx_busy, desc_valid, piece_valid, send_xlate_req_valid_o[0],
+          send_xlate_rsp_valid_i[0], send_xlate_retire_valid_o[0], send_rd_req_valid_o[2],
+          send_rd_rsp_valid_i[2], tx_path_rd_en_o, fault_valid[0], eth_tx_valid_o, left_valid_o,
+          revive_valid_i, revive_due_q, rx_path_rd_en_i, send_reset_valid_i[2], moved_i})
+  );
+
   send_queue u_send_queue (
-      .clk_i, .rst_ni,
-      .sq_doorbell_valid_i(sq_db_valid_i), .sq_doorbell_ready_o(sq_db_ready_o),
-      .sq_doorbell_data_i(sq_db_data_i),
-      .wqe_push_valid_i, .wqe_push_ready_o, .wqe_push_data_i,
-      .acq_valid_o(sq_acq_valid_o), .acq_ready_i(sq_acq_ready_i), .acq_index_o(sq_acq_index_o),
-      .ctx_valid_i(sq_ctx_valid_i), .ctx_data_i(send_ctx_i), .contended_i(sq_contended_i),
-      .rel_valid_o(sq_rel_valid_o), .rel_ready_i(sq_rel_ready_i), .rel_write_o(sq_rel_write_o),
-      .rel_data_o(sq_rel_data_o),
+      .clk_i(sq_clk), .rst_ni, .busy_o(sq_busy), .sq_doorbell_valid_i(sq_db_valid_i),
+      .sq_doorbell_ready_o(sq_db_ready_o), .sq_doorbell_data_i(sq_db_data_i), .wqe_push_valid_i,
+      .wqe_push_ready_o, .wqe_push_data_i, .acq_valid_o(sq_acq_valid_o),
+      .acq_ready_i(sq_acq_ready_i), .acq_index_o(sq_acq_index_o), .ctx_valid_i(sq_ctx_valid_i),
+      .ctx_data_i(send_ctx_i), .contended_i(sq_contended_i), .rel_valid_o(sq_rel_valid_o),
+      .rel_ready_i(sq_rel_ready_i), .rel_write_o(sq_rel_write_o), .rel_data_o(sq_rel_data_o),
       .mem_op_valid_o(sq_mem_op_valid_o), .mem_op_ready_i(sq_mem_op_ready_i),
-      .mem_op_data_o(sq_mem_op_data_o),
-      .mem_op_rsp_valid_i(sq_mem_op_rsp_valid_i), .mem_op_rsp_ready_o(sq_mem_op_rsp_ready_o),
-      .mem_op_rsp_data_i,
+      .mem_op_data_o(sq_mem_op_data_o), .mem_op_rsp_valid_i(sq_mem_op_rsp_valid_i),
+      .mem_op_rsp_ready_o(sq_mem_op_rsp_ready_o), .mem_op_rsp_data_i,
       .rd_req_valid_o(send_rd_req_valid_o[0]), .rd_req_ready_i(send_rd_req_ready_i[0]),
       .rd_req_data_o(send_rd_req_data_o[0+:rnic_pkg::DmaRdReqBits]),
       .rd_rsp_valid_i(send_rd_rsp_valid_i[0]), .rd_rsp_ready_o(send_rd_rsp_ready_o[0]),
-      .rd_rsp_data_i(send_rd_rsp_data_i[0+:rnic_pkg::DmaRdRspBits]),
-      .desc_valid_o(desc_valid[0]), .desc_ready_i(desc_ready[0]), .desc_data_o(sq_desc),
-      .piece_valid_o(piece_valid[0]), .piece_ready_i(piece_ready[0]), .piece_data_o(sq_piece),
-      .inflight_valid_o, .inflight_data_o,
-      .retire_cmd_valid_o(sq_retire_valid_o), .retire_cmd_ready_i(sq_retire_ready_i),
-      .retire_cmd_data_o(sq_retire_data_o),
-      .flush_req_valid_o, .flush_req_ready_i, .flush_req_qp_o,
-      .sq_wake_valid_i, .sq_wake_qp_i,
-      .host_wake_valid_i, .host_wake_qp_i,
-      .drained_valid_o, .drained_qp_o,
-      .begun_valid_o, .begun_qp_o,
-      .read_slot_en_i, .read_slot_addr_i, .read_slot_data_o,
+      .rd_rsp_data_i(send_rd_rsp_data_i[0+:rnic_pkg::DmaRdRspBits]), .desc_valid_o(desc_valid[0]),
+      .desc_ready_i(desc_ready[0]), .desc_data_o(sq_desc), .piece_valid_o(piece_valid[0]),
+      .piece_ready_i(piece_ready[0]), .piece_data_o(sq_piece), .inflight_valid_o,
+      .inflight_data_o, .retire_cmd_valid_o(sq_retire_valid_o),
+      .retire_cmd_ready_i(sq_retire_ready_i), .retire_cmd_data_o(sq_retire_data_o),
+      .flush_req_valid_o, .flush_req_ready_i, .flush_req_qp_o, .sq_wake_valid_i, .sq_wake_qp_i,
+      .host_wake_valid_i, .host_wake_qp_i, .drained_valid_o, .drained_qp_o, .begun_valid_o,
+      .begun_qp_o, .read_slot_en_i, .read_slot_addr_i, .read_slot_data_o,
       .qp_reset_valid_i(send_reset_valid_i[0]), .qp_reset_ready_o(send_reset_ready_o[0]),
-      .qp_reset_qp_i,
-      .event_o(ev_sq)
+      .qp_reset_qp_i, .event_o(ev_sq)
   );
 
   // A fault of a responder's packet goes to the responder and to the completion side, one after the
@@ -197,22 +224,20 @@ module send_side (
   end
 
   responder_output u_responder_output (
-      .clk_i, .rst_ni,
-      .cmd_valid_i(rsp_cmd_valid_i), .cmd_ready_o(rsp_cmd_ready_o), .cmd_data_i(rsp_cmd_data_i),
-      .tx_fault_valid_i(rsp_fault_valid), .tx_fault_ready_o(rsp_fault_ready),
-      .tx_fault_data_i(cpl_fault_data_o),
+      .clk_i(rsp_clk), .rst_ni, .cmd_valid_i(rsp_cmd_valid_i), .cmd_ready_o(rsp_cmd_ready_o),
+      .cmd_data_i(rsp_cmd_data_i), .tx_fault_valid_i(rsp_fault_valid),
+      .tx_fault_ready_o(rsp_fault_ready), .tx_fault_data_i(cpl_fault_data_o),
       .acq_valid_o(rsp_acq_valid_o), .acq_ready_i(rsp_acq_ready_i), .acq_index_o(rsp_acq_index_o),
-      .ctx_valid_i(rsp_ctx_valid_i), .ctx_data_i(recv_ctx_i),
-      .rel_valid_o(rsp_rel_valid_o), .rel_ready_i(rsp_rel_ready_i), .rel_write_o(rsp_rel_write_o),
-      .rel_data_o(rsp_rel_data_o),
+      .ctx_valid_i(rsp_ctx_valid_i), .ctx_data_i(recv_ctx_i), .rel_valid_o(rsp_rel_valid_o),
+      .rel_ready_i(rsp_rel_ready_i), .rel_write_o(rsp_rel_write_o), .rel_data_o(rsp_rel_data_o),
       .desc_valid_o(desc_valid[1]), .desc_ready_i(desc_ready[1]), .desc_data_o(rsp_desc_data_o),
       .piece_valid_o(piece_valid[1]), .piece_ready_i(piece_ready[1]), .piece_data_o(rsp_piece),
       .atomic_fault_valid_o(fault_valid[1]), .atomic_fault_ready_i(fault_ready[1]),
-      .atomic_fault_data_o(atomic_fault),
-      .xlate_req_valid_o(send_xlate_req_valid_o[1]), .xlate_req_ready_i(send_xlate_req_ready_i[1]),
+      .atomic_fault_data_o(atomic_fault), .xlate_req_valid_o(send_xlate_req_valid_o[1]),
+      .xlate_req_ready_i(send_xlate_req_ready_i[1]),
       .xlate_req_data_o(send_xlate_req_data_o[rnic_pkg::XlateReqBits+:rnic_pkg::XlateReqBits]),
-      .xlate_rsp_valid_i(send_xlate_rsp_valid_i[1]), .xlate_rsp_ready_o(send_xlate_rsp_ready_o[1]),
-      .xlate_rsp_data_i(rx_xlate_rsp_data_i),
+      .xlate_rsp_valid_i(send_xlate_rsp_valid_i[1]),
+      .xlate_rsp_ready_o(send_xlate_rsp_ready_o[1]), .xlate_rsp_data_i(rx_xlate_rsp_data_i),
       .xlate_retire_valid_o(send_xlate_retire_valid_o[1]),
       .xlate_retire_epoch_o(send_xlate_retire_epoch_o[1]),
       .rd_req_valid_o(send_rd_req_valid_o[1]), .rd_req_ready_i(send_rd_req_ready_i[1]),
@@ -220,11 +245,8 @@ module send_side (
       .rd_rsp_valid_i(send_rd_rsp_valid_i[1]), .rd_rsp_ready_o(send_rd_rsp_ready_o[1]),
       .rd_rsp_data_i(send_rd_rsp_data_i[rnic_pkg::DmaRdRspBits+:rnic_pkg::DmaRdRspBits]),
       .wr_valid_o(send_wr_valid_o), .wr_ready_i(send_wr_ready_i), .wr_data_o(send_wr_data_o),
-      .wr_done_i(send_wr_done_i),
-      .atomic_over_o,
-      .qp_reset_valid_i(send_reset_valid_i[1]), .qp_reset_ready_o(send_reset_ready_o[1]),
-      .qp_reset_qp_i,
-      .event_o(ev_rsp)
+      .wr_done_i(send_wr_done_i), .atomic_over_o, .qp_reset_valid_i(send_reset_valid_i[1]),
+      .qp_reset_ready_o(send_reset_ready_o[1]), .qp_reset_qp_i, .event_o(ev_rsp)
   );
 
   assign rsp_desc_sent_o = desc_valid[1] && desc_ready[1];
@@ -241,16 +263,15 @@ module send_side (
   end
 
   tx_path u_tx_path (
-      .clk_i, .rst_ni,
-      .enable_i(device_enable_i), .port_mac_i,
+      .clk_i(tx_clk), .rst_ni, .busy_o(tx_busy), .enable_i(device_enable_i), .port_mac_i,
       .desc_valid_i(desc_valid), .desc_ready_o(desc_ready),
-      .desc_data_i({rsp_desc_data_o, sq_desc}),
-      .piece_valid_i(piece_valid), .piece_ready_o(piece_ready),
-      .piece_data_i({rsp_piece, sq_piece}),
-      .xlate_req_valid_o(send_xlate_req_valid_o[0]), .xlate_req_ready_i(send_xlate_req_ready_i[0]),
+      .desc_data_i({rsp_desc_data_o, sq_desc}), .piece_valid_i(piece_valid),
+      .piece_ready_o(piece_ready), .piece_data_i({rsp_piece, sq_piece}),
+      .xlate_req_valid_o(send_xlate_req_valid_o[0]),
+      .xlate_req_ready_i(send_xlate_req_ready_i[0]),
       .xlate_req_data_o(send_xlate_req_data_o[0+:rnic_pkg::XlateReqBits]),
-      .xlate_rsp_valid_i(send_xlate_rsp_valid_i[0]), .xlate_rsp_ready_o(send_xlate_rsp_ready_o[0]),
-      .xlate_rsp_data_i(tx_xlate_rsp_data_i),
+      .xlate_rsp_valid_i(send_xlate_rsp_valid_i[0]),
+      .xlate_rsp_ready_o(send_xlate_rsp_ready_o[0]), .xlate_rsp_data_i(tx_xlate_rsp_data_i),
       .xlate_retire_valid_o(send_xlate_retire_valid_o[0]),
       .xlate_retire_epoch_o(send_xlate_retire_epoch_o[0]),
       .rd_req_valid_o(send_rd_req_valid_o[2]), .rd_req_ready_i(send_rd_req_ready_i[2]),
@@ -258,18 +279,14 @@ module send_side (
       .rd_rsp_valid_i(send_rd_rsp_valid_i[2]), .rd_rsp_ready_o(send_rd_rsp_ready_o[2]),
       .rd_rsp_data_i(send_rd_rsp_data_i[2*rnic_pkg::DmaRdRspBits+:rnic_pkg::DmaRdRspBits]),
       .path_rd_en_o(tx_path_rd_en_o), .path_rd_qp_o(tx_path_rd_qp_o),
-      .path_rd_data_i(tx_path_data_i),
-      .tx_fault_valid_o(fault_valid[0]), .tx_fault_ready_i(fault_ready[0]),
-      .tx_fault_data_o(path_fault),
-      .eth_tx_valid_o, .eth_tx_ready_i, .eth_tx_data_o,
-      .left_valid_o, .left_ready_i, .left_data_o,
+      .path_rd_data_i(tx_path_data_i), .tx_fault_valid_o(fault_valid[0]),
+      .tx_fault_ready_i(fault_ready[0]), .tx_fault_data_o(path_fault), .eth_tx_valid_o,
+      .eth_tx_ready_i, .eth_tx_data_o, .left_valid_o, .left_ready_i, .left_data_o,
       .revive_valid_i(revive_valid_i || revive_due_q),
       .revive_qp_i(revive_valid_i ? revive_qp_i : revive_due_qp_q),
       .reach_rd_en_i(rx_path_rd_en_i), .reach_rd_qp_i(rx_path_rd_qp_i),
-      .reach_data_o(rx_reach_data_o),
-      .qp_reset_valid_i(send_reset_valid_i[2]), .qp_reset_ready_o(send_reset_ready_o[2]),
-      .qp_reset_qp_i,
-      .event_o(ev_tx)
+      .reach_data_o(rx_reach_data_o), .qp_reset_valid_i(send_reset_valid_i[2]),
+      .qp_reset_ready_o(send_reset_ready_o[2]), .qp_reset_qp_i, .event_o(ev_tx)
   );
 
   assign ev_send_o = ev_sq | ev_rsp | ev_tx;

@@ -13,10 +13,11 @@
 /// side of that QP until qp_reset, but for a fatal NAK. A descriptor with `tell` is reported there
 /// too, when its packet has left (UC, UD: its message is done). A request with ack_req is reported
 /// on left_* when the port has taken the last word of its frame (tx_port). reach: what a QP has
-/// sent (tx_sent), a cycle after reach_rd_en_i.
+/// sent (tx_sent), a cycle after reach_rd_en_i. busy_o: something moves inside.
 module tx_path (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
+    output logic                           busy_o,
     // Frames may begin
     input  wire logic                      enable_i,
     input  wire logic [47:0]               port_mac_i,
@@ -245,6 +246,9 @@ module tx_path (
       .eth_tx_ready_i,
       .eth_tx_data_o
   );
+
+  assign busy_o = word_valid || (desc_valid && desc_ready) || (piece_valid && piece_ready) ||
+      (head_valid && head_ready) || (frame_valid && frame_ready) || (packet_valid && packet_ready);
 
   always_comb begin
     event_o                                  = '0;

@@ -46,9 +46,12 @@ void add_world_options(CLI::App& command, WorldArguments& world) {
                   "Threads that simulate, one a NIC at most: results are the same with any number [default: cores]")
       ->envname("RNIC_THREADS")
       ->check(CLI::Range(1u, 64u));
-  command.add_flag("!--no-clock-gating", options.clock_gating,
-                   "Clock a NIC also while it is quiet: waits cost what work does, results are the same");
-  command.add_flag("--check-quiet", options.check_quiet, "Stop when a NIC that says it is quiet is not");
+  command.add_flag(
+      "!--no-clock-gating", options.clock_gating,
+      "Clock a NIC also while it is quiet, and all of it: waits cost what work does, results are the same");
+  command.add_flag(
+      "--check-rest", options.check_rest,
+      "Stop when a clock stands still where something would have changed: of a room, or of a quiet NIC. Slow");
   command.add_option("--link-gbps", options.wire.rate_gbps, "Rate of the wire, 10^9 bits per second")
       ->check(CLI::Range(0.1, 400.0))
       ->capture_default_str();

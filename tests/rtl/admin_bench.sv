@@ -90,9 +90,11 @@ module admin_bench (
 
   assign ready_o = admin_ready && (&ctx_ready);
 
+  logic unused_busy;
   admin u_admin (
       .clk_i,
       .rst_ni,
+      .busy_o     (unused_busy),
       .ready_o    (admin_ready),
       .enable_i   (enable_i && ready_o),
       .command_base_i,

@@ -91,7 +91,9 @@ module send_queue_harness (
   logic unused_bits;
   assign unused_bits = ^{contended[5:4], contended[1:0]};
 
+  logic unused_busy;
   send_queue u_send_queue (
+      .busy_o     (unused_busy),
       .acq_valid_o(acq_valid),
       .acq_ready_i(acq_ready),
       .acq_index_o(acq_index),

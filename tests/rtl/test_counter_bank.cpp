@@ -72,3 +72,10 @@ TEST_CASE("counter_bank: every event in every cycle, from reset on, under consta
   for (int round = 0; round < 2000; ++round) world.check(world.bench.uniform(0, kCounters - 1), [&] { return all; });
   CHECK(world.expected[0] > 4000);
 }
+
+TEST_CASE("counter_bank: every event in every cycle is kept while nobody reads", "[rtl]") {
+  World world(seed());
+  const Events all = Events{}.set();
+  for (int i = 0; i < 5000; ++i) world.cycle(all);
+  for (std::size_t i = 0; i < kCounters; ++i) world.check(i, [] { return Events{}; });
+}

@@ -278,6 +278,36 @@ TEST_CASE("dma_read: no read times out while that is disabled, and after it each
   CHECK(clients.errors == 0);
 }
 
+TEST_CASE("dma_read: none times out while that is disabled, also while tags are parked (7.5.3.16)", "[rtl]") {
+  Bench<Vdma_read> bench(seed());
+  Clients clients(bench, false);
+  auto& dut = *bench.dut;
+  clients.completer.choose_fault = [&](const TlpRange& range) {
+    clients.fail(range);
+    return Fault::kDrop;
+  };
+  clients.ask(0, 0, 64);
+  bench.run_until([&] { return clients.timeouts == 1; }, 2 * kTimeout, "the first, whose tag is parked then");
+  clients.ask(1, 0, 64);
+  bench.run(1500);
+  dut.timeout_disable_i = 1;
+  dut.timeout_i = 1000;
+  bench.run(5000);
+  CHECK(clients.timeouts == 1);
+  dut.timeout_i = kTimeout;
+  dut.timeout_disable_i = 0;
+  bench.run_until([&] { return clients.timeouts == 2; }, kTimeout, "the second");
+  // Reads that left at different times end at different times, whatever was looked at meanwhile.
+  clients.ask(2, 0, 64);
+  bench.run(kTimeout / 2);
+  clients.ask(3, 0, 64);
+  bench.run_until([&] { return clients.timeouts == 3; }, kTimeout, "the third");
+  const auto third = bench.cycle;
+  bench.run_until([&] { return clients.timeouts == 4; }, kTimeout, "the fourth");
+  CHECK(bench.cycle - third > kTimeout / 2 - 200);
+  CHECK(bench.cycle - third < kTimeout / 2 + 200);
+}
+
 TEST_CASE("dma_read: what may still come is not taken to be lost while time-outs are disabled", "[rtl]") {
   Bench<Vdma_read> bench(seed());
   Clients clients(bench, false);

@@ -31,11 +31,15 @@ struct World : Agent {
     dut.wqe_push_ready_i = 1;
     set_port_bits(dut.event_i, std::bitset<hw::kCounterNames.size()>{});
     set_port_bits(dut.qp_event_i, std::bitset<5 * hw::kQpCounters>{});
+    dut.moved_i = dut.quiet_i = dut.link_up_i = 0;
     bench.reset();
     bench.add(*this);
   }
   void drive() override {
     auto& dut = *bench.dut;
+    const std::array<unsigned, 6> now{dut.cfg_msix_enable_i, dut.cfg_msix_mask_i, dut.link_up_i,
+                                      dut.contexts_ready_i,  dut.device_enable_o, dut.ready_o};
+    dut.moved_i = std::exchange(levels, now) != now;  // as nic_rest tells it
     dut.event_i = events;
     dut.rd_req_ready_i = bench.chance(0.7);
     if (!beats.empty()) put(dut.rd_rsp_data_i, beats.front());
@@ -121,6 +125,7 @@ struct World : Agent {
   }
   static constexpr std::uint64_t kCommands = 0x10000, kCompletions = 0x20000, kMessageAddress = 0xfee01004,
                                  kMessageData = 0x4321;
+  std::array<unsigned, 6> levels{};
   Bench<Vhost_if> bench;
   std::map<std::uint64_t, std::array<std::uint8_t, 64>> memory;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> messages;

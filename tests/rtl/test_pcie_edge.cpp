@@ -62,7 +62,9 @@ struct Edge {
     d.dma_req_np_hold_i = 0;
     d.host_req_valid_i = d.dma_cpl_valid_i = d.reg_rsp_valid_i = d.rd_req_valid_i = d.rd_rsp_ready_i = d.wr_valid_i =
         d.dma_req_ready_i = 0;
+    d.moved_i = 0;
     bench.reset();
+    bench.add(levels);
     bench.add(host);
     bench.add(cpl);
     bench.add(reg);
@@ -82,7 +84,23 @@ struct Edge {
   }
   bool event(unsigned counter) const { return port_bit(bench.dut->event_o, counter); }
 
+  /// Tells the rooms that a setting has changed, as nic_rest does.
+  struct Levels : Agent {
+    explicit Levels(Bench<Vpcie_edge>& b) : bench(b) {}
+    void drive() override {
+      auto& d = *bench.dut;
+      const std::array<unsigned, 6> now{d.cfg_max_payload_i, d.cfg_max_read_req_i, d.cfg_bus_master_i,
+                                        d.enable_i,          d.cfg_ext_tag_i,      d.cfg_cpl_timeout_disable_i};
+      d.moved_i = now != seen;
+      seen = now;
+    }
+    void sample() override {}
+    Bench<Vpcie_edge>& bench;
+    std::array<unsigned, 6> seen{};
+  };
+
   Bench<Vpcie_edge> bench;
+  Levels levels{bench};
   Source<HostBeat> host;
   Sink<HostCpl> cpl;
   Sink<rtl::RegReq> reg;

@@ -115,6 +115,7 @@ class Bench {
     context_->randReset(2);
     context_->randSeed(static_cast<int>(seed_value % 0x7fffffff) + 1);
     dut = std::make_unique<Model>(context_.get());
+    if constexpr (requires(Model & model) { model.clk_open_i; }) dut->clk_open_i = 0;
   }
   ~Bench() {
     dut->final();

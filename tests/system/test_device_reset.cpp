@@ -47,7 +47,7 @@ bool write_and_check(Endpoint& a, Endpoint& b, std::uint8_t fill) {
 // docs/ports.md, quiet_o: nothing in the NIC changes by itself. After a reset its tables are cleared.
 TEST_CASE("a NIC that nobody talks to says that it is quiet when it is ready, and not before") {
   auto options = WorldOptions::from_environment("device_reset");
-  options.check_quiet = true;
+  options.check_rest = true;
   auto& world = fresh_world(options);
   world.idle(20'000);
   for (std::size_t i = 0; i < world.hosts(); ++i) {

@@ -359,8 +359,8 @@ class ToolTest(unittest.TestCase):
         self.assertIn("--threads", self.refused("copy", file, "--threads", 0))
 
     def test_a_clock_that_stands_still_changes_nothing(self):
-        # A NIC that is quiet is not clocked; --check-quiet looks whether it is.
-        modes = (("--check-quiet",), ("--no-clock-gating",))
+        # A NIC that is quiet is not clocked; --check-rest looks whether it is.
+        modes = (("--check-rest",), ("--no-clock-gating",))
         file = self.file(40_000)
         for world in ((), ("--world", 3)):
             captures, figures, soaks = [], [], []
