@@ -30,7 +30,7 @@ void HostReport::request_ends(Request& request) {
 }
 
 void HostReport::packet_received(Packet& packet) {
-  packets_.received(packet);
+  shared_.packets.at(host_).received(packet);
   if (packet.reason != RxReason::kNone || packet.fault || packet.placed == 0 || packet.length == 0) return;
   const auto here = static_cast<std::uint8_t>(host_);
   const bool answer = is_response(packet.opcode);
@@ -42,7 +42,7 @@ void HostReport::packet_received(Packet& packet) {
 }
 
 void HostReport::frame(const Frame& frame, Packet* packet) {
-  packets_.sent(frame, packet);
+  shared_.packets.at(host_).sent(frame, packet);
   const auto here = static_cast<std::uint8_t>(host_);
   shared_.series.add(SeriesName{SeriesKind::kWire, 0, here, 0}.key(), frame.from, frame.to,
                      frame.bytes + kWireOverhead);
@@ -107,7 +107,7 @@ nlohmann::ordered_json HostReport::json() const {
   for (const auto& [what, counts] : trouble(counters_)) troubles.push_back({{"what", what}, {"counts", counts}});
   for (std::size_t i = 0; i < counters_.size(); ++i) counters[std::string(hw::kCounterNames[i])] = counters_[i];
   return {{"host", host_letter(host_)},
-          {"packets", packets_.json()},
+          {"packets", shared_.packets.at(host_).json()},
           {"stalls", std::move(stalls)},
           {"waits",
            {{"DMA reads: no tag or place", waits_[static_cast<std::size_t>(WaitKind::kTag)].json()},

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "testbench/nic_counters.hpp"
-#include "testbench/report/packet_figures.hpp"
 #include "testbench/report/shared_figures.hpp"
 
 namespace rnic::testbench {
@@ -23,7 +22,7 @@ class HostReport final : public LifeSink {
   void send_ends(Packet&) override {}
   void receive_begins(Packet&) override {}
   void receive_ends(Packet&) override {}
-  void packet_over(Packet& packet) override { packets_.over(packet); }
+  void packet_over(Packet& packet) override { shared_.packets.at(packet.host).over(packet); }
   void packet_received(Packet& packet) override;
   void frame(const Frame& frame, Packet* packet) override;
   void stall_over(std::uint8_t qp, StallReason reason, std::uint64_t from, std::uint64_t to,
@@ -37,7 +36,6 @@ class HostReport final : public LifeSink {
   /// {"host", "packets", "stalls", "waits", "engines", "streams", "counters", "trouble"}; what did not happen is not
   /// there.
   [[nodiscard]] nlohmann::ordered_json json() const;
-  [[nodiscard]] const PacketFigures& packets() const { return packets_; }
 
  private:
   struct Waits {
@@ -51,7 +49,6 @@ class HostReport final : public LifeSink {
   unsigned host_;
   Flights flights_;
   double pcie_gbytes_;
-  PacketFigures packets_;
   std::map<std::uint8_t, std::array<Waits, kReasons>> stalls_;  ///< By queue pair
   std::array<Waits, static_cast<std::size_t>(WaitKind::kCount)> waits_{};
   NicCounters counters_{};

@@ -19,15 +19,17 @@ void PacketFigures::sent(const Frame& frame, const Packet* packet) {
   ++row.frames;
   row.bytes += frame.bytes;
   row.injected += frame.injected;
-  row.lost += frame.faults >> static_cast<unsigned>(model::WireFault::kDrop) & 1;
+  const std::uint64_t lost = frame.faults >> static_cast<unsigned>(model::WireFault::kDrop) & 1;
+  row.lost += lost;
   if (packet == nullptr) return;
+  row.lost_here += lost;
   row.payload += packet->length;
   row.repeated += packet->repeated;
 }
 
 void PacketFigures::over(const Packet& packet) {
   if (packet.dropped) ++rows_[packet.opcode].unsent;
-  if (packet.wire_end != 0 && packet.checked == 0 && !packet.lost) ++rows_[packet.opcode].unjudged;
+  if (packet.wire_end != 0 && packet.checked == 0) ++rows_[packet.opcode].unjudged;
 }
 
 void PacketFigures::received(const Packet& packet) {
@@ -44,7 +46,7 @@ nlohmann::ordered_json PacketFigures::json() const {
                     {"payload", row.payload},
                     {"repeated", row.repeated},
                     {"lost", row.lost},
-                    {"unjudged", row.unjudged},
+                    {"unjudged", row.unjudged - row.lost_here},
                     {"unsent", row.unsent},
                     {"injected", row.injected}});
   }

@@ -26,11 +26,12 @@ class PacketFigures {
  private:
   struct Row {
     std::uint64_t frames = 0, bytes = 0, payload = 0;
-    std::uint64_t repeated = 0;  ///< Sent before
-    std::uint64_t lost = 0;      ///< The wire has dropped it
-    std::uint64_t unjudged = 0;  ///< It did not come to the packet check: damaged, or under way at the end
-    std::uint64_t unsent = 0;    ///< The NIC dropped it on its way out
-    std::uint64_t injected = 0;  ///< By the testbench
+    std::uint64_t repeated = 0;   ///< Sent before
+    std::uint64_t lost = 0;       ///< The wire has dropped it
+    std::uint64_t lost_here = 0;  ///< Of those the ones that this NIC has made
+    std::uint64_t unjudged = 0;   ///< It did not come to the packet check: lost, damaged, or under way at the end
+    std::uint64_t unsent = 0;     ///< The NIC dropped it on its way out
+    std::uint64_t injected = 0;   ///< By the testbench
   };
 
   std::uint64_t frames_ = 0, bytes_ = 0, not_roce_ = 0;

@@ -113,10 +113,8 @@ nlohmann::ordered_json RunReport::json() const {
   };
   auto hosts = nlohmann::ordered_json::array();
   std::uint64_t frames = 0;
-  for (const auto& host : hosts_) {
-    hosts.push_back(host->json());
-    frames += host->packets().frames();
-  }
+  for (const auto& host : hosts_) hosts.push_back(host->json());
+  for (const auto& packets : shared_->packets) frames += packets.frames();
   return {{"end_ns", since(end_ps_)},
           {"work",
            {{"from_ns", since(work.first_ps())},

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "testbench/report/packet_figures.hpp"
 #include "testbench/report/request_figures.hpp"
 #include "testbench/report/time_series.hpp"
 #include "testbench/timeline/block_usage.hpp"
@@ -48,7 +49,8 @@ struct SharedFigures {
   RequestFigures requests;
   TimeSeries series;
   WorkTime work;
-  std::array<BlockUsage, kMostHosts> usage;  ///< Counted while there is work
+  std::array<PacketFigures, kMostHosts> packets;  ///< Of each host
+  std::array<BlockUsage, kMostHosts> usage;       ///< Of each NIC, counted while there is work
 
   void work_begins(std::uint64_t now_ps);
   void work_ends(std::uint64_t now_ps);

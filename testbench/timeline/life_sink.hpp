@@ -41,7 +41,7 @@ class LifeSink {
   virtual void send_ends(Packet& packet) = 0;
   virtual void receive_begins(Packet& packet) = 0;
   virtual void receive_ends(Packet& packet) = 0;
-  /// Nothing more can come of a packet that this host has made.
+  /// Nothing more can come of a packet that a NIC has made, that of `packet.host`.
   virtual void packet_over(Packet& packet) = 0;
   /// One that has come is judged and, if it was good, placed. `packet.id` is 0 when nobody has seen how it was made.
   virtual void packet_received(Packet& packet) = 0;

@@ -32,8 +32,7 @@ void show_copy(ReportFile& page, const CopyReport& report, const CopyOptions& op
     page.add_figure(title, "bytes", phase.at("bytes"));
     page.add_figure(title, "simulated time", phase.at("simulated_ns"), "ns");
   }
-  page.add_limit(fmt::format("payload that the wire allows, {} bytes at MTU {}", options.message, options.mtu),
-                 link_gbps * wire_payload_share(options.message, options.mtu, false));
+  page.add_limit("what the wire allows", link_gbps * wire_payload_share(options.message, options.mtu, false));
   page.set_outcome(report.equal(), report.equal() ? "the three SHA-256 are equal" : "the SHA-256 differ");
   auto results = json;
   results.erase("wall_clock");

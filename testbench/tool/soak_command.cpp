@@ -98,11 +98,13 @@ bool is_orderly(const WorldOptions& world) {
 
 /// What the report has at its head.
 void show_soak(ReportFile& page, const SoakReport& report, const nlohmann::ordered_json& json) {
-  for (const auto* key : {"completed", "wrong", "hung", "bytes", "receives", "silent"})
-    page.add_figure("Soak", key, json.at(key));
-  for (const auto* key : {"set_up_cycles", "cycles", "tear_down_cycles"})
-    page.add_figure("Clock cycles", key, json.at(key), "cycles");
+  page.add_figure("Requests completed", "all", json.at("completed"));
   for (const auto& [kind, count] : json.at("requests").items()) page.add_figure("Requests completed", kind, count);
+  for (const auto* key : {"wrong", "hung", "bytes", "receives", "silent", "registrations", "binds", "invalidations"})
+    page.add_figure("Checked", key, json.at(key));
+  page.add_figure("Clock cycles", "traffic", json.at("cycles"));
+  page.add_figure("Clock cycles", "set-up", json.at("set_up_cycles"));
+  page.add_figure("Clock cycles", "tear-down", json.at("tear_down_cycles"));
   page.set_outcome(report.good(), report.good()
                                       ? "every request and every byte was right"
                                       : fmt::format("{} wrong, {} hung", report.traffic.wrong, report.traffic.hung));

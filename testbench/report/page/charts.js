@@ -191,26 +191,28 @@ function curves(series, options) {
   const values = options.values;
   const made = chart(options.label, (width) => (width < 560 ? 270 : 300), (svg, width, height) => {
     const shown = series.filter((one) => visible.has(one.name));
-    const box = {left: 52, right: width - 14, top: 30, bottom: height - 44};
+    const box = {left: 58, right: width - 34, top: 30, bottom: height - 44};
     const least = d3.min(values.filter((v) => v > 0)) || 1, spread = values.every((v) => v > 0);
     const scale = spread ? d3.scaleLog() : d3.scaleSymlog().constant(least);
     const x = scale.domain(values.length > 1 ? d3.extent(values) : [least / 2, 2 * least]).range([box.left + 6, box.right]);
-    const most = d3.max(shown, (one) => d3.max([...one.points, ...one.limit], (p) => p[1])) || 1;
-    const y = d3.scaleLinear([0, 1.06 * most], [box.bottom, box.top]);
+    const heights = shown.flatMap((one) => [...one.points, ...one.limit].map((p) => p[1]));
+    const most = d3.max(heights) || 1, lowest = d3.min(heights) || most;
+    // What spans decades is seen only on a logarithmic axis.
+    const wide = options.decades && lowest > 0 && most / lowest > 20;
+    const y = (wide ? d3.scaleLog().domain([0.8 * lowest, 1.25 * most]) : d3.scaleLinear().domain([0, 1.06 * most])).range([box.bottom, box.top]);
     let reached = -Infinity;
     const xValues = values.filter((v) => {
       const free = x(v) - reached > 46;
       if (free) reached = x(v);
       return free;
     });
-    axes(svg, x, y, box, {x: options.axis, y: options.title}, {x: (v) => v.toLocaleString("en-US"), xValues, y: d3.format(",~g")});
+    axes(svg, x, y, box, {x: options.axis, y: `${options.title}${wide ? " (log)" : ""}; dashed: limit`}, {x: (v) => v.toLocaleString("en-US"), xValues, y: (v) => (!wide || /^[1]/.test(String(+v.toPrecision(3)).replace(/[0.]/g, "")) ? v.toLocaleString("en-US", {maximumFractionDigits: 3}) : "")});
     const line = d3.line().x((p) => x(p[0])).y((p) => y(p[1]));
     for (const one of shown) {
       svg.append("path").datum(one.limit).attr("d", line).style("fill", "none").style("stroke", one.colour).style("stroke-width", 1.4).style("stroke-dasharray", "6 4");
       svg.append("path").datum(one.points).attr("d", line).style("fill", "none").style("stroke", one.colour).style("stroke-width", 2);
       svg.selectAll(null).data(one.points).enter().append("circle").attr("cx", (p) => x(p[0])).attr("cy", (p) => y(p[1])).attr("r", 3).style("fill", one.colour);
     }
-    svg.append("text").attr("class", "limit").style("fill", "var(--soft)").attr("x", box.right).attr("y", box.top - 10).attr("text-anchor", "end").text("dashed: limit");
     const say = (i) => {
       const parts = [`${options.axis} ${values[i].toLocaleString("en-US")}: `];
       for (const one of shown) parts.push(parts.length > 1 ? "; " : "", `${one.name} `, bold(options.text(one.points[i][1])), ` of ${options.text(one.limit[i][1])}`);

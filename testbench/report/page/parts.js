@@ -42,13 +42,13 @@ function showSweep() {
   const kinds = [["write", "Write"], ["read", "Read"], ["write_both_ways", "Write, both ways"], ["read_both_ways", "Read, both ways"]];
   const lines = (key, limit) => kinds.filter(([kind]) => key in sweep.points[0][kind]).map(([kind, name], i) => ({
     name, colour: colours[i], points: sweep.points.map((p) => [p.at, p[kind][key]]), limit: sweep.points.map((p) => [p.at, p[kind][limit]])}));
-  const add = (title, key, limit, unit, text) => {
+  const add = (title, key, limit, unit, text, decades) => {
     part.append(element("h3", {}, title));
-    part.append(curves(lines(key, limit), {values, axis: sweep.axis, title: unit, label: `${title} over ${sweep.axis}`, legend: `Curves of ${title.toLowerCase()}`, text}));
+    part.append(curves(lines(key, limit), {values, axis: sweep.axis, title: unit, label: `${title} over ${sweep.axis}`, legend: `Curves of ${title.toLowerCase()}`, text, decades}));
   };
   add("Goodput", "goodput_gbps", "limit_gbps", "Gbit/s", format.gbps);
-  add("Message rate", "rate_mmps", "limit_mmps", "million messages a second", format.rate);
-  add("Latency of one message alone, median", "latency_median_ns", "latency_limit_ns", "ns", format.ns);
+  add("Message rate", "rate_mmps", "limit_mmps", "10^6 messages/s", format.rate, true);
+  add("Latency of one message alone, median", "latency_median_ns", "latency_limit_ns", "ns", format.ns, true);
   const rows = sweep.points.flatMap((point) => kinds.map(([kind, name]) => ({at: point.at, name, ...point[kind]})));
   const column = (title, key, text) => ({title, value: (row) => row[key], text: (v) => (v === undefined ? "" : text(v)), ...number});
   const two = (v) => v.toFixed(2), three = (v) => v.toFixed(3);
