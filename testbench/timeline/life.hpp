@@ -91,7 +91,7 @@ struct Packet {
   std::uint32_t psn{}, dest_qpn{}, length{};
   std::uint64_t made{}, taken{}, translated{}, gathered{}, wire_start{}, wire_end{}, checked{}, placed{};
   unsigned tlb_misses{};
-  bool repeated{}, dropped{}, lost{}, fault{};
+  bool repeated{}, dropped{}, lost{}, fault{}, receiving{};
   RxReason reason{};
   RequestPtr request;  ///< Whose it is; of a response the one that it completes
   TraceFile::Track tx{}, wire{}, rx{};

@@ -1,6 +1,7 @@
 #include "testbench/timeline/packet_book.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace rnic::testbench {
 namespace {
@@ -105,6 +106,7 @@ void PacketBook::arrives(const PacketPtr& packet) {
 void PacketBook::expire(std::uint64_t now) {
   for (; !arriving_.empty() && arriving_.front()->wire_end + kLostAfterPs < now; arriving_.pop_front()) {
     arriving_.front()->lost = arriving_.front()->checked == 0;
+    if (arriving_.front()->receiving) sink_.receive_ends(*arriving_.front());
     sink_.packet_over(*arriving_.front());
   }
 }
@@ -128,15 +130,21 @@ void PacketBook::judged(const rtl::RxDesc& head, RxReason reason, std::uint64_t 
   judged_->checked = now;
   judged_->reason = reason;
   judged_->receiver = host_;
+  // Now, and not when it is planned: the one in front may still be here.
+  if (!std::exchange(judged_->receiving, true)) sink_.receive_begins(*judged_);
 }
 
 /// The packet judged last was not planned.
 void PacketBook::settle_judged() {
-  if (!judged_ || !ends(judged_->reason)) return;
+  if (!judged_) return;
   const PacketPtr packet = std::move(judged_);
   judged_ = nullptr;
+  if (!ends(packet->reason)) {
+    // It waits, and is judged again; one that nobody knows is another one then.
+    if (packet->id == 0) sink_.receive_ends(*packet);
+    return;
+  }
   std::erase(arriving_, packet);
-  sink_.receive_begins(*packet);
   sink_.receive_ends(*packet);
   sink_.packet_received(*packet);
   if (packet->id != 0) sink_.packet_over(*packet);
@@ -147,7 +155,6 @@ void PacketBook::planned() {
   const PacketPtr packet = std::move(judged_);
   judged_ = nullptr;
   std::erase(arriving_, packet);
-  sink_.receive_begins(*packet);
   placing_.push_back(packet);
   const auto qp = static_cast<std::uint8_t>(packet->dest_qpn);
   if (is_response(packet->opcode)) {
@@ -197,7 +204,11 @@ void PacketBook::finish() {
   for (auto* packets : {&ready_, &arriving_, &placing_}) {
     for (const auto& packet : *packets) sink_.packet_over(*packet);
   }
-  for (const auto& packet : placing_) sink_.receive_ends(*packet);
+  for (auto* packets : {&arriving_, &placing_}) {
+    for (const auto& packet : *packets) {
+      if (packet->receiving) sink_.receive_ends(*packet);
+    }
+  }
   gathering_.clear();
   parts_.clear();
   ready_.clear();
