@@ -112,11 +112,12 @@ class Browser:
         """What the console has said since the last call."""
         return [entry["message"] for entry in self.call("POST", "/se/log", {"type": "browser"})]
 
-    def screenshot(self, path, whole=False, height=None):
-        """Of the window, or of the whole page, or of so much of it from its top."""
+    def screenshot(self, path, whole=False, clip=None):
+        """Of the window, of the whole page, or of a part of it: (x, y, width, height)."""
+        if whole:
+            clip = (0, 0, *self.script("return [innerWidth, document.documentElement.scrollHeight]"))
         parameters = {}
-        if whole or height:
-            width, page = self.script("return [innerWidth, document.documentElement.scrollHeight]")
-            parameters = {"captureBeyondViewport": True, "clip": {"x": 0, "y": 0, "width": width, "height": min(page, height or page), "scale": 1}}
+        if clip:
+            parameters = {"captureBeyondViewport": True, "clip": {**dict(zip(("x", "y", "width", "height"), clip)), "scale": 1}}
         picture = self.devtools("Page.captureScreenshot", format="png", **parameters)["data"]
         pathlib.Path(path).write_bytes(base64.b64decode(picture))

@@ -323,11 +323,15 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(places, {"driver", "PCI Express", "NIC", "wire", "peer's NIC", "peer's PCI Express"})
 
     def test_goodput_has_every_byte(self):
-        figures, run = self.runs.json("copy"), self.runs.data("copy")["run"]
-        sent = next(one for one in run["requests"] if one["kind"] == "Send")["bytes"]
-        shown = sum(sum(series["bytes"]) for series in run["series"]["payload"])
-        self.assertEqual(shown, figures["write"]["bytes"] + figures["read"]["bytes"] + sent)
-        self.assertEqual(len([series for series in run["series"]["payload"] if series["to"] == "B"]), 8)  # four Writes, four Reads
+        for name, queue_pairs in (("copy", 4), ("loss", 2)):
+            with self.subTest(run=name):
+                figures, run = self.runs.json(name), self.runs.data(name)["run"]
+                sent = next(one for one in run["requests"] if one["kind"] == "Send")["bytes"]
+                shown = sum(sum(series["bytes"]) for series in run["series"]["payload"])
+                self.assertEqual(shown, figures["write"]["bytes"] + figures["read"]["bytes"] + sent)
+                to_b = [series for series in run["series"]["payload"] if series["to"] == "B"]
+                self.assertEqual(len(to_b), 2 * queue_pairs)  # of Writes, and of Reads
+        run = self.runs.data("copy")["run"]
         # Nor is a link ever fuller than it can be.
         links = {link["host"]: link for link in run["links"]}
         for series in run["series"]["links"]:

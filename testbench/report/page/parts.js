@@ -135,7 +135,7 @@ function showMedian() {
     panel.append(element("p", {class: "note"}, `${kind.kind} of ${format.some(median.bytes, "byte")} in ${format.some(median.packets, "packet")}${median.repeated ? `, ${median.repeated} repeated` : ""}: host ${median.host}, QP ${median.qp}, WQE ${median.wqe}, posted at ${format.ns(median.posted_ns)}. In the middle of ${format.count(median.of)}${median.of < kind.latency.count ? `, drawn from ${format.count(kind.latency.count)}` : ""}. Latency `,
                          element("b", {"data-median": kind.kind, "data-value": median.latency_ns}, format.ns(median.latency_ns)), "."));
     const keys = element("div", {class: "legend"});
-    for (const one of places) keys.append(element("span", {class: "key", style: `--colour: ${one.colour}`}, `${one.key} ${format.ns(one.ns)}, ${format.share(one.ns / median.latency_ns)}`));
+    for (const one of places.filter((all) => all.ns > 0)) keys.append(element("span", {class: "key", style: `--colour: ${one.colour}`}, `${one.key} ${format.ns(one.ns)}, ${format.share(one.ns / median.latency_ns)}`));
     panel.append(keys, waterfall(steps, median.latency_ns, `Steps of the median ${kind.kind}, ${median.latency_ns} ns in all`));
     panel.append(folded("As a table, with the same step of all requests", table(`Steps of the median ${kind.kind}, ns`, [
       {title: "step", value: (one) => one.name}, {title: "where", value: (one) => one.place}, {title: "from", value: (one) => one.from, ...number}, {title: "took", value: (one) => one.ns, ...number},
