@@ -26,7 +26,8 @@ std::vector<LifeSink*> RunReport::begin(const WorldOptions& options, std::uint64
   hosts_.clear();
   links_.clear();
   cycles_.clear();
-  epoch_ps_ = end_ps_ = epoch_ps;
+  epoch_ps_ = epoch_ps;
+  end_ps_.reset();
   std::vector<LifeSink*> sinks;
   for (std::size_t i = 0; i < options.hosts; ++i) {
     const HostOptions host = options.each_host.at(i).value_or(options.host);
@@ -108,6 +109,7 @@ nlohmann::ordered_json RunReport::links_json() const {
 nlohmann::ordered_json RunReport::json() const {
   if (!shared_) return nullptr;
   const WorkTime& work = shared_->work;
+  const std::uint64_t now = end_ps_.value_or(model::now_ps());
   const auto since = [this](std::uint64_t ps) {
     return (ps - std::min(ps, epoch_ps_)) / model::kPicosecondsPerNanosecond;
   };
@@ -115,11 +117,11 @@ nlohmann::ordered_json RunReport::json() const {
   std::uint64_t frames = 0;
   for (const auto& host : hosts_) hosts.push_back(host->json());
   for (const auto& packets : shared_->packets) frames += packets.frames();
-  return {{"end_ns", since(end_ps_)},
+  return {{"end_ns", since(now)},
           {"work",
            {{"from_ns", since(work.first_ps())},
             {"to_ns", since(work.last_ps())},
-            {"ns", work.total_ps(end_ps_) / model::kPicosecondsPerNanosecond}}},
+            {"ns", work.total_ps(now) / model::kPicosecondsPerNanosecond}}},
           {"frames", frames},
           {"links", links_json()},
           {"requests", shared_->requests.json(epoch_ps_)},

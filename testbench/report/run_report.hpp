@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "testbench/report/host_report.hpp"
@@ -19,7 +19,7 @@ class RunReport final : public RunObserver {
   void end(std::uint64_t now_ps, const std::vector<std::uint64_t>& cycles) override;
 
   /// What it has seen, of the run that began last; "series" of the busiest queue pairs, the others together. Null when
-  /// none has begun. The same run gives the same.
+  /// none has begun. The same run gives the same. While it goes on, what there is so far.
   [[nodiscard]] nlohmann::ordered_json json() const;
 
  private:
@@ -34,7 +34,8 @@ class RunReport final : public RunObserver {
   std::unique_ptr<SharedFigures> shared_;
   std::vector<std::unique_ptr<HostReport>> hosts_;
   std::vector<Link> links_;
-  std::uint64_t epoch_ps_ = 0, end_ps_ = 0;
+  std::uint64_t epoch_ps_ = 0;
+  std::optional<std::uint64_t> end_ps_;
   std::vector<std::uint64_t> cycles_;
 };
 

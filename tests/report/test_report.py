@@ -114,10 +114,10 @@ class ReportTest(unittest.TestCase):
                 for scheme in ("light", "dark"):
                     with self.subTest(run=name, width=width, scheme=scheme):
                         self.open(page, width, scheme)
+                        backs[scheme] = self.browser.script("return getComputedStyle(document.body).backgroundColor")
                         self.assert_silent(name)
                         self.assertEqual(self.browser.script("return [innerWidth, document.documentElement.scrollWidth]"), [width, width])
                         self.assertEqual(self.browser.script("return performance.getEntriesByType('resource').length"), 0, "asks for something")
-                        backs[scheme] = self.browser.script("return getComputedStyle(document.body).backgroundColor")
                         self.browser.screenshot(screenshots / f"{name}-{width}-{scheme}.png", whole=True)
             self.assertNotEqual(backs["light"], backs["dark"])
 
@@ -371,10 +371,11 @@ class ReportTest(unittest.TestCase):
                     self.assertLessEqual(engine["busy"], cycles)
                 for stream in host["streams"]:
                     self.assertLessEqual(stream["moves"] + stream["waits"], cycles)
-        # Each frame passes the send path once.
+        # Each frame passes the send path once; commands are given before and after the work alone.
         for host in self.runs.data("copy")["run"]["hosts"]:
             desc = next(stream for stream in host["streams"] if stream["stream"].endswith("u_tx_path.desc"))
             self.assertEqual(desc["moves"], host["packets"]["frames"])
+            self.assertEqual([engine["engine"] for engine in host["engines"] if "u_admin" in engine["engine"]], [])
 
     # ---- The run
 

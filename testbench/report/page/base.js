@@ -57,6 +57,16 @@ function folded(title, ...children) {
   return element("details", {}, element("summary", {}, title), ...children);
 }
 
+/** [{key, values}] of what has the same key, in the order in which the keys come. */
+function grouped(all, key) {
+  const groups = new Map();
+  for (const one of all) {
+    if (!groups.has(key(one))) groups.set(key(one), []);
+    groups.get(key(one)).push(one);
+  }
+  return Array.from(groups, ([name, values]) => ({key: name, values}));
+}
+
 let tabGroups = 0;
 /** Tabs of [{title, fill(panel)}]; arrows, Home and End move between them. A panel is filled when it is first seen. */
 function tabs(label, entries) {

@@ -48,7 +48,7 @@ function chart(label, height, draw) {
   plot.addEventListener("pointermove", (event) => {
     if (!state || state.positions.length === 0) return;
     const x = event.clientX - plot.getBoundingClientRect().left;
-    show(d3.scan(state.positions, (a, b) => Math.abs(a - x) - Math.abs(b - x)));
+    show(state.positions.reduce((best, place, i) => (Math.abs(place - x) < Math.abs(state.positions[best] - x) ? i : best), 0));
   });
   const whole = element("div", {class: "chart"}, plot, readout);
   whole.redraw = plot.redraw;

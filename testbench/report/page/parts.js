@@ -20,7 +20,7 @@ function showHead() {
 function showFigures() {
   if (report.figures.length === 0) return;
   const part = section("figures", "Figures", "Of simulated time, as the command prints them.");
-  const groups = d3.nest().key((one) => one.group).entries(report.figures);
+  const groups = grouped(report.figures, (one) => one.group);
   if (groups.some((group) => group.values.some((one) => one.name.length > 40))) {
     const columns = [{title: "figure", value: (one) => one.name}, {title: "value", value: (one) => one.value, text: (value, one) => format.figure(value, one.unit), ...number}];
     for (const group of groups) part.append(table(group.key, columns, group.values));
@@ -68,7 +68,7 @@ function showGoodput() {
   const gbps = (bytes) => (8 * bytes) / step;
   const bytesTo = (to) => d3.sum(payload.filter((one) => one.to === to), (one) => d3.sum(one.bytes));
   const all = d3.sum(payload, (one) => d3.sum(one.bytes));
-  const hosts = d3.set(payload, (one) => one.to).values().sort((a, b) => bytesTo(b) - bytesTo(a));
+  const hosts = grouped(payload, (one) => one.to).map((one) => one.key).sort((a, b) => bytesTo(b) - bytesTo(a));
   for (const to of hosts) {
     const series = payload.filter((one) => one.to === to).map((one, i) => ({name: name(one), bytes: one.bytes, values: one.bytes.map(gbps), colour: one.others ? "var(--rest)" : colours[i % colours.length]}));
     const wire = run.links.find((link) => link.host !== to) || run.links[0];

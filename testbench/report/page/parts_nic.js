@@ -22,7 +22,7 @@ function showLimits() {
 
 function showStalls(part) {
   const rows = run.hosts.flatMap((host) => {
-    const reasons = d3.nest().key((one) => one.reason).rollup((all) => ({count: d3.sum(all, (one) => one.count), ns: d3.sum(all, (one) => one.ns), longest: d3.max(all, (one) => one.longest_ns), qps: all.length})).entries(host.stalls);
+    const reasons = grouped(host.stalls, (one) => one.reason).map(({key, values: all}) => ({key, value: {count: d3.sum(all, (one) => one.count), ns: d3.sum(all, (one) => one.ns), longest: d3.max(all, (one) => one.longest_ns), qps: all.length}}));
     const waits = Object.entries(host.waits).filter(([, wait]) => wait.count > 0).map(([key, wait]) => ({key, value: {count: wait.count, ns: wait.ns, longest: wait.longest_ns, qps: null}}));
     return [...reasons.sort((a, b) => b.value.ns - a.value.ns), ...waits].map((one) => ({host: host.host, reason: one.key, ...one.value}));
   });
