@@ -85,7 +85,7 @@ int run_bench_command(BenchArguments& options) {
   fmt::print("cycles: of the NIC's clock, {} ps; of a rate, those for each message\n",
              drawn.options.host.nic.clock_period);
   write_json(options.json, json);
-  options.report.set_outcome(true, fmt::format("{} figures", figures.size()));
+  options.report.set_outcome(true, fmt::format("{} figure{}", figures.size(), figures.size() == 1 ? "" : "s"));
   if (!wall_clock.is_null()) options.report.set("wall_clock", wall_clock);
   options.report.write();
   return 0;
