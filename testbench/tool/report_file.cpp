@@ -14,10 +14,11 @@
 namespace rnic::testbench {
 namespace {
 
-/// Options that change nothing of what is simulated.
-constexpr std::array<std::string_view, 12> kNoSettings = {
-    "--help",  "--report",       "--json",        "--timeline", "--timeline-window", "--pcap",
-    "--trace", "--trace-window", "--trace-scope", "--failures", "--threads",         "--junit"};
+/// Options that change nothing of what is simulated; the defaults of some are those of the machine.
+constexpr std::array<std::string_view, 13> kNoSettings = {
+    "--help",    "--report", "--json",         "--timeline",    "--timeline-window",
+    "--pcap",    "--trace",  "--trace-window", "--trace-scope", "--failures",
+    "--threads", "--jobs",   "--junit"};
 
 }  // namespace
 

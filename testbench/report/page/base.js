@@ -37,7 +37,7 @@ function section(id, title, note) {
 }
 
 /**
- * A table. Of columns {title, value(row), text(value), kind: "number" | "code" | undefined}; the first is the head of its
+ * A table. Of columns {title, value(row), text(value), kind: "number" | "code" | "line" (not broken where it is narrow) | undefined}; the first is the head of its
  * row. Each cell keeps its value as it is in data-value.
  */
 function table(caption, columns, rows, rowClass) {

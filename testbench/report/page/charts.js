@@ -59,13 +59,13 @@ const bold = (text) => element("b", {}, text);
 
 /** Axes with titles, and a grid. Gives nothing. */
 function axes(svg, x, y, box, titles, ticks = {}) {
-  const few = Math.max(2, Math.floor((box.right - box.left) / 110));
+  const few = Math.max(3, Math.floor((box.right - box.left) / 100)), rows = ticks.rows || 5;
   const bottom = d3.axisBottom(x).tickSizeOuter(0);
   if (ticks.xValues) bottom.tickValues(ticks.xValues); else bottom.ticks(few);
   if (ticks.x) bottom.tickFormat(ticks.x);
-  const left = d3.axisLeft(y).ticks(5).tickSizeOuter(0);
+  const left = d3.axisLeft(y).ticks(rows).tickSizeOuter(0);
   if (ticks.y) left.tickFormat(ticks.y);
-  svg.append("g").attr("class", "grid").attr("transform", `translate(${box.left},0)`).call(d3.axisLeft(y).ticks(5).tickSize(box.left - box.right).tickFormat(""));
+  svg.append("g").attr("class", "grid").attr("transform", `translate(${box.left},0)`).call(d3.axisLeft(y).ticks(rows).tickSize(box.left - box.right).tickFormat(""));
   svg.append("g").attr("class", "axis").attr("transform", `translate(0,${box.bottom})`).call(bottom);
   svg.append("g").attr("class", "axis").attr("transform", `translate(${box.left},0)`).call(left);
   svg.append("text").attr("x", box.right).attr("y", box.bottom + 36).attr("text-anchor", "end").text(titles.x);
@@ -147,10 +147,11 @@ function histogram(kinds, label) {
       return sums;
     });
     const x = d3.scaleLog([first, last], [box.left, box.right]);
-    const y = d3.scaleLinear([0, 1.08 * (d3.max(d3.range(bins), (i) => d3.sum(counts, (sums) => sums[i])) || 1)], [box.bottom, box.top]);
+    const most = d3.max(d3.range(bins), (i) => d3.sum(counts, (sums) => sums[i])) || 1;
+    const y = d3.scaleLinear([0, 1.08 * most], [box.bottom, box.top]);
     const decades = Math.log10(last / first);
-    const xValues = decades < 1.2 ? d3.ticks(first, last, Math.max(2, Math.floor(width / 150))) : x.ticks().filter((v) => [1, 2, 5].includes(+String(v)[0]) && (width > 560 || decades < 2 || String(v)[0] === "1"));
-    axes(svg, x, y, box, {x: "latency, ns (logarithmic)", y: "requests"}, {x: d3.format(","), xValues, y: d3.format(",d")});
+    const xValues = decades < 1.2 ? d3.ticks(first, last, Math.max(3, Math.floor(width / 130))) : x.ticks().filter((v) => [1, 2, 5].includes(+String(v)[0]) && (width > 560 || decades < 2 || String(v)[0] === "1"));
+    axes(svg, x, y, box, {x: "latency, ns (logarithmic)", y: "requests"}, {x: d3.format(","), xValues, y: d3.format(",d"), rows: Math.min(5, most)});
     for (let i = 0; i < bins; ++i) {
       let below = 0;
       shown.forEach((one, k) => {

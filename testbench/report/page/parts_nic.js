@@ -100,7 +100,7 @@ function showCounters() {
 function showSettings() {
   const part = section("settings", "Settings");
   part.append(table("Options and what they were", [
-    {title: "option", value: (one) => one.name, kind: "code"}, {title: "value", value: (one) => one.value, kind: "code"}, {title: "", value: (one) => (one.given ? "given" : "")}, {title: "what it says", value: (one) => one.text}], report.settings));
+    {title: "option", value: (one) => one.name, kind: "code"}, {title: "value", value: (one) => one.value, kind: "code"}, {title: "", value: (one) => (one.given ? "given" : "")}, {title: "what it says", value: (one) => one.text, kind: "line"}], report.settings));
   if (run) {
     const rows = [...run.links.flatMap((link) => [[`wire of host ${link.host}`, `${link.wire_gbps} Gbit/s`], [`PCI Express of host ${link.host}`, `${link.pcie_gbps.toFixed(1)} Gbit/s each way`], [`clock of NIC ${link.host}`, `${link.clock_period_ps} ps, ${format.count(link.cycles)} cycles`]]),
                   ["first work request", format.ns(run.work.from_ns)], ["last completion", format.ns(run.work.to_ns)], ["end", format.ns(run.end_ns)]];
