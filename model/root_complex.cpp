@@ -181,7 +181,8 @@ void RootComplex::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_tim
 bool RootComplex::take_host_request(HostRequest& request) {
   if (!downstream_.take_request(request, now_ps())) return false;
   ++statistics_.packets;
-  if (tlp_tap_) tlp_tap_({PcieWay::kToNic, credit_kind(request.kind), request.address, request.tag});
+  if (tlp_tap_)
+    tlp_tap_({PcieWay::kToNic, credit_kind(request.kind), request.address, request.tag, request.data.size()});
   return true;
 }
 
@@ -221,7 +222,7 @@ void RootComplex::dma_request(DmaRequest request) {
   const std::size_t bytes = request.data.size();
   const CreditKind kind = credit_kind(request.kind);
   take_held(kind);
-  if (tlp_tap_) tlp_tap_({PcieWay::kToHost, kind, request.address, request.tag});
+  if (tlp_tap_) tlp_tap_({PcieWay::kToHost, kind, request.address, request.tag, bytes});
   send_upstream(std::move(request), kind, bytes);
   if (const Picoseconds pause = faults_.pause()) paused_until_ = now_ps() + pause;
 }
@@ -229,7 +230,7 @@ void RootComplex::dma_request(DmaRequest request) {
 void RootComplex::host_completion(HostCompletion completion) {
   const std::size_t bytes = completion.data.size();
   take_held(CreditKind::kCompletion);
-  if (tlp_tap_) tlp_tap_({PcieWay::kToHost, CreditKind::kCompletion, 0, completion.tag});
+  if (tlp_tap_) tlp_tap_({PcieWay::kToHost, CreditKind::kCompletion, 0, completion.tag, bytes});
   send_upstream(std::move(completion), CreditKind::kCompletion, bytes);
 }
 
@@ -370,7 +371,7 @@ void RootComplex::write_memory(const DmaRequest& request) {
 bool RootComplex::take_dma_completion(DmaCompletion& completion) {
   if (!downstream_.take_completion(completion, now_ps())) return false;
   ++statistics_.packets;
-  if (tlp_tap_) tlp_tap_({PcieWay::kToNic, CreditKind::kCompletion, 0, completion.tag});
+  if (tlp_tap_) tlp_tap_({PcieWay::kToNic, CreditKind::kCompletion, 0, completion.tag, completion.data.size()});
   checker_.note_completion(completion);
   return true;
 }

@@ -50,6 +50,7 @@ struct TlpSeen {
   CreditKind kind{};
   std::uint64_t address{};  ///< Of a request: in host memory, or the offset in BAR0
   std::uint16_t tag{};      ///< Of what has one
+  std::size_t bytes{};      ///< Of its payload
 };
 
 /// PCI Express root complex of one host: the NIC on one side (PcieLink), memory behind an IOMMU, interrupts and the

@@ -17,6 +17,20 @@ inline std::string_view from_top(std::string_view scope) {
   return at == std::string_view::npos ? scope : scope.substr(at);
 }
 
+/// A stream has a signal of each suffix.
+inline constexpr std::string_view kValidSuffix = "_valid", kReadySuffix = "_ready";
+
+/// The state of a machine. A wider state_q is data: the remainder of a CRC.
+inline bool is_state(std::string_view signal, const VerilatedVar& variable) {
+  constexpr int kStateBits = 8;
+  return signal == "state_q" && variable.packed().elements() <= kStateBits;
+}
+/// State in which the machine of an instance rests. These two clear their memory first, and rest in the state after
+/// that.
+inline std::uint64_t rest_of(std::string_view scope) {
+  return scope.ends_with(".u_refs") || scope.ends_with(".u_queues.u_gate") ? 1 : 0;
+}
+
 /// The value of a signal, of a wide one its lower 64 bits.
 inline std::uint64_t signal_value(const void* at, VerilatedVarType type) {
   switch (type) {

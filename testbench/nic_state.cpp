@@ -9,18 +9,6 @@
 namespace rnic::testbench {
 namespace {
 
-constexpr std::string_view kState = "state_q";
-constexpr std::string_view kValid = "_valid";
-constexpr std::string_view kReady = "_ready";
-/// A wider state_q is data: the remainder of a CRC.
-constexpr int kStateBits = 8;
-
-/// State in which the machine of an instance rests. These two clear their memory first, and rest in the state after
-/// that.
-std::uint64_t rest_of(std::string_view scope) {
-  return scope.ends_with(".u_refs") || scope.ends_with(".u_queues.u_gate") ? 1 : 0;
-}
-
 std::uint64_t value_of(const VerilatedVar& variable) { return signal_value(variable.datap(), variable.vltype()); }
 
 std::string hex(std::uint64_t value) {
@@ -33,11 +21,11 @@ void append_scope(const std::string& name, const VerilatedVarNameMap& variables,
   for (const auto& [text, variable] : variables) {
     const std::string_view signal(text);
     const std::uint64_t value = value_of(variable);
-    const bool state = signal == kState && variable.packed().elements() <= kStateBits;
-    if (state && value != rest_of(name)) lines.push_back(name + "." + text + " = " + std::to_string(value));
-    if (!signal.ends_with(kValid)) continue;
-    const std::string stream(signal.substr(0, signal.size() - kValid.size()));
-    const auto ready = variables.find((stream + std::string(kReady)).c_str());
+    if (is_state(signal, variable) && value != rest_of(name))
+      lines.push_back(name + "." + text + " = " + std::to_string(value));
+    if (!signal.ends_with(kValidSuffix)) continue;
+    const std::string stream(signal.substr(0, signal.size() - kValidSuffix.size()));
+    const auto ready = variables.find((stream + std::string(kReadySuffix)).c_str());
     const std::uint64_t waiting = ready == variables.end() ? 0 : value & ~value_of(ready->second);
     if (waiting == 0) continue;
     const bool one = variable.udims() == 0 && variable.packed().elements() <= 1;

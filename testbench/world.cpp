@@ -147,11 +147,10 @@ void World::saw(const model::FrameRecord& frame) {
 
 void World::open_files() {
   if (!options_.capture_path.empty()) capture_ = std::make_unique<model::PcapWriter>(options_.capture_path);
-  if (!options_.timeline_path.empty()) {
+  if (!options_.timeline_path.empty() || options_.observer != nullptr) {
     std::vector<Host*> watched;
     for (const auto& host : hosts_) watched.push_back(host.get());
-    timeline_ =
-        std::make_unique<Timeline>(options_.timeline_path, options_.timeline_window, epoch_, std::move(watched));
+    timeline_ = std::make_unique<Timeline>(options_, epoch_, std::move(watched));
   }
   if (options_.trace_path.empty()) return;
   for (auto& host : hosts_) host->nic().start_trace(trace_file(options_.trace_path, *host), options_.trace_range);

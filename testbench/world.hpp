@@ -22,6 +22,7 @@
 
 namespace rnic::testbench {
 
+class RunObserver;
 class Timeline;
 
 struct WorldOptions {
@@ -49,8 +50,9 @@ struct WorldOptions {
   TraceRange trace_range;     ///< Of them; power-on is the last reset
   std::string timeline_path;  ///< Life of each work request (docs/timeline.md); empty: none
   TimelineWindow timeline_window;
-  std::size_t hosts = 2;  ///< 2 to kMostHosts. Three and more hang on a switch
-  bool switched = false;  ///< Two do so too
+  RunObserver* observer = nullptr;  ///< Hears what the timeline hears; outlives the world
+  std::size_t hosts = 2;            ///< 2 to kMostHosts. Three and more hang on a switch
+  bool switched = false;            ///< Two do so too
   /// With a switch: of each host's cable, instead of `wire`.
   std::array<std::optional<model::WireOptions>, kMostHosts> each_wire{};
   model::EthernetSwitchOptions ethernet_switch;
@@ -108,7 +110,8 @@ class World : public sc_core::sc_module {
   void run(std::uint64_t limit_ns = 1'000'000'000);
   /// `violation` is what the run is about, or is judged elsewhere, until the next reset.
   void declare(Violation violation) { declared_.set(static_cast<std::size_t>(violation)); }
-  /// Writes what the timeline still has, and ends it. Throws std::runtime_error when it could not be written.
+  /// Tells the file of the timeline and the observer what there still is, and ends them. Throws std::runtime_error when
+  /// it could not be written.
   void close_timeline();
   /// Lets simulated time pass without applications.
   void idle(std::uint64_t ns);

@@ -35,7 +35,7 @@ void HostTimeline::went_back(std::uint8_t qp, StallReason cause) {
 void HostTimeline::end_stall(std::uint8_t qp) {
   const Stall stall = stalls_[qp];
   stalls_[qp] = {};
-  if (stall.since != 0) writer_.write_stall(qp, stall.reason, stall.since, now_, stall.request.get());
+  if (stall.since != 0) sinks_.stall_over(qp, stall.reason, stall.since, now_, stall.request.get());
 }
 
 void HostTimeline::qp_forgotten(std::uint8_t qp) {
@@ -45,18 +45,18 @@ void HostTimeline::qp_forgotten(std::uint8_t qp) {
 
 void HostTimeline::tlb_missed() {
   packets_.tlb_missed();
-  writer_.write_instant("translation", now_, "TLB miss");
+  sinks_.tlb_missed(now_);
 }
 
-void HostTimeline::level(std::uint64_t& since, bool on, const char* what) {
+void HostTimeline::level(std::uint64_t& since, bool on, WaitKind what) {
   if (on == (since != 0)) return;
-  if (!on) writer_.write_wait(what, since, now_);
+  if (!on) sinks_.wait_over(what, since, now_);
   since = on ? now_ : 0;
 }
 
 void HostTimeline::waits(bool for_tag, bool for_link) {
-  level(tag_wait_, for_tag, "DMA reads, no tag or place");
-  level(link_wait_, for_link, "PCI Express, no credits or room");
+  level(tag_wait_, for_tag, WaitKind::kTag);
+  level(link_wait_, for_link, WaitKind::kLink);
 }
 
 }  // namespace rnic::testbench

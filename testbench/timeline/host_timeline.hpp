@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-#include "testbench/timeline/life_writer.hpp"
+#include "testbench/timeline/life_sink.hpp"
 #include "testbench/timeline/nic_listener.hpp"
 #include "testbench/timeline/packet_book.hpp"
 #include "testbench/timeline/request_book.hpp"
@@ -13,13 +13,13 @@ namespace rnic::testbench {
 /// What one host has to say for the timeline: hears its NIC, and hands what it says to the books.
 class HostTimeline final : public NicListener {
  public:
-  HostTimeline(TraceFile& file, unsigned host)
-      : writer_(file, host), requests_(writer_, host), packets_(writer_, requests_, host) {}
+  explicit HostTimeline(unsigned host) : requests_(sinks_, host), packets_(sinks_, requests_, host) {}
 
-  [[nodiscard]] LifeWriter& writer() { return writer_; }
+  /// Who hears it.
+  [[nodiscard]] LifeSinks& sinks() { return sinks_; }
   [[nodiscard]] RequestBook& requests() { return requests_; }
   [[nodiscard]] PacketBook& packets() { return packets_; }
-  /// Writes what there is.
+  /// Tells what there is.
   void finish();
 
   // NicListener
@@ -48,6 +48,8 @@ class HostTimeline final : public NicListener {
   void qp_forgotten(std::uint8_t qp) override;
   void tlb_missed() override;
   void waits(bool for_tag, bool for_link) override;
+  void counted(hw::Counter counter) override { sinks_.counted(counter); }
+  [[nodiscard]] BlockUsage* usage() override { return sinks_.usage(); }
 
  private:
   struct Stall {
@@ -57,9 +59,9 @@ class HostTimeline final : public NicListener {
   };
 
   void end_stall(std::uint8_t qp);
-  void level(std::uint64_t& since, bool on, const char* what);
+  void level(std::uint64_t& since, bool on, WaitKind what);
 
-  LifeWriter writer_;
+  LifeSinks sinks_;
   RequestBook requests_;
   PacketBook packets_;
   std::uint64_t now_ = 0;

@@ -41,6 +41,11 @@ enum class Stage : std::uint8_t {
 };
 inline constexpr auto kStages = static_cast<std::size_t>(Stage::kCount);
 
+/// When a packet that matters for a request was where, picoseconds; 0: not, or nobody has seen it.
+struct PacketTimes {
+  std::uint64_t taken{}, translated{}, gathered{}, wire_start{}, wire_end{};
+};
+
 /// A work request: of a send queue, or a Receive.
 struct Request {
   unsigned host{};
@@ -56,6 +61,7 @@ struct Request {
   std::uint32_t first_psn{}, last_psn{}, length{};
   std::uint32_t packets{}, repeated{};
   unsigned lane{};
+  PacketTimes last_sent, answered;     ///< Of its last packet (of a Read: of its request), and of what acknowledges it
   TraceFile::Track track{}, answer{};  ///< answer: where the packet that acknowledges it was checked
 
   /// The first time counts.
@@ -85,7 +91,7 @@ struct Packet {
   std::uint32_t psn{}, dest_qpn{}, length{};
   std::uint64_t made{}, taken{}, translated{}, gathered{}, wire_start{}, wire_end{}, checked{}, placed{};
   unsigned tlb_misses{};
-  bool repeated{}, dropped{}, lost{}, fault{};
+  bool repeated{}, dropped{}, lost{}, fault{}, receiving{};
   RxReason reason{};
   RequestPtr request;  ///< Whose it is; of a response the one that it completes
   TraceFile::Track tx{}, wire{}, rx{};
@@ -93,6 +99,8 @@ struct Packet {
   std::uint64_t answers{};  ///< Packet whose execution made a response, or 0
   TraceFile::Track answers_track{};
   std::uint64_t answers_at{};
+
+  [[nodiscard]] PacketTimes times() const { return {taken, translated, gathered, wire_start, wire_end}; }
 };
 using PacketPtr = std::shared_ptr<Packet>;
 

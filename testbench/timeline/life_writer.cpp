@@ -6,21 +6,10 @@
 #include <span>
 #include <utility>
 
-#include "driver/generated/host_interface.hpp"
-#include "model/bth.hpp"
+#include "testbench/timeline/life_names.hpp"
 
 namespace rnic::testbench {
 namespace {
-
-constexpr std::array<std::string_view, kStages> kStageNames = {
-    "posted",  "doorbell", "fetch asked", "fetch issued", "fetch answered", "turn",     "judged",      "sent",
-    "checked", "placed",   "ACK made",    "ACK back",     "retired",        "CQE made", "CQE written", "polled"};
-constexpr std::array<std::string_view, static_cast<std::size_t>(StallReason::kCount)> kStallNames = {
-    "fence", "Read limit", "window", "credits", "NAK", "RNR", "retry: no answer", "retry: fault", "refused"};
-constexpr std::array<std::string_view, static_cast<std::size_t>(RxReason::kCount)> kReasonNames = {
-    "",          "no queue pair", "bad state", "bad peer",    "bad Q_Key",  "broken message",
-    "duplicate", "PSN error",     "invalid",   "forbidden",   "no Receive", "waits for an atomic",
-    "NAK",       "gap in front",  "stray",     "bad response"};
 
 /// A part of a life: its name, and the stage that ends it.
 struct Phase {
@@ -73,7 +62,7 @@ void append_time(std::string& text, std::string_view name, std::uint64_t ns) {
 std::string stages_of(const TraceFile& file, const Request& request) {
   std::string text;
   for (std::size_t i = 0; i < kStages; ++i) {
-    if (request.at[i] != 0) append_time(text, kStageNames[i], file.ns(request.at[i]));
+    if (request.at[i] != 0) append_time(text, name(static_cast<Stage>(i)), file.ns(request.at[i]));
   }
   return text;
 }
@@ -111,44 +100,13 @@ std::string details(const TraceFile& file, const Packet& packet) {
 
 }  // namespace
 
-std::string_view name(Stage stage) { return kStageNames[static_cast<std::size_t>(stage)]; }
-std::string_view name(StallReason reason) { return kStallNames[static_cast<std::size_t>(reason)]; }
-std::string_view name(RxReason reason) { return kReasonNames[static_cast<std::size_t>(reason)]; }
-
-const std::string& opcode_name(std::uint8_t opcode) {
-  static const auto names = [] {
-    std::array<std::string, 256> all;
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = fmt::format("opcode {:#04x}", i);
-    for (const auto& known : model::opcode_names()) all[*model::opcode_by_name(known)] = known;
-    return all;
-  }();
-  return names[opcode];
-}
-
-std::string_view request_name(const Request& request) {
-  if (request.receive) return "Receive";
-  if (!request.started) return "request";
-  switch (static_cast<hw::CqeOpcode>(request.opcode)) {
-    case hw::CqeOpcode::kSend: return "Send";
-    case hw::CqeOpcode::kWrite: return "Write";
-    case hw::CqeOpcode::kRead: return "Read";
-    case hw::CqeOpcode::kCompareSwap: return "Compare and swap";
-    case hw::CqeOpcode::kFetchAdd: return "Fetch and add";
-    case hw::CqeOpcode::kBindWindow: return "Bind";
-    case hw::CqeOpcode::kLocalInvalidate: return "Invalidate";
-    case hw::CqeOpcode::kFastRegister: return "Fast register";
-    default: return "request";
-  }
-}
-
 LifeWriter::LifeWriter(TraceFile& file, unsigned host) : file_(file), host_(host) {
-  file_.name_process(
-      host, fmt::format("host {}", host < 26 ? std::string(1, static_cast<char>('A' + host)) : std::to_string(host)));
+  file_.name_process(host, "host " + host_letter(host));
 }
 
 // ---- Requests
 
-void LifeWriter::begin(Request& request) {
+void LifeWriter::request_begins(Request& request) {
   request.lane = (request.receive ? receives_ : requests_)[request.qp].take();
   const unsigned order = kQpOrder * (request.qp + 1u) + (request.receive ? kQpOrder / 2 : 1);
   request.track = file_.track(
@@ -156,8 +114,7 @@ void LifeWriter::begin(Request& request) {
       order + std::min(request.lane, kQpOrder / 2 - 2));
 }
 
-void LifeWriter::end(Request& request) {
-  if (std::exchange(request.over, true)) return;
+void LifeWriter::request_ends(Request& request) {
   (request.receive ? receives_ : requests_)[request.qp].give(request.lane);
   std::uint64_t from = 0, to = 0;
   for (const std::uint64_t at : request.at) {
@@ -200,18 +157,18 @@ void LifeWriter::write_cqe(const Request& request) {
 
 // ---- Packets
 
-void LifeWriter::begin_send(Packet& packet) {
+void LifeWriter::send_begins(Packet& packet) {
   packet.tx_lane = tx_.take();
   packet.tx = file_.track(host_, fmt::format("send path {}", packet.tx_lane), kBlockOrder);
 }
-void LifeWriter::end_send(Packet& packet) { tx_.give(packet.tx_lane); }
-void LifeWriter::begin_receive(Packet& packet) {
+void LifeWriter::send_ends(Packet& packet) { tx_.give(packet.tx_lane); }
+void LifeWriter::receive_begins(Packet& packet) {
   packet.rx_lane = rx_.take();
   packet.rx = file_.track(host_, fmt::format("receive path {}", packet.rx_lane), kBlockOrder + 2);
 }
-void LifeWriter::end_receive(Packet& packet) { rx_.give(packet.rx_lane); }
+void LifeWriter::receive_ends(Packet& packet) { rx_.give(packet.rx_lane); }
 
-void LifeWriter::write_send(Packet& packet) {
+void LifeWriter::packet_over(Packet& packet) {
   file_.slice(packet.tx, packet.taken, packet.gathered, title(packet), details(file_, packet));
   std::uint64_t from = packet.taken;
   if (packet.translated != 0) file_.slice(packet.tx, from, packet.translated, "translate", "");
@@ -230,40 +187,43 @@ void LifeWriter::write_send(Packet& packet) {
   if (packet.checked != 0) file_.flow(Flow::kEnd, packet.rx, packet.checked, packet.id);
 }
 
-void LifeWriter::write_receive(Packet& packet) {
+void LifeWriter::packet_received(Packet& packet) {
   const std::uint64_t end = std::max(packet.placed, packet.checked);
   const std::string verdict = packet.reason == RxReason::kNone ? "" : fmt::format(": {}", name(packet.reason));
   file_.slice(packet.rx, packet.checked, end, title(packet) + verdict + (packet.fault ? ": fault" : ""),
               fmt::format(R"("received":{},"verdict":"{}","fault":{})", packet.id, name(packet.reason), packet.fault));
 }
 
-void LifeWriter::write_frame(Packet* packet, std::uint64_t from, std::uint64_t to, std::uint8_t opcode,
-                             std::uint32_t psn, std::uint32_t dest_qpn, std::size_t bytes, bool injected) {
+void LifeWriter::frame(const Frame& frame, Packet* packet) {
+  if (!frame.roce) return;
   const auto wire = file_.track(host_, "wire, sent", kBlockOrder + 1);
   if (packet != nullptr) packet->wire = wire;
-  file_.slice(wire, from, to, packet != nullptr ? title(*packet) : fmt::format("{} {}", opcode_name(opcode), psn),
+  const bool lost = packet != nullptr && packet->lost;
+  file_.slice(wire, frame.from, frame.to,
+              packet != nullptr ? title(*packet) : fmt::format("{} {}", opcode_name(frame.opcode), frame.psn),
               fmt::format(R"("frame":{},"packet":{},"opcode":{},"psn":{},"dest_qpn":{},"lost":{},"injected":{},)"
                           R"("end_ns":{})",
-                          bytes, packet != nullptr ? packet->id : 0, opcode, psn, dest_qpn,
-                          packet != nullptr && packet->lost, injected, file_.ns(to)));
-  if (packet != nullptr && packet->lost) file_.instant(wire, to, "lost", "");
+                          frame.bytes, packet != nullptr ? packet->id : 0, frame.opcode, frame.psn, frame.dest_qpn,
+                          lost, frame.injected, file_.ns(frame.to)));
+  if (lost) file_.instant(wire, frame.to, "lost", "");
 }
 
 // ---- Waiting
 
-void LifeWriter::write_stall(std::uint8_t qp, StallReason reason, std::uint64_t from, std::uint64_t to,
-                             const Request* request) {
+void LifeWriter::stall_over(std::uint8_t qp, StallReason reason, std::uint64_t from, std::uint64_t to,
+                            const Request* request) {
   file_.slice(file_.track(host_, fmt::format("QP {} stalls", qp), kQpOrder * (qp + 1u)), from, to, name(reason),
               fmt::format(R"("stall":"{}","qp":{}{})", name(reason), qp,
                           request != nullptr ? fmt::format(R"(,"wqe":{})", request->index) : ""));
 }
 
-void LifeWriter::write_wait(const std::string& what, std::uint64_t from, std::uint64_t to) {
-  file_.slice(file_.track(host_, what, kBlockOrder + 5), from, to, "waits", "");
+void LifeWriter::wait_over(WaitKind what, std::uint64_t from, std::uint64_t to) {
+  const char* block = what == WaitKind::kTag ? "DMA reads, no tag or place" : "PCI Express, no credits or room";
+  file_.slice(file_.track(host_, block, kBlockOrder + 5), from, to, "waits", "");
 }
 
-void LifeWriter::write_instant(const std::string& block, std::uint64_t at, std::string_view what) {
-  file_.instant(file_.track(host_, block, kBlockOrder + 6), at, what, "");
+void LifeWriter::tlb_missed(std::uint64_t at) {
+  file_.instant(file_.track(host_, "translation", kBlockOrder + 6), at, "TLB miss", "");
 }
 
 }  // namespace rnic::testbench

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 
+#include "driver/generated/host_interface.hpp"
 #include "testbench/generated/rtl_streams.hpp"
+#include "testbench/timeline/block_usage.hpp"
 
 namespace rnic::testbench {
 
@@ -97,6 +99,10 @@ class NicListener {
   virtual void tlb_missed() = 0;
   /// Levels. A DMA read waits for a tag or a place for its data; a TLP waits for credits or the link.
   virtual void waits(bool for_tag, bool for_link) = 0;
+
+  // For statistics, of who wants them: asked once, when NicSignals begins
+  virtual void counted(hw::Counter counter) = 0;
+  [[nodiscard]] virtual BlockUsage* usage() { return nullptr; }
 };
 
 }  // namespace rnic::testbench

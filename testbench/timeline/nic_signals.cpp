@@ -10,6 +10,7 @@
 
 #include "driver/generated/host_interface.hpp"
 #include "testbench/nic_signal.hpp"
+#include "testbench/timeline/usage_sampler.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -263,7 +264,9 @@ struct NicSignals::Table {
 };
 
 NicSignals::NicSignals(VerilatedContext& context, NicListener& listener)
-    : table_(std::make_unique<Table>(Finder(context))), listener_(listener) {}
+    : table_(std::make_unique<Table>(Finder(context))), listener_(listener) {
+  if (BlockUsage* usage = listener.usage()) usage_ = std::make_unique<UsageSampler>(context, *usage);
+}
 
 NicSignals::~NicSignals() = default;
 
@@ -275,6 +278,7 @@ void NicSignals::sample(std::uint64_t now_ps) {
   table_->receive_side(listener_);
   table_->completion(listener_);
   table_->memory(listener_);
+  if (usage_) usage_->sample(listener_);
 }
 
 void NicSignals::reset() {

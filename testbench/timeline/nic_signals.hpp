@@ -9,6 +9,8 @@ class VerilatedContext;
 
 namespace rnic::testbench {
 
+class UsageSampler;
+
 /// Reads signals of a Verilated NIC that rtl/rnic_observe.vlt opens, and tells a listener what they mean. It looks at
 /// the model and changes nothing.
 class NicSignals {
@@ -28,6 +30,7 @@ class NicSignals {
  private:
   struct Table;
   std::unique_ptr<Table> table_;
+  std::unique_ptr<UsageSampler> usage_;  ///< Or null
   NicListener& listener_;
   bool in_reset_ = false;
 };

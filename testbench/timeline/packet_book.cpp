@@ -1,6 +1,7 @@
 #include "testbench/timeline/packet_book.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace rnic::testbench {
 namespace {
@@ -42,7 +43,7 @@ void PacketBook::taken(const rtl::TxDesc& head, std::uint64_t now) {
     }
     made_.pop_front();
   }
-  writer_.begin_send(*packet);
+  sink_.send_begins(*packet);
   gathering_.push_back(packet);
 }
 
@@ -77,9 +78,9 @@ void PacketBook::gathered(std::uint64_t now) {
   const PacketPtr packet = gathering_.front();
   gathering_.pop_front();
   packet->gathered = now;
-  writer_.end_send(*packet);
+  sink_.send_ends(*packet);
   if (packet->dropped) {
-    writer_.write_send(*packet);
+    sink_.packet_over(*packet);
   } else {
     ready_.push_back(packet);
   }
@@ -90,7 +91,7 @@ PacketPtr PacketBook::left(std::uint8_t opcode, std::uint32_t psn) {
                                   [&](const auto& packet) { return packet->opcode == opcode && packet->psn == psn; });
   if (found == ready_.end()) return nullptr;
   const PacketPtr packet = *found;
-  std::for_each(ready_.begin(), found, [this](const auto& before) { writer_.write_send(*before); });
+  std::for_each(ready_.begin(), found, [this](const auto& before) { sink_.packet_over(*before); });
   ready_.erase(ready_.begin(), found + 1);
   return packet;
 }
@@ -105,7 +106,8 @@ void PacketBook::arrives(const PacketPtr& packet) {
 void PacketBook::expire(std::uint64_t now) {
   for (; !arriving_.empty() && arriving_.front()->wire_end + kLostAfterPs < now; arriving_.pop_front()) {
     arriving_.front()->lost = arriving_.front()->checked == 0;
-    writer_.write_send(*arriving_.front());
+    if (arriving_.front()->receiving) sink_.receive_ends(*arriving_.front());
+    sink_.packet_over(*arriving_.front());
   }
 }
 
@@ -128,18 +130,24 @@ void PacketBook::judged(const rtl::RxDesc& head, RxReason reason, std::uint64_t 
   judged_->checked = now;
   judged_->reason = reason;
   judged_->receiver = host_;
+  // Now, and not when it is planned: the one in front may still be here.
+  if (!std::exchange(judged_->receiving, true)) sink_.receive_begins(*judged_);
 }
 
 /// The packet judged last was not planned.
 void PacketBook::settle_judged() {
-  if (!judged_ || !ends(judged_->reason)) return;
+  if (!judged_) return;
   const PacketPtr packet = std::move(judged_);
   judged_ = nullptr;
+  if (!ends(packet->reason)) {
+    // It waits, and is judged again; one that nobody knows is another one then.
+    if (packet->id == 0) sink_.receive_ends(*packet);
+    return;
+  }
   std::erase(arriving_, packet);
-  writer_.begin_receive(*packet);
-  writer_.end_receive(*packet);
-  writer_.write_receive(*packet);
-  if (packet->id != 0) writer_.write_send(*packet);
+  sink_.receive_ends(*packet);
+  sink_.packet_received(*packet);
+  if (packet->id != 0) sink_.packet_over(*packet);
 }
 
 void PacketBook::planned() {
@@ -147,7 +155,6 @@ void PacketBook::planned() {
   const PacketPtr packet = std::move(judged_);
   judged_ = nullptr;
   std::erase(arriving_, packet);
-  writer_.begin_receive(*packet);
   placing_.push_back(packet);
   const auto qp = static_cast<std::uint8_t>(packet->dest_qpn);
   if (is_response(packet->opcode)) {
@@ -166,7 +173,7 @@ void PacketBook::placed(const rtl::RxDone* done, std::uint64_t now) {
   placing_.pop_front();
   packet->placed = now;
   packet->fault = done != nullptr && done->fault != 0;
-  writer_.end_receive(*packet);
+  sink_.receive_ends(*packet);
   const auto qp = static_cast<std::uint8_t>(packet->dest_qpn);
   if (done != nullptr && static_cast<rtl::RxAction>(done->action) == rtl::RxAction::kReceiveDone)
     requests_.received(qp, done->wqe_idx, now);
@@ -176,8 +183,8 @@ void PacketBook::placed(const rtl::RxDone* done, std::uint64_t now) {
   if (good && request && request->asks() == response && (response || request->ends_with(packet->psn)))
     request->mark(Stage::kPlaced, now);
   if (!response) executed_[qp] = {packet->id, packet->checked, packet->rx};
-  writer_.write_receive(*packet);
-  if (packet->id != 0) writer_.write_send(*packet);
+  sink_.packet_received(*packet);
+  if (packet->id != 0) sink_.packet_over(*packet);
 }
 
 // ---- The end
@@ -193,11 +200,15 @@ void PacketBook::forget() {
 
 void PacketBook::finish() {
   settle_judged();
-  for (const auto& packet : gathering_) writer_.end_send(*packet);
+  for (const auto& packet : gathering_) sink_.send_ends(*packet);
   for (auto* packets : {&ready_, &arriving_, &placing_}) {
-    for (const auto& packet : *packets) writer_.write_send(*packet);
+    for (const auto& packet : *packets) sink_.packet_over(*packet);
   }
-  for (const auto& packet : placing_) writer_.end_receive(*packet);
+  for (auto* packets : {&arriving_, &placing_}) {
+    for (const auto& packet : *packets) {
+      if (packet->receiving) sink_.receive_ends(*packet);
+    }
+  }
   gathering_.clear();
   parts_.clear();
   ready_.clear();

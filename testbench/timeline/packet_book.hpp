@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "testbench/timeline/life.hpp"
-#include "testbench/timeline/life_writer.hpp"
+#include "testbench/timeline/life_sink.hpp"
 #include "testbench/timeline/request_book.hpp"
 
 namespace rnic::testbench {
@@ -15,8 +15,7 @@ namespace rnic::testbench {
 /// come to it, until the last TLP of their payload has left.
 class PacketBook {
  public:
-  PacketBook(LifeWriter& writer, RequestBook& requests, unsigned host)
-      : writer_(writer), requests_(requests), host_(host) {}
+  PacketBook(LifeSink& sink, RequestBook& requests, unsigned host) : sink_(sink), requests_(requests), host_(host) {}
 
   // Made here
   void turn(std::uint8_t qp, std::uint64_t now) { turns_[qp] = now; }
@@ -39,7 +38,7 @@ class PacketBook {
 
   /// The NIC has been reset: nothing goes on.
   void forget();
-  /// Writes what there is.
+  /// Tells what there is.
   void finish();
 
  private:
@@ -60,7 +59,7 @@ class PacketBook {
   void expire(std::uint64_t now);
   void settle_judged();
 
-  LifeWriter& writer_;
+  LifeSink& sink_;
   RequestBook& requests_;
   unsigned host_;
   std::uint64_t ids_ = 0;

@@ -114,7 +114,7 @@ void RequestBook::polled(std::uint32_t cqn, std::uint32_t consumer, std::uint64_
   auto& entries = cqs_[cqn];
   for (; !entries.empty() && reaches(consumer, entries.front().end); entries.pop_front()) {
     entries.front().request->mark(Stage::kPolled, now);
-    writer_.end(*entries.front().request);
+    sink_.request_ends(*entries.front().request);
   }
 }
 
@@ -127,7 +127,7 @@ RequestPtr RequestBook::add(Queue& queue, std::uint32_t qpn, std::uint16_t index
   request->qp = static_cast<std::uint8_t>(qpn);
   request->index = index;
   request->receive = receive;
-  writer_.begin(*request);
+  sink_.request_begins(*request);
   queue.open.push_back(request);
   return request;
 }
@@ -207,6 +207,7 @@ void RequestBook::answered(std::uint8_t qp, const PacketPtr& packet, std::uint8_
       continue;
     if (packet->taken != 0) request->mark(Stage::kAckMade, packet->taken);
     request->mark(Stage::kAckBack, now);
+    request->answered = packet->times();
     if (request->asks()) packet->request = request;
     request->answer = packet->rx;
   }
@@ -221,7 +222,7 @@ void RequestBook::drop(Queue& queue, const RequestPtr& request) {
   const auto at = std::find(queue.open.begin(), queue.open.end(), request);
   if (at == queue.open.end()) return;
   std::for_each(queue.open.begin(), at, [this](const auto& before) {
-    if (!before->has_cqe) writer_.end(*before);
+    if (!before->has_cqe) sink_.request_ends(*before);
   });
   queue.open.erase(queue.open.begin(), at + 1);
 }
@@ -231,7 +232,7 @@ void RequestBook::retired(std::uint8_t qp, std::uint16_t index, bool failed, std
   if (!known) return;
   known->mark(Stage::kRetired, now);
   if (failed || !known->started || !known->silent) return;
-  writer_.end(*known);
+  sink_.request_ends(*known);
   std::erase(send_[qp].open, known);  // those in front may still wait for their CQEs
 }
 
@@ -246,7 +247,7 @@ void RequestBook::cqe(const CqeWrite& cqe, std::uint64_t now) {
   auto& entries = cqs_[cqe.cqn];
   if (!entries.empty() && cqe.end != ((entries.back().end + 1) & kPsnMask24)) {
     // Another CQ has this index now.
-    for (const auto& entry : entries) writer_.end(*entry.request);
+    for (const auto& entry : entries) sink_.request_ends(*entry.request);
     entries.clear();
   }
   entries.push_back({cqe.end, known});
@@ -256,7 +257,7 @@ void RequestBook::cqe(const CqeWrite& cqe, std::uint64_t now) {
 // ---- The end
 
 void RequestBook::end_all(Queue& queue) {
-  for (const auto& request : queue.open) writer_.end(*request);
+  for (const auto& request : queue.open) sink_.request_ends(*request);
   queue.open.clear();
 }
 
@@ -269,7 +270,7 @@ void RequestBook::forget(std::uint8_t qp) {
 
 void RequestBook::finish() {
   for (auto& [cqn, entries] : cqs_) {
-    for (const auto& entry : entries) writer_.end(*entry.request);
+    for (const auto& entry : entries) sink_.request_ends(*entry.request);
   }
   for (std::size_t qp = 0; qp < send_.size(); ++qp) forget(static_cast<std::uint8_t>(qp));
   cqs_.clear();

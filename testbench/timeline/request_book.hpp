@@ -10,15 +10,15 @@
 
 #include "model/root_complex.hpp"
 #include "testbench/timeline/life.hpp"
-#include "testbench/timeline/life_writer.hpp"
+#include "testbench/timeline/life_sink.hpp"
 
 namespace rnic::testbench {
 
-/// The work requests of one host that are not over: what TLPs and the NIC's signals say of each. A request is written
+/// The work requests of one host that are not over: what TLPs and the NIC's signals say of each. A request is told
 /// and forgotten when its CQE has been polled, when it retires in silence, or when its queue pair is forgotten.
 class RequestBook {
  public:
-  RequestBook(LifeWriter& writer, unsigned host) : writer_(writer), host_(host) {}
+  RequestBook(LifeSink& sink, unsigned host) : sink_(sink), host_(host) {}
 
   // TLPs
   void sent_to_nic(const model::HostRequest& request, std::uint64_t now);
@@ -39,7 +39,7 @@ class RequestBook {
   void retired(std::uint8_t qp, std::uint16_t index, bool failed, std::uint64_t now);
   void cqe(const CqeWrite& cqe, std::uint64_t now);
   void forget(std::uint8_t qp);
-  /// Writes what there is.
+  /// Tells what there is.
   void finish();
 
  private:
@@ -80,7 +80,7 @@ class RequestBook {
   void drop(Queue& queue, const RequestPtr& request);
   void end_all(Queue& queue);
 
-  LifeWriter& writer_;
+  LifeSink& sink_;
   unsigned host_;
   std::array<Queue, 256> send_, receive_;
   std::deque<Write> writes_;                 ///< Of the processor, not yet at the NIC

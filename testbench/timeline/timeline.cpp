@@ -7,19 +7,32 @@
 #include "model/time.hpp"
 #include "model/wire_faults.hpp"
 #include "testbench/host.hpp"
+#include "testbench/world.hpp"
 
 namespace rnic::testbench {
 
-Timeline::Timeline(const std::string& path, const TimelineWindow& window, std::uint64_t epoch_ps,
-                   std::vector<Host*> hosts)
-    : file_(path, window, epoch_ps), hosts_(std::move(hosts)) {
+Timeline::Timeline(const WorldOptions& options, std::uint64_t epoch_ps, std::vector<Host*> hosts)
+    : observer_(options.observer), hosts_(std::move(hosts)) {
+  if (!options.timeline_path.empty())
+    file_ = std::make_unique<TraceFile>(options.timeline_path, options.timeline_window, epoch_ps);
+  std::vector<LifeSink*> observing;
+  if (observer_ != nullptr) observing = observer_->begin(options, epoch_ps);
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
-    lives_.push_back(std::make_unique<HostTimeline>(file_, static_cast<unsigned>(i)));
+    const auto number = static_cast<unsigned>(i);
+    lives_.push_back(std::make_unique<HostTimeline>(number));
     HostTimeline& life = *lives_.back();
+    if (file_) {
+      writers_.push_back(std::make_unique<LifeWriter>(*file_, number));
+      life.sinks().add(*writers_.back());
+    }
+    if (observer_ != nullptr) life.sinks().add(*observing.at(i));
     auto& root_complex = hosts_[i]->root_complex();
     root_complex.set_request_tap(
         [&life](const model::HostRequest& request) { life.requests().sent_to_nic(request, model::now_ps()); });
-    root_complex.set_tlp_tap([&life](const model::TlpSeen& tlp) { life.requests().passed(tlp, model::now_ps()); });
+    root_complex.set_tlp_tap([&life](const model::TlpSeen& tlp) {
+      life.requests().passed(tlp, model::now_ps());
+      life.sinks().tlp(tlp, model::now_ps());
+    });
     hosts_[i]->nic().listen(&life);
   }
 }
@@ -33,13 +46,16 @@ Timeline::~Timeline() {
 }
 
 void Timeline::close() {
+  std::vector<std::uint64_t> cycles;
   for (Host* host : std::exchange(hosts_, {})) {
+    cycles.push_back(host->nic().cycles());
     host->root_complex().set_request_tap({});
     host->root_complex().set_tlp_tap({});
     host->nic().listen(nullptr);
   }
   for (const auto& life : lives_) life->finish();
-  file_.close();
+  if (auto* observer = std::exchange(observer_, nullptr)) observer->end(model::now_ps(), cycles);
+  if (file_) file_->close();
 }
 
 /// Where a frame goes: the last byte of a host's MAC is its number from one on.
@@ -52,9 +68,14 @@ std::size_t Timeline::receiver_of(const model::FrameRecord& record) const {
 
 void Timeline::frame(const model::FrameRecord& record) {
   if (record.bad) return;
-  const auto roce = model::find_roce_packet(record.bytes);
-  if (!roce) return;
   HostTimeline& sender = *lives_.at(record.from);
+  Frame frame{record.start, record.end, record.bytes.size(), false, 0, 0, 0, record.injected, record.faults};
+  const auto roce = model::find_roce_packet(record.bytes);
+  if (!roce) return sender.sinks().frame(frame, nullptr);
+  frame.roce = true;
+  frame.opcode = roce->opcode;
+  frame.psn = roce->psn;
+  frame.dest_qpn = roce->dest_qpn;
   const PacketPtr packet = record.injected ? nullptr : sender.packets().left(roce->opcode, roce->psn);
   if (packet) {
     packet->wire_start = record.start;
@@ -62,12 +83,14 @@ void Timeline::frame(const model::FrameRecord& record) {
     packet->dest_qpn = roce->dest_qpn;
     packet->lost = (record.faults >> static_cast<unsigned>(model::WireFault::kDrop) & 1) != 0;
     const RequestPtr& request = packet->request;
-    if (request && request->ends_with(packet->psn)) request->mark(Stage::kSent, record.end);
+    if (request && request->ends_with(packet->psn)) {
+      if (request->when(Stage::kSent) == 0) request->last_sent = packet->times();
+      request->mark(Stage::kSent, record.end);
+    }
   }
-  sender.writer().write_frame(packet.get(), record.start, record.end, roce->opcode, roce->psn, roce->dest_qpn,
-                              record.bytes.size(), record.injected);
+  sender.sinks().frame(frame, packet.get());
   if (!packet) return;
-  if (packet->lost) return sender.writer().write_send(*packet);
+  if (packet->lost) return sender.sinks().packet_over(*packet);
   lives_.at(receiver_of(record))->packets().arrives(packet);
 }
 

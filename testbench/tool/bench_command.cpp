@@ -8,6 +8,7 @@
 #include "testbench/tool/commands.hpp"
 #include "testbench/tool/progress.hpp"
 #include "testbench/tool/report.hpp"
+#include "testbench/tool/report_file.hpp"
 #include "testbench/tool/world_options.hpp"
 
 namespace rnic::testbench {
@@ -15,30 +16,39 @@ namespace {
 
 struct BenchArguments {
   WorldArguments world;
+  ReportFile report;
   std::string json;
   std::vector<std::string> figures;
   bool list = false;
   SweepOptions sweep;
 };
 
-int run_sweep_command(const BenchArguments& options) {
+int run_sweep_command(BenchArguments& options) {
   check_writable(options.json, "--json");
+  options.report.check();
   const DrawnWorld drawn = options.world.draw();
   World world(drawn.options);
   std::vector<SweepRow> rows;
   {
     Progress progress("sweep", 100);
-    rows = run_sweep(world, drawn.options, options.sweep,
-                     [&](std::size_t done, std::size_t of) { progress.update(done * 100 / of); });
+    rows = options.report.watch(world, [&] {
+      return run_sweep(world, drawn.options, options.sweep,
+                       [&](std::size_t done, std::size_t of) { progress.update(done * 100 / of); });
+    });
   }
   print_sweep(options.sweep, rows);
   const auto pcie = describe_pcie(options.world.pcie, drawn.options.host.root_complex);
-  write_json(options.json, sweep_json(options.sweep, rows, drawn.options, pcie));
+  const auto json = sweep_json(options.sweep, rows, drawn.options, pcie);
+  write_json(options.json, json);
+  options.report.set("sweep", json);
+  options.report.set_outcome(true, fmt::format("{} measurements", rows.size()));
+  options.report.write();
   return 0;
 }
 
-int run_bench_command(const BenchArguments& options) {
+int run_bench_command(BenchArguments& options) {
   check_writable(options.json, "--json");
+  options.report.check();
   check_files(options.world.options);
   const auto& files = options.world.options;
   if (!(files.trace_path.empty() && files.capture_path.empty()) && options.figures.size() != 1) {
@@ -47,24 +57,37 @@ int run_bench_command(const BenchArguments& options) {
   if (!options.world.options.timeline_path.empty() && options.figures.size() != 1) {
     throw UsageError("--timeline shows one measurement: name it with --figure");
   }
-  const DrawnWorld drawn = options.world.draw();
+  DrawnWorld drawn = options.world.draw();
+  // Of several measurements the report has the figures alone: nobody looks, and their speed is their own.
+  if (options.figures.size() == 1) options.report.observe(drawn.options);
   World world(drawn.options);
   if (options.list) {
     for (const auto& figure : run_bench(world, drawn.options, options.figures, true)) fmt::print("{}\n", figure.key);
     return 0;
   }
-  nlohmann::ordered_json json;
+  nlohmann::ordered_json json, wall_clock;
   fmt::print("{:<84}{:>14} {:<11}{:>9}\n", "figure", "value", "", "cycles");
-  for (const auto& figure : run_bench(world, drawn.options, options.figures)) {
+  const auto figures = options.report.watch(world, [&] { return run_bench(world, drawn.options, options.figures); });
+  for (const auto& figure : figures) {
     const std::string cycles =
         figure.cycles > 0 ? fmt::format("{:<11}{:>9.2f}", figure.unit, figure.cycles) : figure.unit;
     fmt::print("{:<84}{:>14.3f} {}\n", figure.text, figure.value, cycles);
     json[figure.key] = figure.value;
+    if (figure.wall_clock) {
+      wall_clock[figure.key] = figure.value;
+    } else {
+      options.report.add_figure("Benchmark", figure.text, figure.value, figure.unit);
+      if (figure.cycles > 0)
+        options.report.add_figure("In cycles of the NIC's clock", figure.text, figure.cycles, "cycles");
+    }
   }
   world.close_timeline();
   fmt::print("cycles: of the NIC's clock, {} ps; of a rate, those for each message\n",
              drawn.options.host.nic.clock_period);
   write_json(options.json, json);
+  options.report.set_outcome(true, fmt::format("{} figure{}", figures.size(), figures.size() == 1 ? "" : "s"));
+  if (!wall_clock.is_null()) options.report.set("wall_clock", wall_clock);
+  options.report.write();
   return 0;
 }
 
@@ -78,6 +101,7 @@ void add_bench_command(CLI::App& tool, std::function<int()>& action) {
                       "Measure this figure alone, by its name in the JSON file; may be repeated");
   command->add_flag("--list", options->list, "Print the names of the figures and measure nothing");
   add_timeline_options(*command, options->world.options);
+  options->report.add_option(*command);
   add_file_options(*command, options->world.options,
                    "both NICs, with one --figure (scripts/trace_usage.py says who waits for whom),");
   add_world_options(*command, options->world);

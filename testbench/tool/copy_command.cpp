@@ -6,6 +6,7 @@
 #include "testbench/tool/commands.hpp"
 #include "testbench/tool/copy.hpp"
 #include "testbench/tool/report.hpp"
+#include "testbench/tool/report_file.hpp"
 #include "testbench/tool/world_options.hpp"
 
 namespace rnic::testbench {
@@ -14,21 +15,46 @@ namespace {
 struct CopyArguments {
   CopyOptions copy;
   WorldArguments world;
+  ReportFile report;
   std::string json;
 };
 
-int run_copy_command(CopyArguments options) {
+/// What the report has at its head: the figures of `json`.
+void show_copy(ReportFile& page, const CopyReport& report, const CopyOptions& options, double link_gbps,
+               const nlohmann::ordered_json& json) {
+  for (const auto& [key, title] : {std::pair{"write", "RDMA Write"}, std::pair{"read", "RDMA Read"}}) {
+    const auto& phase = json.at(key);
+    page.add_figure(title, "goodput", phase.at("goodput_gbps"), "Gbit/s");
+    page.add_figure(title, "of what the wire allows", phase.at("goodput_fraction"), "share");
+    page.add_figure(title, "latency, median", phase.at("latency_median_ns"), "ns");
+    page.add_figure(title, "latency, 99 %", phase.at("latency_p99_ns"), "ns");
+    page.add_figure(title, "messages", phase.at("messages"));
+    page.add_figure(title, "bytes", phase.at("bytes"));
+    page.add_figure(title, "simulated time", phase.at("simulated_ns"), "ns");
+  }
+  page.add_limit("what the wire allows", link_gbps * wire_payload_share(options.message, options.mtu, false));
+  page.set_outcome(report.equal(), report.equal() ? "the three SHA-256 are equal" : "the SHA-256 differ");
+  auto results = json;
+  results.erase("wall_clock");
+  results.erase("counters");
+  page.set("results", results);
+  page.set("wall_clock", json.at("wall_clock"));
+}
+
+int run_copy_command(CopyArguments& options) {
   if (!std::filesystem::is_regular_file(options.copy.file) || !std::ifstream(options.copy.file)) {
     throw UsageError(fmt::format("cannot read file '{}'", options.copy.file.string()));
   }
   check_files(options.world.options);
   check_writable(options.json, "--json");
-  const DrawnWorld drawn = options.world.draw();
+  options.report.check();
+  DrawnWorld drawn = options.world.draw();
+  options.report.observe(drawn.options);
   options.copy.mtu = drawn.mtu.value_or(options.copy.mtu);
   options.copy.ack_timeout = static_cast<std::uint8_t>(options.copy.ack_timeout + drawn.timeout_shift);
   const double link_gbps = drawn.options.wire.rate_gbps;
   World world(drawn.options);
-  const CopyReport report = run_copy(world, options.copy);
+  const CopyReport report = options.report.watch(world, [&] { return run_copy(world, options.copy); });
   world.close_timeline();
   print_copy(report, options.copy, link_gbps);
   auto json = copy_json(report, options.copy, link_gbps, options.world.options.seed);
@@ -37,6 +63,8 @@ int run_copy_command(CopyArguments options) {
     json["faults"] = faults;
   }
   write_json(options.json, json);
+  show_copy(options.report, report, options.copy, link_gbps, json);
+  options.report.write();
   return report.equal() ? 0 : 1;
 }
 
@@ -57,6 +85,7 @@ void add_copy_command(CLI::App& tool, std::function<int()>& action) {
   add_file_options(*command, options->world.options);
   command->add_option("--json", options->json, "Write the figures to this file");
   add_timeline_options(*command, options->world.options);
+  options->report.add_option(*command);
   add_world_options(*command, options->world);
   // Unlike the benchmark, the main job meets a memory system that is busy with others, so that every seed has a timing
   // of its own.

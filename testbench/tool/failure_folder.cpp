@@ -23,17 +23,6 @@ std::vector<std::string>& remembered() {
   return arguments;
 }
 
-/// As a shell reads it.
-std::string quoted(const std::string& text) {
-  const auto plain = [](unsigned char c) {
-    return std::isalnum(c) != 0 || std::string_view("-_./:,=+").find(static_cast<char>(c)) != std::string_view::npos;
-  };
-  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return text;
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 void run(const std::vector<std::string>& arguments, const std::filesystem::path& log) {
   std::vector<char*> argv;
   std::string program = "rnic";
@@ -65,11 +54,21 @@ std::string as_file_name(std::string name) {
 
 }  // namespace
 
+std::string quoted(const std::string& text) {
+  const auto plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string_view("-_./:,=+").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return text;
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
 void remember_command_line(int argc, char** argv) { remembered().assign(argv, argv + argc); }
 
 std::vector<std::string> command_line(const std::vector<std::string>& without) {
-  std::vector<std::string> out = {"--pcap",  "--trace",    "--trace-window", "--trace-scope",    "--json",
-                                  "--junit", "--failures", "--timeline",     "--timeline-window"};
+  std::vector<std::string> out = {"--pcap",  "--trace",    "--trace-window", "--trace-scope",     "--json",
+                                  "--junit", "--failures", "--timeline",     "--timeline-window", "--report"};
   out.insert(out.end(), without.begin(), without.end());
   std::vector<std::string> kept;
   const auto& all = remembered();

@@ -14,6 +14,9 @@ void remember_command_line(int argc, char** argv);
 /// its files.
 [[nodiscard]] std::vector<std::string> command_line(const std::vector<std::string>& without = {});
 
+/// `text` as a shell reads it.
+[[nodiscard]] std::string quoted(const std::string& text);
+
 /// Where failed runs leave what they were: each is run once more, in a process of its own, with a capture of the wire
 /// and the last microseconds of waves. One seed is one run, so it fails again at the same time.
 class FailureFolder {

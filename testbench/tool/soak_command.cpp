@@ -7,6 +7,7 @@
 #include "testbench/tool/failure_folder.hpp"
 #include "testbench/tool/progress.hpp"
 #include "testbench/tool/report.hpp"
+#include "testbench/tool/report_file.hpp"
 #include "testbench/tool/soak.hpp"
 #include "testbench/tool/world_options.hpp"
 
@@ -17,6 +18,7 @@ struct SoakArguments {
   SoakOptions soak;
   WorldArguments world;
   FailureFolder failures;
+  ReportFile report;
   std::string json;
 };
 
@@ -94,11 +96,31 @@ bool is_orderly(const WorldOptions& world) {
   return !world.pcie_faults[0] && !world.pcie_faults[1];
 }
 
-int run_soak_command(SoakArguments options) {
+/// What the report has at its head.
+void show_soak(ReportFile& page, const SoakReport& report, const nlohmann::ordered_json& json) {
+  page.add_figure("Requests completed", "all", json.at("completed"));
+  for (const auto& [kind, count] : json.at("requests").items()) page.add_figure("Requests completed", kind, count);
+  for (const auto* key : {"wrong", "hung", "bytes", "receives", "silent", "registrations", "binds", "invalidations"})
+    page.add_figure("Checked", key, json.at(key));
+  page.add_figure("Clock cycles", "traffic", json.at("cycles"));
+  page.add_figure("Clock cycles", "set-up", json.at("set_up_cycles"));
+  page.add_figure("Clock cycles", "tear-down", json.at("tear_down_cycles"));
+  page.set_outcome(report.good(), report.good()
+                                      ? "every request and every byte was right"
+                                      : fmt::format("{} wrong, {} hung", report.traffic.wrong, report.traffic.hung));
+  auto results = json;
+  results.erase("wall_clock");
+  page.set("results", results);
+  page.set("wall_clock", json.at("wall_clock"));
+}
+
+int run_soak_command(SoakArguments& options) {
   check_files(options.world.options);
   check_writable(options.json, "--json");
+  options.report.check();
   const auto start = std::chrono::steady_clock::now();
-  const DrawnWorld drawn = options.world.draw();
+  DrawnWorld drawn = options.world.draw();
+  options.report.observe(drawn.options);
   World world(drawn.options);
   SoakOptions soak = options.soak;
   soak.orderly = is_orderly(drawn.options);
@@ -108,8 +130,10 @@ int run_soak_command(SoakArguments options) {
   const std::string name = fmt::format("soak-{}", options.world.options.seed);
   try {
     Progress progress("soak", options.soak.cycles);
-    report = run_soak(world, soak, options.world.options.seed,
+    report = options.report.watch(world, [&] {
+      return run_soak(world, soak, options.world.options.seed,
                       [&](std::uint64_t cycles) { progress.update(std::min(cycles, options.soak.cycles)); });
+    });
   } catch (const std::exception&) {
     options.failures.leave(name, command_line(), world.now_ns());
     throw;
@@ -117,7 +141,10 @@ int run_soak_command(SoakArguments options) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   world.close_timeline();
   print(report, seconds);
-  write_json(options.json, soak_json(report, options, seconds));
+  const auto json = soak_json(report, options, seconds);
+  write_json(options.json, json);
+  show_soak(options.report, report, json);
+  options.report.write();
   if (report.good()) return 0;
   const auto wrong_at = report.traffic.wrong_at;
   options.failures.leave(
@@ -165,6 +192,7 @@ void add_soak_command(CLI::App& tool, std::function<int()>& action) {
   add_file_options(*command, options->world.options);
   command->add_option("--json", options->json, "Write the figures to this file");
   add_timeline_options(*command, options->world.options);
+  options->report.add_option(*command);
   add_world_options(*command, options->world);
   auto& pcie = options->world.options.host.root_complex;
   pcie.reorder_probability = pcie.split_probability = 0.1;

@@ -10,6 +10,7 @@
 #include "testbench/tool/commands.hpp"
 #include "testbench/tool/failure_folder.hpp"
 #include "testbench/tool/report.hpp"
+#include "testbench/tool/report_file.hpp"
 #include "testbench/tool/verify_workers.hpp"
 #include "testbench/tool/world_options.hpp"
 #include "testbench/verify/clause_list.hpp"
@@ -25,6 +26,7 @@ struct VerifyArguments {
   unsigned jobs = std::max(1u, std::thread::hardware_concurrency());
   WorldArguments world;
   FailureFolder failures;
+  ReportFile report;
 };
 
 struct Line {
@@ -137,8 +139,22 @@ void leave_failures(VerifyArguments& options, const std::vector<Line>& lines) {
   }
 }
 
-int run_verify_command(VerifyArguments options) {
+/// What the report of one vector has at its head.
+void show_vector(ReportFile& page, const Line& line) {
+  const auto& [vector, outcome] = line;
+  page.set("vector", {{"file", vector->file.filename().string()},
+                      {"document", vector->document},
+                      {"clause", vector->clause},
+                      {"rule", vector->rule}});
+  page.add_figure("Vector", "steps", outcome.simulated_ns, "ns");
+  page.add_figure("Vector", "set-up", outcome.set_up_ns, "ns");
+  page.add_figure("Vector", "clock cycles in all", outcome.cycles, "cycles");
+  page.set_outcome(outcome.passed, outcome.passed ? "passed" : outcome.message);
+}
+
+int run_verify_command(VerifyArguments& options) {
   check_writable(options.junit, "--junit");
+  options.report.check();
   check_files(options.world.options);
   const auto vectors = load_vectors(options.paths);
   const auto& files = options.world.options;
@@ -150,9 +166,11 @@ int run_verify_command(VerifyArguments options) {
   }
   if (!options.world.options.timeline_path.empty() && vectors.size() != 1)
     throw UsageError("--timeline shows one vector");
+  if (options.report.wanted() && vectors.size() != 1) throw UsageError("--report shows one vector");
   std::vector<Line> lines;
   const auto start = std::chrono::steady_clock::now();
   WorldOptions world = options.world.draw().options;
+  options.report.observe(world);
   if (options.jobs > 1) world.threads = 1;  // the cores have vectors of their own
   run_vectors(vectors, world, options.jobs, [&](std::size_t index, const VectorOutcome& outcome) {
     lines.push_back({&vectors[index], outcome});
@@ -165,6 +183,8 @@ int run_verify_command(VerifyArguments options) {
   print_cycles(lines, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   fmt::print("\n{} passed, {} failed\n", passed, static_cast<std::ptrdiff_t>(lines.size()) - passed);
   write_junit(options.junit, lines);
+  if (options.report.wanted()) show_vector(options.report, lines.front());
+  options.report.write();
   leave_failures(options, lines);
   return passed == static_cast<std::ptrdiff_t>(lines.size()) ? 0 : 1;
 }
@@ -183,6 +203,7 @@ void add_verify_command(CLI::App& tool, std::function<int()>& action) {
       ->check(CLI::Range(1u, 256u))
       ->capture_default_str();
   add_timeline_options(*command, options->world.options);
+  options->report.add_option(*command);
   options->failures.add_option(*command);
   add_file_options(*command, options->world.options, "both NICs in one vector");
   add_world_options(*command, options->world);

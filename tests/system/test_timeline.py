@@ -275,7 +275,7 @@ class TimelineTest(unittest.TestCase):
             self.assertEqual([step["ts"] for step in steps], sorted(step["ts"] for step in steps))
 
     def test_slices_of_a_track_are_nested(self):
-        timeline = self.copy(100_000, "--message", 10_000, "--qps", 2)
+        timeline = self.copy(260_000, "--message", 16_384, "--qps", 2)
         tracks = collections.defaultdict(list)
         for event in timeline.slices:
             start = round(event["ts"] * PS_PER_NS)

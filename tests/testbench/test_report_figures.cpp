@@ -1,0 +1,184 @@
+// What a report keeps of a run: bounded, and right. The page itself, and its numbers of real runs, are held by
+// tests/report/test_report.py.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "model/random.hpp"
+#include "testbench/report/report_page.hpp"
+#include "testbench/report/request_figures.hpp"
+#include "testbench/report/sketch.hpp"
+#include "testbench/report/time_series.hpp"
+
+using namespace rnic;
+using namespace rnic::testbench;
+
+namespace {
+
+std::uint64_t sum(const TimeSeries::Bins& bins) { return std::accumulate(bins.begin(), bins.end(), std::uint64_t{0}); }
+
+/// A Write posted at `posted_ns` and polled `latency_ns` later.
+Request write_of(std::uint64_t posted_ns, std::uint64_t latency_ns) {
+  Request request;
+  request.started = true;
+  request.opcode = 1;
+  request.mark(Stage::kPosted, posted_ns * 1000);
+  request.mark(Stage::kDoorbell, posted_ns * 1000 + 250'000);
+  request.mark(Stage::kPolled, (posted_ns + latency_ns) * 1000);
+  return request;
+}
+
+}  // namespace
+
+TEST_CASE("A sketch is exact for small numbers and within 1.6 % for large ones") {
+  model::Random random(7);
+  for (const std::uint64_t most : {std::uint64_t{60}, std::uint64_t{5'000}, std::uint64_t{1} << 40}) {
+    Sketch sketch;
+    std::vector<std::uint64_t> all;
+    for (int i = 0; i < 5000; ++i) {
+      all.push_back(random.below(most) + 1);
+      sketch.add(all.back());
+    }
+    std::sort(all.begin(), all.end());
+    CHECK(sketch.count() == all.size());
+    CHECK(sketch.least() == all.front());
+    CHECK(sketch.most() == all.back());
+    CHECK(sketch.sum() == std::accumulate(all.begin(), all.end(), std::uint64_t{0}));
+    for (const std::uint64_t permille : {1u, 100u, 500u, 990u, 999u, 1000u}) {
+      const std::uint64_t exact = all[(all.size() * permille + 999) / 1000 - 1];
+      const std::uint64_t margin = most <= 63 ? 0 : exact * 16 / 1000 + 1;
+      CAPTURE(most, permille, exact);
+      CHECK(sketch.quantile(permille) >= exact - std::min(exact, margin));
+      CHECK(sketch.quantile(permille) <= exact + margin);
+    }
+    std::uint64_t counted = 0, before = 0;
+    for (const auto& bucket : sketch.buckets()) {
+      CHECK(bucket.from >= before);
+      CHECK(bucket.to > bucket.from);
+      const auto inside =
+          std::count_if(all.begin(), all.end(), [&](std::uint64_t v) { return v >= bucket.from && v < bucket.to; });
+      CHECK(static_cast<std::uint64_t>(inside) == bucket.count);
+      counted += bucket.count;
+      before = bucket.to;
+    }
+    CHECK(counted == all.size());
+  }
+}
+
+TEST_CASE("An empty sketch has nothing, and the largest number fits") {
+  Sketch sketch;
+  CHECK(sketch.quantile(500) == 0);
+  CHECK(sketch.least() == 0);
+  CHECK(sketch.buckets().empty());
+  sketch.add(~std::uint64_t{0});
+  CHECK(sketch.quantile(500) == ~std::uint64_t{0});
+}
+
+TEST_CASE("A series keeps its sum, whatever its time, in the same number of bins") {
+  TimeSeries series;
+  model::Random random(3);
+  std::uint64_t all = 0, now = 5'000'000;
+  for (int i = 0; i < 20'000; ++i) {
+    const std::uint64_t amount = random.below(5000), length = random.below(400'000);
+    series.add(1, now, now + length, amount);
+    series.add(2, now, now, 1);
+    all += amount;
+    now += random.below(2'000'000);
+  }
+  CHECK(sum(series.all().at(1)) == all);
+  CHECK(sum(series.all().at(2)) == 20'000);
+  CHECK(series.origin_ps() == 5'000'000);
+  CHECK(series.used() <= TimeSeries::kBins);
+  CHECK(series.used() > TimeSeries::kBins / 2);
+  CHECK(series.width_ps() * TimeSeries::kBins > now - series.origin_ps());
+}
+
+TEST_CASE("An amount is spread evenly over its time") {
+  TimeSeries series;
+  constexpr std::uint64_t kWidth = TimeSeries::kFirstWidthPs;
+  series.add(0, 0, 0, 0);
+  series.add(0, kWidth / 2, 3 * kWidth + kWidth / 2, 300);
+  const auto& bins = series.all().at(0);
+  CHECK(std::vector<std::uint64_t>(bins.begin(), bins.begin() + 5) == std::vector<std::uint64_t>{50, 100, 100, 50, 0});
+  series.add(0, 256 * kWidth, 256 * kWidth, 1);  // two bins become one
+  CHECK(series.width_ps() == 2 * kWidth);
+  CHECK(std::vector<std::uint64_t>(bins.begin(), bins.begin() + 3) == std::vector<std::uint64_t>{150, 150, 0});
+  CHECK(bins[128] == 1);
+}
+
+TEST_CASE("What came before the first of a series counts in its first bin") {
+  TimeSeries series;
+  series.add(0, 1'000'000, 1'000'000, 1);
+  series.add(0, 900'000, 950'000, 5);
+  CHECK(series.all().at(0)[0] == 6);
+}
+
+TEST_CASE("Of any number of requests a bounded sample is kept, and its middle is near that of all") {
+  RequestFigures figures;
+  constexpr std::uint64_t kRequests = 50'000;
+  for (std::uint64_t i = 0; i < kRequests; ++i) figures.add(write_of(1000 + i, 1000 + i % 1000), {});
+  const auto json = figures.json(0);
+  REQUIRE(json.size() == 1);
+  CHECK(json[0].at("kind") == "Write");
+  CHECK(json[0].at("count") == kRequests);
+  CHECK(json[0].at("latency").at("count") == kRequests);
+  CHECK(json[0].at("latency").at("min_ns") == 1000);
+  CHECK(json[0].at("latency").at("max_ns") == 1999);
+  const auto& median = json[0].at("median");
+  CHECK(median.at("of") == RequestFigures::kKept);
+  CHECK(median.at("latency_ns") > 1400);
+  CHECK(median.at("latency_ns") < 1600);
+  // A sample of all, not of the first ones.
+  CHECK(median.at("posted_ns") > RequestFigures::kKept);
+}
+
+TEST_CASE("Requests that failed, or were never over, have no latency") {
+  RequestFigures figures;
+  Request failed = write_of(10, 100);
+  failed.status = 5;
+  figures.add(failed, {});
+  Request open = write_of(10, 100);
+  open.at[static_cast<std::size_t>(Stage::kPolled)] = 0;
+  figures.add(open, {});
+  const auto json = figures.json(0);
+  CHECK(json[0].at("failed") == 1);
+  CHECK(json[0].at("unfinished") == 1);
+  CHECK(!json[0].contains("latency"));
+}
+
+TEST_CASE("Steps are those that took time, one behind the other, up to the end") {
+  Request request = write_of(1, 1000);
+  request.mark(Stage::kTurn, 300'000);
+  request.mark(Stage::kSent, 500'000);
+  request.last_sent = {310'000, 0, 320'000, 400'000, 500'000};
+  request.mark(Stage::kChecked, 620'000);
+  request.mark(Stage::kCqeWritten, 900'000);
+  const auto steps = waterfall(request, {100'000, 250'000});
+  std::uint64_t at = 1'000;
+  for (const auto& step : steps) {
+    CHECK(step.from == at);
+    CHECK(step.to > step.from);
+    at = step.to;
+  }
+  CHECK(at == 1'001'000);
+  const auto has = [&](std::string_view name) {
+    return std::any_of(steps.begin(), steps.end(),
+                       [&](const auto& s) { return steps_of(request)[s.step].name == name; });
+  };
+  CHECK(has("last payload is gathered"));
+  CHECK(!has("last payload is read"));  // it was not translated: it stood in the WQE
+  CHECK(has("last packet flies"));
+  CHECK(!has("CQE crosses PCI Express"));  // it was polled before that
+  CHECK(waterfall(Request{}, {}).empty());
+}
+
+TEST_CASE("Data in a page cannot end their element") {
+  const nlohmann::ordered_json value = {{"name", "</script><!-- <script> \" \xff \u00e9"}};
+  const std::string text = json_for_html(value);
+  CHECK(text.find('<') == std::string::npos);
+  CHECK(nlohmann::json::parse(text).at("name").get<std::string>().starts_with("</script><!-- <script> \" "));
+  const std::string page = report_page(value);
+  CHECK(page.find(text) != std::string::npos);
+}
