@@ -81,7 +81,8 @@ function(rnic_verilate target file)
   verilate(${target} SOURCES ${sources} TOP_MODULE ${module} PREFIX V${module}
            DIRECTORY ${folder} VERILATOR_ARGS ${arguments} ${ARGN}
            OPT_FAST ${RNIC_MODEL_OPT} ${RNIC_MODEL_FLAGS} OPT_SLOW -O0 ${RNIC_MODEL_FLAGS} OPT_GLOBAL -O1)
-  target_compile_options(${target} PRIVATE -Wno-unused-parameter -Wno-unused-but-set-variable)
+  target_compile_options(${target} PRIVATE -Wno-unused-parameter -Wno-unused-but-set-variable
+                         $<$<CXX_COMPILER_ID:Clang>:-Wno-bitwise-instead-of-logical -Wno-bool-operation>)
   get_target_property(verilated ${target} SOURCES)
   list(FILTER verilated INCLUDE REGEX "/(V${module}|verilated)[^/]*[.]cpp$")
   set_source_files_properties(${verilated} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

@@ -203,7 +203,7 @@ void WqeFuzzer::bind(FuzzProcess::Qp& qp, hw::WqeControl& control, Wqe& wqe) {
 /// On a queue pair that may, page list and page size are the truth: they name DMA addresses, and whoever may do that is
 /// trusted with them.
 void WqeFuzzer::fast_register(FuzzProcess::Qp& qp, hw::WqeControl& control, Wqe& wqe) {
-  constexpr std::uint64_t kPage = 4096;
+  constexpr std::uint64_t kPageBytes = 4096;
   control.opcode = static_cast<std::uint8_t>(hw::WqeOpcode::kFastRegister);
   if (++fast_tag_ == 0) ++fast_tag_;
   control.immediate = (here_.fast_key() & ~0xffu) | fast_tag_;
@@ -211,17 +211,17 @@ void WqeFuzzer::fast_register(FuzzProcess::Qp& qp, hw::WqeControl& control, Wqe&
                            .page_count = static_cast<std::uint16_t>(1 + random_.below(FuzzProcess::kFastPages)),
                            .log_page = 12,
                            .local_write = 1};
-  fast.first_offset = static_cast<std::uint32_t>(random_.below(kPage));
+  fast.first_offset = static_cast<std::uint32_t>(random_.below(kPageBytes));
   fast.remote_read = random_.chance(0.8);
   fast.remote_write = random_.chance(0.8);
   fast.remote_atomic = random_.chance(0.3);
-  hw::WqeRange range{.va = kPage * (1 + random_.below(1u << 20)) + fast.first_offset,
-                     .length = 1 + random_.below(fast.page_count * kPage - fast.first_offset)};
-  if (lies(0.15)) range.length = fast.page_count * kPage - fast.first_offset + 1 + random_.below(8);
+  hw::WqeRange range{.va = kPageBytes * (1 + random_.below(1u << 20)) + fast.first_offset,
+                     .length = 1 + random_.below(fast.page_count * kPageBytes - fast.first_offset)};
+  if (lies(0.15)) range.length = fast.page_count * kPageBytes - fast.first_offset + 1 + random_.below(8);
   if (lies(0.05)) range.length = random_.next() >> random_.below(64);
   if (lies(0.6))
     range.length =
-        kPage * (fast.page_count = static_cast<std::uint16_t>(FuzzProcess::kFastPages + 1 + random_.below(4))) -
+        kPageBytes * (fast.page_count = static_cast<std::uint16_t>(FuzzProcess::kFastPages + 1 + random_.below(4))) -
         fast.first_offset;
   if (lies(0.05))
     fast.page_count = static_cast<std::uint16_t>(random_.chance(0.5) ? 0 : 0x7fff + random_.below(0x8000));

@@ -71,9 +71,9 @@ void read_packets(Reader& from, Vector& to) {
     const json* list = directions.find(std::string(host).c_str());
     if (!list) continue;
     auto& expected = to.packets_from.at(static_cast<std::size_t>(index)).emplace(read_packet_list(directions, *list));
-    for_each_packet(expected, [&, index = index, host = host](const VectorPacket& packet) {
-      if (packet.from != static_cast<std::size_t>(index))
-        directions.fail(fmt::format("\"{}\" is not a packet of host {}", packet.text, host));
+    for_each_packet(expected, [&, of = index, name = host](const VectorPacket& packet) {
+      if (packet.from != static_cast<std::size_t>(of))
+        directions.fail(fmt::format("\"{}\" is not a packet of host {}", packet.text, name));
     });
   }
   directions.finish();
