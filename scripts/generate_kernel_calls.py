@@ -137,19 +137,21 @@ def header(table, structs, calls):
             "static_assert(sizeof(AnswerHeader) == 8);", "",
             "/// Where an array lies in its message, behind the fixed part.", "struct ArrayPlace {",
             "  std::uint32_t offset{};  ///< From the start of the message, a multiple of 8", "  std::uint32_t count{};", "};", "",
+            "/// Of a call that has none.", "template <typename Request>", "constexpr ArrayPlace array_of(const Request&) {", "  return {};", "}", "",
             "template <std::size_t Bytes>", "constexpr bool is_zero(const std::array<std::uint8_t, Bytes>& bytes) {",
             "  return std::all_of(bytes.begin(), bytes.end(), [](std::uint8_t byte) { return byte == 0; });", "}", ""]
     for s in structs.values():
         out += [f"/// {s.doc}", *s.lines(""), "};", *s.checks(s.name), *well_formed(s.name, s), ""]
     for c, request, answer in calls:
-        own = [f"static constexpr Call kCall = Call::k{request.name};"]
         arrays = [(name, limit) for name, kind, *_, limit in request.members if kind == "array"]
         if len(arrays) > 1:
             fail(f"{c['name']}: more than one array")
+        own = [f"static constexpr Call kCall = Call::k{request.name};",
+               f"static constexpr std::uint32_t kMostWords = {arrays[0][1] if arrays else 0};  ///< Of its array; 0: it has none"]
         out += [f"/// {c['doc']}", *request.lines("", own), ""] + answer.lines("  ") + ["  };", "};"]
         out += request.checks(request.name) + answer.checks(f"{request.name}::Answer") + well_formed(request.name, request)
         if arrays:
-            out += [f"inline constexpr std::uint32_t kMost{request.name}{camel(arrays[0][0])} = {arrays[0][1]};"]
+            out += [f"constexpr ArrayPlace array_of(const {request.name}& m) {{ return m.{arrays[0][0]}; }}"]
         out.append("")
     biggest = max(answer.bytes for _, _, answer in calls)
     out += ["/// The largest answer.", f"inline constexpr std::size_t kMaxAnswerBytes = {biggest};",

@@ -133,6 +133,12 @@ struct ArrayPlace {
   std::uint32_t count{};
 };
 
+/// Of a call that has none.
+template <typename Request>
+constexpr ArrayPlace array_of(const Request&) {
+  return {};
+}
+
 template <std::size_t Bytes>
 constexpr bool is_zero(const std::array<std::uint8_t, Bytes>& bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::uint8_t byte) { return byte == 0; });
@@ -251,6 +257,7 @@ constexpr bool well_formed(const QpAttributes& m) {
 /// What the device can do.
 struct QueryDevice {
   static constexpr Call kCall = Call::kQueryDevice;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
 
   struct Answer {
@@ -320,7 +327,10 @@ constexpr bool well_formed([[maybe_unused]] const QueryDevice& m) {
 /// The first call: gives the client its user access region. Once a client.
 struct OpenContext {
   static constexpr Call kCall = Call::kOpenContext;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
+  std::uint8_t kernel_uar{};  ///< Kernel clients only: that of the kernel driver itself, which QP1 needs
+  std::array<std::uint8_t, 7> reserved0{};
 
   struct Answer {
     AnswerHeader header{};
@@ -331,8 +341,10 @@ struct OpenContext {
     std::array<std::uint8_t, 7> reserved0{};
   };
 };
-static_assert(sizeof(OpenContext) == 8 && std::is_trivially_copyable_v<OpenContext>);
+static_assert(sizeof(OpenContext) == 16 && std::is_trivially_copyable_v<OpenContext>);
 static_assert(offsetof(OpenContext, header) == 0);
+static_assert(offsetof(OpenContext, kernel_uar) == 8);
+static_assert(offsetof(OpenContext, reserved0) == 9);
 static_assert(sizeof(OpenContext::Answer) == 48 && std::is_trivially_copyable_v<OpenContext::Answer>);
 static_assert(offsetof(OpenContext::Answer, header) == 0);
 static_assert(offsetof(OpenContext::Answer, status) == 8);
@@ -340,13 +352,15 @@ static_assert(offsetof(OpenContext::Answer, uar) == 32);
 static_assert(offsetof(OpenContext::Answer, channel) == 36);
 static_assert(offsetof(OpenContext::Answer, kernel) == 40);
 static_assert(offsetof(OpenContext::Answer, reserved0) == 41);
-constexpr bool well_formed([[maybe_unused]] const OpenContext& m) {
-  return true;
+constexpr bool well_formed(const OpenContext& m) {
+  return m.kernel_uar <= 1
+         && is_zero(m.reserved0);
 }
 
 /// Looks whether the device is still well, for a client that has heard nothing for long.
 struct CheckDevice {
   static constexpr Call kCall = Call::kCheckDevice;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
 
   struct Answer {
@@ -364,6 +378,7 @@ constexpr bool well_formed([[maybe_unused]] const CheckDevice& m) {
 /// State and tables of the port.
 struct QueryPort {
   static constexpr Call kCall = Call::kQueryPort;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
 
   struct Answer {
@@ -391,6 +406,7 @@ constexpr bool well_formed([[maybe_unused]] const QueryPort& m) {
 /// An entry of the GID table.
 struct QueryGid {
   static constexpr Call kCall = Call::kQueryGid;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
   std::uint16_t index{};
   std::array<std::uint8_t, 6> reserved0{};
@@ -418,6 +434,7 @@ constexpr bool well_formed(const QueryGid& m) {
 /// An entry of the P_Key table.
 struct QueryPkey {
   static constexpr Call kCall = Call::kQueryPkey;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
   std::uint16_t index{};
   std::array<std::uint8_t, 6> reserved0{};
@@ -443,6 +460,7 @@ constexpr bool well_formed(const QueryPkey& m) {
 /// An event counter of the device.
 struct QueryCounter {
   static constexpr Call kCall = Call::kQueryCounter;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
   std::uint32_t counter{};  ///< Counter of the host interface
   std::array<std::uint8_t, 4> reserved0{};
@@ -467,6 +485,7 @@ constexpr bool well_formed(const QueryCounter& m) {
 /// A channel of its own for completion events.
 struct CreateChannel {
   static constexpr Call kCall = Call::kCreateChannel;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
 
   struct Answer {
@@ -488,6 +507,7 @@ constexpr bool well_formed([[maybe_unused]] const CreateChannel& m) {
 /// Takes what has happened from a channel, oldest first. Never waits.
 struct ReadEvents {
   static constexpr Call kCall = Call::kReadEvents;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
   Handle channel{};
   std::uint32_t most{};
@@ -515,6 +535,7 @@ constexpr bool well_formed(const ReadEvents& m) {
 /// Ends an object, and its handle. Busy: others refer to it, and nothing has changed.
 struct Destroy {
   static constexpr Call kCall = Call::kDestroy;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
   Handle object{};
   std::uint8_t kind{};  ///< ObjectKind: what the caller takes it for
@@ -542,6 +563,7 @@ constexpr bool well_formed(const Destroy& m) {
 /// A protection domain.
 struct AllocPd {
   static constexpr Call kCall = Call::kAllocPd;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
 
   struct Answer {
@@ -563,6 +585,7 @@ constexpr bool well_formed([[maybe_unused]] const AllocPd& m) {
 /// A completion queue.
 struct CreateCq {
   static constexpr Call kCall = Call::kCreateCq;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
   Handle channel{};  ///< Where its completion events go; 0: the client's first
   std::uint32_t entries{};  ///< At least so many
@@ -594,6 +617,7 @@ constexpr bool well_formed([[maybe_unused]] const CreateCq& m) {
 /// Another ring, in which the device writes from the origin on. The present one stays until adopt_cq_ring.
 struct ResizeCq {
   static constexpr Call kCall = Call::kResizeCq;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
   Handle cq{};
   std::uint32_t entries{};
@@ -623,6 +647,7 @@ constexpr bool well_formed([[maybe_unused]] const ResizeCq& m) {
 /// What was before the origin has been taken: the ring before is given back.
 struct AdoptCqRing {
   static constexpr Call kCall = Call::kAdoptCqRing;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
   Handle cq{};
   std::array<std::uint8_t, 4> reserved0{};
@@ -644,6 +669,7 @@ constexpr bool well_formed(const AdoptCqRing& m) {
 /// Moderation of its events.
 struct ModifyCq {
   static constexpr Call kCall = Call::kModifyCq;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
   Handle cq{};
   std::uint16_t count{};
@@ -667,6 +693,7 @@ constexpr bool well_formed([[maybe_unused]] const ModifyCq& m) {
 /// What the device has of it.
 struct QueryCq {
   static constexpr Call kCall = Call::kQueryCq;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
   Handle cq{};
   std::array<std::uint8_t, 4> reserved0{};
@@ -700,6 +727,7 @@ constexpr bool well_formed(const QueryCq& m) {
 /// A shared receive queue.
 struct CreateSrq {
   static constexpr Call kCall = Call::kCreateSrq;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
   Handle pd{};
   std::uint8_t log_depth{};
@@ -733,6 +761,7 @@ constexpr bool well_formed(const CreateSrq& m) {
 /// One event once fewer requests are left than the limit; 0: none.
 struct ArmSrq {
   static constexpr Call kCall = Call::kArmSrq;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
   Handle srq{};
   std::uint16_t limit{};
@@ -756,6 +785,7 @@ constexpr bool well_formed(const ArmSrq& m) {
 /// Memory for a larger ring, into which the caller copies its requests. Forgotten by the next one that is prepared.
 struct PrepareSrqRing {
   static constexpr Call kCall = Call::kPrepareSrqRing;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
   Handle srq{};
   std::uint8_t log_depth{};
@@ -782,6 +812,7 @@ constexpr bool well_formed(const PrepareSrqRing& m) {
 /// The device takes requests from the ring that was prepared.
 struct UseSrqRing {
   static constexpr Call kCall = Call::kUseSrqRing;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
   Handle srq{};
   std::array<std::uint8_t, 4> reserved0{};
@@ -803,6 +834,7 @@ constexpr bool well_formed(const UseSrqRing& m) {
 /// What the device has of it.
 struct QuerySrq {
   static constexpr Call kCall = Call::kQuerySrq;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
   Handle srq{};
   std::array<std::uint8_t, 4> reserved0{};
@@ -834,6 +866,7 @@ constexpr bool well_formed(const QuerySrq& m) {
 /// A queue pair, in RESET.
 struct CreateQp {
   static constexpr Call kCall = Call::kCreateQp;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
   Handle pd{};
   Handle send_cq{};
@@ -892,6 +925,7 @@ constexpr bool well_formed(const CreateQp& m) {
 /// A transition, with the attributes that the mask names (ibv_modify_qp).
 struct ModifyQp {
   static constexpr Call kCall = Call::kModifyQp;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
   QpAttributes attributes{};
   Handle qp{};
@@ -922,6 +956,7 @@ constexpr bool well_formed(const ModifyQp& m) {
 /// All attributes, as the device has them, and how far its queues are.
 struct QueryQp {
   static constexpr Call kCall = Call::kQueryQp;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
   Handle qp{};
   std::array<std::uint8_t, 4> reserved0{};
@@ -969,6 +1004,7 @@ constexpr bool well_formed(const QueryQp& m) {
 /// What happened to a queue pair, by QpCounter.
 struct QueryQpCounters {
   static constexpr Call kCall = Call::kQueryQpCounters;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
   Handle qp{};
   std::uint8_t clear{};  ///< They begin at 0 again
@@ -995,6 +1031,7 @@ constexpr bool well_formed(const QueryQpCounters& m) {
 /// A memory region: pins memory of the client's address space.
 struct RegisterMr {
   static constexpr Call kCall = Call::kRegisterMr;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
   std::uint64_t address{};  ///< In the client's address space
   std::uint64_t length{};  ///< Bytes
@@ -1044,6 +1081,7 @@ constexpr bool well_formed(const RegisterMr& m) {
 /// Changes what is named, and keeps the rest (ibv_rereg_mr). The key changes. After an error nothing has changed.
 struct ReregisterMr {
   static constexpr Call kCall = Call::kReregisterMr;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
   std::uint64_t address{};
   std::uint64_t length{};
@@ -1104,6 +1142,7 @@ constexpr bool well_formed(const ReregisterMr& m) {
 /// What the device has of a region, window or fast-register region.
 struct QueryKey {
   static constexpr Call kCall = Call::kQueryKey;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
   Handle object{};
   std::uint8_t kind{};  ///< ObjectKind
@@ -1164,6 +1203,7 @@ constexpr bool well_formed(const QueryKey& m) {
 /// A memory window. The client draws the tag of each bind itself: the window is its own.
 struct CreateMw {
   static constexpr Call kCall = Call::kCreateMw;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
   Handle pd{};
   std::uint8_t type{};  ///< MptType
@@ -1194,6 +1234,7 @@ constexpr bool well_formed(const CreateMw& m) {
 /// A fast-register region. Kernel clients only.
 struct CreateFastMr {
   static constexpr Call kCall = Call::kCreateFastMr;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
   Handle pd{};
   std::uint32_t max_pages{};
@@ -1227,6 +1268,7 @@ constexpr bool well_formed(const CreateFastMr& m) {
 /// Everything that a FastRegister request needs: the page list is copied, a key drawn. Kernel clients only.
 struct PrepareFastMr {
   static constexpr Call kCall = Call::kPrepareFastMr;
+  static constexpr std::uint32_t kMostWords = 32768;  ///< Of its array; 0: it has none
   RequestHeader header{};
   std::uint64_t length{};
   std::uint64_t base{};  ///< Virtual address of the first byte
@@ -1277,11 +1319,12 @@ constexpr bool well_formed(const PrepareFastMr& m) {
          && m.remote_atomic <= 1
          && is_zero(m.reserved0);
 }
-inline constexpr std::uint32_t kMostPrepareFastMrPages = 32768;
+constexpr ArrayPlace array_of(const PrepareFastMr& m) { return m.pages; }
 
 /// The device no longer uses the page list of the registration with that key. Kernel clients only.
 struct ReleaseFastMr {
   static constexpr Call kCall = Call::kReleaseFastMr;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
   Handle fast_mr{};
   std::uint32_t key{};

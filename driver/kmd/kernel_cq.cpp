@@ -1,5 +1,7 @@
 #include "driver/kmd/kernel_cq.hpp"
 
+#include <utility>
+
 #include "driver/ring_size.hpp"
 
 namespace rnic::kmd {
@@ -28,12 +30,14 @@ Result<std::unique_ptr<KernelCq>> KernelDevice::create_cq(const CqSpec& spec) {
 KernelCq::~KernelCq() {
   if (destroy()) return;
   ring_.memory.abandon();
+  last_ring_.memory.abandon();
   if (next_ring_) next_ring_->memory.abandon();
   number_.abandon();
 }
 
 Result<std::uint32_t> KernelCq::resize(std::uint32_t entries) {
   if (entries == 0 || entries > kernel_.limits_.max_cq_depth) return Error::kInvalidParameter;
+  if (next_ring_) return Error::kInvalidState;
   CqRing ring;
   ring.log_depth = ring_log_depth(entries);
   auto memory = DmaMemory::allocate(kernel_.device_, hw::Cqe::kBytes << ring.log_depth);
@@ -50,7 +54,8 @@ Result<std::uint32_t> KernelCq::resize(std::uint32_t entries) {
 }
 
 void KernelCq::adopt() noexcept {
-  ring_ = std::move(*next_ring_);
+  if (!next_ring_) return;
+  last_ring_ = std::exchange(ring_, std::move(*next_ring_));
   next_ring_.reset();
 }
 

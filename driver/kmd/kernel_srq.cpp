@@ -7,8 +7,8 @@ namespace rnic::kmd {
 Result<std::unique_ptr<KernelSrq>> KernelDevice::create_srq(const SrqSpec& spec) {
   return or_out_of_memory([&]() -> Result<std::unique_ptr<KernelSrq>> {
     if (limits_.max_srq == 0) return Error::kNotSupported;
-    if ((1U << spec.log_depth) > limits_.max_srq_depth || spec.log_stride < hw::kMinLogReceiveStride ||
-        spec.log_stride > hw::kMaxLogStride) {
+    if (spec.log_depth > hw::kMaxLogQueueDepth || (1U << spec.log_depth) > limits_.max_srq_depth ||
+        spec.log_stride < hw::kMinLogReceiveStride || spec.log_stride > hw::kMaxLogStride) {
       return Error::kInvalidParameter;
     }
     auto ring = DmaMemory::allocate(device_, 1ULL << (spec.log_depth + spec.log_stride));
@@ -45,7 +45,8 @@ Result<void> KernelSrq::arm(std::uint16_t limit) {
   return {};
 }
 
-Result<void> KernelSrq::move_to(DmaMemory ring, unsigned log_depth) {
+Result<void> KernelSrq::move_to(DmaMemory& ring, unsigned log_depth) {
+  if (log_depth <= log_depth_) return Error::kInvalidParameter;
   // Room first: a ring that the device has taken must not be lost.
   if (auto room = or_out_of_memory([&]() -> Result<void> { return rings_.reserve(rings_.size() + 1), Result<void>(); });
       !room)

@@ -174,7 +174,7 @@ inline void SendQueue::ring() {
 }
 
 [[gnu::always_inline]] inline Result<void> QueuePair::post_here(const SendRequest& request) {
-  process_->device().elapse(cost::kPostSendNs);
+  process_->machine().elapse(cost::kPostSendNs);
   if (!process_->alive() || state() != State::kConnected) [[unlikely]]
     return refuse_to_post();
   const auto posted = send_->post(request);

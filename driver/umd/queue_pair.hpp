@@ -6,8 +6,10 @@
 #include <memory>
 #include <mutex>
 
-#include "driver/kmd/kernel_qp.hpp"
+#include "driver/event_sink.hpp"
+#include "driver/sleep_lock.hpp"
 #include "driver/umd/completion_queue.hpp"
+#include "driver/umd/kernel_qp.hpp"
 #include "driver/umd/process_context.hpp"
 #include "driver/umd/receive_queue.hpp"
 #include "driver/umd/request.hpp"
@@ -18,7 +20,7 @@ namespace rnic::umd {
 
 /// A queue pair of a process: its queues, its completion queues, and its state as the
 /// driver moves it. Thread safe; control functions let time pass.
-class QueuePair final : public kmd::EventSink {
+class QueuePair final : public EventSink {
  public:
   enum class State : std::uint8_t {
     kIdle,       ///< INIT: receives may be posted
@@ -32,24 +34,23 @@ class QueuePair final : public kmd::EventSink {
     std::shared_ptr<CompletionQueue> receive_cq{};
     std::shared_ptr<SharedReceiveQueue> shared_receives{};  ///< Receives come from it; the receive capacity is not used
     hw::QpType type = hw::QpType::kRc;
-    bool general_service{};    ///< QP1: type UD, in the kernel driver's own context
+    bool general_service{};    ///< QP1: type UD, in a context of the kernel's own
     QueueCapacity capacity{};  ///< Exact, except at least 4 segments (decisions 37)
     void* context{};           ///< Comes back in the completions
-    /// Called with every event of the queue pair, as kmd::EventSink.
+    /// Called with every event of the queue pair, as EventSink.
     std::function<void(const hw::Eqe&)> on_event{};
     /// Fast registrations may be posted. They name DMA addresses, so this is for the kernel's own queue pairs only.
     bool fast_register{};
   };
 
-  /// The queue pair is idle. Errors: kInvalidParameter (beyond the limits), those of KernelDevice::create_qp.
+  /// The queue pair is idle. Errors: kInvalidParameter (beyond the limits), those of ProcessContext::create_qp.
   static Result<std::shared_ptr<QueuePair>> create(std::shared_ptr<ProcessContext> process, const Spec& spec);
   ~QueuePair() override;
   QueuePair(const QueuePair&) = delete;
   QueuePair& operator=(const QueuePair&) = delete;
 
   [[nodiscard]] const std::shared_ptr<ProcessContext>& process() const { return process_; }
-  [[nodiscard]] kmd::KernelQp& kernel_qp() { return *kernel_qp_; }
-  [[nodiscard]] kmd::KernelDevice& kernel() { return process_->kernel(); }
+  [[nodiscard]] KernelQp& kernel_qp() { return *kernel_qp_; }
   [[nodiscard]] hw::QpType type() const { return type_; }
   [[nodiscard]] std::uint32_t qpn() const { return kernel_qp_->qpn(); }
   [[nodiscard]] const QueueCapacity& granted() const { return granted_; }
@@ -74,9 +75,9 @@ class QueuePair final : public kmd::EventSink {
 
   /// Idle to ready, ready to connected, and both. A UD queue pair has no peer: `connection` has its own addresses,
   /// P_Key, Q_Key. Errors: kInvalidState, those of KernelQp.
-  [[nodiscard]] Result<void> to_ready(const kmd::QpConnection& connection);
-  [[nodiscard]] Result<void> to_connected(const kmd::QpConnection& connection);
-  [[nodiscard]] Result<void> connect(const kmd::QpConnection& connection);
+  [[nodiscard]] Result<void> to_ready(const QpConnection& connection);
+  [[nodiscard]] Result<void> to_connected(const QpConnection& connection);
+  [[nodiscard]] Result<void> connect(const QpConnection& connection);
 
   /// Stops the send queue behind what it has started (SQD), and lets it go on. Sends may be posted meanwhile. `notify`:
   /// an event SqDrained when what was started is complete. Errors: kInvalidState (not connected), those of KernelQp.
@@ -105,7 +106,7 @@ class QueuePair final : public kmd::EventSink {
         shared_receives_(spec.shared_receives),
         on_event_(spec.on_event),
         granted_(granted),
-        change_lock_(process_->device()) {}
+        change_lock_(process_->machine()) {}
 
   Result<void> refuse_to_post();
   template <typename Request>
@@ -127,7 +128,7 @@ class QueuePair final : public kmd::EventSink {
   const std::shared_ptr<SharedReceiveQueue> shared_receives_;
   const std::function<void(const hw::Eqe&)> on_event_;
   const QueueCapacity granted_;
-  std::unique_ptr<kmd::KernelQp> kernel_qp_;
+  std::unique_ptr<KernelQp> kernel_qp_;
   std::unique_ptr<SendQueue> send_;
   std::unique_ptr<ReceiveQueue> receive_;  ///< Null when receives are shared
   std::atomic<State> state_{State::kIdle};

@@ -11,7 +11,7 @@ Result<void> QueuePair::change(Body&& body) {
   return body();
 }
 
-Result<void> QueuePair::to_ready(const kmd::QpConnection& connection) {
+Result<void> QueuePair::to_ready(const QpConnection& connection) {
   return change([&]() -> Result<void> {
     if (state() != State::kIdle) return Error::kInvalidState;
     auto done = kernel_qp_->to_rtr(connection);
@@ -20,7 +20,7 @@ Result<void> QueuePair::to_ready(const kmd::QpConnection& connection) {
   });
 }
 
-Result<void> QueuePair::to_connected(const kmd::QpConnection& connection) {
+Result<void> QueuePair::to_connected(const QpConnection& connection) {
   return change([&]() -> Result<void> {
     if (state() != State::kReady) return Error::kInvalidState;
     auto done = kernel_qp_->to_rts(connection);
@@ -29,7 +29,7 @@ Result<void> QueuePair::to_connected(const kmd::QpConnection& connection) {
   });
 }
 
-Result<void> QueuePair::connect(const kmd::QpConnection& connection) {
+Result<void> QueuePair::connect(const QpConnection& connection) {
   if (auto ready = to_ready(connection); !ready) return ready;
   return to_connected(connection);
 }
@@ -97,7 +97,7 @@ Result<void> QueuePair::close() {
 }
 
 void QueuePair::leave_queues() {
-  kernel().unsubscribe_qp(qpn());
+  process_->events().unsubscribe(EventTable::Of::kQp, qpn());
   send_cq_->detach(qpn(), send_.get(), nullptr);
   receive_cq_->detach(qpn(), nullptr, receive_source());
   if (on_shared_receives_) shared_receives_->detach(receive_cq_);

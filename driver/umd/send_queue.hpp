@@ -85,7 +85,7 @@ class SendQueue {
   struct Bind {
     std::uint16_t index{};
     std::uint32_t key{};
-    std::shared_ptr<kmd::WindowKeys> window;
+    std::shared_ptr<WindowKeys> window;
   };
 
   [[nodiscard]] Result<void> check(const SendRequest& request, RequestKind kind, std::uint64_t length);

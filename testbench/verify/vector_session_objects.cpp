@@ -14,13 +14,14 @@ namespace rnic::testbench {
 namespace {
 
 /// Changes `connection` as `attributes` say (docs/vectors.md, `modify`); gives the mask of what was named.
-kmd::QpAttributes apply(const std::map<std::string, std::uint64_t>& attributes, kmd::QpConnection& connection) {
-  kmd::QpAttributes mask = 0;
+QpAttributes apply(const std::map<std::string, std::uint64_t>& attributes, Endpoint& endpoint,
+                   umd::QpConnection& connection) {
+  QpAttributes mask = 0;
   const auto set = [&](const char* name, hw::QpAttr attr, auto& field) {
     const auto it = attributes.find(name);
     if (it == attributes.end()) return;
     field = static_cast<std::remove_reference_t<decltype(field)>>(it->second);
-    mask |= kmd::attribute(attr);
+    mask |= attribute(attr);
   };
   set("ack_timeout", hw::QpAttr::kTimeout, connection.ack_timeout);
   set("retry_count", hw::QpAttr::kRetryCnt, connection.retry_count);
@@ -29,7 +30,9 @@ kmd::QpAttributes apply(const std::map<std::string, std::uint64_t>& attributes, 
   set("traffic_class", hw::QpAttr::kAv, connection.path.traffic_class);
   set("hop_limit", hw::QpAttr::kAv, connection.path.hop_limit);
   set("flow_label", hw::QpAttr::kAv, connection.path.flow_label);
-  set("pkey", hw::QpAttr::kPkeyIndex, connection.path.pkey);
+  std::uint16_t pkey{};
+  set("pkey", hw::QpAttr::kPkeyIndex, pkey);
+  if ((mask & attribute(hw::QpAttr::kPkeyIndex)) != 0) connection.path.pkey_index = endpoint.pkey_index(pkey);
   set("qkey", hw::QpAttr::kQkey, connection.qkey);
   set("send_psn", hw::QpAttr::kSqPsn, connection.send_psn);
   set("remote_read", hw::QpAttr::kAccessFlags, connection.remote_read);
@@ -67,10 +70,10 @@ void VectorSession::for_each_host(const std::function<void(std::size_t)>& task) 
 
 void VectorSession::add_side(std::size_t host) {
   auto& side = sides_[host];
-  side.endpoint = std::make_unique<Endpoint>(world_.host(host));
+  side.endpoint = std::make_unique<Endpoint>(world_.host(host), kmd::KernelOptions{}, setup_.fast_register);
   if (setup_.general_service) {
-    side.process =
-        take_or_fail(umd::ProcessContext::open_kernel(side.endpoint->kernel()), "the kernel driver's context");
+    side.process = take_or_fail(umd::ProcessContext::open_for_management(side.endpoint->kernel().kernel_node()),
+                                "a context for management");
     side.initiator_core =
         take_or_fail(umd::CompletionQueue::create(side.process, setup_.hosts[host].cq_depth), "completion queue");
     side.receive_core =
@@ -124,7 +127,7 @@ VectorSession::Pair VectorSession::make_pair(std::size_t host, std::size_t index
 
 void VectorSession::watch_events(std::size_t host) {
   auto& side = sides_[host];
-  auto& kernel = side.endpoint->kernel();
+  auto& events = side.process->events();
   const auto recorder = [&](std::function<void(const hw::Eqe&)> pass_on) {
     return recorders_.emplace_back(std::make_shared<Recorder>(side.events, std::move(pass_on)));
   };
@@ -132,20 +135,22 @@ void VectorSession::watch_events(std::size_t host) {
   for (auto* cq : {side.initiator_cq.get(), side.receive_cq.get()}) {
     if (cq == nullptr) continue;
     auto& object = static_cast<nd2::CompletionQueue&>(*cq);
-    kernel.subscribe_cq(object.core()->cqn(), recorder([&object](const hw::Eqe& eqe) { object.on_event(eqe); }));
+    events.subscribe(EventTable::Of::kCq, object.core()->cqn(),
+                     recorder([&object](const hw::Eqe& eqe) { object.on_event(eqe); }));
   }
   if (side.srq) {
     auto& object = static_cast<nd2::SharedReceiveQueue&>(*side.srq);
-    kernel.subscribe_srq(object.core()->srqn(), recorder([&object](const hw::Eqe& eqe) { object.on_event(eqe); }));
+    events.subscribe(EventTable::Of::kSrq, object.core()->srqn(),
+                     recorder([&object](const hw::Eqe& eqe) { object.on_event(eqe); }));
   }
-  kernel.subscribe_device(recorder({}));
+  events.subscribe_device(recorder({}));
 }
 
 void VectorSession::watch_pair(std::size_t host, Pair& pair) {
   auto& side = sides_[host];
   auto& core = pair.core();
   auto recorder = std::make_shared<Recorder>(side.events, [&core](const hw::Eqe& eqe) { core.on_event(eqe); });
-  side.endpoint->kernel().subscribe_qp(core.qpn(), recorders_.emplace_back(std::move(recorder)));
+  side.process->events().subscribe(EventTable::Of::kQp, core.qpn(), recorders_.emplace_back(std::move(recorder)));
 }
 
 /// What each queue pair needs is known in advance, so that `modify` can do it, too.
@@ -178,10 +183,10 @@ void VectorSession::connect() {
 }
 
 /// Of queue pair `index` of a host, as the setup says.
-kmd::QpConnection VectorSession::connection_of(std::size_t host, std::size_t index) {
+umd::QpConnection VectorSession::connection_of(std::size_t host, std::size_t index) {
   const auto& own = setup_.hosts.at(host);
   auto& endpoint = *sides_[host].endpoint;
-  kmd::QpConnection connection;
+  umd::QpConnection connection;
   if (setup_.type == hw::QpType::kUd) {
     connection = datagram_attributes(endpoint, own.qkey, own.mtu);
   } else {
@@ -200,7 +205,7 @@ kmd::QpConnection VectorSession::connection_of(std::size_t host, std::size_t ind
         connection_to(endpoint, *sides_[1 - host].endpoint, sides_[1 - host].pairs.at(index).core().qpn(), parameters);
     connection.inbound_reads = static_cast<std::uint8_t>(own.responder_reads);
   }
-  connection.path.pkey = own.pkey;
+  connection.path.pkey_index = endpoint.pkey_index(own.pkey);
   connection.path.traffic_class = own.traffic_class;
   connection.path.hop_limit = own.hop_limit;
   connection.path.flow_label = own.flow_label;
@@ -236,7 +241,7 @@ void VectorSession::modify(const VectorStep& step) {
   const auto next = static_cast<hw::QpState>(*step.value);
   if (step.attributes.empty()) return expect_status(step, change_state(own, next, step.notify));
   auto wanted = own.connection;
-  const auto mask = apply(step.attributes, wanted);
+  const auto mask = apply(step.attributes, *side(step).endpoint, wanted);
   const auto done = own.core().kernel_qp().modify(next, mask, wanted);
   if (done) own.connection = wanted;
   expect_status(step, control_status(done));

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "driver/kmd/kernel_mr.hpp"
+#include "driver/umd/kernel_mr.hpp"
 #include "driver/umd/process_context.hpp"
 #include "driver/umd/queue_pair.hpp"
 #include "tests/system/system_world.hpp"
@@ -36,16 +36,12 @@ struct UnreliableSide {
   static constexpr std::uint8_t kUntouched = 0x5A;
   static constexpr std::uint64_t kWaitNs = 200'000;
 
-  explicit UnreliableSide(Endpoint& at) : UnreliableSide(at, must(umd::ProcessContext::open(at.kernel()))) {}
+  explicit UnreliableSide(Endpoint& at) : UnreliableSide(at, must(umd::ProcessContext::open(at.kernel().node()))) {}
   UnreliableSide(Endpoint& at, std::shared_ptr<umd::ProcessContext> owner) : endpoint(at), process(std::move(owner)) {
     memory = static_cast<std::uint8_t*>(at.host().memory().allocate(kBytes));
     std::memset(memory, kUntouched, kBytes);
-    region = must(at.kernel().create_mr({.address = memory,
-                                         .length = kBytes,
-                                         .pd = process->pd(),
-                                         .local_write = true,
-                                         .remote_read = true,
-                                         .remote_write = true}));
+    region = must(process->create_mr(
+        {.address = memory, .length = kBytes, .local_write = true, .remote_read = true, .remote_write = true}));
     cq = must(umd::CompletionQueue::create(process, 1024));
     receive_cq = must(umd::CompletionQueue::create(process, 1024));
   }
@@ -106,7 +102,7 @@ struct UnreliableSide {
   Endpoint& endpoint;
   std::shared_ptr<umd::ProcessContext> process;
   std::uint8_t* memory;
-  std::unique_ptr<kmd::KernelMr> region;
+  std::unique_ptr<umd::KernelMr> region;
   std::shared_ptr<umd::CompletionQueue> cq, receive_cq;
   std::vector<std::shared_ptr<umd::QueuePair>> qps;
 };
