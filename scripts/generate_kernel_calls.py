@@ -192,11 +192,38 @@ def page(table, structs, calls):
     return "\n".join(out)
 
 
+def flat(struct, at=0):
+    """Every field of a structure, those of structures inside it too: (name, kind, offset, bytes, limit)."""
+    for name, kind, _, offset, size, _, limit in struct.members:
+        if kind in struct.structs:
+            yield from flat(struct.structs[kind], at + offset)
+        elif kind not in ("request_header", "answer_header"):
+            yield name, kind, at + offset, size, limit
+
+
+def probe(calls):
+    """What the fuzzer needs to make messages that come far."""
+    kinds = {"handle": "Handle", "bool": "Bool", "hole": "Reserved", "array": "Array", "gid": "Bytes"}
+    out = [f"// {NOTE}", "#pragma once", "", "#include <array>", "", '#include "tests/support/call_probe.hpp"', "", "namespace rnic::test {", ""]
+    for c, request, _ in calls:
+        rows = []
+        for name, kind, offset, size, limit in flat(request):
+            most = max(limit) if isinstance(limit, list) else limit
+            bits = 8 * min(size, 8)
+            shown = (1 << bits) - 1 if most is None or kind == "array" else most
+            rows.append(f'    {{"{name}", CallField::Kind::k{kinds.get(kind, "Number")}, {offset}, {size}, {shown:#x}}},')
+        out += [f"inline constexpr std::array<CallField, {len(rows)}> k{request.name}Fields = {{{{", *rows, "}};"]
+    out += ["", f"inline constexpr std::array<CallProbe, {len(calls)}> kCallProbes = {{{{"]
+    out += [f"    {{calls::Call::k{r.name}, \"{c['name']}\", {r.bytes}, {a.bytes}, k{r.name}Fields}}," for c, r, a in calls]
+    return "\n".join(out + ["}};", "", "}  // namespace rnic::test", ""])
+
+
 def main():
     if sys.argv[1:] not in ([], ["--check"]):
         sys.exit(__doc__)
     table, structs, calls = load()
-    bring_up_to_date({"driver/generated/kernel_calls.hpp": header(table, structs, calls), "docs/kernel_calls.md": page(table, structs, calls)},
+    bring_up_to_date({"driver/generated/kernel_calls.hpp": header(table, structs, calls), "docs/kernel_calls.md": page(table, structs, calls),
+                      "tests/generated/kernel_calls_probe.hpp": probe(calls)},
                      bool(sys.argv[1:]), "generate_kernel_calls.py", "the table")
 
 

@@ -166,17 +166,18 @@ struct Event {
   std::array<std::uint8_t, 3> reserved0{};
   std::uint32_t number{};  ///< CQN, QPN, SRQN; of the device or the port 1
   Handle object{};  ///< 0: the device or its port
-  std::array<std::uint8_t, 4> reserved1{};
+  std::uint32_t detail{};  ///< QpFatal, QpRequestError, QpAccessError: CqeStatus that caused it
+  std::uint64_t timestamp{};  ///< Cycle counter of the device when it happened
 };
-static_assert(sizeof(Event) == 16 && std::is_trivially_copyable_v<Event>);
+static_assert(sizeof(Event) == 24 && std::is_trivially_copyable_v<Event>);
 static_assert(offsetof(Event, type) == 0);
 static_assert(offsetof(Event, reserved0) == 1);
 static_assert(offsetof(Event, number) == 4);
 static_assert(offsetof(Event, object) == 8);
-static_assert(offsetof(Event, reserved1) == 12);
+static_assert(offsetof(Event, detail) == 12);
+static_assert(offsetof(Event, timestamp) == 16);
 constexpr bool well_formed(const Event& m) {
-  return is_zero(m.reserved0)
-         && is_zero(m.reserved1);
+  return is_zero(m.reserved0);
 }
 
 /// Attributes of a queue pair (ibv_qp_attr). What belongs to the port is named by its place in a table of the kernel driver.
@@ -523,11 +524,11 @@ static_assert(sizeof(ReadEvents) == 16 && std::is_trivially_copyable_v<ReadEvent
 static_assert(offsetof(ReadEvents, header) == 0);
 static_assert(offsetof(ReadEvents, channel) == 8);
 static_assert(offsetof(ReadEvents, most) == 12);
-static_assert(sizeof(ReadEvents::Answer) == 272 && std::is_trivially_copyable_v<ReadEvents::Answer>);
+static_assert(sizeof(ReadEvents::Answer) == 400 && std::is_trivially_copyable_v<ReadEvents::Answer>);
 static_assert(offsetof(ReadEvents::Answer, header) == 0);
 static_assert(offsetof(ReadEvents::Answer, events) == 8);
-static_assert(offsetof(ReadEvents::Answer, count) == 264);
-static_assert(offsetof(ReadEvents::Answer, reserved0) == 268);
+static_assert(offsetof(ReadEvents::Answer, count) == 392);
+static_assert(offsetof(ReadEvents::Answer, reserved0) == 396);
 constexpr bool well_formed(const ReadEvents& m) {
   return m.most <= 16U;
 }
@@ -1344,7 +1345,7 @@ constexpr bool well_formed([[maybe_unused]] const ReleaseFastMr& m) {
 }
 
 /// The largest answer.
-inline constexpr std::size_t kMaxAnswerBytes = 272;
+inline constexpr std::size_t kMaxAnswerBytes = 400;
 /// The largest request without its array.
 inline constexpr std::size_t kMaxFixedBytes = 96;
 

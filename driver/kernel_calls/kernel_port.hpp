@@ -23,9 +23,10 @@ class KernelPort {
   /// pass, as the call says.
   virtual void call(std::span<const std::byte> request, std::span<std::byte> answer) = 0;
 
-  /// Where the process has a piece of memory that the kernel driver shares with it: as long as the object whose it is.
-  /// Errors: kAccessViolation (it is not the client's).
-  [[nodiscard]] virtual Result<std::uint8_t*> map(const calls::MemoryRange& range) = 0;
+  /// A piece of memory that the kernel driver shares with the process, there for as long as the pointer is kept. What
+  /// the object does whose it is comes to an end with the object. Errors: kAccessViolation (it is not the client's, or
+  /// the object is gone).
+  [[nodiscard]] virtual Result<std::shared_ptr<std::uint8_t>> map(const calls::MemoryRange& range) = 0;
 
   [[nodiscard]] virtual Machine& machine() = 0;
 

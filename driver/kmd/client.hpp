@@ -32,8 +32,10 @@ class Client {
   /// which there is no room is lost, and so is one of a message without a whole header.
   void call(std::span<const std::byte> message, std::span<std::byte> answer);
 
-  /// Memory that it shares with the kernel driver. Errors: kAccessViolation.
-  [[nodiscard]] Result<std::uint8_t*> map(const calls::MemoryRange& range) { return regions_.find(range); }
+  /// Memory that it shares with the kernel driver; kept, it stays. Errors: kAccessViolation.
+  [[nodiscard]] Result<std::shared_ptr<std::uint8_t>> map(const calls::MemoryRange& range) {
+    return regions_.find(range);
+  }
 
   /// It goes: calls that come are refused, those under way end, and everything is taken back.
   void close();

@@ -39,7 +39,8 @@ Result<void> Client::perform(const calls::OpenContext& m, calls::OpenContext::An
   const SleepLock::Guard guard(open_lock_);
   if (!guard) return Error::kDeviceFailed;
   if (uar_) return Error::kInvalidState;
-  SharedRegion status(regions_, reinterpret_cast<std::uint8_t*>(&life_->failed), sizeof life_->failed);
+  SharedRegion status(regions_, std::shared_ptr<std::uint8_t>(life_, reinterpret_cast<std::uint8_t*>(&life_->failed)),
+                      sizeof life_->failed);
   auto uar = m.kernel_uar != 0 ? Result<std::uint32_t>(hw::kKernelUar) : kernel_.acquire_uar();
   if (!uar) return uar.error();
   uar_ = *uar;

@@ -82,7 +82,7 @@ struct ClientSrq final : ClientOf<KernelSrq, calls::ObjectKind::kSrq>, EventSour
   KernelDevice& kernel;
   HandleTable::Use pd;
   SharedRegion ring;
-  DmaMemory prepared;
+  std::shared_ptr<DmaMemory> prepared;
   unsigned prepared_log_depth{};  ///< 0: none is
   SharedRegion prepared_ring;
 };

@@ -15,7 +15,7 @@ Result<void> Client::perform(const calls::CreateCq& m, calls::CreateCq::Answer& 
   if (!made) return made.error();
   cq->object = made.take();
   const CqRing& ring = cq->object->ring();
-  cq->ring = SharedRegion(regions_, ring.memory.data(), ring.memory.size());
+  cq->ring = SharedRegion(regions_, ring.memory);
   cq->name(place->handle(), cq->object->cqn());
   kernel_.events().subscribe(EventTable::Of::kCq, cq->object->cqn(), cq);
   a.ring = cq->ring.range();
@@ -33,7 +33,7 @@ Result<void> Client::perform(const calls::ResizeCq& m, calls::ResizeCq::Answer& 
     auto origin = cq.object->resize(m.entries);
     if (!origin) return origin.error();
     const CqRing& ring = *cq.object->next_ring();
-    next.is_at(ring.memory.data(), ring.memory.size());
+    next.is_at(ring.memory);
     cq.next_ring = std::move(next);
     a.ring = cq.next_ring.range();
     a.origin = *origin;
@@ -80,8 +80,7 @@ Result<void> Client::perform(const calls::CreateSrq& m, calls::CreateSrq::Answer
       kernel_.create_srq({.pd = pd_of(*srq), .uar = *uar_, .log_depth = m.log_depth, .log_stride = m.log_stride});
   if (!made) return made.error();
   srq->object = made.take();
-  const DmaMemory& ring = srq->object->ring();
-  srq->ring = SharedRegion(regions_, ring.data(), ring.size());
+  srq->ring = SharedRegion(regions_, srq->object->ring());
   srq->name(place->handle(), srq->object->srqn());
   kernel_.events().subscribe(EventTable::Of::kSrq, srq->object->srqn(), srq);
   a.ring = srq->ring.range();
@@ -100,9 +99,9 @@ Result<void> Client::perform(const calls::PrepareSrqRing& m, calls::PrepareSrqRi
     // Rings only grow, so all earlier ones together are smaller than the present one.
     if (m.log_depth <= srq.object->log_depth() || 1U << m.log_depth > kernel_.limits().max_srq_depth)
       return Error::kInvalidParameter;
-    auto memory = DmaMemory::allocate(kernel_.device(), std::size_t{1} << (m.log_depth + srq.object->log_stride()));
+    auto memory = DmaMemory::share(kernel_.device(), std::size_t{1} << (m.log_depth + srq.object->log_stride()));
     if (!memory) return memory.error();
-    SharedRegion region(regions_, memory->data(), memory->size());
+    SharedRegion region(regions_, *memory);
     srq.prepared_ring = std::move(region);
     srq.prepared = memory.take();
     srq.prepared_log_depth = m.log_depth;
@@ -116,6 +115,7 @@ Result<void> Client::perform(const calls::UseSrqRing& m, calls::UseSrqRing::Answ
     if (srq.prepared_log_depth == 0) return Error::kInvalidState;
     if (auto moved = srq.object->move_to(srq.prepared, srq.prepared_log_depth); !moved) return moved;
     srq.ring = std::exchange(srq.prepared_ring, {});
+    srq.prepared.reset();
     srq.prepared_log_depth = 0;
     return {};
   });
@@ -171,7 +171,7 @@ Result<void> Client::perform(const calls::CreateQp& m, calls::CreateQp::Answer& 
   if (!made) return made.error();
   qp->object = made.take();
   const KernelQp::Memory& memory = qp->object->memory();
-  qp->memory = SharedRegion(regions_, memory.pointer, memory.bytes);
+  qp->memory = SharedRegion(regions_, memory.of);
   qp->name(place->handle(), qp->object->qpn());
   kernel_.events().subscribe(EventTable::Of::kQp, qp->object->qpn(), qp);
   a.send_ring = qp->memory.range(0, memory.send_bytes);

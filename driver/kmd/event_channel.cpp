@@ -4,11 +4,13 @@
 
 namespace rnic::kmd {
 
-void EventChannel::put(PendingEvent& event) {
+void EventChannel::put(PendingEvent& event, std::uint32_t detail, std::uint64_t timestamp) {
   bool was_empty = false;
   {
     const std::lock_guard lock(mutex_);
     if (std::exchange(event.waits, true)) return;
+    event.event.detail = detail;
+    event.event.timestamp = timestamp;
     event.next = nullptr;
     was_empty = oldest_ == nullptr;
     (was_empty ? oldest_ : newest_->next) = &event;

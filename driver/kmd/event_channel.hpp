@@ -11,8 +11,8 @@ namespace rnic::kmd {
 
 class EventChannel;
 
-/// A place for one kind of event of one object: at most one waits, and a second one while it does is the same. Its
-/// owner takes it out of its channel before it goes.
+/// A place for one kind of event of one object: at most one waits, and a second one while it does is the same, with the
+/// detail and the time of the first. Its owner takes it out of its channel before it goes.
 struct PendingEvent {
   calls::Event event{};
   PendingEvent* next{};
@@ -27,7 +27,7 @@ class EventChannel {
   EventChannel(const EventChannel&) = delete;
   EventChannel& operator=(const EventChannel&) = delete;
 
-  void put(PendingEvent& event);
+  void put(PendingEvent& event, std::uint32_t detail = 0, std::uint64_t timestamp = 0);
   void remove(PendingEvent& event);
   /// Returns how many were taken.
   std::size_t take(std::span<calls::Event> events);

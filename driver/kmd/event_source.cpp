@@ -35,7 +35,7 @@ EventChannel& EventSource::channel_of(std::uint8_t type) {
 void EventSource::on_event(const hw::Eqe& eqe) {
   for (std::size_t i = 0; i < types_; ++i) {
     if (places_[i].event.type != eqe.event_type) continue;
-    channel_of(eqe.event_type).put(places_[i]);
+    channel_of(eqe.event_type).put(places_[i], eqe.detail, eqe.timestamp);
     // Another client may have looked in vain while this event was on its way here.
     if (t_reader != reader_) machine_.wake();
     return;

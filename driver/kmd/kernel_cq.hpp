@@ -18,7 +18,7 @@ struct CqSpec {
 /// Ring of a completion queue: entry i (modulo 2^24) is in slot (i - origin) modulo its size, and its phase is 1 on the
 /// first pass.
 struct CqRing {
-  DmaMemory memory;
+  std::shared_ptr<DmaMemory> memory{};
   unsigned log_depth{};
   std::uint32_t origin{};
 };

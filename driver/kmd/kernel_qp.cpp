@@ -44,17 +44,18 @@ Result<std::unique_ptr<KernelQp>> KernelDevice::make_qp(const QpSpec& spec) {
   if (!spec.srqn) layout.receive_bytes = std::size_t{1} << (spec.rq_log_depth + spec.rq_log_stride);
   layout.record_offset = layout.receive_offset + (layout.receive_bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
   layout.bytes = whole_pages(layout.record_offset + hw::RetiredRecord::kBytes);
-  auto memory = DmaMemory::allocate(device_, layout.bytes);
+  auto memory = DmaMemory::share(device_, layout.bytes);
   if (!memory) return memory.error();
-  layout.pointer = memory->data();
+  layout.of = memory.take();
   Result<OwnedNumber> number = OwnedNumber{};
   if (!spec.general_service) number = OwnedNumber::acquire(*qps_);
   if (!number) return number.error();
-  std::unique_ptr<KernelQp> qp(new KernelQp(*this, number.take(), spec, memory.take(), layout));
+  std::unique_ptr<KernelQp> qp(new KernelQp(*this, number.take(), spec, layout));
   hw::AdminCreateQp body;
-  body.sq_base = qp->memory_.iova();
-  if (!spec.srqn) body.rq_base = qp->memory_.iova() + layout.receive_offset;
-  body.retired_address = qp->memory_.iova() + layout.record_offset;
+  const std::uint64_t base = layout.of->iova();
+  body.sq_base = base;
+  if (!spec.srqn) body.rq_base = base + layout.receive_offset;
+  body.retired_address = base + layout.record_offset;
   body.pd = spec.pd;
   body.uar = static_cast<std::uint8_t>(spec.uar);
   body.send_cqn = spec.send_cqn;
@@ -82,7 +83,7 @@ std::uint32_t KernelQp::qpn_of(const OwnedNumber& number, const QpSpec& spec) {
 
 KernelQp::~KernelQp() {
   if (destroy()) return;
-  memory_.abandon();
+  memory_.of->abandon();
   number_.abandon();
 }
 

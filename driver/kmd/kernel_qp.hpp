@@ -77,16 +77,16 @@ class KernelQp {
   [[nodiscard]] hw::QpType type() const { return type_; }
   /// Both rings and the retired record (hw::RetiredRecord, written by the device), in pages that nothing else is in.
   struct Memory {
-    std::uint8_t* pointer{};
+    std::shared_ptr<DmaMemory> of{};
     std::size_t send_bytes{};
     std::size_t receive_offset{};
     std::size_t receive_bytes{};  ///< 0: receives come from a shared receive queue
     std::size_t record_offset{};
     std::size_t bytes{};
   };
-  [[nodiscard]] const Memory& memory() const { return layout_; }
+  [[nodiscard]] const Memory& memory() const { return memory_; }
   [[nodiscard]] std::uint64_t* retired_record() const {
-    return reinterpret_cast<std::uint64_t*>(layout_.pointer + layout_.record_offset);
+    return reinterpret_cast<std::uint64_t*>(memory_.of->data() + memory_.record_offset);
   }
 
   /// The attributes that the device has.
@@ -112,15 +112,14 @@ class KernelQp {
 
  private:
   friend class KernelDevice;
-  KernelQp(KernelDevice& kernel, OwnedNumber number, const QpSpec& spec, DmaMemory memory, const Memory& layout)
+  KernelQp(KernelDevice& kernel, OwnedNumber number, const QpSpec& spec, Memory memory)
       : kernel_(kernel),
         life_(kernel.life()),
         number_(std::move(number)),
         qpn_(qpn_of(number_, spec)),
         type_(spec.type),
         privileged_(spec.privileged),
-        memory_(std::move(memory)),
-        layout_(layout) {}
+        memory_(std::move(memory)) {}
   static std::uint32_t qpn_of(const OwnedNumber& number, const QpSpec& spec);
 
   static void merge(QpConnection& known, QpAttributes given, const QpConnection& attributes);
@@ -131,8 +130,7 @@ class KernelQp {
   const std::uint32_t qpn_;
   const hw::QpType type_;
   const bool privileged_;
-  DmaMemory memory_;
-  const Memory layout_;
+  const Memory memory_;
   QpConnection connection_;  ///< Attributes that the device has
   hw::QpState state_ =
       hw::QpState::kReset;  ///< As the driver moved it last; the device may have gone to SQE or ERR since

@@ -31,7 +31,9 @@ class LocalPort final : public KernelPort {
   LocalPort(KernelDevice& kernel, std::unique_ptr<Client> client) : kernel_(kernel), client_(std::move(client)) {}
 
   void call(std::span<const std::byte> request, std::span<std::byte> answer) override;
-  [[nodiscard]] Result<std::uint8_t*> map(const calls::MemoryRange& range) override { return client_->map(range); }
+  [[nodiscard]] Result<std::shared_ptr<std::uint8_t>> map(const calls::MemoryRange& range) override {
+    return client_->map(range);
+  }
   [[nodiscard]] Machine& machine() override { return kernel_.device(); }
   [[nodiscard]] Client& client() { return *client_; }
 

@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <utility>
 
 #include "driver/generated/kernel_calls.hpp"
+#include "driver/kmd/dma_memory.hpp"
 
 namespace rnic::kmd {
 
@@ -13,33 +15,36 @@ namespace rnic::kmd {
 class SharedRegions {
  public:
   /// Throws std::bad_alloc.
-  [[nodiscard]] std::uint32_t add(std::uint8_t* pointer, std::uint64_t bytes) {
+  [[nodiscard]] std::uint32_t add(std::shared_ptr<std::uint8_t> pointer, std::uint64_t bytes) {
     const std::lock_guard lock(mutex_);
     const std::uint32_t region = ++last_;
-    regions_.emplace(region, Region{pointer, bytes});
+    regions_.emplace(region, Region{std::move(pointer), bytes});
     return region;
   }
-  void set(std::uint32_t region, std::uint8_t* pointer, std::uint64_t bytes) {
+  void set(std::uint32_t region, std::shared_ptr<std::uint8_t> pointer, std::uint64_t bytes) {
     const std::lock_guard lock(mutex_);
-    regions_.find(region)->second = {pointer, bytes};
+    regions_.find(region)->second = {std::move(pointer), bytes};
   }
   void remove(std::uint32_t region) noexcept {
+    std::shared_ptr<std::uint8_t> last;  // goes without the lock
     const std::lock_guard lock(mutex_);
-    regions_.erase(region);
+    const auto found = regions_.find(region);
+    last = std::move(found->second.pointer);
+    regions_.erase(found);
   }
   /// Errors: kAccessViolation (no such region, or not all of the range is inside it).
-  [[nodiscard]] Result<std::uint8_t*> find(const calls::MemoryRange& range) {
+  [[nodiscard]] Result<std::shared_ptr<std::uint8_t>> find(const calls::MemoryRange& range) {
     const std::lock_guard lock(mutex_);
     const auto found = regions_.find(range.region);
     if (found == regions_.end()) return Error::kAccessViolation;
     const Region& region = found->second;
     if (range.offset > region.bytes || range.bytes > region.bytes - range.offset) return Error::kAccessViolation;
-    return region.pointer + range.offset;
+    return std::shared_ptr<std::uint8_t>(region.pointer, region.pointer.get() + range.offset);
   }
 
  private:
   struct Region {
-    std::uint8_t* pointer{};
+    std::shared_ptr<std::uint8_t> pointer;
     std::uint64_t bytes{};
   };
   std::mutex mutex_;
@@ -47,13 +52,15 @@ class SharedRegions {
   std::uint32_t last_{};
 };
 
-/// Owns one of them; the memory itself belongs to somebody else, who keeps it longer.
+/// Owns one of them: as long as it is there, the client may map the memory. What is mapped keeps the memory.
 class SharedRegion {
  public:
   SharedRegion() = default;
   /// Throws std::bad_alloc.
-  SharedRegion(SharedRegions& regions, std::uint8_t* pointer, std::uint64_t bytes)
-      : regions_(&regions), region_(regions.add(pointer, bytes)), bytes_(bytes) {}
+  SharedRegion(SharedRegions& regions, std::shared_ptr<std::uint8_t> pointer, std::uint64_t bytes)
+      : regions_(&regions), region_(regions.add(std::move(pointer), bytes)), bytes_(bytes) {}
+  SharedRegion(SharedRegions& regions, const std::shared_ptr<DmaMemory>& memory)
+      : SharedRegion(regions, std::shared_ptr<std::uint8_t>(memory, memory->data()), memory->size()) {}
   SharedRegion(SharedRegion&& other) noexcept
       : regions_(std::exchange(other.regions_, nullptr)), region_(other.region_), bytes_(other.bytes_) {}
   SharedRegion& operator=(SharedRegion&& other) noexcept {
@@ -67,9 +74,9 @@ class SharedRegion {
   }
 
   /// Says where the memory is, for one that was made without. Needs no memory.
-  void is_at(std::uint8_t* pointer, std::uint64_t bytes) {
-    regions_->set(region_, pointer, bytes);
-    bytes_ = bytes;
+  void is_at(const std::shared_ptr<DmaMemory>& memory) {
+    bytes_ = memory->size();
+    regions_->set(region_, std::shared_ptr<std::uint8_t>(memory, memory->data()), bytes_);
   }
 
   [[nodiscard]] calls::MemoryRange range() const { return {.region = region_, .offset = 0, .bytes = bytes_}; }

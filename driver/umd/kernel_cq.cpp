@@ -7,7 +7,7 @@ Result<void> KernelCq::begin(const calls::CreateCq&, const calls::CreateCq::Answ
   cqn_ = answer.cqn;
   auto entries = context().port().map(answer.ring);
   if (!entries) return entries.error();
-  ring_ = {.entries = *entries, .log_depth = answer.log_depth};
+  ring_ = {.memory = *entries, .entries = entries->get(), .log_depth = answer.log_depth, .origin = 0};
   return {};
 }
 
@@ -16,12 +16,13 @@ Result<std::uint32_t> KernelCq::resize(std::uint32_t entries) {
   if (!answer) return answer.error();
   auto memory = context().port().map(answer->ring);
   if (!memory) return memory.error();
-  next_ring_ = CqRing{.entries = *memory, .log_depth = answer->log_depth, .origin = answer->origin};
+  next_ring_ =
+      CqRing{.memory = *memory, .entries = memory->get(), .log_depth = answer->log_depth, .origin = answer->origin};
   return answer->origin;
 }
 
 void KernelCq::adopt() noexcept {
-  ring_ = *next_ring_;
+  ring_ = std::move(*next_ring_);
   next_ring_.reset();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "driver/umd/kernel_object.hpp"
@@ -10,7 +11,8 @@ namespace rnic::umd {
 /// Ring of a completion queue: entry i (modulo 2^24) is in slot (i - origin) modulo its size, and its phase is 1 on the
 /// first pass.
 struct CqRing {
-  std::uint8_t* entries{};
+  std::shared_ptr<std::uint8_t> memory{};
+  std::uint8_t* entries{};  ///< In it
   unsigned log_depth{};
   std::uint32_t origin{};
 };

@@ -44,15 +44,15 @@ Result<void> KernelQp::begin(const calls::CreateQp& request, const calls::Create
   auto& port = context().port();
   auto send = port.map(answer.send_ring);
   if (!send) return send.error();
-  send_ring_ = *send;
+  send_ring_ = send.take();
   if (request.srq == 0) {
     auto receive = port.map(answer.receive_ring);
     if (!receive) return receive.error();
-    receive_ring_ = *receive;
+    receive_ring_ = receive.take();
   }
   auto record = port.map(answer.retired_record);
   if (!record) return record.error();
-  retired_record_ = reinterpret_cast<const std::uint64_t*>(*record);
+  retired_record_ = record.take();
   return {};
 }
 

@@ -29,11 +29,13 @@ struct QpSpec {
 class KernelQp final : public KernelObject {
  public:
   [[nodiscard]] std::uint32_t qpn() const { return qpn_; }
-  [[nodiscard]] std::uint8_t* send_ring() const { return send_ring_; }
+  [[nodiscard]] std::uint8_t* send_ring() const { return send_ring_.get(); }
   /// Null when receives come from a shared receive queue.
-  [[nodiscard]] std::uint8_t* receive_ring() const { return receive_ring_; }
+  [[nodiscard]] std::uint8_t* receive_ring() const { return receive_ring_.get(); }
   /// hw::RetiredRecord, written by the device.
-  [[nodiscard]] const std::uint64_t* retired_record() const { return retired_record_; }
+  [[nodiscard]] const std::uint64_t* retired_record() const {
+    return reinterpret_cast<const std::uint64_t*>(retired_record_.get());
+  }
 
   /// State transitions (InfiniBand specification 10.3.1). `connection` gives what the transition takes; the rest is
   /// ignored. Errors: kInvalidState, kInvalidParameter (also a privileged Q_Key for a process, and an own address or a
@@ -71,9 +73,9 @@ class KernelQp final : public KernelObject {
 
   std::uint32_t qpn_{};
   hw::QpType type_{};
-  std::uint8_t* send_ring_{};
-  std::uint8_t* receive_ring_{};
-  const std::uint64_t* retired_record_{};
+  std::shared_ptr<std::uint8_t> send_ring_;
+  std::shared_ptr<std::uint8_t> receive_ring_;
+  std::shared_ptr<std::uint8_t> retired_record_;
 };
 
 }  // namespace rnic::umd

@@ -9,7 +9,7 @@ Result<void> KernelSrq::begin(const calls::CreateSrq& request, const calls::Crea
   log_stride_ = request.log_stride;
   auto ring = context().port().map(answer.ring);
   if (!ring) return ring.error();
-  ring_ = *ring;
+  ring_ = ring.take();
   return {};
 }
 
@@ -18,17 +18,17 @@ Result<void> KernelSrq::arm(std::uint16_t limit) {
   return done ? Result<void>() : done.error();
 }
 
-Result<std::uint8_t*> KernelSrq::prepare(unsigned log_depth) {
+Result<std::shared_ptr<std::uint8_t>> KernelSrq::prepare(unsigned log_depth) {
   const auto answer =
       context().call(calls::PrepareSrqRing{.srq = handle(), .log_depth = static_cast<std::uint8_t>(log_depth)});
   if (!answer) return answer.error();
   return context().port().map(answer->ring);
 }
 
-Result<void> KernelSrq::use(std::uint8_t* ring, unsigned log_depth) {
+Result<void> KernelSrq::use(std::shared_ptr<std::uint8_t> ring, unsigned log_depth) {
   const auto done = context().call(calls::UseSrqRing{.srq = handle()});
   if (!done) return done.error();
-  ring_ = ring;
+  ring_ = std::move(ring);
   log_depth_ = log_depth;
   return {};
 }

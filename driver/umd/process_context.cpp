@@ -32,9 +32,10 @@ Result<std::shared_ptr<ProcessContext>> ProcessContext::open(DeviceNode& node, b
 Result<void> ProcessContext::begin(bool kernel_uar) {
   const auto opened = port_->call(calls::OpenContext{.kernel_uar = kernel_uar});
   if (!opened) return opened.error();
-  const auto status = port_->map(opened->status);
+  auto status = port_->map(opened->status);
   if (!status) return status.error();
-  status_ = reinterpret_cast<const std::uint32_t*>(*status);
+  status_memory_ = status.take();
+  status_ = reinterpret_cast<const std::uint32_t*>(status_memory_.get());
   uar_ = opened->uar;
   page_ = std::uint64_t{uar_} * hw::kUarPageBytes;
   channel_ = opened->channel;
@@ -96,7 +97,8 @@ unsigned ProcessContext::take_events() {
     if (!read) return taken;
     for (std::uint32_t i = 0; i < read->count; ++i) {
       const calls::Event& event = read->events[i];
-      const hw::Eqe eqe{.event_type = event.type, .number = event.number};
+      const hw::Eqe eqe{
+          .event_type = event.type, .number = event.number, .detail = event.detail, .timestamp = event.timestamp};
       if (!events_.hand_out(eqe)) events_.tell_everybody(eqe);
     }
     taken += read->count;

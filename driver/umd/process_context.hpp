@@ -116,6 +116,7 @@ class ProcessContext final : public EventTaker, public std::enable_shared_from_t
   DeviceNode& node_;
   const std::unique_ptr<KernelPort> port_;
   Machine& machine_;
+  std::shared_ptr<std::uint8_t> status_memory_;
   std::atomic<const std::uint32_t*> status_{};  ///< The kernel driver's word, or one that says that we gave up
   std::uint64_t page_{};
   std::uint32_t uar_{};

@@ -195,7 +195,7 @@ Result<void> SharedReceiveQueue::change_ring(std::uint32_t depth, unsigned log_d
   const Pause pause(*this);
   {
     const std::lock_guard lock(lock_);
-    copy_to(*ring, log_depth);  // the device sees it first, as before any command
+    copy_to(ring->get(), log_depth);  // the device sees it first, as before any command
   }
   if (auto used = kernel_srq_->use(*ring, log_depth); !used) return used;
   const std::lock_guard lock(lock_);
