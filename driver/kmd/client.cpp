@@ -59,25 +59,37 @@ Result<std::unique_ptr<Client>> Client::create(KernelDevice& kernel, bool truste
 
 Client::~Client() { close(); }
 
+/// Also when the thread is ended by its machine in the middle of the call.
+class Client::UnderWay {
+ public:
+  explicit UnderWay(Client& client) : client_(client) { ++client_.calls_; }
+  UnderWay(const UnderWay&) = delete;
+  UnderWay& operator=(const UnderWay&) = delete;
+  ~UnderWay() {
+    if (--client_.calls_ == 0 && client_.closed_) client_.kernel_.device().wake();
+  }
+
+ private:
+  Client& client_;
+};
+
 void Client::call(std::span<const std::byte> message, std::span<std::byte> answer) {
   calls::RequestHeader header;
   if (message.size() < sizeof header)
     return write_header(answer, sizeof(calls::AnswerHeader), calls::Status::kInvalidParameter);
   std::memcpy(&header, message.data(), sizeof header);
+  const UnderWay under_way(*this);
   if (header.call != calls::Call::kReadEvents) kernel_.device().elapse(cost::kControlCallNs);
-  ++calls_;
   auto status = calls::Status::kInvalidParameter;
   if (closed_) {
     status = calls::Status::kDeviceFailed;
   } else if (header.version != calls::kVersion) {
     status = calls::Status::kVersionMismatch;
   } else if (header.size == message.size()) {
-    status =
-        calls::with_call(header.call, calls::Status::kNotSupported,
-                         [&]<typename Request>(std::type_identity<Request>) { return take<Request>(message, answer); });
+    const auto take_it = [&]<typename Request>(std::type_identity<Request>) { return take<Request>(message, answer); };
+    status = calls::with_call(header.call, calls::Status::kNotSupported, take_it);
   }
   if (status != calls::Status::kSuccess) write_header(answer, sizeof(calls::AnswerHeader), status);
-  if (--calls_ == 0 && closed_) kernel_.device().wake();
 }
 
 template <typename Request>

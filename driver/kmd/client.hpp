@@ -47,15 +47,12 @@ class Client {
 
  private:
   class DeviceSource;
-  template <typename Answer>
-  using Done = Result<void>;
+  class UnderWay;
 
   Client(KernelDevice& kernel, bool trusted, const AddressSpace& memory);
 
   template <typename Request>
   calls::Status take(std::span<const std::byte> message, std::span<std::byte> answer);
-  void begin_call();
-  void end_call();
   /// Whether a call is refused because the device has failed for this client.
   [[nodiscard]] bool device_failed(calls::Call call);
 

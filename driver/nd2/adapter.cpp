@@ -164,14 +164,14 @@ HRESULT Adapter::CreateQueuePair(REFIID iid, IUnknown* receive_cq, IUnknown* ini
     if (initiator_sges > limits.max_sge) return ND_INVALID_PARAMETER_8;
     if (inline_bytes > limits.max_inline) return ND_INVALID_PARAMETER_9;
     if (!process_->usable()) return ND_DEVICE_REMOVED;
-    auto core = umd::QueuePair::create(process_, {.send_cq = initiator->core(),
-                                                  .receive_cq = receive->core(),
-                                                  .capacity = {.send_depth = initiator_depth,
-                                                               .receive_depth = receive_depth,
-                                                               .send_segments = initiator_sges,
-                                                               .receive_segments = receive_sges,
-                                                               .inline_bytes = inline_bytes},
-                                                  .context = context});
+    auto core = umd::QueuePair::create_idle(process_, {.send_cq = initiator->core(),
+                                                       .receive_cq = receive->core(),
+                                                       .capacity = {.send_depth = initiator_depth,
+                                                                    .receive_depth = receive_depth,
+                                                                    .send_segments = initiator_sges,
+                                                                    .receive_segments = receive_sges,
+                                                                    .inline_bytes = inline_bytes},
+                                                       .context = context});
     if (!core) return control_status(core.error());
     return QueuePair::hand_out(std::make_shared<QueuePair>(core.take()), iid, pair);
   });
@@ -233,7 +233,7 @@ HRESULT Adapter::CreateQueuePairWithSrq(REFIID iid, IUnknown* receive_cq, IUnkno
     if (initiator_sges > limits.max_sge) return ND_INVALID_PARAMETER_7;
     if (inline_bytes > limits.max_inline) return ND_INVALID_PARAMETER_8;
     if (!process_->usable()) return ND_DEVICE_REMOVED;
-    auto core = umd::QueuePair::create(
+    auto core = umd::QueuePair::create_idle(
         process_,
         {.send_cq = initiator->core(),
          .receive_cq = receive->core(),

@@ -63,6 +63,10 @@ template <typename Segment>
 
 [[gnu::always_inline]] inline Result<void> SendQueue::post(const SendRequest& request) {
   const std::lock_guard lock(lock_);
+  return post_locked(request);
+}
+
+[[gnu::always_inline]] inline Result<void> SendQueue::post_locked(const SendRequest& request) {
   const RequestKind kind = kind_of(request.opcode);
   const std::uint64_t length = request.segments.bytes();
   if (const auto fits = check(request, kind, length); !fits) [[unlikely]] {

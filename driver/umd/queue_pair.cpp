@@ -75,8 +75,14 @@ Result<void> QueuePair::build(const Spec& spec) {
   }
   send_cq_->attach(qpn(), send_.get(), nullptr, spec.context);
   receive_cq_->attach(qpn(), nullptr, receive_source(), spec.context);
-  // Receives are legal in every state of the API (decisions 8), on the device from INIT on.
-  return kernel_qp_->to_init({});
+  return {};
+}
+
+Result<std::shared_ptr<QueuePair>> QueuePair::create_idle(std::shared_ptr<ProcessContext> process, const Spec& spec) {
+  auto qp = create(std::move(process), spec);
+  if (!qp) return qp;
+  if (auto idle = (*qp)->to_idle({}); !idle) return idle.error();
+  return qp;
 }
 
 QueuePair::~QueuePair() {
@@ -114,7 +120,7 @@ Result<void> QueuePair::post_receive(const ReceiveRequest& request) {
   for (;;) {
     const std::uint64_t seen = process_->machine().wake_count();
     if (!process_->alive()) return Error::kDeviceFailed;
-    if (state() == State::kClosed) return Error::kInvalidState;
+    if (state() < State::kIdle) return Error::kInvalidState;
     auto posted = receive_->post(request);
     if (posted.ok()) return posted;
     if (posted.error() == Error::kBusy) {
@@ -126,6 +132,27 @@ Result<void> QueuePair::post_receive(const ReceiveRequest& request) {
       return posted;
     }
   }
+}
+
+/// All but the last hold their doorbell back.
+Result<void> QueuePair::post_sends(std::span<const SendRequest> requests, std::size_t& posted) {
+  posted = 0;
+  process_->machine().elapse(requests.size() * cost::kPostSendNs);
+  if (!process_->alive() || state() != State::kConnected) return refuse_to_post();
+  auto done = send_->post(requests, posted);
+  if (done.ok() || done.error() != Error::kQueueFull) return done;
+  send_cq_->decode();
+  return send_->post(requests, posted);
+}
+
+Result<void> QueuePair::post_receives(std::span<const ReceiveRequest> requests, std::size_t& posted) {
+  for (posted = 0; posted < requests.size(); ++posted) {
+    ReceiveRequest request = requests[posted];
+    request.defer = request.defer || posted + 1 != requests.size();
+    // What is refused rings for those before.
+    if (auto done = post_receive(request); !done) return done;
+  }
+  return {};
 }
 
 void QueuePair::ring_deferred() {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 
 #include "driver/event_sink.hpp"
 #include "driver/sleep_lock.hpp"
@@ -22,11 +23,13 @@ namespace rnic::umd {
 /// driver moves it. Thread safe; control functions let time pass.
 class QueuePair final : public EventSink {
  public:
+  /// From kIdle on receives may be posted.
   enum class State : std::uint8_t {
-    kIdle,       ///< INIT: receives may be posted
-    kReady,      ///< RTR: the peer's requests are served
-    kConnected,  ///< RTS, or ERR since: sends may be posted; in ERR the device flushes them
     kClosed,     ///< Gone from the device
+    kNew,        ///< RESET: nothing may be posted
+    kIdle,       ///< INIT
+    kReady,      ///< RTR: the peer's requests are served
+    kConnected,  ///< RTS, SQD, SQE, or ERR since: sends may be posted; in ERR the device flushes them
   };
 
   struct Spec {
@@ -43,8 +46,10 @@ class QueuePair final : public EventSink {
     bool fast_register{};
   };
 
-  /// The queue pair is idle. Errors: kInvalidParameter (beyond the limits), those of ProcessContext::create_qp.
+  /// The queue pair is new. Errors: kInvalidParameter (beyond the limits), those of ProcessContext::create_qp.
   static Result<std::shared_ptr<QueuePair>> create(std::shared_ptr<ProcessContext> process, const Spec& spec);
+  /// The same, and it is idle: for who has receives posted at once. Errors: also those of to_idle.
+  static Result<std::shared_ptr<QueuePair>> create_idle(std::shared_ptr<ProcessContext> process, const Spec& spec);
   ~QueuePair() override;
   QueuePair(const QueuePair&) = delete;
   QueuePair& operator=(const QueuePair&) = delete;
@@ -63,6 +68,9 @@ class QueuePair final : public EventSink {
 
   /// Errors: kInvalidState (not connected), kDeviceFailed, those of SendQueue::post.
   [[nodiscard]] Result<void> post_send(const SendRequest& request);
+  /// Several under one lock, with one doorbell; `posted` says how many, from the first on, whatever becomes of the
+  /// rest. Errors: those of the one that was not posted.
+  [[nodiscard]] Result<void> post_sends(std::span<const SendRequest> requests, std::size_t& posted);
   /// The same, compiled into the caller (driver/umd/post_send.hpp).
   [[nodiscard]] Result<void> post_here(const SendRequest& request);
   /// The same for binds, invalidations, fast registrations.
@@ -70,11 +78,17 @@ class QueuePair final : public EventSink {
   /// Errors: kInvalidState (closed), kDeviceFailed, kNotSupported (receives are shared), those of ReceiveQueue::post
   /// but kBusy.
   [[nodiscard]] Result<void> post_receive(const ReceiveRequest& request);
+  /// Several, as post_sends.
+  [[nodiscard]] Result<void> post_receives(std::span<const ReceiveRequest> requests, std::size_t& posted);
   /// Rings for what was posted with `defer`.
   void ring_deferred();
 
-  /// Idle to ready, ready to connected, and both. A UD queue pair has no peer: `connection` has its own addresses,
-  /// P_Key, Q_Key. Errors: kInvalidState, those of KernelQp.
+  /// Any transition, with the attributes named (ibv_modify_qp). To RESET everything posted is flushed, and nobody may
+  /// post meanwhile. Errors: kInvalidState (also: closed), those of KernelQp::modify.
+  [[nodiscard]] Result<void> modify(hw::QpState next, QpAttributes given, const QpConnection& attributes);
+  /// New to idle, idle to ready, ready to connected, and the last two. A UD queue pair has no peer: `connection` has
+  /// its own addresses, P_Key, Q_Key. Errors: kInvalidState, those of KernelQp.
+  [[nodiscard]] Result<void> to_idle(const QpConnection& connection);
   [[nodiscard]] Result<void> to_ready(const QpConnection& connection);
   [[nodiscard]] Result<void> to_connected(const QpConnection& connection);
   [[nodiscard]] Result<void> connect(const QpConnection& connection);
@@ -86,10 +100,6 @@ class QueuePair final : public EventSink {
 
   /// Cancels everything posted (decisions 9): an idle queue pair stays usable, any other goes to the error state.
   [[nodiscard]] Result<void> flush();
-
-  /// As new (RESET, then INIT): everything posted is flushed, and it is idle. Nobody may post sends meanwhile. Errors:
-  /// kInvalidState (closed), those of KernelQp.
-  [[nodiscard]] Result<void> reset();
 
   /// Flushes both queues and leaves the device. Completions not polled can still be polled. Nothing may be posted
   /// afterwards. Errors: those of KernelQp::destroy.
@@ -113,6 +123,7 @@ class QueuePair final : public EventSink {
   Result<void> post_after_decoding(const Request& request);
   Result<void> build(const Spec& spec);
   Result<void> flush_idle();
+  Result<void> enter_reset(QpAttributes given);
   [[nodiscard]] ReceiveSource* receive_source() const;
   void ring_receives();
   void decode();
@@ -131,7 +142,7 @@ class QueuePair final : public EventSink {
   std::unique_ptr<KernelQp> kernel_qp_;
   std::unique_ptr<SendQueue> send_;
   std::unique_ptr<ReceiveQueue> receive_;  ///< Null when receives are shared
-  std::atomic<State> state_{State::kIdle};
+  std::atomic<State> state_{State::kNew};
   std::atomic<bool> failed_{};
   std::atomic<bool> last_wqe_reached_{};
   bool on_shared_receives_{};  ///< Attached to shared_receives_

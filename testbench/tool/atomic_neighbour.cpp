@@ -43,7 +43,7 @@ struct NeighbourSide {
       send_cqs[i] = require_success(umd::CompletionQueue::create(process, 256), "completion queue");
       receive_cqs[i] = require_success(umd::CompletionQueue::create(process, 256), "completion queue");
       qps[i] = require_success(
-          umd::QueuePair::create(
+          umd::QueuePair::create_idle(
               process,
               {.send_cq = send_cqs[i],
                .receive_cq = receive_cqs[i],

@@ -100,18 +100,19 @@ VectorSession::Pair VectorSession::make_pair(std::size_t host, std::size_t index
   Pair pair;
   void* const context = reinterpret_cast<void*>(static_cast<std::uintptr_t>(index + 1));
   if (setup_.type != hw::QpType::kRc || setup_.fast_register) {
-    pair.below = take_or_fail(umd::QueuePair::create(side.process, {.send_cq = side.initiator_core,
-                                                                    .receive_cq = side.receive_core,
-                                                                    .type = setup_.type,
-                                                                    .general_service = setup_.general_service,
-                                                                    .capacity = {.send_depth = own.initiator_depth,
-                                                                                 .receive_depth = own.receive_depth,
-                                                                                 .send_segments = own.initiator_sge,
-                                                                                 .receive_segments = own.receive_sge,
-                                                                                 .inline_bytes = own.inline_size},
-                                                                    .context = context,
-                                                                    .fast_register = setup_.fast_register}),
-                              "queue pair");
+    pair.below =
+        take_or_fail(umd::QueuePair::create_idle(side.process, {.send_cq = side.initiator_core,
+                                                                .receive_cq = side.receive_core,
+                                                                .type = setup_.type,
+                                                                .general_service = setup_.general_service,
+                                                                .capacity = {.send_depth = own.initiator_depth,
+                                                                             .receive_depth = own.receive_depth,
+                                                                             .send_segments = own.initiator_sge,
+                                                                             .receive_segments = own.receive_sge,
+                                                                             .inline_bytes = own.inline_size},
+                                                                .context = context,
+                                                                .fast_register = setup_.fast_register}),
+                     "queue pair");
   } else if (side.srq) {
     require_success(side.endpoint->adapter().CreateQueuePairWithSrq(
                         IID_IND2QueuePair, side.receive_cq.get(), side.initiator_cq.get(), side.srq.get(), context,
@@ -218,7 +219,9 @@ umd::QpConnection VectorSession::connection_of(std::size_t host, std::size_t ind
 /// As new, in INIT: what was posted is flushed, and RTR and RTS connect it as at the start.
 void VectorSession::reset(const VectorStep& step) {
   auto& own = pair(step);
-  expect_status(step, control_status(own.core().reset()));
+  auto done = own.core().modify(hw::QpState::kReset, 0, {});
+  if (done) done = own.core().to_idle({});
+  expect_status(step, control_status(done));
   own.connection = connection_of(step.host, step.qp);
 }
 
@@ -242,7 +245,7 @@ void VectorSession::modify(const VectorStep& step) {
   if (step.attributes.empty()) return expect_status(step, change_state(own, next, step.notify));
   auto wanted = own.connection;
   const auto mask = apply(step.attributes, *side(step).endpoint, wanted);
-  const auto done = own.core().kernel_qp().modify(next, mask, wanted);
+  const auto done = own.core().modify(next, mask, wanted);
   if (done) own.connection = wanted;
   expect_status(step, control_status(done));
 }
@@ -255,7 +258,7 @@ HRESULT VectorSession::change_state(Pair& pair, hw::QpState next, bool notify) {
       return control_status(core.state() == umd::QueuePair::State::kReady ? core.to_connected(pair.connection)
                                                                           : core.resume());
     case hw::QpState::kSqd: return control_status(core.drain(notify));
-    default: return control_status(core.kernel_qp().modify(next, 0, pair.connection));
+    default: return control_status(core.modify(next, 0, pair.connection));
   }
 }
 

@@ -26,7 +26,8 @@ struct DriverFixture {
 
   std::shared_ptr<umd::QueuePair> make_qp(const std::shared_ptr<umd::CompletionQueue>& cq,
                                           umd::QueueCapacity capacity = {8, 8, 4, 4, 64}) {
-    return umd::QueuePair::create(process, {.send_cq = cq, .receive_cq = cq, .capacity = capacity, .context = this})
+    return umd::QueuePair::create_idle(process,
+                                       {.send_cq = cq, .receive_cq = cq, .capacity = capacity, .context = this})
         .take();
   }
 

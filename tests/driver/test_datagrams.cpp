@@ -18,7 +18,8 @@ struct DatagramFixture : DriverFixture {
   std::shared_ptr<umd::QueuePair> open(hw::QpType type, umd::QueueCapacity capacity = {8, 8, 4, 4, 64}) {
     cq = make_cq();
     auto qp =
-        umd::QueuePair::create(process, {.send_cq = cq, .receive_cq = cq, .type = type, .capacity = capacity}).take();
+        umd::QueuePair::create_idle(process, {.send_cq = cq, .receive_cq = cq, .type = type, .capacity = capacity})
+            .take();
     REQUIRE(qp->connect({.qkey = 0x1234}).ok());
     return qp;
   }
@@ -139,7 +140,7 @@ TEST_CASE_METHOD(DatagramFixture, "QP1 belongs to the kernel driver (10.2.4.1, 1
   const umd::QueuePair::Spec spec{.type = hw::QpType::kUd, .general_service = true, .capacity = {8, 8, 1, 1, 0}};
   auto of = [&](const std::shared_ptr<umd::ProcessContext>& owner, umd::QueuePair::Spec with) {
     with.send_cq = with.receive_cq = umd::CompletionQueue::create(owner, 16).take();
-    return umd::QueuePair::create(owner, with);
+    return umd::QueuePair::create_idle(owner, with);
   };
   CHECK(of(process, spec).error() == Error::kNotSupported);
   const auto own = umd::ProcessContext::open_for_management(kernel->kernel_node()).take();
@@ -156,7 +157,7 @@ TEST_CASE_METHOD(DatagramFixture, "QP1 belongs to the kernel driver (10.2.4.1, 1
   }
   CHECK(of(own, spec).ok());  // it can be made again
   const auto qp =
-      umd::QueuePair::create(
+      umd::QueuePair::create_idle(
           process,
           {.send_cq = make_cq(), .receive_cq = make_cq(), .type = hw::QpType::kUd, .capacity = {8, 8, 1, 1, 0}})
           .take();

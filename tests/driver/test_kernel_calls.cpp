@@ -1,11 +1,15 @@
 #include <catch2/catch.hpp>
 
+#include <poll.h>
+#include <sys/eventfd.h>
+
 #include <cstring>
 #include <set>
 #include <thread>
 
 #include "driver/costs.hpp"
 #include "driver/kmd/client.hpp"
+#include "driver/kmd/event_descriptor.hpp"
 #include "driver/kmd/kernel_device.hpp"
 #include "driver/kmd/local_node.hpp"
 #include "driver/qp_transition.hpp"
@@ -414,6 +418,39 @@ TEST_CASE_METHOD(CallFixture, "a channel says when its first event comes") {
   int late = 0;
   channel->listen([&] { ++late; });
   CHECK(late == 1);  // one was there
+}
+
+TEST_CASE_METHOD(CallFixture, "a channel has a descriptor that can be polled") {
+  auto client = kmd::Client::create(*kernel, false).take();
+  const auto channel = client->channel(1);
+  const auto readable = [](const kmd::EventDescriptor& of) {
+    pollfd what{.fd = of.descriptor(), .events = POLLIN, .revents = 0};
+    return poll(&what, 1, 0) == 1;
+  };
+  const auto port_event = [&](hw::EqeType type) {
+    device.write_eqe(0, {.event_type = static_cast<std::uint8_t>(type), .number = 1});
+    kernel->dispatch_events();
+  };
+  auto descriptor = kmd::EventDescriptor::open(channel).take();
+  CHECK_FALSE(readable(*descriptor));
+  port_event(hw::EqeType::kPortError);
+  CHECK(readable(*descriptor));
+  eventfd_t count{};
+  std::array<calls::Event, 4> events;
+  CHECK(eventfd_read(descriptor->descriptor(), &count) == 0);
+  CHECK(channel->take(events) == 1);
+  CHECK_FALSE(readable(*descriptor));
+  // One that comes between the read and the taking is told again; a look in vain does no harm.
+  port_event(hw::EqeType::kPortActive);
+  CHECK(eventfd_read(descriptor->descriptor(), &count) == 0);
+  port_event(hw::EqeType::kPortError);
+  CHECK(channel->take(events) == 2);
+  port_event(hw::EqeType::kPortError);
+  CHECK(readable(*descriptor));
+  // Another descriptor finds what is there; without one events wait as before.
+  descriptor.reset();
+  CHECK(readable(*kmd::EventDescriptor::open(channel).take()));
+  CHECK(channel->take(events) == 1);
 }
 
 TEST_CASE_METHOD(CallFixture, "every client hears of the end of the device, once, and calls say so") {

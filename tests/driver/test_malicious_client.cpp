@@ -104,16 +104,16 @@ struct Scene {
     REQUIRE(kernel->port_tables().add_pkey(kSecondPkey).ok());
     own = umd::ProcessContext::open_for_management(kernel->kernel_node()).take();
     own_cq = umd::CompletionQueue::create(own, 20).take();
-    general = umd::QueuePair::create(own, {.send_cq = own_cq,
-                                           .receive_cq = own_cq,
-                                           .type = hw::QpType::kUd,
-                                           .general_service = true,
-                                           .capacity = {4, 4, 1, 1, 0}})
+    general = umd::QueuePair::create_idle(own, {.send_cq = own_cq,
+                                                .receive_cq = own_cq,
+                                                .type = hw::QpType::kUd,
+                                                .general_service = true,
+                                                .capacity = {4, 4, 1, 1, 0}})
                   .take();
     fast = own->create_fast_mr({.max_pages = 8, .remote_access = true}).take();
     victim = umd::ProcessContext::open(kernel->node()).take();
     cq = umd::CompletionQueue::create(victim, 20).take();
-    qp = umd::QueuePair::create(victim, {.send_cq = cq, .receive_cq = cq, .capacity = {8, 8, 2, 2, 64}}).take();
+    qp = umd::QueuePair::create_idle(victim, {.send_cq = cq, .receive_cq = cq, .capacity = {8, 8, 2, 2, 64}}).take();
     REQUIRE(qp->connect({}).ok());
     srq = umd::SharedReceiveQueue::create(victim, 8, 2).take();
     region = victim->create_mr({.address = memory.data(), .length = memory.size(), .local_write = true}).take();

@@ -209,7 +209,7 @@ TEST_CASE("capacities beyond the limits are refused") {
   DriverFixture fixture;
   auto cq = fixture.make_cq();
   const auto create = [&](umd::QueueCapacity capacity) {
-    return umd::QueuePair::create(fixture.process, {.send_cq = cq, .receive_cq = cq, .capacity = capacity}).ok();
+    return umd::QueuePair::create_idle(fixture.process, {.send_cq = cq, .receive_cq = cq, .capacity = capacity}).ok();
   };
   CHECK(create({32768, 32768, 16, 16, 224}));
   CHECK_FALSE(create({32769, 1, 1, 1, 0}));

@@ -12,13 +12,13 @@ namespace {
 struct StateFixture : DriverFixture {
   StateFixture() {
     cq = make_cq();
-    auto created = umd::QueuePair::create(process, {.send_cq = cq,
-                                                    .receive_cq = cq,
-                                                    .capacity = {8, 8, 4, 4, 64},
-                                                    .context = nullptr,
-                                                    .on_event = [this](const hw::Eqe& eqe) {
-                                                      seen.push_back(static_cast<hw::EqeType>(eqe.event_type));
-                                                    }});
+    auto created = umd::QueuePair::create_idle(process, {.send_cq = cq,
+                                                         .receive_cq = cq,
+                                                         .capacity = {8, 8, 4, 4, 64},
+                                                         .context = nullptr,
+                                                         .on_event = [this](const hw::Eqe& eqe) {
+                                                           seen.push_back(static_cast<hw::EqeType>(eqe.event_type));
+                                                         }});
     qp = created.take();
   }
   [[nodiscard]] test::FakeDevice::Pair& hardware() { return device.pairs.at(qp->qpn()); }
@@ -115,6 +115,41 @@ TEST_CASE_METHOD(StateFixture, "attributes that are not named keep their values"
   // A wrong cur_state is what the transition is judged by.
   changed.cur_state = hw::QpState::kInit;
   CHECK(kernel_qp.modify(hw::QpState::kRts, attribute(hw::QpAttr::kCurState), changed).error() == Error::kInvalidState);
+}
+
+TEST_CASE_METHOD(StateFixture, "a queue pair begins in RESET, where nothing may be posted (10.3.1)") {
+  auto fresh = umd::QueuePair::create(process, {.send_cq = cq, .receive_cq = cq, .capacity = {8, 8, 4, 4, 64}}).take();
+  using State = umd::QueuePair::State;
+  const auto on_device = [&] { return device.pairs.at(fresh->qpn()).state; };
+  CHECK(fresh->state() == State::kNew);
+  CHECK(on_device() == hw::QpState::kReset);
+  CHECK(fresh->post_receive({.id = 1}).error() == Error::kInvalidState);
+  CHECK(fresh->post_send(write_request(1)).error() == Error::kInvalidState);
+  CHECK(fresh->to_ready({}).error() == Error::kInvalidState);
+  // By mask, as ibv_modify_qp does it: the state of the process's queue pair follows.
+  const auto mask = [](hw::QpState from, hw::QpState to) { return qp_transition(from, to).required; };
+  REQUIRE(fresh->modify(hw::QpState::kInit, mask(hw::QpState::kReset, hw::QpState::kInit), {}).ok());
+  CHECK(fresh->state() == State::kIdle);
+  CHECK(fresh->to_idle({}).error() == Error::kInvalidState);
+  REQUIRE(fresh->post_receive({.id = 7}).ok());
+  CHECK(fresh->modify(hw::QpState::kRts, 0, {}).error() == Error::kInvalidState);
+  CHECK(fresh->state() == State::kIdle);
+  REQUIRE(fresh->modify(hw::QpState::kRtr, mask(hw::QpState::kInit, hw::QpState::kRtr), {}).ok());
+  CHECK(fresh->state() == State::kReady);
+  REQUIRE(fresh->modify(hw::QpState::kRts, mask(hw::QpState::kRtr, hw::QpState::kRts), {}).ok());
+  CHECK(fresh->post_send(write_request(2)).ok());
+  REQUIRE(fresh->modify(hw::QpState::kReset, 0, {}).ok());
+  CHECK(fresh->state() == State::kNew);
+  CHECK(fresh->post_receive({.id = 8}).error() == Error::kInvalidState);
+  CHECK(drain(*cq).size() == 2);  // flushed
+  // And it begins anew.
+  REQUIRE(fresh->to_idle({}).ok());
+  REQUIRE(fresh->connect({}).ok());
+  REQUIRE(fresh->post_send(write_request(3)).ok());
+  device.finish_send(fresh->qpn());
+  const auto done = drain(*cq);
+  REQUIRE(done.size() == 1);
+  CHECK(done[0].id == 3);
 }
 
 TEST_CASE_METHOD(StateFixture, "a queue pair that is not connected is not drained") {

@@ -20,7 +20,7 @@ struct SharedFixture : DriverFixture {
     cq = make_cq();
     srq = umd::SharedReceiveQueue::create(process, depth, 1).take();
     for (auto& qp : qps) {
-      qp = umd::QueuePair::create(
+      qp = umd::QueuePair::create_idle(
                process, {.send_cq = cq, .receive_cq = cq, .shared_receives = srq, .capacity = {8, 0, 4, 0, 64}})
                .take();
     }
@@ -199,7 +199,7 @@ TEST_CASE("a shared receive queue goes with its last user; its own memory with i
   const auto before = memory(f);
   auto srq = umd::SharedReceiveQueue::create(f.process, 8, 1).take();
   CHECK(srq->resize(1000).ok());
-  auto qp = umd::QueuePair::create(
+  auto qp = umd::QueuePair::create_idle(
                 f.process, {.send_cq = cq, .receive_cq = cq, .shared_receives = srq, .capacity = {8, 0, 4, 0, 64}})
                 .take();
   CHECK(qp->post_receive({}).error() == Error::kNotSupported);
@@ -363,10 +363,10 @@ TEST_CASE("datagram queue pairs may share receives, those of an unreliable conne
   const auto srq = umd::SharedReceiveQueue::create(f.process, 8, 2).take();
   umd::QueuePair::Spec spec{
       .send_cq = cq, .receive_cq = cq, .shared_receives = srq, .type = hw::QpType::kUd, .capacity = {8, 0, 4, 0, 64}};
-  const auto qp = umd::QueuePair::create(f.process, spec).take();
+  const auto qp = umd::QueuePair::create_idle(f.process, spec).take();
   CHECK(f.device.pairs.at(qp->qpn()).create.use_srq == 1);
   f.device.commands.clear();
   spec.type = hw::QpType::kUc;
-  CHECK(umd::QueuePair::create(f.process, spec).error() == Error::kNotSupported);
+  CHECK(umd::QueuePair::create_idle(f.process, spec).error() == Error::kNotSupported);
   CHECK(f.device.commands.empty());
 }

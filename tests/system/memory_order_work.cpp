@@ -79,11 +79,12 @@ class SingleSteps {
   };
 
   static std::shared_ptr<umd::QueuePair> make(MixSide& side, const std::shared_ptr<umd::SharedReceiveQueue>& shared) {
-    return require_success(umd::QueuePair::create(side.process(), {.send_cq = side.cq(),
-                                                                   .receive_cq = side.cq(),
-                                                                   .shared_receives = shared,
-                                                                   .capacity = {.send_depth = 1, .receive_depth = 1}}),
-                           "creating a queue pair");
+    return require_success(
+        umd::QueuePair::create_idle(side.process(), {.send_cq = side.cq(),
+                                                     .receive_cq = side.cq(),
+                                                     .shared_receives = shared,
+                                                     .capacity = {.send_depth = 1, .receive_depth = 1}}),
+        "creating a queue pair");
   }
   [[nodiscard]] Device& device() { return a_.endpoint().device(); }
 

@@ -425,12 +425,12 @@ TEST_CASE(
         .capacity = {
             .send_depth = 8, .receive_depth = 0, .send_segments = 1, .receive_segments = 1, .inline_bytes = 0}};
     for (int i = 0; i < 3; ++i) {
-      to.push_back(must(umd::QueuePair::create(b.process, spec)));
+      to.push_back(must(umd::QueuePair::create_idle(b.process, spec)));
       must(to.back()->connect(testbench::datagram_attributes(endpoint_b, kQkey)));
     }
     auto connected = spec;
     connected.type = QpType::kUc;
-    CHECK(umd::QueuePair::create(b.process, connected).error() == Error::kNotSupported);
+    CHECK(umd::QueuePair::create_idle(b.process, connected).error() == Error::kNotSupported);
     const auto peer = AddressHandle::create(testbench::address_of(endpoint_b, true)).take();
     const auto send = [&](std::size_t qp, std::size_t bytes) {
       const auto segment = a.segment(0, bytes);

@@ -28,14 +28,14 @@ struct Queues {
   std::shared_ptr<umd::SharedReceiveQueue> shared{};
 };
 std::shared_ptr<umd::QueuePair> make_qp(UnreliableSide& side, const Queues& queues) {
-  return must(umd::QueuePair::create(side.process, {.send_cq = queues.send_cq,
-                                                    .receive_cq = queues.receive_cq,
-                                                    .shared_receives = queues.shared,
-                                                    .capacity = {.send_depth = queues.send_depth,
-                                                                 .receive_depth = queues.receive_depth,
-                                                                 .send_segments = 1,
-                                                                 .receive_segments = 1,
-                                                                 .inline_bytes = 16}}));
+  return must(umd::QueuePair::create_idle(side.process, {.send_cq = queues.send_cq,
+                                                         .receive_cq = queues.receive_cq,
+                                                         .shared_receives = queues.shared,
+                                                         .capacity = {.send_depth = queues.send_depth,
+                                                                      .receive_depth = queues.receive_depth,
+                                                                      .send_segments = 1,
+                                                                      .receive_segments = 1,
+                                                                      .inline_bytes = 16}}));
 }
 /// Numbers that come with an inline message.
 umd::Segment inline_words(const std::uint32_t (&words)[2]) {
@@ -92,14 +92,14 @@ TEST_CASE(
     UnreliableSide a(endpoint_a), b(endpoint_b);
     // Completion queues that are exactly full at the end.
     const auto send_cq = exact_cq(a, kDepth), receive_cq = exact_cq(a, kDepth);
-    const auto qp = must(umd::QueuePair::create(a.process, {.send_cq = send_cq,
-                                                            .receive_cq = receive_cq,
-                                                            .type = QpType::kUd,
-                                                            .capacity = {.send_depth = kDepth,
-                                                                         .receive_depth = kDepth,
-                                                                         .send_segments = 1,
-                                                                         .receive_segments = 1,
-                                                                         .inline_bytes = 0}}));
+    const auto qp = must(umd::QueuePair::create_idle(a.process, {.send_cq = send_cq,
+                                                                 .receive_cq = receive_cq,
+                                                                 .type = QpType::kUd,
+                                                                 .capacity = {.send_depth = kDepth,
+                                                                              .receive_depth = kDepth,
+                                                                              .send_segments = 1,
+                                                                              .receive_segments = 1,
+                                                                              .inline_bytes = 0}}));
     must(qp->connect(testbench::datagram_attributes(endpoint_a, kQkey)));
     auto& peer = b.add_datagram_qp(kQkey);
     const auto to_b = umd::AddressHandle::create(testbench::address_of(endpoint_b, false)).take(),

@@ -29,15 +29,15 @@ struct End {
         process(of ? std::move(of)
                    : umd::ProcessContext::open(fast ? at.kernel().kernel_node() : at.kernel().node()).take()) {
     cq = umd::CompletionQueue::create(process, 200).take();
-    qp = umd::QueuePair::create(process, {.send_cq = cq,
-                                          .receive_cq = cq,
-                                          .capacity = {.send_depth = 64,
-                                                       .receive_depth = 64,
-                                                       .send_segments = 4,
-                                                       .receive_segments = 4,
-                                                       .inline_bytes = 0},
-                                          .context = nullptr,
-                                          .fast_register = fast})
+    qp = umd::QueuePair::create_idle(process, {.send_cq = cq,
+                                               .receive_cq = cq,
+                                               .capacity = {.send_depth = 64,
+                                                            .receive_depth = 64,
+                                                            .send_segments = 4,
+                                                            .receive_segments = 4,
+                                                            .inline_bytes = 0},
+                                               .context = nullptr,
+                                               .fast_register = fast})
              .take();
     memory = static_cast<std::uint8_t*>(at.host().memory().allocate(kBytes));
     std::memset(memory, at.host().index() ? 0xBB : 0xAA, kBytes);

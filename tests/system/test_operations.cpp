@@ -51,7 +51,7 @@ struct Side {
     receive_cq = must(umd::CompletionQueue::create(process, 1024));
   }
   umd::QueuePair& add_qp() {
-    qps.push_back(must(umd::QueuePair::create(
+    qps.push_back(must(umd::QueuePair::create_idle(
         process,
         {.send_cq = cq,
          .receive_cq = receive_cq,

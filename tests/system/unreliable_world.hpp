@@ -47,15 +47,15 @@ struct UnreliableSide {
   }
 
   umd::QueuePair& add_qp(QpType type, bool general_service = false) {
-    qps.push_back(must(umd::QueuePair::create(process, {.send_cq = cq,
-                                                        .receive_cq = receive_cq,
-                                                        .type = type,
-                                                        .general_service = general_service,
-                                                        .capacity = {.send_depth = 64,
-                                                                     .receive_depth = 256,
-                                                                     .send_segments = 4,
-                                                                     .receive_segments = 4,
-                                                                     .inline_bytes = 128}})));
+    qps.push_back(must(umd::QueuePair::create_idle(process, {.send_cq = cq,
+                                                             .receive_cq = receive_cq,
+                                                             .type = type,
+                                                             .general_service = general_service,
+                                                             .capacity = {.send_depth = 64,
+                                                                          .receive_depth = 256,
+                                                                          .send_segments = 4,
+                                                                          .receive_segments = 4,
+                                                                          .inline_bytes = 128}})));
     return *qps.back();
   }
   umd::QueuePair& add_datagram_qp(std::uint32_t qkey, std::uint32_t mtu = 4096, bool general_service = false) {
