@@ -277,8 +277,8 @@ TEST_CASE("management datagrams reach QP1 of the kernel driver (10.2.4.1)") {
   const auto options = WorldOptions::from_environment("datagrams_qp1");
   auto& world = fresh_world(options);
   with_endpoints(world, [&](Endpoint& endpoint_a, Endpoint& endpoint_b) {
-    UnreliableSide a(endpoint_a, must(umd::ProcessContext::open(endpoint_a.kernel().kernel_node())));
-    UnreliableSide b(endpoint_b, must(umd::ProcessContext::open(endpoint_b.kernel().kernel_node())));
+    UnreliableSide a(endpoint_a, must(umd::ProcessContext::open_for_management(endpoint_a.kernel().kernel_node())));
+    UnreliableSide b(endpoint_b, must(umd::ProcessContext::open_for_management(endpoint_b.kernel().kernel_node())));
     auto& from = a.add_datagram_qp(kGeneralServiceQkey, 256, true);
     auto& to = b.add_datagram_qp(kGeneralServiceQkey, 256, true);
     CHECK(from.qpn() == 1);

@@ -315,7 +315,7 @@ TEST_CASE("A3, A4 to the host: CQEs, EQEs, interrupts and payload leave while re
     auto& b = scene.b;
     auto& root = scene.root;
     auto sink = std::make_shared<Event>();
-    a.endpoint.process().events().subscribe(EventTable::Of::kCq, a.cq->cqn(), sink);
+    a.process->events().subscribe(EventTable::Of::kCq, a.cq->cqn(), sink);
     for (int round = 0; round < 4; ++round) {
       // The first answers for entries of before (decisions 27).
       for (int i = 0; i < 2; ++i) {

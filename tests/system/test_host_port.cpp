@@ -182,8 +182,8 @@ TEST_CASE("a process that asks for events without end, and takes none, costs no 
     UnreliableSide sleeper(endpoint_a), flooder(endpoint_a), b(endpoint_b);
     Pairs quiet(sleeper, b, 1), loud(flooder, b, 1);
     auto for_sleeper = std::make_shared<EventCounter>(), for_flooder = std::make_shared<EventCounter>();
-    endpoint_a.process().events().subscribe(EventTable::Of::kCq, sleeper.cq->cqn(), for_sleeper);
-    endpoint_a.process().events().subscribe(EventTable::Of::kCq, flooder.cq->cqn(), for_flooder);
+    sleeper.process->events().subscribe(EventTable::Of::kCq, sleeper.cq->cqn(), for_sleeper);
+    flooder.process->events().subscribe(EventTable::Of::kCq, flooder.cq->cqn(), for_flooder);
     sleeper.cq->arm(hw::CqArm::kAny);
     // More entries than an event queue has, each with an arm of its own; meanwhile nobody takes events.
     std::uint64_t id = 0;
