@@ -451,6 +451,11 @@ TEST_CASE_METHOD(CallFixture, "a channel has a descriptor that can be polled") {
   descriptor.reset();
   CHECK(readable(*kmd::EventDescriptor::open(channel).take()));
   CHECK(channel->take(events) == 1);
+  // What has the number of one that is gone is not written.
+  const auto stranger = kmd::EventDescriptor::open(std::make_shared<kmd::EventChannel>()).take();
+  port_event(hw::EqeType::kPortError);
+  CHECK_FALSE(readable(*stranger));
+  CHECK(channel->take(events) == 1);
 }
 
 TEST_CASE_METHOD(CallFixture, "every client hears of the end of the device, once, and calls say so") {
