@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "driver/machine.hpp"
 #include "driver/result.hpp"
 
 namespace rnic {
@@ -18,15 +19,19 @@ struct DmaBuffer {
 
 inline constexpr unsigned kLogDevicePage = 12;
 inline constexpr std::size_t kDevicePageBytes = std::size_t{1} << kLogDevicePage;
-inline constexpr std::uint64_t kForever = ~std::uint64_t{0};  ///< No time limit
 
-/// What no sound device does. The driver throws it away and goes on.
-enum class DeviceOddity : std::uint8_t {
-  kUnknownCompletion,  ///< A CQE of no queue pair that is known, or of no request that waits for one
-  kUnknownEvent,       ///< An EQE of a type that there is not
+/// Whose memory an address is in.
+struct AddressSpace {
+  enum class Kind : std::uint8_t {
+    kOwn,      ///< Of the process that this code runs in, the kernel driver's own too
+    kProcess,  ///< Of another process of the machine
+  };
+  Kind kind{Kind::kOwn};
+  std::int32_t process{};  ///< kProcess: its number
 };
 
-/// The driver's only way to a device: its registers (BAR0), memory it can DMA, its interrupts, and time.
+/// The driver's only way to a device: its registers (BAR0), memory it can DMA, its interrupts, and time. A process has
+/// only what is of Machine.
 ///
 /// Whoever implements it (a PCI function, a simulated machine) keeps these ordering rules; driver/mmio.hpp
 /// has the named functions that rely on them.
@@ -53,24 +58,10 @@ enum class DeviceOddity : std::uint8_t {
 /// time pass, that is, run other threads of the machine (in a simulator these may be coroutines of one thread), so the
 /// driver never holds a mutex across them (SleepLock is for that). All other functions return without letting time
 /// pass, and are called with locks held.
-///
-/// Waiting: whoever waits for something takes wake_count, looks whether it is there, and, if not, waits with that
-/// count. Whoever brings it about calls wake afterwards; the device does so by its interrupts. Nothing between the look
-/// and the wait is missed, and nobody looks again because time has passed.
-class Device {
+class Device : public Machine {
  public:
-  Device() = default;
-  Device(const Device&) = delete;
-  Device& operator=(const Device&) = delete;
-  virtual ~Device() = default;
-
   /// Reads the 64-bit register at `offset` (multiple of 8) of BAR0. A device that is gone answers all ones.
   [[nodiscard]] virtual std::uint64_t read64(std::uint64_t offset) = 0;
-  /// Posts a write to the 64-bit register at `offset` (multiple of 8) of BAR0.
-  virtual void write64(std::uint64_t offset, std::uint64_t value) = 0;
-  /// Posts 64 bytes at `offset` (multiple of 64) of BAR0 (write combining).
-  virtual void write_burst64(std::uint64_t offset, std::span<const std::uint8_t, 64> data) = 0;
-
   /// Allocates zeroed memory of at least `bytes` (rounded up to 4 KiB) that the device may read and write.
   /// Errors: kOutOfMemory. The caller owns the buffer and gives it back with dma_free.
   [[nodiscard]] virtual Result<DmaBuffer> dma_alloc(std::size_t bytes) = 0;
@@ -88,24 +79,17 @@ class Device {
   /// them: a later DMA to them faults.
   virtual void unmap_pages(const void* p, std::size_t length, std::span<const std::uint64_t> iovas) = 0;
 
-  /// Counts what may end a wait: MSI-X messages of all vectors, calls of wake, and the removal of the device.
-  [[nodiscard]] virtual std::uint64_t wake_count() = 0;
-  /// Counts, and ends every wait that is under way.
-  virtual void wake() = 0;
-  /// Waits until wake_count() is no longer `seen`, at most `timeout_ns` (kForever: without a limit). Returns whether it
-  /// is another. False with kForever: the calling thread can wait no more, and removed() is true for it.
-  [[nodiscard]] virtual bool wait(std::uint64_t seen, std::uint64_t timeout_ns) = 0;
-
-  /// The machine has taken the device away: registers read all ones, it reaches no memory, and it will not come back.
-  [[nodiscard]] virtual bool removed() = 0;
+  /// The same for memory of another process, at `address` there. Errors: also kNotSupported (the machine has no other
+  /// processes).
+  [[nodiscard]] virtual Result<std::vector<std::uint64_t>> map_process_pages(std::int32_t, std::uint64_t, std::size_t,
+                                                                             bool) {
+    return Error::kNotSupported;
+  }
+  virtual void unmap_process_pages(std::int32_t, std::uint64_t, std::size_t, std::span<const std::uint64_t>) {}
 
   /// Resets the function (PCI Express base specification 6.6.2). When it returns the device reaches no memory on behalf
   /// of what it was told before, it sends no more interrupts, and its registers have their reset values, or it is gone.
   virtual void reset_function() = 0;
-
-  /// Takes note of an oddity, for a log: the number is that of the queue pair, or the type of the event. Lets no time
-  /// pass.
-  virtual void report(DeviceOddity oddity, std::uint32_t number) = 0;
 
   /// What the driver must write to the MSI-X table entry of `vector` so that its messages count in wake_count.
   struct MsixMessage {
@@ -113,13 +97,6 @@ class Device {
     std::uint32_t data{};
   };
   [[nodiscard]] virtual MsixMessage msix_message(std::uint32_t vector) = 0;
-
-  /// Lets `ns` pass. In a simulated machine time passes only inside elapse, wait and read64: a driver call charges
-  /// its stated cost (driver/costs.hpp), and a loop that polls must call elapse. On hardware it does nothing
-  /// (the processor's own time passes).
-  virtual void elapse(std::uint64_t ns) = 0;
-  /// Time since an arbitrary start, never going back.
-  [[nodiscard]] virtual std::uint64_t now_ns() = 0;
 
   /// Unpredictable bits for keys, queue pair numbers and sequence numbers. A simulated machine draws them from its
   /// one seed.

@@ -1,20 +1,22 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 
-#include "driver/device.hpp"
+#include "driver/machine.hpp"
 
 namespace rnic {
 
 /// A lock that may be held while time passes (a mutex may not, see Device). Whoever finds it taken waits by the
-/// machine's own means until it is free.
+/// machine's own means until it is free; nobody is woken for a lock that nobody waits for.
 class SleepLock {
  public:
-  explicit SleepLock(Device& device) : device_(device) {}
+  explicit SleepLock(Machine& machine) : machine_(machine) {}
   SleepLock(const SleepLock&) = delete;
   SleepLock& operator=(const SleepLock&) = delete;
 
-  /// Holds the lock for a scope. False: the calling thread can wait no more (Device::wait), and does not have the lock.
+  /// Holds the lock for a scope. False: the calling thread can wait no more (Machine::wait), and does not have the
+  /// lock.
   class [[nodiscard]] Guard {
    public:
     explicit Guard(SleepLock& lock) : lock_(lock), held_(lock.acquire()) {}
@@ -33,18 +35,21 @@ class SleepLock {
  private:
   bool acquire() {
     for (;;) {
-      const std::uint64_t seen = device_.wake_count();
-      if (!held_.exchange(true)) return true;
-      if (!device_.wait(seen, kForever)) return false;
+      const std::uint64_t seen = machine_.wake_count();
+      if (State free = State::kFree; state_.compare_exchange_strong(free, State::kHeld)) return true;
+      // From now on whoever lets go wakes; who lets go meanwhile leaves it free.
+      if (state_.exchange(State::kWaitedFor) == State::kFree) return true;
+      if (!machine_.wait(seen, kForever)) return false;
     }
   }
   void release() {
-    held_.store(false);
-    device_.wake();
+    if (state_.exchange(State::kFree) == State::kWaitedFor) machine_.wake();
   }
 
-  Device& device_;
-  std::atomic<bool> held_{};
+  enum class State : std::uint8_t { kFree, kHeld, kWaitedFor };
+
+  Machine& machine_;
+  std::atomic<State> state_{State::kFree};
 };
 
 }  // namespace rnic

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What takes longer than CI has: mutants, soak and fuzz in drawn worlds, vectors in drawn worlds, faults at
-# any TLP of PCI Express, sanitizers.
+# any TLP of PCI Express, malicious clients of the kernel driver, sanitizers.
 # usage: scripts/nightly.sh [first seed, 1] [worlds, 20]
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -25,6 +25,9 @@ for ((world = first; world < first + worlds; ++world)); do
 done
 for ((seed = first; seed < first + worlds; ++seed)); do
   try env RNIC_SEED="$seed" RNIC_SWEEP=200 build/release/bin/test_system_pcie_sweep
+done
+for ((seed = first; seed < first + worlds; ++seed)); do
+  try env RNIC_SEED="$seed" RNIC_CALLS=1000000 build/release/bin/test_driver "whatever a client asks for*"
 done
 try scripts/mutate.sh
 try scripts/mutate.sh --vectors

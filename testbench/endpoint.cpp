@@ -9,6 +9,7 @@
 #include "driver/nd2/adapter.hpp"
 #include "driver/nd2/handles.hpp"
 #include "driver/nd2/queue_pair.hpp"
+#include "driver/umd/waiting.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -62,9 +63,10 @@ void require_success(const Result<void>& result, const std::string& what) {
   if (!result.ok()) throw EndpointError(fmt::format("{}: {}", what, describe(result.error())));
 }
 
-Endpoint::Endpoint(Host& host, const kmd::KernelOptions& options) : host_(host) {
+Endpoint::Endpoint(Host& host, const kmd::KernelOptions& options, bool of_kernel) : host_(host), of_kernel_(of_kernel) {
   kmd::KernelOptions with_mac = options;
   with_mac.mac = mac_of(host.index());
+  for (const bool ipv6 : {false, true}) with_mac.gids.push_back(ip_of(host.index(), ipv6));
   auto kernel = kmd::KernelDevice::open(host.device(), with_mac);
   if (!kernel.ok())
     throw EndpointError(fmt::format("host {}: bringing up the device: {}", host.index(), describe(kernel.error())));
@@ -74,11 +76,26 @@ Endpoint::Endpoint(Host& host, const kmd::KernelOptions& options) : host_(host) 
 }
 
 void Endpoint::reopen() {
-  require_success(nd2::open_adapter(*kernel_, addresses_of(host_.index()), IID_IND2Adapter, adapter_.put()),
+  require_success(nd2::open_adapter(of_kernel_ ? kernel_->kernel_node() : kernel_->node(), addresses_of(host_.index()),
+                                    IID_IND2Adapter, adapter_.put()),
                   "opening the adapter");
 }
 
 Endpoint::~Endpoint() { nd2::close_handle(file_); }
+
+umd::ProcessContext& Endpoint::process() { return *static_cast<nd2::Adapter&>(*adapter_).process(); }
+
+bool Endpoint::wait_until(const std::function<bool()>& done, std::uint64_t timeout_ns) {
+  return umd::wait_until(kernel_->node(), done, timeout_ns);
+}
+
+std::uint16_t Endpoint::gid_index(bool ipv6, std::uint8_t subnet) {
+  return require_success(kernel_->port_tables().add_gid(ip_of(host_.index(), ipv6, subnet)), "GID table");
+}
+
+std::uint16_t Endpoint::pkey_index(std::uint16_t pkey) {
+  return require_success(kernel_->port_tables().add_pkey(pkey), "P_Key table");
+}
 
 std::uint32_t Endpoint::first_psn() {
   constexpr std::uint32_t kLastPsn = 0xffffff, kNear = 64;
@@ -134,7 +151,7 @@ HRESULT Endpoint::finish(IND2Overlapped& object, OVERLAPPED& overlapped, HRESULT
 
 OVERLAPPED Endpoint::open_event() {
   OVERLAPPED overlapped{};
-  overlapped.hEvent = nd2::create_event(*kernel_);
+  overlapped.hEvent = nd2::create_event(kernel_->node());
   return overlapped;
 }
 
@@ -142,13 +159,16 @@ void Endpoint::close_event(const OVERLAPPED& overlapped) { nd2::close_handle(ove
 
 umd::QueuePair& core_of(IND2QueuePair& qp) { return *static_cast<nd2::QueuePair&>(qp).core(); }
 
+std::array<std::uint8_t, 16> ip_of(Endpoint& endpoint, bool ipv6, std::uint8_t subnet) {
+  return ip_of(endpoint.host().index(), ipv6, subnet);
+}
+
 std::uint64_t mac_of(Endpoint& endpoint) { return mac_of(endpoint.host().index()); }
 
-kmd::QpConnection connection_to(Endpoint& from, Endpoint& to, std::uint32_t dest_qpn, const ConnectParameters& p) {
-  kmd::QpConnection c;
-  c.path.ipv6 = p.ipv6;
-  c.path.source_ip = ip_of(from.host().index(), p.ipv6, p.subnet);
-  c.path.dest_ip = ip_of(to.host().index(), p.ipv6, p.subnet);
+umd::QpConnection connection_to(Endpoint& from, Endpoint& to, std::uint32_t dest_qpn, const ConnectParameters& p) {
+  umd::QpConnection c;
+  c.path.sgid_index = from.gid_index(p.ipv6, p.subnet);
+  c.path.dest_gid = ip_of(to.host().index(), p.ipv6, p.subnet);
   c.path.dest_mac = mac_of(to.host().index());
   c.path.udp_source_port = static_cast<std::uint16_t>(0xC000 | (from.device().random64() & 0x3FFF));
   c.dest_qpn = dest_qpn;
@@ -164,10 +184,10 @@ kmd::QpConnection connection_to(Endpoint& from, Endpoint& to, std::uint32_t dest
   return c;
 }
 
-kmd::QpConnection datagram_attributes(Endpoint& at, std::uint32_t qkey, std::uint32_t mtu) {
-  kmd::QpConnection c;
-  c.path.source_ip = ip_of(at.host().index(), false);
-  c.path.dest_ip = ip_of(at.host().index(), true);
+umd::QpConnection datagram_attributes(Endpoint& at, std::uint32_t qkey, std::uint32_t mtu) {
+  umd::QpConnection c;
+  c.path.sgid_index = at.gid_index(false);
+  c.path.second_sgid_index = at.gid_index(true);
   c.path_mtu = ibv_mtu(mtu);
   c.qkey = qkey;
   return c;

@@ -1,15 +1,18 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 
 #include "driver/kmd/kernel_device.hpp"
-#include "driver/kmd/kernel_qp.hpp"
 #include "driver/nd2/ndspi.h"
+#include "driver/umd/kernel_qp.hpp"
+#include "driver/umd/process_context.hpp"
 #include "driver/umd/queue_pair.hpp"
 #include "testbench/com_ptr.hpp"
 #include "testbench/host.hpp"
@@ -28,8 +31,9 @@ class EndpointError : public std::runtime_error {
 /// (ConnectParameters::subnet). Made and destroyed in a thread of simulated time.
 class Endpoint {
  public:
-  /// Throws EndpointError.
-  explicit Endpoint(Host& host, const kmd::KernelOptions& options = {});
+  /// `of_kernel`: the adapter is one of the kernel's own clients, which may do fast registrations. Throws
+  /// EndpointError.
+  explicit Endpoint(Host& host, const kmd::KernelOptions& options = {}, bool of_kernel = false);
   ~Endpoint();
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
@@ -40,6 +44,16 @@ class Endpoint {
   [[nodiscard]] Host& host() { return host_; }
   [[nodiscard]] Device& device() { return host_.device(); }
   [[nodiscard]] kmd::KernelDevice& kernel() { return *kernel_; }
+  /// Behind the adapter.
+  [[nodiscard]] umd::ProcessContext& process();
+  /// For all that is open on the host: hands out what has happened; waits as umd::wait_until.
+  unsigned take_events() { return kernel_->node().takers().take_events(); }
+  bool wait_until(const std::function<bool()>& done, std::uint64_t timeout_ns = kForever);
+
+  /// Places in the tables of the port, which get what they do not have: whoever brings a machine up may. Throw
+  /// EndpointError.
+  std::uint16_t gid_index(bool ipv6, std::uint8_t subnet = 0);
+  std::uint16_t pkey_index(std::uint16_t pkey);
   [[nodiscard]] IND2Adapter& adapter() { return *adapter_; }
   [[nodiscard]] HANDLE file() const { return file_; }
 
@@ -71,6 +85,7 @@ class Endpoint {
   std::unique_ptr<kmd::KernelDevice> kernel_;
   ComPtr<IND2Adapter> adapter_;
   HANDLE file_ = nullptr;
+  const bool of_kernel_;
 };
 
 /// What two queue pairs agree on.
@@ -93,12 +108,14 @@ struct ConnectParameters {
 umd::QueuePair& core_of(IND2QueuePair& qp);
 
 /// How a queue pair of `from` reaches queue pair `dest_qpn` of `to`; the PSNs are left at 0.
-kmd::QpConnection connection_to(Endpoint& from, Endpoint& to, std::uint32_t dest_qpn,
+umd::QpConnection connection_to(Endpoint& from, Endpoint& to, std::uint32_t dest_qpn,
                                 const ConnectParameters& parameters);
 /// What a UD queue pair of `at` has instead: its IPv4 address, as its second one the IPv6 address, and its Q_Key.
-kmd::QpConnection datagram_attributes(Endpoint& at, std::uint32_t qkey, std::uint32_t mtu = 4096);
+umd::QpConnection datagram_attributes(Endpoint& at, std::uint32_t qkey, std::uint32_t mtu = 4096);
 /// The way to `to` from a queue pair with those.
 umd::AddressHandle::Spec address_of(Endpoint& to, bool ipv6);
+/// An address of the port of `endpoint`, as ConnectParameters::subnet says. IPv4-mapped, network order.
+std::array<std::uint8_t, 16> ip_of(Endpoint& endpoint, bool ipv6, std::uint8_t subnet = 0);
 /// MAC address of the port of `endpoint`.
 std::uint64_t mac_of(Endpoint& endpoint);
 

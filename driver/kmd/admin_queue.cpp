@@ -58,7 +58,6 @@ Result<AdminQueue::Reply> AdminQueue::execute(hw::AdminOpcode opcode, std::uint3
 }
 
 void AdminQueue::execute(std::span<const Command> commands, std::span<Result<Reply>> answers) {
-  device_.elapse(cost::kControlCallNs);
   // Commands are answered in their order, so of those that are posted the oldest is looked for.
   std::array<std::uint16_t, kDepth> ids{};
   std::size_t posted = 0, taken = 0;

@@ -17,11 +17,13 @@ struct DeviceLife {
       : admin(device, registers, admin_timeout_ns) {}
 
   /// False: the device has failed or is gone, and does nothing any more for what was made in this life.
-  [[nodiscard]] bool alive() const { return !failed.load(std::memory_order_acquire); }
+  [[nodiscard]] bool alive() const { return failed.load(std::memory_order_acquire) == 0; }
 
   AdminQueue admin;
   std::vector<std::unique_ptr<EventQueue>> event_queues;  ///< Complete before anybody else knows of this life
-  std::atomic<bool> failed{};
+  /// Not 0: it has ended so. Clients see this word in their own address space (open_context).
+  std::atomic<std::uint32_t> failed{};
+  static_assert(sizeof(failed) == 4);
   bool quiet{};  ///< The device has been reset since, and touches no memory of this life. Guarded by KernelDevice
 };
 

@@ -15,6 +15,16 @@ Result<DmaMemory> DmaMemory::allocate(Device& device, std::size_t bytes) {
   return memory;
 }
 
+Result<std::shared_ptr<DmaMemory>> DmaMemory::share(Device& device, std::size_t bytes) {
+  return or_out_of_memory([&]() -> Result<std::shared_ptr<DmaMemory>> {
+    auto shared = std::make_shared<DmaMemory>();
+    auto memory = allocate(device, bytes);
+    if (!memory) return memory.error();
+    *shared = memory.take();
+    return shared;
+  });
+}
+
 Result<DmaBlock> DmaPool::allocate(std::size_t bytes) {
   return or_out_of_memory([&]() -> Result<DmaBlock> {
     const std::lock_guard lock(mutex_);

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <utility>
@@ -29,6 +30,8 @@ class DmaMemory {
 
   /// Errors: kOutOfMemory.
   static Result<DmaMemory> allocate(Device& device, std::size_t bytes);
+  /// For memory that a client may keep longer than its object. Errors: kOutOfMemory.
+  static Result<std::shared_ptr<DmaMemory>> share(Device& device, std::size_t bytes);
 
   [[nodiscard]] std::uint8_t* data() const { return static_cast<std::uint8_t*>(buffer_.pointer); }
   [[nodiscard]] std::uint64_t iova() const { return buffer_.iova; }

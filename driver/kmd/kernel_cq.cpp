@@ -1,5 +1,7 @@
 #include "driver/kmd/kernel_cq.hpp"
 
+#include <utility>
+
 #include "driver/ring_size.hpp"
 
 namespace rnic::kmd {
@@ -10,11 +12,11 @@ Result<std::unique_ptr<KernelCq>> KernelDevice::create_cq(const CqSpec& spec) {
     const auto log_depth = ring_log_depth(spec.entries);
     auto number = OwnedNumber::acquire(*cqs_);
     if (!number) return number.error();
-    auto ring = DmaMemory::allocate(device_, hw::Cqe::kBytes << log_depth);
+    auto ring = DmaMemory::share(device_, hw::Cqe::kBytes << log_depth);
     if (!ring) return ring.error();
     std::unique_ptr<KernelCq> cq(new KernelCq(*this, number.take(), spec.uar, {ring.take(), log_depth, 0}));
     hw::AdminCreateCq body;
-    body.base = cq->ring_.memory.iova();
+    body.base = cq->ring_.memory->iova();
     body.log_depth = static_cast<std::uint8_t>(log_depth);
     body.eqn = static_cast<std::uint8_t>(next_eqn(*cq->life_));
     body.uar = static_cast<std::uint8_t>(spec.uar);
@@ -27,20 +29,22 @@ Result<std::unique_ptr<KernelCq>> KernelDevice::create_cq(const CqSpec& spec) {
 
 KernelCq::~KernelCq() {
   if (destroy()) return;
-  ring_.memory.abandon();
-  if (next_ring_) next_ring_->memory.abandon();
+  ring_.memory->abandon();
+  if (last_ring_.memory != nullptr) last_ring_.memory->abandon();
+  if (next_ring_) next_ring_->memory->abandon();
   number_.abandon();
 }
 
 Result<std::uint32_t> KernelCq::resize(std::uint32_t entries) {
   if (entries == 0 || entries > kernel_.limits_.max_cq_depth) return Error::kInvalidParameter;
+  if (next_ring_) return Error::kInvalidState;
   CqRing ring;
   ring.log_depth = ring_log_depth(entries);
-  auto memory = DmaMemory::allocate(kernel_.device_, hw::Cqe::kBytes << ring.log_depth);
+  auto memory = DmaMemory::share(kernel_.device_, hw::Cqe::kBytes << ring.log_depth);
   if (!memory) return memory.error();
   ring.memory = memory.take();
   hw::AdminResizeCq body;
-  body.base = ring.memory.iova();
+  body.base = ring.memory->iova();
   body.log_depth = static_cast<std::uint8_t>(ring.log_depth);
   auto reply = kernel_.execute(*life_, hw::AdminOpcode::kResizeCq, cqn(), body);
   if (!reply) return reply.error();
@@ -50,7 +54,8 @@ Result<std::uint32_t> KernelCq::resize(std::uint32_t entries) {
 }
 
 void KernelCq::adopt() noexcept {
-  ring_ = std::move(*next_ring_);
+  if (!next_ring_) return;
+  last_ring_ = std::exchange(ring_, std::move(*next_ring_));
   next_ring_.reset();
 }
 

@@ -18,7 +18,7 @@ struct CqSpec {
 /// Ring of a completion queue: entry i (modulo 2^24) is in slot (i - origin) modulo its size, and its phase is 1 on the
 /// first pass.
 struct CqRing {
-  DmaMemory memory;
+  std::shared_ptr<DmaMemory> memory{};
   unsigned log_depth{};
   std::uint32_t origin{};
 };
@@ -35,11 +35,14 @@ class KernelCq {
   [[nodiscard]] const CqRing& ring() const { return ring_; }
 
   /// Gives the device a ring for at least `entries`. Entries from its origin on are written there; those before it are,
-  /// or will be at once, in the present ring, which stays ring() until adopt(). One at a time. Errors:
-  /// kInvalidParameter (beyond the limits), kOutOfMemory, kTooSmall (more entries are there; nothing has changed),
-  /// kInvalidState (overrun), those of the admin queue. Returns the origin of the new ring.
+  /// or will be at once, in the present ring, which stays ring() until adopt(). Errors: kInvalidParameter
+  /// (beyond the limits), kOutOfMemory, kTooSmall (more entries are there; nothing has changed), kInvalidState
+  /// (overrun, or the last change has not been adopted), those of the admin queue. Returns the origin of the new ring.
   [[nodiscard]] Result<std::uint32_t> resize(std::uint32_t entries);
-  /// Takes the new ring and gives the present one back; its entries have all been taken.
+  /// The ring that the device writes from its origin on, until adopt().
+  [[nodiscard]] const std::optional<CqRing>& next_ring() const { return next_ring_; }
+  /// Takes the new ring and gives the present one back; its entries have all been taken, says the client. The memory
+  /// stays until the next change or the end: the device may still have had something on its way there.
   void adopt() noexcept;
 
   /// An event that is due waits for `count` new entries, or until `period_us` microseconds have passed, whatever comes
@@ -69,6 +72,7 @@ class KernelCq {
   const std::uint32_t cqn_;
   const std::uint32_t uar_;
   CqRing ring_;
+  CqRing last_ring_;                 ///< Given back by the last adopt
   std::optional<CqRing> next_ring_;  ///< The device may know it already: kept until adopt
   bool live_ = false;                ///< The device has it
 };

@@ -5,6 +5,7 @@
 
 #include "driver/costs.hpp"
 #include "driver/kmd/kernel_mr.hpp"
+#include "driver/kmd/local_node.hpp"
 #include "driver/mmio.hpp"
 
 namespace rnic::kmd {
@@ -46,6 +47,12 @@ Result<void> KernelDevice::bring_up() {
   auto begun = begin_life();
   if (!begun) return begun.error();
   life_ = begun.take();
+  port_tables_ = std::make_unique<PortTables>(mac_);
+  for (const auto& gid : options_.gids) {
+    if (auto added = port_tables_->add_gid(gid); !added) return added.error();
+  }
+  node_ = std::make_unique<LocalNode>(*this, false, takers_);
+  kernel_node_ = std::make_unique<LocalNode>(*this, true, takers_);
   return {};
 }
 
@@ -122,10 +129,10 @@ bool KernelDevice::usable(DeviceLife& life) {
 }
 
 void KernelDevice::fail(DeviceLife& life) {
-  if (life.failed.exchange(true)) return;
+  if (life.failed.exchange(1) != 0) return;
   life.admin.fail();
   for (auto& queue : life.event_queues) queue->close();
-  tell_everybody({.event_type = static_cast<std::uint8_t>(hw::EqeType::kDeviceFatal), .number = 1});
+  events_.tell_everybody({.event_type = static_cast<std::uint8_t>(hw::EqeType::kDeviceFatal), .number = 1});
   device_.wake();
 }
 

@@ -2,8 +2,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -11,11 +9,16 @@
 
 #include "driver/device.hpp"
 #include "driver/kmd/admin_queue.hpp"
+#include "driver/event_table.hpp"
+#include "driver/kernel_calls/kernel_port.hpp"
 #include "driver/kmd/device_life.hpp"
 #include "driver/kmd/dma_memory.hpp"
 #include "driver/kmd/event_queue.hpp"
+#include "driver/kmd/handle_table.hpp"
 #include "driver/kmd/number_pool.hpp"
+#include "driver/kmd/port_tables.hpp"
 #include "driver/kmd/register_map.hpp"
+#include "driver/limits.hpp"
 #include "driver/sleep_lock.hpp"
 
 namespace rnic::kmd {
@@ -33,48 +36,17 @@ struct MwSpec;
 struct QpSpec;
 struct SrqSpec;
 
-/// What the device can do; from QueryCapabilities and the identity block.
-struct Limits {
-  std::uint16_t vendor_id{};
-  std::uint16_t device_id{};
-  std::uint32_t max_qp{};  ///< Beside QP1
-  std::uint32_t max_cq{};
-  std::uint32_t max_eq{};
-  std::uint32_t max_mr{};
-  std::uint32_t max_queue_depth{};
-  std::uint32_t max_cq_depth{};
-  std::uint32_t max_eq_depth{};
-  std::uint32_t max_sge{};
-  std::uint32_t max_inline{};
-  std::uint32_t max_rd_atomic{};
-  std::uint32_t max_mtu{};  ///< ibv_mtu
-  std::uint32_t uar_count{};
-  std::uint32_t msix_vectors{};
-  std::uint32_t max_message{};
-  std::uint32_t clock_mhz{};
-  std::uint64_t max_region{};  ///< Bytes of one memory region
-  std::uint32_t max_mw{};      ///< Memory windows; they share the keys with the regions
-  bool window_type1{};
-  bool window_type2{};             ///< Type 2B
-  std::uint32_t max_fast_pages{};  ///< Pages of a fast-register memory region; 0: there are none
-  std::uint32_t max_srq{};         ///< Shared receive queues
-  std::uint32_t max_srq_depth{};
-};
-
-/// Receives the events of one object, and kDeviceFatal, once, when the device has failed or is gone: nothing comes from
-/// it any more then. Called without locks and without letting time pass.
-class EventSink {
- public:
-  virtual ~EventSink() = default;
-  virtual void on_event(const hw::Eqe& eqe) = 0;
-};
-
 struct KernelOptions {
   std::uint64_t mac{};             ///< Station address; 0 keeps what the device has
   std::uint32_t event_queues = 1;  ///< Event queues, each with an MSI-X vector of its own
   /// How long a DMA read of the device may stay without its completion: the range of Device Control 2. The driver's
   /// patience with a command goes by it, even while Completion Timeout Disable is set.
   hw::CompletionTimeoutRange completion_timeout = hw::CompletionTimeoutRange::kDefault;
+  /// Own addresses beside the link-local one, in the order of the GID table.
+  std::vector<Gid> gids{};
+  /// What one client may have of each kind: queue pairs, windows, fast-register regions, regions, shared receive
+  /// queues, completion queues, protection domains, channels.
+  ClientQuota quota{1U << 16, 1U << 19, 1U << 16, 1U << 19, 1U << 16, 1U << 16, 1024, 1U << 16};
 };
 
 /// A device brought up: admin queue, event queues, and the life cycle of everything else. What a kernel driver owns.
@@ -99,6 +71,12 @@ class KernelDevice {
   [[nodiscard]] Device& device() { return device_; }
   [[nodiscard]] const Limits& limits() const { return limits_; }
   [[nodiscard]] std::uint64_t mac() const { return mac_; }
+  /// Own addresses and P_Keys of the port.
+  [[nodiscard]] PortTables& port_tables() { return *port_tables_; }
+  /// Where everybody opens the device, and where the kernel's own clients do.
+  [[nodiscard]] DeviceNode& node() { return *node_; }
+  [[nodiscard]] DeviceNode& kernel_node() { return *kernel_node_; }
+  [[nodiscard]] const KernelOptions& options() const { return options_; }
   /// The admin queue of the present life.
   [[nodiscard]] AdminQueue& admin() { return life()->admin; }
   [[nodiscard]] std::shared_ptr<DeviceLife> life();
@@ -117,7 +95,7 @@ class KernelDevice {
   [[nodiscard]] Result<std::uint32_t> acquire_uar();
   void release_uar(std::uint32_t uar);
 
-  /// A protection domain: an unpredictable 24-bit number. Errors: kOutOfResources.
+  /// A protection domain: an unpredictable 24-bit number, see ProtectionDomain. Errors: kOutOfResources.
   [[nodiscard]] Result<std::uint32_t> acquire_pd();
   void release_pd(std::uint32_t pd);
 
@@ -139,25 +117,16 @@ class KernelDevice {
   [[nodiscard]] Result<std::unique_ptr<KernelMw>> create_mw(const MwSpec& spec);
   [[nodiscard]] Result<std::unique_ptr<KernelFastMr>> create_fast_mr(const FastMrSpec& spec);
 
-  /// Events of a CQ go to `sink` while it lives.
-  void subscribe_cq(std::uint32_t cqn, std::weak_ptr<EventSink> sink);
-  void unsubscribe_cq(std::uint32_t cqn);
-  void subscribe_qp(std::uint32_t qpn, std::weak_ptr<EventSink> sink);
-  void unsubscribe_qp(std::uint32_t qpn);
-  void subscribe_srq(std::uint32_t srqn, std::weak_ptr<EventSink> sink);
-  void unsubscribe_srq(std::uint32_t srqn);
-  /// Events of the device and of its port go to every `sink` that lives.
-  void subscribe_device(std::weak_ptr<EventSink> sink);
+  /// Whom events are handed to.
+  [[nodiscard]] EventTable& events() { return events_; }
   /// What the port says of its link.
   [[nodiscard]] bool link_up();
 
   /// Takes every event there is from all event queues and hands them out. Lets no time pass. Returns the number.
   unsigned dispatch_events();
 
-  /// Dispatches events until `done` holds, `timeout_ns` is over, or the device fails; returns whether it holds. Lets
-  /// time pass. This is how a thread waits for anything that an interrupt or Device::wake announces, and the body of an
-  /// interrupt thread. A thread that hears nothing for long looks whether the device is still well.
-  bool wait_until(const std::function<bool()>& done, std::uint64_t timeout_ns = kForever);
+  /// Fails a device that is no longer well (it reads all ones, or reports a fatal error). Lets time pass.
+  void check_health(DeviceLife& life);
 
   /// Event counter of the device, by hw::Counter. Errors: kNotSupported (no counter block).
   [[nodiscard]] Result<std::uint64_t> counter(hw::Counter which);
@@ -169,8 +138,6 @@ class KernelDevice {
   friend class KernelMw;
   friend class KernelQp;
   friend class KernelSrq;
-
-  using Sinks = std::map<std::uint32_t, std::weak_ptr<EventSink>>;
 
   KernelDevice(Device& device, const RegisterMap& registers, const KernelOptions& options);
 
@@ -206,15 +173,9 @@ class KernelDevice {
   /// the life of a queue pair in which it was bound.
   void adopt_orphan(std::unique_ptr<KernelMr> region) noexcept;
   void reap_orphans();
-  void check_health(DeviceLife& life);
   Result<std::unique_ptr<KernelQp>> make_qp(const QpSpec& spec);
   std::uint32_t next_eqn(const DeviceLife& life);
   void hand_out(DeviceLife& life, const hw::Eqe& eqe);
-  /// An event queue was full, so that events may have been lost: every CQ is looked at as if it had one.
-  void rescan();
-  void tell_all(const Sinks& of_objects, const hw::Eqe& eqe);
-  void tell_everybody(const hw::Eqe& eqe);
-
   Device& device_;
   const RegisterMap registers_;
   const KernelOptions options_;
@@ -233,11 +194,11 @@ class KernelDevice {
   std::mutex orphans_mutex_;
   std::unique_ptr<KernelMr> orphans_;  ///< A list, so that adoption needs no memory
   std::atomic<std::uint32_t> next_eq_{};
-  std::mutex sinks_mutex_;
-  Sinks cq_sinks_;
-  Sinks qp_sinks_;
-  Sinks srq_sinks_;
-  Sinks device_sinks_;  ///< By order of subscription
+  EventTable events_;
+  std::unique_ptr<PortTables> port_tables_;
+  EventTakers takers_;  ///< Of the process in which all of this runs
+  std::unique_ptr<DeviceNode> node_;
+  std::unique_ptr<DeviceNode> kernel_node_;
 };
 
 }  // namespace rnic::kmd

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "driver/fast_registration.hpp"
 #include "driver/generated/host_interface.hpp"
 #include "driver/kmd/dma_memory.hpp"
 #include "driver/kmd/kernel_device.hpp"
@@ -20,27 +21,6 @@ struct FastMrSpec {
   std::uint32_t max_pages{};  ///< Longest page list, 1 to Limits::max_fast_pages
   bool remote_access{};       ///< May be registered with remote rights
   bool window_bind{};         ///< Windows may be bound to it
-};
-
-/// What a fast registration opens.
-struct FastRange {
-  std::span<const std::uint64_t> pages;  ///< DMA addresses of 4 KiB pages
-  std::uint32_t first_offset{};          ///< Of the first byte in the first page
-  std::uint64_t length{};                ///< Bytes
-  std::uint64_t base{};                  ///< Virtual address of the first byte: first_offset modulo 4 KiB
-  bool local_write{};
-  bool read_sink{};  ///< As in MrSpec
-  bool remote_read{};
-  bool remote_write{};   ///< Needs local_write
-  bool remote_atomic{};  ///< Needs local_write
-};
-
-/// What a FastRegister work request carries beside range and rights.
-struct FastRegistration {
-  std::uint32_t key{};
-  std::uint64_t page_list{};  ///< DMA address
-  std::uint32_t page_count{};
-  std::uint8_t log_page{};
 };
 
 /// A fast-register memory region. Work requests register and invalidate it; what this class owns is its index, the

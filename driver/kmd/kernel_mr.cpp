@@ -6,14 +6,23 @@
 
 namespace rnic::kmd {
 
-Result<PinnedPages> PinnedPages::pin(Device& device, const void* address, std::size_t length, bool writable) {
-  auto pages = device.map_pages(address, length, writable);
+Result<PinnedPages> PinnedPages::pin(Device& device, const AddressSpace& space, const void* address, std::size_t length,
+                                     bool writable) {
+  auto pages =
+      space.kind == AddressSpace::Kind::kOwn
+          ? device.map_pages(address, length, writable)
+          : device.map_process_pages(space.process, reinterpret_cast<std::uintptr_t>(address), length, writable);
   if (!pages) return pages.error();
-  return PinnedPages(device, address, length, pages.take());
+  return PinnedPages(device, space, address, length, pages.take());
 }
 
 void PinnedPages::unpin() {
-  if (device_ != nullptr) device_->unmap_pages(address_, length_, iovas_);
+  if (device_ == nullptr) return;
+  if (space_.kind == AddressSpace::Kind::kOwn) {
+    device_->unmap_pages(address_, length_, iovas_);
+  } else {
+    device_->unmap_process_pages(space_.process, reinterpret_cast<std::uintptr_t>(address_), length_, iovas_);
+  }
   device_ = nullptr;
 }
 
@@ -22,10 +31,12 @@ Result<std::unique_ptr<KernelMr>> KernelDevice::create_mr(const MrSpec& spec) {
     if (spec.length == 0 || spec.length > limits_.max_region) return Error::kInvalidParameter;
     if ((spec.remote_write || spec.remote_atomic) && !spec.local_write) return Error::kInvalidParameter;
     reap_orphans();
-    const auto va = reinterpret_cast<std::uintptr_t>(spec.address);
-    if (va + spec.length < va) return Error::kAccessViolation;
+    const auto at = reinterpret_cast<std::uintptr_t>(spec.address);
+    if (at + spec.length < at) return Error::kAccessViolation;
+    const std::uint64_t va = spec.iova.value_or(at);
+    if (va + spec.length < va || (va - at) % kDevicePageBytes != 0) return Error::kInvalidParameter;
 
-    auto pages = PinnedPages::pin(device_, spec.address, spec.length, spec.local_write || spec.read_sink);
+    auto pages = PinnedPages::pin(device_, spec.space, spec.address, spec.length, spec.local_write || spec.read_sink);
     if (!pages) return pages.error();
     const auto& iovas = pages->iovas();
     device_.elapse(iovas.size() * cost::kPinPageNs);
@@ -35,7 +46,7 @@ Result<std::unique_ptr<KernelMr>> KernelDevice::create_mr(const MrSpec& spec) {
     std::memcpy(list->data(), iovas.data(), iovas.size() * sizeof(std::uint64_t));
     auto number = OwnedNumber::acquire(*mrs_);
     if (!number) return number.error();
-    std::unique_ptr<KernelMr> region(new KernelMr(*this, pages.take(), list.take(), number.take()));
+    std::unique_ptr<KernelMr> region(new KernelMr(*this, spec.keeps, pages.take(), list.take(), number.take()));
 
     hw::AdminCreateMr body;
     body.va = va;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "driver/generated/host_interface.hpp"
@@ -21,15 +22,21 @@ struct MrSpec {
   bool remote_write{};   ///< Needs local_write
   bool remote_atomic{};  ///< Needs local_write
   bool window_bind{};    ///< Windows may be bound to it
+  /// Under which requests name its first byte; the same place in a page as `address`. None: its address.
+  std::optional<std::uint64_t> iova{};
+  AddressSpace space{};           ///< Whose memory it is
+  std::shared_ptr<void> keeps{};  ///< Something that must not go before the region
 };
 
 /// Memory of an application, pinned and mapped for the device.
 class PinnedPages {
  public:
   /// Errors: those of Device::map_pages. `device` outlives it.
-  static Result<PinnedPages> pin(Device& device, const void* address, std::size_t length, bool writable);
+  static Result<PinnedPages> pin(Device& device, const AddressSpace& space, const void* address, std::size_t length,
+                                 bool writable);
   PinnedPages(PinnedPages&& other) noexcept
       : device_(std::exchange(other.device_, nullptr)),
+        space_(other.space_),
         address_(other.address_),
         length_(other.length_),
         iovas_(std::move(other.iovas_)) {}
@@ -42,10 +49,12 @@ class PinnedPages {
   [[nodiscard]] const std::vector<std::uint64_t>& iovas() const { return iovas_; }
 
  private:
-  PinnedPages(Device& device, const void* address, std::size_t length, std::vector<std::uint64_t> iovas)
-      : device_(&device), address_(address), length_(length), iovas_(std::move(iovas)) {}
+  PinnedPages(Device& device, const AddressSpace& space, const void* address, std::size_t length,
+              std::vector<std::uint64_t> iovas)
+      : device_(&device), space_(space), address_(address), length_(length), iovas_(std::move(iovas)) {}
 
   Device* device_;
+  AddressSpace space_;
   const void* address_;
   std::size_t length_;
   std::vector<std::uint64_t> iovas_;
@@ -74,9 +83,10 @@ class KernelMr {
 
  private:
   friend class KernelDevice;
-  KernelMr(KernelDevice& kernel, PinnedPages pages, PoolMemory list, OwnedNumber number)
+  KernelMr(KernelDevice& kernel, std::shared_ptr<void> keeps, PinnedPages pages, PoolMemory list, OwnedNumber number)
       : kernel_(kernel),
         life_(kernel.life()),
+        keeps_(std::move(keeps)),
         pages_(std::move(pages)),
         list_(std::move(list)),
         number_(std::move(number)),
@@ -84,6 +94,7 @@ class KernelMr {
 
   KernelDevice& kernel_;
   const std::shared_ptr<DeviceLife> life_;
+  const std::shared_ptr<void> keeps_;
   PinnedPages pages_;
   PoolMemory list_;
   OwnedNumber number_;

@@ -24,16 +24,6 @@ KernelMw::~KernelMw() {
   if (!destroy()) number_.abandon();
 }
 
-std::uint32_t KernelMw::draw_key() {
-  // A key that was drawn and not used has taken the place of the one in use as the last of the pool.
-  const std::uint32_t in_use = key();
-  std::uint32_t key{};
-  do {
-    key = (in_use & ~0xFFU) | kernel_.mrs_->renew(in_use >> 8);
-  } while (keys_->contains(key));
-  return key;
-}
-
 Result<hw::AdminMrState> KernelMw::query() {
   auto reply = kernel_.execute(*life_, hw::AdminOpcode::kQueryMr, key(), AdminQueue::Body{});
   if (!reply) return reply.error();

@@ -5,7 +5,6 @@
 
 #include "driver/generated/host_interface.hpp"
 #include "driver/kmd/kernel_device.hpp"
-#include "driver/kmd/window_keys.hpp"
 
 namespace rnic::kmd {
 
@@ -16,11 +15,8 @@ struct MwSpec {
   hw::MptType type{hw::MptType::kWindow2};
 };
 
-/// A memory window. It is bound and unbound by work requests; what this class owns is its index, and the tags.
-///
-/// Each bind gets a key of its own, which the driver fixes when the request is posted and the device accepts only once
-/// it has executed (decisions 17): draw a key, note it in keys(), post the bind with it, and note what became of it.
-/// Thread safe.
+/// A memory window. It is bound and unbound by work requests, whose tags are drawn by who posts them; what this class
+/// owns is its index.
 class KernelMw {
  public:
   ~KernelMw();
@@ -29,15 +25,8 @@ class KernelMw {
 
   [[nodiscard]] hw::MptType type() const { return spec_.type; }
 
-  /// Key of the newest bind that was posted and has not failed. Before the first: one that opens nothing. Never 0.
-  [[nodiscard]] std::uint32_t key() const { return keys_->newest(); }
-
-  /// A key for the next bind, with another tag than those that the window has or may get. A key that is not used in the
-  /// end opens nothing.
-  [[nodiscard]] std::uint32_t draw_key();
-
-  /// Outlives the window where binds are under way.
-  [[nodiscard]] const std::shared_ptr<WindowKeys>& keys() const { return keys_; }
+  /// Index, and the tag that it began with: opens nothing. Never 0.
+  [[nodiscard]] std::uint32_t key() const { return (number_.index() << 8) | number_.tag(); }
 
   /// What the device has of it. Errors: those of the admin queue.
   [[nodiscard]] Result<hw::AdminMrState> query();
@@ -49,17 +38,12 @@ class KernelMw {
  private:
   friend class KernelDevice;
   KernelMw(KernelDevice& kernel, const MwSpec& spec, OwnedNumber number)
-      : kernel_(kernel),
-        life_(kernel.life()),
-        spec_(spec),
-        number_(std::move(number)),
-        keys_(std::make_shared<WindowKeys>((number_.index() << 8) | number_.tag())) {}
+      : kernel_(kernel), life_(kernel.life()), spec_(spec), number_(std::move(number)) {}
 
   KernelDevice& kernel_;
   const std::shared_ptr<DeviceLife> life_;
   const MwSpec spec_;
   OwnedNumber number_;
-  const std::shared_ptr<WindowKeys> keys_;
   bool live_ = false;  ///< The device has it
 };
 

@@ -1,12 +1,16 @@
 #include "driver/kmd/kernel_qp.hpp"
 
 #include "driver/costs.hpp"
-#include "driver/kmd/path_entropy.hpp"
+#include "driver/path_entropy.hpp"
 
 namespace rnic::kmd {
 namespace {
 
-constexpr unsigned kFlushTries = 10'000;  // A flush takes some 10 cycles an entry
+constexpr std::size_t kLineBytes = 64;
+
+constexpr std::size_t whole_pages(std::size_t bytes) {
+  return (bytes + kDevicePageBytes - 1) / kDevicePageBytes * kDevicePageBytes;
+}
 
 std::uint16_t source_port(const QpPath& path, std::uint32_t qpn, std::uint32_t dest_qpn) {
   if (path.udp_source_port != 0) return path.udp_source_port;
@@ -34,22 +38,24 @@ Result<std::unique_ptr<KernelQp>> KernelDevice::make_qp(const QpSpec& spec) {
   if (spec.srqn && spec.type == hw::QpType::kUc) return Error::kNotSupported;
   if (spec.general_service && (spec.type != hw::QpType::kUd || spec.uar != hw::kKernelUar))
     return Error::kInvalidParameter;
-  auto send_ring = DmaMemory::allocate(device_, 1ULL << (spec.sq_log_depth + spec.sq_log_stride));
-  if (!send_ring) return send_ring.error();
-  Result<DmaMemory> receive_ring = DmaMemory{};
-  if (!spec.srqn) receive_ring = DmaMemory::allocate(device_, 1ULL << (spec.rq_log_depth + spec.rq_log_stride));
-  if (!receive_ring) return receive_ring.error();
-  auto retired = PoolMemory::allocate(pool_, hw::RetiredRecord::kBytes);
-  if (!retired) return retired.error();
+  KernelQp::Memory layout;
+  layout.send_bytes = std::size_t{1} << (spec.sq_log_depth + spec.sq_log_stride);
+  layout.receive_offset = whole_pages(layout.send_bytes);
+  if (!spec.srqn) layout.receive_bytes = std::size_t{1} << (spec.rq_log_depth + spec.rq_log_stride);
+  layout.record_offset = layout.receive_offset + (layout.receive_bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+  layout.bytes = whole_pages(layout.record_offset + hw::RetiredRecord::kBytes);
+  auto memory = DmaMemory::share(device_, layout.bytes);
+  if (!memory) return memory.error();
+  layout.of = memory.take();
   Result<OwnedNumber> number = OwnedNumber{};
   if (!spec.general_service) number = OwnedNumber::acquire(*qps_);
   if (!number) return number.error();
-  std::unique_ptr<KernelQp> qp(
-      new KernelQp(*this, number.take(), spec, send_ring.take(), receive_ring.take(), retired.take()));
+  std::unique_ptr<KernelQp> qp(new KernelQp(*this, number.take(), spec, layout));
   hw::AdminCreateQp body;
-  body.sq_base = qp->send_ring_.iova();
-  body.rq_base = qp->receive_ring_.iova();
-  body.retired_address = qp->retired_.iova();
+  const std::uint64_t base = layout.of->iova();
+  body.sq_base = base;
+  if (!spec.srqn) body.rq_base = base + layout.receive_offset;
+  body.retired_address = base + layout.record_offset;
   body.pd = spec.pd;
   body.uar = static_cast<std::uint8_t>(spec.uar);
   body.send_cqn = spec.send_cqn;
@@ -77,9 +83,7 @@ std::uint32_t KernelQp::qpn_of(const OwnedNumber& number, const QpSpec& spec) {
 
 KernelQp::~KernelQp() {
   if (destroy()) return;
-  send_ring_.abandon();
-  receive_ring_.abandon();
-  retired_.abandon();
+  memory_.of->abandon();
   number_.abandon();
 }
 
@@ -149,49 +153,11 @@ Result<void> KernelQp::modify(hw::QpState next, QpAttributes given, const QpConn
   if (!reply) return reply.error();
   state_ = next;
   connection_ = connection;
-  if (next == hw::QpState::kErr || next == hw::QpState::kReset) kernel_.reap_orphans();
-  return {};
-}
-
-Result<void> KernelQp::to_init(const QpConnection& connection) {
-  return modify(hw::QpState::kInit, qp_transition(hw::QpState::kReset, hw::QpState::kInit, type_).required, connection);
-}
-Result<void> KernelQp::to_rtr(const QpConnection& connection) {
-  const auto transition = qp_transition(hw::QpState::kInit, hw::QpState::kRtr, type_);
-  return modify(hw::QpState::kRtr, transition.required | transition.optional, connection);
-}
-Result<void> KernelQp::to_rts(const QpConnection& connection) {
-  return modify(hw::QpState::kRts, qp_transition(hw::QpState::kRtr, hw::QpState::kRts, type_).required, connection);
-}
-Result<void> KernelQp::to_sqd(bool notify) {
-  QpConnection attributes;
-  attributes.sqd_notify = notify;
-  return modify(hw::QpState::kSqd, attribute(hw::QpAttr::kSqdNotify), attributes);
-}
-
-Result<void> KernelQp::resume() {
-  // A reliable queue pair knows no SQE.
-  if (type_ == hw::QpType::kRc) return modify(hw::QpState::kRts, 0, {});
-  for (unsigned tries = 0; tries < kFlushTries; ++tries) {
-    auto now = query();
-    if (!now) return now.error();
-    const bool stopped = now->state == static_cast<std::uint8_t>(hw::QpState::kSqe);
-    if (!stopped || now->sq_retired == now->sq_producer) {
-      auto done = modify(hw::QpState::kRts, 0, {});
-      // The device looks again: more may have been posted since, and has to be flushed as well.
-      if (done || !stopped || done.error() != Error::kInvalidState) return done;
-    }
-    kernel_.device_.elapse(cost::kAdminPollNs);
+  if (next == hw::QpState::kReset) {
+    connection_ = {};
+    *retired_record() = 0;
   }
-  return Error::kTimeout;
-}
-
-Result<void> KernelQp::to_error() { return modify(hw::QpState::kErr, 0, {}); }
-
-Result<void> KernelQp::to_reset() {
-  if (auto done = modify(hw::QpState::kReset, 0, {}); !done) return done;
-  connection_ = {};
-  *retired_record() = 0;
+  if (next == hw::QpState::kErr || next == hw::QpState::kReset) kernel_.reap_orphans();
   return {};
 }
 

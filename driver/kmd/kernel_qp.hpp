@@ -7,16 +7,11 @@
 #include "driver/generated/host_interface.hpp"
 #include "driver/kmd/dma_memory.hpp"
 #include "driver/kmd/kernel_device.hpp"
-#include "driver/kmd/qp_transition.hpp"
+#include "driver/management.hpp"
+#include "driver/qp_counters.hpp"
+#include "driver/qp_transition.hpp"
 
 namespace rnic::kmd {
-
-/// Queue pairs 0 and 1 are the management interfaces (InfiniBand specification 10.2.4.1); RoCE has no 0.
-inline constexpr std::uint32_t kGeneralServiceQpn = 1;
-inline constexpr std::uint32_t kGeneralServiceQkey = 0x80010000;
-/// A Q_Key with this bit belongs to privileged software (10.2.5): a process sends with such a one only if its queue
-/// pair has it.
-inline constexpr std::uint32_t kPrivilegedQkey = 0x80000000;
 
 struct QpSpec {
   std::uint32_t pd{};
@@ -32,6 +27,7 @@ struct QpSpec {
                          ///< addresses
   hw::QpType type = hw::QpType::kRc;
   bool general_service{};  ///< QP1: type UD, on the kernel driver's UAR
+  bool privileged{};       ///< It may have a privileged Q_Key
 };
 
 /// Where a queue pair sends. Addresses in network order, first byte on the wire first; IPv4 addresses IPv4-mapped. A UD
@@ -70,12 +66,6 @@ struct QpConnection {
   hw::QpState cur_state = hw::QpState::kReset;  ///< hw::QpAttr::kCurState: the state that the queue pair must be in
 };
 
-/// What happened to a queue pair, by hw::QpCounter. Each count stays at 2^32 - 1.
-struct QpCounters {
-  std::array<std::uint32_t, hw::kQpCounters> counts{};
-  [[nodiscard]] std::uint32_t operator[](hw::QpCounter which) const { return counts[static_cast<std::size_t>(which)]; }
-};
-
 /// A queue pair on the device, its rings and its retired record.
 class KernelQp {
  public:
@@ -84,32 +74,30 @@ class KernelQp {
   KernelQp& operator=(const KernelQp&) = delete;
 
   [[nodiscard]] std::uint32_t qpn() const { return qpn_; }
-  [[nodiscard]] std::uint8_t* send_ring() const { return send_ring_.data(); }
-  /// Null when receives come from a shared receive queue.
-  [[nodiscard]] std::uint8_t* receive_ring() const { return receive_ring_.data(); }
-  /// hw::RetiredRecord, written by the device.
-  [[nodiscard]] std::uint64_t* retired_record() const { return reinterpret_cast<std::uint64_t*>(retired_.data()); }
+  [[nodiscard]] hw::QpType type() const { return type_; }
+  /// Both rings and the retired record (hw::RetiredRecord, written by the device), in pages that nothing else is in.
+  struct Memory {
+    std::shared_ptr<DmaMemory> of{};
+    std::size_t send_bytes{};
+    std::size_t receive_offset{};
+    std::size_t receive_bytes{};  ///< 0: receives come from a shared receive queue
+    std::size_t record_offset{};
+    std::size_t bytes{};
+  };
+  [[nodiscard]] const Memory& memory() const { return memory_; }
+  [[nodiscard]] std::uint64_t* retired_record() const {
+    return reinterpret_cast<std::uint64_t*>(memory_.of->data() + memory_.record_offset);
+  }
 
-  /// State transitions (InfiniBand specification 10.3.1). `connection` gives what the transition takes; the device
-  /// ignores the rest. Errors: kInvalidState, kInvalidParameter (also a privileged Q_Key for a process), those of the
-  /// admin queue.
-  [[nodiscard]] Result<void> to_init(const QpConnection& connection);
-  [[nodiscard]] Result<void> to_rtr(const QpConnection& connection);
-  [[nodiscard]] Result<void> to_rts(const QpConnection& connection);
-  /// RTS to SQD: nothing new is started; `notify`: an event SqDrained when everything that was started is complete.
-  [[nodiscard]] Result<void> to_sqd(bool notify);
-  /// SQD, or SQE, to RTS: the send queue goes on. In SQE it waits until what was posted is flushed. Errors: also
-  /// kTimeout.
-  [[nodiscard]] Result<void> resume();
+  /// The attributes that the device has.
+  [[nodiscard]] const QpConnection& connection() const { return connection_; }
+
   /// Any transition, with the attributes named. Errors: kInvalidState (not legal from the state in which the driver or
   /// the device knows the queue pair, or from cur_state), kInvalidParameter (an attribute is missing, not taken, or out
-  /// of range), those of the admin queue.
+  /// of range, also a privileged Q_Key for one that may have none), those of the admin queue. ERR flushes both queues;
+  /// the flush CQEs may come after the return. RESET flushes both; all CQEs are written when it returns, and all
+  /// indexes, the attributes and the retired record are then as of a new queue pair.
   [[nodiscard]] Result<void> modify(hw::QpState next, QpAttributes given, const QpConnection& attributes);
-  /// Flushes both queues; the flush CQEs may come after the return.
-  [[nodiscard]] Result<void> to_error();
-  /// Flushes both queues; all CQEs are written when it returns. All indexes are then 0, and so is the retired record.
-  [[nodiscard]] Result<void> to_reset();
-
   /// Errors: those of the admin queue.
   [[nodiscard]] Result<hw::AdminQpState> query();
 
@@ -124,17 +112,14 @@ class KernelQp {
 
  private:
   friend class KernelDevice;
-  KernelQp(KernelDevice& kernel, OwnedNumber number, const QpSpec& spec, DmaMemory send_ring, DmaMemory receive_ring,
-           PoolMemory retired)
+  KernelQp(KernelDevice& kernel, OwnedNumber number, const QpSpec& spec, Memory memory)
       : kernel_(kernel),
         life_(kernel.life()),
         number_(std::move(number)),
         qpn_(qpn_of(number_, spec)),
         type_(spec.type),
-        privileged_(spec.uar == hw::kKernelUar),
-        send_ring_(std::move(send_ring)),
-        receive_ring_(std::move(receive_ring)),
-        retired_(std::move(retired)) {}
+        privileged_(spec.privileged),
+        memory_(std::move(memory)) {}
   static std::uint32_t qpn_of(const OwnedNumber& number, const QpSpec& spec);
 
   static void merge(QpConnection& known, QpAttributes given, const QpConnection& attributes);
@@ -144,10 +129,8 @@ class KernelQp {
   OwnedNumber number_;  ///< None of the general service interface
   const std::uint32_t qpn_;
   const hw::QpType type_;
-  const bool privileged_;  ///< On the kernel driver's UAR
-  DmaMemory send_ring_;
-  DmaMemory receive_ring_;
-  PoolMemory retired_;
+  const bool privileged_;
+  const Memory memory_;
   QpConnection connection_;  ///< Attributes that the device has
   hw::QpState state_ =
       hw::QpState::kReset;  ///< As the driver moved it last; the device may have gone to SQE or ERR since

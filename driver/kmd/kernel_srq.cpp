@@ -7,17 +7,17 @@ namespace rnic::kmd {
 Result<std::unique_ptr<KernelSrq>> KernelDevice::create_srq(const SrqSpec& spec) {
   return or_out_of_memory([&]() -> Result<std::unique_ptr<KernelSrq>> {
     if (limits_.max_srq == 0) return Error::kNotSupported;
-    if ((1U << spec.log_depth) > limits_.max_srq_depth || spec.log_stride < hw::kMinLogReceiveStride ||
-        spec.log_stride > hw::kMaxLogStride) {
+    if (spec.log_depth > hw::kMaxLogQueueDepth || (1U << spec.log_depth) > limits_.max_srq_depth ||
+        spec.log_stride < hw::kMinLogReceiveStride || spec.log_stride > hw::kMaxLogStride) {
       return Error::kInvalidParameter;
     }
-    auto ring = DmaMemory::allocate(device_, 1ULL << (spec.log_depth + spec.log_stride));
+    auto ring = DmaMemory::share(device_, 1ULL << (spec.log_depth + spec.log_stride));
     if (!ring) return ring.error();
     auto number = OwnedNumber::acquire(*srqs_);
     if (!number) return number.error();
     std::unique_ptr<KernelSrq> srq(new KernelSrq(*this, number.take(), spec, ring.take()));
     hw::AdminCreateSrq body;
-    body.base = srq->rings_.back().iova();
+    body.base = srq->rings_.back()->iova();
     body.pd = spec.pd;
     body.log_depth = static_cast<std::uint8_t>(spec.log_depth);
     body.log_stride = static_cast<std::uint8_t>(spec.log_stride);
@@ -32,7 +32,7 @@ Result<std::unique_ptr<KernelSrq>> KernelDevice::create_srq(const SrqSpec& spec)
 
 KernelSrq::~KernelSrq() {
   if (destroy()) return;
-  for (auto& ring : rings_) ring.abandon();
+  for (auto& ring : rings_) ring->abandon();
   number_.abandon();
 }
 
@@ -45,18 +45,19 @@ Result<void> KernelSrq::arm(std::uint16_t limit) {
   return {};
 }
 
-Result<void> KernelSrq::move_to(DmaMemory ring, unsigned log_depth) {
+Result<void> KernelSrq::move_to(const std::shared_ptr<DmaMemory>& ring, unsigned log_depth) {
+  if (log_depth <= log_depth_) return Error::kInvalidParameter;
   // Room first: a ring that the device has taken must not be lost.
   if (auto room = or_out_of_memory([&]() -> Result<void> { return rings_.reserve(rings_.size() + 1), Result<void>(); });
       !room)
     return room;
   hw::AdminModifySrq body;
   body.set_ring = 1;
-  body.base = ring.iova();
+  body.base = ring->iova();
   body.log_depth = static_cast<std::uint8_t>(log_depth);
   auto reply = kernel_.execute(*life_, hw::AdminOpcode::kModifySrq, srqn(), body);
   if (!reply) return reply.error();
-  rings_.push_back(std::move(ring));
+  rings_.push_back(ring);
   log_depth_ = log_depth;
   return {};
 }

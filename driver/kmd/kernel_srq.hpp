@@ -27,16 +27,17 @@ class KernelSrq {
   [[nodiscard]] std::uint32_t srqn() const { return srqn_; }
   [[nodiscard]] unsigned log_depth() const { return log_depth_; }
   [[nodiscard]] unsigned log_stride() const { return log_stride_; }
-  [[nodiscard]] std::uint8_t* ring() const { return rings_.back().data(); }
+  [[nodiscard]] const std::shared_ptr<DmaMemory>& ring() const { return rings_.back(); }
 
   /// One event kSrqLimit once the device has fewer requests left than `limit`, at once if it has; 0: none. Replaces
   /// the limit before. Errors: those of the admin queue.
   [[nodiscard]] Result<void> arm(std::uint16_t limit);
 
   /// A ring of 2^log_depth slots, of the same stride, takes the place of the present one. Its requests have the same
-  /// indexes there: the caller has copied them and posts nothing meanwhile. Errors: kInvalidParameter (more is posted
-  /// than fits), kOutOfMemory, those of the admin queue; the ring stays then.
-  [[nodiscard]] Result<void> move_to(DmaMemory ring, unsigned log_depth);
+  /// indexes there: the caller has copied them and posts nothing meanwhile. It is larger than the present one. Errors:
+  /// kInvalidParameter (more is posted than fits, or it is not larger), kOutOfMemory, those of the admin queue; the
+  /// present ring stays then.
+  [[nodiscard]] Result<void> move_to(const std::shared_ptr<DmaMemory>& ring, unsigned log_depth);
 
   /// Errors: those of the admin queue.
   [[nodiscard]] Result<hw::AdminSrqState> query();
@@ -47,7 +48,7 @@ class KernelSrq {
 
  private:
   friend class KernelDevice;
-  KernelSrq(KernelDevice& kernel, OwnedNumber number, const SrqSpec& spec, DmaMemory ring)
+  KernelSrq(KernelDevice& kernel, OwnedNumber number, const SrqSpec& spec, std::shared_ptr<DmaMemory> ring)
       : kernel_(kernel),
         life_(kernel.life()),
         number_(std::move(number)),
@@ -65,7 +66,7 @@ class KernelSrq {
   unsigned log_depth_;
   /// The present ring is the last. The device may still be reading requests from an earlier one, which it took just
   /// before; rings only grow, so all earlier ones together are smaller than the present one.
-  std::vector<DmaMemory> rings_;
+  std::vector<std::shared_ptr<DmaMemory>> rings_;
   bool live_ = false;  ///< The device has it
 };
 

@@ -26,12 +26,12 @@ ULONG size_of_address(const sockaddr_storage& address) {
   return address.ss_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
 }
 
-ND2_ADAPTER_INFO describe_adapter(kmd::KernelDevice& kernel, ULONG version) {
-  const kmd::Limits& limits = kernel.limits();
+ND2_ADAPTER_INFO describe_adapter(const umd::ProcessContext& process, ULONG version) {
+  const Limits& limits = process.limits();
   return {.InfoVersion = version,
           .VendorId = limits.vendor_id,
           .DeviceId = limits.device_id,
-          .AdapterId = kernel.mac(),
+          .AdapterId = process.mac(),
           .MaxRegistrationSize = limits.max_region,
           .MaxWindowSize = limits.max_region,
           .MaxInitiatorSge = limits.max_sge,
@@ -54,11 +54,10 @@ ND2_ADAPTER_INFO describe_adapter(kmd::KernelDevice& kernel, ULONG version) {
 
 }  // namespace
 
-HRESULT open_adapter(kmd::KernelDevice& kernel, const std::vector<sockaddr_storage>& addresses, REFIID iid,
-                     VOID** adapter) {
+HRESULT open_adapter(DeviceNode& node, const std::vector<sockaddr_storage>& addresses, REFIID iid, VOID** adapter) {
   return guarded(
       [&] {
-        auto process = umd::ProcessContext::open(kernel);
+        auto process = umd::ProcessContext::open(node);
         if (!process) return control_status(process.error(), ND_NO_MEMORY);
         return Adapter::hand_out(std::make_shared<Adapter>(process.take(), addresses), iid, adapter);
       },
@@ -85,7 +84,7 @@ HRESULT Adapter::Query(ND2_ADAPTER_INFO* info, ULONG* size) {
     return ND_BUFFER_OVERFLOW;
   }
   if (info->InfoVersion != ND_VERSION_1 && info->InfoVersion != ND_VERSION_2) return ND_INVALID_PARAMETER_1;
-  *info = describe_adapter(process_->kernel(), info->InfoVersion);
+  *info = describe_adapter(*process_, info->InfoVersion);
   *size = sizeof(ND2_ADAPTER_INFO);
   return ND_SUCCESS;
 }
@@ -122,13 +121,12 @@ HRESULT Adapter::CreateCompletionQueue(REFIID iid, HANDLE file, ULONG depth, USH
         if (iid != CompletionQueue::kInterface && iid != IID_IUnknown) return E_NOINTERFACE;
         auto overlapped_file = find_handle_as<OverlappedFile>(file);
         if (overlapped_file == nullptr) return ND_INVALID_HANDLE;
-        auto& kernel = process_->kernel();
-        if (depth == 0 || depth > umd::CompletionQueue::max_entries(kernel.limits())) return ND_INVALID_PARAMETER_3;
+        if (depth == 0 || depth > umd::CompletionQueue::max_entries(process_->limits())) return ND_INVALID_PARAMETER_3;
         if (!process_->usable()) return ND_DEVICE_REMOVED;
         auto core = umd::CompletionQueue::create(process_, depth);
         if (!core) return control_status(core.error(), ND_NO_MEMORY);
         auto object = std::make_shared<CompletionQueue>(process_, std::move(overlapped_file), core.take());
-        kernel.subscribe_cq(object->core()->cqn(), object);
+        process_->events().subscribe(EventTable::Of::kCq, object->core()->cqn(), object);
         // What failed since has told its sinks already.
         if (!process_->alive()) return ND_DEVICE_REMOVED;
         return CompletionQueue::hand_out(std::move(object), iid, queue);
@@ -159,21 +157,21 @@ HRESULT Adapter::CreateQueuePair(REFIID iid, IUnknown* receive_cq, IUnknown* ini
     if (receive == nullptr || receive->process() != process_) return ND_INVALID_PARAMETER_2;
     const auto initiator = CompletionQueue::find(initiator_cq);
     if (initiator == nullptr || initiator->process() != process_) return ND_INVALID_PARAMETER_3;
-    const kmd::Limits& limits = process_->kernel().limits();
+    const Limits& limits = process_->limits();
     if (receive_depth > limits.max_queue_depth) return ND_INVALID_PARAMETER_5;
     if (initiator_depth > limits.max_queue_depth) return ND_INVALID_PARAMETER_6;
     if (receive_sges > limits.max_sge) return ND_INVALID_PARAMETER_7;
     if (initiator_sges > limits.max_sge) return ND_INVALID_PARAMETER_8;
     if (inline_bytes > limits.max_inline) return ND_INVALID_PARAMETER_9;
     if (!process_->usable()) return ND_DEVICE_REMOVED;
-    auto core = umd::QueuePair::create(process_, {.send_cq = initiator->core(),
-                                                  .receive_cq = receive->core(),
-                                                  .capacity = {.send_depth = initiator_depth,
-                                                               .receive_depth = receive_depth,
-                                                               .send_segments = initiator_sges,
-                                                               .receive_segments = receive_sges,
-                                                               .inline_bytes = inline_bytes},
-                                                  .context = context});
+    auto core = umd::QueuePair::create_idle(process_, {.send_cq = initiator->core(),
+                                                       .receive_cq = receive->core(),
+                                                       .capacity = {.send_depth = initiator_depth,
+                                                                    .receive_depth = receive_depth,
+                                                                    .send_segments = initiator_sges,
+                                                                    .receive_segments = receive_sges,
+                                                                    .inline_bytes = inline_bytes},
+                                                       .context = context});
     if (!core) return control_status(core.error());
     return QueuePair::hand_out(std::make_shared<QueuePair>(core.take()), iid, pair);
   });
@@ -185,7 +183,7 @@ HRESULT Adapter::CreateMemoryWindow(REFIID iid, VOID** window) {
     *window = nullptr;
     if (iid != MemoryWindow::kInterface && iid != IID_IUnknown) return E_NOINTERFACE;
     if (!process_->usable()) return ND_DEVICE_REMOVED;
-    auto created = process_->kernel().create_mw({.pd = process_->pd(), .type = hw::MptType::kWindow2});
+    auto created = process_->create_mw({});
     if (!created) return control_status(created.error());
     return MemoryWindow::hand_out(std::make_shared<MemoryWindow>(process_, created.take()), iid, window);
   });
@@ -200,17 +198,16 @@ HRESULT Adapter::CreateSharedReceiveQueue(REFIID iid, HANDLE file, ULONG depth, 
         if (iid != SharedReceiveQueue::kInterface && iid != IID_IUnknown) return E_NOINTERFACE;
         auto overlapped_file = find_handle_as<OverlappedFile>(file);
         if (overlapped_file == nullptr) return ND_INVALID_HANDLE;
-        auto& kernel = process_->kernel();
-        if (kernel.limits().max_srq == 0) return ND_NOT_SUPPORTED;
-        if (depth == 0 || depth > kernel.limits().max_srq_depth) return ND_INVALID_PARAMETER_3;
-        if (sges > kernel.limits().max_sge) return ND_INVALID_PARAMETER_4;
+        if (process_->limits().max_srq == 0) return ND_NOT_SUPPORTED;
+        if (depth == 0 || depth > process_->limits().max_srq_depth) return ND_INVALID_PARAMETER_3;
+        if (sges > process_->limits().max_sge) return ND_INVALID_PARAMETER_4;
         if (threshold > depth) return ND_INVALID_PARAMETER_5;
         if (!process_->usable()) return ND_DEVICE_REMOVED;
         auto core = umd::SharedReceiveQueue::create(process_, depth, sges);
         if (!core) return control_status(core.error(), ND_NO_MEMORY);
         auto object = std::make_shared<SharedReceiveQueue>(std::move(overlapped_file), core.take(),
                                                            static_cast<std::uint16_t>(threshold));
-        kernel.subscribe_srq(object->core()->srqn(), object);
+        process_->events().subscribe(EventTable::Of::kSrq, object->core()->srqn(), object);
         if (!process_->alive()) return ND_DEVICE_REMOVED;
         return SharedReceiveQueue::hand_out(std::move(object), iid, queue);
       },
@@ -224,7 +221,7 @@ HRESULT Adapter::CreateQueuePairWithSrq(REFIID iid, IUnknown* receive_cq, IUnkno
     if (pair == nullptr) return E_POINTER;
     *pair = nullptr;
     if (iid != QueuePair::kInterface && iid != IID_IUnknown) return E_NOINTERFACE;
-    const kmd::Limits& limits = process_->kernel().limits();
+    const Limits& limits = process_->limits();
     if (limits.max_srq == 0) return ND_NOT_SUPPORTED;
     const auto receive = CompletionQueue::find(receive_cq);
     if (receive == nullptr || receive->process() != process_) return ND_INVALID_PARAMETER_2;
@@ -236,7 +233,7 @@ HRESULT Adapter::CreateQueuePairWithSrq(REFIID iid, IUnknown* receive_cq, IUnkno
     if (initiator_sges > limits.max_sge) return ND_INVALID_PARAMETER_7;
     if (inline_bytes > limits.max_inline) return ND_INVALID_PARAMETER_8;
     if (!process_->usable()) return ND_DEVICE_REMOVED;
-    auto core = umd::QueuePair::create(
+    auto core = umd::QueuePair::create_idle(
         process_,
         {.send_cq = initiator->core(),
          .receive_cq = receive->core(),

@@ -4,7 +4,6 @@
 #include <memory>
 #include <vector>
 
-#include "driver/kmd/kernel_device.hpp"
 #include "driver/nd2/com_object.hpp"
 #include "driver/nd2/handles.hpp"
 #include "driver/umd/process_context.hpp"
@@ -36,6 +35,8 @@ class Adapter final : public ComObject<IND2Adapter, Adapter> {
   HRESULT CreateConnector(REFIID iid, HANDLE file, VOID** connector) override;
   HRESULT CreateListener(REFIID iid, HANDLE file, VOID** listener) override;
 
+  [[nodiscard]] const std::shared_ptr<umd::ProcessContext>& process() const { return process_; }
+
   /// Children keep what they need of the adapter alive.
   void on_final_release() {}
 
@@ -44,9 +45,8 @@ class Adapter final : public ComObject<IND2Adapter, Adapter> {
   const std::vector<sockaddr_storage> addresses_;
 };
 
-/// Opens an adapter on `kernel`, which must outlive everything made from it. `addresses` are the IP addresses of the
+/// Opens an adapter on `node`, which must outlive everything made from it. `addresses` are the IP addresses of the
 /// device's port. Gives one reference. ND_SUCCESS, E_NOINTERFACE, ND_NO_MEMORY, ND_INSUFFICIENT_RESOURCES.
-HRESULT open_adapter(kmd::KernelDevice& kernel, const std::vector<sockaddr_storage>& addresses, REFIID iid,
-                     VOID** adapter);
+HRESULT open_adapter(DeviceNode& node, const std::vector<sockaddr_storage>& addresses, REFIID iid, VOID** adapter);
 
 }  // namespace rnic::nd2

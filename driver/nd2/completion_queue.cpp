@@ -34,7 +34,7 @@ HRESULT CompletionQueue::CancelOverlappedRequests() {
 }
 
 HRESULT CompletionQueue::GetOverlappedResult(OVERLAPPED* overlapped, BOOL wait) {
-  return guarded([&] { return overlapped_result(process_->kernel(), overlapped, wait != FALSE); });
+  return guarded([&] { return overlapped_result(process_->node(), overlapped, wait != FALSE); });
 }
 
 // Notifications are handled by whichever thread waits for them, so there is no affinity to report.
@@ -62,7 +62,7 @@ HRESULT CompletionQueue::Notify(ULONG type, OVERLAPPED* overlapped) {
     if (kind == hw::CqArm::kNone) return ND_INVALID_PARAMETER_1;
     if (!process_->usable()) return ND_DEVICE_REMOVED;
     // What has happened finishes earlier requests, not this one.
-    process_->kernel().dispatch_events();
+    process_->take_events();
     OverlappedRequests request;
     if (const HRESULT status = prepare_request(overlapped, file_, request); status != ND_SUCCESS) return status;
     switch (admit(kind, request)) {
@@ -135,7 +135,7 @@ ULONG CompletionQueue::GetResults(ND2_RESULT results[], ULONG count) {
 }
 
 void CompletionQueue::on_final_release() {
-  process_->kernel().unsubscribe_cq(core_->cqn());
+  process_->events().unsubscribe(EventTable::Of::kCq, core_->cqn());
   finish_all(ND_CANCELED);
 }
 

@@ -4,9 +4,9 @@
 #include <memory>
 #include <mutex>
 
-#include "driver/kmd/kernel_device.hpp"
 #include "driver/nd2/com_object.hpp"
 #include "driver/nd2/overlapped.hpp"
+#include "driver/event_sink.hpp"
 #include "driver/umd/completion_queue.hpp"
 #include "driver/umd/process_context.hpp"
 
@@ -21,7 +21,7 @@ namespace rnic::nd2 {
 ///
 /// When the device has failed, every Notify that is pending ends with ND_INTERNAL_ERROR, and calls answer
 /// ND_DEVICE_REMOVED (decisions 58).
-class CompletionQueue final : public ComObject<IND2CompletionQueue, CompletionQueue>, public kmd::EventSink {
+class CompletionQueue final : public ComObject<IND2CompletionQueue, CompletionQueue>, public EventSink {
  public:
   static constexpr IID kInterface = IID_IND2CompletionQueue;
 

@@ -2,6 +2,8 @@
 
 #include <unordered_map>
 
+#include "driver/umd/waiting.hpp"
+
 namespace rnic::nd2 {
 namespace {
 
@@ -39,7 +41,8 @@ bool Event::try_take() {
 }
 
 bool Event::wait(std::uint64_t timeout_ns) {
-  return kernel_.wait_until([this] { return try_take(); }, timeout_ns);
+  return umd::wait_until(
+      node_, [this] { return try_take(); }, timeout_ns);
 }
 
 void CompletionPort::post(const Packet& packet) {
@@ -56,7 +59,8 @@ std::optional<CompletionPort::Packet> CompletionPort::try_take() {
 
 std::optional<CompletionPort::Packet> CompletionPort::take(std::uint64_t timeout_ns) {
   std::optional<Packet> packet;
-  kernel_.wait_until([&] { return (packet = try_take()).has_value(); }, timeout_ns);
+  umd::wait_until(
+      node_, [&] { return (packet = try_take()).has_value(); }, timeout_ns);
   return packet;
 }
 
@@ -95,12 +99,10 @@ std::shared_ptr<HandleObject> find_handle(HANDLE handle) {
   return found == handles.objects.end() ? nullptr : found->second;
 }
 
-HANDLE create_event(kmd::KernelDevice& kernel, bool manual_reset) {
-  return open_handle(std::make_shared<Event>(kernel, manual_reset));
+HANDLE create_event(DeviceNode& node, bool manual_reset) {
+  return open_handle(std::make_shared<Event>(node, manual_reset));
 }
 
-HANDLE create_completion_port(kmd::KernelDevice& kernel) {
-  return open_handle(std::make_shared<CompletionPort>(kernel));
-}
+HANDLE create_completion_port(DeviceNode& node) { return open_handle(std::make_shared<CompletionPort>(node)); }
 
 }  // namespace rnic::nd2

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <optional>
 
-#include "driver/kmd/kernel_device.hpp"
+#include "driver/kernel_calls/kernel_port.hpp"
 #include "driver/nd2/ndtypes.h"
 
 /// What stands behind a HANDLE on Linux: events, completion ports, overlapped files.
@@ -15,7 +15,8 @@
 /// ignored, so a client may use bit 0 of OVERLAPPED::hEvent ("signal the event, post nothing to the port"). Requests
 /// that are pending keep their objects alive, so a client may close a handle at any time.
 ///
-/// Waiting goes through the kernel driver's device, where interrupts arrive and time passes.
+/// Waiting goes through the device's node: the thread that waits takes the events of all that the process has open
+/// there.
 namespace rnic::nd2 {
 
 class HandleObject {
@@ -29,7 +30,7 @@ class HandleObject {
 /// A Windows event: manual-reset events stay set until reset, others release one waiter.
 class Event final : public HandleObject {
  public:
-  Event(kmd::KernelDevice& kernel, bool manual_reset) : kernel_(kernel), manual_reset_(manual_reset) {}
+  Event(DeviceNode& node, bool manual_reset) : node_(node), manual_reset_(manual_reset) {}
 
   void set();
   /// The same, and whoever sees the event set sees what `with` did. `with` takes no lock.
@@ -40,7 +41,7 @@ class Event final : public HandleObject {
       with();
       set_ = true;
     }
-    kernel_.device().wake();
+    node_.machine().wake();
   }
   void reset();
   /// Takes the event if it is set: true, and an automatic event is reset.
@@ -49,7 +50,7 @@ class Event final : public HandleObject {
   bool wait(std::uint64_t timeout_ns = kForever);
 
  private:
-  kmd::KernelDevice& kernel_;
+  DeviceNode& node_;
   const bool manual_reset_;
   std::mutex mutex_;
   bool set_{};
@@ -64,7 +65,7 @@ class CompletionPort final : public HandleObject {
     HRESULT status{};
   };
 
-  explicit CompletionPort(kmd::KernelDevice& kernel) : kernel_(kernel) {}
+  explicit CompletionPort(DeviceNode& node) : node_(node) {}
 
   using Packets = std::list<Packet>;
 
@@ -78,14 +79,14 @@ class CompletionPort final : public HandleObject {
       with();
       packets_.splice(packets_.end(), packets);
     }
-    kernel_.device().wake();
+    node_.machine().wake();
   }
   [[nodiscard]] std::optional<Packet> try_take();
   /// Waits for a packet; nothing when the time is over, or the device has failed.
   [[nodiscard]] std::optional<Packet> take(std::uint64_t timeout_ns = kForever);
 
  private:
-  kmd::KernelDevice& kernel_;
+  DeviceNode& node_;
   std::mutex mutex_;
   Packets packets_;
 };
@@ -123,7 +124,7 @@ template <typename T>
   return std::dynamic_pointer_cast<T>(find_handle(handle));
 }
 
-[[nodiscard]] HANDLE create_event(kmd::KernelDevice& kernel, bool manual_reset = true);
-[[nodiscard]] HANDLE create_completion_port(kmd::KernelDevice& kernel);
+[[nodiscard]] HANDLE create_event(DeviceNode& node, bool manual_reset = true);
+[[nodiscard]] HANDLE create_completion_port(DeviceNode& node);
 
 }  // namespace rnic::nd2

@@ -19,7 +19,7 @@ constexpr ULONG kRemoteWriteBit = ND_MR_FLAG_ALLOW_REMOTE_WRITE & ~ND_MR_FLAG_AL
 HRESULT MemoryRegion::CancelOverlappedRequests() { return ND_SUCCESS; }
 
 HRESULT MemoryRegion::GetOverlappedResult(OVERLAPPED* overlapped, BOOL wait) {
-  return guarded([&] { return overlapped_result(process_->kernel(), overlapped, wait != FALSE); });
+  return guarded([&] { return overlapped_result(process_->node(), overlapped, wait != FALSE); });
 }
 
 HRESULT MemoryRegion::Register(const VOID* buffer, SIZE_T length, ULONG flags, OVERLAPPED* overlapped) {
@@ -46,20 +46,19 @@ HRESULT MemoryRegion::Register(const VOID* buffer, SIZE_T length, ULONG flags, O
 HRESULT MemoryRegion::check(const VOID* buffer, SIZE_T length, ULONG flags) const {
   if (length == 0) return buffer == nullptr ? ND_INVALID_PARAMETER : ND_INVALID_BUFFER_SIZE;
   if (buffer == nullptr) return ND_ACCESS_VIOLATION;
-  if (length > process_->kernel().limits().max_region) return ND_INVALID_PARAMETER;
+  if (length > process_->limits().max_region) return ND_INVALID_PARAMETER;
   if ((flags & ~kKnownFlags) != 0) return ND_INVALID_PARAMETER_3;
   return ND_SUCCESS;
 }
 
 HRESULT MemoryRegion::map(const VOID* buffer, SIZE_T length, ULONG flags) {
-  auto region = process_->kernel().create_mr({.address = buffer,
-                                              .length = length,
-                                              .pd = process_->pd(),
-                                              .local_write = (flags & kLocalWriteBits) != 0,
-                                              .read_sink = (flags & ND_MR_FLAG_RDMA_READ_SINK) != 0,
-                                              .remote_read = (flags & ND_MR_FLAG_ALLOW_REMOTE_READ) != 0,
-                                              .remote_write = (flags & kRemoteWriteBit) != 0,
-                                              .window_bind = true});  // NetworkDirect knows no region without
+  auto region = process_->create_mr({.address = buffer,
+                                     .length = length,
+                                     .local_write = (flags & kLocalWriteBits) != 0,
+                                     .read_sink = (flags & ND_MR_FLAG_RDMA_READ_SINK) != 0,
+                                     .remote_read = (flags & ND_MR_FLAG_ALLOW_REMOTE_READ) != 0,
+                                     .remote_write = (flags & kRemoteWriteBit) != 0,
+                                     .window_bind = true});  // NetworkDirect knows no region without
   if (!region) return control_status(region.error());
   region_ = region.take();
   set_key(region_->key(), {.address = reinterpret_cast<std::uintptr_t>(buffer),
@@ -108,10 +107,13 @@ UINT32 MemoryRegion::GetLocalToken() { return key_.load(); }
 // Decisions 25: network order, so that its bytes can be shipped as they are.
 UINT32 MemoryRegion::GetRemoteToken() { return htonl(key_.load()); }
 
-// Windows that are bound to it keep the region alive in the kernel until they are not.
+// Windows that are bound to it keep the region alive in the kernel driver until they are not.
 void MemoryRegion::on_final_release() {
   set_key(0, {});
-  kmd::KernelMr::dispose(std::move(region_));
+  static_cast<void>(guarded([&] {
+    region_.reset();
+    return ND_SUCCESS;
+  }));
 }
 
 }  // namespace rnic::nd2

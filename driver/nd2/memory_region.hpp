@@ -5,7 +5,7 @@
 #include <memory>
 #include <mutex>
 
-#include "driver/kmd/kernel_mr.hpp"
+#include "driver/umd/kernel_mr.hpp"
 #include "driver/nd2/com_object.hpp"
 #include "driver/nd2/overlapped.hpp"
 #include "driver/umd/process_context.hpp"
@@ -51,7 +51,7 @@ class MemoryRegion final : public ComObject<IND2MemoryRegion, MemoryRegion> {
   const std::shared_ptr<umd::ProcessContext> process_;
   const std::shared_ptr<OverlappedFile> file_;
   std::atomic<State> state_{State::kEmpty};  ///< kChanging: one thread owns region_
-  std::unique_ptr<kmd::KernelMr> region_;
+  std::unique_ptr<umd::KernelMr> region_;
   std::atomic<std::uint32_t> key_{};  ///< 0 while nothing is registered
   /// What a bind may have of it; empty while nothing is registered.
   struct Extent {

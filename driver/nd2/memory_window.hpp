@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "driver/kmd/kernel_mw.hpp"
+#include "driver/umd/kernel_mw.hpp"
 #include "driver/nd2/com_object.hpp"
 #include "driver/umd/process_context.hpp"
 
@@ -13,7 +13,7 @@ class MemoryWindow final : public ComObject<IND2MemoryWindow, MemoryWindow> {
  public:
   static constexpr IID kInterface = IID_IND2MemoryWindow;
 
-  MemoryWindow(std::shared_ptr<umd::ProcessContext> process, std::unique_ptr<kmd::KernelMw> window)
+  MemoryWindow(std::shared_ptr<umd::ProcessContext> process, std::unique_ptr<umd::KernelMw> window)
       : process_(std::move(process)), window_(std::move(window)) {}
 
   /// Of the newest Bind that was posted and has not failed (decisions 54), in network order.
@@ -22,11 +22,11 @@ class MemoryWindow final : public ComObject<IND2MemoryWindow, MemoryWindow> {
   void on_final_release();
 
   [[nodiscard]] const std::shared_ptr<umd::ProcessContext>& process() const { return process_; }
-  [[nodiscard]] kmd::KernelMw& kernel_mw() { return *window_; }
+  [[nodiscard]] umd::KernelMw& kernel_mw() { return *window_; }
 
  private:
   const std::shared_ptr<umd::ProcessContext> process_;
-  const std::unique_ptr<kmd::KernelMw> window_;
+  const std::unique_ptr<umd::KernelMw> window_;
 };
 
 }  // namespace rnic::nd2

@@ -1,5 +1,7 @@
 #include "driver/nd2/overlapped.hpp"
 
+#include "driver/umd/waiting.hpp"
+
 namespace rnic::nd2 {
 namespace {
 
@@ -55,13 +57,13 @@ HRESULT prepare_request(OVERLAPPED* overlapped, std::shared_ptr<OverlappedFile> 
   return OverlappedRequest::prepare(overlapped, std::move(file), request.emplace_back());
 }
 
-HRESULT overlapped_result(kmd::KernelDevice& kernel, OVERLAPPED* overlapped, bool wait) {
+HRESULT overlapped_result(DeviceNode& node, OVERLAPPED* overlapped, bool wait) {
   if (overlapped == nullptr) return ND_INVALID_PARAMETER_1;
   if (!wait || load_status(overlapped) != ND_PENDING) return load_status(overlapped);
   const auto event = find_handle_as<Event>(overlapped->hEvent);
   if (event == nullptr) return ND_INVALID_HANDLE;
   HRESULT status = ND_PENDING;
-  const bool done = kernel.wait_until([&] { return (status = load_status(overlapped)) != ND_PENDING; });
+  const bool done = umd::wait_until(node, [&] { return (status = load_status(overlapped)) != ND_PENDING; });
   // The event is set when the status is there; this wait was for it.
   event->try_take();
   return done ? status : ND_DEVICE_REMOVED;

@@ -3,7 +3,7 @@
 #include <list>
 #include <memory>
 
-#include "driver/kmd/kernel_device.hpp"
+#include "driver/kernel_calls/kernel_port.hpp"
 #include "driver/nd2/handles.hpp"
 #include "driver/nd2/ndstatus.h"
 #include "driver/nd2/ndtypes.h"
@@ -42,6 +42,6 @@ using OverlappedRequests = std::list<OverlappedRequest>;
                                       OverlappedRequests& request);
 
 /// GetOverlappedResult of every object.
-[[nodiscard]] HRESULT overlapped_result(kmd::KernelDevice& kernel, OVERLAPPED* overlapped, bool wait);
+[[nodiscard]] HRESULT overlapped_result(DeviceNode& node, OVERLAPPED* overlapped, bool wait);
 
 }  // namespace rnic::nd2

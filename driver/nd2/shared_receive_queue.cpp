@@ -13,7 +13,7 @@ HRESULT SharedReceiveQueue::CancelOverlappedRequests() {
 }
 
 HRESULT SharedReceiveQueue::GetOverlappedResult(OVERLAPPED* overlapped, BOOL wait) {
-  return guarded([&] { return overlapped_result(kernel(), overlapped, wait != FALSE); });
+  return guarded([&] { return overlapped_result(process().node(), overlapped, wait != FALSE); });
 }
 
 // As for completion queues: whichever thread waits handles the notification.
@@ -30,7 +30,7 @@ HRESULT SharedReceiveQueue::Modify(ULONG depth, ULONG threshold) {
   return guarded([&] {
     if (!core_->process()->usable()) return ND_DEVICE_REMOVED;
     const ULONG depth_then = depth != 0 ? depth : core_->depth();
-    if (depth_then > kernel().limits().max_srq_depth || threshold > depth_then) return ND_INVALID_PARAMETER;
+    if (depth_then > process().limits().max_srq_depth || threshold > depth_then) return ND_INVALID_PARAMETER;
     if (depth != 0) {
       if (auto resized = core_->resize(depth); !resized) return control_status(resized.error());
     }
@@ -60,7 +60,7 @@ HRESULT SharedReceiveQueue::Notify(OVERLAPPED* overlapped) {
   return guarded([&] {
     if (!core_->process()->usable()) return ND_DEVICE_REMOVED;
     // What has happened finishes earlier requests, not this one.
-    kernel().dispatch_events();
+    process().take_events();
     OverlappedRequests request;
     if (const HRESULT status = prepare_request(overlapped, file_, request); status != ND_SUCCESS) return status;
     {
@@ -106,7 +106,7 @@ void SharedReceiveQueue::finish_all(HRESULT status) {
 
 // Queue pairs keep the queue behind this until they are gone (section 6 of the interface reference).
 void SharedReceiveQueue::on_final_release() {
-  kernel().unsubscribe_srq(core_->srqn());
+  process().events().unsubscribe(EventTable::Of::kSrq, core_->srqn());
   finish_all(ND_CANCELED);
 }
 

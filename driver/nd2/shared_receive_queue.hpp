@@ -4,7 +4,6 @@
 #include <memory>
 #include <mutex>
 
-#include "driver/kmd/kernel_device.hpp"
 #include "driver/nd2/com_object.hpp"
 #include "driver/nd2/overlapped.hpp"
 #include "driver/umd/shared_receive_queue.hpp"
@@ -17,7 +16,7 @@ namespace rnic::nd2 {
 /// every Notify that is pending. A queue that is below its threshold already has its event at once, as NDK says.
 /// An event that finds no Notify (it was cancelled) is dropped: the next one arms anew. A device that has failed: as
 /// for completion queues.
-class SharedReceiveQueue final : public ComObject<IND2SharedReceiveQueue, SharedReceiveQueue>, public kmd::EventSink {
+class SharedReceiveQueue final : public ComObject<IND2SharedReceiveQueue, SharedReceiveQueue>, public EventSink {
  public:
   static constexpr IID kInterface = IID_IND2SharedReceiveQueue;
 
@@ -40,7 +39,7 @@ class SharedReceiveQueue final : public ComObject<IND2SharedReceiveQueue, Shared
  private:
   HRESULT arm();
   void finish_all(HRESULT status);
-  [[nodiscard]] kmd::KernelDevice& kernel() const { return core_->process()->kernel(); }
+  [[nodiscard]] umd::ProcessContext& process() const { return *core_->process(); }
 
   const std::shared_ptr<OverlappedFile> file_;
   const std::shared_ptr<umd::SharedReceiveQueue> core_;

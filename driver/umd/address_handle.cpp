@@ -1,6 +1,6 @@
 #include "driver/umd/address_handle.hpp"
 
-#include "driver/kmd/path_entropy.hpp"
+#include "driver/path_entropy.hpp"
 
 namespace rnic::umd {
 
@@ -18,7 +18,7 @@ hw::WqeAddress AddressHandle::segment(std::uint32_t source_qpn, std::uint32_t de
   segment.dest_qpn = dest_qpn;
   segment.second_source = spec_.second_source;
   segment.qkey = qkey;
-  segment.flow_label = spec_.flow_label != 0 ? spec_.flow_label : kmd::flow_label_for(source_qpn, dest_qpn);
+  segment.flow_label = spec_.flow_label != 0 ? spec_.flow_label : flow_label_for(source_qpn, dest_qpn);
   return segment;
 }
 

@@ -11,24 +11,23 @@ constexpr std::uint64_t kRingTimeoutNs = 10'000'000;
 
 }  // namespace
 
-std::uint32_t CompletionQueue::max_entries(const kmd::Limits& limits) { return limits.max_cq_depth - kSpareEntries; }
+std::uint32_t CompletionQueue::max_entries(const Limits& limits) { return limits.max_cq_depth - kSpareEntries; }
 
 Result<std::shared_ptr<CompletionQueue>> CompletionQueue::create(std::shared_ptr<ProcessContext> process,
                                                                  std::uint32_t entries) {
-  auto& kernel = process->kernel();
-  if (entries == 0 || entries > max_entries(kernel.limits())) return Error::kInvalidParameter;
+  if (entries == 0 || entries > max_entries(process->limits())) return Error::kInvalidParameter;
   if (!process->usable()) return Error::kDeviceFailed;
   return or_out_of_memory([&]() -> Result<std::shared_ptr<CompletionQueue>> {
-    auto kernel_cq = kernel.create_cq({.entries = std::bit_ceil(entries + kSpareEntries), .uar = process->uar()});
+    auto kernel_cq = process->create_cq(std::bit_ceil(entries + kSpareEntries));
     if (!kernel_cq) return kernel_cq.error();
     return std::make_shared<CompletionQueue>(std::move(process), kernel_cq.take());
   });
 }
 
-CompletionQueue::CompletionQueue(std::shared_ptr<ProcessContext> process, std::unique_ptr<kmd::KernelCq> kernel_cq)
+CompletionQueue::CompletionQueue(std::shared_ptr<ProcessContext> process, std::unique_ptr<KernelCq> kernel_cq)
     : process_(std::move(process)),
       kernel_cq_(std::move(kernel_cq)),
-      resize_lock_(process_->device()),
+      resize_lock_(process_->machine()),
       backlog_(1U << kernel_cq_->ring().log_depth) {}
 
 std::uint32_t CompletionQueue::depth() const {
@@ -37,7 +36,7 @@ std::uint32_t CompletionQueue::depth() const {
 }
 
 Result<void> CompletionQueue::resize(std::uint32_t entries) {
-  if (entries == 0 || entries > max_entries(process_->kernel().limits())) return Error::kInvalidParameter;
+  if (entries == 0 || entries > max_entries(process_->limits())) return Error::kInvalidParameter;
   const SleepLock::Guard guard(resize_lock_);
   if (!guard) return Error::kDeviceFailed;
   return or_out_of_memory([&] { return replace_ring(entries); });
@@ -54,14 +53,15 @@ Result<void> CompletionQueue::replace_ring(std::uint32_t entries) {
   auto origin = kernel_cq_->resize(depth);
   if (!origin) return origin.error();
   // Entries before the origin come in the old ring, if they are not there yet.
-  const std::uint64_t start = process_->device().now_ns();
+  const std::uint64_t start = process_->machine().now_ns();
   while (!adopt(*origin, larger)) {
-    if (process_->device().now_ns() - start > kRingTimeoutNs || !process_->usable()) {
-      process_->fail();
+    if (process_->machine().now_ns() - start > kRingTimeoutNs || !process_->usable()) {
+      process_->give_up();
       return Error::kTimeout;
     }
-    process_->device().elapse(cost::kAdminPollNs);
+    process_->machine().elapse(cost::kAdminPollNs);
   }
+  kernel_cq_->give_back();
   return {};
 }
 
@@ -94,7 +94,7 @@ void CompletionQueue::decode_locked() {
 }
 
 void CompletionQueue::report_unknown(std::uint32_t qpn) {
-  process_->device().report(DeviceOddity::kUnknownCompletion, qpn);
+  process_->machine().report(DeviceOddity::kUnknownCompletion, qpn);
 }
 
 bool CompletionQueue::solicited_waits() {
@@ -108,7 +108,7 @@ bool CompletionQueue::solicited_waits() {
 }
 
 void CompletionQueue::arm(hw::CqArm kind) {
-  process_->device().elapse(cost::kArmNs);
+  process_->machine().elapse(cost::kArmNs);
   const std::lock_guard lock(lock_);
   ring(kind);
 }

@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "driver/costs.hpp"
-#include "driver/kmd/kernel_cq.hpp"
 #include "driver/mmio.hpp"
+#include "driver/sleep_lock.hpp"
 #include "driver/spin_lock.hpp"
+#include "driver/umd/kernel_cq.hpp"
 #include "driver/umd/process_context.hpp"
 #include "driver/umd/receive_source.hpp"
 #include "driver/umd/request.hpp"
@@ -28,18 +29,18 @@ namespace rnic::umd {
 /// Thread safe. Lock order: completion queue, then send or receive queue.
 class CompletionQueue {
  public:
-  /// At least 8 entries more than `entries` (decisions 37). Errors: those of KernelDevice::create_cq.
+  /// At least 8 entries more than `entries` (decisions 37). Errors: those of ProcessContext::create_cq.
   static Result<std::shared_ptr<CompletionQueue>> create(std::shared_ptr<ProcessContext> process,
                                                          std::uint32_t entries);
   /// The largest `entries` that create grants.
-  [[nodiscard]] static std::uint32_t max_entries(const kmd::Limits& limits);
+  [[nodiscard]] static std::uint32_t max_entries(const Limits& limits);
 
-  CompletionQueue(std::shared_ptr<ProcessContext> process, std::unique_ptr<kmd::KernelCq> kernel_cq);
+  CompletionQueue(std::shared_ptr<ProcessContext> process, std::unique_ptr<KernelCq> kernel_cq);
   CompletionQueue(const CompletionQueue&) = delete;
   CompletionQueue& operator=(const CompletionQueue&) = delete;
 
   [[nodiscard]] std::uint32_t cqn() const { return kernel_cq_->cqn(); }
-  [[nodiscard]] kmd::KernelCq& kernel_cq() { return *kernel_cq_; }
+  [[nodiscard]] KernelCq& kernel_cq() { return *kernel_cq_; }
   /// Entries granted; one more overruns the queue.
   [[nodiscard]] std::uint32_t depth() const;
 
@@ -127,7 +128,7 @@ class CompletionQueue {
   bool adopt(std::uint32_t origin, Backlog& larger);
 
   const std::shared_ptr<ProcessContext> process_;
-  const std::unique_ptr<kmd::KernelCq> kernel_cq_;
+  const std::unique_ptr<KernelCq> kernel_cq_;
   mutable SpinLock lock_;
   SleepLock resize_lock_;
   Clients clients_;
@@ -141,8 +142,8 @@ class CompletionQueue {
 
 template <typename Sink>
 std::size_t CompletionQueue::poll(std::size_t most, Sink&& sink) {
-  Device& device = process_->device();
-  device.elapse(cost::kPollNs);
+  Machine& machine = process_->machine();
+  machine.elapse(cost::kPollNs);
   std::size_t taken = 0;
   std::uint32_t consumed = 0;
   {
@@ -163,7 +164,7 @@ std::size_t CompletionQueue::poll(std::size_t most, Sink&& sink) {
     consumer_ += consumed;
     ring(hw::CqArm::kNone);
   }
-  device.elapse(consumed * cost::kPollEntryNs);
+  machine.elapse(consumed * cost::kPollEntryNs);
   return taken;
 }
 
@@ -172,7 +173,7 @@ inline CompletionQueue::Decoding CompletionQueue::decode_next(Completion& comple
   const auto& ring = kernel_cq_->ring();
   const std::uint32_t place = (decoded_ - ring.origin) & kIndexMask;
   const auto slot = static_cast<std::size_t>(place & ((1U << ring.log_depth) - 1));
-  const std::span<const std::uint8_t, kBytes> entry(ring.memory.data() + slot * kBytes, kBytes);
+  const std::span<const std::uint8_t, kBytes> entry(ring.entries + slot * kBytes, kBytes);
   // The first pass writes phase 1.
   if (load_phase(entry) == (place >> ring.log_depth & 1)) return Decoding::kNothingThere;
   dma_read_barrier();

@@ -16,7 +16,7 @@ MemoryRequest request_for(hw::WqeOpcode opcode, std::uint32_t key, const MemoryO
 
 }  // namespace
 
-Result<void> post_bind(QueuePair& qp, kmd::KernelMw& window, const WindowRange& range, const MemoryOptions& options) {
+Result<void> post_bind(QueuePair& qp, KernelMw& window, const WindowRange& range, const MemoryOptions& options) {
   const bool type1 = window.type() == hw::MptType::kWindow1;
   auto request =
       request_for(type1 ? hw::WqeOpcode::kBindWindow1 : hw::WqeOpcode::kBindWindow2, window.draw_key(), options);
@@ -33,7 +33,7 @@ Result<void> post_bind(QueuePair& qp, kmd::KernelMw& window, const WindowRange& 
   return posted;
 }
 
-Result<void> post_fast_register(QueuePair& qp, kmd::KernelFastMr& region, const kmd::FastRange& range,
+Result<void> post_fast_register(QueuePair& qp, KernelFastMr& region, const FastRange& range,
                                 const MemoryOptions& options) {
   const auto prepared = region.prepare(range);
   if (!prepared) return prepared.error();

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "driver/kmd/kernel_fast_mr.hpp"
-#include "driver/kmd/kernel_mw.hpp"
+#include "driver/umd/kernel_fast_mr.hpp"
+#include "driver/umd/kernel_mw.hpp"
 #include "driver/umd/queue_pair.hpp"
 
 namespace rnic::umd {
@@ -29,14 +29,14 @@ struct WindowRange {
 /// Posts the bind of a window, under a new key, which is window.key() when this returns success; the device accepts it
 /// once the request has executed (decisions 17). Errors: those of QueuePair::post_memory; the window's key is then as
 /// it was.
-[[nodiscard]] Result<void> post_bind(QueuePair& qp, kmd::KernelMw& window, const WindowRange& range,
+[[nodiscard]] Result<void> post_bind(QueuePair& qp, KernelMw& window, const WindowRange& range,
                                      const MemoryOptions& options);
 
 /// Posts a fast registration, under a new key, which is region.key() when this returns success. The queue pair must
 /// have been made with fast_register, or the request completes with LocQpOpErr. Errors: those of KernelFastMr::prepare
 /// and QueuePair::post_memory; the region is then as it was. After success its page list is in use until
 /// KernelFastMr::release.
-[[nodiscard]] Result<void> post_fast_register(QueuePair& qp, kmd::KernelFastMr& region, const kmd::FastRange& range,
+[[nodiscard]] Result<void> post_fast_register(QueuePair& qp, KernelFastMr& region, const FastRange& range,
                                               const MemoryOptions& options);
 
 /// Posts the invalidation of the key of a type 2B window or of a fast registration. Errors: those of

@@ -63,6 +63,10 @@ template <typename Segment>
 
 [[gnu::always_inline]] inline Result<void> SendQueue::post(const SendRequest& request) {
   const std::lock_guard lock(lock_);
+  return post_locked(request);
+}
+
+[[gnu::always_inline]] inline Result<void> SendQueue::post_locked(const SendRequest& request) {
   const RequestKind kind = kind_of(request.opcode);
   const std::uint64_t length = request.segments.bytes();
   if (const auto fits = check(request, kind, length); !fits) [[unlikely]] {
@@ -174,7 +178,7 @@ inline void SendQueue::ring() {
 }
 
 [[gnu::always_inline]] inline Result<void> QueuePair::post_here(const SendRequest& request) {
-  process_->device().elapse(cost::kPostSendNs);
+  process_->machine().elapse(cost::kPostSendNs);
   if (!process_->alive() || state() != State::kConnected) [[unlikely]]
     return refuse_to_post();
   const auto posted = send_->post(request);

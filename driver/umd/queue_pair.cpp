@@ -9,7 +9,7 @@
 namespace rnic::umd {
 namespace {
 
-bool within(const QueueCapacity& wanted, const kmd::Limits& limits) {
+bool within(const QueueCapacity& wanted, const Limits& limits) {
   return wanted.send_depth <= limits.max_queue_depth && wanted.receive_depth <= limits.max_queue_depth &&
          wanted.send_segments <= limits.max_sge && wanted.receive_segments <= limits.max_sge &&
          wanted.inline_bytes <= limits.max_inline;
@@ -18,7 +18,7 @@ bool within(const QueueCapacity& wanted, const kmd::Limits& limits) {
 }  // namespace
 
 Result<std::shared_ptr<QueuePair>> QueuePair::create(std::shared_ptr<ProcessContext> process, const Spec& spec) {
-  if (!within(spec.capacity, process->kernel().limits())) return Error::kInvalidParameter;
+  if (!within(spec.capacity, process->limits())) return Error::kInvalidParameter;
   if (!process->usable()) return Error::kDeviceFailed;
   QueueCapacity granted = spec.capacity;
   granted.send_segments = std::max(granted.send_segments, kMinSegments);
@@ -26,7 +26,7 @@ Result<std::shared_ptr<QueuePair>> QueuePair::create(std::shared_ptr<ProcessCont
   return or_out_of_memory([&]() -> Result<std::shared_ptr<QueuePair>> {
     std::shared_ptr<QueuePair> qp(new QueuePair(std::move(process), spec, granted));
     if (auto built = qp->build(spec); !built) return built.error();
-    qp->kernel().subscribe_qp(qp->qpn(), qp);
+    qp->process_->events().subscribe(EventTable::Of::kQp, qp->qpn(), qp);
     // What failed since has told its sinks already.
     if (!qp->process_->alive()) return Error::kDeviceFailed;
     return qp;
@@ -38,22 +38,19 @@ Result<void> QueuePair::build(const Spec& spec) {
   const unsigned rq_log_depth = ring_log_depth(granted_.receive_depth);
   const unsigned sq_log_stride = SendQueue::log_stride_for(granted_.send_segments, granted_.inline_bytes, type_);
   const unsigned rq_log_stride = ReceiveQueue::log_stride_for(granted_.receive_segments);
-  auto kernel_qp =
-      kernel().create_qp({.pd = process_->pd(),
-                          .uar = process_->uar(),
-                          .send_cqn = send_cq_->cqn(),
-                          .receive_cqn = receive_cq_->cqn(),
-                          .sq_log_depth = sq_log_depth,
-                          .sq_log_stride = sq_log_stride,
-                          .rq_log_depth = rq_log_depth,
-                          .rq_log_stride = rq_log_stride,
-                          .srqn = shared_receives_ ? std::optional(shared_receives_->srqn()) : std::nullopt,
-                          .fast_register = spec.fast_register,
-                          .type = type_,
-                          .general_service = spec.general_service});
+  auto kernel_qp = process_->create_qp({.send_cq = send_cq_->kernel_cq().handle(),
+                                        .receive_cq = receive_cq_->kernel_cq().handle(),
+                                        .sq_log_depth = sq_log_depth,
+                                        .sq_log_stride = sq_log_stride,
+                                        .rq_log_depth = rq_log_depth,
+                                        .rq_log_stride = rq_log_stride,
+                                        .srq = shared_receives_ ? shared_receives_->kernel_srq().handle() : 0,
+                                        .fast_register = spec.fast_register,
+                                        .type = type_,
+                                        .general_service = spec.general_service});
   if (!kernel_qp) return kernel_qp.error();
   kernel_qp_ = kernel_qp.take();
-  const std::uint32_t max_message = kernel().limits().max_message;
+  const std::uint32_t max_message = process_->limits().max_message;
   send_ = std::make_unique<SendQueue>(*process_, SendQueue::Layout{.type = type_,
                                                                    .qpn = qpn(),
                                                                    .ring = kernel_qp_->send_ring(),
@@ -78,8 +75,14 @@ Result<void> QueuePair::build(const Spec& spec) {
   }
   send_cq_->attach(qpn(), send_.get(), nullptr, spec.context);
   receive_cq_->attach(qpn(), nullptr, receive_source(), spec.context);
-  // Receives are legal in every state of the API (decisions 8), on the device from INIT on.
-  return kernel_qp_->to_init({});
+  return {};
+}
+
+Result<std::shared_ptr<QueuePair>> QueuePair::create_idle(std::shared_ptr<ProcessContext> process, const Spec& spec) {
+  auto qp = create(std::move(process), spec);
+  if (!qp) return qp;
+  if (auto idle = (*qp)->to_idle({}); !idle) return idle.error();
+  return qp;
 }
 
 QueuePair::~QueuePair() {
@@ -89,7 +92,7 @@ QueuePair::~QueuePair() {
 Result<void> QueuePair::post_send(const SendRequest& request) { return post_here(request); }
 
 Result<void> QueuePair::post_memory(const MemoryRequest& request) {
-  process_->device().elapse(cost::kPostSendNs);
+  process_->machine().elapse(cost::kPostSendNs);
   if (!process_->alive() || state() != State::kConnected) return refuse_to_post();
   const auto posted = send_->post(request);
   return posted.ok() || posted.error() != Error::kQueueFull ? posted : post_after_decoding(request);
@@ -111,17 +114,17 @@ Result<void> QueuePair::refuse_to_post() {
 }
 
 Result<void> QueuePair::post_receive(const ReceiveRequest& request) {
-  process_->device().elapse(cost::kPostReceiveNs);
+  process_->machine().elapse(cost::kPostReceiveNs);
   if (receive_ == nullptr) return Error::kNotSupported;
   bool decoded = false;
   for (;;) {
-    const std::uint64_t seen = process_->device().wake_count();
+    const std::uint64_t seen = process_->machine().wake_count();
     if (!process_->alive()) return Error::kDeviceFailed;
-    if (state() == State::kClosed) return Error::kInvalidState;
+    if (state() < State::kIdle) return Error::kInvalidState;
     auto posted = receive_->post(request);
     if (posted.ok()) return posted;
     if (posted.error() == Error::kBusy) {
-      if (!process_->device().wait(seen, kForever)) return Error::kDeviceFailed;
+      if (!process_->machine().wait(seen, kForever)) return Error::kDeviceFailed;
     } else if (posted.error() == Error::kQueueFull && !decoded) {
       receive_cq_->decode();
       decoded = true;
@@ -131,8 +134,29 @@ Result<void> QueuePair::post_receive(const ReceiveRequest& request) {
   }
 }
 
+/// All but the last hold their doorbell back.
+Result<void> QueuePair::post_sends(std::span<const SendRequest> requests, std::size_t& posted) {
+  posted = 0;
+  process_->machine().elapse(requests.size() * cost::kPostSendNs);
+  if (!process_->alive() || state() != State::kConnected) return refuse_to_post();
+  auto done = send_->post(requests, posted);
+  if (done.ok() || done.error() != Error::kQueueFull) return done;
+  send_cq_->decode();
+  return send_->post(requests, posted);
+}
+
+Result<void> QueuePair::post_receives(std::span<const ReceiveRequest> requests, std::size_t& posted) {
+  for (posted = 0; posted < requests.size(); ++posted) {
+    ReceiveRequest request = requests[posted];
+    request.defer = request.defer || posted + 1 != requests.size();
+    // What is refused rings for those before.
+    if (auto done = post_receive(request); !done) return done;
+  }
+  return {};
+}
+
 void QueuePair::ring_deferred() {
-  process_->device().elapse(cost::kDoorbellNs);
+  process_->machine().elapse(cost::kDoorbellNs);
   send_->ring_deferred();
   ring_receives();
 }

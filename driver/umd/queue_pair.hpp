@@ -5,9 +5,12 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 
-#include "driver/kmd/kernel_qp.hpp"
+#include "driver/event_sink.hpp"
+#include "driver/sleep_lock.hpp"
 #include "driver/umd/completion_queue.hpp"
+#include "driver/umd/kernel_qp.hpp"
 #include "driver/umd/process_context.hpp"
 #include "driver/umd/receive_queue.hpp"
 #include "driver/umd/request.hpp"
@@ -18,13 +21,15 @@ namespace rnic::umd {
 
 /// A queue pair of a process: its queues, its completion queues, and its state as the
 /// driver moves it. Thread safe; control functions let time pass.
-class QueuePair final : public kmd::EventSink {
+class QueuePair final : public EventSink {
  public:
+  /// From kIdle on receives may be posted.
   enum class State : std::uint8_t {
-    kIdle,       ///< INIT: receives may be posted
-    kReady,      ///< RTR: the peer's requests are served
-    kConnected,  ///< RTS, or ERR since: sends may be posted; in ERR the device flushes them
     kClosed,     ///< Gone from the device
+    kNew,        ///< RESET: nothing may be posted
+    kIdle,       ///< INIT
+    kReady,      ///< RTR: the peer's requests are served
+    kConnected,  ///< RTS, SQD, SQE, or ERR since: sends may be posted; in ERR the device flushes them
   };
 
   struct Spec {
@@ -32,24 +37,25 @@ class QueuePair final : public kmd::EventSink {
     std::shared_ptr<CompletionQueue> receive_cq{};
     std::shared_ptr<SharedReceiveQueue> shared_receives{};  ///< Receives come from it; the receive capacity is not used
     hw::QpType type = hw::QpType::kRc;
-    bool general_service{};    ///< QP1: type UD, in the kernel driver's own context
+    bool general_service{};    ///< QP1: type UD, in a context of the kernel's own
     QueueCapacity capacity{};  ///< Exact, except at least 4 segments (decisions 37)
     void* context{};           ///< Comes back in the completions
-    /// Called with every event of the queue pair, as kmd::EventSink.
+    /// Called with every event of the queue pair, as EventSink.
     std::function<void(const hw::Eqe&)> on_event{};
     /// Fast registrations may be posted. They name DMA addresses, so this is for the kernel's own queue pairs only.
     bool fast_register{};
   };
 
-  /// The queue pair is idle. Errors: kInvalidParameter (beyond the limits), those of KernelDevice::create_qp.
+  /// The queue pair is new. Errors: kInvalidParameter (beyond the limits), those of ProcessContext::create_qp.
   static Result<std::shared_ptr<QueuePair>> create(std::shared_ptr<ProcessContext> process, const Spec& spec);
+  /// The same, and it is idle: for who has receives posted at once. Errors: also those of to_idle.
+  static Result<std::shared_ptr<QueuePair>> create_idle(std::shared_ptr<ProcessContext> process, const Spec& spec);
   ~QueuePair() override;
   QueuePair(const QueuePair&) = delete;
   QueuePair& operator=(const QueuePair&) = delete;
 
   [[nodiscard]] const std::shared_ptr<ProcessContext>& process() const { return process_; }
-  [[nodiscard]] kmd::KernelQp& kernel_qp() { return *kernel_qp_; }
-  [[nodiscard]] kmd::KernelDevice& kernel() { return process_->kernel(); }
+  [[nodiscard]] KernelQp& kernel_qp() { return *kernel_qp_; }
   [[nodiscard]] hw::QpType type() const { return type_; }
   [[nodiscard]] std::uint32_t qpn() const { return kernel_qp_->qpn(); }
   [[nodiscard]] const QueueCapacity& granted() const { return granted_; }
@@ -62,6 +68,9 @@ class QueuePair final : public kmd::EventSink {
 
   /// Errors: kInvalidState (not connected), kDeviceFailed, those of SendQueue::post.
   [[nodiscard]] Result<void> post_send(const SendRequest& request);
+  /// Several under one lock, with one doorbell; `posted` says how many, from the first on, whatever becomes of the
+  /// rest. Errors: those of the one that was not posted.
+  [[nodiscard]] Result<void> post_sends(std::span<const SendRequest> requests, std::size_t& posted);
   /// The same, compiled into the caller (driver/umd/post_send.hpp).
   [[nodiscard]] Result<void> post_here(const SendRequest& request);
   /// The same for binds, invalidations, fast registrations.
@@ -69,14 +78,20 @@ class QueuePair final : public kmd::EventSink {
   /// Errors: kInvalidState (closed), kDeviceFailed, kNotSupported (receives are shared), those of ReceiveQueue::post
   /// but kBusy.
   [[nodiscard]] Result<void> post_receive(const ReceiveRequest& request);
+  /// Several, as post_sends.
+  [[nodiscard]] Result<void> post_receives(std::span<const ReceiveRequest> requests, std::size_t& posted);
   /// Rings for what was posted with `defer`.
   void ring_deferred();
 
-  /// Idle to ready, ready to connected, and both. A UD queue pair has no peer: `connection` has its own addresses,
-  /// P_Key, Q_Key. Errors: kInvalidState, those of KernelQp.
-  [[nodiscard]] Result<void> to_ready(const kmd::QpConnection& connection);
-  [[nodiscard]] Result<void> to_connected(const kmd::QpConnection& connection);
-  [[nodiscard]] Result<void> connect(const kmd::QpConnection& connection);
+  /// Any transition, with the attributes named (ibv_modify_qp). To RESET everything posted is flushed, and nobody may
+  /// post meanwhile. Errors: kInvalidState (also: closed), those of KernelQp::modify.
+  [[nodiscard]] Result<void> modify(hw::QpState next, QpAttributes given, const QpConnection& attributes);
+  /// New to idle, idle to ready, ready to connected, and the last two. A UD queue pair has no peer: `connection` has
+  /// its own addresses, P_Key, Q_Key. Errors: kInvalidState, those of KernelQp.
+  [[nodiscard]] Result<void> to_idle(const QpConnection& connection);
+  [[nodiscard]] Result<void> to_ready(const QpConnection& connection);
+  [[nodiscard]] Result<void> to_connected(const QpConnection& connection);
+  [[nodiscard]] Result<void> connect(const QpConnection& connection);
 
   /// Stops the send queue behind what it has started (SQD), and lets it go on. Sends may be posted meanwhile. `notify`:
   /// an event SqDrained when what was started is complete. Errors: kInvalidState (not connected), those of KernelQp.
@@ -85,10 +100,6 @@ class QueuePair final : public kmd::EventSink {
 
   /// Cancels everything posted (decisions 9): an idle queue pair stays usable, any other goes to the error state.
   [[nodiscard]] Result<void> flush();
-
-  /// As new (RESET, then INIT): everything posted is flushed, and it is idle. Nobody may post sends meanwhile. Errors:
-  /// kInvalidState (closed), those of KernelQp.
-  [[nodiscard]] Result<void> reset();
 
   /// Flushes both queues and leaves the device. Completions not polled can still be polled. Nothing may be posted
   /// afterwards. Errors: those of KernelQp::destroy.
@@ -105,13 +116,14 @@ class QueuePair final : public kmd::EventSink {
         shared_receives_(spec.shared_receives),
         on_event_(spec.on_event),
         granted_(granted),
-        change_lock_(process_->device()) {}
+        change_lock_(process_->machine()) {}
 
   Result<void> refuse_to_post();
   template <typename Request>
   Result<void> post_after_decoding(const Request& request);
   Result<void> build(const Spec& spec);
   Result<void> flush_idle();
+  Result<void> enter_reset(QpAttributes given);
   [[nodiscard]] ReceiveSource* receive_source() const;
   void ring_receives();
   void decode();
@@ -127,10 +139,10 @@ class QueuePair final : public kmd::EventSink {
   const std::shared_ptr<SharedReceiveQueue> shared_receives_;
   const std::function<void(const hw::Eqe&)> on_event_;
   const QueueCapacity granted_;
-  std::unique_ptr<kmd::KernelQp> kernel_qp_;
+  std::unique_ptr<KernelQp> kernel_qp_;
   std::unique_ptr<SendQueue> send_;
   std::unique_ptr<ReceiveQueue> receive_;  ///< Null when receives are shared
-  std::atomic<State> state_{State::kIdle};
+  std::atomic<State> state_{State::kNew};
   std::atomic<bool> failed_{};
   std::atomic<bool> last_wqe_reached_{};
   bool on_shared_receives_{};  ///< Attached to shared_receives_

@@ -11,7 +11,44 @@ Result<void> QueuePair::change(Body&& body) {
   return body();
 }
 
-Result<void> QueuePair::to_ready(const kmd::QpConnection& connection) {
+Result<void> QueuePair::modify(hw::QpState next, QpAttributes given, const QpConnection& attributes) {
+  return change([&]() -> Result<void> {
+    if (next == hw::QpState::kReset) return enter_reset(given);
+    if (auto done = kernel_qp_->modify(next, given, attributes); !done) return done;
+    switch (next) {
+      case hw::QpState::kInit: state_ = State::kIdle; break;
+      case hw::QpState::kRtr: state_ = State::kReady; break;
+      default: state_ = State::kConnected; break;
+    }
+    return {};
+  });
+}
+
+/// RESET flushes and starts the device's indexes anew, so the rings start anew too.
+Result<void> QueuePair::enter_reset(QpAttributes given) {
+  send_->ring_deferred();
+  ring_receives();
+  const ReceiveQueue::Pause pause(receive_.get());
+  if (auto done = kernel_qp_->modify(hw::QpState::kReset, given, {}); !done) return done;
+  state_ = State::kNew;
+  decode();
+  send_->reset();
+  if (receive_ != nullptr) receive_->reset();
+  failed_ = false;
+  last_wqe_reached_ = false;
+  return {};
+}
+
+Result<void> QueuePair::to_idle(const QpConnection& connection) {
+  return change([&]() -> Result<void> {
+    if (state() != State::kNew) return Error::kInvalidState;
+    auto done = kernel_qp_->to_init(connection);
+    if (done) state_ = State::kIdle;
+    return done;
+  });
+}
+
+Result<void> QueuePair::to_ready(const QpConnection& connection) {
   return change([&]() -> Result<void> {
     if (state() != State::kIdle) return Error::kInvalidState;
     auto done = kernel_qp_->to_rtr(connection);
@@ -20,7 +57,7 @@ Result<void> QueuePair::to_ready(const kmd::QpConnection& connection) {
   });
 }
 
-Result<void> QueuePair::to_connected(const kmd::QpConnection& connection) {
+Result<void> QueuePair::to_connected(const QpConnection& connection) {
   return change([&]() -> Result<void> {
     if (state() != State::kReady) return Error::kInvalidState;
     auto done = kernel_qp_->to_rts(connection);
@@ -29,7 +66,7 @@ Result<void> QueuePair::to_connected(const kmd::QpConnection& connection) {
   });
 }
 
-Result<void> QueuePair::connect(const kmd::QpConnection& connection) {
+Result<void> QueuePair::connect(const QpConnection& connection) {
   if (auto ready = to_ready(connection); !ready) return ready;
   return to_connected(connection);
 }
@@ -68,20 +105,6 @@ Result<void> QueuePair::flush_idle() {
   return done;
 }
 
-Result<void> QueuePair::reset() {
-  return change([&]() -> Result<void> {
-    send_->ring_deferred();
-    ring_receives();
-    auto done = flush_idle();
-    if (done) {
-      state_ = State::kIdle;
-      failed_ = false;
-      last_wqe_reached_ = false;
-    }
-    return done;
-  });
-}
-
 /// Also of a queue pair that was not built to the end.
 Result<void> QueuePair::close() {
   auto closed = change([&]() -> Result<void> {
@@ -97,7 +120,7 @@ Result<void> QueuePair::close() {
 }
 
 void QueuePair::leave_queues() {
-  kernel().unsubscribe_qp(qpn());
+  process_->events().unsubscribe(EventTable::Of::kQp, qpn());
   send_cq_->detach(qpn(), send_.get(), nullptr);
   receive_cq_->detach(qpn(), nullptr, receive_source());
   if (on_shared_receives_) shared_receives_->detach(receive_cq_);

@@ -83,7 +83,7 @@ ReceiveQueue::Pause::~Pause() {
     const std::lock_guard lock(queue_->lock_);
     queue_->paused_ = false;
   }
-  queue_->process_.device().wake();
+  queue_->process_.machine().wake();
 }
 
 void ReceiveQueue::reset() {

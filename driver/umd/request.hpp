@@ -8,8 +8,8 @@
 #include <type_traits>
 
 #include "driver/generated/host_interface.hpp"
-#include "driver/kmd/window_keys.hpp"
 #include "driver/umd/address_handle.hpp"
+#include "driver/umd/window_keys.hpp"
 
 namespace rnic::umd {
 
@@ -81,15 +81,15 @@ struct SendRequest {
 /// A request of a send queue about keys. It moves no data, and is executed when everything posted before it has
 /// completed.
 struct MemoryRequest {
-  hw::WqeOpcode opcode{};                     ///< kBindWindow1, kBindWindow2, kLocalInvalidate, kFastRegister
-  std::uint64_t id{};                         ///< Comes back in the completion
-  std::uint32_t key{};                        ///< Binds, kFastRegister: the new key. kLocalInvalidate: the key
-  std::uint32_t region_key{};                 ///< Binds: local key of the region
-  std::shared_ptr<kmd::WindowKeys> window{};  ///< Binds: is told what becomes of the request
-  std::uint64_t address{};                    ///< First byte of what the key opens; not for kLocalInvalidate
-  std::uint64_t length{};                     ///< Bytes
-  bool local_write{};                         ///< kFastRegister
-  bool read_sink{};                           ///< kFastRegister
+  hw::WqeOpcode opcode{};                ///< kBindWindow1, kBindWindow2, kLocalInvalidate, kFastRegister
+  std::uint64_t id{};                    ///< Comes back in the completion
+  std::uint32_t key{};                   ///< Binds, kFastRegister: the new key. kLocalInvalidate: the key
+  std::uint32_t region_key{};            ///< Binds: local key of the region
+  std::shared_ptr<WindowKeys> window{};  ///< Binds: is told what becomes of the request
+  std::uint64_t address{};               ///< First byte of what the key opens; not for kLocalInvalidate
+  std::uint64_t length{};                ///< Bytes
+  bool local_write{};                    ///< kFastRegister
+  bool read_sink{};                      ///< kFastRegister
   bool remote_read{};
   bool remote_write{};
   bool remote_atomic{};

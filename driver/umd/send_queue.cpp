@@ -22,6 +22,16 @@ SendQueue::SendQueue(ProcessContext& process, const Layout& layout)
   binds_.reserve(layout.depth);
 }
 
+Result<void> SendQueue::post(std::span<const SendRequest> requests, std::size_t& posted) {
+  const std::lock_guard lock(lock_);
+  for (; posted < requests.size(); ++posted) {
+    SendRequest request = requests[posted];
+    request.defer = request.defer || posted + 1 != requests.size();
+    if (auto done = post_locked(request); !done) return done;
+  }
+  return {};
+}
+
 Result<void> SendQueue::post(const MemoryRequest& request) {
   const std::lock_guard lock(lock_);
   if (!has_slot()) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "driver/result.hpp"
@@ -50,6 +51,10 @@ class SendQueue {
   /// has been rung (decisions 33).
   [[nodiscard]] Result<void> post(const SendRequest& request);
 
+  /// Posts those from `posted` on under one lock, and counts them there. Errors: as the other, of the one that is not
+  /// posted; those before it are, and have been rung.
+  [[nodiscard]] Result<void> post(std::span<const SendRequest> requests, std::size_t& posted);
+
   /// Errors: kQueueFull; then as the other post.
   [[nodiscard]] Result<void> post(const MemoryRequest& request);
 
@@ -85,9 +90,10 @@ class SendQueue {
   struct Bind {
     std::uint16_t index{};
     std::uint32_t key{};
-    std::shared_ptr<kmd::WindowKeys> window;
+    std::shared_ptr<WindowKeys> window;
   };
 
+  [[nodiscard]] Result<void> post_locked(const SendRequest& request);
   [[nodiscard]] Result<void> check(const SendRequest& request, RequestKind kind, std::uint64_t length);
   [[nodiscard]] std::size_t build(const SendRequest& request, RequestKind kind, std::uint32_t length,
                                   std::uint8_t* wqe) const;

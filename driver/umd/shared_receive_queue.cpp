@@ -13,31 +13,28 @@ namespace rnic::umd {
 
 Result<std::shared_ptr<SharedReceiveQueue>> SharedReceiveQueue::create(std::shared_ptr<ProcessContext> process,
                                                                        std::uint32_t depth, std::uint32_t segments) {
-  auto& kernel = process->kernel();
-  if (kernel.limits().max_srq == 0) return Error::kNotSupported;
-  if (depth == 0 || depth > kernel.limits().max_srq_depth || segments > kernel.limits().max_sge) {
+  const Limits& limits = process->limits();
+  if (limits.max_srq == 0) return Error::kNotSupported;
+  if (depth == 0 || depth > limits.max_srq_depth || segments > limits.max_sge) {
     return Error::kInvalidParameter;
   }
   if (!process->usable()) return Error::kDeviceFailed;
   const std::uint32_t granted = std::max(segments, kMinSegments);
   return or_out_of_memory([&]() -> Result<std::shared_ptr<SharedReceiveQueue>> {
-    auto kernel_srq = kernel.create_srq({.pd = process->pd(),
-                                         .uar = process->uar(),
-                                         .log_depth = ring_log_depth(depth),
-                                         .log_stride = ReceiveQueue::log_stride_for(granted)});
+    auto kernel_srq =
+        process->create_srq({.log_depth = ring_log_depth(depth), .log_stride = ReceiveQueue::log_stride_for(granted)});
     if (!kernel_srq) return kernel_srq.error();
     return std::shared_ptr<SharedReceiveQueue>(
         new SharedReceiveQueue(std::move(process), kernel_srq.take(), depth, granted));
   });
 }
 
-SharedReceiveQueue::SharedReceiveQueue(std::shared_ptr<ProcessContext> process,
-                                       std::unique_ptr<kmd::KernelSrq> kernel_srq, std::uint32_t depth,
-                                       std::uint32_t segments)
+SharedReceiveQueue::SharedReceiveQueue(std::shared_ptr<ProcessContext> process, std::unique_ptr<KernelSrq> kernel_srq,
+                                       std::uint32_t depth, std::uint32_t segments)
     : process_(std::move(process)),
       kernel_srq_(std::move(kernel_srq)),
       max_segments_(segments),
-      resize_lock_(process_->device()),
+      resize_lock_(process_->machine()),
       depth_(depth) {
   reserve_tags(depth);
   grow_tags();
@@ -66,15 +63,15 @@ std::uint32_t SharedReceiveQueue::outstanding() {
 }
 
 Result<void> SharedReceiveQueue::post(const ReceiveRequest& request) {
-  process_->device().elapse(cost::kPostReceiveNs);
+  process_->machine().elapse(cost::kPostReceiveNs);
   bool decoded = false;
   for (;;) {
-    const std::uint64_t seen = process_->device().wake_count();
+    const std::uint64_t seen = process_->machine().wake_count();
     if (!process_->alive()) return Error::kDeviceFailed;
     auto posted = try_post(request);
     if (posted.ok()) return posted;
     if (posted.error() == Error::kBusy) {
-      if (!process_->device().wait(seen, kForever)) return Error::kDeviceFailed;
+      if (!process_->machine().wait(seen, kForever)) return Error::kDeviceFailed;
     } else if (posted.error() == Error::kQueueFull && !decoded) {
       decode();
       decoded = true;
@@ -103,7 +100,7 @@ Result<void> SharedReceiveQueue::try_post(const ReceiveRequest& request) {
 
 Result<void> SharedReceiveQueue::check(const ReceiveRequest& request) const {
   if (request.segments.size() > max_segments_) return Error::kTooManySegments;
-  if (request.segments.bytes() > process_->kernel().limits().max_message) return Error::kMessageTooLong;
+  if (request.segments.bytes() > process_->limits().max_message) return Error::kMessageTooLong;
   if (outstanding_ >= depth_) return Error::kQueueFull;
   return {};
 }
@@ -123,7 +120,7 @@ void SharedReceiveQueue::build(const ReceiveRequest& request, std::uint16_t tag)
 }
 
 void SharedReceiveQueue::ring_deferred() {
-  process_->device().elapse(cost::kDoorbellNs);
+  process_->machine().elapse(cost::kDoorbellNs);
   const std::lock_guard lock(lock_);
   ring();
 }
@@ -171,7 +168,7 @@ void SharedReceiveQueue::decode() {
 }
 
 Result<void> SharedReceiveQueue::resize(std::uint32_t depth) {
-  if (depth == 0 || depth > process_->kernel().limits().max_srq_depth) return Error::kInvalidParameter;
+  if (depth == 0 || depth > process_->limits().max_srq_depth) return Error::kInvalidParameter;
   const SleepLock::Guard guard(resize_lock_);
   if (!guard) return Error::kDeviceFailed;
   decode();
@@ -193,14 +190,14 @@ Result<void> SharedReceiveQueue::change_depth(std::uint32_t depth) {
 }
 
 Result<void> SharedReceiveQueue::change_ring(std::uint32_t depth, unsigned log_depth) {
-  auto ring = kmd::DmaMemory::allocate(process_->device(), std::size_t{1} << (log_depth + kernel_srq_->log_stride()));
+  auto ring = kernel_srq_->prepare(log_depth);
   if (!ring) return ring.error();
   const Pause pause(*this);
   {
     const std::lock_guard lock(lock_);
-    copy_to(ring->data(), log_depth);  // the device sees it first, as before any command
+    copy_to(ring->get(), log_depth);  // the device sees it first, as before any command
   }
-  if (auto moved = kernel_srq_->move_to(ring.take(), log_depth); !moved) return moved;
+  if (auto used = kernel_srq_->use(*ring, log_depth); !used) return used;
   const std::lock_guard lock(lock_);
   depth_ = depth;
   grow_tags();
@@ -217,7 +214,7 @@ SharedReceiveQueue::Pause::~Pause() {
     const std::lock_guard lock(queue_.lock_);
     queue_.paused_ = false;
   }
-  queue_.process_->device().wake();
+  queue_.process_->machine().wake();
 }
 
 /// The newest requests, as many as the present ring holds: those that wait are among them.

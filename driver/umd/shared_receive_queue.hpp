@@ -6,8 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "driver/kmd/kernel_srq.hpp"
+#include "driver/sleep_lock.hpp"
 #include "driver/spin_lock.hpp"
+#include "driver/umd/kernel_srq.hpp"
 #include "driver/umd/process_context.hpp"
 #include "driver/umd/receive_source.hpp"
 #include "driver/umd/request.hpp"
@@ -26,14 +27,14 @@ class CompletionQueue;
 class SharedReceiveQueue final : public ReceiveSource {
  public:
   /// `segments`: at least 4 are granted (decisions 37). Errors: kInvalidParameter (beyond the limits), those of
-  /// KernelDevice::create_srq.
+  /// ProcessContext::create_srq.
   static Result<std::shared_ptr<SharedReceiveQueue>> create(std::shared_ptr<ProcessContext> process,
                                                             std::uint32_t depth, std::uint32_t segments);
   SharedReceiveQueue(const SharedReceiveQueue&) = delete;
   SharedReceiveQueue& operator=(const SharedReceiveQueue&) = delete;
 
   [[nodiscard]] std::uint32_t srqn() const { return kernel_srq_->srqn(); }
-  [[nodiscard]] kmd::KernelSrq& kernel_srq() { return *kernel_srq_; }
+  [[nodiscard]] KernelSrq& kernel_srq() { return *kernel_srq_; }
   [[nodiscard]] const std::shared_ptr<ProcessContext>& process() const { return process_; }
   [[nodiscard]] std::uint32_t depth();
   /// Requests without a decoded CQE.
@@ -45,7 +46,7 @@ class SharedReceiveQueue final : public ReceiveSource {
   void ring_deferred();
 
   /// Changes the depth while messages arrive. Errors: kInvalidParameter (0, or beyond the limit), kMessageTooLong (more
-  /// is outstanding; nothing changes), kOutOfMemory, those of KernelSrq::move_to.
+  /// is outstanding; nothing changes), kOutOfMemory, those of KernelSrq::use.
   [[nodiscard]] Result<void> resize(std::uint32_t depth);
 
   /// As KernelSrq::arm.
@@ -58,7 +59,7 @@ class SharedReceiveQueue final : public ReceiveSource {
   void detach(const std::shared_ptr<CompletionQueue>& cq);
 
  private:
-  SharedReceiveQueue(std::shared_ptr<ProcessContext> process, std::unique_ptr<kmd::KernelSrq> kernel_srq,
+  SharedReceiveQueue(std::shared_ptr<ProcessContext> process, std::unique_ptr<KernelSrq> kernel_srq,
                      std::uint32_t depth, std::uint32_t segments);
 
   Result<void> try_post(const ReceiveRequest& request);
@@ -89,7 +90,7 @@ class SharedReceiveQueue final : public ReceiveSource {
   };
 
   const std::shared_ptr<ProcessContext> process_;
-  const std::unique_ptr<kmd::KernelSrq> kernel_srq_;
+  const std::unique_ptr<KernelSrq> kernel_srq_;
   const std::uint32_t max_segments_;
   SleepLock resize_lock_;
   SpinLock lock_;

@@ -182,8 +182,8 @@ FuzzTarget FuzzEpisode::target_of(std::size_t host, std::uint32_t qpn, const Con
   path.ipv6 = parameters.ipv6;
   path.dest_mac = connection.path.dest_mac;
   path.source_mac = mac_of(*sides_[1 - host].endpoint);
-  path.source_ip = connection.path.source_ip;
-  path.dest_ip = connection.path.dest_ip;
+  path.source_ip = ip_of(*sides_[1 - host].endpoint, parameters.ipv6, parameters.subnet);
+  path.dest_ip = connection.path.dest_gid;
   path.udp_source_port = connection.path.udp_source_port;
   path.dest_qpn = qpn;
   return target;
@@ -231,7 +231,7 @@ void FuzzEpisode::connect_side(std::size_t pair, std::size_t host, std::uint32_t
   qp.changing = false;
 }
 
-hw::AdminQpState FuzzEpisode::query(std::size_t pair, std::size_t host) {
+calls::QueryQp::Answer FuzzEpisode::query(std::size_t pair, std::size_t host) {
   const auto state = sides_[host].process->qp(pair).qp->query();
   if (!state.ok()) throw EndpointError(fmt::format("query of an attacker's queue pair: {}", describe(state.error())));
   return state.value();
@@ -239,7 +239,7 @@ hw::AdminQpState FuzzEpisode::query(std::size_t pair, std::size_t host) {
 
 void FuzzEpisode::refresh(std::size_t pair, bool anew) {
   std::array<bool, 2> lost{};
-  std::array<hw::AdminQpState, 2> states{};
+  std::array<calls::QueryQp::Answer, 2> states{};
   for (std::size_t host = 0; host < 2; ++host) {
     auto& target = sides_[host].targets[pair];
     const auto frames = target.frames;

@@ -48,7 +48,7 @@ class FuzzEpisode {
   void for_each_side(const std::function<void(Side&)>& task);
   void connect(std::size_t pair);
   void connect_side(std::size_t pair, std::size_t host, std::uint32_t send_psn, std::uint32_t receive_psn);
-  [[nodiscard]] hw::AdminQpState query(std::size_t pair, std::size_t host);
+  [[nodiscard]] calls::QueryQp::Answer query(std::size_t pair, std::size_t host);
   /// Looks whether a sacrificed connection lives, and learns its PSNs; makes it anew when it has failed.
   void refresh(std::size_t pair, bool anew);
   [[nodiscard]] bool failed(std::size_t pair) const {

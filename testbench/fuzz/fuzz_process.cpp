@@ -47,8 +47,9 @@ std::uint16_t FuzzProcess::Qp::sends() const {
 FuzzProcess::FuzzProcess(Endpoint& endpoint, PlantedFault planted, Violation violation)
     : endpoint_(endpoint), violation_(std::move(violation)), planted_(planted) {
   auto& memory = endpoint.host().memory();
-  process_ = require_success(umd::ProcessContext::open(endpoint.kernel()), "opening the attacker's process");
-  bystander_ = require_success(umd::ProcessContext::open(endpoint.kernel()), "opening the bystander's process");
+  process_ =
+      require_success(umd::ProcessContext::open(endpoint.kernel().kernel_node()), "opening the attacker's process");
+  bystander_ = require_success(umd::ProcessContext::open(endpoint.kernel().node()), "opening the bystander's process");
   arena_ = static_cast<std::uint8_t*>(memory.allocate(kArenaBytes));
   read_only_ = static_cast<std::uint8_t*>(memory.allocate(kPage));
   foreign_ = static_cast<std::uint8_t*>(memory.allocate(kPage));
@@ -57,10 +58,10 @@ FuzzProcess::FuzzProcess(Endpoint& endpoint, PlantedFault planted, Violation vio
   std::memset(foreign_, kSecret, kPage);
   granted_ = arena_ + kGrantedAt;
   std::memset(granted_, 0x33, kGrantedBytes);
-  region_ = make_region(granted_, kGrantedBytes + (planted == PlantedFault::kLongRegion ? 8 : 0), process_->pd(), true);
-  read_only_region_ = make_region(read_only_, kPage, process_->pd(), planted == PlantedFault::kWritable);
+  region_ = make_region(*process_, granted_, kGrantedBytes + (planted == PlantedFault::kLongRegion ? 8 : 0), true);
+  read_only_region_ = make_region(*process_, read_only_, kPage, planted == PlantedFault::kWritable);
   foreign_region_ =
-      make_region(foreign_, kPage, (planted == PlantedFault::kSharedDomain ? process_ : bystander_)->pd(), true);
+      make_region(planted == PlantedFault::kSharedDomain ? *process_ : *bystander_, foreign_, kPage, true);
   fast_memory_ = static_cast<std::uint8_t*>(memory.allocate(kAllFastPages * kPage));
   list_ = static_cast<std::uint8_t*>(memory.allocate(kPage));
   std::memset(fast_memory_, kSecret, kAllFastPages * kPage);
@@ -78,7 +79,7 @@ FuzzProcess::FuzzProcess(Endpoint& endpoint, PlantedFault planted, Violation vio
     qp.kind = kind_of(i);
     tasks.emplace_back([this, &qp] {
       for (auto& [window, type] : {std::pair(&qp.window1, hw::MptType::kWindow1), {&qp.window2, hw::MptType::kWindow2}})
-        *window = require_success(endpoint_.kernel().create_mw({process_->pd(), type}), "creating a window");
+        *window = require_success(process_->create_mw({.type = type}), "creating a window");
       create(qp);
     });
   }
@@ -87,9 +88,8 @@ FuzzProcess::FuzzProcess(Endpoint& endpoint, PlantedFault planted, Violation vio
 
 void FuzzProcess::create_fast_region() {
   const std::uint32_t pages = planted_ == PlantedFault::kLongList ? 2 * kFastPages : kFastPages;
-  fast_region_ = require_success(
-      endpoint_.kernel().create_fast_mr({.pd = process_->pd(), .max_pages = pages, .remote_access = true}),
-      "creating a fast-register region");
+  fast_region_ = require_success(process_->create_fast_mr({.max_pages = pages, .remote_access = true}),
+                                 "creating a fast-register region");
   registered = false;
 }
 
@@ -116,32 +116,35 @@ FuzzProcess::~FuzzProcess() {
   endpoint_.device().unmap_pages(fast_memory_, kAllFastPages * kPage, fast_pages_);
 }
 
-std::unique_ptr<kmd::KernelMr> FuzzProcess::make_region(const void* memory, std::size_t bytes, std::uint32_t pd,
-                                                        bool all_rights) {
-  return require_success(endpoint_.kernel().create_mr({.address = memory,
-                                                       .length = bytes,
-                                                       .pd = pd,
-                                                       .local_write = all_rights,
-                                                       .remote_read = all_rights,
-                                                       .remote_write = all_rights,
-                                                       .remote_atomic = all_rights,
-                                                       .window_bind = true}),
+std::unique_ptr<umd::KernelMr> FuzzProcess::make_region(umd::ProcessContext& owner, const void* memory,
+                                                        std::size_t bytes, bool all_rights) {
+  return require_success(owner.create_mr({.address = memory,
+                                          .length = bytes,
+                                          .local_write = all_rights,
+                                          .remote_read = all_rights,
+                                          .remote_write = all_rights,
+                                          .remote_atomic = all_rights,
+                                          .window_bind = true}),
                          "registering memory");
 }
 
 void FuzzProcess::create(Qp& qp) {
-  qp.cq = require_success(endpoint_.kernel().create_cq({kCqEntries, process_->uar()}), "creating a completion queue");
+  qp.cq = require_success(process_->create_cq(kCqEntries), "creating a completion queue");
   qp.cq_consumer = 0;
-  kmd::QpSpec spec{process_->pd(), process_->uar(), qp.cq->cqn(), qp.cq->cqn(),
-                   kLogDepth,      kLogStride,      kLogDepth,    kLogStride};
+  umd::QpSpec spec{.send_cq = qp.cq->handle(),
+                   .receive_cq = qp.cq->handle(),
+                   .sq_log_depth = kLogDepth,
+                   .sq_log_stride = kLogStride,
+                   .rq_log_depth = kLogDepth,
+                   .rq_log_stride = kLogStride};
   if (qp.kind == Kind::kShared) {
-    qp.srq = require_success(endpoint_.kernel().create_srq({process_->pd(), process_->uar(), kLogDepth, kLogStride}),
+    qp.srq = require_success(process_->create_srq({.log_depth = kLogDepth, .log_stride = kLogStride}),
                              "creating a shared receive queue");
-    spec.srqn = qp.srq->srqn();
+    spec.srq = qp.srq->handle();
   }
   spec.fast_register = qp.kind == Kind::kFast;
   spec.type = qp.kind == Kind::kUc ? hw::QpType::kUc : qp.kind == Kind::kUd ? hw::QpType::kUd : hw::QpType::kRc;
-  qp.qp = require_success(endpoint_.kernel().create_qp(spec), "creating a queue pair");
+  qp.qp = require_success(process_->create_qp(spec), "creating a queue pair");
 }
 
 void FuzzProcess::renew(std::size_t number, bool recreate) {
@@ -181,7 +184,7 @@ void FuzzProcess::poll(Qp& qp) {
   const auto& ring = qp.cq->ring();
   const std::uint32_t mask = (1u << ring.log_depth) - 1, first = qp.cq_consumer;
   for (;; ++qp.cq_consumer) {
-    const std::uint8_t* const entry = ring.memory.data() + std::size_t{qp.cq_consumer & mask} * hw::Cqe::kBytes;
+    const std::uint8_t* const entry = ring.entries + std::size_t{qp.cq_consumer & mask} * hw::Cqe::kBytes;
     const std::uint8_t expected = (qp.cq_consumer >> ring.log_depth) % 2 == 0 ? 1 : 0;
     if (load_phase({entry, hw::Cqe::kBytes}) != expected) break;
     std::array<std::uint8_t, hw::Cqe::kBytes> raw;

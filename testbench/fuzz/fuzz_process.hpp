@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "driver/kmd/kernel_cq.hpp"
-#include "driver/kmd/kernel_fast_mr.hpp"
-#include "driver/kmd/kernel_mr.hpp"
-#include "driver/kmd/kernel_mw.hpp"
-#include "driver/kmd/kernel_qp.hpp"
-#include "driver/kmd/kernel_srq.hpp"
+#include "driver/umd/kernel_cq.hpp"
+#include "driver/umd/kernel_fast_mr.hpp"
+#include "driver/umd/kernel_mr.hpp"
+#include "driver/umd/kernel_mw.hpp"
+#include "driver/umd/kernel_qp.hpp"
+#include "driver/umd/kernel_srq.hpp"
 #include "driver/umd/process_context.hpp"
 #include "testbench/endpoint.hpp"
 
@@ -46,7 +46,7 @@ class FuzzProcess {
     kShared,  ///< RC, on a shared receive queue
     kUc,
     kUd,
-    kFast,  ///< RC; fast registrations are executed
+    kFast,  ///< RC; fast registrations are executed, so the attacker is one of the kernel's clients
   };
   static constexpr std::size_t kPlainQps = 16, kQps = kPlainQps + 4;
   [[nodiscard]] static constexpr Kind kind_of(std::size_t number) {
@@ -62,11 +62,11 @@ class FuzzProcess {
   struct Qp {
     Kind kind{};
     std::uint32_t mtu = 0;
-    std::unique_ptr<kmd::KernelSrq> srq;  ///< kShared
-    std::unique_ptr<kmd::KernelMw> window1, window2;
+    std::unique_ptr<umd::KernelSrq> srq;  ///< kShared
+    std::unique_ptr<umd::KernelMw> window1, window2;
     bool bound2 = false;  ///< window2 is, if everything has gone as posted
-    std::unique_ptr<kmd::KernelCq> cq;
-    std::unique_ptr<kmd::KernelQp> qp;
+    std::unique_ptr<umd::KernelCq> cq;
+    std::unique_ptr<umd::KernelQp> qp;
     std::uint32_t cq_consumer = 0;
     std::uint16_t sq_producer = 0, rq_producer = 0;
     std::map<std::uint16_t, bool>
@@ -132,8 +132,8 @@ class FuzzProcess {
   void create(Qp& qp);
   void create_fast_region();
   void check(const std::uint8_t* memory, std::size_t bytes, std::uint8_t expected, const char* what);
-  [[nodiscard]] std::unique_ptr<kmd::KernelMr> make_region(const void* memory, std::size_t bytes, std::uint32_t pd,
-                                                           bool all_rights);
+  [[nodiscard]] std::unique_ptr<umd::KernelMr> make_region(umd::ProcessContext& owner, const void* memory,
+                                                           std::size_t bytes, bool all_rights);
 
   Endpoint& endpoint_;
   Violation violation_;
@@ -142,12 +142,12 @@ class FuzzProcess {
   std::uint8_t* granted_;
   std::uint8_t* read_only_;  ///< A page
   std::uint8_t* foreign_;    ///< A page
-  std::unique_ptr<kmd::KernelMr> region_, read_only_region_, foreign_region_;
+  std::unique_ptr<umd::KernelMr> region_, read_only_region_, foreign_region_;
   const PlantedFault planted_;
   std::uint8_t* fast_memory_;  ///< kAllFastPages pages; those in the middle are granted
   std::uint8_t* list_;         ///< A page
   std::vector<std::uint64_t> fast_pages_, list_pages_;
-  std::unique_ptr<kmd::KernelFastMr> fast_region_;
+  std::unique_ptr<umd::KernelFastMr> fast_region_;
   std::deque<Opening> openings_;
   std::deque<Qp> qps_;
   std::uint64_t completions_ = 0, successes_ = 0;

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "driver/kmd/kernel_mr.hpp"
+#include "driver/umd/kernel_mr.hpp"
 #include "driver/umd/completion_queue.hpp"
 #include "driver/umd/process_context.hpp"
 #include "driver/umd/queue_pair.hpp"
@@ -28,23 +28,22 @@ constexpr std::uint64_t kNeighbourPollNs = 50;
 /// A process on one host with two queue pairs: 0 for the stream, 1 for the atomics.
 struct NeighbourSide {
   NeighbourSide(Host& host, std::uint64_t number)
-      : endpoint(host), process(require_success(umd::ProcessContext::open(endpoint.kernel()), "process")) {
+      : endpoint(host), process(require_success(umd::ProcessContext::open(endpoint.kernel().node()), "process")) {
     memory = static_cast<std::uint8_t*>(host.memory().allocate(kArenaBytes));
     fill_bench_data({memory, kArenaBytes}, number);
     std::memset(memory + kWord, 0, sizeof(std::uint64_t));
-    region = require_success(endpoint.kernel().create_mr({.address = memory,
-                                                          .length = kArenaBytes,
-                                                          .pd = process->pd(),
-                                                          .local_write = true,
-                                                          .remote_read = true,
-                                                          .remote_write = true,
-                                                          .remote_atomic = true}),
+    region = require_success(process->create_mr({.address = memory,
+                                                 .length = kArenaBytes,
+                                                 .local_write = true,
+                                                 .remote_read = true,
+                                                 .remote_write = true,
+                                                 .remote_atomic = true}),
                              "region");
     for (std::size_t i = 0; i < 2; ++i) {
       send_cqs[i] = require_success(umd::CompletionQueue::create(process, 256), "completion queue");
       receive_cqs[i] = require_success(umd::CompletionQueue::create(process, 256), "completion queue");
       qps[i] = require_success(
-          umd::QueuePair::create(
+          umd::QueuePair::create_idle(
               process,
               {.send_cq = send_cqs[i],
                .receive_cq = receive_cqs[i],
@@ -62,7 +61,7 @@ struct NeighbourSide {
   Endpoint endpoint;
   std::shared_ptr<umd::ProcessContext> process;
   std::uint8_t* memory = nullptr;
-  std::unique_ptr<kmd::KernelMr> region;
+  std::unique_ptr<umd::KernelMr> region;
   std::array<std::shared_ptr<umd::CompletionQueue>, 2> send_cqs, receive_cqs;
   std::array<std::shared_ptr<umd::QueuePair>, 2> qps;
 };

@@ -8,15 +8,13 @@ MixKey::MixKey(MixSide& owner, umd::QueuePair& qp, bool fast) : owner_(owner), q
   const auto room = owner.take((kPages + 1) * kPage);
   const std::size_t unaligned = reinterpret_cast<std::uintptr_t>(room.data()) % kPage;
   memory_ = room.subspan((kPage - unaligned) % kPage, kPages * kPage);
-  auto& kernel = owner.endpoint().kernel();
-  const auto pd = owner.process()->pd();
   if (fast) {
     pages_ =
         require_success(owner.endpoint().device().map_pages(memory_.data(), memory_.size(), true), "mapping pages");
-    fast_ = require_success(kernel.create_fast_mr({.pd = pd, .max_pages = kPages, .remote_access = true}),
+    fast_ = require_success(owner.process()->create_fast_mr({.max_pages = kPages, .remote_access = true}),
                             "creating a fast-register region");
   } else {
-    window_ = require_success(kernel.create_mw({.pd = pd, .type = hw::MptType::kWindow2}), "creating a window");
+    window_ = require_success(owner.process()->create_mw({}), "creating a window");
   }
 }
 
@@ -34,13 +32,13 @@ bool MixKey::open(model::Random& random, std::uint64_t id) {
   Result<void> posted;
   if (fast_) {
     address_ = (kPage * (1 + random.below(1u << 20))) + first;
-    const kmd::FastRange range{.pages = std::span(pages_).first((first + length + kPage - 1) / kPage),
-                               .first_offset = static_cast<std::uint32_t>(first),
-                               .length = length,
-                               .base = address_,
-                               .local_write = true,
-                               .remote_read = true,
-                               .remote_write = true};
+    const FastRange range{.pages = std::span(pages_).first((first + length + kPage - 1) / kPage),
+                          .first_offset = static_cast<std::uint32_t>(first),
+                          .length = length,
+                          .base = address_,
+                          .local_write = true,
+                          .remote_read = true,
+                          .remote_write = true};
     posted = umd::post_fast_register(qp_, *fast_, range, {.id = id});
   } else {
     address_ = reinterpret_cast<std::uint64_t>(range_.data());

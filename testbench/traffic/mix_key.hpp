@@ -53,8 +53,8 @@ class MixKey {
   umd::QueuePair& qp_;
   std::span<std::uint8_t> memory_;  ///< Whole pages
   std::vector<std::uint64_t> pages_;
-  std::unique_ptr<kmd::KernelFastMr> fast_;
-  std::unique_ptr<kmd::KernelMw> window_;
+  std::unique_ptr<umd::KernelFastMr> fast_;
+  std::unique_ptr<umd::KernelMw> window_;
   std::span<std::uint8_t> range_;
   std::uint64_t address_ = 0;
   State state_ = State::kIdle;

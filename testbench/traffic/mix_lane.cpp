@@ -40,7 +40,7 @@ MixLane::MixLane(const Spec& spec, const TrafficOptions& options, std::uint64_t 
                                          .inline_bytes = kLaneInline}};
     qp.context = this;
     qp.fast_register = sink && spec.fast;
-    return require_success(umd::QueuePair::create(side.process(), qp), "creating a queue pair");
+    return require_success(umd::QueuePair::create_idle(side.process(), qp), "creating a queue pair");
   };
   source_ = make(spec.from, false);
   sink_ = make(spec.to, true);

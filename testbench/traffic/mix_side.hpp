@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "driver/kmd/kernel_mr.hpp"
+#include "driver/umd/kernel_mr.hpp"
 #include "driver/umd/completion_queue.hpp"
 #include "driver/umd/process_context.hpp"
 #include "testbench/endpoint.hpp"
@@ -53,7 +53,7 @@ class MixSide {
   std::shared_ptr<umd::ProcessContext> process_;
   std::shared_ptr<umd::CompletionQueue> cq_;
   std::uint8_t* memory_ = nullptr;
-  std::unique_ptr<kmd::KernelMr> region_;
+  std::unique_ptr<umd::KernelMr> region_;
   std::vector<std::size_t> guards_;  ///< Where they start
   std::size_t used_ = 0;
 };

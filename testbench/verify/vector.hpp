@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "driver/generated/host_interface.hpp"
-#include "driver/kmd/kernel_qp.hpp"
+#include "driver/umd/kernel_qp.hpp"
 #include "driver/umd/request.hpp"
 #include "model/wire_faults.hpp"
 

@@ -47,7 +47,7 @@ void VectorSession::close_side(std::size_t host) {
   for (auto& pair : side.pairs) tasks.emplace_back([&pair] { pair = {}; });
   side_by_side(tasks);
   side.pairs.clear();
-  for (const auto domain : side.domains) side.endpoint->kernel().release_pd(domain);
+  side.domains.clear();
   // What is later in the list is made of what is before.
   side.srq.reset();
   side_by_side({[&side] { side.receive_core.reset(), side.receive_cq.reset(); },

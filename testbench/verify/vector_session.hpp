@@ -11,8 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "driver/kmd/kernel_fast_mr.hpp"
-#include "driver/kmd/kernel_mr.hpp"
+#include "driver/umd/kernel_fast_mr.hpp"
+#include "driver/umd/kernel_mr.hpp"
+#include "driver/umd/protection_domain.hpp"
 #include "driver/nd2/status.hpp"
 #include "driver/umd/process_context.hpp"
 #include "driver/umd/queue_pair.hpp"
@@ -76,7 +77,7 @@ class VectorSession {
   struct Pair {
     ComPtr<IND2QueuePair> face;
     std::shared_ptr<umd::QueuePair> below;
-    kmd::QpConnection connection;
+    umd::QpConnection connection;
 
     [[nodiscard]] umd::QueuePair& core() const { return below ? *below : core_of(*face); }
   };
@@ -89,10 +90,10 @@ class VectorSession {
     std::vector<Pair> pairs;
     std::map<std::uint64_t, std::uint64_t> counters;  ///< Those of the steps, at the start, by hw::Counter
     std::deque<hw::Eqe> events;                       ///< Of queues, queue pairs and the port; not of completions
-    std::vector<std::uint32_t> domains;               ///< More than that of the process
+    std::vector<std::unique_ptr<umd::ProtectionDomain>> domains;  ///< More than that of the process
   };
   /// Keeps events for a side, and passes them on to the driver's object.
-  struct Recorder final : kmd::EventSink {
+  struct Recorder final : EventSink {
     Recorder(std::deque<hw::Eqe>& to, std::function<void(const hw::Eqe&)> next)
         : events(to), pass_on(std::move(next)) {}
     void on_event(const hw::Eqe& eqe) override;
@@ -106,9 +107,9 @@ class VectorSession {
     std::uint64_t pattern = 0;          ///< What its bytes are with the fill `pattern`
     std::optional<std::uint64_t> base;  ///< Virtual address, when it is not that of the memory
     ComPtr<IND2MemoryRegion> region;
-    std::unique_ptr<kmd::KernelMr>
+    std::unique_ptr<umd::KernelMr>
         kernel_region;  ///< Instead, where NetworkDirect has none: of atomics, of another domain, of QP1
-    std::unique_ptr<kmd::KernelFastMr> fast_region;  ///< Instead
+    std::unique_ptr<umd::KernelFastMr> fast_region;  ///< Instead
     std::vector<std::uint64_t> pages;                ///< Of fast_region
     UINT32 local_token = 0, remote_token = 0;        ///< Kept after Deregister, to try them
   };
@@ -129,7 +130,7 @@ class VectorSession {
   Pair make_pair(std::size_t host, std::size_t index);
   void watch_pair(std::size_t host, Pair& pair);
   void connect();
-  kmd::QpConnection connection_of(std::size_t host, std::size_t index);
+  umd::QpConnection connection_of(std::size_t host, std::size_t index);
   void reset(const VectorStep& step);
   void make(const VectorStep& step);
   void watch_events(std::size_t host);

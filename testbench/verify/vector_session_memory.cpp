@@ -35,19 +35,19 @@ void VectorSession::add_region(const VectorRegion& spec) {
   auto& side = sides_[spec.host];
   auto& endpoint = *side.endpoint;
   if (spec.remote_atomic || spec.other_domain || !side.initiator_cq) {
-    std::uint32_t pd = side.process->pd();
+    calls::Handle pd = side.process->pd();
     if (spec.other_domain)
-      pd = side.domains.emplace_back(take_or_fail(endpoint.kernel().acquire_pd(), "another protection domain"));
+      pd = side.domains.emplace_back(take_or_fail(side.process->alloc_pd(), "another protection domain"))->handle();
     const bool local_write = spec.remote_atomic || (spec.flags & ND_MR_FLAG_ALLOW_LOCAL_WRITE) != 0;
     region.kernel_region =
-        take_or_fail(endpoint.kernel().create_mr({.address = region.memory,
-                                                  .length = spec.size,
-                                                  .pd = pd,
-                                                  .local_write = local_write,
-                                                  .read_sink = (spec.flags & ND_MR_FLAG_RDMA_READ_SINK) != 0,
-                                                  .remote_read = (spec.flags & ND_MR_FLAG_ALLOW_REMOTE_READ) != 0,
-                                                  .remote_write = (spec.flags & kRemoteWriteBit) != 0,
-                                                  .remote_atomic = spec.remote_atomic}),
+        take_or_fail(side.process->create_mr({.address = region.memory,
+                                              .length = spec.size,
+                                              .pd = pd,
+                                              .local_write = local_write,
+                                              .read_sink = (spec.flags & ND_MR_FLAG_RDMA_READ_SINK) != 0,
+                                              .remote_read = (spec.flags & ND_MR_FLAG_ALLOW_REMOTE_READ) != 0,
+                                              .remote_write = (spec.flags & kRemoteWriteBit) != 0,
+                                              .remote_atomic = spec.remote_atomic}),
                      "registering memory");
     region.local_token = region.kernel_region->key();
     region.remote_token = __builtin_bswap32(region.kernel_region->key());

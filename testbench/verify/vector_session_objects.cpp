@@ -14,13 +14,14 @@ namespace rnic::testbench {
 namespace {
 
 /// Changes `connection` as `attributes` say (docs/vectors.md, `modify`); gives the mask of what was named.
-kmd::QpAttributes apply(const std::map<std::string, std::uint64_t>& attributes, kmd::QpConnection& connection) {
-  kmd::QpAttributes mask = 0;
+QpAttributes apply(const std::map<std::string, std::uint64_t>& attributes, Endpoint& endpoint,
+                   umd::QpConnection& connection) {
+  QpAttributes mask = 0;
   const auto set = [&](const char* name, hw::QpAttr attr, auto& field) {
     const auto it = attributes.find(name);
     if (it == attributes.end()) return;
     field = static_cast<std::remove_reference_t<decltype(field)>>(it->second);
-    mask |= kmd::attribute(attr);
+    mask |= attribute(attr);
   };
   set("ack_timeout", hw::QpAttr::kTimeout, connection.ack_timeout);
   set("retry_count", hw::QpAttr::kRetryCnt, connection.retry_count);
@@ -29,7 +30,9 @@ kmd::QpAttributes apply(const std::map<std::string, std::uint64_t>& attributes, 
   set("traffic_class", hw::QpAttr::kAv, connection.path.traffic_class);
   set("hop_limit", hw::QpAttr::kAv, connection.path.hop_limit);
   set("flow_label", hw::QpAttr::kAv, connection.path.flow_label);
-  set("pkey", hw::QpAttr::kPkeyIndex, connection.path.pkey);
+  std::uint16_t pkey{};
+  set("pkey", hw::QpAttr::kPkeyIndex, pkey);
+  if ((mask & attribute(hw::QpAttr::kPkeyIndex)) != 0) connection.path.pkey_index = endpoint.pkey_index(pkey);
   set("qkey", hw::QpAttr::kQkey, connection.qkey);
   set("send_psn", hw::QpAttr::kSqPsn, connection.send_psn);
   set("remote_read", hw::QpAttr::kAccessFlags, connection.remote_read);
@@ -67,10 +70,10 @@ void VectorSession::for_each_host(const std::function<void(std::size_t)>& task) 
 
 void VectorSession::add_side(std::size_t host) {
   auto& side = sides_[host];
-  side.endpoint = std::make_unique<Endpoint>(world_.host(host));
+  side.endpoint = std::make_unique<Endpoint>(world_.host(host), kmd::KernelOptions{}, setup_.fast_register);
   if (setup_.general_service) {
-    side.process =
-        take_or_fail(umd::ProcessContext::open_kernel(side.endpoint->kernel()), "the kernel driver's context");
+    side.process = take_or_fail(umd::ProcessContext::open_for_management(side.endpoint->kernel().kernel_node()),
+                                "a context for management");
     side.initiator_core =
         take_or_fail(umd::CompletionQueue::create(side.process, setup_.hosts[host].cq_depth), "completion queue");
     side.receive_core =
@@ -97,18 +100,19 @@ VectorSession::Pair VectorSession::make_pair(std::size_t host, std::size_t index
   Pair pair;
   void* const context = reinterpret_cast<void*>(static_cast<std::uintptr_t>(index + 1));
   if (setup_.type != hw::QpType::kRc || setup_.fast_register) {
-    pair.below = take_or_fail(umd::QueuePair::create(side.process, {.send_cq = side.initiator_core,
-                                                                    .receive_cq = side.receive_core,
-                                                                    .type = setup_.type,
-                                                                    .general_service = setup_.general_service,
-                                                                    .capacity = {.send_depth = own.initiator_depth,
-                                                                                 .receive_depth = own.receive_depth,
-                                                                                 .send_segments = own.initiator_sge,
-                                                                                 .receive_segments = own.receive_sge,
-                                                                                 .inline_bytes = own.inline_size},
-                                                                    .context = context,
-                                                                    .fast_register = setup_.fast_register}),
-                              "queue pair");
+    pair.below =
+        take_or_fail(umd::QueuePair::create_idle(side.process, {.send_cq = side.initiator_core,
+                                                                .receive_cq = side.receive_core,
+                                                                .type = setup_.type,
+                                                                .general_service = setup_.general_service,
+                                                                .capacity = {.send_depth = own.initiator_depth,
+                                                                             .receive_depth = own.receive_depth,
+                                                                             .send_segments = own.initiator_sge,
+                                                                             .receive_segments = own.receive_sge,
+                                                                             .inline_bytes = own.inline_size},
+                                                                .context = context,
+                                                                .fast_register = setup_.fast_register}),
+                     "queue pair");
   } else if (side.srq) {
     require_success(side.endpoint->adapter().CreateQueuePairWithSrq(
                         IID_IND2QueuePair, side.receive_cq.get(), side.initiator_cq.get(), side.srq.get(), context,
@@ -124,7 +128,7 @@ VectorSession::Pair VectorSession::make_pair(std::size_t host, std::size_t index
 
 void VectorSession::watch_events(std::size_t host) {
   auto& side = sides_[host];
-  auto& kernel = side.endpoint->kernel();
+  auto& events = side.process->events();
   const auto recorder = [&](std::function<void(const hw::Eqe&)> pass_on) {
     return recorders_.emplace_back(std::make_shared<Recorder>(side.events, std::move(pass_on)));
   };
@@ -132,20 +136,22 @@ void VectorSession::watch_events(std::size_t host) {
   for (auto* cq : {side.initiator_cq.get(), side.receive_cq.get()}) {
     if (cq == nullptr) continue;
     auto& object = static_cast<nd2::CompletionQueue&>(*cq);
-    kernel.subscribe_cq(object.core()->cqn(), recorder([&object](const hw::Eqe& eqe) { object.on_event(eqe); }));
+    events.subscribe(EventTable::Of::kCq, object.core()->cqn(),
+                     recorder([&object](const hw::Eqe& eqe) { object.on_event(eqe); }));
   }
   if (side.srq) {
     auto& object = static_cast<nd2::SharedReceiveQueue&>(*side.srq);
-    kernel.subscribe_srq(object.core()->srqn(), recorder([&object](const hw::Eqe& eqe) { object.on_event(eqe); }));
+    events.subscribe(EventTable::Of::kSrq, object.core()->srqn(),
+                     recorder([&object](const hw::Eqe& eqe) { object.on_event(eqe); }));
   }
-  kernel.subscribe_device(recorder({}));
+  events.subscribe_device(recorder({}));
 }
 
 void VectorSession::watch_pair(std::size_t host, Pair& pair) {
   auto& side = sides_[host];
   auto& core = pair.core();
   auto recorder = std::make_shared<Recorder>(side.events, [&core](const hw::Eqe& eqe) { core.on_event(eqe); });
-  side.endpoint->kernel().subscribe_qp(core.qpn(), recorders_.emplace_back(std::move(recorder)));
+  side.process->events().subscribe(EventTable::Of::kQp, core.qpn(), recorders_.emplace_back(std::move(recorder)));
 }
 
 /// What each queue pair needs is known in advance, so that `modify` can do it, too.
@@ -178,10 +184,10 @@ void VectorSession::connect() {
 }
 
 /// Of queue pair `index` of a host, as the setup says.
-kmd::QpConnection VectorSession::connection_of(std::size_t host, std::size_t index) {
+umd::QpConnection VectorSession::connection_of(std::size_t host, std::size_t index) {
   const auto& own = setup_.hosts.at(host);
   auto& endpoint = *sides_[host].endpoint;
-  kmd::QpConnection connection;
+  umd::QpConnection connection;
   if (setup_.type == hw::QpType::kUd) {
     connection = datagram_attributes(endpoint, own.qkey, own.mtu);
   } else {
@@ -200,7 +206,7 @@ kmd::QpConnection VectorSession::connection_of(std::size_t host, std::size_t ind
         connection_to(endpoint, *sides_[1 - host].endpoint, sides_[1 - host].pairs.at(index).core().qpn(), parameters);
     connection.inbound_reads = static_cast<std::uint8_t>(own.responder_reads);
   }
-  connection.path.pkey = own.pkey;
+  connection.path.pkey_index = endpoint.pkey_index(own.pkey);
   connection.path.traffic_class = own.traffic_class;
   connection.path.hop_limit = own.hop_limit;
   connection.path.flow_label = own.flow_label;
@@ -213,7 +219,9 @@ kmd::QpConnection VectorSession::connection_of(std::size_t host, std::size_t ind
 /// As new, in INIT: what was posted is flushed, and RTR and RTS connect it as at the start.
 void VectorSession::reset(const VectorStep& step) {
   auto& own = pair(step);
-  expect_status(step, control_status(own.core().reset()));
+  auto done = own.core().modify(hw::QpState::kReset, 0, {});
+  if (done) done = own.core().to_idle({});
+  expect_status(step, control_status(done));
   own.connection = connection_of(step.host, step.qp);
 }
 
@@ -236,8 +244,8 @@ void VectorSession::modify(const VectorStep& step) {
   const auto next = static_cast<hw::QpState>(*step.value);
   if (step.attributes.empty()) return expect_status(step, change_state(own, next, step.notify));
   auto wanted = own.connection;
-  const auto mask = apply(step.attributes, wanted);
-  const auto done = own.core().kernel_qp().modify(next, mask, wanted);
+  const auto mask = apply(step.attributes, *side(step).endpoint, wanted);
+  const auto done = own.core().modify(next, mask, wanted);
   if (done) own.connection = wanted;
   expect_status(step, control_status(done));
 }
@@ -250,7 +258,7 @@ HRESULT VectorSession::change_state(Pair& pair, hw::QpState next, bool notify) {
       return control_status(core.state() == umd::QueuePair::State::kReady ? core.to_connected(pair.connection)
                                                                           : core.resume());
     case hw::QpState::kSqd: return control_status(core.drain(notify));
-    default: return control_status(core.kernel_qp().modify(next, 0, pair.connection));
+    default: return control_status(core.modify(next, 0, pair.connection));
   }
 }
 

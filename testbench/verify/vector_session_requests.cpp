@@ -153,10 +153,9 @@ void VectorSession::fast_register(const VectorStep& step) {
   if (!entry.fast_region) {
     entry.host = step.host;
     entry.fast_region =
-        take_or_fail(endpoint.kernel().create_fast_mr({.pd = side(step).process->pd(),
-                                                       .max_pages = static_cast<std::uint32_t>(step.size),
-                                                       .remote_access = step.remote_access,
-                                                       .window_bind = false}),
+        take_or_fail(side(step).process->create_fast_mr({.max_pages = static_cast<std::uint32_t>(step.size),
+                                                         .remote_access = step.remote_access,
+                                                         .window_bind = false}),
                      step.text);
     entry.memory = from.memory + step.offset;
     entry.size = step.length;
@@ -167,13 +166,13 @@ void VectorSession::fast_register(const VectorStep& step) {
     throw VectorFailure(fmt::format("{}: \"{}\" has another range", step.text, step.fast_region));
   const std::uint64_t address = reinterpret_cast<std::uint64_t>(entry.memory);
   const std::uint64_t base = step.value.value_or(address);
-  const kmd::FastRange range{.pages = entry.pages,
-                             .first_offset = static_cast<std::uint32_t>(address % kPageBytes),
-                             .length = step.length,
-                             .base = base,
-                             .local_write = (step.flags & ND_MR_FLAG_ALLOW_LOCAL_WRITE) != 0,
-                             .remote_read = (step.flags & ND_MR_FLAG_ALLOW_REMOTE_READ) != 0,
-                             .remote_write = (step.flags & kRemoteWriteBit) != 0};
+  const FastRange range{.pages = entry.pages,
+                        .first_offset = static_cast<std::uint32_t>(address % kPageBytes),
+                        .length = step.length,
+                        .base = base,
+                        .local_write = (step.flags & ND_MR_FLAG_ALLOW_LOCAL_WRITE) != 0,
+                        .remote_read = (step.flags & ND_MR_FLAG_ALLOW_REMOTE_READ) != 0,
+                        .remote_write = (step.flags & kRemoteWriteBit) != 0};
   const auto posted = umd::post_fast_register(pair(step).core(), *entry.fast_region, range, {.id = step.context});
   if (posted) entry.base = base;
   entry.local_token = entry.fast_region->key();

@@ -146,7 +146,7 @@ void VectorSession::expect_nothing_left() {
       }
     }
     // Events that wait in their queues are handed out.
-    static_cast<void>(side.endpoint->kernel().wait_until([] { return true; }, 0));
+    static_cast<void>(side.endpoint->wait_until([] { return true; }, 0));
     for (const auto& eqe : side.events) note(host, describe_event(host, eqe));
   }
   if (!left.empty()) throw VectorFailure("ends with what no step takes: " + left);
@@ -179,7 +179,7 @@ void VectorSession::notified(const VectorStep& step, bool expected) {
       notification.status = notification.object->GetOverlappedResult(&notification.overlapped, FALSE);
     return notification.status != ND_PENDING;
   };
-  endpoint.kernel().wait_until(done, step.within_ns + (expected ? way_ns(0) + way_ns(1) : 0));
+  endpoint.wait_until(done, step.within_ns + (expected ? way_ns(0) + way_ns(1) : 0));
   if (expected != done())
     throw VectorFailure(
         fmt::format("{}: notification \"{}\" is {}", step.text, step.name, expected ? "still pending" : "complete"));
@@ -204,7 +204,7 @@ std::string VectorSession::describe_event(std::size_t host, const hw::Eqe& eqe) 
 void VectorSession::event(const VectorStep& step) {
   auto& of = side(step);
   const auto type = static_cast<hw::EqeType>(*step.value);
-  if (!of.endpoint->kernel().wait_until([&] { return !of.events.empty(); }, step.within_ns)) {
+  if (!of.endpoint->wait_until([&] { return !of.events.empty(); }, step.within_ns)) {
     throw VectorFailure(fmt::format("{}: no event, expected {}", step.text, event_name(type)));
   }
   const hw::Eqe eqe = of.events.front();
@@ -226,7 +226,7 @@ void VectorSession::event(const VectorStep& step) {
 
 void VectorSession::no_event(const VectorStep& step) {
   auto& of = side(step);
-  of.endpoint->kernel().wait_until([&] { return !of.events.empty(); }, step.within_ns);
+  of.endpoint->wait_until([&] { return !of.events.empty(); }, step.within_ns);
   if (!of.events.empty())
     throw VectorFailure(fmt::format("{}: an event came: {}", step.text, describe_event(step.host, of.events.front())));
 }

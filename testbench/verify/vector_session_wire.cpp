@@ -31,8 +31,8 @@ void VectorSession::frame(const VectorStep& step) {
   target.path.ipv6 = ipv6_;
   target.path.dest_mac = connection.path.dest_mac;
   target.path.source_mac = mac_of(*there.endpoint);
-  target.path.source_ip = connection.path.source_ip;
-  target.path.dest_ip = connection.path.dest_ip;
+  target.path.source_ip = ip_of(*there.endpoint, ipv6_);
+  target.path.dest_ip = connection.path.dest_gid;
   target.path.dest_qpn = connection.dest_qpn;
   if (!step.remote.region.empty()) {
     target.va = address(step.remote);

@@ -57,7 +57,7 @@ void read_type(Reader& from, VectorSetup& to) {
   const auto type = from.name("type", {{"RC", kRc}, {"UC", kUc}, {"UD", kUd}, {"QP1", kQp1}}, kRc);
   to.type = type == kRc ? hw::QpType::kRc : type == kUc ? hw::QpType::kUc : hw::QpType::kUd;
   to.general_service = type == kQp1;
-  if (to.general_service) to.hosts[0].qkey = kmd::kGeneralServiceQkey;
+  if (to.general_service) to.hosts[0].qkey = kGeneralServiceQkey;
   to.fast_register = from.boolean("fast_register", to.fast_register);
   to.queue_pairs = from.number<std::size_t>("queue_pairs", to.queue_pairs);
   if (to.queue_pairs == 0 || to.queue_pairs > 8) from.fail("\"queue_pairs\" is 1 to 8");

@@ -4,8 +4,10 @@
 #include <memory>
 #include <vector>
 
+#include "driver/kmd/kernel_device.hpp"
 #include "driver/umd/completion_queue.hpp"
 #include "driver/umd/queue_pair.hpp"
+#include "driver/umd/waiting.hpp"
 #include "tests/driver/fake_device.hpp"
 
 namespace rnic::test {
@@ -14,7 +16,7 @@ namespace rnic::test {
 struct DriverFixture {
   explicit DriverFixture(std::uint64_t seed = 1) : device(seed) {
     kernel = kmd::KernelDevice::open(device).take();
-    process = umd::ProcessContext::open(*kernel).take();
+    process = umd::ProcessContext::open(kernel->node()).take();
     device.commands.clear();
   }
 
@@ -24,7 +26,8 @@ struct DriverFixture {
 
   std::shared_ptr<umd::QueuePair> make_qp(const std::shared_ptr<umd::CompletionQueue>& cq,
                                           umd::QueueCapacity capacity = {8, 8, 4, 4, 64}) {
-    return umd::QueuePair::create(process, {.send_cq = cq, .receive_cq = cq, .capacity = capacity, .context = this})
+    return umd::QueuePair::create_idle(process,
+                                       {.send_cq = cq, .receive_cq = cq, .capacity = capacity, .context = this})
         .take();
   }
 

@@ -240,6 +240,35 @@ hw::AdminStatus FakeDevice::execute(const hw::AdminCommand& command, std::array<
       }
       break;
     }
+    case hw::AdminOpcode::kQueryCq: {
+      const auto found = completion_queues.find(command.number);
+      if (found == completion_queues.end()) return hw::AdminStatus::kBadNumber;
+      const Queue& queue = found->second;
+      hw::AdminQueueState{.producer_index = queue.produced,
+                          .log_depth = static_cast<std::uint8_t>(queue.log_depth),
+                          .consumer_index = queue.consumed,
+                          .arm = static_cast<std::uint8_t>(queue.arm)}
+          .encode(result);
+      break;
+    }
+    case hw::AdminOpcode::kQuerySrq: {
+      const auto found = shared_queues.find(command.number);
+      if (found == shared_queues.end()) return hw::AdminStatus::kBadNumber;
+      hw::AdminSrqState{.producer_index = found->second.producer, .head = found->second.head}.encode(result);
+      break;
+    }
+    case hw::AdminOpcode::kQueryQp: {
+      const auto found = pairs.find(command.number);
+      if (found == pairs.end()) return hw::AdminStatus::kBadNumber;
+      const Pair& pair = found->second;
+      hw::AdminQpState{.state = static_cast<std::uint8_t>(pair.state),
+                       .sq_producer = pair.sq_producer,
+                       .sq_retired = pair.sq_done,
+                       .rq_producer = pair.rq_producer,
+                       .rq_head = pair.rq_done}
+          .encode(result);
+      break;
+    }
     case hw::AdminOpcode::kModifyQp: return modify(command.number, body_of<hw::AdminModifyQp>(command));
     default: return hw::AdminStatus::kBadOpcode;
   }
@@ -495,6 +524,18 @@ void FakeDevice::unmap_pages(const void*, std::size_t, std::span<const std::uint
   const Inside inside_device;
   const std::lock_guard lock(mutex_);
   mapped_pages -= iovas.size();
+}
+
+Result<std::vector<std::uint64_t>> FakeDevice::map_process_pages(std::int32_t process, std::uint64_t address,
+                                                                 std::size_t length, bool) {
+  if (!has_processes) return Error::kNotSupported;
+  process_pages[process].insert(address);
+  return std::vector<std::uint64_t>((address % kDevicePageBytes + length + kDevicePageBytes - 1) / kDevicePageBytes);
+}
+
+void FakeDevice::unmap_process_pages(std::int32_t process, std::uint64_t address, std::size_t,
+                                     std::span<const std::uint64_t>) {
+  process_pages[process].erase(address);
 }
 
 std::uint64_t FakeDevice::wake_count() {

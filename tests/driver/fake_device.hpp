@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <random>
+#include <set>
 #include <vector>
 
 #include "driver/device.hpp"
@@ -31,6 +32,10 @@ class FakeDevice final : public Device {
   void dma_free(const DmaBuffer& buffer) override;
   Result<std::vector<std::uint64_t>> map_pages(const void* p, std::size_t length, bool writable) override;
   void unmap_pages(const void* p, std::size_t length, std::span<const std::uint64_t> iovas) override;
+  Result<std::vector<std::uint64_t>> map_process_pages(std::int32_t process, std::uint64_t address, std::size_t length,
+                                                       bool writable) override;
+  void unmap_process_pages(std::int32_t process, std::uint64_t address, std::size_t length,
+                           std::span<const std::uint64_t> iovas) override;
   std::uint64_t wake_count() override;
   void wake() override;
   bool wait(std::uint64_t seen, std::uint64_t timeout_ns) override;
@@ -58,6 +63,7 @@ class FakeDevice final : public Device {
   /// Memory that map_pages refuses: all of it, or for writing.
   const void* unmapped = nullptr;
   const void* read_only = nullptr;
+  bool has_processes = false;  ///< Memory of other processes may be mapped, too
 
   // What the driver did
   struct Write {
@@ -105,6 +111,7 @@ class FakeDevice final : public Device {
   std::map<std::uint32_t, hw::AdminCreateFastMr> fast_regions;  ///< By index of the key
   std::map<std::uint32_t, std::uint32_t> bound;  ///< Window that is bound, region it is bound to: indexes
   std::size_t mapped_pages = 0;
+  std::map<std::int32_t, std::set<std::uint64_t>> process_pages;  ///< Mapped of other processes: their addresses
 
   std::vector<std::pair<DeviceOddity, std::uint32_t>> oddities;  ///< Reported
 

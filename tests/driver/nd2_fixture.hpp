@@ -2,10 +2,12 @@
 
 #include <netinet/in.h>
 
+#include "driver/kmd/kernel_device.hpp"
 #include "driver/nd2/adapter.hpp"
 #include "driver/nd2/completion_queue.hpp"
 #include "driver/nd2/handles.hpp"
 #include "driver/nd2/queue_pair.hpp"
+#include "driver/umd/waiting.hpp"
 #include "tests/driver/fake_device.hpp"
 
 namespace rnic::test {
@@ -19,10 +21,10 @@ struct Nd2Fixture {
     reinterpret_cast<sockaddr_in&>(address).sin_addr.s_addr = htonl(0x0A000001);
     addresses.push_back(address);
     void* object = nullptr;
-    nd2::open_adapter(*kernel, addresses, IID_IND2Adapter, &object);
+    nd2::open_adapter(kernel->node(), addresses, IID_IND2Adapter, &object);
     adapter = static_cast<IND2Adapter*>(object);
     adapter->CreateOverlappedFile(&file);
-    event = nd2::create_event(*kernel);
+    event = nd2::create_event(kernel->node());
     overlapped.hEvent = event;
   }
   ~Nd2Fixture() {

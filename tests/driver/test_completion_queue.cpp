@@ -200,7 +200,7 @@ TEST_CASE_METHOD(CqFixture,
   device.on_time = nullptr;
   CHECK(resizes > 500);
   CHECK(refused > 50);
-  CHECK(device.live_allocations() == live);
+  CHECK(device.live_allocations() == live + 1);  // the ring before, which the device might still write
 }
 
 TEST_CASE_METHOD(CqFixture, "a ring that cannot be replaced") {

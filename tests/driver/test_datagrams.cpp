@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "driver/kmd/path_entropy.hpp"
+#include "driver/path_entropy.hpp"
 #include "tests/driver/driver_fixture.hpp"
 
 using namespace rnic;
@@ -18,7 +18,8 @@ struct DatagramFixture : DriverFixture {
   std::shared_ptr<umd::QueuePair> open(hw::QpType type, umd::QueueCapacity capacity = {8, 8, 4, 4, 64}) {
     cq = make_cq();
     auto qp =
-        umd::QueuePair::create(process, {.send_cq = cq, .receive_cq = cq, .type = type, .capacity = capacity}).take();
+        umd::QueuePair::create_idle(process, {.send_cq = cq, .receive_cq = cq, .type = type, .capacity = capacity})
+            .take();
     REQUIRE(qp->connect({.qkey = 0x1234}).ok());
     return qp;
   }
@@ -64,7 +65,7 @@ TEST_CASE_METHOD(DatagramFixture, "a datagram carries its address in the request
   CHECK(address.dest_qpn == 0x654321);
   CHECK(address.qkey == 0x11111111);
   CHECK(address.second_source == 0);
-  CHECK(address.flow_label == kmd::flow_label_for(qp->qpn(), 0x654321));
+  CHECK(address.flow_label == flow_label_for(qp->qpn(), 0x654321));
   const auto data = hw::WqeData::decode(std::span<const std::uint8_t, 16>(wqe.data() + 64, 16));
   CHECK(data.va == 0x1000);
 }
@@ -139,39 +140,39 @@ TEST_CASE_METHOD(DatagramFixture, "QP1 belongs to the kernel driver (10.2.4.1, 1
   const umd::QueuePair::Spec spec{.type = hw::QpType::kUd, .general_service = true, .capacity = {8, 8, 1, 1, 0}};
   auto of = [&](const std::shared_ptr<umd::ProcessContext>& owner, umd::QueuePair::Spec with) {
     with.send_cq = with.receive_cq = umd::CompletionQueue::create(owner, 16).take();
-    return umd::QueuePair::create(owner, with);
+    return umd::QueuePair::create_idle(owner, with);
   };
-  CHECK(of(process, spec).error() == Error::kInvalidParameter);
-  const auto own = umd::ProcessContext::open_kernel(*kernel).take();
+  CHECK(of(process, spec).error() == Error::kNotSupported);
+  const auto own = umd::ProcessContext::open_for_management(kernel->kernel_node()).take();
   CHECK(own->uar() == hw::kKernelUar);
   auto connected = spec;
   connected.type = hw::QpType::kRc;
   CHECK(of(own, connected).error() == Error::kInvalidParameter);
   {
     const auto qp = of(own, spec).take();
-    CHECK(qp->qpn() == kmd::kGeneralServiceQpn);
-    CHECK(qp->connect({.qkey = kmd::kGeneralServiceQkey}).ok());
+    CHECK(qp->qpn() == kGeneralServiceQpn);
+    CHECK(qp->connect({.qkey = kGeneralServiceQkey}).ok());
     CHECK(device.pairs.at(1).last_modify.qkey == 0x80010000);
     CHECK(of(own, spec).error() == Error::kExists);
   }
   CHECK(of(own, spec).ok());  // it can be made again
   const auto qp =
-      umd::QueuePair::create(
+      umd::QueuePair::create_idle(
           process,
           {.send_cq = make_cq(), .receive_cq = make_cq(), .type = hw::QpType::kUd, .capacity = {8, 8, 1, 1, 0}})
           .take();
-  CHECK(qp->to_ready({.qkey = kmd::kPrivilegedQkey}).error() == Error::kInvalidParameter);
+  CHECK(qp->to_ready({.qkey = kPrivilegedQkey}).error() == Error::kInvalidParameter);
   CHECK(qp->to_ready({.qkey = 0x7FFFFFFF}).ok());
 }
 
 TEST_CASE("flow labels and source ports spread connections and stay in their range (A17.3.1.1)") {
   std::array<unsigned, 16> bins{};
   for (std::uint32_t qpn = 0x100; qpn < 0x100 + 1600; ++qpn) {
-    const auto label = kmd::flow_label_for(qpn, 0x77AB00 + qpn * 3);
-    CHECK(label == kmd::flow_label_for(0x77AB00 + qpn * 3, qpn));
+    const auto label = flow_label_for(qpn, 0x77AB00 + qpn * 3);
+    CHECK(label == flow_label_for(0x77AB00 + qpn * 3, qpn));
     CHECK(label != 0);
     CHECK(label <= 0xFFFFF);
-    const auto port = kmd::udp_source_port_for(label);
+    const auto port = udp_source_port_for(label);
     CHECK(port >= 0xC000);
     ++bins[port >> 10 & 15];
   }
@@ -180,11 +181,10 @@ TEST_CASE("flow labels and source ports spread connections and stay in their ran
 
 TEST_CASE_METHOD(DatagramFixture, "a connection without a source port gets one from its flow label or its QPNs") {
   const auto qp = open(hw::QpType::kUc);
-  CHECK(device.pairs.at(qp->qpn()).last_modify.udp_source_port ==
-        kmd::udp_source_port_for(kmd::flow_label_for(qp->qpn(), 0)));
+  CHECK(device.pairs.at(qp->qpn()).last_modify.udp_source_port == udp_source_port_for(flow_label_for(qp->qpn(), 0)));
   const auto other = make_qp(cq);
-  kmd::QpConnection connection;
+  umd::QpConnection connection;
   connection.path.flow_label = 0x54321;
   REQUIRE(other->connect(connection).ok());
-  CHECK(device.pairs.at(other->qpn()).last_modify.udp_source_port == kmd::udp_source_port_for(0x54321));
+  CHECK(device.pairs.at(other->qpn()).last_modify.udp_source_port == udp_source_port_for(0x54321));
 }

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <thread>
 
+#include "driver/kmd/kernel_cq.hpp"
 #include "driver/kmd/kernel_fast_mr.hpp"
 #include "driver/kmd/kernel_mr.hpp"
 #include "driver/kmd/kernel_mw.hpp"
@@ -20,7 +21,7 @@ using test::Nd2Fixture;
 
 namespace {
 
-struct CountingSink final : kmd::EventSink {
+struct CountingSink final : EventSink {
   void on_event(const hw::Eqe& eqe) override { types.push_back(static_cast<hw::EqeType>(eqe.event_type)); }
   std::vector<hw::EqeType> types;
 };
@@ -65,7 +66,7 @@ struct FullFixture : Nd2Fixture {
     window = static_cast<IND2MemoryWindow*>(object);
     REQUIRE(adapter->CreateSharedReceiveQueue(IID_IND2SharedReceiveQueue, file, 8, 1, 2, 0, 0, &object) == ND_SUCCESS);
     shared = static_cast<IND2SharedReceiveQueue*>(object);
-    for (auto& request : pending) request.hEvent = nd2::create_event(*kernel);
+    for (auto& request : pending) request.hEvent = nd2::create_event(kernel->node());
     REQUIRE(queue->Notify(ND_CQ_NOTIFY_ANY, &pending[0]) == ND_PENDING);
     REQUIRE(shared->Notify(&pending[1]) == ND_PENDING);
   }
@@ -142,7 +143,7 @@ TEST_CASE_METHOD(FullFixture,
                  "whatever ends the device, waits end, requests complete, calls say so, and everything is given back") {
   const End how = GENERATE(End::kTakenAway, End::kReadsAllOnes, End::kReportsFatal, End::kEvent, End::kSilent);
   auto sink = std::make_shared<CountingSink>();
-  kernel->subscribe_device(sink);
+  kernel->events().subscribe_device(sink);
   end_device(device, how);
   // A device that is silent but says that it is well is found out by the next command alone.
   if (how == End::kSilent) REQUIRE(queue->Resize(100) == ND_DEVICE_REMOVED);
@@ -207,7 +208,7 @@ TEST_CASE_METHOD(FullFixture,
   if (released_first) release_all();
 
   void* object = nullptr;
-  REQUIRE(nd2::open_adapter(*kernel, addresses, IID_IND2Adapter, &object) == ND_SUCCESS);
+  REQUIRE(nd2::open_adapter(kernel->node(), addresses, IID_IND2Adapter, &object) == ND_SUCCESS);
   auto* const second = static_cast<IND2Adapter*>(object);
   CHECK(device.resets == 1);
   CHECK(device.registers[hw::reg::kDeviceControl] == 1);
@@ -258,7 +259,7 @@ TEST_CASE("one command without an answer costs a reset, not the device") {
   CHECK(fixture.device.resets == 3);
   // What the process had is of a life that is over.
   CHECK(umd::CompletionQueue::create(fixture.process, 8).error() == Error::kDeviceFailed);
-  auto process = umd::ProcessContext::open(*fixture.kernel).take();
+  auto process = umd::ProcessContext::open(fixture.kernel->node()).take();
   CHECK(umd::CompletionQueue::create(process, 8).ok());
 }
 
@@ -281,14 +282,14 @@ TEST_CASE_METHOD(Nd2Fixture, "real threads that wait are woken when the device g
   std::atomic<int> ended{0};
   std::vector<std::thread> threads;
   OVERLAPPED pending{};
-  pending.hEvent = nd2::create_event(*kernel);
+  pending.hEvent = nd2::create_event(kernel->node());
   REQUIRE(queue->Notify(ND_CQ_NOTIFY_ANY, &pending) == ND_PENDING);
-  auto unrelated = std::make_shared<nd2::Event>(*kernel, true);
-  auto port = std::make_shared<nd2::CompletionPort>(*kernel);
+  auto unrelated = std::make_shared<nd2::Event>(kernel->node(), true);
+  auto port = std::make_shared<nd2::CompletionPort>(kernel->node());
   threads.emplace_back([&] { ended += queue->GetOverlappedResult(&pending, TRUE) == ND_INTERNAL_ERROR; });
   threads.emplace_back([&] { ended += !unrelated->wait(); });
   threads.emplace_back([&] { ended += !port->take().has_value(); });
-  threads.emplace_back([&] { ended += !kernel->wait_until([] { return false; }); });
+  threads.emplace_back([&] { ended += !umd::wait_until(kernel->node(), [] { return false; }); });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   CHECK(ended == 0);
   const auto start = std::chrono::steady_clock::now();

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <thread>
 
-#include "driver/kmd/kernel_mr.hpp"
+#include "driver/umd/kernel_mr.hpp"
 #include "tests/driver/driver_fixture.hpp"
 
 using namespace rnic;
@@ -129,7 +129,7 @@ TEST_CASE("control calls of several threads") {
       std::array<std::uint8_t, 10'000> memory{};
       for (int i = 0; i < 50; ++i) {
         auto cq = umd::CompletionQueue::create(fixture.process, 10);
-        auto region = fixture.kernel->create_mr({.address = memory.data(), .length = memory.size(), .pd = 1});
+        auto region = fixture.process->create_mr({.address = memory.data(), .length = memory.size()});
         if (!cq || !region) {
           ++failures;
           continue;

@@ -20,7 +20,7 @@ Error open_error(FakeDevice& device) {
   return kernel.error();
 }
 
-struct CountingSink final : kmd::EventSink {
+struct CountingSink final : EventSink {
   void on_event(const hw::Eqe& eqe) override { events.push_back(eqe); }
   std::vector<hw::Eqe> events;
 };
@@ -229,7 +229,7 @@ TEST_CASE("the counters of a queue pair come in two halves, and are cleared when
 TEST_CASE("events reach their sinks in order, across wraps of the ring") {
   DriverFixture fixture;
   auto sink = std::make_shared<CountingSink>();
-  fixture.kernel->subscribe_cq(5, sink);
+  fixture.kernel->events().subscribe(EventTable::Of::kCq, 5, sink);
   std::uint32_t sent = 0;
   for (int round = 0; round < 300; ++round) {
     for (int i = 0; i < 10; ++i) {
@@ -243,7 +243,7 @@ TEST_CASE("events reach their sinks in order, across wraps of the ring") {
   CHECK(fixture.device.event_queues.at(0).consumed == sent);
 
   SECTION("nobody is asked for objects that are gone") {
-    fixture.kernel->unsubscribe_cq(5);
+    fixture.kernel->events().unsubscribe(EventTable::Of::kCq, 5);
     fixture.device.write_eqe(0, {.event_type = 1, .number = 5});
     CHECK(fixture.kernel->dispatch_events() == 1);
     sink.reset();
@@ -258,8 +258,8 @@ TEST_CASE("events reach their sinks in order, across wraps of the ring") {
 TEST_CASE("an event queue that was full may have lost events: every completion queue is told") {
   DriverFixture fixture;
   auto sleeper = std::make_shared<CountingSink>(), loud = std::make_shared<CountingSink>();
-  fixture.kernel->subscribe_cq(5, sleeper);
-  fixture.kernel->subscribe_cq(6, loud);
+  fixture.kernel->events().subscribe(EventTable::Of::kCq, 5, sleeper);
+  fixture.kernel->events().subscribe(EventTable::Of::kCq, 6, loud);
   const unsigned depth = 1U << fixture.device.event_queues.at(0).log_depth;
   const auto write = [&](unsigned events) {
     for (unsigned i = 0; i < events; ++i)
@@ -295,7 +295,8 @@ TEST_CASE("a late event of a queue that is gone does not reach the next one with
     const std::uint32_t number = shared ? srq->srqn() : cq->cqn();
     CHECK((number & 0xff) == 0);
     CHECK(number != before);
-    shared ? kernel->subscribe_srq(number, sink) : kernel->subscribe_cq(number, sink);
+    shared ? kernel->events().subscribe(EventTable::Of::kSrq, number, sink)
+           : kernel->events().subscribe(EventTable::Of::kCq, number, sink);
     device.write_eqe(0, {.event_type = static_cast<std::uint8_t>(type), .number = before});
     CHECK(kernel->dispatch_events() == 1);
     CHECK(sink->events.empty());
@@ -303,7 +304,8 @@ TEST_CASE("a late event of a queue that is gone does not reach the next one with
     CHECK(kernel->dispatch_events() == 1);
     CHECK(sink->events.size() == 1);
     sink->events.clear();
-    shared ? kernel->unsubscribe_srq(number) : kernel->unsubscribe_cq(number);
+    shared ? kernel->events().unsubscribe(EventTable::Of::kSrq, number)
+           : kernel->events().unsubscribe(EventTable::Of::kCq, number);
     before = number;
   }
 }
@@ -311,17 +313,17 @@ TEST_CASE("a late event of a queue that is gone does not reach the next one with
 TEST_CASE("wait_until wakes by interrupt and gives up in time") {
   DriverFixture fixture;
   auto sink = std::make_shared<CountingSink>();
-  fixture.kernel->subscribe_cq(5, sink);
+  fixture.kernel->events().subscribe(EventTable::Of::kCq, 5, sink);
   const auto done = [&] { return !sink->events.empty(); };
   const auto start = fixture.device.now_ns();
-  CHECK_FALSE(fixture.kernel->wait_until(done, 50'000));
+  CHECK_FALSE(umd::wait_until(fixture.kernel->node(), done, 50'000));
   CHECK(fixture.device.now_ns() - start == 50'000);
   fixture.device.on_time = [&, fired = false]() mutable {
     if (fired || fixture.device.now_ns() < start + 70'000) return;
     fired = true;
     fixture.device.write_eqe(0, {.event_type = 1, .number = 5});
   };
-  CHECK(fixture.kernel->wait_until(done));
+  CHECK(umd::wait_until(fixture.kernel->node(), done));
   CHECK(fixture.device.now_ns() < start + 100'000);
 }
 
@@ -342,7 +344,7 @@ TEST_CASE("user access regions and protection domains are handed out once") {
   fixture.kernel->release_uar(*uars.begin());
   CHECK(*fixture.kernel->acquire_uar() == *uars.begin());
 
-  std::set<std::uint32_t> pds{fixture.process->pd()};
+  std::set<std::uint32_t> pds{fixture.process->pd_number()};
   for (int i = 0; i < 1000; ++i) {
     auto pd = fixture.kernel->acquire_pd();
     REQUIRE(pd.ok());

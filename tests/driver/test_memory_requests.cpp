@@ -168,15 +168,16 @@ TEST_CASE_METHOD(Nd2Fixture, "CreateMemoryWindow") {
 TEST_CASE_METHOD(WindowFixture,
                  "fast registration: list, first byte offset, rights and a new key reach the WQE; what is not posted "
                  "is given back") {
-  auto fast = kernel->create_fast_mr({.pd = 1, .max_pages = 300, .remote_access = true}).take();
+  const auto own = umd::ProcessContext::open(kernel->kernel_node()).take();
+  auto fast = own->create_fast_mr({.max_pages = 300, .remote_access = true}).take();
   std::vector<std::uint64_t> pages(300);
   for (std::size_t i = 0; i < pages.size(); ++i) pages[i] = 0x7000'0000 + (299 - i) * 4096;
-  const kmd::FastRange range{.pages = pages,
-                             .first_offset = 0x321,
-                             .length = 300 * 4096 - 0x321,
-                             .base = 0x5'0000'0321,
-                             .local_write = true,
-                             .remote_write = true};
+  const FastRange range{.pages = pages,
+                        .first_offset = 0x321,
+                        .length = 300 * 4096 - 0x321,
+                        .base = 0x5'0000'0321,
+                        .local_write = true,
+                        .remote_write = true};
   const auto before = fast->key();
   REQUIRE(umd::post_fast_register(*core, *fast, range, {.id = 9, .silent = true}).ok());
   CHECK(fast->key() != before);
@@ -214,7 +215,7 @@ TEST_CASE_METHOD(WindowFixture,
 }
 
 TEST_CASE_METHOD(WindowFixture, "binds of windows of type 1, deferred, and as completions of their kind") {
-  auto mw = kernel->create_mw({.pd = 1, .type = hw::MptType::kWindow1}).take();
+  auto mw = core->process()->create_mw({.type = hw::MptType::kWindow1}).take();
   const auto doorbells = device.doorbells.size();
   const auto pushed = device.window.size();
   REQUIRE(umd::post_bind(*core, *mw, {.region_key = 5, .address = 6, .length = 7, .remote_atomic = true},

@@ -5,6 +5,8 @@
 #include "driver/kmd/kernel_fast_mr.hpp"
 #include "driver/kmd/kernel_mr.hpp"
 #include "driver/kmd/kernel_mw.hpp"
+#include "driver/umd/kernel_mr.hpp"
+#include "driver/umd/kernel_mw.hpp"
 #include "tests/driver/driver_fixture.hpp"
 
 using namespace rnic;
@@ -20,7 +22,7 @@ std::vector<std::uint64_t> some_pages(std::size_t count) {
   return pages;
 }
 
-kmd::FastRange some_range(std::span<const std::uint64_t> pages) {
+FastRange some_range(std::span<const std::uint64_t> pages) {
   return {.pages = pages,
           .first_offset = 0x123,
           .length = pages.size() * 4096 - 0x123,
@@ -55,10 +57,10 @@ TEST_CASE("a device without windows and fast registration has none") {
 TEST_CASE("a window is allocated unbound and draws another key for each bind") {
   DriverFixture fixture;
   const auto type = GENERATE(hw::MptType::kWindow1, hw::MptType::kWindow2);
-  auto window = fixture.kernel->create_mw({.pd = 77, .type = type}).take();
+  auto window = fixture.process->create_mw({.type = type}).take();
   const std::uint32_t index = window->key() >> 8;
   REQUIRE(fixture.device.windows.contains(index));
-  CHECK(fixture.device.windows.at(index).pd == 77);
+  CHECK(fixture.device.windows.at(index).pd == fixture.process->pd_number());
   CHECK(fixture.device.windows.at(index).window_type == static_cast<std::uint8_t>(type));
   CHECK(fixture.device.commands.back().number == window->key());
 
@@ -97,9 +99,8 @@ TEST_CASE("windows are refused what they cannot be") {
 
 TEST_CASE("a region is busy while a window is bound to it, and its window's end frees it") {
   DriverFixture fixture;
-  auto region =
-      fixture.kernel->create_mr({.address = g_memory.data(), .length = 4096, .pd = 1, .window_bind = true}).take();
-  auto window = fixture.kernel->create_mw({.pd = 1}).take();
+  auto region = fixture.process->create_mr({.address = g_memory.data(), .length = 4096, .window_bind = true}).take();
+  auto window = fixture.process->create_mw({}).take();
   window->keys()->posted(window->draw_key());
   fixture.device.bound[window->key() >> 8] = region->key() >> 8;
   CHECK(window->query()->valid == 1);
@@ -143,7 +144,7 @@ TEST_CASE("a fast registration has its own key and its own page list") {
 
   // Several may be posted one behind the other, with an Invalidate between.
   const auto pages = some_pages(most);
-  std::map<std::uint32_t, kmd::FastRegistration> made;
+  std::map<std::uint32_t, FastRegistration> made;
   for (int i = 0; i < 5; ++i) {
     auto registration = region->prepare(some_range(pages));
     REQUIRE(registration.ok());

@@ -103,7 +103,7 @@ TEST_CASE_METHOD(Nd2Fixture, "creating a queue pair checks every parameter by it
   auto* cq = make_queue();
   void* object = nullptr;
   void* second = nullptr;
-  nd2::open_adapter(*kernel, addresses, IID_IND2Adapter, &second);
+  nd2::open_adapter(kernel->node(), addresses, IID_IND2Adapter, &second);
   auto* other_adapter = static_cast<IND2Adapter*>(second);
   other_adapter->CreateCompletionQueue(IID_IND2CompletionQueue, file, 8, 0, 0, &second);
   auto* foreign = static_cast<IND2CompletionQueue*>(second);

@@ -136,7 +136,7 @@ TEST_CASE_METHOD(RegionFixture,
 }
 
 TEST_CASE_METHOD(RegionFixture, "the port gets one packet a request, unless bit 0 of the event says no") {
-  auto port_handle = nd2::create_completion_port(*kernel);
+  auto port_handle = nd2::create_completion_port(kernel->node());
   auto port = nd2::find_handle_as<nd2::CompletionPort>(port_handle);
   auto overlapped_file = nd2::find_handle_as<nd2::OverlappedFile>(file);
   REQUIRE(overlapped_file->bind(port, 99));

@@ -40,7 +40,7 @@ TEST_CASE_METHOD(NotifyFixture, "an event completes every pending Notify, once")
   CHECK(arms() == 1);
   CHECK(queue->GetOverlappedResult(&first, FALSE) == ND_PENDING);
   completion_event();
-  kernel->dispatch_events();
+  kernel->node().takers().take_events();
   CHECK(queue->GetOverlappedResult(&first, FALSE) == ND_SUCCESS);
   CHECK(queue->GetOverlappedResult(&second, FALSE) == ND_SUCCESS);
   CHECK(notify(ND_CQ_NOTIFY_ANY, first) == ND_PENDING);
@@ -83,7 +83,7 @@ TEST_CASE_METHOD(NotifyFixture, "kinds: a stronger arm upgrades, a weaker one ri
   CHECK(notify(ND_CQ_NOTIFY_SOLICITED, requests[3]) == ND_PENDING);
   CHECK(arms() == 3);
   completion_event();
-  kernel->dispatch_events();
+  kernel->node().takers().take_events();
   for (const auto& request : requests) CHECK(state(request) == ND_SUCCESS);
   CHECK(notify(3, requests[0]) == ND_INVALID_PARAMETER_1);
 }
@@ -110,7 +110,7 @@ TEST_CASE_METHOD(NotifyFixture, "an event in memory belongs to the Notify before
 }
 
 TEST_CASE_METHOD(NotifyFixture, "cancelling completes in order, into the port as well") {
-  auto port = std::make_shared<nd2::CompletionPort>(*kernel);
+  auto port = std::make_shared<nd2::CompletionPort>(kernel->node());
   REQUIRE(nd2::find_handle_as<nd2::OverlappedFile>(file)->bind(port, 1));
   for (auto& request : requests) REQUIRE(notify(ND_CQ_NOTIFY_ANY, request) == ND_PENDING);
   CHECK(queue->CancelOverlappedRequests() == ND_SUCCESS);
@@ -124,7 +124,7 @@ TEST_CASE_METHOD(NotifyFixture, "cancelling completes in order, into the port as
   CHECK(queue->CancelOverlappedRequests() == ND_SUCCESS);
   // The device still has the arm; what it reports is not lost.
   completion_event();
-  kernel->dispatch_events();
+  kernel->node().takers().take_events();
   REQUIRE(notify(ND_CQ_NOTIFY_ANY, requests[0]) == ND_PENDING);
   CHECK(state(requests[0]) == ND_SUCCESS);
 }
@@ -139,7 +139,7 @@ TEST_CASE_METHOD(NotifyFixture,
   };
   receive(false);
   completion_event();
-  kernel->dispatch_events();
+  kernel->node().takers().take_events();
   REQUIRE(notify(ND_CQ_NOTIFY_SOLICITED, second) == ND_PENDING);
   CHECK(state(second) == ND_PENDING);
   SECTION("an ordinary entry is none") {
@@ -148,7 +148,7 @@ TEST_CASE_METHOD(NotifyFixture,
     CHECK(state(first) == ND_SUCCESS);
     CHECK(state(second) == ND_PENDING);
     completion_event();
-    kernel->dispatch_events();
+    kernel->node().takers().take_events();
     CHECK(state(second) == ND_SUCCESS);
   }
   SECTION("a solicited or failed one is") {
@@ -163,7 +163,7 @@ TEST_CASE_METHOD(NotifyFixture,
 TEST_CASE_METHOD(NotifyFixture, "a call that fails at once leaves the OVERLAPPED as it was") {
   first.Internal = ND_SUCCESS;
   first.InternalHigh = 77;
-  const HANDLE good = first.hEvent = nd2::create_event(*kernel);
+  const HANDLE good = first.hEvent = nd2::create_event(kernel->node());
   nd2::find_handle_as<nd2::Event>(good)->set();
   const auto untouched = [&] {
     return first.Internal == ND_SUCCESS && first.InternalHigh == 77 &&
@@ -189,10 +189,10 @@ TEST_CASE_METHOD(NotifyFixture, "a call that fails at once leaves the OVERLAPPED
 TEST_CASE_METHOD(NotifyFixture,
                  "an OVERLAPPED may be reused when its status is there: nothing of the old request touches it later") {
   // Decisions 60. One thread completes, the other polls the status, begins again at once, and looks at event and port.
-  auto port = std::make_shared<nd2::CompletionPort>(*kernel);
+  auto port = std::make_shared<nd2::CompletionPort>(kernel->node());
   auto file_object = std::make_shared<nd2::OverlappedFile>();
   REQUIRE(file_object->bind(port, 1));
-  auto happened = std::make_shared<nd2::Event>(*kernel, true);
+  auto happened = std::make_shared<nd2::Event>(kernel->node(), true);
   first.hEvent = nd2::open_handle(happened);
   constexpr int kRounds = 3'000;
   std::atomic<int> begun{0};
@@ -233,10 +233,10 @@ TEST_CASE_METHOD(NotifyFixture,
 }
 
 TEST_CASE_METHOD(NotifyFixture, "status, event and packet of a request come together") {
-  auto port = std::make_shared<nd2::CompletionPort>(*kernel);
+  auto port = std::make_shared<nd2::CompletionPort>(kernel->node());
   auto file_object = std::make_shared<nd2::OverlappedFile>();
   REQUIRE(file_object->bind(port, 1));
-  auto happened = std::make_shared<nd2::Event>(*kernel, true);
+  auto happened = std::make_shared<nd2::Event>(kernel->node(), true);
   first.hEvent = nd2::open_handle(happened);
   nd2::OverlappedRequest request;
   REQUIRE(nd2::OverlappedRequest::prepare(&first, file_object, request) == ND_SUCCESS);
@@ -310,7 +310,7 @@ TEST_CASE_METHOD(NotifyFixture,
   REQUIRE(queue->GetResults(results, 8) == 5);
   for (ULONG i = 0; i < 5; ++i) CHECK(results[i].BytesTransferred == i + 1);
   completion_event();
-  kernel->dispatch_events();
+  kernel->node().takers().take_events();
   CHECK(state(first) == ND_SUCCESS);
   device.admin_hangs = true;
   CHECK(queue->Resize(100) == ND_DEVICE_REMOVED);
@@ -326,8 +326,8 @@ TEST_CASE_METHOD(NotifyFixture, "the rest of the interface") {
 }
 
 TEST_CASE_METHOD(Nd2Fixture, "events: manual and automatic reset") {
-  auto manual = std::make_shared<nd2::Event>(*kernel, true);
-  auto automatic = std::make_shared<nd2::Event>(*kernel, false);
+  auto manual = std::make_shared<nd2::Event>(kernel->node(), true);
+  auto automatic = std::make_shared<nd2::Event>(kernel->node(), false);
   manual->set();
   CHECK(manual->try_take());
   CHECK(manual->try_take());

@@ -97,7 +97,8 @@ TEST_CASE("queue pair numbers carry a random tag over the index") {
     tags.insert(pairs.back()->qpn() >> 8);
   }
   CHECK(tags.size() > 240);
-  auto more = umd::QueuePair::create(fixture.process, {.send_cq = cq, .receive_cq = cq, .capacity = {1, 1, 1, 1, 0}});
+  auto more =
+      umd::QueuePair::create_idle(fixture.process, {.send_cq = cq, .receive_cq = cq, .capacity = {1, 1, 1, 1, 0}});
   CHECK(more.error() == Error::kOutOfResources);
   const std::uint32_t old = pairs.back()->qpn();
   pairs.pop_back();

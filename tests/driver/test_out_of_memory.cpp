@@ -95,12 +95,12 @@ struct MemoryFixture {
     address.ss_family = AF_INET;
     addresses.push_back(address);
     void* object = nullptr;
-    nd2::open_adapter(*kernel, addresses, IID_IND2Adapter, &object);
+    nd2::open_adapter(kernel->node(), addresses, IID_IND2Adapter, &object);
     adapter = static_cast<IND2Adapter*>(object);
     adapter->CreateOverlappedFile(&file);
-    port = std::make_shared<nd2::CompletionPort>(*kernel);
+    port = std::make_shared<nd2::CompletionPort>(kernel->node());
     nd2::find_handle_as<nd2::OverlappedFile>(file)->bind(port, 7);
-    event = nd2::create_event(*kernel, false);
+    event = nd2::create_event(kernel->node(), false);
     overlapped.hEvent = event;
   }
   ~MemoryFixture() {
@@ -195,7 +195,7 @@ TEST_CASE("no memory: opening the device, the adapter, the file") {
   void* object = nullptr;
   const std::vector<sockaddr_storage> addresses(1);
   CHECK(fail_each_call(ND_NO_MEMORY, ND_SUCCESS,
-                       [&] { return nd2::open_adapter(*kernel, addresses, IID_IND2Adapter, &object); }) >= 3);
+                       [&] { return nd2::open_adapter(kernel->node(), addresses, IID_IND2Adapter, &object); }) >= 3);
   auto* const adapter = static_cast<IND2Adapter*>(object);
   HANDLE file = nullptr;
   CHECK(fail_each_call(ND_NO_MEMORY, ND_SUCCESS, [&] { return adapter->CreateOverlappedFile(&file); }) >= 2);
@@ -311,7 +311,7 @@ TEST_CASE_METHOD(MemoryFixture, "no memory: notifications, and their events need
             ND_INSUFFICIENT_RESOURCES, ND_PENDING, [&] { return queue->Notify(ND_CQ_NOTIFY_ANY, &overlapped); },
             [&] { CHECK(no_request_left()); }) >= 2);
   device.write_eqe(0, {.event_type = static_cast<std::uint8_t>(hw::EqeType::kCompletion), .number = cqn()});
-  CHECK(fail_each([&] { return kernel->dispatch_events() == 1; }, [] {}) == 0);
+  CHECK(fail_each([&] { return kernel->node().takers().take_events() == 1; }, [] {}) == 0);
   CHECK(overlapped.Internal == ND_SUCCESS);
   CHECK(request_done());
 
@@ -323,7 +323,8 @@ TEST_CASE_METHOD(MemoryFixture, "no memory: notifications, and their events need
   CHECK(request_done());
 
   REQUIRE(queue->Notify(ND_CQ_NOTIFY_ANY, &overlapped) == ND_PENDING);
-  CHECK(fail_each([&] { return kernel->fail(*kernel->life()), true; }, [] {}) == 0);
+  CHECK(fail_each([&] { return kernel->fail(*kernel->life()), kernel->node().takers().take_events() == 1; }, [] {}) ==
+        0);
   CHECK(overlapped.Internal == static_cast<std::uint32_t>(ND_INTERNAL_ERROR));
   CHECK(request_done());
 }
@@ -402,7 +403,7 @@ TEST_CASE_METHOD(MemoryFixture, "no memory: windows and fast registrations of th
               CHECK(device.fast_regions.empty());
             }) >= 2);
   const std::vector<std::uint64_t> pages(300, 4096);
-  const kmd::FastRange range{.pages = pages, .length = 4096, .base = 0, .local_write = true};
+  const FastRange range{.pages = pages, .length = 4096, .base = 0, .local_write = true};
   std::vector<std::uint32_t> keys;
   keys.reserve(8);
   for (int i = 0; i < 4; ++i) {

@@ -22,7 +22,7 @@ struct PairFixture : DriverFixture {
 
 TEST_CASE_METHOD(PairFixture, "creation tells the device the layout") {
   const auto& create = hardware().create;
-  CHECK(create.pd == process->pd());
+  CHECK(create.pd == process->pd_number());
   CHECK(create.uar == process->uar());
   CHECK(create.send_cqn == cq->cqn());
   CHECK(create.receive_cqn == cq->cqn());
@@ -37,9 +37,10 @@ TEST_CASE_METHOD(PairFixture, "creation tells the device the layout") {
 }
 
 TEST_CASE_METHOD(PairFixture, "connecting sends path and attributes in every step") {
-  kmd::QpConnection connection;
-  connection.path.source_ip = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 0, 1};
-  connection.path.dest_ip = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 0, 2};
+  umd::QpConnection connection;
+  connection.path.sgid_index =
+      kernel->port_tables().add_gid({0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 0, 1}).take();
+  connection.path.dest_gid = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 0, 2};
   connection.path.dest_mac = 0x0200'0000'0002;
   connection.path.udp_source_port = 0xC123;
   connection.dest_qpn = 0xABCDEF;
@@ -65,8 +66,8 @@ TEST_CASE_METHOD(PairFixture, "connecting sends path and attributes in every ste
   CHECK(body.max_rd_atomic == 5);
   CHECK(body.rnr_retry == 7);
   CHECK(body.dest_mac == 0x0200'0000'0002);
-  CHECK(body.source_ip == connection.path.source_ip);
-  CHECK(body.dest_ip == connection.path.dest_ip);
+  CHECK(body.source_ip[15] == 1);
+  CHECK(body.dest_ip == connection.path.dest_gid);
   CHECK(body.udp_source_port == 0xC123);
   CHECK(body.pkey == 0xFFFF);
   CHECK(body.remote_write == 1);
@@ -169,7 +170,7 @@ TEST_CASE_METHOD(PairFixture, "nothing is posted to a closed queue pair") {
 TEST_CASE_METHOD(PairFixture, "a fatal event is remembered") {
   CHECK_FALSE(qp->failed());
   device.write_eqe(0, {.event_type = static_cast<std::uint8_t>(hw::EqeType::kQpFatal), .number = qp->qpn()});
-  kernel->dispatch_events();
+  kernel->node().takers().take_events();
   CHECK(qp->failed());
 }
 
@@ -208,7 +209,7 @@ TEST_CASE("capacities beyond the limits are refused") {
   DriverFixture fixture;
   auto cq = fixture.make_cq();
   const auto create = [&](umd::QueueCapacity capacity) {
-    return umd::QueuePair::create(fixture.process, {.send_cq = cq, .receive_cq = cq, .capacity = capacity}).ok();
+    return umd::QueuePair::create_idle(fixture.process, {.send_cq = cq, .receive_cq = cq, .capacity = capacity}).ok();
   };
   CHECK(create({32768, 32768, 16, 16, 224}));
   CHECK_FALSE(create({32769, 1, 1, 1, 0}));

@@ -332,3 +332,46 @@ TEST_CASE_METHOD(SendFixture, "the deepest queue holds its depth") {
   for (int i = 0; i < 32768; ++i) REQUIRE(qp->post_send(silent(write_request(0))).ok());
   CHECK(qp->post_send(silent(write_request(0))).error() == Error::kQueueFull);
 }
+
+TEST_CASE("lists are posted under one lock with one doorbell, up to the first that is refused") {
+  DriverFixture fixture;
+  auto cq = fixture.make_cq();
+  auto qp = fixture.make_connected_qp(cq);
+  const auto list = [](std::uint64_t first, std::size_t count) {
+    std::vector<umd::SendRequest> requests;
+    for (std::size_t i = 0; i < count; ++i) requests.push_back(DriverFixture::write_request(first + i));
+    return requests;
+  };
+  std::size_t posted = 99;
+  fixture.device.doorbells.clear();
+  REQUIRE(qp->post_sends(list(0, 5), posted).ok());
+  CHECK(posted == 5);
+  REQUIRE(fixture.device.doorbells.size() == 1);
+  CHECK(fixture.device.pairs.at(qp->qpn()).sq_producer == 5);
+  // A bad one in the middle: those before it are on their way.
+  auto bad = list(5, 3);
+  bad[1].inline_data = true;
+  const std::vector<umd::Segment> long_one(1, {.address = 0, .length = 1000, .key = 1});
+  bad[1].segments = long_one;
+  CHECK(qp->post_sends(bad, posted).error() == Error::kMessageTooLong);
+  CHECK(posted == 1);
+  CHECK(fixture.device.pairs.at(qp->qpn()).sq_producer == 6);
+  CHECK(qp->post_sends(list(6, 4), posted).error() == Error::kQueueFull);
+  CHECK(posted == 2);
+  CHECK(fixture.device.pairs.at(qp->qpn()).sq_producer == 8);
+  // Completions that nobody has polled make room in the middle of a list.
+  for (int i = 0; i < 3; ++i) fixture.device.finish_send(qp->qpn());
+  CHECK(qp->post_sends(list(8, 3), posted).ok());
+  CHECK(posted == 3);
+  for (int i = 0; i < 8; ++i) fixture.device.finish_send(qp->qpn());
+  const auto done = fixture.drain(*cq);
+  REQUIRE(done.size() == 11);
+  for (std::uint64_t i = 0; i < done.size(); ++i) CHECK(done[i].id == i);
+
+  fixture.device.doorbells.clear();
+  const std::vector<umd::ReceiveRequest> receives(9, {.id = 4});
+  CHECK(qp->post_receives(receives, posted).error() == Error::kQueueFull);
+  CHECK(posted == 8);
+  CHECK(fixture.device.doorbells.size() == 1);
+  CHECK(fixture.device.pairs.at(qp->qpn()).rq_producer == 8);
+}

@@ -20,7 +20,7 @@ struct SharedFixture : DriverFixture {
     cq = make_cq();
     srq = umd::SharedReceiveQueue::create(process, depth, 1).take();
     for (auto& qp : qps) {
-      qp = umd::QueuePair::create(
+      qp = umd::QueuePair::create_idle(
                process, {.send_cq = cq, .receive_cq = cq, .shared_receives = srq, .capacity = {8, 0, 4, 0, 64}})
                .take();
     }
@@ -59,7 +59,7 @@ struct NotifyFixture : Nd2Fixture {
   [[nodiscard]] test::FakeDevice::SharedQueue& queue() { return device.shared_queues.at(srqn()); }
   void event(hw::EqeType type) {
     device.write_eqe(0, {.event_type = static_cast<std::uint8_t>(type), .number = srqn()});
-    kernel->dispatch_events();
+    kernel->node().takers().take_events();
   }
   static HRESULT state(const OVERLAPPED& request) { return static_cast<HRESULT>(request.Internal); }
   IND2SharedReceiveQueue* srq = nullptr;
@@ -70,7 +70,7 @@ struct NotifyFixture : Nd2Fixture {
 
 TEST_CASE("requests of a shared receive queue finish in any order, each with its own id") {
   SharedFixture f;
-  CHECK(f.queue().create.pd == f.process->pd());
+  CHECK(f.queue().create.pd == f.process->pd_number());
   CHECK(f.queue().create.uar == f.process->uar());
   CHECK(f.queue().create.log_depth == 3);
   CHECK(f.device.pairs.at(f.qps[0]->qpn()).create.use_srq == 1);
@@ -199,7 +199,7 @@ TEST_CASE("a shared receive queue goes with its last user; its own memory with i
   const auto before = memory(f);
   auto srq = umd::SharedReceiveQueue::create(f.process, 8, 1).take();
   CHECK(srq->resize(1000).ok());
-  auto qp = umd::QueuePair::create(
+  auto qp = umd::QueuePair::create_idle(
                 f.process, {.send_cq = cq, .receive_cq = cq, .shared_receives = srq, .capacity = {8, 0, 4, 0, 64}})
                 .take();
   CHECK(qp->post_receive({}).error() == Error::kNotSupported);
@@ -221,7 +221,7 @@ TEST_CASE("a queue pair tells the last WQE from a failure") {
   SharedFixture f;
   const auto event = [&](hw::EqeType type) {
     f.device.write_eqe(0, {.event_type = static_cast<std::uint8_t>(type), .number = f.qps[0]->qpn()});
-    f.kernel->dispatch_events();
+    f.kernel->node().takers().take_events();
   };
   event(hw::EqeType::kLastWqeReached);
   CHECK(f.qps[0]->last_wqe_reached());
@@ -256,7 +256,7 @@ TEST_CASE_METHOD(NotifyFixture,
   CHECK(pair_with(cq, cq, srq, 8, 1, 225) == ND_INVALID_PARAMETER_8);
   // An SRQ of another adapter is another process's.
   void* other = nullptr;
-  REQUIRE(nd2::open_adapter(*kernel, addresses, IID_IND2Adapter, &other) == ND_SUCCESS);
+  REQUIRE(nd2::open_adapter(kernel->node(), addresses, IID_IND2Adapter, &other) == ND_SUCCESS);
   void* foreign = nullptr;
   REQUIRE(static_cast<IND2Adapter*>(other)->CreateSharedReceiveQueue(IID_IND2SharedReceiveQueue, file, 8, 1, 0, 0, 0,
                                                                      &foreign) == ND_SUCCESS);
@@ -282,7 +282,7 @@ TEST_CASE_METHOD(NotifyFixture, "a device without shared receive queues says so"
   plain.capabilities.log_max_srq_depth = 0;
   auto other = kmd::KernelDevice::open(plain).take();
   void* object = nullptr;
-  REQUIRE(nd2::open_adapter(*other, addresses, IID_IND2Adapter, &object) == ND_SUCCESS);
+  REQUIRE(nd2::open_adapter(other->node(), addresses, IID_IND2Adapter, &object) == ND_SUCCESS);
   auto* bare = static_cast<IND2Adapter*>(object);
   ND2_ADAPTER_INFO info{};
   info.InfoVersion = ND_VERSION_2;
@@ -363,10 +363,10 @@ TEST_CASE("datagram queue pairs may share receives, those of an unreliable conne
   const auto srq = umd::SharedReceiveQueue::create(f.process, 8, 2).take();
   umd::QueuePair::Spec spec{
       .send_cq = cq, .receive_cq = cq, .shared_receives = srq, .type = hw::QpType::kUd, .capacity = {8, 0, 4, 0, 64}};
-  const auto qp = umd::QueuePair::create(f.process, spec).take();
+  const auto qp = umd::QueuePair::create_idle(f.process, spec).take();
   CHECK(f.device.pairs.at(qp->qpn()).create.use_srq == 1);
   f.device.commands.clear();
   spec.type = hw::QpType::kUc;
-  CHECK(umd::QueuePair::create(f.process, spec).error() == Error::kNotSupported);
+  CHECK(umd::QueuePair::create_idle(f.process, spec).error() == Error::kNotSupported);
   CHECK(f.device.commands.empty());
 }

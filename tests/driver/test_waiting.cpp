@@ -43,7 +43,8 @@ TEST_CASE("a thread that waits for an event looks only when something happened")
     if (fixture.device.now_ns() == start + 5'000'000) fixture.device.wake();
   };
   unsigned looks = 0;
-  CHECK_FALSE(fixture.kernel->wait_until([&] { return ++looks == 100; }, 10'000'000));
+  CHECK_FALSE(umd::wait_until(
+      fixture.kernel->node(), [&] { return ++looks == 100; }, 10'000'000));
   CHECK(looks <= 3);
 }
 
@@ -51,27 +52,28 @@ TEST_CASE("an event through another vector than the first wakes the waiting thre
   FakeDevice device;
   auto kernel = kmd::KernelDevice::open(device, {.mac = 0, .event_queues = 3}).take();
   bool seen = false;
-  struct Sink final : kmd::EventSink {
+  struct Sink final : EventSink {
     explicit Sink(bool& s) : flag(s) {}
     void on_event(const hw::Eqe&) override { flag = true; }
     bool& flag;
   };
   auto sink = std::make_shared<Sink>(seen);
-  kernel->subscribe_cq(5, sink);
+  const auto process = umd::ProcessContext::open(kernel->node()).take();
+  kernel->events().subscribe(EventTable::Of::kCq, 5, sink);
   const auto start = device.now_ns();
   device.on_time = [&, sent = false]() mutable {
     if (sent || device.now_ns() < start + 20'000) return;
     sent = true;
     device.write_eqe(2, {.event_type = 1, .number = 5});
   };
-  CHECK(kernel->wait_until([&] { return seen; }));
+  CHECK(umd::wait_until(kernel->node(), [&] { return seen; }));
   CHECK(device.now_ns() < start + 40'000);
 }
 
 TEST_CASE_METHOD(Nd2Fixture, "an event set, a packet posted by one thread wakes another at once") {
   device.threads = true;
-  auto wake = std::make_shared<nd2::Event>(*kernel, false);
-  auto port = std::make_shared<nd2::CompletionPort>(*kernel);
+  auto wake = std::make_shared<nd2::Event>(kernel->node(), false);
+  auto port = std::make_shared<nd2::CompletionPort>(kernel->node());
   std::atomic<int> woken{0};
   std::thread first([&] { woken += wake->wait(); });
   std::thread second([&] { woken += port->take().has_value(); });

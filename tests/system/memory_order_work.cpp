@@ -45,8 +45,7 @@ class SingleSteps {
     own_received_ = b_.take(2 * kMessage);
     for (auto& buffer : received_) buffer = b_.take(kMessage);
     readable_ = require_success(
-        b.kernel().create_mr(
-            {.address = source_.data(), .length = source_.size(), .pd = b_.process()->pd(), .remote_read = true}),
+        b_.process()->create_mr({.address = source_.data(), .length = source_.size(), .remote_read = true}),
         "registering what is read");
     shared_ = require_success(umd::SharedReceiveQueue::create(b_.process(), kDepths.front(), 1),
                               "creating a shared receive queue");
@@ -56,9 +55,9 @@ class SingleSteps {
     read_ = make(b_, nullptr);
     connect_pair(a, *sender_, b, *receiver_, {});
     connect_pair(a, *reader_, b, *read_, {});
-    b.kernel().subscribe_cq(b_.cq()->cqn(), events_);
+    b_.process()->events().subscribe(EventTable::Of::kCq, b_.cq()->cqn(), events_);
   }
-  ~SingleSteps() { b_.endpoint().kernel().unsubscribe_cq(b_.cq()->cqn()); }
+  ~SingleSteps() { b_.process()->events().unsubscribe(EventTable::Of::kCq, b_.cq()->cqn()); }
   SingleSteps(const SingleSteps&) = delete;
   SingleSteps& operator=(const SingleSteps&) = delete;
 
@@ -74,17 +73,18 @@ class SingleSteps {
  private:
   static constexpr std::size_t kMessage = 1'000, kMessages = 30, kReads = 20, kBytes = 1 << 16, kEntries = 64;
   static constexpr std::array<std::uint32_t, 4> kDepths = {2, 4, 7, 16};
-  struct Events : kmd::EventSink {
+  struct Events : EventSink {
     void on_event(const hw::Eqe&) override { ++count; }
     std::uint32_t count = 0;
   };
 
   static std::shared_ptr<umd::QueuePair> make(MixSide& side, const std::shared_ptr<umd::SharedReceiveQueue>& shared) {
-    return require_success(umd::QueuePair::create(side.process(), {.send_cq = side.cq(),
-                                                                   .receive_cq = side.cq(),
-                                                                   .shared_receives = shared,
-                                                                   .capacity = {.send_depth = 1, .receive_depth = 1}}),
-                           "creating a queue pair");
+    return require_success(
+        umd::QueuePair::create_idle(side.process(), {.send_cq = side.cq(),
+                                                     .receive_cq = side.cq(),
+                                                     .shared_receives = shared,
+                                                     .capacity = {.send_depth = 1, .receive_depth = 1}}),
+        "creating a queue pair");
   }
   [[nodiscard]] Device& device() { return a_.endpoint().device(); }
 
@@ -159,7 +159,7 @@ class SingleSteps {
     const umd::Segment from = message();
     require_success(sender_->post_send({.id = number_, .segments = std::span(&from, 1)}), "posting a Send");
     wait_for("an event", [&] {
-      b_.endpoint().kernel().dispatch_events();
+      b_.endpoint().take_events();
       return events_->count != before;
     });
     if (events_->count != before + 1) fail("single steps: an event came twice");
@@ -199,7 +199,7 @@ class SingleSteps {
   std::span<std::uint8_t> sent_, source_, own_received_;
   std::array<std::span<std::uint8_t>, 2> sinks_;
   std::array<std::span<std::uint8_t>, kDepths.back()> received_;
-  std::unique_ptr<kmd::KernelMr> readable_;
+  std::unique_ptr<umd::KernelMr> readable_;
   std::shared_ptr<umd::SharedReceiveQueue> shared_;
   std::shared_ptr<umd::QueuePair> sender_, receiver_, reader_, read_;
   const std::shared_ptr<Events> events_ = std::make_shared<Events>();

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "driver/kmd/path_entropy.hpp"
+#include "driver/path_entropy.hpp"
 #include "driver/umd/shared_receive_queue.hpp"
 #include "model/random.hpp"
 #include "testbench/roce_frame.hpp"
@@ -86,7 +86,7 @@ TEST_CASE(
             CHECK(b.memory[120 + 8] == 17);
           }
           const std::size_t udp = ipv6 ? 54 : 34;
-          CHECK(roce::read_big(frame, udp, 2) == kmd::udp_source_port_for(0x54321));
+          CHECK(roce::read_big(frame, udp, 2) == udp_source_port_for(0x54321));
         }
       }
     }
@@ -147,7 +147,7 @@ TEST_CASE("tshark and the ICRC check agree with the frames of datagrams") {
     for (std::string word; words >> word;) all.push_back(std::stoull(word, nullptr, 0));
     return all;
   };
-  const std::uint64_t port = kmd::udp_source_port_for(0x12345);
+  const std::uint64_t port = udp_source_port_for(0x12345);
   REQUIRE(std::getline(lines, line));
   INFO(out);
   CHECK(numbers(line) == std::vector<std::uint64_t>{100, kQkey, source, dest, 3, port, 1});
@@ -277,10 +277,10 @@ TEST_CASE("management datagrams reach QP1 of the kernel driver (10.2.4.1)") {
   const auto options = WorldOptions::from_environment("datagrams_qp1");
   auto& world = fresh_world(options);
   with_endpoints(world, [&](Endpoint& endpoint_a, Endpoint& endpoint_b) {
-    UnreliableSide a(endpoint_a, must(umd::ProcessContext::open_kernel(endpoint_a.kernel())));
-    UnreliableSide b(endpoint_b, must(umd::ProcessContext::open_kernel(endpoint_b.kernel())));
-    auto& from = a.add_datagram_qp(kmd::kGeneralServiceQkey, 256, true);
-    auto& to = b.add_datagram_qp(kmd::kGeneralServiceQkey, 256, true);
+    UnreliableSide a(endpoint_a, must(umd::ProcessContext::open_for_management(endpoint_a.kernel().kernel_node())));
+    UnreliableSide b(endpoint_b, must(umd::ProcessContext::open_for_management(endpoint_b.kernel().kernel_node())));
+    auto& from = a.add_datagram_qp(kGeneralServiceQkey, 256, true);
+    auto& to = b.add_datagram_qp(kGeneralServiceQkey, 256, true);
     CHECK(from.qpn() == 1);
     for (const bool ipv6 : {false, true}) {
       const auto peer = AddressHandle::create(testbench::address_of(endpoint_b, ipv6)).take();
@@ -288,7 +288,7 @@ TEST_CASE("management datagrams reach QP1 of the kernel driver (10.2.4.1)") {
       for (int i = 0; i < 256; ++i) a.memory[i] = static_cast<std::uint8_t>(i + ipv6);
       const auto mad = a.segment(0, 256);
       auto request = datagram(peer, 1, mad, 3);
-      request.qkey = kmd::kPrivilegedQkey;
+      request.qkey = kPrivilegedQkey;
       must(from.post_send(request));
       CHECK(a.sent().status == CqeStatus::kSuccess);
       const auto got = b.received();
@@ -303,7 +303,7 @@ TEST_CASE("management datagrams reach QP1 of the kernel driver (10.2.4.1)") {
     b.post_receive(to, 9, 0, 256 + kGrh);
     const auto mad = process.segment(0, 256);
     auto request = datagram(peer, 1, mad, 3);
-    request.qkey = kmd::kGeneralServiceQkey;
+    request.qkey = kGeneralServiceQkey;
     must(forger.post_send(request));
     CHECK(process.sent().status == CqeStatus::kSuccess);
     endpoint_a.device().elapse(5000);
@@ -425,12 +425,12 @@ TEST_CASE(
         .capacity = {
             .send_depth = 8, .receive_depth = 0, .send_segments = 1, .receive_segments = 1, .inline_bytes = 0}};
     for (int i = 0; i < 3; ++i) {
-      to.push_back(must(umd::QueuePair::create(b.process, spec)));
+      to.push_back(must(umd::QueuePair::create_idle(b.process, spec)));
       must(to.back()->connect(testbench::datagram_attributes(endpoint_b, kQkey)));
     }
     auto connected = spec;
     connected.type = QpType::kUc;
-    CHECK(umd::QueuePair::create(b.process, connected).error() == Error::kNotSupported);
+    CHECK(umd::QueuePair::create_idle(b.process, connected).error() == Error::kNotSupported);
     const auto peer = AddressHandle::create(testbench::address_of(endpoint_b, true)).take();
     const auto send = [&](std::size_t qp, std::size_t bytes) {
       const auto segment = a.segment(0, bytes);
@@ -481,8 +481,8 @@ TEST_CASE(
     b.process->ring(hw::uar::kSrqDoorbell, hw::SrqDoorbell{.srqn = srq->srqn(), .producer_index = next}.word());
     send(1, 50);
     send(2, 50);
-    CHECK(endpoint_b.kernel().wait_until(
-        [&] { return to[1]->failed() && to[2]->failed() && to[2]->last_wqe_reached(); }, 1'000'000));
+    CHECK(endpoint_b.wait_until([&] { return to[1]->failed() && to[2]->failed() && to[2]->last_wqe_reached(); },
+                                1'000'000));
     CHECK(state(0) == hw::QpState::kRts);
     CHECK(state(1) == hw::QpState::kErr);
     CHECK(state(2) == hw::QpState::kErr);

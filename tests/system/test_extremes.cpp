@@ -16,7 +16,7 @@ namespace {
 /// A completion queue with exactly so many entries, a power of two; CompletionQueue::create grants more than it is
 /// asked for.
 std::shared_ptr<umd::CompletionQueue> exact_cq(UnreliableSide& side, std::uint32_t entries) {
-  auto kernel_cq = must(side.endpoint.kernel().create_cq({.entries = entries, .uar = side.process->uar()}));
+  auto kernel_cq = must(side.process->create_cq(entries));
   auto cq = std::make_shared<umd::CompletionQueue>(side.process, std::move(kernel_cq));
   REQUIRE(cq->depth() == entries);
   return cq;
@@ -28,14 +28,14 @@ struct Queues {
   std::shared_ptr<umd::SharedReceiveQueue> shared{};
 };
 std::shared_ptr<umd::QueuePair> make_qp(UnreliableSide& side, const Queues& queues) {
-  return must(umd::QueuePair::create(side.process, {.send_cq = queues.send_cq,
-                                                    .receive_cq = queues.receive_cq,
-                                                    .shared_receives = queues.shared,
-                                                    .capacity = {.send_depth = queues.send_depth,
-                                                                 .receive_depth = queues.receive_depth,
-                                                                 .send_segments = 1,
-                                                                 .receive_segments = 1,
-                                                                 .inline_bytes = 16}}));
+  return must(umd::QueuePair::create_idle(side.process, {.send_cq = queues.send_cq,
+                                                         .receive_cq = queues.receive_cq,
+                                                         .shared_receives = queues.shared,
+                                                         .capacity = {.send_depth = queues.send_depth,
+                                                                      .receive_depth = queues.receive_depth,
+                                                                      .send_segments = 1,
+                                                                      .receive_segments = 1,
+                                                                      .inline_bytes = 16}}));
 }
 /// Numbers that come with an inline message.
 umd::Segment inline_words(const std::uint32_t (&words)[2]) {
@@ -92,14 +92,14 @@ TEST_CASE(
     UnreliableSide a(endpoint_a), b(endpoint_b);
     // Completion queues that are exactly full at the end.
     const auto send_cq = exact_cq(a, kDepth), receive_cq = exact_cq(a, kDepth);
-    const auto qp = must(umd::QueuePair::create(a.process, {.send_cq = send_cq,
-                                                            .receive_cq = receive_cq,
-                                                            .type = QpType::kUd,
-                                                            .capacity = {.send_depth = kDepth,
-                                                                         .receive_depth = kDepth,
-                                                                         .send_segments = 1,
-                                                                         .receive_segments = 1,
-                                                                         .inline_bytes = 0}}));
+    const auto qp = must(umd::QueuePair::create_idle(a.process, {.send_cq = send_cq,
+                                                                 .receive_cq = receive_cq,
+                                                                 .type = QpType::kUd,
+                                                                 .capacity = {.send_depth = kDepth,
+                                                                              .receive_depth = kDepth,
+                                                                              .send_segments = 1,
+                                                                              .receive_segments = 1,
+                                                                              .inline_bytes = 0}}));
     must(qp->connect(testbench::datagram_attributes(endpoint_a, kQkey)));
     auto& peer = b.add_datagram_qp(kQkey);
     const auto to_b = umd::AddressHandle::create(testbench::address_of(endpoint_b, false)).take(),
@@ -241,7 +241,7 @@ TEST_CASE("every event queue signals its own MSI-X vector, and no other (11.4.2.
         write(i);
         REQUIRE(a.take(*cqs[i]).status == CqeStatus::kSuccess);
         endpoint_a.device().elapse(5'000);
-        CHECK(endpoint_a.kernel().dispatch_events() == 1);
+        CHECK(endpoint_a.take_events() == 1);
         const auto after = counts();
         std::vector<std::uint32_t> fired;
         for (std::uint32_t v = 0; v < after.size(); ++v) {
@@ -262,7 +262,7 @@ TEST_CASE("every event queue signals its own MSI-X vector, and no other (11.4.2.
     for (std::uint32_t i = 0; i < cqs.size(); ++i) write(i);
     for (auto& cq : cqs) CHECK(a.take(*cq).status == CqeStatus::kSuccess);
     endpoint_a.device().elapse(20'000);
-    CHECK(endpoint_a.kernel().dispatch_events() == hw::kMsixVectors);
+    CHECK(endpoint_a.take_events() == hw::kMsixVectors);
     const auto after = counts();
     for (std::uint32_t v = 0; v < hw::kMsixVectors; ++v) CHECK(after[v] == before[v] + 1);
     CHECK(interrupts.spurious() == 0);
@@ -366,7 +366,7 @@ TEST_CASE(
     CHECK(a.counter(Counter::kCqes) == kEntries);
     must(from[0]->post_send({.opcode = WqeOpcode::kWrite, .id = posted}));
     endpoint_a.device().elapse(50'000);
-    endpoint_a.kernel().dispatch_events();
+    endpoint_a.take_events();
     CHECK(a.counter(Counter::kCqOverruns) == 1);
     CHECK(must(cq->kernel_cq().query()).overrun == 1);
     CHECK(must(from[0]->kernel_qp().query()).state == static_cast<std::uint8_t>(hw::QpState::kErr));

@@ -294,16 +294,13 @@ void experiment(const std::string& name, const std::function<void(Scene&, Helper
       CHECK(hw::RegIdentity::from_word(host.device().read64(hw::reg::kIdentity)).magic == hw::kDeviceMagic);
     });
   });
-  world.add_app(0, "admin", [&](Host& host) {
-    helpers.admin.run(host, [&] {
-      CHECK(scene->a.endpoint.kernel().create_cq({.entries = 16, .uar = scene->a.process->uar()}).ok());
-    });
-  });
+  world.add_app(0, "admin",
+                [&](Host& host) { helpers.admin.run(host, [&] { CHECK(scene->a.process->create_cq(16).ok()); }); });
   world.run();
 }
 
 /// An arm of the CQ of A, and what it should bring with the next entry: EQE and interrupt.
-struct Event final : kmd::EventSink {
+struct Event final : EventSink {
   void on_event(const hw::Eqe&) override { ++events; }
   unsigned events = 0;
 };
@@ -318,13 +315,13 @@ TEST_CASE("A3, A4 to the host: CQEs, EQEs, interrupts and payload leave while re
     auto& b = scene.b;
     auto& root = scene.root;
     auto sink = std::make_shared<Event>();
-    a.endpoint.kernel().subscribe_cq(a.cq->cqn(), sink);
+    a.process->events().subscribe(EventTable::Of::kCq, a.cq->cqn(), sink);
     for (int round = 0; round < 4; ++round) {
       // The first answers for entries of before (decisions 27).
       for (int i = 0; i < 2; ++i) {
         a.cq->arm(hw::CqArm::kAny);
         scene.settle();
-        a.endpoint.kernel().dispatch_events();
+        a.endpoint.take_events();
       }
       scene.settle();
       root.hold(PcieWay::kToHost, {CreditKind::kNonPosted});
@@ -341,7 +338,7 @@ TEST_CASE("A3, A4 to the host: CQEs, EQEs, interrupts and payload leave while re
       CHECK(scene.within(
           kBound, [&] { return std::all_of(go_on.begin(), go_on.end(), [&](auto id) { return scene.is_done(id); }); }));
       CHECK(scene.within(kBound, [&] { return root.statistics().interrupts > interrupts; }));
-      a.endpoint.kernel().dispatch_events();
+      a.endpoint.take_events();
       CHECK(sink->events > events);
       CHECK_FALSE(scene.is_done(waits));
       CHECK(scene.tap.up(CreditKind::kNonPosted) <= reads + 1);
@@ -414,8 +411,7 @@ TEST_CASE("A3 to the host: payload of the peer is placed while a page list of th
     for (int round = 0; round < 4; ++round) {
       auto* memory = static_cast<std::uint8_t*>(a.endpoint.host().memory().allocate(kCold));
       std::memset(memory, 7, kCold);
-      const auto cold =
-          must(a.endpoint.kernel().create_mr({.address = memory, .length = kCold, .pd = a.process->pd()}));
+      const auto cold = must(a.process->create_mr({.address = memory, .length = kCold}));
       scene.settle();
       scene.root.hold(PcieWay::kToHost, {CreditKind::kNonPosted});
       const auto id = scene.begin(a, WqeOpcode::kWrite, 0);

@@ -59,7 +59,7 @@ struct Pairs {
   std::uint64_t posted = 0, taken = 0;
 };
 
-struct EventCounter final : kmd::EventSink {
+struct EventCounter final : EventSink {
   void on_event(const hw::Eqe&) override { ++events; }
   unsigned events = 0;
 };
@@ -128,7 +128,7 @@ TEST_CASE("registers answer and doorbells are taken while none of the NIC's requ
         root.set_config(config);
       }
       pairs.finish();
-      endpoint_a.kernel().dispatch_events();
+      endpoint_a.take_events();
     }
     CHECK(a.counter(Counter::kCqOverruns) + a.counter(Counter::kEqOverruns) + a.counter(Counter::kDoorbellsRefused) ==
           0);
@@ -172,7 +172,7 @@ TEST_CASE("a device that is switched off at work touches no memory and begins no
         a.process->ring(hw::uar::kSendDoorbell, hw::SendDoorbell{.qpn = qp->qpn(), .producer_index = posted}.word());
       }
       pairs.finish();
-      endpoint_a.kernel().dispatch_events();
+      endpoint_a.take_events();
     }
   });
 }
@@ -182,8 +182,8 @@ TEST_CASE("a process that asks for events without end, and takes none, costs no 
     UnreliableSide sleeper(endpoint_a), flooder(endpoint_a), b(endpoint_b);
     Pairs quiet(sleeper, b, 1), loud(flooder, b, 1);
     auto for_sleeper = std::make_shared<EventCounter>(), for_flooder = std::make_shared<EventCounter>();
-    endpoint_a.kernel().subscribe_cq(sleeper.cq->cqn(), for_sleeper);
-    endpoint_a.kernel().subscribe_cq(flooder.cq->cqn(), for_flooder);
+    sleeper.process->events().subscribe(EventTable::Of::kCq, sleeper.cq->cqn(), for_sleeper);
+    flooder.process->events().subscribe(EventTable::Of::kCq, flooder.cq->cqn(), for_flooder);
     sleeper.cq->arm(hw::CqArm::kAny);
     // More entries than an event queue has, each with an arm of its own; meanwhile nobody takes events.
     std::uint64_t id = 0;
@@ -204,14 +204,14 @@ TEST_CASE("a process that asks for events without end, and takes none, costs no 
     quiet.post(0, 1);
     quiet.finish();
     endpoint_a.device().elapse(20'000);
-    endpoint_a.kernel().dispatch_events();
+    endpoint_a.take_events();
     CHECK(for_sleeper->events == 1);
     CHECK(for_flooder->events >= 1);
     CHECK(sleeper.counter(Counter::kEqOverruns) == 0);
     // What the flooder asked for last comes when its event before has been taken.
     const auto before = for_flooder->events;
     endpoint_a.device().elapse(20'000);
-    endpoint_a.kernel().dispatch_events();
+    endpoint_a.take_events();
     CHECK(for_flooder->events == before + 1);
     // And as always for the sleeper.
     for (std::uint64_t i = 2; i < 12; ++i) {
@@ -219,7 +219,7 @@ TEST_CASE("a process that asks for events without end, and takes none, costs no 
       quiet.post(0, i);
       quiet.finish();
       endpoint_a.device().elapse(5000);
-      endpoint_a.kernel().dispatch_events();
+      endpoint_a.take_events();
       CHECK(for_sleeper->events == i);
     }
   });
@@ -302,7 +302,7 @@ TEST_CASE(
 TEST_CASE("every part of a completion has traffic class and attributes of its request (2.2.9)") {
   // The root complex of the test bench refuses any other, here and behind every register that is read.
   experiment("handling", [](World& world, Endpoint& endpoint_a, Endpoint&) {
-    const auto process = must(umd::ProcessContext::open(endpoint_a.kernel()));
+    const auto process = must(umd::ProcessContext::open(endpoint_a.kernel().node()));
     auto& root = world.host(0).root_complex();
     struct Row {
       model::TlpKind kind;

@@ -7,6 +7,7 @@
 #include "driver/kmd/kernel_fast_mr.hpp"
 #include "driver/kmd/kernel_mr.hpp"
 #include "driver/kmd/kernel_mw.hpp"
+#include "driver/umd/kernel_mw.hpp"
 #include "tests/system/system_world.hpp"
 
 using namespace rnic;
@@ -36,11 +37,11 @@ TEST_CASE("windows and fast-register regions on the NIC: allocated, described, d
     CHECK(limits.max_mw == limits.max_mr);
     CHECK(limits.max_fast_pages == hw::kMaxFastPages);
     for (const auto type : {hw::MptType::kWindow1, hw::MptType::kWindow2}) {
-      auto window = a.kernel().create_mw({.pd = 0x123456, .type = type}).take();
+      auto window = a.process().create_mw({.type = type}).take();
       const auto state = window->query();
       REQUIRE(state.ok());
       CHECK(state->mpt_type == static_cast<std::uint8_t>(type));
-      CHECK(state->pd == 0x123456);
+      CHECK(state->pd == a.process().pd_number());
       CHECK(state->tag == (window->key() & 0xFF));
       CHECK(state->valid == 0);
       // A key that is drawn is the driver's affair until the bind executes.

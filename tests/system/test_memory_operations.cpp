@@ -5,7 +5,8 @@
 #include <cstring>
 #include <string>
 
-#include "driver/kmd/kernel_mr.hpp"
+#include "driver/umd/kernel_mr.hpp"
+#include "driver/umd/protection_domain.hpp"
 #include "driver/umd/memory_request.hpp"
 #include "tests/system/system_world.hpp"
 
@@ -24,25 +25,23 @@ std::uint64_t address_of(const void* p) { return reinterpret_cast<std::uint64_t>
 /// One end: a queue pair of the driver's own, so that every request can be posted, with memory of its own.
 struct End {
   End(Endpoint& at, bool fast, std::shared_ptr<umd::ProcessContext> of = {})
-      : endpoint(at), process(of ? std::move(of) : umd::ProcessContext::open(at.kernel()).take()) {
+      : endpoint(at),
+        process(of ? std::move(of)
+                   : umd::ProcessContext::open(fast ? at.kernel().kernel_node() : at.kernel().node()).take()) {
     cq = umd::CompletionQueue::create(process, 200).take();
-    qp = umd::QueuePair::create(process, {.send_cq = cq,
-                                          .receive_cq = cq,
-                                          .capacity = {.send_depth = 64,
-                                                       .receive_depth = 64,
-                                                       .send_segments = 4,
-                                                       .receive_segments = 4,
-                                                       .inline_bytes = 0},
-                                          .context = nullptr,
-                                          .fast_register = fast})
+    qp = umd::QueuePair::create_idle(process, {.send_cq = cq,
+                                               .receive_cq = cq,
+                                               .capacity = {.send_depth = 64,
+                                                            .receive_depth = 64,
+                                                            .send_segments = 4,
+                                                            .receive_segments = 4,
+                                                            .inline_bytes = 0},
+                                               .context = nullptr,
+                                               .fast_register = fast})
              .take();
     memory = static_cast<std::uint8_t*>(at.host().memory().allocate(kBytes));
     std::memset(memory, at.host().index() ? 0xBB : 0xAA, kBytes);
-    region =
-        at.kernel()
-            .create_mr(
-                {.address = memory, .length = kBytes, .pd = process->pd(), .local_write = true, .window_bind = true})
-            .take();
+    region = process->create_mr({.address = memory, .length = kBytes, .local_write = true, .window_bind = true}).take();
   }
   umd::Completion take(std::uint64_t limit_ns = 3'000'000) {
     umd::Completion completion;
@@ -87,7 +86,7 @@ struct End {
   std::shared_ptr<umd::CompletionQueue> cq;
   std::shared_ptr<umd::QueuePair> qp;
   std::uint8_t* memory;
-  std::unique_ptr<kmd::KernelMr> region;
+  std::unique_ptr<umd::KernelMr> region;
 };
 
 /// A peer of the owner of keys, and the owner.
@@ -110,12 +109,12 @@ void experiment(const std::string& name, bool lossy, const std::function<void(Wo
       world, [&](Endpoint& a, Endpoint& b) { body(world, a, b); }, 4'000'000'000);
 }
 
-std::unique_ptr<kmd::KernelMw> window_of(End& end, hw::MptType type = hw::MptType::kWindow2) {
-  return end.endpoint.kernel().create_mw({.pd = end.process->pd(), .type = type}).take();
+std::unique_ptr<umd::KernelMw> window_of(End& end, hw::MptType type = hw::MptType::kWindow2) {
+  return end.process->create_mw({.type = type}).take();
 }
 
 /// Binds `window` to [offset, offset + length) of the end's memory, and gives the status of the request.
-hw::CqeStatus bind(End& end, kmd::KernelMw& window, std::size_t offset, std::size_t length, bool read = true,
+hw::CqeStatus bind(End& end, umd::KernelMw& window, std::size_t offset, std::size_t length, bool read = true,
                    bool write = true) {
   REQUIRE(umd::post_bind(*end.qp, window,
                          {.region_key = end.region->key(),
@@ -262,13 +261,12 @@ TEST_CASE("requests about keys that fail: earlier ones complete, later ones are 
       INFO(what);
       Lab lab(a, b, fast);
       auto& owner = lab.owner;
-      auto target = lab.peer.endpoint.kernel()
-                        .create_mr({.address = lab.peer.memory,
-                                    .length = kBytes,
-                                    .pd = lab.peer.process->pd(),
-                                    .local_write = true,
-                                    .remote_read = true,
-                                    .remote_write = true})
+      auto target = lab.peer.process
+                        ->create_mr({.address = lab.peer.memory,
+                                     .length = kBytes,
+                                     .local_write = true,
+                                     .remote_read = true,
+                                     .remote_write = true})
                         .take();
       REQUIRE(owner.rdma(hw::WqeOpcode::kRead, address_of(lab.peer.memory), target->key(), 5000).ok());
       REQUIRE(owner.rdma(hw::WqeOpcode::kWrite, address_of(lab.peer.memory + 8000), target->key(), 5000).ok());
@@ -281,12 +279,13 @@ TEST_CASE("requests about keys that fail: earlier ones complete, later ones are 
       CHECK(all_are(lab.peer.memory + 20'000, 100, 0xAA));
       if (key != 0) CHECK(owner.query(key).valid == 0);
     };
-    const auto post = [](Lab& lab, kmd::KernelMw& window, const umd::WindowRange& range) {
+    const auto post = [](Lab& lab, umd::KernelMw& window, const umd::WindowRange& range) {
       REQUIRE(umd::post_bind(*lab.owner.qp, window, range, {}).ok());
       return window.key();
     };
-    std::unique_ptr<kmd::KernelMw> window;
-    std::unique_ptr<kmd::KernelFastMr> region;
+    std::unique_ptr<umd::KernelMw> window;
+    std::unique_ptr<umd::KernelFastMr> region;
+    std::unique_ptr<umd::ProtectionDomain> domain;
     fails("bind of a window that is bound", hw::CqeStatus::kLocQpOpErr, false, [&](Lab& lab) {
       window = window_of(lab.owner);
       const umd::WindowRange range{
@@ -312,19 +311,20 @@ TEST_CASE("requests about keys that fail: earlier ones complete, later ones are 
           {.region_key = lab.owner.region->key(), .address = address_of(lab.owner.memory) + kBytes - 8, .length = 9});
     });
     fails("bind of a window of another protection domain", hw::CqeStatus::kLocProtErr, false, [&](Lab& lab) {
-      window = b.kernel().create_mw({.pd = lab.owner.process->pd() + 1}).take();
+      domain = lab.owner.process->alloc_pd().take();
+      window = lab.owner.process->create_mw({.pd = domain->handle()}).take();
       return post(lab, *window,
                   {.region_key = lab.owner.region->key(), .address = address_of(lab.owner.memory), .length = 9});
     });
     const std::vector<std::uint64_t> pages(4, 0x1000);
-    const kmd::FastRange range{.pages = pages, .length = 100, .base = 0x10000};
+    const FastRange range{.pages = pages, .length = 100, .base = 0x10000};
     fails("fast registration on a queue pair of a process", hw::CqeStatus::kLocQpOpErr, false, [&](Lab& lab) {
-      region = b.kernel().create_fast_mr({.pd = lab.owner.process->pd(), .max_pages = 4}).take();
+      region = umd::ProcessContext::open(b.kernel().kernel_node()).take()->create_fast_mr({.max_pages = 4}).take();
       REQUIRE(umd::post_fast_register(*lab.owner.qp, *region, range, {}).ok());
       return region->key();
     });
     fails("fast registration of a region that is registered", hw::CqeStatus::kLocQpOpErr, true, [&](Lab& lab) {
-      region = b.kernel().create_fast_mr({.pd = lab.owner.process->pd(), .max_pages = 4}).take();
+      region = lab.owner.process->create_fast_mr({.max_pages = 4}).take();
       REQUIRE(umd::post_fast_register(*lab.owner.qp, *region, range, {.silent = true}).ok());
       REQUIRE(umd::post_fast_register(*lab.owner.qp, *region, range, {}).ok());
       return 0;
@@ -350,18 +350,16 @@ TEST_CASE(
       const auto in_list = (offset + kOffset) / kPage;
       return memory + (kPages - 1 - in_list) * kPage + (offset + kOffset) % kPage;
     };
-    auto region = b.kernel()
-                      .create_fast_mr(
-                          {.pd = owner.process->pd(), .max_pages = kPages, .remote_access = true, .window_bind = true})
-                      .take();
+    auto region =
+        owner.process->create_fast_mr({.max_pages = kPages, .remote_access = true, .window_bind = true}).take();
     const std::uint64_t base = 0x4000'0000 + kOffset, length = kPages * kPage - kOffset - 5;
-    const kmd::FastRange range{.pages = pages,
-                               .first_offset = kOffset,
-                               .length = length,
-                               .base = base,
-                               .local_write = true,
-                               .remote_read = true,
-                               .remote_write = true};
+    const FastRange range{.pages = pages,
+                          .first_offset = kOffset,
+                          .length = length,
+                          .base = base,
+                          .local_write = true,
+                          .remote_read = true,
+                          .remote_write = true};
     for (int round = 0; round < 2; ++round) {
       REQUIRE(umd::post_fast_register(*owner.qp, *region, range, {.id = 8}).ok());
       const auto registered = owner.take();
@@ -449,7 +447,7 @@ TEST_CASE("binds and invalidations of many queue pairs at once, with traffic thr
   const bool lossy = GENERATE(false, true);
   experiment("many", lossy, [=](World&, Endpoint& a, Endpoint& b) {
     std::vector<std::unique_ptr<Lab>> labs;
-    std::vector<std::unique_ptr<kmd::KernelMw>> windows;
+    std::vector<std::unique_ptr<umd::KernelMw>> windows;
     for (int i = 0; i < 6; ++i) {
       labs.push_back(std::make_unique<Lab>(a, b));
       windows.push_back(window_of(labs.back()->owner));

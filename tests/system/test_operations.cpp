@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "driver/kmd/kernel_mr.hpp"
+#include "driver/umd/kernel_mr.hpp"
 #include "driver/umd/memory_request.hpp"
 #include "driver/umd/process_context.hpp"
 #include "driver/umd/queue_pair.hpp"
@@ -41,18 +41,17 @@ void must(const Result<void>& result) {
 
 /// One host's side: a process, memory that its peer may use, queues.
 struct Side {
-  Side(Endpoint& at, kmd::MrSpec rights) : endpoint(at), process(must(umd::ProcessContext::open(at.kernel()))) {
+  Side(Endpoint& at, umd::MrSpec rights) : endpoint(at), process(must(umd::ProcessContext::open(at.kernel().node()))) {
     memory = static_cast<std::uint8_t*>(at.host().memory().allocate(kBytes));
     std::memset(memory, kUntouched, kBytes);
     rights.address = memory;
     rights.length = kBytes;
-    rights.pd = process->pd();
-    region = must(at.kernel().create_mr(rights));
+    region = must(process->create_mr(rights));
     cq = must(umd::CompletionQueue::create(process, 1024));
     receive_cq = must(umd::CompletionQueue::create(process, 1024));
   }
   umd::QueuePair& add_qp() {
-    qps.push_back(must(umd::QueuePair::create(
+    qps.push_back(must(umd::QueuePair::create_idle(
         process,
         {.send_cq = cq,
          .receive_cq = receive_cq,
@@ -87,17 +86,17 @@ struct Side {
   Endpoint& endpoint;
   std::shared_ptr<umd::ProcessContext> process;
   std::uint8_t* memory;
-  std::unique_ptr<kmd::KernelMr> region;
+  std::unique_ptr<umd::KernelMr> region;
   std::shared_ptr<umd::CompletionQueue> cq, receive_cq;
   std::vector<std::shared_ptr<umd::QueuePair>> qps;
 };
 
-constexpr kmd::MrSpec kAllRights{
+constexpr umd::MrSpec kAllRights{
     .local_write = true, .remote_read = true, .remote_write = true, .remote_atomic = true, .window_bind = true};
 
 struct Pair2 {
   Pair2(Endpoint& endpoint_a, Endpoint& endpoint_b, std::size_t pairs = 1, const ConnectParameters& parameters = {},
-        const kmd::MrSpec& rights = kAllRights)
+        const umd::MrSpec& rights = kAllRights)
       : a(endpoint_a, rights), b(endpoint_b, rights) {
     for (std::size_t i = 0; i < pairs; ++i)
       testbench::connect_pair(endpoint_a, a.add_qp(), endpoint_b, b.add_qp(), parameters);
@@ -159,9 +158,9 @@ TEST_CASE("immediate data and invalidate arrive with the message, whole, for eve
           if (uses_receive) must(to->qps[0]->post_receive({.id = ++id, .segments = {&into, 1}}));
           const Segment data = from->segment(source, length);
           auto immediate = static_cast<std::uint32_t>(random.next());
-          std::unique_ptr<kmd::KernelMw> window;
+          std::unique_ptr<umd::KernelMw> window;
           if (opcode == WqeOpcode::kSendInvalidate) {
-            window = must(to->endpoint.kernel().create_mw({.pd = to->process->pd()}));
+            window = must(to->process->create_mw({}));
             must(umd::post_bind(*to->qps[0], *window,
                                 {.region_key = to->region->key(), .address = to->at(target), .length = 100}, {}));
             CHECK(to->sent().status == CqeStatus::kSuccess);
@@ -344,7 +343,7 @@ TEST_CASE("atomics that may not be: alignment, rights, keys, ranges, limits") {
   auto& world = fresh_world(WorldOptions::from_environment("operations_refused"));
   with_endpoints(world, [&](Endpoint& endpoint_a, Endpoint& endpoint_b) {
     const auto refused = [&](const std::string& what, CqeStatus wanted, const ConnectParameters& parameters,
-                             const kmd::MrSpec& rights,
+                             const umd::MrSpec& rights,
                              const std::function<void(SendRequest&, Segment&, Pair2&)>& spoil) {
       for (const bool add : {true, false}) {
         INFO(what << (add ? ", fetch and add" : ", compare and swap"));

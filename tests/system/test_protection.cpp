@@ -97,7 +97,7 @@ class Forbidden {
       if (access == Access::kReceiveScatter || access == Access::kReadScatter) flags = ND_MR_FLAG_ALLOW_REMOTE_READ;
     }
     if (fault == Fault::kDomain) {
-      testbench::require_success(nd2::open_adapter(endpoint.kernel(), {}, IID_IND2Adapter, other_adapter_.put()),
+      testbench::require_success(nd2::open_adapter(endpoint.kernel().node(), {}, IID_IND2Adapter, other_adapter_.put()),
                                  "a second adapter");
       testbench::require_success(other_adapter_->CreateOverlappedFile(&other_file_), "CreateOverlappedFile");
       testbench::require_success(other_adapter_->CreateMemoryRegion(IID_IND2MemoryRegion, other_file_, region_.put()),

@@ -62,11 +62,11 @@ struct Lab {
   roce::RoceFields frame(Endpoint& from, Endpoint& to, std::uint32_t dest_qpn, std::uint8_t opcode) {
     const auto path = testbench::connection_to(from, to, dest_qpn, {}).path;
     roce::RoceFields f;
-    f.ipv6 = path.ipv6;
+    f.ipv6 = false;
     f.dest_mac = testbench::mac_of(to);
     f.source_mac = testbench::mac_of(from);
-    f.source_ip = path.source_ip;
-    f.dest_ip = path.dest_ip;
+    f.source_ip = testbench::ip_of(from, false);
+    f.dest_ip = path.dest_gid;
     f.opcode = opcode;
     f.dest_qpn = dest_qpn;
     f.psn = 0x700;
@@ -135,11 +135,8 @@ TEST_CASE("what is lost, repeated or not ready counts for both ends of its conne
     lab.expect(pair.a, {{QpCounter::kRnrNaksReceived, b[QpCounter::kNoReceive]}});
     // A Write that comes before the atomic in front of it is executed waits, and nobody repeats anything (9.7.5.2.2).
     const auto word = lab.a.segment(64, 8);
-    const auto atomics = must(lab.b.endpoint.kernel().create_mr({.address = lab.b.memory,
-                                                                 .length = 4096,
-                                                                 .pd = lab.b.process->pd(),
-                                                                 .local_write = true,
-                                                                 .remote_atomic = true}));
+    const auto atomics = must(lab.b.process->create_mr(
+        {.address = lab.b.memory, .length = 4096, .local_write = true, .remote_atomic = true}));
     auto atomic = lab.request(WqeOpcode::kFetchAdd, word);
     atomic.remote_key = atomics->key();
     must(pair.a.post_send(atomic));

@@ -20,7 +20,7 @@ constexpr ULONG kRights = ND_MR_FLAG_ALLOW_LOCAL_WRITE | ND_MR_FLAG_ALLOW_REMOTE
 constexpr std::size_t kBytes = 256 << 10;
 constexpr std::uint8_t kWriteMiddle = 7;
 
-struct Sink final : kmd::EventSink {
+struct Sink final : EventSink {
   void on_event(const hw::Eqe& eqe) override { events.push_back(eqe); }
   [[nodiscard]] std::size_t count(EqeType type) const {
     std::size_t n = 0;
@@ -51,11 +51,11 @@ struct Lab {
       side.region = side.endpoint->register_memory(side.memory, kBytes, kRights);
       side.cq = side.endpoint->create_cq(4 * depth);
       side.qp = side.endpoint->create_qp(*side.cq, *side.cq, {depth, depth, 2, 2, 0, nullptr});
-      side.endpoint->kernel().subscribe_qp(core(i).qpn(), side.sink);
+      side.endpoint->process().events().subscribe(EventTable::Of::kQp, core(i).qpn(), side.sink);
     }
   }
   umd::QueuePair& core(std::size_t i) { return testbench::core_of(*sides[i].qp); }
-  kmd::QpConnection connection(std::size_t from) {
+  umd::QpConnection connection(std::size_t from) {
     auto c = connection_to(*sides[from].endpoint, *sides[1 - from].endpoint, core(1 - from).qpn(), {1024});
     c.send_psn = 0x100 + 0x1000 * static_cast<std::uint32_t>(from);
     c.receive_psn = 0x100 + 0x1000 * static_cast<std::uint32_t>(1 - from);
@@ -83,7 +83,7 @@ struct Lab {
   }
   void pass(std::uint64_t ns) { sides[0].endpoint->device().elapse(ns); }
   void dispatch() {
-    for (auto& side : sides) side.endpoint->kernel().dispatch_events();
+    for (auto& side : sides) side.endpoint->take_events();
   }
 
   World& world;
@@ -155,16 +155,16 @@ TEST_CASE("SQD: what was started ends, lost packets and all; then the event; att
       if (done < kWrites)
         CHECK(std::memcmp(lab.sides[0].memory + done * kLength, lab.sides[1].memory + done * kLength, 64) != 0);
 
-      kmd::QpConnection changed = lab.connection(0);
+      umd::QpConnection changed = lab.connection(0);
       changed.ack_timeout = 9;
       changed.retry_count = 3;
       changed.path.traffic_class = 0x20;
       auto& kernel_qp = lab.core(0).kernel_qp();
-      CHECK(kernel_qp
-                .modify(QpState::kSqd, kmd::attributes(hw::QpAttr::kTimeout, hw::QpAttr::kRetryCnt, hw::QpAttr::kAv),
-                        changed)
-                .ok());
-      CHECK(kernel_qp.modify(QpState::kSqd, kmd::attribute(hw::QpAttr::kSqPsn), changed).error() ==
+      CHECK(
+          kernel_qp
+              .modify(QpState::kSqd, attributes(hw::QpAttr::kTimeout, hw::QpAttr::kRetryCnt, hw::QpAttr::kAv), changed)
+              .ok());
+      CHECK(kernel_qp.modify(QpState::kSqd, attribute(hw::QpAttr::kSqPsn), changed).error() ==
             Error::kInvalidParameter);
       REQUIRE(lab.core(0).resume().ok());
       for (std::size_t i = done; i < kWrites + 1; ++i) CHECK(lab.result() == ND_SUCCESS);
@@ -247,7 +247,7 @@ TEST_CASE("the link goes down and comes up: an event each time, and the transpor
     Lab lab(world, a, b);
     lab.connect();
     auto port = std::make_shared<Sink>();
-    for (auto* endpoint : {&a, &b}) endpoint->kernel().subscribe_device(port);
+    for (auto* endpoint : {&a, &b}) endpoint->process().events().subscribe_device(port);
     CHECK(a.kernel().link_up());
     lab.write(0, 32 << 10);
     lab.pass(3'000);
@@ -382,7 +382,7 @@ TEST_CASE("moderation: one event for several entries, or after the time") {
     auto& core = *lab.sides[0].cq.get();
     auto& queue = *static_cast<nd2::CompletionQueue&>(core).core();
     auto sink = std::make_shared<Sink>();
-    a.kernel().subscribe_cq(queue.cqn(), sink);
+    a.process().events().subscribe(EventTable::Of::kCq, queue.cqn(), sink);
     REQUIRE(queue.moderate(4, 50).ok());
     const auto eqes = [&] {
       lab.dispatch();

@@ -194,7 +194,7 @@ TEST_CASE("the limit event comes once, when fewer receives are left than the thr
     for (std::size_t i = 0; i < 4; ++i) lab.send(i % 2, i, 64);
     for (std::size_t i = 0; i < 4; ++i) lab.receive_result();
     lab.wait(50'000);
-    b.kernel().dispatch_events();
+    b.take_events();
     CHECK(lab.srq->GetOverlappedResult(&notify, FALSE) == ND_PENDING);  // four are left: not fewer
     lab.send(0, 4, 64);
     CHECK(lab.srq->GetOverlappedResult(&notify, TRUE) == ND_SUCCESS);
@@ -203,14 +203,14 @@ TEST_CASE("the limit event comes once, when fewer receives are left than the thr
     lab.send(1, 5, 64);
     lab.receive_result();
     lab.wait(50'000);
-    CHECK(b.kernel().dispatch_events() == 0);
+    CHECK(b.take_events() == 0);
     // Already below: at once, as NDK says. Another threshold: not yet.
     REQUIRE(lab.srq->Notify(&notify) == ND_PENDING);
     CHECK(lab.srq->GetOverlappedResult(&notify, TRUE) == ND_SUCCESS);
     REQUIRE(lab.srq->Modify(0, 2) == ND_SUCCESS);
     REQUIRE(lab.srq->Notify(&notify) == ND_PENDING);
     lab.wait(50'000);
-    b.kernel().dispatch_events();
+    b.take_events();
     CHECK(lab.srq->GetOverlappedResult(&notify, FALSE) == ND_PENDING);
     REQUIRE(lab.srq->Modify(0, 3) == ND_SUCCESS);  // while it is pending
     CHECK(lab.srq->GetOverlappedResult(&notify, TRUE) == ND_SUCCESS);
@@ -240,7 +240,7 @@ TEST_CASE(
     CHECK(canceled.Status == ND_CANCELED);
     CHECK(reinterpret_cast<std::size_t>(canceled.QueuePairContext) == 1);
     CHECK(reinterpret_cast<std::size_t>(canceled.RequestContext) == 10);
-    CHECK(b.kernel().wait_until([&] { return lab.core_b(1).last_wqe_reached(); }, 1'000'000));
+    CHECK(b.wait_until([&] { return lab.core_b(1).last_wqe_reached(); }, 1'000'000));
     // The others go on with what is left.
     CHECK(lab.core().outstanding() == 5);
     for (std::size_t i = 0; i < 5; ++i) {
@@ -254,7 +254,7 @@ TEST_CASE(
     CHECK(lab.cq->GetResults(&none, 1) == 0);
     // A queue pair that has taken nothing says so too.
     REQUIRE(lab.ends[0].b->Flush() == ND_SUCCESS);
-    CHECK(b.kernel().wait_until([&] { return lab.core_b(0).last_wqe_reached(); }, 1'000'000));
+    CHECK(b.wait_until([&] { return lab.core_b(0).last_wqe_reached(); }, 1'000'000));
     CHECK(lab.cq->GetResults(&none, 1) == 0);
   });
 }
@@ -268,7 +268,7 @@ TEST_CASE("a Send that is too long fails its queue pair; the SRQ goes on for the
     auto result = lab.receive_result();
     CHECK(result.Status == ND_BUFFER_OVERFLOW);
     CHECK(reinterpret_cast<std::size_t>(result.RequestContext) == 0);
-    CHECK(b.kernel().wait_until([&] { return lab.core_b(0).last_wqe_reached(); }, 1'000'000));
+    CHECK(b.wait_until([&] { return lab.core_b(0).last_wqe_reached(); }, 1'000'000));
     lab.send(1, 1, 1000);
     CHECK(lab.send_result(1) == ND_SUCCESS);
     result = lab.receive_result();
@@ -284,7 +284,7 @@ TEST_CASE("an SRQ is not destroyed while a queue pair uses it; other processes c
     auto& kernel_srq = lab.core().kernel_srq();
     CHECK(kernel_srq.destroy().error() == Error::kBusy);
     {
-      auto stranger = umd::ProcessContext::open(b.kernel()).take();
+      auto stranger = umd::ProcessContext::open(b.kernel().node()).take();
       stranger->ring(hw::uar::kSrqDoorbell, hw::SrqDoorbell{.srqn = lab.core().srqn(), .producer_index = 5}.word());
       lab.wait(10'000);
       CHECK(kernel_srq.query().take().producer_index == 0);
@@ -321,8 +321,8 @@ TEST_CASE("a request that was rung for and never written fails the SRQ, and whoe
     CHECK(lab.srq->Notify(&notify) == ND_INTERNAL_ERROR);
     lab.send(1, 2, 100);
     CHECK(lab.send_result(1) == ND_REMOTE_ERROR);
-    CHECK(b.kernel().wait_until([&] { return lab.core_b(0).last_wqe_reached() && lab.core_b(1).last_wqe_reached(); },
-                                1'000'000));
+    CHECK(
+        b.wait_until([&] { return lab.core_b(0).last_wqe_reached() && lab.core_b(1).last_wqe_reached(); }, 1'000'000));
     Endpoint::close_event(notify);
   });
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "driver/kmd/kernel_mr.hpp"
+#include "driver/umd/kernel_mr.hpp"
 #include "driver/umd/process_context.hpp"
 #include "driver/umd/queue_pair.hpp"
 #include "tests/system/system_world.hpp"
@@ -36,30 +36,26 @@ struct UnreliableSide {
   static constexpr std::uint8_t kUntouched = 0x5A;
   static constexpr std::uint64_t kWaitNs = 200'000;
 
-  explicit UnreliableSide(Endpoint& at) : UnreliableSide(at, must(umd::ProcessContext::open(at.kernel()))) {}
+  explicit UnreliableSide(Endpoint& at) : UnreliableSide(at, must(umd::ProcessContext::open(at.kernel().node()))) {}
   UnreliableSide(Endpoint& at, std::shared_ptr<umd::ProcessContext> owner) : endpoint(at), process(std::move(owner)) {
     memory = static_cast<std::uint8_t*>(at.host().memory().allocate(kBytes));
     std::memset(memory, kUntouched, kBytes);
-    region = must(at.kernel().create_mr({.address = memory,
-                                         .length = kBytes,
-                                         .pd = process->pd(),
-                                         .local_write = true,
-                                         .remote_read = true,
-                                         .remote_write = true}));
+    region = must(process->create_mr(
+        {.address = memory, .length = kBytes, .local_write = true, .remote_read = true, .remote_write = true}));
     cq = must(umd::CompletionQueue::create(process, 1024));
     receive_cq = must(umd::CompletionQueue::create(process, 1024));
   }
 
   umd::QueuePair& add_qp(QpType type, bool general_service = false) {
-    qps.push_back(must(umd::QueuePair::create(process, {.send_cq = cq,
-                                                        .receive_cq = receive_cq,
-                                                        .type = type,
-                                                        .general_service = general_service,
-                                                        .capacity = {.send_depth = 64,
-                                                                     .receive_depth = 256,
-                                                                     .send_segments = 4,
-                                                                     .receive_segments = 4,
-                                                                     .inline_bytes = 128}})));
+    qps.push_back(must(umd::QueuePair::create_idle(process, {.send_cq = cq,
+                                                             .receive_cq = receive_cq,
+                                                             .type = type,
+                                                             .general_service = general_service,
+                                                             .capacity = {.send_depth = 64,
+                                                                          .receive_depth = 256,
+                                                                          .send_segments = 4,
+                                                                          .receive_segments = 4,
+                                                                          .inline_bytes = 128}})));
     return *qps.back();
   }
   umd::QueuePair& add_datagram_qp(std::uint32_t qkey, std::uint32_t mtu = 4096, bool general_service = false) {
@@ -106,7 +102,7 @@ struct UnreliableSide {
   Endpoint& endpoint;
   std::shared_ptr<umd::ProcessContext> process;
   std::uint8_t* memory;
-  std::unique_ptr<kmd::KernelMr> region;
+  std::unique_ptr<umd::KernelMr> region;
   std::shared_ptr<umd::CompletionQueue> cq, receive_cq;
   std::vector<std::shared_ptr<umd::QueuePair>> qps;
 };

@@ -4,7 +4,7 @@
 
 #include "driver/generated/host_interface.hpp"
 
-namespace rnic::kmd {
+namespace rnic {
 
 /// A set of hw::QpAttr.
 using QpAttributes = std::uint32_t;
@@ -32,4 +32,4 @@ struct QpTransition {
 /// and the MTU, which the verbs have elsewhere.
 [[nodiscard]] QpTransition qp_transition(hw::QpState from, hw::QpState to, hw::QpType type = hw::QpType::kRc);
 
-}  // namespace rnic::kmd
+}  // namespace rnic

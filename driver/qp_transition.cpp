@@ -1,6 +1,6 @@
-#include "driver/kmd/qp_transition.hpp"
+#include "driver/qp_transition.hpp"
 
-namespace rnic::kmd {
+namespace rnic {
 namespace {
 
 using hw::QpAttr;
@@ -67,4 +67,4 @@ QpTransition qp_transition(QpState from, QpState to, hw::QpType type) {
   return transition;
 }
 
-}  // namespace rnic::kmd
+}  // namespace rnic

@@ -6,14 +6,20 @@
 #include <cstdint>
 #include <mutex>
 
-namespace rnic::kmd {
+namespace rnic::umd {
 
 /// The keys of a memory window that binds under way may leave it with: the one that it has, and those of the binds that
 /// have been posted since. A bind that is refused or flushed leaves the window with the key before (decisions 54).
 /// Thread safe; allocates nothing.
 class WindowKeys {
  public:
-  explicit WindowKeys(std::uint32_t first) : base_(first) { posted(first); }
+  explicit WindowKeys(std::uint32_t first) { begin(first); }
+  /// Of a window that has just been made.
+  void begin(std::uint32_t first) {
+    const std::lock_guard lock(mutex_);
+    base_ = keys_[0] = first;
+    count_ = 1;
+  }
 
   /// Of the newest bind that was posted and has not failed.
   [[nodiscard]] std::uint32_t newest() const {
@@ -55,9 +61,9 @@ class WindowKeys {
   }
 
   mutable std::mutex mutex_;
-  std::uint32_t base_;  ///< Of the last bind that is known to have executed
-  Keys keys_{};         ///< Of binds that have not failed, oldest first
+  std::uint32_t base_{};  ///< Of the last bind that is known to have executed
+  Keys keys_{};           ///< Of binds that have not failed, oldest first
   std::size_t count_ = 0;
 };
 
-}  // namespace rnic::kmd
+}  // namespace rnic::umd

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace rnic::kmd {
+namespace rnic {
 
 /// A flow label for the packets between two queue pairs: the same for all of them, another for most other pairs, the
 /// same in both directions, never 0. Routers that spread flows over several ways then keep a connection on one.
@@ -20,4 +20,4 @@ namespace rnic::kmd {
   return static_cast<std::uint16_t>(0xC000U | ((flow_label ^ flow_label >> 14) & 0x3FFFU));
 }
 
-}  // namespace rnic::kmd
+}  // namespace rnic

@@ -1,0 +1,138 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "driver/kmd/client_object.hpp"
+#include "driver/kmd/event_source.hpp"
+#include "driver/kmd/handle_table.hpp"
+#include "driver/kmd/kernel_cq.hpp"
+#include "driver/kmd/kernel_device.hpp"
+#include "driver/kmd/kernel_fast_mr.hpp"
+#include "driver/kmd/kernel_mr.hpp"
+#include "driver/kmd/kernel_mw.hpp"
+#include "driver/kmd/kernel_qp.hpp"
+#include "driver/kmd/kernel_srq.hpp"
+#include "driver/kmd/protection_domain.hpp"
+#include "driver/kmd/shared_region.hpp"
+
+// What stands behind the handles of a client: an object of the kernel driver, what it needs, the memory of it that the
+// client sees, and where its events go.
+
+namespace rnic::kmd {
+
+struct ClientChannel final : ClientObject {
+  static constexpr auto kKind = calls::ObjectKind::kChannel;
+  explicit ClientChannel(Machine& machine) : ClientObject(machine, kKind) {}
+  Result<void> destroy(bool) override { return {}; }
+
+  const std::shared_ptr<EventChannel> channel = std::make_shared<EventChannel>();
+};
+
+struct ClientPd final : ClientObject {
+  static constexpr auto kKind = calls::ObjectKind::kPd;
+  ClientPd(Machine& machine, std::shared_ptr<ProtectionDomain> domain)
+      : ClientObject(machine, kKind), pd(std::move(domain)) {}
+  Result<void> destroy(bool) override { return {}; }
+
+  const std::shared_ptr<ProtectionDomain> pd;
+};
+
+/// An object of the kernel driver that is destroyed by its destroy().
+template <typename Object, calls::ObjectKind Kind>
+struct ClientOf : ClientObject {
+  static constexpr auto kKind = Kind;
+  explicit ClientOf(Machine& machine) : ClientObject(machine, Kind) {}
+  Result<void> destroy(bool) override { return object->destroy(); }
+
+  std::unique_ptr<Object> object;
+};
+
+struct ClientCq final : ClientOf<KernelCq, calls::ObjectKind::kCq>, EventSource {
+  ClientCq(KernelDevice& owner, const void* reader, std::shared_ptr<EventChannel> completions,
+           std::shared_ptr<EventChannel> others)
+      : ClientOf(owner.device()),
+        EventSource({hw::EqeType::kCompletion, hw::EqeType::kCqError}, owner.device(), reader, std::move(completions),
+                    std::move(others)),
+        kernel(owner) {}
+  Result<void> destroy(bool) override {
+    auto done = object->destroy();
+    if (done) kernel.events().unsubscribe(EventTable::Of::kCq, object->cqn());
+    return done;
+  }
+
+  KernelDevice& kernel;
+  HandleTable::Use channel;
+  SharedRegion ring;
+  SharedRegion next_ring;
+};
+
+struct ClientSrq final : ClientOf<KernelSrq, calls::ObjectKind::kSrq>, EventSource {
+  ClientSrq(KernelDevice& owner, const void* reader, const std::shared_ptr<EventChannel>& channel)
+      : ClientOf(owner.device()),
+        EventSource({hw::EqeType::kSrqLimit, hw::EqeType::kSrqError}, owner.device(), reader, channel, channel),
+        kernel(owner) {}
+  Result<void> destroy(bool) override {
+    auto done = object->destroy();
+    if (done) kernel.events().unsubscribe(EventTable::Of::kSrq, object->srqn());
+    return done;
+  }
+
+  KernelDevice& kernel;
+  HandleTable::Use pd;
+  SharedRegion ring;
+  std::shared_ptr<DmaMemory> prepared;
+  unsigned prepared_log_depth{};  ///< 0: none is
+  SharedRegion prepared_ring;
+};
+
+struct ClientQp final : ClientOf<KernelQp, calls::ObjectKind::kQp>, EventSource {
+  ClientQp(KernelDevice& owner, const void* reader, const std::shared_ptr<EventChannel>& channel)
+      : ClientOf(owner.device()),
+        EventSource({hw::EqeType::kQpFatal, hw::EqeType::kQpRequestError, hw::EqeType::kQpAccessError,
+                     hw::EqeType::kCommEstablished, hw::EqeType::kSqDrained, hw::EqeType::kLastWqeReached},
+                    owner.device(), reader, channel, channel),
+        kernel(owner) {}
+  Result<void> destroy(bool) override {
+    auto done = object->destroy();
+    if (done) kernel.events().unsubscribe(EventTable::Of::kQp, object->qpn());
+    return done;
+  }
+
+  KernelDevice& kernel;
+  HandleTable::Use pd;
+  HandleTable::Use send_cq;
+  HandleTable::Use receive_cq;
+  HandleTable::Use srq;
+  SharedRegion memory;
+  /// As the client named them last.
+  std::uint16_t pkey_index{};
+  std::uint16_t sgid_index{};
+  std::uint16_t second_sgid_index{};
+};
+
+struct ClientMr final : ClientOf<KernelMr, calls::ObjectKind::kMr> {
+  using ClientOf::ClientOf;
+  Result<void> destroy(bool when_unbound) override {
+    auto done = object->destroy();
+    if (done || !when_unbound || done.error() != Error::kBusy) return done;
+    KernelMr::dispose(std::move(object));
+    return {};
+  }
+
+  HandleTable::Use pd;
+  MrSpec spec;
+};
+
+struct ClientMw final : ClientOf<KernelMw, calls::ObjectKind::kMw> {
+  using ClientOf::ClientOf;
+  HandleTable::Use pd;
+};
+
+struct ClientFastMr final : ClientOf<KernelFastMr, calls::ObjectKind::kFastMr> {
+  using ClientOf::ClientOf;
+  HandleTable::Use pd;
+};
+
+}  // namespace rnic::kmd

@@ -1,0 +1,119 @@
+#include "driver/kmd/handle_table.hpp"
+
+namespace rnic::kmd {
+
+/// Objects that could not be destroyed on the device keep what they need until they go themselves.
+HandleTable::~HandleTable() {
+  for (auto kind : {calls::ObjectKind::kQp, calls::ObjectKind::kMw, calls::ObjectKind::kFastMr, calls::ObjectKind::kMr,
+                    calls::ObjectKind::kSrq, calls::ObjectKind::kCq, calls::ObjectKind::kPd}) {
+    for (auto& entry : entries_) {
+      if (entry.object != nullptr && entry.object->kind() == kind) entry.object.reset();
+    }
+  }
+}
+
+Result<HandleTable::Place> HandleTable::reserve(calls::ObjectKind kind) {
+  return or_out_of_memory([&]() -> Result<Place> {
+    const std::lock_guard lock(mutex_);
+    if (count_of(kind) >= quota_[static_cast<std::size_t>(kind) - 1]) return Error::kOutOfResources;
+    if (free_.empty()) {
+      const auto index = static_cast<std::uint32_t>(std::max<std::size_t>(entries_.size(), 1));
+      if (index >> kIndexBits != 0) return Error::kOutOfResources;
+      if (free_.capacity() <= index) free_.reserve(2 * std::size_t{index} + 1);
+      entries_.resize(index + 1);
+      free_.push_back(index);
+    }
+    const std::uint32_t index = free_.back();
+    free_.pop_back();
+    entries_[index].taken = true;
+    ++count_of(kind);
+    return Place(*this, entries_[index].generation << kIndexBits | index, kind);
+  });
+}
+
+void HandleTable::fill(calls::Handle handle, std::shared_ptr<ClientObject> object) {
+  const std::lock_guard lock(mutex_);
+  object->handle_ = handle;
+  object->born_ = ++births_;
+  entries_[index_of(handle)].object = std::move(object);
+}
+
+void HandleTable::give_back(calls::Handle handle, calls::ObjectKind kind) noexcept {
+  const std::lock_guard lock(mutex_);
+  release(handle, kind);
+}
+
+void HandleTable::release(calls::Handle handle, calls::ObjectKind kind) noexcept {
+  auto& entry = entries_[index_of(handle)];
+  entry.generation = (entry.generation + 1) % kGenerations;
+  entry.taken = false;
+  free_.push_back(static_cast<std::uint32_t>(index_of(handle)));
+  --count_of(kind);
+}
+
+ClientObject* HandleTable::look_up(calls::Handle handle, calls::ObjectKind kind) {
+  const std::size_t index = index_of(handle);
+  if (index >= entries_.size()) return nullptr;
+  auto* object = entries_[index].object.get();
+  if (object == nullptr || object->handle_ != handle || object->kind() != kind || object->ending_) return nullptr;
+  return object;
+}
+
+Result<std::shared_ptr<ClientObject>> HandleTable::find(calls::Handle handle, calls::ObjectKind kind) {
+  const std::lock_guard lock(mutex_);
+  if (look_up(handle, kind) == nullptr) return Error::kNotFound;
+  return entries_[index_of(handle)].object;
+}
+
+Result<HandleTable::Use> HandleTable::use(calls::Handle handle, calls::ObjectKind kind) {
+  const std::lock_guard lock(mutex_);
+  auto* object = look_up(handle, kind);
+  if (object == nullptr) return Error::kNotFound;
+  ++object->users_;
+  return Use(*this, entries_[index_of(handle)].object);
+}
+
+void HandleTable::let_go(ClientObject& object) {
+  const std::lock_guard lock(mutex_);
+  --object.users_;
+}
+
+Result<std::shared_ptr<ClientObject>> HandleTable::begin_end(calls::Handle handle, calls::ObjectKind kind) {
+  const std::lock_guard lock(mutex_);
+  auto* object = look_up(handle, kind);
+  if (object == nullptr) return Error::kNotFound;
+  if (object->users_ != 0) return Error::kBusy;
+  object->ending_ = true;
+  return entries_[index_of(handle)].object;
+}
+
+void HandleTable::stay(ClientObject& object) {
+  const std::lock_guard lock(mutex_);
+  object.ending_ = false;
+}
+
+void HandleTable::end(ClientObject& object) {
+  std::shared_ptr<ClientObject> last;  // goes without the lock
+  const std::lock_guard lock(mutex_);
+  last = std::move(entries_[index_of(object.handle_)].object);
+  release(object.handle_, object.kind());
+}
+
+std::shared_ptr<ClientObject> HandleTable::next_to_end(calls::ObjectKind kind) {
+  const std::lock_guard lock(mutex_);
+  const Entry* newest = nullptr;
+  for (const auto& entry : entries_) {
+    if (entry.object == nullptr || entry.object->kind() != kind || entry.object->ending_) continue;
+    if (newest == nullptr || entry.object->born_ > newest->object->born_) newest = &entry;
+  }
+  if (newest == nullptr) return nullptr;
+  newest->object->ending_ = true;
+  return newest->object;
+}
+
+std::uint32_t HandleTable::count(calls::ObjectKind kind) {
+  const std::lock_guard lock(mutex_);
+  return count_of(kind);
+}
+
+}  // namespace rnic::kmd

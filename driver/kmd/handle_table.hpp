@@ -1,0 +1,117 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "driver/kmd/client_object.hpp"
+
+namespace rnic::kmd {
+
+inline constexpr std::size_t kObjectKinds = 8;
+
+/// How many objects of each kind a client may have, by calls::ObjectKind less 1.
+using ClientQuota = std::array<std::uint32_t, kObjectKinds>;
+
+/// The objects of one client by their handles: a place in the low 20 bits, above it how often the place was used
+/// before, so that a handle that is gone names nothing else (until after 4095 others). Thread safe; lets no time pass.
+class HandleTable {
+ public:
+  explicit HandleTable(const ClientQuota& quota) : quota_(quota) {}
+  HandleTable(const HandleTable&) = delete;
+  HandleTable& operator=(const HandleTable&) = delete;
+  ~HandleTable();
+
+  /// A handle for an object that is being made: nobody finds it yet. Given back unless it is filled, which needs no
+  /// memory.
+  class Place {
+   public:
+    Place(HandleTable& table, calls::Handle handle, calls::ObjectKind kind)
+        : table_(&table), handle_(handle), kind_(kind) {}
+    Place(Place&& other) noexcept
+        : table_(std::exchange(other.table_, nullptr)), handle_(other.handle_), kind_(other.kind_) {}
+    Place& operator=(Place&&) = delete;
+    ~Place() {
+      if (table_ != nullptr) table_->give_back(handle_, kind_);
+    }
+    [[nodiscard]] calls::Handle handle() const { return handle_; }
+    void fill(std::shared_ptr<ClientObject> object) {
+      std::exchange(table_, nullptr)->fill(handle_, std::move(object));
+    }
+
+   private:
+    HandleTable* table_;
+    calls::Handle handle_;
+    calls::ObjectKind kind_;
+  };
+  /// Errors: kOutOfResources (the quota), kOutOfMemory.
+  [[nodiscard]] Result<Place> reserve(calls::ObjectKind kind);
+
+  /// Errors: kNotFound, also for an object that is ending.
+  [[nodiscard]] Result<std::shared_ptr<ClientObject>> find(calls::Handle handle, calls::ObjectKind kind);
+
+  /// Keeps an object from being destroyed.
+  class Use {
+   public:
+    Use() = default;
+    Use(HandleTable& table, std::shared_ptr<ClientObject> object) : table_(&table), object_(std::move(object)) {}
+    Use(Use&& other) noexcept : table_(other.table_), object_(std::move(other.object_)) {}
+    Use& operator=(Use&& other) noexcept {
+      std::swap(table_, other.table_);
+      std::swap(object_, other.object_);
+      return *this;
+    }
+    ~Use() {
+      if (object_ != nullptr) table_->let_go(*object_);
+    }
+    [[nodiscard]] ClientObject* get() const { return object_.get(); }
+
+   private:
+    HandleTable* table_{};
+    std::shared_ptr<ClientObject> object_;
+  };
+  /// Errors: as find.
+  [[nodiscard]] Result<Use> use(calls::Handle handle, calls::ObjectKind kind);
+
+  /// From now on nobody finds it or begins to use it. Errors: kNotFound, kBusy (it is in use).
+  [[nodiscard]] Result<std::shared_ptr<ClientObject>> begin_end(calls::Handle handle, calls::ObjectKind kind);
+  /// It stays after all.
+  void stay(ClientObject& object);
+  /// It is gone; so is its handle.
+  void end(ClientObject& object);
+
+  /// Of a client that goes: the newest object of a kind, which begins to end; null if there is none. One that is in use
+  /// by something that has no handle any more is among them.
+  [[nodiscard]] std::shared_ptr<ClientObject> next_to_end(calls::ObjectKind kind);
+
+  [[nodiscard]] std::uint32_t count(calls::ObjectKind kind);
+
+ private:
+  static constexpr unsigned kIndexBits = 20;
+  static constexpr std::uint32_t kGenerations = 1U << (32 - kIndexBits);
+
+  struct Entry {
+    std::shared_ptr<ClientObject> object;
+    std::uint32_t generation{};
+    bool taken{};
+  };
+  [[nodiscard]] static std::size_t index_of(calls::Handle handle) { return handle & ((1U << kIndexBits) - 1); }
+  [[nodiscard]] std::uint32_t& count_of(calls::ObjectKind kind) { return counts_[static_cast<std::size_t>(kind) - 1]; }
+  [[nodiscard]] ClientObject* look_up(calls::Handle handle, calls::ObjectKind kind);
+  void fill(calls::Handle handle, std::shared_ptr<ClientObject> object);
+  void give_back(calls::Handle handle, calls::ObjectKind kind) noexcept;
+  void release(calls::Handle handle, calls::ObjectKind kind) noexcept;
+  void let_go(ClientObject& object);
+
+  std::mutex mutex_;
+  const ClientQuota quota_;
+  std::vector<Entry> entries_;       ///< Place 0 is never used, so no handle is 0
+  std::vector<std::uint32_t> free_;  ///< Has room for all of them
+  std::array<std::uint32_t, kObjectKinds> counts_{};
+  std::uint64_t births_{};
+};
+
+}  // namespace rnic::kmd

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "driver/result.hpp"
+
+namespace rnic::kmd {
+
+using Gid = std::array<std::uint8_t, 16>;  ///< Network order; IPv4 addresses IPv4-mapped
+
+[[nodiscard]] bool is_ipv4_mapped(const Gid& gid);
+/// fe80::/64 with the interface identifier of the station address (RFC 4291 appendix A).
+[[nodiscard]] Gid link_local_gid(std::uint64_t mac);
+
+/// What belongs to the port, and what clients name by its place only: own addresses and P_Keys. Entries stay where they
+/// are. Thread safe.
+class PortTables {
+ public:
+  static constexpr std::size_t kMaxGids = 1024;
+  static constexpr std::size_t kMaxPkeys = 128;
+
+  /// GID 0 is the link-local address, P_Key 0 is 0xFFFF (full member of the default partition).
+  explicit PortTables(std::uint64_t mac) : gids_{link_local_gid(mac)}, pkeys_{0xFFFF} {}
+
+  /// The place of an own address, which it gets if it has none. Errors: kOutOfResources, kOutOfMemory.
+  [[nodiscard]] Result<std::uint16_t> add_gid(const Gid& gid);
+  [[nodiscard]] Result<std::uint16_t> add_pkey(std::uint16_t pkey);
+
+  /// Errors: kNotFound.
+  [[nodiscard]] Result<Gid> gid(std::size_t index) const;
+  [[nodiscard]] Result<std::uint16_t> pkey(std::size_t index) const;
+  [[nodiscard]] std::uint16_t gids() const;
+  [[nodiscard]] std::uint16_t pkeys() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<Gid> gids_;
+  std::vector<std::uint16_t> pkeys_;
+};
+
+}  // namespace rnic::kmd

@@ -1,0 +1,28 @@
+#include "driver/umd/waiting.hpp"
+
+#include <algorithm>
+
+#include "driver/costs.hpp"
+
+namespace rnic::umd {
+
+bool wait_until(DeviceNode& node, const std::function<bool()>& done, std::uint64_t timeout_ns) {
+  Machine& machine = node.machine();
+  const std::uint64_t start = machine.now_ns();
+  for (;;) {
+    const std::uint64_t seen = machine.wake_count();
+    if (const unsigned taken = node.takers().take_events(); taken != 0) machine.elapse(taken * cost::kEventNs);
+    const bool usable = !machine.removed() && node.takers().any_working();
+    if (done()) return true;
+    const std::uint64_t passed = machine.now_ns() - start;
+    if (!usable || passed >= timeout_ns) return false;
+    const std::uint64_t left = timeout_ns - passed;
+    if (machine.wait(seen, std::min(left, cost::kHealthNs))) {
+      machine.elapse(cost::kInterruptNs);
+    } else if (left > cost::kHealthNs) {
+      node.takers().check_device();
+    }
+  }
+}
+
+}  // namespace rnic::umd

@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""Checks what the layers of the driver know of each other: include lines, transitively for headers of the driver.
+
+usage: check_layers.py
+
+umd and what they share know nothing of kmd, nor do the faces (nd2) of it; kmd knows nothing of umd and the faces. Exit code: 0 all is
+well, 1 something is not, and is printed.
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# Layer: those that it must not know.
+FORBIDDEN = {"umd": ("kmd", "nd2"), "nd2": ("kmd",), "kmd": ("umd", "nd2"), "kernel_calls": ("kmd", "umd", "nd2"), "": ("kmd", "umd", "nd2")}
+INCLUDE = re.compile(r'^\s*#\s*include\s+"(driver/[^"]+)"', re.MULTILINE)
+
+
+def reached(path, seen):
+    """Every header of the driver that `path` includes, with the way there."""
+    for name in INCLUDE.findall((ROOT / path).read_text()):
+        if name not in seen:
+            seen[name] = path
+            reached(name, seen)
+    return seen
+
+
+def main():
+    wrong = []
+    for path in sorted((ROOT / "driver").rglob("*.[ch]pp")):
+        layer = path.parent.name if path.parent.name != "driver" else ""
+        for name, of in reached(str(path.relative_to(ROOT)), {}).items():
+            if name.split("/")[1] in FORBIDDEN.get(layer, ()):
+                wrong.append(f"{path.relative_to(ROOT)}: includes {name}" + ("" if of == str(path.relative_to(ROOT)) else f" by way of {of}"))
+    print("\n".join(wrong), end="\n" if wrong else "")
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()
