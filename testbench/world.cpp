@@ -71,6 +71,7 @@ WorldOptions WorldOptions::from_environment(const std::string& name) {
   if (enabled("WAVES")) options.trace_path = name + ".fst";
   if (enabled("CAPTURE")) options.capture_path = name + ".pcap";
   if (enabled("TIMELINE")) options.timeline_path = name + ".timeline.json";
+  options.check_rest = enabled("CHECK_REST");
   return options;
 }
 

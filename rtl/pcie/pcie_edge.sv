@@ -130,7 +130,7 @@ module pcie_edge #(
   logic read_clk;
   room_clock u_read_clock (
       .clk_i, .rst_ni, .open_i(clk_open_i), .clk_o(read_clk), .awake_o(read_awake),
-      .stir_i(|{rd_req_valid_i, rd_rsp_valid_o, rd_tlp_valid, dma_cpl_valid_i, rest_o.busy,
+      .stir_i(|{rd_req_valid_i, rd_rsp_valid_o, rd_tlp_valid, rd_sent, dma_cpl_valid_i, rest_o.busy,
           read_error, read_timeout, moved_i})
   );
 

@@ -467,6 +467,24 @@ TEST_CASE("pcie_edge: a read times out unless Completion Timeout Disable is set 
   CHECK(dma.answers.back().err == 1);
 }
 
+TEST_CASE("pcie_edge: a read that waited long for its way out counts from there: answered, or timed out (2.8)",
+          "[rtl]") {
+  Edge edge(seed());
+  Dma dma(edge);
+  auto& bench = edge.bench;
+  for (const bool lost : {false, true}) {
+    dma.completer.choose_fault = [lost](const TlpRange&) { return lost ? Fault::kDrop : Fault::kNone; };
+    dma.ready_rate = 0;
+    dma.read(0x2000, 64);
+    bench.run(200);
+    CHECK(dma.answers.empty());
+    dma.ready_rate = 1;
+    bench.run_until([&] { return !dma.answers.empty(); }, 3300, "answer");
+    CHECK(dma.answers.back().err == lost);
+    dma.answers.clear();
+  }
+}
+
 TEST_CASE("pcie_edge: what was switched off and read back touches memory no more (host interface, Quiescing)",
           "[rtl]") {
   Edge edge(seed());

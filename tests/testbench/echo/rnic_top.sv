@@ -15,6 +15,7 @@
 module rnic_top (
     input  wire logic                    clk_i,
     input  wire logic                    rst_ni,
+    input  wire logic                    clk_open_i,
     input  wire logic [63:0]             time_i,
     output logic                         quiet_o,
     output logic                         quiet_timed_o,
@@ -195,8 +196,8 @@ module rnic_top (
   NoFail: assert property (@(posedge clk_i) disable iff (!rst_ni) !fail_q)
   else $error("asked to fail");
 
-  wire logic unused_inputs = ^{eth_rx_data_i.data, dma_cpl_hdr_i, host_req_hdr_i, command_q,
-                                    message_q, state_q, eth_link_up_i, time_i};
+  wire logic unused_inputs = ^{clk_open_i, eth_rx_data_i.data, dma_cpl_hdr_i, host_req_hdr_i,
+                                    command_q, message_q, state_q, eth_link_up_i, time_i};
 endmodule
 
 `default_nettype wire
