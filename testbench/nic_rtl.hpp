@@ -87,6 +87,7 @@ class NicRtl : public sc_core::sc_module {
   std::uint64_t cycles_ = 0;      ///< Number of the next
   std::uint64_t clocked_ = 0;
   std::uint64_t reset_left_ = 0;
+  std::uint64_t quiet_cycles_ = 0;  ///< One after the other
   bool asleep_ = false;
   model::TimedEvent edge_event_;
 };
