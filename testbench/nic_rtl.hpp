@@ -27,8 +27,8 @@ struct NicOptions {
 /// The Verilated NIC in SystemC. One method runs each clock cycle; the links are called directly, with no SystemC
 /// signal between.
 ///
-/// It is the NIC's clock controller, too: once the NIC is quiet there is no cycle until its deadline, the next arrival
-/// on a link, or a change that it sees at once. Nothing in the results depends on it.
+/// It is the NIC's clock controller, too: once the NIC has been quiet for a while there is no cycle until its deadline,
+/// the next arrival on a link, or a change that it sees at once. Nothing in the results depends on it.
 ///
 /// At the edge at time t it takes what its links have for it by t, and what the NIC offered during the cycle that ends
 /// at t goes out at t. An assertion of the RTL that fails, or a malformed TLP, stops the simulation: sc_start throws an
