@@ -36,6 +36,12 @@ bool EventTakers::any_working() {
   return working || !any;
 }
 
+bool EventTakers::any_handing_out() {
+  bool any = false;
+  each([&](EventTaker& taker) { any = any || taker.handing_out(); });
+  return any;
+}
+
 void EventTakers::check_device() {
   each([](EventTaker& taker) { taker.check_device(); });
 }

@@ -15,6 +15,8 @@ class EventTaker {
   virtual unsigned take_events() = 0;
   /// The device has not failed for this client.
   [[nodiscard]] virtual bool working() = 0;
+  /// Some thread is in take_events. Machine::wake follows its end if the device has failed.
+  [[nodiscard]] virtual bool handing_out() = 0;
   /// Has the kernel driver look whether the device is well. Lets time pass.
   virtual void check_device() = 0;
 };
@@ -28,6 +30,8 @@ class EventTakers {
   unsigned take_events();
   /// There is none, or the device works for one of them.
   [[nodiscard]] bool any_working();
+  /// What was taken may not have reached its receiver yet.
+  [[nodiscard]] bool any_handing_out();
   void check_device();
 
  private:

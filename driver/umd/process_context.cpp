@@ -91,6 +91,15 @@ void ProcessContext::give_up() {
 }
 
 unsigned ProcessContext::take_events() {
+  ++handing_out_;
+  const unsigned taken = hand_out_events();
+  --handing_out_;
+  // Who found the device failed waits for what was on its way here.
+  if (!alive() || machine_.removed()) machine_.wake();
+  return taken;
+}
+
+unsigned ProcessContext::hand_out_events() {
   unsigned taken = 0;
   for (;;) {
     const auto read = port_->call(calls::ReadEvents{.channel = channel_, .most = kMostEvents});

@@ -86,6 +86,7 @@ class ProcessContext final : public EventTaker, public std::enable_shared_from_t
   [[nodiscard]] EventTable& events() { return events_; }
   unsigned take_events() override;
   [[nodiscard]] bool working() override { return alive(); }
+  [[nodiscard]] bool handing_out() override { return handing_out_ != 0; }
   void check_device() override;
 
   /// Writes a doorbell (offset of hw::uar). Lets no time pass.
@@ -111,6 +112,7 @@ class ProcessContext final : public EventTaker, public std::enable_shared_from_t
   static Result<std::shared_ptr<ProcessContext>> open(DeviceNode& node, bool kernel_uar);
   Result<void> begin(bool kernel_uar);
   Result<void> query_limits();
+  unsigned hand_out_events();
   [[nodiscard]] calls::Handle pd_or_first(calls::Handle pd) const { return pd != 0 ? pd : pd_; }
 
   DeviceNode& node_;
@@ -126,6 +128,7 @@ class ProcessContext final : public EventTaker, public std::enable_shared_from_t
   std::uint64_t mac_{};
   Limits limits_;
   EventTable events_;
+  std::atomic<unsigned> handing_out_{};  ///< Threads
   SpinLock window_lock_;
 };
 

@@ -11,8 +11,10 @@ bool wait_until(DeviceNode& node, const std::function<bool()>& done, std::uint64
   const std::uint64_t start = machine.now_ns();
   for (;;) {
     const std::uint64_t seen = machine.wake_count();
+    // In this order: a failure seen here has been handed out below, by this thread or by one that is still about it.
+    const bool working = !machine.removed() && node.takers().any_working();
     if (const unsigned taken = node.takers().take_events(); taken != 0) machine.elapse(taken * cost::kEventNs);
-    const bool usable = !machine.removed() && node.takers().any_working();
+    const bool usable = working || node.takers().any_handing_out();
     if (done()) return true;
     const std::uint64_t passed = machine.now_ns() - start;
     if (!usable || passed >= timeout_ns) return false;

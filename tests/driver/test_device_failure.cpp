@@ -26,6 +26,16 @@ struct CountingSink final : EventSink {
   std::vector<hw::EqeType> types;
 };
 
+/// Keeps whoever hands out to it.
+struct SlowSink final : EventSink {
+  void on_event(const hw::Eqe&) override {
+    entered = true;
+    while (!go) std::this_thread::yield();
+  }
+  std::atomic<bool> entered{false};
+  std::atomic<bool> go{false};
+};
+
 enum class End { kTakenAway, kReadsAllOnes, kReportsFatal, kEvent, kSilent };
 
 /// Lets the device end in one of the ways a device can end, none of which an application takes part in.
@@ -297,5 +307,32 @@ TEST_CASE_METHOD(Nd2Fixture, "real threads that wait are woken when the device g
   for (auto& thread : threads) thread.join();
   CHECK(ended == 4);
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
+  nd2::close_handle(pending.hEvent);
+}
+
+TEST_CASE_METHOD(Nd2Fixture, "a failure that another thread is still handing out ends a wait as it is handed out") {
+  queue = make_queue();
+  device.threads = true;
+  const auto slow = std::make_shared<SlowSink>();
+  // Before the completion queue: queue pairs are told first.
+  nd2::CompletionQueue::find(queue)->process()->events().subscribe(EventTable::Of::kQp, 0, slow);
+  OVERLAPPED pending{};
+  pending.hEvent = nd2::create_event(kernel->node());
+  REQUIRE(queue->Notify(ND_CQ_NOTIFY_ANY, &pending) == ND_PENDING);
+  std::thread handing_out([&] { umd::wait_until(kernel->node(), [] { return false; }); });
+  device.take_away();
+  while (!slow->entered) std::this_thread::yield();
+  std::atomic<bool> ended{false};
+  HRESULT result = ND_SUCCESS;
+  std::thread waiting([&] {
+    result = queue->GetOverlappedResult(&pending, TRUE);
+    ended = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  CHECK_FALSE(ended);
+  slow->go = true;
+  handing_out.join();
+  waiting.join();
+  CHECK(result == ND_INTERNAL_ERROR);
   nd2::close_handle(pending.hEvent);
 }
