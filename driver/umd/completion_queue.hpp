@@ -160,9 +160,14 @@ std::size_t CompletionQueue::poll(std::size_t most, Sink&& sink) {
         report_unknown(completion.qpn);
       }
     }
-    if (consumed == 0) return 0;
-    consumer_ += consumed;
-    ring(hw::CqArm::kNone);
+    if (consumed != 0) {
+      consumer_ += consumed;
+      ring(hw::CqArm::kNone);
+    }
+  }
+  if (consumed == 0) {
+    machine.relax();
+    return 0;
   }
   machine.elapse(consumed * cost::kPollEntryNs);
   return taken;
