@@ -1,5 +1,6 @@
 #include "model/host_memory.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -94,13 +95,16 @@ std::optional<HostMemory::Shared> HostMemory::share(const void* pointer) {
   auto& [start, block] = *found;
   if (address - start >= block.bytes) return {};
   if (block.descriptor < 0) {
-    const int descriptor = memfd_create("rnic_host_memory", MFD_CLOEXEC);
+    const int descriptor = memfd_create("rnic_host_memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     const auto fail = [descriptor] {
       const int error = errno;
       if (descriptor >= 0) close(descriptor);
       throw std::system_error(error, std::generic_category(), "cannot share host memory");
     };
-    if (descriptor < 0 || ftruncate(descriptor, static_cast<off_t>(block.bytes)) != 0) fail();
+    if (descriptor < 0 || ftruncate(descriptor, static_cast<off_t>(block.bytes)) != 0 ||
+        // Whoever maps it could cut off what the host uses.
+        fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+      fail();
     for (std::size_t done = 0; done < block.bytes;) {
       const ssize_t written =
           pwrite(descriptor, to_pointer(start + done), block.bytes - done, static_cast<off_t>(done));

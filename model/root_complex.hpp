@@ -119,6 +119,10 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   [[nodiscard]] bool holds_back() const {
     return !held_.empty() || !downstream_.held().empty() || now_ps() < paused_until_ || faults_.stalled(now_ps());
   }
+  /// TLPs are between NIC and host.
+  [[nodiscard]] bool under_way() const {
+    return !upstream_.empty() || !late_reads_.empty() || downstream_.next_arrival() || outstanding_reads() != 0;
+  }
   [[nodiscard]] std::size_t outstanding_reads() const { return checker_.outstanding_reads(); }
 
   // PcieLink
