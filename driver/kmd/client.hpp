@@ -67,6 +67,7 @@ class Client {
   Result<void> perform(const calls::QueryGid& m, calls::QueryGid::Answer& a);
   Result<void> perform(const calls::QueryPkey& m, calls::QueryPkey::Answer& a);
   Result<void> perform(const calls::QueryCounter& m, calls::QueryCounter::Answer& a);
+  Result<void> perform(const calls::ResolveGid& m, calls::ResolveGid::Answer& a);
   Result<void> perform(const calls::CreateChannel& m, calls::CreateChannel::Answer& a);
   Result<void> perform(const calls::ReadEvents& m, calls::ReadEvents::Answer& a);
   Result<void> perform(const calls::Destroy& m, calls::Destroy::Answer& a);

@@ -294,6 +294,30 @@ TEST_CASE_METHOD(CallFixture, "what is for the kernel's own clients goes by the 
   }
 }
 
+TEST_CASE_METHOD(CallFixture, "an address has a station, if anybody knows it") {
+  const auto station = [&](const kmd::Gid& gid) -> std::uint64_t {
+    const auto answer = port->call(calls::ResolveGid{.gid = gid});
+    if (answer) return answer->mac;
+    CHECK(answer.error() == Error::kNotFound);
+    return 0;
+  };
+  const auto ipv4 = [](std::uint8_t a, std::uint8_t b, std::uint8_t c, std::uint8_t d) {
+    return kmd::Gid{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, a, b, c, d};
+  };
+  // Own addresses; neighbours, as soon as the machine knows them; who is not known.
+  CHECK(station(kAddress) == 0x0200'0000'0001);
+  CHECK(station(ipv4(10, 0, 0, 77)) == 0);
+  REQUIRE(kernel->port_tables().add_neighbour(ipv4(10, 0, 0, 77), 0x0200'0000'0077).ok());
+  CHECK(station(ipv4(10, 0, 0, 77)) == 0x0200'0000'0077);
+  // Link-local addresses made of a station address (RFC 4291 appendix A), and others.
+  CHECK(station(kmd::link_local_gid(0x0A1B'2C3D'4E5F)) == 0x0A1B'2C3D'4E5F);
+  CHECK(station({0xFE, 0x80, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8}) == 0);
+  CHECK(station({0x20, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFE, 0, 0, 1}) == 0);
+  // Groups: the low 23 bits (RFC 1112 6.4), the low 32 bits (RFC 2464 7).
+  CHECK(station(ipv4(239, 0x81, 2, 3)) == 0x0100'5E01'0203);
+  CHECK(station({0xFF, 0x0E, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xA1, 0xB2, 0xC3, 0xD4}) == 0x3333'A1B2'C3D4);
+}
+
 TEST_CASE_METHOD(CallFixture, "own addresses and P_Keys are places in the tables of the port") {
   const auto gid = [&](std::uint16_t index) { return port->call(calls::QueryGid{.index = index}).take(); };
   // The station address 02:00:00:00:00:01 (RFC 4291 appendix A), then what the machine has.
