@@ -366,6 +366,7 @@ void RootComplex::write_memory(const DmaRequest& request) {
     statistics_.dma_write_bytes += size - 8;
   }
   if (size > 4) write_dword(size - 4);
+  if (on_memory_) on_memory_();
 }
 
 bool RootComplex::take_dma_completion(DmaCompletion& completion) {
