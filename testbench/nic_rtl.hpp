@@ -64,6 +64,8 @@ class NicRtl : public sc_core::sc_module {
   [[nodiscard]] const PortActivity& activity() const { return nic_->activity(); }
   [[nodiscard]] std::vector<std::string> state() { return nic_->state(); }
 
+  /// The clock stands still.
+  [[nodiscard]] bool asleep() const { return asleep_; }
   /// Clock cycles since power-on, those included in which the clock stood still.
   [[nodiscard]] std::uint64_t cycles() const;
   /// Those that the NIC was clocked for.

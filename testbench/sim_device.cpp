@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/pcie.hpp"
+#include "model/process_memory.hpp"
 #include "model/timed_event.hpp"
 
 namespace rnic::testbench {
@@ -156,6 +157,28 @@ void SimDevice::unmap_pages(const void* p, std::size_t length, std::span<const s
     memory_.unpin(p, std::max<std::size_t>(length, 1));
   } catch (const std::invalid_argument& error) {
     misuse_.push_back(std::string("unmap_pages: ") + error.what());
+  }
+}
+
+Result<std::vector<std::uint64_t>> SimDevice::map_process_pages(std::int32_t process, std::uint64_t address,
+                                                                std::size_t length, bool writable) {
+  const std::size_t bytes = std::max<std::size_t>(length, 1);
+  switch (model::ProcessMemory(process).reach(address, bytes, writable)) {
+    case model::ProcessMemory::Reach::kYes: break;
+    case model::ProcessMemory::Reach::kNo: return Error::kAccessViolation;
+    case model::ProcessMemory::Reach::kForbidden:
+      if (forbidden_) forbidden_(process);
+      return Error::kNotSupported;
+  }
+  return iommu_.map_process_pages(process, address, bytes,
+                                  writable ? model::Iommu::Rights::kReadWrite : model::Iommu::Rights::kRead);
+}
+
+void SimDevice::unmap_process_pages(std::int32_t, std::uint64_t, std::size_t, std::span<const std::uint64_t> iovas) {
+  try {
+    iommu_.unmap_pages(iovas);
+  } catch (const std::invalid_argument& error) {
+    misuse_.push_back(std::string("unmap_process_pages: ") + error.what());
   }
 }
 

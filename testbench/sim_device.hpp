@@ -31,6 +31,9 @@ namespace rnic::testbench {
 /// An application that is to stop, and goes on to ask for time all the same, gets a Stopped out of wait or elapse; none
 /// comes out of a destructor of the driver, whose loops all have a limit.
 ///
+/// Memory of other processes (map_process_pages) is looked at when it is mapped, and reached when the device does; one
+/// that the system keeps from us is kNotSupported.
+///
 /// Memory outside of HostMemory (stack, heap) may be mapped too, but its addresses differ from run to run.
 class SimDevice : public sc_core::sc_module, public Device {
  public:
@@ -47,6 +50,10 @@ class SimDevice : public sc_core::sc_module, public Device {
   void dma_free(const DmaBuffer& buffer) override;
   [[nodiscard]] Result<std::vector<std::uint64_t>> map_pages(const void* p, std::size_t length, bool writable) override;
   void unmap_pages(const void* p, std::size_t length, std::span<const std::uint64_t> iovas) override;
+  [[nodiscard]] Result<std::vector<std::uint64_t>> map_process_pages(std::int32_t process, std::uint64_t address,
+                                                                     std::size_t length, bool writable) override;
+  void unmap_process_pages(std::int32_t process, std::uint64_t address, std::size_t length,
+                           std::span<const std::uint64_t> iovas) override;
   [[nodiscard]] std::uint64_t wake_count() override { return interrupts_.wake_count(); }
   void wake() override { interrupts_.wake(); }
   [[nodiscard]] bool wait(std::uint64_t seen, std::uint64_t timeout_ns) override;
@@ -78,6 +85,9 @@ class SimDevice : public sc_core::sc_module, public Device {
   /// `observer` is told of each write64 before it leaves: offset and value. Empty: nobody.
   void observe_writes(std::function<void(std::uint64_t, std::uint64_t)> observer) { observer_ = std::move(observer); }
 
+  /// `forbidden` is told of a process whose memory the system does not let this one reach. Empty: nobody.
+  void observe_forbidden(std::function<void(std::int32_t)> forbidden) { forbidden_ = std::move(forbidden); }
+
   /// What the driver did that no correct driver does (freed or unmapped what it does not have), in words.
   [[nodiscard]] const std::vector<std::string>& misuse() const { return misuse_; }
 
@@ -107,6 +117,7 @@ class SimDevice : public sc_core::sc_module, public Device {
   model::InterruptController& interrupts_;
   model::MemoryOrder* order_ = nullptr;
   std::function<void(std::uint64_t, std::uint64_t)> observer_;
+  std::function<void(std::int32_t)> forbidden_;
   std::function<void()> function_reset_;
   std::uint64_t function_reset_ns_ = 0;
   model::Random random_;
