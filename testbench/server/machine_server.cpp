@@ -40,7 +40,20 @@ void MachineServer::begin() {
       hosts_[i]->bring_up(options);
     }
   });
+  for (const auto& host : hosts_) introduce(*host);
   for (std::size_t i = 0; i < hosts_.size(); ++i) hosts_[i]->listen(options_.folder + "/host" + std::to_string(i));
+}
+
+/// Everybody knows the addresses of the host: it answers for them, and nobody has to ask on the wire.
+void MachineServer::introduce(HostServer& host) {
+  const kmd::PortTables& own = host.kernel().port_tables();
+  for (std::uint16_t i = 0; i < own.gids(); ++i) {
+    for (const auto& other : hosts_) {
+      const auto gid = own.gid(i);
+      if (gid && !other->kernel().port_tables().add_neighbour(*gid, host.kernel().mac()))
+        throw std::runtime_error("there are too many addresses in this network");
+    }
+  }
 }
 
 /// On a thread of simulated time; what it throws is thrown here.
