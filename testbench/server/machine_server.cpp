@@ -39,19 +39,19 @@ void MachineServer::begin() {
       if (i < options_.gids.size()) options.gids = options_.gids[i];
       hosts_[i]->bring_up(options);
     }
+    for (std::size_t i = 0; i < hosts_.size(); ++i) introduce(i);
   });
-  for (const auto& host : hosts_) introduce(*host);
   for (std::size_t i = 0; i < hosts_.size(); ++i) hosts_[i]->listen(options_.folder + "/host" + std::to_string(i));
 }
 
-/// Everybody knows the addresses of the host: it answers for them, and nobody has to ask on the wire.
-void MachineServer::introduce(HostServer& host) {
-  const kmd::PortTables& own = host.kernel().port_tables();
-  for (std::uint16_t i = 0; i < own.gids(); ++i) {
-    for (const auto& other : hosts_) {
+/// Every other host learns where frames for its addresses go.
+void MachineServer::introduce(std::size_t index) {
+  const kmd::PortTables& own = hosts_[index]->kernel().port_tables();
+  for (std::size_t other = 0; other < hosts_.size(); ++other) {
+    for (std::size_t i = 0; other != index && i < own.gids(); ++i) {
       const auto gid = own.gid(i);
-      if (gid && !other->kernel().port_tables().add_neighbour(*gid, host.kernel().mac()))
-        throw std::runtime_error("there are too many addresses in this network");
+      if (gid && !hosts_[other]->kernel().port_tables().add_neighbour(*gid, station_of(index)))
+        throw std::runtime_error("the hosts have too many addresses");
     }
   }
 }

@@ -54,7 +54,7 @@ class MachineServer {
   [[nodiscard]] const std::vector<std::unique_ptr<HostServer>>& hosts() const { return hosts_; }
 
  private:
-  void introduce(HostServer& host);
+  void introduce(std::size_t index);
   void run_job(const std::function<void()>& job);
   void run_until(const std::function<bool()>& done);
   void advance(std::uint64_t ps);
