@@ -14,8 +14,7 @@ namespace rnic::verbs {
 /// A device that the process finds on its machine.
 struct FoundDevice {
   std::string name{};  ///< Less than IBV_SYSFS_NAME_MAX characters
-  std::unique_ptr<DeviceNode> owned{};
-  DeviceNode* node{};  ///< `owned`, or one that outlives the process's use
+  std::shared_ptr<DeviceNode> node{};
 };
 
 /// All devices there are, at each call anew: remote_devices.cpp for libibverbs.so.1, a fake one in tests. Throws

@@ -29,7 +29,8 @@ namespace rnic::verbs {
 
 std::vector<FoundDevice> find_devices() {
   std::vector<FoundDevice> devices;
-  if (test::g_node.present != nullptr) devices.push_back({.name = "rnic0", .owned = nullptr, .node = &test::g_node});
+  if (test::g_node.present != nullptr)
+    devices.push_back({.name = "rnic0", .node = {std::shared_ptr<void>(), &test::g_node}});
   return devices;
 }
 
