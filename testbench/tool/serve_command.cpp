@@ -168,6 +168,11 @@ void add_serve_command(CLI::App& tool, std::function<int()>& action) {
   add_timeline_options(*command, options);
   arguments->report.add_option(*command);
   add_world_options(*command, arguments->world);
+  // The programs need the processors, too, and a thread that waits for one costs both.
+  options.threads = 1;
+  command->get_option("--threads")
+      ->description(
+          "Threads that simulate, one a NIC at most; more than 1 for a machine with processors to spare [default: 1]");
   add_faults_option(*command, options);
   command->callback([arguments, &action] { action = [arguments] { return run_serve_command(*arguments); }; });
 }
