@@ -19,4 +19,4 @@ if ! cargo fetch --quiet --locked --manifest-path "$here/Cargo.toml"; then
 fi
 cargo build --quiet --locked --manifest-path "$here/Cargo.toml"
 port=$((20000 + $$ % 10000))
-exec "$rnic" exec --pair -- "$folder/debug/messages" listen "$port" -- "$folder/debug/messages" connect "$port"
+exec "$rnic" exec --pair --out "$folder/run" -- "$folder/debug/messages" listen "$port" -- "$folder/debug/messages" connect "$port"
