@@ -1,81 +1,18 @@
 #include <catch2/catch.hpp>
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
-#include <vector>
 
 #include "tests/server/server_process.hpp"
+#include "tests/server/tool.hpp"
 
+using rnic::test::contains;
 using rnic::test::ServerProcess;
+using rnic::test::Tool;
 
 // rnic exec, as a user calls it: docs/server.md.
-
-namespace {
-
-struct Outcome {
-  int code;
-  std::string output;  ///< Of both kinds
-};
-
-/// Runs the tool in a folder of its own, in which no machine of the user's runs.
-class Tool {
- public:
-  Tool() {
-    std::string name = (std::filesystem::temp_directory_path() / "rnic_test_exec.XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no folder");
-    folder_ = name;
-  }
-  ~Tool() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-  [[nodiscard]] const std::string& folder() const { return folder_; }
-  Outcome run(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), RNIC_TOOL);
-    const std::string log = folder_ + "/output";
-    const pid_t child = fork();
-    if (child == 0) {
-      std::vector<char*> argv;
-      for (auto& argument : arguments) argv.push_back(argument.data());
-      argv.push_back(nullptr);
-      const int to = open(log.c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600);
-      dup2(to, STDOUT_FILENO);
-      dup2(to, STDERR_FILENO);
-      setenv("XDG_RUNTIME_DIR", folder_.c_str(), 1);
-      setenv("TMPDIR", folder_.c_str(), 1);
-      if (chdir(folder_.c_str()) == 0) execv(argv[0], argv.data());
-      _exit(126);
-    }
-    const int code = rnic::test::exit_of(child);
-    std::ifstream in(log);
-    std::ostringstream text;
-    text << in.rdbuf();
-    return {code, text.str()};
-  }
-  /// What is left in the folder beside the output.
-  [[nodiscard]] std::vector<std::string> left() const {
-    std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
-      if (entry.path().filename() != "output") names.push_back(entry.path().filename().string());
-    }
-    return names;
-  }
-
- private:
-  std::string folder_;
-};
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-}  // namespace
 
 TEST_CASE("a program runs on a machine of its own, and its exit code is that of rnic exec") {
   Tool tool;
