@@ -35,7 +35,7 @@ inline constexpr std::uint32_t kMaxInlineBytes = 0xe0;
 inline constexpr std::uint32_t kMaxMessageBytes = 0x7fffffff;
 /// Multicast groups that QPs of the NIC may be attached to at once.
 inline constexpr std::uint32_t kMulticastGroups = 0x10;
-/// Destination QPN of a multicast datagram (InfiniBand specification 10.5.2.2).
+/// Destination QPN of a multicast datagram (InfiniBand specification 10.5.2).
 inline constexpr std::uint32_t kMulticastQpn = 0xffffff;
 /// RDMA Reads outstanding at one QP, as requester and as responder (max_rd_atomic, max_dest_rd_atomic).
 inline constexpr std::uint32_t kMaxReadsOutstanding = 0x10;

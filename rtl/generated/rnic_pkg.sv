@@ -27,7 +27,7 @@ package rnic_pkg;
   localparam logic [31:0] MaxMessageBytes = 32'd2147483647;
   /// Multicast groups that QPs of the NIC may be attached to at once.
   localparam logic [31:0] MulticastGroups = 32'd16;
-  /// Destination QPN of a multicast datagram (InfiniBand specification 10.5.2.2).
+  /// Destination QPN of a multicast datagram (InfiniBand specification 10.5.2).
   localparam logic [31:0] MulticastQpn = 32'd16777215;
   /// RDMA Reads outstanding at one QP, as requester and as responder (max_rd_atomic, max_dest_rd_atomic).
   localparam logic [31:0] MaxReadsOutstanding = 32'd16;

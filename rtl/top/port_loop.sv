@@ -6,7 +6,7 @@
 ///
 /// A frame for our own MAC goes to our receive side and not to the wire. One for a group goes to
 /// the wire, and to our receive side too as long as queue pairs are attached to groups (groups_i;
-/// InfiniBand specification 10.5.2.2). All others go to the wire, in the cycle in which they are
+/// InfiniBand specification 10.5.2). All others go to the wire, in the cycle in which they are
 /// offered; and what the wire brings passes at once unless a frame of ours is on its way in.
 ///
 /// A frame of ours goes in between two frames of the wire, when all of it is here. What the wire

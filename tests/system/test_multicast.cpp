@@ -1,4 +1,4 @@
-// Unreliable multicast (InfiniBand specification volume 1, 10.5.2, 9.8.3, 11.2.8; annex A17.4.6) and what a NIC sends
+// Unreliable multicast (InfiniBand specification volume 1, 10.5.2, 9.8.3, 11.3; annex A17.4.6) and what a NIC sends
 // to itself. RNIC_SEED=n replays a failure.
 #include <algorithm>
 #include <map>
@@ -57,7 +57,7 @@ SendRequest datagram(const AddressHandle& to, const umd::Segment& segment, std::
 
 }  // namespace
 
-TEST_CASE("a datagram to a group comes to every attached queue pair, those of the sender's NIC too (10.5.2.2)") {
+TEST_CASE("a datagram to a group comes to every attached queue pair, those of the sender's NIC too (10.5.2)") {
   const auto options = WorldOptions::from_environment("multicast");
   auto& world = fresh_world(options);
   with_endpoints(world, [&](Endpoint& endpoint_a, Endpoint& endpoint_b) {
@@ -164,7 +164,7 @@ TEST_CASE("what is for no group of the NIC is dropped and counted, and nothing c
   });
 }
 
-TEST_CASE("groups are 16, a queue pair in one is busy, and whoever goes leaves them (11.2.8)") {
+TEST_CASE("groups are 16, a queue pair in one is busy, and whoever goes leaves them (11.3.1, 11.3.2)") {
   auto& world = fresh_world(WorldOptions::from_environment("multicast_table"));
   with_endpoints(world, [&](Endpoint& endpoint_a, Endpoint&) {
     UnreliableSide a(endpoint_a);
