@@ -52,6 +52,9 @@ class Machine {
   /// its stated cost (driver/costs.hpp), and a loop that polls must call elapse. On hardware it does nothing
   /// (the processor's own time passes).
   virtual void elapse(std::uint64_t ns) = 0;
+  /// Somebody has polled and found nothing. A machine whose device shares the processors with who polls lets the device
+  /// run, for a bounded time; on hardware it does nothing.
+  virtual void relax() {}
   /// Time since an arbitrary start, never going back.
   [[nodiscard]] virtual std::uint64_t now_ns() = 0;
 };

@@ -1,6 +1,8 @@
 #include "model/host_memory.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -47,7 +49,12 @@ HostMemory::HostMemory(std::size_t host, std::size_t bytes)
   }
 }
 
-HostMemory::~HostMemory() { munmap(to_pointer(base_), size_); }
+HostMemory::~HostMemory() {
+  for (const auto& [start, block] : blocks_) {
+    if (block.descriptor >= 0) close(block.descriptor);
+  }
+  munmap(to_pointer(base_), size_);
+}
 
 void* HostMemory::allocate(std::size_t bytes, std::size_t alignment) {
   if (!std::has_single_bit(alignment)) throw std::invalid_argument("alignment must be a power of two");
@@ -61,7 +68,7 @@ void* HostMemory::allocate(std::size_t bytes, std::size_t alignment) {
   }
   if (start < base_ || start + pages + kPageBytes > base_ + size_) return nullptr;
   protect(start, pages, PROT_READ | PROT_WRITE);
-  blocks_.emplace(start, Block{pages, false});
+  blocks_.emplace(start, Block{pages, false, -1});
   used_ += pages;
   return to_pointer(start);
 }
@@ -76,8 +83,40 @@ void HostMemory::release(void* pointer) {
     found->second.released = true;
     return;
   }
-  decommit(found->first, found->second.bytes);
+  decommit(found->first, found->second);
   blocks_.erase(found);
+}
+
+std::optional<HostMemory::Shared> HostMemory::share(const void* pointer) {
+  const std::uint64_t address = to_address(pointer);
+  auto found = blocks_.upper_bound(address);
+  if (found == blocks_.begin()) return {};
+  --found;
+  auto& [start, block] = *found;
+  if (address - start >= block.bytes) return {};
+  if (block.descriptor < 0) {
+    const int descriptor = memfd_create("rnic_host_memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    const auto fail = [descriptor] {
+      const int error = errno;
+      if (descriptor >= 0) close(descriptor);
+      throw std::system_error(error, std::generic_category(), "cannot share host memory");
+    };
+    if (descriptor < 0 || ftruncate(descriptor, static_cast<off_t>(block.bytes)) != 0 ||
+        // Whoever maps it could cut off what the host uses.
+        fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+      fail();
+    for (std::size_t done = 0; done < block.bytes;) {
+      const ssize_t written =
+          pwrite(descriptor, to_pointer(start + done), block.bytes - done, static_cast<off_t>(done));
+      if (written <= 0) fail();
+      done += static_cast<std::size_t>(written);
+    }
+    if (mmap(to_pointer(start), block.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor, 0) ==
+        MAP_FAILED)
+      fail();
+    block.descriptor = descriptor;
+  }
+  return Shared{block.descriptor, address - start};
 }
 
 template <typename Action>
@@ -106,7 +145,7 @@ void HostMemory::unpin(const void* pointer, std::size_t length) {
   const std::uint64_t end = to_address(pointer) + length;
   while (block != blocks_.end() && block->first < end) {
     if (block->second.released && !pinned(block->first, block->second.bytes)) {
-      decommit(block->first, block->second.bytes);
+      decommit(block->first, block->second);
       block = blocks_.erase(block);
     } else {
       ++block;
@@ -119,9 +158,16 @@ bool HostMemory::pinned(std::uint64_t start, std::size_t bytes) const {
   return found != pins_.end() && found->first < start + bytes;
 }
 
-void HostMemory::decommit(std::uint64_t start, std::size_t bytes) {
-  madvise(to_pointer(start), bytes, MADV_DONTNEED);  // the next use reads zeros
-  protect(start, bytes, PROT_NONE);
+/// The next use reads zeros. What others have mapped stays theirs.
+void HostMemory::decommit(std::uint64_t start, const Block& block) {
+  if (block.descriptor < 0) {
+    madvise(to_pointer(start), block.bytes, MADV_DONTNEED);
+    return protect(start, block.bytes, PROT_NONE);
+  }
+  close(block.descriptor);
+  if (mmap(to_pointer(start), block.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) ==
+      MAP_FAILED)
+    throw std::system_error(errno, std::generic_category(), "cannot take back host memory");
 }
 
 bool HostMemory::accessible(const void* pointer, std::size_t length, bool writable) {
@@ -143,9 +189,9 @@ bool HostMemory::accessible(const void* pointer, std::size_t length, bool writab
 
 void HostMemory::clear() {
   pins_.clear();
+  for (const auto& [start, block] : blocks_) decommit(start, block);
   blocks_.clear();
   used_ = 0;
-  decommit(base_, size_);
 }
 
 }  // namespace rnic::model

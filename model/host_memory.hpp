@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 
 namespace rnic::model {
 
@@ -32,6 +33,16 @@ class HostMemory {
   /// unpinned. Throws std::invalid_argument for any other pointer.
   void release(void* pointer);
 
+  /// Memory as another process can map it.
+  struct Shared {
+    int descriptor;        ///< Stays the memory's; there as long as the allocation
+    std::uint64_t offset;  ///< Of the pointer
+  };
+  /// Makes an allocation one that others can map, if it is none yet; it stays where it is, with what is in it. Nothing:
+  /// the pointer is in no allocation of this memory. Throws std::system_error when the system has no room, or no
+  /// descriptor.
+  [[nodiscard]] std::optional<Shared> share(const void* pointer);
+
   /// Keeps the pages of [pointer, pointer + length) alive until the matching unpin. Pages elsewhere in the process are
   /// ignored.
   void pin(const void* pointer, std::size_t length);
@@ -53,11 +64,12 @@ class HostMemory {
   struct Block {
     std::size_t bytes;  ///< Whole pages, without the guard page
     bool released;      ///< Waits for its last unpin
+    int descriptor;     ///< Of what is shared; -1
   };
 
   [[nodiscard]] bool contains(std::uint64_t address) const { return address - base_ < size_; }
   [[nodiscard]] bool pinned(std::uint64_t start, std::size_t bytes) const;
-  void decommit(std::uint64_t start, std::size_t bytes);
+  void decommit(std::uint64_t start, const Block& block);
   template <typename Action>
   void for_pages(const void* pointer, std::size_t length, Action action);
 

@@ -39,14 +39,18 @@ std::uint64_t Iommu::scattered_page() {
 }
 
 std::vector<std::uint64_t> Iommu::map_pages(const void* start, std::size_t length, Rights rights) {
-  const auto address = reinterpret_cast<std::uint64_t>(start);
+  return map_process_pages(0, reinterpret_cast<std::uint64_t>(start), length, rights);
+}
+
+std::vector<std::uint64_t> Iommu::map_process_pages(std::int32_t process, std::uint64_t address, std::size_t length,
+                                                    Rights rights) {
   const std::uint64_t first = address / kPageBytes;
   const std::uint64_t last = (address + (length == 0 ? 0 : length - 1)) / kPageBytes;
   std::vector<std::uint64_t> iovas;
   iovas.reserve(last - first + 1);
   for (std::uint64_t page = first; page <= last; ++page) {
     const std::uint64_t number = scattered_page();
-    pages_.emplace(number, Page{reinterpret_cast<std::uint8_t*>(page * kPageBytes), rights});
+    pages_.emplace(number, Page{reinterpret_cast<std::uint8_t*>(page * kPageBytes), rights, process});
     iovas.push_back(number * kPageBytes);
   }
   return iovas;
@@ -103,21 +107,25 @@ const std::uint8_t* Iommu::peek(std::uint64_t iova) const {
   return found == pages_.end() || found->second.revoked ? nullptr : found->second.host + iova % kPageBytes;
 }
 
-std::uint8_t* Iommu::translate(std::uint64_t iova, Access access) {
+Iommu::Place Iommu::locate(std::uint64_t iova, Access access) {
   const auto found = pages_.find(iova / kPageBytes);
   if (found != pages_.end() && !found->second.revoked &&
       (access == Access::kRead || found->second.rights == Rights::kReadWrite)) {
-    return found->second.host + iova % kPageBytes;
+    return {found->second.host + iova % kPageBytes, found->second.process};
   }
   const Reason reason = found == pages_.end()   ? Reason::kNotMapped
                         : found->second.revoked ? Reason::kRevoked
                                                 : Reason::kReadOnly;
-  const Fault fault{iova, access, reason};
+  fault({iova, access, reason});
+  return {};
+}
+
+void Iommu::fault(const Fault& fault) {
   ++fault_count_;
+  if (fault.reason == Reason::kGone) ++gone_count_;
   fault_log_.push_back(fault);
   if (fault_log_.size() > kFaultLogDepth) fault_log_.pop_front();
   if (handler_) handler_(fault);
-  return nullptr;
 }
 
 void Iommu::clear(std::uint64_t seed, unsigned address_bits) {
@@ -126,6 +134,7 @@ void Iommu::clear(std::uint64_t seed, unsigned address_bits) {
   pages_.clear();
   next_range_ = end_page_;
   fault_count_ = 0;
+  gone_count_ = 0;
   fault_log_.clear();
 }
 

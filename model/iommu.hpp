@@ -21,7 +21,8 @@ class Iommu {
  public:
   enum class Rights : std::uint8_t { kRead = 1, kReadWrite = 3 };
   enum class Access : std::uint8_t { kRead, kWrite };
-  enum class Reason : std::uint8_t { kNotMapped, kReadOnly, kRevoked };
+  /// kGone: the process to which the memory belongs does not have it any more.
+  enum class Reason : std::uint8_t { kNotMapped, kReadOnly, kRevoked, kGone };
 
   /// A DMA that was refused.
   struct Fault {
@@ -38,6 +39,9 @@ class Iommu {
   /// Maps each 4 KiB page that [start, start + length) touches; length 0 counts as 1. Returns their device addresses in
   /// order. Mappings of one page are independent of each other.
   [[nodiscard]] std::vector<std::uint64_t> map_pages(const void* start, std::size_t length, Rights rights);
+  /// The same for memory of another process, by its number: `address` is one there.
+  [[nodiscard]] std::vector<std::uint64_t> map_process_pages(std::int32_t process, std::uint64_t address,
+                                                             std::size_t length, Rights rights);
   /// Maps [start, start + length), whole pages, at one contiguous range of device addresses; its start is returned.
   [[nodiscard]] std::uint64_t map_range(void* start, std::size_t length, Rights rights);
   /// Unmaps pages of map_pages. Throws std::invalid_argument for one that is not mapped; the others are unmapped.
@@ -48,7 +52,15 @@ class Iommu {
 
   /// Where the device finds `iova`, up to the end of its page. Null, counted and reported, when the access is not
   /// allowed.
-  [[nodiscard]] std::uint8_t* translate(std::uint64_t iova, Access access);
+  [[nodiscard]] std::uint8_t* translate(std::uint64_t iova, Access access) { return locate(iova, access).at; }
+  /// The same for who can reach into other processes.
+  struct Place {
+    std::uint8_t* at{};      ///< Null: nowhere
+    std::int32_t process{};  ///< Whose memory it is; 0: of this process
+  };
+  [[nodiscard]] Place locate(std::uint64_t iova, Access access);
+  /// What was found is not there any more, or is not for this access: a fault like any other.
+  void gone(std::uint64_t iova, Access access) { fault({iova, access, Reason::kGone}); }
 
   /// Takes away, under the device's feet, every mapping that the page of `host` has now: accesses fault from now on,
   /// and its owner unmaps it as ever. Returns how many there were.
@@ -61,6 +73,8 @@ class Iommu {
   /// Called at each fault.
   void set_fault_handler(std::function<void(const Fault&)> handler) { handler_ = std::move(handler); }
   [[nodiscard]] std::uint64_t fault_count() const { return fault_count_; }
+  /// Those of them for which nobody but a process can answer that has given up memory that the device was to use.
+  [[nodiscard]] std::uint64_t gone_count() const { return gone_count_; }
   /// The newest faults, at most kFaultLogDepth.
   [[nodiscard]] const std::deque<Fault>& fault_log() const { return fault_log_; }
   [[nodiscard]] std::size_t mapped_pages() const { return pages_.size(); }
@@ -74,8 +88,10 @@ class Iommu {
   struct Page {
     std::uint8_t* host;
     Rights rights;
+    std::int32_t process = 0;  ///< Whose memory it is; 0: of this process
     bool revoked = false;
   };
+  void fault(const Fault& fault);
 
   [[nodiscard]] std::uint64_t scattered_page();
   [[nodiscard]] bool unmap(std::uint64_t iova);
@@ -85,6 +101,7 @@ class Iommu {
   std::uint64_t end_page_;                         ///< Of the scattered pages
   std::uint64_t next_range_;
   std::uint64_t fault_count_ = 0;
+  std::uint64_t gone_count_ = 0;
   std::deque<Fault> fault_log_;
   std::function<void(const Fault&)> handler_;
 };

@@ -1,10 +1,13 @@
 #include "model/root_complex.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <bit>
 #include <cstring>
 #include <utility>
 
 #include "model/interrupt_controller.hpp"
+#include "model/process_memory.hpp"
 
 namespace rnic::model {
 namespace {
@@ -19,6 +22,43 @@ constexpr std::uint8_t kUndefinedByte = 0xA5;
 constexpr Picoseconds kInterruptGrace = 2'000'000;
 
 bool may_interrupt(const PcieConfig& config) { return config.msix_enable && !config.msix_mask; }
+
+std::size_t enabled_bytes(const DmaRequest& request) {
+  return std::size_t{request.length_dw} * 4 - static_cast<std::size_t>(std::popcount(0xFu & ~request.first_be)) -
+         (request.length_dw > 1 ? static_cast<std::size_t>(std::popcount(0xFu & ~request.last_be)) : 0);
+}
+
+/// Stores what the request enables, aligned words in one piece each, and the last one behind all others: somebody may
+/// look at the memory meanwhile.
+void store(std::uint8_t* to, const DmaRequest& request) {
+  constexpr std::size_t kDword = 4, kWord = 8;
+  const std::size_t size = request.data.size();
+  const auto whole = [&](std::size_t dword) {
+    return (dword != 0 || request.first_be == 0xF) &&
+           (dword + kDword != size || size == kDword || request.last_be == 0xF);
+  };
+  for (std::size_t i = 0; i < size;) {
+    const std::uint8_t* const from = request.data.data() + i;
+    const bool word =
+        (reinterpret_cast<std::uintptr_t>(to + i) % kWord) == 0 && i + kWord <= size && whole(i) && whole(i + kDword);
+    const std::size_t bytes = word ? kWord : kDword;
+    if (i + bytes == size) std::atomic_thread_fence(std::memory_order_release);
+    if (word) {
+      std::uint64_t value{};
+      std::memcpy(&value, from, kWord);
+      __atomic_store_n(reinterpret_cast<std::uint64_t*>(to + i), value, __ATOMIC_RELAXED);
+    } else if (whole(i)) {
+      std::uint32_t value{};
+      std::memcpy(&value, from, kDword);
+      __atomic_store_n(reinterpret_cast<std::uint32_t*>(to + i), value, __ATOMIC_RELAXED);
+    } else {
+      for (std::size_t k = 0; k < kDword; ++k) {
+        if (byte_enabled(i + k, request.length_dw, request.first_be, request.last_be)) to[i + k] = from[k];
+      }
+    }
+    i += bytes;
+  }
+}
 
 CompletionStatus status_of(PcieFault fault) {
   if (fault == PcieFault::kUnsupportedRequest) return CompletionStatus::kUnsupportedRequest;
@@ -292,19 +332,31 @@ std::optional<PcieFaultInjector::Hit> RootComplex::judge_dma(PcieAccess access, 
   return fate.hit;
 }
 
+bool RootComplex::copy_from_memory(const DmaRequest& request, std::vector<std::uint8_t>& data) {
+  const auto from = iommu_.locate(request.address, Iommu::Access::kRead);
+  if (from.at == nullptr) return false;
+  const std::size_t bytes = std::size_t{request.length_dw} * 4;
+  if (from.process != 0) {
+    data.resize(bytes);
+    if (ProcessMemory(from.process).read(reinterpret_cast<std::uint64_t>(from.at), data)) return true;
+    iommu_.gone(request.address, Iommu::Access::kRead);
+    return false;
+  }
+  data.assign(from.at, from.at + bytes);
+  if (weak_order()) order_->read(from.at, data);
+  return true;
+}
+
 void RootComplex::read_memory(const DmaRequest& request) {
   const auto hit = judge_dma(PcieAccess::kDmaRead, request);
   const ByteRange range = enabled_range(request.address, request.length_dw, request.first_be, request.last_be);
   ReadJob job{CompletionStatus::kSuccess, request.tag, range.address, range.length, {}, 0};
   ++statistics_.dma_reads;
   statistics_.dma_read_bytes += range.length;
-  const std::uint8_t* from = iommu_.translate(request.address, Iommu::Access::kRead);
-  if (from == nullptr) {
+  if (!copy_from_memory(request, job.data)) {
     ++statistics_.unsupported_reads;
     job.status = CompletionStatus::kUnsupportedRequest;
   } else {
-    job.data.assign(from, from + std::size_t{request.length_dw} * 4);
-    if (weak_order()) order_->read(from, job.data);
     const auto blank = [&](std::size_t dword) {
       for (std::size_t i = 4 * dword; i < 4 * dword + 4; ++i) {
         if (!byte_enabled(i, request.length_dw, request.first_be, request.last_be)) job.data[i] = kUndefinedByte;
@@ -343,29 +395,26 @@ void RootComplex::write_memory(const DmaRequest& request) {
   }
   ++statistics_.dma_writes;
   static_cast<void>(judge_dma(PcieAccess::kDmaWrite, request));
-  std::uint8_t* to = iommu_.translate(request.address, Iommu::Access::kWrite);
-  if (to == nullptr) {
+  const auto to = iommu_.locate(request.address, Iommu::Access::kWrite);
+  if (to.at == nullptr) {
     ++statistics_.dropped_writes;
     return;
   }
-  if (weak_order()) {
-    statistics_.dma_write_bytes += order_->write(to, request);
-    return;
-  }
-  const std::size_t size = request.data.size();
-  const auto write_dword = [&](std::size_t offset) {
-    for (std::size_t i = offset; i < offset + 4; ++i) {
-      if (!byte_enabled(i, request.length_dw, request.first_be, request.last_be)) continue;
-      to[i] = request.data[i];
-      ++statistics_.dma_write_bytes;
+  if (to.process != 0) {
+    if (!ProcessMemory(to.process).write(reinterpret_cast<std::uint64_t>(to.at), request)) {
+      iommu_.gone(request.address, Iommu::Access::kWrite);
+      ++statistics_.dropped_writes;
+      return;
     }
-  };
-  write_dword(0);
-  if (size > 8) {
-    std::memcpy(to + 4, request.data.data() + 4, size - 8);
-    statistics_.dma_write_bytes += size - 8;
+    statistics_.dma_write_bytes += enabled_bytes(request);
+  } else if (weak_order()) {
+    statistics_.dma_write_bytes += order_->write(to.at, request);
+  } else {
+    store(to.at, request);
+    statistics_.dma_write_bytes += enabled_bytes(request);
   }
-  if (size > 4) write_dword(size - 4);
+  if (to.process == 0 && write_tap_) write_tap_(to.at);
+  if (on_memory_) on_memory_();
 }
 
 bool RootComplex::take_dma_completion(DmaCompletion& completion) {

@@ -64,7 +64,9 @@ struct TlpSeen {
 ///
 /// Towards the host, TLPs keep their order: a read sees every earlier write, an interrupt and a completion arrive after
 /// every earlier write (base specification 2.4.1). Memory is read when the request arrives, half the read latency after
-/// it was made.
+/// it was made. A write to memory that another process has mapped it sees whole words of, and the last word last;
+/// memory of another process is reached through the system (ProcessMemory), and what is not there faults as behind an
+/// IOMMU.
 ///
 /// Each kind of TLP has credits of its own, both ways (2.6.1). Of the NIC's TLPs one is taken when there are credits
 /// for it; what it says of the others is PcieLink's. Of the host's Downstream knows what passes what waits.
@@ -80,8 +82,12 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
 
   /// `tap` sees every request that is sent to the NIC. One tap; empty: none.
   void set_request_tap(std::function<void(const HostRequest&)> tap) { request_tap_ = std::move(tap); }
+  /// Called when memory has changed by a DMA write, in a host with a strong memory order.
+  void set_memory_handler(std::function<void()> handler) { on_memory_ = std::move(handler); }
   /// `tap` sees every TLP as it passes the NIC's ports, both ways. One tap; empty: none.
   void set_tlp_tap(std::function<void(const TlpSeen&)> tap) { tlp_tap_ = std::move(tap); }
+  /// `tap` is told where the NIC has written to memory of this process. One tap; empty: none.
+  void set_write_tap(std::function<void(const std::uint8_t*)> tap) { write_tap_ = std::move(tap); }
   /// Memory is read and written as `order` has it, from now on. It outlives the root complex.
   void set_memory_order(MemoryOrder& order) { order_ = &order; }
 
@@ -115,6 +121,10 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   [[nodiscard]] bool holds_back() const {
     return !held_.empty() || !downstream_.held().empty() || now_ps() < paused_until_ || faults_.stalled(now_ps());
   }
+  /// TLPs are between NIC and host.
+  [[nodiscard]] bool under_way() const {
+    return !upstream_.empty() || !late_reads_.empty() || downstream_.next_arrival() || outstanding_reads() != 0;
+  }
   [[nodiscard]] std::size_t outstanding_reads() const { return checker_.outstanding_reads(); }
 
   // PcieLink
@@ -142,6 +152,7 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   void deliver();
   void expect_delivery();
   [[nodiscard]] std::optional<PcieFaultInjector::Hit> judge_dma(PcieAccess access, const DmaRequest& request);
+  [[nodiscard]] bool copy_from_memory(const DmaRequest& request, std::vector<std::uint8_t>& data);
   void read_memory(const DmaRequest& request);
   void write_memory(const DmaRequest& request);
   [[nodiscard]] bool weak_order() const { return order_ != nullptr && order_->weak(); }
@@ -150,9 +161,11 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   MemoryOrder* order_ = nullptr;
   RootComplexOptions options_;
   RootComplexStatistics statistics_;
+  std::function<void()> on_memory_;
   std::function<void(std::uint32_t)> on_interrupt_;
   std::function<void(const HostRequest&)> request_tap_;
   std::function<void(const TlpSeen&)> tlp_tap_;
+  std::function<void(const std::uint8_t*)> write_tap_;
   TlpChecker checker_;
   TlpLine upstream_line_;
   CreditCounter credits_;  ///< Of the NIC's TLPs

@@ -3,7 +3,8 @@
 
 usage: check_layers.py
 
-umd and what they share know nothing of kmd, nor do the faces (nd2) of it; kmd knows nothing of umd and the faces. Exit code: 0 all is
+umd and what they share know nothing of kmd, nor do the faces (nd2, verbs) of it and of each other; kmd knows nothing of umd and the faces;
+remote, the way to a kernel driver in another process, knows none of them, and of them only verbs knows it. Exit code: 0 all is
 well, 1 something is not, and is printed.
 """
 import pathlib
@@ -12,7 +13,9 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Layer: those that it must not know.
-FORBIDDEN = {"umd": ("kmd", "nd2"), "nd2": ("kmd",), "kmd": ("umd", "nd2"), "kernel_calls": ("kmd", "umd", "nd2"), "": ("kmd", "umd", "nd2")}
+FACES = ("nd2", "verbs")
+FORBIDDEN = {"umd": ("kmd", "remote", *FACES), "nd2": ("kmd", "remote", "verbs"), "verbs": ("kmd", "nd2"), "kmd": ("umd", "remote", *FACES),
+             "remote": ("kmd", "umd", *FACES), "kernel_calls": ("kmd", "umd", "remote", *FACES), "": ("kmd", "umd", "remote", *FACES)}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"(driver/[^"]+)"', re.MULTILINE)
 
 

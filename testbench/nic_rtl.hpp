@@ -64,12 +64,16 @@ class NicRtl : public sc_core::sc_module {
   [[nodiscard]] const PortActivity& activity() const { return nic_->activity(); }
   [[nodiscard]] std::vector<std::string> state() { return nic_->state(); }
 
+  /// The clock stands still.
+  [[nodiscard]] bool asleep() const { return asleep_; }
   /// Clock cycles since power-on, those included in which the clock stood still.
   [[nodiscard]] std::uint64_t cycles() const;
   /// Those that the NIC was clocked for.
   [[nodiscard]] std::uint64_t clocked() const { return clocked_; }
 
  private:
+  static constexpr model::Picoseconds kNeverDue = ~model::Picoseconds{0};
+
   void cycle();
   void wake(bool at_once);
   void schedule(std::uint64_t number);
@@ -87,8 +91,8 @@ class NicRtl : public sc_core::sc_module {
   std::uint64_t cycles_ = 0;      ///< Number of the next
   std::uint64_t clocked_ = 0;
   std::uint64_t reset_left_ = 0;
-  std::uint64_t quiet_cycles_ = 0;  ///< One after the other
   bool asleep_ = false;
+  model::Picoseconds due_ = kNeverDue;  ///< The next edge
   model::TimedEvent edge_event_;
 };
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/pcie.hpp"
+#include "model/process_memory.hpp"
 #include "model/timed_event.hpp"
 
 namespace rnic::testbench {
@@ -40,6 +41,7 @@ void SimDevice::stop() {
   stopping_ = true;
   skips_ = 0;
   stop_event_.notify(sc_core::SC_ZERO_TIME);
+  happen_event_.notify(sc_core::SC_ZERO_TIME);
   interrupts_.wake();
 }
 
@@ -159,6 +161,28 @@ void SimDevice::unmap_pages(const void* p, std::size_t length, std::span<const s
   }
 }
 
+Result<std::vector<std::uint64_t>> SimDevice::map_process_pages(std::int32_t process, std::uint64_t address,
+                                                                std::size_t length, bool writable) {
+  const std::size_t bytes = std::max<std::size_t>(length, 1);
+  switch (model::ProcessMemory(process).reach(address, bytes, writable)) {
+    case model::ProcessMemory::Reach::kYes: break;
+    case model::ProcessMemory::Reach::kNo: return Error::kAccessViolation;
+    case model::ProcessMemory::Reach::kForbidden:
+      if (forbidden_) forbidden_(process);
+      return Error::kNotSupported;
+  }
+  return iommu_.map_process_pages(process, address, bytes,
+                                  writable ? model::Iommu::Rights::kReadWrite : model::Iommu::Rights::kRead);
+}
+
+void SimDevice::unmap_process_pages(std::int32_t, std::uint64_t, std::size_t, std::span<const std::uint64_t> iovas) {
+  try {
+    iommu_.unmap_pages(iovas);
+  } catch (const std::invalid_argument& error) {
+    misuse_.push_back(std::string("unmap_process_pages: ") + error.what());
+  }
+}
+
 bool SimDevice::wait(std::uint64_t seen, std::uint64_t timeout_ns) {
   if (time_can_pass()) {
     if (timeout_ns == kForever) return interrupts_.wait_for_wake(seen);
@@ -199,14 +223,48 @@ void SimDevice::elapse(std::uint64_t ns) {
   if (ns == 0) return;
   if (time_can_pass()) {
     const model::Picoseconds time = ns * model::kPicosecondsPerNanosecond;
+    if (const model::Picoseconds begun = std::exchange(begun_, 0); begun != 0) {
+      return model::wait_turn_at(model::now_ps() + time - std::min(time, begun), stop_event_);
+    }
     if (time >= long_sleep_) asleep_until_ = std::max(asleep_until_, model::now_ps() + time);
     return model::wait_until(model::time_in(time), stop_event_);
   }
   skip(ns);
 }
 
+void SimDevice::happen() {
+  ++happened_;
+  if (looking_ != 0) happen_event_.notify(sc_core::SC_ZERO_TIME);
+}
+
+void SimDevice::look_again(const Look& look, std::uint64_t step_ns, std::uint64_t end_ns) {
+  if (!time_can_pass() || (order_ != nullptr && order_->weak())) return elapse(step_ns);
+  constexpr std::uint64_t kPs = model::kPicosecondsPerNanosecond;
+  // The program sees at `seen` what it began to look for at look.at, and begins again step_ns later.
+  const model::Picoseconds seen = model::now_ps();
+  const model::Picoseconds period = seen - look.at + step_ns * kPs;
+  const std::uint64_t until_ns = end_ns - std::min(end_ns, skipped_ns_);
+  const bool ends = until_ns < (~model::Picoseconds{0} - epoch_) / kPs;
+  const model::Picoseconds end = ends ? epoch_ + until_ns * kPs : ~model::Picoseconds{0};
+  ++looking_;
+  while (happened_ == look.happened && !stopping_ && model::now_ps() < end) {
+    if (ends) {
+      model::wait_until(end, happen_event_);
+    } else {
+      sc_core::wait(happen_event_);
+    }
+  }
+  --looking_;
+  if (stopping_) return;
+  const model::Picoseconds now = model::now_ps();
+  const std::uint64_t looks = std::max<std::uint64_t>(1, (now - seen + period - 1) / period);
+  const model::Picoseconds begin = look.at + looks * period;
+  if (begin >= now) return model::wait_turn_at(begin, stop_event_);
+  begun_ = now - begin;
+}
+
 std::uint64_t SimDevice::now_ns() {
-  return (model::now_ps() - epoch_) / model::kPicosecondsPerNanosecond + skipped_ns_;
+  return (model::now_ps() - begun_ - epoch_) / model::kPicosecondsPerNanosecond + skipped_ns_;
 }
 
 }  // namespace rnic::testbench

@@ -31,6 +31,9 @@ namespace rnic::testbench {
 /// An application that is to stop, and goes on to ask for time all the same, gets a Stopped out of wait or elapse; none
 /// comes out of a destructor of the driver, whose loops all have a limit.
 ///
+/// Memory of other processes (map_process_pages) is looked at when it is mapped, and reached when the device does; one
+/// that the system keeps from us is kNotSupported.
+///
 /// Memory outside of HostMemory (stack, heap) may be mapped too, but its addresses differ from run to run.
 class SimDevice : public sc_core::sc_module, public Device {
  public:
@@ -47,8 +50,15 @@ class SimDevice : public sc_core::sc_module, public Device {
   void dma_free(const DmaBuffer& buffer) override;
   [[nodiscard]] Result<std::vector<std::uint64_t>> map_pages(const void* p, std::size_t length, bool writable) override;
   void unmap_pages(const void* p, std::size_t length, std::span<const std::uint64_t> iovas) override;
+  [[nodiscard]] Result<std::vector<std::uint64_t>> map_process_pages(std::int32_t process, std::uint64_t address,
+                                                                     std::size_t length, bool writable) override;
+  void unmap_process_pages(std::int32_t process, std::uint64_t address, std::size_t length,
+                           std::span<const std::uint64_t> iovas) override;
   [[nodiscard]] std::uint64_t wake_count() override { return interrupts_.wake_count(); }
-  void wake() override { interrupts_.wake(); }
+  void wake() override {
+    interrupts_.wake();
+    happen();
+  }
   [[nodiscard]] bool wait(std::uint64_t seen, std::uint64_t timeout_ns) override;
   [[nodiscard]] bool removed() override;
   void reset_function() override;
@@ -75,8 +85,24 @@ class SimDevice : public sc_core::sc_module, public Device {
 
   /// Memory is shared with the device in this order from now on. It outlives the device.
   void set_memory_order(model::MemoryOrder& order) { order_ = &order; }
+  /// What a polling program knows when it looks: of what has happened by then it finds everything.
+  struct Look {
+    model::Picoseconds at = 0;
+    std::uint64_t happened = 0;
+  };
+  [[nodiscard]] Look look() const { return {model::now_ps() - begun_, happened_}; }
+  /// As a program that found nothing at `look`, lets `step_ns` pass, and looks again, and so on: the time of the next
+  /// look that may find something, or that is at `end_ns` or later. Looks before which nothing has happened (DMA writes
+  /// to the host's memory, interrupts, wakes) are left out. Of a host with a weak memory order none is.
+  void look_again(const Look& look, std::uint64_t step_ns, std::uint64_t end_ns = kForever);
+  /// Something has happened that a polling program may find.
+  void happen();
+
   /// `observer` is told of each write64 before it leaves: offset and value. Empty: nobody.
   void observe_writes(std::function<void(std::uint64_t, std::uint64_t)> observer) { observer_ = std::move(observer); }
+
+  /// `forbidden` is told of a process whose memory the system does not let this one reach. Empty: nobody.
+  void observe_forbidden(std::function<void(std::int32_t)> forbidden) { forbidden_ = std::move(forbidden); }
 
   /// What the driver did that no correct driver does (freed or unmapped what it does not have), in words.
   [[nodiscard]] const std::vector<std::string>& misuse() const { return misuse_; }
@@ -107,6 +133,7 @@ class SimDevice : public sc_core::sc_module, public Device {
   model::InterruptController& interrupts_;
   model::MemoryOrder* order_ = nullptr;
   std::function<void(std::uint64_t, std::uint64_t)> observer_;
+  std::function<void(std::int32_t)> forbidden_;
   std::function<void()> function_reset_;
   std::uint64_t function_reset_ns_ = 0;
   model::Random random_;
@@ -119,6 +146,10 @@ class SimDevice : public sc_core::sc_module, public Device {
   bool stopping_ = false;
   std::uint64_t skips_ = 0;  ///< While stopping, since a Stopped was thrown
   sc_core::sc_event stop_event_;
+  std::uint64_t happened_ = 0;
+  model::Picoseconds begun_ = 0;    ///< So much of the calling program's next elapse has passed (look_again)
+  unsigned looking_ = 0;            ///< Programs that wait for it
+  sc_core::sc_event happen_event_;  ///< Also when applications are to stop
   std::vector<std::string> misuse_;
   std::vector<std::string> oddities_;
 };

@@ -12,9 +12,11 @@ std::vector<ViolationNote> violations_of(Host& host, const model::WireStatistics
   const auto& root = host.root_complex().statistics();
   const auto& iommu = host.iommu();
   const auto unmapped = host.root_complex().faults()[static_cast<std::size_t>(model::PcieFault::kUnmap)];
-  if (iommu.fault_count() != 0 && unmapped == 0) {
+  // What a process has given up while the NIC was to use it is the process's fault.
+  const std::uint64_t faults = iommu.fault_count() - iommu.gone_count();
+  if (faults != 0 && unmapped == 0) {
     const auto& last = iommu.fault_log().back();
-    note(Violation::kIommuFault, iommu.fault_count(),
+    note(Violation::kIommuFault, faults,
          fmt::format("DMA accesses to memory that the NIC may not have, the last a {} of {:#x}",
                      last.access == model::Iommu::Access::kWrite ? "write" : "read", last.iova));
   }

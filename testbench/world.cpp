@@ -198,6 +198,10 @@ void World::run(std::uint64_t limit_ns) {
     finish_files();
     throw;
   }
+  judge();
+}
+
+void World::judge() {
   finish_files();
   for (auto& host : hosts_) host->nic().finish_edge();
   check_misuse();
@@ -229,6 +233,12 @@ bool World::frames_under_way() const {
 bool World::under_way() const {
   return frames_under_way() || std::any_of(hosts_.begin(), hosts_.end(), [](const auto& host) {
            return host->root_complex().outstanding_reads() != 0;
+         });
+}
+
+bool World::moving() const {
+  return frames_under_way() || std::any_of(hosts_.begin(), hosts_.end(), [](const auto& host) {
+           return !host->nic().asleep() || host->root_complex().under_way();
          });
 }
 

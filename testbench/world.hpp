@@ -117,6 +117,12 @@ class World : public sc_core::sc_module {
   /// Lets simulated time pass without applications.
   void idle(std::uint64_t ns);
 
+  /// A NIC is clocked, or a TLP or a frame is under way. False: nothing happens before a deadline.
+  [[nodiscard]] bool moving() const;
+  /// Ends a run that was not one of `run`: files are whole, and it throws for what `run` would throw for when its
+  /// applications have ended.
+  void judge();
+
   /// From an application: waits until nothing has been under way on the wire or on PCI Express for `still_ns`, or
   /// `limit_ns` have passed.
   void settle(std::uint64_t still_ns, std::uint64_t limit_ns);

@@ -26,6 +26,7 @@ enum class Call : std::uint16_t {
   kQueryGid = 5,
   kQueryPkey = 6,
   kQueryCounter = 7,
+  kResolveGid = 12,
   kCreateChannel = 8,
   kReadEvents = 9,
   kDestroy = 10,
@@ -485,6 +486,28 @@ static_assert(offsetof(QueryCounter::Answer, value) == 8);
 constexpr bool well_formed(const QueryCounter& m) {
   return m.counter <= 4095U
          && is_zero(m.reserved0);
+}
+
+/// The station address behind a GID: own addresses, neighbours that the machine knows, multicast groups, link-local addresses with the interface identifier of a station address. NotFound: nobody knows it.
+struct ResolveGid {
+  static constexpr Call kCall = Call::kResolveGid;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
+  RequestHeader header{};
+  std::array<std::uint8_t, 16> gid{};
+
+  struct Answer {
+    AnswerHeader header{};
+    std::uint64_t mac{};  ///< As a number: the first byte on the wire is bits 47:40
+  };
+};
+static_assert(sizeof(ResolveGid) == 24 && std::is_trivially_copyable_v<ResolveGid>);
+static_assert(offsetof(ResolveGid, header) == 0);
+static_assert(offsetof(ResolveGid, gid) == 8);
+static_assert(sizeof(ResolveGid::Answer) == 16 && std::is_trivially_copyable_v<ResolveGid::Answer>);
+static_assert(offsetof(ResolveGid::Answer, header) == 0);
+static_assert(offsetof(ResolveGid::Answer, mac) == 8);
+constexpr bool well_formed([[maybe_unused]] const ResolveGid& m) {
+  return true;
 }
 
 /// A channel of its own for completion events.
@@ -1412,6 +1435,7 @@ Answer with_call(Call call, Answer otherwise, Body&& body) {
     case Call::kQueryGid: return body(std::type_identity<QueryGid>{});
     case Call::kQueryPkey: return body(std::type_identity<QueryPkey>{});
     case Call::kQueryCounter: return body(std::type_identity<QueryCounter>{});
+    case Call::kResolveGid: return body(std::type_identity<ResolveGid>{});
     case Call::kCreateChannel: return body(std::type_identity<CreateChannel>{});
     case Call::kReadEvents: return body(std::type_identity<ReadEvents>{});
     case Call::kDestroy: return body(std::type_identity<Destroy>{});

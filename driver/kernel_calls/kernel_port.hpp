@@ -28,6 +28,12 @@ class KernelPort {
   /// the object is gone).
   [[nodiscard]] virtual Result<std::shared_ptr<std::uint8_t>> map(const calls::MemoryRange& range) = 0;
 
+  /// A descriptor that poll finds readable as long as events wait in this channel of the client, and when its kernel
+  /// driver has gone. It is there to be polled only: nobody reads it. The caller closes it; others of the same channel
+  /// are independent of it. Errors: kNotFound (no such channel), kOutOfResources (no descriptor is free),
+  /// kDeviceFailed (the kernel driver has gone).
+  [[nodiscard]] virtual Result<int> descriptor(calls::Handle channel) = 0;
+
   [[nodiscard]] virtual Machine& machine() = 0;
 
   /// A call without an array. Errors: those of the call.

@@ -43,6 +43,9 @@ class Client {
   /// A channel of it, for who waits for its events; null if it has no such channel. Lives as long as it is kept.
   [[nodiscard]] std::shared_ptr<EventChannel> channel(calls::Handle handle);
 
+  /// Its user access region, once it has one.
+  [[nodiscard]] std::optional<std::uint32_t> uar() const { return uar_; }
+
   [[nodiscard]] std::uint32_t count(calls::ObjectKind kind) { return handles_.count(kind); }
 
  private:
@@ -64,6 +67,7 @@ class Client {
   Result<void> perform(const calls::QueryGid& m, calls::QueryGid::Answer& a);
   Result<void> perform(const calls::QueryPkey& m, calls::QueryPkey::Answer& a);
   Result<void> perform(const calls::QueryCounter& m, calls::QueryCounter::Answer& a);
+  Result<void> perform(const calls::ResolveGid& m, calls::ResolveGid::Answer& a);
   Result<void> perform(const calls::CreateChannel& m, calls::CreateChannel::Answer& a);
   Result<void> perform(const calls::ReadEvents& m, calls::ReadEvents::Answer& a);
   Result<void> perform(const calls::Destroy& m, calls::Destroy::Answer& a);

@@ -90,6 +90,13 @@ Result<void> Client::perform(const calls::QueryCounter& m, calls::QueryCounter::
   return {};
 }
 
+Result<void> Client::perform(const calls::ResolveGid& m, calls::ResolveGid::Answer& a) {
+  auto mac = kernel_.port_tables().station(m.gid);
+  if (!mac) return mac.error();
+  a.mac = *mac;
+  return {};
+}
+
 Result<void> Client::perform(const calls::CreateChannel&, calls::CreateChannel::Answer& a) {
   auto place = handles_.reserve(calls::ObjectKind::kChannel);
   if (!place) return place.error();

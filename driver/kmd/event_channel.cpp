@@ -20,23 +20,33 @@ void EventChannel::put(PendingEvent& event, std::uint32_t detail, std::uint64_t 
 }
 
 void EventChannel::remove(PendingEvent& event) {
-  const std::lock_guard lock(mutex_);
-  if (!std::exchange(event.waits, false)) return;
-  PendingEvent* before = nullptr;
-  for (PendingEvent* at = oldest_; at != &event; at = at->next) before = at;
-  (before == nullptr ? oldest_ : before->next) = event.next;
-  if (newest_ == &event) newest_ = before;
+  bool is_empty = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(event.waits, false)) return;
+    PendingEvent* before = nullptr;
+    for (PendingEvent* at = oldest_; at != &event; at = at->next) before = at;
+    (before == nullptr ? oldest_ : before->next) = event.next;
+    if (newest_ == &event) newest_ = before;
+    is_empty = oldest_ == nullptr;
+  }
+  if (is_empty) tell();
 }
 
 std::size_t EventChannel::take(std::span<calls::Event> events) {
-  const std::lock_guard lock(mutex_);
   std::size_t taken = 0;
-  for (; oldest_ != nullptr && taken < events.size(); ++taken) {
-    events[taken] = oldest_->event;
-    oldest_->waits = false;
-    oldest_ = oldest_->next;
+  bool is_empty = false;
+  {
+    const std::lock_guard lock(mutex_);
+    for (; oldest_ != nullptr && taken < events.size(); ++taken) {
+      events[taken] = oldest_->event;
+      oldest_->waits = false;
+      oldest_ = oldest_->next;
+    }
+    is_empty = oldest_ == nullptr;
+    if (is_empty) newest_ = nullptr;
   }
-  if (oldest_ == nullptr) newest_ = nullptr;
+  if (taken != 0 && is_empty) tell();
   return taken;
 }
 
@@ -45,17 +55,17 @@ bool EventChannel::empty() {
   return oldest_ == nullptr;
 }
 
-void EventChannel::listen(std::function<void()> first) {
+void EventChannel::listen(std::function<void(bool)> changed) {
   {
     const std::lock_guard lock(listener_mutex_);
-    first_ = std::move(first);
+    changed_ = std::move(changed);
   }
-  if (!empty()) tell();
+  tell();
 }
 
 void EventChannel::tell() {
   const std::lock_guard lock(listener_mutex_);
-  if (first_) first_();
+  if (changed_) changed_(!empty());
 }
 
 }  // namespace rnic::kmd

@@ -33,9 +33,9 @@ class EventChannel {
   std::size_t take(std::span<calls::Event> events);
   [[nodiscard]] bool empty();
 
-  /// `first` is called, without a lock, after an event has come into the empty channel; at once if one is there. It
-  /// writes an eventfd, for instance. Empty: nobody.
-  void listen(std::function<void()> first);
+  /// `changed` is called with whether events wait: now, after one has come into the empty channel, and after the last
+  /// one has been taken. Calls are one after the other, and the last one is true to what is. Empty: nobody.
+  void listen(std::function<void(bool)> changed);
 
  private:
   void tell();
@@ -44,7 +44,7 @@ class EventChannel {
   PendingEvent* oldest_{};
   PendingEvent* newest_{};
   std::mutex listener_mutex_;
-  std::function<void()> first_;
+  std::function<void(bool)> changed_;
 };
 
 }  // namespace rnic::kmd

@@ -13,7 +13,10 @@ Result<std::unique_ptr<EventDescriptor>> EventDescriptor::open(std::shared_ptr<E
 
 EventDescriptor::EventDescriptor(std::shared_ptr<EventChannel> channel, int descriptor)
     : channel_(std::move(channel)), descriptor_(descriptor) {
-  channel_->listen([descriptor] { static_cast<void>(eventfd_write(descriptor, 1)); });
+  channel_->listen([descriptor](bool events) {
+    eventfd_t count{};
+    static_cast<void>(events ? eventfd_write(descriptor, 1) : eventfd_read(descriptor, &count));
+  });
 }
 
 EventDescriptor::~EventDescriptor() {

@@ -6,8 +6,7 @@
 
 namespace rnic::kmd {
 
-/// A descriptor of Linux (eventfd) that poll finds readable while events may wait in a channel: what a process on the
-/// other side of a socket is given for it. It reads the descriptor before it takes the events, so that none is missed.
+/// A descriptor of Linux (eventfd) that poll finds readable as long as events wait in a channel. Nobody reads it.
 class EventDescriptor {
  public:
   /// Errors: kOutOfResources (no descriptor is free).

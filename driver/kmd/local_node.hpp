@@ -1,9 +1,12 @@
 #pragma once
 
+#include <map>
 #include <memory>
+#include <mutex>
 
 #include "driver/kernel_calls/kernel_port.hpp"
 #include "driver/kmd/client.hpp"
+#include "driver/kmd/event_descriptor.hpp"
 
 namespace rnic::kmd {
 
@@ -34,12 +37,15 @@ class LocalPort final : public KernelPort {
   [[nodiscard]] Result<std::shared_ptr<std::uint8_t>> map(const calls::MemoryRange& range) override {
     return client_->map(range);
   }
+  [[nodiscard]] Result<int> descriptor(calls::Handle channel) override;
   [[nodiscard]] Machine& machine() override { return kernel_.device(); }
   [[nodiscard]] Client& client() { return *client_; }
 
  private:
   KernelDevice& kernel_;
   const std::unique_ptr<Client> client_;
+  std::mutex descriptors_mutex_;
+  std::map<calls::Handle, std::unique_ptr<EventDescriptor>> descriptors_;  ///< Those that were asked for, by channel
 };
 
 }  // namespace rnic::kmd

@@ -17,6 +17,20 @@ Result<std::uint16_t> place_of(std::vector<T>& table, const T& entry, std::size_
   });
 }
 
+/// Bytes `from` to 15 of the address, in the low bits.
+std::uint64_t tail_of(const Gid& gid, std::size_t from) {
+  std::uint64_t tail = 0;
+  for (std::size_t i = from; i < gid.size(); ++i) tail = tail << 8 | gid[i];
+  return tail;
+}
+
+/// Whose interface identifier is made of a station address: the address. 0: it is not.
+std::uint64_t station_of_link_local(const Gid& gid) {
+  std::uint64_t mac = gid[8] ^ 2U;
+  for (const std::size_t i : {9, 10, 13, 14, 15}) mac = mac << 8 | gid[i];
+  return link_local_gid(mac) == gid ? mac : 0;
+}
+
 }  // namespace
 
 bool is_ipv4_mapped(const Gid& gid) {
@@ -48,6 +62,27 @@ Result<std::uint16_t> PortTables::add_gid(const Gid& gid) {
 Result<std::uint16_t> PortTables::add_pkey(std::uint16_t pkey) {
   const std::lock_guard lock(mutex_);
   return place_of(pkeys_, pkey, kMaxPkeys);
+}
+
+Result<void> PortTables::add_neighbour(const Gid& gid, std::uint64_t mac) {
+  return or_out_of_memory([&]() -> Result<void> {
+    const std::lock_guard lock(mutex_);
+    if (neighbours_.size() == kMaxNeighbours && !neighbours_.contains(gid)) return Error::kOutOfResources;
+    neighbours_[gid] = mac;
+    return {};
+  });
+}
+
+Result<std::uint64_t> PortTables::station(const Gid& gid) const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::find(gids_.begin(), gids_.end(), gid) != gids_.end()) return mac_;
+    if (const auto known = neighbours_.find(gid); known != neighbours_.end()) return known->second;
+  }
+  if (gid[0] == 0xFF) return 0x3333'0000'0000 | tail_of(gid, 12);
+  if (is_ipv4_mapped(gid) && gid[12] >> 4 == 0xE) return 0x0100'5E00'0000 | (tail_of(gid, 13) & 0x7F'FFFF);
+  if (const std::uint64_t mac = station_of_link_local(gid); mac != 0) return mac;
+  return Error::kNotFound;
 }
 
 Result<Gid> PortTables::gid(std::size_t index) const {

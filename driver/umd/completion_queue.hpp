@@ -29,9 +29,10 @@ namespace rnic::umd {
 /// Thread safe. Lock order: completion queue, then send or receive queue.
 class CompletionQueue {
  public:
-  /// At least 8 entries more than `entries` (decisions 37). Errors: those of ProcessContext::create_cq.
-  static Result<std::shared_ptr<CompletionQueue>> create(std::shared_ptr<ProcessContext> process,
-                                                         std::uint32_t entries);
+  /// At least 8 entries more than `entries` (decisions 37). Its completion events go to `channel`; 0: the client's
+  /// first. Errors: those of ProcessContext::create_cq.
+  static Result<std::shared_ptr<CompletionQueue>> create(std::shared_ptr<ProcessContext> process, std::uint32_t entries,
+                                                         calls::Handle channel = 0);
   /// The largest `entries` that create grants.
   [[nodiscard]] static std::uint32_t max_entries(const Limits& limits);
 
@@ -160,9 +161,14 @@ std::size_t CompletionQueue::poll(std::size_t most, Sink&& sink) {
         report_unknown(completion.qpn);
       }
     }
-    if (consumed == 0) return 0;
-    consumer_ += consumed;
-    ring(hw::CqArm::kNone);
+    if (consumed != 0) {
+      consumer_ += consumed;
+      ring(hw::CqArm::kNone);
+    }
+  }
+  if (consumed == 0) {
+    machine.relax();
+    return 0;
   }
   machine.elapse(consumed * cost::kPollEntryNs);
   return taken;

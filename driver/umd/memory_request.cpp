@@ -16,10 +16,11 @@ MemoryRequest request_for(hw::WqeOpcode opcode, std::uint32_t key, const MemoryO
 
 }  // namespace
 
-Result<void> post_bind(QueuePair& qp, KernelMw& window, const WindowRange& range, const MemoryOptions& options) {
+Result<void> post_bind(QueuePair& qp, KernelMw& window, const WindowRange& range, const MemoryOptions& options,
+                       std::uint32_t key) {
   const bool type1 = window.type() == hw::MptType::kWindow1;
-  auto request =
-      request_for(type1 ? hw::WqeOpcode::kBindWindow1 : hw::WqeOpcode::kBindWindow2, window.draw_key(), options);
+  auto request = request_for(type1 ? hw::WqeOpcode::kBindWindow1 : hw::WqeOpcode::kBindWindow2,
+                             key != 0 ? key : window.draw_key(), options);
   request.region_key = range.region_key;
   request.address = range.address;
   request.length = range.length;

@@ -27,10 +27,10 @@ struct WindowRange {
 };
 
 /// Posts the bind of a window, under a new key, which is window.key() when this returns success; the device accepts it
-/// once the request has executed (decisions 17). Errors: those of QueuePair::post_memory; the window's key is then as
-/// it was.
+/// once the request has executed (decisions 17). `key`: of the window's index, with a tag that the caller has chosen;
+/// 0: one that the window draws. Errors: those of QueuePair::post_memory; the window's key is then as it was.
 [[nodiscard]] Result<void> post_bind(QueuePair& qp, KernelMw& window, const WindowRange& range,
-                                     const MemoryOptions& options);
+                                     const MemoryOptions& options, std::uint32_t key = 0);
 
 /// Posts a fast registration, under a new key, which is region.key() when this returns success. The queue pair must
 /// have been made with fast_register, or the request completes with LocQpOpErr. Errors: those of KernelFastMr::prepare

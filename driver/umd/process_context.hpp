@@ -59,6 +59,8 @@ class ProcessContext final : public EventTaker, public std::enable_shared_from_t
   void give_up();
   /// BAR0 page of the user access region.
   [[nodiscard]] std::uint32_t uar() const { return uar_; }
+  /// The first channel: its events are those that take_events hands out.
+  [[nodiscard]] calls::Handle channel() const { return channel_; }
   /// The first protection domain, and its number on the device.
   [[nodiscard]] calls::Handle pd() const { return pd_; }
   [[nodiscard]] std::uint32_t pd_number() const { return pd_number_; }

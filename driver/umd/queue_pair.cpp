@@ -38,7 +38,8 @@ Result<void> QueuePair::build(const Spec& spec) {
   const unsigned rq_log_depth = ring_log_depth(granted_.receive_depth);
   const unsigned sq_log_stride = SendQueue::log_stride_for(granted_.send_segments, granted_.inline_bytes, type_);
   const unsigned rq_log_stride = ReceiveQueue::log_stride_for(granted_.receive_segments);
-  auto kernel_qp = process_->create_qp({.send_cq = send_cq_->kernel_cq().handle(),
+  auto kernel_qp = process_->create_qp({.pd = spec.pd,
+                                        .send_cq = send_cq_->kernel_cq().handle(),
                                         .receive_cq = receive_cq_->kernel_cq().handle(),
                                         .sq_log_depth = sq_log_depth,
                                         .sq_log_stride = sq_log_stride,
@@ -153,6 +154,13 @@ Result<void> QueuePair::post_receives(std::span<const ReceiveRequest> requests, 
     if (auto done = post_receive(request); !done) return done;
   }
   return {};
+}
+
+bool QueuePair::has_room(std::size_t requests) {
+  const auto room = [&] { return send_->outstanding() + requests <= granted_.send_depth; };
+  if (room()) return true;
+  send_cq_->decode();
+  return room();
 }
 
 void QueuePair::ring_deferred() {

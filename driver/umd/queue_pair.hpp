@@ -36,6 +36,7 @@ class QueuePair final : public EventSink {
   struct Spec {
     std::shared_ptr<CompletionQueue> send_cq{};
     std::shared_ptr<CompletionQueue> receive_cq{};
+    calls::Handle pd{};                                     ///< 0: the process's first
     std::shared_ptr<SharedReceiveQueue> shared_receives{};  ///< Receives come from it; the receive capacity is not used
     hw::QpType type = hw::QpType::kRc;
     bool general_service{};    ///< QP1: type UD, in a context of the kernel's own
@@ -76,6 +77,8 @@ class QueuePair final : public EventSink {
   [[nodiscard]] Result<void> post_here(const SendRequest& request);
   /// The same for binds, invalidations, fast registrations.
   [[nodiscard]] Result<void> post_memory(const MemoryRequest& request);
+  /// Whether so many sends could be posted now. Lets no time pass.
+  [[nodiscard]] bool has_room(std::size_t requests);
   /// Errors: kInvalidState (closed), kDeviceFailed, kNotSupported (receives are shared), those of ReceiveQueue::post
   /// but kBusy.
   [[nodiscard]] Result<void> post_receive(const ReceiveRequest& request);

@@ -26,10 +26,11 @@ class CompletionQueue;
 /// Thread safe. Lock order: completion queue, then shared receive queue. Control functions let time pass.
 class SharedReceiveQueue final : public ReceiveSource {
  public:
-  /// `segments`: at least 4 are granted (decisions 37). Errors: kInvalidParameter (beyond the limits), those of
-  /// ProcessContext::create_srq.
+  /// `segments`: at least 4 are granted (decisions 37). `pd`: the protection domain of its buffers; 0: the process's
+  /// first. Errors: kInvalidParameter (beyond the limits), those of ProcessContext::create_srq.
   static Result<std::shared_ptr<SharedReceiveQueue>> create(std::shared_ptr<ProcessContext> process,
-                                                            std::uint32_t depth, std::uint32_t segments);
+                                                            std::uint32_t depth, std::uint32_t segments,
+                                                            calls::Handle pd = 0);
   SharedReceiveQueue(const SharedReceiveQueue&) = delete;
   SharedReceiveQueue& operator=(const SharedReceiveQueue&) = delete;
 
@@ -37,6 +38,8 @@ class SharedReceiveQueue final : public ReceiveSource {
   [[nodiscard]] KernelSrq& kernel_srq() { return *kernel_srq_; }
   [[nodiscard]] const std::shared_ptr<ProcessContext>& process() const { return process_; }
   [[nodiscard]] std::uint32_t depth();
+  /// Segments granted.
+  [[nodiscard]] std::uint32_t max_segments() const { return max_segments_; }
   /// Requests without a decoded CQE.
   [[nodiscard]] std::uint32_t outstanding();
 

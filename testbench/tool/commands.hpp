@@ -12,5 +12,6 @@ void add_verify_command(CLI::App& tool, std::function<int()>& action);
 void add_bench_command(CLI::App& tool, std::function<int()>& action);
 void add_soak_command(CLI::App& tool, std::function<int()>& action);
 void add_fuzz_command(CLI::App& tool, std::function<int()>& action);
+void add_serve_command(CLI::App& tool, std::function<int()>& action);
 
 }  // namespace rnic::testbench

@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
   add_bench_command(tool, action);
   add_soak_command(tool, action);
   add_fuzz_command(tool, action);
+  add_serve_command(tool, action);
   try {
     tool.parse(argc, argv);
     return action();

@@ -29,6 +29,9 @@ inline constexpr std::array<CallField, 2> kQueryCounterFields = {{
     {"counter", CallField::Kind::kNumber, 8, 4, 0xfff},
     {"reserved0", CallField::Kind::kReserved, 12, 4, 0xffffffff},
 }};
+inline constexpr std::array<CallField, 1> kResolveGidFields = {{
+    {"gid", CallField::Kind::kBytes, 8, 16, 0xffffffffffffffff},
+}};
 inline constexpr std::array<CallField, 0> kCreateChannelFields = {{
 }};
 inline constexpr std::array<CallField, 2> kReadEventsFields = {{
@@ -218,7 +221,7 @@ inline constexpr std::array<CallField, 2> kReleaseFastMrFields = {{
     {"key", CallField::Kind::kNumber, 12, 4, 0xffffffff},
 }};
 
-inline constexpr std::array<CallProbe, 34> kCallProbes = {{
+inline constexpr std::array<CallProbe, 35> kCallProbes = {{
     {calls::Call::kQueryDevice, "query_device", 8, 112, kQueryDeviceFields},
     {calls::Call::kOpenContext, "open_context", 16, 48, kOpenContextFields},
     {calls::Call::kCheckDevice, "check_device", 8, 8, kCheckDeviceFields},
@@ -226,6 +229,7 @@ inline constexpr std::array<CallProbe, 34> kCallProbes = {{
     {calls::Call::kQueryGid, "query_gid", 16, 32, kQueryGidFields},
     {calls::Call::kQueryPkey, "query_pkey", 16, 16, kQueryPkeyFields},
     {calls::Call::kQueryCounter, "query_counter", 16, 16, kQueryCounterFields},
+    {calls::Call::kResolveGid, "resolve_gid", 24, 16, kResolveGidFields},
     {calls::Call::kCreateChannel, "create_channel", 8, 16, kCreateChannelFields},
     {calls::Call::kReadEvents, "read_events", 16, 400, kReadEventsFields},
     {calls::Call::kDestroy, "destroy", 16, 8, kDestroyFields},

@@ -1,0 +1,153 @@
+#include "driver/remote/connection.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace rnic::remote {
+namespace {
+
+Result<Descriptor> connect_to(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return Error::kDeviceNotFound;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket) return Error::kOutOfResources;
+  while (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    if (errno != EINTR) return Error::kDeviceNotFound;
+  }
+  return socket;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Connection>> Connection::open(const std::string& path) {
+  return or_out_of_memory([&]() -> Result<std::shared_ptr<Connection>> {
+    auto socket = connect_to(path);
+    if (!socket) return socket.error();
+    // Where the system lets only a parent reach into a process (Yama), the machine may all the same. A system that does
+    // not know the request does not restrict it either.
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+    struct {
+      FrameHeader header{.bytes = sizeof(Hello), .kind = FrameKind::kHello, .number = 0, .client = 0};
+      Hello hello;
+    } request;
+    AnswerFrameHeader header;
+    Welcome welcome;
+    Descriptors beside;
+    if (!send_all(socket->get(), std::as_bytes(std::span(&request, 1))) ||
+        !receive_all(socket->get(), std::as_writable_bytes(std::span(&header, 1)), beside))
+      return Error::kDeviceNotFound;
+    if (header.status == calls::Status::kVersionMismatch) return Error::kVersionMismatch;
+    if (header.status != calls::Status::kSuccess || header.bytes != sizeof welcome ||
+        !receive_all(socket->get(), std::as_writable_bytes(std::span(&welcome, 1)), beside))
+      return Error::kDeviceNotFound;
+    if (welcome.version != kProtocolVersion || welcome.calls_version != calls::kVersion ||
+        welcome.memory_bytes != sizeof(ConnectionMemory))
+      return Error::kVersionMismatch;
+    if (!beside[0] || !beside[1]) return Error::kOutOfResources;
+    void* const memory =
+        mmap(nullptr, sizeof(ConnectionMemory), PROT_READ | PROT_WRITE, MAP_SHARED, beside[0].get(), 0);
+    if (memory == MAP_FAILED) return Error::kOutOfMemory;
+    return std::shared_ptr<Connection>(
+        new Connection(socket.take(), std::move(beside[1]), static_cast<ConnectionMemory*>(memory)));
+  });
+}
+
+Connection::Connection(Descriptor socket, Descriptor bell, ConnectionMemory* memory)
+    : socket_(std::move(socket)), bell_(std::move(bell)), memory_(memory), process_(getpid()) {}
+
+Connection::~Connection() { munmap(memory_, sizeof *memory_); }
+
+Connection::Answer Connection::request(FrameKind kind, std::uint32_t client, std::span<const std::byte> message,
+                                       std::span<std::byte> body) {
+  Answer none;
+  if (message.size() > kMostFrameBytes) {
+    none.status = calls::Status::kInvalidParameter;
+    return none;
+  }
+  if (getpid() != process_ || gone()) return none;
+  Pending mine{.body = body, .answer = {}};
+  FrameHeader header{.bytes = static_cast<std::uint32_t>(message.size()), .kind = kind, .number = 0, .client = client};
+  {
+    const std::lock_guard lock(mutex_);
+    header.number = ++last_number_;
+    pending_.emplace(header.number, &mine);
+  }
+  std::array<std::byte, sizeof header + kMostFrameBytes> frame;
+  std::memcpy(frame.data(), &header, sizeof header);
+  if (!message.empty()) std::memcpy(frame.data() + sizeof header, message.data(), message.size());
+  {
+    const std::lock_guard lock(send_mutex_);
+    if (!send_all(socket_.get(), std::span(frame).first(sizeof header + message.size()))) break_up();
+  }
+  std::unique_lock lock(mutex_);
+  wait_for(lock, mine);
+  pending_.erase(header.number);
+  return std::move(mine.answer);
+}
+
+void Connection::wait_for(std::unique_lock<std::mutex>& lock, const Pending& mine) {
+  while (!mine.there && !broken_.load()) {
+    if (somebody_reads_) {
+      changed_.wait(lock);
+      continue;
+    }
+    somebody_reads_ = true;
+    lock.unlock();
+    const bool well = receive_one();
+    lock.lock();
+    somebody_reads_ = false;
+    if (!well) break_up();
+    changed_.notify_all();
+  }
+}
+
+/// Reads one answer and gives it to whom it is for. False: there will be no more.
+bool Connection::receive_one() {
+  AnswerFrameHeader header;
+  Descriptors beside;
+  if (!receive_all(socket_.get(), std::as_writable_bytes(std::span(&header, 1)), beside)) return false;
+  std::array<std::byte, kMostFrameBytes> body;
+  if (header.bytes > body.size()) return false;
+  const auto whole = std::span(body).first(header.bytes);
+  if (!receive_all(socket_.get(), whole, beside)) return false;
+  const std::lock_guard lock(mutex_);
+  const auto found = pending_.find(header.number);
+  if (found == pending_.end()) return true;
+  Pending& waits = *found->second;
+  waits.answer = {.status = header.status,
+                  .client = header.client,
+                  .bytes = std::min(whole.size(), waits.body.size()),
+                  .descriptors = std::move(beside)};
+  std::copy_n(whole.begin(), waits.answer.bytes, waits.body.begin());
+  waits.there = true;
+  return true;
+}
+
+/// Every wait of the process ends, those for a connection that broke without a word too.
+void Connection::break_up() {
+  if (broken_.exchange(true)) return;
+  memory_->wakes.advance();
+  memory_->writes.advance();
+}
+
+bool Connection::look_whether_gone() {
+  if (gone()) return true;
+  pollfd what{.fd = socket_.get(), .events = POLLRDHUP, .revents = 0};
+  if (poll(&what, 1, 0) == 1 && (what.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) break_up();
+  return gone();
+}
+
+void Connection::ring_bell() { static_cast<void>(eventfd_write(bell_.get(), 1)); }
+
+}  // namespace rnic::remote

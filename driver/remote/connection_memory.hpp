@@ -1,0 +1,35 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "driver/remote/doorbell_ring.hpp"
+
+namespace rnic::remote {
+
+/// Time of a machine as its processes see it: simulated time, and, while that stands still because nothing is under
+/// way, the time that passes outside. The machine writes, all read; the sequence is odd while it writes.
+struct MachineClock {
+  std::atomic<std::uint32_t> sequence;
+  std::atomic<std::uint64_t> now_ns;       ///< At the time of writing
+  std::atomic<std::uint64_t> still_since;  ///< CLOCK_MONOTONIC, ns, from which on outside time passes; 0: it does not
+};
+
+/// Clients of one connection.
+inline constexpr std::size_t kMostClients = 64;
+
+/// What process and machine share for a connection, in a memfd. All zero at the beginning.
+struct ConnectionMemory {
+  alignas(64) CountedWord wakes;                ///< Machine::wake_count
+  alignas(64) CountedWord writes;               ///< The device has written to rings of the process
+  alignas(64) std::atomic<std::uint32_t> gone;  ///< Not 0: the machine has ended
+  std::atomic<std::uint32_t> asleep;            ///< Not 0: a doorbell needs the bell
+  MachineClock clock;
+  alignas(64) std::array<std::atomic<std::uint32_t>, kMostClients> status;  ///< Of each client: OpenContext
+  DoorbellRing doorbells;
+};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+}  // namespace rnic::remote

@@ -1,0 +1,124 @@
+#include "testbench/server/host_server.hpp"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include "testbench/app_runner.hpp"
+
+namespace rnic::testbench {
+namespace {
+
+std::uint64_t host_page(const std::uint8_t* at) { return reinterpret_cast<std::uint64_t>(at) / model::kPageBytes; }
+
+}  // namespace
+
+HostServer::HostServer(Host& host, Poller& poller, CallThreads& calls, Log log)
+    : host_(host), poller_(poller), calls_(calls), log_(std::move(log)) {
+  host_.root_complex().set_write_tap([this](const std::uint8_t* at) { written(at); });
+  host_.device().observe_forbidden([this](std::int32_t process) {
+    if (std::exchange(forbidden_, process) == process) return;
+    this->log(
+        fmt::format("process {}: the system does not let this one reach its memory "
+                    "(/proc/sys/kernel/yama/ptrace_scope, or it is not dumpable): it can register none",
+                    process));
+  });
+}
+
+HostServer::~HostServer() {
+  host_.root_complex().set_write_tap({});
+  host_.device().observe_forbidden({});
+}
+
+void HostServer::bring_up(const kmd::KernelOptions& options) {
+  auto kernel = kmd::KernelDevice::open(host_.device(), options);
+  if (!kernel)
+    throw std::runtime_error(
+        fmt::format("{}: the device does not come up: {}", host_.basename(), describe(kernel.error())));
+  kernel_ = kernel.take();
+  sc_core::sc_spawn_options thread;
+  thread.set_stack_size(kAppStackBytes);
+  sc_core::sc_spawn([this] { serve_interrupts(); }, sc_core::sc_gen_unique_name("interrupts"), &thread);
+}
+
+/// Puts the device's events where processes find them.
+void HostServer::serve_interrupts() {
+  while (kernel_ != nullptr) {
+    const std::uint64_t seen = host_.device().wake_count();
+    kernel_->dispatch_events();
+    if (!host_.device().wait(seen, kForever)) return;
+  }
+}
+
+void HostServer::listen(const std::string& path) {
+  listener_ = std::make_unique<Listener>(path);
+  listener_watch_ = poller_.add(listener_->descriptor(), [this] { accept(); });
+}
+
+void HostServer::accept() {
+  auto peer = listener_->accept();
+  if (!peer) return;
+  try {
+    sessions_.push_back(Session::open(*this, std::move(*peer)));
+  } catch (const std::system_error& error) {
+    log(fmt::format("a process cannot be taken: {}", error.what()));
+  }
+}
+
+std::optional<model::HostMemory::Shared> HostServer::share(const std::uint8_t* at, std::size_t bytes,
+                                                           Session& session) {
+  const auto shared = host_.memory().share(at);
+  if (shared && bytes != 0) {
+    for (std::uint64_t page = host_page(at); page <= host_page(at + bytes - 1); ++page)
+      rings_[page] = session.weak_from_this();
+  }
+  return shared;
+}
+
+void HostServer::written(const std::uint8_t* at) {
+  const auto found = rings_.find(host_page(at));
+  if (found == rings_.end()) return;
+  if (const auto session = found->second.lock()) session->written();
+}
+
+bool HostServer::take_all() {
+  bool any = false;
+  for (const auto& session : sessions_) {
+    any = session->take_doorbells() || any;
+    any = session->take_requests() || any;
+  }
+  if (std::erase_if(sessions_, [](const auto& session) { return session->over(); }) != 0)
+    std::erase_if(rings_, [](const auto& ring) { return ring.second.expired(); });
+  return any;
+}
+
+void HostServer::show(std::uint64_t now_ns, std::uint64_t still_since) {
+  const bool woken = std::exchange(seen_wakes_, host_.device().wake_count()) != host_.device().wake_count();
+  for (const auto& session : sessions_) {
+    session->show(now_ns, still_since);
+    if (woken) session->wake();
+  }
+}
+
+bool HostServer::fall_asleep() {
+  bool any = false;
+  for (const auto& session : sessions_) any = session->fall_asleep() || any;
+  return any;
+}
+
+void HostServer::wake_up() {
+  for (const auto& session : sessions_) session->wake_up();
+}
+
+void HostServer::end_all() {
+  if (listener_ != nullptr) poller_.remove(listener_->descriptor(), listener_watch_);
+  listener_.reset();
+  for (const auto& session : sessions_) {
+    session->say_goodbye();
+    session->end("");
+  }
+}
+
+}  // namespace rnic::testbench

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "driver/kmd/kernel_device.hpp"
+#include "testbench/host.hpp"
+#include "testbench/server/call_threads.hpp"
+#include "testbench/server/listener.hpp"
+#include "testbench/server/poller.hpp"
+#include "testbench/server/session.hpp"
+
+namespace rnic::testbench {
+
+/// A host of the machine, for the processes that come to it: its kernel driver, and their sessions.
+class HostServer {
+ public:
+  using Log = std::function<void(const std::string&)>;
+
+  /// `host`, `poller` and `calls` outlive it.
+  HostServer(Host& host, Poller& poller, CallThreads& calls, Log log);
+  HostServer(const HostServer&) = delete;
+  HostServer& operator=(const HostServer&) = delete;
+  ~HostServer();
+
+  /// On a thread of simulated time: brings the device up. Throws std::runtime_error.
+  void bring_up(const kmd::KernelOptions& options);
+  /// The same: shuts it down, when there are no sessions any more.
+  void shut_down() { kernel_.reset(); }
+  /// From now on processes can come, at this socket. Throws as Listener.
+  void listen(const std::string& path);
+
+  [[nodiscard]] const std::string& socket() const { return listener_->path(); }
+  [[nodiscard]] Host& host() { return host_; }
+  [[nodiscard]] SimDevice& device() { return host_.device(); }
+  [[nodiscard]] kmd::KernelDevice& kernel() { return *kernel_; }
+  [[nodiscard]] Poller& poller() { return poller_; }
+  [[nodiscard]] CallThreads& calls() { return calls_; }
+  [[nodiscard]] const std::list<std::shared_ptr<Session>>& sessions() const { return sessions_; }
+  void log(const std::string& line) { log_(host_.basename() + (": " + line)); }
+
+  /// What a session may map of memory at `at`; from now on it is told what the device writes there. Nothing: it is no
+  /// memory of the host. Throws as model::HostMemory::share.
+  std::optional<model::HostMemory::Shared> share(const std::uint8_t* at, std::size_t bytes, Session& session);
+
+  /// Takes what processes have brought. Returns whether there was anything.
+  bool take_all();
+  /// Behind a while of simulated time: as Session::show, and who waits is woken.
+  void show(std::uint64_t now_ns, std::uint64_t still_since);
+  [[nodiscard]] bool fall_asleep();
+  void wake_up();
+  void end_all();
+
+ private:
+  void accept();
+  void serve_interrupts();
+  void written(const std::uint8_t* at);
+
+  Host& host_;
+  Poller& poller_;
+  CallThreads& calls_;
+  const Log log_;
+  std::unique_ptr<kmd::KernelDevice> kernel_;
+  std::unique_ptr<Listener> listener_;
+  Poller::Watch listener_watch_{};
+  std::list<std::shared_ptr<Session>> sessions_;
+  std::unordered_map<std::uint64_t, std::weak_ptr<Session>> rings_;  ///< By number of the page: who has mapped it
+  std::uint64_t seen_wakes_ = 0;
+  std::int32_t forbidden_ = 0;  ///< The last process whose memory could not be reached
+};
+
+}  // namespace rnic::testbench

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "driver/remote/descriptor.hpp"
+
+namespace rnic::testbench {
+
+/// A Unix socket at which processes of the same user find a host; it goes with the listener.
+class Listener {
+ public:
+  /// Throws std::runtime_error when there is none to be had at `path`, or another machine is there.
+  explicit Listener(std::string path);
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+  ~Listener();
+
+  [[nodiscard]] int descriptor() const { return socket_.get(); }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+  struct Peer {
+    remote::Descriptor socket;   ///< Does not wait
+    remote::Descriptor process;  ///< Can be read when the process has ended
+    std::int32_t number{};       ///< Of the process
+  };
+  /// The next process that has come. Nothing: none has, or it has gone again, or it is another user's.
+  [[nodiscard]] std::optional<Peer> accept();
+
+ private:
+  const std::string path_;
+  remote::Descriptor socket_;
+};
+
+}  // namespace rnic::testbench

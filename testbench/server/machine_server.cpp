@@ -1,0 +1,175 @@
+#include "testbench/server/machine_server.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <stdexcept>
+#include <utility>
+
+namespace rnic::testbench {
+namespace {
+
+/// How much simulated time passes between two looks at the processes.
+constexpr model::Picoseconds kSlice = 100'000;
+/// Simulated time in which every process's objects can be taken back.
+constexpr model::Picoseconds kGoodbye = 1'000'000'000'000;
+
+std::uint64_t station_of(std::size_t host) { return 0x0200'0000'0001 + host; }
+
+std::uint64_t outside_ns() {
+  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+}
+
+}  // namespace
+
+MachineServer::MachineServer(World& world, MachineServerOptions options, std::function<void(const std::string&)> log)
+    : world_(world), options_(std::move(options)), log_(std::move(log)), paused_(options_.paused) {
+  for (std::size_t i = 0; i < world.hosts(); ++i)
+    hosts_.push_back(std::make_unique<HostServer>(world.host(i), poller_, calls_, log_));
+}
+
+MachineServer::~MachineServer() = default;
+
+void MachineServer::begin() {
+  advance(kSlice);  // events are heard from the first delta cycle on
+  run_job([this] {
+    for (std::size_t i = 0; i < hosts_.size(); ++i) {
+      kmd::KernelOptions options;
+      options.mac = station_of(i);
+      if (i < options_.gids.size()) options.gids = options_.gids[i];
+      hosts_[i]->bring_up(options);
+    }
+    for (std::size_t i = 0; i < hosts_.size(); ++i) introduce(i);
+  });
+  for (std::size_t i = 0; i < hosts_.size(); ++i) hosts_[i]->listen(options_.folder + "/host" + std::to_string(i));
+}
+
+/// Every other host learns where frames for its addresses go.
+void MachineServer::introduce(std::size_t index) {
+  const kmd::PortTables& own = hosts_[index]->kernel().port_tables();
+  for (std::size_t other = 0; other < hosts_.size(); ++other) {
+    for (std::size_t i = 0; other != index && i < own.gids(); ++i) {
+      const auto gid = own.gid(i);
+      if (gid && !hosts_[other]->kernel().port_tables().add_neighbour(*gid, station_of(index)))
+        throw std::runtime_error("the hosts have too many addresses");
+    }
+  }
+}
+
+/// On a thread of simulated time; what it throws is thrown here.
+void MachineServer::run_job(const std::function<void()>& job) {
+  std::exception_ptr failure;
+  bool done = false;
+  calls_.run([&] {
+    try {
+      job();
+    } catch (const sc_core::sc_unwind_exception&) {
+      throw;
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    done = true;
+  });
+  run_until([&] { return done; });
+  if (failure) std::rethrow_exception(failure);
+}
+
+void MachineServer::run_until(const std::function<bool()>& done) {
+  const model::Picoseconds end = model::now_ps() + kGoodbye;
+  while (!done()) {
+    if (model::now_ps() > end) throw std::runtime_error("the machine does not come to an end with what it was to do");
+    advance(kSlice);
+  }
+}
+
+void MachineServer::advance(std::uint64_t ps) { sc_core::sc_start(model::to_sc_time(ps), sc_core::SC_RUN_TO_TIME); }
+
+bool MachineServer::moving() const {
+  return calls_.under_way() != 0 || world_.moving() || sc_core::sc_pending_activity_at_current_time();
+}
+
+bool MachineServer::take_all() {
+  bool any = false;
+  for (const auto& host : hosts_) any = host->take_all() || any;
+  return any;
+}
+
+void MachineServer::show(std::uint64_t still_since) {
+  for (const auto& host : hosts_) host->show(world_.now_ns() + stood_still_ns_, still_since);
+}
+
+void MachineServer::look_now_and_then(std::uint64_t period_ns, std::function<void()> look) {
+  look_period_ns_ = period_ns;
+  look_ = std::move(look);
+}
+
+void MachineServer::look() {
+  if (!look_ || outside_ns() - looked_at_ < look_period_ns_) return;
+  looked_at_ = outside_ns();
+  look_();
+}
+
+void MachineServer::serve() {
+  while (!stopped_) {
+    poller_.take(0);
+    look();
+    if (paused_) {
+      wait_outside({});
+      continue;
+    }
+    take_all();
+    if (moving()) {
+      advance(kSlice);
+      show(0);
+    } else {
+      rest();
+    }
+  }
+}
+
+/// Nothing is under way but what has a deadline.
+void MachineServer::rest() {
+  bool left = false;
+  for (const auto& host : hosts_) left = host->fall_asleep() || left;
+  if (!left) {
+    std::optional<std::uint64_t> deadline_ps;
+    if (sc_core::sc_pending_activity()) deadline_ps = sc_core::sc_time_to_pending_activity().value();
+    const std::uint64_t since = outside_ns();
+    show(since);
+    std::optional<std::uint64_t> deadline_ns;
+    if (deadline_ps) deadline_ns = *deadline_ps / model::kPicosecondsPerNanosecond + 1;
+    wait_outside(deadline_ns);
+    const std::uint64_t passed = outside_ns() - since;
+    const std::uint64_t begin = world_.now_ns();
+    if (deadline_ns) advance(std::min(passed, *deadline_ns) * model::kPicosecondsPerNanosecond);
+    stood_still_ns_ += passed - std::min(passed, world_.now_ns() - begin);
+  }
+  for (const auto& host : hosts_) host->wake_up();
+}
+
+void MachineServer::wait_outside(std::optional<std::uint64_t> deadline_ns) {
+  if (look_) deadline_ns = std::min(deadline_ns.value_or(look_period_ns_), look_period_ns_);
+  poller_.take(deadline_ns);
+}
+
+void MachineServer::finish() {
+  for (const auto& host : hosts_) host->end_all();
+  run_until([this] {
+    take_all();
+    return calls_.under_way() == 0 &&
+           std::all_of(hosts_.begin(), hosts_.end(), [](const auto& host) { return host->sessions().empty(); });
+  });
+  run_job([this] {
+    for (const auto& host : hosts_) host->shut_down();
+  });
+}
+
+void MachineServer::give_up() noexcept {
+  try {
+    for (const auto& host : hosts_) host->end_all();
+  } catch (const std::exception& error) {
+    log_(error.what());
+  }
+}
+
+}  // namespace rnic::testbench

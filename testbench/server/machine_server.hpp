@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "testbench/server/call_threads.hpp"
+#include "testbench/server/host_server.hpp"
+#include "testbench/server/poller.hpp"
+#include "testbench/world.hpp"
+
+namespace rnic::testbench {
+
+struct MachineServerOptions {
+  std::string folder;                       ///< Of the sockets, one a host: host0, host1, ...
+  std::vector<std::vector<kmd::Gid>> gids;  ///< Of each host, beside its link-local one
+  bool paused = false;                      ///< Time stands still until the first pause()
+};
+
+/// A world that runs by itself, for processes that come to its hosts (docs/server.md).
+///
+/// Simulated time runs as fast as it can while something is under way. With nothing under way but deadlines (timers of
+/// the NICs) it goes no faster than the time outside, and with nothing at all it stands still; in both cases the thread
+/// sleeps until a process speaks.
+class MachineServer {
+ public:
+  /// Before the simulation has begun; `world` outlives it. `log` takes lines for the user.
+  MachineServer(World& world, MachineServerOptions options, std::function<void(const std::string&)> log);
+  MachineServer(const MachineServer&) = delete;
+  MachineServer& operator=(const MachineServer&) = delete;
+  ~MachineServer();
+
+  /// Brings the hosts up; when it returns processes can come. Throws std::runtime_error.
+  void begin();
+  /// Serves until stop is called. Throws what the simulation does; then nothing goes on but `give_up`.
+  void serve();
+  /// Says goodbye to all processes, takes back what they had, and shuts the hosts down.
+  void finish();
+  /// The same for a simulation that cannot go on: the processes are told, and nothing else.
+  void give_up() noexcept;
+
+  /// For what `poller` watches.
+  void stop() { stopped_ = true; }
+  void pause() { paused_ = !paused_; }
+  [[nodiscard]] bool paused() const { return paused_; }
+  [[nodiscard]] Poller& poller() { return poller_; }
+  /// `look` is called again and again, at least every `period_ns` of outside time.
+  void look_now_and_then(std::uint64_t period_ns, std::function<void()> look);
+
+  [[nodiscard]] World& world() { return world_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<HostServer>>& hosts() const { return hosts_; }
+
+ private:
+  void introduce(std::size_t index);
+  void run_job(const std::function<void()>& job);
+  void run_until(const std::function<bool()>& done);
+  void advance(std::uint64_t ps);
+  void rest();
+  void wait_outside(std::optional<std::uint64_t> deadline_ns);
+  void show(std::uint64_t still_since);
+  bool take_all();
+  [[nodiscard]] bool moving() const;
+  void look();
+
+  World& world_;
+  const MachineServerOptions options_;
+  const std::function<void(const std::string&)> log_;
+  Poller poller_;
+  CallThreads calls_;
+  std::vector<std::unique_ptr<HostServer>> hosts_;
+  bool stopped_ = false;
+  bool paused_ = false;
+  std::uint64_t stood_still_ns_ = 0;  ///< Outside time that has passed while simulated time stood still
+  std::function<void()> look_;
+  std::uint64_t look_period_ns_ = 0;
+  std::uint64_t looked_at_ = 0;
+};
+
+}  // namespace rnic::testbench

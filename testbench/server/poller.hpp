@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+
+#include "driver/remote/descriptor.hpp"
+
+namespace rnic::testbench {
+
+/// Descriptors of the system (epoll), and what is to be done when one of them can be read.
+class Poller {
+ public:
+  using Watch = std::uint64_t;
+
+  /// Throws std::system_error.
+  Poller();
+  Poller(const Poller&) = delete;
+  Poller& operator=(const Poller&) = delete;
+
+  /// From now on `readable` is called whenever take finds that `descriptor` can be read, or that its other side is
+  /// gone. Throws std::system_error.
+  [[nodiscard]] Watch add(int descriptor, std::function<void()> readable);
+  /// Before the descriptor is closed.
+  void remove(int descriptor, Watch watch);
+
+  /// Waits until there is something, at most `timeout_ns` (nothing: without a limit), and calls for all of it. Throws
+  /// std::system_error.
+  void take(std::optional<std::uint64_t> timeout_ns);
+
+ private:
+  remote::Descriptor epoll_;
+  std::map<Watch, std::function<void()>> watches_;
+  Watch last_ = 0;
+};
+
+}  // namespace rnic::testbench

@@ -1,0 +1,256 @@
+#include <arpa/inet.h>
+
+#include <cstring>
+
+#include "tests/verbs/verbs_fixture.hpp"
+
+using namespace rnic;
+using test::VerbsFixture;
+
+namespace {
+
+struct PostFixture : VerbsFixture {
+  PostFixture() {
+    cq = make_cq();
+    segment = {.addr = reinterpret_cast<std::uintptr_t>(buffer.data()), .length = 64, .lkey = 7};
+  }
+  ~PostFixture() { CHECK(ibv_destroy_cq(cq) == 0); }
+
+  ibv_send_wr request(ibv_wr_opcode opcode, unsigned flags = IBV_SEND_SIGNALED) {
+    ibv_send_wr of{};
+    of.wr_id = 99;
+    of.sg_list = &segment;
+    of.num_sge = 1;
+    of.opcode = opcode;
+    of.send_flags = flags;
+    of.wr.rdma = {.remote_addr = 0x2000, .rkey = 9};
+    return of;
+  }
+  static int post(ibv_qp* qp, ibv_send_wr& first, ibv_send_wr** bad = nullptr) {
+    ibv_send_wr* unused = nullptr;
+    return ibv_post_send(qp, &first, bad != nullptr ? bad : &unused);
+  }
+
+  ibv_cq* cq{};
+  ibv_sge segment{};
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(PostFixture, "each operation becomes that of the device") {
+  ibv_qp* const qp = make_connected_qp(cq);
+  const struct {
+    ibv_wr_opcode opcode;
+    hw::WqeOpcode is;
+  } all[] = {{IBV_WR_RDMA_WRITE, hw::WqeOpcode::kWrite},
+             {IBV_WR_RDMA_WRITE_WITH_IMM, hw::WqeOpcode::kWriteImmediate},
+             {IBV_WR_SEND, hw::WqeOpcode::kSend},
+             {IBV_WR_SEND_WITH_IMM, hw::WqeOpcode::kSendImmediate},
+             {IBV_WR_RDMA_READ, hw::WqeOpcode::kRead},
+             {IBV_WR_LOCAL_INV, hw::WqeOpcode::kLocalInvalidate},
+             {IBV_WR_SEND_WITH_INV, hw::WqeOpcode::kSendInvalidate}};
+  std::uint16_t index = 0;
+  for (const auto& [opcode, is] : all) {
+    CAPTURE(opcode);
+    auto of = request(opcode, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
+    of.imm_data = htonl(0x01020304);
+    if (opcode == IBV_WR_LOCAL_INV || opcode == IBV_WR_SEND_WITH_INV) of.invalidate_rkey = 0x01020304;
+    REQUIRE(post(qp, of) == 0);
+    const auto head = send_head(qp, index++);
+    CHECK(head.opcode == static_cast<std::uint8_t>(is));
+    CHECK(head.fence == 1);
+    CHECK(head.silent == 0);
+    CHECK(head.solicited == 0);
+    const bool with_word = opcode != IBV_WR_RDMA_WRITE && opcode != IBV_WR_SEND && opcode != IBV_WR_RDMA_READ;
+    if (with_word) CHECK(head.immediate == 0x01020304);
+    device.finish_send(qp->qp_num);
+    const auto done = poll(cq);
+    REQUIRE(done.size() == 1);
+    CHECK(done[0].wr_id == 99);
+  }
+  auto quiet = request(IBV_WR_SEND, IBV_SEND_SOLICITED);
+  REQUIRE(post(qp, quiet) == 0);
+  CHECK(send_head(qp, index).silent == 1);
+  CHECK(send_head(qp, index).solicited == 1);
+  CHECK(ibv_destroy_qp(qp) == 0);
+}
+
+TEST_CASE_METHOD(PostFixture, "atomics have their operands, inline data its bytes, datagrams their addresses") {
+  ibv_qp* const qp = make_connected_qp(cq);
+  segment.length = 8;
+  auto swap = request(IBV_WR_ATOMIC_CMP_AND_SWP);
+  swap.wr.atomic = {.remote_addr = 0x3000, .compare_add = 5, .swap = 6, .rkey = 9};
+  REQUIRE(post(qp, swap) == 0);
+  const auto wqe = device.send_wqe(qp->qp_num, 0);
+  const auto atomic = hw::WqeAtomic::decode(std::span(wqe).subspan<32, hw::WqeAtomic::kBytes>());
+  CHECK(atomic.swap_add == 6);
+  CHECK(atomic.compare == 5);
+  auto add = request(IBV_WR_ATOMIC_FETCH_AND_ADD);
+  add.wr.atomic = {.remote_addr = 0x3000, .compare_add = 5, .swap = 6, .rkey = 9};
+  REQUIRE(post(qp, add) == 0);
+  const auto second = device.send_wqe(qp->qp_num, 1);
+  CHECK(hw::WqeAtomic::decode(std::span(second).subspan<32, hw::WqeAtomic::kBytes>()).swap_add == 5);
+
+  std::memset(buffer.data(), 0x5A, 16);
+  segment.length = 16;
+  auto small = request(IBV_WR_SEND, IBV_SEND_INLINE);
+  REQUIRE(post(qp, small) == 0);
+  const auto third = device.send_wqe(qp->qp_num, 2);
+  CHECK(send_head(qp, 2).inline_data == 1);
+  CHECK(third[16] == 0x5A);
+  CHECK(third[31] == 0x5A);
+  CHECK(ibv_destroy_qp(qp) == 0);
+
+  ibv_qp* const datagrams = make_connected_qp(cq, IBV_QPT_UD);
+  ibv_ah_attr attributes{};
+  attributes.port_num = attributes.is_global = attributes.grh.sgid_index = 1;
+  std::memcpy(attributes.grh.dgid.raw, test::kPeerIpv4.data(), test::kPeerIpv4.size());
+  ibv_ah* const ah = ibv_create_ah(pd, &attributes);
+  auto datagram = request(IBV_WR_SEND);
+  datagram.wr.ud = {.ah = ah, .remote_qpn = 0x321, .remote_qkey = 0x1111};
+  REQUIRE(post(datagrams, datagram) == 0);
+  const auto fourth = device.send_wqe(datagrams->qp_num, 0);
+  const auto address = hw::WqeAddress::decode(std::span(fourth).subspan<16, hw::WqeAddress::kBytes>());
+  CHECK(address.dest_qpn == 0x321);
+  CHECK(address.qkey == 0x1111);
+  CHECK(address.dest_mac == test::kPeerMac);
+  CHECK(address.second_source == 1);
+  datagram.wr.ud.ah = nullptr;
+  CHECK(post(datagrams, datagram) == EINVAL);
+  auto write = request(IBV_WR_RDMA_WRITE);
+  CHECK(post(datagrams, write) == EINVAL);
+  CHECK(ibv_destroy_ah(ah) == 0);
+  CHECK(ibv_destroy_qp(datagrams) == 0);
+}
+
+TEST_CASE_METHOD(PostFixture, "a list ends at the first request that is refused, and bad_wr names it") {
+  ibv_qp* const qp = make_connected_qp(cq);
+  std::array<ibv_send_wr, 3> list;
+  list.fill(request(IBV_WR_RDMA_WRITE));
+  list[0].next = &list[1];
+  list[1].next = &list[2];
+  ibv_send_wr* bad = nullptr;
+  REQUIRE(post(qp, list[0], &bad) == 0);
+  CHECK(device.doorbells.size() == 1);  // one for all
+  CHECK(device.pairs.at(qp->qp_num).sq_producer == 3);
+  const auto refused_at_1 = [&](auto&& change, int error) {
+    auto before = list[1];
+    change(list[1]);
+    const auto producer = device.pairs.at(qp->qp_num).sq_producer;
+    CHECK(post(qp, list[0], &bad) == error);
+    CHECK(bad == &list[1]);
+    CHECK(device.pairs.at(qp->qp_num).sq_producer == producer + 1);  // the first has been rung
+    list[1] = before;
+    device.finish_silently(qp->qp_num, 0);
+    while (device.pairs.at(qp->qp_num).sq_done != device.pairs.at(qp->qp_num).sq_producer)
+      device.finish_send(qp->qp_num);
+    poll(cq);
+  };
+  refused_at_1([](auto& of) { of.opcode = static_cast<ibv_wr_opcode>(60); }, EINVAL);
+  refused_at_1([](auto& of) { of.opcode = IBV_WR_TSO; }, EINVAL);
+  refused_at_1([](auto& of) { of.send_flags = 1U << 20; }, EINVAL);
+  refused_at_1([](auto& of) { of.num_sge = -1; }, EINVAL);
+  refused_at_1([](auto& of) { of.num_sge = 5; }, EINVAL);
+  std::array<ibv_sge, 1> large{{{.addr = segment.addr, .length = 65, .lkey = 0}}};
+  refused_at_1(
+      [&](auto& of) {
+        of.sg_list = large.data();
+        of.send_flags = IBV_SEND_INLINE;
+      },
+      EINVAL);
+  refused_at_1([&](auto& of) { of.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD; }, EINVAL);  // of 64 bytes
+  refused_at_1([&](auto& of) { of.opcode = IBV_WR_RDMA_READ, of.send_flags = IBV_SEND_INLINE; }, EINVAL);
+
+  // Full: ENOMEM (ibv_post_send).
+  std::array<ibv_send_wr, 9> many;
+  many.fill(request(IBV_WR_RDMA_WRITE));
+  for (std::size_t i = 0; i + 1 < many.size(); ++i) many[i].next = &many[i + 1];
+  CHECK(post(qp, many[0], &bad) == ENOMEM);
+  CHECK(bad == &many[8]);
+  CHECK(ibv_destroy_qp(qp) == 0);
+}
+
+TEST_CASE_METHOD(PostFixture, "what may be posted depends on the state") {
+  ibv_qp* const qp = make_qp(cq);
+  auto send = request(IBV_WR_SEND);
+  ibv_recv_wr receive{};
+  ibv_recv_wr* bad = nullptr;
+  CHECK(post(qp, send) == EINVAL);
+  CHECK(ibv_post_recv(qp, &receive, &bad) == EINVAL);
+  CHECK(bad == &receive);
+  REQUIRE(connect(qp, IBV_QPS_INIT) == 0);
+  CHECK(post(qp, send) == EINVAL);
+  CHECK(ibv_post_recv(qp, &receive, &bad) == 0);
+  receive.num_sge = 9;
+  CHECK(ibv_post_recv(qp, &receive, &bad) == EINVAL);
+  CHECK(ibv_destroy_qp(qp) == 0);
+}
+
+TEST_CASE_METHOD(PostFixture, "requests that are built are posted together, or not at all") {
+  constexpr std::uint64_t kOperations =
+      IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+  ibv_qp_ex* const ex = make_connected_qp_ex(cq, kOperations);
+  ibv_qp* const qp = &ex->qp_base;
+  const auto produced = [&] { return device.pairs.at(qp->qp_num).sq_producer; };
+  char text[] = "inline";
+  ibv_wr_start(ex);
+  ex->wr_id = 1;
+  ex->wr_flags = IBV_SEND_SIGNALED;
+  ibv_wr_rdma_write(ex, 9, 0x2000);
+  ibv_wr_set_sge(ex, 7, segment.addr, 64);
+  ex->wr_id = 2;
+  ex->wr_flags = IBV_SEND_SIGNALED | IBV_SEND_SOLICITED;
+  ibv_wr_send_imm(ex, htonl(0x0A0B0C0D));
+  ibv_wr_set_inline_data(ex, text, 6);
+  text[0] = '#';
+  ex->wr_id = 3;
+  ibv_wr_atomic_fetch_add(ex, 9, 0x3000, 77);
+  ibv_wr_set_sge(ex, 7, segment.addr, 8);
+  CHECK(produced() == 0);
+  REQUIRE(ibv_wr_complete(ex) == 0);
+  REQUIRE(produced() == 3);
+  CHECK(device.doorbells.size() == 1);
+  CHECK(send_head(qp, 0).opcode == static_cast<std::uint8_t>(hw::WqeOpcode::kWrite));
+  const auto second = send_head(qp, 1);
+  CHECK(second.opcode == static_cast<std::uint8_t>(hw::WqeOpcode::kSendImmediate));
+  CHECK(second.immediate == 0x0A0B0C0D);
+  CHECK(second.inline_data == 1);
+  CHECK(second.solicited == 1);
+  CHECK(device.send_wqe(qp->qp_num, 1)[16] == 'i');
+  for (int i = 0; i < 3; ++i) device.finish_send(qp->qp_num);
+  const auto done = poll(cq);
+  REQUIRE(done.size() == 3);
+  CHECK(done[2].wr_id == 3);
+  CHECK(done[2].opcode == IBV_WC_FETCH_ADD);
+
+  const auto build = [&](unsigned count) {
+    ibv_wr_start(ex);
+    for (unsigned i = 0; i < count; ++i) {
+      ibv_wr_rdma_write(ex, 9, 0x2000);
+      ibv_wr_set_sge(ex, 7, segment.addr, 64);
+    }
+  };
+  build(2);
+  ibv_wr_abort(ex);
+  CHECK(produced() == 3);
+  build(9);
+  CHECK(ibv_wr_complete(ex) == ENOMEM);
+  CHECK(produced() == 3);
+  build(1);
+  ibv_wr_rdma_read(ex, 9, 0x2000);  // the queue pair was not made for it
+  CHECK(ibv_wr_complete(ex) == EOPNOTSUPP);
+  build(1);
+  const std::array<ibv_sge, 9> nine{};
+  ibv_wr_set_sge_list(ex, nine.size(), nine.data());
+  CHECK(ibv_wr_complete(ex) == EINVAL);
+  build(1);
+  ibv_wr_set_inline_data(ex, buffer.data(), 65);
+  CHECK(ibv_wr_complete(ex) == EINVAL);
+  ibv_wr_start(ex);
+  ibv_wr_set_sge(ex, 7, segment.addr, 8);  // of no request
+  CHECK(ibv_wr_complete(ex) == EINVAL);
+  CHECK(produced() == 3);
+  build(8);
+  CHECK(ibv_wr_complete(ex) == 0);
+  CHECK(ibv_destroy_qp(qp) == 0);
+}

@@ -1,0 +1,193 @@
+#include <cstring>
+
+#include "tests/verbs/verbs_fixture.hpp"
+
+using namespace rnic;
+using test::qp_step;
+using test::VerbsFixture;
+
+namespace {
+
+int modify(ibv_qp* qp, const test::QpStep& step) {
+  auto attributes = step.attributes;
+  return ibv_modify_qp(qp, &attributes, step.mask);
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(VerbsFixture, "a queue pair is granted at least what was asked for, or refused") {
+  ibv_cq* const cq = make_cq();
+  auto attributes = qp_attributes(cq);
+  attributes.qp_context = this;
+  ibv_qp* const qp = ibv_create_qp(pd, &attributes);
+  REQUIRE(qp != nullptr);
+  CHECK(qp->qp_context == this);
+  CHECK(qp->state == IBV_QPS_RESET);
+  CHECK(attributes.cap.max_send_wr >= 8);
+  CHECK(attributes.cap.max_inline_data >= 64);
+  CHECK(ibv_qp_to_qp_ex(qp) == nullptr);
+  CHECK(ibv_dealloc_pd(pd) == EBUSY);
+  const auto refused = [&](auto&& change) {
+    auto wrong = qp_attributes(cq);
+    change(wrong);
+    errno = 0;
+    CHECK(ibv_create_qp(pd, &wrong) == nullptr);
+    return errno;
+  };
+  CHECK(refused([](auto& a) { a.cap.max_send_wr = 1U << 30; }) == EINVAL);
+  CHECK(refused([](auto& a) { a.cap.max_recv_wr = ~0U; }) == EINVAL);
+  CHECK(refused([](auto& a) { a.cap.max_send_sge = 1000; }) == EINVAL);
+  CHECK(refused([](auto& a) { a.cap.max_inline_data = 1U << 20; }) == EINVAL);
+  CHECK(refused([](auto& a) { a.recv_cq = nullptr; }) == EINVAL);
+  CHECK(refused([](auto& a) { a.qp_type = IBV_QPT_RAW_PACKET; }) == EOPNOTSUPP);
+  CHECK(refused([](auto& a) { a.qp_type = static_cast<ibv_qp_type>(77); }) == EINVAL);
+
+  ibv_qp_init_attr_ex extended{};
+  std::memcpy(static_cast<void*>(&extended), &attributes, sizeof attributes);
+  extended.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  extended.pd = pd;
+  extended.qp_type = IBV_QPT_UD;
+  extended.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE;  // a datagram service has no RDMA
+  CHECK(ibv_create_qp_ex(context, &extended) == nullptr);
+  CHECK(errno == EOPNOTSUPP);
+  extended.comp_mask |= IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
+  CHECK(ibv_create_qp_ex(context, &extended) == nullptr);
+  CHECK(errno == EOPNOTSUPP);
+  CHECK(ibv_destroy_qp(qp) == 0);
+  CHECK(ibv_destroy_cq(cq) == 0);
+}
+
+TEST_CASE_METHOD(VerbsFixture, "each service takes its own attributes with each step (ibv_modify_qp)") {
+  ibv_cq* const cq = make_cq();
+  for (const ibv_qp_type type : {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD}) {
+    CAPTURE(type);
+    ibv_qp* const qp = make_qp(cq, type);
+    for (const ibv_qp_state next : {IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS}) {
+      CAPTURE(next);
+      const auto step = qp_step(type, next);
+      // Without any one of them, or with one that it does not take, nothing happens.
+      for (int bit = 1; bit < 25; ++bit) {
+        auto wrong = step;
+        wrong.mask ^= 1 << bit;
+        const bool missing = (step.mask & 1 << bit) != 0;
+        const bool may = (1 << bit & (IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_QKEY |
+                                      IBV_QP_MIN_RNR_TIMER)) != 0;
+        if (!missing && may) continue;
+        CAPTURE(bit);
+        CHECK(modify(qp, wrong) == EINVAL);
+      }
+      REQUIRE(modify(qp, step) == 0);
+      CHECK(qp->state == next);
+    }
+    // Back to the beginning; from there not to RTS.
+    CHECK(modify(qp, qp_step(type, IBV_QPS_RESET)) == 0);
+    CHECK(modify(qp, qp_step(type, IBV_QPS_RTS)) == EINVAL);
+    CHECK(ibv_destroy_qp(qp) == 0);
+  }
+  CHECK(ibv_destroy_cq(cq) == 0);
+}
+
+TEST_CASE_METHOD(VerbsFixture, "a path leads to a station that the machine knows, from an address of the port") {
+  ibv_cq* const cq = make_cq();
+  ibv_qp* const qp = make_qp(cq);
+  REQUIRE(connect(qp, IBV_QPS_INIT) == 0);
+  const auto right = qp_step(IBV_QPT_RC, IBV_QPS_RTR);
+  const auto with = [&](auto&& change) {
+    auto step = right;
+    change(step.attributes.ah_attr);
+    return modify(qp, step);
+  };
+  CHECK(with([](auto& ah) { ah.grh.dgid.raw[15] = 200; }) == EHOSTUNREACH);
+  CHECK(with([](auto& ah) { ah.is_global = 0; }) == EINVAL);
+  CHECK(with([](auto& ah) { ah.port_num = 2; }) == EINVAL);
+  CHECK(with([](auto& ah) { ah.grh.sgid_index = 9; }) == EINVAL);
+  CHECK(with([](auto& ah) { ah.grh.sgid_index = 0; }) == EINVAL);  // IPv6 to IPv4
+  CHECK(with([](auto& ah) { ah.grh.flow_label = 1U << 20; }) == EINVAL);
+  REQUIRE(modify(qp, right) == 0);
+  const auto& made = device.pairs.at(qp->qp_num).last_modify;
+  CHECK(made.dest_mac == test::kPeerMac);
+  CHECK(made.hop_limit == 9);
+  REQUIRE(modify(qp, qp_step(IBV_QPT_RC, IBV_QPS_RTS)) == 0);
+  CHECK(ibv_destroy_qp(qp) == 0);
+  CHECK(ibv_destroy_cq(cq) == 0);
+}
+
+TEST_CASE_METHOD(VerbsFixture, "address handles lead where datagrams can go, and answer who sent one") {
+  ibv_ah_attr attributes{};
+  attributes.port_num = 1;
+  attributes.is_global = 1;
+  attributes.grh.sgid_index = 1;
+  std::memcpy(attributes.grh.dgid.raw, test::kPeerIpv4.data(), test::kPeerIpv4.size());
+  ibv_ah* const ah = ibv_create_ah(pd, &attributes);
+  REQUIRE(ah != nullptr);
+  CHECK(ibv_dealloc_pd(pd) == EBUSY);
+  CHECK(ibv_destroy_ah(ah) == 0);
+  const auto refused = [&](auto&& change) {
+    auto wrong = attributes;
+    change(wrong);
+    CHECK(ibv_create_ah(pd, &wrong) == nullptr);
+    return errno;
+  };
+  CHECK(refused([](auto& a) { a.is_global = 0; }) == EINVAL);
+  CHECK(refused([](auto& a) { a.port_num = 2; }) == EINVAL);
+  CHECK(refused([](auto& a) { a.grh.sgid_index = 0; }) == EINVAL);
+  CHECK(refused([](auto& a) { a.grh.dgid.raw[15] = 200; }) == EHOSTUNREACH);
+  CHECK(refused([](auto& a) { a.grh.flow_label = 1U << 20; }) == EINVAL);
+
+  // A datagram over IPv4 has its header behind 20 bytes (annex A17.4.5.1); the checksum is that of RFC 1071.
+  std::array<std::uint8_t, 40> front{};
+  const std::uint8_t header[20] = {0x45, 0x28, 0, 0x44, 0, 0, 0x40, 0, 64, 17, 0x25, 0x7F, 10, 0, 0, 2, 10, 0, 0, 1};
+  std::memcpy(front.data() + 20, header, sizeof header);
+  std::uint32_t sum = 0;
+  for (std::size_t i = 0; i < 20; i += 2) sum += i == 10 ? 0 : std::uint32_t{header[i]} << 8 | header[i + 1];
+  sum = (sum & 0xFFFF) + (sum >> 16);
+  front[30] = static_cast<std::uint8_t>(~sum >> 8);
+  front[31] = static_cast<std::uint8_t>(~sum);
+  ibv_wc wc{};
+  wc.wc_flags = IBV_WC_GRH;
+  auto* const grh = reinterpret_cast<ibv_grh*>(front.data());
+  ibv_ah_attr back{};
+  REQUIRE(ibv_init_ah_from_wc(context, 1, &wc, grh, &back) == 0);
+  CHECK(back.is_global == 1);
+  CHECK(back.grh.sgid_index == 1);
+  CHECK(back.grh.traffic_class == 0x28);
+  CHECK(std::memcmp(back.grh.dgid.raw, test::kPeerIpv4.data(), 16) == 0);
+  ibv_ah* const reply = ibv_create_ah_from_wc(pd, &wc, grh, 1);
+  REQUIRE(reply != nullptr);
+  CHECK(ibv_destroy_ah(reply) == 0);
+  // Over IPv6 all 40 bytes are the header.
+  front.fill(0);
+  front[0] = 0x60;
+  front[1] = 0x01;
+  front[3] = 0x23;
+  const auto from = kmd::link_local_gid(test::kPeerMac);
+  const auto to = kmd::link_local_gid(0x0200'0000'0001);
+  std::memcpy(front.data() + 8, from.data(), 16);
+  std::memcpy(front.data() + 24, to.data(), 16);
+  REQUIRE(ibv_init_ah_from_wc(context, 1, &wc, grh, &back) == 0);
+  CHECK(back.grh.sgid_index == 0);
+  CHECK(back.grh.flow_label == 0x10023);
+  CHECK(std::memcmp(back.grh.dgid.raw, from.data(), 16) == 0);
+}
+
+TEST_CASE_METHOD(VerbsFixture, "a queue pair says how it is") {
+  ibv_cq* const cq = make_cq();
+  ibv_qp* const qp = make_connected_qp(cq);
+  ibv_qp_attr attributes{};
+  ibv_qp_init_attr initial{};
+  REQUIRE(ibv_query_qp(qp, &attributes, IBV_QP_STATE, &initial) == 0);
+  CHECK(attributes.dest_qp_num == 0x123);
+  CHECK(attributes.timeout == 14);
+  CHECK(attributes.ah_attr.grh.sgid_index == 1);
+  CHECK(std::memcmp(attributes.ah_attr.grh.dgid.raw, test::kPeerIpv4.data(), 16) == 0);
+  CHECK(attributes.qp_access_flags == (IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE));
+  CHECK(attributes.cap.max_send_wr >= 8);
+  CHECK(initial.send_cq == cq);
+  CHECK(initial.qp_type == IBV_QPT_RC);
+  CHECK(ibv_query_qp_data_in_order(qp, IBV_WR_RDMA_WRITE, 0) == 0);
+  ibv_ece ece{};
+  CHECK(ibv_query_ece(qp, &ece) == EOPNOTSUPP);
+  CHECK(ibv_set_ece(qp, &ece) == EOPNOTSUPP);
+  CHECK(ibv_destroy_qp(qp) == 0);
+  CHECK(ibv_destroy_cq(cq) == 0);
+}
