@@ -3,7 +3,7 @@
 # usage: scripts/setup.sh [--browser]     --browser: what the tests of the label report and the pictures need besides
 set -euo pipefail
 
-packages=(g++ cmake make ninja-build ccache clang-format git valgrind verilator libsystemc-dev catch2 libcli11-dev libfmt-dev nlohmann-json3-dev
+packages=(g++ cmake make ninja-build ccache clang-format git valgrind verilator libsystemc-dev catch2 libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev
   libpcap-dev libssl-dev libibverbs-dev zlib1g-dev node-d3 yosys z3 tshark gtkwave python3 python3-venv)
 if [ "${1:-}" = --browser ]; then
   packages+=(chromium chromium-driver fonts-dejavu-core pngquant)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Sets up, builds, and runs every test. usage: scripts/test.sh [ctest options, such as -L unit]
-# Labels: unit, rtl, system, vectors, lint, synth; report, whose tests want Chromium: -L report installs it, and without it they are skipped.
+# Labels: unit, rtl, system, server, vectors, lint, synth; report, whose tests want Chromium: -L report installs it, and without it they are skipped.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 case " $* " in
