@@ -30,6 +30,7 @@ struct Limits {
   std::uint32_t max_fast_pages{};  ///< Pages of a fast-register memory region; 0: there are none
   std::uint32_t max_srq{};         ///< Shared receive queues
   std::uint32_t max_srq_depth{};
+  std::uint32_t max_multicast_groups{};  ///< Each takes any number of queue pairs
 };
 
 }  // namespace rnic

@@ -74,7 +74,7 @@ module rnic_top (
   `STREAM(rnic_pkg::srq_ctx_t, rx_srq_rel); `STREAM(rnic_pkg::timer_event_t, left);
   `STREAM(rnic_pkg::tx_fault_t, cpl_fault); `STREAM(rnic_pkg::uar_req_t, uar_req);
   `STREAM(rnic_pkg::wqe_push_t, wqe_push); `STREAM(rnic_pkg::xlate_req_t, rx_xlate_req);
-  `STREAM(rnic_pkg::xlate_rsp_t, rx_xlate_rsp);
+  `STREAM(rnic_pkg::xlate_rsp_t, rx_xlate_rsp); `STREAM(rnic_pkg::frame_beat_t, frame);
   logic [29:0] completion_timeout;
   logic reg_rsp_valid, send_wr_done, msix_wr_done, admin_wr_done, rx_wr_done, rx_xlate_retire_valid,
       rx_xlate_retire_epoch, memory_ready, admin_mem_op_rsp_valid, rx_mem_op_rsp_valid,
@@ -87,9 +87,8 @@ module rnic_top (
       inflight_valid, flush_req_valid, flush_req_ready, sq_wake_valid, drained_valid, begun_valid,
       read_slot_en, atomic_over, revive_valid, rsp_desc_sent, rx_srq_acq_valid, rx_srq_acq_ready,
       rx_srq_ctx_valid, rx_srq_rel_write, srq_limit_valid, established_valid, rx_timer_valid,
-      place_fault, moved, ready;
-  logic [63:0] reg_rsp_data, cycles; rnic_pkg::rest_t cpl_rest, read_rest, rest;
-  logic [5:0] awake;
+      place_fault, multicast_valid, multicast_done, moved, ready;
+  logic [63:0] reg_rsp_data, cycles; rnic_pkg::rest_t cpl_rest, read_rest, rest; logic [5:0] awake;
   logic [2:0] send_rd_req_valid, send_rd_req_ready, send_rd_rsp_valid, send_rd_rsp_ready,
       send_reset_valid, send_reset_ready, cpl_recv_acq_valid, cpl_recv_acq_ready,
       cpl_recv_ctx_valid, cpl_recv_rel_valid, cpl_recv_rel_ready, cpl_recv_rel_write;
@@ -105,7 +104,7 @@ module rnic_top (
   logic [2*rnic_pkg::DmaWrBits-1:0] cpl_wr_data;
   logic [2*rnic_pkg::XlateReqBits-1:0] send_xlate_req_data; rnic_pkg::xlate_rsp_t tx_xlate_rsp_data;
   rnic_pkg::mem_op_rsp_t mem_op_rsp_data; rnic_pkg::mpt_t mpt_rsp_data;
-  logic [rnic_pkg::MptIndexBits-1:0] mpt_req_index;
+  logic [rnic_pkg::MptIndexBits-1:0] mpt_req_index; rnic_pkg::multicast_op_t multicast_data;
   logic [rnic_pkg::NumCounters-1:0] ev_memory, ev_host, ev_send, ev_rx, ev_cpl;
   logic [47:0] port_mac;
   logic [7:0] msix_vector, admin_acq_index, host_wake_qp, path_wr_qp, qp_reset_qp,
@@ -124,7 +123,7 @@ module rnic_top (
   logic [5*rnic_pkg::SendCtxBits-1:0] sq_rel_data; logic [3*8-1:0] cpl_recv_acq_index;
   logic [3*rnic_pkg::RecvCtxBits-1:0] cpl_recv_rel_data; rnic_pkg::inflight_t inflight_data;
   rnic_pkg::read_slot_t read_slot_data; rnic_pkg::reach_t rx_reach_data;
-  logic [11:0] read_slot_addr;
+  logic [11:0] read_slot_addr; logic [1:0] multicast_status;
   rnic_pkg::tx_desc_t rsp_desc_data; rnic_pkg::timer_event_t rx_timer_data;
   logic [19:0] rx_entered, rx_left; logic [rnic_pkg::QpCounters-1:0] rx_qp_event;
 
@@ -170,8 +169,8 @@ module rnic_top (
 
   host_if u_host_if (
       .clk_i, .rst_ni, .clk_open_i, .moved_i(moved), .awake_o(awake[1]),
-      .contexts_ready_i(qp_contexts_ready && memory_ready && completion_ready),
-      .ready_o(ready), `STREAM_IN(reg_req), `NOTICE_OUT(reg_rsp), .device_enable_o(device_enable),
+      .contexts_ready_i(qp_contexts_ready && memory_ready && completion_ready), .ready_o(ready),
+      `STREAM_IN(reg_req), `NOTICE_OUT(reg_rsp), .device_enable_o(device_enable),
       .completion_timeout_o(completion_timeout), .port_mac_o(port_mac), .time_i, .cycles_o(cycles),
       .event_i(ev_host | ev_memory | ev_send | ev_rx | ev_cpl), `STREAM_IN(uar_req),
       `STREAM_OUT_AS(sq_doorbell, sq_db), `STREAM_OUT_AS(rq_doorbell, rq_db),
@@ -187,13 +186,15 @@ module rnic_top (
       .recv_ctx_o(admin_recv_ctx), .cq_ctx_o(admin_cq_ctx), .eq_ctx_o(admin_eq_ctx),
       .srq_ctx_o(admin_srq_ctx), `NOTICE_QP_OUT_AS(sq_wake, host_wake), .sq_revive_o(host_revive),
       .link_up_i(eth_link_up_i),
-      .quiet_i(!(dma_req_valid_o || transactions_pending_o || eth_tx_valid_o)),
+      .quiet_i(!(dma_req_valid_o || transactions_pending_o || frame_valid)),
       `STREAM_OUT_AS(eqe, device_eqe), `NOTICE_OUT(path_wr), .path_wr_qp_o(path_wr_qp),
       `STREAM_OUT(mpt_req), .mpt_req_write_o(mpt_req_write), .mpt_req_index_o(mpt_req_index),
       `NOTICE_IN(mpt_rsp), `STREAM_OUT_AS(mem_op, admin_mem_op),
       .mem_op_rsp_valid_i(admin_mem_op_rsp_valid), .mem_op_rsp_data_i(mem_op_rsp_data),
-      `HANDSHAKE_OUT(drain), `STREAM_QP_OUT(qp_reset), .flushing_i(qp_flushing),
-      `STREAM_OUT(qp_error), .event_o(ev_host), .qp_event_i(qp_event), .qp_event_qp_i(qp_event_qp)
+      `NOTICE_OUT(multicast), .multicast_done_i(multicast_done),
+      .multicast_status_i(multicast_status), `HANDSHAKE_OUT(drain), `STREAM_QP_OUT(qp_reset),
+      .flushing_i(qp_flushing), `STREAM_OUT(qp_error), .event_o(ev_host), .qp_event_i(qp_event),
+      .qp_event_qp_i(qp_event_qp)
   );
 
   qp_reset_order u_qp_reset_order (
@@ -220,37 +221,38 @@ module rnic_top (
   );
 
   send_side u_send_side (
-      .clk_i, .rst_ni, .clk_open_i, .moved_i(moved), .awake_o(awake[3]),
-      `STREAM_IN(sq_db), `STREAM_IN(wqe_push), `BORROW_OUT(sq),
-      .sq_contended_i(sq_contended), .send_ctx_i(send_ctx), `STREAM_OUT(sq_mem_op),
-      `HANDSHAKE_IN(sq_mem_op_rsp), .mem_op_rsp_data_i(mem_op_rsp_data), `STREAM_OUT(send_rd_req),
-      `STREAM_IN(send_rd_rsp), `NOTICE_OUT(inflight), `STREAM_OUT(sq_retire),
-      `STREAM_QP_OUT(flush_req), `NOTICE_QP_IN(sq_wake), `NOTICE_QP_IN(host_wake),
-      `NOTICE_QP_OUT(drained), `NOTICE_QP_OUT(begun), .read_slot_data_o(read_slot_data),
-      .read_slot_en_i(read_slot_en), .read_slot_addr_i(read_slot_addr), `HANDSHAKE_IN(send_reset),
-      .qp_reset_qp_i(qp_reset_qp), `STREAM_OUT(cpl_fault), `STREAM_IN(rsp_cmd), `BORROW_OUT(rsp),
-      .recv_ctx_i(recv_ctx), .rsp_desc_data_o(rsp_desc_data), `STREAM_OUT(send_xlate_req),
-      `HANDSHAKE_IN(send_xlate_rsp), .rx_xlate_rsp_data_i(rx_xlate_rsp_data),
-      .send_xlate_retire_valid_o(send_xlate_retire_valid),
+      .clk_i, .rst_ni, .clk_open_i, .moved_i(moved), .awake_o(awake[3]), `STREAM_IN(sq_db),
+      `STREAM_IN(wqe_push), `BORROW_OUT(sq), .sq_contended_i(sq_contended), .send_ctx_i(send_ctx),
+      `STREAM_OUT(sq_mem_op), `HANDSHAKE_IN(sq_mem_op_rsp), .mem_op_rsp_data_i(mem_op_rsp_data),
+      `STREAM_OUT(send_rd_req), `STREAM_IN(send_rd_rsp), `NOTICE_OUT(inflight),
+      `STREAM_OUT(sq_retire), `STREAM_QP_OUT(flush_req), `NOTICE_QP_IN(sq_wake),
+      `NOTICE_QP_IN(host_wake), `NOTICE_QP_OUT(drained), `NOTICE_QP_OUT(begun),
+      .read_slot_data_o(read_slot_data), .read_slot_en_i(read_slot_en),
+      .read_slot_addr_i(read_slot_addr), `HANDSHAKE_IN(send_reset), .qp_reset_qp_i(qp_reset_qp),
+      `STREAM_OUT(cpl_fault), `STREAM_IN(rsp_cmd), `BORROW_OUT(rsp), .recv_ctx_i(recv_ctx),
+      .rsp_desc_data_o(rsp_desc_data), `STREAM_OUT(send_xlate_req), `HANDSHAKE_IN(send_xlate_rsp),
+      .rx_xlate_rsp_data_i(rx_xlate_rsp_data), .send_xlate_retire_valid_o(send_xlate_retire_valid),
       .send_xlate_retire_epoch_o(send_xlate_retire_epoch), `STREAM_OUT(send_wr),
       .send_wr_done_i(send_wr_done), .atomic_over_o(atomic_over), .port_mac_i(port_mac),
       .device_enable_i(device_enable), .tx_xlate_rsp_data_i(tx_xlate_rsp_data),
       .tx_path_rd_en_o(tx_path_rd_en), .tx_path_rd_qp_o(tx_path_rd_qp),
       .tx_path_data_i(tx_path_data), .rx_path_rd_en_i(rx_path_rd_en),
-      .rx_path_rd_qp_i(rx_path_rd_qp), .rx_reach_data_o(rx_reach_data), .eth_tx_valid_o,
-      .eth_tx_ready_i, .eth_tx_data_o, `STREAM_OUT(left), `NOTICE_QP_IN(revive),
+      .rx_path_rd_qp_i(rx_path_rd_qp), .rx_reach_data_o(rx_reach_data),
+      `STREAM_OUT_AS(eth_tx, frame), `STREAM_OUT(left), `NOTICE_QP_IN(revive),
       .host_revive_i(host_revive), .rsp_desc_sent_o(rsp_desc_sent), .ev_send_o(ev_send)
   );
 
   receive_side u_receive_side (
-      .clk_i, .rst_ni, .clk_open_i, .moved_i(moved), .awake_o(awake[4]),
-      .port_mac_i(port_mac), .device_enable_i(device_enable), .eth_rx_valid_i,
-      .eth_rx_data_i, .atomic_over_i(atomic_over), `HANDSHAKE_IN(rx_reset),
-      .qp_reset_qp_i(qp_reset_qp), `BORROW_OUT(rx_send), .send_ctx_i(send_ctx),
-      .rx_send_contended_i(rx_send_contended), `BORROW_OUT(rx_recv), .recv_ctx_i(recv_ctx),
-      .rx_recv_contended_i(rx_recv_contended), `BORROW_OUT(rx_srq), .srq_ctx_i(srq_ctx),
-      .srq_limit_o(srq_limit), .srq_limit_valid_o(srq_limit_valid), .rx_entered_o(rx_entered),
-      .rx_left_o(rx_left), .read_slot_data_i(read_slot_data), .read_slot_en_o(read_slot_en),
+      .clk_i, .rst_ni, .clk_open_i, .moved_i(moved), .awake_o(awake[4]), .port_mac_i(port_mac),
+      .device_enable_i(device_enable), `STREAM_IN(frame), .eth_tx_valid_o, .eth_tx_ready_i,
+      .eth_tx_data_o, .eth_rx_valid_i, .eth_rx_data_i, `NOTICE_IN(multicast),
+      .multicast_done_o(multicast_done), .multicast_status_o(multicast_status),
+      .atomic_over_i(atomic_over), `HANDSHAKE_IN(rx_reset), .qp_reset_qp_i(qp_reset_qp),
+      `BORROW_OUT(rx_send), .send_ctx_i(send_ctx), .rx_send_contended_i(rx_send_contended),
+      `BORROW_OUT(rx_recv), .recv_ctx_i(recv_ctx), .rx_recv_contended_i(rx_recv_contended),
+      `BORROW_OUT(rx_srq), .srq_ctx_i(srq_ctx), .srq_limit_o(srq_limit),
+      .srq_limit_valid_o(srq_limit_valid), .rx_entered_o(rx_entered), .rx_left_o(rx_left),
+      .read_slot_data_i(read_slot_data), .read_slot_en_o(read_slot_en),
       .read_slot_addr_o(read_slot_addr), .rx_path_rd_en_o(rx_path_rd_en),
       .rx_path_rd_qp_o(rx_path_rd_qp), .rx_path_data_i(rx_path_data),
       .rx_reach_data_i(rx_reach_data), `STREAM_OUT(rx_xlate_req), `STREAM_IN(rx_xlate_rsp),

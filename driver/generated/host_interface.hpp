@@ -33,6 +33,10 @@ inline constexpr std::uint32_t kMaxSge = 0x10;
 inline constexpr std::uint32_t kMaxInlineBytes = 0xe0;
 /// Longest message (InfiniBand specification 9.7.7: 2^31; the length 2^31 itself is left out so that it fits 31 bits).
 inline constexpr std::uint32_t kMaxMessageBytes = 0x7fffffff;
+/// Multicast groups that QPs of the NIC may be attached to at once.
+inline constexpr std::uint32_t kMulticastGroups = 0x10;
+/// Destination QPN of a multicast datagram (InfiniBand specification 10.5.2).
+inline constexpr std::uint32_t kMulticastQpn = 0xffffff;
 /// RDMA Reads outstanding at one QP, as requester and as responder (max_rd_atomic, max_dest_rd_atomic).
 inline constexpr std::uint32_t kMaxReadsOutstanding = 0x10;
 /// Send WQEs of one QP that may be sent and not yet retired.
@@ -207,8 +211,8 @@ enum class AdminOpcode : std::uint8_t {
   kDestroyMw = 52,  ///< As DestroyMr; binds change the tag, so it is not looked at. Unbinds the window
   kCreateFastMr = 53,  ///< admin_create_fast_mr; the region is not registered
   kDestroyFastMr = 54,  ///< As DestroyMr; fast registrations change the tag, so it is not looked at
-  kCreateQp = 64,  ///< admin_create_qp; the QP is in RESET. QPN 1 is the general service interface (QP1): type Ud, UAR KernelUar. There is no QPN 0
-  kDestroyQp = 65,  ///< Type 2B windows bound on it are unbound
+  kCreateQp = 64,  ///< admin_create_qp; the QP is in RESET. QPN 1 is the general service interface (QP1): type Ud, UAR KernelUar. There is no QPN 0, and QPN MulticastQpn names no QP: BadParameter
+  kDestroyQp = 65,  ///< Type 2B windows bound on it are unbound. Refused with InUse while it is attached to a multicast group (InfiniBand specification 10.5.2; ibv_destroy_qp: EBUSY)
   kModifyQp = 66,  ///< admin_modify_qp; a QP that goes to ERR or RESET unbinds its type 2B windows
   kQueryQp = 67,  ///< admin_qp_state
   kQueryQpCounters = 68,  ///< admin_query_qp_counters; answers with admin_qp_counters. BadNumber: no such QP
@@ -216,6 +220,8 @@ enum class AdminOpcode : std::uint8_t {
   kDestroySrq = 81,  ///< Refused with InUse while a QP uses it
   kQuerySrq = 82,  ///< admin_srq_state
   kModifySrq = 83,  ///< admin_modify_srq
+  kAttachMulticast = 96,  ///< admin_multicast; `number` is the QPN of a QP of type Ud (else BadParameter). Exists: it is attached already. NoGroup: all groups are taken
+  kDetachMulticast = 97,  ///< admin_multicast. NotAttached: the QP is not attached to the group
 };
 
 
@@ -229,6 +235,8 @@ enum class AdminStatus : std::uint8_t {
   kBadState = 5,  ///< Transition or attribute not legal in this state (InfiniBand specification 10.3.1, 11.2.5.2)
   kInUse = 6,  ///< Other objects refer to it
   kTooSmall = 7,  ///< What is there does not fit
+  kNoGroup = 8,  ///< All multicast groups are taken
+  kNotAttached = 9,  ///< The QP is not attached to the multicast group
 };
 
 
@@ -452,8 +460,10 @@ enum class Counter : std::uint8_t {
   kMsixMessages,  ///< MSI-X messages sent
   kRetiredRecords,  ///< Retired-index records written
   kAdminCommands,  ///< Admin commands executed
+  kMulticastCopies,  ///< Datagrams made for queue pairs of those to multicast groups
+  kLoopLost,  ///< Frames to multicast groups of which no copy came back to our own queue pairs, because earlier ones still waited
 };
-inline constexpr std::array<std::string_view, 71> kCounterNames = {
+inline constexpr std::array<std::string_view, 73> kCounterNames = {
     "TxFrames",
     "TxRequests",
     "TxReadResponses",
@@ -525,6 +535,8 @@ inline constexpr std::array<std::string_view, 71> kCounterNames = {
     "MsixMessages",
     "RetiredRecords",
     "AdminCommands",
+    "MulticastCopies",
+    "LoopLost",
 };
 
 /// Register IdentityHeader. 64 bits.
@@ -2919,6 +2931,81 @@ struct AdminModifyQp {
   bool operator==(const AdminModifyQp&) const = default;
 };
 
+/// Body of AttachMulticast and DetachMulticast. A group is there as long as a QP is attached to it; any number of QPs may be, and a QP to any number of groups. BadParameter: mgid is not a multicast address. 960 bits.
+struct AdminMulticast {
+  static constexpr std::size_t kBits = 960;
+  static constexpr std::size_t kBytes = 120;
+  std::array<std::uint8_t, 16> mgid{};  ///< Address of the group in network order, as source_ip of admin_modify_qp: IPv6 in ff00::/8, or an IPv4 group, 224.0.0.0/4, IPv4-mapped
+  std::array<std::uint8_t, 104> reserved{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 0>(std::span(mgid))));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 1>(std::span(mgid))));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 0>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 1>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 2>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 3>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 4>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 7>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 5>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 8>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 6>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 9>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 7>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 10>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 8>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 11>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 9>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 12>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 10>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 13>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 11>(std::span(reserved))));
+    bits::store<bits::Order::kLittle, 14>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 12>(std::span(reserved))));
+  }
+  static constexpr AdminMulticast decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
+    const std::uint64_t word7 = bits::load<bits::Order::kLittle, 7>(from);
+    const std::uint64_t word8 = bits::load<bits::Order::kLittle, 8>(from);
+    const std::uint64_t word9 = bits::load<bits::Order::kLittle, 9>(from);
+    const std::uint64_t word10 = bits::load<bits::Order::kLittle, 10>(from);
+    const std::uint64_t word11 = bits::load<bits::Order::kLittle, 11>(from);
+    const std::uint64_t word12 = bits::load<bits::Order::kLittle, 12>(from);
+    const std::uint64_t word13 = bits::load<bits::Order::kLittle, 13>(from);
+    const std::uint64_t word14 = bits::load<bits::Order::kLittle, 14>(from);
+    AdminMulticast v;
+    bits::store<bits::Order::kLittle, 0>(std::span(v.mgid), bits::get<0, 64>(word0));
+    bits::store<bits::Order::kLittle, 1>(std::span(v.mgid), bits::get<0, 64>(word1));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.reserved), bits::get<0, 64>(word2));
+    bits::store<bits::Order::kLittle, 1>(std::span(v.reserved), bits::get<0, 64>(word3));
+    bits::store<bits::Order::kLittle, 2>(std::span(v.reserved), bits::get<0, 64>(word4));
+    bits::store<bits::Order::kLittle, 3>(std::span(v.reserved), bits::get<0, 64>(word5));
+    bits::store<bits::Order::kLittle, 4>(std::span(v.reserved), bits::get<0, 64>(word6));
+    bits::store<bits::Order::kLittle, 5>(std::span(v.reserved), bits::get<0, 64>(word7));
+    bits::store<bits::Order::kLittle, 6>(std::span(v.reserved), bits::get<0, 64>(word8));
+    bits::store<bits::Order::kLittle, 7>(std::span(v.reserved), bits::get<0, 64>(word9));
+    bits::store<bits::Order::kLittle, 8>(std::span(v.reserved), bits::get<0, 64>(word10));
+    bits::store<bits::Order::kLittle, 9>(std::span(v.reserved), bits::get<0, 64>(word11));
+    bits::store<bits::Order::kLittle, 10>(std::span(v.reserved), bits::get<0, 64>(word12));
+    bits::store<bits::Order::kLittle, 11>(std::span(v.reserved), bits::get<0, 64>(word13));
+    bits::store<bits::Order::kLittle, 12>(std::span(v.reserved), bits::get<0, 64>(word14));
+    return v;
+  }
+  bool operator==(const AdminMulticast&) const = default;
+};
+
 /// Body of QueryQpCounters. 960 bits.
 struct AdminQueryQpCounters {
   static constexpr std::size_t kBits = 960;
@@ -3026,7 +3113,8 @@ struct AdminCapabilities {
   std::uint8_t reserved0{};
   std::uint8_t log_max_srq{};
   std::uint8_t log_max_srq_depth{};
-  std::array<std::uint8_t, 20> reserved{};
+  std::uint16_t max_multicast_groups{};  ///< Each takes any number of QPs; 0: there is no multicast
+  std::array<std::uint8_t, 18> reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     bits::store<bits::Order::kLittle, 0>(to,
         bits::put<0, 8>(log_max_qp) |
@@ -3054,13 +3142,14 @@ struct AdminCapabilities {
         bits::put<10, 6>(reserved0) |
         bits::put<16, 8>(log_max_srq) |
         bits::put<24, 8>(log_max_srq_depth) |
-        bits::put<32, 32>(bits::load<bits::Order::kLittle, 0>(std::span(reserved))));
+        bits::put<32, 16>(max_multicast_groups) |
+        bits::put<48, 16>(bits::load<bits::Order::kLittle, 0>(std::span(reserved))));
     bits::store<bits::Order::kLittle, 4>(to,
-        bits::put<0, 32>(bits::load<bits::Order::kLittle, 0>(std::span(reserved)) >> 32) |
-        bits::put<32, 32>(bits::load<bits::Order::kLittle, 1>(std::span(reserved))));
+        bits::put<0, 48>(bits::load<bits::Order::kLittle, 0>(std::span(reserved)) >> 16) |
+        bits::put<48, 16>(bits::load<bits::Order::kLittle, 1>(std::span(reserved))));
     bits::store<bits::Order::kLittle, 5>(to,
-        bits::put<0, 32>(bits::load<bits::Order::kLittle, 1>(std::span(reserved)) >> 32) |
-        bits::put<32, 32>(bits::load<bits::Order::kLittle, 2>(std::span(reserved))));
+        bits::put<0, 48>(bits::load<bits::Order::kLittle, 1>(std::span(reserved)) >> 16) |
+        bits::put<48, 16>(bits::load<bits::Order::kLittle, 2>(std::span(reserved))));
   }
   static constexpr AdminCapabilities decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -3092,9 +3181,10 @@ struct AdminCapabilities {
     v.reserved0 = static_cast<std::uint8_t>(bits::get<10, 6>(word3));
     v.log_max_srq = static_cast<std::uint8_t>(bits::get<16, 8>(word3));
     v.log_max_srq_depth = static_cast<std::uint8_t>(bits::get<24, 8>(word3));
-    bits::store<bits::Order::kLittle, 0>(std::span(v.reserved), bits::get<32, 32>(word3) | bits::get<0, 32>(word4) << 32);
-    bits::store<bits::Order::kLittle, 1>(std::span(v.reserved), bits::get<32, 32>(word4) | bits::get<0, 32>(word5) << 32);
-    bits::store<bits::Order::kLittle, 2>(std::span(v.reserved), bits::get<32, 32>(word5));
+    v.max_multicast_groups = static_cast<std::uint16_t>(bits::get<32, 16>(word3));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.reserved), bits::get<48, 16>(word3) | bits::get<0, 48>(word4) << 16);
+    bits::store<bits::Order::kLittle, 1>(std::span(v.reserved), bits::get<48, 16>(word4) | bits::get<0, 48>(word5) << 16);
+    bits::store<bits::Order::kLittle, 2>(std::span(v.reserved), bits::get<48, 16>(word5));
     return v;
   }
   bool operator==(const AdminCapabilities&) const = default;

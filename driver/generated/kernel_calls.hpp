@@ -45,6 +45,8 @@ enum class Call : std::uint16_t {
   kModifyQp = 33,
   kQueryQp = 34,
   kQueryQpCounters = 35,
+  kAttachMulticast = 36,
+  kDetachMulticast = 37,
   kRegisterMr = 40,
   kReregisterMr = 41,
   kQueryKey = 42,
@@ -287,9 +289,10 @@ struct QueryDevice {
     std::uint32_t max_fast_pages{};
     std::uint32_t max_srq{};
     std::uint32_t max_srq_depth{};
+    std::uint32_t max_multicast_groups{};  ///< Of all clients together; 0: there is no multicast
     std::uint8_t window_type1{};
     std::uint8_t window_type2{};
-    std::array<std::uint8_t, 6> reserved0{};
+    std::array<std::uint8_t, 2> reserved0{};
   };
 };
 static_assert(sizeof(QueryDevice) == 8 && std::is_trivially_copyable_v<QueryDevice>);
@@ -319,9 +322,10 @@ static_assert(offsetof(QueryDevice::Answer, max_mw) == 88);
 static_assert(offsetof(QueryDevice::Answer, max_fast_pages) == 92);
 static_assert(offsetof(QueryDevice::Answer, max_srq) == 96);
 static_assert(offsetof(QueryDevice::Answer, max_srq_depth) == 100);
-static_assert(offsetof(QueryDevice::Answer, window_type1) == 104);
-static_assert(offsetof(QueryDevice::Answer, window_type2) == 105);
-static_assert(offsetof(QueryDevice::Answer, reserved0) == 106);
+static_assert(offsetof(QueryDevice::Answer, max_multicast_groups) == 104);
+static_assert(offsetof(QueryDevice::Answer, window_type1) == 108);
+static_assert(offsetof(QueryDevice::Answer, window_type2) == 109);
+static_assert(offsetof(QueryDevice::Answer, reserved0) == 110);
 constexpr bool well_formed([[maybe_unused]] const QueryDevice& m) {
   return true;
 }
@@ -563,7 +567,7 @@ struct Destroy {
   RequestHeader header{};
   Handle object{};
   std::uint8_t kind{};  ///< ObjectKind: what the caller takes it for
-  std::uint8_t when_unbound{};  ///< Regions: with windows bound to it, it goes when they do, and belongs to the kernel driver until then
+  std::uint8_t when_unbound{};  ///< Regions: with windows bound to it, it goes when they do, and belongs to the kernel driver until then. Queue pairs: it leaves its multicast groups first; otherwise it is Busy while it is in one
   std::array<std::uint8_t, 2> reserved0{};
 
   struct Answer {
@@ -1052,6 +1056,54 @@ constexpr bool well_formed(const QueryQpCounters& m) {
          && is_zero(m.reserved0);
 }
 
+/// What is sent to a multicast group comes to a UD queue pair too. Exists: it does already. OutOfResources: the device has no place for another group.
+struct AttachMulticast {
+  static constexpr Call kCall = Call::kAttachMulticast;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
+  RequestHeader header{};
+  std::array<std::uint8_t, 16> gid{};  ///< Group: IPv6 in ff00::/8, or an IPv4 group, 224.0.0.0/4, IPv4-mapped
+  Handle qp{};
+  std::array<std::uint8_t, 4> reserved0{};
+
+  struct Answer {
+    AnswerHeader header{};
+  };
+};
+static_assert(sizeof(AttachMulticast) == 32 && std::is_trivially_copyable_v<AttachMulticast>);
+static_assert(offsetof(AttachMulticast, header) == 0);
+static_assert(offsetof(AttachMulticast, gid) == 8);
+static_assert(offsetof(AttachMulticast, qp) == 24);
+static_assert(offsetof(AttachMulticast, reserved0) == 28);
+static_assert(sizeof(AttachMulticast::Answer) == 8 && std::is_trivially_copyable_v<AttachMulticast::Answer>);
+static_assert(offsetof(AttachMulticast::Answer, header) == 0);
+constexpr bool well_formed(const AttachMulticast& m) {
+  return is_zero(m.reserved0);
+}
+
+/// It does so no more. NotFound: it did not.
+struct DetachMulticast {
+  static constexpr Call kCall = Call::kDetachMulticast;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
+  RequestHeader header{};
+  std::array<std::uint8_t, 16> gid{};
+  Handle qp{};
+  std::array<std::uint8_t, 4> reserved0{};
+
+  struct Answer {
+    AnswerHeader header{};
+  };
+};
+static_assert(sizeof(DetachMulticast) == 32 && std::is_trivially_copyable_v<DetachMulticast>);
+static_assert(offsetof(DetachMulticast, header) == 0);
+static_assert(offsetof(DetachMulticast, gid) == 8);
+static_assert(offsetof(DetachMulticast, qp) == 24);
+static_assert(offsetof(DetachMulticast, reserved0) == 28);
+static_assert(sizeof(DetachMulticast::Answer) == 8 && std::is_trivially_copyable_v<DetachMulticast::Answer>);
+static_assert(offsetof(DetachMulticast::Answer, header) == 0);
+constexpr bool well_formed(const DetachMulticast& m) {
+  return is_zero(m.reserved0);
+}
+
 /// A memory region: pins memory of the client's address space.
 struct RegisterMr {
   static constexpr Call kCall = Call::kRegisterMr;
@@ -1402,6 +1454,8 @@ Answer with_call(Call call, Answer otherwise, Body&& body) {
     case Call::kModifyQp: return body(std::type_identity<ModifyQp>{});
     case Call::kQueryQp: return body(std::type_identity<QueryQp>{});
     case Call::kQueryQpCounters: return body(std::type_identity<QueryQpCounters>{});
+    case Call::kAttachMulticast: return body(std::type_identity<AttachMulticast>{});
+    case Call::kDetachMulticast: return body(std::type_identity<DetachMulticast>{});
     case Call::kRegisterMr: return body(std::type_identity<RegisterMr>{});
     case Call::kReregisterMr: return body(std::type_identity<ReregisterMr>{});
     case Call::kQueryKey: return body(std::type_identity<QueryKey>{});

@@ -181,6 +181,8 @@ Error AdminQueue::map_status(hw::AdminStatus status) {
     case hw::AdminStatus::kBadState: return Error::kInvalidState;
     case hw::AdminStatus::kInUse: return Error::kBusy;
     case hw::AdminStatus::kTooSmall: return Error::kTooSmall;
+    case hw::AdminStatus::kNoGroup: return Error::kOutOfResources;
+    case hw::AdminStatus::kNotAttached: return Error::kNotFound;
   }
   return Error::kDeviceFailed;
 }

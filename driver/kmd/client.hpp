@@ -86,6 +86,8 @@ class Client {
   Result<void> perform(const calls::ModifyQp& m, calls::ModifyQp::Answer& a);
   Result<void> perform(const calls::QueryQp& m, calls::QueryQp::Answer& a);
   Result<void> perform(const calls::QueryQpCounters& m, calls::QueryQpCounters::Answer& a);
+  Result<void> perform(const calls::AttachMulticast& m, calls::AttachMulticast::Answer& a);
+  Result<void> perform(const calls::DetachMulticast& m, calls::DetachMulticast::Answer& a);
   Result<void> perform(const calls::RegisterMr& m, calls::RegisterMr::Answer& a);
   Result<void> perform(const calls::ReregisterMr& m, calls::ReregisterMr::Answer& a);
   Result<void> perform(const calls::QueryKey& m, calls::QueryKey::Answer& a);

@@ -29,6 +29,7 @@ Result<void> Client::perform(const calls::QueryDevice&, calls::QueryDevice::Answ
   a.max_fast_pages = limits.max_fast_pages;
   a.max_srq = limits.max_srq;
   a.max_srq_depth = limits.max_srq_depth;
+  a.max_multicast_groups = limits.max_multicast_groups;
   a.window_type1 = limits.window_type1;
   a.window_type2 = limits.window_type2;
   return {};

@@ -19,8 +19,9 @@ class ClientObject {
   ClientObject& operator=(const ClientObject&) = delete;
   virtual ~ClientObject() = default;
 
-  /// Ends it on the device. `when_unbound`: a region to which windows are bound ends when they do. Errors: kBusy, those
-  /// of the admin queue; it is as before then. Called with the lock held.
+  /// Ends it on the device. `when_unbound`: a region to which windows are bound ends when they do, and a queue pair
+  /// leaves its multicast groups first. Errors: kBusy, those of the admin queue; but for such groups it is as before
+  /// then. Called with the lock held.
   [[nodiscard]] virtual Result<void> destroy(bool when_unbound) = 0;
 
   [[nodiscard]] calls::ObjectKind kind() const { return kind_; }

@@ -94,8 +94,9 @@ struct ClientQp final : ClientOf<KernelQp, calls::ObjectKind::kQp>, EventSource 
                      hw::EqeType::kCommEstablished, hw::EqeType::kSqDrained, hw::EqeType::kLastWqeReached},
                     owner.device(), reader, channel, channel),
         kernel(owner) {}
-  Result<void> destroy(bool) override {
-    auto done = object->destroy();
+  Result<void> destroy(bool leave_groups) override {
+    auto done = leave_groups ? object->leave_groups() : Result<void>();
+    if (done) done = object->destroy();
     if (done) kernel.events().unsubscribe(EventTable::Of::kQp, object->qpn());
     return done;
   }

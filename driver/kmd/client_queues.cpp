@@ -304,4 +304,12 @@ Result<void> Client::perform(const calls::QueryQpCounters& m, calls::QueryQpCoun
   });
 }
 
+Result<void> Client::perform(const calls::AttachMulticast& m, calls::AttachMulticast::Answer&) {
+  return with<ClientQp>(m.qp, [&](ClientQp& qp) { return qp.object->attach_multicast(m.gid); });
+}
+
+Result<void> Client::perform(const calls::DetachMulticast& m, calls::DetachMulticast::Answer&) {
+  return with<ClientQp>(m.qp, [&](ClientQp& qp) { return qp.object->detach_multicast(m.gid); });
+}
+
 }  // namespace rnic::kmd

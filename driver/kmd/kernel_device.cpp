@@ -230,7 +230,8 @@ Result<void> KernelDevice::query_limits(DeviceLife& life) {
              .window_type2 = caps.window_type2 != 0,
              .max_fast_pages = caps.max_fast_pages,
              .max_srq = caps.log_max_srq_depth != 0 ? 1U << caps.log_max_srq : 0,
-             .max_srq_depth = caps.log_max_srq_depth != 0 ? 1U << caps.log_max_srq_depth : 0};
+             .max_srq_depth = caps.log_max_srq_depth != 0 ? 1U << caps.log_max_srq_depth : 0,
+             .max_multicast_groups = caps.max_multicast_groups};
   return {};
 }
 

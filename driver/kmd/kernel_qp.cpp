@@ -1,5 +1,7 @@
 #include "driver/kmd/kernel_qp.hpp"
 
+#include <algorithm>
+
 #include "driver/costs.hpp"
 #include "driver/path_entropy.hpp"
 
@@ -82,7 +84,7 @@ std::uint32_t KernelQp::qpn_of(const OwnedNumber& number, const QpSpec& spec) {
 }
 
 KernelQp::~KernelQp() {
-  if (destroy()) return;
+  if (leave_groups() && destroy()) return;
   memory_.of->abandon();
   number_.abandon();
 }
@@ -189,6 +191,44 @@ Result<hw::AdminQpState> KernelQp::query() {
   auto reply = kernel_.execute(*life_, hw::AdminOpcode::kQueryQp, qpn_, AdminQueue::Body{});
   if (!reply) return reply.error();
   return hw::AdminQpState::decode(*reply);
+}
+
+Result<void> KernelQp::attach_multicast(const Gid& group) {
+  if (type_ != hw::QpType::kUd || !is_multicast(group)) return Error::kInvalidParameter;
+  // Room first: what the device has done must be known.
+  if (auto room = or_out_of_memory([&]() -> Result<void> {
+        groups_.reserve(groups_.size() + 1);
+        return {};
+      });
+      !room)
+    return room;
+  hw::AdminMulticast body;
+  body.mgid = group;
+  auto reply = kernel_.execute(*life_, hw::AdminOpcode::kAttachMulticast, qpn_, body);
+  if (!reply) return reply.error();
+  groups_.push_back(group);
+  return {};
+}
+
+Result<void> KernelQp::detach_multicast(const Gid& group) {
+  const auto found = std::find(groups_.begin(), groups_.end(), group);
+  if (found == groups_.end()) return Error::kNotFound;
+  hw::AdminMulticast body;
+  body.mgid = group;
+  auto reply = kernel_.execute(*life_, hw::AdminOpcode::kDetachMulticast, qpn_, body);
+  if (!reply) return reply.error();
+  groups_.erase(found);
+  return {};
+}
+
+Result<void> KernelQp::leave_groups() {
+  while (!groups_.empty()) {
+    const auto done = detach_multicast(Gid(groups_.back()));
+    if (done) continue;
+    if (kernel_.usable(*life_)) return done;
+    groups_.clear();  // a device that has failed knows of none any more
+  }
+  return {};
 }
 
 Result<void> KernelQp::destroy() {

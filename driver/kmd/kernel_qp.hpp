@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "driver/generated/host_interface.hpp"
 #include "driver/kmd/dma_memory.hpp"
@@ -106,8 +107,18 @@ class KernelQp {
   /// of the admin queue.
   [[nodiscard]] Result<QpCounters> counters(bool clear = false);
 
+  /// Datagrams to a multicast group come to it too (InfiniBand specification 10.5.2), in whatever state it takes
+  /// datagrams; a reset leaves it attached. Errors: kInvalidParameter (not UD, not a group's address), kExists,
+  /// kOutOfResources (the device has no place for another group), kOutOfMemory, those of the admin queue.
+  [[nodiscard]] Result<void> attach_multicast(const Gid& group);
+  /// Errors: kNotFound (it is not attached), those of the admin queue.
+  [[nodiscard]] Result<void> detach_multicast(const Gid& group);
+  /// Detaches it from all groups. Errors: those of the admin queue. Succeeds when the device has failed.
+  [[nodiscard]] Result<void> leave_groups();
+
   /// Destroys it now, flushing both queues; all CQEs are written when it returns. The destructor then does nothing.
-  /// Errors: those of the admin queue. Succeeds when the device has failed, see KernelDevice.
+  /// Errors: kBusy (attached to a multicast group: it is as before), those of the admin queue. Succeeds when the device
+  /// has failed, see KernelDevice.
   [[nodiscard]] Result<void> destroy();
 
  private:
@@ -131,6 +142,7 @@ class KernelQp {
   const hw::QpType type_;
   const bool privileged_;
   const Memory memory_;
+  std::vector<Gid> groups_;  ///< Multicast groups that it is attached to
   QpConnection connection_;  ///< Attributes that the device has
   hw::QpState state_ =
       hw::QpState::kReset;  ///< As the driver moved it last; the device may have gone to SQE or ERR since

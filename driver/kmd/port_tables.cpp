@@ -38,6 +38,8 @@ bool is_ipv4_mapped(const Gid& gid) {
          gid[11] == 0xFF;
 }
 
+bool is_multicast(const Gid& gid) { return gid[0] == 0xFF || (is_ipv4_mapped(gid) && gid[12] >> 4 == 0xE); }
+
 Gid link_local_gid(std::uint64_t mac) {
   const auto byte = [mac](unsigned i) { return static_cast<std::uint8_t>(mac >> 8 * (5 - i)); };
   Gid gid{0xFE, 0x80};

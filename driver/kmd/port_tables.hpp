@@ -14,6 +14,8 @@ namespace rnic::kmd {
 using Gid = std::array<std::uint8_t, 16>;  ///< Network order; IPv4 addresses IPv4-mapped
 
 [[nodiscard]] bool is_ipv4_mapped(const Gid& gid);
+/// The address of a multicast group: IPv6 in ff00::/8, or an IPv4 group, 224.0.0.0/4, IPv4-mapped.
+[[nodiscard]] bool is_multicast(const Gid& gid);
 /// fe80::/64 with the interface identifier of the station address (RFC 4291 appendix A).
 [[nodiscard]] Gid link_local_gid(std::uint64_t mac);
 

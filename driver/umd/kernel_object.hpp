@@ -18,6 +18,8 @@ class KernelObject {
   /// Destroys it now; the destructor then does nothing. Errors: kBusy (others refer to it; it stays), those of the
   /// admin queue. Succeeds when the device has failed.
   [[nodiscard]] Result<void> destroy() { return destroy(false); }
+  /// The same, and what would make it busy is given up with it (calls::Destroy, when_unbound).
+  [[nodiscard]] Result<void> destroy_with_ties() { return destroy(true); }
 
   /// Makes the object and what stands for it in the process: `Object(context, answer)`, and its begin(), which may
   /// fail.
@@ -38,7 +40,7 @@ class KernelObject {
       : context_(std::move(context)), kind_(kind) {}
   ~KernelObject() {
     // What others still refer to goes with the client.
-    static_cast<void>(destroy(kind_ == calls::ObjectKind::kMr).ok());
+    static_cast<void>(destroy(kind_ == calls::ObjectKind::kMr || kind_ == calls::ObjectKind::kQp).ok());
   }
 
   void is(calls::Handle handle) { handle_ = handle; }

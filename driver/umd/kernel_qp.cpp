@@ -106,6 +106,16 @@ Result<void> KernelQp::to_reset() { return modify(hw::QpState::kReset, 0, {}); }
 
 Result<calls::QueryQp::Answer> KernelQp::query() { return context().call(calls::QueryQp{.qp = handle()}); }
 
+Result<void> KernelQp::attach_multicast(const std::array<std::uint8_t, 16>& group) {
+  const auto done = context().call(calls::AttachMulticast{.gid = group, .qp = handle()});
+  return done ? Result<void>() : done.error();
+}
+
+Result<void> KernelQp::detach_multicast(const std::array<std::uint8_t, 16>& group) {
+  const auto done = context().call(calls::DetachMulticast{.gid = group, .qp = handle()});
+  return done ? Result<void>() : done.error();
+}
+
 Result<QpCounters> KernelQp::counters(bool clear) {
   const auto answer = context().call(calls::QueryQpCounters{.qp = handle(), .clear = clear});
   if (!answer) return answer.error();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "driver/management.hpp"
@@ -59,6 +60,13 @@ class KernelQp final : public KernelObject {
 
   /// All attributes, as the device has them, and how far its queues are. Errors: those of the admin queue.
   [[nodiscard]] Result<calls::QueryQp::Answer> query();
+
+  /// Datagrams to a multicast group (IPv6 in ff00::/8, or an IPv4 group, IPv4-mapped) come to it too, until it is
+  /// detached; it can't be destroyed before. Errors: kInvalidParameter (not UD, not a group's address), kExists,
+  /// kOutOfResources (the device has no place for another group), those of the admin queue.
+  [[nodiscard]] Result<void> attach_multicast(const std::array<std::uint8_t, 16>& group);
+  /// Errors: kNotFound (it is not attached), those of the admin queue.
+  [[nodiscard]] Result<void> detach_multicast(const std::array<std::uint8_t, 16>& group);
 
   /// Counts since its creation, or since they were cleared last; a reset leaves them. `clear`: they begin at 0 again,
   /// and no event is lost or counted twice. The two halves (hw::AdminQueryQpCounters) are of two moments. Errors: those

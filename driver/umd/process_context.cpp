@@ -74,7 +74,8 @@ Result<void> ProcessContext::query_limits() {
              .window_type2 = device->window_type2 != 0,
              .max_fast_pages = device->max_fast_pages,
              .max_srq = device->max_srq,
-             .max_srq_depth = device->max_srq_depth};
+             .max_srq_depth = device->max_srq_depth,
+             .max_multicast_groups = device->max_multicast_groups};
   return {};
 }
 

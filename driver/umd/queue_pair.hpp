@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -101,11 +102,15 @@ class QueuePair final : public EventSink {
   [[nodiscard]] Result<void> drain(bool notify);
   [[nodiscard]] Result<void> resume();
 
+  /// As KernelQp. Errors: also kInvalidState (closed).
+  [[nodiscard]] Result<void> attach_multicast(const std::array<std::uint8_t, 16>& group);
+  [[nodiscard]] Result<void> detach_multicast(const std::array<std::uint8_t, 16>& group);
+
   /// Cancels everything posted (decisions 9): an idle queue pair stays usable, any other goes to the error state.
   [[nodiscard]] Result<void> flush();
 
   /// Flushes both queues and leaves the device. Completions not polled can still be polled. Nothing may be posted
-  /// afterwards. Errors: those of KernelQp::destroy.
+  /// afterwards. Errors: kBusy (attached to a multicast group; it is as before), those of KernelQp::destroy.
   Result<void> close();
 
   void on_event(const hw::Eqe& eqe) override;
@@ -126,6 +131,7 @@ class QueuePair final : public EventSink {
   Result<void> post_after_decoding(const Request& request);
   Result<void> build(const Spec& spec);
   Result<void> flush_idle();
+  Result<void> leave(bool groups_too);
   Result<void> enter_reset(QpAttributes given);
   [[nodiscard]] ReceiveSource* receive_source() const;
   void ring_receives();

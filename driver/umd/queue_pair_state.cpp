@@ -85,6 +85,14 @@ Result<void> QueuePair::resume() {
   });
 }
 
+Result<void> QueuePair::attach_multicast(const std::array<std::uint8_t, 16>& group) {
+  return change([&] { return kernel_qp_->attach_multicast(group); });
+}
+
+Result<void> QueuePair::detach_multicast(const std::array<std::uint8_t, 16>& group) {
+  return change([&] { return kernel_qp_->detach_multicast(group); });
+}
+
 Result<void> QueuePair::flush() {
   return change([&] {
     send_->ring_deferred();
@@ -105,13 +113,16 @@ Result<void> QueuePair::flush_idle() {
   return done;
 }
 
+Result<void> QueuePair::close() { return leave(false); }
+
 /// Also of a queue pair that was not built to the end.
-Result<void> QueuePair::close() {
+Result<void> QueuePair::leave(bool groups_too) {
   auto closed = change([&]() -> Result<void> {
     if (kernel_qp_ == nullptr) return {};
     if (send_ != nullptr && process_->alive()) send_->ring_deferred();
     if (process_->alive()) ring_receives();
-    auto done = kernel_qp_->destroy();
+    auto done = groups_too ? kernel_qp_->destroy_with_ties() : kernel_qp_->destroy();
+    if (!done && done.error() == Error::kBusy) return done;
     state_ = State::kClosed;
     leave_queues();
     return done;

@@ -25,6 +25,10 @@ package rnic_pkg;
   localparam logic [31:0] MaxInlineBytes = 32'd224;
   /// Longest message (InfiniBand specification 9.7.7: 2^31; the length 2^31 itself is left out so that it fits 31 bits).
   localparam logic [31:0] MaxMessageBytes = 32'd2147483647;
+  /// Multicast groups that QPs of the NIC may be attached to at once.
+  localparam logic [31:0] MulticastGroups = 32'd16;
+  /// Destination QPN of a multicast datagram (InfiniBand specification 10.5.2).
+  localparam logic [31:0] MulticastQpn = 32'd16777215;
   /// RDMA Reads outstanding at one QP, as requester and as responder (max_rd_atomic, max_dest_rd_atomic).
   localparam logic [31:0] MaxReadsOutstanding = 32'd16;
   /// Send WQEs of one QP that may be sent and not yet retired.
@@ -177,8 +181,8 @@ package rnic_pkg;
   localparam logic [7:0] AdminOpcodeDestroyMw = 8'd52;  // As DestroyMr; binds change the tag, so it is not looked at. Unbinds the window
   localparam logic [7:0] AdminOpcodeCreateFastMr = 8'd53;  // admin_create_fast_mr; the region is not registered
   localparam logic [7:0] AdminOpcodeDestroyFastMr = 8'd54;  // As DestroyMr; fast registrations change the tag, so it is not looked at
-  localparam logic [7:0] AdminOpcodeCreateQp = 8'd64;  // admin_create_qp; the QP is in RESET. QPN 1 is the general service interface (QP1): type Ud, UAR KernelUar. There is no QPN 0
-  localparam logic [7:0] AdminOpcodeDestroyQp = 8'd65;  // Type 2B windows bound on it are unbound
+  localparam logic [7:0] AdminOpcodeCreateQp = 8'd64;  // admin_create_qp; the QP is in RESET. QPN 1 is the general service interface (QP1): type Ud, UAR KernelUar. There is no QPN 0, and QPN MulticastQpn names no QP: BadParameter
+  localparam logic [7:0] AdminOpcodeDestroyQp = 8'd65;  // Type 2B windows bound on it are unbound. Refused with InUse while it is attached to a multicast group (InfiniBand specification 10.5.2; ibv_destroy_qp: EBUSY)
   localparam logic [7:0] AdminOpcodeModifyQp = 8'd66;  // admin_modify_qp; a QP that goes to ERR or RESET unbinds its type 2B windows
   localparam logic [7:0] AdminOpcodeQueryQp = 8'd67;  // admin_qp_state
   localparam logic [7:0] AdminOpcodeQueryQpCounters = 8'd68;  // admin_query_qp_counters; answers with admin_qp_counters. BadNumber: no such QP
@@ -186,6 +190,8 @@ package rnic_pkg;
   localparam logic [7:0] AdminOpcodeDestroySrq = 8'd81;  // Refused with InUse while a QP uses it
   localparam logic [7:0] AdminOpcodeQuerySrq = 8'd82;  // admin_srq_state
   localparam logic [7:0] AdminOpcodeModifySrq = 8'd83;  // admin_modify_srq
+  localparam logic [7:0] AdminOpcodeAttachMulticast = 8'd96;  // admin_multicast; `number` is the QPN of a QP of type Ud (else BadParameter). Exists: it is attached already. NoGroup: all groups are taken
+  localparam logic [7:0] AdminOpcodeDetachMulticast = 8'd97;  // admin_multicast. NotAttached: the QP is not attached to the group
 
   // AdminStatus: Outcome of an admin command.
   localparam logic [7:0] AdminStatusSuccess = 8'd0;
@@ -196,6 +202,8 @@ package rnic_pkg;
   localparam logic [7:0] AdminStatusBadState = 8'd5;  // Transition or attribute not legal in this state (InfiniBand specification 10.3.1, 11.2.5.2)
   localparam logic [7:0] AdminStatusInUse = 8'd6;  // Other objects refer to it
   localparam logic [7:0] AdminStatusTooSmall = 8'd7;  // What is there does not fit
+  localparam logic [7:0] AdminStatusNoGroup = 8'd8;  // All multicast groups are taken
+  localparam logic [7:0] AdminStatusNotAttached = 8'd9;  // The QP is not attached to the multicast group
 
   // QpAttr: Attributes that a ModifyQp gives: bits of attr_mask; values of enum ibv_qp_attr_mask. What it takes in each transition is that of InfiniBand specification 11.2.5.2, without alternate paths.
   localparam logic [20:0] QpAttrState = 21'd1;  // Always taken for set
@@ -324,6 +332,17 @@ package rnic_pkg;
   localparam logic [2:0] QpStepReset = 3'd3;  // Back to what Create made
   localparam logic [2:0] QpStepDestroy = 3'd4;  // Nothing is left
 
+  // MulticastOpCode: What the admin queue asks of the table of multicast groups.
+  localparam logic [1:0] MulticastOpCodeAttach = 2'd0;
+  localparam logic [1:0] MulticastOpCodeDetach = 2'd1;
+  localparam logic [1:0] MulticastOpCodeLook = 2'd2;  // Is the QP attached to any group?
+
+  // MulticastStatus: Answer of the table of multicast groups.
+  localparam logic [1:0] MulticastStatusDone = 2'd0;  // Look: to none
+  localparam logic [1:0] MulticastStatusAttached = 2'd1;  // Attach: already. Look: to one at least
+  localparam logic [1:0] MulticastStatusNotAttached = 2'd2;  // Detach
+  localparam logic [1:0] MulticastStatusNoGroup = 2'd3;  // Attach: all groups are taken
+
   // MptState: State of an entry of the memory protection table.
   localparam logic [1:0] MptStateFree = 2'd0;  // Not in use
   localparam logic [1:0] MptStateInvalid = 2'd1;  // Allocated; its key opens nothing: a window that is not bound, a fast-register region that is not registered
@@ -439,7 +458,7 @@ package rnic_pkg;
   localparam logic [11:0] UarWqeWindow = 12'h800;
 
   // Bits of the event vector.
-  localparam int unsigned NumCounters = 71;
+  localparam int unsigned NumCounters = 73;
   localparam int unsigned CounterTxFrames = 0;
   localparam int unsigned CounterTxRequests = 1;
   localparam int unsigned CounterTxReadResponses = 2;
@@ -511,6 +530,8 @@ package rnic_pkg;
   localparam int unsigned CounterMsixMessages = 68;
   localparam int unsigned CounterRetiredRecords = 69;
   localparam int unsigned CounterAdminCommands = 70;
+  localparam int unsigned CounterMulticastCopies = 71;
+  localparam int unsigned CounterLoopLost = 72;
 
   /// Register IdentityHeader.
   localparam int unsigned RegIdentityHeaderBits = 64;
@@ -1039,6 +1060,13 @@ package rnic_pkg;
     logic [7:0] next_state;  // QpState
   } admin_modify_qp_t;
 
+  /// Body of AttachMulticast and DetachMulticast. A group is there as long as a QP is attached to it; any number of QPs may be, and a QP to any number of groups. BadParameter: mgid is not a multicast address.
+  localparam int unsigned AdminMulticastBits = 960;
+  typedef struct packed {
+    logic [831:0] reserved;
+    logic [127:0] mgid;  // Address of the group in network order, as source_ip of admin_modify_qp: IPv6 in ff00::/8, or an IPv4 group, 224.0.0.0/4, IPv4-mapped
+  } admin_multicast_t;
+
   /// Body of QueryQpCounters.
   localparam int unsigned AdminQueryQpCountersBits = 960;
   typedef struct packed {
@@ -1051,7 +1079,8 @@ package rnic_pkg;
   /// Result of QueryCapabilities.
   localparam int unsigned AdminCapabilitiesBits = 384;
   typedef struct packed {
-    logic [159:0] reserved;
+    logic [143:0] reserved;
+    logic [15:0] max_multicast_groups;  // Each takes any number of QPs; 0: there is no multicast
     logic [7:0] log_max_srq_depth;
     logic [7:0] log_max_srq;
     logic [5:0] reserved0;
@@ -1405,6 +1434,14 @@ package rnic_pkg;
     logic [7:0] index;
     logic [2:0] kind;  // CtxKind
   } admin_access_t;
+
+  /// Operation on the table of multicast groups.
+  localparam int unsigned MulticastOpBits = 154;
+  typedef struct packed {
+    logic [127:0] mgid;  // First byte on the wire in the low byte
+    logic [23:0] qpn;
+    logic [1:0] op;  // MulticastOpCode
+  } multicast_op_t;
 
   /// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic.
   localparam int unsigned SendCtxBits = 664;
@@ -1768,8 +1805,9 @@ package rnic_pkg;
   } reach_t;
 
   /// A packet with valid ICRC. Its payload_beats follow on the payload stream when payload_length > 0. The payload of a datagram starts with its GRH (GrhBytes).
-  localparam int unsigned RxDescBits = 721;
+  localparam int unsigned RxDescBits = 722;
   typedef struct packed {
+    logic multicast;  // A datagram to QPN MulticastQpn, the group dest_ip and its MAC; behind rx_multicast: the copy of a QP that is attached to the group
     logic parked;  // A request that has waited in rx_park
     logic [127:0] dest_ip;
     logic [127:0] source_ip;

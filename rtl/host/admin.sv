@@ -73,6 +73,11 @@ module admin (
     output logic                                  qp_error_valid_o,
     input  wire logic                             qp_error_ready_i,
     output rnic_pkg::qp_error_t                   qp_error_data_o,
+    // Table of multicast groups: held until multicast_done_i
+    output logic                                  multicast_valid_o,
+    output rnic_pkg::multicast_op_t               multicast_data_o,
+    input  wire logic                             multicast_done_i,
+    input  wire logic [1:0]                       multicast_status_i,
     // Counters of a QP
     output logic                                  query_valid_o,
     output logic [7:0]                            query_qp_o,
@@ -151,6 +156,7 @@ module admin (
       .qp_reset_valid_o, .qp_reset_ready_i, .qp_reset_qp_o,
       .flushing_i,
       .qp_error_valid_o, .qp_error_ready_i, .qp_error_data_o,
+      .multicast_valid_o, .multicast_data_o, .multicast_done_i, .multicast_status_i,
       .query_valid_o, .query_qp_o,
       .query_upper_o, .query_clear_o,
       .query_done_i,

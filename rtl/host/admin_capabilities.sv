@@ -30,6 +30,7 @@ module admin_capabilities (
     capabilities_o.msix_vectors        = rnic_pkg::MsixVectors[15:0];
     capabilities_o.max_message         = rnic_pkg::MaxMessageBytes;
     capabilities_o.clock_mhz           = ClockMhz;
+    capabilities_o.max_multicast_groups = rnic_pkg::MulticastGroups[15:0];
   end
 endmodule
 

@@ -33,7 +33,7 @@ module admin_qp_check (
   assign modify = command_i.body;
 
   // ---- CreateQp -------------------------------------------------------------------------------
-  logic aligned, sizes_ok, uar_ok, type_ok, srq_ok, general;
+  logic aligned, sizes_ok, uar_ok, type_ok, srq_ok, general, qpn_ok;
   assign aligned  = create.sq_base[11:0] == '0 && (create.use_srq || create.rq_base[11:0] == '0) &&
       create.retired_address[2:0] == '0;
   assign sizes_ok = create.sq_log_depth <= MaxDepth &&
@@ -48,8 +48,10 @@ module admin_qp_check (
   // The general service interface belongs to the kernel driver (InfiniBand specification 10.2.4.1).
   assign general  = command_i.number != 32'd1 || (create.uar == rnic_pkg::KernelUar[7:0] &&
       create.qp_type == {6'd0, rnic_pkg::QpTypeUd});
-  assign create_status_o = (aligned && sizes_ok && uar_ok && type_ok && srq_ok && general) ?
-      rnic_pkg::AdminStatusSuccess : rnic_pkg::AdminStatusBadParameter;
+  // A multicast datagram has that QPN (10.5.2).
+  assign qpn_ok   = command_i.number != rnic_pkg::MulticastQpn;
+  assign create_status_o = (qpn_ok && aligned && sizes_ok && uar_ok && type_ok && srq_ok && general)
+      ? rnic_pkg::AdminStatusSuccess : rnic_pkg::AdminStatusBadParameter;
 
   // ---- ModifyQp -------------------------------------------------------------------------------
   logic legal, taken, complete, fields_ok, mtu_ok, ip_ok, cur_state_ok;

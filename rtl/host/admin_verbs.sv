@@ -60,6 +60,11 @@ module admin_verbs (
     output logic                                  qp_error_valid_o,
     input  wire logic                             qp_error_ready_i,
     output rnic_pkg::qp_error_t                   qp_error_data_o,
+    // Table of multicast groups: held until multicast_done_i
+    output logic                                  multicast_valid_o,
+    output rnic_pkg::multicast_op_t               multicast_data_o,
+    input  wire logic                             multicast_done_i,
+    input  wire logic [1:0]                       multicast_status_i,
     // Counters of a QP
     output logic                                  query_valid_o,
     output logic [7:0]                            query_qp_o,
@@ -69,12 +74,12 @@ module admin_verbs (
     input  wire rnic_pkg::admin_qp_counters_t     query_counts_i
 );
   // Verbs, by the upper half of the opcode.
-  localparam int unsigned Capabilities = 0, Object = 1, Mr = 2, Qp = 3;
+  localparam int unsigned Capabilities = 0, Object = 1, Mr = 2, Qp = 3, Multicast = 4;
 
-  logic [3:0] verb, verb_valid;
-  logic [7:0] object_status, mr_status, qp_status;
+  logic [4:0] verb, verb_valid;
+  logic [7:0] object_status, mr_status, qp_status, multicast_status;
   logic [383:0] object_result;
-  logic object_done, mr_done, qp_done, qp_counts;
+  logic object_done, mr_done, qp_done, qp_counts, destroys_qp, multicast_done, qp_free;
   rnic_pkg::admin_capabilities_t capabilities;
   rnic_pkg::admin_mr_state_t mr_result;
   rnic_pkg::admin_qp_state_t qp_result;
@@ -89,10 +94,16 @@ module admin_verbs (
       rnic_pkg::AdminOpcodeCreateSrq[7:4]: verb[Object] = 1'b1;
       rnic_pkg::AdminOpcodeCreateMr[7:4]: verb[Mr] = 1'b1;
       rnic_pkg::AdminOpcodeCreateQp[7:4]: verb[Qp] = 1'b1;
+      rnic_pkg::AdminOpcodeAttachMulticast[7:4]: verb[Multicast] = 1'b1;
       default: ;
     endcase
   end
-  assign verb_valid = exec_valid_i ? verb : '0;
+  // A QP that is attached to a multicast group is not destroyed.
+  assign destroys_qp = exec_valid_i && command_i.opcode == rnic_pkg::AdminOpcodeDestroyQp;
+  always_comb begin
+    verb_valid = exec_valid_i ? verb : '0;
+    if (destroys_qp && !qp_free) verb_valid[Qp] = 1'b0;
+  end
 
   admin_capabilities u_capabilities (.capabilities_o(capabilities));
 
@@ -120,12 +131,17 @@ module admin_verbs (
       exec_status_o = qp_status;
       exec_result_o = qp_counts ? query_counts_i : qp_result;
     end
+    if (verb[Multicast] || multicast_done) begin
+      exec_done_o   = multicast_done;
+      exec_status_o = multicast_status;
+      exec_result_o = '0;
+    end
   end
 
   // ---- What the verbs share -------------------------------------------------------------------
-  logic object_access, qp_access, access, access_done;
+  logic object_access, qp_access, multicast_access, access, access_done;
   logic object_ref, qp_ref, ref_op, ref_done, ref_exists, ref_in_use;
-  rnic_pkg::admin_access_t object_access_data, qp_access_data, access_data;
+  rnic_pkg::admin_access_t object_access_data, qp_access_data, multicast_access_data, access_data;
   rnic_pkg::admin_ref_t object_ref_data, qp_ref_data, ref_data;
   rnic_pkg::srq_ctx_t view_srq;
   rnic_pkg::send_ctx_t view_send;
@@ -142,42 +158,25 @@ module admin_verbs (
     if (verb[Qp]) {access, access_data, ref_op, ref_data} = {
       qp_access, qp_access_data, qp_ref, qp_ref_data
     };
+    if (verb[Multicast]) {access, access_data, ref_op} = {
+      multicast_access, multicast_access_data, 1'b0
+    };
   end
 
   admin_access u_access (
-      .clk_i,
-      .rst_ni,
-      .valid_i    (access),
-      .access_i   (access_data),
-      .done_o     (access_done),
-      .view_send_o(view_send),
-      .view_recv_o(view_recv),
-      .view_cq_o  (view_cq),
-      .view_eq_o  (view_eq),
-      .view_srq_o (view_srq),
-      .acq_valid_o,
-      .acq_ready_i,
-      .acq_index_o,
-      .ctx_valid_i,
-      .send_ctx_i,
-      .recv_ctx_i,
-      .cq_ctx_i,
-      .eq_ctx_i,
-      .srq_ctx_i,
-      .rel_valid_o,
-      .rel_ready_i,
-      .rel_write_o
+      .clk_i, .rst_ni,
+      .valid_i(access), .access_i(access_data), .done_o(access_done),
+      .view_send_o(view_send), .view_recv_o(view_recv), .view_cq_o(view_cq), .view_eq_o(view_eq),
+      .view_srq_o(view_srq),
+      .acq_valid_o, .acq_ready_i, .acq_index_o,
+      .ctx_valid_i, .send_ctx_i, .recv_ctx_i, .cq_ctx_i, .eq_ctx_i, .srq_ctx_i,
+      .rel_valid_o, .rel_ready_i, .rel_write_o
   );
 
   admin_refs u_refs (
-      .clk_i,
-      .rst_ni,
-      .ready_o,
-      .op_valid_i(ref_op),
-      .op_i      (ref_data),
-      .op_done_o (ref_done),
-      .exists_o  (ref_exists),
-      .in_use_o  (ref_in_use)
+      .clk_i, .rst_ni, .ready_o,
+      .op_valid_i(ref_op), .op_i(ref_data), .op_done_o(ref_done),
+      .exists_o(ref_exists), .in_use_o(ref_in_use)
   );
 
   assign mem_op_valid_o = verb[Qp] ? qp_mem_op : mr_mem_op;
@@ -274,6 +273,24 @@ module admin_verbs (
       .query_clear_o,
       .query_done_i,
       .result_is_counts_o(qp_counts)
+  );
+
+  admin_multicast u_multicast (
+      .clk_i,
+      .rst_ni,
+      .exec_valid_i  (verb_valid[Multicast]),
+      .destroy_i     (destroys_qp),
+      .command_i,
+      .free_o        (qp_free),
+      .exec_done_o(multicast_done), .status_o(multicast_status),
+      .access_valid_o(multicast_access),
+      .access_o      (multicast_access_data),
+      .access_done_i (access_done),
+      .view_send_i   (view_send),
+      .op_valid_o    (multicast_valid_o),
+      .op_o          (multicast_data_o),
+      .op_done_i     (multicast_done_i),
+      .op_status_i   (multicast_status_i)
   );
 
   logic unused_valid;

@@ -127,6 +127,11 @@ module host_if (
     output rnic_pkg::mem_op_t              mem_op_data_o,
     input  wire logic                      mem_op_rsp_valid_i,
     input  wire rnic_pkg::mem_op_rsp_t     mem_op_rsp_data_i,
+    // Table of multicast groups: an operation is held until multicast_done_i
+    output logic                           multicast_valid_o,
+    output rnic_pkg::multicast_op_t        multicast_data_o,
+    input  wire logic                      multicast_done_i,
+    input  wire logic [1:0]                multicast_status_i,
     output logic                           drain_valid_o,
     input  wire logic                      drain_ready_i,
     output logic                           qp_reset_valid_o,
@@ -174,8 +179,9 @@ module host_if (
       .stir_i(|{!ready_o, admin_busy, restart, producer_index != producer_index_q, executed,
           rd_req_valid_o, rd_rsp_valid_i, admin_wr_valid_o, admin_wr_done_i, irq_valid,
           acq_valid_o, ctx_valid_i, rel_valid_o, sq_wake_valid_o, path_wr_valid_o,
-          mpt_req_valid_o, mpt_rsp_valid_i, mem_op_valid_o, mem_op_rsp_valid_i, drain_valid_o,
-          qp_reset_valid_o, flushing_i, qp_error_valid_o, query_valid, query_done, moved_i})
+          mpt_req_valid_o, mpt_rsp_valid_i, mem_op_valid_o, mem_op_rsp_valid_i,
+          multicast_valid_o, drain_valid_o, qp_reset_valid_o, flushing_i, qp_error_valid_o,
+          query_valid, query_done, moved_i})
   );
 
   host_regs u_regs (
@@ -242,7 +248,8 @@ module host_if (
       .sq_revive_o, .sq_wake_qp_o, .path_wr_valid_o, .path_wr_qp_o, .path_wr_data_o,
       .mpt_req_valid_o, .mpt_req_ready_i, .mpt_req_write_o, .mpt_req_index_o, .mpt_req_data_o,
       .mpt_rsp_valid_i, .mpt_rsp_data_i, .mem_op_valid_o, .mem_op_ready_i, .mem_op_data_o,
-      .mem_op_rsp_valid_i, .mem_op_rsp_data_i, .drain_valid_o, .drain_ready_i, .qp_reset_valid_o,
+      .mem_op_rsp_valid_i, .mem_op_rsp_data_i, .multicast_valid_o, .multicast_data_o,
+      .multicast_done_i, .multicast_status_i, .drain_valid_o, .drain_ready_i, .qp_reset_valid_o,
       .qp_reset_ready_i, .qp_reset_qp_o, .flushing_i, .qp_error_valid_o, .qp_error_ready_i,
       .qp_error_data_o, .query_valid_o(query_valid), .query_qp_o(query_qp),
       .query_upper_o(query_upper), .query_clear_o(query_clear), .query_done_i(query_done),

@@ -9,7 +9,7 @@
 /// member), and the QP must be of the packet's transport service, in a state that takes such
 /// packets: RTS and SQD, for requests RTR too. In SQE only the send side has stopped, and the
 /// receive side is in RTS. A datagram may come from anywhere, to
-/// either address of its QP, with the QP's Q_Key (10.2.5).
+/// either address of its QP or to a group that the QP is attached to, with the QP's Q_Key (10.2.5).
 module rx_check_peer (
     input  wire logic               clk_i,
     input  wire rnic_pkg::rx_desc_t desc_i,
@@ -39,8 +39,9 @@ module rx_check_peer (
       && path_i.source_ip[127:96] == desc_i.dest_ip[127:96]
       && (!desc_i.ipv6 || (path_i.dest_ip[95:0] == desc_i.source_ip[95:0]
                            && path_i.source_ip[95:0] == desc_i.dest_ip[95:0]));
-  assign own_ok  = (desc_i.dest_ip == path_i.source_ip || desc_i.dest_ip == path_i.dest_ip)
-      && desc_i.ipv6 == (desc_i.dest_ip[95:0] != Ipv4Prefix);
+  assign own_ok  = desc_i.multicast
+      || ((desc_i.dest_ip == path_i.source_ip || desc_i.dest_ip == path_i.dest_ip)
+          && desc_i.ipv6 == (desc_i.dest_ip[95:0] != Ipv4Prefix));
   assign pkey_ok = path_i.pkey[14:0] == desc_i.pkey[14:0] && desc_i.pkey[14:0] != '0
       && (path_i.pkey[15] || desc_i.pkey[15]);
   assign peer_ok = pkey_ok && (is_ud ? own_ok : path_i.ipv6 == desc_i.ipv6 && address_ok);

@@ -6,8 +6,10 @@
 ///
 /// Every frame gives at least one beat (bytes 0 for one that ends with or inside its header) and
 /// exactly one with last. bytes counts what the frame really has; lanes past it are zero. ipv4_o
-/// and ipv6_o, with the first beat: the frame is for this port and its EtherType is that of IPv4 or
-/// IPv6. A frame that begins while enable_i is low is ignored altogether.
+/// and ipv6_o, with the first beat: the frame is for this port, or for the multicast group to which
+/// its IP packet goes (group_o), and its EtherType is that of IPv4 or IPv6. The MAC of a group has
+/// the last bits of its address (RFC 1112 6.4, RFC 2464 7). A frame that begins while enable_i is
+/// low is ignored altogether.
 module rx_front_strip (
     input  wire logic                    clk_i,
     input  wire logic                    rst_ni,
@@ -22,14 +24,16 @@ module rx_front_strip (
     output logic [6:0]                   out_bytes_o,
     output logic [511:0]                 out_data_o,
     output logic                         out_ipv4_o,
-    output logic                         out_ipv6_o
+    output logic                         out_ipv6_o,
+    output logic                         out_group_o
 );
   localparam logic [6:0] EthBytes = 7'd14;
 
   // ---- The line that comes in ----
   // first_q: it begins a frame. skip_q: the frame that is coming in is ignored.
-  logic first_q, skip_q, skip, take, ours;
+  logic first_q, skip_q, skip, take, ours, is_ipv4, is_ipv6, ipv4_group, ipv6_group;
   logic [511:0] in_lanes;
+  logic [31:0] ipv4_dest, ipv6_last;
   rnic_pkg::eth_header_t eth;
 
   assign skip = first_q ? !enable_i : skip_q;
@@ -41,11 +45,21 @@ module rx_front_strip (
       in_lanes[8*i+:8] = (7'(i) < in_data_i.bytes) ? in_data_i.data[8*i+:8] : 8'd0;
     end
     for (int unsigned i = 0; i < 14; i++) eth[8*(13-i)+:8] = in_lanes[8*i+:8];
+    for (int unsigned i = 0; i < 4; i++) begin
+      ipv4_dest[8*(3-i)+:8] = in_lanes[8*(30+i)+:8];
+      ipv6_last[8*(3-i)+:8] = in_lanes[8*(50+i)+:8];
+    end
   end
+  assign is_ipv4    = eth.ethertype == rnic_pkg::EtherTypeIpv4[15:0];
+  assign is_ipv6    = eth.ethertype == rnic_pkg::EtherTypeIpv6[15:0];
+  assign ipv4_group = is_ipv4 && ipv4_dest[31:28] == 4'he &&
+      eth.dest == {24'h01005e, 1'b0, ipv4_dest[22:0]};
+  assign ipv6_group = is_ipv6 && in_lanes[8*38+:8] == 8'hff && eth.dest == {16'h3333, ipv6_last};
 
   // ---- The line before it (held_) ----
   // Goes out when its end is known: with the next line, or at once when it is the last.
-  logic held_valid_q, held_first_q, held_last_q, held_err_q, held_ipv4_q, held_ipv6_q;
+  logic held_valid_q, held_first_q, held_last_q, held_err_q, held_ipv4_q, held_ipv6_q,
+      held_group_q;
   logic send, finishes;
   logic [6:0] held_bytes_q;
   logic unused_bits;
@@ -67,8 +81,9 @@ module rx_front_strip (
       held_bytes_q <= in_data_i.bytes;
       held_q       <= in_lanes;
       if (first_q) begin
-        held_ipv4_q <= ours && eth.ethertype == rnic_pkg::EtherTypeIpv4[15:0];
-        held_ipv6_q <= ours && eth.ethertype == rnic_pkg::EtherTypeIpv6[15:0];
+        held_ipv4_q  <= (ours && is_ipv4) || ipv4_group;
+        held_ipv6_q  <= (ours && is_ipv6) || ipv6_group;
+        held_group_q <= ipv4_group || ipv6_group;
       end
     end
     held_valid_q <= take ? !finishes : (held_valid_q && !held_last_q);
@@ -87,7 +102,7 @@ module rx_front_strip (
     if (held_last_q) bytes = (held_bytes_q > EthBytes) ? held_bytes_q - EthBytes : '0;
     else if (finishes) bytes = 7'd64 - EthBytes + in_data_i.bytes;
   end
-  assign unused_bits = ^{held_q[111:0], eth.source};
+  assign unused_bits = ^{held_q[111:0], eth.source, ipv4_dest[27:23]};
 
   always_ff @(posedge clk_i) begin
     out_valid_o <= send;
@@ -99,6 +114,7 @@ module rx_front_strip (
       out_data_o  <= data;
       out_ipv4_o  <= held_ipv4_q;
       out_ipv6_o  <= held_ipv6_q;
+      out_group_o <= held_group_q;
     end
     if (!rst_ni) out_valid_o <= 1'b0;
   end

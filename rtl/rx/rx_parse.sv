@@ -25,6 +25,8 @@ module rx_parse (
     input  wire logic [511:0]        in_data_i,
     input  wire logic                in_ipv4_i,
     input  wire logic                in_ipv6_i,
+    // To the MAC of the multicast group to which the IP packet goes
+    input  wire logic                in_group_i,
     output logic                     out_valid_o,
     output logic                     out_first_o,
     output logic                     out_last_o,
@@ -159,6 +161,7 @@ module rx_parse (
       sum_q              <= in_ipv6_i ? 20'h0ffff : sum;
       desc_q.opcode      <= bth.opcode;
       desc_q.parked      <= 1'b0;
+      desc_q.multicast   <= in_group_i && deth && bth.dest_qpn == rnic_pkg::MulticastQpn[23:0];
       desc_q.solicited   <= bth.solicited;
       desc_q.ack_req     <= bth.ack_req;
       desc_q.pkey        <= bth.pkey;

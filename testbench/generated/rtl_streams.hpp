@@ -53,6 +53,21 @@ enum class QpStep : std::uint8_t {
   kDestroy = 4,  ///< Nothing is left
 };
 
+/// What the admin queue asks of the table of multicast groups.
+enum class MulticastOpCode : std::uint8_t {
+  kAttach = 0,
+  kDetach = 1,
+  kLook = 2,  ///< Is the QP attached to any group?
+};
+
+/// Answer of the table of multicast groups.
+enum class MulticastStatus : std::uint8_t {
+  kDone = 0,  ///< Look: to none
+  kAttached = 1,  ///< Attach: already. Look: to one at least
+  kNotAttached = 2,  ///< Detach
+  kNoGroup = 3,  ///< Attach: all groups are taken
+};
+
 /// State of an entry of the memory protection table.
 enum class MptState : std::uint8_t {
   kFree = 0,  ///< Not in use
@@ -700,6 +715,38 @@ struct AdminAccess {
     return v;
   }
   bool operator==(const AdminAccess&) const = default;
+};
+
+/// Operation on the table of multicast groups. 154 bits.
+struct MulticastOp {
+  static constexpr std::size_t kBits = 154;
+  static constexpr std::size_t kBytes = 20;
+  std::uint8_t op{};  ///< MulticastOpCode
+  std::uint32_t qpn{};
+  std::array<std::uint8_t, 16> mgid{};  ///< First byte on the wire in the low byte
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 2>(op) |
+        bits::put<2, 24>(qpn) |
+        bits::put<26, 38>(bits::load<bits::Order::kLittle, 0>(std::span(mgid))));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 26>(bits::load<bits::Order::kLittle, 0>(std::span(mgid)) >> 38) |
+        bits::put<26, 38>(bits::load<bits::Order::kLittle, 1>(std::span(mgid))));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 26>(bits::load<bits::Order::kLittle, 1>(std::span(mgid)) >> 38));
+  }
+  static constexpr MulticastOp decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    MulticastOp v;
+    v.op = static_cast<std::uint8_t>(bits::get<0, 2>(word0));
+    v.qpn = static_cast<std::uint32_t>(bits::get<2, 24>(word0));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.mgid), bits::get<26, 38>(word0) | bits::get<0, 26>(word1) << 38);
+    bits::store<bits::Order::kLittle, 1>(std::span(v.mgid), bits::get<26, 38>(word1) | bits::get<0, 26>(word2) << 38);
+    return v;
+  }
+  bool operator==(const MulticastOp&) const = default;
 };
 
 /// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 664 bits.
@@ -2071,9 +2118,9 @@ struct Reach {
   bool operator==(const Reach&) const = default;
 };
 
-/// A packet with valid ICRC. Its payload_beats follow on the payload stream when payload_length > 0. The payload of a datagram starts with its GRH (GrhBytes). 721 bits.
+/// A packet with valid ICRC. Its payload_beats follow on the payload stream when payload_length > 0. The payload of a datagram starts with its GRH (GrhBytes). 722 bits.
 struct RxDesc {
-  static constexpr std::size_t kBits = 721;
+  static constexpr std::size_t kBits = 722;
   static constexpr std::size_t kBytes = 91;
   std::uint8_t opcode{};  ///< BTH opcode
   std::uint8_t solicited{};
@@ -2096,6 +2143,7 @@ struct RxDesc {
   std::array<std::uint8_t, 16> source_ip{};
   std::array<std::uint8_t, 16> dest_ip{};
   std::uint8_t parked{};  ///< A request that has waited in rx_park
+  std::uint8_t multicast{};  ///< A datagram to QPN MulticastQpn, the group dest_ip and its MAC; behind rx_multicast: the copy of a QP that is attached to the group
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     bits::store<bits::Order::kLittle, 0>(to,
         bits::put<0, 8>(opcode) |
@@ -2142,7 +2190,8 @@ struct RxDesc {
         bits::put<16, 48>(bits::load<bits::Order::kLittle, 1>(std::span(dest_ip))));
     bits::store<bits::Order::kLittle, 11>(to,
         bits::put<0, 16>(bits::load<bits::Order::kLittle, 1>(std::span(dest_ip)) >> 48) |
-        bits::put<16, 1>(parked));
+        bits::put<16, 1>(parked) |
+        bits::put<17, 1>(multicast));
   }
   static constexpr RxDesc decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -2181,6 +2230,7 @@ struct RxDesc {
     bits::store<bits::Order::kLittle, 0>(std::span(v.dest_ip), bits::get<16, 48>(word9) | bits::get<0, 16>(word10) << 48);
     bits::store<bits::Order::kLittle, 1>(std::span(v.dest_ip), bits::get<16, 48>(word10) | bits::get<0, 16>(word11) << 48);
     v.parked = static_cast<std::uint8_t>(bits::get<16, 1>(word11));
+    v.multicast = static_cast<std::uint8_t>(bits::get<17, 1>(word11));
     return v;
   }
   bool operator==(const RxDesc&) const = default;

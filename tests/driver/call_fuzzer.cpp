@@ -128,6 +128,15 @@ void CallFuzzer::make_region(std::vector<std::byte>& message) {
   store(message, 0, request);
 }
 
+/// One of few groups, so that a queue pair is in it already, or still.
+template <typename Request>
+void CallFuzzer::make_group(std::vector<std::byte>& message) {
+  auto request = load<Request>(message);
+  request.gid = {0xFF, 0x15};
+  request.gid[15] = random_() % 20;
+  store(message, 0, request);
+}
+
 std::string CallFuzzer::step() {
   const std::size_t which = random_() % kCallProbes.size();
   const CallProbe& probe = kCallProbes[which];
@@ -137,6 +146,8 @@ std::string CallFuzzer::step() {
   if (probe.call == calls::Call::kDestroy && !chance(4)) make_end(message);
   if (probe.call == calls::Call::kRegisterMr && !chance(4)) make_region<calls::RegisterMr>(message);
   if (probe.call == calls::Call::kReregisterMr && !chance(4)) make_region<calls::ReregisterMr>(message);
+  if (probe.call == calls::Call::kAttachMulticast && !chance(4)) make_group<calls::AttachMulticast>(message);
+  if (probe.call == calls::Call::kDetachMulticast && !chance(4)) make_group<calls::DetachMulticast>(message);
   calls::RequestHeader header{
       .size = static_cast<std::uint32_t>(message.size()), .version = calls::kVersion, .call = probe.call};
   if (chance(50)) message.resize(random_() % (message.size() + 40));

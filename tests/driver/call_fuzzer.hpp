@@ -53,6 +53,8 @@ class CallFuzzer {
   void make_end(std::vector<std::byte>& message);
   template <typename Request>
   void make_region(std::vector<std::byte>& message);
+  template <typename Request>
+  void make_group(std::vector<std::byte>& message);
   void note(const CallProbe& probe, std::span<const std::byte> message, std::span<const std::byte> answer);
 
   KernelPort& port_;

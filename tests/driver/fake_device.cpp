@@ -57,6 +57,7 @@ FakeDevice::FakeDevice(std::uint64_t seed) : random_(seed) {
                   .reserved0 = 0,
                   .log_max_srq = hw::kSrqIndexBits,
                   .log_max_srq_depth = hw::kMaxLogQueueDepth,
+                  .max_multicast_groups = hw::kMulticastGroups,
                   .reserved = {}};
 }
 
@@ -226,8 +227,12 @@ hw::AdminStatus FakeDevice::execute(const hw::AdminCommand& command, std::array<
       break;
     case hw::AdminOpcode::kDestroyQp:
       if (!pairs.contains(command.number)) return hw::AdminStatus::kBadNumber;
+      for (const auto& [group, members] : multicast_groups)
+        if (members.contains(command.number)) return hw::AdminStatus::kInUse;
       flush(command.number);
       return drop(pairs);
+    case hw::AdminOpcode::kAttachMulticast:
+    case hw::AdminOpcode::kDetachMulticast: return change_group(command);
     case hw::AdminOpcode::kQueryQpCounters: {
       if (!pairs.contains(command.number)) return hw::AdminStatus::kBadNumber;
       const auto body = body_of<hw::AdminQueryQpCounters>(command);
@@ -287,6 +292,26 @@ hw::AdminStatus FakeDevice::resize(std::uint32_t cqn, const hw::AdminResizeCq& b
   hw::AdminQueueState state;
   state.producer_index = cq.produced & 0xFFFFFF;
   state.encode(result);
+  return hw::AdminStatus::kSuccess;
+}
+
+hw::AdminStatus FakeDevice::change_group(const hw::AdminCommand& command) {
+  const auto pair = pairs.find(command.number);
+  if (pair == pairs.end()) return hw::AdminStatus::kBadNumber;
+  if (pair->second.create.qp_type != static_cast<std::uint8_t>(hw::QpType::kUd)) return hw::AdminStatus::kBadParameter;
+  const auto mgid = body_of<hw::AdminMulticast>(command).mgid;
+  const auto group = multicast_groups.find(mgid);
+  const bool attached = group != multicast_groups.end() && group->second.contains(command.number);
+  if (static_cast<hw::AdminOpcode>(command.opcode) == hw::AdminOpcode::kAttachMulticast) {
+    if (attached) return hw::AdminStatus::kExists;
+    if (group == multicast_groups.end() && multicast_groups.size() == hw::kMulticastGroups)
+      return hw::AdminStatus::kNoGroup;
+    multicast_groups[mgid].insert(command.number);
+    return hw::AdminStatus::kSuccess;
+  }
+  if (!attached) return hw::AdminStatus::kNotAttached;
+  group->second.erase(command.number);
+  if (group->second.empty()) multicast_groups.erase(group);
   return hw::AdminStatus::kSuccess;
 }
 
@@ -595,6 +620,7 @@ void FakeDevice::reset_function() {
   event_queues.clear();
   completion_queues.clear();
   pairs.clear();
+  multicast_groups.clear();
   shared_queues.clear();
   regions.clear();
   windows.clear();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -99,6 +100,7 @@ class FakeDevice final : public Device {
   std::map<std::uint32_t, Queue> event_queues;
   std::map<std::uint32_t, Queue> completion_queues;
   std::map<std::uint32_t, Pair> pairs;
+  std::map<std::array<std::uint8_t, 16>, std::set<std::uint32_t>> multicast_groups;  ///< QPNs, by address
   struct SharedQueue {
     hw::AdminCreateSrq create;
     hw::AdminModifySrq last_modify;
@@ -148,6 +150,7 @@ class FakeDevice final : public Device {
   void power_on();
   void run_admin(std::uint16_t producer);
   hw::AdminStatus execute(const hw::AdminCommand& command, std::array<std::uint8_t, 48>& result);
+  hw::AdminStatus change_group(const hw::AdminCommand& command);
   hw::AdminStatus resize(std::uint32_t cqn, const hw::AdminResizeCq& body, std::array<std::uint8_t, 48>& result);
   hw::AdminStatus create_key(const hw::AdminCommand& command);
   hw::AdminStatus destroy_key(const hw::AdminCommand& command);

@@ -2,6 +2,8 @@
 #include <catch2/catch.hpp>
 
 #include <cstring>
+#include <tuple>
+#include <vector>
 
 #include "driver/path_entropy.hpp"
 #include "tests/driver/driver_fixture.hpp"
@@ -68,6 +70,58 @@ TEST_CASE_METHOD(DatagramFixture, "a datagram carries its address in the request
   CHECK(address.flow_label == flow_label_for(qp->qpn(), 0x654321));
   const auto data = hw::WqeData::decode(std::span<const std::uint8_t, 16>(wqe.data() + 64, 16));
   CHECK(data.va == 0x1000);
+}
+
+TEST_CASE_METHOD(DatagramFixture, "a UD queue pair joins multicast groups, leaves them, and is busy in between") {
+  const auto qp = open(hw::QpType::kUd);
+  constexpr std::array<std::uint8_t, 16> kIpv6 = {0xFF, 0x0E, 1},
+                                         kIpv4 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 239, 1, 2, 3};
+  REQUIRE(qp->attach_multicast(kIpv6).ok());
+  REQUIRE(qp->attach_multicast(kIpv4).ok());
+  CHECK(device.multicast_groups.at(kIpv6).contains(qp->qpn()));
+  CHECK(device.multicast_groups.at(kIpv4).contains(qp->qpn()));
+  CHECK(qp->attach_multicast(kIpv4).error() == Error::kExists);
+  REQUIRE(qp->detach_multicast(kIpv6).ok());
+  CHECK(qp->detach_multicast(kIpv6).error() == Error::kNotFound);
+  // ibv_destroy_qp: EBUSY as long as it is attached; it is as before then.
+  CHECK(qp->close().error() == Error::kBusy);
+  CHECK(qp->post_send(datagram(1)).ok());
+  REQUIRE(qp->detach_multicast(kIpv4).ok());
+  CHECK(device.multicast_groups.empty());
+  CHECK(qp->close().ok());
+  CHECK(qp->attach_multicast(kIpv6).error() == Error::kInvalidState);
+}
+
+TEST_CASE_METHOD(DatagramFixture, "only UD queue pairs join, only groups, and only as many as the device has") {
+  constexpr std::array<std::uint8_t, 16> kGroup = {0xFF, 0x0E, 1};
+  CHECK(open(hw::QpType::kRc)->attach_multicast(kGroup).error() == Error::kInvalidParameter);
+  CHECK(open(hw::QpType::kUc)->attach_multicast(kGroup).error() == Error::kInvalidParameter);
+  const auto qp = open(hw::QpType::kUd);
+  // Not multicast: an IPv6 host, an IPv4 host, what is beside 224.0.0.0/4, and that network without ::ffff.
+  for (const auto& [first, twelfth, mapped] : std::vector<std::tuple<std::uint8_t, std::uint8_t, bool>>{
+           {0xFE, 0, false}, {0, 10, true}, {0, 223, true}, {0, 240, true}, {0, 224, false}}) {
+    std::array<std::uint8_t, 16> gid{first};
+    if (mapped) gid[10] = gid[11] = 0xFF;
+    gid[12] = twelfth;
+    CHECK(qp->attach_multicast(gid).error() == Error::kInvalidParameter);
+  }
+  auto group = kGroup;
+  CHECK(process->limits().max_multicast_groups == hw::kMulticastGroups);
+  for (std::uint32_t i = 0; i < hw::kMulticastGroups; ++i) {
+    group[15] = static_cast<std::uint8_t>(i);
+    CHECK(qp->attach_multicast(group).ok());
+  }
+  group[15] = 99;
+  CHECK(qp->attach_multicast(group).error() == Error::kOutOfResources);
+}
+
+TEST_CASE_METHOD(DatagramFixture, "whoever goes leaves its multicast groups") {
+  constexpr std::array<std::uint8_t, 16> kGroup = {0xFF, 0x0E, 1};
+  auto qp = open(hw::QpType::kUd);
+  REQUIRE(qp->attach_multicast(kGroup).ok());
+  qp.reset();
+  CHECK(device.multicast_groups.empty());
+  CHECK(device.pairs.empty());
 }
 
 TEST_CASE_METHOD(DatagramFixture, "inline payload of a datagram starts behind its address") {

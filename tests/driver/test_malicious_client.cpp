@@ -49,6 +49,7 @@ constexpr std::uint16_t kSecondPkey = 0x8001;
 struct Objects {
   std::map<std::uint32_t, std::array<std::uint64_t, 7>> cqs;
   std::map<std::uint32_t, FakeDevice::Pair> pairs;
+  std::map<std::array<std::uint8_t, 16>, std::set<std::uint32_t>> groups;
   std::map<std::uint32_t, FakeDevice::SharedQueue> srqs;
   std::map<std::uint32_t, hw::AdminCreateMr> regions;
   std::map<std::uint32_t, hw::AdminCreateMw> windows;
@@ -57,6 +58,7 @@ struct Objects {
 
   explicit Objects(const FakeDevice& device)
       : pairs(device.pairs),
+        groups(device.multicast_groups),
         srqs(device.shared_queues),
         regions(device.regions),
         windows(device.windows),
@@ -89,9 +91,13 @@ struct Objects {
     const auto same_srq = [](const FakeDevice::SharedQueue& a, const FakeDevice::SharedQueue& b) {
       return a.create == b.create && a.last_modify == b.last_modify && a.producer == b.producer && a.head == b.head;
     };
+    const auto has_all = [](const auto& old, const auto& now) {
+      return std::includes(now.begin(), now.end(), old.begin(), old.end());
+    };
     return all_in(before.cqs, cqs, equal) && all_in(before.pairs, pairs, same_pair) &&
-           all_in(before.srqs, srqs, same_srq) && all_in(before.regions, regions, equal) &&
-           all_in(before.windows, windows, equal) && all_in(before.fast_regions, fast_regions, equal);
+           all_in(before.groups, groups, has_all) && all_in(before.srqs, srqs, same_srq) &&
+           all_in(before.regions, regions, equal) && all_in(before.windows, windows, equal) &&
+           all_in(before.fast_regions, fast_regions, equal);
   }
 };
 
@@ -110,6 +116,11 @@ struct Scene {
                                                 .general_service = true,
                                                 .capacity = {4, 4, 1, 1, 0}})
                   .take();
+    for (const std::uint8_t last : {3, 7}) {
+      kmd::Gid group{0xFF, 0x15};
+      group[15] = last;
+      REQUIRE(general->attach_multicast(group).ok());
+    }
     fast = own->create_fast_mr({.max_pages = 8, .remote_access = true}).take();
     victim = umd::ProcessContext::open(kernel->node()).take();
     cq = umd::CompletionQueue::create(victim, 20).take();
@@ -168,6 +179,8 @@ struct Scene {
       }
       case hw::AdminOpcode::kDestroyQp:
       case hw::AdminOpcode::kQueryQp:
+      case hw::AdminOpcode::kAttachMulticast:
+      case hw::AdminOpcode::kDetachMulticast:
       case hw::AdminOpcode::kQueryQpCounters: return of_others(before->pairs) ? "a queue pair of others" : "";
       case hw::AdminOpcode::kModifyQp: {
         if (of_others(before->pairs)) return "a queue pair of others";
@@ -238,8 +251,9 @@ struct Scene {
     const Objects now(device);
     if (!now.has_all_of(*before)) return "an object of others has changed";
     if (now.pairs.size() != before->pairs.size() || now.cqs.size() != before->cqs.size() ||
-        now.srqs.size() != before->srqs.size() || now.regions.size() != before->regions.size() ||
-        now.windows.size() != before->windows.size() || now.mapped_pages != before->mapped_pages)
+        now.groups != before->groups || now.srqs.size() != before->srqs.size() ||
+        now.regions.size() != before->regions.size() || now.windows.size() != before->windows.size() ||
+        now.mapped_pages != before->mapped_pages)
       return "something is left of a client that is gone";
     for (std::size_t i = 0; i < rings.size(); ++i) {
       if (!std::equal(rings[i].begin(), rings[i].end(), copies[i].begin())) return "memory of others has changed";

@@ -10,7 +10,7 @@
 namespace rnic::test {
 
 inline constexpr std::size_t kProbeBytes = 128;
-inline constexpr std::array<FieldProbe, 427> kFieldProbes = {{
+inline constexpr std::array<FieldProbe, 430> kFieldProbes = {{
     {"reg_identity_header.block_type", 8, 0, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).block_type, false); }},
     {"reg_identity_header.version", 8, 16, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).version, false); }},
     {"reg_identity_header.next_offset", 8, 32, 32, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).next_offset, false); }},
@@ -293,6 +293,8 @@ inline constexpr std::array<FieldProbe, 427> kFieldProbes = {{
     {"admin_modify_qp.reserved6", 120, 597, 3, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).reserved6, false); }},
     {"admin_modify_qp.cur_state", 120, 600, 8, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).cur_state, false); }},
     {"admin_modify_qp.reserved", 120, 608, 352, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).reserved, false); }},
+    {"admin_multicast.mgid", 120, 0, 128, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminMulticast::decode(b.first<hw::AdminMulticast::kBytes>()).mgid, false); }},
+    {"admin_multicast.reserved", 120, 128, 832, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminMulticast::decode(b.first<hw::AdminMulticast::kBytes>()).reserved, false); }},
     {"admin_query_qp_counters.upper", 120, 0, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQueryQpCounters::decode(b.first<hw::AdminQueryQpCounters::kBytes>()).upper, false); }},
     {"admin_query_qp_counters.clear", 120, 1, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQueryQpCounters::decode(b.first<hw::AdminQueryQpCounters::kBytes>()).clear, false); }},
     {"admin_query_qp_counters.reserved0", 120, 2, 62, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQueryQpCounters::decode(b.first<hw::AdminQueryQpCounters::kBytes>()).reserved0, false); }},
@@ -319,7 +321,8 @@ inline constexpr std::array<FieldProbe, 427> kFieldProbes = {{
     {"admin_capabilities.reserved0", 48, 202, 6, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCapabilities::decode(b.first<hw::AdminCapabilities::kBytes>()).reserved0, false); }},
     {"admin_capabilities.log_max_srq", 48, 208, 8, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCapabilities::decode(b.first<hw::AdminCapabilities::kBytes>()).log_max_srq, false); }},
     {"admin_capabilities.log_max_srq_depth", 48, 216, 8, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCapabilities::decode(b.first<hw::AdminCapabilities::kBytes>()).log_max_srq_depth, false); }},
-    {"admin_capabilities.reserved", 48, 224, 160, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCapabilities::decode(b.first<hw::AdminCapabilities::kBytes>()).reserved, false); }},
+    {"admin_capabilities.max_multicast_groups", 48, 224, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCapabilities::decode(b.first<hw::AdminCapabilities::kBytes>()).max_multicast_groups, false); }},
+    {"admin_capabilities.reserved", 48, 240, 144, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCapabilities::decode(b.first<hw::AdminCapabilities::kBytes>()).reserved, false); }},
     {"admin_queue_state.producer_index", 48, 0, 24, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQueueState::decode(b.first<hw::AdminQueueState::kBytes>()).producer_index, false); }},
     {"admin_queue_state.log_depth", 48, 24, 8, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQueueState::decode(b.first<hw::AdminQueueState::kBytes>()).log_depth, false); }},
     {"admin_queue_state.consumer_index", 48, 32, 24, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQueueState::decode(b.first<hw::AdminQueueState::kBytes>()).consumer_index, false); }},
@@ -440,7 +443,7 @@ inline constexpr std::array<FieldProbe, 427> kFieldProbes = {{
     {"ieth.rkey", 4, 0, 32, true, [](std::span<const std::uint8_t> b) { return field_bytes(hw::Ieth::decode(b.first<hw::Ieth::kBytes>()).rkey, true); }},
 }};
 
-inline constexpr std::array<LayoutProbe, 68> kLayoutProbes = {{
+inline constexpr std::array<LayoutProbe, 69> kLayoutProbes = {{
     {"reg_identity_header", 64, false, recode_layout<hw::RegIdentityHeader>},
     {"reg_identity", 64, false, recode_layout<hw::RegIdentity>},
     {"reg_device_control", 64, false, recode_layout<hw::RegDeviceControl>},
@@ -490,6 +493,7 @@ inline constexpr std::array<LayoutProbe, 68> kLayoutProbes = {{
     {"admin_create_fast_mr", 960, false, recode_layout<hw::AdminCreateFastMr>},
     {"admin_create_qp", 960, false, recode_layout<hw::AdminCreateQp>},
     {"admin_modify_qp", 960, false, recode_layout<hw::AdminModifyQp>},
+    {"admin_multicast", 960, false, recode_layout<hw::AdminMulticast>},
     {"admin_query_qp_counters", 960, false, recode_layout<hw::AdminQueryQpCounters>},
     {"admin_capabilities", 384, false, recode_layout<hw::AdminCapabilities>},
     {"admin_queue_state", 384, false, recode_layout<hw::AdminQueueState>},

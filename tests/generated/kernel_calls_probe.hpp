@@ -146,6 +146,16 @@ inline constexpr std::array<CallField, 3> kQueryQpCountersFields = {{
     {"clear", CallField::Kind::kBool, 12, 1, 0xff},
     {"reserved0", CallField::Kind::kReserved, 13, 3, 0xffffff},
 }};
+inline constexpr std::array<CallField, 3> kAttachMulticastFields = {{
+    {"gid", CallField::Kind::kBytes, 8, 16, 0xffffffffffffffff},
+    {"qp", CallField::Kind::kHandle, 24, 4, 0xffffffff},
+    {"reserved0", CallField::Kind::kReserved, 28, 4, 0xffffffff},
+}};
+inline constexpr std::array<CallField, 3> kDetachMulticastFields = {{
+    {"gid", CallField::Kind::kBytes, 8, 16, 0xffffffffffffffff},
+    {"qp", CallField::Kind::kHandle, 24, 4, 0xffffffff},
+    {"reserved0", CallField::Kind::kReserved, 28, 4, 0xffffffff},
+}};
 inline constexpr std::array<CallField, 11> kRegisterMrFields = {{
     {"address", CallField::Kind::kNumber, 8, 8, 0xffffffffffffffff},
     {"length", CallField::Kind::kNumber, 16, 8, 0xffffffffffffffff},
@@ -211,7 +221,7 @@ inline constexpr std::array<CallField, 2> kReleaseFastMrFields = {{
     {"key", CallField::Kind::kNumber, 12, 4, 0xffffffff},
 }};
 
-inline constexpr std::array<CallProbe, 33> kCallProbes = {{
+inline constexpr std::array<CallProbe, 35> kCallProbes = {{
     {calls::Call::kQueryDevice, "query_device", 8, 112, kQueryDeviceFields},
     {calls::Call::kOpenContext, "open_context", 16, 48, kOpenContextFields},
     {calls::Call::kCheckDevice, "check_device", 8, 8, kCheckDeviceFields},
@@ -238,6 +248,8 @@ inline constexpr std::array<CallProbe, 33> kCallProbes = {{
     {calls::Call::kModifyQp, "modify_qp", 96, 8, kModifyQpFields},
     {calls::Call::kQueryQp, "query_qp", 16, 112, kQueryQpFields},
     {calls::Call::kQueryQpCounters, "query_qp_counters", 16, 104, kQueryQpCountersFields},
+    {calls::Call::kAttachMulticast, "attach_multicast", 32, 8, kAttachMulticastFields},
+    {calls::Call::kDetachMulticast, "detach_multicast", 32, 8, kDetachMulticastFields},
     {calls::Call::kRegisterMr, "register_mr", 48, 16, kRegisterMrFields},
     {calls::Call::kReregisterMr, "reregister_mr", 56, 16, kReregisterMrFields},
     {calls::Call::kQueryKey, "query_key", 16, 48, kQueryKeyFields},

@@ -9,7 +9,7 @@
 
 namespace rnic::test {
 
-inline constexpr std::array<FieldProbe, 489> kStreamFieldProbes = {{
+inline constexpr std::array<FieldProbe, 493> kStreamFieldProbes = {{
     {"host_req_hdr.tlp_type", 15, 0, 3, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostReqHdr::decode(b.first<rtl::HostReqHdr::kBytes>()).tlp_type, false); }},
     {"host_req_hdr.poisoned", 15, 3, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostReqHdr::decode(b.first<rtl::HostReqHdr::kBytes>()).poisoned, false); }},
     {"host_req_hdr.addr", 15, 4, 64, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostReqHdr::decode(b.first<rtl::HostReqHdr::kBytes>()).addr, false); }},
@@ -72,6 +72,9 @@ inline constexpr std::array<FieldProbe, 489> kStreamFieldProbes = {{
     {"admin_access.kind", 2, 0, 3, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::AdminAccess::decode(b.first<rtl::AdminAccess::kBytes>()).kind, false); }},
     {"admin_access.index", 2, 3, 8, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::AdminAccess::decode(b.first<rtl::AdminAccess::kBytes>()).index, false); }},
     {"admin_access.write", 2, 11, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::AdminAccess::decode(b.first<rtl::AdminAccess::kBytes>()).write, false); }},
+    {"multicast_op.op", 20, 0, 2, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::MulticastOp::decode(b.first<rtl::MulticastOp::kBytes>()).op, false); }},
+    {"multicast_op.qpn", 20, 2, 24, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::MulticastOp::decode(b.first<rtl::MulticastOp::kBytes>()).qpn, false); }},
+    {"multicast_op.mgid", 20, 26, 128, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::MulticastOp::decode(b.first<rtl::MulticastOp::kBytes>()).mgid, false); }},
     {"send_ctx.state", 83, 0, 3, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::SendCtx::decode(b.first<rtl::SendCtx::kBytes>()).state, false); }},
     {"send_ctx.in_use", 83, 3, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::SendCtx::decode(b.first<rtl::SendCtx::kBytes>()).in_use, false); }},
     {"send_ctx.qp_type", 83, 4, 2, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::SendCtx::decode(b.first<rtl::SendCtx::kBytes>()).qp_type, false); }},
@@ -349,6 +352,7 @@ inline constexpr std::array<FieldProbe, 489> kStreamFieldProbes = {{
     {"rx_desc.source_ip", 91, 464, 128, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::RxDesc::decode(b.first<rtl::RxDesc::kBytes>()).source_ip, false); }},
     {"rx_desc.dest_ip", 91, 592, 128, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::RxDesc::decode(b.first<rtl::RxDesc::kBytes>()).dest_ip, false); }},
     {"rx_desc.parked", 91, 720, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::RxDesc::decode(b.first<rtl::RxDesc::kBytes>()).parked, false); }},
+    {"rx_desc.multicast", 91, 721, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::RxDesc::decode(b.first<rtl::RxDesc::kBytes>()).multicast, false); }},
     {"rx_plan.qp", 66, 0, 8, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::RxPlan::decode(b.first<rtl::RxPlan::kBytes>()).qp, false); }},
     {"rx_plan.qpn", 66, 8, 24, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::RxPlan::decode(b.first<rtl::RxPlan::kBytes>()).qpn, false); }},
     {"rx_plan.target", 66, 32, 3, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::RxPlan::decode(b.first<rtl::RxPlan::kBytes>()).target, false); }},
@@ -501,7 +505,7 @@ inline constexpr std::array<FieldProbe, 489> kStreamFieldProbes = {{
     {"qp_error.send_only", 3, 19, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::QpError::decode(b.first<rtl::QpError::kBytes>()).send_only, false); }},
 }};
 
-inline constexpr std::array<LayoutProbe, 48> kStreamLayoutProbes = {{
+inline constexpr std::array<LayoutProbe, 49> kStreamLayoutProbes = {{
     {"host_req_hdr", 119, false, recode_layout<rtl::HostReqHdr>},
     {"host_cpl_hdr", 66, false, recode_layout<rtl::HostCplHdr>},
     {"dma_req_hdr", 96, false, recode_layout<rtl::DmaReqHdr>},
@@ -515,6 +519,7 @@ inline constexpr std::array<LayoutProbe, 48> kStreamLayoutProbes = {{
     {"wqe_push", 521, false, recode_layout<rtl::WqePush>},
     {"admin_ref", 29, false, recode_layout<rtl::AdminRef>},
     {"admin_access", 12, false, recode_layout<rtl::AdminAccess>},
+    {"multicast_op", 154, false, recode_layout<rtl::MulticastOp>},
     {"send_ctx", 664, false, recode_layout<rtl::SendCtx>},
     {"recv_ctx", 504, false, recode_layout<rtl::RecvCtx>},
     {"srq_ctx", 176, false, recode_layout<rtl::SrqCtx>},
@@ -536,7 +541,7 @@ inline constexpr std::array<LayoutProbe, 48> kStreamLayoutProbes = {{
     {"read_slot", 74, false, recode_layout<rtl::ReadSlot>},
     {"rest", 45, false, recode_layout<rtl::Rest>},
     {"reach", 25, false, recode_layout<rtl::Reach>},
-    {"rx_desc", 721, false, recode_layout<rtl::RxDesc>},
+    {"rx_desc", 722, false, recode_layout<rtl::RxDesc>},
     {"rx_plan", 523, false, recode_layout<rtl::RxPlan>},
     {"rx_sgl_fetch", 78, false, recode_layout<rtl::RxSglFetch>},
     {"scatter_piece", 79, false, recode_layout<rtl::ScatterPiece>},

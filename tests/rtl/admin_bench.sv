@@ -90,7 +90,21 @@ module admin_bench (
 
   assign ready_o = admin_ready && (&ctx_ready);
 
-  logic unused_busy;
+  logic multicast_valid, multicast_done, unused_found, unused_hit, unused_any, unused_busy;
+  logic [1:0] multicast_status;
+  logic [3:0] unused_group;
+  logic [15:0] unused_words, unused_word, unused_tag;
+  rnic_pkg::multicast_op_t multicast;
+  multicast_groups u_groups (
+      .clk_i, .rst_ni,
+      .op_valid_i(multicast_valid), .op_i(multicast), .op_done_o(multicast_done),
+      .op_status_o(multicast_status), .find_valid_i(1'b0), .find_mgid_i('0),
+      .found_o(unused_found), .found_hit_o(unused_hit), .found_group_o(unused_group),
+      .found_words_o(unused_words), .in_use_i(1'b0), .word_en_i(1'b0), .word_group_i('0),
+      .word_index_i('0), .word_o(unused_word), .tag_en_i(1'b0), .tag_qp_i('0),
+      .tag_o(unused_tag), .any_o(unused_any)
+  );
+
   admin u_admin (
       .clk_i,
       .rst_ni,
@@ -147,6 +161,10 @@ module admin_bench (
       .mpt_req_data_o,
       .mpt_rsp_valid_i,
       .mpt_rsp_data_i,
+      .multicast_valid_o (multicast_valid),
+      .multicast_data_o  (multicast),
+      .multicast_done_i  (multicast_done),
+      .multicast_status_i(multicast_status),
       .mem_op_valid_o,
       .mem_op_ready_i,
       .mem_op_data_o,

@@ -37,6 +37,14 @@ class AdminCommands {
           AdminOpcode::kDestroyQp,
           std::next(model.qps.begin(), static_cast<long>(uniform(0, model.qps.size() - 1)))->second.send.qpn);
     }
+    if (chance(0.15)) {
+      const auto opcode = chance(0.75) ? AdminOpcode::kAttachMulticast : AdminOpcode::kDetachMulticast;
+      return multicast(opcode, datagram_qpn(model), group());
+    }
+    if (destroy && !model.groups.empty() && chance(0.3)) {
+      const auto& [group, members] = *model.groups.begin();
+      return multicast(AdminOpcode::kDetachMulticast, *members.begin(), group);
+    }
     switch (const auto opcode = destroy ? kDestroys[uniform(0, 3)] : kOpcodes[uniform(0, std::size(kOpcodes) - 1)]) {
       case AdminOpcode::kCreateEq: return create_eq(number(3, 32));
       case AdminOpcode::kCreateCq: return create_cq(tagged(6));
@@ -99,6 +107,26 @@ class AdminCommands {
     body.eqn = static_cast<std::uint8_t>(this->number(3, 256));
     body.uar = static_cast<std::uint8_t>(spoil(uniform(1, 127)));
     body.limit = static_cast<std::uint16_t>(rng_());
+    set_body(c, body);
+    return c;
+  }
+  /// One of 26 addresses; now and then one beside those of groups.
+  std::array<std::uint8_t, 16> group() {
+    std::array<std::uint8_t, 16> gid{};
+    gid[15] = static_cast<std::uint8_t>(uniform(0, 12));
+    if (chance(0.5)) {
+      gid[0] = 0xff;
+    } else {
+      gid[10] = gid[11] = 0xff;
+      gid[12] = 0xe5;
+    }
+    if (spoils && chance(0.1)) gid[uniform(0, 12)] ^= static_cast<std::uint8_t>(1u << uniform(0, 7));
+    return gid;
+  }
+  hw::AdminCommand multicast(AdminOpcode opcode, std::uint32_t number, const std::array<std::uint8_t, 16>& mgid) {
+    auto c = command(opcode, number);
+    hw::AdminMulticast body;
+    body.mgid = mgid;
     set_body(c, body);
     return c;
   }
@@ -285,6 +313,12 @@ class AdminCommands {
     const auto tag =
         found != model.regions.end() && chance(0.8) ? found->second.tag : static_cast<std::uint32_t>(rng_() & 0xff);
     return index << 8 | tag;
+  }
+  /// Of a queue pair of type UD, if there is one, more often than not.
+  std::uint32_t datagram_qpn(const AdminModel& model) {
+    for (const auto& [index, qp] : model.qps)
+      if (qp.send.qp_type == static_cast<std::uint8_t>(hw::QpType::kUd) && chance(0.6)) return qp.send.qpn;
+    return qpn(model);
   }
   std::uint32_t qpn(const AdminModel& model) {
     const std::uint32_t index =

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 
 #include "driver/generated/host_interface.hpp"
@@ -38,6 +39,7 @@ struct AdminModel {
   std::map<std::uint32_t, rtl::Mpt> regions;
   std::map<std::uint32_t, Qp> qps;
   std::map<std::uint32_t, rtl::Path> paths;
+  std::map<std::array<std::uint8_t, 16>, std::set<std::uint32_t>> groups;  // QPNs that are attached to it
   std::map<std::uint32_t, std::array<std::uint32_t, hw::kQpCounters>>
       counters;  // by index; of one that was never created: nothing is known
   Result result{};
@@ -78,6 +80,8 @@ struct AdminModel {
       case AdminOpcode::kDestroySrq: return destroy_srq(command);
       case AdminOpcode::kQuerySrq: return query_srq(command);
       case AdminOpcode::kModifySrq: return modify_srq(command);
+      case AdminOpcode::kAttachMulticast:
+      case AdminOpcode::kDetachMulticast: return change_group(command);
     }
     return AdminStatus::kBadOpcode;
   }
@@ -110,6 +114,7 @@ struct AdminModel {
     c.max_fast_pages = hw::kMaxFastPages;
     c.log_max_mw = hw::kMptIndexBits;
     c.window_type1 = c.window_type2 = 1;
+    c.max_multicast_groups = hw::kMulticastGroups;
     c.log_max_srq = hw::kSrqIndexBits;
     c.log_max_srq_depth = hw::kMaxLogQueueDepth;
     return answer(c);
@@ -387,6 +392,7 @@ struct AdminModel {
     if (body.qp_type != 0 && body.qp_type != 1 && body.qp_type != 3) return AdminStatus::kBadParameter;
     if (body.use_srq && body.qp_type == 1) return AdminStatus::kBadParameter;
     // 10.2.4.1: QP1 is a datagram queue pair of privileged software.
+    if (command.number == hw::kMulticastQpn) return AdminStatus::kBadParameter;  // 10.5.2
     if (command.number == 1 && (body.uar != hw::kKernelUar || body.qp_type != 3)) return AdminStatus::kBadParameter;
     if (qps.contains(command.number & 0xff)) return AdminStatus::kExists;
     if (!named(cqs, body.send_cqn) || !named(cqs, body.receive_cqn)) return AdminStatus::kBadNumber;
@@ -418,8 +424,32 @@ struct AdminModel {
   }
   AdminStatus destroy_qp(const hw::AdminCommand& command) {
     if (!has_qp(command.number)) return AdminStatus::kBadNumber;
+    for (const auto& [group, members] : groups)
+      if (members.contains(command.number)) return AdminStatus::kInUse;
     unbind_windows(command.number & 0xff);
     qps.erase(command.number & 0xff);
+    return AdminStatus::kSuccess;
+  }
+  AdminStatus change_group(const hw::AdminCommand& command) {
+    const auto mgid = body_of<hw::AdminMulticast>(command).mgid;
+    constexpr std::array<std::uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    const bool ipv4 = std::equal(kMapped.begin(), kMapped.end(), mgid.begin());
+    if (command.number >> 24) return AdminStatus::kBadNumber;
+    if (mgid[0] != 0xff && !(ipv4 && mgid[12] >> 4 == 0xe)) return AdminStatus::kBadParameter;
+    if (!has_qp(command.number)) return AdminStatus::kBadNumber;
+    if (qps[command.number & 0xff].send.qp_type != static_cast<std::uint8_t>(hw::QpType::kUd))
+      return AdminStatus::kBadParameter;
+    const auto group = groups.find(mgid);
+    const bool attached = group != groups.end() && group->second.contains(command.number);
+    if (static_cast<AdminOpcode>(command.opcode) == AdminOpcode::kAttachMulticast) {
+      if (attached) return AdminStatus::kExists;
+      if (group == groups.end() && groups.size() == hw::kMulticastGroups) return AdminStatus::kNoGroup;
+      groups[mgid].insert(command.number);
+      return AdminStatus::kSuccess;
+    }
+    if (!attached) return AdminStatus::kNotAttached;
+    group->second.erase(command.number);
+    if (group->second.empty()) groups.erase(group);
     return AdminStatus::kSuccess;
   }
   AdminStatus query_qp(const hw::AdminCommand& command) {

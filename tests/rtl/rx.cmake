@@ -1,3 +1,5 @@
 rnic_rtl_test(${RTL}/rx/rx_front.sv)
 target_compile_definitions(test_rx_front PRIVATE RNIC_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 rnic_rtl_test(${RTL}/rx/rx_park.sv)
+rnic_rtl_test(${RTL}/rx/rx_multicast.sv)
+rnic_rtl_test(${RTL}/top/port_loop.sv)

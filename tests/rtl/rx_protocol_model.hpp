@@ -117,7 +117,9 @@ class ProtocolModel {
     // 10.9.3: the same partition, and not both limited members.
     const bool pkey_ok =
         ((path.pkey ^ d.pkey) & 0x7fff) == 0 && (d.pkey & 0x7fff) != 0 && ((path.pkey | d.pkey) & 0x8000) != 0;
-    const bool own = (d.dest_ip == path.source_ip || d.dest_ip == path.dest_ip) && d.ipv6 != mapped(d.dest_ip);
+    // What comes to a group, the front end has judged.
+    const bool own =
+        d.multicast || ((d.dest_ip == path.source_ip || d.dest_ip == path.dest_ip) && d.ipv6 != mapped(d.dest_ip));
     const bool peer = path.ipv6 == d.ipv6 && path.dest_ip == d.source_ip && path.source_ip == d.dest_ip;
     if (!pkey_ok || !(ud ? own : peer)) return count(hw::Counter::kRxBadPeer), nullptr;
     if (ud && d.opcode >> 5 == 3 && d.qkey != qp.recv.qkey) return count(hw::Counter::kRxBadQkey), nullptr;

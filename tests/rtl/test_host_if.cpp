@@ -24,7 +24,7 @@ struct World : Agent {
     dut.rd_rsp_valid_i = dut.admin_wr_done_i = dut.msix_wr_done_i = 0;
     dut.acq_ready_i = dut.ctx_valid_i = dut.rel_ready_i = 0;
     dut.mpt_req_ready_i = dut.mpt_rsp_valid_i = 0;
-    dut.mem_op_ready_i = dut.mem_op_rsp_valid_i = 0;
+    dut.mem_op_ready_i = dut.mem_op_rsp_valid_i = dut.multicast_done_i = 0;
     dut.drain_ready_i = dut.qp_reset_ready_i = dut.qp_error_ready_i = dut.flushing_i = 0;
     dut.sq_doorbell_ready_i = dut.rq_doorbell_ready_i = dut.cq_doorbell_ready_i = dut.eq_doorbell_ready_i =
         dut.srq_doorbell_ready_i = 1;

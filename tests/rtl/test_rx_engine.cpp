@@ -313,6 +313,10 @@ struct Bed {
         d.dest_ip = m.path.dest_ip;
         d.ipv6 ^= 1;
       }
+      if (bench.chance(0.2)) {  // a copy of one to a group
+        d.multicast = 1;
+        for (auto& byte : d.dest_ip) byte = static_cast<std::uint8_t>(bench.rng());
+      }
     }
     d.solicited = bench.chance(0.5);
     d.ack_req = bench.chance(0.5);
@@ -993,6 +997,15 @@ TEST_CASE(
         REQUIRE(packet(second));
         right();
         for (std::size_t i = 12; i < 16; ++i) wrong([&](rtl::RxDesc& d) { second(d), d.dest_ip[i] ^= 2; });
+        // Or for a group that the QP is attached to, whatever its address.
+        bed.post_receive(qp);
+        bed.settle(20000);
+        const auto group = [](rtl::RxDesc& d) { d.multicast = 1, d.dest_ip = {0xff, 0x1e}, d.ipv6 = 1; };
+        REQUIRE(packet(group));
+        wrong([&](rtl::RxDesc& d) { group(d), d.multicast = 0; });
+        wrong([&](rtl::RxDesc& d) { group(d), d.qkey ^= 1; });
+        wrong([&](rtl::RxDesc& d) { group(d), d.pkey ^= 1; });
+        wrong([&](rtl::RxDesc& d) { group(d), d.dest_qpn = 0xffffff; });
         wrong([&](rtl::RxDesc& d) { second(d), d.ipv6 = 1; });
       }
       // One side at least is a full member (10.9.3), and the base of a P_Key is not 0.

@@ -30,6 +30,12 @@ struct Judgement {
   Packet packet;
 };
 
+/// The MAC address of the group to which the IP packet of a frame goes (RFC 1112 6.4, RFC 2464 7); 0: to none.
+std::uint64_t group_mac(const Bytes& f, bool v6) {
+  if (v6) return f[38] == 0xff ? 0x333300000000 | read_big(f, 50, 4) : 0;
+  return f[30] >> 4 == 0xe ? 0x01005e000000 | (read_big(f, 30, 4) & 0x7fffff) : 0;
+}
+
 /// What becomes of a frame (annex A17, chapter 9), the buffer aside.
 Judgement judge(Bytes f, bool err, std::uint64_t port_mac = kPortMac) {
   Judgement j;
@@ -37,9 +43,10 @@ Judgement judge(Bytes f, bool err, std::uint64_t port_mac = kPortMac) {
   f.resize(std::max<std::size_t>(real, 128));  // fields that are not there read as zero
   const auto dest = read_big(f, 0, 6);
   const auto ethertype = read_big(f, 12, 2);
-  if (dest != port_mac && dest != 0xffffffffffff) return j;
   if (ethertype != 0x0800 && ethertype != 0x86DD) return j;
   const bool v6 = ethertype == 0x86DD;
+  const bool to_group = dest != 0 && dest == group_mac(f, v6);
+  if (dest != port_mac && dest != 0xffffffffffff && !to_group) return j;
   const std::size_t ip = 14, udp = ip + (v6 ? 40 : 20), bth = udp + 8;
   if (f[v6 ? ip + 6 : ip + 9] != 17 || read_big(f, udp + 2, 2) != 4791) return j;
 
@@ -75,6 +82,7 @@ Judgement judge(Bytes f, bool err, std::uint64_t port_mac = kPortMac) {
   d.pkey = static_cast<std::uint16_t>(read_big(f, bth + 2, 2));
   d.dest_qpn = static_cast<std::uint32_t>(read_big(f, bth + 5, 3));
   d.psn = static_cast<std::uint32_t>(read_big(f, bth + 9, 3));
+  d.multicast = to_group && (d.opcode == 0x64 || d.opcode == 0x65) && d.dest_qpn == 0xffffff;
   d.payload_length = static_cast<std::uint16_t>(length);
   const auto operation = d.opcode & 0x1f;
   if (d.opcode < 0x40 && (operation == 0x06 || operation == 0x0a || operation == 0x0b || d.opcode == 0x0c)) {
@@ -240,6 +248,18 @@ std::vector<std::uint8_t> known_opcodes() {
   return list;
 }
 
+/// To a group and its MAC.
+void to_group(RoceFields& f) {
+  if (f.ipv6) {
+    f.dest_ip[0] = 0xff;
+  } else {
+    f.dest_ip[12] = static_cast<std::uint8_t>(0xe0 | (f.dest_ip[12] & 15));
+  }
+  std::uint64_t last = 0;
+  for (std::size_t i = 12; i < 16; ++i) last = last << 8 | f.dest_ip[i];
+  f.dest_mac = f.ipv6 ? 0x333300000000 | last : 0x01005e000000 | (last & 0x7fffff);
+}
+
 RoceFields random_fields(Front& t, std::size_t max_payload) {
   static const auto opcodes = known_opcodes();
   RoceFields f;
@@ -248,6 +268,7 @@ RoceFields random_fields(Front& t, std::size_t max_payload) {
   f.source_mac = t.bench.uniform(0, 0xffffffffffff);
   for (auto& b : f.source_ip) b = static_cast<std::uint8_t>(t.bench.rng());
   for (auto& b : f.dest_ip) b = static_cast<std::uint8_t>(t.bench.rng());
+  if (t.bench.chance(0.3)) to_group(f);
   f.traffic_class = static_cast<std::uint8_t>(t.bench.rng());
   f.hop_limit = static_cast<std::uint8_t>(t.bench.rng());
   f.flow_label = static_cast<std::uint32_t>(t.bench.uniform(0, 0xfffff));
@@ -256,7 +277,7 @@ RoceFields random_fields(Front& t, std::size_t max_payload) {
   f.opcode = opcodes[t.bench.uniform(0, opcodes.size() - 1)];
   f.solicited = t.bench.chance(0.5);
   f.ack_req = t.bench.chance(0.5);
-  f.dest_qpn = static_cast<std::uint32_t>(t.bench.uniform(0, 0xffffff));
+  f.dest_qpn = static_cast<std::uint32_t>(t.bench.chance(0.2) ? 0xffffff : t.bench.uniform(0, 0xffffff));
   f.psn = static_cast<std::uint32_t>(t.bench.uniform(0, 0xffffff));
   f.ext.resize(static_cast<std::size_t>(extended_bytes(f.opcode)));
   for (auto& b : f.ext) b = static_cast<std::uint8_t>(t.bench.rng());
@@ -462,6 +483,26 @@ TEST_CASE("rx_front: random packets of every opcode", "[rtl]") {
     }
     t.check();
   }
+}
+
+TEST_CASE("rx_front: a group has the MAC address of its own, and a frame that differs in a bit of it is not for us",
+          "[rtl]") {
+  Front t(seed(9));
+  unsigned groups = 0;
+  for (int i = 0; i < 3000; ++i) {
+    auto f = random_fields(t, 100);
+    to_group(f);
+    if (t.bench.chance(0.5)) f.opcode = 0x64, f.ext.resize(8), f.dest_qpn = 0xffffff;
+    const auto right = roce_frame(f);
+    groups += judge(right, false).packet.desc.multicast;
+    if (t.bench.chance(0.3)) f.dest_mac ^= std::uint64_t{1} << t.bench.uniform(0, 47);
+    if (t.bench.chance(0.3)) f.dest_ip[f.ipv6 ? 0 : 12] ^= static_cast<std::uint8_t>(1u << t.bench.uniform(0, 7));
+    if (t.bench.chance(0.1)) f.dest_mac = kPortMac;
+    t.send(padded(t, roce_frame(f)));
+  }
+  t.check();
+  CHECK(groups > 500);
+  CHECK(t.judged(Verdict::kNotRoce) > 500);
 }
 
 TEST_CASE("rx_front: mutilated frames never disturb their neighbours", "[rtl]") {
