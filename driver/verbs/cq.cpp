@@ -27,7 +27,7 @@ Result<std::unique_ptr<Cq>> make_cq(ibv_context* face, const CqRequest& request)
   of.channel = request.channel;
   of.cq_context = request.context;
   of.handle = cq->core->kernel_cq().handle();
-  of.cqe = static_cast<int>(cq->core->depth());
+  of.cqe = static_cast<int>(request.entries);  // there is room for more (decisions 37)
   context.process->events().subscribe(EventTable::Of::kCq, cq->core->cqn(), cq->sink);
   if (channel != nullptr) {
     const std::lock_guard lock(channel->mutex);
@@ -102,7 +102,7 @@ int ibv_resize_cq(ibv_cq* face, int entries) {
   if (entries <= 0) return EINVAL;
   auto& core = *Cq::of(face).core;
   if (const int error = errno_of(core.resize(static_cast<std::uint32_t>(entries))); error != 0) return error;
-  face->cqe = static_cast<int>(core.depth());
+  face->cqe = entries;
   return 0;
 }
 

@@ -177,8 +177,4 @@ int ibv_set_ece(ibv_qp*, ibv_ece* ece) {
   return EOPNOTSUPP;
 }
 
-int ibv_attach_mcast(ibv_qp*, const ibv_gid*, std::uint16_t) { return EOPNOTSUPP; }
-
-int ibv_detach_mcast(ibv_qp*, const ibv_gid*, std::uint16_t) { return EOPNOTSUPP; }
-
 }  // extern "C"
