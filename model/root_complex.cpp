@@ -414,6 +414,7 @@ void RootComplex::write_memory(const DmaRequest& request) {
     statistics_.dma_write_bytes += enabled_bytes(request);
   }
   if (to.process == 0 && write_tap_) write_tap_(to.at);
+  if (on_memory_) on_memory_();
 }
 
 bool RootComplex::take_dma_completion(DmaCompletion& completion) {

@@ -82,6 +82,8 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
 
   /// `tap` sees every request that is sent to the NIC. One tap; empty: none.
   void set_request_tap(std::function<void(const HostRequest&)> tap) { request_tap_ = std::move(tap); }
+  /// Called when memory has changed by a DMA write, in a host with a strong memory order.
+  void set_memory_handler(std::function<void()> handler) { on_memory_ = std::move(handler); }
   /// `tap` sees every TLP as it passes the NIC's ports, both ways. One tap; empty: none.
   void set_tlp_tap(std::function<void(const TlpSeen&)> tap) { tlp_tap_ = std::move(tap); }
   /// `tap` is told where the NIC has written to memory of this process. One tap; empty: none.
@@ -159,6 +161,7 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   MemoryOrder* order_ = nullptr;
   RootComplexOptions options_;
   RootComplexStatistics statistics_;
+  std::function<void()> on_memory_;
   std::function<void(std::uint32_t)> on_interrupt_;
   std::function<void(const HostRequest&)> request_tap_;
   std::function<void(const TlpSeen&)> tlp_tap_;

@@ -4,10 +4,28 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 namespace rnic::model {
+
+namespace {
+
+const std::string kRank = "rank";
+
+}  // namespace
+
+ThreadRank::ThreadRank(std::uint64_t rank) : rank_(kRank, rank), thread_(sc_core::sc_get_current_process_handle()) {
+  thread_.get_process_object()->add_attribute(rank_);
+}
+
+ThreadRank::~ThreadRank() { thread_.get_process_object()->remove_attribute(kRank); }
+
+std::uint64_t ThreadRank::of_caller() {
+  const auto* const rank = sc_core::sc_get_current_process_handle().get_process_object()->get_attribute(kRank);
+  return rank == nullptr ? 0 : static_cast<const sc_core::sc_attribute<std::uint64_t>*>(rank)->value;
+}
 
 /// All that is due at a time. There is one, as there is one SystemC kernel, which knows the time of the first of them.
 class TimeOrder {
@@ -37,6 +55,7 @@ class TimeOrder {
   struct Key {
     Picoseconds time;
     Kind kind;
+    std::uint64_t rank;  ///< Of a thread
     std::uint64_t order;
     friend auto operator<=>(const Key&, const Key&) = default;
   };
@@ -61,7 +80,7 @@ class TimeOrder {
     sc_core::sc_spawn(body, sc_core::sc_gen_unique_name(name), &options);
   }
 
-  static Key key_of(const TimedEvent& event) { return {event.due_, Kind::kEvent, event.order_}; }
+  static Key key_of(const TimedEvent& event) { return {event.due_, Kind::kEvent, 0, event.order_}; }
 
   /// Of several notifications SystemC keeps the earliest.
   void expect(Picoseconds time) { first_.notify(to_sc_time(time - now_ps())); }
@@ -99,7 +118,7 @@ class TimeOrder {
 class Sleeper {
  public:
   explicit Sleeper(Picoseconds time)
-      : order_(TimeOrder::instance()), key_{time, TimeOrder::Kind::kThread, ++order_.slept_} {
+      : order_(TimeOrder::instance()), key_{time, TimeOrder::Kind::kThread, ThreadRank::of_caller(), ++order_.slept_} {
     if (order_.idle_.empty()) order_.idle_.push_back(std::make_unique<sc_core::sc_event>());
     woken_ = std::move(order_.idle_.back());
     order_.idle_.pop_back();
@@ -142,7 +161,11 @@ void wait_until(Picoseconds time) {
 }
 
 void wait_until(Picoseconds time, const sc_core::sc_event& event) {
-  if (time <= now_ps()) return;
+  if (time > now_ps()) wait_turn_at(time, event);
+}
+
+void wait_turn_at(Picoseconds time, const sc_core::sc_event& event) {
+  if (time < now_ps()) return;
   const Sleeper sleeper(time);
   sc_core::wait(sleeper.woken() | event);
 }

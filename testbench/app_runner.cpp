@@ -22,6 +22,7 @@ void AppRunner::add(std::string name, std::function<void()> body) {
   auto app = std::make_unique<App>();
   app->name = std::move(name);
   app->body = std::move(body);
+  app->rank = apps_.size() + 1;
   apps_.push_back(std::move(app));
 }
 
@@ -78,6 +79,7 @@ void AppRunner::wait_for_apps() {
 }
 
 void AppRunner::execute(App& app) {
+  const model::ThreadRank rank(app.rank);
   try {
     app.body();
   } catch (const sc_core::sc_unwind_exception&) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -63,6 +64,7 @@ class AppRunner : public sc_core::sc_module {
     std::string name;
     std::function<void()> body;
     sc_core::sc_process_handle process;
+    std::uint64_t rank = 0;  ///< In the order in which they were added
     bool ended = false;
   };
 

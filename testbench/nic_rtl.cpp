@@ -22,7 +22,6 @@ void NicRtl::power_cycle(const NicOptions& options) {
   nic_ = std::make_unique<VerilatedNic>(name(), pcie_, ethernet_, options.seed, options.clock);
   nic_->listen(listener_);
   clocked_ = 0;
-  quiet_cycles_ = 0;
   asleep_ = false;
   epoch_ = model::now_ps();
   schedule(0);
@@ -55,7 +54,8 @@ std::uint64_t NicRtl::cycles() const { return asleep_ ? first_edge_at(model::now
 void NicRtl::schedule(std::uint64_t number) {
   cycles_ = number;
   edge_event_.cancel();
-  edge_event_.notify_at(edge(number));
+  due_ = edge(number);
+  edge_event_.notify_at(due_);
 }
 
 void NicRtl::cycle() {
@@ -66,10 +66,7 @@ void NicRtl::cycle() {
   // Inputs settle half a cycle before the edge.
   nic_->cycle(cycles_, in_reset, now - options_.clock_period / 2, now);
   ++clocked_;
-  // After a shorter quiet a figure of `rnic bench` (random_address_write_mmps) is not what it is without any.
-  constexpr std::uint64_t kPatience = 512;
-  quiet_cycles_ = nic_->quiet_until() ? quiet_cycles_ + 1 : 0;
-  if (options_.clock.gating && quiet_cycles_ > kPatience) {
+  if (options_.clock.gating && nic_->quiet_until()) {
     sleep();
   } else {
     schedule(cycles_ + 1);
@@ -84,13 +81,14 @@ void NicRtl::sleep() {
     if (const auto arrival = link->next_arrival()) number = std::min(number, first_edge_at(*arrival));
   }
   asleep_ = true;
+  due_ = kNeverDue;
   edge_event_.cancel();
   if (number != VerilatedNic::kNever) schedule(std::max(number, next));
 }
 
-/// Something may have changed that the clock waits for. An edge at this very time has been.
+/// Something may have changed that the clock waits for. An edge at this very time has been, unless it is due.
 void NicRtl::wake(bool at_once) {
-  if (!asleep_) return;
+  if (!asleep_ || due_ == model::now_ps()) return;
   if (at_once) return schedule(first_edge_at(model::now_ps() + 1));
   sleep();
 }

@@ -72,6 +72,8 @@ class NicRtl : public sc_core::sc_module {
   [[nodiscard]] std::uint64_t clocked() const { return clocked_; }
 
  private:
+  static constexpr model::Picoseconds kNeverDue = ~model::Picoseconds{0};
+
   void cycle();
   void wake(bool at_once);
   void schedule(std::uint64_t number);
@@ -89,8 +91,8 @@ class NicRtl : public sc_core::sc_module {
   std::uint64_t cycles_ = 0;      ///< Number of the next
   std::uint64_t clocked_ = 0;
   std::uint64_t reset_left_ = 0;
-  std::uint64_t quiet_cycles_ = 0;  ///< One after the other
   bool asleep_ = false;
+  model::Picoseconds due_ = kNeverDue;  ///< The next edge
   model::TimedEvent edge_event_;
 };
 

@@ -41,6 +41,7 @@ void SimDevice::stop() {
   stopping_ = true;
   skips_ = 0;
   stop_event_.notify(sc_core::SC_ZERO_TIME);
+  happen_event_.notify(sc_core::SC_ZERO_TIME);
   interrupts_.wake();
 }
 
@@ -222,14 +223,48 @@ void SimDevice::elapse(std::uint64_t ns) {
   if (ns == 0) return;
   if (time_can_pass()) {
     const model::Picoseconds time = ns * model::kPicosecondsPerNanosecond;
+    if (const model::Picoseconds begun = std::exchange(begun_, 0); begun != 0) {
+      return model::wait_turn_at(model::now_ps() + time - std::min(time, begun), stop_event_);
+    }
     if (time >= long_sleep_) asleep_until_ = std::max(asleep_until_, model::now_ps() + time);
     return model::wait_until(model::time_in(time), stop_event_);
   }
   skip(ns);
 }
 
+void SimDevice::happen() {
+  ++happened_;
+  if (looking_ != 0) happen_event_.notify(sc_core::SC_ZERO_TIME);
+}
+
+void SimDevice::look_again(const Look& look, std::uint64_t step_ns, std::uint64_t end_ns) {
+  if (!time_can_pass() || (order_ != nullptr && order_->weak())) return elapse(step_ns);
+  constexpr std::uint64_t kPs = model::kPicosecondsPerNanosecond;
+  // The program sees at `seen` what it began to look for at look.at, and begins again step_ns later.
+  const model::Picoseconds seen = model::now_ps();
+  const model::Picoseconds period = seen - look.at + step_ns * kPs;
+  const std::uint64_t until_ns = end_ns - std::min(end_ns, skipped_ns_);
+  const bool ends = until_ns < (~model::Picoseconds{0} - epoch_) / kPs;
+  const model::Picoseconds end = ends ? epoch_ + until_ns * kPs : ~model::Picoseconds{0};
+  ++looking_;
+  while (happened_ == look.happened && !stopping_ && model::now_ps() < end) {
+    if (ends) {
+      model::wait_until(end, happen_event_);
+    } else {
+      sc_core::wait(happen_event_);
+    }
+  }
+  --looking_;
+  if (stopping_) return;
+  const model::Picoseconds now = model::now_ps();
+  const std::uint64_t looks = std::max<std::uint64_t>(1, (now - seen + period - 1) / period);
+  const model::Picoseconds begin = look.at + looks * period;
+  if (begin >= now) return model::wait_turn_at(begin, stop_event_);
+  begun_ = now - begin;
+}
+
 std::uint64_t SimDevice::now_ns() {
-  return (model::now_ps() - epoch_) / model::kPicosecondsPerNanosecond + skipped_ns_;
+  return (model::now_ps() - begun_ - epoch_) / model::kPicosecondsPerNanosecond + skipped_ns_;
 }
 
 }  // namespace rnic::testbench

@@ -55,7 +55,10 @@ class SimDevice : public sc_core::sc_module, public Device {
   void unmap_process_pages(std::int32_t process, std::uint64_t address, std::size_t length,
                            std::span<const std::uint64_t> iovas) override;
   [[nodiscard]] std::uint64_t wake_count() override { return interrupts_.wake_count(); }
-  void wake() override { interrupts_.wake(); }
+  void wake() override {
+    interrupts_.wake();
+    happen();
+  }
   [[nodiscard]] bool wait(std::uint64_t seen, std::uint64_t timeout_ns) override;
   [[nodiscard]] bool removed() override;
   void reset_function() override;
@@ -82,6 +85,19 @@ class SimDevice : public sc_core::sc_module, public Device {
 
   /// Memory is shared with the device in this order from now on. It outlives the device.
   void set_memory_order(model::MemoryOrder& order) { order_ = &order; }
+  /// What a polling program knows when it looks: of what has happened by then it finds everything.
+  struct Look {
+    model::Picoseconds at = 0;
+    std::uint64_t happened = 0;
+  };
+  [[nodiscard]] Look look() const { return {model::now_ps() - begun_, happened_}; }
+  /// As a program that found nothing at `look`, lets `step_ns` pass, and looks again, and so on: the time of the next
+  /// look that may find something, or that is at `end_ns` or later. Looks before which nothing has happened (DMA writes
+  /// to the host's memory, interrupts, wakes) are left out. Of a host with a weak memory order none is.
+  void look_again(const Look& look, std::uint64_t step_ns, std::uint64_t end_ns = kForever);
+  /// Something has happened that a polling program may find.
+  void happen();
+
   /// `observer` is told of each write64 before it leaves: offset and value. Empty: nobody.
   void observe_writes(std::function<void(std::uint64_t, std::uint64_t)> observer) { observer_ = std::move(observer); }
 
@@ -130,6 +146,10 @@ class SimDevice : public sc_core::sc_module, public Device {
   bool stopping_ = false;
   std::uint64_t skips_ = 0;  ///< While stopping, since a Stopped was thrown
   sc_core::sc_event stop_event_;
+  std::uint64_t happened_ = 0;
+  model::Picoseconds begun_ = 0;    ///< So much of the calling program's next elapse has passed (look_again)
+  unsigned looking_ = 0;            ///< Programs that wait for it
+  sc_core::sc_event happen_event_;  ///< Also when applications are to stop
   std::vector<std::string> misuse_;
   std::vector<std::string> oddities_;
 };

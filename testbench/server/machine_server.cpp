@@ -110,9 +110,10 @@ void MachineServer::look() {
 }
 
 void MachineServer::serve() {
-  while (!stopped_) {
+  for (;;) {
     poller_.take(0);
     look();
+    if (stopped_) return;
     if (paused_) {
       wait_outside({});
       continue;

@@ -129,13 +129,23 @@ class Streams {
                         "Write");
         posted += kStreamMessage;
       }
-      if (completed(*a->send_cqs[0]))
-        done += kStreamMessage;
-      else
-        a->endpoint.device().elapse(kNeighbourPollNs);
+      if (found(*a, *a->send_cqs[0])) done += kStreamMessage;
     }
     nanoseconds_ = a->endpoint.device().now_ns() - start;
-    stream_over_ = true;
+    end(stream_over_);
+  }
+  /// A completion, or some time has passed.
+  static bool found(NeighbourSide& side, umd::CompletionQueue& cq) {
+    auto& device = side.endpoint.host().device();
+    const auto look = device.look();
+    if (completed(cq)) return true;
+    device.look_again(look, kNeighbourPollNs);
+    return false;
+  }
+  /// What others wait for has happened.
+  void end(bool& over) {
+    over = true;
+    for (auto& side : sides_) side->endpoint.host().device().happen();
   }
   /// Fetch-and-add, SEND, fetch-and-add, ... as many as the read limit lets out, until the stream is over.
   void atomics() {
@@ -154,13 +164,10 @@ class Streams {
         require_success(a->qps[1]->post_send({.opcode = hw::WqeOpcode::kSend, .segments = {&send, 1}}), "SEND");
         posted += 2;
       }
-      if (completed(*a->send_cqs[1]))
-        ++done;
-      else
-        a->endpoint.device().elapse(kNeighbourPollNs);
+      if (found(*a, *a->send_cqs[1])) ++done;
     }
     pairs_ = done / 2;
-    atomics_over_ = true;
+    end(atomics_over_);
   }
   void receives() {
     auto& b = *sides_[1];
@@ -168,10 +175,7 @@ class Streams {
     const auto post = [&] { require_success(b.qps[1]->post_receive({.segments = {&into, 1}}), "Receive"); };
     for (std::uint32_t i = 0; i < 4 * kAtomicPairs; ++i) post();
     while (!atomics_over_) {
-      if (completed(*b.receive_cqs[1]))
-        post();
-      else
-        b.endpoint.device().elapse(kNeighbourPollNs);
+      if (found(b, *b.receive_cqs[1])) post();
     }
   }
 

@@ -20,7 +20,8 @@ void put_word(Pairs& pairs, std::size_t host, std::uint64_t value) {
 void wait_word(Pairs& pairs, std::size_t host, std::uint64_t value) {
   constexpr std::uint64_t kLoadNs = 5;
   const auto* word = reinterpret_cast<const volatile std::uint64_t*>(pairs.side(host).buffer);
-  while (*word != value) pairs.side(host).endpoint->device().elapse(kLoadNs);
+  auto& device = pairs.side(host).endpoint->host().device();
+  for (auto look = device.look(); *word != value; look = device.look()) device.look_again(look, kLoadNs);
 }
 
 }  // namespace

@@ -97,13 +97,14 @@ void write_all(const RegionSides& sides, std::uint32_t writer, const std::vector
                       "IND2QueuePair::Write");
       ++outstanding[qp];
     }
+    const auto look = side.endpoint.host().device().look();
     const ULONG count = side.cqs[writer]->GetResults(results.data(), results.size());
     for (ULONG i = 0; i < count; ++i) {
       require_success(results[i].Status, "a Write of the benchmark");
       --outstanding[reinterpret_cast<std::uintptr_t>(results[i].RequestContext)];
     }
     done += count;
-    if (count == 0) side.endpoint.device().elapse(kIdleNs);
+    if (count == 0) side.endpoint.host().device().look_again(look, kIdleNs);
   }
 }
 

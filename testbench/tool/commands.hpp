@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <string>
+#include <vector>
 
 namespace rnic::testbench {
 
@@ -12,6 +14,8 @@ void add_verify_command(CLI::App& tool, std::function<int()>& action);
 void add_bench_command(CLI::App& tool, std::function<int()>& action);
 void add_soak_command(CLI::App& tool, std::function<int()>& action);
 void add_fuzz_command(CLI::App& tool, std::function<int()>& action);
+/// `programs` are those that stand behind "--".
+void add_exec_command(CLI::App& tool, std::vector<std::string> programs, std::function<int()>& action);
 void add_serve_command(CLI::App& tool, std::function<int()>& action);
 
 }  // namespace rnic::testbench

@@ -76,7 +76,10 @@ class CopySide {
  private:
   void wait(IND2CompletionQueue& cq) {
     ND2_RESULT result{};
-    while (cq.GetResults(&result, 1) == 0) endpoint_.device().elapse(kOfferPollNs);
+    auto& device = endpoint_.host().device();
+    for (auto look = device.look(); cq.GetResults(&result, 1) == 0; look = device.look()) {
+      device.look_again(look, kOfferPollNs);
+    }
     require_success(result.Status, "completion of a control message");
   }
 

@@ -6,6 +6,7 @@
 #include <systemc>
 
 #include "testbench/tool/commands.hpp"
+#include "testbench/tool/exec_command.hpp"
 #include "testbench/tool/failure_folder.hpp"
 #include "testbench/tool/report.hpp"
 #include "testbench/verilated_nic.hpp"
@@ -17,6 +18,7 @@ int main(int argc, char** argv) {
   using namespace rnic::testbench;
   remember_command_line(argc, argv);
   sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
+  auto programs = take_programs(argc, argv);
   CLI::App tool("RDMA NIC: two cycle-accurate NICs, driven by the real driver", "rnic");
   tool.set_version_flag("--version", "rnic " RNIC_VERSION);
   tool.require_subcommand(1);
@@ -27,6 +29,7 @@ int main(int argc, char** argv) {
   add_soak_command(tool, action);
   add_fuzz_command(tool, action);
   add_serve_command(tool, action);
+  add_exec_command(tool, std::move(programs), action);
   try {
     tool.parse(argc, argv);
     return action();

@@ -118,10 +118,14 @@ nlohmann::ordered_json copy_json(const CopyReport& report, const CopyOptions& op
 
 nlohmann::ordered_json faults_json(World& world) {
   auto json = nlohmann::ordered_json::object();
-  for (std::size_t i = 0; i < World::kHosts; ++i)
-    add_counts<model::WireFault>(json, "wire", i == 0 ? "a_to_b" : "b_to_a", world.wire().direction(i).faults());
-  for (std::size_t i = 0; i < World::kHosts; ++i)
-    add_counts<model::PcieFault>(json, "pcie", i == 0 ? "a" : "b", world.host(i).root_complex().faults());
+  const auto letter = [](std::size_t host) { return std::string(1, static_cast<char>('a' + host)); };
+  for (std::size_t i = 0; i < world.hosts(); ++i) {
+    const auto plug = world.plug(i);
+    const std::string way = world.hosts() == World::kHosts ? letter(i) + "_to_" + letter(1 - i) : "from_" + letter(i);
+    add_counts<model::WireFault>(json, "wire", way.c_str(), plug.wire.direction(plug.end).faults());
+  }
+  for (std::size_t i = 0; i < world.hosts(); ++i)
+    add_counts<model::PcieFault>(json, "pcie", letter(i).c_str(), world.host(i).root_complex().faults());
   return json;
 }
 

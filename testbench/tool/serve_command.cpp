@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <csignal>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 
@@ -27,6 +28,7 @@ struct ServeArguments {
   std::string folder;
   std::string json;
   bool paused = false;
+  bool quiet = false;
   int ready = -1;
 };
 
@@ -90,7 +92,7 @@ nlohmann::ordered_json serve_json(World& world, std::uint64_t seed) {
 }
 
 /// The machine from its first process to the signal that ends it.
-void serve(MachineServer& server, const Signals& signals, int ready) {
+void serve(MachineServer& server, const Signals& signals, const ServeArguments& arguments) {
   static_cast<void>(server.poller().add(signals.descriptor(), [&] {
     for (int signal = signals.take(); signal != 0; signal = signals.take()) {
       if (signal == SIGUSR1) {
@@ -103,8 +105,9 @@ void serve(MachineServer& server, const Signals& signals, int ready) {
   server.begin();
   for (const auto& host : server.hosts()) fmt::print("  {}: {}\n", host->host().basename(), host->socket());
   std::fflush(stdout);
-  StatusLine status(server);
-  tell_ready(ready);
+  std::optional<StatusLine> status;
+  if (!arguments.quiet) status.emplace(server);
+  tell_ready(arguments.ready);
   try {
     server.serve();
     server.finish();
@@ -130,7 +133,7 @@ int run_serve_command(ServeArguments& arguments) {
   MachineServer server(world, std::move(options),
                        [](const std::string& line) { fmt::print(stderr, "rnic: {}\n", line); });
   arguments.report.watch(world, [&] {
-    serve(server, signals, arguments.ready);
+    serve(server, signals, arguments);
     world.judge();
   });
   world.close_timeline();
@@ -158,6 +161,7 @@ void add_serve_command(CLI::App& tool, std::function<int()>& action) {
   command->add_option("--dir", arguments->folder, "Folder of the hosts' sockets: host0, host1, ...")
       ->capture_default_str();
   command->add_flag("--pause", arguments->paused, "Time stands still until SIGUSR1 comes, which stops it again, too");
+  command->add_flag("--quiet", arguments->quiet, "No status line on a terminal");
   command->add_option("--ready-fd", arguments->ready, "Descriptor to write a line to when processes can come");
   add_file_options(*command, options);
   command->add_option("--json", arguments->json, "Write the figures to this file");

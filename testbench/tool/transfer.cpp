@@ -18,7 +18,7 @@ Transfer::Transfer(Endpoint& endpoint, IND2CompletionQueue& cq, std::vector<IND2
 
 std::uint64_t Transfer::run(Direction direction, const Range& range, std::uint64_t message,
                             const std::function<void(std::uint64_t)>& progress) {
-  auto& device = endpoint_.device();
+  auto& device = endpoint_.host().device();
   const std::uint64_t start = device.now_ns();
   const std::uint64_t total = std::max<std::uint64_t>(1, (range.bytes + message - 1) / message);
   std::vector<Slot> slots(total);
@@ -43,6 +43,7 @@ std::uint64_t Transfer::run(Direction direction, const Range& range, std::uint64
       ++outstanding[slot.qp];
       ++posted;
     }
+    const auto look = device.look();
     const ULONG count = cq_.GetResults(results.data(), results.size());
     for (ULONG i = 0; i < count; ++i) {
       const auto number = reinterpret_cast<std::uintptr_t>(results[i].RequestContext);
@@ -53,7 +54,7 @@ std::uint64_t Transfer::run(Direction direction, const Range& range, std::uint64
       ++done;
       bytes_done += slot.bytes;
     }
-    if (count == 0) device.elapse(kResultPollNs);
+    if (count == 0) device.look_again(look, kResultPollNs);
     if (count != 0 && progress) progress(bytes_done);
   }
   return device.now_ns() - start;

@@ -34,7 +34,7 @@ std::string names_of(const std::vector<T>& all, const Name& name) {
 }  // namespace
 
 void VectorSession::complete(const VectorStep& step) {
-  auto& device = sides_[step.host].endpoint->device();
+  auto& device = sides_[step.host].endpoint->host().device();
   const std::uint64_t begin = device.now_ns();
   // Repairs take a few round trips, each longer in a world that is slower than the ordinary one.
   constexpr std::uint64_t kRoundTrips = 8;
@@ -42,14 +42,15 @@ void VectorSession::complete(const VectorStep& step) {
   std::vector<VectorResult> expected = step.results;
   for (std::size_t i = 0; i < step.results.size(); ++i) {
     const std::uint64_t end = device.now_ns() + within_ns;
-    while (!(!expected.front().cqe_statuses.empty() ? take_completion(step, i + 1, expected)
-                                                    : take_result(step, i + 1, expected))) {
+    for (auto look = device.look(); !(!expected.front().cqe_statuses.empty() ? take_completion(step, i + 1, expected)
+                                                                             : take_result(step, i + 1, expected));
+         look = device.look()) {
       if (device.now_ns() >= end) {
         throw VectorFailure(fmt::format("{}: result {} ({} {}) did not come within {} us", step.text, i + 1,
                                         kind_name(expected.front().kind), expected.front().context,
                                         step.within_ns / 1000));
       }
-      device.elapse(kPollNs);
+      device.look_again(look, kPollNs, end);
     }
     if (device.now_ns() < begin + step.not_before_ns) {
       throw VectorFailure(fmt::format("{}: result {} came after {} ns, not before {} us expected", step.text, i + 1,

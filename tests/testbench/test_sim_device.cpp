@@ -1,4 +1,6 @@
 #include <array>
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <numeric>
@@ -258,6 +260,69 @@ TEST_CASE("a thread that is torn down finds its device gone, and its loops end")
   CHECK_THROWS_AS(world().run(5'000), testbench::SimulationTimeout);
   CHECK(value == ~0ULL);
   CHECK(world().host(0).device().read64(kScratch) == ~0ULL);  // no thread of simulated time
+}
+
+// A look costs time before it finds something, as umd's poll does. What three programs find, when, and who is first.
+TEST_CASE("a program that sleeps until something has happened finds it when one that polls would") {
+  constexpr std::array<std::uint64_t, 3> kCostNs{10, 10, 0}, kStepNs{50, 50, 7};
+  constexpr std::uint64_t kThings = 300;
+  const auto found_by = [&](bool sleeps) {
+    std::string all;
+    std::uint64_t things = 0;
+    world().reset();
+    for (std::size_t p = 0; p < kCostNs.size(); ++p) {
+      world().add_app(0, "program", [&, p](Host& host) {
+        auto& device = host.device();
+        for (std::uint64_t seen = 0; seen < kThings;) {
+          const auto look = device.look();
+          device.elapse(kCostNs[p]);
+          if (things != seen) {
+            seen = things;
+            all += fmt::format("{} at {} ns: {}\n", p, device.now_ns(), seen);
+          } else if (sleeps) {
+            device.look_again(look, kStepNs[p]);
+          } else {
+            device.elapse(kStepNs[p]);
+          }
+        }
+      });
+    }
+    // Things happen as DMA writes do, at any picosecond and now and then at that of a look.
+    world().add_app(0, "things", [&](Host& host) {
+      model::Random random(7);
+      model::TimedEvent event;
+      sc_core::sc_spawn_options options;
+      options.spawn_method();
+      options.dont_initialize();
+      options.set_sensitivity(&event.event());
+      const auto method = sc_core::sc_spawn(
+          [&] {
+            ++things;
+            host.device().happen();
+          },
+          sc_core::sc_gen_unique_name("thing"), &options);
+      for (std::uint64_t i = 0; i < kThings; ++i) {
+        const auto ns = 1 + random.below(random.chance(0.5) ? 20 : 300);
+        event.notify_at(model::now_ps() + ns * 1000 - (random.chance(0.5) ? random.below(1000) : 0));
+        host.device().elapse(ns);
+      }
+      sc_core::sc_process_handle(method).kill();
+    });
+    world().run(1'000'000);
+    return all;
+  };
+  const auto polled = found_by(false), slept = found_by(true);
+  REQUIRE(polled.size() > 1000);
+  CHECK(polled == slept);
+}
+
+TEST_CASE("a program that sleeps until something has happened looks at the end of its time") {
+  run([](Host& host) {
+    auto& device = host.device();
+    const auto start = device.now_ns();
+    device.look_again(device.look(), 100, start + 950);
+    CHECK(device.now_ns() == start + 1000);
+  });
 }
 
 TEST_CASE("random numbers and time start again with a reset") {

@@ -1,0 +1,131 @@
+#include "testbench/tool/exec_command.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <memory>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "testbench/tool/commands.hpp"
+#include "testbench/tool/machine_process.hpp"
+#include "testbench/tool/program_pair.hpp"
+#include "testbench/tool/report.hpp"
+#include "testbench/tool/run_folder.hpp"
+
+namespace rnic::testbench {
+namespace {
+
+struct ExecArguments {
+  unsigned host = 0;
+  std::string folder;
+  std::string out;
+  bool pair = false;
+  std::vector<std::string> serve;     ///< Arguments for the machine's own command
+  std::vector<std::string> programs;  ///< As they stand behind "--"
+};
+
+/// The machine that was named; else the user's own that runs, if nothing is asked of it; else a new one.
+MachineProcess find_machine(const ExecArguments& arguments) {
+  if (!arguments.folder.empty()) {
+    if (!arguments.serve.empty())
+      throw UsageError(
+          fmt::format("'{}' is for a machine that begins, and --dir names one that runs", arguments.serve.front()));
+    return MachineProcess::at(arguments.folder);
+  }
+  if (arguments.serve.empty() && MachineProcess::listens(default_run_folder()))
+    return MachineProcess::at(default_run_folder());
+  return MachineProcess::start(arguments.serve);
+}
+
+pid_t g_program = -1;
+
+/// The program hears what is meant for it.
+void pass_on(int signal) {
+  if (g_program > 0) kill(g_program, signal);
+}
+
+int run_program(const ExecArguments& arguments) {
+  MachineProcess machine = find_machine(arguments);
+  ChildOptions options;
+  options.command = arguments.programs;
+  options.environment = machine.environment(arguments.host);
+  int code = 127;
+  try {
+    ChildProcess program(options);
+    g_program = program.process();
+    // The terminal tells the program by itself.
+    std::signal(SIGINT, SIG_IGN);
+    std::signal(SIGQUIT, SIG_IGN);
+    std::signal(SIGTERM, pass_on);
+    code = program.wait();
+    g_program = -1;
+  } catch (const std::system_error& error) {
+    fmt::print(stderr, "rnic: {}\n", error.what());
+  }
+  const int machine_code = machine.end();
+  return code != 0 ? code : machine_code;
+}
+
+/// The two halves of "SERVER ARGS -- CLIENT ARGS".
+std::pair<std::vector<std::string>, std::vector<std::string>> halves(const std::vector<std::string>& programs) {
+  const auto between = std::find(programs.begin(), programs.end(), "--");
+  if (between == programs.end() || between == programs.begin() || between + 1 == programs.end())
+    throw UsageError("--pair is followed by two programs: -- SERVER ARGS -- CLIENT ARGS");
+  return {{programs.begin(), between}, {between + 1, programs.end()}};
+}
+
+int run_pair(ExecArguments& arguments) {
+  auto [server, client] = halves(arguments.programs);
+  ProgramPair pair{.server = std::move(server), .client = std::move(client), .folder = arguments.out};
+  const bool own = arguments.folder.empty();
+  if (own) pair.make_folder(arguments.serve);
+  MachineProcess machine = find_machine(arguments);
+  const int code = pair.run(machine);
+  const int machine_code = machine.end();
+  if (own) fmt::print("rnic: capture, timeline and report are in {}\n", pair.folder);
+  return code != 0 ? code : machine_code;
+}
+
+int run_exec_command(ExecArguments& arguments) {
+  if (arguments.programs.empty()) throw UsageError("which program? rnic exec [options] -- PROGRAM ARGS");
+  return arguments.pair ? run_pair(arguments) : run_program(arguments);
+}
+
+}  // namespace
+
+std::vector<std::string> take_programs(int& argc, const char* const argv[]) {
+  if (argc < 2 || std::string_view(argv[1]) != "exec") return {};
+  const auto* const end = argv + argc;
+  const auto* const dashes = std::find(argv, end, std::string_view("--"));
+  argc = static_cast<int>(dashes - argv);
+  return dashes == end ? std::vector<std::string>() : std::vector<std::string>(dashes + 1, end);
+}
+
+void add_exec_command(CLI::App& tool, std::vector<std::string> programs, std::function<int()>& action) {
+  auto arguments = std::make_shared<ExecArguments>();
+  arguments->programs = std::move(programs);
+  auto* command = tool.add_subcommand(
+      "exec",
+      "Runs a program of libibverbs on a host of a machine: rnic exec [options] -- PROGRAM ARGS; or two that belong "
+      "together: rnic exec --pair -- SERVER ARGS -- CLIENT ARGS. Without --dir it takes the machine that runs, or "
+      "starts "
+      "one, for which all options of rnic serve may be given");
+  command->add_option("--host", arguments->host, "Host that the program runs on")->capture_default_str();
+  command->add_option("--dir", arguments->folder, "Folder of the sockets of a machine that runs");
+  auto* pair = command->add_flag("--pair", arguments->pair,
+                                 "The first program on host 0; when it listens, the second one on host 1");
+  command
+      ->add_option("--out", arguments->out,
+                   "Folder for what a pair leaves: capture, timeline, report, figures [default: a new rnic_pair_N]")
+      ->needs(pair);
+  command->allow_extras();
+  command->callback([arguments, command, &action] {
+    arguments->serve = command->remaining();
+    action = [arguments] { return run_exec_command(*arguments); };
+  });
+}
+
+}  // namespace rnic::testbench

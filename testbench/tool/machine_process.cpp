@@ -1,0 +1,101 @@
+#include "testbench/tool/machine_process.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "testbench/tool/report.hpp"
+
+namespace rnic::testbench {
+namespace {
+
+std::string socket_of(const std::string& folder, unsigned host) { return fmt::format("{}/host{}", folder, host); }
+
+bool somebody_listens(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return false;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  const remote::Descriptor probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  return connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
+
+std::string own_folder() {
+  std::string name = (std::filesystem::temp_directory_path() / "rnic-exec.XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) throw UsageError("cannot make a folder for the machine");
+  return name;
+}
+
+}  // namespace
+
+bool MachineProcess::listens(const std::string& folder) { return somebody_listens(socket_of(folder, 0)); }
+
+MachineProcess MachineProcess::at(const std::string& folder) {
+  if (!listens(folder)) throw UsageError(fmt::format("no machine listens in '{}' (rnic serve --dir)", folder));
+  return MachineProcess(folder);
+}
+
+MachineProcess MachineProcess::start(const std::vector<std::string>& arguments) {
+  MachineProcess machine(own_folder());
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+  const remote::Descriptor ready(ends[0]), silence(open("/dev/null", O_WRONLY | O_CLOEXEC));
+  remote::Descriptor tell(ends[1]);
+  ChildOptions options;
+  options.command = {"/proc/self/exe",           "serve",  "--dir", machine.folder_, "--ready-fd",
+                     std::to_string(tell.get()), "--quiet"};
+  options.command.insert(options.command.end(), arguments.begin(), arguments.end());
+  options.output = silence.get();
+  options.keeps = tell.get();
+  options.own_group = true;
+  machine.own_.emplace(options);
+  tell = {};
+  char byte{};
+  ssize_t got = 0;
+  while ((got = read(ready.get(), &byte, 1)) < 0 && errno == EINTR) {
+  }
+  if (got != 1) throw UsageError("the machine did not begin");
+  return machine;
+}
+
+MachineProcess::~MachineProcess() {
+  if (own_) end();
+}
+
+std::string MachineProcess::socket(unsigned host) const {
+  const std::string path = socket_of(folder_, host);
+  if (!somebody_listens(path)) throw UsageError(fmt::format("the machine has no host {}", host));
+  return path;
+}
+
+std::vector<std::pair<std::string, std::string>> MachineProcess::environment(unsigned host) const {
+  const auto library = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "lib";
+  if (!std::filesystem::exists(library / "libibverbs.so.1"))
+    fmt::print(stderr, "rnic: no libibverbs.so.1 in '{}': the program finds that of the system\n", library.string());
+  std::string path = library.string();
+  if (const char* before = std::getenv("LD_LIBRARY_PATH"); before != nullptr && *before != 0)
+    path += std::string(":") + before;
+  return {{"RNIC_HOST", socket(host)}, {"LD_LIBRARY_PATH", path}};
+}
+
+int MachineProcess::end() {
+  if (!own_) return 0;
+  own_->signal(SIGTERM);
+  const int code = own_->wait();
+  own_.reset();
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_, ignored);
+  return code;
+}
+
+}  // namespace rnic::testbench

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "testbench/tool/child_process.hpp"
+
+namespace rnic::testbench {
+
+/// A machine for programs: one that runs already, or one of its own (`rnic serve`), which ends with this object.
+class MachineProcess {
+ public:
+  /// The machine whose sockets are in `folder`. Throws UsageError when none listens there.
+  static MachineProcess at(const std::string& folder);
+  /// Starts one, with these arguments of `rnic serve`. Throws UsageError when it does not begin.
+  static MachineProcess start(const std::vector<std::string>& arguments);
+  /// Whether a machine listens at host 0 of `folder`.
+  [[nodiscard]] static bool listens(const std::string& folder);
+  MachineProcess(MachineProcess&&) = default;
+  MachineProcess& operator=(MachineProcess&&) = delete;
+  ~MachineProcess();
+
+  /// The socket of a host. Throws UsageError when there is no such host.
+  [[nodiscard]] std::string socket(unsigned host) const;
+  /// What a program needs to find itself on that host.
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> environment(unsigned host) const;
+  /// Ends it, if it is our own, with its outputs; returns its exit code.
+  int end();
+
+ private:
+  explicit MachineProcess(std::string folder) : folder_(std::move(folder)) {}
+
+  std::string folder_;
+  std::optional<ChildProcess> own_;
+};
+
+}  // namespace rnic::testbench

@@ -1,0 +1,199 @@
+#include "testbench/tool/program_pair.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <system_error>
+#include <thread>
+
+#include "testbench/tool/report.hpp"
+
+namespace rnic::testbench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+/// A server that listens at no TCP port is given so long to be ready in its own way.
+constexpr milliseconds kPatienceToListen{5'000};
+/// A server gets so long to end when its client has.
+constexpr milliseconds kPatienceToEnd{10'000};
+constexpr milliseconds kLook{20};
+
+/// The process and those that it has started.
+std::set<pid_t> family_of(pid_t process) {
+  std::set<pid_t> family{process};
+  std::vector<pid_t> left{process};
+  while (!left.empty()) {
+    const pid_t one = left.back();
+    left.pop_back();
+    std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", one));
+    for (pid_t child = 0; children >> child;) {
+      if (family.insert(child).second) left.push_back(child);
+    }
+  }
+  return family;
+}
+
+/// Inodes of the TCP sockets in the process's network that listen.
+std::set<std::string> listening_inodes(pid_t process) {
+  std::set<std::string> inodes;
+  for (const char* file : {"tcp", "tcp6"}) {
+    std::ifstream table(fmt::format("/proc/{}/net/{}", process, file));
+    std::string line;
+    std::getline(table, line);
+    while (std::getline(table, line)) {
+      // sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode
+      std::istringstream fields(line);
+      std::vector<std::string> words;
+      for (std::string word; fields >> word;) words.push_back(word);
+      if (words.size() > 9 && words[3] == "0A") inodes.insert(words[9]);
+    }
+  }
+  return inodes;
+}
+
+bool listens_at_tcp(pid_t process) {
+  const auto inodes = listening_inodes(process);
+  if (inodes.empty()) return false;
+  for (const pid_t one : family_of(process)) {
+    std::error_code gone;
+    for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/fd", one), gone)) {
+      const std::string target = std::filesystem::read_symlink(entry.path(), gone).string();
+      constexpr std::string_view kSocket = "socket:[";
+      if (target.starts_with(kSocket) &&
+          inodes.contains(target.substr(kSocket.size(), target.size() - kSocket.size() - 1)))
+        return true;
+    }
+  }
+  return false;
+}
+
+/// A program of the pair, with its lines on their way to standard output and into a file.
+class Member {
+ public:
+  Member(const std::string& name, const std::string& folder) : name_(name) {
+    if (!folder.empty()) log_.open(folder + "/" + name + ".log");
+  }
+
+  void start(const std::vector<std::string>& command, const MachineProcess& machine, unsigned host) {
+    std::array<int, 2> ends{};
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+    lines_ = remote::Descriptor(ends[0]);
+    const remote::Descriptor write_end(ends[1]);
+    ChildOptions options;
+    options.command = command;
+    options.environment = machine.environment(host);
+    options.output = options.errors = write_end.get();
+    child_.emplace(options);
+  }
+  [[nodiscard]] bool started() const { return child_.has_value(); }
+  [[nodiscard]] bool runs() { return child_ && !child_->ended(); }
+  [[nodiscard]] ChildProcess& child() { return *child_; }
+  [[nodiscard]] int descriptor() const { return lines_.get(); }
+
+  /// What has come of its output.
+  void take() {
+    std::array<char, 4096> piece;
+    const ssize_t got = read(lines_.get(), piece.data(), piece.size());
+    if (got > 0) text_.append(piece.data(), static_cast<std::size_t>(got));
+    if (got == 0) {
+      lines_ = {};
+      if (!text_.empty()) text_ += '\n';
+    }
+    for (std::size_t end = 0; (end = text_.find('\n')) != std::string::npos; text_.erase(0, end + 1)) {
+      const std::string line = text_.substr(0, end);
+      fmt::print("{} | {}\n", name_, line);
+      if (log_.is_open()) log_ << line << '\n';
+    }
+    std::fflush(stdout);
+  }
+
+ private:
+  const std::string name_;
+  std::ofstream log_;
+  std::optional<ChildProcess> child_;
+  remote::Descriptor lines_;
+  std::string text_;
+};
+
+/// Takes the output of both until `done`, or `limit`.
+template <typename Done>
+void follow(std::array<Member, 2>& members, std::optional<milliseconds> limit, Done done) {
+  const auto end = Clock::now() + limit.value_or(milliseconds(0));
+  while (!done() && (!limit || Clock::now() < end)) {
+    std::array<pollfd, 2> what{};
+    for (std::size_t i = 0; i < what.size(); ++i)
+      what[i] = {.fd = members[i].descriptor(), .events = POLLIN, .revents = 0};
+    if (poll(what.data(), what.size(), static_cast<int>(kLook.count())) <= 0) continue;
+    for (std::size_t i = 0; i < what.size(); ++i) {
+      if (what[i].revents != 0) members[i].take();
+    }
+  }
+}
+
+bool mentions(const std::vector<std::string>& arguments, const std::string& option) {
+  return std::any_of(arguments.begin(), arguments.end(),
+                     [&](const auto& one) { return one == option || one.starts_with(option + "="); });
+}
+
+}  // namespace
+
+void ProgramPair::make_folder(std::vector<std::string>& arguments) {
+  std::error_code error;
+  if (!folder.empty()) {
+    std::filesystem::create_directories(folder, error);
+    if (error) throw UsageError(fmt::format("cannot make the folder '{}': {}", folder, error.message()));
+  }
+  for (unsigned number = 1; folder.empty(); ++number) {
+    const std::string name = fmt::format("rnic_pair_{}", number);
+    if (std::filesystem::create_directory(name, error)) folder = name;
+    if (error) throw UsageError(fmt::format("cannot make the folder '{}': {}", name, error.message()));
+  }
+  for (const auto& [option, file] : {std::pair{"--pcap", "wire.pcap"}, std::pair{"--timeline", "timeline.json"},
+                                     std::pair{"--report", "report.html"}, std::pair{"--json", "figures.json"}}) {
+    if (mentions(arguments, option)) continue;
+    arguments.push_back(option);
+    arguments.push_back(folder + "/" + file);
+  }
+}
+
+int ProgramPair::run(const MachineProcess& machine) const {
+  std::array<Member, 2> members{Member("server", folder), Member("client", folder)};
+  auto& [first, second] = members;
+  first.start(server, machine, 0);
+  follow(members, kPatienceToListen, [&] { return !first.runs() || listens_at_tcp(first.child().process()); });
+  if (first.runs()) {
+    second.start(client, machine, 1);
+    follow(members, {}, [&] { return !second.runs(); });
+    follow(members, kPatienceToEnd, [&] { return !first.runs(); });
+    if (first.runs()) {
+      fmt::print("rnic: the server stays: it is ended\n");
+      first.child().signal(SIGTERM);
+      follow(members, kPatienceToEnd, [&] { return !first.runs(); });
+      first.child().signal(SIGKILL);
+    }
+  } else {
+    fmt::print("rnic: the server has ended before it listened\n");
+  }
+  for (auto& member : members) {
+    while (member.descriptor() >= 0) member.take();
+  }
+  const int server_code = first.child().wait();
+  const int client_code = second.started() ? second.child().wait() : 0;
+  if (client_code != 0) return client_code;
+  return server_code == 0 && !second.started() ? 1 : server_code;
+}
+
+}  // namespace rnic::testbench
