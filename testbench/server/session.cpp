@@ -1,5 +1,6 @@
 #include "testbench/server/session.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>

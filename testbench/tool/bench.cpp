@@ -9,6 +9,7 @@
 #include "testbench/tool/atomic_neighbour.hpp"
 #include "testbench/tool/bench_latency.hpp"
 #include "testbench/tool/bench_loss.hpp"
+#include "testbench/tool/bench_programs.hpp"
 #include "testbench/tool/bench_regions.hpp"
 #include "testbench/tool/bench_streams.hpp"
 #include "testbench/tool/report.hpp"
@@ -54,6 +55,11 @@ std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options, co
   const auto touch_of = [&](double TouchTimes::*which) {
     if (!touch) touch = write_touch_times(world, options);
     return (*touch).*which;
+  };
+  std::optional<ProgramTimes> programs;
+  const auto programs_of = [&](double ProgramTimes::*which) {
+    if (!programs) programs = time_programs();
+    return (*programs).*which;
   };
   struct Measurement {
     BenchFigure figure;
@@ -126,13 +132,19 @@ std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options, co
          if (speed == 0) write_goodput();
          return speed;
        }},
-      {{"simulated_cycles_per_second_one_thread", "the same, one thread", "cycles/s", 0, true}, [&] {
+      {{"simulated_cycles_per_second_one_thread", "the same, one thread", "cycles/s", 0, true},
+       [&] {
          WorldOptions one = options;
          one.threads = 1;
          double slower = 0;
          goodput_fraction(world, one, Transfer::Direction::kWrite, &slower);
          return slower;
-       }}};
+       }},
+      {{"wall_us_per_small_write", "8-byte Write of a program of libibverbs through rnic serve, posting to completion",
+        "us", 0, true},
+       [&] { return programs_of(&ProgramTimes::us_per_small_write); }},
+      {{"wall_mb_per_s", "64 KiB Writes of the same program, 16 at once", "MB/s", 0, true},
+       [&] { return programs_of(&ProgramTimes::mb_per_s); }}};
   std::string names;
   for (const auto& measurement : all) names.append(names.empty() ? "" : ", ").append(measurement.figure.key);
   for (const auto& key : only) {

@@ -19,8 +19,8 @@ struct BenchFigure {
 };
 
 /// Measures everything, or the figures with the keys of `only`, each on hosts as new. Simulated time only, but for
-/// simulated_cycles_per_second. With `list` nothing is measured, and every value is 0. Throws what World::run throws,
-/// EndpointError, and UsageError for a key that is none.
+/// simulated_cycles_per_second and those of programs through rnic serve. With `list` nothing is measured, and every
+/// value is 0. Throws what World::run throws, EndpointError, and UsageError for a key that is none.
 std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options, const std::vector<std::string>& only,
                                    bool list = false);
 

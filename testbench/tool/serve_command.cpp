@@ -11,6 +11,7 @@
 #include <string>
 #include <system_error>
 
+#include "testbench/server/machine_file.hpp"
 #include "testbench/server/machine_server.hpp"
 #include "testbench/tool/commands.hpp"
 #include "testbench/tool/report.hpp"
@@ -27,15 +28,11 @@ struct ServeArguments {
   ReportFile report;
   std::string folder;
   std::string json;
+  std::vector<std::vector<kmd::Gid>> gids;  ///< Of the machine file
   bool paused = false;
   bool quiet = false;
   int ready = -1;
 };
-
-/// 10.0.0.1 for host 0.
-kmd::Gid default_gid(std::size_t host) {
-  return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 0, static_cast<std::uint8_t>(host + 1)};
-}
 
 /// SIGINT and SIGTERM end the machine, SIGUSR1 stops its time and lets it go on. Threads that begin later do not get
 /// them.
@@ -127,9 +124,9 @@ int run_serve_command(ServeArguments& arguments) {
   DrawnWorld drawn = arguments.world.draw();
   arguments.report.observe(drawn.options);
   World world(drawn.options);
-  // Programs do what they like: what they make a NIC meet is not the NIC's fault.
   MachineServerOptions options{.folder = arguments.folder, .gids = {}, .paused = arguments.paused};
-  for (std::size_t i = 0; i < world.hosts(); ++i) options.gids.push_back({default_gid(i)});
+  const MachineDescription named{.world = {}, .gids = arguments.gids};
+  for (std::size_t i = 0; i < world.hosts(); ++i) options.gids.push_back(named.gids_of(i));
   MachineServer server(world, std::move(options),
                        [](const std::string& line) { fmt::print(stderr, "rnic: {}\n", line); });
   arguments.report.watch(world, [&] {
@@ -154,6 +151,22 @@ void add_serve_command(CLI::App& tool, std::function<int()>& action) {
       "serve",
       "A machine as a process: hosts with a NIC each, for programs that come to them (rnic exec), until a signal");
   auto& options = arguments->world.options;
+  // First, so that options which are given stand above the file.
+  command
+      ->add_option_function<std::string>(
+          "machine",
+          [arguments = arguments.get()](const std::string& file) {
+            MachineDescription machine{.world = arguments->world.options, .gids = {}};
+            try {
+              load_machine(file, machine);
+            } catch (const MachineFileError& error) {
+              throw CLI::ValidationError("machine file", error.what());
+            }
+            arguments->world.options = machine.world;
+            arguments->gids = machine.gids;
+          },
+          "Machine file (docs/machine_file.md)")
+      ->type_name("MACHINE.toml");
   command->add_option("--hosts", options.hosts, "Hosts; more than two hang on a switch")
       ->check(CLI::Range(std::size_t{2}, WorldOptions::kMostHosts))
       ->capture_default_str();
@@ -168,6 +181,11 @@ void add_serve_command(CLI::App& tool, std::function<int()>& action) {
   add_timeline_options(*command, options);
   arguments->report.add_option(*command);
   add_world_options(*command, arguments->world);
+  // The programs need the processors, too, and a thread that waits for one costs both.
+  options.threads = 1;
+  command->get_option("--threads")
+      ->description(
+          "Threads that simulate, one a NIC at most; more than 1 for a machine with processors to spare [default: 1]");
   add_faults_option(*command, options);
   command->callback([arguments, &action] { action = [arguments] { return run_serve_command(*arguments); }; });
 }

@@ -1,0 +1,146 @@
+#include "testbench/server/machine_file.hpp"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "testbench/limits/limits.hpp"
+#include "testbench/scenario.hpp"
+
+namespace rnic::testbench {
+namespace {
+
+constexpr double kMostGbps = 400, kMostNs = 1e9;
+
+/// 10.0.0.1 for host 0.
+kmd::Gid default_gid(std::size_t host) {
+  return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 0, static_cast<std::uint8_t>(host + 1)};
+}
+
+kmd::Gid read_gid(const TomlTable& table, const std::string& text) {
+  kmd::Gid gid{};
+  constexpr std::size_t kMappedAt = 12;
+  if (inet_pton(AF_INET6, text.c_str(), gid.data()) == 1) return gid;
+  gid = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+  if (inet_pton(AF_INET, text.c_str(), gid.data() + kMappedAt) != 1)
+    table.fail("gids", fmt::format("'{}' is no IPv4 or IPv6 address", text));
+  return gid;
+}
+
+void read_wire(TomlTable table, model::WireOptions& wire) {
+  table.number("rate_gbps", wire.rate_gbps, 0.1, kMostGbps);
+  table.number("delay_ns", wire.delay_ns, 0, kMostNs);
+  table.finish();
+}
+
+void read_switch(TomlTable table, model::EthernetSwitchOptions& options) {
+  std::uint64_t buffer = options.buffer_bytes;
+  table.number("latency_ns", options.latency_ns, 0, kMostNs);
+  table.number("buffer_bytes", buffer, 2048, std::uint64_t{1} << 30);
+  table.finish();
+  options.buffer_bytes = buffer;
+}
+
+void read_pcie(TomlTable table, model::RootComplexOptions& options) {
+  const std::vector<std::uint64_t> sizes{128, 256, 512, 1024, 2048, 4096};
+  std::uint64_t generation = 0, lanes = 0, payload = options.config.max_payload,
+                read_request = options.config.max_read_request, boundary = options.read_completion_boundary;
+  table.one_of("generation", generation, {1, 2, 3, 4, 5});
+  table.one_of("lanes", lanes, {1, 2, 4, 8, 16});
+  table.one_of("payload", payload, sizes);
+  table.one_of("read_request", read_request, sizes);
+  table.one_of("boundary", boundary, {64, 128});
+  table.number("read_ns", options.read_latency_ns, 1, 1e6);
+  table.number("jitter_ns", options.jitter_ns, 0, 1e6);
+  table.number("reorder", options.reorder_probability, 0, 1);
+  table.number("split", options.split_probability, 0, 1);
+  if ((generation == 0) != (lanes == 0))
+    table.fail(generation == 0 ? "lanes" : "generation", "needs the other of generation and lanes");
+  table.finish();
+  if (generation != 0)
+    options.bandwidth_gbytes = pcie_gbytes(static_cast<unsigned>(generation), static_cast<unsigned>(lanes));
+  options.config.max_payload = payload;
+  options.config.max_read_request = read_request;
+  options.read_completion_boundary = boundary;
+}
+
+void read_hosts(std::vector<TomlTable> hosts, MachineDescription& machine) {
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    TomlTable& host = hosts[i];
+    std::vector<kmd::Gid> gids{default_gid(i)};
+    if (const auto texts = host.texts("gids")) {
+      gids.clear();
+      for (const auto& text : *texts) gids.push_back(read_gid(host, text));
+    }
+    machine.gids.push_back(std::move(gids));
+    if (auto pcie = host.table("pcie")) {
+      HostOptions own = machine.world.host;
+      read_pcie(std::move(*pcie), own.root_complex);
+      machine.world.each_host.at(i) = own;
+    }
+    if (auto wire = host.table("wire")) {
+      if (!machine.world.has_switch()) host.fail("wire", "a cable of its own a host has only with a switch");
+      model::WireOptions own = machine.world.wire;
+      read_wire(std::move(*wire), own);
+      machine.world.each_wire.at(i) = own;
+    }
+    host.finish();
+  }
+}
+
+void read_machine(TomlTable root, const std::filesystem::path& folder, MachineDescription& machine) {
+  WorldOptions& world = machine.world;
+  root.number("seed", world.seed, 0, ~std::uint64_t{0} >> 1);
+  auto hosts = root.tables("host");
+  std::uint64_t count = std::max<std::uint64_t>(world.hosts, hosts.size());
+  root.number("hosts", count, 2, WorldOptions::kMostHosts);
+  if (count > WorldOptions::kMostHosts)
+    root.fail("host", fmt::format("there are more than {}", WorldOptions::kMostHosts));
+  if (hosts.size() > count)
+    root.fail("hosts", fmt::format("is {}, and there are {} tables [[host]]", count, hosts.size()));
+  world.hosts = count;
+  if (auto table = root.table("switch")) {
+    world.switched = true;
+    read_switch(std::move(*table), world.ethernet_switch);
+  }
+  if (auto wire = root.table("wire")) read_wire(std::move(*wire), world.wire);
+  if (auto pcie = root.table("pcie")) read_pcie(std::move(*pcie), world.host.root_complex);
+  if (const auto faults = root.text("faults")) {
+    try {
+      load_scenario(folder / *faults, world);
+    } catch (const ScenarioError& error) {
+      root.fail("faults", error.what());
+    }
+  }
+  read_hosts(std::move(hosts), machine);
+  root.finish();
+}
+
+}  // namespace
+
+std::vector<kmd::Gid> MachineDescription::gids_of(std::size_t host) const {
+  return host < gids.size() ? gids[host] : std::vector<kmd::Gid>{default_gid(host)};
+}
+
+void parse_machine(const std::string& text, const std::string& name, const std::filesystem::path& folder,
+                   MachineDescription& machine) {
+  MachineDescription read = machine;
+  try {
+    const toml::table table = toml::parse(text, name);
+    read_machine(TomlTable(table, name, ""), folder, read);
+  } catch (const toml::parse_error& error) {
+    throw MachineFileError(fmt::format("{}:{}: {}", name, error.source().begin.line, error.description()));
+  }
+  machine = std::move(read);
+}
+
+void load_machine(const std::filesystem::path& file, MachineDescription& machine) {
+  std::ifstream in(file);
+  std::ostringstream text;
+  if (!in || !(text << in.rdbuf())) throw MachineFileError(fmt::format("{}: cannot be read", file.string()));
+  parse_machine(text.str(), file.string(), file.parent_path(), machine);
+}
+
+}  // namespace rnic::testbench

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "driver/kmd/port_tables.hpp"
+#include "testbench/server/toml_table.hpp"
+#include "testbench/world.hpp"
+
+namespace rnic::testbench {
+
+/// A machine: its world, and what its hosts are called by.
+struct MachineDescription {
+  WorldOptions world;
+  /// Own addresses of each host beside the link-local one; a host beyond the last has its default.
+  std::vector<std::vector<kmd::Gid>> gids;
+
+  [[nodiscard]] std::vector<kmd::Gid> gids_of(std::size_t host) const;
+};
+
+/// Reads a machine file (docs/machine_file.md) into `machine`, which stays as it is where the file says nothing. Throws
+/// MachineFileError; `machine` is unchanged then.
+void load_machine(const std::filesystem::path& file, MachineDescription& machine);
+/// The same from text; `name` stands for the file in messages, and files that it names are in `folder`.
+void parse_machine(const std::string& text, const std::string& name, const std::filesystem::path& folder,
+                   MachineDescription& machine);
+
+}  // namespace rnic::testbench

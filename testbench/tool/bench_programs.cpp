@@ -1,0 +1,67 @@
+#include "testbench/tool/bench_programs.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <optional>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "testbench/tool/child_process.hpp"
+#include "testbench/tool/machine_process.hpp"
+
+namespace rnic::testbench {
+namespace {
+
+/// The program on a host, whose standard output is read here.
+class Program {
+ public:
+  Program(const MachineProcess& machine, unsigned host, std::vector<std::string> arguments) {
+    std::array<int, 2> ends{};
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+    output_ = remote::Descriptor(ends[0]);
+    const remote::Descriptor write_end(ends[1]);
+    ChildOptions options;
+    options.command = {(std::filesystem::read_symlink("/proc/self/exe").parent_path() / "verbs_writes").string()};
+    options.command.insert(options.command.end(), arguments.begin(), arguments.end());
+    options.environment = machine.environment(host);
+    options.output = write_end.get();
+    options.own_group = true;
+    child_.emplace(options);
+  }
+
+  /// Its next line; empty when it has ended.
+  [[nodiscard]] std::string line() {
+    std::string text;
+    for (char c{}; read(output_.get(), &c, 1) == 1 && c != '\n';) text += c;
+    return text;
+  }
+  void end() {
+    if (child_->wait() != 0) throw std::runtime_error("verbs_writes has failed on a machine of its own");
+  }
+
+ private:
+  remote::Descriptor output_;
+  std::optional<ChildProcess> child_;
+};
+
+}  // namespace
+
+ProgramTimes time_programs() {
+  const MachineProcess machine = MachineProcess::start({});
+  Program target(machine, 0, {"target"});
+  Program writer(machine, 1, {"write", target.line()});
+  ProgramTimes times;
+  std::istringstream(writer.line()) >> times.us_per_small_write >> times.mb_per_s;
+  writer.end();
+  target.end();
+  return times;
+}
+
+}  // namespace rnic::testbench

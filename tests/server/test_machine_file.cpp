@@ -1,0 +1,105 @@
+#include <catch2/catch.hpp>
+
+#include <string>
+
+#include "testbench/server/machine_file.hpp"
+
+using namespace rnic;
+using testbench::MachineDescription;
+using testbench::MachineFileError;
+
+// Machine files: docs/machine_file.md.
+
+namespace {
+
+MachineDescription read(const std::string& text) {
+  MachineDescription machine;
+  testbench::parse_machine(text, "m.toml", ".", machine);
+  return machine;
+}
+
+std::string error_of(const std::string& text) {
+  try {
+    read(text);
+  } catch (const MachineFileError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+}  // namespace
+
+TEST_CASE("an empty machine file is the default machine") {
+  const auto machine = read("");
+  CHECK(machine.world.hosts == 2);
+  CHECK_FALSE(machine.world.has_switch());
+  CHECK(machine.gids_of(0) == std::vector<kmd::Gid>{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 0, 1}});
+  CHECK(machine.gids_of(3).at(0).at(15) == 4);
+}
+
+TEST_CASE("a machine file says what hosts, wire and PCI Express are") {
+  const auto machine = read(R"(
+seed = 42
+[wire]
+rate_gbps = 25
+delay_ns = 1500.5
+[pcie]
+generation = 3
+lanes = 8
+payload = 128
+[switch]
+latency_ns = 300
+[[host]]
+[[host]]
+gids = ["192.168.7.2", "2001:db8::5"]
+wire = {rate_gbps = 10}
+[[host]]
+pcie = {read_ns = 900}
+)");
+  const auto& world = machine.world;
+  CHECK(world.seed == 42);
+  CHECK(world.hosts == 3);
+  CHECK(world.has_switch());
+  CHECK(world.wire.rate_gbps == 25);
+  CHECK(world.wire.delay_ns == 1500.5);
+  CHECK(world.ethernet_switch.latency_ns == 300);
+  CHECK(world.host.root_complex.config.max_payload == 128);
+  CHECK(world.host.root_complex.bandwidth_gbytes == Approx(7.88).epsilon(0.01));
+  CHECK_FALSE(world.each_host[0]);
+  CHECK(world.each_host[2]->root_complex.read_latency_ns == 900);
+  CHECK(world.each_host[2]->root_complex.config.max_payload == 128);
+  CHECK(world.each_wire[1]->rate_gbps == 10);
+  CHECK(world.each_wire[1]->delay_ns == 1500.5);
+  const auto gids = machine.gids_of(1);
+  REQUIRE(gids.size() == 2);
+  CHECK(gids[0] == kmd::Gid{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 192, 168, 7, 2});
+  CHECK(gids[1] == kmd::Gid{0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5});
+}
+
+TEST_CASE("what is wrong in a machine file is an error that names its line") {
+  CHECK(error_of("seed = 1\n\nsped = 2\n") == "m.toml:3: sped: there is no such key");
+  CHECK(error_of("[wire]\nrate_gbps = 10\nrate = 3\n") == "m.toml:3: wire.rate: there is no such key");
+  CHECK(error_of("[wire]\nrate_gbps = \"fast\"\n") == "m.toml:2: wire.rate_gbps: is no number");
+  CHECK(error_of("[wire]\nrate_gbps = 1000\n") == "m.toml:2: wire.rate_gbps: is 1000, which is not from 0.1 to 400");
+  CHECK(error_of("hosts = 17\n") == "m.toml:1: hosts: is 17, which is not from 2 to 16");
+  CHECK(error_of("hosts = 2.5\n") == "m.toml:1: hosts: is no whole number");
+  CHECK(error_of("seed = -1\n").starts_with("m.toml:1: seed: is -1"));
+  CHECK(error_of("hosts = 2\n[[host]]\n[[host]]\n[[host]]\n") ==
+        "m.toml:1: hosts: is 2, and there are 3 tables [[host]]");
+  CHECK(error_of("[[host]]\n\n[[host]]\ngids = [\"10.0.0.300\"]\n") ==
+        "m.toml:4: host[1].gids: '10.0.0.300' is no IPv4 or IPv6 address");
+  CHECK(error_of("[[host]]\ngids = [7]\n") == "m.toml:2: host[0].gids: has something in it that is no text");
+  CHECK(error_of("[[host]]\nwire = {rate_gbps = 10}\n") ==
+        "m.toml:2: host[0].wire: a cable of its own a host has only with a switch");
+  CHECK(error_of("[host]\n") == "m.toml:1: host: is no list of tables: write [[host]]");
+  CHECK(error_of("[pcie]\npayload = 200\n") ==
+        "m.toml:2: pcie.payload: is 200, which is none of 128, 256, 512, 1024, 2048, 4096");
+  CHECK(error_of("[pcie]\nlanes = 4\n") == "m.toml:2: pcie.lanes: needs the other of generation and lanes");
+  CHECK(error_of("faults = \"nothing.json\"\n").starts_with("m.toml:1: faults: "));
+  CHECK(error_of("seed = \n").starts_with("m.toml:1: "));
+  MachineDescription machine;
+  machine.world.seed = 7;
+  CHECK_THROWS_AS(testbench::parse_machine("seed = 8\nx = 1\n", "m.toml", ".", machine), MachineFileError);
+  CHECK(machine.world.seed == 7);
+  CHECK_THROWS_WITH(testbench::load_machine("no_such_file.toml", machine), "no_such_file.toml: cannot be read");
+}
