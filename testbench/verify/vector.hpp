@@ -104,6 +104,13 @@ struct VectorResult {
   std::optional<std::size_t> source_qp;  ///< With cqe_statuses only: the peer's queue pair that sent the datagram
 };
 
+/// A multicast group.
+struct VectorGroup {
+  std::array<std::uint8_t, 16> gid{};  ///< IPv4 groups IPv4-mapped
+  std::uint64_t mac{};                 ///< The MAC address that belongs to it
+  bool ipv6{};
+};
+
 /// Where a datagram goes.
 struct VectorAddress {
   std::size_t qp = 0;         ///< Of the peer
@@ -112,6 +119,7 @@ struct VectorAddress {
   bool ipv6 = false;
   std::uint8_t traffic_class = 0, hop_limit = 64;
   std::uint32_t flow_label = 0;
+  std::optional<VectorGroup> group;  ///< Instead of the peer. kAttach, kDetach: this one
 };
 
 /// A packet on the wire, or what is expected of one.
@@ -154,8 +162,9 @@ struct VectorFrame {
   std::uint16_t pkey = 0xffff;
   std::uint32_t qpn_xor = 0;
   bool ack_req = true, solicited = false, stranger = false;
-  std::uint32_t qkey = 0;     ///< Of the DETH
-  std::size_t source_qp = 0;  ///< Of the DETH: a queue pair of the sender
+  std::uint32_t qkey = 0;            ///< Of the DETH
+  std::size_t source_qp = 0;         ///< Of the DETH: a queue pair of the sender
+  std::optional<VectorGroup> group;  ///< To it, instead of to a queue pair
   std::vector<Byte> set;
   struct Insertion {
     Part part{};
@@ -194,6 +203,8 @@ enum class StepKind : std::uint8_t {
   kReleaseWindow,
   kModify,
   kClose,
+  kAttach,
+  kDetach,
   kRing,
   kEvent,
   kNoEvent,
@@ -226,7 +237,7 @@ struct VectorStep {
   std::optional<std::int32_t> call;  ///< What an overlapped call returns by itself
   bool defer = false;                ///< Requests: without the doorbell
   VectorQueue queue = VectorQueue::kInitiator;
-  VectorAddress to;  ///< kSend of a datagram
+  VectorAddress to;  ///< kSend of a datagram; kAttach, kDetach: the group
   std::vector<VectorResult> results;
   std::uint64_t within_ns = 0, not_before_ns = 0;
   std::string name;         ///< Notification, or region

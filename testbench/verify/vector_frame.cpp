@@ -73,6 +73,11 @@ Bytes build_frame(const VectorFrame& frame, const FrameTarget& target) {
   fields.ack_req = frame.ack_req;
   fields.solicited = frame.solicited;
   fields.pkey = frame.pkey;
+  if (frame.group) {
+    fields.dest_ip = frame.group->gid;
+    fields.dest_mac = frame.group->mac;
+    fields.dest_qpn = hw::kMulticastQpn;
+  }
   fields.dest_qpn ^= frame.qpn_xor;
   if (frame.stranger) fields.source_ip[15] = kStranger;
   fields.ext = extended_headers(frame, target);

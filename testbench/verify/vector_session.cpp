@@ -83,6 +83,10 @@ void VectorSession::run(const VectorStep& step) {
     case StepKind::kInvalidate: return invalidate(step);
     case StepKind::kReleaseWindow: return windows_.at(step.window).window.reset();
     case StepKind::kModify: return modify(step);
+    case StepKind::kAttach:
+      return expect_status(step, control_status(pair(step).core().attach_multicast(step.to.group->gid)));
+    case StepKind::kDetach:
+      return expect_status(step, control_status(pair(step).core().detach_multicast(step.to.group->gid)));
     case StepKind::kClose: return expect_status(step, control_status(pair(step).core().close()));
     case StepKind::kRing: return pair(step).core().ring_deferred();
     case StepKind::kEvent: return event(step);

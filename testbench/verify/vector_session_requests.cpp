@@ -96,11 +96,15 @@ HRESULT VectorSession::post_to_core(const VectorStep& step, const std::vector<ND
     to.traffic_class = step.to.traffic_class;
     to.hop_limit = step.to.hop_limit;
     to.flow_label = step.to.flow_label;
+    if (step.to.group) {
+      to.dest_ip = step.to.group->gid;
+      to.dest_mac = step.to.group->mac;
+    }
     auto made = umd::AddressHandle::create(to);
     if (!made) return nd2::posting_status(made.error());
     handle = made.take();
     request.address = &*handle;
-    request.dest_qpn = peer.pairs.at(step.to.qp).core().qpn() ^ step.to.qpn_xor;
+    request.dest_qpn = (step.to.group ? hw::kMulticastQpn : peer.pairs.at(step.to.qp).core().qpn()) ^ step.to.qpn_xor;
     request.qkey = step.to.qkey;
   }
   const auto posted = qp.post_send(request);

@@ -26,6 +26,8 @@ inline const VectorReader::Names kOpFlags = {{"SILENT_SUCCESS", ND_OP_FLAG_SILEN
                                              {"DEFER", kDefer}};
 
 VectorPlace read_place(VectorReader from, bool with_length);
+/// A multicast group: its IPv4 or IPv6 address.
+VectorGroup read_group(VectorReader& from);
 /// Number of a queue pair, from 1 in the file and from 0 here.
 std::size_t read_qp(VectorReader& from, const VectorSetup& setup, const char* key, std::size_t fallback = 0);
 /// A whole number modulo 2^24: 0 is the first PSN, -1 the one before it.

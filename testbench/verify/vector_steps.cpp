@@ -55,6 +55,8 @@ const Names kSteps = {{"send", number_of(StepKind::kSend)},
                       {"release_window", number_of(StepKind::kReleaseWindow)},
                       {"modify", number_of(StepKind::kModify)},
                       {"close", number_of(StepKind::kClose)},
+                      {"attach", number_of(StepKind::kAttach)},
+                      {"detach", number_of(StepKind::kDetach)},
                       {"ring", number_of(StepKind::kRing)},
                       {"event", number_of(StepKind::kEvent)},
                       {"no_event", number_of(StepKind::kNoEvent)},
@@ -212,7 +214,12 @@ VectorStep read_vector_step(VectorReader from, const VectorSetup& setup, std::si
       to.qp = read_qp(from, setup, "qp");
       break;
     case StepKind::kModify: read_modify(from, setup, to); break;
-    case StepKind::kClose:
+    case StepKind::kAttach:
+    case StepKind::kDetach:
+      if (setup.type != hw::QpType::kUd) from.fail("groups are for queue pairs of type UD");
+      to.to.group = read_group(from);
+      [[fallthrough]];
+    case StepKind::kClose: to.status = read_status(from); [[fallthrough]];
     case StepKind::kRing:
     case StepKind::kReset:
     case StepKind::kMake: to.qp = read_qp(from, setup, "qp"); break;

@@ -1,4 +1,5 @@
 // The steps of a vector about requests, their completions, and memory.
+#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <utility>
@@ -29,6 +30,10 @@ void read_datagram(Reader& from, const VectorSetup& setup, VectorStep& to) {
   to.to.traffic_class = address.number<std::uint8_t>("traffic_class", to.to.traffic_class);
   to.to.hop_limit = address.number<std::uint8_t>("hop_limit", to.to.hop_limit);
   to.to.flow_label = address.number<std::uint32_t>("flow_label", to.to.flow_label);
+  if (address.find("group")) {
+    to.to.group = read_group(address);
+    to.to.ipv6 = to.to.group->ipv6;
+  }
   address.finish();
 }
 
@@ -91,6 +96,23 @@ VectorResult read_result(Reader one, const VectorSetup& setup) {
 }
 
 }  // namespace
+
+VectorGroup read_group(Reader& from) {
+  VectorGroup group;
+  const std::string text = from.text("group");
+  auto& gid = group.gid;
+  group.ipv6 = inet_pton(AF_INET6, text.c_str(), gid.data()) == 1;
+  if (!group.ipv6) {
+    gid = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+    if (inet_pton(AF_INET, text.c_str(), gid.data() + 12) != 1)
+      from.fail(fmt::format("\"group\": \"{}\" is no address", text));
+  }
+  // RFC 2464 7, RFC 1112 6.4.
+  std::uint64_t last = 0;
+  for (std::size_t i = 12; i < gid.size(); ++i) last = last << 8 | gid[i];
+  group.mac = group.ipv6 ? 0x3333'0000'0000 | last : 0x0100'5E00'0000 | (last & 0x7F'FFFF);
+  return group;
+}
 
 VectorPlace read_place(Reader from, bool with_length) {
   VectorPlace place;

@@ -87,6 +87,10 @@ void read_frame_step(Reader& from, const VectorSetup& setup, VectorStep& to) {
   frame.qpn_xor = from.number<std::uint32_t>("qpn_xor", 0);
   frame.ack_req = from.boolean("ack_req", true);
   frame.solicited = from.boolean("solicited", false);
+  if (from.find("group")) {
+    frame.group = read_group(from);
+    if (frame.group->ipv6 != setup.ipv6) from.fail("\"group\" is of another IP version than the setup");
+  }
   frame.stranger = from.name("from", {{"peer", 0}, {"stranger", 1}}, 0) != 0;
   if (const json* set = from.find("set")) {
     for (std::size_t i = 0; i < from.list(*set, "set").size(); ++i) {

@@ -235,7 +235,7 @@ struct Scene {
     std::mt19937_64 random(seed);
     for (std::uint64_t call = 0; call < calls; ++call) {
       device.commands.clear();
-      const bool mixed_up = planted == Planted::kMixedUp && random() % 1000 == 0;
+      const bool mixed_up = planted == Planted::kMixedUp && random() % 100 == 0;
       if (auto wrong = mixed_up ? lost.step() : fuzzer.step(); !wrong.empty()) return wrong;
       for (const auto& command : device.commands) {
         if (auto wrong = audit(command, fuzzer.given()); !wrong.empty()) return wrong;
