@@ -53,6 +53,7 @@ class NicRtl : public sc_core::sc_module {
 
   /// As VerilatedNic.
   void start_trace(const std::string& path, const TraceRange& range = {}) { nic_->start_trace(path, range, epoch_); }
+  void flush_trace() { nic_->flush_trace(model::now_ps()); }
   void stop_trace() { nic_->stop_trace(model::now_ps()); }
   /// As VerilatedNic; also of chips that a power_cycle brings.
   void listen(NicListener* listener) {

@@ -136,6 +136,15 @@ void VerilatedNic::stop_trace(std::uint64_t now) {
   close_trace();
 }
 
+void VerilatedNic::flush_trace(std::uint64_t now) {
+  join_edge();
+  if (!trace_) return;
+  trace_->flush();
+  // It happens with the next time that the file hears of.
+  record(std::max(now, traced_time_ + 1));
+  write_wave_views(trace_path_);
+}
+
 /// Between two edges the state is what it was, and a clock may stand still for long: at the ends of a window too.
 void VerilatedNic::record(std::uint64_t time) {
   if (trace_ && time > traced_time_ && time >= trace_from_ && time <= trace_to_) trace_->dump(traced_time_ = time);

@@ -78,6 +78,8 @@ class VerilatedNic {
   /// Records signals to the FST file `path` from now on, as far as `range` says; `power_on` is its time 0, picoseconds.
   /// Throws std::runtime_error when the file cannot be written, or a trace is already on; NoSuchScope.
   void start_trace(const std::string& path, const TraceRange& range = {}, std::uint64_t power_on = 0);
+  /// What the trace has at `now`, picoseconds, can be read while it goes on, with what viewers open beside it.
+  void flush_trace(std::uint64_t now);
   /// The trace ends at `now`, picoseconds. Writes what viewers open beside the file, too (write_wave_views).
   void stop_trace(std::uint64_t now);
   /// Tells `listener` what happens in each cycle; null: nobody. Throws as NicSignals.

@@ -157,7 +157,12 @@ void World::open_files() {
   for (auto& host : hosts_) host->nic().start_trace(trace_file(options_.trace_path, *host), options_.trace_range);
 }
 
-void World::finish_files() {
+void World::flush_files() {
+  flush_capture();
+  for (auto& host : hosts_) host->nic().flush_trace();
+}
+
+void World::flush_capture() {
   if (capture_) capture_->flush();
 }
 
@@ -189,20 +194,20 @@ void World::run(std::uint64_t limit_ns) {
     runner_.run(model::to_sc_time(limit_ns * model::kPicosecondsPerNanosecond),
                 {model::to_sc_time(period), [this] { return stuck(); }}, {[&] { state = describe(); }, ask});
   } catch (const Hang& hang) {
-    finish_files();
+    flush_capture();
     throw Hang(hang.what() + state);
   } catch (const SimulationTimeout& timeout) {
-    finish_files();
+    flush_capture();
     throw SimulationTimeout(timeout.what() + state);
   } catch (...) {
-    finish_files();
+    flush_capture();
     throw;
   }
   judge();
 }
 
 void World::judge() {
-  finish_files();
+  flush_capture();
   for (auto& host : hosts_) host->nic().finish_edge();
   check_misuse();
   check_violations();

@@ -111,6 +111,8 @@ class World : public sc_core::sc_module {
   void run(std::uint64_t limit_ns = 1'000'000'000);
   /// `violation` is what the run is about, or is judged elsewhere, until the next reset.
   void declare(Violation violation) { declared_.set(static_cast<std::size_t>(violation)); }
+  /// What capture and waves have by now can be read while they go on.
+  void flush_files();
   /// Tells the file of the timeline and the observer what there still is, and ends them. Throws std::runtime_error when
   /// it could not be written.
   void close_timeline();
@@ -150,7 +152,7 @@ class World : public sc_core::sc_module {
   [[nodiscard]] std::vector<Plug> ways(std::size_t host) const;
   void saw(const model::FrameRecord& frame);
   void open_files();
-  void finish_files();
+  void flush_capture();
   void check_misuse() const;
   void check_violations();
   [[nodiscard]] std::uint64_t movements() const;

@@ -120,6 +120,8 @@ void MachineServer::serve() {
     }
     take_all();
     if (moving()) {
+      flushed_ = false;
+      moved_at_ns_ = outside_ns();
       advance(kSlice);
       show(0);
     } else {
@@ -148,9 +150,14 @@ void MachineServer::rest() {
   for (const auto& host : hosts_) host->wake_up();
 }
 
+/// Who stops a program to look at it finds in the files what has been by then.
 void MachineServer::wait_outside(std::optional<std::uint64_t> deadline_ns) {
+  constexpr std::uint64_t kStillNs = 200'000'000;
   if (look_) deadline_ns = std::min(deadline_ns.value_or(look_period_ns_), look_period_ns_);
-  poller_.take(deadline_ns);
+  poller_.take(flushed_ ? deadline_ns : std::min(deadline_ns.value_or(kStillNs), kStillNs));
+  if (flushed_ || outside_ns() - moved_at_ns_ < kStillNs) return;
+  world_.flush_files();
+  flushed_ = true;
 }
 
 void MachineServer::finish() {

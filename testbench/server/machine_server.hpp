@@ -73,6 +73,8 @@ class MachineServer {
   std::vector<std::unique_ptr<HostServer>> hosts_;
   bool stopped_ = false;
   bool paused_ = false;
+  bool flushed_ = true;  ///< Nothing has moved since the files of the run were
+  std::uint64_t moved_at_ns_ = 0;
   std::uint64_t stood_still_ns_ = 0;  ///< Outside time that has passed while simulated time stood still
   std::function<void()> look_;
   std::uint64_t look_period_ns_ = 0;
