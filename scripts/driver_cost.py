@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Count the instructions and allocations of the driver's calls. usage: scripts/driver_cost.py PROGRAM [--json FILE] [--check FILE]
+"""Count the instructions and allocations of the driver's calls. usage: scripts/driver_cost.py PROGRAM [--verbs] [--json FILE] [--check FILE]
 
 PROGRAM is driver_cost of a Release build (tests/driver/driver_cost.cpp): the NetworkDirect layer, and all below it, on
 the fake device. Figures are instructions of one call, exact: callgrind collects inside the call alone, and the
@@ -8,6 +8,8 @@ difference of two runs, one with more calls, leaves out what happens once (the r
 The fake device's own work does not count. callgrind knows what each call of one of its functions cost, with all that
 it called in turn; that is subtracted. What is left is the caller's: the virtual call too, and the driver's locks.
 
+  --verbs       PROGRAM is verbs_cost (tests/verbs/verbs_cost.cpp): the verbs, with bars of twice the figures of
+                NetworkDirect. Allocations are not counted
   --json FILE   writes the figures
   --check FILE  fails if a figure is beyond its bar, if there is an allocation, or, with the compiler and the C library
                 that FILE names, if a figure is worse than in FILE; says so when one is better
@@ -35,6 +37,15 @@ FIGURES = {
     "poll_one_instructions": ("poll", POLL, 1, None),
     "poll_one_receive_instructions": ("poll_receive", POLL, 1, None),
 }
+VERBS = "rnic::verbs::{}"
+VERBS_POST = VERBS.format("post_send(ibv_qp*, ibv_send_wr*, ibv_send_wr**)")
+VERBS_FIGURES = {
+    "verbs_post_write_instructions": ("write", VERBS_POST, 1, 432),
+    "verbs_post_write_doorbell_instructions": ("write_doorbell", VERBS_POST, 1, 430),
+    "verbs_post_send_inline_instructions": ("send_inline", VERBS_POST, 1, 438),
+    "verbs_post_receive_instructions": ("receive", VERBS.format("post_recv(ibv_qp*, ibv_recv_wr*, ibv_recv_wr**)"), 1, 320),
+    "verbs_poll_instructions_per_cqe": ("poll_batch", VERBS.format("poll_cq(ibv_cq*, int, ibv_wc*)"), 16, 278),
+}
 FEW, MANY = 100, 200
 
 
@@ -48,8 +59,11 @@ def count(program, path, function, calls, folder):
     # Which copy loop the C library takes must not depend on the processor.
     tunables = "glibc.cpu.hwcaps=-AVX,-AVX2,-AVX512F,-AVX512VL,-ERMS,-FSRM"
     command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", "--compress-strings=no", "--compress-pos=no",
-               "--collect-atstart=no", f"--toggle-collect={function}", program, path, str(calls)]
-    run = subprocess.run(command, env={**os.environ, "GLIBC_TUNABLES": tunables}, capture_output=True, text=True)
+               "--collect-atstart=no", f"--toggle-collect={function}", program, path]
+    if "rnic::verbs::" not in function:
+        command.append(str(calls))
+    environment = {**os.environ, "GLIBC_TUNABLES": tunables, "RNIC_COST_CALLS": str(calls)}
+    run = subprocess.run(command, env=environment, capture_output=True, text=True)
     if run.returncode != 0:
         fail(f"{' '.join(command)}:\n{run.stderr}")
     total, caller, callee, of_call = 0, "", "", False
@@ -71,16 +85,23 @@ def count(program, path, function, calls, folder):
     return total
 
 
-def measure(program):
+def measure(program, wanted):
     figures = {}
     with tempfile.TemporaryDirectory() as folder:
-        for name, (path, function, operations, _) in FIGURES.items():
+        for name, (path, function, operations, _) in wanted.items():
             few, many = (count(program, path, function, calls, folder) for calls in (FEW, MANY))
             if few <= 0:
                 fail(f"{path}: nothing was counted in {function}")
             figures[name] = (many - few) / ((MANY - FEW) * operations)
+    if wanted is VERBS_FIGURES:
+        figures["allocations"] = 0
+        return rounded(figures)
     asked = subprocess.run([program, "--allocations"], capture_output=True, text=True, check=True).stdout
     figures["allocations"] = sum(int(line.split()[1]) for line in asked.splitlines())
+    return rounded(figures)
+
+
+def rounded(figures):
     return {name: int(value) if value == int(value) else round(value, 4) for name, value in figures.items()}
 
 
@@ -89,8 +110,8 @@ def toolchain():
     return f"g++ {version}, {' '.join(platform.libc_ver())}, {platform.machine()}"
 
 
-def check(figures, recorded):
-    wrong = [f"{name}: {figures[name]}, and the bar is {bar}" for name, (_, _, _, bar) in FIGURES.items() if bar and figures[name] > bar]
+def check(figures, wanted, recorded):
+    wrong = [f"{name}: {figures[name]}, and the bar is {bar}" for name, (_, _, _, bar) in wanted.items() if bar and figures[name] > bar]
     if figures["allocations"]:
         wrong.append(f"{figures['allocations']} allocations; posting and polling need none")
     if recorded["toolchain"] == toolchain():
@@ -107,12 +128,14 @@ def check(figures, recorded):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
+    parser.add_argument("--verbs", action="store_true")
     parser.add_argument("--json")
     parser.add_argument("--check")
     arguments = parser.parse_args()
-    figures = measure(arguments.program)
+    wanted = VERBS_FIGURES if arguments.verbs else FIGURES
+    figures = measure(arguments.program, wanted)
     for name, value in figures.items():
-        bar = FIGURES[name][3] if name in FIGURES else 0
+        bar = wanted[name][3] if name in wanted else 0
         print(f"{name:34} {value:8}" + ("" if bar is None else f"   (bar: {bar})"))
     if arguments.json:
         with open(arguments.json, "w") as out:
@@ -120,7 +143,7 @@ def main():
             out.write("\n")
     if arguments.check:
         with open(arguments.check) as file:
-            check(figures, json.load(file))
+            check(figures, wanted, json.load(file))
 
 
 if __name__ == "__main__":

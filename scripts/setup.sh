@@ -1,13 +1,18 @@
 #!/usr/bin/env bash
 # Installs the Debian 12 packages that the project builds with, those that are missing, as root or through sudo.
-# usage: scripts/setup.sh [--browser]     --browser: what the tests of the label report and the pictures need besides
+# usage: scripts/setup.sh [--browser] [--clients]     --browser: what the tests of the label report and the pictures need besides;
+# --clients: the programs that the tests of the label clients run
 set -euo pipefail
 
 packages=(g++ cmake make ninja-build ccache clang-format git valgrind verilator libsystemc-dev catch2 libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev
   libpcap-dev libssl-dev libibverbs-dev zlib1g-dev node-d3 yosys z3 tshark gtkwave python3 python3-venv)
-if [ "${1:-}" = --browser ]; then
-  packages+=(chromium chromium-driver fonts-dejavu-core pngquant)
-fi
+for switch in "$@"; do
+  case $switch in
+    --browser) packages+=(chromium chromium-driver fonts-dejavu-core pngquant) ;;
+    --clients) packages+=(ibverbs-utils perftest python3-pyverbs rdma-core) ;;
+    *) echo "setup.sh: what is $switch?" >&2; exit 2 ;;
+  esac
+done
 
 missing=()
 for package in "${packages[@]}"; do

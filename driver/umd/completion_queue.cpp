@@ -93,6 +93,14 @@ void CompletionQueue::decode_locked() {
   }
 }
 
+void CompletionQueue::forget(std::uint32_t qpn) {
+  const std::lock_guard lock(lock_);
+  decode_locked();
+  for (std::uint32_t i = 0; i < backlog_.size(); ++i) {
+    if (backlog_[i].completion.qpn == qpn) backlog_[i].known = false;
+  }
+}
+
 void CompletionQueue::report_unknown(std::uint32_t qpn) {
   process_->machine().report(DeviceOddity::kUnknownCompletion, qpn);
 }

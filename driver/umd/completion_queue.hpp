@@ -77,6 +77,8 @@ class CompletionQueue {
   void attach(std::uint32_t qpn, SendQueue* send, ReceiveSource* receive, void* qp_context);
   /// Decodes what has arrived and forgets the queues. Entries already decoded can still be polled.
   void detach(std::uint32_t qpn, const SendQueue* send, const ReceiveSource* receive);
+  /// Decodes what has arrived; what of it is of `qpn` will not be polled (ibv_modify_qp to RESET). Needs no memory.
+  void forget(std::uint32_t qpn);
 
  private:
   struct Client {
@@ -87,7 +89,7 @@ class CompletionQueue {
   using Clients = std::unordered_map<std::uint32_t, Client>;
   struct Decoded {
     Completion completion;
-    bool known;  ///< False: the CQE is of no request that is known
+    bool known;  ///< False: the CQE is of no request that is known, or of one that was forgotten
   };
   static constexpr std::uint32_t kIndexMask = 0xFFFFFF;
 
@@ -100,6 +102,7 @@ class CompletionQueue {
     [[nodiscard]] std::uint32_t room() const { return room_; }
     [[nodiscard]] std::uint32_t size() const { return last_ - first_; }
     [[nodiscard]] const Decoded& operator[](std::uint32_t i) const { return entries_[(first_ + i) & (room_ - 1)]; }
+    [[nodiscard]] Decoded& operator[](std::uint32_t i) { return entries_[(first_ + i) & (room_ - 1)]; }
     /// Precondition: size() < room().
     void push(const Decoded& entry) {
       const std::uint32_t place = last_++ & (room_ - 1);

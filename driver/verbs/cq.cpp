@@ -1,4 +1,5 @@
 // Completion queues: making, changing and ending them.
+#include "driver/costs.hpp"
 #include "driver/verbs/objects.hpp"
 
 namespace rnic::verbs {
@@ -27,7 +28,7 @@ Result<std::unique_ptr<Cq>> make_cq(ibv_context* face, const CqRequest& request)
   of.channel = request.channel;
   of.cq_context = request.context;
   of.handle = cq->core->kernel_cq().handle();
-  of.cqe = static_cast<int>(cq->core->depth());
+  of.cqe = static_cast<int>(request.entries);  // there is room for more (decisions 37)
   context.process->events().subscribe(EventTable::Of::kCq, cq->core->cqn(), cq->sink);
   if (channel != nullptr) {
     const std::lock_guard lock(channel->mutex);
@@ -36,6 +37,17 @@ Result<std::unique_ptr<Cq>> make_cq(ibv_context* face, const CqRequest& request)
   }
   begin_face(of);
   return cq;
+}
+
+/// A queue that becomes smaller than what is on its way to it is refused, as one that holds too much is: what the
+/// device has begun has this long to come. Programs reckon with a device that is done before they ask.
+void wait_for_what_comes(umd::ProcessContext& process, umd::CompletionQueue& queue) {
+  constexpr std::uint64_t kOnItsWayNs = 20'000;
+  // The answer comes behind the doorbells that were rung before.
+  if (!queue.kernel_cq().query()) return;
+  Machine& machine = process.machine();
+  const std::uint64_t start = machine.now_ns();
+  while (machine.now_ns() - start < kOnItsWayNs && !machine.removed()) machine.elapse(cost::kAdminPollNs);
 }
 
 /// Nothing of it comes any more; what the program has been given, it acknowledges.
@@ -101,8 +113,9 @@ ibv_cq* ibv_create_cq(ibv_context* context, int entries, void* cq_context, ibv_c
 int ibv_resize_cq(ibv_cq* face, int entries) {
   if (entries <= 0) return EINVAL;
   auto& core = *Cq::of(face).core;
+  if (entries < face->cqe) wait_for_what_comes(*Context::of(face->context).process, core);
   if (const int error = errno_of(core.resize(static_cast<std::uint32_t>(entries))); error != 0) return error;
-  face->cqe = static_cast<int>(core.depth());
+  face->cqe = entries;
   return 0;
 }
 

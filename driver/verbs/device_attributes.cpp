@@ -57,6 +57,9 @@ ibv_device_attr attributes_of(Context& context) {
   a.max_qp_init_rd_atom = static_cast<int>(limits.max_rd_atomic);
   a.atomic_cap = IBV_ATOMIC_HCA;
   a.max_mw = static_cast<int>(limits.max_mw);
+  a.max_mcast_grp = static_cast<int>(limits.max_multicast_groups);
+  a.max_mcast_qp_attach = static_cast<int>(limits.max_qp);
+  a.max_total_mcast_qp_attach = static_cast<int>(limits.max_multicast_groups * limits.max_qp);
   a.max_ah = kMaxAh;
   a.max_srq = static_cast<int>(limits.max_srq);
   a.max_srq_wr = static_cast<int>(limits.max_srq_depth);
@@ -102,7 +105,7 @@ int query_port(ibv_context* face, std::uint8_t port, ibv_port_attr* attributes, 
   a.state = is->link_up != 0 ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
   a.max_mtu = static_cast<ibv_mtu>(limits.max_mtu);
   a.active_mtu = a.max_mtu;
-  a.gid_tbl_len = is->gids;
+  a.gid_tbl_len = static_cast<int>(gid_table_length(*is));
   a.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS;
   a.max_msg_sz = limits.max_message;
   a.pkey_tbl_len = is->pkeys;

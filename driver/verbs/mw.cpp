@@ -5,7 +5,9 @@
 namespace rnic::verbs {
 namespace {
 
-constexpr unsigned kWindowRights = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+// Of local writing a window has no say; programs name it all the same.
+constexpr unsigned kWindowRights =
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 
 }  // namespace
 

@@ -172,7 +172,9 @@ void end_face(Face& face) {
 
 /// The station to which frames for the GID go. Errors: kNotFound, those of the call.
 [[nodiscard]] Result<std::uint64_t> station_of(Context& context, const ibv_gid& gid);
-/// An entry of the GID table of the port. Errors: kNotFound (empty).
+/// Places of the GID table of the port, with those that are empty.
+[[nodiscard]] std::uint32_t gid_table_length(const calls::QueryPort::Answer& port);
+/// An entry of it. Errors: kNotFound (empty).
 [[nodiscard]] Result<ibv_gid> gid_at(KernelPort& port, std::uint32_t index);
 [[nodiscard]] bool is_ipv4_mapped(const ibv_gid& gid);
 

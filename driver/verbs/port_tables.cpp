@@ -29,6 +29,11 @@ int minus_one(int code) {
 
 }  // namespace
 
+std::uint32_t gid_table_length(const calls::QueryPort::Answer& port) {
+  constexpr std::uint32_t kLeastLength = 16;
+  return std::max<std::uint32_t>(port.gids, kLeastLength);
+}
+
 Result<ibv_gid> gid_at(KernelPort& port, std::uint32_t index) {
   if (index > 0xFFFF) return Error::kInvalidParameter;
   const auto answer = port.call(calls::QueryGid{.index = static_cast<std::uint16_t>(index)});
@@ -63,7 +68,7 @@ int ibv_query_gid(ibv_context* context, std::uint8_t port, int index, ibv_gid* g
   if (port != kPort || index < 0) return minus_one(EINVAL);
   const auto tables = process.call(rnic::calls::QueryPort{});
   if (!tables) return minus_one(errno_of(tables.error()));
-  if (index >= tables->gids) return minus_one(EINVAL);
+  if (static_cast<std::uint32_t>(index) >= gid_table_length(*tables)) return minus_one(EINVAL);
   const auto found = gid_at(process.port(), static_cast<std::uint32_t>(index));
   // An entry that is empty is there, and 0.
   *gid = found ? *found : ibv_gid{};

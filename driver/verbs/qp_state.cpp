@@ -111,6 +111,10 @@ int ibv_modify_qp(ibv_qp* face, ibv_qp_attr* attributes, int attribute_mask) {
   }
   if (ud && next == hw::QpState::kRtr) add_own_addresses(context, connection, mask);
   if (const int error = errno_of(qp.core->modify(next, mask, connection)); error != 0) return error;
+  if (next == hw::QpState::kReset) {
+    // As of a queue pair that is new, nothing of it is there (InfiniBand specification 10.3.1.1).
+    for (ibv_cq* const cq : {face->send_cq, face->recv_cq}) Cq::of(cq).core->forget(face->qp_num);
+  }
   face->state = static_cast<ibv_qp_state>(next);
   return 0;
 }
@@ -176,9 +180,5 @@ int ibv_set_ece(ibv_qp*, ibv_ece* ece) {
   *ece = {};
   return EOPNOTSUPP;
 }
-
-int ibv_attach_mcast(ibv_qp*, const ibv_gid*, std::uint16_t) { return EOPNOTSUPP; }
-
-int ibv_detach_mcast(ibv_qp*, const ibv_gid*, std::uint16_t) { return EOPNOTSUPP; }
 
 }  // extern "C"

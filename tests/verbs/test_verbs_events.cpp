@@ -30,6 +30,27 @@ struct EventFixture : VerbsFixture {
 
 }  // namespace
 
+TEST_CASE_METHOD(EventFixture, "a datagram queue pair is in a multicast group until it leaves it") {
+  ibv_cq* const cq = make_cq();
+  ibv_qp* const qp = make_qp(cq, IBV_QPT_UD);
+  ibv_qp* const other = make_qp(cq);
+  ibv_gid group{};
+  group.raw[0] = 0xFF;
+  group.raw[1] = 0x0E;
+  group.raw[15] = 7;
+  CHECK(ibv_attach_mcast(qp, &group, 0) == 0);
+  CHECK(ibv_attach_mcast(qp, &group, 0) == 0);
+  CHECK(ibv_attach_mcast(other, &group, 0) == EINVAL);  // not UD
+  CHECK(ibv_destroy_qp(qp) == EBUSY);
+  CHECK(ibv_detach_mcast(qp, &group, 0) == 0);
+  CHECK(ibv_detach_mcast(qp, &group, 0) == EINVAL);
+  group.raw[0] = 0xFE;
+  CHECK(ibv_attach_mcast(qp, &group, 0) == EINVAL);  // no group
+  CHECK(ibv_destroy_qp(qp) == 0);
+  CHECK(ibv_destroy_qp(other) == 0);
+  CHECK(ibv_destroy_cq(cq) == 0);
+}
+
 TEST_CASE_METHOD(EventFixture, "an event of an object comes to the program once, and the object waits for its end") {
   ibv_cq* const cq = make_cq();
   ibv_qp* const qp = make_qp(cq);

@@ -112,7 +112,7 @@ TEST_CASE_METHOD(VerbsFixture, "a window of type 1 is bound by a call, one of ty
   const auto head = send_head(qp, 0);
   CHECK(head.opcode == static_cast<std::uint8_t>(hw::WqeOpcode::kBindWindow1));
   CHECK(head.immediate == first->rkey);
-  bind.bind_info.mw_access_flags = IBV_ACCESS_LOCAL_WRITE;
+  bind.bind_info.mw_access_flags = IBV_ACCESS_ZERO_BASED;
   CHECK(ibv_bind_mw(qp, first, &bind) == EINVAL);
 
   ibv_mw* const second = ibv_alloc_mw(pd, IBV_MW_TYPE_2);

@@ -87,6 +87,37 @@ TEST_CASE_METHOD(VerbsFixture, "each service takes its own attributes with each 
   CHECK(ibv_destroy_cq(cq) == 0);
 }
 
+TEST_CASE_METHOD(VerbsFixture, "a queue pair that begins anew has no completions, its neighbours keep theirs") {
+  ibv_cq* const cq = make_cq();
+  ibv_qp* const qp = make_connected_qp(cq);
+  ibv_qp* const other = make_connected_qp(cq);
+  ibv_send_wr request{};
+  request.opcode = IBV_WR_SEND;
+  request.send_flags = IBV_SEND_SIGNALED;
+  ibv_send_wr* bad = nullptr;
+  for (ibv_qp* const of : {qp, other, qp}) {
+    request.wr_id = of->qp_num;
+    REQUIRE(ibv_post_send(of, &request, &bad) == 0);
+  }
+  device.finish_send(qp->qp_num);
+  device.finish_send(other->qp_num);
+  REQUIRE(modify(qp, qp_step(IBV_QPT_RC, IBV_QPS_RESET)) == 0);  // flushes the last one
+  const auto done = poll(cq);
+  REQUIRE(done.size() == 1);
+  CHECK(done[0].wr_id == other->qp_num);
+  REQUIRE(connect(qp) == 0);
+  request.wr_id = 5;
+  REQUIRE(ibv_post_send(qp, &request, &bad) == 0);
+  device.finish_send(qp->qp_num);
+  const auto again = poll(cq);
+  REQUIRE(again.size() == 1);
+  CHECK(again[0].wr_id == 5);
+  CHECK(again[0].status == IBV_WC_SUCCESS);
+  CHECK(ibv_destroy_qp(qp) == 0);
+  CHECK(ibv_destroy_qp(other) == 0);
+  CHECK(ibv_destroy_cq(cq) == 0);
+}
+
 TEST_CASE_METHOD(VerbsFixture, "a path leads to a station that the machine knows, from an address of the port") {
   ibv_cq* const cq = make_cq();
   ibv_qp* const qp = make_qp(cq);

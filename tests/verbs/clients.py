@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""Runs programs of Debian's packages, as they are, on a machine (rnic serve, rnic exec).
+
+usage: clients.py RNIC GROUP [--list FILE]
+
+GROUP: devices, pingpong, perftest or rdma_core; the last runs the tests of rdma-core that FILE names, each of which must pass. Every group
+has a machine of its own, which must end without complaint. Exit code: 0 all is well, 1 something is not, 77 a program is missing.
+"""
+import argparse
+import contextlib
+import gzip
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+TESTS = pathlib.Path("/usr/share/doc/rdma-core/tests")  # of the package rdma-core
+PATIENCE = 300  # seconds, for one program or pair; a machine under load is slow
+
+PINGPONG = [
+    "ibv_rc_pingpong -g 0 -n 20", "ibv_rc_pingpong -g 1 -n 20", "ibv_rc_pingpong -g 0 -n 20 -e", "ibv_rc_pingpong -g 0 -n 10 -s 65536 -m 4096",
+    "ibv_rc_pingpong -g 0 -n 10 -s 1 -m 256", "ibv_rc_pingpong -g 1 -n 10 -s 5000 -m 1024 -e", "ibv_rc_pingpong -g 0 -n 10 -t", "ibv_rc_pingpong -g 0 -n 10 -N",
+    "ibv_rc_pingpong -g 0 -n 10 -c", "ibv_uc_pingpong -g 0 -n 20", "ibv_uc_pingpong -g 1 -n 10 -e -s 9000 -m 2048", "ibv_ud_pingpong -g 0 -n 20",
+    "ibv_ud_pingpong -g 1 -n 10 -e -s 512", "ibv_srq_pingpong -g 0 -n 20 -q 4", "ibv_srq_pingpong -g 0 -n 20 -q 4 -e",
+]
+PERFTEST = [
+    "ib_send_bw -n 20 -s 4096", "ib_send_bw -n 20 -c UC -s 2048", "ib_send_bw -n 20 -c UD -s 1024", "ib_send_bw -n 20 -q 4 -s 1024", "ib_send_bw -n 20 -b -s 1024",
+    "ib_send_bw -n 20 -e -s 1024", "ib_send_bw -n 20 -r 16 -s 512 --use-srq", "ib_send_lat -n 20", "ib_send_lat -n 20 -c UC", "ib_send_lat -n 20 -c UD",
+    "ib_send_lat -n 20 -I 64 -s 64", "ib_send_lat -n 20 -e",
+    "ib_write_bw -n 20 -s 65536", *(f"ib_write_bw -n 5 -s {1 << power}" for power in range(1, 16)), "ib_write_bw -n 20 -s 1024 --use_old_post_send",
+    "ib_write_bw -n 20 -s 1024 -l 4", "ib_write_bw -n 20 -q 4 -s 1024", "ib_write_bw -n 20 -b -s 1024", "ib_write_bw -n 20 -c UC -s 1024",
+    "ib_write_lat -n 20", "ib_write_lat -n 20 -I 128 -s 128",
+    "ib_read_bw -n 20 -s 16384", "ib_read_bw -n 20 -q 2 -s 1024", "ib_read_bw -n 20 -e -s 1024", "ib_read_lat -n 20",
+    "ib_atomic_bw -n 20 -A FETCH_AND_ADD", "ib_atomic_bw -n 20 -A CMP_AND_SWAP", "ib_atomic_lat -n 20",
+]
+NEEDED = {"devices": ["ibv_devices", "ibv_devinfo"], "pingpong": sorted({line.split()[0] for line in PINGPONG}),
+          "perftest": sorted({line.split()[0] for line in PERFTEST}), "rdma_core": []}
+
+
+def missing(group):
+    """What is not installed."""
+    names = [name for name in NEEDED[group] if shutil.which(name) is None]
+    if group == "rdma_core":
+        if not TESTS.is_dir():
+            names.append(str(TESTS))
+        if subprocess.run(["/usr/bin/python3", "-c", "import pyverbs.device"], capture_output=True).returncode != 0:
+            names.append("python3-pyverbs")
+    return names
+
+
+class Machine:
+    """Two hosts and a cable, as a process."""
+
+    def __init__(self, rnic, folder):
+        self.rnic, self.folder = rnic, folder
+        ready, tell = os.pipe()
+        self.process = subprocess.Popen([rnic, "serve", "--dir", folder, "--ready-fd", str(tell)], stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.PIPE, text=True, pass_fds=[tell])
+        os.close(tell)
+        with os.fdopen(ready) as pipe:
+            pipe.read(1)
+
+    def run(self, host, command, **options):
+        return subprocess.run([self.rnic, "exec", "--dir", self.folder, "--host", str(host), "--", *command], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=PATIENCE, **options)
+
+    def run_pair(self, command):
+        """The same program as server on host 0 and as client on host 1."""
+        return subprocess.run([self.rnic, "exec", "--dir", self.folder, "--pair", "--", *command, "--", *command, "127.0.0.1"],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE)
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        _, said = self.process.communicate(timeout=PATIENCE)
+        return [] if self.process.returncode == 0 else [f"the machine ended with {self.process.returncode}: {said.strip()}"]
+
+
+@contextlib.contextmanager
+def machine_of(rnic, wrong):
+    with tempfile.TemporaryDirectory(prefix="rnic_clients_") as folder:
+        machine = Machine(rnic, folder)
+        try:
+            yield machine
+        finally:
+            wrong += machine.end()
+
+
+def check_devices(machine):
+    wrong = []
+    listed = machine.run(0, ["ibv_devices"])
+    if listed.returncode != 0 or not re.search(r"^\s*rnic0\s+000000fffe000001$", listed.stdout, re.MULTILINE):
+        wrong.append("ibv_devices:\n" + listed.stdout)
+    told = machine.run(1, ["ibv_devinfo", "-v"])
+    for text in (r"hca_id:\s+rnic0", r"node_guid:\s+0000:00ff:fe00:0002", r"link_layer:\s+Ethernet", r"state:\s+PORT_ACTIVE",
+                 r"GID\[\s*0\]:\s+fe80::ff:fe00:2, RoCE v2", r"GID\[\s*1\]:\s+::ffff:10.0.0.2, RoCE v2"):
+        if told.returncode != 0 or not re.search(text, told.stdout):
+            wrong.append(f"ibv_devinfo -v does not say {text}:\n{told.stdout}")
+            break
+    return wrong
+
+
+def rows_of(output):
+    """Rows of a table of perftest: those that begin with a size."""
+    return re.findall(r"^.*?\|?\s*\d+\s+\d+\s+\d+\.\d+.*$", output, re.MULTILINE)
+
+
+def check_pairs(machine, lines):
+    wrong = []
+    for number, line in enumerate(lines):
+        # A port of TCP for each, for what a pair before has left there; that of perftest and that of ibv_*_pingpong is -p.
+        command = [*line.split(), "-p", str(18600 + number)]
+        try:
+            done = machine.run_pair(command)
+            output, code = done.stdout, done.returncode
+        except subprocess.TimeoutExpired as late:
+            output, code = str(late.stdout), "no end"
+        good = code == 0 and (re.search(r"\d+ iters in", output) if "pingpong" in line else rows_of(output))
+        print(f"{'ok  ' if good else 'FAIL'} {line}", flush=True)
+        if not good:
+            wrong.append(f"{line}: {code}\n{output}")
+    return wrong
+
+
+def unpack_tests(to):
+    for path in TESTS.iterdir():
+        if path.suffix == ".gz":
+            (to / path.stem).write_bytes(gzip.decompress(path.read_bytes()))
+        elif path.suffix == ".py":
+            shutil.copy(path, to)
+
+
+def check_rdma_core(machine, listed):
+    names = [line.strip() for line in pathlib.Path(listed).read_text().splitlines() if line.strip() and not line.startswith("#")]
+    wrong = []
+    with tempfile.TemporaryDirectory(prefix="rnic_rdma_core_") as folder:
+        tests = pathlib.Path(folder) / "tests"
+        tests.mkdir()
+        unpack_tests(tests)
+        for module in sorted({name.rsplit(".", 1)[0] for name in names}):
+            own = [name for name in names if name.rsplit(".", 1)[0] == module]
+            try:
+                done = machine.run(0, ["/usr/bin/python3", "tests/run_tests.py", "-v", *own], cwd=folder)
+                output = done.stdout
+            except subprocess.TimeoutExpired as late:
+                output = str(late.stdout)
+            # A line of a test ends with its result; a docstring may stand between.
+            passed = set(re.findall(r"\((tests\.[\w.]+)\)(?:\n(?!\w+ \(tests\.).*?)? \.\.\. ok$", output, re.MULTILINE))
+            for name in own:
+                print(f"{'ok  ' if name in passed else 'FAIL'} {name}", flush=True)
+            if not set(own) <= passed:
+                wrong.append(output)
+    return wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rnic")
+    parser.add_argument("group", choices=sorted(NEEDED))
+    parser.add_argument("--list")
+    arguments = parser.parse_args()
+    lacking = missing(arguments.group)
+    if lacking:
+        print(f"skipped: {', '.join(lacking)} is not installed; scripts/setup.sh --clients does that")
+        sys.exit(77)
+    wrong = []
+    with machine_of(str(pathlib.Path(arguments.rnic).resolve()), wrong) as machine:
+        if arguments.group == "devices":
+            wrong += check_devices(machine)
+        elif arguments.group == "rdma_core":
+            wrong += check_rdma_core(machine, arguments.list)
+        else:
+            wrong += check_pairs(machine, PINGPONG if arguments.group == "pingpong" else PERFTEST)
+    print("\n".join(wrong))
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()
