@@ -199,7 +199,10 @@ def cpp_host(tables):
     out += ["}  // namespace uar", "", "/// Index of each event counter.", "enum class Counter : std::uint8_t {"]
     out += [f"  k{name},  ///< {doc}" for name, doc in tables.counters]
     out += ["};", f"inline constexpr std::array<std::string_view, {len(tables.counters)}> kCounterNames = {{"]
-    out += [f'    "{name}",' for name, _ in tables.counters] + ["};", ""]
+    out += [f'    "{name}",' for name, _ in tables.counters] + ["};"]
+    of_qp = next(e for e in tables.enums if e["name"] == "QpCounter")["values"]
+    out += [f"inline constexpr std::array<std::string_view, {len(of_qp)}> kQpCounterNames = {{"]
+    out += [f'    "{name}",' for name, _, _ in of_qp] + ["};", ""]
     for layout in tables.layouts:
         out += cpp_layout(layout)
     return "\n".join(out + ["}  // namespace rnic::hw", ""])

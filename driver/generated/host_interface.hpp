@@ -538,6 +538,32 @@ inline constexpr std::array<std::string_view, 73> kCounterNames = {
     "MulticastCopies",
     "LoopLost",
 };
+inline constexpr std::array<std::string_view, 24> kQpCounterNames = {
+    "BadPeer",
+    "BadQkey",
+    "BadState",
+    "Duplicates",
+    "PsnErrors",
+    "BehindAtomic",
+    "InvalidRequests",
+    "Forbidden",
+    "NoReceive",
+    "BrokenMessages",
+    "PlaceFaults",
+    "NoRoom",
+    "NaksSent",
+    "RnrNaksSent",
+    "NaksReceived",
+    "RnrNaksReceived",
+    "Gaps",
+    "StrayResponses",
+    "SequenceRetries",
+    "AckTimeouts",
+    "RetriesExhausted",
+    "SendFaults",
+    "BadResponses",
+    "SrqErrors",
+};
 
 /// Register IdentityHeader. 64 bits.
 struct RegIdentityHeader {

@@ -59,20 +59,6 @@ Result<std::unique_ptr<Client>> Client::create(KernelDevice& kernel, bool truste
 
 Client::~Client() { close(); }
 
-/// Also when the thread is ended by its machine in the middle of the call.
-class Client::UnderWay {
- public:
-  explicit UnderWay(Client& client) : client_(client) { ++client_.calls_; }
-  UnderWay(const UnderWay&) = delete;
-  UnderWay& operator=(const UnderWay&) = delete;
-  ~UnderWay() {
-    if (--client_.calls_ == 0 && client_.closed_) client_.kernel_.device().wake();
-  }
-
- private:
-  Client& client_;
-};
-
 void Client::call(std::span<const std::byte> message, std::span<std::byte> answer) {
   calls::RequestHeader header;
   if (message.size() < sizeof header)

@@ -14,6 +14,7 @@
 #include "driver/kmd/handle_table.hpp"
 #include "driver/kmd/kernel_device.hpp"
 #include "driver/kmd/shared_region.hpp"
+#include "driver/qp_counters.hpp"
 
 namespace rnic::kmd {
 
@@ -45,6 +46,16 @@ class Client {
 
   /// Its user access region, once it has one.
   [[nodiscard]] std::optional<std::uint32_t> uar() const { return uar_; }
+
+  /// A queue pair of it, for who looks after the machine.
+  struct QpFigures {
+    std::uint32_t qpn{};
+    hw::QpType type{};
+    hw::QpState state{};
+    QpCounters counters;
+  };
+  /// Those that there are, as the device has them. Lets time pass. Throws std::bad_alloc.
+  [[nodiscard]] std::vector<QpFigures> queue_pairs();
 
   [[nodiscard]] std::uint32_t count(calls::ObjectKind kind) { return handles_.count(kind); }
 
@@ -128,6 +139,20 @@ class Client {
 };
 
 // For the files of the calls.
+
+/// Also when the thread is ended by its machine in the middle of the call.
+class Client::UnderWay {
+ public:
+  explicit UnderWay(Client& client) : client_(client) { ++client_.calls_; }
+  UnderWay(const UnderWay&) = delete;
+  UnderWay& operator=(const UnderWay&) = delete;
+  ~UnderWay() {
+    if (--client_.calls_ == 0 && client_.closed_) client_.kernel_.device().wake();
+  }
+
+ private:
+  Client& client_;
+};
 
 template <typename Object, typename Body>
 Result<void> Client::with(calls::Handle handle, Body&& body) {

@@ -294,6 +294,25 @@ Result<void> Client::perform(const calls::QueryQp& m, calls::QueryQp::Answer& a)
   });
 }
 
+std::vector<Client::QpFigures> Client::queue_pairs() {
+  std::vector<QpFigures> all;
+  const UnderWay under_way(*this);
+  for (const calls::Handle handle : closed_ ? std::vector<calls::Handle>() : handles_.handles(ClientQp::kKind)) {
+    static_cast<void>(with<ClientQp>(handle, [&](ClientQp& qp) -> Result<void> {
+                        const auto state = qp.object->query();
+                        if (!state) return state.error();
+                        const auto counters = qp.object->counters();
+                        if (!counters) return counters.error();
+                        all.push_back({.qpn = qp.object->qpn(),
+                                       .type = qp.object->type(),
+                                       .state = static_cast<hw::QpState>(state->state),
+                                       .counters = *counters});
+                        return {};
+                      }).ok());
+  }
+  return all;
+}
+
 Result<void> Client::perform(const calls::QueryQpCounters& m, calls::QueryQpCounters::Answer& a) {
   return with<ClientQp>(m.qp, [&](ClientQp& qp) -> Result<void> {
     const auto counters = qp.object->counters(m.clear != 0);

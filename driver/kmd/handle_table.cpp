@@ -111,6 +111,16 @@ std::shared_ptr<ClientObject> HandleTable::next_to_end(calls::ObjectKind kind) {
   return newest->object;
 }
 
+std::vector<calls::Handle> HandleTable::handles(calls::ObjectKind kind) {
+  const std::lock_guard lock(mutex_);
+  std::vector<calls::Handle> all;
+  for (const auto& entry : entries_) {
+    if (entry.object != nullptr && entry.object->kind() == kind && !entry.object->ending_)
+      all.push_back(entry.object->handle_);
+  }
+  return all;
+}
+
 std::uint32_t HandleTable::count(calls::ObjectKind kind) {
   const std::lock_guard lock(mutex_);
   return count_of(kind);

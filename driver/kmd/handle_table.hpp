@@ -88,6 +88,8 @@ class HandleTable {
   [[nodiscard]] std::shared_ptr<ClientObject> next_to_end(calls::ObjectKind kind);
 
   [[nodiscard]] std::uint32_t count(calls::ObjectKind kind);
+  /// Those of a kind that are not ending. Throws std::bad_alloc.
+  [[nodiscard]] std::vector<calls::Handle> handles(calls::ObjectKind kind);
 
  private:
   static constexpr unsigned kIndexBits = 20;

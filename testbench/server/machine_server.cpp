@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "testbench/server/overseers.hpp"
+
 namespace rnic::testbench {
 namespace {
 
@@ -42,6 +44,7 @@ void MachineServer::begin() {
     for (std::size_t i = 0; i < hosts_.size(); ++i) introduce(i);
   });
   for (std::size_t i = 0; i < hosts_.size(); ++i) hosts_[i]->listen(options_.folder + "/host" + std::to_string(i));
+  overseers_ = std::make_unique<Overseers>(*this, options_.folder + "/control");
 }
 
 /// Every other host learns where frames for its addresses go.
@@ -161,6 +164,7 @@ void MachineServer::wait_outside(std::optional<std::uint64_t> deadline_ns) {
 }
 
 void MachineServer::finish() {
+  overseers_.reset();
   for (const auto& host : hosts_) host->end_all();
   run_until([this] {
     take_all();

@@ -14,6 +14,8 @@
 
 namespace rnic::testbench {
 
+class Overseers;
+
 struct MachineServerOptions {
   std::string folder;                       ///< Of the sockets, one a host: host0, host1, ...
   std::vector<std::vector<kmd::Gid>> gids;  ///< Of each host, beside its link-local one
@@ -50,6 +52,9 @@ class MachineServer {
   /// `look` is called again and again, at least every `period_ns` of outside time.
   void look_now_and_then(std::uint64_t period_ns, std::function<void()> look);
 
+  /// Outside time that has passed while simulated time stood still.
+  [[nodiscard]] std::uint64_t stood_still_ns() const { return stood_still_ns_; }
+  [[nodiscard]] CallThreads& calls() { return calls_; }
   [[nodiscard]] World& world() { return world_; }
   [[nodiscard]] const std::vector<std::unique_ptr<HostServer>>& hosts() const { return hosts_; }
 
@@ -71,6 +76,7 @@ class MachineServer {
   Poller poller_;
   CallThreads calls_;
   std::vector<std::unique_ptr<HostServer>> hosts_;
+  std::unique_ptr<Overseers> overseers_;
   bool stopped_ = false;
   bool paused_ = false;
   bool flushed_ = true;  ///< Nothing has moved since the files of the run were

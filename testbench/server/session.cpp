@@ -312,6 +312,14 @@ void Session::end(const std::string& why) {
   run([this] { close_all(); });
 }
 
+std::vector<std::shared_ptr<kmd::Client>> Session::clients() const {
+  std::vector<std::shared_ptr<kmd::Client>> all;
+  for (const auto& [number, one] : clients_) {
+    if (one->client != nullptr) all.push_back(one->client);
+  }
+  return all;
+}
+
 void Session::say_goodbye() {
   memory_->gone.store(1);
   memory_->writes.advance();

@@ -60,10 +60,12 @@ class Session : public std::enable_shared_from_this<Session> {
     std::uint64_t calls{}, doorbells{};
   };
   [[nodiscard]] Figures figures() const { return {clients_.size(), calls_made_, doorbells_made_}; }
+  /// Its clients. Each stays as long as it is kept.
+  [[nodiscard]] std::vector<std::shared_ptr<kmd::Client>> clients() const;
 
  private:
   struct OneClient {
-    std::unique_ptr<kmd::Client> client;
+    std::shared_ptr<kmd::Client> client;
     std::shared_ptr<std::uint8_t> status;  ///< The kernel driver's word, when the process has mapped it
     std::map<calls::Handle, std::unique_ptr<EventPipe>> pipes;  ///< By channel
   };

@@ -1,0 +1,143 @@
+#include "testbench/server/overseers.hpp"
+
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "driver/remote/protocol.hpp"
+#include "testbench/server/machine_server.hpp"
+
+namespace rnic::testbench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Of people who look at once.
+constexpr std::size_t kMostOverseers = 16;
+constexpr std::size_t kMostQuestion = 16;
+
+std::string name_of(std::int32_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/comm");
+  std::string name;
+  std::getline(file, name);
+  return name;
+}
+
+const char* name_of(hw::QpType type) { return type == hw::QpType::kRc ? "RC" : type == hw::QpType::kUc ? "UC" : "UD"; }
+
+const char* name_of(hw::QpState state) {
+  constexpr std::array kNames{"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
+  const auto index = static_cast<std::size_t>(state);
+  return index < kNames.size() ? kNames[index] : "?";
+}
+
+template <typename Counts, typename Names>
+Json counts_json(const Counts& counts, const Names& names) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (counts[i] != 0) json[std::string(names[i])] = counts[i];
+  }
+  return json;
+}
+
+Json process_json(const Session& session, bool counters) {
+  const auto figures = session.figures();
+  Json json{{"process", session.process()},
+            {"name", name_of(session.process())},
+            {"clients", figures.clients},
+            {"calls", figures.calls},
+            {"doorbells", figures.doorbells}};
+  const std::array<std::pair<const char*, calls::ObjectKind>, 7> kinds{
+      {{"queue_pairs", calls::ObjectKind::kQp},
+       {"completion_queues", calls::ObjectKind::kCq},
+       {"shared_receive_queues", calls::ObjectKind::kSrq},
+       {"memory_regions", calls::ObjectKind::kMr},
+       {"memory_windows", calls::ObjectKind::kMw},
+       {"protection_domains", calls::ObjectKind::kPd},
+       {"channels", calls::ObjectKind::kChannel}}};
+  for (const auto& [name, kind] : kinds) json[name] = 0;
+  Json pairs = Json::array();
+  for (const auto& client : session.clients()) {
+    for (const auto& [name, kind] : kinds) json[name] = json[name].get<std::uint32_t>() + client->count(kind);
+    if (!counters) continue;
+    for (const auto& pair : client->queue_pairs())
+      pairs.push_back({{"qpn", pair.qpn},
+                       {"type", name_of(pair.type)},
+                       {"state", name_of(pair.state)},
+                       {"counters", counts_json(pair.counters.counts, hw::kQpCounterNames)}});
+  }
+  if (counters) json["pairs"] = std::move(pairs);
+  return json;
+}
+
+Json host_json(HostServer& host, bool counters) {
+  Json json{{"name", host.host().basename()}, {"processes", Json::array()}};
+  const auto sessions = host.sessions();  // they may end while time passes
+  for (const auto& session : sessions) {
+    if (!session->ended()) json["processes"].push_back(process_json(*session, counters));
+  }
+  if (!counters) return json;
+  std::array<std::uint64_t, hw::kCounterNames.size()> counts{};
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const auto count = host.kernel().counter(static_cast<hw::Counter>(i));
+    if (count) counts[i] = *count;
+  }
+  json["counters"] = counts_json(counts, hw::kCounterNames);
+  return json;
+}
+
+}  // namespace
+
+Overseers::Overseers(MachineServer& server, const std::string& path)
+    : server_(server), listener_(path), watch_(server.poller().add(listener_.descriptor(), [this] { accept(); })) {}
+
+Overseers::~Overseers() {
+  server_.poller().remove(listener_.descriptor(), watch_);
+  while (!all_.empty()) forget(std::shared_ptr<One>(all_.front()));
+}
+
+void Overseers::accept() {
+  auto peer = listener_.accept();
+  if (!peer || all_.size() >= kMostOverseers) return;
+  auto one = std::make_shared<One>();
+  one->peer = std::move(*peer);
+  one->watch = server_.poller().add(one->peer.socket.get(), [this, weak = std::weak_ptr(one)] {
+    if (const auto here = weak.lock()) hear(here);
+  });
+  all_.push_back(std::move(one));
+}
+
+void Overseers::hear(const std::shared_ptr<One>& one) {
+  std::array<char, kMostQuestion> piece;
+  const ssize_t got = recv(one->peer.socket.get(), piece.data(), piece.size(), 0);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got > 0) one->question.append(piece.data(), static_cast<std::size_t>(got));
+  if (got <= 0 || one->question.size() > kMostQuestion) return forget(one);
+  if (one->question == "ps\n" || one->question == "stat\n") answer(one);
+}
+
+void Overseers::answer(const std::shared_ptr<One>& one) {
+  server_.poller().remove(one->peer.socket.get(), one->watch);
+  all_.remove(one);
+  // What the device has counted takes simulated time to read.
+  server_.calls().run([server = &server_, one, counters = one->question == "stat\n"] {
+    World& world = server->world();
+    Json json{{"simulated_ns", world.now_ns()}, {"paused", server->paused()}, {"hosts", Json::array()}};
+    for (const auto& host : server->hosts()) json["hosts"].push_back(host_json(*host, counters));
+    const std::string text = json.dump() + "\n";
+    static_cast<void>(remote::send_all(one->peer.socket.get(), std::as_bytes(std::span(text))));
+  });
+}
+
+void Overseers::forget(const std::shared_ptr<One>& one) {
+  server_.poller().remove(one->peer.socket.get(), one->watch);
+  all_.remove(one);
+}
+
+}  // namespace rnic::testbench

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <list>
+#include <memory>
+#include <string>
+
+#include "testbench/server/listener.hpp"
+#include "testbench/server/poller.hpp"
+
+namespace rnic::testbench {
+
+class MachineServer;
+
+/// Who looks at a machine from outside (`rnic ps`, `rnic stat`): a socket beside those of the hosts. A question is a
+/// line, "ps" or "stat"; its answer is a JSON object, and the end of the connection.
+class Overseers {
+ public:
+  /// Throws as Listener.
+  Overseers(MachineServer& server, const std::string& path);
+  Overseers(const Overseers&) = delete;
+  Overseers& operator=(const Overseers&) = delete;
+  ~Overseers();
+
+ private:
+  struct One {
+    Listener::Peer peer;
+    Poller::Watch watch{};
+    std::string question;
+  };
+
+  void accept();
+  void hear(const std::shared_ptr<One>& one);
+  void answer(const std::shared_ptr<One>& one);
+  void forget(const std::shared_ptr<One>& one);
+
+  MachineServer& server_;
+  Listener listener_;
+  Poller::Watch watch_;
+  std::list<std::shared_ptr<One>> all_;
+};
+
+}  // namespace rnic::testbench

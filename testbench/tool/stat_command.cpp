@@ -1,0 +1,160 @@
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <thread>
+
+#include "driver/remote/protocol.hpp"
+#include "testbench/tool/commands.hpp"
+#include "testbench/tool/report.hpp"
+#include "testbench/tool/run_folder.hpp"
+
+namespace rnic::testbench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct StatArguments {
+  std::string folder = default_run_folder();
+  bool json = false;
+  double watch = 0;  ///< Seconds; 0: once
+};
+
+/// The machine's answer to a question. Throws UsageError when there is no machine.
+Json ask(const std::string& folder, const std::string& question) {
+  const std::string path = folder + "/control";
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const remote::Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const bool fits = path.size() < sizeof address.sun_path;
+  if (fits) std::memcpy(address.sun_path, path.data(), path.size());
+  if (!fits || connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      !remote::send_all(socket.get(), std::as_bytes(std::span(question))))
+    throw UsageError(fmt::format("no machine listens in '{}' (rnic serve --dir)", folder));
+  std::string text;
+  std::array<char, 4096> piece;
+  ssize_t got = 0;
+  while ((got = read(socket.get(), piece.data(), piece.size())) > 0)
+    text.append(piece.data(), static_cast<std::size_t>(got));
+  auto answer = Json::parse(text, nullptr, false);
+  if (answer.is_discarded()) throw UsageError("the machine has gone, or did not answer");
+  return answer;
+}
+
+void print_process(const Json& process) {
+  fmt::print("  {:>8} {:<16} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>10} {:>12}\n",
+             process.at("process").get<std::int64_t>(), process.at("name").get<std::string>(),
+             process.at("clients").get<int>(), process.at("queue_pairs").get<int>(),
+             process.at("completion_queues").get<int>(), process.at("shared_receive_queues").get<int>(),
+             process.at("memory_regions").get<int>(), process.at("memory_windows").get<int>(),
+             process.at("calls").get<std::uint64_t>(), process.at("doorbells").get<std::uint64_t>());
+}
+
+void print_processes(const Json& answer) {
+  for (const auto& host : answer.at("hosts")) {
+    fmt::print("{}\n", host.at("name").get<std::string>());
+    if (host.at("processes").empty()) {
+      fmt::print("  no process\n");
+      continue;
+    }
+    fmt::print("  {:>8} {:<16} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>10} {:>12}\n", "process", "name", "opens", "QPs",
+               "CQs", "SRQs", "MRs", "MWs", "calls", "doorbells");
+    for (const auto& process : host.at("processes")) print_process(process);
+  }
+}
+
+void print_counts(const char* indent, const Json& counts, const Json* before) {
+  for (const auto& [name, count] : counts.items()) {
+    const auto now = count.get<std::uint64_t>();
+    if (before == nullptr) {
+      fmt::print("{}{:<24} {:>14}\n", indent, name, now);
+    } else {
+      fmt::print("{}{:<24} {:>14}  +{}\n", indent, name, now, now - before->value(name, std::uint64_t{0}));
+    }
+  }
+}
+
+/// `before`: the answer of the look before, for what has come since; may be null.
+void print_counters(const Json& answer, const Json* before) {
+  fmt::print("{:.6f} s simulated{}\n", answer.at("simulated_ns").get<double>() * 1e-9,
+             answer.at("paused").get<bool>() ? ", paused" : "");
+  const auto& hosts = answer.at("hosts");
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    fmt::print("{}\n", hosts[i].at("name").get<std::string>());
+    print_counts("  ", hosts[i].at("counters"),
+                 before == nullptr ? nullptr : &before->at("hosts").at(i).at("counters"));
+    for (const auto& process : hosts[i].at("processes")) {
+      fmt::print("  process {} {}\n", process.at("process").get<std::int64_t>(), process.at("name").get<std::string>());
+      for (const auto& pair : process.at("pairs")) {
+        fmt::print("    queue pair {:#x} {} {}\n", pair.at("qpn").get<std::uint32_t>(),
+                   pair.at("type").get<std::string>(), pair.at("state").get<std::string>());
+        print_counts("      ", pair.at("counters"), nullptr);
+      }
+    }
+  }
+}
+
+int run_ps(const StatArguments& arguments) {
+  const Json answer = ask(arguments.folder, "ps\n");
+  if (arguments.json) {
+    fmt::print("{}\n", answer.dump(2));
+  } else {
+    print_processes(answer);
+  }
+  return 0;
+}
+
+int run_stat(const StatArguments& arguments) {
+  Json before;
+  for (;;) {
+    Json answer = ask(arguments.folder, "stat\n");
+    if (arguments.json) {
+      fmt::print("{}\n", answer.dump(arguments.watch > 0 ? -1 : 2));
+    } else {
+      if (arguments.watch > 0 && isatty(STDOUT_FILENO) != 0) fmt::print("\033[H\033[2J");
+      print_counters(answer, before.is_null() ? nullptr : &before);
+    }
+    std::fflush(stdout);
+    if (arguments.watch <= 0) return 0;
+    before = std::move(answer);
+    std::this_thread::sleep_for(std::chrono::duration<double>(arguments.watch));
+  }
+}
+
+void add_folder_option(CLI::App& command, StatArguments& arguments) {
+  command.add_option("--dir", arguments.folder, "Folder of the machine's sockets")->capture_default_str();
+  command.add_flag("--json", arguments.json, "JSON on standard output");
+}
+
+}  // namespace
+
+void add_ps_command(CLI::App& tool, std::function<int()>& action) {
+  auto arguments = std::make_shared<StatArguments>();
+  auto* command = tool.add_subcommand("ps", "The processes on the hosts of a machine (rnic serve), and what they have");
+  add_folder_option(*command, *arguments);
+  command->callback([arguments, &action] { action = [arguments] { return run_ps(*arguments); }; });
+}
+
+void add_stat_command(CLI::App& tool, std::function<int()>& action) {
+  auto arguments = std::make_shared<StatArguments>();
+  auto* command = tool.add_subcommand(
+      "stat", "What the NICs of a machine (rnic serve) have counted, and each queue pair of each process");
+  add_folder_option(*command, *arguments);
+  command
+      ->add_option("--watch", arguments->watch,
+                   "Again after so many seconds [1], until the machine ends, with what has come since")
+      ->expected(0, 1)
+      ->default_str("1")
+      ->check(CLI::Range(0.1, 3600.0));
+  command->callback([arguments, &action] { action = [arguments] { return run_stat(*arguments); }; });
+}
+
+}  // namespace rnic::testbench

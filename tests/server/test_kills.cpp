@@ -1,0 +1,157 @@
+#include <catch2/catch.hpp>
+
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "driver/remote/attach.hpp"
+#include "driver/umd/kernel_srq.hpp"
+#include "driver/umd/protection_domain.hpp"
+#include "tests/server/remote_peer.hpp"
+#include "tests/server/server_process.hpp"
+
+using namespace rnic;
+using test::RemotePeer;
+using test::ServerProcess;
+
+// Programs that are killed at any instant give back what they had, and disturb nobody.
+
+namespace {
+
+/// How many of each kind a process can have on a host, when nobody else has any.
+struct Room {
+  std::size_t contexts, queue_pairs, completion_queues, shared_queues, regions, domains;
+  bool operator==(const Room&) const = default;
+};
+
+template <typename Make>
+std::size_t count_of(Make make, std::size_t most) {
+  std::vector<decltype(make().take())> all;
+  while (all.size() < most) {
+    auto one = make();
+    if (!one) break;
+    all.push_back(one.take());
+  }
+  return all.size();
+}
+
+Room room_of(const std::string& socket) {
+  const auto node = remote::attach(socket).take();
+  const auto context = umd::ProcessContext::open(*node).take();
+  const auto cq = umd::CompletionQueue::create(context, 4).take();
+  umd::QueuePair::Spec spec;
+  spec.send_cq = spec.receive_cq = cq;
+  spec.capacity = {.send_depth = 1, .receive_depth = 1, .send_segments = 1, .receive_segments = 1};
+  constexpr std::size_t kAll = 1 << 20, kSomeRegions = 2'000;
+  std::array<std::uint8_t, 64> memory{};
+  return {
+      .contexts = count_of([&] { return umd::ProcessContext::open(*node); }, kAll),
+      .queue_pairs = count_of([&] { return umd::QueuePair::create(context, spec); }, kAll),
+      .completion_queues = count_of([&] { return context->create_cq(4); }, kAll),
+      .shared_queues = count_of([&] { return context->create_srq({.log_depth = 2, .log_stride = 6}); }, kAll),
+      .regions = count_of([&] { return context->create_mr({.address = memory.data(), .length = 64}); }, kSomeRegions),
+      .domains = count_of([&] { return context->alloc_pd(); }, kAll)};
+}
+
+pid_t start_victim(const ServerProcess& server, unsigned seed) {
+  const std::string first = server.socket(0), second = server.socket(1), number = std::to_string(seed);
+  const pid_t child = fork();
+  if (child != 0) return child;
+  execl(RNIC_VICTIM, RNIC_VICTIM, first.c_str(), second.c_str(), number.c_str(), static_cast<char*>(nullptr));
+  _exit(127);
+}
+
+/// Works all the time, and looks at every byte.
+class Bystander {
+ public:
+  Bystander(const ServerProcess& server, unsigned from)
+      : a_(server.socket(from), from), b_(server.socket(1 - from), 1 - from) {
+    const auto to_a = a_.address(), to_b = b_.address();
+    a_.connect(to_b);
+    b_.connect(to_a);
+    thread_ = std::thread([this] { work(); });
+  }
+  ~Bystander() { end(); }
+  void end() {
+    stop_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+  [[nodiscard]] unsigned done() const { return done_; }
+  [[nodiscard]] bool wrong() const { return wrong_; }
+
+ private:
+  void work() {
+    try {
+      for (unsigned round = 1; !stop_ && !wrong_; ++round) {
+        constexpr std::uint32_t kLength = 5'000;
+        for (std::uint32_t i = 0; i < kLength; ++i) a_.memory()[i] = static_cast<std::uint8_t>(round * 31 + i * 7);
+        const std::array segments{a_.segment(0, kLength)};
+        a_.post({.opcode = hw::WqeOpcode::kWrite,
+                 .id = round,
+                 .segments = segments,
+                 .remote_address = b_.address().memory + 3,
+                 .remote_key = b_.address().key});
+        const auto completion = a_.poll();
+        wrong_ = completion.status != hw::CqeStatus::kSuccess || completion.id != round ||
+                 std::memcmp(a_.memory(), b_.memory() + 3, kLength) != 0;
+        ++done_;
+      }
+    } catch (const std::runtime_error&) {
+      wrong_ = true;
+    }
+  }
+
+  RemotePeer a_, b_;
+  std::thread thread_;
+  std::atomic<bool> stop_ = false, wrong_ = false;
+  std::atomic<unsigned> done_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("processes that are killed at random give everything back, and others do not notice") {
+  const char* const wanted = std::getenv("RNIC_KILLS");
+  const unsigned kills = wanted != nullptr ? static_cast<unsigned>(std::strtoul(wanted, nullptr, 10)) : 40;
+  ServerProcess server;
+  const std::array before{room_of(server.socket(0)), room_of(server.socket(1))};
+  CHECK(before[0].queue_pairs > 200);
+  CHECK(before[0].regions == 2'000);
+  {
+    Bystander one(server, 0), two(server, 1);
+    std::mt19937 random(1);
+    for (unsigned killed = 0; killed < kills;) {
+      std::vector<pid_t> victims;
+      for (unsigned i = 0; i < 2; ++i) victims.push_back(start_victim(server, static_cast<unsigned>(random())));
+      for (const pid_t victim : victims) {
+        std::this_thread::sleep_for(std::chrono::microseconds(random() % 60'000));
+        kill(victim, SIGKILL);
+        CHECK(test::exit_of(victim) == 128 + SIGKILL);
+        ++killed;
+      }
+    }
+    one.end();
+    two.end();
+    CHECK_FALSE(one.wrong());
+    CHECK_FALSE(two.wrong());
+    CHECK(one.done() > 0);
+    CHECK(two.done() > 0);
+  }
+  for (unsigned host = 0; host < 2; ++host) {
+    const Room after = room_of(server.socket(host));
+    CAPTURE(host, after.contexts, after.queue_pairs, after.completion_queues, after.shared_queues, after.regions,
+            after.domains);
+    CHECK(after == before[host]);
+  }
+  CHECK(server.end(SIGTERM) == 0);
+}
