@@ -1,5 +1,6 @@
 // Memory windows.
 #include "driver/umd/memory_request.hpp"
+#include "driver/verbs/number.hpp"
 #include "driver/verbs/objects.hpp"
 
 namespace rnic::verbs {
@@ -12,7 +13,7 @@ constexpr unsigned kWindowRights =
 }  // namespace
 
 ibv_mw* alloc_mw(ibv_pd* pd_face, ibv_mw_type type) {
-  if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) return refuse(EINVAL);
+  if (number_of(type) != IBV_MW_TYPE_1 && number_of(type) != IBV_MW_TYPE_2) return refuse(EINVAL);
   return or_null([&]() -> ibv_mw* {
     auto& pd = Pd::of(pd_face);
     auto mw = std::make_unique<Mw>();

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "driver/verbs/number.hpp"
+
 namespace rnic::verbs {
 namespace {
 
@@ -52,12 +54,12 @@ const char* ibv_node_type_str(ibv_node_type type) {
                                        "usNIC",
                                        "usNIC UDP",
                                        "unspecified"};
-  return name_of(kNames, type);
+  return name_of(kNames, number_of(type));
 }
 
 const char* ibv_port_state_str(ibv_port_state state) {
   static const char* const kNames[] = {"no change", "down", "init", "armed", "active", "active defer"};
-  return state < IBV_PORT_NOP || state > IBV_PORT_ACTIVE_DEFER ? "invalid state" : name_of(kNames, state);
+  return name_of(kNames, number_of(state));
 }
 
 const char* ibv_event_type_str(ibv_event_type event) {
@@ -81,7 +83,7 @@ const char* ibv_event_type_str(ibv_event_type event) {
                                        "client reregistration",
                                        "GID table change",
                                        "work queue catastrophic error"};
-  return name_of(kNames, event);
+  return name_of(kNames, number_of(event));
 }
 
 const char* ibv_wc_status_str(ibv_wc_status status) {
@@ -109,7 +111,7 @@ const char* ibv_wc_status_str(ibv_wc_status status) {
                                        "general error",
                                        "TM error",
                                        "TM rendezvous incomplete"};
-  return name_of(kNames, status);
+  return name_of(kNames, number_of(status));
 }
 
 int ibv_rate_to_mult(ibv_rate rate) {

@@ -3,6 +3,7 @@
 
 #include "driver/umd/memory_request.hpp"
 #include "driver/umd/post_send.hpp"
+#include "driver/verbs/number.hpp"
 #include "driver/verbs/post_list.hpp"
 
 namespace rnic::verbs {
@@ -91,7 +92,7 @@ int post_key_request(Qp& qp, const ibv_send_wr& request, bool defer) {
 int post_send(ibv_qp* face, ibv_send_wr* first, ibv_send_wr** bad) {
   auto& qp = Qp::of(face);
   return post_each(*qp.core, first, bad, [&](const ibv_send_wr& request, bool defer) {
-    const auto number = static_cast<unsigned>(request.opcode);
+    const auto number = static_cast<unsigned>(number_of(request.opcode));
     if (number >= std::size(kOperations) || (request.send_flags & ~kSendFlags) != 0 || request.num_sge < 0) [[unlikely]]
       return EINVAL;
     const Operation operation = kOperations[number];

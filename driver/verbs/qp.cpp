@@ -1,4 +1,5 @@
 // Queue pairs: making and ending them.
+#include "driver/verbs/number.hpp"
 #include "driver/verbs/objects.hpp"
 
 namespace rnic::verbs {
@@ -13,8 +14,8 @@ constexpr std::uint64_t kReliable = kWrites | kSends | kKeyOperations | IBV_QP_E
                                     IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
                                     IBV_QP_EX_WITH_SEND_WITH_INV;
 
-Result<hw::QpType> type_of(ibv_qp_type type) {
-  switch (type) {
+Result<hw::QpType> type_of(const ibv_qp_type& type) {
+  switch (number_of(type)) {
     case IBV_QPT_RC: return hw::QpType::kRc;
     case IBV_QPT_UC: return hw::QpType::kUc;
     case IBV_QPT_UD: return hw::QpType::kUd;

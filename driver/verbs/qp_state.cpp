@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 
+#include "driver/verbs/number.hpp"
 #include "driver/verbs/objects.hpp"
 
 namespace rnic::verbs {
@@ -20,14 +21,21 @@ static_assert(attribute(hw::QpAttr::kState) == IBV_QP_STATE && attribute(hw::QpA
               attribute(hw::QpAttr::kAv) == IBV_QP_AV && attribute(hw::QpAttr::kSqPsn) == IBV_QP_SQ_PSN);
 static_assert(static_cast<int>(hw::QpState::kErr) == IBV_QPS_ERR && static_cast<int>(hw::QpState::kSqe) == IBV_QPS_SQE);
 
+bool is_state(const ibv_qp_state& state) {
+  const int number = number_of(state);
+  return number >= IBV_QPS_RESET && number <= IBV_QPS_ERR;
+}
+
 /// An errno.
 int check_values(const ibv_qp_attr& a, unsigned mask) {
   constexpr unsigned kRights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                                IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_RELAXED_ORDERING;
   const auto has = [mask](unsigned attr) { return (mask & attr) != 0; };
   if ((mask & ~kAttributes) != 0) return EINVAL;
-  if (has(IBV_QP_STATE) && a.qp_state > IBV_QPS_ERR) return EINVAL;
-  if (has(IBV_QP_CUR_STATE) && a.cur_qp_state > IBV_QPS_ERR) return EINVAL;
+  if (has(IBV_QP_STATE) && !is_state(a.qp_state)) return EINVAL;
+  if (has(IBV_QP_CUR_STATE) && !is_state(a.cur_qp_state)) return EINVAL;
+  if (has(IBV_QP_PATH_MTU) && (number_of(a.path_mtu) < IBV_MTU_256 || number_of(a.path_mtu) > IBV_MTU_4096))
+    return EINVAL;
   if (has(IBV_QP_PORT) && a.port_num != kPort) return EINVAL;
   if (has(IBV_QP_ACCESS_FLAGS) && (a.qp_access_flags & ~kRights) != 0) return EINVAL;
   // RoCE addresses are always global (annex A17.4.1).
@@ -58,7 +66,7 @@ umd::QpConnection connection_of(const ibv_qp_attr& a, unsigned mask) {
   c.qkey = given(IBV_QP_QKEY, a.qkey);
   c.send_psn = given(IBV_QP_SQ_PSN, a.sq_psn) & 0xFFFFFF;
   c.receive_psn = given(IBV_QP_RQ_PSN, a.rq_psn) & 0xFFFFFF;
-  c.path_mtu = static_cast<std::uint8_t>(given(IBV_QP_PATH_MTU, a.path_mtu));
+  c.path_mtu = static_cast<std::uint8_t>(given(IBV_QP_PATH_MTU, number_of(a.path_mtu)));
   c.inbound_reads = given(IBV_QP_MAX_DEST_RD_ATOMIC, a.max_dest_rd_atomic);
   c.outbound_reads = given(IBV_QP_MAX_QP_RD_ATOMIC, a.max_rd_atomic);
   c.min_rnr_timer = given(IBV_QP_MIN_RNR_TIMER, a.min_rnr_timer);
@@ -69,7 +77,7 @@ umd::QpConnection connection_of(const ibv_qp_attr& a, unsigned mask) {
   c.remote_write = (a.qp_access_flags & IBV_ACCESS_REMOTE_WRITE) != 0;
   c.remote_atomic = (a.qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC) != 0;
   c.sqd_notify = a.en_sqd_async_notify != 0;
-  c.cur_state = static_cast<hw::QpState>(given(IBV_QP_CUR_STATE, a.cur_qp_state));
+  c.cur_state = static_cast<hw::QpState>(given(IBV_QP_CUR_STATE, number_of(a.cur_qp_state)));
   return c;
 }
 
@@ -96,7 +104,7 @@ int ibv_modify_qp(ibv_qp* face, ibv_qp_attr* attributes, int attribute_mask) {
   auto& context = Context::of(face->context);
   const bool ud = qp.type == hw::QpType::kUd;
   if (ud && (mask & (IBV_QP_AV | IBV_QP_PATH_MTU)) != 0) return EINVAL;
-  auto next = static_cast<hw::QpState>(attributes->qp_state);
+  auto next = static_cast<hw::QpState>(number_of(attributes->qp_state));
   if ((mask & IBV_QP_STATE) == 0) {
     const auto now = qp.core->kernel_qp().query();
     if (!now) return errno_of(now.error());

@@ -30,7 +30,7 @@ PINGPONG = [
 PERFTEST = [
     "ib_send_bw -n 20 -s 4096", "ib_send_bw -n 20 -c UC -s 2048", "ib_send_bw -n 20 -c UD -s 1024", "ib_send_bw -n 20 -q 4 -s 1024", "ib_send_bw -n 20 -b -s 1024",
     "ib_send_bw -n 20 -e -s 1024", "ib_send_bw -n 20 -r 16 -s 512 --use-srq", "ib_send_lat -n 20", "ib_send_lat -n 20 -c UC", "ib_send_lat -n 20 -c UD",
-    "ib_send_lat -n 20 -I 64 -s 64", "ib_send_lat -n 20 -e",
+    "ib_send_lat -n 20 -I 64 -s 64", "ib_send_lat -n 20 -e", "ib_send_bw -n 20 -c UD -g -s 512 -x 0", "ib_send_lat -n 20 -c UD -g -s 64 -x 0",
     "ib_write_bw -n 20 -s 65536", *(f"ib_write_bw -n 5 -s {1 << power}" for power in range(1, 16)), "ib_write_bw -n 20 -s 1024 --use_old_post_send",
     "ib_write_bw -n 20 -s 1024 -l 4", "ib_write_bw -n 20 -q 4 -s 1024", "ib_write_bw -n 20 -b -s 1024", "ib_write_bw -n 20 -c UC -s 1024",
     "ib_write_lat -n 20", "ib_write_lat -n 20 -I 128 -s 128",

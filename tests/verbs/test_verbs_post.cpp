@@ -1,6 +1,8 @@
 #include <arpa/inet.h>
 
+#include <atomic>
 #include <cstring>
+#include <thread>
 
 #include "tests/verbs/verbs_fixture.hpp"
 
@@ -183,6 +185,35 @@ TEST_CASE_METHOD(PostFixture, "what may be posted depends on the state") {
   CHECK(ibv_post_recv(qp, &receive, &bad) == 0);
   receive.num_sge = 9;
   CHECK(ibv_post_recv(qp, &receive, &bad) == EINVAL);
+  CHECK(ibv_destroy_qp(qp) == 0);
+}
+
+TEST_CASE_METHOD(PostFixture, "two threads post, another polls, and nothing is lost") {
+  constexpr unsigned kEach = 1000;
+  device.threads = true;
+  ibv_qp* const qp = make_connected_qp(cq);
+  std::atomic<unsigned> posted = 0;
+  const auto post_all = [&](std::uint64_t first) {
+    for (unsigned i = 0; i < kEach; ++i) {
+      auto of = request(IBV_WR_RDMA_WRITE);
+      of.wr_id = first + i;
+      while (post(qp, of) == ENOMEM) std::this_thread::yield();
+      ++posted;
+    }
+  };
+  std::thread one([&] { post_all(0); });
+  std::thread other([&] { post_all(kEach); });
+  std::array<std::uint64_t, 2> next{0, kEach};
+  unsigned in_order = 0;
+  for (unsigned finished = 0, taken = 0; taken < 2 * kEach;) {
+    for (; finished < posted; ++finished) device.finish_send(qp->qp_num);
+    std::array<ibv_wc, 8> done;
+    const int count = ibv_poll_cq(cq, static_cast<int>(done.size()), done.data());
+    for (int i = 0; i < count; ++i, ++taken) in_order += next[done[i].wr_id / kEach]++ == done[i].wr_id;
+  }
+  one.join();
+  other.join();
+  CHECK(in_order == 2 * kEach);  // of each thread
   CHECK(ibv_destroy_qp(qp) == 0);
 }
 
