@@ -253,12 +253,13 @@ TEST_CASE("what a process had is given back, however it ends") {
       if (i % 2 == 0) pause();
       return 0;
     });
+    close(ends[1]);  // so that the end of a child that failed is seen
     char byte{};
+    CAPTURE(i);
     REQUIRE(read(ends[0], &byte, 1) == 1);
     if (i % 2 == 0) kill(child, SIGKILL);
     CHECK(test::exit_of(child) == (i % 2 == 0 ? 128 + SIGKILL : 0));
     close(ends[0]);
-    close(ends[1]);
   }
   CHECK(server.end(SIGTERM) == 0);
 }
