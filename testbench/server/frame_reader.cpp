@@ -8,12 +8,14 @@
 
 namespace rnic::testbench {
 
-bool FrameReader::receive(int socket) {
+FrameReader::Came FrameReader::receive(int socket) {
   std::array<std::byte, sizeof(remote::FrameHeader) + remote::kMostFrameBytes> piece;
   const ssize_t got = recv(socket, piece.data(), piece.size(), 0);
-  if (got < 0) return errno == EAGAIN || errno == EINTR;
+  if (got < 0 && errno == EINTR) return Came::kSome;
+  if (got < 0 && errno == EAGAIN) return Came::kAll;
+  if (got <= 0) return Came::kEnd;
   bytes_.insert(bytes_.end(), piece.begin(), piece.begin() + got);
-  return got != 0;
+  return Came::kSome;
 }
 
 std::optional<remote::FrameHeader> FrameReader::header() const {

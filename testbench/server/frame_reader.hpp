@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -18,8 +19,10 @@ struct RequestFrame {
 /// Requests out of a socket that does not wait, piece by piece as they come.
 class FrameReader {
  public:
-  /// Takes in what the socket has, but not much more than a frame. False: the other side is gone.
-  [[nodiscard]] bool receive(int socket);
+  enum class Came : std::uint8_t { kAll, kSome, kEnd };
+  /// Takes in what the socket has, but not much more than a frame. kSome: there may be more. kEnd: the other side is
+  /// gone.
+  [[nodiscard]] Came receive(int socket);
   /// The next whole frame.
   [[nodiscard]] std::optional<RequestFrame> next();
   /// What comes next is longer than a frame may be.

@@ -58,12 +58,13 @@ void HostServer::listen(const std::string& path) {
 }
 
 void HostServer::accept() {
-  auto peer = listener_->accept();
-  if (!peer) return;
-  try {
-    sessions_.push_back(Session::open(*this, std::move(*peer)));
-  } catch (const std::system_error& error) {
-    log(fmt::format("a process cannot be taken: {}", error.what()));
+  while (auto peer = listener_->accept()) {
+    if (!peer->process) continue;
+    try {
+      sessions_.push_back(Session::open(*this, std::move(*peer)));
+    } catch (const std::system_error& error) {
+      log(fmt::format("a process cannot be taken: {}", error.what()));
+    }
   }
 }
 

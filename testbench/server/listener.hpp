@@ -22,10 +22,10 @@ class Listener {
 
   struct Peer {
     remote::Descriptor socket;   ///< Does not wait
-    remote::Descriptor process;  ///< Can be read when the process has ended
+    remote::Descriptor process;  ///< Can be read when the process has ended. None: it has, or is another user's
     std::int32_t number{};       ///< Of the process
   };
-  /// The next process that has come. Nothing: none has, or it has gone again, or it is another user's.
+  /// The next process that has come. Nothing: none has.
   [[nodiscard]] std::optional<Peer> accept();
 
  private:

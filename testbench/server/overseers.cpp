@@ -103,23 +103,27 @@ Overseers::~Overseers() {
 }
 
 void Overseers::accept() {
-  auto peer = listener_.accept();
-  if (!peer || all_.size() >= kMostOverseers) return;
-  auto one = std::make_shared<One>();
-  one->peer = std::move(*peer);
-  one->watch = server_.poller().add(one->peer.socket.get(), [this, weak = std::weak_ptr(one)] {
-    if (const auto here = weak.lock()) hear(here);
-  });
-  all_.push_back(std::move(one));
+  while (auto peer = listener_.accept()) {
+    if (!peer->process || all_.size() >= kMostOverseers) continue;
+    auto one = std::make_shared<One>();
+    one->peer = std::move(*peer);
+    one->watch = server_.poller().add(one->peer.socket.get(), [this, weak = std::weak_ptr(one)] {
+      if (const auto here = weak.lock()) hear(here);
+    });
+    all_.push_back(std::move(one));
+  }
 }
 
 void Overseers::hear(const std::shared_ptr<One>& one) {
-  std::array<char, kMostQuestion> piece;
-  const ssize_t got = recv(one->peer.socket.get(), piece.data(), piece.size(), 0);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got > 0) one->question.append(piece.data(), static_cast<std::size_t>(got));
-  if (got <= 0 || one->question.size() > kMostQuestion) return forget(one);
-  if (one->question == "ps\n" || one->question == "stat\n") answer(one);
+  for (;;) {
+    std::array<char, kMostQuestion> piece;
+    const ssize_t got = recv(one->peer.socket.get(), piece.data(), piece.size(), 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) return;
+    if (got > 0) one->question.append(piece.data(), static_cast<std::size_t>(got));
+    if (got <= 0 || one->question.size() > kMostQuestion) return forget(one);
+    if (one->question == "ps\n" || one->question == "stat\n") return answer(one);
+  }
 }
 
 void Overseers::answer(const std::shared_ptr<One>& one) {

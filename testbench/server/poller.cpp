@@ -22,7 +22,7 @@ Poller::Poller() : epoll_(epoll_create1(EPOLL_CLOEXEC)) {
 
 Poller::Watch Poller::add(int descriptor, std::function<void()> readable) {
   epoll_event event{};
-  event.events = EPOLLIN | EPOLLRDHUP;
+  event.events = EPOLLIN | EPOLLRDHUP | EPOLLET;
   event.data.u64 = ++last_;
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0) poller_failed("epoll_ctl");
   watches_.emplace(last_, std::move(readable));

@@ -19,8 +19,8 @@ class Poller {
   Poller(const Poller&) = delete;
   Poller& operator=(const Poller&) = delete;
 
-  /// From now on `readable` is called whenever take finds that `descriptor` can be read, or that its other side is
-  /// gone. Throws std::system_error.
+  /// From now on `readable` is called when take finds that something has come to `descriptor`, or that its other side
+  /// is gone: once for what has come, also if it is not read at once. Throws std::system_error.
   [[nodiscard]] Watch add(int descriptor, std::function<void()> readable);
   /// Before the descriptor is closed.
   void remove(int descriptor, Watch watch);

@@ -107,8 +107,10 @@ bool Session::take_requests() {
     auto frame = frames_.next();
     if (!frame) {
       if (frames_.too_long()) end("a request longer than any is");
-      if (!std::exchange(socket_readable_, false)) break;
-      if (!frames_.receive(socket_.get())) end("");
+      if (ended_ || !socket_readable_) break;
+      const auto came = frames_.receive(socket_.get());
+      if (came == FrameReader::Came::kEnd) end("");
+      socket_readable_ = came == FrameReader::Came::kSome;
       continue;
     }
     any = true;
