@@ -127,21 +127,47 @@ TEST_CASE("Threads wake when all that follows from events of their time has happ
   CHECK(log == std::vector<std::string>{"event", "constructed first, notified last", "thread"});
 }
 
-TEST_CASE("Threads wake in the order in which they went to sleep") {
+namespace {
+
+/// Three threads that go to sleep in the order 3, 2, 1, twice, each time until the same time: numbers as they wake.
+/// `spawn` starts a thread.
+std::vector<int> waking_order(const std::function<void(int, std::function<void()>)>& spawn) {
   std::vector<int> log;
   for (const int number : {1, 2, 3}) {
-    runner().add("thread " + std::to_string(number), [&log, number] {
+    spawn(number, [&log, number] {
       const Picoseconds start = now_ps();
-      wait_until(start + 100 * static_cast<Picoseconds>(4 - number));
-      wait_until(start + 1000);
-      log.push_back(number);
-      // Awake in this order, they go to sleep in it.
-      wait_until(start + 2000);
-      log.push_back(number);
+      for (const Picoseconds time : {Picoseconds{1000}, Picoseconds{2000}}) {
+        wait_until(start + time - 100 * static_cast<Picoseconds>(number));
+        wait_until(start + time);
+        log.push_back(number);
+      }
     });
   }
   run();
-  CHECK(log == std::vector{3, 2, 1, 3, 2, 1});
+  return log;
+}
+
+}  // namespace
+
+TEST_CASE("Threads wake in the order of their ranks, whenever they went to sleep") {
+  // Applications have ranks, in the order in which they were added.
+  const auto spawn = [](int number, std::function<void()> body) {
+    runner().add("thread " + std::to_string(number), std::move(body));
+  };
+  CHECK(waking_order(spawn) == std::vector{1, 2, 3, 1, 2, 3});
+}
+
+TEST_CASE("Threads of one rank wake in the order in which they went to sleep") {
+  std::vector<std::function<void()>> bodies;
+  const auto spawn = [&](int number, std::function<void()> body) {
+    bodies.push_back(std::move(body));
+    if (number != 3) return;
+    runner().add("spawns", [&bodies] {
+      for (const auto& one : bodies) sc_core::sc_spawn([&one] { one(); });
+      wait_until(now_ps() + 3000);
+    });
+  };
+  CHECK(waking_order(spawn) == std::vector{3, 2, 1, 3, 2, 1});
 }
 
 TEST_CASE("A sleep ends with the event it waits for, and its time means nothing any more") {
