@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 # Depends on the machine.
-WALL_CLOCK = {"simulated_cycles_per_second", "simulated_cycles_per_second_one_thread"}
+WALL_CLOCK = {"simulated_cycles_per_second", "simulated_cycles_per_second_one_thread", "wall_us_per_small_write", "wall_mb_per_s"}
 LESS_IS_BETTER = ("_cycles", "_ns", "recovery_round_trips_middle", "recovery_round_trips_last")
 
 
