@@ -627,7 +627,7 @@ class ToolTest(unittest.TestCase):
     def test_a_fuzz_run_that_fails(self):
         (self.folder / "corpus").mkdir()
         shutil.copy(sorted(CORPUS.iterdir())[0], self.folder / "corpus")
-        result = rnic("fuzz", "--frames", 1_600, "--episode", 800, "--seed", 1, "--corpus", "corpus", "--planted", "shared-domain")
+        result = rnic("fuzz", "--frames", 4_000, "--episode", 800, "--seed", 1, "--corpus", "corpus", "--planted", "shared-domain")
         self.assertEqual(result.returncode, 1, result.stderr)
         violations = re.findall(r"violation with seed (\d+): (.*)", result.stderr)
         self.assertEqual(re.findall(r"command are in rnic-failures/fuzz-(\d+)", result.stdout), [seed for seed, _ in violations[:3]])
