@@ -10,10 +10,10 @@
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
-#include <string>
 #include <system_error>
 
 #include "model/pcie.hpp"
+#include "model/process_memory.hpp"
 
 namespace rnic::model {
 namespace {
@@ -171,20 +171,10 @@ void HostMemory::decommit(std::uint64_t start, const Block& block) {
 }
 
 bool HostMemory::accessible(const void* pointer, std::size_t length, bool writable) {
-  std::uint64_t next = to_address(pointer);
-  const std::uint64_t end = next + length;
-  if (end < next) return false;
+  const std::uint64_t start = to_address(pointer), end = start + length;
+  if (end < start) return false;
   std::ifstream maps("/proc/self/maps");
-  for (std::string line; next < end && std::getline(maps, line);) {
-    std::istringstream fields(line);
-    std::uint64_t low{}, high{};
-    char dash{};
-    std::string rights;
-    if (!(fields >> std::hex >> low >> dash >> high >> rights) || high <= next) continue;
-    if (low > next || rights[0] != 'r' || (writable && rights[1] != 'w')) return false;
-    next = high;
-  }
-  return next >= end;
+  return map_has(maps, start, end, writable);
 }
 
 void HostMemory::clear() {

@@ -12,9 +12,6 @@
 #include <vector>
 
 namespace rnic::model {
-namespace {
-
-/// Whether the map of a process, in the format of /proc/PID/maps, has all of [next, end) with these rights.
 bool map_has(std::istream& maps, std::uint64_t next, std::uint64_t end, bool writable) {
   for (std::string line; next < end && std::getline(maps, line);) {
     std::istringstream fields(line);
@@ -27,8 +24,6 @@ bool map_has(std::istream& maps, std::uint64_t next, std::uint64_t end, bool wri
   }
   return next >= end;
 }
-
-}  // namespace
 
 bool ProcessMemory::read(std::uint64_t address, std::span<std::uint8_t> data) const {
   const iovec to{data.data(), data.size()}, from{reinterpret_cast<void*>(address), data.size()};

@@ -1,11 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <istream>
 #include <span>
 
 #include "model/pcie.hpp"
 
 namespace rnic::model {
+
+/// Whether the map of a process, in the format of /proc/PID/maps, has all of [next, end) with these rights.
+[[nodiscard]] bool map_has(std::istream& maps, std::uint64_t next, std::uint64_t end, bool writable);
 
 /// Memory of another process, reached by the system (process_vm_readv, process_vm_writev): the process need not share
 /// it or know of it, and it may change what is where at any moment.

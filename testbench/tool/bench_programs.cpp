@@ -1,16 +1,13 @@
 #include "testbench/tool/bench_programs.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 
-#include <array>
-#include <cerrno>
 #include <filesystem>
 #include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <string>
-#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "testbench/tool/child_process.hpp"
@@ -23,15 +20,13 @@ namespace {
 class Program {
  public:
   Program(const MachineProcess& machine, unsigned host, std::vector<std::string> arguments) {
-    std::array<int, 2> ends{};
-    if (pipe2(ends.data(), O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
-    output_ = remote::Descriptor(ends[0]);
-    const remote::Descriptor write_end(ends[1]);
+    Pipe output;
+    output_ = std::move(output.read_end);
     ChildOptions options;
     options.command = {(std::filesystem::read_symlink("/proc/self/exe").parent_path() / "verbs_writes").string()};
     options.command.insert(options.command.end(), arguments.begin(), arguments.end());
     options.environment = machine.environment(host);
-    options.output = write_end.get();
+    options.output = output.write_end.get();
     options.own_group = true;
     child_.emplace(options);
   }

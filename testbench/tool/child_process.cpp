@@ -33,27 +33,31 @@ void become(const ChildOptions& options, char* const arguments[]) {
 
 }  // namespace
 
+Pipe::Pipe() {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+  read_end = remote::Descriptor(ends[0]);
+  write_end = remote::Descriptor(ends[1]);
+}
+
 ChildProcess::ChildProcess(const ChildOptions& options) {
   std::vector<std::string> line = options.command;
   std::vector<char*> arguments;
   for (auto& one : line) arguments.push_back(one.data());
   arguments.push_back(nullptr);
   // Closed by the program that begins; what comes is why there is none.
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
-  const remote::Descriptor from_child(ends[0]);
-  remote::Descriptor to_parent(ends[1]);
+  Pipe failure;
   process_ = fork();
   if (process_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
   if (process_ == 0) {
     become(options, arguments.data());
     const int error = errno;
-    static_cast<void>(write(to_parent.get(), &error, sizeof error) == 0);
+    static_cast<void>(write(failure.write_end.get(), &error, sizeof error) == 0);
     _exit(127);
   }
-  to_parent = {};
+  failure.write_end = {};
   int error = 0;
-  if (read(from_child.get(), &error, sizeof error) == sizeof error) {
+  if (read(failure.read_end.get(), &error, sizeof error) == sizeof error) {
     wait();
     throw std::system_error(error, std::generic_category(), options.command.front());
   }

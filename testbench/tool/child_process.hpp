@@ -12,6 +12,15 @@
 
 namespace rnic::testbench {
 
+/// No child has them by itself.
+struct Pipe {
+  /// Throws std::system_error.
+  Pipe();
+
+  remote::Descriptor read_end;
+  remote::Descriptor write_end;
+};
+
 struct ChildOptions {
   std::vector<std::string> command;  ///< Program, looked for as a shell does, and its arguments
   std::vector<std::pair<std::string, std::string>> environment;  ///< Beside the own

@@ -6,7 +6,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -47,22 +46,21 @@ MachineProcess MachineProcess::at(const std::string& folder) {
 
 MachineProcess MachineProcess::start(const std::vector<std::string>& arguments) {
   MachineProcess machine(own_folder());
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
-  const remote::Descriptor ready(ends[0]), silence(open("/dev/null", O_WRONLY | O_CLOEXEC));
-  remote::Descriptor tell(ends[1]);
+  Pipe ready;
+  const remote::Descriptor silence(open("/dev/null", O_WRONLY | O_CLOEXEC));
   ChildOptions options;
-  options.command = {"/proc/self/exe",           "serve",  "--dir", machine.folder_, "--ready-fd",
-                     std::to_string(tell.get()), "--quiet"};
+  options.command = {"/proc/self/exe", "serve",      "--dir",
+                     machine.folder_,  "--ready-fd", std::to_string(ready.write_end.get()),
+                     "--quiet"};
   options.command.insert(options.command.end(), arguments.begin(), arguments.end());
   options.output = silence.get();
-  options.keeps = tell.get();
+  options.keeps = ready.write_end.get();
   options.own_group = true;
   machine.own_.emplace(options);
-  tell = {};
+  ready.write_end = {};
   char byte{};
   ssize_t got = 0;
-  while ((got = read(ready.get(), &byte, 1)) < 0 && errno == EINTR) {
+  while ((got = read(ready.read_end.get(), &byte, 1)) < 0 && errno == EINTR) {
   }
   if (got != 1) throw UsageError("the machine did not begin");
   return machine;

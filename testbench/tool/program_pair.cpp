@@ -88,14 +88,12 @@ class Member {
   }
 
   void start(const std::vector<std::string>& command, const MachineProcess& machine, unsigned host) {
-    std::array<int, 2> ends{};
-    if (pipe2(ends.data(), O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
-    lines_ = remote::Descriptor(ends[0]);
-    const remote::Descriptor write_end(ends[1]);
+    Pipe output;
+    lines_ = std::move(output.read_end);
     ChildOptions options;
     options.command = command;
     options.environment = machine.environment(host);
-    options.output = options.errors = write_end.get();
+    options.output = options.errors = output.write_end.get();
     child_.emplace(options);
   }
   [[nodiscard]] bool started() const { return child_.has_value(); }
