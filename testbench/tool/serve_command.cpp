@@ -29,6 +29,7 @@ struct ServeArguments {
   std::string folder;
   std::string json;
   std::vector<std::vector<kmd::Gid>> gids;  ///< Of the machine file
+  ProcessQuota quota;                       ///< The same
   bool paused = false;
   bool quiet = false;
   int ready = -1;
@@ -124,8 +125,9 @@ int run_serve_command(ServeArguments& arguments) {
   DrawnWorld drawn = arguments.world.draw();
   arguments.report.observe(drawn.options);
   World world(drawn.options);
-  MachineServerOptions options{.folder = arguments.folder, .gids = {}, .paused = arguments.paused};
-  const MachineDescription named{.world = {}, .gids = arguments.gids};
+  MachineServerOptions options{
+      .folder = arguments.folder, .gids = {}, .quota = arguments.quota, .paused = arguments.paused};
+  const MachineDescription named{.world = {}, .gids = arguments.gids, .quota = {}};
   for (std::size_t i = 0; i < world.hosts(); ++i) options.gids.push_back(named.gids_of(i));
   MachineServer server(world, std::move(options),
                        [](const std::string& line) { fmt::print(stderr, "rnic: {}\n", line); });
@@ -156,7 +158,7 @@ void add_serve_command(CLI::App& tool, std::function<int()>& action) {
       ->add_option_function<std::string>(
           "machine",
           [arguments = arguments.get()](const std::string& file) {
-            MachineDescription machine{.world = arguments->world.options, .gids = {}};
+            MachineDescription machine{.world = arguments->world.options, .gids = {}, .quota = {}};
             try {
               load_machine(file, machine);
             } catch (const MachineFileError& error) {
@@ -164,6 +166,7 @@ void add_serve_command(CLI::App& tool, std::function<int()>& action) {
             }
             arguments->world.options = machine.world;
             arguments->gids = machine.gids;
+            arguments->quota = machine.quota;
           },
           "Machine file (docs/machine_file.md)")
       ->type_name("MACHINE.toml");
