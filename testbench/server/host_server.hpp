@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "driver/kmd/kernel_device.hpp"
 #include "testbench/host.hpp"
@@ -17,13 +18,15 @@
 
 namespace rnic::testbench {
 
+class EventLogWriter;
+
 /// A host of the machine, for the processes that come to it: its kernel driver, and their sessions.
 class HostServer {
  public:
   using Log = std::function<void(const std::string&)>;
 
-  /// `host`, `poller` and `calls` outlive it.
-  HostServer(Host& host, Poller& poller, CallThreads& calls, Log log);
+  /// `host`, `poller`, `calls` and `events` outlive it; what processes say goes to `events`, if there is one.
+  HostServer(Host& host, Poller& poller, CallThreads& calls, Log log, EventLogWriter* events);
   HostServer(const HostServer&) = delete;
   HostServer& operator=(const HostServer&) = delete;
   ~HostServer();
@@ -42,6 +45,8 @@ class HostServer {
   [[nodiscard]] Poller& poller() { return poller_; }
   [[nodiscard]] CallThreads& calls() { return calls_; }
   [[nodiscard]] const std::list<std::shared_ptr<Session>>& sessions() const { return sessions_; }
+  /// One that has not come to the socket.
+  void add(std::shared_ptr<Session> session) { sessions_.push_back(std::move(session)); }
   void log(const std::string& line) { log_(host_.basename() + (": " + line)); }
 
   /// What a session may map of memory at `at`; from now on it is told what the device writes there. Nothing: it is no
@@ -65,6 +70,7 @@ class HostServer {
   Poller& poller_;
   CallThreads& calls_;
   const Log log_;
+  EventLogWriter* const events_;
   std::unique_ptr<kmd::KernelDevice> kernel_;
   std::unique_ptr<Listener> listener_;
   Poller::Watch listener_watch_{};
