@@ -31,7 +31,10 @@ MachineServer::MachineServer(World& world, MachineServerOptions options, std::fu
     recorders_.push_back(std::make_unique<MemoryRecorder>(world.host(i), *options_.log));
 }
 
-MachineServer::~MachineServer() = default;
+MachineServer::~MachineServer() {
+  // They keep what belongs to the hosts.
+  calls_.forget();
+}
 
 void MachineServer::bring_up() {
   advance(kSlicePs);  // events are heard from the first delta cycle on
