@@ -43,7 +43,7 @@ void MachineServer::bring_up() {
       kmd::KernelOptions options;
       options.mac = station_of(i);
       if (i < options_.gids.size()) options.gids = options_.gids[i];
-      hosts_[i]->bring_up(options);
+      hosts_[i]->bring_up(options, options_.quota);
     }
     for (std::size_t i = 0; i < hosts_.size(); ++i) introduce(i);
   });

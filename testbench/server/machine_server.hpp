@@ -21,6 +21,7 @@ class Overseers;
 struct MachineServerOptions {
   std::string folder;                       ///< Of the sockets, one a host: host0, host1, ...
   std::vector<std::vector<kmd::Gid>> gids;  ///< Of each host, beside its link-local one
+  ProcessQuota quota{};                     ///< Of each process on a host
   bool paused = false;                      ///< Time stands still until the first pause()
   EventLogWriter* log = nullptr;            ///< Hears all that comes from outside, if it is there; outlives the server
 };

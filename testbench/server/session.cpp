@@ -12,6 +12,9 @@
 
 namespace rnic::testbench {
 
+Session::Session(HostServer& host, std::int32_t process)
+    : host_(host), process_(process), account_(host.account_of(process)) {}
+
 bool Session::own_page(std::uint64_t offset, std::uint32_t bytes) const {
   if (offset % bytes != 0) return false;
   for (const auto& [number, one] : clients_) {
@@ -71,7 +74,7 @@ void Session::open_client(const remote::FrameHeader& header) {
   run([this, header, free, one] {
     Result<std::unique_ptr<kmd::Client>> made = Error::kDeviceFailed;
     if (const auto well = host_.kernel().recover(); well) {
-      made = kmd::Client::create(host_.kernel(), false, {AddressSpace::Kind::kProcess, process_});
+      made = kmd::Client::create(host_.kernel(), false, {AddressSpace::Kind::kProcess, process_}, account_);
     } else {
       made = well.error();
     }

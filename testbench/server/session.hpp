@@ -59,12 +59,15 @@ class Session : public std::enable_shared_from_this<Session> {
     std::size_t clients{};
     std::uint64_t calls{}, doorbells{};
   };
+  /// What it has together with the other connections of its process.
+  [[nodiscard]] const kmd::Account& account() const { return *account_; }
   [[nodiscard]] Figures figures() const { return {clients_.size(), calls_made_, doorbells_made_}; }
   /// Its clients. Each stays as long as it is kept.
   [[nodiscard]] std::vector<std::shared_ptr<kmd::Client>> clients() const;
 
  protected:
-  Session(HostServer& host, std::int32_t process) : host_(host), process_(process) {}
+  /// Throws std::bad_alloc.
+  Session(HostServer& host, std::int32_t process);
 
   /// Makes a TLP of it.
   void ring(const remote::Doorbell& doorbell);
@@ -110,6 +113,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   HostServer& host_;
   const std::int32_t process_;
+  const std::shared_ptr<kmd::Account> account_;
   bool ended_ = false;
   std::size_t calls_ = 0;  ///< Under way
   std::uint64_t calls_made_ = 0, doorbells_made_ = 0;

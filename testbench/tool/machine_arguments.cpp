@@ -24,7 +24,8 @@ std::vector<std::string> MachineArguments::given() const {
 
 MachineServerOptions MachineArguments::server_options(std::size_t hosts) const {
   MachineServerOptions options;
-  const MachineDescription named{.world = {}, .gids = gids};
+  options.quota = quota;
+  const MachineDescription named{.world = {}, .gids = gids, .quota = {}};
   for (std::size_t i = 0; i < hosts; ++i) options.gids.push_back(named.gids_of(i));
   return options;
 }
@@ -37,7 +38,7 @@ void add_machine_options(CLI::App& command, MachineArguments& arguments) {
       .add_option_function<std::string>(
           "machine",
           [&arguments](const std::string& file) {
-            MachineDescription machine{.world = arguments.world.options, .gids = {}};
+            MachineDescription machine{.world = arguments.world.options, .gids = {}, .quota = {}};
             try {
               load_machine(file, machine, arguments.world.files);
             } catch (const MachineFileError& error) {
@@ -45,6 +46,7 @@ void add_machine_options(CLI::App& command, MachineArguments& arguments) {
             }
             arguments.world.options = machine.world;
             arguments.gids = machine.gids;
+            arguments.quota = machine.quota;
           },
           "Machine file (docs/machine_file.md)")
       ->type_name("MACHINE.toml");

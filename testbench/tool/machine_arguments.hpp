@@ -15,6 +15,7 @@ namespace rnic::testbench {
 struct MachineArguments {
   WorldArguments world;
   std::vector<std::vector<kmd::Gid>> gids;     ///< Of the machine file
+  ProcessQuota quota;                          ///< The same
   std::vector<const CLI::Option*> simulating;  ///< That say what is simulated
 
   /// Those of them that were given, as a command line.
