@@ -219,7 +219,7 @@ Result<void> KernelDevice::query_limits(DeviceLife& life) {
              .max_sge = caps.max_sge,
              .max_inline = caps.max_inline,
              .max_rd_atomic = caps.max_rd_atomic,
-             .max_mtu = caps.max_mtu,
+             .max_mtu = options_.mtu != 0 ? std::min<std::uint32_t>(options_.mtu, caps.max_mtu) : caps.max_mtu,
              .uar_count = caps.uar_count,
              .msix_vectors = caps.msix_vectors,
              .max_message = caps.max_message,

@@ -44,6 +44,8 @@ struct KernelOptions {
   hw::CompletionTimeoutRange completion_timeout = hw::CompletionTimeoutRange::kDefault;
   /// Own addresses beside the link-local one, in the order of the GID table.
   std::vector<Gid> gids{};
+  /// Of the port, as ibv_mtu: queue pairs have no longer path MTU. 0: what the device can.
+  std::uint32_t mtu{};
   /// What one client may have, unless it comes with an account.
   Quota quota{};
 };

@@ -119,6 +119,7 @@ void read_machine(TomlTable root, const std::filesystem::path& folder, MachineDe
   if (hosts.size() > count)
     root.fail("hosts", fmt::format("is {}, and there are {} tables [[host]]", count, hosts.size()));
   world.hosts = count;
+  root.one_of("mtu", machine.mtu, {256, 512, 1024, 2048, 4096});
   if (auto table = root.table("switch")) {
     world.switched = true;
     read_switch(std::move(*table), world.ethernet_switch);

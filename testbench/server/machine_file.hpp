@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@ struct MachineDescription {
   /// Own addresses of each host beside the link-local one; a host beyond the last has its default.
   std::vector<std::vector<kmd::Gid>> gids;
   ProcessQuota quota;
+  std::uint64_t mtu{};  ///< Of every port, bytes; 0: what its device can
 
   [[nodiscard]] std::vector<kmd::Gid> gids_of(std::size_t host) const;
 };

@@ -1,6 +1,7 @@
 #include "testbench/server/machine_server.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <exception>
 #include <stdexcept>
@@ -14,6 +15,8 @@ namespace {
 
 /// Simulated time in which every process's objects can be taken back.
 constexpr model::Picoseconds kGoodbye = 1'000'000'000'000;
+/// 256 bytes are 1 as ibv_mtu, and have 9 bits.
+constexpr int kMtuBits = 8;
 
 std::uint64_t station_of(std::size_t host) { return 0x0200'0000'0001 + host; }
 
@@ -43,6 +46,7 @@ void MachineServer::bring_up() {
       kmd::KernelOptions options;
       options.mac = station_of(i);
       if (i < options_.gids.size()) options.gids = options_.gids[i];
+      if (options_.mtu != 0) options.mtu = static_cast<std::uint32_t>(std::bit_width(options_.mtu) - kMtuBits);
       hosts_[i]->bring_up(options, options_.quota);
     }
     for (std::size_t i = 0; i < hosts_.size(); ++i) introduce(i);

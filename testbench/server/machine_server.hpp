@@ -22,6 +22,7 @@ struct MachineServerOptions {
   std::string folder;                       ///< Of the sockets, one a host: host0, host1, ...
   std::vector<std::vector<kmd::Gid>> gids;  ///< Of each host, beside its link-local one
   ProcessQuota quota{};                     ///< Of each process on a host
+  std::uint64_t mtu{};                      ///< Of every port, bytes; 0: what its device can
   bool paused = false;                      ///< Time stands still until the first pause()
   EventLogWriter* log = nullptr;            ///< Hears all that comes from outside, if it is there; outlives the server
 };

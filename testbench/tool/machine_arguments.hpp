@@ -16,6 +16,7 @@ struct MachineArguments {
   WorldArguments world;
   std::vector<std::vector<kmd::Gid>> gids;     ///< Of the machine file
   ProcessQuota quota;                          ///< The same
+  std::uint64_t mtu{};                         ///< The same
   std::vector<const CLI::Option*> simulating;  ///< That say what is simulated
 
   /// Those of them that were given, as a command line.

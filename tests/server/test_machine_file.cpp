@@ -106,6 +106,12 @@ TEST_CASE("what is wrong in a machine file is an error that names its line") {
   CHECK_THROWS_WITH(testbench::load_machine("no_such_file.toml", machine, files), "no_such_file.toml: cannot be read");
 }
 
+TEST_CASE("a machine file says what MTU the ports have") {
+  CHECK(read("").mtu == 0);
+  CHECK(read("mtu = 1024").mtu == 1024);
+  CHECK(error_of("mtu = 1500") != "none");
+}
+
 TEST_CASE("a machine file says what a process may have; what it does not say is a part of the device") {
   const Limits device{
       .max_qp = 254, .max_cq = 256, .max_mr = 16384, .uar_count = 128, .max_srq = 256, .max_multicast_groups = 16};

@@ -132,3 +132,19 @@ TEST_CASE("a process has no more than 16 connections, and others have theirs") {
   for (int i = 0; i < 100 && !again; ++i) again = remote::attach(server.socket(0));
   CHECK(again.ok());
 }
+
+TEST_CASE("the ports have the MTU that the machine file says") {
+  Tool tool;
+  std::ofstream(tool.folder() + "/m.toml") << "mtu = 512\n";
+  ServerProcess server({tool.folder() + "/m.toml"});
+  RemotePeer peer(server.socket(0), 0);
+  CHECK(peer.context().limits().max_mtu == 2);
+  umd::QpConnection c;
+  c.path.sgid_index = 1;
+  c.path.dest_gid = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 0, 2};
+  c.path.dest_mac = 0x0200'0000'0002;
+  c.path_mtu = 3;
+  CHECK(peer.qp().connect(c).error() == Error::kInvalidParameter);
+  c.path_mtu = 2;
+  CHECK(peer.qp().connect(c).ok());
+}
