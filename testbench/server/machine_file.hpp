@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "driver/kmd/port_tables.hpp"
+#include "testbench/server/outside/frame_socket.hpp"
 #include "testbench/server/toml_table.hpp"
 #include "testbench/world.hpp"
 
@@ -15,6 +16,7 @@ struct MachineDescription {
   WorldOptions world;
   /// Own addresses of each host beside the link-local one; a host beyond the last has its default.
   std::vector<std::vector<kmd::Gid>> gids;
+  std::vector<FrameSocketOptions> sockets;  ///< At the free ends of the world
 
   [[nodiscard]] std::vector<kmd::Gid> gids_of(std::size_t host) const;
 };

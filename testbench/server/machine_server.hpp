@@ -9,6 +9,9 @@
 
 #include "testbench/server/call_threads.hpp"
 #include "testbench/server/host_server.hpp"
+#include "testbench/server/outside/host_network.hpp"
+#include "testbench/server/outside/outside_port.hpp"
+#include "testbench/server/pace.hpp"
 #include "testbench/server/poller.hpp"
 #include "testbench/world.hpp"
 
@@ -17,6 +20,7 @@ namespace rnic::testbench {
 class Overseers;
 
 struct MachineServerOptions {
+  std::vector<FrameSocketOptions> sockets;  ///< At the free ends of the world, in their order
   std::string folder;                       ///< Of the sockets, one a host: host0, host1, ...
   std::vector<std::vector<kmd::Gid>> gids;  ///< Of each host, beside its link-local one
   bool paused = false;                      ///< Time stands still until the first pause()
@@ -26,7 +30,8 @@ struct MachineServerOptions {
 ///
 /// Simulated time runs as fast as it can while something is under way. With nothing under way but deadlines (timers of
 /// the NICs) it goes no faster than the time outside, and with nothing at all it stands still; in both cases the thread
-/// sleeps until a process speaks.
+/// sleeps until a process, or somebody at a socket, speaks. Where there are sockets simulated time goes as the time
+/// outside does while nothing is under way, and no faster while something is.
 class MachineServer {
  public:
   /// Before the simulation has begun; `world` outlives it. `log` takes lines for the user.
@@ -35,7 +40,7 @@ class MachineServer {
   MachineServer& operator=(const MachineServer&) = delete;
   ~MachineServer();
 
-  /// Brings the hosts up; when it returns processes can come. Throws std::runtime_error.
+  /// Brings the hosts up; when it returns processes can come, and frames. Throws std::runtime_error.
   void begin();
   /// Serves until stop is called. Throws what the simulation does; then nothing goes on but `give_up`.
   void serve();
@@ -57,9 +62,13 @@ class MachineServer {
   [[nodiscard]] CallThreads& calls() { return calls_; }
   [[nodiscard]] World& world() { return world_; }
   [[nodiscard]] const std::vector<std::unique_ptr<HostServer>>& hosts() const { return hosts_; }
+  /// Where frames come from outside, and go to it.
+  [[nodiscard]] const std::vector<std::unique_ptr<OutsidePort>>& sockets() const { return sockets_; }
 
  private:
   void introduce(std::size_t index);
+  void open_sockets();
+  void move_on();
   void run_job(const std::function<void()>& job);
   void run_until(const std::function<bool()>& done);
   void advance(std::uint64_t ps);
@@ -75,7 +84,10 @@ class MachineServer {
   const std::function<void(const std::string&)> log_;
   Poller poller_;
   CallThreads calls_;
+  std::vector<std::unique_ptr<HostNetwork>> networks_;  ///< Of the hosts, if there are sockets
   std::vector<std::unique_ptr<HostServer>> hosts_;
+  std::vector<std::unique_ptr<OutsidePort>> sockets_;
+  Pace pace_;
   std::unique_ptr<Overseers> overseers_;
   bool stopped_ = false;
   bool paused_ = false;

@@ -92,6 +92,12 @@ Json host_json(HostServer& host, bool counters) {
   return json;
 }
 
+Json socket_json(const OutsidePort& socket) {
+  Json json{{"socket", socket.options().describe()}};
+  for (const auto& [name, count] : named(socket.counts())) json["counters"][name] = count;
+  return json;
+}
+
 }  // namespace
 
 Overseers::Overseers(MachineServer& server, const std::string& path)
@@ -134,6 +140,7 @@ void Overseers::answer(const std::shared_ptr<One>& one) {
     World& world = server->world();
     Json json{{"simulated_ns", world.now_ns()}, {"paused", server->paused()}, {"hosts", Json::array()}};
     for (const auto& host : server->hosts()) json["hosts"].push_back(host_json(*host, counters));
+    for (const auto& socket : server->sockets()) json["sockets"].push_back(socket_json(*socket));
     const std::string text = json.dump() + "\n";
     static_cast<void>(remote::send_all(one->peer.socket.get(), std::as_bytes(std::span(text))));
   });

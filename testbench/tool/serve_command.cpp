@@ -28,7 +28,7 @@ struct ServeArguments {
   ReportFile report;
   std::string folder;
   std::string json;
-  std::vector<std::vector<kmd::Gid>> gids;  ///< Of the machine file
+  MachineDescription machine;  ///< Of the machine file: what is not in `world`
   bool paused = false;
   bool quiet = false;
   int ready = -1;
@@ -101,6 +101,8 @@ void serve(MachineServer& server, const Signals& signals, const ServeArguments& 
   }));
   server.begin();
   for (const auto& host : server.hosts()) fmt::print("  {}: {}\n", host->host().basename(), host->socket());
+  for (std::size_t i = 0; i < server.sockets().size(); ++i)
+    fmt::print("  socket{}: {}\n", i, server.sockets()[i]->options().describe());
   std::fflush(stdout);
   std::optional<StatusLine> status;
   if (!arguments.quiet) status.emplace(server);
@@ -124,9 +126,9 @@ int run_serve_command(ServeArguments& arguments) {
   DrawnWorld drawn = arguments.world.draw();
   arguments.report.observe(drawn.options);
   World world(drawn.options);
-  MachineServerOptions options{.folder = arguments.folder, .gids = {}, .paused = arguments.paused};
-  const MachineDescription named{.world = {}, .gids = arguments.gids};
-  for (std::size_t i = 0; i < world.hosts(); ++i) options.gids.push_back(named.gids_of(i));
+  MachineServerOptions options{
+      .sockets = arguments.machine.sockets, .folder = arguments.folder, .gids = {}, .paused = arguments.paused};
+  for (std::size_t i = 0; i < world.hosts(); ++i) options.gids.push_back(arguments.machine.gids_of(i));
   MachineServer server(world, std::move(options),
                        [](const std::string& line) { fmt::print(stderr, "rnic: {}\n", line); });
   arguments.report.watch(world, [&] {
@@ -156,14 +158,14 @@ void add_serve_command(CLI::App& tool, std::function<int()>& action) {
       ->add_option_function<std::string>(
           "machine",
           [arguments = arguments.get()](const std::string& file) {
-            MachineDescription machine{.world = arguments->world.options, .gids = {}};
+            MachineDescription machine{.world = arguments->world.options, .gids = {}, .sockets = {}};
             try {
               load_machine(file, machine);
             } catch (const MachineFileError& error) {
               throw CLI::ValidationError("machine file", error.what());
             }
             arguments->world.options = machine.world;
-            arguments->gids = machine.gids;
+            arguments->machine = std::move(machine);
           },
           "Machine file (docs/machine_file.md)")
       ->type_name("MACHINE.toml");
