@@ -4,7 +4,8 @@
 usage: check_layers.py
 
 umd and what they share know nothing of kmd, nor do the faces (nd2, verbs) of it and of each other; kmd knows nothing of umd and the faces;
-remote, the way to a kernel driver in another process, knows none of them, and of them only verbs knows it. Exit code: 0 all is
+cm, the connection manager, knows none of them, and only kmd knows it; remote, the way to a kernel driver in another process, knows none of
+them, and of them only verbs knows it. Exit code: 0 all is
 well, 1 something is not, and is printed.
 """
 import pathlib
@@ -14,8 +15,9 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Layer: those that it must not know.
 FACES = ("nd2", "verbs")
-FORBIDDEN = {"umd": ("kmd", "remote", *FACES), "nd2": ("kmd", "remote", "verbs"), "verbs": ("kmd", "nd2"), "kmd": ("umd", "remote", *FACES),
-             "remote": ("kmd", "umd", *FACES), "kernel_calls": ("kmd", "umd", "remote", *FACES), "": ("kmd", "umd", "remote", *FACES)}
+FORBIDDEN = {"umd": ("kmd", "cm", "remote", *FACES), "nd2": ("kmd", "cm", "remote", "verbs"), "verbs": ("kmd", "cm", "nd2"), "kmd": ("umd", "remote", *FACES),
+             "remote": ("kmd", "cm", "umd", *FACES), "kernel_calls": ("kmd", "cm", "umd", "remote", *FACES),
+             "cm": ("kmd", "umd", "remote", "kernel_calls", *FACES), "": ("kmd", "cm", "umd", "remote", *FACES)}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"(driver/[^"]+)"', re.MULTILINE)
 
 

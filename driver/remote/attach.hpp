@@ -11,8 +11,9 @@ namespace rnic::remote {
 /// device of that host as this process finds it (docs/server.md). Every client that it opens belongs to this process,
 /// and ends with it, however it ends.
 ///
-/// The node is of the process that attached: a child of fork that uses it gets kDeviceFailed. When the machine ends,
-/// calls answer kDeviceFailed, Machine::removed is true, and every wait is over.
+/// When the machine ends, calls answer kDeviceFailed, but for calls::Destroy, which succeeds; Machine::removed is true,
+/// and every wait is over. The node is of the process that attached: for a child of fork the machine has ended, and
+/// what it does with what it inherited reaches neither machine nor parent. It attaches anew.
 ///
 /// Errors: kDeviceNotFound (nobody listens at `socket`, or the machine does not want this process), kVersionMismatch (a
 /// machine of another version), kOutOfResources (no descriptor is free), kOutOfMemory.

@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -55,18 +54,31 @@ Result<std::shared_ptr<Connection>> Connection::open(const std::string& path) {
         welcome.memory_bytes != sizeof(ConnectionMemory))
       return Error::kVersionMismatch;
     if (!beside[0] || !beside[1]) return Error::kOutOfResources;
-    void* const memory =
-        mmap(nullptr, sizeof(ConnectionMemory), PROT_READ | PROT_WRITE, MAP_SHARED, beside[0].get(), 0);
-    if (memory == MAP_FAILED) return Error::kOutOfMemory;
-    return std::shared_ptr<Connection>(
-        new Connection(socket.take(), std::move(beside[1]), static_cast<ConnectionMemory*>(memory)));
+    auto mapping = SharedMapping::map(beside[0].get(), 0, sizeof(ConnectionMemory));
+    if (!mapping) return mapping.error();
+    return std::shared_ptr<Connection>(new Connection(socket.take(), std::move(beside[1]), mapping.take()));
   });
 }
 
-Connection::Connection(Descriptor socket, Descriptor bell, ConnectionMemory* memory)
-    : socket_(std::move(socket)), bell_(std::move(bell)), memory_(memory), process_(getpid()) {}
+Connection::Connection(Descriptor socket, Descriptor bell, std::shared_ptr<SharedMapping> mapping)
+    : socket_(std::move(socket)),
+      bell_(std::move(bell)),
+      mapping_(std::move(mapping)),
+      memory_(*reinterpret_cast<ConnectionMemory*>(mapping_->data())),
+      process_(getpid()),
+      hook_([this] { leave_to_parent(); }) {}
 
-Connection::~Connection() { munmap(memory_, sizeof *memory_); }
+/// In a child, behind the mapping's own hook: its copy says that the machine has ended. The socket would keep the
+/// parent's connection when the parent is another program or none.
+void Connection::leave_to_parent() {
+  socket_ = {};
+  bell_ = {};
+  broken_.store(true);
+  if (!mapping_->is_copy()) return;
+  memory_.gone.store(1);
+  memory_.asleep.store(0);
+  for (auto& word : memory_.status) word.store(1);
+}
 
 Connection::Answer Connection::request(FrameKind kind, std::uint32_t client, std::span<const std::byte> message,
                                        std::span<std::byte> body) {
@@ -137,8 +149,8 @@ bool Connection::receive_one() {
 /// Every wait of the process ends, those for a connection that broke without a word too.
 void Connection::break_up() {
   if (broken_.exchange(true)) return;
-  memory_->wakes.advance();
-  memory_->writes.advance();
+  memory_.wakes.advance();
+  memory_.writes.advance();
 }
 
 bool Connection::look_whether_gone() {

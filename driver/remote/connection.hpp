@@ -13,6 +13,7 @@
 #include <string>
 
 #include "driver/remote/connection_memory.hpp"
+#include "driver/remote/fork.hpp"
 #include "driver/remote/protocol.hpp"
 #include "driver/result.hpp"
 
@@ -20,13 +21,14 @@ namespace rnic::remote {
 
 /// The process's end of its connection with a host. Thread safe: of the threads that wait for answers one reads for all
 /// of them, so the process has no thread of ours.
+///
+/// A child of fork has none: for it the machine has ended (gone), and it holds nothing of the parent's connection.
 class Connection {
  public:
   /// Errors: those of attach.
   static Result<std::shared_ptr<Connection>> open(const std::string& socket);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
-  ~Connection();
 
   struct Answer {
     calls::Status status = calls::Status::kDeviceFailed;
@@ -39,9 +41,9 @@ class Connection {
   [[nodiscard]] Answer request(FrameKind kind, std::uint32_t client, std::span<const std::byte> message,
                                std::span<std::byte> body);
 
-  [[nodiscard]] ConnectionMemory& memory() { return *memory_; }
+  [[nodiscard]] ConnectionMemory& memory() { return memory_; }
   /// The machine has ended, as far as is known: it has said so, or the connection has broken.
-  [[nodiscard]] bool gone() const { return broken_.load(std::memory_order_relaxed) || memory_->gone.load() != 0; }
+  [[nodiscard]] bool gone() const { return broken_.load(std::memory_order_relaxed) || memory_.gone.load() != 0; }
   /// The same, and looks whether the connection still is; for who has waited for long.
   [[nodiscard]] bool look_whether_gone();
   /// The machine sleeps, and a doorbell has been left for it.
@@ -54,14 +56,16 @@ class Connection {
     bool there = false;
   };
 
-  Connection(Descriptor socket, Descriptor bell, ConnectionMemory* memory);
+  Connection(Descriptor socket, Descriptor bell, std::shared_ptr<SharedMapping> mapping);
   [[nodiscard]] bool receive_one();
   void wait_for(std::unique_lock<std::mutex>& lock, const Pending& mine);
   void break_up();
+  void leave_to_parent();
 
-  const Descriptor socket_;
-  const Descriptor bell_;
-  ConnectionMemory* const memory_;
+  Descriptor socket_;
+  Descriptor bell_;
+  const std::shared_ptr<SharedMapping> mapping_;
+  ConnectionMemory& memory_;
   const pid_t process_;
   std::atomic<bool> broken_{};
   std::mutex send_mutex_;
@@ -70,6 +74,7 @@ class Connection {
   bool somebody_reads_ = false;
   std::uint32_t last_number_{};
   std::map<std::uint32_t, Pending*> pending_;  ///< By number
+  const ForkHook hook_;
 };
 
 }  // namespace rnic::remote

@@ -1,10 +1,10 @@
 #include "driver/remote/remote_port.hpp"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstring>
 
+#include "driver/remote/fork.hpp"
 #include "driver/remote/status.hpp"
 
 namespace rnic::remote {
@@ -14,14 +14,18 @@ namespace {
 Result<std::shared_ptr<std::uint8_t>> map_piece(int descriptor, std::uint64_t offset, std::size_t bytes) {
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   const std::uint64_t before = offset % page;
-  const std::size_t length = bytes + before;
-  void* const at =
-      mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, static_cast<off_t>(offset - before));
-  if (at == MAP_FAILED) return Error::kOutOfMemory;
-  return or_out_of_memory([&]() -> Result<std::shared_ptr<std::uint8_t>> {
-    return std::shared_ptr<std::uint8_t>(static_cast<std::uint8_t*>(at) + before,
-                                         [at, length](std::uint8_t*) { munmap(at, length); });
-  });
+  auto mapping = SharedMapping::map(descriptor, offset - before, bytes + before);
+  if (!mapping) return mapping.error();
+  std::uint8_t* const at = (*mapping)->data() + before;
+  return std::shared_ptr<std::uint8_t>(mapping.take(), at);
+}
+
+/// What is given back is gone with the machine, or, in a child of fork, was never the caller's.
+bool gives_back(std::span<const std::byte> request) {
+  calls::RequestHeader header;
+  if (request.size() < sizeof header) return false;
+  std::memcpy(&header, request.data(), sizeof header);
+  return header.call == calls::Call::kDestroy;
 }
 
 }  // namespace
@@ -31,10 +35,9 @@ RemotePort::~RemotePort() { static_cast<void>(connection_->request(FrameKind::kC
 void RemotePort::call(std::span<const std::byte> request, std::span<std::byte> answer) {
   const auto got = connection_->request(FrameKind::kCall, client_, request, answer);
   if (got.status == calls::Status::kSuccess && got.bytes >= sizeof(calls::AnswerHeader)) return;
-  const calls::AnswerHeader header{
-      .size = sizeof(calls::AnswerHeader),
-      .version = calls::kVersion,
-      .status = got.status == calls::Status::kSuccess ? calls::Status::kDeviceFailed : got.status};
+  auto status = got.status == calls::Status::kSuccess ? calls::Status::kDeviceFailed : got.status;
+  if (connection_->gone() && gives_back(request)) status = calls::Status::kSuccess;
+  const calls::AnswerHeader header{.size = sizeof(calls::AnswerHeader), .version = calls::kVersion, .status = status};
   if (answer.size() >= sizeof header) std::memcpy(answer.data(), &header, sizeof header);
 }
 

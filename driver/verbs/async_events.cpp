@@ -44,6 +44,7 @@ Result<void> AsyncEvents::open(int channel) {
     return opened;
   }
   if (auto added = descriptor_.add(channel); !added) return added;
+  process_ = getpid();
   own_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (own_ < 0) return Error::kOutOfResources;
   return descriptor_.add(own_);
@@ -73,6 +74,7 @@ void AsyncEvents::forget(const void* element) {
 }
 
 void AsyncEvents::show(bool waits) const {
+  if (getpid() != process_) return;
   eventfd_t count{};
   static_cast<void>(waits ? eventfd_write(own_, 1) : eventfd_read(own_, &count));
 }

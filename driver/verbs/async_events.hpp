@@ -1,6 +1,7 @@
 #pragma once
 
 #include <infiniband/verbs.h>
+#include <sys/types.h>
 
 #include <deque>
 #include <memory>
@@ -61,7 +62,8 @@ class AsyncEvents {
   void show(bool waits) const;
 
   WaitDescriptor descriptor_;
-  int own_ = -1;  ///< An eventfd, readable while events_ has some
+  int own_ = -1;       ///< An eventfd, readable while events_ has some
+  pid_t process_ = 0;  ///< Whose events they are: a child of fork has the same eventfd
   std::mutex mutex_;
   std::deque<ibv_async_event> events_;
 };

@@ -57,7 +57,9 @@ extern "C" {
 
 ibv_context* ibv_open_device(ibv_device* device) {
   return or_null([&]() -> ibv_context* {
-    auto process = rnic::umd::ProcessContext::open(*Device::of(device).found.node);
+    rnic::DeviceNode* const node = node_of(Device::of(device));
+    if (node == nullptr) return refuse(ENODEV);
+    auto process = rnic::umd::ProcessContext::open(*node);
     if (!process) return refuse(process.error());
     auto context = std::make_unique<Context>();
     context->device = &Device::of(device);

@@ -1,8 +1,10 @@
 // The list of devices.
 #include <arpa/inet.h>
 #include <endian.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
@@ -13,15 +15,24 @@
 namespace rnic::verbs {
 namespace {
 
-/// All that were ever found. Never destroyed: a program may look at a device while the process ends.
+/// All that a process has ever found. Never destroyed: a program may look at a device while the process ends.
 struct Known {
+  explicit Known(const Known* before) : of_parent(before) {}
+
+  const pid_t process = getpid();
+  const Known* const of_parent;  ///< Of a child of fork; a thread of the parent may have been about to change them
   std::mutex mutex;
   std::vector<std::unique_ptr<Device>> devices;
 };
 
+/// A child of fork begins anew, for the lock of its parent may be taken for ever.
 Known& known() {
-  static auto* const all = new Known;
-  return *all;
+  static std::atomic<Known*> current{};
+  Known* found = current.load();
+  if (found != nullptr && found->process == getpid()) return *found;
+  auto own = std::make_unique<Known>(found);
+  if (!current.compare_exchange_strong(found, own.get())) return *found;
+  return *own.release();
 }
 
 std::unique_ptr<Device> device_of(FoundDevice found, int index) {
@@ -54,9 +65,22 @@ void look(Known& all) {
 
 }  // namespace
 
+DeviceNode* node_of(Device& device) {
+  auto& all = known();
+  const std::lock_guard lock(all.mutex);
+  const auto find = [&](auto&& is_it) -> DeviceNode* {
+    const auto found = std::find_if(all.devices.begin(), all.devices.end(), is_it);
+    return found == all.devices.end() ? nullptr : (*found)->found.node.get();
+  };
+  if (DeviceNode* const own = find([&](const auto& one) { return one.get() == &device; }); own != nullptr) return own;
+  look(all);
+  return find([&](const auto& one) { return one->found.name == device.found.name; });
+}
+
 SysfsPlace place_in_sysfs(const std::string& path) {
   auto& all = known();
   const std::lock_guard lock(all.mutex);
+  if (all.of_parent != nullptr) look(all);  // the path may be of a device that the parent found
   const auto below = [&](const char* folder) {
     const std::string prefix = std::string(folder) + "/";
     return path.compare(0, prefix.size(), prefix) == 0 ? path.substr(prefix.size()) : std::string();

@@ -22,7 +22,7 @@ struct FoundDevice {
 [[nodiscard]] std::vector<FoundDevice> find_devices();
 
 /// A device of the list that programs get. It stays for as long as the process lives, for nobody says when a program
-/// has forgotten it.
+/// has forgotten it; a child of fork has it too, and finds its way to it anew (node_of).
 struct Device {
   ibv_device face{};  ///< First: programs hold its address
   FoundDevice found;
@@ -35,6 +35,9 @@ struct Device {
     return ((mac >> 24 & 0xFFFFFF) << 40 | std::uint64_t{0xFFFE} << 24 | (mac & 0xFFFFFF)) ^ std::uint64_t{2} << 56;
   }
 };
+
+/// The way of this process to the device. Null: there is no such device any more. Throws std::bad_alloc.
+[[nodiscard]] DeviceNode* node_of(Device& device);
 
 /// The device in whose virtual sysfs directory `path` is, and the rest of the path; null: none.
 struct SysfsPlace {

@@ -1,0 +1,213 @@
+// Messages that lie: whatever a field of whatever message says in whatever state, the manager stays whole, drops and
+// counts what is not so, and the connections of others go on.
+#include <catch2/catch.hpp>
+
+#include "tests/cm/wire.hpp"
+
+using namespace rnic;
+using namespace rnic::cm;
+using rnic::test::CmWire;
+
+namespace {
+
+constexpr std::uint16_t kPort = 9;
+
+template <typename T>
+T must(Result<T> result) {
+  REQUIRE(result.ok());
+  return result.take();
+}
+void must(Result<void> result) { REQUIRE(result.ok()); }
+
+/// Host 1 with a connection to host 0, and another one in the state that is asked for; what was said about both.
+struct Victim {
+  explicit Victim(State wanted) {
+    listener = must(wire[1].create());
+    must(wire[1].bind(listener, PortSpace::kTcp, {}, kPort));
+    must(wire[1].listen(listener, 8));
+    std::tie(client, server) = connect(100);
+    mads = wire.log;
+    wire.log.clear();
+    reach(wanted);
+    mads.insert(mads.end(), wire.log.begin(), wire.log.end());
+  }
+
+  std::pair<EndpointId, EndpointId> connect(std::uint32_t qpn) {
+    const auto from = request(0, qpn);
+    const auto to = wire[1].take_event(listener).incoming;
+    must(wire[1].accept(to, {.qpn = qpn + 1000}, wire.now()));
+    wire.run();
+    REQUIRE(wire[0].take_event(from).type == EventType::kConnectResponse);
+    must(wire[0].establish(from, wire.now()));
+    wire.run();
+    REQUIRE(wire[1].take_event(to).type == EventType::kEstablished);
+    return {from, to};
+  }
+
+  EndpointId request(int host, std::uint32_t qpn) {
+    const auto id = must(wire[host].create());
+    must(wire[host].connect(
+        id, {.local = CmWire::gid(host), .remote = CmWire::gid(1 - host), .remote_port = kPort, .qpn = qpn},
+        wire.now()));
+    wire.run();
+    return id;
+  }
+
+  /// The second endpoint of host 1 goes there.
+  void reach(State wanted) {
+    if (wanted == State::kReqSent) {
+      wire.lose = [](const CmWire::Sent& sent) { return sent.from == CmWire::gid(0); };
+      second = request(1, 500);
+      wire.lose = [](const CmWire::Sent&) { return false; };
+    } else if (wanted == State::kReqReceived || wanted == State::kRepSent) {
+      peer = request(0, 500);
+      second = wire[1].take_event(listener).incoming;
+      if (wanted == State::kRepSent) must(wire[1].accept(second, {.qpn = 1500}, wire.now()));
+      wire.run();
+    } else {
+      std::tie(peer, second) = connect(500);
+      if (wanted == State::kEstablished) return;
+      wire.lose = [&](const CmWire::Sent& sent) { return wanted == State::kDreqSent && sent.from == CmWire::gid(0); };
+      must(wire[1].disconnect(second, wire.now()));
+      wire.run();
+      wire.lose = [](const CmWire::Sent&) { return false; };
+    }
+    REQUIRE(must(wire[1].facts(second)).state == wanted);
+  }
+
+  CmWire wire{3};
+  EndpointId listener{}, client{}, server{}, second{}, peer{};
+  std::vector<CmWire::Sent> mads;
+};
+
+constexpr State kStatesTried[] = {State::kReqSent,     State::kReqReceived, State::kRepSent,
+                                  State::kEstablished, State::kDreqSent,    State::kTimeWait};
+
+}  // namespace
+
+TEST_CASE("a stranger who knows every number reaches nothing: messages count from the peer's address only") {
+  for (const State state : kStatesTried) {
+    Victim v(state);
+    const Counters before = v.wire[1].counters();
+    std::uint64_t given = 0;
+    for (const auto& sent : v.mads) {
+      if (sent.to != CmWire::gid(1)) continue;
+      // A REQ is nobody's: it is refused for saying that it comes from elsewhere.
+      v.wire[1].receive(CmWire::gid(1), CmWire::gid(9), sent.mad, v.wire.now());
+      v.wire[1].receive(CmWire::gid(1, 1), CmWire::gid(0), sent.mad, v.wire.now());
+      given += 2;
+    }
+    CHECK(must(v.wire[1].facts(v.server)).state == State::kEstablished);
+    CHECK(must(v.wire[1].facts(v.second)).state == state);
+    CHECK(v.wire[1].counters().received == before.received + given);
+    CHECK_FALSE(v.wire[1].has_events(v.server));
+    CHECK_FALSE(v.wire[1].has_events(v.listener));
+  }
+}
+
+TEST_CASE("every bit of every message turned, in every state: others do not notice, and nothing is left behind") {
+  for (const State state : kStatesTried) {
+    const Victim model(state);
+    for (std::size_t m = 0; m < model.mads.size(); ++m) {
+      if (model.mads[m].to != CmWire::gid(1)) continue;
+      // Private data are the consumer's, whatever they are; the header of A11 is in front of them.
+      for (std::size_t bit = 0; bit < 8 * (24 + 140 + 36); ++bit) {
+        Victim v(state);
+        Mad mad = v.mads[m].mad;
+        REQUIRE(mad == model.mads[m].mad);
+        mad[bit / 8] ^= static_cast<std::uint8_t>(0x80 >> bit % 8);
+        v.wire.inject(CmWire::gid(0), CmWire::gid(1), mad);
+        v.wire.run();
+        // What names the first connection in a message of the first connection may end it, if it is a whole message.
+        const bool own = m < 3;
+        if (!own) CHECK(must(v.wire[1].facts(v.server)).state == State::kEstablished);
+        CHECK(v.wire[1].endpoints() <= 5);
+        for (const int host : {0, 1}) {
+          for (EndpointId id = 1; id < 12; ++id) v.wire[host].destroy(id, v.wire.now());
+        }
+        v.wire.run_out();
+        REQUIRE(v.wire[0].endpoints() == 0);
+        REQUIRE(v.wire[1].endpoints() == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("requests whose fields contradict each other or the wire") {
+  CmWire wire(4);
+  const auto listener = must(wire[1].create());
+  must(wire[1].bind(listener, PortSpace::kTcp, {}, kPort));
+  must(wire[1].listen(listener, 8));
+  Req good;
+  good.local_id = 5;
+  good.service_id = service_id_of(PortSpace::kTcp, kPort);
+  good.qpn = 77;
+  good.path_mtu = 3;
+  good.primary.local_gid = CmWire::gid(0);
+  good.primary.remote_gid = CmWire::gid(1);
+  const auto header = encode(IpHeader{.source_port = 4, .source = CmWire::gid(0), .destination = CmWire::gid(1)});
+  std::copy(header.begin(), header.end(), good.data.begin());
+  const auto give = [&](auto&& change) {
+    Req req = good;
+    change(req);
+    wire.log.clear();
+    wire[1].receive(CmWire::gid(1), CmWire::gid(0), encode({1, req}), wire.now());
+    if (wire.log.empty()) return Reason{0};
+    const auto answer = decode(wire.log.front().mad);
+    REQUIRE(answer.message);
+    return std::get<Rej>(answer.message->body).reason;
+  };
+  CHECK(give([](Req& r) { r.primary.local_gid = CmWire::gid(7); }) == Reason{0});
+  CHECK(give([](Req& r) { r.primary.remote_gid = CmWire::gid(7); }) == Reason::kInvalidGid);
+  CHECK(give([](Req& r) { r.service = Service::kRd; }) == Reason::kInvalidService);
+  CHECK(give([](Req& r) { r.service = Service::kExtended; }) == Reason::kInvalidService);
+  CHECK(give([](Req& r) { r.rdc_exists = true; }) == Reason::kInvalidService);
+  CHECK(give([](Req& r) { r.path_mtu = 0; }) == Reason::kInvalidMtu);
+  CHECK(give([](Req& r) { r.path_mtu = 6; }) == Reason::kInvalidMtu);
+  CHECK(give([](Req& r) { r.qpn = 1; }) == Reason::kNoQp);
+  CHECK(give([](Req& r) { r.service_id = 1; }) == Reason::kInvalidServiceId);
+  CHECK(give([](Req& r) { r.service_id |= 1ULL << 63; }) == Reason::kInvalidServiceId);
+  CHECK(give([](Req& r) { r.data[0] = 0x10; }) == Reason{0});  // version of the header
+  CHECK(give([](Req& r) { r.data[19] ^= 1; }) == Reason{0});   // another address than it comes from
+  CHECK(give([](Req& r) { r.data[35] ^= 1; }) == Reason{0});
+  CHECK_FALSE(wire[1].has_events(listener));
+  CHECK(wire[1].counters().unfounded == 4);
+  CHECK(wire[1].counters().refused == 9);
+  // To a group, or from one: connections are between two ports.
+  wire[1].receive({0xFF, 0x0E}, CmWire::gid(0), encode({1, good}), wire.now());
+  wire[1].receive(CmWire::gid(1), {0xFF, 0x0E}, encode({1, good}), wire.now());
+  CHECK(wire[1].counters().unfounded == 6);
+  CHECK(give([](Req&) {}) == Reason{0});
+  CHECK(wire[1].has_events(listener));
+}
+
+TEST_CASE("bytes without sense, many of them") {
+  Victim v(State::kEstablished);
+  std::mt19937_64 random(5);
+  std::vector<std::uint32_t> ids;
+  for (const auto& sent : v.mads) {
+    for (const std::size_t at : {24, 28})
+      ids.push_back(static_cast<std::uint32_t>(sent.mad[at] << 24 | sent.mad[at + 1] << 16 | sent.mad[at + 2] << 8 |
+                                               sent.mad[at + 3]));
+  }
+  v.wire.keep_log = false;
+  for (int i = 0; i < 100'000; ++i) {
+    Mad mad;
+    for (auto& byte : mad) byte = static_cast<std::uint8_t>(random());
+    if (i % 8 != 0) {
+      mad = encode({random(), Mra{}});
+      mad[17] = static_cast<std::uint8_t>(0x10 + random() % 11);
+      for (std::size_t at = 24; at < mad.size(); ++at) mad[at] = static_cast<std::uint8_t>(random());
+      // IDs that there are, but not those of one connection together, nor in their order.
+      const auto id = ids[random() % ids.size()];
+      for (unsigned byte = 0; byte < 4; ++byte) mad[28 + byte] = static_cast<std::uint8_t>(id >> 8 * (3 - byte));
+    }
+    v.wire[1].receive(CmWire::gid(1), CmWire::gid(9), mad, v.wire.now());
+  }
+  CHECK(must(v.wire[1].facts(v.server)).state == State::kEstablished);
+  CHECK(must(v.wire[1].facts(v.second)).state == State::kEstablished);
+  CHECK(v.wire[1].endpoints() == 3);
+  const Counters& counters = v.wire[1].counters();
+  CHECK(counters.malformed > 10'000);
+  CHECK(counters.unfounded > 40'000);
+}
