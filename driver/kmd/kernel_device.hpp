@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "driver/device.hpp"
+#include "driver/kmd/account.hpp"
 #include "driver/kmd/admin_queue.hpp"
 #include "driver/event_table.hpp"
 #include "driver/kernel_calls/kernel_port.hpp"
 #include "driver/kmd/device_life.hpp"
 #include "driver/kmd/dma_memory.hpp"
 #include "driver/kmd/event_queue.hpp"
-#include "driver/kmd/handle_table.hpp"
 #include "driver/kmd/number_pool.hpp"
 #include "driver/kmd/port_tables.hpp"
 #include "driver/kmd/register_map.hpp"
@@ -48,9 +48,8 @@ struct KernelOptions {
   /// Asks the network for the station of an address that no table of the port knows; lets time pass. Empty: nobody can
   /// be asked. Errors: kNotFound, kDeviceFailed.
   std::function<Result<std::uint64_t>(const Gid&)> find_neighbour{};
-  /// What one client may have of each kind: queue pairs, windows, fast-register regions, regions, shared receive
-  /// queues, completion queues, protection domains, channels.
-  ClientQuota quota{1U << 16, 1U << 19, 1U << 16, 1U << 19, 1U << 16, 1U << 16, 1024, 1U << 16};
+  /// What one client may have, unless it comes with an account.
+  Quota quota{};
 };
 
 /// A device brought up: admin queue, event queues, and the life cycle of everything else. What a kernel driver owns.

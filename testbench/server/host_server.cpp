@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -10,6 +12,9 @@
 
 namespace rnic::testbench {
 namespace {
+
+/// Of one process.
+constexpr std::ptrdiff_t kMostConnections = 16;
 
 std::uint64_t host_page(const std::uint8_t* at) { return reinterpret_cast<std::uint64_t>(at) / model::kPageBytes; }
 
@@ -32,12 +37,13 @@ HostServer::~HostServer() {
   host_.device().observe_forbidden({});
 }
 
-void HostServer::bring_up(const kmd::KernelOptions& options) {
+void HostServer::bring_up(const kmd::KernelOptions& options, const ProcessQuota& quota) {
   auto kernel = kmd::KernelDevice::open(host_.device(), options);
   if (!kernel)
     throw std::runtime_error(
         fmt::format("{}: the device does not come up: {}", host_.basename(), describe(kernel.error())));
   kernel_ = kernel.take();
+  quota_ = quota.on(kernel_->limits());
   sc_core::sc_spawn_options thread;
   thread.set_stack_size(kAppStackBytes);
   sc_core::sc_spawn([this] { serve_interrupts(); }, sc_core::sc_gen_unique_name("interrupts"), &thread);
@@ -60,12 +66,25 @@ void HostServer::listen(const std::string& path) {
 void HostServer::accept() {
   while (auto peer = listener_->accept()) {
     if (!peer->process) continue;
+    const auto is_of_it = [number = peer->number](const auto& session) { return session->process() == number; };
+    if (std::count_if(sessions_.begin(), sessions_.end(), is_of_it) >= kMostConnections) {
+      log(fmt::format("process {}: no connection beside its {}", peer->number, kMostConnections));
+      continue;
+    }
     try {
       sessions_.push_back(Session::open(*this, std::move(*peer)));
     } catch (const std::system_error& error) {
       log(fmt::format("a process cannot be taken: {}", error.what()));
     }
   }
+}
+
+std::shared_ptr<kmd::Account> HostServer::account_of(std::int32_t process) {
+  std::erase_if(accounts_, [](const auto& one) { return one.second.expired(); });
+  auto& known = accounts_[process];
+  auto account = known.lock();
+  if (account == nullptr) known = account = std::make_shared<kmd::Account>(quota_);
+  return account;
 }
 
 std::optional<model::HostMemory::Shared> HostServer::share(const std::uint8_t* at, std::size_t bytes,

@@ -13,6 +13,7 @@
 #include "testbench/server/call_threads.hpp"
 #include "testbench/server/listener.hpp"
 #include "testbench/server/poller.hpp"
+#include "testbench/server/process_quota.hpp"
 #include "testbench/server/session.hpp"
 
 namespace rnic::testbench {
@@ -29,7 +30,7 @@ class HostServer {
   ~HostServer();
 
   /// On a thread of simulated time: brings the device up. Throws std::runtime_error.
-  void bring_up(const kmd::KernelOptions& options);
+  void bring_up(const kmd::KernelOptions& options, const ProcessQuota& quota);
   /// The same: shuts it down, when there are no sessions any more.
   void shut_down() { kernel_.reset(); }
   /// From now on processes can come, at this socket. Throws as Listener.
@@ -42,6 +43,8 @@ class HostServer {
   [[nodiscard]] Poller& poller() { return poller_; }
   [[nodiscard]] CallThreads& calls() { return calls_; }
   [[nodiscard]] const std::list<std::shared_ptr<Session>>& sessions() const { return sessions_; }
+  /// Of a process: that of all of its connections. Throws std::bad_alloc.
+  [[nodiscard]] std::shared_ptr<kmd::Account> account_of(std::int32_t process);
   void log(const std::string& line) { log_(host_.basename() + (": " + line)); }
 
   /// What a session may map of memory at `at`; from now on it is told what the device writes there. Nothing: it is no
@@ -70,6 +73,8 @@ class HostServer {
   Poller::Watch listener_watch_{};
   std::list<std::shared_ptr<Session>> sessions_;
   std::unordered_map<std::uint64_t, std::weak_ptr<Session>> rings_;  ///< By number of the page: who has mapped it
+  kmd::Quota quota_;
+  std::unordered_map<std::int32_t, std::weak_ptr<kmd::Account>> accounts_;  ///< By process
   std::uint64_t seen_wakes_ = 0;
   std::int32_t forbidden_ = 0;  ///< The last process whose memory could not be reached
 };

@@ -66,6 +66,27 @@ void read_pcie(TomlTable table, model::RootComplexOptions& options) {
   options.read_completion_boundary = boundary;
 }
 
+void read_quota(TomlTable table, ProcessQuota& quota) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 32;
+  const auto read = [&](const char* key, ProcessQuota::Number& to) {
+    std::uint64_t number = to.value_or(0);  // 0 is no limit to live with
+    table.number(key, number, 1, kMost);
+    if (number != 0) to = number;
+  };
+  read("opens", quota.opens);
+  read("queue_pairs", quota.queue_pairs);
+  read("completion_queues", quota.completion_queues);
+  read("shared_receive_queues", quota.shared_receive_queues);
+  read("memory_regions", quota.memory_regions);
+  read("memory_windows", quota.memory_windows);
+  read("protection_domains", quota.protection_domains);
+  read("channels", quota.channels);
+  read("multicast_groups", quota.multicast_groups);
+  read("pinned_mb", quota.pinned_mb);
+  read("rings_mb", quota.rings_mb);
+  table.finish();
+}
+
 void read_hosts(std::vector<TomlTable> hosts, MachineDescription& machine) {
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     TomlTable& host = hosts[i];
@@ -154,6 +175,7 @@ void read_machine(TomlTable root, const std::filesystem::path& folder, MachineDe
       root.fail("faults", error.what());
     }
   }
+  if (auto quota = root.table("quota")) read_quota(std::move(*quota), machine.quota);
   read_hosts(std::move(hosts), machine);
   read_sockets(std::move(sockets), folder, machine);
   root.finish();

@@ -46,7 +46,7 @@ void MachineServer::begin() {
       if (i < options_.gids.size()) options.gids = options_.gids[i];
       if (!networks_.empty())
         options.find_neighbour = [network = networks_[i].get()](const kmd::Gid& gid) { return network->find(gid); };
-      hosts_[i]->bring_up(options);
+      hosts_[i]->bring_up(options, options_.quota);
     }
     for (std::size_t i = 0; i < hosts_.size(); ++i) introduce(i);
   });

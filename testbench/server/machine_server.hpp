@@ -23,6 +23,7 @@ struct MachineServerOptions {
   std::vector<FrameSocketOptions> sockets;  ///< At the free ends of the world, in their order
   std::string folder;                       ///< Of the sockets, one a host: host0, host1, ...
   std::vector<std::vector<kmd::Gid>> gids;  ///< Of each host, beside its link-local one
+  ProcessQuota quota{};                     ///< Of each process on a host
   bool paused = false;                      ///< Time stands still until the first pause()
 };
 

@@ -52,7 +52,10 @@ Json process_json(const Session& session, bool counters) {
             {"name", name_of(session.process())},
             {"clients", figures.clients},
             {"calls", figures.calls},
-            {"doorbells", figures.doorbells}};
+            {"doorbells", figures.doorbells},
+            {"pinned_bytes", session.account().used(kmd::Account::Of::kPinnedBytes)},
+            {"ring_bytes", session.account().used(kmd::Account::Of::kRingBytes)},
+            {"multicast_groups", session.account().multicast_groups()}};
   const std::array<std::pair<const char*, calls::ObjectKind>, 7> kinds{
       {{"queue_pairs", calls::ObjectKind::kQp},
        {"completion_queues", calls::ObjectKind::kCq},

@@ -49,6 +49,7 @@ std::shared_ptr<Session> Session::open(HostServer& host, Listener::Peer peer) {
 Session::Session(HostServer& host, Listener::Peer peer)
     : host_(host),
       process_(peer.number),
+      account_(host.account_of(peer.number)),
       socket_(std::move(peer.socket)),
       process_end_(std::move(peer.process)),
       bell_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
@@ -173,7 +174,7 @@ void Session::open_client(std::uint32_t number) {
   run([this, number, free, one] {
     Result<std::unique_ptr<kmd::Client>> made = Error::kDeviceFailed;
     if (const auto well = host_.kernel().recover(); well) {
-      made = kmd::Client::create(host_.kernel(), false, {AddressSpace::Kind::kProcess, process_});
+      made = kmd::Client::create(host_.kernel(), false, {AddressSpace::Kind::kProcess, process_}, account_);
     } else {
       made = well.error();
     }

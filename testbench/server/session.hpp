@@ -59,6 +59,8 @@ class Session : public std::enable_shared_from_this<Session> {
     std::size_t clients{};
     std::uint64_t calls{}, doorbells{};
   };
+  /// What it has together with the other connections of its process.
+  [[nodiscard]] const kmd::Account& account() const { return *account_; }
   [[nodiscard]] Figures figures() const { return {clients_.size(), calls_made_, doorbells_made_}; }
   /// Its clients. Each stays as long as it is kept.
   [[nodiscard]] std::vector<std::shared_ptr<kmd::Client>> clients() const;
@@ -87,6 +89,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   HostServer& host_;
   const std::int32_t process_;
+  const std::shared_ptr<kmd::Account> account_;
   remote::Descriptor socket_;
   remote::Descriptor process_end_;
   remote::Descriptor bell_;

@@ -126,8 +126,11 @@ int run_serve_command(ServeArguments& arguments) {
   DrawnWorld drawn = arguments.world.draw();
   arguments.report.observe(drawn.options);
   World world(drawn.options);
-  MachineServerOptions options{
-      .sockets = arguments.machine.sockets, .folder = arguments.folder, .gids = {}, .paused = arguments.paused};
+  MachineServerOptions options{.sockets = arguments.machine.sockets,
+                               .folder = arguments.folder,
+                               .gids = {},
+                               .quota = arguments.machine.quota,
+                               .paused = arguments.paused};
   for (std::size_t i = 0; i < world.hosts(); ++i) options.gids.push_back(arguments.machine.gids_of(i));
   MachineServer server(world, std::move(options),
                        [](const std::string& line) { fmt::print(stderr, "rnic: {}\n", line); });
@@ -158,7 +161,7 @@ void add_serve_command(CLI::App& tool, std::function<int()>& action) {
       ->add_option_function<std::string>(
           "machine",
           [arguments = arguments.get()](const std::string& file) {
-            MachineDescription machine{.world = arguments->world.options, .gids = {}, .sockets = {}};
+            MachineDescription machine{.world = arguments->world.options, .gids = {}, .sockets = {}, .quota = {}};
             try {
               load_machine(file, machine);
             } catch (const MachineFileError& error) {
