@@ -3,9 +3,6 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 
-#include <fstream>
-#include <sstream>
-
 #include "testbench/limits/limits.hpp"
 #include "testbench/scenario.hpp"
 
@@ -146,7 +143,7 @@ void read_sockets(std::vector<TomlTable> sockets, const std::filesystem::path& f
   }
 }
 
-void read_machine(TomlTable root, const std::filesystem::path& folder, MachineDescription& machine) {
+void read_machine(TomlTable root, const std::filesystem::path& folder, MachineDescription& machine, InputFiles& files) {
   WorldOptions& world = machine.world;
   root.number("seed", world.seed, 0, ~std::uint64_t{0} >> 1);
   auto hosts = root.tables("host");
@@ -170,7 +167,7 @@ void read_machine(TomlTable root, const std::filesystem::path& folder, MachineDe
   if (auto pcie = root.table("pcie")) read_pcie(std::move(*pcie), world.host.root_complex);
   if (const auto faults = root.text("faults")) {
     try {
-      load_scenario(folder / *faults, world);
+      load_scenario(folder / *faults, world, files);
     } catch (const ScenarioError& error) {
       root.fail("faults", error.what());
     }
@@ -188,22 +185,21 @@ std::vector<kmd::Gid> MachineDescription::gids_of(std::size_t host) const {
 }
 
 void parse_machine(const std::string& text, const std::string& name, const std::filesystem::path& folder,
-                   MachineDescription& machine) {
+                   MachineDescription& machine, InputFiles& files) {
   MachineDescription read = machine;
   try {
     const toml::table table = toml::parse(text, name);
-    read_machine(TomlTable(table, name, ""), folder, read);
+    read_machine(TomlTable(table, name, ""), folder, read, files);
   } catch (const toml::parse_error& error) {
     throw MachineFileError(fmt::format("{}:{}: {}", name, error.source().begin.line, error.description()));
   }
   machine = std::move(read);
 }
 
-void load_machine(const std::filesystem::path& file, MachineDescription& machine) {
-  std::ifstream in(file);
-  std::ostringstream text;
-  if (!in || !(text << in.rdbuf())) throw MachineFileError(fmt::format("{}: cannot be read", file.string()));
-  parse_machine(text.str(), file.string(), file.parent_path(), machine);
+void load_machine(const std::filesystem::path& file, MachineDescription& machine, InputFiles& files) {
+  const auto text = files.read(file);
+  if (!text) throw MachineFileError(fmt::format("{}: cannot be read", file.string()));
+  parse_machine(*text, file.string(), file.parent_path(), machine, files);
 }
 
 }  // namespace rnic::testbench

@@ -4,16 +4,16 @@
 #include <chrono>
 #include <exception>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
+#include "testbench/server/event_log_writer.hpp"
 #include "testbench/server/overseers.hpp"
 
 namespace rnic::testbench {
 namespace {
 
-/// How much simulated time passes between two looks at the processes.
-constexpr model::Picoseconds kSlice = 100'000;
 /// Simulated time in which every process's objects can be taken back.
 constexpr model::Picoseconds kGoodbye = 1'000'000'000'000;
 
@@ -31,14 +31,19 @@ MachineServer::MachineServer(World& world, MachineServerOptions options, std::fu
     throw std::invalid_argument("a machine has a socket for each free end");
   for (std::size_t i = 0; i < world.hosts(); ++i) {
     if (!options_.sockets.empty()) networks_.push_back(std::make_unique<HostNetwork>(world.plug(i)));
-    hosts_.push_back(std::make_unique<HostServer>(world.host(i), poller_, calls_, log_));
+    hosts_.push_back(std::make_unique<HostServer>(world.host(i), poller_, calls_, log_, options_.log));
   }
+  for (std::size_t i = 0; options_.log != nullptr && i < world.hosts(); ++i)
+    recorders_.push_back(std::make_unique<MemoryRecorder>(world.host(i), *options_.log));
 }
 
-MachineServer::~MachineServer() = default;
+MachineServer::~MachineServer() {
+  // They keep what belongs to the hosts.
+  calls_.forget();
+}
 
-void MachineServer::begin() {
-  advance(kSlice);  // events are heard from the first delta cycle on
+void MachineServer::bring_up() {
+  advance(kSlicePs);  // events are heard from the first delta cycle on
   run_job([this] {
     for (std::size_t i = 0; i < hosts_.size(); ++i) {
       kmd::KernelOptions options;
@@ -50,7 +55,17 @@ void MachineServer::begin() {
     }
     for (std::size_t i = 0; i < hosts_.size(); ++i) introduce(i);
   });
-  open_sockets();
+  if (!options_.sockets.empty()) begin_networks();
+}
+
+void MachineServer::listen() {
+  for (std::size_t i = 0; i < sockets_.size(); ++i) {
+    const auto record = [this, i](std::span<const std::uint8_t> frame) {
+      if (options_.log != nullptr) options_.log->frame(i, frame);
+    };
+    sockets_[i]->open(options_.sockets[i], poller_, record,
+                      [this, i](const std::string& line) { log_("socket " + std::to_string(i) + ": " + line); });
+  }
   for (std::size_t i = 0; i < hosts_.size(); ++i) hosts_[i]->listen(options_.folder + "/host" + std::to_string(i));
   overseers_ = std::make_unique<Overseers>(*this, options_.folder + "/control");
 }
@@ -67,9 +82,8 @@ void MachineServer::introduce(std::size_t index) {
   }
 }
 
-/// The hosts learn to speak to those outside, whose frames come in from now on.
-void MachineServer::open_sockets() {
-  if (options_.sockets.empty()) return;
+/// The hosts learn to speak to those outside.
+void MachineServer::begin_networks() {
   std::set<kmd::Gid> settled;
   std::set<std::uint64_t> stations;
   std::vector<std::vector<kmd::Gid>> addresses(hosts_.size());
@@ -85,9 +99,7 @@ void MachineServer::open_sockets() {
     networks_[i]->begin(station_of(i), addresses[i], settled, hosts_[i]->kernel().port_tables());
   for (std::size_t i = 0; i < options_.sockets.size(); ++i) {
     const auto plug = world_.plug(world_.hosts() + i);
-    sockets_.push_back(std::make_unique<OutsidePort>(
-        OutsidePort::End{plug.wire, plug.end}, options_.sockets[i], stations, poller_,
-        [this, i](const std::string& line) { log_("socket " + std::to_string(i) + ": " + line); }));
+    sockets_.push_back(std::make_unique<OutsidePort>(OutsidePort::End{plug.wire, plug.end}, stations));
   }
 }
 
@@ -113,11 +125,16 @@ void MachineServer::run_until(const std::function<bool()>& done) {
   const model::Picoseconds end = model::now_ps() + kGoodbye;
   while (!done()) {
     if (model::now_ps() > end) throw std::runtime_error("the machine does not come to an end with what it was to do");
-    advance(kSlice);
+    advance(kSlicePs);
   }
 }
 
-void MachineServer::advance(std::uint64_t ps) { sc_core::sc_start(model::to_sc_time(ps), sc_core::SC_RUN_TO_TIME); }
+void MachineServer::advance(std::uint64_t ps) {
+  // What the simulation does with what came from outside may be the end of this process.
+  if (options_.log != nullptr) options_.log->write_out();
+  sc_core::sc_start(model::to_sc_time(ps), sc_core::SC_RUN_TO_TIME);
+  if (after_advance_) after_advance_();
+}
 
 /// Calls that wait for an answer from outside move nothing.
 bool MachineServer::moving() const {
@@ -173,9 +190,9 @@ void MachineServer::move_on() {
   if (!sockets_.empty()) {
     const std::uint64_t early_ns = pace_.early_ns(moved_at_ns_);
     if (early_ns != 0) return wait_outside(early_ns);
-    pace_.passes(kSlice / model::kPicosecondsPerNanosecond);
+    pace_.passes(kSlicePs / model::kPicosecondsPerNanosecond);
   }
-  advance(kSlice);
+  advance(kSlicePs);
   show(0);
 }
 
@@ -194,8 +211,11 @@ void MachineServer::rest() {
     const std::uint64_t passed = outside_ns() - since;
     const std::uint64_t begin = world_.now_ns();
     // Who is outside lives in the time there: with sockets the machine has the same between one frame and the next.
-    if (deadline_ns || !sockets_.empty())
-      advance(std::min(passed, deadline_ns.value_or(passed)) * model::kPicosecondsPerNanosecond);
+    if (deadline_ns || !sockets_.empty()) {
+      const std::uint64_t ps = std::min(passed, deadline_ns.value_or(passed)) * model::kPicosecondsPerNanosecond;
+      if (options_.log != nullptr) options_.log->rest(ps);
+      advance(ps);
+    }
     stood_still_ns_ += passed - std::min(passed, world_.now_ns() - begin);
   }
   for (const auto& host : hosts_) host->wake_up();
@@ -213,7 +233,8 @@ void MachineServer::wait_outside(std::optional<std::uint64_t> deadline_ns) {
 
 void MachineServer::finish() {
   overseers_.reset();
-  sockets_.clear();
+  for (const auto& socket : sockets_) socket->close();
+  if (options_.log != nullptr) options_.log->finish();
   for (const auto& network : networks_) network->give_up();
   for (const auto& host : hosts_) host->end_all();
   run_until([this] {
@@ -226,8 +247,9 @@ void MachineServer::finish() {
   });
 }
 
-void MachineServer::give_up() noexcept {
+void MachineServer::give_up(const std::string& why) noexcept {
   try {
+    if (options_.log != nullptr) options_.log->failed(why);
     for (const auto& host : hosts_) host->end_all();
   } catch (const std::exception& error) {
     log_(error.what());

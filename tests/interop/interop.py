@@ -61,7 +61,7 @@ PROGRAMS = [
 IPV6 = ["ibv_rc_pingpong -n 10 -c", "ibv_ud_pingpong -n 10 -c -s 1024", "ib_write_bw -n 5 -s 4096"]
 # With faults: what must still end well, with the right bytes.
 CHECKED = "ibv_rc_pingpong -n 40 -c -m 1024"
-LOSSY = ["ib_send_bw -n 30 -s 8192 -m 1024", "ib_write_bw -n 30 -s 16384 -m 1024", "ib_read_bw -n 20 -s 16384 -m 1024 -o 16",
+LOSSY = ["ib_send_bw -n 30 -s 8192 -m 1024", "ib_write_bw -n 30 -s 16384 -m 1024", "ib_read_bw -n 40 -s 4096 -m 1024 -o 4 -u 16",
          "ib_atomic_bw -n 20 -A FETCH_AND_ADD -o 16"]
 # What the NIC counts when a peer does what it must not, or its packets are not right.
 COMPLAINTS = ["RxMalformed", "RxBadIcrc", "RxOverflow", "RxBadPeer", "RxBadQkey", "RxInvalidRequest", "RxForbidden", "RxBadResponses", "RxPlaceFaults"]

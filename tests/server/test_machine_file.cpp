@@ -14,7 +14,8 @@ namespace {
 
 MachineDescription read(const std::string& text) {
   MachineDescription machine;
-  testbench::parse_machine(text, "m.toml", ".", machine);
+  testbench::InputFiles files;
+  testbench::parse_machine(text, "m.toml", ".", machine, files);
   return machine;
 }
 
@@ -135,10 +136,11 @@ TEST_CASE("what is wrong in a machine file is an error that names its line") {
   CHECK(error_of("faults = \"nothing.json\"\n").starts_with("m.toml:1: faults: "));
   CHECK(error_of("seed = \n").starts_with("m.toml:1: "));
   MachineDescription machine;
+  testbench::InputFiles files;
   machine.world.seed = 7;
-  CHECK_THROWS_AS(testbench::parse_machine("seed = 8\nx = 1\n", "m.toml", ".", machine), MachineFileError);
+  CHECK_THROWS_AS(testbench::parse_machine("seed = 8\nx = 1\n", "m.toml", ".", machine, files), MachineFileError);
   CHECK(machine.world.seed == 7);
-  CHECK_THROWS_WITH(testbench::load_machine("no_such_file.toml", machine), "no_such_file.toml: cannot be read");
+  CHECK_THROWS_WITH(testbench::load_machine("no_such_file.toml", machine, files), "no_such_file.toml: cannot be read");
 }
 
 TEST_CASE("a machine file says what a process may have; what it does not say is a part of the device") {

@@ -8,9 +8,11 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -42,9 +44,11 @@ const Bytes kArpAsks{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 2, 0,  0, 0, 0, 9, 8, 6
 
 /// A folder with a machine file; the machine's sockets and the test's own are in it.
 struct Outside {
-  explicit Outside(const std::string& text) {
+  explicit Outside(const std::string& text, const std::vector<std::string>& options = {}) {
     std::ofstream(file()) << text;
-    server.emplace(std::vector{file()});
+    std::vector arguments{file()};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    server.emplace(arguments);
   }
 
   [[nodiscard]] std::string file() const { return tool.folder() + "/m.toml"; }
@@ -251,6 +255,34 @@ TEST_CASE("the station of an address outside is asked for, and an address that n
   CHECK(took >= 2900ms);
   CHECK(took < 20s);
   for (int i = 0; i < 3; ++i) CHECK(receive(peer).size() == 60);
+}
+
+TEST_CASE("a frame from outside is in the event log, and comes in again in a replay") {
+  std::string folder = (std::filesystem::temp_directory_path() / "rnic_test_outside.XXXXXX").string();
+  REQUIRE(mkdtemp(folder.data()) != nullptr);
+  const std::string log = folder + "/run.rnic", wire = folder + "/wire.pcap", again = folder + "/again.pcap";
+  {
+    Outside outside(kDatagram, {"--log", log, "--pcap", wire});
+    const auto peer = datagram_socket(outside.path("peer"));
+    send_to(peer, outside.path("port"), kArpAsks);
+    CHECK(is_arp_answer(receive(peer)));
+    RemotePeer program(outside.server->socket(0), 0);
+    std::thread answering([&] { say_who_is(peer, outside.path("port"), receive(peer)); });
+    CHECK(program.context().port().call(resolve(7)).ok());
+    answering.join();
+    CHECK(outside.server->end(SIGTERM) == 0);
+  }
+  Tool tool;
+  const auto outcome = tool.run({"replay", log, "--pcap", again});
+  INFO(outcome.output);
+  CHECK(outcome.code == 0);
+  const auto bytes_of = [](const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  CHECK(bytes_of(wire).size() > 4 * 60);
+  CHECK(bytes_of(wire) == bytes_of(again));
+  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("a machine that ends while it asks tells who waits") {

@@ -44,27 +44,39 @@ std::array<std::pair<const char*, std::uint64_t>, 7> named(const OutsideCounts& 
            {"lost", counts.lost}}};
 }
 
-OutsidePort::OutsidePort(End end, const FrameSocketOptions& options, std::set<std::uint64_t> stations, Poller& poller,
-                         std::function<void(const std::string&)> log)
-    : end_(end),
-      options_(options),
-      stations_(std::move(stations)),
-      poller_(poller),
-      socket_(FrameSocket::open(
-          options, poller, [this] { readable_ = true; }, std::move(log))),
-      clock_(new_clock()),
-      clock_watch_(poller.add(clock_.get(), [this] { ring(); })) {
+OutsidePort::OutsidePort(End end, std::set<std::uint64_t> stations) : end_(end), stations_(std::move(stations)) {
   end_.wire.set_listener(end_.port, *this);
+}
+
+OutsidePort::~OutsidePort() { close(); }
+
+void OutsidePort::open(const FrameSocketOptions& options, Poller& poller,
+                       std::function<void(std::span<const std::uint8_t>)> coming,
+                       std::function<void(const std::string&)> log) {
+  options_ = options;
+  coming_ = std::move(coming);
+  socket_ = FrameSocket::open(
+      options, poller, [this] { readable_ = true; }, std::move(log));
+  clock_ = new_clock();
+  clock_watch_ = poller.add(clock_.get(), [this] { ring(); });
+  poller_ = &poller;
+  readable_ = true;
   looking_ = socket_->tend();
   set_clock();
 }
 
-OutsidePort::~OutsidePort() { poller_.remove(clock_.get(), clock_watch_); }
+void OutsidePort::close() {
+  if (poller_ != nullptr) poller_->remove(clock_.get(), clock_watch_);
+  poller_ = nullptr;
+  socket_.reset();
+  waiting_.clear();
+  waiting_bytes_ = 0;
+}
 
 bool OutsidePort::room() const { return end_.wire.direction(end_.port).free_at() <= model::now_ps() + kMostAhead; }
 
 bool OutsidePort::take() {
-  if (!readable_ || !room()) return false;
+  if (socket_ == nullptr || !readable_ || !room()) return false;
   bool any = false;
   std::vector<std::uint8_t> frame;
   while (room()) {
@@ -72,7 +84,10 @@ bool OutsidePort::take() {
       readable_ = false;
       break;
     }
-    if (admit(frame)) end_.wire.inject(end_.port, frame);
+    if (admit(frame)) {
+      coming_(frame);
+      inject(frame);
+    }
     any = true;
   }
   if (!looking_) {
@@ -116,7 +131,7 @@ void OutsidePort::frame_came() {
 }
 
 void OutsidePort::leave(std::vector<std::uint8_t> frame) {
-  if (waiting_bytes_ + frame.size() > kMostWaitingBytes) {
+  if (socket_ == nullptr || waiting_bytes_ + frame.size() > kMostWaitingBytes) {
     ++counts_.lost;
     return;
   }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,13 +43,20 @@ class OutsidePort : public model::WireListener {
     model::Wire& wire;
     std::size_t port;
   };
-  /// Frames for `stations` and for groups come in. Throws as FrameSocket::open, and std::system_error. All that is
-  /// passed by reference outlives it.
-  OutsidePort(End end, const FrameSocketOptions& options, std::set<std::uint64_t> stations, Poller& poller,
-              std::function<void(const std::string&)> log);
+  /// Nobody is outside. The end must stay as long as the simulation goes on, and so must this.
+  OutsidePort(End end, std::set<std::uint64_t> stations);
   OutsidePort(const OutsidePort&) = delete;
   OutsidePort& operator=(const OutsidePort&) = delete;
   ~OutsidePort() override;
+
+  /// From now on frames for the stations and for groups come in from the socket; `coming` is told of each before it is
+  /// on the cable. Throws as FrameSocket::open, and std::system_error. `poller` outlives it.
+  void open(const FrameSocketOptions& options, Poller& poller,
+            std::function<void(std::span<const std::uint8_t>)> coming, std::function<void(const std::string&)> log);
+  /// Nobody is outside any more.
+  void close();
+  /// A frame as from outside: it begins on the cable.
+  void inject(std::span<const std::uint8_t> frame) { end_.wire.inject(end_.port, frame); }
 
   /// What has come by now begins on the cable, as much of it as there is room for. Returns whether there was anything.
   bool take();
@@ -68,12 +76,13 @@ class OutsidePort : public model::WireListener {
   void set_clock();
 
   const End end_;
-  const FrameSocketOptions options_;
   const std::set<std::uint64_t> stations_;
-  Poller& poller_;
-  std::unique_ptr<FrameSocket> socket_;
-  remote::Descriptor clock_;  ///< For what must be tried again
-  Poller::Watch clock_watch_;
+  FrameSocketOptions options_;
+  std::function<void(std::span<const std::uint8_t>)> coming_;
+  Poller* poller_ = nullptr;
+  std::unique_ptr<FrameSocket> socket_;  ///< None: nobody is outside
+  remote::Descriptor clock_;             ///< For what must be tried again
+  Poller::Watch clock_watch_{};
   bool looking_ = false;  ///< For a peer
   bool readable_ = true;
   std::vector<std::uint8_t> leaving_;              ///< The frame that comes to this end
