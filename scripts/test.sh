@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Sets up, builds, and runs every test. usage: scripts/test.sh [ctest options, such as -L unit]
-# Labels: unit, rtl, system, server, vectors, lint, synth; report, whose tests want Chromium, clients, whose tests run programs of
+# Labels: unit, rtl, formal, system, server, vectors, lint, synth; report, whose tests want Chromium, clients, whose tests run programs of
 # Debian's packages, and interop, whose test runs them against Linux in QEMU: -L report, -L clients and -L interop install what they want,
 # and without it they are skipped.
 set -euo pipefail
