@@ -91,6 +91,16 @@ Reading read_all(const std::string& path) {
 
 }  // namespace
 
+TEST_CASE("the checksum of an event log is the CRC-32 of IEEE 802.3") {
+  const std::string digits = "123456789";
+  CHECK(log_checksum(octets(digits)) == 0xCBF43926);  // the check value of its definition
+  CHECK(log_checksum({}) == 0);
+  // In pieces of any length, which are taken eight bytes at a time.
+  const std::string text = "The quick brown fox jumps over the lazy dog";
+  for (std::size_t first = 0; first <= text.size(); ++first)
+    CHECK(log_checksum(octets(text.substr(first)), log_checksum(octets(text.substr(0, first)))) == 0x414FA339);
+}
+
 TEST_CASE("what is written to an event log is read again") {
   const LogFile file;
   write_some(file.path());
