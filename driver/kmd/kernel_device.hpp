@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -46,6 +47,9 @@ struct KernelOptions {
   std::vector<Gid> gids{};
   /// Of the port, as ibv_mtu: queue pairs have no longer path MTU. 0: what the device can.
   std::uint32_t mtu{};
+  /// Asks the network for the station of an address that no table of the port knows; lets time pass. Empty: nobody can
+  /// be asked. Errors: kNotFound, kDeviceFailed.
+  std::function<Result<std::uint64_t>(const Gid&)> find_neighbour{};
   /// What one client may have, unless it comes with an account.
   Quota quota{};
 };

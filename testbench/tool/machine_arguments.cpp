@@ -26,7 +26,8 @@ MachineServerOptions MachineArguments::server_options(std::size_t hosts) const {
   MachineServerOptions options;
   options.quota = quota;
   options.mtu = mtu;
-  const MachineDescription named{.world = {}, .gids = gids, .quota = {}, .mtu = {}};
+  options.sockets = sockets;
+  const MachineDescription named{.world = {}, .gids = gids, .sockets = {}, .quota = {}, .mtu = {}};
   for (std::size_t i = 0; i < hosts; ++i) options.gids.push_back(named.gids_of(i));
   return options;
 }
@@ -39,7 +40,7 @@ void add_machine_options(CLI::App& command, MachineArguments& arguments) {
       .add_option_function<std::string>(
           "machine",
           [&arguments](const std::string& file) {
-            MachineDescription machine{.world = arguments.world.options, .gids = {}, .quota = {}, .mtu = {}};
+            MachineDescription machine{.world = arguments.world.options, .gids = {}, .sockets = {}, .quota = {}, .mtu = {}};
             try {
               load_machine(file, machine, arguments.world.files);
             } catch (const MachineFileError& error) {
@@ -47,6 +48,7 @@ void add_machine_options(CLI::App& command, MachineArguments& arguments) {
             }
             arguments.world.options = machine.world;
             arguments.gids = machine.gids;
+            arguments.sockets = machine.sockets;
             arguments.quota = machine.quota;
             arguments.mtu = machine.mtu;
           },
