@@ -40,7 +40,8 @@ void add_machine_options(CLI::App& command, MachineArguments& arguments) {
       .add_option_function<std::string>(
           "machine",
           [&arguments](const std::string& file) {
-            MachineDescription machine{.world = arguments.world.options, .gids = {}, .sockets = {}, .quota = {}, .mtu = {}};
+            MachineDescription machine{
+                .world = arguments.world.options, .gids = {}, .sockets = {}, .quota = {}, .mtu = {}};
             try {
               load_machine(file, machine, arguments.world.files);
             } catch (const MachineFileError& error) {
