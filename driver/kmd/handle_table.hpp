@@ -11,7 +11,7 @@
 
 namespace rnic::kmd {
 
-inline constexpr std::size_t kObjectKinds = 8;
+inline constexpr std::size_t kObjectKinds = 9;
 
 /// How many objects of each kind a client may have, by calls::ObjectKind less 1.
 using ClientQuota = std::array<std::uint32_t, kObjectKinds>;

@@ -23,6 +23,7 @@
 
 namespace rnic::kmd {
 
+class ConnectionService;
 class KernelCq;
 class KernelFastMr;
 class KernelMr;
@@ -45,8 +46,10 @@ struct KernelOptions {
   /// Own addresses beside the link-local one, in the order of the GID table.
   std::vector<Gid> gids{};
   /// What one client may have of each kind: queue pairs, windows, fast-register regions, regions, shared receive
-  /// queues, completion queues, protection domains, channels.
-  ClientQuota quota{1U << 16, 1U << 19, 1U << 16, 1U << 19, 1U << 16, 1U << 16, 1024, 1U << 16};
+  /// queues, completion queues, protection domains, channels, endpoints of the connection manager.
+  ClientQuota quota{1U << 16, 1U << 19, 1U << 16, 1U << 19, 1U << 16, 1U << 16, 1024, 1U << 16, 1U << 14};
+  /// Path MTU that requests for connections ask for, 256 to 4096; the default fits Ethernet frames of 1500 bytes.
+  std::uint32_t connection_mtu = 1024;
 };
 
 /// A device brought up: admin queue, event queues, and the life cycle of everything else. What a kernel driver owns.
@@ -73,6 +76,8 @@ class KernelDevice {
   [[nodiscard]] std::uint64_t mac() const { return mac_; }
   /// Own addresses and P_Keys of the port.
   [[nodiscard]] PortTables& port_tables() { return *port_tables_; }
+  /// Connections of its clients (docs/connection_manager.md).
+  [[nodiscard]] ConnectionService& connections() { return *connections_; }
   /// Where everybody opens the device, and where the kernel's own clients do.
   [[nodiscard]] DeviceNode& node() { return *node_; }
   [[nodiscard]] DeviceNode& kernel_node() { return *kernel_node_; }
@@ -196,6 +201,7 @@ class KernelDevice {
   std::atomic<std::uint32_t> next_eq_{};
   EventTable events_;
   std::unique_ptr<PortTables> port_tables_;
+  std::unique_ptr<ConnectionService> connections_;
   EventTakers takers_;  ///< Of the process in which all of this runs
   std::unique_ptr<DeviceNode> node_;
   std::unique_ptr<DeviceNode> kernel_node_;

@@ -10,6 +10,7 @@
 
 #include "driver/kmd/kernel_device.hpp"
 #include "testbench/host.hpp"
+#include "testbench/management_thread.hpp"
 #include "testbench/server/call_threads.hpp"
 #include "testbench/server/listener.hpp"
 #include "testbench/server/poller.hpp"
@@ -31,7 +32,10 @@ class HostServer {
   /// On a thread of simulated time: brings the device up. Throws std::runtime_error.
   void bring_up(const kmd::KernelOptions& options);
   /// The same: shuts it down, when there are no sessions any more.
-  void shut_down() { kernel_.reset(); }
+  void shut_down() {
+    management_.reset();
+    kernel_.reset();
+  }
   /// From now on processes can come, at this socket. Throws as Listener.
   void listen(const std::string& path);
 
@@ -66,6 +70,7 @@ class HostServer {
   CallThreads& calls_;
   const Log log_;
   std::unique_ptr<kmd::KernelDevice> kernel_;
+  std::unique_ptr<ManagementThread> management_;
   std::unique_ptr<Listener> listener_;
   Poller::Watch listener_watch_{};
   std::list<std::shared_ptr<Session>> sessions_;
