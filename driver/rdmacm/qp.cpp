@@ -9,6 +9,7 @@ namespace {
 
 constexpr int kAllAccess =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+constexpr std::uint32_t kSegmentBytes = sizeof(ibv_sge), kMostFreeInline = 4 * kSegmentBytes;
 constexpr std::uint8_t kRnrTimer = 12;  // 0.64 ms (InfiniBand specification 9.7.5.2.8)
 
 void set_initialized(const Id& id, ibv_qp_attr& attr, int& mask) {
@@ -177,6 +178,9 @@ int rdma_create_qp_ex(rdma_cm_id* face, ibv_qp_init_attr_ex* attr) {
   attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
   face->pd = pd;
   if (attr->srq == nullptr) attr->srq = face->srq;
+  // Inline data as long as the segments have room for them, as other providers grant: programs count on it.
+  const std::uint32_t room = std::min(attr->cap.max_send_sge * kSegmentBytes, kMostFreeInline);
+  attr->cap.max_inline_data = std::max(attr->cap.max_inline_data, room);
   int done = make_cqs(id, *attr);
   if (done == 0) {
     face->qp = ibv_create_qp_ex(face->verbs, attr);

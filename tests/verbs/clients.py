@@ -42,7 +42,7 @@ RDMACM = [
     ("rping -s -C 10 -v -V -a 0.0.0.0 -p PORT", "rping -c -C 10 -v -V -a 10.0.0.1 -p PORT"),
     ("rping -s -C 5 -S 4096 -a 10.0.0.1 -p PORT", "rping -c -C 5 -S 4096 -a 10.0.0.1 -p PORT"),
     ("ucmatose -p PORT -c 4 -C 10 -S 1000", "ucmatose -s 10.0.0.1 -p PORT -c 4 -C 10 -S 1000"),
-    ("udaddy -p PORT -c 2 -C 5 -S 100", "udaddy -s 10.0.0.1 -p PORT -c 2 -C 5 -S 100"),
+    ("udaddy -c 2 -C 5 -S 100", "udaddy -s 10.0.0.1 -c 2 -C 5 -S 100"),
     ("rdma_server -p PORT", "rdma_client -s 10.0.0.1 -p PORT"),
     ("rdma_xserver -p PORT", "rdma_xclient -s 10.0.0.1 -p PORT"),
     ("ib_write_bw -R -n 20 -s 4096 -p PORT", "ib_write_bw -R -n 20 -s 4096 -p PORT 10.0.0.1"),
