@@ -52,6 +52,8 @@ Result<void> Agent::begin() {
   auto cq = umd::CompletionQueue::create(process_, kReceives + kSends);
   if (!cq) return cq.error();
   cq_ = cq.take();
+  event_ = std::make_shared<Event>();
+  process_->events().subscribe(EventTable::Of::kCq, cq_->cqn(), event_);
   auto qp = umd::QueuePair::create_idle(process_, {.send_cq = cq_,
                                                    .receive_cq = cq_,
                                                    .type = hw::QpType::kUd,
@@ -91,21 +93,16 @@ void Agent::stop() {
 
 void Agent::run() {
   running_ = true;
-  bool armed = false;
   auto& connections = kernel_.connections();
   while (!stop_ && process_->alive()) {
-    // Whoever gives it something to do wakes it, and so does a datagram, if it was asked for: others are woken by the
-    // same device, and must not make this thread speak to it.
-    if (!armed) cq_->arm(hw::CqArm::kAny);
-    armed = true;
+    // Whoever gives it something to do wakes it, and so does a datagram, if it was asked for. Asked again is when the
+    // event has come, and not before: others are woken by the same device, and must not make this thread speak to it;
+    // and an entry that was taken before its event came would use up two arms.
+    if (event_->came.exchange(false)) cq_->arm(hw::CqArm::kAny);
     const std::uint64_t seen = kernel_.device().wake_count();
-    kernel_.dispatch_events();
+    process_->take_events();
     const std::uint64_t patience = connections.run_timers();
-    if (take_completions()) {
-      armed = false;
-      continue;
-    }
-    if (stop_ || send_datagrams()) continue;
+    if (take_completions() || send_datagrams() || event_->came || stop_) continue;
     if (!kernel_.device().wait(seen, patience) && patience == kForever) break;
   }
   if (!process_->alive()) connections.lose_device();

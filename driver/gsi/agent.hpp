@@ -41,6 +41,12 @@ class Agent {
   [[nodiscard]] const Counters& counters() const { return counters_; }
 
  private:
+  /// Of the completion queue.
+  struct Event final : EventSink {
+    void on_event(const hw::Eqe&) override { came = true; }
+    std::atomic<bool> came = true;  ///< Or nobody has asked for one yet
+  };
+
   explicit Agent(kmd::KernelDevice& kernel) : kernel_(kernel) {}
   Result<void> begin();
   Result<void> post_receive(std::uint64_t slot);
@@ -54,6 +60,7 @@ class Agent {
   std::vector<std::uint8_t> memory_;  ///< Slots: those of receives, then those of sends
   std::unique_ptr<umd::KernelMr> region_;
   std::shared_ptr<umd::CompletionQueue> cq_;
+  std::shared_ptr<Event> event_;
   std::shared_ptr<umd::QueuePair> qp_;
   std::vector<std::uint64_t> free_;  ///< Slots for sends
   kmd::Gid second_{};                ///< The IPv4 address

@@ -142,7 +142,7 @@ void with_management(const WorldOptions& options, const std::function<void(Endpo
           must(a.kernel().port_tables().add_neighbour(testbench::ip_of(b, ipv6), testbench::mac_of(b)));
           must(b.kernel().port_tables().add_neighbour(testbench::ip_of(a, ipv6), testbench::mac_of(a)));
         }
-        const ManagementThread of_a(a.kernel(), a.device()), of_b(b.kernel(), b.device());
+        const ManagementThread of_a(a.kernel(), a.host().device()), of_b(b.kernel(), b.host().device());
         body(a, b);
       },
       limit_ns);
@@ -268,6 +268,7 @@ TEST_CASE("a thousand connections a second of simulated time, each made and ende
 
 TEST_CASE("one frame of ten lost: every connection is made all the same") {
   auto options = WorldOptions::from_environment("connections_loss");
+  options.hang_ns = kPatienceNs;  // what is lost comes again after a third of a second
   for (auto* direction : {&options.wire.faults[0], &options.wire.faults[1]}) {
     direction->drop = 0.1;
     direction->duplicate = 0.05;
