@@ -35,17 +35,20 @@ class Client::DeviceSource final : public EventSource {
   }
 };
 
-Client::Client(KernelDevice& kernel, bool trusted, const AddressSpace& memory)
+Client::Client(KernelDevice& kernel, bool trusted, const AddressSpace& memory, std::shared_ptr<Account> account)
     : kernel_(kernel),
       trusted_(trusted),
       memory_(memory),
       life_(kernel.life()),
-      handles_(kernel.options().quota),
+      account_(std::move(account)),
+      handles_(account_),
       open_lock_(kernel.device()) {}
 
-Result<std::unique_ptr<Client>> Client::create(KernelDevice& kernel, bool trusted, const AddressSpace& memory) {
+Result<std::unique_ptr<Client>> Client::create(KernelDevice& kernel, bool trusted, const AddressSpace& memory,
+                                               std::shared_ptr<Account> account) {
   return or_out_of_memory([&]() -> Result<std::unique_ptr<Client>> {
-    std::unique_ptr<Client> client(new Client(kernel, trusted, memory));
+    if (account == nullptr) account = std::make_shared<Account>(kernel.options().quota);
+    std::unique_ptr<Client> client(new Client(kernel, trusted, memory, std::move(account)));
     auto place = client->handles_.reserve(calls::ObjectKind::kChannel);
     if (!place) return place.error();
     auto channel = std::make_shared<ClientChannel>(kernel.device());
@@ -149,6 +152,7 @@ void Client::close() {
   }
   if (uar_ && *uar_ != hw::kKernelUar) kernel_.release_uar(*uar_);
   uar_.reset();
+  uar_charge_ = {};
 }
 
 std::shared_ptr<EventChannel> Client::channel(calls::Handle handle) {

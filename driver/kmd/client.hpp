@@ -22,8 +22,10 @@ namespace rnic::kmd {
 /// Thread safe; calls let time pass.
 class Client {
  public:
-  /// `trusted`: it belongs to the kernel. Errors: kOutOfMemory. `kernel` outlives it.
-  static Result<std::unique_ptr<Client>> create(KernelDevice& kernel, bool trusted, const AddressSpace& memory = {});
+  /// `trusted`: it belongs to the kernel. What it has, `account` counts; null: one of its own. Errors: kOutOfMemory,
+  /// kOutOfResources (the account has no channel). `kernel` outlives it.
+  static Result<std::unique_ptr<Client>> create(KernelDevice& kernel, bool trusted, const AddressSpace& memory = {},
+                                                std::shared_ptr<Account> account = {});
   /// As close.
   ~Client();
   Client(const Client&) = delete;
@@ -63,7 +65,7 @@ class Client {
   class DeviceSource;
   class UnderWay;
 
-  Client(KernelDevice& kernel, bool trusted, const AddressSpace& memory);
+  Client(KernelDevice& kernel, bool trusted, const AddressSpace& memory, std::shared_ptr<Account> account);
 
   template <typename Request>
   calls::Status take(std::span<const std::byte> message, std::span<std::byte> answer);
@@ -144,6 +146,7 @@ class Client {
   const bool trusted_;
   const AddressSpace memory_;
   const std::shared_ptr<DeviceLife> life_;
+  const std::shared_ptr<Account> account_;
   std::shared_ptr<EventChannel> first_channel_;
   calls::Handle first_channel_handle_{};
   std::shared_ptr<DeviceSource> device_events_;
@@ -151,6 +154,7 @@ class Client {
   HandleTable handles_;
   SleepLock open_lock_;
   std::optional<std::uint32_t> uar_;
+  Charge uar_charge_;
   SharedRegion status_;
   std::atomic<std::uint32_t> calls_{};  ///< Under way
   std::atomic<bool> closed_{};

@@ -42,9 +42,16 @@ Result<void> Client::perform(const calls::OpenContext& m, calls::OpenContext::An
   if (uar_) return Error::kInvalidState;
   SharedRegion status(regions_, std::shared_ptr<std::uint8_t>(life_, reinterpret_cast<std::uint8_t*>(&life_->failed)),
                       sizeof life_->failed);
+  Charge charge;
+  if (m.kernel_uar == 0) {
+    auto taken = Charge::take(account_, Account::Of::kContexts, 1);
+    if (!taken) return Error::kOutOfResources;
+    charge = taken.take();
+  }
   auto uar = m.kernel_uar != 0 ? Result<std::uint32_t>(hw::kKernelUar) : kernel_.acquire_uar();
   if (!uar) return uar.error();
   uar_ = *uar;
+  uar_charge_ = std::move(charge);
   status_ = std::move(status);
   a.status = status_.range();
   a.uar = *uar;

@@ -39,7 +39,8 @@ Result<void> Client::perform(const calls::RegisterMr& m, calls::RegisterMr::Answ
                   .window_bind = m.window_bind != 0,
                   .iova = m.iova,
                   .space = memory_,
-                  .keeps = as<ClientPd>(region->pd).pd};
+                  .keeps = as<ClientPd>(region->pd).pd,
+                  .account = account_};
   auto made = kernel_.create_mr(region->spec);
   if (!made) return made.error();
   region->object = made.take();

@@ -11,7 +11,7 @@ Result<void> Client::perform(const calls::CreateCq& m, calls::CreateCq::Answer& 
   if (!channel) return channel.error();
   auto cq = std::make_shared<ClientCq>(kernel_, this, as<ClientChannel>(*channel).channel, first_channel_);
   cq->channel = channel.take();
-  auto made = kernel_.create_cq({.entries = m.entries, .uar = *uar_});
+  auto made = kernel_.create_cq({.entries = m.entries, .uar = *uar_, .account = account_});
   if (!made) return made.error();
   cq->object = made.take();
   const CqRing& ring = cq->object->ring();
@@ -76,8 +76,8 @@ Result<void> Client::perform(const calls::CreateSrq& m, calls::CreateSrq::Answer
   if (!pd) return pd.error();
   auto srq = std::make_shared<ClientSrq>(kernel_, this, first_channel_);
   srq->pd = pd.take();
-  auto made =
-      kernel_.create_srq({.pd = pd_of(*srq), .uar = *uar_, .log_depth = m.log_depth, .log_stride = m.log_stride});
+  auto made = kernel_.create_srq(
+      {.pd = pd_of(*srq), .uar = *uar_, .log_depth = m.log_depth, .log_stride = m.log_stride, .account = account_});
   if (!made) return made.error();
   srq->object = made.take();
   srq->ring = SharedRegion(regions_, srq->object->ring());
@@ -99,7 +99,8 @@ Result<void> Client::perform(const calls::PrepareSrqRing& m, calls::PrepareSrqRi
     // Rings only grow, so all earlier ones together are smaller than the present one.
     if (m.log_depth <= srq.object->log_depth() || 1U << m.log_depth > kernel_.limits().max_srq_depth)
       return Error::kInvalidParameter;
-    auto memory = DmaMemory::share(kernel_.device(), std::size_t{1} << (m.log_depth + srq.object->log_stride()));
+    auto memory =
+        DmaMemory::share(kernel_.device(), std::size_t{1} << (m.log_depth + srq.object->log_stride()), account_);
     if (!memory) return memory.error();
     SharedRegion region(regions_, *memory);
     srq.prepared_ring = std::move(region);
@@ -167,6 +168,7 @@ Result<void> Client::perform(const calls::CreateQp& m, calls::CreateQp::Answer& 
   spec.type = static_cast<hw::QpType>(m.type);
   spec.general_service = m.general_service != 0;
   spec.privileged = trusted_;
+  spec.account = account_;
   auto made = kernel_.create_qp(spec);
   if (!made) return made.error();
   qp->object = made.take();

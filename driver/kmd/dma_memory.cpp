@@ -15,12 +15,16 @@ Result<DmaMemory> DmaMemory::allocate(Device& device, std::size_t bytes) {
   return memory;
 }
 
-Result<std::shared_ptr<DmaMemory>> DmaMemory::share(Device& device, std::size_t bytes) {
+Result<std::shared_ptr<DmaMemory>> DmaMemory::share(Device& device, std::size_t bytes,
+                                                    const std::shared_ptr<Account>& account) {
   return or_out_of_memory([&]() -> Result<std::shared_ptr<DmaMemory>> {
+    auto charge = Charge::take(account, Account::Of::kRingBytes, bytes);
+    if (!charge) return charge.error();
     auto shared = std::make_shared<DmaMemory>();
     auto memory = allocate(device, bytes);
     if (!memory) return memory.error();
     *shared = memory.take();
+    shared->charge_ = charge.take();
     return shared;
   });
 }
@@ -72,12 +76,15 @@ void DmaPool::free(const DmaBlock& block) noexcept {
   }
 }
 
-Result<PoolMemory> PoolMemory::allocate(DmaPool& pool, std::size_t bytes) {
+Result<PoolMemory> PoolMemory::allocate(DmaPool& pool, std::size_t bytes, const std::shared_ptr<Account>& account) {
+  auto charge = Charge::take(account, Account::Of::kRingBytes, bytes);
+  if (!charge) return charge.error();
   auto block = pool.allocate(bytes);
   if (!block) return block.error();
   PoolMemory memory;
   memory.pool_ = &pool;
   memory.block_ = *block;
+  memory.charge_ = charge.take();
   return memory;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "driver/device.hpp"
+#include "driver/kmd/account.hpp"
 
 namespace rnic::kmd {
 
@@ -18,10 +19,13 @@ class DmaMemory {
  public:
   DmaMemory() = default;
   DmaMemory(DmaMemory&& other) noexcept
-      : device_(std::exchange(other.device_, nullptr)), buffer_(std::exchange(other.buffer_, {})) {}
+      : device_(std::exchange(other.device_, nullptr)),
+        buffer_(std::exchange(other.buffer_, {})),
+        charge_(std::move(other.charge_)) {}
   DmaMemory& operator=(DmaMemory&& other) noexcept {
     std::swap(device_, other.device_);
     std::swap(buffer_, other.buffer_);
+    std::swap(charge_, other.charge_);
     return *this;
   }
   ~DmaMemory() {
@@ -30,8 +34,9 @@ class DmaMemory {
 
   /// Errors: kOutOfMemory.
   static Result<DmaMemory> allocate(Device& device, std::size_t bytes);
-  /// For memory that a client may keep longer than its object. Errors: kOutOfMemory.
-  static Result<std::shared_ptr<DmaMemory>> share(Device& device, std::size_t bytes);
+  /// For memory that a client may keep longer than its object; `account` counts it. Errors: kOutOfMemory.
+  static Result<std::shared_ptr<DmaMemory>> share(Device& device, std::size_t bytes,
+                                                  const std::shared_ptr<Account>& account = {});
 
   [[nodiscard]] std::uint8_t* data() const { return static_cast<std::uint8_t*>(buffer_.pointer); }
   [[nodiscard]] std::uint64_t iova() const { return buffer_.iova; }
@@ -43,6 +48,7 @@ class DmaMemory {
  private:
   Device* device_{};
   DmaBuffer buffer_{};
+  Charge charge_;
 };
 
 /// A piece of DMA memory of a pool, aligned to 64 bytes or to its size if that is less than a page.
@@ -87,18 +93,21 @@ class PoolMemory {
  public:
   PoolMemory() = default;
   PoolMemory(PoolMemory&& other) noexcept
-      : pool_(std::exchange(other.pool_, nullptr)), block_(std::exchange(other.block_, {})) {}
+      : pool_(std::exchange(other.pool_, nullptr)),
+        block_(std::exchange(other.block_, {})),
+        charge_(std::move(other.charge_)) {}
   PoolMemory& operator=(PoolMemory&& other) noexcept {
     std::swap(pool_, other.pool_);
     std::swap(block_, other.block_);
+    std::swap(charge_, other.charge_);
     return *this;
   }
   ~PoolMemory() {
     if (pool_ != nullptr) pool_->free(block_);
   }
 
-  /// Errors: kOutOfMemory. `pool` outlives it.
-  static Result<PoolMemory> allocate(DmaPool& pool, std::size_t bytes);
+  /// `account` counts it. Errors: kOutOfMemory. `pool` outlives it.
+  static Result<PoolMemory> allocate(DmaPool& pool, std::size_t bytes, const std::shared_ptr<Account>& account = {});
 
   /// As DmaMemory::abandon.
   void abandon() { pool_ = nullptr; }
@@ -108,6 +117,7 @@ class PoolMemory {
  private:
   DmaPool* pool_{};
   DmaBlock block_{};
+  Charge charge_;
 };
 
 }  // namespace rnic::kmd

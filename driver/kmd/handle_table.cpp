@@ -15,7 +15,6 @@ HandleTable::~HandleTable() {
 Result<HandleTable::Place> HandleTable::reserve(calls::ObjectKind kind) {
   return or_out_of_memory([&]() -> Result<Place> {
     const std::lock_guard lock(mutex_);
-    if (count_of(kind) >= quota_[static_cast<std::size_t>(kind) - 1]) return Error::kOutOfResources;
     if (free_.empty()) {
       const auto index = static_cast<std::uint32_t>(std::max<std::size_t>(entries_.size(), 1));
       if (index >> kIndexBits != 0) return Error::kOutOfResources;
@@ -23,6 +22,7 @@ Result<HandleTable::Place> HandleTable::reserve(calls::ObjectKind kind) {
       entries_.resize(index + 1);
       free_.push_back(index);
     }
+    if (!account_->take(kind)) return Error::kOutOfResources;
     const std::uint32_t index = free_.back();
     free_.pop_back();
     entries_[index].taken = true;
@@ -49,6 +49,7 @@ void HandleTable::release(calls::Handle handle, calls::ObjectKind kind) noexcept
   entry.taken = false;
   free_.push_back(static_cast<std::uint32_t>(index_of(handle)));
   --count_of(kind);
+  account_->give(kind);
 }
 
 ClientObject* HandleTable::look_up(calls::Handle handle, calls::ObjectKind kind) {

@@ -7,20 +7,17 @@
 #include <utility>
 #include <vector>
 
+#include "driver/kmd/account.hpp"
 #include "driver/kmd/client_object.hpp"
 
 namespace rnic::kmd {
-
-inline constexpr std::size_t kObjectKinds = 9;
-
-/// How many objects of each kind a client may have, by calls::ObjectKind less 1.
-using ClientQuota = std::array<std::uint32_t, kObjectKinds>;
 
 /// The objects of one client by their handles: a place in the low 20 bits, above it how often the place was used
 /// before, so that a handle that is gone names nothing else (until after 4095 others). Thread safe; lets no time pass.
 class HandleTable {
  public:
-  explicit HandleTable(const ClientQuota& quota) : quota_(quota) {}
+  /// What it holds, `account` counts.
+  explicit HandleTable(std::shared_ptr<Account> account) : account_(std::move(account)) {}
   HandleTable(const HandleTable&) = delete;
   HandleTable& operator=(const HandleTable&) = delete;
   ~HandleTable();
@@ -109,7 +106,7 @@ class HandleTable {
   void let_go(ClientObject& object);
 
   std::mutex mutex_;
-  const ClientQuota quota_;
+  const std::shared_ptr<Account> account_;
   std::vector<Entry> entries_;       ///< Place 0 is never used, so no handle is 0
   std::vector<std::uint32_t> free_;  ///< Has room for all of them
   std::array<std::uint32_t, kObjectKinds> counts_{};

@@ -12,9 +12,9 @@ Result<std::unique_ptr<KernelCq>> KernelDevice::create_cq(const CqSpec& spec) {
     const auto log_depth = ring_log_depth(spec.entries);
     auto number = OwnedNumber::acquire(*cqs_);
     if (!number) return number.error();
-    auto ring = DmaMemory::share(device_, hw::Cqe::kBytes << log_depth);
+    auto ring = DmaMemory::share(device_, hw::Cqe::kBytes << log_depth, spec.account);
     if (!ring) return ring.error();
-    std::unique_ptr<KernelCq> cq(new KernelCq(*this, number.take(), spec.uar, {ring.take(), log_depth, 0}));
+    std::unique_ptr<KernelCq> cq(new KernelCq(*this, number.take(), spec, {ring.take(), log_depth, 0}));
     hw::AdminCreateCq body;
     body.base = cq->ring_.memory->iova();
     body.log_depth = static_cast<std::uint8_t>(log_depth);
@@ -40,7 +40,7 @@ Result<std::uint32_t> KernelCq::resize(std::uint32_t entries) {
   if (next_ring_) return Error::kInvalidState;
   CqRing ring;
   ring.log_depth = ring_log_depth(entries);
-  auto memory = DmaMemory::share(kernel_.device_, hw::Cqe::kBytes << ring.log_depth);
+  auto memory = DmaMemory::share(kernel_.device_, hw::Cqe::kBytes << ring.log_depth, account_);
   if (!memory) return memory.error();
   ring.memory = memory.take();
   hw::AdminResizeCq body;

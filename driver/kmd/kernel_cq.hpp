@@ -11,8 +11,9 @@
 namespace rnic::kmd {
 
 struct CqSpec {
-  std::uint32_t entries{};  ///< At least so many; the ring has the next power of two
-  std::uint32_t uar{};      ///< UAR that may ring its doorbell
+  std::uint32_t entries{};             ///< At least so many; the ring has the next power of two
+  std::uint32_t uar{};                 ///< UAR that may ring its doorbell
+  std::shared_ptr<Account> account{};  ///< Counts its memory, if there is one
 };
 
 /// Ring of a completion queue: entry i (modulo 2^24) is in slot (i - origin) modulo its size, and its phase is 1 on the
@@ -58,12 +59,13 @@ class KernelCq {
 
  private:
   friend class KernelDevice;
-  KernelCq(KernelDevice& kernel, OwnedNumber number, std::uint32_t uar, CqRing ring)
+  KernelCq(KernelDevice& kernel, OwnedNumber number, const CqSpec& spec, CqRing ring)
       : kernel_(kernel),
         life_(kernel.life()),
         number_(std::move(number)),
         cqn_(number_.number().over(hw::kCqIndexBits)),
-        uar_(uar),
+        uar_(spec.uar),
+        account_(spec.account),
         ring_(std::move(ring)) {}
 
   KernelDevice& kernel_;
@@ -71,6 +73,7 @@ class KernelCq {
   OwnedNumber number_;
   const std::uint32_t cqn_;
   const std::uint32_t uar_;
+  const std::shared_ptr<Account> account_;
   CqRing ring_;
   CqRing last_ring_;                 ///< Given back by the last adopt
   std::optional<CqRing> next_ring_;  ///< The device may know it already: kept until adopt

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "driver/device.hpp"
+#include "driver/kmd/account.hpp"
 #include "driver/kmd/admin_queue.hpp"
 #include "driver/event_table.hpp"
 #include "driver/kernel_calls/kernel_port.hpp"
 #include "driver/kmd/device_life.hpp"
 #include "driver/kmd/dma_memory.hpp"
 #include "driver/kmd/event_queue.hpp"
-#include "driver/kmd/handle_table.hpp"
 #include "driver/kmd/number_pool.hpp"
 #include "driver/kmd/port_tables.hpp"
 #include "driver/kmd/register_map.hpp"
@@ -45,9 +45,8 @@ struct KernelOptions {
   hw::CompletionTimeoutRange completion_timeout = hw::CompletionTimeoutRange::kDefault;
   /// Own addresses beside the link-local one, in the order of the GID table.
   std::vector<Gid> gids{};
-  /// What one client may have of each kind: queue pairs, windows, fast-register regions, regions, shared receive
-  /// queues, completion queues, protection domains, channels, endpoints of the connection manager.
-  ClientQuota quota{1U << 16, 1U << 19, 1U << 16, 1U << 19, 1U << 16, 1U << 16, 1024, 1U << 16, 1U << 14};
+  /// What one client may have, unless it comes with an account.
+  Quota quota{};
   /// Path MTU that requests for connections ask for, 256 to 4096; the default fits Ethernet frames of 1500 bytes.
   std::uint32_t connection_mtu = 1024;
 };

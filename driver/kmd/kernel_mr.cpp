@@ -6,14 +6,18 @@
 
 namespace rnic::kmd {
 
-Result<PinnedPages> PinnedPages::pin(Device& device, const AddressSpace& space, const void* address, std::size_t length,
-                                     bool writable) {
-  auto pages =
-      space.kind == AddressSpace::Kind::kOwn
-          ? device.map_pages(address, length, writable)
-          : device.map_process_pages(space.process, reinterpret_cast<std::uintptr_t>(address), length, writable);
-  if (!pages) return pages.error();
-  return PinnedPages(device, space, address, length, pages.take());
+Result<PinnedPages> PinnedPages::pin(Device& device, const MrSpec& spec) {
+  const AddressSpace& space = spec.space;
+  const auto at = reinterpret_cast<std::uintptr_t>(spec.address);
+  const bool writable = spec.local_write || spec.read_sink;
+  const std::uint64_t pages = (at % kDevicePageBytes + spec.length + kDevicePageBytes - 1) / kDevicePageBytes;
+  auto charge = Charge::take(spec.account, Account::Of::kPinnedBytes, pages * kDevicePageBytes);
+  if (!charge) return charge.error();
+  auto iovas = space.kind == AddressSpace::Kind::kOwn
+                   ? device.map_pages(spec.address, spec.length, writable)
+                   : device.map_process_pages(space.process, at, spec.length, writable);
+  if (!iovas) return iovas.error();
+  return PinnedPages(device, space, spec.address, spec.length, iovas.take(), charge.take());
 }
 
 void PinnedPages::unpin() {
@@ -24,6 +28,7 @@ void PinnedPages::unpin() {
     device_->unmap_process_pages(space_.process, reinterpret_cast<std::uintptr_t>(address_), length_, iovas_);
   }
   device_ = nullptr;
+  charge_ = {};
 }
 
 Result<std::unique_ptr<KernelMr>> KernelDevice::create_mr(const MrSpec& spec) {
@@ -36,11 +41,11 @@ Result<std::unique_ptr<KernelMr>> KernelDevice::create_mr(const MrSpec& spec) {
     const std::uint64_t va = spec.iova.value_or(at);
     if (va + spec.length < va || (va - at) % kDevicePageBytes != 0) return Error::kInvalidParameter;
 
-    auto pages = PinnedPages::pin(device_, spec.space, spec.address, spec.length, spec.local_write || spec.read_sink);
+    auto pages = PinnedPages::pin(device_, spec);
     if (!pages) return pages.error();
     const auto& iovas = pages->iovas();
     device_.elapse(iovas.size() * cost::kPinPageNs);
-    auto list = PoolMemory::allocate(pool_, iovas.size() * sizeof(std::uint64_t));
+    auto list = PoolMemory::allocate(pool_, iovas.size() * sizeof(std::uint64_t), spec.account);
     if (!list) return list.error();
     // Little-endian like the host (host interface, admin_create_mr).
     std::memcpy(list->data(), iovas.data(), iovas.size() * sizeof(std::uint64_t));

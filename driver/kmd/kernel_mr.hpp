@@ -24,22 +24,23 @@ struct MrSpec {
   bool window_bind{};    ///< Windows may be bound to it
   /// Under which requests name its first byte; the same place in a page as `address`. None: its address.
   std::optional<std::uint64_t> iova{};
-  AddressSpace space{};           ///< Whose memory it is
-  std::shared_ptr<void> keeps{};  ///< Something that must not go before the region
+  AddressSpace space{};                ///< Whose memory it is
+  std::shared_ptr<void> keeps{};       ///< Something that must not go before the region
+  std::shared_ptr<Account> account{};  ///< Counts its pages, if there is one
 };
 
 /// Memory of an application, pinned and mapped for the device.
 class PinnedPages {
  public:
-  /// Errors: those of Device::map_pages. `device` outlives it.
-  static Result<PinnedPages> pin(Device& device, const AddressSpace& space, const void* address, std::size_t length,
-                                 bool writable);
+  /// Errors: kOutOfMemory (also of the account), those of Device::map_pages. `device` outlives it.
+  static Result<PinnedPages> pin(Device& device, const MrSpec& spec);
   PinnedPages(PinnedPages&& other) noexcept
       : device_(std::exchange(other.device_, nullptr)),
         space_(other.space_),
         address_(other.address_),
         length_(other.length_),
-        iovas_(std::move(other.iovas_)) {}
+        iovas_(std::move(other.iovas_)),
+        charge_(std::move(other.charge_)) {}
   PinnedPages& operator=(PinnedPages&&) = delete;
   ~PinnedPages() { unpin(); }
 
@@ -50,14 +51,20 @@ class PinnedPages {
 
  private:
   PinnedPages(Device& device, const AddressSpace& space, const void* address, std::size_t length,
-              std::vector<std::uint64_t> iovas)
-      : device_(&device), space_(space), address_(address), length_(length), iovas_(std::move(iovas)) {}
+              std::vector<std::uint64_t> iovas, Charge charge)
+      : device_(&device),
+        space_(space),
+        address_(address),
+        length_(length),
+        iovas_(std::move(iovas)),
+        charge_(std::move(charge)) {}
 
   Device* device_;
   AddressSpace space_;
   const void* address_;
   std::size_t length_;
   std::vector<std::uint64_t> iovas_;
+  Charge charge_;
 };
 
 /// A registered memory region: its pages are pinned and mapped, and the device accepts its key.

@@ -46,7 +46,7 @@ Result<std::unique_ptr<KernelQp>> KernelDevice::make_qp(const QpSpec& spec) {
   if (!spec.srqn) layout.receive_bytes = std::size_t{1} << (spec.rq_log_depth + spec.rq_log_stride);
   layout.record_offset = layout.receive_offset + (layout.receive_bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
   layout.bytes = whole_pages(layout.record_offset + hw::RetiredRecord::kBytes);
-  auto memory = DmaMemory::share(device_, layout.bytes);
+  auto memory = DmaMemory::share(device_, layout.bytes, spec.account);
   if (!memory) return memory.error();
   layout.of = memory.take();
   Result<OwnedNumber> number = OwnedNumber{};
@@ -198,14 +198,17 @@ Result<void> KernelQp::attach_multicast(const Gid& group) {
   // Room first: what the device has done must be known.
   if (auto room = or_out_of_memory([&]() -> Result<void> {
         groups_.reserve(groups_.size() + 1);
-        return {};
+        return account_ == nullptr || account_->join(group) ? Result<void>() : Error::kOutOfResources;
       });
       !room)
     return room;
   hw::AdminMulticast body;
   body.mgid = group;
   auto reply = kernel_.execute(*life_, hw::AdminOpcode::kAttachMulticast, qpn_, body);
-  if (!reply) return reply.error();
+  if (!reply) {
+    if (account_ != nullptr) account_->leave(group);
+    return reply.error();
+  }
   groups_.push_back(group);
   return {};
 }
@@ -217,6 +220,7 @@ Result<void> KernelQp::detach_multicast(const Gid& group) {
   body.mgid = group;
   auto reply = kernel_.execute(*life_, hw::AdminOpcode::kDetachMulticast, qpn_, body);
   if (!reply) return reply.error();
+  if (account_ != nullptr) account_->leave(group);
   groups_.erase(found);
   return {};
 }
@@ -226,7 +230,10 @@ Result<void> KernelQp::leave_groups() {
     const auto done = detach_multicast(Gid(groups_.back()));
     if (done) continue;
     if (kernel_.usable(*life_)) return done;
-    groups_.clear();  // a device that has failed knows of none any more
+    // A device that has failed knows of none any more.
+    for (; !groups_.empty(); groups_.pop_back()) {
+      if (account_ != nullptr) account_->leave(groups_.back());
+    }
   }
   return {};
 }

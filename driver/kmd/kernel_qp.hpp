@@ -27,8 +27,9 @@ struct QpSpec {
   bool fast_register{};  ///< FastRegister requests are executed: the kernel's own queue pairs only, for they name DMA
                          ///< addresses
   hw::QpType type = hw::QpType::kRc;
-  bool general_service{};  ///< QP1: type UD, on the kernel driver's UAR
-  bool privileged{};       ///< It may have a privileged Q_Key
+  bool general_service{};              ///< QP1: type UD, on the kernel driver's UAR
+  bool privileged{};                   ///< It may have a privileged Q_Key
+  std::shared_ptr<Account> account{};  ///< Counts its memory and its groups, if there is one
 };
 
 /// Where a queue pair sends. Addresses in network order, first byte on the wire first; IPv4 addresses IPv4-mapped. A UD
@@ -109,7 +110,8 @@ class KernelQp {
 
   /// Datagrams to a multicast group come to it too (InfiniBand specification 10.5.2), in whatever state it takes
   /// datagrams; a reset leaves it attached. Errors: kInvalidParameter (not UD, not a group's address), kExists,
-  /// kOutOfResources (the device has no place for another group), kOutOfMemory, those of the admin queue.
+  /// kOutOfResources (the device or the account has no place for another group), kOutOfMemory, those of the admin
+  /// queue.
   [[nodiscard]] Result<void> attach_multicast(const Gid& group);
   /// Errors: kNotFound (it is not attached), those of the admin queue.
   [[nodiscard]] Result<void> detach_multicast(const Gid& group);
@@ -130,7 +132,8 @@ class KernelQp {
         qpn_(qpn_of(number_, spec)),
         type_(spec.type),
         privileged_(spec.privileged),
-        memory_(std::move(memory)) {}
+        memory_(std::move(memory)),
+        account_(spec.account) {}
   static std::uint32_t qpn_of(const OwnedNumber& number, const QpSpec& spec);
 
   static void merge(QpConnection& known, QpAttributes given, const QpConnection& attributes);
@@ -142,6 +145,7 @@ class KernelQp {
   const hw::QpType type_;
   const bool privileged_;
   const Memory memory_;
+  const std::shared_ptr<Account> account_;
   std::vector<Gid> groups_;  ///< Multicast groups that it is attached to
   QpConnection connection_;  ///< Attributes that the device has
   hw::QpState state_ =

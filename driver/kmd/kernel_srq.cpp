@@ -11,7 +11,7 @@ Result<std::unique_ptr<KernelSrq>> KernelDevice::create_srq(const SrqSpec& spec)
         spec.log_stride < hw::kMinLogReceiveStride || spec.log_stride > hw::kMaxLogStride) {
       return Error::kInvalidParameter;
     }
-    auto ring = DmaMemory::share(device_, 1ULL << (spec.log_depth + spec.log_stride));
+    auto ring = DmaMemory::share(device_, 1ULL << (spec.log_depth + spec.log_stride), spec.account);
     if (!ring) return ring.error();
     auto number = OwnedNumber::acquire(*srqs_);
     if (!number) return number.error();

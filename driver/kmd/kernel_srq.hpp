@@ -15,6 +15,7 @@ struct SrqSpec {
   std::uint32_t uar{};  ///< UAR that may ring its doorbell
   unsigned log_depth{};
   unsigned log_stride{};
+  std::shared_ptr<Account> account{};  ///< Counts its memory, if there is one
 };
 
 /// A shared receive queue on the device, and its ring.

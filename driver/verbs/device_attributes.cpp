@@ -15,7 +15,7 @@ namespace {
 
 // Address handles are the process's own memory, without a limit.
 constexpr int kMaxAh = 65536;
-// Of the 1024 that a client may have (kmd::KernelOptions::quota) the process's first is one.
+// Of the 1024 that a client may have (kmd::Quota) the process's first is one.
 constexpr int kMaxPd = 1023;
 constexpr std::uint64_t kPageSizes = 0xFFFF'F000;
 

@@ -46,14 +46,17 @@ module ctx_manager #(
   // A context is free when no client holds it. The release of this cycle frees it from the next
   // cycle on.
   always_comb begin
-    wanted = '0;
+    wanted   = '0;
+    eligible = '0;
     for (int unsigned i = 0; i < Clients; i++) begin
-      eligible[i] = acq_valid_i[i] && !held_q[i] && !clearing_q;
-      for (int unsigned j = 0; j < Clients; j++) begin
-        if (held_q[j] &&
-            held_index_q[j*AddrBits+:AddrBits] == acq_index_i[i*AddrBits+:AddrBits]) begin
-          eligible[i] = 1'b0;
-          if (acq_valid_i[i]) wanted[j] = 1'b1;
+      if (acq_valid_i[i]) begin
+        eligible[i] = !held_q[i] && !clearing_q;
+        for (int unsigned j = 0; j < Clients; j++) begin
+          if (held_q[j] &&
+              held_index_q[j*AddrBits+:AddrBits] == acq_index_i[i*AddrBits+:AddrBits]) begin
+            eligible[i] = 1'b0;
+            wanted[j]   = 1'b1;
+          end
         end
       end
     end

@@ -50,8 +50,10 @@ module counter_bank (
 
   always_comb begin
     taken = '0;
-    for (int unsigned i = 0; i < N; i++) begin
-      if (fetch && index == 7'(i)) taken = taken | accumulator_q[i*W+:W];
+    if (fetch) begin
+      for (int unsigned i = 0; i < N; i++) begin
+        if (index == 7'(i)) taken = taken | accumulator_q[i*W+:W];
+      end
     end
   end
 
@@ -91,12 +93,17 @@ module counter_bank (
     end else if (update && !turn_q[1]) begin
       sweep_q <= (sweep_q == 7'(N - 1)) ? 7'd0 : sweep_q + 1'b1;
     end
-    for (int unsigned i = 0; i < N; i++) begin
-      if (fetch && index == 7'(i)) begin
-        accumulator_q[i*W+:W] <= W'(event_i[i]);
-      end else if (event_i[i]) begin
-        accumulator_q[i*W+:W] <= accumulator_q[i*W+:W] + 1'b1;
-        if (&accumulator_q[i*W+:W]) overflow_q <= 1'b1;
+    if (event_i != '0) begin
+      for (int unsigned i = 0; i < N; i++) begin
+        if (event_i[i]) begin
+          accumulator_q[i*W+:W] <= accumulator_q[i*W+:W] + 1'b1;
+          if (&accumulator_q[i*W+:W] && !(fetch && index == 7'(i))) overflow_q <= 1'b1;
+        end
+      end
+    end
+    if (fetch) begin
+      for (int unsigned i = 0; i < N; i++) begin
+        if (index == 7'(i)) accumulator_q[i*W+:W] <= W'(event_i[i]);
       end
     end
     if (!rst_ni) begin

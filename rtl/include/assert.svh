@@ -23,9 +23,10 @@
     logic [$bits(Payload)-1:0] payload_q; \
     always_ff @(posedge clk_i) begin \
       stalled_q <= rst_ni && (Valid) && !(Ready); \
-      if ((Valid) && !(Ready)) payload_q <= (Payload); \
-      if (rst_ni && stalled_q && !((Valid) && (Payload) == payload_q)) \
-        $error("%m: %s: valid or payload changed before it was accepted", `"Name`"); \
+      if (stalled_q) begin \
+        if (rst_ni && !((Valid) && (Payload) == payload_q)) \
+          $error("%m: %s: valid or payload changed before it was accepted", `"Name`"); \
+      end else if ((Valid) && !(Ready)) payload_q <= (Payload); \
     end \
   end
 `endif

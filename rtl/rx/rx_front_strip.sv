@@ -40,10 +40,9 @@ module rx_front_strip (
   assign take = in_valid_i && !skip;
   assign ours = eth.dest == port_mac_i || eth.dest == '1;
 
+  // Nothing but zeros behind the last byte.
+  assign in_lanes = in_data_i.data & ~({512{1'b1}} << {in_data_i.bytes, 3'b0});
   always_comb begin
-    for (int unsigned i = 0; i < 64; i++) begin
-      in_lanes[8*i+:8] = (7'(i) < in_data_i.bytes) ? in_data_i.data[8*i+:8] : 8'd0;
-    end
     for (int unsigned i = 0; i < 14; i++) eth[8*(13-i)+:8] = in_lanes[8*i+:8];
     for (int unsigned i = 0; i < 4; i++) begin
       ipv4_dest[8*(3-i)+:8] = in_lanes[8*(30+i)+:8];

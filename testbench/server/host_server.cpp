@@ -2,21 +2,27 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
 
 #include "testbench/app_runner.hpp"
+#include "testbench/server/socket_session.hpp"
 
 namespace rnic::testbench {
 namespace {
+
+/// Of one process.
+constexpr std::ptrdiff_t kMostConnections = 16;
 
 std::uint64_t host_page(const std::uint8_t* at) { return reinterpret_cast<std::uint64_t>(at) / model::kPageBytes; }
 
 }  // namespace
 
-HostServer::HostServer(Host& host, Poller& poller, CallThreads& calls, Log log)
-    : host_(host), poller_(poller), calls_(calls), log_(std::move(log)) {
+HostServer::HostServer(Host& host, Poller& poller, CallThreads& calls, Log log, EventLogWriter* events)
+    : host_(host), poller_(poller), calls_(calls), log_(std::move(log)), events_(events) {
   host_.root_complex().set_write_tap([this](const std::uint8_t* at) { written(at); });
   host_.device().observe_forbidden([this](std::int32_t process) {
     if (std::exchange(forbidden_, process) == process) return;
@@ -32,12 +38,13 @@ HostServer::~HostServer() {
   host_.device().observe_forbidden({});
 }
 
-void HostServer::bring_up(const kmd::KernelOptions& options) {
+void HostServer::bring_up(const kmd::KernelOptions& options, const ProcessQuota& quota) {
   auto kernel = kmd::KernelDevice::open(host_.device(), options);
   if (!kernel)
     throw std::runtime_error(
         fmt::format("{}: the device does not come up: {}", host_.basename(), describe(kernel.error())));
   kernel_ = kernel.take();
+  quota_ = quota.on(kernel_->limits());
   sc_core::sc_spawn_options thread;
   thread.set_stack_size(kAppStackBytes);
   sc_core::sc_spawn([this] { serve_interrupts(); }, sc_core::sc_gen_unique_name("interrupts"), &thread);
@@ -61,12 +68,25 @@ void HostServer::listen(const std::string& path) {
 void HostServer::accept() {
   while (auto peer = listener_->accept()) {
     if (!peer->process) continue;
+    const auto is_of_it = [number = peer->number](const auto& session) { return session->process() == number; };
+    if (std::count_if(sessions_.begin(), sessions_.end(), is_of_it) >= kMostConnections) {
+      log(fmt::format("process {}: no connection beside its {}", peer->number, kMostConnections));
+      continue;
+    }
     try {
-      sessions_.push_back(Session::open(*this, std::move(*peer)));
+      sessions_.push_back(SocketSession::open(*this, std::move(*peer), events_));
     } catch (const std::system_error& error) {
       log(fmt::format("a process cannot be taken: {}", error.what()));
     }
   }
+}
+
+std::shared_ptr<kmd::Account> HostServer::account_of(std::int32_t process) {
+  std::erase_if(accounts_, [](const auto& one) { return one.second.expired(); });
+  auto& known = accounts_[process];
+  auto account = known.lock();
+  if (account == nullptr) known = account = std::make_shared<kmd::Account>(quota_);
+  return account;
 }
 
 std::optional<model::HostMemory::Shared> HostServer::share(const std::uint8_t* at, std::size_t bytes,
@@ -87,10 +107,7 @@ void HostServer::written(const std::uint8_t* at) {
 
 bool HostServer::take_all() {
   bool any = false;
-  for (const auto& session : sessions_) {
-    any = session->take_doorbells() || any;
-    any = session->take_requests() || any;
-  }
+  for (const auto& session : sessions_) any = session->take() || any;
   if (std::erase_if(sessions_, [](const auto& session) { return session->over(); }) != 0)
     std::erase_if(rings_, [](const auto& ring) { return ring.second.expired(); });
   return any;

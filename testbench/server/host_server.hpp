@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "driver/kmd/kernel_device.hpp"
 #include "testbench/host.hpp"
@@ -14,23 +15,26 @@
 #include "testbench/server/call_threads.hpp"
 #include "testbench/server/listener.hpp"
 #include "testbench/server/poller.hpp"
+#include "testbench/server/process_quota.hpp"
 #include "testbench/server/session.hpp"
 
 namespace rnic::testbench {
+
+class EventLogWriter;
 
 /// A host of the machine, for the processes that come to it: its kernel driver, and their sessions.
 class HostServer {
  public:
   using Log = std::function<void(const std::string&)>;
 
-  /// `host`, `poller` and `calls` outlive it.
-  HostServer(Host& host, Poller& poller, CallThreads& calls, Log log);
+  /// `host`, `poller`, `calls` and `events` outlive it; what processes say goes to `events`, if there is one.
+  HostServer(Host& host, Poller& poller, CallThreads& calls, Log log, EventLogWriter* events);
   HostServer(const HostServer&) = delete;
   HostServer& operator=(const HostServer&) = delete;
   ~HostServer();
 
   /// On a thread of simulated time: brings the device up. Throws std::runtime_error.
-  void bring_up(const kmd::KernelOptions& options);
+  void bring_up(const kmd::KernelOptions& options, const ProcessQuota& quota);
   /// The same: shuts it down, when there are no sessions any more.
   void shut_down() {
     management_.reset();
@@ -46,6 +50,10 @@ class HostServer {
   [[nodiscard]] Poller& poller() { return poller_; }
   [[nodiscard]] CallThreads& calls() { return calls_; }
   [[nodiscard]] const std::list<std::shared_ptr<Session>>& sessions() const { return sessions_; }
+  /// One that has not come to the socket.
+  void add(std::shared_ptr<Session> session) { sessions_.push_back(std::move(session)); }
+  /// Of a process: that of all of its connections. Throws std::bad_alloc.
+  [[nodiscard]] std::shared_ptr<kmd::Account> account_of(std::int32_t process);
   void log(const std::string& line) { log_(host_.basename() + (": " + line)); }
 
   /// What a session may map of memory at `at`; from now on it is told what the device writes there. Nothing: it is no
@@ -69,12 +77,15 @@ class HostServer {
   Poller& poller_;
   CallThreads& calls_;
   const Log log_;
+  EventLogWriter* const events_;
   std::unique_ptr<kmd::KernelDevice> kernel_;
   std::unique_ptr<ManagementThread> management_;
   std::unique_ptr<Listener> listener_;
   Poller::Watch listener_watch_{};
   std::list<std::shared_ptr<Session>> sessions_;
   std::unordered_map<std::uint64_t, std::weak_ptr<Session>> rings_;  ///< By number of the page: who has mapped it
+  kmd::Quota quota_;
+  std::unordered_map<std::int32_t, std::weak_ptr<kmd::Account>> accounts_;  ///< By process
   std::uint64_t seen_wakes_ = 0;
   std::int32_t forbidden_ = 0;  ///< The last process whose memory could not be reached
 };

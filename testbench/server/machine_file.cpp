@@ -3,9 +3,6 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 
-#include <fstream>
-#include <sstream>
-
 #include "testbench/limits/limits.hpp"
 #include "testbench/scenario.hpp"
 
@@ -66,6 +63,28 @@ void read_pcie(TomlTable table, model::RootComplexOptions& options) {
   options.read_completion_boundary = boundary;
 }
 
+void read_quota(TomlTable table, ProcessQuota& quota) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 32;
+  const auto read = [&](const char* key, ProcessQuota::Number& to) {
+    std::uint64_t number = to.value_or(0);  // 0 is no limit to live with
+    table.number(key, number, 1, kMost);
+    if (number != 0) to = number;
+  };
+  read("opens", quota.opens);
+  read("queue_pairs", quota.queue_pairs);
+  read("completion_queues", quota.completion_queues);
+  read("shared_receive_queues", quota.shared_receive_queues);
+  read("memory_regions", quota.memory_regions);
+  read("memory_windows", quota.memory_windows);
+  read("protection_domains", quota.protection_domains);
+  read("channels", quota.channels);
+  read("endpoints", quota.endpoints);
+  read("multicast_groups", quota.multicast_groups);
+  read("pinned_mb", quota.pinned_mb);
+  read("rings_mb", quota.rings_mb);
+  table.finish();
+}
+
 void read_hosts(std::vector<TomlTable> hosts, MachineDescription& machine) {
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     TomlTable& host = hosts[i];
@@ -90,7 +109,7 @@ void read_hosts(std::vector<TomlTable> hosts, MachineDescription& machine) {
   }
 }
 
-void read_machine(TomlTable root, const std::filesystem::path& folder, MachineDescription& machine) {
+void read_machine(TomlTable root, const std::filesystem::path& folder, MachineDescription& machine, InputFiles& files) {
   WorldOptions& world = machine.world;
   root.number("seed", world.seed, 0, ~std::uint64_t{0} >> 1);
   auto hosts = root.tables("host");
@@ -109,11 +128,12 @@ void read_machine(TomlTable root, const std::filesystem::path& folder, MachineDe
   if (auto pcie = root.table("pcie")) read_pcie(std::move(*pcie), world.host.root_complex);
   if (const auto faults = root.text("faults")) {
     try {
-      load_scenario(folder / *faults, world);
+      load_scenario(folder / *faults, world, files);
     } catch (const ScenarioError& error) {
       root.fail("faults", error.what());
     }
   }
+  if (auto quota = root.table("quota")) read_quota(std::move(*quota), machine.quota);
   read_hosts(std::move(hosts), machine);
   root.finish();
 }
@@ -125,22 +145,21 @@ std::vector<kmd::Gid> MachineDescription::gids_of(std::size_t host) const {
 }
 
 void parse_machine(const std::string& text, const std::string& name, const std::filesystem::path& folder,
-                   MachineDescription& machine) {
+                   MachineDescription& machine, InputFiles& files) {
   MachineDescription read = machine;
   try {
     const toml::table table = toml::parse(text, name);
-    read_machine(TomlTable(table, name, ""), folder, read);
+    read_machine(TomlTable(table, name, ""), folder, read, files);
   } catch (const toml::parse_error& error) {
     throw MachineFileError(fmt::format("{}:{}: {}", name, error.source().begin.line, error.description()));
   }
   machine = std::move(read);
 }
 
-void load_machine(const std::filesystem::path& file, MachineDescription& machine) {
-  std::ifstream in(file);
-  std::ostringstream text;
-  if (!in || !(text << in.rdbuf())) throw MachineFileError(fmt::format("{}: cannot be read", file.string()));
-  parse_machine(text.str(), file.string(), file.parent_path(), machine);
+void load_machine(const std::filesystem::path& file, MachineDescription& machine, InputFiles& files) {
+  const auto text = files.read(file);
+  if (!text) throw MachineFileError(fmt::format("{}: cannot be read", file.string()));
+  parse_machine(*text, file.string(), file.parent_path(), machine, files);
 }
 
 }  // namespace rnic::testbench

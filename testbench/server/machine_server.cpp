@@ -6,13 +6,12 @@
 #include <stdexcept>
 #include <utility>
 
+#include "testbench/server/event_log_writer.hpp"
 #include "testbench/server/overseers.hpp"
 
 namespace rnic::testbench {
 namespace {
 
-/// How much simulated time passes between two looks at the processes.
-constexpr model::Picoseconds kSlice = 100'000;
 /// Simulated time in which every process's objects can be taken back.
 constexpr model::Picoseconds kGoodbye = 1'000'000'000'000;
 
@@ -27,22 +26,30 @@ std::uint64_t outside_ns() {
 MachineServer::MachineServer(World& world, MachineServerOptions options, std::function<void(const std::string&)> log)
     : world_(world), options_(std::move(options)), log_(std::move(log)), paused_(options_.paused) {
   for (std::size_t i = 0; i < world.hosts(); ++i)
-    hosts_.push_back(std::make_unique<HostServer>(world.host(i), poller_, calls_, log_));
+    hosts_.push_back(std::make_unique<HostServer>(world.host(i), poller_, calls_, log_, options_.log));
+  for (std::size_t i = 0; options_.log != nullptr && i < world.hosts(); ++i)
+    recorders_.push_back(std::make_unique<MemoryRecorder>(world.host(i), *options_.log));
 }
 
-MachineServer::~MachineServer() = default;
+MachineServer::~MachineServer() {
+  // They keep what belongs to the hosts.
+  calls_.forget();
+}
 
-void MachineServer::begin() {
-  advance(kSlice);  // events are heard from the first delta cycle on
+void MachineServer::bring_up() {
+  advance(kSlicePs);  // events are heard from the first delta cycle on
   run_job([this] {
     for (std::size_t i = 0; i < hosts_.size(); ++i) {
       kmd::KernelOptions options;
       options.mac = station_of(i);
       if (i < options_.gids.size()) options.gids = options_.gids[i];
-      hosts_[i]->bring_up(options);
+      hosts_[i]->bring_up(options, options_.quota);
     }
     for (std::size_t i = 0; i < hosts_.size(); ++i) introduce(i);
   });
+}
+
+void MachineServer::listen() {
   for (std::size_t i = 0; i < hosts_.size(); ++i) hosts_[i]->listen(options_.folder + "/host" + std::to_string(i));
   overseers_ = std::make_unique<Overseers>(*this, options_.folder + "/control");
 }
@@ -81,11 +88,16 @@ void MachineServer::run_until(const std::function<bool()>& done) {
   const model::Picoseconds end = model::now_ps() + kGoodbye;
   while (!done()) {
     if (model::now_ps() > end) throw std::runtime_error("the machine does not come to an end with what it was to do");
-    advance(kSlice);
+    advance(kSlicePs);
   }
 }
 
-void MachineServer::advance(std::uint64_t ps) { sc_core::sc_start(model::to_sc_time(ps), sc_core::SC_RUN_TO_TIME); }
+void MachineServer::advance(std::uint64_t ps) {
+  // What the simulation does with what came from outside may be the end of this process.
+  if (options_.log != nullptr) options_.log->write_out();
+  sc_core::sc_start(model::to_sc_time(ps), sc_core::SC_RUN_TO_TIME);
+  if (after_advance_) after_advance_();
+}
 
 bool MachineServer::moving() const {
   return calls_.under_way() != 0 || world_.moving() || sc_core::sc_pending_activity_at_current_time();
@@ -125,7 +137,7 @@ void MachineServer::serve() {
     if (moving()) {
       flushed_ = false;
       moved_at_ns_ = outside_ns();
-      advance(kSlice);
+      advance(kSlicePs);
       show(0);
     } else {
       rest();
@@ -147,7 +159,11 @@ void MachineServer::rest() {
     wait_outside(deadline_ns);
     const std::uint64_t passed = outside_ns() - since;
     const std::uint64_t begin = world_.now_ns();
-    if (deadline_ns) advance(std::min(passed, *deadline_ns) * model::kPicosecondsPerNanosecond);
+    if (deadline_ns) {
+      const std::uint64_t ps = std::min(passed, *deadline_ns) * model::kPicosecondsPerNanosecond;
+      if (options_.log != nullptr) options_.log->rest(ps);
+      advance(ps);
+    }
     stood_still_ns_ += passed - std::min(passed, world_.now_ns() - begin);
   }
   for (const auto& host : hosts_) host->wake_up();
@@ -165,6 +181,7 @@ void MachineServer::wait_outside(std::optional<std::uint64_t> deadline_ns) {
 
 void MachineServer::finish() {
   overseers_.reset();
+  if (options_.log != nullptr) options_.log->finish();
   for (const auto& host : hosts_) host->end_all();
   run_until([this] {
     take_all();
@@ -176,8 +193,9 @@ void MachineServer::finish() {
   });
 }
 
-void MachineServer::give_up() noexcept {
+void MachineServer::give_up(const std::string& why) noexcept {
   try {
+    if (options_.log != nullptr) options_.log->failed(why);
     for (const auto& host : hosts_) host->end_all();
   } catch (const std::exception& error) {
     log_(error.what());

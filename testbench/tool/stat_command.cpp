@@ -50,11 +50,13 @@ Json ask(const std::string& folder, const std::string& question) {
 }
 
 void print_process(const Json& process) {
-  fmt::print("  {:>8} {:<16} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>10} {:>12}\n",
+  constexpr double kMiB = 1 << 20;
+  fmt::print("  {:>8} {:<16} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>10.1f} {:>10.1f} {:>10} {:>12}\n",
              process.at("process").get<std::int64_t>(), process.at("name").get<std::string>(),
              process.at("clients").get<int>(), process.at("queue_pairs").get<int>(),
              process.at("completion_queues").get<int>(), process.at("shared_receive_queues").get<int>(),
              process.at("memory_regions").get<int>(), process.at("memory_windows").get<int>(),
+             process.at("pinned_bytes").get<double>() / kMiB, process.at("ring_bytes").get<double>() / kMiB,
              process.at("calls").get<std::uint64_t>(), process.at("doorbells").get<std::uint64_t>());
 }
 
@@ -65,8 +67,8 @@ void print_processes(const Json& answer) {
       fmt::print("  no process\n");
       continue;
     }
-    fmt::print("  {:>8} {:<16} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>10} {:>12}\n", "process", "name", "opens", "QPs",
-               "CQs", "SRQs", "MRs", "MWs", "calls", "doorbells");
+    fmt::print("  {:>8} {:<16} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>10} {:>10} {:>10} {:>12}\n", "process", "name",
+               "opens", "QPs", "CQs", "SRQs", "MRs", "MWs", "pinned MiB", "rings MiB", "calls", "doorbells");
     for (const auto& process : host.at("processes")) print_process(process);
   }
 }

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <random>
 #include <stdexcept>
@@ -20,10 +21,12 @@
 #include "driver/umd/protection_domain.hpp"
 #include "tests/server/remote_peer.hpp"
 #include "tests/server/server_process.hpp"
+#include "tests/server/tool.hpp"
 
 using namespace rnic;
 using test::RemotePeer;
 using test::ServerProcess;
+using test::Tool;
 
 // Programs that are killed at any instant give back what they had, and disturb nobody.
 
@@ -123,7 +126,12 @@ class Bystander {
 TEST_CASE("processes that are killed at random give everything back, and others do not notice") {
   const char* const wanted = std::getenv("RNIC_KILLS");
   const unsigned kills = wanted != nullptr ? static_cast<unsigned>(std::strtoul(wanted, nullptr, 10)) : 40;
-  ServerProcess server;
+  // A process may have all that there is, so that nothing can be missing unseen.
+  Tool tool;
+  std::ofstream(tool.folder() + "/m.toml") << "[quota]\nopens = 1000\nqueue_pairs = 1000\ncompletion_queues = 1000\n"
+                                              "shared_receive_queues = 1000\nmemory_regions = 100000\n"
+                                              "protection_domains = 10000\n";
+  ServerProcess server({tool.folder() + "/m.toml"});
   const std::array before{room_of(server.socket(0)), room_of(server.socket(1))};
   CHECK(before[0].queue_pairs > 200);
   CHECK(before[0].regions == 2'000);

@@ -14,7 +14,8 @@ namespace {
 
 MachineDescription read(const std::string& text) {
   MachineDescription machine;
-  testbench::parse_machine(text, "m.toml", ".", machine);
+  testbench::InputFiles files;
+  testbench::parse_machine(text, "m.toml", ".", machine, files);
   return machine;
 }
 
@@ -98,8 +99,43 @@ TEST_CASE("what is wrong in a machine file is an error that names its line") {
   CHECK(error_of("faults = \"nothing.json\"\n").starts_with("m.toml:1: faults: "));
   CHECK(error_of("seed = \n").starts_with("m.toml:1: "));
   MachineDescription machine;
+  testbench::InputFiles files;
   machine.world.seed = 7;
-  CHECK_THROWS_AS(testbench::parse_machine("seed = 8\nx = 1\n", "m.toml", ".", machine), MachineFileError);
+  CHECK_THROWS_AS(testbench::parse_machine("seed = 8\nx = 1\n", "m.toml", ".", machine, files), MachineFileError);
   CHECK(machine.world.seed == 7);
-  CHECK_THROWS_WITH(testbench::load_machine("no_such_file.toml", machine), "no_such_file.toml: cannot be read");
+  CHECK_THROWS_WITH(testbench::load_machine("no_such_file.toml", machine, files), "no_such_file.toml: cannot be read");
+}
+
+TEST_CASE("a machine file says what a process may have; what it does not say is a part of the device") {
+  const Limits device{
+      .max_qp = 254, .max_cq = 256, .max_mr = 16384, .uar_count = 128, .max_srq = 256, .max_multicast_groups = 16};
+  const auto otherwise = read("").quota.on(device);
+  CHECK(otherwise.objects == kmd::ObjectQuota{127, 4096, 1U << 16, 8192, 128, 128, 1024, 256, 4096});
+  CHECK(otherwise.contexts == 64);
+  CHECK(otherwise.multicast_groups == 8);
+  CHECK(otherwise.pinned_bytes == std::uint64_t{4} << 30);
+  CHECK(otherwise.ring_bytes == std::uint64_t{256} << 20);
+  const auto said = read(R"(
+[quota]
+opens = 1
+queue_pairs = 2
+completion_queues = 3
+shared_receive_queues = 4
+memory_regions = 5
+memory_windows = 6
+protection_domains = 7
+channels = 8
+endpoints = 12
+multicast_groups = 9
+pinned_mb = 10
+rings_mb = 11
+)")
+                        .quota.on(device);
+  CHECK(said.objects == kmd::ObjectQuota{2, 6, 1U << 16, 5, 4, 3, 7, 8, 12});
+  CHECK(said.contexts == 1);
+  CHECK(said.multicast_groups == 9);
+  CHECK(said.pinned_bytes == std::uint64_t{10} << 20);
+  CHECK(said.ring_bytes == std::uint64_t{11} << 20);
+  CHECK(error_of("[quota]\nqueue_pairs = 0") == "m.toml:2: quota.queue_pairs: is 0, which is not from 1 to 4294967296");
+  CHECK(error_of("[quota]\nqps = 1") == "m.toml:2: quota.qps: there is no such key");
 }

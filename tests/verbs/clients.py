@@ -28,13 +28,13 @@ PINGPONG = [
     "ibv_ud_pingpong -g 1 -n 10 -e -s 512", "ibv_srq_pingpong -g 0 -n 20 -q 4", "ibv_srq_pingpong -g 0 -n 20 -q 4 -e",
 ]
 PERFTEST = [
-    "ib_send_bw -n 20 -s 4096", "ib_send_bw -n 20 -c UC -s 2048", "ib_send_bw -n 20 -c UD -s 1024", "ib_send_bw -n 20 -q 4 -s 1024", "ib_send_bw -n 20 -b -s 1024",
+    "ib_send_bw -n 5 -a", "ib_send_bw -n 20 -s 4096", "ib_send_bw -n 20 -c UC -s 2048", "ib_send_bw -n 20 -c UD -s 1024", "ib_send_bw -n 20 -q 4 -s 1024", "ib_send_bw -n 20 -b -s 1024",
     "ib_send_bw -n 20 -e -s 1024", "ib_send_bw -n 20 -r 16 -s 512 --use-srq", "ib_send_lat -n 20", "ib_send_lat -n 20 -c UC", "ib_send_lat -n 20 -c UD",
     "ib_send_lat -n 20 -I 64 -s 64", "ib_send_lat -n 20 -e", "ib_send_bw -n 20 -c UD -g -s 512 -x 0", "ib_send_lat -n 20 -c UD -g -s 64 -x 0",
-    "ib_write_bw -n 20 -s 65536", *(f"ib_write_bw -n 5 -s {1 << power}" for power in range(1, 16)), "ib_write_bw -n 20 -s 1024 --use_old_post_send",
+    "ib_write_bw -n 20 -s 65536", "ib_write_bw -n 5 -a", "ib_write_bw -n 20 -s 1024 --use_old_post_send",
     "ib_write_bw -n 20 -s 1024 -l 4", "ib_write_bw -n 20 -q 4 -s 1024", "ib_write_bw -n 20 -b -s 1024", "ib_write_bw -n 20 -c UC -s 1024",
-    "ib_write_lat -n 20", "ib_write_lat -n 20 -I 128 -s 128",
-    "ib_read_bw -n 20 -s 16384", "ib_read_bw -n 20 -q 2 -s 1024", "ib_read_bw -n 20 -e -s 1024", "ib_read_lat -n 20",
+    "ib_write_lat -n 20", *(f"ib_write_lat -n 5 -s {4 << power}" for power in range(0, 15, 2)), "ib_write_lat -n 20 -I 128 -s 128",
+    "ib_read_bw -n 5 -a", "ib_read_bw -n 20 -s 16384", "ib_read_bw -n 20 -q 2 -s 1024", "ib_read_bw -n 20 -e -s 1024", "ib_read_lat -n 20",
     "ib_atomic_bw -n 20 -A FETCH_AND_ADD", "ib_atomic_bw -n 20 -A CMP_AND_SWAP", "ib_atomic_lat -n 20",
 ]
 # Server on host 0, client on host 1, which finds it by its address; PORT is a number of its own.
@@ -123,6 +123,19 @@ def rows_of(output):
     return re.findall(r"^.*?\|?\s*\d+\s+\d+\s+\d+\.\d+.*$", output, re.MULTILINE)
 
 
+ALL_SIZES = {1 << power for power in range(1, 24)}  # of perftest's -a
+
+
+def complete(line, output):
+    """The program has said what it found: of all sizes, if it was asked for all."""
+    if "pingpong" in line:
+        return re.search(r"\d+ iters in", output) is not None
+    rows = rows_of(output)
+    if "-a" not in line.split():
+        return bool(rows)
+    return {int(re.search(r"\d+", row.split("|")[-1]).group()) for row in rows} == ALL_SIZES
+
+
 def check_pairs(machine, lines):
     wrong = []
     for number, line in enumerate(lines):
@@ -133,7 +146,7 @@ def check_pairs(machine, lines):
             output, code = done.stdout, done.returncode
         except subprocess.TimeoutExpired as late:
             output, code = str(late.stdout), "no end"
-        good = code == 0 and (re.search(r"\d+ iters in", output) if "pingpong" in line else rows_of(output))
+        good = code == 0 and complete(line, output)
         print(f"{'ok  ' if good else 'FAIL'} {line}", flush=True)
         if not good:
             wrong.append(f"{line}: {code}\n{output}")

@@ -57,6 +57,42 @@ TEST_CASE_METHOD(VerbsFixture, "a queue pair is granted at least what was asked 
   CHECK(ibv_destroy_cq(cq) == 0);
 }
 
+TEST_CASE_METHOD(VerbsFixture, "a shared receive queue is for RC and UD (ibv_create_qp, Notes)") {
+  ibv_cq* const cq = make_cq();
+  ibv_srq_init_attr shared{};
+  shared.attr = {.max_wr = 16, .max_sge = 1, .srq_limit = 0};
+  ibv_srq* const srq = ibv_create_srq(pd, &shared);
+  REQUIRE(srq != nullptr);
+  const auto create = [&](ibv_qp_type type, bool extended) {
+    ibv_qp_init_attr_ex attributes{};
+    const auto plain = qp_attributes(cq, type);
+    attributes.send_cq = attributes.recv_cq = cq;
+    attributes.cap = plain.cap;
+    attributes.qp_type = type;
+    attributes.srq = srq;
+    attributes.pd = pd;
+    attributes.comp_mask = IBV_QP_INIT_ATTR_PD;
+    errno = 0;
+    if (extended) return ibv_create_qp_ex(context, &attributes);
+    auto old = plain;
+    old.srq = srq;
+    return ibv_create_qp(pd, &old);
+  };
+  for (const bool extended : {false, true}) {
+    CAPTURE(extended);
+    CHECK(create(IBV_QPT_UC, extended) == nullptr);
+    CHECK(errno == EOPNOTSUPP);
+    for (const ibv_qp_type type : {IBV_QPT_RC, IBV_QPT_UD}) {
+      ibv_qp* const qp = create(type, extended);
+      REQUIRE(qp != nullptr);
+      CHECK(ibv_destroy_qp(qp) == 0);
+    }
+  }
+  // What was refused has left nothing behind.
+  CHECK(ibv_destroy_srq(srq) == 0);
+  CHECK(ibv_destroy_cq(cq) == 0);
+}
+
 TEST_CASE_METHOD(VerbsFixture, "each service takes its own attributes with each step (ibv_modify_qp)") {
   ibv_cq* const cq = make_cq();
   for (const ibv_qp_type type : {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD}) {
