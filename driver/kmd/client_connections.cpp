@@ -79,6 +79,10 @@ Result<void> Client::perform(const calls::ResolveAddress& m, calls::ResolveAddre
     // A bound endpoint stays at its address.
     const auto source = connections.source_for(m.remote, m.local != Gid{} ? m.local : facts->local);
     if (!source) return source.error();
+    // It has its port from here on, as one that is bound.
+    if (facts->local_port == 0) {
+      if (auto port = connections.bind(endpoint.id, endpoint.space, source->address, 0); !port) return port.error();
+    }
     const bool known = kernel_.port_tables().station(m.remote).ok();
     auto posted =
         connections.post(endpoint.id, {.type = known ? cm::EventType::kAddressResolved : cm::EventType::kAddressError});
