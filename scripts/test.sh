@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Sets up, builds, and runs every test. usage: scripts/test.sh [ctest options, such as -L unit]
-# Labels: unit, rtl, system, server, vectors, lint, synth; report, whose tests want Chromium, and clients, whose tests run programs of
+# Labels: unit, rtl, formal, system, server, vectors, lint, synth; report, whose tests want Chromium, and clients, whose tests run programs of
 # Debian's packages: -L report and -L clients install what they want, and without it they are skipped.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
