@@ -136,6 +136,8 @@ class Client {
     return as<ClientPd>(object.pd).pd->number();
   }
   Result<void> destroy(const std::shared_ptr<ClientObject>& object, bool when_unbound);
+  /// The station behind an address, asked for if nobody knows it yet. Errors: kNotFound.
+  [[nodiscard]] Result<std::uint64_t> station_of(const Gid& gid);
   /// The queue pair that terms name, which must be of a service that the endpoint's port space has. Errors: kNotFound,
   /// kInvalidParameter.
   [[nodiscard]] Result<hw::QpType> type_of_terms(const calls::ConnectionTerms& terms, cm::PortSpace space,

@@ -83,7 +83,7 @@ Result<void> Client::perform(const calls::ResolveAddress& m, calls::ResolveAddre
     if (facts->local_port == 0) {
       if (auto port = connections.bind(endpoint.id, endpoint.space, source->address, 0); !port) return port.error();
     }
-    const bool known = kernel_.port_tables().station(m.remote).ok();
+    const bool known = station_of(m.remote).ok();
     auto posted =
         connections.post(endpoint.id, {.type = known ? cm::EventType::kAddressResolved : cm::EventType::kAddressError});
     if (!posted) return posted;

@@ -7,15 +7,23 @@
 namespace rnic::testbench {
 namespace {
 
-constexpr auto kCrcTable = [] {
+constexpr std::size_t kCrcStep = 8;
+/// By how many bytes follow, and the byte: what it adds to the checksum.
+constexpr auto kCrcTables = [] {
   constexpr std::uint32_t kPolynomial = 0xEDB88320;
-  std::array<std::uint32_t, 256> table{};
-  for (std::uint32_t i = 0; i < table.size(); ++i) {
+  std::array<std::array<std::uint32_t, 256>, kCrcStep> tables{};
+  for (std::uint32_t i = 0; i < 256; ++i) {
     std::uint32_t value = i;
     for (int bit = 0; bit < 8; ++bit) value = (value & 1) != 0 ? value >> 1 ^ kPolynomial : value >> 1;
-    table[i] = value;
+    tables[0][i] = value;
   }
-  return table;
+  for (std::size_t behind = 1; behind < kCrcStep; ++behind) {
+    for (std::size_t i = 0; i < 256; ++i) {
+      const std::uint32_t before = tables[behind - 1][i];
+      tables[behind][i] = before >> 8 ^ tables[0][before & 0xFF];
+    }
+  }
+  return tables;
 }();
 
 const char* name_of(LogPlace place) {
@@ -38,7 +46,15 @@ const char* name_of(remote::FrameKind kind) {
 
 std::uint32_t log_checksum(std::span<const std::uint8_t> bytes, std::uint32_t before) {
   std::uint32_t value = ~before;
-  for (const std::uint8_t byte : bytes) value = value >> 8 ^ kCrcTable[(value ^ byte) & 0xFF];
+  for (; bytes.size() >= kCrcStep; bytes = bytes.subspan(kCrcStep)) {
+    std::uint32_t next = 0;
+    for (std::size_t i = 0; i < kCrcStep; ++i) {
+      const std::uint32_t mixed = i < 4 ? value >> (8 * i) & 0xFF : 0;
+      next ^= kCrcTables[kCrcStep - 1 - i][mixed ^ bytes[i]];
+    }
+    value = next;
+  }
+  for (const std::uint8_t byte : bytes) value = value >> 8 ^ kCrcTables[0][(value ^ byte) & 0xFF];
   return ~value;
 }
 
@@ -60,6 +76,7 @@ std::string describe(const LogRecord& record) {
     case LogKind::kFinish: return "the machine is told to end";
     case LogKind::kFailed: return "the simulation fails";
     case LogKind::kEnd: return "the machine has ended";
+    case LogKind::kFrame: return fmt::format("{} bytes come in at socket {}", record.data.size(), record.socket);
     case LogKind::kReach:
       return fmt::format("process {} registers {} bytes at {:#x}", record.process, record.length, record.address);
     case LogKind::kDmaRead: return dma("reads");
