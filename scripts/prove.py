@@ -89,10 +89,14 @@ def fault(proof, stem):
 
 
 def draw(stem, cycle):
-    """Waves up to a fault."""
-    subprocess.run(["yosys-smtbmc", "-s", "z3", "--noprogress", "-t", str(cycle + 2), "--dump-vcd", OUT / f"{stem}.vcd", OUT / f"{stem}.smt2"],
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
-    return OUT / f"{stem}.vcd"
+    """Says where waves up to a fault are, if the solver finds it in a minute."""
+    command = ["yosys-smtbmc", "-s", "z3", "--noprogress", "-t", str(cycle + 2), "--dump-vcd", OUT / f"{stem}.vcd", OUT / f"{stem}.smt2"]
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    except subprocess.TimeoutExpired:
+        return f"log: {OUT}/{stem}.log"
+    broken = " ".join(re.findall(r"Assert failed in \w+: (\S+)", result.stdout))
+    return f"{broken}, waves: {OUT}/{stem}.vcd"
 
 
 def prove(proof, mutants):
@@ -100,7 +104,7 @@ def prove(proof, mutants):
     name, began = proof["name"], time.monotonic()
     translate(proof, name, {})
     if (cycle := fault(proof, name)) is not None:
-        print(f"{name:20} FAILED in cycle {cycle}; waves: {draw(name, cycle)}")
+        print(f"{name:20} FAILED in cycle {cycle}: {draw(name, cycle)}")
         return False
     seen = 0
     for number, mutant in enumerate(proof["mutants"] if mutants else []):

@@ -76,6 +76,7 @@ std::string describe(const LogRecord& record) {
     case LogKind::kFinish: return "the machine is told to end";
     case LogKind::kFailed: return "the simulation fails: " + std::string(record.data.begin(), record.data.end());
     case LogKind::kEnd: return "the machine has ended";
+    case LogKind::kFrame: return fmt::format("{} bytes come in at socket {}", record.data.size(), record.socket);
     case LogKind::kReach:
       return fmt::format("process {} registers {} bytes at {:#x}", record.process, record.length, record.address);
     case LogKind::kDmaRead: return dma("reads");

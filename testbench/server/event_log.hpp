@@ -45,6 +45,7 @@ enum class LogKind : std::uint8_t {
   kFinish,   ///< The machine is told to end
   kFailed,   ///< The simulation has failed
   kEnd,      ///< The last: the figures of the run
+  kFrame,    ///< A frame has come in at a socket
   // What the simulation met, in its order
   kReach = 16,  ///< Whether a process had the memory that it registered
   kDmaRead,
@@ -67,6 +68,7 @@ struct LogRecord {
   std::uint64_t time_ps{};
   std::uint64_t host{};            ///< kAttach, kReach, kDmaRead, kDmaWrite
   std::uint64_t session{};         ///< kAttach (counted from 0 on), kDetach, kDoorbell, kRequest, kAnswer
+  std::uint64_t socket{};          ///< kFrame
   std::uint64_t process{};         ///< kAttach, kReach
   std::uint64_t address{};         ///< kReach: there; DMA: for the device; kDoorbell: offset in BAR0
   std::uint64_t length{};          ///< kReach: bytes; DMA: dwords; kRest: ps
@@ -77,7 +79,7 @@ struct LogRecord {
   LogPlace place{};                ///< DMA
   bool good{};                     ///< DMA: the memory was there. kAnswer: it was taken
   bool flag{};                     ///< kReach: to be written. kLook: with counters
-  std::vector<std::uint8_t> data;  ///< kDoorbell, kRequest, kDmaRead (not of kOwn), kFailed, kEnd
+  std::vector<std::uint8_t> data;  ///< kDoorbell, kRequest, kDmaRead (not of kOwn), kFailed, kEnd, kFrame
 };
 
 /// In words: "host1 reads 64 bytes at 0x...".

@@ -10,6 +10,7 @@
 #include "driver/remote/doorbell_ring.hpp"
 #include "driver/remote/protocol.hpp"
 #include "model/process_memory.hpp"
+#include "testbench/server/outside/frame_socket.hpp"
 #include "testbench/world.hpp"
 
 namespace rnic::testbench {
@@ -161,6 +162,10 @@ void EventLogReader::read_record() {
     case LogKind::kFinish: break;
     case LogKind::kFailed:
     case LogKind::kEnd: record.data = bytes(number(kMostLogPiece, "size")); break;
+    case LogKind::kFrame:
+      record.socket = number(WorldOptions::kMostHosts - 1, "socket");
+      record.data = bytes(number(kMostOutsideFrameBytes, "size"));
+      break;
     case LogKind::kReach:
       host();
       record.process = number(kMostProcess, "process");

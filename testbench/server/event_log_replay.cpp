@@ -81,6 +81,9 @@ void EventLogReplay::act(const LogRecord& record) {
     case LogKind::kLook:
       return server_.calls().run(
           [server = &server_, counters = record.flag] { static_cast<void>(machine_json(*server, counters)); });
+    case LogKind::kFrame:
+      if (record.socket >= server_.sockets().size() || record.data.empty()) wrong("a frame comes in at no socket");
+      return server_.sockets()[record.socket]->inject(record.data);
     case LogKind::kRest: return server_.advance(record.length);
     case LogKind::kFinish: finished_ = true; return server_.finish();
     default: break;

@@ -135,6 +135,12 @@ void EventLogWriter::request(std::uint64_t session, const remote::FrameHeader& h
   bytes(octets(body));
 }
 
+void EventLogWriter::frame(std::size_t socket, std::span<const std::uint8_t> data) {
+  begin(LogKind::kFrame);
+  number(socket);
+  bytes(data);
+}
+
 void EventLogWriter::look(bool counters) {
   begin(LogKind::kLook);
   number(counters ? 1 : 0);

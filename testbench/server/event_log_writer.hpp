@@ -33,6 +33,7 @@ class EventLogWriter {
   void request(std::uint64_t session, const remote::FrameHeader& header, std::span<const std::byte> body);
   void look(bool counters);
   void rest(std::uint64_t ps);
+  void frame(std::size_t socket, std::span<const std::uint8_t> data);
   void finish();
   void failed(const std::string& why);
   /// The last. `figures` is JSON.

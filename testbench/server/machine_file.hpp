@@ -6,6 +6,7 @@
 
 #include "driver/kmd/port_tables.hpp"
 #include "testbench/input_files.hpp"
+#include "testbench/server/outside/frame_socket.hpp"
 #include "testbench/server/process_quota.hpp"
 #include "testbench/server/toml_table.hpp"
 #include "testbench/world.hpp"
@@ -17,6 +18,7 @@ struct MachineDescription {
   WorldOptions world;
   /// Own addresses of each host beside the link-local one; a host beyond the last has its default.
   std::vector<std::vector<kmd::Gid>> gids;
+  std::vector<FrameSocketOptions> sockets;  ///< At the free ends of the world
   ProcessQuota quota;
 
   [[nodiscard]] std::vector<kmd::Gid> gids_of(std::size_t host) const;

@@ -11,6 +11,9 @@
 #include "testbench/server/call_threads.hpp"
 #include "testbench/server/host_server.hpp"
 #include "testbench/server/memory_recorder.hpp"
+#include "testbench/server/outside/host_network.hpp"
+#include "testbench/server/outside/outside_port.hpp"
+#include "testbench/server/pace.hpp"
 #include "testbench/server/poller.hpp"
 #include "testbench/world.hpp"
 
@@ -19,6 +22,7 @@ namespace rnic::testbench {
 class Overseers;
 
 struct MachineServerOptions {
+  std::vector<FrameSocketOptions> sockets;  ///< At the free ends of the world, in their order
   std::string folder;                       ///< Of the sockets, one a host: host0, host1, ...
   std::vector<std::vector<kmd::Gid>> gids;  ///< Of each host, beside its link-local one
   ProcessQuota quota{};                     ///< Of each process on a host
@@ -31,7 +35,8 @@ struct MachineServerOptions {
 ///
 /// Simulated time runs as fast as it can while something is under way. With nothing under way but deadlines (timers of
 /// the NICs) it goes no faster than the time outside, and with nothing at all it stands still; in both cases the thread
-/// sleeps until a process speaks.
+/// sleeps until a process, or somebody at a socket, speaks. Where there are sockets simulated time goes as the time
+/// outside does while nothing is under way, and no faster while something is.
 class MachineServer {
  public:
   /// Before the simulation has begun; `world` outlives it. `log` takes lines for the user.
@@ -45,7 +50,7 @@ class MachineServer {
 
   /// Brings the hosts up. Throws std::runtime_error.
   void bring_up();
-  /// From then on processes can come. Throws as Listener.
+  /// From then on processes can come, and frames. Throws as Listener and OutsidePort::open.
   void listen();
   /// Serves until stop is called. Throws what the simulation does; then nothing goes on but `give_up`.
   void serve();
@@ -73,9 +78,13 @@ class MachineServer {
   [[nodiscard]] World& world() { return world_; }
   [[nodiscard]] EventLogWriter* event_log() { return options_.log; }
   [[nodiscard]] const std::vector<std::unique_ptr<HostServer>>& hosts() const { return hosts_; }
+  /// Where frames come from outside, and go to it.
+  [[nodiscard]] const std::vector<std::unique_ptr<OutsidePort>>& sockets() const { return sockets_; }
 
  private:
   void introduce(std::size_t index);
+  void begin_networks();
+  void move_on();
   void run_job(const std::function<void()>& job);
   void run_until(const std::function<bool()>& done);
   void rest();
@@ -90,7 +99,10 @@ class MachineServer {
   const std::function<void(const std::string&)> log_;
   Poller poller_;
   CallThreads calls_;
+  std::vector<std::unique_ptr<HostNetwork>> networks_;  ///< Of the hosts, if there are sockets
   std::vector<std::unique_ptr<HostServer>> hosts_;
+  std::vector<std::unique_ptr<OutsidePort>> sockets_;
+  Pace pace_;
   std::vector<std::unique_ptr<MemoryRecorder>> recorders_;
   std::unique_ptr<Overseers> overseers_;
   std::function<void()> after_advance_;

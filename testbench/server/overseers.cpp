@@ -95,11 +95,18 @@ Json host_json(HostServer& host, bool counters) {
   return json;
 }
 
+Json socket_json(const OutsidePort& socket) {
+  Json json{{"socket", socket.options().describe()}};
+  for (const auto& [name, count] : named(socket.counts())) json["counters"][name] = count;
+  return json;
+}
+
 }  // namespace
 
 nlohmann::ordered_json machine_json(MachineServer& server, bool counters) {
   Json json{{"simulated_ns", server.world().now_ns()}, {"paused", server.paused()}, {"hosts", Json::array()}};
   for (const auto& host : server.hosts()) json["hosts"].push_back(host_json(*host, counters));
+  for (const auto& socket : server.sockets()) json["sockets"].push_back(socket_json(*socket));
   return json;
 }
 

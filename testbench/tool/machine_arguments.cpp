@@ -25,7 +25,8 @@ std::vector<std::string> MachineArguments::given() const {
 MachineServerOptions MachineArguments::server_options(std::size_t hosts) const {
   MachineServerOptions options;
   options.quota = quota;
-  const MachineDescription named{.world = {}, .gids = gids, .quota = {}};
+  options.sockets = sockets;
+  const MachineDescription named{.world = {}, .gids = gids, .sockets = {}, .quota = {}};
   for (std::size_t i = 0; i < hosts; ++i) options.gids.push_back(named.gids_of(i));
   return options;
 }
@@ -38,7 +39,7 @@ void add_machine_options(CLI::App& command, MachineArguments& arguments) {
       .add_option_function<std::string>(
           "machine",
           [&arguments](const std::string& file) {
-            MachineDescription machine{.world = arguments.world.options, .gids = {}, .quota = {}};
+            MachineDescription machine{.world = arguments.world.options, .gids = {}, .sockets = {}, .quota = {}};
             try {
               load_machine(file, machine, arguments.world.files);
             } catch (const MachineFileError& error) {
@@ -46,6 +47,7 @@ void add_machine_options(CLI::App& command, MachineArguments& arguments) {
             }
             arguments.world.options = machine.world;
             arguments.gids = machine.gids;
+            arguments.sockets = machine.sockets;
             arguments.quota = machine.quota;
           },
           "Machine file (docs/machine_file.md)")

@@ -15,6 +15,7 @@ namespace rnic::testbench {
 struct MachineArguments {
   WorldArguments world;
   std::vector<std::vector<kmd::Gid>> gids;     ///< Of the machine file
+  std::vector<FrameSocketOptions> sockets;     ///< The same
   ProcessQuota quota;                          ///< The same
   std::vector<const CLI::Option*> simulating;  ///< That say what is simulated
 

@@ -91,6 +91,8 @@ void serve(MachineServer& server, const Signals& signals, const ServeArguments& 
   server.bring_up();
   server.listen();
   for (const auto& host : server.hosts()) fmt::print("  {}: {}\n", host->host().basename(), host->socket());
+  for (std::size_t i = 0; i < server.sockets().size(); ++i)
+    fmt::print("  socket{}: {}\n", i, server.sockets()[i]->options().describe());
   std::fflush(stdout);
   std::optional<StatusLine> status;
   if (!arguments.quiet) status.emplace(server);

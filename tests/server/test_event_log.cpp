@@ -62,6 +62,7 @@ void write_some(const std::string& path) {
   log.write_out();
   log.look(true);
   log.rest(123'456'789'012);
+  log.frame(3, std::vector<std::uint8_t>{1, 2, 3});
   log.detach(session);
   log.finish();
   log.failed("what went wrong");
@@ -141,6 +142,8 @@ TEST_CASE("what is written to an event log is read again") {
   CHECK((answer.number == 9 && answer.checksum == 0x89ABCDEF && !answer.good));
   CHECK(next(LogKind::kLook).flag);
   CHECK(next(LogKind::kRest).length == 123'456'789'012);
+  const auto frame = next(LogKind::kFrame);
+  CHECK((frame.socket == 3 && frame.data == std::vector<std::uint8_t>{1, 2, 3}));
   CHECK(next(LogKind::kDetach).session == 0);
   next(LogKind::kFinish);
   const auto failed = next(LogKind::kFailed);
@@ -148,7 +151,7 @@ TEST_CASE("what is written to an event log is read again") {
   next(LogKind::kEnd);
   CHECK(log.peek() == nullptr);
   CHECK_FALSE(log.cut_off());
-  CHECK(log.taken() == 17);
+  CHECK(log.taken() == 18);
 }
 
 TEST_CASE("an event log that is cut off anywhere is read as far as its whole pieces go") {
@@ -206,7 +209,7 @@ TEST_CASE("records that no machine writes are refused") {
     CHECK(error.ends_with(what));
   };
   CHECK(error_of({7, 0}).empty());
-  refused({10, 0}, "a record of kind 10");
+  refused({11, 0}, "a record of kind 11");
   refused({0, 0}, "a record of kind 0");
   refused({1, 0}, "a record is not whole");
   refused({1, 0, 16, 1}, "host 16");
@@ -217,6 +220,9 @@ TEST_CASE("records that no machine writes are refused") {
   refused({5, 0, 2}, "flag 2");
   refused({6, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01, 0}, "time 18446744073709551615");
   refused({6, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0}, "a number without end");
+  refused({10, 0, 16, 0}, "socket 16");
+  refused({10, 0, 0, 0xBB, 0x46}, "size 9019");
+  refused({10, 0, 0, 2, 1}, "a record is not whole");
   refused({17, 0, 0, 0, 0x81, 0x08, 0, 0}, "dwords 1025");
   refused({17, 0, 0, 0, 2, 0, 3, 1, 2}, "a record is not whole");
   refused({17, 0, 0, 0, 2, 0, 6}, "place 6");
