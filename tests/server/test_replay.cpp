@@ -228,6 +228,13 @@ TEST_CASE("the log of a machine that was killed is replayed to its end") {
   const std::string whole = run.log().bytes();
   run.log().append_piece({1, 0x80, 0xC0, 0xCA, 0xF3, 0x84, 0xA3, 0x04, 0, 1});
   CHECK(contains(run.replay().output, "a long time passes, which no machine writes"));
+  // The log of a machine that failed, where this one does not.
+  run.log().write(whole);
+  run.log().append_piece({8, 5, 3, 'w', 'h', 'y'});
+  const auto well = run.replay();
+  CAPTURE(well.output);
+  CHECK(well.code == 1);
+  CHECK(contains(well.output, ": the simulation fails: why"));
   // What was cut off anywhere goes as far as it goes.
   for (const std::size_t part : {2u, 3u, 5u, 9u}) {
     run.log().write(whole.substr(0, whole.size() / part + 3));
