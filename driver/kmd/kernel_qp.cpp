@@ -123,7 +123,9 @@ Result<void> KernelQp::modify(hw::QpState next, QpAttributes given, const QpConn
   merge(connection, given, attributes);
   const QpPath& path = connection.path;
   if ((connection.qkey & kPrivilegedQkey) != 0 && !privileged_) return Error::kInvalidParameter;
-  if ((given & attribute(hw::QpAttr::kPathMtu)) != 0 && connection.path_mtu > kernel_.limits().max_mtu)
+  // The management datagrams of QP1 are shorter than any MTU.
+  if (qpn_ != kGeneralServiceQpn && (given & attribute(hw::QpAttr::kPathMtu)) != 0 &&
+      connection.path_mtu > kernel_.limits().max_mtu)
     return Error::kInvalidParameter;
   hw::AdminModifyQp body;
   body.next_state = static_cast<std::uint8_t>(next);
