@@ -78,8 +78,9 @@ Verdict parse_ip(const Bytes& frame, std::size_t ip, Packet& packet, std::size_t
     return Verdict::Good;
   }
   udp = ip + 20;
-  if (frame.size() < udp + kUdp || frame[ip] != 0x45 || frame[ip + 9] != kUdpProtocol) return Verdict::NotRoce;
-  if ((big(frame, ip + 6, 2) & 0x3fff) != 0) return Verdict::NotRoce;  // a fragment
+  if (frame.size() < udp + kUdp || frame[ip + 9] != kUdpProtocol) return Verdict::NotRoce;
+  // No options, and no fragment (annex A17.3.1.2).
+  if (frame[ip] != 0x45 || (big(frame, ip + 6, 2) & 0x3fff) != 0) return Verdict::Malformed;
   if (ipv4_checksum(frame, ip) != 0) return Verdict::Malformed;
   end = ip + big(frame, ip + 2, 2);
   path.traffic_class = frame[ip + 1];

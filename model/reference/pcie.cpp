@@ -50,6 +50,7 @@ void Pcie::write(std::uint64_t address, const Bytes& data) {
     std::copy_n(data.begin() + static_cast<std::ptrdiff_t>(done), bytes,
                 tlp.data.begin() + static_cast<std::ptrdiff_t>(at - tlp.address));
     out.push_back(std::move(tlp));
+    ++writes_;
     nic_.count(Count::DmaWrites);
     done += bytes;
   }
@@ -129,9 +130,20 @@ Time Pcie::counted() {
   return counted_;
 }
 
+Task<Done> Pcie::written() {
+  const std::uint64_t mine = writes_;
+  while (writes_left_ < mine) co_await write_left_.wait();
+  co_return Done{};
+}
+
 void Pcie::left(const DmaTlp& tlp) {
+  if (tlp.write) {
+    ++writes_left_;
+    write_left_.raise();
+    return;
+  }
   const auto it = pieces_.find(tlp.tag);
-  if (tlp.write || it == pieces_.end()) return;
+  if (it == pieces_.end()) return;
   it->second.since = counted();
   if (pieces_.size() == 1 || watch_ == 0) retime();
 }

@@ -25,7 +25,7 @@ struct DmaRead {
 /// follows from it, and a read sees what was written before it (base specification 2.4.1).
 class Pcie {
  public:
-  explicit Pcie(Nic& nic) : nic_(nic), free_tag_(clock()) {}
+  explicit Pcie(Nic& nic) : nic_(nic), write_left_(clock()) {}
 
   /// Posted; cut at 4 KiB and at the maximum payload (2.2.7).
   void write(std::uint64_t address, const Bytes& data);
@@ -41,6 +41,9 @@ class Pcie {
   [[nodiscard]] bool quiet() const { return out.empty() && waiting_.empty() && pieces_.empty(); }
   /// The link has taken this read: its time begins.
   void left(const DmaTlp& tlp);
+
+  /// Ends when all writes made by now have left: what follows from them on the wire may go.
+  Task<Done> written();
 
   std::deque<DmaTlp> out;
   std::uint8_t timeout_range = 0;  ///< CompletionTimeoutRange
@@ -61,7 +64,8 @@ class Pcie {
   void expire();
 
   Nic& nic_;
-  Signal free_tag_;
+  Signal write_left_;
+  std::uint64_t writes_ = 0, writes_left_ = 0;
   std::deque<Piece> waiting_;  ///< For a tag
   std::map<std::uint16_t, Piece> pieces_;
   std::uint16_t next_tag_ = 0;

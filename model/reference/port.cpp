@@ -40,7 +40,14 @@ void Port::left() {
   frame.left();
 }
 
-void Port::receive(const Bytes& frame) {
+void Port::receive(Bytes frame) {
+  constexpr Time kThrough = 10 * kCycle;
+  nic_.clock.at(nic_.clock.now() + kThrough, [this, frame = std::move(frame)] {
+    if (nic_.enabled()) take(frame);
+  });
+}
+
+void Port::take(const Bytes& frame) {
   nic_.count(Count::RxFrames);
   Packet packet;
   switch (parse(frame, nic_.mac, packet)) {

@@ -21,7 +21,8 @@ class Port {
   void send(Bytes frame, std::function<void()> left);
   /// The MAC has taken the frame at the head of `out`.
   void left();
-  void receive(const Bytes& frame);
+  /// A frame that has come. It is looked at when the pipeline of a NIC would have brought it there.
+  void receive(Bytes frame);
 
   std::deque<Frame> out;
   Signal room;
@@ -29,6 +30,7 @@ class Port {
  private:
   static constexpr std::size_t kRoom = 16384;
 
+  void take(const Bytes& frame);
   void deliver(const Packet& packet, bool to_group);
 
   Nic& nic_;

@@ -110,8 +110,8 @@ struct Qp {
   QpState state{};
   QpAttributes a;
   std::uint64_t life = 0;  ///< Of RESET to RESET: what was begun in another one is void
-  bool gone{};
-  unsigned busy{};  ///< Engines that have not come to rest
+  bool gone{}, leaving{};  ///< DestroyQp is done; RESET or DestroyQp is under way
+  unsigned busy{};         ///< Engines that have not come to rest
   std::array<std::uint32_t, kQpCounters> counters{};
 
   // Requester.

@@ -80,7 +80,10 @@ void take_attributes(Qp& qp, std::uint32_t mask, const Bytes& body) {
     a.remote_read = (body[7] & 2) != 0;
     a.remote_atomic = (body[7] & 8) != 0;
   }
-  if (given(attr::RqPsn)) qp.rq_psn = static_cast<std::uint32_t>(little(body, 8, 3));
+  if (given(attr::RqPsn)) {
+    qp.rq_psn = static_cast<std::uint32_t>(little(body, 8, 3));
+    qp.executed = (qp.rq_psn - 1) & kMask24;
+  }
   if (given(attr::SqPsn))
     qp.next_psn = qp.send_psn = qp.una_psn = qp.sent_psn = static_cast<std::uint32_t>(little(body, 17, 3));
   // These three are written together: a command that gives one has all of them (admin_modify_qp).
@@ -171,9 +174,17 @@ Task<AdminStatus> Qps::destroy(std::uint32_t number) {
   co_return AdminStatus::Success;
 }
 
-/// To RESET: nothing is left of this life but what was created and the counters.
+/// To RESET: what is posted is flushed, with its entries (decisions 65); then nothing is left of this life but what was
+/// created and the counters.
 Task<Done> Qps::reset(QpPtr qp) {
+  qp->leaving = true;
+  fail(*qp);
+  const auto flushed = [](const Qp& q) {
+    return q.sq_retired == q.sq_producer && (q.use_srq ? !q.receive : q.rq_done == q.rq_producer);
+  };
+  while (qp->busy != 0 || !flushed(*qp)) co_await qp->rest_signal.wait();
   qp->state = QpState::Reset;
+  qp->leaving = false;
   ++qp->life;
   qp->requests.clear();
   qp->answers.clear();
@@ -181,8 +192,6 @@ Task<Done> Qps::reset(QpPtr qp) {
   qp->responses_in.clear();
   qp->timer = 0;
   nic_.memory.unbind(qp->index());
-  wake(*qp);
-  while (qp->busy != 0) co_await qp->rest_signal.wait();
   qp->a = {};
   qp->sq_producer = qp->sq_next = qp->sq_retired = 0;
   qp->rq_producer = qp->rq_head = qp->rq_done = 0;

@@ -97,13 +97,14 @@ void Responder::local_failure(Qp& qp, const Packet& packet, Status status, std::
 
 /// In ERR every Receive completes; of a shared queue the one that was taken (10.3.1.7, 11.6.3.1).
 void Responder::flush(Qp& qp) {
+  qp.rest_signal.raise();
   Packet packet;
   if (qp.receive && qp.use_srq) {
     if (qp.receive_for_write) packet.opcode = op::WriteLastImmediate;
     complete(qp, Status::WrFlushErr, packet, 0);
   }
   if (qp.use_srq) {
-    if (!qp.last_wqe_told && !qp.gone) nic_.qps.event(qp, Event::LastWqeReached);
+    if (!qp.last_wqe_told && !qp.leaving) nic_.qps.event(qp, Event::LastWqeReached);
     qp.last_wqe_told = true;
     return;
   }

@@ -79,8 +79,12 @@ void Requester::acknowledge(Qp& qp, const Packet& packet) {
     return;
   }
   // A NAK acknowledges what is before it (9.7.5.1.2), unless the answer to a Read there is missing (decisions 46).
-  if (!acknowledge_before(qp, packet.psn)) return;
+  // One inside a Read belongs to that Read, whatever of its answer has come.
   Request* request = holder(qp, packet.psn);
+  if (request == nullptr) return;
+  const bool awaited = request->awaits_data();
+  if (!acknowledge_before(qp, awaited ? (request->first_psn + request->answered) & kMask24 : packet.psn)) return;
+  request = holder(qp, packet.psn);
   if (request == nullptr) return;
   if (type == 1) return wait_for_receive(qp, packet.psn, packet.syndrome);
   switch (packet.syndrome) {
@@ -119,6 +123,7 @@ bool Requester::acknowledge_before(Qp& qp, std::uint32_t end) {
     progress(qp);
   }
   retire(qp);
+  if (gap) nic_.count(qp, Count::RxGaps, QpCount::Gaps);
   if (gap && qp.receives()) missing(qp, *gap);
   return !gap;
 }
@@ -176,7 +181,6 @@ Task<Done> Requester::take_data(QpPtr qp, Packet packet) {
     co_return Done{};
   }
   if (packet.psn != expected) {
-    nic_.count(*qp, Count::RxGaps, QpCount::Gaps);
     (void)acknowledge_before(*qp, packet.psn);
     co_return Done{};
   }

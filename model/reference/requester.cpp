@@ -216,6 +216,8 @@ Task<Done> Requester::send_packets(QpPtr qp) {
   const std::size_t from = first * qp->mtu(), to = std::min<std::size_t>(from + count * qp->mtu(), request->wqe.length);
   Bytes data;
   std::vector<KeyUse> uses;
+  Status fault{};
+  std::uint8_t syndrome = 0;
   if (request->wqe.inline_data) {
     data.assign(request->wqe.data.begin() + static_cast<std::ptrdiff_t>(from),
                 request->wqe.data.begin() + static_cast<std::ptrdiff_t>(to));
@@ -228,12 +230,9 @@ Task<Done> Requester::send_packets(QpPtr qp) {
     Moved moved = co_await gather(nic_, std::move(segments), from, to - from, access);
     request = holder(*qp, qp->send_psn);
     if (!valid() || request == nullptr) co_return Done{};
-    if (moved.status != Status::Success) {
-      nic_.count(Count::TxDropped);
-      nic_.count(*qp, QpCount::SendFaults);
-      fail(*qp, *request, moved.status, static_cast<std::uint8_t>(moved.xlate));
-      co_return Done{};
-    }
+    if (moved.status != Status::Success) count = moved.bytes.size() / qp->mtu();  // those in front of the fault
+    fault = moved.status;
+    syndrome = static_cast<std::uint8_t>(moved.xlate);
     data = std::move(moved.bytes);
     uses = std::move(moved.uses);
   }
@@ -244,6 +243,12 @@ Task<Done> Requester::send_packets(QpPtr qp) {
     if (!valid() || request == nullptr || ahead(qp->send_psn, request->first_psn) != first + i) co_return Done{};
     send_one(qp, *request, qp->send_psn, data, i * qp->mtu());
   }
+  if (fault == Status::Success) co_return Done{};
+  request = holder(*qp, qp->send_psn);
+  if (!valid() || request == nullptr) co_return Done{};
+  nic_.count(Count::TxDropped);
+  nic_.count(*qp, QpCount::SendFaults);
+  fail(*qp, *request, fault, syndrome);
   co_return Done{};
 }
 

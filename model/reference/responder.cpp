@@ -188,6 +188,8 @@ Task<Done> Responder::atomic(QpPtr qp, Packet packet) {
   } else if (alive) {
     refuse(*qp, aeth::NakRemoteOperational, Status::FatalErr);
   }
+  for (const Packet& waiting : qp->requests_in)
+    if (ahead(waiting.psn, qp->rq_psn) < kHalf) nic_.count(*qp, Count::RxBehindAtomic, QpCount::BehindAtomic);
   atomic_busy_ = false;
   atomic_free_.raise();
   co_return Done{};
@@ -261,6 +263,8 @@ Task<Done> Responder::message(QpPtr qp, Packet packet) {
       co_return Done{};
     }
   }
+  co_await nic_.pcie.written();  // what is acknowledged is on its way to memory
+  if (void_now()) co_return Done{};
   qp->rq_psn = (qp->rq_psn + 1) & kMask24;
   if (last) qp->msn = (qp->msn + 1) & kMask24;
   qp->executed = packet.psn;

@@ -41,7 +41,7 @@ Task<Moved> gather(Nic& nic, std::vector<Segment> segments, std::uint64_t offset
     Translation translation = co_await nic.memory.translate(access);
     if (translation.status != Xlate::Ok) {
       refuse(moved, translation.status);
-      co_return moved;
+      break;
     }
     for (const Piece& piece : translation.pieces) reads.push_back(nic.pcie.begin(piece.address, piece.bytes));
     moved.uses.push_back(translation.use);

@@ -9,7 +9,7 @@ namespace rnic::reference {
 struct Moved {
   Status status = Status::Success;  ///< LocProtErr: a key; FatalErr: DMA; LocLenErr: it does not fit
   Xlate xlate{};
-  Bytes bytes;               ///< Gathered
+  Bytes bytes;               ///< Gathered; with an error, what is in front of it
   std::vector<KeyUse> uses;  ///< Until the bytes have been used
 };
 
