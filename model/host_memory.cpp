@@ -8,6 +8,7 @@
 #include <bit>
 #include <cerrno>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <stdexcept>
 #include <system_error>
@@ -117,6 +118,14 @@ std::optional<HostMemory::Shared> HostMemory::share(const void* pointer) {
     block.descriptor = descriptor;
   }
   return Shared{block.descriptor, address - start};
+}
+
+bool HostMemory::shared(const void* pointer) const {
+  const std::uint64_t address = to_address(pointer);
+  const auto behind = blocks_.upper_bound(address);
+  if (behind == blocks_.begin()) return false;
+  const auto& [start, block] = *std::prev(behind);
+  return address - start < block.bytes && block.descriptor >= 0;
 }
 
 template <typename Action>

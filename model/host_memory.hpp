@@ -43,6 +43,9 @@ class HostMemory {
   /// descriptor.
   [[nodiscard]] std::optional<Shared> share(const void* pointer);
 
+  /// Others may have mapped what is at `pointer`.
+  [[nodiscard]] bool shared(const void* pointer) const;
+
   /// Keeps the pages of [pointer, pointer + length) alive until the matching unpin. Pages elsewhere in the process are
   /// ignored.
   void pin(const void* pointer, std::size_t length);

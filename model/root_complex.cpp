@@ -335,14 +335,17 @@ std::optional<PcieFaultInjector::Hit> RootComplex::judge_dma(PcieAccess access, 
 bool RootComplex::copy_from_memory(const DmaRequest& request, std::vector<std::uint8_t>& data) {
   const auto from = iommu_.locate(request.address, Iommu::Access::kRead);
   if (from.at == nullptr) return false;
-  const std::size_t bytes = std::size_t{request.length_dw} * 4;
-  if (from.process != 0) {
-    data.resize(bytes);
-    if (ProcessMemory(from.process).read(reinterpret_cast<std::uint64_t>(from.at), data)) return true;
-    iommu_.gone(request.address, Iommu::Access::kRead);
-    return false;
-  }
-  data.assign(from.at, from.at + bytes);
+  data.resize(std::size_t{request.length_dw} * 4);
+  const auto memory = [&] { return copy_from(from, data); };
+  if (witness_ != nullptr ? witness_->read(request, from, data, memory) : memory()) return true;
+  iommu_.gone(request.address, Iommu::Access::kRead);
+  return false;
+}
+
+/// False: the process does not have it.
+bool RootComplex::copy_from(const Iommu::Place& from, std::vector<std::uint8_t>& data) {
+  if (from.process != 0) return ProcessMemory(from.process).read(reinterpret_cast<std::uint64_t>(from.at), data);
+  std::copy_n(from.at, data.size(), data.begin());
   if (weak_order()) order_->read(from.at, data);
   return true;
 }
@@ -400,21 +403,26 @@ void RootComplex::write_memory(const DmaRequest& request) {
     ++statistics_.dropped_writes;
     return;
   }
-  if (to.process != 0) {
-    if (!ProcessMemory(to.process).write(reinterpret_cast<std::uint64_t>(to.at), request)) {
-      iommu_.gone(request.address, Iommu::Access::kWrite);
-      ++statistics_.dropped_writes;
-      return;
-    }
-    statistics_.dma_write_bytes += enabled_bytes(request);
-  } else if (weak_order()) {
-    statistics_.dma_write_bytes += order_->write(to.at, request);
-  } else {
-    store(to.at, request);
-    statistics_.dma_write_bytes += enabled_bytes(request);
+  const auto memory = [&] { return copy_to(to, request); };
+  if (!(witness_ != nullptr ? witness_->write(request, to, memory) : memory())) {
+    iommu_.gone(request.address, Iommu::Access::kWrite);
+    ++statistics_.dropped_writes;
+    return;
   }
+  statistics_.dma_write_bytes += enabled_bytes(request);
   if (to.process == 0 && write_tap_) write_tap_(to.at);
   if (on_memory_) on_memory_();
+}
+
+/// False: the process does not have it, or may not write it.
+bool RootComplex::copy_to(const Iommu::Place& to, const DmaRequest& request) {
+  if (to.process != 0) return ProcessMemory(to.process).write(reinterpret_cast<std::uint64_t>(to.at), request);
+  if (weak_order()) {
+    order_->write(to.at, request);
+  } else {
+    store(to.at, request);
+  }
+  return true;
 }
 
 bool RootComplex::take_dma_completion(DmaCompletion& completion) {

@@ -15,6 +15,7 @@
 #include "model/flow_control.hpp"
 #include "model/iommu.hpp"
 #include "model/memory_order.hpp"
+#include "model/memory_witness.hpp"
 #include "model/mmio_tags.hpp"
 #include "model/pcie.hpp"
 #include "model/pcie_fault_injector.hpp"
@@ -91,6 +92,9 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   /// Memory is read and written as `order` has it, from now on. It outlives the root complex.
   void set_memory_order(MemoryOrder& order) { order_ = &order; }
 
+  /// From now on DMA reaches memory through `witness`, which outlives the root complex. Null: by itself.
+  void set_memory_witness(MemoryWitness* witness) { witness_ = witness; }
+
   /// Sends a TLP of any form to the NIC; posted, so no answer is waited for.
   void post(HostRequest request);
   /// Sends a TLP that expects a completion, with a tag of its own, and waits for it. Called from a SystemC thread.
@@ -153,12 +157,15 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   void expect_delivery();
   [[nodiscard]] std::optional<PcieFaultInjector::Hit> judge_dma(PcieAccess access, const DmaRequest& request);
   [[nodiscard]] bool copy_from_memory(const DmaRequest& request, std::vector<std::uint8_t>& data);
+  [[nodiscard]] bool copy_from(const Iommu::Place& from, std::vector<std::uint8_t>& data);
+  [[nodiscard]] bool copy_to(const Iommu::Place& to, const DmaRequest& request);
   void read_memory(const DmaRequest& request);
   void write_memory(const DmaRequest& request);
   [[nodiscard]] bool weak_order() const { return order_ != nullptr && order_->weak(); }
 
   Iommu& iommu_;
   MemoryOrder* order_ = nullptr;
+  MemoryWitness* witness_ = nullptr;
   RootComplexOptions options_;
   RootComplexStatistics statistics_;
   std::function<void()> on_memory_;

@@ -21,12 +21,23 @@ Wire::Wire(const sc_core::sc_module_name& name, const WireOptions& options)
 
 void Wire::reset(const WireOptions& options) {
   directions_ = {WireDirection(0, options), WireDirection(1, options)};
+  for (auto& port : ports_) port.reset();
   for (auto& queue : records_) queue.clear();
   for (auto& queue : injected_) queue.clear();
   report_event_.cancel();
   arrive_event_.cancel();
   link_up_ = true;
   losing_ = {};
+}
+
+bool Wire::Port::receive(FrameBeat& beat) {
+  if (!wire_.directions_[1 - index_].receive(beat, now_ps())) return false;
+  if (!ear_) return true;
+  heard_.insert(heard_.end(), beat.data.begin(), beat.data.begin() + beat.bytes);
+  if (!beat.last) return true;
+  const auto frame = std::exchange(heard_, {});
+  if (!beat.err) ear_(frame);
+  return true;
 }
 
 void Wire::inject(std::size_t from, std::span<const std::uint8_t> frame, bool bad) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <systemc>
+#include <utility>
 #include <vector>
 
 #include "model/ethernet.hpp"
@@ -29,6 +30,7 @@ class WireListener {
 class Wire : public sc_core::sc_module {
  public:
   using Tap = std::function<void(const FrameRecord&)>;
+  using Ear = std::function<void(std::span<const std::uint8_t> frame)>;
 
   /// Throws std::invalid_argument when an option is out of range.
   Wire(const sc_core::sc_module_name& name, const WireOptions& options);
@@ -42,6 +44,9 @@ class Wire : public sc_core::sc_module {
   /// `tap` is called once for each frame sent, at the time of its last bit, so in the order of these times. It sees the
   /// frame as it left its port, and which faults will hit it. One tap; empty: none.
   void set_tap(Tap tap) { tap_ = std::move(tap); }
+  /// `ear` hears each frame that whoever is at port `at` has taken whole, if its frame check sequence is right. One for
+  /// each port; empty: none. Throws std::out_of_range.
+  void set_ear(std::size_t at, Ear ear) { ports_.at(at).set_ear(std::move(ear)); }
   /// `listener` is told what happens at port `at`. It outlives the wire. Throws std::out_of_range.
   void set_listener(std::size_t at, WireListener& listener) { listeners_.at(at) = &listener; }
   /// Adds a fault for exact frames of port `from`. Throws std::invalid_argument when it is out of range.
@@ -55,7 +60,7 @@ class Wire : public sc_core::sc_module {
   /// the tap; those under way arrive.
   void set_link(bool up);
 
-  /// Drops everything under way and starts again with `options` and the link up; tap and listeners stay.
+  /// Drops everything under way and starts again with `options` and the link up; tap, ears and listeners stay.
   void reset(const WireOptions& options);
 
  private:
@@ -64,17 +69,21 @@ class Wire : public sc_core::sc_module {
     Port(Wire& wire, std::size_t index) : wire_(wire), index_(index) {}
     [[nodiscard]] bool can_transmit() const override { return wire_.directions_[index_].can_transmit(now_ps()); }
     void transmit(const FrameBeat& beat) override { wire_.transmit(index_, beat); }
-    bool receive(FrameBeat& beat) override { return wire_.directions_[1 - index_].receive(beat, now_ps()); }
+    bool receive(FrameBeat& beat) override;
     [[nodiscard]] bool link_up() const override { return wire_.link_up_; }
     [[nodiscard]] std::optional<Picoseconds> next_arrival() const override {
       return wire_.directions_[1 - index_].next_beat();
     }
     using NicLink::changed;
     using NicLink::pushed;
+    void set_ear(Ear ear) { ear_ = std::move(ear); }
+    void reset() { heard_.clear(); }
 
    private:
     Wire& wire_;
     std::size_t index_;
+    Ear ear_;
+    std::vector<std::uint8_t> heard_;  ///< Of the frame that comes, if there is an ear
   };
 
   struct Injected {

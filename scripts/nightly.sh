@@ -36,5 +36,6 @@ for sanitizer in asan tsan; do
   try cmake --build --preset "$sanitizer"
   try ctest --preset "$sanitizer" -j "$(nproc)"
 done
+try env RNIC_TOOL="$PWD/$rnic" build/tsan/bin/test_server
 printf 'failed: %s\n' "${failed[@]:-nothing}"
 ((${#failed[@]} == 0))

@@ -48,6 +48,12 @@ class Host : public sc_core::sc_module {
   [[nodiscard]] model::RootComplex& root_complex() { return root_complex_; }
   [[nodiscard]] Nic& nic() { return *nic_; }
 
+  /// What the NIC and its driver do with memory goes through `witness`, which outlives the host. Null: by itself.
+  void set_memory_witness(model::MemoryWitness* witness) {
+    root_complex_.set_memory_witness(witness);
+    device_.set_memory_witness(witness);
+  }
+
   /// Chance that a first PSN is near its wrap, for whoever draws one.
   [[nodiscard]] double psn_near_wrap() const { return psn_near_wrap_; }
 

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-#include <iterator>
-#include <system_error>
 #include <utility>
 
 #include "model/bth.hpp"
@@ -211,11 +208,14 @@ void parse_scenario(const std::string& text, const std::string& name, WorldOptio
 }
 
 void load_scenario(const std::filesystem::path& file, WorldOptions& options) {
-  std::error_code error;
-  std::ifstream in(file, std::ios::binary);
-  if (std::filesystem::is_directory(file, error) || !in)
-    throw ScenarioError(fmt::format("cannot read scenario '{}'", file.string()));
-  parse_scenario({std::istreambuf_iterator<char>(in), {}}, file.string(), options);
+  InputFiles files;
+  load_scenario(file, options, files);
+}
+
+void load_scenario(const std::filesystem::path& file, WorldOptions& options, InputFiles& files) {
+  const auto text = files.read(file);
+  if (!text) throw ScenarioError(fmt::format("cannot read scenario '{}'", file.string()));
+  parse_scenario(*text, file.string(), options);
 }
 
 }  // namespace rnic::testbench

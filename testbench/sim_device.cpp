@@ -164,7 +164,8 @@ void SimDevice::unmap_pages(const void* p, std::size_t length, std::span<const s
 Result<std::vector<std::uint64_t>> SimDevice::map_process_pages(std::int32_t process, std::uint64_t address,
                                                                 std::size_t length, bool writable) {
   const std::size_t bytes = std::max<std::size_t>(length, 1);
-  switch (model::ProcessMemory(process).reach(address, bytes, writable)) {
+  const auto memory = [&] { return model::ProcessMemory(process).reach(address, bytes, writable); };
+  switch (witness_ != nullptr ? witness_->reach(process, address, bytes, writable, memory) : memory()) {
     case model::ProcessMemory::Reach::kYes: break;
     case model::ProcessMemory::Reach::kNo: return Error::kAccessViolation;
     case model::ProcessMemory::Reach::kForbidden:

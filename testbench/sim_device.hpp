@@ -15,6 +15,7 @@
 #include "model/interrupt_controller.hpp"
 #include "model/iommu.hpp"
 #include "model/memory_order.hpp"
+#include "model/memory_witness.hpp"
 #include "model/random.hpp"
 #include "model/time.hpp"
 
@@ -85,6 +86,8 @@ class SimDevice : public sc_core::sc_module, public Device {
 
   /// Memory is shared with the device in this order from now on. It outlives the device.
   void set_memory_order(model::MemoryOrder& order) { order_ = &order; }
+  /// `witness` is asked what memory a process has. It outlives the device. Null: nobody.
+  void set_memory_witness(model::MemoryWitness* witness) { witness_ = witness; }
   /// What a polling program knows when it looks: of what has happened by then it finds everything.
   struct Look {
     model::Picoseconds at = 0;
@@ -132,6 +135,7 @@ class SimDevice : public sc_core::sc_module, public Device {
   model::Iommu& iommu_;
   model::InterruptController& interrupts_;
   model::MemoryOrder* order_ = nullptr;
+  model::MemoryWitness* witness_ = nullptr;
   std::function<void(std::uint64_t, std::uint64_t)> observer_;
   std::function<void(std::int32_t)> forbidden_;
   std::function<void()> function_reset_;

@@ -54,8 +54,9 @@ model::WireOptions seeded(model::WireOptions options, std::uint64_t seed, const 
 
 /// `options`, if there can be a world of so many hosts.
 const WorldOptions& with_hosts(const WorldOptions& options) {
-  if (options.hosts < 2 || options.hosts > WorldOptions::kMostHosts)
-    throw std::invalid_argument("a world has 2 to 16 hosts, not " + std::to_string(options.hosts));
+  if (options.hosts < 1 || options.stations() < 2 || options.stations() > WorldOptions::kMostHosts)
+    throw std::invalid_argument("a world has 2 to 16 hosts, or free ends beside one, not " +
+                                std::to_string(options.hosts) + " and " + std::to_string(options.free_ends));
   return options;
 }
 
@@ -87,12 +88,13 @@ HostOptions World::host_options(std::size_t index) const {
 }
 
 model::WireOptions World::wire_options(std::size_t index) const {
-  return options_.has_switch() ? options_.each_wire.at(index).value_or(options_.wire) : options_.wire;
+  return options_.has_switch() && index < options_.hosts ? options_.each_wire.at(index).value_or(options_.wire)
+                                                         : options_.wire;
 }
 
 std::vector<model::WireOptions> World::cables() const {
   std::vector<model::WireOptions> all;
-  for (std::size_t i = 0; i < options_.hosts; ++i)
+  for (std::size_t i = 0; i < options_.stations(); ++i)
     all.push_back(seeded(wire_options(i), options_.seed, "wire" + std::to_string(i)));
   return all;
 }
@@ -138,11 +140,14 @@ model::EthernetSwitch& World::ethernet_switch() {
   return *switch_;
 }
 
-World::Plug World::plug(std::size_t host) const { return switch_ ? Plug{switch_->cable(host), 0} : Plug{*wire_, host}; }
+World::Plug World::plug(std::size_t station) const {
+  return switch_ ? Plug{switch_->cable(station), 0} : Plug{*wire_, station};
+}
 
-/// A frame that a host has sent.
+/// A frame that a host, or somebody at a free end, has sent.
 void World::saw(const model::FrameRecord& frame) {
   if (capture_ && !frame.bad) capture_->write(frame.end - epoch_, frame.bytes);
+  if (frame.from >= hosts_.size()) return;
   if (timeline_) timeline_->frame(frame);
   if (observer_) observer_(frame);
 }
@@ -218,8 +223,8 @@ void World::idle(std::uint64_t ns) { runner_.idle(model::to_sc_time(ns * model::
 
 std::uint64_t World::movements() const {
   std::uint64_t all = 0;
-  for (std::size_t i = 0; i < hosts_.size(); ++i) {
-    all += hosts_[i]->root_complex().statistics().packets;
+  for (const auto& host : hosts_) all += host->root_complex().statistics().packets;
+  for (std::size_t i = 0; i < options_.stations(); ++i) {
     for (const auto& way : ways(i))
       all += way.wire.statistics(way.end).frames + way.wire.direction(way.end).delivered();
   }
@@ -228,7 +233,7 @@ std::uint64_t World::movements() const {
 
 bool World::frames_under_way() const {
   if (switch_ && switch_->waiting() != 0) return true;
-  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+  for (std::size_t i = 0; i < options_.stations(); ++i) {
     for (const auto& way : ways(i)) {
       if (way.wire.direction(way.end).under_way() != 0) return true;
     }
@@ -259,7 +264,7 @@ void World::settle(std::uint64_t still_ns, std::uint64_t limit_ns) {
   }
 }
 
-/// The directions of the network that are counted with host `index`: each of them with one host.
+/// The directions of the network that are counted with station `index`: each of them with one.
 std::vector<World::Plug> World::ways(std::size_t index) const {
   const Plug own = plug(index);
   return switch_ ? std::vector<Plug>{own, {own.wire, 1 - own.end}} : std::vector<Plug>{own};
@@ -330,8 +335,9 @@ std::string World::describe() const {
 }
 
 void World::reset(const WorldOptions& options) {
-  if (options.hosts != hosts_.size() || options.has_switch() != (switch_ != nullptr))
-    throw std::invalid_argument("a world keeps its number of hosts, and its switch if it has one");
+  if (options.hosts != hosts_.size() || options.free_ends != options_.free_ends ||
+      options.has_switch() != (switch_ != nullptr))
+    throw std::invalid_argument("a world keeps its number of hosts and free ends, and its switch if it has one");
   if (capture_) capture_->close();
   capture_.reset();
   close_timeline();

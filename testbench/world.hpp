@@ -53,13 +53,16 @@ struct WorldOptions {
   std::string timeline_path;  ///< Life of each work request (docs/timeline.md); empty: none
   TimelineWindow timeline_window;
   RunObserver* observer = nullptr;  ///< Hears what the timeline hears; outlives the world
-  std::size_t hosts = 2;            ///< 2 to kMostHosts. Three and more hang on a switch
+  std::size_t hosts = 2;            ///< From 1, and with free_ends 2 to kMostHosts. Three and more hang on a switch
+  std::size_t free_ends = 0;        ///< Cables at whose end is no host: World::plug
   bool switched = false;            ///< Two do so too
   /// With a switch: of each host's cable, instead of `wire`.
   std::array<std::optional<model::WireOptions>, kMostHosts> each_wire{};
   model::EthernetSwitchOptions ethernet_switch;
 
-  [[nodiscard]] bool has_switch() const { return switched || hosts > 2; }
+  /// What hangs on the network.
+  [[nodiscard]] std::size_t stations() const { return hosts + free_ends; }
+  [[nodiscard]] bool has_switch() const { return switched || stations() > 2; }
 
   /// Defaults, with what the environment asks for: RNIC_SEED=number; WAVES=1 writes <name>.fst; CAPTURE=1 writes
   /// <name>.pcap; TIMELINE=1 writes <name>.timeline.json; CHECK_REST=1 is --check-rest. Throws std::invalid_argument
@@ -67,7 +70,8 @@ struct WorldOptions {
   [[nodiscard]] static WorldOptions from_environment(const std::string& name);
 };
 
-/// Hosts and the network between their NICs: two and a wire, or any number on a switch.
+/// Hosts and the network between their NICs: two and a wire, or any number on a switch. In the place of a host there
+/// may be a free end, for somebody who sends and receives frames there.
 ///
 /// SystemC elaborates once a process, so there is one World a process; reset makes it as good as new. Results depend on
 /// the options alone, not on what ran before the reset.
@@ -85,14 +89,14 @@ class World : public sc_core::sc_module {
   [[nodiscard]] Host& host(std::size_t index) { return *hosts_.at(index); }
   /// What joins two hosts without a switch. Throws std::logic_error in a world with one.
   [[nodiscard]] model::Wire& wire();
-  /// Throws std::logic_error in a world without one. Host i is at port i.
+  /// Throws std::logic_error in a world without one. Host i is at port i, and free end i behind the hosts.
   [[nodiscard]] model::EthernetSwitch& ethernet_switch();
-  /// The wire that a NIC is plugged in to, and the end of it that is the NIC's.
+  /// The wire that a NIC is plugged in to, and the end of it that is the NIC's. Behind the hosts come the free ends.
   struct Plug {
     model::Wire& wire;
     std::size_t end;
   };
-  [[nodiscard]] Plug plug(std::size_t host) const;
+  [[nodiscard]] Plug plug(std::size_t station) const;
   /// Those of the last reset.
   [[nodiscard]] const WorldOptions& options() const { return options_; }
   /// Those of host `index`, with its own faults, and its thread.
@@ -139,8 +143,8 @@ class World : public sc_core::sc_module {
   void observe_cables(model::EthernetSwitch::Tap observer) { cable_observer_ = std::move(observer); }
 
   /// Power cycle: hosts and wires as new, with `options` (the memory size stays as constructed). Called between runs.
-  /// Throws std::invalid_argument for another number of hosts, a switch that was not there or is to go, or another kind
-  /// of NIC.
+  /// Throws std::invalid_argument for another number of hosts or free ends, a switch that was not there or is to go, or
+  /// another kind of NIC.
   void reset(const WorldOptions& options);
   void reset() { reset(options_); }
 
@@ -150,9 +154,9 @@ class World : public sc_core::sc_module {
   [[nodiscard]] std::uint64_t now_ns() const { return (model::now_ps() - epoch_) / model::kPicosecondsPerNanosecond; }
 
  private:
-  [[nodiscard]] model::WireOptions wire_options(std::size_t host) const;
+  [[nodiscard]] model::WireOptions wire_options(std::size_t station) const;
   [[nodiscard]] std::vector<model::WireOptions> cables() const;
-  [[nodiscard]] std::vector<Plug> ways(std::size_t host) const;
+  [[nodiscard]] std::vector<Plug> ways(std::size_t station) const;
   void saw(const model::FrameRecord& frame);
   void open_files();
   void flush_capture();

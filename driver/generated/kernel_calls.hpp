@@ -488,7 +488,7 @@ constexpr bool well_formed(const QueryCounter& m) {
          && is_zero(m.reserved0);
 }
 
-/// The station address behind a GID: own addresses, neighbours that the machine knows, multicast groups, link-local addresses with the interface identifier of a station address. NotFound: nobody knows it.
+/// The station address behind a GID: own addresses, neighbours that the machine knows, multicast groups, link-local addresses with the interface identifier of a station address. Others are asked for on the network, if the machine can do that. NotFound: nobody knows it.
 struct ResolveGid {
   static constexpr Call kCall = Call::kResolveGid;
   static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none

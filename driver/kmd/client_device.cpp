@@ -99,6 +99,7 @@ Result<void> Client::perform(const calls::QueryCounter& m, calls::QueryCounter::
 
 Result<void> Client::perform(const calls::ResolveGid& m, calls::ResolveGid::Answer& a) {
   auto mac = kernel_.port_tables().station(m.gid);
+  if (!mac && kernel_.options().find_neighbour) mac = kernel_.options().find_neighbour(m.gid);
   if (!mac) return mac.error();
   a.mac = *mac;
   return {};

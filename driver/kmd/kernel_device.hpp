@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -44,6 +45,9 @@ struct KernelOptions {
   hw::CompletionTimeoutRange completion_timeout = hw::CompletionTimeoutRange::kDefault;
   /// Own addresses beside the link-local one, in the order of the GID table.
   std::vector<Gid> gids{};
+  /// Asks the network for the station of an address that no table of the port knows; lets time pass. Empty: nobody can
+  /// be asked. Errors: kNotFound, kDeviceFailed.
+  std::function<Result<std::uint64_t>(const Gid&)> find_neighbour{};
   /// What one client may have, unless it comes with an account.
   Quota quota{};
 };

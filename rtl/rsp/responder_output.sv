@@ -18,10 +18,11 @@
 /// QP gets a qp_reset before its first use.
 ///
 /// Atomics stand in the ring with the Reads. rsp_atomic executes them while other QPs go on; a QP's
-/// next Read, ACK or NAK waits for its atomic.
+/// next Read, ACK or NAK waits for its atomic. busy_o: as of rsp_atomic.
 module responder_output (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
+    output logic                           busy_o,
     input  wire logic                      cmd_valid_i,
     output logic                           cmd_ready_o,
     input  wire rnic_pkg::rsp_cmd_t        cmd_data_i,
@@ -237,6 +238,7 @@ module responder_output (
       .rst_ni,
       .op_valid_i      (atomic_valid),
       .op_data_i       (atomic_op),
+      .busy_o,
       .done_valid_o    (atomic_done),
       .done_qp_o       (atomic_done_qp),
       .answer_en_i     (answer_en),

@@ -16,6 +16,7 @@
 /// Answer: answer_en_i reads that of a QP, data in the next cycle. A refused translation or a
 /// failed read ends in a tx_fault_t of the responder (status Ok: the read) and leaves no answer.
 ///
+/// busy_o: it works, and nothing at its ports shows that: it looks for a result.
 /// forget_valid_i: operations of that QP are dropped instead of begun; forget_busy_o: one is still
 /// here. clear_*: the results of a QP, which has none here, are forgotten.
 module rsp_atomic (
@@ -23,6 +24,7 @@ module rsp_atomic (
     input  wire logic                    rst_ni,
     input  wire logic                    op_valid_i,
     input  wire rnic_pkg::atomic_op_t    op_data_i,
+    output logic                         busy_o,
     output logic                         done_valid_o,
     output logic [7:0]                   done_qp_o,
     input  wire logic                    answer_en_i,
@@ -203,6 +205,7 @@ module rsp_atomic (
   assign fault_valid_o        = state_q == StFault;
   assign xlate_retire_valid_o = pop && !dropped && granted_q;
   assign xlate_retire_epoch_o = epoch_q;
+  assign busy_o               = state_q == StSearch;
   assign done_valid_o         = state_q == StSave;
   assign done_qp_o            = op.qp;
   always_comb begin

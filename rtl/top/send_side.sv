@@ -145,7 +145,7 @@ module send_side (
       rsp_fault_ready, revive_due_q, rsp_told_q;
   logic [7:0] revive_due_qp_q;
 
-  logic sq_awake, rsp_awake, tx_awake, sq_busy, tx_busy;
+  logic sq_awake, rsp_awake, tx_awake, sq_busy, rsp_busy, tx_busy;
   assign awake_o = sq_awake || rsp_awake || tx_awake;
   logic sq_clk;
   room_clock u_sq_clock (
@@ -161,7 +161,7 @@ module send_side (
   logic rsp_clk;
   room_clock u_rsp_clock (
       .clk_i, .rst_ni, .open_i(clk_open_i), .clk_o(rsp_clk), .awake_o(rsp_awake),
-      .stir_i(|{rsp_cmd_valid_i, rsp_fault_valid, rsp_acq_valid_o, rsp_ctx_valid_i,
+      .stir_i(|{rsp_busy, rsp_cmd_valid_i, rsp_fault_valid, rsp_acq_valid_o, rsp_ctx_valid_i,
           rsp_rel_valid_o, desc_valid[1], piece_valid[1], fault_valid[1],
           send_xlate_req_valid_o[1], send_xlate_rsp_valid_i[1], send_xlate_retire_valid_o[1],
           send_rd_req_valid_o[1], send_rd_rsp_valid_i[1], send_wr_valid_o, send_wr_done_i,
@@ -224,7 +224,8 @@ module send_side (
   end
 
   responder_output u_responder_output (
-      .clk_i(rsp_clk), .rst_ni, .cmd_valid_i(rsp_cmd_valid_i), .cmd_ready_o(rsp_cmd_ready_o),
+      .clk_i(rsp_clk), .rst_ni, .busy_o(rsp_busy), .cmd_valid_i(rsp_cmd_valid_i),
+      .cmd_ready_o(rsp_cmd_ready_o),
       .cmd_data_i(rsp_cmd_data_i), .tx_fault_valid_i(rsp_fault_valid),
       .tx_fault_ready_o(rsp_fault_ready), .tx_fault_data_i(cpl_fault_data_o),
       .acq_valid_o(rsp_acq_valid_o), .acq_ready_i(rsp_acq_ready_i), .acq_index_o(rsp_acq_index_o),

@@ -3,7 +3,7 @@
 
 /// Shares the administrative port of the protection table and the drain between two clients (0:
 /// memory operations, 1: admin queue), one access and one drain at a time. Clients hold their
-/// requests until ready; a read is answered to its client.
+/// requests until ready; a read is answered to its client, in the cycle after it was taken.
 module mpt_access (
     input  wire logic                                 clk_i,
     input  wire logic                                 rst_ni,

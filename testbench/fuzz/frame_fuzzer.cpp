@@ -23,6 +23,7 @@ constexpr std::uint8_t kWriteOnly = 0x0a, kWriteOnlyImmediate = 0x0b, kReadReque
                        kReadResponseLast = 0x0f, kReadResponseOnly = 0x10;
 constexpr std::uint8_t kAcknowledge = 0x11, kAtomicAcknowledge = 0x12, kCompareSwap = 0x13, kFetchAdd = 0x14,
                        kLastRc = 0x17;
+constexpr std::uint8_t kDatagram = 0x64, kDatagramImmediate = 0x65;
 
 /// Where the parts of a frame are, as its first bytes say; nothing is sure about a frame that was tampered with.
 struct Layout {
@@ -122,7 +123,9 @@ void FrameFuzzer::build(FuzzFrame& made, FuzzTarget& target) {
   fields.ack_req = random_.chance(0.5);
   fields.solicited = random_.chance(0.2);
   std::uint32_t psns = 0;
-  if (!target.victim && random_.chance(0.08))
+  if (target.group)
+    datagram(fields, target);
+  else if (!target.victim && random_.chance(0.08))
     response(fields, target);
   else
     psns = valid_request(fields, after);
@@ -161,9 +164,13 @@ FrameFuzzer::Lie FrameFuzzer::choose_lie(bool victim) {
 /// Mostly those that are sacrificed, because there frames get furthest, and of these those that are alive. Null when
 /// there is none.
 FuzzTarget* FrameFuzzer::choose(std::span<FuzzTarget> targets) {
-  const bool victim = random_.chance(0.08);
+  const bool group = random_.chance(0.04) &&
+                     std::any_of(targets.begin(), targets.end(), [](const FuzzTarget& target) { return target.group; });
+  const bool victim = !group && random_.chance(0.08);
   std::size_t count = 0;
-  const auto fits = [victim](const FuzzTarget& target) { return target.victim == victim && (victim || target.alive); };
+  const auto fits = [=](const FuzzTarget& target) {
+    return target.group == group && target.victim == victim && (victim || target.alive);
+  };
   for (const auto& target : targets) count += fits(target);
   if (count == 0) return nullptr;
   std::size_t turn = random_.below(count);
@@ -217,6 +224,16 @@ std::uint32_t FrameFuzzer::valid_request(RoceFields& fields, FuzzTarget& target)
     roce::append_big(fields.ext, random_.next() & 0xffffffff, 4);
   fields.payload = random_bytes(length);
   return 1;
+}
+
+/// To all members of a group: most with their Q_Key, and short enough for what they have posted.
+void FrameFuzzer::datagram(RoceFields& fields, const FuzzTarget& target) {
+  fields.opcode = random_.chance(0.5) ? kDatagram : kDatagramImmediate;
+  fields.psn = static_cast<std::uint32_t>(random_.next() & kPsnMask);
+  roce::append_big(fields.ext, random_.chance(0.8) ? target.qkey : random_.next() & 0xffffffff, 4);
+  roce::append_big(fields.ext, random_.next() & 0xffffff, 4);  // source QPN, below 8 bits that are reserved
+  if (fields.opcode == kDatagramImmediate) roce::append_big(fields.ext, random_.next() & 0xffffffff, 4);
+  fields.payload = random_bytes(random_payload());
 }
 
 /// The next packet of the message under way.

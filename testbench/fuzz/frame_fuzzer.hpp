@@ -22,6 +22,9 @@ struct FuzzTarget {
   std::uint64_t va = 0;
   std::uint32_t bytes = 0;
   std::uint32_t mtu = 256;
+  /// A group of queue pairs for datagrams: whoever sends to it is a stranger to its members, and they have `qkey`.
+  bool group = false;
+  std::uint32_t qkey = 0;
   bool victim = false;  ///< Nothing that the attacker sends may have any effect on it
   /// Of the message that the attacker is in the middle of: bytes still to come, 0 when there is none.
   std::uint32_t left = 0;
@@ -89,6 +92,7 @@ class FrameFuzzer {
   FuzzTarget* choose(std::span<FuzzTarget> targets);
   void build(FuzzFrame& made, FuzzTarget& target);
   std::uint32_t valid_request(roce::RoceFields& fields, FuzzTarget& target);
+  void datagram(roce::RoceFields& fields, const FuzzTarget& target);
   void go_on(roce::RoceFields& fields, FuzzTarget& target);
   void response(roce::RoceFields& fields, const FuzzTarget& target);
   void harmless_lie(roce::RoceFields& fields, const FuzzTarget& target);

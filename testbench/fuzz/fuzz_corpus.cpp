@@ -28,6 +28,7 @@ Json to_json(const CorpusEntry::Frame& one) {
   return {{"host", one.host},
           {"target",
            {{"victim", target.victim},
+            {"group", target.group},
             {"ipv6", target.path.ipv6},
             {"qpn", target.path.dest_qpn},
             {"psn", target.psn},
@@ -43,6 +44,7 @@ CorpusEntry::Frame frame_from(const Json& json) {
   if (one.host > 1) throw CorpusError("\"host\" is neither 0 nor 1");
   const auto& target = json.at("target");
   one.frame.target.victim = target.at("victim");
+  one.frame.target.group = target.value("group", false);
   one.frame.target.path.ipv6 = target.at("ipv6");
   one.frame.target.path.dest_qpn = target.at("qpn");
   one.frame.target.psn = target.at("psn");

@@ -171,6 +171,7 @@ void FuzzEpisode::set_up() {
          {side.targets.back().rkey, side.targets.back().va, side.targets.back().bytes}});
     side.wqes = std::make_unique<WqeFuzzer>(seed_, fmt::format("wqes{}", host), *side.process,
                                             *sides_[1 - host].process, others);
+    for (const auto& group : FuzzProcess::kGroups) side.targets.push_back(group_of(host, group));
   }
 }
 
@@ -186,6 +187,24 @@ FuzzTarget FuzzEpisode::target_of(std::size_t host, std::uint32_t qpn, const Con
   path.dest_ip = connection.path.dest_gid;
   path.udp_source_port = connection.path.udp_source_port;
   path.dest_qpn = qpn;
+  return target;
+}
+
+/// A group with members on `host`, to which somebody on the other host sends.
+FuzzTarget FuzzEpisode::group_of(std::size_t host, const kmd::Gid& group) {
+  constexpr std::size_t kIpv4At = 12;
+  auto& there = *sides_[1 - host].endpoint;
+  FuzzTarget target;
+  target.group = true;
+  target.qkey = FuzzProcess::kQkey;
+  target.path.ipv6 = group[0] == 0xFF;
+  // RFC 1112 6.4, RFC 2464 7.
+  const std::uint64_t low = roce::read_big(group, kIpv4At, 4);
+  target.path.dest_mac = target.path.ipv6 ? 0x3333'0000'0000 | low : 0x0100'5E00'0000 | (low & 0x7F'FFFF);
+  target.path.source_mac = mac_of(there);
+  target.path.source_ip = ip_of(there, target.path.ipv6, ConnectParameters{}.subnet);
+  target.path.dest_ip = group;
+  target.path.dest_qpn = roce::kPsnMask;  // the QPN of every group (InfiniBand specification 10.5.2)
   return target;
 }
 
@@ -317,7 +336,8 @@ void FuzzEpisode::replay() {
       const auto& seen = one.frame.target;
       std::vector<const FuzzTarget*> alike;
       for (const auto& target : targets) {
-        if (target.victim == seen.victim && target.path.ipv6 == seen.path.ipv6) alike.push_back(&target);
+        if (target.victim == seen.victim && target.group == seen.group && target.path.ipv6 == seen.path.ipv6)
+          alike.push_back(&target);
       }
       if (alike.empty()) continue;
       if (has_expected_psn(one.frame)) {
@@ -457,7 +477,8 @@ void FuzzEpisode::read_counters() {
       {"memory_ops", hw::Counter::kMemoryOps},
       {"memory_ops_refused", hw::Counter::kMemoryOpsRefused},
       {"rx_bad_qkey", hw::Counter::kRxBadQkey},
-      {"window_wqes", hw::Counter::kWindowWqes}};
+      {"window_wqes", hw::Counter::kWindowWqes},
+      {"multicast_copies", hw::Counter::kMulticastCopies}};
   for (auto& side : sides_) {
     for (const auto& [name, counter] : kCounters) {
       if (const auto count = side.endpoint->kernel().counter(counter); count.ok())

@@ -40,7 +40,8 @@ class FuzzEpisode {
     std::unique_ptr<FuzzProcess> process;
     std::unique_ptr<FrameFuzzer> frames;  ///< Towards this host
     std::unique_ptr<WqeFuzzer> wqes;
-    std::vector<FuzzTarget> targets;   ///< Queue pairs of this host: first the sacrificed, then the victims'
+    /// Queue pairs of this host: first the sacrificed, then the victims', then multicast groups.
+    std::vector<FuzzTarget> targets;
     std::deque<roce::Bytes> injected;  ///< Towards this host, not yet seen on the wire
   };
 
@@ -55,6 +56,7 @@ class FuzzEpisode {
     return !sides_[0].targets[pair].alive || !sides_[1].targets[pair].alive;
   }
   [[nodiscard]] FuzzTarget target_of(std::size_t host, std::uint32_t qpn, const ConnectParameters& parameters);
+  [[nodiscard]] FuzzTarget group_of(std::size_t host, const kmd::Gid& group);
   void inject(std::size_t host);
   void send(std::size_t host, FuzzFrame frame);
   void replay();

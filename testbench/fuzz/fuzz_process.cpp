@@ -145,6 +145,8 @@ void FuzzProcess::create(Qp& qp) {
   spec.fast_register = qp.kind == Kind::kFast;
   spec.type = qp.kind == Kind::kUc ? hw::QpType::kUc : qp.kind == Kind::kUd ? hw::QpType::kUd : hw::QpType::kRc;
   qp.qp = require_success(process_->create_qp(spec), "creating a queue pair");
+  if (qp.kind != Kind::kUd) return;
+  for (const auto& group : kGroups) require_success(qp.qp->attach_multicast(group), "joining a multicast group");
 }
 
 void FuzzProcess::renew(std::size_t number, bool recreate) {
@@ -152,7 +154,7 @@ void FuzzProcess::renew(std::size_t number, bool recreate) {
   qp.changing = true;
   // A shared receive queue that had a malformed request is of no use any more.
   if (recreate || qp.srq) {
-    require_success(qp.qp->destroy(), "destroying a queue pair");
+    require_success(qp.qp->destroy_with_ties(), "destroying a queue pair");
     poll(qp);
     if (qp.srq) require_success(qp.srq->destroy(), "destroying a shared receive queue");
     require_success(qp.cq->destroy(), "destroying a completion queue");

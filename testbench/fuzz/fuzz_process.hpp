@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -8,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "driver/kmd/port_tables.hpp"
 #include "driver/umd/kernel_cq.hpp"
 #include "driver/umd/kernel_fast_mr.hpp"
 #include "driver/umd/kernel_mr.hpp"
@@ -39,6 +41,9 @@ class FuzzProcess {
   static constexpr std::uint32_t kGrantedBytes = 6'000;
   static constexpr unsigned kLogDepth = 4, kLogStride = 8;
   static constexpr std::uint32_t kQkey = 0x0F0F'1234;  ///< Of the datagram queue pairs
+  /// Which are in these multicast groups.
+  static constexpr std::array<kmd::Gid, 2> kGroups{{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 239, 1, 2, 3},
+                                                    {0xFF, 0x0E, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7}}};
 
   /// What a queue pair is for: the first kPlainQps are kRc, then comes one of each other kind.
   enum class Kind : std::uint8_t {

@@ -20,6 +20,11 @@ void CallThreads::run(std::function<void()> job) {
   more_.notify(sc_core::SC_ZERO_TIME);
 }
 
+void CallThreads::forget() {
+  under_way_ -= waiting_.size();
+  std::exchange(waiting_, {}).clear();
+}
+
 void CallThreads::serve() {
   for (;;) {
     while (waiting_.empty()) {

@@ -18,6 +18,8 @@ class CallThreads {
 
   /// Has `job` begin when the simulation goes on, behind those that were given before. It throws nothing.
   void run(std::function<void()> job);
+  /// Jobs that have not begun never will, and are gone.
+  void forget();
   /// Jobs that have not ended.
   [[nodiscard]] std::size_t under_way() const { return under_way_; }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "testbench/app_runner.hpp"
+#include "testbench/server/socket_session.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -20,8 +21,8 @@ std::uint64_t host_page(const std::uint8_t* at) { return reinterpret_cast<std::u
 
 }  // namespace
 
-HostServer::HostServer(Host& host, Poller& poller, CallThreads& calls, Log log)
-    : host_(host), poller_(poller), calls_(calls), log_(std::move(log)) {
+HostServer::HostServer(Host& host, Poller& poller, CallThreads& calls, Log log, EventLogWriter* events)
+    : host_(host), poller_(poller), calls_(calls), log_(std::move(log)), events_(events) {
   host_.root_complex().set_write_tap([this](const std::uint8_t* at) { written(at); });
   host_.device().observe_forbidden([this](std::int32_t process) {
     if (std::exchange(forbidden_, process) == process) return;
@@ -72,7 +73,7 @@ void HostServer::accept() {
       continue;
     }
     try {
-      sessions_.push_back(Session::open(*this, std::move(*peer)));
+      sessions_.push_back(SocketSession::open(*this, std::move(*peer), events_));
     } catch (const std::system_error& error) {
       log(fmt::format("a process cannot be taken: {}", error.what()));
     }
@@ -105,10 +106,7 @@ void HostServer::written(const std::uint8_t* at) {
 
 bool HostServer::take_all() {
   bool any = false;
-  for (const auto& session : sessions_) {
-    any = session->take_doorbells() || any;
-    any = session->take_requests() || any;
-  }
+  for (const auto& session : sessions_) any = session->take() || any;
   if (std::erase_if(sessions_, [](const auto& session) { return session->over(); }) != 0)
     std::erase_if(rings_, [](const auto& ring) { return ring.second.expired(); });
   return any;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "driver/kmd/kernel_device.hpp"
 #include "testbench/host.hpp"
@@ -18,13 +19,15 @@
 
 namespace rnic::testbench {
 
+class EventLogWriter;
+
 /// A host of the machine, for the processes that come to it: its kernel driver, and their sessions.
 class HostServer {
  public:
   using Log = std::function<void(const std::string&)>;
 
-  /// `host`, `poller` and `calls` outlive it.
-  HostServer(Host& host, Poller& poller, CallThreads& calls, Log log);
+  /// `host`, `poller`, `calls` and `events` outlive it; what processes say goes to `events`, if there is one.
+  HostServer(Host& host, Poller& poller, CallThreads& calls, Log log, EventLogWriter* events);
   HostServer(const HostServer&) = delete;
   HostServer& operator=(const HostServer&) = delete;
   ~HostServer();
@@ -43,6 +46,8 @@ class HostServer {
   [[nodiscard]] Poller& poller() { return poller_; }
   [[nodiscard]] CallThreads& calls() { return calls_; }
   [[nodiscard]] const std::list<std::shared_ptr<Session>>& sessions() const { return sessions_; }
+  /// One that has not come to the socket.
+  void add(std::shared_ptr<Session> session) { sessions_.push_back(std::move(session)); }
   /// Of a process: that of all of its connections. Throws std::bad_alloc.
   [[nodiscard]] std::shared_ptr<kmd::Account> account_of(std::int32_t process);
   void log(const std::string& line) { log_(host_.basename() + (": " + line)); }
@@ -68,6 +73,7 @@ class HostServer {
   Poller& poller_;
   CallThreads& calls_;
   const Log log_;
+  EventLogWriter* const events_;
   std::unique_ptr<kmd::KernelDevice> kernel_;
   std::unique_ptr<Listener> listener_;
   Poller::Watch listener_watch_{};

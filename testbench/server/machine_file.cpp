@@ -3,9 +3,6 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 
-#include <fstream>
-#include <sstream>
-
 #include "testbench/limits/limits.hpp"
 #include "testbench/scenario.hpp"
 
@@ -111,17 +108,57 @@ void read_hosts(std::vector<TomlTable> hosts, MachineDescription& machine) {
   }
 }
 
-void read_machine(TomlTable root, const std::filesystem::path& folder, MachineDescription& machine) {
+/// Exactly one of `datagram` (with `peer`), `listen`, `connect`.
+FrameSocketOptions read_socket(TomlTable& table, const std::filesystem::path& folder) {
+  using Kind = FrameSocketOptions::Kind;
+  const auto address = [&](std::string_view key) -> std::optional<SocketAddress> {
+    const auto text = table.text(key);
+    if (!text) return {};
+    const auto read = SocketAddress::read(*text, folder);
+    if (!read)
+      table.fail(key,
+                 fmt::format("'{}' is neither a path with a slash in it, of at most 107 bytes, nor an IPv4 address "
+                             "with a port (127.0.0.1:5000)",
+                             *text));
+    return read;
+  };
+  const auto datagram = address("datagram"), peer = address("peer"), listen = address("listen"),
+             connect = address("connect");
+  if (int{datagram.has_value()} + int{listen.has_value()} + int{connect.has_value()} != 1)
+    table.fail("socket", "has one of datagram, listen and connect");
+  if (datagram.has_value() != peer.has_value())
+    table.fail("peer", datagram ? "datagram needs it: where frames go" : "is for datagram");
+  if (datagram && datagram->family() != peer->family())
+    table.fail("peer", "is of another kind than datagram: both are paths, or both addresses");
+  if (datagram) return {Kind::kDatagram, *datagram, *peer};
+  if (listen) return {Kind::kListen, *listen, {}};
+  return {Kind::kConnect, {}, *connect};
+}
+
+void read_sockets(std::vector<TomlTable> sockets, const std::filesystem::path& folder, MachineDescription& machine) {
+  machine.sockets.clear();
+  for (auto& socket : sockets) {
+    machine.sockets.push_back(read_socket(socket, folder));
+    socket.finish();
+  }
+}
+
+void read_machine(TomlTable root, const std::filesystem::path& folder, MachineDescription& machine, InputFiles& files) {
   WorldOptions& world = machine.world;
   root.number("seed", world.seed, 0, ~std::uint64_t{0} >> 1);
   auto hosts = root.tables("host");
-  std::uint64_t count = std::max<std::uint64_t>(world.hosts, hosts.size());
-  root.number("hosts", count, 2, WorldOptions::kMostHosts);
-  if (count > WorldOptions::kMostHosts)
-    root.fail("host", fmt::format("there are more than {}", WorldOptions::kMostHosts));
+  auto sockets = root.tables("socket");
+  // One host beside a socket is a machine; without a socket, and without a word, there are two.
+  const std::uint64_t fewest = sockets.empty() ? 2 : 1;
+  std::uint64_t count = std::max<std::uint64_t>(sockets.empty() ? world.hosts : 1, hosts.size());
+  root.number("hosts", count, fewest, WorldOptions::kMostHosts);
+  if (count + sockets.size() > WorldOptions::kMostHosts)
+    root.fail(hosts.size() > 1 ? "host" : "hosts", fmt::format("there are more than {}{}", WorldOptions::kMostHosts,
+                                                               sockets.empty() ? "" : " with the sockets"));
   if (hosts.size() > count)
     root.fail("hosts", fmt::format("is {}, and there are {} tables [[host]]", count, hosts.size()));
   world.hosts = count;
+  world.free_ends = sockets.size();
   if (auto table = root.table("switch")) {
     world.switched = true;
     read_switch(std::move(*table), world.ethernet_switch);
@@ -130,13 +167,14 @@ void read_machine(TomlTable root, const std::filesystem::path& folder, MachineDe
   if (auto pcie = root.table("pcie")) read_pcie(std::move(*pcie), world.host.root_complex);
   if (const auto faults = root.text("faults")) {
     try {
-      load_scenario(folder / *faults, world);
+      load_scenario(folder / *faults, world, files);
     } catch (const ScenarioError& error) {
       root.fail("faults", error.what());
     }
   }
   if (auto quota = root.table("quota")) read_quota(std::move(*quota), machine.quota);
   read_hosts(std::move(hosts), machine);
+  read_sockets(std::move(sockets), folder, machine);
   root.finish();
 }
 
@@ -147,22 +185,21 @@ std::vector<kmd::Gid> MachineDescription::gids_of(std::size_t host) const {
 }
 
 void parse_machine(const std::string& text, const std::string& name, const std::filesystem::path& folder,
-                   MachineDescription& machine) {
+                   MachineDescription& machine, InputFiles& files) {
   MachineDescription read = machine;
   try {
     const toml::table table = toml::parse(text, name);
-    read_machine(TomlTable(table, name, ""), folder, read);
+    read_machine(TomlTable(table, name, ""), folder, read, files);
   } catch (const toml::parse_error& error) {
     throw MachineFileError(fmt::format("{}:{}: {}", name, error.source().begin.line, error.description()));
   }
   machine = std::move(read);
 }
 
-void load_machine(const std::filesystem::path& file, MachineDescription& machine) {
-  std::ifstream in(file);
-  std::ostringstream text;
-  if (!in || !(text << in.rdbuf())) throw MachineFileError(fmt::format("{}: cannot be read", file.string()));
-  parse_machine(text.str(), file.string(), file.parent_path(), machine);
+void load_machine(const std::filesystem::path& file, MachineDescription& machine, InputFiles& files) {
+  const auto text = files.read(file);
+  if (!text) throw MachineFileError(fmt::format("{}: cannot be read", file.string()));
+  parse_machine(*text, file.string(), file.parent_path(), machine, files);
 }
 
 }  // namespace rnic::testbench

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "driver/kmd/port_tables.hpp"
+#include "testbench/input_files.hpp"
+#include "testbench/server/outside/frame_socket.hpp"
 #include "testbench/server/process_quota.hpp"
 #include "testbench/server/toml_table.hpp"
 #include "testbench/world.hpp"
@@ -16,16 +18,17 @@ struct MachineDescription {
   WorldOptions world;
   /// Own addresses of each host beside the link-local one; a host beyond the last has its default.
   std::vector<std::vector<kmd::Gid>> gids;
+  std::vector<FrameSocketOptions> sockets;  ///< At the free ends of the world
   ProcessQuota quota;
 
   [[nodiscard]] std::vector<kmd::Gid> gids_of(std::size_t host) const;
 };
 
 /// Reads a machine file (docs/machine_file.md) into `machine`, which stays as it is where the file says nothing. Throws
-/// MachineFileError; `machine` is unchanged then.
-void load_machine(const std::filesystem::path& file, MachineDescription& machine);
+/// MachineFileError; `machine` is unchanged then. The file, and those that it names, come from `files`.
+void load_machine(const std::filesystem::path& file, MachineDescription& machine, InputFiles& files);
 /// The same from text; `name` stands for the file in messages, and files that it names are in `folder`.
 void parse_machine(const std::string& text, const std::string& name, const std::filesystem::path& folder,
-                   MachineDescription& machine);
+                   MachineDescription& machine, InputFiles& files);
 
 }  // namespace rnic::testbench

@@ -3,16 +3,17 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <set>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
+#include "testbench/server/event_log_writer.hpp"
 #include "testbench/server/overseers.hpp"
 
 namespace rnic::testbench {
 namespace {
 
-/// How much simulated time passes between two looks at the processes.
-constexpr model::Picoseconds kSlice = 100'000;
 /// Simulated time in which every process's objects can be taken back.
 constexpr model::Picoseconds kGoodbye = 1'000'000'000'000;
 
@@ -26,23 +27,45 @@ std::uint64_t outside_ns() {
 
 MachineServer::MachineServer(World& world, MachineServerOptions options, std::function<void(const std::string&)> log)
     : world_(world), options_(std::move(options)), log_(std::move(log)), paused_(options_.paused) {
-  for (std::size_t i = 0; i < world.hosts(); ++i)
-    hosts_.push_back(std::make_unique<HostServer>(world.host(i), poller_, calls_, log_));
+  if (options_.sockets.size() != world.options().free_ends)
+    throw std::invalid_argument("a machine has a socket for each free end");
+  for (std::size_t i = 0; i < world.hosts(); ++i) {
+    if (!options_.sockets.empty()) networks_.push_back(std::make_unique<HostNetwork>(world.plug(i)));
+    hosts_.push_back(std::make_unique<HostServer>(world.host(i), poller_, calls_, log_, options_.log));
+  }
+  for (std::size_t i = 0; options_.log != nullptr && i < world.hosts(); ++i)
+    recorders_.push_back(std::make_unique<MemoryRecorder>(world.host(i), *options_.log));
 }
 
-MachineServer::~MachineServer() = default;
+MachineServer::~MachineServer() {
+  // They keep what belongs to the hosts.
+  calls_.forget();
+}
 
-void MachineServer::begin() {
-  advance(kSlice);  // events are heard from the first delta cycle on
+void MachineServer::bring_up() {
+  advance(kSlicePs);  // events are heard from the first delta cycle on
   run_job([this] {
     for (std::size_t i = 0; i < hosts_.size(); ++i) {
       kmd::KernelOptions options;
       options.mac = station_of(i);
       if (i < options_.gids.size()) options.gids = options_.gids[i];
+      if (!networks_.empty())
+        options.find_neighbour = [network = networks_[i].get()](const kmd::Gid& gid) { return network->find(gid); };
       hosts_[i]->bring_up(options, options_.quota);
     }
     for (std::size_t i = 0; i < hosts_.size(); ++i) introduce(i);
   });
+  if (!options_.sockets.empty()) begin_networks();
+}
+
+void MachineServer::listen() {
+  for (std::size_t i = 0; i < sockets_.size(); ++i) {
+    const auto record = [this, i](std::span<const std::uint8_t> frame) {
+      if (options_.log != nullptr) options_.log->frame(i, frame);
+    };
+    sockets_[i]->open(options_.sockets[i], poller_, record,
+                      [this, i](const std::string& line) { log_("socket " + std::to_string(i) + ": " + line); });
+  }
   for (std::size_t i = 0; i < hosts_.size(); ++i) hosts_[i]->listen(options_.folder + "/host" + std::to_string(i));
   overseers_ = std::make_unique<Overseers>(*this, options_.folder + "/control");
 }
@@ -56,6 +79,27 @@ void MachineServer::introduce(std::size_t index) {
       if (gid && !hosts_[other]->kernel().port_tables().add_neighbour(*gid, station_of(index)))
         throw std::runtime_error("the hosts have too many addresses");
     }
+  }
+}
+
+/// The hosts learn to speak to those outside.
+void MachineServer::begin_networks() {
+  std::set<kmd::Gid> settled;
+  std::set<std::uint64_t> stations;
+  std::vector<std::vector<kmd::Gid>> addresses(hosts_.size());
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    const kmd::PortTables& tables = hosts_[i]->kernel().port_tables();
+    for (std::size_t place = 0; place < tables.gids(); ++place) {
+      if (const auto gid = tables.gid(place)) addresses[i].push_back(*gid);
+    }
+    settled.insert(addresses[i].begin(), addresses[i].end());
+    stations.insert(station_of(i));
+  }
+  for (std::size_t i = 0; i < hosts_.size(); ++i)
+    networks_[i]->begin(station_of(i), addresses[i], settled, hosts_[i]->kernel().port_tables());
+  for (std::size_t i = 0; i < options_.sockets.size(); ++i) {
+    const auto plug = world_.plug(world_.hosts() + i);
+    sockets_.push_back(std::make_unique<OutsidePort>(OutsidePort::End{plug.wire, plug.end}, stations));
   }
 }
 
@@ -81,19 +125,28 @@ void MachineServer::run_until(const std::function<bool()>& done) {
   const model::Picoseconds end = model::now_ps() + kGoodbye;
   while (!done()) {
     if (model::now_ps() > end) throw std::runtime_error("the machine does not come to an end with what it was to do");
-    advance(kSlice);
+    advance(kSlicePs);
   }
 }
 
-void MachineServer::advance(std::uint64_t ps) { sc_core::sc_start(model::to_sc_time(ps), sc_core::SC_RUN_TO_TIME); }
+void MachineServer::advance(std::uint64_t ps) {
+  // What the simulation does with what came from outside may be the end of this process.
+  if (options_.log != nullptr) options_.log->write_out();
+  sc_core::sc_start(model::to_sc_time(ps), sc_core::SC_RUN_TO_TIME);
+  if (after_advance_) after_advance_();
+}
 
+/// Calls that wait for an answer from outside move nothing.
 bool MachineServer::moving() const {
-  return calls_.under_way() != 0 || world_.moving() || sc_core::sc_pending_activity_at_current_time();
+  std::size_t searching = 0;
+  for (const auto& network : networks_) searching += network->searching();
+  return calls_.under_way() != searching || world_.moving() || sc_core::sc_pending_activity_at_current_time();
 }
 
 bool MachineServer::take_all() {
   bool any = false;
   for (const auto& host : hosts_) any = host->take_all() || any;
+  for (const auto& socket : sockets_) any = socket->take() || any;
   return any;
 }
 
@@ -123,14 +176,24 @@ void MachineServer::serve() {
     }
     take_all();
     if (moving()) {
-      flushed_ = false;
-      moved_at_ns_ = outside_ns();
-      advance(kSlice);
-      show(0);
+      move_on();
     } else {
       rest();
+      pace_.begin(outside_ns());
     }
   }
+}
+
+void MachineServer::move_on() {
+  flushed_ = false;
+  moved_at_ns_ = outside_ns();
+  if (!sockets_.empty()) {
+    const std::uint64_t early_ns = pace_.early_ns(moved_at_ns_);
+    if (early_ns != 0) return wait_outside(early_ns);
+    pace_.passes(kSlicePs / model::kPicosecondsPerNanosecond);
+  }
+  advance(kSlicePs);
+  show(0);
 }
 
 /// Nothing is under way but what has a deadline.
@@ -147,7 +210,12 @@ void MachineServer::rest() {
     wait_outside(deadline_ns);
     const std::uint64_t passed = outside_ns() - since;
     const std::uint64_t begin = world_.now_ns();
-    if (deadline_ns) advance(std::min(passed, *deadline_ns) * model::kPicosecondsPerNanosecond);
+    // Who is outside lives in the time there: with sockets the machine has the same between one frame and the next.
+    if (deadline_ns || !sockets_.empty()) {
+      const std::uint64_t ps = std::min(passed, deadline_ns.value_or(passed)) * model::kPicosecondsPerNanosecond;
+      if (options_.log != nullptr) options_.log->rest(ps);
+      advance(ps);
+    }
     stood_still_ns_ += passed - std::min(passed, world_.now_ns() - begin);
   }
   for (const auto& host : hosts_) host->wake_up();
@@ -165,6 +233,9 @@ void MachineServer::wait_outside(std::optional<std::uint64_t> deadline_ns) {
 
 void MachineServer::finish() {
   overseers_.reset();
+  for (const auto& socket : sockets_) socket->close();
+  if (options_.log != nullptr) options_.log->finish();
+  for (const auto& network : networks_) network->give_up();
   for (const auto& host : hosts_) host->end_all();
   run_until([this] {
     take_all();
@@ -176,8 +247,9 @@ void MachineServer::finish() {
   });
 }
 
-void MachineServer::give_up() noexcept {
+void MachineServer::give_up(const std::string& why) noexcept {
   try {
+    if (options_.log != nullptr) options_.log->failed(why);
     for (const auto& host : hosts_) host->end_all();
   } catch (const std::exception& error) {
     log_(error.what());

@@ -5,10 +5,15 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "testbench/server/call_threads.hpp"
 #include "testbench/server/host_server.hpp"
+#include "testbench/server/memory_recorder.hpp"
+#include "testbench/server/outside/host_network.hpp"
+#include "testbench/server/outside/outside_port.hpp"
+#include "testbench/server/pace.hpp"
 #include "testbench/server/poller.hpp"
 #include "testbench/world.hpp"
 
@@ -17,17 +22,21 @@ namespace rnic::testbench {
 class Overseers;
 
 struct MachineServerOptions {
+  std::vector<FrameSocketOptions> sockets;  ///< At the free ends of the world, in their order
   std::string folder;                       ///< Of the sockets, one a host: host0, host1, ...
   std::vector<std::vector<kmd::Gid>> gids;  ///< Of each host, beside its link-local one
   ProcessQuota quota{};                     ///< Of each process on a host
   bool paused = false;                      ///< Time stands still until the first pause()
+  EventLogWriter* log = nullptr;            ///< Hears all that comes from outside, if it is there; outlives the server
 };
 
-/// A world that runs by itself, for processes that come to its hosts (docs/server.md).
+/// A world that runs by itself, for processes that come to its hosts (docs/server.md), or once more as a log says
+/// (EventLogReplay).
 ///
 /// Simulated time runs as fast as it can while something is under way. With nothing under way but deadlines (timers of
 /// the NICs) it goes no faster than the time outside, and with nothing at all it stands still; in both cases the thread
-/// sleeps until a process speaks.
+/// sleeps until a process, or somebody at a socket, speaks. Where there are sockets simulated time goes as the time
+/// outside does while nothing is under way, and no faster while something is.
 class MachineServer {
  public:
   /// Before the simulation has begun; `world` outlives it. `log` takes lines for the user.
@@ -36,14 +45,24 @@ class MachineServer {
   MachineServer& operator=(const MachineServer&) = delete;
   ~MachineServer();
 
-  /// Brings the hosts up; when it returns processes can come. Throws std::runtime_error.
-  void begin();
+  /// How much simulated time passes between two looks at the processes.
+  static constexpr std::uint64_t kSlicePs = 100'000;
+
+  /// Brings the hosts up. Throws std::runtime_error.
+  void bring_up();
+  /// From then on processes can come, and frames. Throws as Listener and OutsidePort::open.
+  void listen();
   /// Serves until stop is called. Throws what the simulation does; then nothing goes on but `give_up`.
   void serve();
   /// Says goodbye to all processes, takes back what they had, and shuts the hosts down.
   void finish();
-  /// The same for a simulation that cannot go on: the processes are told, and nothing else.
-  void give_up() noexcept;
+  /// The same for a simulation that cannot go on, and why: the processes are told, and nothing else.
+  void give_up(const std::string& why) noexcept;
+
+  /// For who replays a log: lets so much simulated time pass. `serve` does so by itself.
+  void advance(std::uint64_t ps);
+  /// Called when simulated time has passed, before anything else happens. Empty: nothing.
+  void set_after_advance(std::function<void()> look) { after_advance_ = std::move(look); }
 
   /// For what `poller` watches.
   void stop() { stopped_ = true; }
@@ -57,13 +76,17 @@ class MachineServer {
   [[nodiscard]] std::uint64_t stood_still_ns() const { return stood_still_ns_; }
   [[nodiscard]] CallThreads& calls() { return calls_; }
   [[nodiscard]] World& world() { return world_; }
+  [[nodiscard]] EventLogWriter* event_log() { return options_.log; }
   [[nodiscard]] const std::vector<std::unique_ptr<HostServer>>& hosts() const { return hosts_; }
+  /// Where frames come from outside, and go to it.
+  [[nodiscard]] const std::vector<std::unique_ptr<OutsidePort>>& sockets() const { return sockets_; }
 
  private:
   void introduce(std::size_t index);
+  void begin_networks();
+  void move_on();
   void run_job(const std::function<void()>& job);
   void run_until(const std::function<bool()>& done);
-  void advance(std::uint64_t ps);
   void rest();
   void wait_outside(std::optional<std::uint64_t> deadline_ns);
   void show(std::uint64_t still_since);
@@ -76,8 +99,13 @@ class MachineServer {
   const std::function<void(const std::string&)> log_;
   Poller poller_;
   CallThreads calls_;
+  std::vector<std::unique_ptr<HostNetwork>> networks_;  ///< Of the hosts, if there are sockets
   std::vector<std::unique_ptr<HostServer>> hosts_;
+  std::vector<std::unique_ptr<OutsidePort>> sockets_;
+  Pace pace_;
+  std::vector<std::unique_ptr<MemoryRecorder>> recorders_;
   std::unique_ptr<Overseers> overseers_;
+  std::function<void()> after_advance_;
   bool stopped_ = false;
   bool paused_ = false;
   bool flushed_ = true;  ///< Nothing has moved since the files of the run were

@@ -5,12 +5,12 @@
 #include <array>
 #include <cerrno>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <system_error>
 #include <utility>
 
 #include "driver/remote/protocol.hpp"
+#include "testbench/server/event_log_writer.hpp"
 #include "testbench/server/machine_server.hpp"
 
 namespace rnic::testbench {
@@ -95,7 +95,20 @@ Json host_json(HostServer& host, bool counters) {
   return json;
 }
 
+Json socket_json(const OutsidePort& socket) {
+  Json json{{"socket", socket.options().describe()}};
+  for (const auto& [name, count] : named(socket.counts())) json["counters"][name] = count;
+  return json;
+}
+
 }  // namespace
+
+nlohmann::ordered_json machine_json(MachineServer& server, bool counters) {
+  Json json{{"simulated_ns", server.world().now_ns()}, {"paused", server.paused()}, {"hosts", Json::array()}};
+  for (const auto& host : server.hosts()) json["hosts"].push_back(host_json(*host, counters));
+  for (const auto& socket : server.sockets()) json["sockets"].push_back(socket_json(*socket));
+  return json;
+}
 
 Overseers::Overseers(MachineServer& server, const std::string& path)
     : server_(server), listener_(path), watch_(server.poller().add(listener_.descriptor(), [this] { accept(); })) {}
@@ -132,12 +145,11 @@ void Overseers::hear(const std::shared_ptr<One>& one) {
 void Overseers::answer(const std::shared_ptr<One>& one) {
   server_.poller().remove(one->peer.socket.get(), one->watch);
   all_.remove(one);
+  const bool counters = one->question == "stat\n";
+  if (server_.event_log() != nullptr) server_.event_log()->look(counters);
   // What the device has counted takes simulated time to read.
-  server_.calls().run([server = &server_, one, counters = one->question == "stat\n"] {
-    World& world = server->world();
-    Json json{{"simulated_ns", world.now_ns()}, {"paused", server->paused()}, {"hosts", Json::array()}};
-    for (const auto& host : server->hosts()) json["hosts"].push_back(host_json(*host, counters));
-    const std::string text = json.dump() + "\n";
+  server_.calls().run([server = &server_, one, counters] {
+    const std::string text = machine_json(*server, counters).dump() + "\n";
     static_cast<void>(remote::send_all(one->peer.socket.get(), std::as_bytes(std::span(text))));
   });
 }

@@ -2,6 +2,7 @@
 
 #include <list>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "testbench/server/listener.hpp"
@@ -10,6 +11,10 @@
 namespace rnic::testbench {
 
 class MachineServer;
+
+/// What a machine has, host by host, as `rnic ps` and `rnic stat` get it. On a thread of simulated time, which passes
+/// when there are to be counters.
+[[nodiscard]] nlohmann::ordered_json machine_json(MachineServer& server, bool counters);
 
 /// Who looks at a machine from outside (`rnic ps`, `rnic stat`): a socket beside those of the hosts. A question is a
 /// line, "ps" or "stat"; its answer is a JSON object, and the end of the connection.

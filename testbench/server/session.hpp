@@ -1,33 +1,36 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "driver/kmd/client.hpp"
-#include "driver/remote/connection_memory.hpp"
+#include "driver/remote/doorbell_ring.hpp"
+#include "driver/remote/protocol.hpp"
 #include "testbench/server/event_pipe.hpp"
 #include "testbench/server/frame_reader.hpp"
-#include "testbench/server/listener.hpp"
-#include "testbench/server/poller.hpp"
 
 namespace rnic::testbench {
 
 class HostServer;
 
-/// A process that has come to a host: its connection, its doorbells, and its clients of the kernel driver. What it says
-/// is judged; a process that breaks the protocol loses its connection, and nothing else happens.
+/// A process on a host, as the host's kernel driver has it: its clients, and what they ask for. What a process says is
+/// judged; one that breaks the protocol loses its connection, and nothing else happens.
+///
+/// What a session does to the host depends on nothing but what it is told, and when: how the process is reached is the
+/// matter of what derives from it.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  /// Throws std::system_error when the system has no memory or descriptors for it.
-  static std::shared_ptr<Session> open(HostServer& host, Listener::Peer peer);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
-  ~Session();
+  virtual ~Session() = default;
 
   /// Of the process.
   [[nodiscard]] std::int32_t process() const { return process_; }
@@ -35,25 +38,22 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] bool over() const { return ended_ && calls_ == 0 && clients_.empty(); }
   [[nodiscard]] bool ended() const { return ended_; }
 
-  /// Makes TLPs of the doorbells that wait. Returns whether there were any.
-  bool take_doorbells();
-  /// Answers what requests have come, as far as not too many calls are under way. Returns whether there were any.
-  bool take_requests();
-
+  /// Takes what the process has brought. Returns whether there was anything.
+  virtual bool take() { return false; }
   /// Something that may end a wait has happened on the host.
   void wake();
   /// The device has written to memory of it.
-  void written() { written_ = true; }
+  virtual void written() {}
   /// Behind a while of simulated time: what the process looks at is as it is.
-  void show(std::uint64_t now_ns, std::uint64_t still_since);
+  virtual void show(std::uint64_t /*now_ns*/, std::uint64_t /*still_since*/) {}
   /// Before the machine sleeps: from now on doorbells come with the bell. Returns whether some were left before.
-  [[nodiscard]] bool fall_asleep();
-  void wake_up() { memory_->asleep.store(0); }
+  [[nodiscard]] virtual bool fall_asleep() { return false; }
+  virtual void wake_up() {}
 
   /// Ends the connection: its clients go, in simulated time. `why` is for the log; empty: it has just ended.
   void end(const std::string& why);
   /// The machine ends: says so to the process, before `end`.
-  void say_goodbye();
+  virtual void say_goodbye() {}
 
   struct Figures {
     std::size_t clients{};
@@ -65,6 +65,33 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Its clients. Each stays as long as it is kept.
   [[nodiscard]] std::vector<std::shared_ptr<kmd::Client>> clients() const;
 
+ protected:
+  /// Throws std::bad_alloc.
+  Session(HostServer& host, std::int32_t process);
+
+  /// Makes a TLP of it.
+  void ring(const remote::Doorbell& doorbell);
+  void perform(const RequestFrame& frame);
+  [[nodiscard]] std::size_t calls_under_way() const { return calls_; }
+  [[nodiscard]] HostServer& host() { return host_; }
+
+  /// What goes back to the process for a request of it.
+  struct Answer {
+    remote::FrameHeader to;
+    calls::Status status{};
+    std::span<const std::byte> body;
+    std::span<const int> beside;
+    std::uint32_t client{};
+  };
+  /// False: the process does not take it.
+  [[nodiscard]] virtual bool send(const Answer& answer) = 0;
+  /// There is no connection any more.
+  virtual void disconnect() {}
+  /// The word of a client that says how the device is.
+  virtual void show_status(std::uint32_t /*client*/, std::uint32_t /*word*/) {}
+  /// Ends its waits.
+  virtual void rouse() {}
+
  private:
   struct OneClient {
     std::shared_ptr<kmd::Client> client;
@@ -72,39 +99,38 @@ class Session : public std::enable_shared_from_this<Session> {
     std::map<calls::Handle, std::unique_ptr<EventPipe>> pipes;  ///< By channel
   };
 
-  Session(HostServer& host, Listener::Peer peer);
-  void greet(const RequestFrame& frame);
-  void perform(const RequestFrame& frame);
-  void open_client(std::uint32_t number);
-  void close_client(std::uint32_t number, std::uint32_t client);
+  void open_client(const remote::FrameHeader& header);
+  void close_client(const remote::FrameHeader& header);
   void call(RequestFrame frame);
   void map(const RequestFrame& frame);
   void give_descriptor(const RequestFrame& frame);
   void close_all();
   [[nodiscard]] std::shared_ptr<OneClient> client(std::uint32_t number);
   [[nodiscard]] bool own_page(std::uint64_t offset, std::uint32_t bytes) const;
-  void answer(std::uint32_t number, calls::Status status, std::span<const std::byte> body = {},
+  void answer(const remote::FrameHeader& to, calls::Status status, std::span<const std::byte> body = {},
               std::span<const int> beside = {}, std::uint32_t client = 0);
   void run(std::function<void()> job);
 
   HostServer& host_;
   const std::int32_t process_;
   const std::shared_ptr<kmd::Account> account_;
-  remote::Descriptor socket_;
-  remote::Descriptor process_end_;
-  remote::Descriptor bell_;
-  remote::Descriptor memory_descriptor_;
-  remote::ConnectionMemory* memory_{};
-  Poller::Watch socket_watch_{}, process_watch_{}, bell_watch_{};
-  FrameReader frames_;
-  bool greeted_ = false;
   bool ended_ = false;
-  bool socket_readable_ = false;
-  bool written_ = false;
-  std::uint32_t next_ticket_{};  ///< Of its doorbells
-  std::size_t calls_ = 0;        ///< Under way
+  std::size_t calls_ = 0;  ///< Under way
   std::uint64_t calls_made_ = 0, doorbells_made_ = 0;
   std::map<std::uint32_t, std::shared_ptr<OneClient>> clients_;  ///< By number, below remote::kMostClients
 };
+
+/// The body of a frame, if it has the size.
+template <typename Structure>
+[[nodiscard]] std::optional<Structure> read_body(const RequestFrame& frame) {
+  Structure structure;
+  if (frame.body.size() != sizeof structure) return {};
+  std::memcpy(&structure, frame.body.data(), sizeof structure);
+  return structure;
+}
+
+[[nodiscard]] std::span<const std::byte> bytes_of(const auto& structure) {
+  return std::as_bytes(std::span(&structure, 1));
+}
 
 }  // namespace rnic::testbench

@@ -17,6 +17,7 @@ void add_fuzz_command(CLI::App& tool, std::function<int()>& action);
 /// `programs` are those that stand behind "--".
 void add_exec_command(CLI::App& tool, std::vector<std::string> programs, std::function<int()>& action);
 void add_serve_command(CLI::App& tool, std::function<int()>& action);
+void add_replay_command(CLI::App& tool, std::function<int()>& action);
 void add_stat_command(CLI::App& tool, std::function<int()>& action);
 void add_ps_command(CLI::App& tool, std::function<int()>& action);
 

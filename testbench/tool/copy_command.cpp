@@ -96,7 +96,7 @@ void add_copy_command(CLI::App& tool, std::function<int()>& action) {
                    "Chance that a DMA read is answered late and out of order")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  add_faults_option(*command, options->world.options);
+  add_faults_option(*command, options->world);
   command->callback([options, &action] { action = [options] { return run_copy_command(*options); }; });
 }
 

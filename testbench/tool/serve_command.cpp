@@ -1,35 +1,33 @@
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <csignal>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 
-#include "testbench/server/machine_file.hpp"
+#include "testbench/server/event_log_writer.hpp"
 #include "testbench/server/machine_server.hpp"
 #include "testbench/tool/commands.hpp"
+#include "testbench/tool/machine_arguments.hpp"
+#include "testbench/tool/machine_outputs.hpp"
 #include "testbench/tool/report.hpp"
-#include "testbench/tool/report_file.hpp"
 #include "testbench/tool/run_folder.hpp"
 #include "testbench/tool/status_line.hpp"
-#include "testbench/tool/world_options.hpp"
 
 namespace rnic::testbench {
 namespace {
 
 struct ServeArguments {
-  WorldArguments world;
-  ReportFile report;
+  MachineArguments machine;
+  MachineOutputs outputs;
   std::string folder;
-  std::string json;
-  std::vector<std::vector<kmd::Gid>> gids;  ///< Of the machine file
-  ProcessQuota quota;                       ///< The same
+  std::string log;
   bool paused = false;
   bool quiet = false;
   int ready = -1;
@@ -58,35 +56,25 @@ class Signals {
   remote::Descriptor descriptor_;
 };
 
-/// Every process needs some descriptors, and every ring that one maps.
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 void tell_ready(int descriptor) {
   if (descriptor < 0) return;
   static_cast<void>(write(descriptor, "\n", 1) == 0);
   close(descriptor);
 }
 
-nlohmann::ordered_json serve_json(World& world, std::uint64_t seed) {
-  nlohmann::ordered_json json{{"seed", seed}, {"simulated_ns", world.now_ns()}};
-  for (std::size_t i = 0; i < world.hosts(); ++i) {
-    const auto& root = world.host(i).root_complex().statistics();
-    const auto plug = world.plug(i);
-    json["hosts"].push_back({{"frames_sent", plug.wire.statistics(plug.end).frames},
-                             {"dma_reads", root.dma_reads},
-                             {"dma_read_bytes", root.dma_read_bytes},
-                             {"dma_writes", root.dma_writes},
-                             {"dma_write_bytes", root.dma_write_bytes},
-                             {"interrupts", root.interrupts},
-                             {"clocked_cycles", world.host(i).nic().clocked()}});
+/// The log of a run that begins, if one is wanted.
+std::unique_ptr<EventLogWriter> begin_log(const ServeArguments& arguments) {
+  if (arguments.log.empty()) return nullptr;
+  const EventLogHeader header{.arguments = arguments.machine.given(),
+                              .files = arguments.machine.world.files.texts(),
+                              .version = RNIC_VERSION,
+                              .build = build_of_tool(),
+                              .slice_ps = MachineServer::kSlicePs};
+  try {
+    return std::make_unique<EventLogWriter>(arguments.log, header);
+  } catch (const EventLogError& error) {
+    throw UsageError(fmt::format("--log: {}", error.what()));
   }
-  if (const auto faults = faults_json(world); !faults.empty()) json["faults"] = faults;
-  return json;
 }
 
 /// The machine from its first process to the signal that ends it.
@@ -100,8 +88,11 @@ void serve(MachineServer& server, const Signals& signals, const ServeArguments& 
       }
     }
   }));
-  server.begin();
+  server.bring_up();
+  server.listen();
   for (const auto& host : server.hosts()) fmt::print("  {}: {}\n", host->host().basename(), host->socket());
+  for (std::size_t i = 0; i < server.sockets().size(); ++i)
+    fmt::print("  socket{}: {}\n", i, server.sockets()[i]->options().describe());
   std::fflush(stdout);
   std::optional<StatusLine> status;
   if (!arguments.quiet) status.emplace(server);
@@ -109,39 +100,37 @@ void serve(MachineServer& server, const Signals& signals, const ServeArguments& 
   try {
     server.serve();
     server.finish();
-  } catch (...) {
-    server.give_up();
+  } catch (const std::exception& error) {
+    server.give_up(error.what());
     throw;
   }
 }
 
 int run_serve_command(ServeArguments& arguments) {
-  check_files(arguments.world.options);
-  check_writable(arguments.json, "--json");
-  arguments.report.check();
+  arguments.outputs.check(arguments.machine.world.options);
   make_run_folder(arguments.folder);
   raise_descriptor_limit();
   const Signals signals;
-  DrawnWorld drawn = arguments.world.draw();
-  arguments.report.observe(drawn.options);
+  const auto log = begin_log(arguments);
+  DrawnWorld drawn = arguments.machine.world.draw();
+  arguments.outputs.report.observe(drawn.options);
   World world(drawn.options);
-  MachineServerOptions options{
-      .folder = arguments.folder, .gids = {}, .quota = arguments.quota, .paused = arguments.paused};
-  const MachineDescription named{.world = {}, .gids = arguments.gids, .quota = {}};
-  for (std::size_t i = 0; i < world.hosts(); ++i) options.gids.push_back(named.gids_of(i));
+  MachineServerOptions options = arguments.machine.server_options(world.hosts());
+  options.folder = arguments.folder;
+  options.paused = arguments.paused;
+  options.log = log.get();
   MachineServer server(world, std::move(options),
                        [](const std::string& line) { fmt::print(stderr, "rnic: {}\n", line); });
-  arguments.report.watch(world, [&] {
+  arguments.outputs.report.watch(world, [&] {
     serve(server, signals, arguments);
     world.judge();
   });
-  world.close_timeline();
-  const auto json = serve_json(world, drawn.options.seed);
-  write_json(arguments.json, json);
-  arguments.report.add_figure("machine", "simulated time", json.at("simulated_ns"), "ns");
-  arguments.report.set_outcome(true, "the machine was ended by a signal");
-  arguments.report.set("results", json);
-  arguments.report.write();
+  const auto figures = machine_figures(world, drawn.options.seed);
+  if (log != nullptr) {
+    log->end(figures.dump());
+    if (!log->failure().empty()) fmt::print(stderr, "rnic: {}\n", log->failure());
+  }
+  arguments.outputs.write(world, figures, true, "the machine was ended by a signal");
   return 0;
 }
 
@@ -152,44 +141,16 @@ void add_serve_command(CLI::App& tool, std::function<int()>& action) {
   auto* command = tool.add_subcommand(
       "serve",
       "A machine as a process: hosts with a NIC each, for programs that come to them (rnic exec), until a signal");
-  auto& options = arguments->world.options;
-  // First, so that options which are given stand above the file.
-  command
-      ->add_option_function<std::string>(
-          "machine",
-          [arguments = arguments.get()](const std::string& file) {
-            MachineDescription machine{.world = arguments->world.options, .gids = {}, .quota = {}};
-            try {
-              load_machine(file, machine);
-            } catch (const MachineFileError& error) {
-              throw CLI::ValidationError("machine file", error.what());
-            }
-            arguments->world.options = machine.world;
-            arguments->gids = machine.gids;
-            arguments->quota = machine.quota;
-          },
-          "Machine file (docs/machine_file.md)")
-      ->type_name("MACHINE.toml");
-  command->add_option("--hosts", options.hosts, "Hosts; more than two hang on a switch")
-      ->check(CLI::Range(std::size_t{2}, WorldOptions::kMostHosts))
-      ->capture_default_str();
+  add_machine_options(*command, arguments->machine);
   arguments->folder = default_run_folder();
   command->add_option("--dir", arguments->folder, "Folder of the hosts' sockets: host0, host1, ...")
       ->capture_default_str();
   command->add_flag("--pause", arguments->paused, "Time stands still until SIGUSR1 comes, which stops it again, too");
   command->add_flag("--quiet", arguments->quiet, "No status line on a terminal");
   command->add_option("--ready-fd", arguments->ready, "Descriptor to write a line to when processes can come");
-  add_file_options(*command, options);
-  command->add_option("--json", arguments->json, "Write the figures to this file");
-  add_timeline_options(*command, options);
-  arguments->report.add_option(*command);
-  add_world_options(*command, arguments->world);
-  // The programs need the processors, too, and a thread that waits for one costs both.
-  options.threads = 1;
-  command->get_option("--threads")
-      ->description(
-          "Threads that simulate, one a NIC at most; more than 1 for a machine with processors to spare [default: 1]");
-  add_faults_option(*command, options);
+  command->add_option("--log", arguments->log,
+                      "Write what comes from outside to this file, for rnic replay (docs/event_log.md)");
+  arguments->outputs.add_options(*command, arguments->machine.world.options);
   command->callback([arguments, &action] { action = [arguments] { return run_serve_command(*arguments); }; });
 }
 

@@ -202,7 +202,7 @@ void add_soak_command(CLI::App& tool, std::function<int()>& action) {
     faults.corrupt = 0.001;
   }
   traffic.connection.ack_timeout = 6;  // 0.26 ms: the queues are long, and the world is small
-  add_faults_option(*command, options->world.options);
+  add_faults_option(*command, options->world);
   command->add_flag_callback(
       "--no-faults", [options] { options->world.options.wire.faults = {}; },
       "Nothing goes wrong, so that nothing may be repaired either; otherwise, without --faults, 1 % of the frames are "

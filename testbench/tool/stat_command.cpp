@@ -104,6 +104,17 @@ void print_counters(const Json& answer, const Json* before) {
   }
 }
 
+/// What has passed between the machine and the world outside.
+void print_sockets(const Json& answer, const Json* before) {
+  if (!answer.contains("sockets")) return;
+  const auto& sockets = answer.at("sockets");
+  for (std::size_t i = 0; i < sockets.size(); ++i) {
+    fmt::print("socket{}: {}\n", i, sockets[i].at("socket").get<std::string>());
+    print_counts("  ", sockets[i].at("counters"),
+                 before == nullptr ? nullptr : &before->at("sockets").at(i).at("counters"));
+  }
+}
+
 int run_ps(const StatArguments& arguments) {
   const Json answer = ask(arguments.folder, "ps\n");
   if (arguments.json) {
@@ -123,6 +134,7 @@ int run_stat(const StatArguments& arguments) {
     } else {
       if (arguments.watch > 0 && isatty(STDOUT_FILENO) != 0) fmt::print("\033[H\033[2J");
       print_counters(answer, before.is_null() ? nullptr : &before);
+      print_sockets(answer, before.is_null() ? nullptr : &before);
     }
     std::fflush(stdout);
     if (arguments.watch <= 0) return 0;

@@ -132,11 +132,11 @@ void add_timeline_options(CLI::App& command, WorldOptions& options) {
       ->type_name("FROM:TO");
 }
 
-void add_faults_option(CLI::App& command, WorldOptions& options) {
-  const auto load = [&options](const std::string& file) {
+void add_faults_option(CLI::App& command, WorldArguments& world) {
+  const auto load = [&world](const std::string& file) {
     try {
-      options.wire.faults = {};
-      load_scenario(file, options);
+      world.options.wire.faults = {};
+      load_scenario(file, world.options, world.files);
     } catch (const ScenarioError& error) {
       throw CLI::ValidationError("--faults", error.what());
     }

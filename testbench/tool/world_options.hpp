@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "testbench/drawn_world.hpp"
+#include "testbench/input_files.hpp"
 #include "testbench/tool/pcie_options.hpp"
 #include "testbench/world.hpp"
 
@@ -16,6 +17,7 @@ struct WorldArguments {
   WorldOptions options;
   std::optional<std::uint64_t> drawn_from;  ///< --world
   PcieArguments pcie;
+  InputFiles files;  ///< That the command line names
 
   /// The options, or with --world what is drawn. What is not the ordinary world is printed.
   [[nodiscard]] DrawnWorld draw() const;
@@ -30,8 +32,8 @@ void add_timeline_options(CLI::App& command, WorldOptions& options);
 void add_file_options(CLI::App& command, WorldOptions& options, const std::string& of = "both NICs");
 /// Throws UsageError when they cannot be written.
 void check_files(const WorldOptions& options);
-/// --faults FILE: a scenario (docs/scenarios.md), added to `options` when the command line is read. A file that is
+/// --faults FILE: a scenario (docs/scenarios.md), added to the options when the command line is read. A file that is
 /// wrong is wrong use.
-void add_faults_option(CLI::App& command, WorldOptions& options);
+void add_faults_option(CLI::App& command, WorldArguments& world);
 
 }  // namespace rnic::testbench

@@ -79,7 +79,9 @@ module responder_output_harness (
       .contended_o(unused_contended)
   );
 
+  logic unused_busy;
   responder_output u_responder_output (
+      .busy_o     (unused_busy),
       .acq_valid_o(acq_valid),
       .acq_ready_i(acq_ready),
       .acq_index_o(acq_index),

@@ -44,7 +44,7 @@ TEST_CASE_METHOD(Forking, "parent and child each have what is theirs") {
 
 TEST_CASE_METHOD(Forking, "a child does not keep the connection of a parent that has become another program") {
   const std::string line =
-      std::string(RNIC_TOOL) + " exec --dir " + server.folder() + "/run -- " + RNIC_FORKING + " parent_executes";
+      rnic::test::tool_path() + " exec --dir " + server.folder() + "/run -- " + RNIC_FORKING + " parent_executes";
   FILE* const program = popen(line.c_str(), "r");
   REQUIRE(program != nullptr);
   int parent = 0, child = 0;

@@ -14,7 +14,8 @@ namespace {
 
 MachineDescription read(const std::string& text) {
   MachineDescription machine;
-  testbench::parse_machine(text, "m.toml", ".", machine);
+  testbench::InputFiles files;
+  testbench::parse_machine(text, "m.toml", ".", machine, files);
   return machine;
 }
 
@@ -76,6 +77,43 @@ pcie = {read_ns = 900}
   CHECK(gids[1] == kmd::Gid{0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5});
 }
 
+TEST_CASE("a machine file wires ports to sockets") {
+  const auto one = read("[[socket]]\ndatagram = \"/run/port\"\npeer = \"guest/../net\"\n");
+  CHECK(one.world.hosts == 1);
+  CHECK(one.world.free_ends == 1);
+  CHECK_FALSE(one.world.has_switch());
+  REQUIRE(one.sockets.size() == 1);
+  CHECK(one.sockets[0].describe() == "datagrams at /run/port, to net");
+  const auto more = read("hosts = 2\n[[socket]]\nlisten = \"127.0.0.1:5000\"\n[[socket]]\nconnect = \"./s\"\n");
+  CHECK(more.world.hosts == 2);
+  CHECK(more.world.has_switch());
+  REQUIRE(more.sockets.size() == 2);
+  CHECK(more.sockets[0].describe() == "listens at 127.0.0.1:5000");
+  CHECK(more.sockets[1].describe() == "connects to s");
+  CHECK(read("[[host]]\n[[host]]\n[[socket]]\nlisten = \"./a\"\n").world.hosts == 2);
+}
+
+TEST_CASE("what is wrong with a socket is an error that names its line") {
+  CHECK(error_of("[[socket]]\n") == "m.toml:1: socket[0].socket: has one of datagram, listen and connect");
+  CHECK(error_of("[[socket]]\nlisten = \"./a\"\nconnect = \"./b\"\n") ==
+        "m.toml:1: socket[0].socket: has one of datagram, listen and connect");
+  CHECK(error_of("[[socket]]\ndatagram = \"./a\"\n") == "m.toml:1: socket[0].peer: datagram needs it: where frames go");
+  CHECK(error_of("[[socket]]\nlisten = \"./a\"\npeer = \"./b\"\n") == "m.toml:3: socket[0].peer: is for datagram");
+  CHECK(error_of("[[socket]]\ndatagram = \"./a\"\npeer = \"127.0.0.1:1\"\n") ==
+        "m.toml:3: socket[0].peer: is of another kind than datagram: both are paths, or both addresses");
+  for (const std::string wrong :
+       {"name", "10.0.0.1", "10.0.0.1:", "10.0.0.1:0", "10.0.0.1:70000", "10.0.0.1:80x", "host.example:80", ""}) {
+    CHECK(error_of("[[socket]]\nlisten = \"" + wrong + "\"\n") ==
+          "m.toml:2: socket[0].listen: '" + wrong +
+              "' is neither a path with a slash in it, of at most 107 bytes, nor an IPv4 address with a port "
+              "(127.0.0.1:5000)");
+  }
+  CHECK(error_of("[[socket]]\nlisten = \"/" + std::string(107, 'a') + "\"\n").starts_with("m.toml:2: "));
+  CHECK(error_of("[[socket]]\nlisten = \"./a\"\nmtu = 3\n") == "m.toml:3: socket[0].mtu: there is no such key");
+  CHECK(error_of("hosts = 16\n[[socket]]\nlisten = \"./a\"\n") ==
+        "m.toml:1: hosts: there are more than 16 with the sockets");
+}
+
 TEST_CASE("what is wrong in a machine file is an error that names its line") {
   CHECK(error_of("seed = 1\n\nsped = 2\n") == "m.toml:3: sped: there is no such key");
   CHECK(error_of("[wire]\nrate_gbps = 10\nrate = 3\n") == "m.toml:3: wire.rate: there is no such key");
@@ -98,10 +136,11 @@ TEST_CASE("what is wrong in a machine file is an error that names its line") {
   CHECK(error_of("faults = \"nothing.json\"\n").starts_with("m.toml:1: faults: "));
   CHECK(error_of("seed = \n").starts_with("m.toml:1: "));
   MachineDescription machine;
+  testbench::InputFiles files;
   machine.world.seed = 7;
-  CHECK_THROWS_AS(testbench::parse_machine("seed = 8\nx = 1\n", "m.toml", ".", machine), MachineFileError);
+  CHECK_THROWS_AS(testbench::parse_machine("seed = 8\nx = 1\n", "m.toml", ".", machine, files), MachineFileError);
   CHECK(machine.world.seed == 7);
-  CHECK_THROWS_WITH(testbench::load_machine("no_such_file.toml", machine), "no_such_file.toml: cannot be read");
+  CHECK_THROWS_WITH(testbench::load_machine("no_such_file.toml", machine, files), "no_such_file.toml: cannot be read");
 }
 
 TEST_CASE("a machine file says what a process may have; what it does not say is a part of the device") {

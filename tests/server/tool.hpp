@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/server/tool_process.hpp"
+
 namespace rnic::test {
 
 struct Outcome {
@@ -13,17 +15,13 @@ struct Outcome {
 /// Runs the tool in a folder of its own, in which no machine of the user's runs.
 class Tool {
  public:
-  Tool();
-  Tool(const Tool&) = delete;
-  Tool& operator=(const Tool&) = delete;
-  ~Tool();
-  [[nodiscard]] const std::string& folder() const { return folder_; }
+  [[nodiscard]] const std::string& folder() const { return folder_.path(); }
   Outcome run(std::vector<std::string> arguments);
   /// What is left in the folder beside the output.
   [[nodiscard]] std::vector<std::string> left() const;
 
  private:
-  std::string folder_;
+  OwnFolder folder_;
 };
 
 [[nodiscard]] inline bool contains(const std::string& text, const std::string& part) {

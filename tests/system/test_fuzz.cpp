@@ -41,6 +41,8 @@ TEST_CASE("a planted fault is reported within a few thousand frames; without one
       if (report.frames >= 1'000) CHECK(report.live * 5 > report.frames * 2);
       if (planted == PlantedFault::kNone) {
         CHECK(report.violations.empty());
+        // Frames to groups reach their members.
+        CHECK(report.counters.at("multicast_copies") > 10);
         CHECK(report.frames == fuzz.frames);
         continue;
       }

@@ -3,8 +3,8 @@
 
 usage: clients.py RNIC GROUP [--list FILE]
 
-GROUP: devices, pingpong, perftest or rdma_core; the last runs the tests of rdma-core that FILE names, each of which must pass. Every group
-has a machine of its own, which must end without complaint. Exit code: 0 all is well, 1 something is not, 77 a program is missing.
+GROUP: devices, pingpong, perftest, replay or rdma_core; the last runs the tests of rdma-core that FILE names, each of which must pass. Every
+group has a machine of its own, which must end without complaint; replay has one for each pair, and runs it once more from its event log. Exit code: 0 all is well, 1 something is not, 77 a program is missing.
 """
 import argparse
 import contextlib
@@ -37,7 +37,8 @@ PERFTEST = [
     "ib_read_bw -n 5 -a", "ib_read_bw -n 20 -s 16384", "ib_read_bw -n 20 -q 2 -s 1024", "ib_read_bw -n 20 -e -s 1024", "ib_read_lat -n 20",
     "ib_atomic_bw -n 20 -A FETCH_AND_ADD", "ib_atomic_bw -n 20 -A CMP_AND_SWAP", "ib_atomic_lat -n 20",
 ]
-NEEDED = {"devices": ["ibv_devices", "ibv_devinfo"], "pingpong": sorted({line.split()[0] for line in PINGPONG}),
+REPLAY = ["ib_write_bw -n 1000 -s 4096", "ib_send_lat -n 20 -e", "ib_read_bw -n 20 -q 4 -s 16384", "ib_send_bw -n 20 -c UD -s 1024", "ib_atomic_bw -n 20 -A FETCH_AND_ADD"]
+NEEDED = {"replay": sorted({line.split()[0] for line in REPLAY}), "devices": ["ibv_devices", "ibv_devinfo"], "pingpong": sorted({line.split()[0] for line in PINGPONG}),
           "perftest": sorted({line.split()[0] for line in PERFTEST}), "rdma_core": []}
 
 
@@ -138,6 +139,26 @@ def check_pairs(machine, lines):
     return wrong
 
 
+def check_replays(rnic, lines):
+    """A pair of programs with a log, and the log once more: the same packets at the same time, the same figures."""
+    wrong = []
+    for number, line in enumerate(lines):
+        with tempfile.TemporaryDirectory(prefix="rnic_replay_") as folder:
+            left = pathlib.Path(folder)
+            command = [*line.split(), "-p", str(18800 + number)]
+            run = subprocess.run([rnic, "exec", "--pair", "--out", folder, "--log", left / "run.rnic", "--", *command, "--", *command, "127.0.0.1"],
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE)
+            again = subprocess.run([rnic, "replay", left / "run.rnic", "--pcap", left / "again.pcap", "--json", left / "again.json"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE)
+            good = run.returncode == 0 and complete(line, run.stdout) and again.returncode == 0
+            good = good and all((left / was).read_bytes() == (left / is_now).read_bytes()
+                                for was, is_now in (("wire.pcap", "again.pcap"), ("figures.json", "again.json")))
+        print(f"{'ok  ' if good else 'FAIL'} {line}", flush=True)
+        if not good:
+            wrong.append(f"{line}: {run.returncode}, {again.returncode}\n{run.stdout}{again.stdout}")
+    return wrong
+
+
 def unpack_tests(to):
     for path in TESTS.iterdir():
         if path.suffix == ".gz":
@@ -169,6 +190,14 @@ def check_rdma_core(machine, listed):
     return wrong
 
 
+def check_group(machine, arguments):
+    if arguments.group == "devices":
+        return check_devices(machine)
+    if arguments.group == "rdma_core":
+        return check_rdma_core(machine, arguments.list)
+    return check_pairs(machine, PINGPONG if arguments.group == "pingpong" else PERFTEST)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rnic")
@@ -180,13 +209,12 @@ def main():
         print(f"skipped: {', '.join(lacking)} is not installed; scripts/setup.sh --clients does that")
         sys.exit(77)
     wrong = []
-    with machine_of(str(pathlib.Path(arguments.rnic).resolve()), wrong) as machine:
-        if arguments.group == "devices":
-            wrong += check_devices(machine)
-        elif arguments.group == "rdma_core":
-            wrong += check_rdma_core(machine, arguments.list)
-        else:
-            wrong += check_pairs(machine, PINGPONG if arguments.group == "pingpong" else PERFTEST)
+    rnic = str(pathlib.Path(arguments.rnic).resolve())
+    if arguments.group == "replay":
+        wrong += check_replays(rnic, REPLAY)
+    else:
+        with machine_of(rnic, wrong) as machine:
+            wrong += check_group(machine, arguments)
     print("\n".join(wrong))
     sys.exit(bool(wrong))
 

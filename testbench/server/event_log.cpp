@@ -1,0 +1,89 @@
+#include "testbench/server/event_log.hpp"
+
+#include <fmt/format.h>
+
+#include "driver/remote/protocol.hpp"
+
+namespace rnic::testbench {
+namespace {
+
+constexpr std::size_t kCrcStep = 8;
+/// By how many bytes follow, and the byte: what it adds to the checksum.
+constexpr auto kCrcTables = [] {
+  constexpr std::uint32_t kPolynomial = 0xEDB88320;
+  std::array<std::array<std::uint32_t, 256>, kCrcStep> tables{};
+  for (std::uint32_t i = 0; i < 256; ++i) {
+    std::uint32_t value = i;
+    for (int bit = 0; bit < 8; ++bit) value = (value & 1) != 0 ? value >> 1 ^ kPolynomial : value >> 1;
+    tables[0][i] = value;
+  }
+  for (std::size_t behind = 1; behind < kCrcStep; ++behind) {
+    for (std::size_t i = 0; i < 256; ++i) {
+      const std::uint32_t before = tables[behind - 1][i];
+      tables[behind][i] = before >> 8 ^ tables[0][before & 0xFF];
+    }
+  }
+  return tables;
+}();
+
+const char* name_of(LogPlace place) {
+  return place == LogPlace::kOwn ? "of the kernel driver" : place == LogPlace::kShared ? "of a ring" : "of a process";
+}
+
+const char* name_of(remote::FrameKind kind) {
+  switch (kind) {
+    case remote::FrameKind::kOpen: return "open";
+    case remote::FrameKind::kClose: return "close";
+    case remote::FrameKind::kCall: return "kernel call";
+    case remote::FrameKind::kMap: return "map";
+    case remote::FrameKind::kDescriptor: return "descriptor";
+    case remote::FrameKind::kHello: break;
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+std::uint32_t log_checksum(std::span<const std::uint8_t> bytes, std::uint32_t before) {
+  std::uint32_t value = ~before;
+  for (; bytes.size() >= kCrcStep; bytes = bytes.subspan(kCrcStep)) {
+    std::uint32_t next = 0;
+    for (std::size_t i = 0; i < kCrcStep; ++i) {
+      const std::uint32_t mixed = i < 4 ? value >> (8 * i) & 0xFF : 0;
+      next ^= kCrcTables[kCrcStep - 1 - i][mixed ^ bytes[i]];
+    }
+    value = next;
+  }
+  for (const std::uint8_t byte : bytes) value = value >> 8 ^ kCrcTables[0][(value ^ byte) & 0xFF];
+  return ~value;
+}
+
+std::string describe(const LogRecord& record) {
+  const auto dma = [&](const char* verb) {
+    return fmt::format("host{} {} {} bytes {} at {:#x}{}", record.host, verb, record.length * 4, name_of(record.place),
+                       record.address, record.good ? "" : ", which are not there");
+  };
+  switch (record.kind) {
+    case LogKind::kAttach: return fmt::format("process {} comes to host{}", record.process, record.host);
+    case LogKind::kDetach: return fmt::format("connection {} ends", record.session);
+    case LogKind::kDoorbell:
+      return fmt::format("connection {} rings: {} bytes at {:#x}", record.session, record.data.size(), record.address);
+    case LogKind::kRequest:
+      return fmt::format("request {} of connection {}: {}", record.number, record.session,
+                         name_of(static_cast<remote::FrameKind>(record.code)));
+    case LogKind::kLook: return "somebody asks for counters";
+    case LogKind::kRest: return fmt::format("{} ps pass at rest", record.length);
+    case LogKind::kFinish: return "the machine is told to end";
+    case LogKind::kFailed: return "the simulation fails";
+    case LogKind::kEnd: return "the machine has ended";
+    case LogKind::kFrame: return fmt::format("{} bytes come in at socket {}", record.data.size(), record.socket);
+    case LogKind::kReach:
+      return fmt::format("process {} registers {} bytes at {:#x}", record.process, record.length, record.address);
+    case LogKind::kDmaRead: return dma("reads");
+    case LogKind::kDmaWrite: return dma("writes");
+    case LogKind::kAnswer: return fmt::format("connection {} is answered to request {}", record.session, record.number);
+  }
+  return "nothing known";
+}
+
+}  // namespace rnic::testbench

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Makes a Linux guest with Soft-RoCE (the kernel's rdma_rxe) of Debian's packages: their kernel as it is, busybox, and the programs that
+# this machine has installed (scripts/setup.sh --interop). It fetches the kernel's package, and needs no root.
+# usage: build_guest.sh FOLDER    writes FOLDER/vmlinuz and FOLDER/initramfs.gz, unless they are newer than this and guest_init
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+[ $# = 1 ] || { echo "usage: build_guest.sh FOLDER" >&2; exit 2; }
+mkdir -p "$1"
+out=$(cd "$1" && pwd)
+up_to_date() {
+  [ -f "$out/vmlinuz" ] && [ "$out/initramfs.gz" -nt "$here/build_guest.sh" ] && [ "$out/initramfs.gz" -nt "$here/guest_init" ]
+}
+up_to_date && exit 0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+package=$(apt-cache depends linux-image-amd64 | sed -n 's/.*Depends: *\(linux-image-[^ ]*\)$/\1/p' | head -n 1)
+[ -n "$package" ] || { echo "build_guest.sh: apt knows no linux-image-amd64" >&2; exit 1; }
+(cd "$work" && apt-get download -qq "$package" && dpkg-deb -x "$package"_*.deb kernel)
+version=$(ls "$work/kernel/lib/modules")
+/sbin/depmod -b "$work/kernel" "$version"
+
+root=$work/root
+mkdir -p "$root"/{bin,modules,proc,sys,dev}
+install -m 755 "$here/guest_init" "$root/init"
+
+# Modules in the order in which they can be loaded, each once.
+count=100
+for module in virtio_pci virtio_net crc32_generic ib_uverbs rdma_rxe; do
+  while read -r insmod path _; do
+    [ "$insmod" = insmod ] || continue
+    name=$(basename "$path")
+    ls "$root/modules" | grep -q -- "-$name$" || cp "$path" "$root/modules/$((count++))-$name"
+  done < <(/sbin/modprobe -d "$work/kernel" -S "$version" --ignore-install --show-depends "$module")
+done
+
+add_with_libraries() {
+  local file library
+  file=$1
+  cp -L "$file" "$2"
+  while read -r library; do
+    mkdir -p "$root$(dirname "$library")"
+    cp -L "$library" "$root$library"
+  done < <(ldd "$file" | grep -o '/[^ ]*')
+}
+cp "$(command -v busybox)" "$root/bin/busybox"
+for program in rdma ibv_devinfo ibv_{rc,uc,ud,srq}_pingpong ib_{send,write,read,atomic}_bw; do
+  add_with_libraries "$(PATH=$PATH:/sbin:/usr/sbin command -v "$program")" "$root/bin/"
+done
+plugins=$(dirname "$(ls /usr/lib/*/libibverbs/librxe-rdmav*.so | head -n 1)")
+mkdir -p "$root$plugins" "$root/etc/libibverbs.d"
+for plugin in "$plugins"/librxe-rdmav*.so; do add_with_libraries "$plugin" "$root$plugins/"; done
+cp /etc/libibverbs.d/rxe.driver "$root/etc/libibverbs.d/"
+# Threads that end look for it by themselves.
+libgcc=$(ls /lib/*/libgcc_s.so.1 | head -n 1)
+mkdir -p "$root$(dirname "$libgcc")" && cp -L "$libgcc" "$root$libgcc"
+
+cp "$work/kernel/boot/vmlinuz-$version" "$out/vmlinuz"
+(cd "$root" && find . | cpio --quiet -o -H newc | gzip -6 >"$out/initramfs.part")
+mv "$out/initramfs.part" "$out/initramfs.gz"
+echo "guest: Linux $version, in $out"

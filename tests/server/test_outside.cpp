@@ -1,0 +1,335 @@
+#include <catch2/catch.hpp>
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "driver/kernel_calls/kernel_port.hpp"
+#include "driver/remote/descriptor.hpp"
+#include "tests/server/remote_peer.hpp"
+#include "tests/server/server_process.hpp"
+#include "tests/server/tool.hpp"
+
+using namespace rnic;
+using namespace std::chrono_literals;
+using remote::Descriptor;
+using test::RemotePeer;
+using test::ServerProcess;
+using test::Tool;
+
+// Ports that are wired to a socket of the system: docs/machine_file.md, docs/server.md.
+
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+/// Who has 10.0.0.1? Tell 10.0.0.9.
+const Bytes kArpAsks{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 2, 0,  0, 0, 0, 9, 8, 6, 0, 1, 8, 0,  6, 4, 0,
+                     1,    2,    0,    0,    0,    0,    9, 10, 0, 0, 9, 0, 0, 0, 0, 0, 0, 10, 0, 0, 1};
+
+/// A folder with a machine file; the machine's sockets and the test's own are in it.
+struct Outside {
+  explicit Outside(const std::string& text, const std::vector<std::string>& options = {}) {
+    std::ofstream(file()) << text;
+    std::vector arguments{file()};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    server.emplace(arguments);
+  }
+
+  [[nodiscard]] std::string file() const { return tool.folder() + "/m.toml"; }
+  [[nodiscard]] std::string path(const std::string& name) const { return tool.folder() + "/" + name; }
+  nlohmann::json counters(std::size_t socket = 0) {
+    const auto outcome = tool.run({"stat", "--json", "--dir", server->folder() + "/run"});
+    INFO(outcome.output);
+    REQUIRE(outcome.code == 0);
+    return nlohmann::json::parse(outcome.output)["sockets"][socket]["counters"];
+  }
+  /// Until the counter is so high.
+  void await(const std::string& counter, std::uint64_t least) {
+    for (int i = 0; i < 100 && counters()[counter] < least; ++i) std::this_thread::sleep_for(50ms);
+    CHECK(counters()[counter] == least);
+  }
+
+  Tool tool;
+  std::optional<ServerProcess> server;
+};
+
+sockaddr_un address_of(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return address;
+}
+
+Descriptor datagram_socket(const std::string& own) {
+  Descriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const auto address = address_of(own);
+  unlink(own.c_str());
+  REQUIRE(bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  const timeval patience{20, 0};
+  setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  return socket;
+}
+
+void send_to(const Descriptor& socket, const std::string& path, const Bytes& frame) {
+  const auto address = address_of(path);
+  CHECK(sendto(socket.get(), frame.data(), frame.size(), 0, reinterpret_cast<const sockaddr*>(&address),
+               sizeof address) == static_cast<ssize_t>(frame.size()));
+}
+
+Bytes receive(const Descriptor& socket) {
+  Bytes frame(16384);
+  const ssize_t got = recv(socket.get(), frame.data(), frame.size(), 0);
+  frame.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+  return frame;
+}
+
+/// All bytes, or none.
+Bytes receive_exactly(const Descriptor& socket, std::size_t bytes) {
+  Bytes all(bytes);
+  if (recv(socket.get(), all.data(), bytes, MSG_WAITALL) != static_cast<ssize_t>(bytes)) all.clear();
+  return all;
+}
+
+void send_in_stream(const Descriptor& socket, const Bytes& frame) {
+  Bytes bytes{0, 0, static_cast<std::uint8_t>(frame.size() >> 8), static_cast<std::uint8_t>(frame.size())};
+  bytes.insert(bytes.end(), frame.begin(), frame.end());
+  // In two pieces, as a stream may bring it.
+  CHECK(send(socket.get(), bytes.data(), 7, MSG_NOSIGNAL) == 7);
+  std::this_thread::sleep_for(20ms);
+  CHECK(send(socket.get(), bytes.data() + 7, bytes.size() - 7, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size()) - 7);
+}
+
+bool is_arp_answer(const Bytes& frame) {
+  // Of the smallest size of a frame: padded, and without frame check sequence.
+  return frame.size() == 60 && frame[5] == 9 && frame[11] == 1 && frame[13] == 6 && frame[21] == 2;
+}
+
+void say_who_is(const Descriptor& socket, const std::string& path, const Bytes& question) {
+  Bytes answer(question.begin(), question.begin() + 42);
+  std::copy_n(question.begin() + 22, 10, answer.begin() + 32);  // target: who asked
+  std::copy_n(question.begin() + 6, 6, answer.begin());
+  const Bytes own{2, 0, 0, 0, 0, 9};
+  std::copy(own.begin(), own.end(), answer.begin() + 6);
+  std::copy(own.begin(), own.end(), answer.begin() + 22);
+  std::copy_n(question.begin() + 38, 4, answer.begin() + 28);
+  answer[21] = 2;
+  send_to(socket, path, answer);
+}
+
+calls::ResolveGid resolve(std::uint8_t last) {
+  calls::ResolveGid call;
+  call.gid = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 0, last};
+  return call;
+}
+
+const std::string kDatagram = "[[socket]]\ndatagram = \"./port\"\npeer = \"./peer\"\n";
+
+}  // namespace
+
+TEST_CASE("a host is found at a datagram socket, and what is no frame for it is dropped and counted") {
+  Outside outside(kDatagram);
+  const auto peer = datagram_socket(outside.path("peer"));
+  send_to(peer, outside.path("port"), kArpAsks);
+  CHECK(is_arp_answer(receive(peer)));
+  send_to(peer, outside.path("port"), Bytes(13, 0xFF));
+  send_to(peer, outside.path("port"), Bytes(9019, 0xFF));
+  Bytes foreign = kArpAsks;
+  foreign[0] = 2;
+  send_to(peer, outside.path("port"), foreign);
+  send_to(peer, outside.path("port"), Bytes(9018, 0xFF));
+  outside.await("frames_in", 2);
+  outside.await("too_short", 1);
+  outside.await("too_long", 1);
+  outside.await("foreign", 1);
+  outside.await("frames_out", 1);
+  CHECK(outside.server->end(SIGTERM) == 0);
+  CHECK_FALSE(std::filesystem::exists(outside.path("port")));
+}
+
+TEST_CASE("a peer that is missing, goes and comes again does not hold the machine up") {
+  Outside outside(kDatagram);
+  {
+    const auto other = datagram_socket(outside.path("other"));
+    send_to(other, outside.path("port"), kArpAsks);
+    outside.await("lost", 1);
+  }
+  for (int i = 0; i < 2; ++i) {
+    const auto peer = datagram_socket(outside.path("peer"));
+    send_to(peer, outside.path("port"), kArpAsks);
+    CHECK(is_arp_answer(receive(peer)));
+  }
+  CHECK(outside.server->end(SIGTERM) == 0);
+}
+
+TEST_CASE("frames behind their lengths in a stream, from who comes") {
+  Outside outside("[[socket]]\nlisten = \"./port\"\n");
+  const auto connect_to = [&] {
+    Descriptor peer(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const auto address = address_of(outside.path("port"));
+    REQUIRE(connect(peer.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    const timeval patience{20, 0};
+    setsockopt(peer.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    return peer;
+  };
+  for (int i = 0; i < 2; ++i) {
+    const auto peer = connect_to();
+    send_in_stream(peer, kArpAsks);
+    CHECK(receive_exactly(peer, 4) == Bytes{0, 0, 0, 60});
+    CHECK(is_arp_answer(receive_exactly(peer, 60)));
+  }
+  {
+    // Who comes while there is a peer waits until that has gone.
+    auto first = connect_to();
+    send_in_stream(first, kArpAsks);
+    CHECK(receive_exactly(first, 64).size() == 64);
+    const auto second = connect_to();
+    send_in_stream(second, kArpAsks);
+    std::this_thread::sleep_for(100ms);
+    CHECK(outside.counters()["frames_in"] == 3);
+    first = Descriptor();
+    CHECK(receive_exactly(second, 64).size() == 64);
+  }
+  // What no stream of frames has in it ends the connection, and nothing else.
+  {
+    const auto peer = connect_to();
+    const Bytes nonsense(8, 0xFF);
+    CHECK(send(peer.get(), nonsense.data(), nonsense.size(), MSG_NOSIGNAL) == 8);
+    CHECK(receive(peer).empty());
+  }
+  const auto peer = connect_to();
+  send_in_stream(peer, kArpAsks);
+  CHECK(receive_exactly(peer, 64).size() == 64);
+  CHECK(outside.server->end(SIGTERM) == 0);
+}
+
+TEST_CASE("a machine looks for who listens until it is there, and when it has gone") {
+  Outside outside("[[socket]]\nconnect = \"./peer\"\n");
+  for (int i = 0; i < 2; ++i) {
+    const Descriptor listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const auto address = address_of(outside.path("peer"));
+    unlink(outside.path("peer").c_str());
+    REQUIRE(bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    REQUIRE(listen(listener.get(), 1) == 0);
+    const Descriptor peer(accept(listener.get(), nullptr, nullptr));
+    REQUIRE(peer);
+    send_in_stream(peer, kArpAsks);
+    CHECK(receive_exactly(peer, 64).size() == 64);
+  }
+  CHECK(outside.server->end(SIGTERM) == 0);
+}
+
+TEST_CASE("the station of an address outside is asked for, and an address that nobody has is not found") {
+  Outside outside(kDatagram);
+  const auto peer = datagram_socket(outside.path("peer"));
+  RemotePeer program(outside.server->socket(0), 0);
+  std::thread answering([&] { say_who_is(peer, outside.path("port"), receive(peer)); });
+  const auto found = program.context().port().call(resolve(9));
+  answering.join();
+  REQUIRE(found.ok());
+  CHECK(found->mac == 0x0200'0000'0009);
+  // It is known now.
+  CHECK(program.context().port().call(resolve(9)).ok());
+  CHECK(outside.counters()["frames_out"] == 1);
+  // Three questions, a second each, of the time outside.
+  const auto begin = std::chrono::steady_clock::now();
+  const auto missing = program.context().port().call(resolve(8));
+  const auto took = std::chrono::steady_clock::now() - begin;
+  REQUIRE_FALSE(missing.ok());
+  CHECK(missing.error() == Error::kNotFound);
+  CHECK(took >= 2900ms);
+  CHECK(took < 20s);
+  for (int i = 0; i < 3; ++i) CHECK(receive(peer).size() == 60);
+}
+
+TEST_CASE("a frame from outside is in the event log, and comes in again in a replay") {
+  std::string folder = (std::filesystem::temp_directory_path() / "rnic_test_outside.XXXXXX").string();
+  REQUIRE(mkdtemp(folder.data()) != nullptr);
+  const std::string log = folder + "/run.rnic", wire = folder + "/wire.pcap", again = folder + "/again.pcap";
+  {
+    Outside outside(kDatagram, {"--log", log, "--pcap", wire});
+    const auto peer = datagram_socket(outside.path("peer"));
+    send_to(peer, outside.path("port"), kArpAsks);
+    CHECK(is_arp_answer(receive(peer)));
+    RemotePeer program(outside.server->socket(0), 0);
+    std::thread answering([&] { say_who_is(peer, outside.path("port"), receive(peer)); });
+    CHECK(program.context().port().call(resolve(7)).ok());
+    answering.join();
+    CHECK(outside.server->end(SIGTERM) == 0);
+  }
+  Tool tool;
+  const auto outcome = tool.run({"replay", log, "--pcap", again});
+  INFO(outcome.output);
+  CHECK(outcome.code == 0);
+  const auto bytes_of = [](const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  CHECK(bytes_of(wire).size() > 4 * 60);
+  CHECK(bytes_of(wire) == bytes_of(again));
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a machine that ends while it asks tells who waits") {
+  Outside outside(kDatagram);
+  RemotePeer program(outside.server->socket(0), 0);
+  std::thread ending([&] {
+    std::this_thread::sleep_for(500ms);
+    CHECK(outside.server->end(SIGTERM) == 0);
+  });
+  const auto missing = program.context().port().call(resolve(8));
+  ending.join();
+  CHECK_FALSE(missing.ok());
+}
+
+TEST_CASE("two hosts and a socket hang on a switch, and each host is found") {
+  Outside outside("hosts = 2\n" + kDatagram);
+  const auto peer = datagram_socket(outside.path("peer"));
+  for (const std::uint8_t host : {1, 2}) {
+    Bytes asks = kArpAsks;
+    asks[41] = host;
+    send_to(peer, outside.path("port"), asks);
+    const Bytes answer = receive(peer);
+    REQUIRE(answer.size() == 60);
+    CHECK(answer[11] == host);
+  }
+  CHECK(outside.server->end(SIGTERM) == 0);
+}
+
+TEST_CASE("simulated time goes as the time outside does while nothing is under way") {
+  Outside outside(kDatagram);
+  const auto now = [&] {
+    const auto outcome = outside.tool.run({"stat", "--json", "--dir", outside.server->folder() + "/run"});
+    return nlohmann::json::parse(outcome.output)["simulated_ns"].get<std::int64_t>();
+  };
+  const auto outer = std::chrono::steady_clock::now();
+  const std::int64_t first = now();
+  std::this_thread::sleep_for(1s);
+  const std::int64_t passed = now() - first;
+  const std::chrono::nanoseconds most = std::chrono::steady_clock::now() - outer;
+  CHECK(passed >= 900'000'000);
+  CHECK(passed <= most.count());
+}
+
+TEST_CASE("a socket that cannot be had is an error of the machine") {
+  Tool tool;
+  std::ofstream(tool.folder() + "/m.toml") << "[[socket]]\nlisten = \"./nowhere/port\"\n";
+  const auto outcome = tool.run({"serve", "m.toml", "--dir", tool.folder() + "/run"});
+  CHECK(outcome.code != 0);
+  CHECK(test::contains(outcome.output, "a port cannot have its socket at nowhere/port: No such file or directory"));
+}
