@@ -16,9 +16,11 @@ Each proof has mutants: changes of the block with which it must fail.
 Exit code: 0 all is proved and each mutant seen, 1 not, 2 something is missing or wrong. Logs and, of a failure, waves: build/formal.
 """
 import argparse
+import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -91,11 +93,14 @@ def fault(proof, stem):
 def draw(stem, cycle):
     """Says where waves up to a fault are, if the solver finds it in a minute."""
     command = ["yosys-smtbmc", "-s", "z3", "--noprogress", "-t", str(cycle + 2), "--dump-vcd", OUT / f"{stem}.vcd", OUT / f"{stem}.smt2"]
+    solver = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
     try:
-        result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        said = solver.communicate(timeout=60)[0]
     except subprocess.TimeoutExpired:
+        os.killpg(solver.pid, signal.SIGKILL)  # with z3, which it has started
+        solver.wait()
         return f"log: {OUT}/{stem}.log"
-    broken = " ".join(re.findall(r"Assert failed in \w+: (\S+)", result.stdout))
+    broken = " ".join(re.findall(r"Assert failed in \w+: (\S+)", said))
     return f"{broken}, waves: {OUT}/{stem}.vcd"
 
 

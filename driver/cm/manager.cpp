@@ -115,7 +115,7 @@ std::uint32_t Manager::draw_id() {
 Result<void> Manager::begin(Endpoint& endpoint, const ConnectSpec& spec) {
   Facts& facts = endpoint.facts;
   if (!endpoint.bound) {
-    if (auto bound = bind(endpoint.id, facts.space, spec.local, 0); !bound) return bound.error();
+    if (auto bound = bind(endpoint.id, spec.space, spec.local, 0); !bound) return bound.error();
   }
   const auto id = draw_id();
   by_local_id_.emplace(id, endpoint.id);

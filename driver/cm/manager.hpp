@@ -96,6 +96,7 @@ struct Facts {
 
 /// A wish for a connection. The queue pair is the consumer's.
 struct ConnectSpec {
+  PortSpace space = PortSpace::kTcp;  ///< Of an endpoint that is not bound yet
   Gid local{};
   Gid remote{};
   std::uint16_t remote_port{};

@@ -54,6 +54,19 @@ enum class Call : std::uint16_t {
   kCreateFastMr = 44,
   kPrepareFastMr = 45,
   kReleaseFastMr = 46,
+  kCreateEndpoint = 48,
+  kBindEndpoint = 49,
+  kListen = 50,
+  kResolveAddress = 51,
+  kResolveRoute = 52,
+  kConnect = 53,
+  kAccept = 54,
+  kReject = 55,
+  kEstablish = 56,
+  kDisconnect = 57,
+  kTakeConnectionEvent = 58,
+  kQueryEndpoint = 59,
+  kMoveEndpoint = 60,
 };
 
 /// What became of a call: 0, or 1 + rnic::Error.
@@ -106,12 +119,34 @@ enum class ObjectKind : std::uint8_t {
   kCq = 6,
   kPd = 7,
   kChannel = 8,
+  kEndpoint = 9,  ///< Of the connection manager; ends before all others
 };
 
 /// What an entry of the GID table speaks.
 enum class GidType : std::uint8_t {
   kNone = 0,  ///< Empty
   kRoceV2 = 2,
+};
+
+/// Events that are not the device's.
+enum class KernelEvent : std::uint8_t {
+  kConnection = 192,  ///< take_connection_event has something to say about this endpoint; said again, once it was asked, as long as there is more
+};
+
+/// What happened to an endpoint (docs/connection_manager.md).
+enum class ConnectionEvent : std::uint8_t {
+  kNone = 0,  ///< Nothing waits
+  kAddressResolved = 1,
+  kAddressError = 2,  ///< Nobody knows the address
+  kRouteResolved = 3,
+  kConnectRequest = 4,  ///< Listener: a peer asks; `incoming` is the endpoint to answer with
+  kConnectResponse = 5,  ///< The peer has accepted
+  kEstablished = 6,  ///< Passive side: the peer is ready. Datagrams: the peer has said which queue pair serves
+  kRejected = 7,  ///< By the peer; `reason`: that of the REJ, or the status of the SIDR REP
+  kUnreachable = 8,  ///< No answer came
+  kDisconnected = 9,
+  kTimeWaitExit = 10,  ///< Nothing of the connection can come any more
+  kDeviceRemoved = 11,  ///< The device has failed; the connection is over
 };
 
 /// Begins every request.
@@ -165,7 +200,7 @@ constexpr bool well_formed(const MemoryRange& m) {
 
 /// What happened to an object, or to the device.
 struct Event {
-  std::uint8_t type{};  ///< EqeType of the host interface
+  std::uint8_t type{};  ///< EqeType of the host interface, or KernelEvent
   std::array<std::uint8_t, 3> reserved0{};
   std::uint32_t number{};  ///< CQN, QPN, SRQN; of the device or the port 1
   Handle object{};  ///< 0: the device or its port
@@ -255,6 +290,39 @@ constexpr bool well_formed(const QpAttributes& m) {
          && m.remote_atomic <= 1
          && m.sqd_notify <= 1
          && m.cur_state <= 6U
+         && is_zero(m.reserved0);
+}
+
+/// What one side of a connection offers. Datagrams use the queue pair and the Q_Key.
+struct ConnectionTerms {
+  Handle qp{};  ///< Of the client
+  std::uint32_t psn{};  ///< First PSN of this side
+  std::uint32_t qkey{};
+  std::uint8_t responder_resources{};  ///< Reads and atomics that this side takes at a time
+  std::uint8_t initiator_depth{};  ///< And that it sends
+  std::uint8_t retry_count{};
+  std::uint8_t rnr_retry{};
+  std::uint8_t flow_control{};
+  std::uint8_t srq{};
+  std::array<std::uint8_t, 6> reserved0{};
+};
+static_assert(sizeof(ConnectionTerms) == 24 && std::is_trivially_copyable_v<ConnectionTerms>);
+static_assert(offsetof(ConnectionTerms, qp) == 0);
+static_assert(offsetof(ConnectionTerms, psn) == 4);
+static_assert(offsetof(ConnectionTerms, qkey) == 8);
+static_assert(offsetof(ConnectionTerms, responder_resources) == 12);
+static_assert(offsetof(ConnectionTerms, initiator_depth) == 13);
+static_assert(offsetof(ConnectionTerms, retry_count) == 14);
+static_assert(offsetof(ConnectionTerms, rnr_retry) == 15);
+static_assert(offsetof(ConnectionTerms, flow_control) == 16);
+static_assert(offsetof(ConnectionTerms, srq) == 17);
+static_assert(offsetof(ConnectionTerms, reserved0) == 18);
+constexpr bool well_formed(const ConnectionTerms& m) {
+  return m.psn <= 16777215U
+         && m.retry_count <= 7U
+         && m.rnr_retry <= 7U
+         && m.flow_control <= 1
+         && m.srq <= 1
          && is_zero(m.reserved0);
 }
 
@@ -583,7 +651,7 @@ static_assert(offsetof(Destroy, reserved0) == 14);
 static_assert(sizeof(Destroy::Answer) == 8 && std::is_trivially_copyable_v<Destroy::Answer>);
 static_assert(offsetof(Destroy::Answer, header) == 0);
 constexpr bool well_formed(const Destroy& m) {
-  return (m.kind == 1 || m.kind == 2 || m.kind == 3 || m.kind == 4 || m.kind == 5 || m.kind == 6 || m.kind == 7 || m.kind == 8)
+  return (m.kind == 1 || m.kind == 2 || m.kind == 3 || m.kind == 4 || m.kind == 5 || m.kind == 6 || m.kind == 7 || m.kind == 8 || m.kind == 9)
          && m.when_unbound <= 1
          && is_zero(m.reserved0);
 }
@@ -1419,10 +1487,412 @@ constexpr bool well_formed([[maybe_unused]] const ReleaseFastMr& m) {
   return true;
 }
 
+/// An endpoint of the connection manager. NotSupported: the host has none.
+struct CreateEndpoint {
+  static constexpr Call kCall = Call::kCreateEndpoint;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
+  RequestHeader header{};
+  Handle channel{};  ///< Where its events go; 0: the client's first
+  std::uint16_t port_space{};  ///< 0x0106: connections, 0x0111: datagram services
+  std::array<std::uint8_t, 2> reserved0{};
+
+  struct Answer {
+    AnswerHeader header{};
+    Handle endpoint{};
+    std::array<std::uint8_t, 4> reserved0{};
+  };
+};
+static_assert(sizeof(CreateEndpoint) == 16 && std::is_trivially_copyable_v<CreateEndpoint>);
+static_assert(offsetof(CreateEndpoint, header) == 0);
+static_assert(offsetof(CreateEndpoint, channel) == 8);
+static_assert(offsetof(CreateEndpoint, port_space) == 12);
+static_assert(offsetof(CreateEndpoint, reserved0) == 14);
+static_assert(sizeof(CreateEndpoint::Answer) == 16 && std::is_trivially_copyable_v<CreateEndpoint::Answer>);
+static_assert(offsetof(CreateEndpoint::Answer, header) == 0);
+static_assert(offsetof(CreateEndpoint::Answer, endpoint) == 8);
+static_assert(offsetof(CreateEndpoint::Answer, reserved0) == 12);
+constexpr bool well_formed(const CreateEndpoint& m) {
+  return (m.port_space == 262 || m.port_space == 273)
+         && is_zero(m.reserved0);
+}
+
+/// Gives it an address and a port. NotFound also: the port has no such address. Exists: another endpoint has it.
+struct BindEndpoint {
+  static constexpr Call kCall = Call::kBindEndpoint;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
+  RequestHeader header{};
+  std::array<std::uint8_t, 16> address{};  ///< Own address; all zero: each of them
+  Handle endpoint{};
+  std::uint16_t port{};  ///< 0: any that is free
+  std::array<std::uint8_t, 2> reserved0{};
+
+  struct Answer {
+    AnswerHeader header{};
+    std::uint16_t port{};
+    std::array<std::uint8_t, 6> reserved0{};
+  };
+};
+static_assert(sizeof(BindEndpoint) == 32 && std::is_trivially_copyable_v<BindEndpoint>);
+static_assert(offsetof(BindEndpoint, header) == 0);
+static_assert(offsetof(BindEndpoint, address) == 8);
+static_assert(offsetof(BindEndpoint, endpoint) == 24);
+static_assert(offsetof(BindEndpoint, port) == 28);
+static_assert(offsetof(BindEndpoint, reserved0) == 30);
+static_assert(sizeof(BindEndpoint::Answer) == 16 && std::is_trivially_copyable_v<BindEndpoint::Answer>);
+static_assert(offsetof(BindEndpoint::Answer, header) == 0);
+static_assert(offsetof(BindEndpoint::Answer, port) == 8);
+static_assert(offsetof(BindEndpoint::Answer, reserved0) == 10);
+constexpr bool well_formed(const BindEndpoint& m) {
+  return is_zero(m.reserved0);
+}
+
+/// Requests for its port come to it from now on.
+struct Listen {
+  static constexpr Call kCall = Call::kListen;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
+  RequestHeader header{};
+  Handle endpoint{};
+  std::uint32_t backlog{};  ///< Requests that may wait to be taken; 0: 1024, which is the most
+
+  struct Answer {
+    AnswerHeader header{};
+  };
+};
+static_assert(sizeof(Listen) == 16 && std::is_trivially_copyable_v<Listen>);
+static_assert(offsetof(Listen, header) == 0);
+static_assert(offsetof(Listen, endpoint) == 8);
+static_assert(offsetof(Listen, backlog) == 12);
+static_assert(sizeof(Listen::Answer) == 8 && std::is_trivially_copyable_v<Listen::Answer>);
+static_assert(offsetof(Listen::Answer, header) == 0);
+constexpr bool well_formed([[maybe_unused]] const Listen& m) {
+  return true;
+}
+
+/// Which own address and which station lead to a peer. Event: AddressResolved or AddressError.
+struct ResolveAddress {
+  static constexpr Call kCall = Call::kResolveAddress;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
+  RequestHeader header{};
+  std::array<std::uint8_t, 16> local{};  ///< All zero: the kernel driver's choice
+  std::array<std::uint8_t, 16> remote{};
+  Handle endpoint{};
+  std::uint16_t remote_port{};
+  std::array<std::uint8_t, 2> reserved0{};
+
+  struct Answer {
+    AnswerHeader header{};
+    std::array<std::uint8_t, 16> local{};
+    std::uint16_t sgid_index{};
+    std::array<std::uint8_t, 6> reserved0{};
+  };
+};
+static_assert(sizeof(ResolveAddress) == 48 && std::is_trivially_copyable_v<ResolveAddress>);
+static_assert(offsetof(ResolveAddress, header) == 0);
+static_assert(offsetof(ResolveAddress, local) == 8);
+static_assert(offsetof(ResolveAddress, remote) == 24);
+static_assert(offsetof(ResolveAddress, endpoint) == 40);
+static_assert(offsetof(ResolveAddress, remote_port) == 44);
+static_assert(offsetof(ResolveAddress, reserved0) == 46);
+static_assert(sizeof(ResolveAddress::Answer) == 32 && std::is_trivially_copyable_v<ResolveAddress::Answer>);
+static_assert(offsetof(ResolveAddress::Answer, header) == 0);
+static_assert(offsetof(ResolveAddress::Answer, local) == 8);
+static_assert(offsetof(ResolveAddress::Answer, sgid_index) == 24);
+static_assert(offsetof(ResolveAddress::Answer, reserved0) == 26);
+constexpr bool well_formed(const ResolveAddress& m) {
+  return is_zero(m.reserved0);
+}
+
+/// RoCE asks nobody for a path: event RouteResolved.
+struct ResolveRoute {
+  static constexpr Call kCall = Call::kResolveRoute;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
+  RequestHeader header{};
+  Handle endpoint{};
+  std::array<std::uint8_t, 4> reserved0{};
+
+  struct Answer {
+    AnswerHeader header{};
+  };
+};
+static_assert(sizeof(ResolveRoute) == 16 && std::is_trivially_copyable_v<ResolveRoute>);
+static_assert(offsetof(ResolveRoute, header) == 0);
+static_assert(offsetof(ResolveRoute, endpoint) == 8);
+static_assert(offsetof(ResolveRoute, reserved0) == 12);
+static_assert(sizeof(ResolveRoute::Answer) == 8 && std::is_trivially_copyable_v<ResolveRoute::Answer>);
+static_assert(offsetof(ResolveRoute::Answer, header) == 0);
+constexpr bool well_formed(const ResolveRoute& m) {
+  return is_zero(m.reserved0);
+}
+
+/// Asks the resolved peer for a connection, or which queue pair serves (SIDR). Busy: events wait, or the queue pair is in use.
+struct Connect {
+  static constexpr Call kCall = Call::kConnect;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
+  RequestHeader header{};
+  ConnectionTerms terms{};
+  Handle endpoint{};
+  std::array<std::uint8_t, 180> data{};  ///< For the peer's consumer
+  std::uint8_t data_length{};  ///< Connections: at most 56
+  std::array<std::uint8_t, 7> reserved0{};
+
+  struct Answer {
+    AnswerHeader header{};
+  };
+};
+static_assert(sizeof(Connect) == 224 && std::is_trivially_copyable_v<Connect>);
+static_assert(offsetof(Connect, header) == 0);
+static_assert(offsetof(Connect, terms) == 8);
+static_assert(offsetof(Connect, endpoint) == 32);
+static_assert(offsetof(Connect, data) == 36);
+static_assert(offsetof(Connect, data_length) == 216);
+static_assert(offsetof(Connect, reserved0) == 217);
+static_assert(sizeof(Connect::Answer) == 8 && std::is_trivially_copyable_v<Connect::Answer>);
+static_assert(offsetof(Connect::Answer, header) == 0);
+constexpr bool well_formed(const Connect& m) {
+  return well_formed(m.terms)
+         && m.data_length <= 180U
+         && is_zero(m.reserved0);
+}
+
+/// Accepts a request. InvalidState also: the peer has given up.
+struct Accept {
+  static constexpr Call kCall = Call::kAccept;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
+  RequestHeader header{};
+  ConnectionTerms terms{};
+  Handle endpoint{};
+  std::array<std::uint8_t, 196> data{};
+  std::uint8_t data_length{};  ///< Datagrams: at most 136
+  std::array<std::uint8_t, 7> reserved0{};
+
+  struct Answer {
+    AnswerHeader header{};
+  };
+};
+static_assert(sizeof(Accept) == 240 && std::is_trivially_copyable_v<Accept>);
+static_assert(offsetof(Accept, header) == 0);
+static_assert(offsetof(Accept, terms) == 8);
+static_assert(offsetof(Accept, endpoint) == 32);
+static_assert(offsetof(Accept, data) == 36);
+static_assert(offsetof(Accept, data_length) == 232);
+static_assert(offsetof(Accept, reserved0) == 233);
+static_assert(sizeof(Accept::Answer) == 8 && std::is_trivially_copyable_v<Accept::Answer>);
+static_assert(offsetof(Accept::Answer, header) == 0);
+constexpr bool well_formed(const Accept& m) {
+  return well_formed(m.terms)
+         && m.data_length <= 196U
+         && is_zero(m.reserved0);
+}
+
+/// Refuses a request, or the answer to one's own.
+struct Reject {
+  static constexpr Call kCall = Call::kReject;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
+  RequestHeader header{};
+  Handle endpoint{};
+  std::array<std::uint8_t, 148> data{};
+  std::uint8_t data_length{};
+  std::array<std::uint8_t, 7> reserved0{};
+
+  struct Answer {
+    AnswerHeader header{};
+  };
+};
+static_assert(sizeof(Reject) == 168 && std::is_trivially_copyable_v<Reject>);
+static_assert(offsetof(Reject, header) == 0);
+static_assert(offsetof(Reject, endpoint) == 8);
+static_assert(offsetof(Reject, data) == 12);
+static_assert(offsetof(Reject, data_length) == 160);
+static_assert(offsetof(Reject, reserved0) == 161);
+static_assert(sizeof(Reject::Answer) == 8 && std::is_trivially_copyable_v<Reject::Answer>);
+static_assert(offsetof(Reject::Answer, header) == 0);
+constexpr bool well_formed(const Reject& m) {
+  return m.data_length <= 148U
+         && is_zero(m.reserved0);
+}
+
+/// The queue pair of the side that asked may send: the peer is told.
+struct Establish {
+  static constexpr Call kCall = Call::kEstablish;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
+  RequestHeader header{};
+  Handle endpoint{};
+  std::array<std::uint8_t, 4> reserved0{};
+
+  struct Answer {
+    AnswerHeader header{};
+  };
+};
+static_assert(sizeof(Establish) == 16 && std::is_trivially_copyable_v<Establish>);
+static_assert(offsetof(Establish, header) == 0);
+static_assert(offsetof(Establish, endpoint) == 8);
+static_assert(offsetof(Establish, reserved0) == 12);
+static_assert(sizeof(Establish::Answer) == 8 && std::is_trivially_copyable_v<Establish::Answer>);
+static_assert(offsetof(Establish::Answer, header) == 0);
+constexpr bool well_formed(const Establish& m) {
+  return is_zero(m.reserved0);
+}
+
+/// Ends a connection. Event: Disconnected.
+struct Disconnect {
+  static constexpr Call kCall = Call::kDisconnect;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
+  RequestHeader header{};
+  Handle endpoint{};
+  std::array<std::uint8_t, 4> reserved0{};
+
+  struct Answer {
+    AnswerHeader header{};
+  };
+};
+static_assert(sizeof(Disconnect) == 16 && std::is_trivially_copyable_v<Disconnect>);
+static_assert(offsetof(Disconnect, header) == 0);
+static_assert(offsetof(Disconnect, endpoint) == 8);
+static_assert(offsetof(Disconnect, reserved0) == 12);
+static_assert(sizeof(Disconnect::Answer) == 8 && std::is_trivially_copyable_v<Disconnect::Answer>);
+static_assert(offsetof(Disconnect::Answer, header) == 0);
+constexpr bool well_formed(const Disconnect& m) {
+  return is_zero(m.reserved0);
+}
+
+/// The oldest event of an endpoint. OutOfResources: a request waits, and the client may not have another endpoint.
+struct TakeConnectionEvent {
+  static constexpr Call kCall = Call::kTakeConnectionEvent;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
+  RequestHeader header{};
+  Handle endpoint{};
+  std::array<std::uint8_t, 4> reserved0{};
+
+  struct Answer {
+    AnswerHeader header{};
+    Handle incoming{};  ///< ConnectRequest: a new endpoint
+    std::uint16_t reason{};
+    std::uint8_t type{};  ///< ConnectionEvent
+    std::uint8_t datagram{};  ///< ConnectRequest: of a datagram service
+    std::uint8_t data_length{};
+    std::array<std::uint8_t, 224> data{};  ///< Of the peer's consumer, as many bytes as its message has
+    std::array<std::uint8_t, 7> reserved0{};
+  };
+};
+static_assert(sizeof(TakeConnectionEvent) == 16 && std::is_trivially_copyable_v<TakeConnectionEvent>);
+static_assert(offsetof(TakeConnectionEvent, header) == 0);
+static_assert(offsetof(TakeConnectionEvent, endpoint) == 8);
+static_assert(offsetof(TakeConnectionEvent, reserved0) == 12);
+static_assert(sizeof(TakeConnectionEvent::Answer) == 248 && std::is_trivially_copyable_v<TakeConnectionEvent::Answer>);
+static_assert(offsetof(TakeConnectionEvent::Answer, header) == 0);
+static_assert(offsetof(TakeConnectionEvent::Answer, incoming) == 8);
+static_assert(offsetof(TakeConnectionEvent::Answer, reason) == 12);
+static_assert(offsetof(TakeConnectionEvent::Answer, type) == 14);
+static_assert(offsetof(TakeConnectionEvent::Answer, datagram) == 15);
+static_assert(offsetof(TakeConnectionEvent::Answer, data_length) == 16);
+static_assert(offsetof(TakeConnectionEvent::Answer, data) == 17);
+static_assert(offsetof(TakeConnectionEvent::Answer, reserved0) == 241);
+constexpr bool well_formed(const TakeConnectionEvent& m) {
+  return is_zero(m.reserved0);
+}
+
+/// What both sides know of each other.
+struct QueryEndpoint {
+  static constexpr Call kCall = Call::kQueryEndpoint;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
+  RequestHeader header{};
+  Handle endpoint{};
+  std::array<std::uint8_t, 4> reserved0{};
+
+  struct Answer {
+    AnswerHeader header{};
+    std::array<std::uint8_t, 16> local{};
+    std::array<std::uint8_t, 16> remote{};
+    std::uint64_t remote_mac{};  ///< 0: nobody knows it
+    std::uint32_t local_psn{};
+    std::uint32_t remote_qpn{};
+    std::uint32_t remote_psn{};
+    std::uint32_t qkey{};  ///< Datagrams: of the peer's queue pair
+    std::uint32_t flow_label{};
+    std::uint16_t local_port{};
+    std::uint16_t remote_port{};
+    std::uint16_t pkey_index{};
+    std::uint16_t sgid_index{};
+    std::uint16_t port_space{};
+    std::uint8_t state{};  ///< Of the state table
+    std::uint8_t listening{};
+    std::uint8_t active{};  ///< It has asked
+    std::uint8_t responder_resources{};  ///< Of the peer
+    std::uint8_t initiator_depth{};  ///< Of the peer
+    std::uint8_t retry_count{};
+    std::uint8_t rnr_retry{};  ///< That the peer asks for
+    std::uint8_t path_mtu{};  ///< ibv_mtu
+    std::uint8_t ack_timeout{};
+    std::uint8_t traffic_class{};
+    std::uint8_t hop_limit{};
+    std::uint8_t flow_control{};
+    std::uint8_t srq{};  ///< Of the peer
+    std::array<std::uint8_t, 5> reserved0{};
+  };
+};
+static_assert(sizeof(QueryEndpoint) == 16 && std::is_trivially_copyable_v<QueryEndpoint>);
+static_assert(offsetof(QueryEndpoint, header) == 0);
+static_assert(offsetof(QueryEndpoint, endpoint) == 8);
+static_assert(offsetof(QueryEndpoint, reserved0) == 12);
+static_assert(sizeof(QueryEndpoint::Answer) == 96 && std::is_trivially_copyable_v<QueryEndpoint::Answer>);
+static_assert(offsetof(QueryEndpoint::Answer, header) == 0);
+static_assert(offsetof(QueryEndpoint::Answer, local) == 8);
+static_assert(offsetof(QueryEndpoint::Answer, remote) == 24);
+static_assert(offsetof(QueryEndpoint::Answer, remote_mac) == 40);
+static_assert(offsetof(QueryEndpoint::Answer, local_psn) == 48);
+static_assert(offsetof(QueryEndpoint::Answer, remote_qpn) == 52);
+static_assert(offsetof(QueryEndpoint::Answer, remote_psn) == 56);
+static_assert(offsetof(QueryEndpoint::Answer, qkey) == 60);
+static_assert(offsetof(QueryEndpoint::Answer, flow_label) == 64);
+static_assert(offsetof(QueryEndpoint::Answer, local_port) == 68);
+static_assert(offsetof(QueryEndpoint::Answer, remote_port) == 70);
+static_assert(offsetof(QueryEndpoint::Answer, pkey_index) == 72);
+static_assert(offsetof(QueryEndpoint::Answer, sgid_index) == 74);
+static_assert(offsetof(QueryEndpoint::Answer, port_space) == 76);
+static_assert(offsetof(QueryEndpoint::Answer, state) == 78);
+static_assert(offsetof(QueryEndpoint::Answer, listening) == 79);
+static_assert(offsetof(QueryEndpoint::Answer, active) == 80);
+static_assert(offsetof(QueryEndpoint::Answer, responder_resources) == 81);
+static_assert(offsetof(QueryEndpoint::Answer, initiator_depth) == 82);
+static_assert(offsetof(QueryEndpoint::Answer, retry_count) == 83);
+static_assert(offsetof(QueryEndpoint::Answer, rnr_retry) == 84);
+static_assert(offsetof(QueryEndpoint::Answer, path_mtu) == 85);
+static_assert(offsetof(QueryEndpoint::Answer, ack_timeout) == 86);
+static_assert(offsetof(QueryEndpoint::Answer, traffic_class) == 87);
+static_assert(offsetof(QueryEndpoint::Answer, hop_limit) == 88);
+static_assert(offsetof(QueryEndpoint::Answer, flow_control) == 89);
+static_assert(offsetof(QueryEndpoint::Answer, srq) == 90);
+static_assert(offsetof(QueryEndpoint::Answer, reserved0) == 91);
+constexpr bool well_formed(const QueryEndpoint& m) {
+  return is_zero(m.reserved0);
+}
+
+/// Its events go to another channel from now on.
+struct MoveEndpoint {
+  static constexpr Call kCall = Call::kMoveEndpoint;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
+  RequestHeader header{};
+  Handle endpoint{};
+  Handle channel{};
+
+  struct Answer {
+    AnswerHeader header{};
+  };
+};
+static_assert(sizeof(MoveEndpoint) == 16 && std::is_trivially_copyable_v<MoveEndpoint>);
+static_assert(offsetof(MoveEndpoint, header) == 0);
+static_assert(offsetof(MoveEndpoint, endpoint) == 8);
+static_assert(offsetof(MoveEndpoint, channel) == 12);
+static_assert(sizeof(MoveEndpoint::Answer) == 8 && std::is_trivially_copyable_v<MoveEndpoint::Answer>);
+static_assert(offsetof(MoveEndpoint::Answer, header) == 0);
+constexpr bool well_formed([[maybe_unused]] const MoveEndpoint& m) {
+  return true;
+}
+
 /// The largest answer.
 inline constexpr std::size_t kMaxAnswerBytes = 400;
 /// The largest request without its array.
-inline constexpr std::size_t kMaxFixedBytes = 96;
+inline constexpr std::size_t kMaxFixedBytes = 240;
 
 /// Calls `body` with std::type_identity of the structure of `call`, and gives what it returns; `otherwise` for a number of no call.
 template <typename Answer, typename Body>
@@ -1463,6 +1933,19 @@ Answer with_call(Call call, Answer otherwise, Body&& body) {
     case Call::kCreateFastMr: return body(std::type_identity<CreateFastMr>{});
     case Call::kPrepareFastMr: return body(std::type_identity<PrepareFastMr>{});
     case Call::kReleaseFastMr: return body(std::type_identity<ReleaseFastMr>{});
+    case Call::kCreateEndpoint: return body(std::type_identity<CreateEndpoint>{});
+    case Call::kBindEndpoint: return body(std::type_identity<BindEndpoint>{});
+    case Call::kListen: return body(std::type_identity<Listen>{});
+    case Call::kResolveAddress: return body(std::type_identity<ResolveAddress>{});
+    case Call::kResolveRoute: return body(std::type_identity<ResolveRoute>{});
+    case Call::kConnect: return body(std::type_identity<Connect>{});
+    case Call::kAccept: return body(std::type_identity<Accept>{});
+    case Call::kReject: return body(std::type_identity<Reject>{});
+    case Call::kEstablish: return body(std::type_identity<Establish>{});
+    case Call::kDisconnect: return body(std::type_identity<Disconnect>{});
+    case Call::kTakeConnectionEvent: return body(std::type_identity<TakeConnectionEvent>{});
+    case Call::kQueryEndpoint: return body(std::type_identity<QueryEndpoint>{});
+    case Call::kMoveEndpoint: return body(std::type_identity<MoveEndpoint>{});
   }
   return otherwise;
 }

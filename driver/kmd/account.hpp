@@ -13,7 +13,7 @@
 
 namespace rnic::kmd {
 
-inline constexpr std::size_t kObjectKinds = 8;
+inline constexpr std::size_t kObjectKinds = 9;
 
 /// How many objects of each kind somebody may have, by calls::ObjectKind less 1.
 using ObjectQuota = std::array<std::uint32_t, kObjectKinds>;
@@ -22,7 +22,7 @@ using ObjectQuota = std::array<std::uint32_t, kObjectKinds>;
 struct Quota {
   static constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
 
-  ObjectQuota objects{1U << 16, 1U << 19, 1U << 16, 1U << 19, 1U << 16, 1U << 16, 1024, 1U << 16};
+  ObjectQuota objects{1U << 16, 1U << 19, 1U << 16, 1U << 19, 1U << 16, 1U << 16, 1024, 1U << 16, 1U << 14};
   std::uint64_t contexts = kNoLimit;          ///< User access regions
   std::uint64_t multicast_groups = kNoLimit;  ///< In which one of its queue pairs is, at least
   std::uint64_t pinned_bytes = kNoLimit;      ///< Of memory that is registered, whole pages of each region

@@ -9,8 +9,9 @@ namespace {
 
 // Beside the one of the client that all of them share.
 constexpr calls::ObjectKind kInOrder[] = {
-    calls::ObjectKind::kQp,  calls::ObjectKind::kMw, calls::ObjectKind::kFastMr, calls::ObjectKind::kMr,
-    calls::ObjectKind::kSrq, calls::ObjectKind::kCq, calls::ObjectKind::kPd,     calls::ObjectKind::kChannel};
+    calls::ObjectKind::kEndpoint, calls::ObjectKind::kQp, calls::ObjectKind::kMw,
+    calls::ObjectKind::kFastMr,   calls::ObjectKind::kMr, calls::ObjectKind::kSrq,
+    calls::ObjectKind::kCq,       calls::ObjectKind::kPd, calls::ObjectKind::kChannel};
 
 calls::Status status_of(const Result<void>& done) {
   return done.ok() ? calls::Status::kSuccess : static_cast<calls::Status>(static_cast<int>(done.error()) + 1);

@@ -72,7 +72,7 @@ class Client {
   /// Whether a call is refused because the device has failed for this client.
   [[nodiscard]] bool device_failed(calls::Call call);
 
-  /// What each call does: client_queues.cpp, client_keys.cpp, client_device.cpp.
+  /// What each call does: client_queues.cpp, client_keys.cpp, client_device.cpp, client_connections.cpp.
   Result<void> perform(const calls::QueryDevice& m, calls::QueryDevice::Answer& a);
   Result<void> perform(const calls::OpenContext& m, calls::OpenContext::Answer& a);
   Result<void> perform(const calls::CheckDevice& m, calls::CheckDevice::Answer& a);
@@ -110,6 +110,20 @@ class Client {
                        calls::PrepareFastMr::Answer& a);
   Result<void> perform(const calls::ReleaseFastMr& m, calls::ReleaseFastMr::Answer& a);
 
+  Result<void> perform(const calls::CreateEndpoint& m, calls::CreateEndpoint::Answer& a);
+  Result<void> perform(const calls::BindEndpoint& m, calls::BindEndpoint::Answer& a);
+  Result<void> perform(const calls::Listen& m, calls::Listen::Answer& a);
+  Result<void> perform(const calls::ResolveAddress& m, calls::ResolveAddress::Answer& a);
+  Result<void> perform(const calls::ResolveRoute& m, calls::ResolveRoute::Answer& a);
+  Result<void> perform(const calls::Connect& m, calls::Connect::Answer& a);
+  Result<void> perform(const calls::Accept& m, calls::Accept::Answer& a);
+  Result<void> perform(const calls::Reject& m, calls::Reject::Answer& a);
+  Result<void> perform(const calls::Establish& m, calls::Establish::Answer& a);
+  Result<void> perform(const calls::Disconnect& m, calls::Disconnect::Answer& a);
+  Result<void> perform(const calls::TakeConnectionEvent& m, calls::TakeConnectionEvent::Answer& a);
+  Result<void> perform(const calls::QueryEndpoint& m, calls::QueryEndpoint::Answer& a);
+  Result<void> perform(const calls::MoveEndpoint& m, calls::MoveEndpoint::Answer& a);
+
   /// Runs `body` with an object of this client, while no other call works on it. Errors: kNotFound, those of body.
   template <typename Object, typename Body>
   Result<void> with(calls::Handle handle, Body&& body);
@@ -122,6 +136,12 @@ class Client {
     return as<ClientPd>(object.pd).pd->number();
   }
   Result<void> destroy(const std::shared_ptr<ClientObject>& object, bool when_unbound);
+  /// The station behind an address, asked for if nobody knows it yet. Errors: kNotFound.
+  [[nodiscard]] Result<std::uint64_t> station_of(const Gid& gid);
+  /// The queue pair that terms name, which must be of a service that the endpoint's port space has. Errors: kNotFound,
+  /// kInvalidParameter.
+  [[nodiscard]] Result<hw::QpType> type_of_terms(const calls::ConnectionTerms& terms, cm::PortSpace space,
+                                                 std::uint32_t& qpn);
   [[nodiscard]] Result<QpConnection> connection_of(const calls::ModifyQp& m, hw::QpType type);
 
   KernelDevice& kernel_;

@@ -98,11 +98,16 @@ Result<void> Client::perform(const calls::QueryCounter& m, calls::QueryCounter::
 }
 
 Result<void> Client::perform(const calls::ResolveGid& m, calls::ResolveGid::Answer& a) {
-  auto mac = kernel_.port_tables().station(m.gid);
-  if (!mac && kernel_.options().find_neighbour) mac = kernel_.options().find_neighbour(m.gid);
+  auto mac = station_of(m.gid);
   if (!mac) return mac.error();
   a.mac = *mac;
   return {};
+}
+
+Result<std::uint64_t> Client::station_of(const Gid& gid) {
+  auto mac = kernel_.port_tables().station(gid);
+  if (!mac && kernel_.options().find_neighbour) mac = kernel_.options().find_neighbour(gid);
+  return mac;
 }
 
 Result<void> Client::perform(const calls::CreateChannel&, calls::CreateChannel::Answer& a) {

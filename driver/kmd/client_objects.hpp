@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "driver/kmd/client_object.hpp"
+#include "driver/kmd/connection_service.hpp"
 #include "driver/kmd/event_source.hpp"
 #include "driver/kmd/handle_table.hpp"
 #include "driver/kmd/kernel_cq.hpp"
@@ -101,6 +102,13 @@ struct ClientQp final : ClientOf<KernelQp, calls::ObjectKind::kQp>, EventSource 
     return done;
   }
 
+  /// A packet of the peer stands for the message that it is ready, if that was lost.
+  void on_event(const hw::Eqe& eqe) override {
+    if (eqe.event_type == static_cast<std::uint8_t>(hw::EqeType::kCommEstablished))
+      kernel.connections().communication_established(eqe.number);
+    EventSource::on_event(eqe);
+  }
+
   KernelDevice& kernel;
   HandleTable::Use pd;
   HandleTable::Use send_cq;
@@ -134,6 +142,28 @@ struct ClientMw final : ClientOf<KernelMw, calls::ObjectKind::kMw> {
 struct ClientFastMr final : ClientOf<KernelFastMr, calls::ObjectKind::kFastMr> {
   using ClientOf::ClientOf;
   HandleTable::Use pd;
+};
+
+/// An endpoint of the connection manager. Its events wait there; that they do waits in its channel.
+struct ClientEndpoint final : ClientObject {
+  static constexpr auto kKind = calls::ObjectKind::kEndpoint;
+  ClientEndpoint(Machine& machine, ConnectionService& service, cm::EndpointId endpoint)
+      : ClientObject(machine, kKind), connections(service), id(endpoint) {}
+  ~ClientEndpoint() override { static_cast<void>(ClientEndpoint::destroy(false).ok()); }
+  Result<void> destroy(bool) override {
+    connections.destroy(id);
+    return {};
+  }
+
+  ConnectionService& connections;
+  const cm::EndpointId id;
+  cm::PortSpace space{};
+  calls::Handle channel_handle{};
+  HandleTable::Use channel;
+  /// As resolved; all zero: not yet.
+  Gid local{};
+  Gid remote{};
+  std::uint16_t remote_port{};
 };
 
 }  // namespace rnic::kmd

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "driver/costs.hpp"
+#include "driver/kmd/connection_service.hpp"
 #include "driver/kmd/kernel_mr.hpp"
 #include "driver/kmd/local_node.hpp"
 #include "driver/mmio.hpp"
@@ -51,6 +52,7 @@ Result<void> KernelDevice::bring_up() {
   for (const auto& gid : options_.gids) {
     if (auto added = port_tables_->add_gid(gid); !added) return added.error();
   }
+  connections_ = std::make_unique<ConnectionService>(*this);
   node_ = std::make_unique<LocalNode>(*this, false, takers_);
   kernel_node_ = std::make_unique<LocalNode>(*this, true, takers_);
   return {};

@@ -24,6 +24,7 @@
 
 namespace rnic::kmd {
 
+class ConnectionService;
 class KernelCq;
 class KernelFastMr;
 class KernelMr;
@@ -50,6 +51,8 @@ struct KernelOptions {
   std::function<Result<std::uint64_t>(const Gid&)> find_neighbour{};
   /// What one client may have, unless it comes with an account.
   Quota quota{};
+  /// Path MTU that requests for connections ask for, 256 to 4096; the default fits Ethernet frames of 1500 bytes.
+  std::uint32_t connection_mtu = 1024;
 };
 
 /// A device brought up: admin queue, event queues, and the life cycle of everything else. What a kernel driver owns.
@@ -76,6 +79,8 @@ class KernelDevice {
   [[nodiscard]] std::uint64_t mac() const { return mac_; }
   /// Own addresses and P_Keys of the port.
   [[nodiscard]] PortTables& port_tables() { return *port_tables_; }
+  /// Connections of its clients (docs/connection_manager.md).
+  [[nodiscard]] ConnectionService& connections() { return *connections_; }
   /// Where everybody opens the device, and where the kernel's own clients do.
   [[nodiscard]] DeviceNode& node() { return *node_; }
   [[nodiscard]] DeviceNode& kernel_node() { return *kernel_node_; }
@@ -199,6 +204,7 @@ class KernelDevice {
   std::atomic<std::uint32_t> next_eq_{};
   EventTable events_;
   std::unique_ptr<PortTables> port_tables_;
+  std::unique_ptr<ConnectionService> connections_;
   EventTakers takers_;  ///< Of the process in which all of this runs
   std::unique_ptr<DeviceNode> node_;
   std::unique_ptr<DeviceNode> kernel_node_;

@@ -5,6 +5,9 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "driver/verbs/kernel_port.hpp"
+#include "driver/verbs/objects.hpp"
+
 #define RNIC_REFUSED_COMMAND(name) \
   int name() { return EOPNOTSUPP; }
 
@@ -18,6 +21,8 @@ void* refuse_provider() {
 }  // namespace
 
 extern "C" {
+
+rnic::KernelPort* rnic_kernel_port(ibv_context* context) { return &rnic::verbs::Context::of(context).process->port(); }
 
 bool verbs_allow_disassociate_destroy = false;
 

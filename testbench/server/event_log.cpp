@@ -74,7 +74,7 @@ std::string describe(const LogRecord& record) {
     case LogKind::kLook: return "somebody asks for counters";
     case LogKind::kRest: return fmt::format("{} ps pass at rest", record.length);
     case LogKind::kFinish: return "the machine is told to end";
-    case LogKind::kFailed: return "the simulation fails";
+    case LogKind::kFailed: return "the simulation fails: " + std::string(record.data.begin(), record.data.end());
     case LogKind::kEnd: return "the machine has ended";
     case LogKind::kFrame: return fmt::format("{} bytes come in at socket {}", record.data.size(), record.socket);
     case LogKind::kReach:

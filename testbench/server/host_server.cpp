@@ -48,6 +48,7 @@ void HostServer::bring_up(const kmd::KernelOptions& options, const ProcessQuota&
   sc_core::sc_spawn_options thread;
   thread.set_stack_size(kAppStackBytes);
   sc_core::sc_spawn([this] { serve_interrupts(); }, sc_core::sc_gen_unique_name("interrupts"), &thread);
+  management_ = std::make_unique<ManagementThread>(*kernel_, host_.device());
 }
 
 /// Puts the device's events where processes find them.

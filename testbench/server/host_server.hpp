@@ -11,6 +11,7 @@
 
 #include "driver/kmd/kernel_device.hpp"
 #include "testbench/host.hpp"
+#include "testbench/management_thread.hpp"
 #include "testbench/server/call_threads.hpp"
 #include "testbench/server/listener.hpp"
 #include "testbench/server/poller.hpp"
@@ -35,7 +36,10 @@ class HostServer {
   /// On a thread of simulated time: brings the device up. Throws std::runtime_error.
   void bring_up(const kmd::KernelOptions& options, const ProcessQuota& quota);
   /// The same: shuts it down, when there are no sessions any more.
-  void shut_down() { kernel_.reset(); }
+  void shut_down() {
+    management_.reset();
+    kernel_.reset();
+  }
   /// From now on processes can come, at this socket. Throws as Listener.
   void listen(const std::string& path);
 
@@ -75,6 +79,7 @@ class HostServer {
   const Log log_;
   EventLogWriter* const events_;
   std::unique_ptr<kmd::KernelDevice> kernel_;
+  std::unique_ptr<ManagementThread> management_;
   std::unique_ptr<Listener> listener_;
   Poller::Watch listener_watch_{};
   std::list<std::shared_ptr<Session>> sessions_;

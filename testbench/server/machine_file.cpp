@@ -78,6 +78,7 @@ void read_quota(TomlTable table, ProcessQuota& quota) {
   read("memory_windows", quota.memory_windows);
   read("protection_domains", quota.protection_domains);
   read("channels", quota.channels);
+  read("endpoints", quota.endpoints);
   read("multicast_groups", quota.multicast_groups);
   read("pinned_mb", quota.pinned_mb);
   read("rings_mb", quota.rings_mb);

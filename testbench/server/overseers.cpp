@@ -56,14 +56,15 @@ Json process_json(const Session& session, bool counters) {
             {"pinned_bytes", session.account().used(kmd::Account::Of::kPinnedBytes)},
             {"ring_bytes", session.account().used(kmd::Account::Of::kRingBytes)},
             {"multicast_groups", session.account().multicast_groups()}};
-  const std::array<std::pair<const char*, calls::ObjectKind>, 7> kinds{
+  const std::array<std::pair<const char*, calls::ObjectKind>, 8> kinds{
       {{"queue_pairs", calls::ObjectKind::kQp},
        {"completion_queues", calls::ObjectKind::kCq},
        {"shared_receive_queues", calls::ObjectKind::kSrq},
        {"memory_regions", calls::ObjectKind::kMr},
        {"memory_windows", calls::ObjectKind::kMw},
        {"protection_domains", calls::ObjectKind::kPd},
-       {"channels", calls::ObjectKind::kChannel}}};
+       {"channels", calls::ObjectKind::kChannel},
+       {"endpoints", calls::ObjectKind::kEndpoint}}};
   for (const auto& [name, kind] : kinds) json[name] = 0;
   Json pairs = Json::array();
   for (const auto& client : session.clients()) {

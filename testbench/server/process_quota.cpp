@@ -11,6 +11,8 @@ constexpr std::uint64_t kPinnedMb = 4096, kRingsMb = 256;
 // Each costs the machine three descriptors of the system once a process polls it.
 constexpr std::uint64_t kChannels = 256;
 constexpr std::uint64_t kProtectionDomains = 1024;
+// Of the 65,536 of a host, those of TimeWait among them.
+constexpr std::uint64_t kEndpoints = 4096;
 
 }  // namespace
 
@@ -28,6 +30,7 @@ kmd::Quota ProcessQuota::on(const Limits& limits) const {
   set(calls::ObjectKind::kMw, memory_windows, limits.max_mr / 4);
   set(calls::ObjectKind::kPd, protection_domains, kProtectionDomains);
   set(calls::ObjectKind::kChannel, channels, kChannels);
+  set(calls::ObjectKind::kEndpoint, endpoints, kEndpoints);
   quota.contexts = opens.value_or(limits.uar_count / 2);
   quota.multicast_groups = multicast_groups.value_or(limits.max_multicast_groups / 2);
   quota.pinned_bytes = pinned_mb.value_or(kPinnedMb) * kMiB;

@@ -15,7 +15,7 @@ struct ProcessQuota {
 
   Number opens{};
   Number queue_pairs{}, completion_queues{}, shared_receive_queues{};
-  Number memory_regions{}, memory_windows{}, protection_domains{}, channels{};
+  Number memory_regions{}, memory_windows{}, protection_domains{}, channels{}, endpoints{};
   Number multicast_groups{};
   Number pinned_mb{}, rings_mb{};  ///< 2^20 bytes
 

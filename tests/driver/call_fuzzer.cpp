@@ -108,10 +108,15 @@ void CallFuzzer::make_transition(std::vector<std::byte>& message) {
 
 /// Of something that it has, by its kind.
 void CallFuzzer::make_end(std::vector<std::byte>& message) {
-  constexpr std::pair<const char*, calls::ObjectKind> kKinds[] = {
-      {"qp", calls::ObjectKind::kQp}, {"mw", calls::ObjectKind::kMw},          {"fast_mr", calls::ObjectKind::kFastMr},
-      {"mr", calls::ObjectKind::kMr}, {"cq", calls::ObjectKind::kCq},          {"srq", calls::ObjectKind::kSrq},
-      {"pd", calls::ObjectKind::kPd}, {"channel", calls::ObjectKind::kChannel}};
+  constexpr std::pair<const char*, calls::ObjectKind> kKinds[] = {{"qp", calls::ObjectKind::kQp},
+                                                                  {"mw", calls::ObjectKind::kMw},
+                                                                  {"fast_mr", calls::ObjectKind::kFastMr},
+                                                                  {"mr", calls::ObjectKind::kMr},
+                                                                  {"cq", calls::ObjectKind::kCq},
+                                                                  {"srq", calls::ObjectKind::kSrq},
+                                                                  {"pd", calls::ObjectKind::kPd},
+                                                                  {"channel", calls::ObjectKind::kChannel},
+                                                                  {"endpoint", calls::ObjectKind::kEndpoint}};
   auto request = load<calls::Destroy>(message);
   const auto& [name, kind] = kKinds[random_() % std::size(kKinds)];
   request.object = handle_for(name);
@@ -137,6 +142,46 @@ void CallFuzzer::make_group(std::vector<std::byte>& message) {
   store(message, 0, request);
 }
 
+/// Few ports of its own host, so that its endpoints find each other.
+void CallFuzzer::make_connection_call(calls::Call call, std::vector<std::byte>& message) {
+  constexpr std::uint16_t kPorts = 4;
+  const auto port = static_cast<std::uint16_t>(1 + random_() % kPorts);
+  if (call == calls::Call::kCreateEndpoint) {
+    auto request = load<calls::CreateEndpoint>(message);
+    request.port_space = chance(3) ? 0x0111 : 0x0106;
+    store(message, 0, request);
+  } else if (call == calls::Call::kBindEndpoint) {
+    auto request = load<calls::BindEndpoint>(message);
+    request.address = chance(2) ? address_ : decltype(address_){};
+    request.port = port;
+    store(message, 0, request);
+  } else if (call == calls::Call::kResolveAddress) {
+    auto request = load<calls::ResolveAddress>(message);
+    request.local = {};
+    request.remote = address_;
+    request.remote_port = port;
+    store(message, 0, request);
+  } else if (call == calls::Call::kConnect) {
+    auto request = load<calls::Connect>(message);
+    request.data_length = static_cast<std::uint8_t>(random_() % 57);
+    store(message, 0, request);
+  } else if (call == calls::Call::kAccept) {
+    auto request = load<calls::Accept>(message);
+    request.data_length = static_cast<std::uint8_t>(random_() % 137);
+    request.endpoint = pick(own_["incoming"]);
+    store(message, 0, request);
+  } else if (call == calls::Call::kTakeConnectionEvent) {
+    auto request = load<calls::TakeConnectionEvent>(message);
+    request.endpoint = pick(own_[chance(2) ? "listening" : "endpoint"]);
+    store(message, 0, request);
+  } else if (call == calls::Call::kEstablish) {
+    // One that has asked: of all others it would nearly always be refused.
+    auto request = load<calls::Establish>(message);
+    request.endpoint = pick(own_["asked"]);
+    store(message, 0, request);
+  }
+}
+
 std::string CallFuzzer::step() {
   const std::size_t which = random_() % kCallProbes.size();
   const CallProbe& probe = kCallProbes[which];
@@ -148,6 +193,7 @@ std::string CallFuzzer::step() {
   if (probe.call == calls::Call::kReregisterMr && !chance(4)) make_region<calls::ReregisterMr>(message);
   if (probe.call == calls::Call::kAttachMulticast && !chance(4)) make_group<calls::AttachMulticast>(message);
   if (probe.call == calls::Call::kDetachMulticast && !chance(4)) make_group<calls::DetachMulticast>(message);
+  if (!chance(4)) make_connection_call(probe.call, message);
   calls::RequestHeader header{
       .size = static_cast<std::uint32_t>(message.size()), .version = calls::kVersion, .call = probe.call};
   if (chance(50)) message.resize(random_() % (message.size() + 40));
@@ -227,6 +273,14 @@ void CallFuzzer::note(const CallProbe& probe, std::span<const std::byte> message
     }
     case calls::Call::kCreateMw: own("mw", load<calls::CreateMw::Answer>(answer).mw); break;
     case calls::Call::kCreateFastMr: own("fast_mr", load<calls::CreateFastMr::Answer>(answer).fast_mr); break;
+    case calls::Call::kCreateEndpoint: own("endpoint", load<calls::CreateEndpoint::Answer>(answer).endpoint); break;
+    case calls::Call::kListen: own("listening", load<calls::Listen>(message).endpoint); break;
+    case calls::Call::kConnect: own("asked", load<calls::Connect>(message).endpoint); break;
+    case calls::Call::kTakeConnectionEvent: {
+      const auto incoming = load<calls::TakeConnectionEvent::Answer>(answer).incoming;
+      if (incoming != 0) own("endpoint", incoming), own("incoming", incoming);
+      break;
+    }
     case calls::Call::kModifyQp: {
       const auto m = load<calls::ModifyQp>(message);
       pairs_[m.qp].state = static_cast<hw::QpState>(m.next_state);

@@ -32,6 +32,9 @@ class CallFuzzer {
   /// Memory of its own, to register.
   void has(std::uint64_t address, std::uint64_t bytes) { memory_ = {address, bytes}; }
 
+  /// Address of its host.
+  void lives_at(const std::array<std::uint8_t, 16>& address) { address_ = address; }
+
   /// One call. Returns what is wrong with the answer itself; empty: nothing.
   std::string step();
 
@@ -55,6 +58,7 @@ class CallFuzzer {
   void make_region(std::vector<std::byte>& message);
   template <typename Request>
   void make_group(std::vector<std::byte>& message);
+  void make_connection_call(calls::Call call, std::vector<std::byte>& message);
   void note(const CallProbe& probe, std::span<const std::byte> message, std::span<const std::byte> answer);
 
   KernelPort& port_;
@@ -67,6 +71,7 @@ class CallFuzzer {
   std::map<std::uint32_t, Pair> pairs_;  ///< As it knows them, by handle
   std::vector<std::uint32_t> strange_, gone_;
   std::pair<std::uint64_t, std::uint64_t> memory_;
+  std::array<std::uint8_t, 16> address_{};
   std::vector<calls::MemoryRange> ranges_;
   std::array<std::uint64_t, kCallProbes.size()> successes_{};
   Given given_;

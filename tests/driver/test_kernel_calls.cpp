@@ -255,7 +255,7 @@ TEST_CASE_METHOD(CallFixture, "a client may go while its calls are under way") {
 }
 
 TEST_CASE("a client has as many objects as its quota says, and others theirs") {
-  CallFixture f({.quota = {2, 2, 2, 2, 2, 2, 2, 3}});
+  CallFixture f({.quota = {2, 2, 2, 2, 2, 2, 2, 3, 2}});
   auto other = f.kernel->node().open().take();
   REQUIRE(other->call(calls::OpenContext{}).ok());
   const Handle domain = f.pd(*f.port);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <optional>
 
+#include "driver/kmd/connection_service.hpp"
 #include "driver/kmd/kernel_device.hpp"
 #include "driver/umd/completion_queue.hpp"
 #include "driver/umd/kernel_fast_mr.hpp"
@@ -41,6 +42,7 @@ enum class Planted {
   kOpenTable  ///< The GID table has an address that is not the port's
 };
 
+constexpr std::uint16_t kVictimPort = 77;
 constexpr kmd::Gid kOwnAddress{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 0, 1};
 constexpr kmd::Gid kStrangeAddress{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 0, 9};
 constexpr std::uint16_t kSecondPkey = 0x8001;
@@ -105,7 +107,7 @@ struct Objects {
 struct Scene {
   explicit Scene(std::uint64_t seed) : device(seed) {
     kernel = kmd::KernelDevice::open(
-                 device, {.mac = 0x0200'0000'0001, .gids = {kOwnAddress}, .quota = {24, 24, 8, 24, 8, 24, 12, 12}})
+                 device, {.mac = 0x0200'0000'0001, .gids = {kOwnAddress}, .quota = {24, 24, 8, 24, 8, 24, 12, 12, 12}})
                  .take();
     REQUIRE(kernel->port_tables().add_pkey(kSecondPkey).ok());
     own = umd::ProcessContext::open_for_management(kernel->kernel_node()).take();
@@ -135,8 +137,38 @@ struct Scene {
     rings.emplace_back(cq->kernel_cq().ring().entries, std::size_t{32} * hw::Cqe::kBytes);
     rings.emplace_back(srq->kernel_srq().ring(), std::size_t{8} << srq->kernel_srq().log_stride());
     for (const auto& ring : rings) copies.emplace_back(ring.begin(), ring.end());
+    connect_victim();
     device.commands.clear();
     before.emplace(device);
+  }
+
+  /// Takes the messages of the connection manager from the host to itself.
+  void carry_messages() {
+    auto& connections = kernel->connections();
+    while (const auto next = connections.next_outgoing()) connections.receive(next->remote, next->local, next->mad);
+    connections.run_timers();
+  }
+
+  /// With an endpoint of the kernel driver's own.
+  void connect_victim() {
+    auto& connections = kernel->connections();
+    connections.attach(true);
+    const auto listener = connections.create().take();
+    REQUIRE(connections.bind(listener, cm::PortSpace::kTcp, kOwnAddress, kVictimPort).ok());
+    REQUIRE(connections.listen(listener, 1).ok());
+    endpoint = victim->call(calls::CreateEndpoint{.port_space = 0x0106}).take().endpoint;
+    REQUIRE(victim->call(calls::ResolveAddress{.remote = kOwnAddress, .endpoint = endpoint, .remote_port = kVictimPort})
+                .ok());
+    calls::Connect connect{.endpoint = endpoint};
+    connect.terms.qp = qp->kernel_qp().handle();
+    REQUIRE(victim->call(connect).ok());
+    carry_messages();
+    const auto incoming = connections.take_event(listener).incoming;
+    REQUIRE(connections.accept(incoming, {.qpn = 0xABCDEF}).ok());
+    carry_messages();
+    REQUIRE(victim->call(calls::Establish{.endpoint = endpoint}).ok());
+    carry_messages();
+    endpoints = connections.endpoints();
   }
 
   /// What is wrong with a command that the device got while the attacker asked; empty: nothing.
@@ -229,6 +261,8 @@ struct Scene {
     auto& used = *port;
     CallFuzzer fuzzer(used, seed), lost(victim->port(), seed + 1);
     for (std::uint32_t handle = 1; handle < 12; ++handle) fuzzer.knows(handle), lost.knows(handle);
+    fuzzer.lives_at(kOwnAddress);
+    lost.lives_at(kOwnAddress);
     fuzzer.has(reinterpret_cast<std::uintptr_t>(spare.data()), spare.size());
     lost.has(reinterpret_cast<std::uintptr_t>(spare.data()), spare.size());
     if (planted == Planted::kOpenTable) REQUIRE(kernel->port_tables().add_gid(kStrangeAddress).ok());
@@ -237,6 +271,7 @@ struct Scene {
       device.commands.clear();
       const bool mixed_up = planted == Planted::kMixedUp && random() % 100 == 0;
       if (auto wrong = mixed_up ? lost.step() : fuzzer.step(); !wrong.empty()) return wrong;
+      if (call % 4 == 0) carry_messages();
       for (const auto& command : device.commands) {
         if (auto wrong = audit(command, fuzzer.given()); !wrong.empty()) return wrong;
       }
@@ -248,7 +283,17 @@ struct Scene {
     for (std::size_t i = 0; i < successes.size(); ++i) successes[i] += fuzzer.successes()[i];
     if (planted == Planted::kLeftover) leftover = std::move(port);
     port.reset();
+    // Its connections come to an end, too.
+    for (int i = 0; i < 10; ++i) {
+      carry_messages();
+      device.elapse(100'000'000);
+    }
     const Objects now(device);
+    const auto connection = victim->call(calls::QueryEndpoint{.endpoint = endpoint});
+    if (!connection || connection->state != static_cast<std::uint8_t>(cm::State::kEstablished))
+      return "a connection of others has ended";
+    if (planted == Planted::kNone && kernel->connections().endpoints() != endpoints)
+      return "endpoints are left of a client that is gone";
     if (!now.has_all_of(*before)) return "an object of others has changed";
     if (now.pairs.size() != before->pairs.size() || now.cqs.size() != before->cqs.size() ||
         now.groups != before->groups || now.srqs.size() != before->srqs.size() ||
@@ -269,6 +314,8 @@ struct Scene {
   std::shared_ptr<umd::CompletionQueue> own_cq, cq;
   std::shared_ptr<umd::QueuePair> general, qp;
   std::unique_ptr<umd::KernelFastMr> fast;
+  calls::Handle endpoint{};  ///< Of the victim, connected
+  std::size_t endpoints{};   ///< Before anybody attacks
   std::shared_ptr<umd::SharedReceiveQueue> srq;
   std::unique_ptr<umd::KernelMr> region;
   std::unique_ptr<umd::KernelMw> window;

@@ -40,7 +40,7 @@ inline constexpr std::array<CallField, 2> kReadEventsFields = {{
 }};
 inline constexpr std::array<CallField, 4> kDestroyFields = {{
     {"object", CallField::Kind::kHandle, 8, 4, 0xffffffff},
-    {"kind", CallField::Kind::kNumber, 12, 1, 0x8},
+    {"kind", CallField::Kind::kNumber, 12, 1, 0x9},
     {"when_unbound", CallField::Kind::kBool, 13, 1, 0xff},
     {"reserved0", CallField::Kind::kReserved, 14, 2, 0xffff},
 }};
@@ -220,8 +220,92 @@ inline constexpr std::array<CallField, 2> kReleaseFastMrFields = {{
     {"fast_mr", CallField::Kind::kHandle, 8, 4, 0xffffffff},
     {"key", CallField::Kind::kNumber, 12, 4, 0xffffffff},
 }};
+inline constexpr std::array<CallField, 3> kCreateEndpointFields = {{
+    {"channel", CallField::Kind::kHandle, 8, 4, 0xffffffff},
+    {"port_space", CallField::Kind::kNumber, 12, 2, 0x111},
+    {"reserved0", CallField::Kind::kReserved, 14, 2, 0xffff},
+}};
+inline constexpr std::array<CallField, 4> kBindEndpointFields = {{
+    {"address", CallField::Kind::kBytes, 8, 16, 0xffffffffffffffff},
+    {"endpoint", CallField::Kind::kHandle, 24, 4, 0xffffffff},
+    {"port", CallField::Kind::kNumber, 28, 2, 0xffff},
+    {"reserved0", CallField::Kind::kReserved, 30, 2, 0xffff},
+}};
+inline constexpr std::array<CallField, 2> kListenFields = {{
+    {"endpoint", CallField::Kind::kHandle, 8, 4, 0xffffffff},
+    {"backlog", CallField::Kind::kNumber, 12, 4, 0xffffffff},
+}};
+inline constexpr std::array<CallField, 5> kResolveAddressFields = {{
+    {"local", CallField::Kind::kBytes, 8, 16, 0xffffffffffffffff},
+    {"remote", CallField::Kind::kBytes, 24, 16, 0xffffffffffffffff},
+    {"endpoint", CallField::Kind::kHandle, 40, 4, 0xffffffff},
+    {"remote_port", CallField::Kind::kNumber, 44, 2, 0xffff},
+    {"reserved0", CallField::Kind::kReserved, 46, 2, 0xffff},
+}};
+inline constexpr std::array<CallField, 2> kResolveRouteFields = {{
+    {"endpoint", CallField::Kind::kHandle, 8, 4, 0xffffffff},
+    {"reserved0", CallField::Kind::kReserved, 12, 4, 0xffffffff},
+}};
+inline constexpr std::array<CallField, 14> kConnectFields = {{
+    {"qp", CallField::Kind::kHandle, 8, 4, 0xffffffff},
+    {"psn", CallField::Kind::kNumber, 12, 4, 0xffffff},
+    {"qkey", CallField::Kind::kNumber, 16, 4, 0xffffffff},
+    {"responder_resources", CallField::Kind::kNumber, 20, 1, 0xff},
+    {"initiator_depth", CallField::Kind::kNumber, 21, 1, 0xff},
+    {"retry_count", CallField::Kind::kNumber, 22, 1, 0x7},
+    {"rnr_retry", CallField::Kind::kNumber, 23, 1, 0x7},
+    {"flow_control", CallField::Kind::kBool, 24, 1, 0xff},
+    {"srq", CallField::Kind::kBool, 25, 1, 0xff},
+    {"reserved0", CallField::Kind::kReserved, 26, 6, 0xffffffffffff},
+    {"endpoint", CallField::Kind::kHandle, 32, 4, 0xffffffff},
+    {"data", CallField::Kind::kNumber, 36, 180, 0xffffffffffffffff},
+    {"data_length", CallField::Kind::kNumber, 216, 1, 0xb4},
+    {"reserved0", CallField::Kind::kReserved, 217, 7, 0xffffffffffffff},
+}};
+inline constexpr std::array<CallField, 14> kAcceptFields = {{
+    {"qp", CallField::Kind::kHandle, 8, 4, 0xffffffff},
+    {"psn", CallField::Kind::kNumber, 12, 4, 0xffffff},
+    {"qkey", CallField::Kind::kNumber, 16, 4, 0xffffffff},
+    {"responder_resources", CallField::Kind::kNumber, 20, 1, 0xff},
+    {"initiator_depth", CallField::Kind::kNumber, 21, 1, 0xff},
+    {"retry_count", CallField::Kind::kNumber, 22, 1, 0x7},
+    {"rnr_retry", CallField::Kind::kNumber, 23, 1, 0x7},
+    {"flow_control", CallField::Kind::kBool, 24, 1, 0xff},
+    {"srq", CallField::Kind::kBool, 25, 1, 0xff},
+    {"reserved0", CallField::Kind::kReserved, 26, 6, 0xffffffffffff},
+    {"endpoint", CallField::Kind::kHandle, 32, 4, 0xffffffff},
+    {"data", CallField::Kind::kNumber, 36, 196, 0xffffffffffffffff},
+    {"data_length", CallField::Kind::kNumber, 232, 1, 0xc4},
+    {"reserved0", CallField::Kind::kReserved, 233, 7, 0xffffffffffffff},
+}};
+inline constexpr std::array<CallField, 4> kRejectFields = {{
+    {"endpoint", CallField::Kind::kHandle, 8, 4, 0xffffffff},
+    {"data", CallField::Kind::kNumber, 12, 148, 0xffffffffffffffff},
+    {"data_length", CallField::Kind::kNumber, 160, 1, 0x94},
+    {"reserved0", CallField::Kind::kReserved, 161, 7, 0xffffffffffffff},
+}};
+inline constexpr std::array<CallField, 2> kEstablishFields = {{
+    {"endpoint", CallField::Kind::kHandle, 8, 4, 0xffffffff},
+    {"reserved0", CallField::Kind::kReserved, 12, 4, 0xffffffff},
+}};
+inline constexpr std::array<CallField, 2> kDisconnectFields = {{
+    {"endpoint", CallField::Kind::kHandle, 8, 4, 0xffffffff},
+    {"reserved0", CallField::Kind::kReserved, 12, 4, 0xffffffff},
+}};
+inline constexpr std::array<CallField, 2> kTakeConnectionEventFields = {{
+    {"endpoint", CallField::Kind::kHandle, 8, 4, 0xffffffff},
+    {"reserved0", CallField::Kind::kReserved, 12, 4, 0xffffffff},
+}};
+inline constexpr std::array<CallField, 2> kQueryEndpointFields = {{
+    {"endpoint", CallField::Kind::kHandle, 8, 4, 0xffffffff},
+    {"reserved0", CallField::Kind::kReserved, 12, 4, 0xffffffff},
+}};
+inline constexpr std::array<CallField, 2> kMoveEndpointFields = {{
+    {"endpoint", CallField::Kind::kHandle, 8, 4, 0xffffffff},
+    {"channel", CallField::Kind::kHandle, 12, 4, 0xffffffff},
+}};
 
-inline constexpr std::array<CallProbe, 35> kCallProbes = {{
+inline constexpr std::array<CallProbe, 48> kCallProbes = {{
     {calls::Call::kQueryDevice, "query_device", 8, 112, kQueryDeviceFields},
     {calls::Call::kOpenContext, "open_context", 16, 48, kOpenContextFields},
     {calls::Call::kCheckDevice, "check_device", 8, 8, kCheckDeviceFields},
@@ -257,6 +341,19 @@ inline constexpr std::array<CallProbe, 35> kCallProbes = {{
     {calls::Call::kCreateFastMr, "create_fast_mr", 24, 16, kCreateFastMrFields},
     {calls::Call::kPrepareFastMr, "prepare_fast_mr", 48, 32, kPrepareFastMrFields},
     {calls::Call::kReleaseFastMr, "release_fast_mr", 16, 8, kReleaseFastMrFields},
+    {calls::Call::kCreateEndpoint, "create_endpoint", 16, 16, kCreateEndpointFields},
+    {calls::Call::kBindEndpoint, "bind_endpoint", 32, 16, kBindEndpointFields},
+    {calls::Call::kListen, "listen", 16, 8, kListenFields},
+    {calls::Call::kResolveAddress, "resolve_address", 48, 32, kResolveAddressFields},
+    {calls::Call::kResolveRoute, "resolve_route", 16, 8, kResolveRouteFields},
+    {calls::Call::kConnect, "connect", 224, 8, kConnectFields},
+    {calls::Call::kAccept, "accept", 240, 8, kAcceptFields},
+    {calls::Call::kReject, "reject", 168, 8, kRejectFields},
+    {calls::Call::kEstablish, "establish", 16, 8, kEstablishFields},
+    {calls::Call::kDisconnect, "disconnect", 16, 8, kDisconnectFields},
+    {calls::Call::kTakeConnectionEvent, "take_connection_event", 16, 248, kTakeConnectionEventFields},
+    {calls::Call::kQueryEndpoint, "query_endpoint", 16, 96, kQueryEndpointFields},
+    {calls::Call::kMoveEndpoint, "move_endpoint", 16, 8, kMoveEndpointFields},
 }};
 
 }  // namespace rnic::test

@@ -147,7 +147,7 @@ TEST_CASE("a machine file says what a process may have; what it does not say is 
   const Limits device{
       .max_qp = 254, .max_cq = 256, .max_mr = 16384, .uar_count = 128, .max_srq = 256, .max_multicast_groups = 16};
   const auto otherwise = read("").quota.on(device);
-  CHECK(otherwise.objects == kmd::ObjectQuota{127, 4096, 1U << 16, 8192, 128, 128, 1024, 256});
+  CHECK(otherwise.objects == kmd::ObjectQuota{127, 4096, 1U << 16, 8192, 128, 128, 1024, 256, 4096});
   CHECK(otherwise.contexts == 64);
   CHECK(otherwise.multicast_groups == 8);
   CHECK(otherwise.pinned_bytes == std::uint64_t{4} << 30);
@@ -162,12 +162,13 @@ memory_regions = 5
 memory_windows = 6
 protection_domains = 7
 channels = 8
+endpoints = 12
 multicast_groups = 9
 pinned_mb = 10
 rings_mb = 11
 )")
                         .quota.on(device);
-  CHECK(said.objects == kmd::ObjectQuota{2, 6, 1U << 16, 5, 4, 3, 7, 8});
+  CHECK(said.objects == kmd::ObjectQuota{2, 6, 1U << 16, 5, 4, 3, 7, 8, 12});
   CHECK(said.contexts == 1);
   CHECK(said.multicast_groups == 9);
   CHECK(said.pinned_bytes == std::uint64_t{10} << 20);

@@ -10,8 +10,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
-#include <memory>
 #include <random>
 #include <string>
 #include <thread>
@@ -19,100 +17,20 @@
 
 #include "testbench/server/event_log_reader.hpp"
 #include "testbench/wave_views.hpp"
-#include "tests/server/log_file.hpp"
-#include "tests/server/remote_peer.hpp"
-#include "tests/server/server_process.hpp"
-#include "tests/server/tool.hpp"
+#include "tests/server/recording.hpp"
 
 using namespace rnic;
 using test::contains;
-using test::LogFile;
+using test::Peers;
+using test::Recording;
 using test::RemotePeer;
 using test::ServerProcess;
+using test::text_of;
 using test::Tool;
 
 // A run of programs, once more from its event log: docs/event_log.md.
 
 namespace {
-
-std::string text_of(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-/// A machine that writes its log, and the log once more.
-class Recording {
- public:
-  explicit Recording(std::vector<std::string> arguments = {}) {
-    const std::vector<std::string> files{"--log",  log_.path(),        "--pcap",     at("wire.pcap"),
-                                         "--json", at("figures.json"), "--timeline", at("timeline.json")};
-    arguments.insert(arguments.end(), files.begin(), files.end());
-    server_ = std::make_unique<ServerProcess>(arguments);
-  }
-
-  [[nodiscard]] ServerProcess& server() { return *server_; }
-  [[nodiscard]] const LogFile& log() const { return log_; }
-  [[nodiscard]] Tool& tool() { return tool_; }
-  [[nodiscard]] std::string at(const std::string& name) const { return tool_.folder() + "/" + name; }
-
-  test::Outcome replay(const std::vector<std::string>& arguments = {}) {
-    std::vector<std::string> line{"replay", log_.path(),      "--pcap",     at("again.pcap"),
-                                  "--json", at("again.json"), "--timeline", at("again.timeline")};
-    line.insert(line.end(), arguments.begin(), arguments.end());
-    return tool_.run(line);
-  }
-  /// Ends the machine, and holds the run against its replay.
-  void check(const std::vector<std::string>& arguments = {}) {
-    CHECK(server_->end(SIGTERM) == 0);
-    const auto outcome = replay(arguments);
-    CAPTURE(outcome.output);
-    CHECK(outcome.code == 0);
-    CHECK(contains(outcome.output, "packets, completions and counters are those of the log"));
-    const std::string wire = text_of(at("wire.pcap"));
-    CHECK(wire.size() > 1'000);
-    CHECK((wire == text_of(at("again.pcap"))));
-    CHECK((text_of(at("figures.json")) == text_of(at("again.json"))));
-    CHECK((text_of(at("timeline.json")) == text_of(at("again.timeline"))));
-  }
-
- private:
-  Tool tool_;
-  LogFile log_;
-  std::unique_ptr<ServerProcess> server_;
-};
-
-/// Two processes' worth of connections that work with each other.
-struct Peers {
-  RemotePeer a, b;
-
-  explicit Peers(const ServerProcess& server, unsigned from = 0, unsigned to = 1)
-      : a(server.socket(from), from), b(server.socket(to), to) {
-    const auto to_a = a.address(), to_b = b.address();
-    a.connect(to_b);
-    b.connect(to_a);
-  }
-  hw::CqeStatus move(hw::WqeOpcode opcode, std::span<const umd::Segment> segments, std::uint32_t offset = 0) {
-    const auto to = b.address();
-    a.post({.opcode = opcode,
-            .id = 1,
-            .segments = segments,
-            .remote_address = to.memory + offset,
-            .remote_key = to.key,
-            .swap_add = 7});
-    return a.poll().status;
-  }
-  /// Some of everything.
-  void work() {
-    for (std::size_t i = 0; i < RemotePeer::kBytes; ++i) a.memory()[i] = static_cast<std::uint8_t>(i * 7 + i / 256);
-    const std::array large{a.segment(3, 20'001)}, small{a.segment(64, 8)};
-    CHECK(move(hw::WqeOpcode::kWrite, large, 5) == hw::CqeStatus::kSuccess);
-    CHECK(move(hw::WqeOpcode::kRead, large, 30'000) == hw::CqeStatus::kSuccess);
-    CHECK(move(hw::WqeOpcode::kFetchAdd, small, 8) == hw::CqeStatus::kSuccess);
-    b.post_receive(5, 100, 4096);
-    CHECK(move(hw::WqeOpcode::kSend, small) == hw::CqeStatus::kSuccess);
-    CHECK(b.wait().kind == umd::RequestKind::kReceive);
-  }
-};
 
 pid_t start_victim(const ServerProcess& server, unsigned seed) {
   const std::string first = server.socket(0), second = server.socket(1), number = std::to_string(seed);
@@ -228,6 +146,13 @@ TEST_CASE("the log of a machine that was killed is replayed to its end") {
   const std::string whole = run.log().bytes();
   run.log().append_piece({1, 0x80, 0xC0, 0xCA, 0xF3, 0x84, 0xA3, 0x04, 0, 1});
   CHECK(contains(run.replay().output, "a long time passes, which no machine writes"));
+  // The log of a machine that failed, where this one does not.
+  run.log().write(whole);
+  run.log().append_piece({8, 5, 3, 'w', 'h', 'y'});
+  const auto well = run.replay();
+  CAPTURE(well.output);
+  CHECK(well.code == 1);
+  CHECK(contains(well.output, ": the simulation fails: why"));
   // What was cut off anywhere goes as far as it goes.
   for (const std::size_t part : {2u, 3u, 5u, 9u}) {
     run.log().write(whole.substr(0, whole.size() / part + 3));

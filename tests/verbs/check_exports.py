@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares what libibverbs.so.1 exports with a list: names, versions, and that they are functions, but for one variable.
+"""Compares what libibverbs.so.1, or another library of its kind, exports with a list: names, versions, and that they are functions, but for one variable.
 
 usage: check_exports.py LIBRARY LIST
 
@@ -36,8 +36,9 @@ def main():
     for name, kind in sorted(symbols.items()):
         if kind not in ("BD" if name.split("@")[0] in VARIABLES else "T"):
             wrong.append(f"{name}: of type {kind}")
-    if "SONAME               libibverbs.so.1\n" not in run("objdump", "-p", library):
-        wrong.append("SONAME is not libibverbs.so.1")
+    name = f"{pathlib.Path(library).name.split('.so')[0]}.so.1"
+    if f"SONAME               {name}\n" not in run("objdump", "-p", library):
+        wrong.append(f"SONAME is not {name}")
     print("\n".join(wrong), end="\n" if wrong else "")
     sys.exit(bool(wrong))
 

@@ -3,7 +3,7 @@
 
 usage: clients.py RNIC GROUP [--list FILE]
 
-GROUP: devices, pingpong, perftest, replay or rdma_core; the last runs the tests of rdma-core that FILE names, each of which must pass. Every
+GROUP: devices, pingpong, perftest, rdmacm, replay or rdma_core; the last runs the tests of rdma-core that FILE names, each of which must pass. Every
 group has a machine of its own, which must end without complaint; replay has one for each pair, and runs it once more from its event log. Exit code: 0 all is well, 1 something is not, 77 a program is missing.
 """
 import argparse
@@ -38,8 +38,19 @@ PERFTEST = [
     "ib_atomic_bw -n 20 -A FETCH_AND_ADD", "ib_atomic_bw -n 20 -A CMP_AND_SWAP", "ib_atomic_lat -n 20",
 ]
 REPLAY = ["ib_write_bw -n 1000 -s 4096", "ib_send_lat -n 20 -e", "ib_read_bw -n 20 -q 4 -s 16384", "ib_send_bw -n 20 -c UD -s 1024", "ib_atomic_bw -n 20 -A FETCH_AND_ADD"]
+# Server on host 0, client on host 1, which finds it by its address; PORT is a number of its own.
+RDMACM = [
+    ("rping -s -C 10 -v -V -a 0.0.0.0 -p PORT", "rping -c -C 10 -v -V -a 10.0.0.1 -p PORT"),
+    ("rping -s -C 5 -S 4096 -a 10.0.0.1 -p PORT", "rping -c -C 5 -S 4096 -a 10.0.0.1 -p PORT"),
+    ("ucmatose -p PORT -c 4 -C 10 -S 1000", "ucmatose -s 10.0.0.1 -p PORT -c 4 -C 10 -S 1000"),
+    ("udaddy -c 2 -C 5 -S 100", "udaddy -s 10.0.0.1 -c 2 -C 5 -S 100"),
+    ("rdma_server -p PORT", "rdma_client -s 10.0.0.1 -p PORT"),
+    ("rdma_xserver -p PORT", "rdma_xclient -s 10.0.0.1 -p PORT"),
+    ("ib_write_bw -R -n 20 -s 4096 -p PORT", "ib_write_bw -R -n 20 -s 4096 -p PORT 10.0.0.1"),
+    ("ib_send_lat -R -n 20 -p PORT", "ib_send_lat -R -n 20 -p PORT 10.0.0.1"),
+]
 NEEDED = {"replay": sorted({line.split()[0] for line in REPLAY}), "devices": ["ibv_devices", "ibv_devinfo"], "pingpong": sorted({line.split()[0] for line in PINGPONG}),
-          "perftest": sorted({line.split()[0] for line in PERFTEST}), "rdma_core": []}
+          "perftest": sorted({line.split()[0] for line in PERFTEST}), "rdmacm": sorted({line.split()[0] for pair in RDMACM for line in pair}), "rdma_core": []}
 
 
 def missing(group):
@@ -72,6 +83,10 @@ class Machine:
     def run_pair(self, command):
         """The same program as server on host 0 and as client on host 1."""
         return subprocess.run([self.rnic, "exec", "--dir", self.folder, "--pair", "--", *command, "--", *command, "127.0.0.1"],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE)
+
+    def run_both(self, server, client):
+        return subprocess.run([self.rnic, "exec", "--dir", self.folder, "--pair", "--", *server, "--", *client],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE)
 
     def end(self):
@@ -139,6 +154,22 @@ def check_pairs(machine, lines):
     return wrong
 
 
+def check_connections(machine):
+    wrong = []
+    for number, pair in enumerate(RDMACM):
+        server, client = (line.replace("PORT", str(7200 + number)).split() for line in pair)
+        try:
+            done = machine.run_both(server, client)
+            output, code = done.stdout, done.returncode
+        except subprocess.TimeoutExpired as late:
+            output, code = str(late.stdout), "no end"
+        good = code == 0 and (not pair[0].startswith("ib_") or rows_of(output)) and (pair[0].find("-v -V") < 0 or "rdma-ping-9" in output)
+        print(f"{'ok  ' if good else 'FAIL'} {pair[1]}", flush=True)
+        if not good:
+            wrong.append(f"{pair}: {code}\n{output}")
+    return wrong
+
+
 def check_replays(rnic, lines):
     """A pair of programs with a log, and the log once more: the same packets at the same time, the same figures."""
     wrong = []
@@ -195,6 +226,8 @@ def check_group(machine, arguments):
         return check_devices(machine)
     if arguments.group == "rdma_core":
         return check_rdma_core(machine, arguments.list)
+    if arguments.group == "rdmacm":
+        return check_connections(machine)
     return check_pairs(machine, PINGPONG if arguments.group == "pingpong" else PERFTEST)
 
 

@@ -1,0 +1,408 @@
+// librdmacm on one host of a machine, which connects to itself: what the manual pages promise, and what is refused.
+// Runs under `rnic exec`.
+#include <catch2/catch.hpp>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <rdma/rdma_cma.h>
+#include <rdma/rdma_verbs.h>
+#include <rdma/rsocket.h>
+
+#include <arpa/inet.h>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+sockaddr_in address(const char* text, std::uint16_t port) {
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(port);
+  REQUIRE(inet_pton(AF_INET, text, &to.sin_addr) == 1);
+  return to;
+}
+sockaddr* generic(sockaddr_in& to) { return reinterpret_cast<sockaddr*>(&to); }
+
+/// A port of its own for each test: TimeWait of one is not another's.
+std::uint16_t next_port() {
+  static std::uint16_t port = 9000;
+  return port++;
+}
+
+struct Channel {
+  Channel() { REQUIRE(channel != nullptr); }
+  ~Channel() { rdma_destroy_event_channel(channel); }
+  /// The next event, which is of that type; acknowledged by the caller.
+  rdma_cm_event* expect(rdma_cm_event_type type) {
+    rdma_cm_event* event = nullptr;
+    REQUIRE(rdma_get_cm_event(channel, &event) == 0);
+    INFO(rdma_event_str(event->event) << ", status " << event->status);
+    REQUIRE(event->event == type);
+    return event;
+  }
+  void pass(rdma_cm_event_type type) { REQUIRE(rdma_ack_cm_event(expect(type)) == 0); }
+  rdma_cm_id* make(rdma_port_space space = RDMA_PS_TCP) {
+    rdma_cm_id* id = nullptr;
+    REQUIRE(rdma_create_id(channel, &id, this, space) == 0);
+    return id;
+  }
+  rdma_cm_id* listen(std::uint16_t port, rdma_port_space space = RDMA_PS_TCP) {
+    auto* const id = make(space);
+    auto at = address("10.0.0.1", port);
+    REQUIRE(rdma_bind_addr(id, generic(at)) == 0);
+    REQUIRE(rdma_listen(id, 4) == 0);
+    return id;
+  }
+  rdma_cm_id* resolve(std::uint16_t port, rdma_port_space space = RDMA_PS_TCP, const char* host = "10.0.0.1") {
+    auto* const id = make(space);
+    auto to = address(host, port);
+    REQUIRE(rdma_resolve_addr(id, nullptr, generic(to), 1000) == 0);
+    pass(RDMA_CM_EVENT_ADDR_RESOLVED);
+    REQUIRE(rdma_resolve_route(id, 1000) == 0);
+    pass(RDMA_CM_EVENT_ROUTE_RESOLVED);
+    return id;
+  }
+
+  rdma_event_channel* channel = rdma_create_event_channel();
+};
+
+void make_qp(rdma_cm_id* id, ibv_qp_type type = IBV_QPT_RC) {
+  ibv_qp_init_attr attr{};
+  attr.cap = {4, 4, 1, 1, 0};
+  attr.qp_type = type;
+  attr.sq_sig_all = 1;
+  REQUIRE(rdma_create_qp(id, nullptr, &attr) == 0);
+}
+
+void end(rdma_cm_id* id) {
+  rdma_destroy_qp(id);
+  REQUIRE(rdma_destroy_id(id) == 0);
+}
+
+std::string text_of(const rdma_cm_event& event) { return static_cast<const char*>(event.param.conn.private_data); }
+
+rdma_conn_param with(const char* text) {
+  rdma_conn_param param{};
+  param.private_data = text;
+  param.private_data_len = static_cast<std::uint8_t>(std::strlen(text) + 1);
+  param.responder_resources = param.initiator_depth = 3;
+  param.retry_count = param.rnr_retry_count = 5;
+  return param;
+}
+
+}  // namespace
+
+TEST_CASE("a connection from its request to its end, with private data and limits of Reads") {
+  Channel of_server, of_client;
+  const auto port = next_port();
+  auto* const listener = of_server.listen(port);
+  auto* const client = of_client.resolve(port);
+  CHECK(client->verbs != nullptr);
+  CHECK(client->port_num == 1);
+  CHECK(ntohs(rdma_get_dst_port(client)) == port);
+  make_qp(client);
+  auto ask = with("may I?");
+  REQUIRE(rdma_connect(client, &ask) == 0);
+  rdma_cm_event* event = of_server.expect(RDMA_CM_EVENT_CONNECT_REQUEST);
+  auto* const server = event->id;
+  CHECK(event->listen_id == listener);
+  CHECK(server->context == listener->context);
+  CHECK(text_of(*event) == "may I?");
+  CHECK(event->param.conn.private_data_len == 56);
+  CHECK(event->param.conn.responder_resources == 3);
+  CHECK(event->param.conn.initiator_depth == 3);
+  CHECK(event->param.conn.retry_count == 5);
+  CHECK(event->param.conn.qp_num == client->qp->qp_num);
+  CHECK(ntohs(rdma_get_src_port(server)) == port);
+  CHECK(rdma_get_dst_port(server) == rdma_get_src_port(client));
+  CHECK(rdma_ack_cm_event(event) == 0);
+  make_qp(server);
+  std::array<char, 64> from{"through the NIC"}, to{};
+  ibv_mr* const region = rdma_reg_msgs(server, to.data(), to.size());
+  REQUIRE(region != nullptr);
+  REQUIRE(rdma_post_recv(server, nullptr, to.data(), to.size(), region) == 0);
+  auto answer = with("you may");
+  answer.responder_resources = 2;
+  answer.initiator_depth = 1;
+  REQUIRE(rdma_accept(server, &answer) == 0);
+  event = of_client.expect(RDMA_CM_EVENT_ESTABLISHED);
+  CHECK(text_of(*event) == "you may");
+  CHECK(rdma_ack_cm_event(event) == 0);
+  of_server.pass(RDMA_CM_EVENT_ESTABLISHED);
+  ibv_qp_attr attr{};
+  ibv_qp_init_attr init{};
+  REQUIRE(ibv_query_qp(client->qp, &attr, IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC, &init) == 0);
+  CHECK(attr.max_rd_atomic == 2);
+  CHECK(attr.max_dest_rd_atomic == 1);
+  CHECK(attr.qp_state == IBV_QPS_RTS);
+  REQUIRE(rdma_post_send(client, nullptr, from.data(), 16, nullptr, IBV_SEND_INLINE) == 0);
+  ibv_wc done{};
+  REQUIRE(rdma_get_send_comp(client, &done) == 1);
+  CHECK(done.status == IBV_WC_SUCCESS);
+  REQUIRE(rdma_get_recv_comp(server, &done) == 1);
+  CHECK(done.byte_len == 16);
+  CHECK(std::string(to.data()) == "through the NIC");
+  REQUIRE(rdma_disconnect(server) == 0);
+  of_client.pass(RDMA_CM_EVENT_DISCONNECTED);
+  of_server.pass(RDMA_CM_EVENT_DISCONNECTED);
+  CHECK(rdma_disconnect(client) == 0);  // the peer was first
+  of_client.pass(RDMA_CM_EVENT_TIMEWAIT_EXIT);
+  CHECK(rdma_dereg_mr(region) == 0);
+  end(client);
+  end(server);
+  end(listener);
+}
+
+TEST_CASE("refusals: by the peer, by nobody, by the active side") {
+  Channel of_server, of_client;
+  const auto port = next_port();
+  auto* const listener = of_server.listen(port);
+  SECTION("the peer, with its words") {
+    auto* const client = of_client.resolve(port);
+    make_qp(client);
+    REQUIRE(rdma_connect(client, nullptr) == 0);
+    rdma_cm_event* event = of_server.expect(RDMA_CM_EVENT_CONNECT_REQUEST);
+    auto* const server = event->id;
+    REQUIRE(rdma_ack_cm_event(event) == 0);
+    REQUIRE(rdma_reject(server, "no", 3) == 0);
+    event = of_client.expect(RDMA_CM_EVENT_REJECTED);
+    CHECK(event->status == 28);
+    CHECK(text_of(*event) == "no");
+    REQUIRE(rdma_ack_cm_event(event) == 0);
+    end(server);
+    end(client);
+  }
+  SECTION("nobody listens") {
+    auto* const client = of_client.resolve(next_port());
+    make_qp(client);
+    REQUIRE(rdma_connect(client, nullptr) == 0);
+    rdma_cm_event* const event = of_client.expect(RDMA_CM_EVENT_REJECTED);
+    CHECK(event->status == 8);
+    REQUIRE(rdma_ack_cm_event(event) == 0);
+    end(client);
+  }
+  SECTION("a server that destroys its request") {
+    auto* const client = of_client.resolve(port);
+    make_qp(client);
+    REQUIRE(rdma_connect(client, nullptr) == 0);
+    rdma_cm_event* const event = of_server.expect(RDMA_CM_EVENT_CONNECT_REQUEST);
+    auto* const server = event->id;
+    REQUIRE(rdma_ack_cm_event(event) == 0);
+    end(server);
+    of_client.pass(RDMA_CM_EVENT_REJECTED);
+    end(client);
+  }
+  end(listener);
+}
+
+TEST_CASE("addresses") {
+  Channel channel;
+  const auto port = next_port();
+  auto* const first = channel.listen(port);
+  auto* const second = channel.make();
+  auto same = address("10.0.0.1", port);
+  CHECK(rdma_bind_addr(second, generic(same)) == -1);
+  CHECK(errno == EADDRINUSE);
+  auto all = address("0.0.0.0", port);
+  CHECK(rdma_bind_addr(second, generic(all)) == -1);
+  CHECK(errno == EADDRINUSE);
+  auto foreign = address("10.0.0.2", port);
+  CHECK(rdma_bind_addr(second, generic(foreign)) == -1);
+  CHECK(errno == EADDRNOTAVAIL);
+  auto any = address("0.0.0.0", 0);
+  CHECK(rdma_bind_addr(second, generic(any)) == 0);
+  CHECK(ntohs(rdma_get_src_port(second)) >= 0xC000);
+  auto unknown = address("10.9.9.9", 1);
+  CHECK(rdma_resolve_addr(second, nullptr, generic(unknown), 100) == 0);
+  rdma_cm_event* const event = channel.expect(RDMA_CM_EVENT_ADDR_ERROR);
+  CHECK(event->status == -EHOSTUNREACH);
+  REQUIRE(rdma_ack_cm_event(event) == 0);
+  auto group = address("224.0.0.9", 1);
+  CHECK(rdma_resolve_addr(second, nullptr, generic(group), 100) == -1);
+  CHECK(errno == EINVAL);
+  CHECK(rdma_resolve_route(second, 100) == -1);
+  end(first);
+  // The port is free as soon as its id has gone.
+  auto* const third = channel.listen(port);
+  auto* const itself = channel.resolve(port, RDMA_PS_TCP, "127.0.0.1");  // this host, by its own address
+  CHECK(itself->route.addr.dst_sin.sin_addr.s_addr == inet_addr("10.0.0.1"));
+  for (auto* id : {second, third, itself}) end(id);
+}
+
+TEST_CASE("a channel can be polled, and asked without waiting") {
+  Channel channel;
+  rdma_cm_event* event = nullptr;
+  REQUIRE(fcntl(channel.channel->fd, F_SETFL, O_NONBLOCK) == 0);
+  CHECK(rdma_get_cm_event(channel.channel, &event) == -1);
+  CHECK(errno == EAGAIN);
+  pollfd what{.fd = channel.channel->fd, .events = POLLIN, .revents = 0};
+  CHECK(poll(&what, 1, 0) == 0);
+  auto* const id = channel.make();
+  auto to = address("10.0.0.2", 1);
+  REQUIRE(rdma_resolve_addr(id, nullptr, generic(to), 100) == 0);
+  CHECK(poll(&what, 1, 5000) == 1);
+  REQUIRE(rdma_resolve_route(id, 100) == 0);
+  channel.pass(RDMA_CM_EVENT_ADDR_RESOLVED);
+  CHECK(poll(&what, 1, 5000) == 1);  // there is another one
+  channel.pass(RDMA_CM_EVENT_ROUTE_RESOLVED);
+  CHECK(rdma_get_cm_event(channel.channel, &event) == -1);
+  end(id);
+}
+
+TEST_CASE("an id waits for its events to be acknowledged before it goes") {
+  Channel channel;
+  auto* const id = channel.make();
+  auto to = address("10.0.0.2", 1);
+  REQUIRE(rdma_resolve_addr(id, nullptr, generic(to), 100) == 0);
+  rdma_cm_event* const event = channel.expect(RDMA_CM_EVENT_ADDR_RESOLVED);
+  std::atomic<bool> gone = false;
+  std::thread other([&] {
+    static_cast<void>(rdma_destroy_id(id));
+    gone = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  CHECK_FALSE(gone);
+  REQUIRE(rdma_ack_cm_event(event) == 0);
+  other.join();
+}
+
+TEST_CASE("ids whose calls wait: rdma_create_ep on both sides") {
+  const auto port = std::to_string(next_port());
+  rdma_addrinfo hints{}, *found = nullptr;
+  hints.ai_flags = RAI_PASSIVE;
+  hints.ai_port_space = RDMA_PS_TCP;
+  REQUIRE(rdma_getaddrinfo("10.0.0.1", port.c_str(), &hints, &found) == 0);
+  ibv_qp_init_attr attr{};
+  attr.cap = {2, 2, 1, 1, 16};
+  attr.sq_sig_all = 1;
+  rdma_cm_id* listener = nullptr;
+  REQUIRE(rdma_create_ep(&listener, found, nullptr, &attr) == 0);
+  rdma_freeaddrinfo(found);
+  REQUIRE(rdma_listen(listener, 1) == 0);
+  std::string got;
+  std::thread server([&] {
+    rdma_cm_id* id = nullptr;
+    std::array<char, 32> message{};
+    ibv_wc done{};
+    if (rdma_get_request(listener, &id) != 0) return;
+    ibv_mr* const region = rdma_reg_msgs(id, message.data(), message.size());
+    if (rdma_post_recv(id, nullptr, message.data(), message.size(), region) == 0 && rdma_accept(id, nullptr) == 0 &&
+        rdma_get_recv_comp(id, &done) == 1)
+      got = message.data();
+    rdma_disconnect(id);
+    rdma_dereg_mr(region);
+    rdma_destroy_ep(id);
+  });
+  hints.ai_flags = 0;
+  REQUIRE(rdma_getaddrinfo("10.0.0.1", port.c_str(), &hints, &found) == 0);
+  rdma_cm_id* id = nullptr;
+  REQUIRE(rdma_create_ep(&id, found, nullptr, &attr) == 0);
+  rdma_freeaddrinfo(found);
+  CHECK(rdma_connect(id, nullptr) == 0);
+  std::array<char, 16> message{"synchronous"};
+  ibv_wc done{};
+  CHECK(rdma_post_send(id, nullptr, message.data(), message.size(), nullptr, IBV_SEND_INLINE) == 0);
+  CHECK(rdma_get_send_comp(id, &done) == 1);
+  server.join();
+  CHECK(got == "synchronous");
+  // A second time nobody takes the request: the listener goes, and the client is refused.
+  rdma_destroy_ep(id);
+  rdma_destroy_ep(listener);
+}
+
+TEST_CASE("datagrams: who serves, and with which Q_Key") {
+  Channel of_server, of_client;
+  const auto port = next_port();
+  auto* const listener = of_server.listen(port, RDMA_PS_UDP);
+  auto* const client = of_client.resolve(port, RDMA_PS_UDP);
+  make_qp(client, IBV_QPT_UD);
+  auto ask = with("who?");
+  REQUIRE(rdma_connect(client, &ask) == 0);
+  rdma_cm_event* event = of_server.expect(RDMA_CM_EVENT_CONNECT_REQUEST);
+  auto* const server = event->id;
+  CHECK(std::string(static_cast<const char*>(event->param.ud.private_data)) == "who?");
+  CHECK(event->param.ud.private_data_len == 180);
+  REQUIRE(rdma_ack_cm_event(event) == 0);
+  make_qp(server, IBV_QPT_UD);
+  REQUIRE(rdma_accept(server, nullptr) == 0);
+  event = of_client.expect(RDMA_CM_EVENT_ESTABLISHED);
+  CHECK(event->param.ud.qp_num == server->qp->qp_num);
+  CHECK(event->param.ud.qkey == RDMA_UDP_QKEY);
+  ibv_ah* const handle = ibv_create_ah(client->pd, &event->param.ud.ah_attr);
+  CHECK(handle != nullptr);
+  ibv_destroy_ah(handle);
+  REQUIRE(rdma_ack_cm_event(event) == 0);
+  for (auto* id : {client, server, listener}) end(id);
+}
+
+TEST_CASE("what is not there says so, and what is wrong is refused") {
+  Channel channel;
+  auto* const id = channel.make();
+  auto group = address("224.0.0.9", 0);
+  CHECK(rdma_join_multicast(id, generic(group), nullptr) == -1);
+  CHECK(errno == EOPNOTSUPP);
+  CHECK(rsocket(AF_INET, SOCK_STREAM, 0) == -1);
+  CHECK(errno == EOPNOTSUPP);
+  rdma_cm_id* other = nullptr;
+  CHECK(rdma_create_id(channel.channel, &other, nullptr, RDMA_PS_IB) == -1);
+  CHECK(errno == EOPNOTSUPP);
+  CHECK(rdma_connect(id, nullptr) == -1);  // without a queue pair
+  CHECK(errno == EINVAL);
+  CHECK(rdma_accept(id, nullptr) == -1);
+  CHECK(rdma_disconnect(id) == -1);
+  CHECK(rdma_reject(id, nullptr, 0) == -1);
+  CHECK(rdma_get_request(id, &other) == -1);  // it is not synchronous
+  std::uint8_t tos = 0x20;
+  CHECK(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof tos) == 0);
+  CHECK(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, 2) == -1);
+  CHECK(rdma_set_option(id, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, &tos, 1) == -1);
+  rdma_addrinfo* found = nullptr;
+  CHECK(rdma_getaddrinfo("no such host at all", "1", nullptr, &found) != 0);
+  CHECK(rdma_getaddrinfo(nullptr, nullptr, nullptr, &found) == -1);
+  int count = 0;
+  ibv_context** const devices = rdma_get_devices(&count);
+  CHECK(count == 1);
+  CHECK(devices[1] == nullptr);
+  rdma_free_devices(devices);
+  end(id);
+}
+
+TEST_CASE("many connections one after the other, and at the same time") {
+  Channel of_server, of_client;
+  const auto port = next_port();
+  auto* const listener = of_server.listen(port);
+  std::vector<rdma_cm_id*> clients, servers;
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 4; ++i) {
+      clients.push_back(of_client.resolve(port));
+      make_qp(clients.back());
+    }
+    for (auto* client : clients) REQUIRE(rdma_connect(client, nullptr) == 0);
+    for (std::size_t i = 0; i < clients.size(); ++i) {
+      rdma_cm_event* const event = of_server.expect(RDMA_CM_EVENT_CONNECT_REQUEST);
+      servers.push_back(event->id);
+      REQUIRE(rdma_ack_cm_event(event) == 0);
+    }
+    for (auto* server : servers) {
+      make_qp(server);
+      REQUIRE(rdma_accept(server, nullptr) == 0);
+      of_client.pass(RDMA_CM_EVENT_ESTABLISHED);
+      of_server.pass(RDMA_CM_EVENT_ESTABLISHED);
+    }
+    for (auto* client : clients) {
+      REQUIRE(rdma_disconnect(client) == 0);
+      of_client.pass(RDMA_CM_EVENT_DISCONNECTED);
+      of_server.pass(RDMA_CM_EVENT_DISCONNECTED);
+    }
+    for (auto* id : clients) end(id);
+    for (auto* id : servers) end(id);
+    clients.clear();
+    servers.clear();
+  }
+  end(listener);
+}
