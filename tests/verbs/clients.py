@@ -42,6 +42,7 @@ REPLAY = ["ib_write_bw -n 1000 -s 4096", "ib_send_lat -n 20 -e", "ib_read_bw -n 
 RDMACM = [
     ("rping -s -C 10 -v -V -a 0.0.0.0 -p PORT", "rping -c -C 10 -v -V -a 10.0.0.1 -p PORT"),
     ("rping -s -C 5 -S 4096 -a 10.0.0.1 -p PORT", "rping -c -C 5 -S 4096 -a 10.0.0.1 -p PORT"),
+    ("rping -s -C 5 -v -V -a fe80::ff:fe00:1 -p PORT", "rping -c -C 5 -v -V -a fe80::ff:fe00:1 -p PORT"),
     ("ucmatose -p PORT -c 4 -C 10 -S 1000", "ucmatose -s 10.0.0.1 -p PORT -c 4 -C 10 -S 1000"),
     ("udaddy -c 2 -C 5 -S 100", "udaddy -s 10.0.0.1 -c 2 -C 5 -S 100"),
     ("rdma_server -p PORT", "rdma_client -s 10.0.0.1 -p PORT"),
@@ -163,7 +164,7 @@ def check_connections(machine):
             output, code = done.stdout, done.returncode
         except subprocess.TimeoutExpired as late:
             output, code = str(late.stdout), "no end"
-        good = code == 0 and (not pair[0].startswith("ib_") or rows_of(output)) and (pair[0].find("-v -V") < 0 or "rdma-ping-9" in output)
+        good = code == 0 and (not pair[0].startswith("ib_") or rows_of(output)) and ("-v -V" not in pair[0] or "ping data: rdma-ping-4" in output)
         print(f"{'ok  ' if good else 'FAIL'} {pair[1]}", flush=True)
         if not good:
             wrong.append(f"{pair}: {code}\n{output}")
