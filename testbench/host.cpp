@@ -5,6 +5,8 @@
 #include "driver/generated/host_interface.hpp"
 #include "model/random.hpp"
 #include "testbench/barrier_switch.hpp"
+#include "testbench/nic_model.hpp"
+#include "testbench/nic_rtl.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -28,6 +30,11 @@ NicOptions seeded(NicOptions options, std::uint64_t seed) {
   return options;
 }
 
+std::unique_ptr<Nic> make_nic(model::PcieLink& pcie, model::EthernetLink& ethernet, const NicOptions& options) {
+  if (options.kind == NicKind::kModel) return std::make_unique<NicModel>("nic", pcie, ethernet, options);
+  return std::make_unique<NicRtl>("nic", pcie, ethernet, options);
+}
+
 }  // namespace
 
 Host::Host(const sc_core::sc_module_name& name, std::size_t index, const HostOptions& options, std::uint64_t seed,
@@ -39,7 +46,7 @@ Host::Host(const sc_core::sc_module_name& name, std::size_t index, const HostOpt
       interrupts_(hw::kMsixVectors),
       memory_order_("memory_order", seeded(options.memory_order, host_seed(seed, index))),
       root_complex_("root_complex", iommu_, seeded(options.root_complex, host_seed(seed, index))),
-      nic_("nic", root_complex_, ethernet, seeded(options.nic, host_seed(seed, index))),
+      nic_(make_nic(root_complex_, ethernet, seeded(options.nic, host_seed(seed, index)))),
       device_("device", memory_, iommu_, interrupts_, host_seed(seed, index)),
       psn_near_wrap_(options.psn_near_wrap) {
   root_complex_.set_memory_order(memory_order_);
@@ -59,10 +66,10 @@ Host::Host(const sc_core::sc_module_name& name, std::size_t index, const HostOpt
   device_.mmio.bind(root_complex_.mmio);
   device_.set_function_reset(
       [this] {
-        nic_.reset();
+        nic_->reset();
         root_complex_.reset_function();
       },
-      nic_.reset_ns() + options.root_complex.read_latency_ns);
+      nic_->reset_ns() + options.root_complex.read_latency_ns);
 }
 
 Host::~Host() { BarrierSwitch::instance().forget(this); }
@@ -74,7 +81,7 @@ void Host::reset(const HostOptions& options, std::uint64_t seed) {
   interrupts_.clear();
   memory_order_.reset(seeded(options.memory_order, own));
   root_complex_.reset(seeded(options.root_complex, own));
-  nic_.power_cycle(seeded(options.nic, own));
+  nic_->power_cycle(seeded(options.nic, own));
   device_.reset(own);
   device_.set_write_combining_split(options.write_combining_split);
   psn_near_wrap_ = options.psn_near_wrap;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <systemc>
 
 #include "model/ethernet.hpp"
@@ -10,7 +11,7 @@
 #include "model/iommu.hpp"
 #include "model/memory_order.hpp"
 #include "model/root_complex.hpp"
-#include "testbench/nic_rtl.hpp"
+#include "testbench/nic.hpp"
 #include "testbench/sim_device.hpp"
 
 namespace rnic::testbench {
@@ -45,7 +46,7 @@ class Host : public sc_core::sc_module {
   [[nodiscard]] model::Iommu& iommu() { return iommu_; }
   [[nodiscard]] model::InterruptController& interrupts() { return interrupts_; }
   [[nodiscard]] model::RootComplex& root_complex() { return root_complex_; }
-  [[nodiscard]] NicRtl& nic() { return nic_; }
+  [[nodiscard]] Nic& nic() { return *nic_; }
 
   /// What the NIC and its driver do with memory goes through `witness`, which outlives the host. Null: by itself.
   void set_memory_witness(model::MemoryWitness* witness) {
@@ -57,7 +58,7 @@ class Host : public sc_core::sc_module {
   [[nodiscard]] double psn_near_wrap() const { return psn_near_wrap_; }
 
   /// As after power-on, with the options and the seed given: memory free, nothing mapped, NIC in reset. The memory size
-  /// stays.
+  /// stays, and so does the kind of the NIC.
   void reset(const HostOptions& options, std::uint64_t seed);
 
  private:
@@ -67,7 +68,7 @@ class Host : public sc_core::sc_module {
   model::InterruptController interrupts_;
   model::MemoryOrder memory_order_;
   model::RootComplex root_complex_;
-  NicRtl nic_;
+  std::unique_ptr<Nic> nic_;
   SimDevice device_;
   double psn_near_wrap_;
 };

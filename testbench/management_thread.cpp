@@ -31,7 +31,9 @@ ManagementThread::~ManagementThread() {
   agent_->stop();
   for (std::uint64_t waited = 0; !thread_.terminated() && waited < kPatienceNs && !device_.removed(); waited += kLookNs)
     device_.elapse(kLookNs);
-  if (!thread_.terminated()) thread_.kill();
+  // Outside of simulated time it stays where it waits: nobody runs any more.
+  const bool inside = sc_core::sc_get_current_process_handle().valid();
+  if (inside && !thread_.terminated()) thread_.kill();
 }
 
 }  // namespace rnic::testbench

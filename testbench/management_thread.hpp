@@ -9,7 +9,7 @@
 namespace rnic::testbench {
 
 /// The thread of a simulated host that has QP1 (gsi::Agent), from its making to its end. Both are on a thread of
-/// simulated time, and let time pass.
+/// simulated time, and let time pass; when that is over, only its end may follow.
 class ManagementThread {
  public:
   /// Throws std::runtime_error: QP1 cannot be had. `kernel` and `device` outlive it.

@@ -1,7 +1,6 @@
 #include "testbench/nic_rtl.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace rnic::testbench {
 
@@ -23,38 +22,17 @@ void NicRtl::power_cycle(const NicOptions& options) {
   nic_->listen(listener_);
   clocked_ = 0;
   asleep_ = false;
-  epoch_ = model::now_ps();
+  edges_ = {model::now_ps(), options.clock_phase, options.clock_period, options.clock_ppm};
   schedule(0);
   reset();
 }
 
-/// Time of edge `number` since power-on.
-model::Picoseconds NicRtl::edge(std::uint64_t number) const {
-  model::Picoseconds time = epoch_ + options_.clock_phase + (number + 1) * options_.clock_period;
-  if (options_.clock_ppm != 0) {
-    const double late = static_cast<double>((number + 1) * options_.clock_period) * options_.clock_ppm * 1e-6;
-    time += static_cast<model::Picoseconds>(std::llround(late));
-  }
-  return time;
-}
-
-/// The first edge at `time` or later.
-std::uint64_t NicRtl::first_edge_at(model::Picoseconds time) const {
-  const model::Picoseconds first = edge(0);
-  if (time <= first) return 0;
-  const double period = static_cast<double>(options_.clock_period) * (1 + options_.clock_ppm * 1e-6);
-  auto number = static_cast<std::uint64_t>(static_cast<double>(time - first) / period);
-  while (edge(number) < time) ++number;
-  while (number > 0 && edge(number - 1) >= time) --number;
-  return number;
-}
-
-std::uint64_t NicRtl::cycles() const { return asleep_ ? first_edge_at(model::now_ps() + 1) : cycles_; }
+std::uint64_t NicRtl::cycles() const { return asleep_ ? edges_.first_edge_at(model::now_ps() + 1) : cycles_; }
 
 void NicRtl::schedule(std::uint64_t number) {
   cycles_ = number;
   edge_event_.cancel();
-  due_ = edge(number);
+  due_ = edges_.edge(number);
   edge_event_.notify_at(due_);
 }
 
@@ -75,10 +53,10 @@ void NicRtl::cycle() {
 
 /// The next cycle is that of the NIC's deadline, or the first in which something can have arrived.
 void NicRtl::sleep() {
-  const std::uint64_t next = first_edge_at(model::now_ps() + 1);
+  const std::uint64_t next = edges_.first_edge_at(model::now_ps() + 1);
   std::uint64_t number = *nic_->quiet_until();
   for (const model::NicLink* link : links_) {
-    if (const auto arrival = link->next_arrival()) number = std::min(number, first_edge_at(*arrival));
+    if (const auto arrival = link->next_arrival()) number = std::min(number, edges_.first_edge_at(*arrival));
   }
   asleep_ = true;
   due_ = kNeverDue;
@@ -89,7 +67,7 @@ void NicRtl::sleep() {
 /// Something may have changed that the clock waits for. An edge at this very time has been, unless it is due.
 void NicRtl::wake(bool at_once) {
   if (!asleep_ || due_ == model::now_ps()) return;
-  if (at_once) return schedule(first_edge_at(model::now_ps() + 1));
+  if (at_once) return schedule(edges_.first_edge_at(model::now_ps() + 1));
   sleep();
 }
 

@@ -11,18 +11,10 @@
 #include "model/pcie.hpp"
 #include "model/time.hpp"
 #include "model/timed_event.hpp"
-#include "testbench/verilated_nic.hpp"
+#include "testbench/edge_clock.hpp"
+#include "testbench/nic.hpp"
 
 namespace rnic::testbench {
-
-struct NicOptions {
-  model::Picoseconds clock_period = 4000;  ///< 250 MHz
-  double clock_ppm = 0;                    ///< The clock is so much slower than clock_period says
-  model::Picoseconds clock_phase = 0;      ///< Of the first edge, below clock_period
-  std::uint64_t reset_cycles = 16;
-  std::uint64_t seed = 1;  ///< What registers and memories hold before reset
-  ClockOptions clock{};
-};
 
 /// The Verilated NIC in SystemC. One method runs each clock cycle; the links are called directly, with no SystemC
 /// signal between.
@@ -33,44 +25,44 @@ struct NicOptions {
 /// At the edge at time t it takes what its links have for it by t, and what the NIC offered during the cycle that ends
 /// at t goes out at t. An assertion of the RTL that fails, or a malformed TLP, stops the simulation: sc_start throws an
 /// sc_report that names it, or finish_edge does after the last cycle.
-class NicRtl : public sc_core::sc_module {
+class NicRtl : public sc_core::sc_module, public Nic {
  public:
   NicRtl(const sc_core::sc_module_name& name, model::PcieLink& pcie, model::EthernetLink& ethernet,
          const NicOptions& options);
   ~NicRtl() override { stop_trace(); }
 
-  /// Resets the NIC through its pin for reset_cycles, from the next clock edge on.
-  void reset() {
+  void reset() override {
     reset_left_ = options_.reset_cycles;
     wake(true);
   }
-  [[nodiscard]] std::uint64_t reset_ns() const {
+  [[nodiscard]] std::uint64_t reset_ns() const override {
     return (options_.reset_cycles + 1) * options_.clock_period / model::kPicosecondsPerNanosecond + 1;
   }
-  /// A new chip, in reset, with a clock that begins now: nothing is left of the old one, registers and memories hold
-  /// what the options' seed says. Ends the trace.
-  void power_cycle(const NicOptions& options);
+  /// Registers and memories hold what the options' seed says.
+  void power_cycle(const NicOptions& options) override;
 
   /// As VerilatedNic.
-  void start_trace(const std::string& path, const TraceRange& range = {}) { nic_->start_trace(path, range, epoch_); }
-  void flush_trace() { nic_->flush_trace(model::now_ps()); }
-  void stop_trace() { nic_->stop_trace(model::now_ps()); }
+  void start_trace(const std::string& path, const TraceRange& range = {}) override {
+    nic_->start_trace(path, range, edges_.epoch);
+  }
+  void flush_trace() override { nic_->flush_trace(model::now_ps()); }
+  void stop_trace() override { nic_->stop_trace(model::now_ps()); }
   /// As VerilatedNic; also of chips that a power_cycle brings.
-  void listen(NicListener* listener) {
+  void listen(NicListener* listener) override {
     listener_ = listener;
     nic_->listen(listener);
   }
 
-  void finish_edge() { nic_->finish_edge(); }
-  [[nodiscard]] const PortActivity& activity() const { return nic_->activity(); }
-  [[nodiscard]] std::vector<std::string> state() { return nic_->state(); }
+  void finish_edge() override { nic_->finish_edge(); }
+  [[nodiscard]] const PortActivity& activity() const override { return nic_->activity(); }
+  [[nodiscard]] std::vector<std::string> state() override { return nic_->state(); }
 
   /// The clock stands still.
-  [[nodiscard]] bool asleep() const { return asleep_; }
+  [[nodiscard]] bool asleep() const override { return asleep_; }
   /// Clock cycles since power-on, those included in which the clock stood still.
-  [[nodiscard]] std::uint64_t cycles() const;
+  [[nodiscard]] std::uint64_t cycles() const override;
   /// Those that the NIC was clocked for.
-  [[nodiscard]] std::uint64_t clocked() const { return clocked_; }
+  [[nodiscard]] std::uint64_t clocked() const override { return clocked_; }
 
  private:
   static constexpr model::Picoseconds kNeverDue = ~model::Picoseconds{0};
@@ -79,8 +71,6 @@ class NicRtl : public sc_core::sc_module {
   void wake(bool at_once);
   void schedule(std::uint64_t number);
   void sleep();
-  [[nodiscard]] std::uint64_t first_edge_at(model::Picoseconds time) const;
-  [[nodiscard]] model::Picoseconds edge(std::uint64_t number) const;
 
   model::PcieLink& pcie_;
   model::EthernetLink& ethernet_;
@@ -88,8 +78,8 @@ class NicRtl : public sc_core::sc_module {
   NicOptions options_;
   std::unique_ptr<VerilatedNic> nic_;
   NicListener* listener_ = nullptr;
-  model::Picoseconds epoch_ = 0;  ///< Power-on
-  std::uint64_t cycles_ = 0;      ///< Number of the next
+  EdgeClock edges_;
+  std::uint64_t cycles_ = 0;  ///< Number of the next
   std::uint64_t clocked_ = 0;
   std::uint64_t reset_left_ = 0;
   bool asleep_ = false;

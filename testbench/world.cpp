@@ -79,6 +79,7 @@ WorldOptions WorldOptions::from_environment(const std::string& name) {
 HostOptions World::host_options(std::size_t index) const {
   HostOptions options = options_.each_host.at(index).value_or(options_.host);
   if (options_.pcie_faults.at(index)) options.root_complex.faults = *options_.pcie_faults[index];
+  if (options_.nics.at(index)) options.nic.kind = *options_.nics[index];
   // The last is that of the thread which does all the rest, when it has met all others.
   options.nic.clock.own_thread = index + 1 < options_.hosts && index + 1 < options_.threads;
   options.nic.clock.gating = options_.clock_gating;
@@ -345,7 +346,12 @@ void World::reset(const WorldOptions& options) {
   const model::Picoseconds past_grid = model::now_ps() % kResetGrid;
   if (past_grid != 0) sc_core::sc_start(model::to_sc_time(kResetGrid - past_grid), sc_core::SC_RUN_TO_TIME);
   epoch_ = model::now_ps();
+  std::vector<NicKind> kinds;
+  for (std::size_t i = 0; i < hosts_.size(); ++i) kinds.push_back(host_options(i).nic.kind);
   options_ = options;
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    if (host_options(i).nic.kind != kinds[i]) throw std::invalid_argument("a world keeps the kind of each NIC");
+  }
   declared_.reset();
   for (std::size_t i = 0; i < hosts_.size(); ++i) hosts_[i]->reset(host_options(i), options.seed);
   if (wire_) wire_->reset(seeded(options.wire, options.seed, "wire"));

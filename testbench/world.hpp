@@ -35,6 +35,8 @@ struct WorldOptions {
   model::WireOptions wire;
   /// Faults of each host's PCI Express, instead of those in `host`.
   std::array<std::optional<model::PcieFaultOptions>, kMostHosts> pcie_faults{};
+  /// The NIC of each host, instead of what its options say. Settled when the World is made.
+  std::array<std::optional<NicKind>, kMostHosts> nics{};
   std::uint64_t seed = 1;
   /// That simulate, of this process: the clock edges of all NICs but one have each a thread of their own, as far as
   /// there are threads. Nothing in the results depends on it.
@@ -141,7 +143,8 @@ class World : public sc_core::sc_module {
   void observe_cables(model::EthernetSwitch::Tap observer) { cable_observer_ = std::move(observer); }
 
   /// Power cycle: hosts and wires as new, with `options` (the memory size stays as constructed). Called between runs.
-  /// Throws std::invalid_argument for another number of hosts or free ends, or a switch that was not there or is to go.
+  /// Throws std::invalid_argument for another number of hosts or free ends, a switch that was not there or is to go, or
+  /// another kind of NIC.
   void reset(const WorldOptions& options);
   void reset() { reset(options_); }
 

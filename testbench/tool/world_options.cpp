@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <thread>
 
 #include "testbench/scenario.hpp"
@@ -52,6 +53,21 @@ void add_world_options(CLI::App& command, WorldArguments& world) {
   command.add_flag(
       "--check-rest", options.check_rest,
       "Stop when a clock stands still where something would have changed: of a room, or of a quiet NIC. Slow");
+  const auto choose = [&options](const std::string& text) {
+    const std::map<std::string, NicKind> kinds = {{"rtl", NicKind::kRtl}, {"model", NicKind::kModel}};
+    const std::size_t comma = text.find(',');
+    const auto first = kinds.find(text.substr(0, comma));
+    const auto second = comma == std::string::npos ? first : kinds.find(text.substr(comma + 1));
+    if (first == kinds.end() || second == kinds.end())
+      throw CLI::ValidationError("--nic", "'" + text + "' is none of rtl, model, rtl,model, model,rtl");
+    options.nics.fill(second->second);
+    options.nics[0] = first->second;
+  };
+  command
+      .add_option_function<std::string>("--nic", choose,
+                                        "NIC of all hosts, or of host A and of the others: rtl, or model, the "
+                                        "reference NIC, which has no waves and no blocks [rtl]")
+      ->type_name("KIND[,KIND]");
   command.add_option("--link-gbps", options.wire.rate_gbps, "Rate of the wire, 10^9 bits per second")
       ->check(CLI::Range(0.1, 400.0))
       ->capture_default_str();

@@ -1,0 +1,96 @@
+#include "model/reference/port.hpp"
+
+#include "model/reference/nic.hpp"
+
+namespace rnic::reference {
+namespace {
+
+/// Partition keys match: the same partition, and one of the two is a full member (10.9.3).
+bool same_partition(std::uint16_t one, std::uint16_t other) {
+  constexpr std::uint16_t kFull = 0x8000;
+  return ((one ^ other) & 0x7fff) == 0 && ((one | other) & kFull) != 0;
+}
+
+}  // namespace
+
+Port::Port(Nic& nic) : room(nic.clock), nic_(nic) {}
+
+/// A frame to our own address comes back, and never reaches the wire; one to a group comes back too, as no switch
+/// reflects it (decisions 61, 64).
+void Port::send(Bytes frame, std::function<void()> left) {
+  const std::uint64_t dest = big(frame, 0, 6);
+  const bool own = dest == nic_.mac, group = (dest >> 40 & 1) != 0;
+  nic_.count(Count::TxFrames);
+  if (own || (group && nic_.datagrams.any())) {
+    nic_.clock.at(nic_.clock.now() + kCycle, [this, frame, left, own] {
+      if (own) left();
+      if (nic_.enabled()) receive(frame);
+    });
+    if (own) return;
+  }
+  waiting_bytes_ += frame.size();
+  out.push_back({std::move(frame), std::move(left)});
+}
+
+void Port::left() {
+  const Frame frame = std::move(out.front());
+  out.pop_front();
+  waiting_bytes_ -= frame.bytes.size();
+  if (has_room()) room.raise();
+  frame.left();
+}
+
+void Port::receive(Bytes frame) {
+  constexpr Time kThrough = 10 * kCycle;
+  nic_.clock.at(nic_.clock.now() + kThrough, [this, frame = std::move(frame)] {
+    if (nic_.enabled()) take(frame);
+  });
+}
+
+void Port::take(const Bytes& frame) {
+  nic_.count(Count::RxFrames);
+  Packet packet;
+  switch (parse(frame, nic_.mac, packet)) {
+    case Verdict::NotRoce: return nic_.count(Count::RxNotRoce);
+    case Verdict::Malformed: return nic_.count(Count::RxMalformed);
+    case Verdict::BadIcrc: return nic_.count(Count::RxBadIcrc);
+    case Verdict::Congestion: return nic_.count(Count::RxCongestion);
+    case Verdict::Good: break;
+  }
+  nic_.count(Count::RxRoce);
+  const bool datagram = packet.service() == QpType::Ud && is_known(QpType::Ud, packet.kind());
+  if (packet.path.dest_mac != nic_.mac && packet.dest_qpn == kMulticastQpn && datagram) {
+    const auto* members = nic_.datagrams.members(packet.path.dest);
+    if (members == nullptr) return nic_.count(Count::RxNoQp);
+    for (const std::uint32_t qpn : std::set(*members)) {
+      nic_.count(Count::MulticastCopies);
+      packet.dest_qpn = qpn;
+      deliver(packet, true);
+    }
+    return;
+  }
+  deliver(packet, false);
+}
+
+/// To the queue pair that it is for, if that takes it (9.6.1).
+void Port::deliver(const Packet& packet, bool to_group) {
+  const QpPtr qp = nic_.qps.find(packet.dest_qpn);
+  if (!qp) return nic_.count(Count::RxNoQp);
+  if (packet.service() != qp->type || !qp->receives()) return nic_.count(*qp, Count::RxBadState, QpCount::BadState);
+  const QpAttributes& a = qp->a;
+  const bool right_addresses = qp->type == QpType::Ud
+                                   ? to_group || packet.path.dest == a.path.source || packet.path.dest == a.path.dest
+                                   : packet.path.dest == a.path.source && packet.path.source == a.path.dest;
+  if (!right_addresses || !same_partition(packet.pkey, a.pkey))
+    return nic_.count(*qp, Count::RxBadPeer, QpCount::BadPeer);
+  if (qp->type == QpType::Ud && packet.qkey != a.qkey) return nic_.count(*qp, Count::RxBadQkey, QpCount::BadQkey);
+  if (qp->type == QpType::Rc && is_response(packet.kind())) {
+    qp->responses_in.push_back(packet);
+    qp->response_signal.raise();
+  } else {
+    qp->requests_in.push_back(packet);
+    qp->request_signal.raise();
+  }
+}
+
+}  // namespace rnic::reference

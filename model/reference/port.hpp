@@ -1,0 +1,40 @@
+#pragma once
+
+#include <deque>
+
+#include "model/reference/clock.hpp"
+#include "model/reference/outside.hpp"
+#include "model/reference/packet.hpp"
+
+namespace rnic::reference {
+
+class Nic;
+
+/// The Ethernet port: frames that wait to leave, and what becomes of those that come.
+class Port {
+ public:
+  explicit Port(Nic& nic);
+
+  /// Room for another frame; wait for `room` without.
+  [[nodiscard]] bool has_room() const { return waiting_bytes_ < kRoom; }
+  /// `left` is called when the frame is in the MAC.
+  void send(Bytes frame, std::function<void()> left);
+  /// The MAC has taken the frame at the head of `out`.
+  void left();
+  /// A frame that has come. It is looked at when the pipeline of a NIC would have brought it there.
+  void receive(Bytes frame);
+
+  std::deque<Frame> out;
+  Signal room;
+
+ private:
+  static constexpr std::size_t kRoom = 16384;
+
+  void take(const Bytes& frame);
+  void deliver(const Packet& packet, bool to_group);
+
+  Nic& nic_;
+  std::size_t waiting_bytes_ = 0;
+};
+
+}  // namespace rnic::reference
