@@ -159,7 +159,7 @@ class Work {
   bool failed_ = false, told_nothing_ = false;
 };
 
-constexpr kmd::KernelOptions kQuick{.completion_timeout = hw::CompletionTimeoutRange::kA1};
+const kmd::KernelOptions kQuick{.completion_timeout = hw::CompletionTimeoutRange::kA1};
 
 /// Two pairs of queue pairs at work while the fault comes. What it hits may fail, with a reason.
 void meet(World& world, bool silent) {
