@@ -10,6 +10,7 @@
 #include <mutex>
 #include <vector>
 
+#include "driver/spin_lock.hpp"
 #include "driver/umd/address_handle.hpp"
 #include "driver/umd/completion_queue.hpp"
 #include "driver/umd/kernel_mr.hpp"
@@ -132,7 +133,8 @@ struct Srq {
 /// A request that is being built by the ibv_wr_* functions.
 struct PendingSend {
   ibv_send_wr request{};
-  std::vector<ibv_sge> segments{};
+  ibv_sge segment{};                     ///< Of a request with one, and of inline data
+  std::vector<ibv_sge> segments{};       ///< Of one with several
   std::vector<std::byte> inline_data{};  ///< Copied when the program named it
 };
 
@@ -145,10 +147,11 @@ struct Qp {
   bool signal_all{};
   bool extended{};                  ///< Has ibv_wr_* functions
   std::uint64_t send_operations{};  ///< IBV_QP_EX_WITH_*
-  std::mutex batch_lock;            ///< From wr_start to wr_complete or wr_abort
+  SpinLock batch_lock;              ///< From wr_start to wr_complete or wr_abort
   std::vector<PendingSend> batch;   ///< Requests since wr_start are the first `batch_size`; the rest is room
   std::size_t batch_size{};
-  int batch_error{};
+  PendingSend* pending{};  ///< The last of them, which the setters are about; none once something was wrong
+  int batch_error{};       ///< The first thing that was wrong since wr_start
 
   static Qp& of(ibv_qp* qp) { return *reinterpret_cast<Qp*>(qp); }
   static Qp& of(ibv_qp_ex* qp) { return *reinterpret_cast<Qp*>(qp); }

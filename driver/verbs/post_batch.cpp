@@ -7,40 +7,55 @@
 namespace rnic::verbs {
 namespace {
 
+/// More segments than any request may have.
+constexpr std::size_t kTooManySegments = 1000;
+
+/// Nothing of the batch will be posted. The first reason is the one that wr_complete says.
+[[gnu::noinline]] void refuse(Qp& qp, int error) {
+  qp.pending = nullptr;
+  if (qp.batch_error == 0) qp.batch_error = error;
+}
+
 /// The request that the setters are about. Without one they do nothing, as wr_complete then says.
-ibv_send_wr* current(Qp& qp) {
-  if (qp.batch_error != 0) return nullptr;
-  if (qp.batch_size == 0) {
-    qp.batch_error = EINVAL;
-    return nullptr;
-  }
-  return &qp.batch[qp.batch_size - 1].request;
+PendingSend* current(Qp& qp) {
+  if (qp.pending == nullptr) [[unlikely]]
+    refuse(qp, EINVAL);
+  return qp.pending;
+}
+
+/// Another request has room in the batch afterwards. An errno.
+[[gnu::noinline]] int grow(Qp& qp) {
+  return or_enomem([&] {
+    qp.batch.emplace_back();
+    return 0;
+  });
 }
 
 /// Begins a request, with what the program has put into the queue pair for it.
 ibv_send_wr* begin_request(ibv_qp_ex* face, ibv_wr_opcode opcode, std::uint64_t operation) {
   auto& qp = Qp::of(face);
-  if (qp.batch_error != 0) return nullptr;
-  if ((qp.send_operations & operation) == 0) {
-    qp.batch_error = EOPNOTSUPP;
+  if (qp.batch_error != 0) [[unlikely]]
+    return nullptr;
+  if ((qp.send_operations & operation) == 0) [[unlikely]] {
+    refuse(qp, EOPNOTSUPP);
     return nullptr;
   }
-  if (qp.batch_size == qp.batch.size()) {
-    try {
-      qp.batch.emplace_back();
-    } catch (const std::bad_alloc&) {
-      qp.batch_error = ENOMEM;
+  if (qp.batch_size == qp.batch.size()) [[unlikely]] {
+    if (const int error = grow(qp); error != 0) {
+      refuse(qp, error);
       return nullptr;
     }
   }
   PendingSend& pending = qp.batch[qp.batch_size++];
-  pending.segments.clear();
+  qp.pending = &pending;
   pending.inline_data.clear();
   ibv_send_wr& request = pending.request;
-  request = {};
   request.wr_id = face->wr_id;
+  request.num_sge = 0;
   request.opcode = opcode;
   request.send_flags = face->wr_flags & ~static_cast<unsigned>(IBV_SEND_INLINE);
+  request.imm_data = 0;
+  std::memset(&request.wr, 0, sizeof request.wr);
   return &request;
 }
 
@@ -48,11 +63,13 @@ ibv_send_wr* begin_request(ibv_qp_ex* face, ibv_wr_opcode opcode, std::uint64_t 
 template <typename Change>
 void with_parts(ibv_qp_ex* face, Change&& change) {
   auto& qp = Qp::of(face);
-  if (current(qp) == nullptr) return;
-  qp.batch_error = or_enomem([&] {
-    change(qp.batch[qp.batch_size - 1]);
+  PendingSend* const pending = current(qp);
+  if (pending == nullptr) return;
+  const int error = or_enomem([&] {
+    change(*pending);
     return 0;
   });
+  if (error != 0) refuse(qp, error);
 }
 
 void add_inline(PendingSend& pending, const void* address, std::size_t length) {
@@ -86,48 +103,59 @@ void send_request(ibv_qp_ex* face, ibv_wr_opcode opcode, std::uint64_t operation
   if (request != nullptr) request->invalidate_rkey = immediate_or_key;
 }
 
-void refuse_operation(ibv_qp_ex* face) {
-  auto& qp = Qp::of(face);
-  if (qp.batch_error == 0) qp.batch_error = EOPNOTSUPP;
-}
+void refuse_operation(ibv_qp_ex* face) { refuse(Qp::of(face), EOPNOTSUPP); }
 
-/// What would be refused of a request whatever state the queue pair is in.
-int check_parts(const Qp& qp, const PendingSend& pending) {
-  const umd::QueueCapacity& granted = qp.core->granted();
-  const bool fits =
-      pending.segments.size() <= granted.send_segments && pending.inline_data.size() <= granted.inline_bytes;
-  return fits ? 0 : EINVAL;
-}
-
-int post_batch(Qp& qp) {
-  for (std::size_t i = 0; i < qp.batch_size; ++i) {
-    PendingSend& pending = qp.batch[i];
-    if (const int error = check_parts(qp, pending); error != 0) return error;
-    if ((pending.request.send_flags & IBV_SEND_INLINE) != 0) {
-      pending.segments.assign(1, {.addr = reinterpret_cast<std::uintptr_t>(pending.inline_data.data()),
-                                  .length = static_cast<std::uint32_t>(pending.inline_data.size()),
-                                  .lkey = 0});
-    }
-    pending.request.sg_list = pending.segments.data();
-    pending.request.num_sge = static_cast<int>(pending.segments.size());
-    pending.request.next = i + 1 != qp.batch_size ? &qp.batch[i + 1].request : nullptr;
+/// Gives a request its segments. EINVAL: there are more than the queue pair may have, whatever state it is in.
+int finish_request(const umd::QueueCapacity& granted, PendingSend& pending) {
+  ibv_send_wr& request = pending.request;
+  if (static_cast<unsigned>(request.num_sge) > granted.send_segments) return EINVAL;
+  if ((request.send_flags & IBV_SEND_INLINE) != 0) {
+    if (pending.inline_data.size() > granted.inline_bytes) return EINVAL;
+    pending.segment = {.addr = reinterpret_cast<std::uintptr_t>(pending.inline_data.data()),
+                       .length = static_cast<std::uint32_t>(pending.inline_data.size()),
+                       .lkey = 0};
+    request.num_sge = 1;
   }
+  request.sg_list = request.num_sge == 1 ? &pending.segment : pending.segments.data();
+  return 0;
+}
+
+/// Several, or none.
+[[gnu::noinline]] int post_batch(Qp& qp) {
   if (qp.batch_size == 0) return 0;
+  const umd::QueueCapacity& granted = qp.core->granted();
+  for (std::size_t i = 0; i < qp.batch_size; ++i) {
+    if (const int error = finish_request(granted, qp.batch[i]); error != 0) return error;
+    qp.batch[i].request.next = i + 1 != qp.batch_size ? &qp.batch[i + 1].request : nullptr;
+  }
   if (!qp.core->has_room(qp.batch_size)) return ENOMEM;
   ibv_send_wr* bad = nullptr;
   return post_send(&qp.face.qp_base, &qp.batch[0].request, &bad);
+}
+
+/// One finds out by itself whether there is room.
+int post_one(Qp& qp) {
+  PendingSend& pending = qp.batch[0];
+  if (const int error = finish_request(qp.core->granted(), pending); error != 0) [[unlikely]]
+    return error;
+  pending.request.next = nullptr;
+  ibv_send_wr* bad = nullptr;
+  return post_send(&qp.face.qp_base, &pending.request, &bad);
 }
 
 void start(ibv_qp_ex* face) {
   auto& qp = Qp::of(face);
   qp.batch_lock.lock();
   qp.batch_size = 0;
+  qp.pending = nullptr;
   qp.batch_error = 0;
 }
 
 int complete(ibv_qp_ex* face) {
   auto& qp = Qp::of(face);
-  const int error = qp.batch_error != 0 ? qp.batch_error : or_enomem([&] { return post_batch(qp); });
+  int error = qp.batch_error;
+  if (error == 0) [[likely]]
+    error = qp.batch_size == 1 ? post_one(qp) : post_batch(qp);
   qp.batch_lock.unlock();
   return error;
 }
@@ -169,8 +197,8 @@ void set_send_operations(ibv_qp_ex& qp) {
 
 void set_setters(ibv_qp_ex& qp) {
   qp.wr_set_ud_addr = [](ibv_qp_ex* of, ibv_ah* ah, std::uint32_t qpn, std::uint32_t qkey) {
-    auto* const request = current(Qp::of(of));
-    if (request != nullptr) request->wr.ud = {.ah = ah, .remote_qpn = qpn, .remote_qkey = qkey};
+    auto* const pending = current(Qp::of(of));
+    if (pending != nullptr) pending->request.wr.ud = {.ah = ah, .remote_qpn = qpn, .remote_qkey = qkey};
   };
   qp.wr_set_xrc_srqn = [](ibv_qp_ex* of, std::uint32_t) { refuse_operation(of); };
   qp.wr_set_inline_data = [](ibv_qp_ex* of, void* address, std::size_t length) {
@@ -182,12 +210,20 @@ void set_setters(ibv_qp_ex& qp) {
     });
   };
   qp.wr_set_sge = [](ibv_qp_ex* of, std::uint32_t key, std::uint64_t address, std::uint32_t length) {
-    with_parts(of, [&](PendingSend& pending) {
-      pending.segments.assign(1, {.addr = address, .length = length, .lkey = key});
-    });
+    auto* const pending = current(Qp::of(of));
+    if (pending == nullptr) return;
+    pending->segment = {.addr = address, .length = length, .lkey = key};
+    pending->request.num_sge = 1;
   };
   qp.wr_set_sge_list = [](ibv_qp_ex* of, std::size_t count, const ibv_sge* list) {
-    with_parts(of, [&](PendingSend& pending) { pending.segments.assign(list, list + count); });
+    with_parts(of, [&](PendingSend& pending) {
+      pending.request.num_sge = static_cast<int>(std::min(count, kTooManySegments));
+      if (count == 1) {
+        pending.segment = *list;
+      } else if (count < kTooManySegments) {
+        pending.segments.assign(list, list + count);
+      }
+    });
   };
 }
 

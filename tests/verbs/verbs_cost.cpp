@@ -7,6 +7,21 @@
 
 using namespace rnic;
 
+namespace rnic::verbs {
+
+/// A Write by the calls of ibv_wr_post(3), in one function, so that it can be counted. Returns what ibv_wr_complete
+/// does.
+__attribute__((noinline)) int batch_write(ibv_qp_ex* qp, const ibv_sge* segment) {
+  ibv_wr_start(qp);
+  qp->wr_id = 1;
+  qp->wr_flags = IBV_SEND_SIGNALED;
+  ibv_wr_rdma_write(qp, 9, 0x2000);
+  ibv_wr_set_sge(qp, segment->lkey, segment->addr, segment->length);
+  return ibv_wr_complete(qp);
+}
+
+}  // namespace rnic::verbs
+
 namespace {
 
 constexpr unsigned kCostBatch = 16;
@@ -93,6 +108,26 @@ TEST_CASE_METHOD(CostFixture, "send_inline") {
   repeat([&] {
     post();
     finish(1);
+    take(1);
+  });
+}
+
+TEST_CASE_METHOD(CostFixture, "batch_write") {
+  ibv_qp_init_attr_ex attributes{};
+  attributes.qp_type = IBV_QPT_RC;
+  attributes.send_cq = attributes.recv_cq = cq;
+  attributes.cap = {.max_send_wr = 64, .max_recv_wr = 64, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 0};
+  attributes.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  attributes.pd = pd;
+  attributes.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE;
+  ibv_qp* const batched = ibv_create_qp_ex(context, &attributes);
+  REQUIRE(batched != nullptr);
+  REQUIRE(connect(batched) == 0);
+  ibv_qp_ex* const extended = ibv_qp_to_qp_ex(batched);
+  repeat([&] {
+    REQUIRE(verbs::batch_write(extended, &segment) == 0);
+    REQUIRE(device.window.size() == 1);
+    device.finish_send(batched->qp_num);
     take(1);
   });
 }
