@@ -20,6 +20,7 @@ import tempfile
 
 TESTS = pathlib.Path("/usr/share/doc/rdma-core/tests")  # of the package rdma-core
 PATIENCE = 300  # seconds, for one program or pair; a machine under load is slow
+MEASUREMENTS = 5
 
 PINGPONG = [
     "ibv_rc_pingpong -g 0 -n 20", "ibv_rc_pingpong -g 1 -n 20", "ibv_rc_pingpong -g 0 -n 20 -e", "ibv_rc_pingpong -g 0 -n 10 -s 65536 -m 4096",
@@ -65,6 +66,15 @@ def missing(group):
     return names
 
 
+def run_measured(command):
+    """Runs programs that may be of perftest, which first measures the processor's clock and gives up when other work of the real machine disturbs
+    that; nothing of ours has part in it, and it is run again."""
+    for left in reversed(range(MEASUREMENTS)):
+        run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE)
+        if left == 0 or run.returncode == 0 or "Correlation coefficient" not in run.stdout:
+            return run
+
+
 class Machine:
     """Two hosts and a cable, as a process."""
 
@@ -83,12 +93,10 @@ class Machine:
 
     def run_pair(self, command):
         """The same program as server on host 0 and as client on host 1."""
-        return subprocess.run([self.rnic, "exec", "--dir", self.folder, "--pair", "--", *command, "--", *command, "127.0.0.1"],
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE)
+        return self.run_both(command, [*command, "127.0.0.1"])
 
     def run_both(self, server, client):
-        return subprocess.run([self.rnic, "exec", "--dir", self.folder, "--pair", "--", *server, "--", *client],
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE)
+        return run_measured([self.rnic, "exec", "--dir", self.folder, "--pair", "--", *server, "--", *client])
 
     def end(self):
         self.process.send_signal(signal.SIGTERM)
@@ -178,8 +186,7 @@ def check_replays(rnic, lines):
         with tempfile.TemporaryDirectory(prefix="rnic_replay_") as folder:
             left = pathlib.Path(folder)
             command = [*line.split(), "-p", str(18800 + number)]
-            run = subprocess.run([rnic, "exec", "--pair", "--out", folder, "--log", left / "run.rnic", "--", *command, "--", *command, "127.0.0.1"],
-                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE)
+            run = run_measured([rnic, "exec", "--pair", "--out", folder, "--log", left / "run.rnic", "--", *command, "--", *command, "127.0.0.1"])
             again = subprocess.run([rnic, "replay", left / "run.rnic", "--pcap", left / "again.pcap", "--json", left / "again.json"],
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE)
             good = run.returncode == 0 and complete(line, run.stdout) and again.returncode == 0
