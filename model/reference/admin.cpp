@@ -227,7 +227,7 @@ Bytes Admin::capabilities() const {
   append_little(result, kMaxInline, 2);
   append_little(result, kMaxReads, 1);
   append_little(result, 5, 1);
-  append_little(result, kUars, 2);
+  append_little(result, kUars - 1, 2);  // page 0 is none
   append_little(result, kVectors, 2);
   append_little(result, kMaxMessage, 4);
   append_little(result, 250, 2);

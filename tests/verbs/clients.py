@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs programs of Debian's packages, as they are, on a machine (rnic serve, rnic exec).
 
-usage: clients.py RNIC GROUP [--list FILE]
+usage: clients.py RNIC GROUP [--list FILE] [--nic KIND[,KIND]]
 
 GROUP: devices, pingpong, perftest, rdmacm, replay or rdma_core; the last runs the tests of rdma-core that FILE names, each of which must pass. Every
 group has a machine of its own, which must end without complaint; replay has one for each pair, and runs it once more from its event log. Exit code: 0 all is well, 1 something is not, 77 a program is missing.
@@ -78,10 +78,10 @@ def run_measured(command):
 class Machine:
     """Two hosts and a cable, as a process."""
 
-    def __init__(self, rnic, folder):
+    def __init__(self, rnic, folder, nic):
         self.rnic, self.folder = rnic, folder
         ready, tell = os.pipe()
-        self.process = subprocess.Popen([rnic, "serve", "--dir", folder, "--ready-fd", str(tell)], stdout=subprocess.DEVNULL,
+        self.process = subprocess.Popen([rnic, "serve", "--nic", nic, "--dir", folder, "--ready-fd", str(tell)], stdout=subprocess.DEVNULL,
                                         stderr=subprocess.PIPE, text=True, pass_fds=[tell])
         os.close(tell)
         with os.fdopen(ready) as pipe:
@@ -105,9 +105,9 @@ class Machine:
 
 
 @contextlib.contextmanager
-def machine_of(rnic, wrong):
+def machine_of(rnic, nic, wrong):
     with tempfile.TemporaryDirectory(prefix="rnic_clients_") as folder:
-        machine = Machine(rnic, folder)
+        machine = Machine(rnic, folder, nic)
         try:
             yield machine
         finally:
@@ -244,6 +244,7 @@ def main():
     parser.add_argument("rnic")
     parser.add_argument("group", choices=sorted(NEEDED))
     parser.add_argument("--list")
+    parser.add_argument("--nic", default="rtl", help="NICs of the machine, as rnic serve takes them")
     arguments = parser.parse_args()
     lacking = missing(arguments.group)
     if lacking:
@@ -254,7 +255,7 @@ def main():
     if arguments.group == "replay":
         wrong += check_replays(rnic, REPLAY)
     else:
-        with machine_of(rnic, wrong) as machine:
+        with machine_of(rnic, arguments.nic, wrong) as machine:
             wrong += check_group(machine, arguments)
     print("\n".join(wrong))
     sys.exit(bool(wrong))
