@@ -35,7 +35,8 @@ SECONDS = 600
 
 
 def fail(text):
-    sys.exit(f"prove.py: {text}")
+    print(f"prove.py: {text}", file=sys.stderr)
+    sys.exit(2)
 
 
 def proofs():
@@ -48,6 +49,8 @@ def proofs():
             fail(f"{name}: what is {', '.join(sorted(unknown))}?")
         if ("why" in proof) != ("depth" in proof):
             fail(f"{name}: a depth has a why, and the other way round")
+        if "says" not in proof:
+            fail(f"{name}: says, in a line, what is proved")
         if not proof.get("mutants"):
             fail(f"{name}: a proof that nothing makes fail proves nothing; name a mutant")
         if not (FOLDER / f"prove_{name}.sv").exists():

@@ -1,14 +1,12 @@
 // The ibv_wr_* functions: requests are built one after the other, and posted together or not at all.
 #include <algorithm>
+#include <climits>
 #include <cstring>
 
 #include "driver/verbs/objects.hpp"
 
 namespace rnic::verbs {
 namespace {
-
-/// More segments than any request may have.
-constexpr std::size_t kTooManySegments = 1000;
 
 /// Nothing of the batch will be posted. The first reason is the one that wr_complete says.
 [[gnu::noinline]] void refuse(Qp& qp, int error) {
@@ -217,10 +215,10 @@ void set_setters(ibv_qp_ex& qp) {
   };
   qp.wr_set_sge_list = [](ibv_qp_ex* of, std::size_t count, const ibv_sge* list) {
     with_parts(of, [&](PendingSend& pending) {
-      pending.request.num_sge = static_cast<int>(std::min(count, kTooManySegments));
+      pending.request.num_sge = static_cast<int>(std::min<std::size_t>(count, INT_MAX));
       if (count == 1) {
         pending.segment = *list;
-      } else if (count < kTooManySegments) {
+      } else {
         pending.segments.assign(list, list + count);
       }
     });

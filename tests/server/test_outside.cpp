@@ -8,7 +8,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -24,6 +23,7 @@
 #include "tests/server/remote_peer.hpp"
 #include "tests/server/server_process.hpp"
 #include "tests/server/tool.hpp"
+#include "tests/server/tool_process.hpp"
 
 using namespace rnic;
 using namespace std::chrono_literals;
@@ -258,9 +258,9 @@ TEST_CASE("the station of an address outside is asked for, and an address that n
 }
 
 TEST_CASE("a frame from outside is in the event log, and comes in again in a replay") {
-  std::string folder = (std::filesystem::temp_directory_path() / "rnic_test_outside.XXXXXX").string();
-  REQUIRE(mkdtemp(folder.data()) != nullptr);
-  const std::string log = folder + "/run.rnic", wire = folder + "/wire.pcap", again = folder + "/again.pcap";
+  const test::OwnFolder folder;
+  const std::string log = folder.path() + "/run.rnic", wire = folder.path() + "/wire.pcap",
+                    again = folder.path() + "/again.pcap";
   {
     Outside outside(kDatagram, {"--log", log, "--pcap", wire});
     const auto peer = datagram_socket(outside.path("peer"));
@@ -282,7 +282,6 @@ TEST_CASE("a frame from outside is in the event log, and comes in again in a rep
   };
   CHECK(bytes_of(wire).size() > 4 * 60);
   CHECK(bytes_of(wire) == bytes_of(again));
-  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("a machine that ends while it asks tells who waits") {
