@@ -60,7 +60,7 @@ def proofs():
 
 def translate(proof, stem, replaced):
     """Writes a proof as circuits, for ABC and for the solver that draws waves; replaced: file of the RTL -> the one to take instead."""
-    names = rtl_tools.modules()
+    names = rtl_tools.modules() | {file.stem: file for file in FOLDER.glob("*.sv")}
     wrapper = FOLDER / f"prove_{proof['name']}.sv"
     below = set().union(*(rtl_tools.closure(block, names) for block in rtl_tools.instances(wrapper, names)))
     files = " ".join(str(replaced.get(names[name], names[name])) for name in sorted(below))

@@ -11,9 +11,9 @@ module prove_place_queue (
     input wire logic       out_ready_i,
     input wire logic       watch_i
 );
-  logic [1:0] kept, in_ready, out_data, data_q, pushed, late;
-  logic out_valid, watched_q;
-  logic [3:0] inside_q, ahead_q;
+  logic [1:0] kept, in_ready, out_data, watched, pushed, late;
+  logic out_valid, next;
+  logic [3:0] inside;
   logic [1:0] waits_q[2];
   initial assume (!rst_ni);
 
@@ -36,23 +36,26 @@ module prove_place_queue (
   wire logic push = (in_valid_i & in_ready) != '0;
   wire logic pop = out_valid && out_ready_i;
   assign pushed = in_ready[1] ? in_data_i[3:2] : in_data_i[1:0];
+  watched_word #(
+      .Width    (2),
+      .CountBits(4)
+  ) u_watched (
+      .clk_i,
+      .rst_ni,
+      .watch_i,
+      .push_i  (push),
+      .data_i  (pushed),
+      .pop_i   (pop),
+      .inside_o(inside),
+      .next_o  (next),
+      .data_o  (watched)
+  );
+
   always_ff @(posedge clk_i) begin
-    inside_q <= inside_q + 4'(push) - 4'(pop);
-    if (watched_q && pop) ahead_q <= ahead_q - 1'b1;
-    if (watched_q && pop && ahead_q == '0) watched_q <= 1'b0;
-    if (!watched_q && watch_i && push) begin
-      watched_q <= 1'b1;
-      data_q    <= pushed;
-      ahead_q   <= inside_q - 4'(pop);
-    end
     for (int unsigned i = 0; i < 2; i++) begin
       if (!in_valid_i[i] || !kept[i] || in_ready[i]) waits_q[i] <= '0;
       else if (waits_q[i] != '1) waits_q[i] <= waits_q[i] + 1'b1;
       if (!rst_ni) waits_q[i] <= '0;
-    end
-    if (!rst_ni) begin
-      inside_q  <= '0;
-      watched_q <= 1'b0;
     end
   end
 
@@ -62,8 +65,8 @@ module prove_place_queue (
       OneAtATime: assert (in_ready != 2'b11);
       OnlyKept: assert ((in_ready & ~kept) == '0);
       Soon: assert (late == '0);
-      Inside: assert (!out_valid || inside_q != '0);
-      Right: assert (!(watched_q && ahead_q == '0 && out_valid) || out_data == data_q);
+      Inside: assert (!out_valid || inside != '0);
+      Right: assert (!(next && out_valid) || out_data == watched);
     end
   end
 endmodule

@@ -1,7 +1,6 @@
 `default_nettype none
 
-/// A skid buffer keeps every word, once, in order, and the rule of streams at its output. Any word
-/// is the watched one: the solver chooses which. second_q: another leaves before it.
+/// A skid buffer keeps every word, once, in order, and the rule of streams at its output.
 module prove_skid_buffer (
     input wire logic       clk_i,
     input wire logic       rst_ni,
@@ -10,9 +9,9 @@ module prove_skid_buffer (
     input wire logic       out_ready_i,
     input wire logic       watch_i
 );
-  logic in_ready, out_valid, watched_q, second_q;
-  logic [7:0] out_data, data_q;
-  logic [1:0] inside_q;
+  logic in_ready, out_valid, next;
+  logic [7:0] out_data, watched;
+  logic [1:0] inside;
   initial assume (!rst_ni);
 
   skid_buffer #(
@@ -30,27 +29,26 @@ module prove_skid_buffer (
 
   wire logic push = in_valid_i && in_ready;
   wire logic pop = out_valid && out_ready_i;
-  always_ff @(posedge clk_i) begin
-    inside_q <= inside_q + 2'(push) - 2'(pop);
-    if (pop) second_q <= 1'b0;
-    if (pop && !second_q) watched_q <= 1'b0;
-    if (!watched_q && watch_i && push) begin
-      watched_q <= 1'b1;
-      data_q    <= in_data_i;
-      second_q  <= inside_q != 2'(pop);
-    end
-    if (!rst_ni) begin
-      inside_q  <= '0;
-      watched_q <= 1'b0;
-    end
-  end
+  watched_word #(
+      .Width    (8),
+      .CountBits(2)
+  ) u_watched (
+      .clk_i,
+      .rst_ni,
+      .watch_i,
+      .push_i  (push),
+      .data_i  (in_data_i),
+      .pop_i   (pop),
+      .inside_o(inside),
+      .next_o  (next),
+      .data_o  (watched)
+  );
 
   always_comb begin
     if (rst_ni) begin
-      Inside: assert (!watched_q || (second_q ? inside_q == 2'd2 : inside_q != '0));
-      if (watched_q && !second_q) Right: assert (out_data == data_q);
-      NoLoss: assert (inside_q != 2'd3);
-      Throughput: assert (inside_q == 2'd2 || in_ready);
+      if (next) Right: assert (out_valid && out_data == watched);
+      NoLoss: assert (inside != 2'd3);
+      Throughput: assert (inside == 2'd2 || in_ready);
     end
   end
 endmodule

@@ -1,7 +1,7 @@
 `default_nettype none
 
 /// Two clients on one port: each request once and whole, an answer goes to who asked, in order, and
-/// no hand-back is lost. Any request is the watched one. ahead_q: answers before its own.
+/// no hand-back is lost.
 module prove_xlate_share (
     input wire logic                                clk_i,
     input wire logic                                rst_ni,
@@ -16,11 +16,10 @@ module prove_xlate_share (
 );
   localparam int unsigned Bits = rnic_pkg::XlateReqBits;
   logic [1:0] req_ready, rsp_valid, take, stalled_q, owed_q;
-  logic port_valid, rsp_ready, retire_valid, retire_epoch, watched_q, source_q;
+  logic port_valid, rsp_ready, retire_valid, retire_epoch, next, asker;
   rnic_pkg::xlate_req_t port_data;
   logic [2*Bits-1:0] data_q;
-  logic [5:0] open_q, ahead_q;
-  logic [5:0] old_q;
+  logic [5:0] open, old_q;
   initial assume (!rst_ni);
 
   xlate_share u_dut (
@@ -52,31 +51,33 @@ module prove_xlate_share (
     assume (!stalled_q[0] || req_data_i[0+:Bits] == data_q[0+:Bits]);
     assume (!stalled_q[1] || req_data_i[Bits+:Bits] == data_q[Bits+:Bits]);
     assume (!port_rsp_valid_i || old_q != '0);
-    assume (!port_req_ready_i || open_q < 6'd4);
+    assume (!port_req_ready_i || open < 6'd4);
     assume (!(retire_valid_i[1] && owed_q[1]));
   end
+  watched_word #(
+      .Width    (1),
+      .CountBits(6)
+  ) u_watched (
+      .clk_i,
+      .rst_ni,
+      .watch_i,
+      .push_i  (take != '0),
+      .data_i  (take[1]),
+      .pop_i   (answered),
+      .inside_o(open),
+      .next_o  (next),
+      .data_o  (asker)
+  );
   always_ff @(posedge clk_i) begin
     stalled_q <= req_valid_i & ~req_ready & {2{rst_ni}};
     data_q    <= req_data_i;
-    open_q    <= open_q + 6'(take != '0) - 6'(answered);
-    old_q     <= open_q - 6'(answered);
-    if (watched_q && answered) begin
-      ahead_q <= ahead_q - 1'b1;
-      if (ahead_q == '0) watched_q <= 1'b0;
-    end
-    if (!watched_q && watch_i && take != '0) begin
-      watched_q <= 1'b1;
-      source_q  <= take[1];
-      ahead_q   <= open_q - 6'(answered);
-    end
+    old_q     <= open - 6'(answered);
     // The hand-back of client 1 that has not left, and its epoch.
     if (retire_valid_i[1]) owed_q <= {1'b1, retire_epoch_i[1]};
     else if (!retire_valid_i[0]) owed_q <= '0;
     if (!rst_ni) begin
-      open_q    <= '0;
-      old_q     <= '0;
-      watched_q <= 1'b0;
-      owed_q    <= '0;
+      old_q  <= '0;
+      owed_q <= '0;
     end
   end
 
@@ -86,7 +87,7 @@ module prove_xlate_share (
       Whole: assert (take == '0 ||
                      port_data == (take[1] ? req_data_i[Bits+:Bits] : req_data_i[0+:Bits]));
       Answer: assert (rsp_valid != 2'b11 && (rsp_valid == '0 || port_rsp_valid_i));
-      ToWhoAsked: assert (!(watched_q && ahead_q == '0 && answered) || rsp_valid[source_q]);
+      ToWhoAsked: assert (!(next && answered) || rsp_valid[asker]);
       HandsBack: assert (!retire_valid_i[0] ||
                          (retire_valid && retire_epoch == retire_epoch_i[0]));
       HandsBackLater: assert (retire_valid_i[0] || !owed_q[1] ||
