@@ -95,11 +95,12 @@ Result<void> Manager::listen(EndpointId id, std::uint32_t backlog) {
 Result<void> Manager::check(const Endpoint& endpoint, const ConnectSpec& spec, std::size_t most_data) const {
   if (endpoint.facts.state != State::kIdle || endpoint.facts.listening) return Error::kInvalidState;
   if (endpoint.events.size() >= kMostWaiting) return Error::kBusy;
-  const bool sound = spec.data.size() <= most_data && spec.qpn > 1 && spec.qpn <= kLastQpn && in_bits(spec.receive_psn, 24) &&
-                     spec.service <= Service::kUc && in_bits(spec.retry_count, 3) && in_bits(spec.rnr_retry, 3) &&
-                     spec.path_mtu >= 1 && spec.path_mtu <= 5 && in_bits(spec.ack_timeout, 5) &&
-                     in_bits(spec.flow_label, 20) && spec.remote_port != 0 && spec.remote != kNobody &&
-                     !is_multicast(spec.remote) && is_ipv4(spec.local) == is_ipv4(spec.remote);
+  const bool sound = spec.data.size() <= most_data && spec.qpn > 1 && spec.qpn <= kLastQpn &&
+                     in_bits(spec.receive_psn, 24) && spec.service <= Service::kUc && in_bits(spec.retry_count, 3) &&
+                     in_bits(spec.rnr_retry, 3) && spec.path_mtu >= 1 && spec.path_mtu <= 5 &&
+                     in_bits(spec.ack_timeout, 5) && in_bits(spec.flow_label, 20) && spec.remote_port != 0 &&
+                     spec.remote != kNobody && !is_multicast(spec.remote) &&
+                     is_ipv4(spec.local) == is_ipv4(spec.remote);
   if (!sound) return Error::kInvalidParameter;
   if (!around_.is_own(spec.local)) return Error::kNotFound;
   return {};

@@ -78,7 +78,7 @@ struct Facts {
   std::uint32_t receive_psn{};  ///< The first that the peer sends
   std::uint32_t remote_qpn{};
   std::uint32_t send_psn{};  ///< The first that it asks for
-  std::uint32_t qkey{};  ///< Of the peer's queue pair, datagrams
+  std::uint32_t qkey{};      ///< Of the peer's queue pair, datagrams
   /// As the peer has said: how many Reads it takes at a time, and how many it will send.
   std::uint8_t responder_resources{};
   std::uint8_t initiator_depth{};

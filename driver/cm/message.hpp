@@ -89,7 +89,7 @@ struct Req {
   std::uint8_t remote_response_timeout{};  ///< In which the receiver answers: 4.096 us * 2^n
   Service service{};
   bool flow_control = true;
-  std::uint32_t psn{};  ///< The first that the receiver of the message shall send (12.6.5)
+  std::uint32_t psn{};                    ///< The first that the receiver of the message shall send (12.6.5)
   std::uint8_t local_response_timeout{};  ///< In which the sender answers a REP
   std::uint8_t retry_count{};
   std::uint16_t pkey = 0xFFFF;

@@ -126,7 +126,8 @@ TEST_CASE("a connection is made and ended with the messages of the specification
   CHECK(known.path_mtu == 4);
   CHECK(known.pkey == 0xFFFF);
   must(p.wire[1].accept(
-      server, {.qpn = 200, .receive_psn = 201, .responder_resources = 3, .initiator_depth = 2, .data = bytes_of("welcome")},
+      server,
+      {.qpn = 200, .receive_psn = 201, .responder_resources = 3, .initiator_depth = 2, .data = bytes_of("welcome")},
       p.wire.now()));
   p.wire.run();
   const Event answer = p.next(0, client);
