@@ -94,6 +94,9 @@ void read_hosts(std::vector<TomlTable> hosts, MachineDescription& machine) {
       for (const auto& text : *texts) gids.push_back(read_gid(host, text));
     }
     machine.gids.push_back(std::move(gids));
+    bool guest = false;
+    host.boolean("guest", guest);
+    if (guest) machine.guests.insert(i);
     if (auto pcie = host.table("pcie")) {
       HostOptions own = machine.world.host;
       read_pcie(std::move(*pcie), own.root_complex);
