@@ -104,6 +104,9 @@ void read_hosts(std::vector<TomlTable> hosts, MachineDescription& machine) {
     }
     machine.gids.push_back(std::move(gids));
     if (const auto nic = read_nic(host)) machine.world.nics.at(i) = nic;
+    bool guest = false;
+    host.boolean("guest", guest);
+    if (guest) machine.guests.insert(i);
     if (auto pcie = host.table("pcie")) {
       HostOptions own = machine.world.host;
       read_pcie(std::move(*pcie), own.root_complex);

@@ -38,6 +38,12 @@ TEST_CASE("an empty machine file is the default machine") {
   CHECK(machine.gids_of(3).at(0).at(15) == 4);
 }
 
+TEST_CASE("a host may be a guest's") {
+  const auto machine = read("[[host]]\n[[host]]\nguest = true\n[[host]]\nguest = false\n");
+  CHECK(machine.guests == std::set<std::size_t>{1});
+  CHECK(error_of("[[host]]\nguest = 1\n") != "none");
+}
+
 TEST_CASE("a machine file says what hosts, wire and PCI Express are") {
   const auto machine = read(R"(
 seed = 42
