@@ -155,6 +155,19 @@ TEST_CASE("a machine file says what MTU the ports have") {
   CHECK(error_of("mtu = 1500") != "none");
 }
 
+TEST_CASE("a machine file says what the NIC of each host is") {
+  using testbench::NicKind;
+  CHECK_FALSE(read("").world.nics[0]);
+  const auto one = read("nic = \"model\"\n[[host]]\n[[host]]\nnic = \"rtl\"\n").world.nics;
+  CHECK(one[0] == NicKind::kModel);
+  CHECK(one[1] == NicKind::kRtl);
+  const auto mixed = read("[[host]]\n[[host]]\nnic = \"model\"\n").world.nics;
+  CHECK_FALSE(mixed[0]);
+  CHECK(mixed[1] == NicKind::kModel);
+  CHECK(error_of("[[host]]\nnic = \"vhdl\"\n") ==
+        "m.toml:2: host[0].nic: 'vhdl' is none of rtl, model (the reference NIC)");
+}
+
 TEST_CASE("a machine file says what a process may have; what it does not say is a part of the device") {
   const Limits device{
       .max_qp = 254, .max_cq = 256, .max_mr = 16384, .uar_count = 128, .max_srq = 256, .max_multicast_groups = 16};
