@@ -30,7 +30,7 @@ GuestLink::GuestLink(remote::Descriptor socket, GuestFunction& function)
 GuestLink::~GuestLink() { function_.set_memory({}); }
 
 bool GuestLink::take() {
-  interrupts_.tend();
+  if (!interrupts_.tend()) return false;
   while (!reading_) {
     if (deaf_) throw GuestLinkError("the guest does not take its answers");
     ProxyMessage message;

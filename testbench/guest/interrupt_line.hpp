@@ -28,8 +28,9 @@ class InterruptLine {
 
   /// The write of `data` to `address`. Throws GuestLinkError when too many wait.
   void raise(std::uint64_t address, std::uint32_t data);
-  /// Takes answers, and sends what waits. Throws GuestLinkError when the other side has ended, or says anything but OK.
-  void tend();
+  /// Takes answers, and sends what waits. False: the other side has ended. Throws GuestLinkError when it says anything
+  /// but OK.
+  bool tend();
 
   [[nodiscard]] std::size_t waiting() const { return waiting_.size(); }
   [[nodiscard]] std::size_t unanswered() const { return unanswered_; }
@@ -40,8 +41,8 @@ class InterruptLine {
     std::uint32_t data;
     bool operator==(const Message&) const = default;
   };
-  void hear();
-  void send();
+  bool hear();
+  bool send();
 
   remote::Descriptor socket_;
   std::deque<Message> waiting_;

@@ -340,7 +340,7 @@ TEST_CASE("a wrong answer to an interrupt, one too many, or none any more ends t
   auto [ours, theirs] = test::socket_pair();
   linked.link->interrupts().connect(std::move(ours));
   theirs = remote::Descriptor();
-  CHECK_THAT(linked.error(), Catch::Contains("has closed the way of its interrupts"));
+  CHECK_FALSE(linked.link->take());
 }
 
 TEST_CASE("a guest that takes no interrupts keeps no more of them than a limit") {
