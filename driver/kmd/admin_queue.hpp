@@ -1,7 +1,9 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -53,6 +55,25 @@ class AdminQueue {
   /// answer to each in `answers`, which has their number.
   void execute(std::span<const Command> commands, std::span<Result<Reply>> answers);
 
+  /// Who is told the answer to a command for which nobody waits.
+  class Later {
+   public:
+    Later() = default;
+    Later(const Later&) = delete;
+    Later& operator=(const Later&) = delete;
+    /// Without locks; lets no time pass and needs no memory. Errors: those of execute.
+    virtual void on_answer(const Result<Reply>& answer) = 0;
+
+   protected:
+    ~Later() = default;
+  };
+  /// Posts a command and does not wait for it: `later` is told, once, by whoever calls tell() when the answer is there,
+  /// which an interrupt announces. Lets time pass while the ring is full. Errors: kDeviceFailed; `later` is not told.
+  [[nodiscard]] Result<void> execute_later(const Command& command, std::shared_ptr<Later> later);
+  /// Tells the answers that have come, in the order of their commands, and after a failure all that are missing. An
+  /// answer that is late is a failure. Lets no time pass.
+  void tell();
+
   /// The same with a typed body and reply.
   template <typename Request>
   [[nodiscard]] Result<Reply> execute(hw::AdminOpcode opcode, std::uint32_t number, const Request& request) {
@@ -86,8 +107,15 @@ class AdminQueue {
     hw::AdminOpcode opcode{};
     hw::AdminStatus status{};
     Reply reply{};
+    std::shared_ptr<Later> later;  ///< Null: its thread waits
   };
 
+  /// The interrupt of the queue, masked but while somebody is to be told.
+  void mask_interrupt(bool masked);
+  void pause(unsigned looks, std::uint64_t seen);
+  [[nodiscard]] bool is_late(std::uint64_t now) const;
+  [[nodiscard]] static Result<Reply> answer_of(const Slot& slot);
+  std::shared_ptr<Later> next_to_tell(Result<Reply>& answer);
   bool post(const Command& command, std::uint16_t& command_id);
   void ring();
   bool take(std::uint16_t command_id, Result<Reply>& answer);
@@ -104,7 +132,8 @@ class AdminQueue {
   std::array<Slot, kDepth> slots_{};
   std::uint16_t producer_{};
   std::uint16_t consumer_{};
-  std::uint64_t oldest_since_{};  ///< When the oldest command under way became the oldest
+  std::uint64_t oldest_since_{};     ///< When the oldest command under way became the oldest
+  std::atomic<unsigned> to_tell_{};  ///< Slots with a `later`
   bool failed_{};
 };
 

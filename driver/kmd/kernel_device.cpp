@@ -133,6 +133,7 @@ bool KernelDevice::usable(DeviceLife& life) {
 void KernelDevice::fail(DeviceLife& life) {
   if (life.failed.exchange(1) != 0) return;
   life.admin.fail();
+  life.admin.tell();
   for (auto& queue : life.event_queues) queue->close();
   events_.tell_everybody({.event_type = static_cast<std::uint8_t>(hw::EqeType::kDeviceFatal), .number = 1});
   device_.wake();
@@ -183,6 +184,13 @@ void KernelDevice::execute(DeviceLife& life, std::span<const AdminQueue::Command
   if (!life.alive() || life.admin.failed()) quiesce(life);
 }
 
+Result<void> KernelDevice::execute_later(DeviceLife& life, const AdminQueue::Command& command,
+                                         std::shared_ptr<AdminQueue::Later> later) {
+  if (life.alive() && life.admin.execute_later(command, std::move(later))) return {};
+  quiesce(life);
+  return Error::kDeviceFailed;
+}
+
 Result<void> KernelDevice::destroy(DeviceLife& life, hw::AdminOpcode opcode, std::uint32_t number) {
   auto reply = execute(life, opcode, number, AdminQueue::Body{});
   if (!reply && life.alive()) return reply.error();
@@ -191,7 +199,8 @@ Result<void> KernelDevice::destroy(DeviceLife& life, hw::AdminOpcode opcode, std
 
 void KernelDevice::check_health(DeviceLife& life) {
   const std::uint64_t status = device_.read64(registers_.identity(hw::reg::kDeviceStatus));
-  if (status == ~0ULL || hw::RegDeviceStatus::from_word(status).fatal != 0) fail(life);
+  life.admin.tell();
+  if (status == ~0ULL || hw::RegDeviceStatus::from_word(status).fatal != 0 || life.admin.failed()) fail(life);
 }
 
 Result<void> KernelDevice::wait_ready() {
@@ -238,7 +247,8 @@ Result<void> KernelDevice::query_limits(DeviceLife& life) {
 }
 
 Result<void> KernelDevice::create_event_queues(DeviceLife& life) {
-  const std::uint32_t most = std::min({options_.event_queues, limits_.msix_vectors, limits_.max_eq});
+  // The last vector is that of the admin queue.
+  const std::uint32_t most = std::min({options_.event_queues, hw::kMsixVectors - 1, limits_.max_eq});
   if (most == 0) return Error::kInvalidParameter;
   std::vector<AdminQueue::Command> commands;
   for (std::uint32_t eqn = 0; eqn < most; ++eqn) {

@@ -125,7 +125,8 @@ HRESULT Adapter::CreateCompletionQueue(REFIID iid, HANDLE file, ULONG depth, USH
         if (!process_->usable()) return ND_DEVICE_REMOVED;
         auto core = umd::CompletionQueue::create(process_, depth);
         if (!core) return control_status(core.error(), ND_NO_MEMORY);
-        auto object = std::make_shared<CompletionQueue>(process_, std::move(overlapped_file), core.take());
+        auto object = std::make_shared<CompletionQueue>(process_, overlapped_file, core.take());
+        overlapped_file->add(object);
         process_->events().subscribe(EventTable::Of::kCq, object->core()->cqn(), object);
         // What failed since has told its sinks already.
         if (!process_->alive()) return ND_DEVICE_REMOVED;
@@ -140,8 +141,9 @@ HRESULT Adapter::CreateMemoryRegion(REFIID iid, HANDLE file, VOID** region) {
         auto overlapped_file = find_handle_as<OverlappedFile>(file);
         if (overlapped_file == nullptr) return ND_INVALID_HANDLE;
         if (!process_->usable()) return ND_DEVICE_REMOVED;
-        return MemoryRegion::hand_out(std::make_shared<MemoryRegion>(process_, std::move(overlapped_file)), iid,
-                                      region);
+        auto object = std::make_shared<MemoryRegion>(process_, overlapped_file);
+        overlapped_file->add(object);
+        return MemoryRegion::hand_out(std::move(object), iid, region);
       },
       ND_NO_MEMORY);
 }
@@ -205,8 +207,9 @@ HRESULT Adapter::CreateSharedReceiveQueue(REFIID iid, HANDLE file, ULONG depth, 
         if (!process_->usable()) return ND_DEVICE_REMOVED;
         auto core = umd::SharedReceiveQueue::create(process_, depth, sges);
         if (!core) return control_status(core.error(), ND_NO_MEMORY);
-        auto object = std::make_shared<SharedReceiveQueue>(std::move(overlapped_file), core.take(),
-                                                           static_cast<std::uint16_t>(threshold));
+        auto object =
+            std::make_shared<SharedReceiveQueue>(overlapped_file, core.take(), static_cast<std::uint16_t>(threshold));
+        overlapped_file->add(object);
         process_->events().subscribe(EventTable::Of::kSrq, object->core()->srqn(), object);
         if (!process_->alive()) return ND_DEVICE_REMOVED;
         return SharedReceiveQueue::hand_out(std::move(object), iid, queue);

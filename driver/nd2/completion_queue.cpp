@@ -33,6 +33,16 @@ HRESULT CompletionQueue::CancelOverlappedRequests() {
   });
 }
 
+bool CompletionQueue::cancel(const OVERLAPPED* one) {
+  OverlappedRequests cancelled;
+  {
+    const std::lock_guard lock(mutex_);
+    take_requests(pending_, one, cancelled);
+  }
+  for (auto& request : cancelled) request.complete(ND_CANCELED);
+  return !cancelled.empty();
+}
+
 HRESULT CompletionQueue::GetOverlappedResult(OVERLAPPED* overlapped, BOOL wait) {
   return guarded([&] { return overlapped_result(process_->node(), overlapped, wait != FALSE); });
 }

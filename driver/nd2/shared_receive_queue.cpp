@@ -12,6 +12,16 @@ HRESULT SharedReceiveQueue::CancelOverlappedRequests() {
   });
 }
 
+bool SharedReceiveQueue::cancel(const OVERLAPPED* one) {
+  OverlappedRequests cancelled;
+  {
+    const std::lock_guard lock(mutex_);
+    take_requests(pending_, one, cancelled);
+  }
+  for (auto& request : cancelled) request.complete(ND_CANCELED);
+  return !cancelled.empty();
+}
+
 HRESULT SharedReceiveQueue::GetOverlappedResult(OVERLAPPED* overlapped, BOOL wait) {
   return guarded([&] { return overlapped_result(process().node(), overlapped, wait != FALSE); });
 }

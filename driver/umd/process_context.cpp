@@ -109,7 +109,10 @@ unsigned ProcessContext::hand_out_events() {
       const calls::Event& event = read->events[i];
       const hw::Eqe eqe{
           .event_type = event.type, .number = event.number, .detail = event.detail, .timestamp = event.timestamp};
-      if (!events_.hand_out(eqe)) events_.tell_everybody(eqe);
+      if (event.type == static_cast<std::uint8_t>(calls::KernelEvent::kRegion))
+        events_.tell(EventTable::Of::kRegion, eqe);
+      else if (!events_.hand_out(eqe))
+        events_.tell_everybody(eqe);
     }
     taken += read->count;
     if (read->count < kMostEvents) return taken;
@@ -160,6 +163,21 @@ Result<std::unique_ptr<KernelMr>> ProcessContext::create_mr(const MrSpec& spec) 
                                                                .remote_write = spec.remote_write,
                                                                .remote_atomic = spec.remote_atomic,
                                                                .window_bind = spec.window_bind});
+}
+
+Result<std::unique_ptr<KernelMr>> ProcessContext::begin_mr(const MrSpec& spec, std::uint32_t number) {
+  const auto address = reinterpret_cast<std::uintptr_t>(spec.address);
+  return KernelObject::make<KernelMr>(*this, calls::BeginRegisterMr{.address = address,
+                                                                    .length = spec.length,
+                                                                    .iova = spec.iova.value_or(address),
+                                                                    .pd = pd_or_first(spec.pd),
+                                                                    .number = number,
+                                                                    .local_write = spec.local_write,
+                                                                    .read_sink = spec.read_sink,
+                                                                    .remote_read = spec.remote_read,
+                                                                    .remote_write = spec.remote_write,
+                                                                    .remote_atomic = spec.remote_atomic,
+                                                                    .window_bind = spec.window_bind});
 }
 
 Result<std::unique_ptr<KernelMw>> ProcessContext::create_mw(const MwSpec& spec) {

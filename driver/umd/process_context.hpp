@@ -72,6 +72,10 @@ class ProcessContext final : public EventTaker, public std::enable_shared_from_t
   [[nodiscard]] Result<std::unique_ptr<KernelSrq>> create_srq(const SrqSpec& spec);
   [[nodiscard]] Result<std::unique_ptr<KernelQp>> create_qp(const QpSpec& spec);
   [[nodiscard]] Result<std::unique_ptr<KernelMr>> create_mr(const MrSpec& spec);
+  /// The same, before the device has it. That it has, or has refused, the sink of `number` (EventTable::Of::kRegion) is
+  /// told by a KernelEvent::kRegion whose detail is a calls::Status; subscribe first. What was refused is
+  /// KernelMr::ended.
+  [[nodiscard]] Result<std::unique_ptr<KernelMr>> begin_mr(const MrSpec& spec, std::uint32_t number);
   [[nodiscard]] Result<std::unique_ptr<KernelMw>> create_mw(const MwSpec& spec);
   [[nodiscard]] Result<std::unique_ptr<KernelFastMr>> create_fast_mr(const FastMrSpec& spec);
 

@@ -169,6 +169,24 @@ inline constexpr std::array<CallField, 11> kRegisterMrFields = {{
     {"window_bind", CallField::Kind::kBool, 41, 1, 0xff},
     {"reserved0", CallField::Kind::kReserved, 42, 6, 0xffffffffffff},
 }};
+inline constexpr std::array<CallField, 12> kBeginRegisterMrFields = {{
+    {"address", CallField::Kind::kNumber, 8, 8, 0xffffffffffffffff},
+    {"length", CallField::Kind::kNumber, 16, 8, 0xffffffffffffffff},
+    {"iova", CallField::Kind::kNumber, 24, 8, 0xffffffffffffffff},
+    {"pd", CallField::Kind::kHandle, 32, 4, 0xffffffff},
+    {"number", CallField::Kind::kNumber, 36, 4, 0xffffffff},
+    {"local_write", CallField::Kind::kBool, 40, 1, 0xff},
+    {"read_sink", CallField::Kind::kBool, 41, 1, 0xff},
+    {"remote_read", CallField::Kind::kBool, 42, 1, 0xff},
+    {"remote_write", CallField::Kind::kBool, 43, 1, 0xff},
+    {"remote_atomic", CallField::Kind::kBool, 44, 1, 0xff},
+    {"window_bind", CallField::Kind::kBool, 45, 1, 0xff},
+    {"reserved0", CallField::Kind::kReserved, 46, 2, 0xffff},
+}};
+inline constexpr std::array<CallField, 2> kBeginDestroyMrFields = {{
+    {"mr", CallField::Kind::kHandle, 8, 4, 0xffffffff},
+    {"number", CallField::Kind::kNumber, 12, 4, 0xffffffff},
+}};
 inline constexpr std::array<CallField, 15> kReregisterMrFields = {{
     {"address", CallField::Kind::kNumber, 8, 8, 0xffffffffffffffff},
     {"length", CallField::Kind::kNumber, 16, 8, 0xffffffffffffffff},
@@ -305,7 +323,7 @@ inline constexpr std::array<CallField, 2> kMoveEndpointFields = {{
     {"channel", CallField::Kind::kHandle, 12, 4, 0xffffffff},
 }};
 
-inline constexpr std::array<CallProbe, 48> kCallProbes = {{
+inline constexpr std::array<CallProbe, 50> kCallProbes = {{
     {calls::Call::kQueryDevice, "query_device", 8, 112, kQueryDeviceFields},
     {calls::Call::kOpenContext, "open_context", 16, 48, kOpenContextFields},
     {calls::Call::kCheckDevice, "check_device", 8, 8, kCheckDeviceFields},
@@ -335,6 +353,8 @@ inline constexpr std::array<CallProbe, 48> kCallProbes = {{
     {calls::Call::kAttachMulticast, "attach_multicast", 32, 8, kAttachMulticastFields},
     {calls::Call::kDetachMulticast, "detach_multicast", 32, 8, kDetachMulticastFields},
     {calls::Call::kRegisterMr, "register_mr", 48, 16, kRegisterMrFields},
+    {calls::Call::kBeginRegisterMr, "begin_register_mr", 48, 16, kBeginRegisterMrFields},
+    {calls::Call::kBeginDestroyMr, "begin_destroy_mr", 16, 8, kBeginDestroyMrFields},
     {calls::Call::kReregisterMr, "reregister_mr", 56, 16, kReregisterMrFields},
     {calls::Call::kQueryKey, "query_key", 16, 48, kQueryKeyFields},
     {calls::Call::kCreateMw, "create_mw", 16, 24, kCreateMwFields},
