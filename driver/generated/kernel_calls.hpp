@@ -688,27 +688,31 @@ struct CreateCq {
   RequestHeader header{};
   Handle channel{};  ///< Where its completion events go; 0: the client's first
   std::uint32_t entries{};  ///< At least so many
+  std::uint64_t affinity{};  ///< Processors for its events, a bit each, as far as each has an event queue; else, and with 0, any
 
   struct Answer {
     AnswerHeader header{};
     MemoryRange ring{};
+    std::uint64_t affinity{};  ///< The processor of its event queue, if it was asked for; 0: any
     Handle cq{};
     std::uint32_t cqn{};
     std::uint8_t log_depth{};
     std::array<std::uint8_t, 7> reserved0{};
   };
 };
-static_assert(sizeof(CreateCq) == 16 && std::is_trivially_copyable_v<CreateCq>);
+static_assert(sizeof(CreateCq) == 24 && std::is_trivially_copyable_v<CreateCq>);
 static_assert(offsetof(CreateCq, header) == 0);
 static_assert(offsetof(CreateCq, channel) == 8);
 static_assert(offsetof(CreateCq, entries) == 12);
-static_assert(sizeof(CreateCq::Answer) == 48 && std::is_trivially_copyable_v<CreateCq::Answer>);
+static_assert(offsetof(CreateCq, affinity) == 16);
+static_assert(sizeof(CreateCq::Answer) == 56 && std::is_trivially_copyable_v<CreateCq::Answer>);
 static_assert(offsetof(CreateCq::Answer, header) == 0);
 static_assert(offsetof(CreateCq::Answer, ring) == 8);
-static_assert(offsetof(CreateCq::Answer, cq) == 32);
-static_assert(offsetof(CreateCq::Answer, cqn) == 36);
-static_assert(offsetof(CreateCq::Answer, log_depth) == 40);
-static_assert(offsetof(CreateCq::Answer, reserved0) == 41);
+static_assert(offsetof(CreateCq::Answer, affinity) == 32);
+static_assert(offsetof(CreateCq::Answer, cq) == 40);
+static_assert(offsetof(CreateCq::Answer, cqn) == 44);
+static_assert(offsetof(CreateCq::Answer, log_depth) == 48);
+static_assert(offsetof(CreateCq::Answer, reserved0) == 49);
 constexpr bool well_formed([[maybe_unused]] const CreateCq& m) {
   return true;
 }
@@ -828,6 +832,7 @@ struct CreateSrq {
   static constexpr Call kCall = Call::kCreateSrq;
   static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
+  std::uint64_t affinity{};  ///< Processors for its events, a bit each, as far as each has an event queue; else, and with 0, any
   Handle pd{};
   std::uint8_t log_depth{};
   std::uint8_t log_stride{};
@@ -836,21 +841,24 @@ struct CreateSrq {
   struct Answer {
     AnswerHeader header{};
     MemoryRange ring{};
+    std::uint64_t affinity{};  ///< The processor of its event queue, if it was asked for; 0: any
     Handle srq{};
     std::uint32_t srqn{};
   };
 };
-static_assert(sizeof(CreateSrq) == 16 && std::is_trivially_copyable_v<CreateSrq>);
+static_assert(sizeof(CreateSrq) == 24 && std::is_trivially_copyable_v<CreateSrq>);
 static_assert(offsetof(CreateSrq, header) == 0);
-static_assert(offsetof(CreateSrq, pd) == 8);
-static_assert(offsetof(CreateSrq, log_depth) == 12);
-static_assert(offsetof(CreateSrq, log_stride) == 13);
-static_assert(offsetof(CreateSrq, reserved0) == 14);
-static_assert(sizeof(CreateSrq::Answer) == 40 && std::is_trivially_copyable_v<CreateSrq::Answer>);
+static_assert(offsetof(CreateSrq, affinity) == 8);
+static_assert(offsetof(CreateSrq, pd) == 16);
+static_assert(offsetof(CreateSrq, log_depth) == 20);
+static_assert(offsetof(CreateSrq, log_stride) == 21);
+static_assert(offsetof(CreateSrq, reserved0) == 22);
+static_assert(sizeof(CreateSrq::Answer) == 48 && std::is_trivially_copyable_v<CreateSrq::Answer>);
 static_assert(offsetof(CreateSrq::Answer, header) == 0);
 static_assert(offsetof(CreateSrq::Answer, ring) == 8);
-static_assert(offsetof(CreateSrq::Answer, srq) == 32);
-static_assert(offsetof(CreateSrq::Answer, srqn) == 36);
+static_assert(offsetof(CreateSrq::Answer, affinity) == 32);
+static_assert(offsetof(CreateSrq::Answer, srq) == 40);
+static_assert(offsetof(CreateSrq::Answer, srqn) == 44);
 constexpr bool well_formed(const CreateSrq& m) {
   return m.log_depth <= 15U
          && m.log_stride <= 9U

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "driver/bits.hpp"
 #include "driver/costs.hpp"
 #include "driver/kmd/connection_service.hpp"
 #include "driver/kmd/kernel_mr.hpp"
@@ -304,8 +305,18 @@ void KernelDevice::release_pd(std::uint32_t pd) { pds_->release(pd % kPdCount); 
 
 std::uint32_t KernelDevice::random_psn() { return static_cast<std::uint32_t>(device_.random64()) & 0xFFFFFFU; }
 
-std::uint32_t KernelDevice::next_eqn(const DeviceLife& life) {
-  return life.event_queues[next_eq_.fetch_add(1) % life.event_queues.size()]->eqn();
+std::uint32_t KernelDevice::next_eqn(const DeviceLife& life, std::uint64_t& affinity) {
+  const std::uint32_t turn = next_eq_.fetch_add(1);
+  const auto count = static_cast<unsigned>(life.event_queues.size());
+  std::uint64_t wanted = affinity & bits::mask(count);
+  if (wanted == 0) {
+    affinity = 0;
+    return life.event_queues[turn % count]->eqn();
+  }
+  for (unsigned skip = turn % static_cast<unsigned>(std::popcount(wanted)); skip != 0; --skip) wanted &= wanted - 1;
+  const auto chosen = static_cast<unsigned>(std::countr_zero(wanted));
+  affinity = 1ULL << chosen;
+  return life.event_queues[chosen]->eqn();
 }
 
 bool KernelDevice::link_up() {

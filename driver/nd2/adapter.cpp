@@ -113,7 +113,9 @@ HRESULT Adapter::QueryAddressList(SOCKET_ADDRESS_LIST* list, ULONG* size) {
   return ND_SUCCESS;
 }
 
-HRESULT Adapter::CreateCompletionQueue(REFIID iid, HANDLE file, ULONG depth, USHORT, KAFFINITY, VOID** queue) {
+/// There is one group of processors; an affinity that can't be had is not taken notice of.
+HRESULT Adapter::CreateCompletionQueue(REFIID iid, HANDLE file, ULONG depth, USHORT group, KAFFINITY affinity,
+                                       VOID** queue) {
   return guarded(
       [&] {
         if (queue == nullptr) return E_POINTER;
@@ -123,7 +125,7 @@ HRESULT Adapter::CreateCompletionQueue(REFIID iid, HANDLE file, ULONG depth, USH
         if (overlapped_file == nullptr) return ND_INVALID_HANDLE;
         if (depth == 0 || depth > umd::CompletionQueue::max_entries(process_->limits())) return ND_INVALID_PARAMETER_3;
         if (!process_->usable()) return ND_DEVICE_REMOVED;
-        auto core = umd::CompletionQueue::create(process_, depth);
+        auto core = umd::CompletionQueue::create(process_, depth, 0, group == 0 ? affinity : 0);
         if (!core) return control_status(core.error(), ND_NO_MEMORY);
         auto object = std::make_shared<CompletionQueue>(process_, overlapped_file, core.take());
         overlapped_file->add(object);
@@ -191,8 +193,8 @@ HRESULT Adapter::CreateMemoryWindow(REFIID iid, VOID** window) {
   });
 }
 
-HRESULT Adapter::CreateSharedReceiveQueue(REFIID iid, HANDLE file, ULONG depth, ULONG sges, ULONG threshold, USHORT,
-                                          KAFFINITY, VOID** queue) {
+HRESULT Adapter::CreateSharedReceiveQueue(REFIID iid, HANDLE file, ULONG depth, ULONG sges, ULONG threshold,
+                                          USHORT group, KAFFINITY affinity, VOID** queue) {
   return guarded(
       [&] {
         if (queue == nullptr) return E_POINTER;
@@ -205,7 +207,7 @@ HRESULT Adapter::CreateSharedReceiveQueue(REFIID iid, HANDLE file, ULONG depth, 
         if (sges > process_->limits().max_sge) return ND_INVALID_PARAMETER_4;
         if (threshold > depth) return ND_INVALID_PARAMETER_5;
         if (!process_->usable()) return ND_DEVICE_REMOVED;
-        auto core = umd::SharedReceiveQueue::create(process_, depth, sges);
+        auto core = umd::SharedReceiveQueue::create(process_, depth, sges, 0, group == 0 ? affinity : 0);
         if (!core) return control_status(core.error(), ND_NO_MEMORY);
         auto object =
             std::make_shared<SharedReceiveQueue>(overlapped_file, core.take(), static_cast<std::uint16_t>(threshold));

@@ -26,12 +26,12 @@ HRESULT SharedReceiveQueue::GetOverlappedResult(OVERLAPPED* overlapped, BOOL wai
   return guarded([&] { return overlapped_result(process().node(), overlapped, wait != FALSE); });
 }
 
-// As for completion queues: whichever thread waits handles the notification.
+// As for completion queues.
 HRESULT SharedReceiveQueue::GetNotifyAffinity(USHORT* group, KAFFINITY* affinity) {
   if (group == nullptr || affinity == nullptr) return ND_INVALID_PARAMETER;
   if (!core_->process()->usable()) return ND_DEVICE_REMOVED;
   *group = 0;
-  *affinity = 0;
+  *affinity = core_->affinity();
   return ND_SUCCESS;
 }
 

@@ -125,13 +125,16 @@ Result<std::unique_ptr<ProtectionDomain>> ProcessContext::alloc_pd() {
   return KernelObject::make<ProtectionDomain>(*this, calls::AllocPd{});
 }
 
-Result<std::unique_ptr<KernelCq>> ProcessContext::create_cq(std::uint32_t entries, calls::Handle channel) {
-  return KernelObject::make<KernelCq>(*this, calls::CreateCq{.channel = channel, .entries = entries});
+Result<std::unique_ptr<KernelCq>> ProcessContext::create_cq(std::uint32_t entries, calls::Handle channel,
+                                                            std::uint64_t affinity) {
+  return KernelObject::make<KernelCq>(*this,
+                                      calls::CreateCq{.channel = channel, .entries = entries, .affinity = affinity});
 }
 
 Result<std::unique_ptr<KernelSrq>> ProcessContext::create_srq(const SrqSpec& spec) {
   return KernelObject::make<KernelSrq>(*this,
-                                       calls::CreateSrq{.pd = pd_or_first(spec.pd),
+                                       calls::CreateSrq{.affinity = spec.affinity,
+                                                        .pd = pd_or_first(spec.pd),
                                                         .log_depth = static_cast<std::uint8_t>(spec.log_depth),
                                                         .log_stride = static_cast<std::uint8_t>(spec.log_stride)});
 }

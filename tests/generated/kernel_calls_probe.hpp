@@ -46,9 +46,10 @@ inline constexpr std::array<CallField, 4> kDestroyFields = {{
 }};
 inline constexpr std::array<CallField, 0> kAllocPdFields = {{
 }};
-inline constexpr std::array<CallField, 2> kCreateCqFields = {{
+inline constexpr std::array<CallField, 3> kCreateCqFields = {{
     {"channel", CallField::Kind::kHandle, 8, 4, 0xffffffff},
     {"entries", CallField::Kind::kNumber, 12, 4, 0xffffffff},
+    {"affinity", CallField::Kind::kNumber, 16, 8, 0xffffffffffffffff},
 }};
 inline constexpr std::array<CallField, 2> kResizeCqFields = {{
     {"cq", CallField::Kind::kHandle, 8, 4, 0xffffffff},
@@ -67,11 +68,12 @@ inline constexpr std::array<CallField, 2> kQueryCqFields = {{
     {"cq", CallField::Kind::kHandle, 8, 4, 0xffffffff},
     {"reserved0", CallField::Kind::kReserved, 12, 4, 0xffffffff},
 }};
-inline constexpr std::array<CallField, 4> kCreateSrqFields = {{
-    {"pd", CallField::Kind::kHandle, 8, 4, 0xffffffff},
-    {"log_depth", CallField::Kind::kNumber, 12, 1, 0xf},
-    {"log_stride", CallField::Kind::kNumber, 13, 1, 0x9},
-    {"reserved0", CallField::Kind::kReserved, 14, 2, 0xffff},
+inline constexpr std::array<CallField, 5> kCreateSrqFields = {{
+    {"affinity", CallField::Kind::kNumber, 8, 8, 0xffffffffffffffff},
+    {"pd", CallField::Kind::kHandle, 16, 4, 0xffffffff},
+    {"log_depth", CallField::Kind::kNumber, 20, 1, 0xf},
+    {"log_stride", CallField::Kind::kNumber, 21, 1, 0x9},
+    {"reserved0", CallField::Kind::kReserved, 22, 2, 0xffff},
 }};
 inline constexpr std::array<CallField, 3> kArmSrqFields = {{
     {"srq", CallField::Kind::kHandle, 8, 4, 0xffffffff},
@@ -336,12 +338,12 @@ inline constexpr std::array<CallProbe, 50> kCallProbes = {{
     {calls::Call::kReadEvents, "read_events", 16, 400, kReadEventsFields},
     {calls::Call::kDestroy, "destroy", 16, 8, kDestroyFields},
     {calls::Call::kAllocPd, "alloc_pd", 8, 16, kAllocPdFields},
-    {calls::Call::kCreateCq, "create_cq", 16, 48, kCreateCqFields},
+    {calls::Call::kCreateCq, "create_cq", 24, 56, kCreateCqFields},
     {calls::Call::kResizeCq, "resize_cq", 16, 40, kResizeCqFields},
     {calls::Call::kAdoptCqRing, "adopt_cq_ring", 16, 8, kAdoptCqRingFields},
     {calls::Call::kModifyCq, "modify_cq", 16, 8, kModifyCqFields},
     {calls::Call::kQueryCq, "query_cq", 16, 24, kQueryCqFields},
-    {calls::Call::kCreateSrq, "create_srq", 16, 40, kCreateSrqFields},
+    {calls::Call::kCreateSrq, "create_srq", 24, 48, kCreateSrqFields},
     {calls::Call::kArmSrq, "arm_srq", 16, 8, kArmSrqFields},
     {calls::Call::kPrepareSrqRing, "prepare_srq_ring", 16, 32, kPrepareSrqRingFields},
     {calls::Call::kUseSrqRing, "use_srq_ring", 16, 8, kUseSrqRingFields},
