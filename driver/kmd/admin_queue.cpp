@@ -15,9 +15,6 @@ constexpr std::uint64_t kOwnWorkNs = 10'000'000;
 // of a queue pair that must fall silent before it is answered.
 constexpr std::uint64_t kReadsInARow = 4;
 
-// The last vector, which no event queue has (KernelDevice::create_event_queues).
-constexpr std::uint32_t kVector = hw::kMsixVectors - 1;
-
 /// The longest that a device may wait in each range (PCI Express base specification 7.5.3.16; host interface,
 /// CompletionTimeoutRange): where in the range it gives up is its own affair.
 std::uint64_t completion_timeout_ns(hw::CompletionTimeoutRange range) {
@@ -49,17 +46,19 @@ Result<void> AdminQueue::start() {
   completions_ = completions.take();
   device_.write64(registers_.admin(hw::reg::kAdminCommandBase), commands_.iova());
   device_.write64(registers_.admin(hw::reg::kAdminCompletionBase), completions_.iova());
-  device_.write64(hw::reg::kMsixTable + 16ULL * kVector, device_.msix_message(kVector).address);
-  mask_interrupt(true);
-  device_.write64(
-      registers_.admin(hw::reg::kAdminConfig),
-      hw::RegAdminConfig{.log_depth = kLogDepth, .interrupt_vector = kVector, .interrupt_enable = 1}.word());
+  if (has_vector_) {
+    device_.write64(hw::reg::kMsixTable + 16ULL * kVector, device_.msix_message(kVector).address);
+    mask_interrupt(true);
+  }
+  const hw::RegAdminConfig config{.log_depth = kLogDepth, .interrupt_vector = kVector, .interrupt_enable = has_vector_};
+  device_.write64(registers_.admin(hw::reg::kAdminConfig), config.word());
   return {};
 }
 
 /// Threads that wait for their commands look at the ring, and want no interrupts.
 void AdminQueue::mask_interrupt(bool masked) {
   constexpr std::uint64_t kMasked = 1ULL << 32;
+  if (!has_vector_) return;
   const std::uint64_t data = device_.msix_message(kVector).data;
   device_.write64(hw::reg::kMsixTable + 16ULL * kVector + 8, data | (masked ? kMasked : 0));
 }
@@ -124,6 +123,13 @@ bool AdminQueue::is_late(std::uint64_t now) const {
 }
 
 Result<void> AdminQueue::execute_later(const Command& command, std::shared_ptr<Later> later) {
+  if (!has_vector_) {
+    Result<Reply> answer = Error::kDeviceFailed;
+    execute(std::span(&command, 1), std::span(&answer, 1));
+    if (failed()) return Error::kDeviceFailed;
+    later->on_answer(answer);
+    return {};
+  }
   for (unsigned looks = 1;; ++looks) {
     const std::uint64_t seen = device_.wake_count();
     const bool dead = looks_dead(looks);

@@ -26,9 +26,13 @@ class AdminQueue {
   using Body = std::array<std::uint8_t, hw::AdminCreateQp::kBytes>;
   using Reply = std::array<std::uint8_t, hw::AdminCapabilities::kBytes>;
 
-  /// `timeout_ns`: how long the device may take for the oldest command, see timeout_for.
-  AdminQueue(Device& device, const RegisterMap& registers, std::uint64_t timeout_ns)
-      : device_(device), registers_(registers), timeout_ns_(timeout_ns) {}
+  /// The interrupt vector of an admin queue: the last.
+  static constexpr std::uint32_t kVector = hw::kMsixVectors - 1;
+
+  /// `timeout_ns`: how long the device may take for the oldest command, see timeout_for. `has_vector`: no event queue
+  /// has kVector.
+  AdminQueue(Device& device, const RegisterMap& registers, std::uint64_t timeout_ns, bool has_vector)
+      : device_(device), registers_(registers), timeout_ns_(timeout_ns), has_vector_(has_vector) {}
   AdminQueue(const AdminQueue&) = delete;
   AdminQueue& operator=(const AdminQueue&) = delete;
 
@@ -68,7 +72,8 @@ class AdminQueue {
     ~Later() = default;
   };
   /// Posts a command and does not wait for it: `later` is told, once, by whoever calls tell() when the answer is there,
-  /// which an interrupt announces. Lets time pass while the ring is full. Errors: kDeviceFailed; `later` is not told.
+  /// which an interrupt announces. Lets time pass while the ring is full, and, without a vector, until the answer is
+  /// there. Errors: kDeviceFailed; `later` is not told.
   [[nodiscard]] Result<void> execute_later(const Command& command, std::shared_ptr<Later> later);
   /// Tells the answers that have come, in the order of their commands, and after a failure all that are missing. An
   /// answer that is late is a failure. Lets no time pass.
@@ -126,6 +131,7 @@ class AdminQueue {
   Device& device_;
   const RegisterMap& registers_;
   const std::uint64_t timeout_ns_;
+  const bool has_vector_;
   std::mutex mutex_;  ///< Guards all below; never held while time passes
   DmaMemory commands_;
   DmaMemory completions_;

@@ -60,7 +60,8 @@ Result<void> KernelDevice::bring_up() {
 }
 
 Result<std::shared_ptr<DeviceLife>> KernelDevice::begin_life() {
-  auto life = std::make_shared<DeviceLife>(device_, registers_, AdminQueue::timeout_for(options_.completion_timeout));
+  auto life = std::make_shared<DeviceLife>(device_, registers_, AdminQueue::timeout_for(options_.completion_timeout),
+                                           options_.event_queues <= AdminQueue::kVector);
   Result<void> started;
   try {
     started = start(*life);
@@ -248,8 +249,7 @@ Result<void> KernelDevice::query_limits(DeviceLife& life) {
 }
 
 Result<void> KernelDevice::create_event_queues(DeviceLife& life) {
-  // The last vector is that of the admin queue.
-  const std::uint32_t most = std::min({options_.event_queues, hw::kMsixVectors - 1, limits_.max_eq});
+  const std::uint32_t most = std::min({options_.event_queues, limits_.msix_vectors, limits_.max_eq});
   if (most == 0) return Error::kInvalidParameter;
   std::vector<AdminQueue::Command> commands;
   for (std::uint32_t eqn = 0; eqn < most; ++eqn) {

@@ -223,3 +223,32 @@ TEST_CASE_METHOD(RegistrationFixture, "more registrations than the device's ring
   for (auto* one : regions) CHECK(one->Release() == 0);
   device.on_time = nullptr;
 }
+
+TEST_CASE("with an event queue at every vector there is none to announce an answer: Register waits for it") {
+  test::FakeDevice device;
+  auto kernel = kmd::KernelDevice::open(device, {.mac = 2, .event_queues = hw::kMsixVectors}).take();
+  REQUIRE(device.event_queues.size() == hw::kMsixVectors);
+  void* object = nullptr;
+  REQUIRE(nd2::open_adapter(kernel->node(), {}, IID_IND2Adapter, &object) == ND_SUCCESS);
+  auto* const adapter = static_cast<IND2Adapter*>(object);
+  HANDLE file{};
+  adapter->CreateOverlappedFile(&file);
+  REQUIRE(adapter->CreateMemoryRegion(IID_IND2MemoryRegion, file, &object) == ND_SUCCESS);
+  auto* const region = static_cast<IND2MemoryRegion*>(object);
+  std::array<std::uint8_t, 100> memory{};
+  OVERLAPPED overlapped{};
+  device.admin_hangs = true;
+  device.on_time = [&] { device.answer_one_command(); };
+  const std::uint64_t wakes = device.wake_count();
+  REQUIRE(region->Register(memory.data(), memory.size(), 0, &overlapped) == ND_PENDING);
+  CHECK(device.commands.back().opcode == static_cast<std::uint8_t>(hw::AdminOpcode::kCreateMr));
+  CHECK(overlapped.Internal == ND_SUCCESS);
+  CHECK(device.wake_count() - wakes <= 1);  // of the event that tells the answer
+  REQUIRE(region->Deregister(&overlapped) == ND_PENDING);
+  CHECK(overlapped.Internal == ND_SUCCESS);
+  device.on_time = nullptr;
+  device.admin_hangs = false;
+  CHECK(region->Release() == 0);
+  CHECK(adapter->Release() == 0);
+  nd2::close_handle(file);
+}
