@@ -8,6 +8,7 @@ EventTable::Sinks& EventTable::of(Of kind) {
   switch (kind) {
     case Of::kQp: return qps_;
     case Of::kSrq: return srqs_;
+    case Of::kRegion: return regions_;
     case Of::kCq: break;
   }
   return cqs_;
@@ -49,6 +50,8 @@ bool EventTable::hand_out(const hw::Eqe& eqe) {
   return false;
 }
 
+void EventTable::tell(Of kind, const hw::Eqe& eqe) { give(of(kind), eqe); }
+
 /// An event of an object that is gone is late, not wrong.
 void EventTable::give(const Sinks& sinks, const hw::Eqe& eqe) {
   std::shared_ptr<EventSink> sink;
@@ -78,7 +81,7 @@ void EventTable::tell_all(const Sinks& sinks, const hw::Eqe& eqe) {
 }
 
 void EventTable::tell_everybody(const hw::Eqe& eqe) {
-  for (const Sinks* sinks : {&qps_, &srqs_, &cqs_, &device_}) tell_all(*sinks, eqe);
+  for (const Sinks* sinks : {&qps_, &srqs_, &cqs_, &regions_, &device_}) tell_all(*sinks, eqe);
 }
 
 void EventTable::tell_completion_queues() {

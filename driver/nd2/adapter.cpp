@@ -113,7 +113,9 @@ HRESULT Adapter::QueryAddressList(SOCKET_ADDRESS_LIST* list, ULONG* size) {
   return ND_SUCCESS;
 }
 
-HRESULT Adapter::CreateCompletionQueue(REFIID iid, HANDLE file, ULONG depth, USHORT, KAFFINITY, VOID** queue) {
+/// There is one group of processors; an affinity that can't be had is not taken notice of.
+HRESULT Adapter::CreateCompletionQueue(REFIID iid, HANDLE file, ULONG depth, USHORT group, KAFFINITY affinity,
+                                       VOID** queue) {
   return guarded(
       [&] {
         if (queue == nullptr) return E_POINTER;
@@ -123,9 +125,10 @@ HRESULT Adapter::CreateCompletionQueue(REFIID iid, HANDLE file, ULONG depth, USH
         if (overlapped_file == nullptr) return ND_INVALID_HANDLE;
         if (depth == 0 || depth > umd::CompletionQueue::max_entries(process_->limits())) return ND_INVALID_PARAMETER_3;
         if (!process_->usable()) return ND_DEVICE_REMOVED;
-        auto core = umd::CompletionQueue::create(process_, depth);
+        auto core = umd::CompletionQueue::create(process_, depth, 0, group == 0 ? affinity : 0);
         if (!core) return control_status(core.error(), ND_NO_MEMORY);
-        auto object = std::make_shared<CompletionQueue>(process_, std::move(overlapped_file), core.take());
+        auto object = std::make_shared<CompletionQueue>(process_, overlapped_file, core.take());
+        overlapped_file->add(object);
         process_->events().subscribe(EventTable::Of::kCq, object->core()->cqn(), object);
         // What failed since has told its sinks already.
         if (!process_->alive()) return ND_DEVICE_REMOVED;
@@ -140,8 +143,9 @@ HRESULT Adapter::CreateMemoryRegion(REFIID iid, HANDLE file, VOID** region) {
         auto overlapped_file = find_handle_as<OverlappedFile>(file);
         if (overlapped_file == nullptr) return ND_INVALID_HANDLE;
         if (!process_->usable()) return ND_DEVICE_REMOVED;
-        return MemoryRegion::hand_out(std::make_shared<MemoryRegion>(process_, std::move(overlapped_file)), iid,
-                                      region);
+        auto object = std::make_shared<MemoryRegion>(process_, overlapped_file);
+        overlapped_file->add(object);
+        return MemoryRegion::hand_out(std::move(object), iid, region);
       },
       ND_NO_MEMORY);
 }
@@ -189,8 +193,8 @@ HRESULT Adapter::CreateMemoryWindow(REFIID iid, VOID** window) {
   });
 }
 
-HRESULT Adapter::CreateSharedReceiveQueue(REFIID iid, HANDLE file, ULONG depth, ULONG sges, ULONG threshold, USHORT,
-                                          KAFFINITY, VOID** queue) {
+HRESULT Adapter::CreateSharedReceiveQueue(REFIID iid, HANDLE file, ULONG depth, ULONG sges, ULONG threshold,
+                                          USHORT group, KAFFINITY affinity, VOID** queue) {
   return guarded(
       [&] {
         if (queue == nullptr) return E_POINTER;
@@ -203,10 +207,11 @@ HRESULT Adapter::CreateSharedReceiveQueue(REFIID iid, HANDLE file, ULONG depth, 
         if (sges > process_->limits().max_sge) return ND_INVALID_PARAMETER_4;
         if (threshold > depth) return ND_INVALID_PARAMETER_5;
         if (!process_->usable()) return ND_DEVICE_REMOVED;
-        auto core = umd::SharedReceiveQueue::create(process_, depth, sges);
+        auto core = umd::SharedReceiveQueue::create(process_, depth, sges, 0, group == 0 ? affinity : 0);
         if (!core) return control_status(core.error(), ND_NO_MEMORY);
-        auto object = std::make_shared<SharedReceiveQueue>(std::move(overlapped_file), core.take(),
-                                                           static_cast<std::uint16_t>(threshold));
+        auto object =
+            std::make_shared<SharedReceiveQueue>(overlapped_file, core.take(), static_cast<std::uint16_t>(threshold));
+        overlapped_file->add(object);
         process_->events().subscribe(EventTable::Of::kSrq, object->core()->srqn(), object);
         if (!process_->alive()) return ND_DEVICE_REMOVED;
         return SharedReceiveQueue::hand_out(std::move(object), iid, queue);

@@ -33,16 +33,27 @@ HRESULT CompletionQueue::CancelOverlappedRequests() {
   });
 }
 
+bool CompletionQueue::cancel(const OVERLAPPED* one) {
+  OverlappedRequests cancelled;
+  {
+    const std::lock_guard lock(mutex_);
+    take_requests(pending_, one, cancelled);
+  }
+  for (auto& request : cancelled) request.complete(ND_CANCELED);
+  return !cancelled.empty();
+}
+
 HRESULT CompletionQueue::GetOverlappedResult(OVERLAPPED* overlapped, BOOL wait) {
   return guarded([&] { return overlapped_result(process_->node(), overlapped, wait != FALSE); });
 }
 
-// Notifications are handled by whichever thread waits for them, so there is no affinity to report.
+// The processor to whose event queue the notifications go, if one was asked for: which thread takes them from there is
+// the process's affair.
 HRESULT CompletionQueue::GetNotifyAffinity(USHORT* group, KAFFINITY* affinity) {
   if (group == nullptr || affinity == nullptr) return ND_INVALID_PARAMETER;
   if (!process_->usable()) return ND_DEVICE_REMOVED;
   *group = 0;
-  *affinity = 0;
+  *affinity = core_->affinity();
   return ND_SUCCESS;
 }
 

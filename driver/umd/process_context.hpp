@@ -68,10 +68,15 @@ class ProcessContext final : public EventTaker, public std::enable_shared_from_t
   /// Objects of the kernel driver that belong to this client, each destroyed with its owner. A spec without a
   /// protection domain means the first one. Errors: those of the calls (docs/kernel_calls.md), kOutOfMemory.
   [[nodiscard]] Result<std::unique_ptr<ProtectionDomain>> alloc_pd();
-  [[nodiscard]] Result<std::unique_ptr<KernelCq>> create_cq(std::uint32_t entries, calls::Handle channel = 0);
+  [[nodiscard]] Result<std::unique_ptr<KernelCq>> create_cq(std::uint32_t entries, calls::Handle channel = 0,
+                                                            std::uint64_t affinity = 0);
   [[nodiscard]] Result<std::unique_ptr<KernelSrq>> create_srq(const SrqSpec& spec);
   [[nodiscard]] Result<std::unique_ptr<KernelQp>> create_qp(const QpSpec& spec);
   [[nodiscard]] Result<std::unique_ptr<KernelMr>> create_mr(const MrSpec& spec);
+  /// The same, before the device has it. That it has, or has refused, the sink of `number` (EventTable::Of::kRegion) is
+  /// told by a KernelEvent::kRegion whose detail is a calls::Status; subscribe first. What was refused is
+  /// KernelMr::ended.
+  [[nodiscard]] Result<std::unique_ptr<KernelMr>> begin_mr(const MrSpec& spec, std::uint32_t number);
   [[nodiscard]] Result<std::unique_ptr<KernelMw>> create_mw(const MwSpec& spec);
   [[nodiscard]] Result<std::unique_ptr<KernelFastMr>> create_fast_mr(const FastMrSpec& spec);
 
