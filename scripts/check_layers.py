@@ -4,7 +4,7 @@ and that the reference NIC knows nothing but itself.
 
 usage: check_layers.py
 
-umd and what they share know nothing of kmd, nor do the faces (nd2, verbs) of it and of each other; kmd knows nothing of umd and the faces;
+umd and what they share know nothing of kmd, nor do the faces (nd2, verbs) of it and of each other; ndk, the face for kernel code, knows kmd and umd; kmd knows nothing of umd and the faces;
 cm, the connection manager, knows none of them, and only kmd knows it; gsi, the kernel driver's thread that has QP1, knows kmd and umd; remote, the way to a kernel driver in another process, knows none of
 them, and of them only verbs knows it. Exit code: 0 all is
 well, 1 something is not, and is printed.
@@ -15,8 +15,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Layer: those that it must not know.
-FACES = ("nd2", "verbs", "rdmacm")
-FORBIDDEN = {"umd": ("kmd", "cm", "gsi", "remote", *FACES), "nd2": ("kmd", "cm", "gsi", "remote", "verbs", "rdmacm"), "verbs": ("kmd", "cm", "gsi", "nd2", "rdmacm"), "rdmacm": ("kmd", "cm", "gsi", "umd", "remote", "nd2"), "kmd": ("umd", "gsi", "remote", *FACES),
+FACES = ("nd2", "verbs", "rdmacm", "ndk")
+FORBIDDEN = {"umd": ("kmd", "cm", "gsi", "remote", *FACES), "nd2": ("kmd", "cm", "gsi", "remote", "verbs", "rdmacm", "ndk"), "verbs": ("kmd", "cm", "gsi", "nd2", "rdmacm", "ndk"), "rdmacm": ("kmd", "cm", "gsi", "umd", "remote", "nd2", "ndk"), "ndk": ("gsi", "remote", "nd2", "verbs", "rdmacm"), "kmd": ("umd", "gsi", "remote", *FACES),
              "remote": ("kmd", "cm", "gsi", "umd", *FACES), "kernel_calls": ("kmd", "cm", "gsi", "umd", "remote", *FACES),
              "cm": ("kmd", "gsi", "umd", "remote", "kernel_calls", *FACES), "gsi": ("remote", *FACES), "": ("kmd", "cm", "gsi", "umd", "remote", *FACES)}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"(driver/[^"]+)"', re.MULTILINE)
