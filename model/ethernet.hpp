@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "model/nic_link.hpp"
@@ -47,8 +48,14 @@ class EthernetLink : public NicLink {
   /// False while the transmit buffer is full; transmit must then not be called.
   [[nodiscard]] virtual bool can_transmit() const = 0;
   virtual void transmit(const FrameBeat& beat) = 0;
+  /// From this time on can_transmit is true, in picoseconds.
+  [[nodiscard]] virtual std::uint64_t transmits_from() const = 0;
+  /// All beats of a frame at once, of a NIC that has no beats of its own; as transmit.
+  virtual void transmit_frame(std::span<const std::uint8_t> frame) = 0;
   /// Takes the next beat that has arrived. False: there is none yet.
   virtual bool receive(FrameBeat& beat) = 0;
+  /// As next_arrival, for the last beat of a frame.
+  [[nodiscard]] virtual std::optional<std::uint64_t> next_frame() const = 0;
   /// What the MAC reports of the link.
   [[nodiscard]] virtual bool link_up() const = 0;
 };

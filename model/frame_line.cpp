@@ -20,6 +20,7 @@ Picoseconds FrameLine::frame_duration(std::size_t bytes) const {
 void FrameLine::push_beat(const FrameBeat& beat, Picoseconds due) {
   arriving_.push_back({due, beat});
   if (!beat.last) return;
+  ends_.push_back(due);
   ++pushed_;
   free_at_ = due + duration(kInterFrameGapBytes);
 }
@@ -45,6 +46,7 @@ bool FrameLine::receive(FrameBeat& beat, Picoseconds now) {
   if (arriving_.empty() || arriving_.front().due > now) return false;
   beat = arriving_.front().beat;
   arriving_.pop_front();
+  if (beat.last) ends_.pop_front();
   delivered_ += beat.last;
   return true;
 }
@@ -59,8 +61,7 @@ std::optional<Picoseconds> FrameLine::next_beat() const {
 std::optional<Picoseconds> FrameLine::next_frame() const {
   std::optional<Picoseconds> next;
   const auto sooner = [&next](Picoseconds time) { next = std::min(next.value_or(time), time); };
-  const auto last = std::find_if(arriving_.begin(), arriving_.end(), [](const auto& it) { return it.beat.last; });
-  if (last != arriving_.end()) sooner(last->due);
+  if (!ends_.empty()) sooner(ends_.front());
   for (const auto& frame : held_) sooner(frame.until);
   return next;
 }

@@ -62,7 +62,8 @@ class FrameLine {
   double ps_per_byte_;
   Picoseconds free_at_ = 0;  ///< When the line can take the next preamble
   std::deque<Arriving> arriving_;
-  std::vector<Held> held_;  ///< In the order they came
+  std::deque<Picoseconds> ends_;  ///< Of the frames in `arriving_`, when the last beat is due
+  std::vector<Held> held_;        ///< In the order they came
   std::uint64_t pushed_ = 0;
   std::uint64_t delivered_ = 0;
 };

@@ -137,6 +137,8 @@ class PcieLink : public NicLink {
   virtual void host_completion(HostCompletion completion) = 0;
   /// False while the transmit buffer is full; dma_request must then not be called.
   [[nodiscard]] virtual bool can_request() const = 0;
+  /// From this time on, in picoseconds, the transmit buffer has room; other things may still hold requests up.
+  [[nodiscard]] virtual std::uint64_t requests_from() const = 0;
   /// Flow control (base specification 2.6.1). False: all of the three below say yes.
   [[nodiscard]] virtual bool flow_limited() const { return false; }
   /// There are credits for this request: asked when can_request is true. A read that was offered before reads_held

@@ -229,7 +229,12 @@ bool RootComplex::take_host_request(HostRequest& request) {
 bool RootComplex::can_request() const {
   if (held_.has(CreditKind::kPosted) && held_.has(CreditKind::kNonPosted)) return false;
   if (now_ps() < paused_until_ || faults_.stalled(now_ps())) return false;
-  return upstream_line_.free_at() <= now_ps() + upstream_line_.duration(kTransmitBufferBytes);
+  return requests_from() <= now_ps();
+}
+
+Picoseconds RootComplex::requests_from() const {
+  const Picoseconds ahead = upstream_line_.duration(kTransmitBufferBytes);
+  return upstream_line_.free_at() - std::min(upstream_line_.free_at(), ahead);
 }
 
 bool RootComplex::has_credits(TlpKind kind, std::size_t payload_bytes) const {

@@ -137,6 +137,7 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   bool take_host_request(HostRequest& request) override;
   void host_completion(HostCompletion completion) override;
   [[nodiscard]] bool can_request() const override;
+  [[nodiscard]] Picoseconds requests_from() const override;
   [[nodiscard]] bool flow_limited() const override { return credits_.limited() || !held_.empty(); }
   [[nodiscard]] bool has_credits(TlpKind kind, std::size_t payload_bytes) const override;
   [[nodiscard]] bool reads_held() const override;

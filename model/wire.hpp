@@ -69,10 +69,17 @@ class Wire : public sc_core::sc_module {
     Port(Wire& wire, std::size_t index) : wire_(wire), index_(index) {}
     [[nodiscard]] bool can_transmit() const override { return wire_.directions_[index_].can_transmit(now_ps()); }
     void transmit(const FrameBeat& beat) override { wire_.transmit(index_, beat); }
+    [[nodiscard]] Picoseconds transmits_from() const override { return wire_.directions_[index_].transmits_from(); }
+    void transmit_frame(std::span<const std::uint8_t> frame) override {
+      for_each_beat(frame, false, [this](const FrameBeat& beat) { wire_.transmit(index_, beat); });
+    }
     bool receive(FrameBeat& beat) override;
     [[nodiscard]] bool link_up() const override { return wire_.link_up_; }
     [[nodiscard]] std::optional<Picoseconds> next_arrival() const override {
       return wire_.directions_[1 - index_].next_beat();
+    }
+    [[nodiscard]] std::optional<Picoseconds> next_frame() const override {
+      return wire_.directions_[1 - index_].next_frame();
     }
     using NicLink::changed;
     using NicLink::pushed;

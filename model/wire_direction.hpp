@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -58,7 +59,9 @@ class WireDirection {
   /// Adds a fault for frames that start from now on. Throws std::invalid_argument when it is out of range.
   void arm(const WireRule& rule) { injector_.arm(rule); }
 
-  [[nodiscard]] bool can_transmit(Picoseconds now) const { return position_ <= now + buffer_; }
+  [[nodiscard]] bool can_transmit(Picoseconds now) const { return transmits_from() <= now; }
+  /// When can_transmit is true at the earliest.
+  [[nodiscard]] Picoseconds transmits_from() const { return position_ - std::min(position_, buffer_); }
   /// When all that was accepted has left, and the gap behind it.
   [[nodiscard]] Picoseconds free_at() const { return position_; }
   /// The last beat accepted was not the last of its frame.

@@ -35,7 +35,7 @@ void NicModel::reset() {
   core_.reset();
   completions_.clear();
   arriving_.clear();
-  transmitted_ = 0;
+  transmitting_ = false;
   asleep_ = false;
   reset_end_ = edges_.first_edge_at(model::now_ps() + 1) + options_.reset_cycles;
   schedule(reset_end_);
@@ -64,17 +64,18 @@ void NicModel::cycle() {
   run();
   give_outputs();
   run();
-  asleep_ = !waits();
+  const auto departure = next_departure();
+  asleep_ = !departure;
   std::uint64_t next = ~std::uint64_t{0};
-  if (!asleep_) next = cycle_ + 1;
-  if (const auto time = core_->next()) {
-    const std::uint64_t number = born_ + (*time + reference::kCycle - 1) / reference::kCycle;
-    next = std::min(next, std::max(number, cycle_ + 1));
-  }
-  for (const model::NicLink* link : {static_cast<model::NicLink*>(&pcie_), static_cast<model::NicLink*>(&ethernet_)}) {
-    if (const auto time = link->next_arrival())
-      next = std::min(next, std::max(edges_.first_edge_at(*time), cycle_ + 1));
-  }
+  const auto sooner = [&](std::optional<std::uint64_t> number) {
+    if (number) next = std::min(next, std::max(*number, cycle_ + 1));
+  };
+  const auto edge_at = [&](std::optional<model::Picoseconds> time) {
+    return time ? std::optional(edges_.first_edge_at(*time)) : std::nullopt;
+  };
+  sooner(edge_at(departure));
+  sooner(edge_at(next_arrival()));
+  if (const auto time = core_->next()) sooner(born_ + (*time + reference::kCycle - 1) / reference::kCycle);
   if (next != ~std::uint64_t{0}) schedule(next);
 }
 
@@ -84,9 +85,7 @@ void NicModel::wake(bool at_once) {
   const model::Picoseconds now = model::now_ps();
   std::optional<model::Picoseconds> time;
   if (at_once) time = now;
-  for (const model::NicLink* link : {static_cast<model::NicLink*>(&pcie_), static_cast<model::NicLink*>(&ethernet_)}) {
-    if (const auto arrival = link->next_arrival(); arrival && (!time || *arrival < *time)) time = arrival;
-  }
+  if (const auto arrival = next_arrival(); arrival && (!time || *arrival < *time)) time = arrival;
   if (!time) return;
   const std::uint64_t number = edges_.first_edge_at(std::max(*time, now + 1));
   if (edges_.edge(number) < due_) schedule(number);
@@ -187,26 +186,33 @@ bool NicModel::give_request() {
 
 void NicModel::give_frames() {
   auto& out = core_->port.out;
-  while (!out.empty() && (transmitted_ != 0 || core_->enabled()) && ethernet_.can_transmit()) {
-    const reference::Bytes& frame = out.front().bytes;
-    if (transmitted_ == 0) activity_.last_frame_start = cycle_;
-    model::FrameBeat beat;
-    const std::size_t bytes = std::min(model::kBeatBytes, frame.size() - transmitted_);
-    std::copy_n(frame.begin() + static_cast<std::ptrdiff_t>(transmitted_), bytes, beat.data.begin());
-    beat.bytes = static_cast<std::uint8_t>(bytes);
-    transmitted_ += bytes;
-    beat.last = transmitted_ == frame.size();
-    ethernet_.transmit(beat);
-    if (!beat.last) continue;
-    transmitted_ = 0;
-    core_->port.left();
+  while (!out.empty() && ethernet_.can_transmit()) {
+    if (std::exchange(transmitting_, false)) {
+      core_->port.left();
+      run();
+      continue;
+    }
+    if (!core_->enabled()) return;
+    activity_.last_frame_start = cycle_;
+    ethernet_.transmit_frame(out.front().bytes);
+    transmitting_ = true;
   }
 }
 
-/// Something may leave that has not.
-bool NicModel::waits() const {
-  return !completions_.empty() || (core_->may_request() && !core_->pcie.out.empty()) ||
-         (!core_->port.out.empty() && (transmitted_ != 0 || core_->enabled()));
+/// When a TLP or a whole frame is there that has not been seen.
+std::optional<model::Picoseconds> NicModel::next_arrival() const {
+  const auto tlp = pcie_.next_arrival(), frame = ethernet_.next_frame();
+  return tlp && frame ? std::min(*tlp, *frame) : tlp ? tlp : frame;
+}
+
+/// When something may leave that has not; now: what it waits for has no time.
+std::optional<model::Picoseconds> NicModel::next_departure() const {
+  std::optional<model::Picoseconds> time;
+  const auto sooner = [&time](model::Picoseconds other) { time = std::min(time.value_or(other), other); };
+  if (!completions_.empty()) sooner(model::now_ps());
+  if (core_->may_request() && !core_->pcie.out.empty()) sooner(pcie_.requests_from());
+  if (!core_->port.out.empty() && (transmitting_ || core_->enabled())) sooner(ethernet_.transmits_from());
+  return time;
 }
 
 std::vector<std::string> NicModel::state() {

@@ -44,7 +44,8 @@ class NicModel : public sc_core::sc_module, public Nic {
   void give_outputs();
   bool give_request();
   void give_frames();
-  [[nodiscard]] bool waits() const;
+  [[nodiscard]] std::optional<model::Picoseconds> next_arrival() const;
+  [[nodiscard]] std::optional<model::Picoseconds> next_departure() const;
   void run() { core_->run((cycle_ - born_) * reference::kCycle); }
 
   model::PcieLink& pcie_;
@@ -60,7 +61,7 @@ class NicModel : public sc_core::sc_module, public Nic {
   model::Picoseconds due_ = ~model::Picoseconds{0};
   std::deque<model::HostCompletion> completions_;
   reference::Bytes arriving_;
-  std::size_t transmitted_ = 0;  ///< Bytes of the frame at the head that are in the MAC
+  bool transmitting_ = false;  ///< The frame at the head is in the MAC, which has no room behind it
   PortActivity activity_;
   model::TimedEvent edge_event_;
 };

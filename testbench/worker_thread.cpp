@@ -17,16 +17,17 @@ void pause() {
 #endif
 }
 
-/// Waits until `counter` is no longer `old`. A clock cycle takes some microseconds, so that the other thread is mostly
+/// Waits until `state` is no longer `old`. A clock cycle takes some microseconds, so that the other thread is mostly
 /// about to be done: to sleep and be woken takes as long. Who has waited for longer sleeps, since somebody else may
 /// need the core.
-void wait_for_change(const std::atomic<std::uint32_t>& counter, std::uint32_t old) {
+template <typename State>
+void wait_for_change(const std::atomic<State>& state, State old) {
   constexpr int kLooks = 2000;
   for (int i = 0; i < kLooks; ++i) {
-    if (counter.load(std::memory_order_acquire) != old) return;
+    if (state.load(std::memory_order_acquire) != old) return;
     pause();
   }
-  counter.wait(old, std::memory_order_acquire);
+  state.wait(old, std::memory_order_acquire);
 }
 
 }  // namespace
@@ -41,23 +42,28 @@ WorkerThread::~WorkerThread() {
 }
 
 void WorkerThread::start() {
-  started_.fetch_add(1, std::memory_order_release);
-  started_.notify_one();
+  state_.store(State::kOffered, std::memory_order_release);
+  state_.notify_one();
+}
+
+/// Of an offer, by one of the two.
+bool WorkerThread::take(State next) {
+  State offered = State::kOffered;
+  return state_.compare_exchange_strong(offered, next, std::memory_order_acquire);
 }
 
 void WorkerThread::join() {
-  const std::uint32_t last = started_.load(std::memory_order_relaxed);
-  // At most one is under way.
-  if (ended_.load(std::memory_order_acquire) != last) wait_for_change(ended_, last - 1);
+  if (take(State::kIdle)) return job_();
+  if (state_.load(std::memory_order_acquire) == State::kTaken) wait_for_change(state_, State::kTaken);
 }
 
 void WorkerThread::work() {
-  for (std::uint32_t done = 0;; ++done) {
-    wait_for_change(started_, done);
-    if (leave_) return;
+  while (!leave_) {
+    wait_for_change(state_, State::kIdle);
+    if (leave_ || !take(State::kTaken)) continue;
     job_();
-    ended_.store(done + 1, std::memory_order_release);
-    ended_.notify_one();
+    state_.store(State::kIdle, std::memory_order_release);
+    state_.notify_one();
   }
 }
 

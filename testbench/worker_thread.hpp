@@ -8,7 +8,9 @@
 namespace rnic::testbench {
 
 /// A thread that does the same job again and again, each time when it is told to. start and join are for one other
-/// thread; what that wrote before start is there for the job, and what the job wrote is there after join.
+/// thread; what that wrote before start is there for the job, and what the job wrote is there after join. A job that
+/// has not begun by then, because others need the cores, is done by whoever joins: nobody waits for a thread that does
+/// not run.
 class WorkerThread {
  public:
   /// `job` throws nothing.
@@ -19,16 +21,17 @@ class WorkerThread {
 
   /// The job begins. The one before has been joined.
   void start();
-  /// Waits until the job has ended; returns at once if none was started.
+  /// Waits until the job has ended, or does it; returns at once if none was started.
   void join();
 
  private:
+  enum class State : std::uint32_t { kIdle, kOffered, kTaken };
+
   void work();
+  [[nodiscard]] bool take(State next);
 
   std::function<void()> job_;
-  /// Jobs that were started, and that have ended, modulo 2^32.
-  std::atomic<std::uint32_t> started_{0};
-  std::atomic<std::uint32_t> ended_{0};
+  std::atomic<State> state_{State::kIdle};
   std::atomic<bool> leave_{false};
   std::thread thread_;
 };

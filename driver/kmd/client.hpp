@@ -60,6 +60,8 @@ class Client {
   [[nodiscard]] std::vector<QpFigures> queue_pairs();
 
   [[nodiscard]] std::uint32_t count(calls::ObjectKind kind) { return handles_.count(kind); }
+  /// Endpoints at which it listens for connections. Throws std::bad_alloc.
+  [[nodiscard]] std::uint32_t listening();
 
  private:
   class DeviceSource;

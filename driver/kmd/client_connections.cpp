@@ -69,6 +69,19 @@ Result<void> Client::perform(const calls::Listen& m, calls::Listen::Answer&) {
       m.endpoint, [&](ClientEndpoint& endpoint) { return kernel_.connections().listen(endpoint.id, m.backlog); });
 }
 
+std::uint32_t Client::listening() {
+  std::uint32_t count = 0;
+  const UnderWay under_way(*this);
+  for (const calls::Handle handle : closed_ ? std::vector<calls::Handle>() : handles_.handles(ClientEndpoint::kKind)) {
+    static_cast<void>(with<ClientEndpoint>(handle, [&](ClientEndpoint& endpoint) -> Result<void> {
+                        const auto facts = kernel_.connections().facts(endpoint.id);
+                        if (facts && facts->listening) ++count;
+                        return {};
+                      }).ok());
+  }
+  return count;
+}
+
 Result<void> Client::perform(const calls::ResolveAddress& m, calls::ResolveAddress::Answer& a) {
   return with<ClientEndpoint>(m.endpoint, [&](ClientEndpoint& endpoint) -> Result<void> {
     if (is_multicast(m.remote)) return Error::kInvalidParameter;

@@ -11,20 +11,8 @@
 // (`unsigned long` has 64 bits on Linux, ULONG has 32). Global names, because that is what consumers of the interface
 // use.
 
-using ULONG = std::uint32_t;
-using USHORT = std::uint16_t;
-using BOOLEAN = std::uint8_t;
-using UINT32 = std::uint32_t;
-using UINT64 = std::uint64_t;
-using SIZE_T = std::size_t;
-using ULONG_PTR = std::uintptr_t;
-using KAFFINITY = std::uintptr_t;
-using PVOID = void*;
-using VOID = void;
 using SOCKADDR = sockaddr;
 using PSOCKADDR = sockaddr*;
-
-struct GUID;
 
 inline constexpr ULONG PAGE_SIZE = 4096;
 

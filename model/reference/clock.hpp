@@ -5,6 +5,7 @@
 #include <exception>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <queue>
 #include <set>
@@ -125,6 +126,41 @@ class Clock {
   std::uint64_t order_ = 0;
   std::priority_queue<Timer> timers_;
   std::set<std::coroutine_handle<>> threads_;
+};
+
+/// A timer that is set anew and stopped far more often than it ends: the clock knows of one time of it, no later than
+/// its own, and not of each that it once had.
+class Deadline {
+ public:
+  /// `over` happens at the end, unless the deadline has gone by then.
+  Deadline(Clock& clock, std::function<void()> over) : clock_(clock), over_(std::move(over)) {}
+  Deadline(const Deadline&) = delete;
+  Deadline& operator=(const Deadline&) = delete;
+
+  void set(Time time) {
+    time_ = time;
+    if (!known_ || *known_ > time) tell(time);
+  }
+  void stop() { time_.reset(); }
+  [[nodiscard]] bool runs() const { return time_.has_value(); }
+
+ private:
+  void tell(Time time) {
+    known_ = time;
+    clock_.at(time, [this, time, here = std::weak_ptr(here_)] {
+      if (!here.expired() && known_ == time) look();
+    });
+  }
+  void look() {
+    known_.reset();
+    if (time_ && *time_ > clock_.now()) return tell(*time_);
+    if (std::exchange(time_, std::nullopt)) over_();
+  }
+
+  Clock& clock_;
+  const std::function<void()> over_;
+  std::optional<Time> time_, known_;
+  const std::shared_ptr<bool> here_ = std::make_shared<bool>(true);
 };
 
 /// Something that coroutines wait for. Whoever wakes looks again whether what it waits for is there.

@@ -145,25 +145,19 @@ void Pcie::left(const DmaTlp& tlp) {
   const auto it = pieces_.find(tlp.tag);
   if (it == pieces_.end()) return;
   it->second.since = counted();
-  if (pieces_.size() == 1 || watch_ == 0) retime();
+  if (pieces_.size() == 1 || !watch_.runs()) retime();
 }
 
 void Pcie::retime() {
   (void)counted();
   stopped_ = nic_.settings.completion_timeout_disable;
-  const std::uint64_t watch = ++watch_;
   std::optional<Time> oldest;
   for (const auto& [tag, piece] : pieces_)
     if (piece.since && (!oldest || *piece.since < *oldest)) oldest = piece.since;
-  if (!oldest || stopped_) {
-    watch_ = oldest ? watch_ : 0;
-    return;
-  }
+  if (!oldest || stopped_) return watch_.stop();
   const Time end = *oldest + completion_timeout(timeout_range);
   const Time left = end > counted_ ? end - counted_ : 0;
-  clock().at(clock().now() + left, [this, watch] {
-    if (watch == watch_) expire();
-  });
+  watch_.set(clock().now() + left);
 }
 
 void Pcie::expire() {

@@ -25,7 +25,7 @@ struct DmaRead {
 /// follows from it, and a read sees what was written before it (base specification 2.4.1).
 class Pcie {
  public:
-  explicit Pcie(Nic& nic) : nic_(nic), write_left_(clock()) {}
+  explicit Pcie(Nic& nic) : nic_(nic), write_left_(clock()), watch_(clock(), [this] { expire(); }) {}
 
   /// Posted; cut at 4 KiB and at the maximum payload (2.2.7).
   void write(std::uint64_t address, const Bytes& data);
@@ -69,7 +69,7 @@ class Pcie {
   std::deque<Piece> waiting_;  ///< For a tag
   std::map<std::uint16_t, Piece> pieces_;
   std::uint16_t next_tag_ = 0;
-  std::uint64_t watch_ = 0;
+  Deadline watch_;
   bool stopped_ = false;
   Time counted_ = 0, counted_at_ = 0;
 };

@@ -96,8 +96,14 @@ struct QpAttributes {
 
 /// A queue pair: what was created, its attributes, and the state of both of its sides.
 struct Qp {
-  explicit Qp(Clock& clock)
-      : send_signal(clock), request_signal(clock), response_signal(clock), answer_signal(clock), rest_signal(clock) {}
+  /// `timed_out`: no ACK has come in time.
+  Qp(Clock& clock, std::function<void(Qp&)> timed_out)
+      : ack_timer(clock, [this, timed_out = std::move(timed_out)] { timed_out(*this); }),
+        send_signal(clock),
+        request_signal(clock),
+        response_signal(clock),
+        answer_signal(clock),
+        rest_signal(clock) {}
 
   // As created.
   std::uint32_t number{}, pd{};
@@ -129,8 +135,7 @@ struct Qp {
   std::optional<std::uint32_t> gap;        ///< The response that is missing has been asked for again
   std::uint8_t retries{}, rnr_retries{};   ///< Left
   bool rnr_wait{};
-  std::uint64_t timer{};  ///< The ACK timer that runs; 0: none
-  std::uint64_t timers{};
+  Deadline ack_timer;
   bool drain_notify{};
   bool first_only{};  ///< The first packet of a SEND beyond the credits is all that goes
 

@@ -111,7 +111,7 @@ QpPtr Qps::find(std::uint32_t number) const {
 }
 
 AdminStatus Qps::create(std::uint32_t number, const Bytes& body) {
-  auto qp = std::make_shared<Qp>(nic_.clock);
+  auto qp = std::make_shared<Qp>(nic_.clock, [this](Qp& late) { nic_.requester.timed_out(late); });
   qp->number = number;
   qp->sq_base = little(body, 0, 8);
   qp->rq_base = little(body, 8, 8);
@@ -190,7 +190,7 @@ Task<Done> Qps::reset(QpPtr qp) {
   qp->answers.clear();
   qp->requests_in.clear();
   qp->responses_in.clear();
-  qp->timer = 0;
+  qp->ack_timer.stop();
   nic_.memory.unbind(qp->index());
   qp->a = {};
   qp->sq_producer = qp->sq_next = qp->sq_retired = 0;
@@ -262,7 +262,7 @@ Bytes Qps::state(const Qp& qp) const {
 void Qps::fail(Qp& qp, bool answers) {
   if (qp.state == QpState::Err) return wake(qp);
   qp.state = QpState::Err;
-  qp.timer = 0;
+  qp.ack_timer.stop();
   qp.rnr_wait = false;
   ++qp.try_no;
   qp.requests.clear();

@@ -140,8 +140,8 @@ void Requester::progress(Qp& qp) {
     ++qp.try_no;
   }
   if (qp.una_psn == qp.sent_psn) {
-    stop_timer(qp);
-  } else if (qp.timer != 0) {
+    qp.ack_timer.stop();
+  } else if (qp.ack_timer.runs()) {
     start_timer(qp);
   }
 }
@@ -256,7 +256,7 @@ bool Requester::retry(Qp& qp, std::uint32_t psn) {
 }
 
 void Requester::go_back(Qp& qp, std::uint32_t psn) {
-  stop_timer(qp);
+  qp.ack_timer.stop();
   ++qp.try_no;
   qp.send_psn = psn;
   qp.went_back = psn;
@@ -285,15 +285,10 @@ void Requester::wait_for_receive(Qp& qp, std::uint32_t psn, std::uint8_t syndrom
 /// The time-out of the local ACK timeout t: 4.096 us * 2^t; 0: none (9.7.6.1.3).
 void Requester::start_timer(Qp& qp) {
   if (qp.a.ack_timeout == 0) return;
-  const std::uint64_t timer = qp.timer = ++qp.timers;
-  const Time time = (Time{4096} * kNanosecond) << qp.a.ack_timeout;
-  nic_.clock.at(nic_.clock.now() + time, [this, qp = nic_.qps.find(qp.number), life = qp.life, timer] {
-    if (qp->life == life && qp->timer == timer) timed_out(*qp);
-  });
+  qp.ack_timer.set(nic_.clock.now() + ((Time{4096} * kNanosecond) << qp.a.ack_timeout));
 }
 
 void Requester::timed_out(Qp& qp) {
-  stop_timer(qp);
   if (qp.state != QpState::Rts && qp.state != QpState::Sqd) return;
   qp.gap.reset();
   std::uint32_t oldest = qp.una_psn;

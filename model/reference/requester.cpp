@@ -305,7 +305,7 @@ void Requester::has_left(const QpPtr& qp, const Packet& packet, std::uint32_t en
   if (qp->type == QpType::Rc) {
     const std::uint8_t kind = packet.kind();
     const bool asks = packet.ack_request || kind == op::ReadRequest || kind == op::CompareSwap || kind == op::FetchAdd;
-    if (asks && qp->timer == 0 && qp->una_psn != qp->sent_psn) start_timer(*qp);
+    if (asks && !qp->ack_timer.runs() && qp->una_psn != qp->sent_psn) start_timer(*qp);
     return;
   }
   if (Request* request = holder(*qp, packet.psn); request != nullptr && request->end() == end) {

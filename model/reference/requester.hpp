@@ -19,7 +19,8 @@ class Requester {
 
   /// Entries for what has ended; then those of a flush, once the queue pair is in ERR or SQE.
   void retire(Qp& qp);
-  void stop_timer(Qp& qp) { qp.timer = 0; }
+  /// No ACK has come in time (9.7.6.1.3).
+  void timed_out(Qp& qp);
   /// In SQD, and nothing is left of what was begun: told once (10.3.1.5).
   void look_drained(Qp& qp);
 
@@ -49,7 +50,6 @@ class Requester {
   void go_back(Qp& qp, std::uint32_t psn);
   void wait_for_receive(Qp& qp, std::uint32_t psn, std::uint8_t syndrome);
   void start_timer(Qp& qp);
-  void timed_out(Qp& qp);
 
   Nic& nic_;
 };

@@ -66,9 +66,11 @@ Json process_json(const Session& session, bool counters) {
        {"channels", calls::ObjectKind::kChannel},
        {"endpoints", calls::ObjectKind::kEndpoint}}};
   for (const auto& [name, kind] : kinds) json[name] = 0;
+  json["listening_endpoints"] = 0;
   Json pairs = Json::array();
   for (const auto& client : session.clients()) {
     for (const auto& [name, kind] : kinds) json[name] = json[name].get<std::uint32_t>() + client->count(kind);
+    json["listening_endpoints"] = json["listening_endpoints"].get<std::uint32_t>() + client->listening();
     if (!counters) continue;
     for (const auto& pair : client->queue_pairs())
       pairs.push_back({{"qpn", pair.qpn},

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "testbench/tool/machine_question.hpp"
 #include "testbench/tool/report.hpp"
 
 namespace rnic::testbench {
@@ -85,6 +86,8 @@ std::vector<std::pair<std::string, std::string>> MachineProcess::environment(uns
     path += std::string(":") + before;
   return {{"RNIC_HOST", socket(host)}, {"LD_LIBRARY_PATH", path}};
 }
+
+nlohmann::ordered_json MachineProcess::ask(const std::string& question) const { return ask_machine(folder_, question); }
 
 int MachineProcess::end() {
   if (!own_) return 0;

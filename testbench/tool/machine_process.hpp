@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,8 @@ class MachineProcess {
   [[nodiscard]] std::string socket(unsigned host) const;
   /// What a program needs to find itself on that host.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> environment(unsigned host) const;
+  /// As ask_machine.
+  [[nodiscard]] nlohmann::ordered_json ask(const std::string& question) const;
   /// Ends it, if it is our own, with its outputs; returns its exit code.
   int end();
 

@@ -25,11 +25,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-/// A server that listens at no TCP port is given so long to be ready in its own way.
-constexpr milliseconds kPatienceToListen{5'000};
+/// A server that listens nowhere is given so long to be ready in its own way.
+constexpr milliseconds kPatienceToListen{15'000};
 /// A server gets so long to end when its client has.
 constexpr milliseconds kPatienceToEnd{10'000};
-constexpr milliseconds kLook{20};
+constexpr milliseconds kLook{50};
 
 /// The process and those that it has started.
 std::set<pid_t> family_of(pid_t process) {
@@ -78,6 +78,17 @@ bool listens_at_tcp(pid_t process) {
     }
   }
   return false;
+}
+
+/// Whether the process, or one that it has started, waits for connections of the connection manager.
+bool listens_on(const MachineProcess& machine, unsigned host, pid_t process) {
+  const auto family = family_of(process);
+  const auto answer = machine.ask("ps");
+  const auto& all = answer.at("hosts").at(host).at("processes");
+  return std::any_of(all.begin(), all.end(), [&](const auto& one) {
+    return one.at("listening_endpoints").template get<unsigned>() != 0 &&
+           family.contains(one.at("process").template get<pid_t>());
+  });
 }
 
 /// A program of the pair, with its lines on their way to standard output and into a file.
@@ -171,7 +182,10 @@ int ProgramPair::run(const MachineProcess& machine) const {
   std::array<Member, 2> members{Member("server", folder), Member("client", folder)};
   auto& [first, second] = members;
   first.start(server, machine, 0);
-  follow(members, kPatienceToListen, [&] { return !first.runs() || listens_at_tcp(first.child().process()); });
+  follow(members, kPatienceToListen, [&] {
+    const pid_t process = first.child().process();
+    return !first.runs() || listens_at_tcp(process) || listens_on(machine, 0, process);
+  });
   if (first.runs()) {
     second.start(client, machine, 1);
     follow(members, {}, [&] { return !second.runs(); });

@@ -1,20 +1,14 @@
 #include <fmt/format.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
-#include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <string>
 #include <thread>
 
-#include "driver/remote/protocol.hpp"
 #include "testbench/tool/commands.hpp"
-#include "testbench/tool/report.hpp"
+#include "testbench/tool/machine_question.hpp"
 #include "testbench/tool/run_folder.hpp"
 
 namespace rnic::testbench {
@@ -27,27 +21,6 @@ struct StatArguments {
   bool json = false;
   double watch = 0;  ///< Seconds; 0: once
 };
-
-/// The machine's answer to a question. Throws UsageError when there is no machine.
-Json ask(const std::string& folder, const std::string& question) {
-  const std::string path = folder + "/control";
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const remote::Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const bool fits = path.size() < sizeof address.sun_path;
-  if (fits) std::memcpy(address.sun_path, path.data(), path.size());
-  if (!fits || connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      !remote::send_all(socket.get(), std::as_bytes(std::span(question))))
-    throw UsageError(fmt::format("no machine listens in '{}' (rnic serve --dir)", folder));
-  std::string text;
-  std::array<char, 4096> piece;
-  ssize_t got = 0;
-  while ((got = read(socket.get(), piece.data(), piece.size())) > 0)
-    text.append(piece.data(), static_cast<std::size_t>(got));
-  auto answer = Json::parse(text, nullptr, false);
-  if (answer.is_discarded()) throw UsageError("the machine has gone, or did not answer");
-  return answer;
-}
 
 void print_process(const Json& process) {
   constexpr double kMiB = 1 << 20;
@@ -116,7 +89,7 @@ void print_sockets(const Json& answer, const Json* before) {
 }
 
 int run_ps(const StatArguments& arguments) {
-  const Json answer = ask(arguments.folder, "ps\n");
+  const Json answer = ask_machine(arguments.folder, "ps");
   if (arguments.json) {
     fmt::print("{}\n", answer.dump(2));
   } else {
@@ -128,7 +101,7 @@ int run_ps(const StatArguments& arguments) {
 int run_stat(const StatArguments& arguments) {
   Json before;
   for (;;) {
-    Json answer = ask(arguments.folder, "stat\n");
+    Json answer = ask_machine(arguments.folder, "stat");
     if (arguments.json) {
       fmt::print("{}\n", answer.dump(arguments.watch > 0 ? -1 : 2));
     } else {

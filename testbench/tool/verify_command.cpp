@@ -5,9 +5,11 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "testbench/tool/commands.hpp"
+#include "testbench/tool/coverage.hpp"
 #include "testbench/tool/failure_folder.hpp"
 #include "testbench/tool/report.hpp"
 #include "testbench/tool/report_file.hpp"
@@ -23,6 +25,7 @@ struct VerifyArguments {
   std::vector<std::filesystem::path> paths;
   std::string junit;
   bool list = false;
+  bool coverage = false;
   unsigned jobs = std::max(1u, std::thread::hardware_concurrency());
   WorldArguments world;
   FailureFolder failures;
@@ -71,21 +74,27 @@ std::string xml(const std::string& text) {
   return out;
 }
 
-void write_junit(const std::string& path, const std::vector<Line>& lines) {
+/// The vectors, and behind them the statements that they hold.
+void write_junit(const std::string& path, const std::vector<Line>& lines, const std::vector<Coverage::Case>& cases) {
   if (path.empty()) return;
   std::ofstream out(path);
-  const auto failed = std::count_if(lines.begin(), lines.end(), [](const Line& line) { return !line.outcome.passed; });
+  const auto failed = std::count_if(lines.begin(), lines.end(), [](const Line& line) { return !line.outcome.passed; }) +
+                      std::count_if(cases.begin(), cases.end(), [](const auto& one) { return !one.failure.empty(); });
   out << fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"rnic verify\" tests=\"{}\" failures=\"{}\">\n",
-      lines.size(), failed);
+      lines.size() + cases.size(), failed);
+  const auto end = [](bool passed, const std::string& message) {
+    return passed ? "/>\n" : fmt::format(">\n    <failure message=\"{}\"/>\n  </testcase>\n", xml(message));
+  };
   for (const auto& line : lines) {
     const auto& v = *line.vector;
     out << fmt::format("  <testcase classname=\"{}\" name=\"{}\" time=\"{:.9f}\"", xml(v.document + ", " + v.clause),
                        xml(v.file.string()), static_cast<double>(line.outcome.simulated_ns) * 1e-9);
-    out << (line.outcome.passed
-                ? "/>\n"
-                : fmt::format(">\n    <failure message=\"{}\"/>\n  </testcase>\n", xml(line.outcome.message)));
+    out << end(line.outcome.passed, line.outcome.message);
   }
+  for (const auto& one : cases)
+    out << fmt::format("  <testcase classname=\"{}\" name=\"{}\"", xml(one.place), xml(one.statement))
+        << end(one.failure.empty(), one.failure);
   out << "</testsuite>\n";
   out.close();
   if (!out) throw UsageError(fmt::format("--junit: cannot write '{}'", path));
@@ -125,7 +134,8 @@ void print_cycles(const std::vector<Line>& lines, double seconds) {
 void leave_failures(VerifyArguments& options, const std::vector<Line>& lines) {
   std::vector<std::string> arguments = command_line({"--jobs"});
   std::erase_if(arguments, [&](const std::string& argument) {
-    return std::find(options.paths.begin(), options.paths.end(), argument) != options.paths.end();
+    return argument == "--coverage" ||
+           std::find(options.paths.begin(), options.paths.end(), argument) != options.paths.end();
   });
   for (const auto& line : lines) {
     if (line.outcome.passed || line.outcome.failed_ns == 0 || !options.failures.wanted()) continue;
@@ -156,7 +166,10 @@ int run_verify_command(VerifyArguments& options) {
   check_writable(options.junit, "--junit");
   options.report.check();
   check_files(options.world.options);
-  const auto vectors = load_vectors(options.paths);
+  if (options.list && options.coverage) throw UsageError("--list runs nothing, --coverage needs results");
+  std::optional<Coverage> coverage;
+  if (options.coverage) coverage.emplace(options.paths);
+  const auto vectors = load_vectors(coverage ? coverage->vectors() : options.paths);
   const auto& files = options.world.options;
   if (!(files.trace_path.empty() && files.capture_path.empty()) && vectors.size() != 1)
     throw UsageError("--trace and --pcap record one vector");
@@ -174,19 +187,23 @@ int run_verify_command(VerifyArguments& options) {
   if (options.jobs > 1) world.threads = 1;  // the cores have vectors of their own
   run_vectors(vectors, world, options.jobs, [&](std::size_t index, const VectorOutcome& outcome) {
     lines.push_back({&vectors[index], outcome});
+    if (coverage) coverage->note(vectors[index].file, outcome.passed);
     fmt::print("{} {}{}\n", outcome.passed ? "pass" : "FAIL", vectors[index].file.string(),
                outcome.passed ? "" : ": " + outcome.message);
     std::fflush(stdout);
   });
-  print_clauses(lines);
+  if (coverage)
+    coverage->print();
+  else
+    print_clauses(lines);
   const auto passed = std::count_if(lines.begin(), lines.end(), [](const Line& line) { return line.outcome.passed; });
   print_cycles(lines, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   fmt::print("\n{} passed, {} failed\n", passed, static_cast<std::ptrdiff_t>(lines.size()) - passed);
-  write_junit(options.junit, lines);
+  write_junit(options.junit, lines, coverage ? coverage->cases() : std::vector<Coverage::Case>{});
   if (options.report.wanted()) show_vector(options.report, lines.front());
   options.report.write();
   leave_failures(options, lines);
-  return passed == static_cast<std::ptrdiff_t>(lines.size()) ? 0 : 1;
+  return passed == static_cast<std::ptrdiff_t>(lines.size()) && (!coverage || coverage->complete()) ? 0 : 1;
 }
 
 }  // namespace
@@ -194,11 +211,16 @@ int run_verify_command(VerifyArguments& options) {
 void add_verify_command(CLI::App& tool, std::function<int()>& action) {
   auto options = std::make_shared<VerifyArguments>();
   auto* command = tool.add_subcommand("verify", "Runs test vectors (docs/vectors.md) on the RTL");
-  command->add_option("paths", options->paths, "Vector files, or folders of them")->required();
+  command->add_option(
+      "paths", options->paths,
+      "Vector files, or folders of them; with --coverage folders with lists of statements (tests/vectors)");
   command->add_option("--junit", options->junit, "Write the results to this file as JUnit XML");
   command->add_flag(
       "--list", options->list,
       "Run nothing; print documents and clauses with their vectors, and the clauses of clauses.json that have none");
+  command->add_flag("--coverage", options->coverage,
+                    "Run the vectors that the statements of statements.json name, and print for each statement of each "
+                    "document what came of them");
   command->add_option("--jobs", options->jobs, "Vectors at a time; with more than one each has one thread")
       ->check(CLI::Range(1u, 256u))
       ->capture_default_str();
@@ -207,7 +229,13 @@ void add_verify_command(CLI::App& tool, std::function<int()>& action) {
   options->failures.add_option(*command);
   add_file_options(*command, options->world.options, "both NICs in one vector");
   add_world_options(*command, options->world);
-  command->callback([options, &action] { action = [options] { return run_verify_command(*options); }; });
+  command->callback([options, &action] {
+    if (options->paths.empty()) {
+      if (!options->coverage) throw CLI::RequiredError("paths");
+      options->paths = {"tests/vectors"};
+    }
+    action = [options] { return run_verify_command(*options); };
+  });
 }
 
 }  // namespace rnic::testbench

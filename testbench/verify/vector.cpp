@@ -6,6 +6,7 @@
 #include <fstream>
 #include <set>
 
+#include "testbench/verify/statement_list.hpp"
 #include "testbench/verify/vector_names.hpp"
 #include "testbench/verify/vector_packets.hpp"
 #include "testbench/verify/vector_reader.hpp"
@@ -184,7 +185,8 @@ std::vector<Vector> load_vectors(const std::vector<std::filesystem::path>& paths
     if (std::filesystem::is_directory(path, error)) {
       const auto before = files.size();
       for (const auto& entry : std::filesystem::recursive_directory_iterator(path)) {
-        if (entry.path().extension() == ".json" && entry.path().filename() != kClauseFile)
+        if (entry.path().extension() == ".json" && entry.path().filename() != kClauseFile &&
+            entry.path().filename() != kStatementFile)
           files.push_back(entry.path());
       }
       std::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end());

@@ -301,8 +301,8 @@ Vector load_vector(const std::filesystem::path& file);
 /// The list of clauses in a folder of vectors; it is no vector.
 inline constexpr const char* kClauseFile = "clauses.json";
 
-/// All vectors of the given files and folders (recursively, *.json but kClauseFile, sorted by path). Throws
-/// VectorError, also when a path does not exist or no vector is found.
+/// All vectors of the given files and folders (recursively, *.json but kClauseFile and kStatementFile, sorted by path).
+/// Throws VectorError, also when a path does not exist or no vector is found.
 std::vector<Vector> load_vectors(const std::vector<std::filesystem::path>& paths);
 
 /// Byte i of the pattern of that number: never 0, and no two places are alike for longer than by chance, so that bytes

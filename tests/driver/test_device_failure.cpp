@@ -294,8 +294,8 @@ TEST_CASE_METHOD(Nd2Fixture, "real threads that wait are woken when the device g
   OVERLAPPED pending{};
   pending.hEvent = nd2::create_event(kernel->node());
   REQUIRE(queue->Notify(ND_CQ_NOTIFY_ANY, &pending) == ND_PENDING);
-  auto unrelated = std::make_shared<nd2::Event>(kernel->node(), true);
-  auto port = std::make_shared<nd2::CompletionPort>(kernel->node());
+  auto unrelated = std::make_shared<nd2::Event>(nd2::waiter_of(kernel->node()), true);
+  auto port = std::make_shared<nd2::CompletionPort>(nd2::waiter_of(kernel->node()));
   threads.emplace_back([&] { ended += queue->GetOverlappedResult(&pending, TRUE) == ND_INTERNAL_ERROR; });
   threads.emplace_back([&] { ended += !unrelated->wait(); });
   threads.emplace_back([&] { ended += !port->take().has_value(); });

@@ -110,7 +110,7 @@ TEST_CASE_METHOD(NotifyFixture, "an event in memory belongs to the Notify before
 }
 
 TEST_CASE_METHOD(NotifyFixture, "cancelling completes in order, into the port as well") {
-  auto port = std::make_shared<nd2::CompletionPort>(kernel->node());
+  auto port = std::make_shared<nd2::CompletionPort>(nd2::waiter_of(kernel->node()));
   REQUIRE(nd2::find_handle_as<nd2::OverlappedFile>(file)->bind(port, 1));
   for (auto& request : requests) REQUIRE(notify(ND_CQ_NOTIFY_ANY, request) == ND_PENDING);
   CHECK(queue->CancelOverlappedRequests() == ND_SUCCESS);
@@ -189,10 +189,10 @@ TEST_CASE_METHOD(NotifyFixture, "a call that fails at once leaves the OVERLAPPED
 TEST_CASE_METHOD(NotifyFixture,
                  "an OVERLAPPED may be reused when its status is there: nothing of the old request touches it later") {
   // Decisions 60. One thread completes, the other polls the status, begins again at once, and looks at event and port.
-  auto port = std::make_shared<nd2::CompletionPort>(kernel->node());
+  auto port = std::make_shared<nd2::CompletionPort>(nd2::waiter_of(kernel->node()));
   auto file_object = std::make_shared<nd2::OverlappedFile>();
   REQUIRE(file_object->bind(port, 1));
-  auto happened = std::make_shared<nd2::Event>(kernel->node(), true);
+  auto happened = std::make_shared<nd2::Event>(nd2::waiter_of(kernel->node()), true);
   first.hEvent = nd2::open_handle(happened);
   constexpr int kRounds = 3'000;
   std::atomic<int> begun{0};
@@ -233,10 +233,10 @@ TEST_CASE_METHOD(NotifyFixture,
 }
 
 TEST_CASE_METHOD(NotifyFixture, "status, event and packet of a request come together") {
-  auto port = std::make_shared<nd2::CompletionPort>(kernel->node());
+  auto port = std::make_shared<nd2::CompletionPort>(nd2::waiter_of(kernel->node()));
   auto file_object = std::make_shared<nd2::OverlappedFile>();
   REQUIRE(file_object->bind(port, 1));
-  auto happened = std::make_shared<nd2::Event>(kernel->node(), true);
+  auto happened = std::make_shared<nd2::Event>(nd2::waiter_of(kernel->node()), true);
   first.hEvent = nd2::open_handle(happened);
   nd2::OverlappedRequest request;
   REQUIRE(nd2::OverlappedRequest::prepare(&first, file_object, request) == ND_SUCCESS);
@@ -326,8 +326,8 @@ TEST_CASE_METHOD(NotifyFixture, "the rest of the interface") {
 }
 
 TEST_CASE_METHOD(Nd2Fixture, "events: manual and automatic reset") {
-  auto manual = std::make_shared<nd2::Event>(kernel->node(), true);
-  auto automatic = std::make_shared<nd2::Event>(kernel->node(), false);
+  auto manual = std::make_shared<nd2::Event>(nd2::waiter_of(kernel->node()), true);
+  auto automatic = std::make_shared<nd2::Event>(nd2::waiter_of(kernel->node()), false);
   manual->set();
   CHECK(manual->try_take());
   CHECK(manual->try_take());

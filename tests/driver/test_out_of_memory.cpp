@@ -98,7 +98,7 @@ struct MemoryFixture {
     nd2::open_adapter(kernel->node(), addresses, IID_IND2Adapter, &object);
     adapter = static_cast<IND2Adapter*>(object);
     adapter->CreateOverlappedFile(&file);
-    port = std::make_shared<nd2::CompletionPort>(kernel->node());
+    port = std::make_shared<nd2::CompletionPort>(nd2::waiter_of(kernel->node()));
     nd2::find_handle_as<nd2::OverlappedFile>(file)->bind(port, 7);
     event = nd2::create_event(kernel->node(), false);
     overlapped.hEvent = event;

@@ -72,8 +72,8 @@ TEST_CASE("an event through another vector than the first wakes the waiting thre
 
 TEST_CASE_METHOD(Nd2Fixture, "an event set, a packet posted by one thread wakes another at once") {
   device.threads = true;
-  auto wake = std::make_shared<nd2::Event>(kernel->node(), false);
-  auto port = std::make_shared<nd2::CompletionPort>(kernel->node());
+  auto wake = std::make_shared<nd2::Event>(nd2::waiter_of(kernel->node()), false);
+  auto port = std::make_shared<nd2::CompletionPort>(nd2::waiter_of(kernel->node()));
   std::atomic<int> woken{0};
   std::thread first([&] { woken += wake->wait(); });
   std::thread second([&] { woken += port->take().has_value(); });

@@ -26,7 +26,7 @@ install -m 755 "$here/guest_init" "$root/init"
 
 # Modules in the order in which they can be loaded, each once.
 count=100
-for module in virtio_pci virtio_net crc32_generic ib_uverbs rdma_rxe; do
+for module in virtio_pci virtio_console virtio_net crc32_generic ib_uverbs rdma_rxe; do
   while read -r insmod path _; do
     [ "$insmod" = insmod ] || continue
     name=$(basename "$path")

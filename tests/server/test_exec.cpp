@@ -88,3 +88,28 @@ TEST_CASE("the second program of a pair begins when the first one listens") {
   CHECK(contains(again.output, "the server has ended before it listened"));
   CHECK(std::filesystem::exists(tool.folder() + "/rnic_pair_2"));
 }
+
+TEST_CASE("the second program of a pair begins when the first one waits for connections of librdmacm") {
+  Tool tool;
+  // It waits for its client for less long than a server that listens nowhere is given.
+  const std::string server =
+      "import ctypes, os, pathlib, struct, time\n"
+      "cm = ctypes.CDLL('librdmacm.so.1')\n"
+      "cm.rdma_create_event_channel.restype = ctypes.c_void_p\n"
+      "made = ctypes.c_void_p()\n"
+      "channel = ctypes.c_void_p(cm.rdma_create_event_channel())\n"
+      "assert cm.rdma_create_id(channel, ctypes.byref(made), None, 0x0106) == 0\n"
+      "address = struct.pack('=H', 2) + struct.pack('>H', 7000) + bytes(12)\n"
+      "assert cm.rdma_bind_addr(made, address) == 0\n"
+      "time.sleep(0.2)\n"
+      "open('ready', 'w').close()\n"
+      "assert cm.rdma_listen(made, 1) == 0\n"
+      "end = time.monotonic() + 10\n"
+      "while not os.path.exists('client') and time.monotonic() < end: time.sleep(0.02)\n"
+      "raise SystemExit(0 if os.path.exists('client') else 3)\n";
+  const auto outcome =
+      tool.run({"exec", "--pair", "--", "python3", "-c", server, "--", "python3", "-c",
+                "import os; open('client', 'w').close(); raise SystemExit(not os.path.exists('ready'))"});
+  INFO(outcome.output);
+  CHECK(outcome.code == 0);
+}

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import unittest
+from xml.etree import ElementTree
 
 from rnic_tool import main, rnic
 
@@ -456,6 +457,52 @@ class ToolTest(unittest.TestCase):
             line = self.refused("verify", "--list", self.folder / "v")
             self.assertIn("clauses.json", line)
             self.assertIn(words, line)
+
+    def test_coverage_of_statements(self):
+        folder = self.folder / "v"
+        folder.mkdir()
+        good = json.loads((VECTORS / "flush/empty.json").read_text())
+        for name, status in (("good", "ND_SUCCESS"), ("bad", "ND_CANCELED"), ("other", "ND_SUCCESS")):
+            (folder / f"{name}.json").write_text(json.dumps({**good, "steps": [{"host": "A", "do": "flush", "returns": status}]}))
+        row = {"section": "Flush", "statement": "It returns", "vectors": ["good"]}
+        by_test = {"section": "Flush", "statement": "It is quick", "tests": ["driver/test_x: it is quick"], "points": [1], "note": "why"}
+
+        def run(*rows):
+            (folder / "statements.json").write_text(json.dumps([{"document": "Book", "statements": rows}]))
+            result = rnic("verify", "--coverage", "--failures", "", "--junit", self.folder / "junit.xml", folder)
+            cases = ElementTree.parse(self.folder / "junit.xml").getroot().iter("testcase")
+            return result, {case.get("name"): case.find("failure") is None for case in cases}
+
+        result, cases = run(row, by_test)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertIn("Book\n\n  Flush\n    It returns\n      pass good\n    It is quick\n      held by a test: driver/test_x: it is quick\n", result.stdout)
+        self.assertIn("2 statements: 1 held by vectors, 1 by tests alone, 0 not yet, 0 with a vector that failed", result.stdout)
+        self.assertNotIn("other", result.stdout)  # no statement names it
+        self.assertEqual(cases, {str(folder / "good.json"): True, "It returns": True, "It is quick": True})
+        result, cases = run(row, {**row, "statement": "It fails", "vectors": ["good", "bad"]})
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("      pass good\n      FAIL bad\n", result.stdout)
+        self.assertFalse(cases["It fails"])
+        self.assertTrue(cases["It returns"])
+        result, cases = run(row, {"section": "Disconnect", "statement": "It waits", "not_yet": "connectors"})
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("NOTHING YET: connectors", result.stdout)
+        self.assertFalse(cases["It waits"])
+
+    def test_coverage_refuses_a_list_that_is_none(self):
+        row = {"section": "a", "statement": "b", "vectors": ["x"]}
+        for text, words in (("{", "statements.json"), ("{}", "a list of documents"), ('[{"document": "d"}]', '"statements" is missing'),
+                            (json.dumps([{"document": "d", "statements": [{"section": "a", "statement": "b"}]}]), "neither"),
+                            (json.dumps([{"document": "d", "statements": [row, row]}]), "twice"),
+                            (json.dumps([{"document": "d", "statements": [{**row, "vectors": "x"}]}]), "must be a list"),
+                            (json.dumps([{"document": "d", "statements": [{**row, "vectors": [1]}]}]), "list of strings"),
+                            (json.dumps([{"document": "d", "statements": [{**row, "vector": []}]}]), '"vector"'),
+                            (json.dumps([{"document": "d", "statements": [row]}]), "x.json: cannot be read")):
+            (self.folder / "statements.json").write_text(text)
+            self.assertIn(words, self.refused("verify", "--coverage", self.folder))
+        self.refused("verify", "--coverage", "--list", VECTORS)
+        self.refused("verify", "--coverage", self.folder / "nowhere")
+        self.refused("verify")
 
     def test_the_vectors_cover_the_clauses(self):
         result = rnic("verify", "--list", VECTORS)
