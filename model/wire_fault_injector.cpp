@@ -20,7 +20,7 @@ bool matches(const FrameMatch& match, const std::optional<RocePacket>& packet, b
 }  // namespace
 
 WireFaultInjector::WireFaultInjector(const WireFaultOptions& options, std::uint64_t seed, std::size_t from)
-    : options_((check(options), options)) {
+    : options_((check(options), options)), seed_(seed), from_(from) {
   for (std::size_t i = 0; i < kWireFaults; ++i) {
     const auto fault = static_cast<WireFault>(i);
     random_.emplace_back(seed, "wire/" + std::to_string(from) + '/' + name(fault));
@@ -31,7 +31,8 @@ WireFaultInjector::WireFaultInjector(const WireFaultOptions& options, std::uint6
 
 void WireFaultInjector::arm(const WireRule& rule) {
   check(rule);
-  rules_.push_back({rule});
+  const std::string part = "wire/" + std::to_string(from_) + "/rule/" + std::to_string(rules_.size());
+  rules_.push_back({rule, Random(seed_, part)});
   active_ = true;
 }
 
@@ -43,10 +44,10 @@ std::array<WireFaultInjector::Hit, kWireFaults> WireFaultInjector::hits(const st
   }
   if (rules_.empty()) return hits;
   const auto packet = find_roce_packet(frame);
-  for (auto& [rule, seen] : rules_) {
+  for (auto& [rule, random, seen] : rules_) {
     if (!matches(rule.match, packet, injected)) continue;
     ++seen;
-    if (seen >= rule.nth && seen - rule.nth < rule.count)
+    if (seen >= rule.nth && seen - rule.nth < rule.count && random.chance(rule.probability))
       hits[static_cast<std::size_t>(rule.fault)] = {&rule.parameters, false};
   }
   return hits;

@@ -44,6 +44,7 @@ class WireFaultInjector {
  private:
   struct Rule {
     WireRule rule;
+    Random random;           ///< Its own, as those of the kinds of fault
     std::uint64_t seen = 0;  ///< Frames that matched
   };
 
@@ -59,6 +60,8 @@ class WireFaultInjector {
   Random& random(WireFault fault) { return random_[static_cast<std::size_t>(fault)]; }
 
   WireFaultOptions options_;
+  std::uint64_t seed_;
+  std::size_t from_;
   std::vector<Rule> rules_;
   std::vector<Random> random_;  ///< By WireFault
   WireFaultCounts counts_{};

@@ -44,6 +44,7 @@ void check(const WireFaultParameters& parameters) {
 void check(const WireRule& rule) {
   require(rule.nth > 0, "nth is 0: the first frame is number 1");
   require(rule.count > 0, "count is 0");
+  require(rule.probability >= 0 && rule.probability <= 1, "probability is no probability");
   require(!rule.match.dest_qpn || *rule.match.dest_qpn < 1u << 24, "dest_qpn has more than 24 bits");
   require(!rule.match.psn || *rule.match.psn < 1u << 24, "psn has more than 24 bits");
   check(rule.parameters);

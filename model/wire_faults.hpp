@@ -51,12 +51,14 @@ struct FrameMatch {
 };
 
 /// A fault for exact frames: of those that match, in the order they are sent, number `nth` (from 1) and the `count` - 1
-/// after it.
+/// after it; each of them with a chance.
 struct WireRule {
+  static constexpr std::uint64_t kAll = ~std::uint64_t{0};
   WireFault fault = WireFault::kDrop;
   FrameMatch match;
   std::uint64_t nth = 1;
-  std::uint64_t count = 1;
+  std::uint64_t count = 1;  ///< kAll: without end
+  double probability = 1;
   WireFaultParameters parameters{};
 };
 

@@ -10,7 +10,7 @@ for switch in "$@"; do
   case $switch in
     --browser) packages+=(chromium chromium-driver fonts-dejavu-core pngquant) ;;
     --clients) packages+=(ibverbs-utils perftest python3-pyverbs rdma-core rdmacm-utils) ;;
-    --interop) packages+=(qemu-system-x86 busybox-static cpio gzip kmod iproute2 ibverbs-utils ibverbs-providers perftest) ;;
+    --interop) packages+=(qemu-system-x86 busybox-static cpio gzip kmod iproute2 ibverbs-utils ibverbs-providers perftest rdmacm-utils) ;;
     *) echo "setup.sh: what is $switch?" >&2; exit 2 ;;
   esac
 done

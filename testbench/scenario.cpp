@@ -86,7 +86,9 @@ model::WireRule read_wire_rule(ScenarioObject& from) {
   from.optional_number<std::uint32_t>("qpn", rule.match.dest_qpn, 0, kMost24);
   from.optional_number<std::uint32_t>("psn", rule.match.psn, 0, kMost24);
   from.number("nth", rule.nth, 1);
+  if (from.has("probability")) rule.count = model::WireRule::kAll;
   from.number("count", rule.count, 1);
+  from.probability("probability", rule.probability);
   read_wire_parameters(from, rule.fault, rule.parameters);
   from.finish();
   return rule;

@@ -95,11 +95,12 @@ Result<void> Manager::listen(EndpointId id, std::uint32_t backlog) {
 Result<void> Manager::check(const Endpoint& endpoint, const ConnectSpec& spec, std::size_t most_data) const {
   if (endpoint.facts.state != State::kIdle || endpoint.facts.listening) return Error::kInvalidState;
   if (endpoint.events.size() >= kMostWaiting) return Error::kBusy;
-  const bool sound = spec.data.size() <= most_data && spec.qpn > 1 && spec.qpn <= kLastQpn && in_bits(spec.psn, 24) &&
-                     spec.service <= Service::kUc && in_bits(spec.retry_count, 3) && in_bits(spec.rnr_retry, 3) &&
-                     spec.path_mtu >= 1 && spec.path_mtu <= 5 && in_bits(spec.ack_timeout, 5) &&
-                     in_bits(spec.flow_label, 20) && spec.remote_port != 0 && spec.remote != kNobody &&
-                     !is_multicast(spec.remote) && is_ipv4(spec.local) == is_ipv4(spec.remote);
+  const bool sound = spec.data.size() <= most_data && spec.qpn > 1 && spec.qpn <= kLastQpn &&
+                     in_bits(spec.receive_psn, 24) && spec.service <= Service::kUc && in_bits(spec.retry_count, 3) &&
+                     in_bits(spec.rnr_retry, 3) && spec.path_mtu >= 1 && spec.path_mtu <= 5 &&
+                     in_bits(spec.ack_timeout, 5) && in_bits(spec.flow_label, 20) && spec.remote_port != 0 &&
+                     spec.remote != kNobody && !is_multicast(spec.remote) &&
+                     is_ipv4(spec.local) == is_ipv4(spec.remote);
   if (!sound) return Error::kInvalidParameter;
   if (!around_.is_own(spec.local)) return Error::kNotFound;
   return {};
@@ -131,7 +132,7 @@ Result<void> Manager::begin(Endpoint& endpoint, const ConnectSpec& spec) {
   facts.active = true;
   facts.service = spec.service;
   facts.local_qpn = spec.qpn;
-  facts.local_psn = spec.psn;
+  facts.receive_psn = spec.receive_psn;
   facts.path_mtu = spec.path_mtu;
   facts.ack_timeout = spec.ack_timeout;
   facts.retry_count = spec.retry_count;
@@ -184,13 +185,13 @@ Result<void> Manager::accept(EndpointId id, const AcceptSpec& spec, std::uint64_
   const bool datagram = endpoint->facts.state == State::kSidrReceived;
   if (find_rule(endpoint->facts.state, Input::kAccept) == nullptr) return Error::kInvalidState;
   if (spec.data.size() > (datagram ? kMostDatagramAcceptData : kMostAcceptData) || spec.qpn <= 1 ||
-      spec.qpn > kLastQpn || !in_bits(spec.psn, 24) || !in_bits(spec.rnr_retry, 3))
+      spec.qpn > kLastQpn || !in_bits(spec.receive_psn, 24) || !in_bits(spec.rnr_retry, 3))
     return Error::kInvalidParameter;
   if (!datagram && by_qpn_.contains(spec.qpn)) return Error::kBusy;
   return or_out_of_memory([&]() -> Result<void> {
     if (!datagram) by_qpn_.emplace(spec.qpn, id);
     endpoint->facts.local_qpn = spec.qpn;
-    endpoint->facts.local_psn = spec.psn;
+    endpoint->facts.receive_psn = spec.receive_psn;
     endpoint->answer = spec;
     endpoint->answer.data = {};
     endpoint->answer_data = private_data<196>(spec.data);

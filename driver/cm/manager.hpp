@@ -75,10 +75,10 @@ struct Facts {
   std::uint16_t local_port{};
   std::uint16_t remote_port{};
   std::uint32_t local_qpn{};
-  std::uint32_t local_psn{};
+  std::uint32_t receive_psn{};  ///< The first that the peer sends
   std::uint32_t remote_qpn{};
-  std::uint32_t remote_psn{};
-  std::uint32_t qkey{};  ///< Of the peer's queue pair, datagrams
+  std::uint32_t send_psn{};  ///< The first that it asks for
+  std::uint32_t qkey{};      ///< Of the peer's queue pair, datagrams
   /// As the peer has said: how many Reads it takes at a time, and how many it will send.
   std::uint8_t responder_resources{};
   std::uint8_t initiator_depth{};
@@ -102,7 +102,7 @@ struct ConnectSpec {
   std::uint16_t remote_port{};
   Service service{};
   std::uint32_t qpn{};
-  std::uint32_t psn{};
+  std::uint32_t receive_psn{};
   std::uint8_t responder_resources{};
   std::uint8_t initiator_depth{};
   std::uint8_t retry_count = 7;
@@ -120,7 +120,7 @@ struct ConnectSpec {
 
 struct AcceptSpec {
   std::uint32_t qpn{};
-  std::uint32_t psn{};
+  std::uint32_t receive_psn{};
   std::uint32_t qkey{};  ///< Datagrams
   std::uint8_t responder_resources{};
   std::uint8_t initiator_depth{};

@@ -178,7 +178,7 @@ void Manager::take(const Gid& local, const Gid& remote, const Message& message, 
   facts.state = State::kReqReceived;
   facts.service = req.service;
   facts.remote_qpn = req.qpn;
-  facts.remote_psn = req.psn;
+  facts.send_psn = req.psn;
   facts.responder_resources = req.responder_resources;
   facts.initiator_depth = req.initiator_depth;
   facts.retry_count = req.retry_count;
@@ -250,7 +250,7 @@ void Manager::take(const Gid& local, const Gid& remote, const Message& message, 
   endpoint->last_of_peer = About::kRep;
   Facts& facts = endpoint->facts;
   facts.remote_qpn = rep.qpn;
-  facts.remote_psn = rep.psn;
+  facts.send_psn = rep.psn;
   facts.responder_resources = rep.responder_resources;
   facts.initiator_depth = rep.initiator_depth;
   facts.rnr_retry = rep.rnr_retry;

@@ -89,7 +89,7 @@ struct Req {
   std::uint8_t remote_response_timeout{};  ///< In which the receiver answers: 4.096 us * 2^n
   Service service{};
   bool flow_control = true;
-  std::uint32_t psn{};
+  std::uint32_t psn{};                    ///< The first that the receiver of the message shall send (12.6.5)
   std::uint8_t local_response_timeout{};  ///< In which the sender answers a REP
   std::uint8_t retry_count{};
   std::uint16_t pkey = 0xFFFF;
@@ -140,7 +140,7 @@ struct Rep {
   std::uint32_t qkey{};
   std::uint32_t qpn{};
   std::uint32_t eecn{};
-  std::uint32_t psn{};
+  std::uint32_t psn{};  ///< The first that the receiver of the message shall send (12.6.5)
   std::uint8_t responder_resources{};
   std::uint8_t initiator_depth{};
   std::uint8_t target_ack_delay{};

@@ -296,7 +296,7 @@ constexpr bool well_formed(const QpAttributes& m) {
 /// What one side of a connection offers. Datagrams use the queue pair and the Q_Key.
 struct ConnectionTerms {
   Handle qp{};  ///< Of the client
-  std::uint32_t psn{};  ///< First PSN of this side
+  std::uint32_t receive_psn{};  ///< The first PSN that the peer shall send (Starting PSN, 12.6.5)
   std::uint32_t qkey{};
   std::uint8_t responder_resources{};  ///< Reads and atomics that this side takes at a time
   std::uint8_t initiator_depth{};  ///< And that it sends
@@ -308,7 +308,7 @@ struct ConnectionTerms {
 };
 static_assert(sizeof(ConnectionTerms) == 24 && std::is_trivially_copyable_v<ConnectionTerms>);
 static_assert(offsetof(ConnectionTerms, qp) == 0);
-static_assert(offsetof(ConnectionTerms, psn) == 4);
+static_assert(offsetof(ConnectionTerms, receive_psn) == 4);
 static_assert(offsetof(ConnectionTerms, qkey) == 8);
 static_assert(offsetof(ConnectionTerms, responder_resources) == 12);
 static_assert(offsetof(ConnectionTerms, initiator_depth) == 13);
@@ -318,7 +318,7 @@ static_assert(offsetof(ConnectionTerms, flow_control) == 16);
 static_assert(offsetof(ConnectionTerms, srq) == 17);
 static_assert(offsetof(ConnectionTerms, reserved0) == 18);
 constexpr bool well_formed(const ConnectionTerms& m) {
-  return m.psn <= 16777215U
+  return m.receive_psn <= 16777215U
          && m.retry_count <= 7U
          && m.rnr_retry <= 7U
          && m.flow_control <= 1
@@ -1804,9 +1804,9 @@ struct QueryEndpoint {
     std::array<std::uint8_t, 16> local{};
     std::array<std::uint8_t, 16> remote{};
     std::uint64_t remote_mac{};  ///< 0: nobody knows it
-    std::uint32_t local_psn{};
+    std::uint32_t receive_psn{};  ///< The first PSN that the peer sends
     std::uint32_t remote_qpn{};
-    std::uint32_t remote_psn{};
+    std::uint32_t send_psn{};  ///< The first one that it asks for
     std::uint32_t qkey{};  ///< Datagrams: of the peer's queue pair
     std::uint32_t flow_label{};
     std::uint16_t local_port{};
@@ -1839,9 +1839,9 @@ static_assert(offsetof(QueryEndpoint::Answer, header) == 0);
 static_assert(offsetof(QueryEndpoint::Answer, local) == 8);
 static_assert(offsetof(QueryEndpoint::Answer, remote) == 24);
 static_assert(offsetof(QueryEndpoint::Answer, remote_mac) == 40);
-static_assert(offsetof(QueryEndpoint::Answer, local_psn) == 48);
+static_assert(offsetof(QueryEndpoint::Answer, receive_psn) == 48);
 static_assert(offsetof(QueryEndpoint::Answer, remote_qpn) == 52);
-static_assert(offsetof(QueryEndpoint::Answer, remote_psn) == 56);
+static_assert(offsetof(QueryEndpoint::Answer, send_psn) == 56);
 static_assert(offsetof(QueryEndpoint::Answer, qkey) == 60);
 static_assert(offsetof(QueryEndpoint::Answer, flow_label) == 64);
 static_assert(offsetof(QueryEndpoint::Answer, local_port) == 68);

@@ -136,7 +136,7 @@ Result<void> Client::perform(const calls::Connect& m, calls::Connect::Answer&) {
     spec.remote_port = endpoint.remote_port;
     spec.service = *type == hw::QpType::kUc ? cm::Service::kUc : cm::Service::kRc;
     spec.space = endpoint.space;
-    spec.psn = m.terms.psn;
+    spec.receive_psn = m.terms.receive_psn;
     spec.responder_resources = m.terms.responder_resources;
     spec.initiator_depth = m.terms.initiator_depth;
     spec.retry_count = m.terms.retry_count;
@@ -155,7 +155,7 @@ Result<void> Client::perform(const calls::Accept& m, calls::Accept::Answer&) {
     cm::AcceptSpec spec;
     const auto type = type_of_terms(m.terms, endpoint.space, spec.qpn);
     if (!type) return type.error();
-    spec.psn = m.terms.psn;
+    spec.receive_psn = m.terms.receive_psn;
     spec.qkey = m.terms.qkey;
     spec.responder_resources = m.terms.responder_resources;
     spec.initiator_depth = m.terms.initiator_depth;
@@ -233,9 +233,9 @@ Result<void> Client::perform(const calls::QueryEndpoint& m, calls::QueryEndpoint
     a.remote = asked ? endpoint.remote : facts->remote;
     const auto mac = tables.station(a.remote);
     a.remote_mac = mac && a.remote != Gid{} ? *mac : 0;
-    a.local_psn = facts->local_psn;
+    a.receive_psn = facts->receive_psn;
     a.remote_qpn = facts->remote_qpn;
-    a.remote_psn = facts->remote_psn;
+    a.send_psn = facts->send_psn;
     a.qkey = facts->qkey;
     a.flow_label = facts->flow_label;
     a.local_port = facts->local_port;

@@ -31,7 +31,7 @@ rdma_conn_param wanted_of(const rdma_conn_param* given) {
 
 calls::ConnectionTerms terms_of(const Id& id) {
   return {.qp = id.face.qp->handle,
-          .psn = id.psn,
+          .receive_psn = id.receive_psn,
           .qkey = RDMA_UDP_QKEY,
           .responder_resources = id.wanted.responder_resources,
           .initiator_depth = id.wanted.initiator_depth,
@@ -68,7 +68,7 @@ int rdma_connect(rdma_cm_id* face, rdma_conn_param* given) {
   return guarded([&] {
     Id& id = Id::of(face);
     id.wanted = wanted_of(given);
-    id.psn = draw_psn();
+    id.receive_psn = draw_psn();
     rnic::calls::Connect connect{.terms = terms_of(id), .endpoint = id.endpoint};
     // What rdma_create_ep was given to send stands in front.
     std::vector<std::uint8_t> data = id.connect_data;
@@ -91,7 +91,7 @@ int rdma_accept(rdma_cm_id* face, rdma_conn_param* given) {
     id.wanted.responder_resources = std::min(id.wanted.responder_resources, known->initiator_depth);
   if (given == nullptr || given->initiator_depth == RDMA_MAX_INIT_DEPTH)
     id.wanted.initiator_depth = std::min(id.wanted.initiator_depth, known->responder_resources);
-  id.psn = draw_psn();
+  id.receive_psn = draw_psn();
   id.terms_known = true;
   rnic::calls::Accept accept{.terms = terms_of(id), .endpoint = id.endpoint};
   if (!put_data(accept.data, accept.data_length, id.wanted.private_data, id.wanted.private_data_len))

@@ -87,7 +87,7 @@ struct Id {
   unsigned events{};  ///< Given to the program and not acknowledged. Guarded by mutex
   /// What it asked for, or offers.
   rdma_conn_param wanted{};
-  std::uint32_t psn{};
+  std::uint32_t receive_psn{};
   bool terms_known{};  ///< Of the passive side: accepted with `wanted`
   ibv_sa_path_rec path{};
   /// Of rdma_create_ep: what its requests get, and what it sends along.

@@ -39,7 +39,7 @@ void set_receiving(const Id& id, const calls::QueryEndpoint::Answer& known, ibv_
   if (id.is_datagram()) return;
   attr.path_mtu = static_cast<ibv_mtu>(known.path_mtu);
   attr.dest_qp_num = known.remote_qpn;
-  attr.rq_psn = known.remote_psn;
+  attr.rq_psn = id.receive_psn;
   attr.ah_attr.is_global = 1;
   attr.ah_attr.port_num = 1;
   std::copy(known.remote.begin(), known.remote.end(), attr.ah_attr.grh.dgid.raw);
@@ -56,7 +56,7 @@ void set_receiving(const Id& id, const calls::QueryEndpoint::Answer& known, ibv_
 
 void set_sending(const Id& id, const calls::QueryEndpoint::Answer& known, ibv_qp_attr& attr, int& mask) {
   attr.qp_state = IBV_QPS_RTS;
-  attr.sq_psn = id.psn;
+  attr.sq_psn = known.send_psn;
   mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
   if (id.is_datagram() || id.face.qp_type == IBV_QPT_UC) return;
   attr.timeout = known.ack_timeout;

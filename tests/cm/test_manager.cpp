@@ -43,7 +43,7 @@ struct Pair {
             .remote = CmWire::gid(1),
             .remote_port = kPort,
             .qpn = qpn,
-            .psn = qpn + 1,
+            .receive_psn = qpn + 1,
             .responder_resources = 4,
             .initiator_depth = 3,
             .retry_count = 6,
@@ -69,7 +69,7 @@ struct Pair {
   std::pair<EndpointId, EndpointId> connect(std::uint32_t qpn) {
     const auto client = request(qpn);
     const auto server = taken();
-    must(wire[1].accept(server, {.qpn = qpn + 1000, .psn = 7}, wire.now()));
+    must(wire[1].accept(server, {.qpn = qpn + 1000, .receive_psn = 7}, wire.now()));
     wire.run();
     REQUIRE(next(0, client).type == EventType::kConnectResponse);
     must(wire[0].establish(client, wire.now()));
@@ -118,7 +118,7 @@ TEST_CASE("a connection is made and ended with the messages of the specification
   CHECK(known.local_port == kPort);
   CHECK(known.remote_port >= PortNumbers::kFirstEphemeral);
   CHECK(known.remote_qpn == 100);
-  CHECK(known.remote_psn == 101);
+  CHECK(known.send_psn == 101);
   CHECK(known.responder_resources == 4);
   CHECK(known.initiator_depth == 3);
   CHECK(known.retry_count == 6);
@@ -126,14 +126,15 @@ TEST_CASE("a connection is made and ended with the messages of the specification
   CHECK(known.path_mtu == 4);
   CHECK(known.pkey == 0xFFFF);
   must(p.wire[1].accept(
-      server, {.qpn = 200, .psn = 201, .responder_resources = 3, .initiator_depth = 2, .data = bytes_of("welcome")},
+      server,
+      {.qpn = 200, .receive_psn = 201, .responder_resources = 3, .initiator_depth = 2, .data = bytes_of("welcome")},
       p.wire.now()));
   p.wire.run();
   const Event answer = p.next(0, client);
   CHECK(answer.type == EventType::kConnectResponse);
   CHECK(text_of(answer) == "welcome");
   CHECK(must(p.wire[0].facts(client)).remote_qpn == 200);
-  CHECK(must(p.wire[0].facts(client)).remote_psn == 201);
+  CHECK(must(p.wire[0].facts(client)).send_psn == 201);
   CHECK(must(p.wire[0].facts(client)).responder_resources == 3);
   must(p.wire[0].establish(client, p.wire.now()));
   p.wire.run();
@@ -599,7 +600,7 @@ TEST_CASE("wishes that cannot be") {
   CHECK(error([](ConnectSpec& s) { s.remote_port = 0; }) == Error::kInvalidParameter);
   CHECK(error([](ConnectSpec& s) { s.qpn = 1; }) == Error::kInvalidParameter);
   CHECK(error([](ConnectSpec& s) { s.path_mtu = 6; }) == Error::kInvalidParameter);
-  CHECK(error([](ConnectSpec& s) { s.psn = 1U << 24; }) == Error::kInvalidParameter);
+  CHECK(error([](ConnectSpec& s) { s.receive_psn = 1U << 24; }) == Error::kInvalidParameter);
   CHECK(error([](ConnectSpec& s) { s.retry_count = 8; }) == Error::kInvalidParameter);
   CHECK(error([](ConnectSpec& s) { s.service = Service::kRd; }) == Error::kInvalidParameter);
   const std::vector<std::uint8_t> much(57);

@@ -79,7 +79,7 @@ struct Side {
   }
   calls::ConnectionTerms terms(std::size_t which = 0) const {
     return {.qp = qps[which]->kernel_qp().handle(),
-            .psn = 0x123,
+            .receive_psn = 0x123,
             .responder_resources = 4,
             .initiator_depth = 2,
             .retry_count = 7,
@@ -179,7 +179,7 @@ TEST_CASE("two processes connect by kernel calls, and each learns what it needs 
   CHECK(known.local_port == kPort);
   CHECK(known.remote_port == a.query(client).local_port);
   CHECK(known.remote_qpn == a.qps[0]->qpn());
-  CHECK(known.remote_psn == 0x123);
+  CHECK(known.send_psn == 0x123);
   CHECK(known.path_mtu == 3);
   CHECK(known.responder_resources == 4);
   REQUIRE(b.accept(server, "come in").ok());

@@ -248,7 +248,7 @@ inline constexpr std::array<CallField, 2> kResolveRouteFields = {{
 }};
 inline constexpr std::array<CallField, 14> kConnectFields = {{
     {"qp", CallField::Kind::kHandle, 8, 4, 0xffffffff},
-    {"psn", CallField::Kind::kNumber, 12, 4, 0xffffff},
+    {"receive_psn", CallField::Kind::kNumber, 12, 4, 0xffffff},
     {"qkey", CallField::Kind::kNumber, 16, 4, 0xffffffff},
     {"responder_resources", CallField::Kind::kNumber, 20, 1, 0xff},
     {"initiator_depth", CallField::Kind::kNumber, 21, 1, 0xff},
@@ -264,7 +264,7 @@ inline constexpr std::array<CallField, 14> kConnectFields = {{
 }};
 inline constexpr std::array<CallField, 14> kAcceptFields = {{
     {"qp", CallField::Kind::kHandle, 8, 4, 0xffffffff},
-    {"psn", CallField::Kind::kNumber, 12, 4, 0xffffff},
+    {"receive_psn", CallField::Kind::kNumber, 12, 4, 0xffffff},
     {"qkey", CallField::Kind::kNumber, 16, 4, 0xffffffff},
     {"responder_resources", CallField::Kind::kNumber, 20, 1, 0xff},
     {"initiator_depth", CallField::Kind::kNumber, 21, 1, 0xff},

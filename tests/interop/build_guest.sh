@@ -26,7 +26,7 @@ install -m 755 "$here/guest_init" "$root/init"
 
 # Modules in the order in which they can be loaded, each once.
 count=100
-for module in virtio_pci virtio_console virtio_net crc32_generic ib_uverbs rdma_rxe; do
+for module in virtio_pci virtio_console virtio_net crc32_generic ib_uverbs rdma_ucm rdma_rxe; do
   while read -r insmod path _; do
     [ "$insmod" = insmod ] || continue
     name=$(basename "$path")
@@ -44,7 +44,7 @@ add_with_libraries() {
   done < <(ldd "$file" | grep -o '/[^ ]*')
 }
 cp "$(command -v busybox)" "$root/bin/busybox"
-for program in rdma ibv_devinfo ibv_{rc,uc,ud,srq}_pingpong ib_{send,write,read,atomic}_bw; do
+for program in rdma ibv_devinfo ibv_{rc,uc,ud,srq}_pingpong ib_{send,write,read,atomic}_bw ib_send_lat rping ucmatose udaddy rdma_{client,server}; do
   add_with_libraries "$(PATH=$PATH:/sbin:/usr/sbin command -v "$program")" "$root/bin/"
 done
 plugins=$(dirname "$(ls /usr/lib/*/libibverbs/librxe-rdmav*.so | head -n 1)")

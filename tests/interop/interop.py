@@ -28,14 +28,18 @@ import time
 import roce_capture
 
 PATIENCE = 120  # seconds, for one program
+CONNECTION_PATIENCE = 60  # of a pair that librdmacm connects; the one that waits for the other does so for long
 GUEST_PORT = 18515
+LINUX, NIC = "10.0.0.2", "10.0.0.1"
+LINUX6, NIC6 = "fe80::ff:fe00:101", "fe80::ff:fe00:1%eth0"  # with the card's name, as the side that asks wants it
 GUEST_MAC, NIC_MAC = "02:00:00:00:01:01", "02:00:00:00:00:01"
 FAULTS = {"wire": {"both": {"drop": 0.02, "duplicate": 0.01, "reorder": 0.01, "corrupt": 0.01}}}
 # One kind after the other, and none near the end: a program that has all that it waits for goes, and its last ACK is not asked for again.
 EXACT = {"wire": {"both": {"rules": [{"fault": fault, "nth": nth} for fault, nth in
                                      (("drop", 12), ("corrupt", 25), ("reorder", 41), ("duplicate", 57), ("drop", 70), ("truncate", 88), ("drop", 89))]}}}
-MACHINE = '[[host]]\ngids = ["10.0.0.1", "fd00::1"]\n[[socket]]\ndatagram = "./nic"\npeer = "./guest"\n'
+MACHINE = f'[[host]]\ngids = ["{NIC}", "fd00::1"]\n[[socket]]\ndatagram = "./nic"\npeer = "./guest"\n'
 
+TABLE = r"^\s*\d+\s+\d+\s+\d+\.\d+"  # of perftest
 # Each program with what the client's side sends and the server's side answers with. {g}: GID index and device are put in.
 RC_SEND, RC_WRITE = {"RC SendFirst", "RC SendMiddle", "RC SendLast"}, {"RC WriteFirst", "RC WriteMiddle", "RC WriteLast"}
 ACK = {"RC Acknowledge"}
@@ -57,6 +61,22 @@ PROGRAMS = [
     ("ib_atomic_bw -n 20 -A FETCH_AND_ADD -o 16", {"RC FetchAdd"}, {"RC AtomicAcknowledge"}),
     ("ib_atomic_bw -n 20 -A CMP_AND_SWAP -o 16", {"RC CmpSwap"}, {"RC AtomicAcknowledge"}),
 ]
+# By librdmacm on both sides, over Linux's rdma_cm: server, client, which finds it at {to} or {to6}, and what a good end says.
+CONNECTIONS = [
+    ("rping -s -C 10 -v -V -a 0.0.0.0 -p 7174", "rping -c -C 10 -v -V -a {to} -p 7174", "ping data: rdma-ping-4"),
+    ("rping -s -C 5 -S 4096 -a 0.0.0.0 -p 7175", "rping -c -C 5 -S 4096 -a {to} -p 7175", ""),
+    ("rping -s -C 5 -v -V -a :: -p 7181", "rping -c -C 5 -v -V -a {to6} -p 7181", "ping data: rdma-ping-4"),
+    ("ucmatose -p 7176 -c 4 -C 10 -S 1000", "ucmatose -s {to} -p 7176 -c 4 -C 10 -S 1000", "return status 0"),
+    ("udaddy -c 2 -C 5 -S 100", "udaddy -s {to} -c 2 -C 5 -S 100", "return status 0"),
+    ("rdma_server -p 7178", "rdma_client -s {to} -p 7178", "end 0"),
+    ("ib_write_bw -R -n 20 -s 65536 -p 7179", "ib_write_bw -R -n 20 -s 65536 -p 7179 {to}", TABLE),
+    ("ib_send_lat -R -n 20 -p 7180", "ib_send_lat -R -n 20 -p 7180 {to}", TABLE),
+]
+# With messages of the connection manager lost and doubled, and nothing else: both sides send them again.
+CM_FAULTS = {"wire": {"both": {"rules": [{"fault": "drop", "qpn": 1, "probability": 0.2}, {"fault": "duplicate", "qpn": 1, "probability": 0.2}]}}}
+LOSSY_CONNECTIONS = [("ucmatose -p 7182 -c 8 -C 2 -S 100", "ucmatose -s {to} -p 7182 -c 8 -C 2 -S 100", "return status 0")]
+# perftest connects twice, and asks for the second one when it has the first: a server that is slower refuses it, and the pair is run again.
+MEASUREMENTS = 5
 # GID 0 is the link-local IPv6 address on both sides, GID 1 the IPv4 address.
 IPV6 = ["ibv_rc_pingpong -n 10 -c", "ibv_ud_pingpong -n 10 -c -s 1024", "ib_write_bw -n 5 -s 4096"]
 # With faults: what must still end well, with the right bytes.
@@ -93,9 +113,18 @@ class Machine:
             if not pipe.read(1):
                 raise Failure("the machine does not begin: " + self.log_path.read_text())
 
-    def start(self, command):
-        return subprocess.Popen(["timeout", str(PATIENCE), self.rnic, "exec", "--dir", self.folder / "run", "--", *command.split()],
+    def start(self, command, patience=PATIENCE):
+        return subprocess.Popen(["timeout", str(patience), self.rnic, "exec", "--dir", self.folder / "run", "--", *command.split()],
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True)
+
+    def wait_until_listens(self, process):
+        """For connections of librdmacm."""
+        end = time.monotonic() + PATIENCE
+        while process.poll() is None and time.monotonic() < end:
+            asked = subprocess.run([self.rnic, "ps", "--json", "--dir", self.folder / "run"], stdout=subprocess.PIPE, text=True, check=True)
+            if any(one["listening_endpoints"] for one in json.loads(asked.stdout)["hosts"][0]["processes"]):
+                return
+            time.sleep(0.02)
 
     def counters(self):
         asked = subprocess.run([self.rnic, "stat", "--json", "--dir", self.folder / "run"], stdout=subprocess.PIPE, text=True, check=True)
@@ -123,7 +152,7 @@ class Guest:
              "-serial", f"file:{folder / 'guest.log'}", "-chardev", "stdio,id=orders,signal=off",
              "-device", "virtio-serial-pci", "-device", "virtserialport,chardev=orders,name=orders",
              "-kernel", guest / "vmlinuz", "-initrd", guest / "initramfs.gz",
-             "-append", "console=ttyS0 panic=-1 mitigations=off guest.address=10.0.0.2/24",
+             "-append", f"console=ttyS0 panic=-1 mitigations=off guest.address={LINUX}/24",
              "-netdev", f"dgram,id=wire,local.type=unix,local.path={folder / 'guest'},remote.type=unix,remote.path={folder / 'nic'}",
              "-device", f"virtio-net-pci,netdev=wire,mac={GUEST_MAC},romfile=",
              "-netdev", f"user,id=tcp,hostfwd=tcp:127.0.0.1:{self.port}-:{GUEST_PORT}",
@@ -146,9 +175,9 @@ class Guest:
                 return "\n".join(before), line[len(begin):].strip()
             before.append(line)
 
-    def start(self, command, port=0):
+    def start(self, command, port=0, patience=PATIENCE):
         self.number += 1
-        self.process.stdin.write(f"{self.number} {port} timeout {PATIENCE} {command}\n")
+        self.process.stdin.write(f"{self.number} {port} timeout {patience} {command}\n")
         self.process.stdin.flush()
         if port:
             self.wait_for(f"=== {self.number} listens")
@@ -209,7 +238,7 @@ def with_options(command, device, gid, port):
 def is_result(command, output):
     if "pingpong" in command:
         return re.search(r"\d+ iters in", output) and "invalid data" not in output
-    return re.search(r"^\s*\d+\s+\d+\s+\d+\.\d+", output, re.MULTILINE)
+    return re.search(TABLE, output, re.MULTILINE)
 
 
 def run_pair(machine, linux, command, gid, linux_serves):
@@ -227,6 +256,40 @@ def run_pair(machine, linux, command, gid, linux_serves):
     if ours.returncode == 0 and linux_code == 0 and is_result(command, our_output) and is_result(command, linux_output):
         return []
     return [f"{command}, GID {gid}, Linux is the {'server' if linux_serves else 'client'}\nNIC: {ours.returncode}\n{our_output}\nLinux: {linux_code}\n{linux_output}"]
+
+
+def run_connection(machine, linux, server, client, result, linux_serves):
+    """The same of programs that librdmacm connects."""
+    if linux_serves:
+        linux.start(server, "cm", CONNECTION_PATIENCE)
+        ours = machine.start(client.format(to=LINUX, to6=LINUX6), CONNECTION_PATIENCE)
+    else:
+        ours = machine.start(server, CONNECTION_PATIENCE)
+        machine.wait_until_listens(ours)
+        linux.start(client.format(to=NIC, to6=NIC6), 0, CONNECTION_PATIENCE)
+    our_output, _ = ours.communicate()
+    linux_code, linux_output = linux.finish()
+    client_output = our_output if linux_serves else linux_output
+    if ours.returncode == 0 and linux_code == 0 and re.search(result, client_output, re.MULTILINE):
+        return []
+    return [f"{client}, Linux is the {'server' if linux_serves else 'client'}\nNIC: {ours.returncode}\n{our_output}\nLinux: {linux_code}\n{linux_output}"]
+
+
+def run_connections_of(pairs):
+    def work(machine, linux):
+        wrong = []
+        for server, client, result in pairs:
+            for linux_serves in (True, False):
+                begin = time.monotonic()
+                for left in reversed(range(MEASUREMENTS)):
+                    bad = run_connection(machine, linux, server, client, result, linux_serves)
+                    if not bad or not client.startswith("ib_") or "EVENT_REJECTED; error: 8" not in bad[0] or left == 0:
+                        break
+                way = "NIC to Linux" if linux_serves else "Linux to NIC"
+                print(f"{'FAIL' if bad else 'ok  '} {way}, rdma_cm: {client} ({time.monotonic() - begin:.1f} s)", flush=True)
+                wrong += bad
+        return wrong + check_counters(machine)
+    return work
 
 
 def check_counters(machine):
@@ -291,12 +354,15 @@ def run_one_way(linux_serves):
 def run(rnic, guest, folder, part):
     wrong = []
     (folder / "faults.json").write_text(json.dumps(FAULTS))
+    (folder / "cm_faults.json").write_text(json.dumps(CM_FAULTS))
     (folder / "exact.json").write_text(json.dumps(EXACT))
     linux = None
     # Each side is client once and server once.
     everything = set().union(*(client | server for _, client, server in PROGRAMS))
     try:
-        for name, faults, work, operations in (("clean", None, run_clean, everything), ("exact_to_linux", "exact.json", run_one_way(True), RC_SEND | ACK),
+        for name, faults, work, operations in (("clean", None, run_clean, everything), ("connections", None, run_connections_of(CONNECTIONS), {"UD SendOnly"} | RC_WRITE | ACK),
+                                               ("lossy_connections", "cm_faults.json", run_connections_of(LOSSY_CONNECTIONS), {"UD SendOnly"}),
+                                               ("exact_to_linux", "exact.json", run_one_way(True), RC_SEND | ACK),
                                                ("exact_to_nic", "exact.json", run_one_way(False), RC_SEND | ACK), ("lossy", "faults.json", run_lossy, set())):
             if part not in (None, name):
                 continue
@@ -319,7 +385,7 @@ def run(rnic, guest, folder, part):
 def missing(guest):
     """What is not there and cannot be made."""
     path = os.pathsep.join([os.environ.get("PATH", ""), "/sbin", "/usr/sbin"])
-    names = [f"no {name}" for name in ("qemu-system-x86_64", "ibv_rc_pingpong", "ib_write_bw", "busybox", "cpio", "modprobe", "rdma") if shutil.which(name, path=path) is None]
+    names = [f"no {name}" for name in ("qemu-system-x86_64", "ibv_rc_pingpong", "ib_write_bw", "rping", "busybox", "cpio", "modprobe", "rdma") if shutil.which(name, path=path) is None]
     if names:
         return names
     made = subprocess.run([pathlib.Path(__file__).parent / "build_guest.sh", guest], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -332,7 +398,7 @@ def main():
     parser.add_argument("rnic", type=lambda path: str(pathlib.Path(path).resolve()))
     parser.add_argument("guest", type=lambda path: pathlib.Path(path).resolve())
     parser.add_argument("--keep", type=pathlib.Path, help="folder for capture and logs, which otherwise go")
-    parser.add_argument("--part", choices=["clean", "exact_to_linux", "exact_to_nic", "lossy"], help="this one alone")
+    parser.add_argument("--part", choices=["clean", "connections", "lossy_connections", "exact_to_linux", "exact_to_nic", "lossy"], help="this one alone")
     arguments = parser.parse_args()
     lacking = missing(arguments.guest)
     if lacking:

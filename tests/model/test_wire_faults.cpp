@@ -144,6 +144,27 @@ TEST_CASE("drop: the chance holds, nothing else is lost, and the record says whi
   CHECK(dropped < 600);
 }
 
+TEST_CASE("a rule with a chance hits some of the frames that match, and no others; one seed, one choice") {
+  WireFaultOptions faults;
+  faults.rules = {rule(WireFault::kDrop, 101, WireRule::kAll, {.dest_qpn = 1})};
+  faults.rules[0].probability = 0.1;
+  const auto lost_with = [&](std::uint64_t seed) {
+    Link link(faults, 5000, seed);
+    std::vector<std::uint32_t> lost;
+    for (std::uint32_t i = 0; i < 4000; ++i) {
+      const std::uint32_t qpn = i % 2;
+      if (link.send(frame(i, 10, 4, qpn)).faults != 0) lost.push_back(i);
+    }
+    return lost;
+  };
+  const auto lost = lost_with(1);
+  CHECK(lost.size() > 140);
+  CHECK(lost.size() < 240);
+  CHECK(std::all_of(lost.begin(), lost.end(), [](std::uint32_t number) { return number % 2 == 1 && number > 200; }));
+  CHECK(lost == lost_with(1));
+  CHECK(lost != lost_with(2));
+}
+
 TEST_CASE("a rule hits the nth frame that matches, and count of them") {
   WireFaultOptions faults;
   faults.rules = {rule(WireFault::kDrop, 3, 1, {.opcode = 8}), rule(WireFault::kDrop, 2, 2, {.dest_qpn = 5}),

@@ -79,7 +79,7 @@ struct Process {
   }
   static calls::ConnectionTerms terms(umd::QueuePair& qp, std::uint32_t psn) {
     return {.qp = qp.kernel_qp().handle(),
-            .psn = psn,
+            .receive_psn = psn,
             .qkey = 0x01234567,
             .responder_resources = 4,
             .initiator_depth = 4,
@@ -101,8 +101,8 @@ struct Process {
     c.path.dest_mac = known.remote_mac;
     c.path.hop_limit = known.hop_limit;
     c.dest_qpn = known.remote_qpn;
-    c.send_psn = psn;
-    c.receive_psn = known.remote_psn;
+    c.send_psn = known.send_psn;
+    c.receive_psn = psn;
     c.path_mtu = known.path_mtu;
     c.inbound_reads = c.outbound_reads = 4;
     must(qp.connect(c));

@@ -117,6 +117,18 @@ TEST_CASE("every key of a scenario file reaches its option") {
   CHECK(pcie.rules[2].at_ns == 12345);
 }
 
+TEST_CASE("a rule with a chance has no end, unless it says one") {
+  const auto options = parse(R"({"wire": {"both": {"rules": [
+      {"fault": "drop", "qpn": 1, "probability": 0.1}, {"fault": "drop", "probability": 0.5, "count": 9}]}}})");
+  const auto& rules = options.wire.faults[1].rules;
+  REQUIRE(rules.size() == 2);
+  CHECK(rules[0].match.dest_qpn == 1);
+  CHECK(rules[0].probability == 0.1);
+  CHECK(rules[0].count == model::WireRule::kAll);
+  CHECK(rules[1].probability == 0.5);
+  CHECK(rules[1].count == 9);
+}
+
 TEST_CASE("an empty scenario changes nothing") {
   const auto options = parse("{}");
   CHECK(options.hang_ns == WorldOptions{}.hang_ns);
@@ -155,6 +167,7 @@ TEST_CASE("wrong files are refused, each with the place of the fault") {
       {R"({"wire": {"both": {"rules": [{"fault": "drop", "psn": 16777216}]}}})",
        "rules[0].psn: must be at most 16777215"},
       {R"({"wire": {"both": {"rules": [{"fault": "drop", "nth": 0}]}}})", "rules[0].nth: must be at least 1"},
+      {R"({"wire": {"both": {"rules": [{"fault": "drop", "probability": 2}]}}})", "rules[0].probability: is 2"},
       {R"({"wire": {"both": {"rules": [{"fault": "drop", "frames": 1}]}}})", "rules[0].frames: unknown key"},
       {R"({"pcie": {"c": {}}})", "file.json: pcie.c: unknown key"},
       {R"({"pcie": {"a": {"timeout": 2}}})", "file.json: pcie.a.timeout: is 2"},
