@@ -188,7 +188,7 @@ void Connector::start_connect() {
 
 calls::ConnectionTerms Connector::terms() const {
   return {.qp = qp_->core()->kernel_qp().handle(),
-          .psn = psn_,
+          .receive_psn = receive_psn_,
           .responder_resources = static_cast<std::uint8_t>(wanted_inbound_),
           .initiator_depth = static_cast<std::uint8_t>(wanted_outbound_),
           .retry_count = kRetries,
@@ -198,7 +198,7 @@ calls::ConnectionTerms Connector::terms() const {
 }
 
 void Connector::ask_peer() {
-  psn_ = adapter_.kernel().random_psn();
+  receive_psn_ = adapter_.kernel().random_psn();
   calls::Connect ask{.terms = terms(), .endpoint = endpoint_, .data_length = static_cast<std::uint8_t>(own_length_)};
   std::copy_n(own_data_.begin(), own_length_, ask.data.begin());
   if (const auto done = adapter_.context()->call(ask); !done) lose(control_status(done.error()));
@@ -237,8 +237,8 @@ Result<void> Connector::make_ready() {
   connection.path.flow_label = known->flow_label;
   connection.path.pkey_index = known->pkey_index;
   connection.dest_qpn = known->remote_qpn;
-  connection.send_psn = psn_;
-  connection.receive_psn = known->remote_psn;
+  connection.send_psn = known->send_psn;
+  connection.receive_psn = receive_psn_;
   connection.path_mtu = known->path_mtu;
   connection.inbound_reads = static_cast<std::uint8_t>(wanted_inbound_);
   connection.outbound_reads = static_cast<std::uint8_t>(wanted_outbound_);
@@ -293,7 +293,7 @@ NTSTATUS Connector::accept(NDK_CONNECTOR* face, NDK_QP* qp, ULONG inbound, ULONG
 /// The queue pair serves its peer before the peer knows.
 void Connector::start_accept() {
   use(asked_qp_);
-  psn_ = adapter_.kernel().random_psn();
+  receive_psn_ = adapter_.kernel().random_psn();
   if (const auto ready = make_ready(); !ready)
     return lose(ready.error() == Error::kInvalidState ? STATUS_CONNECTION_INVALID : control_status(ready.error()));
   calls::Accept answer{.terms = terms(), .endpoint = endpoint_, .data_length = static_cast<std::uint8_t>(own_length_)};

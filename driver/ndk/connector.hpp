@@ -111,7 +111,7 @@ class Connector final : public ObjectOf<NDK_CONNECTOR, Connector>, private Endpo
   Request request_;
   calls::Handle endpoint_{};
   QueuePair* qp_{};
-  std::uint32_t psn_{};
+  std::uint32_t receive_psn_{};  ///< The first that the peer shall send
   bool peer_left_{};
   SpinLock lock_;  ///< Guards the following
   Said said_{};
