@@ -86,6 +86,8 @@ class QueuePair final : public EventSink {
   [[nodiscard]] Result<void> post_receives(std::span<const ReceiveRequest> requests, std::size_t& posted);
   /// Rings for what was posted with `defer`.
   void ring_deferred();
+  /// Tells every KeyWatch what has become of its requests by now. Lets no time pass. Needs no memory.
+  void settle() { send_->settle(); }
 
   /// Any transition, with the attributes named (ibv_modify_qp). To RESET everything posted is flushed, and nobody may
   /// post meanwhile. Errors: kInvalidState (also: closed), those of KernelQp::modify.
