@@ -19,6 +19,8 @@ class EventTable {
     kSrq,
     kCq,
     kRegion,  ///< By the number under which the answer of the device is expected
+    kEndpoint,    ///< Of the connection manager, by its handle: it has something to say
+    kConnection,  ///< Of a queue pair, by its number: what means its end
   };
 
   /// Events of the object go to `sink` while it lives. Throws std::bad_alloc.
@@ -49,6 +51,8 @@ class EventTable {
   Sinks srqs_;
   Sinks cqs_;
   Sinks regions_;
+  Sinks endpoints_;
+  Sinks connections_;
   Sinks device_;  ///< By order of subscription
 };
 

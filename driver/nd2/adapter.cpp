@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include "driver/nd2/completion_queue.hpp"
+#include "driver/nd2/connector.hpp"
+#include "driver/nd2/listener.hpp"
 #include "driver/nd2/memory_region.hpp"
 #include "driver/nd2/memory_window.hpp"
 #include "driver/nd2/queue_pair.hpp"
@@ -14,11 +16,6 @@
 namespace rnic::nd2 {
 namespace {
 
-// Private data of the connection manager's messages (InfiniBand specification 12.6.5, 12.6.8, 12.6.7) that is
-// left to the application: REQ 92 bytes less the IP addressing header of annex A11; for Accept and Reject the
-// smaller of REP (196) and REJ (148).
-constexpr ULONG kMaxCallerData = 92 - 36;
-constexpr ULONG kMaxCalleeData = 148;
 // Above this a Read or Write of its own costs less than copying through a Send.
 constexpr ULONG kLargeRequestThreshold = 65536;
 
@@ -49,7 +46,8 @@ ND2_ADAPTER_INFO describe_adapter(const umd::ProcessContext& process, ULONG vers
           .LargeRequestThreshold = kLargeRequestThreshold,
           .MaxCallerData = kMaxCallerData,
           .MaxCalleeData = kMaxCalleeData,
-          .AdapterFlags = ND_ADAPTER_FLAG_IN_ORDER_DMA_SUPPORTED | ND_ADAPTER_FLAG_CQ_RESIZE_SUPPORTED};
+          .AdapterFlags = ND_ADAPTER_FLAG_IN_ORDER_DMA_SUPPORTED | ND_ADAPTER_FLAG_CQ_RESIZE_SUPPORTED |
+                          ND_ADAPTER_FLAG_LOOPBACK_CONNECTIONS_SUPPORTED};
 }
 
 }  // namespace
@@ -138,16 +136,7 @@ HRESULT Adapter::CreateCompletionQueue(REFIID iid, HANDLE file, ULONG depth, USH
 }
 
 HRESULT Adapter::CreateMemoryRegion(REFIID iid, HANDLE file, VOID** region) {
-  return guarded(
-      [&] {
-        auto overlapped_file = find_handle_as<OverlappedFile>(file);
-        if (overlapped_file == nullptr) return ND_INVALID_HANDLE;
-        if (!process_->usable()) return ND_DEVICE_REMOVED;
-        auto object = std::make_shared<MemoryRegion>(process_, overlapped_file);
-        overlapped_file->add(object);
-        return MemoryRegion::hand_out(std::move(object), iid, region);
-      },
-      ND_NO_MEMORY);
+  return create_on_file<MemoryRegion>(iid, file, region);
 }
 
 HRESULT Adapter::CreateQueuePair(REFIID iid, IUnknown* receive_cq, IUnknown* initiator_cq, VOID* context,
@@ -250,8 +239,29 @@ HRESULT Adapter::CreateQueuePairWithSrq(REFIID iid, IUnknown* receive_cq, IUnkno
   });
 }
 
-HRESULT Adapter::CreateConnector(REFIID, HANDLE, VOID**) { return ND_NOT_SUPPORTED; }
+HRESULT Adapter::CreateConnector(REFIID iid, HANDLE file, VOID** connector) {
+  return create_on_file<Connector>(iid, file, connector);
+}
 
-HRESULT Adapter::CreateListener(REFIID, HANDLE, VOID**) { return ND_NOT_SUPPORTED; }
+HRESULT Adapter::CreateListener(REFIID iid, HANDLE file, VOID** listener) {
+  return create_on_file<Listener>(iid, file, listener);
+}
+
+/// Objects that take nothing of the device before they are used.
+template <typename Object>
+HRESULT Adapter::create_on_file(REFIID iid, HANDLE file, VOID** object) {
+  return guarded(
+      [&] {
+        if (object == nullptr) return E_POINTER;
+        *object = nullptr;
+        auto overlapped_file = find_handle_as<OverlappedFile>(file);
+        if (overlapped_file == nullptr) return ND_INVALID_HANDLE;
+        if (!process_->usable()) return ND_DEVICE_REMOVED;
+        auto made = std::make_shared<Object>(process_, overlapped_file);
+        overlapped_file->add(made);
+        return Object::hand_out(std::move(made), iid, object);
+      },
+      ND_NO_MEMORY);
+}
 
 }  // namespace rnic::nd2

@@ -14,8 +14,7 @@ hw::CqArm arm_of(ULONG type) {
   }
 }
 
-ND2_RESULT result_of(const umd::Completion& completion) {
-  const HRESULT status = completion_status(completion.status, completion.kind);
+ND2_RESULT result_of(const umd::Completion& completion, HRESULT status) {
   const bool received = status == ND_SUCCESS && completion.kind == umd::RequestKind::kReceive;
   return {.Status = status,
           .BytesTransferred = received ? completion.byte_count : 0,
@@ -141,8 +140,25 @@ void CompletionQueue::finish_all(HRESULT status) {
 }
 
 ULONG CompletionQueue::GetResults(ND2_RESULT results[], ULONG count) {
-  return static_cast<ULONG>(
-      core_->poll(count, [&](const umd::Completion& completion) { *results++ = result_of(completion); }));
+  const std::size_t taken = core_->poll(count, [&](const umd::Completion& completion) {
+    const HRESULT status = completion.status == hw::CqeStatus::kSuccess
+                               ? ND_SUCCESS
+                               : take_failure(completion.status, completion.kind, completion.qpn);
+    *results++ = result_of(completion, status);
+  });
+  if (taken == 0) [[unlikely]]
+    process_->polled_in_vain();
+  return static_cast<ULONG>(taken);
+}
+
+/// The connection of a queue pair whose request has failed is over (decisions 7). Its peer hears of it when the client
+/// looks for more, or waits.
+HRESULT CompletionQueue::take_failure(hw::CqeStatus status, umd::RequestKind kind, std::uint32_t qpn) {
+  if (status != hw::CqeStatus::kWrFlushErr) {
+    process_->events().tell(EventTable::Of::kConnection,
+                            {.event_type = static_cast<std::uint8_t>(hw::EqeType::kQpFatal), .number = qpn});
+  }
+  return failure_status(status, kind);
 }
 
 void CompletionQueue::on_final_release() {

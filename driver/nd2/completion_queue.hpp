@@ -52,6 +52,7 @@ class CompletionQueue final : public ComObject<IND2CompletionQueue, CompletionQu
   Admission admit(hw::CqArm kind, OverlappedRequests& request);
   [[nodiscard]] bool takes_unclaimed_event(hw::CqArm kind);
   void finish_all(HRESULT status);
+  [[gnu::cold, gnu::noinline]] HRESULT take_failure(hw::CqeStatus status, umd::RequestKind kind, std::uint32_t qpn);
 
   const std::shared_ptr<umd::ProcessContext> process_;
   const std::shared_ptr<OverlappedFile> file_;

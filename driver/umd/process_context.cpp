@@ -14,6 +14,7 @@ namespace rnic::umd {
 namespace {
 
 constexpr std::uint32_t kGivenUp = 1;
+constexpr unsigned kVainPolls = 64;  // after which a thread that only polls looks for events
 constexpr std::uint32_t kMostEvents = std::tuple_size_v<decltype(calls::ReadEvents::Answer::events)>;
 
 }  // namespace
@@ -107,9 +108,14 @@ unsigned ProcessContext::hand_out_events() {
     if (!read) return taken;
     for (std::uint32_t i = 0; i < read->count; ++i) {
       const calls::Event& event = read->events[i];
-      const hw::Eqe eqe{
-          .event_type = event.type, .number = event.number, .detail = event.detail, .timestamp = event.timestamp};
-      if (event.type == static_cast<std::uint8_t>(calls::KernelEvent::kRegion))
+      const bool connection = event.type == static_cast<std::uint8_t>(calls::KernelEvent::kConnection);
+      const hw::Eqe eqe{.event_type = event.type,
+                        .number = connection ? event.object : event.number,
+                        .detail = event.detail,
+                        .timestamp = event.timestamp};
+      if (connection)
+        events_.tell(EventTable::Of::kEndpoint, eqe);
+      else if (event.type == static_cast<std::uint8_t>(calls::KernelEvent::kRegion))
         events_.tell(EventTable::Of::kRegion, eqe);
       else if (!events_.hand_out(eqe))
         events_.tell_everybody(eqe);
@@ -117,6 +123,13 @@ unsigned ProcessContext::hand_out_events() {
     taken += read->count;
     if (read->count < kMostEvents) return taken;
   }
+}
+
+void ProcessContext::look_for_events() {
+  work();
+  if ((vain_polls_.fetch_add(1, std::memory_order_relaxed) + 1) % kVainPolls != 0) return;
+  take_events();
+  work();
 }
 
 void ProcessContext::check_device() { static_cast<void>(call(calls::CheckDevice{}).ok()); }

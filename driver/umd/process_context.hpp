@@ -13,6 +13,7 @@
 #include "driver/limits.hpp"
 #include "driver/mmio.hpp"
 #include "driver/spin_lock.hpp"
+#include "driver/umd/work_list.hpp"
 
 namespace rnic::umd {
 
@@ -92,6 +93,17 @@ class ProcessContext final : public EventTaker, public std::enable_shared_from_t
   /// Whom events are handed to. A device that fails tells everybody.
   [[nodiscard]] EventTable& events() { return events_; }
   unsigned take_events() override;
+  /// Whoever has something to do when an event has come puts it there: threads that wait do it, and those that ask.
+  [[nodiscard]] WorkList& work_list() { return work_list_; }
+  void work() override { work_list_.run(); }
+  /// For each object that waits for events while its owner may only poll completions (docs/driver.md): more by one, and
+  /// again less.
+  void expect_events(bool expected) { expected ? ++expecting_ : --expecting_; }
+  /// Somebody has polled and found nothing. If events are expected, work that waits is done,
+  /// and now and then they are taken.
+  void polled_in_vain() {
+    if (expecting_.load(std::memory_order_relaxed) != 0) look_for_events();
+  }
   [[nodiscard]] bool working() override { return alive(); }
   [[nodiscard]] bool handing_out() override { return handing_out_ != 0; }
   void check_device() override;
@@ -120,6 +132,7 @@ class ProcessContext final : public EventTaker, public std::enable_shared_from_t
   Result<void> begin(bool kernel_uar);
   Result<void> query_limits();
   unsigned hand_out_events();
+  [[gnu::cold, gnu::noinline]] void look_for_events();
   [[nodiscard]] calls::Handle pd_or_first(calls::Handle pd) const { return pd != 0 ? pd : pd_; }
 
   DeviceNode& node_;
@@ -137,6 +150,9 @@ class ProcessContext final : public EventTaker, public std::enable_shared_from_t
   EventTable events_;
   std::atomic<unsigned> handing_out_{};  ///< Threads
   SpinLock window_lock_;
+  WorkList work_list_;
+  std::atomic<unsigned> expecting_{};   ///< Objects
+  std::atomic<unsigned> vain_polls_{};  ///< While events were expected
 };
 
 }  // namespace rnic::umd
