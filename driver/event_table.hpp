@@ -18,7 +18,7 @@ class EventTable {
     kQp,
     kSrq,
     kCq,
-    kRegion,  ///< By the number under which the answer of the device is expected
+    kRegion,      ///< By the number under which the answer of the device is expected
     kEndpoint,    ///< Of the connection manager, by its handle: it has something to say
     kConnection,  ///< Of a queue pair, by its number: what means its end
   };

@@ -59,9 +59,8 @@ HRESULT Connector::CancelOverlappedRequests() {
 bool Connector::cancel(const OVERLAPPED* one) {
   const SleepLock::Guard guard(steps_);
   auto cancelled = take_pending([one](const Pending& each) { return one == nullptr || each.request.is(one); });
-  const bool crucial = std::ranges::any_of(cancelled, [](const Pending& each) {
-    return each.what == Request::kConnect || each.what == Request::kAccept;
-  });
+  const bool crucial = std::ranges::any_of(
+      cancelled, [](const Pending& each) { return each.what == Request::kConnect || each.what == Request::kAccept; });
   if (guard && crucial) fail();
   for (auto& each : cancelled) each.request.complete(ND_CANCELED);
   return !cancelled.empty();
