@@ -61,6 +61,10 @@ void Requester::acknowledge(Qp& qp, const Packet& packet) {
     return;
   }
   const std::uint8_t type = packet.syndrome >> 5;
+  if (type != 0 && type != 1 && type != 3) {  // decisions 67
+    nic_.count(qp, Count::RxStrayResponses, QpCount::StrayResponses);
+    return;
+  }
   nic_.count(type == 0 ? Count::RxAcks : Count::RxNaks);
   if (type == 1) nic_.count(qp, QpCount::RnrNaksReceived);
   if (type == 3) nic_.count(qp, QpCount::NaksReceived);
@@ -95,7 +99,7 @@ void Requester::acknowledge(Qp& qp, const Packet& packet) {
     case aeth::NakInvalidRequest: return fail(qp, *request, Status::RemInvReqErr, packet.syndrome);
     case aeth::NakRemoteAccess: return fail(qp, *request, Status::RemAccessErr, packet.syndrome);
     case aeth::NakRemoteOperational: return fail(qp, *request, Status::RemOpErr, packet.syndrome);
-    default: return;  // reserved codes are ignored
+    default: return fail(qp, *request, Status::BadRespErr, packet.syndrome);  // decisions 67
   }
 }
 

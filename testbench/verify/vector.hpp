@@ -65,6 +65,7 @@ struct VectorSetup {
   std::optional<VectorSrq> srq;
   bool one_cq = false;  ///< Initiator and receive queues of a host have the same completion queue
   bool connected = true;
+  bool connections = false;  ///< Connected by connectors, in the steps
   bool ipv6 = false;
   bool iommu_faults = false;  ///< DMA that the IOMMU refuses is part of the vector
   std::optional<double> link_gbps, link_delay_ns;
@@ -228,6 +229,33 @@ enum class StepKind : std::uint8_t {
   kRelease,
   kCancel,
   kEndDevice,
+  kBindAddress,
+  kListen,
+  kGetRequest,
+  kConnect,
+  kCompleteConnect,
+  kAccept,
+  kReject,
+  kDisconnect,
+  kNotifyDisconnect,
+  kQueryConnection,
+};
+
+/// Steps about connectors and listeners.
+struct VectorConnection {
+  enum class Address : std::uint8_t { kPeer, kOwn, kAny, kLoopback, kNobody, kForeign, kNoFamily };
+  enum class What : std::uint8_t { kPrivateData, kReadLimits, kLocalAddress, kPeerAddress };
+  std::string object;     ///< Name of the connector or listener
+  std::string connector;  ///< kGetRequest: whose the request will be
+  bool is_listener = false;
+  Address address{};
+  std::uint16_t port = 0;
+  bool short_address = false;  ///< One byte less than the family needs
+  std::uint32_t backlog = 0, inbound = 4, outbound = 4;
+  std::string data;
+  bool bad_data = false;  ///< A pointer to nothing
+  What what{};
+  std::optional<std::uint32_t> room;  ///< kQueryConnection: bytes that the caller has
 };
 
 /// The object of NetworkDirect that a step is about.
@@ -238,7 +266,9 @@ enum class VectorObject : std::uint8_t {
   kReceiveQueue,
   kSharedQueue,
   kRegion,
-  kWindow
+  kWindow,
+  kConnector,
+  kListener
 };
 
 /// The queue of a host that a step is about.
@@ -295,8 +325,9 @@ struct VectorStep {
   IID interface {};                       ///< kQueryInterface
   std::string null;                       ///< The argument that is a null pointer; none if empty
   std::optional<std::uint32_t> null_sge;  ///< Requests: entries of a list that is a null pointer
-  std::uint32_t op_flags = 0;             ///< kFastRegister: ND_OP_FLAG_*
-  std::optional<std::uint64_t> needs;     ///< kQueryAdapter: the size that comes back
+  VectorConnection connection;
+  std::uint32_t op_flags = 0;          ///< kFastRegister: ND_OP_FLAG_*
+  std::optional<std::uint64_t> needs;  ///< kQueryAdapter: the size that comes back
   struct Range {
     std::uint64_t least = 0, most = ~std::uint64_t{0};
   };

@@ -50,6 +50,8 @@ VectorOutcome VectorRunner::run(const Vector& vector) {
   if (vector.setup.link_gbps) options.wire.rate_gbps = *vector.setup.link_gbps;
   if (vector.setup.link_delay_ns) options.wire.delay_ns = *vector.setup.link_delay_ns;
   if (outpaced(vector.setup, options.wire)) options.wire.delay_ns = options.wire.jitter_ns = 0;
+  // Who gets no answer of a connection manager asks again and again.
+  if (vector.setup.connections) options.hang_ns = kLimitNs;
   world_.reset(options);
   if (vector.setup.iommu_faults) world_.declare(Violation::kIommuFault);
   world_.observe_frames([&](const model::FrameRecord& frame) { frames.push_back(frame); });

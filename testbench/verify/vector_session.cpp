@@ -26,6 +26,8 @@ VectorSession::~VectorSession() {
       notification.object->CancelOverlappedRequests();
     Endpoint::close_event(notification.overlapped);
   }
+  listeners_.clear();
+  connectors_.clear();
   recorders_.clear();
   windows_.clear();
   gone_.clear();
@@ -54,6 +56,7 @@ void VectorSession::close_side(std::size_t host) {
   side_by_side({[&side] { side.receive_core.reset(), side.receive_cq.reset(); },
                 [&side] { side.initiator_core.reset(), side.initiator_cq.reset(); }});
   side.process.reset();
+  side.management.reset();
   side.endpoint.reset();
 }
 
@@ -110,6 +113,16 @@ void VectorSession::run(const VectorStep& step) {
     case StepKind::kCancel: return cancel(step);
     case StepKind::kGetResults: return get_results(step);
     case StepKind::kEndDevice: return end_device(step);
+    case StepKind::kBindAddress: return bind_address(step);
+    case StepKind::kListen: return expect_status(step, listener(step).Listen(step.connection.backlog));
+    case StepKind::kGetRequest: return get_request(step);
+    case StepKind::kConnect: return connect_to(step);
+    case StepKind::kAccept: return accept(step);
+    case StepKind::kReject: return reject(step);
+    case StepKind::kCompleteConnect:
+    case StepKind::kDisconnect:
+    case StepKind::kNotifyDisconnect: return change_connection(step);
+    case StepKind::kQueryConnection: return query_connection(step);
     case StepKind::kReset: return reset(step);
     case StepKind::kMake: return make(step);
     case StepKind::kRevoke: return revoke(step);

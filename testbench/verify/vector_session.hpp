@@ -18,6 +18,7 @@
 #include "driver/umd/process_context.hpp"
 #include "driver/umd/queue_pair.hpp"
 #include "testbench/endpoint.hpp"
+#include "testbench/management_thread.hpp"
 #include "testbench/verify/vector.hpp"
 #include "testbench/verify/vector_packets.hpp"
 #include "testbench/world.hpp"
@@ -83,6 +84,7 @@ class VectorSession {
   };
   struct Side {
     std::unique_ptr<Endpoint> endpoint;
+    std::unique_ptr<ManagementThread> management;  ///< With `connections` alone
     std::shared_ptr<umd::ProcessContext> process;
     ComPtr<IND2CompletionQueue> initiator_cq, receive_cq;  ///< None for QP1, which is no process's
     std::shared_ptr<umd::CompletionQueue> initiator_core, receive_core;
@@ -182,6 +184,22 @@ class VectorSession {
   void cancel(const VectorStep& step);
   void get_results(const VectorStep& step);
   void end_device(const VectorStep& step);
+  void add_management();
+  /// Made with their first use.
+  [[nodiscard]] IND2Connector& connector(const VectorStep& step, const std::string& name);
+  [[nodiscard]] IND2Listener& listener(const VectorStep& step);
+  /// An overlapped call of `object`, of whose end a step `notified` hears. Throws VectorFailure.
+  void begin(const VectorStep& step, IND2Overlapped& object, const std::function<HRESULT(OVERLAPPED*)>& call);
+  void bind_address(const VectorStep& step);
+  void get_request(const VectorStep& step);
+  void connect_to(const VectorStep& step);
+  void accept(const VectorStep& step);
+  void reject(const VectorStep& step);
+  void change_connection(const VectorStep& step);
+  void query_connection(const VectorStep& step);
+  void query_private_data(const VectorStep& step);
+  void query_read_limits(const VectorStep& step);
+  void query_address(const VectorStep& step);
   [[nodiscard]] IUnknown& object(const VectorStep& step);
   [[nodiscard]] IND2Overlapped& overlapped_object(const VectorStep& step);
   /// Throws VectorFailure unless the result is the one expected.
@@ -214,6 +232,8 @@ class VectorSession {
   std::vector<Pair> gone_;  ///< Closed, and others are in their places; their completions may still be polled
   std::map<std::string, Region> regions_;
   std::map<std::string, Window> windows_;  ///< Behind the regions, which they must leave first
+  std::map<std::string, ComPtr<IND2Connector>> connectors_;
+  std::map<std::string, ComPtr<IND2Listener>> listeners_;
   std::map<std::string, Notification> notifications_;
   std::vector<std::shared_ptr<Recorder>> recorders_;
 };

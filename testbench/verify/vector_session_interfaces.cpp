@@ -113,6 +113,8 @@ IND2Overlapped& VectorSession::overlapped_object(const VectorStep& step) {
     case VectorObject::kInitiatorQueue: found = of.initiator_cq.get(); break;
     case VectorObject::kReceiveQueue: found = of.receive_cq.get(); break;
     case VectorObject::kSharedQueue: found = of.srq.get(); break;
+    case VectorObject::kConnector: found = &connector(step, step.connection.object); break;
+    case VectorObject::kListener: found = &listener(step); break;
     default: found = region(step.name).region.get(); break;
   }
   if (found == nullptr) throw VectorFailure(step.text + ": there is no such object of NetworkDirect");
@@ -145,11 +147,11 @@ void VectorSession::query_interface(const VectorStep& step) {
 void VectorSession::release(const VectorStep& step) {
   auto& of = side(step);
   ULONG left = 0;
-  const auto release_queue = [&](ComPtr<IND2CompletionQueue>& queue) {
+  const auto release_overlapped = [&](auto& owner) {
     for (auto& [name, notification] : notifications_) {
-      if (notification.object == queue.get()) notification.object = nullptr;
+      if (notification.object == owner.get()) notification.object = nullptr;
     }
-    left = queue.release();
+    left = owner.release();
   };
   switch (step.object) {
     case VectorObject::kQueuePair: {
@@ -158,8 +160,10 @@ void VectorSession::release(const VectorStep& step) {
       left = own.face.release();
       break;
     }
-    case VectorObject::kInitiatorQueue: release_queue(of.initiator_cq); break;
-    case VectorObject::kReceiveQueue: release_queue(of.receive_cq); break;
+    case VectorObject::kInitiatorQueue: release_overlapped(of.initiator_cq); break;
+    case VectorObject::kReceiveQueue: release_overlapped(of.receive_cq); break;
+    case VectorObject::kConnector: release_overlapped(connectors_.at(step.connection.object)); break;
+    case VectorObject::kListener: release_overlapped(listeners_.at(step.connection.object)); break;
     default: left = region(step.name).region.release(); break;
   }
   if (left != 0) throw VectorFailure(fmt::format("{}: {} references are left", step.text, left));

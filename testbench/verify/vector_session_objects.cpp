@@ -50,6 +50,7 @@ VectorSession::VectorSession(World& world, const Vector& vector)
     add_side(host);
     sides_[host].pairs.resize(setup_.queue_pairs);
   });
+  if (setup_.connections) add_management();
   make_memory();
   std::vector<std::function<void()>> tasks;
   for (std::size_t host = 0; host < sides_.size(); ++host) {

@@ -158,21 +158,9 @@ void VectorSession::expect_nothing_left() {
 }
 
 void VectorSession::notify(const VectorStep& step) {
-  auto [it, added] = notifications_.try_emplace(step.name);
-  if (!added) throw VectorFailure(fmt::format("{}: a second notification \"{}\"", step.text, step.name));
-  auto& notification = it->second;
-  notification.overlapped = sides_[step.host].endpoint->open_event();
-  OVERLAPPED* const overlapped = step.null.empty() ? &notification.overlapped : nullptr;
-  if (step.queue == VectorQueue::kShared) {
-    notification.object = side(step).srq.get();
-    notification.status = side(step).srq->Notify(overlapped);
-  } else {
-    notification.object = &cq(step);
-    notification.status = cq(step).Notify(step.flags, overlapped);
-  }
-  if (step.call) return expect_call(step, notification.status);
-  if (FAILED(notification.status))
-    throw VectorFailure(fmt::format("{}: Notify returned {}", step.text, status_name(notification.status)));
+  if (step.queue == VectorQueue::kShared)
+    return begin(step, *side(step).srq, [&](OVERLAPPED* overlapped) { return side(step).srq->Notify(overlapped); });
+  begin(step, cq(step), [&](OVERLAPPED* overlapped) { return cq(step).Notify(step.flags, overlapped); });
 }
 
 void VectorSession::notified(const VectorStep& step, bool expected) {

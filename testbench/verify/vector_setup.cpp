@@ -128,6 +128,10 @@ VectorSetup read_vector_setup(Reader from) {
   to.one_cq = from.boolean("one_cq", to.one_cq);
   if (to.one_cq && to.general_service) from.fail("QP1 has two completion queues");
   to.connected = from.boolean("connected", to.connected);
+  to.connections = from.boolean("connections", to.connections);
+  if (to.connections && (to.type != hw::QpType::kRc || to.fast_register))
+    from.fail("\"connections\" are for queue pairs of type RC without \"fast_register\"");
+  to.connected = to.connected && !to.connections;
   to.ipv6 = from.boolean("ipv6", to.ipv6);
   to.iommu_faults = from.boolean("iommu_faults", to.iommu_faults);
   to.link_gbps = read_amount(from, "link_gbps");

@@ -49,6 +49,8 @@ std::uint32_t read_options(VectorReader& from, VectorStep& to);
 void read_fast_register_step(VectorReader& from, VectorStep& to);
 /// Steps about the interfaces themselves: their queries, references, and arguments.
 void read_interface_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
+/// Steps about connectors and listeners.
+void read_connection_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
 /// "null": one of these arguments is a null pointer.
 void read_null(VectorReader& from, VectorStep& to, const VectorReader::Names& arguments);
 void read_memory_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);

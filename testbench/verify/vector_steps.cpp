@@ -73,7 +73,17 @@ const Names kSteps = {{"send", number_of(StepKind::kSend)},
                       {"query_interface", number_of(StepKind::kQueryInterface)},
                       {"release", number_of(StepKind::kRelease)},
                       {"cancel", number_of(StepKind::kCancel)},
-                      {"end_device", number_of(StepKind::kEndDevice)}};
+                      {"end_device", number_of(StepKind::kEndDevice)},
+                      {"bind_address", number_of(StepKind::kBindAddress)},
+                      {"listen", number_of(StepKind::kListen)},
+                      {"get_request", number_of(StepKind::kGetRequest)},
+                      {"connect", number_of(StepKind::kConnect)},
+                      {"complete_connect", number_of(StepKind::kCompleteConnect)},
+                      {"accept", number_of(StepKind::kAccept)},
+                      {"reject", number_of(StepKind::kReject)},
+                      {"disconnect", number_of(StepKind::kDisconnect)},
+                      {"notify_disconnect", number_of(StepKind::kNotifyDisconnect)},
+                      {"query_connection", number_of(StepKind::kQueryConnection)}};
 /// Attributes that `modify` takes, and their largest values.
 const Names kAttributes = {
     {"ack_timeout", 31}, {"retry_count", 7},      {"rnr_retry", 7},    {"min_rnr_timer", 31}, {"traffic_class", 255},
@@ -275,6 +285,16 @@ VectorStep read_vector_step(VectorReader from, const VectorSetup& setup, std::si
     case StepKind::kQueryInterface:
     case StepKind::kRelease:
     case StepKind::kCancel: read_interface_step(from, setup, to); break;
+    case StepKind::kBindAddress:
+    case StepKind::kListen:
+    case StepKind::kGetRequest:
+    case StepKind::kConnect:
+    case StepKind::kCompleteConnect:
+    case StepKind::kAccept:
+    case StepKind::kReject:
+    case StepKind::kDisconnect:
+    case StepKind::kNotifyDisconnect:
+    case StepKind::kQueryConnection: read_connection_step(from, setup, to); break;
   }
   from.finish();
   return to;

@@ -24,6 +24,8 @@ const Names kObjects = {
     {"shared_queue", number_of(VectorObject::kSharedQueue)},
     {"region", number_of(VectorObject::kRegion)},
     {"window", number_of(VectorObject::kWindow)},
+    {"connector", number_of(VectorObject::kConnector)},
+    {"listener", number_of(VectorObject::kListener)},
 };
 
 const std::map<std::string, IID>& interfaces() {
@@ -36,6 +38,8 @@ const std::map<std::string, IID>& interfaces() {
       {"IND2MemoryRegion", IID_IND2MemoryRegion},
       {"IND2MemoryWindow", IID_IND2MemoryWindow},
       {"IND2QueuePair", IID_IND2QueuePair},
+      {"IND2Connector", IID_IND2Connector},
+      {"IND2Listener", IID_IND2Listener},
   };
   return kInterfaces;
 }
@@ -48,6 +52,10 @@ void read_object(Reader& from, const VectorSetup& setup, VectorStep& to, std::in
   if (to.object == VectorObject::kQueuePair) to.qp = read_qp(from, setup, "qp");
   if (to.object == VectorObject::kRegion) to.name = from.text("name");
   if (to.object == VectorObject::kWindow) to.window = from.text("name");
+  if (to.object == VectorObject::kConnector || to.object == VectorObject::kListener) {
+    if (!setup.connections) from.fail("the setup has no \"connections\"");
+    to.connection.object = from.text("name");
+  }
   if (to.object == VectorObject::kSharedQueue && !setup.srq) from.fail("the setup has no \"srq\"");
 }
 
@@ -133,7 +141,7 @@ void read_interface_step(Reader& from, const VectorSetup& setup, VectorStep& to)
     case StepKind::kQueryInterface: {
       read_object(from, setup, to,
                   {Object::kAdapter, Object::kQueuePair, Object::kInitiatorQueue, Object::kReceiveQueue,
-                   Object::kSharedQueue, Object::kRegion, Object::kWindow});
+                   Object::kSharedQueue, Object::kRegion, Object::kWindow, Object::kConnector, Object::kListener});
       const auto it = interfaces().find(from.text("interface"));
       if (it == interfaces().end()) from.fail(fmt::format("no interface \"{}\"", from.text("interface")));
       to.interface = it->second;
@@ -143,10 +151,12 @@ void read_interface_step(Reader& from, const VectorSetup& setup, VectorStep& to)
     }
     case StepKind::kRelease:
       return read_object(from, setup, to,
-                         {Object::kQueuePair, Object::kInitiatorQueue, Object::kReceiveQueue, Object::kRegion});
+                         {Object::kQueuePair, Object::kInitiatorQueue, Object::kReceiveQueue, Object::kRegion,
+                          Object::kConnector, Object::kListener});
     default:
       return read_object(from, setup, to,
-                         {Object::kInitiatorQueue, Object::kReceiveQueue, Object::kSharedQueue, Object::kRegion});
+                         {Object::kInitiatorQueue, Object::kReceiveQueue, Object::kSharedQueue, Object::kRegion,
+                          Object::kConnector, Object::kListener});
   }
 }
 

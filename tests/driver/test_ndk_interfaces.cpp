@@ -1,0 +1,31 @@
+#include <catch2/catch.hpp>
+
+#include "driver/nd2/ndspi.h"
+#include "driver/ndk/ndkpi.h"
+
+// The binary interface of NDK: numbers that its documentation and header give.
+
+TEST_CASE("flags of NDK requests have numbers of their own") {
+  CHECK(NDK_OP_FLAG_SILENT_SUCCESS == 0x1);
+  CHECK(NDK_OP_FLAG_READ_FENCE == 0x2);
+  CHECK(NDK_OP_FLAG_SEND_AND_SOLICIT_EVENT == 0x4);
+  CHECK(NDK_OP_FLAG_ALLOW_REMOTE_READ == 0x8);
+  CHECK(NDK_OP_FLAG_ALLOW_LOCAL_WRITE == 0x10);
+  CHECK(NDK_OP_FLAG_ALLOW_REMOTE_WRITE == 0x30);
+  CHECK(NDK_OP_FLAG_INLINE == 0x40);
+  CHECK(NDK_OP_FLAG_RDMA_READ_SINK == 0x80);
+  CHECK(NDK_OP_FLAG_RDMA_READ_LOCAL_INVALIDATE == 0x100);
+  CHECK(NDK_OP_FLAG_DEFER == 0x200);
+  // To write remotely needs the right to write locally; NetworkDirect's numbers mean something else.
+  CHECK((NDK_OP_FLAG_ALLOW_REMOTE_WRITE & NDK_OP_FLAG_ALLOW_LOCAL_WRITE) != 0);
+  CHECK(NDK_OP_FLAG_INLINE != ND_OP_FLAG_INLINE);
+  CHECK(NDK_OP_FLAG_ALLOW_REMOTE_WRITE != ND_OP_FLAG_ALLOW_WRITE);
+}
+
+TEST_CASE("flags of NDK registrations are those of NetworkDirect") {
+  CHECK(NDK_MR_FLAG_ALLOW_LOCAL_READ == 0);
+  CHECK(NDK_MR_FLAG_ALLOW_LOCAL_WRITE == ND_MR_FLAG_ALLOW_LOCAL_WRITE);
+  CHECK(NDK_MR_FLAG_ALLOW_REMOTE_READ == ND_MR_FLAG_ALLOW_REMOTE_READ);
+  CHECK(NDK_MR_FLAG_ALLOW_REMOTE_WRITE == ND_MR_FLAG_ALLOW_REMOTE_WRITE);
+  CHECK(NDK_MR_FLAG_RDMA_READ_SINK == ND_MR_FLAG_RDMA_READ_SINK);
+}
