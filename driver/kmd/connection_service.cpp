@@ -180,6 +180,11 @@ std::size_t ConnectionService::endpoints() {
   return manager_.endpoints();
 }
 
+cm::Manager::Held ConnectionService::held() {
+  const Call call(*this);
+  return manager_.held();
+}
+
 /// What finds no room or no way is lost, as on a wire: it comes again.
 void ConnectionService::send(const cm::Gid& local, const cm::Gid& remote, const cm::Mad& mad) {
   const auto mac = kernel_.port_tables().station(remote);
