@@ -8,6 +8,9 @@ EventTable::Sinks& EventTable::of(Of kind) {
   switch (kind) {
     case Of::kQp: return qps_;
     case Of::kSrq: return srqs_;
+    case Of::kRegion: return regions_;
+    case Of::kEndpoint: return endpoints_;
+    case Of::kConnection: return connections_;
     case Of::kCq: break;
   }
   return cqs_;
@@ -36,7 +39,7 @@ bool EventTable::hand_out(const hw::Eqe& eqe) {
     case hw::EqeType::kCqError: return give(cqs_, eqe), true;
     case hw::EqeType::kQpFatal:
     case hw::EqeType::kQpRequestError:
-    case hw::EqeType::kQpAccessError:
+    case hw::EqeType::kQpAccessError: return give(qps_, eqe), give(connections_, eqe), true;
     case hw::EqeType::kCommEstablished:
     case hw::EqeType::kSqDrained:
     case hw::EqeType::kLastWqeReached: return give(qps_, eqe), true;
@@ -48,6 +51,8 @@ bool EventTable::hand_out(const hw::Eqe& eqe) {
   }
   return false;
 }
+
+void EventTable::tell(Of kind, const hw::Eqe& eqe) { give(of(kind), eqe); }
 
 /// An event of an object that is gone is late, not wrong.
 void EventTable::give(const Sinks& sinks, const hw::Eqe& eqe) {
@@ -78,7 +83,7 @@ void EventTable::tell_all(const Sinks& sinks, const hw::Eqe& eqe) {
 }
 
 void EventTable::tell_everybody(const hw::Eqe& eqe) {
-  for (const Sinks* sinks : {&qps_, &srqs_, &cqs_, &device_}) tell_all(*sinks, eqe);
+  for (const Sinks* sinks : {&qps_, &srqs_, &cqs_, &endpoints_, &regions_, &device_}) tell_all(*sinks, eqe);
 }
 
 void EventTable::tell_completion_queues() {

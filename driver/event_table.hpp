@@ -14,7 +14,14 @@ namespace rnic {
 /// Thread safe; lets no time pass.
 class EventTable {
  public:
-  enum class Of : std::uint8_t { kQp, kSrq, kCq };
+  enum class Of : std::uint8_t {
+    kQp,
+    kSrq,
+    kCq,
+    kRegion,      ///< By the number under which the answer of the device is expected
+    kEndpoint,    ///< Of the connection manager, by its handle: it has something to say
+    kConnection,  ///< Of a queue pair, by its number: what means its end
+  };
 
   /// Events of the object go to `sink` while it lives. Throws std::bad_alloc.
   void subscribe(Of kind, std::uint32_t number, std::weak_ptr<EventSink> sink);
@@ -25,6 +32,8 @@ class EventTable {
   /// To the sink of the object, by the type of the event; kPortActive and kPortError to those of the device. False: a
   /// type that there is not, or kDeviceFatal.
   bool hand_out(const hw::Eqe& eqe);
+  /// To the sink of that object, whatever it is.
+  void tell(Of kind, const hw::Eqe& eqe);
   /// To everybody, queue pairs first.
   void tell_everybody(const hw::Eqe& eqe);
   /// A completion event for every completion queue.
@@ -41,6 +50,9 @@ class EventTable {
   Sinks qps_;
   Sinks srqs_;
   Sinks cqs_;
+  Sinks regions_;
+  Sinks endpoints_;
+  Sinks connections_;
   Sinks device_;  ///< By order of subscription
 };
 

@@ -2,6 +2,7 @@
 
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 #include "model/pcie.hpp"
 
@@ -68,6 +69,22 @@ std::uint64_t Iommu::map_range(void* start, std::size_t length, Rights rights) {
   return first * kPageBytes;
 }
 
+void Iommu::set_windows(std::vector<Window> windows) {
+  for (const Window& window : windows) {
+    if (window.address % kPageBytes != 0 || window.bytes % kPageBytes != 0 ||
+        window.address + window.bytes < window.address)
+      throw std::invalid_argument("a window is of whole pages");
+  }
+  windows_ = std::move(windows);
+}
+
+std::uint8_t* Iommu::in_window(std::uint64_t iova) const {
+  for (const Window& window : windows_) {
+    if (iova - window.address < window.bytes) return window.host + (iova - window.address);
+  }
+  return nullptr;
+}
+
 bool Iommu::unmap(std::uint64_t iova) { return iova % kPageBytes == 0 && pages_.erase(iova / kPageBytes) == 1; }
 
 void Iommu::unmap_pages(std::span<const std::uint64_t> iovas) {
@@ -103,11 +120,13 @@ bool Iommu::revoke_page(std::uint64_t iova) {
 }
 
 const std::uint8_t* Iommu::peek(std::uint64_t iova) const {
+  if (const std::uint8_t* const at = in_window(iova)) return at;
   const auto found = pages_.find(iova / kPageBytes);
   return found == pages_.end() || found->second.revoked ? nullptr : found->second.host + iova % kPageBytes;
 }
 
 Iommu::Place Iommu::locate(std::uint64_t iova, Access access) {
+  if (std::uint8_t* const at = in_window(iova)) return {at, 0};
   const auto found = pages_.find(iova / kPageBytes);
   if (found != pages_.end() && !found->second.revoked &&
       (access == Access::kRead || found->second.rights == Rights::kReadWrite)) {
@@ -132,6 +151,7 @@ void Iommu::clear(std::uint64_t seed, unsigned address_bits) {
   end_page_ = middle_page(address_bits);
   random_ = Random(seed, "iommu");
   pages_.clear();
+  windows_.clear();
   next_range_ = end_page_;
   fault_count_ = 0;
   gone_count_ = 0;

@@ -44,6 +44,16 @@ class Iommu {
                                                              std::size_t length, Rights rights);
   /// Maps [start, start + length), whole pages, at one contiguous range of device addresses; its start is returned.
   [[nodiscard]] std::uint64_t map_range(void* start, std::size_t length, Rights rights);
+  /// Memory that the device reaches by the address that it has in its machine, as without an IOMMU.
+  struct Window {
+    std::uint64_t address{};  ///< Whole pages
+    std::uint64_t bytes{};
+    std::uint8_t* host{};  ///< Of this process
+  };
+  /// From now on there are these, and no others; where two overlap the first counts. Beside them stays what is mapped.
+  /// Throws std::invalid_argument for one that is not of whole pages, or leaves the address space.
+  void set_windows(std::vector<Window> windows);
+
   /// Unmaps pages of map_pages. Throws std::invalid_argument for one that is not mapped; the others are unmapped.
   void unmap_pages(std::span<const std::uint64_t> iovas);
   /// Unmaps a range of map_range. Throws std::invalid_argument when a page of it is not mapped; the others are
@@ -79,7 +89,8 @@ class Iommu {
   [[nodiscard]] const std::deque<Fault>& fault_log() const { return fault_log_; }
   [[nodiscard]] std::size_t mapped_pages() const { return pages_.size(); }
 
-  /// Unmaps everything, forgets the faults, and starts again as the constructor says. The fault handler stays.
+  /// Unmaps everything, windows too, forgets the faults, and starts again as the constructor says. The fault handler
+  /// stays.
   void clear(std::uint64_t seed, unsigned address_bits = kAddressBits);
 
   static constexpr std::size_t kFaultLogDepth = 64;
@@ -92,13 +103,16 @@ class Iommu {
     bool revoked = false;
   };
   void fault(const Fault& fault);
+  /// In a window; null: in none.
+  [[nodiscard]] std::uint8_t* in_window(std::uint64_t iova) const;
 
   [[nodiscard]] std::uint64_t scattered_page();
   [[nodiscard]] bool unmap(std::uint64_t iova);
 
   Random random_;
   std::unordered_map<std::uint64_t, Page> pages_;  ///< By page number
-  std::uint64_t end_page_;                         ///< Of the scattered pages
+  std::vector<Window> windows_;
+  std::uint64_t end_page_;  ///< Of the scattered pages
   std::uint64_t next_range_;
   std::uint64_t fault_count_ = 0;
   std::uint64_t gone_count_ = 0;

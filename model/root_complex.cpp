@@ -125,6 +125,10 @@ void RootComplex::set_config(const PcieConfig& config) {
   RootComplexOptions changed = options_;
   changed.config = config;
   check(changed);
+  if (distrusted_) {
+    former_ = allowed();
+    former_until_ = now_ps() + kConfigGrace;
+  }
   if (options_.config.bus_master != config.bus_master) last_request_ = !config.bus_master;
   if (may_interrupt(options_.config) && !may_interrupt(config)) silent_from_ = now_ps() + kInterruptGrace;
   options_ = changed;
@@ -257,11 +261,21 @@ void RootComplex::take_held(CreditKind kind) {
   last_of_.set(kind, false);
 }
 
-void RootComplex::dma_request(DmaRequest request) {
+PcieConfig RootComplex::allowed() const {
   PcieConfig config = options_.config;
+  if (now_ps() >= former_until_) return config;
+  config.bus_master = config.bus_master || former_.bus_master;
+  config.extended_tags = config.extended_tags || former_.extended_tags;
+  config.max_payload = std::max(config.max_payload, former_.max_payload);
+  config.max_read_request = std::max(config.max_read_request, former_.max_read_request);
+  return config;
+}
+
+void RootComplex::dma_request(DmaRequest request) {
+  PcieConfig config = allowed();
   config.bus_master = config.bus_master || last_request_;
   last_request_ = false;
-  checker_.check_request(request, config);
+  checker_.check_request(request, config, !distrusted_);
   if (InterruptController::is_message(request.address) && !may_interrupt(config) && now_ps() > silent_from_)
     ++statistics_.forbidden_interrupts;
   const std::size_t bytes = request.data.size();
@@ -394,11 +408,12 @@ void RootComplex::read_memory(const DmaRequest& request) {
 }
 
 void RootComplex::write_memory(const DmaRequest& request) {
-  if (InterruptController::is_message(request.address)) {
+  const bool message = request.length_dw == 1 && request.first_be == 0xF;
+  if (InterruptController::is_message(request.address) && (message || !distrusted_)) {
     std::uint32_t data = 0;
     for (std::size_t i = 0; i < 4; ++i) data |= std::uint32_t{request.data[i]} << (8 * i);
     ++statistics_.interrupts;
-    if (on_interrupt_) on_interrupt_(data);
+    if (on_interrupt_) on_interrupt_(request.address, data);
     return;
   }
   ++statistics_.dma_writes;

@@ -78,8 +78,10 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   /// Throws std::invalid_argument when an option is out of range.
   RootComplex(const sc_core::sc_module_name& name, Iommu& iommu, const RootComplexOptions& options);
 
-  /// Called with the data of each interrupt message.
-  void set_interrupt_handler(std::function<void(std::uint32_t)> handler) { on_interrupt_ = std::move(handler); }
+  /// Called with address and data of each interrupt message.
+  void set_interrupt_handler(std::function<void(std::uint64_t, std::uint32_t)> handler) {
+    on_interrupt_ = std::move(handler);
+  }
 
   /// `tap` sees every request that is sent to the NIC. One tap; empty: none.
   void set_request_tap(std::function<void(const HostRequest&)> tap) { request_tap_ = std::move(tap); }
@@ -91,6 +93,13 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   void set_write_tap(std::function<void(const std::uint8_t*)> tap) { write_tap_ = std::move(tap); }
   /// Memory is read and written as `order` has it, from now on. It outlives the root complex.
   void set_memory_order(MemoryOrder& order) { order_ = &order; }
+
+  /// From now on the driver is one that may do anything. What only the driver is to blame for is not the NIC's error:
+  /// an address of data among those of interrupt messages is one where no memory is, and what configuration space has
+  /// allowed the NIC up to kConfigGrace ago is still right.
+  void distrust_driver() { distrusted_ = true; }
+  [[nodiscard]] bool driver_distrusted() const { return distrusted_; }
+  static constexpr Picoseconds kConfigGrace = 2'000'000;
 
   /// From now on DMA reaches memory through `witness`, which outlives the root complex. Null: by itself.
   void set_memory_witness(MemoryWitness* witness) { witness_ = witness; }
@@ -156,6 +165,8 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   void take_held(CreditKind kind);
   void deliver();
   void expect_delivery();
+  /// What the NIC may do, of what it is told and was told a moment ago.
+  [[nodiscard]] PcieConfig allowed() const;
   [[nodiscard]] std::optional<PcieFaultInjector::Hit> judge_dma(PcieAccess access, const DmaRequest& request);
   [[nodiscard]] bool copy_from_memory(const DmaRequest& request, std::vector<std::uint8_t>& data);
   [[nodiscard]] bool copy_from(const Iommu::Place& from, std::vector<std::uint8_t>& data);
@@ -170,7 +181,7 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   RootComplexOptions options_;
   RootComplexStatistics statistics_;
   std::function<void()> on_memory_;
-  std::function<void(std::uint32_t)> on_interrupt_;
+  std::function<void(std::uint64_t, std::uint32_t)> on_interrupt_;
   std::function<void(const HostRequest&)> request_tap_;
   std::function<void(const TlpSeen&)> tlp_tap_;
   std::function<void(const std::uint8_t*)> write_tap_;
@@ -189,6 +200,9 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   Picoseconds paused_until_ = 0;  ///< The NIC may send no request before
   CreditKinds held_;              ///< Of the NIC's TLPs, by `hold`
   CreditKinds last_of_;           ///< Kinds of which one more is taken although they are held
+  bool distrusted_ = false;
+  PcieConfig former_{};           ///< With a distrusted driver: also allowed
+  Picoseconds former_until_ = 0;  ///< Up to then
   bool last_request_ = false;     ///< One more is taken although bus mastering is off
   Picoseconds silent_from_ = 0;   ///< With interrupts forbidden, those of before have all come by then
 };

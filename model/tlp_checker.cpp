@@ -24,7 +24,7 @@ bool contiguous(std::uint8_t enables) {
 
 }  // namespace
 
-void TlpChecker::check_request(const DmaRequest& request, const PcieConfig& config) {
+void TlpChecker::check_request(const DmaRequest& request, const PcieConfig& config, bool messages) {
   const auto require = [&](bool ok, const char* rule) {
     if (!ok) fail(request, rule);
   };
@@ -45,7 +45,7 @@ void TlpChecker::check_request(const DmaRequest& request, const PcieConfig& conf
                          contiguous(request.last_be)),
             "byte enables have a hole (2.2.5)");
   }
-  if (InterruptController::is_message(request.address)) {
+  if (messages && InterruptController::is_message(request.address)) {
     require(request.kind == TlpKind::kMemoryWrite && request.length_dw == 1 && request.first_be == 0xF,
             "an interrupt message is a write of one dword (6.1.4)");
   }

@@ -18,8 +18,8 @@ class PcieProtocolError : public std::runtime_error {
 class TlpChecker {
  public:
   /// Throws PcieProtocolError, naming the rule, when `request` is malformed, exceeds a limit of `config`, or reuses the
-  /// tag of an outstanding read.
-  void check_request(const DmaRequest& request, const PcieConfig& config);
+  /// tag of an outstanding read. Without `messages` an address is an address, also one of interrupt messages.
+  void check_request(const DmaRequest& request, const PcieConfig& config, bool messages = true);
   /// Takes note of a completion; the last of a read frees its tag.
   void note_completion(const DmaCompletion& completion);
   /// A read will not be answered (to its end): its tag is free, because the NIC may use it again after its time-out

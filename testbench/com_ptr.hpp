@@ -17,6 +17,8 @@ class ComPtr {
   }
   ~ComPtr() { reset(); }
 
+  /// Gives the reference back; the number that is left.
+  unsigned release() { return object_ ? std::exchange(object_, nullptr)->Release() : 0; }
   void reset() {
     if (object_) std::exchange(object_, nullptr)->Release();
   }

@@ -52,7 +52,7 @@ Host::Host(const sc_core::sc_module_name& name, std::size_t index, const HostOpt
   root_complex_.set_memory_order(memory_order_);
   device_.set_memory_order(memory_order_);
   device_.set_write_combining_split(options.write_combining_split);
-  root_complex_.set_interrupt_handler([this](std::uint32_t data) {
+  root_complex_.set_interrupt_handler([this](std::uint64_t, std::uint32_t data) {
     memory_order_.interrupt([this, data] {
       interrupts_.signal(data);
       device_.happen();

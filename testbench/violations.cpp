@@ -14,17 +14,20 @@ std::vector<ViolationNote> violations_of(Host& host, const model::WireStatistics
   const auto unmapped = host.root_complex().faults()[static_cast<std::size_t>(model::PcieFault::kUnmap)];
   // What a process has given up while the NIC was to use it is the process's fault.
   const std::uint64_t faults = iommu.fault_count() - iommu.gone_count();
-  if (faults != 0 && unmapped == 0) {
+  const bool trusted = !host.root_complex().driver_distrusted();
+  if (faults != 0 && unmapped == 0 && trusted) {
     const auto& last = iommu.fault_log().back();
     note(Violation::kIommuFault, faults,
          fmt::format("DMA accesses to memory that the NIC may not have, the last a {} of {:#x}",
                      last.access == model::Iommu::Access::kWrite ? "write" : "read", last.iova));
   }
   note(Violation::kUnexpectedCompletion, root.unexpected_completions, "completions of no host read");
-  note(Violation::kLateCompletion, root.late_completions, "completions of host reads that had been given up");
+  if (trusted)
+    note(Violation::kLateCompletion, root.late_completions, "completions of host reads that had been given up");
   note(Violation::kSpuriousInterrupt, host.interrupts().spurious(), "interrupt messages that name no vector");
-  note(Violation::kForbiddenInterrupt, root.forbidden_interrupts,
-       "interrupt messages while MSI-X is off or the function masked");
+  if (trusted)
+    note(Violation::kForbiddenInterrupt, root.forbidden_interrupts,
+         "interrupt messages while MSI-X is off or the function masked");
   if (speed.rate_gbps <= speed.port_gbps) note(Violation::kUnderrun, sent.underruns, "gaps inside frames");
   note(Violation::kBadFrame, sent.bad_frames, "frames that the NIC marked as bad");
   const auto& oddities = host.device().oddities();

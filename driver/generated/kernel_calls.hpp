@@ -48,6 +48,8 @@ enum class Call : std::uint16_t {
   kAttachMulticast = 36,
   kDetachMulticast = 37,
   kRegisterMr = 40,
+  kBeginRegisterMr = 61,
+  kBeginDestroyMr = 62,
   kReregisterMr = 41,
   kQueryKey = 42,
   kCreateMw = 43,
@@ -67,7 +69,7 @@ enum class Call : std::uint16_t {
   kTakeConnectionEvent = 58,
   kQueryEndpoint = 59,
   kMoveEndpoint = 60,
-  kJoinGroup = 61,
+  kJoinGroup = 63,
 };
 
 /// What became of a call: 0, or 1 + rnic::Error.
@@ -132,6 +134,7 @@ enum class GidType : std::uint8_t {
 /// Events that are not the device's.
 enum class KernelEvent : std::uint8_t {
   kConnection = 192,  ///< take_connection_event has something to say about this endpoint; said again, once it was asked, as long as there is more
+  kRegion = 193,  ///< The device has answered begin_register_mr or begin_destroy_mr; `detail`: the Status. After a registration that has failed, and a destruction that has not, the handle is gone; but for DeviceFailed, which leaves it to be destroyed
 };
 
 /// What happened to an endpoint (docs/connection_manager.md).
@@ -204,7 +207,7 @@ constexpr bool well_formed(const MemoryRange& m) {
 struct Event {
   std::uint8_t type{};  ///< EqeType of the host interface, or KernelEvent
   std::array<std::uint8_t, 3> reserved0{};
-  std::uint32_t number{};  ///< CQN, QPN, SRQN; of the device or the port 1
+  std::uint32_t number{};  ///< CQN, QPN, SRQN; of the device or the port 1; of a Region event what the call asked for
   Handle object{};  ///< 0: the device or its port
   std::uint32_t detail{};  ///< QpFatal, QpRequestError, QpAccessError: CqeStatus that caused it
   std::uint64_t timestamp{};  ///< Cycle counter of the device when it happened
@@ -690,27 +693,31 @@ struct CreateCq {
   RequestHeader header{};
   Handle channel{};  ///< Where its completion events go; 0: the client's first
   std::uint32_t entries{};  ///< At least so many
+  std::uint64_t affinity{};  ///< Processors for its events, a bit each, as far as each has an event queue; else, and with 0, any
 
   struct Answer {
     AnswerHeader header{};
     MemoryRange ring{};
+    std::uint64_t affinity{};  ///< The processor of its event queue, if it was asked for; 0: any
     Handle cq{};
     std::uint32_t cqn{};
     std::uint8_t log_depth{};
     std::array<std::uint8_t, 7> reserved0{};
   };
 };
-static_assert(sizeof(CreateCq) == 16 && std::is_trivially_copyable_v<CreateCq>);
+static_assert(sizeof(CreateCq) == 24 && std::is_trivially_copyable_v<CreateCq>);
 static_assert(offsetof(CreateCq, header) == 0);
 static_assert(offsetof(CreateCq, channel) == 8);
 static_assert(offsetof(CreateCq, entries) == 12);
-static_assert(sizeof(CreateCq::Answer) == 48 && std::is_trivially_copyable_v<CreateCq::Answer>);
+static_assert(offsetof(CreateCq, affinity) == 16);
+static_assert(sizeof(CreateCq::Answer) == 56 && std::is_trivially_copyable_v<CreateCq::Answer>);
 static_assert(offsetof(CreateCq::Answer, header) == 0);
 static_assert(offsetof(CreateCq::Answer, ring) == 8);
-static_assert(offsetof(CreateCq::Answer, cq) == 32);
-static_assert(offsetof(CreateCq::Answer, cqn) == 36);
-static_assert(offsetof(CreateCq::Answer, log_depth) == 40);
-static_assert(offsetof(CreateCq::Answer, reserved0) == 41);
+static_assert(offsetof(CreateCq::Answer, affinity) == 32);
+static_assert(offsetof(CreateCq::Answer, cq) == 40);
+static_assert(offsetof(CreateCq::Answer, cqn) == 44);
+static_assert(offsetof(CreateCq::Answer, log_depth) == 48);
+static_assert(offsetof(CreateCq::Answer, reserved0) == 49);
 constexpr bool well_formed([[maybe_unused]] const CreateCq& m) {
   return true;
 }
@@ -830,6 +837,7 @@ struct CreateSrq {
   static constexpr Call kCall = Call::kCreateSrq;
   static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
   RequestHeader header{};
+  std::uint64_t affinity{};  ///< Processors for its events, a bit each, as far as each has an event queue; else, and with 0, any
   Handle pd{};
   std::uint8_t log_depth{};
   std::uint8_t log_stride{};
@@ -838,21 +846,24 @@ struct CreateSrq {
   struct Answer {
     AnswerHeader header{};
     MemoryRange ring{};
+    std::uint64_t affinity{};  ///< The processor of its event queue, if it was asked for; 0: any
     Handle srq{};
     std::uint32_t srqn{};
   };
 };
-static_assert(sizeof(CreateSrq) == 16 && std::is_trivially_copyable_v<CreateSrq>);
+static_assert(sizeof(CreateSrq) == 24 && std::is_trivially_copyable_v<CreateSrq>);
 static_assert(offsetof(CreateSrq, header) == 0);
-static_assert(offsetof(CreateSrq, pd) == 8);
-static_assert(offsetof(CreateSrq, log_depth) == 12);
-static_assert(offsetof(CreateSrq, log_stride) == 13);
-static_assert(offsetof(CreateSrq, reserved0) == 14);
-static_assert(sizeof(CreateSrq::Answer) == 40 && std::is_trivially_copyable_v<CreateSrq::Answer>);
+static_assert(offsetof(CreateSrq, affinity) == 8);
+static_assert(offsetof(CreateSrq, pd) == 16);
+static_assert(offsetof(CreateSrq, log_depth) == 20);
+static_assert(offsetof(CreateSrq, log_stride) == 21);
+static_assert(offsetof(CreateSrq, reserved0) == 22);
+static_assert(sizeof(CreateSrq::Answer) == 48 && std::is_trivially_copyable_v<CreateSrq::Answer>);
 static_assert(offsetof(CreateSrq::Answer, header) == 0);
 static_assert(offsetof(CreateSrq::Answer, ring) == 8);
-static_assert(offsetof(CreateSrq::Answer, srq) == 32);
-static_assert(offsetof(CreateSrq::Answer, srqn) == 36);
+static_assert(offsetof(CreateSrq::Answer, affinity) == 32);
+static_assert(offsetof(CreateSrq::Answer, srq) == 40);
+static_assert(offsetof(CreateSrq::Answer, srqn) == 44);
 constexpr bool well_formed(const CreateSrq& m) {
   return m.log_depth <= 15U
          && m.log_stride <= 9U
@@ -1227,6 +1238,80 @@ constexpr bool well_formed(const RegisterMr& m) {
          && is_zero(m.reserved0);
 }
 
+/// As register_mr, but the answer comes before the device has the region: a Region event says when it has. Until then other calls on the region but destroy, which waits, are Busy.
+struct BeginRegisterMr {
+  static constexpr Call kCall = Call::kBeginRegisterMr;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
+  RequestHeader header{};
+  std::uint64_t address{};  ///< In the client's address space
+  std::uint64_t length{};  ///< Bytes
+  std::uint64_t iova{};  ///< As register_mr
+  Handle pd{};
+  std::uint32_t number{};  ///< Comes back in the event
+  std::uint8_t local_write{};
+  std::uint8_t read_sink{};
+  std::uint8_t remote_read{};
+  std::uint8_t remote_write{};  ///< Needs local_write
+  std::uint8_t remote_atomic{};  ///< Needs local_write
+  std::uint8_t window_bind{};
+  std::array<std::uint8_t, 2> reserved0{};
+
+  struct Answer {
+    AnswerHeader header{};
+    Handle mr{};
+    std::uint32_t key{};  ///< Local and remote
+  };
+};
+static_assert(sizeof(BeginRegisterMr) == 48 && std::is_trivially_copyable_v<BeginRegisterMr>);
+static_assert(offsetof(BeginRegisterMr, header) == 0);
+static_assert(offsetof(BeginRegisterMr, address) == 8);
+static_assert(offsetof(BeginRegisterMr, length) == 16);
+static_assert(offsetof(BeginRegisterMr, iova) == 24);
+static_assert(offsetof(BeginRegisterMr, pd) == 32);
+static_assert(offsetof(BeginRegisterMr, number) == 36);
+static_assert(offsetof(BeginRegisterMr, local_write) == 40);
+static_assert(offsetof(BeginRegisterMr, read_sink) == 41);
+static_assert(offsetof(BeginRegisterMr, remote_read) == 42);
+static_assert(offsetof(BeginRegisterMr, remote_write) == 43);
+static_assert(offsetof(BeginRegisterMr, remote_atomic) == 44);
+static_assert(offsetof(BeginRegisterMr, window_bind) == 45);
+static_assert(offsetof(BeginRegisterMr, reserved0) == 46);
+static_assert(sizeof(BeginRegisterMr::Answer) == 16 && std::is_trivially_copyable_v<BeginRegisterMr::Answer>);
+static_assert(offsetof(BeginRegisterMr::Answer, header) == 0);
+static_assert(offsetof(BeginRegisterMr::Answer, mr) == 8);
+static_assert(offsetof(BeginRegisterMr::Answer, key) == 12);
+constexpr bool well_formed(const BeginRegisterMr& m) {
+  return m.local_write <= 1
+         && m.read_sink <= 1
+         && m.remote_read <= 1
+         && m.remote_write <= 1
+         && m.remote_atomic <= 1
+         && m.window_bind <= 1
+         && is_zero(m.reserved0);
+}
+
+/// The end of a region, which a Region event announces; Busy there: windows are bound to it, and it stays.
+struct BeginDestroyMr {
+  static constexpr Call kCall = Call::kBeginDestroyMr;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
+  RequestHeader header{};
+  Handle mr{};
+  std::uint32_t number{};  ///< Comes back in the event
+
+  struct Answer {
+    AnswerHeader header{};
+  };
+};
+static_assert(sizeof(BeginDestroyMr) == 16 && std::is_trivially_copyable_v<BeginDestroyMr>);
+static_assert(offsetof(BeginDestroyMr, header) == 0);
+static_assert(offsetof(BeginDestroyMr, mr) == 8);
+static_assert(offsetof(BeginDestroyMr, number) == 12);
+static_assert(sizeof(BeginDestroyMr::Answer) == 8 && std::is_trivially_copyable_v<BeginDestroyMr::Answer>);
+static_assert(offsetof(BeginDestroyMr::Answer, header) == 0);
+constexpr bool well_formed([[maybe_unused]] const BeginDestroyMr& m) {
+  return true;
+}
+
 /// Changes what is named, and keeps the rest (ibv_rereg_mr). The key changes. After an error nothing has changed.
 struct ReregisterMr {
   static constexpr Call kCall = Call::kReregisterMr;
@@ -1586,6 +1671,9 @@ struct ResolveAddress {
 
   struct Answer {
     AnswerHeader header{};
+    std::array<std::uint8_t, 16> local{};
+    std::uint16_t sgid_index{};
+    std::array<std::uint8_t, 6> reserved0{};
   };
 };
 static_assert(sizeof(ResolveAddress) == 48 && std::is_trivially_copyable_v<ResolveAddress>);
@@ -1595,8 +1683,11 @@ static_assert(offsetof(ResolveAddress, remote) == 24);
 static_assert(offsetof(ResolveAddress, endpoint) == 40);
 static_assert(offsetof(ResolveAddress, remote_port) == 44);
 static_assert(offsetof(ResolveAddress, reserved0) == 46);
-static_assert(sizeof(ResolveAddress::Answer) == 8 && std::is_trivially_copyable_v<ResolveAddress::Answer>);
+static_assert(sizeof(ResolveAddress::Answer) == 32 && std::is_trivially_copyable_v<ResolveAddress::Answer>);
 static_assert(offsetof(ResolveAddress::Answer, header) == 0);
+static_assert(offsetof(ResolveAddress::Answer, local) == 8);
+static_assert(offsetof(ResolveAddress::Answer, sgid_index) == 24);
+static_assert(offsetof(ResolveAddress::Answer, reserved0) == 26);
 constexpr bool well_formed(const ResolveAddress& m) {
   return is_zero(m.reserved0);
 }
@@ -1899,9 +1990,6 @@ struct JoinGroup {
 
   struct Answer {
     AnswerHeader header{};
-    std::array<std::uint8_t, 16> local{};
-    std::uint16_t sgid_index{};
-    std::array<std::uint8_t, 6> reserved0{};
   };
 };
 static_assert(sizeof(JoinGroup) == 32 && std::is_trivially_copyable_v<JoinGroup>);
@@ -1909,11 +1997,8 @@ static_assert(offsetof(JoinGroup, header) == 0);
 static_assert(offsetof(JoinGroup, group) == 8);
 static_assert(offsetof(JoinGroup, endpoint) == 24);
 static_assert(offsetof(JoinGroup, reserved0) == 28);
-static_assert(sizeof(JoinGroup::Answer) == 32 && std::is_trivially_copyable_v<JoinGroup::Answer>);
+static_assert(sizeof(JoinGroup::Answer) == 8 && std::is_trivially_copyable_v<JoinGroup::Answer>);
 static_assert(offsetof(JoinGroup::Answer, header) == 0);
-static_assert(offsetof(JoinGroup::Answer, local) == 8);
-static_assert(offsetof(JoinGroup::Answer, sgid_index) == 24);
-static_assert(offsetof(JoinGroup::Answer, reserved0) == 26);
 constexpr bool well_formed(const JoinGroup& m) {
   return is_zero(m.reserved0);
 }
@@ -1956,6 +2041,8 @@ Answer with_call(Call call, Answer otherwise, Body&& body) {
     case Call::kAttachMulticast: return body(std::type_identity<AttachMulticast>{});
     case Call::kDetachMulticast: return body(std::type_identity<DetachMulticast>{});
     case Call::kRegisterMr: return body(std::type_identity<RegisterMr>{});
+    case Call::kBeginRegisterMr: return body(std::type_identity<BeginRegisterMr>{});
+    case Call::kBeginDestroyMr: return body(std::type_identity<BeginDestroyMr>{});
     case Call::kReregisterMr: return body(std::type_identity<ReregisterMr>{});
     case Call::kQueryKey: return body(std::type_identity<QueryKey>{});
     case Call::kCreateMw: return body(std::type_identity<CreateMw>{});

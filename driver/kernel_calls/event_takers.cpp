@@ -27,6 +27,10 @@ unsigned EventTakers::take_events() {
   return taken;
 }
 
+void EventTakers::work() {
+  each([](EventTaker& taker) { taker.work(); });
+}
+
 bool EventTakers::any_working() {
   bool any = false, working = false;
   each([&](EventTaker& taker) {

@@ -13,6 +13,8 @@ class EventTaker {
   virtual ~EventTaker() = default;
   /// Returns the number taken. Lets no time pass.
   virtual unsigned take_events() = 0;
+  /// Does what has come of the events that were taken, as far as that needs calls. Lets time pass.
+  virtual void work() {}
   /// The device has not failed for this client.
   [[nodiscard]] virtual bool working() = 0;
   /// Some thread is in take_events. Machine::wake follows its end if the device has failed.
@@ -28,6 +30,7 @@ class EventTakers {
   void add(std::weak_ptr<EventTaker> taker);
 
   unsigned take_events();
+  void work();
   /// There is none, or the device works for one of them.
   [[nodiscard]] bool any_working();
   /// What was taken may not have reached its receiver yet.

@@ -46,8 +46,21 @@ Result<void> AdminQueue::start() {
   completions_ = completions.take();
   device_.write64(registers_.admin(hw::reg::kAdminCommandBase), commands_.iova());
   device_.write64(registers_.admin(hw::reg::kAdminCompletionBase), completions_.iova());
-  device_.write64(registers_.admin(hw::reg::kAdminConfig), hw::RegAdminConfig{.log_depth = kLogDepth}.word());
+  if (has_vector_) {
+    device_.write64(hw::reg::kMsixTable + 16ULL * kVector, device_.msix_message(kVector).address);
+    mask_interrupt(true);
+  }
+  const hw::RegAdminConfig config{.log_depth = kLogDepth, .interrupt_vector = kVector, .interrupt_enable = has_vector_};
+  device_.write64(registers_.admin(hw::reg::kAdminConfig), config.word());
   return {};
+}
+
+/// Threads that wait for their commands look at the ring, and want no interrupts.
+void AdminQueue::mask_interrupt(bool masked) {
+  constexpr std::uint64_t kMasked = 1ULL << 32;
+  if (!has_vector_) return;
+  const std::uint64_t data = device_.msix_message(kVector).data;
+  device_.write64(hw::reg::kMsixTable + 16ULL * kVector + 8, data | (masked ? kMasked : 0));
 }
 
 Result<AdminQueue::Reply> AdminQueue::execute(hw::AdminOpcode opcode, std::uint32_t number, const Body& body) {
@@ -75,8 +88,7 @@ void AdminQueue::execute(std::span<const Command> commands, std::span<Result<Rep
         looks = 0;
       }
       if (taken == commands.size()) return;
-      // Commands are done one after the other, so the time of the oldest counts.
-      if (!failed_ && consumer_ != producer_ && now - oldest_since_ >= timeout_ns_ && now > oldest_since_) {
+      if (is_late(now)) {
         failed_ = true;
         answers[taken++] = Error::kTimeout;
       }
@@ -92,19 +104,95 @@ void AdminQueue::execute(std::span<const Command> commands, std::span<Result<Rep
       }
       if (posted != before) ring();
     }
-    if (looks < kPollsBeforeSleep) {
-      device_.elapse(cost::kAdminPollNs);
-    } else {
-      static_cast<void>(device_.wait(seen, cost::kAdminSleepNs));
-    }
+    tell();
+    pause(looks, seen);
   }
+}
+
+void AdminQueue::pause(unsigned looks, std::uint64_t seen) {
+  if (looks < kPollsBeforeSleep) {
+    device_.elapse(cost::kAdminPollNs);
+  } else {
+    static_cast<void>(device_.wait(seen, cost::kAdminSleepNs));
+  }
+}
+
+/// Commands are done one after the other, so the time of the oldest counts.
+bool AdminQueue::is_late(std::uint64_t now) const {
+  return !failed_ && consumer_ != producer_ && now > oldest_since_ && now - oldest_since_ >= timeout_ns_;
+}
+
+Result<void> AdminQueue::execute_later(const Command& command, std::shared_ptr<Later> later) {
+  if (!has_vector_) {
+    Result<Reply> answer = Error::kDeviceFailed;
+    execute(std::span(&command, 1), std::span(&answer, 1));
+    if (failed()) return Error::kDeviceFailed;
+    later->on_answer(answer);
+    return {};
+  }
+  for (unsigned looks = 1;; ++looks) {
+    const std::uint64_t seen = device_.wake_count();
+    const bool dead = looks_dead(looks);
+    const std::uint64_t now = device_.now_ns();
+    {
+      const std::lock_guard lock(mutex_);
+      failed_ = failed_ || dead;
+      if (failed_) return Error::kDeviceFailed;
+      if (consumer_ == producer_) oldest_since_ = now;
+      if (std::uint16_t id{}; post(command, id)) {
+        slots_[id % kDepth].later = std::move(later);
+        if (to_tell_++ == 0) mask_interrupt(false);
+        ring();
+        return {};
+      }
+    }
+    tell();
+    pause(looks, seen);
+  }
+}
+
+void AdminQueue::tell() {
+  if (to_tell_ == 0) return;
+  const std::uint64_t now = device_.now_ns();
+  {
+    const std::lock_guard lock(mutex_);
+    collect(now);
+    failed_ = failed_ || is_late(now);
+  }
+  Result<Reply> answer = Error::kDeviceFailed;
+  while (const auto later = next_to_tell(answer)) later->on_answer(answer);
+}
+
+/// The oldest of those whose answer is known, whose slot is free then.
+std::shared_ptr<AdminQueue::Later> AdminQueue::next_to_tell(Result<Reply>& answer) {
+  const std::lock_guard lock(mutex_);
+  for (std::uint16_t back = kDepth; back != 0; --back) {
+    auto& slot = slots_[static_cast<std::uint16_t>(producer_ - back) % kDepth];
+    if (slot.later == nullptr || !(slot.done || failed_)) continue;
+    answer = slot.done ? answer_of(slot) : Result<Reply>(Error::kDeviceFailed);
+    slot.busy = false;
+    if (--to_tell_ == 0 && !failed_) mask_interrupt(true);
+    return std::move(slot.later);
+  }
+  return nullptr;
+}
+
+Result<AdminQueue::Reply> AdminQueue::answer_of(const Slot& slot) {
+  if (slot.status == hw::AdminStatus::kSuccess) return slot.reply;
+  return map_status(slot.status);
 }
 
 bool AdminQueue::post(const Command& command, std::uint16_t& command_id) {
   auto& slot = slots_[producer_ % kDepth];
   if (slot.busy) return false;
   command_id = producer_;
-  slot = {.busy = true, .done = false, .command_id = command_id, .opcode = command.opcode, .status = {}, .reply = {}};
+  slot = {.busy = true,
+          .done = false,
+          .command_id = command_id,
+          .opcode = command.opcode,
+          .status = {},
+          .reply = {},
+          .later = {}};
 
   hw::AdminCommand entry;
   entry.opcode = static_cast<std::uint8_t>(command.opcode);
@@ -129,11 +217,7 @@ bool AdminQueue::take(std::uint16_t command_id, Result<Reply>& answer) {
   auto& slot = slots_[command_id % kDepth];
   if (!slot.done) return false;
   slot.busy = false;
-  if (slot.status == hw::AdminStatus::kSuccess) {
-    answer = slot.reply;
-  } else {
-    answer = map_status(slot.status);
-  }
+  answer = answer_of(slot);
   return true;
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -24,9 +26,13 @@ class AdminQueue {
   using Body = std::array<std::uint8_t, hw::AdminCreateQp::kBytes>;
   using Reply = std::array<std::uint8_t, hw::AdminCapabilities::kBytes>;
 
-  /// `timeout_ns`: how long the device may take for the oldest command, see timeout_for.
-  AdminQueue(Device& device, const RegisterMap& registers, std::uint64_t timeout_ns)
-      : device_(device), registers_(registers), timeout_ns_(timeout_ns) {}
+  /// The interrupt vector of an admin queue: the last.
+  static constexpr std::uint32_t kVector = hw::kMsixVectors - 1;
+
+  /// `timeout_ns`: how long the device may take for the oldest command, see timeout_for. `has_vector`: no event queue
+  /// has kVector.
+  AdminQueue(Device& device, const RegisterMap& registers, std::uint64_t timeout_ns, bool has_vector)
+      : device_(device), registers_(registers), timeout_ns_(timeout_ns), has_vector_(has_vector) {}
   AdminQueue(const AdminQueue&) = delete;
   AdminQueue& operator=(const AdminQueue&) = delete;
 
@@ -52,6 +58,26 @@ class AdminQueue {
   /// device works on one while the next are on their way. Each is executed whatever becomes of those before. Gives the
   /// answer to each in `answers`, which has their number.
   void execute(std::span<const Command> commands, std::span<Result<Reply>> answers);
+
+  /// Who is told the answer to a command for which nobody waits.
+  class Later {
+   public:
+    Later() = default;
+    Later(const Later&) = delete;
+    Later& operator=(const Later&) = delete;
+    /// Without locks; lets no time pass and needs no memory. Errors: those of execute.
+    virtual void on_answer(const Result<Reply>& answer) = 0;
+
+   protected:
+    ~Later() = default;
+  };
+  /// Posts a command and does not wait for it: `later` is told, once, by whoever calls tell() when the answer is there,
+  /// which an interrupt announces. Lets time pass while the ring is full, and, without a vector, until the answer is
+  /// there. Errors: kDeviceFailed; `later` is not told.
+  [[nodiscard]] Result<void> execute_later(const Command& command, std::shared_ptr<Later> later);
+  /// Tells the answers that have come, in the order of their commands, and after a failure all that are missing. An
+  /// answer that is late is a failure. Lets no time pass.
+  void tell();
 
   /// The same with a typed body and reply.
   template <typename Request>
@@ -86,8 +112,15 @@ class AdminQueue {
     hw::AdminOpcode opcode{};
     hw::AdminStatus status{};
     Reply reply{};
+    std::shared_ptr<Later> later;  ///< Null: its thread waits
   };
 
+  /// The interrupt of the queue, masked but while somebody is to be told.
+  void mask_interrupt(bool masked);
+  void pause(unsigned looks, std::uint64_t seen);
+  [[nodiscard]] bool is_late(std::uint64_t now) const;
+  [[nodiscard]] static Result<Reply> answer_of(const Slot& slot);
+  std::shared_ptr<Later> next_to_tell(Result<Reply>& answer);
   bool post(const Command& command, std::uint16_t& command_id);
   void ring();
   bool take(std::uint16_t command_id, Result<Reply>& answer);
@@ -98,13 +131,15 @@ class AdminQueue {
   Device& device_;
   const RegisterMap& registers_;
   const std::uint64_t timeout_ns_;
+  const bool has_vector_;
   std::mutex mutex_;  ///< Guards all below; never held while time passes
   DmaMemory commands_;
   DmaMemory completions_;
   std::array<Slot, kDepth> slots_{};
   std::uint16_t producer_{};
   std::uint16_t consumer_{};
-  std::uint64_t oldest_since_{};  ///< When the oldest command under way became the oldest
+  std::uint64_t oldest_since_{};     ///< When the oldest command under way became the oldest
+  std::atomic<unsigned> to_tell_{};  ///< Slots with a `later`
   bool failed_{};
 };
 

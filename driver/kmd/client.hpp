@@ -104,6 +104,8 @@ class Client {
   Result<void> perform(const calls::AttachMulticast& m, calls::AttachMulticast::Answer& a);
   Result<void> perform(const calls::DetachMulticast& m, calls::DetachMulticast::Answer& a);
   Result<void> perform(const calls::RegisterMr& m, calls::RegisterMr::Answer& a);
+  Result<void> perform(const calls::BeginRegisterMr& m, calls::BeginRegisterMr::Answer& a);
+  Result<void> perform(const calls::BeginDestroyMr& m, calls::BeginDestroyMr::Answer& a);
   Result<void> perform(const calls::ReregisterMr& m, calls::ReregisterMr::Answer& a);
   Result<void> perform(const calls::QueryKey& m, calls::QueryKey::Answer& a);
   Result<void> perform(const calls::CreateMw& m, calls::CreateMw::Answer& a);
@@ -139,12 +141,16 @@ class Client {
     return as<ClientPd>(object.pd).pd->number();
   }
   Result<void> destroy(const std::shared_ptr<ClientObject>& object, bool when_unbound);
+  template <typename Request>
+  Result<std::shared_ptr<ClientMr>> region_of(const Request& m);
   /// The station behind an address, asked for if nobody knows it yet. Errors: kNotFound.
   [[nodiscard]] Result<std::uint64_t> station_of(const Gid& gid);
   /// The queue pair that terms name, which must be of a service that the endpoint's port space has. Errors: kNotFound,
   /// kInvalidParameter.
   [[nodiscard]] Result<hw::QpType> type_of_terms(const calls::ConnectionTerms& terms, cm::PortSpace space,
                                                  std::uint32_t& qpn);
+  /// A region whose event has been read.
+  void settle(calls::Handle region);
   [[nodiscard]] Result<QpConnection> connection_of(const calls::ModifyQp& m, hw::QpType type);
 
   KernelDevice& kernel_;

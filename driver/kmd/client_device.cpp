@@ -126,6 +126,9 @@ Result<void> Client::perform(const calls::ReadEvents& m, calls::ReadEvents::Answ
     kernel_.dispatch_events();
   }
   a.count = static_cast<std::uint32_t>(from->take(std::span(a.events).first(m.most)));
+  for (std::uint32_t i = 0; i < a.count; ++i) {
+    if (a.events[i].type == static_cast<std::uint8_t>(calls::KernelEvent::kRegion)) settle(a.events[i].object);
+  }
   return {};
 }
 

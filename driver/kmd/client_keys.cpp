@@ -3,6 +3,16 @@
 
 namespace rnic::kmd {
 
+void ClientMr::Command::on_answer(const Result<AdminQueue::Reply>& answer) {
+  const bool creation = of_ == Of::kCreation;
+  creation ? region_->object->creation_ended(answer) : region_->object->destruction_ended(answer);
+  const bool open = !answer && answer.error() == Error::kDeviceFailed;
+  region_->over = answer.ok() != creation && !open;
+  region_->channel->put(region_->place, answer ? 0U : 1U + static_cast<std::uint32_t>(answer.error()));
+  forget();
+  machine_.wake();
+}
+
 Result<void> Client::perform(const calls::AllocPd&, calls::AllocPd::Answer& a) {
   auto place = handles_.reserve(calls::ObjectKind::kPd);
   if (!place) return place.error();
@@ -21,12 +31,12 @@ Result<void> Client::perform(const calls::AllocPd&, calls::AllocPd::Answer& a) {
   return {};
 }
 
-Result<void> Client::perform(const calls::RegisterMr& m, calls::RegisterMr::Answer& a) {
-  auto place = handles_.reserve(calls::ObjectKind::kMr);
-  if (!place) return place.error();
+/// What both calls that register say.
+template <typename Request>
+Result<std::shared_ptr<ClientMr>> Client::region_of(const Request& m) {
   auto pd = handles_.use(m.pd, calls::ObjectKind::kPd);
   if (!pd) return pd.error();
-  auto region = std::make_shared<ClientMr>(kernel_.device());
+  auto region = std::make_shared<ClientMr>(kernel_.device(), handles_, first_channel_);
   region->pd = pd.take();
   region->spec = {.address = reinterpret_cast<const void*>(m.address),
                   .length = m.length,
@@ -41,19 +51,71 @@ Result<void> Client::perform(const calls::RegisterMr& m, calls::RegisterMr::Answ
                   .space = memory_,
                   .keeps = as<ClientPd>(region->pd).pd,
                   .account = account_};
-  auto made = kernel_.create_mr(region->spec);
+  return region;
+}
+
+Result<void> Client::perform(const calls::RegisterMr& m, calls::RegisterMr::Answer& a) {
+  auto place = handles_.reserve(calls::ObjectKind::kMr);
+  if (!place) return place.error();
+  auto made = region_of(m);
   if (!made) return made.error();
-  region->object = made.take();
-  a.mr = place->handle();
+  auto region = made.take();
+  auto object = kernel_.create_mr(region->spec);
+  if (!object) return object.error();
+  region->object = object.take();
+  region->handle = a.mr = place->handle();
   a.key = region->object->key();
   place->fill(std::move(region));
   return {};
+}
+
+/// The region has its handle before the device hears of it, because the answer may end it.
+Result<void> Client::perform(const calls::BeginRegisterMr& m, calls::BeginRegisterMr::Answer& a) {
+  auto place = handles_.reserve(calls::ObjectKind::kMr);
+  if (!place) return place.error();
+  auto made = region_of(m);
+  if (!made) return made.error();
+  const auto region = made.take();
+  hw::AdminCreateMr body;
+  auto object = kernel_.prepare_mr(region->spec, body);
+  if (!object) return object.error();
+  region->object = object.take();
+  a.key = region->object->key();
+  region->handle = a.mr = place->handle();
+  const auto command = region->begin(ClientMr::Command::Of::kCreation, m.number, region);
+  place->fill(region);
+  auto begun = region->object->begin_creation(body, command);
+  if (begun) return {};
+  command->forget();
+  region->end_handle();
+  return begun;
+}
+
+Result<void> Client::perform(const calls::BeginDestroyMr& m, calls::BeginDestroyMr::Answer&) {
+  return with<ClientMr>(m.mr, [&](ClientMr& region) -> Result<void> {
+    if (region.busy()) return Error::kBusy;
+    auto found = handles_.find(m.mr, calls::ObjectKind::kMr);
+    if (!found) return found.error();
+    const auto command =
+        region.begin(ClientMr::Command::Of::kDestruction, m.number, std::static_pointer_cast<ClientMr>(found.take()));
+    auto begun = region.object->begin_destruction(command);
+    if (!begun) command->forget();
+    return begun;
+  });
+}
+
+void Client::settle(calls::Handle region) {
+  auto found = handles_.find(region, calls::ObjectKind::kMr);
+  if (!found) return;
+  auto& object = static_cast<ClientMr&>(**found);
+  if (object.over) object.end_handle();
 }
 
 /// Another region, and then the end of the present one: what refuses either leaves everything as it was.
 Result<void> Client::perform(const calls::ReregisterMr& m, calls::ReregisterMr::Answer& a) {
   if ((m.change_translation | m.change_pd | m.change_access) == 0) return Error::kInvalidParameter;
   return with<ClientMr>(m.mr, [&](ClientMr& region) -> Result<void> {
+    if (region.busy()) return Error::kBusy;
     MrSpec spec = region.spec;
     HandleTable::Use pd;
     if (m.change_pd != 0) {
@@ -95,7 +157,10 @@ Result<void> Client::perform(const calls::QueryKey& m, calls::QueryKey::Answer& 
   };
   Result<void> found;
   switch (static_cast<calls::ObjectKind>(m.kind)) {
-    case calls::ObjectKind::kMr: found = with<ClientMr>(m.object, ask); break;
+    case calls::ObjectKind::kMr:
+      found = with<ClientMr>(
+          m.object, [&](ClientMr& region) { return region.busy() ? Result<void>(Error::kBusy) : ask(region); });
+      break;
     case calls::ObjectKind::kMw: found = with<ClientMw>(m.object, ask); break;
     default: found = with<ClientFastMr>(m.object, ask); break;
   }

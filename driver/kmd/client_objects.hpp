@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -122,16 +123,62 @@ struct ClientQp final : ClientOf<KernelQp, calls::ObjectKind::kQp>, EventSource 
 };
 
 struct ClientMr final : ClientOf<KernelMr, calls::ObjectKind::kMr> {
-  using ClientOf::ClientOf;
+  /// A command for it that nobody waits for. Until it is answered only destroy does something with the region. One that
+  /// has not come to be, or has ended, goes with its handle when the client reads the event that says so.
+  class Command final : public AdminQueue::Later {
+   public:
+    enum class Of : std::uint8_t { kCreation, kDestruction };
+    Command(Of of, std::shared_ptr<ClientMr> region) : of_(of), machine_(region->machine), region_(std::move(region)) {}
+    void on_answer(const Result<AdminQueue::Reply>& answer) override;
+    /// The device was not asked after all.
+    void forget() {
+      region_.reset();
+      answered_ = true;
+    }
+    /// From then on nothing of the client is touched by it.
+    [[nodiscard]] bool answered() const { return answered_; }
+
+   private:
+    const Of of_;
+    Machine& machine_;
+    std::shared_ptr<ClientMr> region_;
+    std::atomic<bool> answered_{};
+  };
+
+  ClientMr(Machine& owner, HandleTable& table, std::shared_ptr<EventChannel> events)
+      : ClientOf(owner), machine(owner), handles(table), channel(std::move(events)) {}
+  ~ClientMr() override { channel->remove(place); }
+
   Result<void> destroy(bool when_unbound) override {
+    if (busy() && !object->wait_for([this] { return !busy(); })) return Error::kDeviceFailed;
     auto done = object->destroy();
     if (done || !when_unbound || done.error() != Error::kBusy) return done;
     KernelMr::dispose(std::move(object));
     return {};
   }
 
+  [[nodiscard]] bool busy() const { return command != nullptr && !command->answered(); }
+  /// `number`: what the event says that tells the answer. Throws std::bad_alloc.
+  std::shared_ptr<Command> begin(Command::Of of, std::uint32_t number, std::shared_ptr<ClientMr> self) {
+    command = std::make_shared<Command>(of, std::move(self));
+    channel->remove(place);
+    place.event = {.type = static_cast<std::uint8_t>(calls::KernelEvent::kRegion), .number = number, .object = handle};
+    return command;
+  }
+  /// Unless it is ending already.
+  void end_handle() {
+    if (handles.begin_end(handle, kKind)) handles.end(*this);
+  }
+
+  Machine& machine;
+  HandleTable& handles;
+  const std::shared_ptr<EventChannel> channel;
+  PendingEvent place;
   HandleTable::Use pd;
   MrSpec spec;
+  calls::Handle handle{};
+  std::shared_ptr<Command> command;  ///< The last one
+  std::atomic<bool> over{};          ///< Since its answer
 };
 
 struct ClientMw final : ClientOf<KernelMw, calls::ObjectKind::kMw> {

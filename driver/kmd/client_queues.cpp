@@ -11,7 +11,7 @@ Result<void> Client::perform(const calls::CreateCq& m, calls::CreateCq::Answer& 
   if (!channel) return channel.error();
   auto cq = std::make_shared<ClientCq>(kernel_, this, as<ClientChannel>(*channel).channel, first_channel_);
   cq->channel = channel.take();
-  auto made = kernel_.create_cq({.entries = m.entries, .uar = *uar_, .account = account_});
+  auto made = kernel_.create_cq({.entries = m.entries, .uar = *uar_, .affinity = m.affinity, .account = account_});
   if (!made) return made.error();
   cq->object = made.take();
   const CqRing& ring = cq->object->ring();
@@ -21,6 +21,7 @@ Result<void> Client::perform(const calls::CreateCq& m, calls::CreateCq::Answer& 
   a.ring = cq->ring.range();
   a.cq = place->handle();
   a.cqn = cq->object->cqn();
+  a.affinity = cq->object->affinity();
   a.log_depth = static_cast<std::uint8_t>(ring.log_depth);
   place->fill(std::move(cq));
   return {};
@@ -76,10 +77,15 @@ Result<void> Client::perform(const calls::CreateSrq& m, calls::CreateSrq::Answer
   if (!pd) return pd.error();
   auto srq = std::make_shared<ClientSrq>(kernel_, this, first_channel_);
   srq->pd = pd.take();
-  auto made = kernel_.create_srq(
-      {.pd = pd_of(*srq), .uar = *uar_, .log_depth = m.log_depth, .log_stride = m.log_stride, .account = account_});
+  auto made = kernel_.create_srq({.pd = pd_of(*srq),
+                                  .uar = *uar_,
+                                  .log_depth = m.log_depth,
+                                  .log_stride = m.log_stride,
+                                  .affinity = m.affinity,
+                                  .account = account_});
   if (!made) return made.error();
   srq->object = made.take();
+  a.affinity = srq->object->affinity();
   srq->ring = SharedRegion(regions_, srq->object->ring());
   srq->name(place->handle(), srq->object->srqn());
   kernel_.events().subscribe(EventTable::Of::kSrq, srq->object->srqn(), srq);

@@ -13,8 +13,8 @@ namespace rnic::kmd {
 /// One life of the device: from its bring-up until it is closed, or fails. What was made in it ends with it, and knows
 /// it by holding it; a device that is brought up again begins another. Only KernelDevice changes it.
 struct DeviceLife {
-  DeviceLife(Device& device, const RegisterMap& registers, std::uint64_t admin_timeout_ns)
-      : admin(device, registers, admin_timeout_ns) {}
+  DeviceLife(Device& device, const RegisterMap& registers, std::uint64_t admin_timeout_ns, bool admin_has_vector)
+      : admin(device, registers, admin_timeout_ns, admin_has_vector) {}
 
   /// False: the device has failed or is gone, and does nothing any more for what was made in this life.
   [[nodiscard]] bool alive() const { return failed.load(std::memory_order_acquire) == 0; }

@@ -18,7 +18,7 @@ Result<std::unique_ptr<KernelCq>> KernelDevice::create_cq(const CqSpec& spec) {
     hw::AdminCreateCq body;
     body.base = cq->ring_.memory->iova();
     body.log_depth = static_cast<std::uint8_t>(log_depth);
-    body.eqn = static_cast<std::uint8_t>(next_eqn(*cq->life_));
+    body.eqn = static_cast<std::uint8_t>(next_eqn(*cq->life_, cq->affinity_));
     body.uar = static_cast<std::uint8_t>(spec.uar);
     auto reply = execute(*cq->life_, hw::AdminOpcode::kCreateCq, cq->cqn(), body);
     if (!reply) return reply.error();

@@ -13,6 +13,7 @@ namespace rnic::kmd {
 struct CqSpec {
   std::uint32_t entries{};             ///< At least so many; the ring has the next power of two
   std::uint32_t uar{};                 ///< UAR that may ring its doorbell
+  std::uint64_t affinity{};            ///< KernelDevice::next_eqn
   std::shared_ptr<Account> account{};  ///< Counts its memory, if there is one
 };
 
@@ -32,6 +33,8 @@ class KernelCq {
   KernelCq& operator=(const KernelCq&) = delete;
 
   [[nodiscard]] std::uint32_t cqn() const { return cqn_; }
+  /// Of its event queue's processor, if one was asked for and has an event queue; 0: any.
+  [[nodiscard]] std::uint64_t affinity() const { return affinity_; }
   [[nodiscard]] std::uint32_t uar() const { return uar_; }
   [[nodiscard]] const CqRing& ring() const { return ring_; }
 
@@ -65,6 +68,7 @@ class KernelCq {
         number_(std::move(number)),
         cqn_(number_.number().over(hw::kCqIndexBits)),
         uar_(spec.uar),
+        affinity_(spec.affinity),
         account_(spec.account),
         ring_(std::move(ring)) {}
 
@@ -73,6 +77,7 @@ class KernelCq {
   OwnedNumber number_;
   const std::uint32_t cqn_;
   const std::uint32_t uar_;
+  std::uint64_t affinity_;
   const std::shared_ptr<Account> account_;
   CqRing ring_;
   CqRing last_ring_;                 ///< Given back by the last adopt

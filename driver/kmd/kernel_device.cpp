@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "driver/bits.hpp"
 #include "driver/costs.hpp"
 #include "driver/kmd/connection_service.hpp"
 #include "driver/kmd/kernel_mr.hpp"
@@ -59,7 +60,8 @@ Result<void> KernelDevice::bring_up() {
 }
 
 Result<std::shared_ptr<DeviceLife>> KernelDevice::begin_life() {
-  auto life = std::make_shared<DeviceLife>(device_, registers_, AdminQueue::timeout_for(options_.completion_timeout));
+  auto life = std::make_shared<DeviceLife>(device_, registers_, AdminQueue::timeout_for(options_.completion_timeout),
+                                           options_.event_queues <= AdminQueue::kVector);
   Result<void> started;
   try {
     started = start(*life);
@@ -133,6 +135,7 @@ bool KernelDevice::usable(DeviceLife& life) {
 void KernelDevice::fail(DeviceLife& life) {
   if (life.failed.exchange(1) != 0) return;
   life.admin.fail();
+  life.admin.tell();
   for (auto& queue : life.event_queues) queue->close();
   events_.tell_everybody({.event_type = static_cast<std::uint8_t>(hw::EqeType::kDeviceFatal), .number = 1});
   device_.wake();
@@ -183,6 +186,13 @@ void KernelDevice::execute(DeviceLife& life, std::span<const AdminQueue::Command
   if (!life.alive() || life.admin.failed()) quiesce(life);
 }
 
+Result<void> KernelDevice::execute_later(DeviceLife& life, const AdminQueue::Command& command,
+                                         std::shared_ptr<AdminQueue::Later> later) {
+  if (life.alive() && life.admin.execute_later(command, std::move(later))) return {};
+  quiesce(life);
+  return Error::kDeviceFailed;
+}
+
 Result<void> KernelDevice::destroy(DeviceLife& life, hw::AdminOpcode opcode, std::uint32_t number) {
   auto reply = execute(life, opcode, number, AdminQueue::Body{});
   if (!reply && life.alive()) return reply.error();
@@ -191,7 +201,8 @@ Result<void> KernelDevice::destroy(DeviceLife& life, hw::AdminOpcode opcode, std
 
 void KernelDevice::check_health(DeviceLife& life) {
   const std::uint64_t status = device_.read64(registers_.identity(hw::reg::kDeviceStatus));
-  if (status == ~0ULL || hw::RegDeviceStatus::from_word(status).fatal != 0) fail(life);
+  life.admin.tell();
+  if (status == ~0ULL || hw::RegDeviceStatus::from_word(status).fatal != 0 || life.admin.failed()) fail(life);
 }
 
 Result<void> KernelDevice::wait_ready() {
@@ -303,8 +314,18 @@ void KernelDevice::release_pd(std::uint32_t pd) { pds_->release(pd % kPdCount); 
 
 std::uint32_t KernelDevice::random_psn() { return static_cast<std::uint32_t>(device_.random64()) & 0xFFFFFFU; }
 
-std::uint32_t KernelDevice::next_eqn(const DeviceLife& life) {
-  return life.event_queues[next_eq_.fetch_add(1) % life.event_queues.size()]->eqn();
+std::uint32_t KernelDevice::next_eqn(const DeviceLife& life, std::uint64_t& affinity) {
+  const std::uint32_t turn = next_eq_.fetch_add(1);
+  const auto count = static_cast<unsigned>(life.event_queues.size());
+  std::uint64_t wanted = affinity & bits::mask(count);
+  if (wanted == 0) {
+    affinity = 0;
+    return life.event_queues[turn % count]->eqn();
+  }
+  for (unsigned skip = turn % static_cast<unsigned>(std::popcount(wanted)); skip != 0; --skip) wanted &= wanted - 1;
+  const auto chosen = static_cast<unsigned>(std::countr_zero(wanted));
+  affinity = 1ULL << chosen;
+  return life.event_queues[chosen]->eqn();
 }
 
 bool KernelDevice::link_up() {

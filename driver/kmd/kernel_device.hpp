@@ -125,6 +125,8 @@ class KernelDevice {
   [[nodiscard]] Result<std::unique_ptr<KernelCq>> create_cq(const CqSpec& spec);
   [[nodiscard]] Result<std::unique_ptr<KernelQp>> create_qp(const QpSpec& spec);
   [[nodiscard]] Result<std::unique_ptr<KernelMr>> create_mr(const MrSpec& spec);
+  /// A region that the device does not have yet, and what it would be told (KernelMr::begin_creation).
+  [[nodiscard]] Result<std::unique_ptr<KernelMr>> prepare_mr(const MrSpec& spec, hw::AdminCreateMr& body);
 
   /// Errors: also kNotSupported (the device has none).
   [[nodiscard]] Result<std::unique_ptr<KernelSrq>> create_srq(const SrqSpec& spec);
@@ -139,7 +141,8 @@ class KernelDevice {
   /// What the port says of its link.
   [[nodiscard]] bool link_up();
 
-  /// Takes every event there is from all event queues and hands them out. Lets no time pass. Returns the number.
+  /// Takes every event there is from all event queues and hands them out, and tells the answers of commands for which
+  /// nobody waits. Lets no time pass. Returns the number of events.
   unsigned dispatch_events();
 
   /// Fails a device that is no longer well (it reads all ones, or reports a fatal error). Lets time pass.
@@ -182,6 +185,9 @@ class KernelDevice {
   /// The same for several, which are under way together (AdminQueue::execute).
   void execute(DeviceLife& life, std::span<const AdminQueue::Command> commands,
                std::span<Result<AdminQueue::Reply>> answers);
+  /// The same, not waited for (AdminQueue::execute_later).
+  Result<void> execute_later(DeviceLife& life, const AdminQueue::Command& command,
+                             std::shared_ptr<AdminQueue::Later> later);
   /// The same for a destruction, which succeeds with the end of the device.
   Result<void> destroy(DeviceLife& life, hw::AdminOpcode opcode, std::uint32_t number);
   /// Makes sure that the device, which has failed, touches no memory of `life` any more.
@@ -191,7 +197,9 @@ class KernelDevice {
   void adopt_orphan(std::unique_ptr<KernelMr> region) noexcept;
   void reap_orphans();
   Result<std::unique_ptr<KernelQp>> make_qp(const QpSpec& spec);
-  std::uint32_t next_eqn(const DeviceLife& life);
+  /// An event queue for a new object: one of those of the processors in `affinity`, in turn. What there is no event
+  /// queue for is taken out of `affinity`; what is left names the one that was chosen, or is 0: any.
+  std::uint32_t next_eqn(const DeviceLife& life, std::uint64_t& affinity);
   void hand_out(DeviceLife& life, const hw::Eqe& eqe);
   Device& device_;
   const RegisterMap registers_;

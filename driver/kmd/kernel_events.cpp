@@ -11,6 +11,7 @@ unsigned KernelDevice::dispatch_events() {
     // An event queue that was full may have lost events: every CQ is looked at as if it had one.
     if (from_queue >= queue->depth()) events_.tell_completion_queues();
   }
+  life->admin.tell();
   return taken;
 }
 

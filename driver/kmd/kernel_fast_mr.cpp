@@ -11,23 +11,26 @@ constexpr std::size_t kMaxRegistrations = 128;
 
 }  // namespace
 
-Result<KernelFastMr::PageLists> KernelFastMr::make_list(DmaPool& pool, std::uint32_t max_pages) {
-  auto memory = PoolMemory::allocate(pool, max_pages * sizeof(std::uint64_t));
-  if (!memory) return memory.error();
-  PageLists list;
-  list.push_back({.key = 0, .memory = memory.take()});
-  return list;
+Result<KernelFastMr::PageLists> KernelFastMr::make_lists(DmaPool& pool, std::uint32_t max_pages, std::uint32_t count) {
+  PageLists lists;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    auto memory = PoolMemory::allocate(pool, max_pages * sizeof(std::uint64_t));
+    if (!memory) return memory.error();
+    lists.push_back({.key = 0, .memory = memory.take()});
+  }
+  return lists;
 }
 
 Result<std::unique_ptr<KernelFastMr>> KernelDevice::create_fast_mr(const FastMrSpec& spec) {
   return or_out_of_memory([&]() -> Result<std::unique_ptr<KernelFastMr>> {
     if (limits_.max_fast_pages == 0) return Error::kNotSupported;
     if (spec.max_pages == 0 || spec.max_pages > limits_.max_fast_pages) return Error::kInvalidParameter;
-    auto list = KernelFastMr::make_list(pool_, spec.max_pages);
-    if (!list) return list.error();
+    if (spec.registrations > kMaxRegistrations) return Error::kInvalidParameter;
+    auto lists = KernelFastMr::make_lists(pool_, spec.max_pages, std::max(spec.registrations, 1U));
+    if (!lists) return lists.error();
     auto number = OwnedNumber::acquire(*mrs_);
     if (!number) return number.error();
-    std::unique_ptr<KernelFastMr> region(new KernelFastMr(*this, spec, number.take(), list.take()));
+    std::unique_ptr<KernelFastMr> region(new KernelFastMr(*this, spec, number.take(), lists.take()));
     hw::AdminCreateFastMr body;
     body.pd = spec.pd;
     body.max_pages = spec.max_pages;
@@ -70,9 +73,10 @@ Result<FastRegistration> KernelFastMr::prepare(const FastRange& range) {
     const std::lock_guard lock(mutex_);
     if (used_.size() >= kMaxRegistrations) return Error::kOutOfResources;
     if (free_.empty()) {
-      auto list = make_list(kernel_.pool_, spec_.max_pages);
-      if (!list) return list.error();
-      free_ = list.take();
+      if (spec_.registrations != 0) return Error::kOutOfResources;
+      auto lists = make_lists(kernel_.pool_, spec_.max_pages, 1);
+      if (!lists) return lists.error();
+      free_ = lists.take();
     }
     const std::uint32_t index = number_.index();
     std::uint32_t key{};

@@ -21,6 +21,9 @@ struct FastMrSpec {
   std::uint32_t max_pages{};  ///< Longest page list, 1 to Limits::max_fast_pages
   bool remote_access{};       ///< May be registered with remote rights
   bool window_bind{};         ///< Windows may be bound to it
+  /// Registrations that may have their list at a time; their lists are there from the beginning, and `prepare` needs no
+  /// memory. 0: as many as there is memory for, up to 128.
+  std::uint32_t registrations{};
 };
 
 /// A fast-register memory region. Work requests register and invalidate it; what this class owns is its index, the
@@ -72,7 +75,7 @@ class KernelFastMr {
         number_(std::move(number)),
         key_((number_.index() << 8) | number_.tag()),
         free_(std::move(first)) {}
-  static Result<PageLists> make_list(DmaPool& pool, std::uint32_t max_pages);
+  static Result<PageLists> make_lists(DmaPool& pool, std::uint32_t max_pages, std::uint32_t count);
   [[nodiscard]] PageLists::iterator find_used(std::uint32_t key);
   [[nodiscard]] Result<void> check(const FastRange& range) const;
 

@@ -32,6 +32,16 @@ void PinnedPages::unpin() {
 }
 
 Result<std::unique_ptr<KernelMr>> KernelDevice::create_mr(const MrSpec& spec) {
+  hw::AdminCreateMr body;
+  auto region = prepare_mr(spec, body);
+  if (!region) return region;
+  auto reply = execute(*(*region)->life_, hw::AdminOpcode::kCreateMr, (*region)->key_, body);
+  if (!reply) return reply.error();
+  (*region)->live_ = true;
+  return region;
+}
+
+Result<std::unique_ptr<KernelMr>> KernelDevice::prepare_mr(const MrSpec& spec, hw::AdminCreateMr& body) {
   return or_out_of_memory([&]() -> Result<std::unique_ptr<KernelMr>> {
     if (spec.length == 0 || spec.length > limits_.max_region) return Error::kInvalidParameter;
     if ((spec.remote_write || spec.remote_atomic) && !spec.local_write) return Error::kInvalidParameter;
@@ -53,7 +63,7 @@ Result<std::unique_ptr<KernelMr>> KernelDevice::create_mr(const MrSpec& spec) {
     if (!number) return number.error();
     std::unique_ptr<KernelMr> region(new KernelMr(*this, spec.keeps, pages.take(), list.take(), number.take()));
 
-    hw::AdminCreateMr body;
+    body = {};
     body.va = va;
     body.length = spec.length;
     body.page_list = region->list_.iova();
@@ -65,11 +75,43 @@ Result<std::unique_ptr<KernelMr>> KernelDevice::create_mr(const MrSpec& spec) {
     body.remote_write = spec.remote_write;
     body.remote_atomic = spec.remote_atomic;
     body.window_bind = spec.window_bind;
-    auto reply = execute(*region->life_, hw::AdminOpcode::kCreateMr, region->key_, body);
-    if (!reply) return reply.error();
-    region->live_ = true;
     return region;
   });
+}
+
+Result<void> KernelMr::begin_creation(const hw::AdminCreateMr& body, std::shared_ptr<AdminQueue::Later> later) {
+  AdminQueue::Command command{.opcode = hw::AdminOpcode::kCreateMr, .number = key_, .body = {}};
+  body.encode(command.body);
+  live_ = true;
+  auto begun = kernel_.execute_later(*life_, command, std::move(later));
+  if (!begun) live_ = false;
+  return begun;
+}
+
+Result<void> KernelMr::begin_destruction(std::shared_ptr<AdminQueue::Later> later) {
+  return kernel_.execute_later(*life_, {.opcode = hw::AdminOpcode::kDestroyMr, .number = key_, .body = {}},
+                               std::move(later));
+}
+
+void KernelMr::creation_ended(const Result<AdminQueue::Reply>& answer) {
+  live_ = answer.ok() || answer.error() == Error::kDeviceFailed;
+}
+
+void KernelMr::destruction_ended(const Result<AdminQueue::Reply>& answer) {
+  if (!answer) return;
+  live_ = false;
+  pages_.unpin();
+}
+
+bool KernelMr::wait_for(const std::function<bool()>& done) {
+  Device& device = kernel_.device();
+  for (;;) {
+    const std::uint64_t seen = device.wake_count();
+    life_->admin.tell();
+    if (life_->admin.failed()) kernel_.fail(*life_);
+    if (done()) return true;
+    if (!device.wait(seen, cost::kAdminSleepNs) && device.removed()) return done();
+  }
 }
 
 KernelMr::~KernelMr() {

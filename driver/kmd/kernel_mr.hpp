@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -84,6 +85,17 @@ class KernelMr {
   /// under way, and the pages are unpinned. Errors: kBusy (windows are bound to it; it stays), those of the
   /// admin queue. Succeeds when the device has failed, see KernelDevice.
   [[nodiscard]] Result<void> destroy();
+
+  /// Has the device take it, or forget it, and does not wait: `later` is told of the answer, which it gives to
+  /// `creation_ended` or `destruction_ended`. Nobody else does anything with the region meanwhile. Errors:
+  /// kDeviceFailed; `later` is not told.
+  [[nodiscard]] Result<void> begin_creation(const hw::AdminCreateMr& body, std::shared_ptr<AdminQueue::Later> later);
+  [[nodiscard]] Result<void> begin_destruction(std::shared_ptr<AdminQueue::Later> later);
+  /// Let no time pass. What the answer of a device that has failed leaves open, destroy() settles.
+  void creation_ended(const Result<AdminQueue::Reply>& answer);
+  void destruction_ended(const Result<AdminQueue::Reply>& answer);
+  /// Waits for the answer that `done` says has come. Lets time pass. False: the thread can wait no more.
+  [[nodiscard]] bool wait_for(const std::function<bool()>& done);
 
   /// Destroys it, now or as soon as no window is bound to it any more: until then it belongs to the kernel.
   static void dispose(std::unique_ptr<KernelMr> region);

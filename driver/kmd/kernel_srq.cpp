@@ -21,7 +21,7 @@ Result<std::unique_ptr<KernelSrq>> KernelDevice::create_srq(const SrqSpec& spec)
     body.pd = spec.pd;
     body.log_depth = static_cast<std::uint8_t>(spec.log_depth);
     body.log_stride = static_cast<std::uint8_t>(spec.log_stride);
-    body.eqn = static_cast<std::uint8_t>(next_eqn(*srq->life_));
+    body.eqn = static_cast<std::uint8_t>(next_eqn(*srq->life_, srq->affinity_));
     body.uar = static_cast<std::uint8_t>(spec.uar);
     auto reply = execute(*srq->life_, hw::AdminOpcode::kCreateSrq, srq->srqn(), body);
     if (!reply) return reply.error();

@@ -15,6 +15,7 @@ struct SrqSpec {
   std::uint32_t uar{};  ///< UAR that may ring its doorbell
   unsigned log_depth{};
   unsigned log_stride{};
+  std::uint64_t affinity{};            ///< KernelDevice::next_eqn
   std::shared_ptr<Account> account{};  ///< Counts its memory, if there is one
 };
 
@@ -26,6 +27,8 @@ class KernelSrq {
   KernelSrq& operator=(const KernelSrq&) = delete;
 
   [[nodiscard]] std::uint32_t srqn() const { return srqn_; }
+  /// Of its event queue's processor, if one was asked for and has an event queue; 0: any.
+  [[nodiscard]] std::uint64_t affinity() const { return affinity_; }
   [[nodiscard]] unsigned log_depth() const { return log_depth_; }
   [[nodiscard]] unsigned log_stride() const { return log_stride_; }
   [[nodiscard]] const std::shared_ptr<DmaMemory>& ring() const { return rings_.back(); }
@@ -54,6 +57,7 @@ class KernelSrq {
         life_(kernel.life()),
         number_(std::move(number)),
         srqn_(number_.number().over(hw::kSrqIndexBits)),
+        affinity_(spec.affinity),
         log_stride_(spec.log_stride),
         log_depth_(spec.log_depth) {
     rings_.push_back(std::move(ring));
@@ -63,6 +67,7 @@ class KernelSrq {
   const std::shared_ptr<DeviceLife> life_;
   OwnedNumber number_;
   const std::uint32_t srqn_;
+  std::uint64_t affinity_;
   const unsigned log_stride_;
   unsigned log_depth_;
   /// The present ring is the last. The device may still be reading requests from an earlier one, which it took just

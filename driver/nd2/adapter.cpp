@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include "driver/nd2/completion_queue.hpp"
+#include "driver/nd2/connector.hpp"
+#include "driver/nd2/listener.hpp"
 #include "driver/nd2/memory_region.hpp"
 #include "driver/nd2/memory_window.hpp"
 #include "driver/nd2/queue_pair.hpp"
@@ -14,11 +16,6 @@
 namespace rnic::nd2 {
 namespace {
 
-// Private data of the connection manager's messages (InfiniBand specification 12.6.5, 12.6.8, 12.6.7) that is
-// left to the application: REQ 92 bytes less the IP addressing header of annex A11; for Accept and Reject the
-// smaller of REP (196) and REJ (148).
-constexpr ULONG kMaxCallerData = 92 - 36;
-constexpr ULONG kMaxCalleeData = 148;
 // Above this a Read or Write of its own costs less than copying through a Send.
 constexpr ULONG kLargeRequestThreshold = 65536;
 
@@ -49,7 +46,8 @@ ND2_ADAPTER_INFO describe_adapter(const umd::ProcessContext& process, ULONG vers
           .LargeRequestThreshold = kLargeRequestThreshold,
           .MaxCallerData = kMaxCallerData,
           .MaxCalleeData = kMaxCalleeData,
-          .AdapterFlags = ND_ADAPTER_FLAG_IN_ORDER_DMA_SUPPORTED | ND_ADAPTER_FLAG_CQ_RESIZE_SUPPORTED};
+          .AdapterFlags = ND_ADAPTER_FLAG_IN_ORDER_DMA_SUPPORTED | ND_ADAPTER_FLAG_CQ_RESIZE_SUPPORTED |
+                          ND_ADAPTER_FLAG_LOOPBACK_CONNECTIONS_SUPPORTED};
 }
 
 }  // namespace
@@ -113,7 +111,9 @@ HRESULT Adapter::QueryAddressList(SOCKET_ADDRESS_LIST* list, ULONG* size) {
   return ND_SUCCESS;
 }
 
-HRESULT Adapter::CreateCompletionQueue(REFIID iid, HANDLE file, ULONG depth, USHORT, KAFFINITY, VOID** queue) {
+/// There is one group of processors; an affinity that can't be had is not taken notice of.
+HRESULT Adapter::CreateCompletionQueue(REFIID iid, HANDLE file, ULONG depth, USHORT group, KAFFINITY affinity,
+                                       VOID** queue) {
   return guarded(
       [&] {
         if (queue == nullptr) return E_POINTER;
@@ -123,9 +123,10 @@ HRESULT Adapter::CreateCompletionQueue(REFIID iid, HANDLE file, ULONG depth, USH
         if (overlapped_file == nullptr) return ND_INVALID_HANDLE;
         if (depth == 0 || depth > umd::CompletionQueue::max_entries(process_->limits())) return ND_INVALID_PARAMETER_3;
         if (!process_->usable()) return ND_DEVICE_REMOVED;
-        auto core = umd::CompletionQueue::create(process_, depth);
+        auto core = umd::CompletionQueue::create(process_, depth, 0, group == 0 ? affinity : 0);
         if (!core) return control_status(core.error(), ND_NO_MEMORY);
-        auto object = std::make_shared<CompletionQueue>(process_, std::move(overlapped_file), core.take());
+        auto object = std::make_shared<CompletionQueue>(process_, overlapped_file, core.take());
+        overlapped_file->add(object);
         process_->events().subscribe(EventTable::Of::kCq, object->core()->cqn(), object);
         // What failed since has told its sinks already.
         if (!process_->alive()) return ND_DEVICE_REMOVED;
@@ -135,15 +136,7 @@ HRESULT Adapter::CreateCompletionQueue(REFIID iid, HANDLE file, ULONG depth, USH
 }
 
 HRESULT Adapter::CreateMemoryRegion(REFIID iid, HANDLE file, VOID** region) {
-  return guarded(
-      [&] {
-        auto overlapped_file = find_handle_as<OverlappedFile>(file);
-        if (overlapped_file == nullptr) return ND_INVALID_HANDLE;
-        if (!process_->usable()) return ND_DEVICE_REMOVED;
-        return MemoryRegion::hand_out(std::make_shared<MemoryRegion>(process_, std::move(overlapped_file)), iid,
-                                      region);
-      },
-      ND_NO_MEMORY);
+  return create_on_file<MemoryRegion>(iid, file, region);
 }
 
 HRESULT Adapter::CreateQueuePair(REFIID iid, IUnknown* receive_cq, IUnknown* initiator_cq, VOID* context,
@@ -189,8 +182,8 @@ HRESULT Adapter::CreateMemoryWindow(REFIID iid, VOID** window) {
   });
 }
 
-HRESULT Adapter::CreateSharedReceiveQueue(REFIID iid, HANDLE file, ULONG depth, ULONG sges, ULONG threshold, USHORT,
-                                          KAFFINITY, VOID** queue) {
+HRESULT Adapter::CreateSharedReceiveQueue(REFIID iid, HANDLE file, ULONG depth, ULONG sges, ULONG threshold,
+                                          USHORT group, KAFFINITY affinity, VOID** queue) {
   return guarded(
       [&] {
         if (queue == nullptr) return E_POINTER;
@@ -203,10 +196,11 @@ HRESULT Adapter::CreateSharedReceiveQueue(REFIID iid, HANDLE file, ULONG depth, 
         if (sges > process_->limits().max_sge) return ND_INVALID_PARAMETER_4;
         if (threshold > depth) return ND_INVALID_PARAMETER_5;
         if (!process_->usable()) return ND_DEVICE_REMOVED;
-        auto core = umd::SharedReceiveQueue::create(process_, depth, sges);
+        auto core = umd::SharedReceiveQueue::create(process_, depth, sges, 0, group == 0 ? affinity : 0);
         if (!core) return control_status(core.error(), ND_NO_MEMORY);
-        auto object = std::make_shared<SharedReceiveQueue>(std::move(overlapped_file), core.take(),
-                                                           static_cast<std::uint16_t>(threshold));
+        auto object =
+            std::make_shared<SharedReceiveQueue>(overlapped_file, core.take(), static_cast<std::uint16_t>(threshold));
+        overlapped_file->add(object);
         process_->events().subscribe(EventTable::Of::kSrq, object->core()->srqn(), object);
         if (!process_->alive()) return ND_DEVICE_REMOVED;
         return SharedReceiveQueue::hand_out(std::move(object), iid, queue);
@@ -245,8 +239,29 @@ HRESULT Adapter::CreateQueuePairWithSrq(REFIID iid, IUnknown* receive_cq, IUnkno
   });
 }
 
-HRESULT Adapter::CreateConnector(REFIID, HANDLE, VOID**) { return ND_NOT_SUPPORTED; }
+HRESULT Adapter::CreateConnector(REFIID iid, HANDLE file, VOID** connector) {
+  return create_on_file<Connector>(iid, file, connector);
+}
 
-HRESULT Adapter::CreateListener(REFIID, HANDLE, VOID**) { return ND_NOT_SUPPORTED; }
+HRESULT Adapter::CreateListener(REFIID iid, HANDLE file, VOID** listener) {
+  return create_on_file<Listener>(iid, file, listener);
+}
+
+/// Objects that take nothing of the device before they are used.
+template <typename Object>
+HRESULT Adapter::create_on_file(REFIID iid, HANDLE file, VOID** object) {
+  return guarded(
+      [&] {
+        if (object == nullptr) return E_POINTER;
+        *object = nullptr;
+        auto overlapped_file = find_handle_as<OverlappedFile>(file);
+        if (overlapped_file == nullptr) return ND_INVALID_HANDLE;
+        if (!process_->usable()) return ND_DEVICE_REMOVED;
+        auto made = std::make_shared<Object>(process_, overlapped_file);
+        overlapped_file->add(made);
+        return Object::hand_out(std::move(made), iid, object);
+      },
+      ND_NO_MEMORY);
+}
 
 }  // namespace rnic::nd2

@@ -41,6 +41,9 @@ class Adapter final : public ComObject<IND2Adapter, Adapter> {
   void on_final_release() {}
 
  private:
+  template <typename Object>
+  HRESULT create_on_file(REFIID iid, HANDLE file, VOID** object);
+
   const std::shared_ptr<umd::ProcessContext> process_;
   const std::vector<sockaddr_storage> addresses_;
 };

@@ -14,8 +14,7 @@ hw::CqArm arm_of(ULONG type) {
   }
 }
 
-ND2_RESULT result_of(const umd::Completion& completion) {
-  const HRESULT status = completion_status(completion.status, completion.kind);
+ND2_RESULT result_of(const umd::Completion& completion, HRESULT status) {
   const bool received = status == ND_SUCCESS && completion.kind == umd::RequestKind::kReceive;
   return {.Status = status,
           .BytesTransferred = received ? completion.byte_count : 0,
@@ -33,16 +32,27 @@ HRESULT CompletionQueue::CancelOverlappedRequests() {
   });
 }
 
+bool CompletionQueue::cancel(const OVERLAPPED* one) {
+  OverlappedRequests cancelled;
+  {
+    const std::lock_guard lock(mutex_);
+    take_requests(pending_, one, cancelled);
+  }
+  for (auto& request : cancelled) request.complete(ND_CANCELED);
+  return !cancelled.empty();
+}
+
 HRESULT CompletionQueue::GetOverlappedResult(OVERLAPPED* overlapped, BOOL wait) {
   return guarded([&] { return overlapped_result(process_->node(), overlapped, wait != FALSE); });
 }
 
-// Notifications are handled by whichever thread waits for them, so there is no affinity to report.
+// The processor to whose event queue the notifications go, if one was asked for: which thread takes them from there is
+// the process's affair.
 HRESULT CompletionQueue::GetNotifyAffinity(USHORT* group, KAFFINITY* affinity) {
   if (group == nullptr || affinity == nullptr) return ND_INVALID_PARAMETER;
   if (!process_->usable()) return ND_DEVICE_REMOVED;
   *group = 0;
-  *affinity = 0;
+  *affinity = core_->affinity();
   return ND_SUCCESS;
 }
 
@@ -130,8 +140,25 @@ void CompletionQueue::finish_all(HRESULT status) {
 }
 
 ULONG CompletionQueue::GetResults(ND2_RESULT results[], ULONG count) {
-  return static_cast<ULONG>(
-      core_->poll(count, [&](const umd::Completion& completion) { *results++ = result_of(completion); }));
+  const std::size_t taken = core_->poll(count, [&](const umd::Completion& completion) {
+    const HRESULT status = completion.status == hw::CqeStatus::kSuccess
+                               ? ND_SUCCESS
+                               : take_failure(completion.status, completion.kind, completion.qpn);
+    *results++ = result_of(completion, status);
+  });
+  if (taken == 0) [[unlikely]]
+    process_->polled_in_vain();
+  return static_cast<ULONG>(taken);
+}
+
+/// The connection of a queue pair whose request has failed is over (decisions 7). Its peer hears of it when the client
+/// looks for more, or waits.
+HRESULT CompletionQueue::take_failure(hw::CqeStatus status, umd::RequestKind kind, std::uint32_t qpn) {
+  if (status != hw::CqeStatus::kWrFlushErr) {
+    process_->events().tell(EventTable::Of::kConnection,
+                            {.event_type = static_cast<std::uint8_t>(hw::EqeType::kQpFatal), .number = qpn});
+  }
+  return failure_status(status, kind);
 }
 
 void CompletionQueue::on_final_release() {

@@ -21,7 +21,9 @@ namespace rnic::nd2 {
 ///
 /// When the device has failed, every Notify that is pending ends with ND_INTERNAL_ERROR, and calls answer
 /// ND_DEVICE_REMOVED (decisions 58).
-class CompletionQueue final : public ComObject<IND2CompletionQueue, CompletionQueue>, public EventSink {
+class CompletionQueue final : public ComObject<IND2CompletionQueue, CompletionQueue>,
+                              public EventSink,
+                              public win32::Cancellable {
  public:
   static constexpr IID kInterface = IID_IND2CompletionQueue;
 
@@ -37,6 +39,7 @@ class CompletionQueue final : public ComObject<IND2CompletionQueue, CompletionQu
   ULONG GetResults(ND2_RESULT results[], ULONG count) override;
 
   void on_event(const hw::Eqe& eqe) override;
+  bool cancel(const OVERLAPPED* one) override;
   void on_final_release();
 
   [[nodiscard]] const std::shared_ptr<umd::CompletionQueue>& core() const { return core_; }
@@ -49,6 +52,7 @@ class CompletionQueue final : public ComObject<IND2CompletionQueue, CompletionQu
   Admission admit(hw::CqArm kind, OverlappedRequests& request);
   [[nodiscard]] bool takes_unclaimed_event(hw::CqArm kind);
   void finish_all(HRESULT status);
+  [[gnu::cold, gnu::noinline]] HRESULT take_failure(hw::CqeStatus status, umd::RequestKind kind, std::uint32_t qpn);
 
   const std::shared_ptr<umd::ProcessContext> process_;
   const std::shared_ptr<OverlappedFile> file_;

@@ -4,16 +4,25 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 
-#include "driver/umd/kernel_mr.hpp"
+#include "driver/event_sink.hpp"
 #include "driver/nd2/com_object.hpp"
 #include "driver/nd2/overlapped.hpp"
+#include "driver/umd/kernel_mr.hpp"
 #include "driver/umd/process_context.hpp"
 
 namespace rnic::nd2 {
 
-/// IND2MemoryRegion. Registration and deregistration run in the call, then complete through the OVERLAPPED.
-class MemoryRegion final : public ComObject<IND2MemoryRegion, MemoryRegion> {
+/// IND2MemoryRegion.
+///
+/// Register pins the memory and gives the device the command; the device's answer finishes the request. Deregister is
+/// the same without the pins, which go when the device has answered. A Register that is cancelled is undone; a
+/// Deregister is finished by the device, whoever cancels. When the device fails, a Register that pends ends with
+/// ND_DEVICE_REMOVED, a Deregister with success (decisions 58).
+class MemoryRegion final : public ComObject<IND2MemoryRegion, MemoryRegion>,
+                           public EventSink,
+                           public win32::Cancellable {
  public:
   static constexpr IID kInterface = IID_IND2MemoryRegion;
 
@@ -27,6 +36,8 @@ class MemoryRegion final : public ComObject<IND2MemoryRegion, MemoryRegion> {
   UINT32 GetLocalToken() override;
   UINT32 GetRemoteToken() override;
 
+  void on_event(const hw::Eqe& eqe) override;
+  bool cancel(const OVERLAPPED* one) override;
   void on_final_release();
 
   [[nodiscard]] const std::shared_ptr<umd::ProcessContext>& process() const { return process_; }
@@ -36,32 +47,46 @@ class MemoryRegion final : public ComObject<IND2MemoryRegion, MemoryRegion> {
   HRESULT check_bind(const VOID* buffer, SIZE_T length, bool write, std::uint32_t& key);
 
  private:
-  enum class State : std::uint8_t { kEmpty, kChanging, kRegistered };
-
-  /// Owns region_ until its end, when the region is what `after` says.
-  struct Change {
-    ~Change() { state = after; }
-    std::atomic<State>& state;
-    State after;
+  enum class State : std::uint8_t {
+    kEmpty,
+    kRegistering,
+    kRegistered,
+    kDeregistering,
+    kUndoing,  ///< A registration that was cancelled
   };
-
-  HRESULT check(const VOID* buffer, SIZE_T length, ULONG flags) const;
-  HRESULT map(const VOID* buffer, SIZE_T length, ULONG flags);
-
-  const std::shared_ptr<umd::ProcessContext> process_;
-  const std::shared_ptr<OverlappedFile> file_;
-  std::atomic<State> state_{State::kEmpty};  ///< kChanging: one thread owns region_
-  std::unique_ptr<umd::KernelMr> region_;
-  std::atomic<std::uint32_t> key_{};  ///< 0 while nothing is registered
   /// What a bind may have of it; empty while nothing is registered.
   struct Extent {
     std::uint64_t address{};
     std::uint64_t length{};
     bool local_write{};
   };
-  std::mutex extent_mutex_;
-  Extent extent_;
+  /// What the device works at.
+  struct Operation {
+    std::uint32_t number{};  ///< Under which its answer comes
+    bool asked{};            ///< The kernel driver has taken it, and the request pends
+    std::optional<calls::Status> answer;
+    OverlappedRequests request;
+    Extent extent;
+  };
+
+  HRESULT check(const VOID* buffer, SIZE_T length, ULONG flags) const;
+  Result<std::unique_ptr<umd::KernelMr>> ask(const VOID* buffer, SIZE_T length, ULONG flags);
+  HRESULT begin(State from, State to, OVERLAPPED* overlapped);
+  HRESULT end_without_device();
+  HRESULT pend(std::unique_lock<std::mutex> lock);
+  void abandon(State state);
+  OverlappedRequests finish(calls::Status answer, HRESULT& status);
   void set_key(std::uint32_t key, const Extent& extent);
+  HRESULT undo();
+
+  const std::shared_ptr<umd::ProcessContext> process_;
+  const std::shared_ptr<OverlappedFile> file_;
+  std::mutex mutex_;  ///< Never held while time passes
+  State state_ = State::kEmpty;
+  Operation operation_;
+  std::unique_ptr<umd::KernelMr> region_;
+  Extent extent_;
+  std::atomic<std::uint32_t> key_{};  ///< 0 while nothing is registered
 };
 
 }  // namespace rnic::nd2

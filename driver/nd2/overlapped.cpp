@@ -1,5 +1,6 @@
 #include "driver/nd2/overlapped.hpp"
 
+#include "driver/costs.hpp"
 #include "driver/umd/waiting.hpp"
 
 namespace rnic::nd2 {
@@ -57,9 +58,24 @@ HRESULT prepare_request(OVERLAPPED* overlapped, std::shared_ptr<OverlappedFile> 
   return OverlappedRequest::prepare(overlapped, std::move(file), request.emplace_back());
 }
 
+void take_requests(OverlappedRequests& from, const OVERLAPPED* one, OverlappedRequests& to) {
+  for (auto at = from.begin(); at != from.end();) {
+    const auto next = std::next(at);
+    if (one == nullptr || at->is(one)) to.splice(to.end(), from, at);
+    at = next;
+  }
+}
+
 HRESULT overlapped_result(DeviceNode& node, OVERLAPPED* overlapped, bool wait) {
   if (overlapped == nullptr) return ND_INVALID_PARAMETER_1;
-  if (!wait || load_status(overlapped) != ND_PENDING) return load_status(overlapped);
+  if (load_status(overlapped) != ND_PENDING) return load_status(overlapped);
+  if (!wait) {
+    // A thread may do nothing but ask.
+    node.machine().elapse(cost::kPollNs);
+    node.machine().relax();
+    node.takers().take_events();
+    return load_status(overlapped);
+  }
   const auto event = find_handle_as<Event>(overlapped->hEvent);
   if (event == nullptr) return ND_INVALID_HANDLE;
   HRESULT status = ND_PENDING;

@@ -27,6 +27,9 @@ class OverlappedRequest {
   /// then (decisions 60). Needs no memory.
   void complete(HRESULT status);
 
+  /// It is that of this OVERLAPPED.
+  [[nodiscard]] bool is(const OVERLAPPED* overlapped) const { return overlapped_ == overlapped; }
+
  private:
   OVERLAPPED* overlapped_{};
   std::shared_ptr<Event> event_;
@@ -40,6 +43,9 @@ using OverlappedRequests = std::list<OverlappedRequest>;
 /// OverlappedRequest::prepare, for a list.
 [[nodiscard]] HRESULT prepare_request(OVERLAPPED* overlapped, std::shared_ptr<OverlappedFile> file,
                                       OverlappedRequests& request);
+
+/// Moves the request of `one` from list to list; with null, all. In their order, and without memory.
+void take_requests(OverlappedRequests& from, const OVERLAPPED* one, OverlappedRequests& to);
 
 /// GetOverlappedResult of every object.
 [[nodiscard]] HRESULT overlapped_result(DeviceNode& node, OVERLAPPED* overlapped, bool wait);

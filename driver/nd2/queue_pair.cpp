@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 
+#include "driver/nd2/connector.hpp"
 #include "driver/nd2/memory_region.hpp"
 #include "driver/nd2/memory_window.hpp"
 #include "driver/nd2/segments.hpp"
@@ -28,9 +29,34 @@ HRESULT status_of(const Result<void>& posted) { return posted.ok() ? ND_SUCCESS 
 
 }  // namespace
 
+bool QueuePair::claim(const std::shared_ptr<Connector>& connector) {
+  const std::lock_guard lock(mutex_);
+  if (const auto known = connector_.lock(); known != nullptr && known != connector) return false;
+  connector_ = connector;
+  return true;
+}
+
+void QueuePair::let_go(const Connector& connector) {
+  const std::lock_guard lock(mutex_);
+  if (connector_.lock().get() == &connector) connector_.reset();
+}
+
+void QueuePair::break_up() {
+  std::shared_ptr<Connector> connector;
+  {
+    const std::lock_guard lock(mutex_);
+    connector = connector_.lock();
+  }
+  if (connector == nullptr) return;
+  connector->break_up();
+  core_->process()->work();
+}
+
+// The peer is told, if there is one (decisions 9).
 HRESULT QueuePair::Flush() {
   return guarded([&] {
     auto flushed = core_->flush();
+    break_up();
     return flushed.ok() ? ND_SUCCESS : control_status(flushed.error());
   });
 }
@@ -110,6 +136,7 @@ HRESULT QueuePair::Invalidate(VOID* context, IUnknown* window, ULONG flags) {
 // The last release disconnects and flushes (section 9 of the interface reference).
 void QueuePair::on_final_release() {
   static_cast<void>(guarded([&] {
+    break_up();
     static_cast<void>(core_->close().ok());
     return ND_SUCCESS;
   }));

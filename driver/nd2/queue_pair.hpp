@@ -1,11 +1,14 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 
 #include "driver/nd2/com_object.hpp"
 #include "driver/umd/queue_pair.hpp"
 
 namespace rnic::nd2 {
+
+class Connector;
 
 /// IND2QueuePair.
 class QueuePair final : public ComObject<IND2QueuePair, QueuePair> {
@@ -27,6 +30,10 @@ class QueuePair final : public ComObject<IND2QueuePair, QueuePair> {
 
   void on_final_release();
 
+  /// Its connection is that of `connector` from now on. False: it is another one's.
+  [[nodiscard]] bool claim(const std::shared_ptr<Connector>& connector);
+  void let_go(const Connector& connector);
+
   /// The queue pair behind the interface; whoever makes connections moves its state.
   [[nodiscard]] const std::shared_ptr<umd::QueuePair>& core() const { return core_; }
 
@@ -34,7 +41,12 @@ class QueuePair final : public ComObject<IND2QueuePair, QueuePair> {
   HRESULT post(hw::WqeOpcode opcode, VOID* context, const ND2_SGE sge[], ULONG count, UINT64 remote_address,
                UINT32 remote_token, ULONG flags);
 
+  /// The connection ends.
+  void break_up();
+
   const std::shared_ptr<umd::QueuePair> core_;
+  std::mutex mutex_;
+  std::weak_ptr<Connector> connector_;
 };
 
 }  // namespace rnic::nd2

@@ -12,16 +12,26 @@ HRESULT SharedReceiveQueue::CancelOverlappedRequests() {
   });
 }
 
+bool SharedReceiveQueue::cancel(const OVERLAPPED* one) {
+  OverlappedRequests cancelled;
+  {
+    const std::lock_guard lock(mutex_);
+    take_requests(pending_, one, cancelled);
+  }
+  for (auto& request : cancelled) request.complete(ND_CANCELED);
+  return !cancelled.empty();
+}
+
 HRESULT SharedReceiveQueue::GetOverlappedResult(OVERLAPPED* overlapped, BOOL wait) {
   return guarded([&] { return overlapped_result(process().node(), overlapped, wait != FALSE); });
 }
 
-// As for completion queues: whichever thread waits handles the notification.
+// As for completion queues.
 HRESULT SharedReceiveQueue::GetNotifyAffinity(USHORT* group, KAFFINITY* affinity) {
   if (group == nullptr || affinity == nullptr) return ND_INVALID_PARAMETER;
   if (!core_->process()->usable()) return ND_DEVICE_REMOVED;
   *group = 0;
-  *affinity = 0;
+  *affinity = core_->affinity();
   return ND_SUCCESS;
 }
 

@@ -16,7 +16,9 @@ namespace rnic::nd2 {
 /// every Notify that is pending. A queue that is below its threshold already has its event at once, as NDK says.
 /// An event that finds no Notify (it was cancelled) is dropped: the next one arms anew. A device that has failed: as
 /// for completion queues.
-class SharedReceiveQueue final : public ComObject<IND2SharedReceiveQueue, SharedReceiveQueue>, public EventSink {
+class SharedReceiveQueue final : public ComObject<IND2SharedReceiveQueue, SharedReceiveQueue>,
+                                 public EventSink,
+                                 public win32::Cancellable {
  public:
   static constexpr IID kInterface = IID_IND2SharedReceiveQueue;
 
@@ -32,6 +34,7 @@ class SharedReceiveQueue final : public ComObject<IND2SharedReceiveQueue, Shared
   HRESULT Receive(VOID* context, const ND2_SGE sge[], ULONG count) override;
 
   void on_event(const hw::Eqe& eqe) override;
+  bool cancel(const OVERLAPPED* one) override;
   void on_final_release();
 
   [[nodiscard]] const std::shared_ptr<umd::SharedReceiveQueue>& core() const { return core_; }

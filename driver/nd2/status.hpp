@@ -28,7 +28,8 @@ namespace rnic::nd2 {
     case umd::RequestKind::kInvalidate: return Nd2RequestTypeInvalidate;
     case umd::RequestKind::kCompareSwap:
     case umd::RequestKind::kFetchAdd:
-    case umd::RequestKind::kFastRegister: break;  // ND2 queue pairs have no atomics and no fast registration
+    case umd::RequestKind::kFastRegister:
+    case umd::RequestKind::kReadInvalidate: break;  // ND2 queue pairs have no atomics and no fast registration
   }
   return Nd2RequestTypeSend;
 }

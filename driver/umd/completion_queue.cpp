@@ -14,11 +14,12 @@ constexpr std::uint64_t kRingTimeoutNs = 10'000'000;
 std::uint32_t CompletionQueue::max_entries(const Limits& limits) { return limits.max_cq_depth - kSpareEntries; }
 
 Result<std::shared_ptr<CompletionQueue>> CompletionQueue::create(std::shared_ptr<ProcessContext> process,
-                                                                 std::uint32_t entries, calls::Handle channel) {
+                                                                 std::uint32_t entries, calls::Handle channel,
+                                                                 std::uint64_t affinity) {
   if (entries == 0 || entries > max_entries(process->limits())) return Error::kInvalidParameter;
   if (!process->usable()) return Error::kDeviceFailed;
   return or_out_of_memory([&]() -> Result<std::shared_ptr<CompletionQueue>> {
-    auto kernel_cq = process->create_cq(std::bit_ceil(entries + kSpareEntries), channel);
+    auto kernel_cq = process->create_cq(std::bit_ceil(entries + kSpareEntries), channel, affinity);
     if (!kernel_cq) return kernel_cq.error();
     return std::make_shared<CompletionQueue>(std::move(process), kernel_cq.take());
   });

@@ -30,9 +30,11 @@ namespace rnic::umd {
 class CompletionQueue {
  public:
   /// At least 8 entries more than `entries` (decisions 37). Its completion events go to `channel`; 0: the client's
-  /// first. Errors: those of ProcessContext::create_cq.
+  /// first. `affinity`: processors for its events; 0: any. Errors: those of ProcessContext::create_cq.
   static Result<std::shared_ptr<CompletionQueue>> create(std::shared_ptr<ProcessContext> process, std::uint32_t entries,
-                                                         calls::Handle channel = 0);
+                                                         calls::Handle channel = 0, std::uint64_t affinity = 0);
+  /// What became of it: one processor, or 0.
+  [[nodiscard]] std::uint64_t affinity() const { return kernel_cq_->affinity(); }
   /// The largest `entries` that create grants.
   [[nodiscard]] static std::uint32_t max_entries(const Limits& limits);
 

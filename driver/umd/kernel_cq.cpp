@@ -5,6 +5,7 @@ namespace rnic::umd {
 Result<void> KernelCq::begin(const calls::CreateCq&, const calls::CreateCq::Answer& answer) {
   is(answer.cq);
   cqn_ = answer.cqn;
+  affinity_ = answer.affinity;
   auto entries = context().port().map(answer.ring);
   if (!entries) return entries.error();
   ring_ = {.memory = *entries, .entries = entries->get(), .log_depth = answer.log_depth, .origin = 0};

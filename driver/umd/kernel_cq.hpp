@@ -21,6 +21,8 @@ struct CqRing {
 class KernelCq final : public KernelObject {
  public:
   [[nodiscard]] std::uint32_t cqn() const { return cqn_; }
+  /// The processor whose event queue it has, if one was asked for; 0: any.
+  [[nodiscard]] std::uint64_t affinity() const { return affinity_; }
   [[nodiscard]] const CqRing& ring() const { return ring_; }
 
   /// Gives the device a ring for at least `entries`. Entries from its origin on are written there; those before it are,
@@ -47,6 +49,7 @@ class KernelCq final : public KernelObject {
   Result<void> begin(const calls::CreateCq& request, const calls::CreateCq::Answer& answer);
 
   std::uint32_t cqn_{};
+  std::uint64_t affinity_{};
   CqRing ring_;
   std::optional<CqRing> next_ring_;
 };

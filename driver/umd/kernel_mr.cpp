@@ -27,4 +27,10 @@ Result<calls::QueryKey::Answer> KernelMr::query() {
   return context().call(calls::QueryKey{.object = handle(), .kind = static_cast<std::uint8_t>(kind())});
 }
 
+Result<void> KernelMr::begin_destroy(std::uint32_t number) {
+  auto begun = context().call(calls::BeginDestroyMr{.mr = handle(), .number = number});
+  if (!begun) return begun.error();
+  return {};
+}
+
 }  // namespace rnic::umd

@@ -43,11 +43,18 @@ class KernelMr final : public KernelObject {
   /// Errors: those of the admin queue.
   [[nodiscard]] Result<calls::QueryKey::Answer> query();
 
+  /// Its end begins; as ProcessContext::begin_mr, whose sink hears of it. When it succeeds it has `ended`; kBusy:
+  /// windows are bound to it, and it stays. Errors: kBusy (something is under way), kDeviceFailed.
+  [[nodiscard]] Result<void> begin_destroy(std::uint32_t number);
+  /// The kernel driver has it no more. Lets no time pass.
+  void ended() { is(0); }
+
  private:
   friend class KernelObject;
   explicit KernelMr(std::shared_ptr<ProcessContext> context)
       : KernelObject(std::move(context), calls::ObjectKind::kMr) {}
-  Result<void> begin(const calls::RegisterMr&, const calls::RegisterMr::Answer& answer) {
+  template <typename Request>
+  Result<void> begin(const Request&, const typename Request::Answer& answer) {
     is(answer.mr);
     key_ = answer.key;
     return {};

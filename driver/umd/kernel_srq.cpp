@@ -5,6 +5,7 @@ namespace rnic::umd {
 Result<void> KernelSrq::begin(const calls::CreateSrq& request, const calls::CreateSrq::Answer& answer) {
   is(answer.srq);
   srqn_ = answer.srqn;
+  affinity_ = answer.affinity;
   log_depth_ = request.log_depth;
   log_stride_ = request.log_stride;
   auto ring = context().port().map(answer.ring);

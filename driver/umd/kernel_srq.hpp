@@ -10,12 +10,15 @@ struct SrqSpec {
   calls::Handle pd{};  ///< Protection domain of the buffers, whatever queue pair takes them; 0: the process's first
   unsigned log_depth{};
   unsigned log_stride{};
+  std::uint64_t affinity{};  ///< As create_srq says
 };
 
 /// A shared receive queue of the kernel driver, and its ring as the process sees it.
 class KernelSrq final : public KernelObject {
  public:
   [[nodiscard]] std::uint32_t srqn() const { return srqn_; }
+  /// As KernelCq.
+  [[nodiscard]] std::uint64_t affinity() const { return affinity_; }
   [[nodiscard]] unsigned log_depth() const { return log_depth_; }
   [[nodiscard]] unsigned log_stride() const { return log_stride_; }
   [[nodiscard]] std::uint8_t* ring() const { return ring_.get(); }
@@ -42,6 +45,7 @@ class KernelSrq final : public KernelObject {
   Result<void> begin(const calls::CreateSrq& request, const calls::CreateSrq::Answer& answer);
 
   std::uint32_t srqn_{};
+  std::uint64_t affinity_{};
   unsigned log_depth_{};
   unsigned log_stride_{};
   std::shared_ptr<std::uint8_t> ring_;

@@ -27,18 +27,17 @@ Result<void> post_bind(QueuePair& qp, KernelMw& window, const WindowRange& range
   request.remote_read = range.remote_read;
   request.remote_write = range.remote_write;
   request.remote_atomic = range.remote_atomic;
-  request.window = window.keys();
-  request.window->posted(request.key);
+  const auto& keys = window.keys();
+  request.watch = keys;
+  keys->posted(request.key);
   auto posted = qp.post_memory(request);
-  if (!posted) request.window->refused(request.key);
+  if (!posted) keys->refused(request.key);
   return posted;
 }
 
-Result<void> post_fast_register(QueuePair& qp, KernelFastMr& region, const FastRange& range,
-                                const MemoryOptions& options) {
-  const auto prepared = region.prepare(range);
-  if (!prepared) return prepared.error();
-  auto request = request_for(hw::WqeOpcode::kFastRegister, prepared->key, options);
+MemoryRequest fast_register_request(const FastRegistration& prepared, const FastRange& range,
+                                    const MemoryOptions& options) {
+  auto request = request_for(hw::WqeOpcode::kFastRegister, prepared.key, options);
   request.address = range.base;
   request.length = range.length;
   request.local_write = range.local_write;
@@ -46,10 +45,22 @@ Result<void> post_fast_register(QueuePair& qp, KernelFastMr& region, const FastR
   request.remote_read = range.remote_read;
   request.remote_write = range.remote_write;
   request.remote_atomic = range.remote_atomic;
-  request.page_list = prepared->page_list;
-  request.page_count = prepared->page_count;
-  request.log_page = prepared->log_page;
+  request.page_list = prepared.page_list;
+  request.page_count = prepared.page_count;
+  request.log_page = prepared.log_page;
   request.first_offset = range.first_offset;
+  return request;
+}
+
+MemoryRequest invalidate_request(std::uint32_t key, const MemoryOptions& options) {
+  return request_for(hw::WqeOpcode::kLocalInvalidate, key, options);
+}
+
+Result<void> post_fast_register(QueuePair& qp, KernelFastMr& region, const FastRange& range,
+                                const MemoryOptions& options) {
+  const auto prepared = region.prepare(range);
+  if (!prepared) return prepared.error();
+  const auto request = fast_register_request(*prepared, range, options);
   auto posted = qp.post_memory(request);
   if (posted) {
     region.register_posted(prepared->key);
@@ -60,7 +71,7 @@ Result<void> post_fast_register(QueuePair& qp, KernelFastMr& region, const FastR
 }
 
 Result<void> post_invalidate(QueuePair& qp, std::uint32_t key, const MemoryOptions& options) {
-  return qp.post_memory(request_for(hw::WqeOpcode::kLocalInvalidate, key, options));
+  return qp.post_memory(invalidate_request(key, options));
 }
 
 }  // namespace rnic::umd

@@ -32,6 +32,12 @@ struct WindowRange {
 [[nodiscard]] Result<void> post_bind(QueuePair& qp, KernelMw& window, const WindowRange& range,
                                      const MemoryOptions& options, std::uint32_t key = 0);
 
+/// The request of a registration that has been prepared, and of an invalidation: for who posts them with more than
+/// post_fast_register and post_invalidate say.
+[[nodiscard]] MemoryRequest fast_register_request(const FastRegistration& prepared, const FastRange& range,
+                                                  const MemoryOptions& options);
+[[nodiscard]] MemoryRequest invalidate_request(std::uint32_t key, const MemoryOptions& options);
+
 /// Posts a fast registration, under a new key, which is region.key() when this returns success. The queue pair must
 /// have been made with fast_register, or the request completes with LocQpOpErr. Errors: those of KernelFastMr::prepare
 /// and QueuePair::post_memory; the region is then as it was. After success its page list is in use until

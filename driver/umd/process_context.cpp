@@ -14,6 +14,7 @@ namespace rnic::umd {
 namespace {
 
 constexpr std::uint32_t kGivenUp = 1;
+constexpr unsigned kVainPolls = 64;  // after which a thread that only polls looks for events
 constexpr std::uint32_t kMostEvents = std::tuple_size_v<decltype(calls::ReadEvents::Answer::events)>;
 
 }  // namespace
@@ -107,13 +108,28 @@ unsigned ProcessContext::hand_out_events() {
     if (!read) return taken;
     for (std::uint32_t i = 0; i < read->count; ++i) {
       const calls::Event& event = read->events[i];
-      const hw::Eqe eqe{
-          .event_type = event.type, .number = event.number, .detail = event.detail, .timestamp = event.timestamp};
-      if (!events_.hand_out(eqe)) events_.tell_everybody(eqe);
+      const bool connection = event.type == static_cast<std::uint8_t>(calls::KernelEvent::kConnection);
+      const hw::Eqe eqe{.event_type = event.type,
+                        .number = connection ? event.object : event.number,
+                        .detail = event.detail,
+                        .timestamp = event.timestamp};
+      if (connection)
+        events_.tell(EventTable::Of::kEndpoint, eqe);
+      else if (event.type == static_cast<std::uint8_t>(calls::KernelEvent::kRegion))
+        events_.tell(EventTable::Of::kRegion, eqe);
+      else if (!events_.hand_out(eqe))
+        events_.tell_everybody(eqe);
     }
     taken += read->count;
     if (read->count < kMostEvents) return taken;
   }
+}
+
+void ProcessContext::look_for_events() {
+  work();
+  if ((vain_polls_.fetch_add(1, std::memory_order_relaxed) + 1) % kVainPolls != 0) return;
+  take_events();
+  work();
 }
 
 void ProcessContext::check_device() { static_cast<void>(call(calls::CheckDevice{}).ok()); }
@@ -122,13 +138,16 @@ Result<std::unique_ptr<ProtectionDomain>> ProcessContext::alloc_pd() {
   return KernelObject::make<ProtectionDomain>(*this, calls::AllocPd{});
 }
 
-Result<std::unique_ptr<KernelCq>> ProcessContext::create_cq(std::uint32_t entries, calls::Handle channel) {
-  return KernelObject::make<KernelCq>(*this, calls::CreateCq{.channel = channel, .entries = entries});
+Result<std::unique_ptr<KernelCq>> ProcessContext::create_cq(std::uint32_t entries, calls::Handle channel,
+                                                            std::uint64_t affinity) {
+  return KernelObject::make<KernelCq>(*this,
+                                      calls::CreateCq{.channel = channel, .entries = entries, .affinity = affinity});
 }
 
 Result<std::unique_ptr<KernelSrq>> ProcessContext::create_srq(const SrqSpec& spec) {
   return KernelObject::make<KernelSrq>(*this,
-                                       calls::CreateSrq{.pd = pd_or_first(spec.pd),
+                                       calls::CreateSrq{.affinity = spec.affinity,
+                                                        .pd = pd_or_first(spec.pd),
                                                         .log_depth = static_cast<std::uint8_t>(spec.log_depth),
                                                         .log_stride = static_cast<std::uint8_t>(spec.log_stride)});
 }
@@ -160,6 +179,21 @@ Result<std::unique_ptr<KernelMr>> ProcessContext::create_mr(const MrSpec& spec) 
                                                                .remote_write = spec.remote_write,
                                                                .remote_atomic = spec.remote_atomic,
                                                                .window_bind = spec.window_bind});
+}
+
+Result<std::unique_ptr<KernelMr>> ProcessContext::begin_mr(const MrSpec& spec, std::uint32_t number) {
+  const auto address = reinterpret_cast<std::uintptr_t>(spec.address);
+  return KernelObject::make<KernelMr>(*this, calls::BeginRegisterMr{.address = address,
+                                                                    .length = spec.length,
+                                                                    .iova = spec.iova.value_or(address),
+                                                                    .pd = pd_or_first(spec.pd),
+                                                                    .number = number,
+                                                                    .local_write = spec.local_write,
+                                                                    .read_sink = spec.read_sink,
+                                                                    .remote_read = spec.remote_read,
+                                                                    .remote_write = spec.remote_write,
+                                                                    .remote_atomic = spec.remote_atomic,
+                                                                    .window_bind = spec.window_bind});
 }
 
 Result<std::unique_ptr<KernelMw>> ProcessContext::create_mw(const MwSpec& spec) {

@@ -13,6 +13,7 @@
 #include "driver/limits.hpp"
 #include "driver/mmio.hpp"
 #include "driver/spin_lock.hpp"
+#include "driver/umd/work_list.hpp"
 
 namespace rnic::umd {
 
@@ -68,10 +69,15 @@ class ProcessContext final : public EventTaker, public std::enable_shared_from_t
   /// Objects of the kernel driver that belong to this client, each destroyed with its owner. A spec without a
   /// protection domain means the first one. Errors: those of the calls (docs/kernel_calls.md), kOutOfMemory.
   [[nodiscard]] Result<std::unique_ptr<ProtectionDomain>> alloc_pd();
-  [[nodiscard]] Result<std::unique_ptr<KernelCq>> create_cq(std::uint32_t entries, calls::Handle channel = 0);
+  [[nodiscard]] Result<std::unique_ptr<KernelCq>> create_cq(std::uint32_t entries, calls::Handle channel = 0,
+                                                            std::uint64_t affinity = 0);
   [[nodiscard]] Result<std::unique_ptr<KernelSrq>> create_srq(const SrqSpec& spec);
   [[nodiscard]] Result<std::unique_ptr<KernelQp>> create_qp(const QpSpec& spec);
   [[nodiscard]] Result<std::unique_ptr<KernelMr>> create_mr(const MrSpec& spec);
+  /// The same, before the device has it. That it has, or has refused, the sink of `number` (EventTable::Of::kRegion) is
+  /// told by a KernelEvent::kRegion whose detail is a calls::Status; subscribe first. What was refused is
+  /// KernelMr::ended.
+  [[nodiscard]] Result<std::unique_ptr<KernelMr>> begin_mr(const MrSpec& spec, std::uint32_t number);
   [[nodiscard]] Result<std::unique_ptr<KernelMw>> create_mw(const MwSpec& spec);
   [[nodiscard]] Result<std::unique_ptr<KernelFastMr>> create_fast_mr(const FastMrSpec& spec);
 
@@ -87,6 +93,17 @@ class ProcessContext final : public EventTaker, public std::enable_shared_from_t
   /// Whom events are handed to. A device that fails tells everybody.
   [[nodiscard]] EventTable& events() { return events_; }
   unsigned take_events() override;
+  /// Whoever has something to do when an event has come puts it there: threads that wait do it, and those that ask.
+  [[nodiscard]] WorkList& work_list() { return work_list_; }
+  void work() override { work_list_.run(); }
+  /// For each object that waits for events while its owner may only poll completions (docs/driver.md): more by one, and
+  /// again less.
+  void expect_events(bool expected) { expected ? ++expecting_ : --expecting_; }
+  /// Somebody has polled and found nothing. If events are expected, work that waits is done,
+  /// and now and then they are taken.
+  void polled_in_vain() {
+    if (expecting_.load(std::memory_order_relaxed) != 0) look_for_events();
+  }
   [[nodiscard]] bool working() override { return alive(); }
   [[nodiscard]] bool handing_out() override { return handing_out_ != 0; }
   void check_device() override;
@@ -115,6 +132,7 @@ class ProcessContext final : public EventTaker, public std::enable_shared_from_t
   Result<void> begin(bool kernel_uar);
   Result<void> query_limits();
   unsigned hand_out_events();
+  [[gnu::cold, gnu::noinline]] void look_for_events();
   [[nodiscard]] calls::Handle pd_or_first(calls::Handle pd) const { return pd != 0 ? pd : pd_; }
 
   DeviceNode& node_;
@@ -132,6 +150,9 @@ class ProcessContext final : public EventTaker, public std::enable_shared_from_t
   EventTable events_;
   std::atomic<unsigned> handing_out_{};  ///< Threads
   SpinLock window_lock_;
+  WorkList work_list_;
+  std::atomic<unsigned> expecting_{};   ///< Objects
+  std::atomic<unsigned> vain_polls_{};  ///< While events were expected
 };
 
 }  // namespace rnic::umd

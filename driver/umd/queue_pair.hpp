@@ -30,6 +30,7 @@ class QueuePair final : public EventSink {
     kNew,        ///< RESET: nothing may be posted
     kIdle,       ///< INIT
     kReady,      ///< RTR: the peer's requests are served
+    kEnded,      ///< ERR, and nothing may be sent any more
     kConnected,  ///< RTS, SQD, SQE, or ERR since: sends may be posted; in ERR the device flushes them
   };
 
@@ -61,6 +62,7 @@ class QueuePair final : public EventSink {
   [[nodiscard]] hw::QpType type() const { return type_; }
   [[nodiscard]] std::uint32_t qpn() const { return kernel_qp_->qpn(); }
   [[nodiscard]] const QueueCapacity& granted() const { return granted_; }
+  [[nodiscard]] bool shares_receives() const { return shared_receives_ != nullptr; }
   [[nodiscard]] State state() const { return state_.load(); }
   /// The device moved it to the error state for something that no completion tells, and the driver has seen the event.
   [[nodiscard]] bool failed() const { return failed_.load(); }
@@ -86,6 +88,8 @@ class QueuePair final : public EventSink {
   [[nodiscard]] Result<void> post_receives(std::span<const ReceiveRequest> requests, std::size_t& posted);
   /// Rings for what was posted with `defer`.
   void ring_deferred();
+  /// Tells every KeyWatch what has become of its requests by now. Lets no time pass. Needs no memory.
+  void settle() { send_->settle(); }
 
   /// Any transition, with the attributes named (ibv_modify_qp). To RESET everything posted is flushed, and nobody may
   /// post meanwhile. Errors: kInvalidState (also: closed), those of KernelQp::modify.
@@ -108,6 +112,10 @@ class QueuePair final : public EventSink {
 
   /// Cancels everything posted (decisions 9): an idle queue pair stays usable, any other goes to the error state.
   [[nodiscard]] Result<void> flush();
+
+  /// Flushes both queues for good: ERR, in which receives may be posted, and sends are refused (decisions 8). Errors:
+  /// kInvalidState (it was never ready), those of KernelQp.
+  [[nodiscard]] Result<void> end();
 
   /// Flushes both queues and leaves the device. Completions not polled can still be polled. Nothing may be posted
   /// afterwards. Errors: kBusy (attached to a multicast group; it is as before), those of KernelQp::destroy.

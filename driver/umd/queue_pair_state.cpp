@@ -101,6 +101,17 @@ Result<void> QueuePair::flush() {
   });
 }
 
+Result<void> QueuePair::end() {
+  return change([&]() -> Result<void> {
+    if (state() < State::kReady) return Error::kInvalidState;
+    send_->ring_deferred();
+    ring_receives();
+    auto done = kernel_qp_->to_error();
+    if (done) state_ = State::kEnded;
+    return done;
+  });
+}
+
 /// RESET flushes and starts the device's indexes anew, so the rings start anew too; receives that are posted meanwhile
 /// wait for that.
 Result<void> QueuePair::flush_idle() {

@@ -9,7 +9,7 @@
 
 #include "driver/generated/host_interface.hpp"
 #include "driver/umd/address_handle.hpp"
-#include "driver/umd/window_keys.hpp"
+#include "driver/umd/key_watch.hpp"
 
 namespace rnic::umd {
 
@@ -81,15 +81,16 @@ struct SendRequest {
 /// A request of a send queue about keys. It moves no data, and is executed when everything posted before it has
 /// completed.
 struct MemoryRequest {
-  hw::WqeOpcode opcode{};                ///< kBindWindow1, kBindWindow2, kLocalInvalidate, kFastRegister
-  std::uint64_t id{};                    ///< Comes back in the completion
-  std::uint32_t key{};                   ///< Binds, kFastRegister: the new key. kLocalInvalidate: the key
-  std::uint32_t region_key{};            ///< Binds: local key of the region
-  std::shared_ptr<WindowKeys> window{};  ///< Binds: is told what becomes of the request
-  std::uint64_t address{};               ///< First byte of what the key opens; not for kLocalInvalidate
-  std::uint64_t length{};                ///< Bytes
-  bool local_write{};                    ///< kFastRegister
-  bool read_sink{};                      ///< kFastRegister
+  hw::WqeOpcode opcode{};             ///< kBindWindow1, kBindWindow2, kLocalInvalidate, kFastRegister
+  std::uint64_t id{};                 ///< Comes back in the completion
+  std::uint32_t key{};                ///< Binds, kFastRegister: the new key. kLocalInvalidate: the key
+  std::uint32_t region_key{};         ///< Binds: local key of the region
+  std::shared_ptr<KeyWatch> watch{};  ///< Is told what becomes of the request; null: nobody
+  bool of_read{};                     ///< kLocalInvalidate: completes as kReadInvalidate
+  std::uint64_t address{};            ///< First byte of what the key opens; not for kLocalInvalidate
+  std::uint64_t length{};             ///< Bytes
+  bool local_write{};                 ///< kFastRegister
+  bool read_sink{};                   ///< kFastRegister
   bool remote_read{};
   bool remote_write{};
   bool remote_atomic{};
@@ -109,7 +110,8 @@ struct ReceiveRequest {
   bool defer{};
 };
 
-/// kReceiveWrite: a Receive that a Write with immediate data has used up; its buffers are untouched.
+/// kReceiveWrite: a Receive that a Write with immediate data has used up; its buffers are untouched. kReadInvalidate:
+/// an invalidation that ends a Read in front of it (MemoryRequest::of_read).
 enum class RequestKind : std::uint8_t {
   kSend,
   kWrite,
@@ -120,7 +122,8 @@ enum class RequestKind : std::uint8_t {
   kReceiveWrite,
   kBind,
   kInvalidate,
-  kFastRegister
+  kFastRegister,
+  kReadInvalidate
 };
 
 /// A finished request. Without initial values, so that room for many of them costs nothing: polling fills all of it.

@@ -19,7 +19,7 @@ SendQueue::SendQueue(ProcessContext& process, const Layout& layout)
       layout_(layout),
       mask_(static_cast<std::uint16_t>((1U << layout.log_depth) - 1)),
       slots_(std::size_t{1} << layout.log_depth) {
-  binds_.reserve(layout.depth);
+  watched_.reserve(layout.depth);
 }
 
 Result<void> SendQueue::post(std::span<const SendRequest> requests, std::size_t& posted) {
@@ -38,12 +38,12 @@ Result<void> SendQueue::post(const MemoryRequest& request) {
     ring();
     return Error::kQueueFull;
   }
-  settle_binds();
-  if (request.window) binds_.push_back({producer_, request.key, request.window});
+  settle_watched();
+  if (request.watch) watched_.push_back({producer_, request.key, request.watch});
   std::uint8_t* const wqe = next_wqe();
   const RequestKind kind = kind_of(request.opcode);
   const std::size_t bytes = build(request, kind, wqe);
-  publish(request, kind, {wqe, bytes});
+  publish(request, request.of_read ? RequestKind::kReadInvalidate : kind, {wqe, bytes});
   return {};
 }
 
@@ -90,27 +90,34 @@ void SendQueue::ring_deferred() {
   ring();
 }
 
-void SendQueue::settle_binds() {
-  auto bind = binds_.begin();
-  for (; bind != binds_.end() && static_cast<std::uint16_t>(bind->index - oldest_) >= taken(); ++bind)
-    bind->window->accepted(bind->key);
-  binds_.erase(binds_.begin(), bind);
+void SendQueue::settle_watched() {
+  auto watched = watched_.begin();
+  for (; watched != watched_.end() && static_cast<std::uint16_t>(watched->index - oldest_) >= taken(); ++watched)
+    watched->watch->accepted(watched->key);
+  watched_.erase(watched_.begin(), watched);
 }
 
-void SendQueue::refuse_bind(std::uint16_t index) {
-  const auto bind = std::find_if(binds_.begin(), binds_.end(), [index](const Bind& b) { return b.index == index; });
-  if (bind == binds_.end()) return;
-  // Requests end in their order: the binds before have executed.
-  for (auto before = binds_.begin(); before != bind; ++before) before->window->accepted(before->key);
-  bind->window->refused(bind->key);
-  binds_.erase(binds_.begin(), bind + 1);
+void SendQueue::refuse_watched(std::uint16_t index) {
+  const auto watched =
+      std::find_if(watched_.begin(), watched_.end(), [index](const Watched& w) { return w.index == index; });
+  if (watched == watched_.end()) return;
+  // Requests end in their order: those before have executed.
+  for (auto before = watched_.begin(); before != watched; ++before) before->watch->accepted(before->key);
+  watched->watch->refused(watched->key);
+  watched_.erase(watched_.begin(), watched + 1);
+}
+
+void SendQueue::settle() {
+  const std::lock_guard lock(lock_);
+  read_retired_record();
+  settle_watched();
 }
 
 void SendQueue::reset() {
   const std::lock_guard lock(lock_);
-  settle_binds();
-  for (const auto& bind : binds_) bind.window->refused(bind.key);
-  binds_.clear();
+  settle_watched();
+  for (const auto& watched : watched_) watched.watch->refused(watched.key);
+  watched_.clear();
   producer_ = rung_ = retired_ = oldest_ = 0;
   last_record_ = 0;
 }

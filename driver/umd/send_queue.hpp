@@ -61,6 +61,9 @@ class SendQueue {
   /// Rings for the requests that were posted with `defer`.
   void ring_deferred();
 
+  /// Tells the KeyWatch of each request about a key that has executed by now.
+  void settle();
+
   /// Takes note of a CQE with these fields (`failed`: another status than Success): returns what was posted at its
   /// index, or nothing if nothing is outstanding there.
   struct Posted {
@@ -86,11 +89,11 @@ class SendQueue {
     bool decoded{};
   };
 
-  /// A bind that has not been seen to end.
-  struct Bind {
+  /// A request about a key that has not been seen to end.
+  struct Watched {
     std::uint16_t index{};
     std::uint32_t key{};
-    std::shared_ptr<WindowKeys> window;
+    std::shared_ptr<KeyWatch> watch;
   };
 
   [[nodiscard]] Result<void> post_locked(const SendRequest& request);
@@ -107,9 +110,9 @@ class SendQueue {
   [[nodiscard]] bool few_outstanding();
   void ring();
   void retire_to(std::uint16_t index);
-  /// The binds whose slots are free again, and that have not failed, have executed.
-  void settle_binds();
-  void refuse_bind(std::uint16_t index);
+  /// Those whose slots are free again, and that have not failed, have executed.
+  void settle_watched();
+  void refuse_watched(std::uint16_t index);
   void read_retired_record();
   [[nodiscard]] std::uint16_t taken() const { return static_cast<std::uint16_t>(producer_ - oldest_); }
   [[nodiscard]] Slot& slot(std::uint16_t index) { return slots_[index & mask_]; }
@@ -119,11 +122,11 @@ class SendQueue {
   const std::uint16_t mask_;
   SpinLock lock_;
   std::vector<Slot> slots_;
-  std::vector<Bind> binds_;   ///< In the order of posting; room for all that may be outstanding
-  std::uint16_t producer_{};  ///< Next index to post
-  std::uint16_t rung_{};      ///< The device has been told of everything before
-  std::uint16_t retired_{};   ///< Retired index as far as known
-  std::uint16_t oldest_{};    ///< Oldest slot not free; at or behind retired_
+  std::vector<Watched> watched_;  ///< In the order of posting; room for all that may be outstanding
+  std::uint16_t producer_{};      ///< Next index to post
+  std::uint16_t rung_{};          ///< The device has been told of everything before
+  std::uint16_t retired_{};       ///< Retired index as far as known
+  std::uint16_t oldest_{};        ///< Oldest slot not free; at or behind retired_
   std::uint64_t last_record_{};
 };
 
@@ -135,7 +138,8 @@ inline std::optional<SendQueue::Posted> SendQueue::complete(std::uint16_t index,
   if (entry.decoded) return std::nullopt;
   entry.decoded = true;
   const Posted posted{entry.id, entry.kind};
-  if (entry.kind == RequestKind::kBind && failed) refuse_bind(index);
+  if (failed) [[unlikely]]
+    refuse_watched(index);
   read_retired_record();
   retire_to(retired_index);
   return posted;

@@ -13,7 +13,7 @@ namespace rnic::umd {
 
 Result<std::shared_ptr<SharedReceiveQueue>> SharedReceiveQueue::create(std::shared_ptr<ProcessContext> process,
                                                                        std::uint32_t depth, std::uint32_t segments,
-                                                                       calls::Handle pd) {
+                                                                       calls::Handle pd, std::uint64_t affinity) {
   const Limits& limits = process->limits();
   if (limits.max_srq == 0) return Error::kNotSupported;
   if (depth == 0 || depth > limits.max_srq_depth || segments > limits.max_sge) {
@@ -22,8 +22,10 @@ Result<std::shared_ptr<SharedReceiveQueue>> SharedReceiveQueue::create(std::shar
   if (!process->usable()) return Error::kDeviceFailed;
   const std::uint32_t granted = std::max(segments, kMinSegments);
   return or_out_of_memory([&]() -> Result<std::shared_ptr<SharedReceiveQueue>> {
-    auto kernel_srq = process->create_srq(
-        {.pd = pd, .log_depth = ring_log_depth(depth), .log_stride = ReceiveQueue::log_stride_for(granted)});
+    auto kernel_srq = process->create_srq({.pd = pd,
+                                           .log_depth = ring_log_depth(depth),
+                                           .log_stride = ReceiveQueue::log_stride_for(granted),
+                                           .affinity = affinity});
     if (!kernel_srq) return kernel_srq.error();
     return std::shared_ptr<SharedReceiveQueue>(
         new SharedReceiveQueue(std::move(process), kernel_srq.take(), depth, granted));

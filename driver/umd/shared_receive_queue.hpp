@@ -30,7 +30,9 @@ class SharedReceiveQueue final : public ReceiveSource {
   /// first. Errors: kInvalidParameter (beyond the limits), those of ProcessContext::create_srq.
   static Result<std::shared_ptr<SharedReceiveQueue>> create(std::shared_ptr<ProcessContext> process,
                                                             std::uint32_t depth, std::uint32_t segments,
-                                                            calls::Handle pd = 0);
+                                                            calls::Handle pd = 0, std::uint64_t affinity = 0);
+  /// As CompletionQueue.
+  [[nodiscard]] std::uint64_t affinity() const { return kernel_srq_->affinity(); }
   SharedReceiveQueue(const SharedReceiveQueue&) = delete;
   SharedReceiveQueue& operator=(const SharedReceiveQueue&) = delete;
 

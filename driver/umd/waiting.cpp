@@ -14,6 +14,7 @@ bool wait_until(DeviceNode& node, const std::function<bool()>& done, std::uint64
     // In this order: a failure seen here has been handed out below, by this thread or by one that is still about it.
     const bool working = !machine.removed() && node.takers().any_working();
     if (const unsigned taken = node.takers().take_events(); taken != 0) machine.elapse(taken * cost::kEventNs);
+    node.takers().work();
     const bool usable = working || node.takers().any_handing_out();
     if (done()) return true;
     const std::uint64_t passed = machine.now_ns() - start;

@@ -6,9 +6,10 @@
 
 namespace rnic::umd {
 
-/// Takes events and hands them out until `done` holds, `timeout_ns` is over, or the device has failed for all that the
-/// process has open; returns whether it holds. Lets time pass. This is how a thread waits for anything that an
-/// interrupt or Machine::wake announces. A thread that hears nothing for long asks whether the device is still well.
+/// Takes events, hands them out, and does what has come of them, until `done` holds, `timeout_ns` is over, or the
+/// device has failed for all that the process has open; returns whether it holds. Lets time pass. This is how a thread
+/// waits for anything that an interrupt or Machine::wake announces. A thread that hears nothing for long asks whether
+/// the device is still well.
 bool wait_until(DeviceNode& node, const std::function<bool()>& done, std::uint64_t timeout_ns = kForever);
 
 }  // namespace rnic::umd

@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <mutex>
 
+#include "driver/umd/key_watch.hpp"
+
 namespace rnic::umd {
 
 /// The keys of a memory window that binds under way may leave it with: the one that it has, and those of the binds that
 /// have been posted since. A bind that is refused or flushed leaves the window with the key before (decisions 54).
 /// Thread safe; allocates nothing.
-class WindowKeys {
+class WindowKeys final : public KeyWatch {
  public:
   explicit WindowKeys(std::uint32_t first) { begin(first); }
   /// Of a window that has just been made.
@@ -36,13 +38,13 @@ class WindowKeys {
     keys_[count_++] = key;
   }
   /// The bind has executed: the keys before are gone.
-  void accepted(std::uint32_t key) {
+  void accepted(std::uint32_t key) override {
     const std::lock_guard lock(mutex_);
     base_ = key;
     const auto found = std::find(keys_.cbegin(), end(), key);
     if (found != end()) erase(keys_.cbegin(), found);
   }
-  void refused(std::uint32_t key) {
+  void refused(std::uint32_t key) override {
     const std::lock_guard lock(mutex_);
     const auto found = std::find(keys_.cbegin(), end(), key);
     if (found != end()) erase(found, found + 1);

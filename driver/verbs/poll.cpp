@@ -17,7 +17,8 @@ ibv_wc_opcode opcode_of(const umd::Completion& completion) {
     case umd::RequestKind::kReceiveWrite: return IBV_WC_RECV_RDMA_WITH_IMM;
     case umd::RequestKind::kBind: return IBV_WC_BIND_MW;
     case umd::RequestKind::kInvalidate:
-    case umd::RequestKind::kFastRegister: break;
+    case umd::RequestKind::kFastRegister:
+    case umd::RequestKind::kReadInvalidate: break;
   }
   return IBV_WC_LOCAL_INV;
 }

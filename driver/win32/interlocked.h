@@ -4,10 +4,11 @@
 
 #include "driver/win32/types.h"
 
-// Interlocked operations: full barriers, as on Windows. The plain names are of 32 bits, those that end in 64 of 64.
+// Interlocked operations: full barriers, as on Windows. The plain names are of LONG, those that end in 64 of 64 bits. A program
+// may have written `long` for LONG: it has the width of Linux, and is one atomic number all the same.
 
 template <typename T>
-concept Interlocked32 = sizeof(T) == 4;
+concept Interlocked32 = sizeof(T) == 4 || std::is_same_v<T, long> || std::is_same_v<T, unsigned long>;
 template <typename T>
 concept Interlocked64 = sizeof(T) == 8;
 

@@ -31,3 +31,4 @@
 #define _Analysis_noreturn_
 #define _Analysis_assume_(expression)
 #define _Use_decl_annotations_
+#define __fallthrough [[fallthrough]]

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <type_traits>
 
 #include "driver/win32/interlocked.h"
 #include "driver/win32/sal.h"
@@ -23,6 +24,7 @@
 #define __cdecl
 #define __stdcall
 #define __callback
+#define __declspec(what)
 #define FORCEINLINE inline
 #define UNREFERENCED_PARAMETER(parameter) static_cast<void>(parameter)
 #define _countof(array) (sizeof(array) / sizeof((array)[0]))
@@ -32,6 +34,18 @@
   static_cast<WORD>(static_cast<BYTE>(low) | static_cast<WORD>(static_cast<WORD>(static_cast<BYTE>(high)) << 8))
 #define LOBYTE(word) static_cast<BYTE>(word)
 #define HIBYTE(word) static_cast<BYTE>(static_cast<WORD>(word) >> 8)
+
+#ifndef NOMINMAX
+// Functions, because macros of these names would be the end of <algorithm>.
+template <typename T, typename U>
+[[nodiscard]] constexpr std::common_type_t<T, U> min(T one, U other) {
+  return other < one ? other : one;
+}
+template <typename T, typename U>
+[[nodiscard]] constexpr std::common_type_t<T, U> max(T one, U other) {
+  return one < other ? other : one;
+}
+#endif
 
 inline constexpr DWORD INFINITE = 0xFFFFFFFF;
 inline constexpr DWORD WAIT_OBJECT_0 = 0;

@@ -85,6 +85,15 @@ void read_quota(TomlTable table, ProcessQuota& quota) {
   table.finish();
 }
 
+/// What a host's NIC is; nothing: the table does not say.
+std::optional<NicKind> read_nic(TomlTable& table) {
+  const auto text = table.text("nic");
+  if (!text) return {};
+  if (*text == "rtl") return NicKind::kRtl;
+  if (*text == "model") return NicKind::kModel;
+  table.fail("nic", fmt::format("'{}' is none of rtl, model (the reference NIC)", *text));
+}
+
 void read_hosts(std::vector<TomlTable> hosts, MachineDescription& machine) {
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     TomlTable& host = hosts[i];
@@ -94,6 +103,10 @@ void read_hosts(std::vector<TomlTable> hosts, MachineDescription& machine) {
       for (const auto& text : *texts) gids.push_back(read_gid(host, text));
     }
     machine.gids.push_back(std::move(gids));
+    if (const auto nic = read_nic(host)) machine.world.nics.at(i) = nic;
+    bool guest = false;
+    host.boolean("guest", guest);
+    if (guest) machine.guests.insert(i);
     if (auto pcie = host.table("pcie")) {
       HostOptions own = machine.world.host;
       read_pcie(std::move(*pcie), own.root_complex);
@@ -159,6 +172,7 @@ void read_machine(TomlTable root, const std::filesystem::path& folder, MachineDe
   if (hosts.size() > count)
     root.fail("hosts", fmt::format("is {}, and there are {} tables [[host]]", count, hosts.size()));
   world.hosts = count;
+  if (const auto nic = read_nic(root)) world.nics.fill(nic);
   root.one_of("mtu", machine.mtu, {256, 512, 1024, 2048, 4096});
   world.free_ends = sockets.size();
   if (auto table = root.table("switch")) {

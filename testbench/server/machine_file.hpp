@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,8 @@ struct MachineDescription {
   std::vector<std::vector<kmd::Gid>> gids;
   std::vector<FrameSocketOptions> sockets;  ///< At the free ends of the world
   ProcessQuota quota;
-  std::uint64_t mtu{};  ///< Of every port, bytes; 0: what its device can
+  std::set<std::size_t> guests;  ///< Hosts that are guests', by number
+  std::uint64_t mtu{};           ///< Of every port, bytes; 0: what its device can
 
   [[nodiscard]] std::vector<kmd::Gid> gids_of(std::size_t host) const;
 };

@@ -32,7 +32,13 @@ MachineServer::MachineServer(World& world, MachineServerOptions options, std::fu
     : world_(world), options_(std::move(options)), log_(std::move(log)), paused_(options_.paused) {
   if (options_.sockets.size() != world.options().free_ends)
     throw std::invalid_argument("a machine has a socket for each free end");
+  if (!options_.guests.empty() && options_.log != nullptr)
+    throw std::invalid_argument("what a guest does is in no event log");
   for (std::size_t i = 0; i < world.hosts(); ++i) {
+    if (options_.guests.contains(i)) {
+      guests_.push_back(std::make_unique<GuestHost>(world.host(i), poller_, calls_, log_));
+      continue;
+    }
     if (!options_.sockets.empty()) networks_.push_back(std::make_unique<HostNetwork>(world.plug(i)));
     hosts_.push_back(std::make_unique<HostServer>(world.host(i), poller_, calls_, log_, options_.log));
   }
@@ -47,17 +53,18 @@ MachineServer::~MachineServer() {
 
 void MachineServer::bring_up() {
   advance(kSlicePs);  // events are heard from the first delta cycle on
+  for (const auto& guest : guests_) guest->power_on();
   run_job([this] {
     for (std::size_t i = 0; i < hosts_.size(); ++i) {
       kmd::KernelOptions options;
-      options.mac = station_of(i);
-      if (i < options_.gids.size()) options.gids = options_.gids[i];
+      options.mac = station_of(hosts_[i]->host().index());
+      options.gids = gids(hosts_[i]->host().index());
       if (options_.mtu != 0) options.mtu = static_cast<std::uint32_t>(std::bit_width(options_.mtu) - kMtuBits);
       if (!networks_.empty())
         options.find_neighbour = [network = networks_[i].get()](const kmd::Gid& gid) { return network->find(gid); };
       hosts_[i]->bring_up(options, options_.quota);
     }
-    for (std::size_t i = 0; i < hosts_.size(); ++i) introduce(i);
+    for (const auto& host : hosts_) introduce(*host);
   });
   if (!options_.sockets.empty()) begin_networks();
 }
@@ -70,19 +77,31 @@ void MachineServer::listen() {
     sockets_[i]->open(options_.sockets[i], poller_, record,
                       [this, i](const std::string& line) { log_("socket " + std::to_string(i) + ": " + line); });
   }
-  for (std::size_t i = 0; i < hosts_.size(); ++i) hosts_[i]->listen(options_.folder + "/host" + std::to_string(i));
+  for (const auto& host : hosts_) host->listen(options_.folder + "/host" + std::to_string(host->host().index()));
+  for (const auto& guest : guests_) guest->listen(options_.folder + "/guest" + std::to_string(guest->host().index()));
   overseers_ = std::make_unique<Overseers>(*this, options_.folder + "/control");
 }
 
-/// Every other host learns where frames for its addresses go.
-void MachineServer::introduce(std::size_t index) {
-  const kmd::PortTables& own = hosts_[index]->kernel().port_tables();
-  for (std::size_t other = 0; other < hosts_.size(); ++other) {
-    for (std::size_t i = 0; other != index && i < own.gids(); ++i) {
-      const auto gid = own.gid(i);
-      if (gid && !hosts_[other]->kernel().port_tables().add_neighbour(*gid, station_of(index)))
-        throw std::runtime_error("the hosts have too many addresses");
+const std::vector<kmd::Gid>& MachineServer::gids(std::size_t index) const {
+  static const std::vector<kmd::Gid> kNone;
+  return index < options_.gids.size() ? options_.gids[index] : kNone;
+}
+
+/// It learns where frames for the addresses of the others go.
+void MachineServer::introduce(HostServer& host) {
+  const auto learn = [&host](const kmd::Gid& gid, std::size_t index) {
+    if (!host.kernel().port_tables().add_neighbour(gid, station_of(index)))
+      throw std::runtime_error("the hosts have too many addresses");
+  };
+  for (const auto& other : hosts_) {
+    if (other.get() == &host) continue;
+    const kmd::PortTables& tables = other->kernel().port_tables();
+    for (std::size_t i = 0; i < tables.gids(); ++i) {
+      if (const auto gid = tables.gid(i)) learn(*gid, other->host().index());
     }
+  }
+  for (const auto& guest : guests_) {
+    for (const kmd::Gid& gid : gids(guest->host().index())) learn(gid, guest->host().index());
   }
 }
 
@@ -97,10 +116,11 @@ void MachineServer::begin_networks() {
       if (const auto gid = tables.gid(place)) addresses[i].push_back(*gid);
     }
     settled.insert(addresses[i].begin(), addresses[i].end());
-    stations.insert(station_of(i));
   }
+  for (std::size_t i = 0; i < world_.hosts(); ++i) stations.insert(station_of(i));
   for (std::size_t i = 0; i < hosts_.size(); ++i)
-    networks_[i]->begin(station_of(i), addresses[i], settled, hosts_[i]->kernel().port_tables());
+    networks_[i]->begin(station_of(hosts_[i]->host().index()), addresses[i], settled,
+                        hosts_[i]->kernel().port_tables());
   for (std::size_t i = 0; i < options_.sockets.size(); ++i) {
     const auto plug = world_.plug(world_.hosts() + i);
     sockets_.push_back(std::make_unique<OutsidePort>(OutsidePort::End{plug.wire, plug.end}, stations));
@@ -151,6 +171,7 @@ bool MachineServer::take_all() {
   bool any = false;
   for (const auto& host : hosts_) any = host->take_all() || any;
   for (const auto& socket : sockets_) any = socket->take() || any;
+  for (const auto& guest : guests_) guest->take();
   return any;
 }
 
@@ -191,7 +212,7 @@ void MachineServer::serve() {
 void MachineServer::move_on() {
   flushed_ = false;
   moved_at_ns_ = outside_ns();
-  if (!sockets_.empty()) {
+  if (outsiders()) {
     const std::uint64_t early_ns = pace_.early_ns(moved_at_ns_);
     if (early_ns != 0) return wait_outside(early_ns);
     pace_.passes(kSlicePs / model::kPicosecondsPerNanosecond);
@@ -214,8 +235,8 @@ void MachineServer::rest() {
     wait_outside(deadline_ns);
     const std::uint64_t passed = outside_ns() - since;
     const std::uint64_t begin = world_.now_ns();
-    // Who is outside lives in the time there: with sockets the machine has the same between one frame and the next.
-    if (deadline_ns || !sockets_.empty()) {
+    // Who is outside lives in the time there: the machine has the same between one frame and the next.
+    if (deadline_ns || outsiders()) {
       const std::uint64_t ps = std::min(passed, deadline_ns.value_or(passed)) * model::kPicosecondsPerNanosecond;
       if (options_.log != nullptr) options_.log->rest(ps);
       advance(ps);
@@ -240,6 +261,7 @@ void MachineServer::finish() {
   for (const auto& socket : sockets_) socket->close();
   if (options_.log != nullptr) options_.log->finish();
   for (const auto& network : networks_) network->give_up();
+  for (const auto& guest : guests_) guest->end();
   for (const auto& host : hosts_) host->end_all();
   run_until([this] {
     take_all();

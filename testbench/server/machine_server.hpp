@@ -4,10 +4,12 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "testbench/guest/guest_host.hpp"
 #include "testbench/server/call_threads.hpp"
 #include "testbench/server/host_server.hpp"
 #include "testbench/server/memory_recorder.hpp"
@@ -26,6 +28,7 @@ struct MachineServerOptions {
   std::string folder;                       ///< Of the sockets, one a host: host0, host1, ...
   std::vector<std::vector<kmd::Gid>> gids;  ///< Of each host, beside its link-local one
   ProcessQuota quota{};                     ///< Of each process on a host
+  std::set<std::size_t> guests;             ///< Hosts that are guests' (docs/guest.md), by number
   std::uint64_t mtu{};                      ///< Of every port, bytes; 0: what its device can
   bool paused = false;                      ///< Time stands still until the first pause()
   EventLogWriter* log = nullptr;            ///< Hears all that comes from outside, if it is there; outlives the server
@@ -36,8 +39,8 @@ struct MachineServerOptions {
 ///
 /// Simulated time runs as fast as it can while something is under way. With nothing under way but deadlines (timers of
 /// the NICs) it goes no faster than the time outside, and with nothing at all it stands still; in both cases the thread
-/// sleeps until a process, or somebody at a socket, speaks. Where there are sockets simulated time goes as the time
-/// outside does while nothing is under way, and no faster while something is.
+/// sleeps until a process, or somebody at a socket, speaks. Where there are sockets or guests simulated time goes as
+/// the time outside does while nothing is under way, and no faster while something is.
 class MachineServer {
  public:
   /// Before the simulation has begun; `world` outlives it. `log` takes lines for the user.
@@ -78,12 +81,17 @@ class MachineServer {
   [[nodiscard]] CallThreads& calls() { return calls_; }
   [[nodiscard]] World& world() { return world_; }
   [[nodiscard]] EventLogWriter* event_log() { return options_.log; }
+  /// Those that are not guests'.
   [[nodiscard]] const std::vector<std::unique_ptr<HostServer>>& hosts() const { return hosts_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<GuestHost>>& guests() const { return guests_; }
   /// Where frames come from outside, and go to it.
   [[nodiscard]] const std::vector<std::unique_ptr<OutsidePort>>& sockets() const { return sockets_; }
 
  private:
-  void introduce(std::size_t index);
+  void introduce(HostServer& host);
+  [[nodiscard]] const std::vector<kmd::Gid>& gids(std::size_t index) const;
+  /// Somebody is outside who lives in the time there.
+  [[nodiscard]] bool outsiders() const { return !options_.sockets.empty() || !guests_.empty(); }
   void begin_networks();
   void move_on();
   void run_job(const std::function<void()>& job);
@@ -100,8 +108,9 @@ class MachineServer {
   const std::function<void(const std::string&)> log_;
   Poller poller_;
   CallThreads calls_;
-  std::vector<std::unique_ptr<HostNetwork>> networks_;  ///< Of the hosts, if there are sockets
+  std::vector<std::unique_ptr<HostNetwork>> networks_;  ///< Of hosts_, if there are sockets
   std::vector<std::unique_ptr<HostServer>> hosts_;
+  std::vector<std::unique_ptr<GuestHost>> guests_;
   std::vector<std::unique_ptr<OutsidePort>> sockets_;
   Pace pace_;
   std::vector<std::unique_ptr<MemoryRecorder>> recorders_;

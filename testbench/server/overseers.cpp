@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <fstream>
+#include <optional>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -82,6 +83,34 @@ Json process_json(const Session& session, bool counters) {
   return json;
 }
 
+/// `count` reads one; nothing: it cannot be read.
+template <typename Count>
+Json counters_json(const Count& count) {
+  std::array<std::uint64_t, hw::kCounterNames.size()> counts{};
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (const auto got = count(static_cast<hw::Counter>(i))) counts[i] = *got;
+  }
+  return counts_json(counts, hw::kCounterNames);
+}
+
+Json guest_json(GuestHost& host, bool counters) {
+  Json guest{{"running", host.figures() != nullptr}, {"guests", host.guests()}};
+  const auto& root = host.host().root_complex().statistics();
+  guest["unsupported_accesses"] = host.nic().unsupported();
+  guest["dma_faults"] = root.dropped_writes + root.unsupported_reads;
+  if (const GuestFigures* const figures = host.figures()) {
+    guest["memory_bytes"] = figures->memory_bytes;
+    guest["config_accesses"] = figures->config_accesses;
+    guest["writes"] = figures->writes;
+    guest["reads"] = figures->reads;
+    guest["interrupts"] = figures->interrupts;
+    guest["resets"] = figures->resets;
+  }
+  Json json{{"name", host.host().basename()}, {"processes", Json::array()}, {"guest", std::move(guest)}};
+  if (counters) json["counters"] = counters_json([&](hw::Counter counter) { return host.nic().counter(counter); });
+  return json;
+}
+
 Json host_json(HostServer& host, bool counters) {
   Json json{{"name", host.host().basename()}, {"processes", Json::array()}};
   const auto sessions = host.sessions();  // they may end while time passes
@@ -89,12 +118,11 @@ Json host_json(HostServer& host, bool counters) {
     if (!session->ended()) json["processes"].push_back(process_json(*session, counters));
   }
   if (!counters) return json;
-  std::array<std::uint64_t, hw::kCounterNames.size()> counts{};
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    const auto count = host.kernel().counter(static_cast<hw::Counter>(i));
-    if (count) counts[i] = *count;
-  }
-  json["counters"] = counts_json(counts, hw::kCounterNames);
+  json["counters"] = counters_json([&](hw::Counter counter) -> std::optional<std::uint64_t> {
+    const auto count = host.kernel().counter(counter);
+    if (!count) return {};
+    return *count;
+  });
   return json;
 }
 
@@ -108,7 +136,12 @@ Json socket_json(const OutsidePort& socket) {
 
 nlohmann::ordered_json machine_json(MachineServer& server, bool counters) {
   Json json{{"simulated_ns", server.world().now_ns()}, {"paused", server.paused()}, {"hosts", Json::array()}};
-  for (const auto& host : server.hosts()) json["hosts"].push_back(host_json(*host, counters));
+  auto host = server.hosts().begin();
+  auto guest = server.guests().begin();
+  for (std::size_t i = 0; i < server.world().hosts(); ++i) {
+    const bool is_guest = guest != server.guests().end() && (*guest)->host().index() == i;
+    json["hosts"].push_back(is_guest ? guest_json(**guest++, counters) : host_json(**host++, counters));
+  }
   for (const auto& socket : server.sockets()) json["sockets"].push_back(socket_json(*socket));
   return json;
 }

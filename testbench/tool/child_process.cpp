@@ -18,8 +18,8 @@ namespace {
 void become(const ChildOptions& options, char* const arguments[]) {
   if (options.own_group) {
     setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
   }
+  if (options.own_group || options.ends_with_us) prctl(PR_SET_PDEATHSIG, SIGTERM);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);

@@ -27,6 +27,7 @@ struct ChildOptions {
   int output = -1;                                               ///< Descriptor for standard output; -1: the own
   int errors = -1;                                               ///< The same for standard error
   int keeps = -1;                                                ///< A descriptor that stays open in it
+  bool ends_with_us = false;                                     ///< It ends with this process
   bool own_group = false;  ///< Signals of the terminal do not reach it, and it ends with this process
 };
 

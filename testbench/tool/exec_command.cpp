@@ -97,7 +97,7 @@ int run_exec_command(ExecArguments& arguments) {
 }  // namespace
 
 std::vector<std::string> take_programs(int& argc, const char* const argv[]) {
-  if (argc < 2 || std::string_view(argv[1]) != "exec") return {};
+  if (argc < 2 || (std::string_view(argv[1]) != "exec" && std::string_view(argv[1]) != "linux")) return {};
   const auto* const end = argv + argc;
   const auto* const dashes = std::find(argv, end, std::string_view("--"));
   argc = static_cast<int>(dashes - argv);

@@ -27,7 +27,8 @@ MachineServerOptions MachineArguments::server_options(std::size_t hosts) const {
   options.quota = quota;
   options.mtu = mtu;
   options.sockets = sockets;
-  const MachineDescription named{.world = {}, .gids = gids, .sockets = {}, .quota = {}, .mtu = {}};
+  options.guests = guests;
+  const MachineDescription named{.world = {}, .gids = gids, .sockets = {}, .quota = {}, .guests = {}, .mtu = {}};
   for (std::size_t i = 0; i < hosts; ++i) options.gids.push_back(named.gids_of(i));
   return options;
 }
@@ -41,7 +42,7 @@ void add_machine_options(CLI::App& command, MachineArguments& arguments) {
           "machine",
           [&arguments](const std::string& file) {
             MachineDescription machine{
-                .world = arguments.world.options, .gids = {}, .sockets = {}, .quota = {}, .mtu = {}};
+                .world = arguments.world.options, .gids = {}, .sockets = {}, .quota = {}, .guests = {}, .mtu = {}};
             try {
               load_machine(file, machine, arguments.world.files);
             } catch (const MachineFileError& error) {
@@ -52,6 +53,7 @@ void add_machine_options(CLI::App& command, MachineArguments& arguments) {
             arguments.sockets = machine.sockets;
             arguments.quota = machine.quota;
             arguments.mtu = machine.mtu;
+            arguments.guests.insert(machine.guests.begin(), machine.guests.end());
           },
           "Machine file (docs/machine_file.md)")
       ->type_name("MACHINE.toml");

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct MachineArguments {
   std::vector<FrameSocketOptions> sockets;     ///< The same
   ProcessQuota quota;                          ///< The same
   std::uint64_t mtu{};                         ///< The same
+  std::set<std::size_t> guests;                ///< The same
   std::vector<const CLI::Option*> simulating;  ///< That say what is simulated
 
   /// Those of them that were given, as a command line.

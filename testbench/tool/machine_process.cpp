@@ -38,7 +38,7 @@ std::string own_folder() {
 
 }  // namespace
 
-bool MachineProcess::listens(const std::string& folder) { return somebody_listens(socket_of(folder, 0)); }
+bool MachineProcess::listens(const std::string& folder) { return somebody_listens(folder + "/control"); }
 
 MachineProcess MachineProcess::at(const std::string& folder) {
   if (!listens(folder)) throw UsageError(fmt::format("no machine listens in '{}' (rnic serve --dir)", folder));

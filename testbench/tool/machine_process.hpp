@@ -17,7 +17,7 @@ class MachineProcess {
   static MachineProcess at(const std::string& folder);
   /// Starts one, with these arguments of `rnic serve`. Throws UsageError when it does not begin.
   static MachineProcess start(const std::vector<std::string>& arguments);
-  /// Whether a machine listens at host 0 of `folder`.
+  /// Whether a machine listens in `folder`.
   [[nodiscard]] static bool listens(const std::string& folder);
   MachineProcess(MachineProcess&&) = default;
   MachineProcess& operator=(MachineProcess&&) = delete;
@@ -27,6 +27,8 @@ class MachineProcess {
   [[nodiscard]] std::string socket(unsigned host) const;
   /// What a program needs to find itself on that host.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> environment(unsigned host) const;
+  /// Where its sockets are.
+  [[nodiscard]] const std::string& folder() const { return folder_; }
   /// As ask_machine.
   [[nodiscard]] nlohmann::ordered_json ask(const std::string& question) const;
   /// Ends it, if it is our own, with its outputs; returns its exit code.

@@ -15,6 +15,12 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Something is missing on this machine that Debian has: exit code 77, as of a test that is skipped.
+class MissingError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 /// 0 when no time has passed.
 inline double per_second(std::uint64_t count, double seconds) {
   return seconds > 0 ? static_cast<double>(count) / seconds : 0;

@@ -77,6 +77,16 @@ std::unique_ptr<EventLogWriter> begin_log(const ServeArguments& arguments) {
   }
 }
 
+/// What a machine with guests has not.
+void check_guests(const ServeArguments& arguments, std::size_t hosts) {
+  const auto& guests = arguments.machine.guests;
+  if (guests.empty()) return;
+  if (*guests.rbegin() >= hosts) throw UsageError(fmt::format("--guest: there is no host {}", *guests.rbegin()));
+  if (!arguments.log.empty()) throw UsageError("--log: what a guest does is in no event log");
+  if (arguments.machine.world.drawn_from)
+    throw UsageError("--world: a guest's processor has a memory order of its own");
+}
+
 /// The machine from its first process to the signal that ends it.
 void serve(MachineServer& server, const Signals& signals, const ServeArguments& arguments) {
   static_cast<void>(server.poller().add(signals.descriptor(), [&] {
@@ -91,6 +101,8 @@ void serve(MachineServer& server, const Signals& signals, const ServeArguments& 
   server.bring_up();
   server.listen();
   for (const auto& host : server.hosts()) fmt::print("  {}: {}\n", host->host().basename(), host->socket());
+  for (const auto& guest : server.guests())
+    fmt::print("  {}: {}, for a guest\n", guest->host().basename(), guest->socket());
   for (std::size_t i = 0; i < server.sockets().size(); ++i)
     fmt::print("  socket{}: {}\n", i, server.sockets()[i]->options().describe());
   std::fflush(stdout);
@@ -108,6 +120,7 @@ void serve(MachineServer& server, const Signals& signals, const ServeArguments& 
 
 int run_serve_command(ServeArguments& arguments) {
   arguments.outputs.check(arguments.machine.world.options);
+  check_guests(arguments, arguments.machine.world.options.hosts);
   make_run_folder(arguments.folder);
   raise_descriptor_limit();
   const Signals signals;
@@ -145,6 +158,8 @@ void add_serve_command(CLI::App& tool, std::function<int()>& action) {
   arguments->folder = default_run_folder();
   command->add_option("--dir", arguments->folder, "Folder of the hosts' sockets: host0, host1, ...")
       ->capture_default_str();
+  command->add_option("--guest", arguments->machine.guests,
+                      "Number of a host whose processor and memory are a guest's (rnic linux); may be given again");
   command->add_flag("--pause", arguments->paused, "Time stands still until SIGUSR1 comes, which stops it again, too");
   command->add_flag("--quiet", arguments->quiet, "No status line on a terminal");
   command->add_option("--ready-fd", arguments->ready, "Descriptor to write a line to when processes can come");

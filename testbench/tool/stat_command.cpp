@@ -33,9 +33,21 @@ void print_process(const Json& process) {
              process.at("calls").get<std::uint64_t>(), process.at("doorbells").get<std::uint64_t>());
 }
 
+void print_guest(const Json& guest) {
+  if (!guest.at("running").get<bool>()) return fmt::print("  no guest\n");
+  constexpr double kMiB = 1 << 20;
+  fmt::print("  a guest with {:.0f} MiB: {} reads and {} writes of registers, {} interrupts\n",
+             guest.at("memory_bytes").get<double>() / kMiB, guest.at("reads").get<std::uint64_t>(),
+             guest.at("writes").get<std::uint64_t>(), guest.at("interrupts").get<std::uint64_t>());
+}
+
 void print_processes(const Json& answer) {
   for (const auto& host : answer.at("hosts")) {
     fmt::print("{}\n", host.at("name").get<std::string>());
+    if (host.contains("guest")) {
+      print_guest(host.at("guest"));
+      continue;
+    }
     if (host.at("processes").empty()) {
       fmt::print("  no process\n");
       continue;
@@ -66,6 +78,7 @@ void print_counters(const Json& answer, const Json* before) {
     fmt::print("{}\n", hosts[i].at("name").get<std::string>());
     print_counts("  ", hosts[i].at("counters"),
                  before == nullptr ? nullptr : &before->at("hosts").at(i).at("counters"));
+    if (hosts[i].contains("guest")) print_guest(hosts[i].at("guest"));
     for (const auto& process : hosts[i].at("processes")) {
       fmt::print("  process {} {}\n", process.at("process").get<std::int64_t>(), process.at("name").get<std::string>());
       for (const auto& pair : process.at("pairs")) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "driver/generated/host_interface.hpp"
+#include "driver/nd2/ndtypes.h"
 #include "driver/umd/kernel_qp.hpp"
 #include "driver/umd/request.hpp"
 #include "model/wire_faults.hpp"
@@ -47,6 +48,7 @@ struct VectorHostSetup {
   std::uint32_t initiator_reads = 4,
                 responder_reads = 4;  ///< Outstanding Reads and atomics: its own, those of its peer
   std::uint32_t cq_depth = 64;
+  std::optional<std::uint64_t> pinned_quota, ring_quota;  ///< Bytes that the kernel driver lets the host's client have
   std::uint8_t ack_timeout = 8, retry_count = 7, rnr_retry = 6, min_rnr_timer = 4;
   bool remote_read = true, remote_write = true, remote_atomic = true;  ///< What the peer may do
   std::optional<std::uint32_t> first_psn;                              ///< Of its requests
@@ -61,6 +63,7 @@ struct VectorSetup {
   bool fast_register = false;    ///< The queue pairs take fast registrations
   std::size_t queue_pairs = 1;   ///< Of each host
   std::optional<VectorSrq> srq;
+  bool one_cq = false;  ///< Initiator and receive queues of a host have the same completion queue
   bool connected = true;
   bool ipv6 = false;
   bool iommu_faults = false;  ///< DMA that the IOMMU refuses is part of the vector
@@ -119,7 +122,7 @@ struct VectorAddress {
   bool ipv6 = false;
   std::uint8_t traffic_class = 0, hop_limit = 64;
   std::uint32_t flow_label = 0;
-  std::optional<VectorGroup> group;  ///< Instead of the peer. kAttach, kDetach: this one
+  std::optional<VectorGroup> group{};  ///< Instead of the peer. kAttach, kDetach: this one
 };
 
 /// A packet on the wire, or what is expected of one.
@@ -219,6 +222,23 @@ enum class StepKind : std::uint8_t {
   kReset,
   kMake,
   kRevoke,
+  kGetResults,
+  kQueryAffinity,
+  kQueryInterface,
+  kRelease,
+  kCancel,
+  kEndDevice,
+};
+
+/// The object of NetworkDirect that a step is about.
+enum class VectorObject : std::uint8_t {
+  kAdapter,
+  kQueuePair,
+  kInitiatorQueue,
+  kReceiveQueue,
+  kSharedQueue,
+  kRegion,
+  kWindow
 };
 
 /// The queue of a host that a step is about.
@@ -271,6 +291,16 @@ struct VectorStep {
   model::WireRule rule;  ///< kFault; its PSN counts as that of VectorFrame
   VectorFrame frame;     ///< kFrame; `remote` is what its RETH or AtomicETH names
   enum class Buffer : std::uint8_t { kValid, kNull, kUnmapped } buffer = Buffer::kValid;
+  VectorObject object{};                  ///< kQueryInterface, kRelease, kCancel; its name or number as in other steps
+  IID interface {};                       ///< kQueryInterface
+  std::string null;                       ///< The argument that is a null pointer; none if empty
+  std::optional<std::uint32_t> null_sge;  ///< Requests: entries of a list that is a null pointer
+  std::uint32_t op_flags = 0;             ///< kFastRegister: ND_OP_FLAG_*
+  std::optional<std::uint64_t> needs;     ///< kQueryAdapter: the size that comes back
+  struct Range {
+    std::uint64_t least = 0, most = ~std::uint64_t{0};
+  };
+  std::map<std::string, Range> fields;  ///< kQueryAdapter: of ND2_ADAPTER_INFO
 };
 
 struct Vector {

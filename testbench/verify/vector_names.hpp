@@ -46,7 +46,12 @@ inline const VectorReader::Names kStatuses = {{"ND_SUCCESS", ND_SUCCESS},
                                               {"ND_CONNECTION_INVALID", ND_CONNECTION_INVALID},
                                               {"ND_INVALID_DEVICE_STATE", ND_INVALID_DEVICE_STATE},
                                               {"ND_INVALID_PARAMETER_1", ND_INVALID_PARAMETER_1},
-                                              {"ND_INVALID_HANDLE", ND_INVALID_HANDLE}};
+                                              {"ND_INVALID_PARAMETER_5", ND_INVALID_PARAMETER_5},
+                                              {"ND_NO_MEMORY", ND_NO_MEMORY},
+                                              {"ND_DEVICE_REMOVED", ND_DEVICE_REMOVED},
+                                              {"ND_INVALID_HANDLE", ND_INVALID_HANDLE},
+                                              {"E_NOINTERFACE", E_NOINTERFACE},
+                                              {"E_POINTER", E_POINTER}};
 inline constexpr std::uint32_t kRemoteAtomic = 1u << 31;  // not a flag of NetworkDirect, which has no atomics
 inline const VectorReader::Names kRegionFlags = {{"LOCAL_WRITE", ND_MR_FLAG_ALLOW_LOCAL_WRITE},
                                                  {"REMOTE_READ", ND_MR_FLAG_ALLOW_REMOTE_READ},

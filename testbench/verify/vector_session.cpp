@@ -22,7 +22,8 @@ UINT32 corrupt(UINT32 token, TokenChange change, bool remote) {
 
 VectorSession::~VectorSession() {
   for (auto& [name, notification] : notifications_) {
-    if (notification.status == ND_PENDING) notification.object->CancelOverlappedRequests();
+    if (notification.status == ND_PENDING && notification.object != nullptr)
+      notification.object->CancelOverlappedRequests();
     Endpoint::close_event(notification.overlapped);
   }
   recorders_.clear();
@@ -103,6 +104,12 @@ void VectorSession::run(const VectorStep& step) {
     case StepKind::kFastRegister: return fast_register(step);
     case StepKind::kEndRegistration: return end_registration(step);
     case StepKind::kQueryAdapter: return query_adapter(step);
+    case StepKind::kQueryAffinity: return query_affinity(step);
+    case StepKind::kQueryInterface: return query_interface(step);
+    case StepKind::kRelease: return release(step);
+    case StepKind::kCancel: return cancel(step);
+    case StepKind::kGetResults: return get_results(step);
+    case StepKind::kEndDevice: return end_device(step);
     case StepKind::kReset: return reset(step);
     case StepKind::kMake: return make(step);
     case StepKind::kRevoke: return revoke(step);

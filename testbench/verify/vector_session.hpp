@@ -118,7 +118,7 @@ class VectorSession {
     UINT32 token = 0, stale_token = 0;  ///< Remote ones, of the newest bind and of the one before
   };
   struct Notification {
-    IND2Overlapped* object = nullptr;
+    IND2Overlapped* object = nullptr;  ///< None when it has been released
     OVERLAPPED overlapped{};
     HRESULT status = 0;
   };
@@ -176,6 +176,17 @@ class VectorSession {
   void fast_register(const VectorStep& step);
   void end_registration(const VectorStep& step);
   void query_adapter(const VectorStep& step);
+  void query_affinity(const VectorStep& step);
+  void query_interface(const VectorStep& step);
+  void release(const VectorStep& step);
+  void cancel(const VectorStep& step);
+  void get_results(const VectorStep& step);
+  void end_device(const VectorStep& step);
+  [[nodiscard]] IUnknown& object(const VectorStep& step);
+  [[nodiscard]] IND2Overlapped& overlapped_object(const VectorStep& step);
+  /// Throws VectorFailure unless the result is the one expected.
+  void check_result(const VectorStep& step, std::size_t number, const ND2_RESULT& result,
+                    const VectorResult& expected) const;
   [[nodiscard]] Window& window(const VectorStep& step);
   void register_region(const VectorStep& step);
   void deregister_region(const VectorStep& step);

@@ -155,7 +155,8 @@ void VectorSession::register_region(const VectorStep& step) {
         reinterpret_cast<const void*>(endpoint.host().memory().base() + endpoint.host().memory().size() - (64 << 10));
   }
   OVERLAPPED overlapped = endpoint.open_event();
-  const HRESULT called = entry.region->Register(buffer, step.size, step.flags, &overlapped);
+  const HRESULT called =
+      entry.region->Register(buffer, step.size, step.flags, step.null.empty() ? &overlapped : nullptr);
   const HRESULT status = endpoint.finish(*entry.region, overlapped, called);
   Endpoint::close_event(overlapped);
   expect_call(step, called);
@@ -171,7 +172,7 @@ void VectorSession::deregister_region(const VectorStep& step) {
   auto& entry = region(step.name);
   if (entry.kernel_region) return expect_status(step, control_status(entry.kernel_region->destroy()));
   OVERLAPPED overlapped = endpoint.open_event();
-  const HRESULT called = entry.region->Deregister(&overlapped);
+  const HRESULT called = entry.region->Deregister(step.null.empty() ? &overlapped : nullptr);
   const HRESULT status = endpoint.finish(*entry.region, overlapped, called);
   Endpoint::close_event(overlapped);
   expect_call(step, called);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <functional>
+#include <set>
 #include <utility>
 
 #include "driver/nd2/completion_queue.hpp"
@@ -70,7 +71,10 @@ void VectorSession::for_each_host(const std::function<void(std::size_t)>& task) 
 
 void VectorSession::add_side(std::size_t host) {
   auto& side = sides_[host];
-  side.endpoint = std::make_unique<Endpoint>(world_.host(host), kmd::KernelOptions{}, setup_.fast_register);
+  kmd::KernelOptions options;
+  options.quota.pinned_bytes = setup_.hosts.at(host).pinned_quota.value_or(options.quota.pinned_bytes);
+  options.quota.ring_bytes = setup_.hosts.at(host).ring_quota.value_or(options.quota.ring_bytes);
+  side.endpoint = std::make_unique<Endpoint>(world_.host(host), options, setup_.fast_register);
   if (setup_.general_service) {
     side.process = take_or_fail(umd::ProcessContext::open_for_management(side.endpoint->kernel().kernel_node()),
                                 "a context for management");
@@ -80,8 +84,14 @@ void VectorSession::add_side(std::size_t host) {
         take_or_fail(umd::CompletionQueue::create(side.process, setup_.hosts[host].cq_depth), "completion queue");
     return;
   }
-  side_by_side({[&] { side.initiator_cq = side.endpoint->create_cq(setup_.hosts[host].cq_depth); },
-                [&] { side.receive_cq = side.endpoint->create_cq(setup_.hosts[host].cq_depth); }});
+  std::vector<std::function<void()>> queues{
+      [&] { side.initiator_cq = side.endpoint->create_cq(setup_.hosts[host].cq_depth); }};
+  if (!setup_.one_cq)
+    queues.emplace_back([&] { side.receive_cq = side.endpoint->create_cq(setup_.hosts[host].cq_depth); });
+  side_by_side(queues);
+  if (setup_.one_cq)
+    require_success(side.initiator_cq->QueryInterface(IID_IND2CompletionQueue, side.receive_cq.put()),
+                    "the other name of the queue");
   side.initiator_core = static_cast<nd2::CompletionQueue&>(*side.initiator_cq).core();
   side.receive_core = static_cast<nd2::CompletionQueue&>(*side.receive_cq).core();
   side.process = static_cast<nd2::CompletionQueue&>(*side.initiator_cq).process();
@@ -133,7 +143,7 @@ void VectorSession::watch_events(std::size_t host) {
     return recorders_.emplace_back(std::make_shared<Recorder>(side.events, std::move(pass_on)));
   };
   for (auto& pair : side.pairs) watch_pair(host, pair);
-  for (auto* cq : {side.initiator_cq.get(), side.receive_cq.get()}) {
+  for (auto* cq : std::set{side.initiator_cq.get(), side.receive_cq.get()}) {
     if (cq == nullptr) continue;
     auto& object = static_cast<nd2::CompletionQueue&>(*cq);
     events.subscribe(EventTable::Of::kCq, object.core()->cqn(),
@@ -278,15 +288,6 @@ void VectorSession::srq_doorbell(const VectorStep& step) {
   core.process()->ring(
       hw::uar::kSrqDoorbell,
       hw::SrqDoorbell{.srqn = core.srqn(), .producer_index = static_cast<std::uint16_t>(step.size)}.word());
-}
-
-void VectorSession::query_adapter(const VectorStep& step) {
-  ND2_ADAPTER_INFO info{};
-  info.InfoVersion = static_cast<ULONG>(*step.value);
-  ULONG size = sizeof info;
-  expect_status(step, side(step).endpoint->adapter().Query(&info, &size));
-  if (step.status == ND_SUCCESS && info.InfoVersion != *step.value)
-    throw VectorFailure(fmt::format("{}: version {:#x} came back", step.text, info.InfoVersion));
 }
 
 }  // namespace rnic::testbench

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
 #include <utility>
 
 #include "driver/umd/memory_request.hpp"
@@ -19,6 +20,13 @@ std::vector<umd::Segment> segments_of(const std::vector<ND2_SGE>& list) {
   return segments;
 }
 
+umd::MemoryOptions options_of(const VectorStep& step) {
+  return {.id = step.context,
+          .silent = (step.op_flags & ND_OP_FLAG_SILENT_SUCCESS) != 0,
+          .fence = (step.op_flags & ND_OP_FLAG_READ_FENCE) != 0,
+          .defer = step.defer};
+}
+
 hw::WqeOpcode wqe_opcode(const VectorStep& step) {
   switch (step.kind) {
     case StepKind::kWrite: return step.immediate ? hw::WqeOpcode::kWriteImmediate : hw::WqeOpcode::kWrite;
@@ -33,20 +41,30 @@ hw::WqeOpcode wqe_opcode(const VectorStep& step) {
 
 }  // namespace
 
+/// The list of segments is the client's again as soon as the call has returned: it is overwritten.
 void VectorSession::post(const VectorStep& step) {
-  const auto list = sges(step);
+  auto list = sges(step);
+  const auto forget = [&list] {
+    if (!list.empty()) std::memset(list.data(), 0xA5, list.size() * sizeof list.front());
+  };
   if (step.kind == StepKind::kReceive) {
-    expect_status(step, post_receive(step, list));
+    const HRESULT status = post_receive(step, list);
+    forget();
+    expect_status(step, status);
     // In an ordinary world its doorbell is there before a request that is posted at the peer from now on.
     if (const std::uint64_t way = way_ns(step.host); way != 0) side(step).endpoint->device().elapse(way);
     return;
   }
   const bool below = step.immediate || step.defer || !step.invalidate.empty() || step.kind == StepKind::kCompareSwap ||
                      step.kind == StepKind::kFetchAdd;
-  if (below || !pair(step).face) return expect_status(step, post_to_core(step, list));
+  if (below || !pair(step).face) {
+    const HRESULT status = post_to_core(step, list);
+    forget();
+    return expect_status(step, status);
+  }
   auto& qp = *pair(step).face;
   void* context = context_pointer(step.context);
-  const auto count = static_cast<ULONG>(list.size());
+  const auto count = step.null_sge.value_or(static_cast<ULONG>(list.size()));
   const ND2_SGE* sge = list.empty() ? nullptr : list.data();
   HRESULT status = ND_SUCCESS;
   if (step.kind == StepKind::kSend) status = qp.Send(context, sge, count, step.flags);
@@ -54,13 +72,14 @@ void VectorSession::post(const VectorStep& step) {
     status = qp.Write(context, sge, count, address(step.remote), token(step.remote, true), step.flags);
   if (step.kind == StepKind::kRead)
     status = qp.Read(context, sge, count, address(step.remote), token(step.remote, true), step.flags);
+  forget();
   expect_status(step, status);
 }
 
 HRESULT VectorSession::post_receive(const VectorStep& step, const std::vector<ND2_SGE>& list) {
   auto& own = pair(step);
   void* context = context_pointer(step.context);
-  const auto count = static_cast<ULONG>(list.size());
+  const auto count = step.null_sge.value_or(static_cast<ULONG>(list.size()));
   const ND2_SGE* sge = list.empty() ? nullptr : list.data();
   if (side(step).srq && !step.defer) return side(step).srq->Receive(context, sge, count);
   if (own.face && !step.defer) return own.face->Receive(context, sge, count);
@@ -135,8 +154,9 @@ VectorSession::Window& VectorSession::window(const VectorStep& step) {
 void VectorSession::bind(const VectorStep& step) {
   auto& entry = window(step);
   auto& from = region(step.name);
-  const HRESULT status = face(step).Bind(context_pointer(step.context), from.region.get(), entry.window.get(),
-                                         from.memory + step.offset, step.length, step.flags);
+  const HRESULT status = face(step).Bind(
+      context_pointer(step.context), step.null == "region" ? nullptr : from.region.get(),
+      step.null == "window" ? nullptr : entry.window.get(), from.memory + step.offset, step.length, step.flags);
   if (const UINT32 token = entry.window->GetRemoteToken(); token != entry.token)
     entry.stale_token = std::exchange(entry.token, token);
   expect_status(step, status);
@@ -144,7 +164,8 @@ void VectorSession::bind(const VectorStep& step) {
 
 void VectorSession::invalidate(const VectorStep& step) {
   auto& entry = window(step);
-  expect_status(step, face(step).Invalidate(context_pointer(step.context), entry.window.get(), step.flags));
+  expect_status(step, face(step).Invalidate(context_pointer(step.context),
+                                            step.null == "window" ? nullptr : entry.window.get(), step.flags));
 }
 
 /// Maps the pages of a range of a region and registers them under a name of their own.
@@ -177,7 +198,7 @@ void VectorSession::fast_register(const VectorStep& step) {
                         .local_write = (step.flags & ND_MR_FLAG_ALLOW_LOCAL_WRITE) != 0,
                         .remote_read = (step.flags & ND_MR_FLAG_ALLOW_REMOTE_READ) != 0,
                         .remote_write = (step.flags & kRemoteWriteBit) != 0};
-  const auto posted = umd::post_fast_register(pair(step).core(), *entry.fast_region, range, {.id = step.context});
+  const auto posted = umd::post_fast_register(pair(step).core(), *entry.fast_region, range, options_of(step));
   if (posted) entry.base = base;
   entry.local_token = entry.fast_region->key();
   entry.remote_token = __builtin_bswap32(entry.local_token);
@@ -185,8 +206,7 @@ void VectorSession::fast_register(const VectorStep& step) {
 }
 
 void VectorSession::end_registration(const VectorStep& step) {
-  const auto posted =
-      umd::post_invalidate(pair(step).core(), region(step.fast_region).local_token, {.id = step.context});
+  const auto posted = umd::post_invalidate(pair(step).core(), region(step.fast_region).local_token, options_of(step));
   expect_status(step, posting_status(posted));
 }
 

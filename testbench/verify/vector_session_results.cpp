@@ -72,8 +72,13 @@ VectorResult VectorSession::next_of(std::vector<VectorResult>& expected,
 bool VectorSession::take_result(const VectorStep& step, std::size_t number, std::vector<VectorResult>& all) {
   ND2_RESULT result{};
   if (cq(step).GetResults(&result, 1) == 0) return false;
-  const auto expected =
-      next_of(all, [&](std::size_t qp) { return context_pointer(qp + 1) == result.QueuePairContext; });
+  check_result(step, number, result,
+               next_of(all, [&](std::size_t qp) { return context_pointer(qp + 1) == result.QueuePairContext; }));
+  return true;
+}
+
+void VectorSession::check_result(const VectorStep& step, std::size_t number, const ND2_RESULT& result,
+                                 const VectorResult& expected) const {
   const auto context = reinterpret_cast<std::uintptr_t>(result.RequestContext);
   const bool same = result.RequestType == nd2::request_type(expected.kind) && context == expected.context &&
                     is_one_of(expected.statuses, result.Status) &&
@@ -88,7 +93,6 @@ bool VectorSession::take_result(const VectorStep& step, std::size_t number, std:
                                     expected.bytes ? fmt::format(" ({} bytes)", *expected.bytes) : "",
                                     expected.qp ? fmt::format(" of queue pair {}", *expected.qp + 1) : ""));
   }
-  return true;
 }
 
 bool VectorSession::take_completion(const VectorStep& step, std::size_t number, std::vector<VectorResult>& all) {
@@ -158,12 +162,13 @@ void VectorSession::notify(const VectorStep& step) {
   if (!added) throw VectorFailure(fmt::format("{}: a second notification \"{}\"", step.text, step.name));
   auto& notification = it->second;
   notification.overlapped = sides_[step.host].endpoint->open_event();
+  OVERLAPPED* const overlapped = step.null.empty() ? &notification.overlapped : nullptr;
   if (step.queue == VectorQueue::kShared) {
     notification.object = side(step).srq.get();
-    notification.status = side(step).srq->Notify(&notification.overlapped);
+    notification.status = side(step).srq->Notify(overlapped);
   } else {
     notification.object = &cq(step);
-    notification.status = cq(step).Notify(step.flags, &notification.overlapped);
+    notification.status = cq(step).Notify(step.flags, overlapped);
   }
   if (step.call) return expect_call(step, notification.status);
   if (FAILED(notification.status))
@@ -176,8 +181,10 @@ void VectorSession::notified(const VectorStep& step, bool expected) {
   auto& notification = it->second;
   auto& endpoint = *sides_[step.host].endpoint;
   const auto done = [&] {
-    if (notification.status == ND_PENDING)
+    if (notification.status == ND_PENDING && notification.object != nullptr)
       notification.status = notification.object->GetOverlappedResult(&notification.overlapped, FALSE);
+    else if (notification.status == ND_PENDING)
+      notification.status = static_cast<HRESULT>(notification.overlapped.Internal);
     return notification.status != ND_PENDING;
   };
   endpoint.wait_until(done, step.within_ns + (expected ? way_ns(0) + way_ns(1) : 0));
@@ -188,7 +195,10 @@ void VectorSession::notified(const VectorStep& step, bool expected) {
 }
 
 void VectorSession::Recorder::on_event(const hw::Eqe& eqe) {
-  if (static_cast<hw::EqeType>(eqe.event_type) != hw::EqeType::kCompletion) events.push_back(eqe);
+  const auto type = static_cast<hw::EqeType>(eqe.event_type);
+  // The end of the device is told to every object; here it is one event, of the device.
+  const bool told_again = type == hw::EqeType::kDeviceFatal && pass_on;
+  if (type != hw::EqeType::kCompletion && !told_again) events.push_back(eqe);
   if (pass_on) pass_on(eqe);
 }
 

@@ -91,6 +91,12 @@ void read_host(Reader& from, VectorHostSetup& to) {
   to.initiator_reads = from.number<std::uint32_t>("initiator_reads", to.initiator_reads);
   to.responder_reads = from.number<std::uint32_t>("responder_reads", to.responder_reads);
   to.cq_depth = from.number<std::uint32_t>("cq_depth", to.cq_depth);
+  if (from.find("quota")) {
+    Reader quota = from.object("quota");
+    if (quota.find("pinned_bytes")) to.pinned_quota = quota.number<std::uint64_t>("pinned_bytes");
+    if (quota.find("ring_bytes")) to.ring_quota = quota.number<std::uint64_t>("ring_bytes");
+    quota.finish();
+  }
   const auto small = [&from](const char* key, std::uint8_t fallback, std::uint8_t most) {
     const auto value = from.number<std::uint8_t>(key, fallback);
     if (value > most) from.fail(fmt::format("\"{}\" is at most {}", key, most));
@@ -119,6 +125,8 @@ void read_host(Reader& from, VectorHostSetup& to) {
 VectorSetup read_vector_setup(Reader from) {
   VectorSetup to;
   read_type(from, to);
+  to.one_cq = from.boolean("one_cq", to.one_cq);
+  if (to.one_cq && to.general_service) from.fail("QP1 has two completion queues");
   to.connected = from.boolean("connected", to.connected);
   to.ipv6 = from.boolean("ipv6", to.ipv6);
   to.iommu_faults = from.boolean("iommu_faults", to.iommu_faults);

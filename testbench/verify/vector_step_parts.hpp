@@ -15,6 +15,9 @@ namespace rnic::testbench {
 
 inline const VectorReader::Names kQueues = {{"initiator", number_of(VectorQueue::kInitiator)},
                                             {"receive", number_of(VectorQueue::kReceive)}};
+inline const VectorReader::Names kAllQueues = {{"initiator", number_of(VectorQueue::kInitiator)},
+                                               {"receive", number_of(VectorQueue::kReceive)},
+                                               {"shared", number_of(VectorQueue::kShared)}};
 
 inline constexpr std::uint32_t kDefer = 1u << 31;  // a flag of NDK, not of NetworkDirect
 inline const VectorReader::Names kOpFlags = {{"SILENT_SUCCESS", ND_OP_FLAG_SILENT_SUCCESS},
@@ -39,7 +42,15 @@ std::vector<std::optional<std::uint8_t>> read_pattern_bytes(const VectorReader& 
 
 void read_request_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
 void read_complete_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
+/// "results": of `complete` and `get_results`.
+void read_results(VectorReader& from, const VectorSetup& setup, VectorStep& to);
+/// "options": ND_OP_FLAG_* of fast registrations and their ends.
+std::uint32_t read_options(VectorReader& from, VectorStep& to);
 void read_fast_register_step(VectorReader& from, VectorStep& to);
+/// Steps about the interfaces themselves: their queries, references, and arguments.
+void read_interface_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
+/// "null": one of these arguments is a null pointer.
+void read_null(VectorReader& from, VectorStep& to, const VectorReader::Names& arguments);
 void read_memory_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
 void read_fault_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
 void read_frame_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);

@@ -20,9 +20,6 @@ const Names kQpStates = {{"RESET", number_of(hw::QpState::kReset)}, {"INIT", num
                          {"RTR", number_of(hw::QpState::kRtr)},     {"RTS", number_of(hw::QpState::kRts)},
                          {"SQD", number_of(hw::QpState::kSqd)},     {"SQE", number_of(hw::QpState::kSqe)},
                          {"ERR", number_of(hw::QpState::kErr)}};
-const Names kNotifyQueues = {{"initiator", number_of(VectorQueue::kInitiator)},
-                             {"receive", number_of(VectorQueue::kReceive)},
-                             {"shared", number_of(VectorQueue::kShared)}};
 const Names kNextStates = {{"INIT", number_of(hw::QpState::kInit)},
                            {"RTR", number_of(hw::QpState::kRtr)},
                            {"RTS", number_of(hw::QpState::kRts)},
@@ -70,7 +67,13 @@ const Names kSteps = {{"send", number_of(StepKind::kSend)},
                       {"query_adapter", number_of(StepKind::kQueryAdapter)},
                       {"reset", number_of(StepKind::kReset)},
                       {"make", number_of(StepKind::kMake)},
-                      {"revoke", number_of(StepKind::kRevoke)}};
+                      {"revoke", number_of(StepKind::kRevoke)},
+                      {"get_results", number_of(StepKind::kGetResults)},
+                      {"query_affinity", number_of(StepKind::kQueryAffinity)},
+                      {"query_interface", number_of(StepKind::kQueryInterface)},
+                      {"release", number_of(StepKind::kRelease)},
+                      {"cancel", number_of(StepKind::kCancel)},
+                      {"end_device", number_of(StepKind::kEndDevice)}};
 /// Attributes that `modify` takes, and their largest values.
 const Names kAttributes = {
     {"ack_timeout", 31}, {"retry_count", 7},      {"rnr_retry", 7},    {"min_rnr_timer", 31}, {"traffic_class", 255},
@@ -133,12 +136,15 @@ void read_event(Reader& from, const VectorSetup& setup, VectorStep& to) {
 }
 
 void read_notify(Reader& from, const VectorSetup& setup, VectorStep& to) {
-  to.queue = static_cast<VectorQueue>(from.name("queue", kNotifyQueues, 0));
-  if (to.queue != VectorQueue::kShared)
-    to.flags = static_cast<std::uint32_t>(from.name("type", kNotifyTypes));
-  else if (!setup.srq)
+  to.queue = static_cast<VectorQueue>(from.name("queue", kAllQueues, 0));
+  if (to.queue != VectorQueue::kShared) {
+    const auto& type = from.need("type");
+    to.flags = type.is_number() ? from.to_number<std::uint32_t>(type, "type")
+                                : static_cast<std::uint32_t>(from.name("type", kNotifyTypes));
+  } else if (!setup.srq)
     from.fail("the setup has no \"srq\"");
   to.name = from.text("name");
+  read_null(from, to, {{"overlapped", 0}});
   read_call(from, to);
 }
 
@@ -166,6 +172,10 @@ VectorStep read_vector_step(VectorReader from, const VectorSetup& setup, std::si
       to.qp = read_qp(from, setup, "qp");
       to.window = from.text("window");
       to.flags = from.flags("flags", kOpFlags);
+      if (to.kind == StepKind::kBind)
+        read_null(from, to, {{"region", 0}, {"window", 0}});
+      else
+        read_null(from, to, {{"window", 0}});
       to.status = read_status(from);
       break;
     case StepKind::kReleaseWindow: to.window = from.text("window"); break;
@@ -197,6 +207,7 @@ VectorStep read_vector_step(VectorReader from, const VectorSetup& setup, std::si
       [[fallthrough]];
     case StepKind::kDeregister:
       to.name = from.text("region");
+      read_null(from, to, {{"overlapped", 0}});
       read_call(from, to);
       to.status = read_status(from);
       break;
@@ -254,12 +265,16 @@ VectorStep read_vector_step(VectorReader from, const VectorSetup& setup, std::si
       to.qp = read_qp(from, setup, "qp");
       to.context = from.number<std::uint64_t>("context");
       to.fast_region = from.text("name");
+      to.op_flags = read_options(from, to);
       to.status = read_status(from);
       break;
+    case StepKind::kEndDevice: break;
     case StepKind::kQueryAdapter:
-      to.value = from.number<std::uint32_t>("version");
-      to.status = read_status(from);
-      break;
+    case StepKind::kGetResults:
+    case StepKind::kQueryAffinity:
+    case StepKind::kQueryInterface:
+    case StepKind::kRelease:
+    case StepKind::kCancel: read_interface_step(from, setup, to); break;
   }
   from.finish();
   return to;

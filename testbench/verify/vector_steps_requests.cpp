@@ -183,8 +183,14 @@ std::vector<std::optional<std::uint8_t>> read_pattern_bytes(const Reader& from, 
 void read_request_step(Reader& from, const VectorSetup& setup, VectorStep& to) {
   to.qp = read_qp(from, setup, "qp");
   to.context = from.number<std::uint64_t>("context");
-  const json& list = from.list(from.need("sge"), "sge");
-  for (std::size_t i = 0; i < list.size(); ++i) to.sge.push_back(read_place(from.element(list[i], "sge", i), true));
+  if (from.need("sge").is_object()) {
+    Reader null = from.object("sge");
+    to.null_sge = null.number<std::uint32_t>("null");
+    null.finish();
+  } else {
+    const json& list = from.list(from.need("sge"), "sge");
+    for (std::size_t i = 0; i < list.size(); ++i) to.sge.push_back(read_place(from.element(list[i], "sge", i), true));
+  }
   to.flags = read_flags(from, to, to.kind == StepKind::kReceive ? kReceiveFlags : kOpFlags);
   const bool atomic = to.kind == StepKind::kCompareSwap || to.kind == StepKind::kFetchAdd;
   if (to.kind == StepKind::kRead || to.kind == StepKind::kWrite || atomic)
@@ -210,9 +216,21 @@ void read_complete_step(Reader& from, const VectorSetup& setup, VectorStep& to) 
   to.queue = static_cast<VectorQueue>(from.name("queue", kQueues, 0));
   to.within_ns = from.number<std::uint64_t>("within_us", 100) * 1000;
   to.not_before_ns = from.number<std::uint64_t>("not_before_us", 0) * 1000;
+  read_results(from, setup, to);
+}
+
+void read_results(Reader& from, const VectorSetup& setup, VectorStep& to) {
   const json& list = from.list(from.need("results"), "results");
   for (std::size_t i = 0; i < list.size(); ++i)
     to.results.push_back(read_result(from.element(list[i], "results", i), setup));
+}
+
+std::uint32_t read_options(Reader& from, VectorStep& to) {
+  const std::uint32_t options = from.flags(
+      "options",
+      {{"SILENT_SUCCESS", ND_OP_FLAG_SILENT_SUCCESS}, {"READ_FENCE", ND_OP_FLAG_READ_FENCE}, {"DEFER", kDefer}});
+  to.defer = (options & kDefer) != 0;
+  return options & ~kDefer;
 }
 
 void read_fast_register_step(Reader& from, VectorStep& to) {
@@ -225,6 +243,7 @@ void read_fast_register_step(Reader& from, VectorStep& to) {
   if (const json* base = from.find("base")) to.value = from.to_number<std::uint64_t>(*base, "base");
   to.remote_access = from.boolean("remote_access", to.remote_access);
   to.flags = from.flags("flags", kAtomicFlags);
+  to.op_flags = read_options(from, to);
   to.status = read_status(from);
 }
 

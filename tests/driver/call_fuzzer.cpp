@@ -191,6 +191,7 @@ std::string CallFuzzer::step() {
   if (probe.call == calls::Call::kDestroy && !chance(4)) make_end(message);
   if (probe.call == calls::Call::kRegisterMr && !chance(4)) make_region<calls::RegisterMr>(message);
   if (probe.call == calls::Call::kReregisterMr && !chance(4)) make_region<calls::ReregisterMr>(message);
+  if (probe.call == calls::Call::kBeginRegisterMr && !chance(4)) make_region<calls::BeginRegisterMr>(message);
   if (probe.call == calls::Call::kAttachMulticast && !chance(4)) make_group<calls::AttachMulticast>(message);
   if (probe.call == calls::Call::kDetachMulticast && !chance(4)) make_group<calls::DetachMulticast>(message);
   if (!chance(4)) make_connection_call(probe.call, message);
@@ -267,6 +268,12 @@ void CallFuzzer::note(const CallProbe& probe, std::span<const std::byte> message
     }
     case calls::Call::kRegisterMr: {
       const auto a = load<calls::RegisterMr::Answer>(answer);
+      given_.keys.insert(a.key);
+      own("mr", a.mr);
+      break;
+    }
+    case calls::Call::kBeginRegisterMr: {
+      const auto a = load<calls::BeginRegisterMr::Answer>(answer);
       given_.keys.insert(a.key);
       own("mr", a.mr);
       break;

@@ -140,6 +140,12 @@ void FakeDevice::doorbell(std::uint32_t uar, std::uint32_t offset, std::uint64_t
   }
 }
 
+/// Vector control of the MSI-X table; entries are masked after a reset.
+bool FakeDevice::masked(std::uint32_t vector) {
+  const auto control = registers.find(hw::reg::kMsixTable + 16ULL * vector + 8);
+  return control == registers.end() || (control->second >> 32 & 1) != 0;
+}
+
 void FakeDevice::run_admin(std::uint16_t producer) {
   const std::uint64_t commands_base = registers[hw::reg::kAdminCommandBase];
   const std::uint64_t completions_base = registers[hw::reg::kAdminCompletionBase];
@@ -162,6 +168,8 @@ void FakeDevice::run_admin(std::uint16_t producer) {
     ++admin_consumer_;
     completion.consumer_index = admin_consumer_;
     completion.encode(std::span<std::uint8_t, 64>(pointer(completions_base) + slot * 64, 64));
+    const auto config = hw::RegAdminConfig::from_word(registers[hw::reg::kAdminConfig]);
+    if (config.interrupt_enable != 0 && !masked(config.interrupt_vector)) raise(config.interrupt_vector);
   }
 }
 

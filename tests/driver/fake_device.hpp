@@ -149,6 +149,7 @@ class FakeDevice final : public Device {
  private:
   void power_on();
   void run_admin(std::uint16_t producer);
+  bool masked(std::uint32_t vector);
   hw::AdminStatus execute(const hw::AdminCommand& command, std::array<std::uint8_t, 48>& result);
   hw::AdminStatus change_group(const hw::AdminCommand& command);
   hw::AdminStatus resize(std::uint32_t cqn, const hw::AdminResizeCq& body, std::array<std::uint8_t, 48>& result);

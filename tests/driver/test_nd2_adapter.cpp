@@ -40,7 +40,10 @@ TEST_CASE_METHOD(Nd2Fixture, "Query tells the limits of the device, exactly") {
   CHECK(info.MaxSharedReceiveQueueDepth == 32768);
   CHECK(info.MaxCompletionQueueDepth == (1U << 20) - 8);
   CHECK(info.MaxRegistrationSize == 1ULL << 47);
-  CHECK((info.AdapterFlags & ND_ADAPTER_FLAG_CQ_RESIZE_SUPPORTED) != 0);
+  CHECK(info.AdapterFlags == (ND_ADAPTER_FLAG_IN_ORDER_DMA_SUPPORTED | ND_ADAPTER_FLAG_CQ_RESIZE_SUPPORTED |
+                              ND_ADAPTER_FLAG_LOOPBACK_CONNECTIONS_SUPPORTED));
+  CHECK(info.MaxCallerData == 56);
+  CHECK(info.MaxCalleeData == 148);
 }
 
 TEST_CASE_METHOD(Nd2Fixture, "Query refuses short buffers and unknown versions") {
@@ -128,10 +131,17 @@ TEST_CASE_METHOD(Nd2Fixture, "creating a queue pair checks every parameter by it
   cq->Release();
 }
 
-TEST_CASE_METHOD(Nd2Fixture, "what does not exist yet says so") {
+TEST_CASE_METHOD(Nd2Fixture, "a host whose kernel driver has no QP1 makes no connections") {
   void* object = nullptr;
-  CHECK(adapter->CreateConnector(IID_IND2Connector, file, &object) == ND_NOT_SUPPORTED);
-  CHECK(adapter->CreateListener(IID_IND2Listener, file, &object) == ND_NOT_SUPPORTED);
+  REQUIRE(adapter->CreateConnector(IID_IND2Connector, file, &object) == ND_SUCCESS);
+  auto* const connector = static_cast<IND2Connector*>(object);
+  REQUIRE(adapter->CreateListener(IID_IND2Listener, file, &object) == ND_SUCCESS);
+  auto* const listener = static_cast<IND2Listener*>(object);
+  const auto* const address = reinterpret_cast<const sockaddr*>(addresses.data());
+  CHECK(connector->Bind(address, sizeof(sockaddr_in)) == ND_DEVICE_NOT_READY);
+  CHECK(listener->Bind(address, sizeof(sockaddr_in)) == ND_DEVICE_NOT_READY);
+  CHECK(connector->Release() == 0);
+  CHECK(listener->Release() == 0);
 }
 
 TEST_CASE_METHOD(Nd2Fixture, "a client may release parents before children, and close its file at any time") {

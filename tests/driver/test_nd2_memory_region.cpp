@@ -89,7 +89,9 @@ TEST_CASE_METHOD(RegionFixture, "a region with bound windows stays") {
   REQUIRE(enter(memory.data(), 10) == ND_PENDING);
   const UINT32 token = region->GetLocalToken();
   device.next_status.push_back(hw::AdminStatus::kInUse);
-  CHECK(region->Deregister(&overlapped) == ND_DEVICE_BUSY);
+  REQUIRE(region->Deregister(&overlapped) == ND_PENDING);
+  CHECK(status() == ND_DEVICE_BUSY);
+  CHECK(event_is_set());
   CHECK(region->GetLocalToken() == token);
   CHECK(region->Deregister(&overlapped) == ND_PENDING);
 }

@@ -46,9 +46,10 @@ inline constexpr std::array<CallField, 4> kDestroyFields = {{
 }};
 inline constexpr std::array<CallField, 0> kAllocPdFields = {{
 }};
-inline constexpr std::array<CallField, 2> kCreateCqFields = {{
+inline constexpr std::array<CallField, 3> kCreateCqFields = {{
     {"channel", CallField::Kind::kHandle, 8, 4, 0xffffffff},
     {"entries", CallField::Kind::kNumber, 12, 4, 0xffffffff},
+    {"affinity", CallField::Kind::kNumber, 16, 8, 0xffffffffffffffff},
 }};
 inline constexpr std::array<CallField, 2> kResizeCqFields = {{
     {"cq", CallField::Kind::kHandle, 8, 4, 0xffffffff},
@@ -67,11 +68,12 @@ inline constexpr std::array<CallField, 2> kQueryCqFields = {{
     {"cq", CallField::Kind::kHandle, 8, 4, 0xffffffff},
     {"reserved0", CallField::Kind::kReserved, 12, 4, 0xffffffff},
 }};
-inline constexpr std::array<CallField, 4> kCreateSrqFields = {{
-    {"pd", CallField::Kind::kHandle, 8, 4, 0xffffffff},
-    {"log_depth", CallField::Kind::kNumber, 12, 1, 0xf},
-    {"log_stride", CallField::Kind::kNumber, 13, 1, 0x9},
-    {"reserved0", CallField::Kind::kReserved, 14, 2, 0xffff},
+inline constexpr std::array<CallField, 5> kCreateSrqFields = {{
+    {"affinity", CallField::Kind::kNumber, 8, 8, 0xffffffffffffffff},
+    {"pd", CallField::Kind::kHandle, 16, 4, 0xffffffff},
+    {"log_depth", CallField::Kind::kNumber, 20, 1, 0xf},
+    {"log_stride", CallField::Kind::kNumber, 21, 1, 0x9},
+    {"reserved0", CallField::Kind::kReserved, 22, 2, 0xffff},
 }};
 inline constexpr std::array<CallField, 3> kArmSrqFields = {{
     {"srq", CallField::Kind::kHandle, 8, 4, 0xffffffff},
@@ -168,6 +170,24 @@ inline constexpr std::array<CallField, 11> kRegisterMrFields = {{
     {"remote_atomic", CallField::Kind::kBool, 40, 1, 0xff},
     {"window_bind", CallField::Kind::kBool, 41, 1, 0xff},
     {"reserved0", CallField::Kind::kReserved, 42, 6, 0xffffffffffff},
+}};
+inline constexpr std::array<CallField, 12> kBeginRegisterMrFields = {{
+    {"address", CallField::Kind::kNumber, 8, 8, 0xffffffffffffffff},
+    {"length", CallField::Kind::kNumber, 16, 8, 0xffffffffffffffff},
+    {"iova", CallField::Kind::kNumber, 24, 8, 0xffffffffffffffff},
+    {"pd", CallField::Kind::kHandle, 32, 4, 0xffffffff},
+    {"number", CallField::Kind::kNumber, 36, 4, 0xffffffff},
+    {"local_write", CallField::Kind::kBool, 40, 1, 0xff},
+    {"read_sink", CallField::Kind::kBool, 41, 1, 0xff},
+    {"remote_read", CallField::Kind::kBool, 42, 1, 0xff},
+    {"remote_write", CallField::Kind::kBool, 43, 1, 0xff},
+    {"remote_atomic", CallField::Kind::kBool, 44, 1, 0xff},
+    {"window_bind", CallField::Kind::kBool, 45, 1, 0xff},
+    {"reserved0", CallField::Kind::kReserved, 46, 2, 0xffff},
+}};
+inline constexpr std::array<CallField, 2> kBeginDestroyMrFields = {{
+    {"mr", CallField::Kind::kHandle, 8, 4, 0xffffffff},
+    {"number", CallField::Kind::kNumber, 12, 4, 0xffffffff},
 }};
 inline constexpr std::array<CallField, 15> kReregisterMrFields = {{
     {"address", CallField::Kind::kNumber, 8, 8, 0xffffffffffffffff},
@@ -312,7 +332,7 @@ inline constexpr std::array<CallField, 3> kJoinGroupFields = {{
     {"reserved0", CallField::Kind::kReserved, 28, 4, 0xffffffff},
 }};
 
-inline constexpr std::array<CallProbe, 49> kCallProbes = {{
+inline constexpr std::array<CallProbe, 51> kCallProbes = {{
     {calls::Call::kQueryDevice, "query_device", 8, 112, kQueryDeviceFields},
     {calls::Call::kOpenContext, "open_context", 16, 48, kOpenContextFields},
     {calls::Call::kCheckDevice, "check_device", 8, 8, kCheckDeviceFields},
@@ -325,12 +345,12 @@ inline constexpr std::array<CallProbe, 49> kCallProbes = {{
     {calls::Call::kReadEvents, "read_events", 16, 400, kReadEventsFields},
     {calls::Call::kDestroy, "destroy", 16, 8, kDestroyFields},
     {calls::Call::kAllocPd, "alloc_pd", 8, 16, kAllocPdFields},
-    {calls::Call::kCreateCq, "create_cq", 16, 48, kCreateCqFields},
+    {calls::Call::kCreateCq, "create_cq", 24, 56, kCreateCqFields},
     {calls::Call::kResizeCq, "resize_cq", 16, 40, kResizeCqFields},
     {calls::Call::kAdoptCqRing, "adopt_cq_ring", 16, 8, kAdoptCqRingFields},
     {calls::Call::kModifyCq, "modify_cq", 16, 8, kModifyCqFields},
     {calls::Call::kQueryCq, "query_cq", 16, 24, kQueryCqFields},
-    {calls::Call::kCreateSrq, "create_srq", 16, 40, kCreateSrqFields},
+    {calls::Call::kCreateSrq, "create_srq", 24, 48, kCreateSrqFields},
     {calls::Call::kArmSrq, "arm_srq", 16, 8, kArmSrqFields},
     {calls::Call::kPrepareSrqRing, "prepare_srq_ring", 16, 32, kPrepareSrqRingFields},
     {calls::Call::kUseSrqRing, "use_srq_ring", 16, 8, kUseSrqRingFields},
@@ -342,6 +362,8 @@ inline constexpr std::array<CallProbe, 49> kCallProbes = {{
     {calls::Call::kAttachMulticast, "attach_multicast", 32, 8, kAttachMulticastFields},
     {calls::Call::kDetachMulticast, "detach_multicast", 32, 8, kDetachMulticastFields},
     {calls::Call::kRegisterMr, "register_mr", 48, 16, kRegisterMrFields},
+    {calls::Call::kBeginRegisterMr, "begin_register_mr", 48, 16, kBeginRegisterMrFields},
+    {calls::Call::kBeginDestroyMr, "begin_destroy_mr", 16, 8, kBeginDestroyMrFields},
     {calls::Call::kReregisterMr, "reregister_mr", 56, 16, kReregisterMrFields},
     {calls::Call::kQueryKey, "query_key", 16, 48, kQueryKeyFields},
     {calls::Call::kCreateMw, "create_mw", 16, 24, kCreateMwFields},
@@ -351,7 +373,7 @@ inline constexpr std::array<CallProbe, 49> kCallProbes = {{
     {calls::Call::kCreateEndpoint, "create_endpoint", 16, 16, kCreateEndpointFields},
     {calls::Call::kBindEndpoint, "bind_endpoint", 32, 16, kBindEndpointFields},
     {calls::Call::kListen, "listen", 16, 8, kListenFields},
-    {calls::Call::kResolveAddress, "resolve_address", 48, 8, kResolveAddressFields},
+    {calls::Call::kResolveAddress, "resolve_address", 48, 32, kResolveAddressFields},
     {calls::Call::kResolveRoute, "resolve_route", 16, 8, kResolveRouteFields},
     {calls::Call::kConnect, "connect", 224, 8, kConnectFields},
     {calls::Call::kAccept, "accept", 240, 8, kAcceptFields},
@@ -361,7 +383,7 @@ inline constexpr std::array<CallProbe, 49> kCallProbes = {{
     {calls::Call::kTakeConnectionEvent, "take_connection_event", 16, 248, kTakeConnectionEventFields},
     {calls::Call::kQueryEndpoint, "query_endpoint", 16, 96, kQueryEndpointFields},
     {calls::Call::kMoveEndpoint, "move_endpoint", 16, 8, kMoveEndpointFields},
-    {calls::Call::kJoinGroup, "join_group", 32, 32, kJoinGroupFields},
+    {calls::Call::kJoinGroup, "join_group", 32, 8, kJoinGroupFields},
 }};
 
 }  // namespace rnic::test

@@ -28,7 +28,7 @@ struct Machine {
 
   Machine() {
     device.mmio.bind(rc.mmio);
-    rc.set_interrupt_handler([this](std::uint32_t data) { interrupts.signal(data); });
+    rc.set_interrupt_handler([this](std::uint64_t, std::uint32_t data) { interrupts.signal(data); });
   }
   void reset(const RootComplexOptions& options = {}) {
     rc.reset(options);

@@ -108,3 +108,23 @@ TEST_CASE("revoked mappings fault, and their owner unmaps them as ever") {
   iommu.unmap_pages(other);
   CHECK(iommu.mapped_pages() == 1);
 }
+
+TEST_CASE("a window is reached by its own addresses, and nothing beside it") {
+  Iommu iommu(1);
+  iommu.set_windows({{0x1000, 2 * kPage, pointer(0x40'0000)}, {0x1'0000'0000, kPage, pointer(0x50'0000)}});
+  CHECK(iommu.translate(0x1000, Access::kWrite) == pointer(0x40'0000));
+  CHECK(iommu.translate(0x2FFF, Access::kRead) == pointer(0x40'1FFF));
+  CHECK(iommu.translate(0x1'0000'0010, Access::kWrite) == pointer(0x50'0010));
+  CHECK(iommu.peek(0x1001) == pointer(0x40'0001));
+  CHECK(iommu.fault_count() == 0);
+  for (const std::uint64_t outside : {0x0FFFull, 0x3000ull, 0x1'0000'1000ull})
+    CHECK(iommu.translate(outside, Access::kRead) == nullptr);
+  CHECK(iommu.fault_count() == 3);
+  CHECK(iommu.fault_log().back().reason == Iommu::Reason::kNotMapped);
+
+  iommu.set_windows({});
+  CHECK(iommu.translate(0x1000, Access::kRead) == nullptr);
+  CHECK_THROWS_AS(iommu.set_windows({{0x1001, kPage, pointer(0x40'0000)}}), std::invalid_argument);
+  CHECK_THROWS_AS(iommu.set_windows({{0x1000, 100, pointer(0x40'0000)}}), std::invalid_argument);
+  CHECK_THROWS_AS(iommu.set_windows({{~std::uint64_t{0xFFF}, 2 * kPage, pointer(0x40'0000)}}), std::invalid_argument);
+}

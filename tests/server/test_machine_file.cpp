@@ -38,6 +38,12 @@ TEST_CASE("an empty machine file is the default machine") {
   CHECK(machine.gids_of(3).at(0).at(15) == 4);
 }
 
+TEST_CASE("a host may be a guest's") {
+  const auto machine = read("[[host]]\n[[host]]\nguest = true\n[[host]]\nguest = false\n");
+  CHECK(machine.guests == std::set<std::size_t>{1});
+  CHECK(error_of("[[host]]\nguest = 1\n") != "none");
+}
+
 TEST_CASE("a machine file says what hosts, wire and PCI Express are") {
   const auto machine = read(R"(
 seed = 42
@@ -147,6 +153,19 @@ TEST_CASE("a machine file says what MTU the ports have") {
   CHECK(read("").mtu == 0);
   CHECK(read("mtu = 1024").mtu == 1024);
   CHECK(error_of("mtu = 1500") != "none");
+}
+
+TEST_CASE("a machine file says what the NIC of each host is") {
+  using testbench::NicKind;
+  CHECK_FALSE(read("").world.nics[0]);
+  const auto one = read("nic = \"model\"\n[[host]]\n[[host]]\nnic = \"rtl\"\n").world.nics;
+  CHECK(one[0] == NicKind::kModel);
+  CHECK(one[1] == NicKind::kRtl);
+  const auto mixed = read("[[host]]\n[[host]]\nnic = \"model\"\n").world.nics;
+  CHECK_FALSE(mixed[0]);
+  CHECK(mixed[1] == NicKind::kModel);
+  CHECK(error_of("[[host]]\nnic = \"vhdl\"\n") ==
+        "m.toml:2: host[0].nic: 'vhdl' is none of rtl, model (the reference NIC)");
 }
 
 TEST_CASE("a machine file says what a process may have; what it does not say is a part of the device") {

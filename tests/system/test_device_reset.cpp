@@ -76,6 +76,7 @@ TEST_CASE(
       OVERLAPPED registering = a.open_event();
       OVERLAPPED notifying = a.open_event();
       REQUIRE(region->Register(memory, kBytes, ND_MR_FLAG_ALLOW_LOCAL_WRITE, &registering) == ND_PENDING);
+      REQUIRE(region->GetOverlappedResult(&registering, TRUE) == ND_SUCCESS);
       REQUIRE(cq->Notify(ND_CQ_NOTIFY_ANY, &notifying) == ND_PENDING);
 
       lose_next_read(world);

@@ -27,7 +27,8 @@ ROOTS = {
     RING + "SharedReceiveQueue::complete(": (False, 1),
 }
 COLD = ["SpinLock::wait", "post_after_decoding", "refuse_to_post", "failure_status", "posting_status", "control_status",
-        "CompletionQueue::decode", "SendQueue::refuse_bind", "SharedReceiveQueue::decode", "[clone .cold]"]
+        "CompletionQueue::decode", "ProcessContext::look_for_events", "CompletionQueue::take_failure",
+        "SendQueue::refuse_watched", "SharedReceiveQueue::decode", "[clone .cold]"]
 
 
 def functions(program):

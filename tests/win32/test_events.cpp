@@ -230,10 +230,12 @@ TEST_CASE("threads of the C library are threads") {
 
 TEST_CASE("the last error is the thread's own") {
   SetLastError(1);
-  std::thread([] {
-    CHECK(GetLastError() == ERROR_SUCCESS);
+  DWORD other = 1;
+  std::thread([&] {
+    other = GetLastError();
     SetLastError(2);
   }).join();
+  CHECK(other == ERROR_SUCCESS);
   CHECK(GetLastError() == 1);
 }
 

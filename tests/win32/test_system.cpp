@@ -51,6 +51,9 @@ TEST_CASE("interlocked operations answer what Windows' answer, and lose nothing"
   CHECK(InterlockedCompareExchange64(&wide, 0, (1LL << 40) + 2) == (1LL << 40) + 2);
   CHECK(InterlockedExchange64(&wide, 4) == 0);
   CHECK(InterlockedDecrement64(&wide) == 3);
+  volatile long as_written = 0;
+  CHECK(InterlockedIncrement(&as_written) == 1);
+  CHECK(InterlockedCompareExchange(&as_written, 5, 1) == 1);
   PVOID pointer = nullptr;
   CHECK(InterlockedCompareExchangePointer(&pointer, &value, nullptr) == nullptr);
   CHECK(InterlockedExchangePointer(&pointer, nullptr) == &value);
@@ -191,6 +194,8 @@ TEST_CASE("macros compute what Windows' compute") {
   int array[7];
   CHECK(_countof(array) == 7);
   CHECK(MAKEWORD(1, 2) == 0x0201);
+  CHECK(min(DWORD{7}, 3) == 3);
+  CHECK(max(1, LONGLONG{1} << 40) == LONGLONG{1} << 40);
   CHECK(_tcsicmp("AbC", "aBc") == 0);
   CHECK(_ttol("-12") == -12);
 }

@@ -1,0 +1,11 @@
+# cmake -DOUT=FILE.cpp -DFOLDER=SCRIPTS -P embed_linux.cmake: the scripts of linux_files.hpp as C++.
+cmake_minimum_required(VERSION 3.25)
+set(text "// Written by testbench/tool/embed_linux.cmake.\n#include \"testbench/tool/linux_files.hpp\"\n\nnamespace rnic::testbench {\n")
+foreach(pair kPrepareLinux=prepare.sh kLinuxInit=init)
+  string(REGEX MATCH "^([^=]*)=(.*)$" matched ${pair})
+  set(name ${CMAKE_MATCH_1})
+  file(READ ${FOLDER}/${CMAKE_MATCH_2} content)
+  string(APPEND text "\nconst std::string_view ${name} = R\"rnic_script(${content})rnic_script\";\n")
+endforeach()
+string(APPEND text "\n}  // namespace rnic::testbench\n")
+file(WRITE ${OUT} "${text}")
