@@ -29,6 +29,10 @@ done
 for ((seed = first; seed < first + worlds; ++seed)); do
   try env RNIC_SEED="$seed" RNIC_CALLS=1000000 build/release/bin/test_driver "whatever a client asks for*"
 done
+for ((seed = first; seed < first + worlds; ++seed)); do
+  try env RNIC_SEED="$seed" RNIC_NIC=model RNIC_CONNECTIONS=10000 build/release/bin/test_system_many_connections
+done
+try env RNIC_SEED="$first" RNIC_CONNECTIONS=10000 build/release/bin/test_system_many_connections
 try scripts/mutate.sh
 try scripts/mutate.sh --vectors
 for sanitizer in asan tsan; do

@@ -76,9 +76,12 @@ struct Process {
     REQUIRE(static_cast<ConnectionEvent>(got->second.type) == type);
     return got->second;
   }
-  void resolve(calls::Handle of, Process& peer, bool ipv6) {
-    must(process->call(
-        calls::ResolveAddress{.remote = testbench::ip_of(peer.host, ipv6), .endpoint = of, .remote_port = kPort}));
+  /// An address at which the connection manager is reached (docs/connection_manager.md, Limits).
+  [[nodiscard]] kmd::Gid address(bool ipv6) const {
+    return ipv6 ? must(host.kernel().port_tables().gid(0)) : testbench::ip_of(host, false);
+  }
+  void resolve(calls::Handle of, Process& peer, bool ipv6, std::uint16_t port = kPort) {
+    must(process->call(calls::ResolveAddress{.remote = peer.address(ipv6), .endpoint = of, .remote_port = port}));
     expect(of, ConnectionEvent::kAddressResolved);
     must(process->call(calls::ResolveRoute{.endpoint = of}));
     expect(of, ConnectionEvent::kRouteResolved);
@@ -144,10 +147,8 @@ inline void with_management(World& world, const std::function<void(Endpoint&, En
   with_endpoints(
       world,
       [&](Endpoint& a, Endpoint& b) {
-        for (const bool ipv6 : {false, true}) {
-          must(a.kernel().port_tables().add_neighbour(testbench::ip_of(b, ipv6), testbench::mac_of(b)));
-          must(b.kernel().port_tables().add_neighbour(testbench::ip_of(a, ipv6), testbench::mac_of(a)));
-        }
+        must(a.kernel().port_tables().add_neighbour(testbench::ip_of(b, false), testbench::mac_of(b)));
+        must(b.kernel().port_tables().add_neighbour(testbench::ip_of(a, false), testbench::mac_of(a)));
         const ManagementThread of_a(a.kernel(), a.host().device()), of_b(b.kernel(), b.host().device());
         body(a, b);
       },

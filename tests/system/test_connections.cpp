@@ -28,14 +28,15 @@ std::pair<calls::Handle, calls::Handle> connect(Process& client, umd::QueuePair&
 
 }  // namespace
 
-TEST_CASE("processes connect through QP1 and move data, over IPv4") {
+TEST_CASE("processes connect through QP1 and move data, over IPv4 and IPv6") {
+  const bool ipv6 = GENERATE(false, true);
   with_management(WorldOptions::from_environment("connections"), [&](Endpoint& host_a, Endpoint& host_b) {
     Process a(host_a), b(host_b);
     const auto listener = b.listener();
     const auto qp_a = a.make_qp(), qp_b = b.make_qp();
     const auto segment_b = b.segment(4096);
     must(qp_b->post_receive({.id = 1, .segments = {&segment_b, 1}}));
-    const auto [from, to] = connect(a, *qp_a, b, *qp_b, listener, false);
+    const auto [from, to] = connect(a, *qp_a, b, *qp_b, listener, ipv6);
     for (std::size_t i = 0; i < 4096; ++i) a.memory[i] = static_cast<std::uint8_t>(i * 7);
     const auto segment_a = a.segment(4096);
     must(qp_a->post_send({.opcode = hw::WqeOpcode::kSend, .id = 2, .segments = {&segment_a, 1}}));
