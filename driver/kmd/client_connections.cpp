@@ -127,7 +127,7 @@ Result<hw::QpType> Client::type_of_terms(const calls::ConnectionTerms& terms, cm
       auto one = handles_.find(handle, calls::ObjectKind::kQp);
       if (one && static_cast<ClientQp&>(**one).object->qpn() == terms.qpn) return one;
     }
-    return Error::kNotFound;
+    return Error::kInvalidParameter;
   }();
   if (!found) return found.error();
   const KernelQp& object = *static_cast<ClientQp&>(**found).object;

@@ -72,6 +72,7 @@ int rdma_connect(rdma_cm_id* face, rdma_conn_param* given) {
   return guarded([&] {
     Id& id = Id::of(face);
     id.wanted = wanted_of(given);
+    id.receive_psn = draw_psn();
     rnic::calls::Connect connect{.terms = terms_of(id), .endpoint = id.endpoint};
     // What rdma_create_ep was given to send stands in front.
     std::vector<std::uint8_t> data = id.connect_data;
