@@ -3,8 +3,13 @@
 // volume 1, 12.9). RNIC_CONNECTIONS=number: so many instead of some hundreds;
 // RNIC_NIC=model: on the reference NIC.
 #include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,6 +27,8 @@ constexpr std::uint64_t kShortestLookNs = 20'000, kLongestLookNs = 20'000'000;
 /// The longest that a round may take: sixteen times no answer to each of three messages.
 constexpr std::uint64_t kRoundNs = 30'000'000'000;
 constexpr std::uint8_t kRefusal[] = {'n', 'o'};
+constexpr double kLoss = 0.1;
+constexpr unsigned kEnough = 300;  ///< Rounds in which everything that is drawn comes up
 
 /// How a round goes.
 enum class Way { kWhole, kServerRefuses, kServerLeaves, kNobodyListens, kClientLeaves };
@@ -185,7 +192,7 @@ struct Held {
 
 unsigned wanted() {
   const char* const text = std::getenv("RNIC_CONNECTIONS");
-  return text == nullptr ? 300U : static_cast<unsigned>(std::stoul(text));
+  return text == nullptr ? kEnough : static_cast<unsigned>(std::stoul(text));
 }
 
 }  // namespace
@@ -194,7 +201,7 @@ TEST_CASE("one message of ten lost: every connection ends as it should, and noth
   auto options = WorldOptions::from_environment("many_connections");
   options.hang_ns = kRoundNs;
   model::WireRule lose{.fault = model::WireFault::kDrop, .match = {.dest_qpn = 1}, .count = model::WireRule::kAll};
-  lose.probability = 0.1;
+  lose.probability = kLoss;
   for (auto& direction : options.wire.faults) direction.rules = {lose};
   const unsigned rounds = wanted();
   model::Random random(options.seed, "rounds");
@@ -231,14 +238,14 @@ TEST_CASE("one message of ten lost: every connection ends as it should, and noth
     run_some(30);
     const Held before[] = {Held::of(host_a), Held::of(host_b)};
     const auto seen = run_some(rounds);
-    CHECK(seen.size() == 5);
+    if (rounds >= kEnough) CHECK(seen.size() == 5);
     CHECK(Held::of(host_a) == before[0]);
     CHECK(Held::of(host_b) == before[1]);
     for (auto* const host : {&host_a, &host_b}) {
       const auto counters = host->kernel().connections().counters();
       CHECK(counters.malformed == 0);
       CHECK(counters.no_memory == 0);
-      CHECK(counters.repeated > 0);
+      if (rounds >= kEnough) CHECK(counters.repeated > 0);
     }
   };
   World& world = fresh_world(options);
@@ -248,6 +255,8 @@ TEST_CASE("one message of ten lost: every connection ends as it should, and noth
   const double share = static_cast<double>(lost) / static_cast<double>(messages);
   std::printf("%u rounds, %llu messages, %.1f %% of them lost, %.0f s of simulated time\n", rounds,
               static_cast<unsigned long long>(messages), share * 100, static_cast<double>(world.now_ns()) * 1e-9);
-  CHECK(share > 0.07);
-  CHECK(share < 0.13);
+  // Five standard deviations.
+  const double spread = 5 * std::sqrt(kLoss * (1 - kLoss) / static_cast<double>(messages));
+  CHECK(share > kLoss - spread);
+  CHECK(share < kLoss + spread);
 }
