@@ -8,12 +8,16 @@ namespace {
 constexpr DWORD kKnownFlags =
     ND_QUERY_EXCLUDE_EMULATOR_ADDRESSES | ND_QUERY_EXCLUDE_NDv1_ADDRESSES | ND_QUERY_EXCLUDE_NDv2_ADDRESSES;
 
-/// The own address from which `remote` is reached: itself, or the first of its family, for there are no routers.
+/// Good for the link alone (RFC 4291, 2.5.6).
+bool is_link_local(const SocketAddress& address) { return address.gid[0] == 0xFE && (address.gid[1] & 0xC0) == 0x80; }
+
+/// The own address from which `remote` is reached: itself, or the first of its family and scope, for there are no
+/// routers.
 const SocketAddress* source_for(const SocketAddress& remote, std::span<const FoundAdapter> adapters) {
   const SocketAddress* first = nullptr;
   for (const auto& adapter : adapters) {
     for (const auto& own : adapter.addresses) {
-      if (own.family != remote.family) continue;
+      if (own.family != remote.family || is_link_local(own) != is_link_local(remote)) continue;
       if (own.gid == remote.gid) return &own;
       if (first == nullptr) first = &own;
     }
