@@ -127,8 +127,7 @@ HRESULT Framework::open_adapter(REFIID iid, const sockaddr* address, SIZE_T byte
         const auto from = provider();
         if (from == nullptr) return ND_DEVICE_NOT_READY;
         SocketAddress wanted;
-        if (const HRESULT status =
-                read_address(address, bytes, wanted, ND_INVALID_PARAMETER_2, ND_INVALID_PARAMETER_3);
+        if (const HRESULT status = read_address(address, bytes, wanted, ND_INVALID_PARAMETER_2, ND_INVALID_PARAMETER_3);
             status != ND_SUCCESS)
           return status;
         const auto found = from->find_adapter(wanted);

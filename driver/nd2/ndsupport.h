@@ -25,9 +25,9 @@ VOID NdFlushProviders();
 /// (with the bytes used; 0 if there are no addresses); ND_BUFFER_OVERFLOW (with the bytes needed; null is a buffer of
 /// none); ND_INVALID_PARAMETER_1 (other flags), _3; ND_NO_MEMORY.
 HRESULT NdQueryAddressList(DWORD flags, SOCKET_ADDRESS_LIST* list, SIZE_T* bytes);
-/// The local address from which `remote` is reached, with port 0. ND_SUCCESS; ND_BUFFER_OVERFLOW (with the bytes needed);
-/// ND_INVALID_ADDRESS (of another family, or none at all); ND_NETWORK_UNREACHABLE (no device has an address of the
-/// family); ND_UNSUCCESSFUL (a device does not answer); ND_INVALID_PARAMETER_1, _2, _4; ND_NO_MEMORY.
+/// The local address from which `remote` is reached, with port 0. ND_SUCCESS; ND_BUFFER_OVERFLOW (with the bytes
+/// needed); ND_INVALID_ADDRESS (of another family, or none at all); ND_NETWORK_UNREACHABLE (no device has an address of
+/// the family); ND_UNSUCCESSFUL (a device does not answer); ND_INVALID_PARAMETER_1, _2, _4; ND_NO_MEMORY.
 HRESULT NdResolveAddress(const sockaddr* remote, SIZE_T remote_bytes, sockaddr* local, SIZE_T* local_bytes);
 /// Whether an adapter can be had by this address. ND_SUCCESS, ND_INVALID_ADDRESS, ND_INVALID_PARAMETER_1, _2,
 /// ND_NO_MEMORY.

@@ -49,9 +49,7 @@ void ProcessSurroundings::wake() {
   node_.machine().wake();
   ++wakes_;
   if (without_device_.load() == 0) return;
-  {
-    const std::lock_guard lock(mutex_);
-  }
+  { const std::lock_guard lock(mutex_); }
   woken_.notify_all();
 }
 

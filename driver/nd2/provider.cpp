@@ -40,9 +40,7 @@ std::vector<FoundAdapter> Provider::adapters() const {
 
 std::optional<FoundAdapter> Provider::find_adapter(const SocketAddress& address) const {
   for (auto& adapter : adapters()) {
-    const auto same = [&](const SocketAddress& own) {
-      return own.family == address.family && own.gid == address.gid;
-    };
+    const auto same = [&](const SocketAddress& own) { return own.family == address.family && own.gid == address.gid; };
     if (std::any_of(adapter.addresses.begin(), adapter.addresses.end(), same)) return std::move(adapter);
   }
   return std::nullopt;

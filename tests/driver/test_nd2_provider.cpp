@@ -75,8 +75,8 @@ struct ProcessOfTwo {
 };
 
 // Each device also has its link-local address.
-constexpr SIZE_T kAll = sizeof(SOCKET_ADDRESS_LIST) + 4 * sizeof(SOCKET_ADDRESS) + 2 * sizeof(sockaddr_in) +
-                        3 * sizeof(sockaddr_in6);
+constexpr SIZE_T kAll =
+    sizeof(SOCKET_ADDRESS_LIST) + 4 * sizeof(SOCKET_ADDRESS) + 2 * sizeof(sockaddr_in) + 3 * sizeof(sockaddr_in6);
 
 }  // namespace
 
@@ -184,12 +184,11 @@ TEST_CASE_METHOD(ProcessOfTwo, "helpers work between the first NdStartup and the
   void* object = this;
   const auto all = [&] {
     INDAdapter* old = nullptr;
-    return std::array{NdQueryAddressList(0, list, &(bytes = room.size())),
-                      NdResolveAddress(generic(one), sizeof one, reinterpret_cast<sockaddr*>(&local),
-                                       &(bytes = sizeof local)),
-                      NdCheckAddress(generic(one), sizeof one),
-                      NdOpenAdapter(IID_IND2Adapter, generic(one), sizeof one, &object),
-                      NdOpenV1Adapter(generic(one), sizeof one, &old)};
+    return std::array{
+        NdQueryAddressList(0, list, &(bytes = room.size())),
+        NdResolveAddress(generic(one), sizeof one, reinterpret_cast<sockaddr*>(&local), &(bytes = sizeof local)),
+        NdCheckAddress(generic(one), sizeof one), NdOpenAdapter(IID_IND2Adapter, generic(one), sizeof one, &object),
+        NdOpenV1Adapter(generic(one), sizeof one, &old)};
   };
   const auto none = [&] {
     for (const HRESULT status : all()) CHECK(status == ND_DEVICE_NOT_READY);

@@ -84,8 +84,9 @@ struct End {
     require(adapter->CreateMemoryRegion(IID_IND2MemoryRegion, file, reinterpret_cast<void**>(&region)),
             "CreateMemoryRegion");
     finish(region, region->Register(memory, sizeof memory, ND_MR_FLAG_ALLOW_LOCAL_WRITE, &request), "Register");
-    require(adapter->CreateQueuePair(IID_IND2QueuePair, cq, cq, nullptr, 4, 4, 1, 1, 0, reinterpret_cast<void**>(&pair)),
-            "CreateQueuePair");
+    require(
+        adapter->CreateQueuePair(IID_IND2QueuePair, cq, cq, nullptr, 4, 4, 1, 1, 0, reinterpret_cast<void**>(&pair)),
+        "CreateQueuePair");
     require(adapter->CreateConnector(IID_IND2Connector, file, reinterpret_cast<void**>(&connector)), "CreateConnector");
     ND2_SGE sge{memory, sizeof memory, region->GetLocalToken()};
     require(pair->Receive(nullptr, &sge, 1), "Receive");
@@ -124,9 +125,9 @@ struct End {
   }
 
   ~End() {
-    for (IUnknown* object : {static_cast<IUnknown*>(connector), static_cast<IUnknown*>(pair),
-                             static_cast<IUnknown*>(cq), static_cast<IUnknown*>(region),
-                             static_cast<IUnknown*>(out_region), static_cast<IUnknown*>(adapter)}) {
+    for (IUnknown* object :
+         {static_cast<IUnknown*>(connector), static_cast<IUnknown*>(pair), static_cast<IUnknown*>(cq),
+          static_cast<IUnknown*>(region), static_cast<IUnknown*>(out_region), static_cast<IUnknown*>(adapter)}) {
       if (object->Release() != 0) std::printf("an object stays\n");
     }
     CloseHandle(file);

@@ -34,8 +34,8 @@ TEST_CASE("a program with no machine has no adapters") {
 
 TEST_CASE("two programs connect, exchange messages, wait by events and ports, and part") {
   Tool tool;
-  const auto outcome = tool.run(
-      {"exec", "--pair", "--", RNIC_PROGRAM, "server", "10.0.0.1", "--", RNIC_PROGRAM, "client", "10.0.0.1"});
+  const auto outcome =
+      tool.run({"exec", "--pair", "--", RNIC_PROGRAM, "server", "10.0.0.1", "--", RNIC_PROGRAM, "client", "10.0.0.1"});
   INFO(outcome.output);
   CHECK(outcome.code == 0);
   CHECK(contains(outcome.output, "got hello, 64 bytes\n"));
