@@ -44,6 +44,7 @@ LONG = [
     ("mutants", "scripts/mutate.sh"),
     ("mutants_by_vectors", "scripts/mutate.sh --vectors"),
     ("connections_rtl", "RNIC_CONNECTIONS=10000 {bin}/test_system_many_connections"),
+    ("planted_faults", "scripts/planted_faults.py --jobs $(nproc)"),
     ("proofs", "ctest --test-dir {build} -L formal"),
     ("asan", "cmake --preset asan -DBUILD_TESTING=ON && cmake --build --preset asan && ctest --preset asan -j $(nproc)"),
     ("tsan", "cmake --preset tsan -DBUILD_TESTING=ON && cmake --build --preset tsan && ctest --preset tsan -j $(nproc) && "

@@ -1,0 +1,281 @@
+#!/usr/bin/env python3
+"""Plants faults into driver and reference NIC, and sees which vectors notice each.
+
+usage: planted_faults.py [--jobs N] [--fault NAME ...] [--record]   builds once, runs all vectors with each fault
+       planted_faults.py --check                                    looks that table and record fit sources and vectors (lint)
+       planted_faults.py --open                                     what the record leaves open
+
+tests/planted/faults.toml lists the faults: `name`, `file`, `old`, the text that is replaced (once in the file, or once behind `after`; any white
+space stands for any other), and `new`. All of them are built into one copy of the sources, below build/planted, each behind a number that the tool
+reads from the environment when it starts (RNIC_PLANTED_FAULT), so there is one build and the checkout is never touched. The vectors run on the
+reference NIC (rnic verify --nic model), for which all of them take seconds. A `new` of `true` or `false` replaces a condition, one that ends with a
+semicolon a statement, any other a value.
+
+A fault that more than a quarter of the vectors notice is no evidence: it breaks everything, and says nothing of any one vector. Frame vectors
+(docs/vectors.md) are about the RTL alone and are left out.
+
+--record writes tests/planted/seen_to_fail.json: for each vector the faults that it noticed, those that the fewest others noticed first; how many
+noticed each; and what is open: vectors that never failed, and faults that no vector noticed. --check fails when a vector is not there at all.
+
+Exit code: 0; 1 more vectors never fail than the record says, a fault's text is not found any more, or a run did not end; 2 wrong use.
+"""
+import argparse
+import concurrent.futures
+import functools
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+
+from mutate import Problem, place, run, write
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TABLE = ROOT / "tests/planted/faults.toml"
+RECORD = ROOT / "tests/planted/seen_to_fail.json"
+VECTORS = ROOT / "tests/vectors"
+COPY = ROOT / "build/planted/source"
+COPIED = ("CMakeLists.txt", "CMakePresets.json", "cmake", "driver", "model", "rtl", "scripts", "testbench")
+NO_VECTORS = ("clauses.json", "statements.json")
+MOST = 0.25  # of the vectors: a fault that more of them notice is no evidence
+KEPT = 3  # faults of a vector that are recorded
+SECONDS = 120  # of processor time, for all vectors with one fault; without one they take two
+BYTES = 8 << 30  # of memory, likewise
+HEADER = """#pragma once
+#include <cstdlib>
+namespace planted {
+inline const unsigned chosen = [] {
+  const char* number = std::getenv("RNIC_PLANTED_FAULT");
+  return number != nullptr ? static_cast<unsigned>(std::atoi(number)) : 0U;
+}();
+inline bool on(unsigned number) { return chosen == number; }
+}  // namespace planted
+"""
+
+
+def load_faults():
+    """Faults by name, in the order of the table, each with its number."""
+    faults = {}
+    with open(TABLE, "rb") as file:
+        for entry in tomllib.load(file).get("fault", []):
+            missing = {"name", "file", "old", "new"} - entry.keys()
+            if missing:
+                raise Problem(f"{TABLE.name}: fault {entry.get('name', '?')} has no {', '.join(sorted(missing))}")
+            if entry["name"] in faults:
+                raise Problem(f"{TABLE.name}: two faults are called {entry['name']}")
+            entry["id"] = len(faults) + 1
+            faults[entry["name"]] = entry
+    return faults
+
+
+@functools.cache
+def vector_names():
+    """Vectors that the reference NIC runs, as folder/name."""
+    found = []
+    for file in sorted(VECTORS.rglob("*.json")):
+        if file.name in NO_VECTORS:
+            continue
+        if not re.search(r'^\s*"frame":\s*"', file.read_text(), re.MULTILINE):
+            found.append(str(file.relative_to(VECTORS).with_suffix("")))
+    return found
+
+
+def planted_text(fault, text):
+    """What stands for `text`: itself, or what the fault makes of it."""
+    new, condition = fault["new"], f"::planted::on({fault['id']}U)"
+    if new in ("true", "false"):
+        return f"({condition} ? {new} : static_cast<bool>({text}))"
+    if new.endswith(";"):
+        return f"{{ if ({condition}) {{ {new} }} else {{ {text} }} }}"
+    return f"({condition} ? ({new}) : ({text}))"
+
+
+def planted(source, faults):
+    """The source with all its faults, each behind its number."""
+    places = {}
+    for fault in faults:
+        places.setdefault(place(fault, source), []).append(fault)
+    end = len(source)
+    for (first, last), group in sorted(places.items(), reverse=True):
+        if last > end:
+            raise Problem(f"{group[0]['name']}: overlaps another fault of {group[0]['file']}")
+        text = source[first:last]
+        for fault in group:
+            text = planted_text(fault, text)
+        source = source[:first] + text + source[last:]
+        end = first
+    # Behind the include guard and in front of everything else.
+    return f'#include "driver/planted.hpp"\n{source}'
+
+
+def check_table(faults):
+    """Whether each fault's text is where the table says; a line for each that is not."""
+    problems, sources = [], {}
+    for fault in faults.values():
+        file = ROOT / fault["file"]
+        if not file.is_file():
+            problems.append(f"{fault['name']}: no file {fault['file']}")
+            continue
+        source = sources.setdefault(fault["file"], file.read_text())
+        try:
+            place(fault, source)
+        except Problem as problem:
+            problems.append(str(problem))
+    return problems
+
+
+def copy_sources(faults):
+    by_file = {}
+    for fault in faults.values():
+        by_file.setdefault(fault["file"], []).append(fault)
+    kept = {COPY / "driver/planted.hpp"}
+    for name in COPIED:
+        top = ROOT / name
+        for file in [top] if top.is_file() else sorted(top.rglob("*")):
+            if not file.is_file() or "__pycache__" in file.parts:
+                continue
+            to, relative = COPY / file.relative_to(ROOT), str(file.relative_to(ROOT))
+            kept.add(to)
+            if relative in by_file:
+                write(to, planted(file.read_text(), by_file[relative]))
+            elif not to.exists() or to.read_bytes() != file.read_bytes():
+                to.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(file, to)  # with the time of now, for the build
+    write(COPY / "driver/planted.hpp", HEADER)
+    for name in COPIED:
+        for file in (COPY / name).rglob("*"):
+            if file.is_file() and file not in kept:
+                file.unlink()
+
+
+def build(jobs):
+    """The tool with all faults in it. Its folders lie as in a checkout, so ccache knows what no fault is in."""
+    run(["cmake", "--preset", "release", "-DBUILD_TESTING=OFF"], COPY.parent / "cmake.log", cwd=COPY)
+    run(["cmake", "--build", "build/release", "--target", "rnic", "-j", str(jobs)], COPY.parent / "make.log", cwd=COPY)
+    return COPY / "build/release/bin/rnic"
+
+
+def try_fault(program, number, names):
+    """Runs the vectors with a fault, until more have failed than may for it to be evidence. Returns the names of those that failed, and how the run
+    ended if not by itself."""
+    command = ["prlimit", f"--cpu={SECONDS}", f"--as={BYTES}", "stdbuf", "-oL", str(program), "verify", "--nic", "model", "--jobs", "1", "--failures", "",
+               *[str(VECTORS / f"{name}.json") for name in names]]
+    failed, seen = set(), 0
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True, errors="replace",
+                          env={**os.environ, "RNIC_PLANTED_FAULT": str(number)}) as process:
+        for line in process.stdout:
+            word, _, rest = line.partition(" ")
+            if word not in ("pass", "FAIL"):
+                continue
+            seen += 1
+            if word == "FAIL":
+                failed.add(str(pathlib.Path(rest.split(".json")[0]).relative_to(VECTORS)))
+                if len(failed) > MOST * len(vector_names()):
+                    process.kill()
+                    return failed, ""
+    return failed, "" if seen == len(names) else f"exit code {process.returncode} after {seen} vectors"
+
+
+def record(results, names):
+    """What the record holds: `vectors` (vector -> faults that it noticed, those first that the fewest others noticed), `faults` (how many noticed
+    each; null: more than may), `never_failed`, `unnoticed`."""
+    evidence = {name: failed for name, failed in results.items() if len(failed) <= MOST * len(names)}
+    noticed = {}
+    for vector in names:
+        by = sorted((len(failed), fault) for fault, failed in evidence.items() if vector in failed)
+        noticed[vector] = [fault for _, fault in by[:KEPT]]
+    return {"vectors": {vector: by for vector, by in noticed.items() if by},
+            "never_failed": [vector for vector, by in noticed.items() if not by],
+            "faults": {fault: len(failed) if fault in evidence else None for fault, failed in results.items()},
+            "unnoticed": [fault for fault, failed in results.items() if not failed]}
+
+
+def load_record():
+    return json.loads(RECORD.read_text())
+
+
+def check(faults):
+    """Lines about what is missing in table and record."""
+    problems = check_table(faults)
+    names, told = vector_names(), load_record()
+    known = {*told["vectors"], *told["never_failed"]}
+    problems += [f"{RECORD.name}: vector {name} is missing: scripts/planted_faults.py --record" for name in names if name not in known]
+    problems += [f"{RECORD.name}: there is no vector {name}" for name in sorted(known) if name not in names]
+    problems += [f"{RECORD.name}: {name}: there is no fault {fault}" for name, by in told["vectors"].items() for fault in by if fault not in faults]
+    problems += [f"{RECORD.name}: fault {name} has not run" for name in faults if name not in told["faults"]]
+    return problems
+
+
+def print_open():
+    told = load_record()
+    print(f"{len(told['never_failed'])} of {len(told['never_failed']) + len(told['vectors'])} vectors never failed")
+    for name in told["never_failed"]:
+        print(f"  {name}")
+    print(f"{len(told['unnoticed'])} of {len(told['faults'])} faults were noticed by no vector")
+    for name in told["unnoticed"]:
+        print(f"  {name}")
+
+
+def try_all(args, faults):
+    names = vector_names()
+    program = build(args.jobs)
+    failed, early = try_fault(program, 0, names)
+    if failed or early:
+        raise Problem(f"without a fault: {early or ', '.join(sorted(failed))}")
+    results, problems = {}, []
+    chosen = [fault for name, fault in faults.items() if not args.fault or name in args.fault]
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        for fault, (failed, early) in zip(chosen, pool.map(lambda each: try_fault(program, each["id"], names), chosen)):
+            results[fault["name"]] = failed
+            print(f"{len(failed):5}  {fault['name']}" + (f"   {early}" if early else ""), flush=True)
+            if early:
+                problems.append(f"{fault['name']}: the run did not end: {early}")
+    told = record(results, names)
+    for vector, by in told["vectors"].items():
+        print(f"{vector}: {', '.join(by)}")
+    print(f"{len(results)} faults, {len(told['unnoticed'])} of them noticed by no vector; {len(told['vectors'])} of {len(names)} vectors have failed under"
+          f" one that at most {MOST:.0%} notice")
+    if args.record:
+        RECORD.write_text(json.dumps(told, indent=1, sort_keys=True) + "\n")
+    elif not args.fault:
+        before = set(load_record()["never_failed"])
+        problems += [f"{vector}: never failed" for vector in told["never_failed"] if vector not in before]
+    return problems
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--fault", nargs="+", default=[], metavar="NAME", help="these alone")
+    parser.add_argument("--jobs", type=int, default=1, help="runs and compilers at a time (default 1)")
+    parser.add_argument("--record", action="store_true", help=f"write {RECORD.relative_to(ROOT)}")
+    parser.add_argument("--check", action="store_true", help="run nothing; look that table and record are complete")
+    parser.add_argument("--open", action="store_true", help="run nothing; print what never failed and what nobody noticed")
+    args = parser.parse_args()
+    faults = load_faults()
+    unknown = [name for name in args.fault if name not in faults]
+    if unknown or args.jobs < 1 or (args.record and args.fault):
+        parser.error(f"no fault {', '.join(unknown)}" if unknown else "--jobs: at least 1" if args.jobs < 1 else "--record needs all faults")
+    if args.open:
+        print_open()
+        return 0
+    if args.check:
+        problems = check(faults)
+    else:
+        problems = check_table(faults)
+        if not problems:
+            COPY.mkdir(parents=True, exist_ok=True)
+            copy_sources(faults)
+            problems = try_all(args, faults)
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Problem as problem:
+        sys.exit(f"planted_faults.py: {problem}")
