@@ -29,7 +29,7 @@ class Maker {
  private:
   void draw_setup() {
     static const std::vector<std::uint32_t> kMtus = {256, 512, 1024, 2048, 4096};
-    static const std::vector<std::uint8_t> kRnrRetries = {0, 1, 2, 6, 6, 7};
+    static const std::vector<std::uint8_t> kRnrRetries = {0, 1, 2, 6, 7, 7};
     json& setup = program_.setup;
     const auto kind = limits_.scenario ? 0 : plan_.below(10);
     plan_.service = kind < 7 ? ProgramService::kRc : kind < 9 ? ProgramService::kUc : ProgramService::kUd;
@@ -159,8 +159,9 @@ class Maker {
     // What a failed queue pair had taken of a shared queue is open, so nobody knows what is left in it.
     over_ = over_ || (fails && plan_.srq);
     const bool one_way = pair.dead || fails || plan_.srq || plan_.chance(0.5);
+    // Others give up some time, and times are free.
     const bool comes_late =
-        !pair.dead && !fails && plan_.service == ProgramService::kRc && plan_.rnr_retry >= 6 && plan_.chance(0.2);
+        !pair.dead && !fails && plan_.service == ProgramService::kRc && plan_.rnr_retry == 7 && plan_.chance(0.35);
     for (std::size_t i = 0; i < (one_way ? 1u : 2u); ++i) {
       const std::size_t host = i == 0 ? first : 1 - first;
       auto drawn = pair.dead ? draw_blind(plan_, host, qp, std::min<std::size_t>(count, 3))

@@ -385,9 +385,6 @@ void plant(PlantedDifference planted, VectorSetup& setup) {
     if (planted == PlantedDifference::kExtraRight) region.flags |= ND_MR_FLAG_ALLOW_REMOTE_WRITE;
     if (planted == PlantedDifference::kLongRegion && region.size < kMainBytes) region.size += 64;
   }
-  for (auto& host : setup.hosts) {
-    if (planted == PlantedDifference::kLateRetry && host.rnr_retry < 6) ++host.rnr_retry;
-  }
 }
 
 }  // namespace

@@ -13,7 +13,6 @@ enum class PlantedDifference : std::uint8_t {
   kNone,
   kExtraRight,  ///< Regions without the right of remote writing have it
   kLongRegion,  ///< The smaller regions of host B are 64 bytes longer
-  kLateRetry,   ///< Queue pairs have one retry for RNR NAKs more than the program says
 };
 
 /// What a program did to a world, as JSON, so that it can be sent from one process to another:

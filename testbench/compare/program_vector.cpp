@@ -53,10 +53,12 @@ void expect_batch(const json& batch, ordered_json& steps) {
 /// The bytes of the first block that differs; any where both have the same, or the specification says nothing.
 void expect_memory(const Difference& difference, const json& first, const json& second, ordered_json& steps) {
   const auto block = [&](const json& of) {
-    return of.at("bytes").at(difference.region).get<std::string>().substr(2 * difference.offset, 2 * kHashedBytes);
+    const auto bytes = of.at("bytes").at(difference.region).get<std::string>();
+    return bytes.size() > 2 * difference.offset ? bytes.substr(2 * difference.offset, 2 * kHashedBytes) : "";
   };
   const std::string theirs = block(first);
   std::string text = block(second);
+  if (text.empty()) return;  // its region ends before
   for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
     if (text.compare(i, 2, theirs, i, 2) == 0) text.replace(i, 2, "??");
   }

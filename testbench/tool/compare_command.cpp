@@ -26,8 +26,7 @@ struct CompareArguments {
 };
 
 const std::map<std::string, PlantedDifference> kPlanted = {{"extra-right", PlantedDifference::kExtraRight},
-                                                           {"long-region", PlantedDifference::kLongRegion},
-                                                           {"late-retry", PlantedDifference::kLateRetry}};
+                                                           {"long-region", PlantedDifference::kLongRegion}};
 
 void print_freedoms() {
   for (const auto& entry : kFreedoms) fmt::print("| {} | {} | {} |\n", entry.name, entry.instead, entry.clause);
