@@ -38,12 +38,14 @@ SEEDED = [
     ("compare", "{tool} compare --seed {seed}000 --operations {n:50000} --json {json} --vectors build/nightly/differences", {}),
     ("pcie_sweep", "{bin}/test_system_pcie_sweep", {"RNIC_SEED": "{seed}", "RNIC_SWEEP": "{n:200}"}),
     ("client_calls", "{bin}/test_driver 'whatever a client asks for*'", {"RNIC_SEED": "{seed}", "RNIC_CALLS": "1000000"}),
+    ("connections", "{bin}/test_system_many_connections", {"RNIC_SEED": "{seed}", "RNIC_NIC": "model", "RNIC_CONNECTIONS": "{n:10000}"}),
     ("kills", "{bin}/test_server 'processes that are killed*'", {"RNIC_SEED": "{seed}", "RNIC_KILLS": "{n:200}", "RNIC_TOOL": "{tool}"}),
 ]
 # Each once a night.
 LONG = [
     ("mutants", "scripts/mutate.sh"),
     ("mutants_by_vectors", "scripts/mutate.sh --vectors"),
+    ("connections_rtl", "RNIC_CONNECTIONS=10000 {bin}/test_system_many_connections"),
     ("proofs", "ctest --test-dir {build} -L formal"),
     ("asan", "cmake --preset asan -DBUILD_TESTING=ON && cmake --build --preset asan && ctest --preset asan -j $(nproc)"),
     ("tsan", "cmake --preset tsan -DBUILD_TESTING=ON && cmake --build --preset tsan && ctest --preset tsan -j $(nproc) && "
