@@ -87,7 +87,7 @@ class Compare {
   }
 
   void add(Lane& lane, RandomProgram program, const Difference& found) {
-    FoundDifference entry{program.seed, 0, found, {}};
+    FoundDifference entry{program.seed, 0, found, found, {}};
     const auto difference_of = [&lane](const RandomProgram& one) -> std::optional<Difference> {
       const auto [first, second] = lane.run(one);
       if (first.contains("malformed")) return std::nullopt;

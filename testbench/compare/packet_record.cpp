@@ -88,7 +88,10 @@ void PacketRecord::add(const model::FrameRecord& frame, json& to) {
   std::string text = fmt::format("{:#04x} psn={} bytes={}", opcode, psn, bytes);
   for (const char* const key : kFixed) text += fmt::format(" {}={:#x}", key, fields.at(key));
   for (const char* const key : {"length", "immediate", "qkey", "source_qp", "flow_label"}) {
-    if (const auto field = fields.find(key); field != fields.end()) text += fmt::format(" {}={}", key, field->second);
+    const auto field = fields.find(key);
+    // The place of immediate data has the key of a SEND with invalidate, and keys go by their names.
+    if (field == fields.end() || (std::string_view(key) == "immediate" && fields.contains("rkey"))) continue;
+    text += fmt::format(" {}={}", key, field->second);
   }
   if (response) {
     if (fields.contains("syndrome") && fields.at("syndrome") >> 5 != 0)

@@ -39,7 +39,8 @@ nlohmann::ordered_json compare_json(const CompareReport& report, const CompareAr
                     {"operations", one.operations},
                     {"kind", one.difference.kind},
                     {"place", one.difference.place},
-                    {"text", one.difference.text}});
+                    {"text", one.difference.text},
+                    {"drawn", {{"place", one.found.place}, {"text", one.found.text}}}});
   }
   return {{"seed", options.world.options.seed},
           {"operations", report.operations},
