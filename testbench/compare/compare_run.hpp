@@ -27,8 +27,8 @@ struct CompareOptions {
 struct FoundDifference {
   std::uint64_t seed = 0;
   std::size_t operations = 0;  ///< Of that program
-  Difference found;       ///< In the program as it was drawn
-  Difference difference;  ///< In the shortest one
+  Difference found;            ///< In the program as it was drawn
+  Difference difference;       ///< In the shortest one
   nlohmann::ordered_json vector;
 };
 

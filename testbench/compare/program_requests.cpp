@@ -205,8 +205,9 @@ class RequestMaker {
   std::uint64_t provide_receive(std::uint64_t length) {
     const std::uint32_t more = plan_.service == ProgramService::kUd ? 40 : 0;
     auto& waiting = pair_.receives[peer_];
-    if (plan_.srq) {  // any queue pair may take any of them
-      post_receive(plan_.zone_bytes / 2);
+    // Any queue pair may take any Receive of a shared queue; and on a wire that loses any message may take any one.
+    if (plan_.srq || (plan_.faults && plan_.service != ProgramService::kRc)) {
+      post_receive(plan_.zone_bytes / 2 + more);
       return length;
     }
     if (waiting.empty() || plan_.chance(0.1)) {

@@ -207,9 +207,10 @@ int run(int count, char* arguments[]) {
 }  // namespace
 
 int main(int count, char* arguments[]) {
+  const HRESULT before = DllCanUnloadNow();
   require(NdStartup(), "NdStartup");
   const int code = run(count, arguments);
   require(NdCleanup(), "NdCleanup");
-  if (DllCanUnloadNow() != S_OK) std::printf("something stays\n");
+  if (before == S_OK && DllCanUnloadNow() != S_OK) std::printf("something stays\n");
   return code;
 }
