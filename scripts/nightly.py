@@ -42,6 +42,7 @@ SEEDED = [
 # Each once a night.
 LONG = [
     ("mutants", "scripts/mutate.sh"),
+    ("driver_mutants", "scripts/mutate_driver.py -j $(nproc)"),
     ("mutants_by_vectors", "scripts/mutate.sh --vectors"),
     ("connections_rtl", "RNIC_CONNECTIONS=10000 {bin}/test_system_many_connections"),
     ("proofs", "ctest --test-dir {build} -L formal"),

@@ -20,6 +20,7 @@ struct Manager::Endpoint {
   std::uint32_t remote_id{};
   std::uint64_t transaction{};
   std::uint64_t answer_ns{};  ///< In which the peer answers
+  std::uint64_t linger_ns{};  ///< How long its TimeWait lasts
   std::optional<Mad> last;    ///< The message that was sent last
   About last_of_peer{};       ///< What a MRA or REJ of ours is about
   std::uint8_t retries_left{};

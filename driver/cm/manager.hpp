@@ -267,6 +267,7 @@ class Manager {
   template <typename Body>
   void say(Endpoint& endpoint, const Body& body);
   void say_at_once(const Gid& local, const Gid& remote, const Message& message);
+  [[nodiscard]] std::uint64_t linger_ns(Endpoint& endpoint, State from) const;
   void start_timer(Endpoint& endpoint, std::uint64_t at);
   void stop_timer(Endpoint& endpoint);
   void tell(Endpoint& endpoint, const Event& event);

@@ -116,8 +116,20 @@ void Manager::act(Endpoint& e, const Rule& rule, const Details& details, std::ui
     start_timer(e, now + e.answer_ns);
   }
   if (does(Action::kWaitOn)) start_timer(e, now + e.answer_ns + details.wait_ns);
-  if (does(Action::kLinger)) start_timer(e, now + 2 * time_ns(config_.packet_lifetime));
+  if (does(Action::kLinger)) start_timer(e, now + linger_ns(e, rule.state));
   if (does(Action::kTell)) tell(e, details.event);
+}
+
+/// How long TimeWait lasts: twice the way of a message. Who has answered a request once and for all waits for it to be
+/// asked again, too, in case the answer is lost: as long as the peer waits for one, and as it was told to wait.
+std::uint64_t Manager::linger_ns(Endpoint& endpoint, State from) const {
+  if (from == State::kTimeWait) return endpoint.linger_ns;  // once more
+  endpoint.linger_ns = 2 * time_ns(config_.packet_lifetime);
+  const bool told_to_wait = from == State::kMraReqSent;
+  if (told_to_wait) endpoint.linger_ns += time_ns(config_.consumer_time);
+  if (told_to_wait || from == State::kReqReceived || from == State::kSidrReceived)
+    endpoint.linger_ns += endpoint.answer_ns;
+  return endpoint.linger_ns;
 }
 
 template <typename Body>

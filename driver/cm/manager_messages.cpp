@@ -309,6 +309,8 @@ void Manager::take(const Gid& local, const Gid& remote, const Message& message, 
   }
   endpoint->remote_id = req.request_id;
   endpoint->service_id = req.service_id;
+  // Its message does not say how long the peer waits.
+  endpoint->answer_ns = time_ns(config_.response_timeout) + time_ns(config_.packet_lifetime);
   endpoint->facts.pkey = req.pkey;
   endpoint->facts.state = State::kSidrReceived;
 }

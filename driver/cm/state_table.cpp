@@ -101,8 +101,8 @@ constexpr Rule kRules[] = {
     {S::kDreqSent, I::kDisconnect, S::kDreqSent, A::kNone},
     {S::kDreqSent, I::kDestroy, S::kDreqSent, A::kNone},
 
-    {S::kTimeWait, I::kReq, S::kTimeWait, A::kRepeat},
-    {S::kTimeWait, I::kSidrReq, S::kTimeWait, A::kRepeat},
+    {S::kTimeWait, I::kReq, S::kTimeWait, A::kRepeat | A::kLinger},
+    {S::kTimeWait, I::kSidrReq, S::kTimeWait, A::kRepeat | A::kLinger},
     {S::kTimeWait, I::kRep, S::kTimeWait, A::kRepeat},
     {S::kTimeWait, I::kDreq, S::kTimeWait, A::kSendDrep},
     {S::kTimeWait, I::kTimeWaitOver, S::kIdle, A::kTell},

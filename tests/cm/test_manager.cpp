@@ -1,7 +1,10 @@
 // Two connection managers over a wire that loses, doubles and delays (InfiniBand specification volume 1, chapter 12;
 // annex A11).
 #include <catch2/catch.hpp>
+
+#include <algorithm>
 #include <string>
+#include <utility>
 
 #include "tests/cm/wire.hpp"
 
@@ -232,7 +235,54 @@ TEST_CASE("every message twice is one message") {
   CHECK(p.next(1, server).type == EventType::kDisconnected);
   CHECK(p.next(0, client).type == EventType::kNone);
   CHECK(p.next(1, server).type == EventType::kNone);
+  // A DREQ that comes again means that the answer was lost.
+  const auto answers = p.wire.count(Attribute::kDrep);
+  const auto dreq = std::find_if(p.wire.log.begin(), p.wire.log.end(), [](const CmWire::Sent& sent) {
+    return sent.mad[17] == static_cast<std::uint8_t>(Attribute::kDreq);
+  });
+  p.wire.inject(dreq->from, dreq->to, Mad(dreq->mad));
+  p.wire.run();
+  CHECK(p.wire.count(Attribute::kDrep) == answers + 1);
   p.destroy_all({{0, client}, {1, server}});
+  p.check_empty();
+}
+
+TEST_CASE("a refusal that is lost is said again, and the consumer is not asked again") {
+  Pair p;
+  const bool patient = GENERATE(false, true);
+  int lost = patient ? 1 : 3;
+  p.wire.lose = [&](const CmWire::Sent& sent) {
+    return sent.mad[17] == static_cast<std::uint8_t>(Attribute::kRej) && lost-- > 0;
+  };
+  const auto client = p.request(100);
+  const auto server = p.taken();
+  if (patient) {
+    p.wire.run(1'000'000'000);
+    REQUIRE(p.state(0, client) == State::kMraReqReceived);
+  }
+  must(p.wire[1].reject(server, bytes_of("no"), p.wire.now()));
+  p.wire[1].destroy(server, p.wire.now());
+  p.wire.run(30'000'000'000);
+  const Event answer = p.next(0, client);
+  CHECK(answer.type == EventType::kRejected);
+  CHECK(text_of(answer) == "no");
+  CHECK_FALSE(p.wire[1].has_events(p.listener));
+  p.destroy_all({{0, client}});
+  p.check_empty();
+}
+
+TEST_CASE("nobody waits for longer than the longest wait, whatever the peer asks for (12.6.6)") {
+  Pair p;
+  p.wire.lose = [](const CmWire::Sent& sent) { return sent.from == CmWire::gid(0); };
+  const auto client = p.request(100);
+  const Message asked = message_of(p.wire.log.at(0));
+  const Mra forever{
+      .local_id = 77, .remote_id = std::get<Req>(asked.body).local_id, .about = About::kReq, .service_timeout = 31};
+  p.wire.inject(CmWire::gid(1), CmWire::gid(0), encode({asked.transaction, forever}));
+  p.wire.run();
+  CHECK(p.state(0, client) == State::kMraReqReceived);
+  CHECK(p.wire[0].next_deadline() < p.wire.now() + 20'000'000'000);
+  p.destroy_all({{0, client}});
   p.check_empty();
 }
 
@@ -554,6 +604,18 @@ TEST_CASE("a datagram service says which queue pair serves it (12.11)") {
     CHECK(must(p.wire[0].facts(client)).qkey == 0x1234567);
     CHECK(p.wire[1].take_event(service).type == EventType::kNone);
     p.destroy_all({{1, asked.incoming}});
+  }
+  SECTION("yes, but the answer is lost: it is said again, and the service is not asked again") {
+    bool lost = false;
+    p.wire.lose = [&](const CmWire::Sent& sent) { return sent.from == CmWire::gid(1) && !std::exchange(lost, true); };
+    must(p.wire[0].ask(client, p.spec(100), p.wire.now()));
+    p.wire.run();
+    const Event asked = p.wire[1].take_event(service);
+    must(p.wire[1].accept(asked.incoming, {.qpn = 300}, p.wire.now()));
+    p.wire[1].destroy(asked.incoming, p.wire.now());
+    p.wire.run(2'000'000'000);
+    CHECK(p.next(0, client).type == EventType::kEstablished);
+    CHECK(p.wire[1].take_event(service).type == EventType::kNone);
   }
   SECTION("no") {
     must(p.wire[0].ask(client, p.spec(100), p.wire.now()));

@@ -2,6 +2,8 @@
 // counts what is not so, and the connections of others go on.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+
 #include "tests/cm/wire.hpp"
 
 using namespace rnic;
@@ -103,6 +105,49 @@ TEST_CASE("a stranger who knows every number reaches nothing: messages count fro
     CHECK_FALSE(v.wire[1].has_events(v.server));
     CHECK_FALSE(v.wire[1].has_events(v.listener));
   }
+}
+
+TEST_CASE("numbers that nearly fit: the peer's ID and the queue pair count, too") {
+  Victim v(State::kEstablished);
+  const auto rtu = std::find_if(v.mads.begin(), v.mads.end(), [](const CmWire::Sent& sent) {
+    return sent.mad[17] == static_cast<std::uint8_t>(Attribute::kRtu);
+  });
+  const auto decoded = decode(rtu->mad);
+  REQUIRE(decoded.message);
+  const Rtu& of_client = std::get<Rtu>(decoded.message->body);
+  const std::uint32_t own = of_client.local_id, of_server = of_client.remote_id;
+  const std::uint32_t qpn = must(v.wire[1].facts(v.server)).local_qpn;
+  const auto end = [&](std::uint32_t local_id, std::uint32_t remote_qpn) {
+    v.wire.inject(CmWire::gid(0), CmWire::gid(1),
+                  encode({9, Dreq{.local_id = local_id, .remote_id = of_server, .remote_qpn = remote_qpn}}));
+    v.wire.run();
+    return must(v.wire[1].facts(v.server)).state;
+  };
+  CHECK(end(own + 1, qpn) == State::kEstablished);
+  CHECK(end(own, qpn + 1) == State::kEstablished);
+  CHECK(end(own, qpn) == State::kTimeWait);
+}
+
+TEST_CASE("a group asks for nothing: no message of a multicast address is looked at") {
+  Victim v(State::kEstablished);
+  auto decoded = decode(v.mads.at(0).mad);
+  REQUIRE(decoded.message);
+  Req& req = std::get<Req>(decoded.message->body);
+  Gid group = CmWire::gid(0);
+  group[12] = 224;
+  REQUIRE(is_multicast(group));
+  req.local_id += 1;
+  req.qpn = 800;
+  req.primary.local_gid = group;
+  auto header = read_ip_header(req.data);
+  REQUIRE(header);
+  header->source = group;
+  const auto bytes = encode(*header);
+  std::copy(bytes.begin(), bytes.end(), req.data.begin());
+  const auto before = v.wire[1].counters().unfounded;
+  v.wire[1].receive(CmWire::gid(1), group, encode(*decoded.message), v.wire.now());
+  CHECK(v.wire[1].counters().unfounded == before + 1);
+  CHECK_FALSE(v.wire[1].has_events(v.listener));
 }
 
 TEST_CASE("every bit of every message turned, in every state: others do not notice, and nothing is left behind") {

@@ -114,7 +114,7 @@ const std::map<std::string, Action> kActionNames{{"send REQ", Action::kSendReq},
 
 }  // namespace
 
-TEST_CASE("every state knows what each input means (12.9)") {
+TEST_CASE("every state knows what each input means (12.9)", "[table]") {
   REQUIRE(kStateNames.size() == kStates);
   REQUIRE(kInputNames.size() == kInputs);
   std::istringstream lines(kMatrix);
@@ -137,7 +137,7 @@ TEST_CASE("every state knows what each input means (12.9)") {
   }
 }
 
-TEST_CASE("the page shows the table") {
+TEST_CASE("the page shows the table", "[table]") {
   std::ifstream page(RNIC_SOURCE_DIR "/docs/connection_manager.md");
   std::size_t shown = 0;
   bool inside = false;
@@ -169,7 +169,7 @@ TEST_CASE("the page shows the table") {
   CHECK(shown == rules().size());
 }
 
-TEST_CASE("nobody waits without a timer, and no timer runs where nothing is awaited") {
+TEST_CASE("nobody waits without a timer, and no timer runs where nothing is awaited", "[table]") {
   const auto waits = [](State state) {
     return state == State::kReqSent || state == State::kMraReqReceived || state == State::kRepSent ||
            state == State::kMraRepReceived || state == State::kDreqSent || state == State::kTimeWait ||

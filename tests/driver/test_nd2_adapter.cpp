@@ -217,6 +217,22 @@ TEST_CASE_METHOD(Nd2Fixture, "resources that run out") {
   cq->Release();
 }
 
+TEST_CASE_METHOD(Nd2Fixture, "16 Ki regions of the same memory are registered at the same time, and no more") {
+  constexpr std::size_t kRegions = 16 << 10;
+  std::array<std::uint8_t, 64> memory{};
+  std::vector<IND2MemoryRegion*> regions;
+  HRESULT status = ND_SUCCESS;
+  while (status == ND_SUCCESS && regions.size() <= kRegions) {
+    regions.push_back(make_region());
+    status = regions.back()->Register(memory.data(), memory.size(), 0, &overlapped);
+    if (status == ND_PENDING) status = regions.back()->GetOverlappedResult(&overlapped, TRUE);
+  }
+  CHECK(status == ND_INSUFFICIENT_RESOURCES);
+  CHECK(regions.size() == kRegions + 1);
+  for (auto* region : regions) region->Release();
+  CHECK(device.regions.empty());
+}
+
 TEST_CASE("completion statuses") {
   using K = umd::RequestKind;
   using S = hw::CqeStatus;

@@ -1,6 +1,7 @@
 // A program of NetworkDirect as it is written for Windows: `nd2_program server ADDRESS` waits for one connection and a
-// message and answers it, `nd2_program client ADDRESS` makes them, `nd2_program info` says what it finds. It knows the
-// published interfaces and nothing of this project.
+// message and answers it, `nd2_program client ADDRESS` makes them, `nd2_program info` says what it finds, `nd2_program
+// large ADDRESS` takes as much as adapters should have at least. It knows the published interfaces and nothing of this
+// project.
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -196,11 +197,42 @@ int ask(const char* address) {
   return 0;
 }
 
+/// A region of 2 GiB.
+int take_much(const char* address) {
+  constexpr SIZE_T kBytes = SIZE_T{2} << 30;
+  const sockaddr_in own = address_of(address, 0);
+  IND2Adapter* adapter = nullptr;
+  require(NdOpenAdapter(IID_IND2Adapter, generic(own), sizeof own, reinterpret_cast<void**>(&adapter)),
+          "NdOpenAdapter");
+  HANDLE file = nullptr;
+  require(adapter->CreateOverlappedFile(&file), "CreateOverlappedFile");
+  OVERLAPPED request{};
+  request.hEvent = CreateEvent(nullptr, FALSE, FALSE, nullptr);
+  void* const memory = VirtualAlloc(nullptr, kBytes, MEM_COMMIT | MEM_RESERVE, PAGE_READWRITE);
+  if (memory == nullptr) require(E_FAIL, "VirtualAlloc");
+  IND2MemoryRegion* region = nullptr;
+  require(adapter->CreateMemoryRegion(IID_IND2MemoryRegion, file, reinterpret_cast<void**>(&region)),
+          "CreateMemoryRegion");
+  const auto finish = [&](HRESULT status, const char* what) {
+    require(status == ND_PENDING ? region->GetOverlappedResult(&request, TRUE) : status, what);
+  };
+  finish(region->Register(memory, kBytes, 0, &request), "Register");
+  std::printf("registered %zu bytes\n", kBytes);
+  finish(region->Deregister(&request), "Deregister");
+  region->Release();
+  VirtualFree(memory, 0, MEM_RELEASE);
+  CloseHandle(request.hEvent);
+  CloseHandle(file);
+  std::printf("left %u\n", adapter->Release());
+  return 0;
+}
+
 int run(int count, char* arguments[]) {
   const std::string role = count > 1 ? arguments[1] : "";
   if (role == "info") return info();
   if (role == "server" && count == 3) return serve(arguments[2]);
   if (role == "client" && count == 3) return ask(arguments[2]);
+  if (role == "large" && count == 3) return take_much(arguments[2]);
   return 2;
 }
 

@@ -22,6 +22,15 @@ TEST_CASE("a program finds the adapter of its host, with the limits that it show
   CHECK_FALSE(contains(outcome.output, "stays"));
 }
 
+TEST_CASE("a program registers 2 GiB") {
+  Tool tool;
+  const auto outcome = tool.run({"exec", "--", RNIC_PROGRAM, "large", "10.0.0.1"});
+  INFO(outcome.output);
+  CHECK(outcome.code == 0);
+  CHECK(contains(outcome.output, "registered 2147483648 bytes\n"));
+  CHECK(contains(outcome.output, "left 0\n"));
+}
+
 TEST_CASE("a program with no machine has no adapters") {
   Tool tool;
   const auto alone = tool.run({"exec", "--", "env", "-u", "RNIC_HOST", RNIC_PROGRAM, "info"});

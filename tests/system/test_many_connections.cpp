@@ -51,7 +51,7 @@ Plan draw(model::Random& random) {
 }
 
 /// One connection from its making to its end, or the attempt. The server answers every request alike: one whose
-/// refusal was lost may come again when TimeWait is over, and is a new one then.
+/// refusal was lost, and whose repetition was lost, too, may come again when TimeWait is over, and is a new one then.
 class Round {
  public:
   Round(Process& client, Process& server, calls::Handle listener, const Plan& plan)

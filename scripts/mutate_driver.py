@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""Mutation test of the driver: puts each fault of scripts/driver_mutants.toml into the sources in turn and runs the tests that should notice.
+
+A mutant replaces one piece of text of a C++ source by another. The program of a test is compiled once, below build/mutate_driver; for a mutant only
+its source is compiled again, from a copy, and the program linked with it, so the checkout is never touched.
+
+Exit code: 0 all killed; 1 one survives, its text is not found any more, or something does not build or fails without a mutation; 2 wrong use.
+"""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+
+from mutate import Problem, environment, place, run
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LIST = ROOT / "scripts/driver_mutants.toml"
+WORK = ROOT / "build/mutate_driver"
+
+
+def load():
+    """Tests and mutants of the list, by name."""
+    with open(LIST, "rb") as file:
+        data = tomllib.load(file)
+    mutants = {}
+    for entry in data["mutant"]:
+        missing = {"name", "rule", "file", "old", "new", "test"} - entry.keys()
+        if missing:
+            raise Problem(f"{LIST.name}: mutant {entry.get('name', '?')} has no {', '.join(sorted(missing))}")
+        if entry["name"] in mutants:
+            raise Problem(f"{LIST.name}: two mutants are called {entry['name']}")
+        if entry["test"] not in data["test"]:
+            raise Problem(f"{LIST.name}: mutant {entry['name']}: no test {entry['test']}")
+        mutants[entry["name"]] = entry
+    return data["test"], mutants
+
+
+def sources_of(test):
+    """Files of a test's program, relative to the checkout."""
+    found = [str(file.relative_to(ROOT)) for pattern in test["sources"] for file in sorted(ROOT.glob(pattern))]
+    if not found:
+        raise Problem(f"{LIST.name}: no file is {' or '.join(test['sources'])}")
+    return found
+
+
+def mutated(mutant, test):
+    """The source with its fault."""
+    if mutant["file"] not in sources_of(test):
+        raise Problem(f"{mutant['name']}: {mutant['file']} is no source of {mutant['test']}")
+    source = (ROOT / mutant["file"]).read_text()
+    first, last = place(mutant, source)
+    return source[:first] + mutant["new"] + source[last:]
+
+
+def compile_one(source, to, log):
+    launcher = ["ccache"] if shutil.which("ccache") else []
+    run([*launcher, "g++", "-std=c++20", "-O1", "-w", f"-I{ROOT}", f'-DRNIC_SOURCE_DIR="{ROOT}"', "-c", str(source), "-o", str(to)], log, env=environment())
+
+
+def link(objects, program, log):
+    run(["g++", "-o", str(program), *map(str, objects), "-lpthread"], log)
+
+
+def execute(program, arguments, limit, log):
+    """How the program ended, 'passed', 'failed' or 'time-out', and its processor time. At most `limit` seconds of that: a busy machine kills no mutant."""
+    with open(log, "w") as out:
+        process = subprocess.Popen(["prlimit", f"--cpu={int(limit)}", str(program), "--abort", *arguments], stdout=out, stderr=subprocess.STDOUT,
+                                   stdin=subprocess.DEVNULL, cwd=program.parent)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    how = "passed" if process.returncode == 0 else "time-out" if process.returncode == -signal.SIGXCPU else "failed"
+    return how, usage.ru_utime + usage.ru_stime
+
+
+def prepare(name, test, pool):
+    """Builds the program of a test, which must pass. Returns its objects by source, and the limit in seconds for a mutant."""
+    folder = WORK / name
+    folder.mkdir(parents=True, exist_ok=True)
+    start = time.monotonic()
+    objects = {source: folder / (source.replace("/", "_") + ".o") for source in sources_of(test)}
+    list(pool.map(lambda source: compile_one(ROOT / source, objects[source], objects[source].with_suffix(".log")), objects))
+    link(objects.values(), folder / "program", folder / "link.log")
+    built = time.monotonic() - start
+    how, seconds = execute(folder / "program", test.get("arguments", []), 1800, folder / "program.log")
+    if how != "passed":
+        raise Problem(f"{name} does not pass without a mutation ({how}), log in {folder / 'program.log'}")
+    print(f"{name}: built in {built:.0f} s, passes without a mutation in {seconds:.1f} s", flush=True)
+    return objects, 60 + 5 * seconds
+
+
+def kill(mutant, test, objects, limit):
+    """How the test ended with the mutant in it: 'passed' if it did not notice."""
+    folder = WORK / mutant["test"] / mutant["name"]
+    folder.mkdir(parents=True, exist_ok=True)
+    source = folder / pathlib.Path(mutant["file"]).name
+    source.write_text(mutated(mutant, test))
+    compile_one(source, folder / "mutant.o", folder / "compile.log")
+    link([folder / "mutant.o" if file == mutant["file"] else built for file, built in objects.items()], folder / "program", folder / "link.log")
+    how, _ = execute(folder / "program", test.get("arguments", []), limit, folder / "program.log")
+    (folder / "program").unlink()
+    return how
+
+
+def try_all(tests, chosen, jobs):
+    """Names of the mutants that survive, and problems."""
+    survived, problems = [], []
+
+    def attempt(mutant, objects, limit):
+        try:
+            return mutant, kill(mutant, tests[mutant["test"]], objects, limit)
+        except Problem as problem:
+            return mutant, str(problem)
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for name, test in tests.items():
+            own = [mutant for mutant in chosen if mutant["test"] == name]
+            if not own:
+                continue
+            objects, limit = prepare(name, test, pool)
+            for mutant, how in pool.map(lambda mutant: attempt(mutant, objects, limit), own):
+                if how in ("failed", "time-out"):
+                    print(f"  {mutant['name']:28} killed ({how})", flush=True)
+                elif how == "passed":
+                    print(f"  {mutant['name']:28} SURVIVED: {mutant['rule']}", flush=True)
+                    survived.append(mutant["name"])
+                else:
+                    problems.append(how)
+    return survived, problems
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("name", nargs="*", help="mutants to try (default: all)")
+    parser.add_argument("--list", action="store_true", help="print the mutants and their rules, and check that their texts are found")
+    parser.add_argument("-j", "--jobs", type=int, default=1, help="compilers and programs at a time (default 1)")
+    args = parser.parse_args()
+    if args.jobs < 1:
+        parser.error("--jobs: at least 1")
+    tests, mutants = load()
+    unknown = [name for name in args.name if name not in mutants]
+    if unknown:
+        parser.error(f"no mutant {', '.join(unknown)} (--list shows them)")
+    chosen = [mutant for name, mutant in mutants.items() if not args.name or name in args.name]
+    problems, sound = [], []
+    for mutant in chosen:
+        try:
+            mutated(mutant, tests[mutant["test"]])
+            sound.append(mutant)
+        except (Problem, OSError) as problem:
+            problems.append(str(problem))
+    if args.list:
+        for mutant in sound:
+            print(f"{mutant['name']:28} {mutant['file']:32} {mutant['rule']}")
+    else:
+        survived, more = try_all(tests, sound, args.jobs)
+        problems += more
+        print(f"{len(sound)} mutants, {len(survived)} survived" + "".join(f"\n  survived: {name}" for name in survived))
+        problems += [f"{name} survived" for name in survived]
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems or not sound else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Problem as problem:
+        sys.exit(f"mutate_driver.py: {problem}")
