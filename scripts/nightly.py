@@ -34,6 +34,8 @@ SEEDED = [
     ("soak_lossless", "{tool} soak --world {seed} --seed {seed} --cycles {n:50000} --no-faults --json {json}", {}),
     ("soak_at_rest", "{tool} soak --world {seed} --seed {seed} --cycles {n:20000} --check-rest --json {json}", {}),
     ("fuzz", "{tool} fuzz --world {seed} --seed {seed} --frames {n:50000} --corpus tests/fuzz_corpus --json {json}", {}),
+    # A run compares fewer than a thousand programs, each with a seed of its own.
+    ("compare", "{tool} compare --seed {seed}000 --operations {n:50000} --json {json} --vectors build/nightly/differences", {}),
     ("pcie_sweep", "{bin}/test_system_pcie_sweep", {"RNIC_SEED": "{seed}", "RNIC_SWEEP": "{n:200}"}),
     ("client_calls", "{bin}/test_driver 'whatever a client asks for*'", {"RNIC_SEED": "{seed}", "RNIC_CALLS": "1000000"}),
     ("connections", "{bin}/test_system_many_connections", {"RNIC_SEED": "{seed}", "RNIC_NIC": "model", "RNIC_CONNECTIONS": "{n:10000}"}),
@@ -52,7 +54,8 @@ LONG = [
 ]
 # What the page of the trend draws: run, figure (None: how many runs), what it is.
 DRAWN = [(None, None, "runs"), (None, "failed", "runs that failed"), ("soak", "cycles", "cycles of soak"), ("fuzz", "frames", "frames of fuzz"),
-         ("verify", "tests", "vectors"), (None, "hours", "hours of runs")]
+         ("verify", "tests", "vectors"),
+         ("compare", "operations", "operations compared"), (None, "hours", "hours of runs")]
 
 
 class Numbers(dict):

@@ -391,7 +391,7 @@ inline constexpr std::uint32_t kWqeWindow = 0x800;  ///< 256-byte window. A WQE 
 enum class Counter : std::uint8_t {
   kTxFrames,  ///< Frames sent
   kTxRequests,  ///< Request packets sent
-  kTxReadResponses,  ///< Read response packets sent
+  kTxReadResponses,  ///< Read responses and atomic acknowledges sent
   kTxAcks,  ///< ACK packets sent
   kTxNaks,  ///< NAK packets sent, RNR NAKs not counted
   kTxRnrNaks,  ///< RNR NAK packets sent
@@ -419,7 +419,7 @@ enum class Counter : std::uint8_t {
   kRxAcks,  ///< ACKs received
   kRxNaks,  ///< NAKs received
   kRxGaps,  ///< Responses missing in front of one that came
-  kRxReadResponses,  ///< Read response packets received
+  kRxReadResponses,  ///< Read responses and atomic acknowledges received
   kRxStrayResponses,  ///< Responses that answer nothing, dropped
   kRxBadResponses,  ///< Responses of a wrong opcode or length; their QP fails
   kRxAtomics,  ///< Atomics executed for peers

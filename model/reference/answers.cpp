@@ -35,6 +35,7 @@ Task<Done> Responder::answer(QpPtr qp) {
     packet.syndrome = answer.syndrome;
     if (answer.kind == Answer::Kind::Atomic) {
       packet.opcode = op::AtomicAcknowledge;
+      nic_.count(Count::TxReadResponses);
       packet.original = answer.original;
       if (!answer.again) --qp->reads_open;
     }

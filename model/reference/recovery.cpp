@@ -162,7 +162,7 @@ void Requester::credits(Qp& qp, const Packet& packet) {
 
 /// A response of a Read, or the answer to an atomic.
 Task<Done> Requester::take_data(QpPtr qp, Packet packet) {
-  if (packet.kind() != op::AtomicAcknowledge) nic_.count(Count::RxReadResponses);
+  nic_.count(Count::RxReadResponses);
   const auto stray = [&] { nic_.count(*qp, Count::RxStrayResponses, QpCount::StrayResponses); };
   const std::uint32_t una = qp->una_psn;
   if (ahead(packet.psn, una) >= ahead(qp->sent_psn, una)) {

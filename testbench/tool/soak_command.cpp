@@ -124,6 +124,7 @@ int run_soak_command(SoakArguments& options) {
   World world(drawn.options);
   SoakOptions soak = options.soak;
   soak.orderly = is_orderly(drawn.options);
+  soak.traffic.may_overflow = options.world.drawn_from.has_value();
   auto& ack_timeout = soak.traffic.connection.ack_timeout;
   ack_timeout = static_cast<std::uint8_t>(ack_timeout + drawn.timeout_shift);
   SoakReport report;

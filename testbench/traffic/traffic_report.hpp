@@ -40,6 +40,9 @@ struct TrafficOptions {
   /// Each pair has IP addresses of its own (ConnectParameters::subnet), from those of `connection` on. Otherwise all
   /// pairs have these.
   bool own_addresses = false;
+  /// A drawn world's wire may bring more than the PCI Express of a host takes: its receive buffer then overflows, and
+  /// what that loses is repaired. Elsewhere an overflow is wrong.
+  bool may_overflow = false;
 };
 
 /// What was done beside the streams (TrafficMix).

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <set>
 
 #include "testbench/verify/statement_list.hpp"
@@ -143,9 +144,13 @@ void check_regions(const Vector& vector, const Reader& from) {
 Vector load_vector(const std::filesystem::path& file) {
   std::ifstream in(file);
   if (!in) throw VectorError(fmt::format("{}: cannot be read", file.string()));
+  return parse_vector({std::istreambuf_iterator<char>(in), {}}, file);
+}
+
+Vector parse_vector(const std::string& text, const std::filesystem::path& file) {
   json root;
   try {
-    root = json::parse(in, nullptr, true, true);
+    root = json::parse(text, nullptr, true, true);
   } catch (const json::parse_error& error) {
     throw VectorError(fmt::format("{}: {}", file.string(), error.what()));
   }

@@ -327,6 +327,8 @@ struct VectorOutcome {
 
 /// Reads one file. Throws VectorError.
 Vector load_vector(const std::filesystem::path& file);
+/// Reads the text of one; `file` is its name in messages. Throws VectorError.
+Vector parse_vector(const std::string& text, const std::filesystem::path& file);
 
 /// The list of clauses in a folder of vectors; it is no vector.
 inline constexpr const char* kClauseFile = "clauses.json";

@@ -166,6 +166,29 @@ void VectorSession::expect_call(const VectorStep& step, HRESULT status) const {
         fmt::format("{}: the call returned {}, expected {}", step.text, status_name(status), status_name(*step.call)));
 }
 
+std::deque<hw::Eqe> VectorSession::take_events(std::size_t host) {
+  auto& side = sides_.at(host);
+  // Those that wait in their queues are handed out.
+  static_cast<void>(side.endpoint->wait_until([] { return true; }, 0));
+  return std::exchange(side.events, {});
+}
+
+std::span<const std::uint8_t> VectorSession::bytes_of(const std::string& name) const {
+  const auto& of = region(name);
+  return {of.memory, of.size};
+}
+
+std::string VectorSession::name_of_key(std::uint32_t key) const {
+  const std::uint32_t token = __builtin_bswap32(key);
+  for (const auto& [name, window] : windows_) {
+    if (window.token == token) return name;
+  }
+  for (const auto& [name, of] : regions_) {
+    if (of.remote_token == token) return name;
+  }
+  return {};
+}
+
 VectorPacket VectorSession::resolved(VectorPacket packet) const {
   // Remote tokens are in network order (decisions 25): on the wire stands what stands in memory.
   if (!packet.rkey_of.empty()) packet.fields["rkey"] = __builtin_bswap32(remote_token(packet.rkey_of));

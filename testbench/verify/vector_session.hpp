@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -71,6 +72,24 @@ class VectorSession {
   /// The packets with the R_Keys of the regions that they name.
   [[nodiscard]] VectorPacket resolved(VectorPacket packet) const;
   [[nodiscard]] PacketPatterns resolved(PacketPatterns patterns) const;
+
+  // For who records what comes instead of expecting it.
+  [[nodiscard]] Endpoint& endpoint(std::size_t host) { return *sides_.at(host).endpoint; }
+  [[nodiscard]] umd::QueuePair& queue_pair(std::size_t host, std::size_t qp) {
+    return sides_.at(host).pairs.at(qp).core();
+  }
+  /// The queue of a host for what its initiator queues complete, or for its Receives.
+  [[nodiscard]] umd::CompletionQueue& completions(std::size_t host, VectorQueue queue) {
+    return queue == VectorQueue::kReceive ? *sides_.at(host).receive_core : *sides_.at(host).initiator_core;
+  }
+  /// Path MTU of the queue pairs of a host, bytes.
+  [[nodiscard]] std::uint32_t mtu(std::size_t host) const { return setup_.hosts.at(host).mtu; }
+  /// The asynchronous events of a host since the last call, oldest first.
+  [[nodiscard]] std::deque<hw::Eqe> take_events(std::size_t host);
+  /// Memory of a region, or of a fast registration.
+  [[nodiscard]] std::span<const std::uint8_t> bytes_of(const std::string& name) const;
+  /// Which window or region has this remote key (host order); empty: none.
+  [[nodiscard]] std::string name_of_key(std::uint32_t key) const;
 
  private:
   /// NetworkDirect's, or one below it: of a type that NetworkDirect has not.

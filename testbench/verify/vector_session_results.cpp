@@ -150,9 +150,7 @@ void VectorSession::expect_nothing_left() {
         note(host, fmt::format("{} {} {}", kind_name(result.kind), result.id, cqe_status_name(result.status)));
       }
     }
-    // Events that wait in their queues are handed out.
-    static_cast<void>(side.endpoint->wait_until([] { return true; }, 0));
-    for (const auto& eqe : side.events) note(host, describe_event(host, eqe));
+    for (const auto& eqe : take_events(host)) note(host, describe_event(host, eqe));
   }
   if (!left.empty()) throw VectorFailure("ends with what no step takes: " + left);
 }

@@ -1,0 +1,267 @@
+#include "testbench/compare/differences.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+
+#include "testbench/compare/program_runner.hpp"
+
+namespace rnic::testbench {
+namespace {
+
+using nlohmann::json;
+
+const json kNothing = json::object();
+
+const json& member(const json& of, const std::string& key) {
+  const auto it = of.find(key);
+  return it == of.end() ? kNothing : *it;
+}
+
+std::string shown(const json& value) { return value.is_null() || value == kNothing ? "nothing" : value.dump(); }
+
+/// The first key, of either, whose values differ.
+std::optional<std::string> different_key(const json& first, const json& second) {
+  for (const auto& [key, value] : first.items()) {
+    if (member(second, key) != value) return key;
+  }
+  for (const auto& [key, value] : second.items()) {
+    if (!first.contains(key)) return key;
+  }
+  return std::nullopt;
+}
+
+/// Where two lists differ: the first entry of each, and its number.
+std::string list_difference(const json& first, const json& second) {
+  const std::size_t a = first.is_array() ? first.size() : 0, b = second.is_array() ? second.size() : 0;
+  for (std::size_t i = 0; i < std::max(a, b); ++i) {
+    const json one = i < a ? first[i] : json(), other = i < b ? second[i] : json();
+    if (one != other) return fmt::format("number {}: {} and {}", i + 1, shown(one), shown(other));
+  }
+  return "nothing";
+}
+
+bool begins_alike(const json& first, const json& second) {
+  if (!first.is_array() || !second.is_array()) return true;
+  const std::size_t common = std::min(first.size(), second.size());
+  return std::equal(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(common), second.begin());
+}
+
+/// Queue pairs of which a request has failed in a batch, or that have left the states in which they work ("1").
+std::set<std::string> failing_pairs(const json& batch) {
+  std::set<std::string> pairs;
+  const auto number = [](const std::string& name) { return name.substr(name.rfind(' ') + 1); };
+  for (const auto& [name, list] : batch.at("completions").items()) {
+    for (const auto& one : list) {
+      if (one.at("status") != "Success") pairs.insert(number(name));
+    }
+  }
+  for (const auto& [name, state] : batch.at("states").items()) {
+    if (state != "RTS") pairs.insert(number(name));
+  }
+  return pairs;
+}
+
+class Comparison {
+ public:
+  Comparison(const RandomProgram& program, const json& first, const json& second)
+      : program_(program), first_(first), second_(second) {}
+
+  std::optional<Difference> run() {
+    for (const char* const key : {"failures", "stopped"}) {
+      if (member(first_, key) != member(second_, key))
+        return Difference{"failures", 0,
+                          key,        fmt::format("{} and {}", shown(member(first_, key)), shown(member(second_, key))),
+                          {},         0};
+    }
+    const json &a = first_.at("batches"), &b = second_.at("batches");
+    for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+      if (auto found = batch(i, a[i], b[i])) return found;
+    }
+    return counters();
+  }
+
+ private:
+  std::optional<Difference> batch(std::size_t number, const json& a, const json& b) {
+    const bool reliable = program_.setup.value("type", "RC") == "RC";
+    for (const auto* const of : {&a, &b}) all_failing_.merge(failing_pairs(*of));
+    for (const char* const kind : {"completions", "events", "states", "psns"}) {
+      const json one = comparable(kind, a.at(kind)), other = comparable(kind, b.at(kind));
+      if (const auto key = different_key(one, other)) {
+        const json &mine = member(one, *key), &theirs = member(other, *key);
+        const bool lists = mine.is_array() || theirs.is_array();
+        return Difference{
+            kind, number,
+            *key, lists ? list_difference(mine, theirs) : fmt::format("{} and {}", shown(mine), shown(theirs)),
+            {},   0};
+      }
+    }
+    if (auto found = memory(number, a.at("memory"), b.at("memory"))) return found;
+    return packets(number, a, b, reliable);
+  }
+
+  /// What of it no freedom concerns.
+  [[nodiscard]] json comparable(const std::string& kind, const json& value) const {
+    json to = json::object();
+    if (kind == "psns") {  // Freedom::kBehindError
+      for (const auto& [name, psns] : value.items()) {
+        if (!all_failing_.contains(name.substr(2))) to[name] = psns;
+      }
+      return to;
+    }
+    if (kind == "completions" && program_.setup.contains("srq")) {  // Freedom::kSharedReceives
+      for (const auto& [name, list] : value.items()) {
+        for (const auto& one : list) {
+          if (one.at("type") != "Receive" || one.at("status") != "WrFlushErr") to[name].push_back(one);
+        }
+      }
+      return to;
+    }
+    if (kind != "events") return value;
+    // Freedom::kCompletionOrder: those of each object by themselves.
+    for (const auto& [host, list] : value.items()) {
+      for (const auto& event : list) to[fmt::format("{} {}", host, event.value("qp", 0))].push_back(event);
+    }
+    return to;
+  }
+
+  static std::optional<Difference> memory(std::size_t number, const json& a, const json& b) {
+    const auto region = different_key(a, b);
+    if (!region) return std::nullopt;
+    const json &mine = member(a, *region), &theirs = member(b, *region);
+    std::optional<std::uint64_t> block;
+    for (const auto* const list : {&mine, &theirs}) {
+      for (const auto& [key, hash] : list->items()) {
+        if (member(mine, key) != member(theirs, key))
+          block = std::min(block.value_or(~0ull), std::uint64_t{std::stoull(key)});
+      }
+    }
+    const std::uint64_t offset = block.value_or(0) * kHashedBytes;
+    return Difference{"memory", number, *region, fmt::format("bytes from {} on differ", offset), *region, offset};
+  }
+
+  /// Freedom::kRefusedPsn.
+  static json without_psns(const json& list) {
+    json to = json::array();
+    for (const auto& one : list) {
+      std::string text = one.get<std::string>();
+      const auto at = text.find(" psn=");
+      if (at != std::string::npos) text.erase(at, text.find(' ', at + 1) - at);
+      to.push_back(std::move(text));
+    }
+    return to;
+  }
+
+  std::optional<Difference> packets(std::size_t number, const json& a, const json& b, bool reliable) {
+    auto failing = failing_pairs(a);
+    failing.merge(failing_pairs(b));
+    const json &one = a.at("packets"), &other = b.at("packets");
+    std::set<std::string> ways;
+    for (const auto* const of : {&one, &other}) {
+      for (const auto& [way, lists] : of->items()) ways.insert(way);
+    }
+    for (const auto& way : ways) {
+      const json &mine = member(one, way), &theirs = member(other, way);
+      const bool fails = failing.contains(way.substr(way.rfind(' ') + 1));
+      if (mine.contains("rnr") || theirs.contains("rnr")) rnr_ = true;
+      for (const char* const kind : {"requests", "answers"}) {
+        const bool responses = kind[0] == 'a';
+        if (responses && program_.faults) continue;  // Freedom::kRepeats
+        const bool renumbered = !reliable && all_failing_.contains(way.substr(way.rfind(' ') + 1));
+        const json p = renumbered ? without_psns(member(mine, kind)) : member(mine, kind);
+        const json q = renumbered ? without_psns(member(theirs, kind)) : member(theirs, kind);
+        if (p == q || (fails && begins_alike(p, q) && !only_naks(p, q))) continue;  // Freedom::kBehindError
+        return Difference{"packets", number, way, fmt::format("{}: {}", kind, list_difference(p, q)), {}, 0};
+      }
+      if (program_.faults) continue;
+      const json &p = member(mine, "msns"), &q = member(theirs, "msns");
+      for (const auto& [psn, msn] : p.items()) {
+        if (const auto it = q.find(psn); it != q.end() && *it != msn)
+          return Difference{
+              "packets", number, way, fmt::format("MSN of PSN {}: {} and {}", psn, shown(msn), shown(*it)), {}, 0};
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// What one has more than the other is a NAK: it does not depend on when anybody learns of anything.
+  static bool only_naks(const json& p, const json& q) {
+    const json& longer = p.size() > q.size() ? p : q;
+    for (std::size_t i = std::min(p.size(), q.size()); i < longer.size(); ++i) {
+      const auto& text = longer[i].get_ref<const std::string&>();
+      if (text.find("syndrome=") != std::string::npos) return true;
+    }
+    return false;
+  }
+
+  /// Freedom::kCounters.
+  std::optional<Difference> counters() {
+    static constexpr std::array<std::string_view, 3> kAlways = {"Cqes", "CqOverruns", "EqOverruns"};
+    static constexpr std::array<std::string_view, 21> kClean = {
+        "TxRequests",      "TxReadResponses",  "TxNaks",           "RxBrokenMessages", "RxDuplicate",
+        "RxPsnError",      "RxInvalidRequest", "RxForbidden",      "RxSrqErrors",      "RxNaks",
+        "RxGaps",          "RxReadResponses",  "RxStrayResponses", "RxBadResponses",   "RxAtomics",
+        "RxAtomicRepeats", "RxPlaceFaults",    "WqeErrors",        "SequenceRetries",  "AckTimeouts",
+        "RetriesExhausted"};
+    static constexpr std::array<std::string_view, 2> kMemory = {"MemoryOps", "MemoryOpsRefused"};
+    // A frame may fail several checks, and nobody says which comes first.
+    static constexpr std::array<std::string_view, 7> kDropped = {"RxNotRoce",  "RxMalformed", "RxBadIcrc", "RxNoQp",
+                                                                 "RxBadState", "RxBadPeer",   "RxBadQkey"};
+    const bool clean = !program_.faults && all_failing_.empty() && !rnr_;
+    const auto check = [](const json& all_a, const json& all_b, const std::string& what,
+                          const auto& names) -> std::optional<Difference> {
+      for (const auto& [owner, a] : all_a.items()) {
+        const json& b = member(all_b, owner);
+        for (const auto& name : names) {
+          const std::string key(name);
+          if (member(a, key) != member(b, key))
+            return Difference{"counters",
+                              0,
+                              fmt::format("{} of {} {}", key, what, owner),
+                              fmt::format("{} and {}", shown(member(a, key)), shown(member(b, key))),
+                              {},
+                              0};
+        }
+      }
+      return std::nullopt;
+    };
+    const json &a = member(first_, "counters"), &b = member(second_, "counters");
+    if (auto found = check(a, b, "host", kAlways)) return found;
+    if (auto found = check(a, b, "host", kMemory)) return found;
+    if (!clean) return std::nullopt;
+    if (auto found = check(a, b, "host", kClean)) return found;
+    for (const auto& [host, counts] : a.items()) {
+      const auto sum = [&](const json& of) {
+        std::uint64_t all = 0;
+        for (const auto& name : kDropped) all += of.value(std::string(name), std::uint64_t{0});
+        return all;
+      };
+      const std::uint64_t mine = sum(counts), theirs = sum(member(b, host));
+      if (mine != theirs)
+        return Difference{"counters", 0, "frames dropped by host " + host, fmt::format("{} and {}", mine, theirs),
+                          {},         0};
+    }
+    static constexpr std::array<std::string_view, 16> kOfPairs = {
+        "Duplicates",  "PsnErrors",        "InvalidRequests", "Forbidden",   "NoReceive",      "BrokenMessages",
+        "PlaceFaults", "NaksSent",         "NaksReceived",    "Gaps",        "StrayResponses", "SequenceRetries",
+        "AckTimeouts", "RetriesExhausted", "SendFaults",      "BadResponses"};
+    return check(member(first_, "qp_counters"), member(second_, "qp_counters"), "queue pair", kOfPairs);
+  }
+
+  const RandomProgram& program_;
+  const json& first_;
+  const json& second_;
+  std::set<std::string> all_failing_;
+  bool rnr_ = false;
+};
+
+}  // namespace
+
+std::optional<Difference> find_difference(const RandomProgram& program, const json& first, const json& second) {
+  return Comparison(program, first, second).run();
+}
+
+}  // namespace rnic::testbench

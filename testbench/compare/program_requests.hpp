@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "testbench/compare/program_plan.hpp"
+
+namespace rnic::testbench {
+
+/// Steps of one direction of a queue pair in a batch: the Receives of its peer, and its requests in their order.
+struct PlannedRequests {
+  std::vector<nlohmann::json> receives, requests;
+  std::uint32_t first_psn = 0, end_psn = 0;  ///< Of the requests, as vectors count
+};
+
+/// Draws requests of host `host` on queue pair `qp` that succeed, `count` of them.
+[[nodiscard]] PlannedRequests draw_requests(ProgramPlan& plan, std::size_t host, std::size_t qp, std::size_t count);
+/// The same with one among them that cannot succeed; the queue pair is dead afterwards, where its service dies of that.
+[[nodiscard]] PlannedRequests draw_failure(ProgramPlan& plan, std::size_t host, std::size_t qp, std::size_t count);
+/// Requests on a queue pair of which nobody knows in which state it is.
+[[nodiscard]] PlannedRequests draw_blind(ProgramPlan& plan, std::size_t host, std::size_t qp, std::size_t count);
+/// Hand-made frames to host B in the name of A.
+[[nodiscard]] std::vector<nlohmann::json> draw_frames(ProgramPlan& plan, std::size_t qp, std::size_t count);
+
+}  // namespace rnic::testbench
