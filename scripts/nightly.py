@@ -35,20 +35,22 @@ SEEDED = [
     ("soak_at_rest", "{tool} soak --world {seed} --seed {seed} --cycles {n:20000} --check-rest --json {json}", {}),
     ("fuzz", "{tool} fuzz --world {seed} --seed {seed} --frames {n:50000} --corpus tests/fuzz_corpus --json {json}", {}),
     ("pcie_sweep", "{bin}/test_system_pcie_sweep", {"RNIC_SEED": "{seed}", "RNIC_SWEEP": "{n:200}"}),
-    ("client_calls", "{bin}/test_driver 'whatever a client asks for*'", {"RNIC_SEED": "{seed}", "RNIC_CALLS": "{n:1000000}"}),
+    ("client_calls", "{bin}/test_driver 'whatever a client asks for*'", {"RNIC_SEED": "{seed}", "RNIC_CALLS": "1000000"}),
+    ("connections", "{bin}/test_system_many_connections", {"RNIC_SEED": "{seed}", "RNIC_NIC": "model", "RNIC_CONNECTIONS": "{n:10000}"}),
     ("kills", "{bin}/test_server 'processes that are killed*'", {"RNIC_SEED": "{seed}", "RNIC_KILLS": "{n:200}", "RNIC_TOOL": "{tool}"}),
 ]
 # Each once a night.
 LONG = [
     ("mutants", "scripts/mutate.sh"),
     ("mutants_by_vectors", "scripts/mutate.sh --vectors"),
+    ("connections_rtl", "RNIC_CONNECTIONS=10000 {bin}/test_system_many_connections"),
     ("proofs", "ctest --test-dir {build} -L formal"),
     ("asan", "cmake --preset asan -DBUILD_TESTING=ON && cmake --build --preset asan && ctest --preset asan -j $(nproc)"),
     ("tsan", "cmake --preset tsan -DBUILD_TESTING=ON && cmake --build --preset tsan && ctest --preset tsan -j $(nproc) && "
              "RNIC_TOOL={tool} build/tsan/bin/test_server"),
 ]
 # What the page of the trend draws: run, figure (None: how many runs), what it is.
-DRAWN = [(None, None, "runs"), (None, "failed", "runs that failed"), ("soak", "clock_cycles", "cycles of soak"), ("fuzz", "frames", "frames of fuzz"),
+DRAWN = [(None, None, "runs"), (None, "failed", "runs that failed"), ("soak", "cycles", "cycles of soak"), ("fuzz", "frames", "frames of fuzz"),
          ("verify", "tests", "vectors"), (None, "hours", "hours of runs")]
 
 

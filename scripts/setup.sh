@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs the Debian 12 packages that the project builds with, those that are missing, as root or through sudo.
-# usage: scripts/setup.sh [--browser] [--clients] [--interop]     --browser: what the tests of the label report and the pictures need besides;
-# --clients: the programs that the tests of the label clients run; --interop: QEMU, and what its guest for the label interop is made of
+# usage: scripts/setup.sh [--browser] [--clients] [--interop] [--slurm]     --browser: what the tests of the label report and the pictures need besides;
+# --clients: the programs that the tests of the label clients run; --interop: QEMU, and what its guest for the label interop is made of;
+# --slurm: a cluster of one node, for the test of scripts/campaign
 set -euo pipefail
 
 packages=(g++ clang-19 cmake make ninja-build ccache clang-format git valgrind verilator libsystemc-dev catch2 libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev
@@ -11,6 +12,7 @@ for switch in "$@"; do
     --browser) packages+=(chromium chromium-driver fonts-dejavu-core pngquant) ;;
     --clients) packages+=(ibverbs-utils perftest python3-pyverbs rdma-core rdmacm-utils) ;;
     --interop) packages+=(qemu-system-x86 busybox-static cpio gzip kmod iproute2 ibverbs-utils ibverbs-providers perftest rdmacm-utils) ;;
+    --slurm) packages+=(slurm-wlm) ;;
     *) echo "setup.sh: what is $switch?" >&2; exit 2 ;;
   esac
 done

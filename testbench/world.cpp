@@ -73,6 +73,12 @@ WorldOptions WorldOptions::from_environment(const std::string& name) {
   if (enabled("CAPTURE")) options.capture_path = name + ".pcap";
   if (enabled("TIMELINE")) options.timeline_path = name + ".timeline.json";
   options.check_rest = enabled("CHECK_REST");
+  if (const char* text = std::getenv("RNIC_NIC")) {
+    const std::string kind = text;
+    if (kind != "rtl" && kind != "model")
+      throw std::invalid_argument("RNIC_NIC is neither rtl nor model: '" + kind + "'");
+    options.host.nic.kind = kind == "rtl" ? NicKind::kRtl : NicKind::kModel;
+  }
   return options;
 }
 

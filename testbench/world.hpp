@@ -65,8 +65,8 @@ struct WorldOptions {
   [[nodiscard]] bool has_switch() const { return switched || stations() > 2; }
 
   /// Defaults, with what the environment asks for: RNIC_SEED=number; WAVES=1 writes <name>.fst; CAPTURE=1 writes
-  /// <name>.pcap; TIMELINE=1 writes <name>.timeline.json; CHECK_REST=1 is --check-rest. Throws std::invalid_argument
-  /// for a seed that is no number.
+  /// <name>.pcap; TIMELINE=1 writes <name>.timeline.json; CHECK_REST=1 is --check-rest; RNIC_NIC=model (or rtl): the
+  /// NIC of all hosts. Throws std::invalid_argument for a seed that is no number and a NIC that there is not.
   [[nodiscard]] static WorldOptions from_environment(const std::string& name);
 };
 

@@ -45,6 +45,7 @@ enum class EventType : std::uint8_t {
   kDisconnected,
   kTimeWaitExit,
   kDeviceRemoved,
+  kGroupJoined,  ///< Of the owner's making
 };
 
 struct Event {
@@ -217,6 +218,16 @@ class Manager {
   void lose_device();
 
   [[nodiscard]] const Counters& counters() const { return counters_; }
+  /// Entries of every table: what is left when a connection is over is a leak.
+  struct Held {
+    std::size_t endpoints{}, ids{}, peers{}, requests{}, queue_pairs{}, timers{}, ports{};
+    bool operator==(const Held&) const = default;
+  };
+  [[nodiscard]] Held held() const {
+    return {endpoints_.size(),  by_local_id_.size(), by_peer_id_.size() + by_peer_qpn_.size(),
+            by_request_.size(), by_qpn_.size(),      timers_.size(),
+            ports_.size()};
+  }
   /// How many there are, those without an owner among them.
   [[nodiscard]] std::size_t endpoints() const { return endpoints_.size(); }
 

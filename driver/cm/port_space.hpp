@@ -20,6 +20,7 @@ class PortNumbers {
   /// kOutOfResources (no dynamic port is free), kOutOfMemory.
   [[nodiscard]] Result<std::uint16_t> bind(EndpointId owner, PortSpace space, const Gid& address, std::uint16_t port);
   void release(EndpointId owner, PortSpace space, const Gid& address, std::uint16_t port);
+  [[nodiscard]] std::size_t size() const { return owners_.size(); }
   /// Who has the port of `address`, itself or with all of them.
   [[nodiscard]] std::optional<EndpointId> find(ServicePort port, const Gid& address) const;
 

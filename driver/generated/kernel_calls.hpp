@@ -69,6 +69,7 @@ enum class Call : std::uint16_t {
   kTakeConnectionEvent = 58,
   kQueryEndpoint = 59,
   kMoveEndpoint = 60,
+  kJoinGroup = 63,
 };
 
 /// What became of a call: 0, or 1 + rnic::Error.
@@ -150,6 +151,7 @@ enum class ConnectionEvent : std::uint8_t {
   kDisconnected = 9,
   kTimeWaitExit = 10,  ///< Nothing of the connection can come any more
   kDeviceRemoved = 11,  ///< The device has failed; the connection is over
+  kGroupJoined = 12,  ///< See join_group
 };
 
 /// Begins every request.
@@ -298,30 +300,33 @@ constexpr bool well_formed(const QpAttributes& m) {
 
 /// What one side of a connection offers. Datagrams use the queue pair and the Q_Key.
 struct ConnectionTerms {
-  Handle qp{};  ///< Of the client
+  Handle qp{};  ///< Of the client; 0: the one of the number `qpn`
   std::uint32_t receive_psn{};  ///< The first PSN that the peer shall send (Starting PSN, 12.6.5)
   std::uint32_t qkey{};
+  std::uint32_t qpn{};  ///< Of a queue pair of the client, without `qp`
   std::uint8_t responder_resources{};  ///< Reads and atomics that this side takes at a time
   std::uint8_t initiator_depth{};  ///< And that it sends
   std::uint8_t retry_count{};
   std::uint8_t rnr_retry{};
   std::uint8_t flow_control{};
   std::uint8_t srq{};
-  std::array<std::uint8_t, 6> reserved0{};
+  std::array<std::uint8_t, 2> reserved0{};
 };
 static_assert(sizeof(ConnectionTerms) == 24 && std::is_trivially_copyable_v<ConnectionTerms>);
 static_assert(offsetof(ConnectionTerms, qp) == 0);
 static_assert(offsetof(ConnectionTerms, receive_psn) == 4);
 static_assert(offsetof(ConnectionTerms, qkey) == 8);
-static_assert(offsetof(ConnectionTerms, responder_resources) == 12);
-static_assert(offsetof(ConnectionTerms, initiator_depth) == 13);
-static_assert(offsetof(ConnectionTerms, retry_count) == 14);
-static_assert(offsetof(ConnectionTerms, rnr_retry) == 15);
-static_assert(offsetof(ConnectionTerms, flow_control) == 16);
-static_assert(offsetof(ConnectionTerms, srq) == 17);
-static_assert(offsetof(ConnectionTerms, reserved0) == 18);
+static_assert(offsetof(ConnectionTerms, qpn) == 12);
+static_assert(offsetof(ConnectionTerms, responder_resources) == 16);
+static_assert(offsetof(ConnectionTerms, initiator_depth) == 17);
+static_assert(offsetof(ConnectionTerms, retry_count) == 18);
+static_assert(offsetof(ConnectionTerms, rnr_retry) == 19);
+static_assert(offsetof(ConnectionTerms, flow_control) == 20);
+static_assert(offsetof(ConnectionTerms, srq) == 21);
+static_assert(offsetof(ConnectionTerms, reserved0) == 22);
 constexpr bool well_formed(const ConnectionTerms& m) {
   return m.receive_psn <= 16777215U
+         && m.qpn <= 16777215U
          && m.retry_count <= 7U
          && m.rnr_retry <= 7U
          && m.flow_control <= 1
@@ -1974,6 +1979,30 @@ constexpr bool well_formed([[maybe_unused]] const MoveEndpoint& m) {
   return true;
 }
 
+/// An endpoint for datagrams asks for a multicast group. Event: GroupJoined; its data are the group, 16 bytes, and the place of the own address of that kind in the GID table, two bytes, the higher one first. NotFound: no address of that kind. The queue pair is attached by attach_multicast.
+struct JoinGroup {
+  static constexpr Call kCall = Call::kJoinGroup;
+  static constexpr std::uint32_t kMostWords = 0;  ///< Of its array; 0: it has none
+  RequestHeader header{};
+  std::array<std::uint8_t, 16> group{};
+  Handle endpoint{};
+  std::array<std::uint8_t, 4> reserved0{};
+
+  struct Answer {
+    AnswerHeader header{};
+  };
+};
+static_assert(sizeof(JoinGroup) == 32 && std::is_trivially_copyable_v<JoinGroup>);
+static_assert(offsetof(JoinGroup, header) == 0);
+static_assert(offsetof(JoinGroup, group) == 8);
+static_assert(offsetof(JoinGroup, endpoint) == 24);
+static_assert(offsetof(JoinGroup, reserved0) == 28);
+static_assert(sizeof(JoinGroup::Answer) == 8 && std::is_trivially_copyable_v<JoinGroup::Answer>);
+static_assert(offsetof(JoinGroup::Answer, header) == 0);
+constexpr bool well_formed(const JoinGroup& m) {
+  return is_zero(m.reserved0);
+}
+
 /// The largest answer.
 inline constexpr std::size_t kMaxAnswerBytes = 400;
 /// The largest request without its array.
@@ -2033,6 +2062,7 @@ Answer with_call(Call call, Answer otherwise, Body&& body) {
     case Call::kTakeConnectionEvent: return body(std::type_identity<TakeConnectionEvent>{});
     case Call::kQueryEndpoint: return body(std::type_identity<QueryEndpoint>{});
     case Call::kMoveEndpoint: return body(std::type_identity<MoveEndpoint>{});
+    case Call::kJoinGroup: return body(std::type_identity<JoinGroup>{});
   }
   return otherwise;
 }

@@ -127,6 +127,7 @@ class Client {
   Result<void> perform(const calls::TakeConnectionEvent& m, calls::TakeConnectionEvent::Answer& a);
   Result<void> perform(const calls::QueryEndpoint& m, calls::QueryEndpoint::Answer& a);
   Result<void> perform(const calls::MoveEndpoint& m, calls::MoveEndpoint::Answer& a);
+  Result<void> perform(const calls::JoinGroup& m, calls::JoinGroup::Answer& a);
 
   /// Runs `body` with an object of this client, while no other call works on it. Errors: kNotFound, those of body.
   template <typename Object, typename Body>

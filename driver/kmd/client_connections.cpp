@@ -6,8 +6,10 @@
 namespace rnic::kmd {
 namespace {
 
-static_assert(static_cast<int>(calls::ConnectionEvent::kDeviceRemoved) ==
-              static_cast<int>(cm::EventType::kDeviceRemoved));
+static_assert(static_cast<int>(calls::ConnectionEvent::kGroupJoined) == static_cast<int>(cm::EventType::kGroupJoined));
+
+// Of the event GroupJoined: the group, then the place of the own address.
+constexpr std::size_t kGroupIndexAt = 16, kGroupBytes = 18;
 
 /// ibv_mtu of a path MTU in bytes.
 std::uint8_t mtu_code(std::uint32_t bytes) { return static_cast<std::uint8_t>(std::bit_width(bytes) - 8); }
@@ -84,7 +86,9 @@ std::uint32_t Client::listening() {
 
 Result<void> Client::perform(const calls::ResolveAddress& m, calls::ResolveAddress::Answer& a) {
   return with<ClientEndpoint>(m.endpoint, [&](ClientEndpoint& endpoint) -> Result<void> {
-    if (is_multicast(m.remote)) return Error::kInvalidParameter;
+    // Of a group only the own address matters; nobody there can be asked for anything.
+    const bool group = is_multicast(m.remote);
+    if (group && endpoint.space != cm::PortSpace::kUdp) return Error::kInvalidParameter;
     auto& connections = kernel_.connections();
     const auto facts = connections.facts(endpoint.id);
     if (!facts) return facts.error();
@@ -96,12 +100,12 @@ Result<void> Client::perform(const calls::ResolveAddress& m, calls::ResolveAddre
     if (facts->local_port == 0) {
       if (auto port = connections.bind(endpoint.id, endpoint.space, source->address, 0); !port) return port.error();
     }
-    const bool known = station_of(m.remote).ok();
+    const bool known = group || station_of(m.remote).ok();
     auto posted =
         connections.post(endpoint.id, {.type = known ? cm::EventType::kAddressResolved : cm::EventType::kAddressError});
     if (!posted) return posted;
     endpoint.local = source->address;
-    endpoint.remote = known ? m.remote : Gid{};
+    endpoint.remote = known && !group ? m.remote : Gid{};
     endpoint.remote_port = m.remote_port;
     a.local = source->address;
     a.sgid_index = source->index;
@@ -117,9 +121,16 @@ Result<void> Client::perform(const calls::ResolveRoute& m, calls::ResolveRoute::
 }
 
 Result<hw::QpType> Client::type_of_terms(const calls::ConnectionTerms& terms, cm::PortSpace space, std::uint32_t& qpn) {
-  auto qp = handles_.find(terms.qp, calls::ObjectKind::kQp);
-  if (!qp) return qp.error();
-  const KernelQp& object = *static_cast<ClientQp&>(**qp).object;
+  const auto found = [&]() -> Result<std::shared_ptr<ClientObject>> {
+    if (terms.qp != 0) return handles_.find(terms.qp, calls::ObjectKind::kQp);
+    for (const calls::Handle handle : handles_.handles(calls::ObjectKind::kQp)) {
+      auto one = handles_.find(handle, calls::ObjectKind::kQp);
+      if (one && static_cast<ClientQp&>(**one).object->qpn() == terms.qpn) return one;
+    }
+    return Error::kInvalidParameter;
+  }();
+  if (!found) return found.error();
+  const KernelQp& object = *static_cast<ClientQp&>(**found).object;
   if ((object.type() == hw::QpType::kUd) != (space == cm::PortSpace::kUdp)) return Error::kInvalidParameter;
   qpn = object.qpn();
   return object.type();
@@ -257,6 +268,22 @@ Result<void> Client::perform(const calls::QueryEndpoint& m, calls::QueryEndpoint
     a.flow_control = facts->flow_control;
     a.srq = facts->srq;
     return {};
+  });
+}
+
+Result<void> Client::perform(const calls::JoinGroup& m, calls::JoinGroup::Answer&) {
+  return with<ClientEndpoint>(m.endpoint, [&](ClientEndpoint& endpoint) -> Result<void> {
+    if (!is_multicast(m.group) || endpoint.space != cm::PortSpace::kUdp) return Error::kInvalidParameter;
+    auto& connections = kernel_.connections();
+    const auto facts = connections.facts(endpoint.id);
+    if (!facts) return facts.error();
+    const auto source = connections.source_for(m.group, facts->local);
+    if (!source) return source.error();
+    cm::Event event{.type = cm::EventType::kGroupJoined, .data_length = kGroupBytes};
+    std::copy(m.group.begin(), m.group.end(), event.data.begin());
+    event.data[kGroupIndexAt] = static_cast<std::uint8_t>(source->index >> 8);
+    event.data[kGroupIndexAt + 1] = static_cast<std::uint8_t>(source->index);
+    return connections.post(endpoint.id, event);
   });
 }
 

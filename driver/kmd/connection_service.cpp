@@ -129,8 +129,10 @@ Result<ConnectionService::Source> ConnectionService::source_for(const Gid& remot
     const auto own = tables.gid(i);
     if (!own || is_ipv4_mapped(*own) != is_ipv4_mapped(remote)) continue;
     if (wish != kAny && *own != wish) continue;
-    // The address itself is best, then one of the same scope, then the first.
-    const auto worth = [&](const Gid& gid) { return gid == remote ? 2 : is_link_local(gid) == is_link_local(remote); };
+    // The address itself is best, then one of the same scope, then the first. Groups are spoken to from the link-local
+    // address, which every queue pair for datagrams has.
+    const bool link_local = is_link_local(remote) || is_multicast(remote);
+    const auto worth = [&](const Gid& gid) { return gid == remote ? 2 : is_link_local(gid) == link_local; };
     if (!chosen || worth(*own) > worth(chosen->address)) chosen = Source{*own, i};
   }
   if (!chosen) return Error::kNotFound;
@@ -178,6 +180,11 @@ cm::Counters ConnectionService::counters() {
 std::size_t ConnectionService::endpoints() {
   const Call call(*this);
   return manager_.endpoints();
+}
+
+cm::Manager::Held ConnectionService::held() {
+  const Call call(*this);
+  return manager_.held();
 }
 
 /// What finds no room or no way is lost, as on a wire: it comes again.

@@ -78,6 +78,7 @@ class ConnectionService final : private cm::Manager::Surroundings {
 
   [[nodiscard]] cm::Counters counters();
   [[nodiscard]] std::size_t endpoints();
+  [[nodiscard]] cm::Manager::Held held();
 
  private:
   /// Who is told of an endpoint.

@@ -301,6 +301,15 @@ Result<std::uint32_t> KernelDevice::acquire_pd() {
   return (number->tag << (24 - kPdTagBits)) | number->index;
 }
 
+KernelDevice::Held KernelDevice::held() {
+  return {.qps = qps_->in_use(),
+          .cqs = cqs_->in_use(),
+          .srqs = srqs_ != nullptr ? srqs_->in_use() : 0,
+          .regions = mrs_->in_use(),
+          .contexts = uars_->in_use(),
+          .domains = pds_->in_use()};
+}
+
 void KernelDevice::release_pd(std::uint32_t pd) { pds_->release(pd % kPdCount); }
 
 std::uint32_t KernelDevice::random_psn() { return static_cast<std::uint32_t>(device_.random64()) & 0xFFFFFFU; }

@@ -113,6 +113,13 @@ class KernelDevice {
   /// an earlier connection do not fit).
   [[nodiscard]] std::uint32_t random_psn();
 
+  /// What is given out at this moment, for who looks for leaks.
+  struct Held {
+    std::size_t qps{}, cqs{}, srqs{}, regions{}, contexts{}, domains{};
+    bool operator==(const Held&) const = default;
+  };
+  [[nodiscard]] Held held();
+
   /// Objects. Errors: kInvalidParameter, kOutOfMemory, kOutOfResources, kAccessViolation (regions), those of the
   /// admin queue. The object is destroyed with its owner, or earlier by its destroy().
   [[nodiscard]] Result<std::unique_ptr<KernelCq>> create_cq(const CqSpec& spec);

@@ -3,7 +3,7 @@
 namespace rnic::kmd {
 
 NumberPool::NumberPool(Device& device, std::uint32_t count, std::uint32_t reserved, unsigned tag_bits)
-    : device_(device), tag_mask_((1U << tag_bits) - 1), tags_(count, 0) {
+    : device_(device), count_(count - reserved), tag_mask_((1U << tag_bits) - 1), tags_(count, 0) {
   free_.reserve(count);
   for (std::uint32_t index = reserved; index < count; ++index) free_.push_back(index);
 }
@@ -22,6 +22,11 @@ Result<NumberPool::Number> NumberPool::acquire() {
 void NumberPool::release(std::uint32_t index) noexcept {
   const std::lock_guard lock(mutex_);
   free_.push_back(index);
+}
+
+std::size_t NumberPool::in_use() {
+  const std::lock_guard lock(mutex_);
+  return count_ - free_.size();
 }
 
 std::uint32_t NumberPool::renew(std::uint32_t index) {

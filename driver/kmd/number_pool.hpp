@@ -26,6 +26,8 @@ class NumberPool {
   /// Errors: kOutOfResources. The caller gives the index back with release.
   [[nodiscard]] Result<Number> acquire();
   void release(std::uint32_t index) noexcept;
+  /// How many are given out.
+  [[nodiscard]] std::size_t in_use();
   /// Another tag for an index that is in use: never 0, never the one before. Precondition: there are tag bits.
   [[nodiscard]] std::uint32_t renew(std::uint32_t index);
 
@@ -33,6 +35,7 @@ class NumberPool {
   std::uint32_t next_tag(std::uint32_t previous);
 
   Device& device_;
+  const std::size_t count_;  ///< Of those that can be given out
   std::uint32_t tag_mask_;
   std::mutex mutex_;
   std::vector<std::uint32_t> free_;  ///< Has room for all indexes: a release needs no memory

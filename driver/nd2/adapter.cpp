@@ -1,9 +1,6 @@
 #include "driver/nd2/adapter.hpp"
 
-#include <netinet/in.h>
-
-#include <cstring>
-
+#include "driver/nd2/addresses.hpp"
 #include "driver/nd2/completion_queue.hpp"
 #include "driver/nd2/connector.hpp"
 #include "driver/nd2/listener.hpp"
@@ -18,10 +15,6 @@ namespace {
 
 // Above this a Read or Write of its own costs less than copying through a Send.
 constexpr ULONG kLargeRequestThreshold = 65536;
-
-ULONG size_of_address(const sockaddr_storage& address) {
-  return address.ss_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-}
 
 ND2_ADAPTER_INFO describe_adapter(const umd::ProcessContext& process, ULONG version) {
   const Limits& limits = process.limits();
@@ -87,28 +80,12 @@ HRESULT Adapter::Query(ND2_ADAPTER_INFO* info, ULONG* size) {
   return ND_SUCCESS;
 }
 
-/// The socket addresses are packed behind the array, in the caller's buffer.
 HRESULT Adapter::QueryAddressList(SOCKET_ADDRESS_LIST* list, ULONG* size) {
   if (size == nullptr) return ND_INVALID_PARAMETER_2;
-  const std::size_t array = offsetof(SOCKET_ADDRESS_LIST, Address) + addresses_.size() * sizeof(SOCKET_ADDRESS);
-  std::size_t needed = std::max(array, sizeof(SOCKET_ADDRESS_LIST));
-  const std::size_t packed = needed;
-  for (const auto& address : addresses_) needed += size_of_address(address);
-  if (list == nullptr || *size < needed) {
-    *size = static_cast<ULONG>(needed);
-    return ND_BUFFER_OVERFLOW;
-  }
-  auto* to = reinterpret_cast<std::uint8_t*>(list) + packed;
-  list->iAddressCount = static_cast<std::int32_t>(addresses_.size());
-  SOCKET_ADDRESS* entry = list->Address;
-  for (const auto& address : addresses_) {
-    const ULONG bytes = size_of_address(address);
-    std::memcpy(to, &address, bytes);
-    *entry++ = {.lpSockaddr = reinterpret_cast<sockaddr*>(to), .iSockaddrLength = static_cast<std::int32_t>(bytes)};
-    to += bytes;
-  }
-  *size = static_cast<ULONG>(needed);
-  return ND_SUCCESS;
+  SIZE_T bytes = *size;
+  const HRESULT status = write_address_list(addresses_, list, bytes);
+  *size = static_cast<ULONG>(bytes);
+  return status;
 }
 
 /// There is one group of processors; an affinity that can't be had is not taken notice of.

@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 namespace rnic::nd2 {
@@ -78,21 +79,55 @@ HRESULT write_address(const SocketAddress& address, sockaddr* to, ULONG* bytes) 
   return ND_SUCCESS;
 }
 
+HRESULT write_address_list(std::span<const sockaddr_storage> addresses, SOCKET_ADDRESS_LIST* list, SIZE_T& bytes) {
+  const auto size_of_one = [](const sockaddr_storage& address) -> SIZE_T {
+    return address.ss_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  };
+  const SIZE_T packed = std::max(offsetof(SOCKET_ADDRESS_LIST, Address) + addresses.size() * sizeof(SOCKET_ADDRESS),
+                                 sizeof(SOCKET_ADDRESS_LIST));
+  SIZE_T needed = packed;
+  for (const auto& address : addresses) needed += size_of_one(address);
+  if (list == nullptr || bytes < needed) {
+    bytes = needed;
+    return ND_BUFFER_OVERFLOW;
+  }
+  auto* to = reinterpret_cast<std::uint8_t*>(list) + packed;
+  list->iAddressCount = static_cast<INT>(addresses.size());
+  SOCKET_ADDRESS* entry = list->Address;
+  for (const auto& address : addresses) {
+    const SIZE_T size = size_of_one(address);
+    std::memcpy(to, &address, size);
+    *entry++ = {.lpSockaddr = reinterpret_cast<sockaddr*>(to), .iSockaddrLength = static_cast<INT>(size)};
+    to += size;
+  }
+  bytes = needed;
+  return ND_SUCCESS;
+}
+
 SocketAddress address_of(const std::array<std::uint8_t, 16>& gid, std::uint16_t port) {
   return {.gid = gid, .port = port, .family = is_mapped(gid) ? AF_INET : AF_INET6};
 }
 
-Result<std::vector<SocketAddress>> own_addresses(umd::ProcessContext& process) {
-  const auto tables = process.call(calls::QueryPort{});
+namespace {
+
+/// `from` has kernel calls.
+template <typename From>
+Result<std::vector<SocketAddress>> addresses_of(From& from) {
+  const auto tables = from.call(calls::QueryPort{});
   if (!tables) return tables.error();
   std::vector<SocketAddress> addresses;
   for (std::uint16_t i = 0; i < tables->gids; ++i) {
-    const auto entry = process.call(calls::QueryGid{.index = i});
+    const auto entry = from.call(calls::QueryGid{.index = i});
     if (!entry) return entry.error();
     if (entry->gid != decltype(entry->gid){}) addresses.push_back(address_of(entry->gid, 0));
   }
   return addresses;
 }
+
+}  // namespace
+
+Result<std::vector<SocketAddress>> own_addresses(umd::ProcessContext& process) { return addresses_of(process); }
+Result<std::vector<SocketAddress>> own_addresses(KernelPort& port) { return addresses_of(port); }
 
 Result<void> resolve_loopback(umd::ProcessContext& process, SocketAddress& address) {
   if (!is_loopback(address)) return {};

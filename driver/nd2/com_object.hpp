@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -10,6 +11,9 @@
 #include "driver/nd2/ndspi.h"
 
 namespace rnic::nd2 {
+
+/// Objects of all classes, of clients or held by others (DllCanUnloadNow).
+inline std::atomic<std::size_t> live_objects{};
 
 /// IUnknown for an implementation of `Interface`.
 ///
@@ -21,10 +25,10 @@ namespace rnic::nd2 {
 template <typename Interface, typename Self>
 class ComObject : public Interface, public std::enable_shared_from_this<Self> {
  public:
-  ComObject() = default;
+  ComObject() { ++live_objects; }
   ComObject(const ComObject&) = delete;
   ComObject& operator=(const ComObject&) = delete;
-  virtual ~ComObject() = default;
+  virtual ~ComObject() { --live_objects; }
 
   HRESULT QueryInterface(REFIID iid, void** object) override {
     if (object == nullptr) return E_POINTER;

@@ -32,6 +32,11 @@ inline constexpr ULONG ND_OP_FLAG_ALLOW_READ = 0x00000008;
 inline constexpr ULONG ND_OP_FLAG_ALLOW_WRITE = 0x00000010;
 inline constexpr ULONG ND_OP_FLAG_INLINE = 0x00000020;
 
+// Addresses that NdQueryAddressList leaves out.
+inline constexpr DWORD ND_QUERY_EXCLUDE_EMULATOR_ADDRESSES = 1;
+inline constexpr DWORD ND_QUERY_EXCLUDE_NDv1_ADDRESSES = 2;
+inline constexpr DWORD ND_QUERY_EXCLUDE_NDv2_ADDRESSES = 4;
+
 enum ND2_REQUEST_TYPE {
   Nd2RequestTypeReceive,
   Nd2RequestTypeSend,

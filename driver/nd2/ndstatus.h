@@ -49,3 +49,7 @@ inline constexpr HRESULT ND_NETWORK_UNREACHABLE = static_cast<HRESULT>(0xC000023
 inline constexpr HRESULT ND_HOST_UNREACHABLE = static_cast<HRESULT>(0xC000023D);
 inline constexpr HRESULT ND_CONNECTION_ABORTED = static_cast<HRESULT>(0xC0000241);
 inline constexpr HRESULT ND_DEVICE_REMOVED = static_cast<HRESULT>(0xC00002B6);
+
+// Names of version 1 of the interface.
+inline constexpr HRESULT ND_LOCAL_LENGTH = ND_DATA_OVERRUN;
+inline constexpr HRESULT ND_INVALIDATION_ERROR = ND_INVALID_DEVICE_REQUEST;

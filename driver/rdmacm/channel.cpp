@@ -20,6 +20,7 @@ rdma_cm_event_type type_of(ConnectionEvent event, int& status) {
     case ConnectionEvent::kUnreachable: status = -ETIMEDOUT; return RDMA_CM_EVENT_UNREACHABLE;
     case ConnectionEvent::kDisconnected: return RDMA_CM_EVENT_DISCONNECTED;
     case ConnectionEvent::kTimeWaitExit: return RDMA_CM_EVENT_TIMEWAIT_EXIT;
+    case ConnectionEvent::kGroupJoined: return RDMA_CM_EVENT_MULTICAST_JOIN;
     case ConnectionEvent::kDeviceRemoved:
     case ConnectionEvent::kNone: break;
   }
@@ -107,6 +108,7 @@ Event* make_event(Device& device, Id& id, bool& failed) {
     static_cast<void>(show_addresses(id));
   }
   if (const auto known = query(*about)) describe_peer(*event, *about, *known, taken->data_length);
+  if (type == ConnectionEvent::kGroupJoined) describe_group(*event, id);
   if (type == ConnectionEvent::kConnectResponse) finish_connecting(*event, id);
   return event;
 }

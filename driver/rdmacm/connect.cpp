@@ -30,15 +30,17 @@ rdma_conn_param wanted_of(const rdma_conn_param* given) {
 }
 
 calls::ConnectionTerms terms_of(const Id& id) {
-  return {.qp = id.face.qp->handle,
+  const bool external = id.face.qp == nullptr;
+  return {.qp = external ? 0 : id.face.qp->handle,
           .receive_psn = id.receive_psn,
           .qkey = RDMA_UDP_QKEY,
+          .qpn = external ? id.wanted.qp_num & 0xFFFFFF : 0,
           .responder_resources = id.wanted.responder_resources,
           .initiator_depth = id.wanted.initiator_depth,
           .retry_count = id.wanted.retry_count,
           .rnr_retry = id.wanted.rnr_retry_count,
           .flow_control = id.wanted.flow_control != 0,
-          .srq = id.face.srq != nullptr || id.face.qp->srq != nullptr};
+          .srq = external ? id.wanted.srq != 0 : id.face.srq != nullptr || id.face.qp->srq != nullptr};
 }
 
 template <std::size_t Room>
@@ -49,6 +51,8 @@ bool put_data(std::array<std::uint8_t, Room>& to, std::uint8_t& length, const vo
   return true;
 }
 
+}  // namespace
+
 std::uint32_t draw_psn() {
   static std::random_device source;
   static std::mutex mutex;
@@ -56,7 +60,6 @@ std::uint32_t draw_psn() {
   return source() & 0xFFFFFF;
 }
 
-}  // namespace
 }  // namespace rnic::rdmacm
 
 using namespace rnic::rdmacm;
@@ -64,7 +67,8 @@ using namespace rnic::rdmacm;
 extern "C" {
 
 int rdma_connect(rdma_cm_id* face, rdma_conn_param* given) {
-  if (face == nullptr || face->qp == nullptr) return refuse(EINVAL);
+  // Without a queue pair of the id the program says which one of its own it means.
+  if (face == nullptr || (face->qp == nullptr && given == nullptr)) return refuse(EINVAL);
   return guarded([&] {
     Id& id = Id::of(face);
     id.wanted = wanted_of(given);
@@ -81,7 +85,7 @@ int rdma_connect(rdma_cm_id* face, rdma_conn_param* given) {
 }
 
 int rdma_accept(rdma_cm_id* face, rdma_conn_param* given) {
-  if (face == nullptr || face->qp == nullptr) return refuse(EINVAL);
+  if (face == nullptr || (face->qp == nullptr && given == nullptr)) return refuse(EINVAL);
   Id& id = Id::of(face);
   const auto known = query(id);
   if (!known) return refuse(known.error());
@@ -91,12 +95,11 @@ int rdma_accept(rdma_cm_id* face, rdma_conn_param* given) {
     id.wanted.responder_resources = std::min(id.wanted.responder_resources, known->initiator_depth);
   if (given == nullptr || given->initiator_depth == RDMA_MAX_INIT_DEPTH)
     id.wanted.initiator_depth = std::min(id.wanted.initiator_depth, known->responder_resources);
-  id.receive_psn = draw_psn();
   id.terms_known = true;
   rnic::calls::Accept accept{.terms = terms_of(id), .endpoint = id.endpoint};
   if (!put_data(accept.data, accept.data_length, id.wanted.private_data, id.wanted.private_data_len))
     return refuse(EINVAL);
-  if (!id.is_datagram()) {
+  if (!id.is_datagram() && face->qp != nullptr) {
     if (const int error = make_ready(id); error != 0) return refuse(error);
   }
   if (call(accept) != 0) return -1;
@@ -141,9 +144,5 @@ int rdma_set_local_ece(rdma_cm_id* face, ibv_ece* ece) {
   if (face == nullptr || ece == nullptr) return refuse(EINVAL);
   return ece->vendor_id == 0 ? 0 : refuse(EOPNOTSUPP);
 }
-
-int rdma_join_multicast(rdma_cm_id*, sockaddr*, void*) { return refuse(EOPNOTSUPP); }
-int rdma_join_multicast_ex(rdma_cm_id*, rdma_cm_join_mc_attr_ex*, void*) { return refuse(EOPNOTSUPP); }
-int rdma_leave_multicast(rdma_cm_id*, sockaddr*) { return refuse(EOPNOTSUPP); }
 
 }  // extern "C"

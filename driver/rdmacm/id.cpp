@@ -57,6 +57,7 @@ Id* make_id(Device& device, rdma_event_channel* channel, void* context, rdma_por
     return nullptr;
   }
   id->endpoint = endpoint;
+  id->receive_psn = draw_psn();  // known before it accepts, to who takes a queue pair of his own through its states
   if (endpoint == 0) {
     const auto made = device.port().call(calls::CreateEndpoint{.channel = Channel::of(id->face.channel).handle,
                                                                .port_space = static_cast<std::uint16_t>(space)});

@@ -95,6 +95,14 @@ struct Id {
   ibv_pd* request_pd{};
   std::vector<std::uint8_t> connect_data;
   bool own_send_cq{}, own_receive_cq{};
+  /// A multicast group that it asked for.
+  struct Join {
+    Gid group{};
+    void* context{};
+    bool only_sends{};
+    bool attached{};  ///< The queue pair
+  };
+  std::vector<Join> joins;  ///< Guarded by mutex
 
   static Id& of(rdma_cm_id* id) { return *reinterpret_cast<Id*>(id); }
   [[nodiscard]] bool is_datagram() const { return face.ps == RDMA_PS_UDP; }
@@ -153,6 +161,15 @@ int complete(Id& id);
 int make_initialized(Id& id);
 int make_ready(Id& id);
 int make_error(Id& id);
+
+// Multicast.
+/// What the event of a group says of it, from its data; the queue pair is attached.
+void describe_group(Event& event, Id& id);
+/// The queue pair leaves all groups.
+void detach_all(Id& id);
+
+/// A first PSN of the peer, at random.
+[[nodiscard]] std::uint32_t draw_psn();
 
 // Addresses.
 [[nodiscard]] Result<Gid> gid_of(const sockaddr* address);

@@ -215,6 +215,7 @@ int rdma_create_qp(rdma_cm_id* face, ibv_pd* pd, ibv_qp_init_attr* attr) {
 
 void rdma_destroy_qp(rdma_cm_id* face) {
   if (face == nullptr || face->qp == nullptr) return;
+  detach_all(Id::of(face));
   ibv_destroy_qp(std::exchange(face->qp, nullptr));
   end_cqs(Id::of(face));
 }

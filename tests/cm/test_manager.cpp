@@ -85,7 +85,7 @@ struct Pair {
     wire[1].destroy(listener, wire.now());
     wire.run_out();
     for (const int host : {0, 1}) {
-      CHECK(wire[host].endpoints() == 0);
+      CHECK(wire[host].held() == Manager::Held{});
       CHECK(wire[host].next_deadline() == Manager::kNever);
     }
   }

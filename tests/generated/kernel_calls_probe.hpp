@@ -266,33 +266,35 @@ inline constexpr std::array<CallField, 2> kResolveRouteFields = {{
     {"endpoint", CallField::Kind::kHandle, 8, 4, 0xffffffff},
     {"reserved0", CallField::Kind::kReserved, 12, 4, 0xffffffff},
 }};
-inline constexpr std::array<CallField, 14> kConnectFields = {{
+inline constexpr std::array<CallField, 15> kConnectFields = {{
     {"qp", CallField::Kind::kHandle, 8, 4, 0xffffffff},
     {"receive_psn", CallField::Kind::kNumber, 12, 4, 0xffffff},
     {"qkey", CallField::Kind::kNumber, 16, 4, 0xffffffff},
-    {"responder_resources", CallField::Kind::kNumber, 20, 1, 0xff},
-    {"initiator_depth", CallField::Kind::kNumber, 21, 1, 0xff},
-    {"retry_count", CallField::Kind::kNumber, 22, 1, 0x7},
-    {"rnr_retry", CallField::Kind::kNumber, 23, 1, 0x7},
-    {"flow_control", CallField::Kind::kBool, 24, 1, 0xff},
-    {"srq", CallField::Kind::kBool, 25, 1, 0xff},
-    {"reserved0", CallField::Kind::kReserved, 26, 6, 0xffffffffffff},
+    {"qpn", CallField::Kind::kNumber, 20, 4, 0xffffff},
+    {"responder_resources", CallField::Kind::kNumber, 24, 1, 0xff},
+    {"initiator_depth", CallField::Kind::kNumber, 25, 1, 0xff},
+    {"retry_count", CallField::Kind::kNumber, 26, 1, 0x7},
+    {"rnr_retry", CallField::Kind::kNumber, 27, 1, 0x7},
+    {"flow_control", CallField::Kind::kBool, 28, 1, 0xff},
+    {"srq", CallField::Kind::kBool, 29, 1, 0xff},
+    {"reserved0", CallField::Kind::kReserved, 30, 2, 0xffff},
     {"endpoint", CallField::Kind::kHandle, 32, 4, 0xffffffff},
     {"data", CallField::Kind::kNumber, 36, 180, 0xffffffffffffffff},
     {"data_length", CallField::Kind::kNumber, 216, 1, 0xb4},
     {"reserved0", CallField::Kind::kReserved, 217, 7, 0xffffffffffffff},
 }};
-inline constexpr std::array<CallField, 14> kAcceptFields = {{
+inline constexpr std::array<CallField, 15> kAcceptFields = {{
     {"qp", CallField::Kind::kHandle, 8, 4, 0xffffffff},
     {"receive_psn", CallField::Kind::kNumber, 12, 4, 0xffffff},
     {"qkey", CallField::Kind::kNumber, 16, 4, 0xffffffff},
-    {"responder_resources", CallField::Kind::kNumber, 20, 1, 0xff},
-    {"initiator_depth", CallField::Kind::kNumber, 21, 1, 0xff},
-    {"retry_count", CallField::Kind::kNumber, 22, 1, 0x7},
-    {"rnr_retry", CallField::Kind::kNumber, 23, 1, 0x7},
-    {"flow_control", CallField::Kind::kBool, 24, 1, 0xff},
-    {"srq", CallField::Kind::kBool, 25, 1, 0xff},
-    {"reserved0", CallField::Kind::kReserved, 26, 6, 0xffffffffffff},
+    {"qpn", CallField::Kind::kNumber, 20, 4, 0xffffff},
+    {"responder_resources", CallField::Kind::kNumber, 24, 1, 0xff},
+    {"initiator_depth", CallField::Kind::kNumber, 25, 1, 0xff},
+    {"retry_count", CallField::Kind::kNumber, 26, 1, 0x7},
+    {"rnr_retry", CallField::Kind::kNumber, 27, 1, 0x7},
+    {"flow_control", CallField::Kind::kBool, 28, 1, 0xff},
+    {"srq", CallField::Kind::kBool, 29, 1, 0xff},
+    {"reserved0", CallField::Kind::kReserved, 30, 2, 0xffff},
     {"endpoint", CallField::Kind::kHandle, 32, 4, 0xffffffff},
     {"data", CallField::Kind::kNumber, 36, 196, 0xffffffffffffffff},
     {"data_length", CallField::Kind::kNumber, 232, 1, 0xc4},
@@ -324,8 +326,13 @@ inline constexpr std::array<CallField, 2> kMoveEndpointFields = {{
     {"endpoint", CallField::Kind::kHandle, 8, 4, 0xffffffff},
     {"channel", CallField::Kind::kHandle, 12, 4, 0xffffffff},
 }};
+inline constexpr std::array<CallField, 3> kJoinGroupFields = {{
+    {"group", CallField::Kind::kBytes, 8, 16, 0xffffffffffffffff},
+    {"endpoint", CallField::Kind::kHandle, 24, 4, 0xffffffff},
+    {"reserved0", CallField::Kind::kReserved, 28, 4, 0xffffffff},
+}};
 
-inline constexpr std::array<CallProbe, 50> kCallProbes = {{
+inline constexpr std::array<CallProbe, 51> kCallProbes = {{
     {calls::Call::kQueryDevice, "query_device", 8, 112, kQueryDeviceFields},
     {calls::Call::kOpenContext, "open_context", 16, 48, kOpenContextFields},
     {calls::Call::kCheckDevice, "check_device", 8, 8, kCheckDeviceFields},
@@ -376,6 +383,7 @@ inline constexpr std::array<CallProbe, 50> kCallProbes = {{
     {calls::Call::kTakeConnectionEvent, "take_connection_event", 16, 248, kTakeConnectionEventFields},
     {calls::Call::kQueryEndpoint, "query_endpoint", 16, 96, kQueryEndpointFields},
     {calls::Call::kMoveEndpoint, "move_endpoint", 16, 8, kMoveEndpointFields},
+    {calls::Call::kJoinGroup, "join_group", 32, 8, kJoinGroupFields},
 }};
 
 }  // namespace rnic::test

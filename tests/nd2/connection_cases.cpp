@@ -1,5 +1,6 @@
 // Connections of NetworkDirect, as its documents describe them: the same cases for two hosts in lockstep, and for a
 // program on a machine.
+#include "driver/win32/windows.h"
 #include "tests/nd2/side.hpp"
 
 namespace rnic::test {
@@ -374,6 +375,49 @@ void cancels(Sides& sides) {
 }
 
 /// Everything goes while it is waited for, in another order each time; blocks of requests are not touched afterwards.
+/// CancelIoEx: one request, or all of the file; what has been cancelled is final when it returns.
+void cancels_by_the_file(Sides& sides) {
+  Side &a = sides.a, &b = sides.b;
+  const auto port = next_port();
+  const auto listener = b.make_listener(port);
+  const auto to = b.make_connector(false), other = b.make_connector(false);
+  Overlapped first(b.node), second(b.node), never(b.node), asked(a.node), told(a.node);
+  REQUIRE(listener->GetConnectionRequest(to.get(), &first) == ND_PENDING);
+  REQUIRE(listener->GetConnectionRequest(other.get(), &second) == ND_PENDING);
+  CHECK(CancelIoEx(a.file, &second) == FALSE);
+  CHECK(GetLastError() == ERROR_NOT_FOUND);
+  CHECK(CancelIoEx(b.file, &never) == FALSE);
+  CHECK(CancelIoEx(b.file, &second) == TRUE);
+  CHECK(second.status() == ND_CANCELED);
+  CHECK(first.status() == ND_PENDING);
+  // The one that is left gets the request, whose Connect is then given up.
+  const auto pair_a = a.make_pair();
+  const auto from = a.make_connector();
+  REQUIRE(ask(a, *from, *pair_a, b.address, port, asked) == ND_PENDING);
+  REQUIRE(listener->GetOverlappedResult(&first, TRUE) == ND_SUCCESS);
+  CHECK(CancelIoEx(a.file, &never) == FALSE);
+  CHECK(asked.status() == ND_PENDING);
+  CHECK(CancelIoEx(a.file, &asked) == TRUE);
+  CHECK(asked.status() == ND_CANCELED);
+  CHECK(CancelIoEx(a.file, &asked) == FALSE);
+  CHECK(ask(a, *from, *pair_a, b.address, port, asked) == ND_CONNECTION_INVALID);
+  // All of a file, of whatever objects. The connection stays.
+  auto made = connect(sides);
+  REQUIRE(made.a->NotifyDisconnect(&told) == ND_PENDING);
+  REQUIRE(listener->GetConnectionRequest(other.get(), &second) == ND_PENDING);
+  CHECK(CancelIoEx(b.file, nullptr) == TRUE);
+  CHECK(second.status() == ND_CANCELED);
+  if (a.file != b.file) CHECK(told.status() == ND_PENDING);
+  CHECK(CancelIoEx(a.file, nullptr) == TRUE);
+  CHECK(told.status() == ND_CANCELED);
+  CHECK(CancelIoEx(a.file, nullptr) == FALSE);
+  CHECK(GetLastError() == ERROR_NOT_FOUND);
+  REQUIRE(b.receive(*made.pair_b) == ND_SUCCESS);
+  REQUIRE(a.send(*made.pair_a) == ND_SUCCESS);
+  CHECK(a.result().Status == ND_SUCCESS);
+  CHECK(b.result().Status == ND_SUCCESS);
+}
+
 void releases_in_any_order(Sides& sides) {
   Side &a = sides.a, &b = sides.b;
   for (unsigned order = 0; order < 6; ++order) {
@@ -437,6 +481,7 @@ const std::vector<Case>& connection_cases() {
                                        {"Flush tells the peer", a_flush_tells_the_peer},
                                        {"releases tell the peer", releases_tell_the_peer},
                                        {"cancelled requests", cancels},
+                                       {"requests cancelled by the file", cancels_by_the_file},
                                        {"objects released in any order", releases_in_any_order},
                                        {"COM rules", com_rules}};
   return cases;

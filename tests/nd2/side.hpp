@@ -143,8 +143,8 @@ HRESULT finish(Object& object, Overlapped& request, HRESULT called) {
 }
 
 /// Asks, without an answer yet.
-inline HRESULT ask(Side& side, IND2Connector& connector, IND2QueuePair& pair, const std::string& host,
-                   std::uint16_t port, Overlapped& request, const ConnectOptions& options = {}) {
+inline HRESULT ask(Side&, IND2Connector& connector, IND2QueuePair& pair, const std::string& host, std::uint16_t port,
+                   Overlapped& request, const ConnectOptions& options = {}) {
   const auto to = ipv4(host, port);
   return connector.Connect(&pair, generic(to), sizeof to, options.inbound_a, options.outbound_a,
                            options.caller_data.data(), static_cast<ULONG>(options.caller_data.size()), &request);

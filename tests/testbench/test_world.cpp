@@ -198,11 +198,17 @@ TEST_CASE("a file that cannot be written is an error") {
   world().reset(WorldOptions{});
 }
 
-TEST_CASE("the environment gives seed, waves and capture") {
+TEST_CASE("the environment gives seed, NIC, waves and capture") {
   setenv("RNIC_SEED", "0x1F", 1);
   setenv("WAVES", "1", 1);
   setenv("CAPTURE", "0", 1);
+  CHECK(WorldOptions::from_environment("name").host.nic.kind == NicKind::kRtl);
+  setenv("RNIC_NIC", "model", 1);
   const WorldOptions options = WorldOptions::from_environment("name");
+  CHECK(options.host.nic.kind == NicKind::kModel);
+  setenv("RNIC_NIC", "board", 1);
+  CHECK_THROWS_AS(WorldOptions::from_environment("name"), std::invalid_argument);
+  unsetenv("RNIC_NIC");
   CHECK(options.seed == 31);
   CHECK(options.trace_path == "name.fst");
   CHECK(options.capture_path.empty());

@@ -47,6 +47,7 @@ RDMACM = [
     ("ucmatose -p PORT -c 4 -C 10 -S 1000", "ucmatose -s 10.0.0.1 -p PORT -c 4 -C 10 -S 1000"),
     ("udaddy -c 2 -C 5 -S 100", "udaddy -s 10.0.0.1 -c 2 -C 5 -S 100"),
     ("rdma_server -p PORT", "rdma_client -s 10.0.0.1 -p PORT"),
+    ("mckey -m 224.0.0.9 -b 10.0.0.1", "mckey -m 224.0.0.9 -b 10.0.0.2 -s"),
     ("rdma_xserver -p PORT", "rdma_xclient -s 10.0.0.1 -p PORT"),
     ("ib_write_bw -R -n 20 -s 4096 -p PORT", "ib_write_bw -R -n 20 -s 4096 -p PORT 10.0.0.1"),
     ("ib_send_lat -R -n 20 -p PORT", "ib_send_lat -R -n 20 -p PORT 10.0.0.1"),
