@@ -57,9 +57,9 @@ class NdkHost {
   }
   /// Closes an object, and waits for its end. Throws EndpointError.
   template <typename Face>
-  void close(Face* object, NDK_FN_CLOSE_OBJECT close) {
+  void close(Face* object, NDK_FN_CLOSE_OBJECT fn) {
     Outcome outcome{.device = &endpoint_.device()};
-    if (close(&object->Header, closed, &outcome) == STATUS_PENDING) static_cast<void>(wait(outcome));
+    if (fn(&object->Header, closed, &outcome) == STATUS_PENDING) static_cast<void>(wait(outcome));
   }
   void close(NDK_PD* object) { close(object, object->Dispatch->NdkClosePd); }
   void close(NDK_CQ* object) { close(object, object->Dispatch->NdkCloseCq); }

@@ -9,6 +9,7 @@
 #include "testbench/tool/atomic_neighbour.hpp"
 #include "testbench/tool/bench_latency.hpp"
 #include "testbench/tool/bench_loss.hpp"
+#include "testbench/tool/bench_nd2.hpp"
 #include "testbench/tool/bench_programs.hpp"
 #include "testbench/tool/bench_regions.hpp"
 #include "testbench/tool/bench_streams.hpp"
@@ -23,6 +24,7 @@ constexpr std::uint32_t kSmallMtu = 256;
 constexpr std::uint64_t kSmallMtuBytes = 4 << 20;
 constexpr const char* kNanoseconds = "ns";
 constexpr const char* kPerMicrosecond = "M/s";
+constexpr const char* kPerSecond = "/s";
 
 /// BenchFigure::cycles of a figure with a value.
 double cycles_of(const BenchFigure& figure, const WorldOptions& options) {
@@ -127,6 +129,17 @@ std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options, co
       {{"first_touch_write_ns", "64-byte Write, posting to completion, first to and from its regions", kNanoseconds},
        [&] { return touch_of(&TouchTimes::first_ns); }},
       {{"warm_write_ns", "the same once more", kNanoseconds}, [&] { return touch_of(&TouchTimes::warm_ns); }},
+      {{"nd2_send_half_rtt_ns",
+        "8-byte Send ping-pong by polls of the completion queue, half round trip, no wire delay", kNanoseconds},
+       [&] { return send_half_round_trip(world, no_delay); }},
+      {{"nd2_registrations_per_second", "IND2MemoryRegion: Register of 64 KiB and Deregister, one after the other",
+        kPerSecond},
+       [&] { return registration_rate(world, options); }},
+      {{"nd2_fast_registers_per_second", "NdkFastRegister of 16 pages and NdkInvalidate, 8 regions on one QP",
+        kPerSecond},
+       [&] { return fast_registration_rate(world, options); }},
+      {{"nd2_connections_per_second", "IND2Connector: Connect, Accept and Disconnect, one after the other", kPerSecond},
+       [&] { return connection_rate(world, options); }},
       {{"simulated_cycles_per_second", "simulator, two NICs busy", "cycles/s", 0, true},
        [&] {
          if (speed == 0) write_goodput();

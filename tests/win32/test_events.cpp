@@ -219,9 +219,9 @@ TEST_CASE("a thread is signaled when it has ended, and leaves its result") {
 }
 
 TEST_CASE("threads of the C library are threads") {
+  unsigned value = 4;
   const Handle thread(reinterpret_cast<HANDLE>(_beginthreadex(
-      nullptr, 0, [](void* argument) -> unsigned { return ++*static_cast<unsigned*>(argument); }, new unsigned(4), 0,
-      nullptr)));
+      nullptr, 0, [](void* argument) -> unsigned { return ++*static_cast<unsigned*>(argument); }, &value, 0, nullptr)));
   CHECK(WaitForSingleObject(thread, kGenerous) == WAIT_OBJECT_0);
   DWORD code = 0;
   GetExitCodeThread(thread, &code);
