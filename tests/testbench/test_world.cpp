@@ -14,6 +14,7 @@ using namespace rnic::test;
 using Catch::Matchers::Contains;
 using model::Picoseconds;
 using testbench::Host;
+using testbench::NicKind;
 using testbench::World;
 using testbench::WorldOptions;
 
