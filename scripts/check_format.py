@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FOLDERS = ("driver", "model", "testbench", "tests")
+FOLDERS = ("driver", "examples", "model", "testbench", "tests")
 RTL_COLUMNS = 100
 RTL_LINES = 300
 
