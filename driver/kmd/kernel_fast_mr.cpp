@@ -8,6 +8,10 @@ namespace {
 
 // Of the 255 tags, so that a free one is found soon.
 constexpr std::size_t kMaxRegistrations = 128;
+// Of one region: what a WQE has that goes through the window. A longer one would have to be fetched, and cost what it
+// saves.
+constexpr std::uint32_t kMostLines = hw::kUarWqeWindowBytes / 64;
+static_assert(kMostLines <= hw::kMaxRegionLines);
 
 }  // namespace
 
@@ -30,12 +34,15 @@ Result<std::unique_ptr<KernelFastMr>> KernelDevice::create_fast_mr(const FastMrS
     if (!lists) return lists.error();
     auto number = OwnedNumber::acquire(*mrs_);
     if (!number) return number.error();
-    std::unique_ptr<KernelFastMr> region(new KernelFastMr(*this, spec, number.take(), lists.take()));
+    OwnedLines lines(*lines_, std::min(kMostLines, inline_lines_for(spec.max_pages)));
+    std::unique_ptr<KernelFastMr> region(new KernelFastMr(*this, spec, number.take(), std::move(lines), lists.take()));
     hw::AdminCreateFastMr body;
     body.pd = spec.pd;
     body.max_pages = spec.max_pages;
     body.remote_access = spec.remote_access;
     body.window_bind = spec.window_bind;
+    body.list_line = static_cast<std::uint16_t>(region->lines_.first());
+    body.list_lines = static_cast<std::uint8_t>(region->lines_.count());
     auto reply = execute(*region->life_, hw::AdminOpcode::kCreateFastMr, region->key_, body);
     if (!reply) return reply.error();
     region->live_ = true;
@@ -48,6 +55,7 @@ KernelFastMr::~KernelFastMr() {
   for (auto* lists : {&free_, &used_}) {
     for (auto& list : *lists) list.memory.abandon();
   }
+  lines_.abandon();
   number_.abandon();
 }
 
@@ -67,7 +75,7 @@ Result<void> KernelFastMr::check(const FastRange& range) const {
   return {};
 }
 
-Result<FastRegistration> KernelFastMr::prepare(const FastRange& range) {
+Result<FastRegistration> KernelFastMr::prepare(const FastRange& range, std::uint32_t inline_pages) {
   return or_out_of_memory([&]() -> Result<FastRegistration> {
     if (auto good = check(range); !good) return good.error();
     const std::lock_guard lock(mutex_);
@@ -86,12 +94,14 @@ Result<FastRegistration> KernelFastMr::prepare(const FastRange& range) {
     auto& list = free_.front();
     list.key = key;
     used_.splice(used_.end(), free_, free_.begin());
+    const bool in_request = range.pages.size() <= std::min(inline_pages, inline_pages_in(lines_.count()));
     // Little-endian like the host.
-    std::memcpy(list.memory.data(), range.pages.data(), range.pages.size_bytes());
+    if (!in_request) std::memcpy(list.memory.data(), range.pages.data(), range.pages.size_bytes());
     return FastRegistration{.key = key,
-                            .page_list = list.memory.iova(),
+                            .page_list = in_request ? 0 : list.memory.iova(),
                             .page_count = static_cast<std::uint32_t>(range.pages.size()),
-                            .log_page = kLogDevicePage};
+                            .log_page = kLogDevicePage,
+                            .inline_list = in_request};
   });
 }
 
