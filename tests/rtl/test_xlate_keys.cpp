@@ -250,8 +250,9 @@ TEST_CASE("xlate: lines on chip do not wait for those that are on their way from
   w.finish();
   // Nor do they fail with one that could not be read.
   w.min_latency = w.max_latency = 50;
-  w.bad_lines.insert(mr.page_list + 2 * 64);
+  for (const std::uint64_t line : {2, 3}) w.bad_lines.insert(mr.page_list + line * 64);  // and the one fetched ahead
   CHECK(w.one(access(kRegion << 8 | 0x5a, mr.va + 20 * 4096, 1, Access::kLocalRead)) == S::kPageListError);
+  w.bench.run(200);
   REQUIRE(w.operate(operation(MemOpCode::kInvalidate, op.key)) == MemOpStatus::kOk);
   ++op.key;
   REQUIRE(w.operate(op) == MemOpStatus::kOk);
