@@ -93,8 +93,7 @@ void DispatchDevice::report(DeviceOddity oddity, std::uint32_t number) {
 }
 /// On hardware nothing; here a call charges its cost.
 void DispatchDevice::elapse(std::uint64_t ns) {
-  t_charged_ns += ns;
-  if (t_charged_ns > kMostChargedNs) note("Device::elapse");
+  if (t_raised && (t_charged_ns += ns) > kMostChargedNs) note("Device::elapse");
   const Machinery inside;
   device_.elapse(ns);
 }
