@@ -205,6 +205,13 @@ TEST_CASE("NDK: a device that fails ends everything that is under way, once, and
     CHECK(disconnect.wait() == STATUS_SUCCESS);
     for (const Asked* asked : {&connect, &resize, &registered, &deregistered, &initialized, &disconnect})
       CHECK(asked->calls == 1);
+    // Nothing is begun any more.
+    Asked again(end);
+    REQUIRE(p.connect(asking, asking_qp, at(1, 0), at(0, 9), again, "") == STATUS_PENDING);
+    CHECK(again.wait() == STATUS_DEVICE_REMOVED);
+    NDK_LISTENER* const deaf = p.make_listener();
+    CHECK(p.listen(deaf, at(1, 4421)) == STATUS_DEVICE_REMOVED);
+    end.host.close(deaf);
     end.release(lam);
     end.host.close(asking);
     end.host.close(asking_qp);
@@ -215,4 +222,33 @@ TEST_CASE("NDK: a device that fails ends everything that is under way, once, and
     end.host.close(srq);
     end.host.close(cq);
   });
+}
+
+TEST_CASE("NDK: a command that the device never answers is its end for who is there; who opens it anew has a new one") {
+  auto& world = fresh_world(WorldOptions::from_environment("ndk_lost_command"));
+  world.add_app(0, "test", [&](Host& host) {
+    DispatchDevice device(host.device());
+    Endpoint endpoint(host, {.completion_timeout = hw::CompletionTimeoutRange::kA1}, false, &device);
+    const auto resize = [](NdkEnd& end, NDK_CQ* cq) {
+      return end.host.finish([&](auto cb, auto ctx) { return cq->Dispatch->NdkResizeCq(cq, 100, cb, ctx); });
+    };
+    for (int life = 0; life < 2; ++life) {
+      NdkEnd end(endpoint);
+      Notified notified;
+      NDK_CQ* const cq = make_cq(end, 8, notified);
+      CHECK(resize(end, cq) == STATUS_SUCCESS);
+      cq->Dispatch->NdkArmCq(cq, NDK_CQ_NOTIFY_ANY);
+      // The device's next read of memory is of the command, and nothing comes back.
+      model::PcieRule rule;
+      rule.fault = model::PcieFault::kTimeout;
+      rule.match.access = model::PcieAccess::kDmaRead;
+      world.host(0).root_complex().arm(rule);
+      CHECK(resize(end, cq) == STATUS_DEVICE_REMOVED);
+      settle(end);
+      CHECK(notified.all == std::vector<NTSTATUS>{STATUS_INTERNAL_ERROR});
+      end.host.close(cq);
+    }
+  });
+  world.run(2'000'000'000);
+  CHECK(world.host(0).iommu().mapped_pages() == 0);
 }
