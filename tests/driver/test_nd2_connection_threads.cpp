@@ -69,9 +69,9 @@ struct Loop {
     }
   }
   void expect(bool right) { wrong += right ? 0 : 1; }
-  /// All has its time: TimeWait ends.
+  /// All has its time: what was refused is remembered for some seconds, and longer if a slow thread asked for patience.
   bool all_gone() {
-    for (int i = 0; i < 500 && kernel->connections().endpoints() != 0; ++i)
+    for (int i = 0; i < 6000 && kernel->connections().endpoints() != 0; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return kernel->connections().endpoints() == 0;
   }
