@@ -72,7 +72,7 @@ class PingPong {
       return;
     }
     const std::atomic_ref<std::uint8_t> last(in_.bytes.back());
-    while (last.load(std::memory_order_acquire) != mark(round)) continue;
+    while (last.load(std::memory_order_acquire) != mark(round)) YieldProcessor();
   }
 
   void print(std::vector<double> rounds) const {

@@ -78,7 +78,9 @@ void Session::finish(IND2Overlapped* object, HRESULT status, const char* what) {
 }
 
 Memory Session::allocate(std::size_t bytes, ULONG flags) {
-  Memory memory{std::vector<std::uint8_t>(std::max<std::size_t>(bytes, 1)), nullptr};
+  void* const pages = VirtualAlloc(nullptr, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
+  if (pages == nullptr) fail("VirtualAlloc: error " + std::to_string(GetLastError()));
+  Memory memory{{static_cast<std::uint8_t*>(pages), bytes}, nullptr};
   require(adapter_->CreateMemoryRegion(IID_IND2MemoryRegion, file_, reinterpret_cast<void**>(&memory.region)),
           "CreateMemoryRegion");
   finish(memory.region, memory.region->Register(memory.bytes.data(), memory.bytes.size(), flags, &request_),
@@ -89,6 +91,7 @@ Memory Session::allocate(std::size_t bytes, ULONG flags) {
 void Session::release(Memory& memory) {
   finish(memory.region, memory.region->Deregister(&request_), "Deregister");
   drop(memory.region);
+  VirtualFree(memory.bytes.data(), 0, MEM_RELEASE);
 }
 
 void Session::begin() {
@@ -160,7 +163,9 @@ ND2_RESULT Session::poll(ND2_REQUEST_TYPE kind) {
 
 Arguments read_arguments(int count, char* arguments[], const char* what, std::uint32_t size, std::uint32_t rounds,
                          const char* other) {
-  Arguments to{.size = size, .count = rounds};
+  Arguments to;
+  to.size = size;
+  to.count = rounds;
   std::string role;
   CLI::App program(what);
   program.add_option("role", role, "server or client")->required()->check(CLI::IsMember({"server", "client"}));

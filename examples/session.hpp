@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
-#include <vector>
 
 #include <windows.h>
 
@@ -26,9 +26,9 @@ void require(HRESULT status, const char* what);
 
 [[nodiscard]] sockaddr_in address_of(const std::string& text, USHORT port);
 
-/// Memory that the adapter may use.
+/// Memory that the adapter may use: pages of its own, so that it lies the same in each run.
 struct Memory {
-  std::vector<std::uint8_t> bytes;
+  std::span<std::uint8_t> bytes;
   IND2MemoryRegion* region = nullptr;
 
   [[nodiscard]] ND2_SGE part(std::size_t offset, std::size_t length) {

@@ -87,7 +87,8 @@ Manager::Endpoint* Manager::listener_for(std::uint64_t service_id, const Gid& lo
   return endpoint != nullptr && endpoint->facts.listening ? endpoint : nullptr;
 }
 
-/// All that may fail for want of memory comes before anything is changed.
+/// All that may fail for want of memory comes before anything is changed. Null: there is no room for another endpoint.
+/// Throws std::bad_alloc.
 Manager::Endpoint* Manager::take_request(Endpoint& listener, const Gid& local, const Gid& remote,
                                          const Message& message, const IpHeader& header,
                                          std::span<const std::uint8_t> data, bool datagram) {
@@ -151,20 +152,24 @@ void Manager::take(const Gid& local, const Gid& remote, const Message& message, 
   }
   if (listener->waiting >= listener->backlog) return no(Reason::kNoResources);
   const auto own_id = draw_id();
-  const auto by_id = by_local_id_.emplace(own_id, last_id_ + 1).first;
-  const auto by_peer = by_peer_id_.emplace(PeerKey{remote, req.local_id}, last_id_ + 1).first;
-  Peers::iterator by_qpn = by_peer_qpn_.end();
+  const PeerKey id{remote, req.local_id}, qpn{remote, req.qpn};
   Endpoint* endpoint = nullptr;
+  const auto undo = [&] {
+    by_local_id_.erase(own_id);
+    by_peer_id_.erase(id);
+    by_peer_qpn_.erase(qpn);
+  };
   try {
-    by_qpn = by_peer_qpn_.emplace(PeerKey{remote, req.qpn}, last_id_ + 1).first;
+    by_local_id_.emplace(own_id, last_id_ + 1);
+    by_peer_id_.emplace(id, last_id_ + 1);
+    by_peer_qpn_.emplace(qpn, last_id_ + 1);
     endpoint = take_request(*listener, local, remote, message, *header, consumers_part(req.data), false);
   } catch (const std::bad_alloc&) {
-    ++counters_.no_memory;
+    undo();
+    throw;
   }
   if (endpoint == nullptr) {
-    by_local_id_.erase(by_id);
-    by_peer_id_.erase(by_peer);
-    if (by_qpn != by_peer_qpn_.end()) by_peer_qpn_.erase(by_qpn);
+    undo();
     return no(Reason::kNoResources);
   }
   endpoint->local_id = own_id;
@@ -174,6 +179,10 @@ void Manager::take(const Gid& local, const Gid& remote, const Message& message, 
   // What the peer promises, within what is sound here.
   const auto promised = std::max(req.local_response_timeout, config_.response_timeout);
   endpoint->answer_ns = time_ns(std::min(promised, config_.longest_wait)) + time_ns(config_.packet_lifetime);
+  // Its last repetition, when each waits for our answer and its way.
+  const auto patience = std::max(req.remote_response_timeout, config_.response_timeout);
+  endpoint->asked_until = now + req.max_retries * (time_ns(std::min(patience, config_.longest_wait)) +
+                                                   2 * time_ns(config_.packet_lifetime));
   Facts& facts = endpoint->facts;
   facts.state = State::kReqReceived;
   facts.service = req.service;
@@ -296,21 +305,24 @@ void Manager::take(const Gid& local, const Gid& remote, const Message& message, 
     return;
   }
   if (listener->waiting >= listener->backlog) return refuse(local, remote, message, req, SidrRep::Status::kNoQp);
-  const auto by_request = by_request_.emplace(PeerKey{remote, req.request_id}, last_id_ + 1).first;
+  const PeerKey id{remote, req.request_id};
+  by_request_.emplace(id, last_id_ + 1);
   Endpoint* endpoint = nullptr;
   try {
     endpoint = take_request(*listener, local, remote, message, *header, consumers_part(req.data), true);
   } catch (const std::bad_alloc&) {
-    ++counters_.no_memory;
+    by_request_.erase(id);
+    throw;
   }
   if (endpoint == nullptr) {
-    by_request_.erase(by_request);
+    by_request_.erase(id);
     return refuse(local, remote, message, req, SidrRep::Status::kNoQp);
   }
   endpoint->remote_id = req.request_id;
   endpoint->service_id = req.service_id;
-  // Its message does not say how long the peer waits.
+  // Its message does not say how long the peer waits, nor how often it asks.
   endpoint->answer_ns = time_ns(config_.response_timeout) + time_ns(config_.packet_lifetime);
+  endpoint->asked_until = now + config_.max_retries * endpoint->answer_ns;
   endpoint->facts.pkey = req.pkey;
   endpoint->facts.state = State::kSidrReceived;
 }

@@ -78,19 +78,16 @@ HRESULT Connector::Connect(IUnknown* pair, const sockaddr* to, ULONG bytes, ULON
     if (!guard) return ND_DEVICE_REMOVED;
     if (state_ != State::kIdle) return state_ == State::kFailed ? ND_CONNECTION_INVALID : ND_CONNECTION_ACTIVE;
     if ((status = claim(queue_pair)) != ND_SUCCESS) return status;
+    Claimed claimed(*this);
     wish_ = {inbound, outbound};
     active_ = true;
-    if ((status = resolve(remote)) == ND_SUCCESS) {
-      connect.terms = terms();
-      connect.endpoint = endpoint_->handle();
-      const auto asked = process_->call(connect);
-      // Busy: the queue pair is known from a connection that is not forgotten yet.
-      if (!asked) status = asked.error() == Error::kBusy ? ND_CONNECTION_ACTIVE : control_status(asked.error());
-    }
-    if (status != ND_SUCCESS) {
-      give_up_pair();
-      return status;
-    }
+    if ((status = resolve(remote)) != ND_SUCCESS) return status;
+    connect.terms = terms();
+    connect.endpoint = endpoint_->handle();
+    // Busy: the queue pair is known from a connection that is not forgotten yet.
+    if (const auto asked = process_->call(connect); !asked)
+      return asked.error() == Error::kBusy ? ND_CONNECTION_ACTIVE : control_status(asked.error());
+    claimed.keep();
     data_known_ = peer_known_ = false;
     state_ = State::kConnecting;
     return pend(request);
@@ -142,19 +139,18 @@ HRESULT Connector::Accept(IUnknown* pair, ULONG inbound, ULONG outbound, const V
       return busy ? ND_CONNECTION_ACTIVE : state_error();
     }
     if ((status = claim(queue_pair)) != ND_SUCCESS) return status;
+    Claimed claimed(*this);
     wish_ = {inbound, outbound};
     accept.terms = terms();
     accept.endpoint = endpoint_->handle();
     // The peer's first message may follow its answer at once.
-    if (auto ready = make_ready(); !ready) {
-      give_up_pair();
-      return control_status(ready.error());
-    }
+    if (auto ready = make_ready(); !ready) return control_status(ready.error());
     if (const auto said = process_->call(accept); !said) {
       static_cast<void>(pair_->core()->end().ok());
       fail();
       return said.error() == Error::kInvalidState ? ND_CONNECTION_REFUSED : control_status(said.error());
     }
+    claimed.keep();
     state_ = State::kAccepting;
     return pend(request);
   });

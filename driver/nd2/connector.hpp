@@ -67,7 +67,7 @@ class Connector final : public ComObject<IND2Connector, Connector>,
 
   // For the listener.
 
-  /// A request will be its. False: it has, or had, something else.
+  /// A request will be its. False: it has, or had, something else, or the calling thread can wait no more.
   [[nodiscard]] bool reserve();
   /// None will.
   void release_reservation();
@@ -122,8 +122,24 @@ class Connector final : public ComObject<IND2Connector, Connector>,
   void own_endpoint(std::unique_ptr<umd::KernelEndpoint> endpoint);
   void close_endpoint();
   [[nodiscard]] HRESULT resolve(const SocketAddress& to);
+  /// Throws std::bad_alloc.
   [[nodiscard]] HRESULT claim(const std::shared_ptr<QueuePair>& pair);
   void give_up_pair();
+  /// Gives the queue pair up at the end of a scope, unless it is kept.
+  class Claimed {
+   public:
+    explicit Claimed(Connector& by) : by_(by) {}
+    Claimed(const Claimed&) = delete;
+    Claimed& operator=(const Claimed&) = delete;
+    ~Claimed() {
+      if (!kept_) by_.give_up_pair();
+    }
+    void keep() { kept_ = true; }
+
+   private:
+    Connector& by_;
+    bool kept_ = false;
+  };
   [[nodiscard]] calls::ConnectionTerms terms() const;
   [[nodiscard]] Result<void> make_ready();
   [[nodiscard]] Result<void> learn();

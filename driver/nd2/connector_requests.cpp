@@ -98,8 +98,9 @@ void Connector::on_final_release() {
 }
 
 bool Connector::reserve() {
+  const SleepLock::Guard guard(steps_);
   State idle = State::kIdle;
-  return !bound_ && state_.compare_exchange_strong(idle, State::kAwaiting);
+  return guard && !bound_ && state_.compare_exchange_strong(idle, State::kAwaiting);
 }
 
 void Connector::release_reservation() {

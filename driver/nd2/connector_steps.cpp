@@ -56,7 +56,8 @@ void Connector::close_endpoint() {
 /// Own address and station that lead to a peer.
 HRESULT Connector::resolve(const SocketAddress& wanted) {
   SocketAddress to = wanted;
-  if (!resolve_loopback(*process_, to)) return ND_NETWORK_UNREACHABLE;
+  if (const auto found = resolve_loopback(*process_, to); !found)
+    return found.error() == Error::kNotFound ? ND_NETWORK_UNREACHABLE : control_status(found.error());
   if (const HRESULT status = open_endpoint(); status != ND_SUCCESS) return status;
   const auto resolved =
       process_->call(calls::ResolveAddress{.remote = to.gid, .endpoint = endpoint_->handle(), .remote_port = to.port});
@@ -85,8 +86,10 @@ HRESULT Connector::claim(const std::shared_ptr<QueuePair>& pair) {
   if (pair->core()->state() != umd::QueuePair::State::kIdle || !pair->claim(shared_from_this()))
     return ND_CONNECTION_ACTIVE;
   pair_ = pair;
+  Claimed claimed(*this);
   psn_ = draw_psn(process_->machine().now_ns(), pair->core()->qpn());
   process_->events().subscribe(EventTable::Of::kConnection, pair->core()->qpn(), shared_from_this());
+  claimed.keep();
   return ND_SUCCESS;
 }
 

@@ -156,7 +156,9 @@ void Listener::finish_oldest(const calls::TakeConnectionEvent::Answer& event) {
   auto oldest = take_oldest();
   if (oldest.empty()) return umd::KernelEndpoint::refuse(*process_, event.incoming);
   auto& one = oldest.front();
-  one.request.complete(one.connector->adopt(event.incoming, std::span(event.data.data(), event.data_length)));
+  const HRESULT status = one.connector->adopt(event.incoming, std::span(event.data.data(), event.data_length));
+  if (status != ND_SUCCESS) one.connector->release_reservation();
+  one.request.complete(status);
 }
 
 bool Listener::finish(const OVERLAPPED* one, HRESULT status) {

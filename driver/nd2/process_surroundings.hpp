@@ -18,6 +18,8 @@ class ProcessSurroundings final : public win32::Surroundings, private win32::Wai
 
   win32::Waiter& waiter() override { return *this; }
   std::uint64_t now_ns() override;
+  /// Whoever spins waits for the machine, which may want the same processor.
+  void pause() override { yield(); }
 
  private:
   win32::Waited wait_until(const std::function<bool()>& done, std::uint64_t timeout_ns) override;

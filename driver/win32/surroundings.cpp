@@ -73,6 +73,16 @@ bool Surroundings::start_thread(std::function<void()> body) {
   }
 }
 
+void Surroundings::pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+void Surroundings::yield() { std::this_thread::yield(); }
+
 Surroundings& surroundings() {
   static Surroundings usual;
   Surroundings* const other = chosen().load(std::memory_order_acquire);

@@ -41,6 +41,10 @@ class Surroundings {
   [[nodiscard]] virtual std::uint64_t now_ns();
   /// Runs `body` in a new thread; false if there can be none. `body` throws nothing.
   [[nodiscard]] virtual bool start_thread(std::function<void()> body);
+  /// One turn of a spin: the processor rests for a moment.
+  virtual void pause();
+  /// The rest of the calling thread's turn is for others.
+  virtual void yield();
   /// Every thread has thread-local storage of its own. False: its end can't be seen, so no port waits for it.
   [[nodiscard]] virtual bool threads_are_separate() { return true; }
 };

@@ -104,15 +104,14 @@ DWORD_PTR SetThreadAffinityMask(HANDLE thread, DWORD_PTR mask) {
 }
 
 BOOL SwitchToThread() {
-  sched_yield();
+  surroundings().yield();
   return TRUE;
 }
 
+void YieldProcessor() { surroundings().pause(); }
+
 void Sleep(DWORD milliseconds) {
-  if (milliseconds == 0) {
-    sched_yield();
-    return;
-  }
+  if (milliseconds == 0) return surroundings().yield();
   const CompletionPort::Pause pause;
   static_cast<void>(surroundings().waiter().wait_until([] { return false; }, nanoseconds(milliseconds)));
 }

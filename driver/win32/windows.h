@@ -161,10 +161,10 @@ struct SYSTEM_INFO {
   DWORD dwAllocationGranularity;
 };
 void GetSystemInfo(SYSTEM_INFO* info);
-inline void YieldProcessor() {
+/// One turn of a loop that waits for what another thread, or a device, writes into memory: the processor rests for a
+/// moment, and in simulated time that moment passes, which it does in no loop without a call. _mm_pause is the same.
+void YieldProcessor();
 #if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  __asm__ volatile("yield");
+#include <xmmintrin.h>
+#define _mm_pause YieldProcessor
 #endif
-}

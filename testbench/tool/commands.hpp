@@ -18,6 +18,7 @@ void add_compare_command(CLI::App& tool, std::function<int()>& action);
 /// `programs` are those that stand behind "--".
 void add_exec_command(CLI::App& tool, std::vector<std::string> programs, std::function<int()>& action);
 /// The same.
+void add_lockstep_command(CLI::App& tool, std::vector<std::string> programs, std::function<int()>& action);
 void add_linux_command(CLI::App& tool, std::vector<std::string> program, std::function<int()>& action);
 void add_serve_command(CLI::App& tool, std::function<int()>& action);
 void add_replay_command(CLI::App& tool, std::function<int()>& action);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <memory>
 #include <string_view>
@@ -97,7 +98,8 @@ int run_exec_command(ExecArguments& arguments) {
 }  // namespace
 
 std::vector<std::string> take_programs(int& argc, const char* const argv[]) {
-  if (argc < 2 || (std::string_view(argv[1]) != "exec" && std::string_view(argv[1]) != "linux")) return {};
+  constexpr std::array<std::string_view, 3> kCommands = {"exec", "lockstep", "linux"};
+  if (argc < 2 || std::find(kCommands.begin(), kCommands.end(), argv[1]) == kCommands.end()) return {};
   const auto* const end = argv + argc;
   const auto* const dashes = std::find(argv, end, std::string_view("--"));
   argc = static_cast<int>(dashes - argv);

@@ -34,6 +34,7 @@ int main(int argc, char** argv) {
   add_ps_command(tool, action);
   add_stat_command(tool, action);
   add_exec_command(tool, programs, action);
+  add_lockstep_command(tool, programs, action);
   add_linux_command(tool, std::move(programs), action);
   try {
     tool.parse(argc, argv);

@@ -1,9 +1,5 @@
 #include <catch2/catch.hpp>
 
-#include <cstdlib>
-#include <functional>
-#include <new>
-
 #include "driver/kmd/kernel_fast_mr.hpp"
 #include "driver/kmd/kernel_mr.hpp"
 #include "driver/kmd/kernel_mw.hpp"
@@ -11,76 +7,18 @@
 #include "driver/nd2/memory_window.hpp"
 #include "driver/nd2/shared_receive_queue.hpp"
 #include "driver/umd/memory_request.hpp"
+#include "tests/driver/failing_memory.hpp"
 #include "tests/driver/nd2_fixture.hpp"
 
 using namespace rnic;
+using test::fail_each;
+using test::fail_each_call;
 using test::FakeDevice;
 
 // Every allocation of the driver fails once, in every create, post and poll: nothing is lost, nothing is left behind,
 // and the objects work afterwards.
 
 namespace {
-
-bool g_counting = false;
-unsigned g_count = 0;    ///< Allocations of the driver since counting began
-unsigned g_fail_at = 0;  ///< Which of them fails; 0: none
-
-bool fails() {
-  if (!g_counting || FakeDevice::inside()) return false;
-  return ++g_count == g_fail_at;
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
-  return fails() ? nullptr : std::malloc(bytes != 0 ? bytes : 1);
-}
-void* operator new(std::size_t bytes) {
-  void* const memory = operator new(bytes, std::nothrow);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-
-namespace {
-
-/// Calls `attempt` with its n-th allocation failing, for every n, and once more with none. `failed` is called after
-/// each that failed. Returns how many there are.
-template <typename Attempt, typename Failed>
-unsigned fail_each(Attempt&& attempt, Failed&& failed) {
-  for (g_fail_at = 1;; ++g_fail_at) {
-    g_count = 0;
-    g_counting = true;
-    const bool ended_well = attempt();
-    g_counting = false;
-    const bool hit = g_count >= g_fail_at;
-    if (!hit) {
-      REQUIRE(ended_well);
-      return g_fail_at - 1;
-    }
-    INFO("allocation " << g_fail_at);
-    REQUIRE_FALSE(ended_well);
-    failed();
-  }
-}
-
-/// The same for a call of the API, which must answer `no_memory`.
-template <typename Call>
-unsigned fail_each_call(
-    HRESULT no_memory, HRESULT good, Call&& call, const std::function<void()>& failed = [] {}) {
-  HRESULT status{};
-  return fail_each(
-      [&] {
-        status = call();
-        return status == good;
-      },
-      [&] {
-        CHECK(status == no_memory);
-        failed();
-      });
-}
 
 /// A device with hardly more than one object of each kind, so that one that is lost is missed.
 struct MemoryFixture {
