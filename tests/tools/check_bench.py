@@ -16,8 +16,6 @@ import tempfile
 
 # Depends on the machine.
 WALL_CLOCK = {"simulated_cycles_per_second", "simulated_cycles_per_second_one_thread", "wall_us_per_small_write", "wall_mb_per_s"}
-# Objects of a connection lie where the allocator of the machine has put them, and its DMA goes by their place in a page.
-TOLERANCE = {"nd2_connections_per_second": 0.01}
 LESS_IS_BETTER = ("_cycles", "_ns", "recovery_round_trips_middle", "recovery_round_trips_last")
 
 
@@ -37,7 +35,7 @@ def measure(program, name):
 
 def verdict(name, was, now):
     """What is to be said about a figure, nothing if it is what it was."""
-    if abs(now - was) <= TOLERANCE.get(name, 0) * was:
+    if was == now:
         return ""
     better = now < was if name.endswith(LESS_IS_BETTER) else now > was
     return f"{name}: {was} -> {now}, " + ("better: write it down with --write" if better else "worse")
