@@ -96,7 +96,7 @@ void check_udp(Frame frame, const Outer& outer, const Packet& packet, Faults& fa
   std::uint32_t sum = ones_sum(frame.subspan(outer.udp - addresses, addresses));
   sum += kUdpProtocol + static_cast<std::uint32_t>(length);
   if (ones_sum(frame.subspan(outer.udp, outer.end - outer.udp), sum) != 0xffff)
-    faults.fatal.emplace_back("wrong UDP checksum");
+    faults.other.emplace_back("wrong UDP checksum");  // the ICRC is what a receiver trusts (A17.3.1)
 }
 
 /// Extended transport headers (9.3), which begin at `at`. Gives where the payload begins.

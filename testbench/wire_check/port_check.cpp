@@ -12,6 +12,7 @@ constexpr std::uint8_t kReset = 0, kInit = 1, kRtr = 2, kRts = 3, kErr = 6;
 constexpr std::uint32_t kPkeyIndex = 0x10, kAv = 0x80, kPathMtu = 0x100, kTimeout = 0x200, kRqPsn = 0x1000,
                         kMaxRdAtomic = 0x2000, kSqPsn = 0x10000, kDestQpn = 0x100000;
 constexpr std::uint32_t kLongestMtu = 4096;
+constexpr std::size_t kTold = 24;             // packets of a queue pair with a complaint
 constexpr std::uint16_t kPartition = 0x7fff;  // of a P_Key (10.9.3)
 
 Address address_at(const AdminCommand& command, std::size_t at) {
@@ -76,7 +77,7 @@ void PortCheck::unlist(const QueuePair& qp) {
 
 void PortCheck::move(QueuePair& qp, std::uint8_t state) {
   const std::uint8_t before = std::exchange(qp.state, state);
-  const Complain complain = complain_;
+  const Complain complain = complain_of(qp.attributes.number);
   if (state == kReset || state == kErr) {
     if (!qp.ended) qp.ended = now_;
     if (state == kReset) qp.distrusted = false;
@@ -88,7 +89,7 @@ void PortCheck::move(QueuePair& qp, std::uint8_t state) {
     qp.responder.emplace(qp.attributes, complain);
     // The NIC is in RTR for a while before its answer is there.
     for (const auto& [packet, forged, came] : std::exchange(qp.early, {})) {
-      if (now_ > came + kGrace) continue;
+      if (now_ > came.at + kGrace) continue;
       if (forged) distrust(qp);
       take(qp, packet, came);
     }
@@ -97,6 +98,33 @@ void PortCheck::move(QueuePair& qp, std::uint8_t state) {
   if (state == kRts && before == kRts && qp.requester) qp.requester->resume();
   if (qp.requester) qp.requester->change(qp.attributes);
   if (qp.responder) qp.responder->change(qp.attributes);
+}
+
+void PortCheck::keep(QueuePair& qp, bool came, const Packet& packet) const {
+  if (!qp.newest.empty()) {
+    Event& before = qp.newest.back();
+    const bool middle = !packet.begins() && !packet.ends() && before.packet.operation == packet.operation;
+    if (middle && before.came == came && packet.psn == ((before.last_psn + 1) & kMask24)) {
+      before.last_psn = packet.psn;
+      return;
+    }
+  }
+  qp.newest.push_back({now_, came, packet, packet.psn});
+  if (qp.newest.size() > kTold) qp.newest.pop_front();
+}
+
+/// A complaint about queue pair `number` ends with what it has sent and got before.
+Complain PortCheck::complain_of(std::uint32_t number) {
+  return [this, number](const std::string& what) {
+    std::string text = what;
+    const auto it = queue_pairs_.find(number);
+    if (it != queue_pairs_.end())
+      for (const Event& event : it->second.newest)
+        text += "\n    " + std::to_string(static_cast<std::int64_t>(event.at - now_) / 1000) +
+                (event.came ? " ns came " : " ns sent ") + describe(event.packet) +
+                (event.last_psn == event.packet.psn ? "" : " to " + std::to_string(event.last_psn));
+    complain_(text);
+  };
 }
 
 void PortCheck::distrust(QueuePair& qp) {
@@ -132,6 +160,7 @@ PortCheck::QueuePair* PortCheck::sender_of(const Packet& packet) {
 void PortCheck::sent(Frame frame, Picoseconds now) {
   if (!admin_.configured()) return;
   now_ = now;
+  bytes_ += frame.size();
   admin_.catch_up();
   Faults faults;
   const auto packet = read(frame, faults);
@@ -143,13 +172,14 @@ void PortCheck::sent(Frame frame, Picoseconds now) {
     complain_(describe(*packet) + ": its source is not the station's MAC address");
   QueuePair* const qp = sender_of(*packet);
   if (qp == nullptr || qp->distrusted) return;
+  keep(*qp, false, *packet);
   if (qp->ended && now > *qp->ended + kGrace)
     return complain_(describe(*packet) + " of QP " + std::to_string(qp->attributes.number) +
                      ": sent long after the end of its queue pair (10.3.1)");
   if (packet->is_response()) {
     if (qp->responder) qp->responder->sent(*packet, now);
   } else if (qp->requester) {
-    qp->requester->sent(*packet, now);
+    qp->requester->sent(*packet, {now, bytes_});
   } else {
     complain_(describe(*packet) + " of QP " + std::to_string(qp->attributes.number) +
               ": a request before RTS (10.3.1)");
@@ -158,6 +188,7 @@ void PortCheck::sent(Frame frame, Picoseconds now) {
 
 void PortCheck::received(Frame frame, bool forged, Picoseconds now) {
   now_ = now;
+  bytes_ += frame.size();
   Faults faults;
   const auto packet = read(frame, faults);
   if (!packet || packet->service == Service::kUd) return;
@@ -166,20 +197,21 @@ void PortCheck::received(Frame frame, bool forged, Picoseconds now) {
   if (it == queue_pairs_.end()) return;
   QueuePair& qp = it->second;
   if (qp.state == kReset || qp.state == kInit) {
-    qp.early.push_back({*packet, forged || !faults.fatal.empty(), now});
+    qp.early.push_back({*packet, forged || !faults.fatal.empty(), {now, bytes_}});
     if (qp.early.size() > kRemembered) qp.early.erase(qp.early.begin());
     return;
   }
   if (forged) return distrust(qp);
-  if (faults.fatal.empty()) take(qp, *packet, now);
+  if (faults.fatal.empty()) take(qp, *packet, {now, bytes_});
 }
 
-void PortCheck::take(QueuePair& qp, const Packet& packet, Picoseconds now) {
+void PortCheck::take(QueuePair& qp, const Packet& packet, Moment now) {
   const Attributes& a = qp.attributes;
   if (packet.dest_mac != admin_.mac() || packet.service != a.service || packet.dest != a.source ||
       packet.source != a.dest || packet.service != Service::kRc || !qp.responder ||
       ((packet.pkey ^ qp.pkey) & kPartition) != 0)
     return;
+  keep(qp, true, packet);
   if (packet.is_response()) {
     if (qp.requester) qp.requester->received(packet, now);
   } else {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -31,6 +32,13 @@ class PortCheck {
   void received(Frame frame, bool forged, Picoseconds now);
 
  private:
+  /// A packet of the near past of a queue pair, or several of the middle of a message; told with a complaint.
+  struct Event {
+    Picoseconds at{};
+    bool came{};
+    Packet packet;
+    std::uint32_t last_psn{};
+  };
   struct QueuePair {
     Attributes attributes;
     std::uint8_t state = 0;
@@ -39,11 +47,12 @@ class PortCheck {
     std::optional<Responder> responder;
     std::optional<Picoseconds> ended;  ///< When its end was answered
     bool distrusted = false;
+    std::deque<Event> newest;
     /// What came before RTR, and whether it is forged or broken.
     struct Early {
       Packet packet;
       bool forged{};
-      Picoseconds came{};
+      Moment came;
     };
     std::vector<Early> early;
   };
@@ -52,15 +61,18 @@ class PortCheck {
   void modify(QueuePair& qp, const AdminCommand& command);
   void unlist(const QueuePair& qp);
   void move(QueuePair& qp, std::uint8_t state);
+  void keep(QueuePair& qp, bool came, const Packet& packet) const;
+  [[nodiscard]] Complain complain_of(std::uint32_t number);
   [[nodiscard]] QueuePair* sender_of(const Packet& packet);
   void distrust(QueuePair& qp);
-  void take(QueuePair& qp, const Packet& packet, Picoseconds now);
+  void take(QueuePair& qp, const Packet& packet, Moment now);
 
   Complain complain_;
   AdminWatch admin_;
   std::unordered_map<std::uint32_t, QueuePair> queue_pairs_;
   std::unordered_multimap<std::uint32_t, std::uint32_t> by_peer_;  ///< Its number to theirs
   Picoseconds now_ = 0;
+  std::uint64_t bytes_ = 0;  ///< That have passed the port, both ways
 };
 
 }  // namespace rnic::wire_check

@@ -32,6 +32,20 @@ struct Attributes {
 inline constexpr Picoseconds kGrace = 50'000'000;
 /// And so many bytes, when its wire is slow.
 inline constexpr std::size_t kGraceBytes = 256 << 10;
+/// What has come may wait in the NIC's receive buffer, and the answer to it behind what is to be sent, while so many
+/// bytes pass its port in both directions, and no longer than that time (a host may be slow to take and to give).
+inline constexpr std::uint64_t kBacklogBytes = 1 << 20;
+inline constexpr Picoseconds kBacklogTime = 1'000'000'000;
+
+/// A time, and the bytes that had passed the port of the NIC until then, both ways.
+struct Moment {
+  Picoseconds at{};
+  std::uint64_t bytes{};
+};
+/// What came at `then` may be what moves the NIC at `now`.
+[[nodiscard]] constexpr bool may_move(const Moment& then, const Moment& now) {
+  return now.at <= then.at + kGrace || (now.at <= then.at + kBacklogTime && now.bytes <= then.bytes + kBacklogBytes);
+}
 /// How much of the past is known: packets, messages, Reads.
 inline constexpr std::size_t kRemembered = 4096;
 

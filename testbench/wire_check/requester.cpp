@@ -36,16 +36,16 @@ void Requester::wrong(const Packet& packet, const std::string& what) {
   complain_(describe(packet) + " of QP " + std::to_string(attributes_.number) + ": " + what);
 }
 
-void Requester::sent(const Packet& packet, Picoseconds now) {
+void Requester::sent(const Packet& packet, Moment now) {
   if (distrusted_) return;
   if (attributes_.service != Service::kRc) return unreliable(packet);
   if (refused_ != 0) after_refusal_ += packet.bytes;
-  if (refused_ != 0 && now > refused_ + kGrace && after_refusal_ > kGraceBytes)
+  if (refused_ != 0 && now.at > refused_ + kGrace && after_refusal_ > kGraceBytes)
     wrong(packet, "sent after a NAK that ended the connection (9.9.2.1)");
   if (packet.psn == next_) {
     if (!goes_on(next_))
       wrong(packet, "a new packet before PSN " + std::to_string(cursor_) + " was sent again (9.7.2)");
-    return begin(packet, now);
+    return begin(packet, now.at);
   }
   if (not_behind(packet.psn, next_)) {
     wrong(packet, "PSN " + std::to_string(next_) + " is left out (9.7.2)");
@@ -118,14 +118,14 @@ Requester::Sent* Requester::holder(std::deque<Sent>& among, std::uint32_t psn) {
   return it == among.end() || ahead(psn, it->psn) >= it->span ? nullptr : &*it;
 }
 
-void Requester::repeat(const Packet& packet, Picoseconds now) {
+void Requester::repeat(const Packet& packet, Moment now) {
   Sent* before = holder(window_, packet.psn);
   if (before == nullptr) before = holder(past_, packet.psn);
   if (before == nullptr) return wrong(packet, "sent again, acknowledged long ago (9.7.5.1.4)");
   if (!goes_on(packet.psn) && !may_go_back(packet.psn, *before, now))
     wrong(packet, "sent again without a reason: no NAK, no missing answer, no time-out (9.7.5.1.4, 9.7.6)");
   check_same(packet, *before);
-  before->at = now;
+  before->at = now.at;
   cursor_ = (before->psn + before->span) & kMask24;
 }
 
@@ -137,22 +137,22 @@ void Requester::check_same(const Packet& packet, const Sent& before) {
 }
 
 /// A Read may be asked for whole, or from the first byte that is missing (decisions 50).
-bool Requester::may_go_back(std::uint32_t psn, const Sent& target, Picoseconds now) {
+bool Requester::may_go_back(std::uint32_t psn, const Sent& target, Moment now) {
   for (auto it = reasons_.begin(); it != reasons_.end(); ++it) {
     const bool here = psn == it->psn || (ahead(it->psn, target.psn) < target.span && not_behind(it->psn, psn)) ||
                       (psn == oldest() && !not_behind(it->psn, psn));
-    if (!here || now < it->not_before) continue;
+    if (!here || now.at < it->not_before) continue;
     reasons_.erase(it);
     return true;
   }
   // An answer at it or behind came just now: one in front may be missing. What has not come here the NIC has not.
   const std::uint32_t missing = (target.psn + target.got) & kMask24;
-  if (target.awaits_data() && answered_ != 0 && now <= answered_ + kGrace && not_behind(answer_, psn) &&
+  if (target.awaits_data() && answered_ && may_move(*answered_, now) && not_behind(answer_, psn) &&
       not_behind(missing, psn))
     return true;
   if (attributes_.ack_timeout == 0) return false;
   const Picoseconds timeout = nearly(Picoseconds{4'096'000} << attributes_.ack_timeout);
-  return now >= target.at + timeout;
+  return now.at >= target.at + timeout;
 }
 
 void Requester::retire() {
@@ -176,7 +176,7 @@ bool Requester::acknowledge_before(std::uint32_t psn, Picoseconds now) {
   return true;
 }
 
-void Requester::received(const Packet& packet, Picoseconds now) {
+void Requester::received(const Packet& packet, Moment now) {
   if (distrusted_) return;
   answer_ = packet.psn;
   answered_ = now;
@@ -186,13 +186,13 @@ void Requester::received(const Packet& packet, Picoseconds now) {
   if (ahead(packet.psn, oldest()) >= ahead(next_, oldest())) return;  // old, or of nothing that was sent
   if (packet.operation == Operation::kAcknowledge) {
     if (packet.syndrome >> 5 == 0) {
-      acknowledge_before((packet.psn + 1) & kMask24, now);
+      acknowledge_before((packet.psn + 1) & kMask24, now.at);
     } else {
-      refuse(packet, now);
+      refuse(packet, now.at);
     }
     return;
   }
-  take_response(packet, now);
+  take_response(packet, now.at);
 }
 
 void Requester::take_response(const Packet& packet, Picoseconds now) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,9 @@ class Requester {
   /// Attributes that change while it sends: time-out, Read limit, path.
   void change(const Attributes& attributes) { attributes_ = attributes; }
   /// A request has left.
-  void sent(const Packet& packet, Picoseconds now);
+  void sent(const Packet& packet, Moment now);
   /// A response has come.
-  void received(const Packet& packet, Picoseconds now);
+  void received(const Packet& packet, Moment now);
   /// Its send queue goes on after an error. Of an unreliable service: a message may have ended in its middle, and PSNs
   /// that it was to have are left out or not (10.3.1.7 does not say).
   void resume() { resumed_ = true; }
@@ -53,10 +54,10 @@ class Requester {
 
   void begin(const Packet& packet, Picoseconds now);
   void check_message(const Packet& packet);
-  void repeat(const Packet& packet, Picoseconds now);
+  void repeat(const Packet& packet, Moment now);
   void unreliable(const Packet& packet);
   void check_same(const Packet& packet, const Sent& before);
-  [[nodiscard]] bool may_go_back(std::uint32_t psn, const Sent& target, Picoseconds now);
+  [[nodiscard]] bool may_go_back(std::uint32_t psn, const Sent& target, Moment now);
   [[nodiscard]] std::uint32_t oldest() const { return window_.empty() ? next_ : window_.front().psn; }
   [[nodiscard]] static Sent* holder(std::deque<Sent>& among, std::uint32_t psn);
   [[nodiscard]] bool goes_on(std::uint32_t psn) const;
@@ -76,10 +77,10 @@ class Requester {
   Operation last_{};        ///< Its operation
   std::uint64_t left_ = 0;  ///< Of an open WRITE, bytes to come
   std::vector<Reason> reasons_;
-  std::uint32_t answer_ = 0;       ///< PSN of the newest answer
-  Picoseconds answered_ = 0;       ///< When it came
-  Picoseconds refused_ = 0;        ///< When a fatal NAK came; 0: none has
-  std::size_t after_refusal_ = 0;  ///< Bytes of payload sent since then
+  std::uint32_t answer_ = 0;        ///< PSN of the newest answer
+  std::optional<Moment> answered_;  ///< When it came
+  Picoseconds refused_ = 0;         ///< When a fatal NAK came; 0: none has
+  std::size_t after_refusal_ = 0;   ///< Bytes of payload sent since then
   bool resumed_ = false;
   bool distrusted_ = false;
 };
