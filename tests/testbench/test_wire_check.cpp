@@ -432,6 +432,55 @@ TEST_CASE("of a Read whose responses are lost the missing range is asked for aga
   }
 }
 
+TEST_CASE("of a Read whose responses the NIC has dropped: as long as it may be busy with what came before") {
+  Bench bench(Service::kRc, 0);
+  bench.sends({.operation = Operation::kReadRequest, .psn = 0, .bytes = 0, .length = 300});
+  bench.gets({.operation = Operation::kReadResponseFirst, .psn = 0, .bytes = 256});
+  bench.gets({.operation = Operation::kReadResponseLast, .psn = 1, .bytes = 44});
+  SECTION("few bytes have passed since") {
+    bench.now += 4 * kGrace;
+    bench.sends({.operation = Operation::kReadRequest, .psn = 0, .bytes = 0, .length = 300});
+    CHECK(bench.complaint().empty());
+  }
+  SECTION("or little time") {
+    for (std::size_t bytes = 0; bytes < kBacklogBytes; bytes += 256) bench.check.received(Bytes(256), false, bench.now);
+    bench.now += kGrace / 2;
+    bench.sends({.operation = Operation::kReadRequest, .psn = 0, .bytes = 0, .length = 300});
+    CHECK(bench.complaint().empty());
+  }
+  SECTION("not when both are over") {
+    for (std::size_t bytes = 0; bytes <= kBacklogBytes; bytes += 256)
+      bench.check.received(Bytes(256), false, bench.now);
+    bench.now += 2 * kGrace;
+    bench.sends({.operation = Operation::kReadRequest, .psn = 0, .bytes = 0, .length = 300});
+    says(bench.complaint(), "without a reason");
+  }
+  SECTION("nor long after") {
+    bench.now += 2 * kBacklogTime;
+    bench.sends({.operation = Operation::kReadRequest, .psn = 0, .bytes = 0, .length = 300});
+    says(bench.complaint(), "without a reason");
+  }
+}
+
+TEST_CASE("a complaint tells the near past of its queue pair") {
+  Bench bench;
+  bench.sends({.operation = Operation::kSendFirst, .psn = 0, .bytes = 256});
+  for (std::uint32_t psn = 1; psn < 40; ++psn)
+    bench.sends({.operation = Operation::kSendMiddle, .psn = psn, .bytes = 256});
+  bench.sends({.operation = Operation::kSendLast, .psn = 40, .bytes = 4});
+  bench.now += 3'000'000;
+  bench.acknowledged(40);
+  bench.now += 1'000'000;
+  bench.sends({.psn = 42});
+  says(bench.complaint(),
+       "PSN 41 is left out (9.7.2)\n"
+       "    -4000 ns sent RC SEND first to QP 512, PSN 0\n"
+       "    -4000 ns sent RC SEND middle to QP 512, PSN 1 to 39\n"
+       "    -4000 ns sent RC SEND last to QP 512, PSN 40\n"
+       "    -1000 ns came RC acknowledge to QP 256, PSN 40, syndrome 31, MSN 0\n"
+       "    0 ns sent RC SEND only to QP 512, PSN 42\n");
+}
+
 TEST_CASE("answers answer what came (9.7.5.1, 9.7.5.2, 9.7.7.1)") {
   Bench bench;
   bench.gets({.psn = 0, .ack = true});
