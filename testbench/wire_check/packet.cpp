@@ -69,7 +69,6 @@ std::optional<Outer> read_outer(Frame frame, Packet& packet, Faults& faults) {
     std::copy_n(frame.begin() + 38, 16, packet.dest.begin());
     outer.udp = kEthernet + kIpv6;
     outer.end = outer.udp + big(frame, 18, 2);
-    if (frame[21] == 0) faults.other.emplace_back("hop limit 0");
   } else {
     if (type != 0x0800 || frame[14] >> 4 != 4 || frame[23] != kUdpProtocol) return std::nullopt;
     if ((frame[14] & 0xf) != 5) faults.fatal.emplace_back("an IPv4 header with options");
