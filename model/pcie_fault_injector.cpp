@@ -8,7 +8,9 @@ namespace {
 
 bool matches(const PcieMatch& match, PcieAccess access, const ByteRange& range, bool unknown_address) {
   if (match.access != access || range.length < match.min_bytes) return false;
-  return !match.address || (!unknown_address && *match.address - range.address < range.length);
+  if (!match.address) return true;
+  return !unknown_address &&
+         (*match.address - range.address < range.length || range.address - *match.address < match.bytes);
 }
 
 }  // namespace

@@ -46,6 +46,7 @@ void check(const PcieRule& rule) {
                  std::string(name(rule.fault)) + " does not happen to a " + name(rule.match.access));
   require_option(rule.nth > 0, "nth is 0: the first access is number 1");
   require_option(rule.count > 0, "count is 0");
+  require_option(rule.match.bytes > 0, "bytes is 0");
   require_option(
       rule.after_bytes == 0 || (rule.match.access == PcieAccess::kDmaRead && rule.fault != PcieFault::kUnmap),
       "after_bytes is for a dma_read that is not answered as it should be");

@@ -44,8 +44,9 @@ inline constexpr std::size_t kPcieAccesses = 4;
 struct PcieMatch {
   PcieAccess access = PcieAccess::kDmaRead;
   std::uint32_t min_bytes = 0;
-  /// DMA: it touches this byte of host memory (virtual address). Host access: this byte of BAR0.
+  /// DMA: it touches one of the `bytes` from here on of host memory (virtual address). Host access: of BAR0.
   std::optional<std::uint64_t> address{};
+  std::uint64_t bytes = 1;
 };
 
 /// A fault for exact accesses: of those that match, number `nth` (from 1) and the `count` - 1 after it.

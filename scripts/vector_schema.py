@@ -129,7 +129,8 @@ def setup():
             **{key: BOOLEAN for key in ("remote_read", "remote_write", "remote_atomic")},
             "first_psn": number(24), "pkey": U16, "traffic_class": U8, "hop_limit": U8}
     region = thing({"host": one_of(HOSTS), "name": NAME, "size": U64},
-                   {"flags": flags([*MR_FLAGS, "REMOTE_ATOMIC"]), "fill": one_of(FILLS), "domain": one_of(["own", "other"]), "memory_of": NAME})
+                   {"flags": flags([*MR_FLAGS, "REMOTE_ATOMIC"]), "fill": one_of(FILLS), "domain": one_of(["own", "other"]), "memory_of": NAME,
+                    "reads": one_of(["unsupported_request", "completer_abort", "poisoned"])})
     rc_only = {"properties": {"type": {"const": "RC"}, "fast_register": {"const": False}}}
     return thing({}, {"type": one_of(["RC", "UC", "UD", "QP1"]), "fast_register": BOOLEAN, "queue_pairs": number(0, 1, 8),
                       "srq": thing({}, {"depth": U32, "sge": U32, "threshold": U32}), "one_cq": BOOLEAN, "connected": BOOLEAN, "connections": BOOLEAN,

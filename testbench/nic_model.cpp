@@ -118,8 +118,7 @@ void NicModel::take_frames() {
   while (ethernet_.receive(beat)) {
     arriving_.insert(arriving_.end(), beat.data.begin(), beat.data.begin() + beat.bytes);
     if (!beat.last) continue;
-    const reference::Bytes frame = std::exchange(arriving_, {});
-    if (!beat.err) core_->frame(frame);
+    core_->frame(std::exchange(arriving_, {}), beat.err);
   }
 }
 

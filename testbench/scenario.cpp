@@ -136,6 +136,7 @@ model::PcieRule read_pcie_rule(ScenarioObject& from) {
   if (access) rule.match.access = static_cast<model::PcieAccess>(*access);
   from.number("min_bytes", rule.match.min_bytes, 0);
   from.address("address", rule.match.address);
+  from.number("bytes", rule.match.bytes, 1);
   from.number("nth", rule.nth, 1);
   from.number("count", rule.count, 1);
   from.number("after_bytes", rule.after_bytes, 0);

@@ -403,7 +403,7 @@ enum class Counter : std::uint8_t {
   kRxFrames,  ///< Frames received
   kRxRoce,  ///< RoCEv2 packets with right ICRC, congestion notifications not counted
   kRxNotRoce,  ///< Frames that are not RoCEv2 or not for this port, dropped
-  kRxMalformed,  ///< RoCEv2 frames with bad lengths or header fields, dropped
+  kRxMalformed,  ///< RoCEv2 frames with bad lengths or header fields (opcodes too, but for those of RC, which are NAKed), or that the MAC marks as bad, dropped
   kRxBadIcrc,  ///< RoCEv2 frames with wrong ICRC, dropped
   kRxOverflow,  ///< Frames dropped because the receive buffer was full
   kRxCongestion,  ///< Congestion notifications (RoCEv2 CNP, BTH opcode 0x81); they have no effect

@@ -34,8 +34,9 @@ class Nic {
   void configure(const Settings& changed);
   std::optional<HostAnswer> host_request(const HostRequest& request) { return registers.request(request); }
   void dma_answer(const DmaAnswer& answer) { pcie.answer(answer); }
-  void frame(const Bytes& bytes) {
-    if (enabled()) port.receive(bytes);
+  /// `bad`: the MAC says that it is damaged.
+  void frame(const Bytes& bytes, bool bad) {
+    if (enabled()) port.receive(bytes, bad);
   }
 
   /// Everything happens that is due by `time`.

@@ -169,7 +169,7 @@ bool has_invalidate(std::uint8_t kind) { return kind == op::SendLastInvalidate |
 bool is_known(QpType service, std::uint8_t kind) {
   if (service == QpType::Rc) return kind <= op::SendOnlyInvalidate && kind != op::Reserved15;
   if (service == QpType::Uc) return kind <= op::WriteOnlyImmediate;
-  return kind == op::SendOnly || kind == op::SendOnlyImmediate;
+  return service == QpType::Ud && (kind == op::SendOnly || kind == op::SendOnlyImmediate);
 }
 
 Bytes build(const Packet& packet) {
@@ -241,8 +241,9 @@ Verdict parse(const Bytes& frame, std::uint64_t mac, Packet& packet) {
   packet.dest_qpn = static_cast<std::uint32_t>(big(frame, bth + 5, 3));
   packet.ack_request = (frame[bth + 8] & 0x80) != 0;
   packet.psn = static_cast<std::uint32_t>(big(frame, bth + 9, 3));
-  const std::size_t extended =
-      is_known(packet.service(), packet.kind()) ? extended_bytes(packet.service(), packet.kind()) : 0;
+  const bool known = is_known(packet.service(), packet.kind());
+  if (!known && packet.service() != QpType::Rc) return Verdict::Malformed;  // 9.6.1.1; RC answers it
+  const std::size_t extended = known ? extended_bytes(packet.service(), packet.kind()) : 0;
   const std::size_t payload = bth + kBth + extended;
   if (payload + pad + kIcrc > end) return Verdict::Malformed;
   const bool acknowledge = packet.service() == QpType::Rc && packet.kind() == op::Acknowledge;

@@ -24,7 +24,7 @@ void Port::send(Bytes frame, std::function<void()> left) {
   if (own || (group && nic_.datagrams.any())) {
     nic_.clock.at(nic_.clock.now() + kCycle, [this, frame, left, own] {
       if (own) left();
-      if (nic_.enabled()) receive(frame);
+      if (nic_.enabled()) receive(frame, false);
     });
     if (own) return;
   }
@@ -40,17 +40,18 @@ void Port::left() {
   frame.left();
 }
 
-void Port::receive(Bytes frame) {
+void Port::receive(Bytes frame, bool bad) {
   constexpr Time kThrough = 10 * kCycle;
-  nic_.clock.at(nic_.clock.now() + kThrough, [this, frame = std::move(frame)] {
-    if (nic_.enabled()) take(frame);
+  nic_.clock.at(nic_.clock.now() + kThrough, [this, frame = std::move(frame), bad] {
+    if (nic_.enabled()) take(frame, bad);
   });
 }
 
-void Port::take(const Bytes& frame) {
+void Port::take(const Bytes& frame, bool bad) {
   nic_.count(Count::RxFrames);
   Packet packet;
-  switch (parse(frame, nic_.mac, packet)) {
+  const Verdict verdict = parse(frame, nic_.mac, packet);
+  switch (bad && verdict != Verdict::NotRoce ? Verdict::Malformed : verdict) {
     case Verdict::NotRoce: return nic_.count(Count::RxNotRoce);
     case Verdict::Malformed: return nic_.count(Count::RxMalformed);
     case Verdict::BadIcrc: return nic_.count(Count::RxBadIcrc);
@@ -58,7 +59,7 @@ void Port::take(const Bytes& frame) {
     case Verdict::Good: break;
   }
   nic_.count(Count::RxRoce);
-  const bool datagram = packet.service() == QpType::Ud && is_known(QpType::Ud, packet.kind());
+  const bool datagram = packet.service() == QpType::Ud;
   if (packet.path.dest_mac != nic_.mac && packet.dest_qpn == kMulticastQpn && datagram) {
     const auto* members = nic_.datagrams.members(packet.path.dest);
     if (members == nullptr) return nic_.count(Count::RxNoQp);

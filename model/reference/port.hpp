@@ -22,7 +22,7 @@ class Port {
   /// The MAC has taken the frame at the head of `out`.
   void left();
   /// A frame that has come. It is looked at when the pipeline of a NIC would have brought it there.
-  void receive(Bytes frame);
+  void receive(Bytes frame, bool bad);
 
   std::deque<Frame> out;
   Signal room;
@@ -30,7 +30,7 @@ class Port {
  private:
   static constexpr std::size_t kRoom = 16384;
 
-  void take(const Bytes& frame);
+  void take(const Bytes& frame, bool bad);
   void deliver(const Packet& packet, bool to_group);
 
   Nic& nic_;

@@ -26,10 +26,6 @@ Task<Done> Responder::take_unreliable(QpPtr qp, Packet packet) {
   };
   const bool in_line = qp->open && packet.psn == qp->rq_psn && is_a_send == (qp->open_kind == op::SendFirst);
   qp->rq_psn = (packet.psn + 1) & kMask24;
-  if (!is_known(QpType::Uc, kind)) {
-    invalid_packet();
-    co_return Done{};
-  }
   if ((first && qp->open) || (!first && !in_line && !qp->broken))
     nic_.count(*qp, Count::RxBrokenMessages, QpCount::BrokenMessages);
   if (!first && !in_line) {
@@ -95,7 +91,7 @@ Task<Done> Responder::take_unreliable(QpPtr qp, Packet packet) {
 /// A datagram: in front of its payload its global route header (11.4.1.2).
 Task<Done> Responder::take_datagram(QpPtr qp, Packet packet) {
   const std::uint64_t life = qp->life;
-  if (!is_known(QpType::Ud, packet.kind()) || packet.payload.size() > qp->mtu()) {
+  if (packet.payload.size() > qp->mtu()) {
     nic_.count(*qp, Count::RxInvalidRequest, QpCount::InvalidRequests);
     co_return Done{};
   }

@@ -12,7 +12,8 @@
 ///
 /// left_*: such a packet has left; psn: the newest PSN that its answer acknowledges. Starts a timer
 /// that does not run; one that is sent again starts it again, because what had been made before the
-/// queue went back leaves, and starts the timer, in front of it. ack_valid_i, pulses, at most
+/// queue went back leaves, and starts the timer, in front of it. One that was acknowledged on its
+/// way out awaits nothing. ack_valid_i, pulses, at most
 /// one every third cycle on port 0 and every fifth on port 1: psn is the oldest PSN not
 /// acknowledged now; the timer starts again if an answer is still awaited, else it stops. It
 /// expires after 2^exponent units, or never if the exponent is 0. stop_valid_i, a pulse: the queue
@@ -103,14 +104,14 @@ module qp_timer #(
   end
 
   // ---- A cycle later: what the newest packet that has left asks for is here ---------------------
-  logic valid_q, same_q, set, stop, known, reached, store, touch;
+  logic valid_q, same_q, acked, acked_q, set, stop, known, reached, over, store, touch;
   logic [1:0] kind_q;
   logic [17:0] units_q;
-  logic [23:0] left_psn, stored_psn, stored_q, to_left;
+  logic [23:0] left_psn, stored_psn, stored_q, to_left, una_psn, stored_una, past;
   logic [UnitBits-1:0] set_deadline;
   logic [7:0] qp;
   rnic_pkg::timer_event_t data_q;
-  logic [255:0] begun_q, running_q, waiting_q, known_q;
+  logic [255:0] begun_q, running_q, waiting_q, known_q, una_known_q;
 
   always_ff @(posedge clk_i) begin
     valid_q  <= event_valid;
@@ -118,6 +119,7 @@ module qp_timer #(
     data_q   <= event_data;
     units_q  <= wait_units_i;
     same_q   <= store && event_data.qp == qp;
+    acked_q  <= acked && event_data.qp == qp;
     stored_q <= data_q.psn;
     if (!rst_ni) valid_q <= 1'b0;
   end
@@ -135,18 +137,36 @@ module qp_timer #(
       .rd_addr_i(event_data.qp),
       .rd_data_o(stored_psn)
   );
+  // What was acknowledged last is here, too
+  ram_1r1w #(
+      .Width(24),
+      .Depth(256)
+  ) u_una (
+      .clk_i,
+      .wr_en_i  (acked),
+      .wr_addr_i(qp),
+      .wr_data_i(data_q.psn),
+      .rd_en_i  (event_valid),
+      .rd_addr_i(event_data.qp),
+      .rd_data_o(stored_una)
+  );
+  assign acked    = valid_q && kind_q == KindAck;
   // Written in the cycle in which it was read
   assign left_psn = same_q ? stored_q : stored_psn;
+  assign una_psn  = acked_q ? stored_q : stored_una;
   assign known    = known_q[qp];
   // What has left reaches to this PSN, or beyond; bit 23 of a difference of PSNs: "before".
   assign to_left  = left_psn - data_q.psn;
   assign reached  = known && !to_left[23];
+  // It is acknowledged already
+  assign past     = data_q.psn - una_psn;
+  assign over     = una_known_q[qp] && past[23];
 
   always_comb begin
     {set, stop, store} = 3'b000;
     unique case (kind_q)
       KindLeft: begin
-        store = valid_q && begun_q[qp] && !waiting_q[qp];
+        store = valid_q && begun_q[qp] && !waiting_q[qp] && !over;
         set   = store && data_q.exponent != '0 && (!running_q[qp] || reached);
       end
       KindAck: begin
@@ -224,6 +244,7 @@ module qp_timer #(
     touched_q <= valid_q && qp == sweep_qp;
     if (begun_valid_i) begun_q[begun_qp_i] <= 1'b1;
     if (store) known_q[qp] <= 1'b1;
+    if (acked) una_known_q[qp] <= 1'b1;
     if (stop || (set && kind_q == KindWait)) known_q[qp] <= 1'b0;
     if (expired_ready_i || taken_back) expired_valid_o <= 1'b0;
     if (fire) begin
@@ -237,15 +258,17 @@ module qp_timer #(
     if (stop) running_q[qp] <= 1'b0;
     if (set && kind_q == KindWait) waiting_q[qp] <= 1'b1;
     if (clear_valid_i) begin
-      begun_q[clear_qp_i]   <= 1'b0;
-      known_q[clear_qp_i]   <= 1'b0;
-      running_q[clear_qp_i] <= 1'b0;
-      waiting_q[clear_qp_i] <= 1'b0;
+      begun_q[clear_qp_i]     <= 1'b0;
+      known_q[clear_qp_i]     <= 1'b0;
+      una_known_q[clear_qp_i] <= 1'b0;
+      running_q[clear_qp_i]   <= 1'b0;
+      waiting_q[clear_qp_i]   <= 1'b0;
       if ((fire ? sweep_qp : expired_qp_o) == clear_qp_i) expired_valid_o <= 1'b0;
     end
     if (!rst_ni) begin
       begun_q         <= '0;
       known_q         <= '0;
+      una_known_q     <= '0;
       running_q       <= '0;
       waiting_q       <= '0;
       expired_valid_o <= 1'b0;
@@ -272,7 +295,7 @@ module qp_timer #(
   end
 
   logic unused_bits;
-  assign unused_bits = ^{to_left[22:0], cycles_i[63:UnitBits+10]};
+  assign unused_bits = ^{to_left[22:0], past[22:0], cycles_i[63:UnitBits+10]};
 
   for (genvar i = 0; i < Ports; i++) begin : gen_port
     `ASSERT(OneAtATime, !(ack_valid_i[i] && held_q[i] && !take[i]))

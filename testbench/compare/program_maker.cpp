@@ -102,6 +102,9 @@ class Maker {
       add("_write", kSmallRegion, {"LOCAL_WRITE", "REMOTE_WRITE"});
       add("_other", kSmallRegion, {"LOCAL_WRITE", "REMOTE_READ", "REMOTE_WRITE"});
       regions.back()["domain"] = "other";
+      add("_bad", kSmallRegion, {"LOCAL_WRITE", "REMOTE_READ", "REMOTE_WRITE", "REMOTE_ATOMIC"});
+      static const std::vector<const char*> kAnswers = {"unsupported_request", "completer_abort", "poisoned"};
+      regions.back()["reads"] = plan_.one_of(kAnswers);
       add("_win", plan_.pairs.size() * kWindowPart, {"LOCAL_WRITE"});
     }
     setup["regions"] = std::move(regions);

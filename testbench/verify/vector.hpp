@@ -14,6 +14,7 @@
 #include "driver/nd2/ndtypes.h"
 #include "driver/umd/kernel_qp.hpp"
 #include "driver/umd/request.hpp"
+#include "model/pcie_faults.hpp"
 #include "model/wire_faults.hpp"
 
 /// Test vectors in memory, as docs/vectors.md describes their files.
@@ -32,8 +33,9 @@ struct VectorRegion {
   std::uint32_t flags = 0;  ///< ND_MR_FLAG_*
   bool pattern = false;     ///< Filled with the pattern; otherwise zero
   bool remote_atomic = false;
-  bool other_domain = false;  ///< In a protection domain of its own
-  std::string memory_of;      ///< Region whose memory it is, too; its own if empty
+  bool other_domain = false;                ///< In a protection domain of its own
+  std::string memory_of;                    ///< Region whose memory it is, too; its own if empty
+  std::optional<model::PcieFault> reads{};  ///< What each DMA read of its memory meets
 };
 
 /// Receive queues that all queue pairs of a host share.

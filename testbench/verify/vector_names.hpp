@@ -98,6 +98,11 @@ inline const VectorReader::Names kEvents = {{"CqError", number_of(hw::EqeType::k
                                             {"SrqLimit", number_of(hw::EqeType::kSrqLimit)},
                                             {"LastWqeReached", number_of(hw::EqeType::kLastWqeReached)}};
 inline const VectorReader::Names kHosts = {{"A", 0}, {"B", 1}};
+/// How a host may answer each DMA read of a region (PCI Express base specification 2.2.9, 2.7.2).
+inline const VectorReader::Names kReadFaults = {
+    {"unsupported_request", static_cast<std::int64_t>(model::PcieFault::kUnsupportedRequest)},
+    {"completer_abort", static_cast<std::int64_t>(model::PcieFault::kCompleterAbort)},
+    {"poisoned", static_cast<std::int64_t>(model::PcieFault::kPoisoned)}};
 inline const VectorReader::Names kFills = {{"zero", 0}, {"pattern", 1}};
 
 }  // namespace rnic::testbench

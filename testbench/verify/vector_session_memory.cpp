@@ -26,6 +26,11 @@ void VectorSession::make_memory() {
       region.memory = shared.memory;
       region.pattern = shared.pattern;
     }
+    if (spec.reads)
+      world_.host(spec.host).root_complex().arm(
+          {.fault = *spec.reads,
+           .match = {.address = reinterpret_cast<std::uintptr_t>(region.memory), .bytes = spec.size},
+           .count = ~std::uint64_t{0}});
     regions_.emplace(spec.name, std::move(region));
   }
 }

@@ -18,7 +18,8 @@ constexpr unsigned kSettled = 8;  // cycles until an event has been taken
 /// The timer of one queue pair by the rules.
 struct Timer {
   bool begun = false, known = false, running = false, waiting = false;
-  std::uint32_t left = 0;  // newest PSN that is awaited, if `known`
+  std::uint32_t left = 0;            // newest PSN that is awaited, if `known`
+  std::optional<std::uint32_t> una;  // oldest PSN that is not acknowledged
   std::uint64_t earliest = 0, latest = 0;
 };
 bool before(std::uint32_t a, std::uint32_t b) { return ((a - b) & 0x800000) != 0; }
@@ -107,7 +108,7 @@ struct World {
     put(dut().left_data_i, event(qp, exponent, psn));
     dut().left_valid_i = 1;
     auto& t = timers[qp];
-    if (t.begun && !t.waiting) {
+    if (t.begun && !t.waiting && !(t.una && before(psn, *t.una))) {
       const bool again = t.known && !before(t.left, psn);
       t.known = true;
       t.left = psn;
@@ -120,6 +121,7 @@ struct World {
     dut().ack_valid_i = static_cast<std::uint8_t>(1u << port);
     taken_back(qp);
     auto& t = timers[qp];
+    t.una = una & 0xffffff;
     if (!t.waiting) {
       if (t.known && !before(t.left, una) && exponent != 0)
         set(t, 1ull << exponent);

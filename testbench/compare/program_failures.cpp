@@ -1,0 +1,241 @@
+#include <algorithm>
+#include <utility>
+
+#include "testbench/compare/request_maker.hpp"
+
+namespace rnic::testbench {
+namespace {
+
+/// Draws requests that cannot succeed, too.
+class FailureMaker : public RequestMaker {
+ public:
+  using RequestMaker::RequestMaker;
+
+  void add_failure() {
+    switch (plan_.service) {
+      case ProgramService::kUd: return add_datagram_failure();
+      case ProgramService::kUc: return add_unreliable_failure();
+      case ProgramService::kRc: break;
+    }
+    pair_.dead = true;
+    for (auto& keys : plan_.keys) {
+      for (auto& key : keys) key.lost = key.lost || key.qp == qp_;
+    }
+    switch (plan_.below(15)) {
+      case 0: return fail_remote({{"corrupt", plan_.chance(0.5) ? "tag" : "index"}}, region_name(peer_));
+      case 1: return fail_rights();
+      case 2: return fail_range();
+      case 3: return fail_alignment();
+      case 4: return fail_local();
+      case 5:
+      case 6: return fail_length();
+      case 7: return fail_receive();
+      case 8: return fail_rnr();
+      case 9: return fail_invalidate();
+      case 10: return fail_remote("other", region_name(peer_), region_name(peer_, "_other"));
+      case 11: return fail_key_request();
+      case 12:
+      case 13: return fail_host();
+      default: return fail_unopened();
+    }
+  }
+
+ private:
+  void fail_remote(const json& token, const std::string& region, const std::string& of = {}) {
+    const std::uint64_t length = std::max<std::uint64_t>(1, draw_length());
+    json step = remote_request(length);
+    step["remote"] = remote(region, plan_.zone(qp_, Zone::kAtomics));
+    step["remote"]["token"] = token;
+    if (!of.empty()) step["remote"]["of"] = of;
+    finish(std::move(step), plan_.packets(length));
+  }
+
+  void fail_rights() {
+    static const std::vector<const char*> kRegions = {"_none", "_read", "_write", "_other", "_win"};
+    const std::uint64_t length = plan_.between(1, 1000);
+    json step = remote_request(length);
+    step["remote"] = remote(region_name(peer_, plan_.one_of(kRegions)), 8 * plan_.below(128));
+    finish(std::move(step), plan_.packets(length));
+  }
+
+  void fail_range() {
+    const std::uint64_t length = plan_.between(8, 2000);
+    json step = remote_request(length);
+    const bool behind = plan_.chance(0.5);
+    const std::int64_t over = static_cast<std::int64_t>(plan_.chance(0.5) ? 1 : plan_.between(1, length));
+    const std::int64_t offset = behind ? static_cast<std::int64_t>(plan_.main_bytes() - length) + over : -over;
+    step["remote"] = {{"region", region_name(peer_)}, {"offset", step["do"] == "fetch_add" ? offset & ~7ll : offset}};
+    finish(std::move(step), plan_.packets(length));
+  }
+
+  void fail_alignment() {
+    json step = begin("fetch_add");
+    step["sge"] = sink(8);
+    step["add"] = 1;
+    step["remote"] = remote(region_name(peer_), plan_.zone(qp_, Zone::kAtomics) + plan_.between(1, 7));
+    finish(std::move(step), 1);
+  }
+
+  void fail_local() {
+    const std::uint64_t length = plan_.between(1, 2000);
+    const bool reads = plan_.chance(0.4) && plan_.remote_read[peer_];
+    json step = begin(reads ? "read" : "write");
+    step["sge"] = reads ? sink(length) : source(length);
+    step["remote"] = remote(region_name(peer_), plan_.zone(qp_, reads ? Zone::kReadSource : Zone::kWriteTarget));
+    json& wrong = step["sge"][plan_.below(step["sge"].size())];
+    switch (plan_.below(reads ? 4 : 3)) {
+      case 0: wrong["token"] = {{"corrupt", plan_.chance(0.5) ? "tag" : "index"}}; break;
+      case 1:
+        wrong = place(region_name(host_, "_other"), plan_.below(100), wrong["length"].get<std::uint64_t>());
+        break;
+      case 2: wrong["offset"] = plan_.main_bytes() - plan_.below(wrong["length"].get<std::uint64_t>() + 1); break;
+      default:
+        wrong = place(region_name(host_, "_read"), plan_.below(100), wrong["length"].get<std::uint64_t>());
+        break;
+    }
+    finish(std::move(step), plan_.packets(length));
+  }
+
+  /// Of memory that PCI Express does not give: at home, or at the peer.
+  void fail_host() {
+    if (plan_.chance(0.4)) {
+      json step = begin(plan_.chance(0.6) ? "read" : "fetch_add");
+      const std::uint64_t length = step["do"] == "read" ? plan_.between(1, 3000) : 8;
+      step["sge"] = sink(length);
+      if (length == 8 && step["do"] != "read") step["add"] = plan_.below(100);
+      step["remote"] = remote(region_name(peer_, "_bad"), 8 * plan_.below(100));
+      return finish(std::move(step), plan_.packets(length));
+    }
+    const bool writes = plan_.chance(0.5) && plan_.remote_write[peer_];
+    json step = begin(writes ? "write" : "send");
+    std::uint64_t length = plan_.between(1, 3000);
+    if (!writes) length = std::max<std::uint64_t>(1, provide_receive(length));
+    step["sge"] = source(length);
+    if (writes) step["remote"] = remote(region_name(peer_), plan_.zone(qp_, Zone::kWriteTarget));
+    spoil(step, false);
+    finish(std::move(step), plan_.packets(length));
+  }
+
+  /// The bytes of a request are those that its host does not give: all, or of one of its segments.
+  void spoil(json& step, bool all) {
+    std::vector<json*> with_bytes;
+    for (auto& one : step["sge"]) {
+      if (one["length"].get<std::uint64_t>() != 0) with_bytes.push_back(&one);
+    }
+    if (with_bytes.empty()) return;
+    if (!all) with_bytes = {plan_.one_of(with_bytes)};
+    for (json* const one : with_bytes)
+      *one = place(region_name(host_, "_bad"), plan_.below(100), (*one)["length"].get<std::uint64_t>());
+  }
+
+  void fail_length() {
+    if (plan_.srq) return fail_alignment();
+    auto& waiting = pair_.receives[peer_];
+    if (waiting.empty()) post_receive(plan_.chance(0.3) ? 0 : plan_.below(plan_.zone_bytes / 3));
+    json step = begin("send");
+    const std::uint64_t length = std::min<std::uint64_t>(
+        waiting.front() + (plan_.chance(0.5) ? 1 : plan_.between(1, 2000)), plan_.zone_bytes / 8 * 5);
+    waiting.pop_front();
+    step["sge"] = source(length);
+    finish(std::move(step), plan_.packets(length));
+  }
+
+  void fail_receive() {
+    if (plan_.srq || !pair_.receives[peer_].empty()) return fail_alignment();
+    const std::uint64_t bytes = plan_.between(1, 2000);
+    post_receive(bytes, true);
+    pair_.receives[peer_].pop_front();
+    json step = begin("send");
+    step["sge"] = source(plan_.between(1, bytes));
+    finish(std::move(step), plan_.packets(bytes));
+  }
+
+  void fail_rnr() {
+    if (plan_.srq || !pair_.receives[peer_].empty() || plan_.rnr_retry > 2) return fail_alignment();
+    json step = begin("send");
+    const std::uint64_t length = draw_length();
+    step["sge"] = source(length);
+    finish(std::move(step), plan_.packets(length));
+  }
+
+  void fail_invalidate() {
+    json step = begin("send");
+    const std::uint64_t length = provide_receive(draw_length());
+    step["sge"] = source(length);
+    step["invalidate"] = region_name(peer_, plan_.chance(0.5) ? "_other" : "_read");
+    finish(std::move(step), plan_.packets(length));
+  }
+
+  /// Of a key that is bound, or that is not.
+  void fail_key_request() {
+    auto& own = plan_.keys[host_];
+    if (own.empty()) return fail_local();
+    PlannedKey& key = own[plan_.below(own.size())];
+    if (key.length == 0) return fail_local();
+    key.lost = true;
+    if (key.bound && !plan_.fast) return open_key(key);
+    if (!key.bound) return end_key(key);
+    fail_local();
+  }
+
+  /// Through a key that is not open, or beyond what it opens, or without its right.
+  void fail_unopened() {
+    auto& theirs = plan_.keys[peer_];
+    if (theirs.empty()) return fail_rights();
+    PlannedKey& key = theirs[plan_.below(theirs.size())];
+    if (key.length == 0) return fail_rights();
+    const std::uint64_t length = plan_.between(1, std::min<std::uint64_t>(key.length, 1000));
+    json step = remote_request(length);
+    const bool beyond = key.bound && key.qp == qp_;
+    step["remote"] = key_place(key, beyond ? key.length - length + 1 : 0);
+    finish(std::move(step), plan_.packets(length));
+  }
+
+  void add_datagram_failure() {
+    json step = begin("send");
+    const std::uint64_t length = plan_.between(1, plan_.mtu);
+    step["sge"] = source(length);
+    switch (plan_.below(pair_.receives[peer_].empty() ? 4 : 3)) {
+      case 0: step["qkey"] = plan_.below(1u << 31); break;
+      case 1: step["qpn_xor"] = 1u << plan_.between(16, 23); break;
+      case 2: stop(step); break;
+      default: break;  // there is no Receive
+    }
+    finish(std::move(step), 1);
+  }
+
+  /// A request that its own NIC refuses: an unreliable queue pair stops.
+  void stop(json& step) {
+    pair_.stopped[host_] = pair_.dead = true;
+    if (plan_.chance(0.3)) return spoil(step, true);
+    for (auto& one : step["sge"]) one["token"] = {{"corrupt", plan_.chance(0.5) ? "tag" : "index"}};
+  }
+
+  void add_unreliable_failure() {
+    const std::uint64_t length = plan_.between(1, plan_.mtu);
+    json step = begin(plan_.chance(0.7) || !pair_.receives[peer_].empty() ? "write" : "send");
+    step["sge"] = source(length);
+    if (step["do"] == "write") {
+      step["remote"] = remote(region_name(peer_), plan_.zone(qp_, Zone::kWriteTarget));
+      switch (plan_.below(3)) {
+        case 0: step["remote"]["token"] = {{"corrupt", "tag"}}; break;
+        case 1: step["remote"] = remote(region_name(peer_, "_read"), plan_.below(64)); break;
+        default: stop(step); break;
+      }
+    }
+    finish(std::move(step), plan_.packets(length));
+  }
+};
+
+}  // namespace
+
+PlannedRequests draw_failure(ProgramPlan& plan, std::size_t host, std::size_t qp, std::size_t count) {
+  FailureMaker maker(plan, host, qp);
+  // What is under way behind a message that a UC responder drops may be dropped with it.
+  const std::size_t failing = plan.service == ProgramService::kUc ? count - 1 : plan.below(count);
+  for (std::size_t i = 0; i < count; ++i)
+    i == failing ? maker.add_failure() : i < failing ? maker.add_any() : maker.add_send(true);
+  return maker.take();
+}
+
+}  // namespace rnic::testbench
