@@ -72,8 +72,8 @@ void work(const Arguments& arguments) {
 }  // namespace
 
 int main(int count, char* words[]) {
-  const Arguments arguments =
-      read_arguments(count, words, "Bandwidth through a memory window that is bound", 65536, 1000, "write");
+  const Arguments arguments = read_arguments(count, words, "Bandwidth through a memory window that is bound",
+                                             {.size = 65536, .count = 1000}, "write");
   require(NdStartup(), "NdStartup");
   arguments.server ? serve(arguments) : work(arguments);
   require(NdCleanup(), "NdCleanup");

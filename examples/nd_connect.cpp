@@ -6,7 +6,7 @@
 using namespace examples;
 
 int main(int count, char* words[]) {
-  const Arguments arguments = read_arguments(count, words, "Connections a second", 0, 100, "");
+  const Arguments arguments = read_arguments(count, words, "Connections a second", {.count = 100}, "");
   require(NdStartup(), "NdStartup");
   const sockaddr_in server = server_address(arguments);
   const sockaddr_in own = arguments.server ? server : client_address(arguments);

@@ -1,11 +1,11 @@
 // Latency: a message goes to and fro. By Sends, whose completions are polled, or (--write) by Writes into the peer's
 // memory, on whose last byte each side spins.
-#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <vector>
 
 #include "session.hpp"
+#include "times.hpp"
 
 using namespace examples;
 
@@ -76,17 +76,12 @@ class PingPong {
   }
 
   void print(std::vector<double> rounds) const {
-    std::sort(rounds.begin(), rounds.end());
-    const auto at = [&](double part) {
-      return rounds[std::min(rounds.size() - 1, static_cast<std::size_t>(part * static_cast<double>(rounds.size())))] /
-             2;
-    };
-    double sum = 0;
-    for (const double one : rounds) sum += one / 2;
+    for (double& one : rounds) one /= 2;
+    const Times times = times_of(std::move(rounds));
     std::printf("%10s %10s %12s %12s %12s %12s %12s\n", "bytes", "rounds", "min us", "median us", "mean us", "99 % us",
                 "max us");
-    std::printf("%10u %10u %12.3f %12.3f %12.3f %12.3f %12.3f\n", arguments_.size, arguments_.count, at(0), at(0.5),
-                sum / static_cast<double>(rounds.size()), at(0.99), rounds.back() / 2);
+    std::printf("%10u %10u %12.3f %12.3f %12.3f %12.3f %12.3f\n", arguments_.size, arguments_.count, times.min,
+                times.median, times.mean, times.most, times.max);
   }
 
   const Arguments arguments_;
@@ -99,7 +94,8 @@ class PingPong {
 }  // namespace
 
 int main(int count, char* words[]) {
-  const Arguments arguments = read_arguments(count, words, "Half the time of a round trip", 8, 1000, "write");
+  const Arguments arguments =
+      read_arguments(count, words, "Half the time of a round trip", {.size = 8, .count = 1000}, "write");
   require(NdStartup(), "NdStartup");
   PingPong(arguments).run();
   require(NdCleanup(), "NdCleanup");

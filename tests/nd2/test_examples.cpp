@@ -90,6 +90,19 @@ TEST_CASE("nd_connect counts connections") {
   CHECK(numbers[2] > 1);
 }
 
+TEST_CASE("nd_storage opens memory for as long as a request takes") {
+  const auto numbers = numbers_of(run_pair("nd_storage", {"--size", "4096", "--count", "40", "--depth", "4"}), 0);
+  REQUIRE(numbers.size() == 9);
+  CHECK(numbers[0] == 4096);
+  CHECK(numbers[1] == 40);
+  CHECK(numbers[2] == 4);
+  CHECK(numbers[4] == Approx(numbers[3] * 4096 / 1e6).epsilon(0.02));
+  // Shortest, median, 99 %: at least a way there, a Read, and a way back.
+  CHECK(numbers[5] > 1);
+  CHECK(numbers[5] <= numbers[6]);
+  CHECK(numbers[6] <= numbers[8]);
+}
+
 TEST_CASE("nd_register measures four sizes") {
   Tool tool;
   const auto outcome = tool.run({"exec", "--", example("nd_register"), "10.0.0.1", "--count", "5"});
@@ -104,6 +117,15 @@ TEST_CASE("wrong words and a machine that is not there are told of") {
   const auto words = tool.run({"exec", "--", example("nd_pingpong"), "both", "10.0.0.1"});
   CHECK(words.code == 2);
   CHECK(contains(words.output, "role"));
+  const auto rounds = tool.run({"exec", "--", example("nd_register"), "10.0.0.1", "--count", "0"});
+  CHECK(rounds.code == 2);
+  CHECK(contains(rounds.output, "--count"));
+  const auto server = tool.run({"exec", "--", example("nd_storage"), "client", "10.0.0.2"});
+  CHECK(server.code == 1);
+  CHECK(contains(server.output, "Connect: status 0xc0000236\n"));  // ND_CONNECTION_REFUSED
+  const auto nobody = tool.run({"exec", "--", example("nd_bandwidth"), "client", "10.0.0.9"});
+  CHECK(nobody.code == 1);
+  CHECK(contains(nobody.output, "Connect: status 0xc000023d\n"));  // ND_HOST_UNREACHABLE
   const auto address = tool.run({"exec", "--", example("nd_register"), "nowhere"});
   CHECK(address.code == 1);
   CHECK(contains(address.output, "nowhere is no IPv4 address"));

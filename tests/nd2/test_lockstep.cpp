@@ -63,6 +63,22 @@ std::vector<std::vector<double>> rows_of(const std::string& output, const std::s
 /// One way over the wire of 100 ns of delay: no message is there sooner, in us.
 constexpr double kWire = 0.1;
 
+/// The table of nd_storage of 200 requests of 8 KiB, always so many under way.
+void check_storage(const std::vector<std::vector<double>>& rows, double depth) {
+  REQUIRE(rows.size() == 1);
+  const auto& row = rows[0];
+  REQUIRE(row.size() == 9);
+  CHECK(row[0] == 8192);
+  CHECK(row[1] == 200);
+  CHECK(row[2] == depth);
+  CHECK(row[4] == Approx(row[3] * 8192 / 1e6).epsilon(0.001));
+  // How long one takes, and how many come to an end (Little's law); at the end fewer are under way.
+  CHECK(row[7] * row[3] / 1e6 == Approx(depth).epsilon(0.03));
+  CHECK(row[5] > 4 * kWire);
+  CHECK(row[5] <= row[6]);
+  CHECK(row[6] <= row[8]);
+}
+
 }  // namespace
 
 TEST_CASE("nd_info in lockstep says what it says elsewhere") {
@@ -109,6 +125,13 @@ TEST_CASE("nd_connect in lockstep") {
   CHECK(rows[0][0] == 10);
   CHECK(rows[0][1] * rows[0][2] == Approx(1e6).epsilon(0.01));
   CHECK(rows[0][2] > 1'000);
+}
+
+TEST_CASE("nd_storage in lockstep") {
+  const double depth = GENERATE(1, 4);
+  const auto output =
+      run_twice(pair_of("nd_storage", {"--count", "200", "--depth", std::to_string(static_cast<int>(depth))}));
+  check_storage(rows_of(output, "client |      bytes   requests  depth   requests/s"), depth);
 }
 
 TEST_CASE("nd_register in lockstep") {
