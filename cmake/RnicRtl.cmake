@@ -41,6 +41,7 @@ set(RNIC_NIC_COMPILER "${nic_compiler}" CACHE FILEPATH "Compiler of the Verilate
 # scripts/mutate.py builds the NIC from changed copies: their folder, and what they need besides.
 set(RNIC_RTL_COPY "" CACHE PATH "Sources of the RTL instead of rtl/")
 set(RNIC_RTL_COPY_SOURCES "" CACHE STRING "SystemVerilog and C++ files that go with them")
+set(RNIC_RTL_COPY_MODELS "" CACHE STRING "Regular expression of the targets that are made of the copy, all when empty")
 
 set(RNIC_MODELS "" CACHE STRING "Regular expression of the targets to Verilate, all when empty: the others can't be built, and an edit is soon tested")
 
@@ -69,7 +70,7 @@ function(rnic_verilate target file)
   get_filename_component(module ${file} NAME_WE)
   set(sources ${RNIC_RTL_PACKAGE} ${file})
   set(arguments ${RNIC_VERILATOR_ARGS})
-  if(RNIC_RTL_COPY)
+  if(RNIC_RTL_COPY AND target MATCHES "${RNIC_RTL_COPY_MODELS}")
     set(rtl ${PROJECT_SOURCE_DIR}/rtl)
     list(TRANSFORM sources REPLACE "^${rtl}/(.*[.]sv)$" "${RNIC_RTL_COPY}/\\1")
     list(TRANSFORM arguments REPLACE "${rtl}/" "${RNIC_RTL_COPY}/")

@@ -7,6 +7,8 @@ mutant, and the checkout is never touched. With no mutant chosen every test must
 
 --vectors puts the folders of tests/vectors to the proof instead: the whole NIC is built once with all mutants in it, and the vectors of each folder
 are run against mutants of the blocks that [vectors] of the list names for it, until one of them fails. A folder that kills none is a defect.
+With --record each vector of a folder of frame vectors runs with every mutant of its blocks, and tests/planted/seen_to_fail.json is told which ones
+it has noticed: they are about the RTL alone, and the faults of scripts/planted_faults.py don't reach them. A vector that notices none is a defect.
 
 Exit code: 0 all killed, or with --vectors one by each folder; 1 one survives, its text is not found any more, or something does not build or fails without a mutation; 2 wrong use.
 """
@@ -27,6 +29,8 @@ import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LIST = ROOT / "scripts/mutants.toml"
+RECORD = ROOT / "tests/planted/seen_to_fail.json"
+RECORDED = 3  # mutants of a frame vector
 WORK = ROOT / "build/mutate"
 RTL = WORK / "rtl"
 # The number of the chosen mutant, for the whole RTL; the copies of the sources refer to it.
@@ -211,13 +215,24 @@ def kill(mutant, programs, limits):
     return {"name": mutant["name"], "rule": mutant["rule"], "file": mutant["file"], "killed": False, "by": "", "how": "", "seconds": 0}
 
 
+COPY_OPTIONS = [f"-DRNIC_RTL_COPY={RTL}", f"-DRNIC_RTL_COPY_SOURCES={WORK / 'mutate_pkg.sv'};{WORK / 'mutate_choice.cpp'}"]
+
+
 def build_nic(jobs):
     """Builds the tool with the mutated NIC in it."""
     folder = WORK / "nic"
     run(["cmake", "-S", str(ROOT), "-B", str(folder), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DRNIC_MODEL_OPT=-O1",
-         "-DRNIC_MODELS=^(rnic_top_model|rnic_verify)$", f"-DRNIC_RTL_COPY={RTL}",
-         f"-DRNIC_RTL_COPY_SOURCES={WORK / 'mutate_pkg.sv'};{WORK / 'mutate_choice.cpp'}"], WORK / "nic.cmake.log")
+         "-DRNIC_MODELS=^(rnic_top_model|rnic_verify)$", *COPY_OPTIONS], WORK / "nic.cmake.log")
     run(["ninja", "-C", str(folder), f"-j{jobs}", "rnic"], WORK / "nic.make.log")
+    return folder / "bin/rnic"
+
+
+def build_frames(jobs):
+    """Builds the tool with the mutants in what frame vectors run alone: all else is as in build/release, and ccache knows it."""
+    folder = ROOT / "build/frames"
+    run(["cmake", "--preset", "release", "-B", str(folder), "-DBUILD_TESTING=OFF", "-DRNIC_RTL_COPY_MODELS=^rnic_verify$", *COPY_OPTIONS],
+        WORK / "frames.cmake.log", cwd=ROOT)
+    run(["ninja", "-C", str(folder), f"-j{jobs}", "rnic"], WORK / "frames.make.log")
     return folder / "bin/rnic"
 
 
@@ -240,6 +255,42 @@ def verify(program, number, folder, limit):
     if not failed and process.returncode:
         failed = "the time-out" if process.returncode == -signal.SIGXCPU else f"exit code {process.returncode}"
     return failed, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def failing(program, number, folder, limit):
+    """Runs all vectors of a folder with a mutant. Returns the names of those that fail, a Problem if the run does not end."""
+    command = ["prlimit", f"--cpu={int(limit)}", str(program), "verify", "--jobs", "1", "--failures", "", str(ROOT / "tests/vectors" / folder)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, errors="replace", check=False,
+                          env={**os.environ, "RNIC_MUTANT": str(number)})
+    if done.returncode not in (0, 1):
+        raise Problem(f"{folder}: exit code {done.returncode}")
+    return {pathlib.Path(line.split()[1].rstrip(":")).stem for line in done.stdout.splitlines() if line.startswith("FAIL ")}
+
+
+def record_frames(args, mutants, folders):
+    """Writes which mutants the vectors of these folders notice, those first that the fewest notice; the exit code."""
+    program = build_frames(args.jobs)
+    noticed_by, problems = {}, []
+    for folder in args.name:
+        names = [file.stem for file in sorted((ROOT / "tests/vectors" / folder).glob("*.json"))]
+        if failed := failing(program, 0, folder, 1800):
+            raise Problem(f"{folder}: fails without a mutation: {', '.join(sorted(failed))}")
+        noticed = {name: [] for name in names}
+        for mutant in mutants.values():
+            if pathlib.Path(mutant["file"]).stem in folders[folder]:
+                failed = failing(program, mutant["id"], folder, 1800)
+                print(f"{len(failed):5}  {mutant['name']}", flush=True)
+                for name in failed:
+                    noticed[name].append((len(failed), mutant["name"]))
+        noticed_by |= {f"{folder}/{name}": [mutant for _, mutant in sorted(seen)[:RECORDED]] for name, seen in noticed.items()}
+        problems += [f"{folder}/{name}: notices no mutant" for name, seen in noticed.items() if not seen]
+    told = json.loads(RECORD.read_text())
+    kept = {name: seen for name, seen in told.get("frames", {}).items() if name.split("/")[0] not in args.name}
+    told["frames"] = kept | noticed_by
+    RECORD.write_text(json.dumps(told, indent=1, sort_keys=True) + "\n")
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0
 
 
 def spread(mutants, most):
@@ -304,12 +355,15 @@ def arguments():
     parser.add_argument("name", nargs="*", help="mutants to try, or with --vectors folders of tests/vectors (default: all)")
     parser.add_argument("--vectors", action="store_true", help="run vectors instead of unit tests, and print how many mutants each folder kills")
     parser.add_argument("--most", type=int, default=8, help="with --vectors: mutants a folder, from all over its blocks (default 8); more of them while it has killed none")
+    parser.add_argument("--record", action="store_true", help=f"with --vectors and folders of frame vectors: write into {RECORD.relative_to(ROOT)} what they notice")
     parser.add_argument("--list", action="store_true", help="print the mutants and their rules, and check that their texts are found and that Verilator reads what they make")
     parser.add_argument("--json", metavar="FILE", type=pathlib.Path, help="write the result: mutants, survived, errors, list")
     parser.add_argument("-j", "--jobs", type=int, default=1, help="programs and compilers at a time (default 1)")
     args = parser.parse_args()
     if args.jobs < 1:
         parser.error("--jobs: at least 1")
+    if args.record and not (args.vectors and args.name):
+        parser.error("--record: of --vectors with names")
     if args.most < 1:
         parser.error("--most: at least 1")
     if args.json and (args.json.is_dir() or not args.json.absolute().parent.is_dir()):
@@ -363,7 +417,8 @@ def main():
         for problem in problems:
             print(problem, file=sys.stderr)
         lost = {problem.split(":")[0] for problem in problems}
-        code = try_vectors(args, {name: mutant for name, mutant in mutants.items() if name not in lost}, folders)
+        chosen = {name: mutant for name, mutant in mutants.items() if name not in lost}
+        code = record_frames(args, chosen, folders) if args.record else try_vectors(args, chosen, folders)
         return 1 if problems else code
     chosen = [mutant for name, mutant in mutants.items() if not args.name or name in args.name]
     if args.list:

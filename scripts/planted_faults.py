@@ -1,23 +1,26 @@
 #!/usr/bin/env python3
 """Plants faults into driver and reference NIC, and sees which vectors notice each.
 
-usage: planted_faults.py [--jobs N] [--fault NAME ...] [--record]   builds once, runs all vectors with each fault
-       planted_faults.py --check                                    looks that table and record fit sources and vectors (lint)
-       planted_faults.py --open                                     what the record leaves open
+usage: planted_faults.py [--jobs N] [--fault NAME ...] [--vector FOLDER/NAME ...] [--record]   builds once, runs the vectors with each fault
+       planted_faults.py --check       fails when a vector or a fault is open, or table and record don't fit sources and vectors (lint)
+       planted_faults.py --open        what the record leaves open
+       planted_faults.py --self-test   sees the check fail (lint)
 
 tests/planted/faults.toml lists the faults: `name`, `file`, `old`, the text that is replaced (once in the file, or once behind `after`; any white
 space stands for any other), and `new`. All of them are built into one copy of the sources, below build/planted, each behind a number that the tool
 reads from the environment when it starts (RNIC_PLANTED_FAULT), so there is one build and the checkout is never touched. The vectors run on the
 reference NIC (rnic verify --nic model), for which all of them take seconds. A `new` of `true` or `false` replaces a condition, one that ends with a
-semicolon a statement, any other a value.
+semicolon a statement, any other a value. `also` is a list of further places of the same fault, each with `file`, `old`, `new` and perhaps `after`: where
+two layers guard one rule, the fault is in both.
 
 A fault that more than a quarter of the vectors notice is no evidence: it breaks everything, and says nothing of any one vector. Frame vectors
-(docs/vectors.md) are about the RTL alone and are left out.
+(docs/vectors.md) are about the RTL alone: for them scripts/mutate.sh --vectors frames --record writes which mutants they notice.
 
 --record writes tests/planted/seen_to_fail.json: for each vector the faults that it noticed, those that the fewest others noticed first; how many
-noticed each; and what is open: vectors that never failed, and faults that no vector noticed. --check fails when a vector is not there at all.
+noticed each; and what is open: vectors that never failed, and faults that no vector noticed. With --vector it adds these vectors to what the record
+says of the others: for new ones, and for those that have changed.
 
-Exit code: 0; 1 more vectors never fail than the record says, a fault's text is not found any more, or a run did not end; 2 wrong use.
+Exit code: 0; 1 a vector never fails, no vector notices a fault, a fault's text is not found any more, or a run did not end; 2 wrong use.
 """
 import argparse
 import concurrent.futures
@@ -30,8 +33,10 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import zlib
 
 from mutate import Problem, place, run, write
+from mutate import load as load_mutants
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TABLE = ROOT / "tests/planted/faults.toml"
@@ -66,21 +71,41 @@ def load_faults():
                 raise Problem(f"{TABLE.name}: fault {entry.get('name', '?')} has no {', '.join(sorted(missing))}")
             if entry["name"] in faults:
                 raise Problem(f"{TABLE.name}: two faults are called {entry['name']}")
-            entry["id"] = len(faults) + 1
+            for place_too in entry.get("also", []):
+                missing = {"file", "old", "new"} - place_too.keys()
+                if missing:
+                    raise Problem(f"{TABLE.name}: fault {entry['name']}: also: no {', '.join(sorted(missing))}")
+            # Of the name, so that no other fault is built anew when the table changes.
+            entry["id"] = (zlib.crc32(entry["name"].encode()) & 0x7FFFFFFF) or 1
             faults[entry["name"]] = entry
+    if len({entry["id"] for entry in faults.values()}) != len(faults):
+        raise Problem(f"{TABLE.name}: two names have one number: rename a fault")
     return faults
 
 
+def parts(faults):
+    """Each place of each fault, as a fault of its own, by file."""
+    by_file = {}
+    for fault in faults.values():
+        for part in (fault, *fault.get("also", [])):
+            by_file.setdefault(part["file"], []).append({**part, "name": fault["name"], "id": fault["id"]})
+    return by_file
+
+
 @functools.cache
-def vector_names():
-    """Vectors that the reference NIC runs, as folder/name."""
-    found = []
+def all_vectors():
+    """Vectors as folder/name: those that the reference NIC runs, and frame vectors."""
+    run_by_nic, frames = [], []
     for file in sorted(VECTORS.rglob("*.json")):
         if file.name in NO_VECTORS:
             continue
-        if not re.search(r'^\s*"frame":\s*"', file.read_text(), re.MULTILINE):
-            found.append(str(file.relative_to(VECTORS).with_suffix("")))
-    return found
+        is_frame = re.search(r'^\s*"frame":\s*"', file.read_text(), re.MULTILINE)
+        (frames if is_frame else run_by_nic).append(str(file.relative_to(VECTORS).with_suffix("")))
+    return run_by_nic, frames
+
+
+def vector_names():
+    return all_vectors()[0]
 
 
 def planted_text(fault, text):
@@ -113,24 +138,23 @@ def planted(source, faults):
 
 def check_table(faults):
     """Whether each fault's text is where the table says; a line for each that is not."""
-    problems, sources = [], {}
-    for fault in faults.values():
-        file = ROOT / fault["file"]
+    problems = []
+    for name, group in parts(faults).items():
+        file = ROOT / name
         if not file.is_file():
-            problems.append(f"{fault['name']}: no file {fault['file']}")
+            problems += [f"{part['name']}: no file {name}" for part in group]
             continue
-        source = sources.setdefault(fault["file"], file.read_text())
-        try:
-            place(fault, source)
-        except Problem as problem:
-            problems.append(str(problem))
+        source = file.read_text()
+        for part in group:
+            try:
+                place(part, source)
+            except Problem as problem:
+                problems.append(str(problem))
     return problems
 
 
 def copy_sources(faults):
-    by_file = {}
-    for fault in faults.values():
-        by_file.setdefault(fault["file"], []).append(fault)
+    by_file = parts(faults)
     kept = {COPY / "driver/planted.hpp"}
     for name in COPIED:
         top = ROOT / name
@@ -193,20 +217,80 @@ def record(results, names):
             "unnoticed": [fault for fault, failed in results.items() if not failed]}
 
 
+def added(told, results, vectors):
+    """The record with what some vectors, new or changed, have noticed. Their old evidence goes; how many noticed a fault is then that of the last
+    whole run, but for those that nobody had noticed."""
+    counts = {fault: told["faults"].get(fault, 0) for fault in results}
+    for fault, failed in results.items():
+        counts[fault] = counts[fault] or (counts[fault] if counts[fault] is None else len(failed))
+    noticed = {vector: by for vector, by in told["vectors"].items() if vector not in vectors}
+    for vector in vectors:
+        by = sorted((counts[fault], fault) for fault, failed in results.items() if vector in failed and counts[fault] is not None)
+        if by:
+            noticed[vector] = [fault for _, fault in by[:KEPT]]
+    known = {vector for vector in told["never_failed"] if vector not in vectors} | set(vectors)
+    return {**told, "vectors": noticed, "never_failed": sorted(known - noticed.keys()), "faults": counts,
+            "unnoticed": [fault for fault, count in counts.items() if count == 0]}
+
+
 def load_record():
     return json.loads(RECORD.read_text())
 
 
-def check(faults):
-    """Lines about what is missing in table and record."""
-    problems = check_table(faults)
-    names, told = vector_names(), load_record()
+def write_record(told):
+    """Frame vectors are recorded by mutate.py."""
+    frames = load_record().get("frames", {}) if RECORD.exists() else {}
+    RECORD.write_text(json.dumps({**told, "frames": frames}, indent=1, sort_keys=True) + "\n")
+
+
+def check_record(told, faults, mutants, vectors, frames):
+    """Lines about what is open or missing in the record."""
+    problems = []
     known = {*told["vectors"], *told["never_failed"]}
-    problems += [f"{RECORD.name}: vector {name} is missing: scripts/planted_faults.py --record" for name in names if name not in known]
-    problems += [f"{RECORD.name}: there is no vector {name}" for name in sorted(known) if name not in names]
-    problems += [f"{RECORD.name}: {name}: there is no fault {fault}" for name, by in told["vectors"].items() for fault in by if fault not in faults]
-    problems += [f"{RECORD.name}: fault {name} has not run" for name in faults if name not in told["faults"]]
-    return problems
+    problems += [f"vector {name} is missing: scripts/planted_faults.py --record --vector {name}" for name in vectors if name not in known]
+    problems += [f"there is no vector {name}" for name in sorted(known) if name not in vectors]
+    problems += [f"vector {name} has never been seen to fail: it wants a fault of {TABLE.name} that it notices" for name in told["never_failed"]]
+    problems += [f"vector {name}: no fault" for name, by in told["vectors"].items() if not by]
+    problems += [f"{name}: there is no fault {fault}" for name, by in told["vectors"].items() for fault in by if fault not in faults]
+    problems += [f"{name}: fault {fault} is no evidence" for name, by in told["vectors"].items() for fault in by if not told["faults"].get(fault, 1)]
+    problems += [f"fault {name} has not run" for name in faults if name not in told["faults"]]
+    problems += [f"no vector notices fault {name}" for name in told["unnoticed"] if name in faults]
+    seen = told.get("frames", {})
+    problems += [f"frame vector {name} has never been seen to fail: scripts/mutate.sh --vectors frames --record" for name in frames if not seen.get(name)]
+    problems += [f"there is no frame vector {name}" for name in seen if name not in frames]
+    problems += [f"{name}: there is no mutant {mutant}" for name, by in seen.items() for mutant in by if mutant not in mutants]
+    return [f"{RECORD.name}: {problem}" for problem in problems]
+
+
+def check(faults):
+    return check_table(faults) + check_record(load_record(), faults, load_mutants()[1], *all_vectors())
+
+
+def self_test():
+    """A record with each defect, and whether the check sees it."""
+    good = {"vectors": {"a/one": ["f"], "a/two": ["f", "g"]}, "never_failed": [], "faults": {"f": 2, "g": 1}, "unnoticed": [],
+            "frames": {"frames/x": ["m"]}}
+    parts_of = (dict.fromkeys("fg"), {"m": {}}, ["a/one", "a/two"], ["frames/x"])
+    assert not check_record(good, *parts_of)
+    defects = {
+        "never been seen": {"vectors": {"a/one": ["f"]}, "never_failed": ["a/two"]},
+        "vector a/two is missing": {"vectors": {"a/one": ["f"]}},
+        "no vector a/three": {"vectors": {**good["vectors"], "a/three": ["f"]}},
+        "vector a/one: no fault": {"vectors": {**good["vectors"], "a/one": []}},
+        "no fault h": {"vectors": {**good["vectors"], "a/one": ["h"]}},
+        "fault g is no evidence": {"faults": {"f": 2, "g": None}},
+        "g has not run": {"faults": {"f": 2}},
+        "notices fault g": {"unnoticed": ["g"]},
+        "frame vector frames/x": {"frames": {}},
+        "no frame vector frames/y": {"frames": {**good["frames"], "frames/y": ["m"]}},
+        "no mutant n": {"frames": {"frames/x": ["n"]}},
+    }
+    for line, change in defects.items():
+        problems = check_record({**good, **change}, *parts_of)
+        assert any(line in problem for problem in problems), (line, problems)
+    told = {**good, "vectors": {"a/one": ["f"]}, "never_failed": ["a/two"], "faults": {"f": 1, "g": 0}, "unnoticed": ["g"]}
+    assert added(told, {"f": {"a/two"}, "g": {"a/two"}}, ["a/two"]) == {**good, "vectors": {"a/one": ["f"], "a/two": ["f", "g"]},
+                                                                      "faults": {"f": 1, "g": 1}}
 
 
 def print_open():
@@ -219,45 +303,59 @@ def print_open():
         print(f"  {name}")
 
 
-def try_all(args, faults):
-    names = vector_names()
+def run_faults(args, chosen, names):
+    """Builds, and runs the vectors with each fault: failed vectors by fault, and lines about runs that did not end."""
     program = build(args.jobs)
     failed, early = try_fault(program, 0, names)
     if failed or early:
         raise Problem(f"without a fault: {early or ', '.join(sorted(failed))}")
     results, problems = {}, []
-    chosen = [fault for name, fault in faults.items() if not args.fault or name in args.fault]
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         for fault, (failed, early) in zip(chosen, pool.map(lambda each: try_fault(program, each["id"], names), chosen)):
             results[fault["name"]] = failed
             print(f"{len(failed):5}  {fault['name']}" + (f"   {early}" if early else ""), flush=True)
             if early:
                 problems.append(f"{fault['name']}: the run did not end: {early}")
-    told = record(results, names)
-    for vector, by in told["vectors"].items():
-        print(f"{vector}: {', '.join(by)}")
-    print(f"{len(results)} faults, {len(told['unnoticed'])} of them noticed by no vector; {len(told['vectors'])} of {len(names)} vectors have failed under"
-          f" one that at most {MOST:.0%} notice")
+    return results, problems
+
+
+def try_all(args, faults):
+    names = args.vector or vector_names()
+    chosen = [fault for name, fault in faults.items() if not args.fault or name in args.fault]
+    results, problems = run_faults(args, chosen, names)
+    told = added(load_record(), results, names) if args.vector and args.record else record(results, vector_names())
+    for vector in names:
+        print(f"{vector}: {', '.join(told['vectors'].get(vector, []))}")
+    print(f"{len(results)} faults, {len(told['unnoticed'])} of them noticed by no vector; {sum(name in told['vectors'] for name in names)} of"
+          f" {len(names)} vectors have failed under one that at most {MOST:.0%} notice")
     if args.record:
-        RECORD.write_text(json.dumps(told, indent=1, sort_keys=True) + "\n")
-    elif not args.fault:
-        before = set(load_record()["never_failed"])
-        problems += [f"{vector}: never failed" for vector in told["never_failed"] if vector not in before]
+        write_record(told)
+    if not args.fault:
+        problems += [f"{vector}: never failed" for vector in told["never_failed"] if vector in names]
+        problems += [f"{fault}: no vector notices it" for fault in told["unnoticed"] if not args.vector]
     return problems
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--fault", nargs="+", default=[], metavar="NAME", help="these alone")
+    parser.add_argument("--vector", nargs="+", default=[], metavar="FOLDER/NAME", help="these alone")
     parser.add_argument("--jobs", type=int, default=1, help="runs and compilers at a time (default 1)")
     parser.add_argument("--record", action="store_true", help=f"write {RECORD.relative_to(ROOT)}")
-    parser.add_argument("--check", action="store_true", help="run nothing; look that table and record are complete")
+    parser.add_argument("--check", action="store_true", help="run nothing; look that table and record are complete, and nothing is open")
+    parser.add_argument("--self-test", action="store_true", help="see the check fail")
     parser.add_argument("--open", action="store_true", help="run nothing; print what never failed and what nobody noticed")
     args = parser.parse_args()
     faults = load_faults()
-    unknown = [name for name in args.fault if name not in faults]
-    if unknown or args.jobs < 1 or (args.record and args.fault):
-        parser.error(f"no fault {', '.join(unknown)}" if unknown else "--jobs: at least 1" if args.jobs < 1 else "--record needs all faults")
+    unknown = [f"fault {name}" for name in args.fault if name not in faults]
+    unknown += [f"vector {name}" for name in args.vector if name not in vector_names()]
+    if unknown:
+        parser.error(f"no {', no '.join(unknown)}")
+    if args.jobs < 1 or (args.record and args.fault):
+        parser.error("--jobs: at least 1" if args.jobs < 1 else "--record needs all faults")
+    if args.self_test:
+        self_test()
+        return 0
     if args.open:
         print_open()
         return 0

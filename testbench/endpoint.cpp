@@ -63,11 +63,12 @@ void require_success(const Result<void>& result, const std::string& what) {
   if (!result.ok()) throw EndpointError(fmt::format("{}: {}", what, describe(result.error())));
 }
 
-Endpoint::Endpoint(Host& host, const kmd::KernelOptions& options, bool of_kernel) : host_(host), of_kernel_(of_kernel) {
+Endpoint::Endpoint(Host& host, const kmd::KernelOptions& options, bool of_kernel, Device* device)
+    : host_(host), of_kernel_(of_kernel) {
   kmd::KernelOptions with_mac = options;
   with_mac.mac = mac_of(host.index());
   for (const bool ipv6 : {false, true}) with_mac.gids.push_back(ip_of(host.index(), ipv6));
-  auto kernel = kmd::KernelDevice::open(host.device(), with_mac);
+  auto kernel = kmd::KernelDevice::open(device != nullptr ? *device : host.device(), with_mac);
   if (!kernel.ok())
     throw EndpointError(fmt::format("host {}: bringing up the device: {}", host.index(), describe(kernel.error())));
   kernel_ = kernel.take();

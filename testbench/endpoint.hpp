@@ -31,9 +31,10 @@ class EndpointError : public std::runtime_error {
 /// (ConnectParameters::subnet). Made and destroyed in a thread of simulated time.
 class Endpoint {
  public:
-  /// `of_kernel`: the adapter is one of the kernel's own clients, which may do fast registrations. Throws
-  /// EndpointError.
-  explicit Endpoint(Host& host, const kmd::KernelOptions& options = {}, bool of_kernel = false);
+  /// `of_kernel`: the adapter is one of the kernel's own clients, which may do fast registrations. `device`: what the
+  /// driver has in place of the host's, with the host's behind it; outlives the endpoint. Throws EndpointError.
+  explicit Endpoint(Host& host, const kmd::KernelOptions& options = {}, bool of_kernel = false,
+                    Device* device = nullptr);
   ~Endpoint();
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;

@@ -17,7 +17,7 @@ class EventTaker {
   virtual void work() {}
   /// The device has not failed for this client.
   [[nodiscard]] virtual bool working() = 0;
-  /// Some thread is in take_events. Machine::wake follows its end if the device has failed.
+  /// Some thread is in take_events. Machine::wake follows its end.
   [[nodiscard]] virtual bool handing_out() = 0;
   /// Has the kernel driver look whether the device is well. Lets time pass.
   virtual void check_device() = 0;

@@ -112,7 +112,8 @@ calls::Status Client::take(std::span<const std::byte> message, std::span<std::by
 /// What gives something back succeeds without a device, and what has happened can still be read.
 bool Client::device_failed(calls::Call call) {
   if (call == calls::Call::kDestroy || call == calls::Call::kReadEvents || call == calls::Call::kQueryDevice ||
-      call == calls::Call::kAdoptCqRing || call == calls::Call::kReleaseFastMr)
+      call == calls::Call::kAdoptCqRing || call == calls::Call::kReleaseFastMr ||
+      call == calls::Call::kTakeConnectionEvent)
     return false;
   return !kernel_.usable(*life_);
 }

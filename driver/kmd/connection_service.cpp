@@ -77,6 +77,8 @@ Result<void> ConnectionService::listen(cm::EndpointId id, std::uint32_t backlog)
 
 Result<void> ConnectionService::connect(cm::EndpointId id, const cm::ConnectSpec& spec, bool datagram) {
   const Call call(*this);
+  // There was one when the endpoint was made. Nobody would send anything, or give up waiting.
+  if (!attached_) return Error::kDeviceFailed;
   return datagram ? manager_.ask(id, spec, call.now()) : manager_.connect(id, spec, call.now());
 }
 
@@ -168,6 +170,7 @@ std::uint64_t ConnectionService::run_timers() {
 
 void ConnectionService::lose_device() {
   const Call call(*this);
+  attached_ = false;
   outgoing_.clear();
   manager_.lose_device();
 }

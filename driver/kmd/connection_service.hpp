@@ -28,7 +28,8 @@ class ConnectionService final : private cm::Manager::Surroundings {
   ConnectionService& operator=(const ConnectionService&) = delete;
   ~ConnectionService() override;
 
-  // For clients: wishes as those of cm::Manager, at this moment. Errors: also kNotSupported (there is no agent).
+  // For clients: wishes as those of cm::Manager, at this moment. Errors: also kNotSupported (create: there is no
+  // agent), kDeviceFailed (connect: there is none any more).
 
   [[nodiscard]] Result<cm::EndpointId> create();
   /// From now on events of it are announced in `channel`, as events of the object `handle`; those that wait already,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
 namespace rnic::kmd {
 namespace {
@@ -70,29 +71,39 @@ Result<void> KernelFastMr::check(const FastRange& range) const {
 Result<FastRegistration> KernelFastMr::prepare(const FastRange& range) {
   return or_out_of_memory([&]() -> Result<FastRegistration> {
     if (auto good = check(range); !good) return good.error();
-    const std::lock_guard lock(mutex_);
-    if (used_.size() >= kMaxRegistrations) return Error::kOutOfResources;
-    if (free_.empty()) {
-      if (spec_.registrations != 0) return Error::kOutOfResources;
-      auto lists = make_lists(kernel_.pool_, spec_.max_pages, 1);
-      if (!lists) return lists.error();
-      free_ = lists.take();
-    }
+    auto taken = take_list();
+    if (!taken) return taken.error();
+    PageLists one = taken.take();
+    // Little-endian like the host.
+    std::memcpy(one.front().memory.data(), range.pages.data(), range.pages.size_bytes());
     const std::uint32_t index = number_.index();
     std::uint32_t key{};
+    const std::lock_guard lock(lock_);
     do {
       key = (index << 8) | kernel_.mrs_->renew(index);
     } while (key == key_ || find_used(key) != used_.end());
-    auto& list = free_.front();
-    list.key = key;
-    used_.splice(used_.end(), free_, free_.begin());
-    // Little-endian like the host.
-    std::memcpy(list.memory.data(), range.pages.data(), range.pages.size_bytes());
+    one.front().key = key;
+    used_.splice(used_.end(), one);
     return FastRegistration{.key = key,
-                            .page_list = list.memory.iova(),
+                            .page_list = used_.back().memory.iova(),
                             .page_count = static_cast<std::uint32_t>(range.pages.size()),
                             .log_page = kLogDevicePage};
   });
+}
+
+/// One that no registration uses.
+Result<KernelFastMr::PageLists> KernelFastMr::take_list() {
+  {
+    const std::lock_guard lock(lock_);
+    if (used_.size() >= kMaxRegistrations) return Error::kOutOfResources;
+    if (!free_.empty()) {
+      PageLists one;
+      one.splice(one.end(), free_, free_.begin());
+      return one;
+    }
+  }
+  if (spec_.registrations != 0) return Error::kOutOfResources;
+  return make_lists(kernel_.pool_, spec_.max_pages, 1);
 }
 
 KernelFastMr::PageLists::iterator KernelFastMr::find_used(std::uint32_t key) {
@@ -100,7 +111,7 @@ KernelFastMr::PageLists::iterator KernelFastMr::find_used(std::uint32_t key) {
 }
 
 Result<void> KernelFastMr::release(std::uint32_t key) noexcept {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   const auto found = find_used(key);
   if (found == used_.end()) return Error::kNotFound;
   free_.splice(free_.end(), used_, found);
@@ -117,9 +128,10 @@ Result<void> KernelFastMr::destroy() {
   if (!live_) return {};
   if (auto done = kernel_.destroy(*life_, hw::AdminOpcode::kDestroyFastMr, key_); !done) return done;
   live_ = false;
-  const std::lock_guard lock(mutex_);
-  used_.clear();
-  free_.clear();
+  PageLists used, free;  // their end may take a while
+  const std::lock_guard lock(lock_);
+  used_.swap(used);
+  free_.swap(free);
   return {};
 }
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "driver/generated/host_interface.hpp"
 #include "driver/kmd/dma_memory.hpp"
 #include "driver/kmd/kernel_device.hpp"
+#include "driver/spin_lock.hpp"
 
 namespace rnic::kmd {
 
@@ -77,6 +77,7 @@ class KernelFastMr {
         free_(std::move(first)) {}
   static Result<PageLists> make_lists(DmaPool& pool, std::uint32_t max_pages, std::uint32_t count);
   [[nodiscard]] PageLists::iterator find_used(std::uint32_t key);
+  [[nodiscard]] Result<PageLists> take_list();
   [[nodiscard]] Result<void> check(const FastRange& range) const;
 
   KernelDevice& kernel_;
@@ -84,8 +85,8 @@ class KernelFastMr {
   const FastMrSpec spec_;
   OwnedNumber number_;
   std::atomic<std::uint32_t> key_;
-  std::mutex mutex_;  ///< Guards the two below
-  PageLists free_;    ///< Without a registration
+  SpinLock lock_;   ///< Guards the two below
+  PageLists free_;  ///< Without a registration
   PageLists used_;
   bool live_ = false;  ///< The device has it
 };

@@ -1,5 +1,7 @@
 #include "driver/kmd/number_pool.hpp"
 
+#include <mutex>
+
 namespace rnic::kmd {
 
 NumberPool::NumberPool(Device& device, std::uint32_t count, std::uint32_t reserved, unsigned tag_bits)
@@ -9,7 +11,7 @@ NumberPool::NumberPool(Device& device, std::uint32_t count, std::uint32_t reserv
 }
 
 Result<NumberPool::Number> NumberPool::acquire() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   if (free_.empty()) return Error::kOutOfResources;
   // One step of a Fisher-Yates shuffle: the free list is a random permutation, made as it is used.
   std::swap(free_[device_.random64() % free_.size()], free_.back());
@@ -20,17 +22,17 @@ Result<NumberPool::Number> NumberPool::acquire() {
 }
 
 void NumberPool::release(std::uint32_t index) noexcept {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   free_.push_back(index);
 }
 
 std::size_t NumberPool::in_use() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   return count_ - free_.size();
 }
 
 std::uint32_t NumberPool::renew(std::uint32_t index) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   tags_[index] = next_tag(tags_[index]);
   return tags_[index];
 }

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "driver/device.hpp"
+#include "driver/spin_lock.hpp"
 
 namespace rnic::kmd {
 
@@ -37,7 +37,7 @@ class NumberPool {
   Device& device_;
   const std::size_t count_;  ///< Of those that can be given out
   std::uint32_t tag_mask_;
-  std::mutex mutex_;
+  SpinLock lock_;
   std::vector<std::uint32_t> free_;  ///< Has room for all indexes: a release needs no memory
   std::vector<std::uint32_t> tags_;  ///< Last tag of each index, 0: never used
 };

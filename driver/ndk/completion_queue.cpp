@@ -62,6 +62,8 @@ NTSTATUS CompletionQueue::resize(NDK_CQ* face, ULONG depth, NDK_FN_REQUEST_COMPL
   auto& cq = of(face);
   if (completion == nullptr || depth == 0 || depth > cq.adapter_.info().MaxCqDepth) return STATUS_INVALID_PARAMETER;
   return pend(cq, completion, context, [&cq, depth] {
+    // Decisions 28, by what was asked for.
+    if (cq.core_->waiting() > depth) return STATUS_BUFFER_OVERFLOW;
     const auto done = cq.core_->resize(2 * depth);
     if (done) return STATUS_SUCCESS;
     // Overrun: as the notification says (decisions 26).

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 
 #include "driver/ndk/adapter.hpp"
 #include "driver/ndk/address.hpp"
+#include "driver/ndk/connection_endpoint.hpp"
 #include "driver/ndk/errand.hpp"
 #include "driver/ndk/queue_pair.hpp"
 
@@ -20,9 +20,9 @@ class Connector final : public ObjectOf<NDK_CONNECTOR, Connector>, private Endpo
   /// NDK_FN_CREATE_CONNECTOR.
   static NTSTATUS create(NDK_ADAPTER* adapter, NDK_FN_CREATE_COMPLETION completion, PVOID context,
                          NDK_CONNECTOR** connector);
-  /// Of a request that came to a listener; `endpoint` belongs to it. On the worker. Errors: those of query_endpoint,
-  /// kOutOfMemory; the endpoint is then the caller's.
-  static Result<Connector*> make_incoming(Adapter& adapter, calls::Handle endpoint,
+  /// Of a request that came to `listener`, which ends after it; the endpoint that `event` names belongs to it. On the
+  /// worker. Errors: those of query_endpoint, kOutOfMemory; the endpoint is then the caller's.
+  static Result<Connector*> make_incoming(Adapter& adapter, Object& listener,
                                           const calls::TakeConnectionEvent::Answer& event);
 
   /// Its queue pair has failed by itself: the connection is ended (decisions 7). On the worker.
@@ -43,14 +43,6 @@ class Connector final : public ObjectOf<NDK_CONNECTOR, Connector>, private Endpo
     kAborted,        ///< The peer gave up before there was one
     kOver,           ///< Ended, or refused
   };
-  /// What the peer's consumer has said, and the limits of both.
-  struct Said {
-    std::array<std::uint8_t, 224> data{};
-    ULONG length{};
-    ULONG inbound{};
-    ULONG outbound{};
-  };
-
   explicit Connector(Adapter& adapter);
   static NTSTATUS connect(NDK_CONNECTOR* connector, NDK_QP* qp, const SOCKADDR* source, ULONG source_length,
                           const SOCKADDR* destination, ULONG destination_length, ULONG inbound, ULONG outbound,
@@ -73,57 +65,37 @@ class Connector final : public ObjectOf<NDK_CONNECTOR, Connector>, private Endpo
   NTSTATUS move(State from, State to);
   template <typename Step>
   NTSTATUS begin(State before, State during, NDK_FN_REQUEST_COMPLETION completion, PVOID context, Step step);
-  void say(const void* data, ULONG length);
   void use(QueuePair* qp);
   void start_connect();
-  void ask_peer();
-  void answered(const calls::TakeConnectionEvent::Answer& event);
+  void go_on(const Result<void>& step);
   void start_complete();
   void start_accept();
   void start_reject();
   void start_disconnect();
   void finish_disconnect(NTSTATUS status);
   void lose(NTSTATUS status);
-  [[nodiscard]] bool is_closing();
-  void hear(const calls::TakeConnectionEvent::Answer& event, ULONG length);
   void finish_request(State next, NTSTATUS status);
   void abandon();
-  void drop_endpoint();
-  [[nodiscard]] Result<void> make_ready();
-  [[nodiscard]] calls::ConnectionTerms terms() const;
   void on_connection_event(const calls::TakeConnectionEvent::Answer& event) override;
   void begin_close() override;
   void end() override;
 
   Adapter& adapter_;
+  ConnectionEndpoint endpoint_;
   std::atomic<State> state_{State::kIdle};
   Errand abandon_;
-  // Written by the call that has begun something, read by the worker while that is under way.
+  // Written by the call that has begun something, the worker's while that is under way.
   QueuePair* asked_qp_{};
   Address wanted_local_{};
   Address wanted_remote_{};
-  ULONG wanted_inbound_{}, wanted_outbound_{};
-  std::array<std::uint8_t, 224> own_data_{};
-  ULONG own_length_{};
+  ConnectionOffer offer_;
   NDK_FN_DISCONNECT_EVENT_CALLBACK disconnected_{};
   PVOID disconnected_context_{};
   // The worker's.
   Request request_;
-  calls::Handle endpoint_{};
   QueuePair* qp_{};
-  std::uint32_t receive_psn_{};  ///< The first that the peer shall send
   bool peer_left_{};
-  SpinLock lock_;  ///< Guards the following
-  Said said_{};
-  Address local_{}, peer_{};
-  bool addresses_known_{};
-  bool closing_{};
+  std::atomic<bool> closing_{};
 };
-
-/// Port space of the services that are connected to (annex A11).
-inline constexpr std::uint16_t kConnectionPorts = 0x0106;
-
-/// Of what the connection manager does not do with an address.
-[[nodiscard]] NTSTATUS address_status(Error error);
 
 }  // namespace rnic::ndk

@@ -49,7 +49,15 @@ NTSTATUS Listener::listen(NDK_LISTENER* face, const SOCKADDR* address, ULONG len
 }
 
 NTSTATUS Listener::start(const Address& address) {
+  if (const NTSTATUS bound = bind(address); bound != STATUS_SUCCESS) return bound;
+  address_known_ = true;
+  return wanted() ? open() : STATUS_SUCCESS;
+}
+
+/// The address is its own from now on.
+NTSTATUS Listener::bind(const Address& address) {
   auto& context = *adapter_.context();
+  if (!context.usable()) return STATUS_DEVICE_REMOVED;
   const auto made = context.call(calls::CreateEndpoint{.channel = adapter_.channel(), .port_space = kConnectionPorts});
   if (!made) return control_status(made.error());
   endpoint_ = made->endpoint;
@@ -59,23 +67,29 @@ NTSTATUS Listener::start(const Address& address) {
     stop();
     return address_status(bound.error());
   }
-  const auto listening = or_out_of_memory([&]() -> Result<void> {
+  if (!address_known_) {
+    address_ = address;
+    address_.port = bound->port;
+  }
+  return STATUS_SUCCESS;
+}
+
+NTSTATUS Listener::open() {
+  const auto opened = or_out_of_memory([&]() -> Result<void> {
     adapter_.subscribe(endpoint_, this);
-    const auto done = context.call(calls::Listen{.endpoint = endpoint_, .backlog = 0});
+    const auto done = adapter_.context()->call(calls::Listen{.endpoint = endpoint_, .backlog = 0});
     return done ? Result<void>() : done.error();
   });
-  if (!listening) {
-    stop();
-    return control_status(listening.error());
-  }
-  address_ = address;
-  address_.port = bound->port;
-  address_known_ = true;
-  return STATUS_SUCCESS;
+  open_ = opened.ok();
+  if (open_) return STATUS_SUCCESS;
+  stop();
+  address_known_ = false;
+  return control_status(opened.error());
 }
 
 /// Requests that wait there are refused.
 void Listener::stop() {
+  open_ = false;
   if (endpoint_ == 0) return;
   adapter_.subscribe(endpoint_, nullptr);
   static_cast<void>(
@@ -91,19 +105,20 @@ VOID Listener::control(NDK_LISTENER* face, BOOLEAN pause) {
   listener.control_.ask();
 }
 
+/// Where nobody listens the address stays this listener's all the same, so that it can go on, and until its connectors
+/// have ended.
 void Listener::follow() {
-  if (!address_known_) return;
-  if (paused_) {
-    stop();
-  } else if (endpoint_ == 0) {
-    static_cast<void>(start(address_));
-  }
+  if (!address_known_ || open_ == wanted()) return;
+  if (open_) stop();
+  // Somebody may have taken the address in the moment in which nobody had it: then there is none until it is free.
+  if (endpoint_ == 0 && bind(address_) != STATUS_SUCCESS) return;
+  if (wanted()) static_cast<void>(open());
 }
 
 void Listener::on_connection_event(const calls::TakeConnectionEvent::Answer& event) {
   if (static_cast<calls::ConnectionEvent>(event.type) != calls::ConnectionEvent::kConnectRequest) return;
   auto connector =
-      closing_ ? Result<Connector*>(Error::kInvalidState) : Connector::make_incoming(adapter_, event.incoming, event);
+      wanted() ? Connector::make_incoming(adapter_, *this, event) : Result<Connector*>(Error::kInvalidState);
   if (connector) {
     event_(event_context_, *connector);
     return;

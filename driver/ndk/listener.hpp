@@ -8,7 +8,8 @@
 
 namespace rnic::ndk {
 
-/// NDK_LISTENER. While its events are paused there is no listener at its address, as far as peers can see.
+/// NDK_LISTENER. While its events are paused, and from Close on, there is no listener at its address, as far as peers
+/// can see; the address is its own until it has ended, and that is when the connectors have ended that it made.
 class Listener final : public ObjectOf<NDK_LISTENER, Listener>, private EndpointUser {
  public:
   /// NDK_FN_CREATE_LISTENER.
@@ -24,10 +25,16 @@ class Listener final : public ObjectOf<NDK_LISTENER, Listener>, private Endpoint
   static const NDK_LISTENER_DISPATCH kDispatch;
 
   NTSTATUS start(const Address& address);
+  NTSTATUS bind(const Address& address);
+  NTSTATUS open();
   void stop();
+  [[nodiscard]] bool wanted() const { return !paused_ && !closing_; }
   void follow();
   void on_connection_event(const calls::TakeConnectionEvent::Answer& event) override;
-  void begin_close() override { closing_ = true; }
+  void begin_close() override {
+    closing_ = true;
+    control_.ask();
+  }
   void end() override { stop(); }
 
   Adapter& adapter_;
@@ -38,8 +45,10 @@ class Listener final : public ObjectOf<NDK_LISTENER, Listener>, private Endpoint
   std::atomic<bool> paused_{};
   std::atomic<bool> closing_{};
   std::atomic<bool> address_known_{};
-  Address address_{};         ///< With its port, once it listens
-  calls::Handle endpoint_{};  ///< The worker's
+  Address address_{};  ///< With its port, once it is known
+  // The worker's.
+  calls::Handle endpoint_{};
+  bool open_{};  ///< Peers can see it
 };
 
 }  // namespace rnic::ndk

@@ -106,6 +106,12 @@ void CompletionQueue::report_unknown(std::uint32_t qpn) {
   process_->machine().report(DeviceOddity::kUnknownCompletion, qpn);
 }
 
+std::uint32_t CompletionQueue::waiting() {
+  const std::lock_guard lock(lock_);
+  decode_locked();
+  return backlog_.size();
+}
+
 bool CompletionQueue::solicited_waits() {
   const std::lock_guard lock(lock_);
   decode_locked();

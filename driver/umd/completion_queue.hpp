@@ -71,6 +71,8 @@ class CompletionQueue {
   /// Whether an entry that a solicited event is for (a solicited message, or an error) has arrived and was not polled
   /// yet.
   [[nodiscard]] bool solicited_waits();
+  /// How many entries have arrived and were not polled yet.
+  [[nodiscard]] std::uint32_t waiting();
 
   /// Asks for one event; also tells the consumer index. Lets no time pass but the cost of the call.
   void arm(hw::CqArm kind);

@@ -1,5 +1,7 @@
 #include "driver/umd/kernel_srq.hpp"
 
+#include <utility>
+
 namespace rnic::umd {
 
 Result<void> KernelSrq::begin(const calls::CreateSrq& request, const calls::CreateSrq::Answer& answer) {
@@ -26,12 +28,14 @@ Result<std::shared_ptr<std::uint8_t>> KernelSrq::prepare(unsigned log_depth) {
   return context().port().map(answer->ring);
 }
 
-Result<void> KernelSrq::use(std::shared_ptr<std::uint8_t> ring, unsigned log_depth) {
+Result<void> KernelSrq::use() {
   const auto done = context().call(calls::UseSrqRing{.srq = handle()});
-  if (!done) return done.error();
-  ring_ = std::move(ring);
+  return done ? Result<void>() : done.error();
+}
+
+std::shared_ptr<std::uint8_t> KernelSrq::adopt(std::shared_ptr<std::uint8_t> ring, unsigned log_depth) {
   log_depth_ = log_depth;
-  return {};
+  return std::exchange(ring_, std::move(ring));
 }
 
 Result<calls::QuerySrq::Answer> KernelSrq::query() { return context().call(calls::QuerySrq{.srq = handle()}); }

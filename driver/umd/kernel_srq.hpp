@@ -30,10 +30,12 @@ class KernelSrq final : public KernelObject {
   /// Memory for a ring of 2^log_depth slots, of the same stride. Errors: kInvalidParameter (it is not larger, or beyond
   /// the limit), kOutOfMemory.
   [[nodiscard]] Result<std::shared_ptr<std::uint8_t>> prepare(unsigned log_depth);
-  /// It takes the place of the present ring. Its requests have the same indexes there: the caller has copied them and
-  /// posts nothing meanwhile. Errors: kInvalidParameter (more is posted than fits), those of the admin queue; the ring
-  /// stays then.
-  [[nodiscard]] Result<void> use(std::shared_ptr<std::uint8_t> ring, unsigned log_depth);
+  /// The device takes the prepared ring in the place of the present one. Its requests have the same indexes there: the
+  /// caller has copied them, tells the device of none meanwhile, and has this object adopt the ring. Errors:
+  /// kInvalidParameter (more is posted than fits), those of the admin queue; the ring stays then.
+  [[nodiscard]] Result<void> use();
+  /// It is ring() from now on. Gives the one before, whose end may take a while.
+  [[nodiscard]] std::shared_ptr<std::uint8_t> adopt(std::shared_ptr<std::uint8_t> ring, unsigned log_depth);
 
   /// Errors: those of the admin queue.
   [[nodiscard]] Result<calls::QuerySrq::Answer> query();

@@ -96,9 +96,16 @@ unsigned ProcessContext::take_events() {
   ++handing_out_;
   const unsigned taken = hand_out_events();
   --handing_out_;
-  // Who found the device failed waits for what was on its way here.
-  if (!alive() || machine_.removed()) machine_.wake();
+  // Who found the device failed waits for what was on its way here. Nobody else is woken: who waits for events of a
+  // device that has failed would go round for ever.
+  if (handing_awaited_.exchange(false)) machine_.wake();
   return taken;
+}
+
+bool ProcessContext::handing_out() {
+  if (handing_out_ == 0) return false;
+  handing_awaited_ = true;
+  return handing_out_ != 0;
 }
 
 unsigned ProcessContext::hand_out_events() {

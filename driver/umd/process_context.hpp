@@ -105,7 +105,7 @@ class ProcessContext final : public EventTaker, public std::enable_shared_from_t
     if (expecting_.load(std::memory_order_relaxed) != 0) look_for_events();
   }
   [[nodiscard]] bool working() override { return alive(); }
-  [[nodiscard]] bool handing_out() override { return handing_out_ != 0; }
+  [[nodiscard]] bool handing_out() override;
   void check_device() override;
 
   /// Writes a doorbell (offset of hw::uar). Lets no time pass.
@@ -149,6 +149,7 @@ class ProcessContext final : public EventTaker, public std::enable_shared_from_t
   Limits limits_;
   EventTable events_;
   std::atomic<unsigned> handing_out_{};  ///< Threads
+  std::atomic<bool> handing_awaited_{};  ///< Somebody has seen that there are some
   SpinLock window_lock_;
   WorkList work_list_;
   std::atomic<unsigned> expecting_{};   ///< Objects

@@ -117,22 +117,12 @@ Result<void> QueuePair::refuse_to_post() {
 Result<void> QueuePair::post_receive(const ReceiveRequest& request) {
   process_->machine().elapse(cost::kPostReceiveNs);
   if (receive_ == nullptr) return Error::kNotSupported;
-  bool decoded = false;
-  for (;;) {
-    const std::uint64_t seen = process_->machine().wake_count();
-    if (!process_->alive()) return Error::kDeviceFailed;
-    if (state() < State::kIdle) return Error::kInvalidState;
-    auto posted = receive_->post(request);
-    if (posted.ok()) return posted;
-    if (posted.error() == Error::kBusy) {
-      if (!process_->machine().wait(seen, kForever)) return Error::kDeviceFailed;
-    } else if (posted.error() == Error::kQueueFull && !decoded) {
-      receive_cq_->decode();
-      decoded = true;
-    } else {
-      return posted;
-    }
-  }
+  if (!process_->alive()) return Error::kDeviceFailed;
+  if (state() < State::kIdle) return Error::kInvalidState;
+  const auto posted = receive_->post(request);
+  if (posted.ok() || posted.error() != Error::kQueueFull) return posted;
+  receive_cq_->decode();
+  return receive_->post(request);
 }
 
 /// All but the last hold their doorbell back.

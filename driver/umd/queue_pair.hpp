@@ -81,8 +81,7 @@ class QueuePair final : public EventSink {
   [[nodiscard]] Result<void> post_memory(const MemoryRequest& request);
   /// Whether so many sends could be posted now. Lets no time pass.
   [[nodiscard]] bool has_room(std::size_t requests);
-  /// Errors: kInvalidState (closed), kDeviceFailed, kNotSupported (receives are shared), those of ReceiveQueue::post
-  /// but kBusy.
+  /// Errors: kInvalidState (closed), kDeviceFailed, kNotSupported (receives are shared), those of ReceiveQueue::post.
   [[nodiscard]] Result<void> post_receive(const ReceiveRequest& request);
   /// Several, as post_sends.
   [[nodiscard]] Result<void> post_receives(std::span<const ReceiveRequest> requests, std::size_t& posted);

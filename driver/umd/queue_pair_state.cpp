@@ -112,16 +112,15 @@ Result<void> QueuePair::end() {
   });
 }
 
-/// RESET flushes and starts the device's indexes anew, so the rings start anew too; receives that are posted meanwhile
-/// wait for that.
+/// RESET flushes and starts the device's indexes anew, so the rings start anew too, with the receives that have been
+/// posted meanwhile.
 Result<void> QueuePair::flush_idle() {
   const ReceiveQueue::Pause pause(receive_.get());
   if (auto done = kernel_qp_->to_reset(); !done) return done;
   decode();
   send_->reset();
-  auto done = kernel_qp_->to_init({});
-  if (receive_ != nullptr) receive_->reset();
-  return done;
+  if (receive_ != nullptr) receive_->restart();
+  return kernel_qp_->to_init({});
 }
 
 Result<void> QueuePair::close() { return leave(false); }

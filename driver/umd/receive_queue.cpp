@@ -20,7 +20,6 @@ ReceiveQueue::ReceiveQueue(ProcessContext& process, const Layout& layout)
 
 Result<void> ReceiveQueue::post(const ReceiveRequest& request) {
   const std::lock_guard lock(lock_);
-  if (paused_) return Error::kBusy;
   if (auto checked = check(request); !checked) {
     ring();
     return checked;
@@ -57,7 +56,7 @@ void ReceiveQueue::ring_deferred() {
 }
 
 void ReceiveQueue::ring() {
-  if (rung_ == producer_) return;
+  if (rung_ == producer_ || paused_) return;
   dma_write_barrier();
   process_.ring(hw::uar::kReceiveDoorbell, hw::ReceiveDoorbell{.qpn = layout_.qpn, .producer_index = producer_}.word());
   rung_ = producer_;
@@ -74,21 +73,41 @@ std::optional<std::uint64_t> ReceiveQueue::complete(std::uint16_t index) {
 ReceiveQueue::Pause::Pause(ReceiveQueue* queue) : queue_(queue) {
   if (queue_ == nullptr) return;
   const std::lock_guard lock(queue_->lock_);
+  queue_->ring();
+  queue_->paused_at_ = queue_->producer_;
   queue_->paused_ = true;
 }
 
 ReceiveQueue::Pause::~Pause() {
   if (queue_ == nullptr) return;
-  {
-    const std::lock_guard lock(queue_->lock_);
-    queue_->paused_ = false;
-  }
-  queue_->process_.machine().wake();
+  const std::lock_guard lock(queue_->lock_);
+  queue_->paused_ = false;
+  queue_->ring();
 }
 
 void ReceiveQueue::reset() {
   const std::lock_guard lock(lock_);
-  producer_ = rung_ = oldest_ = 0;
+  producer_ = rung_ = oldest_ = paused_at_ = 0;
+}
+
+void ReceiveQueue::restart() {
+  const std::lock_guard lock(lock_);
+  const auto kept = static_cast<std::uint16_t>(producer_ - paused_at_);
+  const std::size_t first = paused_at_ & mask_;
+  if (kept != 0) {
+    const std::size_t stride = std::size_t{1} << layout_.log_stride;
+    std::rotate(layout_.ring, layout_.ring + first * stride, layout_.ring + ids_.size() * stride);
+    std::rotate(ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(first), ids_.end());
+  }
+  for (std::uint16_t index = 0; index < kept; ++index) {
+    const std::span<std::uint8_t, hw::WqeReceive::kBytes> wqe(
+        layout_.ring + (static_cast<std::size_t>(index) << layout_.log_stride), hw::WqeReceive::kBytes);
+    auto head = hw::WqeReceive::decode(wqe);
+    head.wqe_index = index;
+    head.encode(wqe);
+  }
+  producer_ = kept;
+  rung_ = oldest_ = paused_at_ = 0;
 }
 
 std::uint32_t ReceiveQueue::outstanding() {

@@ -33,14 +33,14 @@ class ReceiveQueue final : public ReceiveSource {
   ReceiveQueue(const ReceiveQueue&) = delete;
   ReceiveQueue& operator=(const ReceiveQueue&) = delete;
 
-  /// Errors: kTooManySegments, kMessageTooLong, kQueueFull, kBusy (paused). As SendQueue::post otherwise.
+  /// Errors: kTooManySegments, kMessageTooLong, kQueueFull. As SendQueue::post otherwise.
   [[nodiscard]] Result<void> post(const ReceiveRequest& request);
   void ring_deferred();
 
   [[nodiscard]] std::optional<std::uint64_t> complete(std::uint16_t index) override;
 
-  /// Refuses requests with kBusy in a scope, and then wakes those who wait for that. One at a time; null: nothing to
-  /// refuse.
+  /// Tells the device of everything that has been posted, and keeps what is posted in this scope to itself until the
+  /// end of the scope. One at a time; null: there is no queue.
   class [[nodiscard]] Pause {
    public:
     explicit Pause(ReceiveQueue* queue);
@@ -53,6 +53,8 @@ class ReceiveQueue final : public ReceiveSource {
   };
   /// Forgets everything: the device's indexes are 0 again.
   void reset();
+  /// The same in a Pause, but for what has been posted since that began: this is what the device will be told of.
+  void restart();
 
   [[nodiscard]] std::uint32_t outstanding();
 
@@ -70,6 +72,7 @@ class ReceiveQueue final : public ReceiveSource {
   std::uint16_t rung_{};
   std::uint16_t oldest_{};
   bool paused_{};
+  std::uint16_t paused_at_{};  ///< The first index that was posted since
 };
 
 }  // namespace rnic::umd

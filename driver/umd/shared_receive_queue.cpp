@@ -67,33 +67,23 @@ std::uint32_t SharedReceiveQueue::outstanding() {
 
 Result<void> SharedReceiveQueue::post(const ReceiveRequest& request) {
   process_->machine().elapse(cost::kPostReceiveNs);
-  bool decoded = false;
-  for (;;) {
-    const std::uint64_t seen = process_->machine().wake_count();
-    if (!process_->alive()) return Error::kDeviceFailed;
-    auto posted = try_post(request);
-    if (posted.ok()) return posted;
-    if (posted.error() == Error::kBusy) {
-      if (!process_->machine().wait(seen, kForever)) return Error::kDeviceFailed;
-    } else if (posted.error() == Error::kQueueFull && !decoded) {
-      decode();
-      decoded = true;
-    } else {
-      return posted;
-    }
-  }
+  if (!process_->alive()) return Error::kDeviceFailed;
+  const auto posted = try_post(request);
+  if (posted.ok() || posted.error() != Error::kQueueFull) return posted;
+  decode();
+  return try_post(request);
 }
 
 Result<void> SharedReceiveQueue::try_post(const ReceiveRequest& request) {
   const std::lock_guard lock(lock_);
-  if (paused_) return Error::kBusy;
   if (auto checked = check(request); !checked) {
     ring();
     return checked;
   }
   const std::uint16_t tag = free_tags_.back();
   free_tags_.pop_back();
-  build(request, tag);
+  build(request, tag, kernel_srq_->ring(), kernel_srq_->log_depth());
+  if (next_ring_ != nullptr) build(request, tag, next_ring_, next_log_depth_);
   posted_[tag] = {.id = request.id, .live = true};
   ++outstanding_;
   ++producer_;
@@ -108,9 +98,10 @@ Result<void> SharedReceiveQueue::check(const ReceiveRequest& request) const {
   return {};
 }
 
-void SharedReceiveQueue::build(const ReceiveRequest& request, std::uint16_t tag) {
-  const std::uint32_t slot = producer_ & ((1U << kernel_srq_->log_depth()) - 1);
-  std::uint8_t* wqe = kernel_srq_->ring() + (static_cast<std::size_t>(slot) << kernel_srq_->log_stride());
+void SharedReceiveQueue::build(const ReceiveRequest& request, std::uint16_t tag, std::uint8_t* ring,
+                               unsigned log_depth) const {
+  const std::uint32_t slot = producer_ & ((1U << log_depth) - 1);
+  std::uint8_t* wqe = ring + (static_cast<std::size_t>(slot) << kernel_srq_->log_stride());
   const hw::WqeReceive head{
       .sge_count = static_cast<std::uint8_t>(request.segments.size()), .wqe_index = producer_, .tag = tag};
   head.encode(std::span<std::uint8_t, 16>(wqe, 16));
@@ -129,7 +120,7 @@ void SharedReceiveQueue::ring_deferred() {
 }
 
 void SharedReceiveQueue::ring() {
-  if (rung_ == producer_) return;
+  if (rung_ == producer_ || next_ring_ != nullptr) return;
   dma_write_barrier();
   process_->ring(hw::uar::kSrqDoorbell, hw::SrqDoorbell{.srqn = srqn(), .producer_index = producer_}.word());
   rung_ = producer_;
@@ -192,32 +183,28 @@ Result<void> SharedReceiveQueue::change_depth(std::uint32_t depth) {
   return change_ring(depth, ring_log_depth(depth));
 }
 
+/// What is posted meanwhile is in both rings, and the device is told of it when it has one of them for good.
 Result<void> SharedReceiveQueue::change_ring(std::uint32_t depth, unsigned log_depth) {
   auto ring = kernel_srq_->prepare(log_depth);
   if (!ring) return ring.error();
-  const Pause pause(*this);
   {
     const std::lock_guard lock(lock_);
+    this->ring();
     copy_to(ring->get(), log_depth);  // the device sees it first, as before any command
+    next_ring_ = ring->get();
+    next_log_depth_ = log_depth;
   }
-  if (auto used = kernel_srq_->use(*ring, log_depth); !used) return used;
+  auto used = kernel_srq_->use();
+  std::shared_ptr<std::uint8_t> before;
   const std::lock_guard lock(lock_);
-  depth_ = depth;
-  grow_tags();
-  return {};
-}
-
-SharedReceiveQueue::Pause::Pause(SharedReceiveQueue& queue) : queue_(queue) {
-  const std::lock_guard lock(queue_.lock_);
-  queue_.paused_ = true;
-}
-
-SharedReceiveQueue::Pause::~Pause() {
-  {
-    const std::lock_guard lock(queue_.lock_);
-    queue_.paused_ = false;
+  if (used) {
+    before = kernel_srq_->adopt(*ring, log_depth);
+    depth_ = depth;
+    grow_tags();
   }
-  queue_.process_->machine().wake();
+  next_ring_ = nullptr;
+  this->ring();
+  return used;
 }
 
 /// The newest requests, as many as the present ring holds: those that wait are among them.

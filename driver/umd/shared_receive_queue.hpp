@@ -69,23 +69,12 @@ class SharedReceiveQueue final : public ReceiveSource {
 
   Result<void> try_post(const ReceiveRequest& request);
   Result<void> check(const ReceiveRequest& request) const;
-  void build(const ReceiveRequest& request, std::uint16_t tag);
+  void build(const ReceiveRequest& request, std::uint16_t tag, std::uint8_t* ring, unsigned log_depth) const;
   void ring();
   void reserve_tags(std::uint32_t depth);
   void grow_tags();
   Result<void> change_depth(std::uint32_t depth);
   Result<void> change_ring(std::uint32_t depth, unsigned log_depth);
-  /// Refuses requests in a scope, and then wakes those who wait for that.
-  class [[nodiscard]] Pause {
-   public:
-    explicit Pause(SharedReceiveQueue& queue);
-    Pause(const Pause&) = delete;
-    Pause& operator=(const Pause&) = delete;
-    ~Pause();
-
-   private:
-    SharedReceiveQueue& queue_;
-  };
   void copy_to(std::uint8_t* ring, unsigned log_depth) const;
   void decode();
 
@@ -105,7 +94,8 @@ class SharedReceiveQueue final : public ReceiveSource {
   std::uint32_t outstanding_{};
   std::uint16_t producer_{};
   std::uint16_t rung_{};
-  bool paused_{};
+  std::uint8_t* next_ring_{};  ///< While the device is asked to take it; null: it is not
+  unsigned next_log_depth_{};
   std::vector<std::shared_ptr<CompletionQueue>> completion_queues_;
 };
 

@@ -8,12 +8,29 @@
 
 #include "driver/ndk/queue_pair.hpp"
 #include "testbench/ndk_host.hpp"
+#include "tests/system/dispatch_level.hpp"
 #include "tests/system/system_world.hpp"
 
-// Consumers of the Network Direct kernel provider interface, each on a host of its own.
+// Consumers of the Network Direct kernel provider interface, each on a host of its own. Their calls are at
+// DISPATCH_LEVEL (tests/system/dispatch_level.hpp).
 namespace rnic::test {
 
-using testbench::NdkHost;
+/// An adapter whose objects are called at DISPATCH_LEVEL.
+class NdkHost : public testbench::NdkHost {
+ public:
+  explicit NdkHost(Endpoint& endpoint) : testbench::NdkHost(endpoint) { at_dispatch_level(adapter()); }
+
+  template <typename Face, typename Call>
+  NTSTATUS create(Face*& made, Call&& call) {
+    const NTSTATUS status = testbench::NdkHost::create(made, std::forward<Call>(call));
+    at_dispatch_level(made);
+    return status;
+  }
+  template <typename Face, typename Call>
+  Face* make(Call&& call) {
+    return at_dispatch_level(testbench::NdkHost::make<Face>(std::forward<Call>(call)));
+  }
+};
 
 /// One end: the objects that a consumer begins with, and memory.
 struct NdkEnd {
@@ -172,8 +189,19 @@ struct NdkPair {
   NDK_MR* mr_b = nullptr;
 };
 
+/// Runs `body` as with_endpoints does; what the machine does for the drivers is not taken for theirs.
+inline void with_ndk_endpoints(World& world, const std::function<void(Endpoint&, Endpoint&)>& body,
+                               std::uint64_t limit_ns = 1'000'000'000) {
+  world.add_app(0, "test", [&](Host& host) {
+    DispatchDevice device_a(host.device()), device_b(world.host(1).device());
+    Endpoint a(host, {}, false, &device_a), b(world.host(1), {}, false, &device_b);
+    body(a, b);
+  });
+  world.run(limit_ns);
+}
+
 inline void with_pair(const std::string& name, const std::function<void(NdkPair&)>& body) {
-  with_endpoints(fresh_world(WorldOptions::from_environment(name)), [&](Endpoint& host_a, Endpoint& host_b) {
+  with_ndk_endpoints(fresh_world(WorldOptions::from_environment(name)), [&](Endpoint& host_a, Endpoint& host_b) {
     NdkPair pair(host_a, host_b);
     body(pair);
   });

@@ -15,7 +15,7 @@ constexpr ULONG kRemoteRead = NDK_OP_FLAG_ALLOW_REMOTE_READ, kRemoteWrite = NDK_
 }  // namespace
 
 TEST_CASE("NDK: what the adapter says of itself") {
-  with_endpoints(fresh_world(WorldOptions::from_environment("ndk_info")), [&](Endpoint& host, Endpoint&) {
+  with_ndk_endpoints(fresh_world(WorldOptions::from_environment("ndk_info")), [&](Endpoint& host, Endpoint&) {
     NdkHost ndk(host);
     NDK_ADAPTER* const a = ndk.adapter();
     NDK_ADAPTER_INFO info{};
