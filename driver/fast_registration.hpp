@@ -21,9 +21,15 @@ struct FastRange {
 /// What a FastRegister work request carries beside range and rights.
 struct FastRegistration {
   std::uint32_t key{};
-  std::uint64_t page_list{};  ///< DMA address
+  std::uint64_t page_list{};  ///< DMA address; with inline_list 0
   std::uint32_t page_count{};
   std::uint8_t log_page{};
+  bool inline_list{};  ///< The request carries the pages themselves
 };
+
+/// Pages that a FastRegister request of so many lines of 64 bytes can carry; also what so many lines on chip hold.
+constexpr std::uint32_t inline_pages_in(std::uint32_t lines) { return lines == 0 ? 0 : 8 * lines - 6; }
+/// Lines that so many pages need: the inverse.
+constexpr std::uint32_t inline_lines_for(std::uint32_t pages) { return (pages + 13) / 8; }
 
 }  // namespace rnic

@@ -31,6 +31,7 @@ struct Limits {
   std::uint32_t max_srq{};         ///< Shared receive queues
   std::uint32_t max_srq_depth{};
   std::uint32_t max_multicast_groups{};  ///< Each takes any number of queue pairs
+  std::uint32_t list_lines{};            ///< On chip, for page lists of FastRegister requests; the kernel driver's
 };
 
 }  // namespace rnic

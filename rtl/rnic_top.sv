@@ -66,7 +66,7 @@ module rnic_top (
   `STREAM(rnic_pkg::doorbell_t, rq_db); `STREAM(rnic_pkg::doorbell_t, sq_db);
   `STREAM(rnic_pkg::doorbell_t, srq_db); `STREAM(rnic_pkg::eqe_req_t, device_eqe);
   `STREAM(rnic_pkg::mem_op_t, admin_mem_op); `STREAM(rnic_pkg::mem_op_t, rx_mem_op);
-  `STREAM(rnic_pkg::mem_op_t, unbind_mem_op);
+  `STREAM(rnic_pkg::mem_op_t, unbind_mem_op); `STREAM(rnic_pkg::mem_list_t, sq_mem_list);
   `STREAM(rnic_pkg::mem_op_t, sq_mem_op); `STREAM(rnic_pkg::mpt_t, mpt_req);
   `STREAM(rnic_pkg::qp_error_t, qp_error); `STREAM(rnic_pkg::recv_ctx_t, rsp_rel);
   `STREAM(rnic_pkg::reg_req_t, reg_req); `STREAM(rnic_pkg::retire_cmd_t, sq_retire);
@@ -159,7 +159,7 @@ module rnic_top (
       .rx_xlate_retire_valid_i(rx_xlate_retire_valid),
       .rx_xlate_retire_epoch_i(rx_xlate_retire_epoch), .memory_ready_o(memory_ready),
       .tx_xlate_rsp_data_o(tx_xlate_rsp_data), `STREAM_IN(admin_mem_op), `STREAM_IN(rx_mem_op),
-      `STREAM_IN(sq_mem_op), `STREAM_IN(unbind_mem_op),
+      `STREAM_IN(sq_mem_op), `STREAM_IN(sq_mem_list), `STREAM_IN(unbind_mem_op),
       .unbind_mem_op_rsp_valid_o(unbind_mem_op_rsp_valid), .unbinding_i(unbinding),
       .admin_mem_op_rsp_valid_o(admin_mem_op_rsp_valid), `HANDSHAKE_OUT(rx_mem_op_rsp),
       `HANDSHAKE_OUT(sq_mem_op_rsp), .mem_op_rsp_data_o(mem_op_rsp_data), `STREAM_IN(mpt_req),
@@ -224,10 +224,10 @@ module rnic_top (
       .clk_i, .rst_ni, .clk_open_i, .moved_i(moved), .awake_o(awake[3]), `STREAM_IN(sq_db),
       `STREAM_IN(wqe_push), `BORROW_OUT(sq), .sq_contended_i(sq_contended), .send_ctx_i(send_ctx),
       `STREAM_OUT(sq_mem_op), `HANDSHAKE_IN(sq_mem_op_rsp), .mem_op_rsp_data_i(mem_op_rsp_data),
-      `STREAM_OUT(send_rd_req), `STREAM_IN(send_rd_rsp), `NOTICE_OUT(inflight),
-      `STREAM_OUT(sq_retire), `STREAM_QP_OUT(flush_req), `NOTICE_QP_IN(sq_wake),
-      `NOTICE_QP_IN(host_wake), `NOTICE_QP_OUT(drained), `NOTICE_QP_OUT(begun),
-      .read_slot_data_o(read_slot_data), .read_slot_en_i(read_slot_en),
+      `STREAM_OUT(sq_mem_list), `STREAM_OUT(send_rd_req), `STREAM_IN(send_rd_rsp),
+      `NOTICE_OUT(inflight), `STREAM_OUT(sq_retire), `STREAM_QP_OUT(flush_req),
+      `NOTICE_QP_IN(sq_wake), `NOTICE_QP_IN(host_wake), `NOTICE_QP_OUT(drained),
+      `NOTICE_QP_OUT(begun), .read_slot_data_o(read_slot_data), .read_slot_en_i(read_slot_en),
       .read_slot_addr_i(read_slot_addr), `HANDSHAKE_IN(send_reset), .qp_reset_qp_i(qp_reset_qp),
       `STREAM_OUT(cpl_fault), `STREAM_IN(rsp_cmd), `BORROW_OUT(rsp), .recv_ctx_i(recv_ctx),
       .rsp_desc_data_o(rsp_desc_data), `STREAM_OUT(send_xlate_req), `HANDSHAKE_IN(send_xlate_rsp),

@@ -51,22 +51,29 @@ class Problem(Exception):
     """Something that the user has to put right; the text says what."""
 
 
-def load():
-    """Tests, mutants and folders of vectors of the list, by name."""
-    with open(LIST, "rb") as file:
+def read_list(path, tests):
+    """The whole of a list of mutants, and its mutants by name. `tests`: the key that says which test, or tests, of the list should notice a mutant."""
+    with open(path, "rb") as file:
         data = tomllib.load(file)
     mutants = {}
     for entry in data["mutant"]:
-        missing = {"name", "rule", "file", "old", "new", "tests"} - entry.keys()
+        missing = {"name", "rule", "file", "old", "new", tests} - entry.keys()
         if missing:
-            raise Problem(f"{LIST.name}: mutant {entry.get('name', '?')} has no {', '.join(sorted(missing))}")
+            raise Problem(f"{path.name}: mutant {entry.get('name', '?')} has no {', '.join(sorted(missing))}")
         if entry["name"] in mutants:
-            raise Problem(f"{LIST.name}: two mutants are called {entry['name']}")
-        for test in entry["tests"]:
+            raise Problem(f"{path.name}: two mutants are called {entry['name']}")
+        for test in [entry[tests]] if isinstance(entry[tests], str) else entry[tests]:
             if test not in data["test"]:
-                raise Problem(f"{LIST.name}: mutant {entry['name']}: no test {test}")
-        entry["id"] = (zlib.crc32(entry["name"].encode()) & 0x7FFFFFFF) or 1
+                raise Problem(f"{path.name}: mutant {entry['name']}: no test {test}")
         mutants[entry["name"]] = entry
+    return data, mutants
+
+
+def load():
+    """Tests, mutants and folders of vectors of the list, by name."""
+    data, mutants = read_list(LIST, "tests")
+    for entry in mutants.values():
+        entry["id"] = (zlib.crc32(entry["name"].encode()) & 0x7FFFFFFF) or 1
     if len({entry["id"] for entry in mutants.values()}) != len(mutants):
         raise Problem(f"{LIST.name}: two names have one number: rename a mutant")
     return data["test"], mutants, data["vectors"]

@@ -15,9 +15,8 @@ import signal
 import subprocess
 import sys
 import time
-import tomllib
 
-from mutate import Problem, environment, place, run
+from mutate import Problem, environment, place, read_list, run
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LIST = ROOT / "scripts/driver_mutants.toml"
@@ -26,18 +25,7 @@ WORK = ROOT / "build/mutate_driver"
 
 def load():
     """Tests and mutants of the list, by name."""
-    with open(LIST, "rb") as file:
-        data = tomllib.load(file)
-    mutants = {}
-    for entry in data["mutant"]:
-        missing = {"name", "rule", "file", "old", "new", "test"} - entry.keys()
-        if missing:
-            raise Problem(f"{LIST.name}: mutant {entry.get('name', '?')} has no {', '.join(sorted(missing))}")
-        if entry["name"] in mutants:
-            raise Problem(f"{LIST.name}: two mutants are called {entry['name']}")
-        if entry["test"] not in data["test"]:
-            raise Problem(f"{LIST.name}: mutant {entry['name']}: no test {entry['test']}")
-        mutants[entry["name"]] = entry
+    data, mutants = read_list(LIST, "test")
     return data["test"], mutants
 
 

@@ -49,9 +49,8 @@ LONG = [
     ("connections_rtl", "RNIC_CONNECTIONS=10000 {bin}/test_system_many_connections"),
     ("planted_faults", "scripts/planted_faults.py --jobs $(nproc)"),
     ("proofs", "ctest --test-dir {build} -L formal"),
-    ("asan", "cmake --preset asan -DBUILD_TESTING=ON && cmake --build --preset asan && ctest --preset asan -j $(nproc)"),
-    ("tsan", "cmake --preset tsan -DBUILD_TESTING=ON && cmake --build --preset tsan && ctest --preset tsan -j $(nproc) && "
-             "RNIC_TOOL={tool} build/tsan/bin/test_server"),
+    ("asan", "scripts/sanitize.sh address --all"),
+    ("tsan", "scripts/sanitize.sh thread"),
 ]
 # What the page of the trend draws: run, figure (None: how many runs), what it is.
 DRAWN = [(None, None, "runs"), (None, "failed", "runs that failed"), ("soak", "cycles", "cycles of soak"), ("fuzz", "frames", "frames of fuzz"),

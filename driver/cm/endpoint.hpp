@@ -19,10 +19,12 @@ struct Manager::Endpoint {
   std::uint32_t local_id{};  ///< 0: it has none
   std::uint32_t remote_id{};
   std::uint64_t transaction{};
-  std::uint64_t answer_ns{};  ///< In which the peer answers
-  std::uint64_t linger_ns{};  ///< How long its TimeWait lasts
-  std::optional<Mad> last;    ///< The message that was sent last
-  About last_of_peer{};       ///< What a MRA or REJ of ours is about
+  std::uint64_t answer_ns{};    ///< In which the peer answers
+  std::uint64_t linger_ns{};    ///< How long its TimeWait lasts
+  std::uint64_t asked_until{};  ///< Of a request: how long its peer may say it again
+  bool remembered{};            ///< It is waited for in TimeWait
+  std::optional<Mad> last;      ///< The message that was sent last
+  About last_of_peer{};         ///< What a MRA or REJ of ours is about
   std::uint8_t retries_left{};
   bool answered{};                  ///< SIDR REQ of a peer: `last` is the answer
   std::optional<ConnectSpec> wish;  ///< Of the active side, without its data

@@ -29,6 +29,7 @@ struct Config {
   std::uint8_t consumer_time = 22;       ///< What a MRA of ours asks for when the consumer has not answered a request
   std::uint8_t ready_time = 18;          ///< And when a queue pair is not ready yet: 1.1 s, in which a RTU may be lost
   std::uint32_t max_endpoints = 65'536;  ///< Of all consumers, those of TimeWait among them
+  std::uint32_t max_remembered = 4'096;  ///< Answers that wait for all repetitions of their request, at a time
 };
 
 /// What happened to an endpoint.
@@ -267,7 +268,8 @@ class Manager {
   template <typename Body>
   void say(Endpoint& endpoint, const Body& body);
   void say_at_once(const Gid& local, const Gid& remote, const Message& message);
-  [[nodiscard]] std::uint64_t linger_ns(Endpoint& endpoint, State from) const;
+  /// When TimeWait, which begins in the state `from` or anew, is over.
+  [[nodiscard]] std::uint64_t linger_until(Endpoint& endpoint, State from, std::uint64_t now);
   void start_timer(Endpoint& endpoint, std::uint64_t at);
   void stop_timer(Endpoint& endpoint);
   void tell(Endpoint& endpoint, const Event& event);
@@ -308,6 +310,7 @@ class Manager {
   std::unordered_map<std::uint32_t, EndpointId> by_qpn_;  ///< Connections by the own queue pair
   Timers timers_;
   PortNumbers ports_;
+  std::uint32_t remembered_{};  ///< Endpoints
   Counters counters_;
 };
 

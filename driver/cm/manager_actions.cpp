@@ -1,4 +1,7 @@
 // What a line of the state table makes happen.
+#include <algorithm>
+#include <utility>
+
 #include "driver/cm/endpoint.hpp"
 #include "driver/cm/manager.hpp"
 
@@ -55,6 +58,7 @@ void Manager::act(Endpoint& e, const Rule& rule, const Details& details, std::ui
                .remote_id = e.remote_id,
                .about = does(Action::kSendMraReq) ? About::kReq : About::kRep,
                .service_timeout = does(Action::kSendMraReq) ? config_.consumer_time : config_.ready_time});
+    if (does(Action::kSendMraReq)) e.asked_until += time_ns(config_.consumer_time);
   }
   if (does(Action::kSendRej) || does(Action::kSendRejTimeout)) {
     say(e, Rej{.local_id = e.local_id,
@@ -116,20 +120,27 @@ void Manager::act(Endpoint& e, const Rule& rule, const Details& details, std::ui
     start_timer(e, now + e.answer_ns);
   }
   if (does(Action::kWaitOn)) start_timer(e, now + e.answer_ns + details.wait_ns);
-  if (does(Action::kLinger)) start_timer(e, now + linger_ns(e, rule.state));
+  if (does(Action::kLinger)) start_timer(e, linger_until(e, rule.state, now));
   if (does(Action::kTell)) tell(e, details.event);
 }
 
-/// How long TimeWait lasts: twice the way of a message. Who has answered a request once and for all waits for it to be
-/// asked again, too, in case the answer is lost: as long as the peer waits for one, and as it was told to wait.
-std::uint64_t Manager::linger_ns(Endpoint& endpoint, State from) const {
-  if (from == State::kTimeWait) return endpoint.linger_ns;  // once more
-  endpoint.linger_ns = 2 * time_ns(config_.packet_lifetime);
-  const bool told_to_wait = from == State::kMraReqSent;
-  if (told_to_wait) endpoint.linger_ns += time_ns(config_.consumer_time);
-  if (told_to_wait || from == State::kReqReceived || from == State::kSidrReceived)
-    endpoint.linger_ns += endpoint.answer_ns;
-  return endpoint.linger_ns;
+/// TimeWait lasts twice the way of a message. Who has answered a request once and for all waits for it to be asked
+/// again, too, in case the answer is lost: once more, as long as the peer waits for an answer and was told to wait;
+/// and, unless too many do so, until the peer has asked for the last time, whichever of its messages are lost.
+std::uint64_t Manager::linger_until(Endpoint& endpoint, State from, std::uint64_t now) {
+  const std::uint64_t way = 2 * time_ns(config_.packet_lifetime);
+  if (from != State::kTimeWait) {
+    const bool told_to_wait = from == State::kMraReqSent;
+    const bool unanswered = told_to_wait || from == State::kReqReceived || from == State::kSidrReceived;
+    endpoint.linger_ns =
+        way + (told_to_wait ? time_ns(config_.consumer_time) : 0) + (unanswered ? endpoint.answer_ns : 0);
+    if ((unanswered || from == State::kRepSent) && remembered_ < config_.max_remembered) {
+      endpoint.remembered = true;
+      ++remembered_;
+    }
+  }
+  const std::uint64_t once_more = now + endpoint.linger_ns;
+  return endpoint.remembered ? std::max(once_more, endpoint.asked_until + way) : once_more;
 }
 
 template <typename Body>
@@ -178,6 +189,7 @@ void Manager::end_connection(Endpoint& endpoint) {
   erase_own(by_qpn_, endpoint.facts.local_qpn);
   endpoint.local_id = endpoint.remote_id = 0;
   endpoint.last.reset();
+  if (std::exchange(endpoint.remembered, false)) --remembered_;
   if (!endpoint.owned) forget(endpoint);
 }
 

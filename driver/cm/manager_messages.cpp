@@ -179,6 +179,10 @@ void Manager::take(const Gid& local, const Gid& remote, const Message& message, 
   // What the peer promises, within what is sound here.
   const auto promised = std::max(req.local_response_timeout, config_.response_timeout);
   endpoint->answer_ns = time_ns(std::min(promised, config_.longest_wait)) + time_ns(config_.packet_lifetime);
+  // Its last repetition, when each waits for our answer and its way.
+  const auto patience = std::max(req.remote_response_timeout, config_.response_timeout);
+  endpoint->asked_until = now + req.max_retries * (time_ns(std::min(patience, config_.longest_wait)) +
+                                                   2 * time_ns(config_.packet_lifetime));
   Facts& facts = endpoint->facts;
   facts.state = State::kReqReceived;
   facts.service = req.service;
@@ -316,8 +320,9 @@ void Manager::take(const Gid& local, const Gid& remote, const Message& message, 
   }
   endpoint->remote_id = req.request_id;
   endpoint->service_id = req.service_id;
-  // Its message does not say how long the peer waits.
+  // Its message does not say how long the peer waits, nor how often it asks.
   endpoint->answer_ns = time_ns(config_.response_timeout) + time_ns(config_.packet_lifetime);
+  endpoint->asked_until = now + config_.max_retries * endpoint->answer_ns;
   endpoint->facts.pkey = req.pkey;
   endpoint->facts.state = State::kSidrReceived;
 }

@@ -23,6 +23,10 @@ inline constexpr std::uint32_t kEqIndexBits = 5;
 inline constexpr std::uint32_t kMptIndexBits = 0xe;
 /// Longest page list of a fast-register memory region.
 inline constexpr std::uint32_t kMaxFastPages = 0x8000;
+/// Lines of 64 bytes on chip, for page lists that come in FastRegister requests.
+inline constexpr std::uint32_t kListLines = 0x400;
+/// Lines that one fast-register region may have: a WQE of 2^MaxLogStride bytes.
+inline constexpr std::uint32_t kMaxRegionLines = 8;
 /// BAR0 pages: 2^UarIndexBits. Page 0 holds registers, every other page is a user access region (UAR).
 inline constexpr std::uint32_t kUarIndexBits = 7;
 /// MSI-X table entries.
@@ -427,8 +431,8 @@ enum class Counter : std::uint8_t {
   kRxPlaceFaults,  ///< Packets whose payload could not be placed
   kXlateRequests,  ///< Translations
   kXlateFaults,  ///< Translations refused
-  kTlbMisses,  ///< Page list lines fetched on demand
-  kTlbPrefetches,  ///< Page list lines fetched ahead
+  kTlbMisses,  ///< Page list lines fetched from the host on demand
+  kTlbPrefetches,  ///< Page list lines fetched from the host ahead
   kDmaReads,  ///< Read requests sent to PCIe
   kDmaWrites,  ///< Write requests sent to PCIe
   kDmaReadErrors,  ///< Reads that ended in an error completion or poisoned data
@@ -1210,7 +1214,7 @@ struct EqDoorbell {
   bool operator==(const EqDoorbell&) const = default;
 };
 
-/// First segment of a send WQE. A SEND of a UD QP continues with wqe_address; WRITE, READ and atomics continue with wqe_remote, atomics then with wqe_atomic; then come data segments, or inline payload bytes. An atomic has one data segment of 8 bytes, for the value that was at the peer. Binds continue with wqe_range and wqe_bind, FastRegister with wqe_range and wqe_fast_register, LocalInvalidate with nothing; these have no data. 128 bits.
+/// First segment of a send WQE. A SEND of a UD QP continues with wqe_address; WRITE, READ and atomics continue with wqe_remote, atomics then with wqe_atomic; then come data segments, or inline payload bytes. An atomic has one data segment of 8 bytes, for the value that was at the peer. Binds continue with wqe_range and wqe_bind, FastRegister with wqe_range and wqe_fast_register, LocalInvalidate with nothing; these have no data. A FastRegister with inline_data goes on with its page list: page_count 64-bit page addresses, and 8 bytes of padding when they are odd in number. 128 bits.
 struct WqeControl {
   static constexpr std::size_t kBits = 128;
   static constexpr std::size_t kBytes = 16;
@@ -1218,7 +1222,7 @@ struct WqeControl {
   std::uint8_t silent{};  ///< No CQE on success
   std::uint8_t fence{};  ///< Start only when all earlier Reads and atomics have placed their data
   std::uint8_t solicited{};  ///< SEND, RDMA WRITE with immediate data: solicited event
-  std::uint8_t inline_data{};  ///< Payload follows in place of data segments
+  std::uint8_t inline_data{};  ///< Payload follows in place of data segments; FastRegister: the page list follows (see wqe_fast_register). Not for other memory operations
   std::uint8_t reserved0{};
   std::uint16_t wqe_index{};  ///< Index of this WQE, modulo 2^16
   std::uint32_t qpn{};  ///< Queue pair
@@ -1430,11 +1434,11 @@ struct WqeAddress {
   bool operator==(const WqeAddress&) const = default;
 };
 
-/// Fast-register segment. The page list lies in host memory, as that of CreateMr, and stays in use until the region is invalidated. 128 bits.
+/// Fast-register segment. By pointer: the page list lies in host memory, as that of CreateMr, and stays in use until the region is invalidated. With inline_data it follows this segment, and the NIC keeps it in the lines of the region (admin_create_fast_mr); size is then 3 + page_count / 2, rounded up. 128 bits.
 struct WqeFastRegister {
   static constexpr std::size_t kBits = 128;
   static constexpr std::size_t kBytes = 16;
-  std::uint64_t page_list{};  ///< DMA address of an array of 64-bit page DMA addresses, 8-byte aligned
+  std::uint64_t page_list{};  ///< DMA address of an array of 64-bit page DMA addresses, 8-byte aligned; with inline_data 0
   std::uint32_t first_offset{};  ///< Offset of the first byte in the first page (FBO): the virtual address modulo the page size
   std::uint16_t page_count{};  ///< Entries of the list, 1 to max_pages of the region
   std::uint8_t log_page{};  ///< log2 of the page size, 12 to 30
@@ -2591,7 +2595,9 @@ struct AdminCreateFastMr {
   std::uint8_t window_bind{};  ///< Windows may be bound to it
   std::uint8_t reserved0{};
   std::uint32_t max_pages{};  ///< Longest page list, 1 to MaxFastPages
-  std::array<std::uint8_t, 112> reserved{};
+  std::uint16_t list_line{};  ///< First of its lines on chip; list_line + list_lines is at most ListLines. A line belongs to one region at a time: the kernel driver gives them out, as it does pages
+  std::uint8_t list_lines{};  ///< Lines on chip, 0 to MaxRegionLines. A region of n lines takes inline page lists of up to 8 n - 6 pages; one without lines takes none
+  std::array<std::uint8_t, 109> reserved1{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     bits::store<bits::Order::kLittle, 0>(to,
         bits::put<0, 24>(pd) |
@@ -2600,33 +2606,48 @@ struct AdminCreateFastMr {
         bits::put<26, 6>(reserved0) |
         bits::put<32, 32>(max_pages));
     bits::store<bits::Order::kLittle, 1>(to,
-        bits::put<0, 64>(bits::load<bits::Order::kLittle, 0>(std::span(reserved))));
+        bits::put<0, 16>(list_line) |
+        bits::put<16, 8>(list_lines) |
+        bits::put<24, 40>(bits::load<bits::Order::kLittle, 0>(std::span(reserved1))));
     bits::store<bits::Order::kLittle, 2>(to,
-        bits::put<0, 64>(bits::load<bits::Order::kLittle, 1>(std::span(reserved))));
+        bits::put<0, 24>(bits::load<bits::Order::kLittle, 0>(std::span(reserved1)) >> 40) |
+        bits::put<24, 40>(bits::load<bits::Order::kLittle, 1>(std::span(reserved1))));
     bits::store<bits::Order::kLittle, 3>(to,
-        bits::put<0, 64>(bits::load<bits::Order::kLittle, 2>(std::span(reserved))));
+        bits::put<0, 24>(bits::load<bits::Order::kLittle, 1>(std::span(reserved1)) >> 40) |
+        bits::put<24, 40>(bits::load<bits::Order::kLittle, 2>(std::span(reserved1))));
     bits::store<bits::Order::kLittle, 4>(to,
-        bits::put<0, 64>(bits::load<bits::Order::kLittle, 3>(std::span(reserved))));
+        bits::put<0, 24>(bits::load<bits::Order::kLittle, 2>(std::span(reserved1)) >> 40) |
+        bits::put<24, 40>(bits::load<bits::Order::kLittle, 3>(std::span(reserved1))));
     bits::store<bits::Order::kLittle, 5>(to,
-        bits::put<0, 64>(bits::load<bits::Order::kLittle, 4>(std::span(reserved))));
+        bits::put<0, 24>(bits::load<bits::Order::kLittle, 3>(std::span(reserved1)) >> 40) |
+        bits::put<24, 40>(bits::load<bits::Order::kLittle, 4>(std::span(reserved1))));
     bits::store<bits::Order::kLittle, 6>(to,
-        bits::put<0, 64>(bits::load<bits::Order::kLittle, 5>(std::span(reserved))));
+        bits::put<0, 24>(bits::load<bits::Order::kLittle, 4>(std::span(reserved1)) >> 40) |
+        bits::put<24, 40>(bits::load<bits::Order::kLittle, 5>(std::span(reserved1))));
     bits::store<bits::Order::kLittle, 7>(to,
-        bits::put<0, 64>(bits::load<bits::Order::kLittle, 6>(std::span(reserved))));
+        bits::put<0, 24>(bits::load<bits::Order::kLittle, 5>(std::span(reserved1)) >> 40) |
+        bits::put<24, 40>(bits::load<bits::Order::kLittle, 6>(std::span(reserved1))));
     bits::store<bits::Order::kLittle, 8>(to,
-        bits::put<0, 64>(bits::load<bits::Order::kLittle, 7>(std::span(reserved))));
+        bits::put<0, 24>(bits::load<bits::Order::kLittle, 6>(std::span(reserved1)) >> 40) |
+        bits::put<24, 40>(bits::load<bits::Order::kLittle, 7>(std::span(reserved1))));
     bits::store<bits::Order::kLittle, 9>(to,
-        bits::put<0, 64>(bits::load<bits::Order::kLittle, 8>(std::span(reserved))));
+        bits::put<0, 24>(bits::load<bits::Order::kLittle, 7>(std::span(reserved1)) >> 40) |
+        bits::put<24, 40>(bits::load<bits::Order::kLittle, 8>(std::span(reserved1))));
     bits::store<bits::Order::kLittle, 10>(to,
-        bits::put<0, 64>(bits::load<bits::Order::kLittle, 9>(std::span(reserved))));
+        bits::put<0, 24>(bits::load<bits::Order::kLittle, 8>(std::span(reserved1)) >> 40) |
+        bits::put<24, 40>(bits::load<bits::Order::kLittle, 9>(std::span(reserved1))));
     bits::store<bits::Order::kLittle, 11>(to,
-        bits::put<0, 64>(bits::load<bits::Order::kLittle, 10>(std::span(reserved))));
+        bits::put<0, 24>(bits::load<bits::Order::kLittle, 9>(std::span(reserved1)) >> 40) |
+        bits::put<24, 40>(bits::load<bits::Order::kLittle, 10>(std::span(reserved1))));
     bits::store<bits::Order::kLittle, 12>(to,
-        bits::put<0, 64>(bits::load<bits::Order::kLittle, 11>(std::span(reserved))));
+        bits::put<0, 24>(bits::load<bits::Order::kLittle, 10>(std::span(reserved1)) >> 40) |
+        bits::put<24, 40>(bits::load<bits::Order::kLittle, 11>(std::span(reserved1))));
     bits::store<bits::Order::kLittle, 13>(to,
-        bits::put<0, 64>(bits::load<bits::Order::kLittle, 12>(std::span(reserved))));
+        bits::put<0, 24>(bits::load<bits::Order::kLittle, 11>(std::span(reserved1)) >> 40) |
+        bits::put<24, 40>(bits::load<bits::Order::kLittle, 12>(std::span(reserved1))));
     bits::store<bits::Order::kLittle, 14>(to,
-        bits::put<0, 64>(bits::load<bits::Order::kLittle, 13>(std::span(reserved))));
+        bits::put<0, 24>(bits::load<bits::Order::kLittle, 12>(std::span(reserved1)) >> 40) |
+        bits::put<24, 40>(bits::load<bits::Order::kLittle, 13>(std::span(reserved1))));
   }
   static constexpr AdminCreateFastMr decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -2650,20 +2671,22 @@ struct AdminCreateFastMr {
     v.window_bind = static_cast<std::uint8_t>(bits::get<25, 1>(word0));
     v.reserved0 = static_cast<std::uint8_t>(bits::get<26, 6>(word0));
     v.max_pages = static_cast<std::uint32_t>(bits::get<32, 32>(word0));
-    bits::store<bits::Order::kLittle, 0>(std::span(v.reserved), bits::get<0, 64>(word1));
-    bits::store<bits::Order::kLittle, 1>(std::span(v.reserved), bits::get<0, 64>(word2));
-    bits::store<bits::Order::kLittle, 2>(std::span(v.reserved), bits::get<0, 64>(word3));
-    bits::store<bits::Order::kLittle, 3>(std::span(v.reserved), bits::get<0, 64>(word4));
-    bits::store<bits::Order::kLittle, 4>(std::span(v.reserved), bits::get<0, 64>(word5));
-    bits::store<bits::Order::kLittle, 5>(std::span(v.reserved), bits::get<0, 64>(word6));
-    bits::store<bits::Order::kLittle, 6>(std::span(v.reserved), bits::get<0, 64>(word7));
-    bits::store<bits::Order::kLittle, 7>(std::span(v.reserved), bits::get<0, 64>(word8));
-    bits::store<bits::Order::kLittle, 8>(std::span(v.reserved), bits::get<0, 64>(word9));
-    bits::store<bits::Order::kLittle, 9>(std::span(v.reserved), bits::get<0, 64>(word10));
-    bits::store<bits::Order::kLittle, 10>(std::span(v.reserved), bits::get<0, 64>(word11));
-    bits::store<bits::Order::kLittle, 11>(std::span(v.reserved), bits::get<0, 64>(word12));
-    bits::store<bits::Order::kLittle, 12>(std::span(v.reserved), bits::get<0, 64>(word13));
-    bits::store<bits::Order::kLittle, 13>(std::span(v.reserved), bits::get<0, 64>(word14));
+    v.list_line = static_cast<std::uint16_t>(bits::get<0, 16>(word1));
+    v.list_lines = static_cast<std::uint8_t>(bits::get<16, 8>(word1));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.reserved1), bits::get<24, 40>(word1) | bits::get<0, 24>(word2) << 40);
+    bits::store<bits::Order::kLittle, 1>(std::span(v.reserved1), bits::get<24, 40>(word2) | bits::get<0, 24>(word3) << 40);
+    bits::store<bits::Order::kLittle, 2>(std::span(v.reserved1), bits::get<24, 40>(word3) | bits::get<0, 24>(word4) << 40);
+    bits::store<bits::Order::kLittle, 3>(std::span(v.reserved1), bits::get<24, 40>(word4) | bits::get<0, 24>(word5) << 40);
+    bits::store<bits::Order::kLittle, 4>(std::span(v.reserved1), bits::get<24, 40>(word5) | bits::get<0, 24>(word6) << 40);
+    bits::store<bits::Order::kLittle, 5>(std::span(v.reserved1), bits::get<24, 40>(word6) | bits::get<0, 24>(word7) << 40);
+    bits::store<bits::Order::kLittle, 6>(std::span(v.reserved1), bits::get<24, 40>(word7) | bits::get<0, 24>(word8) << 40);
+    bits::store<bits::Order::kLittle, 7>(std::span(v.reserved1), bits::get<24, 40>(word8) | bits::get<0, 24>(word9) << 40);
+    bits::store<bits::Order::kLittle, 8>(std::span(v.reserved1), bits::get<24, 40>(word9) | bits::get<0, 24>(word10) << 40);
+    bits::store<bits::Order::kLittle, 9>(std::span(v.reserved1), bits::get<24, 40>(word10) | bits::get<0, 24>(word11) << 40);
+    bits::store<bits::Order::kLittle, 10>(std::span(v.reserved1), bits::get<24, 40>(word11) | bits::get<0, 24>(word12) << 40);
+    bits::store<bits::Order::kLittle, 11>(std::span(v.reserved1), bits::get<24, 40>(word12) | bits::get<0, 24>(word13) << 40);
+    bits::store<bits::Order::kLittle, 12>(std::span(v.reserved1), bits::get<24, 40>(word13) | bits::get<0, 24>(word14) << 40);
+    bits::store<bits::Order::kLittle, 13>(std::span(v.reserved1), bits::get<24, 40>(word14));
     return v;
   }
   bool operator==(const AdminCreateFastMr&) const = default;
@@ -3140,7 +3163,8 @@ struct AdminCapabilities {
   std::uint8_t log_max_srq{};
   std::uint8_t log_max_srq_depth{};
   std::uint16_t max_multicast_groups{};  ///< Each takes any number of QPs; 0: there is no multicast
-  std::array<std::uint8_t, 18> reserved{};
+  std::uint16_t list_lines{};  ///< Lines on chip for page lists of FastRegister requests; 0: they take no inline lists
+  std::array<std::uint8_t, 16> reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     bits::store<bits::Order::kLittle, 0>(to,
         bits::put<0, 8>(log_max_qp) |
@@ -3169,13 +3193,11 @@ struct AdminCapabilities {
         bits::put<16, 8>(log_max_srq) |
         bits::put<24, 8>(log_max_srq_depth) |
         bits::put<32, 16>(max_multicast_groups) |
-        bits::put<48, 16>(bits::load<bits::Order::kLittle, 0>(std::span(reserved))));
+        bits::put<48, 16>(list_lines));
     bits::store<bits::Order::kLittle, 4>(to,
-        bits::put<0, 48>(bits::load<bits::Order::kLittle, 0>(std::span(reserved)) >> 16) |
-        bits::put<48, 16>(bits::load<bits::Order::kLittle, 1>(std::span(reserved))));
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 0>(std::span(reserved))));
     bits::store<bits::Order::kLittle, 5>(to,
-        bits::put<0, 48>(bits::load<bits::Order::kLittle, 1>(std::span(reserved)) >> 16) |
-        bits::put<48, 16>(bits::load<bits::Order::kLittle, 2>(std::span(reserved))));
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 1>(std::span(reserved))));
   }
   static constexpr AdminCapabilities decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -3208,9 +3230,9 @@ struct AdminCapabilities {
     v.log_max_srq = static_cast<std::uint8_t>(bits::get<16, 8>(word3));
     v.log_max_srq_depth = static_cast<std::uint8_t>(bits::get<24, 8>(word3));
     v.max_multicast_groups = static_cast<std::uint16_t>(bits::get<32, 16>(word3));
-    bits::store<bits::Order::kLittle, 0>(std::span(v.reserved), bits::get<48, 16>(word3) | bits::get<0, 48>(word4) << 16);
-    bits::store<bits::Order::kLittle, 1>(std::span(v.reserved), bits::get<48, 16>(word4) | bits::get<0, 48>(word5) << 16);
-    bits::store<bits::Order::kLittle, 2>(std::span(v.reserved), bits::get<48, 16>(word5));
+    v.list_lines = static_cast<std::uint16_t>(bits::get<48, 16>(word3));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.reserved), bits::get<0, 64>(word4));
+    bits::store<bits::Order::kLittle, 1>(std::span(v.reserved), bits::get<0, 64>(word5));
     return v;
   }
   bool operator==(const AdminCapabilities&) const = default;

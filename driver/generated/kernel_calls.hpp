@@ -1499,7 +1499,7 @@ constexpr bool well_formed(const CreateFastMr& m) {
          && is_zero(m.reserved0);
 }
 
-/// Everything that a FastRegister request needs: the page list is copied, a key drawn. Kernel clients only.
+/// Everything that a FastRegister request needs: a key is drawn, and the page list copied, unless it is short enough to go in the request and on chip. Kernel clients only.
 struct PrepareFastMr {
   static constexpr Call kCall = Call::kPrepareFastMr;
   static constexpr std::uint32_t kMostWords = 32768;  ///< Of its array; 0: it has none
@@ -1509,42 +1509,46 @@ struct PrepareFastMr {
   ArrayPlace pages{};  ///< DMA addresses of 4 KiB pages
   Handle fast_mr{};
   std::uint32_t first_offset{};
+  std::uint32_t inline_pages{};  ///< For how many pages the request has room
   std::uint8_t local_write{};
   std::uint8_t read_sink{};
   std::uint8_t remote_read{};
   std::uint8_t remote_write{};
   std::uint8_t remote_atomic{};
-  std::array<std::uint8_t, 3> reserved0{};
+  std::array<std::uint8_t, 7> reserved0{};
 
   struct Answer {
     AnswerHeader header{};
-    std::uint64_t page_list{};  ///< DMA address
+    std::uint64_t page_list{};  ///< DMA address; with inline_list 0
     std::uint32_t key{};
     std::uint32_t page_count{};
     std::uint8_t log_page{};
-    std::array<std::uint8_t, 7> reserved0{};
+    std::uint8_t inline_list{};  ///< The request is to carry the pages themselves
+    std::array<std::uint8_t, 6> reserved0{};
   };
 };
-static_assert(sizeof(PrepareFastMr) == 48 && std::is_trivially_copyable_v<PrepareFastMr>);
+static_assert(sizeof(PrepareFastMr) == 56 && std::is_trivially_copyable_v<PrepareFastMr>);
 static_assert(offsetof(PrepareFastMr, header) == 0);
 static_assert(offsetof(PrepareFastMr, length) == 8);
 static_assert(offsetof(PrepareFastMr, base) == 16);
 static_assert(offsetof(PrepareFastMr, pages) == 24);
 static_assert(offsetof(PrepareFastMr, fast_mr) == 32);
 static_assert(offsetof(PrepareFastMr, first_offset) == 36);
-static_assert(offsetof(PrepareFastMr, local_write) == 40);
-static_assert(offsetof(PrepareFastMr, read_sink) == 41);
-static_assert(offsetof(PrepareFastMr, remote_read) == 42);
-static_assert(offsetof(PrepareFastMr, remote_write) == 43);
-static_assert(offsetof(PrepareFastMr, remote_atomic) == 44);
-static_assert(offsetof(PrepareFastMr, reserved0) == 45);
+static_assert(offsetof(PrepareFastMr, inline_pages) == 40);
+static_assert(offsetof(PrepareFastMr, local_write) == 44);
+static_assert(offsetof(PrepareFastMr, read_sink) == 45);
+static_assert(offsetof(PrepareFastMr, remote_read) == 46);
+static_assert(offsetof(PrepareFastMr, remote_write) == 47);
+static_assert(offsetof(PrepareFastMr, remote_atomic) == 48);
+static_assert(offsetof(PrepareFastMr, reserved0) == 49);
 static_assert(sizeof(PrepareFastMr::Answer) == 32 && std::is_trivially_copyable_v<PrepareFastMr::Answer>);
 static_assert(offsetof(PrepareFastMr::Answer, header) == 0);
 static_assert(offsetof(PrepareFastMr::Answer, page_list) == 8);
 static_assert(offsetof(PrepareFastMr::Answer, key) == 16);
 static_assert(offsetof(PrepareFastMr::Answer, page_count) == 20);
 static_assert(offsetof(PrepareFastMr::Answer, log_page) == 24);
-static_assert(offsetof(PrepareFastMr::Answer, reserved0) == 25);
+static_assert(offsetof(PrepareFastMr::Answer, inline_list) == 25);
+static_assert(offsetof(PrepareFastMr::Answer, reserved0) == 26);
 constexpr bool well_formed(const PrepareFastMr& m) {
   return m.local_write <= 1
          && m.read_sink <= 1

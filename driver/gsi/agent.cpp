@@ -45,8 +45,10 @@ Result<void> Agent::begin() {
   auto process = umd::ProcessContext::open_for_management(kernel_.kernel_node());
   if (!process) return process.error();
   process_ = process.take();
-  memory_.resize((kReceives + kSends) * kSlotBytes);
-  auto region = process_->create_mr({.address = memory_.data(), .length = memory_.size(), .local_write = true});
+  constexpr std::uint64_t kBytes = (kReceives + kSends) * kSlotBytes;
+  static_assert(kBytes % sizeof(Page) == 0);
+  memory_.resize(kBytes / sizeof(Page));
+  auto region = process_->create_mr({.address = slot(0), .length = kBytes, .local_write = true});
   if (!region) return region.error();
   region_ = region.take();
   auto cq = umd::CompletionQueue::create(process_, kReceives + kSends);
@@ -109,7 +111,7 @@ void Agent::run() {
   running_ = false;
 }
 
-std::uint8_t* Agent::slot(std::uint64_t number) { return memory_.data() + number * kSlotBytes; }
+std::uint8_t* Agent::slot(std::uint64_t number) { return memory_.front().bytes.data() + number * kSlotBytes; }
 
 Result<void> Agent::post_receive(std::uint64_t number) {
   // What an IPv4 datagram leaves alone tells it from an IPv6 one.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -57,7 +58,11 @@ class Agent {
 
   kmd::KernelDevice& kernel_;
   std::shared_ptr<umd::ProcessContext> process_;
-  std::vector<std::uint8_t> memory_;  ///< Slots: those of receives, then those of sends
+  /// Whole pages: what the device does with a slot must not hang on where the allocator has put it.
+  struct Page {
+    alignas(4096) std::array<std::uint8_t, 4096> bytes;
+  };
+  std::vector<Page> memory_;  ///< Slots: those of receives, then those of sends
   std::unique_ptr<umd::KernelMr> region_;
   std::shared_ptr<umd::CompletionQueue> cq_;
   std::shared_ptr<Event> event_;

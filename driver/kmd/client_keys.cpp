@@ -228,20 +228,22 @@ Result<void> Client::perform(const calls::PrepareFastMr& m, std::span<const std:
                              calls::PrepareFastMr::Answer& a) {
   if (!trusted_) return Error::kNotSupported;
   return with<ClientFastMr>(m.fast_mr, [&](ClientFastMr& region) -> Result<void> {
-    auto prepared = region.object->prepare({.pages = pages,
-                                            .first_offset = m.first_offset,
-                                            .length = m.length,
-                                            .base = m.base,
-                                            .local_write = m.local_write != 0,
-                                            .read_sink = m.read_sink != 0,
-                                            .remote_read = m.remote_read != 0,
-                                            .remote_write = m.remote_write != 0,
-                                            .remote_atomic = m.remote_atomic != 0});
+    const FastRange range{.pages = pages,
+                          .first_offset = m.first_offset,
+                          .length = m.length,
+                          .base = m.base,
+                          .local_write = m.local_write != 0,
+                          .read_sink = m.read_sink != 0,
+                          .remote_read = m.remote_read != 0,
+                          .remote_write = m.remote_write != 0,
+                          .remote_atomic = m.remote_atomic != 0};
+    auto prepared = region.object->prepare(range, m.inline_pages);
     if (!prepared) return prepared.error();
     a.page_list = prepared->page_list;
     a.key = prepared->key;
     a.page_count = prepared->page_count;
     a.log_page = prepared->log_page;
+    a.inline_list = prepared->inline_list;
     return {};
   });
 }

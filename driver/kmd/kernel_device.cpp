@@ -97,6 +97,7 @@ void KernelDevice::make_pools() {
   cqs_ = std::make_unique<NumberPool>(device_, limits_.max_cq, 0, kCqTagBits);
   srqs_ = std::make_unique<NumberPool>(device_, limits_.max_srq, 0, kSrqTagBits);
   mrs_ = std::make_unique<NumberPool>(device_, limits_.max_mr, 0, kKeyTagBits);
+  lines_ = std::make_unique<LinePool>(limits_.list_lines);
   uars_ = std::make_unique<NumberPool>(device_, limits_.uar_count + 1, kFirstUserUar, 0);
   pds_ = std::make_unique<NumberPool>(device_, kPdCount, 0, kPdTagBits);
   qps_ = std::make_unique<NumberPool>(device_, limits_.max_qp + kReservedQps, kReservedQps, kQpTagBits);
@@ -244,7 +245,8 @@ Result<void> KernelDevice::query_limits(DeviceLife& life) {
              .max_fast_pages = caps.max_fast_pages,
              .max_srq = caps.log_max_srq_depth != 0 ? 1U << caps.log_max_srq : 0,
              .max_srq_depth = caps.log_max_srq_depth != 0 ? 1U << caps.log_max_srq_depth : 0,
-             .max_multicast_groups = caps.max_multicast_groups};
+             .max_multicast_groups = caps.max_multicast_groups,
+             .list_lines = caps.list_lines};
   return {};
 }
 
@@ -306,6 +308,7 @@ KernelDevice::Held KernelDevice::held() {
           .cqs = cqs_->in_use(),
           .srqs = srqs_ != nullptr ? srqs_->in_use() : 0,
           .regions = mrs_->in_use(),
+          .lines = lines_->in_use(),
           .contexts = uars_->in_use(),
           .domains = pds_->in_use()};
 }

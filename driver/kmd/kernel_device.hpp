@@ -16,6 +16,7 @@
 #include "driver/kmd/device_life.hpp"
 #include "driver/kmd/dma_memory.hpp"
 #include "driver/kmd/event_queue.hpp"
+#include "driver/kmd/line_pool.hpp"
 #include "driver/kmd/number_pool.hpp"
 #include "driver/kmd/port_tables.hpp"
 #include "driver/kmd/register_map.hpp"
@@ -115,7 +116,7 @@ class KernelDevice {
 
   /// What is given out at this moment, for who looks for leaks.
   struct Held {
-    std::size_t qps{}, cqs{}, srqs{}, regions{}, contexts{}, domains{};
+    std::size_t qps{}, cqs{}, srqs{}, regions{}, lines{}, contexts{}, domains{};
     bool operator==(const Held&) const = default;
   };
   [[nodiscard]] Held held();
@@ -214,6 +215,7 @@ class KernelDevice {
   std::unique_ptr<NumberPool> cqs_;
   std::unique_ptr<NumberPool> srqs_;
   std::unique_ptr<NumberPool> mrs_;
+  std::unique_ptr<LinePool> lines_;  ///< For page lists on chip
   std::unique_ptr<NumberPool> uars_;
   std::unique_ptr<NumberPool> pds_;
   std::mutex orphans_mutex_;

@@ -9,6 +9,10 @@ namespace {
 
 // Of the 255 tags, so that a free one is found soon.
 constexpr std::size_t kMaxRegistrations = 128;
+// Of one region: what a WQE has that goes through the window. A longer one would have to be fetched, and cost what it
+// saves.
+constexpr std::uint32_t kMostLines = hw::kUarWqeWindowBytes / 64;
+static_assert(kMostLines <= hw::kMaxRegionLines);
 
 }  // namespace
 
@@ -31,12 +35,15 @@ Result<std::unique_ptr<KernelFastMr>> KernelDevice::create_fast_mr(const FastMrS
     if (!lists) return lists.error();
     auto number = OwnedNumber::acquire(*mrs_);
     if (!number) return number.error();
-    std::unique_ptr<KernelFastMr> region(new KernelFastMr(*this, spec, number.take(), lists.take()));
+    OwnedLines lines(*lines_, std::min(kMostLines, inline_lines_for(spec.max_pages)));
+    std::unique_ptr<KernelFastMr> region(new KernelFastMr(*this, spec, number.take(), std::move(lines), lists.take()));
     hw::AdminCreateFastMr body;
     body.pd = spec.pd;
     body.max_pages = spec.max_pages;
     body.remote_access = spec.remote_access;
     body.window_bind = spec.window_bind;
+    body.list_line = static_cast<std::uint16_t>(region->lines_.first());
+    body.list_lines = static_cast<std::uint8_t>(region->lines_.count());
     auto reply = execute(*region->life_, hw::AdminOpcode::kCreateFastMr, region->key_, body);
     if (!reply) return reply.error();
     region->live_ = true;
@@ -49,6 +56,7 @@ KernelFastMr::~KernelFastMr() {
   for (auto* lists : {&free_, &used_}) {
     for (auto& list : *lists) list.memory.abandon();
   }
+  lines_.abandon();
   number_.abandon();
 }
 
@@ -68,14 +76,15 @@ Result<void> KernelFastMr::check(const FastRange& range) const {
   return {};
 }
 
-Result<FastRegistration> KernelFastMr::prepare(const FastRange& range) {
+Result<FastRegistration> KernelFastMr::prepare(const FastRange& range, std::uint32_t inline_pages) {
   return or_out_of_memory([&]() -> Result<FastRegistration> {
     if (auto good = check(range); !good) return good.error();
     auto taken = take_list();
     if (!taken) return taken.error();
     PageLists one = taken.take();
+    const bool in_request = range.pages.size() <= std::min(inline_pages, inline_pages_in(lines_.count()));
     // Little-endian like the host.
-    std::memcpy(one.front().memory.data(), range.pages.data(), range.pages.size_bytes());
+    if (!in_request) std::memcpy(one.front().memory.data(), range.pages.data(), range.pages.size_bytes());
     const std::uint32_t index = number_.index();
     std::uint32_t key{};
     const std::lock_guard lock(lock_);
@@ -85,9 +94,10 @@ Result<FastRegistration> KernelFastMr::prepare(const FastRange& range) {
     one.front().key = key;
     used_.splice(used_.end(), one);
     return FastRegistration{.key = key,
-                            .page_list = used_.back().memory.iova(),
+                            .page_list = in_request ? 0 : used_.back().memory.iova(),
                             .page_count = static_cast<std::uint32_t>(range.pages.size()),
-                            .log_page = kLogDevicePage};
+                            .log_page = kLogDevicePage,
+                            .inline_list = in_request};
   });
 }
 

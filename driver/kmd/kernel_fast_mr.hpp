@@ -27,7 +27,8 @@ struct FastMrSpec {
 };
 
 /// A fast-register memory region. Work requests register and invalidate it; what this class owns is its index, the
-/// tags, and the page lists, which the device reads for as long as a registration lasts. Thread safe.
+/// tags, its lines on chip, and the page lists, which the device reads for as long as a registration lasts. A short
+/// list goes in the request, and then to the lines on chip. Thread safe.
 class KernelFastMr {
  public:
   ~KernelFastMr();
@@ -37,11 +38,12 @@ class KernelFastMr {
   /// Key of the newest registration that was posted. Before the first: one that opens nothing. Never 0.
   [[nodiscard]] std::uint32_t key() const { return key_; }
 
-  /// Makes everything ready for a FastRegister request: copies the page list, draws a key that no registration that
-  /// still has its list uses. Errors: kInvalidParameter (decisions 39: page count, page addresses, first offset, length
+  /// Makes everything ready for a FastRegister request: draws a key that no registration that still has its list uses,
+  /// and copies the page list, unless it is short enough to go in the request, which has room for `inline_pages`, and
+  /// on chip. Errors: kInvalidParameter (decisions 39: page count, page addresses, first offset, length
   /// or base, a remote write right without local write), kAccessViolation (decisions 21: a remote right, but no
   /// remote_access), kOutOfMemory, kOutOfResources (too many registrations have their list).
-  [[nodiscard]] Result<FastRegistration> prepare(const FastRange& range);
+  [[nodiscard]] Result<FastRegistration> prepare(const FastRange& range, std::uint32_t inline_pages = 0);
 
   /// The request for that registration has been posted: its key is key() from now on.
   void register_posted(std::uint32_t key) { key_ = key; }
@@ -68,11 +70,12 @@ class KernelFastMr {
   };
   using PageLists = std::list<PageList>;
 
-  KernelFastMr(KernelDevice& kernel, const FastMrSpec& spec, OwnedNumber number, PageLists first)
+  KernelFastMr(KernelDevice& kernel, const FastMrSpec& spec, OwnedNumber number, OwnedLines lines, PageLists first)
       : kernel_(kernel),
         life_(kernel.life()),
         spec_(spec),
         number_(std::move(number)),
+        lines_(std::move(lines)),
         key_((number_.index() << 8) | number_.tag()),
         free_(std::move(first)) {}
   static Result<PageLists> make_lists(DmaPool& pool, std::uint32_t max_pages, std::uint32_t count);
@@ -84,6 +87,7 @@ class KernelFastMr {
   const std::shared_ptr<DeviceLife> life_;
   const FastMrSpec spec_;
   OwnedNumber number_;
+  OwnedLines lines_;
   std::atomic<std::uint32_t> key_;
   SpinLock lock_;   ///< Guards the two below
   PageLists free_;  ///< Without a registration

@@ -137,10 +137,10 @@ NTSTATUS MemoryRegion::initialize(std::uint32_t pages, bool remote_access) {
   return done ? STATUS_SUCCESS : control_status(done.error());
 }
 
-Result<FastRegistration> MemoryRegion::prepare(const FastRange& range) {
+Result<FastRegistration> MemoryRegion::prepare(const FastRange& range, std::uint32_t inline_pages) {
   const std::lock_guard lock(lock_);
   if (fast_region_ == nullptr) return Error::kInvalidState;
-  return fast_region_->prepare(range);
+  return fast_region_->prepare(range, inline_pages);
 }
 
 void MemoryRegion::posted(const FastRegistration& prepared, const FastRange& range) {

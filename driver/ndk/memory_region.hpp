@@ -25,9 +25,10 @@ class MemoryRegion final : public ObjectOf<NDK_MR, MemoryRegion> {
   /// The registrations of a fast-register region, for the requests about them.
   [[nodiscard]] const std::shared_ptr<FastKeys>& keys() const { return keys_; }
 
-  /// Makes a registration ready, whose list is in use until FastKeys gives it back. Errors: those of
+  /// Makes a registration ready, whose list is in use until FastKeys gives it back. Its request has room for
+  /// `inline_pages`. Errors: those of
   /// kmd::KernelFastMr::prepare, kInvalidState (it was not initialized). Needs no memory, lets no time pass.
-  [[nodiscard]] Result<FastRegistration> prepare(const FastRange& range);
+  [[nodiscard]] Result<FastRegistration> prepare(const FastRange& range, std::uint32_t inline_pages);
   /// The request for it has been posted.
   void posted(const FastRegistration& prepared, const FastRange& range);
   /// It has not.

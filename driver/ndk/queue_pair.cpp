@@ -249,11 +249,12 @@ NTSTATUS QueuePair::fast_register(NDK_QP* face, PVOID context, NDK_MR* mr, ULONG
                         .read_sink = (flags & NDK_OP_FLAG_RDMA_READ_SINK) != 0,
                         .remote_read = (flags & NDK_OP_FLAG_ALLOW_REMOTE_READ) != 0,
                         .remote_write = (flags & kRemoteWriteBit) != 0};
-  auto prepared = region.prepare(range);
+  const std::uint32_t room = qp.core_->inline_pages();
+  auto prepared = region.prepare(range, room);
   if (!prepared && prepared.error() == Error::kOutOfResources) {
     // Those that made no completion may be over, too.
     qp.core_->settle();
-    prepared = region.prepare(range);
+    prepared = region.prepare(range, room);
   }
   if (!prepared) return qp.refuse(control_status(prepared.error()));
   auto request = umd::fast_register_request(*prepared, range, options_of(context, flags));

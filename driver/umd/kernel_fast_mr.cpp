@@ -5,7 +5,7 @@
 
 namespace rnic::umd {
 
-Result<FastRegistration> KernelFastMr::prepare(const FastRange& range) {
+Result<FastRegistration> KernelFastMr::prepare(const FastRange& range, std::uint32_t inline_pages) {
   if (range.pages.size() > calls::PrepareFastMr::kMostWords) return Error::kInvalidParameter;
   return or_out_of_memory([&]() -> Result<FastRegistration> {
     std::vector<std::byte> message(sizeof(calls::PrepareFastMr) + range.pages.size_bytes());
@@ -18,6 +18,7 @@ Result<FastRegistration> KernelFastMr::prepare(const FastRange& range) {
         .pages = {.offset = sizeof request, .count = static_cast<std::uint32_t>(range.pages.size())},
         .fast_mr = handle(),
         .first_offset = range.first_offset,
+        .inline_pages = inline_pages,
         .local_write = range.local_write,
         .read_sink = range.read_sink,
         .remote_read = range.remote_read,
@@ -31,7 +32,8 @@ Result<FastRegistration> KernelFastMr::prepare(const FastRange& range) {
     return FastRegistration{.key = answer->key,
                             .page_list = answer->page_list,
                             .page_count = answer->page_count,
-                            .log_page = answer->log_page};
+                            .log_page = answer->log_page,
+                            .inline_list = answer->inline_list != 0};
   });
 }
 

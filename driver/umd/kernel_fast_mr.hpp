@@ -22,11 +22,12 @@ class KernelFastMr final : public KernelObject {
   /// Key of the newest registration that was posted. Before the first: one that opens nothing. Never 0.
   [[nodiscard]] std::uint32_t key() const { return key_; }
 
-  /// Makes everything ready for a FastRegister request: copies the page list, draws a key that no registration that
-  /// still has its list uses. Errors: kInvalidParameter (decisions 39: page count, page addresses, first offset, length
+  /// Makes everything ready for a FastRegister request: draws a key that no registration that still has its list uses,
+  /// and copies the page list, unless it is short enough to go in the request, which has room for `inline_pages`, and
+  /// on chip. Errors: kInvalidParameter (decisions 39: page count, page addresses, first offset, length
   /// or base, a remote write right without local write), kAccessViolation (decisions 21: a remote right, but no
   /// remote_access), kOutOfMemory, kOutOfResources (too many registrations have their list).
-  [[nodiscard]] Result<FastRegistration> prepare(const FastRange& range);
+  [[nodiscard]] Result<FastRegistration> prepare(const FastRange& range, std::uint32_t inline_pages = 0);
 
   /// The request for that registration has been posted: its key is key() from now on.
   void register_posted(std::uint32_t key) { key_ = key; }

@@ -47,6 +47,7 @@ MemoryRequest fast_register_request(const FastRegistration& prepared, const Fast
   request.remote_atomic = range.remote_atomic;
   request.page_list = prepared.page_list;
   request.page_count = prepared.page_count;
+  if (prepared.inline_list) request.pages = range.pages;
   request.log_page = prepared.log_page;
   request.first_offset = range.first_offset;
   return request;
@@ -58,7 +59,7 @@ MemoryRequest invalidate_request(std::uint32_t key, const MemoryOptions& options
 
 Result<void> post_fast_register(QueuePair& qp, KernelFastMr& region, const FastRange& range,
                                 const MemoryOptions& options) {
-  const auto prepared = region.prepare(range);
+  const auto prepared = region.prepare(range, qp.inline_pages());
   if (!prepared) return prepared.error();
   const auto request = fast_register_request(*prepared, range, options);
   auto posted = qp.post_memory(request);

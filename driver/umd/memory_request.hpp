@@ -33,7 +33,8 @@ struct WindowRange {
                                      const MemoryOptions& options, std::uint32_t key = 0);
 
 /// The request of a registration that has been prepared, and of an invalidation: for who posts them with more than
-/// post_fast_register and post_invalidate say.
+/// post_fast_register and post_invalidate say. The pages of an inline list are those of `range`, still when it is
+/// posted.
 [[nodiscard]] MemoryRequest fast_register_request(const FastRegistration& prepared, const FastRange& range,
                                                   const MemoryOptions& options);
 [[nodiscard]] MemoryRequest invalidate_request(std::uint32_t key, const MemoryOptions& options);

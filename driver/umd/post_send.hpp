@@ -22,7 +22,10 @@ inline constexpr std::size_t kHeadBytes = kSendHeadBytes + hw::WqeRemote::kBytes
 inline constexpr std::size_t kAtomicHeadBytes = kHeadBytes + hw::WqeAtomic::kBytes;
 inline constexpr std::size_t kDatagramHeadBytes = kSendHeadBytes + hw::WqeAddress::kBytes;
 inline constexpr std::size_t kLineBytes = 64;
-static_assert(hw::WqeControl::kBytes + hw::WqeRange::kBytes + hw::WqeFastRegister::kBytes <= kLineBytes);
+// What is in front of an inline page list.
+inline constexpr std::size_t kFastHeadBytes =
+    hw::WqeControl::kBytes + hw::WqeRange::kBytes + hw::WqeFastRegister::kBytes;
+static_assert(kFastHeadBytes <= kLineBytes);
 
 constexpr RequestKind kind_of(hw::WqeOpcode opcode) {
   switch (opcode) {

@@ -79,6 +79,8 @@ class QueuePair final : public EventSink {
   [[nodiscard]] Result<void> post_here(const SendRequest& request);
   /// The same for binds, invalidations, fast registrations.
   [[nodiscard]] Result<void> post_memory(const MemoryRequest& request);
+  /// Pages that a FastRegister request of this queue pair has room for.
+  [[nodiscard]] std::uint32_t inline_pages() const { return send_->inline_pages(); }
   /// Whether so many sends could be posted now. Lets no time pass.
   [[nodiscard]] bool has_room(std::size_t requests);
   /// Errors: kInvalidState (closed), kDeviceFailed, kNotSupported (receives are shared), those of ReceiveQueue::post.

@@ -94,8 +94,9 @@ struct MemoryRequest {
   bool remote_read{};
   bool remote_write{};
   bool remote_atomic{};
-  std::uint64_t page_list{};   ///< From here on kFastRegister: DMA address of the page list
-  std::uint32_t page_count{};  ///< At most 2^16 - 1
+  std::uint64_t page_list{};               ///< From here on kFastRegister: DMA address of the page list
+  std::uint32_t page_count{};              ///< At most 2^16 - 1
+  std::span<const std::uint64_t> pages{};  ///< The list itself, in place of page_list; read during the call only
   std::uint32_t first_offset{};
   std::uint8_t log_page{};
   bool silent{};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "driver/fast_registration.hpp"
 #include "driver/umd/post_send.hpp"
 
 namespace rnic::umd {
@@ -32,7 +33,12 @@ Result<void> SendQueue::post(std::span<const SendRequest> requests, std::size_t&
   return {};
 }
 
+std::uint32_t SendQueue::inline_pages() const {
+  return inline_pages_in(std::min(1U << layout_.log_stride, hw::kUarWqeWindowBytes) / kLineBytes);
+}
+
 Result<void> SendQueue::post(const MemoryRequest& request) {
+  if (request.pages.size() > inline_pages()) return Error::kInvalidParameter;
   const std::lock_guard lock(lock_);
   if (!has_slot()) {
     ring();
@@ -47,16 +53,19 @@ Result<void> SendQueue::post(const MemoryRequest& request) {
   return {};
 }
 
-/// One line. Otherwise as the other build.
+/// As the other build. One line, and what an inline page list needs.
 std::size_t SendQueue::build(const MemoryRequest& request, RequestKind kind, std::uint8_t* wqe) const {
-  std::memset(wqe, 0, kLineBytes);
+  const std::size_t pages = request.pages.size();
+  const std::size_t bytes = lines_of(kFastHeadBytes + request.pages.size_bytes());
+  std::memset(wqe, 0, bytes);
   hw::WqeControl control;
   control.opcode = static_cast<std::uint8_t>(request.opcode);
   control.silent = request.silent;
   control.fence = request.fence;
   control.wqe_index = producer_;
   control.qpn = layout_.qpn;
-  control.size = kind == RequestKind::kInvalidate ? 1 : 3;
+  control.inline_data = pages != 0;
+  control.size = static_cast<std::uint8_t>(kind == RequestKind::kInvalidate ? 1 : 3 + (pages + 1) / 2);
   control.immediate = request.key;
   put_segment(wqe, control);
   if (kind != RequestKind::kInvalidate) {
@@ -81,8 +90,10 @@ std::size_t SendQueue::build(const MemoryRequest& request, RequestKind kind, std
     fast.remote_write = request.remote_write;
     fast.remote_atomic = request.remote_atomic;
     put_segment(wqe + 2 * kSegmentBytes, fast);
+    // Little-endian like the host.
+    if (pages != 0) std::memcpy(wqe + kFastHeadBytes, request.pages.data(), request.pages.size_bytes());
   }
-  return kLineBytes;
+  return bytes;
 }
 
 void SendQueue::ring_deferred() {

@@ -55,8 +55,12 @@ class SendQueue {
   /// posted; those before it are, and have been rung.
   [[nodiscard]] Result<void> post(std::span<const SendRequest> requests, std::size_t& posted);
 
-  /// Errors: kQueueFull; then as the other post.
+  /// Errors: kQueueFull; then as the other post. kInvalidParameter: more inline pages than there is room for.
   [[nodiscard]] Result<void> post(const MemoryRequest& request);
+
+  /// Pages that a FastRegister request has room for: in its slot, and in the window, for one that has to be fetched
+  /// costs what it saves.
+  [[nodiscard]] std::uint32_t inline_pages() const;
 
   /// Rings for the requests that were posted with `defer`.
   void ring_deferred();

@@ -175,8 +175,11 @@ Task<Admin::Outcome> Admin::execute(std::uint8_t opcode, std::uint32_t number, B
       key.remote_access = (body[3] & 1) != 0;
       key.rights.window_bind = (body[3] & 2) != 0;
       key.max_pages = static_cast<std::uint32_t>(little(body, 4, 4));
-      outcome.status = key.max_pages == 0 || key.max_pages > kMaxFastPages ? AdminStatus::BadParameter
-                                                                           : nic_.memory.create(number, key);
+      const std::uint64_t first_line = little(body, 8, 2), lines = little(body, 10, 1);
+      key.inline_pages = lines == 0 ? 0 : static_cast<std::uint32_t>(8 * lines - 6);
+      const bool good = key.max_pages != 0 && key.max_pages <= kMaxFastPages && lines <= kMaxRegionLines &&
+                        first_line + lines <= kListLines;
+      outcome.status = good ? nic_.memory.create(number, key) : AdminStatus::BadParameter;
       break;
     }
     case command::DestroyFastMr: outcome.status = co_await nic_.memory.destroy(number, true, false); break;
@@ -237,6 +240,7 @@ Bytes Admin::capabilities() const {
   append_little(result, 8, 1);
   append_little(result, kMaxLogSrq, 1);
   append_little(result, kGroups, 2);
+  append_little(result, kListLines, 2);
   result.resize(48);
   return result;
 }

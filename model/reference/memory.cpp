@@ -188,9 +188,13 @@ MemOp Memory::fast_register(const FastRequest& request) {
   if ((rights.remote_write || rights.remote_atomic) && !rights.local_write) return MemOp::BadRequest;
   if ((rights.remote_read || rights.remote_write || rights.remote_atomic) && !key->remote_access)
     return MemOp::BadAccess;
+  if (request.inline_list && (request.page_list != 0 || request.page_count > key->inline_pages))
+    return MemOp::BadRequest;
   if (request.page_count > key->max_pages || request.va + request.length < request.va ||
       request.length > request.page_count * page - request.first_offset)
     return MemOp::BadRange;
+  for (const std::uint64_t address : request.pages)
+    if (address % page != 0) return MemOp::BadRequest;
   key->valid = true;
   key->tag = tag_of(request.new_key);
   key->va = request.va;
@@ -201,6 +205,7 @@ MemOp Memory::fast_register(const FastRequest& request) {
   key->rights = rights;
   key->rights.window_bind = window_bind;
   key->pages.clear();
+  for (std::size_t i = 0; i < request.pages.size(); ++i) key->pages[i] = request.pages[i];
   return MemOp::Ok;
 }
 

@@ -37,6 +37,7 @@ struct Key {
   Rights rights;
   bool remote_access{};                                    ///< Fast-register region: may have remote rights
   std::uint32_t max_pages{};                               ///< Fast-register region
+  std::uint32_t inline_pages{};                            ///< Fast-register region: longest list in a request
   std::uint8_t bound_qp{};                                 ///< Window
   std::uint32_t mr_index{};                                ///< Window that is bound
   unsigned bound_windows{};                                ///< Region
@@ -74,6 +75,8 @@ struct FastRequest {
   std::uint32_t first_offset{}, page_count{};
   std::uint8_t log_page{};
   Rights rights;
+  bool inline_list{};
+  std::vector<std::uint64_t> pages;  ///< The list, with inline_list
 };
 
 /// Memory translation and protection. Every access of a work request or a peer is checked here: key, domain, queue

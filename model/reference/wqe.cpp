@@ -58,9 +58,10 @@ bool SendWqe::decode(const Bytes& bytes, QpType type, std::uint16_t expected_ind
   if (!exists(opcode, type) || length > kMaxMessage) return false;
   std::size_t at = kSegment;
   if (is_memory()) {
-    if (length != 0 || inline_data) return false;
+    if (length != 0 || (inline_data && opcode != wqe::FastRegister)) return false;
     if (opcode == wqe::LocalInvalidate) return size == at;
-    if (size != 3 * kSegment) return false;
+    const std::size_t listed = inline_data && size >= 3 * kSegment ? little(bytes, 44, 2) : 0;
+    if (size != (3 + (listed + 1) / 2) * kSegment) return false;
     const std::uint64_t range_va = little(bytes, 16, 8), range_length = little(bytes, 24, 8);
     if (opcode == wqe::FastRegister) {
       fast = {immediate,
@@ -71,9 +72,13 @@ bool SendWqe::decode(const Bytes& bytes, QpType type, std::uint16_t expected_ind
               static_cast<std::uint32_t>(little(bytes, 40, 4)),
               static_cast<std::uint32_t>(little(bytes, 44, 2)),
               bytes[46],
+              {},
+              false,
               {}};
       fast.rights = {(bytes[47] & 1) != 0, (bytes[47] & 2) != 0, (bytes[47] & 4) != 0, (bytes[47] & 8) != 0, false,
                      (bytes[47] & 16) != 0};
+      fast.inline_list = inline_data;
+      for (std::size_t i = 0; i < listed; ++i) fast.pages.push_back(little(bytes, 48 + 8 * i, 8));
       return true;
     }
     bind = {immediate, static_cast<std::uint32_t>(little(bytes, 32, 4)),

@@ -15,6 +15,10 @@ package rnic_pkg;
   localparam logic [31:0] MptIndexBits = 32'd14;
   /// Longest page list of a fast-register memory region.
   localparam logic [31:0] MaxFastPages = 32'd32768;
+  /// Lines of 64 bytes on chip, for page lists that come in FastRegister requests.
+  localparam logic [31:0] ListLines = 32'd1024;
+  /// Lines that one fast-register region may have: a WQE of 2^MaxLogStride bytes.
+  localparam logic [31:0] MaxRegionLines = 32'd8;
   /// BAR0 pages: 2^UarIndexBits. Page 0 holds registers, every other page is a user access region (UAR).
   localparam logic [31:0] UarIndexBits = 32'd7;
   /// MSI-X table entries.
@@ -716,7 +720,7 @@ package rnic_pkg;
     logic [23:0] eqn;  // Event queue
   } eq_doorbell_t;
 
-  /// First segment of a send WQE. A SEND of a UD QP continues with wqe_address; WRITE, READ and atomics continue with wqe_remote, atomics then with wqe_atomic; then come data segments, or inline payload bytes. An atomic has one data segment of 8 bytes, for the value that was at the peer. Binds continue with wqe_range and wqe_bind, FastRegister with wqe_range and wqe_fast_register, LocalInvalidate with nothing; these have no data.
+  /// First segment of a send WQE. A SEND of a UD QP continues with wqe_address; WRITE, READ and atomics continue with wqe_remote, atomics then with wqe_atomic; then come data segments, or inline payload bytes. An atomic has one data segment of 8 bytes, for the value that was at the peer. Binds continue with wqe_range and wqe_bind, FastRegister with wqe_range and wqe_fast_register, LocalInvalidate with nothing; these have no data. A FastRegister with inline_data goes on with its page list: page_count 64-bit page addresses, and 8 bytes of padding when they are odd in number.
   localparam int unsigned WqeControlBits = 128;
   typedef struct packed {
     logic [31:0] length;  // Message bytes: the sum of the data segments, or the inline bytes; atomics: 8; binds, FastRegister, LocalInvalidate: 0
@@ -725,7 +729,7 @@ package rnic_pkg;
     logic [23:0] qpn;  // Queue pair
     logic [15:0] wqe_index;  // Index of this WQE, modulo 2^16
     logic [3:0] reserved0;
-    logic inline_data;  // Payload follows in place of data segments
+    logic inline_data;  // Payload follows in place of data segments; FastRegister: the page list follows (see wqe_fast_register). Not for other memory operations
     logic solicited;  // SEND, RDMA WRITE with immediate data: solicited event
     logic fence;  // Start only when all earlier Reads and atomics have placed their data
     logic silent;  // No CQE on success
@@ -782,7 +786,7 @@ package rnic_pkg;
     logic [127:0] dest_ip;  // Network order: first byte on the wire is the lowest byte here; IPv4-mapped for IPv4
   } wqe_address_t;
 
-  /// Fast-register segment. The page list lies in host memory, as that of CreateMr, and stays in use until the region is invalidated.
+  /// Fast-register segment. By pointer: the page list lies in host memory, as that of CreateMr, and stays in use until the region is invalidated. With inline_data it follows this segment, and the NIC keeps it in the lines of the region (admin_create_fast_mr); size is then 3 + page_count / 2, rounded up.
   localparam int unsigned WqeFastRegisterBits = 128;
   typedef struct packed {
     logic [2:0] reserved0;
@@ -794,7 +798,7 @@ package rnic_pkg;
     logic [7:0] log_page;  // log2 of the page size, 12 to 30
     logic [15:0] page_count;  // Entries of the list, 1 to max_pages of the region
     logic [31:0] first_offset;  // Offset of the first byte in the first page (FBO): the virtual address modulo the page size
-    logic [63:0] page_list;  // DMA address of an array of 64-bit page DMA addresses, 8-byte aligned
+    logic [63:0] page_list;  // DMA address of an array of 64-bit page DMA addresses, 8-byte aligned; with inline_data 0
   } wqe_fast_register_t;
 
   /// Data segment: one scatter/gather entry. Length 0 means zero bytes.
@@ -991,7 +995,9 @@ package rnic_pkg;
   /// Body of CreateFastMr. `number` of the command is index and first tag. Range, rights and key come with each fast registration.
   localparam int unsigned AdminCreateFastMrBits = 960;
   typedef struct packed {
-    logic [895:0] reserved;
+    logic [871:0] reserved1;
+    logic [7:0] list_lines;  // Lines on chip, 0 to MaxRegionLines. A region of n lines takes inline page lists of up to 8 n - 6 pages; one without lines takes none
+    logic [15:0] list_line;  // First of its lines on chip; list_line + list_lines is at most ListLines. A line belongs to one region at a time: the kernel driver gives them out, as it does pages
     logic [31:0] max_pages;  // Longest page list, 1 to MaxFastPages
     logic [5:0] reserved0;
     logic window_bind;  // Windows may be bound to it
@@ -1079,7 +1085,8 @@ package rnic_pkg;
   /// Result of QueryCapabilities.
   localparam int unsigned AdminCapabilitiesBits = 384;
   typedef struct packed {
-    logic [143:0] reserved;
+    logic [127:0] reserved;
+    logic [15:0] list_lines;  // Lines on chip for page lists of FastRegister requests; 0: they take no inline lists
     logic [15:0] max_multicast_groups;  // Each takes any number of QPs; 0: there is no multicast
     logic [7:0] log_max_srq_depth;
     logic [7:0] log_max_srq;
@@ -1581,13 +1588,16 @@ package rnic_pkg;
   } path_t;
 
   /// Memory protection table entry.
-  localparam int unsigned MptBits = 278;
+  localparam int unsigned MptBits = 293;
   typedef struct packed {
     logic [13:0] mr_index;  // Window: entry of the region that it is bound to
     logic [7:0] qp;  // Window: QP on which it was bound
     logic [15:0] max_pages;  // Fast-register region: longest page list
     logic [15:0] bound;  // Region: windows bound to it
-    logic [63:0] page_list;  // 8-byte aligned; entry 0 maps the page that holds va
+    logic [3:0] list_lines;  // Fast-register region: its lines on chip
+    logic [9:0] list_line;  // Fast-register region: its first line on chip
+    logic on_chip;  // The page list is on chip
+    logic [63:0] page_list;  // 8-byte aligned; entry 0 maps the page that holds va. on_chip: in the lines for page lists, from byte 0 of the first one
     logic [47:0] length;
     logic [63:0] va;
     logic remote_ok;  // Fast-register region: may be registered with remote rights
@@ -1657,8 +1667,9 @@ package rnic_pkg;
   } xlate_rsp_t;
 
   /// A memory operation. Bind and FastRegister name the new key: index of the entry, tag from now on.
-  localparam int unsigned MemOpBits = 370;
+  localparam int unsigned MemOpBits = 371;
   typedef struct packed {
+    logic inline_list;  // FastRegister: the list comes with the WQE (mem_list); page_list is 0
     logic [31:0] page_count;  // FastRegister: entries of the page list
     logic [7:0] log_page;  // FastRegister: log2 of the page size, 12 to 30
     logic [31:0] first_offset;  // FastRegister: offset of the first byte in the first page, va modulo the page size
@@ -1677,6 +1688,12 @@ package rnic_pkg;
     logic [1:0] mpt_type;  // Destroy: MptType expected
     logic [2:0] op;  // MemOpCode
   } mem_op_t;
+
+  /// A line of a FastRegister WQE with an inline page list, in order: the first has two page addresses, in its last 16 bytes, the others eight.
+  localparam int unsigned MemListBits = 512;
+  typedef struct packed {
+    logic [511:0] data;
+  } mem_list_t;
 
   /// Answer to a memory operation.
   localparam int unsigned MemOpRspBits = 3;

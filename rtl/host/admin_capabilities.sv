@@ -31,6 +31,7 @@ module admin_capabilities (
     capabilities_o.max_message         = rnic_pkg::MaxMessageBytes;
     capabilities_o.clock_mhz           = ClockMhz;
     capabilities_o.max_multicast_groups = rnic_pkg::MulticastGroups[15:0];
+    capabilities_o.list_lines           = rnic_pkg::ListLines[15:0];
   end
 endmodule
 

@@ -114,7 +114,9 @@ module admin_mr (
           mw_body.window_type == {6'd0, rnic_pkg::MptTypeWindow2};
     end
     if (create_fast) begin
-      fields_ok = fast_body.max_pages != '0 && fast_body.max_pages <= rnic_pkg::MaxFastPages;
+      fields_ok = fast_body.max_pages != '0 && fast_body.max_pages <= rnic_pkg::MaxFastPages &&
+          fast_body.list_lines <= rnic_pkg::MaxRegionLines[7:0] &&
+          {16'd0, fast_body.list_line} + {24'd0, fast_body.list_lines} <= rnic_pkg::ListLines;
     end
   end
 
@@ -197,6 +199,8 @@ module admin_mr (
       mpt_req_data_o.remote_ok   = fast_body.remote_access;
       mpt_req_data_o.window_bind = fast_body.window_bind;
       mpt_req_data_o.max_pages   = fast_body.max_pages[15:0];
+      mpt_req_data_o.list_line   = fast_body.list_line[9:0];
+      mpt_req_data_o.list_lines  = fast_body.list_lines[3:0];
     end
   end
 

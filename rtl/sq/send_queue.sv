@@ -9,9 +9,8 @@
 /// a doorbell only. The scheduler picks one runnable QP after the other; each turn is worth 1 KiB
 /// of payload (sq_issue), so QPs share the wire fairly. A QP that cannot go on (no WQE in the
 /// buffer, fence, Read limit, SqWindow full, fault, not RTS) is put aside until an event wakes it:
-/// fetch done,
-/// sq_wake_valid_i, host_wake_valid_i, a doorbell. In SQD a QP finishes what it has started, lost
-/// packets included, and starts nothing (InfiniBand specification 10.3.1); drained_valid_o then.
+/// fetch done, sq_wake_valid_i, host_wake_valid_i, a doorbell. In SQD a QP finishes what it has
+/// started and starts nothing (InfiniBand specification 10.3.1); drained_valid_o then.
 ///
 /// A packet is one tx_desc_t and, for payload_length > 0, its sg_piece_t run; a Read request has no
 /// payload and reserves the PSNs of its response (at least one), with an entry in the Read ring of
@@ -53,6 +52,10 @@ module send_queue (
     input  wire logic                      mem_op_rsp_valid_i,
     output logic                           mem_op_rsp_ready_o,
     input  wire rnic_pkg::mem_op_rsp_t     mem_op_rsp_data_i,
+    // Lines of the WQE of an operation with an inline page list, until its answer
+    output logic                           mem_list_valid_o,
+    input  wire logic                      mem_list_ready_i,
+    output rnic_pkg::mem_list_t            mem_list_data_o,
     output logic                           rd_req_valid_o,
     input  wire logic                      rd_req_ready_i,
     output rnic_pkg::dma_rd_req_t          rd_req_data_o,
@@ -168,7 +171,9 @@ module send_queue (
   logic [2:0] fail_valid, fail_ready;
   logic [2*rnic_pkg::RetireCmdBits-1:0] fail_turns;
   rnic_pkg::retire_cmd_t memop_cmd;
-  logic mem_valid;
+  logic mem_valid, list_run;
+  logic [10:0] list_addr;
+  logic [3:0] list_lines;
   logic [7:0] mem_qp;
   logic [23:0] mem_pd;
   rnic_pkg::wqe_control_t mem_control;
@@ -214,6 +219,8 @@ module send_queue (
       .mem_control_o (mem_control),
       .mem_second_o  (mem_second),
       .mem_third_o   (mem_third),
+      .list_run_i(list_run), .list_addr_i(list_addr), .list_lines_i(list_lines),
+      .mem_list_valid_o, .mem_list_ready_i, .mem_list_data_o,
       .fail_valid_o  (fail_valid[1:0]),
       .fail_ready_i  (fail_ready[1:0]),
       .fail_data_o   (fail_turns),
@@ -259,6 +266,7 @@ module send_queue (
       .mem_op_rsp_valid_i,
       .mem_op_rsp_ready_o,
       .mem_op_rsp_data_i,
+      .list_run_o(list_run), .list_addr_o(list_addr), .list_lines_o(list_lines),
       .retire_cmd_valid_o(fail_valid[2]),
       .retire_cmd_ready_i(fail_ready[2]),
       .retire_cmd_data_o (memop_cmd),

@@ -39,6 +39,10 @@ module sq_engine (
     output logic                        buf_rd_en_o,
     output logic [10:0]                 buf_rd_addr_o,
     input  wire logic [511:0]           buf_rd_data_i,
+    // Reads of sq_list, in cycles that are free; the data goes there, too
+    input  wire logic                   list_rd_valid_i,
+    output logic                        list_rd_ready_o,
+    input  wire logic [10:0]            list_rd_addr_i,
     // WQE fetch
     output logic                        fetch_valid_o,
     output rnic_pkg::wqe_fetch_req_t    fetch_data_o,
@@ -178,11 +182,13 @@ module sq_engine (
   assign rel_write_o   = 2'b11;
   assign rel_data_o    = {2{rel_data}};
   assign give_o        = (rel_valid_o & rel_ready_i) != '0;
-  assign buf_rd_en_o   = issue_rd || load_rd;
-  assign buf_rd_addr_o = issue_rd ? issue_addr : load_addr;
   assign done_qp_o     = qp;
   assign mem_qp_o      = qp;
   assign begun_qp_o    = qp;
+
+  assign list_rd_ready_o = !buf_busy && !load_rd;
+  assign buf_rd_en_o     = issue_rd || load_rd || (list_rd_valid_i && list_rd_ready_o);
+  assign buf_rd_addr_o   = issue_rd ? issue_addr : load_rd ? load_addr : list_rd_addr_i;
 endmodule
 
 `default_nettype wire

@@ -14,7 +14,9 @@
 /// if the QP fails before, it still completes with success, because its key is valid. If the QP has
 /// failed meanwhile, its WQE will be flushed, and the key of a flushed WQE must open nothing: what
 /// it did is undone first, unless somebody else has. Then the flush is asked for (flush_valid_o, a
-/// pulse).
+/// pulse). While a FastRegister with an inline page list is with the translation block, list_run_o
+/// says where its WQE lies in the WQE buffer: its list_lines_o lines, from list_addr_o on, may be
+/// asked for until its answer.
 module sq_memop (
     input  wire logic                    clk_i,
     input  wire logic                    rst_ni,
@@ -42,6 +44,9 @@ module sq_memop (
     output rnic_pkg::mem_op_t            mem_op_data_o,
     input  wire logic                    mem_op_rsp_valid_i,
     output logic                         mem_op_rsp_ready_o,
+    output logic                         list_run_o,
+    output logic [10:0]                  list_addr_o,
+    output logic [3:0]                   list_lines_o,
     input  wire rnic_pkg::mem_op_rsp_t   mem_op_rsp_data_i,
     output logic                         retire_cmd_valid_o,
     input  wire logic                    retire_cmd_ready_i,
@@ -99,6 +104,7 @@ module sq_memop (
       asked.first_offset  = fast.first_offset;
       asked.page_count    = 32'(fast.page_count);
       asked.log_page      = fast.log_page;
+      asked.inline_list   = start_control_i.inline_data;
       asked.local_write   = fast.local_write;
       asked.read_sink     = fast.read_sink;
       asked.remote_read   = fast.remote_read;
@@ -228,6 +234,17 @@ module sq_memop (
       end
     end
   end
+
+  logic [2:0] first_line;
+  wqe_line u_line (
+      .index_i     (ctx_q.exec_idx[2:0]),
+      .log_stride_i(ctx_q.log_stride),
+      .line_o      (first_line)
+  );
+  assign list_run_o   = state_q == StAnswer && !undo_q &&
+                        op.op == rnic_pkg::MemOpCodeFastRegister && op.inline_list;
+  assign list_addr_o  = {op.qp, first_line};
+  assign list_lines_o = 4'((op.page_count[6:0] + 7'd13) >> 3);
 
   assign wake_valid_o  = rel_valid_o && rel_ready_i && finish_q && report_q;
   assign wake_qp_o     = op.qp;

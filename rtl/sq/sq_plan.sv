@@ -31,11 +31,16 @@ module sq_plan (
   logic window_stall, fence_stall, read_stall, credit_stall;
   rnic_pkg::tx_desc_t packet;
   rnic_pkg::send_ctx_t packet_ctx;
+  rnic_pkg::wqe_fast_register_t fast;
+  logic unused_fast;
+  assign fast        = header_i[255:128];
+  assign unused_fast = ^fast;
   sq_wqe_check u_check (
       .control_i,
       .ctx_i,
       .sum_i,
       .header_segments_i,
+      .page_count_i(fast.page_count),
       .bad_o       (bad),
       .bad_status_o
   );

@@ -48,6 +48,13 @@ module sq_turns #(
     output rnic_pkg::wqe_control_t         mem_control_o,
     output logic [127:0]                   mem_second_o,
     output logic [127:0]                   mem_third_o,
+    // As in sq_list
+    input  wire logic                      list_run_i,
+    input  wire logic [10:0]               list_addr_i,
+    input  wire logic [3:0]                list_lines_i,
+    output logic                           mem_list_valid_o,
+    input  wire logic                      mem_list_ready_i,
+    output rnic_pkg::mem_list_t            mem_list_data_o,
     output logic [1:0]                     fail_valid_o,
     input  wire logic [1:0]                fail_ready_i,
     output logic [2*rnic_pkg::RetireCmdBits-1:0] fail_data_o,
@@ -148,6 +155,22 @@ module sq_turns #(
   rnic_pkg::sg_piece_t piece_data;
   rnic_pkg::read_slot_t read_slot_data;
   logic [11:0] read_slot_addr;
+  logic list_rd_valid, list_rd_ready;
+  logic [10:0] list_rd_addr;
+  sq_list u_list (
+      .clk_i,
+      .rst_ni,
+      .run_i     (list_run_i),
+      .addr_i    (list_addr_i),
+      .lines_i   (list_lines_i),
+      .rd_valid_o(list_rd_valid),
+      .rd_ready_i(list_rd_ready),
+      .rd_addr_o (list_rd_addr),
+      .rd_data_i (buf_rd_data),
+      .mem_list_valid_o,
+      .mem_list_ready_i,
+      .mem_list_data_o
+  );
   sq_engine u_engine (
       .clk_i,
       .rst_ni,
@@ -175,6 +198,9 @@ module sq_turns #(
       .buf_rd_en_o       (buf_rd_en),
       .buf_rd_addr_o     (buf_rd_addr),
       .buf_rd_data_i     (buf_rd_data),
+      .list_rd_valid_i   (list_rd_valid),
+      .list_rd_ready_o   (list_rd_ready),
+      .list_rd_addr_i    (list_rd_addr),
       .fetch_valid_o     (fetch_valid),
       .fetch_data_o      (fetch_data),
       .desc_valid_o      (desc_valid),

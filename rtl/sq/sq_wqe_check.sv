@@ -3,7 +3,8 @@
 /// Judges a send WQE: `bad_o` says that it is malformed, bad_status_o with what it completes. sum_i
 /// is the sum of its data segment lengths. A WQE that is to go on in the middle must still be
 /// longer than what was sent of it. A memory operation has its segments and no data, and is neither
-/// solicited nor inline; FastRegister names DMA addresses and is for the QPs that may do so.
+/// solicited nor inline; FastRegister names DMA addresses and is for the QPs that may do so, and an
+/// inline one has its page list behind its segments, all of it and nothing else.
 ///
 /// UC has no Reads, atomics and remote invalidations, UD no Writes and no memory operations either
 /// (InfiniBand specification 9.4, table 37); a datagram is one packet (9.8.3), a longer one a local
@@ -14,13 +15,16 @@ module sq_wqe_check (
     input  wire logic [36:0]            sum_i,
     // As sq_header says
     input  wire logic [2:0]             header_segments_i,
+    // FastRegister: pages of its list
+    input  wire logic [15:0]            page_count_i,
     output logic                        bad_o,
     output logic [7:0]                  bad_status_o
 );
   logic known, is_send, is_write, is_read, is_atomic, is_memory, immediate, invalidate;
   logic is_ud, bad_service, too_long, malformed;
   logic [7:0] stride_segments, data_segments;
-  logic bad_header, bad_size, bad_data, bad_inline, bad_resume, bad_memory;
+  logic bad_header, bad_size, bad_data, bad_inline, bad_resume, bad_memory, is_fast, has_list;
+  logic [15:0] list_segments;
 
   sq_decode u_decode (
       .opcode_i    (control_i.opcode),
@@ -48,9 +52,13 @@ module sq_wqe_check (
   assign bad_inline = is_read || control_i.length > rnic_pkg::MaxInlineBytes ||
                       control_i.length[11:0] > {data_segments, 4'd0};
   assign bad_resume = ctx_i.resume && control_i.length <= ctx_i.msg_off;
-  assign bad_memory = is_memory && (data_segments != '0 || control_i.inline_data ||
-                      (control_i.opcode == rnic_pkg::WqeOpcodeFastRegister &&
-                       !ctx_i.fast_register));
+  // Two pages a segment.
+  assign is_fast       = control_i.opcode == rnic_pkg::WqeOpcodeFastRegister;
+  assign has_list      = is_fast && control_i.inline_data;
+  assign list_segments = {1'b0, page_count_i[15:1]} + {15'd0, page_count_i[0]};
+  assign bad_memory = is_memory && ({8'd0, data_segments} != (has_list ? list_segments : '0) ||
+                      control_i.length != '0 || (control_i.inline_data && !is_fast) ||
+                      (is_fast && !ctx_i.fast_register));
   assign bad_service = ctx_i.qp_type != rnic_pkg::QpTypeRc &&
                         (is_read || invalidate || (is_ud && !is_send));
   assign too_long    = is_ud && control_i.length > (32'd128 << ctx_i.mtu);

@@ -23,7 +23,8 @@
 ///   in use until it is handed back (retire, with the epoch of the answer). Of the send side 0 is
 ///   the send path, 1 atomics. Atomics share a port with the receive side, so they take their
 ///   answers (of rx_xlate_rsp_data) at once.
-/// - mem_op: changes of what is granted, one under way for each client: the send queue (sq), what
+/// - mem_op: changes of what is granted, one under way for each client: the send queue (sq, with
+///   sq_mem_list: lines of its WQE, taken when a page list comes in it), what
 ///   peers invalidate (rx), the admin queue, the windows of queue pairs that have failed (unbind);
 ///   the last two always take their answer. While unbinding_i is high, such a queue pair may still
 ///   have some: what something bound refuses to sq and admin waits for its end (mem_op_again).
@@ -152,6 +153,9 @@ module memory_side (
     output logic                                             admin_mem_op_rsp_valid_o,
     output logic                                             rx_mem_op_rsp_valid_o,
     input  wire logic                                        rx_mem_op_rsp_ready_i,
+    input  wire logic                                        sq_mem_list_valid_i,
+    output logic                                             sq_mem_list_ready_o,
+    input  wire rnic_pkg::mem_list_t                         sq_mem_list_data_i,
     output logic                                             sq_mem_op_rsp_valid_o,
     input  wire logic                                        sq_mem_op_rsp_ready_i,
     output rnic_pkg::mem_op_rsp_t                            mem_op_rsp_data_o,
@@ -189,7 +193,7 @@ module memory_side (
           send_xlate_retire_valid_i[0], unbind_mem_op_valid_i, admin_op_valid, rx_mem_op_valid_i,
           sq_op_valid, unbind_mem_op_rsp_valid_o, admin_op_rsp_valid, rx_mem_op_rsp_valid_o,
           sq_op_rsp_valid, mpt_req_valid_i, mpt_rsp_valid_o, drain_valid_i, pages_req_valid,
-          pages_rsp_valid})
+          pages_rsp_valid, sq_mem_list_valid_i})
   );
 
   pcie_edge #(.RdClients(RdClients), .WrClients(WrClients)) u_pcie_edge (
@@ -227,7 +231,6 @@ module memory_side (
       .wr_done_o({send_wr_done_o, msix_wr_done_o, admin_wr_done_o, cpl_wr_done_o, rx_wr_done_o}),
       .pending_o, .event_o(ev_pcie)
   );
-
 
   assign ev_memory_o   = ev_pcie | ev_xlate;
 
@@ -282,7 +285,8 @@ module memory_side (
       .mem_op_rsp_valid_o({unbind_mem_op_rsp_valid_o, admin_op_rsp_valid, rx_mem_op_rsp_valid_o,
           sq_op_rsp_valid}),
       .mem_op_rsp_ready_i({1'b1, admin_op_rsp_ready, rx_mem_op_rsp_ready_i, sq_op_rsp_ready}),
-      .mem_op_rsp_data_o,
+      .mem_op_rsp_data_o, .mem_list_valid_i(sq_mem_list_valid_i),
+      .mem_list_ready_o(sq_mem_list_ready_o), .mem_list_data_i(sq_mem_list_data_i),
       .mpt_req_valid_i, .mpt_req_ready_o, .mpt_req_write_i, .mpt_req_index_i, .mpt_req_data_i,
       .mpt_rsp_valid_o, .mpt_rsp_data_o,
       .drain_valid_i, .drain_ready_o,

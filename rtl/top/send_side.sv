@@ -9,7 +9,7 @@
 /// - sq_db, wqe_push: the host rings; taken within the time of some context turns.
 /// - sq_*: the send queue's five clients of the send contexts. rsp_*: the responder's client of
 ///   the receive contexts.
-/// - send_rd, send_wr, send_xlate, sq_mem_op: clients of the memory side, numbered there.
+/// - send_rd, send_wr, send_xlate, sq_mem_op, sq_mem_list: clients of the memory side.
 /// - inflight: the PSNs of a WQE, before its last packet; always taken. sq_retire: WQEs that fail
 ///   before anything of them is sent. flush_req: a QP in the error state has something to flush.
 /// - begun: a pulse, a packet of a QP is made of which nothing else is unacknowledged. left: a
@@ -58,6 +58,9 @@ module send_side (
     input  wire logic                                        sq_mem_op_rsp_valid_i,
     output logic                                             sq_mem_op_rsp_ready_o,
     input  wire rnic_pkg::mem_op_rsp_t                       mem_op_rsp_data_i,
+    output logic                                             sq_mem_list_valid_o,
+    input  wire logic                                        sq_mem_list_ready_i,
+    output rnic_pkg::mem_list_t                              sq_mem_list_data_o,
     output logic [2:0]                                       send_rd_req_valid_o,
     input  wire logic [2:0]                                  send_rd_req_ready_i,
     output logic [3*rnic_pkg::DmaRdReqBits-1:0]              send_rd_req_data_o,
@@ -155,7 +158,7 @@ module send_side (
           send_rd_req_valid_o[0], send_rd_rsp_valid_i[0], desc_valid[0], piece_valid[0],
           inflight_valid_o, sq_retire_valid_o, flush_req_valid_o, sq_wake_valid_i,
           host_wake_valid_i, drained_valid_o, begun_valid_o, read_slot_en_i,
-          send_reset_valid_i[0]})
+          send_reset_valid_i[0], sq_mem_list_valid_o})
   );
 
   logic rsp_clk;
@@ -187,6 +190,8 @@ module send_side (
       .mem_op_valid_o(sq_mem_op_valid_o), .mem_op_ready_i(sq_mem_op_ready_i),
       .mem_op_data_o(sq_mem_op_data_o), .mem_op_rsp_valid_i(sq_mem_op_rsp_valid_i),
       .mem_op_rsp_ready_o(sq_mem_op_rsp_ready_o), .mem_op_rsp_data_i,
+      .mem_list_valid_o(sq_mem_list_valid_o), .mem_list_ready_i(sq_mem_list_ready_i),
+      .mem_list_data_o(sq_mem_list_data_o),
       .rd_req_valid_o(send_rd_req_valid_o[0]), .rd_req_ready_i(send_rd_req_ready_i[0]),
       .rd_req_data_o(send_rd_req_data_o[0+:rnic_pkg::DmaRdReqBits]),
       .rd_rsp_valid_i(send_rd_rsp_valid_i[0]), .rd_rsp_ready_o(send_rd_rsp_ready_o[0]),
@@ -205,11 +210,9 @@ module send_side (
   // A fault of a responder's packet goes to the responder and to the completion side, one after the
   // other.
   stream_arbiter #(.N (2), .Width(rnic_pkg::TxFaultBits)) u_faults (
-      .clk_i, .rst_ni,
-      .in_valid_i(fault_valid), .in_ready_o(fault_ready), .in_last_i(2'b11),
-      .in_data_i({atomic_fault, path_fault}),
-      .out_valid_o(tx_fault_valid), .out_ready_i(tx_fault_ready), .out_last_o(unused_fault_last),
-      .out_data_o(cpl_fault_data_o),
+      .clk_i, .rst_ni, .in_valid_i(fault_valid), .in_ready_o(fault_ready), .in_last_i(2'b11),
+      .in_data_i({atomic_fault, path_fault}), .out_valid_o(tx_fault_valid),
+      .out_ready_i(tx_fault_ready), .out_last_o(unused_fault_last), .out_data_o(cpl_fault_data_o),
       .out_source_o(unused_fault_source)
   );
 
@@ -225,23 +228,22 @@ module send_side (
 
   responder_output u_responder_output (
       .clk_i(rsp_clk), .rst_ni, .busy_o(rsp_busy), .cmd_valid_i(rsp_cmd_valid_i),
-      .cmd_ready_o(rsp_cmd_ready_o),
-      .cmd_data_i(rsp_cmd_data_i), .tx_fault_valid_i(rsp_fault_valid),
-      .tx_fault_ready_o(rsp_fault_ready), .tx_fault_data_i(cpl_fault_data_o),
-      .acq_valid_o(rsp_acq_valid_o), .acq_ready_i(rsp_acq_ready_i), .acq_index_o(rsp_acq_index_o),
-      .ctx_valid_i(rsp_ctx_valid_i), .ctx_data_i(recv_ctx_i), .rel_valid_o(rsp_rel_valid_o),
-      .rel_ready_i(rsp_rel_ready_i), .rel_write_o(rsp_rel_write_o), .rel_data_o(rsp_rel_data_o),
-      .desc_valid_o(desc_valid[1]), .desc_ready_i(desc_ready[1]), .desc_data_o(rsp_desc_data_o),
-      .piece_valid_o(piece_valid[1]), .piece_ready_i(piece_ready[1]), .piece_data_o(rsp_piece),
+      .cmd_ready_o(rsp_cmd_ready_o), .cmd_data_i(rsp_cmd_data_i),
+      .tx_fault_valid_i(rsp_fault_valid), .tx_fault_ready_o(rsp_fault_ready),
+      .tx_fault_data_i(cpl_fault_data_o), .acq_valid_o(rsp_acq_valid_o),
+      .acq_ready_i(rsp_acq_ready_i), .acq_index_o(rsp_acq_index_o), .ctx_valid_i(rsp_ctx_valid_i),
+      .ctx_data_i(recv_ctx_i), .rel_valid_o(rsp_rel_valid_o), .rel_ready_i(rsp_rel_ready_i),
+      .rel_write_o(rsp_rel_write_o), .rel_data_o(rsp_rel_data_o), .desc_valid_o(desc_valid[1]),
+      .desc_ready_i(desc_ready[1]), .desc_data_o(rsp_desc_data_o), .piece_valid_o(piece_valid[1]),
+      .piece_ready_i(piece_ready[1]), .piece_data_o(rsp_piece),
       .atomic_fault_valid_o(fault_valid[1]), .atomic_fault_ready_i(fault_ready[1]),
       .atomic_fault_data_o(atomic_fault), .xlate_req_valid_o(send_xlate_req_valid_o[1]),
       .xlate_req_ready_i(send_xlate_req_ready_i[1]),
       .xlate_req_data_o(send_xlate_req_data_o[rnic_pkg::XlateReqBits+:rnic_pkg::XlateReqBits]),
-      .xlate_rsp_valid_i(send_xlate_rsp_valid_i[1]),
-      .xlate_rsp_ready_o(send_xlate_rsp_ready_o[1]), .xlate_rsp_data_i(rx_xlate_rsp_data_i),
-      .xlate_retire_valid_o(send_xlate_retire_valid_o[1]),
-      .xlate_retire_epoch_o(send_xlate_retire_epoch_o[1]),
-      .rd_req_valid_o(send_rd_req_valid_o[1]), .rd_req_ready_i(send_rd_req_ready_i[1]),
+      .xlate_rsp_valid_i(send_xlate_rsp_valid_i[1]), .xlate_rsp_ready_o(send_xlate_rsp_ready_o[1]),
+      .xlate_rsp_data_i(rx_xlate_rsp_data_i), .xlate_retire_valid_o(send_xlate_retire_valid_o[1]),
+      .xlate_retire_epoch_o(send_xlate_retire_epoch_o[1]), .rd_req_valid_o(send_rd_req_valid_o[1]),
+      .rd_req_ready_i(send_rd_req_ready_i[1]),
       .rd_req_data_o(send_rd_req_data_o[rnic_pkg::DmaRdReqBits+:rnic_pkg::DmaRdReqBits]),
       .rd_rsp_valid_i(send_rd_rsp_valid_i[1]), .rd_rsp_ready_o(send_rd_rsp_ready_o[1]),
       .rd_rsp_data_i(send_rd_rsp_data_i[rnic_pkg::DmaRdRspBits+:rnic_pkg::DmaRdRspBits]),

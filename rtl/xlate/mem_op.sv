@@ -8,9 +8,10 @@
 /// taken, the next. One operation is executed at a time, but for UnbindQp: its search lets others
 /// in between any two windows, and every few rows of the owner table. A second UnbindQp waits for
 /// the end of the first.
-/// An operation is judged first, and changes nothing unless it succeeds. Then the entry is written;
-/// then the regions that lose and gain a window count it (without losing their cached page lists);
-/// then, if access was taken away, `drain` passes; then it is answered.
+/// An operation is judged first, and changes nothing unless it succeeds. Then the lines of an
+/// inline page list are taken (mem_list, of the client that registers) and put on chip; then the
+/// entry is written; then the regions that lose and gain a window count it (without losing their
+/// cached page lists); then, if access was taken away, `drain` passes; then it is answered.
 module mem_op #(
     parameter int unsigned Clients = 4
 ) (
@@ -33,16 +34,22 @@ module mem_op #(
     input  wire logic                                    mpt_rsp_valid_i,
     input  wire rnic_pkg::mpt_t                          mpt_rsp_data_i,
     output logic                                         drain_valid_o,
-    input  wire logic                                    drain_ready_i
+    input  wire logic                                    drain_ready_i,
+    input  wire logic                                    mem_list_valid_i,
+    output logic                                         mem_list_ready_o,
+    input  wire rnic_pkg::mem_list_t                     mem_list_data_i,
+    output logic                                         list_wr_valid_o,
+    output logic [9:0]                                   list_wr_line_o,
+    output logic [511:0]                                 list_wr_data_o
 );
   localparam int unsigned IndexBits = rnic_pkg::MptIndexBits;
   // mem_op_check answers after four cycles.
   localparam logic [2:0] JudgeCycles = 3'd4;
 
   // Idle: waits. Target, TargetWait: read the target's entry. Region, RegionWait: read the entry of
-  // a bind's region. Judge. Write: the target's entry. Count, CountWait, CountWrite: the region
-  // that loses its window, then the one that gains it. Own: in the owner table. Drain. Answer.
-  // Scan: UnbindQp looks for its next window.
+  // a bind's region. Judge. Copy: an inline page list. Write: the target's entry. Count, CountWait,
+  // CountWrite: the region that loses its window, then the one that gains it. Own: in the owner
+  // table. Drain. Answer. Scan: UnbindQp looks for its next window.
   typedef enum logic [3:0] {
     Idle,
     Target,
@@ -50,6 +57,7 @@ module mem_op #(
     Region,
     RegionWait,
     Judge,
+    Copy,
     Write,
     Count,
     CountWait,
@@ -68,7 +76,7 @@ module mem_op #(
   logic [rnic_pkg::QpIndexBits-1:0] sweep_qp_q;
   logic sweep_q, sweep_turn_q, dirty_q, adding_q, accept, offered_sweep;
   logic [2:0] judge_q, status;
-  logic bind_op, unbind_qp, was_bound, drops, adds, owns, drains;
+  logic bind_op, unbind_qp, was_bound, drops, adds, owns, drains, copies, copied, bad_list;
   logic own_ready, scan_ready, scan_found, scan_end;
   logic [IndexBits-1:0] scan_index;
 
@@ -125,6 +133,25 @@ module mem_op #(
   assign owns      = target_q.mpt_type == rnic_pkg::MptTypeWindow2 && (drops || adds);
   assign drains    = target_q.state == rnic_pkg::MptStateValid;
 
+  assign copies    = op_q.op == rnic_pkg::MemOpCodeFastRegister && op_q.inline_list;
+
+  mem_op_list u_list (
+      .clk_i,
+      .rst_ni,
+      .run_i       (state_q == Copy),
+      .page_count_i(op_q.page_count[5:0]),
+      .log_page_i  (op_q.log_page[4:0]),
+      .first_line_i(target_q.list_line),
+      .done_o      (copied),
+      .bad_o       (bad_list),
+      .mem_list_valid_i,
+      .mem_list_ready_o,
+      .mem_list_data_i,
+      .list_wr_valid_o,
+      .list_wr_line_o,
+      .list_wr_data_o
+  );
+
   // What follows the counts (or the write, when there is nothing to count).
   always_comb begin
     after_count = drains ? Drain : Answer;
@@ -143,8 +170,11 @@ module mem_op #(
       Region:     if (mpt_req_ready_i) state_d = RegionWait;
       RegionWait: if (mpt_rsp_valid_i) state_d = Judge;
       Judge: begin
-        if (judge_q == '0) state_d = (status == rnic_pkg::MemOpStatusOk) ? Write : Answer;
+        if (judge_q == '0) begin
+          state_d = (status != rnic_pkg::MemOpStatusOk) ? Answer : (copies ? Copy : Write);
+        end
       end
+      Copy:       if (copied) state_d = bad_list ? Answer : Write;
       Write:      if (mpt_req_ready_i) state_d = (drops || adds) ? Count : after_count;
       Count:      if (mpt_req_ready_i) state_d = CountWait;
       CountWait:  if (mpt_rsp_valid_i) state_d = CountWrite;
@@ -181,6 +211,7 @@ module mem_op #(
       client_q                <= sweep_client_q;
     end
     if (state_q == Judge) answer_q.status <= status;
+    if (copied && bad_list) answer_q.status <= rnic_pkg::MemOpStatusBadRequest;
     if (state_q == Scan) answer_q.status <= rnic_pkg::MemOpStatusOk;
     // A sweep
     if (accept && offered_sweep) begin

@@ -8,7 +8,8 @@
 /// type (BadRequest), its state (BadState), its own tag or the region's key (BadKey), fields
 /// (BadRequest), rights and QP (BadAccess), range (BadRange). Destroy asks for no protection
 /// domain, and takes another type or tag for a key that is not there.
-/// A window gets the part of its region's page list that begins with its first page.
+/// A window gets the part of its region's page list that begins with its first page. Whether the
+/// pages of an inline list are aligned is not judged here.
 module mem_op_check (
     input  wire logic              clk_i,
     input  wire rnic_pkg::mem_op_t op_i,
@@ -19,6 +20,8 @@ module mem_op_check (
 );
   localparam int unsigned IndexBits = rnic_pkg::MptIndexBits;
   localparam logic [63:0] MaxLength = 64'd1 << 47;
+  // Of the list in the WQE.
+  localparam logic [5:0] ListOffset = 6'd48;
   localparam logic [7:0] MinLogPage = 8'd12, MaxLogPage = 8'd30;
 
   rnic_pkg::mem_op_t op;
@@ -38,7 +41,8 @@ module mem_op_check (
 
   // ---- First cycle ------------------------------------------------------------------------------
   // What needs no arithmetic, and the first half of what does.
-  logic there, type_ok, state_ok, key_ok, region_ok, fields_ok, access_ok, remote, no_local;
+  logic there, type_ok, state_ok, key_ok, region_ok, fields_ok, list_ok, access_ok;
+  logic remote, no_local;
   logic bad_range_q, below_q;
   logic [2:0] early, early_q;
   logic [30:0] op_mask, region_mask, base_q;
@@ -53,6 +57,9 @@ module mem_op_check (
       region.state == rnic_pkg::MptStateValid && region.pd == op.pd &&
       (region.mpt_type == rnic_pkg::MptTypeRegion ||
        region.mpt_type == rnic_pkg::MptTypeFastRegion);
+  // The first line has room for two pages, the others for eight.
+  assign list_ok = op.page_list == '0 && target.list_lines != '0 &&
+      op.page_count <= {25'd0, target.list_lines, 3'd0} - 32'd6;
   assign op_mask = ~(31'h7FFF_FFFF << op.log_page[4:0]);
 
   always_comb begin
@@ -82,7 +89,7 @@ module mem_op_check (
         type_ok   = target.mpt_type == rnic_pkg::MptTypeFastRegion;
         state_ok  = !valid;
         fields_ok = op.log_page >= MinLogPage && op.log_page <= MaxLogPage &&
-            op.page_list[2:0] == '0 && op.page_count != '0 &&
+            op.page_count != '0 && (op.inline_list ? list_ok : op.page_list[2:0] == '0) &&
             op.page_count <= {16'd0, target.max_pages} && (op.local_write || !no_local) &&
             op.first_offset == {1'b0, op.va[30:0] & op_mask};
         access_ok = target.remote_ok || !remote;
@@ -166,6 +173,8 @@ module mem_op_check (
       next_o.length        = op.length[47:0];
       next_o.log_page      = fast ? op.log_page[4:0] : region.log_page;
       next_o.page_list     = fast ? op.page_list : window_list_q;
+      next_o.on_chip       = fast ? op.inline_list : region.on_chip;
+      if (fast && op.inline_list) next_o.page_list = {48'd0, target.list_line, ListOffset};
     end
     if (bind_op && !unbind) begin
       next_o.qp       = op.qp;

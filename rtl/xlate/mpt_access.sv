@@ -67,7 +67,7 @@ module mpt_access (
   assign mpt_req_write_o = access_q[1] ? req_write_i[1] : req_write_i[0];
   assign mpt_req_keep_o  = access_q[1] ? req_keep_i[1] : req_keep_i[0];
   assign mpt_req_index_o = req_index_i[access_q[1]*IndexBits+:IndexBits];
-  assign mpt_req_data_o  = req_data_i[access_q[1]*Bits+:Bits];
+  assign mpt_req_data_o  = access_q[1] ? req_data_i[Bits+:Bits] : req_data_i[0+:Bits];
   assign rsp_valid_o     = mpt_rsp_valid_i ? reader_q : '0;
   assign drain_valid_o   = drain_q != '0;
   assign drain_ready_o   = drain_ready_i ? drain_q : '0;

@@ -12,7 +12,8 @@
 /// Memory operations (mem_op): four clients (0: send queue, 1: receive path, 2: admin queue,
 /// 3: windows of queue pairs that have failed), each with one operation under way, offered by
 /// mem_op_valid and answered by mem_op_rsp. The answer to one that takes access away comes when no
-/// DMA under that key can start or is under way.
+/// DMA under that key can start or is under way. mem_list: lines of the WQE of a FastRegister with
+/// an inline page list, taken before its answer, unless it is refused.
 /// The administrative port reads entries and writes free ones; entries in use belong to the memory
 /// operations.
 module xlate (
@@ -35,6 +36,9 @@ module xlate (
     output logic [3:0]                                mem_op_rsp_valid_o,
     input  wire logic [3:0]                           mem_op_rsp_ready_i,
     output rnic_pkg::mem_op_rsp_t                     mem_op_rsp_data_o,   // For all clients
+    input  wire logic                                 mem_list_valid_i,    // Of client 0
+    output logic                                      mem_list_ready_o,
+    input  wire rnic_pkg::mem_list_t                  mem_list_data_i,
     // Administrative port
     input  wire logic                                 mpt_req_valid_i,
     output logic                                      mpt_req_ready_o,
@@ -56,7 +60,9 @@ module xlate (
 );
   logic pages_ready, op_ready;
   logic op_req_valid, op_req_ready, op_req_write, op_req_keep, op_rsp_valid;
-  logic op_drain_valid, op_drain_ready;
+  logic op_drain_valid, op_drain_ready, list_wr_valid;
+  logic [9:0] list_wr_line;
+  logic [511:0] list_wr_data;
   logic [rnic_pkg::MptIndexBits-1:0] op_req_index, mpt_index;
   rnic_pkg::mpt_t op_req_data, mpt_data;
   logic mpt_valid, mpt_ready, mpt_write, mpt_keep, mpt_rsp_valid, drain_valid, drain_ready;
@@ -85,7 +91,13 @@ module xlate (
       .mpt_rsp_valid_i(op_rsp_valid),
       .mpt_rsp_data_i (mpt_rsp_data_o),
       .drain_valid_o  (op_drain_valid),
-      .drain_ready_i  (op_drain_ready)
+      .drain_ready_i  (op_drain_ready),
+      .mem_list_valid_i,
+      .mem_list_ready_o,
+      .mem_list_data_i,
+      .list_wr_valid_o(list_wr_valid),
+      .list_wr_line_o (list_wr_line),
+      .list_wr_data_o (list_wr_data)
   );
 
   mpt_access u_access (
@@ -133,6 +145,9 @@ module xlate (
       .mpt_rsp_data_o,
       .drain_valid_i  (drain_valid),
       .drain_ready_o  (drain_ready),
+      .list_wr_valid_i(list_wr_valid),
+      .list_wr_line_i (list_wr_line),
+      .list_wr_data_i (list_wr_data),
       .rd_req_valid_o,
       .rd_req_ready_i,
       .rd_req_data_o,

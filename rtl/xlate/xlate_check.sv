@@ -23,7 +23,7 @@ module xlate_check #(
     output logic [30:0]                out_offset_o,      // Byte within the page
     output logic [31:0]                out_contiguous_o,
     output logic                       out_more_o,        // The page list goes on after this line
-    output logic [57:0]                out_list_o         // Page list, in lines
+    output logic [58:0]                out_list_o         // {on chip, page list in lines}
 );
   localparam int unsigned IndexBits = rnic_pkg::MptIndexBits;
 
@@ -87,7 +87,7 @@ module xlate_check #(
   logic [IndexBits-1:0] index_q;
   always_ff @(posedge clk_i) begin
     out_status_o <= status;
-    out_list_o   <= entry.page_list[63:6];
+    out_list_o   <= {entry.on_chip, entry.page_list[63:6]};
     distance_q   <= distance[47:0];
     length_q     <= entry.length;
     mask_q       <= mask;
@@ -119,7 +119,8 @@ module xlate_check #(
   logic unused_bits;
   assign unused_bits = &{
     1'b0, page[48:PageBits], last_page[48:PageBits], last_page[2:0], entry.page_list[2:0],
-    entry.bound, entry.window_bind, entry.remote_ok, entry.max_pages, entry.mr_index
+    entry.bound, entry.window_bind, entry.remote_ok, entry.max_pages, entry.mr_index,
+    entry.list_line, entry.list_lines
   };
 endmodule
 

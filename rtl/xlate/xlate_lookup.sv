@@ -26,7 +26,7 @@ module xlate_lookup #(
     input  wire logic [30:0]           c_offset_i,
     input  wire logic [31:0]           c_contiguous_i,
     input  wire logic                  c_more_i,
-    input  wire logic [57:0]           c_list_i,
+    input  wire logic [58:0]           c_list_i,      // As in xlate_check
     output logic                       e_valid_o,
     output logic                       e_port_o,
     output logic                       e_wait_o,      // The line is under way; addr is the offset
@@ -47,8 +47,11 @@ module xlate_lookup #(
     output logic                       begin_epoch_o,
     output logic [2:0]                 end_o,
     output logic [2:0]                 end_epoch_o,
-    output logic                       event_miss_o,
+    output logic                       event_miss_o,      // Of the host's lines
     output logic                       event_prefetch_o,
+    input  wire logic                  list_wr_valid_i,
+    input  wire logic [9:0]            list_wr_line_i,
+    input  wire logic [511:0]          list_wr_data_i,
     output logic                       rd_req_valid_o,
     input  wire logic                  rd_req_ready_i,
     output rnic_pkg::dma_rd_req_t      rd_req_data_o,
@@ -65,11 +68,12 @@ module xlate_lookup #(
   logic [2:0] d_word_q;
   logic [30:0] d_offset_q;
   logic [31:0] d_contiguous_q;
-  logic [57:0] d_list_q, d_line;
+  logic [58:0] d_list_q;
+  logic [57:0] d_line;
   logic hit, match, alloc, d_request, d_ok, d_wait, probe_drop, prefetch_room;
   logic probe_valid, probe_take, probe_epoch, probe_end, arrived, arrived_epoch;
   logic [KeyBits-1:0] probe_key;
-  logic [57:0] probe_list;
+  logic [58:0] probe_list;
   logic [PrefetchBits-1:0] prefetches_q;
   logic [IdBits-1:0] id;
   logic [2:0] freed;
@@ -89,7 +93,7 @@ module xlate_lookup #(
     d_offset_q     <= c_offset_i;
     d_contiguous_q <= c_contiguous_i;
     d_more_q       <= c_more_i;
-    prefetches_q   <= prefetches_q + {{PrefetchBits - 1{1'b0}}, event_prefetch_o} -
+    prefetches_q   <= prefetches_q + {{PrefetchBits - 1{1'b0}}, alloc && d_probe_q} -
         {{PrefetchBits - 1{1'b0}}, freed[2]};
     if (!rst_ni) begin
       d_valid_q    <= 1'b0;
@@ -100,15 +104,15 @@ module xlate_lookup #(
   assign d_request     = d_valid_q && !d_probe_q;
   assign d_ok          = d_request && d_status_q == rnic_pkg::XlateStatusOk;
   assign d_wait        = d_ok && !hit;
-  assign d_line        = d_list_q + {{61 - PageBits{1'b0}}, d_key_q[KeyBits-1:LineShift]};
+  assign d_line        = d_list_q[57:0] + {{61 - PageBits{1'b0}}, d_key_q[KeyBits-1:LineShift]};
   assign prefetch_room = prefetches_q != PrefetchBits'(Prefetches);
   assign alloc         = !hit && !match && (d_ok || (d_valid_q && d_probe_q && prefetch_room));
   assign probe_drop    = d_valid_q && d_probe_q && !alloc;
 
   assign settled_o        = {d_request && d_port_q && !alloc, d_request && !d_port_q && !alloc};
   assign freed_o          = freed[1:0];
-  assign event_miss_o     = alloc && !d_probe_q;
-  assign event_prefetch_o = alloc && d_probe_q;
+  assign event_miss_o     = alloc && !d_probe_q && !d_list_q[58];
+  assign event_prefetch_o = alloc && d_probe_q && !d_list_q[58];
   assign begin_epoch_o    = d_epoch_q;
   assign end_o            = {probe_end, probe_drop, arrived};
   assign end_epoch_o      = {probe_epoch, d_epoch_q, arrived_epoch};
@@ -168,6 +172,7 @@ module xlate_lookup #(
       .alloc_owner_i  (d_probe_q ? 2'd2 : {1'b0, d_port_q}),
       .alloc_epoch_i  (d_epoch_q),
       .alloc_line_i   (d_line),
+      .alloc_on_chip_i(d_list_q[58]),
       .reference_i    (d_wait),
       .freed_o        (freed),
       .arrived_o      (arrived),
@@ -182,6 +187,9 @@ module xlate_lookup #(
       .fill_o         (fill),
       .fill_key_o     (fill_key),
       .fill_line_o    (fill_line),
+      .list_wr_valid_i,
+      .list_wr_line_i,
+      .list_wr_data_i,
       .rd_req_valid_o,
       .rd_req_ready_i,
       .rd_req_data_o,

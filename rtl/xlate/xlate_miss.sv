@@ -1,8 +1,8 @@
 `default_nettype none
 `include "assert.svh"
 
-/// Lines of page lists on their way from host memory: up to Entries, each with the look-ups that
-/// wait for it.
+/// Lines of page lists on their way from host memory, or from the lines on chip: up to Entries,
+/// each with the look-ups that wait for it. Those from one do not wait for those from the other.
 ///
 /// An entry is allocated by a miss (owner 0 or 1: the port) or by a prefetch (owner 2). A look-up
 /// that waits holds a reference to it; the line is kept here until the last of them has taken it,
@@ -24,7 +24,8 @@ module xlate_miss #(
     input  wire logic                 alloc_i,
     input  wire logic [1:0]           alloc_owner_i,
     input  wire logic                 alloc_epoch_i,
-    input  wire logic [57:0]          alloc_line_i,  // DMA address in lines
+    input  wire logic [57:0]          alloc_line_i,  // DMA address in lines, or line on chip
+    input  wire logic                 alloc_on_chip_i,
     input  wire logic                 reference_i,   // A look-up begins to wait for id_o
     output logic [2:0]                freed_o,       // An entry of this owner is free again
     output logic                      arrived_o,     // The line of a prefetch has come
@@ -40,6 +41,9 @@ module xlate_miss #(
     output logic                      fill_o,
     output logic [KeyBits-1:0]        fill_key_o,
     output logic [511:0]              fill_line_o,
+    input  wire logic                 list_wr_valid_i,
+    input  wire logic [9:0]           list_wr_line_i,
+    input  wire logic [511:0]         list_wr_data_i,
     output logic                      rd_req_valid_o,
     input  wire logic                 rd_req_ready_i,
     output rnic_pkg::dma_rd_req_t     rd_req_data_o,
@@ -53,8 +57,9 @@ module xlate_miss #(
   logic [1:0] owner_q[Entries];
   logic [KeyBits-1:0] key_q[Entries];
   logic [5:0] refs_q[Entries];
-  logic [IdBits-1:0] match_id, free_id, release_at, take_id, arrive_id;
-  logic arrive, order_ready, order_valid, request_ready;
+  logic [IdBits-1:0] match_id, free_id, release_at, take_id, arrive_id, order_id, list_id;
+  logic arrive, read_arrives, order_ready, order_valid, request_ready, list_valid;
+  logic [511:0] arrive_data, list_data;
   logic [57:0] request_line;
   logic [CountBits-1:0] unused_request_count, unused_order_count;
 
@@ -119,7 +124,7 @@ module xlate_miss #(
       if (release_id[i]) valid_q[i] <= 1'b0;
       if (arrive && arrive_id == IdBits'(i)) begin
         done_q[i] <= 1'b1;
-        err_q[i]  <= rd_rsp_data_i.err;
+        err_q[i]  <= read_arrives && rd_rsp_data_i.err;
       end
     end
     line_err_o <= err_q[take_id];
@@ -136,7 +141,7 @@ module xlate_miss #(
       .clk_i,
       .wr_en_i  (arrive),
       .wr_addr_i(arrive_id),
-      .wr_data_i(rd_rsp_data_i.data),
+      .wr_data_i(arrive_data),
       .rd_en_i  (grant_o != '0),
       .rd_addr_i(take_id),
       .rd_data_o(line_o)
@@ -149,7 +154,7 @@ module xlate_miss #(
   ) u_requests (
       .clk_i,
       .rst_ni,
-      .in_valid_i (alloc_i),
+      .in_valid_i (alloc_i && !alloc_on_chip_i),
       .in_ready_o (request_ready),
       .in_data_i  (alloc_line_i),
       .out_valid_o(rd_req_valid_o),
@@ -166,21 +171,44 @@ module xlate_miss #(
   ) u_order (
       .clk_i,
       .rst_ni,
-      .in_valid_i (alloc_i),
+      .in_valid_i (alloc_i && !alloc_on_chip_i),
       .in_ready_o (order_ready),
       .in_data_i  (free_id),
       .out_valid_o(order_valid),
       .out_ready_i(rd_rsp_valid_i),
-      .out_data_o (arrive_id),
+      .out_data_o (order_id),
       .count_o    (unused_order_count)
   );
+
+  xlate_list #(
+      .Entries(Entries)
+  ) u_list (
+      .clk_i,
+      .rst_ni,
+      .wr_valid_i (list_wr_valid_i),
+      .wr_line_i  (list_wr_line_i),
+      .wr_data_i  (list_wr_data_i),
+      .req_valid_i(alloc_i && alloc_on_chip_i),
+      .req_id_i   (free_id),
+      .req_line_i (alloc_line_i[9:0]),
+      .rsp_valid_o(list_valid),
+      .rsp_ready_i(!read_arrives),
+      .rsp_id_o   (list_id),
+      .rsp_data_o (list_data)
+  );
+
+  // ---- Arrival: a line a cycle, those of the host first -----------------------------------------
   assign rd_rsp_ready_o  = order_valid;
-  assign arrive          = rd_rsp_valid_i && order_valid;
+  assign read_arrives    = rd_rsp_valid_i && order_valid;
+  assign arrive          = read_arrives || list_valid;
+  assign arrive_id       = read_arrives ? order_id : list_id;
+  assign arrive_data     = read_arrives ? rd_rsp_data_i.data : list_data;
   assign arrived_o       = arrive && owner_q[arrive_id] == 2'd2;
   assign arrived_epoch_o = epoch_q[arrive_id];
-  assign fill_o          = arrive && !rd_rsp_data_i.err && !stale_q[arrive_id] && !flush_i;
+  assign fill_o          = arrive && !(read_arrives && rd_rsp_data_i.err) && !stale_q[arrive_id] &&
+      !flush_i;
   assign fill_key_o      = key_q[arrive_id];
-  assign fill_line_o     = rd_rsp_data_i.data;
+  assign fill_line_o     = arrive_data;
 
   logic unused_rsp;
   assign unused_rsp = &{1'b0, rd_rsp_data_i.offset, rd_rsp_data_i.bytes, rd_rsp_data_i.last};

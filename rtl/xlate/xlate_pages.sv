@@ -8,9 +8,9 @@
 /// Checks, in this order, each for every request: index, tag, state, PD, QP (type 2B window),
 /// right, range (65-bit arithmetic: no wrap).
 /// LocalRead needs nothing but a live key of a region. A live entry translates through its page
-/// list in host memory: page i of the region is the 64-bit word at page_list + 8 i. A TLB keeps
-/// 64-byte lines of page lists (8 pages); a miss reads one line; the use of a line fetches the next
-/// one ahead.
+/// list in host memory: page i of the region is the 64-bit word at page_list + 8 i; or in the lines
+/// on chip, which list_wr_* writes. A TLB keeps 64-byte lines of page lists (8 pages); a miss reads
+/// one line; the use of a line fetches the next one ahead.
 /// Several misses may be outstanding; hits of one port do not wait for misses of the other.
 /// Throughput: one answer every 4 cycles a port on hits.
 ///
@@ -48,6 +48,9 @@ module xlate_pages (
     input  wire logic                      drain_valid_i,
     output logic                           drain_ready_o,
     // Page lists
+    input  wire logic                      list_wr_valid_i,
+    input  wire logic [9:0]                list_wr_line_i,
+    input  wire logic [511:0]              list_wr_data_i,
     output logic                           rd_req_valid_o,
     input  wire logic                      rd_req_ready_i,
     output rnic_pkg::dma_rd_req_t          rd_req_data_o,
@@ -126,7 +129,7 @@ module xlate_pages (
   logic [2:0] c_word;
   logic [30:0] c_offset;
   logic [31:0] c_contiguous;
-  logic [57:0] c_list;
+  logic [58:0] c_list;
 
   always_ff @(posedge clk_i) begin
     b_valid_q <= accept;
@@ -207,6 +210,9 @@ module xlate_pages (
       .end_epoch_o     (prefetch_end_epoch),
       .event_miss_o    (miss),
       .event_prefetch_o(prefetch),
+      .list_wr_valid_i,
+      .list_wr_line_i,
+      .list_wr_data_i,
       .rd_req_valid_o,
       .rd_req_ready_i,
       .rd_req_data_o,

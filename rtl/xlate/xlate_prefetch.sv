@@ -15,14 +15,14 @@ module xlate_prefetch #(
     input  wire logic               use_port_i,
     input  wire logic               use_epoch_i,
     input  wire logic [KeyBits-1:0] use_key_i,
-    input  wire logic [57:0]        use_list_i,
+    input  wire logic [58:0]        use_list_i,   // As in xlate_check
     output logic                    begin_o,      // A probe is made, of use_epoch_i
     output logic                    dropped_o,    // A probe of probe_epoch_o ended here
     input  wire logic               flush_i,
     output logic                    probe_valid_o,
     input  wire logic               probe_ready_i,
     output logic [KeyBits-1:0]      probe_key_o,
-    output logic [57:0]             probe_list_o,
+    output logic [58:0]             probe_list_o,
     output logic                    probe_epoch_o
 );
   localparam logic [KeyBits-1:0] NextLine = {

@@ -69,9 +69,9 @@ FuzzProcess::FuzzProcess(Endpoint& endpoint, PlantedFault planted, Violation vio
   auto& device = endpoint.device();
   fast_pages_ = require_success(device.map_pages(fast_memory_, kAllFastPages * kPage, true), "mapping pages");
   list_pages_ = require_success(device.map_pages(list_, kPage, false), "mapping a page list");
-  auto listed = fast_pages_;
-  std::rotate(listed.begin(), listed.begin() + kFastPages, listed.end());
-  std::memcpy(list_, listed.data(), listed.size() * sizeof listed[0]);
+  listed_pages_ = fast_pages_;
+  std::rotate(listed_pages_.begin(), listed_pages_.begin() + kFastPages, listed_pages_.end());
+  std::memcpy(list_, listed_pages_.data(), listed_pages_.size() * sizeof listed_pages_[0]);
   create_fast_region();
   std::vector<std::function<void()>> tasks;
   for (std::size_t i = 0; i < kQps; ++i) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -117,6 +118,7 @@ class FuzzProcess {
   /// not. Keys of its region have the index of fast_key().
   static constexpr std::uint32_t kFastPages = 4;
   [[nodiscard]] std::uint64_t page_list() const { return list_pages_.front(); }
+  [[nodiscard]] std::span<const std::uint64_t> listed_pages() const { return listed_pages_; }
   [[nodiscard]] std::uint32_t fast_key() const { return fast_region_->key(); }
   bool registered = false;  ///< The fast-register region is, if everything has gone as posted
 
@@ -151,7 +153,7 @@ class FuzzProcess {
   const PlantedFault planted_;
   std::uint8_t* fast_memory_;  ///< kAllFastPages pages; those in the middle are granted
   std::uint8_t* list_;         ///< A page
-  std::vector<std::uint64_t> fast_pages_, list_pages_;
+  std::vector<std::uint64_t> fast_pages_, list_pages_, listed_pages_;
   std::unique_ptr<umd::KernelFastMr> fast_region_;
   std::deque<Opening> openings_;
   std::deque<Qp> qps_;

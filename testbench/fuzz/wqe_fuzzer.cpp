@@ -9,6 +9,7 @@ namespace rnic::testbench {
 namespace {
 
 constexpr std::size_t kUnit = 16;
+constexpr std::size_t kFastHeadBytes = hw::WqeControl::kBytes + hw::WqeRange::kBytes + hw::WqeFastRegister::kBytes;
 constexpr std::uint8_t kNoOpcode = 0x80;  ///< From here on there is no opcode of a send WQE
 
 }  // namespace
@@ -230,15 +231,41 @@ void WqeFuzzer::fast_register(FuzzProcess::Qp& qp, hw::WqeControl& control, Wqe&
   if (lies(0.05))
     fast.log_page = static_cast<std::uint8_t>(random_.chance(0.5) ? random_.below(12) : 31 + random_.below(200));
   if (lies(0.05)) fast.page_list += 1 + random_.below(7);
+  const std::size_t units = inline_list(fast, control, wqe);
   if (lies(0.1)) control.immediate = random_.chance(0.5) ? here_.key() : qp.window2->key();
   range.encode(
       std::span<std::uint8_t, hw::WqeRange::kBytes>(wqe.data() + hw::WqeControl::kBytes, hw::WqeRange::kBytes));
   fast.encode(std::span<std::uint8_t, hw::WqeFastRegister::kBytes>(
       wqe.data() + hw::WqeControl::kBytes + hw::WqeRange::kBytes, hw::WqeFastRegister::kBytes));
-  control.size =
-      static_cast<std::uint8_t>((hw::WqeControl::kBytes + hw::WqeRange::kBytes + hw::WqeFastRegister::kBytes) / kUnit);
+  control.size = static_cast<std::uint8_t>(kFastHeadBytes / kUnit + units);
   here_.opened({control.immediate, range.va, range.length});
   here_.registered = true;
+}
+
+/// Puts half of the lists that a request has room for into it, and says how many units they take. A page that is none,
+/// a pointer beside it, and its size are the lies.
+std::size_t WqeFuzzer::inline_list(hw::WqeFastRegister& fast, hw::WqeControl& control, Wqe& wqe) {
+  constexpr std::size_t kRoom = (Wqe{}.size() - kFastHeadBytes) / sizeof(std::uint64_t);
+  const auto listed = here_.listed_pages();
+  if (fast.page_count == 0 || fast.page_count > std::min(kRoom, listed.size()) || random_.chance(0.5)) return 0;
+  std::array<std::uint64_t, kRoom> pages{};
+  std::copy_n(listed.begin(), fast.page_count, pages.begin());
+  if (lies(0.1)) pages[random_.below(fast.page_count)] |= 1ULL << random_.below(12);
+  std::memcpy(wqe.data() + kFastHeadBytes, pages.data(), sizeof pages);
+  if (!lies(0.05)) fast.page_list = 0;
+  control.inline_data = 1;
+  return lies(0.05) ? random_.below(kRoom) : (fast.page_count + 1U) / 2;
+}
+
+/// Whether the page list of a FastRegister is neither in its request nor where the process keeps it.
+bool WqeFuzzer::list_must_fail(const hw::WqeFastRegister& fast, const hw::WqeControl& control, const Wqe& wqe) const {
+  const std::size_t units = control.size - kFastHeadBytes / kUnit;
+  if (control.inline_data == 0) return fast.page_list != here_.page_list() || units != 0;
+  if (fast.page_list != 0 || units != (fast.page_count + 1U) / 2) return true;
+  for (std::size_t i = 0; i < fast.page_count && kFastHeadBytes + 8 * i + 8 <= wqe.size(); ++i) {
+    if ((wqe[kFastHeadBytes + 8 * i] != 0) || (wqe[kFastHeadBytes + 8 * i + 1] & 0x0f) != 0) return true;
+  }
+  return false;
 }
 
 /// As the table of memory operations in docs/architecture.md says; what depends on what is bound now is left open.
@@ -256,7 +283,7 @@ bool WqeFuzzer::memory_must_fail(const FuzzProcess::Qp& qp, const hw::WqeControl
     const std::uint64_t room = std::uint64_t{fast.page_count} << 12;
     return qp.kind != FuzzProcess::Kind::kFast || !names(here_.fast_key()) || fast.page_count == 0 ||
            fast.page_count > FuzzProcess::kFastPages || fast.first_offset != (range.va & 0xfff) || range.length == 0 ||
-           range.length > room - fast.first_offset || fast.log_page != 12 || fast.page_list != here_.page_list() ||
+           range.length > room - fast.first_offset || fast.log_page != 12 || list_must_fail(fast, control, wqe) ||
            (fast.local_write == 0 && (fast.remote_write != 0 || fast.remote_atomic != 0));
   }
   const auto bind = hw::WqeBind::decode(third.first<hw::WqeBind::kBytes>());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -38,6 +39,9 @@ class WqeFuzzer {
   Wqe memory_wqe(FuzzProcess::Qp& qp, std::uint16_t index);
   void bind(FuzzProcess::Qp& qp, hw::WqeControl& control, Wqe& wqe);
   void fast_register(FuzzProcess::Qp& qp, hw::WqeControl& control, Wqe& wqe);
+  std::size_t inline_list(hw::WqeFastRegister& fast, hw::WqeControl& control, Wqe& wqe);
+  [[nodiscard]] bool list_must_fail(const hw::WqeFastRegister& fast, const hw::WqeControl& control,
+                                    const Wqe& wqe) const;
   [[nodiscard]] hw::WqeRemote remote();
   [[nodiscard]] hw::WqeAddress address(const FuzzProcess::Qp& qp);
   [[nodiscard]] bool memory_must_fail(const FuzzProcess::Qp& qp, const hw::WqeControl& control, const Wqe& wqe) const;

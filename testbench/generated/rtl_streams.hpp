@@ -1238,10 +1238,10 @@ struct Path {
   bool operator==(const Path&) const = default;
 };
 
-/// Memory protection table entry. 278 bits.
+/// Memory protection table entry. 293 bits.
 struct Mpt {
-  static constexpr std::size_t kBits = 278;
-  static constexpr std::size_t kBytes = 35;
+  static constexpr std::size_t kBits = 293;
+  static constexpr std::size_t kBytes = 37;
   std::uint8_t state{};  ///< MptState
   std::uint8_t mpt_type{};  ///< MptType
   std::uint8_t tag{};  ///< Low byte of the key
@@ -1256,7 +1256,10 @@ struct Mpt {
   std::uint8_t remote_ok{};  ///< Fast-register region: may be registered with remote rights
   std::uint64_t va{};
   std::uint64_t length{};
-  std::uint64_t page_list{};  ///< 8-byte aligned; entry 0 maps the page that holds va
+  std::uint64_t page_list{};  ///< 8-byte aligned; entry 0 maps the page that holds va. on_chip: in the lines for page lists, from byte 0 of the first one
+  std::uint8_t on_chip{};  ///< The page list is on chip
+  std::uint16_t list_line{};  ///< Fast-register region: its first line on chip
+  std::uint8_t list_lines{};  ///< Fast-register region: its lines on chip
   std::uint16_t bound{};  ///< Region: windows bound to it
   std::uint16_t max_pages{};  ///< Fast-register region: longest page list
   std::uint8_t qp{};  ///< Window: QP on which it was bound
@@ -1284,11 +1287,15 @@ struct Mpt {
         bits::put<32, 32>(page_list));
     bits::store<bits::Order::kLittle, 3>(to,
         bits::put<0, 32>(page_list >> 32) |
-        bits::put<32, 16>(bound) |
-        bits::put<48, 16>(max_pages));
+        bits::put<32, 1>(on_chip) |
+        bits::put<33, 10>(list_line) |
+        bits::put<43, 4>(list_lines) |
+        bits::put<47, 16>(bound) |
+        bits::put<63, 1>(max_pages));
     bits::store<bits::Order::kLittle, 4>(to,
-        bits::put<0, 8>(qp) |
-        bits::put<8, 14>(mr_index));
+        bits::put<0, 15>(max_pages >> 1) |
+        bits::put<15, 8>(qp) |
+        bits::put<23, 14>(mr_index));
   }
   static constexpr Mpt decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -1312,10 +1319,13 @@ struct Mpt {
     v.va = static_cast<std::uint64_t>(bits::get<48, 16>(word0) | bits::get<0, 48>(word1) << 16);
     v.length = static_cast<std::uint64_t>(bits::get<48, 16>(word1) | bits::get<0, 32>(word2) << 16);
     v.page_list = static_cast<std::uint64_t>(bits::get<32, 32>(word2) | bits::get<0, 32>(word3) << 32);
-    v.bound = static_cast<std::uint16_t>(bits::get<32, 16>(word3));
-    v.max_pages = static_cast<std::uint16_t>(bits::get<48, 16>(word3));
-    v.qp = static_cast<std::uint8_t>(bits::get<0, 8>(word4));
-    v.mr_index = static_cast<std::uint16_t>(bits::get<8, 14>(word4));
+    v.on_chip = static_cast<std::uint8_t>(bits::get<32, 1>(word3));
+    v.list_line = static_cast<std::uint16_t>(bits::get<33, 10>(word3));
+    v.list_lines = static_cast<std::uint8_t>(bits::get<43, 4>(word3));
+    v.bound = static_cast<std::uint16_t>(bits::get<47, 16>(word3));
+    v.max_pages = static_cast<std::uint16_t>(bits::get<63, 1>(word3) | bits::get<0, 15>(word4) << 1);
+    v.qp = static_cast<std::uint8_t>(bits::get<15, 8>(word4));
+    v.mr_index = static_cast<std::uint16_t>(bits::get<23, 14>(word4));
     return v;
   }
   bool operator==(const Mpt&) const = default;
@@ -1497,9 +1507,9 @@ struct XlateRsp {
   bool operator==(const XlateRsp&) const = default;
 };
 
-/// A memory operation. Bind and FastRegister name the new key: index of the entry, tag from now on. 370 bits.
+/// A memory operation. Bind and FastRegister name the new key: index of the entry, tag from now on. 371 bits.
 struct MemOp {
-  static constexpr std::size_t kBits = 370;
+  static constexpr std::size_t kBits = 371;
   static constexpr std::size_t kBytes = 47;
   std::uint8_t op{};  ///< MemOpCode
   std::uint8_t mpt_type{};  ///< Destroy: MptType expected
@@ -1518,6 +1528,7 @@ struct MemOp {
   std::uint32_t first_offset{};  ///< FastRegister: offset of the first byte in the first page, va modulo the page size
   std::uint8_t log_page{};  ///< FastRegister: log2 of the page size, 12 to 30
   std::uint32_t page_count{};  ///< FastRegister: entries of the page list
+  std::uint8_t inline_list{};  ///< FastRegister: the list comes with the WQE (mem_list); page_list is 0
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     bits::store<bits::Order::kLittle, 0>(to,
         bits::put<0, 3>(op) |
@@ -1546,7 +1557,8 @@ struct MemOp {
     bits::store<bits::Order::kLittle, 5>(to,
         bits::put<0, 10>(first_offset >> 22) |
         bits::put<10, 8>(log_page) |
-        bits::put<18, 32>(page_count));
+        bits::put<18, 32>(page_count) |
+        bits::put<50, 1>(inline_list));
   }
   static constexpr MemOp decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -1573,9 +1585,56 @@ struct MemOp {
     v.first_offset = static_cast<std::uint32_t>(bits::get<42, 22>(word4) | bits::get<0, 10>(word5) << 22);
     v.log_page = static_cast<std::uint8_t>(bits::get<10, 8>(word5));
     v.page_count = static_cast<std::uint32_t>(bits::get<18, 32>(word5));
+    v.inline_list = static_cast<std::uint8_t>(bits::get<50, 1>(word5));
     return v;
   }
   bool operator==(const MemOp&) const = default;
+};
+
+/// A line of a FastRegister WQE with an inline page list, in order: the first has two page addresses, in its last 16 bytes, the others eight. 512 bits.
+struct MemList {
+  static constexpr std::size_t kBits = 512;
+  static constexpr std::size_t kBytes = 64;
+  std::array<std::uint8_t, 64> data{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 0>(std::span(data))));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 1>(std::span(data))));
+    bits::store<bits::Order::kLittle, 2>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 2>(std::span(data))));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 3>(std::span(data))));
+    bits::store<bits::Order::kLittle, 4>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 4>(std::span(data))));
+    bits::store<bits::Order::kLittle, 5>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 5>(std::span(data))));
+    bits::store<bits::Order::kLittle, 6>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 6>(std::span(data))));
+    bits::store<bits::Order::kLittle, 7>(to,
+        bits::put<0, 64>(bits::load<bits::Order::kLittle, 7>(std::span(data))));
+  }
+  static constexpr MemList decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
+    const std::uint64_t word4 = bits::load<bits::Order::kLittle, 4>(from);
+    const std::uint64_t word5 = bits::load<bits::Order::kLittle, 5>(from);
+    const std::uint64_t word6 = bits::load<bits::Order::kLittle, 6>(from);
+    const std::uint64_t word7 = bits::load<bits::Order::kLittle, 7>(from);
+    MemList v;
+    bits::store<bits::Order::kLittle, 0>(std::span(v.data), bits::get<0, 64>(word0));
+    bits::store<bits::Order::kLittle, 1>(std::span(v.data), bits::get<0, 64>(word1));
+    bits::store<bits::Order::kLittle, 2>(std::span(v.data), bits::get<0, 64>(word2));
+    bits::store<bits::Order::kLittle, 3>(std::span(v.data), bits::get<0, 64>(word3));
+    bits::store<bits::Order::kLittle, 4>(std::span(v.data), bits::get<0, 64>(word4));
+    bits::store<bits::Order::kLittle, 5>(std::span(v.data), bits::get<0, 64>(word5));
+    bits::store<bits::Order::kLittle, 6>(std::span(v.data), bits::get<0, 64>(word6));
+    bits::store<bits::Order::kLittle, 7>(std::span(v.data), bits::get<0, 64>(word7));
+    return v;
+  }
+  bool operator==(const MemList&) const = default;
 };
 
 /// Answer to a memory operation. 3 bits.

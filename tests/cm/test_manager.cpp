@@ -322,6 +322,25 @@ TEST_CASE("nobody answers: unreachable after all retries, and the rest is quiet"
   p.check_empty();
 }
 
+TEST_CASE("not more refusals than so many are remembered until their request cannot come again") {
+  Pair p(1, {.max_remembered = 2});
+  std::vector<EndpointId> clients;
+  for (std::uint32_t i = 0; i < 5; ++i) {
+    clients.push_back(p.request(100 + i));
+    const auto server = p.taken();
+    must(p.wire[1].reject(server, {}, p.wire.now()));
+    p.wire[1].destroy(server, p.wire.now());
+    p.wire.run();
+  }
+  CHECK(p.wire[1].endpoints() == 6);  // the listener among them
+  p.wire.run(600'000'000);
+  CHECK(p.wire[1].endpoints() == 3);
+  p.wire.run(6'000'000'000);
+  CHECK(p.wire[1].endpoints() == 1);
+  for (const auto client : clients) p.wire[0].destroy(client, p.wire.now());
+  p.check_empty();
+}
+
 TEST_CASE("refusals: no listener, by the consumer, no room, no more patience") {
   Pair p;
   SECTION("no listener") {
@@ -359,6 +378,55 @@ TEST_CASE("refusals: no listener, by the consumer, no room, no more patience") {
     CHECK(event.data_length == 148);
     CHECK_FALSE(p.wire[1].has_events(p.listener));
     p.destroy_all({{0, client}, {1, server}});
+  }
+  SECTION("whatever is lost of a refusal and of the REQs that follow it, the consumer is asked once") {
+    // As many REQs as there are, and the answers to all but the last.
+    for (int lost = 1; lost <= 14; ++lost) {
+      INFO(lost << " messages");
+      for (const auto kind : {Attribute::kRej, Attribute::kReq}) {
+        int left = lost;
+        bool refused = false;
+        p.wire.lose = [&](const CmWire::Sent& sent) {
+          const bool is_rej = sent.mad[17] == static_cast<std::uint8_t>(Attribute::kRej);
+          if (is_rej && !std::exchange(refused, true)) return true;
+          return refused && sent.mad[17] == static_cast<std::uint8_t>(kind) && left-- > 0;
+        };
+        const auto client = p.request(100);
+        const auto server = p.taken();
+        must(p.wire[1].reject(server, bytes_of("no"), p.wire.now()));
+        p.wire.run(7'000'000'000);
+        CHECK(p.next(0, client).type == EventType::kRejected);
+        CHECK_FALSE(p.wire[1].has_events(p.listener));
+        p.destroy_all({{0, client}, {1, server}});
+      }
+    }
+    p.wire.lose = [](const CmWire::Sent&) { return false; };
+  }
+  SECTION("nor when the consumer was slow, accepted, and has gone before its answer came") {
+    bool deaf = false;
+    p.wire.lose = [&](const CmWire::Sent& sent) {
+      return deaf && sent.mad[17] != static_cast<std::uint8_t>(Attribute::kReq);
+    };
+    const auto client = p.request(100);
+    const auto server = p.taken();
+    SECTION("told to wait") {
+      p.wire.run(400'000'000);
+      REQUIRE(p.state(1, server) == State::kMraReqSent);
+      must(p.wire[1].reject(server, {}, p.wire.now()));
+    }
+    SECTION("accepted") {
+      deaf = true;
+      must(p.wire[1].accept(server, {.qpn = 200}, p.wire.now()));
+      p.wire.run(100'000'000);
+    }
+    deaf = true;
+    p.wire[1].destroy(server, p.wire.now());
+    p.wire.run(2'000'000'000);
+    deaf = false;
+    p.wire.run(20'000'000'000);
+    CHECK(p.next(0, client).type == EventType::kRejected);
+    CHECK_FALSE(p.wire[1].has_events(p.listener));
+    p.destroy_all({{0, client}});
   }
   SECTION("the same queue pair may ask again at once") {
     const auto client = p.request(100);

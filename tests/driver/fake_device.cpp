@@ -58,6 +58,7 @@ FakeDevice::FakeDevice(std::uint64_t seed) : random_(seed) {
                   .log_max_srq = hw::kSrqIndexBits,
                   .log_max_srq_depth = hw::kMaxLogQueueDepth,
                   .max_multicast_groups = hw::kMulticastGroups,
+                  .list_lines = hw::kListLines,
                   .reserved = {}};
 }
 

@@ -283,8 +283,8 @@ struct Scene {
     for (std::size_t i = 0; i < successes.size(); ++i) successes[i] += fuzzer.successes()[i];
     if (planted == Planted::kLeftover) leftover = std::move(port);
     port.reset();
-    // Its connections come to an end, too.
-    for (int i = 0; i < 10; ++i) {
+    // Its connections come to an end, too; what was refused is remembered as long as it may be asked again.
+    for (int i = 0; i < 10 || (i < 2000 && kernel->connections().endpoints() != endpoints); ++i) {
       carry_messages();
       device.elapse(100'000'000);
     }

@@ -2,6 +2,9 @@
 
 #include <arpa/inet.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "driver/nd2/memory_window.hpp"
 #include "driver/umd/memory_request.hpp"
 #include "tests/driver/nd2_fixture.hpp"
@@ -212,6 +215,40 @@ TEST_CASE_METHOD(WindowFixture,
   CHECK(device.live_allocations() <= allocations + 1);
   // Only queue pairs of the kernel may; an application's are made without.
   CHECK(device.pairs.at(core->qpn()).create.fast_register == 0);
+  CHECK(fast->destroy().ok());
+}
+
+TEST_CASE_METHOD(WindowFixture,
+                 "fast registration: a short page list stands in the request, behind its segments (decisions 68)") {
+  const auto own = umd::ProcessContext::open(kernel->kernel_node()).take();
+  auto fast = own->create_fast_mr({.max_pages = 300, .remote_access = true}).take();
+  const std::uint32_t room = core->inline_pages();
+  // As many as stand behind 48 bytes of a slot of at most 256.
+  const auto slot = std::size_t{1} << device.pairs.at(core->qpn()).create.sq_log_stride;
+  REQUIRE(room == (std::min<std::size_t>(slot, hw::kUarWqeWindowBytes) - 48) / 8);
+  std::vector<std::uint64_t> pages;
+  std::uint16_t index = 0;
+  for (std::uint32_t count = 1; count <= room + 1; ++count) {
+    pages.push_back(0x6'0000'0000 + count * 0x5000ULL);
+    const FastRange range{.pages = pages, .length = count * 4096ULL, .base = 0x5'0000'0000, .local_write = true};
+    REQUIRE(umd::post_fast_register(*core, *fast, range, {.id = 9}).ok());
+    const auto wqe = device.send_wqe(core->qpn(), index);
+    const auto list = segment<hw::WqeFastRegister>(index, 2);
+    const bool inlined = count <= room;
+    CHECK(control(index).inline_data == inlined);
+    CHECK(control(index).size == (inlined ? 3 + (count + 1) / 2 : 3));
+    CHECK(control(index).length == 0);
+    CHECK(list.page_count == count);
+    CHECK((list.page_list == 0) == inlined);
+    if (inlined) CHECK(std::memcmp(wqe.data() + 48, pages.data(), 8 * count) == 0);
+    device.finish_send(core->qpn());
+    CHECK(result().Status == ND_SUCCESS);
+    CHECK(fast->release(fast->key()).ok());
+    ++index;
+  }
+  // What no slot holds is not posted.
+  CHECK(core->post_memory({.opcode = hw::WqeOpcode::kFastRegister, .page_count = room + 1, .pages = pages}).error() ==
+        Error::kInvalidParameter);
   CHECK(fast->destroy().ok());
 }
 

@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <set>
 
 #include "driver/kmd/kernel_fast_mr.hpp"
@@ -177,6 +178,59 @@ TEST_CASE("a fast registration has its own key and its own page list") {
   CHECK(region->query()->max_pages == most);
   CHECK(region->destroy().ok());
   CHECK(fixture.device.fast_regions.empty());
+}
+
+TEST_CASE("a short page list goes in the request, if the region has lines and the request has room (decisions 68)") {
+  DriverFixture fixture;
+  const std::uint32_t most = GENERATE(1U, 2U, 3U, 10U, 11U, 26U, 27U, 300U);
+  auto region =
+      fixture.kernel->create_fast_mr({.pd = 9, .max_pages = most, .remote_access = true, .window_bind = true}).take();
+  const auto& body = fixture.device.fast_regions.at(region->key() >> 8);
+  // What the pages need, and no more than a WQE of the window has.
+  CHECK(body.list_lines == std::min(4U, (most + 6 + 7) / 8));
+  CHECK(body.list_line + body.list_lines <= hw::kListLines);
+  CHECK(fixture.kernel->held().lines == body.list_lines);
+  const std::uint32_t on_chip = 8U * body.list_lines - 6;
+  for (const std::uint32_t room : {0U, 2U, 10U, 26U, 58U}) {
+    for (std::uint32_t count = 1; count <= std::min(most, 60U); ++count) {
+      const auto pages = some_pages(count);
+      auto registration = region->prepare(some_range(pages), room);
+      REQUIRE(registration.ok());
+      CHECK(registration->inline_list == (count <= room && count <= on_chip));
+      CHECK((registration->page_list == 0) == registration->inline_list);
+      CHECK(registration->page_count == count);
+      CHECK(region->release(registration->key).ok());
+    }
+  }
+  CHECK(region->destroy().ok());
+  region.reset();
+  CHECK(fixture.kernel->held().lines == 0);
+}
+
+TEST_CASE("lines on chip are shared by nobody, and a region without any takes its lists by pointer (decisions 68)") {
+  DriverFixture fixture;
+  std::vector<std::unique_ptr<kmd::KernelFastMr>> regions;
+  std::set<std::uint32_t> taken;
+  for (int i = 0; i < 300; ++i) {
+    regions.push_back(fixture.kernel->create_fast_mr({.pd = 9, .max_pages = 26, .remote_access = true}).take());
+    const auto& body = fixture.device.fast_regions.at(regions.back()->key() >> 8);
+    for (std::uint32_t line = 0; line < body.list_lines; ++line) CHECK(taken.insert(body.list_line + line).second);
+  }
+  CHECK(taken.size() == hw::kListLines);
+  const auto pages = some_pages(3);
+  auto last = regions.back()->prepare(some_range(pages), 26);
+  REQUIRE(last.ok());
+  CHECK_FALSE(last->inline_list);
+  CHECK(last->page_list != 0);
+  regions.clear();
+  CHECK(fixture.kernel->held().lines == 0);
+  // Where the device has none, everything goes by pointer.
+  test::FakeDevice device;
+  device.capabilities.list_lines = 0;
+  auto kernel = kmd::KernelDevice::open(device).take();
+  auto region = kernel->create_fast_mr({.pd = 1, .max_pages = 3, .remote_access = true}).take();
+  CHECK(device.fast_regions.at(region->key() >> 8).list_lines == 0);
+  CHECK_FALSE(region->prepare(some_range(pages), 26)->inline_list);
 }
 
 TEST_CASE("no two registrations that have their list share a key") {

@@ -14,23 +14,17 @@
 #include "driver/kmd/connection_service.hpp"
 #include "testbench/com_ptr.hpp"
 #include "tests/driver/nd2_fixture.hpp"
+#include "tests/driver/own_address.hpp"
 
 using namespace rnic;
+using test::generic;
+using test::own_address;
 using testbench::ComPtr;
 
 namespace {
 
 constexpr std::size_t kThreads = 8;
 constexpr std::uint16_t kSharedPort = 7000, kOwnPorts = 7100;
-
-sockaddr_in own_address(std::uint16_t port) {
-  sockaddr_in to{};
-  to.sin_family = AF_INET;
-  to.sin_port = htons(port);
-  to.sin_addr.s_addr = htonl(0x0A000001);
-  return to;
-}
-const sockaddr* generic(const sockaddr_in& to) { return reinterpret_cast<const sockaddr*>(&to); }
 
 /// 10.0.0.1 alone, and a thread that carries the datagrams of its connection manager back to it.
 struct Loop {
@@ -69,9 +63,9 @@ struct Loop {
     }
   }
   void expect(bool right) { wrong += right ? 0 : 1; }
-  /// All has its time: TimeWait ends.
+  /// All has its time: what was refused is remembered for some seconds, and longer if a slow thread asked for patience.
   bool all_gone() {
-    for (int i = 0; i < 500 && kernel->connections().endpoints() != 0; ++i)
+    for (int i = 0; i < 6000 && kernel->connections().endpoints() != 0; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return kernel->connections().endpoints() == 0;
   }

@@ -17,25 +17,19 @@
 #include "testbench/com_ptr.hpp"
 #include "tests/driver/failing_memory.hpp"
 #include "tests/driver/fake_device.hpp"
+#include "tests/driver/own_address.hpp"
 
 using namespace rnic;
 using nd2::Framework;
 using test::fail_each_call;
 using test::FailingMemory;
+using test::generic;
+using test::own_address;
 using testbench::ComPtr;
 
 namespace {
 
 constexpr std::uint16_t kPort = 9000;
-
-sockaddr_in own_address(std::uint16_t port = 0) {
-  sockaddr_in to{};
-  to.sin_family = AF_INET;
-  to.sin_port = htons(port);
-  to.sin_addr.s_addr = htonl(0x0A000001);
-  return to;
-}
-const sockaddr* generic(const sockaddr_in& to) { return reinterpret_cast<const sockaddr*>(&to); }
 
 /// A process with one device, 10.0.0.1, that connects to itself. The helpers are its own.
 struct OneDevice {

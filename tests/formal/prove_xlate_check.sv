@@ -21,7 +21,7 @@ module prove_xlate_check (
   logic [30:0] offset;
   logic [31:0] contiguous;
   logic more;
-  logic [57:0] list;
+  logic [58:0] list;
   initial assume (!rst_ni);
 
   xlate_check #(

@@ -20,7 +20,7 @@ module prove_xlate_pages (
   logic [30:0] offset;
   logic [31:0] contiguous;
   logic more;
-  logic [57:0] list;
+  logic [58:0] list;
   initial assume (!rst_ni);
   always_comb assume (entry_i.log_page == log_page && log_page >= 5'd12 && log_page <= 5'd30);
 

@@ -10,7 +10,7 @@
 namespace rnic::test {
 
 inline constexpr std::size_t kProbeBytes = 128;
-inline constexpr std::array<FieldProbe, 430> kFieldProbes = {{
+inline constexpr std::array<FieldProbe, 433> kFieldProbes = {{
     {"reg_identity_header.block_type", 8, 0, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).block_type, false); }},
     {"reg_identity_header.version", 8, 16, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).version, false); }},
     {"reg_identity_header.next_offset", 8, 32, 32, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).next_offset, false); }},
@@ -241,7 +241,9 @@ inline constexpr std::array<FieldProbe, 430> kFieldProbes = {{
     {"admin_create_fast_mr.window_bind", 120, 25, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateFastMr::decode(b.first<hw::AdminCreateFastMr::kBytes>()).window_bind, false); }},
     {"admin_create_fast_mr.reserved0", 120, 26, 6, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateFastMr::decode(b.first<hw::AdminCreateFastMr::kBytes>()).reserved0, false); }},
     {"admin_create_fast_mr.max_pages", 120, 32, 32, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateFastMr::decode(b.first<hw::AdminCreateFastMr::kBytes>()).max_pages, false); }},
-    {"admin_create_fast_mr.reserved", 120, 64, 896, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateFastMr::decode(b.first<hw::AdminCreateFastMr::kBytes>()).reserved, false); }},
+    {"admin_create_fast_mr.list_line", 120, 64, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateFastMr::decode(b.first<hw::AdminCreateFastMr::kBytes>()).list_line, false); }},
+    {"admin_create_fast_mr.list_lines", 120, 80, 8, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateFastMr::decode(b.first<hw::AdminCreateFastMr::kBytes>()).list_lines, false); }},
+    {"admin_create_fast_mr.reserved1", 120, 88, 872, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateFastMr::decode(b.first<hw::AdminCreateFastMr::kBytes>()).reserved1, false); }},
     {"admin_create_qp.sq_base", 120, 0, 64, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateQp::decode(b.first<hw::AdminCreateQp::kBytes>()).sq_base, false); }},
     {"admin_create_qp.rq_base", 120, 64, 64, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateQp::decode(b.first<hw::AdminCreateQp::kBytes>()).rq_base, false); }},
     {"admin_create_qp.retired_address", 120, 128, 64, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCreateQp::decode(b.first<hw::AdminCreateQp::kBytes>()).retired_address, false); }},
@@ -322,7 +324,8 @@ inline constexpr std::array<FieldProbe, 430> kFieldProbes = {{
     {"admin_capabilities.log_max_srq", 48, 208, 8, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCapabilities::decode(b.first<hw::AdminCapabilities::kBytes>()).log_max_srq, false); }},
     {"admin_capabilities.log_max_srq_depth", 48, 216, 8, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCapabilities::decode(b.first<hw::AdminCapabilities::kBytes>()).log_max_srq_depth, false); }},
     {"admin_capabilities.max_multicast_groups", 48, 224, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCapabilities::decode(b.first<hw::AdminCapabilities::kBytes>()).max_multicast_groups, false); }},
-    {"admin_capabilities.reserved", 48, 240, 144, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCapabilities::decode(b.first<hw::AdminCapabilities::kBytes>()).reserved, false); }},
+    {"admin_capabilities.list_lines", 48, 240, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCapabilities::decode(b.first<hw::AdminCapabilities::kBytes>()).list_lines, false); }},
+    {"admin_capabilities.reserved", 48, 256, 128, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminCapabilities::decode(b.first<hw::AdminCapabilities::kBytes>()).reserved, false); }},
     {"admin_queue_state.producer_index", 48, 0, 24, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQueueState::decode(b.first<hw::AdminQueueState::kBytes>()).producer_index, false); }},
     {"admin_queue_state.log_depth", 48, 24, 8, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQueueState::decode(b.first<hw::AdminQueueState::kBytes>()).log_depth, false); }},
     {"admin_queue_state.consumer_index", 48, 32, 24, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminQueueState::decode(b.first<hw::AdminQueueState::kBytes>()).consumer_index, false); }},

@@ -223,18 +223,19 @@ inline constexpr std::array<CallField, 5> kCreateFastMrFields = {{
     {"window_bind", CallField::Kind::kBool, 17, 1, 0xff},
     {"reserved0", CallField::Kind::kReserved, 18, 6, 0xffffffffffff},
 }};
-inline constexpr std::array<CallField, 11> kPrepareFastMrFields = {{
+inline constexpr std::array<CallField, 12> kPrepareFastMrFields = {{
     {"length", CallField::Kind::kNumber, 8, 8, 0xffffffffffffffff},
     {"base", CallField::Kind::kNumber, 16, 8, 0xffffffffffffffff},
     {"pages", CallField::Kind::kArray, 24, 8, 0xffffffffffffffff},
     {"fast_mr", CallField::Kind::kHandle, 32, 4, 0xffffffff},
     {"first_offset", CallField::Kind::kNumber, 36, 4, 0xffffffff},
-    {"local_write", CallField::Kind::kBool, 40, 1, 0xff},
-    {"read_sink", CallField::Kind::kBool, 41, 1, 0xff},
-    {"remote_read", CallField::Kind::kBool, 42, 1, 0xff},
-    {"remote_write", CallField::Kind::kBool, 43, 1, 0xff},
-    {"remote_atomic", CallField::Kind::kBool, 44, 1, 0xff},
-    {"reserved0", CallField::Kind::kReserved, 45, 3, 0xffffff},
+    {"inline_pages", CallField::Kind::kNumber, 40, 4, 0xffffffff},
+    {"local_write", CallField::Kind::kBool, 44, 1, 0xff},
+    {"read_sink", CallField::Kind::kBool, 45, 1, 0xff},
+    {"remote_read", CallField::Kind::kBool, 46, 1, 0xff},
+    {"remote_write", CallField::Kind::kBool, 47, 1, 0xff},
+    {"remote_atomic", CallField::Kind::kBool, 48, 1, 0xff},
+    {"reserved0", CallField::Kind::kReserved, 49, 7, 0xffffffffffffff},
 }};
 inline constexpr std::array<CallField, 2> kReleaseFastMrFields = {{
     {"fast_mr", CallField::Kind::kHandle, 8, 4, 0xffffffff},
@@ -368,7 +369,7 @@ inline constexpr std::array<CallProbe, 51> kCallProbes = {{
     {calls::Call::kQueryKey, "query_key", 16, 48, kQueryKeyFields},
     {calls::Call::kCreateMw, "create_mw", 16, 24, kCreateMwFields},
     {calls::Call::kCreateFastMr, "create_fast_mr", 24, 16, kCreateFastMrFields},
-    {calls::Call::kPrepareFastMr, "prepare_fast_mr", 48, 32, kPrepareFastMrFields},
+    {calls::Call::kPrepareFastMr, "prepare_fast_mr", 56, 32, kPrepareFastMrFields},
     {calls::Call::kReleaseFastMr, "release_fast_mr", 16, 8, kReleaseFastMrFields},
     {calls::Call::kCreateEndpoint, "create_endpoint", 16, 16, kCreateEndpointFields},
     {calls::Call::kBindEndpoint, "bind_endpoint", 32, 16, kBindEndpointFields},

@@ -152,7 +152,7 @@ class Guest:
              "-serial", f"file:{folder / 'guest.log'}", "-chardev", "stdio,id=orders,signal=off",
              "-device", "virtio-serial-pci", "-device", "virtserialport,chardev=orders,name=orders",
              "-kernel", guest / "vmlinuz", "-initrd", guest / "initramfs.gz",
-             "-append", f"console=ttyS0 panic=-1 mitigations=off guest.address={LINUX}/24",
+             "-append", f"console=ttyS0 panic=-1 mitigations=off no_timer_check guest.address={LINUX}/24",
              "-netdev", f"dgram,id=wire,local.type=unix,local.path={folder / 'guest'},remote.type=unix,remote.path={folder / 'nic'}",
              "-device", f"virtio-net-pci,netdev=wire,mac={GUEST_MAC},romfile=",
              "-netdev", f"user,id=tcp,hostfwd=tcp:127.0.0.1:{self.port}-:{GUEST_PORT}",

@@ -6,34 +6,13 @@
 #include <cstring>
 #include <string>
 
-#include <windows.h>
+#include "program_parts.hpp"
 
-#include <winsock2.h>
-
-#include <ws2tcpip.h>
-
-#include <ndspi.h>
-#include <ndsupport.h>
+using namespace program_parts;
 
 namespace {
 
 constexpr USHORT kPort = 54321;
-
-void require(HRESULT status, const char* what) {
-  if (status == ND_SUCCESS) return;
-  std::printf("%s: %#010x\n", what, static_cast<unsigned>(status));
-  std::fflush(stdout);
-  std::_Exit(1);
-}
-
-sockaddr_in address_of(const char* text, USHORT port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  inet_pton(AF_INET, text, &address.sin_addr);
-  return address;
-}
-const sockaddr* generic(const sockaddr_in& address) { return reinterpret_cast<const sockaddr*>(&address); }
 
 int info() {
   SIZE_T bytes = 0;

@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include <csignal>
+#include <fstream>
 
 #include "tests/server/tool.hpp"
 
@@ -50,5 +51,31 @@ TEST_CASE("two programs connect, exchange messages, wait by events and ports, an
   CHECK(contains(outcome.output, "got hello, 64 bytes\n"));
   CHECK(contains(outcome.output, "got hello yourself, 64 bytes\n"));
   CHECK(contains(outcome.output, "the peer has gone\n"));
+  CHECK_FALSE(contains(outcome.output, "stays"));
+}
+
+TEST_CASE("eight threads on one adapter: each connects, sends and parts; and eight on one completion queue") {
+  Tool tool;
+  const auto each = tool.run({"exec", "--", RNIC_STRESS, "threads", "10.0.0.1", "3"});
+  INFO(each.output);
+  CHECK(each.code == 0);
+  CHECK(contains(each.output, "24 connections\n"));
+  CHECK_FALSE(contains(each.output, "stays"));
+  const auto shared = tool.run({"exec", "--", RNIC_STRESS, "queue", "10.0.0.1", "20"});
+  INFO(shared.output);
+  CHECK(shared.code == 0);
+  CHECK(contains(shared.output, "320 results\n"));
+  CHECK_FALSE(contains(shared.output, "stays"));
+}
+
+// The device has 16 Ki; one is that of the host's own agent, which has QP1.
+TEST_CASE("a program has as many regions as the machine file allows, up to all that the device has for others") {
+  Tool tool;
+  const std::string file = tool.folder() + "/m.toml";
+  std::ofstream(file) << "[quota]\nmemory_regions = 16384\n";
+  const auto outcome = tool.run({"exec", file, "--", RNIC_STRESS, "regions", "10.0.0.1", "16384"});
+  INFO(outcome.output);
+  CHECK(outcome.code == 0);
+  CHECK(contains(outcome.output, "16383 regions, then 0xc000009a\n"));
   CHECK_FALSE(contains(outcome.output, "stays"));
 }

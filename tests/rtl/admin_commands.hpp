@@ -186,6 +186,15 @@ class AdminCommands {
     body.window_bind = chance(0.5);
     body.max_pages = static_cast<std::uint32_t>(spoil(uniform(1, hw::kMaxFastPages)));
     if (spoils && chance(0.1)) body.max_pages = hw::kMaxFastPages + static_cast<std::uint32_t>(uniform(0, 1));
+    // Lines: none, some anywhere, some up to the last one; one too many, or from one too far.
+    body.list_lines = static_cast<std::uint8_t>(uniform(0, hw::kMaxRegionLines));
+    body.list_line = static_cast<std::uint16_t>(uniform(0, hw::kListLines - body.list_lines));
+    switch (uniform(0, spoils ? 15 : 7)) {
+      case 0: body.list_line = static_cast<std::uint16_t>(hw::kListLines - body.list_lines); break;
+      case 14: body.list_lines = hw::kMaxRegionLines + 1; break;
+      case 15: body.list_line = static_cast<std::uint16_t>(hw::kListLines - body.list_lines + 1); break;
+      default: break;
+    }
     set_body(c, body);
     return c;
   }

@@ -115,6 +115,7 @@ struct AdminModel {
     c.log_max_mw = hw::kMptIndexBits;
     c.window_type1 = c.window_type2 = 1;
     c.max_multicast_groups = hw::kMulticastGroups;
+    c.list_lines = hw::kListLines;
     c.log_max_srq = hw::kSrqIndexBits;
     c.log_max_srq_depth = hw::kMaxLogQueueDepth;
     return answer(c);
@@ -310,12 +311,16 @@ struct AdminModel {
     const auto body = body_of<hw::AdminCreateFastMr>(command);
     if (command.number >> 8 >= 1u << hw::kMptIndexBits) return AdminStatus::kBadNumber;
     if (body.max_pages == 0 || body.max_pages > hw::kMaxFastPages) return AdminStatus::kBadParameter;
+    if (body.list_lines > hw::kMaxRegionLines || body.list_line + body.list_lines > int(hw::kListLines))
+      return AdminStatus::kBadParameter;
     const auto status = claim(command, hw::MptType::kFastRegion, body.pd);
     if (status != AdminStatus::kSuccess) return status;
     auto& entry = regions[command.number >> 8];
     entry.max_pages = static_cast<std::uint16_t>(body.max_pages);
     entry.remote_ok = body.remote_access;
     entry.window_bind = body.window_bind;
+    entry.list_line = body.list_line;
+    entry.list_lines = body.list_lines;
     return status;
   }
   static bool is_region(const rtl::Mpt& entry) {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <random>
 
@@ -15,6 +17,35 @@ using hw::MptType;
 using rtl::MemOpCode;
 using rtl::MemOpStatus;
 using rtl::MptState;
+
+/// The inline page list of a FastRegister in the tests: page addresses that follow from the operation, aligned to the
+/// largest page. `mr_key`, which the operation has no use for, names one that is not: its place in bits 7:0 (from 1 on,
+/// 0: none is), the bit that is set in bits 15:8.
+struct InlineList {
+  static std::uint64_t page(const rtl::MemOp& op, std::uint32_t i) {
+    std::uint64_t x = (op.va ^ op.length << 20 ^ std::uint64_t{op.key} << 32 ^ i) * 0x9E3779B97F4A7C15ull;
+    x ^= x >> 31;
+    x = (x * 0xBF58476D1CE4E5B9ull) & ~((1ull << 30) - 1);
+    return (op.mr_key & 255) == i + 1 ? x | 1ull << (op.mr_key >> 8 & 63) : x;
+  }
+  static bool aligned(const rtl::MemOp& op) {
+    for (std::uint32_t i = 0; i < op.page_count; ++i) {
+      if (page(op, i) & ((1ull << op.log_page) - 1)) return false;
+    }
+    return true;
+  }
+  static std::uint32_t lines(const rtl::MemOp& op) { return (op.page_count + 6 + 7) / 8; }
+  /// Line n of its WQE. What is not of the list is noise.
+  static rtl::MemList line(const rtl::MemOp& op, std::uint32_t n, std::mt19937_64& rng) {
+    rtl::MemList line;
+    for (std::uint32_t i = 0; i < 8; ++i) {
+      const std::uint32_t word = 8 * n + i;
+      const std::uint64_t value = word >= 6 && word - 6 < op.page_count ? page(op, word - 6) : rng();
+      std::memcpy(line.data.data() + 8 * i, &value, 8);
+    }
+    return line;
+  }
+};
 
 struct MemOpModel {
   using Wide = unsigned __int128;
@@ -109,6 +140,7 @@ struct MemOpModel {
     e.remote_atomic = op.remote_atomic;
     e.va = op.va;
     e.length = op.length;
+    e.on_chip = region.on_chip;
     e.page_list = region.page_list + 8 * ((op.va >> region.log_page) - (region.va >> region.log_page));
     e.qp = op.qp;
     e.mr_index = static_cast<std::uint16_t>(op.mr_key >> 8);
@@ -120,6 +152,8 @@ struct MemOpModel {
     if (is_valid(e)) return MemOpStatus::kBadState;  // decisions 19
     if (op.log_page < 12 || op.log_page > 30 || op.page_list % 8) return MemOpStatus::kBadRequest;
     if (op.page_count == 0 || op.page_count > e.max_pages) return MemOpStatus::kBadRequest;
+    if (op.inline_list && (op.page_list != 0 || e.list_lines == 0 || op.page_count > 8u * e.list_lines - 6))
+      return MemOpStatus::kBadRequest;
     if (op.first_offset != (op.va & ((1ull << op.log_page) - 1))) return MemOpStatus::kBadRequest;
     if ((op.remote_write || op.remote_atomic) && !op.local_write) return MemOpStatus::kBadRequest;
     if ((op.remote_read || op.remote_write || op.remote_atomic) && !e.remote_ok)
@@ -127,6 +161,7 @@ struct MemOpModel {
     if (op.length == 0 || op.length > 1ull << 47 || Wide(op.va) + op.length > Wide(1) << 64)
       return MemOpStatus::kBadRange;
     if (Wide(op.first_offset) + op.length > Wide(op.page_count) << op.log_page) return MemOpStatus::kBadRange;
+    if (op.inline_list && !InlineList::aligned(op)) return MemOpStatus::kBadRequest;
     e.state = static_cast<std::uint8_t>(MptState::kValid);
     e.tag = static_cast<std::uint8_t>(op.key);
     e.log_page = op.log_page;
@@ -137,7 +172,8 @@ struct MemOpModel {
     e.remote_atomic = op.remote_atomic;
     e.va = op.va;
     e.length = op.length;
-    e.page_list = op.page_list;
+    e.on_chip = op.inline_list;
+    e.page_list = op.inline_list ? 64u * e.list_line + 48u : op.page_list;
     return MemOpStatus::kOk;
   }
 };
@@ -146,7 +182,7 @@ struct MemOpModel {
 class MemOpMaker {
  public:
   /// Entries 0 to 3 are regions, 4 and 5 fast-register regions, 6 to 9 windows of type 1, 10 to 19 of type 2B. They lie
-  /// all over the table.
+  /// all over the table. Some fast-register regions have lines on chip.
   static constexpr std::uint32_t kEntries = 20;
   explicit MemOpMaker(std::mt19937_64& rng) : rng_(rng) {}
 
@@ -166,6 +202,10 @@ class MemOpMaker {
       e.max_pages = static_cast<std::uint16_t>(uniform(1, 300));
       e.remote_ok = chance(0.8);
       e.window_bind = chance(0.8);
+      // Disjoint, and up to the last line there is.
+      e.list_lines = static_cast<std::uint8_t>(uniform(0, 8));
+      e.list_line =
+          static_cast<std::uint16_t>(n == 4 ? hw::kListLines - std::max<unsigned>(e.list_lines, 1) : uniform(0, 900));
     }
     if (type(n) == MptType::kRegion) {
       e.log_page = static_cast<std::uint8_t>(chance(0.7) ? 12 : uniform(12, 30));
@@ -246,13 +286,21 @@ class MemOpMaker {
     op.remote_write = op.local_write && chance(0.4);
     op.remote_atomic = op.local_write && chance(0.2);
     op.page_list = (std::uint64_t{n + 1} << 40) + 8 * uniform(0, 20);
+    if (target.list_lines != 0 && chance(0.5)) {
+      op.inline_list = 1;
+      op.page_list = 0;
+      const auto most = std::min<std::uint64_t>(8u * target.list_lines - 6, target.max_pages);
+      op.page_count = static_cast<std::uint32_t>(chance(0.2) ? most : uniform(1, most));
+      if (chance(0.1))
+        op.mr_key = static_cast<std::uint32_t>(uniform(1, op.page_count) | uniform(0, op.log_page - 1) << 8);
+    }
     const std::uint64_t page = 1ull << op.log_page, room = op.page_count * page;
     op.first_offset = static_cast<std::uint32_t>(chance(0.3) ? 0 : uniform(0, page - 1));
     op.length = chance(0.3) ? room - op.first_offset : uniform(1, room - op.first_offset);
     op.va = uniform(0, ~0ull >> 1) / page * page + op.first_offset;
     if (chance(0.05))
       op.va = std::uint64_t{0} - (op.length + op.first_offset + page - 1) / page * page + op.first_offset;
-    switch (chance(0.25) ? uniform(0, 7) : 8) {
+    switch (chance(0.25) ? uniform(0, 9) : 10) {
       case 0: op.length = room - op.first_offset + 1; break;
       case 1: op.length = chance(0.5) ? 0 : rng_(); break;
       case 2: op.page_count = static_cast<std::uint32_t>(chance(0.5) ? 0 : target.max_pages + 1u); break;
@@ -261,6 +309,8 @@ class MemOpMaker {
       case 5: op.first_offset ^= 1u << uniform(0, 31); break;
       case 6: op.va = rng_(); break;
       case 7: op.remote_write = 1; break;
+      case 8: op.inline_list ^= 1; break;
+      case 9: op.page_count = 8u * target.list_lines - 5; break;
       default: break;
     }
   }

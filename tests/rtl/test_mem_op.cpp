@@ -29,7 +29,7 @@ struct Done {
 struct World : Agent {
   explicit World(std::uint64_t s) : bench(s), maker(bench.rng) {
     auto& d = *bench.dut;
-    d.op_valid_i = d.rsp_ready_i = d.mpt_req_ready_i = d.mpt_rsp_valid_i = d.drain_ready_i = 0;
+    d.op_valid_i = d.rsp_ready_i = d.mpt_req_ready_i = d.mpt_rsp_valid_i = d.drain_ready_i = d.mem_list_valid_i = 0;
     bench.reset();
     bench.add(*this);
     bench.run_until([&] { return d.ready_o != 0; }, 2000, "ready");
@@ -55,6 +55,12 @@ struct World : Agent {
       reading = false;
     }
     d.drain_ready_i = d.drain_valid_o && bench.chance(0.05);
+    // Lines come when they can, to nobody who has not asked for them: an operation without a list must not take any.
+    if (!list_offered && running() == 1 && bench.chance(rate)) {
+      put(d.mem_list_data_i, InlineList::line(running_op(), lines_taken, bench.rng));
+      list_offered = true;
+    }
+    d.mem_list_valid_i = list_offered;
   }
   void sample() override {
     auto& d = *bench.dut;
@@ -70,6 +76,16 @@ struct World : Agent {
       }
     }
     if (d.mpt_req_valid_o && d.mpt_req_ready_i) access();
+    const bool line_taken = list_offered && d.mem_list_ready_o;
+    REQUIRE((d.list_wr_valid_o != 0) == line_taken);
+    if (line_taken) {
+      REQUIRE(running() == 1);
+      REQUIRE(last_write < current_of_running().began);  // the entry comes after its list
+      list_offered = false;
+      ++lines_taken;
+      REQUIRE(d.list_wr_line_o < hw::kListLines);
+      chip[d.list_wr_line_o] = get<rtl::MemList>(d.list_wr_data_o);
+    }
     if (d.drain_valid_o && d.drain_ready_i) {
       ++drains;
       last_drain = bench.cycle;
@@ -83,6 +99,10 @@ struct World : Agent {
       current[c].drained = last_drain > current[c].began ? last_drain : 0;
       busy[c] = false;
       finish(current[c]);
+      if (!sweeps(current[c])) {
+        lines_taken = 0;
+        list_offered = false;
+      }
     }
   }
   static bool sweeps(const Done& done) { return done.op.op == static_cast<std::uint8_t>(MemOpCode::kUnbindQp); }
@@ -98,6 +118,10 @@ struct World : Agent {
     for (unsigned c = 0; c < kClients; ++c) n += busy[c] && !sweeps(current[c]);
     return n;
   }
+  Done& current_of_running() {
+    return *std::find_if(current.begin(), current.end(), [&](const Done& x) { return busy[x.client] && !sweeps(x); });
+  }
+  const rtl::MemOp& running_op() { return current_of_running().op; }
   void access() {
     auto& d = *bench.dut;
     const std::uint32_t index = d.mpt_req_index_o;
@@ -127,6 +151,22 @@ struct World : Agent {
     table[index] = after;
     if (after == rtl::Mpt{}) table.erase(index);
   }
+  /// The lines of an inline list: all of them when it is used, none when it is refused for anything but its pages.
+  void check_list(const Done& done, MemOpStatus expected) {
+    const bool listed = done.op.op == static_cast<std::uint8_t>(MemOpCode::kFastRegister) && done.op.inline_list;
+    if (!listed || expected != MemOpStatus::kOk) {
+      if (!listed || InlineList::aligned(done.op)) REQUIRE(lines_taken == 0);
+      return;
+    }
+    REQUIRE(lines_taken == InlineList::lines(done.op));
+    const auto& e = model.entries.at(done.op.key >> 8);
+    for (std::uint32_t i = 0; i < done.op.page_count; ++i) {
+      std::uint64_t page{};
+      std::memcpy(&page, chip.at(e.list_line + (i + 6) / 8).data.data() + 8 * ((i + 6) % 8), 8);
+      REQUIRE(page == InlineList::page(done.op, i));
+    }
+    ++lists;
+  }
   void finish(Done done) {
     const auto before = model.at(done.op.key >> 8);
     if (sweeps(done)) {
@@ -139,6 +179,7 @@ struct World : Agent {
       const auto expected = model.apply(done.op);
       INFO("operation " << int(done.op.op) << " on " << (done.op.key >> 8) << " of client " << done.client);
       REQUIRE(int(done.status) == int(expected));
+      check_list(done, expected);
       // Access was taken away: it drained after the last write.
       if (expected == MemOpStatus::kOk && MemOpModel::is_valid(before)) REQUIRE(done.drained > last_write);
       if (expected != MemOpStatus::kOk || !MemOpModel::is_valid(before)) REQUIRE(done.drained == 0);
@@ -175,7 +216,10 @@ struct World : Agent {
   std::map<std::pair<int, int>, unsigned> statuses;  ///< By operation and status
   std::function<void()> refill;
   rtl::Mpt read_entry;
-  bool reading = false;
+  std::map<std::uint32_t, rtl::MemList> chip;  ///< Lines on chip
+  bool reading = false, list_offered = false;
+  std::uint32_t lines_taken = 0;
+  unsigned lists = 0;  ///< Inline lists that were registered
   unsigned swept = 0, drains = 0;
   std::uint64_t last_drain = 0, last_write = 0;
   double rate = 0.6;
@@ -383,6 +427,86 @@ TEST_CASE("mem_op: fast registration (NDK FastRegister, decisions 16, 19, 21, 22
 }
 
 TEST_CASE(
+    "mem_op: the list of an inline fast registration is put on chip before its entry is written (NDK FastRegister)",
+    "[rtl]") {
+  World w(seed());
+  auto fmr = entry(MptType::kFastRegion, MptState::kInvalid);
+  fmr.max_pages = 100;
+  fmr.list_line = hw::kListLines - 8;
+  fmr.list_lines = 8;
+  fmr.window_bind = 1;
+  w.set(33, fmr);
+  w.set(900, entry(MptType::kWindow2, MptState::kInvalid));
+  auto good = fast(33 << 8 | 0x44);
+  good.inline_list = 1;
+  good.page_list = 0;
+  good.remote_write = 0;
+  const auto refused = [&](auto change, MemOpStatus status) {
+    auto op = good;
+    change(op);
+    CHECK(w.one(op) == status);
+  };
+  using S = MemOpStatus;
+  const auto sized = [](rtl::MemOp& op, std::uint32_t pages) {
+    op.page_count = pages;
+    op.length = pages * 4096ull - 0x123;
+  };
+  refused([&](auto& op) { sized(op, 59); }, S::kBadRequest);  // more than its lines hold
+  refused([](auto& op) { op.page_count = 0; }, S::kBadRequest);
+  refused([](auto& op) { op.page_list = 8; }, S::kBadRequest);
+  refused([](auto& op) { op.first_offset = 0x124; }, S::kBadRequest);
+  refused([](auto& op) { ++op.length; }, S::kBadRange);
+  // Every page must be aligned, whatever its place, and to the size of the pages. What lies behind the list is not
+  // looked at.
+  for (std::uint32_t place = 1; place <= 58; ++place) {
+    refused(
+        [&](auto& op) {
+          sized(op, 58);
+          op.mr_key = place | (place % 12) << 8;
+        },
+        S::kBadRequest);
+  }
+  refused(
+      [&](auto& op) {
+        op.log_page = 16;
+        op.first_offset = 0x123;
+        op.va = 0x7000'0123;
+        op.mr_key = 3 | 15 << 8;
+      },
+      S::kBadRequest);
+  CHECK(w.lists == 0);
+  CHECK(w.table[33] == fmr);
+  for (const std::uint32_t pages : {1u, 2u, 3u, 10u, 11u, 57u, 58u}) {
+    auto op = good;
+    sized(op, pages);
+    REQUIRE(w.one(op) == S::kOk);
+    CHECK(w.table[33].on_chip == 1);
+    CHECK(w.table[33].page_list == (hw::kListLines - 8) * 64 + 48);
+    refused([](auto&) {}, S::kBadState);
+    // A window has its part of the same list.
+    if (pages > 3) {
+      auto window = bind(MemOpCode::kBindWindow2, 900 << 8 | 9, 33, w.table[33]);
+      window.va = op.va + 0x2000;
+      REQUIRE(w.one(window) == S::kOk);
+      CHECK(w.table[900].on_chip == 1);
+      CHECK(w.table[900].page_list == w.table[33].page_list + 16);
+      REQUIRE(w.one(operation(MemOpCode::kInvalidate, 900 << 8 | 9)) == S::kOk);
+    }
+    REQUIRE(w.one(operation(MemOpCode::kInvalidate, 33 << 8 | 0x44)) == S::kOk);
+  }
+  CHECK(w.lists == 7);
+  // By pointer again, and then a region that has no lines.
+  REQUIRE(w.one(fast(33 << 8 | 0x45)) == (fmr.remote_ok ? S::kOk : S::kBadAccess));
+  refused([](auto& op) { op.inline_list = 0, op.page_list = 64; }, S::kOk);
+  CHECK(w.table[33].on_chip == 0);
+  REQUIRE(w.one(operation(MemOpCode::kInvalidate, 33 << 8 | 0x44)) == S::kOk);
+  fmr.list_lines = 0;
+  w.set(33, fmr);
+  refused([](auto&) {}, S::kBadRequest);
+  refused([](auto& op) { op.page_count = 1, op.length = 1; }, S::kBadRequest);
+}
+
+TEST_CASE(
     "mem_op: windows of a QP are unbound, everywhere in the table; others stay, and others work meanwhile (decisions "
     "23)",
     "[rtl]") {
@@ -520,6 +644,7 @@ TEST_CASE("mem_op: random operations of three clients agree with the model", "[r
       CHECK(w.statuses[{int(code), status}] > 5);
     }
   }
+  CHECK(w.lists > 50);
   CHECK(w.statuses[{int(C::kDestroy), int(MemOpStatus::kBadState)}] > 5);
   CHECK(w.statuses[{int(C::kInvalidateRemote), int(MemOpStatus::kBadAccess)}] > 5);
 }

@@ -1190,6 +1190,120 @@ TEST_CASE("send_queue: a memory operation starts when all in front has retired, 
   }
 }
 
+namespace {
+
+/// A FastRegister with an inline page list. `change` spoils it.
+std::uint16_t write_inline_list(World& world, int qp, std::uint16_t pages,
+                                const std::function<void(Bytes&)>& change = {}) {
+  auto& queue = world.queues.at(qp);
+  const std::uint16_t index = queue.pi++;
+  Bytes bytes(queue.stride());
+  for (auto& byte : bytes) byte = static_cast<std::uint8_t>(world.bench.rng());
+  WqeControl control;
+  control.opcode = static_cast<std::uint8_t>(WqeOpcode::kFastRegister);
+  control.inline_data = 1;
+  control.wqe_index = index;
+  control.qpn = queue.setup.qpn;
+  control.size = static_cast<std::uint8_t>(3 + (pages + 1) / 2);
+  control.immediate = 0xABCD01;
+  control.encode(std::span<std::uint8_t, 16>(bytes.data(), 16));
+  WqeFastRegister fast;
+  fast.page_count = pages;
+  fast.log_page = 12;
+  fast.encode(std::span<std::uint8_t, 16>(bytes.data() + 32, 16));
+  if (change) change(bytes);
+  world.write_memory(queue.setup.sq_base + std::uint64_t{queue.stride()} * (index % queue.depth()), bytes);
+  return index;
+}
+
+}  // namespace
+
+// The list is what was in the WQE when it was read: neighbours that keep the engine at the WQE buffer, and slots all
+// over it, change nothing.
+TEST_CASE("send_queue: an inline page list comes out of the WQE as it was read, while others send", "[rtl]") {
+  World world(seed(21));
+  for (int qp = 20; qp < 24; ++qp) {
+    world.set_up(qp, [](rtl::SendCtx& ctx) { ctx.log_depth = 6, ctx.log_stride = 7, ctx.max_rd = 16; });
+  }
+  for (int round = 0; round < 60; ++round) {
+    const auto log_stride = static_cast<std::uint8_t>(6 + round % 4);
+    const auto most = static_cast<std::uint16_t>(((1u << log_stride) - 48) / 8);
+    const auto pages = static_cast<std::uint16_t>(round < 8 ? most : world.bench.uniform(1, most));
+    world.set_up(8, [&](rtl::SendCtx& ctx) { ctx.log_depth = 5, ctx.log_stride = log_stride, ctx.fast_register = 1; });
+    for (auto n = world.bench.uniform(0, 3); n > 0; --n) world.write_wqe(8, inline_write(8));
+    for (int qp = 20; qp < 24; ++qp) {
+      for (int i = 0; i < 12; ++i) world.write_wqe(qp, inline_write(60));
+      world.ring(qp);
+    }
+    auto& queue = world.queues.at(8);
+    const auto index = write_inline_list(world, 8, pages);
+    const auto at = queue.setup.sq_base + std::uint64_t{queue.stride()} * (index % queue.depth());
+    Bytes written(queue.stride());
+    for (std::size_t i = 0; i < written.size(); ++i) written[i] = world.memory.at(at + i);
+    world.ring(8);
+    const auto taken = world.mem_ops.taken.size();
+    world.bench.run_until([&] { return world.mem_ops.taken.size() > taken; }, 20000, "operation");
+    // Whoever writes into the ring now is too late.
+    for (std::size_t i = 0; i < written.size(); ++i) world.memory[at + i] = 0xEE;
+    world.bench.run_until([&] { return world.mem_ops.idle(); }, 2000, "answer");
+    const auto& op = world.mem_ops.taken.back();
+    CHECK(op.inline_list == 1);
+    CHECK(op.page_count == pages);
+    REQUIRE(world.mem_ops.lines.size() == (pages + 13u) / 8);
+    for (std::size_t i = 0; i < 48u + 8u * pages; ++i) REQUIRE(world.mem_ops.lines[i / 64].data[i % 64] == written[i]);
+    world.finish();
+    world.failures.clear();
+    world.reset_qp(8);
+  }
+}
+
+TEST_CASE("send_queue: a malformed inline page list is no list", "[rtl]") {
+  World world(seed(22));
+  struct Bad {
+    const char* what;
+    std::uint16_t pages;
+    std::function<void(Bytes&)> change;
+    std::function<void(rtl::SendCtx&)> context;
+  };
+  const Bad kinds[] = {
+      {"more pages than the WQE is long", 9, [](Bytes& b) { b[44] = 11; }, {}},
+      {"more pages than the slot holds", 11, {}, {}},
+      {"many more", 9, [](Bytes& b) { b[45] = 0xff; }, {}},
+      {"fewer pages than the WQE is long", 9, [](Bytes& b) { b[44] = 8; }, {}},
+      {"none, and a WQE that goes on", 2, [](Bytes& b) { b[44] = 0; }, {}},
+      {"pages, and a WQE that does not go on", 2, [](Bytes& b) { b[7] = 3; }, {}},
+      {"a list that is not inline", 2, [](Bytes& b) { b[1] &= 0xf7; }, {}},
+      {"a length", 2, [](Bytes& b) { b[12] = 16; }, {}},
+      {"a bind", 2, [](Bytes& b) { b[0] = static_cast<std::uint8_t>(WqeOpcode::kBindWindow2); }, {}},
+      {"an invalidation",
+       2,
+       [](Bytes& b) { b[0] = static_cast<std::uint8_t>(WqeOpcode::kLocalInvalidate), b[7] = 1; },
+       {}},
+      {"on a queue pair that may not", 2, {}, [](rtl::SendCtx& ctx) { ctx.fast_register = 0; }},
+  };
+  int qp = 1;
+  for (const auto& kind : kinds) {
+    DYNAMIC_SECTION(kind.what) {
+      world.set_up(qp, [&](rtl::SendCtx& ctx) {
+        ctx.log_depth = 3, ctx.log_stride = 7, ctx.fast_register = 1;
+        if (kind.context) kind.context(ctx);
+      });
+      const auto index = write_inline_list(world, qp, kind.pages, [&](Bytes& bytes) {
+        bytes.resize(128);
+        if (kind.change) kind.change(bytes);
+      });
+      world.ring(qp);
+      world.bench.run_until([&] { return !world.failures.empty(); }, 5000, "failure");
+      CHECK(world.failures[0].wqe_idx == index);
+      CHECK(world.failures[0].status == static_cast<std::uint8_t>(CqeStatus::kLocQpOpErr));
+      CHECK(world.failures[0].syndrome == 0);
+      CHECK(world.mem_ops.taken.empty());
+      CHECK(world.count(Counter::kWqeErrors) == 1);
+    }
+    ++qp;
+  }
+}
+
 TEST_CASE("send_queue: a memory operation that is refused stops its queue", "[rtl]") {
   World world(seed(18));
   world.mem_ops.judge = [](const rtl::MemOp&) { return rtl::MemOpStatus::kBadAccess; };

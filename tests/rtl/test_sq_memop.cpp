@@ -44,7 +44,23 @@ struct World {
     bench.dut->busy_qp_i = 0;
     bench.reset();
   }
+  /// An inline list may be asked for from when its operation has been taken to its answer, and no other's.
+  void look_at_list() {
+    const auto& dut = *bench.dut;
+    const bool runs = dut.list_run_o != 0;
+    if (!runs) return;
+    REQUIRE((!ops.idle() || dut.mem_op_rsp_valid_i));
+    REQUIRE_FALSE(ops.taken.empty());
+    const auto& op = ops.taken.back();
+    REQUIRE(op.op == raw(rtl::MemOpCode::kFastRegister));
+    REQUIRE(op.inline_list == 1);
+    const auto& ctx = before.at(op.qp);
+    REQUIRE(dut.list_addr_o == (op.qp * 8u | ((ctx.exec_idx << (ctx.log_stride - 6)) & 7)));
+    REQUIRE(dut.list_lines_o == (48 + 8 * op.page_count + 63) / 64);
+    ++list_cycles;
+  }
   void look() {
+    look_at_list();
     if (bench.dut->wake_valid_o) wakes.push_back(bench.dut->wake_qp_o);
     if (bench.dut->flush_valid_o) flushes.push_back(bench.dut->flush_qp_o);
     for (std::size_t i = 0; i < events.size(); ++i) events[i] += port_bit(bench.dut->event_o, i);
@@ -60,6 +76,7 @@ struct World {
     ctx.exec_idx = ctx.retire_idx = ctx.buf_idx = static_cast<std::uint16_t>(bench.rng());
     ctx.pi = static_cast<std::uint16_t>(ctx.exec_idx + 3);
     ctx.buf_count = 2;
+    ctx.log_stride = static_cast<std::uint8_t>(bench.uniform(6, 9));
     ctx.una_psn = ctx.next_psn = static_cast<std::uint32_t>(bench.uniform(0, 3));
     before[qp] = ctx;
     auto& dut = *bench.dut;
@@ -91,12 +108,13 @@ struct World {
     Wqe wqe;
     wqe.control.opcode = raw(kOpcodes[bench.uniform(0, 3)]);
     wqe.control.immediate = static_cast<std::uint32_t>(bench.rng());
+    wqe.control.inline_data = wqe.control.opcode == raw(hw::WqeOpcode::kFastRegister) && bit();
     wqe.range = {.va = bench.rng(), .length = bench.rng()};
     wqe.bind.mr_key = static_cast<std::uint32_t>(bench.rng());
     wqe.bind.remote_read = bit(), wqe.bind.remote_write = bit(), wqe.bind.remote_atomic = bit();
     wqe.fast.page_list = bench.rng();
     wqe.fast.first_offset = static_cast<std::uint32_t>(bench.rng());
-    wqe.fast.page_count = static_cast<std::uint16_t>(bench.rng());
+    wqe.fast.page_count = static_cast<std::uint16_t>(wqe.control.inline_data ? bench.uniform(1, 58) : bench.rng());
     wqe.fast.log_page = static_cast<std::uint8_t>(bench.rng());
     wqe.fast.local_write = bit(), wqe.fast.read_sink = bit(), wqe.fast.remote_read = bit(),
     wqe.fast.remote_write = bit(), wqe.fast.remote_atomic = bit();
@@ -125,6 +143,7 @@ struct World {
       op.remote_read = wqe.fast.remote_read;
       op.remote_write = wqe.fast.remote_write;
       op.remote_atomic = wqe.fast.remote_atomic;
+      op.inline_list = wqe.control.inline_data;
       return op;
     }
     op.op = raw(opcode == hw::WqeOpcode::kBindWindow2 ? rtl::MemOpCode::kBindWindow2 : rtl::MemOpCode::kBindWindow1);
@@ -141,6 +160,7 @@ struct World {
   Monitor monitor;
   ContextModel<rtl::SendCtx> contexts;
   std::map<unsigned, rtl::SendCtx> before;
+  std::uint64_t list_cycles = 0;
   std::vector<unsigned> wakes, flushes;
   std::array<std::uint64_t, hw::kCounterNames.size()> events{};
 };
@@ -199,6 +219,7 @@ TEST_CASE("sq_memop: operations of many QPs are executed once each, in order, an
     w.commands.items.clear();
     w.wakes.clear();
   }
+  CHECK(w.list_cycles > 0);
   CHECK(w.events[raw(hw::Counter::kMemoryOps)] > 0);
   CHECK(w.events[raw(hw::Counter::kMemoryOpsRefused)] > 0);
 }

@@ -157,6 +157,108 @@ TEST_CASE(
   }
 }
 
+TEST_CASE(
+    "xlate: the page list of an inline fast registration is on chip: its region and windows read nothing of the host",
+    "[rtl]") {
+  World w(seed());
+  auto fmr = allocated(MptType::kFastRegion);
+  fmr.list_line = 40;
+  fmr.list_lines = 8;
+  w.write(kFast, fmr);
+  // A neighbour whose list is in host memory, and one whose lines are the next ones.
+  const auto mr = bindable();
+  w.write(kRegion, mr);
+  auto next = fmr;
+  next.list_line = 48;
+  w.write(kFast + 1, next);
+  w.write(kWindow, allocated(MptType::kWindow2));
+  const auto inline_op = [&](std::uint32_t index, std::uint32_t round, std::uint32_t pages) {
+    auto op = operation(MemOpCode::kFastRegister, index << 8 | (2 + round));
+    op.log_page = static_cast<std::uint8_t>(round % 3 == 2 ? 16 : 12);
+    op.page_count = pages;
+    op.first_offset = round % 2 ? 0x123 : 0;
+    op.va = 0x7'0000'0000 + op.first_offset;
+    op.length = (std::uint64_t{pages} << op.log_page) - op.first_offset;
+    op.local_write = op.remote_read = 1;
+    op.inline_list = 1;
+    return op;
+  };
+  auto neighbour = inline_op(kFast + 1, 1, 58);
+  REQUIRE(w.operate(neighbour) == MemOpStatus::kOk);
+  for (std::uint32_t round = 0; round < 60; ++round) {
+    const std::uint32_t pages = round < 58 ? round + 1 : 58;
+    const auto op = inline_op(kFast, round, pages);
+    REQUIRE(w.operate(op) == MemOpStatus::kOk);
+    const auto reads = w.most_reads;
+    for (unsigned port = 0; port < 2; ++port) {
+      CHECK(w.one(access(op.key, op.va, 1, Access::kLocalRead), port) == S::kOk);
+      CHECK(w.last_latency < 20);
+      CHECK(w.one(access(op.key, op.va + op.length - 1, 1, Access::kLocalWrite), port) == S::kOk);
+      CHECK(w.one(access(op.key, op.va + op.length - 1, 2, Access::kLocalWrite), port) == S::kBadRange);
+      CHECK(w.one(access(op.key - 1, op.va, 1, Access::kLocalRead), port) == S::kBadTag);
+    }
+    CHECK(w.most_reads == reads);
+    if (round == 0) CHECK(w.most_reads + w.misses + w.prefetches == 0);
+    // Beside lines that come from the host, in any order.
+    for (std::uint64_t page = 0; page < pages; ++page) {
+      w.to_ask[page & 1].push_back(
+          access(op.key, op.va + (op.first_offset ? 0 : 7) + (page << op.log_page), 1, Access::kRemoteRead));
+      w.to_ask[page & 1].push_back(access(kRegion << 8 | 0x5a, mr.va + 4096 * page, 1, Access::kLocalRead));
+      w.to_ask[page & 1].push_back(access(neighbour.key, neighbour.va + 4096 * page, 1, Access::kLocalRead));
+    }
+    w.finish();
+    if (pages > 8) {
+      auto open = bind(MemOpCode::kBindWindow2, kWindow << 8 | (2 + round), op.va + (3ull << op.log_page), 1);
+      open.mr_key = op.key;
+      open.length = (std::uint64_t{pages - 3} << op.log_page) - op.first_offset;
+      REQUIRE(w.operate(open) == MemOpStatus::kOk);
+      for (std::uint64_t page = 0; page < pages - 4; ++page)
+        w.to_ask[page & 1].push_back(access(open.key, open.va + (page << op.log_page), 1, Access::kRemoteRead));
+      w.finish();
+      CHECK(w.operate(operation(MemOpCode::kInvalidate, op.key)) == MemOpStatus::kBadState);  // its lines stay
+      REQUIRE(w.operate(operation(MemOpCode::kInvalidate, open.key)) == MemOpStatus::kOk);
+    }
+    REQUIRE(w.operate(operation(round % 2 ? MemOpCode::kInvalidate : MemOpCode::kInvalidateRemote, op.key),
+                      round % 2) == MemOpStatus::kOk);
+    CHECK(w.one(access(op.key, op.va, 1, Access::kLocalRead)) == S::kBadState);
+  }
+}
+
+TEST_CASE("xlate: lines on chip do not wait for those that are on their way from the host", "[rtl]") {
+  World w(seed());
+  w.min_latency = w.max_latency = 5000;
+  auto fmr = allocated(MptType::kFastRegion);
+  fmr.list_line = hw::kListLines - 1;
+  fmr.list_lines = 1;
+  w.write(kFast, fmr);
+  const auto mr = bindable();
+  w.write(kRegion, mr);
+  auto op = operation(MemOpCode::kFastRegister, kFast << 8 | 2);
+  op.log_page = 12;
+  op.page_count = 2;
+  op.va = 0x5000;
+  op.length = 8192;
+  op.inline_list = 1;
+  REQUIRE(w.operate(op) == MemOpStatus::kOk);
+  w.to_ask[0].push_back(access(kRegion << 8 | 0x5a, mr.va, 1, Access::kLocalRead));
+  w.bench.run(50);
+  REQUIRE_FALSE(w.reads.empty());
+  const auto before = w.answered[1];
+  w.to_ask[1].push_back(access(op.key, 0x5000, 1, Access::kLocalRead));
+  w.to_ask[1].push_back(access(op.key, 0x6000, 1, Access::kLocalRead));
+  w.bench.run_until([&] { return w.answered[1] == before + 2; }, 60, "answers of the other port");
+  w.finish();
+  // Nor do they fail with one that could not be read.
+  w.min_latency = w.max_latency = 50;
+  for (const std::uint64_t line : {2, 3}) w.bad_lines.insert(mr.page_list + line * 64);  // and the one fetched ahead
+  CHECK(w.one(access(kRegion << 8 | 0x5a, mr.va + 20 * 4096, 1, Access::kLocalRead)) == S::kPageListError);
+  w.bench.run(200);
+  REQUIRE(w.operate(operation(MemOpCode::kInvalidate, op.key)) == MemOpStatus::kOk);
+  ++op.key;
+  REQUIRE(w.operate(op) == MemOpStatus::kOk);
+  CHECK(w.one(access(op.key, 0x5000, 1, Access::kLocalRead)) == S::kOk);
+}
+
 TEST_CASE("xlate: an invalidation waits for what is under way under its key, and nobody waits for the invalidation",
           "[rtl]") {
   World w(seed());

@@ -72,7 +72,7 @@ struct XlateWorld : Agent {
   explicit XlateWorld(std::uint64_t s) : bench(s) {
     auto& d = *bench.dut;
     d.req_valid_i = d.rsp_ready_i = d.retire_valid_i = d.mpt_req_valid_i = d.drain_valid_i = d.rd_rsp_valid_i = 0;
-    d.rd_req_ready_i = d.mem_op_valid_i = 0;
+    d.rd_req_ready_i = d.mem_op_valid_i = d.mem_list_valid_i = 0;
     d.mem_op_rsp_ready_i = 15;
     bench.reset();
     bench.add(*this);
@@ -116,6 +116,12 @@ struct XlateWorld : Agent {
       line_offered = true;
     }
     d.rd_rsp_valid_i = line_offered;
+    if (!list_offered && list_of_op && bench.chance(0.5)) {
+      list_line = InlineList::line(*list_of_op, lines_taken, bench.rng);
+      put(d.mem_list_data_i, list_line);
+      list_offered = true;
+    }
+    d.mem_list_valid_i = list_offered;
   }
   void sample() override {
     auto& d = *bench.dut;
@@ -146,6 +152,10 @@ struct XlateWorld : Agent {
       reads.push_back({r.addr, bench.cycle + bench.uniform(min_latency, max_latency)});
       most_reads = std::max(most_reads, reads.size());
     }
+    if (list_offered && d.mem_list_ready_o) {
+      list_offered = false;
+      chip[chip_line + lines_taken++] = list_line;
+    }
     if (line_offered && d.rd_rsp_ready_o) {
       reads.pop_front();
       line_offered = false;
@@ -174,12 +184,21 @@ struct XlateWorld : Agent {
   bool agrees(const rtl::XlateRsp& a, const rtl::XlateReq& req, const rtl::Mpt& m, std::uint64_t list_version) const {
     auto status = check(req, m);
     const std::uint64_t slot = m.page_list + 8 * page_of(req, m);
-    if (status == XlateStatus::kOk && bad_lines.count(slot & ~63ull)) status = XlateStatus::kPageListError;
+    if (status == XlateStatus::kOk && !m.on_chip && bad_lines.count(slot & ~63ull))
+      status = XlateStatus::kPageListError;
     if (a.status != static_cast<std::uint8_t>(status)) return false;
     if (status != XlateStatus::kOk) return true;
     const std::uint64_t size = 1ull << m.log_page, in_page = req.va & (size - 1);
-    return a.addr == (PageLists::entry(slot, list_version) | in_page) &&
+    return a.addr == ((m.on_chip ? on_chip(slot) : PageLists::entry(slot, list_version)) | in_page) &&
            a.contiguous == std::min<std::uint64_t>(req.length, size - in_page);
+  }
+  /// A page address in the lines on chip. What is granted through a list is answered before the list changes.
+  std::uint64_t on_chip(std::uint64_t slot) const {
+    const auto found = chip.find(static_cast<std::uint32_t>(slot / 64));
+    if (found == chip.end()) return ~0ull;
+    std::uint64_t page{};
+    std::memcpy(&page, found->second.data.data() + slot % 64, 8);
+    return page;
   }
   /// Writes an MPT entry and waits until it has been taken.
   void write(std::uint32_t index, const rtl::Mpt& m) {
@@ -219,7 +238,7 @@ struct XlateWorld : Agent {
       if (model.at(index) != e) changes[index] = model.at(index);
     }
     for (const auto& [index, e] : changes) {
-      if (MemOpModel::is(e, MptType::kFastRegion) && MemOpModel::is_valid(e))
+      if (MemOpModel::is(e, MptType::kFastRegion) && MemOpModel::is_valid(e) && !e.on_chip)
         list_end[list_of(e.page_list)] = end_of_list(e);
     }
     // Requests on their way may meet the entry before the operation or after it.
@@ -227,12 +246,22 @@ struct XlateWorld : Agent {
     bench.dut->mem_op_valid_i = static_cast<std::uint8_t>(1u << client);
     bench.run_until([&] { return (op_taken >> client & 1) != 0; }, 20000, "acceptance of a memory operation");
     bench.dut->mem_op_valid_i = 0;
+    lines_taken = 0;
+    list_of_op.reset();
+    if (op.op == static_cast<std::uint8_t>(MemOpCode::kFastRegister) && op.inline_list) {
+      list_of_op = op;
+      chip_line = model.at(op.key >> 8).list_line;
+    }
   }
   /// Waits for the answer. From then on nothing is granted by what was taken away, and no DMA of it is under way.
   MemOpStatus end(unsigned client, std::uint64_t limit = 50000) {
     bench.run_until([&] { return (op_answered >> client & 1) != 0; }, limit, "answer of a memory operation");
     REQUIRE(op_answered == 1u << client);
     REQUIRE(int(op_status) == int(expected_status));
+    if (list_of_op && op_status == MemOpStatus::kOk) REQUIRE(lines_taken == InlineList::lines(*list_of_op));
+    if (list_of_op && op_status != MemOpStatus::kOk && InlineList::aligned(*list_of_op)) REQUIRE(lines_taken == 0);
+    list_of_op.reset();
+    list_offered = false;
     for (const auto& [index, e] : changes) {
       const auto old = mpt[index];
       mpt[index] = e;
@@ -245,7 +274,7 @@ struct XlateWorld : Agent {
         }
         for (const auto& h : held[p]) REQUIRE_FALSE((taken_away && h.req.key == (index << 8 | old.tag)));
       }
-      if (!taken_away || !MemOpModel::is(old, MptType::kFastRegion)) continue;
+      if (!taken_away || !MemOpModel::is(old, MptType::kFastRegion) || old.on_chip) continue;
       // The page list belongs to the driver again.
       for (const auto& read : reads) REQUIRE(list_of(read.first) != list_of(old.page_list));
       list_end.erase(list_of(old.page_list));
@@ -337,6 +366,11 @@ struct XlateWorld : Agent {
   std::map<XlateStatus, std::uint64_t> by_status;
   std::map<std::uint32_t, rtl::Mpt> changes;  ///< What the memory operation under way does to entries
   MemOpStatus expected_status{}, op_status{};
+  std::optional<rtl::MemOp> list_of_op;        ///< The operation under way, when its page list comes with it
+  std::map<std::uint32_t, rtl::MemList> chip;  ///< Lines on chip
+  rtl::MemList list_line;
+  std::uint32_t chip_line = 0, lines_taken = 0;
+  bool list_offered = false;
   unsigned op_taken = 0, op_answered = 0;
   bool line_offered = false, admin_taken = false, drained = false;
   double ask_rate = 1.0, retire_rate = 1.0;

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/bth.hpp"
@@ -50,8 +51,7 @@ Plan draw(model::Random& random) {
   return {way, static_cast<Ending>(random.below(3)), random.below(2) == 1};
 }
 
-/// One connection from its making to its end, or the attempt. The server answers every request alike: one whose
-/// refusal was lost, and whose repetition was lost, too, may come again when TimeWait is over, and is a new one then.
+/// One connection from its making to its end, or the attempt. The server is asked once, whatever is lost.
 class Round {
  public:
   Round(Process& client, Process& server, calls::Handle listener, const Plan& plan)
@@ -129,6 +129,7 @@ class Round {
     if (type == ConnectionEvent::kNone) return false;
     if (heard.first == listener_) {
       REQUIRE(type == ConnectionEvent::kConnectRequest);
+      REQUIRE_FALSE(std::exchange(asked_, true));
       answer(heard.second.incoming);
       return true;
     }
@@ -175,6 +176,7 @@ class Round {
   calls::Handle from_{};
   std::map<calls::Handle, Side> sides_;
   bool client_over_ = false;
+  bool asked_ = false;
   ConnectionEvent told_ = ConnectionEvent::kNone;
 };
 

@@ -393,6 +393,115 @@ TEST_CASE(
   });
 }
 
+TEST_CASE(
+    "fast registration with the page list in the request: every length that fits, and windows on it (decisions 68)",
+    "[system]") {
+  const bool lossy = GENERATE(false, true);
+  experiment("inline", lossy, [=](World&, Endpoint& a, Endpoint& b) {
+    constexpr std::size_t kPages = 14, kPage = 4096;
+    Lab lab(a, b, true);
+    auto& [peer, owner] = lab;
+    const std::uint32_t most = owner.qp->inline_pages();
+    REQUIRE(most == 10);
+    auto* const memory = static_cast<std::uint8_t*>(b.host().memory().allocate(kPages * kPage));
+    const auto mapped = b.device().map_pages(memory, kPages * kPage, true).take();
+    const std::vector<std::uint64_t> pages(mapped.rbegin(), mapped.rend());
+    auto region =
+        owner.process->create_fast_mr({.max_pages = kPages, .remote_access = true, .window_bind = true}).take();
+    auto window = window_of(owner);
+    const auto misses = owner.count(hw::Counter::kTlbMisses) + owner.count(hw::Counter::kTlbPrefetches);
+    for (std::uint32_t count = 1; count <= kPages; ++count) {
+      INFO(count << " pages");
+      const std::uint64_t base = 0x4000'0000 + 0x100 * count, length = count * kPage - 0x100 * count;
+      const FastRange range{.pages = std::span(pages).first(count),
+                            .first_offset = 0x100 * count,
+                            .length = length,
+                            .base = base,
+                            .local_write = true,
+                            .remote_read = true,
+                            .remote_write = true};
+      std::memset(memory, 0xCC, kPages * kPage);
+      REQUIRE(umd::post_fast_register(*owner.qp, *region, range, {.id = 8}).ok());
+      CHECK(owner.take().status == kOk);
+      const auto key = region->key();
+      for (std::uint64_t i = 0; i < length; ++i) peer.memory[i] = static_cast<std::uint8_t>(i / 7 + count);
+      const auto sent = static_cast<std::uint32_t>(std::min<std::uint64_t>(length, kBytes));
+      CHECK(peer.write(base, key, sent) == kOk);
+      const auto at = [&](std::uint64_t offset) {
+        const auto in_list = (offset + range.first_offset) / kPage;
+        return memory + (kPages - 1 - in_list) * kPage + (offset + range.first_offset) % kPage;
+      };
+      for (std::uint64_t i = 0; i < sent; ++i) REQUIRE(*at(i) == peer.memory[i]);
+      if (count > 2) {
+        // A window from the third page on; the registration cannot end under it.
+        const std::uint64_t from = 2 * kPage - range.first_offset;
+        REQUIRE(umd::post_bind(*owner.qp, *window,
+                               {.region_key = key,
+                                .address = base + from,
+                                .length = length - from,
+                                .remote_read = true,
+                                .remote_write = true},
+                               {.id = 1})
+                    .ok());
+        CHECK(owner.status() == kOk);
+        std::memset(peer.memory, 0x33, kPage);
+        CHECK(peer.write(base + from, window->key(), 100) == kOk);
+        for (std::uint64_t i = 0; i < 100; ++i) REQUIRE(*at(from + i) == 0x33);
+        CHECK(invalidate(owner, window->key()) == kOk);
+      }
+      CHECK(invalidate(owner, key) == kOk);
+      CHECK(region->release(key).ok());
+      if (count == most)
+        CHECK(owner.count(hw::Counter::kTlbMisses) + owner.count(hw::Counter::kTlbPrefetches) == misses);
+    }
+    CHECK(owner.count(hw::Counter::kTlbMisses) > misses);
+    CHECK(region->destroy().ok());
+    b.device().unmap_pages(memory, kPages * kPage, mapped);
+    b.host().memory().release(memory);
+    CHECK(b.host().iommu().fault_count() == 0);
+  });
+}
+
+TEST_CASE("a page list in the request that is not as it must be registers nothing (decisions 68)", "[system]") {
+  experiment("inline_refused", false, [=](World&, Endpoint& a, Endpoint& b) {
+    const std::vector<std::uint64_t> good{0x1000, 0x2000, 0x3000};
+    const FastRange range{.pages = good, .length = 100, .base = 0x10000, .local_write = true, .remote_write = true};
+    const auto refused = [&](const std::string& what, std::uint32_t max_pages,
+                             const std::function<void(umd::MemoryRequest&)>& change) {
+      INFO(what);
+      Lab lab(a, b, true);
+      auto& owner = lab.owner;
+      auto region = owner.process->create_fast_mr({.max_pages = max_pages, .remote_access = true}).take();
+      auto prepared = region->prepare(range, owner.qp->inline_pages()).take();
+      REQUIRE(prepared.inline_list);
+      auto request = umd::fast_register_request(prepared, range, {});
+      change(request);
+      REQUIRE(owner.qp->post_memory(request).ok());
+      const auto completion = owner.take();
+      CHECK(completion.status == hw::CqeStatus::kLocQpOpErr);
+      CHECK(owner.query(prepared.key).valid == 0);
+      CHECK(lab.peer.write(range.base, prepared.key, 10) != kOk);
+      CHECK(region->release(prepared.key).ok());
+      CHECK(region->destroy().ok());
+    };
+    for (const std::size_t place : {0U, 1U, 2U}) {
+      std::vector<std::uint64_t> odd = good;
+      odd[place] += place == 1 ? 1 : 0x800;
+      refused("page " + std::to_string(place) + " is not aligned", 3, [&](auto& request) { request.pages = odd; });
+    }
+    const std::vector<std::uint64_t> more{0x1000, 0x2000, 0x3000, 0x4000, 0x5000};
+    refused("more pages than the region takes", 3, [&](auto& request) {
+      request.pages = more;
+      request.page_count = 5;
+    });
+    refused("fewer pages than the request says", 10, [&](auto& request) { request.page_count = 5; });
+    refused("more pages than the request says", 10, [&](auto& request) { request.page_count = 2; });
+    refused("no pages", 10, [&](auto& request) { request.page_count = 0; });
+    refused("a pointer as well", 10, [&](auto& request) { request.page_list = 0x1000; });
+    CHECK(b.host().iommu().fault_count() == 0);
+  });
+}
+
 TEST_CASE("SEND with invalidate: the key is dead when the Receive completes; a refused one fails both ends (o9-5.2)",
           "[system]") {
   const bool lossy = GENERATE(false, true);
