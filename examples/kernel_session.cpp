@@ -6,8 +6,8 @@
 namespace examples {
 namespace {
 
-constexpr ULONG kTag = 'xEdN';
-constexpr ULONG kReads = 16;  ///< Under way, each way
+constexpr ULONG kTag = 0x7845644E;  // "NdEx"
+constexpr ULONG kReads = 16;        ///< Under way, each way
 
 }  // namespace
 
@@ -142,16 +142,21 @@ void KernelSession::connect(const SOCKADDR* own, const SOCKADDR* peer, ULONG byt
   });
 }
 
-void KernelSession::disconnect() {
-  if (listener_ != nullptr) require_status(left_.wait(), "waiting for the end of the connection");
+void KernelSession::wait_for_end() {
+  require_status(left_.wait(), "waiting for the end of the connection");
   finish("NdkDisconnect", [&](auto callback, auto context) {
     return connector_->Dispatch->NdkDisconnect(connector_, callback, context);
   });
 }
 
-NDK_RESULT_EX KernelSession::poll() {
+NDK_RESULT_EX KernelSession::poll_any() {
   NDK_RESULT_EX result{};
   while (cq_->Dispatch->NdkGetCqResultsEx(cq_, &result, 1) == 0) continue;
+  return result;
+}
+
+NDK_RESULT_EX KernelSession::poll() {
+  const NDK_RESULT_EX result = poll_any();
   require_status(result.Status, "a request");
   return result;
 }

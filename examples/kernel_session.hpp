@@ -70,11 +70,13 @@ class KernelSession {
   /// Server: takes one connection at this address.
   void accept(const SOCKADDR* own, ULONG bytes);
   void connect(const SOCKADDR* own, const SOCKADDR* peer, ULONG bytes);
-  /// Client: ends the connection. Server: waits until the peer has.
-  void disconnect();
+  /// Waits until the connection has ended, as it does when a request fails.
+  void wait_for_end();
 
   /// The next completion, by polling; it was a success.
   NDK_RESULT_EX poll();
+  /// The same; it may be a failure.
+  NDK_RESULT_EX poll_any();
 
   /// A Create call, finished; `what` names it. The call gets the callback, its context, and where the object goes.
   template <typename Object, typename Call>

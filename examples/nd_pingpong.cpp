@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "pattern.hpp"
 #include "session.hpp"
 #include "times.hpp"
 
@@ -21,6 +22,7 @@ class PingPong {
         session_(arguments.server ? server_address(arguments) : client_address(arguments), 16),
         out_(session_.allocate(arguments.size, 0)),
         in_(session_.allocate(arguments.size, ND_MR_FLAG_ALLOW_REMOTE_WRITE)) {
+    fill(out_.bytes, 0);
     session_.begin();
     if (!arguments.other) post_receive();
     const Greeting own{reinterpret_cast<std::uintptr_t>(in_.bytes.data()), in_.region->GetRemoteToken()};
@@ -38,8 +40,12 @@ class PingPong {
       const double begin = now_us();
       if (!arguments_.server) give(i);
       take(i);
-      if (arguments_.server) give(i);
+      if (arguments_.server) {
+        if (i < kWarmUp) check();
+        give(i);
+      }
       if (i >= kWarmUp) rounds.push_back(now_us() - begin);
+      if (!arguments_.server) check();
     }
     session_.disconnect();
     session_.release(out_);
@@ -51,6 +57,11 @@ class PingPong {
   void post_receive() {
     const ND2_SGE sge = in_.part(0, arguments_.size);
     require(session_.pair()->Receive(nullptr, &sge, 1), "Receive");
+  }
+
+  /// The last byte has been looked at already. Not where it would take time of a round that is measured.
+  void check() const {
+    if (!holds(in_.bytes.first(in_.bytes.size() - 1), 0)) fail("a message that was not sent");
   }
 
   static std::uint8_t mark(std::uint32_t round) { return static_cast<std::uint8_t>(round + 1); }

@@ -81,14 +81,25 @@ class Server : Side {
       if (result.RequestType == Nd2RequestTypeReceive) read(message<Request>(slot_of(result)));
       if (result.RequestType != Nd2RequestTypeRead) continue;
       const Request& asked = asked_[slot_of(result)];
-      if (!storage::holds(piece(asked.slot), asked.number)) fail("data that the client has not written");
+      if (!holds(piece(asked.slot), asked.number)) fail("data that the client has not written");
       send(Answer{asked.number, asked.slot});
       ++done;
     }
-    session_.disconnect();
+    be_refused();
+    session_.wait_for_end();
   }
 
  private:
+  /// The last request, for memory that is shut. Answers may still be under way to the client, but none of its requests.
+  void be_refused() {
+    const ND2_RESULT asking = session_.poll();
+    if (asking.RequestType != Nd2RequestTypeReceive) fail("a completion that was not asked for");
+    read(message<Request>(slot_of(asking)));
+    const ND2_RESULT refused = session_.poll_any();
+    if (refused.RequestType != Nd2RequestTypeRead || refused.Status != ND_ACCESS_VIOLATION)
+      fail("memory that is shut can still be read");
+  }
+
   void read(const Request& asked) {
     if (asked.bytes != arguments_.size) fail("a request for another size: --size differs");
     asked_[asked.slot] = asked;
@@ -124,13 +135,15 @@ class Client : Side {
       if (asked_ < arguments_.count) ask(slot_of(result));
     }
     const double us = now_us() - begin;
-    session_.disconnect();
+    ask_once_more();
+    session_.wait_for_end();
     storage::print(arguments_.size, arguments_.depth, us, std::move(durations));
   }
 
  private:
   struct Slot {
     IND2MemoryWindow* window = nullptr;
+    std::uint32_t token = 0;
     std::uint32_t number = 0;
     double begin = 0;
   };
@@ -141,12 +154,17 @@ class Client : Side {
     of.number = asked_++;
     of.begin = now_us();
     const auto data = piece(slot);
-    storage::fill(data, of.number);
+    fill(data, of.number);
     require(session_.pair()->Bind(nullptr, pieces_.region, of.window, data.data(), data.size(),
                                   ND_OP_FLAG_ALLOW_READ | ND_OP_FLAG_SILENT_SUCCESS),
             "Bind");
-    send(Request{reinterpret_cast<std::uintptr_t>(data.data()), of.window->GetRemoteToken(), arguments_.size, of.number,
-                 slot});
+    of.token = of.window->GetRemoteToken();
+    send(Request{reinterpret_cast<std::uintptr_t>(data.data()), of.token, arguments_.size, of.number, slot});
+  }
+
+  /// For memory that is shut, with the token that has opened it.
+  void ask_once_more() {
+    send(Request{reinterpret_cast<std::uintptr_t>(piece(0).data()), slots_[0].token, arguments_.size, asked_, 0});
   }
 
   void shut(const Answer& answer) {

@@ -145,14 +145,25 @@ class Server : Side {
       if (result.Type == NdkOperationTypeReceive) read(message<Request>(slot_of(result)));
       if (result.Type != NdkOperationTypeRead) continue;
       const Request& asked = asked_[slot_of(result)];
-      if (!storage::holds(piece(asked.slot), asked.number)) fail("data that the client has not written");
+      if (!holds(piece(asked.slot), asked.number)) fail("data that the client has not written");
       send(Answer{asked.number, asked.slot}, options_.by_peer ? asked.token : 0);
       ++done;
     }
-    session_.disconnect();
+    be_refused();
+    session_.wait_for_end();
   }
 
  private:
+  /// The last request, for memory that is shut. Answers may still be under way to the client, but none of its requests.
+  void be_refused() {
+    const NDK_RESULT_EX asking = session_.poll();
+    if (asking.Type != NdkOperationTypeReceive) fail("a completion that was not asked for");
+    read(message<Request>(slot_of(asking)));
+    const NDK_RESULT_EX refused = session_.poll_any();
+    if (refused.Type != NdkOperationTypeRead || refused.Status != STATUS_ACCESS_VIOLATION)
+      fail("memory that is shut can still be read");
+  }
+
   void read(const Request& asked) {
     if (asked.bytes != options_.size) fail("a request for another size: --size differs");
     asked_[asked.slot] = asked;
@@ -198,7 +209,8 @@ class Client : Side {
       }
     }
     const double us = kernel_now_us() - begin;
-    session_.disconnect();
+    ask_once_more();
+    session_.wait_for_end();
     storage::print(options_.size, options_.depth, us, std::move(durations_));
   }
 
@@ -234,13 +246,18 @@ class Client : Side {
     of.number = asked_++;
     of.begin = kernel_now_us();
     const auto data = piece(slot);
-    storage::fill(data, of.number);
+    fill(data, of.number);
     require_status(qp().NdkFastRegister(session_.pair(), nullptr, of.region, pages_of_piece(),
                                         lam()->AdapterPageArray + std::size_t{pages_of_piece()} * slot, 0, data.size(),
                                         data.data(), NDK_OP_FLAG_ALLOW_REMOTE_READ | NDK_OP_FLAG_SILENT_SUCCESS),
                    "NdkFastRegister");
     of.token = of.region->Dispatch->NdkGetRemoteTokenFromMr(of.region);
     send(Request{reinterpret_cast<std::uintptr_t>(data.data()), of.token, options_.size, of.number, slot});
+  }
+
+  /// For memory that is shut, with the token that has opened it.
+  void ask_once_more() {
+    send(Request{reinterpret_cast<std::uintptr_t>(piece(0).data()), slots_[0].token, options_.size, asked_, 0});
   }
 
   Answer answer(const NDK_RESULT_EX& result) {

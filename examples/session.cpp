@@ -139,17 +139,31 @@ Greeting Session::connect(const sockaddr_in& own, const sockaddr_in& peer, const
   return heard;
 }
 
+void Session::wait_for_end() {
+  finish(connector_, connector_->NotifyDisconnect(&request_), "NotifyDisconnect");
+  leave();
+}
+
 void Session::disconnect() {
-  if (listener_ != nullptr) finish(connector_, connector_->NotifyDisconnect(&request_), "NotifyDisconnect");
+  if (listener_ != nullptr) return wait_for_end();
+  leave();
+}
+
+void Session::leave() {
   finish(connector_, connector_->Disconnect(&request_), "Disconnect");
   // What was outstanding is flushed.
   ND2_RESULT result{};
   while (cq_->GetResults(&result, 1) != 0) continue;
 }
 
-ND2_RESULT Session::poll() {
+ND2_RESULT Session::poll_any() {
   ND2_RESULT result{};
   while (cq_->GetResults(&result, 1) == 0) continue;
+  return result;
+}
+
+ND2_RESULT Session::poll() {
+  const ND2_RESULT result = poll_any();
   require(result.Status, "a request");
   return result;
 }
@@ -157,6 +171,16 @@ ND2_RESULT Session::poll() {
 ND2_RESULT Session::poll(ND2_REQUEST_TYPE kind) {
   for (;;) {
     const ND2_RESULT result = poll();
+    if (result.RequestType == kind) return result;
+  }
+}
+
+ND2_RESULT Session::wait(ND2_REQUEST_TYPE kind) {
+  for (;;) {
+    ND2_RESULT result{};
+    // What has completed since nothing was found is notified of at once.
+    while (cq_->GetResults(&result, 1) == 0) finish(cq_, cq_->Notify(ND_CQ_NOTIFY_ANY, &request_), "Notify");
+    require(result.Status, "a request");
     if (result.RequestType == kind) return result;
   }
 }

@@ -75,13 +75,21 @@ class Session {
   Greeting connect(const sockaddr_in& own, const sockaddr_in& peer, const Greeting& told);
   /// Client: ends the connection. Server: waits until the peer has.
   void disconnect();
+  /// The same where a request that has failed ends the connection, and neither side does.
+  void wait_for_end();
 
   /// The next completion, by polling; it was a success.
   ND2_RESULT poll();
   /// Polls until a request of this kind is complete.
   ND2_RESULT poll(ND2_REQUEST_TYPE kind);
+  /// The same, asleep until the completion queue notifies.
+  ND2_RESULT wait(ND2_REQUEST_TYPE kind);
+  /// The next completion, by polling; it may be a failure.
+  ND2_RESULT poll_any();
 
  private:
+  void leave();
+
   const ULONG depth_;
   IND2Adapter* adapter_ = nullptr;
   ND2_ADAPTER_INFO limits_{};

@@ -2,15 +2,15 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
-#include <span>
 #include <vector>
 
+#include "pattern.hpp"
 #include "times.hpp"
 
 /// What nd_storage and ndk_storage speak: the client, which has data to be stored, opens the memory of one piece to the
 /// server and sends a request; the server reads the piece and answers; the client shuts the memory again. So many
-/// requests are under way at a time, each in a slot of its own.
+/// requests are under way at a time, each in a slot of its own. A last request is for memory that is shut: the server
+/// must not be able to read it, and its attempt ends the connection.
 namespace examples::storage {
 
 struct Request {
@@ -25,19 +25,6 @@ struct Answer {
   std::uint32_t number = 0;
   std::uint32_t slot = 0;
 };
-
-/// The data of a request: its number at both ends.
-inline void fill(std::span<std::uint8_t> piece, std::uint32_t number) {
-  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&number);
-  for (std::size_t i = 0; 2 * i < piece.size() && i < sizeof number; ++i)
-    piece[i] = piece[piece.size() - 1 - i] = bytes[i];
-}
-[[nodiscard]] inline bool holds(std::span<const std::uint8_t> piece, std::uint32_t number) {
-  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&number);
-  for (std::size_t i = 0; 2 * i < piece.size() && i < sizeof number; ++i)
-    if (piece[i] != bytes[i] || piece[piece.size() - 1 - i] != bytes[i]) return false;
-  return true;
-}
 
 /// The table at the end: `all` durations of requests, which took `us` together.
 inline void print(std::uint32_t bytes, std::uint32_t depth, double us, std::vector<double> all) {

@@ -18,13 +18,19 @@ ConsumerAdapter::ConsumerAdapter(Endpoint& endpoint)
                                                               .stop = [this] { adapter_->stop(); }});
 }
 
-ConsumerAdapter::~ConsumerAdapter() {
+void ConsumerAdapter::close() {
+  if (closed_) return;
+  closed_ = true;
   for (std::uint64_t i = 0; i < kIdleLooks && !adapter_->idle() && !device_.removed(); ++i) device_.elapse(kIdleLookNs);
-  const bool left = !adapter_->idle();
-  if (left) client().close();
+  left_ = !adapter_->idle();
+  if (left_) client().close();
+}
+
+ConsumerAdapter::~ConsumerAdapter() {
+  close();
   thread_.reset();
   // Objects that were left know their adapter, and nobody knows them.
-  if (left) static_cast<void>(adapter_.release());
+  if (left_) static_cast<void>(adapter_.release());
 }
 
 /// The adapter is opened on the kernel's own node, whose ports are of this kind.

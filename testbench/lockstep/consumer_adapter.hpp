@@ -17,10 +17,14 @@ class ConsumerAdapter {
  public:
   /// Throws EndpointError. `endpoint` outlives it.
   explicit ConsumerAdapter(Endpoint& endpoint);
-  /// What the consumer has left is taken back; it calls nobody any more.
+  /// close(), if nobody has.
   ~ConsumerAdapter();
   ConsumerAdapter(const ConsumerAdapter&) = delete;
   ConsumerAdapter& operator=(const ConsumerAdapter&) = delete;
+
+  /// The consumer has ended: what it has left is taken back. Threads of it that are inside a call come out of it, so
+  /// they must still go on, and find that it is refused.
+  void close();
 
   [[nodiscard]] NDK_ADAPTER* get() { return adapter_.get(); }
   /// Endpoints at which it listens for connections. Throws std::bad_alloc.
@@ -32,6 +36,8 @@ class ConsumerAdapter {
   Device& device_;
   std::unique_ptr<ndk::Adapter> adapter_;
   std::optional<KernelThread> thread_;
+  bool closed_{};
+  bool left_{};  ///< Objects of the consumer, when it was closed
 };
 
 }  // namespace rnic::testbench

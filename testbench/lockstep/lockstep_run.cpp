@@ -31,7 +31,10 @@ struct Seat {
   [[nodiscard]] std::uint32_t listening() { return adapter ? adapter->listening() : node ? node->listening() : 0; }
   void end(Nd2Programs::Process& process) {
     // A consumer is part of the kernel; nothing of it may go on when its adapter has gone.
-    if (adapter) Nd2Programs::stop(process);
+    if (adapter) {
+      adapter->close();
+      Nd2Programs::stop(process);
+    }
     adapter.reset();
     node->end();
   }
