@@ -232,7 +232,10 @@ Verdict parse(const Bytes& frame, std::uint64_t mac, Packet& packet) {
   const std::uint8_t flags = frame[bth + 1];
   if ((flags & 0x0f) != 0) return Verdict::Malformed;  // transport version
   if (little(frame, end - kIcrc, 4) != invariant_crc(frame, kEthernet, end - kIcrc)) return Verdict::BadIcrc;
-  if (packet.opcode == kCongestionNotification) return Verdict::Congestion;
+  const std::size_t pad = flags >> 4 & 3;
+  if (packet.opcode == kCongestionNotification) {  // 16 reserved bytes and nothing else (annex A17.9.3)
+    return pad == 0 && bth + kBth + 16 + kIcrc == end ? Verdict::Congestion : Verdict::Malformed;
+  }
   packet.solicited = (flags & 0x80) != 0;
   packet.pkey = static_cast<std::uint16_t>(big(frame, bth + 2, 2));
   packet.dest_qpn = static_cast<std::uint32_t>(big(frame, bth + 5, 3));
@@ -240,8 +243,10 @@ Verdict parse(const Bytes& frame, std::uint64_t mac, Packet& packet) {
   packet.psn = static_cast<std::uint32_t>(big(frame, bth + 9, 3));
   const std::size_t extended =
       is_known(packet.service(), packet.kind()) ? extended_bytes(packet.service(), packet.kind()) : 0;
-  const std::size_t pad = flags >> 4 & 3, payload = bth + kBth + extended;
+  const std::size_t payload = bth + kBth + extended;
   if (payload + pad + kIcrc > end) return Verdict::Malformed;
+  const bool acknowledge = packet.service() == QpType::Rc && packet.kind() == op::Acknowledge;
+  if (acknowledge && payload + pad + kIcrc != end) return Verdict::Malformed;  // decisions 48
   if (extended != 0) parse_extended(frame, bth + kBth, packet);
   packet.payload.assign(frame.begin() + static_cast<std::ptrdiff_t>(payload),
                         frame.begin() + static_cast<std::ptrdiff_t>(end - kIcrc - pad));

@@ -56,10 +56,6 @@ Task<Done> Requester::take_responses(QpPtr qp) {
 
 /// An acknowledge packet: ACK, RNR NAK or NAK.
 void Requester::acknowledge(Qp& qp, const Packet& packet) {
-  if (!packet.payload.empty()) {  // decisions 48
-    nic_.count(Count::RxMalformed);
-    return;
-  }
   const std::uint8_t type = packet.syndrome >> 5;
   if (type != 0 && type != 1 && type != 3) {  // decisions 67
     nic_.count(qp, Count::RxStrayResponses, QpCount::StrayResponses);

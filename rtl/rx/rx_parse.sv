@@ -58,6 +58,7 @@ module rx_parse (
   logic [127:0] source_ip, dest_ip;
   logic [16:0] total;
   logic known, reth, aeth, atomic, deth, immediate, congestion, roce, fields_right;
+  logic original, empty;
   logic [2:0] ext_words;
 
   always_comb begin
@@ -86,6 +87,8 @@ module rx_parse (
       .atomic_o   (atomic),
       .deth_o     (deth),
       .immediate_o(immediate),
+      .original_o (original),
+      .empty_o    (empty),
       .congestion_o(congestion)
   );
 
@@ -127,6 +130,7 @@ module rx_parse (
   logic [4:0] words_q;
   logic [511:0] data_q;
   logic roce_q, fields_right_q, ipv6_q, reth_q, atomic_q, deth_q, immediate_q, congestion_q;
+  logic original_q, empty_q;
   logic [1:0] pad_q;
   logic [4:0] payload_words_q;
   logic [16:0] total_q;
@@ -155,6 +159,8 @@ module rx_parse (
       deth_q             <= deth;
       immediate_q        <= immediate;
       congestion_q       <= congestion;
+      original_q         <= original;
+      empty_q            <= empty;
       pad_q              <= bth.pad_count;
       payload_words_q    <= (in_ipv6_i ? 5'd15 : 5'd10) + {2'd0, ext_words};
       total_q            <= total;
@@ -207,12 +213,13 @@ module rx_parse (
     end
   end
 
-  // ---- Lengths: headers, ICRC and padding must fit, and the rest is payload ----
+  // ---- Lengths: headers, ICRC and padding must fit, and the rest is payload, where there may be
+  // some. An AtomicAckETH is a header: an atomic ACK must have room for all of it. ----
   logic [17:0] payload;
   logic lengths_right, unused_bits;
   assign payload = {1'b0, total_q} - {11'd0, payload_words_q, 2'd0} - 18'd4 - {16'd0, pad_q};
   assign lengths_right = total_q[1:0] == '0 && !payload[17] && payload[16:0] <= MaxPayload &&
-      (!congestion_q || payload[12:0] == '0);
+      (!empty_q || payload[12:0] == '0) && (!original_q || payload[12:3] != '0);
 
   assign out_valid_o      = valid_q;
   assign out_first_o      = first_q;

@@ -5,7 +5,9 @@
 /// bytes and no payload). Reserved ones of RC count as known, without headers: the responder has an
 /// answer for them (9.7.4.1.3). ext_words_o: 32-bit words between BTH and payload. The RETH, AETH
 /// or DETH, where there is one, comes first; immediate_o: an ImmDt or IETH comes then. An
-/// AtomicAckETH counts as payload: its 8 bytes go where a Read response's data goes.
+/// AtomicAckETH (original_o) counts as payload: its 8 bytes go where a Read response's data goes.
+/// empty_o: no payload follows, by what the packet is: an acknowledge packet (decisions 48), a
+/// congestion notification. (A request that has some is another's to judge: it has an answer.)
 module rx_parse_opcode (
     input  wire logic [7:0] opcode_i,
     output logic            known_o,
@@ -15,6 +17,8 @@ module rx_parse_opcode (
     output logic            atomic_o,
     output logic            deth_o,
     output logic            immediate_o,
+    output logic            original_o,
+    output logic            empty_o,
     output logic            congestion_o
 );
   // Words: RETH 4, AETH 1, AtomicETH 7, DETH 2, ImmDt 1, IETH 1.
@@ -26,6 +30,8 @@ module rx_parse_opcode (
     atomic_o    = 1'b0;
     deth_o      = 1'b0;
     immediate_o = 1'b0;
+    original_o  = 1'b0;
+    empty_o     = 1'b0;
     congestion_o = 1'b0;
     unique case (opcode_i)
       // SEND and WRITE first, middle, last, only: RC, UC
@@ -55,6 +61,8 @@ module rx_parse_opcode (
       8'h0d, 8'h0f, 8'h10, 8'h11, 8'h12: begin
         ext_words_o = 3'd1;
         aeth_o      = 1'b1;
+        empty_o     = opcode_i == rnic_pkg::RcOpcodeAcknowledge;
+        original_o  = opcode_i == rnic_pkg::RcOpcodeAtomicAcknowledge;
       end
       8'h13, 8'h14: begin
         ext_words_o = 3'd7;
@@ -76,6 +84,7 @@ module rx_parse_opcode (
       end
       8'h81: begin
         ext_words_o  = 3'd4;
+        empty_o      = 1'b1;
         congestion_o = 1'b1;
       end
       default: known_o = 1'b0;

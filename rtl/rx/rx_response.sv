@@ -10,7 +10,8 @@
 /// a request may name one that is still to be sent again, too. A Read response must be the next one
 /// of the oldest Read whose data is awaited; at that PSN a wrong opcode or length, or an AETH that
 /// is no ACK, fails the QP. It acknowledges itself and all before it (9.7.5.1.3). An atomic ACK is
-/// the Read response of an atomic, with its AtomicAckETH for data.
+/// the Read response of an atomic, with its AtomicAckETH for data. What is an ACK or a NAK has no
+/// payload: one that had some has not come this far (decisions 48).
 ///
 /// Responses come in the order of their PSNs. An ACK, a NAK or a Read response of a later PSN than
 /// that of the awaited response therefore says that the latter is lost: an implied NAK (9.7.5.2.3),

@@ -1,6 +1,7 @@
 #include <Vrx_front.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <sstream>
 
@@ -18,6 +19,8 @@ using rnic::hw::Counter;
 namespace {
 constexpr std::uint64_t kPortMac = 0x525400000001;
 constexpr std::size_t kMaxPayload = 4096;
+constexpr auto kAcknowledge = static_cast<std::uint8_t>(rnic::hw::RcOpcode::kAcknowledge);
+constexpr auto kAtomicAcknowledge = static_cast<std::uint8_t>(rnic::hw::RcOpcode::kAtomicAcknowledge);
 
 enum class Verdict { kGood, kNotRoce, kMalformed, kBadIcrc, kCongestion };
 
@@ -34,6 +37,15 @@ struct Judgement {
 std::uint64_t group_mac(const Bytes& f, bool v6) {
   if (v6) return f[38] == 0xff ? 0x333300000000 | read_big(f, 50, 4) : 0;
   return f[30] >> 4 == 0xe ? 0x01005e000000 | (read_big(f, 30, 4) & 0x7fffff) : 0;
+}
+
+/// Bytes of payload that a packet of this opcode may have. An AtomicAckETH counts as payload; what a request or a Read
+/// response has too much is for a queue pair to judge.
+std::pair<std::size_t, std::size_t> payload_bounds(std::uint8_t opcode) {
+  if (opcode == kCongestionNotification) return {0, 0};       // annex A17.9.3
+  if (opcode == kAcknowledge) return {0, 0};                  // decisions 48
+  if (opcode == kAtomicAcknowledge) return {8, kMaxPayload};  // 9.3.5.3
+  return {0, kMaxPayload};
 }
 
 /// What becomes of a frame (annex A17, chapter 9), the buffer aside.
@@ -64,7 +76,8 @@ Judgement judge(Bytes f, bool err, std::uint64_t port_mac = kPortMac) {
   const auto start = bth + 12 + static_cast<std::size_t>(ext);
   if (14 + total < start + pad + 4) return j;
   const auto length = 14 + total - start - pad - 4;
-  if (length > (f[bth] == kCongestionNotification ? 0 : kMaxPayload)) return j;
+  const auto [least, most] = payload_bounds(f[bth]);
+  if (length < least || length > most) return j;
 
   j.verdict = Verdict::kBadIcrc;
   const auto crc_at = 14 + total - 4;
@@ -285,7 +298,8 @@ RoceFields random_fields(Front& t, std::size_t max_payload) {
       t.bench.chance(0.2)
           ? 0
           : t.bench.uniform(0, t.bench.chance(0.7) ? std::min<std::size_t>(max_payload, 200) : max_payload));
-  if (f.opcode == kCongestionNotification) f.payload.clear();
+  const auto [least, most] = payload_bounds(f.opcode);
+  f.payload.resize(std::clamp(f.payload.size(), least, most));
   for (auto& b : f.payload) b = static_cast<std::uint8_t>(t.bench.rng());
   f.migreq = t.bench.chance(0.5);
   return f;
@@ -552,6 +566,36 @@ TEST_CASE("rx_front: a congestion notification is counted as one and goes no fur
   CHECK(t.count(Counter::kRxCongestion) == 2);
 }
 
+TEST_CASE("rx_front: an acknowledge packet has its AETH and nothing behind it, an atomic one all of its AtomicAckETH",
+          "[rtl]") {
+  Front t(seed(10));
+  for (const bool ipv6 : {false, true}) {
+    RoceFields f;
+    f.ipv6 = ipv6;
+    f.dest_mac = t.port_mac;
+    f.dest_qpn = 0x12;
+    f.ext.resize(4);
+    const auto verdict = [&](std::uint8_t opcode, std::size_t payload) {
+      f.opcode = opcode;
+      f.payload.assign(payload, 0x5a);
+      return t.send(padded(t, roce_frame(f)));
+    };
+    // ACK, RNR NAK, NAK sequence error, NAK remote access error
+    for (const std::uint8_t syndrome : std::array<std::uint8_t, 4>{0x1f, 0x20, 0x60, 0x62}) {
+      f.ext[0] = syndrome;
+      CHECK(verdict(kAcknowledge, 0) == Verdict::kGood);
+      for (const std::size_t bytes : {1u, 3u, 4u, 8u, 64u, 4096u})
+        CHECK(verdict(kAcknowledge, bytes) == Verdict::kMalformed);
+    }
+    for (const std::size_t bytes : {0u, 1u, 4u, 7u}) CHECK(verdict(kAtomicAcknowledge, bytes) == Verdict::kMalformed);
+    for (const std::size_t bytes : {8u, 12u, 256u}) CHECK(verdict(kAtomicAcknowledge, bytes) == Verdict::kGood);
+    // Without an AETH
+    f.ext.clear();
+    CHECK(verdict(kAcknowledge, 0) == Verdict::kMalformed);
+    t.check();
+  }
+}
+
 TEST_CASE("rx_front: nothing comes in while disabled, and enabling waits for a new frame", "[rtl]") {
   Front t(seed(5));
   t.bench.dut->enable_i = 0;
@@ -575,7 +619,11 @@ TEST_CASE("rx_front: overflow drops whole frames, and the buffer is as large as 
     std::vector<Packet> packets;
     for (std::size_t i = 0; i < frames; ++i) {
       auto f = random_fields(t, 0);
-      while (f.opcode >= 0x60) f = random_fields(t, 0);  // the payload of a datagram is longer by its GRH
+      const auto takes = [&](std::uint8_t opcode) {
+        const auto [least, most] = payload_bounds(opcode);
+        return opcode < 0x60 && payload >= least && payload <= most;  // that of a datagram is longer by its GRH
+      };
+      while (!takes(f.opcode)) f = random_fields(t, 0);
       f.payload.resize(payload);
       for (auto& b : f.payload) b = static_cast<std::uint8_t>(t.bench.rng());
       const auto frame = roce_frame(f);
