@@ -25,6 +25,7 @@ struct VerifyArguments {
   std::vector<std::filesystem::path> paths;
   std::string junit;
   bool list = false;
+  bool check = false;
   bool coverage = false;
   unsigned jobs = std::max(1u, std::thread::hardware_concurrency());
   WorldArguments world;
@@ -62,6 +63,22 @@ void print_list(const VerifyArguments& options, const std::vector<Vector>& vecto
     fmt::print("\n");
   }
   fmt::print("{} vectors; {} clauses listed, {} without a vector\n", vectors.size(), listed, missing);
+}
+
+/// Says of each file what is wrong with it.
+int check_vectors(const VerifyArguments& options) {
+  const auto files = vector_files(options.paths);
+  std::size_t malformed = 0;
+  for (const auto& file : files) {
+    try {
+      static_cast<void>(load_vector(file));
+    } catch (const VectorError& error) {
+      ++malformed;
+      fmt::print("malformed: {}\n", error.what());
+    }
+  }
+  fmt::print("{} files, {} malformed\n", files.size(), malformed);
+  return malformed == 0 ? 0 : 2;
 }
 
 std::string xml(const std::string& text) {
@@ -166,6 +183,7 @@ int run_verify_command(VerifyArguments& options) {
   check_writable(options.junit, "--junit");
   options.report.check();
   check_files(options.world.options);
+  if (options.check) return check_vectors(options);
   if (options.list && options.coverage) throw UsageError("--list runs nothing, --coverage needs results");
   std::optional<Coverage> coverage;
   if (options.coverage) coverage.emplace(options.paths);
@@ -218,6 +236,8 @@ void add_verify_command(CLI::App& tool, std::function<int()>& action) {
   command->add_flag(
       "--list", options->list,
       "Run nothing; print documents and clauses with their vectors, and the clauses of clauses.json that have none");
+  command->add_flag("--check", options->check,
+                    "Run nothing; say of each file what is wrong with it (docs/vectors.schema.json)");
   command->add_flag("--coverage", options->coverage,
                     "Run the vectors that the statements of statements.json name, and print for each statement of each "
                     "document what came of them");

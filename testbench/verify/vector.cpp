@@ -20,6 +20,11 @@ namespace {
 using nlohmann::json;
 using Reader = VectorReader;
 
+/// Of a frame vector: what the receive front end tells of a packet.
+constexpr const char* kHeaderFields[] = {
+    "opcode",     "solicited", "ack_req", "pkey",      "dest_qpn", "psn", "payload_length", "va",         "rkey",
+    "dma_length", "swap_add",  "compare", "immediate", "syndrome", "msn", "qkey",           "source_qpn", "ipv6"};
+
 VectorPacket read_packet(const Reader& from, const json& packet) {
   if (!packet.is_string()) from.fail("\"packets\" must be a list of strings, {\"either\": ...} and {\"mixed\": ...}");
   try {
@@ -163,8 +168,10 @@ Vector parse_vector(const std::string& text, const std::filesystem::path& file) 
   if (from.find("frame")) {
     vector.frame = read_hex(from, from.text("frame"));
     Reader header = from.object("header");
-    for (const auto& [key, value] : from.need("header").items())
-      vector.header[key] = header.number<std::uint64_t>(key.c_str());
+    for (const char* const name : kHeaderFields) {
+      if (header.find(name)) vector.header[name] = header.number<std::uint64_t>(name);
+    }
+    header.finish();
     from.finish();
     return vector;
   }
@@ -183,7 +190,7 @@ Vector parse_vector(const std::string& text, const std::filesystem::path& file) 
   return vector;
 }
 
-std::vector<Vector> load_vectors(const std::vector<std::filesystem::path>& paths) {
+std::vector<std::filesystem::path> vector_files(const std::vector<std::filesystem::path>& paths) {
   std::vector<std::filesystem::path> files;
   for (const auto& path : paths) {
     std::error_code error;
@@ -201,6 +208,11 @@ std::vector<Vector> load_vectors(const std::vector<std::filesystem::path>& paths
       files.push_back(path);
     }
   }
+  return files;
+}
+
+std::vector<Vector> load_vectors(const std::vector<std::filesystem::path>& paths) {
+  const auto files = vector_files(paths);
   std::vector<Vector> vectors;
   vectors.reserve(files.size());
   for (const auto& file : files) vectors.push_back(load_vector(file));

@@ -364,6 +364,10 @@ Vector parse_vector(const std::string& text, const std::filesystem::path& file);
 /// The list of clauses in a folder of vectors; it is no vector.
 inline constexpr const char* kClauseFile = "clauses.json";
 
+/// The files of the vectors: those that are named, and those in folders that are (recursively, *.json but kClauseFile
+/// and kStatementFile, sorted by path). Throws VectorError when a folder has none.
+std::vector<std::filesystem::path> vector_files(const std::vector<std::filesystem::path>& paths);
+
 /// All vectors of the given files and folders (recursively, *.json but kClauseFile and kStatementFile, sorted by path).
 /// Throws VectorError, also when a path does not exist or no vector is found.
 std::vector<Vector> load_vectors(const std::vector<std::filesystem::path>& paths);

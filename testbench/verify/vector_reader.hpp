@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -57,9 +58,11 @@ class VectorReader {
     const bool negative = value.is_number_integer() && !value.is_number_unsigned() && value.get<std::int64_t>() < 0;
     if (!value.is_number_integer() || (negative && !std::is_signed_v<T>))
       fail(fmt::format("\"{}\" must be a whole number{}", key, std::is_signed_v<T> ? "" : ", not negative"));
+    const bool beyond = std::is_signed_v<T> && value.is_number_unsigned() &&
+                        value.get<std::uint64_t>() > std::uint64_t{std::numeric_limits<std::int64_t>::max()};
     const bool fits = std::is_signed_v<T> ? value.get<std::int64_t>() == static_cast<std::int64_t>(value.get<T>())
                                           : value.get<std::uint64_t>() == static_cast<std::uint64_t>(value.get<T>());
-    if (!fits) fail(fmt::format("\"{}\" is too large", key));
+    if (beyond || !fits) fail(fmt::format("\"{}\" is too large", key));
     return value.get<T>();
   }
   bool boolean(const char* key, bool fallback) {

@@ -11,6 +11,8 @@ using Names = VectorReader::Names;
 using Reader = VectorReader;
 using Address = VectorConnection::Address;
 
+constexpr std::size_t kMostData = 1 << 20;  ///< Far more than a message of the connection manager holds
+
 const Names kAddresses = {{"peer", number_of(Address::kPeer)},         {"own", number_of(Address::kOwn)},
                           {"any", number_of(Address::kAny)},           {"loopback", number_of(Address::kLoopback)},
                           {"nobody", number_of(Address::kNobody)},     {"foreign", number_of(Address::kForeign)},
@@ -28,7 +30,11 @@ void read_data(Reader& from, VectorStep& to) {
     if (!data->is_string()) from.fail("\"data\" must be a string");
     to.connection.data = data->get<std::string>();
   }
-  if (from.find("data_bytes")) to.connection.data.assign(from.number<std::size_t>("data_bytes"), 'x');
+  if (from.find("data_bytes")) {
+    const auto bytes = from.number<std::size_t>("data_bytes");
+    if (bytes > kMostData) from.fail(fmt::format("\"data_bytes\" is at most {}", kMostData));
+    to.connection.data.assign(bytes, 'x');
+  }
   to.connection.bad_data = from.boolean("bad_data", false);
 }
 
