@@ -151,7 +151,7 @@ void RootComplex::hold(PcieWay way, const CreditKinds& kinds) {
 // --------------------------------------------------------------------------------------------------
 
 void RootComplex::post(HostRequest request) {
-  if (request_tap_) request_tap_(request);
+  request_taps_(request);
   downstream_.push_request(std::move(request), now_ps());
   pushed();
 }

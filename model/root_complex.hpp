@@ -21,6 +21,7 @@
 #include "model/pcie_fault_injector.hpp"
 #include "model/random.hpp"
 #include "model/root_complex_options.hpp"
+#include "model/taps.hpp"
 #include "model/time.hpp"
 #include "model/timed_event.hpp"
 #include "model/tlp_checker.hpp"
@@ -83,8 +84,8 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
     on_interrupt_ = std::move(handler);
   }
 
-  /// `tap` sees every request that is sent to the NIC. One tap; empty: none.
-  void set_request_tap(std::function<void(const HostRequest&)> tap) { request_tap_ = std::move(tap); }
+  /// They see every request that is sent to the NIC.
+  [[nodiscard]] Taps<const HostRequest&>& request_taps() { return request_taps_; }
   /// Called when memory has changed by a DMA write, in a host with a strong memory order.
   void set_memory_handler(std::function<void()> handler) { on_memory_ = std::move(handler); }
   /// `tap` sees every TLP as it passes the NIC's ports, both ways. One tap; empty: none.
@@ -182,7 +183,7 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   RootComplexStatistics statistics_;
   std::function<void()> on_memory_;
   std::function<void(std::uint64_t, std::uint32_t)> on_interrupt_;
-  std::function<void(const HostRequest&)> request_tap_;
+  Taps<const HostRequest&> request_taps_;
   std::function<void(const TlpSeen&)> tlp_tap_;
   std::function<void(const std::uint8_t*)> write_tap_;
   TlpChecker checker_;

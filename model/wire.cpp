@@ -32,16 +32,25 @@ void Wire::reset(const WireOptions& options) {
 
 bool Wire::Port::receive(FrameBeat& beat) {
   if (!wire_.directions_[1 - index_].receive(beat, now_ps())) return false;
-  if (!ear_) return true;
+  if (ears_.empty()) return true;
   heard_.insert(heard_.end(), beat.data.begin(), beat.data.begin() + beat.bytes);
   if (!beat.last) return true;
   const auto frame = std::exchange(heard_, {});
-  if (!beat.err) ear_(frame);
+  if (!beat.err) ears_(frame);
   return true;
 }
 
 void Wire::inject(std::size_t from, std::span<const std::uint8_t> frame, bool bad) {
   if (frame.empty()) throw std::invalid_argument("an empty frame");
+  if (!injections_.at(from).empty()) {
+    std::vector<std::uint8_t> padded(frame.begin(), frame.end());
+    padded.resize(std::max(padded.size(), kMinFrameBytes));
+    injections_[from](padded);
+  }
+  send_injected(from, frame, bad);
+}
+
+void Wire::send_injected(std::size_t from, std::span<const std::uint8_t> frame, bool bad) {
   if (directions_.at(from).in_frame()) return injected_[from].push_back({{frame.begin(), frame.end()}, bad});
   for_each_beat(frame, bad, [&](const FrameBeat& beat) { send(from, beat, true); });
 }
@@ -64,7 +73,7 @@ void Wire::transmit(std::size_t from, const FrameBeat& beat) {
   if (!beat.last || injected_.at(from).empty()) return;
   auto waiting = std::move(injected_[from]);
   injected_[from].clear();
-  for (const auto& frame : waiting) inject(from, frame.bytes, frame.bad);
+  for (const auto& frame : waiting) send_injected(from, frame.bytes, frame.bad);
 }
 
 void Wire::send(std::size_t from, const FrameBeat& beat, bool injected) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "model/ethernet.hpp"
+#include "model/taps.hpp"
 #include "model/timed_event.hpp"
 #include "model/wire_direction.hpp"
 
@@ -30,7 +31,7 @@ class WireListener {
 class Wire : public sc_core::sc_module {
  public:
   using Tap = std::function<void(const FrameRecord&)>;
-  using Ear = std::function<void(std::span<const std::uint8_t> frame)>;
+  using Heard = std::span<const std::uint8_t>;  ///< A frame
 
   /// Throws std::invalid_argument when an option is out of range.
   Wire(const sc_core::sc_module_name& name, const WireOptions& options);
@@ -41,12 +42,16 @@ class Wire : public sc_core::sc_module {
   /// sending. `bad`: with a wrong frame check sequence. Throws std::invalid_argument for an empty frame.
   void inject(std::size_t from, std::span<const std::uint8_t> frame, bool bad = false);
 
+  /// They see each frame that is given to inject at port `from`, before it is sent, padded as it will be. Throws
+  /// std::out_of_range.
+  [[nodiscard]] Taps<Heard>& injections(std::size_t from) { return injections_.at(from); }
+
   /// `tap` is called once for each frame sent, at the time of its last bit, so in the order of these times. It sees the
   /// frame as it left its port, and which faults will hit it. One tap; empty: none.
   void set_tap(Tap tap) { tap_ = std::move(tap); }
-  /// `ear` hears each frame that whoever is at port `at` has taken whole, if its frame check sequence is right. One for
-  /// each port; empty: none. Throws std::out_of_range.
-  void set_ear(std::size_t at, Ear ear) { ports_.at(at).set_ear(std::move(ear)); }
+  /// They hear each frame that whoever is at port `at` has taken whole, if its frame check sequence is right. Throws
+  /// std::out_of_range.
+  [[nodiscard]] Taps<Heard>& ears(std::size_t at) { return ports_.at(at).ears(); }
   /// `listener` is told what happens at port `at`. It outlives the wire. Throws std::out_of_range.
   void set_listener(std::size_t at, WireListener& listener) { listeners_.at(at) = &listener; }
   /// Adds a fault for exact frames of port `from`. Throws std::invalid_argument when it is out of range.
@@ -83,13 +88,13 @@ class Wire : public sc_core::sc_module {
     }
     using NicLink::changed;
     using NicLink::pushed;
-    void set_ear(Ear ear) { ear_ = std::move(ear); }
+    [[nodiscard]] Taps<Heard>& ears() { return ears_; }
     void reset() { heard_.clear(); }
 
    private:
     Wire& wire_;
     std::size_t index_;
-    Ear ear_;
+    Taps<Heard> ears_;
     std::vector<std::uint8_t> heard_;  ///< Of the frame that comes, if there is an ear
   };
 
@@ -99,6 +104,7 @@ class Wire : public sc_core::sc_module {
   };
 
   void transmit(std::size_t from, const FrameBeat& beat);
+  void send_injected(std::size_t from, std::span<const std::uint8_t> frame, bool bad);
   void send(std::size_t from, const FrameBeat& beat, bool injected);
   void report();
   void expect_frame(std::size_t from);
@@ -106,6 +112,7 @@ class Wire : public sc_core::sc_module {
 
   std::array<WireDirection, 2> directions_;
   std::array<Port, 2> ports_;
+  std::array<Taps<Heard>, 2> injections_;
   std::array<std::deque<Injected>, 2> injected_;  ///< Wait for the end of the frame that their port sends
   Tap tap_;
   std::array<std::deque<FrameRecord>, 2> records_;  ///< Sent, not yet reported

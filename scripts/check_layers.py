@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks what the layers of the driver know of each other: include lines, transitively for headers of the driver;
-and that the reference NIC knows nothing but itself.
+and that the reference NIC and the checker of the wire know nothing but themselves.
 
 usage: check_layers.py
 
@@ -43,10 +43,11 @@ def main():
         for name, of in reached(str(path.relative_to(ROOT)), {}).items():
             if name not in known and name.split("/")[1] in (*FORBIDDEN.get(layer, ()), *without_win32):
                 wrong.append(f"{path.relative_to(ROOT)}: includes {name}" + ("" if of == str(path.relative_to(ROOT)) else f" by way of {of}"))
-    for path in sorted((ROOT / "model/reference").rglob("*.[ch]pp")):
-        for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', path.read_text(), re.MULTILINE):
-            if not name.startswith("model/reference/"):
-                wrong.append(f"{path.relative_to(ROOT)}: includes {name}")
+    for alone in ("model/reference", "testbench/wire_check"):
+        for path in sorted((ROOT / alone).rglob("*.[ch]pp")):
+            for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', path.read_text(), re.MULTILINE):
+                if not name.startswith(alone + "/"):
+                    wrong.append(f"{path.relative_to(ROOT)}: includes {name}")
     print("\n".join(wrong), end="\n" if wrong else "")
     sys.exit(bool(wrong))
 

@@ -21,8 +21,9 @@ enum class Violation : std::uint8_t {
   kUnderrun,              ///< A gap inside a frame, on a wire that is no faster than the NIC's port
   kBadFrame,              ///< A frame that the NIC itself marks as bad
   kOddity,                ///< What the driver met and threw away: a CQE or EQE that nobody waits for
+  kWireRule,              ///< A frame that the InfiniBand specification forbids, in itself or there (WireWatch)
 };
-inline constexpr std::size_t kViolations = 8;
+inline constexpr std::size_t kViolations = 9;
 
 /// A run that was otherwise right met violations that were not declared.
 class ViolationError : public std::runtime_error {

@@ -132,6 +132,7 @@ World::World(const WorldOptions& options)
     });
   }
   open_files();
+  watch_wires();
 }
 
 World::~World() = default;
@@ -154,6 +155,7 @@ World::Plug World::plug(std::size_t station) const {
 void World::saw(const model::FrameRecord& frame) {
   if (capture_ && !frame.bad) capture_->write(frame.end - epoch_, frame.bytes);
   if (frame.from >= hosts_.size()) return;
+  if (watch_) watch_->sent(frame);
   if (timeline_) timeline_->frame(frame);
   if (observer_) observer_(frame);
 }
@@ -167,6 +169,13 @@ void World::open_files() {
   }
   if (options_.trace_path.empty()) return;
   for (auto& host : hosts_) host->nic().start_trace(trace_file(options_.trace_path, *host), options_.trace_range);
+}
+
+void World::watch_wires() {
+  watch_.reset();
+  std::vector<WireWatch::Plug> plugs;
+  for (std::size_t i = 0; i < hosts_.size(); ++i) plugs.push_back({*hosts_[i], plug(i).wire, plug(i).end});
+  watch_ = std::make_unique<WireWatch>(std::move(plugs), epoch_);
 }
 
 void World::flush_files() {
@@ -314,6 +323,11 @@ void World::check_violations() {
     for (const auto& [violation, text] : violations_of(*host, own.wire.statistics(own.end), speed)) {
       if (!declared_[static_cast<std::size_t>(violation)]) throw ViolationError(text);
     }
+    if (declared_[static_cast<std::size_t>(Violation::kWireRule)] || watch_->count(host->index()) == 0) continue;
+    std::string text = std::string(host->basename()) + ": " + std::to_string(watch_->count(host->index())) +
+                       " times its frames broke a rule of the wire:";
+    for (const auto& said : watch_->complaints(host->index())) text += "\n  " + said;
+    throw ViolationError(text);
   }
 }
 
@@ -363,6 +377,7 @@ void World::reset(const WorldOptions& options) {
   if (wire_) wire_->reset(seeded(options.wire, options.seed, "wire"));
   if (switch_) switch_->reset(cables(), options.ethernet_switch);
   open_files();
+  watch_wires();
 }
 
 }  // namespace rnic::testbench

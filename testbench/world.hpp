@@ -19,6 +19,7 @@
 #include "testbench/host.hpp"
 #include "testbench/timeline/trace_file.hpp"
 #include "testbench/violations.hpp"
+#include "testbench/wire_watch.hpp"
 
 namespace rnic::testbench {
 
@@ -159,6 +160,7 @@ class World : public sc_core::sc_module {
   [[nodiscard]] std::vector<Plug> ways(std::size_t station) const;
   void saw(const model::FrameRecord& frame);
   void open_files();
+  void watch_wires();
   void flush_capture();
   void check_misuse() const;
   void check_violations();
@@ -176,6 +178,7 @@ class World : public sc_core::sc_module {
   std::bitset<kViolations> declared_;
   std::unique_ptr<model::PcapWriter> capture_;
   std::unique_ptr<Timeline> timeline_;
+  std::unique_ptr<WireWatch> watch_;
   model::Wire::Tap observer_;
   model::EthernetSwitch::Tap cable_observer_;
   model::Picoseconds epoch_ = 0;

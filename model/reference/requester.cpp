@@ -298,14 +298,17 @@ void Requester::send_one(const QpPtr& qp, Request& request, std::uint32_t psn, c
   packet.opcode = static_cast<std::uint8_t>(static_cast<unsigned>(qp->type) << 5 | kind);
   qp->send_psn = end;
   nic_.count(Count::TxRequests);
-  const std::uint64_t life = qp->life;
+  const std::uint64_t life = qp->life, try_no = qp->try_no;
   Packet head = packet;
   head.payload.clear();
-  nic_.port.send(build(packet), [this, qp, head, end, life] { has_left(qp, head, end, life); });
+  nic_.port.send(build(packet),
+                 [this, qp, head, end, life, try_no] { has_left(qp, head, end, life, qp->try_no == try_no); });
 }
 
 /// The packet is on the wire. What may be acknowledged is what has left (9.7.6); UC and UD requests end so (9.8.2.2).
-void Requester::has_left(const QpPtr& qp, const Packet& packet, std::uint32_t end, std::uint64_t life) {
+/// `awaited`: the requester has not gone back since the packet was made. If it has, the time-out is that of the packet
+/// that is sent again.
+void Requester::has_left(const QpPtr& qp, const Packet& packet, std::uint32_t end, std::uint64_t life, bool awaited) {
   if (qp->life != life) return;
   const std::uint32_t distance = ahead(end, qp->una_psn);
   if (distance <= ahead(qp->next_psn, qp->una_psn) && distance > ahead(qp->sent_psn, qp->una_psn)) qp->sent_psn = end;
@@ -313,7 +316,7 @@ void Requester::has_left(const QpPtr& qp, const Packet& packet, std::uint32_t en
   if (qp->type == QpType::Rc) {
     const std::uint8_t kind = packet.kind();
     const bool asks = packet.ack_request || kind == op::ReadRequest || kind == op::CompareSwap || kind == op::FetchAdd;
-    if (asks && !qp->ack_timer.runs() && qp->una_psn != qp->sent_psn) start_timer(*qp);
+    if (asks && awaited && !qp->ack_timer.runs() && qp->una_psn != qp->sent_psn) start_timer(*qp);
     return;
   }
   if (Request* request = holder(*qp, packet.psn); request != nullptr && request->end() == end) {

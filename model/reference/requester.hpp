@@ -33,7 +33,7 @@ class Requester {
   Task<Done> operate_memory(QpPtr qp);
   Task<Done> send_packets(QpPtr qp);
   void send_one(const QpPtr& qp, Request& request, std::uint32_t psn, const Bytes& data, std::size_t from);
-  void has_left(const QpPtr& qp, const Packet& packet, std::uint32_t end, std::uint64_t life);
+  void has_left(const QpPtr& qp, const Packet& packet, std::uint32_t end, std::uint64_t life, bool awaited);
   void fail(Qp& qp, Request& request, Status status, std::uint8_t syndrome);
   [[nodiscard]] Request* holder(Qp& qp, std::uint32_t psn);
   void flush(Qp& qp);

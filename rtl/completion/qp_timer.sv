@@ -11,7 +11,8 @@
 /// lost without a timer that runs.
 ///
 /// left_*: such a packet has left; psn: the newest PSN that its answer acknowledges. Starts a timer
-/// that does not run, and one for an older PSN, which is sent again. ack_valid_i, pulses, at most
+/// that does not run; one that is sent again starts it again, because what had been made before the
+/// queue went back leaves, and starts the timer, in front of it. ack_valid_i, pulses, at most
 /// one every third cycle on port 0 and every fifth on port 1: psn is the oldest PSN not
 /// acknowledged now; the timer starts again if an answer is still awaited, else it stops. It
 /// expires after 2^exponent units, or never if the exponent is 0. stop_valid_i, a pulse: the queue
@@ -102,10 +103,10 @@ module qp_timer #(
   end
 
   // ---- A cycle later: what the newest packet that has left asks for is here ---------------------
-  logic valid_q, same_q, set, stop, known, awaited, older, store, touch;
+  logic valid_q, same_q, set, stop, known, reached, store, touch;
   logic [1:0] kind_q;
   logic [17:0] units_q;
-  logic [23:0] left_psn, stored_psn, stored_q, to_left, from_left;
+  logic [23:0] left_psn, stored_psn, stored_q, to_left;
   logic [UnitBits-1:0] set_deadline;
   logic [7:0] qp;
   rnic_pkg::timer_event_t data_q;
@@ -135,23 +136,21 @@ module qp_timer #(
       .rd_data_o(stored_psn)
   );
   // Written in the cycle in which it was read
-  assign left_psn  = same_q ? stored_q : stored_psn;
-  assign known     = known_q[qp];
-  // Bit 23 of a difference of PSNs: "before".
-  assign to_left   = left_psn - data_q.psn;
-  assign from_left = data_q.psn - left_psn;
-  assign awaited   = known && !to_left[23];
-  assign older     = known && from_left[23];
+  assign left_psn = same_q ? stored_q : stored_psn;
+  assign known    = known_q[qp];
+  // What has left reaches to this PSN, or beyond; bit 23 of a difference of PSNs: "before".
+  assign to_left  = left_psn - data_q.psn;
+  assign reached  = known && !to_left[23];
 
   always_comb begin
     {set, stop, store} = 3'b000;
     unique case (kind_q)
       KindLeft: begin
         store = valid_q && begun_q[qp] && !waiting_q[qp];
-        set   = store && data_q.exponent != '0 && (!running_q[qp] || older);
+        set   = store && data_q.exponent != '0 && (!running_q[qp] || reached);
       end
       KindAck: begin
-        set  = valid_q && !waiting_q[qp] && awaited && data_q.exponent != '0;
+        set  = valid_q && !waiting_q[qp] && reached && data_q.exponent != '0;
         stop = valid_q && !waiting_q[qp] && !set;
       end
       KindStop: stop = valid_q && !waiting_q[qp];
@@ -273,13 +272,13 @@ module qp_timer #(
   end
 
   logic unused_bits;
-  assign unused_bits = ^{to_left[22:0], from_left[22:0], cycles_i[63:UnitBits+10]};
+  assign unused_bits = ^{to_left[22:0], cycles_i[63:UnitBits+10]};
 
   for (genvar i = 0; i < Ports; i++) begin : gen_port
     `ASSERT(OneAtATime, !(ack_valid_i[i] && held_q[i] && !take[i]))
   end
   // A timer that was started runs until it is stopped, or has expired.
-  `ASSERT(AwaitedHasTimer, !(valid_q && kind_q == KindAck && !waiting_q[qp] && awaited &&
+  `ASSERT(AwaitedHasTimer, !(valid_q && kind_q == KindAck && !waiting_q[qp] && reached &&
                              data_q.exponent != '0) || set)
 endmodule
 

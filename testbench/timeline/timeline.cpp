@@ -27,8 +27,8 @@ Timeline::Timeline(const WorldOptions& options, std::uint64_t epoch_ps, std::vec
     }
     if (observer_ != nullptr) life.sinks().add(*observing.at(i));
     auto& root_complex = hosts_[i]->root_complex();
-    root_complex.set_request_tap(
-        [&life](const model::HostRequest& request) { life.requests().sent_to_nic(request, model::now_ps()); });
+    root_complex.request_taps().add(
+        this, [&life](const model::HostRequest& request) { life.requests().sent_to_nic(request, model::now_ps()); });
     root_complex.set_tlp_tap([&life](const model::TlpSeen& tlp) {
       life.requests().passed(tlp, model::now_ps());
       life.sinks().tlp(tlp, model::now_ps());
@@ -49,7 +49,7 @@ void Timeline::close() {
   std::vector<std::uint64_t> cycles;
   for (Host* host : std::exchange(hosts_, {})) {
     cycles.push_back(host->nic().cycles());
-    host->root_complex().set_request_tap({});
+    host->root_complex().request_taps().remove(this);
     host->root_complex().set_tlp_tap({});
     host->nic().listen(nullptr);
   }

@@ -225,7 +225,7 @@ TEST_CASE("reset drops what is under way; bad options and beats are refused") {
 TEST_CASE("an ear hears what the port has taken whole, and nothing that is bad") {
   bench().wire.reset({100, 25});
   std::vector<std::size_t> heard;
-  bench().wire.set_ear(1, [&](std::span<const std::uint8_t> frame) { heard.push_back(frame.size()); });
+  bench().wire.ears(1).add(&heard, [&](std::span<const std::uint8_t> frame) { heard.push_back(frame.size()); });
   run([&] {
     const std::vector<std::uint8_t> first(100, 1), bad(80, 2), last(64, 3);
     bench().wire.inject(0, first);
@@ -239,5 +239,5 @@ TEST_CASE("an ear hears what the port has taken whole, and nothing that is bad")
     for (int i = 0; i < 3; ++i) receive(1, beat);
   });
   CHECK(heard == std::vector<std::size_t>{100, 64});
-  bench().wire.set_ear(1, {});
+  bench().wire.ears(1).remove(&heard);
 }

@@ -108,10 +108,10 @@ struct World {
     dut().left_valid_i = 1;
     auto& t = timers[qp];
     if (t.begun && !t.waiting) {
-      const bool older = t.known && before(psn, t.left);
+      const bool again = t.known && !before(t.left, psn);
       t.known = true;
       t.left = psn;
-      if (exponent != 0 && (!t.running || older)) set(t, 1ull << exponent);
+      if (exponent != 0 && (!t.running || again)) set(t, 1ull << exponent);
     }
     tick();
   }

@@ -149,7 +149,7 @@ TEST_CASE("a burst that leaves in pieces is the same data, in aligned pieces of 
     world().add_app(0, "burst", [&](Host& host) {
       std::vector<std::size_t> sizes;
       std::set<std::uint64_t> covered;
-      host.root_complex().set_request_tap([&](const model::HostRequest& request) {
+      host.root_complex().request_taps().add(&covered, [&](const model::HostRequest& request) {
         const std::size_t bytes = request.data.size();
         CHECK(bytes >= 8);
         CHECK(bytes <= 32);
@@ -164,7 +164,7 @@ TEST_CASE("a burst that leaves in pieces is the same data, in aligned pieces of 
       std::iota(data.begin(), data.end(), std::uint8_t{0});
       host.device().write_burst64(0x1080, data);
       host.device().elapse(1'000);
-      host.root_complex().set_request_tap({});
+      host.root_complex().request_taps().remove(&covered);
       CHECK(covered.size() == 64);
       ways.insert(sizes);
     });

@@ -24,7 +24,7 @@ HostNetwork::HostNetwork(World::Plug plug) : plug_(plug) {
   sc_core::sc_spawn([this] { serve(); }, sc_core::sc_gen_unique_name("host_network"), &method);
 }
 
-HostNetwork::~HostNetwork() { plug_.wire.set_ear(plug_.end, {}); }
+HostNetwork::~HostNetwork() { plug_.wire.ears(plug_.end).remove(this); }
 
 void HostNetwork::begin(std::uint64_t mac, std::vector<kmd::Gid> addresses, std::set<kmd::Gid> settled,
                         kmd::PortTables& tables) {
@@ -37,7 +37,7 @@ void HostNetwork::begin(std::uint64_t mac, std::vector<kmd::Gid> addresses, std:
     learned_.notify(sc_core::SC_ZERO_TIME);
   };
   stack_ = std::make_unique<ip::HostStack>(mac, std::move(addresses), std::move(faces));
-  plug_.wire.set_ear(plug_.end, [this](std::span<const std::uint8_t> frame) {
+  plug_.wire.ears(plug_.end).add(this, [this](std::span<const std::uint8_t> frame) {
     if (heard_.size() >= kMostHeard) return;
     heard_.emplace_back(frame.begin(), frame.end());
     came_.notify(sc_core::SC_ZERO_TIME);

@@ -1,0 +1,222 @@
+#include "testbench/wire_check/port_check.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace rnic::wire_check {
+namespace {
+
+// docs/host_interface.md: opcodes, states, attributes.
+constexpr std::uint8_t kCreateQp = 0x40, kDestroyQp = 0x41, kModifyQp = 0x42;
+constexpr std::uint8_t kReset = 0, kInit = 1, kRtr = 2, kRts = 3, kErr = 6;
+constexpr std::uint32_t kPkeyIndex = 0x10, kAv = 0x80, kPathMtu = 0x100, kTimeout = 0x200, kRqPsn = 0x1000,
+                        kMaxRdAtomic = 0x2000, kSqPsn = 0x10000, kDestQpn = 0x100000;
+constexpr std::uint32_t kLongestMtu = 4096;
+constexpr std::size_t kTold = 24;             // packets of a queue pair with a complaint
+constexpr std::uint16_t kPartition = 0x7fff;  // of a P_Key (10.9.3)
+
+Address address_at(const AdminCommand& command, std::size_t at) {
+  Address address;
+  std::copy_n(command.body.begin() + static_cast<std::ptrdiff_t>(at), address.size(), address.begin());
+  return address;
+}
+
+}  // namespace
+
+PortCheck::PortCheck(ReadMemory memory, Complain complain)
+    : complain_(std::move(complain)),
+      admin_(
+          std::move(memory), [this](const AdminCommand& command) { commanded(command); },
+          [this] {
+            queue_pairs_.clear();
+            by_peer_.clear();
+          }) {}
+
+void PortCheck::commanded(const AdminCommand& command) {
+  if (command.opcode == kCreateQp) {
+    if (const auto old = queue_pairs_.find(command.number); old != queue_pairs_.end()) unlist(old->second);
+    QueuePair qp;
+    qp.attributes.number = command.number;
+    qp.attributes.service = static_cast<Service>(command.field(39, 1) & 3);
+    qp.attributes.mtu = kLongestMtu;
+    queue_pairs_.insert_or_assign(command.number, std::move(qp));
+    return;
+  }
+  const auto it = queue_pairs_.find(command.number);
+  if (it == queue_pairs_.end()) return;
+  if (command.opcode == kDestroyQp) it->second.ended = now_;
+  if (command.opcode == kModifyQp) modify(it->second, command);
+}
+
+void PortCheck::modify(QueuePair& qp, const AdminCommand& command) {
+  Attributes& a = qp.attributes;
+  const auto mask = static_cast<std::uint32_t>(command.field(72, 3));
+  const auto given = [&](std::uint32_t attributes) { return (mask & attributes) != 0; };
+  if (given(kPathMtu)) a.mtu = 128u << command.field(1, 1);
+  if (given(kMaxRdAtomic)) a.read_limit = static_cast<std::uint32_t>(command.field(3, 1));
+  if (given(kTimeout)) a.ack_timeout = static_cast<std::uint8_t>(command.field(5, 1));
+  if (given(kRqPsn)) a.receive_psn = static_cast<std::uint32_t>(command.field(8, 3));
+  if (given(kSqPsn)) a.send_psn = static_cast<std::uint32_t>(command.field(17, 3));
+  if (given(kPkeyIndex | kAv | kDestQpn)) {
+    unlist(qp);
+    a.dest_qpn = static_cast<std::uint32_t>(command.field(11, 3));
+    by_peer_.emplace(a.dest_qpn, a.number);
+    qp.pkey = static_cast<std::uint16_t>(command.field(15, 2));
+    a.source_port = static_cast<std::uint16_t>(command.field(23, 2));
+    a.source = address_at(command, 40);
+    a.dest = address_at(command, 56);
+  }
+  move(qp, static_cast<std::uint8_t>(command.field(0, 1) & 7));
+}
+
+void PortCheck::unlist(const QueuePair& qp) {
+  const auto [first, last] = by_peer_.equal_range(qp.attributes.dest_qpn);
+  const auto it = std::find_if(first, last, [&](const auto& entry) { return entry.second == qp.attributes.number; });
+  if (it != last) by_peer_.erase(it);
+}
+
+void PortCheck::move(QueuePair& qp, std::uint8_t state) {
+  const std::uint8_t before = std::exchange(qp.state, state);
+  const Complain complain = complain_of(qp.attributes.number);
+  if (state == kReset || state == kErr) {
+    if (!qp.ended) qp.ended = now_;
+    if (state == kReset) qp.distrusted = false;
+    return;
+  }
+  if (state == kRtr && before != kRtr) {
+    qp.ended.reset();
+    qp.requester.reset();
+    qp.responder.emplace(qp.attributes, complain);
+    // The NIC is in RTR for a while before its answer is there.
+    for (const auto& [packet, forged, came] : std::exchange(qp.early, {})) {
+      if (now_ > came.at + kGrace) continue;
+      if (forged) distrust(qp);
+      take(qp, packet, came);
+    }
+  }
+  if (state == kRts && before == kRtr) qp.requester.emplace(qp.attributes, complain);
+  if (state == kRts && before == kRts && qp.requester) qp.requester->resume();
+  if (qp.requester) qp.requester->change(qp.attributes);
+  if (qp.responder) qp.responder->change(qp.attributes);
+}
+
+void PortCheck::keep(QueuePair& qp, bool came, const Packet& packet) const {
+  if (!qp.newest.empty()) {
+    Event& before = qp.newest.back();
+    const bool middle = !packet.begins() && !packet.ends() && before.packet.operation == packet.operation;
+    if (middle && before.came == came && packet.psn == ((before.last_psn + 1) & kMask24)) {
+      before.last_psn = packet.psn;
+      return;
+    }
+  }
+  qp.newest.push_back({now_, came, packet, packet.psn});
+  if (qp.newest.size() > kTold) qp.newest.pop_front();
+}
+
+/// A complaint about queue pair `number` ends with what it has sent and got before.
+Complain PortCheck::complain_of(std::uint32_t number) {
+  return [this, number](const std::string& what) {
+    std::string text = what;
+    const auto it = queue_pairs_.find(number);
+    if (it != queue_pairs_.end())
+      for (const Event& event : it->second.newest)
+        text += "\n    " + std::to_string(static_cast<std::int64_t>(event.at - now_) / 1000) +
+                (event.came ? " ns came " : " ns sent ") + describe(event.packet) +
+                (event.last_psn == event.packet.psn ? "" : " to " + std::to_string(event.last_psn));
+    complain_(text);
+  };
+}
+
+void PortCheck::distrust(QueuePair& qp) {
+  qp.distrusted = true;
+  if (qp.requester) qp.requester->distrust();
+  if (qp.responder) qp.responder->distrust();
+}
+
+/// The queue pair that has sent `packet`. A datagram names it; otherwise it is one that is connected there. Where there
+/// are several nobody can say, and so none of them is judged any more.
+PortCheck::QueuePair* PortCheck::sender_of(const Packet& packet) {
+  if (packet.service == Service::kUd) {
+    const auto it = queue_pairs_.find(packet.from_qpn);
+    return it == queue_pairs_.end() ? nullptr : &it->second;
+  }
+  std::vector<QueuePair*> found;
+  const auto [first, last] = by_peer_.equal_range(packet.dest_qpn);
+  for (auto it = first; it != last; ++it) {
+    QueuePair& qp = queue_pairs_.at(it->second);
+    const Attributes& a = qp.attributes;
+    if (a.service == packet.service && a.dest == packet.dest && a.source == packet.source && qp.responder)
+      found.push_back(&qp);
+  }
+  if (found.size() > 1) {
+    const auto gone = [&](const QueuePair* qp) { return qp->ended && now_ > *qp->ended + kGrace; };
+    if (!std::all_of(found.begin(), found.end(), gone)) std::erase_if(found, gone);
+  }
+  if (found.size() == 1) return found.front();
+  for (QueuePair* qp : found) distrust(*qp);
+  return nullptr;
+}
+
+void PortCheck::sent(Frame frame, Picoseconds now) {
+  if (!admin_.configured()) return;
+  now_ = now;
+  bytes_ += frame.size();
+  admin_.catch_up();
+  Faults faults;
+  const auto packet = read(frame, faults);
+  if (!packet) return complain_("a frame that is not of RoCEv2 (A17.3.1)");
+  for (const auto* list : {&faults.fatal, &faults.other})
+    for (const auto& fault : *list) complain_(describe(*packet) + ": " + fault);
+  if (!faults.fatal.empty()) return;
+  if (admin_.mac() != 0 && packet->source_mac != admin_.mac())
+    complain_(describe(*packet) + ": its source is not the station's MAC address");
+  QueuePair* const qp = sender_of(*packet);
+  if (qp == nullptr || qp->distrusted) return;
+  keep(*qp, false, *packet);
+  if (qp->ended && now > *qp->ended + kGrace)
+    return complain_(describe(*packet) + " of QP " + std::to_string(qp->attributes.number) +
+                     ": sent long after the end of its queue pair (10.3.1)");
+  if (packet->is_response()) {
+    if (qp->responder) qp->responder->sent(*packet, now);
+  } else if (qp->requester) {
+    qp->requester->sent(*packet, {now, bytes_});
+  } else {
+    complain_(describe(*packet) + " of QP " + std::to_string(qp->attributes.number) +
+              ": a request before RTS (10.3.1)");
+  }
+}
+
+void PortCheck::received(Frame frame, bool forged, Picoseconds now) {
+  now_ = now;
+  bytes_ += frame.size();
+  Faults faults;
+  const auto packet = read(frame, faults);
+  if (!packet || packet->service == Service::kUd) return;
+  admin_.catch_up();
+  const auto it = queue_pairs_.find(packet->dest_qpn);
+  if (it == queue_pairs_.end()) return;
+  QueuePair& qp = it->second;
+  if (qp.state == kReset || qp.state == kInit) {
+    qp.early.push_back({*packet, forged || !faults.fatal.empty(), {now, bytes_}});
+    if (qp.early.size() > kRemembered) qp.early.erase(qp.early.begin());
+    return;
+  }
+  if (forged) return distrust(qp);
+  if (faults.fatal.empty()) take(qp, *packet, {now, bytes_});
+}
+
+void PortCheck::take(QueuePair& qp, const Packet& packet, Moment now) {
+  const Attributes& a = qp.attributes;
+  if (packet.dest_mac != admin_.mac() || packet.service != a.service || packet.dest != a.source ||
+      packet.source != a.dest || packet.service != Service::kRc || !qp.responder ||
+      ((packet.pkey ^ qp.pkey) & kPartition) != 0)
+    return;
+  keep(qp, true, packet);
+  if (packet.is_response()) {
+    if (qp.requester) qp.requester->received(packet, now);
+  } else {
+    qp.responder->received(packet);
+  }
+}
+
+}  // namespace rnic::wire_check

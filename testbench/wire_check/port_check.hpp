@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "testbench/wire_check/admin_watch.hpp"
+#include "testbench/wire_check/packet.hpp"
+#include "testbench/wire_check/queue_pair.hpp"
+#include "testbench/wire_check/requester.hpp"
+#include "testbench/wire_check/responder.hpp"
+
+namespace rnic::wire_check {
+
+/// Judges what one NIC sends, by the InfiniBand specification and annex A17: each frame by itself, and each queue pair
+/// as a requester and a responder that answer to what came. What the queue pairs are it learns from the commands of
+/// the driver (AdminWatch). It only looks, and shares no code with NICs, drivers and packet builders.
+class PortCheck {
+ public:
+  PortCheck(ReadMemory memory, Complain complain);
+
+  [[nodiscard]] AdminWatch& admin() { return admin_; }
+  /// The NIC has sent this frame (without frame check sequence). Not judged before a driver has begun.
+  void sent(Frame frame, Picoseconds now);
+  /// This frame has come to the NIC whole. `forged`: somebody who is no NIC made it. Where that is for a queue pair,
+  /// the pair is not judged any more: what it must answer to a lie is not known here.
+  void received(Frame frame, bool forged, Picoseconds now);
+
+ private:
+  /// A packet of the near past of a queue pair, or several of the middle of a message; told with a complaint.
+  struct Event {
+    Picoseconds at{};
+    bool came{};
+    Packet packet;
+    std::uint32_t last_psn{};
+  };
+  struct QueuePair {
+    Attributes attributes;
+    std::uint8_t state = 0;
+    std::uint16_t pkey{};
+    std::optional<Requester> requester;
+    std::optional<Responder> responder;
+    std::optional<Picoseconds> ended;  ///< When its end was answered
+    bool distrusted = false;
+    std::deque<Event> newest;
+    /// What came before RTR, and whether it is forged or broken.
+    struct Early {
+      Packet packet;
+      bool forged{};
+      Moment came;
+    };
+    std::vector<Early> early;
+  };
+
+  void commanded(const AdminCommand& command);
+  void modify(QueuePair& qp, const AdminCommand& command);
+  void unlist(const QueuePair& qp);
+  void move(QueuePair& qp, std::uint8_t state);
+  void keep(QueuePair& qp, bool came, const Packet& packet) const;
+  [[nodiscard]] Complain complain_of(std::uint32_t number);
+  [[nodiscard]] QueuePair* sender_of(const Packet& packet);
+  void distrust(QueuePair& qp);
+  void take(QueuePair& qp, const Packet& packet, Moment now);
+
+  Complain complain_;
+  AdminWatch admin_;
+  std::unordered_map<std::uint32_t, QueuePair> queue_pairs_;
+  std::unordered_multimap<std::uint32_t, std::uint32_t> by_peer_;  ///< Its number to theirs
+  Picoseconds now_ = 0;
+  std::uint64_t bytes_ = 0;  ///< That have passed the port, both ways
+};
+
+}  // namespace rnic::wire_check
