@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "pattern.hpp"
 #include "session.hpp"
 
 using namespace examples;
@@ -9,12 +10,18 @@ using namespace examples;
 namespace {
 
 constexpr std::uint32_t kOutstanding = 16;
+constexpr std::uint32_t kOfServer = 1, kOfClient = 2;  ///< What their memory holds at the beginning
+
+void check(const Memory& memory, std::uint32_t number) {
+  if (!holds(memory.bytes, number)) fail("the memory does not hold what was read or written");
+}
 
 /// Binds a window over its memory, tells its token, and lets the peer work.
 void serve(const Arguments& arguments) {
   Session session(server_address(arguments), 2 * kOutstanding);
   Memory memory = session.allocate(arguments.size, ND_MR_FLAG_ALLOW_LOCAL_WRITE);
   Memory message = session.allocate(sizeof(Greeting), 0);
+  fill(memory.bytes, kOfServer);
   IND2MemoryWindow* window = nullptr;
   require(session.adapter()->CreateMemoryWindow(IID_IND2MemoryWindow, reinterpret_cast<void**>(&window)),
           "CreateMemoryWindow");
@@ -31,6 +38,7 @@ void serve(const Arguments& arguments) {
   require(session.pair()->Send(nullptr, &sge, 1, 0), "Send");
   session.poll(Nd2RequestTypeSend);
   session.disconnect();
+  check(memory, arguments.other ? kOfClient : kOfServer);
   window->Release();
   session.release(memory);
   session.release(message);
@@ -41,6 +49,7 @@ void work(const Arguments& arguments) {
   Session session(own, 2 * kOutstanding);
   Memory memory = session.allocate(arguments.size, ND_MR_FLAG_ALLOW_LOCAL_WRITE);
   Memory message = session.allocate(sizeof(Greeting), ND_MR_FLAG_ALLOW_LOCAL_WRITE);
+  fill(memory.bytes, kOfClient);
   session.begin();
   const ND2_SGE place = message.part(0, sizeof(Greeting));
   require(session.pair()->Receive(nullptr, &place, 1), "Receive");
@@ -61,6 +70,7 @@ void work(const Arguments& arguments) {
     ++done;
   }
   const double us = now_us() - begin;
+  check(memory, arguments.other ? kOfClient : kOfServer);
   session.disconnect();
   session.release(memory);
   session.release(message);
@@ -72,8 +82,8 @@ void work(const Arguments& arguments) {
 }  // namespace
 
 int main(int count, char* words[]) {
-  const Arguments arguments =
-      read_arguments(count, words, "Bandwidth through a memory window that is bound", 65536, 1000, "write");
+  const Arguments arguments = read_arguments(count, words, "Bandwidth through a memory window that is bound",
+                                             {.size = 65536, .count = 1000}, "write");
   require(NdStartup(), "NdStartup");
   arguments.server ? serve(arguments) : work(arguments);
   require(NdCleanup(), "NdCleanup");

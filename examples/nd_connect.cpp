@@ -6,7 +6,7 @@
 using namespace examples;
 
 int main(int count, char* words[]) {
-  const Arguments arguments = read_arguments(count, words, "Connections a second", 0, 100, "");
+  const Arguments arguments = read_arguments(count, words, "Connections a second", {.count = 100}, "");
   require(NdStartup(), "NdStartup");
   const sockaddr_in server = server_address(arguments);
   const sockaddr_in own = arguments.server ? server : client_address(arguments);
@@ -16,10 +16,10 @@ int main(int count, char* words[]) {
     const double begin = now_us();
     for (std::uint32_t i = 0; i < arguments.count; ++i) {
       session.begin();
-      if (arguments.server)
-        session.accept({});
-      else
-        session.connect(own, server, {});
+      // Each side tells the number of the connection.
+      const Greeting told{.address = i, .token = arguments.server};
+      const Greeting heard = arguments.server ? session.accept(told) : session.connect(own, server, told);
+      if (heard.address != i || heard.token == told.token) fail("the peer has told something else");
       session.disconnect();
     }
     const double us = now_us() - begin;

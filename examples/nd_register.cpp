@@ -16,7 +16,11 @@ int main(int count, char* words[]) {
   program.add_option("--count", rounds, "How often, of each size")
       ->check(CLI::Range(1u, 1'000'000u))
       ->capture_default_str();
-  CLI11_PARSE(program, count, words);
+  try {
+    program.parse(count, words);
+  } catch (const CLI::ParseError& error) {
+    return program.exit(error) == 0 ? 0 : 2;
+  }
   require(NdStartup(), "NdStartup");
   {
     Session session(address_of(address, 0), 1);

@@ -139,17 +139,31 @@ Greeting Session::connect(const sockaddr_in& own, const sockaddr_in& peer, const
   return heard;
 }
 
+void Session::wait_for_end() {
+  finish(connector_, connector_->NotifyDisconnect(&request_), "NotifyDisconnect");
+  leave();
+}
+
 void Session::disconnect() {
-  if (listener_ != nullptr) finish(connector_, connector_->NotifyDisconnect(&request_), "NotifyDisconnect");
+  if (listener_ != nullptr) return wait_for_end();
+  leave();
+}
+
+void Session::leave() {
   finish(connector_, connector_->Disconnect(&request_), "Disconnect");
   // What was outstanding is flushed.
   ND2_RESULT result{};
   while (cq_->GetResults(&result, 1) != 0) continue;
 }
 
-ND2_RESULT Session::poll() {
+ND2_RESULT Session::poll_any() {
   ND2_RESULT result{};
   while (cq_->GetResults(&result, 1) == 0) continue;
+  return result;
+}
+
+ND2_RESULT Session::poll() {
+  const ND2_RESULT result = poll_any();
   require(result.Status, "a request");
   return result;
 }
@@ -161,20 +175,30 @@ ND2_RESULT Session::poll(ND2_REQUEST_TYPE kind) {
   }
 }
 
-Arguments read_arguments(int count, char* arguments[], const char* what, std::uint32_t size, std::uint32_t rounds,
-                         const char* other) {
-  Arguments to;
-  to.size = size;
-  to.count = rounds;
+ND2_RESULT Session::wait(ND2_REQUEST_TYPE kind) {
+  for (;;) {
+    ND2_RESULT result{};
+    // What has completed since nothing was found is notified of at once.
+    while (cq_->GetResults(&result, 1) == 0) finish(cq_, cq_->Notify(ND_CQ_NOTIFY_ANY, &request_), "Notify");
+    require(result.Status, "a request");
+    if (result.RequestType == kind) return result;
+  }
+}
+
+Arguments read_arguments(int count, char* arguments[], const char* what, const Arguments& defaults,
+                         const std::string& other) {
+  Arguments to = defaults;
   std::string role;
   CLI::App program(what);
   program.add_option("role", role, "server or client")->required()->check(CLI::IsMember({"server", "client"}));
   program.add_option("address", to.address, "The server's IPv4 address")->required();
-  if (size != 0) {
-    program.add_option("--size", to.size, "Bytes of a message")->check(CLI::Range(1u, 1u << 24))->capture_default_str();
-  }
-  program.add_option("--count", to.count, "How often")->check(CLI::Range(1u, 10'000'000u))->capture_default_str();
-  if (*other != 0) program.add_flag(std::string("--") + other, to.other);
+  const auto number = [&](const char* name, std::uint32_t& value, std::uint32_t most, const char* text) {
+    if (value != 0) program.add_option(name, value, text)->check(CLI::Range(1u, most))->capture_default_str();
+  };
+  number("--size", to.size, 1u << 24, "Bytes of a message");
+  number("--count", to.count, 10'000'000, "How often");
+  number("--depth", to.depth, 128, "Requests under way");
+  if (!other.empty()) program.add_flag("--" + other, to.other, "The other way: " + other);
   try {
     program.parse(count, arguments);
   } catch (const CLI::ParseError& error) {

@@ -75,13 +75,21 @@ class Session {
   Greeting connect(const sockaddr_in& own, const sockaddr_in& peer, const Greeting& told);
   /// Client: ends the connection. Server: waits until the peer has.
   void disconnect();
+  /// The same where a request that has failed ends the connection, and neither side does.
+  void wait_for_end();
 
   /// The next completion, by polling; it was a success.
   ND2_RESULT poll();
   /// Polls until a request of this kind is complete.
   ND2_RESULT poll(ND2_REQUEST_TYPE kind);
+  /// The same, asleep until the completion queue notifies.
+  ND2_RESULT wait(ND2_REQUEST_TYPE kind);
+  /// The next completion, by polling; it may be a failure.
+  ND2_RESULT poll_any();
 
  private:
+  void leave();
+
   const ULONG depth_;
   IND2Adapter* adapter_ = nullptr;
   ND2_ADAPTER_INFO limits_{};
@@ -96,15 +104,16 @@ class Session {
 /// The arguments of a program with two sides.
 struct Arguments {
   bool server = false;
-  std::string address;
+  std::string address{};
   std::uint32_t size = 0;   ///< Bytes of a message
   std::uint32_t count = 0;  ///< Messages, or rounds
+  std::uint32_t depth = 0;  ///< Requests under way
   bool other = false;       ///< The second of two kinds of work, by the name that the program gives it
 };
-/// Reads `PROGRAM server|client ADDRESS [--size N] [--count N] [--OTHER]`; on wrong use it says so and ends with 2. A
-/// count of 0 is none; `other` empty: there is no second kind.
-[[nodiscard]] Arguments read_arguments(int count, char* arguments[], const char* what, std::uint32_t size,
-                                       std::uint32_t rounds, const char* other);
+/// Reads `PROGRAM server|client ADDRESS [--size N] [--count N] [--depth N] [--OTHER]`; on wrong use it says so and ends
+/// with 2. Sizes and numbers of `defaults` that are 0 can't be asked for; nor can a second kind, if `other` is empty.
+[[nodiscard]] Arguments read_arguments(int count, char* arguments[], const char* what, const Arguments& defaults,
+                                       const std::string& other);
 /// The addresses of both sides: port 54400.
 [[nodiscard]] sockaddr_in server_address(const Arguments& arguments);
 /// The client's own, from which the server is reached.

@@ -61,25 +61,25 @@ inline bool on(unsigned number) { return chosen == number; }
 """
 
 
-def load_faults():
-    """Faults by name, in the order of the table, each with its number."""
+def load_faults(table=TABLE, more=()):
+    """Faults by name, in the order of the table, each with its number. `more`: what each has beside its place."""
     faults = {}
-    with open(TABLE, "rb") as file:
+    with open(table, "rb") as file:
         for entry in tomllib.load(file).get("fault", []):
-            missing = {"name", "file", "old", "new"} - entry.keys()
+            missing = {"name", "file", "old", "new", *more} - entry.keys()
             if missing:
-                raise Problem(f"{TABLE.name}: fault {entry.get('name', '?')} has no {', '.join(sorted(missing))}")
+                raise Problem(f"{table.name}: fault {entry.get('name', '?')} has no {', '.join(sorted(missing))}")
             if entry["name"] in faults:
-                raise Problem(f"{TABLE.name}: two faults are called {entry['name']}")
+                raise Problem(f"{table.name}: two faults are called {entry['name']}")
             for place_too in entry.get("also", []):
                 missing = {"file", "old", "new"} - place_too.keys()
                 if missing:
-                    raise Problem(f"{TABLE.name}: fault {entry['name']}: also: no {', '.join(sorted(missing))}")
+                    raise Problem(f"{table.name}: fault {entry['name']}: also: no {', '.join(sorted(missing))}")
             # Of the name, so that no other fault is built anew when the table changes.
             entry["id"] = (zlib.crc32(entry["name"].encode()) & 0x7FFFFFFF) or 1
             faults[entry["name"]] = entry
     if len({entry["id"] for entry in faults.values()}) != len(faults):
-        raise Problem(f"{TABLE.name}: two names have one number: rename a fault")
+        raise Problem(f"{table.name}: two names have one number: rename a fault")
     return faults
 
 
@@ -153,33 +153,33 @@ def check_table(faults):
     return problems
 
 
-def copy_sources(faults):
+def copy_sources(faults, copy=COPY):
     by_file = parts(faults)
-    kept = {COPY / "driver/planted.hpp"}
+    kept = {copy / "driver/planted.hpp"}
     for name in COPIED:
         top = ROOT / name
         for file in [top] if top.is_file() else sorted(top.rglob("*")):
             if not file.is_file() or "__pycache__" in file.parts:
                 continue
-            to, relative = COPY / file.relative_to(ROOT), str(file.relative_to(ROOT))
+            to, relative = copy / file.relative_to(ROOT), str(file.relative_to(ROOT))
             kept.add(to)
             if relative in by_file:
                 write(to, planted(file.read_text(), by_file[relative]))
             elif not to.exists() or to.read_bytes() != file.read_bytes():
                 to.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(file, to)  # with the time of now, for the build
-    write(COPY / "driver/planted.hpp", HEADER)
+    write(copy / "driver/planted.hpp", HEADER)
     for name in COPIED:
-        for file in (COPY / name).rglob("*"):
+        for file in (copy / name).rglob("*"):
             if file.is_file() and file not in kept:
                 file.unlink()
 
 
-def build(jobs):
+def build(jobs, copy=COPY, options=()):
     """The tool with all faults in it. Its folders lie as in a checkout, so ccache knows what no fault is in."""
-    run(["cmake", "--preset", "release", "-DBUILD_TESTING=OFF"], COPY.parent / "cmake.log", cwd=COPY)
-    run(["cmake", "--build", "build/release", "--target", "rnic", "-j", str(jobs)], COPY.parent / "make.log", cwd=COPY)
-    return COPY / "build/release/bin/rnic"
+    run(["cmake", "--preset", "release", "-DBUILD_TESTING=OFF", *options], copy.parent / "cmake.log", cwd=copy)
+    run(["cmake", "--build", "build/release", "--target", "rnic", "-j", str(jobs)], copy.parent / "make.log", cwd=copy)
+    return copy / "build/release/bin/rnic"
 
 
 def try_fault(program, number, names):

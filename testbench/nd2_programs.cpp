@@ -2,6 +2,7 @@
 
 #include <systemc>
 #include <utility>
+#include <vector>
 
 #include "driver/costs.hpp"
 #include "driver/nd2/handles.hpp"
@@ -38,6 +39,7 @@ class Nd2Programs::Process {
   const std::shared_ptr<win32::Waiter> waiter;
   nd2::Framework framework;
   std::optional<int> code;
+  std::vector<sc_core::sc_process_handle> threads;
   sc_core::sc_event never;
 };
 
@@ -85,7 +87,7 @@ void Nd2Programs::run(DeviceNode& node, const std::function<void()>& program) {
 void Nd2Programs::spawn(const std::shared_ptr<Process>& process, std::function<void()> body) {
   sc_core::sc_spawn_options options;
   options.set_stack_size(kMainStackBytes);
-  sc_core::sc_spawn(
+  process->threads.push_back(sc_core::sc_spawn(
       [this, process, body = std::move(body)] {
         try {
           run_as(process, body);
@@ -93,7 +95,7 @@ void Nd2Programs::spawn(const std::shared_ptr<Process>& process, std::function<v
           // The simulation ends, and the thread with it.
         }
       },
-      sc_core::sc_gen_unique_name("program"), &options);
+      sc_core::sc_gen_unique_name("program"), &options));
 }
 
 std::shared_ptr<Nd2Programs::Process> Nd2Programs::start(DeviceNode& node, std::string name,
@@ -112,6 +114,11 @@ std::optional<int> Nd2Programs::wait(Process& process, Machine& machine, std::ui
     if (machine.wait(seen, timeout_ns == kForever ? kForever : timeout_ns - passed)) continue;
     if (machine.removed()) throw SimDevice::Stopped();
   }
+}
+
+void Nd2Programs::stop(Process& process) {
+  for (auto& thread : process.threads)
+    if (thread.valid() && !thread.terminated()) thread.suspend();
 }
 
 bool Nd2Programs::exit(int code) {

@@ -32,6 +32,9 @@ class Nd2Programs final : public win32::Surroundings {
   /// Its exit code.
   static std::optional<int> wait(Process& process, Machine& machine, std::uint64_t timeout_ns);
 
+  /// No thread of it goes on, wherever it is.
+  static void stop(Process& process);
+
   /// Ends the process of the calling thread, which stays where it is. False: the thread is none of a process.
   static bool exit(int code);
   /// Of the calling thread's process; empty: of none, or of one without a name.

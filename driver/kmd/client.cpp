@@ -68,12 +68,15 @@ void Client::call(std::span<const std::byte> message, std::span<std::byte> answe
   if (message.size() < sizeof header)
     return write_header(answer, sizeof(calls::AnswerHeader), calls::Status::kInvalidParameter);
   std::memcpy(&header, message.data(), sizeof header);
+  const auto refuse = [&] { write_header(answer, sizeof(calls::AnswerHeader), calls::Status::kDeviceFailed); };
+  // The end of a call under way wakes who closes the client, and everybody else. Who looks for events whenever he is
+  // woken would wake himself.
+  if (closed_) return refuse();
   const UnderWay under_way(*this);
+  if (closed_) return refuse();
   if (header.call != calls::Call::kReadEvents) kernel_.device().elapse(cost::kControlCallNs);
   auto status = calls::Status::kInvalidParameter;
-  if (closed_) {
-    status = calls::Status::kDeviceFailed;
-  } else if (header.version != calls::kVersion) {
+  if (header.version != calls::kVersion) {
     status = calls::Status::kVersionMismatch;
   } else if (header.size == message.size()) {
     const auto take_it = [&]<typename Request>(std::type_identity<Request>) { return take<Request>(message, answer); };

@@ -80,7 +80,15 @@ void RemoteMachine::pause() {
   if (!removed()) memory_.writes.wait(memory_.writes.count.load(), kPauseNs);
 }
 
+/// Between the machine's look at the time outside and its writing of the clock a process may have seen a little more.
 std::uint64_t RemoteMachine::now_ns() {
+  const std::uint64_t now = look_at_clock();
+  std::uint64_t told = told_ns_.load(std::memory_order_relaxed);
+  while (told < now && !told_ns_.compare_exchange_weak(told, now, std::memory_order_relaxed)) continue;
+  return std::max(told, now);
+}
+
+std::uint64_t RemoteMachine::look_at_clock() {
   const MachineClock& clock = memory_.clock;
   for (;;) {
     const std::uint32_t before = clock.sequence.load(std::memory_order_acquire);

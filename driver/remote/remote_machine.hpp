@@ -27,17 +27,20 @@ class RemoteMachine final : public Machine {
   /// The processor's own time passes. Who asks for as much as this between two looks polls.
   void elapse(std::uint64_t ns) override;
   void relax() override;
+  /// Never less than before, whichever thread has asked.
   [[nodiscard]] std::uint64_t now_ns() override;
 
  private:
   void write(std::uint64_t offset, std::span<const std::uint8_t> data);
   [[gnu::cold]] bool wait_for_room(std::uint32_t ticket);
   void pause();
+  [[nodiscard]] std::uint64_t look_at_clock();
 
   const std::shared_ptr<Connection> connection_;
   ConnectionMemory& memory_;
   std::atomic<std::uint32_t> seen_writes_{};  ///< When somebody polled in vain last
   std::atomic<std::uint32_t> vain_polls_{};   ///< Since then
+  std::atomic<std::uint64_t> told_ns_{};      ///< The latest time that anybody was told
 };
 
 }  // namespace rnic::remote

@@ -69,6 +69,12 @@ class Event final : public Waitable {
     }
     wake_own();
   }
+  /// Whether it was set before.
+  bool set_was() {
+    bool was = false;
+    set([&] { was = set_; });
+    return was;
+  }
   void reset();
 
  private:

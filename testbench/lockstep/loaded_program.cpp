@@ -63,10 +63,17 @@ LoadedProgram::LoadedProgram(std::vector<std::string> command) : command_(std::m
   for (auto& word : command_) words_.push_back(word.data());
   words_.push_back(nullptr);
   const fs::path file = file_of(name());
-  main_ = reinterpret_cast<Main>(dlsym(load(file), "main"));
-  if (main_ == nullptr) throw LoadError(fmt::format("'{}' has no main", file.string()));
+  void* const handle = load(file);
+  main_ = reinterpret_cast<Main>(dlsym(handle, "main"));
+  consumer_ = reinterpret_cast<decltype(consumer_)>(dlsym(handle, "NdkConsumerMain"));
+  if (main_ == nullptr && consumer_ == nullptr)
+    throw LoadError(fmt::format("'{}' has neither main nor NdkConsumerMain", file.string()));
 }
 
 int LoadedProgram::run() { return main_(static_cast<int>(command_.size()), words_.data()); }
+
+int LoadedProgram::run(NDK_ADAPTER* adapter, const SOCKADDR* own) {
+  return consumer_(adapter, own, static_cast<int>(command_.size()), words_.data());
+}
 
 }  // namespace rnic::testbench

@@ -1,9 +1,13 @@
 #include "testbench/lockstep/lockstep_run.hpp"
 
+#include <netinet/in.h>
+
 #include <array>
+#include <cstring>
 #include <memory>
 
 #include "testbench/endpoint.hpp"
+#include "testbench/lockstep/consumer_adapter.hpp"
 #include "testbench/lockstep/program_output.hpp"
 #include "testbench/management_thread.hpp"
 #include "testbench/nd2_programs.hpp"
@@ -18,11 +22,29 @@ constexpr std::uint64_t kLastAnswersNs = 1'000'000;  ///< What a peer has asked 
 constexpr int kEndedCode = 143;                      ///< As a process that SIGTERM has ended
 constexpr std::array<const char*, 2> kNames = {"server", "client"};
 
+/// What a program has of its host. Threads that it leaves are in it.
+struct Seat {
+  std::optional<ProcessNode> node;
+  std::optional<ConsumerAdapter> adapter;  ///< Of a consumer of the kernel interface
+  sockaddr_in own{};
+
+  [[nodiscard]] std::uint32_t listening() { return adapter ? adapter->listening() : node ? node->listening() : 0; }
+  void end(Nd2Programs::Process& process) {
+    // A consumer is part of the kernel; nothing of it may go on when its adapter has gone.
+    if (adapter) {
+      adapter->close();
+      Nd2Programs::stop(process);
+    }
+    adapter.reset();
+    node->end();
+  }
+};
+
 /// The hosts of a world, and the programs that they run.
 class Lockstep {
  public:
   Lockstep(World& world, std::vector<LoadedProgram>& programs)
-      : world_(world), programs_(programs), endpoints_(world.hosts()), nodes_(programs.size()) {
+      : world_(world), programs_(programs), endpoints_(world.hosts()), seats_(programs.size()) {
     outcome_.codes.resize(programs.size());
   }
 
@@ -61,13 +83,23 @@ class Lockstep {
 
   void be_process(std::size_t index, Endpoint& endpoint) {
     if (index == 1 && !server_listens(endpoint.device())) return;
-    auto& node = nodes_[index] = std::make_shared<ProcessNode>(endpoint.kernel());
-    const auto process = threads_.start(*node, programs_.size() == 1 ? "" : kNames.at(index),
-                                        [this, index] { return programs_[index].run(); });
+    LoadedProgram& program = programs_[index];
+    Seat& seat = seats_[index];
+    seat.node.emplace(endpoint.kernel());
+    if (program.of_kernel()) seat.adapter.emplace(endpoint);
+    seat.own.sin_family = AF_INET;
+    // The IPv4 address is the end of the mapped one.
+    const auto mapped = ip_of(endpoint, false);
+    std::memcpy(&seat.own.sin_addr, mapped.data() + 12, sizeof seat.own.sin_addr);
+    const auto process = threads_.start(*seat.node, programs_.size() == 1 ? "" : kNames.at(index), [&program, &seat] {
+      return seat.adapter ? program.run(seat.adapter->get(), reinterpret_cast<const SOCKADDR*>(&seat.own))
+                          : program.run();
+    });
     const struct End {
-      ~End() { of.end(); }
-      ProcessNode& of;
-    } end{*node};
+      ~End() { of.end(*process); }
+      Seat& of;
+      const std::shared_ptr<Nd2Programs::Process> process;
+    } end{seat, process};
     Device& device = endpoint.device();
     const auto code = index == 0 ? wait_as_server(*process, device) : Nd2Programs::wait(*process, device, kForever);
     outcome_.codes[index] = code.value_or(kEndedCode);
@@ -76,7 +108,7 @@ class Lockstep {
   /// Waits until it does; false: it has ended before.
   bool server_listens(Device& device) {
     for (; !outcome_.codes[0]; device.elapse(kLookNs))
-      if (nodes_[0] != nullptr && nodes_[0]->listening() != 0) return true;
+      if (seats_[0].listening() != 0) return true;
     return false;
   }
 
@@ -94,7 +126,7 @@ class Lockstep {
   Nd2Programs threads_;
   const ProgramOutput output_{Nd2Programs::name_of_caller};
   std::vector<Endpoint*> endpoints_;
-  std::vector<std::shared_ptr<ProcessNode>> nodes_;
+  std::vector<Seat> seats_;
   std::size_t up_ = 0, ready_ = 0, ended_ = 0;  ///< Hosts that are
   LockstepOutcome outcome_;
 };

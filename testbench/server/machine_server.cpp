@@ -175,8 +175,8 @@ bool MachineServer::take_all() {
   return any;
 }
 
-void MachineServer::show(std::uint64_t still_since) {
-  for (const auto& host : hosts_) host->show(world_.now_ns() + stood_still_ns_, still_since);
+void MachineServer::show(std::uint64_t still_since, std::uint64_t ahead_ns) {
+  for (const auto& host : hosts_) host->show(world_.now_ns() + stood_still_ns_ + ahead_ns, still_since);
 }
 
 void MachineServer::look_now_and_then(std::uint64_t period_ns, std::function<void()> look) {
@@ -234,6 +234,8 @@ void MachineServer::rest() {
     if (deadline_ps) deadline_ns = *deadline_ps / model::kPicosecondsPerNanosecond + 1;
     wait_outside(deadline_ns);
     const std::uint64_t passed = outside_ns() - since;
+    // At once: what the simulation does from now on takes longer outside than in it.
+    show(0, passed);
     const std::uint64_t begin = world_.now_ns();
     // Who is outside lives in the time there: the machine has the same between one frame and the next.
     if (deadline_ns || outsiders()) {

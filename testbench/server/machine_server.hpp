@@ -98,7 +98,8 @@ class MachineServer {
   void run_until(const std::function<bool()>& done);
   void rest();
   void wait_outside(std::optional<std::uint64_t> deadline_ns);
-  void show(std::uint64_t still_since);
+  /// `ahead_ns`: as much later than simulated time and what it has stood still.
+  void show(std::uint64_t still_since, std::uint64_t ahead_ns = 0);
   bool take_all();
   [[nodiscard]] bool moving() const;
   void look();

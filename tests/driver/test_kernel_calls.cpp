@@ -222,6 +222,18 @@ TEST_CASE_METHOD(CallFixture, "a client that goes takes everything with it, in o
   CHECK(device.live_allocations() <= live + 1);  // a page of the pool
 }
 
+TEST_CASE_METHOD(CallFixture, "who calls a client that has gone is refused, and wakes nobody") {
+  auto client = kmd::Client::create(*kernel, true).take();
+  client->close();
+  calls::ReadEvents request{.channel = 1, .most = 16};
+  request.header = {.size = sizeof request, .version = calls::kVersion, .call = calls::Call::kReadEvents};
+  calls::ReadEvents::Answer answer;
+  const auto seen = device.wake_count();
+  client->call(std::as_bytes(std::span(&request, 1)), std::as_writable_bytes(std::span(&answer, 1)));
+  CHECK(answer.header.status == calls::Status::kDeviceFailed);
+  CHECK(device.wake_count() == seen);
+}
+
 TEST_CASE_METHOD(CallFixture, "a client may go while its calls are under way") {
   device.threads = true;
   for (int round = 0; round < 20; ++round) {

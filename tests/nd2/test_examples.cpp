@@ -1,67 +1,47 @@
 // The examples in two processes through `rnic exec` (docs/examples.md).
 #include <catch2/catch.hpp>
 
-#include <cstdlib>
-#include <sstream>
 #include <string>
-#include <vector>
 
-#include "tests/server/tool.hpp"
+#include "tests/nd2/program_runs.hpp"
 
-using rnic::test::contains;
-using rnic::test::Tool;
+using namespace rnic::test;
 
 namespace {
 
 std::string example(const std::string& name) { return std::string(RNIC_EXAMPLES) + "/" + name; }
 
 /// Both sides of an example with the same options; what they print.
-std::string run_pair(const std::string& name, const std::vector<std::string>& options) {
-  std::vector<std::string> words = {"exec", "--pair"};
-  for (const char* const role : {"server", "client"}) {
-    words.insert(words.end(), {"--", example(name), role, "10.0.0.1"});
-    words.insert(words.end(), options.begin(), options.end());
-  }
-  Tool tool;
-  const auto outcome = tool.run(words);
-  INFO(outcome.output);
-  CHECK(outcome.code == 0);
-  return outcome.output;
-}
-
-/// Numbers of the last line of the table that the client prints, from column `first` on.
-std::vector<double> numbers_of(const std::string& output, unsigned first) {
-  std::istringstream lines(output);
-  std::vector<double> numbers;
-  for (std::string line; std::getline(lines, line);) {
-    if (line.rfind("client |", 0) != 0) continue;
-    numbers.clear();
-    std::istringstream words(line.substr(8));
-    std::string word;
-    for (unsigned i = 0; words >> word; ++i) {
-      if (i >= first) numbers.push_back(std::strtod(word.c_str(), nullptr));
-    }
-  }
-  return numbers;
+std::string run_pair(const std::string& name, const Words& options) {
+  return passes(Words{"exec", "--pair"} + pair_of(example(name), options));
 }
 
 }  // namespace
 
 TEST_CASE("nd_info says what the adapter can") {
-  Tool tool;
-  const auto outcome = tool.run({"exec", "--", example("nd_info")});
-  CHECK(outcome.code == 0);
-  CHECK(contains(outcome.output, "10.0.0.1\n"));
-  CHECK(contains(outcome.output, "MaxCallerData                56\n"));
-  CHECK(contains(outcome.output, "flags                        in-order-dma cq-resize loopback\n"));
+  const auto output = passes({"exec", "--", example("nd_info")});
+  CHECK(contains(output, "10.0.0.1\n"));
+  CHECK(contains(output, "MaxCallerData                56\n"));
+  CHECK(contains(output, "flags                        in-order-dma cq-resize loopback\n"));
+}
+
+TEST_CASE("nd_ping has each ping back") {
+  const auto output = run_pair("nd_ping", {"--size", "5000", "--count", "3"});
+  for (int ping = 1; ping <= 3; ++ping)
+    CHECK(contains(output, "client | 5000 bytes from 10.0.0.1: ping " + std::to_string(ping) + ", "));
+  const auto row = row_of(output, "client |      bytes      pings  came back       min us", 6);
+  CHECK(row[0] == 5000);
+  CHECK(row[1] == 3);
+  CHECK(row[2] == 3);
+  CHECK(row[3] > 0.2);
+  CHECK(row[3] <= row[4]);
+  CHECK(row[4] <= row[5]);
 }
 
 TEST_CASE("nd_pingpong measures Sends, and Writes by spinning on memory") {
-  const std::vector<std::string> way = GENERATE(std::vector<std::string>{}, std::vector<std::string>{"--write"});
-  std::vector<std::string> options = {"--size", "64", "--count", "30"};
-  options.insert(options.end(), way.begin(), way.end());
-  const auto numbers = numbers_of(run_pair("nd_pingpong", options), 0);
-  REQUIRE(numbers.size() == 7);
+  const Words way = GENERATE(Words{}, Words{"--write"});
+  const auto numbers = row_of(run_pair("nd_pingpong", Words{"--size", "64", "--count", "30"} + way),
+                              "client |      bytes     rounds       min us    median us", 7);
   CHECK(numbers[0] == 64);
   CHECK(numbers[1] == 30);
   // Shortest, median, 99 %, longest.
@@ -72,11 +52,9 @@ TEST_CASE("nd_pingpong measures Sends, and Writes by spinning on memory") {
 }
 
 TEST_CASE("nd_bandwidth reads and writes through a window") {
-  const std::vector<std::string> way = GENERATE(std::vector<std::string>{}, std::vector<std::string>{"--write"});
-  std::vector<std::string> options = {"--size", "16384", "--count", "40"};
-  options.insert(options.end(), way.begin(), way.end());
-  const auto numbers = numbers_of(run_pair("nd_bandwidth", options), 1);
-  REQUIRE(numbers.size() == 4);
+  const Words way = GENERATE(Words{}, Words{"--write"});
+  const auto numbers = row_of(run_pair("nd_bandwidth", Words{"--size", "16384", "--count", "40"} + way),
+                              "client |  request      bytes   requests           MB/s    requests/ms", 4, 1);
   CHECK(numbers[1] == 40);
   // No faster than the wire of 100 Gbit/s.
   CHECK(numbers[2] > 1);
@@ -84,30 +62,47 @@ TEST_CASE("nd_bandwidth reads and writes through a window") {
 }
 
 TEST_CASE("nd_connect counts connections") {
-  const auto numbers = numbers_of(run_pair("nd_connect", {"--count", "10"}), 0);
-  REQUIRE(numbers.size() == 3);
+  const auto numbers = row_of(run_pair("nd_connect", {"--count", "10"}), "client |  connections    us for each", 3);
   CHECK(numbers[0] == 10);
   CHECK(numbers[2] > 1);
 }
 
+TEST_CASE("nd_storage opens memory for as long as a request takes") {
+  const auto numbers = row_of(run_pair("nd_storage", {"--size", "4096", "--count", "40", "--depth", "4"}),
+                              "client |      bytes   requests  depth   requests/s", 9);
+  CHECK(numbers[0] == 4096);
+  CHECK(numbers[1] == 40);
+  CHECK(numbers[2] == 4);
+  CHECK(numbers[4] == Approx(numbers[3] * 4096 / 1e6).epsilon(0.02));
+  // Shortest, median, 99 %: at least a way there, a Read, and a way back.
+  CHECK(numbers[5] > 1);
+  CHECK(numbers[5] <= numbers[6]);
+  CHECK(numbers[6] <= numbers[8]);
+}
+
 TEST_CASE("nd_register measures four sizes") {
-  Tool tool;
-  const auto outcome = tool.run({"exec", "--", example("nd_register"), "10.0.0.1", "--count", "5"});
-  INFO(outcome.output);
-  CHECK(outcome.code == 0);
+  const auto output = passes({"exec", "--", example("nd_register"), "10.0.0.1", "--count", "5"});
   for (const char* const bytes : {"      4096 ", "     65536 ", "   1048576 ", "   4194304 "})
-    CHECK(contains(outcome.output, bytes));
+    CHECK(contains(output, bytes));
 }
 
 TEST_CASE("wrong words and a machine that is not there are told of") {
-  Tool tool;
-  const auto words = tool.run({"exec", "--", example("nd_pingpong"), "both", "10.0.0.1"});
+  const auto words = run({"exec", "--", example("nd_pingpong"), "both", "10.0.0.1"});
   CHECK(words.code == 2);
   CHECK(contains(words.output, "role"));
-  const auto address = tool.run({"exec", "--", example("nd_register"), "nowhere"});
+  const auto rounds = run({"exec", "--", example("nd_register"), "10.0.0.1", "--count", "0"});
+  CHECK(rounds.code == 2);
+  CHECK(contains(rounds.output, "--count"));
+  const auto server = run({"exec", "--", example("nd_storage"), "client", "10.0.0.2"});
+  CHECK(server.code == 1);
+  CHECK(contains(server.output, "Connect: status 0xc0000236\n"));  // ND_CONNECTION_REFUSED
+  const auto nobody = run({"exec", "--", example("nd_bandwidth"), "client", "10.0.0.9"});
+  CHECK(nobody.code == 1);
+  CHECK(contains(nobody.output, "Connect: status 0xc000023d\n"));  // ND_HOST_UNREACHABLE
+  const auto address = run({"exec", "--", example("nd_register"), "nowhere"});
   CHECK(address.code == 1);
   CHECK(contains(address.output, "nowhere is no IPv4 address"));
-  const auto alone = tool.run({"exec", "--", "env", "-u", "RNIC_HOST", example("nd_info")});
+  const auto alone = run({"exec", "--", "env", "-u", "RNIC_HOST", example("nd_info")});
   CHECK(alone.code == 1);
   CHECK(contains(alone.output, "no adapter"));
 }

@@ -79,6 +79,23 @@ TEST_CASE("the clock of a process goes on while the machine stands still, and ne
     last = now;
   }
   CHECK(last - first >= 80'000'000);
+  // Also not for who looks all the time, while the machine moves and rests by turns, and is slower than time outside.
+  std::atomic<bool> over = false;
+  std::uint64_t backwards = 0;
+  std::thread looking([&] {
+    for (std::uint64_t before = machine.now_ns(); !over;) {
+      const std::uint64_t now = machine.now_ns();
+      if (now < before) ++backwards;
+      before = now;
+    }
+  });
+  for (int i = 0; i < 200; ++i) {
+    std::this_thread::sleep_for(200us);
+    static_cast<void>(a.context().port().call(calls::AllocPd{}).ok());
+  }
+  over = true;
+  looking.join();
+  CHECK(backwards == 0);
   const std::uint64_t seen = machine.wake_count();
   const auto begin = std::chrono::steady_clock::now();
   CHECK_FALSE(machine.wait(seen, 50'000'000));
