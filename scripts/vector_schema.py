@@ -104,6 +104,11 @@ def flags(names):
     return {"anyOf": [listed(one_of(names)), U32]}
 
 
+def either(items):
+    """One of several, and the clause that leaves it open."""
+    return thing({"either": listed(items, 2), "clause": NAME})
+
+
 def packet_pattern():
     value = r"(0x[0-9a-fA-F]{1,16}|[0-9]{1,20})"
     opcode = rf"({'|'.join(OPCODES)}|opcode={value})"
@@ -148,7 +153,7 @@ def result():
     more = {"bytes": U32, "qp": QP}
 
     def status(of):
-        return {"anyOf": [of, listed(of, 1)]}
+        return {"anyOf": [of, either(of)]}
     return {"oneOf": [thing({"type": one_of(KINDS_OF_ND), **common, "status": status(ref("nd_status"))}, more),
                       thing({"type": one_of(KINDS), **common, "status": status({"anyOf": [ref("cqe_status"), {"const": "AnyError"}]})},
                             {**more, "immediate": U32, "invalidated": NAME, "source_qp": QP})]}
@@ -174,6 +179,7 @@ def steps():
     address = {"address": one_of(ADDRESSES), "port": U16, "short_address": BOOLEAN}
     overlapped = {"name": NAME, "request": NAME}
     opcode = {"anyOf": [ref("opcode"), U8]}
+    contents = [{"equals": ref("place")}, {"payload_of": thing({"psn": OFFSET}, {"qp": QP, "byte": U64})}, {"fill": one_of(FILLS)}]
     known = {
         "receive": ({"context": U64, "sge": request()[0]["sge"]}, {**qp, "flags": flags(["DEFER"]), **returns}),
         "send": request({**sent, "immediate": U32, "invalidate": NAME}),
@@ -192,10 +198,8 @@ def steps():
         "not_notified": ({"name": NAME}, {"for_us": U64}),
         "memory": [({"region": NAME, "offset": U64, "value": U64}, {}),
                    ({"region": NAME, "offset": U64, "bytes": HEX_OR_ANY}, {}),
-                   ({"region": NAME, "offset": U64, "length": U64, "equals": ref("place")}, {"or_fill": one_of(FILLS)}),
-                   ({"region": NAME, "offset": U64, "length": U64,
-                     "payload_of": thing({"psn": OFFSET}, {"qp": QP, "byte": U64})}, {"or_fill": one_of(FILLS)}),
-                   ({"region": NAME, "offset": U64, "length": U64, "fill": {"anyOf": [one_of(FILLS), listed(one_of(FILLS), 1)]}}, {})],
+                   *(({"region": NAME, "offset": U64, "length": U64, **content}, {}) for content in contents),
+                   ({"region": NAME, "offset": U64, "length": U64, **either({"oneOf": [thing(content) for content in contents]})["properties"]}, {})],
         "store": ({"region": NAME, "offset": U64, "value": U64}, {}),
         "revoke": ({"region": NAME, "offset": U64}, {}),
         "register": ({"region": NAME, "size": U64, "buffer": one_of(["valid", "null", "unmapped"])},
@@ -288,8 +292,8 @@ def schema():
     counters = tomllib.loads((ROOT / "rtl/host_interface/counters.toml").read_text())["counters"]
     both, host = setup()
     known = steps()
-    packet_list = listed({"anyOf": [ref("packet"), *(thing({key: {"type": "array", "minItems": 2, "items": {"anyOf": [
-        ref("packets"), ref("packet"), ref("several_packets")]}}}) for key in ("either", "mixed"))]})
+    some_packets = {"anyOf": [ref("packets"), ref("packet"), ref("several_packets")]}
+    packet_list = listed({"anyOf": [ref("packet"), either(some_packets), thing({"mixed": listed(some_packets, 2)})]})
     head = {"document": {**NAME, "description": "What the rule is from"}, "clause": {**NAME, "description": "Where it stands in the document"},
             "rule": {**NAME, "description": "What it says, and so what must come out"}}
     datagrams = {"properties": {"setup": {"properties": {"type": one_of(["UD", "QP1"])}, "required": ["type"]}}, "required": ["setup"]}

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,10 +12,13 @@
 #include "testbench/tool/failure_folder.hpp"
 #include "testbench/tool/report.hpp"
 #include "testbench/tool/report_file.hpp"
+#include "testbench/tool/verify_device.hpp"
+#include "testbench/tool/verify_junit.hpp"
 #include "testbench/tool/verify_workers.hpp"
 #include "testbench/tool/world_options.hpp"
 #include "testbench/verify/clause_list.hpp"
 #include "testbench/verify/vector.hpp"
+#include "testbench/verify/vector_grade.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -26,6 +28,9 @@ struct VerifyArguments {
   std::string junit;
   bool list = false;
   bool check = false;
+  bool grades = false;
+  DeviceArguments device;
+  std::string grade;  ///< Vectors of this one alone; all if empty
   bool coverage = false;
   unsigned jobs = std::max(1u, std::thread::hardware_concurrency());
   WorldArguments world;
@@ -33,10 +38,37 @@ struct VerifyArguments {
   ReportFile report;
 };
 
-struct Line {
-  const Vector* vector;
-  VectorOutcome outcome;
-};
+std::size_t index_of(VectorGrade grade) { return static_cast<std::size_t>(grade); }
+
+/// "1 verbs, 2 wire, 3 nic".
+std::string count_grades(const std::vector<Vector>& vectors) {
+  std::array<std::size_t, kGradeNames.size()> counts{};
+  for (const auto& vector : vectors) ++counts.at(index_of(grade_of(vector).grade));
+  std::string text;
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", counts.at(i), kGradeNames.at(i));
+  return text;
+}
+
+int print_grades(const std::vector<Vector>& vectors) {
+  for (const auto& vector : vectors) {
+    const auto grading = grade_of(vector);
+    fmt::print("{:<5} {}{}\n", kGradeNames.at(index_of(grading.grade)), vector.file.string(),
+               grading.reason.empty() ? "" : ": " + grading.reason);
+  }
+  fmt::print("{} vectors: {}\n", vectors.size(), count_grades(vectors));
+  return 0;
+}
+
+/// The vectors to be run or listed.
+std::vector<Vector> wanted_vectors(const VerifyArguments& options, const std::vector<std::filesystem::path>& paths) {
+  auto vectors = load_vectors(paths);
+  if (options.grade.empty()) return vectors;
+  std::erase_if(
+      vectors, [&](const Vector& vector) { return kGradeNames.at(index_of(grade_of(vector).grade)) != options.grade; });
+  if (vectors.empty()) throw UsageError(fmt::format("--grade: there is no vector of the grade {}", options.grade));
+  return vectors;
+}
 
 /// Vectors of each clause, by document, and the clauses of the lists (kClauseFile of the folders given) that no vector
 /// names.
@@ -62,7 +94,8 @@ void print_list(const VerifyArguments& options, const std::vector<Vector>& vecto
     }
     fmt::print("\n");
   }
-  fmt::print("{} vectors; {} clauses listed, {} without a vector\n", vectors.size(), listed, missing);
+  fmt::print("{} vectors; {} clauses listed, {} without a vector\ngrades: {}\n", vectors.size(), listed, missing,
+             count_grades(vectors));
 }
 
 /// Says of each file what is wrong with it.
@@ -81,48 +114,13 @@ int check_vectors(const VerifyArguments& options) {
   return malformed == 0 ? 0 : 2;
 }
 
-std::string xml(const std::string& text) {
-  static const std::map<char, const char*> kEntities = {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}};
-  std::string out;
-  for (const char c : text) {
-    const auto it = kEntities.find(c);
-    out += it == kEntities.end() ? std::string(1, c) : it->second;
-  }
-  return out;
-}
-
-/// The vectors, and behind them the statements that they hold.
-void write_junit(const std::string& path, const std::vector<Line>& lines, const std::vector<Coverage::Case>& cases) {
-  if (path.empty()) return;
-  std::ofstream out(path);
-  const auto failed = std::count_if(lines.begin(), lines.end(), [](const Line& line) { return !line.outcome.passed; }) +
-                      std::count_if(cases.begin(), cases.end(), [](const auto& one) { return !one.failure.empty(); });
-  out << fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"rnic verify\" tests=\"{}\" failures=\"{}\">\n",
-      lines.size() + cases.size(), failed);
-  const auto end = [](bool passed, const std::string& message) {
-    return passed ? "/>\n" : fmt::format(">\n    <failure message=\"{}\"/>\n  </testcase>\n", xml(message));
-  };
-  for (const auto& line : lines) {
-    const auto& v = *line.vector;
-    out << fmt::format("  <testcase classname=\"{}\" name=\"{}\" time=\"{:.9f}\"", xml(v.document + ", " + v.clause),
-                       xml(v.file.string()), static_cast<double>(line.outcome.simulated_ns) * 1e-9);
-    out << end(line.outcome.passed, line.outcome.message);
-  }
-  for (const auto& one : cases)
-    out << fmt::format("  <testcase classname=\"{}\" name=\"{}\"", xml(one.place), xml(one.statement))
-        << end(one.failure.empty(), one.failure);
-  out << "</testsuite>\n";
-  out.close();
-  if (!out) throw UsageError(fmt::format("--junit: cannot write '{}'", path));
-}
-
-void print_clauses(const std::vector<Line>& lines) {
+void print_clauses(const std::vector<VerifyLine>& lines) {
   struct Count {
     int passed = 0, failed = 0;
   };
   std::map<std::string, std::map<std::string, Count>> documents;
   for (const auto& line : lines) {
+    if (line.skipped) continue;
     auto& count = documents[line.vector->document][line.vector->clause];
     ++(line.outcome.passed ? count.passed : count.failed);
   }
@@ -133,7 +131,7 @@ void print_clauses(const std::vector<Line>& lines) {
 }
 
 /// Clock cycles of a NIC that the vectors took together, and for what.
-void print_cycles(const std::vector<Line>& lines, double seconds) {
+void print_cycles(const std::vector<VerifyLine>& lines, double seconds) {
   constexpr std::uint64_t kNsPerCycle = 4;
   std::uint64_t set_up = 0, steps = 0, all = 0;
   for (const auto& line : lines) {
@@ -148,7 +146,7 @@ void print_cycles(const std::vector<Line>& lines, double seconds) {
 }
 
 /// The vectors that failed, run again one by one.
-void leave_failures(VerifyArguments& options, const std::vector<Line>& lines) {
+void leave_failures(VerifyArguments& options, const std::vector<VerifyLine>& lines) {
   std::vector<std::string> arguments = command_line({"--jobs"});
   std::erase_if(arguments, [&](const std::string& argument) {
     return argument == "--coverage" ||
@@ -167,8 +165,9 @@ void leave_failures(VerifyArguments& options, const std::vector<Line>& lines) {
 }
 
 /// What the report of one vector has at its head.
-void show_vector(ReportFile& page, const Line& line) {
-  const auto& [vector, outcome] = line;
+void show_vector(ReportFile& page, const VerifyLine& line) {
+  const auto* const vector = line.vector;
+  const auto& outcome = line.outcome;
   page.set("vector", {{"file", vector->file.filename().string()},
                       {"document", vector->document},
                       {"clause", vector->clause},
@@ -179,15 +178,31 @@ void show_vector(ReportFile& page, const Line& line) {
   page.set_outcome(outcome.passed, outcome.passed ? "passed" : outcome.message);
 }
 
+/// On a device of this machine instead of simulated hosts.
+int run_on_device(const VerifyArguments& options, const std::vector<Vector>& vectors) {
+  const auto lines = verify_on_device(options.device, vectors);
+  print_clauses(lines);
+  const auto count = [&lines](const auto& which) { return std::count_if(lines.begin(), lines.end(), which); };
+  const auto skipped = count([](const VerifyLine& line) { return line.skipped; });
+  const auto failed = count([](const VerifyLine& line) { return !line.outcome.passed; });
+  const auto all = static_cast<std::ptrdiff_t>(lines.size());
+  fmt::print("\n{} passed, {} failed, {} skipped; {} of higher grades left out\n", all - failed - skipped, failed,
+             skipped, static_cast<std::ptrdiff_t>(vectors.size()) - all);
+  write_junit(options.junit, lines, {});
+  return failed == 0 ? 0 : 1;
+}
+
 int run_verify_command(VerifyArguments& options) {
   check_writable(options.junit, "--junit");
   options.report.check();
   check_files(options.world.options);
   if (options.check) return check_vectors(options);
-  if (options.list && options.coverage) throw UsageError("--list runs nothing, --coverage needs results");
+  if ((options.list || options.grades || !options.grade.empty() || !options.device.names.empty()) && options.coverage)
+    throw UsageError("--coverage needs the results of all vectors that it names");
   std::optional<Coverage> coverage;
   if (options.coverage) coverage.emplace(options.paths);
-  const auto vectors = load_vectors(coverage ? coverage->vectors() : options.paths);
+  const auto vectors = wanted_vectors(options, coverage ? coverage->vectors() : options.paths);
+  if (options.grades) return print_grades(vectors);
   const auto& files = options.world.options;
   if (!(files.trace_path.empty() && files.capture_path.empty()) && vectors.size() != 1)
     throw UsageError("--trace and --pcap record one vector");
@@ -198,7 +213,8 @@ int run_verify_command(VerifyArguments& options) {
   if (!options.world.options.timeline_path.empty() && vectors.size() != 1)
     throw UsageError("--timeline shows one vector");
   if (options.report.wanted() && vectors.size() != 1) throw UsageError("--report shows one vector");
-  std::vector<Line> lines;
+  if (!options.device.names.empty()) return run_on_device(options, vectors);
+  std::vector<VerifyLine> lines;
   const auto start = std::chrono::steady_clock::now();
   WorldOptions world = options.world.draw().options;
   options.report.observe(world);
@@ -214,7 +230,8 @@ int run_verify_command(VerifyArguments& options) {
     coverage->print();
   else
     print_clauses(lines);
-  const auto passed = std::count_if(lines.begin(), lines.end(), [](const Line& line) { return line.outcome.passed; });
+  const auto passed =
+      std::count_if(lines.begin(), lines.end(), [](const VerifyLine& line) { return line.outcome.passed; });
   print_cycles(lines, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   fmt::print("\n{} passed, {} failed\n", passed, static_cast<std::ptrdiff_t>(lines.size()) - passed);
   write_junit(options.junit, lines, coverage ? coverage->cases() : std::vector<Coverage::Case>{});
@@ -222,6 +239,27 @@ int run_verify_command(VerifyArguments& options) {
   options.report.write();
   leave_failures(options, lines);
   return passed == static_cast<std::ptrdiff_t>(lines.size()) && (!coverage || coverage->complete()) ? 0 : 1;
+}
+
+void add_device_options(CLI::App& command, DeviceArguments& device) {
+  command
+      .add_option("--device", device.names,
+                  "Run the vectors of the grade verbs on this device of libibverbs, whose port sends to itself; two of "
+                  "them: from the first to the second, and back")
+      ->allow_extra_args(false);
+  command.add_flag("--in-part", device.in_part,
+                   "With --device: also vectors of higher grades all of whose steps the device can do, without what it "
+                   "cannot show: packets, counters, causes of events");
+  command
+      .add_option("--patience", device.patience_s,
+                  "With --device: seconds that are waited for a completion or an event")
+      ->check(CLI::Range(1u, 3600u))
+      ->capture_default_str();
+  command
+      .add_option("--settle", device.settle_ms,
+                  "With --device: milliseconds that are waited for what must not come, and at the end")
+      ->check(CLI::Range(1u, 60'000u))
+      ->capture_default_str();
 }
 
 }  // namespace
@@ -236,6 +274,14 @@ void add_verify_command(CLI::App& tool, std::function<int()>& action) {
   command->add_flag(
       "--list", options->list,
       "Run nothing; print documents and clauses with their vectors, and the clauses of clauses.json that have none");
+  command
+      ->add_option("--grade", options->grade,
+                   "Vectors of this grade alone: those for any device of libibverbs, those that also need its wire, "
+                   "those for this NIC and its driver (docs/vectors.md, Grades)")
+      ->check(CLI::IsMember(std::vector<std::string>(kGradeNames.begin(), kGradeNames.end())));
+  add_device_options(*command, options->device);
+  command->add_flag("--grades", options->grades,
+                    "Run nothing; print the grade of each vector, and what in it asks for that grade");
   command->add_flag("--check", options->check,
                     "Run nothing; say of each file what is wrong with it (docs/vectors.schema.json)");
   command->add_flag("--coverage", options->coverage,
@@ -250,6 +296,7 @@ void add_verify_command(CLI::App& tool, std::function<int()>& action) {
   add_file_options(*command, options->world.options, "both NICs in one vector");
   add_world_options(*command, options->world);
   command->callback([options, &action] {
+    if (options->device.names.size() > 2) throw CLI::ValidationError("--device", "a vector has two hosts");
     if (options->paths.empty()) {
       if (!options->coverage) throw CLI::RequiredError("paths");
       options->paths = {"tests/vectors"};

@@ -36,17 +36,18 @@ VectorPacket read_packet(const Reader& from, const json& packet) {
 
 PacketPatterns read_packet_list(const Reader& from, const json& list);
 
-/// A packet; one of several lists ({"either": [...]}, whose lists of one packet may be that packet alone); or several
-/// lists at once ({"mixed": [...]}).
+/// A packet; one of several lists ({"either": [...], "clause": ...}, whose lists of one packet may be that packet
+/// alone); or several lists at once ({"mixed": [...]}).
 PacketPattern read_pattern(const Reader& from, const json& value, std::size_t index) {
-  if (!value.is_object()) return {PacketPattern::Kind::kPacket, read_packet(from, value), {}};
+  if (!value.is_object()) return {PacketPattern::Kind::kPacket, read_packet(from, value), {}, {}};
   Reader one = from.element(value, "packets", index);
   const bool either = one.find("either") != nullptr;
-  PacketPattern pattern{either ? PacketPattern::Kind::kEither : PacketPattern::Kind::kMixed, {}, {}};
-  for (const json& list : one.list(one.need(either ? "either" : "mixed"), either ? "either" : "mixed")) {
+  PacketPattern pattern{either ? PacketPattern::Kind::kEither : PacketPattern::Kind::kMixed, {}, {}, {}};
+  const json& lists = either ? read_either(one, pattern.open_by) : one.list(one.need("mixed"), "mixed");
+  for (const json& list : lists) {
     pattern.lists.push_back(list.is_array() ? read_packet_list(one, list) : PacketPatterns{read_pattern(one, list, 0)});
   }
-  if (pattern.lists.size() < 2) one.fail("\"either\" and \"mixed\" need two lists");
+  if (pattern.lists.size() < 2) one.fail("\"mixed\" needs two lists");
   one.finish();
   return pattern;
 }

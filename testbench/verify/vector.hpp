@@ -101,6 +101,7 @@ struct VectorResult {
   std::uint64_t context = 0;
   std::vector<std::int32_t> statuses;       ///< Any of these
   std::vector<hw::CqeStatus> cqe_statuses;  ///< Instead
+  std::string open_by;                      ///< Clause that leaves several statuses open
   std::optional<std::uint32_t> bytes;
   std::optional<std::uint32_t> immediate;  ///< With cqe_statuses only
   std::string invalidated;        ///< With cqe_statuses only: window or region whose token the message has invalidated
@@ -145,6 +146,7 @@ struct PacketPattern {
   Kind kind = Kind::kPacket;
   VectorPacket packet;
   std::vector<std::vector<PacketPattern>> lists;
+  std::string open_by;  ///< kEither: the clause that leaves it open
 };
 using PacketPatterns = std::vector<PacketPattern>;
 
@@ -296,6 +298,7 @@ struct VectorStep {
   std::string invalidate;   ///< kSend: window or region of the peer whose token it invalidates
   std::uint64_t offset = 0, length = 0, size = 0;
   std::optional<VectorPlace> equals;
+  std::string open_by;  ///< kMemory: the clause that leaves several contents open
   std::set<bool>
       fills;  ///< kMemory: all bytes are zero (false) or the pattern (true). Any of these, `equals` and `payload_of`
   struct Payload {

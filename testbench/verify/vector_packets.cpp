@@ -275,7 +275,7 @@ std::string describe(const PacketPattern& pattern) {
     const char* const between = pattern.kind == PacketPattern::Kind::kEither ? " or " : " mixed with ";
     all.append(all.empty() ? "" : between).append(list.empty() ? "nothing" : list.size() > 1 ? "(" + one + ")" : one);
   }
-  return "[" + all + "]";
+  return "[" + all + (pattern.open_by.empty() ? "" : "; open by " + pattern.open_by) + "]";
 }
 
 /// What may still come. A list that is matched packet by packet: each packet turns a rest into the rests behind it,

@@ -111,4 +111,13 @@ class VectorReader {
   std::set<std::string> known_;
 };
 
+/// {"either": [one, another, ...], "clause": "what leaves it open"}: the list, of at least two; the clause goes to
+/// `open_by`.
+inline const nlohmann::json& read_either(VectorReader& from, std::string& open_by) {
+  const auto& list = from.list(from.need("either"), "either");
+  if (list.size() < 2) from.fail("\"either\" needs two");
+  open_by = from.text("clause");
+  return list;
+}
+
 }  // namespace rnic::testbench

@@ -108,6 +108,7 @@ void VectorSession::expect_bytes(const VectorStep& step, const std::vector<Expec
                            failure.empty() ? "" : "; or: ", step.offset + i, step.name, here.memory[step.offset + i],
                            expected(i));
   }
+  if (!step.open_by.empty()) failure += fmt::format(" (open by {})", step.open_by);
   throw VectorFailure(fmt::format("{}: {}", step.text, failure));
 }
 

@@ -23,12 +23,12 @@ bool is_one_of(const std::vector<T>& all, T one) {
   return std::find(all.begin(), all.end(), one) != all.end();
 }
 
-/// "a or b".
+/// "a or b", and what leaves it open.
 template <typename T, typename Name>
-std::string names_of(const std::vector<T>& all, const Name& name) {
+std::string names_of(const std::vector<T>& all, const std::string& open_by, const Name& name) {
   std::string text;
   for (const T one : all) text.append(text.empty() ? "" : " or ").append(name(one));
-  return text;
+  return open_by.empty() ? text : fmt::format("{} (open by {})", text, open_by);
 }
 
 }  // namespace
@@ -89,7 +89,7 @@ void VectorSession::check_result(const VectorStep& step, std::size_t number, con
                                     step.text, number, type_name(static_cast<std::uint32_t>(result.RequestType)),
                                     context, status_name(result.Status), result.BytesTransferred,
                                     reinterpret_cast<std::uintptr_t>(result.QueuePairContext), kind_name(expected.kind),
-                                    expected.context, names_of(expected.statuses, status_name),
+                                    expected.context, names_of(expected.statuses, expected.open_by, status_name),
                                     expected.bytes ? fmt::format(" ({} bytes)", *expected.bytes) : "",
                                     expected.qp ? fmt::format(" of queue pair {}", *expected.qp + 1) : ""));
   }
@@ -116,15 +116,15 @@ bool VectorSession::take_completion(const VectorStep& step, std::size_t number, 
     const auto with = [](bool there, std::uint32_t value) {
       return there ? fmt::format(", immediate {:#x}", value) : std::string();
     };
-    throw VectorFailure(
-        fmt::format("{}: result {} is {} {} {} ({} bytes{}{}), QPN {:#x}, expected {} {} {}{}{}{}", step.text, number,
-                    kind_name(result.kind), result.id, cqe_status_name(result.status), result.byte_count,
-                    with(result.with_immediate, result.immediate),
-                    result.grh ? fmt::format(", from QPN {:#x}", result.source_qpn) : "", result.qpn,
-                    kind_name(expected.kind), expected.context, names_of(expected.cqe_statuses, cqe_status_name),
-                    expected.bytes ? fmt::format(" ({} bytes)", *expected.bytes) : "",
-                    with(expected.immediate.has_value(), expected.immediate.value_or(0)),
-                    expected.qp ? fmt::format(", queue pair {}", *expected.qp + 1) : ""));
+    throw VectorFailure(fmt::format(
+        "{}: result {} is {} {} {} ({} bytes{}{}), QPN {:#x}, expected {} {} {}{}{}{}", step.text, number,
+        kind_name(result.kind), result.id, cqe_status_name(result.status), result.byte_count,
+        with(result.with_immediate, result.immediate),
+        result.grh ? fmt::format(", from QPN {:#x}", result.source_qpn) : "", result.qpn, kind_name(expected.kind),
+        expected.context, names_of(expected.cqe_statuses, expected.open_by, cqe_status_name),
+        expected.bytes ? fmt::format(" ({} bytes)", *expected.bytes) : "",
+        with(expected.immediate.has_value(), expected.immediate.value_or(0)),
+        expected.qp ? fmt::format(", queue pair {}", *expected.qp + 1) : ""));
   }
   return true;
 }

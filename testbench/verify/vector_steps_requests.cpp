@@ -45,8 +45,22 @@ std::uint32_t read_flags(Reader& from, VectorStep& to, const Names& names) {
   return flags & ~kDefer;
 }
 
-void read_or_fill(Reader& from, VectorStep& to) {
-  if (from.find("or_fill")) to.fills.insert(from.name("or_fill", kFills) != 0);
+/// What bytes are: those of a place, of a hand-made frame, or a fill.
+void read_expectation(Reader& from, const VectorSetup& setup, VectorStep& to) {
+  if ((from.find("equals") != nullptr) + (from.find("payload_of") != nullptr) + (from.find("fill") != nullptr) > 1)
+    from.fail("\"equals\", \"payload_of\" and \"fill\" exclude each other");
+  if (from.find("equals")) {
+    to.equals = read_place(from.object("equals"), false);
+  } else if (from.find("payload_of")) {
+    Reader payload = from.object("payload_of");
+    auto& of = to.payload_of.emplace(VectorStep::Payload{});
+    of.psn = read_psn(payload);
+    of.qp = read_qp(payload, setup, "qp");
+    of.byte = payload.number<std::uint64_t>("byte", 0);
+    payload.finish();
+  } else {
+    to.fills.insert(from.name("fill", kFills) != 0);
+  }
 }
 
 /// "AnyError": all but success and the flush behind another error.
@@ -61,9 +75,12 @@ VectorResult read_result(Reader one, const VectorSetup& setup) {
   VectorResult result;
   result.kind = static_cast<umd::RequestKind>(one.name("type", kRequestKinds));
   result.context = one.number<std::uint64_t>("context");
-  const json& status = one.need("status");
-  const json list = status.is_array() ? status : json::array({status});
-  if (list.empty()) one.fail("\"status\" is an empty list");
+  json list = json::array({one.need("status")});
+  if (one.need("status").is_object()) {
+    Reader open = one.object("status");
+    list = read_either(open, result.open_by);
+    open.finish();
+  }
   const auto of_networkdirect = [](const json& name) {
     return name.is_string() && name.get_ref<const std::string&>().starts_with("ND_");
   };
@@ -260,25 +277,14 @@ void read_memory_step(Reader& from, const VectorSetup& setup, VectorStep& to) {
     return;
   }
   to.length = from.number<std::uint64_t>("length");
-  if (from.find("equals")) {
-    to.equals = read_place(from.object("equals"), false);
-    if (from.find("fill") || from.find("payload_of"))
-      from.fail("\"equals\", \"payload_of\" and \"fill\" exclude each other");
-    read_or_fill(from, to);
-  } else if (from.find("payload_of")) {
-    Reader payload = from.object("payload_of");
-    auto& of = to.payload_of.emplace(VectorStep::Payload{});
-    of.psn = read_psn(payload);
-    of.qp = read_qp(payload, setup, "qp");
-    of.byte = payload.number<std::uint64_t>("byte", 0);
-    payload.finish();
-    if (from.find("fill")) from.fail("\"payload_of\" and \"fill\" exclude each other");
-    read_or_fill(from, to);
-  } else {
-    const json& fill = from.need("fill");
-    for (const json& one : fill.is_array() ? fill : json::array({fill}))
-      to.fills.insert(from.to_name(one, "fill", kFills) != 0);
-    if (to.fills.empty()) from.fail("\"fill\" is an empty list");
+  if (!from.find("either")) return read_expectation(from, setup, to);
+  const json& open = read_either(from, to.open_by);
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    Reader one = from.element(open[i], "either", i);
+    if ((one.find("equals") && to.equals) || (one.find("payload_of") && to.payload_of))
+      one.fail("a second one of its kind");
+    read_expectation(one, setup, to);
+    one.finish();
   }
 }
 

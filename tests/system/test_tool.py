@@ -479,6 +479,41 @@ class ToolTest(unittest.TestCase):
             self.assertIn("clauses.json", line)
             self.assertIn(words, line)
 
+    def test_grades(self):
+        folder = self.folder / "v"
+        folder.mkdir()
+        good = json.loads((VECTORS / "send/gather.json").read_text())
+        wait = {"host": "A", "do": "wait", "us": 1}
+        variants = {
+            "a": ("verbs", "", {}), "b": ("wire", "packets", {"packets": []}), "c": ("wire", "no_packets", {"no_packets": ["A>B SendOnly"]}),
+            "d": ("wire", "step 2 (frame)", {"steps": [wait, {"host": "A", "do": "frame", "opcode": "SendOnly", "psn": 0}]}),
+            "e": ("nic", "step 2 (counter)", {"steps": [wait, {"host": "A", "do": "counter", "name": "TxNaks", "equals": 0}]}),
+            "f": ("nic", "step 1 (flush)", {"steps": [{"host": "A", "do": "flush"}], "packets": []}),
+            "g": ("nic", "setup", {"setup": {"type": "QP1"}}), "h": ("wire", "setup", {"setup": {"link_gbps": 1}}),
+            "i": ("verbs", "", {"steps": [{"host": "A", "do": "modify", "to": "RTS", "returns": "ND_INVALID_PARAMETER"}]}),
+            "j": ("nic", "step 1 (event)", {"steps": [{"host": "A", "do": "event", "type": "QpFatal", "cause": "LocProtErr"}]}),
+        }
+        for name, (_, _, change) in variants.items():
+            (folder / f"{name}.json").write_text(json.dumps({**good, **change}))
+        result = rnic("verify", "--grades", folder)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        expected = [f"{grade:<5} {folder / name}.json" + (f": {reason}" if reason else "") for name, (grade, reason, _) in variants.items()]
+        self.assertEqual(result.stdout.splitlines(), [*expected, "10 vectors: 2 verbs, 4 wire, 4 nic"])
+        self.assertIn("grades: 2 verbs, 4 wire, 4 nic", rnic("verify", "--list", folder).stdout)
+        self.assertIn("4 vectors; ", rnic("verify", "--list", "--grade", "wire", folder).stdout)
+        self.assertIn("no vector of the grade wire", self.refused("verify", "--grade", "wire", folder / "a.json"))
+        self.refused("verify", "--grade", "good", folder)
+        self.refused("verify", "--grade", "nic", "--coverage", VECTORS)
+
+    def test_check_says_of_each_file_what_is_wrong(self):
+        (self.folder / "good.json").write_text((VECTORS / "send/gather.json").read_text())
+        for name, text in (("bad", "{"), ("worse", '{"document": "d", "clause": "c", "rule": "r", "steps": []}')):
+            (self.folder / f"{name}.json").write_text(text)
+        result = rnic("verify", "--check", self.folder)
+        self.assertEqual(result.returncode, 2)
+        self.assertRegex(result.stdout, r"malformed: \S*/bad.json: .*\nmalformed: \S*/worse.json: \"steps\" is empty\n3 files, 2 malformed\n")
+        self.assertEqual(rnic("verify", "--check", VECTORS).returncode, 0)
+
     def test_coverage_of_statements(self):
         folder = self.folder / "v"
         folder.mkdir()
@@ -645,8 +680,8 @@ class ToolTest(unittest.TestCase):
             "hand-made frames spared": step("response/peer_is_mute", "fault", hand_made=True),
             "one memory of two regions": run("memory_region/same_buffer_twice", lambda vector: vector["setup"]["regions"][2].pop("memory_of")),
             "payload of a frame": step("header/ipv4_options", "memory", 1, payload_of={"psn": 1}),
-            "payload or a fill": step("header/broadcast_mac", "memory", payload_of={"psn": 1}, or_fill="pattern"),
-            "one of several statuses": run("sequence/sendlast_in_a_write", lambda vector: find(vector, "complete")["results"][0].update(status=["Success", "LocLenErr"])),
+            "payload or a fill": step("header/broadcast_mac", "memory", either=[{"payload_of": {"psn": 1}}, {"fill": "pattern"}]),
+            "one of several statuses": run("sequence/sendlast_in_a_write", lambda vector: find(vector, "complete")["results"][0].update(status={"either": ["Success", "LocLenErr"], "clause": "c"})),
             "at most": run("recovery/first_read_response_lost", lambda vector: (find(vector, "counter").pop("at_least"), find(vector, "counter").update(at_most=0))),
             "UDP checksum of a packet": packet("header/of_the_queue_pair", "udp_checksum=0", "udp_checksum=1"),
             "BTH version of a packet": packet("header/of_the_queue_pair", "tver=0", "tver=1"),

@@ -62,7 +62,7 @@ TEST_CASE("vector format: a list of packets is met by these packets in this orde
 
 TEST_CASE("vector format: either of several lists") {
   const std::string list =
-      R"(["A>B ReadRequest psn=0", {"either": ["A>B ReadRequest psn=2", ["A>B ReadRequest psn=0", "A>B ReadRequest psn=1"], []]}, "A>B SendOnly"])";
+      R"(["A>B ReadRequest psn=0", {"either": ["A>B ReadRequest psn=2", ["A>B ReadRequest psn=0", "A>B ReadRequest psn=1"], []], "clause": "c"}, "A>B SendOnly"])";
   CHECK(fits(list, {"A>B ReadRequest psn=0", "A>B ReadRequest psn=2", "A>B SendOnly"}));
   CHECK(fits(list, {"A>B ReadRequest psn=0", "A>B ReadRequest psn=0", "A>B ReadRequest psn=1", "A>B SendOnly"}));
   CHECK(fits(list, {"A>B ReadRequest psn=0", "A>B SendOnly"}));
@@ -71,8 +71,8 @@ TEST_CASE("vector format: either of several lists") {
                           "A>B ReadRequest psn=1", "A>B SendOnly"}));
   CHECK_FALSE(fits(list, {"A>B ReadRequest psn=0", "A>B ReadRequest psn=2"}));
   // The longer alternative is found although the shorter begins alike.
-  CHECK(
-      fits(R"([{"either": ["A>B SendOnly", ["A>B SendOnly", "A>B WriteOnly"]]}])", {"A>B SendOnly", "A>B WriteOnly"}));
+  CHECK(fits(R"([{"either": ["A>B SendOnly", ["A>B SendOnly", "A>B WriteOnly"]], "clause": "c"}])",
+             {"A>B SendOnly", "A>B WriteOnly"}));
 }
 
 TEST_CASE("vector format: several lists mixed") {
@@ -89,7 +89,7 @@ TEST_CASE("vector format: several lists mixed") {
       fits(list, {"B>A ReadResponseFirst", "B>A ReadResponseLast", "B>A Acknowledge psn=6", "B>A Acknowledge psn=5"}));
   // One that may be absent, anywhere among the others.
   const std::string notice =
-      R"([{"mixed": [["B>A Acknowledge psn=0", "B>A Acknowledge psn=1"], [{"either": [[], ["B>A opcode=0x81"]]}]]}])";
+      R"([{"mixed": [["B>A Acknowledge psn=0", "B>A Acknowledge psn=1"], [{"either": [[], ["B>A opcode=0x81"]], "clause": "c"}]]}])";
   CHECK(fits(notice, {"B>A Acknowledge psn=0", "B>A Acknowledge psn=1"}));
   CHECK(fits(notice, {"B>A Acknowledge psn=0", "B>A opcode=0x81", "B>A Acknowledge psn=1"}));
   CHECK_FALSE(fits(notice, {"B>A opcode=0x81", "B>A Acknowledge psn=0", "B>A opcode=0x81", "B>A Acknowledge psn=1"}));
@@ -127,22 +127,36 @@ TEST_CASE("vector format: what is wrong is refused") {
   CHECK(with(R"("setup": {"link_gbps": 0})").find("link_gbps") != std::string::npos);
   CHECK(with(R"("setup": {"regions": [{"host": "A", "name": "a", "size": 8, "memory_of": "b"}]})")
             .find("no region \"b\"") != std::string::npos);
-  CHECK(with(R"("packets": [{"either": [[]]}])").find("two lists") != std::string::npos);
+  CHECK(with(R"("packets": [{"either": [[]], "clause": "c"}])").find("needs two") != std::string::npos);
+  CHECK(with(R"("packets": [{"either": [[], []]}])").find("\"clause\" is missing") != std::string::npos);
+  CHECK(with(R"("packets": [{"mixed": [[]]}])").find("two lists") != std::string::npos);
   CHECK(with(R"("packets": [{"any": [[], []]}])").find("mixed") != std::string::npos);
-  CHECK(with(R"("packets": {"A": [{"either": ["B>A SendOnly", []]}]})").find("not a packet of host A") !=
+  CHECK(with(R"("packets": {"A": [{"either": ["B>A SendOnly", []], "clause": "c"}]})").find("not a packet of host A") !=
         std::string::npos);
   CHECK(with(R"("no_packets": ["A>B Send"])").find("no opcode") != std::string::npos);
   CHECK(with(R"("no_packets": ["A>B WriteOnly rkey=x"])").find("no region or window \"x\"") != std::string::npos);
-  CHECK(step(R"("do": "complete", "results": [{"type": "Send", "context": 1, "status": ["Success", "ND_SUCCESS"]}])")
-            .find("mixes") != std::string::npos);
-  CHECK(step(R"("do": "complete", "results": [{"type": "Send", "context": 1, "status": []}])").find("empty") !=
-        std::string::npos);
+  CHECK(
+      step(
+          R"("do": "complete", "results": [{"type": "Send", "context": 1, "status": {"either": ["Success", "ND_SUCCESS"], "clause": "c"}}])")
+          .find("mixes") != std::string::npos);
+  CHECK(
+      step(
+          R"("do": "complete", "results": [{"type": "Send", "context": 1, "status": {"either": ["Success"], "clause": "c"}}])")
+          .find("needs two") != std::string::npos);
+  CHECK(step(R"("do": "complete", "results": [{"type": "Send", "context": 1, "status": ["Success", "LocLenErr"]}])")
+            .find("\"status\" is") != std::string::npos);
   CHECK(step(R"("do": "counter", "name": "TxNaks", "equals": 1, "at_most": 2)").find("equals") != std::string::npos);
   CHECK(step(R"("do": "counter", "name": "TxNaks")").find("equals") != std::string::npos);
   CHECK(step(R"("do": "memory", "region": "a", "offset": 0, "length": 8, "payload_of": {"psn": 0}, "fill": "zero")")
             .find("exclude") != std::string::npos);
-  CHECK(step(R"("do": "memory", "region": "a", "offset": 0, "length": 8, "fill": "zero", "or_fill": "pattern")")
-            .find("or_fill") != std::string::npos);
+  CHECK(
+      step(
+          R"("do": "memory", "region": "a", "offset": 0, "length": 8, "either": [{"fill": "zero"}, {"fill": "pattern"}])")
+          .find("\"clause\" is missing") != std::string::npos);
+  CHECK(
+      step(
+          R"("do": "memory", "region": "a", "offset": 0, "length": 8, "either": [{"equals": {"region": "a", "offset": 0}}, {"equals": {"region": "a", "offset": 8}}], "clause": "c")")
+          .find("second") != std::string::npos);
   CHECK(step(R"("do": "frame", "opcode": "SendOnly", "psn": 0, "insert": [{"part": "ip", "byte": 20, "bytes": "??"}])")
             .find("all known") != std::string::npos);
   CHECK(step(R"("do": "send", "context": 1, "sge": [], "invalidate": "x")").find("no region \"x\"") !=
@@ -157,13 +171,13 @@ TEST_CASE("vector format: statuses, one or several") {
         .results[0];
   };
   CHECK(statuses(R"("ND_SUCCESS")").statuses == std::vector<std::int32_t>{ND_SUCCESS});
-  CHECK(statuses(R"(["ND_SUCCESS", "ND_CANCELED"])").statuses.size() == 2);
+  CHECK(statuses(R"({"either": ["ND_SUCCESS", "ND_CANCELED"], "clause": "c"})").statuses.size() == 2);
   const auto any = statuses(R"("AnyError")").cqe_statuses;
   CHECK(any.size() == 10);
   CHECK(std::count(any.begin(), any.end(), hw::CqeStatus::kSuccess) +
             std::count(any.begin(), any.end(), hw::CqeStatus::kWrFlushErr) ==
         0);
-  CHECK(statuses(R"(["WrFlushErr", "AnyError"])").cqe_statuses.size() == 11);
+  CHECK(statuses(R"({"either": ["WrFlushErr", "AnyError"], "clause": "c"})").cqe_statuses.size() == 11);
 }
 
 // A pattern with a period lets data pass that was fetched a page, a packet or a TLP too early.
