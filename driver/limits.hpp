@@ -11,7 +11,7 @@ struct Limits {
   std::uint32_t max_qp{};  ///< Beside QP1
   std::uint32_t max_cq{};
   std::uint32_t max_eq{};
-  std::uint32_t max_mr{};
+  std::uint32_t max_mr{};  ///< Beside that of the host's own agent
   std::uint32_t max_queue_depth{};
   std::uint32_t max_cq_depth{};
   std::uint32_t max_eq_depth{};

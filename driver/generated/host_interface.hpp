@@ -20,7 +20,7 @@ inline constexpr std::uint32_t kSrqIndexBits = 8;
 /// Event queues: 2^EqIndexBits.
 inline constexpr std::uint32_t kEqIndexBits = 5;
 /// Memory protection table entries: 2^MptIndexBits. A key is {24-bit index, 8-bit tag}.
-inline constexpr std::uint32_t kMptIndexBits = 0xe;
+inline constexpr std::uint32_t kMptIndexBits = 0xf;
 /// Longest page list of a fast-register memory region.
 inline constexpr std::uint32_t kMaxFastPages = 0x8000;
 /// Lines of 64 bytes on chip, for page lists that come in FastRegister requests.
@@ -35,8 +35,8 @@ inline constexpr std::uint32_t kMsixVectors = 0x20;
 inline constexpr std::uint32_t kMaxSge = 0x10;
 /// Inline payload of one send WQE (a 256-byte WQE less control and remote address segments).
 inline constexpr std::uint32_t kMaxInlineBytes = 0xe0;
-/// Longest message (InfiniBand specification 9.7.7: 2^31; the length 2^31 itself is left out so that it fits 31 bits).
-inline constexpr std::uint32_t kMaxMessageBytes = 0x7fffffff;
+/// Longest message, sent or taken from the wire (InfiniBand specification 9.7.4.1.6, 9.7.7).
+inline constexpr std::uint32_t kMaxMessageBytes = 0x80000000;
 /// Multicast groups that QPs of the NIC may be attached to at once.
 inline constexpr std::uint32_t kMulticastGroups = 0x10;
 /// Destination QPN of a multicast datagram (InfiniBand specification 10.5.2).
@@ -87,8 +87,6 @@ inline constexpr std::uint32_t kKernelUar = 1;
 inline constexpr std::uint32_t kQpCounters = 0x18;
 /// Space for the global route header in front of each datagram in its receive buffer (11.4.1.2).
 inline constexpr std::uint32_t kGrhBytes = 0x28;
-/// Longest message that a responder takes from the wire (9.7.4.1.6).
-inline constexpr std::uint32_t kMaxWireMessageBytes = 0x80000000;
 /// UDP destination port of RoCEv2 (annex A17.3.1.1).
 inline constexpr std::uint32_t kRoceUdpPort = 0x12b7;
 /// EtherType of IPv4.

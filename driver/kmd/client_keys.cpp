@@ -47,6 +47,7 @@ Result<std::shared_ptr<ClientMr>> Client::region_of(const Request& m) {
                   .remote_write = m.remote_write != 0,
                   .remote_atomic = m.remote_atomic != 0,
                   .window_bind = m.window_bind != 0,
+                  .management = uar_ == hw::kKernelUar,
                   .iova = m.iova,
                   .space = memory_,
                   .keeps = as<ClientPd>(region->pd).pd,

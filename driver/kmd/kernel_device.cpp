@@ -28,6 +28,7 @@ constexpr std::uint32_t kReservedQps = 2;  // The management interfaces, QPN 0 a
 constexpr unsigned kPdTagBits = 12;
 constexpr std::uint32_t kPdCount = 4096;
 constexpr unsigned kKeyTagBits = 8;
+constexpr std::uint32_t kReservedKeys = 1;  // The datagrams' region of the host's own agent: whatever others register
 constexpr std::uint32_t kFirstUserUar = hw::kKernelUar + 1;
 
 }  // namespace
@@ -96,7 +97,8 @@ Result<void> KernelDevice::start(DeviceLife& life) {
 void KernelDevice::make_pools() {
   cqs_ = std::make_unique<NumberPool>(device_, limits_.max_cq, 0, kCqTagBits);
   srqs_ = std::make_unique<NumberPool>(device_, limits_.max_srq, 0, kSrqTagBits);
-  mrs_ = std::make_unique<NumberPool>(device_, limits_.max_mr, 0, kKeyTagBits);
+  own_mrs_ = std::make_unique<NumberPool>(device_, kReservedKeys, 0, kKeyTagBits);
+  mrs_ = std::make_unique<NumberPool>(device_, limits_.max_mr + kReservedKeys, kReservedKeys, kKeyTagBits);
   lines_ = std::make_unique<LinePool>(limits_.list_lines);
   uars_ = std::make_unique<NumberPool>(device_, limits_.uar_count + 1, kFirstUserUar, 0);
   pds_ = std::make_unique<NumberPool>(device_, kPdCount, 0, kPdTagBits);
@@ -226,7 +228,7 @@ Result<void> KernelDevice::query_limits(DeviceLife& life) {
              .max_qp = (1U << caps.log_max_qp) - kReservedQps,
              .max_cq = 1U << caps.log_max_cq,
              .max_eq = 1U << caps.log_max_eq,
-             .max_mr = 1U << caps.log_max_mr,
+             .max_mr = (1U << caps.log_max_mr) - kReservedKeys,
              .max_queue_depth = 1U << caps.log_max_queue_depth,
              .max_cq_depth = 1U << caps.log_max_cq_depth,
              .max_eq_depth = 1U << caps.log_max_eq_depth,
@@ -239,7 +241,7 @@ Result<void> KernelDevice::query_limits(DeviceLife& life) {
              .max_message = caps.max_message,
              .clock_mhz = caps.clock_mhz,
              .max_region = kMaxRegionBytes,
-             .max_mw = caps.window_type1 != 0 || caps.window_type2 != 0 ? 1U << caps.log_max_mw : 0,
+             .max_mw = caps.window_type1 != 0 || caps.window_type2 != 0 ? (1U << caps.log_max_mw) - kReservedKeys : 0,
              .window_type1 = caps.window_type1 != 0,
              .window_type2 = caps.window_type2 != 0,
              .max_fast_pages = caps.max_fast_pages,
@@ -307,7 +309,7 @@ KernelDevice::Held KernelDevice::held() {
   return {.qps = qps_->in_use(),
           .cqs = cqs_->in_use(),
           .srqs = srqs_ != nullptr ? srqs_->in_use() : 0,
-          .regions = mrs_->in_use(),
+          .regions = mrs_->in_use() + own_mrs_->in_use(),
           .lines = lines_->in_use(),
           .contexts = uars_->in_use(),
           .domains = pds_->in_use()};

@@ -214,8 +214,9 @@ class KernelDevice {
   std::unique_ptr<NumberPool> qps_;
   std::unique_ptr<NumberPool> cqs_;
   std::unique_ptr<NumberPool> srqs_;
-  std::unique_ptr<NumberPool> mrs_;
-  std::unique_ptr<LinePool> lines_;  ///< For page lists on chip
+  std::unique_ptr<NumberPool> mrs_;      ///< Of regions and windows
+  std::unique_ptr<NumberPool> own_mrs_;  ///< Of MrSpec::management
+  std::unique_ptr<LinePool> lines_;      ///< For page lists on chip
   std::unique_ptr<NumberPool> uars_;
   std::unique_ptr<NumberPool> pds_;
   std::mutex orphans_mutex_;

@@ -59,7 +59,8 @@ Result<std::unique_ptr<KernelMr>> KernelDevice::prepare_mr(const MrSpec& spec, h
     if (!list) return list.error();
     // Little-endian like the host (host interface, admin_create_mr).
     std::memcpy(list->data(), iovas.data(), iovas.size() * sizeof(std::uint64_t));
-    auto number = OwnedNumber::acquire(*mrs_);
+    auto number = spec.management ? OwnedNumber::acquire(*own_mrs_) : Error::kOutOfResources;
+    if (!number) number = OwnedNumber::acquire(*mrs_);
     if (!number) return number.error();
     std::unique_ptr<KernelMr> region(new KernelMr(*this, spec.keeps, pages.take(), list.take(), number.take()));
 

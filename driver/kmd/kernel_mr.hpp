@@ -23,6 +23,7 @@ struct MrSpec {
   bool remote_write{};   ///< Needs local_write
   bool remote_atomic{};  ///< Needs local_write
   bool window_bind{};    ///< Windows may be bound to it
+  bool management{};     ///< Of the host's own agent: it has a key also when all others are in use
   /// Under which requests name its first byte; the same place in a page as `address`. None: its address.
   std::optional<std::uint64_t> iova{};
   AddressSpace space{};                ///< Whose memory it is

@@ -226,7 +226,7 @@ Task<Admin::Outcome> Admin::execute(std::uint8_t opcode, std::uint32_t number, B
 
 Bytes Admin::capabilities() const {
   Bytes result;
-  for (const unsigned byte : {8u, 8u, 5u, 14u, 15u, kMaxLogCq, kMaxLogEq, kMaxSge}) append_little(result, byte, 1);
+  for (const unsigned byte : {8u, 8u, 5u, kLogKeys, 15u, kMaxLogCq, kMaxLogEq, kMaxSge}) append_little(result, byte, 1);
   append_little(result, kMaxInline, 2);
   append_little(result, kMaxReads, 1);
   append_little(result, 5, 1);
@@ -235,7 +235,7 @@ Bytes Admin::capabilities() const {
   append_little(result, kMaxMessage, 4);
   append_little(result, 250, 2);
   append_little(result, kMaxFastPages, 2);
-  append_little(result, 14, 1);
+  append_little(result, kLogKeys, 1);
   append_little(result, 3, 1);  // windows of type 1 and of type 2B
   append_little(result, 8, 1);
   append_little(result, kMaxLogSrq, 1);

@@ -146,11 +146,12 @@ enum : std::uint8_t {
 };
 }
 
-inline constexpr unsigned kQps = 256, kCqs = 256, kSrqs = 256, kEqs = 32, kKeys = 1 << 14, kUars = 128, kVectors = 32;
+inline constexpr unsigned kLogKeys = 15, kKeys = 1 << kLogKeys;
+inline constexpr unsigned kQps = 256, kCqs = 256, kSrqs = 256, kEqs = 32, kUars = 128, kVectors = 32;
 inline constexpr unsigned kMaxSge = 16, kMaxInline = 224, kMaxReads = 16, kSqWindow = 64, kGroups = 16;
 inline constexpr std::uint32_t kListLines = 1024, kMaxRegionLines = 8;
 inline constexpr std::uint32_t kMaxFastPages = 32768, kMulticastQpn = 0xffffff;
-inline constexpr std::uint32_t kMaxMessage = 0x7fffffff;
+inline constexpr std::uint32_t kMaxMessage = 0x80000000;
 
 /// Counters of the NIC.
 enum class Count : std::uint8_t {

@@ -9,10 +9,16 @@ namespace {
 
 constexpr std::size_t kBurstBytes = 32768, kBurstPackets = 16;
 constexpr unsigned kReadAhead = 8;
-constexpr std::uint32_t kPsnWindow = 1u << 23;  ///< Packets that may be unacknowledged (9.7.2)
+constexpr std::uint32_t kPsnWindow = 1u << 23;  ///< PSNs that may be unacknowledged (9.7.2, decisions 69)
 
 std::uint32_t packets_of(std::uint32_t bytes, std::size_t mtu) {
   return std::max<std::uint32_t>(1, static_cast<std::uint32_t>((bytes + mtu - 1) / mtu));
+}
+
+/// PSNs that a request takes.
+std::uint32_t psns_of(const Qp& qp, const SendWqe& wqe) {
+  if (wqe.is_memory()) return 0;
+  return wqe.is_atomic() ? 1 : packets_of(wqe.length, qp.mtu());
 }
 
 /// Opcode of packet `number` of a SEND or WRITE of `packets` packets.
@@ -102,7 +108,8 @@ Task<Done> Requester::fetch(QpPtr qp) {
   co_return Done{};
 }
 
-/// Fence (10.8.3.3), Read limit (decisions 5), credits (9.7.7.2.5). What may not begin waits, and all behind it.
+/// Fence (10.8.3.3), Read limit (decisions 5), half of the PSNs (9.7.2), credits (9.7.7.2.5). What may not begin waits,
+/// and all behind it.
 bool Requester::may_begin(Qp& qp, const SendWqe& wqe) {
   const auto reads = std::count_if(qp.requests.begin(), qp.requests.end(),
                                    [](const Request& request) { return request.awaits_data(); });
@@ -114,6 +121,7 @@ bool Requester::may_begin(Qp& qp, const SendWqe& wqe) {
     nic_.count(Count::ReadLimitStalls);
     return false;
   }
+  if (ahead(qp.next_psn, qp.una_psn) + psns_of(qp, wqe) > kPsnWindow) return false;
   qp.first_only = false;
   if (qp.type != QpType::Rc || !qp.limited || !wqe.takes_receive()) return true;
   const std::uint32_t ssn = (qp.ssn + 1) & kMask24;
@@ -140,7 +148,7 @@ Task<Done> Requester::begin(QpPtr qp) {
   ++qp->sq_next;
   request.first_psn = qp->next_psn;
   if (good && !wqe.is_memory()) {
-    request.packets = wqe.is_atomic() ? 1 : packets_of(wqe.length, qp->mtu());
+    request.packets = psns_of(*qp, wqe);
     request.ssn = qp->ssn = (qp->ssn + 1) & kMask24;
   }
   if (good && qp->type == QpType::Ud && wqe.length > qp->mtu()) {

@@ -12,7 +12,7 @@ package rnic_pkg;
   /// Event queues: 2^EqIndexBits.
   localparam logic [31:0] EqIndexBits = 32'd5;
   /// Memory protection table entries: 2^MptIndexBits. A key is {24-bit index, 8-bit tag}.
-  localparam logic [31:0] MptIndexBits = 32'd14;
+  localparam logic [31:0] MptIndexBits = 32'd15;
   /// Longest page list of a fast-register memory region.
   localparam logic [31:0] MaxFastPages = 32'd32768;
   /// Lines of 64 bytes on chip, for page lists that come in FastRegister requests.
@@ -27,8 +27,8 @@ package rnic_pkg;
   localparam logic [31:0] MaxSge = 32'd16;
   /// Inline payload of one send WQE (a 256-byte WQE less control and remote address segments).
   localparam logic [31:0] MaxInlineBytes = 32'd224;
-  /// Longest message (InfiniBand specification 9.7.7: 2^31; the length 2^31 itself is left out so that it fits 31 bits).
-  localparam logic [31:0] MaxMessageBytes = 32'd2147483647;
+  /// Longest message, sent or taken from the wire (InfiniBand specification 9.7.4.1.6, 9.7.7).
+  localparam logic [31:0] MaxMessageBytes = 32'd2147483648;
   /// Multicast groups that QPs of the NIC may be attached to at once.
   localparam logic [31:0] MulticastGroups = 32'd16;
   /// Destination QPN of a multicast datagram (InfiniBand specification 10.5.2).
@@ -79,8 +79,6 @@ package rnic_pkg;
   localparam logic [31:0] QpCounters = 32'd24;
   /// Space for the global route header in front of each datagram in its receive buffer (11.4.1.2).
   localparam logic [31:0] GrhBytes = 32'd40;
-  /// Longest message that a responder takes from the wire (9.7.4.1.6).
-  localparam logic [31:0] MaxWireMessageBytes = 32'd2147483648;
   /// UDP destination port of RoCEv2 (annex A17.3.1.1).
   localparam logic [31:0] RoceUdpPort = 32'd4791;
   /// EtherType of IPv4.
@@ -1588,9 +1586,9 @@ package rnic_pkg;
   } path_t;
 
   /// Memory protection table entry.
-  localparam int unsigned MptBits = 293;
+  localparam int unsigned MptBits = 294;
   typedef struct packed {
-    logic [13:0] mr_index;  // Window: entry of the region that it is bound to
+    logic [14:0] mr_index;  // Window: entry of the region that it is bound to
     logic [7:0] qp;  // Window: QP on which it was bound
     logic [15:0] max_pages;  // Fast-register region: longest page list
     logic [15:0] bound;  // Region: windows bound to it

@@ -101,7 +101,7 @@ module admin_mr (
   assign end_va    = {1'b0, body.va} + {1'b0, body.length};
   assign size_ok   = body.length != '0 && body.length <= MaxLength &&
       (!end_va[64] || end_va[63:0] == '0);
-  assign number_ok = command_i.number[31:8] < 24'd1 << rnic_pkg::MptIndexBits;
+  assign number_ok = command_i.number[31:8+rnic_pkg::MptIndexBits] == '0;
   always_comb begin
     fields_ok = 1'b1;
     if (create_mr) begin

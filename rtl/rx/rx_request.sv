@@ -78,7 +78,7 @@ module rx_request (
   assign mtu_shift    = 4'd7 + 4'(ctx_i.mtu);
   assign payload      = 32'(desc_i.payload_length);
   assign sum          = (starts ? 32'd0 : ctx_i.received) + payload;
-  assign too_long     = desc_i.dma_length > rnic_pkg::MaxWireMessageBytes;
+  assign too_long     = desc_i.dma_length > rnic_pkg::MaxMessageBytes;
   assign total        = starts ? desc_i.dma_length : ctx_i.remain;
   assign remain       = total - payload;
   assign read_packets = (desc_i.dma_length + 32'(mtu) - 32'd1) >> mtu_shift;
@@ -105,7 +105,7 @@ module rx_request (
     if (is_read) bad_payload = payload != 32'd0;
     // The packets of a WRITE carry its length exactly; there is more unless this one ends it.
     // At most 2^31 bytes (9.7.4.1.6, 9.7.4.1.7).
-    if (is_send) bad_total = sum > rnic_pkg::MaxWireMessageBytes;
+    if (is_send) bad_total = sum > rnic_pkg::MaxMessageBytes;
     else if (is_atomic) bad_total = desc_i.va[2:0] != 3'd0;
     else if (is_read) bad_total = too_long;
     else bad_total = (starts && too_long)

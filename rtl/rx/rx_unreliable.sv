@@ -75,8 +75,8 @@ module rx_unreliable (
     bad_payload = ends ? desc_i.payload_length > limit || (!starts && payload == 32'd0)
                        : desc_i.payload_length != mtu;
     // The packets of a WRITE carry exactly its length.
-    if (is_send) bad_total = sum > rnic_pkg::MaxWireMessageBytes;
-    else bad_total = (starts && desc_i.dma_length > rnic_pkg::MaxWireMessageBytes)
+    if (is_send) bad_total = sum > rnic_pkg::MaxMessageBytes;
+    else bad_total = (starts && desc_i.dma_length > rnic_pkg::MaxMessageBytes)
         || (ends ? payload != total : payload >= total);
   end
 

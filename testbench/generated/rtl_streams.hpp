@@ -1238,9 +1238,9 @@ struct Path {
   bool operator==(const Path&) const = default;
 };
 
-/// Memory protection table entry. 293 bits.
+/// Memory protection table entry. 294 bits.
 struct Mpt {
-  static constexpr std::size_t kBits = 293;
+  static constexpr std::size_t kBits = 294;
   static constexpr std::size_t kBytes = 37;
   std::uint8_t state{};  ///< MptState
   std::uint8_t mpt_type{};  ///< MptType
@@ -1295,7 +1295,7 @@ struct Mpt {
     bits::store<bits::Order::kLittle, 4>(to,
         bits::put<0, 15>(max_pages >> 1) |
         bits::put<15, 8>(qp) |
-        bits::put<23, 14>(mr_index));
+        bits::put<23, 15>(mr_index));
   }
   static constexpr Mpt decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -1325,7 +1325,7 @@ struct Mpt {
     v.bound = static_cast<std::uint16_t>(bits::get<47, 16>(word3));
     v.max_pages = static_cast<std::uint16_t>(bits::get<63, 1>(word3) | bits::get<0, 15>(word4) << 1);
     v.qp = static_cast<std::uint8_t>(bits::get<15, 8>(word4));
-    v.mr_index = static_cast<std::uint16_t>(bits::get<23, 14>(word4));
+    v.mr_index = static_cast<std::uint16_t>(bits::get<23, 15>(word4));
     return v;
   }
   bool operator==(const Mpt&) const = default;

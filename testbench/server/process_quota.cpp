@@ -25,9 +25,10 @@ kmd::Quota ProcessQuota::on(const Limits& limits) const {
   set(calls::ObjectKind::kQp, queue_pairs, limits.max_qp / 2);
   set(calls::ObjectKind::kCq, completion_queues, limits.max_cq / 2);
   set(calls::ObjectKind::kSrq, shared_receive_queues, limits.max_srq / 2);
-  // They share their numbers.
-  set(calls::ObjectKind::kMr, memory_regions, limits.max_mr / 2);
-  set(calls::ObjectKind::kMw, memory_windows, limits.max_mr / 4);
+  // They share their numbers, one of which is the host's own.
+  const std::uint64_t keys = std::uint64_t{limits.max_mr} + 1;
+  set(calls::ObjectKind::kMr, memory_regions, keys / 2);
+  set(calls::ObjectKind::kMw, memory_windows, keys / 4);
   set(calls::ObjectKind::kPd, protection_domains, kProtectionDomains);
   set(calls::ObjectKind::kChannel, channels, kChannels);
   set(calls::ObjectKind::kEndpoint, endpoints, kEndpoints);

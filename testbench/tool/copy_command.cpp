@@ -3,6 +3,7 @@
 #include <fstream>
 #include <memory>
 
+#include "driver/generated/host_interface.hpp"
 #include "testbench/tool/commands.hpp"
 #include "testbench/tool/copy.hpp"
 #include "testbench/tool/report.hpp"
@@ -76,7 +77,7 @@ void add_copy_command(CLI::App& tool, std::function<int()>& action) {
       tool.add_subcommand("copy", "Moves FILE from host A to host B by RDMA Write and back by RDMA Read, and compares");
   command->add_option("file", options->copy.file, "File to copy")->required();
   command->add_option("--message", options->copy.message, "Bytes of one Write or Read")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{0x7fffffff}))
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{hw::kMaxMessageBytes}))
       ->capture_default_str();
   command->add_option("--qps", options->copy.qps, "Queue pairs")->check(CLI::Range(1u, 128u))->capture_default_str();
   command->add_option("--mtu", options->copy.mtu, "Path MTU, bytes")

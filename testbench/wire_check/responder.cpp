@@ -29,7 +29,8 @@ void Responder::received(const Packet& packet) {
     if (asked_.size() > kRemembered) asked_.pop_front();
   }
   const std::uint32_t behind = (packet.psn + asked.span) & kMask24;
-  if (not_behind(behind, beyond_)) beyond_ = behind;
+  // A Read may take half of the PSNs (9.7.3.1): its end is then as far behind as ahead.
+  if (not_behind(packet.psn, beyond_) || not_behind(behind, beyond_)) beyond_ = behind;
   if (packet.psn != expected_) return;
   expected_ = behind;
   if (!packet.ends()) return;

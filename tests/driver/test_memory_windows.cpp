@@ -39,7 +39,7 @@ TEST_CASE("limits tell of windows and fast registration") {
   const auto& limits = fixture.kernel->limits();
   CHECK(limits.window_type1);
   CHECK(limits.window_type2);
-  CHECK(limits.max_mw == 1U << hw::kMptIndexBits);
+  CHECK(limits.max_mw == (1U << hw::kMptIndexBits) - 1);
   CHECK(limits.max_fast_pages == hw::kMaxFastPages);
   CHECK(limits.max_fast_pages >= 256);
 }

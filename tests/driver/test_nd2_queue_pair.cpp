@@ -98,7 +98,7 @@ TEST_CASE_METHOD(PostFixture, "inline failures, which leave the queue pair usabl
   CHECK(pair->Read(nullptr, sge.data(), 300, 0, 0, 0) == ND_DATA_OVERRUN);
   CHECK(pair->Receive(nullptr, sge.data(), 5) == ND_DATA_OVERRUN);
   sge[0].BufferLength = 0x7FFFFFFF;
-  sge[1].BufferLength = 1;
+  sge[1].BufferLength = 2;
   CHECK(pair->Send(nullptr, sge.data(), 2, 0) == ND_BUFFER_OVERFLOW);
   CHECK(pair->Write(nullptr, sge.data(), 2, 0, 0, 0) == ND_BUFFER_OVERFLOW);
   CHECK(pair->Read(nullptr, sge.data(), 2, 0, 0, 0) == ND_BUFFER_OVERFLOW);

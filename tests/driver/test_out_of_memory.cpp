@@ -25,7 +25,7 @@ struct MemoryFixture {
   explicit MemoryFixture(std::uint32_t event_queues = 1) {
     device.capabilities.log_max_cq = 1;
     device.capabilities.log_max_qp = 2;
-    device.capabilities.log_max_mr = 2;
+    device.capabilities.log_max_mr = 3;
     device.capabilities.log_max_srq = 0;
     device.capabilities.uar_count = 2;
     kernel = kmd::KernelDevice::open(device, {.mac = 2, .event_queues = event_queues}).take();

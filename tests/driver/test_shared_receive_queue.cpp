@@ -113,7 +113,7 @@ TEST_CASE("a deferred request is rung for with the next one, or by an error") {
   const std::array<umd::Segment, 5> many{};
   CHECK(f.srq->post({.segments = many}).error() == Error::kTooManySegments);
   CHECK(f.queue().producer == 1);
-  const std::array<umd::Segment, 2> longest{umd::Segment{.length = 0x7FFFFFFF}, umd::Segment{.length = 1}};
+  const std::array<umd::Segment, 2> longest{umd::Segment{.length = 0x7FFFFFFF}, umd::Segment{.length = 2}};
   CHECK(f.srq->post({.segments = longest}).error() == Error::kMessageTooLong);
   REQUIRE(f.post(2, true).ok());
   f.srq->ring_deferred();
@@ -301,7 +301,7 @@ TEST_CASE_METHOD(NotifyFixture, "Receive answers as the interface says") {
   CHECK(srq->Receive(nullptr, nullptr, 0) == ND_SUCCESS);
   CHECK(srq->Receive(nullptr, list.data(), 4) == ND_SUCCESS);
   CHECK(srq->Receive(nullptr, list.data(), 5) == ND_DATA_OVERRUN);
-  list[0].BufferLength = 0x80000000;
+  list[0].BufferLength = 0x80000001;
   CHECK(srq->Receive(nullptr, list.data(), 1) == ND_BUFFER_OVERFLOW);
   for (int i = 2; i < 16; ++i) REQUIRE(srq->Receive(nullptr, nullptr, 0) == ND_SUCCESS);
   CHECK(srq->Receive(nullptr, nullptr, 0) == ND_NO_MORE_ENTRIES);

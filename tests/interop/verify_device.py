@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the vectors of the grade verbs on Linux's Soft-RoCE (rdma_rxe), in the guest of interop.py: `rnic verify --device rxe0` there.
 
-usage: verify_device.py RNIC GUEST VECTORS [--known FILE] [--keep FILE] [FOLDER...]
+usage: verify_device.py RNIC GUEST VECTORS [FOLDER...] [--known FILE] [--keep FILE]
 
 GUEST is the folder that build_guest.sh fills. The tool, the libraries that it needs and the vectors are put behind the guest's files. Each FOLDER of
 VECTORS (all of them) is a run of its own. What fails must be what FILE says (soft_roce_vectors.toml, where each difference is judged), no more and

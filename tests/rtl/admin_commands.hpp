@@ -316,8 +316,8 @@ class AdminCommands {
     return chance(0.5) ? opcode : kAll[uniform(0, 2)];
   }
   std::uint32_t key(const AdminModel& model) {
-    std::uint32_t index = number(10, 1 << 14);
-    if (chance(0.03)) index = (1u << 14) + (index & 0xff);
+    std::uint32_t index = number(10, 1 << hw::kMptIndexBits);
+    if (chance(0.03)) index = (1u << hw::kMptIndexBits) + (index & 0xff);
     const auto found = model.regions.find(index);
     const auto tag =
         found != model.regions.end() && chance(0.8) ? found->second.tag : static_cast<std::uint32_t>(rng_() & 0xff);

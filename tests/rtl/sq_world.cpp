@@ -218,7 +218,7 @@ Work World::random_work(int qp) {
     case 1: total = mtu * bench.uniform(1, 5) + bench.uniform(0, 2) - 1; break;
     case 2: total = bench.uniform(0, 6 * mtu); break;
     default:
-      total = work.opcode == WqeOpcode::kRead ? bench.uniform(0, 0x7fffffff)
+      total = work.opcode == WqeOpcode::kRead ? bench.uniform(0, hw::kMaxMessageBytes)
                                               : mtu * bench.uniform(14, 18) + bench.uniform(0, 2) - 1;
       break;
   }

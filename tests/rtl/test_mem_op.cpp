@@ -15,6 +15,7 @@ using namespace rnic::test;
 namespace {
 constexpr unsigned kClients = 4;
 constexpr unsigned kAdmin = 2, kFailed = 3;
+constexpr std::uint32_t kLast = MemOpModel::kIndexes - 1;
 
 struct Done {
   rtl::MemOp op;
@@ -32,7 +33,7 @@ struct World : Agent {
     d.op_valid_i = d.rsp_ready_i = d.mpt_req_ready_i = d.mpt_rsp_valid_i = d.drain_ready_i = d.mem_list_valid_i = 0;
     bench.reset();
     bench.add(*this);
-    bench.run_until([&] { return d.ready_o != 0; }, 2000, "ready");
+    bench.run_until([&] { return d.ready_o != 0; }, 4000, "ready");
   }
 
   void drive() override {
@@ -514,8 +515,8 @@ TEST_CASE(
   w.rate = 1;
   const auto mr = region();
   w.set(5, mr);
-  std::vector<std::uint32_t> indexes = {0, 1, 15, 16, 2047, 2048, 16367, 16382, 16383};
-  for (int i = 0; i < 60; ++i) indexes.push_back(static_cast<std::uint32_t>(w.bench.uniform(17, 16366)));
+  std::vector<std::uint32_t> indexes = {0, 1, 15, 16, 2047, 2048, 16383, 16384, kLast - 16, kLast - 1, kLast};
+  for (int i = 0; i < 60; ++i) indexes.push_back(static_cast<std::uint32_t>(w.bench.uniform(17, kLast - 17)));
   std::set<std::uint32_t> own, others;
   for (const auto index : indexes) {
     if (index == 5 || own.contains(index) || others.contains(index)) continue;
@@ -560,7 +561,7 @@ TEST_CASE("mem_op: a search ends at once for a queue pair without windows, and g
     REQUIRE(w.one(operation(MemOpCode::kUnbindQp, 0, qp), kAdmin) == MemOpStatus::kOk);
   CHECK(w.bench.cycle - start < 256 * 30);
   // Several in the first row, in the last, and between.
-  for (const std::uint32_t index : {0u, 1u, 15u, 16u, 3000u, 16383u}) {
+  for (const std::uint32_t index : {0u, 1u, 15u, 16u, 3000u, kLast}) {
     w.set(index, entry(MptType::kWindow2, MptState::kInvalid));
     REQUIRE(w.one(bind(MemOpCode::kBindWindow2, index << 8 | 9, 5, mr, 77)) == MemOpStatus::kOk);
   }

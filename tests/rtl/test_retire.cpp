@@ -369,7 +369,7 @@ TEST_CASE("retire: random work, acknowledgements and failures follow the rules",
         x.silent = bench.chance(mostly_silent ? 0.97 : 0.4);
         x.first = q.next_psn;
         x.last = x.first + (bench.chance(0.6) ? 0 : bench.uniform(1, 40));
-        x.length = static_cast<std::uint32_t>(bench.uniform(0, 0x7fffffff));
+        x.length = static_cast<std::uint32_t>(bench.uniform(0, hw::kMaxMessageBytes));
         if (x.opcode == 2 && q.reads == 16) x.opcode = 1;
         w.sent(q, x);
         q.next_psn = x.last + 1;

@@ -257,7 +257,7 @@ TEST_CASE("send_queue: every length around multiples of the MTU, every number of
   world.change(9, [](rtl::SendCtx& ctx) { ctx.mtu = 5; });
   world.queues.at(9).setup.mtu = 5;
   world.answer = true;
-  auto read = plain(WqeOpcode::kRead, {0x7fffffff});
+  auto read = plain(WqeOpcode::kRead, {0x80000000});
   post(read);
   world.finish();
   CHECK(world.queues.at(9).packets > 0);
@@ -605,9 +605,9 @@ TEST_CASE("send_queue: a malformed WQE sends nothing and stops its queue only", 
       {"size below the data", {}, control([](WqeControl& c) { --c.size; })},
       {"length above the data", {}, control([](WqeControl& c) { ++c.length; })},
       {"length below the data", {}, control([](WqeControl& c) { --c.length; })},
-      {"length 2^31",
+      {"length 2^31 + 1",
        [](Work& w) {
-         w.sges = {sge(0x7fffffff), sge(1)};
+         w.sges = {sge(0x7fffffff), sge(2)};
        },
        {}},
       {"length wraps",
@@ -932,7 +932,7 @@ TEST_CASE(
   world.answer = false;
   world.set_up(5, [](rtl::SendCtx& ctx) { ctx.mtu = 1, ctx.log_depth = 4, ctx.max_rd = 4; });
   const auto first = world.context(5).next_psn;
-  world.write_wqe(5, plain(WqeOpcode::kRead, {0x7fffffff}));
+  world.write_wqe(5, plain(WqeOpcode::kRead, {0x80000000}));
   auto& queue = world.queues[5];
   world.ring(5);
   world.bench.run_until([&] { return queue.expected.empty(); }, 3000, "the request");

@@ -25,7 +25,7 @@ TEST_CASE("sge_seek: the byte that comes next, past empty entries and over line 
       length = static_cast<std::uint32_t>(bench.chance(0.25)  ? 0
                                           : bench.chance(0.2) ? 0x40000000
                                                               : bench.uniform(1, 5000));
-      if (total + length > 0x7fffffff) length = 0;
+      if (total + length > 0x80000000) length = 0;
       total += length;
     }
     if (total == 0) continue;

@@ -95,10 +95,11 @@ TEST_CASE("xlate: ends of the address space", "[rtl]") {
   CHECK(w.one(request(4, round, round.va, 0x1000)) == XlateStatus::kOk);
   CHECK(w.one(request(4, round, round.va, 0x1001)) == XlateStatus::kBadRange);
   CHECK(w.one(request(4, round, 0, 1)) == XlateStatus::kBadRange);
-  CHECK(w.one(request(16383, most, most.va, 1)) == XlateStatus::kBadIndex);
-  w.write(16383, most);
-  CHECK(w.one(request(16383, most, most.va, 1)) == XlateStatus::kOk);
-  CHECK(w.read(16383) == most);
+  constexpr std::uint32_t kLast = (1u << hw::kMptIndexBits) - 1;
+  CHECK(w.one(request(kLast, most, most.va, 1)) == XlateStatus::kBadIndex);
+  w.write(kLast, most);
+  CHECK(w.one(request(kLast, most, most.va, 1)) == XlateStatus::kOk);
+  CHECK(w.read(kLast) == most);
   CHECK(w.read(3) == most);
   CHECK(w.read(6) == rtl::Mpt{});
 }
@@ -140,7 +141,7 @@ TEST_CASE("xlate: random regions and accesses on both ports, with regions destro
     m.pd = static_cast<std::uint32_t>(b.uniform(1, 2));
     return m;
   };
-  const auto slot = [](std::uint32_t i) { return i * 681 % 16384; };
+  const auto slot = [](std::uint32_t i) { return i * 1365 % (1u << hw::kMptIndexBits); };
   std::array<rtl::Mpt, kRegions> regions;
   for (std::uint32_t i = 0; i < kRegions; ++i) w.write(slot(i), regions[i] = fresh(i));
   const auto some = [&] {

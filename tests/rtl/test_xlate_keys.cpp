@@ -361,7 +361,7 @@ TEST_CASE("xlate: random memory operations under random traffic on both ports", 
     }
     if (b.chance(0.3)) b.run(b.uniform(1, 60));
     auto op = maker.next(w.keys());
-    const auto target = w.mpt[(op.key >> 8) & 0x3fff];
+    const auto target = w.mpt[(op.key >> 8) & kIndexMask];
     if (op.op <= static_cast<std::uint8_t>(MemOpCode::kBindWindow2) ||
         op.op == static_cast<std::uint8_t>(MemOpCode::kFastRegister)) {
       if ((op.key & 255) == target.tag) op.key ^= 1;  // the driver takes another tag each time

@@ -18,6 +18,8 @@ using rtl::XlateStatus;
 
 using Wide = unsigned __int128;
 
+constexpr std::uint32_t kIndexMask = (1u << hw::kMptIndexBits) - 1;
+
 /// Page lists in host memory: entry values are a hash of address and version, aligned to the largest page.
 struct PageLists {
   std::map<std::uint64_t, std::uint64_t> version;  ///< By list
@@ -40,7 +42,7 @@ inline XlateStatus check(const rtl::XlateReq& r, const rtl::Mpt& m) {
   const auto type = static_cast<MptType>(m.mpt_type);
   const auto access = static_cast<Access>(r.access);
   const bool window = type == MptType::kWindow1 || type == MptType::kWindow2;
-  if ((r.key >> 8) >> 14 || m.state == static_cast<int>(MptState::kFree)) return XlateStatus::kBadIndex;
+  if ((r.key >> 8) > kIndexMask || m.state == static_cast<int>(MptState::kFree)) return XlateStatus::kBadIndex;
   if ((r.key & 255) != m.tag) return XlateStatus::kBadTag;
   if (m.state != static_cast<int>(MptState::kValid)) return XlateStatus::kBadState;
   if (r.pd != m.pd) return XlateStatus::kBadPd;
@@ -133,9 +135,9 @@ struct XlateWorld : Agent {
     for (unsigned p = 0; p < 2; ++p) {
       if (offering[p] && (d.req_ready_o >> p & 1)) {
         const auto& r = to_ask[p].front();
-        const auto& m = mpt[(r.key >> 8) & 0x3fff];
+        const auto& m = mpt[(r.key >> 8) & kIndexMask];
         asked[p].push_back({r, m, lists.version[list_of(m.page_list)], bench.cycle, {}});
-        if (const auto change = changes.find((r.key >> 8) & 0x3fff); change != changes.end())
+        if (const auto change = changes.find((r.key >> 8) & kIndexMask); change != changes.end())
           asked[p].back().next = change->second;
         to_ask[p].pop_front();
         offering[p] = false;
@@ -269,7 +271,7 @@ struct XlateWorld : Agent {
       for (unsigned p = 0; p < 2; ++p) {
         // What would have been granted has been answered and handed back, or meets the new entry.
         for (auto& a : asked[p]) {
-          if (taken_away && ((a.req.key >> 8) & 0x3fff) == index && check(a.req, old) == XlateStatus::kOk)
+          if (taken_away && ((a.req.key >> 8) & kIndexMask) == index && check(a.req, old) == XlateStatus::kOk)
             a.mpt = e, a.next.reset();
         }
         for (const auto& h : held[p]) REQUIRE_FALSE((taken_away && h.req.key == (index << 8 | old.tag)));

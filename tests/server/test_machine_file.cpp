@@ -170,9 +170,9 @@ TEST_CASE("a machine file says what the NIC of each host is") {
 
 TEST_CASE("a machine file says what a process may have; what it does not say is a part of the device") {
   const Limits device{
-      .max_qp = 254, .max_cq = 256, .max_mr = 16384, .uar_count = 128, .max_srq = 256, .max_multicast_groups = 16};
+      .max_qp = 254, .max_cq = 256, .max_mr = 32767, .uar_count = 128, .max_srq = 256, .max_multicast_groups = 16};
   const auto otherwise = read("").quota.on(device);
-  CHECK(otherwise.objects == kmd::ObjectQuota{127, 4096, 1U << 16, 8192, 128, 128, 1024, 256, 4096});
+  CHECK(otherwise.objects == kmd::ObjectQuota{127, 8192, 1U << 16, 16384, 128, 128, 1024, 256, 4096});
   CHECK(otherwise.contexts == 64);
   CHECK(otherwise.multicast_groups == 8);
   CHECK(otherwise.pinned_bytes == std::uint64_t{4} << 30);
