@@ -26,7 +26,7 @@ void VectorSession::make_memory() {
       region.memory = shared.memory;
       region.pattern = shared.pattern;
     }
-    if (spec.reads)
+    if (spec.reads && spec.size != 0)
       world_.host(spec.host).root_complex().arm(
           {.fault = *spec.reads,
            .match = {.address = reinterpret_cast<std::uintptr_t>(region.memory), .bytes = spec.size},

@@ -39,7 +39,6 @@ void read_regions(Reader& setup, VectorSetup& to) {
       if (!names.contains(region.memory_of)) from.fail(fmt::format("no region \"{}\" before it", region.memory_of));
     }
     if (from.find("reads")) region.reads = static_cast<model::PcieFault>(from.name("reads", kReadFaults));
-    if (region.reads && region.size == 0) from.fail("\"reads\" is for a region with memory");
     if (!names.insert(region.name).second) from.fail(fmt::format("a second region \"{}\"", region.name));
     from.finish();
     to.regions.push_back(std::move(region));

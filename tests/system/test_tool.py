@@ -227,8 +227,9 @@ class ToolTest(unittest.TestCase):
         figures = json.loads(path.read_text())
         self.assertEqual((figures["wrong"], figures["hung"], figures["messages"]), (0, 0, []))
         self.assertGreaterEqual(figures["cycles"], 200_000)
-        # 64 queue pairs of each host, made and given back side by side.
-        self.assertLess(figures["set_up_cycles"] + figures["tear_down_cycles"], 150_000)
+        # 64 queue pairs of each host, made and given back side by side. A queue pair with bound windows is searched for in
+        # all 32 Ki keys when it goes, one a cycle.
+        self.assertLess(figures["set_up_cycles"] + figures["tear_down_cycles"], 190_000)
         self.assertEqual(figures["completed"], sum(figures["requests"].values()))
         self.assertGreater(min(figures["requests"].values()), 300)
         self.assertGreater(figures["registrations"], 0)
