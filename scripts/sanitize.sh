@@ -24,7 +24,7 @@ address() {
   cmake --preset asan -DBUILD_TESTING=ON -DRNIC_MODELS='^(rnic_top_model|rnic_verify)$'
   cmake --build build/asan --target rnic test_cm test_driver test_driver_memory test_driver_threads test_examples test_lockstep test_nd2_programs test_rdmacm \
     test_system_connections test_system_many_connections test_system_nd2_connections test_system_nd2_programs test_system_ndk \
-    test_system_ndk_connections test_system_ndk_objects test_verbs test_win32 win32_wide_program
+    test_system_ndk_connections test_system_ndk_dispatch_level test_system_ndk_failures test_system_ndk_objects test_verbs test_win32 win32_wide_program
   ctest --preset asan -j "$jobs" --no-tests=error -R \
     '^(cm/logic|driver/(logic|out_of_memory|threads)|nd2/.*|server/rdmacm|system/(connections|many_connections.*|nd2_.*|ndk.*)|verbs/logic|win32/.*)$'
 }

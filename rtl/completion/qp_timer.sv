@@ -6,19 +6,17 @@
 ///
 /// The ACK timer runs while an answer is awaited (9.7.6.1.3, C9-139): whenever a packet that asks
 /// for one has left the port, and the newest PSN that its answer acknowledges is not acknowledged,
-/// the timer runs or has expired. It does not run for what still waits in the NIC: what has not
-/// left starts it when it leaves. Everything that is sent ends with a packet that asks, so none is
-/// lost without a timer that runs.
+/// it runs or has expired. What still waits in the NIC starts it when it leaves. Everything that is
+/// sent ends with a packet that asks, so none is lost without a timer that runs.
 ///
 /// left_*: such a packet has left; psn: the newest PSN that its answer acknowledges. Starts a timer
-/// that does not run; one that is sent again starts it again, because what had been made before the
-/// queue went back leaves, and starts the timer, in front of it. One that was acknowledged on its
-/// way out awaits nothing. ack_valid_i, pulses, at most
-/// one every third cycle on port 0 and every fifth on port 1: psn is the oldest PSN not
-/// acknowledged now; the timer starts again if an answer is still awaited, else it stops. It
-/// expires after 2^exponent units, or never if the exponent is 0. stop_valid_i, a pulse: the queue
-/// has gone back, and what has left awaits no answer any more. wait_valid_i, a pulse: an RNR NAK;
-/// the timer expires after wait_units_i, and until then only clear touches it.
+/// that does not run, and again if it is sent again: what was made before the queue went back goes
+/// out in front of it. One that was acknowledged on its way out awaits nothing.
+/// ack_valid_i, pulses, at most one every third cycle on port 0 and every fifth on port 1: psn is
+/// the oldest PSN not acknowledged now; the timer starts again if an answer is still awaited, else
+/// it stops. It expires after 2^exponent units, or never if that is 0. stop_valid_i, a pulse: the
+/// queue has gone back, and what has left awaits no answer. wait_valid_i, a pulse: an RNR NAK; the
+/// timer expires after wait_units_i, and until then only clear touches it.
 ///
 /// A sweep looks at each timer once in a unit of cycles_i, and a deadline is one of these looks: a
 /// timer expires at most one unit late, or one more for each time that the sweep finds an expiry of
@@ -43,7 +41,6 @@ module qp_timer #(
     input  wire rnic_pkg::timer_event_t left_data_i,
     input  wire logic [Ports-1:0]   ack_valid_i,
     input  wire logic [Ports*rnic_pkg::TimerEventBits-1:0] ack_data_i,
-    // Of wait_qp_i
     input  wire logic               wait_valid_i,
     input  wire logic               stop_valid_i,
     input  wire logic [7:0]         wait_qp_i,
@@ -103,7 +100,7 @@ module qp_timer #(
     if (!rst_ni) held_q <= '0;
   end
 
-  // ---- A cycle later: what the newest packet that has left asks for is here ---------------------
+  // ---- A cycle later: what has left last asks for, and what was acknowledged last ---------------
   logic valid_q, same_q, acked, acked_q, set, stop, known, reached, over, store, touch;
   logic [1:0] kind_q;
   logic [17:0] units_q;
@@ -137,7 +134,6 @@ module qp_timer #(
       .rd_addr_i(event_data.qp),
       .rd_data_o(stored_psn)
   );
-  // What was acknowledged last is here, too
   ram_1r1w #(
       .Width(24),
       .Depth(256)
@@ -151,14 +147,12 @@ module qp_timer #(
       .rd_data_o(stored_una)
   );
   assign acked    = valid_q && kind_q == KindAck;
-  // Written in the cycle in which it was read
   assign left_psn = same_q ? stored_q : stored_psn;
   assign una_psn  = acked_q ? stored_q : stored_una;
   assign known    = known_q[qp];
-  // What has left reaches to this PSN, or beyond; bit 23 of a difference of PSNs: "before".
+  // Bit 23 of a difference of PSNs: "before".
   assign to_left  = left_psn - data_q.psn;
   assign reached  = known && !to_left[23];
-  // It is acknowledged already
   assign past     = data_q.psn - una_psn;
   assign over     = una_known_q[qp] && past[23];
 
@@ -178,8 +172,7 @@ module qp_timer #(
     endcase
   end
   assign touch        = valid_q && kind_q != KindLeft;
-  // Counted from the next look at the timer, so that it is never early: in the next unit, unless
-  // that of the present one is still to come.
+  // From the next look at the timer on, which may be to come in this unit: never early.
   assign set_deadline = now + UnitBits'(cycle[9:2] >= qp) +
                         ((kind_q == KindWait) ? UnitBits'(units_q) :
                                                 UnitBits'(1) << data_q.exponent);
@@ -300,7 +293,6 @@ module qp_timer #(
   for (genvar i = 0; i < Ports; i++) begin : gen_port
     `ASSERT(OneAtATime, !(ack_valid_i[i] && held_q[i] && !take[i]))
   end
-  // A timer that was started runs until it is stopped, or has expired.
   `ASSERT(AwaitedHasTimer, !(valid_q && kind_q == KindAck && !waiting_q[qp] && reached &&
                              data_q.exponent != '0) || set)
 endmodule

@@ -172,7 +172,9 @@ void DeviceSession::take_events(Side& side) {
   for (ibv_async_event event{}; verbs_.get_async_event(side.context.get(), &event) == 0;) {
     verbs_.ack_async_event(&event);
     switch (event.event_type) {
-      // News of addresses and of the subnet, which are no matter of vectors.
+      // News of addresses, of the subnet and of a port that comes up when it likes: no matter of vectors.
+      case IBV_EVENT_PORT_ACTIVE:
+      case IBV_EVENT_PORT_ERR:
       case IBV_EVENT_GID_CHANGE:
       case IBV_EVENT_LID_CHANGE:
       case IBV_EVENT_PKEY_CHANGE:
@@ -199,8 +201,6 @@ void DeviceSession::event(const VectorStep& step) {
     case IBV_EVENT_CQ_ERR: right = right && event.element.cq == cq(step); break;
     case IBV_EVENT_SRQ_ERR:
     case IBV_EVENT_SRQ_LIMIT_REACHED: right = right && event.element.srq == of.srq.get(); break;
-    case IBV_EVENT_PORT_ACTIVE:
-    case IBV_EVENT_PORT_ERR:
     case IBV_EVENT_DEVICE_FATAL: break;
     default: right = right && event.element.qp == pair(step).qp.get(); break;
   }

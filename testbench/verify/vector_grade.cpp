@@ -85,7 +85,7 @@ bool needs_this_nic(const VectorSetup& setup) {
              setup.hosts.begin(), setup.hosts.end(),
              [](const auto& host) { return host.pinned_quota || host.ring_quota || host.pkey != kDefaultPkey; }) ||
          !std::all_of(setup.regions.begin(), setup.regions.end(),
-                      [](const auto& region) { return has_verbs_rights(region.flags); });
+                      [](const auto& region) { return has_verbs_rights(region.flags) && !region.reads; });
 }
 
 }  // namespace
