@@ -20,10 +20,6 @@ Task<Done> Responder::take_unreliable(QpPtr qp, Packet packet) {
   const std::uint64_t life = qp->life;
   const std::uint8_t kind = packet.kind();
   const bool first = begins_message(kind), is_a_send = is_send(kind);
-  const auto invalid_packet = [&] {
-    nic_.count(*qp, Count::RxInvalidRequest, QpCount::InvalidRequests);
-    drop_message(*qp);
-  };
   const bool in_line = qp->open && packet.psn == qp->rq_psn && is_a_send == (qp->open_kind == op::SendFirst);
   qp->rq_psn = (packet.psn + 1) & kMask24;
   if ((first && qp->open) || (!first && !in_line && !qp->broken))
@@ -38,7 +34,8 @@ Task<Done> Responder::take_unreliable(QpPtr qp, Packet packet) {
     qp->message_bytes = 0;
   }
   if (!right_length(*qp, packet) || !allowed(*qp, kind)) {
-    invalid_packet();
+    nic_.count(*qp, Count::RxInvalidRequest, QpCount::InvalidRequests);
+    drop_message(*qp);
     co_return Done{};
   }
   const bool last = ends_message(kind);

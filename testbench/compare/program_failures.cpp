@@ -102,7 +102,7 @@ class FailureMaker : public RequestMaker {
       json step = begin(plan_.chance(0.6) ? "read" : "fetch_add");
       const std::uint64_t length = step["do"] == "read" ? plan_.between(1, 3000) : 8;
       step["sge"] = sink(length);
-      if (length == 8 && step["do"] != "read") step["add"] = plan_.below(100);
+      if (step["do"] == "fetch_add") step["add"] = plan_.below(100);
       step["remote"] = remote(region_name(peer_, "_bad"), 8 * plan_.below(100));
       return finish(std::move(step), plan_.packets(length));
     }

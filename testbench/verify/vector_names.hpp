@@ -98,11 +98,14 @@ inline const VectorReader::Names kEvents = {{"CqError", number_of(hw::EqeType::k
                                             {"SrqLimit", number_of(hw::EqeType::kSrqLimit)},
                                             {"LastWqeReached", number_of(hw::EqeType::kLastWqeReached)}};
 inline const VectorReader::Names kHosts = {{"A", 0}, {"B", 1}};
-/// How a host may answer each DMA read of a region (PCI Express base specification 2.2.9, 2.7.2).
-inline const VectorReader::Names kReadFaults = {
-    {"unsupported_request", static_cast<std::int64_t>(model::PcieFault::kUnsupportedRequest)},
-    {"completer_abort", static_cast<std::int64_t>(model::PcieFault::kCompleterAbort)},
-    {"poisoned", static_cast<std::int64_t>(model::PcieFault::kPoisoned)}};
+/// How a host may answer each DMA read of a region (PCI Express base specification 2.2.9, 2.7.2), as scenarios name it.
+inline const VectorReader::Names kReadFaults = [] {
+  VectorReader::Names names;
+  for (const auto fault :
+       {model::PcieFault::kUnsupportedRequest, model::PcieFault::kCompleterAbort, model::PcieFault::kPoisoned})
+    names.emplace(model::name(fault), static_cast<std::int64_t>(fault));
+  return names;
+}();
 inline const VectorReader::Names kFills = {{"zero", 0}, {"pattern", 1}};
 
 }  // namespace rnic::testbench

@@ -77,7 +77,10 @@ void PortCheck::unlist(const QueuePair& qp) {
 
 void PortCheck::move(QueuePair& qp, std::uint8_t state) {
   const std::uint8_t before = std::exchange(qp.state, state);
-  const Complain complain = complain_of(qp.attributes.number);
+  // Queue pairs stay where they are as long as they are known.
+  const ComplainOf complain = [this, &qp](const Packet& packet, const std::string& what) {
+    complain_of(qp, packet, what);
+  };
   if (state == kReset || state == kErr) {
     if (!qp.ended) qp.ended = now_;
     if (state == kReset) qp.distrusted = false;
@@ -113,18 +116,14 @@ void PortCheck::keep(QueuePair& qp, bool came, const Packet& packet) const {
   if (qp.newest.size() > kTold) qp.newest.pop_front();
 }
 
-/// A complaint about queue pair `number` ends with what it has sent and got before.
-Complain PortCheck::complain_of(std::uint32_t number) {
-  return [this, number](const std::string& what) {
-    std::string text = what;
-    const auto it = queue_pairs_.find(number);
-    if (it != queue_pairs_.end())
-      for (const Event& event : it->second.newest)
-        text += "\n    " + std::to_string(static_cast<std::int64_t>(event.at - now_) / 1000) +
-                (event.came ? " ns came " : " ns sent ") + describe(event.packet) +
-                (event.last_psn == event.packet.psn ? "" : " to " + std::to_string(event.last_psn));
-    complain_(text);
-  };
+/// A complaint about a queue pair ends with what it has sent and got before.
+void PortCheck::complain_of(const QueuePair& qp, const Packet& packet, const std::string& what) const {
+  std::string text = describe(packet) + " of QP " + std::to_string(qp.attributes.number) + ": " + what;
+  for (const Event& event : qp.newest)
+    text += "\n    " + std::to_string(static_cast<std::int64_t>(event.at - now_) / 1000) +
+            (event.came ? " ns came " : " ns sent ") + describe(event.packet) +
+            (event.last_psn == event.packet.psn ? "" : " to " + std::to_string(event.last_psn));
+  complain_(text);
 }
 
 void PortCheck::distrust(QueuePair& qp) {
@@ -174,15 +173,13 @@ void PortCheck::sent(Frame frame, Picoseconds now) {
   if (qp == nullptr || qp->distrusted) return;
   keep(*qp, false, *packet);
   if (qp->ended && now > *qp->ended + kGrace)
-    return complain_(describe(*packet) + " of QP " + std::to_string(qp->attributes.number) +
-                     ": sent long after the end of its queue pair (10.3.1)");
+    return complain_of(*qp, *packet, "sent long after the end of its queue pair (10.3.1)");
   if (packet->is_response()) {
     if (qp->responder) qp->responder->sent(*packet, now);
   } else if (qp->requester) {
     qp->requester->sent(*packet, {now, bytes_});
   } else {
-    complain_(describe(*packet) + " of QP " + std::to_string(qp->attributes.number) +
-              ": a request before RTS (10.3.1)");
+    complain_of(*qp, *packet, "a request before RTS (10.3.1)");
   }
 }
 

@@ -62,7 +62,7 @@ class PortCheck {
   void unlist(const QueuePair& qp);
   void move(QueuePair& qp, std::uint8_t state);
   void keep(QueuePair& qp, bool came, const Packet& packet) const;
-  [[nodiscard]] Complain complain_of(std::uint32_t number);
+  void complain_of(const QueuePair& qp, const Packet& packet, const std::string& what) const;
   [[nodiscard]] QueuePair* sender_of(const Packet& packet);
   void distrust(QueuePair& qp);
   void take(QueuePair& qp, const Packet& packet, Moment now);

@@ -13,6 +13,8 @@ using Picoseconds = std::uint64_t;
 
 /// Told what is wrong, in words.
 using Complain = std::function<void(const std::string&)>;
+/// Told what is wrong with a packet of one queue pair.
+using ComplainOf = std::function<void(const Packet&, const std::string&)>;
 
 /// What the driver has told a NIC of a queue pair, as far as the wire shows it (InfiniBand specification 11.2.5.2).
 struct Attributes {

@@ -26,29 +26,25 @@ std::uint32_t responses(std::uint32_t length, std::uint32_t mtu) {
 
 }  // namespace
 
-Requester::Requester(const Attributes& attributes, Complain complain)
+Requester::Requester(const Attributes& attributes, ComplainOf complain)
     : attributes_(attributes),
       complain_(std::move(complain)),
       next_(attributes.send_psn),
       cursor_(attributes.send_psn) {}
-
-void Requester::wrong(const Packet& packet, const std::string& what) {
-  complain_(describe(packet) + " of QP " + std::to_string(attributes_.number) + ": " + what);
-}
 
 void Requester::sent(const Packet& packet, Moment now) {
   if (distrusted_) return;
   if (attributes_.service != Service::kRc) return unreliable(packet);
   if (refused_ != 0) after_refusal_ += packet.bytes;
   if (refused_ != 0 && now.at > refused_ + kGrace && after_refusal_ > kGraceBytes)
-    wrong(packet, "sent after a NAK that ended the connection (9.9.2.1)");
+    complain_(packet, "sent after a NAK that ended the connection (9.9.2.1)");
   if (packet.psn == next_) {
     if (!goes_on(next_))
-      wrong(packet, "a new packet before PSN " + std::to_string(cursor_) + " was sent again (9.7.2)");
+      complain_(packet, "a new packet before PSN " + std::to_string(cursor_) + " was sent again (9.7.2)");
     return begin(packet, now.at);
   }
   if (not_behind(packet.psn, next_)) {
-    wrong(packet, "PSN " + std::to_string(next_) + " is left out (9.7.2)");
+    complain_(packet, "PSN " + std::to_string(next_) + " is left out (9.7.2)");
     distrusted_ = true;  // one mistake, one complaint
     return;
   }
@@ -65,12 +61,12 @@ void Requester::begin(const Packet& packet, Picoseconds now) {
   Sent entry{packet.operation, packet.psn, 1, packet.va, packet.rkey, packet.length, packet.bytes, 0, now};
   if (packet.operation == Operation::kReadRequest) entry.span = responses(packet.length, attributes_.mtu);
   if (ahead((packet.psn + entry.span) & kMask24, oldest()) > kPsnWindow)
-    wrong(packet, "more than 2^23 PSNs outstanding (9.7.3.1)");
+    complain_(packet, "more than 2^23 PSNs outstanding (9.7.3.1)");
   if (entry.awaits_data()) {
     const auto waiting = std::count_if(window_.begin(), window_.end(), [](const Sent& s) { return s.awaits_data(); });
     if (static_cast<std::uint32_t>(waiting) >= attributes_.read_limit)
-      wrong(packet,
-            "more Reads and atomics outstanding than agreed, " + std::to_string(attributes_.read_limit) + " (9.4.4)");
+      complain_(packet, "more Reads and atomics outstanding than agreed, " + std::to_string(attributes_.read_limit) +
+                            " (9.4.4)");
   }
   window_.push_back(entry);
   next_ = cursor_ = (packet.psn + entry.span) & kMask24;
@@ -81,18 +77,18 @@ void Requester::check_message(const Packet& packet) {
   const bool sends = packet.is_send();
   const bool follows =
       open_ && !packet.begins() && sends == (last_ == Operation::kSendFirst || last_ == Operation::kSendMiddle);
-  if (packet.begins() ? open_ : !follows) wrong(packet, "does not follow the packet before it (9.2.1, 9.4)");
+  if (packet.begins() ? open_ : !follows) complain_(packet, "does not follow the packet before it (9.2.1, 9.4)");
   if (sends || packet.is_write()) {
     const bool middle = !packet.ends();
     const bool first_of_one = packet.begins() && packet.ends();
     if (middle ? packet.bytes != attributes_.mtu
                : packet.bytes > attributes_.mtu || (packet.bytes == 0 && !first_of_one))
-      wrong(packet, std::to_string(packet.bytes) + " bytes, MTU " + std::to_string(attributes_.mtu) + " (9.4)");
+      complain_(packet, std::to_string(packet.bytes) + " bytes, MTU " + std::to_string(attributes_.mtu) + " (9.4)");
   }
   if (packet.is_write()) {
     if (packet.begins()) left_ = packet.length;
     if (packet.bytes > left_ || (packet.ends() && packet.bytes != left_))
-      wrong(packet, "the packets of a WRITE are not as long as it says (9.4.3)");
+      complain_(packet, "the packets of a WRITE are not as long as it says (9.4.3)");
     left_ -= std::min<std::uint64_t>(left_, packet.bytes);
   }
   open_ = !packet.ends();
@@ -105,10 +101,10 @@ void Requester::unreliable(const Packet& packet) {
     open_ = false;
     if (not_behind(packet.psn, next_)) next_ = packet.psn;
   }
-  if (packet.psn != next_) wrong(packet, "expected PSN " + std::to_string(next_) + " (9.8.2.2.1, 9.8.3)");
+  if (packet.psn != next_) complain_(packet, "expected PSN " + std::to_string(next_) + " (9.8.2.2.1, 9.8.3)");
   next_ = (packet.psn + 1) & kMask24;
   if (attributes_.service == Service::kUc) return check_message(packet);
-  if (packet.bytes > attributes_.mtu) wrong(packet, "a datagram longer than the MTU (9.8.3)");
+  if (packet.bytes > attributes_.mtu) complain_(packet, "a datagram longer than the MTU (9.8.3)");
 }
 
 Requester::Sent* Requester::holder(std::deque<Sent>& among, std::uint32_t psn) {
@@ -121,9 +117,9 @@ Requester::Sent* Requester::holder(std::deque<Sent>& among, std::uint32_t psn) {
 void Requester::repeat(const Packet& packet, Moment now) {
   Sent* before = holder(window_, packet.psn);
   if (before == nullptr) before = holder(past_, packet.psn);
-  if (before == nullptr) return wrong(packet, "sent again, acknowledged long ago (9.7.5.1.4)");
+  if (before == nullptr) return complain_(packet, "sent again, acknowledged long ago (9.7.5.1.4)");
   if (!goes_on(packet.psn) && !may_go_back(packet.psn, *before, now))
-    wrong(packet, "sent again without a reason: no NAK, no missing answer, no time-out (9.7.5.1.4, 9.7.6)");
+    complain_(packet, "sent again without a reason: no NAK, no missing answer, no time-out (9.7.5.1.4, 9.7.6)");
   check_same(packet, *before);
   before->at = now.at;
   cursor_ = (before->psn + before->span) & kMask24;
@@ -133,7 +129,7 @@ void Requester::check_same(const Packet& packet, const Sent& before) {
   const std::uint32_t offset = ahead(packet.psn, before.psn) * attributes_.mtu;
   if (packet.operation != before.operation || packet.bytes != before.bytes || packet.rkey != before.rkey ||
       packet.va != before.va + offset || packet.length != before.length - offset)
-    wrong(packet, "another packet than the one that was sent with this PSN (9.7.2)");
+    complain_(packet, "another packet than the one that was sent with this PSN (9.7.2)");
 }
 
 /// A Read may be asked for whole, or from the first byte that is missing (decisions 50).

@@ -15,7 +15,7 @@ namespace rnic::wire_check {
 /// else; what only the NIC can know (that it has dropped an answer, that its timer runs) it takes for possible.
 class Requester {
  public:
-  Requester(const Attributes& attributes, Complain complain);
+  Requester(const Attributes& attributes, ComplainOf complain);
 
   /// Attributes that change while it sends: time-out, Read limit, path.
   void change(const Attributes& attributes) { attributes_ = attributes; }
@@ -65,10 +65,9 @@ class Requester {
   bool acknowledge_before(std::uint32_t psn, Picoseconds now);
   void take_response(const Packet& packet, Picoseconds now);
   void refuse(const Packet& packet, Picoseconds now);
-  void wrong(const Packet& packet, const std::string& what);
 
   Attributes attributes_;
-  Complain complain_;
+  ComplainOf complain_;
   std::deque<Sent> window_;
   std::deque<Sent> past_;   ///< The newest that are acknowledged: the NIC may have dropped what says so
   std::uint32_t next_;      ///< PSN of the next packet that is new

@@ -15,7 +15,7 @@ namespace rnic::wire_check {
 /// dropped, so the PSN that it expects is known from above only, until it says it.
 class Responder {
  public:
-  Responder(const Attributes& attributes, Complain complain);
+  Responder(const Attributes& attributes, ComplainOf complain);
 
   void change(const Attributes& attributes) { attributes_ = attributes; }
   /// A request has come.
@@ -40,10 +40,9 @@ class Responder {
   void check_data(const Packet& packet);
   [[nodiscard]] std::ptrdiff_t times_come(std::uint32_t psn) const;
   void go_back(std::uint32_t psn);
-  void wrong(const Packet& packet, const std::string& what);
 
   Attributes attributes_;
-  Complain complain_;
+  ComplainOf complain_;
   std::uint32_t expected_;            ///< PSN, if all that came was taken
   std::uint32_t beyond_;              ///< Behind the last PSN that has come
   std::uint32_t msn_ = 0;             ///< Messages, if all that came was taken
