@@ -18,7 +18,6 @@ import queue
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -26,6 +25,9 @@ import threading
 import time
 
 import roce_capture
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import tcp_ports  # noqa: E402
 
 PATIENCE = 120  # seconds, for one program
 CONNECTION_PATIENCE = 60  # of a pair that librdmacm connects; the one that waits for the other does so for long
@@ -143,9 +145,7 @@ class Guest:
     come from there (guest_init)."""
 
     def __init__(self, guest, folder, accelerator):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = tcp_ports.free_port()
         self.number = 0
         self.process = subprocess.Popen(
             ["qemu-system-x86_64", "-machine", f"q35,accel={accelerator}", "-cpu", "max", "-m", "512", "-nodefaults", "-display", "none", "-no-reboot",
@@ -223,12 +223,6 @@ def wait_until_listens(port, process):
         time.sleep(0.02)
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def with_options(command, device, gid, port):
     """Device, GID and TCP port, as the program wants to be told."""
     place = f"-g {gid}" if "pingpong" in command else f"-x {gid} -F"
@@ -247,7 +241,7 @@ def run_pair(machine, linux, command, gid, linux_serves):
         linux.start(with_options(command, "rxe0", gid, GUEST_PORT), GUEST_PORT)
         ours = machine.start(with_options(command, "rnic0", gid, linux.port) + " 127.0.0.1")
     else:
-        port = free_port()
+        port = tcp_ports.free_port()
         ours = machine.start(with_options(command, "rnic0", gid, port))
         wait_until_listens(port, ours)
         linux.start(with_options(command, "rxe0", gid, port) + " 10.0.2.2")

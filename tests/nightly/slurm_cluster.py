@@ -3,10 +3,13 @@ import os
 import pathlib
 import pwd
 import shutil
-import socket
 import subprocess
+import sys
 import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import tcp_ports  # noqa: E402
 
 PATIENCE = 60  # seconds
 
@@ -45,17 +48,6 @@ def program(name):
     return shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin"]))
 
 
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
-
-
 class Cluster:
     """`environment` is what its commands need. Raises RuntimeError when it does not come up."""
 
@@ -70,7 +62,7 @@ class Cluster:
         return self
 
     def begin(self):
-        controller, node = free_ports(2)
+        controller, node = tcp_ports.free_port(), tcp_ports.free_port()
         for name in ("state", "spool"):
             (self.folder / name).mkdir()
         file = self.folder / "slurm.conf"

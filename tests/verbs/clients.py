@@ -18,6 +18,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import tcp_ports  # noqa: E402
+
 TESTS = pathlib.Path("/usr/share/doc/rdma-core/tests")  # of the package rdma-core
 PATIENCE = 300  # seconds, for one program or pair; a machine under load is slow
 ATTEMPTS = 5  # of programs that fail for a reason of their own
@@ -161,9 +164,9 @@ def complete(line, output):
 
 def check_pairs(machine, lines):
     wrong = []
-    for number, line in enumerate(lines):
-        # A port of TCP for each, for what a pair before has left there; that of perftest and that of ibv_*_pingpong is -p.
-        command = [*line.split(), "-p", str(18600 + number)]
+    for line in lines:
+        # That of perftest and that of ibv_*_pingpong is -p.
+        command = [*line.split(), "-p", str(tcp_ports.free_port())]
         try:
             done = machine.run_pair(command)
             output, code = done.stdout, done.returncode
@@ -195,10 +198,10 @@ def check_connections(machine, pairs):
 def check_replays(rnic, lines):
     """A pair of programs with a log, and the log once more: the same packets at the same time, the same figures."""
     wrong = []
-    for number, line in enumerate(lines):
+    for line in lines:
         with tempfile.TemporaryDirectory(prefix="rnic_replay_") as folder:
             left = pathlib.Path(folder)
-            command = [*line.split(), "-p", str(18800 + number)]
+            command = [*line.split(), "-p", str(tcp_ports.free_port())]
             run = run_measured([rnic, "exec", "--pair", "--out", folder, "--log", left / "run.rnic", "--", *command, "--", *command, "127.0.0.1"])
             again = subprocess.run([rnic, "replay", left / "run.rnic", "--pcap", left / "again.pcap", "--json", left / "again.json"],
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE)

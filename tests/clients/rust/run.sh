@@ -18,5 +18,5 @@ if ! cargo fetch --quiet --locked --manifest-path "$here/Cargo.toml"; then
   echo "skipped: the crates can't be fetched" && exit 77
 fi
 cargo build --quiet --locked --manifest-path "$here/Cargo.toml"
-port=$((20000 + $$ % 10000))
+port=$(python3 "$here/../../support/tcp_ports.py")
 exec "$rnic" exec --pair --out "$folder/run" -- "$folder/debug/messages" listen "$port" -- "$folder/debug/messages" connect "$port"
