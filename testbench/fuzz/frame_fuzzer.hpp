@@ -47,6 +47,9 @@ struct FuzzTarget {
   void expect(std::uint32_t next, bool back);
 };
 
+/// Last byte of an address that nobody has.
+inline constexpr std::uint8_t kStranger = 66;
+
 /// Memory that exists and that the attacker has no right to.
 struct ForeignMemory {
   std::uint32_t key = 0;

@@ -35,6 +35,8 @@ class FuzzEpisode {
   void run();
 
  private:
+  static constexpr std::size_t kPairs = FuzzProcess::kQps, kPairsPerKeeper = 4;  ///< Of the attackers
+
   struct Side {
     std::unique_ptr<Endpoint> endpoint;
     std::unique_ptr<FuzzProcess> process;

@@ -31,6 +31,7 @@ class WqeFuzzer {
 
  private:
   static constexpr std::size_t kHistory = 64;
+  static constexpr std::size_t kUnit = 16;  ///< Of WqeControl::size
   using Wqe = std::array<std::uint8_t, 1u << FuzzProcess::kLogStride>;
 
   /// True with `probability`, while the request at hand is one that lies.
