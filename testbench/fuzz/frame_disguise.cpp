@@ -2,6 +2,8 @@
 
 #include "testbench/fuzz/frame_fuzzer.hpp"
 #include "testbench/fuzz/frame_layout.hpp"
+#include "testbench/fuzz/fuzz_process.hpp"
+#include "testbench/fuzz/packet_opcodes.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -29,6 +31,25 @@ void make_stranger(Bytes& frame) {
   if (!layout) return;
   const bool right = icrc_right(frame, *layout);
   frame[kEthernetBytes + (layout->ipv6 ? 23 : 15)] = kStranger;
+  if (right) repair_at(frame, *layout, true);
+}
+
+void make_plain(Bytes& frame) {
+  const auto layout = layout_of(frame);
+  if (!layout) return;
+  const bool right = icrc_right(frame, *layout);
+  const std::uint8_t opcode = frame[layout->bth];
+  const std::size_t extended = static_cast<std::size_t>(std::max(roce::extended_bytes(opcode), 0));
+  const std::size_t payload = std::min(frame.size(), layout->bth + kBthBytes + extended);
+  for (std::size_t i = payload; i < frame.size(); ++i) frame[i] &= FuzzProcess::kPlainBits;
+  // Behind address and key comes what a swap writes, or an add adds: sums have any bits.
+  constexpr std::size_t kSwapAt = 12, kSwapBytes = 8;
+  const bool adds = opcode == opcode::kFetchAdd;
+  const std::size_t swap = layout->bth + kBthBytes + kSwapAt;
+  if (adds || opcode == opcode::kCompareSwap) {
+    for (std::size_t i = swap; i < std::min(swap + kSwapBytes, frame.size()); ++i)
+      frame[i] &= adds ? 0 : FuzzProcess::kPlainBits;
+  }
   if (right) repair_at(frame, *layout, true);
 }
 

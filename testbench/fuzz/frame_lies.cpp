@@ -99,6 +99,7 @@ void FrameFuzzer::address_lie(RoceFields& fields, const FuzzTarget& target) {
         rkey = memory.key;
         length = std::min(length, memory.bytes);
         va = memory.va + random_.below(memory.bytes - length + 1);
+        if (random_.chance(0.4)) va = memory.va + memory.bytes + 1 + random_.below(4) - length;  // a few bytes too late
       }
       break;
     default: break;  // a lie about the length

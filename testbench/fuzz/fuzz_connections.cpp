@@ -21,6 +21,7 @@ TrafficOptions victim_options() {
   options.most_bytes = 3'000;
   options.big_bytes = 20'000;
   options.gap_ns = 6'000;
+  options.set_bits = static_cast<std::uint8_t>(~FuzzProcess::kPlainBits);
   options.hang_ns = 5'000'000;
   return options;
 }
@@ -76,6 +77,7 @@ void FuzzEpisode::set_up() {
     side.frames->set_foreign_memory(
         {{side.process->foreign_key(), side.process->foreign(), FuzzProcess::kOtherBytes},
          {side.process->read_only_key(), side.process->read_only(), FuzzProcess::kOtherBytes},
+         {side.process->shown_key(), side.process->shown(), FuzzProcess::kShownBytes},
          {side.targets.back().rkey, side.targets.back().va, side.targets.back().bytes}});
     side.wqes = std::make_unique<WqeFuzzer>(seed_, fmt::format("wqes{}", host), *side.process,
                                             *sides_[1 - host].process, others);

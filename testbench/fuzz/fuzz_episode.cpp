@@ -146,6 +146,7 @@ void FuzzEpisode::replay() {
 }
 
 void FuzzEpisode::send(std::size_t host, FuzzFrame frame) {
+  make_plain(frame.bytes);
   world_.wire().inject(1 - host, frame.bytes, frame.bad_fcs);
   sides_[host].injected.push_back(frame.bytes);
   history_.push_back({host, std::move(frame)});

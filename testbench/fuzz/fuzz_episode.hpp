@@ -66,6 +66,7 @@ class FuzzEpisode {
   void keep(std::size_t first);
   void monitor();
   void watch(const model::FrameRecord& record);
+  void look_for_secrets(const model::FrameRecord& record);
   void learn(const model::FrameRecord& record);
   void read_counters();
   void violation(const std::string& text);

@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "model/bth.hpp"
+#include "testbench/fuzz/frame_layout.hpp"
 #include "testbench/fuzz/fuzz_episode.hpp"
 
 namespace rnic::testbench {
 namespace {
 
-constexpr std::size_t kLeakRun = 8;  ///< So many secret bytes in a row are no accident
 constexpr std::uint64_t kSettleNs = 20'000;
 constexpr std::uint64_t kPollNs = 5'000;
 
@@ -53,13 +53,31 @@ void FuzzEpisode::watch(const model::FrameRecord& record) {
       return;
     }
   }
-  std::size_t run = 0;
-  for (const auto byte : record.bytes) {
-    run = byte == FuzzProcess::kSecret ? run + 1 : 0;
-    if (run == kLeakRun) return violation(fmt::format("host {}: secret bytes on the wire", record.from));
-  }
+  look_for_secrets(record);
   side.frames->observe(record.bytes);
   learn(record);
+}
+
+/// What goes to queue pairs of the attackers, or to nobody, has no secret byte behind its headers.
+void FuzzEpisode::look_for_secrets(const model::FrameRecord& record) {
+  const auto layout = layout_of(record.bytes);
+  if (!layout) return violation(fmt::format("host {}: a frame that is no packet", record.from));
+  const auto qpn = roce::read_big(record.bytes, layout->bth + 5, 3);
+  const auto& receivers = sides_[1 - record.from].targets;
+  const bool of_victim = std::any_of(receivers.begin() + kPairs, receivers.end(), [&](const FuzzTarget& target) {
+    return !target.group && target.path.dest_qpn == qpn;
+  });
+  if (of_victim) return;
+  const auto extended = static_cast<std::size_t>(std::max(roce::extended_bytes(record.bytes[layout->bth]), 0));
+  const std::size_t first = layout->bth + roce::kBthBytes + extended, icrc = layout->end - roce::kIcrcBytes;
+  for (std::size_t i = first; i < record.bytes.size(); ++i) {
+    if ((i >= icrc && i < layout->end) || !FuzzProcess::is_secret(record.bytes[i])) continue;
+    return violation(
+        fmt::format("host {}: a secret byte, {:#04x}, on the wire, byte {} of the payload of a packet "
+                    "with opcode {:#04x} to QP {:#x}",
+                    record.from, record.bytes[i], i - first, record.bytes[layout->bth], qpn));
+  }
+  ++report_.judged;
 }
 
 /// What the queue pairs on both ends of a sacrificed connection say by it: what they expect, that they have failed,

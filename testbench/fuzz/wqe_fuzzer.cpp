@@ -24,7 +24,7 @@ bool WqeFuzzer::post() {
   if ((receive ? qp.receives() : qp.sends()) >= kDepth && random_.chance(0.995)) return false;
   if (receive) {
     const auto index = qp.rq_producer++;
-    const auto wqe = receive_wqe(lies(0.05) ? static_cast<std::uint16_t>(random_.next()) : index);
+    const auto wqe = receive_wqe(qp, lies(0.05) ? static_cast<std::uint16_t>(random_.next()) : index);
     std::uint8_t* const ring = qp.srq ? qp.srq->ring() : qp.qp->receive_ring();
     std::memcpy(ring + std::size_t{index & ((1u << FuzzProcess::kLogDepth) - 1)} * wqe.size(), wqe.data(), wqe.size());
     note("receive WQE", wqe);
@@ -40,7 +40,8 @@ bool WqeFuzzer::post() {
   const auto index = qp.sq_producer++;
   const bool memory =
       qp.kind != FuzzProcess::Kind::kUd && random_.chance(qp.kind == FuzzProcess::Kind::kFast ? 0.9 : 0.12);
-  const auto wqe = memory ? memory_wqe(qp, index) : send_wqe(qp, index);
+  auto wqe = memory ? memory_wqe(qp, index) : send_wqe(qp, index);
+  make_plain(qp, wqe);
   std::uint8_t* const slot =
       qp.qp->send_ring() + std::size_t{index & ((1u << FuzzProcess::kLogDepth) - 1)} * wqe.size();
   std::memcpy(slot, wqe.data(), wqe.size());
@@ -50,6 +51,7 @@ bool WqeFuzzer::post() {
   if (scribbles(qp, 0.05)) {  // over requests under way
     const std::size_t at = random_.below(wqe.size() << FuzzProcess::kLogDepth);
     qp.qp->send_ring()[at] = static_cast<std::uint8_t>(random_.next());
+    make_plain(qp, std::span(qp.qp->send_ring() + at / wqe.size() * wqe.size(), wqe.size()));
     qp.must_fail.clear();
     note("scribble in the send ring", std::span(qp.qp->send_ring() + at, 1));
   }
@@ -110,6 +112,7 @@ hw::WqeRemote WqeFuzzer::remote() {
           random_.chance(0.5) ? opening.va - 1 - random_.below(8) : opening.va + opening.length - random_.below(8);
   }
   if (lies(0.2)) remote.rkey = random_.chance(0.5) ? there_.foreign_key() : there_.read_only_key();
+  if (lies(0.2)) remote = {.va = there_.shown() + random_.below(FuzzProcess::kShownBytes), .rkey = there_.shown_key()};
   if (lies(0.1)) remote.va = random_.chance(0.5) ? there_.foreign() : random_.next();
   if (lies(0.1)) remote.rkey ^= 1u << random_.below(32);
   return remote;
@@ -130,11 +133,30 @@ hw::WqeAddress WqeFuzzer::address(const FuzzProcess::Qp& qp) {
   return address;
 }
 
-WqeFuzzer::Wqe WqeFuzzer::receive_wqe(std::uint16_t index) {
+void WqeFuzzer::make_plain(const FuzzProcess::Qp& qp, std::span<std::uint8_t> wqe) {
+  const auto control = hw::WqeControl::decode(wqe.first<hw::WqeControl::kBytes>());
+  const auto opcode = static_cast<hw::WqeOpcode>(control.opcode);
+  const bool send = opcode == hw::WqeOpcode::kSend || opcode == hw::WqeOpcode::kSendImmediate ||
+                    opcode == hw::WqeOpcode::kSendInvalidate;
+  std::size_t at = hw::WqeControl::kBytes;
+  if (!send) at += hw::WqeRemote::kBytes;
+  if (opcode == hw::WqeOpcode::kFetchAdd || opcode == hw::WqeOpcode::kCompareSwap) {
+    auto atomic = hw::WqeAtomic::decode(wqe.subspan(at).first<hw::WqeAtomic::kBytes>());
+    constexpr std::uint64_t kPlainWord = FuzzProcess::kPlainBits * 0x0101'0101'0101'0101ULL;
+    atomic.swap_add &= opcode == hw::WqeOpcode::kFetchAdd ? 0 : kPlainWord;  // a sum has any bits
+    atomic.encode(wqe.subspan(at).first<hw::WqeAtomic::kBytes>());
+  }
+  const bool write = opcode == hw::WqeOpcode::kWrite || opcode == hw::WqeOpcode::kWriteImmediate;
+  if ((!send && !write) || control.inline_data == 0) return;  // a page list is no payload
+  if (qp.kind == FuzzProcess::Kind::kUd) at = hw::WqeControl::kBytes + hw::WqeAddress::kBytes;
+  for (auto& byte : wqe.subspan(at)) byte &= FuzzProcess::kPlainBits;
+}
+
+WqeFuzzer::Wqe WqeFuzzer::receive_wqe(const FuzzProcess::Qp& qp, std::uint16_t index) {
   Wqe wqe{};
   const std::size_t count = random_.below(random_.chance(0.1) ? 16 : 4);
   std::uint32_t total = 0;
-  segments(std::span(wqe).subspan(hw::WqeReceive::kBytes), count, total);
+  segments(std::span(wqe).subspan(hw::WqeReceive::kBytes), count, total, qp.kind == FuzzProcess::Kind::kUd);
   const hw::WqeReceive head{.sge_count = static_cast<std::uint8_t>(lies(0.15) ? random_.next() : count),
                             .wqe_index = index};
   head.encode(std::span<std::uint8_t, hw::WqeReceive::kBytes>(wqe.data(), hw::WqeReceive::kBytes));
@@ -143,13 +165,17 @@ WqeFuzzer::Wqe WqeFuzzer::receive_wqe(std::uint16_t index) {
 }
 
 /// Data segments as far as they fit; returns the bytes used.
-std::size_t WqeFuzzer::segments(std::span<std::uint8_t> to, std::size_t count, std::uint32_t& total) {
+std::size_t WqeFuzzer::segments(std::span<std::uint8_t> to, std::size_t count, std::uint32_t& total, bool datagrams) {
   std::size_t used = 0;
   for (std::size_t i = 0; i < count && used + hw::WqeData::kBytes <= to.size(); ++i, used += hw::WqeData::kBytes) {
     const auto length = static_cast<std::uint32_t>(random_.chance(0.2) ? 0 : random_.below(lies(0.2) ? 3'000 : 300));
     hw::WqeData data{.va = here_.granted() + random_.below(FuzzProcess::kGrantedBytes - length),
                      .length = length,
                      .lkey = here_.key()};
+    if (datagrams) {
+      data.va = here_.datagrams() + random_.below(FuzzProcess::kDatagramBytes - length);
+      data.lkey = here_.datagram_key();
+    }
     if (lies(0.05)) data.lkey = here_.foreign_key();
     if (lies(0.05)) data = {.va = here_.foreign(), .length = length, .lkey = here_.foreign_key()};
     if (lies(0.05)) data = {.va = here_.read_only(), .length = length, .lkey = here_.read_only_key()};

@@ -49,6 +49,7 @@ struct TrafficOptions {
   /// From the filling of a Read's source to its posting: in a weak memory order the stores take their time.
   std::uint64_t read_lead_ns = 0;
   std::uint64_t hang_ns = 20'000'000;  ///< A direction with work to do, and no completion in this time, hangs
+  std::uint8_t set_bits = 0;           ///< That every byte has which a stream's request moves
   ConnectParameters connection;        ///< Timers and retry counts; the rest is chosen for each pair
   /// Each pair has IP addresses of its own (ConnectParameters::subnet), from those of `connection` on. Otherwise all
   /// pairs have these.
