@@ -393,6 +393,18 @@ TEST_CASE("what is sent again has a reason (9.7.5.1.4, 9.7.6)") {
     bench.sends({.psn = 4});
     CHECK(bench.complaint().empty());
   }
+  SECTION("what is repeated, is acknowledged while it leaves: begun before, not long after") {
+    bench.acknowledged(1, 0x60);
+    bench.acknowledged(2);
+    bench.acknowledged(3);
+    const bool at_once = GENERATE(true, false);
+    if (!at_once) bench.now += 2 * kGrace;
+    bench.sends({.psn = 3, .ack = true});
+    if (at_once)
+      CHECK(bench.complaint().empty());
+    else
+      says(bench.complaint(), "without a reason");
+  }
   SECTION("nothing after a NAK that ends the connection (9.9.2.1)") {
     bench.acknowledged(0, 0x62);
     bench.now += 2 * kGrace;
