@@ -70,7 +70,7 @@ class FailureMaker : public RequestMaker {
 
   void fail_alignment() {
     json step = begin("fetch_add");
-    step["sge"] = sink(8);
+    step["sge"] = result_sink();
     step["add"] = 1;
     step["remote"] = remote(region_name(peer_), plan_.zone(qp_, Zone::kAtomics) + plan_.between(1, 7));
     finish(std::move(step), 1);
@@ -101,7 +101,7 @@ class FailureMaker : public RequestMaker {
     if (plan_.chance(0.4)) {
       json step = begin(plan_.chance(0.6) ? "read" : "fetch_add");
       const std::uint64_t length = step["do"] == "read" ? plan_.between(1, 3000) : 8;
-      step["sge"] = sink(length);
+      step["sge"] = step["do"] == "read" ? sink(length) : result_sink();
       if (step["do"] == "fetch_add") step["add"] = plan_.below(100);
       step["remote"] = remote(region_name(peer_, "_bad"), 8 * plan_.below(100));
       return finish(std::move(step), plan_.packets(length));

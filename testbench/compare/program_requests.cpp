@@ -71,7 +71,7 @@ void RequestMaker::add_read() {
 
 void RequestMaker::add_atomic() {
   json step = begin(plan_.chance(0.5) ? "fetch_add" : "compare_swap");
-  step["sge"] = sink(8);
+  step["sge"] = result_sink();
   step["remote"] = remote(region_name(peer_), plan_.zone(qp_, Zone::kAtomics) + 8 * plan_.below(4));
   const auto value = [this] { return plan_.chance(0.3) ? plan_.below(4) : plan_.random.next(); };
   if (step["do"] == "fetch_add") {
@@ -147,6 +147,11 @@ nlohmann::json RequestMaker::source(std::uint64_t length) {
 nlohmann::json RequestMaker::sink(std::uint64_t length) {
   segment_host_ = host_;
   return segments(plan_.zone(qp_, Zone::kSink) + plan_.below(plan_.zone_bytes / 4), length);
+}
+
+nlohmann::json RequestMaker::result_sink() {
+  const std::uint64_t at = plan_.zone(qp_, Zone::kSink) + plan_.below(plan_.zone_bytes - 8);
+  return json::array({place(region_name(host_), at, 8)});
 }
 
 void RequestMaker::flag(json& step, std::uint64_t length, bool may_be_inline) {
@@ -257,7 +262,7 @@ nlohmann::json RequestMaker::remote_request(std::uint64_t length) {
   const auto kind = plan_.below(4);
   if (kind == 3) {
     json step = begin("fetch_add");
-    step["sge"] = sink(8);
+    step["sge"] = result_sink();
     step["add"] = plan_.below(100);
     return step;
   }
