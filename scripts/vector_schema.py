@@ -59,6 +59,7 @@ ADAPTER_FIELDS = """VendorId DeviceId AdapterId MaxRegistrationSize MaxWindowSiz
   MaxInlineDataSize MaxInboundReadLimit MaxOutboundReadLimit MaxReceiveQueueDepth MaxInitiatorQueueDepth MaxSharedReceiveQueueDepth
   MaxCompletionQueueDepth InlineRequestThreshold LargeRequestThreshold MaxCallerData MaxCalleeData InOrderDma CqResize""".split()
 ADDRESSES = ["peer", "own", "any", "loopback", "nobody", "foreign", "no_family"]
+READ_FAULTS = ["unsupported_request", "completer_abort", "poisoned", "timeout"]
 FAULTS = ["drop", "duplicate", "reorder", "corrupt", "delay", "truncate", "ecn"]
 PARTS = ["ethernet", "ip", "udp", "bth", "extended", "payload"]
 HEADER_FIELDS = """opcode solicited ack_req pkey dest_qpn psn payload_length va rkey dma_length swap_add compare immediate syndrome msn qkey source_qpn
@@ -135,12 +136,13 @@ def setup():
             "first_psn": number(24), "pkey": U16, "traffic_class": U8, "hop_limit": U8}
     region = thing({"host": one_of(HOSTS), "name": NAME, "size": U64},
                    {"flags": flags([*MR_FLAGS, "REMOTE_ATOMIC"]), "fill": one_of(FILLS), "domain": one_of(["own", "other"]), "memory_of": NAME,
-                    "reads": one_of(["unsupported_request", "completer_abort", "poisoned"])})
+                    "reads": one_of(READ_FAULTS), "list_reads": one_of(READ_FAULTS)},
+                   **{"not": {"properties": {"domain": {"const": "other"}}, "required": ["domain", "list_reads"]}})
     rc_only = {"properties": {"type": {"const": "RC"}, "fast_register": {"const": False}}}
     return thing({}, {"type": one_of(["RC", "UC", "UD", "QP1"]), "fast_register": BOOLEAN, "queue_pairs": number(0, 1, 8),
                       "srq": thing({}, {"depth": U32, "sge": U32, "threshold": U32}), "one_cq": BOOLEAN, "connected": BOOLEAN, "connections": BOOLEAN,
                       "ipv6": BOOLEAN, "iommu_faults": BOOLEAN, "link_gbps": {"type": "number", "exclusiveMinimum": 0},
-                      "link_delay_ns": {"type": "number", "minimum": 0}, **host, "A": ref("host_setup"), "B": ref("host_setup"),
+                      "link_delay_ns": {"type": "number", "minimum": 0}, "completion_timeout": one_of(["A1", "A2", "B1", "B2", "C1", "C2"]), **host, "A": ref("host_setup"), "B": ref("host_setup"),
                       "regions": listed(region)},
                  allOf=[{"if": {"required": ["srq"]}, "then": rc_only},
                         {"if": {"properties": {"connections": {"const": True}}, "required": ["connections"]}, "then": rc_only},
@@ -203,6 +205,8 @@ def steps():
                    ({"region": NAME, "offset": U64, "length": U64, **either({"oneOf": [thing(content) for content in contents]})["properties"]}, {})],
         "store": ({"region": NAME, "offset": U64, "value": U64}, {}),
         "revoke": ({"region": NAME, "offset": U64}, {}),
+        "ring_reads": [({"answer": one_of([*READ_FAULTS, "data"])}, {**qp, "queue": one_of(QUEUES)}),
+                       ({"answer": one_of([*READ_FAULTS, "data"]), "queue": {"const": "shared"}}, {})],
         "register": ({"region": NAME, "size": U64, "buffer": one_of(["valid", "null", "unmapped"])},
                      {"flags": flags(MR_FLAGS), **null("overlapped"), **call, **returns}),
         "deregister": ({"region": NAME}, {**null("overlapped"), **call, **returns}),

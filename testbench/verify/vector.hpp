@@ -33,9 +33,9 @@ struct VectorRegion {
   std::uint32_t flags = 0;  ///< ND_MR_FLAG_*
   bool pattern = false;     ///< Filled with the pattern; otherwise zero
   bool remote_atomic = false;
-  bool other_domain = false;                ///< In a protection domain of its own
-  std::string memory_of;                    ///< Region whose memory it is, too; its own if empty
-  std::optional<model::PcieFault> reads{};  ///< What each DMA read of its memory meets
+  bool other_domain = false;                              ///< In a protection domain of its own
+  std::string memory_of;                                  ///< Region whose memory it is, too; its own if empty
+  std::optional<model::PcieFault> reads{}, list_reads{};  ///< What each DMA read of its memory, of its page list meets
 };
 
 /// Receive queues that all queue pairs of a host share.
@@ -71,6 +71,7 @@ struct VectorSetup {
   bool ipv6 = false;
   bool iommu_faults = false;  ///< DMA that the IOMMU refuses is part of the vector
   std::optional<double> link_gbps, link_delay_ns;
+  hw::CompletionTimeoutRange completion_timeout = hw::CompletionTimeoutRange::kDefault;
   std::array<VectorHostSetup, 2> hosts;
   std::vector<VectorRegion> regions;
 };
@@ -227,6 +228,7 @@ enum class StepKind : std::uint8_t {
   kReset,
   kMake,
   kRevoke,
+  kRingReads,
   kGetResults,
   kQueryAffinity,
   kQueryInterface,
@@ -323,8 +325,9 @@ struct VectorStep {
   bool remote_access = true;                ///< kFastRegister: the region may be registered with remote rights
   std::uint64_t swap_add = 0, compare = 0;  ///< Atomics
   std::optional<std::uint32_t> immediate;
-  model::WireRule rule;  ///< kFault; its PSN counts as that of VectorFrame
-  VectorFrame frame;     ///< kFrame; `remote` is what its RETH or AtomicETH names
+  model::WireRule rule;                   ///< kFault; its PSN counts as that of VectorFrame
+  VectorFrame frame;                      ///< kFrame; `remote` is what its RETH or AtomicETH names
+  std::optional<model::PcieFault> reads;  ///< kRingReads: what each meets; nothing: it brings the data
   enum class Buffer : std::uint8_t { kValid, kNull, kUnmapped } buffer = Buffer::kValid;
   VectorObject object{};                  ///< kQueryInterface, kRelease, kCancel; its name or number as in other steps
   IID interface {};                       ///< kQueryInterface

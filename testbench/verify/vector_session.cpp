@@ -126,6 +126,7 @@ void VectorSession::run(const VectorStep& step) {
     case StepKind::kReset: return reset(step);
     case StepKind::kMake: return make(step);
     case StepKind::kRevoke: return revoke(step);
+    case StepKind::kRingReads: return ring_reads(step);
   }
 }
 

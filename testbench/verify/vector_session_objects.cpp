@@ -75,6 +75,7 @@ void VectorSession::add_side(std::size_t host) {
   kmd::KernelOptions options;
   options.quota.pinned_bytes = setup_.hosts.at(host).pinned_quota.value_or(options.quota.pinned_bytes);
   options.quota.ring_bytes = setup_.hosts.at(host).ring_quota.value_or(options.quota.ring_bytes);
+  options.completion_timeout = setup_.completion_timeout;
   side.endpoint = std::make_unique<Endpoint>(world_.host(host), options, setup_.fast_register);
   if (setup_.general_service) {
     side.process = take_or_fail(umd::ProcessContext::open_for_management(side.endpoint->kernel().kernel_node()),

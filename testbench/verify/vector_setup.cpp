@@ -39,6 +39,9 @@ void read_regions(Reader& setup, VectorSetup& to) {
       if (!names.contains(region.memory_of)) from.fail(fmt::format("no region \"{}\" before it", region.memory_of));
     }
     if (from.find("reads")) region.reads = static_cast<model::PcieFault>(from.name("reads", kReadFaults));
+    if (from.find("list_reads"))
+      region.list_reads = static_cast<model::PcieFault>(from.name("list_reads", kReadFaults));
+    if (region.list_reads && region.other_domain) from.fail("\"list_reads\" and \"domain\" exclude each other");
     if (!names.insert(region.name).second) from.fail(fmt::format("a second region \"{}\"", region.name));
     from.finish();
     to.regions.push_back(std::move(region));
@@ -138,6 +141,9 @@ VectorSetup read_vector_setup(Reader from) {
   to.link_gbps = read_amount(from, "link_gbps");
   to.link_delay_ns = read_amount(from, "link_delay_ns");
   if (to.link_gbps && *to.link_gbps <= 0) from.fail("\"link_gbps\" is above 0");
+  if (from.find("completion_timeout"))
+    to.completion_timeout =
+        static_cast<hw::CompletionTimeoutRange>(from.name("completion_timeout", kCompletionTimeouts));
   read_host(from, to.hosts[0]);
   to.hosts[1] = to.hosts[0];
   for (const auto& [name, host] : kHosts) {
