@@ -188,8 +188,8 @@ void RequestMaker::post_receive(std::uint64_t bytes, bool wrong) {
   json step = {{"host", host_letter(peer_)}, {"do", "receive"}, {"qp", qp_ + 1}, {"context", plan_.next_context++}};
   step["sge"] = segments(plan_.zone(qp_, Zone::kReceives) + plan_.below(plan_.zone_bytes / 4), bytes);
   if (wrong) {
-    step["sge"] =
-        json::array({place(region_name(peer_, plan_.chance(0.5) ? "_read" : "_other"), plan_.below(64), bytes)});
+    static const std::vector<const char*> kWrong = {"_read", "_other", "_unlisted"};
+    step["sge"] = json::array({place(region_name(peer_, plan_.one_of(kWrong)), plan_.below(64), bytes)});
   }
   planned_.receives.push_back(std::move(step));
   pair_.receives[peer_].push_back(static_cast<std::uint32_t>(bytes));

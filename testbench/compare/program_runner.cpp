@@ -18,6 +18,8 @@ using nlohmann::json;
 
 constexpr std::uint64_t kLimitNs = 20'000'000'000;
 constexpr std::uint64_t kStillNs = 2'000, kSettleNs = 100'000, kLookNs = 100'000;
+/// In a slow world, too, an event has come by then.
+constexpr std::uint64_t kEventNs = 20'000;
 /// Longer than all retries of a request take: its requester gives up after them.
 constexpr std::uint64_t kBatchNs = 60'000'000;
 
@@ -126,7 +128,9 @@ class Recording {
     }
     world_.settle(kStillNs, kSettleNs);
     take_completions(completions);
-    for (std::size_t host = 0; host < 2; ++host) take_events(host, batch);
+    batch["events"] = {{"A", json::array()}, {"B", json::array()}};
+    // The next event of an object comes when the one before it has been taken.
+    while (take_events(0, batch) + take_events(1, batch) != 0) session_.endpoint(0).device().elapse(kEventNs);
     batch["states"] = states_;
     batch["psns"] = psns_;
     hash_memory(batch);
@@ -235,9 +239,11 @@ class Recording {
     return all;
   }
 
-  void take_events(std::size_t host, json& batch) {
-    json list = json::array();
-    for (const auto& eqe : session_.take_events(host)) {
+  /// Gives how many there were.
+  std::size_t take_events(std::size_t host, json& batch) {
+    json& list = batch["events"][host == 0 ? "A" : "B"];
+    const auto events = session_.take_events(host);
+    for (const auto& eqe : events) {
       const auto type = static_cast<hw::EqeType>(eqe.event_type);
       json entry = {{"type", event_name(type)}};
       const auto& qps = session_.numbers().hosts[host];
@@ -252,7 +258,7 @@ class Recording {
         entry["qp"] = qp - qps.begin() + 1;
       list.push_back(std::move(entry));
     }
-    batch["events"][host == 0 ? "A" : "B"] = std::move(list);
+    return events.size();
   }
 
   /// What is open of the receives that no message has ended on a queue pair that has failed: parts of one.
