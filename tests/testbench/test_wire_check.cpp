@@ -237,6 +237,20 @@ TEST_CASE("no bit of a frame that the ICRC covers may change, nor one of the IPv
   }
 }
 
+TEST_CASE("a time to live of 0 is the application's affair") {
+  auto frame = Build{}.frame();
+  // It is the high byte of its word in the header checksum, which is that much more then.
+  const std::uint32_t sum = (frame[24] << 8 | frame[25]) + (frame[22] << 8);
+  const std::uint32_t checksum = (sum & 0xffff) + (sum >> 16);
+  frame[22] = 0;
+  frame[24] = static_cast<std::uint8_t>(checksum >> 8);
+  frame[25] = static_cast<std::uint8_t>(checksum);
+  Faults faults;
+  REQUIRE(read(frame, faults));
+  CHECK(faults.fatal.empty());
+  CHECK(faults.other.empty());
+}
+
 TEST_CASE("what no sender does to a frame is told") {
   Bench bench;
   const auto fault = [&](Bytes frame, std::size_t at, std::uint8_t bits) {
