@@ -27,7 +27,7 @@ static int query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	bool windows = caps->window_type1 || caps->window_type2;
 
 	memset(attr, 0, sizeof(*attr));
-	attr->sys_image_guid = guid_of(dev);
+	attr->sys_image_guid = ibdev->node_guid;
 	attr->vendor_id = dev->pdev->vendor;
 	attr->vendor_part_id = dev->pdev->device;
 	attr->hw_ver = dev->pdev->revision;
