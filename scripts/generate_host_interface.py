@@ -11,7 +11,7 @@ register, uar, counters.
 import sys
 import tomllib
 
-from c_header import c_header
+from c_header import c_counters, c_header
 from generated import ROOT, bring_up_to_date, c_value, camel, snake
 
 HOST_TABLES = ["limits", "registers", "queues", "admin", "wire", "counters"]
@@ -317,6 +317,7 @@ def main():
         "rtl/generated/rnic_pkg.sv": sv_package(Tables([*host_files, ROOT / "rtl/streams.toml"])),
         "driver/generated/host_interface.hpp": cpp_host(host),
         "driver/linux/rnic_hw.h": c_header(host),
+        "driver/linux/rnic_counters.h": c_counters(host),
         "testbench/generated/rtl_streams.hpp": cpp_streams(streams),
         "tests/generated/host_interface_probe.sv": sv_probe(host),
         "tests/generated/host_interface_probe.hpp": cpp_probe(host, "hw", "driver/generated/host_interface.hpp", ""),

@@ -209,6 +209,12 @@ static void fill_receive(struct rnic_qp *qp, const struct rnic_cqe *cqe,
 	wc->port_num = RNIC_PORT;
 }
 
+static bool is_flushed_receive(const struct rnic_cqe *cqe)
+{
+	return rnic_get(cqe, RNIC_CQE_IS_RECEIVE) &&
+	       rnic_get(cqe, RNIC_CQE_STATUS) == RNIC_CQE_STATUS_WR_FLUSH_ERR;
+}
+
 /* False: an entry that is of nothing any more. */
 static bool fill(struct rnic_ibdev *ib, const struct rnic_cqe *cqe,
 		 struct ib_wc *wc)
@@ -217,6 +223,9 @@ static bool fill(struct rnic_ibdev *ib, const struct rnic_cqe *cqe,
 	struct rnic_qp *qp = rnic_table_find(&ib->qps, qpn);
 
 	if (!qp || qp->qpn != qpn)
+		return false;
+	/* QP1 on its way through RESET: it is posted again (rnic_gsi.c). */
+	if (READ_ONCE(qp->rq.paused) && is_flushed_receive(cqe))
 		return false;
 	memset(wc, 0, sizeof(*wc));
 	wc->qp = &qp->ibqp;
@@ -288,14 +297,9 @@ u32 rnic_cq_forget(struct rnic_cq *cq, u32 qpn, bool flushed_receives_only)
 		dma_rmb();
 		if (rnic_get(cqe, RNIC_CQE_QPN) != qpn)
 			continue;
-		if (flushed_receives_only) {
-			if (!rnic_get(cqe, RNIC_CQE_IS_RECEIVE))
-				continue;
-			if (rnic_get(cqe, RNIC_CQE_STATUS) !=
-			    RNIC_CQE_STATUS_WR_FLUSH_ERR) {
-				left++;
-				continue;
-			}
+		if (flushed_receives_only && !is_flushed_receive(cqe)) {
+			left += rnic_get(cqe, RNIC_CQE_IS_RECEIVE);
+			continue;
 		}
 		/* There is no QP 0. */
 		rnic_put(cqe, RNIC_CQE_QPN, 0);

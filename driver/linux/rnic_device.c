@@ -149,6 +149,7 @@ static const struct ib_device_ops rnic_ops = {
 	.uverbs_abi_ver = RNIC_ABI_VERSION,
 
 	.add_gid = rnic_add_gid,
+	.alloc_hw_port_stats = rnic_alloc_hw_port_stats,
 	.alloc_mr = rnic_alloc_mr,
 	.alloc_mw = rnic_alloc_mw,
 	.alloc_pd = rnic_alloc_pd,
@@ -171,6 +172,7 @@ static const struct ib_device_ops rnic_ops = {
 	.detach_mcast = rnic_detach_mcast,
 	.disassociate_ucontext = rnic_disassociate_ucontext,
 	.get_dma_mr = rnic_get_dma_mr,
+	.get_hw_stats = rnic_get_hw_stats,
 	.get_link_layer = get_link_layer,
 	.get_port_immutable = get_port_immutable,
 	.map_mr_sg = rnic_map_mr_sg,

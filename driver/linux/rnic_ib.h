@@ -330,6 +330,11 @@ bool rnic_send_completed(struct rnic_qp *qp, const struct rnic_cqe *cqe,
 u64 rnic_receive_completed(struct rnic_qp *qp);
 void rnic_wq_reset(struct rnic_qp *qp);
 
+struct rdma_hw_stats *rnic_alloc_hw_port_stats(struct ib_device *ibdev,
+					       u32 port);
+int rnic_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
+		      u32 port, int index);
+
 void rnic_gsi_addresses_changed(struct rnic_ibdev *ib);
 void rnic_gsi_work(struct work_struct *work);
 
