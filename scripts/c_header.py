@@ -68,5 +68,5 @@ def c_header(tables):
         if layout.kind == "register":
             out += ["", *comment(layout.doc), *fields(layout)]
         elif layout.kind == "struct":
-            out += ["", *comment(layout.doc), f"struct rnic_{layout.name} {{", f"\t__le64 word[{layout.bytes // 8}];", "};", *fields(layout)]
+            out += ["", *comment(layout.doc), f"struct rnic_{layout.name} {{", f"\t__le64 word[{layout.bytes // 8}];", "};", "", *fields(layout)]
     return "\n".join([*out, "", "#endif", ""])

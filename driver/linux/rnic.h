@@ -6,6 +6,7 @@
 #ifndef RNIC_H
 #define RNIC_H
 
+#include <linux/bits.h>
 #include <linux/completion.h>
 #include <linux/etherdevice.h>
 #include <linux/interrupt.h>
@@ -21,13 +22,13 @@
 #define RNIC_DRIVER_NAME "rnic_ib"
 
 #define RNIC_ADMIN_LOG_DEPTH 6
-#define RNIC_ADMIN_DEPTH (1 << RNIC_ADMIN_LOG_DEPTH)
+#define RNIC_ADMIN_DEPTH BIT(RNIC_ADMIN_LOG_DEPTH)
 /*
  * Of each CQ, QP and SRQ, of the device and the port at most one entry is in
  * an event queue that is not consumed: 770, so that this many never fill.
  */
 #define RNIC_EQ_LOG_DEPTH 10
-#define RNIC_EQ_DEPTH (1 << RNIC_EQ_LOG_DEPTH)
+#define RNIC_EQ_DEPTH BIT(RNIC_EQ_LOG_DEPTH)
 
 struct rnic_dev;
 struct rnic_ibdev;

@@ -31,7 +31,7 @@ static int query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	attr->vendor_id = dev->pdev->vendor;
 	attr->vendor_part_id = dev->pdev->device;
 	attr->hw_ver = dev->pdev->revision;
-	attr->max_mr_size = 1ULL << 47;
+	attr->max_mr_size = BIT_ULL(47);
 	attr->page_size_cap = GENMASK(30, 12);
 	attr->max_qp = caps->max_qp - RNIC_FIRST_QP;
 	attr->max_qp_wr = min(caps->max_queue_depth, RNIC_MAX_WR);
@@ -225,6 +225,14 @@ static void init(struct rnic_ibdev *ib, struct rnic_dev *dev)
 	ib_set_device_ops(&ib->ibdev, &rnic_ops);
 }
 
+/* No event and no work reach it any more when this returns. */
+static void forget(struct rnic_dev *dev, struct rnic_ibdev *ib)
+{
+	WRITE_ONCE(dev->ib, NULL);
+	rnic_eqs_synchronize(dev);
+	cancel_work_sync(&ib->gsi_work);
+}
+
 int rnic_ib_register(struct rnic_dev *dev)
 {
 	struct rnic_ibdev *ib = ib_alloc_device(rnic_ibdev, ibdev);
@@ -236,14 +244,12 @@ int rnic_ib_register(struct rnic_dev *dev)
 	err = ib_device_set_netdev(&ib->ibdev, dev->netdev, RNIC_PORT);
 	if (err)
 		goto dealloc;
-	/* Events come from now on. */
+	/* Events come from now on: pairs with the acquire in rnic_eq.c. */
 	smp_store_release(&dev->ib, ib);
 	err = ib_register_device(&ib->ibdev, "rnic_%d", &dev->pdev->dev);
 	if (!err)
 		return 0;
-	smp_store_release(&dev->ib, NULL);
-	rnic_eqs_synchronize(dev);
-	cancel_work_sync(&ib->gsi_work);
+	forget(dev, ib);
 dealloc:
 	dealloc(ib);
 	return err;
@@ -266,9 +272,7 @@ void rnic_ib_unregister(struct rnic_dev *dev)
 		ib_dispatch_event(&event);
 	}
 	ib_unregister_device(&ib->ibdev);
-	smp_store_release(&dev->ib, NULL);
-	rnic_eqs_synchronize(dev);
-	cancel_work_sync(&ib->gsi_work);
+	forget(dev, ib);
 	dealloc(ib);
 }
 

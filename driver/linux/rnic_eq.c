@@ -16,9 +16,7 @@ static size_t ring_bytes(void)
 static void handle(struct rnic_eq *eq, const struct rnic_eqe *eqe)
 {
 	struct rnic_dev *dev = eq->dev;
-	/* Pairs with the release when it is set, and synchronize_irq before
-	 * it goes.
-	 */
+	/* Pairs with the release that sets it. It goes behind synchronize_irq. */
 	struct rnic_ibdev *ib = smp_load_acquire(&dev->ib);
 
 	if (rnic_get(eqe, RNIC_EQE_EVENT_TYPE) == RNIC_EQE_TYPE_DEVICE_FATAL) {

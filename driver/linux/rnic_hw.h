@@ -814,6 +814,7 @@ enum rnic_counter {
 struct rnic_send_doorbell {
 	__le64 word[1];
 };
+
 #define RNIC_SEND_DOORBELL_QPN				RNIC_FIELD(0, 24)
 #define RNIC_SEND_DOORBELL_PRODUCER_INDEX		RNIC_FIELD(32, 16)
 
@@ -821,6 +822,7 @@ struct rnic_send_doorbell {
 struct rnic_receive_doorbell {
 	__le64 word[1];
 };
+
 #define RNIC_RECEIVE_DOORBELL_QPN			RNIC_FIELD(0, 24)
 #define RNIC_RECEIVE_DOORBELL_PRODUCER_INDEX		RNIC_FIELD(32, 16)
 
@@ -828,6 +830,7 @@ struct rnic_receive_doorbell {
 struct rnic_srq_doorbell {
 	__le64 word[1];
 };
+
 #define RNIC_SRQ_DOORBELL_SRQN				RNIC_FIELD(0, 24)
 #define RNIC_SRQ_DOORBELL_PRODUCER_INDEX		RNIC_FIELD(32, 16)
 
@@ -835,6 +838,7 @@ struct rnic_srq_doorbell {
 struct rnic_cq_doorbell {
 	__le64 word[1];
 };
+
 #define RNIC_CQ_DOORBELL_CQN				RNIC_FIELD(0, 24)
 #define RNIC_CQ_DOORBELL_ARM				RNIC_FIELD(24, 2)
 #define RNIC_CQ_DOORBELL_CONSUMER_INDEX			RNIC_FIELD(32, 24)
@@ -843,6 +847,7 @@ struct rnic_cq_doorbell {
 struct rnic_eq_doorbell {
 	__le64 word[1];
 };
+
 #define RNIC_EQ_DOORBELL_EQN				RNIC_FIELD(0, 24)
 #define RNIC_EQ_DOORBELL_CONSUMER_INDEX			RNIC_FIELD(32, 24)
 
@@ -859,6 +864,7 @@ struct rnic_eq_doorbell {
 struct rnic_wqe_control {
 	__le64 word[2];
 };
+
 #define RNIC_WQE_CONTROL_OPCODE				RNIC_FIELD(0, 8)
 #define RNIC_WQE_CONTROL_SILENT				RNIC_FIELD(8, 1)
 #define RNIC_WQE_CONTROL_FENCE				RNIC_FIELD(9, 1)
@@ -874,6 +880,7 @@ struct rnic_wqe_control {
 struct rnic_wqe_remote {
 	__le64 word[2];
 };
+
 #define RNIC_WQE_REMOTE_VA				RNIC_FIELD(0, 64)
 #define RNIC_WQE_REMOTE_RKEY				RNIC_FIELD(64, 32)
 
@@ -884,6 +891,7 @@ struct rnic_wqe_remote {
 struct rnic_wqe_atomic {
 	__le64 word[2];
 };
+
 #define RNIC_WQE_ATOMIC_SWAP_ADD			RNIC_FIELD(0, 64)
 #define RNIC_WQE_ATOMIC_COMPARE				RNIC_FIELD(64, 64)
 
@@ -891,6 +899,7 @@ struct rnic_wqe_atomic {
 struct rnic_wqe_range {
 	__le64 word[2];
 };
+
 #define RNIC_WQE_RANGE_VA				RNIC_FIELD(0, 64)
 #define RNIC_WQE_RANGE_LENGTH				RNIC_FIELD(64, 64)
 
@@ -898,6 +907,7 @@ struct rnic_wqe_range {
 struct rnic_wqe_bind {
 	__le64 word[2];
 };
+
 #define RNIC_WQE_BIND_MR_KEY				RNIC_FIELD(0, 32)
 #define RNIC_WQE_BIND_REMOTE_READ			RNIC_FIELD(33, 1)
 #define RNIC_WQE_BIND_REMOTE_WRITE			RNIC_FIELD(34, 1)
@@ -913,6 +923,7 @@ struct rnic_wqe_bind {
 struct rnic_wqe_address {
 	__le64 word[6];
 };
+
 #define RNIC_WQE_ADDRESS_DEST_IP_BYTE			0
 #define RNIC_WQE_ADDRESS_DEST_MAC			RNIC_FIELD(128, 48)
 #define RNIC_WQE_ADDRESS_TRAFFIC_CLASS			RNIC_FIELD(176, 8)
@@ -932,6 +943,7 @@ struct rnic_wqe_address {
 struct rnic_wqe_fast_register {
 	__le64 word[2];
 };
+
 #define RNIC_WQE_FAST_REGISTER_PAGE_LIST		RNIC_FIELD(0, 64)
 #define RNIC_WQE_FAST_REGISTER_FIRST_OFFSET		RNIC_FIELD(64, 32)
 #define RNIC_WQE_FAST_REGISTER_PAGE_COUNT		RNIC_FIELD(96, 16)
@@ -946,6 +958,7 @@ struct rnic_wqe_fast_register {
 struct rnic_wqe_data {
 	__le64 word[2];
 };
+
 #define RNIC_WQE_DATA_VA				RNIC_FIELD(0, 64)
 #define RNIC_WQE_DATA_LENGTH				RNIC_FIELD(64, 32)
 #define RNIC_WQE_DATA_LKEY				RNIC_FIELD(96, 32)
@@ -957,6 +970,7 @@ struct rnic_wqe_data {
 struct rnic_wqe_receive {
 	__le64 word[2];
 };
+
 #define RNIC_WQE_RECEIVE_SGE_COUNT			RNIC_FIELD(0, 8)
 #define RNIC_WQE_RECEIVE_WQE_INDEX			RNIC_FIELD(16, 16)
 #define RNIC_WQE_RECEIVE_TAG				RNIC_FIELD(32, 16)
@@ -969,6 +983,7 @@ struct rnic_wqe_receive {
 struct rnic_cqe {
 	__le64 word[8];
 };
+
 #define RNIC_CQE_STATUS					RNIC_FIELD(0, 8)
 #define RNIC_CQE_OPCODE					RNIC_FIELD(8, 8)
 #define RNIC_CQE_WQE_INDEX				RNIC_FIELD(16, 16)
@@ -995,6 +1010,7 @@ struct rnic_cqe {
 struct rnic_eqe {
 	__le64 word[8];
 };
+
 #define RNIC_EQE_EVENT_TYPE				RNIC_FIELD(0, 8)
 #define RNIC_EQE_NUMBER					RNIC_FIELD(32, 24)
 #define RNIC_EQE_DETAIL					RNIC_FIELD(64, 32)
@@ -1008,6 +1024,7 @@ struct rnic_eqe {
 struct rnic_retired_record {
 	__le64 word[1];
 };
+
 #define RNIC_RETIRED_RECORD_RETIRED_INDEX		RNIC_FIELD(0, 16)
 
 /*
@@ -1017,6 +1034,7 @@ struct rnic_retired_record {
 struct rnic_admin_command {
 	__le64 word[16];
 };
+
 #define RNIC_ADMIN_COMMAND_OPCODE			RNIC_FIELD(0, 8)
 #define RNIC_ADMIN_COMMAND_COMMAND_ID			RNIC_FIELD(16, 16)
 #define RNIC_ADMIN_COMMAND_NUMBER			RNIC_FIELD(32, 32)
@@ -1026,6 +1044,7 @@ struct rnic_admin_command {
 struct rnic_admin_completion {
 	__le64 word[8];
 };
+
 #define RNIC_ADMIN_COMPLETION_STATUS			RNIC_FIELD(0, 8)
 #define RNIC_ADMIN_COMPLETION_OPCODE			RNIC_FIELD(8, 8)
 #define RNIC_ADMIN_COMPLETION_COMMAND_ID		RNIC_FIELD(16, 16)
@@ -1037,6 +1056,7 @@ struct rnic_admin_completion {
 struct rnic_admin_create_eq {
 	__le64 word[15];
 };
+
 #define RNIC_ADMIN_CREATE_EQ_BASE			RNIC_FIELD(0, 64)
 #define RNIC_ADMIN_CREATE_EQ_LOG_DEPTH			RNIC_FIELD(64, 8)
 #define RNIC_ADMIN_CREATE_EQ_MSIX_VECTOR		RNIC_FIELD(72, 8)
@@ -1050,6 +1070,7 @@ struct rnic_admin_create_eq {
 struct rnic_admin_create_cq {
 	__le64 word[15];
 };
+
 #define RNIC_ADMIN_CREATE_CQ_BASE			RNIC_FIELD(0, 64)
 #define RNIC_ADMIN_CREATE_CQ_LOG_DEPTH			RNIC_FIELD(64, 8)
 #define RNIC_ADMIN_CREATE_CQ_EQN			RNIC_FIELD(72, 8)
@@ -1062,6 +1083,7 @@ struct rnic_admin_create_cq {
 struct rnic_admin_create_srq {
 	__le64 word[15];
 };
+
 #define RNIC_ADMIN_CREATE_SRQ_BASE			RNIC_FIELD(0, 64)
 #define RNIC_ADMIN_CREATE_SRQ_PD			RNIC_FIELD(64, 24)
 #define RNIC_ADMIN_CREATE_SRQ_LOG_DEPTH			RNIC_FIELD(88, 8)
@@ -1074,6 +1096,7 @@ struct rnic_admin_create_srq {
 struct rnic_admin_modify_srq {
 	__le64 word[15];
 };
+
 #define RNIC_ADMIN_MODIFY_SRQ_SET_LIMIT			RNIC_FIELD(0, 1)
 #define RNIC_ADMIN_MODIFY_SRQ_SET_RING			RNIC_FIELD(1, 1)
 #define RNIC_ADMIN_MODIFY_SRQ_LIMIT			RNIC_FIELD(16, 16)
@@ -1088,6 +1111,7 @@ struct rnic_admin_modify_srq {
 struct rnic_admin_modify_cq {
 	__le64 word[15];
 };
+
 #define RNIC_ADMIN_MODIFY_CQ_COUNT			RNIC_FIELD(0, 16)
 #define RNIC_ADMIN_MODIFY_CQ_PERIOD			RNIC_FIELD(16, 16)
 
@@ -1099,6 +1123,7 @@ struct rnic_admin_modify_cq {
 struct rnic_admin_resize_cq {
 	__le64 word[15];
 };
+
 #define RNIC_ADMIN_RESIZE_CQ_BASE			RNIC_FIELD(0, 64)
 #define RNIC_ADMIN_RESIZE_CQ_LOG_DEPTH			RNIC_FIELD(64, 8)
 
@@ -1109,6 +1134,7 @@ struct rnic_admin_resize_cq {
 struct rnic_admin_create_mr {
 	__le64 word[15];
 };
+
 #define RNIC_ADMIN_CREATE_MR_VA				RNIC_FIELD(0, 64)
 #define RNIC_ADMIN_CREATE_MR_LENGTH			RNIC_FIELD(64, 64)
 #define RNIC_ADMIN_CREATE_MR_PAGE_LIST			RNIC_FIELD(128, 64)
@@ -1128,6 +1154,7 @@ struct rnic_admin_create_mr {
 struct rnic_admin_create_mw {
 	__le64 word[15];
 };
+
 #define RNIC_ADMIN_CREATE_MW_PD				RNIC_FIELD(0, 24)
 #define RNIC_ADMIN_CREATE_MW_WINDOW_TYPE		RNIC_FIELD(24, 8)
 
@@ -1138,6 +1165,7 @@ struct rnic_admin_create_mw {
 struct rnic_admin_create_fast_mr {
 	__le64 word[15];
 };
+
 #define RNIC_ADMIN_CREATE_FAST_MR_PD			RNIC_FIELD(0, 24)
 #define RNIC_ADMIN_CREATE_FAST_MR_REMOTE_ACCESS		RNIC_FIELD(24, 1)
 #define RNIC_ADMIN_CREATE_FAST_MR_WINDOW_BIND		RNIC_FIELD(25, 1)
@@ -1152,6 +1180,7 @@ struct rnic_admin_create_fast_mr {
 struct rnic_admin_create_qp {
 	__le64 word[15];
 };
+
 #define RNIC_ADMIN_CREATE_QP_SQ_BASE			RNIC_FIELD(0, 64)
 #define RNIC_ADMIN_CREATE_QP_RQ_BASE			RNIC_FIELD(64, 64)
 #define RNIC_ADMIN_CREATE_QP_RETIRED_ADDRESS		RNIC_FIELD(128, 64)
@@ -1182,6 +1211,7 @@ struct rnic_admin_create_qp {
 struct rnic_admin_modify_qp {
 	__le64 word[15];
 };
+
 #define RNIC_ADMIN_MODIFY_QP_NEXT_STATE			RNIC_FIELD(0, 8)
 #define RNIC_ADMIN_MODIFY_QP_PATH_MTU			RNIC_FIELD(8, 8)
 #define RNIC_ADMIN_MODIFY_QP_MAX_DEST_RD_ATOMIC		RNIC_FIELD(16, 8)
@@ -1218,12 +1248,14 @@ struct rnic_admin_modify_qp {
 struct rnic_admin_multicast {
 	__le64 word[15];
 };
+
 #define RNIC_ADMIN_MULTICAST_MGID_BYTE			0
 
 /* Body of QueryQpCounters. */
 struct rnic_admin_query_qp_counters {
 	__le64 word[15];
 };
+
 #define RNIC_ADMIN_QUERY_QP_COUNTERS_UPPER		RNIC_FIELD(0, 1)
 #define RNIC_ADMIN_QUERY_QP_COUNTERS_CLEAR		RNIC_FIELD(1, 1)
 
@@ -1231,6 +1263,7 @@ struct rnic_admin_query_qp_counters {
 struct rnic_admin_capabilities {
 	__le64 word[6];
 };
+
 #define RNIC_ADMIN_CAPABILITIES_LOG_MAX_QP		RNIC_FIELD(0, 8)
 #define RNIC_ADMIN_CAPABILITIES_LOG_MAX_CQ		RNIC_FIELD(8, 8)
 #define RNIC_ADMIN_CAPABILITIES_LOG_MAX_EQ		RNIC_FIELD(16, 8)
@@ -1259,6 +1292,7 @@ struct rnic_admin_capabilities {
 struct rnic_admin_queue_state {
 	__le64 word[6];
 };
+
 #define RNIC_ADMIN_QUEUE_STATE_PRODUCER_INDEX		RNIC_FIELD(0, 24)
 #define RNIC_ADMIN_QUEUE_STATE_LOG_DEPTH		RNIC_FIELD(24, 8)
 #define RNIC_ADMIN_QUEUE_STATE_CONSUMER_INDEX		RNIC_FIELD(32, 24)
@@ -1269,6 +1303,7 @@ struct rnic_admin_queue_state {
 struct rnic_admin_srq_state {
 	__le64 word[6];
 };
+
 #define RNIC_ADMIN_SRQ_STATE_PRODUCER_INDEX		RNIC_FIELD(0, 16)
 #define RNIC_ADMIN_SRQ_STATE_HEAD			RNIC_FIELD(16, 16)
 #define RNIC_ADMIN_SRQ_STATE_LIMIT			RNIC_FIELD(32, 16)
@@ -1282,6 +1317,7 @@ struct rnic_admin_srq_state {
 struct rnic_admin_mr_state {
 	__le64 word[6];
 };
+
 #define RNIC_ADMIN_MR_STATE_VA				RNIC_FIELD(0, 64)
 #define RNIC_ADMIN_MR_STATE_LENGTH			RNIC_FIELD(64, 64)
 #define RNIC_ADMIN_MR_STATE_PD				RNIC_FIELD(128, 24)
@@ -1308,6 +1344,7 @@ struct rnic_admin_mr_state {
 struct rnic_admin_qp_counters {
 	__le64 word[6];
 };
+
 #define RNIC_ADMIN_QP_COUNTERS_COUNT_0			RNIC_FIELD(0, 32)
 #define RNIC_ADMIN_QP_COUNTERS_COUNT_1			RNIC_FIELD(32, 32)
 #define RNIC_ADMIN_QP_COUNTERS_COUNT_2			RNIC_FIELD(64, 32)
@@ -1325,6 +1362,7 @@ struct rnic_admin_qp_counters {
 struct rnic_admin_qp_state {
 	__le64 word[6];
 };
+
 #define RNIC_ADMIN_QP_STATE_STATE			RNIC_FIELD(0, 8)
 #define RNIC_ADMIN_QP_STATE_OUTSTANDING_READS		RNIC_FIELD(8, 5)
 #define RNIC_ADMIN_QP_STATE_SQ_DRAINING			RNIC_FIELD(13, 1)

@@ -75,13 +75,13 @@ struct rnic_ibdev {
 	struct ida pds;
 	struct ida uars;
 	/* Page list of all memory, for the kernel's own key. */
-	struct mutex all_memory_mutex;
+	struct mutex all_memory_mutex; /* Whoever makes it */
 	__le64 *all_memory;
 	dma_addr_t all_memory_dma;
 	/* Own addresses, and QP1, which has two of them. */
-	spinlock_t gid_lock;
+	spinlock_t gid_lock; /* Protects gids */
 	union ib_gid gids[RNIC_GIDS];
-	struct mutex gsi_mutex;
+	struct mutex gsi_mutex; /* Protects gsi, while it changes addresses too */
 	struct rnic_qp *gsi;
 	struct work_struct gsi_work;
 };
@@ -148,6 +148,7 @@ struct rnic_cq {
 struct rnic_srq {
 	struct ib_srq ibsrq;
 	u32 srqn;
+	/* Protects ring and tags of the kernel's. */
 	spinlock_t lock;
 	struct rnic_ring ring;
 	u8 log_depth;
@@ -172,6 +173,7 @@ struct rnic_send_slot {
  * begin anew (rnic_gsi.c): the device's are smaller by `base`.
  */
 struct rnic_wq {
+	/* Protects all of it. Inside the lock of a CQ. */
 	spinlock_t lock;
 	u8 *ring;
 	u8 log_depth;
@@ -197,6 +199,7 @@ struct rnic_qp {
 	u32 qpn;
 	enum ib_qp_state state;
 	bool signal_all;
+	/* Protects attr and ah_attr; held while the device changes the state. */
 	struct mutex mutex;
 	struct rnic_ring ring;
 	u32 receive_at;

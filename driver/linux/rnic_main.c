@@ -107,7 +107,7 @@ static int start(struct rnic_dev *dev)
 	if (!err)
 		err = rnic_eqs_create(dev);
 	if (err)
-		pci_err(dev->pdev, "the device does not start: %d\n", err);
+		pci_err(dev->pdev, "the device cannot be brought up: %d\n", err);
 	return err;
 }
 

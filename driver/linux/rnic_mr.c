@@ -12,7 +12,7 @@
 #define RNIC_PAGE_SIZES GENMASK(RNIC_LOG_PAGE_MAX, RNIC_LOG_PAGE_MIN)
 
 /* All that a DMA address can be (map_function), in the largest pages. */
-#define RNIC_ALL_MEMORY_BYTES (1ULL << 47)
+#define RNIC_ALL_MEMORY_BYTES BIT_ULL(47)
 #define RNIC_ALL_MEMORY_PAGES (RNIC_ALL_MEMORY_BYTES >> RNIC_LOG_PAGE_MAX)
 
 static int acquire_key(struct rnic_ibdev *ib, void *object, u32 *key)

@@ -113,8 +113,8 @@ static int put_attributes(struct rnic_qp *qp, struct rnic_admin_modify_qp *to,
 		SET(to, MIN_RNR_TIMER, attr->min_rnr_timer);
 	if (mask & IB_QP_DEST_QPN)
 		SET(to, DEST_QPN, attr->dest_qp_num);
-	SET(to, SQD_NOTIFY, mask & IB_QP_EN_SQD_ASYNC_NOTIFY &&
-			    attr->en_sqd_async_notify);
+	SET(to, SQD_NOTIFY,
+	    mask & IB_QP_EN_SQD_ASYNC_NOTIFY && attr->en_sqd_async_notify);
 	if (mask & IB_QP_AV)
 		return put_path(to, &attr->ah_attr);
 	return 0;
