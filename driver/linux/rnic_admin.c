@@ -9,6 +9,8 @@
  * where it is slower than in silicon by orders of magnitude, it still answers.
  */
 #define RNIC_ADMIN_PATIENCE (60 * HZ)
+/* How often somebody who waits looks at the device. */
+#define RNIC_ADMIN_LOOK HZ
 
 static size_t commands_bytes(void)
 {
@@ -168,6 +170,39 @@ static void forget(struct rnic_dev *dev, struct rnic_admin_wait *wait)
 	spin_unlock_irqrestore(&admin->lock, flags);
 }
 
+/* A device without DMA cannot say that it has failed; its register does. */
+static const char *look_at_device(struct rnic_dev *dev)
+{
+	u64 status = rnic_read_reg(dev, RNIC_REG_DEVICE_STATUS);
+
+	if (status == ~0ULL)
+		return "it is not there";
+	if (rnic_field(RNIC_REG_DEVICE_STATUS_FATAL, status))
+		return "the admin queue has stopped";
+	return NULL;
+}
+
+static bool wait_for_answer(struct rnic_dev *dev, struct rnic_admin_wait *wait)
+{
+	unsigned long end = jiffies + RNIC_ADMIN_PATIENCE;
+	const char *why = NULL;
+
+	while (!wait_for_completion_timeout(&wait->done, RNIC_ADMIN_LOOK) &&
+	       !why) {
+		/* The answer may be there, and its interrupt lost. */
+		rnic_admin_interrupt(dev);
+		if (completion_done(&wait->done))
+			break;
+		why = look_at_device(dev);
+		if (!why && time_after(jiffies, end))
+			why = "an admin command has no answer";
+	}
+	forget(dev, wait);
+	if (why && !wait->answered)
+		rnic_fail(dev, why);
+	return wait->answered;
+}
+
 static int error_of(u64 status)
 {
 	switch (status) {
@@ -221,14 +256,7 @@ int rnic_admin_execute(struct rnic_dev *dev, enum rnic_admin_opcode opcode,
 		up(&dev->admin.room);
 		return err;
 	}
-	if (!wait_for_completion_timeout(&wait.done, RNIC_ADMIN_PATIENCE)) {
-		/* The answer may be there, and its interrupt lost. */
-		rnic_admin_interrupt(dev);
-		forget(dev, &wait);
-		if (!wait.answered)
-			rnic_fail(dev, "an admin command has no answer");
-	}
-	if (!wait.answered)
+	if (!wait_for_answer(dev, &wait))
 		return -EIO;
 	if (result)
 		memcpy(result, &wait.completion.word[1],

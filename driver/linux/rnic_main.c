@@ -16,17 +16,24 @@
 #define RNIC_POLL_US 1000
 
 /*
- * The function has failed. Its bus mastering ends, so that memory may be freed
- * that it knows of; who waits hears of it; and it is brought up again. In any
- * context.
+ * Its bus mastering ends, so that memory may be freed that it knows of, and who
+ * waits hears of it. False: it was so already. In any context.
  */
-void rnic_fail(struct rnic_dev *dev, const char *why)
+static bool cut_off(struct rnic_dev *dev)
 {
 	if (test_and_set_bit(RNIC_DEV_FAILED, &dev->flags))
-		return;
-	pci_err(dev->pdev, "the device has failed: %s\n", why);
+		return false;
 	pci_clear_master(dev->pdev);
 	rnic_admin_fail(dev);
+	return true;
+}
+
+/* The device has failed, and is brought up again. In any context. */
+void rnic_fail(struct rnic_dev *dev, const char *why)
+{
+	if (!cut_off(dev))
+		return;
+	pci_err(dev->pdev, "the device has failed: %s\n", why);
 	if (!test_bit(RNIC_DEV_REMOVED, &dev->flags))
 		queue_work(system_long_wq, &dev->recovery);
 }
@@ -122,16 +129,17 @@ static void quiesce(struct rnic_dev *dev)
 	rnic_eqs_synchronize(dev);
 }
 
-static void recover(struct work_struct *work)
+/* What was made of it is gone, and nothing of it is on its way. */
+static void take_down(struct rnic_dev *dev)
 {
-	struct rnic_dev *dev = container_of(work, struct rnic_dev, recovery);
-
 	rnic_ib_unregister(dev);
 	rnic_netdev_update_carrier(dev);
 	quiesce(dev);
-	if (test_bit(RNIC_DEV_REMOVED, &dev->flags))
-		return;
-	reset_function(dev);
+}
+
+/* Behind a reset. */
+static void bring_back(struct rnic_dev *dev)
+{
 	if (start(dev)) {
 		set_bit(RNIC_DEV_FAILED, &dev->flags);
 		return;
@@ -141,6 +149,35 @@ static void recover(struct work_struct *work)
 		pci_err(dev->pdev, "the device is not registered again\n");
 	else
 		pci_info(dev->pdev, "the device works again\n");
+}
+
+static void recover(struct work_struct *work)
+{
+	struct rnic_dev *dev = container_of(work, struct rnic_dev, recovery);
+
+	take_down(dev);
+	if (test_bit(RNIC_DEV_REMOVED, &dev->flags))
+		return;
+	reset_function(dev);
+	bring_back(dev);
+}
+
+/* Somebody else resets the function (sysfs, a hypervisor). */
+static void rnic_reset_prepare(struct pci_dev *pdev)
+{
+	struct rnic_dev *dev = pci_get_drvdata(pdev);
+
+	cancel_work_sync(&dev->recovery);
+	/* While it may do DMA, what is under way ends. */
+	quiesce(dev);
+	cut_off(dev);
+	take_down(dev);
+}
+
+static void rnic_reset_done(struct pci_dev *pdev)
+{
+	pci_set_master(pdev);
+	bring_back(pci_get_drvdata(pdev));
 }
 
 static int alloc_vectors(struct rnic_dev *dev)
@@ -286,12 +323,18 @@ static const struct pci_device_id rnic_ids[] = {
 };
 MODULE_DEVICE_TABLE(pci, rnic_ids);
 
+static const struct pci_error_handlers rnic_error_handlers = {
+	.reset_prepare = rnic_reset_prepare,
+	.reset_done = rnic_reset_done,
+};
+
 static struct pci_driver rnic_driver = {
 	.name = RNIC_DRIVER_NAME,
 	.id_table = rnic_ids,
 	.probe = rnic_probe,
 	.remove = rnic_remove,
 	.shutdown = rnic_remove,
+	.err_handler = &rnic_error_handlers,
 };
 module_pci_driver(rnic_driver);
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """The Linux driver and its provider (docs/kernel_driver.md) in guests: Debian's programs, unmodified, on hosts of a machine.
 
-usage: linux_driver.py RNIC FOLDER [--long] [--nic NIC]
+usage: linux_driver.py RNIC FOLDER [--long] [--unloads N] [--nic NIC]
 
 FOLDER has what was built of driver/linux and driver/rdma-core. Two guests of one machine: each runs the programs over its own NIC, then they
-connect to each other by the kernel's rdma_cm. --long: also what takes longer. Exit code: 0 all is well, 1 something is not, 77 something is
+connect to each other by the kernel's rdma_cm. --long: also what takes longer: perftest, NVMe over fabrics from one guest to the other, the
+module unloaded N times (10) under traffic, a reset and a failure of the device. Exit code: 0 all is well, 1 something is not, 77 something is
 missing that is needed.
 """
 import argparse
@@ -59,6 +60,84 @@ RELOAD = r"""
 for i in 1 2 3; do rmmod rnic_ib; insmod {folder}/rnic_ib.ko; done
 rmmod rnic_ib
 """
+# Programs that go on until they are killed, one with and one without the connection manager, and the module taken away under them.
+UNLOAD = r"""
+traffic() {
+  ibv_rc_pingpong -g 1 -n 100000000 >/tmp/a 2>&1 & jobs="$!"
+  rping -s -a 10.0.0.1 -C 1000000 >/tmp/b 2>&1 & jobs="$jobs $!"
+  sleep 1
+  ibv_rc_pingpong -g 1 -n 100000000 127.0.0.1 >/tmp/c 2>&1 & jobs="$jobs $!"
+  rping -c -a 10.0.0.1 -C 1000000 >/tmp/d 2>&1 & jobs="$jobs $!"
+  sleep 1
+}
+end_traffic() { kill $jobs 2>/dev/null || true; wait $jobs || true; }
+for i in $(seq {times}); do
+  traffic
+  rmmod rnic_ib
+  insmod {folder}/rnic_ib.ko
+  ip link set eth0 address 02:00:00:00:00:01 up
+  ip addr add 10.0.0.1/24 dev eth0
+  end_traffic
+done
+pair ibv_rc_pingpong -c -g 1 -n 10
+echo "well: unloaded {times} times under traffic"
+"""
+RESET = r"""
+device=$(ls -d /sys/bus/pci/drivers/rnic_ib/0000*)
+traffic
+echo 1 >$device/reset
+end_traffic
+pair ibv_rc_pingpong -c -g 1 -n 10
+echo "well: reset under traffic"
+# Without DMA it answers no command: the driver sees that it has failed, and brings it up again.
+quiet_kernel
+dmesg -C
+printf '\002\000' | dd of=$device/config bs=1 seek=4 conv=notrunc status=none
+timeout 200 ibv_rc_pingpong -g 1 -n 10 >/dev/null 2>&1 && exit 1
+for i in $(seq 120); do dmesg | grep -q 'the device works again' && break; sleep 1; done
+dmesg | grep 'the device has failed'
+pair ibv_rc_pingpong -c -g 1 -n 10
+echo "well: recovered"
+"""
+# A target of NVMe over fabrics with a file behind it.
+NVME_TARGET = r"""
+modprobe -a nvmet nvmet-rdma
+mount -t configfs none /sys/kernel/config
+mount -t tmpfs none /mnt
+truncate -s 16M /mnt/disk
+cd /sys/kernel/config/nvmet
+mkdir subsystems/disk
+echo 1 >subsystems/disk/attr_allow_any_host
+mkdir subsystems/disk/namespaces/1
+printf /mnt/disk >subsystems/disk/namespaces/1/device_path
+echo 1 >subsystems/disk/namespaces/1/buffered_io
+echo 1 >subsystems/disk/namespaces/1/enable
+mkdir ports/1
+echo 10.0.0.1 >ports/1/addr_traddr
+echo rdma >ports/1/addr_trtype
+echo 4420 >ports/1/addr_trsvcid
+echo ipv4 >ports/1/addr_adrfam
+ln -s /sys/kernel/config/nvmet/subsystems/disk ports/1/subsystems/disk
+rping -s -a 10.0.0.1 -C 1 >/dev/null 2>&1
+[ "$(head -c 2097152 /mnt/disk | sha256sum)" = "$(seq 1000000 | head -c 2097152 | sha256sum)" ] || { echo "the disk has other bytes"; exit 1; }
+quiet_kernel
+"""
+NVME_HOST = r"""
+modprobe nvme-rdma
+for i in $(seq 30); do
+  echo transport=rdma,traddr=10.0.0.1,trsvcid=4420,nqn=disk,queue_size=32,nr_io_queues=1 2>/dev/null >/dev/nvme-fabrics && break
+  sleep 1
+done
+sleep 1
+seq 1000000 | head -c 2097152 >/tmp/in
+dd if=/tmp/in of=/dev/nvme0n1 bs=256k oflag=direct status=none
+dd if=/dev/nvme0n1 of=/tmp/out bs=256k count=8 iflag=direct status=none
+cmp /tmp/in /tmp/out
+echo 1 >/sys/class/nvme/nvme0/delete_controller
+echo "well: NVMe over fabrics"
+rping -c -a 10.0.0.1 -C 1 >/dev/null
+quiet_kernel
+"""
 
 
 def guest_command(folder, number, script):
@@ -66,16 +145,26 @@ def guest_command(folder, number, script):
     return [str(ROOT / "driver/linux/guest.sh"), str(folder), str(number), "bash", "-c", shell]
 
 
-def two_guests(rnic, folder, nic, long):
+def guests(rnic, folder, nic, *scripts):
+    """Guest i of one machine runs script i; all must do so well."""
     with tempfile.TemporaryDirectory(prefix="rnic-linux-test") as work:
-        machine = Machine(rnic, pathlib.Path(work), "--guest", "0", "--guest", "1", "--nic", nic)
-        more = LONG_PROGRAMS if long else ""
-        server = PROGRAMS + more + "rping -s -a 10.0.0.1 -V -C 10 -S 4000\nucmatose -b 10.0.0.1\nib_write_bw -R -x 1 -n 100\nquiet_kernel\n" + RELOAD + "quiet_kernel\n"
-        client = PROGRAMS + "until_there rping -c -a 10.0.0.1 -V -C 10 -S 4000\nuntil_there ucmatose -s 10.0.0.1\nuntil_there ib_write_bw -R -x 1 -n 100 10.0.0.1\nquiet_kernel\n"
-        guests = [machine.guest(number, *guest_command(folder, number, script)) for number, script in enumerate((server, client))]
-        for number, guest in enumerate(guests):
-            print(f"guest {number}:\n{outcome(guest)}")
+        hosts = [word for number in range(len(scripts)) for word in ("--guest", str(number))]
+        machine = Machine(rnic, pathlib.Path(work), *hosts, "--nic", nic)
+        running = [machine.guest(number, *guest_command(folder, number, script)) for number, script in enumerate(scripts)]
+        for number, guest in enumerate(running):
+            print(f"guest {number}:\n{outcome(guest)}", flush=True)
         machine.end()
+
+
+def run(rnic, folder, nic, long, unloads):
+    server = PROGRAMS + "rping -s -a 10.0.0.1 -V -C 10 -S 4000\nucmatose -b 10.0.0.1\nib_write_bw -R -x 1 -n 100\n"
+    client = PROGRAMS + "until_there rping -c -a 10.0.0.1 -V -C 10 -S 4000\nuntil_there ucmatose -s 10.0.0.1\nuntil_there ib_write_bw -R -x 1 -n 100 10.0.0.1\n"
+    guests(rnic, folder, nic, server + "quiet_kernel" + RELOAD + "quiet_kernel\n", client + "quiet_kernel\n")
+    if not long:
+        return
+    guests(rnic, folder, nic, LONG_PROGRAMS + "quiet_kernel\n")
+    guests(rnic, folder, nic, NVME_TARGET, NVME_HOST)
+    guests(rnic, folder, nic, UNLOAD.replace("{times}", str(unloads)) + RESET)
 
 
 def main():
@@ -83,6 +172,7 @@ def main():
     parser.add_argument("rnic")
     parser.add_argument("folder")
     parser.add_argument("--long", action="store_true")
+    parser.add_argument("--unloads", type=int, default=10)
     parser.add_argument("--nic", default="rtl")
     arguments = parser.parse_args()
     rnic, folder = (pathlib.Path(path).resolve() for path in (arguments.rnic, arguments.folder))
@@ -91,7 +181,7 @@ def main():
             print(f"there is no {folder / name}: build the targets rnic_ib and rnic_provider (docs/kernel_driver.md)")
             sys.exit(SKIP)
     try:
-        two_guests(str(rnic), folder, arguments.nic, arguments.long)
+        run(str(rnic), folder, arguments.nic, arguments.long, arguments.unloads)
     except Failure as failure:
         print(f"linux_driver.py: {failure}")
         sys.exit(1)
