@@ -8,7 +8,7 @@ namespace rnic::reference {
 namespace {
 
 constexpr std::uint16_t kIpv4 = 0x0800, kIpv6 = 0x86dd, kRocePort = 4791;
-constexpr std::size_t kEthernet = 14, kUdp = 8, kBth = 12, kIcrc = 4, kSmallest = 60;
+constexpr std::size_t kEthernet = kEthernetHeader, kUdp = 8, kBth = 12, kIcrc = 4, kSmallest = 60;
 constexpr std::uint8_t kUdpProtocol = 17;
 
 bool has_reth(std::uint8_t kind) {
@@ -173,6 +173,11 @@ bool is_known(QpType service, std::uint8_t kind) {
 }
 
 Bytes build(const Packet& packet) {
+  if (packet.service() == QpType::RawPacket) {
+    Bytes frame = packet.payload;
+    frame.resize(std::max(frame.size(), kSmallest));
+    return frame;
+  }
   const std::size_t pad = (4 - packet.payload.size() % 4) % 4;
   const std::size_t udp_bytes =
       kUdp + kBth + extended_bytes(packet.service(), packet.kind()) + packet.payload.size() + pad + kIcrc;
