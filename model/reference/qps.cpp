@@ -29,8 +29,8 @@ Transition transition(QpState from, QpState to, QpType type) {
   const bool rc = type == QpType::Rc, ud = type == QpType::Ud;
   if (type == QpType::RawPacket) {
     constexpr std::uint32_t kAll = attr::Port | CurState | SqdNotify;
-    Transition of_ud = transition(from, to, QpType::Ud);
-    return {of_ud.needs & kAll, of_ud.takes & kAll & ~(from == QpState::Sqd ? SqdNotify : 0u), of_ud.legal};
+    const Transition of_ud = transition(from, to, QpType::Ud);
+    return {of_ud.needs & kAll, of_ud.takes & kAll, of_ud.legal};
   }
   const std::uint32_t flags_or_key = ud ? Qkey : AccessFlags;
   if (to == QpState::Reset || to == QpState::Err) return {0, 0, true};
@@ -52,7 +52,6 @@ Transition transition(QpState from, QpState to, QpType type) {
   if (from == QpState::Rts && to == QpState::Sqd) return {0, SqdNotify, true};
   if (from == QpState::Sqd && to == QpState::Sqd) {
     std::uint32_t takes = PkeyIndex | (ud ? Qkey : attr::Port | Av | AccessFlags);
-    if (ud) takes |= attr::Port | Av;
     if (rc) takes |= Timeout | RetryCnt | RnrRetry | MaxRdAtomic | MaxDestRdAtomic | MinRnrTimer;
     return {0, takes, true};
   }

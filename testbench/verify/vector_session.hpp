@@ -182,6 +182,7 @@ class VectorSession {
   void revoke(const VectorStep& step);
   void fault(const VectorStep& step);
   void frame(const VectorStep& step);
+  void receive_ethernet(const VectorStep& step);
   [[nodiscard]] std::uint64_t way_ns(std::size_t to) const;
   void counter(const VectorStep& step);
   void state(const VectorStep& step);
