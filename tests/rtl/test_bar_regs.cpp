@@ -167,12 +167,12 @@ TEST_CASE("bar_regs: registers keep their bytes, read-only ones do not change", 
     ranges_seen.insert(expected[reg::kCompletionTimeout]);
     REQUIRE(dut.port_mac_o == expected[reg::kPortMac]);
     const auto control = hw::RegPortEthernet::from_word(expected[reg::kPortEthernet]);
-    const rtl::Ethernet ethernet{.qpn = control.qpn,
-                                 .enable = static_cast<std::uint8_t>(control.enable),
-                                 .all_groups = static_cast<std::uint8_t>(control.all_groups),
-                                 .promiscuous = static_cast<std::uint8_t>(control.promiscuous),
-                                 .groups = expected[reg::kPortGroups]};
-    REQUIRE(get<rtl::Ethernet>(dut.ethernet_o) == ethernet);
+    const rnic::rtl::Ethernet ethernet{.qpn = control.qpn,
+                                       .enable = static_cast<std::uint8_t>(control.enable),
+                                       .all_groups = static_cast<std::uint8_t>(control.all_groups),
+                                       .promiscuous = static_cast<std::uint8_t>(control.promiscuous),
+                                       .groups = expected[reg::kPortGroups]};
+    REQUIRE(get<rnic::rtl::Ethernet>(dut.ethernet_o) == ethernet);
     REQUIRE(dut.command_base_o == expected[reg::kAdminCommandBase]);
     REQUIRE(dut.completion_base_o == expected[reg::kAdminCompletionBase]);
     REQUIRE(dut.admin_config_o == expected[reg::kAdminConfig]);

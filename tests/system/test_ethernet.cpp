@@ -135,7 +135,7 @@ TEST_CASE("the filter: own and broadcast address, groups by hash, all groups, ev
     a.send(own);
     b.send(frame_of(random, kGroup, a.mac(), 100));
     settle(a, b, 5000);
-    CHECK(a.came == std::vector{own});
+    CHECK(a.came == std::vector<Bytes>{own});
   });
 }
 
@@ -209,32 +209,51 @@ TEST_CASE("without a receive WQE a frame is dropped, and those behind it come") 
   });
 }
 
-TEST_CASE("frames of 1514 bytes fill nine tenths of the wire") {
+TEST_CASE("frames of 1514 bytes from two send queues fill nine tenths of the wire, into one receive queue") {
+  constexpr std::size_t kFrames = 600;
   const auto options = WorldOptions::from_environment("ethernet_rate");
   auto& world = fresh_world(options);
-  with_endpoints(world, [&](Endpoint& endpoint_a, Endpoint& endpoint_b) {
-    Station a(endpoint_a), b(endpoint_b);
+  std::unique_ptr<Station> stations[2];
+  std::size_t ready = 0;
+  std::uint64_t first_ns = 0, last_ns = 0;
+  const auto on_host = [&](std::size_t own, const std::function<void(Station&, Station&)>& work) {
+    world.add_app(own, "network stack", [&, own, work](Host& host) {
+      Endpoint endpoint(host);
+      stations[own] = std::make_unique<Station>(endpoint);
+      ++ready;
+      while (ready < 2) endpoint.device().elapse(1000);
+      work(*stations[own], *stations[1 - own]);
+      ++ready;
+      while (ready < 4) endpoint.device().elapse(1000);
+      stations[own].reset();
+    });
+  };
+  on_host(0, [&](Station& a, Station& b) {
     model::Random random(options.seed, "ethernet");
     const auto frame = frame_of(random, b.mac(), a.mac(), 1514);
-    constexpr std::size_t kFrames = 600;
-    auto& device = endpoint_a.device();
-    std::size_t sent = 0;
-    std::uint64_t first_ns = 0, last_ns = 0;
+    // One alone waits for its WQEs, which it reads from host memory a few at a time.
+    Station second(a.endpoint);
+    for (std::size_t i = 0; i < kFrames; ++i) (i % 2 == 0 ? a : second).send(frame);
+    while (second.port->counters().sent < kFrames / 2) {
+      a.endpoint.device().elapse(100);
+      second.port->poll();
+    }
+  });
+  on_host(1, [&](Station& b, Station&) {
+    auto& device = b.endpoint.device();
     for (const auto end = device.now_ns() + 1'000'000; b.came.size() < kFrames && device.now_ns() < end;) {
-      while (sent < kFrames && a.port->send(frame).ok()) ++sent;
-      device.elapse(50);
-      a.port->poll();
       const auto before = b.came.size();
-      b.port->poll();
+      if (!b.port->poll()) device.elapse(20);
       if (b.came.size() == before) continue;
       if (before == 0) first_ns = device.now_ns();
       last_ns = device.now_ns();
     }
     REQUIRE(b.came.size() == kFrames);
     CHECK(b.counter(Counter::kRxEthernetLost) == 0);
-    // With frame check sequence, preamble and gap (IEEE 802.3 clause 4A.4.2).
-    const double wire_ns = static_cast<double>((kFrames - 1) * (1514 + 24) * 8) / options.wire.rate_gbps;
-    INFO("took " << last_ns - first_ns << " ns, the wire " << wire_ns);
-    CHECK(wire_ns / static_cast<double>(last_ns - first_ns) >= 0.9);
   });
+  world.run(10'000'000);
+  // With frame check sequence, preamble and gap (IEEE 802.3 clause 4A.4.2).
+  const double wire_ns = static_cast<double>((kFrames - 1) * (1514 + 24) * 8) / options.wire.rate_gbps;
+  INFO("took " << last_ns - first_ns << " ns, the wire " << wire_ns);
+  CHECK(wire_ns / static_cast<double>(last_ns - first_ns) >= 0.9);
 }
