@@ -97,12 +97,14 @@ Result<void> KernelDevice::start(DeviceLife& life) {
 void KernelDevice::receive_ethernet(const EthernetReceive& what) {
   const std::uint64_t control = registers_.port(hw::reg::kPortEthernet);
   device_.write64(control, hw::RegPortEthernet{}.word());
-  if (!what.enable) return;
   device_.write64(registers_.port(hw::reg::kPortGroups), hw::RegPortGroups{.groups = what.groups}.word());
-  device_.write64(
-      control,
-      hw::RegPortEthernet{.qpn = what.qpn, .enable = 1, .all_groups = what.all_groups, .promiscuous = what.promiscuous}
-          .word());
+  if (what.enable) {
+    const hw::RegPortEthernet wanted{
+        .qpn = what.qpn, .enable = 1, .all_groups = what.all_groups, .promiscuous = what.promiscuous};
+    device_.write64(control, wanted.word());
+  }
+  // Not posted: when it has been answered, the device has seen the writes.
+  static_cast<void>(device_.read64(control));
 }
 
 /// Numbers stay with their owners from one life of the device to the next.

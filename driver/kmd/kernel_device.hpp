@@ -89,7 +89,7 @@ class KernelDevice {
   [[nodiscard]] Device& device() { return device_; }
   [[nodiscard]] const Limits& limits() const { return limits_; }
   [[nodiscard]] std::uint64_t mac() const { return mac_; }
-  /// From the next frame on. Ends with the life of the device, as the queue pair does.
+  /// From the next frame on. Ends with the life of the device, as the queue pair does. Lets time pass.
   void receive_ethernet(const EthernetReceive& what);
   /// Own addresses and P_Keys of the port.
   [[nodiscard]] PortTables& port_tables() { return *port_tables_; }

@@ -5,7 +5,7 @@
 ///
 /// Frames cannot be held up (a MAC gives no back-pressure): when the buffer (at least 128 KiB of
 /// payload, 2048 packets) cannot take a whole frame it is dropped and counted. Checks: destination
-/// MAC (ours, broadcast, or that of the multicast group to which the packet goes), EtherType, IP
+/// MAC (ours, or that of the multicast group to which the packet goes), EtherType, IP
 /// version and header length, no fragments, IPv4 header checksum, UDP port and length against the
 /// frame, BTH version 0, pad count, an opcode of RC, UC or UD whose extended headers fit, payload
 /// not above 4096 bytes, ICRC. A packet leaves only when all of it is known to be good: first
