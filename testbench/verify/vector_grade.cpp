@@ -80,7 +80,7 @@ bool is_of_our_network(const Vector& vector) {
 }
 
 bool needs_this_nic(const VectorSetup& setup) {
-  return setup.general_service || setup.fast_register || setup.connections || setup.iommu_faults ||
+  return setup.is_kernels() || setup.fast_register || setup.connections || setup.iommu_faults ||
          setup.completion_timeout != hw::CompletionTimeoutRange::kDefault ||
          std::any_of(
              setup.hosts.begin(), setup.hosts.end(),

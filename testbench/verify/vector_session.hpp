@@ -186,6 +186,7 @@ class VectorSession {
   void add_listed_region(const VectorRegion& spec);
   void fault(const VectorStep& step);
   void frame(const VectorStep& step);
+  void receive_ethernet(const VectorStep& step);
   [[nodiscard]] std::uint64_t way_ns(std::size_t to) const;
   void counter(const VectorStep& step);
   void state(const VectorStep& step);

@@ -185,9 +185,10 @@ void VectorSession::memory_bytes(const VectorStep& step) {
 
 void VectorSession::store(const VectorStep& step) {
   auto& here = region(step.name);
-  if (step.offset + sizeof *step.value > here.size)
+  const auto bytes = step.stored();
+  if (step.offset + bytes.size() > here.size)
     throw VectorFailure(fmt::format("{}: outside region \"{}\"", step.text, step.name));
-  std::memcpy(here.memory + step.offset, &*step.value, sizeof *step.value);
+  std::copy(bytes.begin(), bytes.end(), here.memory + step.offset);
 }
 
 void VectorSession::revoke(const VectorStep& step) {

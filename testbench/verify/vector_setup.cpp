@@ -57,9 +57,15 @@ void read_srq(Reader from, VectorSetup& to) {
 }
 
 void read_type(Reader& from, VectorSetup& to) {
-  enum Type : std::int64_t { kRc, kUc, kUd, kQp1 };
-  const auto type = from.name("type", {{"RC", kRc}, {"UC", kUc}, {"UD", kUd}, {"QP1", kQp1}}, kRc);
-  to.type = type == kRc ? hw::QpType::kRc : type == kUc ? hw::QpType::kUc : hw::QpType::kUd;
+  enum Type : std::int64_t { kRc, kUc, kUd, kQp1, kRawPacket };
+  const auto type =
+      from.name("type", {{"RC", kRc}, {"UC", kUc}, {"UD", kUd}, {"QP1", kQp1}, {"RAW_PACKET", kRawPacket}}, kRc);
+  switch (type) {
+    case kRc: to.type = hw::QpType::kRc; break;
+    case kUc: to.type = hw::QpType::kUc; break;
+    case kRawPacket: to.type = hw::QpType::kRawPacket; break;
+    default: to.type = hw::QpType::kUd;
+  }
   to.general_service = type == kQp1;
   if (to.general_service) to.hosts[0].qkey = kGeneralServiceQkey;
   to.fast_register = from.boolean("fast_register", to.fast_register);
@@ -130,7 +136,7 @@ VectorSetup read_vector_setup(Reader from) {
   VectorSetup to;
   read_type(from, to);
   to.one_cq = from.boolean("one_cq", to.one_cq);
-  if (to.one_cq && to.general_service) from.fail("QP1 has two completion queues");
+  if (to.one_cq && to.is_kernels()) from.fail("QP1 and RAW_PACKET have two completion queues");
   to.connected = from.boolean("connected", to.connected);
   to.connections = from.boolean("connections", to.connections);
   if (to.connections && (to.type != hw::QpType::kRc || to.fast_register))

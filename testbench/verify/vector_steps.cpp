@@ -75,6 +75,7 @@ const Names kSteps = {{"send", number_of(StepKind::kSend)},
                       {"release", number_of(StepKind::kRelease)},
                       {"cancel", number_of(StepKind::kCancel)},
                       {"end_device", number_of(StepKind::kEndDevice)},
+                      {"receive_ethernet", number_of(StepKind::kReceiveEthernet)},
                       {"bind_address", number_of(StepKind::kBindAddress)},
                       {"listen", number_of(StepKind::kListen)},
                       {"get_request", number_of(StepKind::kGetRequest)},
@@ -297,6 +298,7 @@ VectorStep read_vector_step(VectorReader from, const VectorSetup& setup, std::si
       to.status = read_status(from);
       break;
     case StepKind::kEndDevice: break;
+    case StepKind::kReceiveEthernet: read_receive_ethernet_step(from, setup, to); break;
     case StepKind::kQueryAdapter:
     case StepKind::kGetResults:
     case StepKind::kQueryAffinity:
