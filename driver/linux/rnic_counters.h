@@ -77,6 +77,8 @@ static const struct rdma_stat_desc rnic_counter_descs[] = {
 	[RNIC_COUNTER_ADMIN_COMMANDS].name = "admin_commands",
 	[RNIC_COUNTER_MULTICAST_COPIES].name = "multicast_copies",
 	[RNIC_COUNTER_LOOP_LOST].name = "loop_lost",
+	[RNIC_COUNTER_RX_ETHERNET].name = "rx_ethernet",
+	[RNIC_COUNTER_RX_ETHERNET_LOST].name = "rx_ethernet_lost",
 };
 
 #endif

@@ -56,6 +56,11 @@
  * 9.7.4.1.6, 9.7.7).
  */
 #define RNIC_MAX_MESSAGE_BYTES				0x80000000U
+/*
+ * Longest Ethernet frame of a RawPacket QP, without its frame check
+ * sequence.
+ */
+#define RNIC_MAX_FRAME_BYTES				0x1000U
 /* Multicast groups that QPs of the NIC may be attached to at once. */
 #define RNIC_MULTICAST_GROUPS				0x10U
 /* Destination QPN of a multicast datagram (InfiniBand specification 10.5.2). */
@@ -117,6 +122,8 @@
 #define RNIC_GRH_BYTES					0x28U
 /* UDP destination port of RoCEv2 (annex A17.3.1.1). */
 #define RNIC_ROCE_UDP_PORT				0x12b7U
+/* Size of eth_header. */
+#define RNIC_ETH_HEADER_BYTES				0xeU
 /* EtherType of IPv4. */
 #define RNIC_ETHER_TYPE_IPV4				0x800U
 /* EtherType of IPv6. */
@@ -499,6 +506,11 @@ enum rnic_qp_type {
 	RNIC_QP_TYPE_RC = 0x0,
 	/* Unreliable connection */
 	RNIC_QP_TYPE_UC = 0x1,
+	/*
+	 * Ethernet frames as they are, without a transport service (see
+	 * Ethernet)
+	 */
+	RNIC_QP_TYPE_RAW_PACKET = 0x2,
 	/* Unreliable datagram */
 	RNIC_QP_TYPE_UD = 0x3,
 };
@@ -645,6 +657,8 @@ enum rnic_aeth_syndrome {
 #define RNIC_REG_PORT_HEADER				0x100
 #define RNIC_REG_PORT_MAC				0x108
 #define RNIC_REG_PORT_STATUS				0x110
+#define RNIC_REG_PORT_ETHERNET				0x118
+#define RNIC_REG_PORT_GROUPS				0x120
 #define RNIC_REG_MSIX_HEADER				0x180
 #define RNIC_REG_COUNTERS_HEADER			0x1c0
 #define RNIC_REG_MSIX_TABLE				0x400
@@ -734,6 +748,8 @@ enum rnic_counter {
 	RNIC_COUNTER_ADMIN_COMMANDS,
 	RNIC_COUNTER_MULTICAST_COPIES,
 	RNIC_COUNTER_LOOP_LOST,
+	RNIC_COUNTER_RX_ETHERNET,
+	RNIC_COUNTER_RX_ETHERNET_LOST,
 	RNIC_COUNTERS,
 };
 
@@ -790,6 +806,15 @@ enum rnic_counter {
 
 /* Register PortStatus. */
 #define RNIC_REG_PORT_STATUS_LINK_UP			RNIC_FIELD(0, 1)
+
+/* Register PortEthernet. */
+#define RNIC_REG_PORT_ETHERNET_QPN			RNIC_FIELD(0, 24)
+#define RNIC_REG_PORT_ETHERNET_ENABLE			RNIC_FIELD(24, 1)
+#define RNIC_REG_PORT_ETHERNET_ALL_GROUPS		RNIC_FIELD(25, 1)
+#define RNIC_REG_PORT_ETHERNET_PROMISCUOUS		RNIC_FIELD(26, 1)
+
+/* Register PortGroups. */
+#define RNIC_REG_PORT_GROUPS_GROUPS			RNIC_FIELD(0, 64)
 
 /* Register MsixHeader. */
 #define RNIC_REG_MSIX_HEADER_BLOCK_TYPE			RNIC_FIELD(0, 16)
@@ -852,14 +877,15 @@ struct rnic_eq_doorbell {
 #define RNIC_EQ_DOORBELL_CONSUMER_INDEX			RNIC_FIELD(32, 24)
 
 /*
- * First segment of a send WQE. A SEND of a UD QP continues with wqe_address;
- * WRITE, READ and atomics continue with wqe_remote, atomics then with
- * wqe_atomic; then come data segments, or inline payload bytes. An atomic
- * has one data segment of 8 bytes, for the value that was at the peer. Binds
- * continue with wqe_range and wqe_bind, FastRegister with wqe_range and
- * wqe_fast_register, LocalInvalidate with nothing; these have no data. A
- * FastRegister with inline_data goes on with its page list: page_count
- * 64-bit page addresses, and 8 bytes of padding when they are odd in number.
+ * First segment of a send WQE. A SEND of a UD QP continues with wqe_address,
+ * one of a RawPacket QP with its data; WRITE, READ and atomics continue with
+ * wqe_remote, atomics then with wqe_atomic; then come data segments, or
+ * inline payload bytes. An atomic has one data segment of 8 bytes, for the
+ * value that was at the peer. Binds continue with wqe_range and wqe_bind,
+ * FastRegister with wqe_range and wqe_fast_register, LocalInvalidate with
+ * nothing; these have no data. A FastRegister with inline_data goes on with
+ * its page list: page_count 64-bit page addresses, and 8 bytes of padding
+ * when they are odd in number.
  */
 struct rnic_wqe_control {
 	__le64 word[2];
@@ -1203,10 +1229,11 @@ struct rnic_admin_create_qp {
  * 10.3.1), an attribute is given that it does not take, or cur_state is
  * wrong; BadParameter: one that it needs is not given, or is out of range.
  * P_Key, address vector and destination QPN are written together: a command
- * that gives one of them has all three in its fields. A UD QP has no peer:
- * its Av is pkey, source_ip, and in dest_ip a second address of its own (or
- * the same again), IPv4-mapped or IPv6. SQE to RTS is BadState until all
- * that was posted to the send queue is flushed (sq_retired = sq_producer).
+ * that gives one of them has all three in its fields. A RawPacket QP takes
+ * the port and nothing else. A UD QP has no peer: its Av is pkey, source_ip,
+ * and in dest_ip a second address of its own (or the same again),
+ * IPv4-mapped or IPv6. SQE to RTS is BadState until all that was posted to
+ * the send queue is flushed (sq_retired = sq_producer).
  */
 struct rnic_admin_modify_qp {
 	__le64 word[15];
