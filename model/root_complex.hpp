@@ -122,6 +122,8 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
 
   /// Adds a fault for exact accesses. Throws std::invalid_argument when it is out of range.
   void arm(const PcieRule& rule) { faults_.arm(rule); }
+  /// Those about just these accesses go.
+  void disarm(const PcieMatch& match) { faults_.disarm(match); }
   [[nodiscard]] const PcieFaultCounts& faults() const { return faults_.counts(); }
 
   /// Changes what the NIC sees of its configuration space. Of a NIC that may no longer be bus master the one request

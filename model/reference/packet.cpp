@@ -8,7 +8,7 @@ namespace rnic::reference {
 namespace {
 
 constexpr std::uint16_t kIpv4 = 0x0800, kIpv6 = 0x86dd, kRocePort = 4791;
-constexpr std::size_t kEthernet = 14, kUdp = 8, kBth = 12, kIcrc = 4, kSmallest = 60;
+constexpr std::size_t kEthernet = kEthernetHeader, kUdp = 8, kPorts = 4, kBth = 12, kIcrc = 4, kSmallest = 60;
 constexpr std::uint8_t kUdpProtocol = 17;
 
 bool has_reth(std::uint8_t kind) {
@@ -60,13 +60,17 @@ Address mapped(const Bytes& frame, std::size_t offset) {
   return address;
 }
 
+/// The destination port says that a datagram is of RoCEv2 (annex A17.3.1.1).
+bool has_roce_port(const Bytes& frame, std::size_t udp) { return big(frame, udp + 2, 2) == kRocePort; }
+
 /// Reads the IP header at `ip`. `udp` and `end` are where the datagram begins and ends.
 Verdict parse_ip(const Bytes& frame, std::size_t ip, Packet& packet, std::size_t& udp, std::size_t& end) {
   Path& path = packet.path;
   if (path.ipv6) {
     udp = ip + 40;
-    if (frame.size() < udp + kUdp) return Verdict::NotRoce;
-    if (frame[ip] >> 4 != 6 || frame[ip + 6] != kUdpProtocol) return Verdict::NotRoce;
+    if (frame.size() < udp + kPorts) return Verdict::NotRoce;
+    if (frame[ip + 6] != kUdpProtocol || !has_roce_port(frame, udp)) return Verdict::NotRoce;
+    if (frame[ip] >> 4 != 6) return Verdict::Malformed;
     end = udp + big(frame, ip + 4, 2);
     path.traffic_class = static_cast<std::uint8_t>(big(frame, ip, 2) >> 4);
     path.flow_label = static_cast<std::uint32_t>(big(frame, ip, 4) & 0xfffff);
@@ -78,7 +82,8 @@ Verdict parse_ip(const Bytes& frame, std::size_t ip, Packet& packet, std::size_t
     return Verdict::Good;
   }
   udp = ip + 20;
-  if (frame.size() < udp + kUdp || frame[ip + 9] != kUdpProtocol) return Verdict::NotRoce;
+  if (frame.size() < udp + kPorts || frame[ip + 9] != kUdpProtocol || !has_roce_port(frame, udp))
+    return Verdict::NotRoce;
   // No options, and no fragment (annex A17.3.1.2).
   if (frame[ip] != 0x45 || (big(frame, ip + 6, 2) & 0x3fff) != 0) return Verdict::Malformed;
   if (ipv4_checksum(frame, ip) != 0) return Verdict::Malformed;
@@ -173,6 +178,11 @@ bool is_known(QpType service, std::uint8_t kind) {
 }
 
 Bytes build(const Packet& packet) {
+  if (packet.service() == QpType::RawPacket) {
+    Bytes frame = packet.payload;
+    frame.resize(std::max(frame.size(), kSmallest));
+    return frame;
+  }
   const std::size_t pad = (4 - packet.payload.size() % 4) % 4;
   const std::size_t udp_bytes =
       kUdp + kBth + extended_bytes(packet.service(), packet.kind()) + packet.payload.size() + pad + kIcrc;
@@ -223,7 +233,6 @@ Verdict parse(const Bytes& frame, std::uint64_t mac, Packet& packet) {
   if (const Verdict verdict = parse_ip(frame, kEthernet, packet, udp, end); verdict != Verdict::Good) return verdict;
   // A frame to a group is one of ours when its MAC address is that of its IP address.
   if (path.dest_mac != mac && multicast_mac(path.dest) != path.dest_mac) return Verdict::NotRoce;
-  if (big(frame, udp + 2, 2) != kRocePort) return Verdict::NotRoce;
   if (end > frame.size() || end < udp + kUdp + kBth + kIcrc || big(frame, udp + 4, 2) != end - udp)
     return Verdict::Malformed;
   path.source_port = static_cast<std::uint16_t>(big(frame, udp, 2));

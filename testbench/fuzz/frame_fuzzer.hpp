@@ -47,6 +47,9 @@ struct FuzzTarget {
   void expect(std::uint32_t next, bool back);
 };
 
+/// Last byte of an address that nobody has.
+inline constexpr std::uint8_t kStranger = 66;
+
 /// Memory that exists and that the attacker has no right to.
 struct ForeignMemory {
   std::uint32_t key = 0;
@@ -115,6 +118,9 @@ class FrameFuzzer {
 /// Makes the sender of the frame somebody that no queue pair is connected to; the rest, ICRC included, stays as right
 /// or wrong as it was.
 void make_stranger(roce::Bytes& frame);
+/// What the attacker says in payload has the top bit of each byte clear, so that no byte of it can be taken for a
+/// secret one (FuzzProcess::is_secret); an atomic adds nothing. The ICRC stays as right or wrong as it was.
+void make_plain(roce::Bytes& frame);
 /// The frame's PSN is the one that its target expected when it was made.
 [[nodiscard]] bool has_expected_psn(const FuzzFrame& frame);
 /// The frame made for `seen`, made for `now`: QPN, PSN, key and address are carried over where they are those of `seen`

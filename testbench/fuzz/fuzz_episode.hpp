@@ -35,6 +35,8 @@ class FuzzEpisode {
   void run();
 
  private:
+  static constexpr std::size_t kPairs = FuzzProcess::kQps, kPairsPerKeeper = 4;  ///< Of the attackers
+
   struct Side {
     std::unique_ptr<Endpoint> endpoint;
     std::unique_ptr<FuzzProcess> process;
@@ -64,6 +66,7 @@ class FuzzEpisode {
   void keep(std::size_t first);
   void monitor();
   void watch(const model::FrameRecord& record);
+  void look_for_secrets(const model::FrameRecord& record);
   void learn(const model::FrameRecord& record);
   void read_counters();
   void violation(const std::string& text);

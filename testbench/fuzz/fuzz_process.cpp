@@ -16,7 +16,8 @@ constexpr std::size_t kPage = 4096;
 constexpr std::size_t kArenaBytes = 4 * kPage;
 constexpr std::size_t kGrantedAt = kPage - 301;  // neither end is aligned; crosses pages
 constexpr std::uint32_t kCqEntries = 256;
-constexpr std::uint8_t kReadOnly = 0xDD;
+constexpr std::size_t kShownAt = 777;  // in a page
+constexpr std::uint8_t kReadOnly = 0x5D, kShown = 0x66, kForeign = 0xC3, kBesideShown = 0xF5, kBesideList = 0x99;
 
 bool known(std::uint8_t status) {
   switch (static_cast<hw::CqeStatus>(status)) {
@@ -55,16 +56,26 @@ FuzzProcess::FuzzProcess(Endpoint& endpoint, PlantedFault planted, Violation vio
   foreign_ = static_cast<std::uint8_t*>(memory.allocate(kPage));
   std::memset(arena_, kSecret, kArenaBytes);
   std::memset(read_only_, kReadOnly, kPage);
-  std::memset(foreign_, kSecret, kPage);
+  std::memset(foreign_, kForeign, kPage);
   granted_ = arena_ + kGrantedAt;
   std::memset(granted_, 0x33, kGrantedBytes);
-  region_ = make_region(*process_, granted_, kGrantedBytes + (planted == PlantedFault::kLongRegion ? 8 : 0), true);
-  read_only_region_ = make_region(*process_, read_only_, kPage, planted == PlantedFault::kWritable);
+  region_ =
+      make_region(*process_, granted_, kGrantedBytes + (planted == PlantedFault::kLongRegion ? 8 : 0), Rights::kAll);
+  read_only_region_ =
+      make_region(*process_, read_only_, kPage, planted == PlantedFault::kWritable ? Rights::kAll : Rights::kLocalRead);
   foreign_region_ =
-      make_region(planted == PlantedFault::kSharedDomain ? *process_ : *bystander_, foreign_, kPage, true);
+      make_region(planted == PlantedFault::kSharedDomain ? *process_ : *bystander_, foreign_, kPage, Rights::kAll);
+  shown_page_ = static_cast<std::uint8_t*>(memory.allocate(kPage));
+  shown_ = shown_page_ + kShownAt;
+  std::memset(shown_page_, kBesideShown, kPage);
+  std::memset(shown_, kShown, kShownBytes);
+  shown_region_ =
+      make_region(*process_, shown_, kShownBytes + (planted == PlantedFault::kLeakyByte ? 1 : 0), Rights::kRemoteRead);
+  datagrams_ = static_cast<std::uint8_t*>(memory.allocate(kDatagramBytes));
+  datagram_region_ = make_region(*process_, datagrams_, kDatagramBytes, Rights::kLocalWrite);
   fast_memory_ = static_cast<std::uint8_t*>(memory.allocate(kAllFastPages * kPage));
   list_ = static_cast<std::uint8_t*>(memory.allocate(kPage));
-  std::memset(fast_memory_, kSecret, kAllFastPages * kPage);
+  std::memset(fast_memory_, kBesideList, kAllFastPages * kPage);
   std::memset(fast_memory_ + kFastPages * kPage, 0x44, kFastPages * kPage);
   auto& device = endpoint.device();
   fast_pages_ = require_success(device.map_pages(fast_memory_, kAllFastPages * kPage, true), "mapping pages");
@@ -117,14 +128,15 @@ FuzzProcess::~FuzzProcess() {
 }
 
 std::unique_ptr<umd::KernelMr> FuzzProcess::make_region(umd::ProcessContext& owner, const void* memory,
-                                                        std::size_t bytes, bool all_rights) {
+                                                        std::size_t bytes, Rights rights) {
+  const bool all = rights == Rights::kAll;
   return require_success(owner.create_mr({.address = memory,
                                           .length = bytes,
-                                          .local_write = all_rights,
-                                          .remote_read = all_rights,
-                                          .remote_write = all_rights,
-                                          .remote_atomic = all_rights,
-                                          .window_bind = true}),
+                                          .local_write = all || rights == Rights::kLocalWrite,
+                                          .remote_read = all || rights == Rights::kRemoteRead,
+                                          .remote_write = all,
+                                          .remote_atomic = all,
+                                          .window_bind = all || rights == Rights::kLocalRead}),
                          "registering memory");
 }
 
@@ -219,9 +231,22 @@ void FuzzProcess::check_memory() {
   check(arena_, kGrantedAt, kSecret, "before the granted memory");
   check(granted_ + kGrantedBytes, kArenaBytes - kGrantedAt - kGrantedBytes, kSecret, "behind the granted memory");
   check(read_only_, kPage, kReadOnly, "in memory without the right to write");
-  check(foreign_, kPage, kSecret, "in memory of another domain");
-  check(fast_memory_, kFastPages * kPage, kSecret, "in pages before those of the page list");
-  check(fast_memory_ + 2 * kFastPages * kPage, kFastPages * kPage, kSecret, "in pages behind those of the page list");
+  check(foreign_, kPage, kForeign, "in memory of another domain");
+  check(shown_page_, kShownAt, kBesideShown, "before the memory that is shown");
+  check(shown_ + kShownBytes, kPage - kShownAt - kShownBytes, kBesideShown, "behind the memory that is shown");
+  check(shown_, kShownBytes, kShown, "in memory that peers may not write");
+  check(fast_memory_, kFastPages * kPage, kBesideList, "in pages before those of the page list");
+  check(fast_memory_ + 2 * kFastPages * kPage, kFastPages * kPage, kBesideList,
+        "in pages behind those of the page list");
+  check_plain(granted_, kGrantedBytes, "in the granted memory");
+  check_plain(fast_memory_ + kFastPages * kPage, kFastPages * kPage, "in the pages of the page list");
+}
+
+void FuzzProcess::check_plain(const std::uint8_t* memory, std::size_t bytes, const char* what) {
+  const auto* const secret = std::find_if(memory, memory + bytes, is_secret);
+  if (secret == memory + bytes) return;
+  violation_(fmt::format("host {}: a secret byte, {:#04x}, is {}, byte {}", endpoint_.host().index(), *secret, what,
+                         secret - memory));
 }
 
 void FuzzProcess::check(const std::uint8_t* memory, std::size_t bytes, std::uint8_t expected, const char* what) {

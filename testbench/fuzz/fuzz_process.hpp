@@ -28,6 +28,7 @@ enum class PlantedFault : std::uint8_t {
   kLongRegion,    ///< The granted region is 8 bytes longer than all checks are told
   kWritable,      ///< The region without the right to write, and to be reached from outside, has all rights
   kSharedDomain,  ///< The region of another domain is in the attacker's
+  kLeakyByte,     ///< The region that peers may read, and not write, is one byte longer than all checks are told
   kLongList,      ///< The fast-register region takes a longer page list than all checks are told
 };
 
@@ -38,7 +39,11 @@ enum class PlantedFault : std::uint8_t {
 /// Made and destroyed in a thread of simulated time.
 class FuzzProcess {
  public:
-  static constexpr std::uint8_t kSecret = 0xEE;  ///< Every byte that is another's
+  /// The taint: what the attackers have, and what they say, has the top bit of each byte clear; what is another's has
+  /// it set. So a single byte tells that it is where it may not be.
+  static constexpr std::uint8_t kPlainBits = 0x7F;
+  [[nodiscard]] static constexpr bool is_secret(std::uint8_t byte) { return (byte & ~kPlainBits) != 0; }
+  static constexpr std::uint8_t kSecret = 0xEE;  ///< Round the attacker's memory; in memory of others others
   static constexpr std::uint32_t kGrantedBytes = 6'000;
   static constexpr unsigned kLogDepth = 4, kLogStride = 8;
   static constexpr std::uint32_t kQkey = 0x0F0F'1234;  ///< Of the datagram queue pairs
@@ -104,7 +109,7 @@ class FuzzProcess {
 
   /// Takes and checks completions: they are of its own queue pairs, known, and no success of what cannot succeed.
   void poll();
-  /// Looks at all memory that nobody was granted.
+  /// Looks at all memory that nobody was granted, and for secret bytes in what the attacker has.
   void check_memory();
 
   /// Memory of the process that it and its peers may read and write.
@@ -121,6 +126,15 @@ class FuzzProcess {
   [[nodiscard]] std::span<const std::uint64_t> listed_pages() const { return listed_pages_; }
   [[nodiscard]] std::uint32_t fast_key() const { return fast_region_->key(); }
   bool registered = false;  ///< The fast-register region is, if everything has gone as posted
+
+  /// Memory that peers may read, and not write.
+  static constexpr std::uint32_t kShownBytes = 1'237;
+  [[nodiscard]] std::uint64_t shown() const { return reinterpret_cast<std::uint64_t>(shown_); }
+  [[nodiscard]] std::uint32_t shown_key() const { return shown_region_->key(); }
+  /// For what comes to the datagram queue pairs: their GRH has any bits, so nothing of it is sent or shown.
+  static constexpr std::uint32_t kDatagramBytes = 4'096;
+  [[nodiscard]] std::uint64_t datagrams() const { return reinterpret_cast<std::uint64_t>(datagrams_); }
+  [[nodiscard]] std::uint32_t datagram_key() const { return datagram_region_->key(); }
 
   void opened(const Opening& opening);
   [[nodiscard]] const std::deque<Opening>& openings() const { return openings_; }
@@ -139,8 +153,10 @@ class FuzzProcess {
   void create(Qp& qp);
   void create_fast_region();
   void check(const std::uint8_t* memory, std::size_t bytes, std::uint8_t expected, const char* what);
+  void check_plain(const std::uint8_t* memory, std::size_t bytes, const char* what);
+  enum class Rights : std::uint8_t { kAll, kLocalRead, kRemoteRead, kLocalWrite };
   [[nodiscard]] std::unique_ptr<umd::KernelMr> make_region(umd::ProcessContext& owner, const void* memory,
-                                                           std::size_t bytes, bool all_rights);
+                                                           std::size_t bytes, Rights rights);
 
   Endpoint& endpoint_;
   Violation violation_;
@@ -149,7 +165,9 @@ class FuzzProcess {
   std::uint8_t* granted_;
   std::uint8_t* read_only_;  ///< A page
   std::uint8_t* foreign_;    ///< A page
-  std::unique_ptr<umd::KernelMr> region_, read_only_region_, foreign_region_;
+  std::uint8_t *shown_page_, *shown_;
+  std::uint8_t* datagrams_;
+  std::unique_ptr<umd::KernelMr> region_, read_only_region_, foreign_region_, shown_region_, datagram_region_;
   const PlantedFault planted_;
   std::uint8_t* fast_memory_;  ///< kAllFastPages pages; those in the middle are granted
   std::uint8_t* list_;         ///< A page

@@ -24,6 +24,7 @@ struct FuzzReport {
   std::uint64_t frames = 0;
   std::uint64_t live = 0;  ///< Frames that were made for a live queue pair, with the PSN that it expected
   std::uint64_t wqes = 0;
+  std::uint64_t judged = 0;                      ///< Packets that may carry no secret byte, looked through byte by byte
   std::uint64_t accesses = 0;                    ///< Of the attacking processes to their pages
   std::uint64_t renewals = 0;                    ///< Connections of the attackers made anew
   std::uint64_t completions = 0, successes = 0;  ///< Of the attackers

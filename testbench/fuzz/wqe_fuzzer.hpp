@@ -31,6 +31,7 @@ class WqeFuzzer {
 
  private:
   static constexpr std::size_t kHistory = 64;
+  static constexpr std::size_t kUnit = 16;  ///< Of WqeControl::size
   using Wqe = std::array<std::uint8_t, 1u << FuzzProcess::kLogStride>;
 
   /// True with `probability`, while the request at hand is one that lies.
@@ -49,8 +50,10 @@ class WqeFuzzer {
   [[nodiscard]] bool scribbles(const FuzzProcess::Qp& qp, double probability) {
     return qp.kind != FuzzProcess::Kind::kFast && lies(probability);
   }
-  Wqe receive_wqe(std::uint16_t index);
-  std::size_t segments(std::span<std::uint8_t> to, std::size_t count, std::uint32_t& total);
+  /// The taint (FuzzProcess): what the request itself carries to the peer gets no secret bytes.
+  static void make_plain(const FuzzProcess::Qp& qp, std::span<std::uint8_t> wqe);
+  Wqe receive_wqe(const FuzzProcess::Qp& qp, std::uint16_t index);
+  std::size_t segments(std::span<std::uint8_t> to, std::size_t count, std::uint32_t& total, bool datagrams = false);
   [[nodiscard]] bool must_fail(const FuzzProcess::Qp& qp, const Wqe& wqe, std::uint16_t index) const;
   void ring_send(FuzzProcess::Qp& qp, const Wqe& wqe);
   void push_window(std::span<const std::uint8_t> wqe, bool disorderly);

@@ -32,6 +32,7 @@ void print(const FuzzReport& report, double seconds) {
   row("frames", report.frames);
   row("  of them to live queue pairs, PSN right", report.live);
   row("WQEs", report.wqes);
+  row("packets without a secret byte", report.judged);
   row("accesses to the page of a process", report.accesses);
   row("connections made anew", report.renewals);
   row("completions of the attackers", report.completions);
@@ -54,6 +55,7 @@ nlohmann::ordered_json fuzz_json(const FuzzReport& report, const FuzzArguments& 
           {"frames", report.frames},
           {"live", report.live},
           {"wqes", report.wqes},
+          {"judged", report.judged},
           {"violations", report.violations.size()},
           {"violation", notes},
           {"accesses", report.accesses},

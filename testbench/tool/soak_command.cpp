@@ -8,8 +8,8 @@
 #include "testbench/tool/progress.hpp"
 #include "testbench/tool/report.hpp"
 #include "testbench/tool/report_file.hpp"
-#include "testbench/tool/soak.hpp"
 #include "testbench/tool/world_options.hpp"
+#include "testbench/traffic/soak_run.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -42,6 +42,22 @@ nlohmann::ordered_json mix_json(const MixCounts& mix) {
           {"resizes", mix.resizes}};
 }
 
+nlohmann::ordered_json share_json(const ShareCounts& share) {
+  return {{"adds", share.adds},
+          {"swaps", share.swaps},
+          {"swapped", share.swapped},
+          {"word_reads", share.word_reads},
+          {"cell_writes", share.cell_writes},
+          {"cell_reads", share.cell_reads},
+          {"cell_looks", share.cell_looks},
+          {"fenced", share.fenced},
+          {"overwrites", share.overwrites},
+          {"events", share.events},
+          {"solicited_events", share.solicited_events},
+          {"quiet_entries", share.quiet_entries},
+          {"overruns", share.overruns}};
+}
+
 nlohmann::ordered_json soak_json(const SoakReport& report, const SoakArguments& options, double seconds) {
   nlohmann::ordered_json kinds;
   for (std::size_t i = 0; i < kTrafficKinds; ++i)
@@ -62,6 +78,7 @@ nlohmann::ordered_json soak_json(const SoakReport& report, const SoakArguments& 
           {"binds", report.traffic.binds},
           {"invalidations", report.traffic.invalidations},
           {"mix", mix_json(report.traffic.mix)},
+          {"share", share_json(report.traffic.share)},
           {"iommu_faults", report.iommu_faults},
           {"messages", report.traffic.messages},
           {"wall_clock", {{"seconds", seconds}, {"simulated_cycles_per_second", cycles_per_second(report, seconds)}}}};
@@ -75,9 +92,11 @@ void print(const SoakReport& report, double seconds) {
   fmt::print("  {:<28}{:>14}\n  {:<28}{:>14}\n  {:<28}{:>14}\n", "bytes", t.bytes, "receives", t.receives,
              "regions of their own", t.registrations);
   fmt::print("  {:<28}{:>14}\n  {:<28}{:>14}\n", "windows bound", t.binds, "windows invalidated", t.invalidations);
-  const nlohmann::ordered_json mix = mix_json(t.mix);
+  const nlohmann::ordered_json mix = mix_json(t.mix), share = share_json(t.share);
   for (const auto& [what, count] : mix.items())
     fmt::print("  {:<28}{:>14}\n", "mix " + what, count.get<std::uint64_t>());
+  for (const auto& [what, count] : share.items())
+    fmt::print("  {:<28}{:>14}\n", "share " + what, count.get<std::uint64_t>());
   fmt::print("  {:<28}{:>14}\n  {:<28}{:>14}\n", "wrong", t.wrong, "hung", t.hung);
   fmt::print("  {:<28}{:>14}\n  {:<28}{:>14}\n  {:<28}{:>14}\n", "cycles of set-up", report.set_up_cycles,
              "cycles of traffic", report.cycles, "cycles of tear-down", report.tear_down_cycles);
@@ -161,6 +180,7 @@ void add_soak_command(CLI::App& tool, std::function<int()>& action) {
   auto& traffic = options->soak.traffic;
   traffic.pairs = 64;
   traffic.mixes = 2;
+  traffic.shares = 1;
   auto* command = tool.add_subcommand(
       "soak", "Random work on many queue pairs in both directions; checks every request and every byte");
   command->add_option("--cycles", options->soak.cycles, "Clock cycles with new work")
@@ -171,6 +191,11 @@ void add_soak_command(CLI::App& tool, std::function<int()>& action) {
       ->capture_default_str();
   command->add_option("--mixes", traffic.mixes, "Threads with shared receive queues, keys that come and go, UC and UD")
       ->check(CLI::Range(0u, 4u))
+      ->capture_default_str();
+  command
+      ->add_option("--shares", traffic.shares,
+                   "Groups of queue pairs that share memory, with atomics and fences, served by threads that sleep")
+      ->check(CLI::Range(0u, 2u))
       ->capture_default_str();
   command->add_option("--late-receives", traffic.late_receive_chance, "Chance that a Receive is posted after its SEND")
       ->check(CLI::Range(0.0, 1.0))

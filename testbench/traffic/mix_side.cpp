@@ -46,19 +46,22 @@ std::size_t compare_message(std::span<const std::uint8_t> message, std::uint32_t
   return different;
 }
 
-MixSide::MixSide(Endpoint& endpoint, bool kernel, std::size_t bytes, std::uint32_t entries)
-    : endpoint_(endpoint), bytes_(bytes) {
+MixSide::MixSide(Endpoint& endpoint, const Spec& spec) : endpoint_(endpoint), bytes_(spec.bytes) {
   auto& driver = endpoint.kernel();
   process_ = require_success(
-      kernel ? umd::ProcessContext::open(driver.kernel_node()) : umd::ProcessContext::open(driver.node()),
+      spec.kernel ? umd::ProcessContext::open(driver.kernel_node()) : umd::ProcessContext::open(driver.node()),
       "opening a process");
-  cq_ = require_success(umd::CompletionQueue::create(process_, entries), "creating a completion queue");
-  memory_ = static_cast<std::uint8_t*>(endpoint.host().memory().allocate(bytes));
-  std::memset(memory_, kUntouched, bytes);
-  region_ = require_success(
-      process_->create_mr(
-          {.address = memory_, .length = bytes, .local_write = true, .remote_write = true, .window_bind = true}),
-      "registering memory");
+  cq_ = require_success(umd::CompletionQueue::create(process_, spec.entries), "creating a completion queue");
+  memory_ = static_cast<std::uint8_t*>(endpoint.host().memory().allocate(bytes_));
+  std::memset(memory_, kUntouched, bytes_);
+  region_ = require_success(process_->create_mr({.address = memory_,
+                                                 .length = bytes_,
+                                                 .local_write = true,
+                                                 .remote_read = spec.shared,
+                                                 .remote_write = true,
+                                                 .remote_atomic = spec.shared,
+                                                 .window_bind = true}),
+                            "registering memory");
 }
 
 MixSide::~MixSide() {

@@ -26,9 +26,14 @@ class MixSide {
  public:
   static constexpr std::uint8_t kUntouched = 0x5A;
 
-  /// `kernel`: in the kernel driver's own context, as fast registrations need. Throws EndpointError, and
-  /// std::bad_alloc.
-  MixSide(Endpoint& endpoint, bool kernel, std::size_t bytes, std::uint32_t entries);
+  struct Spec {
+    bool kernel = false;  ///< In the kernel driver's own context, as fast registrations need
+    std::size_t bytes;
+    std::uint32_t entries;
+    bool shared = false;  ///< Peers may read the memory, and do atomics there, as well as write
+  };
+  /// Throws EndpointError, and std::bad_alloc.
+  MixSide(Endpoint& endpoint, const Spec& spec);
   ~MixSide();
   MixSide(const MixSide&) = delete;
   MixSide& operator=(const MixSide&) = delete;

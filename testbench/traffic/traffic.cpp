@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "testbench/side_by_side.hpp"
 
@@ -43,6 +44,13 @@ Traffic::Traffic(Endpoint& a, Endpoint& b, const TrafficOptions& options, std::u
     tasks.emplace_back([this, number, seed_of_mix = random_.next()] {
       mixes_[number] = std::make_unique<TrafficMix>(*endpoints_[number % 2], *endpoints_[1 - number % 2], number,
                                                     options_, seed_of_mix, report_);
+    });
+  }
+  shares_.resize(options.shares);
+  for (std::uint32_t number = 0; number < options.shares; ++number) {
+    tasks.emplace_back([this, number, seed_of_share = random_.next()] {
+      shares_[number] = std::make_unique<TrafficShare>(*endpoints_[number % 2], *endpoints_[1 - number % 2], number,
+                                                       options_, seed_of_share, report_);
     });
   }
   side_by_side(tasks);
@@ -94,6 +102,7 @@ Traffic::~Traffic() {
     });
   }
   for (auto& mix : mixes_) tasks.emplace_back([&mix] { mix.reset(); });
+  for (auto& share : shares_) tasks.emplace_back([&share] { share.reset(); });
   side_by_side(tasks);
   tasks.clear();
   for (auto& group : groups_) {
@@ -108,7 +117,10 @@ Traffic::~Traffic() {
 void Traffic::run(std::size_t thread) {
   ++running_;
   try {
-    if (thread >= groups_.size()) {
+    if (thread >= groups_.size() + mixes_.size()) {
+      const std::size_t number = thread - groups_.size() - mixes_.size();
+      shares_[number / TrafficShare::kThreads]->work(number % TrafficShare::kThreads);
+    } else if (thread >= groups_.size()) {
       mixes_[thread - groups_.size()]->work();
     } else {
       work(thread);
@@ -179,20 +191,26 @@ void Traffic::check_orderly() {
     }
   }
   if (overflowed) return;
+  const auto judge = [&](const std::string& where, umd::QueuePair& qp, std::span<const hw::QpCounter> allowed) {
+    const auto counters = qp.kernel_qp().counters();
+    if (!counters.ok()) throw EndpointError(fmt::format("counters of a queue pair: {}", describe(counters.error())));
+    for (std::size_t i = 0; i < hw::kQpCounters; ++i) {
+      const auto which = static_cast<hw::QpCounter>(i);
+      if (std::find(allowed.begin(), allowed.end(), which) == allowed.end())
+        count(where, fmt::format("queue pair counter {}", i), (*counters)[which]);
+    }
+  };
+  constexpr std::array kWaits = {hw::QpCounter::kNoReceive, hw::QpCounter::kRnrNaksSent,
+                                 hw::QpCounter::kRnrNaksReceived};
   for (std::size_t number = 0; number < pairs_.size(); ++number) {
     for (std::size_t host = 0; host < 2; ++host) {
-      const auto counters = core_of(*pairs_[number].ends[host].qp).kernel_qp().counters();
-      if (!counters.ok()) throw EndpointError(fmt::format("counters of a queue pair: {}", describe(counters.error())));
-      for (std::size_t i = 0; i < hw::kQpCounters; ++i) {
-        const auto which = static_cast<hw::QpCounter>(i);
-        const bool waits = which == hw::QpCounter::kNoReceive || which == hw::QpCounter::kRnrNaksSent ||
-                           which == hw::QpCounter::kRnrNaksReceived;
-        if (waits && options_.late_receive_chance > 0) continue;
-        count(fmt::format("pair {}, host {}", number, host), fmt::format("queue pair counter {}", i),
-              (*counters)[which]);
-      }
+      judge(fmt::format("pair {}, host {}", number, host), core_of(*pairs_[number].ends[host].qp),
+            std::span(kWaits).first(options_.late_receive_chance > 0 ? kWaits.size() : 0));
     }
   }
+  constexpr std::array kOrder = {hw::QpCounter::kBehindAtomic};  // repairs nothing
+  for (auto& share : shares_)
+    share->for_each_qp([&](const std::string& name, umd::QueuePair& qp) { judge(name, qp, kOrder); });
 }
 
 void Traffic::finish() {

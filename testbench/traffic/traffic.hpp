@@ -11,6 +11,7 @@
 #include "testbench/traffic/traffic_arena.hpp"
 #include "testbench/traffic/traffic_mix.hpp"
 #include "testbench/traffic/traffic_report.hpp"
+#include "testbench/traffic/traffic_share.hpp"
 #include "testbench/traffic/traffic_stream.hpp"
 
 namespace rnic::testbench {
@@ -30,7 +31,9 @@ class Traffic {
   Traffic(const Traffic&) = delete;
   Traffic& operator=(const Traffic&) = delete;
 
-  [[nodiscard]] std::size_t threads() const { return groups_.size() + mixes_.size(); }
+  [[nodiscard]] std::size_t threads() const {
+    return groups_.size() + mixes_.size() + TrafficShare::kThreads * shares_.size();
+  }
   /// Works until `requests` of each direction are done, stop was called, or something is wrong; what was posted is
   /// waited for. A driver call that fails is reported as wrong.
   void run(std::size_t thread);
@@ -85,6 +88,7 @@ class Traffic {
   std::vector<Pair> pairs_;
   TrafficReport report_;
   std::vector<std::unique_ptr<TrafficMix>> mixes_;
+  std::vector<std::unique_ptr<TrafficShare>> shares_;
   std::size_t running_ = 0, groups_done_ = 0;
 };
 

@@ -21,8 +21,8 @@ TrafficMix::TrafficMix(Endpoint& from, Endpoint& to, std::uint32_t number, const
     : number_(number),
       report_(report),
       random_(seed),
-      from_(from, false, kLanes * MixLane::kSideBytes, kEntries),
-      to_(to, true, (kLanes + 1) * MixLane::kSideBytes, kEntries) {
+      from_(from, {.bytes = kLanes * MixLane::kSideBytes, .entries = kEntries}),
+      to_(to, {.kernel = true, .bytes = (kLanes + 1) * MixLane::kSideBytes, .entries = kEntries}) {
   shared_ = require_success(umd::SharedReceiveQueue::create(to_.process(), kSharedDepth, 4),
                             "creating a shared receive queue");
   receives_ =

@@ -18,8 +18,21 @@ inline constexpr std::size_t kTrafficKinds = 5;
   return kNames[static_cast<std::size_t>(kind)];
 }
 
+/// A fault that the work puts there itself, on purpose: it must be reported.
+enum class PlantedSoakFault : std::uint8_t {
+  kNone,
+  kLostAdd,     ///< What an atomic added is taken away again
+  kStaleCell,   ///< A cell of shared memory falls back to what it held before
+  kTornCell,    ///< Half of it does
+  kNoFence,     ///< A request that uses what a Read brings does not wait for it
+  kWrongOrder,  ///< Two Writes to the same bytes are posted the other way round
+  kLostEvent,   ///< Completion events are not told any more
+};
+
 struct TrafficOptions {
-  std::uint32_t mixes = 0;  ///< Threads with a TrafficMix, by turns towards host 1 and host 0
+  std::uint32_t mixes = 0;   ///< Threads with a TrafficMix, by turns towards host 1 and host 0
+  std::uint32_t shares = 0;  ///< TrafficShares, by turns towards host 1 and host 0; each has a thread on both hosts
+  PlantedSoakFault planted = PlantedSoakFault::kNone;
   std::uint32_t pairs = 4;
   std::uint32_t pairs_per_thread = 8;
   std::uint64_t requests = 0;  ///< Of each direction of each pair; 0: until stop
@@ -36,6 +49,7 @@ struct TrafficOptions {
   /// From the filling of a Read's source to its posting: in a weak memory order the stores take their time.
   std::uint64_t read_lead_ns = 0;
   std::uint64_t hang_ns = 20'000'000;  ///< A direction with work to do, and no completion in this time, hangs
+  std::uint8_t set_bits = 0;           ///< That every byte has which a stream's request moves
   ConnectParameters connection;        ///< Timers and retry counts; the rest is chosen for each pair
   /// Each pair has IP addresses of its own (ConnectParameters::subnet), from those of `connection` on. Otherwise all
   /// pairs have these.
@@ -59,6 +73,20 @@ struct MixCounts {
   std::uint64_t resizes = 0;   ///< Of completion queues
 };
 
+/// What was done on shared memory (TrafficShare).
+struct ShareCounts {
+  std::uint64_t adds = 0, swaps = 0;               ///< Atomics completed
+  std::uint64_t swapped = 0;                       ///< Of the swaps, those that found what they compared with
+  std::uint64_t word_reads = 0;                    ///< Of words on which atomics work
+  std::uint64_t cell_writes = 0, cell_reads = 0;   ///< To and from cells that several queue pairs write
+  std::uint64_t cell_looks = 0;                    ///< Of the processor
+  std::uint64_t fenced = 0;                        ///< Messages whose payload the Read or atomic before them brought
+  std::uint64_t overwrites = 0;                    ///< Writes to bytes that another one had just written
+  std::uint64_t events = 0, solicited_events = 0;  ///< Completion events; of them those of an arm for solicited entries
+  std::uint64_t quiet_entries = 0;                 ///< Entries of a queue that is armed for errors
+  std::uint64_t overruns = 0;                      ///< Of such queues, told by their event
+};
+
 /// What all streams of a Traffic tell.
 struct TrafficReport {
   std::array<std::uint64_t, kTrafficKinds> completed{};  ///< Requests by kind, checked
@@ -69,6 +97,7 @@ struct TrafficReport {
   std::uint64_t binds = 0;          ///< Of windows through which a request went
   std::uint64_t invalidations = 0;  ///< Of such windows; the others are unbound by their release
   MixCounts mix;
+  ShareCounts share;
   std::uint64_t wrong = 0;            ///< Wrong status, order, byte, or a byte changed that nothing may change
   std::uint64_t hung = 0;             ///< Requests that never completed
   std::vector<std::string> messages;  ///< The first things that went wrong

@@ -92,7 +92,7 @@ bool TrafficStream::allocate(Work& work) {
   }
   for (auto& segment : read ? work.remote : work.local) {
     for (std::size_t i = 0; i < segment.piece.bytes; ++i)
-      segment.piece.data[i] = static_cast<std::uint8_t>(random_.next());
+      segment.piece.data[i] = static_cast<std::uint8_t>(random_.next() | options_.set_bits);
   }
   if (!random_.chance(options_.own_region_chance)) return true;
   for (auto& segment : work.local) {

@@ -28,6 +28,7 @@ bool known(Service service, Operation operation) {
   switch (service) {
     case Service::kRc: return operation <= Operation::kSendOnlyInvalidate && operation != Operation::kReserved;
     case Service::kUc: return operation <= Operation::kWriteOnlyImmediate;
+    case Service::kRawPacket: break;
     case Service::kUd: return operation == Operation::kSendOnly || operation == Operation::kSendOnlyImmediate;
   }
   return false;
@@ -80,7 +81,6 @@ std::optional<Outer> read_outer(Frame frame, Packet& packet, Faults& faults) {
     if (ones_sum(frame.subspan(kEthernet, kIpv4)) != 0xffff) faults.fatal.emplace_back("wrong IPv4 header checksum");
     if ((big(frame, 20, 2) & 0xbfff) != 0) faults.fatal.emplace_back("an IPv4 fragment, or its reserved bit");
     if ((frame[20] & 0x40) == 0) faults.other.emplace_back("Don't Fragment is not set");
-    if (frame[22] == 0) faults.other.emplace_back("time to live 0");
   }
   if (big(frame, outer.udp + 2, 2) != kRocePort) return std::nullopt;
   return outer;

@@ -237,6 +237,20 @@ TEST_CASE("no bit of a frame that the ICRC covers may change, nor one of the IPv
   }
 }
 
+TEST_CASE("a time to live of 0 is the application's affair") {
+  auto frame = Build{}.frame();
+  // It is the high byte of its word in the header checksum, which is that much more then.
+  const std::uint32_t sum = (frame[24] << 8 | frame[25]) + (frame[22] << 8);
+  const std::uint32_t checksum = (sum & 0xffff) + (sum >> 16);
+  frame[22] = 0;
+  frame[24] = static_cast<std::uint8_t>(checksum >> 8);
+  frame[25] = static_cast<std::uint8_t>(checksum);
+  Faults faults;
+  REQUIRE(read(frame, faults));
+  CHECK(faults.fatal.empty());
+  CHECK(faults.other.empty());
+}
+
 TEST_CASE("what no sender does to a frame is told") {
   Bench bench;
   const auto fault = [&](Bytes frame, std::size_t at, std::uint8_t bits) {
@@ -264,6 +278,27 @@ TEST_CASE("what no sender does to a frame is told") {
   Bytes raw = good;
   raw[12] = 0x88;
   bench.check.sent(raw, bench.now);
+  says(bench.complaint(), "not of RoCEv2");
+}
+
+TEST_CASE("frames that are not of RoCEv2 come from a queue pair for them, from RTS on (host interface, Ethernet)") {
+  Bench bench(Service::kRawPacket);
+  Bytes frame(60, 0x11);
+  bench.check.sent(frame, bench.now);
+  CHECK(bench.complaint().empty());
+  frame.resize(4096);
+  bench.check.sent(frame, bench.now);
+  CHECK(bench.complaint().empty());
+  frame.resize(4097);
+  bench.check.sent(frame, bench.now);
+  says(bench.complaint(), "of 4097 bytes");
+  frame.resize(59);
+  bench.check.sent(frame, bench.now);
+  says(bench.complaint(), "of 59 bytes");
+  frame.resize(60);
+  bench.move(0);
+  bench.now += 1'000'000'000'000;
+  bench.check.sent(frame, bench.now);
   says(bench.complaint(), "not of RoCEv2");
 }
 
@@ -392,6 +427,18 @@ TEST_CASE("what is sent again has a reason (9.7.5.1.4, 9.7.6)") {
     bench.sends({.psn = 3, .ack = true});
     bench.sends({.psn = 4});
     CHECK(bench.complaint().empty());
+  }
+  SECTION("what is repeated, is acknowledged while it leaves: begun before, not long after") {
+    bench.acknowledged(1, 0x60);
+    bench.acknowledged(2);
+    bench.acknowledged(3);
+    const bool at_once = GENERATE(true, false);
+    if (!at_once) bench.now += 2 * kGrace;
+    bench.sends({.psn = 3, .ack = true});
+    if (at_once)
+      CHECK(bench.complaint().empty());
+    else
+      says(bench.complaint(), "without a reason");
   }
   SECTION("nothing after a NAK that ends the connection (9.9.2.1)") {
     bench.acknowledged(0, 0x62);

@@ -1,4 +1,4 @@
-#include "testbench/tool/soak.hpp"
+#include "testbench/traffic/soak_run.hpp"
 
 #include <fmt/format.h>
 
