@@ -1,4 +1,8 @@
 # Verilated models of the NIC and of its blocks.
+option(RNIC_COVERAGE "Notes what of the RTL is reached (docs/coverage.md); slow" OFF)
+if(RNIC_COVERAGE)
+  set(VERILATOR_BIN ${PROJECT_SOURCE_DIR}/cmake/coverage_verilator.py CACHE FILEPATH "Verilator, and what it does to the points of coverage" FORCE)
+endif()
 find_package(verilator 5.006 REQUIRED HINTS $ENV{VERILATOR_ROOT} /usr/share/verilator)
 
 set(RNIC_MODEL_OPT -O2 CACHE STRING "Optimization of the Verilated code that runs every cycle")
@@ -20,6 +24,10 @@ if(RNIC_ASSERTIONS)
   list(APPEND RNIC_VERILATOR_ARGS --assert)
 else()
   list(APPEND RNIC_VERILATOR_ARGS +define+RNIC_NO_ASSERTIONS -Wno-UNUSED)  # some signals are there for assertions
+endif()
+if(RNIC_COVERAGE)
+  # Wider signals are payload, headers and contexts.
+  list(APPEND RNIC_VERILATOR_ARGS --coverage-line --coverage-toggle --coverage-max-width 32 --coverage-user +define+RNIC_COVERAGE)
 endif()
 foreach(dir ${RNIC_RTL_DIRS})
   list(APPEND RNIC_VERILATOR_ARGS -y ${PROJECT_SOURCE_DIR}/rtl/${dir})

@@ -17,6 +17,9 @@ constexpr QpAttributes kReliable = attributes(QpAttr::kTimeout, QpAttr::kRetryCn
                                               QpAttr::kMaxRdAtomic, QpAttr::kMaxDestRdAtomic, QpAttr::kMinRnrTimer);
 constexpr QpAttributes kConnected = kReliable | attributes(QpAttr::kAccessFlags, QpAttr::kDestQpn, QpAttr::kRqPsn);
 
+/// All that RawPacket has.
+constexpr QpAttributes kRaw = attributes(QpAttr::kPort, QpAttr::kCurState, QpAttr::kSqdNotify);
+
 QpTransition to_rts(QpState from) {
   switch (from) {
     case QpState::kRtr:
@@ -55,6 +58,11 @@ QpTransition of_rc(QpState from, QpState to) {
 QpTransition qp_transition(QpState from, QpState to, hw::QpType type) {
   auto transition = of_rc(from, to);
   if (type == hw::QpType::kRc) return transition;
+  if (type == hw::QpType::kRawPacket) {
+    transition.required &= kRaw;
+    transition.optional &= to == QpState::kSqd ? kRaw & ~attribute(QpAttr::kPort) : kRaw;
+    return transition;
+  }
   const bool ud = type == hw::QpType::kUd;
   transition.required &= ~(ud ? kConnected : kReliable);
   transition.optional &= ~(ud ? kConnected : kReliable);

@@ -43,6 +43,10 @@ void PcieFaultInjector::arm(const PcieRule& rule) {
   }
 }
 
+void PcieFaultInjector::disarm(const PcieMatch& match) {
+  std::erase_if(rules_, [&](const Rule& one) { return one.rule.match == match; });
+}
+
 PcieFaultInjector::Fate PcieFaultInjector::judge(PcieAccess access, const ByteRange& range, bool unknown_address) {
   Fate fate;
   for (auto& [rule, seen] : rules_) {

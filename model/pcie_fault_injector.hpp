@@ -20,6 +20,8 @@ class PcieFaultInjector {
 
   /// Adds a rule, which counts accesses from now on. Throws as the constructor.
   void arm(const PcieRule& rule);
+  /// The rules about just these accesses go.
+  void disarm(const PcieMatch& match);
 
   struct Hit {
     PcieFault fault;

@@ -47,6 +47,7 @@ struct PcieMatch {
   /// DMA: it touches one of the `bytes` from here on of host memory (virtual address). Host access: of BAR0.
   std::optional<std::uint64_t> address{};
   std::uint64_t bytes = 1;
+  bool operator==(const PcieMatch&) const = default;
 };
 
 /// A fault for exact accesses: of those that match, number `nth` (from 1) and the `count` - 1 after it.

@@ -430,6 +430,7 @@ void RootComplex::write_memory(const DmaRequest& request) {
     return;
   }
   statistics_.dma_write_bytes += enabled_bytes(request);
+  write_taps_(request);
   if (to.process == 0 && write_tap_) write_tap_(to.at);
   if (on_memory_) on_memory_();
 }

@@ -86,6 +86,8 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
 
   /// They see every request that is sent to the NIC.
   [[nodiscard]] Taps<const HostRequest&>& request_taps() { return request_taps_; }
+  /// They see every request of the NIC that has written to memory.
+  [[nodiscard]] Taps<const DmaRequest&>& write_taps() { return write_taps_; }
   /// Called when memory has changed by a DMA write, in a host with a strong memory order.
   void set_memory_handler(std::function<void()> handler) { on_memory_ = std::move(handler); }
   /// `tap` sees every TLP as it passes the NIC's ports, both ways. One tap; empty: none.
@@ -120,6 +122,8 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
 
   /// Adds a fault for exact accesses. Throws std::invalid_argument when it is out of range.
   void arm(const PcieRule& rule) { faults_.arm(rule); }
+  /// Those about just these accesses go.
+  void disarm(const PcieMatch& match) { faults_.disarm(match); }
   [[nodiscard]] const PcieFaultCounts& faults() const { return faults_.counts(); }
 
   /// Changes what the NIC sees of its configuration space. Of a NIC that may no longer be bus master the one request
@@ -184,6 +188,7 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   std::function<void()> on_memory_;
   std::function<void(std::uint64_t, std::uint32_t)> on_interrupt_;
   Taps<const HostRequest&> request_taps_;
+  Taps<const DmaRequest&> write_taps_;
   std::function<void(const TlpSeen&)> tlp_tap_;
   std::function<void(const std::uint8_t*)> write_tap_;
   TlpChecker checker_;

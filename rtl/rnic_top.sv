@@ -106,7 +106,7 @@ module rnic_top (
   rnic_pkg::mem_op_rsp_t mem_op_rsp_data; rnic_pkg::mpt_t mpt_rsp_data;
   logic [rnic_pkg::MptIndexBits-1:0] mpt_req_index; rnic_pkg::multicast_op_t multicast_data;
   logic [rnic_pkg::NumCounters-1:0] ev_memory, ev_host, ev_send, ev_rx, ev_cpl;
-  logic [47:0] port_mac;
+  logic [47:0] port_mac; rnic_pkg::ethernet_t ethernet;
   logic [7:0] msix_vector, admin_acq_index, host_wake_qp, path_wr_qp, qp_reset_qp,
       rx_send_acq_index, rx_recv_acq_index, rsp_acq_index, tx_path_rd_qp, rx_path_rd_qp,
       flush_req_qp, sq_wake_qp, drained_qp, begun_qp, revive_qp, rx_srq_acq_index, srq_limit,
@@ -170,15 +170,15 @@ module rnic_top (
   host_if u_host_if (
       .clk_i, .rst_ni, .clk_open_i, .moved_i(moved), .awake_o(awake[1]),
       .contexts_ready_i(qp_contexts_ready && memory_ready && completion_ready), .ready_o(ready),
-      `STREAM_IN(reg_req), `NOTICE_OUT(reg_rsp), .device_enable_o(device_enable),
-      .completion_timeout_o(completion_timeout), .port_mac_o(port_mac), .time_i, .cycles_o(cycles),
-      .event_i(ev_host | ev_memory | ev_send | ev_rx | ev_cpl), `STREAM_IN(uar_req),
-      `STREAM_OUT_AS(sq_doorbell, sq_db), `STREAM_OUT_AS(rq_doorbell, rq_db),
-      `STREAM_OUT_AS(cq_doorbell, cq_db), `STREAM_OUT_AS(eq_doorbell, eq_db),
-      `STREAM_OUT_AS(srq_doorbell, srq_db), `STREAM_OUT(wqe_push), .cfg_msix_enable_i,
-      .cfg_msix_mask_i, `HANDSHAKE_IN(msix), .msix_vector_i(msix_vector),
-      `STREAM_OUT_AS(rd_req, admin_rd_req), `STREAM_IN_AS(rd_rsp, admin_rd_rsp),
-      `STREAM_OUT(admin_wr), .admin_wr_done_i(admin_wr_done), `STREAM_OUT(msix_wr),
+      `STREAM_IN(reg_req), `NOTICE_OUT(reg_rsp), .device_enable_o(device_enable), .time_i,
+      .completion_timeout_o(completion_timeout), .port_mac_o(port_mac), .ethernet_o(ethernet),
+      .cycles_o(cycles), .event_i(ev_host | ev_memory | ev_send | ev_rx | ev_cpl),
+      `STREAM_IN(uar_req), `STREAM_OUT_AS(sq_doorbell, sq_db),
+      `STREAM_OUT_AS(rq_doorbell, rq_db), `STREAM_OUT_AS(cq_doorbell, cq_db),
+      `STREAM_OUT_AS(eq_doorbell, eq_db), `STREAM_OUT_AS(srq_doorbell, srq_db),
+      `STREAM_OUT(wqe_push), .cfg_msix_enable_i, .cfg_msix_mask_i, `HANDSHAKE_IN(msix),
+      .msix_vector_i(msix_vector), `STREAM_OUT_AS(rd_req, admin_rd_req), `STREAM_OUT(admin_wr),
+      `STREAM_IN_AS(rd_rsp, admin_rd_rsp), .admin_wr_done_i(admin_wr_done), `STREAM_OUT(msix_wr),
       .msix_wr_done_i(msix_wr_done), `HANDSHAKE_OUT_AS(acq, admin_acq),
       .acq_index_o(admin_acq_index), .ctx_valid_i(admin_ctx_valid), .send_ctx_i(send_ctx),
       .recv_ctx_i(recv_ctx), .cq_ctx_i(cq_ctx), .eq_ctx_i(eq_ctx), .srq_ctx_i(srq_ctx),
@@ -244,8 +244,8 @@ module rnic_top (
 
   receive_side u_receive_side (
       .clk_i, .rst_ni, .clk_open_i, .moved_i(moved), .awake_o(awake[4]), .port_mac_i(port_mac),
-      .device_enable_i(device_enable), `STREAM_IN(frame), .eth_tx_valid_o, .eth_tx_ready_i,
-      .eth_tx_data_o, .eth_rx_valid_i, .eth_rx_data_i, `NOTICE_IN(multicast),
+      .ethernet_i(ethernet), .device_enable_i(device_enable), `STREAM_IN(frame), .eth_tx_valid_o,
+      .eth_tx_ready_i, .eth_tx_data_o, .eth_rx_valid_i, .eth_rx_data_i, `NOTICE_IN(multicast),
       .multicast_done_o(multicast_done), .multicast_status_o(multicast_status),
       .atomic_over_i(atomic_over), `HANDSHAKE_IN(rx_reset), .qp_reset_qp_i(qp_reset_qp),
       `BORROW_OUT(rx_send), .send_ctx_i(send_ctx), .rx_send_contended_i(rx_send_contended),

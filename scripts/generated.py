@@ -1,6 +1,7 @@
 """What the generators of sources share: names, and the files that they keep up to date."""
 import difflib
 import pathlib
+import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -8,6 +9,14 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 def camel(snake):
     return "".join(part[:1].upper() + part[1:] for part in snake.split("_"))
+
+
+def snake(camel_name):
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", camel_name).lower()
+
+
+def c_value(value):
+    return f"{value:#x}" if value > 9 else str(value)
 
 
 def bring_up_to_date(files, check, program, source):

@@ -59,6 +59,7 @@ ADAPTER_FIELDS = """VendorId DeviceId AdapterId MaxRegistrationSize MaxWindowSiz
   MaxInlineDataSize MaxInboundReadLimit MaxOutboundReadLimit MaxReceiveQueueDepth MaxInitiatorQueueDepth MaxSharedReceiveQueueDepth
   MaxCompletionQueueDepth InlineRequestThreshold LargeRequestThreshold MaxCallerData MaxCalleeData InOrderDma CqResize""".split()
 ADDRESSES = ["peer", "own", "any", "loopback", "nobody", "foreign", "no_family"]
+READ_FAULTS = ["unsupported_request", "completer_abort", "poisoned", "timeout"]
 FAULTS = ["drop", "duplicate", "reorder", "corrupt", "delay", "truncate", "ecn"]
 PARTS = ["ethernet", "ip", "udp", "bth", "extended", "payload"]
 HEADER_FIELDS = """opcode solicited ack_req pkey dest_qpn psn payload_length va rkey dma_length swap_add compare immediate syndrome msn qkey source_qpn
@@ -135,17 +136,20 @@ def setup():
             "first_psn": number(24), "pkey": U16, "traffic_class": U8, "hop_limit": U8}
     region = thing({"host": one_of(HOSTS), "name": NAME, "size": U64},
                    {"flags": flags([*MR_FLAGS, "REMOTE_ATOMIC"]), "fill": one_of(FILLS), "domain": one_of(["own", "other"]), "memory_of": NAME,
-                    "reads": one_of(["unsupported_request", "completer_abort", "poisoned"])})
+                    "reads": one_of(READ_FAULTS), "list_reads": one_of(READ_FAULTS)},
+                   **{"not": {"properties": {"domain": {"const": "other"}}, "required": ["domain", "list_reads"]}})
     rc_only = {"properties": {"type": {"const": "RC"}, "fast_register": {"const": False}}}
-    return thing({}, {"type": one_of(["RC", "UC", "UD", "QP1"]), "fast_register": BOOLEAN, "queue_pairs": number(0, 1, 8),
+    return thing({}, {"type": one_of(["RC", "UC", "UD", "QP1", "RAW_PACKET"]), "fast_register": BOOLEAN, "queue_pairs": number(0, 1, 8),
                       "srq": thing({}, {"depth": U32, "sge": U32, "threshold": U32}), "one_cq": BOOLEAN, "connected": BOOLEAN, "connections": BOOLEAN,
                       "ipv6": BOOLEAN, "iommu_faults": BOOLEAN, "link_gbps": {"type": "number", "exclusiveMinimum": 0},
-                      "link_delay_ns": {"type": "number", "minimum": 0}, **host, "A": ref("host_setup"), "B": ref("host_setup"),
+                      "link_delay_ns": {"type": "number", "minimum": 0}, "completion_timeout": one_of(["A1", "A2", "B1", "B2", "C1", "C2"]), **host, "A": ref("host_setup"), "B": ref("host_setup"),
                       "regions": listed(region)},
                  allOf=[{"if": {"required": ["srq"]}, "then": rc_only},
                         {"if": {"properties": {"connections": {"const": True}}, "required": ["connections"]}, "then": rc_only},
                         {"if": {"properties": {"type": {"const": "QP1"}}, "required": ["type"]},
-                         "then": {"properties": {"queue_pairs": {"const": 1}, "one_cq": {"const": False}}}}]), thing({}, host)
+                         "then": {"properties": {"queue_pairs": {"const": 1}, "one_cq": {"const": False}}}},
+                        {"if": {"properties": {"type": {"const": "RAW_PACKET"}}, "required": ["type"]},
+                         "then": {"properties": {"one_cq": {"const": False}}}}]), thing({}, host)
 
 
 def result():
@@ -201,8 +205,10 @@ def steps():
                    ({"region": NAME, "offset": U64, "bytes": HEX_OR_ANY}, {}),
                    *(({"region": NAME, "offset": U64, "length": U64, **content}, {}) for content in contents),
                    ({"region": NAME, "offset": U64, "length": U64, **either({"oneOf": [thing(content) for content in contents]})["properties"]}, {})],
-        "store": ({"region": NAME, "offset": U64, "value": U64}, {}),
+        "store": [({"region": NAME, "offset": U64, "value": U64}, {}), ({"region": NAME, "offset": U64, "bytes": HEX}, {})],
         "revoke": ({"region": NAME, "offset": U64}, {}),
+        "ring_reads": [({"answer": one_of([*READ_FAULTS, "data"])}, {**qp, "queue": one_of(QUEUES)}),
+                       ({"answer": one_of([*READ_FAULTS, "data"]), "queue": {"const": "shared"}}, {})],
         "register": ({"region": NAME, "size": U64, "buffer": one_of(["valid", "null", "unmapped"])},
                      {"flags": flags(MR_FLAGS), **null("overlapped"), **call, **returns}),
         "deregister": ({"region": NAME}, {**null("overlapped"), **call, **returns}),
@@ -210,13 +216,14 @@ def steps():
         "fault": ({"fault": one_of(FAULTS)},
                   {**qp, "opcode": opcode, "psn": OFFSET, "hand_made": BOOLEAN, "nth": number(64, 1), "count": number(64, 1), "bit": U32, "bytes": number(32, 1),
                    "frames": U32, "hold_ns": number(32, 1), "ns": U32}),
-        "frame": ({"opcode": opcode, "psn": OFFSET},
+        "frame": [({"bytes": HEX}, {"fcs": one_of(["right", "wrong"]), "append": U32, "then_us": U64}), ({"opcode": opcode, "psn": OFFSET},
                   {**qp, "payload": number(0, 0, 9000), "length": U32, "remote": ref("place"), "swap_add": U64, "compare": U64, "immediate": U32,
                    "syndrome": U8, "msn": U32, "pkey": U16, "qkey": U32, "source_qp": QP, "qpn_xor": U32, "ack_req": BOOLEAN, "solicited": BOOLEAN,
                    "group": ref("group"), "from": one_of(["peer", "stranger"]),
                    "set": listed(thing({"part": one_of(PARTS), "byte": U64, "value": U8})),
                    "insert": listed(thing({"part": one_of(PARTS), "byte": U64, "bytes": HEX})),
-                   **{key: one_of(["right", "wrong"]) for key in ("icrc", "checksum", "fcs")}, "cut": U32, "append": U32, "then_us": U64}),
+                   **{key: one_of(["right", "wrong"]) for key in ("icrc", "checksum", "fcs")}, "cut": U32, "append": U32, "then_us": U64})],
+        "receive_ethernet": ({}, {**qp, "enable": BOOLEAN, "all_groups": BOOLEAN, "promiscuous": BOOLEAN, "qpn_xor": U32, "groups": listed(number(0, 0, 63))}),
         "counter": [({"name": ref("counter"), "equals": U64}, {}),
                     ({"name": ref("counter"), "at_least": U64}, {"at_most": U64}),
                     ({"name": ref("counter"), "at_most": U64}, {})],

@@ -39,7 +39,7 @@ const Stage kStages[] = {
      {{"u_send_side.u_tx_path", {"xlate_req", "xlate_rsp", "rd_req", "rd_rsp"}}, {"", {"dma_req", "dma_cpl"}}}},
     {"4 packet: header, ICRC, wire", {{"u_send_side.u_tx_path", {"head", "frame", "packet", "left", "eth_tx"}}}},
     {"5 arrival: frame, checks",
-     {{"u_receive_side.u_rx_front", {"eth_rx", "ip", "beat", "crc", "desc"}},
+     {{"u_receive_side.u_rx_entry.u_rx_front", {"eth_rx", "ip", "beat", "crc", "desc"}},
       {"u_receive_side.u_rx_engine.u_check", {"state_q"}}}},
     {"6 placement: translation, DMA write",
      {{"u_receive_side.u_rx_engine", {"plan", "xlate_req", "xlate_rsp", "wr"}},

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/random.hpp"
+#include "testbench/coverage/world_coverage.hpp"
 #include "testbench/timeline/timeline.hpp"
 
 namespace rnic::testbench {
@@ -156,6 +157,7 @@ void World::saw(const model::FrameRecord& frame) {
   if (capture_ && !frame.bad) capture_->write(frame.end - epoch_, frame.bytes);
   if (frame.from >= hosts_.size()) return;
   if (watch_) watch_->sent(frame);
+  if (coverage_) coverage_->sent(frame);
   if (timeline_) timeline_->frame(frame);
   if (observer_) observer_(frame);
 }
@@ -176,6 +178,10 @@ void World::watch_wires() {
   std::vector<WireWatch::Plug> plugs;
   for (std::size_t i = 0; i < hosts_.size(); ++i) plugs.push_back({*hosts_[i], plug(i).wire, plug(i).end});
   watch_ = std::make_unique<WireWatch>(std::move(plugs), epoch_);
+  coverage_.reset();
+  if (!WorldCoverage::wanted()) return;
+  coverage_ = std::make_unique<WorldCoverage>();
+  for (std::size_t i = 0; i < hosts_.size(); ++i) coverage_->watch(*hosts_[i], plug(i).wire, plug(i).end);
 }
 
 void World::flush_files() {

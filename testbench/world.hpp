@@ -25,6 +25,7 @@ namespace rnic::testbench {
 
 class RunObserver;
 class Timeline;
+class WorldCoverage;
 
 struct WorldOptions {
   static constexpr std::size_t kMostHosts = model::EthernetSwitch::kMaxPorts;
@@ -179,6 +180,7 @@ class World : public sc_core::sc_module {
   std::unique_ptr<model::PcapWriter> capture_;
   std::unique_ptr<Timeline> timeline_;
   std::unique_ptr<WireWatch> watch_;
+  std::unique_ptr<WorldCoverage> coverage_;  ///< If the environment asks for it
   model::Wire::Tap observer_;
   model::EthernetSwitch::Tap cable_observer_;
   model::Picoseconds epoch_ = 0;

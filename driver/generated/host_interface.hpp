@@ -37,6 +37,8 @@ inline constexpr std::uint32_t kMaxSge = 0x10;
 inline constexpr std::uint32_t kMaxInlineBytes = 0xe0;
 /// Longest message, sent or taken from the wire (InfiniBand specification 9.7.4.1.6, 9.7.7).
 inline constexpr std::uint32_t kMaxMessageBytes = 0x80000000;
+/// Longest Ethernet frame of a RawPacket QP, without its frame check sequence.
+inline constexpr std::uint32_t kMaxFrameBytes = 0x1000;
 /// Multicast groups that QPs of the NIC may be attached to at once.
 inline constexpr std::uint32_t kMulticastGroups = 0x10;
 /// Destination QPN of a multicast datagram (InfiniBand specification 10.5.2).
@@ -89,6 +91,8 @@ inline constexpr std::uint32_t kQpCounters = 0x18;
 inline constexpr std::uint32_t kGrhBytes = 0x28;
 /// UDP destination port of RoCEv2 (annex A17.3.1.1).
 inline constexpr std::uint32_t kRoceUdpPort = 0x12b7;
+/// Size of eth_header.
+inline constexpr std::uint32_t kEthHeaderBytes = 0xe;
 /// EtherType of IPv4.
 inline constexpr std::uint32_t kEtherTypeIpv4 = 0x800;
 /// EtherType of IPv6.
@@ -278,6 +282,7 @@ enum class MptType : std::uint8_t {
 enum class QpType : std::uint8_t {
   kRc = 0,  ///< Reliable connection
   kUc = 1,  ///< Unreliable connection
+  kRawPacket = 2,  ///< Ethernet frames as they are, without a transport service (see Ethernet)
   kUd = 3,  ///< Unreliable datagram
 };
 
@@ -372,6 +377,8 @@ inline constexpr std::uint32_t kAdminDoorbell = 0xa0;  ///< Producer index of th
 inline constexpr std::uint32_t kPortHeader = 0x100;  ///< Block header: port.
 inline constexpr std::uint32_t kPortMac = 0x108;  ///< Station address: source of sent frames; other unicast destinations are dropped.
 inline constexpr std::uint32_t kPortStatus = 0x110;  ///< State of the port.
+inline constexpr std::uint32_t kPortEthernet = 0x118;  ///< Who receives the frames that are not RoCEv2 (see Ethernet). Takes effect with the next frame. Reset value 0.
+inline constexpr std::uint32_t kPortGroups = 0x120;  ///< Ethernet group addresses whose frames are received: bit i for those whose hash is i. The hash is the upper six bits of the CRC-32 of IEEE 802.3 over the address, as a register that shifts to the left, begins with ones, and takes the low bit of each byte first; not complemented (ether_crc() >> 26 in Linux). Reset value 0.
 inline constexpr std::uint32_t kMsixHeader = 0x180;  ///< Block header: MSI-X. The table is at MsixTable, the pending bits at MsixPending.
 inline constexpr std::uint32_t kCountersHeader = 0x1c0;  ///< Block header: counters. Counter i is the 64-bit register at CounterBase + 8 i.
 inline constexpr std::uint32_t kMsixTable = 0x400;  ///< MSI-X table (PCI Express base specification 7.7.2): entry i is registers 2i (message address) and 2i+1 (data in bits 31:0, mask in bit 32).
@@ -400,7 +407,7 @@ enum class Counter : std::uint8_t {
   kTxDropped,  ///< Packets dropped before the wire because their payload could not be fetched, or an earlier one's
   kRxFrames,  ///< Frames received
   kRxRoce,  ///< RoCEv2 packets with right ICRC, congestion notifications not counted
-  kRxNotRoce,  ///< Frames that are not RoCEv2 or not for this port, dropped
+  kRxNotRoce,  ///< Frames that are not RoCEv2 or not for this port: dropped, or for the QP of PortEthernet
   kRxMalformed,  ///< RoCEv2 frames with bad lengths or header fields (opcodes too, but for those of RC, which are NAKed), or that the MAC marks as bad, dropped
   kRxBadIcrc,  ///< RoCEv2 frames with wrong ICRC, dropped
   kRxOverflow,  ///< Frames dropped because the receive buffer was full
@@ -464,8 +471,10 @@ enum class Counter : std::uint8_t {
   kAdminCommands,  ///< Admin commands executed
   kMulticastCopies,  ///< Datagrams made for queue pairs of those to multicast groups
   kLoopLost,  ///< Frames to multicast groups of which no copy came back to our own queue pairs, because earlier ones still waited
+  kRxEthernet,  ///< Frames that are not RoCEv2, for the QP of PortEthernet
+  kRxEthernetLost,  ///< Such frames that were dropped: longer than 4,096 bytes, or the buffer was full
 };
-inline constexpr std::array<std::string_view, 73> kCounterNames = {
+inline constexpr std::array<std::string_view, 75> kCounterNames = {
     "TxFrames",
     "TxRequests",
     "TxReadResponses",
@@ -539,6 +548,8 @@ inline constexpr std::array<std::string_view, 73> kCounterNames = {
     "AdminCommands",
     "MulticastCopies",
     "LoopLost",
+    "RxEthernet",
+    "RxEthernetLost",
 };
 inline constexpr std::array<std::string_view, 24> kQpCounterNames = {
     "BadPeer",
@@ -932,6 +943,62 @@ struct RegPortStatus {
   bool operator==(const RegPortStatus&) const = default;
 };
 
+/// Register PortEthernet. 64 bits.
+struct RegPortEthernet {
+  static constexpr std::size_t kBits = 64;
+  static constexpr std::size_t kBytes = 8;
+  std::uint32_t qpn{};  ///< QP of type RawPacket
+  std::uint8_t enable{};  ///< 0: all of them are dropped
+  std::uint8_t all_groups{};  ///< Frames to all group addresses, whatever PortGroups says
+  std::uint8_t promiscuous{};  ///< Frames to every address
+  std::uint64_t reserved{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    bits::store<bits::Order::kLittle, 0>(to, word());
+  }
+  static constexpr RegPortEthernet decode(std::span<const std::uint8_t, kBytes> from) {
+    return from_word(bits::load<bits::Order::kLittle, 0>(from));
+  }
+  constexpr std::uint64_t word() const {
+    return bits::put<0, 24>(qpn) |
+        bits::put<24, 1>(enable) |
+        bits::put<25, 1>(all_groups) |
+        bits::put<26, 1>(promiscuous) |
+        bits::put<27, 37>(reserved);
+  }
+  static constexpr RegPortEthernet from_word(std::uint64_t word0) {
+    RegPortEthernet v;
+    v.qpn = static_cast<std::uint32_t>(bits::get<0, 24>(word0));
+    v.enable = static_cast<std::uint8_t>(bits::get<24, 1>(word0));
+    v.all_groups = static_cast<std::uint8_t>(bits::get<25, 1>(word0));
+    v.promiscuous = static_cast<std::uint8_t>(bits::get<26, 1>(word0));
+    v.reserved = static_cast<std::uint64_t>(bits::get<27, 37>(word0));
+    return v;
+  }
+  bool operator==(const RegPortEthernet&) const = default;
+};
+
+/// Register PortGroups. 64 bits.
+struct RegPortGroups {
+  static constexpr std::size_t kBits = 64;
+  static constexpr std::size_t kBytes = 8;
+  std::uint64_t groups{};  ///< Hash table
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    bits::store<bits::Order::kLittle, 0>(to, word());
+  }
+  static constexpr RegPortGroups decode(std::span<const std::uint8_t, kBytes> from) {
+    return from_word(bits::load<bits::Order::kLittle, 0>(from));
+  }
+  constexpr std::uint64_t word() const {
+    return bits::put<0, 64>(groups);
+  }
+  static constexpr RegPortGroups from_word(std::uint64_t word0) {
+    RegPortGroups v;
+    v.groups = static_cast<std::uint64_t>(bits::get<0, 64>(word0));
+    return v;
+  }
+  bool operator==(const RegPortGroups&) const = default;
+};
+
 /// Register MsixHeader. 64 bits.
 struct RegMsixHeader {
   static constexpr std::size_t kBits = 64;
@@ -1212,7 +1279,7 @@ struct EqDoorbell {
   bool operator==(const EqDoorbell&) const = default;
 };
 
-/// First segment of a send WQE. A SEND of a UD QP continues with wqe_address; WRITE, READ and atomics continue with wqe_remote, atomics then with wqe_atomic; then come data segments, or inline payload bytes. An atomic has one data segment of 8 bytes, for the value that was at the peer. Binds continue with wqe_range and wqe_bind, FastRegister with wqe_range and wqe_fast_register, LocalInvalidate with nothing; these have no data. A FastRegister with inline_data goes on with its page list: page_count 64-bit page addresses, and 8 bytes of padding when they are odd in number. 128 bits.
+/// First segment of a send WQE. A SEND of a UD QP continues with wqe_address, one of a RawPacket QP with its data; WRITE, READ and atomics continue with wqe_remote, atomics then with wqe_atomic; then come data segments, or inline payload bytes. An atomic has one data segment of 8 bytes, for the value that was at the peer. Binds continue with wqe_range and wqe_bind, FastRegister with wqe_range and wqe_fast_register, LocalInvalidate with nothing; these have no data. A FastRegister with inline_data goes on with its page list: page_count 64-bit page addresses, and 8 bytes of padding when they are odd in number. 128 bits.
 struct WqeControl {
   static constexpr std::size_t kBits = 128;
   static constexpr std::size_t kBytes = 16;
@@ -2707,9 +2774,9 @@ struct AdminCreateQp {
   std::uint8_t rq_log_stride{};
   std::uint8_t fast_register{};  ///< FastRegister requests are executed; for queue pairs of the kernel only, because they name DMA addresses
   std::uint8_t reserved0{};
-  std::uint8_t qp_type{};  ///< QpType
+  std::uint8_t qp_type{};  ///< QpType. RawPacket: UAR KernelUar, else BadParameter
   std::uint32_t srqn{};  ///< With use_srq
-  std::uint8_t use_srq{};  ///< Receive WQEs come from an SRQ; rq_* are not used. RC and UD; BadParameter on UC
+  std::uint8_t use_srq{};  ///< Receive WQEs come from an SRQ; rq_* are not used. RC and UD; BadParameter on UC and RawPacket
   std::uint8_t reserved1{};
   std::array<std::uint8_t, 76> reserved{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
@@ -2815,7 +2882,7 @@ struct AdminCreateQp {
   bool operator==(const AdminCreateQp&) const = default;
 };
 
-/// Body of ModifyQp. attr_mask says which attributes it gives; the others are ignored. BadState: the transition is not legal (InfiniBand specification 10.3.1), an attribute is given that it does not take, or cur_state is wrong; BadParameter: one that it needs is not given, or is out of range. P_Key, address vector and destination QPN are written together: a command that gives one of them has all three in its fields. A UD QP has no peer: its Av is pkey, source_ip, and in dest_ip a second address of its own (or the same again), IPv4-mapped or IPv6. SQE to RTS is BadState until all that was posted to the send queue is flushed (sq_retired = sq_producer). 960 bits.
+/// Body of ModifyQp. attr_mask says which attributes it gives; the others are ignored. BadState: the transition is not legal (InfiniBand specification 10.3.1), an attribute is given that it does not take, or cur_state is wrong; BadParameter: one that it needs is not given, or is out of range. P_Key, address vector and destination QPN are written together: a command that gives one of them has all three in its fields. A RawPacket QP takes the port and nothing else. A UD QP has no peer: its Av is pkey, source_ip, and in dest_ip a second address of its own (or the same again), IPv4-mapped or IPv6. SQE to RTS is BadState until all that was posted to the send queue is flushed (sq_retired = sq_producer). 960 bits.
 struct AdminModifyQp {
   static constexpr std::size_t kBits = 960;
   static constexpr std::size_t kBytes = 120;

@@ -984,7 +984,7 @@ struct CreateQp {
   Handle send_cq{};
   Handle receive_cq{};
   Handle srq{};  ///< 0: it has a receive queue of its own
-  std::uint8_t type{};  ///< QpType
+  std::uint8_t type{};  ///< QpType; RawPacket of kernel clients only, on the UAR of the kernel driver
   std::uint8_t sq_log_depth{};
   std::uint8_t sq_log_stride{};
   std::uint8_t rq_log_depth{};
@@ -1024,7 +1024,7 @@ static_assert(offsetof(CreateQp::Answer, retired_record) == 56);
 static_assert(offsetof(CreateQp::Answer, qp) == 80);
 static_assert(offsetof(CreateQp::Answer, qpn) == 84);
 constexpr bool well_formed(const CreateQp& m) {
-  return (m.type == 0 || m.type == 1 || m.type == 3)
+  return (m.type == 0 || m.type == 1 || m.type == 2 || m.type == 3)
          && m.sq_log_depth <= 15U
          && m.sq_log_stride <= 9U
          && m.rq_log_depth <= 15U

@@ -93,6 +93,20 @@ Result<void> KernelDevice::start(DeviceLife& life) {
   return create_event_queues(life);
 }
 
+/// While what it hears changes it hears nothing.
+void KernelDevice::receive_ethernet(const EthernetReceive& what) {
+  const std::uint64_t control = registers_.port(hw::reg::kPortEthernet);
+  device_.write64(control, hw::RegPortEthernet{}.word());
+  device_.write64(registers_.port(hw::reg::kPortGroups), hw::RegPortGroups{.groups = what.groups}.word());
+  if (what.enable) {
+    const hw::RegPortEthernet wanted{
+        .qpn = what.qpn, .enable = 1, .all_groups = what.all_groups, .promiscuous = what.promiscuous};
+    device_.write64(control, wanted.word());
+  }
+  // Not posted: when it has been answered, the device has seen the writes.
+  static_cast<void>(device_.read64(control));
+}
+
 /// Numbers stay with their owners from one life of the device to the next.
 void KernelDevice::make_pools() {
   cqs_ = std::make_unique<NumberPool>(device_, limits_.max_cq, 0, kCqTagBits);

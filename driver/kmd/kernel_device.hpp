@@ -58,6 +58,15 @@ struct KernelOptions {
   std::uint32_t connection_mtu = 1024;
 };
 
+/// Which Ethernet frames that are not RoCEv2 the device receives, and for whom (host_interface.md, Ethernet).
+struct EthernetReceive {
+  std::uint32_t qpn{};  ///< Queue pair of type RawPacket
+  bool enable{};
+  bool all_groups{};
+  bool promiscuous{};
+  std::uint64_t groups{};  ///< Bit ethernet_group_bit() of each group address
+};
+
 /// A device brought up: admin queue, event queues, and the life cycle of everything else. What a kernel driver owns.
 ///
 /// Must outlive every object that it makes. Control functions let time pass and are called without locks; all are
@@ -80,6 +89,8 @@ class KernelDevice {
   [[nodiscard]] Device& device() { return device_; }
   [[nodiscard]] const Limits& limits() const { return limits_; }
   [[nodiscard]] std::uint64_t mac() const { return mac_; }
+  /// From the next frame on. Ends with the life of the device, as the queue pair does. Lets time pass.
+  void receive_ethernet(const EthernetReceive& what);
   /// Own addresses and P_Keys of the port.
   [[nodiscard]] PortTables& port_tables() { return *port_tables_; }
   /// Connections of its clients (docs/connection_manager.md).

@@ -79,6 +79,9 @@ class KernelMr {
   /// Local and remote key: index in bits 31:8, tag in bits 7:0. Never 0.
   [[nodiscard]] std::uint32_t key() const { return key_; }
 
+  /// The list of DMA addresses that the device reads, 8 bytes a page.
+  [[nodiscard]] const std::uint8_t* page_list() const { return list_.data(); }
+
   /// Errors: those of the admin queue.
   [[nodiscard]] Result<hw::AdminMrState> query();
 

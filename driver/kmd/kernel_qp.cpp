@@ -38,6 +38,8 @@ Result<std::unique_ptr<KernelQp>> KernelDevice::make_qp(const QpSpec& spec) {
   }
   // What UC drops gives its receives back, which a shared receive queue cannot take.
   if (spec.srqn && spec.type == hw::QpType::kUc) return Error::kNotSupported;
+  // Frames of any content are the kernel's (host_interface.md, Ethernet).
+  if (spec.type == hw::QpType::kRawPacket && (spec.uar != hw::kKernelUar || spec.srqn)) return Error::kInvalidParameter;
   if (spec.general_service && (spec.type != hw::QpType::kUd || spec.uar != hw::kKernelUar))
     return Error::kInvalidParameter;
   KernelQp::Memory layout;

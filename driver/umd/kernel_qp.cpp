@@ -45,10 +45,12 @@ Result<void> KernelQp::begin(const calls::CreateQp& request, const calls::Create
   auto send = port.map(answer.send_ring);
   if (!send) return send.error();
   send_ring_ = send.take();
+  send_ring_bytes_ = answer.send_ring.bytes;
   if (request.srq == 0) {
     auto receive = port.map(answer.receive_ring);
     if (!receive) return receive.error();
     receive_ring_ = receive.take();
+    receive_ring_bytes_ = answer.receive_ring.bytes;
   }
   auto record = port.map(answer.retired_record);
   if (!record) return record.error();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "driver/management.hpp"
@@ -33,6 +34,8 @@ class KernelQp final : public KernelObject {
   [[nodiscard]] std::uint8_t* send_ring() const { return send_ring_.get(); }
   /// Null when receives come from a shared receive queue.
   [[nodiscard]] std::uint8_t* receive_ring() const { return receive_ring_.get(); }
+  [[nodiscard]] std::size_t send_ring_bytes() const { return send_ring_bytes_; }
+  [[nodiscard]] std::size_t receive_ring_bytes() const { return receive_ring_bytes_; }
   /// hw::RetiredRecord, written by the device.
   [[nodiscard]] const std::uint64_t* retired_record() const {
     return reinterpret_cast<const std::uint64_t*>(retired_record_.get());
@@ -83,6 +86,7 @@ class KernelQp final : public KernelObject {
   hw::QpType type_{};
   std::shared_ptr<std::uint8_t> send_ring_;
   std::shared_ptr<std::uint8_t> receive_ring_;
+  std::size_t send_ring_bytes_{}, receive_ring_bytes_{};
   std::shared_ptr<std::uint8_t> retired_record_;
 };
 

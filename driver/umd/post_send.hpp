@@ -45,10 +45,12 @@ constexpr RequestKind kind_of(hw::WqeOpcode opcode) {
   return RequestKind::kSend;
 }
 
-/// InfiniBand specification 9.4, table 37.
+/// InfiniBand specification 9.4, table 37; Ethernet frames are sent.
 constexpr bool has_operation(hw::QpType type, hw::WqeOpcode opcode) {
   if (type == hw::QpType::kRc) return true;
-  if (opcode == hw::WqeOpcode::kSend || opcode == hw::WqeOpcode::kSendImmediate) return true;
+  if (opcode == hw::WqeOpcode::kSend) return true;
+  if (type == hw::QpType::kRawPacket) return false;
+  if (opcode == hw::WqeOpcode::kSendImmediate) return true;
   return type == hw::QpType::kUc && (opcode == hw::WqeOpcode::kWrite || opcode == hw::WqeOpcode::kWriteImmediate);
 }
 

@@ -32,6 +32,7 @@ std::uint64_t operations_of(hw::QpType type) {
   switch (type) {
     case hw::QpType::kRc: return kReliable;
     case hw::QpType::kUc: return kWrites | kSends | kKeyOperations;
+    case hw::QpType::kRawPacket:
     case hw::QpType::kUd: break;
   }
   return kSends;

@@ -9,6 +9,7 @@ Nic::Nic()
       interrupts(*this),
       port(*this),
       datagrams(*this),
+      ethernet(*this),
       requester(*this),
       responder(*this),
       qps(*this),

@@ -7,6 +7,7 @@
 #include "model/reference/admin.hpp"
 #include "model/reference/clock.hpp"
 #include "model/reference/datagrams.hpp"
+#include "model/reference/ethernet.hpp"
 #include "model/reference/memory.hpp"
 #include "model/reference/outside.hpp"
 #include "model/reference/pcie.hpp"
@@ -69,6 +70,7 @@ class Nic {
   Interrupts interrupts;
   Port port;
   Datagrams datagrams;
+  Ethernet ethernet;
   Requester requester;
   Responder responder;
   Qps qps;

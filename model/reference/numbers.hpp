@@ -5,7 +5,7 @@
 /// Numbers of docs/host_interface.md and of the specifications that it names.
 namespace rnic::reference {
 
-enum class QpType : std::uint8_t { Rc = 0, Uc = 1, Ud = 3 };
+enum class QpType : std::uint8_t { Rc = 0, Uc = 1, RawPacket = 2, Ud = 3 };
 enum class QpState : std::uint8_t { Reset, Init, Rtr, Rts, Sqd, Sqe, Err };
 
 namespace wqe {
@@ -152,6 +152,7 @@ inline constexpr unsigned kMaxSge = 16, kMaxInline = 224, kMaxReads = 16, kSqWin
 inline constexpr std::uint32_t kListLines = 1024, kMaxRegionLines = 8;
 inline constexpr std::uint32_t kMaxFastPages = 32768, kMulticastQpn = 0xffffff;
 inline constexpr std::uint32_t kMaxMessage = 0x80000000;
+inline constexpr std::size_t kEthernetHeader = 14, kMaxFrame = 4096;  // of a RawPacket queue pair
 
 /// Counters of the NIC.
 enum class Count : std::uint8_t {
@@ -227,9 +228,11 @@ enum class Count : std::uint8_t {
   RetiredRecords,
   AdminCommands,
   MulticastCopies,
-  LoopLost
+  LoopLost,
+  RxEthernet,
+  RxEthernetLost
 };
-inline constexpr unsigned kCounters = 73;
+inline constexpr unsigned kCounters = 75;
 
 /// Counters of a queue pair.
 enum class QpCount : std::uint8_t {

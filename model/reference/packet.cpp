@@ -8,7 +8,7 @@ namespace rnic::reference {
 namespace {
 
 constexpr std::uint16_t kIpv4 = 0x0800, kIpv6 = 0x86dd, kRocePort = 4791;
-constexpr std::size_t kEthernet = 14, kUdp = 8, kBth = 12, kIcrc = 4, kSmallest = 60;
+constexpr std::size_t kEthernet = kEthernetHeader, kUdp = 8, kPorts = 4, kBth = 12, kIcrc = 4, kSmallest = 60;
 constexpr std::uint8_t kUdpProtocol = 17;
 
 bool has_reth(std::uint8_t kind) {
@@ -60,36 +60,46 @@ Address mapped(const Bytes& frame, std::size_t offset) {
   return address;
 }
 
-/// Reads the IP header at `ip`. `udp` and `end` are where the datagram begins and ends.
-Verdict parse_ip(const Bytes& frame, std::size_t ip, Packet& packet, std::size_t& udp, std::size_t& end) {
+/// The destination port says that a datagram is of RoCEv2 (annex A17.3.1.1).
+bool has_roce_port(const Bytes& frame, std::size_t udp) { return big(frame, udp + 2, 2) == kRocePort; }
+
+/// A frame is for this port when its MAC address is ours, or that of the group to which its IP packet goes.
+bool is_for_us(const Path& path, std::uint64_t mac) {
+  return path.dest_mac == mac || multicast_mac(path.dest) == path.dest_mac;
+}
+
+/// Reads the IP header at `ip`. `udp` and `end` are where the datagram begins and ends. Whether it is RoCEv2 and for
+/// this port comes before what may be wrong with it.
+Verdict parse_ip(const Bytes& frame, std::size_t ip, std::uint64_t mac, Packet& packet, std::size_t& udp,
+                 std::size_t& end) {
   Path& path = packet.path;
+  udp = ip + (path.ipv6 ? 40 : 20);
+  if (frame.size() < udp + kPorts || frame[ip + (path.ipv6 ? 6 : 9)] != kUdpProtocol || !has_roce_port(frame, udp))
+    return Verdict::NotRoce;
+  path.source = path.ipv6 ? address_at(frame, ip + 8) : mapped(frame, ip + 12);
+  path.dest = path.ipv6 ? address_at(frame, ip + 24) : mapped(frame, ip + 16);
+  if (!is_for_us(path, mac)) return Verdict::NotRoce;
+  const auto header = [&frame, ip](std::size_t to) {
+    return Bytes(frame.begin() + static_cast<std::ptrdiff_t>(ip), frame.begin() + static_cast<std::ptrdiff_t>(to));
+  };
   if (path.ipv6) {
-    udp = ip + 40;
-    if (frame.size() < udp + kUdp) return Verdict::NotRoce;
-    if (frame[ip] >> 4 != 6 || frame[ip + 6] != kUdpProtocol) return Verdict::NotRoce;
+    if (frame[ip] >> 4 != 6) return Verdict::Malformed;
     end = udp + big(frame, ip + 4, 2);
     path.traffic_class = static_cast<std::uint8_t>(big(frame, ip, 2) >> 4);
     path.flow_label = static_cast<std::uint32_t>(big(frame, ip, 4) & 0xfffff);
     path.hop_limit = frame[ip + 7];
-    path.source = address_at(frame, ip + 8);
-    path.dest = address_at(frame, ip + 24);
-    packet.grh.assign(frame.begin() + static_cast<std::ptrdiff_t>(ip),
-                      frame.begin() + static_cast<std::ptrdiff_t>(udp));
+    packet.grh = header(udp);
     return Verdict::Good;
   }
-  udp = ip + 20;
-  if (frame.size() < udp + kUdp || frame[ip + 9] != kUdpProtocol) return Verdict::NotRoce;
   // No options, and no fragment (annex A17.3.1.2).
   if (frame[ip] != 0x45 || (big(frame, ip + 6, 2) & 0x3fff) != 0) return Verdict::Malformed;
   if (ipv4_checksum(frame, ip) != 0) return Verdict::Malformed;
   end = ip + big(frame, ip + 2, 2);
   path.traffic_class = frame[ip + 1];
   path.hop_limit = frame[ip + 8];
-  path.source = mapped(frame, ip + 12);
-  path.dest = mapped(frame, ip + 16);
   packet.grh.assign(20, 0);
-  packet.grh.insert(packet.grh.end(), frame.begin() + static_cast<std::ptrdiff_t>(ip),
-                    frame.begin() + static_cast<std::ptrdiff_t>(udp));
+  const Bytes ipv4 = header(udp);
+  packet.grh.insert(packet.grh.end(), ipv4.begin(), ipv4.end());
   return Verdict::Good;
 }
 
@@ -173,6 +183,11 @@ bool is_known(QpType service, std::uint8_t kind) {
 }
 
 Bytes build(const Packet& packet) {
+  if (packet.service() == QpType::RawPacket) {
+    Bytes frame = packet.payload;
+    frame.resize(std::max(frame.size(), kSmallest));
+    return frame;
+  }
   const std::size_t pad = (4 - packet.payload.size() % 4) % 4;
   const std::size_t udp_bytes =
       kUdp + kBth + extended_bytes(packet.service(), packet.kind()) + packet.payload.size() + pad + kIcrc;
@@ -219,11 +234,8 @@ Verdict parse(const Bytes& frame, std::uint64_t mac, Packet& packet) {
   if (type != kIpv4 && type != kIpv6) return Verdict::NotRoce;
   path.ipv6 = type == kIpv6;
   std::size_t udp = 0, end = 0;
-  if (path.dest_mac != mac && (path.dest_mac >> 40 & 1) == 0) return Verdict::NotRoce;
-  if (const Verdict verdict = parse_ip(frame, kEthernet, packet, udp, end); verdict != Verdict::Good) return verdict;
-  // A frame to a group is one of ours when its MAC address is that of its IP address.
-  if (path.dest_mac != mac && multicast_mac(path.dest) != path.dest_mac) return Verdict::NotRoce;
-  if (big(frame, udp + 2, 2) != kRocePort) return Verdict::NotRoce;
+  if (const Verdict verdict = parse_ip(frame, kEthernet, mac, packet, udp, end); verdict != Verdict::Good)
+    return verdict;
   if (end > frame.size() || end < udp + kUdp + kBth + kIcrc || big(frame, udp + 4, 2) != end - udp)
     return Verdict::Malformed;
   path.source_port = static_cast<std::uint16_t>(big(frame, udp, 2));

@@ -53,7 +53,8 @@ struct Packet {
 /// A service has packets of this kind (table 38).
 [[nodiscard]] bool is_known(QpType service, std::uint8_t kind);
 
-/// The frame of a packet, without frame check sequence, padded to 60 bytes.
+/// The frame of a packet, without frame check sequence, padded to 60 bytes. That of a RawPacket queue pair is all
+/// payload.
 [[nodiscard]] Bytes build(const Packet& packet);
 
 enum class Verdict : std::uint8_t { Good, NotRoce, Malformed, BadIcrc, Congestion };

@@ -52,7 +52,10 @@ void Port::take(const Bytes& frame, bool bad) {
   Packet packet;
   const Verdict verdict = parse(frame, nic_.mac, packet);
   switch (bad && verdict != Verdict::NotRoce ? Verdict::Malformed : verdict) {
-    case Verdict::NotRoce: return nic_.count(Count::RxNotRoce);
+    case Verdict::NotRoce:
+      nic_.count(Count::RxNotRoce);
+      if (!bad) nic_.ethernet.take(frame);
+      return;
     case Verdict::Malformed: return nic_.count(Count::RxMalformed);
     case Verdict::BadIcrc: return nic_.count(Count::RxBadIcrc);
     case Verdict::Congestion: return nic_.count(Count::RxCongestion);
@@ -78,6 +81,10 @@ void Port::deliver(const Packet& packet, bool to_group) {
   const QpPtr qp = nic_.qps.find(packet.dest_qpn);
   if (!qp) return nic_.count(Count::RxNoQp);
   if (packet.service() != qp->type || !qp->receives()) return nic_.count(*qp, Count::RxBadState, QpCount::BadState);
+  if (qp->type == QpType::RawPacket) {
+    qp->requests_in.push_back(packet);
+    return qp->request_signal.raise();
+  }
   const QpAttributes& a = qp->a;
   const bool right_addresses = qp->type == QpType::Ud
                                    ? to_group || packet.path.dest == a.path.source || packet.path.dest == a.path.dest

@@ -23,6 +23,8 @@ class Port {
   void left();
   /// A frame that has come. It is looked at when the pipeline of a NIC would have brought it there.
   void receive(Bytes frame, bool bad);
+  /// A packet, or an Ethernet frame as one, goes to its queue pair. `to_group`: it is the copy of a member.
+  void deliver(const Packet& packet, bool to_group);
 
   std::deque<Frame> out;
   Signal room;
@@ -31,7 +33,6 @@ class Port {
   static constexpr std::size_t kRoom = 16384;
 
   void take(const Bytes& frame, bool bad);
-  void deliver(const Packet& packet, bool to_group);
 
   Nic& nic_;
   std::size_t waiting_bytes_ = 0;

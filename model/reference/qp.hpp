@@ -160,7 +160,10 @@ struct Qp {
 
   Signal send_signal, request_signal, response_signal, answer_signal, rest_signal;
 
-  [[nodiscard]] std::size_t mtu() const { return std::size_t{128} << a.path_mtu; }
+  /// Of RawPacket: the longest frame.
+  [[nodiscard]] std::size_t mtu() const {
+    return type == QpType::RawPacket ? kMaxFrame : std::size_t{128} << a.path_mtu;
+  }
   [[nodiscard]] std::uint8_t index() const { return static_cast<std::uint8_t>(number % kQps); }
   /// Takes and serves packets.
   [[nodiscard]] bool receives() const { return state >= QpState::Rtr && state <= QpState::Sqe; }

@@ -27,6 +27,11 @@ struct Transition {
 Transition transition(QpState from, QpState to, QpType type) {
   using namespace attr;
   const bool rc = type == QpType::Rc, ud = type == QpType::Ud;
+  if (type == QpType::RawPacket) {
+    constexpr std::uint32_t kAll = attr::Port | CurState | SqdNotify;
+    const Transition of_ud = transition(from, to, QpType::Ud);
+    return {of_ud.needs & kAll, of_ud.takes & kAll, of_ud.legal};
+  }
   const std::uint32_t flags_or_key = ud ? Qkey : AccessFlags;
   if (to == QpState::Reset || to == QpState::Err) return {0, 0, true};
   if (from == QpState::Reset && to == QpState::Init) return {PkeyIndex | attr::Port | flags_or_key, 0, true};
@@ -47,7 +52,6 @@ Transition transition(QpState from, QpState to, QpType type) {
   if (from == QpState::Rts && to == QpState::Sqd) return {0, SqdNotify, true};
   if (from == QpState::Sqd && to == QpState::Sqd) {
     std::uint32_t takes = PkeyIndex | (ud ? Qkey : attr::Port | Av | AccessFlags);
-    if (ud) takes |= attr::Port | Av;
     if (rc) takes |= Timeout | RetryCnt | RnrRetry | MaxRdAtomic | MaxDestRdAtomic | MinRnrTimer;
     return {0, takes, true};
   }
@@ -128,7 +132,7 @@ AdminStatus Qps::create(std::uint32_t number, const Bytes& body) {
   qp->type = static_cast<QpType>(body[39]);
   qp->srqn = static_cast<std::uint32_t>(little(body, 40, 3));
   qp->use_srq = (body[43] & 1) != 0;
-  const bool known_type = body[39] == 0 || body[39] == 1 || body[39] == 3;
+  const bool known_type = body[39] <= 3, raw = qp->type == QpType::RawPacket;
   const bool general_service = number == 1;
   if (!known_type || number % kQps == 0 || number > kMask24 || number == kMulticastQpn ||
       (number % kQps == 1 && !general_service) || (general_service && (qp->type != QpType::Ud || qp->uar != 1)))
@@ -137,7 +141,7 @@ AdminStatus Qps::create(std::uint32_t number, const Bytes& body) {
   if (qp->uar == 0 || qp->uar >= kUars || qp->sq_base % 4096 != 0 || qp->retired_address % 8 != 0 ||
       qp->sq_log_depth > kMaxLogDepth || !is_stride(qp->sq_log_stride, 6) ||
       (own_queue && (qp->rq_base % 4096 != 0 || qp->rq_log_depth > kMaxLogDepth || !is_stride(qp->rq_log_stride, 5))) ||
-      (qp->use_srq && qp->type == QpType::Uc))
+      (qp->use_srq && (qp->type == QpType::Uc || raw)) || (raw && qp->uar != 1))
     return AdminStatus::BadParameter;
   if (qps_.count(number % kQps) != 0) return AdminStatus::Exists;
   Cq* send = nic_.queues.cq(qp->send_cqn);

@@ -95,6 +95,8 @@ std::uint64_t Registers::read(std::uint64_t offset) const {
     case 0x0a0: return nic_.admin.producer();
     case 0x100: return header(3, 0x180);
     case 0x108: return nic_.mac;
+    case 0x118: return nic_.ethernet.control;
+    case 0x120: return nic_.ethernet.groups;
     case 0x110: return nic_.settings.link_up ? 1 : 0;
     case 0x180: return header(4, 0x1c0);
     case 0x1c0: return header(5, 0);
@@ -125,6 +127,8 @@ void Registers::write(std::uint64_t offset, std::uint64_t value, std::uint64_t m
       if (nic_.enabled()) nic_.admin.doorbell(static_cast<std::uint16_t>(merged));
       return;
     case 0x108: nic_.mac = merged & 0xffffffffffff; return;
+    case 0x118: nic_.ethernet.control = merged & 0x7ffffff; return;
+    case 0x120: nic_.ethernet.groups = merged; return;
     default: return;
   }
 }

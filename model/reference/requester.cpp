@@ -151,7 +151,9 @@ Task<Done> Requester::begin(QpPtr qp) {
     request.packets = psns_of(*qp, wqe);
     request.ssn = qp->ssn = (qp->ssn + 1) & kMask24;
   }
-  if (good && qp->type == QpType::Ud && wqe.length > qp->mtu()) {
+  const bool one_packet = qp->type == QpType::Ud || qp->type == QpType::RawPacket;
+  if (good && one_packet &&
+      (wqe.length > qp->mtu() || (qp->type == QpType::RawPacket && wqe.length < kEthernetHeader))) {
     request.packets = 0;
     qp->requests.push_back(std::move(request));
     fail(*qp, qp->requests.back(), Status::LocLenErr, 0);
@@ -297,7 +299,7 @@ void Requester::send_one(const QpPtr& qp, Request& request, std::uint32_t psn, c
   if (qp->type == QpType::Ud) nic_.datagrams.address(packet, *qp, wqe);
   packet.opcode = static_cast<std::uint8_t>(static_cast<unsigned>(qp->type) << 5 | kind);
   qp->send_psn = end;
-  nic_.count(Count::TxRequests);
+  if (qp->type != QpType::RawPacket) nic_.count(Count::TxRequests);
   const std::uint64_t life = qp->life, try_no = qp->try_no;
   Packet head = packet;
   head.payload.clear();

@@ -282,14 +282,17 @@ void Responder::repeat(Qp& qp, const Packet& packet) {
   if ((kind == op::ReadRequest || is_atomic(kind)) && waiting >= kMostAnswers)
     return nic_.count(qp, Count::RxNoRoom, QpCount::NoRoom);
   if (kind == op::ReadRequest) {
+    const std::uint32_t packets = responses_of(packet.length, qp.mtu());
     if (!packet.payload.empty() || packet.length > kLongest || !qp.a.remote_read) return;
+    // A response with a PSN that is yet to come would acknowledge what nobody has asked for.
+    if (packets > ahead(qp.rq_psn, packet.psn)) return;
     // Its requester has gone back, and would throw away what older answers still bring from this PSN on.
     for (Answer& older : qp.answers) {
       const std::uint32_t before = ahead(packet.psn, older.psn);
       if (older.kind == Answer::Kind::Read && before < older.packets) older.packets = std::max(before, older.sent);
     }
     Answer answer{Answer::Kind::Read, packet.psn, qp.msn};
-    answer.packets = responses_of(packet.length, qp.mtu());
+    answer.packets = packets;
     answer.va = packet.va;
     answer.rkey = packet.rkey;
     answer.length = packet.length;

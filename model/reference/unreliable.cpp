@@ -85,7 +85,8 @@ Task<Done> Responder::take_unreliable(QpPtr qp, Packet packet) {
   co_return Done{};
 }
 
-/// A datagram: in front of its payload its global route header (11.4.1.2).
+/// A datagram: in front of its payload its global route header (11.4.1.2). An Ethernet frame of a RawPacket queue pair
+/// has none.
 Task<Done> Responder::take_datagram(QpPtr qp, Packet packet) {
   const std::uint64_t life = qp->life;
   if (packet.payload.size() > qp->mtu()) {

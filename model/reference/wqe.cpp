@@ -12,10 +12,10 @@ constexpr std::size_t kSegment = 16;
 
 bool exists(std::uint8_t opcode, QpType type) {
   switch (opcode) {
-    case wqe::Send:
-    case wqe::SendImmediate: return true;
+    case wqe::Send: return true;
+    case wqe::SendImmediate: return type != QpType::RawPacket;
     case wqe::Write:
-    case wqe::WriteImmediate: return type != QpType::Ud;
+    case wqe::WriteImmediate: return type == QpType::Rc || type == QpType::Uc;
     case wqe::Read:
     case wqe::CompareSwap:
     case wqe::FetchAdd:
@@ -23,7 +23,7 @@ bool exists(std::uint8_t opcode, QpType type) {
     case wqe::BindWindow1:
     case wqe::BindWindow2:
     case wqe::LocalInvalidate:
-    case wqe::FastRegister: return type != QpType::Ud;
+    case wqe::FastRegister: return type == QpType::Rc || type == QpType::Uc;
     default: return false;
   }
 }

@@ -139,6 +139,12 @@ module ctx_manager #(
 
   `ASSERT(ReleaseWhatIsHeld, (rel_valid_i & ~held_q) == '0)
   `ASSERT(NoSecondAcquire, (acq_valid_i & acq_ready_o & held_q) == '0)
+
+  // a asks for the context that b holds; a and b ask for the same one in the same cycle.
+  `COVER_ORDERED(AsksWhileHeld, Clients, acq_valid_i[a] && held_q[b] &&
+                 held_index_q[b*AddrBits+:AddrBits] == acq_index_i[a*AddrBits+:AddrBits])
+  `COVER_PAIRS(AskTogether, Clients, acq_valid_i[a] && acq_valid_i[b] &&
+               acq_index_i[a*AddrBits+:AddrBits] == acq_index_i[b*AddrBits+:AddrBits])
 endmodule
 
 `default_nettype wire

@@ -69,6 +69,11 @@ module packet_buffer #(
   `ASSERT(CommitOrDrop, !(commit_i && drop_i))
   `ASSERT(NotOverfull, room_o <= (AddrBits + 1)'(Depth))
   `ASSERT_HOLD(OutHold, out_valid_o, out_ready_i, out_data_o)
+
+  `COVER(Full, !in_ready_o)
+  `COVER(Waits, in_valid_i && !in_ready_o)
+  `COVER(Emptied, out_valid_q && out_ready_i && end_q == rd_q)
+  `COVER(Dropped, drop_i && wr_next != end_q)
 endmodule
 
 `default_nettype wire

@@ -102,6 +102,8 @@ module place_queue #(
   `ASSERT(RoomForKept, !pushing || queue_ready)
   `ASSERT(EveryPlaceCounted,
           count + kept_count + (CountBits + 1)'(free_q) == (CountBits + 1)'(Depth))
+
+  `COVER_EACH(NoPlace, N, !kept_q[a] && free_q == '0)
 endmodule
 
 `default_nettype wire

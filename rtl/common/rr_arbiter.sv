@@ -28,6 +28,9 @@ module rr_arbiter #(
   `ASSERT(OneHot, $onehot0(grant_o))
   `ASSERT(OnlyRequested, (grant_o & ~request_i) == '0)
   `ASSERT(WorkConserving, (grant_o != '0) == (request_i != '0))
+
+  // a waits while b has its turn.
+  `COVER_ORDERED(Conflict, N, advance_i && request_i[a] && grant_o[b])
 endmodule
 
 `default_nettype wire

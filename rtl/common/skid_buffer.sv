@@ -39,6 +39,9 @@ module skid_buffer #(
 
   `ASSERT_HOLD(InHold, in_valid_i, in_ready_o, in_data_i)
   `ASSERT_HOLD(OutHold, out_valid_o, out_ready_i, out_data_o)
+
+  `COVER(Full, !in_ready_o)
+  `COVER(Waits, in_valid_i && !in_ready_o)
 endmodule
 
 `default_nettype wire

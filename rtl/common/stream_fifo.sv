@@ -53,6 +53,11 @@ module stream_fifo #(
   `ASSERT(NotOverfull, stored <= (AddrBits + 1)'(Depth))
   `ASSERT_HOLD(InHold, in_valid_i, in_ready_o, in_data_i)
   `ASSERT_HOLD(OutHold, out_valid_o, out_ready_i, out_data_o)
+
+  `COVER(Full, !in_ready_o)
+  `COVER(Waits, in_valid_i && !in_ready_o)
+  `COVER(Emptied, out_valid_q && out_ready_i && stored == '0 && !push)
+  `COVER(InAndOut, push && out_valid_q && out_ready_i)
 endmodule
 
 `default_nettype wire

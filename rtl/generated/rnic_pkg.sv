@@ -29,6 +29,8 @@ package rnic_pkg;
   localparam logic [31:0] MaxInlineBytes = 32'd224;
   /// Longest message, sent or taken from the wire (InfiniBand specification 9.7.4.1.6, 9.7.7).
   localparam logic [31:0] MaxMessageBytes = 32'd2147483648;
+  /// Longest Ethernet frame of a RawPacket QP, without its frame check sequence.
+  localparam logic [31:0] MaxFrameBytes = 32'd4096;
   /// Multicast groups that QPs of the NIC may be attached to at once.
   localparam logic [31:0] MulticastGroups = 32'd16;
   /// Destination QPN of a multicast datagram (InfiniBand specification 10.5.2).
@@ -81,6 +83,8 @@ package rnic_pkg;
   localparam logic [31:0] GrhBytes = 32'd40;
   /// UDP destination port of RoCEv2 (annex A17.3.1.1).
   localparam logic [31:0] RoceUdpPort = 32'd4791;
+  /// Size of eth_header.
+  localparam logic [31:0] EthHeaderBytes = 32'd14;
   /// EtherType of IPv4.
   localparam logic [31:0] EtherTypeIpv4 = 32'd2048;
   /// EtherType of IPv6.
@@ -236,6 +240,7 @@ package rnic_pkg;
   // QpType: Transport service of a QP: bits 6:5 of the BTH opcodes that it sends and takes (InfiniBand specification 9.2.1).
   localparam logic [1:0] QpTypeRc = 2'd0;  // Reliable connection
   localparam logic [1:0] QpTypeUc = 2'd1;  // Unreliable connection
+  localparam logic [1:0] QpTypeRawPacket = 2'd2;  // Ethernet frames as they are, without a transport service (see Ethernet)
   localparam logic [1:0] QpTypeUd = 2'd3;  // Unreliable datagram
 
   // QpCounter: Counters of one QP, of what was dropped, repeated, refused or lost. They count from CreateQp or the last clearing on, through RESET too, and stay at 2^32-1. Like the event counters, which count the same of all QPs; a packet counts for the QP that its whole QPN names.
@@ -445,6 +450,8 @@ package rnic_pkg;
   localparam logic [11:0] RegPortHeader = 12'h100;
   localparam logic [11:0] RegPortMac = 12'h108;
   localparam logic [11:0] RegPortStatus = 12'h110;
+  localparam logic [11:0] RegPortEthernet = 12'h118;
+  localparam logic [11:0] RegPortGroups = 12'h120;
   localparam logic [11:0] RegMsixHeader = 12'h180;
   localparam logic [11:0] RegCountersHeader = 12'h1c0;
   localparam logic [11:0] RegMsixTable = 12'h400;
@@ -460,7 +467,7 @@ package rnic_pkg;
   localparam logic [11:0] UarWqeWindow = 12'h800;
 
   // Bits of the event vector.
-  localparam int unsigned NumCounters = 73;
+  localparam int unsigned NumCounters = 75;
   localparam int unsigned CounterTxFrames = 0;
   localparam int unsigned CounterTxRequests = 1;
   localparam int unsigned CounterTxReadResponses = 2;
@@ -534,6 +541,8 @@ package rnic_pkg;
   localparam int unsigned CounterAdminCommands = 70;
   localparam int unsigned CounterMulticastCopies = 71;
   localparam int unsigned CounterLoopLost = 72;
+  localparam int unsigned CounterRxEthernet = 73;
+  localparam int unsigned CounterRxEthernetLost = 74;
 
   /// Register IdentityHeader.
   localparam int unsigned RegIdentityHeaderBits = 64;
@@ -638,6 +647,22 @@ package rnic_pkg;
     logic link_up;  // Ethernet link
   } reg_port_status_t;
 
+  /// Register PortEthernet.
+  localparam int unsigned RegPortEthernetBits = 64;
+  typedef struct packed {
+    logic [36:0] reserved;
+    logic promiscuous;  // Frames to every address
+    logic all_groups;  // Frames to all group addresses, whatever PortGroups says
+    logic enable;  // 0: all of them are dropped
+    logic [23:0] qpn;  // QP of type RawPacket
+  } reg_port_ethernet_t;
+
+  /// Register PortGroups.
+  localparam int unsigned RegPortGroupsBits = 64;
+  typedef struct packed {
+    logic [63:0] groups;  // Hash table
+  } reg_port_groups_t;
+
   /// Register MsixHeader.
   localparam int unsigned RegMsixHeaderBits = 64;
   typedef struct packed {
@@ -718,7 +743,7 @@ package rnic_pkg;
     logic [23:0] eqn;  // Event queue
   } eq_doorbell_t;
 
-  /// First segment of a send WQE. A SEND of a UD QP continues with wqe_address; WRITE, READ and atomics continue with wqe_remote, atomics then with wqe_atomic; then come data segments, or inline payload bytes. An atomic has one data segment of 8 bytes, for the value that was at the peer. Binds continue with wqe_range and wqe_bind, FastRegister with wqe_range and wqe_fast_register, LocalInvalidate with nothing; these have no data. A FastRegister with inline_data goes on with its page list: page_count 64-bit page addresses, and 8 bytes of padding when they are odd in number.
+  /// First segment of a send WQE. A SEND of a UD QP continues with wqe_address, one of a RawPacket QP with its data; WRITE, READ and atomics continue with wqe_remote, atomics then with wqe_atomic; then come data segments, or inline payload bytes. An atomic has one data segment of 8 bytes, for the value that was at the peer. Binds continue with wqe_range and wqe_bind, FastRegister with wqe_range and wqe_fast_register, LocalInvalidate with nothing; these have no data. A FastRegister with inline_data goes on with its page list: page_count 64-bit page addresses, and 8 bytes of padding when they are odd in number.
   localparam int unsigned WqeControlBits = 128;
   typedef struct packed {
     logic [31:0] length;  // Message bytes: the sum of the data segments, or the inline bytes; atomics: 8; binds, FastRegister, LocalInvalidate: 0
@@ -1008,9 +1033,9 @@ package rnic_pkg;
   typedef struct packed {
     logic [607:0] reserved;
     logic [6:0] reserved1;
-    logic use_srq;  // Receive WQEs come from an SRQ; rq_* are not used. RC and UD; BadParameter on UC
+    logic use_srq;  // Receive WQEs come from an SRQ; rq_* are not used. RC and UD; BadParameter on UC and RawPacket
     logic [23:0] srqn;  // With use_srq
-    logic [7:0] qp_type;  // QpType
+    logic [7:0] qp_type;  // QpType. RawPacket: UAR KernelUar, else BadParameter
     logic [6:0] reserved0;
     logic fast_register;  // FastRegister requests are executed; for queue pairs of the kernel only, because they name DMA addresses
     logic [7:0] rq_log_stride;
@@ -1026,7 +1051,7 @@ package rnic_pkg;
     logic [63:0] sq_base;  // DMA address of the send ring, 4 KiB aligned
   } admin_create_qp_t;
 
-  /// Body of ModifyQp. attr_mask says which attributes it gives; the others are ignored. BadState: the transition is not legal (InfiniBand specification 10.3.1), an attribute is given that it does not take, or cur_state is wrong; BadParameter: one that it needs is not given, or is out of range. P_Key, address vector and destination QPN are written together: a command that gives one of them has all three in its fields. A UD QP has no peer: its Av is pkey, source_ip, and in dest_ip a second address of its own (or the same again), IPv4-mapped or IPv6. SQE to RTS is BadState until all that was posted to the send queue is flushed (sq_retired = sq_producer).
+  /// Body of ModifyQp. attr_mask says which attributes it gives; the others are ignored. BadState: the transition is not legal (InfiniBand specification 10.3.1), an attribute is given that it does not take, or cur_state is wrong; BadParameter: one that it needs is not given, or is out of range. P_Key, address vector and destination QPN are written together: a command that gives one of them has all three in its fields. A RawPacket QP takes the port and nothing else. A UD QP has no peer: its Av is pkey, source_ip, and in dest_ip a second address of its own (or the same again), IPv4-mapped or IPv6. SQE to RTS is BadState until all that was posted to the send queue is flushed (sq_retired = sq_producer).
   localparam int unsigned AdminModifyQpBits = 960;
   typedef struct packed {
     logic [351:0] reserved;
@@ -1722,7 +1747,7 @@ package rnic_pkg;
     logic solicited;
     logic ack_req;
     logic [23:0] psn;
-    logic [7:0] opcode;  // RcOpcode, UC opcode or UdOpcode
+    logic [7:0] opcode;  // RcOpcode, UC opcode or UdOpcode; of RawPacket: the frame is the payload
     logic responder;  // 1: Read response or ACK; 0: request
     logic [7:0] qp;  // QP index
   } tx_desc_t;
@@ -1819,7 +1844,17 @@ package rnic_pkg;
     logic known;  // 0: nothing has been sent
   } reach_t;
 
-  /// A packet with valid ICRC. Its payload_beats follow on the payload stream when payload_length > 0. The payload of a datagram starts with its GRH (GrhBytes).
+  /// Which Ethernet frames are received, and by whom: registers PortEthernet and PortGroups.
+  localparam int unsigned EthernetBits = 91;
+  typedef struct packed {
+    logic [63:0] groups;
+    logic promiscuous;
+    logic all_groups;
+    logic enable;
+    logic [23:0] qpn;
+  } ethernet_t;
+
+  /// A packet with valid ICRC, or a raw frame, whose opcode is the reserved one of RawPacket: then dest_qpn and payload_length count, and the payload is all of the frame. Its payload_beats follow on the payload stream when payload_length > 0. The payload of a datagram starts with its GRH (GrhBytes).
   localparam int unsigned RxDescBits = 722;
   typedef struct packed {
     logic multicast;  // A datagram to QPN MulticastQpn, the group dest_ip and its MAC; behind rx_multicast: the copy of a QP that is attached to the group

@@ -5,7 +5,8 @@
 ///
 /// required_o: without them the transition is not done; optional_o: may be given too. A transition
 /// to ERR or RESET takes none. UC has what RC has but for Reads, retries and time-outs; UD has a
-/// Q_Key, and of the rest only its P_Key, port, first PSN, MTU and own addresses (Av).
+/// Q_Key, and of the rest only its P_Key, port, first PSN, MTU and own addresses (Av). RawPacket
+/// has its port.
 module admin_qp_attrs (
     input  wire logic [2:0]  from_i,
     input  wire logic [7:0]  to_i,
@@ -27,6 +28,10 @@ module admin_qp_attrs (
   localparam logic [20:0] Connected = Reliable | rnic_pkg::QpAttrAccessFlags |
       rnic_pkg::QpAttrDestQpn | rnic_pkg::QpAttrRqPsn;
 
+  // All that RawPacket has.
+  localparam logic [20:0] Raw = rnic_pkg::QpAttrPort | rnic_pkg::QpAttrCurState |
+      rnic_pkg::QpAttrSqdNotify;
+
   logic [20:0] required, optional;
   logic to_sqd, from_sqd, is_ud;
   assign to_sqd   = to_i == {5'd0, rnic_pkg::QpStateSqd};
@@ -38,6 +43,10 @@ module admin_qp_attrs (
     if (qp_type_i != rnic_pkg::QpTypeRc) begin
       required_o = required & ~(is_ud ? Connected : Reliable);
       optional_o = optional & ~(is_ud ? Connected : Reliable);
+    end
+    if (qp_type_i == rnic_pkg::QpTypeRawPacket) begin
+      required_o = required & Raw;
+      optional_o = optional & Raw & ~(to_sqd ? rnic_pkg::QpAttrPort : '0);
     end
     if (is_ud && to_sqd) optional_o = optional_o & ~(rnic_pkg::QpAttrAv | rnic_pkg::QpAttrPort);
     if (is_ud && legal_o && to_i != {5'd0, rnic_pkg::QpStateReset} &&

@@ -33,7 +33,7 @@ module admin_qp_check (
   assign modify = command_i.body;
 
   // ---- CreateQp -------------------------------------------------------------------------------
-  logic aligned, sizes_ok, uar_ok, type_ok, srq_ok, general, qpn_ok;
+  logic aligned, sizes_ok, uar_ok, is_raw, type_ok, srq_ok, general, qpn_ok;
   assign aligned  = create.sq_base[11:0] == '0 && (create.use_srq || create.rq_base[11:0] == '0) &&
       create.retired_address[2:0] == '0;
   assign sizes_ok = create.sq_log_depth <= MaxDepth &&
@@ -41,10 +41,13 @@ module admin_qp_check (
       (create.use_srq || (create.rq_log_depth <= MaxDepth &&
       create.rq_log_stride >= MinReceiveStride && create.rq_log_stride <= MaxStride));
   assign uar_ok   = create.uar != '0 && !create.uar[7];
-  assign type_ok  = create.qp_type == {6'd0, rnic_pkg::QpTypeRc} ||
-      create.qp_type == {6'd0, rnic_pkg::QpTypeUc} || create.qp_type == {6'd0, rnic_pkg::QpTypeUd};
+  // Raw frames are the network stack's.
+  assign is_raw   = create.qp_type == {6'd0, rnic_pkg::QpTypeRawPacket};
+  assign type_ok  = create.qp_type[7:2] == '0 &&
+      (!is_raw || create.uar == rnic_pkg::KernelUar[7:0]);
   // UC gives receive WQEs back, an SRQ takes none.
-  assign srq_ok   = !create.use_srq || create.qp_type != {6'd0, rnic_pkg::QpTypeUc};
+  assign srq_ok   = !create.use_srq ||
+      (create.qp_type != {6'd0, rnic_pkg::QpTypeUc} && !is_raw);
   // The general service interface belongs to the kernel driver (InfiniBand specification 10.2.4.1).
   assign general  = command_i.number != 32'd1 || (create.uar == rnic_pkg::KernelUar[7:0] &&
       create.qp_type == {6'd0, rnic_pkg::QpTypeUd});

@@ -23,6 +23,7 @@ module bar_regs (
     output logic             device_enable_o,
     output logic [29:0]      completion_timeout_o,
     output logic [47:0]      port_mac_o,
+    output rnic_pkg::ethernet_t ethernet_o,
     input  wire logic [63:0] time_i,
     output logic [63:0]      cycles_o,
     // Admin queue
@@ -66,6 +67,8 @@ module bar_regs (
   logic unused_known;
   logic [63:0] reset_time_q, command_base_q, completion_base_q;
   logic [47:0] mac_q;
+  logic [26:0] ethernet_q;
+  logic [63:0] groups_q;
   logic [3:0] log_depth_q;
   logic [7:0] irq_vector_q;
   logic [15:0] producer_q;
@@ -106,6 +109,9 @@ module bar_regs (
         producer_q <= (producer_q & ~bits[15:0]) | (reg_req_data_i.data[15:0] & bits[15:0]);
         rnic_pkg::RegPortMac:
         mac_q <= (mac_q & ~bits[47:0]) | (reg_req_data_i.data[47:0] & bits[47:0]);
+        rnic_pkg::RegPortEthernet:
+        ethernet_q <= (ethernet_q & ~bits[26:0]) | (reg_req_data_i.data[26:0] & bits[26:0]);
+        rnic_pkg::RegPortGroups: groups_q <= (groups_q & ~bits) | (reg_req_data_i.data & bits);
         default: ;
       endcase
     end
@@ -120,6 +126,8 @@ module bar_regs (
       irq_enable_q      <= 1'b0;
       producer_q        <= '0;
       mac_q             <= '0;
+      ethernet_q        <= '0;
+      groups_q          <= '0;
       admin_restart_o   <= 1'b0;
     end
   end
@@ -142,6 +150,7 @@ module bar_regs (
   assign table_be_o        = reg_req_data_i.be;
   assign device_enable_o   = enable_q;
   assign port_mac_o        = mac_q;
+  assign ethernet_o        = {groups_q, ethernet_q};
   assign cycles_o          = time_i - reset_time_q;
   assign command_base_o    = command_base_q;
   assign completion_base_o = completion_base_q;
@@ -181,6 +190,8 @@ module bar_regs (
       rnic_pkg::RegPortHeader:
       answer_d = {20'd0, rnic_pkg::RegMsixHeader, Version, rnic_pkg::BlockTypePort[15:0]};
       rnic_pkg::RegPortMac: answer_d = {16'd0, mac_q};
+      rnic_pkg::RegPortEthernet: answer_d = {37'd0, ethernet_q};
+      rnic_pkg::RegPortGroups: answer_d = groups_q;
       rnic_pkg::RegPortStatus: answer_d = {63'd0, link_up_i};
       rnic_pkg::RegMsixHeader:
       answer_d = {20'd0, rnic_pkg::RegCountersHeader, Version, rnic_pkg::BlockTypeMsix[15:0]};

@@ -119,6 +119,8 @@ module counter_bank (
 
   `ASSERT(NoOverflow, !overflow_q)
   `ASSERT(ReadHeld, !reading_q || rd_valid_i)
+
+  `COVER_EACH(Counted, N, event_i[a])
 endmodule
 
 `default_nettype wire

@@ -10,6 +10,7 @@
 /// packets: RTS and SQD, for requests RTR too. In SQE only the send side has stopped, and the
 /// receive side is in RTS. A datagram may come from anywhere, to
 /// either address of its QP or to a group that the QP is attached to, with the QP's Q_Key (10.2.5).
+/// An Ethernet frame for a RawPacket QP has no peer, P_Key or Q_Key.
 module rx_check_peer (
     input  wire logic               clk_i,
     input  wire rnic_pkg::rx_desc_t desc_i,
@@ -29,10 +30,11 @@ module rx_check_peer (
 );
   localparam logic [95:0] Ipv4Prefix = {16'hFFFF, 80'd0};
 
-  logic exists, is_ud, address_ok, own_ok, pkey_ok, peer_ok, qkey_ok, class_ok, state_ok;
+  logic exists, is_ud, is_raw, address_ok, own_ok, pkey_ok, peer_ok, qkey_ok, class_ok, state_ok;
 
   assign exists = in_use_i && qpn_i == desc_i.dest_qpn;
   assign is_ud  = qp_type_i == rnic_pkg::QpTypeUd;
+  assign is_raw = qp_type_i == rnic_pkg::QpTypeRawPacket;
 
   // An IPv4 address is the last four bytes; the bytes before it are a constant prefix.
   assign address_ok = path_i.dest_ip[127:96] == desc_i.source_ip[127:96]
@@ -44,7 +46,8 @@ module rx_check_peer (
           && desc_i.ipv6 == (desc_i.dest_ip[95:0] != Ipv4Prefix));
   assign pkey_ok = path_i.pkey[14:0] == desc_i.pkey[14:0] && desc_i.pkey[14:0] != '0
       && (path_i.pkey[15] || desc_i.pkey[15]);
-  assign peer_ok = pkey_ok && (is_ud ? own_ok : path_i.ipv6 == desc_i.ipv6 && address_ok);
+  assign peer_ok = is_raw ||
+      (pkey_ok && (is_ud ? own_ok : path_i.ipv6 == desc_i.ipv6 && address_ok));
   assign qkey_ok = !is_ud || desc_i.opcode[6:5] != rnic_pkg::QpTypeUd || desc_i.qkey == qkey_i;
 
   // Bits 7:5 of the opcode are the transport service.

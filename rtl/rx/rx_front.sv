@@ -5,7 +5,7 @@
 ///
 /// Frames cannot be held up (a MAC gives no back-pressure): when the buffer (at least 128 KiB of
 /// payload, 2048 packets) cannot take a whole frame it is dropped and counted. Checks: destination
-/// MAC (ours, broadcast, or that of the multicast group to which the packet goes), EtherType, IP
+/// MAC (ours, or that of the multicast group to which the packet goes), EtherType, IP
 /// version and header length, no fragments, IPv4 header checksum, UDP port and length against the
 /// frame, BTH version 0, pad count, an opcode of RC, UC or UD whose extended headers fit, payload
 /// not above 4096 bytes, ICRC. A packet leaves only when all of it is known to be good: first
@@ -13,6 +13,9 @@
 /// The payload of a datagram starts with its GRH: 40 bytes, its IPv6 header, or 20 zeros and its
 /// IPv4 header (annex A17.4.5.1). A congestion notification is counted and goes no further: nothing
 /// here slows down.
+/// other_valid_o: a frame has been judged, in the order of the wire, 5 to 8 cycles after its last
+/// beat; other_o: it is not RoCEv2, or not for this port. A frame that begins while enable_i is low
+/// is not judged.
 module rx_front (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
@@ -26,6 +29,8 @@ module rx_front (
     output logic                           payload_valid_o,
     input  wire logic                      payload_ready_i,
     output rnic_pkg::payload_beat_t        payload_data_o,
+    output logic                           other_valid_o,
+    output logic                           other_o,
     output logic [rnic_pkg::NumCounters-1:0] event_o
 );
   /// Payload lines of the buffer (128 KiB) and packets in it.
@@ -150,6 +155,9 @@ module rx_front (
     bad_q    <= {bad_q[Delay-2:1], bad_q[0] || folded_q[15:0] + {15'd0, folded_q[16]} != '1, bad};
     if (!rst_ni) end_q <= '0;
   end
+
+  assign other_valid_o = end_q[Delay-1];
+  assign other_o       = other_q[Delay-1];
 
   // ---- Verdict and buffer ----
   logic verdict, right, good, commit, drop, lost, lost_q, line_ready, desc_ready;

@@ -38,7 +38,7 @@ module rx_front_strip (
 
   assign skip = first_q ? !enable_i : skip_q;
   assign take = in_valid_i && !skip;
-  assign ours = eth.dest == port_mac_i || eth.dest == '1;
+  assign ours = eth.dest == port_mac_i;
 
   // Nothing but zeros behind the last byte.
   assign in_lanes = in_data_i.data & ~({512{1'b1}} << {in_data_i.bytes, 3'b0});

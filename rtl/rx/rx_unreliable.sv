@@ -1,13 +1,16 @@
 `default_nettype none
 
-/// Responder checks of one packet of UC or UD (InfiniBand specification 9.8.2.2, 9.8.3.2). Outputs
-/// are right one cycle after desc_i and ctx_i are stable. Nothing is ever answered.
+/// Responder checks of one packet of UC, UD or RawPacket (InfiniBand specification 9.8.2.2,
+/// 9.8.3.2). Outputs are right one cycle after desc_i and ctx_i are stable. Nothing is ever
+/// answered.
 ///
 /// UC: a message lives as long as its packets come in the order of their PSNs; any that does not
 /// follow ends it, and what is left of it is dropped. A First or Only begins the next one, whatever
 /// its PSN. A message that is too long or short, that the QP does not allow, or for which there is
 /// no receive WQE is dropped as well, from the packet on that shows it. The receive WQE of a SEND
 /// is used up by its last packet, so that of a broken one serves the next.
+///
+/// RawPacket: as UD, but that a frame has no GRH.
 ///
 /// UD: every packet is a message; its PSN means nothing. Its payload starts with its GRH. It may be
 /// on a shared receive queue, UC is not: wants_o, take_o and wqe_* are as in rx_request. An SRQ in
@@ -33,8 +36,9 @@ module rx_unreliable (
   localparam logic [1:0] MsgNone = 2'd0, MsgSend = 2'd1, MsgWrite = 2'd2, MsgDropped = 2'd3;
 
   // ---- Opcode: the low five bits, as of RC ----
-  logic is_ud, is_send, is_write, is_write_imm, immediate, starts, ends;
-  assign is_ud = ctx_i.qp_type == rnic_pkg::QpTypeUd;
+  logic is_ud, is_raw, is_send, is_write, is_write_imm, immediate, starts, ends;
+  assign is_ud  = ctx_i.qp_type == rnic_pkg::QpTypeUd;
+  assign is_raw = ctx_i.qp_type == rnic_pkg::QpTypeRawPacket;
   always_comb begin : decode
     {is_send, is_write, starts, ends, immediate} = 5'b00000;
     unique case ({3'd0, desc_i.opcode[4:0]})
@@ -61,7 +65,8 @@ module rx_unreliable (
   logic [31:0] payload, sum, total;
   logic bad_payload, bad_total;
   assign mtu     = 13'd128 << ctx_i.mtu;
-  assign limit   = mtu + (is_ud ? rnic_pkg::GrhBytes[12:0] : 13'd0);
+  assign limit   = is_raw ? rnic_pkg::MaxFrameBytes[12:0] :
+      mtu + (is_ud ? rnic_pkg::GrhBytes[12:0] : 13'd0);
   assign payload = 32'(desc_i.payload_length);
   assign sum     = (starts ? 32'd0 : ctx_i.received) + payload;
   assign total   = starts ? desc_i.dma_length : ctx_i.remain;
@@ -107,7 +112,7 @@ module rx_unreliable (
 
   always_comb begin : context_update
     ctx_o = ctx_i;
-    if (!is_ud) begin
+    if (!is_ud && !is_raw) begin
       ctx_o.epsn = desc_i.psn + 24'd1;
       ctx_o.msg  = ends ? MsgNone : MsgDropped;
     end

@@ -102,6 +102,9 @@ module packet_queue #(
 
   `ASSERT(DescFits, !desc_valid_i || desc_ready)
   `ASSERT(PieceFits, !piece_valid_i || piece_ready)
+
+  `COVER(NoRoom, !room_o)
+  `COVER(Enough, !few_o)
 endmodule
 
 `default_nettype wire

@@ -107,6 +107,17 @@ module qp_scheduler #(
 
   `ASSERT_HOLD(RunHold, run_valid_o, run_ready_i, run_qp_o)
   `ASSERT(DoneOfBusy, !done_valid_i || busy_q[done_qp_i])
+
+  // Events of a queue pair that has its turn, gets it, ends it, is forgotten; two at a time.
+  `COVER_EACH(WokenWhileBusy, Wakes, wake_valid_i[a] && busy_q[wake_qp_i[a*QpBits+:QpBits]])
+  `COVER_EACH(WokenWhenPicked, Wakes,
+              wake_valid_i[a] && pick && wake_qp_i[a*QpBits+:QpBits] == pick_qp)
+  `COVER_EACH(WokenWhenDone, Wakes,
+              wake_valid_i[a] && done_valid_i && wake_qp_i[a*QpBits+:QpBits] == done_qp_i)
+  `COVER_EACH(WokenWhenForgotten, Wakes,
+              wake_valid_i[a] && forget_valid_i && wake_qp_i[a*QpBits+:QpBits] == forget_qp_i)
+  `COVER_PAIRS(WokenTwice, Wakes, wake_valid_i[a] && wake_valid_i[b] &&
+               wake_qp_i[a*QpBits+:QpBits] == wake_qp_i[b*QpBits+:QpBits])
 endmodule
 
 `default_nettype wire

@@ -8,6 +8,7 @@
 /// atomic is a Read of 8 bytes but for its opcode and its header. A memory operation takes no PSN:
 /// the last PSN of its entry is the one before it. Of UC and UD nothing is acknowledged: the last
 /// packet of a message tells when it leaves. A datagram is one packet; it goes where its WQE says.
+/// A raw frame is one packet too.
 module sq_packet (
     input  wire logic [7:0]             qp_i,
     input  wire rnic_pkg::send_ctx_t    ctx_i,
@@ -26,7 +27,8 @@ module sq_packet (
   rnic_pkg::wqe_remote_t remote;
   rnic_pkg::wqe_atomic_t atomic;
   rnic_pkg::wqe_address_t address;
-  logic is_read, is_write, is_atomic, is_rc, is_ud, immediate, invalidate, first, last;
+  logic is_read, is_write, is_atomic, is_rc, is_ud, is_raw, immediate, invalidate, first,
+      last;
   logic [1:0] unused_decode;
   logic [3:0] log_mtu;
   logic [12:0] mtu;
@@ -49,12 +51,13 @@ module sq_packet (
   assign is_read_o = is_read;
   assign is_rc     = ctx_i.qp_type == rnic_pkg::QpTypeRc;
   assign is_ud     = ctx_i.qp_type == rnic_pkg::QpTypeUd;
+  assign is_raw    = ctx_i.qp_type == rnic_pkg::QpTypeRawPacket;
   assign remote    = header_i[127:0];
   assign atomic    = header_i[255:128];
   assign address   = header_i;
 
   // Path MTU 128 << ibv_mtu bytes. msg_off is a multiple of it.
-  assign log_mtu       = 4'd7 + 4'(ctx_i.mtu);
+  assign log_mtu       = is_raw ? 4'd12 : 4'd7 + 4'(ctx_i.mtu);
   assign mtu           = 13'd1 << log_mtu;
   assign rest          = control_i.length - ctx_i.msg_off;
   assign first         = ctx_i.msg_off == '0;

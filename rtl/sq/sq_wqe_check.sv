@@ -8,7 +8,8 @@
 ///
 /// UC has no Reads, atomics and remote invalidations, UD no Writes and no memory operations either
 /// (InfiniBand specification 9.4, table 37); a datagram is one packet (9.8.3), a longer one a local
-/// length error (11.6.2).
+/// length error (11.6.2). RawPacket has SENDs without immediate data, of an Ethernet header to
+/// MaxFrameBytes.
 module sq_wqe_check (
     input  wire rnic_pkg::wqe_control_t control_i,
     input  wire rnic_pkg::send_ctx_t    ctx_i,
@@ -21,7 +22,7 @@ module sq_wqe_check (
     output logic [7:0]                  bad_status_o
 );
   logic known, is_send, is_write, is_read, is_atomic, is_memory, immediate, invalidate;
-  logic is_ud, bad_service, too_long, malformed;
+  logic is_ud, is_raw, bad_service, bad_length, malformed;
   logic [7:0] stride_segments, data_segments;
   logic bad_header, bad_size, bad_data, bad_inline, bad_resume, bad_memory, is_fast, has_list;
   logic [15:0] list_segments;
@@ -38,6 +39,7 @@ module sq_wqe_check (
       .invalidate_o(invalidate)
   );
   assign is_ud           = ctx_i.qp_type == rnic_pkg::QpTypeUd;
+  assign is_raw          = ctx_i.qp_type == rnic_pkg::QpTypeRawPacket;
   assign stride_segments = 8'd4 << (ctx_i.log_stride - 4'd6);
   assign data_segments   = control_i.size - 8'(header_segments_i);
 
@@ -60,11 +62,14 @@ module sq_wqe_check (
                       control_i.length != '0 || (control_i.inline_data && !is_fast) ||
                       (is_fast && !ctx_i.fast_register));
   assign bad_service = ctx_i.qp_type != rnic_pkg::QpTypeRc &&
-                        (is_read || invalidate || (is_ud && !is_send));
-  assign too_long    = is_ud && control_i.length > (32'd128 << ctx_i.mtu);
+                        (is_read || invalidate || ((is_ud || is_raw) && !is_send) ||
+                         (is_raw && immediate));
+  assign bad_length  = (is_ud && control_i.length > (32'd128 << ctx_i.mtu)) ||
+                        (is_raw && (control_i.length < rnic_pkg::EthHeaderBytes ||
+                                    control_i.length > rnic_pkg::MaxFrameBytes));
   assign malformed   = bad_header || bad_size || bad_resume || bad_memory || bad_service ||
                         (control_i.inline_data ? bad_inline : bad_data);
-  assign bad_o        = malformed || too_long;
+  assign bad_o        = malformed || bad_length;
   assign bad_status_o = malformed ? rnic_pkg::CqeStatusLocQpOpErr : rnic_pkg::CqeStatusLocLenErr;
 
   logic unused_bits;

@@ -3,9 +3,9 @@
 /// The receive side: from frames on the wire to payload in memory and a record of each packet.
 ///
 /// Inside: port_loop is where our own frames leave, and come back if they are for ourselves;
-/// rx_front lets good packets in, rx_multicast makes copies of datagrams to groups, rx_park keeps
-/// packets that wait for an atomic before them, rx_engine judges each against its queue pair and
-/// places its payload.
+/// rx_entry lets good packets in, with a copy of datagrams to groups for each member, and Ethernet
+/// frames; rx_park keeps packets that wait for an atomic before them, rx_engine judges each against
+/// its queue pair and places its payload.
 ///
 /// - eth_rx: frames, without back-pressure, from device_enable on. frame: those that we send;
 ///   eth_tx: what of them goes to the wire.
@@ -33,6 +33,7 @@ module receive_side (
     input  wire logic                                        moved_i,
     output logic                                             awake_o,
     input  wire logic [47:0]                                 port_mac_i,
+    input  wire rnic_pkg::ethernet_t                         ethernet_i,
     input  wire logic                                        device_enable_i,
     input  wire logic                                        frame_valid_i,
     output logic                                             frame_ready_o,
@@ -121,16 +122,15 @@ module receive_side (
     output logic [7:0]                                       place_fault_qp_o,
     output logic [rnic_pkg::NumCounters-1:0]                 ev_rx_o
 );
-  logic in_valid, loop_lost, groups, copied, front_desc_valid, front_desc_ready,
-      front_payload_valid, front_payload_ready, copy_desc_valid, copy_desc_ready,
-      copy_payload_valid, copy_payload_ready, rx_desc_valid, rx_desc_ready, rx_payload_valid,
+  logic in_valid, loop_lost, groups, entry_desc_valid, entry_desc_ready,
+      entry_payload_valid, entry_payload_ready, rx_desc_valid, rx_desc_ready, rx_payload_valid,
       rx_payload_ready, rx_judged, rx_held;
   rnic_pkg::frame_beat_t in_data;
-  rnic_pkg::rx_desc_t front_desc_data, copy_desc_data, rx_desc_data;
-  rnic_pkg::payload_beat_t front_payload_data, copy_payload_data, rx_payload_data;
-  logic [rnic_pkg::NumCounters-1:0] ev_front, ev_engine;
+  rnic_pkg::rx_desc_t entry_desc_data, rx_desc_data;
+  rnic_pkg::payload_beat_t entry_payload_data, rx_payload_data;
+  logic [rnic_pkg::NumCounters-1:0] ev_entry, ev_engine;
 
-  logic loop_awake, front_awake, park_awake, engine_awake, loop_busy, copy_busy, park_busy;
+  logic loop_awake, front_awake, park_awake, engine_awake, loop_busy, entry_busy, park_busy;
   assign awake_o = loop_awake || front_awake || park_awake || engine_awake;
   logic loop_clk;
   room_clock u_loop_clock (
@@ -141,14 +141,13 @@ module receive_side (
   logic front_clk;
   room_clock u_front_clock (
       .clk_i, .rst_ni, .open_i(clk_open_i), .clk_o(front_clk), .awake_o(front_awake),
-      .stir_i(|{copy_busy, in_valid, front_desc_valid, front_payload_valid, multicast_valid_i,
-          moved_i})
+      .stir_i(|{entry_busy, in_valid, multicast_valid_i, moved_i})
   );
 
   logic park_clk;
   room_clock u_park_clock (
       .clk_i, .rst_ni, .open_i(clk_open_i), .clk_o(park_clk), .awake_o(park_awake),
-      .stir_i(|{park_busy, copy_desc_valid, copy_payload_valid, rx_desc_valid, rx_payload_valid,
+      .stir_i(|{park_busy, entry_desc_valid, entry_payload_valid, rx_desc_valid, rx_payload_valid,
           rx_judged, atomic_over_i, rx_reset_ready_o})
   );
 
@@ -172,36 +171,25 @@ module receive_side (
       .rx_valid_o(in_valid), .rx_data_o(in_data), .lost_o(loop_lost)
   );
 
-  rx_front u_rx_front (
-      .clk_i(front_clk), .rst_ni,
-      .port_mac_i, .enable_i(device_enable_i),
+  rx_entry u_rx_entry (
+      .clk_i(front_clk), .rst_ni, .busy_o(entry_busy),
+      .port_mac_i, .ethernet_i, .enable_i(device_enable_i),
       .eth_rx_valid_i(in_valid), .eth_rx_data_i(in_data),
-      .desc_valid_o(front_desc_valid), .desc_ready_i(front_desc_ready),
-      .desc_data_o(front_desc_data),
-      .payload_valid_o(front_payload_valid), .payload_ready_i(front_payload_ready),
-      .payload_data_o(front_payload_data),
-      .event_o(ev_front)
-  );
-
-  rx_multicast u_rx_multicast (
-      .clk_i(front_clk), .rst_ni, .busy_o(copy_busy), .copied_o(copied),
       .op_valid_i(multicast_valid_i), .op_i(multicast_data_i),
-      .op_done_o(multicast_done_o), .op_status_o(multicast_status_o), .any_o(groups),
-      .desc_valid_i(front_desc_valid), .desc_ready_o(front_desc_ready),
-      .desc_data_i(front_desc_data),
-      .payload_valid_i(front_payload_valid), .payload_ready_o(front_payload_ready),
-      .payload_data_i(front_payload_data),
-      .desc_valid_o(copy_desc_valid), .desc_ready_i(copy_desc_ready), .desc_data_o(copy_desc_data),
-      .payload_valid_o(copy_payload_valid), .payload_ready_i(copy_payload_ready),
-      .payload_data_o(copy_payload_data)
+      .op_done_o(multicast_done_o), .op_status_o(multicast_status_o), .groups_o(groups),
+      .desc_valid_o(entry_desc_valid), .desc_ready_i(entry_desc_ready),
+      .desc_data_o(entry_desc_data),
+      .payload_valid_o(entry_payload_valid), .payload_ready_i(entry_payload_ready),
+      .payload_data_o(entry_payload_data),
+      .event_o(ev_entry)
   );
 
   rx_park u_rx_park (
       .clk_i(park_clk), .rst_ni, .busy_o(park_busy),
-      .desc_valid_i(copy_desc_valid), .desc_ready_o(copy_desc_ready),
-      .desc_data_i(copy_desc_data),
-      .payload_valid_i(copy_payload_valid), .payload_ready_o(copy_payload_ready),
-      .payload_data_i(copy_payload_data),
+      .desc_valid_i(entry_desc_valid), .desc_ready_o(entry_desc_ready),
+      .desc_data_i(entry_desc_data),
+      .payload_valid_i(entry_payload_valid), .payload_ready_o(entry_payload_ready),
+      .payload_data_i(entry_payload_data),
       .desc_valid_o(rx_desc_valid), .desc_ready_i(rx_desc_ready), .desc_data_o(rx_desc_data),
       .payload_valid_o(rx_payload_valid), .payload_ready_i(rx_payload_ready),
       .payload_data_o(rx_payload_data),
@@ -259,9 +247,8 @@ module receive_side (
   );
 
   always_comb begin : events
-    ev_rx_o = ev_front | ev_engine;
-    ev_rx_o[rnic_pkg::CounterMulticastCopies] = copied;
-    ev_rx_o[rnic_pkg::CounterLoopLost]        = loop_lost;
+    ev_rx_o = ev_entry | ev_engine;
+    ev_rx_o[rnic_pkg::CounterLoopLost] = loop_lost;
   end
 endmodule
 

@@ -9,7 +9,8 @@
 /// request, 1 Read response, 2 ACK, 3 NAK, 4 RNR NAK), and the tx_fault_t to report when its
 /// payload fails (status to be filled in), whether it is a fatal NAK, whether it tells when it
 /// leaves, how much payload it has, whether it asks for an answer and what the timer is to know of
-/// it then. Packets keep their order; Depth may wait.
+/// it then. A raw frame (head_raw_o) has a header of no bytes: it is all payload. Packets keep
+/// their order; Depth may wait.
 module tx_build #(
     parameter int unsigned Depth = 32
 ) (
@@ -25,6 +26,7 @@ module tx_build #(
     input  wire logic                head_ready_i,
     output logic [703:0]             head_bytes_o,
     output logic [6:0]               head_length_o,
+    output logic                     head_raw_o,
     output logic [47:0]              head_mac_o,
     output logic [4:0]               head_count_o,
     output rnic_pkg::tx_fault_t      head_fault_o,
@@ -36,8 +38,8 @@ module tx_build #(
     output rnic_pkg::timer_event_t   head_left_o
 );
   localparam int unsigned FaultBits = rnic_pkg::TxFaultBits;
-  localparam int unsigned Width = 704 + 7 + 48 + 5 + FaultBits + 3 + 1 + rnic_pkg::TimerEventBits +
-                                  13;
+  localparam int unsigned Width = 704 + 7 + 1 + 48 + 5 + FaultBits + 3 + 1 +
+                                  rnic_pkg::TimerEventBits + 13;
   localparam int unsigned CountBits = $clog2(Depth) + 2;
 
   // ---- Stage a: the path is being read. Stage b: all that the header needs is in registers. ----
@@ -147,7 +149,7 @@ module tx_build #(
   logic [703:0] top_first, bytes;
   logic [6:0] length;
   logic [4:0] count;
-  logic nak;
+  logic nak, raw;
   rnic_pkg::tx_fault_t fault;
   logic asks;
   rnic_pkg::timer_event_t left;
@@ -208,8 +210,9 @@ module tx_build #(
     else ext = {b_desc_q.immediate, 192'd0};
     top_first            = b_path_q.ipv6 ? {ipv6, udp, bth, ext} : {ipv4, udp, bth, ext, 160'd0};
     for (int unsigned i = 0; i < 88; i++) bytes[8*i+:8] = top_first[8*(87-i)+:8];
-    length   = (b_path_q.ipv6 ? 7'd60 : 7'd40) + {2'd0, b_ext_length_q};
-    count[0] = !b_desc_q.responder;
+    raw      = b_desc_q.opcode[6:5] == rnic_pkg::QpTypeRawPacket;
+    length   = raw ? '0 : (b_path_q.ipv6 ? 7'd60 : 7'd40) + {2'd0, b_ext_length_q};
+    count[0] = !b_desc_q.responder && !raw;
     count[1] = b_desc_q.responder && b_desc_q.opcode != rnic_pkg::RcOpcodeAcknowledge;
     count[2] = b_desc_q.responder && !count[1] && b_desc_q.syndrome[6:5] == 2'b00;
     count[3] = b_desc_q.responder && !count[1] && b_desc_q.syndrome[6];
@@ -238,11 +241,12 @@ module tx_build #(
       .in_valid_i (b_valid_q),
       .in_ready_o (fifo_ready),
       .in_data_i  ({b_desc_q.payload_length, asks, left, b_desc_q.quiet, b_desc_q.tell, nak, fault,
-                     count, b_path_q.dest_mac, length, bytes}),
+                     count, b_path_q.dest_mac, raw, length, bytes}),
       .out_valid_o(head_valid_o),
       .out_ready_i(head_ready_i),
       .out_data_o ({head_payload_o, head_asks_o, head_left_o, head_quiet_o, head_tell_o, head_nak_o,
-                     head_fault_o, head_count_o, head_mac_o, head_length_o, head_bytes_o}),
+                     head_fault_o, head_count_o, head_mac_o, head_raw_o, head_length_o,
+                     head_bytes_o}),
       .count_o    (waiting)
   );
 

@@ -2,7 +2,7 @@
 `include "assert.svh"
 
 /// Makes Ethernet frames of IP packets: pads the payload to 4 bytes, appends the ICRC, prepends the
-/// Ethernet header, pads to 60 bytes.
+/// Ethernet header, pads to 60 bytes. A raw frame is one already, but for the padding to 60 bytes.
 ///
 /// packet stream: IP packets without ICRC, packed, zero past the last byte. frame stream:
 /// destination MAC and event bits (as in tx_build) of each packet, offered when its first beat is
@@ -18,6 +18,7 @@ module tx_frame #(
     input  wire logic [47:0]               port_mac_i,
     input  wire logic                      frame_valid_i,
     output logic                           frame_ready_o,
+    input  wire logic                      frame_raw_i,
     input  wire logic [47:0]               frame_mac_i,
     input  wire logic [4:0]                frame_count_i,
     input  wire logic                      frame_asks_i,
@@ -40,7 +41,7 @@ module tx_frame #(
   localparam logic [6:0] Around = 7'd18;
   /// Cycles of the ICRC.
   localparam int unsigned Delay = 4;
-  localparam int unsigned BeatBits = 512 + 5 + 3;
+  localparam int unsigned BeatBits = 512 + 7 + 5 + 3;
 
   // ---- In ----
   // gap_q: the packet that was just taken gives one line more than it has itself, in this cycle.
@@ -81,7 +82,8 @@ module tx_frame #(
   logic [Delay-1:0] valid_q;
   logic [BeatBits-1:0] beat_q[Delay];
   always_ff @(posedge clk_i) begin
-    beat_q[0] <= {first_q, packet_data_i.last, packet_data_i.err, words, packet_data_i.data};
+    beat_q[0] <= {first_q, packet_data_i.last, packet_data_i.err, packet_data_i.bytes, words,
+                  packet_data_i.data};
     for (int unsigned i = 1; i < Delay; i++) beat_q[i] <= beat_q[i-1];
     valid_q <= {valid_q[Delay-2:0], take};
     if (!rst_ni) valid_q <= '0;
@@ -90,14 +92,15 @@ module tx_frame #(
   // ---- Out ----
   // The ICRC goes into the word after the last. All moves up by 14 lanes, behind the Ethernet
   // header or the end of the line before.
-  logic valid, first, last, err;
+  logic valid, first, last, err, raw;
   logic [4:0] beat_words;
+  logic [6:0] beat_bytes;
   logic [511:0] data, joined;
   logic [6:0] total;
 
   assign valid = valid_q[Delay-1];
-  assign {first, last, err, beat_words, data} = beat_q[Delay-1];
-  assign total = {beat_words, 2'b00} + Around;
+  assign {first, last, err, beat_bytes, beat_words, data} = beat_q[Delay-1];
+  assign total = raw ? beat_bytes : {beat_words, 2'b00} + Around;
 
   always_comb begin
     joined = data;
@@ -116,17 +119,17 @@ module tx_frame #(
 
   logic [5:0] unused_count;
   stream_fifo #(
-      .Width(54 + rnic_pkg::TimerEventBits),
+      .Width(55 + rnic_pkg::TimerEventBits),
       .Depth(16)
   ) u_frames (
       .clk_i,
       .rst_ni,
       .in_valid_i (frame_valid_i),
       .in_ready_o (frame_ready_o),
-      .in_data_i  ({frame_asks_i, frame_left_i, frame_count_i, frame_mac_i}),
+      .in_data_i  ({frame_asks_i, frame_left_i, frame_count_i, frame_raw_i, frame_mac_i}),
       .out_valid_o(frame_valid),
       .out_ready_i(commit_o || drop_o),
-      .out_data_o ({out_asks_o, out_left_o, count, mac}),
+      .out_data_o ({out_asks_o, out_left_o, count, raw, mac}),
       .count_o    (unused_count)
   );
 
@@ -142,7 +145,7 @@ module tx_frame #(
   assign out_valid_o = valid || extra_q;
   assign out_last_o  = extra_q || (last && !extra);
   assign out_data_o  = extra_q ? {368'd0, extra_crc_q, carry_q} :
-      {joined[399:0], first ? eth_lanes : carry_q};
+      raw ? data : {joined[399:0], first ? eth_lanes : carry_q};
   assign commit_o    = extra_q || (valid && last && !err && !extra);
   assign drop_o      = valid && last && err;
   assign sent_o      = commit_o ? count : '0;

@@ -102,7 +102,7 @@ module tx_path (
   logic [47:0] head_mac;
   logic [4:0] head_count;
   rnic_pkg::tx_fault_t head_fault;
-  logic head_nak, head_tell, head_quiet, head_asks;
+  logic head_raw, head_nak, head_tell, head_quiet, head_asks;
   rnic_pkg::timer_event_t head_left;
 
   logic few;
@@ -134,6 +134,7 @@ module tx_path (
       .head_ready_i (head_ready),
       .head_bytes_o (head_bytes),
       .head_length_o(head_length),
+      .head_raw_o   (head_raw),
       .head_mac_o   (head_mac),
       .head_count_o (head_count),
       .head_fault_o (head_fault),
@@ -205,6 +206,7 @@ module tx_path (
       .port_mac_i,
       .frame_valid_i (frame_valid),
       .frame_ready_o (frame_ready),
+      .frame_raw_i   (head_raw),
       .frame_mac_i   (head_mac),
       .frame_count_i (head_count),
       .frame_asks_i  (head_asks),

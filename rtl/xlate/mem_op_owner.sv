@@ -2,7 +2,7 @@
 `include "assert.svh"
 
 /// Which QP each bound type 2B window belongs to, so that the windows of one QP are found without a
-/// walk over the protection table: 16 windows a row, a row a cycle.
+/// walk over the protection table: 32 windows a row, a row a cycle.
 ///
 /// set_valid_i is held with a window until set_ready_o: it is of set_qp_i now, or of nobody.
 /// scan_valid_i is held with a QP until scan_ready_o, which comes with the next window of that QP
@@ -31,7 +31,7 @@ module mem_op_owner #(
     output logic                      scan_end_o,
     output logic [IndexBits-1:0]      scan_index_o
 );
-  localparam int unsigned Lanes = 16;
+  localparam int unsigned Lanes = 32;
   localparam int unsigned LaneBits = $clog2(Lanes);
   localparam int unsigned RowBits = IndexBits - LaneBits;
   localparam int unsigned EntryBits = QpBits + 1;

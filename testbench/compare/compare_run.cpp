@@ -73,6 +73,7 @@ class Compare {
     ++report_.programs;
     report_.operations += program.operations();
     program.count(report_.drawn);
+    for (const auto& failure : outcome.at("failures")) ++report_.failures[failure.at("sort").get<std::string>()];
     for (const auto& batch : outcome.at("batches")) {
       for (const auto& [name, list] : batch.at("completions").items()) {
         report_.completions += list.size();
@@ -95,7 +96,7 @@ class Compare {
     };
     const auto shows = [&](const RandomProgram& one) {
       const auto difference = difference_of(one);
-      return difference && difference->kind == found.kind;
+      return difference && difference->is_like(found);
     };
     program = shrink(std::move(program), shows);
     const auto [first, second] = lane.run(program, true);

@@ -36,6 +36,8 @@ struct CompareReport {
   std::uint64_t programs = 0, operations = 0, completions = 0, packets = 0;
   std::map<std::string, std::uint64_t> drawn;     ///< Steps by kind
   std::map<std::string, std::uint64_t> outcomes;  ///< Completions by status, of the second world
+  std::map<std::string, std::uint64_t>
+      failures;  ///< What ended otherwise than a program means, by sort, in both worlds
   std::vector<FoundDifference> differences;
 };
 

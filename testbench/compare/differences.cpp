@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <sstream>
 #include <string_view>
 
 #include "testbench/compare/program_runner.hpp"
@@ -34,14 +35,58 @@ std::optional<std::string> different_key(const json& first, const json& second) 
   return std::nullopt;
 }
 
+/// What differs, in words; and what of it is alike wherever it shows (Difference::sort).
+struct Described {
+  std::string text, sort;
+};
+
+/// Of two entries of a list: which of them is missing, or what differs first. A status or a type has its name there.
+std::string entry_sort(const json& one, const json& other) {
+  const json& either = one.is_null() ? other : one;
+  if (either.contains("sort")) return either.at("sort").get<std::string>();  // a failure
+  if (one.is_null() || other.is_null()) return one.is_null() ? "more in the second" : "more in the first";
+  if (one.is_object() && other.is_object()) {
+    const std::string key = different_key(one, other).value_or("nothing");
+    if (key != "status" && key != "type") return key;
+    return fmt::format("{} {} and {}", key, shown(member(one, key)), shown(member(other, key)));
+  }
+  if (!one.is_string() || !other.is_string()) return {};  // numbers
+  // Packets: words of a name and a value.
+  const auto word = [](const json& packet, std::size_t number) {
+    std::istringstream words(packet.get<std::string>());
+    std::string text;
+    for (std::size_t i = 0; i <= number && !words.fail(); ++i) words >> text;
+    return words.fail() ? std::string() : text;
+  };
+  for (std::size_t i = 0;; ++i) {
+    const std::string mine = word(one, i), theirs = word(other, i);
+    if (mine != theirs || mine.empty())
+      return i == 0 ? fmt::format("{} and {}", mine, theirs) : mine.substr(0, mine.find('='));
+  }
+}
+
 /// Where two lists differ: the first entry of each, and its number.
-std::string list_difference(const json& first, const json& second) {
+Described list_difference(const json& first, const json& second) {
   const std::size_t a = first.is_array() ? first.size() : 0, b = second.is_array() ? second.size() : 0;
   for (std::size_t i = 0; i < std::max(a, b); ++i) {
     const json one = i < a ? first[i] : json(), other = i < b ? second[i] : json();
-    if (one != other) return fmt::format("number {}: {} and {}", i + 1, shown(one), shown(other));
+    if (one != other)
+      return {fmt::format("number {}: {} and {}", i + 1, shown(one), shown(other)), entry_sort(one, other)};
   }
-  return "nothing";
+  return {"nothing", "nothing"};
+}
+
+/// Of two values, or lists of them.
+Described value_difference(const json& one, const json& other) {
+  if (one.is_array() || other.is_array()) return list_difference(one, other);
+  return {fmt::format("{} and {}", shown(one), shown(other)), {}};
+}
+
+/// A place without host and number: "A initiator 1" is "initiator", "a_win" is "_win".
+std::string place_sort(const std::string& place) {
+  const std::size_t from = std::min(place.size(), place.find_first_of("_ ")),
+                    to = place.find_last_not_of("0123456789 ");
+  return to == std::string::npos || to < from ? std::string() : place.substr(from, to - from + 1);
 }
 
 bool begins_alike(const json& first, const json& second) {
@@ -71,11 +116,10 @@ class Comparison {
       : program_(program), first_(first), second_(second) {}
 
   std::optional<Difference> run() {
-    for (const char* const key : {"failures", "stopped"}) {
-      if (member(first_, key) != member(second_, key))
-        return Difference{"failures", 0,
-                          key,        fmt::format("{} and {}", shown(member(first_, key)), shown(member(second_, key))),
-                          {},         0};
+    for (const std::string key : {"failures", "stopped"}) {
+      if (member(first_, key) == member(second_, key)) continue;
+      const auto [text, sort] = value_difference(member(first_, key), member(second_, key));
+      return Difference{"failures", 0, key, sort.empty() ? key : sort, text};
     }
     const json &a = first_.at("batches"), &b = second_.at("batches");
     for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
@@ -91,12 +135,9 @@ class Comparison {
     for (const char* const kind : {"completions", "events", "states", "psns"}) {
       const json one = comparable(kind, a.at(kind)), other = comparable(kind, b.at(kind));
       if (const auto key = different_key(one, other)) {
-        const json &mine = member(one, *key), &theirs = member(other, *key);
-        const bool lists = mine.is_array() || theirs.is_array();
-        return Difference{
-            kind, number,
-            *key, lists ? list_difference(mine, theirs) : fmt::format("{} and {}", shown(mine), shown(theirs)),
-            {},   0};
+        const auto [text, sort] = value_difference(member(one, *key), member(other, *key));
+        return Difference{kind, number, *key, kind == std::string("states") ? text : place_sort(*key) + ' ' + sort,
+                          text};
       }
     }
     if (auto found = memory(number, a.at("memory"), b.at("memory"))) return found;
@@ -115,7 +156,8 @@ class Comparison {
     if (kind == "completions" && program_.setup.contains("srq")) {  // Freedom::kSharedReceives
       for (const auto& [name, list] : value.items()) {
         for (const auto& one : list) {
-          if (one.at("type") != "Receive" || one.at("status") != "WrFlushErr") to[name].push_back(one);
+          const bool receives = one.at("type").get_ref<const std::string&>().starts_with("Receive");
+          if (!receives || one.at("status") != "WrFlushErr") to[name].push_back(one);
         }
       }
       return to;
@@ -140,7 +182,8 @@ class Comparison {
       }
     }
     const std::uint64_t offset = block.value_or(0) * kHashedBytes;
-    return Difference{"memory", number, *region, fmt::format("bytes from {} on differ", offset), *region, offset};
+    return Difference{"memory", number, *region, place_sort(*region), fmt::format("bytes from {} on differ", offset),
+                      *region,  offset};
   }
 
   /// Freedom::kRefusedPsn.
@@ -176,14 +219,15 @@ class Comparison {
         const json p = renumbered ? without_psns(member(mine, kind)) : member(mine, kind);
         const json q = renumbered ? without_psns(member(theirs, kind)) : member(theirs, kind);
         if (p == q || (fails && begins_alike(p, q) && !only_naks(p, q))) continue;  // Freedom::kBehindError
-        return Difference{"packets", number, way, fmt::format("{}: {}", kind, list_difference(p, q)), {}, 0};
+        const auto [text, sort] = list_difference(p, q);
+        return Difference{"packets", number, way, fmt::format("{}: {}", kind, sort), fmt::format("{}: {}", kind, text)};
       }
       if (program_.faults) continue;
       const json &p = member(mine, "msns"), &q = member(theirs, "msns");
       for (const auto& [psn, msn] : p.items()) {
         if (const auto it = q.find(psn); it != q.end() && *it != msn)
-          return Difference{
-              "packets", number, way, fmt::format("MSN of PSN {}: {} and {}", psn, shown(msn), shown(*it)), {}, 0};
+          return Difference{"packets", number, way, "MSN",
+                            fmt::format("MSN of PSN {}: {} and {}", psn, shown(msn), shown(*it))};
       }
     }
     return std::nullopt;
@@ -220,12 +264,8 @@ class Comparison {
         for (const auto& name : names) {
           const std::string key(name);
           if (member(a, key) != member(b, key))
-            return Difference{"counters",
-                              0,
-                              fmt::format("{} of {} {}", key, what, owner),
-                              fmt::format("{} and {}", shown(member(a, key)), shown(member(b, key))),
-                              {},
-                              0};
+            return Difference{"counters", 0, fmt::format("{} of {} {}", key, what, owner), key,
+                              fmt::format("{} and {}", shown(member(a, key)), shown(member(b, key)))};
         }
       }
       return std::nullopt;
@@ -243,8 +283,8 @@ class Comparison {
       };
       const std::uint64_t mine = sum(counts), theirs = sum(member(b, host));
       if (mine != theirs)
-        return Difference{"counters", 0, "frames dropped by host " + host, fmt::format("{} and {}", mine, theirs),
-                          {},         0};
+        return Difference{"counters", 0, "frames dropped by host " + host, "frames dropped",
+                          fmt::format("{} and {}", mine, theirs)};
     }
     static constexpr std::array<std::string_view, 16> kOfPairs = {
         "Duplicates",  "PsnErrors",        "InvalidRequests", "Forbidden",   "NoReceive",      "BrokenMessages",

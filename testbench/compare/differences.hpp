@@ -13,9 +13,13 @@ struct Difference {
   std::string kind;  ///< "failures", "completions", "events", "states", "psns", "memory", "packets", "counters"
   std::size_t batch = 0;
   std::string place;         ///< What of it: "A initiator 1", region and block, counter
+  std::string sort;          ///< What is alike wherever the same thing differs: without hosts, queue pairs, numbers
   std::string text;          ///< Both, in words
-  std::string region;        ///< memory
+  std::string region{};      ///< memory
   std::uint64_t offset = 0;  ///< memory: of the first block that differs
+
+  /// The same thing differs, elsewhere perhaps.
+  [[nodiscard]] bool is_like(const Difference& other) const { return kind == other.kind && sort == other.sort; }
 };
 
 /// The first difference of two outcomes (ProgramRunner) that no freedom (freedoms.hpp) allows; nothing when they agree.

@@ -16,6 +16,8 @@ enum class Freedom : std::uint8_t {
   kBehindError,
   kFailedMemory,
   kSharedReceives,
+  kReadMsn,
+  kRingReads,
   kRefusedPsn,
   kDroppedBehind,
   kNumbers,
@@ -30,7 +32,7 @@ struct FreedomEntry {
   std::string_view clause;   ///< What leaves it open
 };
 
-inline constexpr std::array<FreedomEntry, 12> kFreedoms = {{
+inline constexpr std::array<FreedomEntry, 14> kFreedoms = {{
     {Freedom::kTimes, "when anything happens", "that it has happened before all is at rest",
      "no clause sets times but those of time-outs"},
     {Freedom::kCompletionOrder, "the order of completions and events of different queue pairs, queues, objects",
@@ -47,6 +49,13 @@ inline constexpr std::array<FreedomEntry, 12> kFreedoms = {{
     {Freedom::kSharedReceives,
      "how many Receives of a shared queue a queue pair had taken when it failed, and gives back flushed",
      "that none of them is a success, and the event behind the last", "IB 10.2.9.3, 11.6.3.4"},
+    {Freedom::kReadMsn, "whether the MSN of the NAK of a Read counts that Read, and what is behind it",
+     "the NAK, and the MSN of each other", "IB 9.7.7.1: a Read may count when it has been validated"},
+    {Freedom::kRingReads,
+     "which WQEs one DMA read brings, and whether one that was written to a UAR's window, or used before, is read "
+     "again",
+     "that no request behaves otherwise whose ring cannot be read when it is posted, without a window",
+     "host_interface.md, UarWqeWindow; own"},
     {Freedom::kRefusedPsn, "whether a request that its own NIC refuses takes PSNs of an unreliable queue pair",
      "the packets behind it, but for their PSNs", "IB 9.8.2.1, 9.8.3"},
     {Freedom::kDroppedBehind,

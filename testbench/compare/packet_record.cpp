@@ -95,8 +95,14 @@ void PacketRecord::add(const model::FrameRecord& frame, json& to) {
     text += fmt::format(" {}={}", key, field->second);
   }
   if (response) {
-    if (fields.contains("syndrome") && fields.at("syndrome") >> 5 != 0)
-      text += fmt::format(" syndrome={:#x} msn={}", fields.at("syndrome"), fields.at("msn"));
+    if (fields.contains("syndrome") && fields.at("syndrome") >> 5 != 0) {
+      text += fmt::format(" syndrome={:#x}", fields.at("syndrome"));
+      const auto& reads = reads_[1 - frame.from][static_cast<std::size_t>(qp)];
+      const bool of_read = std::any_of(reads.begin(), reads.end(), [&](const auto& read) {
+        return ((static_cast<std::uint32_t>(psn) - read.first) & roce::kPsnMask) < read.second;
+      });
+      if (!of_read) text += fmt::format(" msn={}", fields.at("msn"));  // Freedom::kReadMsn
+    }
   } else {
     if (const auto key = fields.find("rkey"); key != fields.end())
       text += " rkey=" + session_.name_of_key(static_cast<std::uint32_t>(key->second));
@@ -113,12 +119,14 @@ void PacketRecord::add(const model::FrameRecord& frame, json& to) {
   if (!is_datagram(opcode)) {
     auto& next = next_[frame.from][static_cast<std::size_t>(qp)];
     if (((static_cast<std::uint32_t>(psn) - next) & roce::kPsnMask) >= kHalf) return;  // sent before
-    next = (static_cast<std::uint32_t>(psn) + 1) & roce::kPsnMask;
+    std::uint32_t psns = 1;
     if (opcode == 0x0c) {
       const std::uint64_t length = fields.contains("length") ? fields.at("length") : 0;
       const std::uint64_t mtu = session_.mtu(frame.from);
-      if (length > mtu) next = (next + static_cast<std::uint32_t>((length - 1) / mtu)) & roce::kPsnMask;
+      if (length > mtu) psns += static_cast<std::uint32_t>((length - 1) / mtu);
+      reads_[frame.from][static_cast<std::size_t>(qp)].emplace_back(static_cast<std::uint32_t>(psn), psns);
     }
+    next = (static_cast<std::uint32_t>(psn) + psns) & roce::kPsnMask;
   }
   entry["requests"].push_back(text);
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "testbench/verify/vector_session.hpp"
@@ -20,7 +21,10 @@ class PacketRecord {
   /// Adds the frames of a batch; the hand-made ones are not of the NIC and left out. Gives "packets" of ProgramRunner.
   [[nodiscard]] nlohmann::json of(const std::vector<model::FrameRecord>& frames);
   /// Queue pair `qp` of a host begins with the first PSN again.
-  void restart(std::size_t host, std::size_t qp) { next_[host][qp + 1] = 0; }
+  void restart(std::size_t host, std::size_t qp) {
+    next_[host][qp + 1] = 0;
+    reads_[host][qp + 1].clear();
+  }
 
  private:
   void add(const model::FrameRecord& frame, nlohmann::json& to);
@@ -28,6 +32,8 @@ class PacketRecord {
   const VectorSession& session_;
   /// By number of the queue pair, from 1.
   std::array<std::map<std::size_t, std::uint32_t>, 2> next_;  ///< PSN of the next request that was not sent before
+  /// Reads: their first PSN, and how many they have.
+  std::array<std::map<std::size_t, std::vector<std::pair<std::uint32_t, std::uint32_t>>>, 2> reads_;
 };
 
 /// FNV-1a with a last mixing.

@@ -28,7 +28,7 @@ bool posts_request(const json& step) {
 }
 
 bool is_auxiliary(const json& step) {
-  constexpr std::array<std::string_view, 2> kNames = {"wait", "fault"};
+  constexpr std::array<std::string_view, 4> kNames = {"wait", "fault", "ring", "ring_reads"};
   return does_one_of(step, kNames);
 }
 
@@ -64,6 +64,7 @@ void RandomProgram::count(std::map<std::string, std::uint64_t>& drawn) const {
   for (const auto& one : steps) {
     std::string name = one.step.at("do").get<std::string>();
     if (name == "fault") name += " " + one.step.at("fault").get<std::string>();
+    if (name == "ring_reads") name += " " + one.step.at("answer").get<std::string>();
     if (one.step.contains("immediate") && posts_request(one.step)) name += " with immediate";
     if (one.step.contains("invalidate")) name += " with invalidate";
     ++drawn[name];

@@ -42,7 +42,7 @@ struct RandomProgram {
 [[nodiscard]] std::size_t qp_of(const nlohmann::json& step);
 /// The step posts a request, which ends with a completion, or silently.
 [[nodiscard]] bool posts_request(const nlohmann::json& step);
-/// The step is there for others only: it waits, or sets a fault of the wire.
+/// The step is there for others only: it waits, rings, or sets a fault.
 [[nodiscard]] bool is_auxiliary(const nlohmann::json& step);
 
 }  // namespace rnic::testbench

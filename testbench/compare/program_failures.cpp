@@ -18,9 +18,7 @@ class FailureMaker : public RequestMaker {
       case ProgramService::kRc: break;
     }
     pair_.dead = true;
-    for (auto& keys : plan_.keys) {
-      for (auto& key : keys) key.lost = key.lost || key.qp == qp_;
-    }
+    lose_keys();
     switch (plan_.below(15)) {
       case 0: return fail_remote({{"corrupt", plan_.chance(0.5) ? "tag" : "index"}}, region_name(peer_));
       case 1: return fail_rights();
@@ -40,7 +38,44 @@ class FailureMaker : public RequestMaker {
     }
   }
 
+  /// Of the peer only on RC: of UC and UD what it had taken is open.
+  PlannedRequests add_unread(std::size_t count) {
+    const bool receives = plan_.service == ProgramService::kRc && pair_.receives[peer_].empty() && plan_.chance(0.4);
+    lose_keys();
+    pair_.dead = true;
+    pair_.stopped[host_] = !receives;
+    json give = {{"host", host_letter(receives ? peer_ : host_)}, {"do", "ring_reads"}, {"answer", plan_.host_fault}};
+    give["queue"] = !receives ? "initiator" : plan_.srq ? "shared" : "receive";
+    if (!plan_.srq || !receives) give["qp"] = qp_ + 1;
+    for (std::size_t i = 0; i < count; ++i) i == 0 && receives ? add_send(false) : add_any_plain();
+    PlannedRequests drawn = take();
+    auto& first = receives ? drawn.receives : drawn.requests;
+    first.insert(first.begin(), give);
+    give["answer"] = "data";
+    pair_.unread.push_back(give);
+    if (receives) return drawn;
+    // Posted to the ring alone: what is written to a UAR's window too, the NIC need not read (docs/host_interface.md).
+    for (auto& step : drawn.requests) {
+      if (posts_request(step)) step["flags"].push_back("DEFER");
+    }
+    drawn.requests.push_back({{"host", host_letter(host_)}, {"do", "ring"}, {"qp", qp_ + 1}});
+    return drawn;
+  }
+
  private:
+  void lose_keys() {
+    for (auto& keys : plan_.keys) {
+      for (auto& key : keys) key.lost = key.lost || key.qp == qp_;
+    }
+  }
+  /// Any but those about keys.
+  void add_any_plain() {
+    if (plan_.service != ProgramService::kUd && plan_.chance(0.4) && plan_.remote_write[peer_]) return add_write(true);
+    if (plan_.service != ProgramService::kRc || !plan_.chance(0.4)) return add_send(true);
+    if (plan_.remote_read[peer_] && plan_.chance(0.6)) return add_read();
+    plan_.remote_atomic[peer_] ? add_atomic() : add_send(true);
+  }
+
   void fail_remote(const json& token, const std::string& region, const std::string& of = {}) {
     const std::uint64_t length = std::max<std::uint64_t>(1, draw_length());
     json step = remote_request(length);
@@ -70,7 +105,7 @@ class FailureMaker : public RequestMaker {
 
   void fail_alignment() {
     json step = begin("fetch_add");
-    step["sge"] = sink(8);
+    step["sge"] = result_sink();
     step["add"] = 1;
     step["remote"] = remote(region_name(peer_), plan_.zone(qp_, Zone::kAtomics) + plan_.between(1, 7));
     finish(std::move(step), 1);
@@ -90,7 +125,8 @@ class FailureMaker : public RequestMaker {
         break;
       case 2: wrong["offset"] = plan_.main_bytes() - plan_.below(wrong["length"].get<std::uint64_t>() + 1); break;
       default:
-        wrong = place(region_name(host_, "_read"), plan_.below(100), wrong["length"].get<std::uint64_t>());
+        wrong = place(region_name(host_, plan_.chance(0.5) ? "_read" : "_unlisted"), plan_.below(100),
+                      wrong["length"].get<std::uint64_t>());
         break;
     }
     finish(std::move(step), plan_.packets(length));
@@ -101,9 +137,9 @@ class FailureMaker : public RequestMaker {
     if (plan_.chance(0.4)) {
       json step = begin(plan_.chance(0.6) ? "read" : "fetch_add");
       const std::uint64_t length = step["do"] == "read" ? plan_.between(1, 3000) : 8;
-      step["sge"] = sink(length);
+      step["sge"] = step["do"] == "read" ? sink(length) : result_sink();
       if (step["do"] == "fetch_add") step["add"] = plan_.below(100);
-      step["remote"] = remote(region_name(peer_, "_bad"), 8 * plan_.below(100));
+      step["remote"] = remote(region_name(peer_, not_given()), 8 * plan_.below(100));
       return finish(std::move(step), plan_.packets(length));
     }
     const bool writes = plan_.chance(0.5) && plan_.remote_write[peer_];
@@ -112,9 +148,16 @@ class FailureMaker : public RequestMaker {
     if (!writes) length = std::max<std::uint64_t>(1, provide_receive(length));
     step["sge"] = source(length);
     if (writes) step["remote"] = remote(region_name(peer_), plan_.zone(qp_, Zone::kWriteTarget));
-    spoil(step, false);
+    // Or the peer does not know where its pages are.
+    if (writes && plan_.chance(0.3))
+      step["remote"] = remote(region_name(peer_, "_unlisted"), plan_.below(100));
+    else
+      spoil(step, false);
     finish(std::move(step), plan_.packets(length));
   }
+
+  /// A region whose bytes its host does not give, or whose pages.
+  const char* not_given() { return plan_.chance(0.5) ? "_bad" : "_unlisted"; }
 
   /// The bytes of a request are those that its host does not give: all, or of one of its segments.
   void spoil(json& step, bool all) {
@@ -125,7 +168,7 @@ class FailureMaker : public RequestMaker {
     if (with_bytes.empty()) return;
     if (!all) with_bytes = {plan_.one_of(with_bytes)};
     for (json* const one : with_bytes)
-      *one = place(region_name(host_, "_bad"), plan_.below(100), (*one)["length"].get<std::uint64_t>());
+      *one = place(region_name(host_, not_given()), plan_.below(100), (*one)["length"].get<std::uint64_t>());
   }
 
   void fail_length() {
@@ -171,7 +214,7 @@ class FailureMaker : public RequestMaker {
     auto& own = plan_.keys[host_];
     if (own.empty()) return fail_local();
     PlannedKey& key = own[plan_.below(own.size())];
-    if (key.length == 0) return fail_local();
+    if (key.length == 0 || key.changed == plan_.batch) return fail_local();
     key.lost = true;
     if (key.bound && !plan_.fast) return open_key(key);
     if (!key.bound) return end_key(key);
@@ -183,7 +226,7 @@ class FailureMaker : public RequestMaker {
     auto& theirs = plan_.keys[peer_];
     if (theirs.empty()) return fail_rights();
     PlannedKey& key = theirs[plan_.below(theirs.size())];
-    if (key.length == 0) return fail_rights();
+    if (key.length == 0 || key.changed == plan_.batch) return fail_rights();  // not there yet, perhaps
     const std::uint64_t length = plan_.between(1, std::min<std::uint64_t>(key.length, 1000));
     json step = remote_request(length);
     const bool beyond = key.bound && key.qp == qp_;
@@ -228,6 +271,10 @@ class FailureMaker : public RequestMaker {
 };
 
 }  // namespace
+
+PlannedRequests draw_unread(ProgramPlan& plan, std::size_t host, std::size_t qp, std::size_t count) {
+  return FailureMaker(plan, host, qp).add_unread(count);
+}
 
 PlannedRequests draw_failure(ProgramPlan& plan, std::size_t host, std::size_t qp, std::size_t count) {
   FailureMaker maker(plan, host, qp);

@@ -43,6 +43,9 @@ class Maker {
     plan_.zone_bytes = plan_.mtu >= 2048 ? 16384 : 8192;
     plan_.pairs.resize(plan_.between(1, plan_.mtu >= 2048 ? 2 : 4));
     plan_.rnr_retry = limits_.scenario ? 7 : plan_.one_of(kRnrRetries);
+    static const std::vector<const char*> kHostFaults = {"unsupported_request", "completer_abort", "poisoned",
+                                                         "timeout"};
+    plan_.host_fault = plan_.one_of(kHostFaults);
     if (rc) draw_keys();
     setup["type"] = rc ? "RC" : plan_.service == ProgramService::kUc ? "UC" : "UD";
     setup["queue_pairs"] = plan_.pairs.size();
@@ -54,7 +57,10 @@ class Maker {
     setup["cq_depth"] = 2048;
     setup["inline_size"] = plan_.inline_bytes =
         static_cast<std::uint32_t>(plan_.chance(0.3) ? 0 : plan_.between(1, 224));
-    setup["ack_timeout"] = plan_.between(6, 7);
+    // A requester does not give up before a responder whose DMA reads time out.
+    const bool slow = plan_.host_fault == "timeout";
+    setup["completion_timeout"] = "A1";
+    setup["ack_timeout"] = slow ? 9 : plan_.between(6, 7);
     setup["retry_count"] = plan_.faults ? 7 : plan_.between(1, 7);
     setup["rnr_retry"] = plan_.rnr_retry;
     setup["min_rnr_timer"] = plan_.between(1, 4);
@@ -103,8 +109,9 @@ class Maker {
       add("_other", kSmallRegion, {"LOCAL_WRITE", "REMOTE_READ", "REMOTE_WRITE"});
       regions.back()["domain"] = "other";
       add("_bad", kSmallRegion, {"LOCAL_WRITE", "REMOTE_READ", "REMOTE_WRITE", "REMOTE_ATOMIC"});
-      static const std::vector<const char*> kAnswers = {"unsupported_request", "completer_abort", "poisoned"};
-      regions.back()["reads"] = plan_.one_of(kAnswers);
+      regions.back()["reads"] = plan_.host_fault;
+      add("_unlisted", kSmallRegion, {"LOCAL_WRITE", "REMOTE_READ", "REMOTE_WRITE", "REMOTE_ATOMIC"});
+      regions.back()["list_reads"] = plan_.host_fault;
       add("_win", plan_.pairs.size() * kWindowPart, {"LOCAL_WRITE"});
     }
     setup["regions"] = std::move(regions);
@@ -163,6 +170,7 @@ class Maker {
     const bool fails = certain && !plan_.scenario && !pair.dead && plan_.rnr_retry != 7 && plan_.chance(0.15);
     // What a failed queue pair had taken of a shared queue is open, so nobody knows what is left in it.
     over_ = over_ || (fails && plan_.srq);
+    const bool unread = fails && plan_.chance(0.2);
     const bool one_way = pair.dead || fails || plan_.srq || plan_.chance(0.5);
     // Others give up some time, and times are free.
     const bool comes_late =
@@ -170,6 +178,7 @@ class Maker {
     for (std::size_t i = 0; i < (one_way ? 1u : 2u); ++i) {
       const std::size_t host = i == 0 ? first : 1 - first;
       auto drawn = pair.dead ? draw_blind(plan_, host, qp, std::min<std::size_t>(count, 3))
+                   : unread  ? draw_unread(plan_, host, qp, count)
                    : fails   ? draw_failure(plan_, host, qp, count)
                              : draw_requests(plan_, host, qp, count);
       for (auto& step : drawn.receives) (comes_late ? late : receives).push_back(std::move(step));
@@ -219,6 +228,7 @@ class Maker {
   /// What is done with a pair on which something has failed, if not requests; then it gives true.
   bool revive(std::size_t qp) {
     auto& pair = plan_.pairs[qp];
+    give_rings_back(pair);
     if (plan_.service == ProgramService::kRc) {
       if (pair.area + 1 >= plan_.areas || plan_.chance(0.4)) return false;
       begin_anew(qp);
@@ -230,6 +240,10 @@ class Maker {
     }
     pair.dead = false;
     return true;
+  }
+
+  void give_rings_back(PlannedPair& pair) {
+    for (auto& step : std::exchange(pair.unread, json::array())) put(std::move(step));
   }
 
   void begin_anew(std::size_t qp) {

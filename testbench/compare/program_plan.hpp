@@ -35,6 +35,7 @@ struct PlannedPair {
   bool dead = false;      ///< Something has failed on it; only what needs no success is done with it
   bool attacked = false;  ///< Hand-made frames go to host B in the name of A
   std::array<bool, 2> stopped{};                        ///< SQE, perhaps
+  nlohmann::json unread = nlohmann::json::array();      ///< Steps ring_reads that give its rings back
   std::array<std::uint32_t, 2> psn{};                   ///< Of the next request of each host
   std::array<std::deque<std::uint32_t>, 2> receives{};  ///< Bytes of those that wait
 };
@@ -54,6 +55,7 @@ struct ProgramPlan {
   std::array<std::size_t, 2> shared_receives{};  ///< At most so many wait in the shared queue
   std::size_t batch = 0;
   std::uint64_t next_context = 1;
+  std::string host_fault;  ///< What DMA reads meet that fail, as scenarios name it
 
   [[nodiscard]] std::uint64_t below(std::uint64_t bound) { return random.below(bound); }
   [[nodiscard]] std::uint64_t between(std::uint64_t least, std::uint64_t most) {

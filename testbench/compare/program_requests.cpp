@@ -71,7 +71,7 @@ void RequestMaker::add_read() {
 
 void RequestMaker::add_atomic() {
   json step = begin(plan_.chance(0.5) ? "fetch_add" : "compare_swap");
-  step["sge"] = sink(8);
+  step["sge"] = result_sink();
   step["remote"] = remote(region_name(peer_), plan_.zone(qp_, Zone::kAtomics) + 8 * plan_.below(4));
   const auto value = [this] { return plan_.chance(0.3) ? plan_.below(4) : plan_.random.next(); };
   if (step["do"] == "fetch_add") {
@@ -149,6 +149,11 @@ nlohmann::json RequestMaker::sink(std::uint64_t length) {
   return segments(plan_.zone(qp_, Zone::kSink) + plan_.below(plan_.zone_bytes / 4), length);
 }
 
+nlohmann::json RequestMaker::result_sink() {
+  const std::uint64_t at = plan_.zone(qp_, Zone::kSink) + plan_.below(plan_.zone_bytes - 8);
+  return json::array({place(region_name(host_), at, 8)});
+}
+
 void RequestMaker::flag(json& step, std::uint64_t length, bool may_be_inline) {
   json flags = json::array();
   if (plan_.chance(0.2)) flags.push_back("READ_FENCE");
@@ -183,8 +188,8 @@ void RequestMaker::post_receive(std::uint64_t bytes, bool wrong) {
   json step = {{"host", host_letter(peer_)}, {"do", "receive"}, {"qp", qp_ + 1}, {"context", plan_.next_context++}};
   step["sge"] = segments(plan_.zone(qp_, Zone::kReceives) + plan_.below(plan_.zone_bytes / 4), bytes);
   if (wrong) {
-    step["sge"] =
-        json::array({place(region_name(peer_, plan_.chance(0.5) ? "_read" : "_other"), plan_.below(64), bytes)});
+    static const std::vector<const char*> kWrong = {"_read", "_other", "_unlisted"};
+    step["sge"] = json::array({place(region_name(peer_, plan_.one_of(kWrong)), plan_.below(64), bytes)});
   }
   planned_.receives.push_back(std::move(step));
   pair_.receives[peer_].push_back(static_cast<std::uint32_t>(bytes));
@@ -257,7 +262,7 @@ nlohmann::json RequestMaker::remote_request(std::uint64_t length) {
   const auto kind = plan_.below(4);
   if (kind == 3) {
     json step = begin("fetch_add");
-    step["sge"] = sink(8);
+    step["sge"] = result_sink();
     step["add"] = plan_.below(100);
     return step;
   }

@@ -17,6 +17,9 @@ struct PlannedRequests {
 [[nodiscard]] PlannedRequests draw_requests(ProgramPlan& plan, std::size_t host, std::size_t qp, std::size_t count);
 /// The same with one among them that cannot succeed; the queue pair is dead afterwards, where its service dies of that.
 [[nodiscard]] PlannedRequests draw_failure(ProgramPlan& plan, std::size_t host, std::size_t qp, std::size_t count);
+/// The same in a batch of its own, in which the host gives nothing of a ring: the send ring of `host`, or its peer's
+/// Receives, which must not be waiting (PCI Express 2.2.9, 2.7.2, 2.8). The queue pair is dead afterwards.
+[[nodiscard]] PlannedRequests draw_unread(ProgramPlan& plan, std::size_t host, std::size_t qp, std::size_t count);
 /// Requests on a queue pair of which nobody knows in which state it is.
 [[nodiscard]] PlannedRequests draw_blind(ProgramPlan& plan, std::size_t host, std::size_t qp, std::size_t count);
 /// Hand-made frames to host B in the name of A.

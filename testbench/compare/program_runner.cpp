@@ -18,6 +18,8 @@ using nlohmann::json;
 
 constexpr std::uint64_t kLimitNs = 20'000'000'000;
 constexpr std::uint64_t kStillNs = 2'000, kSettleNs = 100'000, kLookNs = 100'000;
+/// In a slow world, too, an event has come by then.
+constexpr std::uint64_t kEventNs = 20'000;
 /// Longer than all retries of a request take: its requester gives up after them.
 constexpr std::uint64_t kBatchNs = 60'000'000;
 
@@ -84,7 +86,7 @@ class Recording {
     std::size_t bytes;
   };
 
-  void fail(const std::string& what) { to_["failures"].push_back(what); }
+  void fail(const std::string& sort, const std::string& text) { to_["failures"].push_back(failure_entry(sort, text)); }
 
   void perform(const VectorStep& step) {
     if (step.kind != StepKind::kWait && step.kind != StepKind::kFault) {
@@ -93,9 +95,9 @@ class Recording {
     }
     try {
       session_.run(step);
-      if (step.kind == StepKind::kReset) forget(step.host, step.qp);
+      if (step.kind == StepKind::kReset) begin_anew(step.host, step.qp);
     } catch (const VectorFailure& failure) {
-      fail(failure.what());
+      fail("refused " + step.text.substr(step.text.find('(')), failure.what());  // "step 3 (send)"
       return;
     }
     const bool receives = step.kind == StepKind::kReceive;
@@ -104,16 +106,10 @@ class Recording {
     if (!receives && (step.flags & ND_OP_FLAG_SILENT_SUCCESS) == 0) ++outstanding_;
   }
 
-  /// A queue pair goes on as new; of what was posted nobody hears any more.
-  void forget(std::size_t host, std::size_t qp) {
+  /// A queue pair goes on as new; the reset has flushed what was posted.
+  void begin_anew(std::size_t host, std::size_t qp) {
     packets_.restart(host, qp);
     first_error_.erase({host, qp});
-    for (auto& [context, posted] : posted_[host]) {
-      const auto& step = *posted.step;
-      if (posted.completed || step.qp != qp || (step.kind == StepKind::kReceive && vector_.setup.srq)) continue;
-      posted.completed = true;
-      if (step.kind != StepKind::kReceive && (step.flags & ND_OP_FLAG_SILENT_SUCCESS) == 0) --outstanding_;
-    }
   }
 
   void finish_batch(std::size_t number) {
@@ -125,14 +121,16 @@ class Recording {
       take_completions(completions);
       if (outstanding_ <= 0 && retired()) break;
       if (now() > end) {
-        fail(fmt::format("batch {}: {} requests have not ended", number + 1, outstanding_));
+        fail("requests have not ended", fmt::format("batch {}: {} requests have not ended", number + 1, outstanding_));
         break;
       }
       session_.endpoint(0).device().elapse(kLookNs);
     }
     world_.settle(kStillNs, kSettleNs);
     take_completions(completions);
-    for (std::size_t host = 0; host < 2; ++host) take_events(host, batch);
+    batch["events"] = {{"A", json::array()}, {"B", json::array()}};
+    // The next event of an object comes when the one before it has been taken.
+    while (take_events(0, batch) + take_events(1, batch) != 0) session_.endpoint(0).device().elapse(kEventNs);
     batch["states"] = states_;
     batch["psns"] = psns_;
     hash_memory(batch);
@@ -171,7 +169,8 @@ class Recording {
       note_failure(host, receives ? nullptr : step, qp == 0 ? 0 : qp - 1, result.status);
     }
     if (posted == posted_[host].end() || std::exchange(posted->second.completed, true))
-      fail(fmt::format("host {}: a completion of no request: {}", host == 0 ? 'A' : 'B', entry.dump()));
+      fail("a completion of no request",
+           fmt::format("host {}: a completion of no request: {}", host == 0 ? 'A' : 'B', entry.dump()));
     else if (!receives && (step->flags & ND_OP_FLAG_SILENT_SUCCESS) == 0)
       --outstanding_;
     if (receives && result.status != hw::CqeStatus::kSuccess && step != nullptr) {
@@ -225,7 +224,7 @@ class Recording {
       if (core.state() == umd::QueuePair::State::kClosed) continue;
       const auto answer = core.kernel_qp().query();
       if (!answer) {
-        fail(fmt::format("query of queue pair {}: {}", qp_name(host, qp), describe(answer.error())));
+        fail("query", fmt::format("query of queue pair {}: {}", qp_name(host, qp), describe(answer.error())));
         continue;
       }
       const auto& now = *answer;
@@ -240,9 +239,11 @@ class Recording {
     return all;
   }
 
-  void take_events(std::size_t host, json& batch) {
-    json list = json::array();
-    for (const auto& eqe : session_.take_events(host)) {
+  /// Gives how many there were.
+  std::size_t take_events(std::size_t host, json& batch) {
+    json& list = batch["events"][host == 0 ? "A" : "B"];
+    const auto events = session_.take_events(host);
+    for (const auto& eqe : events) {
       const auto type = static_cast<hw::EqeType>(eqe.event_type);
       json entry = {{"type", event_name(type)}};
       const auto& qps = session_.numbers().hosts[host];
@@ -257,7 +258,7 @@ class Recording {
         entry["qp"] = qp - qps.begin() + 1;
       list.push_back(std::move(entry));
     }
-    batch["events"][host == 0 ? "A" : "B"] = std::move(list);
+    return events.size();
   }
 
   /// What is open of the receives that no message has ended on a queue pair that has failed: parts of one.
@@ -385,6 +386,9 @@ void plant(PlantedDifference planted, VectorSetup& setup) {
     if (planted == PlantedDifference::kExtraRight) region.flags |= ND_MR_FLAG_ALLOW_REMOTE_WRITE;
     if (planted == PlantedDifference::kLongRegion && region.size < kMainBytes) region.size += 64;
   }
+  for (auto& host : setup.hosts) {
+    if (planted == PlantedDifference::kShortQueue) host.initiator_depth = 2;
+  }
 }
 
 }  // namespace
@@ -405,7 +409,7 @@ json ProgramRunner::run(const RandomProgram& program, bool with_details) {
   } catch (const sc_core::sc_report& report) {
     to["stopped"] = report.what();
   } catch (const std::exception& error) {
-    to["failures"].push_back(fmt::format("the run ended: {}", error.what()));
+    to["failures"].push_back(failure_entry("the run ended", fmt::format("the run ended: {}", error.what())));
   }
   world_.observe_frames({});
   return to;

@@ -13,12 +13,13 @@ enum class PlantedDifference : std::uint8_t {
   kNone,
   kExtraRight,  ///< Regions without the right of remote writing have it
   kLongRegion,  ///< The smaller regions of host B are 64 bytes longer
+  kShortQueue,  ///< Send queues take two requests at a time
 };
 
 /// What a program did to a world, as JSON, so that it can be sent from one process to another:
 ///
-/// - "failures": steps and calls that were refused, requests that did not end, in words; "stopped": the RTL or the
-///   world reported an error, and cannot go on
+/// - "failures" (failure_entry): steps and calls that were refused, requests that did not end; "stopped": the RTL or
+///   the world reported an error, and cannot go on
 /// - "batches", each: "completions" of each "A initiator 1" (host, queue, queue pair) in their order, as results of a
 ///   vector; "events" of each host; "states" of the queue pairs that the batch has used, "psns" of those in RTS;
 ///   "memory": a hash of each block of 256 bytes that has changed; "packets" of each "A 1" (who sent it, queue pair of
@@ -41,6 +42,11 @@ class ProgramRunner {
   WorldOptions options_;
   PlantedDifference planted_;
 };
+
+/// A failure of an outcome. `sort`: what has failed, without numbers; `text`: in words.
+[[nodiscard]] inline nlohmann::json failure_entry(const std::string& sort, const std::string& text) {
+  return {{"sort", sort}, {"text", text}};
+}
 
 /// Bytes of a block of "memory".
 inline constexpr std::size_t kHashedBytes = 256;

@@ -44,6 +44,8 @@ class RequestMaker {
   json segments(std::uint64_t zone, std::uint64_t length);
   json source(std::uint64_t length);
   json sink(std::uint64_t length);
+  /// Where an atomic puts what it has found: one segment of 8 bytes.
+  json result_sink();
   void flag(json& step, std::uint64_t length, bool may_be_inline);
   /// The message has a Receive, and fits; gives its length.
   std::uint64_t provide_receive(std::uint64_t length);

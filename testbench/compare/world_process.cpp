@@ -39,6 +39,11 @@ void write_line(std::FILE* to, const json& value) {
   std::fflush(to);
 }
 
+/// What comes of a program that nothing has come of.
+json failed(const char* sort, const char* text) {
+  return {{"failures", json::array({failure_entry(sort, text)})}, {"batches", json::array()}};
+}
+
 struct Pipe {
   Pipe() {
     if (pipe2(ends.data(), O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
@@ -87,13 +92,14 @@ void WorldProcess::work(int from, int to) const {
       try {
         outcome = runner.run(RandomProgram::from_json(request.at("program")), request.at("details").get<bool>());
       } catch (const VectorError& error) {
-        outcome = {{"failures", {error.what()}}, {"malformed", true}, {"batches", json::array()}};
+        outcome = failed("malformed", error.what());
+        outcome["malformed"] = true;
       }
       write_line(outcomes, outcome);
       if (outcome.contains("stopped")) break;
     }
   } catch (const std::exception& error) {
-    write_line(outcomes, {{"failures", {error.what()}}, {"batches", json::array()}});
+    write_line(outcomes, failed("no world", error.what()));
   }
   _exit(0);  // nothing of the parent's may be flushed or torn down twice
 }
@@ -107,7 +113,8 @@ json WorldProcess::take() {
   const auto line = read_line(from_);
   json outcome = line ? json::parse(*line, nullptr, false) : json();
   if (!outcome.is_object()) {
-    outcome = {{"failures", {"the process of this world has ended"}}, {"batches", json::array()}, {"stopped", "ended"}};
+    outcome = failed("ended", "the process of this world has ended");
+    outcome["stopped"] = "ended";
   }
   if (outcome.contains("stopped")) stop();
   return outcome;

@@ -163,9 +163,10 @@ std::string DeviceSession::memory_difference(const VectorStep& step) {
 
 void DeviceSession::store(const VectorStep& step) {
   auto& here = regions_.at(step.name);
-  if (step.offset + sizeof *step.value > here.size)
+  const auto bytes = step.stored();
+  if (step.offset + bytes.size() > here.size)
     throw DeviceDisagrees(fmt::format("{}: outside region \"{}\"", step.text, step.name));
-  std::memcpy(here.memory.get() + step.offset, &*step.value, sizeof *step.value);
+  std::copy(bytes.begin(), bytes.end(), here.memory.get() + step.offset);
 }
 
 void DeviceSession::take_events(Side& side) {

@@ -1661,7 +1661,7 @@ struct TxDesc {
   static constexpr std::size_t kBytes = 108;
   std::uint8_t qp{};  ///< QP index
   std::uint8_t responder{};  ///< 1: Read response or ACK; 0: request
-  std::uint8_t opcode{};  ///< RcOpcode, UC opcode or UdOpcode
+  std::uint8_t opcode{};  ///< RcOpcode, UC opcode or UdOpcode; of RawPacket: the frame is the payload
   std::uint32_t psn{};
   std::uint8_t ack_req{};
   std::uint8_t solicited{};
@@ -2177,7 +2177,40 @@ struct Reach {
   bool operator==(const Reach&) const = default;
 };
 
-/// A packet with valid ICRC. Its payload_beats follow on the payload stream when payload_length > 0. The payload of a datagram starts with its GRH (GrhBytes). 722 bits.
+/// Which Ethernet frames are received, and by whom: registers PortEthernet and PortGroups. 91 bits.
+struct Ethernet {
+  static constexpr std::size_t kBits = 91;
+  static constexpr std::size_t kBytes = 12;
+  std::uint32_t qpn{};
+  std::uint8_t enable{};
+  std::uint8_t all_groups{};
+  std::uint8_t promiscuous{};
+  std::uint64_t groups{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 24>(qpn) |
+        bits::put<24, 1>(enable) |
+        bits::put<25, 1>(all_groups) |
+        bits::put<26, 1>(promiscuous) |
+        bits::put<27, 37>(groups));
+    bits::store<bits::Order::kLittle, 1>(to,
+        bits::put<0, 27>(groups >> 37));
+  }
+  static constexpr Ethernet decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
+    Ethernet v;
+    v.qpn = static_cast<std::uint32_t>(bits::get<0, 24>(word0));
+    v.enable = static_cast<std::uint8_t>(bits::get<24, 1>(word0));
+    v.all_groups = static_cast<std::uint8_t>(bits::get<25, 1>(word0));
+    v.promiscuous = static_cast<std::uint8_t>(bits::get<26, 1>(word0));
+    v.groups = static_cast<std::uint64_t>(bits::get<27, 37>(word0) | bits::get<0, 27>(word1) << 37);
+    return v;
+  }
+  bool operator==(const Ethernet&) const = default;
+};
+
+/// A packet with valid ICRC, or a raw frame, whose opcode is the reserved one of RawPacket: then dest_qpn and payload_length count, and the payload is all of the frame. Its payload_beats follow on the payload stream when payload_length > 0. The payload of a datagram starts with its GRH (GrhBytes). 722 bits.
 struct RxDesc {
   static constexpr std::size_t kBits = 722;
   static constexpr std::size_t kBytes = 91;

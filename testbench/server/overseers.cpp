@@ -30,7 +30,15 @@ std::string name_of(std::int32_t process) {
   return name;
 }
 
-const char* name_of(hw::QpType type) { return type == hw::QpType::kRc ? "RC" : type == hw::QpType::kUc ? "UC" : "UD"; }
+const char* name_of(hw::QpType type) {
+  switch (type) {
+    case hw::QpType::kRc: return "RC";
+    case hw::QpType::kUc: return "UC";
+    case hw::QpType::kRawPacket: return "RAW_PACKET";
+    case hw::QpType::kUd: return "UD";
+  }
+  return "?";
+}
 
 const char* name_of(hw::QpState state) {
   constexpr std::array kNames{"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};

@@ -15,6 +15,7 @@ void add_bench_command(CLI::App& tool, std::function<int()>& action);
 void add_soak_command(CLI::App& tool, std::function<int()>& action);
 void add_fuzz_command(CLI::App& tool, std::function<int()>& action);
 void add_compare_command(CLI::App& tool, std::function<int()>& action);
+void add_coverage_command(CLI::App& tool, std::function<int()>& action);
 /// `programs` are those that stand behind "--".
 void add_exec_command(CLI::App& tool, std::vector<std::string> programs, std::function<int()>& action);
 /// The same.

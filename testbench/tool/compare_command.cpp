@@ -26,7 +26,8 @@ struct CompareArguments {
 };
 
 const std::map<std::string, PlantedDifference> kPlanted = {{"extra-right", PlantedDifference::kExtraRight},
-                                                           {"long-region", PlantedDifference::kLongRegion}};
+                                                           {"long-region", PlantedDifference::kLongRegion},
+                                                           {"short-queue", PlantedDifference::kShortQueue}};
 
 void print_freedoms() {
   for (const auto& entry : kFreedoms) fmt::print("| {} | {} | {} |\n", entry.name, entry.instead, entry.clause);
@@ -39,8 +40,9 @@ nlohmann::ordered_json compare_json(const CompareReport& report, const CompareAr
                     {"operations", one.operations},
                     {"kind", one.difference.kind},
                     {"place", one.difference.place},
+                    {"sort", one.difference.sort},
                     {"text", one.difference.text},
-                    {"drawn", {{"place", one.found.place}, {"text", one.found.text}}}});
+                    {"drawn", {{"place", one.found.place}, {"sort", one.found.sort}, {"text", one.found.text}}}});
   }
   return {{"seed", options.world.options.seed},
           {"operations", report.operations},
@@ -51,6 +53,7 @@ nlohmann::ordered_json compare_json(const CompareReport& report, const CompareAr
           {"packets", report.packets},
           {"drawn", report.drawn},
           {"outcomes", report.outcomes},
+          {"failures", report.failures},
           {"wall_clock", {{"seconds", seconds}, {"operations_per_second", per_second(report.operations, seconds)}}}};
 }
 
@@ -62,6 +65,7 @@ void print(const CompareReport& report, double seconds) {
   row("completions", report.completions);
   for (const auto& [name, count] : report.outcomes) row("  " + name, count);
   row("packets compared", report.packets);
+  for (const auto& [name, count] : report.failures) row(name, count);
   row("operations per second", static_cast<std::uint64_t>(per_second(report.operations, seconds)));
   row("differences", report.differences.size());
 }

@@ -29,6 +29,7 @@ int main(int argc, char** argv) {
   add_soak_command(tool, action);
   add_fuzz_command(tool, action);
   add_compare_command(tool, action);
+  add_coverage_command(tool, action);
   add_serve_command(tool, action);
   add_replay_command(tool, action);
   add_ps_command(tool, action);

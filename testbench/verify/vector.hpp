@@ -33,9 +33,9 @@ struct VectorRegion {
   std::uint32_t flags = 0;  ///< ND_MR_FLAG_*
   bool pattern = false;     ///< Filled with the pattern; otherwise zero
   bool remote_atomic = false;
-  bool other_domain = false;                ///< In a protection domain of its own
-  std::string memory_of;                    ///< Region whose memory it is, too; its own if empty
-  std::optional<model::PcieFault> reads{};  ///< What each DMA read of its memory meets
+  bool other_domain = false;                              ///< In a protection domain of its own
+  std::string memory_of;                                  ///< Region whose memory it is, too; its own if empty
+  std::optional<model::PcieFault> reads{}, list_reads{};  ///< What each DMA read of its memory, of its page list meets
 };
 
 /// Receive queues that all queue pairs of a host share.
@@ -61,6 +61,8 @@ struct VectorHostSetup {
 
 struct VectorSetup {
   hw::QpType type = hw::QpType::kRc;
+  /// Queue pairs that only the kernel driver may have.
+  [[nodiscard]] bool is_kernels() const { return general_service || type == hw::QpType::kRawPacket; }
   bool general_service = false;  ///< QP1 of the kernel drivers; type UD
   bool fast_register = false;    ///< The queue pairs take fast registrations
   std::size_t queue_pairs = 1;   ///< Of each host
@@ -71,6 +73,7 @@ struct VectorSetup {
   bool ipv6 = false;
   bool iommu_faults = false;  ///< DMA that the IOMMU refuses is part of the vector
   std::optional<double> link_gbps, link_delay_ns;
+  hw::CompletionTimeoutRange completion_timeout = hw::CompletionTimeoutRange::kDefault;
   std::array<VectorHostSetup, 2> hosts;
   std::vector<VectorRegion> regions;
 };
@@ -179,9 +182,16 @@ struct VectorFrame {
     std::size_t at = 0;
     std::vector<std::uint8_t> bytes;
   };
-  std::vector<Insertion> insert;  ///< After `set`, by the places before. Then ICRC and checksum are made right
+  std::vector<std::uint8_t> bytes;  ///< The whole frame, but for `append`, instead of all other fields
+  std::vector<Insertion> insert;    ///< After `set`, by the places before. Then ICRC and checksum are made right
   bool wrong_icrc = false, wrong_checksum = false, bad_fcs = false;
   std::uint32_t cut = 0, append = 0;  ///< Bytes
+};
+
+/// Which Ethernet frames a host receives (registers PortEthernet, PortGroups).
+struct VectorEthernet {
+  bool enable = true, all_groups = false, promiscuous = false;
+  std::uint64_t groups = 0;
 };
 
 enum class StepKind : std::uint8_t {
@@ -227,12 +237,14 @@ enum class StepKind : std::uint8_t {
   kReset,
   kMake,
   kRevoke,
+  kRingReads,
   kGetResults,
   kQueryAffinity,
   kQueryInterface,
   kRelease,
   kCancel,
   kEndDevice,
+  kReceiveEthernet,
   kBindAddress,
   kListen,
   kGetRequest,
@@ -308,8 +320,17 @@ struct VectorStep {
     std::uint32_t psn = 0;
     std::uint64_t byte = 0;
   };
-  std::optional<Payload> payload_of;               ///< kMemory: of a hand-made frame
-  std::vector<std::optional<std::uint8_t>> bytes;  ///< kMemory: what stands there; any byte where there is none
+  std::optional<Payload> payload_of;  ///< kMemory: of a hand-made frame
+  /// kMemory: what stands there; any byte where there is none. kStore: what is written
+  std::vector<std::optional<std::uint8_t>> bytes;
+  VectorEthernet ethernet;  ///< kReceiveEthernet
+  /// What kStore writes.
+  [[nodiscard]] std::vector<std::uint8_t> stored() const {
+    std::vector<std::uint8_t> known;
+    for (const auto& byte : bytes) known.push_back(byte.value_or(0));
+    for (unsigned i = 0; value && i < sizeof *value; ++i) known.push_back(static_cast<std::uint8_t>(*value >> 8 * i));
+    return known;
+  }
   /// kMemory, kStore: 8 bytes. kCounter: how often. kState, kModify: hw::QpState. kEvent: hw::EqeType. kFastRegister:
   /// virtual address. kModerateCq: time in us. kModifySrq: threshold. kQueryAdapter: version
   std::optional<std::uint64_t> value;
@@ -323,8 +344,9 @@ struct VectorStep {
   bool remote_access = true;                ///< kFastRegister: the region may be registered with remote rights
   std::uint64_t swap_add = 0, compare = 0;  ///< Atomics
   std::optional<std::uint32_t> immediate;
-  model::WireRule rule;  ///< kFault; its PSN counts as that of VectorFrame
-  VectorFrame frame;     ///< kFrame; `remote` is what its RETH or AtomicETH names
+  model::WireRule rule;                   ///< kFault; its PSN counts as that of VectorFrame
+  VectorFrame frame;                      ///< kFrame; `remote` is what its RETH or AtomicETH names
+  std::optional<model::PcieFault> reads;  ///< kRingReads: what each meets; nothing: it brings the data
   enum class Buffer : std::uint8_t { kValid, kNull, kUnmapped } buffer = Buffer::kValid;
   VectorObject object{};                  ///< kQueryInterface, kRelease, kCancel; its name or number as in other steps
   IID interface {};                       ///< kQueryInterface

@@ -80,12 +80,14 @@ bool is_of_our_network(const Vector& vector) {
 }
 
 bool needs_this_nic(const VectorSetup& setup) {
-  return setup.general_service || setup.fast_register || setup.connections || setup.iommu_faults ||
+  return setup.is_kernels() || setup.fast_register || setup.connections || setup.iommu_faults ||
+         setup.completion_timeout != hw::CompletionTimeoutRange::kDefault ||
          std::any_of(
              setup.hosts.begin(), setup.hosts.end(),
              [](const auto& host) { return host.pinned_quota || host.ring_quota || host.pkey != kDefaultPkey; }) ||
-         !std::all_of(setup.regions.begin(), setup.regions.end(),
-                      [](const auto& region) { return has_verbs_rights(region.flags) && !region.reads; });
+         !std::all_of(setup.regions.begin(), setup.regions.end(), [](const auto& region) {
+           return has_verbs_rights(region.flags) && !region.reads && !region.list_reads;
+         });
 }
 
 }  // namespace

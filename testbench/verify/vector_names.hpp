@@ -98,14 +98,20 @@ inline const VectorReader::Names kEvents = {{"CqError", number_of(hw::EqeType::k
                                             {"SrqLimit", number_of(hw::EqeType::kSrqLimit)},
                                             {"LastWqeReached", number_of(hw::EqeType::kLastWqeReached)}};
 inline const VectorReader::Names kHosts = {{"A", 0}, {"B", 1}};
-/// How a host may answer each DMA read of a region (PCI Express base specification 2.2.9, 2.7.2), as scenarios name it.
+/// How a host may answer each DMA read of some memory (PCI Express base specification 2.2.9, 2.7.2, 2.8), as scenarios
+/// name it.
 inline const VectorReader::Names kReadFaults = [] {
   VectorReader::Names names;
-  for (const auto fault :
-       {model::PcieFault::kUnsupportedRequest, model::PcieFault::kCompleterAbort, model::PcieFault::kPoisoned})
+  for (const auto fault : {model::PcieFault::kUnsupportedRequest, model::PcieFault::kCompleterAbort,
+                           model::PcieFault::kPoisoned, model::PcieFault::kTimeout})
     names.emplace(model::name(fault), static_cast<std::int64_t>(fault));
   return names;
 }();
+/// Ranges of Device Control 2 (7.5.3.16).
+inline const VectorReader::Names kCompletionTimeouts = {
+    {"A1", number_of(hw::CompletionTimeoutRange::kA1)}, {"A2", number_of(hw::CompletionTimeoutRange::kA2)},
+    {"B1", number_of(hw::CompletionTimeoutRange::kB1)}, {"B2", number_of(hw::CompletionTimeoutRange::kB2)},
+    {"C1", number_of(hw::CompletionTimeoutRange::kC1)}, {"C2", number_of(hw::CompletionTimeoutRange::kC2)}};
 inline const VectorReader::Names kFills = {{"zero", 0}, {"pattern", 1}};
 
 }  // namespace rnic::testbench

@@ -113,6 +113,7 @@ void VectorSession::run(const VectorStep& step) {
     case StepKind::kCancel: return cancel(step);
     case StepKind::kGetResults: return get_results(step);
     case StepKind::kEndDevice: return end_device(step);
+    case StepKind::kReceiveEthernet: return receive_ethernet(step);
     case StepKind::kBindAddress: return bind_address(step);
     case StepKind::kListen: return expect_status(step, listener(step).Listen(step.connection.backlog));
     case StepKind::kGetRequest: return get_request(step);
@@ -126,6 +127,7 @@ void VectorSession::run(const VectorStep& step) {
     case StepKind::kReset: return reset(step);
     case StepKind::kMake: return make(step);
     case StepKind::kRevoke: return revoke(step);
+    case StepKind::kRingReads: return ring_reads(step);
   }
 }
 

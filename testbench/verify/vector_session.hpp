@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "driver/kmd/kernel_mr.hpp"
 #include "driver/umd/kernel_fast_mr.hpp"
 #include "driver/umd/kernel_mr.hpp"
 #include "driver/umd/protection_domain.hpp"
@@ -130,6 +131,7 @@ class VectorSession {
     ComPtr<IND2MemoryRegion> region;
     std::unique_ptr<umd::KernelMr>
         kernel_region;  ///< Instead, where NetworkDirect has none: of atomics, of another domain, of QP1
+    std::unique_ptr<kmd::KernelMr> listed_region;    ///< Instead: of the kernel driver, which knows its page list
     std::unique_ptr<umd::KernelFastMr> fast_region;  ///< Instead
     std::vector<std::uint64_t> pages;                ///< Of fast_region
     UINT32 local_token = 0, remote_token = 0;        ///< Kept after Deregister, to try them
@@ -180,8 +182,11 @@ class VectorSession {
   void expect_bytes(const VectorStep& step, const std::vector<Expectation>& expectations);
   void store(const VectorStep& step);
   void revoke(const VectorStep& step);
+  void ring_reads(const VectorStep& step);
+  void add_listed_region(const VectorRegion& spec);
   void fault(const VectorStep& step);
   void frame(const VectorStep& step);
+  void receive_ethernet(const VectorStep& step);
   [[nodiscard]] std::uint64_t way_ns(std::size_t to) const;
   void counter(const VectorStep& step);
   void state(const VectorStep& step);

@@ -6,7 +6,19 @@
 #include <algorithm>
 #include <cstring>
 
+#include "driver/nd2/shared_receive_queue.hpp"
+
 namespace rnic::testbench {
+namespace {
+
+/// What every DMA read meets that touches these bytes.
+model::PcieRule always(model::PcieFault fault, const std::uint8_t* memory, std::size_t bytes) {
+  return {.fault = fault,
+          .match = {.address = reinterpret_cast<std::uintptr_t>(memory), .bytes = bytes},
+          .count = ~std::uint64_t{0}};
+}
+
+}  // namespace
 
 /// Of all regions, which are then registered.
 void VectorSession::make_memory() {
@@ -27,10 +39,7 @@ void VectorSession::make_memory() {
       region.pattern = shared.pattern;
     }
     if (spec.reads && spec.size != 0)
-      world_.host(spec.host).root_complex().arm(
-          {.fault = *spec.reads,
-           .match = {.address = reinterpret_cast<std::uintptr_t>(region.memory), .bytes = spec.size},
-           .count = ~std::uint64_t{0}});
+      world_.host(spec.host).root_complex().arm(always(*spec.reads, region.memory, spec.size));
     regions_.emplace(spec.name, std::move(region));
   }
 }
@@ -39,6 +48,7 @@ void VectorSession::add_region(const VectorRegion& spec) {
   auto& region = this->region(spec.name);
   auto& side = sides_[spec.host];
   auto& endpoint = *side.endpoint;
+  if (spec.list_reads) return add_listed_region(spec);
   if (spec.remote_atomic || spec.other_domain || !side.initiator_cq) {
     calls::Handle pd = side.process->pd();
     if (spec.other_domain)
@@ -61,6 +71,49 @@ void VectorSession::add_region(const VectorRegion& spec) {
     region.local_token = region.region->GetLocalToken();
     region.remote_token = region.region->GetRemoteToken();
   }
+}
+
+void VectorSession::add_listed_region(const VectorRegion& spec) {
+  auto& region = this->region(spec.name);
+  auto& side = sides_[spec.host];
+  auto& root = world_.host(spec.host).root_complex();
+  region.listed_region =
+      take_or_fail(side.endpoint->kernel().create_mr(
+                       {.address = region.memory,
+                        .length = spec.size,
+                        .pd = side.process->pd_number(),
+                        .local_write = spec.remote_atomic || (spec.flags & ND_MR_FLAG_ALLOW_LOCAL_WRITE) != 0,
+                        .read_sink = (spec.flags & ND_MR_FLAG_RDMA_READ_SINK) != 0,
+                        .remote_read = (spec.flags & ND_MR_FLAG_ALLOW_REMOTE_READ) != 0,
+                        .remote_write = (spec.flags & kRemoteWriteBit) != 0,
+                        .remote_atomic = spec.remote_atomic}),
+                   "registering memory");
+  constexpr std::uint64_t kPage = 4096;
+  const std::uint64_t first = reinterpret_cast<std::uintptr_t>(region.memory) / kPage;
+  const std::uint64_t last = (reinterpret_cast<std::uintptr_t>(region.memory) + spec.size - 1) / kPage;
+  root.arm(always(*spec.list_reads, region.listed_region->page_list(), 8 * (last - first + 1)));
+  region.local_token = region.listed_region->key();
+  region.remote_token = __builtin_bswap32(region.listed_region->key());
+}
+
+/// From now on, of the whole ring.
+void VectorSession::ring_reads(const VectorStep& step) {
+  const std::uint8_t* ring = nullptr;
+  std::size_t bytes = 0;
+  if (step.queue == VectorQueue::kShared) {
+    auto& srq = static_cast<nd2::SharedReceiveQueue&>(*side(step).srq).core()->kernel_srq();
+    ring = srq.ring();
+    bytes = std::size_t{1} << (srq.log_depth() + srq.log_stride());
+  } else {
+    auto& qp = pair(step).core().kernel_qp();
+    const bool sends = step.queue == VectorQueue::kInitiator;
+    ring = sends ? qp.send_ring() : qp.receive_ring();
+    bytes = sends ? qp.send_ring_bytes() : qp.receive_ring_bytes();
+  }
+  auto& root = world_.host(step.host).root_complex();
+  const auto rule = always(step.reads.value_or(model::PcieFault::kTimeout), ring, bytes);
+  root.disarm(rule.match);
+  if (step.reads) root.arm(rule);
 }
 
 void VectorSession::memory(const VectorStep& step) {
@@ -132,9 +185,10 @@ void VectorSession::memory_bytes(const VectorStep& step) {
 
 void VectorSession::store(const VectorStep& step) {
   auto& here = region(step.name);
-  if (step.offset + sizeof *step.value > here.size)
+  const auto bytes = step.stored();
+  if (step.offset + bytes.size() > here.size)
     throw VectorFailure(fmt::format("{}: outside region \"{}\"", step.text, step.name));
-  std::memcpy(here.memory + step.offset, &*step.value, sizeof *step.value);
+  std::copy(bytes.begin(), bytes.end(), here.memory + step.offset);
 }
 
 void VectorSession::revoke(const VectorStep& step) {

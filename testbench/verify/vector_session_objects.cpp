@@ -75,8 +75,9 @@ void VectorSession::add_side(std::size_t host) {
   kmd::KernelOptions options;
   options.quota.pinned_bytes = setup_.hosts.at(host).pinned_quota.value_or(options.quota.pinned_bytes);
   options.quota.ring_bytes = setup_.hosts.at(host).ring_quota.value_or(options.quota.ring_bytes);
+  options.completion_timeout = setup_.completion_timeout;
   side.endpoint = std::make_unique<Endpoint>(world_.host(host), options, setup_.fast_register);
-  if (setup_.general_service) {
+  if (setup_.is_kernels()) {
     side.process = take_or_fail(umd::ProcessContext::open_for_management(side.endpoint->kernel().kernel_node()),
                                 "a context for management");
     side.initiator_core =
@@ -199,6 +200,7 @@ umd::QpConnection VectorSession::connection_of(std::size_t host, std::size_t ind
   const auto& own = setup_.hosts.at(host);
   auto& endpoint = *sides_[host].endpoint;
   umd::QpConnection connection;
+  if (setup_.type == hw::QpType::kRawPacket) return connection;
   if (setup_.type == hw::QpType::kUd) {
     connection = datagram_attributes(endpoint, own.qkey, own.mtu);
   } else {

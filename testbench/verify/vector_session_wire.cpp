@@ -22,6 +22,13 @@ void VectorSession::fault(const VectorStep& step) {
 void VectorSession::frame(const VectorStep& step) {
   const std::size_t sender = 1 - step.host;
   auto& here = sides_[step.host];
+  if (!step.frame.bytes.empty()) {
+    auto bytes = step.frame.bytes;
+    bytes.resize(bytes.size() + step.frame.append);
+    world_.wire().inject(sender, std::move(bytes), step.frame.bad_fcs);
+    if (step.within_ns != 0) here.endpoint->device().elapse(step.within_ns + way_ns(step.host));
+    return;
+  }
   auto& there = sides_[sender];
   const auto connection = connection_to(*there.endpoint, *here.endpoint, pair(step).core().qpn(), {.ipv6 = ipv6_});
   FrameTarget target;
@@ -45,6 +52,15 @@ void VectorSession::frame(const VectorStep& step) {
   }
   // With no time in between, frames come back to back in every world.
   if (step.within_ns != 0) here.endpoint->device().elapse(step.within_ns + way_ns(step.host));
+}
+
+void VectorSession::receive_ethernet(const VectorStep& step) {
+  const auto& wanted = step.ethernet;
+  sides_[step.host].endpoint->kernel().receive_ethernet({.qpn = pair(step).core().qpn() ^ step.frame.qpn_xor,
+                                                         .enable = wanted.enable,
+                                                         .all_groups = wanted.all_groups,
+                                                         .promiscuous = wanted.promiscuous,
+                                                         .groups = wanted.groups});
 }
 
 /// What a frame and the DMA for it take longer than in an ordinary world, in which the times of vectors are reckoned.

@@ -39,6 +39,9 @@ void read_regions(Reader& setup, VectorSetup& to) {
       if (!names.contains(region.memory_of)) from.fail(fmt::format("no region \"{}\" before it", region.memory_of));
     }
     if (from.find("reads")) region.reads = static_cast<model::PcieFault>(from.name("reads", kReadFaults));
+    if (from.find("list_reads"))
+      region.list_reads = static_cast<model::PcieFault>(from.name("list_reads", kReadFaults));
+    if (region.list_reads && region.other_domain) from.fail("\"list_reads\" and \"domain\" exclude each other");
     if (!names.insert(region.name).second) from.fail(fmt::format("a second region \"{}\"", region.name));
     from.finish();
     to.regions.push_back(std::move(region));
@@ -54,9 +57,15 @@ void read_srq(Reader from, VectorSetup& to) {
 }
 
 void read_type(Reader& from, VectorSetup& to) {
-  enum Type : std::int64_t { kRc, kUc, kUd, kQp1 };
-  const auto type = from.name("type", {{"RC", kRc}, {"UC", kUc}, {"UD", kUd}, {"QP1", kQp1}}, kRc);
-  to.type = type == kRc ? hw::QpType::kRc : type == kUc ? hw::QpType::kUc : hw::QpType::kUd;
+  enum Type : std::int64_t { kRc, kUc, kUd, kQp1, kRawPacket };
+  const auto type =
+      from.name("type", {{"RC", kRc}, {"UC", kUc}, {"UD", kUd}, {"QP1", kQp1}, {"RAW_PACKET", kRawPacket}}, kRc);
+  switch (type) {
+    case kRc: to.type = hw::QpType::kRc; break;
+    case kUc: to.type = hw::QpType::kUc; break;
+    case kRawPacket: to.type = hw::QpType::kRawPacket; break;
+    default: to.type = hw::QpType::kUd;
+  }
   to.general_service = type == kQp1;
   if (to.general_service) to.hosts[0].qkey = kGeneralServiceQkey;
   to.fast_register = from.boolean("fast_register", to.fast_register);
@@ -127,7 +136,7 @@ VectorSetup read_vector_setup(Reader from) {
   VectorSetup to;
   read_type(from, to);
   to.one_cq = from.boolean("one_cq", to.one_cq);
-  if (to.one_cq && to.general_service) from.fail("QP1 has two completion queues");
+  if (to.one_cq && to.is_kernels()) from.fail("QP1 and RAW_PACKET have two completion queues");
   to.connected = from.boolean("connected", to.connected);
   to.connections = from.boolean("connections", to.connections);
   if (to.connections && (to.type != hw::QpType::kRc || to.fast_register))
@@ -138,6 +147,9 @@ VectorSetup read_vector_setup(Reader from) {
   to.link_gbps = read_amount(from, "link_gbps");
   to.link_delay_ns = read_amount(from, "link_delay_ns");
   if (to.link_gbps && *to.link_gbps <= 0) from.fail("\"link_gbps\" is above 0");
+  if (from.find("completion_timeout"))
+    to.completion_timeout =
+        static_cast<hw::CompletionTimeoutRange>(from.name("completion_timeout", kCompletionTimeouts));
   read_host(from, to.hosts[0]);
   to.hosts[1] = to.hosts[0];
   for (const auto& [name, host] : kHosts) {

@@ -55,6 +55,7 @@ void read_connection_step(VectorReader& from, const VectorSetup& setup, VectorSt
 void read_null(VectorReader& from, VectorStep& to, const VectorReader::Names& arguments);
 void read_memory_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
 void read_fault_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
+void read_receive_ethernet_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
 void read_frame_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
 
 }  // namespace rnic::testbench

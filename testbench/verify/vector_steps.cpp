@@ -68,12 +68,14 @@ const Names kSteps = {{"send", number_of(StepKind::kSend)},
                       {"reset", number_of(StepKind::kReset)},
                       {"make", number_of(StepKind::kMake)},
                       {"revoke", number_of(StepKind::kRevoke)},
+                      {"ring_reads", number_of(StepKind::kRingReads)},
                       {"get_results", number_of(StepKind::kGetResults)},
                       {"query_affinity", number_of(StepKind::kQueryAffinity)},
                       {"query_interface", number_of(StepKind::kQueryInterface)},
                       {"release", number_of(StepKind::kRelease)},
                       {"cancel", number_of(StepKind::kCancel)},
                       {"end_device", number_of(StepKind::kEndDevice)},
+                      {"receive_ethernet", number_of(StepKind::kReceiveEthernet)},
                       {"bind_address", number_of(StepKind::kBindAddress)},
                       {"listen", number_of(StepKind::kListen)},
                       {"get_request", number_of(StepKind::kGetRequest)},
@@ -143,6 +145,22 @@ void read_event(Reader& from, const VectorSetup& setup, VectorStep& to) {
     case hw::EqeType::kLastWqeReached: to.qp = read_qp(from, setup, "qp"); break;
     default: break;
   }
+}
+
+void read_ring_reads(Reader& from, const VectorSetup& setup, VectorStep& to) {
+  static const Names kAnswers = [] {
+    Names names = kReadFaults;
+    names["data"] = -1;
+    return names;
+  }();
+  to.queue = static_cast<VectorQueue>(from.name("queue", kAllQueues, 0));
+  if (to.queue != VectorQueue::kShared)
+    to.qp = read_qp(from, setup, "qp");
+  else if (!setup.srq)
+    from.fail("the setup has no \"srq\"");
+  if (to.queue == VectorQueue::kReceive && setup.srq) from.fail("Receives come from the shared queue");
+  const auto answer = from.name("answer", kAnswers);
+  if (answer >= 0) to.reads = static_cast<model::PcieFault>(answer);
 }
 
 void read_notify(Reader& from, const VectorSetup& setup, VectorStep& to) {
@@ -225,6 +243,7 @@ VectorStep read_vector_step(VectorReader from, const VectorSetup& setup, std::si
       to.name = from.text("region");
       to.offset = from.number<std::uint64_t>("offset");
       break;
+    case StepKind::kRingReads: read_ring_reads(from, setup, to); break;
     case StepKind::kWait: to.within_ns = from.number<std::uint64_t>("us") * 1000; break;
     case StepKind::kFault: read_fault_step(from, setup, to); break;
     case StepKind::kFrame: read_frame_step(from, setup, to); break;
@@ -279,6 +298,7 @@ VectorStep read_vector_step(VectorReader from, const VectorSetup& setup, std::si
       to.status = read_status(from);
       break;
     case StepKind::kEndDevice: break;
+    case StepKind::kReceiveEthernet: read_receive_ethernet_step(from, setup, to); break;
     case StepKind::kQueryAdapter:
     case StepKind::kGetResults:
     case StepKind::kQueryAffinity:

@@ -271,11 +271,13 @@ void read_memory_step(Reader& from, const VectorSetup& setup, VectorStep& to) {
     to.value = from.to_number<std::uint64_t>(*value, "value");
     return;
   }
-  if (to.kind == StepKind::kStore) from.fail("\"value\" is missing");
   if (from.find("bytes")) {
     to.bytes = read_pattern_bytes(from, from.text("bytes"));
+    const bool known = std::all_of(to.bytes.begin(), to.bytes.end(), [](const auto& byte) { return byte.has_value(); });
+    if (to.kind == StepKind::kStore && !known) from.fail("\"bytes\" that are stored are all known");
     return;
   }
+  if (to.kind == StepKind::kStore) from.fail("\"value\" or \"bytes\" is missing");
   to.length = from.number<std::uint64_t>("length");
   if (!from.find("either")) return read_expectation(from, setup, to);
   const json& open = read_either(from, to.open_by);

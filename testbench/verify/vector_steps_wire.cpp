@@ -30,6 +30,18 @@ const Names& fault_names() {
   return kNames;
 }
 
+constexpr std::size_t kLongestFrame = 9000;
+
+/// "bytes", all of which are known.
+std::vector<std::uint8_t> read_bytes(Reader& from, const char* of) {
+  std::vector<std::uint8_t> bytes;
+  for (const auto& byte : read_pattern_bytes(from, from.text("bytes"))) {
+    if (!byte) from.fail(fmt::format("\"bytes\" of {} are all known", of));
+    bytes.push_back(*byte);
+  }
+  return bytes;
+}
+
 std::uint8_t read_opcode(Reader& from) {
   const json& value = from.need("opcode");
   if (value.is_number()) return from.to_number<std::uint8_t>(value, "opcode");
@@ -67,6 +79,16 @@ void read_fault_step(Reader& from, const VectorSetup& setup, VectorStep& to) {
 
 void read_frame_step(Reader& from, const VectorSetup& setup, VectorStep& to) {
   auto& frame = to.frame;
+  const Names right = {{"right", 0}, {"wrong", 1}};
+  frame.bad_fcs = from.name("fcs", right, 0) != 0;
+  to.within_ns = from.number<std::uint64_t>("then_us", 3) * 1000;
+  if (from.find("bytes")) {
+    frame.bytes = read_bytes(from, "a frame");
+    if (frame.bytes.empty() || frame.bytes.size() > kLongestFrame)
+      from.fail(fmt::format("\"bytes\" of a frame are 1 to {}", kLongestFrame));
+    frame.append = from.number<std::uint32_t>("append", 0);
+    return;
+  }
   to.qp = read_qp(from, setup, "qp");
   frame.opcode = read_opcode(from);
   frame.psn = read_psn(from);
@@ -105,20 +127,29 @@ void read_frame_step(Reader& from, const VectorSetup& setup, VectorStep& to) {
       Reader more = from.element((*insert)[i], "insert", i);
       VectorFrame::Insertion insertion{
           static_cast<VectorFrame::Part>(more.name("part", kParts)), more.number<std::size_t>("byte"), {}};
-      for (const auto& byte : read_pattern_bytes(more, more.text("bytes"))) {
-        if (!byte) more.fail("\"bytes\" of a frame are all known");
-        insertion.bytes.push_back(*byte);
-      }
+      insertion.bytes = read_bytes(more, "a frame");
       frame.insert.push_back(std::move(insertion));
       more.finish();
     }
   }
-  const Names right = {{"right", 0}, {"wrong", 1}};
   frame.wrong_icrc = from.name("icrc", right, 0) != 0;
   frame.wrong_checksum = from.name("checksum", right, 0) != 0;
-  frame.bad_fcs = from.name("fcs", right, 0) != 0;
   frame.cut = from.number<std::uint32_t>("cut", 0);
   frame.append = from.number<std::uint32_t>("append", 0);
-  to.within_ns = from.number<std::uint64_t>("then_us", 3) * 1000;
+}
+
+void read_receive_ethernet_step(Reader& from, const VectorSetup& setup, VectorStep& to) {
+  if (setup.type != hw::QpType::kRawPacket) from.fail("Ethernet frames are for queue pairs of type RAW_PACKET");
+  to.qp = read_qp(from, setup, "qp");
+  to.ethernet.enable = from.boolean("enable", true);
+  to.ethernet.all_groups = from.boolean("all_groups", false);
+  to.ethernet.promiscuous = from.boolean("promiscuous", false);
+  to.frame.qpn_xor = from.number<std::uint32_t>("qpn_xor", 0);
+  if (from.find("groups") == nullptr) return;
+  for (const json& bit : from.list(from.need("groups"), "groups")) {
+    const auto number = from.to_number<std::uint32_t>(bit, "groups");
+    if (number > 63) from.fail("\"groups\" are bits of PortGroups, 0 to 63");
+    to.ethernet.groups |= std::uint64_t{1} << number;
+  }
 }
 }  // namespace rnic::testbench

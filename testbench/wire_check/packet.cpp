@@ -28,6 +28,7 @@ bool known(Service service, Operation operation) {
   switch (service) {
     case Service::kRc: return operation <= Operation::kSendOnlyInvalidate && operation != Operation::kReserved;
     case Service::kUc: return operation <= Operation::kWriteOnlyImmediate;
+    case Service::kRawPacket: break;
     case Service::kUd: return operation == Operation::kSendOnly || operation == Operation::kSendOnlyImmediate;
   }
   return false;

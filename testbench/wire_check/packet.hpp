@@ -14,7 +14,8 @@ using Frame = std::span<const std::uint8_t>;
 using Address = std::array<std::uint8_t, 16>;  ///< IPv6, or IPv4-mapped; network order
 
 /// Transport service: bits 7:5 of an opcode (InfiniBand specification 9.2.1).
-enum class Service : std::uint8_t { kRc = 0, kUc = 1, kUd = 3 };
+/// kRawPacket: of queue pairs alone, whose frames are no packets (docs/host_interface.md, Ethernet).
+enum class Service : std::uint8_t { kRc = 0, kUc = 1, kRawPacket = 2, kUd = 3 };
 
 /// Operation: bits 4:0 of an opcode (9.2.1, table 38).
 enum class Operation : std::uint8_t {

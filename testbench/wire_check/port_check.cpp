@@ -12,6 +12,7 @@ constexpr std::uint8_t kReset = 0, kInit = 1, kRtr = 2, kRts = 3, kErr = 6;
 constexpr std::uint32_t kPkeyIndex = 0x10, kAv = 0x80, kPathMtu = 0x100, kTimeout = 0x200, kRqPsn = 0x1000,
                         kMaxRdAtomic = 0x2000, kSqPsn = 0x10000, kDestQpn = 0x100000;
 constexpr std::uint32_t kLongestMtu = 4096;
+constexpr std::size_t kShortestFrame = 60, kLongestRawFrame = 4096;
 constexpr std::size_t kTold = 24;             // packets of a queue pair with a complaint
 constexpr std::uint16_t kPartition = 0x7fff;  // of a P_Key (10.9.3)
 
@@ -156,6 +157,19 @@ PortCheck::QueuePair* PortCheck::sender_of(const Packet& packet) {
   return nullptr;
 }
 
+/// A frame that is not of RoCEv2 comes from a queue pair for such frames.
+void PortCheck::sent_other(Frame frame) const {
+  const auto sends = [this](const auto& entry) {
+    const QueuePair& qp = entry.second;
+    return qp.attributes.service == Service::kRawPacket &&
+           (qp.ended ? now_ <= *qp.ended + kGrace : qp.state >= kRts && qp.state < kErr);
+  };
+  if (!std::any_of(queue_pairs_.begin(), queue_pairs_.end(), sends))
+    return complain_("a frame that is not of RoCEv2 (A17.3.1)");
+  if (frame.size() < kShortestFrame || frame.size() > kLongestRawFrame)
+    complain_("an Ethernet frame of " + std::to_string(frame.size()) + " bytes (host interface, Ethernet)");
+}
+
 void PortCheck::sent(Frame frame, Picoseconds now) {
   if (!admin_.configured()) return;
   now_ = now;
@@ -163,7 +177,7 @@ void PortCheck::sent(Frame frame, Picoseconds now) {
   admin_.catch_up();
   Faults faults;
   const auto packet = read(frame, faults);
-  if (!packet) return complain_("a frame that is not of RoCEv2 (A17.3.1)");
+  if (!packet) return sent_other(frame);
   for (const auto* list : {&faults.fatal, &faults.other})
     for (const auto& fault : *list) complain_(describe(*packet) + ": " + fault);
   if (!faults.fatal.empty()) return;

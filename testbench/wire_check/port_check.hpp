@@ -63,6 +63,7 @@ class PortCheck {
   void move(QueuePair& qp, std::uint8_t state);
   void keep(QueuePair& qp, bool came, const Packet& packet) const;
   void complain_of(const QueuePair& qp, const Packet& packet, const std::string& what) const;
+  void sent_other(Frame frame) const;
   [[nodiscard]] QueuePair* sender_of(const Packet& packet);
   void distrust(QueuePair& qp);
   void take(QueuePair& qp, const Packet& packet, Moment now);

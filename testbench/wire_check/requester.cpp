@@ -134,9 +134,11 @@ void Requester::check_same(const Packet& packet, const Sent& before) {
 
 /// A Read may be asked for whole, or from the first byte that is missing (decisions 50).
 bool Requester::may_go_back(std::uint32_t psn, const Sent& target, Moment now) {
+  // What is in front of `psn` was acknowledged, so it went on from there; `psn` itself perhaps since it has begun.
+  const bool begun_before = answered_ && now.at <= answered_->at + kGrace && !not_behind(psn, oldest());
   for (auto it = reasons_.begin(); it != reasons_.end(); ++it) {
     const bool here = psn == it->psn || (ahead(it->psn, target.psn) < target.span && not_behind(it->psn, psn)) ||
-                      (psn == oldest() && !not_behind(it->psn, psn));
+                      ((psn == oldest() || begun_before) && !not_behind(it->psn, psn));
     if (!here || now.at < it->not_before) continue;
     reasons_.erase(it);
     return true;

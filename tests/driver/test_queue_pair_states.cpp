@@ -41,7 +41,7 @@ struct DeviceSink final : EventSink {
 }  // namespace
 
 TEST_CASE("every pair of states and every attribute, as the specification has them (InfiniBand 11.2.5.2)") {
-  const auto type = GENERATE(hw::QpType::kRc, hw::QpType::kUc, hw::QpType::kUd);
+  const auto type = GENERATE(hw::QpType::kRc, hw::QpType::kUc, hw::QpType::kRawPacket, hw::QpType::kUd);
   unsigned legal = 0;
   for (unsigned from = 0; from <= 6; ++from) {
     for (unsigned to = 0; to <= 7; ++to) {

@@ -10,7 +10,7 @@
 namespace rnic::test {
 
 inline constexpr std::size_t kProbeBytes = 128;
-inline constexpr std::array<FieldProbe, 433> kFieldProbes = {{
+inline constexpr std::array<FieldProbe, 439> kFieldProbes = {{
     {"reg_identity_header.block_type", 8, 0, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).block_type, false); }},
     {"reg_identity_header.version", 8, 16, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).version, false); }},
     {"reg_identity_header.next_offset", 8, 32, 32, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).next_offset, false); }},
@@ -44,6 +44,12 @@ inline constexpr std::array<FieldProbe, 433> kFieldProbes = {{
     {"reg_port_mac.reserved", 8, 48, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegPortMac::decode(b.first<hw::RegPortMac::kBytes>()).reserved, false); }},
     {"reg_port_status.link_up", 8, 0, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegPortStatus::decode(b.first<hw::RegPortStatus::kBytes>()).link_up, false); }},
     {"reg_port_status.reserved", 8, 1, 63, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegPortStatus::decode(b.first<hw::RegPortStatus::kBytes>()).reserved, false); }},
+    {"reg_port_ethernet.qpn", 8, 0, 24, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegPortEthernet::decode(b.first<hw::RegPortEthernet::kBytes>()).qpn, false); }},
+    {"reg_port_ethernet.enable", 8, 24, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegPortEthernet::decode(b.first<hw::RegPortEthernet::kBytes>()).enable, false); }},
+    {"reg_port_ethernet.all_groups", 8, 25, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegPortEthernet::decode(b.first<hw::RegPortEthernet::kBytes>()).all_groups, false); }},
+    {"reg_port_ethernet.promiscuous", 8, 26, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegPortEthernet::decode(b.first<hw::RegPortEthernet::kBytes>()).promiscuous, false); }},
+    {"reg_port_ethernet.reserved", 8, 27, 37, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegPortEthernet::decode(b.first<hw::RegPortEthernet::kBytes>()).reserved, false); }},
+    {"reg_port_groups.groups", 8, 0, 64, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegPortGroups::decode(b.first<hw::RegPortGroups::kBytes>()).groups, false); }},
     {"reg_msix_header.block_type", 8, 0, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegMsixHeader::decode(b.first<hw::RegMsixHeader::kBytes>()).block_type, false); }},
     {"reg_msix_header.version", 8, 16, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegMsixHeader::decode(b.first<hw::RegMsixHeader::kBytes>()).version, false); }},
     {"reg_msix_header.next_offset", 8, 32, 32, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegMsixHeader::decode(b.first<hw::RegMsixHeader::kBytes>()).next_offset, false); }},
@@ -446,7 +452,7 @@ inline constexpr std::array<FieldProbe, 433> kFieldProbes = {{
     {"ieth.rkey", 4, 0, 32, true, [](std::span<const std::uint8_t> b) { return field_bytes(hw::Ieth::decode(b.first<hw::Ieth::kBytes>()).rkey, true); }},
 }};
 
-inline constexpr std::array<LayoutProbe, 69> kLayoutProbes = {{
+inline constexpr std::array<LayoutProbe, 71> kLayoutProbes = {{
     {"reg_identity_header", 64, false, recode_layout<hw::RegIdentityHeader>},
     {"reg_identity", 64, false, recode_layout<hw::RegIdentity>},
     {"reg_device_control", 64, false, recode_layout<hw::RegDeviceControl>},
@@ -461,6 +467,8 @@ inline constexpr std::array<LayoutProbe, 69> kLayoutProbes = {{
     {"reg_port_header", 64, false, recode_layout<hw::RegPortHeader>},
     {"reg_port_mac", 64, false, recode_layout<hw::RegPortMac>},
     {"reg_port_status", 64, false, recode_layout<hw::RegPortStatus>},
+    {"reg_port_ethernet", 64, false, recode_layout<hw::RegPortEthernet>},
+    {"reg_port_groups", 64, false, recode_layout<hw::RegPortGroups>},
     {"reg_msix_header", 64, false, recode_layout<hw::RegMsixHeader>},
     {"reg_counters_header", 64, false, recode_layout<hw::RegCountersHeader>},
     {"reg_msix_table", 64, false, recode_layout<hw::RegMsixTable>},

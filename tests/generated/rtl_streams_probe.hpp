@@ -9,7 +9,7 @@
 
 namespace rnic::test {
 
-inline constexpr std::array<FieldProbe, 498> kStreamFieldProbes = {{
+inline constexpr std::array<FieldProbe, 503> kStreamFieldProbes = {{
     {"host_req_hdr.tlp_type", 15, 0, 3, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostReqHdr::decode(b.first<rtl::HostReqHdr::kBytes>()).tlp_type, false); }},
     {"host_req_hdr.poisoned", 15, 3, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostReqHdr::decode(b.first<rtl::HostReqHdr::kBytes>()).poisoned, false); }},
     {"host_req_hdr.addr", 15, 4, 64, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostReqHdr::decode(b.first<rtl::HostReqHdr::kBytes>()).addr, false); }},
@@ -336,6 +336,11 @@ inline constexpr std::array<FieldProbe, 498> kStreamFieldProbes = {{
     {"rest.deadline", 6, 2, 43, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::Rest::decode(b.first<rtl::Rest::kBytes>()).deadline, false); }},
     {"reach.known", 4, 0, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::Reach::decode(b.first<rtl::Reach::kBytes>()).known, false); }},
     {"reach.next_psn", 4, 1, 24, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::Reach::decode(b.first<rtl::Reach::kBytes>()).next_psn, false); }},
+    {"ethernet.qpn", 12, 0, 24, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::Ethernet::decode(b.first<rtl::Ethernet::kBytes>()).qpn, false); }},
+    {"ethernet.enable", 12, 24, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::Ethernet::decode(b.first<rtl::Ethernet::kBytes>()).enable, false); }},
+    {"ethernet.all_groups", 12, 25, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::Ethernet::decode(b.first<rtl::Ethernet::kBytes>()).all_groups, false); }},
+    {"ethernet.promiscuous", 12, 26, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::Ethernet::decode(b.first<rtl::Ethernet::kBytes>()).promiscuous, false); }},
+    {"ethernet.groups", 12, 27, 64, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::Ethernet::decode(b.first<rtl::Ethernet::kBytes>()).groups, false); }},
     {"rx_desc.opcode", 91, 0, 8, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::RxDesc::decode(b.first<rtl::RxDesc::kBytes>()).opcode, false); }},
     {"rx_desc.solicited", 91, 8, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::RxDesc::decode(b.first<rtl::RxDesc::kBytes>()).solicited, false); }},
     {"rx_desc.ack_req", 91, 9, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::RxDesc::decode(b.first<rtl::RxDesc::kBytes>()).ack_req, false); }},
@@ -510,7 +515,7 @@ inline constexpr std::array<FieldProbe, 498> kStreamFieldProbes = {{
     {"qp_error.send_only", 3, 19, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::QpError::decode(b.first<rtl::QpError::kBytes>()).send_only, false); }},
 }};
 
-inline constexpr std::array<LayoutProbe, 50> kStreamLayoutProbes = {{
+inline constexpr std::array<LayoutProbe, 51> kStreamLayoutProbes = {{
     {"host_req_hdr", 119, false, recode_layout<rtl::HostReqHdr>},
     {"host_cpl_hdr", 66, false, recode_layout<rtl::HostCplHdr>},
     {"dma_req_hdr", 96, false, recode_layout<rtl::DmaReqHdr>},
@@ -547,6 +552,7 @@ inline constexpr std::array<LayoutProbe, 50> kStreamLayoutProbes = {{
     {"read_slot", 74, false, recode_layout<rtl::ReadSlot>},
     {"rest", 45, false, recode_layout<rtl::Rest>},
     {"reach", 25, false, recode_layout<rtl::Reach>},
+    {"ethernet", 91, false, recode_layout<rtl::Ethernet>},
     {"rx_desc", 722, false, recode_layout<rtl::RxDesc>},
     {"rx_plan", 523, false, recode_layout<rtl::RxPlan>},
     {"rx_sgl_fetch", 78, false, recode_layout<rtl::RxSglFetch>},

@@ -218,6 +218,11 @@ class AdminCommands {
     static constexpr std::array kTypes = {hw::QpType::kRc, hw::QpType::kRc, hw::QpType::kUc, hw::QpType::kUd};
     body.qp_type = static_cast<std::uint8_t>(kTypes[uniform(0, kTypes.size() - 1)]);
     if (spoils && chance(0.05)) body.qp_type = static_cast<std::uint8_t>(uniform(0, 5));
+    if (chance(0.05)) {
+      body.qp_type = static_cast<std::uint8_t>(hw::QpType::kRawPacket);
+      body.use_srq = 0;
+      body.uar = static_cast<std::uint8_t>(spoil(hw::kKernelUar));
+    }
     // Now and then the general service interface, which belongs to the kernel's UAR.
     if (spoils && chance(0.05)) {
       c.number = 1;

@@ -394,8 +394,10 @@ struct AdminModel {
       if (body.rq_log_stride < hw::kMinLogReceiveStride || body.rq_log_stride > hw::kMaxLogStride)
         return AdminStatus::kBadParameter;
     }
-    if (body.qp_type != 0 && body.qp_type != 1 && body.qp_type != 3) return AdminStatus::kBadParameter;
-    if (body.use_srq && body.qp_type == 1) return AdminStatus::kBadParameter;
+    if (body.qp_type > 3) return AdminStatus::kBadParameter;
+    const bool is_raw = body.qp_type == static_cast<std::uint8_t>(hw::QpType::kRawPacket);
+    if (is_raw && body.uar != hw::kKernelUar) return AdminStatus::kBadParameter;
+    if (body.use_srq && (is_raw || body.qp_type == 1)) return AdminStatus::kBadParameter;
     // 10.2.4.1: QP1 is a datagram queue pair of privileged software.
     if (command.number == hw::kMulticastQpn) return AdminStatus::kBadParameter;  // 10.5.2
     if (command.number == 1 && (body.uar != hw::kKernelUar || body.qp_type != 3)) return AdminStatus::kBadParameter;

@@ -3,3 +3,5 @@ target_compile_definitions(test_rx_front PRIVATE RNIC_SOURCE_DIR="${PROJECT_SOUR
 rnic_rtl_test(${RTL}/rx/rx_park.sv)
 rnic_rtl_test(${RTL}/rx/rx_multicast.sv)
 rnic_rtl_test(${RTL}/top/port_loop.sv)
+rnic_rtl_test(${RTL}/rx/rx_ethernet.sv)
+rnic_rtl_test(${RTL}/rx/rx_merge.sv)

@@ -113,7 +113,7 @@ class ProtocolModel {
       return count(hw::Counter::kRxNoQp), nullptr;
     auto& qp = found->second;
     const auto& path = qp.path;
-    const bool ud = qp.recv.qp_type == 3;
+    const bool ud = qp.recv.qp_type == 3, raw = qp.recv.qp_type == 2;
     // 10.9.3: the same partition, and not both limited members.
     const bool pkey_ok =
         ((path.pkey ^ d.pkey) & 0x7fff) == 0 && (d.pkey & 0x7fff) != 0 && ((path.pkey | d.pkey) & 0x8000) != 0;
@@ -121,7 +121,8 @@ class ProtocolModel {
     const bool own =
         d.multicast || ((d.dest_ip == path.source_ip || d.dest_ip == path.dest_ip) && d.ipv6 != mapped(d.dest_ip));
     const bool peer = path.ipv6 == d.ipv6 && path.dest_ip == d.source_ip && path.source_ip == d.dest_ip;
-    if (!pkey_ok || !(ud ? own : peer)) return count(hw::Counter::kRxBadPeer), nullptr;
+    // An Ethernet frame has none of these (host_interface.md, Ethernet).
+    if (!raw && (!pkey_ok || !(ud ? own : peer))) return count(hw::Counter::kRxBadPeer), nullptr;
     if (ud && d.opcode >> 5 == 3 && d.qkey != qp.recv.qkey) return count(hw::Counter::kRxBadQkey), nullptr;
     const auto state = static_cast<hw::QpState>(response ? qp.send.state : qp.recv.state);
     const bool killed = response ? qp.responses_killed : qp.requests_killed;
@@ -150,10 +151,10 @@ class ProtocolModel {
     return &list;
   }
 
-  // ---- Responder of UC and UD ----
+  // ---- Responder of UC, UD and Ethernet frames ----
   bool unreliable(QpModel& qp, const rtl::RxDesc& d, std::size_t size, rtl::RxPlan& plan, const ScatterList*& list) {
     auto& c = qp.recv;
-    const bool ud = c.qp_type == 3;
+    const bool ud = c.qp_type == 3, raw = c.qp_type == 2;
     plan.unreliable = 1;
     plan.take = c.take;
     plan.wqe_idx = c.rq_head;
@@ -174,14 +175,14 @@ class ProtocolModel {
       count(hw::Counter::kRxBrokenMessages);
     // 9.8.2.2: any packet sets the PSN that is expected next; one that is not executed takes the rest of its message
     // with it.
-    if (!ud) {
+    if (!ud && !raw) {
       c.epsn = psn24(d.psn + 1);
       c.msg = ends ? 0 : 3;
     }
     if (!in_place) return false;
     const std::uint64_t mtu = qp.mtu(), total = starts ? d.dma_length : c.remain;
     bool length_ok = size == mtu;
-    if (ends) length_ok = size <= mtu + (ud ? 40 : 0) && (starts || size > 0);
+    if (ends) length_ok = size <= (raw ? hw::kMaxFrameBytes : mtu + (ud ? 40 : 0)) && (starts || size > 0);
     if (write)
       length_ok = length_ok && total <= 1ULL << 31 && (ends ? size == total : size < total);
     else

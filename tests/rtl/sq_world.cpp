@@ -169,7 +169,8 @@ void World::push_first_word(int qp) {
 Work World::random_work(int qp) {
   const auto& queue = queues.at(qp);
   const std::size_t units = queue.stride() / 16;
-  const std::uint32_t mtu = 128u << queue.setup.mtu;
+  const bool is_raw = queue.setup.qp_type == static_cast<std::uint8_t>(QpType::kRawPacket);
+  const std::uint32_t mtu = is_raw ? hw::kMaxFrameBytes : 128u << queue.setup.mtu;
   Work work;
   // Those that need the peer's data last.
   static constexpr std::array kOpcodes = {
@@ -180,6 +181,7 @@ Work World::random_work(int qp) {
   // Table 37: UC has SENDs and WRITEs without invalidate, UD SENDs only.
   if (queue.setup.qp_type == static_cast<std::uint8_t>(QpType::kUc)) work.opcode = kOpcodes[bench.uniform(0, 3)];
   const bool datagram = queue.setup.qp_type == static_cast<std::uint8_t>(QpType::kUd);
+  if (is_raw) work.opcode = WqeOpcode::kSend;
   if (datagram) {
     work.opcode = bench.chance(0.5) ? WqeOpcode::kSend : WqeOpcode::kSendImmediate;
     Bytes bytes(48);
@@ -205,12 +207,12 @@ Work World::random_work(int qp) {
   }
   if (work.opcode != WqeOpcode::kRead && bench.chance(0.4)) {
     work.inlined = true;
-    work.inline_bytes.resize(bench.uniform(0, std::min<std::size_t>(224, room * 16)));
+    work.inline_bytes.resize(bench.uniform(is_raw ? hw::kEthHeaderBytes : 0, std::min<std::size_t>(224, room * 16)));
     if (datagram && work.inline_bytes.size() > mtu) work.inline_bytes.resize(mtu);
     for (auto& byte : work.inline_bytes) byte = static_cast<std::uint8_t>(bench.rng());
     return work;
   }
-  const std::size_t count = bench.uniform(0, std::min<std::size_t>(16, room));
+  const std::size_t count = bench.uniform(is_raw ? 1 : 0, std::min<std::size_t>(16, room));
   // Lengths around multiples of the MTU, cut into segments at random places, some of them empty.
   std::uint64_t total = 0;
   switch (bench.uniform(0, 3)) {
@@ -222,7 +224,7 @@ Work World::random_work(int qp) {
                                               : mtu * bench.uniform(14, 18) + bench.uniform(0, 2) - 1;
       break;
   }
-  if (datagram) total = bench.chance(0.3) ? mtu : bench.uniform(0, mtu);
+  if (datagram || is_raw) total = bench.chance(0.3) ? mtu : bench.uniform(is_raw ? hw::kEthHeaderBytes : 0, mtu);
   if (count == 0) total = 0;
   std::vector<std::uint64_t> cuts = {0, total};
   for (std::size_t i = 1; i < count; ++i)
@@ -240,7 +242,8 @@ Work World::random_work(int qp) {
 
 /// The packets of a message: InfiniBand specification 9.2.1 (opcodes), 9.7.2 (PSNs), 9.4.3 (RETH in the first packet).
 void World::expect(Queue& queue, int qp, std::uint16_t index, const Work& work) {
-  const std::uint32_t mtu = 128u << queue.setup.mtu, length = work.length();
+  const bool is_raw = queue.setup.qp_type == static_cast<std::uint8_t>(QpType::kRawPacket);
+  const std::uint32_t mtu = is_raw ? hw::kMaxFrameBytes : 128u << queue.setup.mtu, length = work.length();
   const bool read = work.read(), write = work.write();
   const bool immediate = work.opcode == WqeOpcode::kSendImmediate || work.opcode == WqeOpcode::kWriteImmediate;
   const bool invalidate = work.opcode == WqeOpcode::kSendInvalidate;

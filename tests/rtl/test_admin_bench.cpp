@@ -104,6 +104,7 @@ void make_objects(AdminWorld& world, AdminCommands& commands, std::uint32_t qpn,
   auto create = commands.create_qp(qpn);
   auto body = body_of<hw::AdminCreateQp>(create);
   body.qp_type = static_cast<std::uint8_t>(type);
+  if (type == hw::QpType::kRawPacket) body.uar = hw::kKernelUar;
   set_body(create, body);
   REQUIRE(both(world, create) == kSuccess);
 }
@@ -344,6 +345,8 @@ TEST_CASE("admin: an SRQ stays while a QP uses it, its EQ while it is there (Inf
   world.background = [&] { world.flush(7, 2), world.flush(8, 2); };
   // UC gives receive WQEs back, which an SRQ does not take.
   CHECK(create_qp(0x1107, 200, hw::QpType::kUc) == static_cast<std::uint8_t>(AdminStatus::kBadParameter));
+  // Ethernet frames are the kernel's, and have a receive queue of their own.
+  CHECK(create_qp(0x1107, 200, hw::QpType::kRawPacket) == static_cast<std::uint8_t>(AdminStatus::kBadParameter));
   CHECK(create_qp(0x1108, 200, hw::QpType::kUd) == kSuccess);
   CHECK(both(world, commands.command(AdminOpcode::kDestroyQp, 0x1108)) == kSuccess);
   CHECK(create_qp(0x1107, 201) == bad_number);
@@ -372,7 +375,7 @@ TEST_CASE("admin: an SRQ stays while a QP uses it, its EQ while it is there (Inf
 
 TEST_CASE("admin: each pair of states takes its attributes and no others (InfiniBand specification 10.3.1, 11.2.5.2)",
           "[rtl]") {
-  const auto type = GENERATE(hw::QpType::kRc, hw::QpType::kUc, hw::QpType::kUd);
+  const auto type = GENERATE(hw::QpType::kRc, hw::QpType::kUc, hw::QpType::kRawPacket, hw::QpType::kUd);
   AdminWorld world(seed());
   world.rate = 1;
   AdminCommands commands(world.bench.rng);

@@ -119,9 +119,9 @@ TEST_CASE("bar_regs: registers keep their bytes, read-only ones do not change", 
   auto& dut = *world.bench.dut;
   // Writable bits of each register; what is not listed reads as it did before any write.
   const std::map<std::uint32_t, std::uint64_t> writable = {
-      {reg::kDeviceControl, 1},      {reg::kAdminCommandBase, ~0ULL}, {reg::kAdminCompletionBase, ~0ULL},
-      {reg::kAdminConfig, 0x1fff},   {reg::kAdminDoorbell, 0xffff},   {reg::kPortMac, 0xffffffffffffULL},
-      {reg::kCompletionTimeout, 0xf}};
+      {reg::kDeviceControl, 1},       {reg::kAdminCommandBase, ~0ULL}, {reg::kAdminCompletionBase, ~0ULL},
+      {reg::kAdminConfig, 0x1fff},    {reg::kAdminDoorbell, 0xffff},   {reg::kPortMac, 0xffffffffffffULL},
+      {reg::kCompletionTimeout, 0xf}, {reg::kPortEthernet, 0x7ffffff}, {reg::kPortGroups, ~0ULL}};
   // Time-out ranges of PCI Express Device Control 2 (7.5.3.16) in us; others are not taken. Of the default range, 50 us
   // to 50 ms, less than 10 ms is not recommended.
   struct Range {
@@ -166,6 +166,13 @@ TEST_CASE("bar_regs: registers keep their bytes, read-only ones do not change", 
     REQUIRE(timeout_ns < to_us * 1000 - quarter_ns);
     ranges_seen.insert(expected[reg::kCompletionTimeout]);
     REQUIRE(dut.port_mac_o == expected[reg::kPortMac]);
+    const auto control = hw::RegPortEthernet::from_word(expected[reg::kPortEthernet]);
+    const rnic::rtl::Ethernet ethernet{.qpn = control.qpn,
+                                       .enable = static_cast<std::uint8_t>(control.enable),
+                                       .all_groups = static_cast<std::uint8_t>(control.all_groups),
+                                       .promiscuous = static_cast<std::uint8_t>(control.promiscuous),
+                                       .groups = expected[reg::kPortGroups]};
+    REQUIRE(get<rnic::rtl::Ethernet>(dut.ethernet_o) == ethernet);
     REQUIRE(dut.command_base_o == expected[reg::kAdminCommandBase]);
     REQUIRE(dut.completion_base_o == expected[reg::kAdminCompletionBase]);
     REQUIRE(dut.admin_config_o == expected[reg::kAdminConfig]);

@@ -346,6 +346,14 @@ struct Bed {
       left = 0;
       return d;
     }
+    if (m.recv.qp_type == 2) {  // an Ethernet frame: nothing but where it goes and how long it is
+      rtl::RxDesc frame;
+      frame.opcode = 0x44;
+      frame.dest_qpn = m.recv.qpn;
+      size = uniform(14, std::min<std::uint64_t>(hw::kMaxFrameBytes, 8 * m.mtu()));
+      left = 0;
+      return frame;
+    }
     d.psn = m.recv.epsn;
     const std::uint64_t mtu = m.mtu();
     bool write = m.recv.msg == 2;
@@ -682,9 +690,12 @@ struct Bed {
 
 TEST_CASE("rx_engine: random traffic against the rules of the specification", "[rtl]") {
   Bed bed(seed());
-  const std::array<std::uint8_t, 10> live{0, 1, 77, 128, 200, 255, 30, 31, 32, 33};
+  const std::array<std::uint8_t, 11> live{0, 1, 77, 128, 200, 255, 30, 31, 32, 33, 34};
   const auto type_of = [](std::uint8_t qp) {
-    return qp == 30 || qp == 31 ? hw::QpType::kUc : qp >= 32 && qp <= 33 ? hw::QpType::kUd : hw::QpType::kRc;
+    return qp == 34               ? hw::QpType::kRawPacket
+           : qp == 30 || qp == 31 ? hw::QpType::kUc
+           : qp >= 32 && qp <= 33 ? hw::QpType::kUd
+                                  : hw::QpType::kRc;
   };
   bed.srqs = 2;
   for (std::uint8_t i = 0; i < bed.srqs; ++i) bed.create_srq(static_cast<std::uint8_t>(255 - i));

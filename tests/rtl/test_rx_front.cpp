@@ -58,7 +58,7 @@ Judgement judge(Bytes f, bool err, std::uint64_t port_mac = kPortMac) {
   if (ethertype != 0x0800 && ethertype != 0x86DD) return j;
   const bool v6 = ethertype == 0x86DD;
   const bool to_group = dest != 0 && dest == group_mac(f, v6);
-  if (dest != port_mac && dest != 0xffffffffffff && !to_group) return j;
+  if (dest != port_mac && !to_group) return j;
   const std::size_t ip = 14, udp = ip + (v6 ? 40 : 20), bth = udp + 8;
   if (f[v6 ? ip + 6 : ip + 9] != 17 || read_big(f, udp + 2, 2) != 4791) return j;
 
@@ -277,7 +277,7 @@ RoceFields random_fields(Front& t, std::size_t max_payload) {
   static const auto opcodes = known_opcodes();
   RoceFields f;
   f.ipv6 = t.bench.chance(0.5);
-  f.dest_mac = t.bench.chance(0.9) ? t.port_mac : 0xffffffffffff;
+  f.dest_mac = t.port_mac;
   f.source_mac = t.bench.uniform(0, 0xffffffffffff);
   for (auto& b : f.source_ip) b = static_cast<std::uint8_t>(t.bench.rng());
   for (auto& b : f.dest_ip) b = static_cast<std::uint8_t>(t.bench.rng());
@@ -317,7 +317,8 @@ Bytes padded(Front& t, Bytes frame) {
 Frame mutilated(Front& t) {
   auto& bench = t.bench;
   auto f = random_fields(t, 600);
-  f.dest_mac = t.port_mac;
+  // By broadcast it is not for us either (RFC 1122 3.3.6).
+  f.dest_mac = bench.chance(0.95) ? t.port_mac : 0xffffffffffff;
   const std::size_t udp = f.ipv6 ? 54 : 34, bth = udp + 8;
   Frame result;
   auto& b = result.bytes;

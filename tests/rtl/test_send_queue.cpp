@@ -76,8 +76,11 @@ TEST_CASE("send_queue: random requests on many QPs become exactly their packets"
   std::vector<int> qps;
   for (int i = 0; i < 12; ++i) {
     qps.push_back(i * 21);
-    // Some of UC, some of UD.
-    const auto type = static_cast<std::uint8_t>(i % 6 == 4 ? QpType::kUc : i % 6 == 5 ? QpType::kUd : QpType::kRc);
+    // Some of UC, some of UD, some of Ethernet frames.
+    const auto type = static_cast<std::uint8_t>(i % 6 == 3   ? QpType::kRawPacket
+                                                : i % 6 == 4 ? QpType::kUc
+                                                : i % 6 == 5 ? QpType::kUd
+                                                             : QpType::kRc);
     // Of some reliable ones the peer counts its Receives.
     const bool credits = i % 6 < 2;
     world.set_up(qps.back(), [type, credits](rtl::SendCtx& ctx) {
@@ -1494,6 +1497,14 @@ TEST_CASE(
   kinds.push_back({QpType::kUd, plain(WqeOpcode::kSend, {}), CqeStatus::kLocQpOpErr});  // no address segment
   kinds.push_back({QpType::kUd, datagram(plain(WqeOpcode::kSend, {257})), CqeStatus::kLocLenErr});
   kinds.push_back({QpType::kUd, datagram(plain(WqeOpcode::kSend, {200, 100})), CqeStatus::kLocLenErr});
+  // Ethernet frames (host_interface.md, Ethernet): SENDs of 14 to 4,096 bytes, whatever the path MTU.
+  for (const auto opcode : {WqeOpcode::kSendImmediate, WqeOpcode::kSendInvalidate, WqeOpcode::kWrite,
+                            WqeOpcode::kWriteImmediate, WqeOpcode::kRead, WqeOpcode::kFetchAdd})
+    kinds.push_back(
+        {QpType::kRawPacket, plain(opcode, {opcode == WqeOpcode::kFetchAdd ? 8u : 64u}), CqeStatus::kLocQpOpErr});
+  for (const std::uint32_t bytes : {0u, 13u, 4097u, 8192u})
+    kinds.push_back({QpType::kRawPacket, plain(WqeOpcode::kSend, {bytes}), CqeStatus::kLocLenErr});
+  kinds.push_back({QpType::kRawPacket, plain(WqeOpcode::kSend, {4000, 97}), CqeStatus::kLocLenErr});
   World world(seed(13));
   int qp = 0;
   for (const auto& kind : kinds) {

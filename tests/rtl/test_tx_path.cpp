@@ -67,7 +67,14 @@ Payload payload_of(const Packet& packet) {
   return result;
 }
 
+/// An Ethernet frame of a RawPacket QP.
+constexpr std::uint8_t kRawOpcode = 0x44;
+
 Bytes frame_of(const TxDesc& d, const Path& path, Bytes payload) {
+  if (d.opcode == kRawOpcode) {
+    payload.resize(std::max<std::size_t>(payload.size(), 60));
+    return payload;
+  }
   RoceFields f;
   f.ipv6 = path.ipv6;
   f.dest_mac = path.dest_mac;
@@ -316,7 +323,7 @@ struct World : Agent {
         kind = d.syndrome < 0x20 ? Counter::kTxAcks : (d.syndrome < 0x40 ? Counter::kTxRnrNaks : Counter::kTxNaks);
       }
     }
-    ++expected_counts[static_cast<std::size_t>(kind)];
+    if (d.opcode != kRawOpcode) ++expected_counts[static_cast<std::size_t>(kind)];
   }
 
   void translate(const XlateReq& req) {
@@ -574,12 +581,18 @@ Packet random_packet(World& w, bool responder, double fault_rate, unsigned qps) 
   } else if (!responder && d.opcode <= 0x0b && w.bench.chance(0.3)) {
     d.opcode |= 0x20;
     d.tell = w.bench.chance(0.5);
+  } else if (!responder && w.bench.chance(0.2)) {
+    d.opcode = kRawOpcode;
+    d.ack_req = 0;
+    d.tell = 1;
   }
   const bool bare = d.opcode == static_cast<std::uint8_t>(RcOpcode::kReadRequest) ||
                     d.opcode == static_cast<std::uint8_t>(RcOpcode::kAcknowledge);
-  if (bare || w.bench.chance(0.1)) return packet;
+  const bool is_raw = d.opcode == kRawOpcode;
+  if (bare || (!is_raw && w.bench.chance(0.1))) return packet;
   unsigned left = static_cast<unsigned>(w.bench.uniform(1, w.bench.chance(0.5) ? 80 : 4096));
   if (w.bench.chance(0.1)) left = 4096;
+  if (is_raw) left = std::max(left, 14u);
   d.payload_length = static_cast<std::uint16_t>(left);
   while (left > 0) {
     if (w.bench.chance(left <= 64 ? 0.4 : 0.1)) {

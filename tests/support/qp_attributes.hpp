@@ -60,6 +60,17 @@ inline std::span<const TransitionRow> transition_rows(hw::QpType type = hw::QpTy
       {S::kSqd, S::kSqd, 0, A::kPkeyIndex | A::kQkey},
       {S::kSqe, S::kRts, 0, A::kCurState | A::kQkey},
   };
+  // Of this device (host_interface.md, Ethernet).
+  static constexpr auto kPort = static_cast<std::uint32_t>(A::kPort),
+                        kCurState = static_cast<std::uint32_t>(A::kCurState);
+  static constexpr TransitionRow kRawPacket[] = {
+      {S::kReset, S::kInit, kPort, 0},  {S::kInit, S::kInit, 0, kPort},
+      {S::kInit, S::kRtr, 0, 0},        {S::kRtr, S::kRts, 0, kCurState},
+      {S::kRts, S::kRts, 0, kCurState}, {S::kRts, S::kSqd, 0, static_cast<std::uint32_t>(A::kSqdNotify)},
+      {S::kSqd, S::kRts, 0, kCurState}, {S::kSqd, S::kSqd, 0, 0},
+      {S::kSqe, S::kRts, 0, kCurState},
+  };
+  if (type == hw::QpType::kRawPacket) return kRawPacket;
   if (type == hw::QpType::kUc) return kUc;
   if (type == hw::QpType::kUd) return kUd;
   return kRows;

@@ -32,6 +32,8 @@ class Compare(unittest.TestCase):
         self.assertGreaterEqual(figures["operations"], 3000)
         self.assertEqual(figures["differences"], 0)
         self.assertFalse((self.path / "vectors").exists())
+        # And it was what the programs mean: no call was refused, each request ended.
+        self.assertEqual(figures["failures"], {})
         # It came far: each kind of request was there, requests succeeded, and others failed in several ways.
         for kind in ("send", "write", "read", "compare_swap", "fetch_add", "receive", "bind", "invalidate"):
             self.assertGreater(figures["drawn"].get(kind, 0), 5, kind)
@@ -55,6 +57,16 @@ class Compare(unittest.TestCase):
                 self.assertIn(str(vector), told.stdout)
                 # It expects what the second world did.
                 self.assertEqual(rnic("verify", "--nic", "model", vector).returncode, 0, vector.read_text())
+
+    def test_a_shorter_program_differs_in_the_same_way(self):
+        # Any request beyond two is refused in the first world, and others by what comes of that: many sorts of one kind.
+        _, figures = self.compare("--operations", 3000, "--seed", SEED, "--nic", "model,model", "--planted", "short-queue", "--differences", 5)
+        found = figures["difference"]
+        self.assertEqual(len(found), 5)
+        self.assertGreater(len({one["sort"] for one in found}), 2)
+        for one in found:
+            self.assertEqual(one["sort"], one["drawn"]["sort"], one)
+            self.assertLessEqual(one["operations"], 8, one)
 
     def test_what_is_not_compared_is_in_the_page(self):
         page = (ROOT / "docs/compare.md").read_text()

@@ -281,6 +281,27 @@ TEST_CASE("what no sender does to a frame is told") {
   says(bench.complaint(), "not of RoCEv2");
 }
 
+TEST_CASE("frames that are not of RoCEv2 come from a queue pair for them, from RTS on (host interface, Ethernet)") {
+  Bench bench(Service::kRawPacket);
+  Bytes frame(60, 0x11);
+  bench.check.sent(frame, bench.now);
+  CHECK(bench.complaint().empty());
+  frame.resize(4096);
+  bench.check.sent(frame, bench.now);
+  CHECK(bench.complaint().empty());
+  frame.resize(4097);
+  bench.check.sent(frame, bench.now);
+  says(bench.complaint(), "of 4097 bytes");
+  frame.resize(59);
+  bench.check.sent(frame, bench.now);
+  says(bench.complaint(), "of 59 bytes");
+  frame.resize(60);
+  bench.move(0);
+  bench.now += 1'000'000'000'000;
+  bench.check.sent(frame, bench.now);
+  says(bench.complaint(), "not of RoCEv2");
+}
+
 TEST_CASE("a conversation without loss: nothing to say (9.7.2, 9.7.5.1)") {
   Bench bench;
   bench.sends({.operation = Operation::kSendFirst, .psn = 0, .bytes = 256});
@@ -406,6 +427,18 @@ TEST_CASE("what is sent again has a reason (9.7.5.1.4, 9.7.6)") {
     bench.sends({.psn = 3, .ack = true});
     bench.sends({.psn = 4});
     CHECK(bench.complaint().empty());
+  }
+  SECTION("what is repeated, is acknowledged while it leaves: begun before, not long after") {
+    bench.acknowledged(1, 0x60);
+    bench.acknowledged(2);
+    bench.acknowledged(3);
+    const bool at_once = GENERATE(true, false);
+    if (!at_once) bench.now += 2 * kGrace;
+    bench.sends({.psn = 3, .ack = true});
+    if (at_once)
+      CHECK(bench.complaint().empty());
+    else
+      says(bench.complaint(), "without a reason");
   }
   SECTION("nothing after a NAK that ends the connection (9.9.2.1)") {
     bench.acknowledged(0, 0x62);

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The PCI driver: finds the device, brings it up, and brings it up again when
+ * it has failed.
+ */
+#include <linux/cpumask.h>
+#include <linux/delay.h>
+#include <linux/module.h>
+
+#include "rnic.h"
+
+#define RNIC_BAR 0
+/* Within 1,000 cycles of the end of a reset; a simulation takes its time. */
+#define RNIC_READY_POLLS 2000
+#define RNIC_QUIET_POLLS 2000
+#define RNIC_POLL_US 1000
+
+/*
+ * Its bus mastering ends, so that memory may be freed that it knows of, and who
+ * waits hears of it. False: it was so already. In any context.
+ */
+static bool cut_off(struct rnic_dev *dev)
+{
+	if (test_and_set_bit(RNIC_DEV_FAILED, &dev->flags))
+		return false;
+	pci_clear_master(dev->pdev);
+	rnic_admin_fail(dev);
+	return true;
+}
+
+/* The device has failed, and is brought up again. In any context. */
+void rnic_fail(struct rnic_dev *dev, const char *why)
+{
+	if (!cut_off(dev))
+		return;
+	pci_err(dev->pdev, "the device has failed: %s\n", why);
+	if (!test_bit(RNIC_DEV_REMOVED, &dev->flags))
+		queue_work(system_long_wq, &dev->recovery);
+}
+
+/* A known block of registers is where we reckon with it, or -ENODEV. */
+static int check_blocks(struct rnic_dev *dev)
+{
+	u32 needed = BIT(RNIC_BLOCK_TYPE_IDENTITY) | BIT(RNIC_BLOCK_TYPE_ADMIN) |
+		     BIT(RNIC_BLOCK_TYPE_PORT) | BIT(RNIC_BLOCK_TYPE_MSIX);
+	u32 found = 0;
+	u32 offset = RNIC_REG_IDENTITY_HEADER;
+	u64 identity = rnic_read_reg(dev, RNIC_REG_IDENTITY);
+
+	if (rnic_field(RNIC_REG_IDENTITY_MAGIC, identity) != RNIC_DEVICE_MAGIC) {
+		pci_err(dev->pdev, "no such device: identity %#llx\n", identity);
+		return -ENODEV;
+	}
+	do {
+		u64 header = rnic_read_reg(dev, offset);
+		u32 type = rnic_field(RNIC_REG_IDENTITY_HEADER_BLOCK_TYPE,
+				      header);
+
+		if (rnic_field(RNIC_REG_IDENTITY_HEADER_VERSION, header) ==
+		    RNIC_BLOCK_VERSION && type < 32)
+			found |= BIT(type);
+		offset = rnic_field(RNIC_REG_IDENTITY_HEADER_NEXT_OFFSET,
+				    header);
+	} while (offset && offset < RNIC_UAR_PAGE_BYTES && !(offset & 7));
+	if ((found & needed) == needed)
+		return 0;
+	pci_err(dev->pdev, "register blocks %#x, of which %#x are needed\n",
+		found, needed);
+	return -ENODEV;
+}
+
+static int wait_for_status(struct rnic_dev *dev, unsigned int field, int polls)
+{
+	while (polls--) {
+		u64 status = rnic_read_reg(dev, RNIC_REG_DEVICE_STATUS);
+
+		if (status == ~0ULL)
+			return -ENODEV;
+		if (rnic_field(field, status))
+			return 0;
+		usleep_range(RNIC_POLL_US, 2 * RNIC_POLL_US);
+	}
+	return -ETIMEDOUT;
+}
+
+static void reset_function(struct rnic_dev *dev)
+{
+	pci_save_state(dev->pdev);
+	pcie_flr(dev->pdev);
+	pci_restore_state(dev->pdev);
+	pci_set_master(dev->pdev);
+}
+
+/* From a device that was just reset to one with event queues. */
+static int start(struct rnic_dev *dev)
+{
+	int err;
+
+	err = wait_for_status(dev, RNIC_REG_DEVICE_STATUS_READY,
+			      RNIC_READY_POLLS);
+	if (err) {
+		pci_err(dev->pdev, "the device does not become ready\n");
+		return err;
+	}
+	rnic_write_reg(dev, RNIC_REG_COMPLETION_TIMEOUT,
+		       RNIC_COMPLETION_TIMEOUT_RANGE_DEFAULT);
+	if (dev->netdev)
+		rnic_netdev_write_mac(dev);
+	clear_bit(RNIC_DEV_FAILED, &dev->flags);
+	rnic_admin_start(dev);
+	rnic_write_reg(dev, RNIC_REG_DEVICE_CONTROL,
+		       rnic_value(RNIC_REG_DEVICE_CONTROL_ENABLE, 1));
+	err = rnic_query_caps(dev);
+	if (!err)
+		err = rnic_eqs_create(dev);
+	if (err)
+		pci_err(dev->pdev, "the device cannot be brought up: %d\n", err);
+	return err;
+}
+
+/* Nothing of it touches memory any more, nor interrupts. */
+static void quiesce(struct rnic_dev *dev)
+{
+	rnic_write_reg(dev, RNIC_REG_DEVICE_CONTROL, 0);
+	/* Not posted: with the answer the device has seen the write. */
+	rnic_read_reg(dev, RNIC_REG_DEVICE_CONTROL);
+	wait_for_status(dev, RNIC_REG_DEVICE_STATUS_QUIET, RNIC_QUIET_POLLS);
+	rnic_admin_fail(dev);
+	rnic_eqs_synchronize(dev);
+}
+
+/* What was made of it is gone, and nothing of it is on its way. */
+static void take_down(struct rnic_dev *dev)
+{
+	rnic_ib_unregister(dev);
+	rnic_netdev_update_carrier(dev);
+	quiesce(dev);
+}
+
+/* Behind a reset. */
+static void bring_back(struct rnic_dev *dev)
+{
+	if (start(dev)) {
+		set_bit(RNIC_DEV_FAILED, &dev->flags);
+		return;
+	}
+	rnic_netdev_update_carrier(dev);
+	if (rnic_ib_register(dev))
+		pci_err(dev->pdev, "the device is not registered again\n");
+	else
+		pci_info(dev->pdev, "the device works again\n");
+}
+
+static void recover(struct work_struct *work)
+{
+	struct rnic_dev *dev = container_of(work, struct rnic_dev, recovery);
+
+	take_down(dev);
+	if (test_bit(RNIC_DEV_REMOVED, &dev->flags))
+		return;
+	reset_function(dev);
+	bring_back(dev);
+}
+
+/* Somebody else resets the function (sysfs, a hypervisor). */
+static void rnic_reset_prepare(struct pci_dev *pdev)
+{
+	struct rnic_dev *dev = pci_get_drvdata(pdev);
+
+	cancel_work_sync(&dev->recovery);
+	/* While it may do DMA, what is under way ends. */
+	quiesce(dev);
+	cut_off(dev);
+	take_down(dev);
+}
+
+static void rnic_reset_done(struct pci_dev *pdev)
+{
+	pci_set_master(pdev);
+	bring_back(pci_get_drvdata(pdev));
+}
+
+static int alloc_vectors(struct rnic_dev *dev)
+{
+	/* One for commands and the port, and one a processor for completions. */
+	unsigned int wanted = min_t(unsigned int, num_online_cpus() + 1,
+				    RNIC_MSIX_VECTORS);
+	int vectors = pci_alloc_irq_vectors(dev->pdev, 1, wanted, PCI_IRQ_MSIX);
+
+	if (vectors < 0) {
+		pci_err(dev->pdev, "there are no MSI-X vectors: %d\n", vectors);
+		return vectors;
+	}
+	dev->vectors = vectors;
+	return 0;
+}
+
+static int map_function(struct rnic_dev *dev)
+{
+	struct pci_dev *pdev = dev->pdev;
+	int err;
+
+	err = pci_enable_device_mem(pdev);
+	if (err)
+		return err;
+	err = pci_request_mem_regions(pdev, RNIC_DRIVER_NAME);
+	if (err)
+		goto disable;
+	err = -ENODEV;
+	if (pci_resource_len(pdev, RNIC_BAR) <
+	    (u64)RNIC_UAR_PAGE_BYTES << RNIC_UAR_INDEX_BITS)
+		goto release;
+	/* A region's addresses have 47 bits (rnic_mr.c, that of all memory). */
+	err = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(47));
+	if (err)
+		goto release;
+	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
+	/* Registers and our own UAR; those of processes are mapped to them. */
+	dev->bar = pci_iomap_range(pdev, RNIC_BAR, 0,
+				   (RNIC_KERNEL_UAR + 1) * RNIC_UAR_PAGE_BYTES);
+	if (!dev->bar) {
+		err = -ENOMEM;
+		goto release;
+	}
+	pci_set_master(pdev);
+	return 0;
+release:
+	pci_release_mem_regions(pdev);
+disable:
+	pci_disable_device(pdev);
+	return err;
+}
+
+static void unmap_function(struct rnic_dev *dev)
+{
+	pci_clear_master(dev->pdev);
+	pci_iounmap(dev->pdev, dev->bar);
+	pci_release_mem_regions(dev->pdev);
+	pci_disable_device(dev->pdev);
+}
+
+static int rnic_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	struct rnic_dev *dev;
+	int err;
+
+	dev = kzalloc(sizeof(*dev), GFP_KERNEL);
+	if (!dev)
+		return -ENOMEM;
+	dev->pdev = pdev;
+	INIT_WORK(&dev->recovery, recover);
+	pci_set_drvdata(pdev, dev);
+	err = map_function(dev);
+	if (err)
+		goto free_dev;
+	err = check_blocks(dev);
+	if (err)
+		goto unmap;
+	/* Somebody before us, such as a kernel that has crashed, used it. */
+	if (rnic_read_reg(dev, RNIC_REG_DEVICE_CONTROL))
+		reset_function(dev);
+	err = alloc_vectors(dev);
+	if (err)
+		goto unmap;
+	err = rnic_admin_open(dev);
+	if (err)
+		goto free_vectors;
+	err = rnic_eqs_alloc(dev);
+	if (err)
+		goto close_admin;
+	err = start(dev);
+	if (err)
+		goto stop;
+	err = rnic_netdev_create(dev);
+	if (err)
+		goto stop;
+	rnic_netdev_update_carrier(dev);
+	err = rnic_ib_register(dev);
+	if (err)
+		goto destroy_netdev;
+	return 0;
+destroy_netdev:
+	rnic_netdev_destroy(dev);
+stop:
+	set_bit(RNIC_DEV_REMOVED, &dev->flags);
+	cancel_work_sync(&dev->recovery);
+	rnic_eqs_destroy(dev);
+	quiesce(dev);
+	pci_clear_master(pdev);
+	rnic_eqs_free(dev);
+close_admin:
+	rnic_admin_close(dev);
+free_vectors:
+	pci_free_irq_vectors(pdev);
+unmap:
+	unmap_function(dev);
+free_dev:
+	kfree(dev);
+	return err;
+}
+
+static void rnic_remove(struct pci_dev *pdev)
+{
+	struct rnic_dev *dev = pci_get_drvdata(pdev);
+
+	set_bit(RNIC_DEV_REMOVED, &dev->flags);
+	cancel_work_sync(&dev->recovery);
+	rnic_ib_unregister(dev);
+	rnic_netdev_destroy(dev);
+	rnic_eqs_destroy(dev);
+	quiesce(dev);
+	pci_clear_master(pdev);
+	rnic_eqs_free(dev);
+	rnic_admin_close(dev);
+	pci_free_irq_vectors(pdev);
+	unmap_function(dev);
+	kfree(dev);
+}
+
+static const struct pci_device_id rnic_ids[] = {
+	{ PCI_DEVICE(RNIC_PCI_VENDOR_ID, RNIC_PCI_DEVICE_ID) },
+	{ }
+};
+MODULE_DEVICE_TABLE(pci, rnic_ids);
+
+static const struct pci_error_handlers rnic_error_handlers = {
+	.reset_prepare = rnic_reset_prepare,
+	.reset_done = rnic_reset_done,
+};
+
+static struct pci_driver rnic_driver = {
+	.name = RNIC_DRIVER_NAME,
+	.id_table = rnic_ids,
+	.probe = rnic_probe,
+	.remove = rnic_remove,
+	.shutdown = rnic_remove,
+	.err_handler = &rnic_error_handlers,
+};
+module_pci_driver(rnic_driver);
+
+MODULE_DESCRIPTION("RDMA over Ethernet with the rnic device");
+MODULE_AUTHOR("The authors of rnic");
+MODULE_LICENSE("Dual BSD/GPL");

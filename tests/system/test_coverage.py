@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""`rnic coverage`: what runs have reached, merged; holes, excluded and closed points.
+
+usage: test_coverage.py RNIC [TEST...]
+"""
+import html.parser
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import rnic_tool
+from rnic_tool import main, rnic
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+VECTORS = ROOT / "tests/vectors"
+LISTS = ROOT / "tests/coverage"
+
+
+class Coverage(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def run_vectors(self, name, *arguments):
+        """Runs vectors; returns the folder of what they reach."""
+        into = self.folder / name
+        into.mkdir()
+        told = subprocess.run([rnic_tool.program, "verify", "--jobs", "1", *map(str, arguments)], env={**os.environ, "RNIC_COVERAGE": str(into)},
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=800)
+        self.assertEqual(told.returncode, 0, told.stdout[-2000:] + told.stderr)
+        return into
+
+    def figures(self, *arguments):
+        file = self.folder / "figures.json"
+        told = rnic("coverage", *arguments, "--json", file)
+        self.assertEqual(told.returncode, 0, told.stderr)
+        return json.loads(file.read_text())
+
+    def refused(self, what, *arguments):
+        told = rnic("coverage", *arguments)
+        self.assertEqual(told.returncode, 2, told.stdout + told.stderr)
+        self.assertIn(what, told.stderr)
+        self.assertEqual(len(told.stderr.splitlines()), 1)
+
+    def file(self, name, text):
+        path = self.folder / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    def test_wrong_input(self):
+        self.refused("there is no folder", self.folder / "nowhere")
+        self.refused("holds no coverage", self.folder)
+        other = self.folder / "other"
+        other.mkdir()
+        (other / "functional.000000000000.hits").write_bytes(b"\1")
+        self.refused("of another version", other)
+        (other / "functional.000000000000.hits").unlink()
+        (other / "Vrnic_top.1.hits").write_bytes(b"\1")
+        self.refused("Vrnic_top.1.points' is missing", other)
+        (other / "Vrnic_top.1.points").write_text("v_user\trtl/a.sv\t1\t1\t.rnic_top.u_a.Full\tFull\t1\n" * 2)
+        self.refused("does not belong to", other)
+
+    def rtl(self, hits):
+        """A folder with points of the RTL: of a queue and of an arbiter."""
+        into = self.folder / f"rtl{hits.hex()}"
+        into.mkdir()
+        paths = (".rnic_top.u_side.gen_port__BRA__2__KET__.u_queue.Full",
+                 ".rnic_top.u_side.u_arbiter.gen_b_Conflict__BRA__1__KET__.gen_Conflict__BRA__0__KET__.gen_point.Conflict")
+        (into / "Vrnic_top.7.points").write_text("".join(f"v_user\trtl/a.sv\t1\t1\t{path}\t{path.split('.')[-1]}\t1\n" for path in paths)
+                                                 + "v_line\trtl/a.sv\t1\t1\t.rnic_top\tblock\t1\n")
+        (into / "Vrnic_top.7.hits").write_bytes(hits)
+        return into
+
+    def test_points_of_the_rtl_are_named_by_instance_and_merged(self):
+        none = self.figures(self.rtl(b"\0\0\1"))
+        self.assertTrue(none["rtl"])
+        self.assertIn("rtl/u_side.gen_port[2].u_queue/Full", none["hole"])
+        self.assertIn("rtl/u_side.u_arbiter/Conflict 0 1", none["hole"])
+        self.assertEqual(none["by_block"]["u_side.u_arbiter"], {"points": 1, "excluded": 0, "reached": 0, "holes": 1})
+        both = self.figures(self.rtl(b"\1\0\0"), self.rtl(b"\0\1\0"))
+        self.assertEqual([name for name in both["hole"] if name.startswith("rtl/")], [])
+
+    def test_closed_points_that_open_are_named(self):
+        folder = self.rtl(b"\1\0\0")
+        closed = self.file("closed.txt", "rtl/u_side.gen_port[2].u_queue/Full\n")
+        self.assertEqual(rnic("coverage", folder, "--closed", closed).returncode, 0)
+        closed = self.file("closed.txt", "rtl/u_side.u_arbiter/Conflict 0 1\nevent/nothing of the kind\n")
+        told = rnic("coverage", folder, "--closed", closed)
+        self.assertEqual(told.returncode, 1)
+        self.assertIn("a closed point is open: rtl/u_side.u_arbiter/Conflict 0 1", told.stderr)
+        self.assertIn("event/nothing of the kind (there is no such point)", told.stderr)
+        self.refused("cannot read", folder, "--closed", self.folder / "nothing")
+
+    def test_excluded_points(self):
+        folder = self.rtl(b"\1\0\0")
+        excluded = self.file("excluded.toml", '[[excluded]]\npoints = ["rtl/u_side.u_arbiter/*"]\nreason = "they take turns"\n')
+        figures = self.figures(folder, "--excluded", excluded)
+        self.assertEqual(figures["by_block"]["u_side.u_arbiter"], {"points": 1, "excluded": 1, "reached": 0, "holes": 0})
+        reached = self.file("excluded.toml", '[[excluded]]\npoints = ["rtl/*/Full"]\nreason = "it never is"\n')
+        told = rnic("coverage", folder, "--excluded", reached)
+        self.assertEqual(told.returncode, 1)
+        self.assertIn("u_queue/Full is reached, and excluded as impossible", told.stderr)
+        for text, what in (("[[excluded]\n", "line 1"), ('[[excluded]]\npoints = ["event/*"]\n', "points and reason"), ("a = 1\n", "[[excluded]]"),
+                           ('[[excluded]]\npoints = ["no such/*"]\nreason = "x"\n', "no point is like 'no such/*'")):
+            self.refused(what, folder, "--excluded", self.file("excluded.toml", text))
+
+    def test_a_run_of_either_nic_reaches_what_it_shows(self):
+        for nic in ("rtl", "model"):
+            folder = self.run_vectors(nic, "--nic", nic, VECTORS / "rnr")
+            holes = set(self.figures(folder)["hole"])
+            for name in ("NAK/sent/receiver not ready/SEND", "NAK/received/receiver not ready/SEND", "packet/RC/SEND only/expected/RTS",
+                         "transition/RC/RTR to RTS", "outcome/RC/SEND/RTS/success"):
+                self.assertNotIn(name, holes, nic)
+            self.assertIn("packet/UD/SEND only/any/RTS", holes)
+
+    def test_page(self):
+        page = self.folder / "page.html"
+        self.assertEqual(rnic("coverage", self.rtl(b"\1\0\0"), "--html", page).returncode, 0)
+        text = page.read_text()
+        opened = []
+
+        class Reader(html.parser.HTMLParser):
+            def handle_starttag(self, tag, attributes):
+                if tag not in ("meta", "link"):
+                    opened.append(tag)
+
+            def handle_endtag(self, tag):
+                assert opened.pop() == tag, tag
+
+        Reader().feed(text)
+        self.assertEqual(opened, [])
+        self.assertIn("rtl/u_side.u_arbiter/Conflict 0 1", text)
+        self.assertNotIn("http", text)
+
+    def test_vectors_reach_what_is_closed(self):
+        """The sample that guards the closed points (docs/coverage.md)."""
+        folder = self.run_vectors("sample", VECTORS)
+        told = rnic("coverage", folder, "--closed", LISTS / "closed_sample.txt", "--excluded", LISTS / "excluded.toml")
+        self.assertEqual(told.returncode, 0, told.stderr)
+
+
+if __name__ == "__main__":
+    main(__doc__)

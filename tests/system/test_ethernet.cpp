@@ -1,0 +1,259 @@
+// Ethernet frames that are not RoCEv2: queue pairs of type RawPacket and the kernel driver's port on them
+// (docs/host_interface.md, Ethernet). RNIC_SEED=n replays a failure.
+#include <algorithm>
+#include <vector>
+
+#include "driver/ethernet/ethernet_port.hpp"
+#include "model/random.hpp"
+#include "tests/system/unreliable_world.hpp"
+
+using namespace rnic;
+using namespace rnic::test;
+using ethernet::EthernetPort;
+
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+constexpr std::uint64_t kBroadcast = 0xFFFF'FFFF'FFFF, kStranger = 0x0200'0000'00AA;
+constexpr std::uint64_t kGroup = 0x0100'5E00'00FB, kGroup6 = 0x3333'0000'0001;
+constexpr std::size_t kShortest = 60;  // on the wire, without frame check sequence (IEEE 802.3 clause 4A.4.2)
+
+/// A frame of the local experimental EtherType (IEEE 802).
+Bytes frame_of(model::Random& random, std::uint64_t dest, std::uint64_t source, std::size_t bytes) {
+  Bytes frame(bytes);
+  for (auto& byte : frame) byte = static_cast<std::uint8_t>(random.below(256));
+  for (unsigned i = 0; i < 6; ++i) {
+    frame[i] = static_cast<std::uint8_t>(dest >> 8 * (5 - i));
+    frame[6 + i] = static_cast<std::uint8_t>(source >> 8 * (5 - i));
+  }
+  frame[12] = 0x88;
+  frame[13] = 0xB5;
+  return frame;
+}
+
+/// A port, and what has come to it.
+struct Station {
+  explicit Station(Endpoint& at) : endpoint(at) {
+    port = must(EthernetPort::open(at.kernel(), [this](auto frame) { came.emplace_back(frame.begin(), frame.end()); }));
+  }
+  void send(const Bytes& frame) {
+    for (auto sent = port->send(frame); !sent.ok(); sent = port->send(frame)) {
+      REQUIRE(sent.error() == Error::kQueueFull);
+      endpoint.device().elapse(100);
+      port->poll();
+    }
+  }
+  [[nodiscard]] std::uint64_t mac() const { return endpoint.kernel().mac(); }
+  [[nodiscard]] std::uint64_t counter(Counter which) { return must(endpoint.kernel().counter(which)); }
+
+  Endpoint& endpoint;
+  std::unique_ptr<EthernetPort> port;
+  std::vector<Bytes> came;
+};
+
+void settle(Station& a, Station& b, std::uint64_t ns = 20'000) {
+  for (const auto end = a.endpoint.device().now_ns() + ns; a.endpoint.device().now_ns() < end;) {
+    a.endpoint.device().elapse(500);
+    a.port->poll();
+    b.port->poll();
+  }
+}
+
+Bytes padded(Bytes frame) {
+  frame.resize(std::max(frame.size(), kShortest));
+  return frame;
+}
+
+}  // namespace
+
+TEST_CASE("frames of 14 to 4096 bytes come as they were sent, padded to 60") {
+  const auto options = WorldOptions::from_environment("ethernet");
+  auto& world = fresh_world(options);
+  with_endpoints(world, [&](Endpoint& endpoint_a, Endpoint& endpoint_b) {
+    Station a(endpoint_a), b(endpoint_b);
+    model::Random random(options.seed, "ethernet");
+    std::vector<Bytes> sent;
+    for (const std::size_t bytes : {14, 15, 59, 60, 61, 63, 64, 65, 77, 78, 79, 128, 1514, 4032, 4095, 4096}) {
+      sent.push_back(frame_of(random, b.mac(), a.mac(), bytes));
+      a.send(sent.back());
+    }
+    settle(a, b);
+    REQUIRE(b.came.size() == sent.size());
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+      INFO("frame of " << sent[i].size() << " bytes");
+      CHECK(b.came[i] == padded(sent[i]));
+    }
+    CHECK(a.came.empty());
+    CHECK(a.port->counters().sent == sent.size());
+    CHECK(a.port->counters().failed == 0);
+    CHECK(b.counter(Counter::kRxEthernet) == sent.size());
+    CHECK(b.counter(Counter::kRxNotRoce) == sent.size());
+    CHECK(b.counter(Counter::kRxEthernetLost) == 0);
+    CHECK(a.counter(Counter::kTxFrames) == sent.size());
+    CHECK(a.counter(Counter::kTxRequests) == 0);
+    CHECK(a.port->send(Bytes(13)).error() == Error::kInvalidParameter);
+    CHECK(a.port->send(Bytes(4097)).error() == Error::kInvalidParameter);
+  });
+}
+
+TEST_CASE("the filter: own and broadcast address, groups by hash, all groups, everything; never what is our own") {
+  const auto options = WorldOptions::from_environment("ethernet_filter");
+  auto& world = fresh_world(options);
+  with_endpoints(world, [&](Endpoint& endpoint_a, Endpoint& endpoint_b) {
+    Station a(endpoint_a), b(endpoint_b);
+    model::Random random(options.seed, "ethernet");
+    // Bits by the documents: the registers of Linux drivers for these well-known groups.
+    REQUIRE(ethernet::group_bit(kGroup) != ethernet::group_bit(kGroup6));
+    const auto taken = [&](std::uint64_t dest, const kmd::EthernetReceive& also) {
+      b.port->receive_also(also);
+      b.came.clear();
+      const auto frame = frame_of(random, dest, a.mac(), 200);
+      a.send(frame);
+      settle(a, b, 5000);
+      if (b.came.empty()) return false;
+      REQUIRE(b.came.size() == 1);
+      REQUIRE(b.came[0] == frame);
+      return true;
+    };
+    const kmd::EthernetReceive group{.groups = std::uint64_t{1} << ethernet::group_bit(kGroup)};
+    CHECK(taken(b.mac(), {}));
+    CHECK(taken(kBroadcast, {}));
+    CHECK_FALSE(taken(kStranger, {}));
+    CHECK_FALSE(taken(kGroup, {}));
+    CHECK(taken(kGroup, group));
+    CHECK_FALSE(taken(kGroup6, group));
+    CHECK_FALSE(taken(kStranger, group));
+    CHECK(taken(kGroup6, {.all_groups = true}));
+    CHECK_FALSE(taken(kStranger, {.all_groups = true}));
+    CHECK(taken(kStranger, {.promiscuous = true}));
+    CHECK(taken(kGroup6, {.promiscuous = true}));
+    // To our own address: back in. A group's frame with our own address as its source: one of ours.
+    a.came.clear();
+    a.port->receive_also({.all_groups = true, .promiscuous = true});
+    const auto own = frame_of(random, a.mac(), a.mac(), 100);
+    a.send(own);
+    b.send(frame_of(random, kGroup, a.mac(), 100));
+    settle(a, b, 5000);
+    CHECK(a.came == std::vector<Bytes>{own});
+  });
+}
+
+TEST_CASE("the NIC refuses raw requests that are none, and takes raw queue pairs from the kernel alone") {
+  const auto options = WorldOptions::from_environment("ethernet_refused");
+  auto& world = fresh_world(options);
+  with_endpoints(world, [&](Endpoint& endpoint_a, Endpoint& endpoint_b) {
+    UnreliableSide user(endpoint_a);
+    const auto refused = umd::QueuePair::create_idle(
+        user.process,
+        {.send_cq = user.cq, .receive_cq = user.cq, .type = QpType::kRawPacket, .capacity = {4, 4, 1, 1, 0}});
+    CHECK_FALSE(refused.ok());
+    UnreliableSide a(endpoint_a, must(umd::ProcessContext::open_for_management(endpoint_a.kernel().kernel_node())));
+    for (const std::size_t bytes : {0, 13, 4097, 5000}) {
+      INFO(bytes << " bytes");
+      auto& qp = a.add_qp(QpType::kRawPacket);
+      must(qp.connect({}));
+      const auto segment = a.segment(0, bytes);
+      must(qp.post_send({.opcode = WqeOpcode::kSend, .id = 7, .segments = {&segment, 1}}));
+      const auto completion = a.sent();
+      CHECK(completion.id == 7);
+      CHECK(completion.status == CqeStatus::kLocLenErr);
+    }
+    auto& qp = a.add_qp(QpType::kRawPacket);
+    must(qp.connect({}));
+    const auto segment = a.segment(0, 100);
+    for (const auto opcode :
+         {WqeOpcode::kSendImmediate, WqeOpcode::kWrite, WqeOpcode::kRead, WqeOpcode::kSendInvalidate})
+      CHECK(qp.post_send({.opcode = opcode, .id = 8, .segments = {&segment, 1}}).error() == Error::kInvalidParameter);
+    CHECK(must(endpoint_b.kernel().counter(Counter::kRxFrames)) == 0);
+  });
+}
+
+TEST_CASE("without a receive WQE a frame is dropped, and those behind it come") {
+  const auto options = WorldOptions::from_environment("ethernet_no_receive");
+  auto& world = fresh_world(options);
+  with_endpoints(world, [&](Endpoint& endpoint_a, Endpoint& endpoint_b) {
+    Station a(endpoint_a);
+    UnreliableSide b(endpoint_b, must(umd::ProcessContext::open_for_management(endpoint_b.kernel().kernel_node())));
+    auto& qp = b.add_qp(QpType::kRawPacket);
+    must(qp.connect({}));
+    endpoint_b.kernel().receive_ethernet({.qpn = qp.qpn(), .enable = true});
+    model::Random random(options.seed, "ethernet");
+    const auto lost = frame_of(random, endpoint_b.kernel().mac(), a.mac(), 300);
+    const auto kept = frame_of(random, endpoint_b.kernel().mac(), a.mac(), 301);
+    a.send(lost);
+    endpoint_a.device().elapse(5000);
+    CHECK(must(qp.kernel_qp().counters())[hw::QpCounter::kNoReceive] == 1);
+    b.post_receive(qp, 1, 0, 4096);
+    endpoint_b.device().elapse(2000);
+    a.send(kept);
+    const auto got = b.received();
+    CHECK(got.status == CqeStatus::kSuccess);
+    CHECK(got.byte_count == kept.size());
+    CHECK_FALSE(got.grh);
+    CHECK(std::equal(kept.begin(), kept.end(), b.memory));
+    CHECK(b.untouched(kept.size(), 1000));
+    // A QPN that names nobody.
+    endpoint_b.kernel().receive_ethernet({.qpn = qp.qpn() ^ 0x10000, .enable = true});
+    const auto nobody = b.counter(Counter::kRxNoQp);
+    a.send(lost);
+    endpoint_a.device().elapse(5000);
+    CHECK(b.counter(Counter::kRxNoQp) == nobody + 1);
+    // And nobody at all.
+    endpoint_b.kernel().receive_ethernet({});
+    const auto before = b.counter(Counter::kRxEthernet);
+    a.send(lost);
+    endpoint_a.device().elapse(5000);
+    CHECK(b.counter(Counter::kRxEthernet) == before);
+    endpoint_b.kernel().receive_ethernet({});
+  });
+}
+
+TEST_CASE("frames of 1514 bytes from two send queues fill nine tenths of the wire, into one receive queue") {
+  constexpr std::size_t kFrames = 600;
+  const auto options = WorldOptions::from_environment("ethernet_rate");
+  auto& world = fresh_world(options);
+  std::unique_ptr<Station> stations[2];
+  std::size_t ready = 0;
+  std::uint64_t first_ns = 0, last_ns = 0;
+  const auto on_host = [&](std::size_t own, const std::function<void(Station&, Station&)>& work) {
+    world.add_app(own, "network stack", [&, own, work](Host& host) {
+      Endpoint endpoint(host);
+      stations[own] = std::make_unique<Station>(endpoint);
+      ++ready;
+      while (ready < 2) endpoint.device().elapse(1000);
+      work(*stations[own], *stations[1 - own]);
+      ++ready;
+      while (ready < 4) endpoint.device().elapse(1000);
+      stations[own].reset();
+    });
+  };
+  on_host(0, [&](Station& a, Station& b) {
+    model::Random random(options.seed, "ethernet");
+    const auto frame = frame_of(random, b.mac(), a.mac(), 1514);
+    // One alone waits for its WQEs, which it reads from host memory a few at a time.
+    Station second(a.endpoint);
+    for (std::size_t i = 0; i < kFrames; ++i) (i % 2 == 0 ? a : second).send(frame);
+    while (second.port->counters().sent < kFrames / 2) {
+      a.endpoint.device().elapse(100);
+      second.port->poll();
+    }
+  });
+  on_host(1, [&](Station& b, Station&) {
+    auto& device = b.endpoint.device();
+    for (const auto end = device.now_ns() + 1'000'000; b.came.size() < kFrames && device.now_ns() < end;) {
+      const auto before = b.came.size();
+      if (!b.port->poll()) device.elapse(20);
+      if (b.came.size() == before) continue;
+      if (before == 0) first_ns = device.now_ns();
+      last_ns = device.now_ns();
+    }
+    REQUIRE(b.came.size() == kFrames);
+    CHECK(b.counter(Counter::kRxEthernetLost) == 0);
+  });
+  world.run(10'000'000);
+  // With frame check sequence, preamble and gap (IEEE 802.3 clause 4A.4.2).
+  const double wire_ns = static_cast<double>((kFrames - 1) * (1514 + 24) * 8) / options.wire.rate_gbps;
+  INFO("took " << last_ns - first_ns << " ns, the wire " << wire_ns);
+  CHECK(wire_ns / static_cast<double>(last_ns - first_ns) >= 0.9);
+}
