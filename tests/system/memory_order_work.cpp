@@ -38,7 +38,9 @@ constexpr std::uint64_t kPatienceNs = 100'000;
 class SingleSteps {
  public:
   SingleSteps(Endpoint& a, Endpoint& b, std::uint64_t seed)
-      : random_(seed, "single steps"), a_(a, false, kBytes, kEntries), b_(b, false, kBytes, kEntries) {
+      : random_(seed, "single steps"),
+        a_(a, {.bytes = kBytes, .entries = kEntries}),
+        b_(b, {.bytes = kBytes, .entries = kEntries}) {
     sent_ = a_.take(kMessage);
     for (auto& sink : sinks_) sink = a_.take(kMessage);
     source_ = b_.take(kReads * kMessage);
