@@ -6,6 +6,8 @@ set -e
 folder=$(cd "$1" && pwd)
 number=$2
 shift 2
+mkdir -p /dev/shm
+mount -t tmpfs shm /dev/shm
 modprobe -a ib_uverbs rdma_ucm ib_umad
 insmod "$folder/rnic_ib.ko"
 mkdir -p /etc/libibverbs.d

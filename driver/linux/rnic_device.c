@@ -193,6 +193,7 @@ static const struct ib_device_ops rnic_ops = {
 	.query_srq = rnic_query_srq,
 	.reg_user_mr = rnic_reg_user_mr,
 	.req_notify_cq = rnic_req_notify_cq,
+	.rereg_user_mr = rnic_rereg_user_mr,
 	.resize_cq = rnic_resize_cq,
 
 	INIT_RDMA_OBJ_SIZE(ib_ah, rnic_ah, ibah),

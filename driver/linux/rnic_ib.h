@@ -125,6 +125,7 @@ struct rnic_mr {
 	__le64 *list;
 	dma_addr_t list_dma;
 	size_t list_bytes;
+	int access;
 	u32 max_pages;
 	u32 pages;
 };
@@ -279,6 +280,9 @@ int rnic_destroy_ah(struct ib_ah *ibah, u32 flags);
 struct ib_mr *rnic_get_dma_mr(struct ib_pd *ibpd, int access);
 struct ib_mr *rnic_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 			       u64 iova, int access, struct ib_udata *udata);
+struct ib_mr *rnic_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
+				 u64 length, u64 iova, int access,
+				 struct ib_pd *ibpd, struct ib_udata *udata);
 struct ib_mr *rnic_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
 			    u32 max_sg);
 int rnic_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,

@@ -79,6 +79,7 @@ static int create_mr(struct rnic_pd *pd, struct rnic_mr *mr, u64 iova,
 		return err;
 	}
 	mr->kind = RNIC_MR_REGION;
+	mr->access = access;
 	mr->ibmr.lkey = key;
 	mr->ibmr.rkey = key;
 	return 0;
@@ -186,6 +187,42 @@ release_umem:
 free_mr:
 	kfree(mr);
 	return ERR_PTR(err);
+}
+
+static int check_not_bound(struct rnic_dev *dev, u32 key)
+{
+	struct rnic_admin_mr_state state;
+	int err = rnic_admin_execute(dev, RNIC_ADMIN_OPCODE_QUERY_MR, key, NULL,
+				     state.word);
+
+	if (err)
+		return err;
+	return rnic_get(&state, RNIC_ADMIN_MR_STATE_BOUND_WINDOWS) ? -EBUSY : 0;
+}
+
+/* Another region, with another key; the core ends the one before then. */
+struct ib_mr *rnic_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
+				 u64 length, u64 iova, int access,
+				 struct ib_pd *ibpd, struct ib_udata *udata)
+{
+	struct rnic_mr *mr = to_rnic_mr(ibmr);
+	int err;
+
+	if (flags & ~IB_MR_REREG_SUPPORTED)
+		return ERR_PTR(-EOPNOTSUPP);
+	err = check_not_bound(to_rnic_dev(ibmr->device), ibmr->rkey);
+	if (err)
+		return ERR_PTR(err);
+	if (!(flags & IB_MR_REREG_TRANS)) {
+		start = mr->umem->address;
+		length = mr->umem->length;
+		iova = ibmr->iova;
+	}
+	return rnic_reg_user_mr(flags & IB_MR_REREG_PD ? ibpd : ibmr->pd, start,
+				length, iova,
+				flags & IB_MR_REREG_ACCESS ? access :
+							     mr->access,
+				udata);
 }
 
 struct ib_mr *rnic_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
