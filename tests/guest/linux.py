@@ -69,7 +69,8 @@ def outcome(guest):
         text, _ = guest.communicate(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         os.killpg(guest.pid, signal.SIGKILL)
-        raise Failure("the guest does not end")
+        text, _ = guest.communicate()
+        raise Failure(f"the guest does not end:\n{text}")
     if guest.returncode == SKIP:
         print(text)
         sys.exit(SKIP)

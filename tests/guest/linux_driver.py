@@ -28,7 +28,7 @@ pair() {
 }
 # Between guests: until the other one is there.
 until_there() {
-  for try in 1 2 3 4 5 6 7 8 9 10; do timeout 90 "$@" >/tmp/client 2>&1 && echo "well: $*" && return; sleep 1; done
+  for try in $(seq 60); do timeout 90 "$@" >/tmp/client 2>&1 && echo "well: $*" && return; sleep 1; done
   echo "FAILED: $*"; cat /tmp/client; exit 1
 }
 quiet_kernel() { if dmesg | grep -E 'BUG:|WARNING:|Oops|device has failed|QP1 has not'; then exit 1; fi; }
@@ -55,6 +55,37 @@ pair ib_send_lat -x 1 -n 50 -c UC
 pair ib_send_lat -x 1 -n 100 -e
 pair ib_atomic_bw -x 1 -n 100
 pair ib_atomic_lat -x 1 -n 100 -A CMP_AND_SWAP
+"""
+# Over the port's network interface: ARP, ping, a copy by TCP of which both know the sum, and programs that exchange their data by TCP.
+TCP = r"""
+cat >/tmp/tcp.py <<'END'
+import hashlib, socket, sys
+data = b"".join(hashlib.sha256(i.to_bytes(4, "big")).digest() for i in range(8192))
+if sys.argv[1] == "serve":
+    listener = socket.create_server(("10.0.0.1", 5000))
+    peer, _ = listener.accept()
+    peer.sendall(data)
+    sys.exit(peer.recv(1) != b"y")
+peer = socket.create_connection(("10.0.0.1", 5000), timeout=60)
+got = b""
+while len(got) < len(data):
+    got += peer.recv(65536) or sys.exit("the connection ends")
+peer.sendall(b"y" if got == data else b"n")
+sys.exit(got != data)
+END
+"""
+TCP_SERVER = TCP + r"""
+python3 /tmp/tcp.py serve
+echo "well: copied by TCP"
+ibv_rc_pingpong -c -g 1 -n 10
+ibv_ud_pingpong -c -g 1 -n 10
+"""
+TCP_CLIENT = TCP + r"""
+until_there busybox ping -c 3 10.0.0.1
+until_there python3 /tmp/tcp.py fetch
+until_there ibv_rc_pingpong -c -g 1 -n 10 10.0.0.1
+until_there ibv_ud_pingpong -c -g 1 -n 10 10.0.0.1
+ip neigh show | grep -q '10.0.0.1 .*lladdr 02:00:00:00:00:01'
 """
 RELOAD = r"""
 for i in 1 2 3; do rmmod rnic_ib; insmod {folder}/rnic_ib.ko; done
@@ -170,8 +201,8 @@ def guests(rnic, folder, nic, *scripts):
 
 
 def run(rnic, folder, nic, long, unloads):
-    server = PROGRAMS + "rping -s -a 10.0.0.1 -V -C 10 -S 4000\nucmatose -b 10.0.0.1\nib_write_bw -R -x 1 -n 100\n"
-    client = PROGRAMS + "until_there rping -c -a 10.0.0.1 -V -C 10 -S 4000\nuntil_there ucmatose -s 10.0.0.1\nuntil_there ib_write_bw -R -x 1 -n 100 10.0.0.1\n"
+    server = PROGRAMS + TCP_SERVER + "rping -s -a 10.0.0.1 -V -C 10 -S 4000\nucmatose -b 10.0.0.1\nib_write_bw -R -x 1 -n 100\n"
+    client = PROGRAMS + TCP_CLIENT + "until_there rping -c -a 10.0.0.1 -V -C 10 -S 4000\nuntil_there ucmatose -s 10.0.0.1\nuntil_there ib_write_bw -R -x 1 -n 100 10.0.0.1\n"
     guests(rnic, folder, nic, server + "quiet_kernel" + RELOAD + "quiet_kernel\n", client + "quiet_kernel\n")
     if not long:
         return
