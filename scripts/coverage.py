@@ -5,15 +5,16 @@ usage: coverage.py FOLDER... [--build BUILD] [--explained FILE] [--least PERCENT
   FOLDER       with the files MODEL.hits that programs of the preset coverage left (RNIC_COVERAGE)
   --build      where the tables MODEL.points are (build/coverage)
   --explained  lines that nothing need reach, each with the reason (tests/coverage/explained.toml)
-  --least      of the lines of rtl/ must be reached (98)
+  --least      percent of the lines of rtl/ must be reached (98)
   --lines      prints every line that is not reached, with its place; --bits: signals of which a bit never changes
   --within     of these files alone (names below rtl/); nothing is judged
-Exit code: 0; 1 less is reached, a line is neither reached nor explained, or an explanation is stale; 2 usage.
+Exit code: 0; 1 less is reached, a line is neither reached nor explained, or an explanation is of a line that there is not; 2 usage.
 """
 import argparse
 import collections
 import fnmatch
 import json
+import os
 import pathlib
 import re
 import sys
@@ -53,6 +54,7 @@ def read(folders, build):
                 for index, hit in enumerate(data):
                     hits[index] |= hit
         for (kind, file, line, column, _, comment, lines), hit in zip(rows, hits):
+            file = os.path.normpath(file)  # of a unit test: by way of the folder of the includes
             if file.startswith("rtl/"):
                 key = (kind, file, int(line), int(column), comment)
                 known = points.setdefault(key, [lines, False])
@@ -98,15 +100,17 @@ def explanations(path):
 
 
 def explain(files, entries):
-    """Of each file the lines that an entry explains. Marks what of the entries was of use."""
+    """Of each file the lines that are not reached, and that an entry explains. Marks what of the entries stands in a file."""
     explained = {}
     for file in files:
-        for line in file.missed():
+        mine = [entry for entry in entries if any(fnmatch.fnmatchcase(file.name, glob) for glob in entry["files"])]
+        for line, hit in file.lines.items():
             text = " ".join(file.text[line - 1].split())
-            for entry in entries:
-                if any(fnmatch.fnmatchcase(file.name, glob) for glob in entry["files"]) and text in entry["lines"]:
-                    explained.setdefault(file.name, set()).add(line)
+            for entry in mine:
+                if text in entry["lines"]:
                     entry["used"].add(text)
+                    if not hit:
+                        explained.setdefault(file.name, set()).add(line)
     return explained
 
 
@@ -174,7 +178,7 @@ def main():
                      f"{arguments.explained}")
     for entry in entries:
         for text in sorted(set(entry["lines"]) - entry["used"]):
-            wrong.append(f"{arguments.explained}: '{text}' in {', '.join(entry['files'])} is reached, or not there: take the explanation out")
+            wrong.append(f"{arguments.explained}: '{text}' in {', '.join(entry['files'])} is no line with a statement: take the explanation out")
     for each in wrong:
         print(f"coverage.py: {each}", file=sys.stderr)
     return 1 if wrong else 0

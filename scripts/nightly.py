@@ -49,6 +49,7 @@ LONG = [
     ("connections_rtl", "RNIC_CONNECTIONS=10000 {bin}/test_system_many_connections"),
     ("planted_faults", "scripts/planted_faults.py --jobs $(nproc)"),
     ("example_faults", "scripts/example_faults.py --jobs $(nproc) --bin {bin}"),
+    ("coverage", "scripts/coverage.sh --all"),
     ("proofs", "ctest --test-dir {build} -L formal"),
     ("asan", "scripts/sanitize.sh address --all"),
     ("tsan", "scripts/sanitize.sh thread"),

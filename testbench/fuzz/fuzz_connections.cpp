@@ -157,7 +157,8 @@ void FuzzEpisode::connect_side(std::size_t pair, std::size_t host, std::uint32_t
   qp.framed = pair < FuzzProcess::kPlainQps && pair % 4 != 3;
   target.victim = !qp.framed;
   sides_[host].targets[pair] = target;
-  qp.changing = false;
+  qp.honest = qp.honest && !qp.lied_early;
+  qp.changing = qp.lied_early = false;
 }
 
 calls::QueryQp::Answer FuzzEpisode::query(std::size_t pair, std::size_t host) {

@@ -54,6 +54,7 @@ void FuzzEpisode::run() {
   for (const auto& side : sides_) {
     report_.completions += side.process->completions();
     report_.successes += side.process->successes();
+    report_.outcomes += side.process->judged();
   }
   if (failed_) return;  // what is stuck may never come down
   const std::uint64_t end = world_.host(0).nic().cycles();

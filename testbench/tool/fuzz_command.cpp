@@ -56,6 +56,7 @@ nlohmann::ordered_json fuzz_json(const FuzzReport& report, const FuzzArguments& 
           {"live", report.live},
           {"wqes", report.wqes},
           {"judged", report.judged},
+          {"outcomes", report.outcomes},
           {"violations", report.violations.size()},
           {"violation", notes},
           {"accesses", report.accesses},

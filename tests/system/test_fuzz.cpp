@@ -20,6 +20,8 @@ TEST_CASE("a planted fault is reported within a few thousand frames; without one
       {PlantedFault::kWritable, "in memory without the right to write changed"},
       {PlantedFault::kSharedDomain, "in memory of another domain changed"},
       {PlantedFault::kLeakyByte, "a secret byte, 0xf5,"},
+      {PlantedFault::kWrongStatus, "status 0x1, which it cannot have"},
+      {PlantedFault::kLostEntry, "complet"},
       {PlantedFault::kLongList, "those of the page list changed"}};
   for (const auto& [planted, what] : kinds) {
     DYNAMIC_SECTION("fault " << static_cast<int>(planted)) {
