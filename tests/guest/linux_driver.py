@@ -5,8 +5,8 @@ usage: linux_driver.py RNIC FOLDER [--long] [--unloads N] [--nic NIC]
 
 FOLDER has what was built of driver/linux and driver/rdma-core. Two guests of one machine: each runs the programs over its own NIC, then they
 connect to each other by the kernel's rdma_cm. --long: also what takes longer: perftest, NVMe over fabrics from one guest to the other,
-rdma-core's own tests, the module unloaded N times (10) under traffic, a reset and a failure of the device. Exit code: 0 all is well, 1 something is not, 77 something is
-missing that is needed.
+rdma-core's own tests, the module unloaded N times (10) under traffic, a reset and a failure of the device. Exit code: 0 all is well, 1
+something is not, 77 something is missing that is needed.
 """
 import argparse
 import pathlib
@@ -194,7 +194,8 @@ def guests(rnic, folder, nic, *scripts):
     with tempfile.TemporaryDirectory(prefix="rnic-linux-test") as work:
         hosts = [word for number in range(len(scripts)) for word in ("--guest", str(number))]
         machine = Machine(rnic, pathlib.Path(work), *hosts, "--nic", nic)
-        running = [machine.guest(number, *guest_command(folder, number, script)) for number, script in enumerate(scripts)]
+        kernel = (folder / "version").read_text().strip()
+        running = [machine.guest(number, *guest_command(folder, number, script), kernel=kernel) for number, script in enumerate(scripts)]
         for number, guest in enumerate(running):
             print(f"guest {number}:\n{outcome(guest)}", flush=True)
         machine.end()
