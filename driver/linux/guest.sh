@@ -6,9 +6,11 @@ set -e
 folder=$(cd "$1" && pwd)
 number=$2
 shift 2
-mkdir -p /dev/shm
-mount -t tmpfs shm /dev/shm
+[ -d /dev/shm ] || { mkdir /dev/shm && mount -t tmpfs shm /dev/shm; }
 modprobe -a ib_uverbs rdma_ucm ib_umad
+# Once more: with the module as it is now, not as it was read before.
+if [ -d /sys/module/rnic_ib ]; then rmmod rnic_ib; fi
+echo 3 >/proc/sys/vm/drop_caches
 insmod "$folder/rnic_ib.ko"
 mkdir -p /etc/libibverbs.d
 rm -f /etc/libibverbs.d/*.driver

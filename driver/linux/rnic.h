@@ -231,7 +231,7 @@ void rnic_eth_arm(struct rnic_eth *eth);
 
 int rnic_ib_register(struct rnic_dev *dev);
 void rnic_ib_unregister(struct rnic_dev *dev);
-void rnic_ib_fatal(struct rnic_ibdev *ib);
+void rnic_ib_port_changed(struct rnic_dev *dev);
 void rnic_ib_event(struct rnic_ibdev *ib, const struct rnic_eqe *eqe);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* The RDMA device: what it is, its port, its registration, its events. */
 #include <linux/module.h>
+#include <linux/rtnetlink.h>
 #include <linux/slab.h>
 #include <net/addrconf.h>
 #include <rdma/ib_addr.h>
@@ -85,12 +86,17 @@ u8 rnic_active_mtu(struct rnic_dev *dev)
 	return min_t(u32, iboe_get_mtu(mtu), dev->caps.max_mtu);
 }
 
+static bool is_active(struct rnic_dev *dev)
+{
+	return netif_running(dev->netdev) && netif_carrier_ok(dev->netdev) &&
+	       !rnic_failed(dev);
+}
+
 static int query_port(struct ib_device *ibdev, u32 port,
 		      struct ib_port_attr *attr)
 {
 	struct rnic_dev *dev = to_rnic_dev(ibdev);
-	bool up = netif_running(dev->netdev) && netif_carrier_ok(dev->netdev) &&
-		  !rnic_failed(dev);
+	bool up = is_active(dev);
 	u16 speed;
 	u8 width;
 	int err;
@@ -233,10 +239,12 @@ static void init(struct rnic_ibdev *ib, struct rnic_dev *dev)
 	ib_set_device_ops(&ib->ibdev, &rnic_ops);
 }
 
-/* No event and no work reach it any more when this returns. */
+/* No event, no work and no change of the interface reach it any more. */
 static void forget(struct rnic_dev *dev, struct rnic_ibdev *ib)
 {
+	rtnl_lock();
 	WRITE_ONCE(dev->ib, NULL);
+	rtnl_unlock();
 	rnic_eqs_synchronize(dev);
 	cancel_work_sync(&ib->gsi_work);
 }
@@ -286,14 +294,21 @@ void rnic_ib_unregister(struct rnic_dev *dev)
 
 static void port_event(struct rnic_ibdev *ib)
 {
-	bool up = rnic_netdev_update_carrier(ib->dev);
 	struct ib_event event = {
 		.device = &ib->ibdev,
-		.event = up ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR,
+		.event = is_active(ib->dev) ? IB_EVENT_PORT_ACTIVE :
+					      IB_EVENT_PORT_ERR,
 		.element.port_num = RNIC_PORT,
 	};
 
 	ib_dispatch_event(&event);
+}
+
+/* The interface went up or down. With the lock of rtnl. */
+void rnic_ib_port_changed(struct rnic_dev *dev)
+{
+	if (dev->ib)
+		port_event(dev->ib);
 }
 
 static void cq_event(struct rnic_ibdev *ib, u32 type, u32 number)
@@ -349,6 +364,7 @@ void rnic_ib_event(struct rnic_ibdev *ib, const struct rnic_eqe *eqe)
 		break;
 	case RNIC_EQE_TYPE_PORT_ACTIVE:
 	case RNIC_EQE_TYPE_PORT_ERROR:
+		rnic_netdev_update_carrier(ib->dev);
 		port_event(ib);
 		break;
 	case RNIC_EQE_TYPE_SRQ_ERROR:

@@ -244,6 +244,8 @@ static int rnic_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	struct rnic_dev *dev;
 	int err;
 
+	/* A process maps whole pages, and there is a UAR in each of ours. */
+	BUILD_BUG_ON(PAGE_SIZE != RNIC_UAR_PAGE_BYTES);
 	dev = kzalloc(sizeof(*dev), GFP_KERNEL);
 	if (!dev)
 		return -ENOMEM;

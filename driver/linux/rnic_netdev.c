@@ -120,12 +120,14 @@ static int rnic_open(struct net_device *netdev)
 		return err;
 	netif_start_queue(netdev);
 	rnic_netdev_update_carrier(dev);
+	rnic_ib_port_changed(dev);
 	return 0;
 }
 
 static int rnic_stop(struct net_device *netdev)
 {
 	close_queues(netdev);
+	rnic_ib_port_changed(dev_of(netdev));
 	return 0;
 }
 
