@@ -17,7 +17,7 @@ for option in "$@"; do
 done
 jobs=$(nproc)
 export RNIC_COVERAGE=$root/build/coverage/hits
-tests='^(rtl/.*|vectors/.*|vectors_on_(rtl,model|model,rtl)|system/(compare|device_reset|extremes|flow_control|keys|memory_operations|multicast|operations|packets_by_state|pcie_sweep|protection|qp_counters|queue_pair_life|recovery|srq|unreliable))$'
+tests='^(rtl/.*|vectors/.*|vectors_on_(rtl,model|model,rtl)|system/(compare|device_reset|extremes|flow_control|keys|memory_operations|multicast|operations|packets_by_state|pcie_sweep|protection|qp_counters|queue_pair_life|recovery|requests_by_state|srq|unreliable))$'
 [[ $all == no ]] || tests='^(rtl|vectors|system|server)'
 cmake --preset coverage
 cmake --build --preset coverage
@@ -26,6 +26,8 @@ mkdir -p "$RNIC_COVERAGE"
 code=0
 ctest --preset coverage -j "$jobs" --no-tests=error -R "$tests" || code=1
 build/coverage/bin/rnic soak --cycles 60000 --seed 1 || code=1
+build/coverage/bin/rnic fuzz --nic model --frames 50000 --seed 7 || code=1
+build/coverage/bin/rnic compare --nic model,model --operations 30000 --seed 5 || code=1
 build/coverage/bin/rnic fuzz --frames 3000 --seed 1 --corpus tests/fuzz_corpus || code=1
 find build/coverage -name '*.points' -not -path '*/hits/*' -exec cp -t "$RNIC_COVERAGE" {} +
 scripts/coverage.py "$RNIC_COVERAGE" --json build/coverage/code.json || code=1

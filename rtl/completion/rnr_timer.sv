@@ -9,7 +9,6 @@ module rnr_timer (
   // Milliseconds * 1000 / 4.096
   always_comb begin
     unique case (code_i)
-      5'd0:  units_o = 18'd160000;
       5'd1:  units_o = 18'd3;
       5'd2:  units_o = 18'd5;
       5'd3:  units_o = 18'd8;
@@ -41,7 +40,7 @@ module rnr_timer (
       5'd29: units_o = 18'd60000;
       5'd30: units_o = 18'd80000;
       5'd31: units_o = 18'd120000;
-      default: units_o = 18'd160000;
+      default: units_o = 18'd160000;  // 0
     endcase
   end
 endmodule

@@ -17,7 +17,7 @@
 /// that of the awaited response therefore says that the latter is lost: an implied NAK (9.7.5.2.3),
 /// gap_o, from which the requester sends again. Once it has gone back to that PSN (recovering),
 /// such a response tells nothing new. A NAK that ends the awaited Read itself may name any PSN of
-/// it.
+/// it; an RNR NAK of the awaited PSN asks for a wait (9.7.5.2.8), and is none of its loss.
 ///
 /// An ACK has credits in its AETH, and so have Read responses but those in the middle: they reach
 /// as far as MSN + credits, the LSN (9.7.7.2.5).
@@ -50,7 +50,7 @@ module rx_response (
   assign is_only   = desc_i.opcode == rnic_pkg::RcOpcodeReadResponseOnly;
 
   // ---- Comparisons, registered ----
-  logic awaited, at_start, is_full, is_final, is_psn_open, fatal, has_aeth, is_positive;
+  logic awaited, at_start, is_full, is_final, is_psn_open, fatal, is_rnr, has_aeth, is_positive;
   logic [12:0] mtu;
   logic [3:0] mtu_shift;
   logic [31:0] left;
@@ -73,6 +73,7 @@ module rx_response (
   assign later       = (left == 32'd0) ? 24'd0 : 24'((left - 32'd1) >> mtu_shift);
   assign wqe_slot    = slot_i.wqe_idx & ~(16'hffff << ctx_i.log_depth);
   assign fatal       = is_ack && desc_i.syndrome[7:5] == KindNak && desc_i.syndrome != NakPsn;
+  assign is_rnr      = desc_i.syndrome[7:5] == KindRnr;
   assign is_positive = desc_i.syndrome[7:5] == KindAck;
   assign has_aeth    = is_ack || is_first || is_last || is_only || is_atomic;
 
@@ -102,8 +103,8 @@ module rx_response (
     naks_q     <= (desc_i.syndrome[7:5] == KindRnr || desc_i.syndrome[7:5] == KindNak) &&
         is_psn_open && (fatal || distance < repeated);
     on_time_q  <= !is_ack && awaited && beyond == 24'd0 && is_psn_open;
-    late_q     <= awaited && is_psn_open && !beyond[23] && (beyond != 24'd0 || is_ack) &&
-        !(fatal && beyond <= later);
+    late_q     <= awaited && is_psn_open && !beyond[23] &&
+        (beyond != 24'd0 || (is_ack && !is_rnr)) && !(fatal && beyond <= later);
     legal_q    <= (is_positive || !has_aeth) &&
         (is_final ? legal_final && 32'(desc_i.payload_length) == left : legal_other && is_full);
     at_start_q <= at_start;

@@ -462,7 +462,8 @@ class ProtocolModel {
       const std::uint32_t expected = read.expected(qp.mtu()), beyond = psn24(d.psn - expected);
       // Settled point 46: a NAK that ends a request belongs to the one whose PSN it names.
       const std::uint32_t to_come = std::max<std::uint32_t>(1, (read.length - read.offset + qp.mtu() - 1) / qp.mtu());
-      const bool refused = is_fatal && beyond < to_come;
+      // 9.7.5.2.8: an RNR NAK of the very request is an answer to it.
+      const bool refused = (is_fatal && beyond < to_come) || (kind == 1 && beyond == 0);
       if (beyond < 0x800000 && !refused && (beyond != 0 || d.opcode == 0x11)) {
         count(hw::Counter::kRxGaps);
         const bool told = c.recovering && c.rec_psn == expected;

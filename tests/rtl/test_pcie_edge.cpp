@@ -312,7 +312,7 @@ struct Dma : Agent {
     if (!d.dma_req_valid_o || !d.dma_req_ready_i) return;
     const auto h = get<rtl::DmaReqHdr>(d.dma_req_hdr_o);
     const bool read = h.tlp_type == static_cast<std::uint8_t>(rtl::TlpType::kMemRead);
-    const auto range = check_request(h, read ? 512 : 256);
+    const auto range = check_request(h, read ? most_read : 256);
     if (read) {
       REQUIRE(d.dma_req_last_o == 1);
       completer.request(h.tag, range);
@@ -335,6 +335,7 @@ struct Dma : Agent {
       ++wr_tlps;
     }
   }
+  std::uint32_t most_read = 512;  ///< Bytes that a read may ask for
   void write(std::uint64_t addr, std::uint32_t length, std::uint8_t fill) {
     lengths.push_back(length);
     for (std::uint64_t line = addr & ~63ull; line < addr + length; line += 64) {
@@ -383,6 +384,25 @@ TEST_CASE("pcie_edge: a read asked for after wr_done sees the write", "[rtl]") {
   bench.run(2);
   CHECK(dma.events_rd == dma.rd_tlps);
   CHECK(dma.events_wr == dma.wr_tlps);
+}
+
+TEST_CASE("pcie_edge: reads are cut as Max_Read_Request_Size says, reserved values are the least (7.5.3.4)", "[rtl]") {
+  Edge edge(seed());
+  Dma dma(edge);
+  auto& bench = edge.bench;
+  // The engine never asks for more than 512 bytes.
+  constexpr std::array<std::uint32_t, 8> kMost = {128, 256, 512, 512, 512, 512, 128, 128};
+  for (unsigned value = 0; value < kMost.size(); ++value) {
+    INFO("value " << value);
+    bench.dut->cfg_max_read_req_i = static_cast<CData>(value);
+    bench.run(4);
+    dma.most_read = kMost.at(value);
+    const auto before = dma.rd_tlps;
+    dma.read(0x10000, 1024);
+    bench.run_until([&] { return !dma.answers.empty() && dma.answers.back().last; }, 1000, "data");
+    CHECK(dma.rd_tlps - before == 1024 / dma.most_read);
+    dma.answers.clear();
+  }
 }
 
 TEST_CASE("pcie_edge: nothing leaves while bus mastering is off", "[rtl]") {
