@@ -6,6 +6,8 @@ namespace rnic::testbench {
 namespace {
 
 constexpr std::size_t kCompletionBoundary = 128;
+/// Edges of its clock. What comes in between is seen together, which costs fewer events, and no goodput.
+constexpr std::uint64_t kLooksEvery = 8;
 
 }  // namespace
 
@@ -40,8 +42,9 @@ void NicModel::reset() {
   schedule(reset_end_);
 }
 
-/// The next edge is `number`.
+/// The next edge is `number`, or the next one behind it at which it looks.
 void NicModel::schedule(std::uint64_t number) {
+  number = (number + kLooksEvery - 1) / kLooksEvery * kLooksEvery;
   edge_event_.cancel();
   due_ = edges_.edge(number);
   edge_event_.notify_at(due_);

@@ -110,6 +110,7 @@ void VectorSession::ring_reads(const VectorStep& step) {
     ring = sends ? qp.send_ring() : qp.receive_ring();
     bytes = sends ? qp.send_ring_bytes() : qp.receive_ring_bytes();
   }
+  if (ring == nullptr) throw VectorFailure(fmt::format("{}: Receives come from the shared queue", step.text));
   auto& root = world_.host(step.host).root_complex();
   const auto rule = always(step.reads.value_or(model::PcieFault::kTimeout), ring, bytes);
   root.disarm(rule.match);

@@ -158,7 +158,6 @@ void read_ring_reads(Reader& from, const VectorSetup& setup, VectorStep& to) {
     to.qp = read_qp(from, setup, "qp");
   else if (!setup.srq)
     from.fail("the setup has no \"srq\"");
-  if (to.queue == VectorQueue::kReceive && setup.srq) from.fail("Receives come from the shared queue");
   const auto answer = from.name("answer", kAnswers);
   if (answer >= 0) to.reads = static_cast<model::PcieFault>(answer);
 }

@@ -7,7 +7,7 @@
 namespace rnic::wire_check {
 namespace {
 
-constexpr std::size_t kSlices = 8, kMasked = 8 + 40 + 8 + 12;  // link header, IPv6, UDP, BTH
+constexpr std::size_t kSlices = 16, kMasked = 8 + 40 + 8 + 12;  // link header, IPv6, UDP, BTH
 
 using Tables = std::array<std::array<std::uint32_t, 256>, kSlices>;
 
@@ -35,9 +35,10 @@ std::uint32_t run(std::uint32_t crc, std::span<const std::uint8_t> bytes) {
   const std::uint8_t* at = bytes.data();
   std::size_t left = bytes.size();
   for (; left >= kSlices; left -= kSlices, at += kSlices) {
-    const std::uint32_t one = crc ^ word(at), two = word(at + 4);
-    crc = kTables[7][one & 0xff] ^ kTables[6][one >> 8 & 0xff] ^ kTables[5][one >> 16 & 0xff] ^ kTables[4][one >> 24] ^
-          kTables[3][two & 0xff] ^ kTables[2][two >> 8 & 0xff] ^ kTables[1][two >> 16 & 0xff] ^ kTables[0][two >> 24];
+    const std::array<std::uint32_t, kSlices / 4> words = {crc ^ word(at), word(at + 4), word(at + 8), word(at + 12)};
+    crc = 0;
+#pragma GCC unroll 16
+    for (std::size_t i = 0; i < kSlices; ++i) crc ^= kTables[kSlices - 1 - i][words[i / 4] >> 8 * (i % 4) & 0xff];
   }
   for (; left != 0; --left) crc = crc >> 8 ^ kTables[0][(crc ^ *at++) & 0xff];
   return crc;
