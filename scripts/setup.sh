@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian 12 packages that the project builds with, those that are missing, as root or through sudo.
 # usage: scripts/setup.sh [--browser] [--clients] [--interop] [--slurm]     --browser: what the tests of the label report and the pictures need besides;
-# --clients: the programs that the tests of the label clients run; --interop: QEMU, and what its guest for the label interop is made of;
+# --clients: the programs that the tests of the label clients run; --interop: QEMU, and what its guests for the labels interop and linux are made of, kernel headers too;
 # --slurm: a cluster of one node, for the test of scripts/campaign
 set -euo pipefail
 
@@ -11,7 +11,7 @@ for switch in "$@"; do
   case $switch in
     --browser) packages+=(chromium chromium-driver fonts-dejavu-core pngquant) ;;
     --clients) packages+=(ibverbs-utils perftest python3-pyverbs rdma-core rdmacm-utils) ;;
-    --interop) packages+=(qemu-system-x86 busybox-static cpio gzip kmod linux-headers-amd64 sparse iproute2 ibverbs-utils ibverbs-providers perftest rdmacm-utils) ;;
+    --interop) packages+=(qemu-system-x86 busybox-static cpio gzip kmod linux-headers-amd64 sparse dpkg-dev iproute2 ibverbs-utils ibverbs-providers perftest python3-pyverbs rdma-core rdmacm-utils) ;;
     --slurm) packages+=(slurm-wlm) ;;
     *) echo "setup.sh: what is $switch?" >&2; exit 2 ;;
   esac

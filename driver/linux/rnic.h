@@ -11,6 +11,7 @@
 #include <linux/etherdevice.h>
 #include <linux/interrupt.h>
 #include <linux/io.h>
+#include <linux/mutex.h>
 #include <linux/netdevice.h>
 #include <linux/pci.h>
 #include <linux/semaphore.h>
@@ -87,6 +88,53 @@ struct rnic_caps {
 	bool window_type2;
 };
 
+/* Longest region, and largest page of one. */
+#define RNIC_REGION_BYTES BIT_ULL(47)
+#define RNIC_LOG_PAGE_MAX 30
+
+struct rnic_region {
+	u32 key;
+	u32 pdn;
+	u64 iova;
+	u64 length;
+	dma_addr_t list;
+	u8 log_page;
+	int access;
+};
+
+/*
+ * Numbers of what the network interface has; what is above it begins behind
+ * them (rnic_ib.h). There are no QPs with the indexes 0 and 1 but QP1.
+ */
+#define RNIC_ETH_PDN 0U
+#define RNIC_ETH_CQN BIT(RNIC_CQ_INDEX_BITS)
+#define RNIC_ETH_QPN (BIT(RNIC_QP_INDEX_BITS) | 2U)
+#define RNIC_ETH_KEY BIT(8)
+
+#define RNIC_ETH_LOG_DEPTH 8
+#define RNIC_ETH_DEPTH BIT(RNIC_ETH_LOG_DEPTH)
+
+/* Queues of the network interface, while it is up (rnic_eth.c). */
+struct rnic_eth {
+	struct rnic_dev *dev;
+	struct net_device *netdev;
+	struct napi_struct *napi;
+	/* Send ring, receive ring, record; completion ring. */
+	u8 *rings;
+	dma_addr_t rings_dma;
+	struct rnic_cqe *cqes;
+	dma_addr_t cqes_dma;
+	u32 consumer;
+	struct sk_buff *sent[RNIC_ETH_DEPTH];
+	dma_addr_t sent_dma[RNIC_ETH_DEPTH];
+	u16 send_producer;
+	u16 send_consumer;
+	struct page *pages[RNIC_ETH_DEPTH];
+	dma_addr_t pages_dma[RNIC_ETH_DEPTH];
+	u16 receive_producer;
+	u16 receive_consumer;
+};
+
 enum rnic_dev_flag {
 	/* The device has failed: nothing of it is used until it is reset. */
 	RNIC_DEV_FAILED,
@@ -106,6 +154,10 @@ struct rnic_dev {
 	/* Null while there is none; set and cleared in process context only. */
 	struct rnic_ibdev *ib;
 	struct work_struct recovery;
+	/* Page list of all memory, for keys of the kernel's. */
+	struct mutex all_memory_mutex; /* Whoever makes it */
+	__le64 *all_memory;
+	dma_addr_t all_memory_dma;
 };
 
 static inline void rnic_write_reg(struct rnic_dev *dev, u32 offset, u64 value)
@@ -151,6 +203,10 @@ int rnic_admin_destroy(struct rnic_dev *dev, enum rnic_admin_opcode opcode,
 		       u32 number);
 int rnic_query_caps(struct rnic_dev *dev);
 
+int rnic_create_region(struct rnic_dev *dev, const struct rnic_region *region);
+int rnic_all_memory(struct rnic_dev *dev, struct rnic_region *region);
+void rnic_free_all_memory(struct rnic_dev *dev);
+
 int rnic_eqs_alloc(struct rnic_dev *dev);
 void rnic_eqs_free(struct rnic_dev *dev);
 int rnic_eqs_create(struct rnic_dev *dev);
@@ -162,9 +218,20 @@ void rnic_netdev_destroy(struct rnic_dev *dev);
 void rnic_netdev_write_mac(struct rnic_dev *dev);
 bool rnic_netdev_update_carrier(struct rnic_dev *dev);
 
+void rnic_netdev_take_down(struct rnic_dev *dev);
+void rnic_netdev_bring_back(struct rnic_dev *dev);
+bool rnic_netdev_event(struct rnic_dev *dev, u32 cqn);
+
+int rnic_eth_open(struct rnic_eth *eth, struct net_device *netdev,
+		  struct rnic_dev *dev, struct napi_struct *napi);
+void rnic_eth_close(struct rnic_eth *eth);
+netdev_tx_t rnic_eth_xmit(struct rnic_eth *eth, struct sk_buff *skb);
+int rnic_eth_poll(struct rnic_eth *eth, int budget);
+void rnic_eth_arm(struct rnic_eth *eth);
+
 int rnic_ib_register(struct rnic_dev *dev);
 void rnic_ib_unregister(struct rnic_dev *dev);
-void rnic_ib_fatal(struct rnic_ibdev *ib);
+void rnic_ib_port_changed(struct rnic_dev *dev);
 void rnic_ib_event(struct rnic_ibdev *ib, const struct rnic_eqe *eqe);
 
 #endif

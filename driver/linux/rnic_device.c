@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* The RDMA device: what it is, its port, its registration, its events. */
 #include <linux/module.h>
+#include <linux/rtnetlink.h>
 #include <linux/slab.h>
 #include <net/addrconf.h>
 #include <rdma/ib_addr.h>
 #include <rdma/ib_mad.h>
 
 #include "rnic_ib.h"
-
-#define RNIC_FIRST_KEY 1
-#define RNIC_FIRST_QP 2
 
 static __be64 guid_of(struct rnic_dev *dev)
 {
@@ -31,7 +29,7 @@ static int query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	attr->vendor_id = dev->pdev->vendor;
 	attr->vendor_part_id = dev->pdev->device;
 	attr->hw_ver = dev->pdev->revision;
-	attr->max_mr_size = BIT_ULL(47);
+	attr->max_mr_size = RNIC_REGION_BYTES;
 	attr->page_size_cap = GENMASK(30, 12);
 	attr->max_qp = caps->max_qp - RNIC_FIRST_QP;
 	attr->max_qp_wr = min(caps->max_queue_depth, RNIC_MAX_WR);
@@ -48,11 +46,11 @@ static int query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	attr->max_send_sge = caps->max_sge;
 	attr->max_recv_sge = caps->max_sge;
 	attr->max_sge_rd = caps->max_sge;
-	attr->max_cq = caps->max_cq;
+	attr->max_cq = caps->max_cq - RNIC_FIRST_CQ;
 	attr->max_cqe = min_t(u32, caps->max_cq_depth, RNIC_MAX_CQE);
 	attr->max_mr = caps->max_mr - RNIC_FIRST_KEY;
 	attr->max_mw = windows ? attr->max_mr : 0;
-	attr->max_pd = RNIC_PDS;
+	attr->max_pd = RNIC_PDS - RNIC_FIRST_PD;
 	attr->max_qp_rd_atom = caps->max_rd_atomic;
 	attr->max_qp_init_rd_atom = caps->max_rd_atomic;
 	attr->max_res_rd_atom = caps->max_rd_atomic * attr->max_qp;
@@ -75,12 +73,30 @@ static int query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	return 0;
 }
 
+/*
+ * The largest MTU of the interface is that of its own queue, and says nothing
+ * of what the network carries.
+ */
+u8 rnic_active_mtu(struct rnic_dev *dev)
+{
+	u32 mtu = READ_ONCE(dev->netdev->mtu);
+
+	if (mtu == dev->netdev->max_mtu)
+		return dev->caps.max_mtu;
+	return min_t(u32, iboe_get_mtu(mtu), dev->caps.max_mtu);
+}
+
+static bool is_active(struct rnic_dev *dev)
+{
+	return netif_running(dev->netdev) && netif_carrier_ok(dev->netdev) &&
+	       !rnic_failed(dev);
+}
+
 static int query_port(struct ib_device *ibdev, u32 port,
 		      struct ib_port_attr *attr)
 {
 	struct rnic_dev *dev = to_rnic_dev(ibdev);
-	bool up = netif_running(dev->netdev) && netif_carrier_ok(dev->netdev) &&
-		  !rnic_failed(dev);
+	bool up = is_active(dev);
 	u16 speed;
 	u8 width;
 	int err;
@@ -94,8 +110,7 @@ static int query_port(struct ib_device *ibdev, u32 port,
 	attr->phys_state = up ? IB_PORT_PHYS_STATE_LINK_UP :
 				IB_PORT_PHYS_STATE_DISABLED;
 	attr->max_mtu = dev->caps.max_mtu;
-	attr->active_mtu = min_t(u32, iboe_get_mtu(dev->netdev->mtu),
-				 dev->caps.max_mtu);
+	attr->active_mtu = rnic_active_mtu(dev);
 	attr->phys_mtu = dev->netdev->mtu;
 	attr->gid_tbl_len = RNIC_GIDS;
 	attr->ip_gids = true;
@@ -131,7 +146,6 @@ static int get_port_immutable(struct ib_device *ibdev, u32 port,
 
 static void dealloc(struct rnic_ibdev *ib)
 {
-	rnic_free_all_memory(ib);
 	rnic_table_destroy(&ib->cqs);
 	rnic_table_destroy(&ib->qps);
 	rnic_table_destroy(&ib->srqs);
@@ -193,6 +207,7 @@ static const struct ib_device_ops rnic_ops = {
 	.query_srq = rnic_query_srq,
 	.reg_user_mr = rnic_reg_user_mr,
 	.req_notify_cq = rnic_req_notify_cq,
+	.rereg_user_mr = rnic_rereg_user_mr,
 	.resize_cq = rnic_resize_cq,
 
 	INIT_RDMA_OBJ_SIZE(ib_ah, rnic_ah, ibah),
@@ -207,13 +222,12 @@ static const struct ib_device_ops rnic_ops = {
 static void init(struct rnic_ibdev *ib, struct rnic_dev *dev)
 {
 	ib->dev = dev;
-	rnic_table_init(&ib->cqs, ilog2(dev->caps.max_cq), 0);
+	rnic_table_init(&ib->cqs, ilog2(dev->caps.max_cq), RNIC_FIRST_CQ);
 	rnic_table_init(&ib->qps, ilog2(dev->caps.max_qp), RNIC_FIRST_QP);
 	rnic_table_init(&ib->srqs, ilog2(max(dev->caps.max_srq, 1U)), 0);
 	rnic_table_init(&ib->keys, ilog2(dev->caps.max_mr), RNIC_FIRST_KEY);
 	ida_init(&ib->pds);
 	ida_init(&ib->uars);
-	mutex_init(&ib->all_memory_mutex);
 	spin_lock_init(&ib->gid_lock);
 	mutex_init(&ib->gsi_mutex);
 	INIT_WORK(&ib->gsi_work, rnic_gsi_work);
@@ -225,10 +239,12 @@ static void init(struct rnic_ibdev *ib, struct rnic_dev *dev)
 	ib_set_device_ops(&ib->ibdev, &rnic_ops);
 }
 
-/* No event and no work reach it any more when this returns. */
+/* No event, no work and no change of the interface reach it any more. */
 static void forget(struct rnic_dev *dev, struct rnic_ibdev *ib)
 {
+	rtnl_lock();
 	WRITE_ONCE(dev->ib, NULL);
+	rtnl_unlock();
 	rnic_eqs_synchronize(dev);
 	cancel_work_sync(&ib->gsi_work);
 }
@@ -278,14 +294,21 @@ void rnic_ib_unregister(struct rnic_dev *dev)
 
 static void port_event(struct rnic_ibdev *ib)
 {
-	bool up = rnic_netdev_update_carrier(ib->dev);
 	struct ib_event event = {
 		.device = &ib->ibdev,
-		.event = up ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR,
+		.event = is_active(ib->dev) ? IB_EVENT_PORT_ACTIVE :
+					      IB_EVENT_PORT_ERR,
 		.element.port_num = RNIC_PORT,
 	};
 
 	ib_dispatch_event(&event);
+}
+
+/* The interface went up or down. With the lock of rtnl. */
+void rnic_ib_port_changed(struct rnic_dev *dev)
+{
+	if (dev->ib)
+		port_event(dev->ib);
 }
 
 static void cq_event(struct rnic_ibdev *ib, u32 type, u32 number)
@@ -341,6 +364,7 @@ void rnic_ib_event(struct rnic_ibdev *ib, const struct rnic_eqe *eqe)
 		break;
 	case RNIC_EQE_TYPE_PORT_ACTIVE:
 	case RNIC_EQE_TYPE_PORT_ERROR:
+		rnic_netdev_update_carrier(ib->dev);
 		port_event(ib);
 		break;
 	case RNIC_EQE_TYPE_SRQ_ERROR:

@@ -23,6 +23,9 @@ static void handle(struct rnic_eq *eq, const struct rnic_eqe *eqe)
 		rnic_fail(dev, "it says so");
 		return;
 	}
+	if (rnic_get(eqe, RNIC_EQE_EVENT_TYPE) == RNIC_EQE_TYPE_COMPLETION &&
+	    rnic_netdev_event(dev, rnic_get(eqe, RNIC_EQE_NUMBER)))
+		return;
 	if (ib)
 		rnic_ib_event(ib, eqe);
 }

@@ -15,6 +15,10 @@
 #define RNIC_PORT 1
 #define RNIC_GIDS 32
 #define RNIC_PDS 4096
+#define RNIC_FIRST_PD 1
+#define RNIC_FIRST_CQ 1
+#define RNIC_FIRST_QP 3
+#define RNIC_FIRST_KEY 2
 /*
  * Rings are contiguous, and no allocator gives more than this without IOMMU.
  */
@@ -74,10 +78,6 @@ struct rnic_ibdev {
 	struct rnic_table keys;
 	struct ida pds;
 	struct ida uars;
-	/* Page list of all memory, for the kernel's own key. */
-	struct mutex all_memory_mutex; /* Whoever makes it */
-	__le64 *all_memory;
-	dma_addr_t all_memory_dma;
 	/* Own addresses, and QP1, which has two of them. */
 	spinlock_t gid_lock; /* Protects gids */
 	union ib_gid gids[RNIC_GIDS];
@@ -121,10 +121,11 @@ struct rnic_mr {
 	struct ib_mr ibmr;
 	enum rnic_mr_kind kind;
 	struct ib_umem *umem;
-	/* Page list; null for the region of all memory, whose is shared. */
+	/* Page list; null for a region of all memory, whose is shared. */
 	__le64 *list;
 	dma_addr_t list_dma;
 	size_t list_bytes;
+	int access;
 	u32 max_pages;
 	u32 pages;
 };
@@ -279,6 +280,9 @@ int rnic_destroy_ah(struct ib_ah *ibah, u32 flags);
 struct ib_mr *rnic_get_dma_mr(struct ib_pd *ibpd, int access);
 struct ib_mr *rnic_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 			       u64 iova, int access, struct ib_udata *udata);
+struct ib_mr *rnic_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
+				 u64 length, u64 iova, int access,
+				 struct ib_pd *ibpd, struct ib_udata *udata);
 struct ib_mr *rnic_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
 			    u32 max_sg);
 int rnic_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
@@ -286,7 +290,6 @@ int rnic_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
 int rnic_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
 int rnic_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata);
 int rnic_dealloc_mw(struct ib_mw *ibmw);
-void rnic_free_all_memory(struct rnic_ibdev *ib);
 
 int rnic_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		   struct ib_udata *udata);
@@ -326,13 +329,19 @@ int rnic_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		   const struct ib_recv_wr **bad_wr);
 void rnic_ring_sends(struct rnic_qp *qp);
 void rnic_ring_receives(struct rnic_qp *qp);
-size_t rnic_build_receive(u8 *wqe, u16 index, u16 tag,
-			  const struct ib_recv_wr *wr);
+u8 *rnic_slot_at(struct rnic_wq *wq, u16 index);
+int rnic_check_send(struct rnic_qp *qp, const struct ib_send_wr *wr,
+		    u64 *length);
+u8 rnic_build_send(struct rnic_qp *qp, const struct ib_send_wr *wr, u64 length,
+		   bool silent);
+void rnic_build_receive(u8 *wqe, u16 index, u16 tag,
+			const struct ib_recv_wr *wr);
 bool rnic_send_completed(struct rnic_qp *qp, const struct rnic_cqe *cqe,
 			 struct ib_wc *wc);
 u64 rnic_receive_completed(struct rnic_qp *qp);
 void rnic_wq_reset(struct rnic_qp *qp);
 
+u8 rnic_active_mtu(struct rnic_dev *dev);
 struct rdma_hw_stats *rnic_alloc_hw_port_stats(struct ib_device *ibdev,
 					       u32 port);
 int rnic_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,

@@ -133,7 +133,7 @@ static void quiesce(struct rnic_dev *dev)
 static void take_down(struct rnic_dev *dev)
 {
 	rnic_ib_unregister(dev);
-	rnic_netdev_update_carrier(dev);
+	rnic_netdev_take_down(dev);
 	quiesce(dev);
 }
 
@@ -144,7 +144,7 @@ static void bring_back(struct rnic_dev *dev)
 		set_bit(RNIC_DEV_FAILED, &dev->flags);
 		return;
 	}
-	rnic_netdev_update_carrier(dev);
+	rnic_netdev_bring_back(dev);
 	if (rnic_ib_register(dev))
 		pci_err(dev->pdev, "the device is not registered again\n");
 	else
@@ -244,11 +244,14 @@ static int rnic_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	struct rnic_dev *dev;
 	int err;
 
+	/* A process maps whole pages, and there is a UAR in each of ours. */
+	BUILD_BUG_ON(PAGE_SIZE != RNIC_UAR_PAGE_BYTES);
 	dev = kzalloc(sizeof(*dev), GFP_KERNEL);
 	if (!dev)
 		return -ENOMEM;
 	dev->pdev = pdev;
 	INIT_WORK(&dev->recovery, recover);
+	mutex_init(&dev->all_memory_mutex);
 	pci_set_drvdata(pdev, dev);
 	err = map_function(dev);
 	if (err)
@@ -290,6 +293,7 @@ stop:
 	rnic_eqs_free(dev);
 close_admin:
 	rnic_admin_close(dev);
+	rnic_free_all_memory(dev);
 free_vectors:
 	pci_free_irq_vectors(pdev);
 unmap:
@@ -312,6 +316,7 @@ static void rnic_remove(struct pci_dev *pdev)
 	pci_clear_master(pdev);
 	rnic_eqs_free(dev);
 	rnic_admin_close(dev);
+	rnic_free_all_memory(dev);
 	pci_free_irq_vectors(pdev);
 	unmap_function(dev);
 	kfree(dev);

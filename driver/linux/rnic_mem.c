@@ -225,7 +225,8 @@ void rnic_disassociate_ucontext(struct ib_ucontext *ibucontext)
 int rnic_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 {
 	struct rnic_ibdev *ib = to_rnic_ibdev(ibpd->device);
-	int index = ida_alloc_max(&ib->pds, RNIC_PDS - 1, GFP_KERNEL);
+	int index = ida_alloc_range(&ib->pds, RNIC_FIRST_PD,
+				    RNIC_PDS - 1, GFP_KERNEL);
 
 	if (index < 0)
 		return -ENOMEM;

@@ -8,12 +8,7 @@
 #include "rnic_ib.h"
 
 #define RNIC_LOG_PAGE_MIN 12
-#define RNIC_LOG_PAGE_MAX 30
 #define RNIC_PAGE_SIZES GENMASK(RNIC_LOG_PAGE_MAX, RNIC_LOG_PAGE_MIN)
-
-/* All that a DMA address can be (map_function), in the largest pages. */
-#define RNIC_ALL_MEMORY_BYTES BIT_ULL(47)
-#define RNIC_ALL_MEMORY_PAGES (RNIC_ALL_MEMORY_BYTES >> RNIC_LOG_PAGE_MAX)
 
 static int acquire_key(struct rnic_ibdev *ib, void *object, u32 *key)
 {
@@ -46,89 +41,42 @@ static void free_list(struct rnic_dev *dev, struct rnic_mr *mr)
 				  mr->list_dma);
 }
 
-static int create_mr(struct rnic_pd *pd, struct rnic_mr *mr, u64 iova,
-		     u64 length, dma_addr_t list, u8 log_page, int access)
+static int create_mr(struct rnic_pd *pd, struct rnic_mr *mr,
+		     struct rnic_region *region)
 {
-	struct rnic_admin_create_mr body = {};
 	struct rnic_ibdev *ib = to_rnic_ibdev(pd->ibpd.device);
-	u32 key;
 	int err;
 
-	err = acquire_key(ib, mr, &key);
+	err = acquire_key(ib, mr, &region->key);
 	if (err)
 		return err;
-	rnic_put(&body, RNIC_ADMIN_CREATE_MR_VA, iova);
-	rnic_put(&body, RNIC_ADMIN_CREATE_MR_LENGTH, length);
-	rnic_put(&body, RNIC_ADMIN_CREATE_MR_PAGE_LIST, list);
-	rnic_put(&body, RNIC_ADMIN_CREATE_MR_PD, pd->pdn);
-	rnic_put(&body, RNIC_ADMIN_CREATE_MR_LOG_PAGE, log_page);
-	rnic_put(&body, RNIC_ADMIN_CREATE_MR_LOCAL_WRITE,
-		 !!(access & IB_ACCESS_LOCAL_WRITE));
-	rnic_put(&body, RNIC_ADMIN_CREATE_MR_REMOTE_READ,
-		 !!(access & IB_ACCESS_REMOTE_READ));
-	rnic_put(&body, RNIC_ADMIN_CREATE_MR_REMOTE_WRITE,
-		 !!(access & IB_ACCESS_REMOTE_WRITE));
-	rnic_put(&body, RNIC_ADMIN_CREATE_MR_REMOTE_ATOMIC,
-		 !!(access & IB_ACCESS_REMOTE_ATOMIC));
-	rnic_put(&body, RNIC_ADMIN_CREATE_MR_WINDOW_BIND,
-		 !!(access & IB_ACCESS_MW_BIND));
-	err = rnic_admin_execute(ib->dev, RNIC_ADMIN_OPCODE_CREATE_MR, key,
-				 body.word, NULL);
+	region->pdn = pd->pdn;
+	err = rnic_create_region(ib->dev, region);
 	if (err) {
-		release_key(ib, key);
+		release_key(ib, region->key);
 		return err;
 	}
 	mr->kind = RNIC_MR_REGION;
-	mr->ibmr.lkey = key;
-	mr->ibmr.rkey = key;
+	mr->access = region->access;
+	mr->ibmr.lkey = region->key;
+	mr->ibmr.rkey = region->key;
 	return 0;
-}
-
-/* One list for all regions of all memory: page i is page i. */
-static int make_all_memory(struct rnic_ibdev *ib)
-{
-	size_t bytes = RNIC_ALL_MEMORY_PAGES * sizeof(__le64);
-	size_t i;
-	int err = 0;
-
-	mutex_lock(&ib->all_memory_mutex);
-	if (ib->all_memory)
-		goto unlock;
-	ib->all_memory = dma_alloc_coherent(&ib->dev->pdev->dev, bytes,
-					    &ib->all_memory_dma, GFP_KERNEL);
-	if (!ib->all_memory) {
-		err = -ENOMEM;
-		goto unlock;
-	}
-	for (i = 0; i < RNIC_ALL_MEMORY_PAGES; i++)
-		ib->all_memory[i] = cpu_to_le64((u64)i << RNIC_LOG_PAGE_MAX);
-unlock:
-	mutex_unlock(&ib->all_memory_mutex);
-	return err;
-}
-
-void rnic_free_all_memory(struct rnic_ibdev *ib)
-{
-	if (ib->all_memory)
-		dma_free_coherent(&ib->dev->pdev->dev,
-				  RNIC_ALL_MEMORY_PAGES * sizeof(__le64),
-				  ib->all_memory, ib->all_memory_dma);
 }
 
 struct ib_mr *rnic_get_dma_mr(struct ib_pd *ibpd, int access)
 {
-	struct rnic_ibdev *ib = to_rnic_ibdev(ibpd->device);
+	struct rnic_region region;
 	struct rnic_mr *mr;
 	int err;
 
-	err = make_all_memory(ib);
+	err = rnic_all_memory(to_rnic_dev(ibpd->device), &region);
 	if (err)
 		return ERR_PTR(err);
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	err = create_mr(to_rnic_pd(ibpd), mr, 0, RNIC_ALL_MEMORY_BYTES,
-			ib->all_memory_dma, RNIC_LOG_PAGE_MAX, access);
+	region.access = access;
+	err = create_mr(to_rnic_pd(ibpd), mr, &region);
 	if (err) {
 		kfree(mr);
 		return ERR_PTR(err);
@@ -149,12 +97,17 @@ static void fill_list(struct rnic_mr *mr, unsigned long page_size)
 struct ib_mr *rnic_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 			       u64 iova, int access, struct ib_udata *udata)
 {
+	struct rnic_region region = {
+		.iova = iova,
+		.length = length,
+		.access = access,
+	};
 	struct rnic_dev *dev = to_rnic_dev(ibpd->device);
 	unsigned long page_size;
 	struct rnic_mr *mr;
 	int err;
 
-	if (!length || length > RNIC_ALL_MEMORY_BYTES)
+	if (!length || length > RNIC_REGION_BYTES)
 		return ERR_PTR(-EINVAL);
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	if (!mr)
@@ -172,8 +125,9 @@ struct ib_mr *rnic_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 	if (err)
 		goto release_umem;
 	fill_list(mr, page_size);
-	err = create_mr(to_rnic_pd(ibpd), mr, iova, length, mr->list_dma,
-			order_base_2(page_size), access);
+	region.list = mr->list_dma;
+	region.log_page = order_base_2(page_size);
+	err = create_mr(to_rnic_pd(ibpd), mr, &region);
 	if (err)
 		goto free_list;
 	mr->ibmr.iova = iova;
@@ -186,6 +140,42 @@ release_umem:
 free_mr:
 	kfree(mr);
 	return ERR_PTR(err);
+}
+
+static int check_not_bound(struct rnic_dev *dev, u32 key)
+{
+	struct rnic_admin_mr_state state;
+	int err = rnic_admin_execute(dev, RNIC_ADMIN_OPCODE_QUERY_MR, key, NULL,
+				     state.word);
+
+	if (err)
+		return err;
+	return rnic_get(&state, RNIC_ADMIN_MR_STATE_BOUND_WINDOWS) ? -EBUSY : 0;
+}
+
+/* Another region, with another key; the core ends the one before then. */
+struct ib_mr *rnic_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
+				 u64 length, u64 iova, int access,
+				 struct ib_pd *ibpd, struct ib_udata *udata)
+{
+	struct rnic_mr *mr = to_rnic_mr(ibmr);
+	int err;
+
+	if (flags & ~IB_MR_REREG_SUPPORTED)
+		return ERR_PTR(-EOPNOTSUPP);
+	err = check_not_bound(to_rnic_dev(ibmr->device), ibmr->rkey);
+	if (err)
+		return ERR_PTR(err);
+	if (!(flags & IB_MR_REREG_TRANS)) {
+		start = mr->umem->address;
+		length = mr->umem->length;
+		iova = ibmr->iova;
+	}
+	return rnic_reg_user_mr(flags & IB_MR_REREG_PD ? ibpd : ibmr->pd, start,
+				length, iova,
+				flags & IB_MR_REREG_ACCESS ? access :
+							     mr->access,
+				udata);
 }
 
 struct ib_mr *rnic_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,

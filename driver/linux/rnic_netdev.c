@@ -1,28 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * The network interface of the port. RDMA over Ethernet takes its addresses
- * from here. Frames that are not RoCE the device does not carry yet (no
- * capability tells of Ethernet queues): what is sent is dropped and counted,
- * and nothing is received; neighbours are those that somebody has entered.
- * Ethernet queues will be made in rnic_open, filled in rnic_start_xmit, and
- * emptied in rnic_poll.
+ * from here, and the frames that are not RoCE come and go through its queues
+ * (rnic_eth.c). A device without such queues drops what is sent, which is
+ * counted, and neighbours are those that somebody has entered.
  */
+#include <linux/crc32.h>
 #include <linux/ethtool.h>
-#include <rdma/ib_pack.h>
-#include <rdma/ib_verbs.h>
+#include <linux/rtnetlink.h>
 
 #include "rnic.h"
 
-/* A path MTU of 4096, with all headers that the core reckons with. */
-#define RNIC_MAX_NET_MTU \
-	(4096 + IB_GRH_BYTES + IB_UDP_BYTES + IB_BTH_BYTES + \
-	 IB_EXT_XRC_BYTES + IB_EXT_ATOMICETH_BYTES + IB_ICRC_BYTES)
+#define RNIC_MAX_NET_MTU (RNIC_MAX_FRAME_BYTES - ETH_HLEN)
 
 #define RNIC_LINK_MBPS 100000
 
 struct rnic_netdev {
 	struct rnic_dev *dev;
 	struct napi_struct napi;
+	/* The queues take and give frames. Changes with the lock of rtnl. */
+	bool open;
+	struct rnic_eth eth;
 };
 
 static struct rnic_dev *dev_of(struct net_device *netdev)
@@ -32,32 +30,136 @@ static struct rnic_dev *dev_of(struct net_device *netdev)
 
 static int rnic_poll(struct napi_struct *napi, int budget)
 {
-	napi_complete_done(napi, 0);
+	struct rnic_netdev *priv = container_of(napi, struct rnic_netdev, napi);
+	int received = rnic_eth_poll(&priv->eth, budget);
+
+	/* Armed behind the last look, it tells of what came since. */
+	if (received < budget && napi_complete_done(napi, received))
+		rnic_eth_arm(&priv->eth);
+	return received;
+}
+
+/* In the interrupt. True: it was an event of ours. */
+bool rnic_netdev_event(struct rnic_dev *dev, u32 cqn)
+{
+	struct rnic_netdev *priv;
+
+	if (cqn != RNIC_ETH_CQN)
+		return false;
+	priv = netdev_priv(dev->netdev);
+	if (READ_ONCE(priv->open))
+		napi_schedule(&priv->napi);
+	return true;
+}
+
+/* Which frames come, and whether any do. */
+static void write_filters(struct net_device *netdev)
+{
+	struct rnic_netdev *priv = netdev_priv(netdev);
+	struct netdev_hw_addr *address;
+	u64 groups = 0;
+
+	netdev_for_each_mc_addr(address, netdev)
+		groups |= BIT_ULL(ether_crc(ETH_ALEN, address->addr) >> 26);
+	rnic_write_reg(priv->dev, RNIC_REG_PORT_GROUPS, groups);
+	rnic_write_reg(priv->dev, RNIC_REG_PORT_ETHERNET,
+		       rnic_value(RNIC_REG_PORT_ETHERNET_QPN, RNIC_ETH_QPN) |
+		       rnic_value(RNIC_REG_PORT_ETHERNET_ENABLE, priv->open) |
+		       rnic_value(RNIC_REG_PORT_ETHERNET_ALL_GROUPS,
+				  !!(netdev->flags & IFF_ALLMULTI)) |
+		       rnic_value(RNIC_REG_PORT_ETHERNET_PROMISCUOUS,
+				  !!(netdev->flags & IFF_PROMISC)));
+}
+
+static void rnic_set_rx_mode(struct net_device *netdev)
+{
+	struct rnic_netdev *priv = netdev_priv(netdev);
+
+	if (priv->open)
+		write_filters(netdev);
+}
+
+static int open_queues(struct net_device *netdev)
+{
+	struct rnic_netdev *priv = netdev_priv(netdev);
+	int err = rnic_eth_open(&priv->eth, netdev, priv->dev, &priv->napi);
+
+	if (err)
+		return err == -EOPNOTSUPP ? 0 : err;
+	napi_enable(&priv->napi);
+	WRITE_ONCE(priv->open, true);
+	netif_addr_lock_bh(netdev);
+	write_filters(netdev);
+	netif_addr_unlock_bh(netdev);
+	rnic_eth_arm(&priv->eth);
 	return 0;
+}
+
+static void close_queues(struct net_device *netdev)
+{
+	struct rnic_netdev *priv = netdev_priv(netdev);
+
+	netif_tx_disable(netdev);
+	if (!priv->open)
+		return;
+	WRITE_ONCE(priv->open, false);
+	netif_addr_lock_bh(netdev);
+	write_filters(netdev);
+	netif_addr_unlock_bh(netdev);
+	rnic_eqs_synchronize(priv->dev);
+	napi_disable(&priv->napi);
+	rnic_eth_close(&priv->eth);
 }
 
 static int rnic_open(struct net_device *netdev)
 {
-	struct rnic_netdev *priv = netdev_priv(netdev);
+	struct rnic_dev *dev = dev_of(netdev);
+	int err = rnic_failed(dev) ? -EIO : open_queues(netdev);
 
-	napi_enable(&priv->napi);
+	if (err)
+		return err;
 	netif_start_queue(netdev);
-	rnic_netdev_update_carrier(priv->dev);
+	rnic_netdev_update_carrier(dev);
+	rnic_ib_port_changed(dev);
 	return 0;
 }
 
 static int rnic_stop(struct net_device *netdev)
 {
-	struct rnic_netdev *priv = netdev_priv(netdev);
-
-	netif_stop_queue(netdev);
-	napi_disable(&priv->napi);
+	close_queues(netdev);
+	rnic_ib_port_changed(dev_of(netdev));
 	return 0;
+}
+
+/* The device is about to be reset, or was. */
+void rnic_netdev_take_down(struct rnic_dev *dev)
+{
+	rtnl_lock();
+	if (netif_running(dev->netdev))
+		close_queues(dev->netdev);
+	rnic_netdev_update_carrier(dev);
+	rtnl_unlock();
+}
+
+void rnic_netdev_bring_back(struct rnic_dev *dev)
+{
+	rtnl_lock();
+	if (netif_running(dev->netdev)) {
+		if (open_queues(dev->netdev))
+			netdev_err(dev->netdev, "it has no queues any more\n");
+		netif_wake_queue(dev->netdev);
+	}
+	rnic_netdev_update_carrier(dev);
+	rtnl_unlock();
 }
 
 static netdev_tx_t rnic_start_xmit(struct sk_buff *skb,
 				   struct net_device *netdev)
 {
+	struct rnic_netdev *priv = netdev_priv(netdev);
+
+	if (READ_ONCE(priv->open))
+		return rnic_eth_xmit(&priv->eth, skb);
 	dev_kfree_skb_any(skb);
 	DEV_STATS_INC(netdev, tx_dropped);
 	return NETDEV_TX_OK;
@@ -77,6 +179,7 @@ static const struct net_device_ops rnic_netdev_ops = {
 	.ndo_stop = rnic_stop,
 	.ndo_start_xmit = rnic_start_xmit,
 	.ndo_set_mac_address = rnic_set_mac_address,
+	.ndo_set_rx_mode = rnic_set_rx_mode,
 	.ndo_validate_addr = eth_validate_addr,
 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* States and attributes of queue pairs. */
-#include <rdma/ib_addr.h>
 #include <rdma/ib_cache.h>
 #include <rdma/ib_mad.h>
 
@@ -64,10 +63,7 @@ int rnic_put_own_addresses(struct rnic_qp *qp, struct rnic_admin_modify_qp *to)
 
 static u8 active_mtu(struct rnic_qp *qp)
 {
-	struct rnic_dev *dev = to_rnic_dev(qp->ibqp.device);
-
-	return min_t(u32, iboe_get_mtu(READ_ONCE(dev->netdev->mtu)),
-		     dev->caps.max_mtu);
+	return rnic_active_mtu(to_rnic_dev(qp->ibqp.device));
 }
 
 static int put_attributes(struct rnic_qp *qp, struct rnic_admin_modify_qp *to,

@@ -30,12 +30,23 @@ static bool is_there(struct rnic_cq *cq, uint32_t index)
 
 static void ring_cq(struct rnic_cq *cq, enum rnic_cq_arm arm)
 {
-	rnic_doorbell(to_rnic_context(cq->ibv_cq.context),
+	rnic_doorbell(to_rnic_context(cq->verbs_cq.cq.context),
 		      RNIC_UAR_CQ_DOORBELL,
 		      rnic_value(RNIC_CQ_DOORBELL_CQN, cq->cqn) |
 		      rnic_value(RNIC_CQ_DOORBELL_ARM, arm) |
 		      rnic_value(RNIC_CQ_DOORBELL_CONSUMER_INDEX,
 				 cq->consumer));
+	cq->told = cq->consumer;
+}
+
+static int set_up(struct rnic_cq *cq, struct ibv_context *context,
+		  const struct rnic_create_cq_resp *response)
+{
+	cq->cqn = response->cqn;
+	cq->log_depth = response->log_depth;
+	pthread_spin_init(&cq->lock, PTHREAD_PROCESS_PRIVATE);
+	return rnic_map(context, &cq->ring, response->ring_offset,
+			response->ring_bytes);
 }
 
 struct ibv_cq *rnic_create_cq(struct ibv_context *context, int cqe,
@@ -53,19 +64,48 @@ struct ibv_cq *rnic_create_cq(struct ibv_context *context, int cqe,
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		return NULL;
-	err = ibv_cmd_create_cq(context, cqe, channel, vector, &cq->ibv_cq,
+	err = ibv_cmd_create_cq(context, cqe, channel, vector, &cq->verbs_cq.cq,
 				&command.ibv_cmd, sizeof(command),
 				&response.ibv_resp, sizeof(response));
 	if (err)
 		goto free_cq;
-	cq->cqn = response.cqn;
-	cq->log_depth = response.log_depth;
-	pthread_spin_init(&cq->lock, PTHREAD_PROCESS_PRIVATE);
-	err = rnic_map(context, &cq->ring, response.ring_offset,
-		       response.ring_bytes);
+	err = set_up(cq, context, &response.drv_payload);
 	if (!err)
-		return &cq->ibv_cq;
-	ibv_cmd_destroy_cq(&cq->ibv_cq);
+		return &cq->verbs_cq.cq;
+	ibv_cmd_destroy_cq(&cq->verbs_cq.cq);
+free_cq:
+	free(cq);
+	errno = err;
+	return NULL;
+}
+
+struct ibv_cq_ex *rnic_create_cq_ex(struct ibv_context *context,
+				    struct ibv_cq_init_attr_ex *attr)
+{
+	struct urnic_create_cq_ex_resp response = {};
+	struct urnic_create_cq_ex command = {};
+	struct rnic_cq *cq;
+	int err = rnic_check_cq_attr(attr);
+
+	if (err) {
+		errno = err;
+		return NULL;
+	}
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return NULL;
+	err = ibv_cmd_create_cq_ex(context, attr, &cq->verbs_cq,
+				   &command.ibv_cmd, sizeof(command),
+				   &response.ibv_resp, sizeof(response),
+				   CREATE_CQ_CMD_FLAGS_TS_IGNORED_EX);
+	if (err)
+		goto free_cq;
+	err = set_up(cq, context, &response.drv_payload);
+	if (!err) {
+		rnic_set_poll_ops(&cq->verbs_cq.cq_ex);
+		return &cq->verbs_cq.cq_ex;
+	}
+	ibv_cmd_destroy_cq(&cq->verbs_cq.cq);
 free_cq:
 	free(cq);
 	errno = err;
@@ -164,8 +204,8 @@ static void fill_receive(struct rnic_qp *qp, const struct rnic_cqe *cqe,
 	wc->opcode = rnic_get(cqe, RNIC_CQE_OPCODE) ==
 			     RNIC_CQE_OPCODE_RECEIVE_WRITE ?
 		     IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
-	if (qp->ibv_qp.srq)
-		wc->wr_id = rnic_srq_complete(to_rnic_srq(qp->ibv_qp.srq),
+	if (qp->verbs_qp.qp.srq)
+		wc->wr_id = rnic_srq_complete(to_rnic_srq(qp->verbs_qp.qp.srq),
 					      rnic_get(cqe,
 						       RNIC_CQE_WQE_INDEX));
 	else
@@ -186,11 +226,11 @@ static void fill_receive(struct rnic_qp *qp, const struct rnic_cqe *cqe,
 static bool fill(struct rnic_cq *cq, const struct rnic_cqe *cqe,
 		 struct ibv_wc *wc)
 {
-	struct rnic_context *context = to_rnic_context(cq->ibv_cq.context);
+	struct rnic_context *context = to_rnic_context(cq->verbs_cq.cq.context);
 	uint32_t qpn = rnic_get(cqe, RNIC_CQE_QPN);
 	struct rnic_qp *qp = context->qps[qpn % RNIC_QPS];
 
-	if (!qp || qp->ibv_qp.qp_num != qpn)
+	if (!qp || qp->verbs_qp.qp.qp_num != qpn)
 		return false;
 	memset(wc, 0, sizeof(*wc));
 	wc->qp_num = qpn;
@@ -203,32 +243,45 @@ static bool fill(struct rnic_cq *cq, const struct rnic_cqe *cqe,
 	return true;
 }
 
-int rnic_poll_cq(struct ibv_cq *ibv_cq, int count, struct ibv_wc *wc)
+/* The next completion, if there is one. With the lock. */
+bool rnic_take(struct rnic_cq *cq, struct ibv_wc *wc)
 {
-	struct rnic_cq *cq = to_rnic_cq(ibv_cq);
-	uint32_t before;
-	int done = 0;
-
-	pthread_spin_lock(&cq->lock);
-	before = cq->consumer;
-	while (done < count) {
+	for (;;) {
 		struct rnic_cqe cqe;
 
 		change_over(cq);
 		if (!is_there(cq, cq->consumer))
-			break;
+			return false;
 		/* The phase, then the rest, and the payload. */
 		udma_from_device_barrier();
 		cqe = *entry_at(cq, cq->consumer);
 		cq->consumer = (cq->consumer + 1) & INDEX_MASK;
-		if (fill(cq, &cqe, &wc[done]))
-			done++;
+		if (fill(cq, &cqe, wc)) {
+			cq->timestamp = rnic_get(&cqe, RNIC_CQE_TIMESTAMP);
+			return true;
+		}
 	}
-	if (cq->consumer != before) {
-		/* What was read, then the index that gives it back. */
-		udma_from_device_barrier();
-		ring_cq(cq, RNIC_CQ_ARM_NONE);
-	}
+}
+
+/* What was taken is the device's again. With the lock. */
+void rnic_give_back(struct rnic_cq *cq)
+{
+	if (cq->consumer == cq->told)
+		return;
+	/* What was read, then the index that gives it back. */
+	udma_from_device_barrier();
+	ring_cq(cq, RNIC_CQ_ARM_NONE);
+}
+
+int rnic_poll_cq(struct ibv_cq *ibv_cq, int count, struct ibv_wc *wc)
+{
+	struct rnic_cq *cq = to_rnic_cq(ibv_cq);
+	int done = 0;
+
+	pthread_spin_lock(&cq->lock);
+	while (done < count && rnic_take(cq, &wc[done]))
+		done++;
+	rnic_give_back(cq);
 	pthread_spin_unlock(&cq->lock);
 	return done;
 }

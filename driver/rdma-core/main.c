@@ -66,7 +66,9 @@ static const struct verbs_context_ops context_ops = {
 	.bind_mw = rnic_bind_mw,
 	.create_ah = rnic_create_ah,
 	.create_cq = rnic_create_cq,
+	.create_cq_ex = rnic_create_cq_ex,
 	.create_qp = rnic_create_qp,
+	.create_qp_ex = rnic_create_qp_ex,
 	.create_srq = rnic_create_srq,
 	.dealloc_mw = rnic_dealloc_mw,
 	.dealloc_pd = rnic_dealloc_pd,
@@ -91,6 +93,7 @@ static const struct verbs_context_ops context_ops = {
 	.query_srq = rnic_query_srq,
 	.reg_mr = rnic_reg_mr,
 	.req_notify_cq = rnic_req_notify_cq,
+	.rereg_mr = rnic_rereg_mr,
 	.resize_cq = rnic_resize_cq,
 };
 
@@ -111,6 +114,7 @@ static struct verbs_context *alloc_context(struct ibv_device *device,
 				&response.ibv_resp, sizeof(response)))
 		goto uninit;
 	context->max_message = response.max_message;
+	context->clock_mhz = response.clock_mhz;
 	err = rnic_map(&context->ibv_ctx.context, &uar, response.uar_offset,
 		       RNIC_UAR_PAGE_BYTES);
 	if (err) {

@@ -48,6 +48,18 @@ struct ibv_mr *rnic_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 	return &mr->ibv_mr;
 }
 
+/* The key is another one then. */
+int rnic_rereg_mr(struct verbs_mr *mr, int flags, struct ibv_pd *pd, void *addr,
+		  size_t length, int access)
+{
+	struct ib_uverbs_rereg_mr_resp response;
+	struct ibv_rereg_mr command;
+
+	return ibv_cmd_rereg_mr(mr, flags, addr, length, (uintptr_t)addr, access,
+				pd, &command, sizeof(command), &response,
+				sizeof(response));
+}
+
 int rnic_dereg_mr(struct verbs_mr *mr)
 {
 	int err = ibv_cmd_dereg_mr(mr);

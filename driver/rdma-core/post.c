@@ -135,8 +135,8 @@ static uint8_t *put_bind(uint8_t *at, const struct ibv_send_wr *wr)
 static uint8_t *put_head(uint8_t *at, const struct rnic_qp *qp,
 			 const struct ibv_send_wr *wr)
 {
-	if (qp->ibv_qp.qp_type == IBV_QPT_UD)
-		return put_address(at, wr, qp->ibv_qp.qp_num);
+	if (qp->verbs_qp.qp.qp_type == IBV_QPT_UD)
+		return put_address(at, wr, qp->verbs_qp.qp.qp_num);
 	switch (wr->opcode) {
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
@@ -181,7 +181,7 @@ static bool is_supported(const struct rnic_qp *qp, unsigned int opcode)
 {
 	if (opcode >= sizeof(operations) / sizeof(operations[0]))
 		return false;
-	switch (qp->ibv_qp.qp_type) {
+	switch (qp->verbs_qp.qp.qp_type) {
 	case IBV_QPT_RC:
 		return operations[opcode].opcode || opcode == IBV_WR_SEND;
 	case IBV_QPT_UC:
@@ -194,7 +194,7 @@ static bool is_supported(const struct rnic_qp *qp, unsigned int opcode)
 static int check(const struct rnic_qp *qp, const struct ibv_send_wr *wr,
 		 uint64_t *length)
 {
-	struct rnic_context *context = to_rnic_context(qp->ibv_qp.context);
+	struct rnic_context *context = to_rnic_context(qp->verbs_qp.qp.context);
 	bool inlined = wr->send_flags & IBV_SEND_INLINE;
 	int i;
 
@@ -256,7 +256,7 @@ static size_t build(struct rnic_qp *qp, const struct ibv_send_wr *wr,
 		 !!(wr->send_flags & IBV_SEND_SOLICITED));
 	rnic_put(&control, RNIC_WQE_CONTROL_INLINE_DATA, inlined);
 	rnic_put(&control, RNIC_WQE_CONTROL_WQE_INDEX, sq->producer);
-	rnic_put(&control, RNIC_WQE_CONTROL_QPN, qp->ibv_qp.qp_num);
+	rnic_put(&control, RNIC_WQE_CONTROL_QPN, qp->verbs_qp.qp.qp_num);
 	rnic_put(&control, RNIC_WQE_CONTROL_SIZE, (at - wqe) / SEGMENT);
 	rnic_put(&control, RNIC_WQE_CONTROL_IMMEDIATE, immediate_of(wr));
 	rnic_put(&control, RNIC_WQE_CONTROL_LENGTH, length);
@@ -303,8 +303,9 @@ static bool has_slot(struct rnic_sq *sq)
 	return (uint16_t)(sq->producer - sq->oldest) < sq->max_wr;
 }
 
-static int post_one(struct rnic_qp *qp, const struct ibv_send_wr *wr,
-		    size_t *bytes)
+/* Into the ring; the device is not told. With the lock. An errno. */
+int rnic_add_send(struct rnic_qp *qp, const struct ibv_send_wr *wr,
+		  size_t *bytes)
 {
 	bool silent = !qp->signal_all && !(wr->send_flags & IBV_SEND_SIGNALED);
 	struct rnic_sq *sq = &qp->sq;
@@ -353,9 +354,10 @@ static void push(struct rnic_context *context, const uint8_t *wqe, size_t bytes)
 	pthread_spin_unlock(&context->window_lock);
 }
 
-static void publish(struct rnic_qp *qp, uint16_t before, size_t last_bytes)
+/* The device is told of those from `before` on. With the lock. */
+void rnic_publish(struct rnic_qp *qp, uint16_t before, size_t last_bytes)
 {
-	struct rnic_context *context = to_rnic_context(qp->ibv_qp.context);
+	struct rnic_context *context = to_rnic_context(qp->verbs_qp.qp.context);
 	struct rnic_sq *sq = &qp->sq;
 	uint32_t slot = before & ((1U << sq->log_depth) - 1);
 
@@ -368,7 +370,7 @@ static void publish(struct rnic_qp *qp, uint16_t before, size_t last_bytes)
 		return;
 	}
 	rnic_doorbell(context, RNIC_UAR_SEND_DOORBELL,
-		      rnic_value(RNIC_SEND_DOORBELL_QPN, qp->ibv_qp.qp_num) |
+		      rnic_value(RNIC_SEND_DOORBELL_QPN, qp->verbs_qp.qp.qp_num) |
 		      rnic_value(RNIC_SEND_DOORBELL_PRODUCER_INDEX,
 				 sq->producer));
 }
@@ -386,13 +388,13 @@ int rnic_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr,
 	if (ibv_qp->state < IBV_QPS_RTS)
 		err = EINVAL;
 	for (; !err && wr; wr = wr->next) {
-		err = post_one(qp, wr, &bytes);
+		err = rnic_add_send(qp, wr, &bytes);
 		if (err)
 			break;
 	}
 	if (err)
 		*bad_wr = wr;
-	publish(qp, before, bytes);
+	rnic_publish(qp, before, bytes);
 	pthread_spin_unlock(&qp->sq.lock);
 	return err;
 }
@@ -436,7 +438,7 @@ int rnic_post_recv(struct ibv_qp *ibv_qp, struct ibv_recv_wr *wr,
 
 	pthread_spin_lock(&rq->lock);
 	before = rq->producer;
-	if (ibv_qp->srq)
+	if (ibv_qp->srq || ibv_qp->state == IBV_QPS_RESET)
 		err = EINVAL;
 	for (; !err && wr; wr = wr->next) {
 		err = post_receive(rq, wr);

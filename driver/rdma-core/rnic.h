@@ -26,6 +26,8 @@ DECLARE_DRV_CMD(urnic_alloc_ucontext, IB_USER_VERBS_CMD_GET_CONTEXT, empty,
 		rnic_alloc_ucontext_resp);
 DECLARE_DRV_CMD(urnic_create_cq, IB_USER_VERBS_CMD_CREATE_CQ, empty,
 		rnic_create_cq_resp);
+DECLARE_DRV_CMD(urnic_create_cq_ex, IB_USER_VERBS_EX_CMD_CREATE_CQ, empty,
+		rnic_create_cq_resp);
 DECLARE_DRV_CMD(urnic_resize_cq, IB_USER_VERBS_CMD_RESIZE_CQ, empty,
 		rnic_resize_cq_resp);
 DECLARE_DRV_CMD(urnic_create_srq, IB_USER_VERBS_CMD_CREATE_SRQ, empty,
@@ -47,6 +49,7 @@ struct rnic_context {
 	uint8_t *uar;
 	pthread_spinlock_t window_lock;
 	uint32_t max_message;
+	uint32_t clock_mhz;
 	/* By the index in the QPN; read with the lock of a CQ. */
 	struct rnic_qp *qps[RNIC_QPS];
 };
@@ -58,12 +61,17 @@ struct rnic_map {
 };
 
 struct rnic_cq {
-	struct ibv_cq ibv_cq;
+	struct verbs_cq verbs_cq;
 	pthread_spinlock_t lock;
 	struct rnic_map ring;
 	uint32_t cqn;
 	uint8_t log_depth;
 	uint32_t consumer;
+	/* What the device was told of it. */
+	uint32_t told;
+	/* ibv_start_poll: the completion that is looked at. */
+	struct ibv_wc wc;
+	uint64_t timestamp;
 	/* Index of the first entry in the ring. */
 	uint32_t origin;
 	/* The ring after this one, from that index on; null: there is none. */
@@ -123,12 +131,25 @@ struct rnic_rq {
 	uint64_t *wr_ids;
 };
 
+/* Requests of ibv_wr_start to ibv_wr_complete: the one that is put together. */
+struct rnic_batch {
+	struct ibv_send_wr wr;
+	bool open;
+	struct ibv_sge sges[RNIC_MAX_SGE];
+	uint8_t inlined[RNIC_MAX_INLINE_BYTES];
+	/* Of all: what went wrong, and where they begin. */
+	int err;
+	uint16_t first;
+	size_t bytes;
+};
+
 struct rnic_qp {
-	struct ibv_qp ibv_qp;
+	struct verbs_qp verbs_qp;
 	struct rnic_map ring;
 	struct rnic_sq sq;
 	struct rnic_rq rq;
 	bool signal_all;
+	struct rnic_batch batch;
 };
 
 struct rnic_ah {
@@ -143,7 +164,7 @@ static inline struct rnic_context *to_rnic_context(struct ibv_context *context)
 
 static inline struct rnic_cq *to_rnic_cq(struct ibv_cq *cq)
 {
-	return container_of(cq, struct rnic_cq, ibv_cq);
+	return container_of(cq, struct rnic_cq, verbs_cq.cq);
 }
 
 static inline struct rnic_srq *to_rnic_srq(struct ibv_srq *srq)
@@ -153,7 +174,7 @@ static inline struct rnic_srq *to_rnic_srq(struct ibv_srq *srq)
 
 static inline struct rnic_qp *to_rnic_qp(struct ibv_qp *qp)
 {
-	return container_of(qp, struct rnic_qp, ibv_qp);
+	return container_of(qp, struct rnic_qp, verbs_qp.qp);
 }
 
 static inline struct rnic_ah *to_rnic_ah(struct ibv_ah *ah)
@@ -175,6 +196,8 @@ void rnic_unmap(struct rnic_map *map);
 
 struct ibv_pd *rnic_alloc_pd(struct ibv_context *context);
 int rnic_dealloc_pd(struct ibv_pd *pd);
+int rnic_rereg_mr(struct verbs_mr *mr, int flags, struct ibv_pd *pd, void *addr,
+		  size_t length, int access);
 struct ibv_mr *rnic_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 			   uint64_t hca_va, int access);
 int rnic_dereg_mr(struct verbs_mr *vmr);
@@ -187,6 +210,12 @@ int rnic_destroy_ah(struct ibv_ah *ah);
 
 struct ibv_cq *rnic_create_cq(struct ibv_context *context, int cqe,
 			      struct ibv_comp_channel *channel, int vector);
+struct ibv_cq_ex *rnic_create_cq_ex(struct ibv_context *context,
+				    struct ibv_cq_init_attr_ex *attr);
+bool rnic_take(struct rnic_cq *cq, struct ibv_wc *wc);
+void rnic_give_back(struct rnic_cq *cq);
+int rnic_check_cq_attr(const struct ibv_cq_init_attr_ex *attr);
+void rnic_set_poll_ops(struct ibv_cq_ex *cq);
 int rnic_destroy_cq(struct ibv_cq *cq);
 int rnic_resize_cq(struct ibv_cq *cq, int cqe);
 int rnic_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
@@ -206,12 +235,18 @@ uint64_t rnic_srq_complete(struct rnic_srq *srq, uint16_t tag);
 
 struct ibv_qp *rnic_create_qp(struct ibv_pd *pd,
 			      struct ibv_qp_init_attr *attr);
+struct ibv_qp *rnic_create_qp_ex(struct ibv_context *context,
+				 struct ibv_qp_init_attr_ex *attr);
 int rnic_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
 int rnic_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 		  struct ibv_qp_init_attr *init_attr);
 int rnic_destroy_qp(struct ibv_qp *qp);
 int rnic_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		   struct ibv_send_wr **bad_wr);
+int rnic_add_send(struct rnic_qp *qp, const struct ibv_send_wr *wr,
+		  size_t *bytes);
+void rnic_publish(struct rnic_qp *qp, uint16_t before, size_t last_bytes);
+int rnic_set_wr_ops(struct rnic_qp *qp, uint64_t operations);
 int rnic_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 		   struct ibv_recv_wr **bad_wr);
 void rnic_build_receive(uint8_t *wqe, uint16_t index, uint16_t tag,

@@ -7,7 +7,7 @@
 namespace rnic::reference {
 namespace {
 
-constexpr std::size_t kStep = 8;
+constexpr std::size_t kStep = 16;
 
 /// Division by the polynomial of Ethernet, least significant bit first (IEEE 802.3 clause 3.2.9): the remainder of a
 /// byte that `n` bytes of zero follow, for n below kStep.
@@ -28,12 +28,12 @@ std::uint32_t take(std::uint32_t rest, std::uint8_t byte) { return rest >> 8 ^ k
 /// Bytes that nothing changes, kStep at a time: the remainder so far belongs to the first four of them.
 std::uint32_t take(std::uint32_t rest, std::span<const std::uint8_t> bytes) {
   for (; bytes.size() >= kStep; bytes = bytes.subspan(kStep)) {
-    std::uint32_t next = 0;
-    for (std::size_t i = 0; i < kStep; ++i) {
-      const std::uint32_t carried = i < 4 ? rest >> 8 * i : 0;
-      next ^= kRemainders[kStep - 1 - i][(bytes[i] ^ carried) & 0xff];
-    }
-    rest = next;
+    std::array<std::uint8_t, kStep> step;
+    std::copy_n(bytes.begin(), kStep, step.begin());
+    for (std::size_t i = 0; i < 4; ++i) step[i] ^= static_cast<std::uint8_t>(rest >> 8 * i);
+    rest = 0;
+#pragma GCC unroll 16
+    for (std::size_t i = 0; i < kStep; ++i) rest ^= kRemainders[kStep - 1 - i][step[i]];
   }
   for (const std::uint8_t byte : bytes) rest = take(rest, byte);
   return rest;

@@ -63,38 +63,43 @@ Address mapped(const Bytes& frame, std::size_t offset) {
 /// The destination port says that a datagram is of RoCEv2 (annex A17.3.1.1).
 bool has_roce_port(const Bytes& frame, std::size_t udp) { return big(frame, udp + 2, 2) == kRocePort; }
 
-/// Reads the IP header at `ip`. `udp` and `end` are where the datagram begins and ends.
-Verdict parse_ip(const Bytes& frame, std::size_t ip, Packet& packet, std::size_t& udp, std::size_t& end) {
+/// A frame is for this port when its MAC address is ours, or that of the group to which its IP packet goes.
+bool is_for_us(const Path& path, std::uint64_t mac) {
+  return path.dest_mac == mac || multicast_mac(path.dest) == path.dest_mac;
+}
+
+/// Reads the IP header at `ip`. `udp` and `end` are where the datagram begins and ends. Whether it is RoCEv2 and for
+/// this port comes before what may be wrong with it.
+Verdict parse_ip(const Bytes& frame, std::size_t ip, std::uint64_t mac, Packet& packet, std::size_t& udp,
+                 std::size_t& end) {
   Path& path = packet.path;
+  udp = ip + (path.ipv6 ? 40 : 20);
+  if (frame.size() < udp + kPorts || frame[ip + (path.ipv6 ? 6 : 9)] != kUdpProtocol || !has_roce_port(frame, udp))
+    return Verdict::NotRoce;
+  path.source = path.ipv6 ? address_at(frame, ip + 8) : mapped(frame, ip + 12);
+  path.dest = path.ipv6 ? address_at(frame, ip + 24) : mapped(frame, ip + 16);
+  if (!is_for_us(path, mac)) return Verdict::NotRoce;
+  const auto header = [&frame, ip](std::size_t to) {
+    return Bytes(frame.begin() + static_cast<std::ptrdiff_t>(ip), frame.begin() + static_cast<std::ptrdiff_t>(to));
+  };
   if (path.ipv6) {
-    udp = ip + 40;
-    if (frame.size() < udp + kPorts) return Verdict::NotRoce;
-    if (frame[ip + 6] != kUdpProtocol || !has_roce_port(frame, udp)) return Verdict::NotRoce;
     if (frame[ip] >> 4 != 6) return Verdict::Malformed;
     end = udp + big(frame, ip + 4, 2);
     path.traffic_class = static_cast<std::uint8_t>(big(frame, ip, 2) >> 4);
     path.flow_label = static_cast<std::uint32_t>(big(frame, ip, 4) & 0xfffff);
     path.hop_limit = frame[ip + 7];
-    path.source = address_at(frame, ip + 8);
-    path.dest = address_at(frame, ip + 24);
-    packet.grh.assign(frame.begin() + static_cast<std::ptrdiff_t>(ip),
-                      frame.begin() + static_cast<std::ptrdiff_t>(udp));
+    packet.grh = header(udp);
     return Verdict::Good;
   }
-  udp = ip + 20;
-  if (frame.size() < udp + kPorts || frame[ip + 9] != kUdpProtocol || !has_roce_port(frame, udp))
-    return Verdict::NotRoce;
   // No options, and no fragment (annex A17.3.1.2).
   if (frame[ip] != 0x45 || (big(frame, ip + 6, 2) & 0x3fff) != 0) return Verdict::Malformed;
   if (ipv4_checksum(frame, ip) != 0) return Verdict::Malformed;
   end = ip + big(frame, ip + 2, 2);
   path.traffic_class = frame[ip + 1];
   path.hop_limit = frame[ip + 8];
-  path.source = mapped(frame, ip + 12);
-  path.dest = mapped(frame, ip + 16);
   packet.grh.assign(20, 0);
-  packet.grh.insert(packet.grh.end(), frame.begin() + static_cast<std::ptrdiff_t>(ip),
-                    frame.begin() + static_cast<std::ptrdiff_t>(udp));
+  const Bytes ipv4 = header(udp);
+  packet.grh.insert(packet.grh.end(), ipv4.begin(), ipv4.end());
   return Verdict::Good;
 }
 
@@ -229,10 +234,8 @@ Verdict parse(const Bytes& frame, std::uint64_t mac, Packet& packet) {
   if (type != kIpv4 && type != kIpv6) return Verdict::NotRoce;
   path.ipv6 = type == kIpv6;
   std::size_t udp = 0, end = 0;
-  if (path.dest_mac != mac && (path.dest_mac >> 40 & 1) == 0) return Verdict::NotRoce;
-  if (const Verdict verdict = parse_ip(frame, kEthernet, packet, udp, end); verdict != Verdict::Good) return verdict;
-  // A frame to a group is one of ours when its MAC address is that of its IP address.
-  if (path.dest_mac != mac && multicast_mac(path.dest) != path.dest_mac) return Verdict::NotRoce;
+  if (const Verdict verdict = parse_ip(frame, kEthernet, mac, packet, udp, end); verdict != Verdict::Good)
+    return verdict;
   if (end > frame.size() || end < udp + kUdp + kBth + kIcrc || big(frame, udp + 4, 2) != end - udp)
     return Verdict::Malformed;
   path.source_port = static_cast<std::uint16_t>(big(frame, udp, 2));

@@ -19,6 +19,7 @@
 #include "driver/umd/kernel_srq.hpp"
 #include "driver/umd/process_context.hpp"
 #include "testbench/endpoint.hpp"
+#include "testbench/fuzz/status_set.hpp"
 
 namespace rnic::testbench {
 
@@ -30,6 +31,9 @@ enum class PlantedFault : std::uint8_t {
   kSharedDomain,  ///< The region of another domain is in the attacker's
   kLeakyByte,     ///< The region that peers may read, and not write, is one byte longer than all checks are told
   kLongList,      ///< The fast-register region takes a longer page list than all checks are told
+  kWrongNak,      ///< A NAK of a remote access error is taken for one of a remote operational error
+  kWrongStatus,   ///< Completions that say LocProtErr are taken to say LocLenErr
+  kLostEntry,     ///< One completion in 64 is not seen
 };
 
 /// An attacker's process on one host: what the kernel driver gave it (a user access region, a protection domain, queue
@@ -70,6 +74,12 @@ class FuzzProcess {
     std::uint64_t va{}, length{};
   };
 
+  /// What may become of a send WQE.
+  struct Expected {
+    StatusSet statuses;
+    bool silent = false;  ///< Success is not told
+  };
+
   struct Qp {
     Kind kind{};
     std::uint32_t mtu = 0;
@@ -80,12 +90,23 @@ class FuzzProcess {
     std::unique_ptr<umd::KernelQp> qp;
     std::uint32_t cq_consumer = 0;
     std::uint16_t sq_producer = 0, rq_producer = 0;
-    std::map<std::uint16_t, bool>
-        must_fail;          ///< Send WQEs written, by index: no part of them can be executed with success
-    bool changing = false;  ///< Under the hands of the kernel driver: nothing may be posted
-    bool failed = false;    ///< A completion says so
-    bool framed = false;    ///< A third party sends in the name of its peer, so few of its own requests get through
+    std::map<std::uint16_t, Expected> expected;  ///< Send WQEs written, by index; those that have completed are gone
+    /// Nothing was done since it was made that leaves open which requests the device has: no doorbell lied, nothing was
+    /// written over a request, no queue was overfull.
+    bool honest = true;
+    bool lied_early = false;                 ///< While it was made
+    std::uint16_t sq_rung = 0, rq_rung = 0;  ///< Producer indexes that were told
+    std::uint16_t sq_next = 0, rq_next = 0;  ///< Of the next completion, if none is left out
+    bool sq_failed = false;                  ///< A send completion was none of success
+    bool changing = false;                   ///< Under the hands of the kernel driver: nothing may be posted
+    bool failed = false;                     ///< A completion says so
+    bool framed = false;  ///< A third party sends in the name of its peer, so few of its own requests get through
     std::uint16_t rq_completed = 0, sq_retired = 0;
+    /// The device may have been told anything about it.
+    void lied() {
+      honest = false;
+      lied_early = lied_early || changing;
+    }
     [[nodiscard]] std::uint16_t receives() const { return static_cast<std::uint16_t>(rq_producer - rq_completed); }
     /// Send WQEs that have not retired, as the device last said.
     [[nodiscard]] std::uint16_t sends() const;
@@ -101,6 +122,7 @@ class FuzzProcess {
   [[nodiscard]] Endpoint& endpoint() { return endpoint_; }
   [[nodiscard]] umd::ProcessContext& process() { return *process_; }
   [[nodiscard]] Qp& qp(std::size_t number) { return qps_.at(number); }
+  [[nodiscard]] const Qp& qp(std::size_t number) const { return qps_.at(number); }
   [[nodiscard]] std::size_t qps() const { return qps_.size(); }
 
   /// Makes queue pair `number` anew, in INIT: by a reset, or by destroying and creating it. Throws EndpointError when
@@ -145,11 +167,16 @@ class FuzzProcess {
 
   [[nodiscard]] std::uint64_t completions() const { return completions_; }
   [[nodiscard]] std::uint64_t successes() const { return successes_; }
+  /// Completions of which was known what they may say.
+  [[nodiscard]] std::uint64_t judged() const { return judged_; }
 
  private:
   static constexpr std::size_t kAllFastPages = 3 * kFastPages, kOpenings = 8;
 
   void poll(Qp& qp);
+  void judge_send(Qp& qp, const hw::Cqe& cqe);
+  void judge_receive(Qp& qp, const hw::Cqe& cqe);
+  void check_flushed(Qp& qp);
   void create(Qp& qp);
   void create_fast_region();
   void check(const std::uint8_t* memory, std::size_t bytes, std::uint8_t expected, const char* what);
@@ -175,7 +202,7 @@ class FuzzProcess {
   std::unique_ptr<umd::KernelFastMr> fast_region_;
   std::deque<Opening> openings_;
   std::deque<Qp> qps_;
-  std::uint64_t completions_ = 0, successes_ = 0;
+  std::uint64_t completions_ = 0, successes_ = 0, judged_ = 0;
 };
 
 }  // namespace rnic::testbench

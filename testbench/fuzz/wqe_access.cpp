@@ -6,10 +6,24 @@
 #include "testbench/fuzz/wqe_fuzzer.hpp"
 
 namespace rnic::testbench {
-void WqeFuzzer::ring_send(FuzzProcess::Qp& qp, const Wqe& wqe) {
+/// `truthful`: the request names its own queue pair and place. It does so to the window, which is a doorbell.
+void WqeFuzzer::ring_send(FuzzProcess::Qp& qp, const Wqe& wqe, bool truthful) {
   if (random_.chance(0.2)) return;  // a later doorbell will cover it
-  if (random_.chance(0.4)) return push_window(wqe, qp.kind != FuzzProcess::Kind::kFast && lies(0.2));
-  const auto index = lies(0.05) ? static_cast<std::uint16_t>(random_.next()) : qp.sq_producer;
+  if (random_.chance(0.4)) {
+    const bool disorderly = qp.kind != FuzzProcess::Kind::kFast && lies(0.2);
+    // A request that is longer than it was written waits in the window, and is rung for when another one begins.
+    const bool waits = wqe[7] * kUnit > wqe.size();
+    if (last_pushed_ != nullptr && (disorderly || pushed_part_)) last_pushed_->lied();
+    pushed_part_ = disorderly || waits;
+    if (pushed_part_ || !truthful) qp.lied();
+    last_pushed_ = truthful ? &qp : nullptr;
+    qp.sq_rung = qp.sq_producer;
+    return push_window(wqe, disorderly);
+  }
+  const bool lie = lies(0.05);
+  if (lie) qp.lied();
+  qp.sq_rung = qp.sq_producer;
+  const auto index = lie ? static_cast<std::uint16_t>(random_.next()) : qp.sq_producer;
   here_.process().ring(hw::uar::kSendDoorbell, hw::SendDoorbell{.qpn = qp.qp->qpn(), .producer_index = index}.word());
 }
 
@@ -39,6 +53,7 @@ void WqeFuzzer::doorbell() {
   const auto low = static_cast<std::uint16_t>(index & (random_.chance(0.5) ? 0x1f : 0xffff));
   std::uint64_t word = 0;
   std::uint32_t to = 0;
+  if (own) qp.lied();
   switch (random_.below(5)) {
     case 3:
       to = hw::uar::kSrqDoorbell, word = hw::SrqDoorbell{.srqn = number & 0xff, .producer_index = low}.word();
@@ -95,6 +110,10 @@ bool WqeFuzzer::access() {
     tlp.data.resize(std::size_t{tlp.length_dw} * 4);
     for (auto& byte : tlp.data) byte = static_cast<std::uint8_t>(random_.next());
   }
+  constexpr std::uint32_t kWindowBytes = 1U << FuzzProcess::kLogStride;
+  if (!tlp.data.empty() && last_pushed_ != nullptr && offset < hw::uar::kWqeWindow + kWindowBytes &&
+      offset + 4u * tlp.length_dw > hw::uar::kWqeWindow)
+    last_pushed_->lied();
   const bool hits_cq = offset <= hw::uar::kCqDoorbell + 7 && offset + 4u * tlp.length_dw > hw::uar::kCqDoorbell;
   if (hits_cq && !tlp.data.empty()) return true;
   note(fmt::format("TLP kind {} at {:#x}, {} dwords, enables {:x} {:x}, poisoned {}", static_cast<int>(tlp.kind),

@@ -9,6 +9,7 @@
 #include "model/pcie.hpp"
 #include "model/random.hpp"
 #include "testbench/fuzz/fuzz_process.hpp"
+#include "testbench/fuzz/wqe_verdict.hpp"
 
 namespace rnic::testbench {
 
@@ -19,7 +20,7 @@ class WqeFuzzer {
   /// `here` attacks; `there` is the process of its peers. `others`: queue pairs and completion queues of others.
   WqeFuzzer(std::uint64_t seed, std::string_view part, FuzzProcess& here, FuzzProcess& there,
             std::vector<std::uint32_t> others)
-      : random_(seed, part), here_(here), there_(there), others_(std::move(others)) {}
+      : random_(seed, part), here_(here), there_(there), verdict_(here, there), others_(std::move(others)) {}
 
   /// Writes one WQE, well formed or not, and mostly rings for it. False: no queue pair can take one now.
   bool post();
@@ -41,11 +42,8 @@ class WqeFuzzer {
   void bind(FuzzProcess::Qp& qp, hw::WqeControl& control, Wqe& wqe);
   void fast_register(FuzzProcess::Qp& qp, hw::WqeControl& control, Wqe& wqe);
   std::size_t inline_list(hw::WqeFastRegister& fast, hw::WqeControl& control, Wqe& wqe);
-  [[nodiscard]] bool list_must_fail(const hw::WqeFastRegister& fast, const hw::WqeControl& control,
-                                    const Wqe& wqe) const;
   [[nodiscard]] hw::WqeRemote remote();
   [[nodiscard]] hw::WqeAddress address(const FuzzProcess::Qp& qp);
-  [[nodiscard]] bool memory_must_fail(const FuzzProcess::Qp& qp, const hw::WqeControl& control, const Wqe& wqe) const;
   /// Random bytes may stand for anything. On a queue pair that may name DMA addresses they could name any.
   [[nodiscard]] bool scribbles(const FuzzProcess::Qp& qp, double probability) {
     return qp.kind != FuzzProcess::Kind::kFast && lies(probability);
@@ -54,8 +52,7 @@ class WqeFuzzer {
   static void make_plain(const FuzzProcess::Qp& qp, std::span<std::uint8_t> wqe);
   Wqe receive_wqe(const FuzzProcess::Qp& qp, std::uint16_t index);
   std::size_t segments(std::span<std::uint8_t> to, std::size_t count, std::uint32_t& total, bool datagrams = false);
-  [[nodiscard]] bool must_fail(const FuzzProcess::Qp& qp, const Wqe& wqe, std::uint16_t index) const;
-  void ring_send(FuzzProcess::Qp& qp, const Wqe& wqe);
+  void ring_send(FuzzProcess::Qp& qp, const Wqe& wqe, bool truthful);
   void push_window(std::span<const std::uint8_t> wqe, bool disorderly);
   void doorbell();
   void note(std::string_view what, std::span<const std::uint8_t> bytes);
@@ -63,10 +60,13 @@ class WqeFuzzer {
   model::Random random_;
   FuzzProcess& here_;
   FuzzProcess& there_;
+  const WqeVerdict verdict_;
   std::vector<std::uint32_t> others_;
   std::deque<std::string> history_;
   std::uint8_t fast_tag_ = 0;
   bool lying_ = false;
+  bool pushed_part_ = false;                ///< Not all of it
+  FuzzProcess::Qp* last_pushed_ = nullptr;  ///< Whose request is in the WQE window, as far as it is known
 };
 
 }  // namespace rnic::testbench

@@ -135,49 +135,4 @@ std::size_t WqeFuzzer::inline_list(hw::WqeFastRegister& fast, hw::WqeControl& co
   return lies(0.05) ? random_.below(kRoom) : (fast.page_count + 1U) / 2;
 }
 
-/// Whether the page list of a FastRegister is neither in its request nor where the process keeps it.
-bool WqeFuzzer::list_must_fail(const hw::WqeFastRegister& fast, const hw::WqeControl& control, const Wqe& wqe) const {
-  const std::size_t units = control.size - kFastHeadBytes / kUnit;
-  if (control.inline_data == 0) return fast.page_list != here_.page_list() || units != 0;
-  if (fast.page_list != 0 || units != (fast.page_count + 1U) / 2) return true;
-  for (std::size_t i = 0; i < fast.page_count && kFastHeadBytes + 8 * i + 8 <= wqe.size(); ++i) {
-    if ((wqe[kFastHeadBytes + 8 * i] != 0) || (wqe[kFastHeadBytes + 8 * i + 1] & 0x0f) != 0) return true;
-  }
-  return false;
-}
-
-/// As the table of memory operations in docs/architecture.md says; what depends on what is bound now is left open.
-bool WqeFuzzer::memory_must_fail(const FuzzProcess::Qp& qp, const hw::WqeControl& control, const Wqe& wqe) const {
-  const auto range = hw::WqeRange::decode(
-      std::span<const std::uint8_t, hw::WqeRange::kBytes>(wqe.data() + hw::WqeControl::kBytes, hw::WqeRange::kBytes));
-  const auto names = [&](std::uint32_t key) { return control.immediate >> 8 == key >> 8; };
-  if (qp.kind == FuzzProcess::Kind::kUd) return true;
-  const auto opcode = static_cast<hw::WqeOpcode>(control.opcode);
-  // Its own windows of type 2B are bound on it alone, so those of its other queue pairs cannot be invalidated here.
-  if (opcode == hw::WqeOpcode::kLocalInvalidate) return !names(qp.window2->key()) && !names(here_.fast_key());
-  const auto third = std::span(wqe).subspan(hw::WqeControl::kBytes + hw::WqeRange::kBytes);
-  if (opcode == hw::WqeOpcode::kFastRegister) {
-    const auto fast = hw::WqeFastRegister::decode(third.first<hw::WqeFastRegister::kBytes>());
-    const std::uint64_t room = std::uint64_t{fast.page_count} << 12;
-    return qp.kind != FuzzProcess::Kind::kFast || !names(here_.fast_key()) || fast.page_count == 0 ||
-           fast.page_count > FuzzProcess::kFastPages || fast.first_offset != (range.va & 0xfff) || range.length == 0 ||
-           range.length > room - fast.first_offset || fast.log_page != 12 || list_must_fail(fast, control, wqe) ||
-           (fast.local_write == 0 && (fast.remote_write != 0 || fast.remote_atomic != 0));
-  }
-  const auto bind = hw::WqeBind::decode(third.first<hw::WqeBind::kBytes>());
-  const bool type1 = opcode == hw::WqeOpcode::kBindWindow1;
-  bool own_window = false;
-  for (std::size_t i = 0; i < here_.qps(); ++i)
-    own_window = own_window || names(type1 ? here_.qp(i).window1->key() : here_.qp(i).window2->key());
-  if (!own_window) return true;
-  if (type1 && range.length == 0) return false;
-  // Through a fast registration no window can be bound: its region does not allow it.
-  const bool whole = bind.mr_key == here_.key();
-  if (!whole && bind.mr_key != here_.read_only_key()) return true;
-  const std::uint64_t first = whole ? here_.granted() : here_.read_only(),
-                      bytes = whole ? FuzzProcess::kGrantedBytes : FuzzProcess::kOtherBytes;
-  if (range.va < first || range.va - first > bytes || range.length > bytes - (range.va - first)) return true;
-  return !whole && (bind.remote_write != 0 || bind.remote_atomic != 0);
-}
-
 }  // namespace rnic::testbench

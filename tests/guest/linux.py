@@ -37,8 +37,9 @@ class Machine:
             if not pipe.read(1):
                 raise Failure("the machine does not begin: " + self.log.read_text())
 
-    def guest(self, host, *command):
-        return subprocess.Popen([self.rnic, "linux", "--dir", self.folder / "run", "--host", str(host), "--", *command],
+    def guest(self, host, *command, kernel=None):
+        which = ["--kernel", kernel] if kernel else []
+        return subprocess.Popen([self.rnic, "linux", "--dir", self.folder / "run", "--host", str(host), *which, "--", *command],
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
 
     def figures(self, host):
@@ -69,7 +70,8 @@ def outcome(guest):
         text, _ = guest.communicate(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         os.killpg(guest.pid, signal.SIGKILL)
-        raise Failure("the guest does not end")
+        text, _ = guest.communicate()
+        raise Failure(f"the guest does not end:\n{text}")
     if guest.returncode == SKIP:
         print(text)
         sys.exit(SKIP)
