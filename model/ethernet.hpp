@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "model/nic_link.hpp"
 
@@ -54,6 +55,9 @@ class EthernetLink : public NicLink {
   virtual void transmit_frame(std::span<const std::uint8_t> frame) = 0;
   /// Takes the next beat that has arrived. False: there is none yet.
   virtual bool receive(FrameBeat& beat) = 0;
+  /// Takes the rest of the oldest frame when it has arrived whole, for a NIC that has no beats of its own. `bad`: with
+  /// a wrong frame check sequence. False: there is none yet.
+  virtual bool receive_frame(std::vector<std::uint8_t>& bytes, bool& bad) = 0;
   /// As next_arrival, for the last beat of a frame.
   [[nodiscard]] virtual std::optional<std::uint64_t> next_frame() const = 0;
   /// What the MAC reports of the link.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 namespace rnic::model {
@@ -13,16 +14,26 @@ Picoseconds FrameLine::duration(std::size_t bytes) const {
 Picoseconds FrameLine::frame_duration(std::size_t bytes) const {
   // Beat by beat, because each is rounded by itself.
   Picoseconds time = duration(kPreambleBytes);
-  for (; bytes > kBeatBytes; bytes -= kBeatBytes) time += duration(kBeatBytes);
-  return time + duration(bytes + kFcsBytes);
+  for_each_beat_time(bytes, [&time](Picoseconds beat) { time += beat; });
+  return time;
 }
 
 void FrameLine::push_beat(const FrameBeat& beat, Picoseconds due) {
-  arriving_.push_back({due, beat});
+  if (arriving_.empty() || arriving_.back().whole) arriving_.emplace_back();
+  auto& frame = arriving_.back();
+  frame.bytes.insert(frame.bytes.end(), beat.data.begin(), beat.data.begin() + beat.bytes);
+  frame.dues.push_back(due);
   if (!beat.last) return;
-  ends_.push_back(due);
+  frame.whole = true;
+  frame.bad = beat.err;
   ++pushed_;
   free_at_ = due + duration(kInterFrameGapBytes);
+}
+
+void FrameLine::push_whole(std::vector<std::uint8_t> bytes, bool bad, std::vector<Picoseconds> dues) {
+  free_at_ = dues.back() + duration(kInterFrameGapBytes);
+  arriving_.push_back({std::move(bytes), std::move(dues), true, bad});
+  ++pushed_;
 }
 
 void FrameLine::push_frame(const std::vector<std::uint8_t>& bytes, const FrameFate& fate, Picoseconds start) {
@@ -43,17 +54,36 @@ void FrameLine::push_frame(const std::vector<std::uint8_t>& bytes, const FrameFa
 
 bool FrameLine::receive(FrameBeat& beat, Picoseconds now) {
   if (!held_.empty()) release_until(now);
-  if (arriving_.empty() || arriving_.front().due > now) return false;
-  beat = arriving_.front().beat;
-  arriving_.pop_front();
-  if (beat.last) ends_.pop_front();
+  if (arriving_.empty()) return false;
+  auto& frame = arriving_.front();
+  if (frame.given == frame.dues.size() || frame.dues[frame.given] > now) return false;
+  const auto part = std::span(frame.bytes).subspan(frame.given++ * kBeatBytes);
+  beat = {};
+  beat.bytes = static_cast<std::uint8_t>(std::min(kBeatBytes, part.size()));
+  std::copy_n(part.begin(), beat.bytes, beat.data.begin());
+  beat.last = frame.whole && frame.given == frame.dues.size();
+  beat.err = beat.last && frame.bad;
   delivered_ += beat.last;
+  if (beat.last) arriving_.pop_front();
+  return true;
+}
+
+bool FrameLine::receive_frame(std::vector<std::uint8_t>& bytes, bool& bad, Picoseconds now) {
+  if (!held_.empty()) release_until(now);
+  if (arriving_.empty() || !arriving_.front().whole || arriving_.front().dues.back() > now) return false;
+  auto& frame = arriving_.front();
+  bytes = std::move(frame.bytes);
+  bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(frame.given * kBeatBytes));
+  bad = frame.bad;
+  ++delivered_;
+  arriving_.pop_front();
   return true;
 }
 
 std::optional<Picoseconds> FrameLine::next_beat() const {
   std::optional<Picoseconds> next;
-  if (!arriving_.empty()) next = arriving_.front().due;
+  if (!arriving_.empty() && arriving_.front().given < arriving_.front().dues.size())
+    next = arriving_.front().dues[arriving_.front().given];
   for (const auto& frame : held_) next = std::min(next.value_or(frame.until), frame.until);
   return next;
 }
@@ -61,17 +91,16 @@ std::optional<Picoseconds> FrameLine::next_beat() const {
 std::optional<Picoseconds> FrameLine::next_frame() const {
   std::optional<Picoseconds> next;
   const auto sooner = [&next](Picoseconds time) { next = std::min(next.value_or(time), time); };
-  if (!ends_.empty()) sooner(ends_.front());
+  if (!arriving_.empty() && arriving_.front().whole) sooner(arriving_.front().dues.back());
   for (const auto& frame : held_) sooner(frame.until);
   return next;
 }
 
 void FrameLine::send(const std::vector<std::uint8_t>& bytes, bool bad, Picoseconds start) {
   Picoseconds due = std::max(start, free_at_) + duration(kPreambleBytes);
-  for_each_beat(bytes, bad, [&](const FrameBeat& beat) {
-    due += duration(beat.bytes + (beat.last ? kFcsBytes : 0));
-    push_beat(beat, due);
-  });
+  std::vector<Picoseconds> dues;
+  for_each_beat_time(bytes.size(), [&](Picoseconds time) { dues.push_back(due += time); });
+  push_whole(bytes, bad, std::move(dues));
 }
 
 void FrameLine::release_until(Picoseconds time) {

@@ -40,6 +40,15 @@ bool Wire::Port::receive(FrameBeat& beat) {
   return true;
 }
 
+bool Wire::Port::receive_frame(std::vector<std::uint8_t>& bytes, bool& bad) {
+  if (!wire_.directions_[1 - index_].receive_frame(bytes, bad, now_ps())) return false;
+  if (ears_.empty()) return true;
+  heard_.insert(heard_.end(), bytes.begin(), bytes.end());
+  const auto frame = std::exchange(heard_, {});
+  if (!bad) ears_(frame);
+  return true;
+}
+
 void Wire::inject(std::size_t from, std::span<const std::uint8_t> frame, bool bad) {
   if (frame.empty()) throw std::invalid_argument("an empty frame");
   if (!injections_.at(from).empty()) {
@@ -52,7 +61,7 @@ void Wire::inject(std::size_t from, std::span<const std::uint8_t> frame, bool ba
 
 void Wire::send_injected(std::size_t from, std::span<const std::uint8_t> frame, bool bad) {
   if (directions_.at(from).in_frame()) return injected_[from].push_back({{frame.begin(), frame.end()}, bad});
-  for_each_beat(frame, bad, [&](const FrameBeat& beat) { send(from, beat, true); });
+  sent(from, directions_[from].transmit_frame(frame, bad, now_ps(), true));
 }
 
 void Wire::set_link(bool up) {
@@ -69,15 +78,25 @@ void Wire::transmit(std::size_t from, const FrameBeat& beat) {
     losing_[from] = !beat.last;
     return;
   }
-  send(from, beat, false);
-  if (!beat.last || injected_.at(from).empty()) return;
+  sent(from, directions_[from].transmit(beat, now_ps()));
+  if (beat.last) send_waiting(from);
+}
+
+void Wire::transmit_frame(std::size_t from, std::span<const std::uint8_t> frame) {
+  if (!link_up_) return;
+  sent(from, directions_.at(from).transmit_frame(frame, false, now_ps()));
+  send_waiting(from);
+}
+
+void Wire::send_waiting(std::size_t from) {
+  if (injected_[from].empty()) return;
   auto waiting = std::move(injected_[from]);
   injected_[from].clear();
   for (const auto& frame : waiting) send_injected(from, frame.bytes, frame.bad);
 }
 
-void Wire::send(std::size_t from, const FrameBeat& beat, bool injected) {
-  auto record = directions_.at(from).transmit(beat, now_ps(), injected);
+/// Something is under way; the frame that has ended with it, if one has.
+void Wire::sent(std::size_t from, std::optional<FrameRecord> record) {
   ports_[1 - from].pushed();
   if (!record) return;
   if (listeners_[1 - from] != nullptr) expect_frame(from);

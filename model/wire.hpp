@@ -75,10 +75,9 @@ class Wire : public sc_core::sc_module {
     [[nodiscard]] bool can_transmit() const override { return wire_.directions_[index_].can_transmit(now_ps()); }
     void transmit(const FrameBeat& beat) override { wire_.transmit(index_, beat); }
     [[nodiscard]] Picoseconds transmits_from() const override { return wire_.directions_[index_].transmits_from(); }
-    void transmit_frame(std::span<const std::uint8_t> frame) override {
-      for_each_beat(frame, false, [this](const FrameBeat& beat) { wire_.transmit(index_, beat); });
-    }
+    void transmit_frame(std::span<const std::uint8_t> frame) override { wire_.transmit_frame(index_, frame); }
     bool receive(FrameBeat& beat) override;
+    bool receive_frame(std::vector<std::uint8_t>& bytes, bool& bad) override;
     [[nodiscard]] bool link_up() const override { return wire_.link_up_; }
     [[nodiscard]] std::optional<Picoseconds> next_arrival() const override {
       return wire_.directions_[1 - index_].next_beat();
@@ -104,8 +103,10 @@ class Wire : public sc_core::sc_module {
   };
 
   void transmit(std::size_t from, const FrameBeat& beat);
+  void transmit_frame(std::size_t from, std::span<const std::uint8_t> frame);
   void send_injected(std::size_t from, std::span<const std::uint8_t> frame, bool bad);
-  void send(std::size_t from, const FrameBeat& beat, bool injected);
+  void send_waiting(std::size_t from);
+  void sent(std::size_t from, std::optional<FrameRecord> record);
   void report();
   void expect_frame(std::size_t from);
   void arrive();

@@ -34,11 +34,7 @@ std::optional<FrameRecord> WireDirection::transmit(const FrameBeat& beat, Picose
     throw std::invalid_argument("frame beat is neither full nor the last");
   }
   if (!in_frame_) {
-    frame_ = FrameRecord{from_, std::max(position_, now), 0, {}, false};
-    frame_.injected = injected;
-    position_ = frame_.start + line_.duration(kPreambleBytes);
-    in_frame_ = true;
-    judged_ = injector_.active() || jitter_ != 0;
+    begin(now, injected);
   } else if (now > position_) {
     ++statistics_.underruns;
     position_ = now;
@@ -52,14 +48,38 @@ std::optional<FrameRecord> WireDirection::transmit(const FrameBeat& beat, Picose
   position_ += line_.duration(sent.bytes + (beat.last ? kFcsBytes : 0));
   if (!judged_) line_.push_beat(sent, position_ + delay_);
   if (!beat.last) return std::nullopt;
+  return end(beat.err);
+}
 
+FrameRecord WireDirection::transmit_frame(std::span<const std::uint8_t> bytes, bool bad, Picoseconds now,
+                                          bool injected) {
+  begin(now, injected);
+  frame_.bytes.assign(bytes.begin(), bytes.end());
+  frame_.bytes.resize(std::max(bytes.size(), kMinFrameBytes));
+  std::vector<Picoseconds> dues;
+  dues.reserve(bytes.size() / kBeatBytes + 1);
+  line_.for_each_beat_time(frame_.bytes.size(),
+                           [&](Picoseconds time) { dues.push_back((position_ += time) + delay_); });
+  if (!judged_) line_.push_whole(frame_.bytes, bad, std::move(dues));
+  return end(bad);
+}
+
+void WireDirection::begin(Picoseconds now, bool injected) {
+  frame_ = FrameRecord{from_, std::max(position_, now), 0, {}, false};
+  frame_.injected = injected;
+  position_ = frame_.start + line_.duration(kPreambleBytes);
+  in_frame_ = true;
+  judged_ = injector_.active() || jitter_ != 0;
+}
+
+FrameRecord WireDirection::end(bool bad) {
   in_frame_ = false;
   frame_.end = position_;
-  frame_.bad = beat.err;
+  frame_.bad = bad;
   position_ += line_.duration(kInterFrameGapBytes);
   if (statistics_.frames++ == 0) statistics_.first_start = frame_.start;
   statistics_.bytes += frame_.bytes.size();
-  statistics_.bad_frames += frame_.bad && !injected;
+  statistics_.bad_frames += frame_.bad && !frame_.injected;
   statistics_.last_end = frame_.end;
   if (judged_) judge();
   return std::move(frame_);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "model/ethernet.hpp"
@@ -68,8 +69,13 @@ class WireDirection {
   [[nodiscard]] bool in_frame() const { return in_frame_; }
   /// Accepts a beat; the last of a frame returns the frame. `injected`: of a frame of Wire::inject.
   std::optional<FrameRecord> transmit(const FrameBeat& beat, Picoseconds now, bool injected = false);
+  /// Accepts a whole frame, between two others.
+  FrameRecord transmit_frame(std::span<const std::uint8_t> bytes, bool bad, Picoseconds now, bool injected = false);
   /// The next beat that has arrived by `now`. False: there is none.
   bool receive(FrameBeat& beat, Picoseconds now) { return line_.receive(beat, now); }
+  bool receive_frame(std::vector<std::uint8_t>& bytes, bool& bad, Picoseconds now) {
+    return line_.receive_frame(bytes, bad, now);
+  }
   /// As of FrameLine.
   [[nodiscard]] std::optional<Picoseconds> next_beat() const { return line_.next_beat(); }
   [[nodiscard]] std::optional<Picoseconds> next_frame() const { return line_.next_frame(); }
@@ -82,6 +88,8 @@ class WireDirection {
   [[nodiscard]] std::uint64_t under_way() const { return line_.under_way(); }
 
  private:
+  void begin(Picoseconds now, bool injected);
+  FrameRecord end(bool bad);
   void judge();
 
   std::size_t from_;

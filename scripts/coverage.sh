@@ -26,6 +26,8 @@ mkdir -p "$RNIC_COVERAGE"
 code=0
 ctest --preset coverage -j "$jobs" --no-tests=error -R "$tests" || code=1
 build/coverage/bin/rnic soak --cycles 60000 --seed 1 || code=1
+build/coverage/bin/rnic fuzz --nic model --frames 50000 --seed 7 || code=1
+build/coverage/bin/rnic compare --nic model,model --operations 30000 --seed 5 || code=1
 build/coverage/bin/rnic fuzz --frames 3000 --seed 1 --corpus tests/fuzz_corpus || code=1
 find build/coverage -name '*.points' -not -path '*/hits/*' -exec cp -t "$RNIC_COVERAGE" {} +
 scripts/coverage.py "$RNIC_COVERAGE" --json build/coverage/code.json || code=1

@@ -34,7 +34,6 @@ void NicModel::power_cycle(const NicOptions& options) {
 void NicModel::reset() {
   core_.reset();
   completions_.clear();
-  arriving_.clear();
   transmitting_ = false;
   asleep_ = false;
   reset_end_ = edges_.first_edge_at(model::now_ps() + 1) + options_.reset_cycles;
@@ -114,12 +113,8 @@ void NicModel::take_inputs() {
 }
 
 void NicModel::take_frames() {
-  model::FrameBeat beat;
-  while (ethernet_.receive(beat)) {
-    arriving_.insert(arriving_.end(), beat.data.begin(), beat.data.begin() + beat.bytes);
-    if (!beat.last) continue;
-    core_->frame(std::exchange(arriving_, {}), beat.err);
-  }
+  reference::Bytes frame;
+  for (bool bad = false; ethernet_.receive_frame(frame, bad);) core_->frame(std::exchange(frame, {}), bad);
 }
 
 /// The request, and the TLPs of its completion: each ends at a multiple of the boundary, or with the read.

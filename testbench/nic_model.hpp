@@ -60,7 +60,6 @@ class NicModel : public sc_core::sc_module, public Nic {
   bool asleep_ = false;
   model::Picoseconds due_ = ~model::Picoseconds{0};
   std::deque<model::HostCompletion> completions_;
-  reference::Bytes arriving_;
   bool transmitting_ = false;  ///< The frame at the head is in the MAC, which has no room behind it
   PortActivity activity_;
   model::TimedEvent edge_event_;

@@ -36,8 +36,8 @@ class Nic {
   std::optional<HostAnswer> host_request(const HostRequest& request) { return registers.request(request); }
   void dma_answer(const DmaAnswer& answer) { pcie.answer(answer); }
   /// `bad`: the MAC says that it is damaged.
-  void frame(const Bytes& bytes, bool bad) {
-    if (enabled()) port.receive(bytes, bad);
+  void frame(Bytes bytes, bool bad) {
+    if (enabled()) port.receive(std::move(bytes), bad);
   }
 
   /// Everything happens that is due by `time`.

@@ -138,6 +138,7 @@ void FuzzEpisode::connect_side(std::size_t pair, std::size_t host, std::uint32_t
     connection.send_psn = send_psn;
   }
   qp.mtu = parameters.mtu;
+  sides_[host].answers[pair].begin(receive_psn, sides_[host].endpoint->device().now_ns());
   require_success(qp.qp->to_rtr(connection), "RTR of an attacker's queue pair");
   // A frame in the name of the peer may have brought it to the error state since RTR; it is then made anew at the next
   // look.
@@ -173,8 +174,12 @@ void FuzzEpisode::refresh(std::size_t pair, bool anew) {
   for (std::size_t host = 0; host < 2; ++host) {
     auto& target = sides_[host].targets[pair];
     const auto frames = target.frames;
+    auto& device = sides_[host].endpoint->device();
+    const std::uint64_t asked = device.now_ns();
     states[host] = query(pair, host);
     lost[host] = states[host].state != static_cast<std::uint8_t>(hw::QpState::kRts);
+    if (!lost[host] && sides_[host].process->qp(pair).framed)
+      judge_answer(pair, host, sides_[host].answers[pair].expects(states[host].rq_psn, asked, device.now_ns()));
     if (lost[host]) {
       target.alive = false;
     } else if (target.frames == frames || !target.alive) {  // nothing was on its way meanwhile: this is where it stands

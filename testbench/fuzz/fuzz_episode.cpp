@@ -55,6 +55,7 @@ void FuzzEpisode::run() {
     report_.completions += side.process->completions();
     report_.successes += side.process->successes();
     report_.outcomes += side.process->judged();
+    for (const auto& one : side.answers) report_.answers += one.judged();
   }
   if (failed_) return;  // what is stuck may never come down
   const std::uint64_t end = world_.host(0).nic().cycles();
@@ -149,7 +150,6 @@ void FuzzEpisode::replay() {
 void FuzzEpisode::send(std::size_t host, FuzzFrame frame) {
   make_plain(frame.bytes);
   world_.wire().inject(1 - host, frame.bytes, frame.bad_fcs);
-  sides_[host].injected.push_back(frame.bytes);
   history_.push_back({host, std::move(frame)});
   if (history_.size() > kHistory) history_.pop_front();
   ++sent_;

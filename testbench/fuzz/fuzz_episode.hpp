@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "testbench/fuzz/answer_check.hpp"
 #include "testbench/fuzz/frame_fuzzer.hpp"
 #include "testbench/fuzz/fuzz_process.hpp"
 #include "testbench/fuzz/fuzz_run.hpp"
@@ -44,7 +45,7 @@ class FuzzEpisode {
     std::unique_ptr<WqeFuzzer> wqes;
     /// Queue pairs of this host: first the sacrificed, then the victims', then multicast groups.
     std::vector<FuzzTarget> targets;
-    std::deque<roce::Bytes> injected;  ///< Towards this host, not yet seen on the wire
+    std::array<AnswerCheck, kPairs> answers;  ///< Of its queue pairs
   };
 
   void set_up();
@@ -67,6 +68,8 @@ class FuzzEpisode {
   void monitor();
   void watch(const model::FrameRecord& record);
   void look_for_secrets(const model::FrameRecord& record);
+  void note_request(const model::FrameRecord& record);
+  void judge_answer(std::size_t pair, std::size_t host, const std::optional<std::string>& wrong);
   void learn(const model::FrameRecord& record);
   void read_counters();
   void violation(const std::string& text);

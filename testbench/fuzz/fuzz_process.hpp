@@ -31,6 +31,7 @@ enum class PlantedFault : std::uint8_t {
   kSharedDomain,  ///< The region of another domain is in the attacker's
   kLeakyByte,     ///< The region that peers may read, and not write, is one byte longer than all checks are told
   kLongList,      ///< The fast-register region takes a longer page list than all checks are told
+  kWrongNak,      ///< A NAK of a remote access error is taken for one of a remote operational error
   kWrongStatus,   ///< Completions that say LocProtErr are taken to say LocLenErr
   kLostEntry,     ///< One completion in 64 is not seen
 };

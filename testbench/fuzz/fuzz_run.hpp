@@ -32,7 +32,8 @@ struct FuzzReport {
   std::uint64_t victim_requests = 0;             ///< Done and checked meanwhile
   std::uint64_t episodes = 0;
   std::uint64_t set_up_cycles = 0, cycles = 0, tear_down_cycles = 0;  ///< Of all episodes; `cycles` with frames
-  std::map<std::string, std::uint64_t> counters;                      ///< Of both NICs
+  std::uint64_t answers = 0;  ///< Of the sacrificed queue pairs, those of which was known what they may be
+  std::map<std::string, std::uint64_t> counters;  ///< Of both NICs
   std::vector<CorpusEntry> violations;
   bool stopped = false;  ///< The RTL itself reported an error: the world cannot go on
 };

@@ -45,17 +45,31 @@ void FuzzEpisode::monitor() {
 /// Every frame on the wire: none may carry what is secret; those that are not the attacker's own are learnt from.
 void FuzzEpisode::watch(const model::FrameRecord& record) {
   auto& side = sides_[1 - record.from];
-  if (!side.injected.empty()) {
-    const auto& own = side.injected.front();
-    if (record.bytes.size() == std::max(own.size(), model::kMinFrameBytes) &&
-        std::equal(own.begin(), own.end(), record.bytes.begin())) {
-      side.injected.pop_front();
-      return;
-    }
-  }
+  if (!record.bad) note_request(record);
+  if (record.injected) return;
   look_for_secrets(record);
   side.frames->observe(record.bytes);
   learn(record);
+}
+
+/// Whoever has sent it: what its receiver, if that is a sacrificed queue pair, may make of it.
+void FuzzEpisode::note_request(const model::FrameRecord& record) {
+  const auto packet = model::find_roce_packet(record.bytes);
+  if (!packet) return;
+  auto& side = sides_[1 - record.from];
+  for (std::size_t pair = 0; pair < kPairs; ++pair) {
+    if (side.targets[pair].path.dest_qpn != packet->dest_qpn || !side.process->qp(pair).framed) continue;
+    auto verdict = judge_request(record.bytes, side.targets[pair], *side.process);
+    if (!verdict) return;
+    verdict->at_ns = side.endpoint->device().now_ns();
+    verdict->arrives = record.faults == 0;
+    side.answers[pair].request(*verdict);
+  }
+}
+
+void FuzzEpisode::judge_answer(std::size_t pair, std::size_t host, const std::optional<std::string>& wrong) {
+  if (wrong)
+    violation(fmt::format("host {}: queue pair {:#x}: {}", host, sides_[host].targets[pair].path.dest_qpn, *wrong));
 }
 
 /// What goes to queue pairs of the attackers, or to nobody, has no secret byte behind its headers.
@@ -102,7 +116,11 @@ void FuzzEpisode::learn(const model::FrameRecord& record) {
   if (packet->opcode != 0x11) return;
   const std::size_t aeth = 14 + (sender.path.ipv6 ? 40 : 20) + 8 + 12;
   if (record.bytes.size() <= aeth) return;
-  const std::uint8_t syndrome = record.bytes[aeth];
+  std::uint8_t syndrome = record.bytes[aeth];
+  if (planted_ == PlantedFault::kWrongNak && syndrome == 0x62) syndrome = 0x63;
+  auto& process = *sides_[record.from].process;
+  if (process.qp(pair).framed && !process.qp(pair).changing)
+    judge_answer(pair, record.from, sides_[record.from].answers[pair].answer(packet->psn, syndrome));
   const bool fatal = syndrome >> 5 == 3 && syndrome != 0x60;
   if (fatal)
     sender.alive = false;

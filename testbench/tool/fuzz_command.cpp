@@ -57,6 +57,7 @@ nlohmann::ordered_json fuzz_json(const FuzzReport& report, const FuzzArguments& 
           {"wqes", report.wqes},
           {"judged", report.judged},
           {"outcomes", report.outcomes},
+          {"answers", report.answers},
           {"violations", report.violations.size()},
           {"violation", notes},
           {"accesses", report.accesses},

@@ -866,6 +866,40 @@ TEST_CASE("rx_engine: a fatal NAK refuses the awaited Read whose PSNs it names, 
   }
 }
 
+TEST_CASE(
+    "rx_engine: an RNR NAK of the awaited response answers the Read, a later one says that it is lost (9.7.5.2.8)",
+    "[rtl]") {
+  constexpr std::uint8_t kQp = 3;
+  for (const std::uint32_t arrived : {0u, 1u}) {
+    Bed bed(seed());
+    bed.busy_neighbours = false;
+    bed.create(kQp, hw::QpState::kRts, hw::QpState::kRts, 1);
+    bed.send_read(kQp, 3 * 256);
+    bed.advance(kQp, 4);
+    bed.settle(2000);
+    auto& m = bed.model.qps[kQp];
+    const std::uint32_t first = m.awaited.front().first_psn;
+    if (arrived == 1) {
+      auto d = bed.header(m);
+      d.opcode = 0x0d;
+      d.psn = first;
+      REQUIRE(bed.submit(d, 256));
+      bed.settle(4000);
+    }
+    for (const std::uint32_t named : {arrived, 2u, 3u, 6u}) {
+      INFO(arrived << " responses have arrived, PSN " << named);
+      auto d = bed.header(m);
+      d.opcode = 0x11;
+      d.psn = (first + named) & 0xffffff;
+      d.syndrome = 0x2a;
+      bed.submit(d, 0);
+      REQUIRE(bed.expected.back().first.action ==
+              static_cast<std::uint8_t>(named == arrived ? rtl::RxAction::kNakReceived : rtl::RxAction::kGap));
+      bed.settle(4000);
+    }
+  }
+}
+
 TEST_CASE("rx_engine: every opcode with lengths at their limits", "[rtl]") {
   Bed bed(seed());
   bed.busy_neighbours = false;

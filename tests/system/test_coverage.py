@@ -136,10 +136,20 @@ class Coverage(unittest.TestCase):
         self.assertIn("rtl/u_side.u_arbiter/Conflict 0 1", text)
         self.assertNotIn("http", text)
 
-    def test_vectors_reach_what_is_closed(self):
-        """The sample that guards the closed points (docs/coverage.md)."""
+    def test_a_sample_of_runs_reaches_what_is_closed(self):
+        """Guards the closed points (docs/coverage.md). RNIC_CLOSED=FILE: writes them there instead."""
         folder = self.run_vectors("sample", VECTORS)
-        told = rnic("coverage", folder, "--closed", LISTS / "closed_sample.txt", "--excluded", LISTS / "excluded.toml")
+        bin_folder = pathlib.Path(rnic_tool.program).parent
+        tool = rnic_tool.program
+        for command in ([bin_folder / "test_system_packets_by_state"], [bin_folder / "test_system_requests_by_state"],
+                        [tool, "fuzz", "--nic", "model", "--frames", "50000", "--seed", "7"],
+                        [tool, "compare", "--nic", "model,model", "--operations", "30000", "--seed", "5", "--jobs", "1"]):
+            told = subprocess.run(command, env={**os.environ, "RNIC_COVERAGE": str(folder), "RNIC_NIC": "model"}, cwd=self.folder,
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=800)
+            self.assertEqual(told.returncode, 0, f"{command}: {told.stdout[-2000:]}{told.stderr}")
+        closed = LISTS / "closed_sample.txt"
+        option = ["--write-closed", os.environ["RNIC_CLOSED"]] if "RNIC_CLOSED" in os.environ else ["--closed", closed]
+        told = rnic("coverage", folder, *option, "--excluded", LISTS / "excluded.toml")
         self.assertEqual(told.returncode, 0, told.stderr)
 
 

@@ -302,3 +302,20 @@ TEST_CASE("datagrams are taken in RTR, RTS, SQD and SQE (9.8.3, 10.3.1)") {
     }
   });
 }
+
+TEST_CASE("a Receive that cannot be read completes with a fatal error, of every service (11.6.2)") {
+  with_lab("unread", [](Lab& lab) {
+    for (const QpType type : {QpType::kRc, QpType::kUc, QpType::kUd}) {
+      INFO("type " << static_cast<int>(type));
+      const auto qp = lab.open(type, QpState::kRts);
+      lab.restore();
+      lab.b.endpoint.host().root_complex().arm(
+          {.fault = model::PcieFault::kCompleterAbort, .match = {.access = model::PcieAccess::kDmaRead}});
+      const auto opcode = type == QpType::kRc ? 0x04 : type == QpType::kUc ? kUc | 0x04 : kUdSendOnly;
+      lab.inject(*qp, static_cast<std::uint8_t>(opcode), kPsn);
+      CHECK(lab.b.received().status == CqeStatus::kFatalErr);
+      CHECK(lab.b.untouched(kReceive, 8192));
+      must(qp->close());
+    }
+  });
+}

@@ -78,6 +78,34 @@ TEST_CASE("memory that may not be used, and requests behind it, of every service
   });
 }
 
+TEST_CASE("a datagram is one packet: a longer one is a local length error (9.8.3, 11.6.2)") {
+  with_lab("datagrams", [](RequesterLab& lab) {
+    for (const WqeOpcode opcode : requests(QpType::kUd)) {
+      const auto qp = lab.open(QpType::kUd, QpState::kRts);
+      lab.post(*qp, opcode, {.bytes = kMtu});
+      CHECK(lab.status() == CqeStatus::kSuccess);
+      lab.post(*qp, opcode, {.bytes = kMtu + 1});
+      CHECK(lab.status() == CqeStatus::kLocLenErr);
+      must(qp->close());
+    }
+  });
+}
+
+TEST_CASE("requests that are posted together go round the end of the ring in their order (10.8.3.3)") {
+  with_lab("ring", [](RequesterLab& lab) {
+    const auto qp = lab.open(QpType::kUc, QpState::kRts);
+    const auto frames = [&] { return lab.world.wire().statistics(0).frames; };
+    for (const std::size_t count : {5U, 6U, 7U, 5U, 6U}) {
+      const auto before = frames();
+      for (std::size_t i = 0; i < count; ++i)
+        lab.post(*qp, WqeOpcode::kWrite, {.offset = i, .silent = i + 1 < count, .defer = i + 1 < count});
+      CHECK(lab.status() == CqeStatus::kSuccess);
+      CHECK(frames() - before == count);
+    }
+    must(qp->close());
+  });
+}
+
 TEST_CASE("what is posted to a queue pair that the kernel has ended is flushed, of every service (10.3.1.8)") {
   with_lab("ended", [](RequesterLab& lab) {
     for (const QpType type : kAllTypes) {

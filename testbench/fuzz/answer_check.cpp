@@ -1,0 +1,118 @@
+#include "testbench/fuzz/answer_check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace rnic::testbench {
+namespace {
+
+constexpr std::uint32_t kPsns = 0xffffff, kHalf = 0x800000;
+constexpr std::uint64_t kUnderWayNs = 20'000;  ///< What was sent before that has come, or never will
+constexpr std::uint64_t kNearNs = 2'000;       ///< From the wire to the queue pair
+constexpr std::uint64_t kAnswerNs = 60'000;    ///< An answer is no later
+
+bool before(std::uint32_t a, std::uint32_t b) { return a != b && ((b - a) & kPsns) < kHalf; }
+
+/// Those with one PSN, for the reader.
+std::string describe(const std::vector<FrameVerdict>& requests) {
+  std::string text;
+  for (const auto& one : requests)
+    text += fmt::format("{}opcode {:#04x} at {} ns", text.empty() ? " (" : ", ", one.opcode, one.at_ns);
+  return text + ")";
+}
+
+}  // namespace
+
+void AnswerCheck::begin(std::uint32_t psn, std::uint64_t now_ns) {
+  for (auto& [number, list] : requests_)
+    std::erase_if(list, [&](const FrameVerdict& one) { return one.at_ns + kUnderWayNs < now_ns; });
+  std::erase_if(requests_, [](const auto& one) { return one.second.empty(); });
+  next_ = psn;
+  expected_ns_ = 0;
+}
+
+void AnswerCheck::request(const FrameVerdict& verdict) {
+  requests_[verdict.psn].push_back(verdict);
+  // A Read has the PSNs of its responses, too; one that lies may have many.
+  constexpr std::uint32_t kMost = 64, kReadRequest = 0x0c;
+  const std::uint32_t psns = verdict.wild && verdict.opcode == kReadRequest ? kMost : verdict.psns;
+  if (!verdict.wild && !verdict.takes) return;
+  FrameVerdict response = verdict;
+  response.waits = true;
+  response.naks = 0;
+  for (std::uint32_t i = 1; i < std::min(psns, kMost); ++i) {
+    response.psn = (verdict.psn + i) & kPsns;
+    requests_[response.psn].push_back(response);
+  }
+}
+
+std::optional<std::string> AnswerCheck::answer(std::uint32_t psn, std::uint8_t syndrome) {
+  if (syndrome >> 5 == 0) return taken_up_to((psn + 1) & kPsns);
+  if (syndrome >> 5 != 3 || syndrome == 0x60) return taken_up_to(psn);
+  const unsigned code = syndrome & 0x1f;
+  const auto found = requests_.find(psn);
+  if (found == requests_.end()) return std::nullopt;  // inside of a Read, or older than it
+  unsigned earned = 0;
+  for (const auto& one : found->second) {
+    if (one.wild) return std::nullopt;
+    earned |= one.naks;
+    FrameVerdict::Inside inside{};
+    if (!sequence_known(psn, inside) || inside != one.wants) earned |= 1U << 1;  // out of sequence
+  }
+  ++judged_;
+  if ((earned >> code & 1) != 0) return taken_up_to(psn);
+  return fmt::format("PSN {}: NAK with code {}, which no request with this PSN can earn{}", psn, code,
+                     describe(found->second));
+}
+
+/// All before `next` were executed.
+std::optional<std::string> AnswerCheck::taken_up_to(std::uint32_t next) {
+  for (; before(next_, next); next_ = (next_ + 1) & kPsns) {
+    const auto found = requests_.find(next_);
+    if (found == requests_.end()) continue;
+    ++judged_;
+    const bool possible = std::any_of(found->second.begin(), found->second.end(),
+                                      [](const FrameVerdict& one) { return one.wild || one.takes; });
+    if (!possible)
+      return fmt::format("PSN {}: taken, and every request with this PSN must be refused{}", next_,
+                         describe(found->second));
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> AnswerCheck::expects(std::uint32_t psn, std::uint64_t from_ns, std::uint64_t to_ns) {
+  if (auto wrong = taken_up_to(psn)) return wrong;
+  if (expected_ns_ == 0 || psn != expected_) {
+    expected_ = psn;
+    expected_ns_ = to_ns;
+    return std::nullopt;
+  }
+  const auto found = requests_.find(psn);
+  if (found == requests_.end()) return std::nullopt;
+  for (const auto& one : found->second) {
+    // What it may wait with, it may wait with for long.
+    if (one.wild || one.waits || !one.arrives || one.at_ns < expected_ns_ + kNearNs || one.at_ns + kAnswerNs > from_ns)
+      continue;
+    return fmt::format("PSN {}: a request that came {} ns ago, as it was expected, was neither taken nor refused{}",
+                       psn, from_ns - one.at_ns, describe(found->second));
+  }
+  return std::nullopt;
+}
+
+/// Whether it is known what message it is in the middle of when it expects `psn`.
+bool AnswerCheck::sequence_known(std::uint32_t psn, FrameVerdict::Inside& inside) const {
+  const auto found = requests_.find((psn - 1) & kPsns);
+  if (found == requests_.end()) return false;
+  bool any = false;
+  for (const auto& one : found->second) {
+    if (one.wild) return false;
+    if (!one.takes) continue;
+    if (any && one.leaves != inside) return false;
+    inside = one.leaves;
+    any = true;
+  }
+  return any;
+}
+
+}  // namespace rnic::testbench

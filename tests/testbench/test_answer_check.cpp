@@ -1,0 +1,110 @@
+// What the fuzzer concludes from the answers of a queue pair, and from none; no NIC is simulated.
+#include <catch2/catch.hpp>
+#include <optional>
+#include <string>
+
+#include "testbench/fuzz/answer_check.hpp"
+
+using namespace rnic::testbench;
+
+namespace {
+
+constexpr std::uint8_t kAccess = 1 << 2;
+constexpr std::uint8_t kAck = 0x1f, kRnrNak = 0x21, kNakPsn = 0x60, kNakInvalid = 0x61, kNakAccess = 0x62;
+
+FrameVerdict good(std::uint32_t psn, std::uint64_t at_ns = 1'000) {
+  return {.psn = psn, .takes = true, .opcode = 0x0a, .at_ns = at_ns};
+}
+
+FrameVerdict forbidden(std::uint32_t psn, std::uint64_t at_ns = 1'000) {
+  return {.psn = psn, .naks = kAccess, .opcode = 0x0a, .at_ns = at_ns};
+}
+
+bool says(const std::optional<std::string>& complaint, const char* what) {
+  return complaint && complaint->find(what) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a refusal is one that a request with its PSN can earn (9.7.5.2)") {
+  AnswerCheck check;
+  check.begin(100, 0);
+  check.request(good(100));
+  check.request(forbidden(101));
+  CHECK_FALSE(check.answer(100, kAck));
+  SECTION("the right one") { CHECK_FALSE(check.answer(101, kNakAccess)); }
+  SECTION("another one") { CHECK(says(check.answer(101, kNakInvalid), "which no request with this PSN can earn")); }
+  SECTION("out of sequence it is an invalid one") {
+    auto middle = good(102);
+    middle.wants = FrameVerdict::Inside::kWrite;
+    check.request(good(101));
+    check.request(middle);
+    CHECK_FALSE(check.answer(102, kNakInvalid));
+  }
+  SECTION("of a packet that is none of a builder's nothing is said") {
+    check.request({.psn = 101, .wild = true, .at_ns = 1'000});
+    CHECK_FALSE(check.answer(101, kNakInvalid));
+  }
+  SECTION("NAKs that end nothing may come for any of them") {
+    CHECK_FALSE(check.answer(101, kNakPsn));
+    CHECK_FALSE(check.answer(101, kRnrNak));
+  }
+}
+
+TEST_CASE("what is acknowledged could be executed") {
+  AnswerCheck check;
+  check.begin(0xfffffe, 0);
+  check.request(good(0xfffffe));
+  check.request(forbidden(0xffffff));
+  check.request(good(0));
+  CHECK_FALSE(check.answer(0xfffffe, kAck));
+  SECTION("by an ACK") { CHECK(says(check.answer(0, kAck), "must be refused")); }
+  SECTION("by a refusal of one behind it") { CHECK(says(check.answer(0, kNakInvalid), "PSN 16777215: taken")); }
+  SECTION("by the device's word") { CHECK(says(check.expects(1, 5'000, 6'000), "must be refused")); }
+  SECTION("not when another one with its PSN may be") {
+    check.request(good(0xffffff));
+    CHECK_FALSE(check.answer(0, kAck));
+  }
+  SECTION("a Read has the PSNs of its responses") {
+    auto read = good(0xffffff);
+    read.psns = 3;
+    check.request(read);
+    check.request(forbidden(1));
+    CHECK_FALSE(check.answer(1, kAck));
+  }
+  SECTION("what came long before it began is not its own") {
+    check.begin(0xffffff, 100'000);
+    check.request(good(0xffffff, 101'000));
+    CHECK_FALSE(check.answer(0xffffff, kAck));
+  }
+}
+
+TEST_CASE("what is expected for long has not come") {
+  AnswerCheck check;
+  check.begin(7, 0);
+  CHECK_FALSE(check.expects(7, 1'000, 2'000));
+  auto request = GENERATE(good(7, 10'000), forbidden(7, 10'000));
+  SECTION("there is time for an answer") {
+    check.request(request);
+    CHECK_FALSE(check.expects(7, 60'000, 61'000));
+  }
+  SECTION("and no more") {
+    check.request(request);
+    CHECK(says(check.expects(7, 80'000, 81'000), "neither taken nor refused"));
+  }
+  SECTION("one that waits for a Receive") {
+    request.waits = true;
+    check.request(request);
+    CHECK_FALSE(check.expects(7, 80'000, 81'000));
+  }
+  SECTION("one that the wire has lost") {
+    request.arrives = false;
+    check.request(request);
+    CHECK_FALSE(check.expects(7, 80'000, 81'000));
+  }
+  SECTION("one that came before it was known to be expected") {
+    request.at_ns = 1'500;
+    check.request(request);
+    CHECK_FALSE(check.expects(7, 80'000, 81'000));
+  }
+}
