@@ -19,7 +19,8 @@ from linux import SKIP, Failure, Machine, outcome
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 # A server and a client of one guest: `pair PROGRAM ARGS` fails as they do.
 SHELL = r"""
-set -e
+set -eE
+trap 'echo "FAILED: $BASH_COMMAND"' ERR
 pair() {
   "$@" >/tmp/server 2>&1 & server=$!
   sleep 1
