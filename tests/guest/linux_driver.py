@@ -117,7 +117,7 @@ echo "well: unloaded {times} times under traffic"
 RESET = r"""
 device=$(ls -d /sys/bus/pci/drivers/rnic_ib/0000*)
 traffic
-echo 1 >$device/reset
+echo 1 >$device/reset || { dmesg | tail -5; exit 1; }
 end_traffic
 pair ibv_rc_pingpong -c -g 1 -n 10
 echo "well: reset under traffic"
