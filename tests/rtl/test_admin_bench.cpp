@@ -156,7 +156,7 @@ TEST_CASE("admin: random commands agree with the model", "[rtl]") {
     });
     world.settle();
   };
-  for (int i = 0; i < 8000; ++i) {
+  for (int i = 0; i < 16000; ++i) {
     world.rate = world.bench.chance(0.5) ? 0.9 : 0.4;
     commands.shrinks = i / 100 % 3 == 2;
     if (world.bench.chance(0.3)) {
@@ -412,7 +412,8 @@ TEST_CASE("admin: each pair of states takes its attributes and no others (Infini
   }
   CHECK(statuses[kSuccess] > 40);
   CHECK(statuses[kBadState] > 500);
-  CHECK(statuses[static_cast<std::uint8_t>(AdminStatus::kBadParameter)] > 5);
+  // What a transition needs and has not got; RawPacket needs one thing once.
+  CHECK(statuses[static_cast<std::uint8_t>(AdminStatus::kBadParameter)] >= (type == hw::QpType::kRawPacket ? 1 : 6));
 }
 
 TEST_CASE(
