@@ -82,8 +82,7 @@ void compare_queues(AdminWorld& world) {
     return raw;
   };
   for (unsigned n = 0; n < 10; ++n)
-    REQUIRE(bits(world.mpt[n]) ==
-            bits(world.model.regions.contains(n) ? world.model.regions[n] : rnic::rtl::Mpt{}));
+    REQUIRE(bits(world.mpt[n]) == bits(world.model.regions.contains(n) ? world.model.regions[n] : rnic::rtl::Mpt{}));
 }
 
 /// Binds a random window to a random region, in the table and in the model.
