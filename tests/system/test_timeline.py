@@ -228,7 +228,7 @@ class TimelineTest(unittest.TestCase):
         # World 1 cuts what goes to the windows in pieces, in any order.
         for arguments in ([], ["--world", 1]):
             with self.subTest(arguments=arguments):
-                result = rnic("soak", "--cycles", 60_000, "--qps", 8, *arguments, "--timeline", path)
+                result = rnic("soak", "--cycles", 60_000, "--qps", 8, "--shares", 0, *arguments, "--timeline", path)
                 self.assertEqual(result.returncode, 0, result.stderr)
                 timeline = Timeline(path)
                 self.assertGreater(len(timeline.requests), 500)
