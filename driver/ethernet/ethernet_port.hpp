@@ -48,7 +48,6 @@ class EthernetPort {
   };
   [[nodiscard]] const Counters& counters() const { return counters_; }
   [[nodiscard]] std::uint32_t qpn() const { return qp_->qpn(); }
-  [[nodiscard]] umd::CompletionQueue& completions() { return *cq_; }
 
  private:
   static constexpr std::uint32_t kReceives = 256, kSends = 128;

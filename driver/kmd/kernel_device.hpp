@@ -64,7 +64,7 @@ struct EthernetReceive {
   bool enable{};
   bool all_groups{};
   bool promiscuous{};
-  std::uint64_t groups{};  ///< Bit ethernet_group_bit() of each group address
+  std::uint64_t groups{};  ///< Bit ethernet::group_bit() of each group address
 };
 
 /// A device brought up: admin queue, event queues, and the life cycle of everything else. What a kernel driver owns.

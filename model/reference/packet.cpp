@@ -79,16 +79,14 @@ Verdict parse_ip(const Bytes& frame, std::size_t ip, std::uint64_t mac, Packet& 
   path.source = path.ipv6 ? address_at(frame, ip + 8) : mapped(frame, ip + 12);
   path.dest = path.ipv6 ? address_at(frame, ip + 24) : mapped(frame, ip + 16);
   if (!is_for_us(path, mac)) return Verdict::NotRoce;
-  const auto header = [&frame, ip](std::size_t to) {
-    return Bytes(frame.begin() + static_cast<std::ptrdiff_t>(ip), frame.begin() + static_cast<std::ptrdiff_t>(to));
-  };
+  const Bytes header(frame.begin() + static_cast<std::ptrdiff_t>(ip), frame.begin() + static_cast<std::ptrdiff_t>(udp));
   if (path.ipv6) {
     if (frame[ip] >> 4 != 6) return Verdict::Malformed;
     end = udp + big(frame, ip + 4, 2);
     path.traffic_class = static_cast<std::uint8_t>(big(frame, ip, 2) >> 4);
     path.flow_label = static_cast<std::uint32_t>(big(frame, ip, 4) & 0xfffff);
     path.hop_limit = frame[ip + 7];
-    packet.grh = header(udp);
+    packet.grh = header;
     return Verdict::Good;
   }
   // No options, and no fragment (annex A17.3.1.2).
@@ -98,8 +96,7 @@ Verdict parse_ip(const Bytes& frame, std::size_t ip, std::uint64_t mac, Packet& 
   path.traffic_class = frame[ip + 1];
   path.hop_limit = frame[ip + 8];
   packet.grh.assign(20, 0);
-  const Bytes ipv4 = header(udp);
-  packet.grh.insert(packet.grh.end(), ipv4.begin(), ipv4.end());
+  packet.grh.insert(packet.grh.end(), header.begin(), header.end());
   return Verdict::Good;
 }
 

@@ -185,6 +185,7 @@ class VectorSession {
   void ring_reads(const VectorStep& step);
   void add_listed_region(const VectorRegion& spec);
   void fault(const VectorStep& step);
+  [[nodiscard]] std::vector<std::uint8_t> frame_of(const VectorStep& step);
   void frame(const VectorStep& step);
   void receive_ethernet(const VectorStep& step);
   [[nodiscard]] std::uint64_t way_ns(std::size_t to) const;

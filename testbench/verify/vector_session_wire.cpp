@@ -18,17 +18,15 @@ void VectorSession::fault(const VectorStep& step) {
   world_.wire().arm(step.host, rule);
 }
 
-/// To `step.host`, in the name of its peer or of a stranger.
-void VectorSession::frame(const VectorStep& step) {
-  const std::size_t sender = 1 - step.host;
-  auto& here = sides_[step.host];
+/// As the vector gives it, or in the name of the peer or of a stranger.
+std::vector<std::uint8_t> VectorSession::frame_of(const VectorStep& step) {
   if (!step.frame.bytes.empty()) {
     auto bytes = step.frame.bytes;
     bytes.resize(bytes.size() + step.frame.append);
-    world_.wire().inject(sender, std::move(bytes), step.frame.bad_fcs);
-    if (step.within_ns != 0) here.endpoint->device().elapse(step.within_ns + way_ns(step.host));
-    return;
+    return bytes;
   }
+  const std::size_t sender = 1 - step.host;
+  auto& here = sides_[step.host];
   auto& there = sides_[sender];
   const auto connection = connection_to(*there.endpoint, *here.endpoint, pair(step).core().qpn(), {.ipv6 = ipv6_});
   FrameTarget target;
@@ -46,12 +44,17 @@ void VectorSession::frame(const VectorStep& step) {
     target.rkey = __builtin_bswap32(token(step.remote, true));
   }
   try {
-    world_.wire().inject(sender, build_frame(step.frame, target), step.frame.bad_fcs);
+    return build_frame(step.frame, target);
   } catch (const VectorError& error) {
     throw VectorFailure(fmt::format("{}: {}", step.text, error.what()));
   }
+}
+
+/// To `step.host`.
+void VectorSession::frame(const VectorStep& step) {
+  world_.wire().inject(1 - step.host, frame_of(step), step.frame.bad_fcs);
   // With no time in between, frames come back to back in every world.
-  if (step.within_ns != 0) here.endpoint->device().elapse(step.within_ns + way_ns(step.host));
+  if (step.within_ns != 0) sides_[step.host].endpoint->device().elapse(step.within_ns + way_ns(step.host));
 }
 
 void VectorSession::receive_ethernet(const VectorStep& step) {
