@@ -8,6 +8,7 @@
 #include <rdma/ib_verbs.h>
 
 #include "rnic.h"
+#include "rnic_segment.h"
 
 #define RNIC_ETH_SEND_BYTES (RNIC_ETH_DEPTH << RNIC_MIN_LOG_SEND_STRIDE)
 #define RNIC_ETH_RECEIVE_BYTES (RNIC_ETH_DEPTH << RNIC_MIN_LOG_RECEIVE_STRIDE)
@@ -79,16 +80,6 @@ static int create_qp(struct rnic_eth *eth)
 				  RNIC_ETH_QPN, body.word, NULL);
 }
 
-static void put_data(u8 *at, dma_addr_t address, u32 length)
-{
-	struct rnic_wqe_data data = {};
-
-	rnic_put(&data, RNIC_WQE_DATA_VA, address);
-	rnic_put(&data, RNIC_WQE_DATA_LENGTH, length);
-	rnic_put(&data, RNIC_WQE_DATA_LKEY, RNIC_ETH_KEY);
-	memcpy(at, data.word, sizeof(data));
-}
-
 /* The page of that slot, once more. */
 static void post_page(struct rnic_eth *eth)
 {
@@ -99,8 +90,8 @@ static void post_page(struct rnic_eth *eth)
 
 	rnic_put(&head, RNIC_WQE_RECEIVE_SGE_COUNT, 1);
 	rnic_put(&head, RNIC_WQE_RECEIVE_WQE_INDEX, eth->receive_producer);
-	memcpy(wqe, head.word, sizeof(head));
-	put_data(wqe + sizeof(head), eth->pages_dma[slot], PAGE_SIZE);
+	wqe = rnic_put_segment(wqe, head.word, sizeof(head));
+	rnic_put_data(wqe, eth->pages_dma[slot], PAGE_SIZE, RNIC_ETH_KEY);
 	eth->receive_producer++;
 }
 
@@ -263,8 +254,8 @@ netdev_tx_t rnic_eth_xmit(struct rnic_eth *eth, struct sk_buff *skb)
 	rnic_put(&control, RNIC_WQE_CONTROL_QPN, RNIC_ETH_QPN);
 	rnic_put(&control, RNIC_WQE_CONTROL_SIZE, 2);
 	rnic_put(&control, RNIC_WQE_CONTROL_LENGTH, skb->len);
-	memcpy(wqe, control.word, sizeof(control));
-	put_data(wqe + sizeof(control), address, skb->len);
+	rnic_put_data(rnic_put_segment(wqe, control.word, sizeof(control)),
+		      address, skb->len, RNIC_ETH_KEY);
 	DEV_STATS_INC(eth->netdev, tx_packets);
 	DEV_STATS_ADD(eth->netdev, tx_bytes, skb->len);
 	skb_tx_timestamp(skb);

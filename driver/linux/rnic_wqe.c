@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* WQEs of the kernel's, built in their slots of the rings. */
 #include "rnic_ib.h"
+#include "rnic_segment.h"
 
 #define RNIC_SEGMENT 16
 
@@ -11,42 +12,19 @@ u8 *rnic_slot_at(struct rnic_wq *wq, u16 index)
 	return wq->ring + ((size_t)slot << wq->log_stride);
 }
 
-static u8 *put_segment(u8 *at, const __le64 *word, size_t bytes)
+static u8 *put_sge(u8 *at, const struct ib_sge *sge)
 {
-	memcpy(at, word, bytes);
-	return at + bytes;
-}
-
-static u8 *put_data(u8 *at, const struct ib_sge *sge)
-{
-	struct rnic_wqe_data data = {};
-
-	rnic_put(&data, RNIC_WQE_DATA_VA, sge->addr);
-	rnic_put(&data, RNIC_WQE_DATA_LENGTH, sge->length);
-	rnic_put(&data, RNIC_WQE_DATA_LKEY, sge->lkey);
-	return put_segment(at, data.word, sizeof(data));
-}
-
-static u8 *put_remote(u8 *at, u64 va, u32 rkey)
-{
-	struct rnic_wqe_remote remote = {};
-
-	rnic_put(&remote, RNIC_WQE_REMOTE_VA, va);
-	rnic_put(&remote, RNIC_WQE_REMOTE_RKEY, rkey);
-	return put_segment(at, remote.word, sizeof(remote));
+	return rnic_put_data(at, sge->addr, sge->length, sge->lkey);
 }
 
 static u8 *put_atomic(u8 *at, const struct ib_send_wr *wr)
 {
 	const struct ib_atomic_wr *from = atomic_wr(wr);
-	struct rnic_wqe_atomic atomic = {};
 	bool swap = wr->opcode == IB_WR_ATOMIC_CMP_AND_SWP;
 
-	rnic_put(&atomic, RNIC_WQE_ATOMIC_SWAP_ADD,
-		 swap ? from->swap : from->compare_add);
-	rnic_put(&atomic, RNIC_WQE_ATOMIC_COMPARE, from->compare_add);
-	at = put_remote(at, from->remote_addr, from->rkey);
-	return put_segment(at, atomic.word, sizeof(atomic));
+	at = rnic_put_remote(at, from->remote_addr, from->rkey);
+	return rnic_put_atomic(at, swap ? from->swap : from->compare_add,
+			       from->compare_add);
 }
 
 static u8 *put_address(u8 *at, const struct ib_send_wr *wr, u32 qpn)
@@ -59,7 +37,7 @@ static u8 *put_address(u8 *at, const struct ib_send_wr *wr, u32 qpn)
 	if (!rnic_get(&address, RNIC_WQE_ADDRESS_FLOW_LABEL))
 		rnic_put(&address, RNIC_WQE_ADDRESS_FLOW_LABEL,
 			 rdma_calc_flow_label(qpn, from->remote_qpn));
-	return put_segment(at, address.word, sizeof(address));
+	return rnic_put_segment(at, address.word, sizeof(address));
 }
 
 static u8 *put_registration(u8 *at, const struct ib_reg_wr *wr)
@@ -70,7 +48,7 @@ static u8 *put_registration(u8 *at, const struct ib_reg_wr *wr)
 
 	rnic_put(&range, RNIC_WQE_RANGE_VA, wr->mr->iova);
 	rnic_put(&range, RNIC_WQE_RANGE_LENGTH, wr->mr->length);
-	at = put_segment(at, range.word, sizeof(range));
+	at = rnic_put_segment(at, range.word, sizeof(range));
 	rnic_put(&fast, RNIC_WQE_FAST_REGISTER_PAGE_LIST, mr->list_dma);
 	rnic_put(&fast, RNIC_WQE_FAST_REGISTER_FIRST_OFFSET,
 		 wr->mr->iova & (wr->mr->page_size - 1));
@@ -85,7 +63,7 @@ static u8 *put_registration(u8 *at, const struct ib_reg_wr *wr)
 		 !!(wr->access & IB_ACCESS_REMOTE_WRITE));
 	rnic_put(&fast, RNIC_WQE_FAST_REGISTER_REMOTE_ATOMIC,
 		 !!(wr->access & IB_ACCESS_REMOTE_ATOMIC));
-	return put_segment(at, fast.word, sizeof(fast));
+	return rnic_put_segment(at, fast.word, sizeof(fast));
 }
 
 static const struct {
@@ -146,8 +124,8 @@ static u8 *put_head(u8 *at, struct rnic_qp *qp, const struct ib_send_wr *wr)
 	case IB_WR_RDMA_WRITE:
 	case IB_WR_RDMA_WRITE_WITH_IMM:
 	case IB_WR_RDMA_READ:
-		return put_remote(at, rdma_wr(wr)->remote_addr,
-				  rdma_wr(wr)->rkey);
+		return rnic_put_remote(at, rdma_wr(wr)->remote_addr,
+				       rdma_wr(wr)->rkey);
 	case IB_WR_ATOMIC_CMP_AND_SWP:
 	case IB_WR_ATOMIC_FETCH_AND_ADD:
 		return put_atomic(at, wr);
@@ -216,7 +194,7 @@ u8 rnic_build_send(struct rnic_qp *qp, const struct ib_send_wr *wr, u64 length,
 		at = put_inline(at, wr);
 	else if (has_data)
 		for (i = 0; i < wr->num_sge; i++)
-			at = put_data(at, &wr->sg_list[i]);
+			at = put_sge(at, &wr->sg_list[i]);
 	rnic_put(&control, RNIC_WQE_CONTROL_OPCODE,
 		 operations[wr->opcode].opcode);
 	rnic_put(&control, RNIC_WQE_CONTROL_SILENT, silent);
@@ -232,7 +210,7 @@ u8 rnic_build_send(struct rnic_qp *qp, const struct ib_send_wr *wr, u64 length,
 		 DIV_ROUND_UP(at - wqe, RNIC_SEGMENT));
 	rnic_put(&control, RNIC_WQE_CONTROL_IMMEDIATE, immediate_of(wr));
 	rnic_put(&control, RNIC_WQE_CONTROL_LENGTH, length);
-	put_segment(wqe, control.word, sizeof(control));
+	rnic_put_segment(wqe, control.word, sizeof(control));
 	return operations[wr->opcode].completion;
 }
 
@@ -246,7 +224,7 @@ void rnic_build_receive(u8 *wqe, u16 index, u16 tag,
 	rnic_put(&head, RNIC_WQE_RECEIVE_SGE_COUNT, wr->num_sge);
 	rnic_put(&head, RNIC_WQE_RECEIVE_WQE_INDEX, index);
 	rnic_put(&head, RNIC_WQE_RECEIVE_TAG, tag);
-	at = put_segment(wqe, head.word, sizeof(head));
+	at = rnic_put_segment(wqe, head.word, sizeof(head));
 	for (i = 0; i < wr->num_sge; i++)
-		at = put_data(at, &wr->sg_list[i]);
+		at = put_sge(at, &wr->sg_list[i]);
 }

@@ -10,7 +10,7 @@ include=$("$source/fetch.sh")
 pabi=$(sed -n 's/#define IBVERBS_PABI_VERSION //p' "$include/config.h")
 library=$folder/librnic-rdmav$pabi.so
 if [ -f "$library" ]; then
-  changed=$(find "$source" "$linux/rnic_hw.h" "$linux/rnic_field.h" "$linux/rnic-abi.h" -newer "$library" -type f)
+  changed=$(find "$source" "$linux/rnic_hw.h" "$linux/rnic_field.h" "$linux/rnic_segment.h" "$linux/rnic-abi.h" -newer "$library" -type f)
   [ -n "$changed" ] || exit 0
 fi
 mkdir -p "$folder/abi/rdma" "$folder/abi/kernel-abi"

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "rnic.h"
+#include "rnic_segment.h"
 
 #define SEGMENT 16
 /* With more ahead the device would not take the copy in the window. */
@@ -53,41 +54,19 @@ static bool is_atomic(const struct ibv_send_wr *wr)
 	       wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-static uint8_t *put_segments(uint8_t *at, const __le64 *word, size_t bytes)
+static uint8_t *put_sge(uint8_t *at, const struct ibv_sge *sge)
 {
-	memcpy(at, word, bytes);
-	return at + bytes;
-}
-
-static uint8_t *put_data(uint8_t *at, const struct ibv_sge *sge)
-{
-	struct rnic_wqe_data data = {};
-
-	rnic_put(&data, RNIC_WQE_DATA_VA, sge->addr);
-	rnic_put(&data, RNIC_WQE_DATA_LENGTH, sge->length);
-	rnic_put(&data, RNIC_WQE_DATA_LKEY, sge->lkey);
-	return put_segments(at, data.word, sizeof(data));
-}
-
-static uint8_t *put_remote(uint8_t *at, uint64_t va, uint32_t rkey)
-{
-	struct rnic_wqe_remote remote = {};
-
-	rnic_put(&remote, RNIC_WQE_REMOTE_VA, va);
-	rnic_put(&remote, RNIC_WQE_REMOTE_RKEY, rkey);
-	return put_segments(at, remote.word, sizeof(remote));
+	return rnic_put_data(at, sge->addr, sge->length, sge->lkey);
 }
 
 static uint8_t *put_atomic(uint8_t *at, const struct ibv_send_wr *wr)
 {
-	struct rnic_wqe_atomic atomic = {};
 	bool swap = wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
 
-	at = put_remote(at, wr->wr.atomic.remote_addr, wr->wr.atomic.rkey);
-	rnic_put(&atomic, RNIC_WQE_ATOMIC_SWAP_ADD,
-		 swap ? wr->wr.atomic.swap : wr->wr.atomic.compare_add);
-	rnic_put(&atomic, RNIC_WQE_ATOMIC_COMPARE, wr->wr.atomic.compare_add);
-	return put_segments(at, atomic.word, sizeof(atomic));
+	at = rnic_put_remote(at, wr->wr.atomic.remote_addr, wr->wr.atomic.rkey);
+	return rnic_put_atomic(at, swap ? wr->wr.atomic.swap :
+				   wr->wr.atomic.compare_add,
+			       wr->wr.atomic.compare_add);
 }
 
 /* As rdma_calc_flow_label of the kernel, for an address without one. */
@@ -110,7 +89,7 @@ static uint8_t *put_address(uint8_t *at, const struct ibv_send_wr *wr,
 	if (!rnic_get(&address, RNIC_WQE_ADDRESS_FLOW_LABEL))
 		rnic_put(&address, RNIC_WQE_ADDRESS_FLOW_LABEL,
 			 flow_label(qpn, wr->wr.ud.remote_qpn));
-	return put_segments(at, address.word, sizeof(address));
+	return rnic_put_segment(at, address.word, sizeof(address));
 }
 
 static uint8_t *put_bind(uint8_t *at, const struct ibv_send_wr *wr)
@@ -121,7 +100,7 @@ static uint8_t *put_bind(uint8_t *at, const struct ibv_send_wr *wr)
 
 	rnic_put(&range, RNIC_WQE_RANGE_VA, info->addr);
 	rnic_put(&range, RNIC_WQE_RANGE_LENGTH, info->length);
-	at = put_segments(at, range.word, sizeof(range));
+	at = rnic_put_segment(at, range.word, sizeof(range));
 	rnic_put(&bind, RNIC_WQE_BIND_MR_KEY, info->mr ? info->mr->lkey : 0);
 	rnic_put(&bind, RNIC_WQE_BIND_REMOTE_READ,
 		 !!(info->mw_access_flags & IBV_ACCESS_REMOTE_READ));
@@ -129,7 +108,7 @@ static uint8_t *put_bind(uint8_t *at, const struct ibv_send_wr *wr)
 		 !!(info->mw_access_flags & IBV_ACCESS_REMOTE_WRITE));
 	rnic_put(&bind, RNIC_WQE_BIND_REMOTE_ATOMIC,
 		 !!(info->mw_access_flags & IBV_ACCESS_REMOTE_ATOMIC));
-	return put_segments(at, bind.word, sizeof(bind));
+	return rnic_put_segment(at, bind.word, sizeof(bind));
 }
 
 static uint8_t *put_head(uint8_t *at, const struct rnic_qp *qp,
@@ -141,8 +120,8 @@ static uint8_t *put_head(uint8_t *at, const struct rnic_qp *qp,
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
 	case IBV_WR_RDMA_READ:
-		return put_remote(at, wr->wr.rdma.remote_addr,
-				  wr->wr.rdma.rkey);
+		return rnic_put_remote(at, wr->wr.rdma.remote_addr,
+				       wr->wr.rdma.rkey);
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
 		return put_atomic(at, wr);
@@ -246,7 +225,7 @@ static size_t build(struct rnic_qp *qp, const struct ibv_send_wr *wr,
 			*at++ = 0;
 	} else if (has_data(wr)) {
 		for (i = 0; i < wr->num_sge; i++)
-			at = put_data(at, &wr->sg_list[i]);
+			at = put_sge(at, &wr->sg_list[i]);
 	}
 	rnic_put(&control, RNIC_WQE_CONTROL_OPCODE, opcode_of(wr));
 	rnic_put(&control, RNIC_WQE_CONTROL_SILENT, silent);
@@ -260,7 +239,7 @@ static size_t build(struct rnic_qp *qp, const struct ibv_send_wr *wr,
 	rnic_put(&control, RNIC_WQE_CONTROL_SIZE, (at - wqe) / SEGMENT);
 	rnic_put(&control, RNIC_WQE_CONTROL_IMMEDIATE, immediate_of(wr));
 	rnic_put(&control, RNIC_WQE_CONTROL_LENGTH, length);
-	put_segments(wqe, control.word, sizeof(control));
+	rnic_put_segment(wqe, control.word, sizeof(control));
 	return at - wqe;
 }
 
@@ -408,9 +387,9 @@ void rnic_build_receive(uint8_t *wqe, uint16_t index, uint16_t tag,
 	rnic_put(&head, RNIC_WQE_RECEIVE_SGE_COUNT, wr->num_sge);
 	rnic_put(&head, RNIC_WQE_RECEIVE_WQE_INDEX, index);
 	rnic_put(&head, RNIC_WQE_RECEIVE_TAG, tag);
-	wqe = put_segments(wqe, head.word, sizeof(head));
+	wqe = rnic_put_segment(wqe, head.word, sizeof(head));
 	for (i = 0; i < wr->num_sge; i++)
-		wqe = put_data(wqe, &wr->sg_list[i]);
+		wqe = put_sge(wqe, &wr->sg_list[i]);
 }
 
 static int post_receive(struct rnic_rq *rq, const struct ibv_recv_wr *wr)
