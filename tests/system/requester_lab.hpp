@@ -113,14 +113,7 @@ struct RequesterLab {
   /// From the peer.
   void answer(umd::QueuePair& qp, std::uint8_t opcode, roce::Bytes ext, std::size_t bytes = 0,
               std::uint32_t psn = kPsn) {
-    roce::RoceFields f;
-    f.dest_mac = testbench::mac_of(a.endpoint);
-    f.source_mac = testbench::mac_of(b.endpoint);
-    f.source_ip = testbench::ip_of(b.endpoint, false);
-    f.dest_ip = testbench::ip_of(a.endpoint, false);
-    f.opcode = opcode;
-    f.dest_qpn = qp.qpn();
-    f.psn = psn;
+    auto f = packet_between(b.endpoint, a.endpoint, opcode, qp.qpn(), psn);
     f.ext = std::move(ext);
     f.payload.assign(bytes, 0xee);
     world.wire().inject(1, roce::roce_frame(f));

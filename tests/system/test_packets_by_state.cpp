@@ -103,14 +103,7 @@ struct Lab {
   }
 
   roce::RoceFields frame(const umd::QueuePair& qp, std::uint8_t opcode, std::uint32_t psn) {
-    roce::RoceFields f;
-    f.dest_mac = testbench::mac_of(b.endpoint);
-    f.source_mac = testbench::mac_of(a.endpoint);
-    f.source_ip = testbench::ip_of(a.endpoint, false);
-    f.dest_ip = testbench::ip_of(b.endpoint, false);
-    f.opcode = opcode;
-    f.dest_qpn = qp.qpn();
-    f.psn = psn & roce::kPsnMask;
+    auto f = packet_between(a.endpoint, b.endpoint, opcode, qp.qpn(), psn & roce::kPsnMask);
     const bool datagram = opcode >= kUdSendOnly;
     const auto operation = static_cast<std::uint8_t>(datagram ? opcode - kUdSendOnly + 4 : opcode & 0x1f);
     f.ack_req = !is_response(operation) && opcode < kUc;

@@ -60,17 +60,7 @@ struct Lab {
   }
   /// A frame from `from` to `to`, as their peer would send it.
   roce::RoceFields frame(Endpoint& from, Endpoint& to, std::uint32_t dest_qpn, std::uint8_t opcode) {
-    const auto path = testbench::connection_to(from, to, dest_qpn, {}).path;
-    roce::RoceFields f;
-    f.ipv6 = false;
-    f.dest_mac = testbench::mac_of(to);
-    f.source_mac = testbench::mac_of(from);
-    f.source_ip = testbench::ip_of(from, false);
-    f.dest_ip = path.dest_gid;
-    f.opcode = opcode;
-    f.dest_qpn = dest_qpn;
-    f.psn = 0x700;
-    return f;
+    return packet_between(from, to, opcode, dest_qpn, 0x700);
   }
   void inject(std::size_t from, const roce::RoceFields& fields) {
     world.wire().inject(from, roce::roce_frame(fields));

@@ -11,6 +11,7 @@
 #include "driver/umd/kernel_mr.hpp"
 #include "driver/umd/process_context.hpp"
 #include "driver/umd/queue_pair.hpp"
+#include "testbench/roce_frame.hpp"
 #include "tests/system/system_world.hpp"
 
 /// What the tests of UC and UD share: a process on each host with memory and queue pairs of any type.
@@ -28,6 +29,20 @@ T must(Result<T> result) {
 }
 inline void must(const Result<void>& result) {
   if (!result.ok()) FAIL(describe(result.error()));
+}
+
+/// The headers of a packet of IPv4 that one host sends to a queue pair of the other.
+inline roce::RoceFields packet_between(Endpoint& from, Endpoint& to, std::uint8_t opcode, std::uint32_t dest_qpn,
+                                       std::uint32_t psn) {
+  roce::RoceFields f;
+  f.dest_mac = testbench::mac_of(to);
+  f.source_mac = testbench::mac_of(from);
+  f.source_ip = testbench::ip_of(from, false);
+  f.dest_ip = testbench::ip_of(to, false);
+  f.opcode = opcode;
+  f.dest_qpn = dest_qpn;
+  f.psn = psn;
+  return f;
 }
 
 /// One host's side.
