@@ -68,6 +68,7 @@ struct Request {
 /// A receive WQE that a message has taken.
 struct Receive {
   std::uint16_t name{};  ///< Index, or tag of an SRQ
+  bool read{};           ///< Not needed where no bytes go to it
   std::uint32_t pd{};
   std::vector<Segment> segments;
 };

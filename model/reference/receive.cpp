@@ -4,8 +4,9 @@
 
 namespace rnic::reference {
 
-Task<Responder::Taken> Responder::take_receive(QpPtr qp) {
-  if (qp->receive) co_return Taken::Yes;  // of a message that came to nothing, on UC and UD
+Task<Responder::Taken> Responder::take_receive(QpPtr qp, bool has_bytes) {
+  // On UC and UD one may be left of a message that came to nothing.
+  if (qp->receive && (qp->receive->read || !has_bytes)) co_return Taken::Yes;
   const std::uint64_t life = qp->life;
   std::uint64_t base = qp->rq_base;
   unsigned log_depth = qp->rq_log_depth, log_stride = qp->rq_log_stride;
@@ -31,15 +32,19 @@ Task<Responder::Taken> Responder::take_receive(QpPtr qp) {
     index = srq->head++;
     nic_.queues.look_at_limit(*srq);
   } else {
-    if (qp->rq_head == qp->rq_producer) co_return Taken::None;
-    index = qp->rq_head++;
+    if (!qp->receive && qp->rq_head == qp->rq_producer) co_return Taken::None;
+    index = qp->receive ? qp->receive->name : qp->rq_head++;
+    qp->receive.emplace().name = index;
+    if (!has_bytes) co_return Taken::Yes;
   }
   const std::uint64_t slot = index & ((1u << log_depth) - 1), from = base + (slot << log_stride);
   nic_.count(Count::WqeFetches);
   auto bytes = co_await nic_.pcie.read(from, std::size_t{1} << log_stride);
   if (qp->life != life || qp->state == QpState::Err) co_return Taken::Failed;
-  if (bytes) qp->receive = decode_receive(*bytes, index, qp->use_srq, pd);
-  if (qp->receive) co_return Taken::Yes;
+  if (auto receive = bytes ? decode_receive(*bytes, index, qp->use_srq, pd) : std::nullopt) {
+    qp->receive = std::move(receive);
+    co_return Taken::Yes;
+  }
   if (qp->use_srq) {
     // Without its tag the WQE is lost: the shared queue gives no more (11.6.3.3).
     Srq* srq = nic_.queues.srq(qp->srqn);
@@ -54,8 +59,6 @@ Task<Responder::Taken> Responder::take_receive(QpPtr qp) {
     }
     co_return Taken::Failed;
   }
-  qp->receive.emplace();
-  qp->receive->name = index;
   nic_.count(*qp, Count::RxPlaceFaults, QpCount::PlaceFaults);
   local_failure(*qp, Packet{}, bytes ? Status::LocQpOpErr : Status::FatalErr, 0);
   co_return Taken::Failed;

@@ -202,7 +202,7 @@ Task<Done> Responder::message(QpPtr qp, Packet packet) {
   const bool first = begins_message(kind), last = ends_message(kind), is_a_send = is_send(kind);
   const auto void_now = [&] { return qp->life != life || !qp->receives(); };
   if (is_a_send ? first : last && has_immediate(kind)) {
-    const Taken taken = co_await take_receive(qp);
+    const Taken taken = co_await take_receive(qp, is_a_send && !packet.payload.empty());
     if (void_now() || taken == Taken::Failed) co_return Done{};
     if (taken == Taken::None) {
       not_ready(*qp);

@@ -39,8 +39,8 @@ class Responder {
 
   // Receive WQEs.
   enum class Taken : std::uint8_t { Yes, None, Failed };
-  /// Takes the next one for qp.receive.
-  Task<Taken> take_receive(QpPtr qp);
+  /// Takes the next one for qp.receive. `has_bytes`: of the message, some go to its buffers.
+  Task<Taken> take_receive(QpPtr qp, bool has_bytes);
   /// Its entry; `fill` what there is to say of the message.
   void complete(Qp& qp, Status status, const Packet& packet, std::uint32_t bytes, std::uint8_t syndrome = 0);
   void local_failure(Qp& qp, const Packet& packet, Status status, std::uint8_t syndrome);

@@ -40,7 +40,7 @@ Task<Done> Responder::take_unreliable(QpPtr qp, Packet packet) {
   }
   const bool last = ends_message(kind);
   if (is_a_send ? first : last && has_immediate(kind)) {
-    const Taken taken = co_await take_receive(qp);
+    const Taken taken = co_await take_receive(qp, is_a_send && !packet.payload.empty());
     if (qp->life != life || !qp->receives() || taken == Taken::Failed) co_return Done{};
     if (taken == Taken::None) {
       nic_.count(*qp, Count::RxRnr, QpCount::NoReceive);
@@ -93,7 +93,7 @@ Task<Done> Responder::take_datagram(QpPtr qp, Packet packet) {
     nic_.count(*qp, Count::RxInvalidRequest, QpCount::InvalidRequests);
     co_return Done{};
   }
-  const Taken taken = co_await take_receive(qp);
+  const Taken taken = co_await take_receive(qp, true);
   if (qp->life != life || !qp->receives() || taken == Taken::Failed) co_return Done{};
   if (taken == Taken::None) {
     nic_.count(*qp, Count::RxRnr, QpCount::NoReceive);

@@ -129,6 +129,7 @@ std::optional<Receive> decode_receive(const Bytes& bytes, std::uint16_t index, b
   if (count > kMaxSge || (count + 1) * kSegment > bytes.size() || little(bytes, 2, 2) != index) return std::nullopt;
   Receive receive;
   receive.name = shared ? static_cast<std::uint16_t>(little(bytes, 4, 2)) : index;
+  receive.read = true;
   receive.pd = pd;
   receive.segments = segments_of(bytes, kSegment, (count + 1) * kSegment);
   return receive;
