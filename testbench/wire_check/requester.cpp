@@ -107,6 +107,10 @@ void Requester::unreliable(const Packet& packet) {
   if (packet.bytes > attributes_.mtu) complain_(packet, "a datagram longer than the MTU (9.8.3)");
 }
 
+std::uint32_t Requester::missing() const {
+  return window_.empty() ? next_ : (window_.front().psn + window_.front().got) & kMask24;
+}
+
 Requester::Sent* Requester::holder(std::deque<Sent>& among, std::uint32_t psn) {
   const auto it = std::partition_point(among.begin(), among.end(), [&](const Sent& entry) {
     return ahead(psn, entry.psn) >= entry.span && not_behind(psn, entry.psn);
@@ -132,13 +136,14 @@ void Requester::check_same(const Packet& packet, const Sent& before) {
     complain_(packet, "another packet than the one that was sent with this PSN (9.7.2)");
 }
 
-/// A Read may be asked for whole, or from the first byte that is missing (decisions 50).
+/// A Read may be asked for whole, or from the first byte that is missing (decisions 50): when it was found that one is,
+/// or when it leaves, if late responses have come since.
 bool Requester::may_go_back(std::uint32_t psn, const Sent& target, Moment now) {
   // What is in front of `psn` was acknowledged, so it went on from there; `psn` itself perhaps since it has begun.
   const bool begun_before = answered_ && now.at <= answered_->at + kGrace && !not_behind(psn, oldest());
   for (auto it = reasons_.begin(); it != reasons_.end(); ++it) {
     const bool here = psn == it->psn || (ahead(it->psn, target.psn) < target.span && not_behind(it->psn, psn)) ||
-                      ((psn == oldest() || begun_before) && !not_behind(it->psn, psn));
+                      ((psn == oldest() || psn == missing() || begun_before) && !not_behind(it->psn, psn));
     if (!here || now.at < it->not_before) continue;
     reasons_.erase(it);
     return true;

@@ -59,6 +59,8 @@ class Requester {
   void check_same(const Packet& packet, const Sent& before);
   [[nodiscard]] bool may_go_back(std::uint32_t psn, const Sent& target, Moment now);
   [[nodiscard]] std::uint32_t oldest() const { return window_.empty() ? next_ : window_.front().psn; }
+  /// The first PSN of which no acknowledgement and no response has come.
+  [[nodiscard]] std::uint32_t missing() const;
   [[nodiscard]] static Sent* holder(std::deque<Sent>& among, std::uint32_t psn);
   [[nodiscard]] bool goes_on(std::uint32_t psn) const;
   void retire();
