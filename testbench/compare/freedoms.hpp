@@ -20,6 +20,7 @@ enum class Freedom : std::uint8_t {
   kRingReads,
   kRefusedPsn,
   kDroppedBehind,
+  kOwnCopies,
   kNumbers,
   kAckRequest,
   kCounters,
@@ -32,7 +33,7 @@ struct FreedomEntry {
   std::string_view clause;   ///< What leaves it open
 };
 
-inline constexpr std::array<FreedomEntry, 14> kFreedoms = {{
+inline constexpr std::array<FreedomEntry, 15> kFreedoms = {{
     {Freedom::kTimes, "when anything happens", "that it has happened before all is at rest",
      "no clause sets times but those of time-outs"},
     {Freedom::kCompletionOrder, "the order of completions and events of different queue pairs, queues, objects",
@@ -59,8 +60,11 @@ inline constexpr std::array<FreedomEntry, 14> kFreedoms = {{
     {Freedom::kRefusedPsn, "whether a request that its own NIC refuses takes PSNs of an unreliable queue pair",
      "the packets behind it, but for their PSNs", "IB 9.8.2.1, 9.8.3"},
     {Freedom::kDroppedBehind,
-     "whether messages of UC that are under way behind one that its responder drops are dropped with it",
+     "whether messages of UC and UD that are under way behind one that its responder drops are dropped with it",
      "those of the next batch: programs have nothing behind such a message", "IB 9.8.2, unreliable"},
+    {Freedom::kOwnCopies,
+     "whether a datagram to a group comes to the sender's own port while an earlier one is on its way there",
+     "those that come one at a time: programs wait behind each", "host_interface.md, LoopLost; IB 9.8.3, unreliable"},
     {Freedom::kNumbers, "QPNs, key values, UDP source ports that follow from QPNs",
      "which queue pair, region or window they name", "decisions 16"},
     {Freedom::kAckRequest, "the AckReq bit", "that what was asked for is acknowledged: its request ends", "IB 9.7.3.1"},

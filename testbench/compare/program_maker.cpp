@@ -79,6 +79,8 @@ class Maker {
       }
     }
     draw_regions(setup);
+    if (plan_.service == ProgramService::kUd && !plan_.faults)
+      plan_.groups = {{setup["ipv6"] ? "ff1e::7:1" : "239.7.0.1", {}}, {setup["ipv6"] ? "ff1e::7:2" : "239.7.0.2", {}}};
     if (!limits_.scenario && !plan_.faults && plan_.chance(0.25)) plan_.pairs.back().attacked = true;
   }
 
@@ -120,7 +122,21 @@ class Maker {
   void put(json step) { program_.steps.push_back({plan_.batch, std::move(step)}); }
   void wait(std::uint64_t us) { put({{"host", "A"}, {"do", "wait"}, {"us", us}}); }
 
+  /// Datagrams to groups, as long as it is known of all queue pairs what they receive.
+  bool add_group_batch() {
+    const auto unknown = [](const PlannedPair& pair) { return pair.dead || pair.attacked; };
+    if (plan_.groups.empty() || std::any_of(plan_.pairs.begin(), plan_.pairs.end(), unknown) || !plan_.chance(0.4))
+      return false;
+    for (auto& step : draw_members(plan_)) put(std::move(step));
+    auto drawn = draw_group_sends(plan_, plan_.below(2), plan_.below(plan_.pairs.size()), plan_.between(1, 4));
+    for (auto& step : drawn.receives) put(std::move(step));
+    wait(3);
+    for (auto& step : drawn.requests) put(std::move(step));
+    return true;
+  }
+
   void add_batch() {
+    if (add_group_batch()) return;
     std::vector<std::vector<json>> queues;  // each in its order
     std::vector<json> receives, late, faults;
     for (std::size_t qp = 0; qp < plan_.pairs.size(); ++qp) {

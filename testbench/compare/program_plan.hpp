@@ -30,6 +30,17 @@ struct PlannedKey {
   std::size_t changed = ~std::size_t{0}, used = ~std::size_t{0};  ///< Batch in which that was last
 };
 
+/// A queue pair that is attached to a multicast group.
+struct GroupMember {
+  std::size_t host = 0, qp = 0;
+  bool operator==(const GroupMember&) const = default;
+};
+
+struct PlannedGroup {
+  const char* address;  ///< As steps have it
+  std::vector<GroupMember> members;
+};
+
 struct PlannedPair {
   std::size_t area = 0;   ///< A queue pair that begins anew has other memory: what is in the old one nobody knows
   bool dead = false;      ///< Something has failed on it; only what needs no success is done with it
@@ -52,6 +63,7 @@ struct ProgramPlan {
   std::size_t areas = 2;
   std::vector<PlannedPair> pairs;
   std::array<std::vector<PlannedKey>, 2> keys;
+  std::vector<PlannedGroup> groups;              ///< UD
   std::array<std::size_t, 2> shared_receives{};  ///< At most so many wait in the shared queue
   std::size_t batch = 0;
   std::uint64_t next_context = 1;

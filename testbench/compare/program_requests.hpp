@@ -22,6 +22,10 @@ struct PlannedRequests {
 [[nodiscard]] PlannedRequests draw_unread(ProgramPlan& plan, std::size_t host, std::size_t qp, std::size_t count);
 /// Requests on a queue pair of which nobody knows in which state it is.
 [[nodiscard]] PlannedRequests draw_blind(ProgramPlan& plan, std::size_t host, std::size_t qp, std::size_t count);
+/// Queue pairs join the multicast groups of the plan, or leave them. UD.
+[[nodiscard]] std::vector<nlohmann::json> draw_members(ProgramPlan& plan);
+/// Datagrams to these groups, in a batch of their own: who is a member takes them in the order of one sender.
+[[nodiscard]] PlannedRequests draw_group_sends(ProgramPlan& plan, std::size_t host, std::size_t qp, std::size_t count);
 /// Hand-made frames to host B in the name of A.
 [[nodiscard]] std::vector<nlohmann::json> draw_frames(ProgramPlan& plan, std::size_t qp, std::size_t count);
 

@@ -23,6 +23,7 @@ class RequestMaker {
   void add_any();
   void add_send(bool blind);
   void add_write(bool blind);
+  void post_receive(std::uint64_t bytes, bool wrong = false);
 
  protected:
   using json = nlohmann::json;
@@ -49,7 +50,6 @@ class RequestMaker {
   void flag(json& step, std::uint64_t length, bool may_be_inline);
   /// The message has a Receive, and fits; gives its length.
   std::uint64_t provide_receive(std::uint64_t length);
-  void post_receive(std::uint64_t bytes, bool wrong = false);
   void open_key(PlannedKey& key);
   void end_key(PlannedKey& key);
   void end_by_peer(PlannedKey& key);
