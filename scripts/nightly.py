@@ -46,6 +46,7 @@ LONG = [
     ("mutants", "scripts/mutate.sh"),
     ("driver_mutants", "scripts/mutate_driver.py -j $(nproc)"),
     ("mutants_by_vectors", "scripts/mutate.sh --vectors"),
+    ("mutants_by_layer", "scripts/mutant_table.py --minutes 180"),
     ("connections_rtl", "RNIC_CONNECTIONS=10000 {bin}/test_system_many_connections"),
     ("planted_faults", "scripts/planted_faults.py --jobs $(nproc)"),
     ("example_faults", "scripts/example_faults.py --jobs $(nproc) --bin {bin}"),

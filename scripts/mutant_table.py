@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""Which layer of tests sees which mutant of scripts/mutants.toml: the whole NIC is built once with all of them in it, and for each one at a time
+run all vectors (until one fails), random programs against the reference NIC (rnic compare) and random traffic (rnic soak).
+
+scripts/mutate.sh holds that unit tests kill every mutant; this says what else would have. A mutant is killed by the wire checker when in any of
+these runs, as far as they went, it named a rule that the NIC broke on the wire. The result of each mutant goes into tests/planted/mutants.json as
+soon as it is known; a mutant that is there with the text that it has now is not tried again, so a run may end at any time and the next goes on.
+
+Exit code: 0 all that was to be tried has been; 1 a run fails without a mutation, or something does not build; 2 wrong use.
+"""
+import argparse
+import dataclasses
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+import zlib
+
+import mutate
+
+RECORD = mutate.ROOT / "tests/planted/mutants.json"
+PAGE = mutate.ROOT / "docs/mutants.md"
+BEGIN, END = "<!-- table: written by scripts/mutant_table.py -->", "<!-- end of the table -->"
+LAYERS = ("vectors", "compare", "soak", "wire")
+COMPARE = ["compare", "--operations", "1500", "--seed", "1", "--jobs", "1", "--differences", "1", "--vectors", ""]
+SOAK = ["soak", "--cycles", "60000", "--qps", "12", "--seed", "1"]
+# Vectors in which the RTL does nothing that a mutant could change.
+NOT_OF_THE_NIC = ("adapter", "connection", "interfaces")
+
+
+@dataclasses.dataclass
+class Outcome:
+    """How a run ended: `killed` says by what, and is empty if it passed; `wire` the rule that the checker on the wire named, if it did."""
+    killed: str
+    wire: str
+    seconds: float
+
+
+def text_of(mutant):
+    """A number for what the mutant does, so that one that has changed is tried again."""
+    return zlib.crc32("\n".join([mutant["file"], mutant.get("after", ""), mutant["old"], mutant["new"]]).encode())
+
+
+def wire_rule(lines):
+    """The first rule that the checker on the wire says a NIC broke, without time and numbers of what broke it."""
+    for index, line in enumerate(lines):
+        if "broke a rule of the wire" in line and index + 1 < len(lines):
+            return lines[index + 1].strip().rpartition(": ")[2]
+    return ""
+
+
+def attempt(program, number, arguments, limit, stop_at="\0"):
+    """Runs the tool with a mutant, for `limit` seconds of processor time, until it ends or, a line later, a line begins with `stop_at`."""
+    before = mutate.resource.getrusage(mutate.resource.RUSAGE_CHILDREN)
+    process = subprocess.Popen(["prlimit", f"--cpu={int(limit)}", "stdbuf", "-oL", str(program), *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               stdin=subprocess.DEVNULL, text=True, errors="replace", cwd=mutate.WORK, env={**os.environ, "RNIC_MUTANT": str(number)})
+    lines, stopped = [], ""
+    with process.stdout as out:
+        for line in out:
+            lines.append(line.rstrip())
+            if stopped and not line.startswith(" "):
+                break
+            if line.startswith(stop_at) and not stopped:
+                stopped = pathlib.Path(line.split()[1].rstrip(":")).stem
+    process.kill()
+    process.wait()
+    after = mutate.resource.getrusage(mutate.resource.RUSAGE_CHILDREN)
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    killed = stopped
+    if not killed and process.returncode:
+        assertion = next((line for line in lines if "Assertion failed in" in line), "")
+        killed = ("an assertion" if assertion else "no end" if process.returncode == -signal.SIGXCPU
+                  else f"signal {-process.returncode}" if process.returncode < 0 else "differs" if arguments[0] == "compare" else "fails")
+    return Outcome(killed, wire_rule(lines), seconds)
+
+
+def folders_of(mutant, folders):
+    """Folders of vectors, those first that are about the block of the mutant."""
+    block = pathlib.Path(mutant["file"]).stem
+    all_folders = sorted(path.name for path in (mutate.ROOT / "tests/vectors").iterdir() if path.is_dir() and path.name not in NOT_OF_THE_NIC)
+    own = [name for name in all_folders if block in folders.get(name, [])]
+    return [group for group in (own, [name for name in all_folders if name not in own]) if group]
+
+
+def verify(program, number, names, limit):
+    paths = [str(mutate.ROOT / "tests/vectors" / name) for name in names]
+    return attempt(program, number, ["verify", "--jobs", "1", "--failures", "", *paths], limit, stop_at="FAIL ")
+
+
+def layers(program, mutant, folders, limits):
+    """What each layer says of a mutant."""
+    result, wire = {"text": text_of(mutant)}, ""
+    for names in folders_of(mutant, folders):
+        outcome = verify(program, mutant["id"], names, limits["vectors"])
+        wire = wire or outcome.wire
+        result["vectors"] = outcome.killed
+        if outcome.killed:
+            break
+    for name, arguments in (("compare", COMPARE), ("soak", SOAK)):
+        outcome = attempt(program, mutant["id"], arguments, limits[name])
+        wire = wire or outcome.wire
+        result[name] = outcome.killed
+    result["wire"] = wire
+    return result
+
+
+def limits_of(program, folders):
+    """Seconds of processor time for each layer: a mutant may make a run slower. A Problem if one fails without a mutation."""
+    limits = {}
+    for name, run in (("vectors", lambda: [verify(program, 0, names, 7200) for names in folders_of({"file": ""}, folders)][0]),
+                      ("compare", lambda: attempt(program, 0, COMPARE, 7200)), ("soak", lambda: attempt(program, 0, SOAK, 7200))):
+        outcome = run()
+        if outcome.killed or outcome.wire:
+            raise mutate.Problem(f"{name} does not pass without a mutation: {outcome.killed} {outcome.wire}")
+        limits[name] = 30 + 3 * outcome.seconds
+        print(f"{name}: passes without a mutation in {outcome.seconds:.0f} s", flush=True)
+    return limits
+
+
+def read_record(mutants):
+    """Results of those mutants that still are what they were."""
+    told = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    return {name: result for name, result in told.items() if name in mutants and result["text"] == text_of(mutants[name])}
+
+
+def write_record(results):
+    lines = [f" {json.dumps(name)}: {json.dumps(results[name])}" for name in sorted(results)]
+    RECORD.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def table(mutants, results):
+    """The page's table: a line a folder of rtl/, and the mutants that only unit tests see."""
+    lines = ["| folder of `rtl` | mutants | tried | " + " | ".join(LAYERS) + " | unit tests alone |", "|---|---|---|" + "---|" * (len(LAYERS) + 1)]
+    by_folder = {}
+    for name, mutant in mutants.items():
+        by_folder.setdefault(pathlib.Path(mutant["file"]).parent.name, []).append(name)
+    rows = sorted(by_folder.items()) + [("all", list(mutants))]
+    for folder, names in rows:
+        tried = [results[name] for name in names if name in results]
+        alone = sum(not any(result[layer] for layer in LAYERS) for result in tried)
+        lines.append(f"| {folder} | {len(names)} | {len(tried)} | " + " | ".join(str(sum(bool(result[layer]) for result in tried)) for layer in LAYERS) + f" | {alone} |")
+    alone = [name for name in mutants if name in results and not any(results[name][layer] for layer in LAYERS)]
+    if alone:
+        lines += ["", "Seen by unit tests alone:", "", "| mutant | block | rule |", "|---|---|---|"]
+        lines += [f"| `{name}` | `{pathlib.Path(mutants[name]['file']).stem}` | {mutants[name]['rule']} |" for name in alone]
+    return lines
+
+
+def write_page(mutants, results):
+    before, _, rest = PAGE.read_text().partition(BEGIN)
+    _, _, after = rest.partition(END)
+    PAGE.write_text(before + BEGIN + "\n" + "\n".join(table(mutants, results)) + "\n" + END + after)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("name", nargs="*", help="mutants to try, also those that have been tried (default: all that have not)")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no mutant after so many minutes")
+    parser.add_argument("--page", action="store_true", help="try nothing, write the table of docs/mutants.md anew")
+    parser.add_argument("-j", "--jobs", type=int, default=1, help="compilers at a time (default 1)")
+    args = parser.parse_args()
+    if args.jobs < 1:
+        parser.error("--jobs: at least 1")
+    return parser, args
+
+
+def main():
+    parser, args = arguments()
+    _, mutants, folders = mutate.load()
+    if unknown := [name for name in args.name if name not in mutants]:
+        parser.error(f"no mutant {', '.join(unknown)} (scripts/mutate.sh --list shows them)")
+    results = read_record(mutants)
+    todo = args.name or [name for name in mutants if name not in results]
+    # From all over the list, so that a part of it says something of the whole.
+    todo.sort(key=lambda name: zlib.crc32(name.encode()))
+    if todo and not args.page:
+        start = time.monotonic()
+        mutate.WORK.mkdir(parents=True, exist_ok=True)
+        if problems := mutate.copy_sources(mutants):
+            raise mutate.Problem("\n".join(problems))
+        program = mutate.build_nic(args.jobs)
+        limits = limits_of(program, folders)
+        for name in todo:
+            if time.monotonic() - start > 60 * args.minutes:
+                break
+            results[name] = layers(program, mutants[name], folders, limits)
+            write_record(results)
+            print(f"{name:32} " + ", ".join(f"{layer}: {results[name][layer] or 'not seen'}" for layer in LAYERS), flush=True)
+    write_page(mutants, results)
+    print("\n".join(table(mutants, results)))
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except mutate.Problem as problem:
+        sys.exit(f"mutant_table.py: {problem}")
