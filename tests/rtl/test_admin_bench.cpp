@@ -530,6 +530,14 @@ TEST_CASE(
       CHECK(attempt(QpState::kInit, QpState::kRtr, 0, [&](auto& b) { ipv4(b), spoil(b), b.ipv6 = 1; }) == kSuccess);
     }
   }
+  // 802.1Q 9.6: VID 0xFFF is reserved. Without a tag the VID means nothing.
+  for (const unsigned vid : {0u, 1u, 0xffeu, 0xfffu}) {
+    for (const bool tag : {true, false}) {
+      const auto with = [&](auto& b) { b.vlan = tag, b.vlan_id = static_cast<std::uint16_t>(vid), b.pcp = 7; };
+      CHECK(attempt(QpState::kInit, QpState::kRtr, 0, with) == (tag && vid == 0xfff ? kBadParameter : kSuccess));
+      CHECK(attempt(QpState::kRts, QpState::kRts, 0, with) == kSuccess);
+    }
+  }
   // The current state, if it is named, is that in which the QP is.
   for (unsigned state = 0; state < 9; ++state) {
     const bool right = state == static_cast<unsigned>(QpState::kRts);
