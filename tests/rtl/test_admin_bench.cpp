@@ -602,7 +602,7 @@ TEST_CASE("admin: SQE is left for RTS when its send queue has been flushed, for 
          left.buf_count == 0 && left.exec_idx == left.pi));
   // A doorbell between the judgement and the writing: whatever comes first, no WQE of SQE is left in RTS.
   unsigned refused = 0, taken = 0;
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < 240; ++round) {
     world.background = nullptr;
     force_state(world, 3, sqe);
     std::uint8_t found = sqe;
